@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+# The only build entry. V=1 shows commands; SANITIZER=address,undefined or thread builds into build-SANITIZER.
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+VERSION := 0.1.0
+CC := gcc
+CLANG ?= clang
+PKG_CONFIG ?= pkg-config
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+comma := ,
+B := build$(if $(SANITIZER),-$(subst $(comma),-,$(SANITIZER)))
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(patsubst $(B)/%,%,$@);)
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Wno-format-nonliteral \
+	$(if $(CI),-Werror)
+HARDEN := $(if $(SANITIZER),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong)
+SAN := $(if $(SANITIZER),-fsanitize=$(SANITIZER) -fno-omit-frame-pointer)
+CFLAGS ?= -O2 -g
+LDFLAGS ?= -Wl,-z,relro,-z,now
+PACKAGES := libelf libdw zlib libzstd libprotobuf-c libunwind-generic
+ALL_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DFUSEE_VERSION='"$(VERSION)"' -DFUSEE_LIBDIR='"$(LIBDIR)"' -Icore -Iinclude -I$(B)/gen \
+	-fPIC -fvisibility=hidden -ffile-prefix-map=$(CURDIR)/= -MMD -MP $(WARN) $(HARDEN) $(SAN) $(CFLAGS)
+LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -liberty -llzma -ldl -lpthread -lm
+BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -Iinclude -Ibpf -ffile-prefix-map=$(CURDIR)/= -MMD -MP
+
+CORE := $(filter-out core/cli/main.c,$(sort $(wildcard core/*/*.c)))
+CORE_O := $(CORE:%.c=$(B)/obj/%.o) $(B)/obj/gen/profile.pb-c.o
+UNWINDERS := $(sort $(notdir $(patsubst %/,%,$(wildcard plugins/unwinders/*/))))
+PLUGINS := $(UNWINDERS:%=$(B)/plugins/%.so)
+UNIT := $(sort $(basename $(notdir $(wildcard tests/unit/*.c)))) \
+	$(sort $(basename $(notdir $(wildcard plugins/*/*/test_*.c))))
+
+all: $(B)/fusee $(PLUGINS)
+
+$(B)/fusee: $(B)/obj/core/cli/main.o $(B)/libcore.a
+	$(call say,LINK)$(CC) $(ALL_CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(B)/libcore.a: $(CORE_O)
+	$(call say,AR)rm -f $@ && ar rcsD $@ $^
+
+$(B)/obj/%.o: %.c | $(B)/gen/profile.pb-c.h
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+# pprof's schema, for decoding and for the tests' oracle
+$(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: core/profile/%.proto
+	@mkdir -p $(B)/gen
+	$(call say,PROTO)protoc-c --proto_path=core/profile --c_out=$(B)/gen $<
+$(B)/obj/gen/%.o: $(B)/gen/%.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -Wno-shadow -c -o $@ $<
+
+# ---- plugins: a folder each; X.bpf.c is built for BPF and natively ----
+define unwinder
+$(1)_C := $$(filter-out plugins/unwinders/$(1)/test_%,$$(wildcard plugins/unwinders/$(1)/*.c))
+$(1)_O := $$($(1)_C:%.c=$(B)/obj/%.o)
+$(1)_BPF := $$(patsubst plugins/unwinders/$(1)/%.c,$(B)/bpf/%.o,$$(wildcard plugins/unwinders/$(1)/*.bpf.c))
+$$($(1)_O): $$($(1)_BPF)
+$(B)/plugins/$(1).so: $$($(1)_O)
+	@mkdir -p $$(@D)
+	$$(call say,PLUGIN)$(CC) $(ALL_CFLAGS) -shared $(LDFLAGS) -Wl,-z,defs -o $$@ $$^ $(if $(SANITIZER),,-Wl,--no-undefined)
+$(B)/bpf/%.bpf.o: plugins/unwinders/$(1)/%.bpf.c
+	@mkdir -p $$(@D)
+	$$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -c -o $$@ $$<
+endef
+$(foreach u,$(UNWINDERS),$(eval $(call unwinder,$(u))))
+$(B)/obj/plugins/%.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
+
+# ---- tests ----
+vpath %.c tests/unit $(wildcard plugins/*/*)
+$(B)/tests/test_%: $(B)/obj/test_%.o $(B)/libcore.a
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+# a plugin's own test is linked with that plugin's objects
+define plugin_test
+$(B)/tests/$(1): $(2)
+endef
+$(foreach u,$(UNWINDERS),$(foreach t,$(basename $(notdir $(wildcard plugins/unwinders/$(u)/test_*.c))),$(eval $(call plugin_test,$(t),$($(u)_O)))))
+$(B)/obj/test_%.o: test_%.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -Itests -c -o $@ $<
+
+unit: $(UNIT:%=$(B)/tests/%) all
+
+check: unit
+	@scripts/check $(B)
+check-long: unit
+	@scripts/check --long $(B)
+accuracy: all
+	@tests/accuracy/run $(B)
+bench: all
+	@tests/bench/run $(B)
+fuzz:
+	@tests/fuzz/run
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/fusee/plugins $(DESTDIR)$(PREFIX)/include/fusee \
+		$(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -m 755 $(B)/fusee $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(PLUGINS) $(DESTDIR)$(LIBDIR)/fusee/plugins
+	install -m 644 include/fusee/*.h $(DESTDIR)$(PREFIX)/include/fusee
+	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	sed 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@VERSION@|$(VERSION)|' packaging/fusee.pc.in \
+		> $(DESTDIR)$(LIBDIR)/pkgconfig/fusee.pc
+
+clean:
+	rm -rf build build-*
+
+.PHONY: all unit check check-long accuracy bench fuzz install clean
+-include $(shell find $(B)/obj $(B)/bpf -name '*.d' 2>/dev/null)

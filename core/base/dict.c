@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/dict.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define CHUNK 65536
+
+static uint32_t hash_of(const void *key, size_t len)
+{
+	return (uint32_t)XXH3_64bits(key, len);
+}
+
+int dict_init(struct dict *d)
+{
+	*d = (struct dict){0};
+	return dict_add(d, "", 0) == 0 ? 0 : -ENOMEM;
+}
+
+void dict_fini(struct dict *d)
+{
+	for (char *c = d->chunk, *next; c; c = next) {
+		memcpy(&next, c, sizeof(next));
+		free(c);
+	}
+	free(d->entries);
+	free(d->slots);
+	*d = (struct dict){0};
+}
+
+static uint32_t *slot_of(const struct dict *d, const void *key, size_t len, uint32_t hash)
+{
+	for (uint32_t i = hash & (d->nslots - 1);; i = (i + 1) & (d->nslots - 1)) {
+		const struct dict_entry *e;
+
+		if (!d->slots[i])
+			return &d->slots[i];
+		e = &d->entries[d->slots[i] - 1];
+		if (e->hash == hash && e->len == len && !memcmp(e->key, key, len))
+			return &d->slots[i];
+	}
+}
+
+static int grow(struct dict *d)
+{
+	if (d->n == d->cap) {
+		uint32_t cap = d->cap ? d->cap * 2 : 64;
+		struct dict_entry *e = realloc(d->entries, cap * sizeof(*e));
+
+		if (!e)
+			return -ENOMEM;
+		d->entries = e;
+		d->cap = cap;
+	}
+	if (d->n + d->n / 2 >= d->nslots) {
+		uint32_t n = d->nslots ? d->nslots * 2 : 128;
+		uint32_t *slots = calloc(n, sizeof(*slots));
+
+		if (!slots)
+			return -ENOMEM;
+		for (uint32_t id = 0; id < d->n; id++) {
+			uint32_t i = d->entries[id].hash & (n - 1);
+
+			while (slots[i])
+				i = (i + 1) & (n - 1);
+			slots[i] = id + 1;
+		}
+		free(d->slots);
+		d->slots = slots;
+		d->nslots = n;
+	}
+	return 0;
+}
+
+/* Memory for one key, in the newest chunk; a key larger than a chunk gets a chunk of its own. */
+static void *keep(struct dict *d, const void *key, size_t len)
+{
+	size_t need = (len + 7) & ~(size_t)7;
+	char *at;
+
+	if (need > d->chunk_left) {
+		size_t size = need > CHUNK ? need : CHUNK;
+		char *c = malloc(size + 8);
+
+		if (!c)
+			return NULL;
+		memcpy(c, &d->chunk, sizeof(d->chunk));
+		d->chunk = c;
+		d->chunk_at = c + 8;
+		d->chunk_left = size;
+	}
+	at = d->chunk_at;
+	d->chunk_at += need;
+	d->chunk_left -= need;
+	d->bytes += need;
+	if (len)
+		memcpy(at, key, len);
+	return at;
+}
+
+uint32_t dict_add(struct dict *d, const void *key, size_t len)
+{
+	uint32_t hash = hash_of(key, len), *slot;
+	void *kept;
+
+	if (len > UINT32_MAX || d->n == DICT_NONE - 1 || grow(d))
+		return DICT_NONE;
+	slot = slot_of(d, key, len, hash);
+	if (*slot)
+		return *slot - 1;
+	kept = keep(d, key, len);
+	if (!kept)
+		return DICT_NONE;
+	d->entries[d->n] = (struct dict_entry){kept, (uint32_t)len, hash};
+	*slot = ++d->n;
+	return d->n - 1;
+}
+
+uint32_t dict_find(const struct dict *d, const void *key, size_t len)
+{
+	uint32_t slot;
+
+	if (!d->nslots)
+		return DICT_NONE;
+	slot = *slot_of(d, key, len, hash_of(key, len));
+	return slot ? slot - 1 : DICT_NONE;
+}
+
+uint32_t dict_str(struct dict *d, const char *s)
+{
+	return s ? dict_add(d, s, strlen(s)) : 0;
+}

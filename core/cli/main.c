@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "cli/cli.h"
+
+static const struct command {
+	const char *name, *does; /* does NULL: not for people */
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{NULL, NULL, NULL},
+};
+
+static int usage(FILE *to)
+{
+	fputs("usage: fusee COMMAND [ARGUMENT]...   (fusee COMMAND --help says more)\n\n", to);
+	for (const struct command *c = commands; c->name; c++)
+		if (c->does)
+			fprintf(to, "  %-8s %s\n", c->name, c->does);
+	return to == stdout ? 0 : EX_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(name, "--version")) {
+		puts("fusee " FUSEE_VERSION);
+		return 0;
+	}
+	if (!strcmp(name, "--help") || !strcmp(name, "help"))
+		return usage(stdout);
+	for (const struct command *c = commands; c->name; c++)
+		if (!strcmp(c->name, name))
+			return c->run(argc - 1, argv + 1);
+	if (*name)
+		fprintf(stderr, "fusee: there is no command '%s'\n\n", name);
+	return usage(stderr);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A careful ELF reader over libelf, for the worker: reads by pread, never by mmap (a file that shrinks
+ * while mapped would kill us), checks every range, and holds what it read until elf_close().
+ */
+#ifndef PROCESS_ELF_H
+#define PROCESS_ELF_H
+
+#include <stdint.h>
+
+#include <fusee/plugin.h>
+
+struct elf;
+
+/* fd is borrowed until elf_close(). 0; -ENOEXEC: not ELF64 little-endian; -EBADMSG: it lies; -ENOMEM; -EIO. */
+int elf_open(struct elf **ret, int fd);
+void elf_close(struct elf *);
+/* Pointers in info and sections live until elf_close(). Sections come uncompressed (zlib, zstd, .zdebug_). */
+int elf_info(struct elf *, struct fusee_file_info *info);
+int elf_section(struct elf *, const char *name, struct fusee_section *section);
+int elf_read(struct elf *, uint64_t vaddr, void *buf, uint32_t len);
+int elf_symbol(struct elf *, const char *name, struct fusee_range *at);
+/* .gnu_debuglink: name (lives until close) and CRC; -ENOENT. */
+int elf_debuglink(struct elf *, const char **name, uint32_t *crc);
+/* .gnu_debugaltlink: name and build id (raw bytes). */
+int elf_debugaltlink(struct elf *, const char **name, struct fusee_str *build_id);
+#endif
