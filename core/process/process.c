@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/process.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/table.h"
+
+struct thread {
+	char comm[16];
+};
+
+struct process_table {
+	struct table pids;           /* pid -> struct process *, newest life */
+	struct table tids;           /* tid -> struct thread * */
+	struct process **all;        /* every life, for the end */
+	uint64_t n, cap;
+};
+
+int process_table_new(struct process_table **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : -ENOMEM;
+}
+
+static void free_thread(void *arg, uint64_t key, void *value)
+{
+	(void)arg;
+	(void)key;
+	free(value);
+}
+
+void process_table_free(struct process_table *t)
+{
+	if (!t)
+		return;
+	for (uint64_t i = 0; i < t->n; i++) {
+		free(t->all[i]->mappings);
+		free(t->all[i]);
+	}
+	table_each(&t->tids, free_thread, NULL);
+	table_fini(&t->tids);
+	table_fini(&t->pids);
+	free(t->all);
+	free(t);
+}
+
+struct process *process_find(struct process_table *t, pid_t pid)
+{
+	return table_get(&t->pids, (uint64_t)pid);
+}
+
+static struct process *begin(struct process_table *t, pid_t pid, const char *comm)
+{
+	struct process *p;
+
+	if (t->n == t->cap) {
+		uint64_t cap = t->cap ? t->cap * 2 : 64;
+		struct process **all = realloc(t->all, cap * sizeof(*all));
+
+		if (!all)
+			return NULL;
+		t->all = all;
+		t->cap = cap;
+	}
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->id = t->n + 1;
+	p->pid = pid;
+	snprintf(p->comm, sizeof(p->comm), "%s", comm);
+	snprintf(p->exe, sizeof(p->exe), "%s", comm);
+	p->next = process_find(t, pid);
+	if (table_put(&t->pids, (uint64_t)pid, p)) {
+		free(p);
+		return NULL;
+	}
+	if (p->next)
+		p->next->gone = true;
+	t->all[t->n++] = p;
+	return p;
+}
+
+struct process *process_get(struct process_table *t, pid_t pid)
+{
+	struct process *p = process_find(t, pid);
+
+	return p && !p->gone ? p : begin(t, pid, "");
+}
+
+struct process *process_exec(struct process_table *t, pid_t pid, const char *comm)
+{
+	struct process *p = begin(t, pid, comm);
+
+	if (p)
+		p->scanned = true;
+	process_thread_comm(t, pid, comm);
+	return p;
+}
+
+struct process *process_fork(struct process_table *t, pid_t parent, pid_t child)
+{
+	struct process *from = process_find(t, parent), *p;
+
+	p = begin(t, child, from ? from->comm : "");
+	if (!p || !from)
+		return p;
+	memcpy(p->exe, from->exe, sizeof(p->exe));
+	p->scanned = from->scanned;
+	if (!from->n)
+		return p;
+	p->mappings = malloc(from->n * sizeof(*p->mappings));
+	if (!p->mappings)
+		return p;
+	memcpy(p->mappings, from->mappings, from->n * sizeof(*p->mappings));
+	p->n = p->cap = from->n;
+	return p;
+}
+
+void process_exit(struct process_table *t, pid_t pid)
+{
+	struct process *p = process_find(t, pid);
+
+	if (p)
+		p->gone = true;
+}
+
+/* Index of the first mapping that ends above addr. */
+static uint32_t above(const struct process *p, uint64_t addr)
+{
+	uint32_t lo = 0, hi = p->n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (p->mappings[mid].hi > addr)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+/* Two more than there are: a mapping put into the middle of another one splits it. */
+static int reserve(struct process *p)
+{
+	uint32_t cap = p->cap ? p->cap * 2 : 16;
+	struct process_mapping *m;
+
+	if (p->n + 2 <= p->cap)
+		return 0;
+	m = realloc(p->mappings, cap * sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	p->mappings = m;
+	p->cap = cap;
+	return 0;
+}
+
+static void insert(struct process *p, uint32_t at, const struct process_mapping *m)
+{
+	memmove(&p->mappings[at + 1], &p->mappings[at], (p->n - at) * sizeof(*m));
+	p->mappings[at] = *m;
+	p->n++;
+}
+
+int process_map(struct process *p, const struct process_mapping *m)
+{
+	uint32_t first = above(p, m->lo), last;
+
+	if (m->lo >= m->hi)
+		return 0;
+	if (reserve(p))
+		return -ENOMEM;
+	if (first < p->n && p->mappings[first].lo < m->lo) {
+		struct process_mapping tail = p->mappings[first];
+
+		p->mappings[first].hi = m->lo;
+		first++;
+		if (tail.hi > m->hi) {
+			tail.offset += m->hi - tail.lo;
+			tail.lo = m->hi;
+			insert(p, first, &tail);
+		}
+	}
+	for (last = first; last < p->n && p->mappings[last].hi <= m->hi; last++)
+		;
+	if (last < p->n && p->mappings[last].lo < m->hi) {
+		p->mappings[last].offset += m->hi - p->mappings[last].lo;
+		p->mappings[last].lo = m->hi;
+	}
+	memmove(&p->mappings[first], &p->mappings[last], (p->n - last) * sizeof(*m));
+	p->n -= last - first;
+	insert(p, first, m);
+	p->last = first;
+	return 0;
+}
+
+struct process_mapping *process_mapping(struct process *p, uint64_t addr)
+{
+	struct process_mapping *m;
+	uint32_t i;
+
+	if (p->last < p->n) {
+		m = &p->mappings[p->last];
+		if (addr >= m->lo && addr < m->hi)
+			return m;
+	}
+	i = above(p, addr);
+	if (i == p->n || addr < p->mappings[i].lo)
+		return NULL;
+	p->last = i;
+	return &p->mappings[i];
+}
+
+int process_thread_comm(struct process_table *t, pid_t tid, const char *comm)
+{
+	struct thread *th = table_get(&t->tids, (uint64_t)tid);
+	int r;
+
+	if (!th) {
+		th = calloc(1, sizeof(*th));
+		if (!th)
+			return -ENOMEM;
+		r = table_put(&t->tids, (uint64_t)tid, th);
+		if (r) {
+			free(th);
+			return r;
+		}
+	}
+	snprintf(th->comm, sizeof(th->comm), "%s", comm);
+	return 0;
+}
+
+const char *process_comm(struct process_table *t, const struct process *p, pid_t tid)
+{
+	const struct thread *th = table_get(&t->tids, (uint64_t)tid);
+
+	return th && *th->comm ? th->comm : p->comm;
+}
+
+void process_thread_exit(struct process_table *t, pid_t tid)
+{
+	free(table_del(&t->tids, (uint64_t)tid));
+}

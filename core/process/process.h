@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes as the sampler sees them: one life of a pid each (exec begins a new one), with the executable
+ * mappings that it had. Fed by perf sideband records in order of time, and by /proc for what ran before.
+ * For one thread.
+ */
+#ifndef PROCESS_PROCESS_H
+#define PROCESS_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct file; /* one file content: core/sampling/files.h */
+
+struct process_mapping {
+	uint64_t lo, hi;             /* [lo, hi) */
+	uint64_t offset;             /* file offset of lo */
+	uint64_t since;              /* perf time at which it came, 0: before us */
+	struct file *file;           /* borrowed; NULL: anonymous memory */
+	uint64_t bias;               /* runtime address - ELF virtual address; valid if based */
+	bool based;
+};
+
+struct process {
+	uint64_t id;                 /* never used again while we live */
+	pid_t pid;
+	char comm[16];
+	char exe[16];                /* comm as of exec: the process's name, whatever its threads are called */
+	struct process_mapping *mappings; /* sorted, disjoint */
+	uint32_t n, cap;
+	uint32_t last;               /* index of the last hit */
+	bool scanned;                /* its mappings from before us are in */
+	bool gone;                   /* has exited; kept for what is still to be unwound */
+	struct process *next;        /* of its pid: older lives */
+};
+
+struct process_table;
+
+int process_table_new(struct process_table **ret);
+void process_table_free(struct process_table *);
+
+/* The current life of pid, or NULL. */
+struct process *process_find(struct process_table *, pid_t pid);
+/* The current life, made if there is none. NULL: no memory. */
+struct process *process_get(struct process_table *, pid_t pid);
+/* exec: a new life without mappings. */
+struct process *process_exec(struct process_table *, pid_t pid, const char *comm);
+/* fork of a process (not of a thread): the child has its parent's mappings and name. */
+struct process *process_fork(struct process_table *, pid_t parent, pid_t child);
+void process_exit(struct process_table *, pid_t pid);
+
+/* Covers what was there: what it overlaps is cut. 0 or -ENOMEM. */
+int process_map(struct process *, const struct process_mapping *);
+/* The mapping that holds addr, or NULL. */
+struct process_mapping *process_mapping(struct process *, uint64_t addr);
+/* Thread names. "" unknown: the process's comm. */
+int process_thread_comm(struct process_table *, pid_t tid, const char *comm);
+const char *process_comm(struct process_table *, const struct process *, pid_t tid);
+void process_thread_exit(struct process_table *, pid_t tid);
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/procfs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+/* One line of /proc/PID/maps; false: not an executable mapping, or not a line that we understand. */
+static bool parse_line(char *line, struct procfs_mapping *m)
+{
+	char prot[5];
+	int at = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &m->lo,
+		   &m->hi, prot, &m->offset, &m->dev_major, &m->dev_minor, &m->ino, &at) < 7 ||
+	    !at || prot[2] != 'x' || m->lo >= m->hi)
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	m->name = line + at;
+	return true;
+}
+
+int procfs_each_mapping(pid_t pid, int (*each)(void *, const struct procfs_mapping *), void *arg)
+{
+	char path[64], *line = NULL;
+	size_t cap = 0;
+	int r = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (!r && getline(&line, &cap, f) > 0) {
+		struct procfs_mapping m;
+
+		if (parse_line(line, &m))
+			r = each(arg, &m);
+	}
+	if (!r && ferror(f))
+		r = -ESRCH;
+	free(line);
+	fclose(f);
+	return r;
+}
+
+static int each_number(const char *dir, int (*each)(void *, pid_t), void *arg)
+{
+	struct dirent *e;
+	int r = 0;
+	DIR *d = opendir(dir);
+
+	if (!d)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (!r && (e = readdir(d)))
+		if (*e->d_name >= '1' && *e->d_name <= '9')
+			r = each(arg, (pid_t)strtol(e->d_name, NULL, 10));
+	closedir(d);
+	return r;
+}
+
+int procfs_each_thread(pid_t pid, int (*each)(void *, pid_t), void *arg)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	return each_number(path, each, arg);
+}
+
+int procfs_each_process(int (*each)(void *, pid_t), void *arg)
+{
+	return each_number("/proc", each, arg);
+}
+
+/* The whole of a small /proc file, terminated. */
+static int read_small(const char *path, char *buf, size_t cap)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+	ssize_t n;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	n = read(fd, buf, cap - 1);
+	r = n < 0 ? -errno : 0;
+	buf[n < 0 ? 0 : n] = '\0';
+	close(fd);
+	return r;
+}
+
+int procfs_comm(pid_t pid, pid_t tid, char comm[16])
+{
+	char path[64], text[64];
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
+	r = read_small(path, text, sizeof(text));
+	if (r)
+		return r;
+	text[strcspn(text, "\n")] = '\0';
+	snprintf(comm, 16, "%.15s", text);
+	return 0;
+}
+
+/* Fields of /proc/PID/stat behind the name, which may hold anything: counted from the last ')'. See proc(5). */
+static int stat_fields(pid_t pid, uint64_t *user, uint64_t *system, uint64_t *start)
+{
+	char path[64], text[1024], *p;
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	r = read_small(path, text, sizeof(text));
+	if (r)
+		return r;
+	p = strrchr(text, ')');
+	if (!p || sscanf(p + 1,
+			 " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+			 " %*d %*d %*d %*d %*d %*d %" SCNu64,
+			 user, system, start) != 3)
+		return -EBADMSG;
+	return 0;
+}
+
+int procfs_start_ticks(pid_t pid, uint64_t *ticks)
+{
+	uint64_t user, system;
+
+	return stat_fields(pid, &user, &system, ticks);
+}
+
+int procfs_cpu_ns(pid_t pid, uint64_t *user, uint64_t *system)
+{
+	uint64_t start, tick = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+	int r = stat_fields(pid, user, system, &start);
+
+	if (r)
+		return r;
+	*user *= tick;
+	*system *= tick;
+	return 0;
+}
+
+int procfs_uid(pid_t pid, uid_t *uid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	if (stat(path, &st))
+		return errno == ENOENT ? -ESRCH : -errno;
+	*uid = st.st_uid;
+	return 0;
+}
+
+/* O_NONBLOCK: a path may meanwhile name a FIFO. */
+static int open_checked(const char *path, const struct procfs_mapping *m)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		r = -errno;
+	else if (!S_ISREG(st.st_mode))
+		r = -EINVAL;
+	else if (m->ino && st.st_ino != m->ino)
+		r = -ESTALE;
+	if (!r)
+		return fd;
+	close(fd);
+	return r;
+}
+
+int procfs_open_mapping(pid_t pid, const struct procfs_mapping *m)
+{
+	char path[4352];
+	int fd;
+
+	/* The device is not compared: overlayfs and btrfs report another one here than stat() does. */
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->lo,
+		 m->hi);
+	fd = open_checked(path, m);
+	if (fd >= 0 || *m->name != '/')
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, m->name);
+	fd = open_checked(path, m);
+	if (fd >= 0 || !m->ino)
+		return fd;
+	return open_checked(m->name, m);
+}
