@@ -71,14 +71,10 @@ static struct process *begin(struct process_table *t, pid_t pid, const char *com
 	p->id = t->n + 1;
 	p->pid = pid;
 	snprintf(p->comm, sizeof(p->comm), "%s", comm);
-	snprintf(p->exe, sizeof(p->exe), "%s", comm);
-	p->next = process_find(t, pid);
 	if (table_put(&t->pids, (uint64_t)pid, p)) {
 		free(p);
 		return NULL;
 	}
-	if (p->next)
-		p->next->gone = true;
 	t->all[t->n++] = p;
 	return p;
 }
@@ -87,7 +83,7 @@ struct process *process_get(struct process_table *t, pid_t pid)
 {
 	struct process *p = process_find(t, pid);
 
-	return p && !p->gone ? p : begin(t, pid, "");
+	return p ? p : begin(t, pid, "");
 }
 
 struct process *process_exec(struct process_table *t, pid_t pid, const char *comm)
@@ -107,7 +103,7 @@ struct process *process_fork(struct process_table *t, pid_t parent, pid_t child)
 	p = begin(t, child, from ? from->comm : "");
 	if (!p || !from)
 		return p;
-	memcpy(p->exe, from->exe, sizeof(p->exe));
+	memcpy(p->name, from->name, sizeof(p->name));
 	p->scanned = from->scanned;
 	if (!from->n)
 		return p;
@@ -117,14 +113,6 @@ struct process *process_fork(struct process_table *t, pid_t parent, pid_t child)
 	memcpy(p->mappings, from->mappings, from->n * sizeof(*p->mappings));
 	p->n = p->cap = from->n;
 	return p;
-}
-
-void process_exit(struct process_table *t, pid_t pid)
-{
-	struct process *p = process_find(t, pid);
-
-	if (p)
-		p->gone = true;
 }
 
 /* Index of the first mapping that ends above addr. */

@@ -26,13 +26,11 @@ struct process {
 	uint64_t id;                 /* never used again while we live */
 	pid_t pid;
 	char comm[16];
-	char exe[16];                /* comm as of exec: the process's name, whatever its threads are called */
+	char name[64];               /* base name of its executable, "" not known yet */
 	struct process_mapping *mappings; /* sorted, disjoint */
 	uint32_t n, cap;
 	uint32_t last;               /* index of the last hit */
 	bool scanned;                /* its mappings from before us are in */
-	bool gone;                   /* has exited; kept for what is still to be unwound */
-	struct process *next;        /* of its pid: older lives */
 };
 
 struct process_table;
@@ -48,7 +46,6 @@ struct process *process_get(struct process_table *, pid_t pid);
 struct process *process_exec(struct process_table *, pid_t pid, const char *comm);
 /* fork of a process (not of a thread): the child has its parent's mappings and name. */
 struct process *process_fork(struct process_table *, pid_t parent, pid_t child);
-void process_exit(struct process_table *, pid_t pid);
 
 /* Covers what was there: what it overlaps is cut. 0 or -ENOMEM. */
 int process_map(struct process *, const struct process_mapping *);

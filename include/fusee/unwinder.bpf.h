@@ -55,6 +55,7 @@ enum fusee_unwind_flags {
 	FUSEE_FP_LOST = 4,    /* fp is not the caller's: it could not be recovered */
 	FUSEE_GUESSED = 8,    /* set by a step: the caller it found is a guess. The core clears it */
 	FUSEE_SIGNAL = 16,    /* set by a step: it left a signal frame. The core clears it */
+	FUSEE_INEXPRESSIBLE = 32, /* set by a step that stops: a full CFI interpreter could go on. The core clears it */
 };
 
 enum fusee_origin { FUSEE_CPU = 1, FUSEE_OFF_CPU, FUSEE_ALLOC, FUSEE_EVENT };

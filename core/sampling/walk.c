@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampling/walk.h"
+
+#include <string.h>
+
+#include <fusee/unwinder.bpf.h>
+
+/* x86-64 user registers that a sample carries, rbp, rsp and rip (which stand in u themselves) left out. */
+#define LEAF_REGS (0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP))
+
+static void begin(struct fusee_native *n, const struct snapshot_sample *s, const struct process *p)
+{
+	*n = (struct fusee_native){
+		.u = {.origin = FUSEE_CPU,
+		      .pid = (uint32_t)s->pid,
+		      .tid = (uint32_t)s->tid,
+		      .machine = 62,
+		      .flags = FUSEE_PC_EXACT | FUSEE_FIRST,
+		      .process = p->id,
+		      .time_ns = s->time,
+		      .value = s->period,
+		      .pc = s->regs[FUSEE_X86_RIP],
+		      .sp = s->regs[FUSEE_X86_RSP],
+		      .fp = s->regs[FUSEE_X86_RBP],
+		      .valid_regs = LEAF_REGS},
+		.stack = s->stack,
+		.stack_lo = s->regs[FUSEE_X86_RSP],
+		.stack_hi = s->regs[FUSEE_X86_RSP] + s->stack_len,
+	};
+	memcpy(n->u.regs, s->regs, 16 * sizeof(s->regs[0]));
+}
+
+/* The mapping that holds the code of this frame; fills what a step wants to know of it. */
+static struct process_mapping *locate(struct fusee_unwind *u, struct process *p)
+{
+	uint64_t at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1;
+	struct process_mapping *m = process_mapping(p, at);
+
+	if (!m)
+		return NULL;
+	u->map_lo = m->lo;
+	u->map_hi = m->hi;
+	u->file = m->file ? m->file->id : 0;
+	if (files_base(m)) {
+		u->bias = m->bias;
+		u->offset = u->pc - m->bias;
+	} else {
+		u->bias = m->lo - m->offset;
+		u->offset = u->pc - u->bias;
+	}
+	return m;
+}
+
+static void push(struct walk *w, const struct fusee_unwind *u, const struct process_mapping *m,
+		 bool guessed)
+{
+	uint64_t at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1;
+	struct walk_frame *f = &w->frames[w->n++];
+
+	*f = (struct walk_frame){.addr = at, .flags = guessed ? WALK_GUESSED : 0};
+	w->guessed += guessed;
+	if (m->file) {
+		f->file = m->file->id;
+		f->addr = at - m->lo + m->offset;
+	} else {
+		f->flags |= WALK_ANONYMOUS;
+	}
+}
+
+/* The worker's full interpreter takes the step that the table has no words for. */
+static bool step_by_worker(struct walker *w, struct fusee_native *n, const struct process_mapping *m)
+{
+	struct fusee_unwind *u = &n->u;
+	uint64_t regs[17], at = u->offset;
+
+	/* It needs every register; callers have lost most of theirs. */
+	if (!m->based || (u->valid_regs & LEAF_REGS) != LEAF_REGS)
+		return false;
+	memcpy(regs, u->regs, sizeof(regs) - 8);
+	regs[FUSEE_X86_RBP] = u->fp;
+	regs[FUSEE_X86_RSP] = u->sp;
+	regs[FUSEE_X86_RIP] = at;
+	if (worker_step(w->worker, m->file->inspection, m->file->fd, m->bias, regs, n->stack_lo,
+			n->stack, (uint32_t)(n->stack_hi - n->stack_lo)))
+		return false;
+	u->pc = regs[FUSEE_X86_RIP];
+	u->sp = regs[FUSEE_X86_RSP];
+	u->fp = regs[FUSEE_X86_RBP];
+	u->valid_regs = 0;
+	u->flags &= ~(uint32_t)FUSEE_PC_EXACT;
+	w->helped++;
+	return true;
+}
+
+/* One step by the first unwinder that knows this pc. Returns enum fusee_next; *reason for a cut stack. */
+static int step(struct walker *w, struct fusee_native *n, struct process_mapping *m,
+		const char **reason)
+{
+	struct fusee_unwind *u = &n->u;
+
+	for (uint32_t i = 0; i < w->unwinders->n && i < FILES_MAX_UNWINDERS; i++) {
+		const struct fusee_unwinder_ops *ops = w->unwinders->plugins[i]->descriptor->ops;
+		const struct inspection_slab *slab = m->file ? m->file->slabs[i] : NULL;
+		int r;
+
+		u->error = 0;
+		u->slab_words = slab && m->based ? slab->n : 0;
+		n->slab = u->slab_words ? slab->words : NULL;
+		r = ops->native_step(u);
+		if (r == FUSEE_PASS)
+			continue;
+		if (r == FUSEE_STOP && u->error) {
+			if (u->flags & FUSEE_INEXPRESSIBLE && step_by_worker(w, n, m))
+				return FUSEE_NEXT;
+			*reason = ops->reasons[u->error - 1];
+		}
+		return r;
+	}
+	*reason = m->file && m->file->state != FILE_READY ? "file not readable" : "no unwind information";
+	return FUSEE_STOP;
+}
+
+static void walk_user(struct walker *w, struct process *p, struct fusee_native *n, bool wait,
+		      struct walk *out)
+{
+	struct fusee_unwind *u = &n->u;
+	bool guessed = false;
+
+	while (out->n < WALK_MAX_FRAMES) {
+		struct process_mapping *m = locate(u, p);
+
+		if (!m) {
+			out->reason = out->n ? "caller outside of code" : "code not mapped";
+			return;
+		}
+		if (wait && m->file && m->file->state == FILE_ASKED) {
+			out->waiting = m->file;
+			return;
+		}
+		push(out, u, m, guessed);
+		if (step(w, n, m, &out->reason) != FUSEE_NEXT)
+			return;
+		guessed = u->flags & FUSEE_GUESSED;
+		u->flags &= ~(uint32_t)(FUSEE_GUESSED | FUSEE_SIGNAL | FUSEE_FIRST | FUSEE_INEXPRESSIBLE);
+	}
+	out->reason = "too deep";
+}
+
+void walk_stack(struct walker *w, struct process *p, const struct snapshot_sample *s, bool wait,
+		struct walk *out)
+{
+	struct fusee_native n;
+
+	out->n = out->guessed = 0;
+	out->reason = NULL;
+	out->waiting = NULL;
+	for (uint32_t i = 0; i < s->nkernel && i < 128; i++)
+		out->frames[out->n++] = (struct walk_frame){
+			.flags = WALK_KERNEL, .addr = i ? s->kernel[i] - 1 : s->kernel[i]};
+	if (!s->abi) { /* a kernel thread: its kernel frames are all there is */
+		if (!out->n)
+			out->reason = "no registers";
+		return;
+	}
+	if (s->abi != 2) {
+		out->reason = "32-bit program";
+		return;
+	}
+	begin(&n, s, p);
+	walk_user(w, p, &n, wait, out);
+}
