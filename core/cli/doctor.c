@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fusee doctor: what works here, what each thing that doesn't costs, and how to get it. */
+#include <errno.h>
+#include <getopt.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "cli/cli.h"
+#include "sampling/probe.h"
+
+enum { MAX_CHECKS = 24 };
+
+struct check {
+	const char *name;
+	bool works;
+	char *costs; /* what is missing without it; of what works: a remark; NULL nothing. Owned */
+	char *get;   /* how to get it, NULL: no way or no need. Owned */
+};
+
+struct report {
+	struct utsname kernel;
+	char *privileges;
+	struct check checks[MAX_CHECKS];
+	unsigned int n;
+	int stop_code;  /* 0: nothing stops fusee */
+	char *stop;     /* why it can't sample at all, owned */
+	bool no_memory; /* a text is missing */
+};
+
+/* A copy of the text, NULL for NULL. */
+static char *copy(struct report *r, const char *text)
+{
+	char *p = text ? strdup(text) : NULL;
+
+	if (text && !p)
+		r->no_memory = true;
+	return p;
+}
+
+static void add(struct report *r, const char *name, bool works, const char *costs, const char *get)
+{
+	if (r->n < MAX_CHECKS)
+		r->checks[r->n++] = (struct check){name, works, copy(r, costs), copy(r, get)};
+}
+
+/* "root", "root without CAP_SYS_RESOURCE", "user nobody with CAP_PERFMON" */
+static char *privileges(struct report *r)
+{
+	const struct passwd *p = getpwuid(geteuid());
+	uint64_t caps = probe_caps();
+	bool root = !geteuid();
+	const char *between = root ? " without " : " with ", *name;
+	struct buf b = {0};
+
+	if (root)
+		buf_str(&b, "root");
+	else if (p)
+		buf_printf(&b, "user %s", p->pw_name);
+	else
+		buf_printf(&b, "uid %u", (unsigned int)geteuid());
+	for (unsigned int i = 0; (name = probe_cap_name(i)); i++) {
+		if (!(caps >> i & 1) != root)
+			continue;
+		buf_printf(&b, "%s%s", between, name);
+		between = ", ";
+	}
+	buf_add(&b, "", 1);
+	if (b.error)
+		r->no_memory = true;
+	return b.error ? (buf_fini(&b), NULL) : (char *)b.p;
+}
+
+static void check_own(struct report *r, const struct probe_perf *perf)
+{
+	const struct probe_target own = {.again = "fusee record -- CMD"};
+
+	if (perf->own) {
+		r->stop = probe_explain(perf->own, &own);
+		r->no_memory |= !r->stop;
+		r->stop_code = perf->own == -EACCES || perf->own == -EPERM ? EX_NOPERM
+									   : EX_UNAVAILABLE;
+		add(r, "sampling", false, "nothing can be profiled", "see below");
+	} else if (perf->ring) {
+		r->stop = copy(
+			r, "the kernel gives no memory for sample buffers: raise the limit with "
+			   "'ulimit -l', or sudo sysctl kernel.perf_event_mlock_kb=2048");
+		r->stop_code = EX_NOPERM;
+		add(r, "sampling", false, "no memory for sample buffers", "see below");
+	} else if (perf->arrives) {
+		r->stop = copy(r, "the kernel opens the CPU clock, but no sample came from it");
+		r->stop_code = EX_UNAVAILABLE;
+		add(r, "sampling", false, "the CPU clock gives no samples", NULL);
+	} else {
+		add(r, "sampling own programs", true, NULL, NULL);
+	}
+}
+
+static void check_scope(struct report *r, const struct probe_perf *perf)
+{
+	if (perf->own)
+		return;
+	add(r, "others' programs", !perf->others,
+	    perf->others ? "record -p takes your own processes only" : NULL,
+	    perf->others ? "run fusee as root" : NULL);
+	add(r, "the whole system", !perf->whole, perf->whole ? "no record -a" : NULL,
+	    perf->whole ? "run fusee as root, or sysctl kernel.perf_event_paranoid=0" : NULL);
+	add(r, "stacks in the kernel", !perf->kernel,
+	    perf->kernel ? "time in the kernel is not sampled" : NULL,
+	    perf->kernel ? "run fusee as root, or sysctl kernel.perf_event_paranoid=1" : NULL);
+}
+
+static void check_kernel_names(struct report *r)
+{
+	int hidden = probe_kallsyms();
+
+	add(r, "names of the kernel", !hidden, hidden ? "kernel functions stay addresses" : NULL,
+	    hidden ? "run fusee as root, or sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1" : NULL);
+}
+
+static void check_counters(struct report *r, const struct probe_perf *perf)
+{
+	bool none = perf->cycles == -ENOENT || perf->cycles == -EOPNOTSUPP ||
+		    perf->cycles == -ENODEV;
+
+	if (perf->own)
+		return;
+	add(r, "hardware cycles", !perf->cycles,
+	    perf->cycles ? "CPU time is sampled instead (right below 1 kHz)" : NULL,
+	    none           ? "no PMU on this machine"
+	    : perf->cycles ? "run fusee as root"
+			   : NULL);
+	if (perf->build_ids)
+		add(r, "build ids in records", false,
+		    "a file replaced while it runs may stay unnamed",
+		    "a newer kernel (they came with 5.12)");
+}
+
+static void check_files(struct report *r)
+{
+	int denied = probe_map_files();
+	bool root = !geteuid();
+
+	add(r, "replaced files", !denied,
+	    denied ? "a library that was deleted or replaced while in use has no names" : NULL,
+	    denied ? root ? "CAP_CHECKPOINT_RESTORE" : "run fusee as root" : NULL);
+	if (access("/usr/lib/debug/.build-id", F_OK))
+		add(r, "debug symbols", false,
+		    "libraries show their exported functions only, no lines",
+		    "apt install libc6-dbg, and the -dbgsym packages of others");
+	else
+		add(r, "debug symbols", true, "some, in /usr/lib/debug", NULL);
+}
+
+/* What this version doesn't use yet is left out of the judgement, but it is asked for often. */
+static void check_bpf(struct report *r)
+{
+	int denied = probe_bpf();
+	bool btf = !access("/sys/kernel/btf/vmlinux", R_OK);
+	char line[128] = "", *end;
+	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
+
+	if (f) {
+		if (!fgets(line, sizeof(line), f))
+			*line = 0;
+		fclose(f);
+	}
+	add(r, "BPF", !denied, "not used by this version", NULL);
+	add(r, "BTF", btf, "not used by this version", NULL);
+	end = strchr(line, '[');
+	if (end && strncmp(end, "[none]", 6)) {
+		end[strcspn(end, "]")] = 0;
+		add(r, "lockdown", true, end + 1, NULL);
+	}
+}
+
+static void check_cgroups(struct report *r)
+{
+	bool v2 = !access("/sys/fs/cgroup/cgroup.controllers", F_OK);
+	bool mixed = !access("/sys/fs/cgroup/unified/cgroup.controllers", F_OK);
+
+	add(r, "cgroups", v2 || mixed || !access("/sys/fs/cgroup/perf_event", F_OK),
+	    v2      ? "version 2"
+	    : mixed ? "versions 1 and 2"
+		    : "version 1",
+	    NULL);
+}
+
+static void check_memory(struct report *r, const struct probe_perf *perf)
+{
+	struct rlimit limit;
+	char text[128], soft[32] = "unlimited";
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit))
+		return;
+	if (limit.rlim_cur != RLIM_INFINITY)
+		snprintf(soft, sizeof(soft), "%llu kB", (unsigned long long)limit.rlim_cur / 1024);
+	snprintf(text, sizeof(text), "%d kB a CPU (perf_event_mlock_kb) and %s (ulimit -l)",
+		 perf->mlock_kb, soft);
+	if (!perf->own)
+		add(r, "sample buffers", !perf->ring, text, NULL);
+}
+
+static void json_text(const char *s)
+{
+	if (!s) {
+		fputs("null", stdout);
+		return;
+	}
+	putchar('"');
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			printf("\\%c", *s);
+		else if ((unsigned char)*s < 32)
+			printf("\\u%04x", *s);
+		else
+			putchar(*s);
+	}
+	putchar('"');
+}
+
+static void json_int(const char *name, int value)
+{
+	printf(",\n \"%s\": ", name);
+	if (value == PROBE_UNKNOWN)
+		fputs("null", stdout);
+	else
+		printf("%d", value);
+}
+
+static void print_json(const struct report *r, const struct probe_perf *perf)
+{
+	fputs("{\"version\": ", stdout);
+	json_text(FUSEE_VERSION);
+	fputs(",\n \"kernel\": ", stdout);
+	json_text(r->kernel.release);
+	fputs(",\n \"machine\": ", stdout);
+	json_text(r->kernel.machine);
+	fputs(",\n \"privileges\": ", stdout);
+	json_text(r->privileges);
+	printf(",\n \"seccomp\": %s", probe_seccomp() ? "true" : "false");
+	json_int("perf_event_paranoid", perf->paranoid);
+	json_int("perf_event_mlock_kb", perf->mlock_kb);
+	fputs(",\n \"checks\": [", stdout);
+	for (unsigned int i = 0; i < r->n; i++) {
+		printf("%s\n  {\"name\": ", i ? "," : "");
+		json_text(r->checks[i].name);
+		printf(", \"works\": %s, \"costs\": ", r->checks[i].works ? "true" : "false");
+		json_text(r->checks[i].costs);
+		fputs(", \"get\": ", stdout);
+		json_text(r->checks[i].get);
+		putchar('}');
+	}
+	fputs("\n ],\n \"stops\": ", stdout);
+	json_text(r->stop);
+	puts("}");
+}
+
+static void print_text(const struct report *r, const struct probe_perf *perf)
+{
+	printf("%s %s %s, as %s\n", r->kernel.sysname, r->kernel.release, r->kernel.machine,
+	       r->privileges);
+	if (perf->paranoid != PROBE_UNKNOWN)
+		printf("kernel.perf_event_paranoid is %d%s\n", perf->paranoid,
+		       probe_seccomp() ? ", and a seccomp filter is on this process" : "");
+	for (unsigned int i = 0; i < r->n; i++) {
+		const struct check *c = &r->checks[i];
+
+		printf("  %-22s  %s", c->name, c->works ? "works" : "no");
+		if (c->costs)
+			printf("%*s%s", c->works ? 2 : 5, "", c->costs);
+		if (c->get)
+			printf("\n%33s%s", "-> ", c->get);
+		putchar('\n');
+	}
+	if (!r->stop)
+		puts("Nothing here stops fusee.");
+	else
+		printf("fusee cannot sample: %s\n", r->stop);
+}
+
+static int usage(FILE *to)
+{
+	fputs("usage: fusee doctor [--json]\n\n"
+	      "Tries what fusee needs of this machine and says what works, what each thing that\n"
+	      "doesn't costs, and how to get it. Exits with 69 or 77 if nothing can be sampled.\n\n"
+	      "  --json  print it for programs\n"
+	      "  --help  print this\n",
+	      to);
+	return to == stdout ? 0 : EX_USAGE;
+}
+
+static void report_fini(struct report *r)
+{
+	for (unsigned int i = 0; i < r->n; i++) {
+		free(r->checks[i].costs);
+		free(r->checks[i].get);
+	}
+	free(r->privileges);
+	free(r->stop);
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	struct report r = {0};
+	struct probe_perf perf;
+	bool json = false;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
+		if (c == 'h')
+			return usage(stdout);
+		if (c != 'j')
+			return usage(stderr);
+		json = true;
+	}
+	if (optind < argc)
+		return usage(stderr);
+	uname(&r.kernel);
+	probe_perf(&perf);
+	r.privileges = privileges(&r);
+	check_own(&r, &perf);
+	check_scope(&r, &perf);
+	check_kernel_names(&r);
+	check_counters(&r, &perf);
+	check_memory(&r, &perf);
+	check_files(&r);
+	check_cgroups(&r);
+	check_bpf(&r);
+	if (r.no_memory)
+		fputs("fusee: out of memory\n", stderr);
+	else if (json)
+		print_json(&r, &perf);
+	else
+		print_text(&r, &perf);
+	c = r.no_memory ? 1 : r.stop_code;
+	report_fini(&r);
+	return c;
+}
