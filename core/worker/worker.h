@@ -93,11 +93,15 @@ int worker_inspect(struct worker *, int fd, const char *name, worker_inspected *
 int worker_symbolize(struct worker *, const struct inspection *, int fd, int debug_fd, int alt_fd, const char *name,
 		     bool inlines, const uint64_t *addresses, uint32_t n, worker_symbolized *, void *arg);
 /*
- * One step by libunwind for a row that no table expresses; blocks (bounded by request_ms). regs: 17 x86-64 values by
- * DWARF number (16 = rip), pc as ELF virtual address of the file in regs[16]; stack is a copy of [stack_lo, +len).
- * On success regs are the caller's; regs[16] is its runtime pc. bias: runtime address of vaddr 0.
+ * One step by libunwind for a row that no table expresses; blocks (bounded by request_ms), in a process of its own,
+ * so that it never waits for an inspection. regs: x86-64 values by DWARF number; bit n of *valid: regs[n] is known.
+ * regs[16] is the ELF virtual address to look the row up at: the interrupted instruction, or a return address - 1.
+ * bias: runtime address of vaddr 0. stack: a copy of [stack_lo, + len).
+ * 0: regs are the caller's, regs[16] its runtime pc, *valid says which are known. 1: likewise, and this was a signal
+ * frame: the caller's pc is exact. -ENODATA: the return address is undefined, the stack ends here; -ENOENT: no row;
+ * -EBADMSG: the row lies, or needs what is not known; -EFAULT, -ETIMEDOUT, -ENOTSUP, -ENOMEM.
  */
-int worker_step(struct worker *, const struct inspection *, int fd, uint64_t bias, uint64_t regs[17],
+int worker_step(struct worker *, const struct inspection *, int fd, uint64_t bias, uint64_t regs[17], uint64_t *valid,
 		uint64_t stack_lo, const void *stack, uint32_t len);
 
 void inspection_ref(struct inspection *);

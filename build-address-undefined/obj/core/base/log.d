@@ -1,0 +1,3 @@
+build-address-undefined/obj/core/base/log.o: core/base/log.c \
+ core/base/log.h
+core/base/log.h:
