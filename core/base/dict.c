@@ -82,7 +82,7 @@ static void *keep(struct dict *d, const void *key, size_t len)
 	size_t need = (len + 7) & ~(size_t)7;
 	char *at;
 
-	if (need > d->chunk_left) {
+	if (!d->chunk || need > d->chunk_left) {
 		size_t size = need > CHUNK ? need : CHUNK;
 		char *c = malloc(size + 8);
 

@@ -25,7 +25,8 @@ uint32_t builder_mapping(struct builder *, const struct fusee_mapping *);
 uint32_t builder_location(struct builder *, const struct fusee_location *, const struct fusee_line *lines, uint32_t n);
 uint32_t builder_stack(struct builder *, const uint32_t *locations, uint32_t n); /* leaf first */
 uint32_t builder_type(struct builder *, const char *type, const char *unit);    /* before the first sample */
-/* Adds to the sample of the same (stack, labels, pid, tid); values: one for each type. Label texts are copied. */
+/* Adds to the sample of the same (stack, labels, pid, tid); values: one for each type. Label texts are copied;
+ * of two labels of one key the first stays, and no more than 64 keys do. */
 int builder_sample(struct builder *, uint32_t stack, const struct fusee_label *labels, uint32_t nlabels,
 		   uint32_t pid, uint32_t tid, const int64_t *values);
 void builder_comment(struct builder *, const char *format, ...) __attribute__((format(printf, 2, 3)));

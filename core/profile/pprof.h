@@ -13,8 +13,13 @@
 int pprof_encode(const struct fusee_profile *, bool gzip, struct buf *out);
 
 /* A decoded profile owns everything in it. Accepts gzip or plain. On error *text (static or in the object's memory;
- * never NULL) says what is wrong. Losses come back from the comments that pprof_encode() wrote. */
+ * never NULL) says what is wrong. What the model doesn't have is gone: a second value of a label's key, drop_frames,
+ * doc_url. Losses come back from the comments that pprof_encode() wrote. */
 struct pprof_file;
+
+/* More than this, uncompressed or as memory of the decoder, is refused with -EFBIG. */
+#define PPROF_MAX_BYTES (512ull << 20)
+#define PPROF_MAX_MEMORY (4096ull << 20)
 int pprof_decode(const void *bytes, size_t len, struct pprof_file **ret, const char **text);
 const struct fusee_profile *pprof_profile(const struct pprof_file *);
 void pprof_free(struct pprof_file *);

@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * profile.proto from anybody: protobuf-c reads the messages, the builder makes the profile. Checked
+ * is all that pprof's own reader checks (profile.CheckValid and the decoder before it): a file that
+ * passes here passes there.
+ */
+#include "profile/pprof.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "profile.pb-c.h"
+#include "profile/builder.h"
+#include "profile/pprof_loss.h"
+
+#define IN_STEP 65536
+#define WINDOW_GZIP (15 + 16)
+#define FIELD_TIME_NANOS 9
+
+typedef Perftools__Profiles__Profile Profile;
+typedef Perftools__Profiles__Sample Sample;
+typedef Perftools__Profiles__Mapping Mapping;
+typedef Perftools__Profiles__Location Location;
+typedef Perftools__Profiles__Function Function;
+typedef Perftools__Profiles__Line Line;
+typedef Perftools__Profiles__Label Label;
+typedef Perftools__Profiles__ValueType ValueType;
+
+struct pprof_file {
+	struct builder *builder;
+	const struct fusee_profile *profile;
+};
+
+/* An id of the file, the builder's index of the thing, and the thing's name. */
+struct id {
+	uint64_t id;
+	const char *name;
+	uint32_t index;
+};
+
+struct ids {
+	struct id *at;
+	size_t n;
+};
+
+struct decoder {
+	const char *error; /* NULL: none so far */
+	int code;
+	size_t left; /* memory that protobuf-c may still take */
+	Profile *in;
+	struct builder *b;
+	uint32_t *strings; /* builder's index by the file's */
+	struct ids mappings, functions, locations;
+	struct buf lines, labels, stack;
+};
+
+static int fail(struct decoder *d, int code, const char *error)
+{
+	if (!d->error) {
+		d->error = error;
+		d->code = code;
+	}
+	return d->code;
+}
+
+/* ---- gzip ---- */
+
+static int inflate_member(struct decoder *d, z_stream *z, struct buf *out)
+{
+	int ret = Z_OK;
+
+	while (ret != Z_STREAM_END) {
+		size_t n = IN_STEP;
+
+		if (out->len >= PPROF_MAX_BYTES)
+			return fail(d, -EFBIG, "the profile is larger than 512 MiB uncompressed");
+		z->next_out = buf_grow(out, n);
+		if (!z->next_out)
+			return fail(d, -ENOMEM, "no memory");
+		z->avail_out = (uInt)n;
+		ret = inflate(z, Z_NO_FLUSH);
+		out->len -= z->avail_out;
+		if (ret == Z_BUF_ERROR || (ret == Z_OK && !z->avail_in && z->avail_out))
+			return fail(d, -EINVAL, "the gzip stream is cut off");
+		if (ret != Z_OK && ret != Z_STREAM_END)
+			return fail(d, -EINVAL, "the gzip stream is damaged");
+	}
+	return 0;
+}
+
+/* All members, one after the other, and nothing behind them. */
+static int gunzip(struct decoder *d, const uint8_t *p, size_t len, struct buf *out)
+{
+	z_stream z = {.next_in = (Bytef *)(uintptr_t)p, .avail_in = (uInt)len};
+
+	if (len > UINT32_MAX)
+		return fail(d, -EFBIG, "the file is larger than 4 GiB");
+	if (inflateInit2(&z, WINDOW_GZIP) != Z_OK)
+		return fail(d, -ENOMEM, "no memory");
+	while (!inflate_member(d, &z, out) && z.avail_in) {
+		if (z.avail_in < 2 || z.next_in[0] != 0x1f || z.next_in[1] != 0x8b) {
+			fail(d, -EINVAL, "there is something else behind the gzip stream");
+			break;
+		}
+		inflateReset(&z);
+	}
+	inflateEnd(&z);
+	return d->code;
+}
+
+/* ---- wire ---- */
+
+static bool get_varint(const uint8_t **p, const uint8_t *end, uint64_t *v)
+{
+	*v = 0;
+	for (uint32_t shift = 0; shift < 70; shift += 7) {
+		uint8_t byte;
+
+		if (*p == end)
+			return false;
+		byte = *(*p)++;
+		*v |= shift < 64 ? (uint64_t)(byte & 0x7f) << shift : 0;
+		if (!(byte & 0x80))
+			return true;
+	}
+	return false;
+}
+
+/* Steps over a field's value; *v is it where it is a varint. */
+static bool skip_value(const uint8_t **p, const uint8_t *end, uint32_t wire, uint64_t *v)
+{
+	uint64_t len = 0;
+
+	*v = 0;
+	if (wire == 0)
+		return get_varint(p, end, v);
+	if (wire == 1)
+		len = 8;
+	else if (wire == 5)
+		len = 4;
+	else if (wire != 2 || !get_varint(p, end, &len))
+		return false;
+	if (len > (uint64_t)(end - *p))
+		return false;
+	*p += len;
+	return true;
+}
+
+/* Two profiles one behind the other are one message to protobuf, with each scalar the last one's:
+ * two times give them away. */
+static int scan(struct decoder *d, const uint8_t *p, size_t len)
+{
+	const uint8_t *end = p + len;
+	uint32_t times = 0;
+
+	while (p < end) {
+		uint64_t tag, v;
+
+		if (!get_varint(&p, end, &tag) || !(tag >> 3) || tag > UINT32_MAX ||
+		    !skip_value(&p, end, tag & 7, &v))
+			return fail(d, -EINVAL, "this is not a pprof profile, or it is cut off");
+		if (tag >> 3 == FIELD_TIME_NANOS && v && times++)
+			return fail(d, -EINVAL, "several profiles are concatenated in this file");
+	}
+	return 0;
+}
+
+/* protobuf-c's memory: each block remembers its size, so that the sum is bounded. */
+static void *take(void *arg, size_t size)
+{
+	struct decoder *d = arg;
+	size_t need;
+	uint64_t *p;
+
+	if (__builtin_add_overflow(size, 16, &need) || need > d->left) {
+		fail(d, -EFBIG, "decoding this profile would take more than 4 GiB");
+		return NULL;
+	}
+	p = malloc(need);
+	if (!p) {
+		fail(d, -ENOMEM, "no memory");
+		return NULL;
+	}
+	*p = need;
+	d->left -= need;
+	return p + 2;
+}
+
+static void give(void *arg, void *p)
+{
+	struct decoder *d = arg;
+	uint64_t *block = p;
+
+	if (!p)
+		return;
+	d->left += block[-2];
+	free(block - 2);
+}
+
+/* ---- ids ---- */
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct id *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static int ids_make(struct decoder *d, struct ids *ids, size_t n)
+{
+	ids->at = calloc(n ? n : 1, sizeof(*ids->at));
+	ids->n = 0;
+	return ids->at ? 0 : fail(d, -ENOMEM, "no memory");
+}
+
+static int ids_close(struct decoder *d, struct ids *ids, const char *zero, const char *twice)
+{
+	qsort(ids->at, ids->n, sizeof(*ids->at), compare_ids);
+	if (ids->n && !ids->at[0].id)
+		return fail(d, -EINVAL, zero);
+	for (size_t i = 1; i < ids->n; i++)
+		if (ids->at[i].id == ids->at[i - 1].id)
+			return fail(d, -EINVAL, twice);
+	return 0;
+}
+
+/* NULL: not there. Files count from 1, so look at that place first. */
+static const struct id *ids_find(const struct ids *ids, uint64_t id)
+{
+	struct id key = {.id = id};
+
+	if (id - 1 < ids->n && ids->at[id - 1].id == id)
+		return &ids->at[id - 1];
+	return bsearch(&key, ids->at, ids->n, sizeof(*ids->at), compare_ids);
+}
+
+/* ---- strings ---- */
+
+static const char *raw(struct decoder *d, int64_t i)
+{
+	if (i >= 0 && (uint64_t)i < d->in->n_string_table)
+		return d->in->string_table[i];
+	fail(d, -EINVAL, "a string's number is outside the string table");
+	return "";
+}
+
+static uint32_t string(struct decoder *d, int64_t i)
+{
+	const char *s = raw(d, i);
+
+	if (d->error)
+		return 0;
+	if (d->strings[i] == BUILDER_NONE)
+		d->strings[i] = builder_cstr(d->b, s);
+	return d->strings[i];
+}
+
+static int read_strings(struct decoder *d)
+{
+	size_t n = d->in->n_string_table;
+
+	if (!n)
+		return fail(d, -EINVAL, "the profile has no string table");
+	if (*d->in->string_table[0])
+		return fail(d, -EINVAL, "the first string of the string table is not empty");
+	d->strings = malloc(n * sizeof(*d->strings));
+	if (!d->strings)
+		return fail(d, -ENOMEM, "no memory");
+	memset(d->strings, 0xff, n * sizeof(*d->strings));
+	return 0;
+}
+
+/* ---- tables ---- */
+
+static bool begins(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+/* What the format doesn't say and a report wants to know. */
+static uint32_t kind_of_mapping(const char *path, bool first)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	if (begins(path, "[vdso]") || begins(path, "[vsyscall]") || begins(path, "linux-vdso"))
+		return FUSEE_MAPPING_LIBRARY;
+	if (!*path || begins(path, "[anon") || begins(path, "[heap]") || begins(path, "[stack") ||
+	    begins(path, "[jit") || begins(path, "//anon") || begins(path, "/memfd:"))
+		return FUSEE_MAPPING_JIT;
+	if (*path == '[' || strstr(name, ".ko"))
+		return FUSEE_MAPPING_KERNEL;
+	if (strstr(name, ".so"))
+		return FUSEE_MAPPING_LIBRARY;
+	return first ? FUSEE_MAPPING_MAIN : 0;
+}
+
+static void read_mappings(struct decoder *d)
+{
+	if (ids_make(d, &d->mappings, d->in->n_mapping))
+		return;
+	for (size_t i = 0; i < d->in->n_mapping && !d->error; i++) {
+		const Mapping *m = d->in->mapping[i];
+		struct fusee_mapping to = {.path = string(d, m->filename),
+					   .build_id = string(d, m->build_id),
+					   .start = m->memory_start,
+					   .limit = m->memory_limit,
+					   .offset = m->file_offset};
+
+		to.flags = kind_of_mapping(raw(d, m->filename), !i);
+		to.flags |= m->has_functions ? FUSEE_MAPPING_FUNCTIONS : 0;
+		to.flags |= m->has_filenames ? FUSEE_MAPPING_FILENAMES : 0;
+		to.flags |= m->has_line_numbers ? FUSEE_MAPPING_LINES : 0;
+		to.flags |= m->has_inline_frames ? FUSEE_MAPPING_INLINES : 0;
+		d->mappings.at[d->mappings.n++] = (struct id){m->id, raw(d, m->filename),
+							      builder_mapping(d->b, &to)};
+	}
+	ids_close(d, &d->mappings, "a mapping has the id 0", "two mappings have the same id");
+}
+
+static uint32_t small(int64_t v)
+{
+	return v > 0 && v < UINT32_MAX ? (uint32_t)v : 0;
+}
+
+static void read_functions(struct decoder *d)
+{
+	if (ids_make(d, &d->functions, d->in->n_function))
+		return;
+	for (size_t i = 0; i < d->in->n_function && !d->error; i++) {
+		const Function *f = d->in->function[i];
+		struct fusee_function to = {.name = string(d, f->name),
+					    .system_name = string(d, f->system_name),
+					    .file = string(d, f->filename),
+					    .start_line = small(f->start_line)};
+
+		d->functions.at[d->functions.n++] = (struct id){f->id, raw(d, f->name),
+								builder_function(d->b, &to)};
+	}
+	ids_close(d, &d->functions, "a function has the id 0", "two functions have the same id");
+}
+
+/* The model's flags go into a file as names only: see them again. */
+static uint32_t kind_of_location(const Location *l, const char *name, const struct id *mapping)
+{
+	const char *path, *slash;
+	size_t len = strlen(name);
+
+	if (!mapping)
+		return !l->address && len > 2 && *name == '[' && name[len - 1] == ']'
+			       ? FUSEE_LOCATION_REASON
+			       : 0;
+	slash = strrchr(mapping->name, '/');
+	path = slash ? slash + 1 : mapping->name;
+	return begins(name, path) && begins(name + strlen(path), "+0x") ? FUSEE_LOCATION_STUB : 0;
+}
+
+/* *name: of the innermost function. */
+static int read_lines(struct decoder *d, const Location *l, const char **name)
+{
+	buf_reset(&d->lines);
+	*name = "";
+	for (size_t i = 0; i < l->n_line; i++) {
+		const Line *line = l->line[i];
+		const struct id *function = ids_find(&d->functions, line->function_id);
+		struct fusee_line to = {.line = small(line->line),
+					.column = small(line->column),
+					.flags = i + 1 < l->n_line ? FUSEE_LINE_INLINED : 0};
+
+		if (!function)
+			return fail(d, -EINVAL, "a line's function is not in the profile");
+		to.function = function->index;
+		if (!i)
+			*name = function->name;
+		if (buf_add(&d->lines, &to, sizeof(to)))
+			return fail(d, -ENOMEM, "no memory");
+	}
+	return 0;
+}
+
+static int read_location(struct decoder *d, const Location *l)
+{
+	const struct id *mapping = l->mapping_id ? ids_find(&d->mappings, l->mapping_id) : NULL;
+	struct fusee_location to = {.address = l->address};
+	const struct fusee_line *lines;
+	const char *name;
+
+	if (l->mapping_id && !mapping)
+		return fail(d, -EINVAL, "a location's mapping is not in the profile");
+	if (read_lines(d, l, &name))
+		return d->code;
+	lines = (const struct fusee_line *)(const void *)d->lines.p;
+	if (mapping) {
+		to.mapping = mapping->index;
+		if (kind_of_mapping(mapping->name, false) & FUSEE_MAPPING_KERNEL)
+			to.frame_type = builder_cstr(d->b, "kernel");
+	}
+	if (l->n_line == 1)
+		to.flags = kind_of_location(l, name, mapping);
+	d->locations.at[d->locations.n++] = (struct id){
+		l->id, NULL, builder_location(d->b, &to, lines, (uint32_t)l->n_line)};
+	return 0;
+}
+
+static void read_locations(struct decoder *d)
+{
+	if (ids_make(d, &d->locations, d->in->n_location))
+		return;
+	for (size_t i = 0; i < d->in->n_location && !d->error; i++)
+		read_location(d, d->in->location[i]);
+	ids_close(d, &d->locations, "a location has the id 0", "two locations have the same id");
+}
+
+/* ---- samples ---- */
+
+/* pid and tid have places of their own in the model. */
+static bool take_number(const char *key, int64_t n, const char *want, uint32_t *to)
+{
+	if (strcmp(key, want) || *to || n <= 0 || n >= UINT32_MAX)
+		return false;
+	*to = (uint32_t)n;
+	return true;
+}
+
+static int read_labels(struct decoder *d, const Sample *s, uint32_t *pid, uint32_t *tid)
+{
+	buf_reset(&d->labels);
+	for (size_t i = 0; i < s->n_label; i++) {
+		const Label *l = s->label[i];
+		const char *key = raw(d, l->key), *str = raw(d, l->str),
+			   *unit = raw(d, l->num_unit);
+		struct fusee_label to = {.key = {key, strlen(key)}, .num = l->num};
+
+		if (d->error)
+			return d->code;
+		if (!l->str && !*unit &&
+		    (take_number(key, l->num, "pid", pid) || take_number(key, l->num, "tid", tid)))
+			continue;
+		if (l->str)
+			to.str = (struct fusee_str){str, strlen(str)};
+		else
+			to.unit = (struct fusee_str){unit, strlen(unit)};
+		if ((l->str || l->num || l->num_unit) && buf_add(&d->labels, &to, sizeof(to)))
+			return fail(d, -ENOMEM, "no memory");
+	}
+	return 0;
+}
+
+static int read_sample(struct decoder *d, const Sample *s)
+{
+	uint32_t pid = 0, tid = 0, stack;
+
+	if (s->n_value != d->in->n_sample_type)
+		return fail(d, -EINVAL,
+			    "a sample has more or fewer values than there are sample types");
+	buf_reset(&d->stack);
+	for (size_t i = 0; i < s->n_location_id; i++) {
+		const struct id *l = ids_find(&d->locations, s->location_id[i]);
+
+		if (!l)
+			return fail(d, -EINVAL, "a sample's location is not in the profile");
+		if (buf_add(&d->stack, &l->index, sizeof(l->index)))
+			return fail(d, -ENOMEM, "no memory");
+	}
+	if (read_labels(d, s, &pid, &tid))
+		return d->code;
+	stack = builder_stack(d->b, (const uint32_t *)(const void *)d->stack.p,
+			      (uint32_t)s->n_location_id);
+	builder_sample(d->b, stack, (const struct fusee_label *)(const void *)d->labels.p,
+		       (uint32_t)(d->labels.len / sizeof(struct fusee_label)), pid, tid, s->value);
+	return 0;
+}
+
+static void read_samples(struct decoder *d)
+{
+	if (d->in->n_sample && !d->in->n_sample_type) {
+		fail(d, -EINVAL, "the profile has samples but no sample type");
+		return;
+	}
+	for (size_t i = 0; i < d->in->n_sample && !d->error; i++)
+		read_sample(d, d->in->sample[i]);
+}
+
+/* ---- the rest ---- */
+
+static void read_types(struct decoder *d)
+{
+	struct fusee_profile *p = builder_profile(d->b);
+	const char *wanted = raw(d, d->in->default_sample_type), *name = "";
+	bool found = false;
+
+	for (size_t i = 0; i < d->in->n_sample_type && !d->error; i++) {
+		const ValueType *t = d->in->sample_type[i];
+		const char *type = raw(d, t->type), *unit = raw(d, t->unit);
+
+		builder_type(d->b, type, unit);
+		if (found)
+			continue;
+		found = *wanted && !strcmp(type, wanted);
+		p->default_type = (uint32_t)i;
+		name = type;
+	}
+	if (d->in->period_type) {
+		p->period_type = string(d, d->in->period_type->type);
+		p->period_unit = string(d, d->in->period_type->unit);
+	}
+	p->kind = p->period_type ? p->period_type : builder_cstr(d->b, name);
+	p->period = d->in->period;
+	p->start_ns = d->in->time_nanos > 0 ? (uint64_t)d->in->time_nanos : 0;
+	p->duration_ns = d->in->duration_nanos > 0 ? (uint64_t)d->in->duration_nanos : 0;
+}
+
+static void read_comments(struct decoder *d)
+{
+	for (size_t i = 0; i < d->in->n_comment && !d->error; i++) {
+		const char *s = raw(d, d->in->comment[i]);
+		int64_t n;
+		int end = 0;
+
+		if (sscanf(s, PPROF_LOSS_SCAN, &n, &end) == 1 && end && s[end])
+			builder_loss(d->b, s + end, n);
+		else
+			builder_comment(d->b, "%s", s);
+	}
+}
+
+static int convert(struct decoder *d, struct pprof_file *f)
+{
+	int error;
+
+	if (read_strings(d))
+		return d->code;
+	raw(d, d->in->drop_frames);
+	raw(d, d->in->keep_frames);
+	raw(d, d->in->doc_url);
+	read_types(d);
+	read_mappings(d);
+	read_functions(d);
+	if (!d->error)
+		read_locations(d);
+	if (!d->error)
+		read_samples(d);
+	if (!d->error)
+		read_comments(d);
+	if (d->error)
+		return d->code;
+	error = builder_finish(d->b, &f->profile);
+	return error ? fail(d, error, "no memory") : 0;
+}
+
+static int decode(struct decoder *d, const uint8_t *p, size_t len, struct pprof_file *f)
+{
+	ProtobufCAllocator allocator = {take, give, d};
+	struct buf plain = {0};
+
+	if (!len)
+		return fail(d, -EINVAL, "the file is empty");
+	if (len > 1 && p[0] == 0x1f && p[1] == 0x8b) {
+		if (gunzip(d, p, len, &plain))
+			goto out;
+		p = (const uint8_t *)plain.p;
+		len = plain.len;
+	} else if (len > PPROF_MAX_BYTES) {
+		fail(d, -EFBIG, "the profile is larger than 512 MiB");
+		goto out;
+	}
+	if (scan(d, p, len))
+		goto out;
+	d->in = perftools__profiles__profile__unpack(&allocator, len, p);
+	buf_fini(&plain);
+	if (!d->in)
+		fail(d, -EINVAL, "this is not a pprof profile, or it is damaged");
+	else
+		convert(d, f);
+	if (d->in)
+		perftools__profiles__profile__free_unpacked(d->in, &allocator);
+out:
+	buf_fini(&plain);
+	return d->code;
+}
+
+int pprof_decode(const void *bytes, size_t len, struct pprof_file **ret, const char **error)
+{
+	struct decoder d = {.left = PPROF_MAX_MEMORY};
+	struct pprof_file *f = calloc(1, sizeof(*f));
+
+	*error = "no memory";
+	if (!f || builder_new(&f->builder)) {
+		free(f);
+		return -ENOMEM;
+	}
+	d.b = f->builder;
+	decode(&d, bytes, len, f);
+	free(d.strings);
+	free(d.mappings.at);
+	free(d.functions.at);
+	free(d.locations.at);
+	buf_fini(&d.lines);
+	buf_fini(&d.labels);
+	buf_fini(&d.stack);
+	if (d.error) {
+		pprof_free(f);
+		*error = d.error;
+		return d.code;
+	}
+	*error = "";
+	*ret = f;
+	return 0;
+}
+
+const struct fusee_profile *pprof_profile(const struct pprof_file *f)
+{
+	return f->profile;
+}
+
+void pprof_free(struct pprof_file *f)
+{
+	if (!f)
+		return;
+	builder_free(f->builder);
+	free(f);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text from foreign places: a thread's name that was cut in a character, a file name in Latin-1. */
+#ifndef PROFILE_UTF8_H
+#define PROFILE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+/* Length of the well-formed character at p (1 to 4 bytes), 0: none. len > 0. */
+size_t utf8_char(const char *p, size_t len);
+bool utf8_valid(const char *p, size_t len);
+/* Appends p, each byte that is no part of a character as U+FFFD. 0 or -ENOMEM. */
+int utf8_clean(struct buf *out, const char *p, size_t len);
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <errno.h>
+
+#include "profile/builder.h"
+#include "profile/utf8.h"
+
+static const struct fusee_profile *finish(struct builder *b)
+{
+	const struct fusee_profile *p = NULL;
+
+	CHECK_INT(builder_finish(b, &p), 0);
+	return p;
+}
+
+static struct builder *fresh(void)
+{
+	struct builder *b;
+
+	CHECK_INT(builder_new(&b), 0);
+	return b;
+}
+
+static struct fusee_str str(const char *s)
+{
+	return (struct fusee_str){s, strlen(s)};
+}
+
+static const char *text(const struct fusee_profile *p, uint32_t i)
+{
+	static char out[4][256];
+	static int turn;
+	const struct fusee_str *s = FUSEE_AT(struct fusee_str, p->strings, i);
+
+	turn = (turn + 1) % 4;
+	snprintf(out[turn], sizeof(out[turn]), "%.*s", (int)s->len, s->p);
+	return out[turn];
+}
+
+static uint32_t location(struct builder *b, const char *name, uint64_t address)
+{
+	struct fusee_function f = {.name = builder_cstr(b, name)};
+	struct fusee_line line = {.function = builder_function(b, &f), .line = 7};
+	struct fusee_location l = {.address = address};
+
+	return builder_location(b, &l, &line, 1);
+}
+
+TEST(empty)
+{
+	struct builder *b = fresh();
+	const struct fusee_profile *p = finish(b);
+
+	CHECK_INT(p->size, sizeof(*p));
+	CHECK_INT(p->strings.n, 1);
+	CHECK_INT(p->stacks.n, 1);
+	CHECK_INT(p->samples.n, 0);
+	CHECK_INT(p->mappings.n, 1);
+	builder_free(b);
+	builder_free(NULL);
+}
+
+TEST(same_things_are_one)
+{
+	struct builder *b = fresh();
+	struct fusee_mapping m = {.path = builder_cstr(b, "/bin/x"), .limit = UINT64_MAX};
+	uint32_t a = location(b, "f", 1), c = location(b, "f", 1), d = location(b, "f", 2);
+	uint32_t ad[] = {a, d}, da[] = {d, a};
+
+	CHECK_INT(builder_cstr(b, NULL), 0);
+	CHECK_INT(builder_cstr(b, ""), 0);
+	CHECK_INT(builder_cstr(b, "f"), builder_string(b, "fgh", 1));
+	CHECK_INT(a, c);
+	CHECK(a != d);
+	CHECK_INT(builder_mapping(b, &m), builder_mapping(b, &m));
+	CHECK_INT(builder_stack(b, ad, 2), builder_stack(b, ad, 2));
+	CHECK(builder_stack(b, ad, 2) != builder_stack(b, da, 2));
+	CHECK(builder_stack(b, ad, 2) != builder_stack(b, ad, 1));
+	CHECK_INT(builder_stack(b, ad, 0), 0);
+	builder_free(b);
+}
+
+TEST(samples_add_up)
+{
+	struct builder *b = fresh();
+	uint32_t l = location(b, "f", 1), stack = builder_stack(b, &l, 1);
+	struct fusee_label x = {.key = str("x"), .str = str("1")},
+			   y = {.key = str("y"), .num = 5, .unit = str("bytes")};
+	struct fusee_label xy[] = {x, y}, yx[] = {y, x},
+			   xx[] = {x, {.key = str("x"), .str = str("2")}};
+	const int64_t v[] = {1, 10}, huge[] = {INT64_MAX, INT64_MIN};
+	const struct fusee_profile *p;
+	const struct fusee_sample *s;
+	const struct fusee_label *label;
+
+	CHECK_INT(builder_type(b, "samples", "count"), 0);
+	CHECK_INT(builder_type(b, "cpu", "nanoseconds"), 1);
+	CHECK_INT(builder_sample(b, stack, xy, 2, 7, 8, v), 0);
+	CHECK_INT(builder_sample(b, stack, yx, 2, 7, 8, v), 0);
+	CHECK_INT(builder_sample(b, stack, xy, 2, 7, 9, v), 0);
+	CHECK_INT(builder_sample(b, stack, xx, 2, 7, 8, v), 0);
+	CHECK_INT(builder_sample(b, stack, xy, 1, 7, 8, v), 0);
+	CHECK_INT(builder_sample(b, stack, NULL, 0, 0, 0, huge), 0);
+	CHECK_INT(builder_sample(b, stack, NULL, 0, 0, 0, huge), 0);
+	p = finish(b);
+	CHECK_INT(p->samples.n, 4);
+	CHECK_INT(p->values.n, 8);
+	CHECK_INT(*FUSEE_AT(int64_t, p->values, 0), 2);
+	CHECK_INT(*FUSEE_AT(int64_t, p->values, 1), 20);
+	CHECK_INT(*FUSEE_AT(int64_t, p->values, 4),
+		  2); /* of two labels with one key the first stays */
+	CHECK_INT(*FUSEE_AT(int64_t, p->values, 6), INT64_MAX);
+	CHECK_INT(*FUSEE_AT(int64_t, p->values, 7), INT64_MIN);
+	s = FUSEE_AT(struct fusee_sample, p->samples, 2);
+	CHECK_INT(s->nlabels, 1);
+	label = FUSEE_AT(struct fusee_label, p->labels, s->first_label);
+	CHECK(label->str.len == 1 && *label->str.p == '1');
+	builder_free(b);
+}
+
+TEST(tables_hold_what_went_in)
+{
+	struct builder *b = fresh();
+	struct fusee_mapping m = {.path = builder_cstr(b, "/bin/x"),
+				  .flags = FUSEE_MAPPING_MAIN,
+				  .limit = UINT64_MAX};
+	struct fusee_function inner = {.name = builder_cstr(b, "inner")},
+			      outer = {.name = builder_cstr(b, "outer"), .start_line = 3};
+	struct fusee_line lines[] = {{.line = 12, .flags = FUSEE_LINE_INLINED},
+				     {.line = 40, .column = 5}};
+	struct fusee_location l = {.address = 0x1234}, got;
+	const struct fusee_profile *p;
+	uint32_t at, stack;
+
+	l.mapping = builder_mapping(b, &m);
+	builder_mapping_flags(b, l.mapping, FUSEE_MAPPING_FUNCTIONS, 0);
+	lines[0].function = builder_function(b, &inner);
+	lines[1].function = builder_function(b, &outer);
+	at = builder_location(b, &l, lines, 2);
+	location(b, "f", 9);
+	stack = builder_stack(b, &at, 1);
+	p = finish(b);
+	got = *FUSEE_AT(struct fusee_location, p->locations, at);
+	CHECK_INT(got.nlines, 2);
+	CHECK_INT(got.address, 0x1234);
+	CHECK_INT(FUSEE_AT(struct fusee_mapping, p->mappings, got.mapping)->flags,
+		  FUSEE_MAPPING_MAIN | FUSEE_MAPPING_FUNCTIONS);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct fusee_line *line = FUSEE_AT(struct fusee_line, p->lines,
+							 got.first_line + i);
+
+		CHECK_STR(text(p,
+			       FUSEE_AT(struct fusee_function, p->functions, line->function)->name),
+			  i ? "outer" : "inner");
+		CHECK_INT(line->line, i ? 40 : 12);
+	}
+	CHECK_INT(FUSEE_AT(struct fusee_stack, p->stacks, stack)->n, 1);
+	CHECK_INT(*FUSEE_AT(uint32_t, p->stack_locations,
+			    FUSEE_AT(struct fusee_stack, p->stacks, stack)->first),
+		  at);
+	builder_free(b);
+}
+
+TEST(losses_comments_resource)
+{
+	struct builder *b = fresh();
+	const struct fusee_profile *p;
+
+	builder_loss(b, "timer skipped", 3);
+	builder_loss(b, "too deep", 1);
+	builder_loss(b, "timer skipped", 4);
+	builder_comment(b, "host %s", "x");
+	builder_resource(b, "unit", "a.service");
+	builder_resource(b, "unit", "b.service");
+	p = finish(b);
+	CHECK_INT(p->losses.n, 2);
+	CHECK_INT(FUSEE_AT(struct fusee_label, p->losses, 0)->num, 7);
+	CHECK_INT(p->comments.n, 1);
+	CHECK_INT(p->resource.n, 1);
+	CHECK(!strncmp(FUSEE_AT(struct fusee_label, p->resource, 0)->str.p, "b.service", 9));
+	builder_free(b);
+}
+
+TEST(errors_stay)
+{
+	struct builder *b = fresh();
+	const struct fusee_profile *p;
+	struct fusee_location l = {.mapping = 99};
+	int64_t v = 1;
+	uint32_t bad = 77;
+
+	CHECK_INT(builder_location(b, &l, NULL, 0), BUILDER_NONE);
+	CHECK_INT(builder_cstr(b, "later"), BUILDER_NONE);
+	CHECK_INT(builder_finish(b, &p), -EINVAL);
+	builder_free(b);
+	b = fresh();
+	CHECK_INT(builder_sample(b, 0, NULL, 0, 0, 0, &v), -EINVAL); /* no type */
+	builder_free(b);
+	b = fresh();
+	CHECK_INT(builder_stack(b, &bad, 1), BUILDER_NONE);
+	builder_free(b);
+	b = fresh();
+	finish(b);
+	CHECK_INT(builder_cstr(b, "after the end"), BUILDER_NONE);
+	builder_free(b);
+}
+
+TEST(bad_text_is_mended)
+{
+	static const struct {
+		const char *in, *out;
+	} cases[] = {
+		{"abc", "abc"},
+		{"\xc3\xa9", "\xc3\xa9"},
+		{"\xe2\x82\xac\xf0\x9f\x94\xa5", "\xe2\x82\xac\xf0\x9f\x94\xa5"},
+		{"caf\xc3", "caf\xef\xbf\xbd"},           /* cut in a character */
+		{"\xe9t", "\xef\xbf\xbdt"},               /* Latin-1 */
+		{"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"}, /* overlong */
+		{"\xe0\x9f\xbf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+		{"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* surrogate */
+		{"\xf4\x90\x80\x80",
+		 "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* beyond U+10FFFF */
+		{"\xf0\x9f\x94", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+		{"\xff", "\xef\xbf\xbd"},
+	};
+	struct builder *b = fresh();
+	const struct fusee_profile *p;
+	uint32_t id[sizeof(cases) / sizeof(*cases)];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		id[i] = builder_cstr(b, cases[i].in);
+		CHECK_INT(utf8_valid(cases[i].in, strlen(cases[i].in)),
+			  !strcmp(cases[i].in, cases[i].out));
+		CHECK(utf8_valid(cases[i].out, strlen(cases[i].out)));
+	}
+	p = finish(b);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		CHECK_STR(text(p, id[i]), cases[i].out);
+	builder_free(b);
+}
