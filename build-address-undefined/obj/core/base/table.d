@@ -1,3 +1,0 @@
-build-address-undefined/obj/core/base/table.o: core/base/table.c \
- core/base/table.h
-core/base/table.h:

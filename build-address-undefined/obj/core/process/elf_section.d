@@ -1,7 +1,0 @@
-build-address-undefined/obj/core/process/elf_section.o: \
- core/process/elf_section.c core/process/elf_internal.h \
- core/process/elf.h include/fusee/plugin.h include/fusee/profile.h
-core/process/elf_internal.h:
-core/process/elf.h:
-include/fusee/plugin.h:
-include/fusee/profile.h:
