@@ -55,6 +55,8 @@ enum dwarf_special_kind {
 	DWARF_REG,         /* CFA = reg + cfa   (offsets too large for a plain rule, other registers) */
 	DWARF_EXPRESSION,  /* an expression or a place that this table has no words for: the stack is cut,
 			    * natively libunwind takes the step */
+	DWARF_SWITCH,      /* this frame runs on another stack than its caller, and where that one is
+			    * stands in no register (Go's systemstack): cut. libunwind can't help either */
 };
 
 enum dwarf_special_flags { /* of kinds DEREF and REG */
@@ -63,9 +65,13 @@ enum dwarf_special_flags { /* of kinds DEREF and REG */
 	DWARF_FP_UNKNOWN = 4, /* undefined, or by a rule not expressible here */
 	DWARF_RA_AT = 8,      /* return address at CFA + ra instead of CFA - 8 */
 	DWARF_RA_IN_REG = 16, /* return address in register number ra */
+	DWARF_FP_AT_FP = 32,  /* caller's fp at this frame's fp + fp, not at CFA + fp (DRAP) */
+	DWARF_OTHER_STACK = 64, /* the CFA may be on another stack than sp: it need not be above sp */
 };
 
-/* word 0: kind | reg << 8 | flags << 16; word 1: cfa; word 2: fp; word 3: DEREF, PLT: add, else ra. Signed: two's complement.
+/* No FP flag: the caller's fp is this frame's. A rule for the registers 6 (fp) and 7 (sp) means u->fp and
+ * u->sp, 16 means u->pc, others u->regs[] where valid_regs says so.
+ * word 0: kind | reg << 8 | flags << 16; word 1: cfa; word 2: fp; word 3: DEREF, PLT: add, else ra. Signed: two's complement.
  * Where a DEREF needs an ra of its own: kind EXPRESSION. */
 #define DWARF_SPECIAL_WORDS 4
 #endif
