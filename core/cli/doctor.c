@@ -121,7 +121,9 @@ static void check_kernel_names(struct report *r)
 	int hidden = probe_kallsyms();
 
 	add(r, "names of the kernel", !hidden, hidden ? "kernel functions stay addresses" : NULL,
-	    hidden ? "run fusee as root, or sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1" : NULL);
+	    hidden ? "run fusee as root, or sysctl kernel.kptr_restrict=0 "
+		     "kernel.perf_event_paranoid=1"
+		   : NULL);
 }
 
 static void check_counters(struct report *r, const struct probe_perf *perf)
