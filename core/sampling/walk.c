@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampling/walk.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include <fusee/unwinder.bpf.h>
@@ -67,29 +68,39 @@ static void push(struct walk *w, const struct fusee_unwind *u, const struct proc
 	}
 }
 
-/* The worker's full interpreter takes the step that the table has no words for. */
-static bool step_by_worker(struct walker *w, struct fusee_native *n, const struct process_mapping *m)
+#define BIT(n) (1ull << (n))
+#define SPECIAL_REGS (BIT(FUSEE_X86_RBP) | BIT(FUSEE_X86_RSP) | BIT(FUSEE_X86_RIP))
+
+/* The worker's full interpreter takes the step that the table has no words for: enum fusee_next, or -1: it can't. */
+static int step_by_worker(struct walker *w, struct fusee_native *n, const struct process_mapping *m)
 {
 	struct fusee_unwind *u = &n->u;
-	uint64_t regs[17], at = u->offset;
+	uint64_t regs[17], valid = u->valid_regs | SPECIAL_REGS;
+	int r;
 
-	/* It needs every register; callers have lost most of theirs. */
-	if (!m->based || (u->valid_regs & LEAF_REGS) != LEAF_REGS)
-		return false;
+	if (!m->based)
+		return -1;
+	if (u->flags & FUSEE_FP_LOST)
+		valid &= ~BIT(FUSEE_X86_RBP);
 	memcpy(regs, u->regs, sizeof(regs) - 8);
 	regs[FUSEE_X86_RBP] = u->fp;
 	regs[FUSEE_X86_RSP] = u->sp;
-	regs[FUSEE_X86_RIP] = at;
-	if (worker_step(w->worker, m->file->inspection, m->file->fd, m->bias, regs, n->stack_lo,
-			n->stack, (uint32_t)(n->stack_hi - n->stack_lo)))
-		return false;
+	regs[FUSEE_X86_RIP] = u->flags & FUSEE_PC_EXACT ? u->offset : u->offset - 1;
+	r = worker_step(w->worker, m->file->inspection, m->file->fd, m->bias, regs, &valid, n->stack_lo,
+			n->stack, (uint32_t)(n->stack_hi - n->stack_lo));
+	if (r == -ENODATA)
+		return FUSEE_STOP;
+	if (r < 0)
+		return -1;
 	u->pc = regs[FUSEE_X86_RIP];
 	u->sp = regs[FUSEE_X86_RSP];
 	u->fp = regs[FUSEE_X86_RBP];
-	u->valid_regs = 0;
-	u->flags &= ~(uint32_t)FUSEE_PC_EXACT;
+	memcpy(u->regs, regs, sizeof(regs) - 8);
+	u->valid_regs = valid & ~SPECIAL_REGS;
+	u->flags &= ~(uint32_t)(FUSEE_PC_EXACT | FUSEE_FP_LOST);
+	u->flags |= (r ? FUSEE_PC_EXACT | FUSEE_SIGNAL : 0) | (valid & BIT(FUSEE_X86_RBP) ? 0 : FUSEE_FP_LOST);
 	w->helped++;
-	return true;
+	return FUSEE_NEXT;
 }
 
 /* One step by the first unwinder that knows this pc. Returns enum fusee_next; *reason for a cut stack. */
@@ -110,8 +121,12 @@ static int step(struct walker *w, struct fusee_native *n, struct process_mapping
 		if (r == FUSEE_PASS)
 			continue;
 		if (r == FUSEE_STOP && u->error) {
-			if (u->flags & FUSEE_INEXPRESSIBLE && step_by_worker(w, n, m))
-				return FUSEE_NEXT;
+			int helped = u->flags & FUSEE_INEXPRESSIBLE ? step_by_worker(w, n, m) : -1;
+
+			if (helped >= 0) {
+				u->error = 0;
+				return helped;
+			}
 			*reason = ops->reasons[u->error - 1];
 		}
 		return r;
