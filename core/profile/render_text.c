@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers as pprof prints them: the same digits and the same units, so that two tools can be
+ * compared by eye. */
+#include "profile/render_model.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profile/utf8.h"
+
+#define MINIMUM "minimum"
+
+struct unit {
+	const char *name; /* as printed */
+	const char *aliases[4];
+	double factor;
+};
+
+static const struct unit bytes[] = {
+	{"B", {"b", "byte"}, 1},
+	{"kB", {"kb", "kbyte", "kilobyte"}, 1ull << 10},
+	{"MB", {"mb", "mbyte", "megabyte"}, 1ull << 20},
+	{"GB", {"gb", "gbyte", "gigabyte"}, 1ull << 30},
+	{"TB", {"tb", "tbyte", "terabyte"}, 1ull << 40},
+	{"PB", {"pb", "pbyte", "petabyte"}, 1ull << 50},
+	{0},
+};
+
+static const struct unit times[] = {
+	{"ns", {"ns", "nanosecond"}, 1},    {"us", {"\xce\xbcs", "us", "microsecond"}, 1e3},
+	{"ms", {"ms", "millisecond"}, 1e6}, {"s", {"s", "sec", "second"}, 1e9},
+	{"hrs", {"hour", "hr"}, 3600e9},    {0},
+};
+
+static const struct {
+	const struct unit *units;
+	const char *standard; /* where nothing fits */
+	double factor;
+} families[] = {{bytes, "B", 1}, {times, "s", 1e9}};
+
+/* Without the case and the plural. */
+static const struct unit *find_unit(const struct unit *units, const char *name)
+{
+	char plain[32];
+	size_t n = strlen(name);
+
+	if (n >= sizeof(plain))
+		return NULL;
+	for (size_t i = 0; i <= n; i++)
+		plain[i] = (char)tolower((unsigned char)name[i]);
+	if (n > 2 && plain[n - 1] == 's')
+		plain[n - 1] = '\0';
+	for (const struct unit *u = units; u->name; u++)
+		for (size_t i = 0; i < 4 && u->aliases[i]; i++)
+			if (!strcmp(u->aliases[i], plain))
+				return u;
+	return NULL;
+}
+
+/* The largest unit of which there is at least one. */
+static double scale_auto(const struct unit *units, double v, const char **name)
+{
+	const struct unit *best = NULL;
+
+	for (const struct unit *u = units; u->name; u++)
+		if (v / u->factor >= 1)
+			best = u;
+	if (!best)
+		return NAN;
+	*name = best->name;
+	return v / best->factor;
+}
+
+/* value of unit `from` in unit `to`; *name is what to print behind it. */
+static double scale(double value, const char *from, const char *to, const char **name)
+{
+	bool any = !strcmp(to, MINIMUM) || !strcmp(to, "auto");
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++) {
+		const struct unit *f = find_unit(families[i].units, from),
+				  *t = find_unit(families[i].units, to);
+		double v, scaled;
+
+		if (!f)
+			continue;
+		v = value * f->factor;
+		if (any) {
+			scaled = scale_auto(families[i].units, v, name);
+			if (!isnan(scaled))
+				return scaled;
+		} else if (t) {
+			*name = t->name;
+			return v / t->factor;
+		}
+		*name = families[i].standard;
+		return v / families[i].factor;
+	}
+	*name = any || !strcmp(to, "count") || !strcmp(to, "sample") || !strcmp(to, "unit") ? ""
+											    : to;
+	return value;
+}
+
+static void terminated(char out[RENDER_NUMBER], struct fusee_str s)
+{
+	snprintf(out, RENDER_NUMBER, "%.*s",
+		 (int)(s.len < RENDER_NUMBER ? s.len : RENDER_NUMBER - 1), s.len ? s.p : "");
+}
+
+void render_value(char out[RENDER_NUMBER], int64_t value, struct fusee_str unit, const char *to)
+{
+	char from[RENDER_NUMBER], number[400];
+	const char *name = "";
+	double v;
+	size_t n;
+
+	terminated(from, unit);
+	v = scale(value < 0 ? -(double)value : (double)value, from, to, &name);
+	n = (size_t)snprintf(number, sizeof(number), "%.2f", value < 0 ? -v : v);
+	if (n > 3 && !strcmp(number + n - 3, ".00"))
+		number[n - 3] = '\0';
+	if (!strcmp(number, "0") || !strcmp(number, "-0"))
+		snprintf(out, RENDER_NUMBER, "0");
+	else
+		snprintf(out, RENDER_NUMBER, "%.30s%.16s", number, name);
+}
+
+void render_percent(char out[RENDER_NUMBER], int64_t value, int64_t total)
+{
+	double ratio = total ? fabs((double)value / (double)total) * 100 : 0;
+
+	if (ratio >= 99.95 && ratio <= 100.05)
+		snprintf(out, RENDER_NUMBER, "  100%%");
+	else if (ratio >= 1)
+		snprintf(out, RENDER_NUMBER, "%5.2f%%", ratio);
+	else
+		snprintf(out, RENDER_NUMBER, "%5.2g%%", ratio);
+}
+
+void render_unit(char out[RENDER_NUMBER], int64_t smallest, int64_t largest, struct fusee_str unit)
+{
+	const char *low = "", *high = "", *chosen;
+	char from[RENDER_NUMBER];
+
+	terminated(from, unit);
+	if (!smallest)
+		smallest = largest;
+	scale((double)smallest, from, MINIMUM, &low);
+	scale((double)largest, from, MINIMUM, &high);
+	chosen = low;
+	/* Far apart: two digits behind the point show the small ones too. */
+	if (strcmp(low, high) && (double)smallest * 100 < (double)largest)
+		scale((double)smallest * 100, from, MINIMUM, &chosen);
+	snprintf(out, RENDER_NUMBER, "%s", *chosen ? chosen : from);
+}
+
+static uint32_t columns(struct fusee_str s)
+{
+	uint32_t n = 0;
+
+	for (uint64_t i = 0; i < s.len; i++)
+		n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
+	return n;
+}
+
+/* Where column `n` begins. */
+static uint64_t column(struct fusee_str s, uint32_t n)
+{
+	uint64_t i = 0;
+
+	for (; i < s.len && (n || ((unsigned char)s.p[i] & 0xc0) == 0x80); i++)
+		n -= ((unsigned char)s.p[i] & 0xc0) != 0x80;
+	return i;
+}
+
+void render_name(struct buf *out, struct fusee_str name, uint32_t width)
+{
+	uint32_t all = columns(name), head, tail;
+	uint64_t at;
+
+	if (!width || all <= width || width < 8) {
+		buf_add(out, name.p, name.len);
+		return;
+	}
+	head = (width - 3) / 2;
+	tail = width - 3 - head;
+	buf_add(out, name.p, column(name, head));
+	buf_str(out, "...");
+	at = column(name, all - tail);
+	buf_add(out, name.p + at, name.len - at);
+}
