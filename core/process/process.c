@@ -88,12 +88,8 @@ struct process *process_get(struct process_table *t, pid_t pid)
 
 struct process *process_exec(struct process_table *t, pid_t pid, const char *comm)
 {
-	struct process *p = begin(t, pid, comm);
-
-	if (p)
-		p->scanned = true;
 	process_thread_comm(t, pid, comm);
-	return p;
+	return begin(t, pid, comm);
 }
 
 struct process *process_fork(struct process_table *t, pid_t parent, pid_t child)

@@ -28,6 +28,7 @@ struct file {
 	int fd;                          /* -1: could not be opened */
 	pid_t pid;                       /* who mapped it first: its root is where debug files are looked for */
 	char *path, *text;
+	bool executable;                 /* a target runs it: not a library */
 	struct inspection *inspection;   /* FILE_READY */
 	const struct inspection_slab *slabs[FILES_MAX_UNWINDERS]; /* of each unwinder, in their order; NULL none */
 	struct files *files;

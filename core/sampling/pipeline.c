@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampling/pipeline.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "sampling/pipeline_state.h"
+
+static const char no_memory[] = "no memory";
+
+/* ---- samples ---- */
+
+static uint32_t reason_index(struct pipeline *p, const char *text)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->stats.nreasons; i++)
+		if (p->reasons[i].text == text || !strcmp(p->reasons[i].text, text))
+			return i;
+	if (i == sizeof(p->reasons) / sizeof(p->reasons[0]))
+		return i - 1;
+	p->reasons[i].text = text;
+	p->stats.nreasons++;
+	return i;
+}
+
+/* The walked stack's id, or DICT_NONE. */
+static uint32_t stack_id(struct pipeline *p)
+{
+	uint32_t ids[sizeof(p->walk.frames) / sizeof(p->walk.frames[0])];
+
+	for (uint32_t i = 0; i < p->walk.n; i++) {
+		ids[i] = dict_add(&p->frames, &p->walk.frames[i], sizeof(p->walk.frames[i]));
+		if (ids[i] == DICT_NONE)
+			return DICT_NONE;
+	}
+	return dict_add(&p->stacks, ids, p->walk.n * sizeof(ids[0]));
+}
+
+static struct sample_sum *sum_of(struct pipeline *p, const struct sample_key *k)
+{
+	uint32_t id = dict_add(&p->samples, k, sizeof(*k));
+
+	if (id == DICT_NONE)
+		return NULL;
+	if (id >= p->nsums) {
+		uint32_t n = p->nsums ? p->nsums * 2 : 1024;
+		struct sample_sum *sums = realloc(p->sums, n * sizeof(*sums));
+
+		if (!sums)
+			return NULL;
+		memset(sums + p->nsums, 0, (n - p->nsums) * sizeof(*sums));
+		p->sums = sums;
+		p->nsums = n;
+	}
+	return &p->sums[id];
+}
+
+/* Adds the walked sample. Every sample ends in stats.whole or in one reason. */
+static void add(struct pipeline *p, struct process *proc, const struct snapshot_sample *s)
+{
+	const char *reason = p->walk.reason;
+	struct sample_key k = {
+		.process = (uintptr_t)proc,
+		.tid = p->o.threads ? (uint32_t)s->tid : 0,
+		.comm = dict_str(&p->comms, process_comm(p->processes, proc, s->tid)),
+		.stack = stack_id(p),
+	};
+	struct sample_sum *sum = NULL;
+
+	if (reason)
+		k.reason = reason_index(p, reason) + 1;
+	if (k.comm != DICT_NONE && k.stack != DICT_NONE)
+		sum = sum_of(p, &k);
+	if (sum) {
+		sum->count++;
+		sum->weight += s->period;
+	} else {
+		reason = no_memory;
+	}
+	p->stats.samples++;
+	p->stats.weight_ns += s->period;
+	if (reason)
+		p->reasons[reason_index(p, reason)].n++;
+	else
+		p->stats.whole++;
+	p->stats.guessed += !reason && p->walk.guessed;
+	p->stats.kernel_only += !reason && !s->abi;
+}
+
+/* Keeps a copy of a sample until its table is there. false: no room. */
+static bool keep(struct pipeline *p, struct process *proc, const struct snapshot_sample *s)
+{
+	uint64_t bytes = sizeof(struct waiting) + s->nkernel * 8ull + s->stack_len;
+	struct waiting *w;
+
+	if (p->waiting_bytes + bytes > p->o.waiting_bytes)
+		return false;
+	w = malloc(bytes);
+	if (!w)
+		return false;
+	*w = (struct waiting){.process = proc, .sample = *s, .bytes = bytes};
+	w->sample.kernel = (uint64_t *)(w + 1);
+	w->sample.stack = (char *)(w + 1) + s->nkernel * 8ull;
+	if (s->nkernel)
+		memcpy(w + 1, s->kernel, s->nkernel * 8ull);
+	if (s->stack_len)
+		memcpy((char *)(w + 1) + s->nkernel * 8ull, s->stack, s->stack_len);
+	*p->last = w;
+	p->last = &w->next;
+	p->waiting_bytes += bytes;
+	return true;
+}
+
+static void on_sample(void *arg, const struct snapshot_sample *s)
+{
+	struct pipeline *p = arg;
+	struct process *proc = process_get(p->processes, s->pid);
+
+	if (!proc) {
+		p->stats.samples++;
+		p->stats.weight_ns += s->period;
+		p->reasons[reason_index(p, no_memory)].n++;
+		return;
+	}
+	p->time = s->time;
+	if (proc->scanned < p->scan)
+		pipeline_scan(p, s->pid);
+	walk_stack(&p->walker, proc, s, true, &p->walk);
+	if (p->walk.waiting) {
+		if (keep(p, proc, s))
+			return;
+		walk_stack(&p->walker, proc, s, false, &p->walk);
+	}
+	add(p, proc, s);
+}
+
+/* Walks what waits; what still has to wait stays, in order. */
+static void walk_waiting(struct pipeline *p, bool wait)
+{
+	struct waiting *w = p->first, *next;
+
+	p->first = NULL;
+	p->last = &p->first;
+	for (; w; w = next) {
+		next = w->next;
+		walk_stack(&p->walker, w->process, &w->sample, wait, &p->walk);
+		if (p->walk.waiting) {
+			w->next = NULL;
+			*p->last = w;
+			p->last = &w->next;
+			continue;
+		}
+		add(p, w->process, &w->sample);
+		p->waiting_bytes -= w->bytes;
+		free(w);
+	}
+}
+
+void pipeline_retry(struct pipeline *p)
+{
+	if (p->answers == p->files->answers)
+		return;
+	p->answers = p->files->answers;
+	walk_waiting(p, true);
+}
+
+void pipeline_finish(struct pipeline *p)
+{
+	worker_wait(p->worker);
+	walk_waiting(p, false);
+}
+
+/* ---- processes ---- */
+
+static void map(struct pipeline *p, struct process *proc, uint64_t since,
+		const struct procfs_mapping *m)
+{
+	struct process_mapping to = {
+		.lo = m->lo,
+		.hi = m->hi,
+		.offset = m->offset,
+		.since = since,
+		.file = files_of(p->files, proc->pid, m),
+	};
+
+	/* The kernel maps a new program's executable before its loader. */
+	if (!*proc->name && to.file && *m->name == '/') {
+		snprintf(proc->name, sizeof(proc->name), "%s", files_base_name(to.file));
+		to.file->executable = true;
+	}
+	if (process_map(proc, &to))
+		log_debug("pid %d: no memory for a mapping", (int)proc->pid);
+}
+
+static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m)
+{
+	struct pipeline *p = arg;
+	struct process *proc = process_get(p->processes, pid);
+
+	if (proc)
+		map(p, proc, time, m);
+}
+
+static void on_comm(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *comm, bool exec)
+{
+	struct pipeline *p = arg;
+	struct process *proc;
+
+	(void)time;
+	if (exec) {
+		proc = process_exec(p->processes, pid, comm);
+		if (proc)
+			proc->scanned = p->scan;
+		return;
+	}
+	proc = process_get(p->processes, pid);
+	if (proc && pid == tid)
+		snprintf(proc->comm, sizeof(proc->comm), "%s", comm);
+	process_thread_comm(p->processes, tid, comm);
+}
+
+static void on_forked(void *arg, pid_t pid, pid_t parent, pid_t tid, uint64_t time)
+{
+	struct pipeline *p = arg;
+
+	(void)time;
+	if (pid == tid && pid != parent) {
+		process_thread_exit(p->processes, tid); /* an older thread of this number */
+		process_fork(p->processes, parent, pid);
+	}
+}
+
+static void on_exited(void *arg, pid_t pid, pid_t tid, uint64_t time)
+{
+	struct pipeline *p = arg;
+
+	(void)time;
+	if (pid != tid)
+		process_thread_exit(p->processes, tid);
+}
+
+static void on_lost(void *arg, uint64_t records)
+{
+	struct pipeline *p = arg;
+
+	p->stats.lost_records += records;
+	/* News of mappings may have been among them: read /proc again, but not at each loss of a bad moment. */
+	if (p->time > p->scan_time + 1000000000u) {
+		p->scan_time = p->time;
+		p->scan++;
+	}
+}
+
+struct scan {
+	struct pipeline *p;
+	struct process *proc;
+	char exe[4096];
+};
+
+/* The executable first: it gives the process its name. */
+static int scan_executable(void *arg, const struct procfs_mapping *m)
+{
+	struct scan *s = arg;
+
+	if (!strcmp(m->name, s->exe))
+		map(s->p, s->proc, 0, m);
+	return 0;
+}
+
+static int scan_mapping(void *arg, const struct procfs_mapping *m)
+{
+	struct scan *s = arg;
+
+	map(s->p, s->proc, 0, m);
+	return 0;
+}
+
+static int scan_thread(void *arg, pid_t tid)
+{
+	struct scan *s = arg;
+	char comm[16];
+
+	if (!procfs_comm(s->proc->pid, tid, comm))
+		process_thread_comm(s->p->processes, tid, comm);
+	return 0;
+}
+
+int pipeline_scan(struct pipeline *p, pid_t pid)
+{
+	struct scan s = {.p = p, .proc = process_get(p->processes, pid)};
+	char path[64];
+
+	if (!s.proc)
+		return -ENOMEM;
+	s.proc->scanned = p->scan;
+	procfs_comm(pid, pid, s.proc->comm);
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	if (readlink(path, s.exe, sizeof(s.exe) - 1) > 0)
+		procfs_each_mapping(pid, scan_executable, &s);
+	procfs_each_thread(pid, scan_thread, &s);
+	return procfs_each_mapping(pid, scan_mapping, &s);
+}
+
+/* ---- life ---- */
+
+int pipeline_new(struct pipeline **ret, const struct pipeline_options *o, struct worker *worker,
+		 const struct plugin_set *unwinders)
+{
+	struct pipeline *p = calloc(1, sizeof(*p));
+	int r = -ENOMEM;
+
+	if (!p)
+		return r;
+	p->o = *o;
+	if (!p->o.waiting_bytes)
+		p->o.waiting_bytes = 128u << 20;
+	p->worker = worker;
+	p->walker = (struct walker){.unwinders = unwinders, .worker = worker};
+	p->last = &p->first;
+	p->scan = 1;
+	p->handlers = (struct snapshot_handlers){p, on_sample, on_mapped, on_comm,
+						 on_forked, on_exited, on_lost};
+	if (dict_init(&p->frames) || dict_init(&p->stacks) || dict_init(&p->comms) ||
+	    dict_init(&p->samples))
+		goto fail;
+	r = process_table_new(&p->processes);
+	if (!r)
+		r = files_new(&p->files, worker, unwinders);
+	if (r)
+		goto fail;
+	*ret = p;
+	return 0;
+fail:
+	pipeline_free(p);
+	return r;
+}
+
+void pipeline_free(struct pipeline *p)
+{
+	struct waiting *next;
+
+	if (!p)
+		return;
+	for (struct waiting *w = p->first; w; w = next) {
+		next = w->next;
+		free(w);
+	}
+	dict_fini(&p->frames);
+	dict_fini(&p->stacks);
+	dict_fini(&p->comms);
+	dict_fini(&p->samples);
+	for (uint32_t i = 0; i < p->npoor; i++)
+		free((char *)p->poor[i].build_id);
+	process_table_free(p->processes);
+	files_free(p->files);
+	free(p->sums);
+	free(p->poor);
+	free(p);
+}
+
+const struct snapshot_handlers *pipeline_handlers(struct pipeline *p)
+{
+	return &p->handlers;
+}
+
+void pipeline_stats(struct pipeline *p, struct pipeline_stats *s)
+{
+	*s = p->stats;
+	s->reasons = p->reasons;
+	s->helped = p->walker.helped;
+	s->files = p->files->n - 1;
+	for (uint32_t i = 1; i < p->files->n; i++)
+		s->refused += p->files->all[i]->state == FILE_REFUSED;
+}
