@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one line that lives while sampling. */
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/session.h"
+
+void progress_clear(void)
+{
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+}
+
+void progress_update(struct session *s)
+{
+	struct snapshot_counts counts;
+	struct pipeline_stats stats;
+	char samples[32], lost[32];
+	struct timespec t;
+	uint64_t ns;
+
+	if (s->o.quiet || !isatty(STDERR_FILENO))
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec - s->start_ns;
+	/* Twice a second. */
+	if (ns / 500000000u == s->progress_shown)
+		return;
+	s->progress_shown = ns / 500000000u;
+	pipeline_stats(s->pipeline, &stats);
+	snapshot_counts(s->snapshot, &counts);
+	text_number(samples, stats.samples);
+	text_number(lost, counts.ring_full);
+	fprintf(stderr, "\r\033[K  %llu:%02llu   %.2f CPUs   %s samples   %s lost",
+		(unsigned long long)(ns / 60000000000u), (unsigned long long)(ns / 1000000000u % 60),
+		ns ? (double)stats.weight_ns / (double)ns : 0.0, samples, lost);
+	fflush(stderr);
+}

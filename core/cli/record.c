@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fusee record: one profile. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/session.h"
+
+#define DEFAULT_HZ 99.0
+#define DEFAULT_OUTPUT "fusee.pb.gz"
+
+static const char usage_text[] =
+	"usage: fusee record [OPTION]... -- COMMAND [ARGUMENT]...\n"
+	"       fusee record [OPTION]... -p PID[,PID]...\n"
+	"       fusee record [OPTION]... -a\n"
+	"Takes one profile of where CPU time goes; ends with the command, with -d, or with Ctrl-C.\n"
+	"\n"
+	"  -p, --pid PID[,PID]   processes that run already, with all their threads\n"
+	"  -a, --all             the whole machine\n"
+	"  -F, --rate HZ         samples a second of CPU time; default 99\n"
+	"  -d, --duration TIME   10s, 2m ..\n"
+	"  -o, --output FILE     fusee.pb.gz; its ending says the format: .pb.gz .folded .html\n"
+	"                        .speedscope.json .json; several are allowed; - is stdout (.pb.gz)\n"
+	"      --threads         keep threads apart by their number, not only by their name\n"
+	"      --stack SIZE      bytes of stack copied with each sample; default 65528\n"
+	"      --no-kernel       leave the kernel's part of stacks out\n"
+	"      --no-inlines      do not look for inlined functions (faster at the end)\n"
+	"      --no-cache        neither read nor write unwind tables on disk\n"
+	"      --stats FILE      write the account of all ticks as JSON\n"
+	"  -q, --quiet           print nothing but errors\n"
+	"  -h, --help\n";
+
+static int bad(const char *format, const char *what)
+{
+	log_error(format, what);
+	fputs("fusee record --help lists the options\n", stderr);
+	return EX_USAGE;
+}
+
+static int add_pids(struct session_options *o, const char *list)
+{
+	while (*list) {
+		char *end;
+		long pid = strtol(list, &end, 10);
+
+		if (end == list || pid <= 0 || pid > 4194304 || (*end && *end != ','))
+			return bad("'%s' is not a process number", list);
+		if (o->npids == SESSION_MAX_PIDS)
+			return bad("too many processes: '%s' is one too many", list);
+		o->pids[o->npids++] = (pid_t)pid;
+		list = *end ? end + 1 : end;
+	}
+	return 0;
+}
+
+static int set_rate(struct session_options *o, const char *text)
+{
+	char *end;
+	double hz = strtod(text, &end);
+
+	if (!strcasecmp(end, "hz"))
+		end += 2;
+	if (end == text || *end || !(hz >= 0.1 && hz <= 20000))
+		return bad("'%s' is not a rate: samples a second, 0.1 to 20000", text);
+	o->hz = hz;
+	return 0;
+}
+
+static int set_stack(struct session_options *o, const char *text)
+{
+	uint64_t bytes;
+
+	if (text_size(text, &bytes) || bytes < 256)
+		return bad("'%s' is not a stack size: 256 to 65528 bytes", text);
+	o->stack_bytes = bytes > SNAPSHOT_MAX_STACK ? SNAPSHOT_MAX_STACK : (uint32_t)(bytes & ~7u);
+	return 0;
+}
+
+static int add_output(struct session_options *o, const char *path)
+{
+	char *error = NULL;
+	int r = 0;
+
+	if (o->noutputs == SESSION_MAX_OUTPUTS)
+		return bad("too many files: '%s' is one too many", path);
+	if (output_check(path, &error)) {
+		log_error("%s", error ? error : "no memory");
+		r = EX_USAGE;
+	}
+	free(error);
+	o->outputs[o->noutputs++] = path;
+	return r;
+}
+
+enum { OPT_THREADS = 256, OPT_STACK, OPT_NO_KERNEL, OPT_NO_INLINES, OPT_NO_CACHE, OPT_STATS };
+
+static const struct option long_options[] = {
+	{"pid", required_argument, NULL, 'p'},
+	{"all", no_argument, NULL, 'a'},
+	{"rate", required_argument, NULL, 'F'},
+	{"duration", required_argument, NULL, 'd'},
+	{"output", required_argument, NULL, 'o'},
+	{"threads", no_argument, NULL, OPT_THREADS},
+	{"stack", required_argument, NULL, OPT_STACK},
+	{"no-kernel", no_argument, NULL, OPT_NO_KERNEL},
+	{"no-inlines", no_argument, NULL, OPT_NO_INLINES},
+	{"no-cache", no_argument, NULL, OPT_NO_CACHE},
+	{"stats", required_argument, NULL, OPT_STATS},
+	{"quiet", no_argument, NULL, 'q'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+/* -1: help was printed. */
+static int take_option(struct session_options *o, int c)
+{
+	switch (c) {
+	case 'p':
+		return add_pids(o, optarg);
+	case 'a':
+		o->all = true;
+		return 0;
+	case 'F':
+		return set_rate(o, optarg);
+	case 'd':
+		return text_duration(optarg, &o->duration_ns) || !o->duration_ns ?
+			       bad("'%s' is not a duration: 10s, 2m, 1h", optarg) : 0;
+	case 'o':
+		return add_output(o, optarg);
+	case OPT_THREADS:
+		o->threads = true;
+		return 0;
+	case OPT_STACK:
+		return set_stack(o, optarg);
+	case OPT_NO_KERNEL:
+		o->kernel = false;
+		return 0;
+	case OPT_NO_INLINES:
+		o->inlines = false;
+		return 0;
+	case OPT_NO_CACHE:
+		o->cache = false;
+		return 0;
+	case OPT_STATS:
+		o->stats = optarg;
+		return 0;
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case 'h':
+		fputs(usage_text, stdout);
+		return -1;
+	default:
+		fputs("fusee record --help lists the options\n", stderr);
+		return EX_USAGE;
+	}
+}
+
+static int parse(struct session_options *o, int argc, char **argv)
+{
+	int c, r = 0, targets;
+
+	/* Getopt's own messages begin with argv[0]. */
+	argv[0] = (char *)"fusee: record";
+	while (!r && (c = getopt_long(argc, argv, "+p:aF:d:o:qh", long_options, NULL)) != -1)
+		r = take_option(o, c);
+	if (r)
+		return r;
+	if (optind < argc)
+		o->command = argv + optind;
+	targets = !!o->npids + o->all + !!o->command;
+	if (!targets) {
+		log_error("nothing to profile: name a command (-- COMMAND), a process (-p PID) or the whole machine (-a)");
+		return EX_USAGE;
+	}
+	if (targets > 1)
+		return bad("one of '%s' at a time", "-p PID', '-a' and '-- COMMAND");
+	if (!o->noutputs)
+		return add_output(o, DEFAULT_OUTPUT);
+	return 0;
+}
+
+/* Ends a recording's files in the hands of the user who asked by sudo. */
+static int write_outputs(const struct session *s, const struct fusee_profile *p)
+{
+	bool sudo;
+	uid_t uid;
+	gid_t gid;
+	int r = 0;
+
+	sudo = launch_sudo_user(&uid, &gid);
+	if (sudo && (setegid(gid) || seteuid(uid)))
+		return EX_OSERR;
+	for (uint32_t i = 0; i < s->o.noutputs; i++) {
+		char *error = NULL;
+
+		if (output_write(p, s->o.outputs[i], &error)) {
+			log_error("%s", error ? error : "no memory");
+			r = EX_CANTCREAT;
+		}
+		free(error);
+	}
+	if (sudo && (seteuid(0) || setegid(0)))
+		r = EX_OSERR;
+	return r;
+}
+
+static int build_profile(struct session *s, struct builder **b, const struct fusee_profile **p)
+{
+	char host[256] = "";
+	int r = builder_new(b);
+
+	if (r)
+		return r;
+	r = pipeline_build(s->pipeline, *b);
+	if (r)
+		return r;
+	builder_profile(*b)->start_ns = s->start_wall_ns;
+	builder_profile(*b)->duration_ns = s->end_ns - s->start_ns;
+	if (!gethostname(host, sizeof(host) - 1) && *host)
+		builder_resource(*b, "host", host);
+	summary_losses(s, *b);
+	return builder_finish(*b, p);
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int finish(struct session *s)
+{
+	const struct fusee_profile *p;
+	struct builder *b = NULL;
+	double begin = seconds();
+	int r = build_profile(s, &b, &p);
+
+	if (r) {
+		log_error("cannot make the profile: %s", strerror(-r));
+		r = EX_SOFTWARE;
+	} else {
+		r = write_outputs(s, p);
+		if (!r && !s->o.quiet)
+			summary_print(s, p, seconds() - begin);
+		if (s->o.stats && summary_stats(s, s->o.stats)) {
+			log_error("cannot write '%s': %s", s->o.stats, strerror(errno));
+			r = EX_CANTCREAT;
+		}
+	}
+	builder_free(b);
+	return r;
+}
+
+/* The command's own exit status, when nothing of ours failed. */
+static int child_code(const struct session *s)
+{
+	if (!s->o.command)
+		return 0;
+	if (WIFSIGNALED(s->child_status))
+		return 128 + WTERMSIG(s->child_status);
+	return WEXITSTATUS(s->child_status);
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct session s = {
+		.o = {.hz = DEFAULT_HZ, .stack_bytes = SNAPSHOT_MAX_STACK, .kernel = true,
+		      .inlines = true, .cache = true},
+		.child = {.pid = -1, .go = -1, .failed = -1},
+	};
+	struct buf again = {0};
+	int r;
+
+	for (int i = 0; i < argc; i++)
+		buf_printf(&again, "%s%s", i ? " " : "fusee ", argv[i]);
+	buf_add(&again, "", 1);
+	s.o.again = again.p;
+	r = parse(&s.o, argc, argv);
+	if (r)
+		goto out;
+	r = session_open(&s);
+	if (!r) {
+		if (!s.o.quiet)
+			log_info("%g Hz, unwinding in user space%s (fusee doctor says what else there is)", s.o.hz,
+				 snapshot_kernel(s.snapshot) || !s.o.kernel ? "" : ", without the kernel's part");
+		log_set_before(progress_clear);
+		r = session_run(&s);
+	}
+	if (!r)
+		r = finish(&s);
+	session_close(&s);
+	if (!r)
+		r = child_code(&s);
+out:
+	buf_fini(&again);
+	return r < 0 ? 0 : r;
+}

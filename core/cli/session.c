@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "sampling/probe.h"
+
+#define TICK_NS 50000000 /* rings are looked at this often; the kernel wakes us earlier when one fills */
+
+enum source { SOURCE_SAMPLES, SOURCE_WORKER, SOURCE_SIGNALS, SOURCE_TICK, SOURCE_TARGET };
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- opening ---- */
+
+/* $XDG_CACHE_HOME/fusee, ~/.cache/fusee; NULL: nowhere to keep anything. Owned by the caller. */
+static char *cache_dir(void)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	char *dir = NULL;
+	int n = -1;
+
+	if (cache && *cache == '/')
+		n = asprintf(&dir, "%s/fusee", cache);
+	else if (home && *home == '/')
+		n = asprintf(&dir, "%s/.cache/fusee", home);
+	else if (!geteuid())
+		n = asprintf(&dir, "/var/cache/fusee");
+	return n < 0 ? NULL : dir;
+}
+
+static int open_worker(struct session *s)
+{
+	char *cache = s->o.cache ? cache_dir() : NULL, *plugins = plugin_default_dir();
+	struct worker_options o = {.cache_dir = cache, .plugin_dir = plugins};
+	int r = plugins ? plugin_load_dir(plugins, FUSEE_UNWINDER, &plugin_host_base, &s->unwinders) :
+			  -ENOMEM;
+
+	if (r || !s->unwinders.n) {
+		log_error("no unwinders found in %s: is fusee installed whole?", plugins ? plugins : "?");
+		r = -ENOENT;
+	}
+	if (!r) {
+		r = worker_new(&s->worker, &o);
+		if (r)
+			log_error("cannot start the worker process: %s", strerror(-r));
+	}
+	free(cache);
+	free(plugins);
+	return r ? EX_SOFTWARE : 0;
+}
+
+static int watch(struct session *s, int fd, enum source source)
+{
+	struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)source << 32 | (uint32_t)fd};
+
+	return fd < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+static int open_loop(struct session *s)
+{
+	struct itimerspec every = {{0, TICK_NS}, {0, TICK_NS}};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->ticks = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (s->epoll < 0 || s->signals < 0 || s->ticks < 0 ||
+	    timerfd_settime(s->ticks, 0, &every, NULL) || watch(s, s->signals, SOURCE_SIGNALS) ||
+	    watch(s, s->ticks, SOURCE_TICK) || watch(s, worker_fd(s->worker), SOURCE_WORKER)) {
+		log_error("cannot set up the event loop: %s", strerror(errno));
+		return EX_OSERR;
+	}
+	return 0;
+}
+
+/* A pidfd tells when the target ends (Linux 5.3). */
+static void watch_target(struct session *s, pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (fd >= 0 && !watch(s, fd, SOURCE_TARGET))
+		s->living++;
+}
+
+static int open_sampler(struct session *s)
+{
+	struct snapshot_options o = {
+		.pids = s->o.pids,
+		.npids = s->o.npids,
+		.all = s->o.all,
+		.on_exec = s->o.command,
+		.period_ns = (uint64_t)(1e9 / s->o.hz + 0.5),
+		.stack_bytes = s->o.stack_bytes,
+		.kernel = s->o.kernel,
+	};
+	struct pipeline_options p = {.period_ns = o.period_ns, .threads = s->o.threads, .inlines = s->o.inlines};
+	char *why;
+	int r = snapshot_open(&s->snapshot, &o);
+
+	if (r) {
+		struct probe_target target = {.pid = s->o.command ? 0 : s->o.pids[0],
+					      .whole = s->o.all, .again = s->o.again};
+
+		why = probe_explain(r, &target);
+		log_error("%s", why ? why : strerror(-r));
+		free(why);
+		return r == -ESRCH ? EX_NOINPUT : EX_NOPERM;
+	}
+	r = pipeline_new(&s->pipeline, &p, s->worker, &s->unwinders);
+	if (!r)
+		r = watch(s, snapshot_fd(s->snapshot), SOURCE_SAMPLES);
+	if (r) {
+		log_error("cannot start: %s", strerror(-r));
+		return EX_OSERR;
+	}
+	return 0;
+}
+
+/* What runs already: its tables are made before the first sample is taken. */
+static void prepare_targets(struct session *s)
+{
+	for (uint32_t i = 0; !s->o.command && i < s->o.npids; i++) {
+		uint64_t user, system;
+
+		pipeline_scan(s->pipeline, s->o.pids[i]);
+		watch_target(s, s->o.pids[i]);
+		if (!procfs_cpu_ns(s->o.pids[i], &user, &system))
+			s->system_before_ns += system;
+	}
+	worker_wait(s->worker);
+}
+
+int session_open(struct session *s)
+{
+	int r = open_worker(s);
+
+	if (!r)
+		r = open_loop(s);
+	if (!r && s->o.command) {
+		int err = launch_hold(&s->child, s->o.command);
+
+		if (err) {
+			log_error("cannot start a process: %s", strerror(-err));
+			return EX_OSERR;
+		}
+		s->o.pids[0] = s->child.pid;
+		s->o.npids = 1;
+	}
+	if (!r)
+		r = open_sampler(s);
+	if (!r)
+		prepare_targets(s);
+	return r;
+}
+
+/* ---- running ---- */
+
+static int begin(struct session *s)
+{
+	int r;
+
+	s->start_wall_ns = clock_ns(CLOCK_REALTIME);
+	s->start_ns = clock_ns(CLOCK_MONOTONIC);
+	if (s->o.command) {
+		r = launch_go(&s->child);
+		if (r) {
+			log_error("cannot run '%s': %s", s->o.command[0], strerror(-r));
+			return r == -ENOENT ? 127 : 126;
+		}
+		s->child_runs = true;
+		return 0;
+	}
+	r = snapshot_enable(s->snapshot);
+	/* What was mapped between the scan and now. */
+	for (uint32_t i = 0; !r && i < s->o.npids; i++)
+		pipeline_scan(s->pipeline, s->o.pids[i]);
+	if (r)
+		log_error("cannot switch sampling on: %s", strerror(-r));
+	return r ? EX_OSERR : 0;
+}
+
+static void on_signal(struct session *s)
+{
+	struct signalfd_siginfo info;
+	int status;
+
+	while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			if (s->child_runs && waitpid(s->child.pid, &status, WNOHANG) == s->child.pid) {
+				s->child_status = status;
+				s->child_runs = false;
+				s->stop = true;
+			}
+			continue;
+		}
+		/* Ctrl-C reaches the command too: its end is ours. The second one ends sampling at once. */
+		s->interrupts++;
+		if (s->child_runs && info.ssi_signo != SIGINT)
+			kill(s->child.pid, (int)info.ssi_signo);
+		if (!s->child_runs || s->interrupts > 1)
+			s->stop = true;
+	}
+}
+
+static void on_event(struct session *s, uint64_t data)
+{
+	uint64_t expired;
+	int fd = (int)(uint32_t)data;
+
+	switch ((enum source)(data >> 32)) {
+	case SOURCE_SAMPLES:
+		break;
+	case SOURCE_WORKER:
+		worker_dispatch(s->worker);
+		pipeline_retry(s->pipeline);
+		break;
+	case SOURCE_SIGNALS:
+		on_signal(s);
+		break;
+	case SOURCE_TICK:
+		if (read(s->ticks, &expired, sizeof(expired)) < 0)
+			break;
+		progress_update(s);
+		break;
+	case SOURCE_TARGET:
+		epoll_ctl(s->epoll, EPOLL_CTL_DEL, fd, NULL);
+		close(fd);
+		if (!--s->living)
+			s->stop = true;
+		break;
+	}
+}
+
+int session_run(struct session *s)
+{
+	struct epoll_event events[16];
+	int r = begin(s);
+
+	while (!r && !s->stop) {
+		int n = epoll_wait(s->epoll, events, 16, -1);
+
+		for (int i = 0; i < n; i++)
+			on_event(s, events[i].data.u64);
+		snapshot_drain(s->snapshot, pipeline_handlers(s->pipeline), false);
+		if (s->o.duration_ns && clock_ns(CLOCK_MONOTONIC) - s->start_ns >= s->o.duration_ns)
+			s->stop = true;
+	}
+	s->end_ns = clock_ns(CLOCK_MONOTONIC);
+	snapshot_disable(s->snapshot);
+	progress_clear();
+	if (r)
+		return r;
+	snapshot_drain(s->snapshot, pipeline_handlers(s->pipeline), true);
+	pipeline_finish(s->pipeline);
+	return 0;
+}
+
+/* Kernel CPU time of the targets while they were sampled. */
+static uint64_t system_ns(const struct session *s)
+{
+	uint64_t sum = 0, user, system;
+	struct rusage u;
+
+	if (s->o.command && !s->child_runs) {
+		getrusage(RUSAGE_CHILDREN, &u);
+		return (uint64_t)u.ru_stime.tv_sec * 1000000000u + (uint64_t)u.ru_stime.tv_usec * 1000u;
+	}
+	for (uint32_t i = 0; i < s->o.npids; i++)
+		if (!procfs_cpu_ns(s->o.pids[i], &user, &system))
+			sum += system;
+	return sum > s->system_before_ns ? sum - s->system_before_ns : 0;
+}
+
+void session_account(struct session *s, struct session_account *a)
+{
+	*a = (struct session_account){.period_ns = (uint64_t)(1e9 / s->o.hz + 0.5)};
+	snapshot_counts(s->snapshot, &a->counts);
+	pipeline_stats(s->pipeline, &a->stats);
+	a->skipped = a->counts.skipped;
+	if (!snapshot_kernel(s->snapshot)) {
+		a->kernel = system_ns(s) / a->period_ns;
+		if (a->kernel > a->skipped)
+			a->kernel = a->skipped;
+		a->skipped -= a->kernel;
+	}
+	a->ticks_due = a->stats.samples + a->counts.ring_full + a->counts.skipped;
+}
+
+void session_close(struct session *s)
+{
+	if (s->child_runs) {
+		int status;
+
+		log_info("'%s' still runs: waiting for its end", s->o.command[0]);
+		if (waitpid(s->child.pid, &status, 0) == s->child.pid)
+			s->child_status = status;
+	} else if (s->o.command && s->child.go >= 0) {
+		launch_drop(&s->child);
+	}
+	snapshot_close(s->snapshot);
+	pipeline_free(s->pipeline);
+	worker_stop(s->worker);
+	plugin_set_close(&s->unwinders);
+	if (s->epoll > 0)
+		close(s->epoll);
+	if (s->signals > 0)
+		close(s->signals);
+	if (s->ticks > 0)
+		close(s->ticks);
+}
