@@ -101,6 +101,7 @@ struct process *process_fork(struct process_table *t, pid_t parent, pid_t child)
 		return p;
 	memcpy(p->name, from->name, sizeof(p->name));
 	p->scanned = from->scanned;
+	p->started = from->started;
 	if (!from->n)
 		return p;
 	p->mappings = malloc(from->n * sizeof(*p->mappings));

@@ -30,6 +30,7 @@ struct process {
 	struct process_mapping *mappings; /* sorted, disjoint */
 	uint32_t n, cap;
 	uint32_t last;               /* index of the last hit */
+	bool started;                /* has run user code: until then it is between exec and its first instruction */
 	uint32_t scanned;            /* the pipeline's: when its mappings were last read from /proc; 0 never */
 };
 

@@ -132,7 +132,7 @@ static uint32_t name_unread(struct naming *n, struct asked *a, const struct walk
 				     .flags = FUSEE_LOCATION_STUB};
 	char name[512];
 
-	snprintf(name, sizeof(name), "%s+0x%llx", files_base_name(a->file), (unsigned long long)f->addr);
+	snprintf(name, sizeof(name), "[%s: not readable]", files_base_name(a->file));
 	return name_plain(n, name, &loc);
 }
 

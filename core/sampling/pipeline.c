@@ -298,6 +298,7 @@ int pipeline_scan(struct pipeline *p, pid_t pid)
 	if (!s.proc)
 		return -ENOMEM;
 	s.proc->scanned = p->scan;
+	s.proc->started = true;
 	procfs_comm(pid, pid, s.proc->comm);
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	if (readlink(path, s.exe, sizeof(s.exe) - 1) > 0)

@@ -144,6 +144,8 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 	while (out->n < WALK_MAX_FRAMES) {
 		struct process_mapping *m = locate(u, p);
 
+		if (!m && !p->started && out->n)
+			return; /* still in exec: the registers are the old program's, there is no user stack */
 		if (!m) {
 			out->reason = out->n ? "caller outside of code" : "code not mapped";
 			return;
@@ -152,6 +154,7 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 			out->waiting = m->file;
 			return;
 		}
+		p->started = true;
 		push(out, u, m, guessed);
 		if (step(w, n, m, &out->reason) != FUSEE_NEXT)
 			return;

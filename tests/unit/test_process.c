@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/table.h"
+#include "base/text.h"
+#include "process/process.h"
+#include "process/procfs.h"
+
+TEST(mappings_cover_cut_and_split)
+{
+	struct process_table *t;
+	struct process *p;
+
+	CHECK_INT(process_table_new(&t), 0);
+	p = process_get(t, 7);
+	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 100, .hi = 200, .offset = 1000}), 0);
+	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 140, .hi = 160, .offset = 5000}), 0);
+	CHECK_INT(p->n, 3);
+	CHECK_INT(process_mapping(p, 139)->offset, 1000);
+	CHECK_INT(process_mapping(p, 140)->offset, 5000);
+	CHECK_INT(process_mapping(p, 160)->lo, 160);
+	CHECK_INT(process_mapping(p, 160)->offset, 1060);
+	CHECK(!process_mapping(p, 200));
+	CHECK(!process_mapping(p, 99));
+	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 150, .hi = 300, .offset = 9}), 0);
+	CHECK_INT(p->n, 3);
+	CHECK_INT(process_mapping(p, 149)->offset, 5000);
+	CHECK_INT(process_mapping(p, 299)->offset, 9);
+	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 0, .hi = 1000, .offset = 3}), 0);
+	CHECK_INT(p->n, 1);
+	process_table_free(t);
+}
+
+/* Against a plain array of bytes: who owns each address. */
+TEST(mappings_against_a_plain_model)
+{
+	static uint64_t owner[512];
+	struct process_table *t;
+	struct process *p;
+
+	CHECK_INT(process_table_new(&t), 0);
+	p = process_get(t, 1);
+	srand(1);
+	for (uint64_t i = 1; i <= 3000; i++) {
+		uint64_t lo = (uint64_t)rand() % 500, hi = lo + 1 + (uint64_t)rand() % (512 - lo);
+
+		CHECK_INT(process_map(p, &(struct process_mapping){.lo = lo, .hi = hi, .offset = i * 1000 + lo,
+								   .since = i}), 0);
+		for (uint64_t a = lo; a < hi && a < 512; a++)
+			owner[a] = i;
+		for (uint64_t a = 0; a < 512; a++) {
+			struct process_mapping *m = process_mapping(p, a);
+
+			CHECK_INT(m ? m->since : 0, owner[a]);
+			if (m)
+				CHECK_INT(m->offset + (a - m->lo), owner[a] * 1000 + a);
+		}
+	}
+	process_table_free(t);
+}
+
+TEST(lives_of_a_pid)
+{
+	struct process_table *t;
+	struct process *parent, *child, *again;
+
+	CHECK_INT(process_table_new(&t), 0);
+	parent = process_get(t, 10);
+	CHECK_INT(process_map(parent, &(struct process_mapping){.lo = 1, .hi = 2}), 0);
+	child = process_fork(t, 10, 11);
+	CHECK(process_mapping(child, 1) != NULL);
+	again = process_exec(t, 11, "prog");
+	CHECK(again != child && again->id != child->id);
+	CHECK(!process_mapping(again, 1));
+	CHECK(process_mapping(child, 1) != NULL);
+	CHECK(process_find(t, 11) == again);
+	CHECK_STR(process_comm(t, again, 11), "prog");
+	CHECK_INT(process_thread_comm(t, 12, "worker"), 0);
+	CHECK_STR(process_comm(t, again, 12), "worker");
+	process_thread_exit(t, 12);
+	CHECK_STR(process_comm(t, again, 12), "prog");
+	process_table_free(t);
+}
+
+static int count_code(void *arg, const struct procfs_mapping *m)
+{
+	int *n = arg, fd;
+
+	(*n)++;
+	if (*m->name != '/')
+		return 0;
+	fd = procfs_open_mapping(getpid(), m);
+	CHECK(fd >= 0);
+	close(fd);
+	return 0;
+}
+
+TEST(own_mappings_open)
+{
+	uint64_t user, system;
+	int n = 0;
+
+	CHECK_INT(procfs_each_mapping(getpid(), count_code, &n), 0);
+	CHECK(n >= 3);
+	CHECK_INT(procfs_cpu_ns(getpid(), &user, &system), 0);
+}
+
+static int open_changed(void *arg, const struct procfs_mapping *m)
+{
+	struct procfs_mapping other = *m;
+
+	if (*m->name != '/')
+		return 0;
+	(void)arg;
+	other.ino++; /* as if the file had been replaced */
+	other.lo++;  /* and map_files could not be used */
+	CHECK_INT(procfs_open_mapping(getpid(), &other), -116 /* ESTALE */);
+	return 1;
+}
+
+TEST(a_replaced_file_is_not_opened)
+{
+	CHECK_INT(procfs_each_mapping(getpid(), open_changed, NULL), 1);
+}
+
+TEST(table_against_a_plain_model)
+{
+	static char *model[1000];
+	static char values[64];
+	struct table t = {0};
+	uint64_t n = 0;
+
+	srand(2);
+	for (int i = 0; i < 200000; i++) {
+		uint64_t key = (uint64_t)rand() % 1000;
+		char *v = &values[rand() % 64];
+
+		if (rand() % 2) {
+			n += !model[key];
+			model[key] = v;
+			CHECK_INT(table_put(&t, key * 4096, v), 0);
+		} else {
+			n -= !!model[key];
+			CHECK(table_del(&t, key * 4096) == model[key]);
+			model[key] = NULL;
+		}
+		CHECK_INT(t.n, n);
+		CHECK(table_get(&t, key * 4096) == model[key]);
+	}
+	for (uint64_t key = 0; key < 1000; key++)
+		CHECK(table_get(&t, key * 4096) == model[key]);
+	table_fini(&t);
+}
+
+TEST(numbers_as_text)
+{
+	char b[32];
+	uint64_t v;
+
+	CHECK_STR(text_number(b, 0), "0");
+	CHECK_STR(text_number(b, 1234567), "1,234,567");
+	CHECK_STR(text_number(b, UINT64_MAX), "18,446,744,073,709,551,615");
+	CHECK_STR(text_bytes(b, 999), "999 B");
+	CHECK_STR(text_bytes(b, 18432), "18 kB");
+	CHECK_STR(text_bytes(b, 1200000), "1.2 MB");
+	CHECK_INT(text_duration("1.5m", &v), 0);
+	CHECK_INT(v, 90000000000);
+	CHECK_INT(text_duration("10", &v), 0);
+	CHECK_INT(v, 10000000000);
+	CHECK(text_duration("", &v) && text_duration("-1s", &v) && text_duration("1x", &v) &&
+	      text_duration("inf", &v) && text_duration("1e300", &v));
+	CHECK_INT(text_size("64KiB", &v), 0);
+	CHECK_INT(v, 65536);
+	CHECK(text_size("KiB", &v) && text_size("nan", &v));
+}

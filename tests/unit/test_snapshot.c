@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "sampling/event.h"
+#include "sampling/snapshot.h"
+
+struct seen {
+	uint64_t samples, weight, last, stacks, unordered;
+	int execs, maps;
+};
+
+static void on_sample(void *arg, const struct snapshot_sample *s)
+{
+	struct seen *n = arg;
+
+	n->samples++;
+	n->weight += s->period;
+	n->unordered += s->time < n->last;
+	n->last = s->time;
+	n->stacks += s->abi == 2 && s->stack_len >= 8 && s->regs[16];
+}
+
+static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m)
+{
+	(void)pid;
+	(void)time;
+	((struct seen *)arg)->maps += m->hi > m->lo;
+}
+
+static void on_comm(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *comm, bool exec)
+{
+	(void)pid;
+	(void)tid;
+	(void)time;
+	((struct seen *)arg)->execs += exec && *comm;
+}
+
+static void on_forked(void *arg, pid_t pid, pid_t parent, pid_t tid, uint64_t time)
+{
+	(void)arg;
+	(void)pid;
+	(void)parent;
+	(void)tid;
+	(void)time;
+}
+
+static void on_exited(void *arg, pid_t pid, pid_t tid, uint64_t time)
+{
+	(void)arg;
+	(void)pid;
+	(void)tid;
+	(void)time;
+}
+
+static void on_lost(void *arg, uint64_t records)
+{
+	(void)arg;
+	(void)records;
+}
+
+static struct snapshot_handlers handlers(struct seen *n)
+{
+	return (struct snapshot_handlers){n, on_sample, on_mapped, on_comm, on_forked, on_exited, on_lost};
+}
+
+static void burn(double seconds)
+{
+	struct timespec t;
+
+	do
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	while ((double)t.tv_sec + (double)t.tv_nsec / 1e9 < seconds);
+}
+
+TEST(samples_losses_and_the_events_count_agree)
+{
+	struct seen n = {0};
+	struct snapshot_handlers on = handlers(&n);
+	struct snapshot_counts c;
+	struct snapshot *s;
+	pid_t pid = fork();
+	struct snapshot_options o = {.pids = &pid, .npids = 1, .period_ns = 2003009, .stack_bytes = 8192,
+				     .kernel = true};
+	uint64_t accounted, ticks;
+	int r;
+
+	if (!pid) {
+		burn(1.0);
+		_exit(0);
+	}
+	r = snapshot_open(&s, &o);
+	if (r == -EACCES || r == -EPERM) {
+		kill(pid, SIGKILL);
+		SKIP("perf_event_open is not allowed here");
+	}
+	CHECK_INT(r, 0);
+	CHECK_INT(snapshot_enable(s), 0);
+	while (!waitpid(pid, NULL, WNOHANG)) {
+		snapshot_drain(s, &on, false);
+		usleep(20000);
+	}
+	snapshot_disable(s);
+	snapshot_drain(s, &on, true);
+	snapshot_counts(s, &c);
+	accounted = c.samples + c.ring_full + c.skipped;
+	ticks = c.count_ns / o.period_ns;
+	fprintf(stderr, "# %llu samples, %llu skipped, %llu ring full, %llu ticks counted, gaps %d\n",
+		(unsigned long long)c.samples, (unsigned long long)c.skipped, (unsigned long long)c.ring_full,
+		(unsigned long long)ticks, c.gaps);
+	CHECK(n.samples > 300);
+	CHECK_INT(n.weight, n.samples * o.period_ns);
+	CHECK_INT(n.unordered, 0);
+	CHECK(n.stacks == n.samples);
+	/* Within one period a CPU (one thread, and what follows its last sample). */
+	CHECK(accounted + 8 >= ticks && accounted <= ticks + 8);
+	snapshot_close(s);
+}
+
+TEST(a_record_that_lies_is_refused)
+{
+	static union {
+		struct perf_event_header h;
+		uint64_t words[8192];
+	} u;
+	struct event_form f = {.kernel = true, .read = true, .lost = true, .settled = true};
+	struct event_sample e;
+	struct seen n = {0};
+	struct snapshot_handlers on = handlers(&n);
+
+	srand(3);
+	for (int i = 0; i < 200000; i++) {
+		u.h.type = (uint32_t[]){PERF_RECORD_SAMPLE, PERF_RECORD_MMAP2, PERF_RECORD_COMM,
+					PERF_RECORD_FORK, PERF_RECORD_EXIT}[rand() % 5];
+		u.h.misc = 0;
+		u.h.size = (uint16_t)(8 + 8 * (rand() % 60));
+		for (int w = 1; w < 60; w++)
+			u.words[w] = rand() % 3 ? (uint64_t)(rand() % 64) : (uint64_t)rand() << 33;
+		if (u.h.type == PERF_RECORD_SAMPLE) {
+			if (event_parse_sample(&f, &u.h, &e)) {
+				const char *end = (char *)&u + u.h.size;
+
+				CHECK(!e.s.stack_len || (const char *)e.s.stack + e.s.stack_len <= end);
+				CHECK(!e.s.nkernel || (const char *)(e.s.kernel + e.s.nkernel) <= end);
+			}
+		} else {
+			event_parse_sideband(&u.h, &on);
+		}
+	}
+}
