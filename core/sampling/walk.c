@@ -3,13 +3,29 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <fusee/unwinder.bpf.h>
 
 /* x86-64 user registers that a sample carries, rbp, rsp and rip (which stand in u themselves) left out. */
 #define LEAF_REGS (0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP))
 
-static void begin(struct fusee_native *n, const struct snapshot_sample *s, const struct process *p)
+/* Bytes of code, for a step that looks at instructions: from the mapped file, or, where there is none, from
+ * the process if it still lives. Other memory has only the stack copy. */
+static int read_code(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
+{
+	const struct process_mapping *m = process_mapping(n->arg, addr);
+	struct iovec to = {dst, len}, from = {(void *)(uintptr_t)addr, len};
+
+	if (!m || len > m->hi - addr)
+		return -1;
+	if (m->file && m->file->fd >= 0)
+		return pread(m->file->fd, dst, len, (off_t)(addr - m->lo + m->offset)) == (ssize_t)len ? 0 : -1;
+	return process_vm_readv((pid_t)n->u.pid, &to, 1, &from, 1, 0) == (ssize_t)len ? 0 : -1;
+}
+
+static void begin(struct fusee_native *n, const struct snapshot_sample *s, struct process *p)
 {
 	*n = (struct fusee_native){
 		.u = {.origin = FUSEE_CPU,
@@ -27,6 +43,8 @@ static void begin(struct fusee_native *n, const struct snapshot_sample *s, const
 		.stack = s->stack,
 		.stack_lo = s->regs[FUSEE_X86_RSP],
 		.stack_hi = s->regs[FUSEE_X86_RSP] + s->stack_len,
+		.read = read_code,
+		.arg = p,
 	};
 	memcpy(n->u.regs, s->regs, 16 * sizeof(s->regs[0]));
 }
