@@ -15,7 +15,7 @@ struct symbols;
 /* Descriptors are borrowed and must stay open until symbols_close(). -1: none. */
 struct symbols_files {
 	int fd;        /* the file itself */
-	int debug_fd;  /* its separate debug file, checked by the caller's key (build id or CRC) */
+	int debug_fd;  /* its separate debug file; one that does not match (build id, else CRC) is not used */
 	int alt_fd;    /* the dwz file that the debug file names (.gnu_debugaltlink) */
 };
 
@@ -36,6 +36,7 @@ struct symbols_frame {
 /* Where a file's names come from: said once, at the end of a record. */
 struct symbols_quality {
 	bool symtab, dynsym, debugdata, dwarf, gopclntab;
+	const char *note; /* what was there and could not be used, one sentence a line, "" nothing; until close */
 };
 
 typedef void symbols_each(void *arg, const struct symbols_frame *);

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbols/debugfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define DEBUG_DIR "/usr/lib/debug"
+
+/*
+ * Opens a regular file below the root, as if that were "/": links of a container must not lead out of
+ * it. First without touching it, as opening a device can do things.
+ */
+static int open_below(int root, const char *path)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	char self[64];
+	struct stat st;
+	int at = (int)syscall(SYS_openat2, root, path, &how, sizeof(how)), fd;
+
+	if (at < 0)
+		return -errno;
+	if (fstat(at, &st) || !S_ISREG(st.st_mode)) {
+		close(at);
+		return -ENOENT;
+	}
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
+	fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		fd = -errno;
+	close(at);
+	return fd;
+}
+
+static int try(int root, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int try(int root, const char *format, ...)
+{
+	char path[PATH_MAX];
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(path, sizeof(path), format, ap);
+	va_end(ap);
+	return n < 0 || (size_t)n >= sizeof(path) ? -ENOENT : open_below(root, path);
+}
+
+static bool hex(char *to, size_t size, const uint8_t *p, size_t n)
+{
+	if (n < 2 || size < 2 * n + 1)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		snprintf(to + 2 * i, 3, "%02x", p[i]);
+	return true;
+}
+
+/* Length of the folder that path is in, without its last slash. */
+static int folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? (int)(slash - path) : 0;
+}
+
+static int open_root(const char *root)
+{
+	int fd = open(*root ? root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int by_build_id(int root, const uint8_t *build_id, size_t n)
+{
+	char id[129];
+
+	if (!hex(id, sizeof(id), build_id, n))
+		return -ENOENT;
+	return try(root, DEBUG_DIR "/.build-id/%.2s/%s.debug", id, id + 2);
+}
+
+int debugfile_open(const char *root, const char *path, const uint8_t *build_id, uint32_t n, const char *link)
+{
+	int dir = open_root(root), at = folder(path), fd;
+
+	if (dir < 0)
+		return dir;
+	fd = by_build_id(dir, build_id, n);
+	/* the link is a name: with a slash it could lead anywhere */
+	if (fd < 0 && link && *link && !strchr(link, '/')) {
+		/* not the binary itself, which names a file called as it is */
+		if (strcmp(link, path + at + (path[at] == '/')))
+			fd = try(dir, "%.*s/%s", at, path, link);
+		if (fd < 0)
+			fd = try(dir, "%.*s/.debug/%s", at, path, link);
+		if (fd < 0)
+			fd = try(dir, DEBUG_DIR "%.*s/%s", at, path, link);
+		/* with a merged /usr the debug packages know either path */
+		if (fd < 0)
+			fd = strncmp(path, "/usr/", 5) ? try(dir, DEBUG_DIR "/usr%.*s/%s", at, path, link)
+						       : try(dir, DEBUG_DIR "%.*s/%s", at - 4, path + 4, link);
+	}
+	close(dir);
+	return fd < 0 ? -ENOENT : fd;
+}
+
+int debugfile_open_alt(const char *root, const char *name, const uint8_t *build_id, uint32_t n)
+{
+	const char *base = strrchr(name, '/');
+	int dir = open_root(root), fd;
+
+	if (dir < 0)
+		return dir;
+	fd = by_build_id(dir, build_id, n);
+	if (fd < 0 && name[0] == '/')
+		fd = try(dir, "%s", name);
+	base = base ? base + 1 : name;
+	if (fd < 0 && *base)
+		fd = try(dir, DEBUG_DIR "/.dwz/%s", base);
+	if (fd < 0 && *base)
+		fd = try(dir, DEBUG_DIR "/.dwz/x86_64-linux-gnu/%s", base);
+	close(dir);
+	return fd < 0 ? -ENOENT : fd;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbols/dwarf.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "symbols/dwarf_image.h"
+#include "symbols/dwarf_name.h"
+#include "symbols/dwarf_unit.h"
+#include "symbols/source.h"
+
+#define MAX_UNITS (1u << 20)
+#define MAX_FRAMES 512         /* inlined into one another at one address */
+#define MAX_LOADED (48u << 20) /* bytes of loaded units; libdw frees none before its end */
+
+struct dwarf {
+	struct dwarf_image image, alt_image;
+	Dwarf *dw, *alt;
+	const struct source *code;
+	struct unit *units;
+	size_t n, cap;
+	struct segment *index; /* which unit an address is of */
+	size_t nindex;
+	size_t loaded;         /* bytes of loaded units */
+	struct dwarf_names names;
+};
+
+static int begin(struct dwarf *d)
+{
+	d->dw = dwarf_begin_elf(d->image.elf, DWARF_C_READ, NULL);
+	if (!d->dw)
+		return -EBADMSG;
+	if (d->alt)
+		dwarf_setalt(d->dw, d->alt);
+	return 0;
+}
+
+/* libdw keeps the lines and abbreviations of all units that it ever saw: now and then we begin anew. */
+static int recycle(struct dwarf *d)
+{
+	for (size_t i = 0; i < d->n; i++)
+		unit_unload(&d->units[i]);
+	dwarf_end(d->dw);
+	d->dw = NULL;
+	d->loaded = 0;
+	return begin(d);
+}
+
+static struct unit *add_unit(struct dwarf *d)
+{
+	if (d->n == d->cap) {
+		size_t cap = d->cap ? d->cap * 2 : 64;
+		struct unit *p = realloc(d->units, cap * sizeof(*p));
+
+		if (!p)
+			return NULL;
+		d->units = p;
+		d->cap = cap;
+	}
+	d->units[d->n] = (struct unit){0};
+	return &d->units[d->n++];
+}
+
+/* A unit without ranges of its own (some assemblers, old compilers): those of its functions. */
+static int ranges_of_functions(struct dwarf *d, struct unit *u, struct range_list *l)
+{
+	size_t before = u->nsegments;
+	int r = unit_load(u, d->dw, d->code);
+
+	if (r || u->nsegments == before)
+		return r;
+	for (size_t i = 0; i + 1 < u->nsegments; i++) {
+		if (u->segments[i].id == RANGES_NONE)
+			continue;
+		if (l->n == l->cap) {
+			size_t cap = l->cap ? l->cap * 2 : 256;
+			struct range *p = realloc(l->p, cap * sizeof(*p));
+
+			if (!p)
+				return -ENOMEM;
+			l->p = p;
+			l->cap = cap;
+		}
+		l->p[l->n++] = (struct range){u->segments[i].lo, u->segments[i + 1].lo,
+					      (uint32_t)(u - d->units), 0};
+	}
+	return 0;
+}
+
+static int index_unit(struct dwarf *d, Dwarf_Off die_at, Dwarf_Off end, struct range_list *l)
+{
+	size_t before = l->n;
+	struct unit *u;
+	Dwarf_Die die;
+	int r;
+
+	if (!dwarf_offdie(d->dw, die_at, &die))
+		return 0;
+	if (dwarf_tag(&die) != DW_TAG_compile_unit && dwarf_tag(&die) != DW_TAG_skeleton_unit)
+		return 0;
+	u = add_unit(d);
+	if (!u)
+		return -ENOMEM;
+	u->die = die_at;
+	u->end = end;
+	r = ranges_of_die(l, &die, d->code, (uint32_t)(d->n - 1), 0);
+	if (!r && l->n == before && !dwarf_hasattr(&die, DW_AT_ranges) && !dwarf_hasattr(&die, DW_AT_high_pc))
+		r = ranges_of_functions(d, u, l);
+	return r;
+}
+
+static int make_index(struct dwarf *d)
+{
+	struct range_list l = {0};
+	Dwarf_Off at = 0, next;
+	size_t header;
+	int r = 0;
+
+	while (!r && d->n < MAX_UNITS &&
+	       !dwarf_next_unit(d->dw, at, &next, &header, NULL, NULL, NULL, NULL, NULL, NULL)) {
+		if (next <= at)
+			break;
+		r = index_unit(d, at + header, next, &l);
+		at = next;
+	}
+	if (r != -ENOMEM)
+		r = ranges_flatten(l.p, l.n, &d->index, &d->nindex);
+	free(l.p);
+	return r;
+}
+
+int dwarf_open(struct dwarf **ret, const struct source *file, const struct source *code,
+	       const struct source *alt)
+{
+	struct dwarf *d = calloc(1, sizeof(*d));
+	int r;
+
+	if (!d)
+		return -ENOMEM;
+	d->code = code;
+	r = dwarf_names_init(&d->names);
+	if (r)
+		goto out;
+	r = dwarf_image_make(&d->image, file);
+	if (r)
+		goto out;
+	if (alt && !dwarf_image_make(&d->alt_image, alt))
+		d->alt = dwarf_begin_elf(d->alt_image.elf, DWARF_C_READ, NULL);
+	r = begin(d);
+	if (!r)
+		r = make_index(d);
+	if (!r)
+		r = recycle(d);
+out:
+	if (r)
+		dwarf_close(d);
+	else
+		*ret = d;
+	return r;
+}
+
+void dwarf_close(struct dwarf *d)
+{
+	if (!d)
+		return;
+	for (size_t i = 0; i < d->n; i++)
+		unit_unload(&d->units[i]);
+	free(d->units);
+	free(d->index);
+	if (d->dw)
+		dwarf_end(d->dw);
+	if (d->alt)
+		dwarf_end(d->alt);
+	dwarf_image_fini(&d->image);
+	dwarf_image_fini(&d->alt_image);
+	dwarf_names_fini(&d->names);
+	free(d);
+}
+
+static struct unit *find_unit(struct dwarf *d, uint64_t addr)
+{
+	const struct segment *s = segments_find(d->index, d->nindex, addr);
+	struct unit *u;
+
+	if (!s || s->id == RANGES_NONE || !d->dw)
+		return NULL;
+	u = &d->units[s->id];
+	if (u->loaded)
+		return u;
+	if (d->loaded > MAX_LOADED && recycle(d))
+		return NULL;
+	if (unit_load(u, d->dw, d->code))
+		return NULL;
+	d->loaded += unit_bytes(u);
+	return u;
+}
+
+static const char *file_name(const struct unit *u, uint32_t i)
+{
+	const char *name = u->files && i < u->nfiles ? dwarf_filesrc(u->files, i, NULL, NULL) : NULL;
+
+	return name ? name : "";
+}
+
+static void first_position(struct symbols_frame *f, const struct unit *u, uint64_t addr)
+{
+	Dwarf_Line *line = unit_line(u, addr);
+	const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
+	int n;
+
+	f->file = file ? file : "";
+	f->line = line && !dwarf_lineno(line, &n) && n > 0 ? (uint32_t)n : 0;
+	f->column = line && !dwarf_linecol(line, &n) && n > 0 ? (uint32_t)n : 0;
+}
+
+uint32_t dwarf_lookup(struct dwarf *d, uint64_t addr, symbols_each *each, void *arg)
+{
+	struct unit *u = find_unit(d, addr);
+	struct symbols_frame f = {0};
+	const struct segment *s;
+	uint32_t n = 0;
+
+	if (!u)
+		return 0;
+	first_position(&f, u, addr);
+	s = segments_find(u->segments, u->nsegments, addr);
+	if (!s || s->id == RANGES_NONE) {
+		if (!f.line)
+			return 0;
+		each(arg, &f);
+		return 1;
+	}
+	for (uint32_t i = s->id; i != RANGES_NONE && n < MAX_FRAMES; n++) {
+		struct unit_node *node = &u->nodes[i];
+
+		dwarf_names_resolve(&d->names, d->dw, node, u->qualify);
+		f.name = node->name;
+		f.system_name = node->linkage;
+		f.start_line = node->start_line;
+		f.flags = node->inlined ? SYMBOLS_INLINED : 0;
+		each(arg, &f);
+		f.file = file_name(u, node->call_file);
+		f.line = node->call_line;
+		f.column = node->call_column;
+		i = node->inlined ? node->parent : RANGES_NONE;
+	}
+	return n;
+}

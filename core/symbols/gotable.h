@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Within gopclntab: one table in memory, and checked reads of it. */
+#ifndef SYMBOLS_GOTABLE_H
+#define SYMBOLS_GOTABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum go_version { GO_12, GO_116, GO_118, GO_120 };
+
+/* A part of the table: offsets within it are checked against len. */
+struct go_part {
+	const uint8_t *p;
+	uint64_t len;
+};
+
+struct gopclntab {
+	uint8_t *bytes;      /* the whole section, owned; a NUL follows */
+	uint64_t len, vaddr;
+	enum go_version version;
+	uint8_t quantum, pointer;
+	uint64_t nfunc, nfile;
+	uint64_t text;       /* what offsets of code count from; 0 before 1.18 */
+	struct go_part names, cus, files, pcs, funcs;
+	uint8_t *funcdata;   /* go:func.*, where inline trees are; owned, NULL unknown */
+	uint64_t nfuncdata;
+};
+
+static inline bool go_u32(const struct go_part *p, uint64_t at, uint32_t *v)
+{
+	if (at > p->len || p->len - at < 4)
+		return false;
+	memcpy(v, p->p + at, 4);
+	return true;
+}
+
+/* A pointer-sized word. */
+static inline bool go_word(const struct gopclntab *t, const struct go_part *p, uint64_t at, uint64_t *v)
+{
+	*v = 0;
+	if (at > p->len || p->len - at < t->pointer)
+		return false;
+	memcpy(v, p->p + at, t->pointer);
+	return true;
+}
+
+struct source;
+
+/*
+ * What the table itself does not have and the linker's moduledata does: where code begins (1.26 on, and
+ * before in position-independent programs) and where inline trees are. Fills text and funcdata as far as it can.
+ */
+int gomodule_find(struct gopclntab *, const struct source *);
+#endif

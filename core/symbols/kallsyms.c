@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbols/kallsyms.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/dict.h"
+
+#define PIECE 65536
+#define MAX_LINE 1024
+#define MAX_SYMBOLS (4u << 20)
+#define NOT_CODE UINT32_MAX /* name of what only ends the function before it */
+
+struct symbol {
+	uint64_t addr;
+	uint32_t name;        /* offset in names */
+	uint16_t module;
+	uint16_t worth;
+};
+
+struct kallsyms {
+	struct symbol *p;
+	uint32_t n, cap;
+	struct buf names;     /* each with its NUL */
+	struct dict modules;
+	bool any_address;
+};
+
+/* Texts of core symbols for functions that nobody calls by that name: padding before the function. */
+static bool is_padding(const char *name)
+{
+	return !strncmp(name, "__pfx_", 6) || !strncmp(name, "__cfi_", 6);
+}
+
+/* Global over local over weak, then fewer leading underscores, then shorter. */
+static uint16_t worth_of(char type, const char *name, size_t len)
+{
+	uint32_t underscores = 0, kind = type == 'T' ? 2 : type == 't';
+
+	while (name[underscores] == '_' && underscores < 15)
+		underscores++;
+	return (uint16_t)(kind << 12 | (15 - underscores) << 8 | (255 - (len < 255 ? len : 255)));
+}
+
+static int push(struct kallsyms *k, const struct symbol *s)
+{
+	if (k->n == k->cap) {
+		uint32_t cap = k->cap ? k->cap * 2 : 4096;
+		struct symbol *p = realloc(k->p, cap * sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		k->p = p;
+		k->cap = cap;
+	}
+	k->p[k->n++] = *s;
+	return 0;
+}
+
+/* "ffffffff81000000 T name" or "... t name\t[module]"; other lines are passed over. */
+static int take_line(struct kallsyms *k, char *line)
+{
+	struct symbol s = {.name = NOT_CODE};
+	char *end, *name, *module = (char *)"";
+	uint32_t id;
+
+	if (!isxdigit((unsigned char)line[0]))
+		return 0;
+	s.addr = strtoull(line, &end, 16);
+	if (end[0] != ' ' || !end[1] || end[2] != ' ')
+		return 0;
+	k->any_address |= s.addr != 0;
+	if (!s.addr || k->n >= MAX_SYMBOLS)
+		return 0;
+	if (!strchr("tTwW", end[1]))
+		return push(k, &s);
+	name = end + 3;
+	end = strchr(name, '\t');
+	if (end) {
+		*end = 0;
+		module = end + 1 + (end[1] == '[');
+		module[strcspn(module, "]")] = 0;
+	}
+	if (!*name || is_padding(name))
+		return 0;
+	id = dict_add(&k->modules, module, strlen(module) + 1);
+	if (id > UINT16_MAX)
+		return id == DICT_NONE ? -ENOMEM : 0;
+	s.module = (uint16_t)id;
+	s.worth = worth_of(end[1], name, strlen(name));
+	s.name = (uint32_t)k->names.len;
+	if (k->names.len > UINT32_MAX - MAX_LINE - 2 || buf_add(&k->names, name, strlen(name) + 1))
+		return -ENOMEM;
+	return push(k, &s);
+}
+
+/* Ends each whole line of the len bytes with a NUL and takes it; *rest bytes at the end are no whole line. */
+static int take_lines(struct kallsyms *k, char *bytes, size_t len, size_t *rest)
+{
+	char *line = bytes, *end;
+	int r = 0;
+
+	while (!r && (end = memchr(line, '\n', len - (size_t)(line - bytes)))) {
+		*end = 0;
+		r = take_line(k, line);
+		line = end + 1;
+	}
+	*rest = len - (size_t)(line - bytes);
+	memmove(bytes, line, *rest);
+	return r;
+}
+
+static int read_all(struct kallsyms *k, int fd)
+{
+	char *bytes = malloc(PIECE + 1);
+	size_t rest = 0;
+	int r = 0;
+
+	if (!bytes)
+		return -ENOMEM;
+	while (!r) {
+		ssize_t n = read(fd, bytes + rest, PIECE - rest);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			r = -errno;
+		if (n <= 0)
+			break;
+		r = take_lines(k, bytes, rest + (size_t)n, &rest);
+		if (rest >= MAX_LINE)
+			rest = 0; /* no line of the kernel's is that long */
+	}
+	if (!r && rest) {
+		bytes[rest] = 0;
+		r = take_line(k, bytes);
+	}
+	free(bytes);
+	return r;
+}
+
+/* By address; what is code first, the best alias before others. */
+static int compare(const void *a, const void *b, void *arg)
+{
+	const struct symbol *x = a, *y = b;
+	const struct kallsyms *k = arg;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	if ((x->name == NOT_CODE) != (y->name == NOT_CODE))
+		return x->name == NOT_CODE ? 1 : -1;
+	if (x->name == NOT_CODE)
+		return 0;
+	if (x->worth != y->worth)
+		return x->worth > y->worth ? -1 : 1;
+	return strcmp(k->names.p + x->name, k->names.p + y->name);
+}
+
+/* One symbol an address, and of what is not code only what ends a function. */
+static void thin(struct kallsyms *k)
+{
+	uint32_t n = 0;
+	struct symbol *shrunk;
+
+	for (uint32_t i = 0; i < k->n; i++) {
+		if (n && k->p[n - 1].addr == k->p[i].addr)
+			continue;
+		if (k->p[i].name == NOT_CODE && (!n || k->p[n - 1].name == NOT_CODE))
+			continue;
+		k->p[n++] = k->p[i];
+	}
+	k->n = n;
+	shrunk = realloc(k->p, (n + 1) * sizeof(*k->p));
+	if (shrunk)
+		k->p = shrunk;
+}
+
+/* The names that are left, once each and without holes. */
+static int pack_names(struct kallsyms *k)
+{
+	struct buf packed = {0};
+	struct dict seen;
+	uint32_t *at;
+	int r = dict_init(&seen);
+
+	at = calloc(k->n + 2, sizeof(*at));
+	if (r || !at) {
+		r = -ENOMEM;
+		goto out;
+	}
+	for (uint32_t i = 0; i < k->n && !r; i++) {
+		const char *name = k->names.p + k->p[i].name;
+		uint32_t before = seen.n, id;
+
+		if (k->p[i].name == NOT_CODE)
+			continue;
+		id = dict_str(&seen, name);
+		if (id == DICT_NONE || (id >= before && (at[id] = (uint32_t)packed.len,
+							   buf_add(&packed, name, strlen(name) + 1)))) {
+			r = -ENOMEM;
+			break;
+		}
+		k->p[i].name = at[id];
+	}
+out:
+	free(at);
+	dict_fini(&seen);
+	if (r) {
+		buf_fini(&packed);
+		return r;
+	}
+	buf_fini(&k->names);
+	k->names = packed;
+	return 0;
+}
+
+int kallsyms_load(struct kallsyms **ret, const char *path)
+{
+	struct kallsyms *k = calloc(1, sizeof(*k));
+	int fd = -1, r = -ENOMEM;
+
+	if (!k || dict_init(&k->modules))
+		goto out;
+	fd = open(path ? path : "/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		r = -errno;
+		goto out;
+	}
+	r = read_all(k, fd);
+	if (!r && !k->any_address)
+		r = -EPERM;
+	if (r)
+		goto out;
+	qsort_r(k->p, k->n, sizeof(*k->p), compare, k);
+	thin(k);
+	r = pack_names(k);
+out:
+	if (fd >= 0)
+		close(fd);
+	if (r)
+		kallsyms_free(k);
+	else
+		*ret = k;
+	return r;
+}
+
+void kallsyms_free(struct kallsyms *k)
+{
+	if (!k)
+		return;
+	free(k->p);
+	buf_fini(&k->names);
+	dict_fini(&k->modules);
+	free(k);
+}
+
+const char *kallsyms_lookup(const struct kallsyms *k, uint64_t addr, uint64_t *start, const char **module)
+{
+	uint32_t lo = 0, hi = k->n;
+	const struct symbol *s;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (k->p[mid].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || k->p[lo - 1].name == NOT_CODE)
+		return NULL;
+	s = &k->p[lo - 1];
+	*start = s->addr;
+	*module = k->modules.entries[s->module].key;
+	return k->names.p + s->name;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The order of the sources: Go's own table, then DWARF with the symbol tables' help, then those alone, then a stub. */
+#include "symbols/symbols.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "symbols/debuglink.h"
+#include "symbols/demangle.h"
+#include "symbols/dwarf.h"
+#include "symbols/fde.h"
+#include "symbols/gopclntab.h"
+#include "symbols/source.h"
+#include "symbols/symtab.h"
+
+#define MAX_TEXT 65536 /* of one name or path */
+
+struct symbols {
+	struct source *file, *debug, *alt;
+	struct symtab symtab;
+	struct fdes fdes;
+	struct gopclntab *go;
+	struct dwarf *dwarf;
+	struct demangler *demangler;
+	struct symbols_quality quality;
+	struct buf notes;
+	bool have_fdes, want_dwarf;
+};
+
+static const char *reason(int err)
+{
+	switch (err) {
+	case -ENOMEM:
+	case -EFBIG:
+		return "is too large";
+	case -ENOTSUP:
+		return "is compressed in a way that is not known";
+	case -EIO:
+		return "could not be read whole";
+	default:
+		return "is damaged";
+	}
+}
+
+static void note(struct symbols *s, const char *what, const char *why)
+{
+	buf_printf(&s->notes, "%s%s %s", s->notes.len ? "\n" : "", what, why);
+}
+
+static int load_fdes(struct symbols *s)
+{
+	int r;
+
+	if (s->have_fdes)
+		return 0;
+	s->have_fdes = true;
+	r = fdes_add(&s->fdes, s->file);
+	if (!r && s->debug)
+		r = fdes_add(&s->fdes, s->debug);
+	fdes_sort(&s->fdes);
+	return r;
+}
+
+/* A table that is not there, or not readable, is no error of the file: others may serve. */
+static int use_table(struct symbols *s, int r, bool *found, const char *what)
+{
+	if (r == -ENOMEM)
+		return r;
+	if (r > 0)
+		*found = true;
+	else if (r < 0 && r != -ENOENT)
+		note(s, what, reason(r));
+	return 0;
+}
+
+static int load_tables(struct symbols *s)
+{
+	int r = use_table(s, symtab_add(&s->symtab, s->file, ".symtab", ".strtab"), &s->quality.symtab,
+			  "the symbol table");
+
+	if (!r && s->debug)
+		r = use_table(s, symtab_add(&s->symtab, s->debug, ".symtab", ".strtab"), &s->quality.symtab,
+			      "the debug file's symbol table");
+	if (!r)
+		r = use_table(s, symtab_add(&s->symtab, s->file, ".dynsym", ".dynstr"), &s->quality.dynsym,
+			      "the dynamic symbol table");
+	if (!r && !s->quality.symtab)
+		r = use_table(s, symtab_add_debugdata(&s->symtab, s->file), &s->quality.debugdata,
+			      "the symbol table in .gnu_debugdata");
+	if (!r && symtab_has_sizeless(&s->symtab))
+		r = load_fdes(s);
+	return r ? r : symtab_finish(&s->symtab, s->have_fdes ? &s->fdes : NULL);
+}
+
+static int open_debug(struct symbols *s, int fd)
+{
+	int r = source_open(&s->debug, fd);
+
+	if (r == -ENOMEM)
+		return r;
+	if (!r && debuglink_matches(s->file, s->debug) == 1)
+		return 0;
+	note(s, "the debug file", r ? "is no ELF file" : "is of another build");
+	source_close(s->debug);
+	s->debug = NULL;
+	return 0;
+}
+
+/* The dwz file, for whichever of the two files names one. */
+static int open_alt(struct symbols *s, int fd)
+{
+	const struct source *by = s->debug && source_find(s->debug, ".debug_info") ? s->debug : s->file;
+	int r = source_open(&s->alt, fd);
+
+	if (r == -ENOMEM)
+		return r;
+	if (!r && debugaltlink_matches(by, s->alt) == 1)
+		return 0;
+	note(s, "the dwz debug file", r ? "is no ELF file" : "is of another build");
+	source_close(s->alt);
+	s->alt = NULL;
+	return 0;
+}
+
+static int open_go(struct symbols *s)
+{
+	int r = gopclntab_open(&s->go, s->file);
+
+	if (r == -ENOMEM)
+		return r;
+	s->quality.gopclntab = !r;
+	if (r && r != -ENOENT)
+		note(s, "Go's line table", reason(r));
+	return 0;
+}
+
+int symbols_open(struct symbols **ret, const struct symbols_files *files, bool want_inlines)
+{
+	struct symbols *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	r = demangler_new(&s->demangler);
+	if (!r)
+		r = source_open(&s->file, files->fd);
+	if (!r && files->debug_fd >= 0)
+		r = open_debug(s, files->debug_fd);
+	if (!r && files->alt_fd >= 0)
+		r = open_alt(s, files->alt_fd);
+	if (!r)
+		r = open_go(s);
+	if (!r)
+		r = load_tables(s);
+	if (r) {
+		symbols_close(s);
+		return r;
+	}
+	s->want_dwarf = want_inlines;
+	s->quality.dwarf = want_inlines && ((s->debug && source_find(s->debug, ".debug_info")) ||
+					    source_find(s->file, ".debug_info"));
+	*ret = s;
+	return 0;
+}
+
+void symbols_close(struct symbols *s)
+{
+	if (!s)
+		return;
+	dwarf_close(s->dwarf);
+	gopclntab_close(s->go);
+	demangler_free(s->demangler);
+	symtab_fini(&s->symtab);
+	fdes_fini(&s->fdes);
+	source_close(s->alt);
+	source_close(s->debug);
+	source_close(s->file);
+	buf_fini(&s->notes);
+	free(s);
+}
+
+/* DWARF is opened when an address first needs it: a Go program's rarely does. */
+static struct dwarf *get_dwarf(struct symbols *s)
+{
+	const struct source *of = s->file;
+	int r;
+
+	if (!s->want_dwarf)
+		return s->dwarf;
+	s->want_dwarf = false;
+	if (s->debug && source_find(s->debug, ".debug_info"))
+		of = s->debug;
+	r = dwarf_open(&s->dwarf, of, s->file, s->alt);
+	s->quality.dwarf = !r;
+	if (r && r != -ENOENT)
+		note(s, "the DWARF debug information", reason(r));
+	return s->dwarf;
+}
+
+struct lookup {
+	struct symbols *s;
+	symbols_each *each;
+	void *arg;
+	const struct symtab_entry *symbol; /* that covers the address, or NULL */
+	const char *stub;
+};
+
+/* Bad bytes and lengths without end stop here. */
+static const char *clean(struct symbols *s, const char *text)
+{
+	if (strnlen(text, MAX_TEXT) == MAX_TEXT)
+		return "(a name without end)";
+	return demangle_clean(s->demangler, text);
+}
+
+static void emit(struct lookup *l, const struct symbols_frame *f)
+{
+	l->each(l->arg, f);
+}
+
+static void each_go(void *arg, const struct symbols_frame *f)
+{
+	struct lookup *l = arg;
+	struct symbols_frame out = *f;
+
+	out.name = out.system_name = clean(l->s, f->name);
+	out.file = clean(l->s, f->file);
+	emit(l, &out);
+}
+
+/* Without a linker's name in DWARF (C, and static functions of C++) the symbol table may know it. */
+static void name_frame(struct lookup *l, struct symbols_frame *f)
+{
+	struct symbols *s = l->s;
+	const char *symbol = l->symbol ? symtab_name(&s->symtab, l->symbol) : NULL;
+	bool outer = !(f->flags & SYMBOLS_INLINED);
+
+	if (!f->system_name && outer && symbol && (!f->name || !strncmp(symbol, "_Z", 2)))
+		f->system_name = symbol;
+	if (f->system_name) {
+		if (strnlen(f->system_name, MAX_TEXT) == MAX_TEXT)
+			f->system_name = "(a name without end)";
+		f->name = demangle(s->demangler, f->system_name);
+		f->system_name = clean(s, f->system_name);
+	} else if (f->name) {
+		f->name = f->system_name = clean(s, f->name);
+	} else {
+		f->name = f->system_name = l->stub;
+		f->flags |= SYMBOLS_STUB;
+	}
+}
+
+static void each_dwarf(void *arg, const struct symbols_frame *f)
+{
+	struct lookup *l = arg;
+	struct symbols_frame out = *f;
+
+	name_frame(l, &out);
+	out.file = clean(l->s, f->file);
+	emit(l, &out);
+}
+
+/* "+0x" and the start of the function that addr is in, as far as it can be known: all addresses of one stripped
+ * function are one stub. Code that neither has a frame description counts from where the known code before it ends. */
+static void make_stub(struct symbols *s, uint64_t addr, char stub[32])
+{
+	const struct fde *f;
+	uint64_t start, gap;
+
+	load_fdes(s);
+	f = fdes_find(&s->fdes, addr);
+	if (f) {
+		start = f->start;
+	} else {
+		const struct source_section *c;
+
+		start = fdes_gap(&s->fdes, addr);
+		gap = symtab_gap(&s->symtab, addr);
+		start = gap > start ? gap : start;
+		for (size_t i = 0; (c = source_section(s->file, i)); i++)
+			if (c->flags & SHF_ALLOC && c->vaddr <= addr && addr - c->vaddr < c->size &&
+			    c->vaddr > start)
+				start = c->vaddr;
+		start = start ? start : addr;
+	}
+	snprintf(stub, 32, "+0x%llx", (unsigned long long)start);
+}
+
+int symbols_lookup(struct symbols *s, uint64_t vaddr, symbols_each *each, void *arg)
+{
+	struct lookup l = {.s = s, .each = each, .arg = arg};
+	struct symbols_frame f = {.file = ""};
+	struct dwarf *dwarf;
+	char stub[32] = "";
+
+	if (s->go && gopclntab_lookup(s->go, vaddr, each_go, &l))
+		return 0;
+	l.symbol = symtab_find(&s->symtab, vaddr);
+	if (!l.symbol)
+		make_stub(s, vaddr, stub);
+	l.stub = stub;
+	dwarf = get_dwarf(s);
+	if (dwarf && dwarf_lookup(dwarf, vaddr, each_dwarf, &l))
+		return 0;
+	name_frame(&l, &f);
+	emit(&l, &f);
+	return 0;
+}
+
+void symbols_quality(const struct symbols *s, struct symbols_quality *q)
+{
+	*q = s->quality;
+	q->note = "";
+	if (s->notes.len) {
+		/* a NUL behind the text, which is not part of it */
+		struct buf *notes = (struct buf *)(uintptr_t)&s->notes;
+
+		if (!buf_add(notes, "", 1))
+			q->note = notes->p;
+		notes->len -= !notes->error;
+	}
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lookup FILE [-d DEBUG] [-a ALT] [-n] [-s]: names of the addresses on stdin (hex, one a line). For each one line with
+ * the address, then one a frame: name TAB system name TAB file TAB line TAB column TAB start line TAB flags. -n: no
+ * DWARF. -s: only time and memory, on stderr. At the end "quality" and the notes.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "symbols/symbols.h"
+
+static bool silent;
+static unsigned long frames;
+
+static void print(void *arg, const struct symbols_frame *f)
+{
+	(void)arg;
+	frames++;
+	if (!silent)
+		printf("%s\t%s\t%s\t%u\t%u\t%u\t%u\n", f->name, f->system_name, f->file, f->line, f->column,
+		       f->start_line, f->flags);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+int main(int argc, char **argv)
+{
+	struct symbols_files files = {-1, -1, -1};
+	struct symbols_quality q;
+	struct symbols *s;
+	struct rusage use;
+	uint64_t *addresses = NULL, n = 0, cap = 0;
+	bool inlines = true;
+	double start;
+	char line[64];
+	int c, r;
+
+	while ((c = getopt(argc, argv, "d:a:ns")) != -1) {
+		if (c == 'd')
+			files.debug_fd = open(optarg, O_RDONLY);
+		else if (c == 'a')
+			files.alt_fd = open(optarg, O_RDONLY);
+		else if (c == 'n')
+			inlines = false;
+		else if (c == 's')
+			silent = true;
+		else
+			return 64;
+	}
+	if (optind >= argc)
+		return 64;
+	files.fd = open(argv[optind], O_RDONLY);
+	while (fgets(line, sizeof(line), stdin)) {
+		if (n == cap) {
+			cap = cap ? cap * 2 : 1024;
+			addresses = realloc(addresses, cap * sizeof(*addresses));
+			if (!addresses)
+				return 1;
+		}
+		addresses[n++] = strtoull(line, NULL, 16);
+	}
+	qsort(addresses, n, sizeof(*addresses), compare);
+	start = now();
+	r = symbols_open(&s, &files, inlines);
+	if (r) {
+		fprintf(stderr, "%s: %s\n", argv[optind], strerror(-r));
+		return 1;
+	}
+	for (uint64_t i = 0; i < n; i++) {
+		if (!silent)
+			printf("@%llx\n", (unsigned long long)addresses[i]);
+		symbols_lookup(s, addresses[i], print, NULL);
+	}
+	symbols_quality(s, &q);
+	if (silent) {
+		getrusage(RUSAGE_SELF, &use);
+		fprintf(stderr, "%llu addresses, %lu frames: %.3f s, %ld MiB\n", (unsigned long long)n, frames,
+			now() - start, use.ru_maxrss / 1024);
+	}
+	printf("quality%s%s%s%s%s\n%s%s", q.symtab ? " symtab" : "", q.dynsym ? " dynsym" : "",
+	       q.debugdata ? " debugdata" : "", q.dwarf ? " dwarf" : "", q.gopclntab ? " gopclntab" : "",
+	       q.note, *q.note ? "\n" : "");
+	symbols_close(s);
+	free(addresses);
+	return 0;
+}
