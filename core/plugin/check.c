@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plugin/check.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <linux/capability.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static bool privileged(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{0}};
+
+	if (!geteuid() || getauxval(AT_SECURE))
+		return true;
+	return !syscall(SYS_capget, &head, data) && (data[0].permitted || data[1].permitted);
+}
+
+static int refuse(char **text, const char *path, const char *why)
+{
+	if (asprintf(text, "plugin '%s' %s", path, why) < 0)
+		*text = NULL;
+	return -EPERM;
+}
+
+static bool others_write(const struct stat *st)
+{
+	return (st->st_uid && st->st_uid != geteuid()) || st->st_mode & (S_IWGRP | S_IWOTH);
+}
+
+static int check_owner(const char *path, const struct stat *st, char **text)
+{
+	char folder[4096];
+	struct stat dir;
+
+	if (!privileged())
+		return 0;
+	if (others_write(st))
+		return refuse(text, path, "can be written by others: make it root's or your own, mode 644");
+	snprintf(folder, sizeof(folder), "%s", path);
+	if (stat(dirname(folder), &dir))
+		return -errno;
+	if (others_write(&dir) && !(dir.st_mode & S_ISVTX))
+		return refuse(text, path, "stands in a folder that others can write: make it root's or your own, mode 755");
+	return 0;
+}
+
+/* Every segment and the section headers end inside the file. */
+static bool whole(int fd, uint64_t size)
+{
+	Elf64_Ehdr e;
+	Elf64_Phdr p;
+	uint64_t end;
+
+	if (pread(fd, &e, sizeof(e), 0) != sizeof(e) || e.e_phentsize != sizeof(p))
+		return false;
+	if (__builtin_add_overflow(e.e_shoff, (uint64_t)e.e_shnum * e.e_shentsize, &end) || end > size)
+		return false;
+	for (int i = 0; i < e.e_phnum; i++) {
+		if (pread(fd, &p, sizeof(p), (off_t)(e.e_phoff + (uint64_t)i * sizeof(p))) != sizeof(p))
+			return false;
+		if (p.p_type == PT_LOAD &&
+		    (__builtin_add_overflow(p.p_offset, p.p_filesz, &end) || end > size))
+			return false;
+	}
+	return true;
+}
+
+int check_file(const char *path, char **text)
+{
+	unsigned char ident[EI_NIDENT] = {0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r = 0;
+	struct stat st;
+
+	*text = NULL;
+	if (fd < 0 || fstat(fd, &st)) {
+		r = -errno;
+		if (asprintf(text, "cannot open plugin '%s': %s", path, strerror(-r)) < 0)
+			*text = NULL;
+		goto out;
+	}
+	if (!S_ISREG(st.st_mode))
+		r = refuse(text, path, "is no regular file");
+	else if (pread(fd, ident, sizeof(ident), 0) != sizeof(ident) || memcmp(ident, ELFMAG, SELFMAG) ||
+		 ident[EI_CLASS] != ELFCLASS64)
+		r = refuse(text, path, "is no shared object for this machine");
+	else if (!whole(fd, (uint64_t)st.st_size))
+		r = refuse(text, path, "is truncated: install it again");
+	else
+		r = check_owner(path, &st, text);
+out:
+	if (fd >= 0)
+		close(fd);
+	return r;
+}

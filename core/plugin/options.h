@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of plugin options: from text into the plugin's ctx, checked by type and range. */
+#ifndef PLUGIN_OPTIONS_H
+#define PLUGIN_OPTIONS_H
+
+#include <fusee/plugin.h>
+
+/* Sets one option of ctx from text. String options keep a copy: options_clear() frees them. 0, or -EINVAL with one
+ * malloc'ed sentence in *text: what is allowed. */
+int options_set(void *ctx, const struct fusee_option *, const char *value, char **text);
+/* All defaults of the table. 0; -EINVAL: one is required, or its default is wrong. */
+int options_defaults(void *ctx, const struct fusee_table *options, char **text);
+void options_clear(void *ctx, const struct fusee_table *options);
+#endif
