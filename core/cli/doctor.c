@@ -88,9 +88,8 @@ static void check_own(struct report *r, const struct probe_perf *perf)
 									   : EX_UNAVAILABLE;
 		add(r, "sampling", false, "nothing can be profiled", "see below");
 	} else if (perf->ring) {
-		r->stop = copy(
-			r, "the kernel gives no memory for sample buffers: raise the limit with "
-			   "'ulimit -l', or sudo sysctl kernel.perf_event_mlock_kb=2048");
+		r->stop = probe_explain(perf->ring, &own);
+		r->no_memory |= !r->stop;
 		r->stop_code = EX_NOPERM;
 		add(r, "sampling", false, "no memory for sample buffers", "see below");
 	} else if (perf->arrives) {

@@ -166,6 +166,13 @@ static int perf_wait(int fd, const struct perf_event_mmap_page *page)
 	return 0;
 }
 
+static int probe_own(void)
+{
+	struct perf_event_attr attr = attr_base();
+
+	return perf_try(&attr, 0, -1, 0);
+}
+
 static void perf_own(struct probe_perf *ret)
 {
 	struct perf_event_attr attr = attr_base();
@@ -407,6 +414,14 @@ static void explain_refused(struct buf *b, int error, const struct probe_target 
 		add_sudo(b, t);
 		add_setcap(b);
 		add_sysctl(b, 0);
+	} else if (error == EPERM && !probe_own()) {
+		/* the event can be had, so it was the mapping of its ring buffer that failed */
+		buf_printf(b,
+			   "no memory for sample buffers: %d kB a CPU are allowed, and 'ulimit -l' "
+			   "on top; one of these helps:",
+			   sysctl_int("/proc/sys/kernel/perf_event_mlock_kb"));
+		add_sudo(b, t);
+		add_way(b, "sudo sysctl kernel.perf_event_mlock_kb=4096", "until the next boot");
 	} else if (probe_seccomp()) {
 		explain_filter(b);
 	} else if (t->pid && !perfmon) {
