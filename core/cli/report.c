@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fusee report: a profile as text, pages and other formats. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/pager.h"
+#include "profile/merge.h"
+#include "profile/pprof.h"
+#include "profile/render.h"
+
+#define MAX_FILES 256
+#define MAX_BYTES (1ull << 30)
+
+static const char usage_text[] =
+	"usage: fusee report [OPTION]... FILE...\n"
+	"Shows a pprof file (or several, added up; - is stdin). One of:\n"
+	"\n"
+	"      --top               functions by their own time, as pprof prints them (this is the default)\n"
+	"      --tree              the calls as a tree\n"
+	"      --peek RE           callers and callees of the functions that match\n"
+	"      --folded            a line a stack, for other flame graph tools\n"
+	"      --speedscope        JSON for speedscope.app\n"
+	"      --flamegraph FILE   a page for the browser, in one file; - is stdout\n"
+	"      --json              functions and stacks, for programs\n"
+	"\n"
+	"      --diff BASE         what changed since BASE (top, flamegraph, json)\n"
+	"      --focus RE          only stacks with a function that matches\n"
+	"      --ignore RE         without such stacks\n"
+	"      --hide RE           such functions left out of their stacks\n"
+	"      --type NAME         which value: cpu, samples ..; default: as the file says\n"
+	"      --cum               --top: by time with callees\n"
+	"  -n, --rows N            --top: so many; default: as many as matter\n"
+	"  -o, --output FILE       write there instead of to stdout\n"
+	"  -h, --help\n";
+
+enum view { VIEW_TOP, VIEW_TREE, VIEW_PEEK, VIEW_FOLDED, VIEW_SPEEDSCOPE, VIEW_FLAMEGRAPH, VIEW_JSON };
+
+struct report {
+	enum view view;
+	const char *peek, *page, *base, *output;
+	struct render_options o;
+	struct pprof_file *files[MAX_FILES + 1]; /* the last one is the base */
+	uint32_t nfiles;
+};
+
+enum { OPT_PEEK = 256, OPT_FLAMEGRAPH, OPT_DIFF, OPT_FOCUS, OPT_IGNORE, OPT_HIDE, OPT_TYPE, OPT_CUM };
+#define OPT_VIEW 512 /* + enum view */
+
+static const struct option long_options[] = {
+	{"top", no_argument, NULL, OPT_VIEW + VIEW_TOP},
+	{"tree", no_argument, NULL, OPT_VIEW + VIEW_TREE},
+	{"peek", required_argument, NULL, OPT_PEEK},
+	{"folded", no_argument, NULL, OPT_VIEW + VIEW_FOLDED},
+	{"speedscope", no_argument, NULL, OPT_VIEW + VIEW_SPEEDSCOPE},
+	{"flamegraph", required_argument, NULL, OPT_FLAMEGRAPH},
+	{"json", no_argument, NULL, OPT_VIEW + VIEW_JSON},
+	{"diff", required_argument, NULL, OPT_DIFF},
+	{"focus", required_argument, NULL, OPT_FOCUS},
+	{"ignore", required_argument, NULL, OPT_IGNORE},
+	{"hide", required_argument, NULL, OPT_HIDE},
+	{"type", required_argument, NULL, OPT_TYPE},
+	{"cum", no_argument, NULL, OPT_CUM},
+	{"rows", required_argument, NULL, 'n'},
+	{"output", required_argument, NULL, 'o'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+static int set_rows(struct report *r, const char *text)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (end == text || *end || n > UINT32_MAX) {
+		log_error("'%s' is not a number of rows", text);
+		return EX_USAGE;
+	}
+	r->o.rows = (uint32_t)n;
+	return 0;
+}
+
+/* -1: help was printed. */
+static int take_option(struct report *r, int c)
+{
+	switch (c) {
+	case OPT_PEEK:
+		r->view = VIEW_PEEK;
+		r->peek = optarg;
+		return 0;
+	case OPT_FLAMEGRAPH:
+		r->view = VIEW_FLAMEGRAPH;
+		r->page = optarg;
+		return 0;
+	case OPT_DIFF:
+		r->base = optarg;
+		return 0;
+	case OPT_FOCUS:
+		r->o.focus = optarg;
+		return 0;
+	case OPT_IGNORE:
+		r->o.ignore = optarg;
+		return 0;
+	case OPT_HIDE:
+		r->o.hide = optarg;
+		return 0;
+	case OPT_TYPE:
+		r->o.type = optarg;
+		return 0;
+	case OPT_CUM:
+		r->o.cumulative = true;
+		return 0;
+	case 'n':
+		return set_rows(r, optarg);
+	case 'o':
+		r->output = optarg;
+		return 0;
+	case 'h':
+		fputs(usage_text, stdout);
+		return -1;
+	default:
+		if (c >= OPT_VIEW) {
+			r->view = (enum view)(c - OPT_VIEW);
+			return 0;
+		}
+		fputs("fusee report --help lists the options\n", stderr);
+		return EX_USAGE;
+	}
+}
+
+static int parse(struct report *r, int argc, char **argv)
+{
+	int c, result = 0;
+
+	argv[0] = (char *)"fusee: report";
+	while (!result && (c = getopt_long(argc, argv, "n:o:h", long_options, NULL)) != -1)
+		result = take_option(r, c);
+	if (result)
+		return result;
+	if (optind == argc) {
+		log_error("no file: fusee report fusee.pb.gz");
+		return EX_USAGE;
+	}
+	if (argc - optind > MAX_FILES) {
+		log_error("more than %d files", MAX_FILES);
+		return EX_USAGE;
+	}
+	if (r->base && (r->view == VIEW_TREE || r->view == VIEW_PEEK || r->view == VIEW_FOLDED ||
+			r->view == VIEW_SPEEDSCOPE)) {
+		log_error("--diff goes with --top, --flamegraph and --json");
+		return EX_USAGE;
+	}
+	return 0;
+}
+
+static int read_file(const char *path, struct pprof_file **ret)
+{
+	bool is_stdin = !strcmp(path, "-");
+	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), err;
+	const char *text = "";
+	struct buf b = {0};
+
+	if (fd < 0) {
+		log_error("cannot open '%s': %s", path, strerror(errno));
+		return EX_NOINPUT;
+	}
+	err = buf_read_fd(&b, fd, MAX_BYTES);
+	if (!is_stdin)
+		close(fd);
+	if (err) {
+		log_error("cannot read '%s': %s", path, strerror(-err));
+		err = EX_IOERR;
+	} else if (pprof_decode(b.p, b.len, ret, &text)) {
+		log_error("'%s' is no pprof file that can be read: %s", path, text);
+		err = EX_DATAERR;
+	}
+	buf_fini(&b);
+	return err;
+}
+
+/* All files as one profile: of *merged, if there are several. */
+static int load(struct report *r, char **paths, uint32_t n, struct builder **merged,
+		const struct fusee_profile **ret)
+{
+	const struct fusee_profile *profiles[MAX_FILES];
+	uint32_t odd;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < n; i++) {
+		err = read_file(paths[i], &r->files[i]);
+		if (!err)
+			profiles[i] = pprof_profile(r->files[i]);
+	}
+	if (err)
+		return err;
+	r->nfiles = n;
+	*ret = profiles[0];
+	if (n == 1)
+		return 0;
+	err = builder_new(merged);
+	if (!err)
+		err = merge_profiles(*merged, profiles, n, &odd);
+	if (!err)
+		err = builder_finish(*merged, ret);
+	if (err == -EINVAL)
+		log_error("'%s' and '%s' measure different things: they cannot be added up", paths[0], paths[odd]);
+	else if (err)
+		log_error("cannot add the files up: %s", strerror(-err));
+	return err ? EX_DATAERR : 0;
+}
+
+static int render(struct report *r, const struct fusee_profile *p, const struct fusee_profile *base, struct buf *out)
+{
+	switch (r->view) {
+	case VIEW_TREE:
+		return render_tree(p, &r->o, out);
+	case VIEW_PEEK:
+		return render_peek(p, r->peek, &r->o, out);
+	case VIEW_FOLDED:
+		return render_folded(p, &r->o, out);
+	case VIEW_SPEEDSCOPE:
+		return render_speedscope(p, &r->o, out);
+	case VIEW_FLAMEGRAPH:
+		return render_flamegraph(p, base, &r->o, out);
+	case VIEW_JSON:
+		return render_json(p, base, &r->o, out);
+	default:
+		return render_top(p, base, &r->o, out);
+	}
+}
+
+static int write_out(const struct report *r, const struct buf *b)
+{
+	const char *path = r->view == VIEW_FLAMEGRAPH ? r->page : r->output;
+	bool text = r->view == VIEW_TOP || r->view == VIEW_TREE || r->view == VIEW_PEEK;
+	int fd, err;
+
+	if (!path || !strcmp(path, "-")) {
+		err = text ? pager_write(b) : buf_write(b, STDOUT_FILENO);
+		if (err == -EPIPE) /* who reads has seen enough */
+			return 0;
+		if (err)
+			log_error("cannot write: %s", strerror(-err));
+		return err ? EX_IOERR : 0;
+	}
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	err = fd < 0 ? -errno : buf_write(b, fd);
+	if (fd >= 0 && close(fd) && !err)
+		err = -errno;
+	if (err)
+		log_error("cannot write '%s': %s", path, strerror(-err));
+	else if (r->view == VIEW_FLAMEGRAPH)
+		fprintf(stderr, "  wrote %s: open it in a browser\n", path);
+	return err ? EX_CANTCREAT : 0;
+}
+
+static void look_at_terminal(struct report *r)
+{
+	struct winsize w;
+
+	if (r->output || !isatty(STDOUT_FILENO))
+		return;
+	r->o.color = !getenv("NO_COLOR");
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &w))
+		r->o.width = w.ws_col;
+}
+
+int cmd_report(int argc, char **argv)
+{
+	const struct fusee_profile *p, *base = NULL;
+	struct builder *merged = NULL;
+	struct report r = {0};
+	struct buf out = {0};
+	int result = parse(&r, argc, argv);
+
+	if (!result)
+		result = load(&r, argv + optind, (uint32_t)(argc - optind), &merged, &p);
+	if (!result && r.base) {
+		result = read_file(r.base, &r.files[MAX_FILES]);
+		if (!result)
+			base = pprof_profile(r.files[MAX_FILES]);
+	}
+	if (result)
+		goto out;
+	look_at_terminal(&r);
+	r.o.title = argv[optind];
+	result = render(&r, p, base, &out);
+	if (result) {
+		log_error("%.*s", (int)out.len, result == -EINVAL ? out.p : "");
+		result = result == -EINVAL ? EX_USAGE : EX_SOFTWARE;
+	} else {
+		result = out.error ? EX_OSERR : write_out(&r, &out);
+	}
+out:
+	for (uint32_t i = 0; i <= MAX_FILES; i++)
+		pprof_free(r.files[i]);
+	builder_free(merged);
+	buf_fini(&out);
+	return result < 0 ? 0 : result;
+}
