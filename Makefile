@@ -45,6 +45,9 @@ $(B)/obj/%.o: %.c | $(B)/gen/profile.pb-c.h
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
+# the page's parts are embedded
+$(B)/obj/core/profile/render_flamegraph.o: $(wildcard core/profile/flamegraph.*)
+
 # pprof's schema, for decoding and for the tests' oracle
 $(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: core/profile/%.proto
 	@mkdir -p $(B)/gen
