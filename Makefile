@@ -41,6 +41,12 @@ $(B)/fusee: $(B)/obj/core/cli/main.o $(B)/libcore.a
 $(B)/libcore.a: $(CORE_O)
 	$(call say,AR)rm -f $@ && ar rcsD $@ $^
 
+# LIBDIR is compiled in: another one (make install PREFIX=...) compiles that file anew
+$(B)/libdir: FORCE
+	@mkdir -p $(@D)
+	@echo '$(LIBDIR)' | cmp -s - $@ || echo '$(LIBDIR)' > $@
+$(B)/obj/core/plugin/plugin.o: $(B)/libdir
+
 $(B)/obj/%.o: %.c | $(B)/gen/profile.pb-c.h
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -c -o $@ $<
@@ -112,5 +118,6 @@ install: all
 clean:
 	rm -rf build build-*
 
-.PHONY: all unit check check-long accuracy bench fuzz install clean
+FORCE:
+.PHONY: FORCE all unit check check-long accuracy bench fuzz install clean
 -include $(shell find $(B)/obj $(B)/bpf -name '*.d' 2>/dev/null)
