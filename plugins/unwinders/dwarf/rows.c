@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOTS (4 * DWARF_MAX_SPECIALS)
+
+int dwt_init(struct dwt *dwt)
+{
+	struct dwt_specials *s = &dwt->specials;
+
+	memset(dwt, 0, sizeof(*dwt));
+	s->p = calloc(DWARF_MAX_SPECIALS, sizeof(*s->p));
+	s->slots = calloc(SLOTS, sizeof(*s->slots));
+	if (!s->p || !s->slots)
+		return -ENOMEM;
+	dwt_special(dwt, DWARF_EXPRESSION, 0, 0, 0);
+	dwt_special(dwt, DWARF_END, 0, 0, 0);
+	return 0;
+}
+
+void dwt_fini(struct dwt *dwt)
+{
+	free(dwt->specials.p);
+	free(dwt->specials.slots);
+	memset(&dwt->specials, 0, sizeof(dwt->specials));
+}
+
+int dwt_in_text(const struct dwt *dwt, uint64_t lo, uint64_t hi)
+{
+	for (uint32_t i = 0; i < dwt->n_texts; i++)
+		if (lo >= dwt->text[i].lo && hi <= dwt->text[i].hi)
+			return lo < hi;
+	return 0;
+}
+
+uint32_t dwt_special(struct dwt *dwt, uint32_t head, int32_t cfa, int32_t fp, int32_t ra)
+{
+	uint32_t w[DWARF_SPECIAL_WORDS] = {head, (uint32_t)cfa, (uint32_t)fp, (uint32_t)ra};
+	struct dwt_specials *s = &dwt->specials;
+	uint64_t h = 0;
+	uint32_t slot;
+
+	for (int i = 0; i < DWARF_SPECIAL_WORDS; i++)
+		h = (h ^ w[i]) * 0x9e3779b97f4a7c15ull;
+	for (slot = h >> 48;; slot++) {
+		uint32_t at = s->slots[slot % SLOTS];
+
+		if (!at)
+			break;
+		if (!memcmp(s->p[at - 1], w, sizeof(w)))
+			return DWARF_RULE_SPECIAL(at - 1);
+	}
+	if (s->n == DWARF_MAX_SPECIALS)
+		return DWT_RULE_EXPRESSION;
+	memcpy(s->p[s->n++], w, sizeof(w));
+	s->slots[slot % SLOTS] = s->n;
+	return DWARF_RULE_SPECIAL(s->n - 1);
+}
+
+/* ---- lists ---- */
+
+static int grow(void **p, size_t *cap, size_t size)
+{
+	size_t n = *cap ? *cap * 2 : 1024;
+	void *q = reallocarray(*p, n, size);
+
+	if (!q)
+		return -ENOMEM;
+	*p = q;
+	*cap = n;
+	return 0;
+}
+
+int dwt_rows_add_slow(struct dwt_rows *rows, uint64_t row)
+{
+	if (rows->n >= 4 * (size_t)DWT_MAX_ROWS)
+		return -E2BIG;
+	if (rows->n == rows->cap && grow((void **)&rows->p, &rows->cap, sizeof(*rows->p)))
+		return -ENOMEM;
+	rows->p[rows->n++] = row;
+	return 0;
+}
+
+void dwt_rows_fini(struct dwt_rows *rows)
+{
+	free(rows->p);
+	memset(rows, 0, sizeof(*rows));
+}
+
+int dwt_ranges_add(struct dwt_ranges *ranges, const struct dwt_range *range)
+{
+	if (ranges->n >= DWT_MAX_ROWS)
+		return -E2BIG;
+	if (ranges->n == ranges->cap && grow((void **)&ranges->p, &ranges->cap, sizeof(*ranges->p)))
+		return -ENOMEM;
+	ranges->p[ranges->n++] = *range;
+	return 0;
+}
+
+void dwt_ranges_fini(struct dwt_ranges *ranges)
+{
+	free(ranges->p);
+	memset(ranges, 0, sizeof(*ranges));
+}
+
+/* Appends a row that changes something: the same address again replaces, the same rule is left out.
+ */
+static int put(struct dwt_rows *rows, uint64_t vaddr, uint32_t rule)
+{
+	if (rows->n && DWT_VADDR(rows->p[rows->n - 1]) == vaddr)
+		rows->n--;
+	if (rule == (rows->n ? DWT_RULE(rows->p[rows->n - 1]) : DWARF_RULE_NONE))
+		return 0;
+	return dwt_rows_add(rows, vaddr, rule);
+}
+
+/* ---- sorting ---- */
+
+#define DIGIT_BITS 11
+
+static void sort_pass(const struct dwt_range *from, struct dwt_range *to, size_t n, uint64_t base,
+		      int shift)
+{
+	uint32_t at[1 << DIGIT_BITS] = {0};
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		at[(from[i].lo - base) >> shift & ((1 << DIGIT_BITS) - 1)]++;
+	for (int d = 0; d < 1 << DIGIT_BITS; d++) {
+		uint32_t count = at[d];
+
+		at[d] = sum;
+		sum += count;
+	}
+	for (size_t i = 0; i < n; i++)
+		to[at[(from[i].lo - base) >> shift & ((1 << DIGIT_BITS) - 1)]++] = from[i];
+}
+
+/* By lo, stable. Compilers emit functions nearly in order, so first see whether there is work. */
+static int sort_ranges(struct dwt_ranges *ranges)
+{
+	uint64_t min = UINT64_MAX, max = 0;
+	struct dwt_range *other;
+	int sorted = 1;
+
+	for (size_t i = 0; i < ranges->n; i++) {
+		if (ranges->p[i].lo < max)
+			sorted = 0;
+		if (ranges->p[i].lo > max)
+			max = ranges->p[i].lo;
+		if (ranges->p[i].lo < min)
+			min = ranges->p[i].lo;
+	}
+	if (sorted)
+		return 0;
+	other = reallocarray(NULL, ranges->n, sizeof(*other));
+	if (!other)
+		return -ENOMEM;
+	for (int shift = 0; (max - min) >> shift; shift += DIGIT_BITS) {
+		struct dwt_range *p = ranges->p;
+
+		sort_pass(p, other, ranges->n, min, shift);
+		ranges->p = other;
+		other = p;
+	}
+	ranges->cap = ranges->n;
+	free(other);
+	return 0;
+}
+
+int dwt_arrange(const struct dwt_rows *rows, struct dwt_ranges *ranges, struct dwt_rows *ret)
+{
+	int err = sort_ranges(ranges);
+
+	if (!err && !ret->p && ranges->n) {
+		ret->p = reallocarray(NULL, rows->n + ranges->n, sizeof(*ret->p));
+		if (!ret->p)
+			return -ENOMEM;
+		ret->cap = rows->n + ranges->n;
+	}
+	for (size_t i = 0; !err && i < ranges->n; i++) {
+		const struct dwt_range *r = &ranges->p[i];
+		uint64_t hi = r->hi;
+
+		if (i && ranges->p[i - 1].lo == r->lo)
+			continue;
+		for (size_t k = i + 1; k < ranges->n; k++) {
+			if (ranges->p[k].lo == r->lo)
+				continue;
+			if (ranges->p[k].lo < hi)
+				hi = ranges->p[k].lo;
+			break;
+		}
+		for (uint32_t k = 0; !err && k < r->n; k++) {
+			uint64_t row = rows->p[r->first + k];
+
+			if (DWT_VADDR(row) >= hi)
+				break;
+			err = put(ret, DWT_VADDR(row), DWT_RULE(row));
+		}
+		if (!err)
+			err = put(ret, hi, DWARF_RULE_NONE);
+	}
+	return err;
+}
+
+/* ---- laying lists over each other ---- */
+
+int dwt_overlay(const struct dwt_rows *over, const struct dwt_rows *under, struct dwt_rows *ret)
+{
+	uint32_t a = DWARF_RULE_NONE, b = DWARF_RULE_NONE;
+	size_t i = 0, k = 0;
+	int err = 0;
+
+	while (!err && (i < over->n || k < under->n)) {
+		uint64_t at_a = i < over->n ? DWT_VADDR(over->p[i]) : UINT64_MAX;
+		uint64_t at_b = k < under->n ? DWT_VADDR(under->p[k]) : UINT64_MAX;
+		uint64_t at = at_a < at_b ? at_a : at_b;
+
+		if (at_a == at)
+			a = DWT_RULE(over->p[i++]);
+		if (at_b == at)
+			b = DWT_RULE(under->p[k++]);
+		err = put(ret, at, a != DWARF_RULE_NONE ? a : b);
+	}
+	return err;
+}
+
+int dwt_force(struct dwt_rows *rows, uint64_t lo, uint64_t hi, uint32_t rule)
+{
+	uint64_t one[2] = {DWT_ROW(lo, rule), DWT_ROW(hi, DWARF_RULE_NONE)};
+	struct dwt_rows over = {.p = one, .n = 2}, ret = {0};
+	int err = dwt_overlay(&over, rows, &ret);
+
+	if (err) {
+		dwt_rows_fini(&ret);
+		return err;
+	}
+	free(rows->p);
+	*rows = ret;
+	return 0;
+}
+
+/* ---- the table ---- */
+
+#define BLOCK 256u
+#define PAGE 65536u
+
+struct packer {
+	uint32_t *index, *rows;
+	uint64_t lo, n, blocks;
+	uint64_t in_block, block; /* rows in the newest block, and its number */
+};
+
+/* Closes the blocks below `block`: those without rows point behind the last one. */
+static void close_blocks(struct packer *p, uint64_t block)
+{
+	for (; p->block < block; p->block++) {
+		p->index[p->block] = (uint32_t)((p->n - p->in_block) << 8 | p->in_block);
+		p->in_block = 0;
+	}
+}
+
+static void pack_row(struct packer *p, uint64_t vaddr, uint32_t rule)
+{
+	close_blocks(p, (vaddr - p->lo) / BLOCK);
+	if (p->in_block == 255) {
+		/* A row at each of 256 bytes can't be counted in 8 bits. The last two become one
+		 * that says nothing wrong. */
+		p->rows[p->n - 1] = (p->rows[p->n - 1] & 0xffff) | DWT_RULE_EXPRESSION << 16;
+		return;
+	}
+	p->rows[p->n++] = (uint32_t)(vaddr & 0xffff) | rule << 16;
+	p->in_block++;
+}
+
+static void pack_rows(struct packer *p, const struct dwt_rows *rows)
+{
+	uint64_t page = p->lo, before = DWARF_RULE_NONE;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		uint64_t at = DWT_VADDR(rows->p[i]);
+
+		for (; page <= at; page += PAGE)
+			if (page < at)
+				pack_row(p, page, (uint32_t)before);
+		before = DWT_RULE(rows->p[i]);
+		pack_row(p, at, (uint32_t)before);
+	}
+	close_blocks(p, p->blocks);
+}
+
+int dwt_pack(const struct dwt *dwt, const struct dwt_rows *rows, uint32_t machine, uint32_t **words,
+	     uint64_t *n)
+{
+	uint64_t lo, hi, blocks, max_rows, all;
+	struct packer p = {0};
+	uint32_t *w;
+
+	if (!rows->n)
+		return -ENOENT;
+	lo = DWT_VADDR(rows->p[0]) & ~(uint64_t)(PAGE - 1);
+	hi = DWT_VADDR(rows->p[rows->n - 1]) + 1;
+	if (hi - lo > DWT_MAX_SPAN)
+		return -E2BIG;
+	blocks = (hi - lo + BLOCK - 1) / BLOCK;
+	max_rows = rows->n + (hi - lo) / PAGE + 1;
+	if (max_rows >= DWT_MAX_ROWS)
+		return -E2BIG;
+	all = DWARF_HEADER_WORDS + blocks + max_rows +
+	      (uint64_t)dwt->specials.n * DWARF_SPECIAL_WORDS;
+	w = calloc(all, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	p = (struct packer){.index = w + DWARF_HEADER_WORDS, .lo = lo, .blocks = blocks};
+	p.rows = p.index + blocks;
+	pack_rows(&p, rows);
+	w[DWARF_MAGIC] = DWARF_TABLE_MAGIC;
+	w[DWARF_LO] = (uint32_t)lo;
+	w[DWARF_LO_HIGH] = (uint32_t)(lo >> 32);
+	w[DWARF_BLOCKS] = (uint32_t)blocks;
+	w[DWARF_INDEX_AT] = DWARF_HEADER_WORDS;
+	w[DWARF_ROWS_AT] = (uint32_t)(DWARF_HEADER_WORDS + blocks);
+	w[DWARF_ROWS] = (uint32_t)p.n;
+	w[DWARF_SPECIALS_AT] = (uint32_t)(w[DWARF_ROWS_AT] + p.n);
+	w[DWARF_SPECIALS] = dwt->specials.n;
+	w[DWARF_MACHINE] = machine;
+	memcpy(w + w[DWARF_SPECIALS_AT], dwt->specials.p,
+	       dwt->specials.n * sizeof(*dwt->specials.p));
+	*words = w;
+	*n = w[DWARF_SPECIALS_AT] + (uint64_t)dwt->specials.n * DWARF_SPECIAL_WORDS;
+	return 0;
+}
+
+/* The last row at or below `low` of those of a block; else the row before the block. */
+static uint32_t find_row(const uint32_t *rows, uint32_t first, uint32_t count, uint32_t low)
+{
+	uint32_t a = 0, b = count;
+
+	while (a < b) {
+		uint32_t mid = (a + b) / 2;
+
+		if ((rows[first + mid] & 0xffff) <= low)
+			a = mid + 1;
+		else
+			b = mid;
+	}
+	return first + a - 1;
+}
+
+uint32_t dwt_lookup(const uint32_t *words, uint64_t n, uint64_t vaddr, const uint32_t **special)
+{
+	uint64_t lo = words[DWARF_LO] | (uint64_t)words[DWARF_LO_HIGH] << 32;
+	uint64_t block = (vaddr - lo) / BLOCK;
+	uint32_t entry, row, rule;
+
+	*special = NULL;
+	if (vaddr < lo || block >= words[DWARF_BLOCKS])
+		return DWARF_RULE_NONE;
+	entry = words[words[DWARF_INDEX_AT] + block];
+	row = find_row(words + words[DWARF_ROWS_AT], entry >> 8, entry & 0xff, vaddr & 0xffff);
+	if (row >= words[DWARF_ROWS])
+		return DWARF_RULE_NONE;
+	rule = words[words[DWARF_ROWS_AT] + row] >> 16;
+	if (rule >= DWARF_RULE_SPECIAL(0)) {
+		uint64_t at = words[DWARF_SPECIALS_AT] + (uint64_t)(rule & 0x3fff) * 4;
+
+		if (at + 4 > n)
+			return DWARF_RULE_NONE;
+		*special = words + at;
+	}
+	return rule;
+}
