@@ -92,6 +92,11 @@ $(B)/obj/test_%.o: test_%.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -Itests -c -o $@ $<
 
+# rows: the dwarf unwinder's tables against libdw's answers
+$(B)/accuracy/rows: tests/accuracy/rows.c tests/accuracy/host.h $(dwarf_O) $(B)/libcore.a
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $(filter-out %.h,$^) $(LIBS)
+
 unit: $(UNIT:%=$(B)/tests/%) all
 
 check: unit

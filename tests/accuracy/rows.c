@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rows [--go] [--wrong] FILE..., rows [--go] --same FILE FILE: is the dwarf unwinder's table right
+ * at every row? Looks up each row's address, the bytes beside it and the row's middle in our table
+ * and asks libdw for the same pc. One line a file, then a line for each kind of difference; exit 1
+ * if one is not explained.
+ *
+ * --go: rows made from .gopclntab alone, against .debug_frame of the same file. --wrong: one row is
+ * made wrong first. --same: do both files have the same table?
+ */
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <unistd.h>
+
+#include "../../plugins/unwinders/dwarf/rows.h"
+#include "host.h"
+
+extern const struct fusee_plugin fusee_plugin;
+
+/* ---- what both sides say, in one form ---- */
+
+enum kind { NONE, END, SIGNAL, PLT, PLACE, SWITCH, OTHER };
+static const char *const kind_name[] = {"nothing", "end",    "signal",    "plt",
+					"place",   "switch", "expression"};
+
+enum where { SAME, AT_CFA, IN_REG, AT_FP, UNKNOWN };
+
+struct answer {
+	enum kind kind;
+	int deref, reg, other_stack;
+	long cfa, add;
+	enum where fp, ra;
+	long fp_at, ra_at;
+};
+
+/* go: against Go's .debug_frame, which says nothing about rbp. */
+static int same(const struct answer *a, const struct answer *b, int go)
+{
+	if (a->kind != b->kind)
+		return 0;
+	if (a->kind == PLT)
+		return a->add == b->add;
+	if (a->kind != PLACE)
+		return 1;
+	if (a->deref != b->deref || a->reg != b->reg || a->cfa != b->cfa || a->add != b->add ||
+	    a->ra != b->ra || a->ra_at != b->ra_at)
+		return 0;
+	return go || (a->fp == b->fp && a->fp_at == b->fp_at);
+}
+
+static void print(FILE *out, const struct answer *a)
+{
+	fprintf(out, "%s", kind_name[a->kind]);
+	if (a->kind == PLACE)
+		fprintf(out, " %sr%d%+ld%s%+ld fp %d:%ld ra %d:%ld%s", a->deref ? "*(" : "", a->reg,
+			a->cfa, a->deref ? ")" : "", a->add, a->fp, a->fp_at, a->ra, a->ra_at,
+			a->other_stack ? " other stack" : "");
+	if (a->kind == PLT)
+		fprintf(out, " >= %ld", a->add);
+}
+
+/* ---- ours ---- */
+
+static void from_special(const uint32_t *w, struct answer *a)
+{
+	uint32_t flags = w[0] >> 16;
+
+	a->reg = w[0] >> 8 & 0xff;
+	a->cfa = (int32_t)w[1];
+	switch (w[0] & 0xff) {
+	case DWARF_END:
+		a->kind = END;
+		return;
+	case DWARF_SIGNAL:
+		a->kind = SIGNAL;
+		return;
+	case DWARF_PLT:
+		a->kind = PLT;
+		a->add = (int32_t)w[3];
+		return;
+	case DWARF_SWITCH:
+		a->kind = SWITCH;
+		return;
+	case DWARF_DEREF:
+		a->deref = 1;
+		a->add = (int32_t)w[3];
+		break;
+	case DWARF_REG:
+		break;
+	default:
+		a->kind = OTHER;
+		return;
+	}
+	a->kind = PLACE;
+	a->other_stack = !!(flags & DWARF_OTHER_STACK);
+	a->fp = flags & DWARF_FP_SAVED     ? AT_CFA
+		: flags & DWARF_FP_IN_REG  ? IN_REG
+		: flags & DWARF_FP_AT_FP   ? AT_FP
+		: flags & DWARF_FP_UNKNOWN ? UNKNOWN
+					   : SAME;
+	a->fp_at = a->fp == SAME || a->fp == UNKNOWN ? 0 : (int32_t)w[2];
+	a->ra = flags & DWARF_RA_IN_REG ? IN_REG : AT_CFA;
+	a->ra_at = flags & (DWARF_RA_AT | DWARF_RA_IN_REG) ? (int32_t)w[3] : -8;
+}
+
+static void ours(const struct host_file *file, uint64_t pc, struct answer *a)
+{
+	const uint32_t *special;
+	uint32_t rule = dwt_lookup(file->words, file->n, pc, &special), slot;
+
+	memset(a, 0, sizeof(*a));
+	if (special) {
+		from_special(special, a);
+		return;
+	}
+	if (rule == DWARF_RULE_NONE)
+		return;
+	a->kind = PLACE;
+	a->reg = rule & 0x8000 ? 6 : 7;
+	a->cfa = 8 * (long)(rule & (rule & 0x8000 ? 0x3ff : 0x7ff));
+	slot = rule >> (rule & 0x8000 ? 10 : 11) & 15;
+	a->fp = slot ? AT_CFA : SAME;
+	a->fp_at = slot ? -8 * ((long)slot + 1) : 0;
+	a->ra = AT_CFA;
+	a->ra_at = -8;
+}
+
+/* ---- libdw's ---- */
+
+static int is_breg(const Dwarf_Op *op, int *reg, long *off)
+{
+	if (op->atom == DW_OP_bregx) {
+		*reg = (int)op->number;
+		*off = (long)op->number2;
+		return 1;
+	}
+	if (op->atom < DW_OP_breg0 || op->atom > DW_OP_breg31)
+		return 0;
+	*reg = op->atom - DW_OP_breg0;
+	*off = (long)op->number;
+	return 1;
+}
+
+static int is_plt(const Dwarf_Op *op, size_t n, long *threshold)
+{
+	static const uint8_t atoms[] = {DW_OP_breg7, DW_OP_breg16, DW_OP_lit15, DW_OP_and, 0,
+					DW_OP_ge,    DW_OP_lit3,   DW_OP_shl,   DW_OP_plus};
+
+	if (n != sizeof(atoms))
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (i != 4 && op[i].atom != atoms[i])
+			return 0;
+	*threshold = op[4].atom - DW_OP_lit0;
+	return op[0].number == 8 && op[1].number == 0 && *threshold >= 0 && *threshold <= 16;
+}
+
+static void libdw_cfa(const Dwarf_Op *op, size_t n, struct answer *a)
+{
+	a->kind = OTHER;
+	if (is_plt(op, n, &a->add)) {
+		a->kind = PLT;
+		return;
+	}
+	if (!n || !is_breg(&op[0], &a->reg, &a->cfa) || n > 4 || a->reg > 16)
+		return;
+	if (n > 1) {
+		if (op[1].atom != DW_OP_deref)
+			return;
+		a->deref = 1;
+	}
+	if (n == 3) {
+		if (op[2].atom != DW_OP_plus_uconst)
+			return;
+		a->add = (long)op[2].number;
+	}
+	if (n == 4) {
+		if (op[3].atom != DW_OP_plus)
+			return;
+		if (op[2].atom >= DW_OP_lit0 && op[2].atom <= DW_OP_lit31)
+			a->add = op[2].atom - DW_OP_lit0;
+		else if (op[2].atom == DW_OP_const1u)
+			a->add = (long)op[2].number;
+		else
+			return;
+	}
+	a->kind = PLACE;
+}
+
+/* Where a register of the caller is, CFA-relative if it can be said so. */
+static enum where libdw_place(const Dwarf_Op *op, size_t n, const Dwarf_Op *mem,
+			      const struct answer *a, long *at)
+{
+	long off = 0;
+	int reg;
+
+	*at = 0;
+	if (!n)
+		return op == mem ? UNKNOWN : SAME;
+	if (op[0].atom == DW_OP_call_frame_cfa) {
+		if (n == 1)
+			return AT_CFA;
+		if (n == 2 && op[1].atom == DW_OP_plus_uconst) {
+			*at = (long)op[1].number;
+			return AT_CFA;
+		}
+		return UNKNOWN;
+	}
+	if (n == 1 && op[0].atom == DW_OP_regx) {
+		*at = (long)op[0].number;
+		return IN_REG;
+	}
+	if (n != 1 || !is_breg(&op[0], &reg, &off))
+		return UNKNOWN;
+	if (a->kind == PLACE && !a->deref && a->reg == reg) {
+		*at = off - a->cfa;
+		return AT_CFA;
+	}
+	*at = off;
+	return reg == 6 ? AT_FP : UNKNOWN;
+}
+
+static int is_at_sp(const Dwarf_Op *op, size_t n, long off)
+{
+	return n && op[0].atom == DW_OP_breg7 && (long)op[0].number == off;
+}
+
+/* libdw puts the CFA on the stack before an expression of a register. */
+static void drop_cfa(Dwarf_Op **op, size_t *n)
+{
+	if (*n >= 2 && (*op)[0].atom == DW_OP_call_frame_cfa &&
+	    (*op)[1].atom != DW_OP_plus_uconst && (*op)[1].atom != DW_OP_stack_value) {
+		(*op)++;
+		(*n)--;
+	}
+}
+
+static void libdw_frame(Dwarf_Frame *frame, struct answer *a)
+{
+	Dwarf_Op mem[3], *op, *cfa;
+	size_t n, cfa_n;
+	bool signal;
+	int ra_reg = dwarf_frame_info(frame, NULL, NULL, &signal);
+
+	if (dwarf_frame_cfa(frame, &cfa, &cfa_n))
+		cfa_n = 0;
+	if (ra_reg != 16 || dwarf_frame_register(frame, 16, mem, &op, &n)) {
+		a->kind = OTHER;
+		return;
+	}
+	drop_cfa(&op, &n);
+	if (!n && op == mem) {
+		a->kind = END;
+		return;
+	}
+	if (signal) {
+		a->kind = is_at_sp(op, n, 168) && is_at_sp(cfa, cfa_n, 160) ? SIGNAL : OTHER;
+		return;
+	}
+	libdw_cfa(cfa, cfa_n, a);
+	a->ra = libdw_place(op, n, mem, a, &a->ra_at);
+	if ((a->ra != AT_CFA && a->ra != IN_REG) || (a->deref && a->ra_at != -8))
+		a->kind = OTHER;
+	if (dwarf_frame_register(frame, 6, mem, &op, &n)) {
+		a->kind = OTHER;
+		return;
+	}
+	drop_cfa(&op, &n);
+	a->fp = libdw_place(op, n, mem, a, &a->fp_at);
+	if (a->fp == IN_REG && a->fp_at == 6)
+		a->fp = SAME, a->fp_at = 0;
+	if (a->fp == UNKNOWN)
+		a->fp_at = 0;
+	if (a->kind == PLT && (a->fp != SAME || a->ra != AT_CFA || a->ra_at != -8))
+		a->kind = OTHER;
+	/* An explicit rule for sp that is not the CFA. */
+	if (dwarf_frame_register(frame, 7, mem, &op, &n) ||
+	    !(n == 2 && op[0].atom == DW_OP_call_frame_cfa && op[1].atom == DW_OP_stack_value))
+		a->kind = OTHER;
+}
+
+struct oracle {
+	int fd;
+	Elf *elf;
+	Dwarf *dwarf;
+	Dwarf_CFI *cfi[2]; /* .eh_frame, .debug_frame */
+};
+
+/* 0: by .eh_frame or not at all; 1: by .debug_frame */
+static int libdw(const struct oracle *o, uint64_t pc, struct answer *a)
+{
+	memset(a, 0, sizeof(*a));
+	for (int i = 0; i < 2; i++) {
+		Dwarf_Frame *frame;
+
+		if (!o->cfi[i] || dwarf_cfi_addrframe(o->cfi[i], pc, &frame))
+			continue;
+		libdw_frame(frame, a);
+		free(frame);
+		return i;
+	}
+	return 0;
+}
+
+static int open_oracle(struct oracle *o, const char *path, int go)
+{
+	memset(o, 0, sizeof(*o));
+	o->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (o->fd < 0)
+		return -errno;
+	elf_version(EV_CURRENT);
+	o->elf = elf_begin(o->fd, ELF_C_READ, NULL);
+	if (!o->elf)
+		return -EBADMSG;
+	if (!go)
+		o->cfi[0] = dwarf_getcfi_elf(o->elf);
+	o->dwarf = dwarf_begin_elf(o->elf, DWARF_C_READ, NULL);
+	if (o->dwarf)
+		o->cfi[1] = dwarf_getcfi(o->dwarf);
+	return 0;
+}
+
+static void close_oracle(struct oracle *o)
+{
+	if (o->cfi[0])
+		dwarf_cfi_end(o->cfi[0]);
+	if (o->dwarf)
+		dwarf_end(o->dwarf);
+	if (o->elf)
+		elf_end(o->elf);
+	if (o->fd >= 0)
+		close(o->fd);
+}
+
+/* ---- the comparison ---- */
+
+enum {
+	D_ENTRY,
+	D_HAND,
+	D_GO,
+	D_GO_END,
+	D_GO_SWITCH,
+	D_GO_SIGNAL,
+	D_GO_REG,
+	D_UNEXPLAINED,
+	D_KINDS
+};
+static const char *const difference[] = {
+	[D_ENTRY] = "end of stack at the ELF entry, which has no undefined return address",
+	[D_HAND] = "hand-written code without a description, known by its bytes",
+	[D_GO] = "Go function without CFI, by .gopclntab",
+	[D_GO_END] = "a first frame of Go, where .debug_frame goes on",
+	[D_GO_SWITCH] = "a Go function that leaves its stack, where .debug_frame does not know it",
+	[D_GO_SIGNAL] = "Go's return from a signal handler",
+	[D_GO_REG] = "a Go function that pops its own return address, which .debug_frame places "
+		     "below sp",
+	[D_UNEXPLAINED] = "UNEXPLAINED",
+};
+
+struct tally {
+	uint64_t checked, different, inexpressible, kinds[D_KINDS];
+	uint64_t shown;
+};
+
+static int explain(const struct answer *a, const struct answer *b, uint64_t pc, uint64_t entry,
+		   int go, int go_file)
+{
+	if (a->kind == END && pc >= entry && pc < entry + 64)
+		return D_ENTRY;
+	if (go && a->kind == END)
+		return D_GO_END;
+	if (go && (a->kind == SWITCH || a->other_stack))
+		return D_GO_SWITCH;
+	if (go && a->kind == SIGNAL)
+		return D_GO_SIGNAL;
+	if (go && a->kind == OTHER && b->kind == PLACE && b->reg == 7 && b->cfa <= 0)
+		return D_GO_REG;
+	if (b->kind == NONE && (a->kind == SIGNAL || a->kind == END) && !go_file)
+		return D_HAND;
+	if (go_file && b->kind == NONE)
+		return D_GO;
+	return D_UNEXPLAINED;
+}
+
+struct check {
+	const struct host_file *file;
+	const struct oracle *oracle;
+	struct tally t;
+	uint64_t entry;
+	int go_file;
+};
+
+static void check_pc(struct check *c, uint64_t pc)
+{
+	struct answer a, b;
+	int why, go;
+
+	ours(c->file, pc, &a);
+	go = libdw(c->oracle, pc, &b) && c->go_file;
+	c->t.checked++;
+	if (a.kind == OTHER)
+		c->t.inexpressible++;
+	if (same(&a, &b, go))
+		return;
+	why = explain(&a, &b, pc, c->entry, go, c->go_file);
+	c->t.different++;
+	c->t.kinds[why]++;
+	if ((why == D_UNEXPLAINED || getenv("VERBOSE")) && c->t.shown++ < 20) {
+		printf("#   %#lx: ", (unsigned long)pc);
+		print(stdout, &a);
+		printf(" | libdw: ");
+		print(stdout, &b);
+		printf("\n");
+	}
+}
+
+static uint64_t row_address(const uint32_t *w, uint32_t block, uint32_t row)
+{
+	uint64_t lo = w[DWARF_LO] | (uint64_t)w[DWARF_LO_HIGH] << 32;
+
+	return ((lo + (uint64_t)block * 256) & ~0xffffull) | (w[w[DWARF_ROWS_AT] + row] & 0xffff);
+}
+
+/* Every row: its address, the bytes on both sides of it, and the middle between it and the next
+ * one. */
+static void check_rows(struct check *c)
+{
+	const uint32_t *w = c->file->words;
+	uint64_t before = 0;
+
+	for (uint32_t block = 0; block < w[DWARF_BLOCKS]; block++) {
+		uint32_t entry = w[w[DWARF_INDEX_AT] + block];
+
+		for (uint32_t i = 0; i < (entry & 0xff); i++) {
+			uint64_t at = row_address(w, block, (entry >> 8) + i);
+
+			if (before && at - before > 2)
+				check_pc(c, before + (at - before) / 2);
+			if (at)
+				check_pc(c, at - 1);
+			check_pc(c, at);
+			check_pc(c, at + 1);
+			before = at;
+		}
+	}
+}
+
+static int has_section(struct host_file *f, const char *name)
+{
+	struct fusee_section s = {.size = sizeof(s)};
+
+	return !elf_section(f->elf, name, &s);
+}
+
+static int report(const char *path, const struct check *c)
+{
+	const uint32_t *w = c->file->words;
+
+	printf("# %s: rows %u, specials %u, bytes a row %.2f, checked %lu, different %lu, not "
+	       "expressible %lu\n",
+	       path, w[DWARF_ROWS], w[DWARF_SPECIALS], 4.0 * (double)c->file->n / w[DWARF_ROWS],
+	       (unsigned long)c->t.checked, (unsigned long)c->t.different,
+	       (unsigned long)c->t.inexpressible);
+	for (int i = 0; i < D_KINDS; i++)
+		if (c->t.kinds[i])
+			printf("#   %lu: %s\n", (unsigned long)c->t.kinds[i], difference[i]);
+	return c->t.kinds[D_UNEXPLAINED] ? 1 : 0;
+}
+
+/* Makes one row wrong, in the middle of the table: its CFA is 8 bytes off. */
+static void plant(struct host_file *file)
+{
+	uint32_t *w = file->words, rows = w[DWARF_ROWS], at = w[DWARF_ROWS_AT];
+
+	for (uint32_t i = rows / 2; i < rows; i++) {
+		uint32_t rule = w[at + i] >> 16;
+
+		if (rule == DWARF_RULE_NONE || rule & 0x8000)
+			continue;
+		w[at + i] += 1u << 16;
+		return;
+	}
+}
+
+struct options {
+	int go, wrong, same;
+};
+
+static int make_table(const char *path, const struct options *o, struct host_file *file)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
+
+	memset(file, 0, sizeof(*file));
+	if (o->go) {
+		file->hide[0] = ".debug_frame";
+		file->hide[1] = ".eh_frame";
+	}
+	err = fd < 0 ? -errno : elf_open(&file->elf, fd);
+	file->fd = fd;
+	if (!err)
+		err = host_inspect(&fusee_plugin, file);
+	if (err == 1)
+		return 0;
+	printf("# %s: no table: %s\n", path, err < 0 ? strerror(-err) : "nothing to be found");
+	return 1;
+}
+
+static void close_file(struct host_file *file)
+{
+	if (file->elf)
+		elf_close(file->elf);
+	free(file->words);
+	if (file->fd >= 0)
+		close(file->fd);
+}
+
+static int check_file(const char *path, const struct options *o)
+{
+	struct fusee_file_info info = {.size = sizeof(info)};
+	struct oracle oracle = {.fd = -1};
+	struct host_file file;
+	struct check c = {.file = &file, .oracle = &oracle};
+	int err = make_table(path, o, &file);
+
+	if (!err && (open_oracle(&oracle, path, o->go) || elf_info(file.elf, &info))) {
+		printf("# %s: libdw can't open it\n", path);
+		err = 1;
+	}
+	if (!err) {
+		if (o->wrong)
+			plant(&file);
+		c.entry = info.entry;
+		c.go_file = has_section(&file, ".go.buildinfo");
+		check_rows(&c);
+		err = report(path, &c);
+	}
+	close_oracle(&oracle);
+	close_file(&file);
+	return err;
+}
+
+/* Two files with the same code must have the same table. */
+static int check_same(const char *a, const char *b, const struct options *o)
+{
+	struct host_file fa, fb;
+	int err = make_table(a, o, &fa) | make_table(b, o, &fb);
+
+	if (!err && (fa.n != fb.n || memcmp(fa.words, fb.words, fa.n * 4))) {
+		printf("# %s and %s have different tables\n", a, b);
+		err = 1;
+	}
+	close_file(&fa);
+	close_file(&fb);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {0};
+	int i = 1, err = 0;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (; i < argc && !strncmp(argv[i], "--", 2); i++) {
+		o.go |= !strcmp(argv[i], "--go");
+		o.wrong |= !strcmp(argv[i], "--wrong");
+		o.same |= !strcmp(argv[i], "--same");
+	}
+	if (i == argc || (o.same && argc - i != 2))
+		return 64;
+	if (o.same)
+		return check_same(argv[i], argv[i + 1], &o);
+	for (; i < argc; i++)
+		err |= check_file(argv[i], &o);
+	return err;
+}
