@@ -95,6 +95,7 @@ let printing = false;
 
 // ---- numbers ----
 function number(v) {
+	if (!v) return "0";
 	if (data.unit === "nanoseconds") {
 		const s = Math.abs(v) / 1e9;
 		return (v < 0 ? "-" : "") + (s >= 100 ? s.toFixed(0) + " s" : s >= 1 ? s.toFixed(2) + " s" : s >= 0.001 ? (s * 1e3).toFixed(s >= 0.1 ? 0 : 1) + " ms" : (s * 1e6).toFixed(0) + " µs");
@@ -161,7 +162,7 @@ function drawBox(b, top) {
 		ctx.strokeRect(x + 0.75, y + 0.75, Math.max(w - 2, 1), h - 1.5);
 	}
 	if (w > 24) {
-		ctx.fillStyle = i === 0 && isDark() ? "#eee" : "#111";
+		ctx.fillStyle = isDark() && (i === 0 || faint) ? "#eee" : "#111";
 		const room = w - 9, text = fit(nameOf(i), room);
 		if (text) ctx.fillText(text, x + 5, y + h / 2 + 0.5);
 	}
@@ -328,7 +329,7 @@ function legend() {
 }
 
 // ---- table ----
-const columns = diff ? [["self", f => f[4] / T - f[6] / B], ["total", f => f[5] / T - f[7] / B], ["function", f => f[0]], ["library", f => base(f[2])]]
+const columns = diff ? [["self: change, now", f => f[4] / T - f[6] / B], ["total: change, now", f => f[5] / T - f[7] / B], ["function", f => f[0]], ["library", f => base(f[2])]]
 	: [["self", f => f[4]], ["total", f => f[5]], ["function", f => f[0]], ["library", f => base(f[2])]];
 let order = [0, -1];
 function head() {
@@ -341,7 +342,7 @@ function head() {
 	});
 }
 function cells(f) {
-	const td = (v, of, b, bof) => diff ? `<td>${(100 * (v / of - b / bof)).toFixed(2)} <small>${percent(v, of)}</small></td>` : `<td>${number(v)} <small>${percent(v, of)}</small></td>`;
+	const td = (v, of, b, bof) => diff ? `<td>${v / of > b / bof ? "+" : ""}${(100 * (v / of - b / bof)).toFixed(2)} % <small>${percent(v, of)}</small></td>` : `<td>${number(v)} <small>${percent(v, of)}</small></td>`;
 	return td(f[4], T, f[6], B) + td(f[5], T, f[7], B) + `<td class="text name" title="${esc(shown(f[0]))}">${esc(shown(f[0]))}</td><td class="text lib" title="${esc(f[2])}">${esc(base(f[2]))}</td>`;
 }
 function fillTable() {

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a pprof file from folded stacks on stdin: "mapping!function;mapping!function count", root first.
+
+usage: mkpprof.py OUT.pb.gz < FOLDED. Field numbers: pprof's profile.proto. 10 ms a sample.
+"""
+import gzip
+import sys
+
+
+def varint(n):
+    n &= (1 << 64) - 1
+    out = bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    out.append(n)
+    return bytes(out)
+
+
+def number(field, n):
+    return varint(field << 3) + varint(n)
+
+
+def block(field, data):
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+class Table:
+    def __init__(self):
+        self.ids = {}
+
+    def add(self, key):
+        return self.ids.setdefault(key, len(self.ids))
+
+
+def main(path):
+    strings, mappings, functions = Table(), Table(), Table()
+    strings.add("")
+    samples = []
+    for line in sys.stdin.buffer:
+        stack, count = line.decode("utf-8", "surrogateescape").rstrip("\n").rsplit(" ", 1)
+        frames = []
+        for frame in stack.split(";"):
+            mapping, _, name = frame.rpartition("!")
+            mappings.add(mapping or "/bin/program")
+            frames.append(functions.add((mapping or "/bin/program", name)))
+        samples.append((frames[::-1], int(count)))
+    out = bytearray()
+    for kind, unit in (("samples", "count"), ("cpu", "nanoseconds")):
+        out += block(1, number(1, strings.add(kind)) + number(2, strings.add(unit)))
+    for frames, count in samples:
+        ids = b"".join(varint(f + 1) for f in frames)
+        out += block(2, block(1, ids) + block(2, varint(count) + varint(count * 10000000)))
+    for mapping, i in mappings.ids.items():
+        out += block(3, number(1, i + 1) + number(3, (1 << 64) - 1) + number(5, strings.add(mapping)) + number(7, 1))
+    for (mapping, name), i in functions.ids.items():
+        out += block(4, number(1, i + 1) + number(2, mappings.ids[mapping] + 1) + number(3, 0x1000 + 16 * i)
+                     + block(4, number(1, i + 1) + number(2, 7)))
+        s = strings.add(name)
+        out += block(5, number(1, i + 1) + number(2, s) + number(3, s))
+    out += number(9, 1700000000 * 10**9) + number(10, 10**10)
+    out += block(11, number(1, strings.add("cpu")) + number(2, strings.add("nanoseconds"))) + number(12, 10**7)
+    out += number(14, strings.add("cpu"))
+    for s in strings.ids:
+        out += block(6, s.encode("utf-8", "surrogateescape"))
+    with gzip.open(path, "wb") as f:
+        f.write(out)
+
+
+main(sys.argv[1])
