@@ -97,7 +97,13 @@ $(B)/accuracy/rows: tests/accuracy/rows.c tests/accuracy/host.h $(dwarf_O) $(B)/
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $(filter-out %.h,$^) $(LIBS)
 
-unit: $(UNIT:%=$(B)/tests/%) all
+# programs that scripts in tests/run use
+TOOLS := $(sort $(basename $(notdir $(wildcard tests/tools/tool_*.c))))
+$(B)/tests/tool_%: $(B)/obj/tests/tools/tool_%.o $(B)/libcore.a
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+unit: $(UNIT:%=$(B)/tests/%) $(TOOLS:%=$(B)/tests/%) all
 
 check: unit
 	@scripts/check $(B)

@@ -8,13 +8,14 @@
 #include "base/buf.h"
 #include <fusee/profile.h>
 
-/* Appends the encoded profile. 0 or -errno. Losses go into comments, `resource` labels onto every sample that
- * has no label of that name. */
+/* Appends the encoded profile. 0 or -errno. Losses go into comments, `resource` labels onto every
+ * sample that has no label of that name. */
 int pprof_encode(const struct fusee_profile *, bool gzip, struct buf *out);
 
-/* A decoded profile owns everything in it. Accepts gzip or plain. On error *text (static or in the object's memory;
- * never NULL) says what is wrong. What the model doesn't have is gone: a second value of a label's key, drop_frames,
- * doc_url. Losses come back from the comments that pprof_encode() wrote. */
+/* A decoded profile owns everything in it. Accepts gzip or plain. On error *text (static or in the
+ * object's memory; never NULL) says what is wrong. What the model doesn't have is gone: a second
+ * value of a label's key, drop_frames, doc_url. Losses come back from the comments that
+ * pprof_encode() wrote. */
 struct pprof_file;
 
 /* More than this, uncompressed or as memory of the decoder, is refused with -EFBIG. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a loss stands in a profile's comments: for people, and for pprof_decode(). The reason follows. */
+/* How a loss stands in a profile's comments: for people, and for pprof_decode(). The reason
+ * follows. */
 #ifndef PROFILE_PPROF_LOSS_H
 #define PROFILE_PPROF_LOSS_H
 

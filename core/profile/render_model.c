@@ -335,6 +335,7 @@ static void add_location(struct reader *r, uint32_t i)
 {
 	const struct fusee_location *l = FUSEE_AT(struct fusee_location, r->p->locations, i);
 	uint32_t guessed = l->flags & FUSEE_LOCATION_GUESSED ? RENDER_GUESSED : 0;
+	uint32_t before = r->m->nframes;
 
 	if (!i) {
 		add_frame(r, unknown(r), 0, 0);
@@ -349,9 +350,13 @@ static void add_location(struct reader *r, uint32_t i)
 							 l->first_line + k);
 
 		if (!(r->function_match[line->function] & MATCH_HIDE))
-			add_frame(r, named(r, line->function, l),
-				  guessed | (k + 1 < l->nlines ? RENDER_INLINED : 0), line->line);
+			add_frame(r, named(r, line->function, l), guessed | RENDER_INLINED,
+				  line->line);
 	}
+	/* what stays of it last is called, not inlined */
+	if (r->m->nframes > before && !r->error)
+		((struct render_frame *)(void *)r->m->frame_buf.p)[r->m->nframes - 1].flags =
+			guessed;
 }
 
 static void add_stack(struct reader *r, uint32_t i)

@@ -156,7 +156,7 @@ void render_unit(char out[RENDER_NUMBER], int64_t smallest, int64_t largest, str
 	snprintf(out, RENDER_NUMBER, "%s", *chosen ? chosen : from);
 }
 
-static uint32_t columns(struct fusee_str s)
+uint32_t render_columns(struct fusee_str s)
 {
 	uint32_t n = 0;
 
@@ -177,7 +177,7 @@ static uint64_t column(struct fusee_str s, uint32_t n)
 
 void render_name(struct buf *out, struct fusee_str name, uint32_t width)
 {
-	uint32_t all = columns(name), head, tail;
+	uint32_t all = render_columns(name), head, tail;
 	uint64_t at;
 
 	if (!width || all <= width || width < 8) {
@@ -190,4 +190,25 @@ void render_name(struct buf *out, struct fusee_str name, uint32_t width)
 	buf_str(out, "...");
 	at = column(name, all - tail);
 	buf_add(out, name.p + at, name.len - at);
+}
+
+void render_json_string(struct buf *out, struct fusee_str s)
+{
+	struct buf clean = {0};
+
+	if (utf8_clean(&clean, s.p, s.len))
+		out->error = clean.error;
+	buf_str(out, "\"");
+	for (size_t i = 0; i < clean.len; i++) {
+		unsigned char c = (unsigned char)clean.p[i];
+
+		if (c == '"' || c == '\\')
+			buf_add(out, (char[]){'\\', (char)c}, 2);
+		else if (c < 0x20 || c == 0x7f || c == '<' || c == '>' || c == '&')
+			buf_printf(out, "\\u%04x", c);
+		else
+			buf_add(out, &c, 1);
+	}
+	buf_str(out, "\"");
+	buf_fini(&clean);
 }

@@ -43,12 +43,14 @@ static void put_location(struct buf *out, const struct fusee_profile *p, uint32_
 
 	buf_printf(out, " %llx@", (unsigned long long)l->address);
 	put(out, p, m->path);
-	buf_printf(out, "/%llx-%llx+%llx/", (unsigned long long)m->start, (unsigned long long)m->limit,
-		   (unsigned long long)m->offset);
+	buf_printf(out, "/%llx-%llx+%llx/", (unsigned long long)m->start,
+		   (unsigned long long)m->limit, (unsigned long long)m->offset);
 	put(out, p, m->build_id);
 	for (uint32_t k = 0; k < l->nlines; k++) {
-		const struct fusee_line *line = FUSEE_AT(struct fusee_line, p->lines, l->first_line + k);
-		const struct fusee_function *f = FUSEE_AT(struct fusee_function, p->functions, line->function);
+		const struct fusee_line *line = FUSEE_AT(struct fusee_line, p->lines,
+							 l->first_line + k);
+		const struct fusee_function *f = FUSEE_AT(struct fusee_function, p->functions,
+							  line->function);
 
 		buf_str(out, "(");
 		put(out, p, f->name);
@@ -67,18 +69,21 @@ static char *line_of(const struct fusee_profile *p, uint32_t i)
 	struct buf out = {0};
 
 	for (uint32_t k = 0; k < p->types.n; k++)
-		buf_printf(&out, "%lld ", (long long)*FUSEE_AT(int64_t, p->values, (uint64_t)i * p->types.n + k));
+		buf_printf(&out, "%lld ",
+			   (long long)*FUSEE_AT(int64_t, p->values, (uint64_t)i * p->types.n + k));
 	buf_printf(&out, "pid %u tid %u", s->pid, s->tid);
 	for (uint32_t k = 0; k < stack->n; k++)
 		put_location(&out, p, *FUSEE_AT(uint32_t, p->stack_locations, stack->first + k));
 	for (uint32_t pass = 0; pass < 26; pass++) {
 		for (uint32_t k = 0; k < s->nlabels; k++) {
-			const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->labels, s->first_label + k);
+			const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->labels,
+							       s->first_label + k);
 
 			if (*l->key.p != (char)('a' + pass))
 				continue;
-			buf_printf(&out, " {%.*s=%.*s %lld %.*s}", (int)l->key.len, l->key.p, (int)l->str.len, l->str.p ? l->str.p : "",
-				   (long long)l->num, (int)l->unit.len, l->unit.p ? l->unit.p : "");
+			buf_printf(&out, " {%.*s=%.*s %lld %.*s}", (int)l->key.len, l->key.p,
+				   (int)l->str.len, l->str.p ? l->str.p : "", (long long)l->num,
+				   (int)l->unit.len, l->unit.p ? l->unit.p : "");
 		}
 	}
 	buf_add(&out, "", 1);
@@ -146,21 +151,29 @@ static struct builder *example(void)
 	const int64_t v[] = {2, 20000000}, w[] = {-1, -10000000};
 
 	CHECK_INT(builder_new(&b), 0);
-	libc = (struct fusee_mapping){.path = builder_cstr(b, "/lib/libc.so.6"), .build_id = builder_cstr(b, "abcd"), .limit = UINT64_MAX};
-	prog = (struct fusee_mapping){.path = builder_cstr(b, "/bin/prog"), .limit = UINT64_MAX,
+	libc = (struct fusee_mapping){.path = builder_cstr(b, "/lib/libc.so.6"),
+				      .build_id = builder_cstr(b, "abcd"),
+				      .limit = UINT64_MAX};
+	prog = (struct fusee_mapping){.path = builder_cstr(b, "/bin/prog"),
+				      .limit = UINT64_MAX,
 				      .flags = FUSEE_MAPPING_MAIN | FUSEE_MAPPING_FUNCTIONS};
 	builder_type(b, "samples", "count");
 	builder_type(b, "cpu", "nanoseconds");
 	l.mapping = builder_mapping(b, &libc);
 	l.address = 0x1000;
 	l.flags = FUSEE_LOCATION_STUB;
-	stack[0] = builder_location(b, &l, (struct fusee_line[]){{.function = function(b, "libc.so.6+0x1000", "", 0)}}, 1);
+	stack[0] = builder_location(
+		b, &l, (struct fusee_line[]){{.function = function(b, "libc.so.6+0x1000", "", 0)}},
+		1);
 	l = (struct fusee_location){.mapping = builder_mapping(b, &prog), .address = 0x2000};
-	stack[1] = builder_location(b, &l,
-				    (struct fusee_line[]){{function(b, "inner", "a.c", 10), 12, 3, FUSEE_LINE_INLINED},
-							  {function(b, "outer", "a.c", 20), 25, 0, 0}}, 2);
+	stack[1] = builder_location(
+		b, &l,
+		(struct fusee_line[]){{function(b, "inner", "a.c", 10), 12, 3, FUSEE_LINE_INLINED},
+				      {function(b, "outer", "a.c", 20), 25, 0, 0}},
+		2);
 	l.address = 0x3000;
-	stack[2] = builder_location(b, &l, (struct fusee_line[]){{function(b, "main", "b.c", 1), 5, 0, 0}}, 1);
+	stack[2] = builder_location(
+		b, &l, (struct fusee_line[]){{function(b, "main", "b.c", 1), 5, 0, 0}}, 1);
 	builder_sample(b, builder_stack(b, stack, 3), labels, 2, 77, 78, v);
 	builder_sample(b, builder_stack(b, stack + 1, 2), labels, 1, 77, 0, w);
 	builder_sample(b, 0, NULL, 0, 0, 0, v);
@@ -250,12 +263,17 @@ TEST(encoded_to_the_letter)
 	CHECK_INT(p->mapping[0]->memory_limit, UINT64_MAX);
 	CHECK_STR(p->string_table[p->default_sample_type], "cpu");
 	CHECK_INT(p->location[1]->n_line, 2);
-	CHECK_STR(p->string_table[p->function[p->location[1]->line[0]->function_id - 1]->name], "inner");
+	CHECK_STR(p->string_table[p->function[p->location[1]->line[0]->function_id - 1]->name],
+		  "inner");
 	CHECK_INT(p->function[p->location[1]->line[0]->function_id - 1]->start_line, 10);
 	CHECK_STR(p->string_table[p->sample[0]->label[0]->str], "work\xef\xbf\xbd");
 	CHECK_INT(p->sample[1]->value[1], -10000000);
 	CHECK_INT(p->sample[2]->n_location_id, 1);
-	CHECK_STR(p->string_table[p->function[p->location[p->sample[2]->location_id[0] - 1]->line[0]->function_id - 1]->name],
+	CHECK_STR(p->string_table[p->function[p->location[p->sample[2]->location_id[0] - 1]
+						      ->line[0]
+						      ->function_id -
+					      1]
+					  ->name],
 		  "[unknown]");
 	CHECK_INT(p->n_comment, 3);
 	CHECK_STR(p->string_table[p->comment[1]], "fusee: lost or cut 12 samples: timer skipped");
@@ -391,18 +409,19 @@ TEST(each_rule_of_check_valid)
 
 	CHECK_INT(pprof_encode(finished(b), false, &out), 0);
 	p = unpack(&out);
-#define WITH(place, value, text)                                                                   \
-	do {                                                                                       \
-		__typeof__(place) keep_ = (place);                                                 \
-		(place) = (value);                                                                 \
-		expect(p, text);                                                                   \
-		(place) = keep_;                                                                   \
-		expect(p, "");                                                                     \
+#define WITH(place, value, text)                   \
+	do {                                       \
+		__typeof__(place) keep_ = (place); \
+		(place) = (value);                 \
+		expect(p, text);                   \
+		(place) = keep_;                   \
+		expect(p, "");                     \
 	} while (0)
 	expect(p, "");
 	WITH(p->n_sample_type, 1, "a sample has more or fewer values than there are sample types");
 	WITH(p->n_sample_type, 0, "the profile has samples but no sample type");
-	WITH(p->sample[1]->n_value, 1, "a sample has more or fewer values than there are sample types");
+	WITH(p->sample[1]->n_value, 1,
+	     "a sample has more or fewer values than there are sample types");
 	WITH(p->sample[1]->location_id[0], 99, "a sample's location is not in the profile");
 	WITH(p->sample[1]->location_id[0], 0, "a sample's location is not in the profile");
 	WITH(p->mapping[0]->id, 0, "a mapping has the id 0");
@@ -414,15 +433,16 @@ TEST(each_rule_of_check_valid)
 	WITH(p->location[0]->mapping_id, 3, "a location's mapping is not in the profile");
 	WITH(p->location[0]->mapping_id, UINT64_MAX, "a location's mapping is not in the profile");
 	WITH(p->location[0]->line[0]->function_id, 0, "a line's function is not in the profile");
-	WITH(p->location[0]->line[0]->function_id, 1ull << 40, "a line's function is not in the profile");
+	WITH(p->location[0]->line[0]->function_id, 1ull << 40,
+	     "a line's function is not in the profile");
 	string = p->string_table[0];
 	p->string_table[0] = (char[]){"x"};
 	expect(p, "the first string of the string table is not empty");
 	p->string_table[0] = string;
 	n = p->n_string_table;
 	WITH(p->n_string_table, 0, "the profile has no string table");
-#define STRING(place)                                                                              \
-	WITH(place, (int64_t)n, "a string's number is outside the string table");                  \
+#define STRING(place)                                                             \
+	WITH(place, (int64_t)n, "a string's number is outside the string table"); \
 	WITH(place, -1, "a string's number is outside the string table")
 	STRING(p->sample_type[0]->type);
 	STRING(p->sample_type[1]->unit);
@@ -441,7 +461,8 @@ TEST(each_rule_of_check_valid)
 	STRING(p->drop_frames);
 	STRING(p->keep_frames);
 	STRING(p->doc_url);
-	/* allowed: gaps in ids, a location without a mapping, without a line, a sample without a location */
+	/* allowed: gaps in ids, a location without a mapping, without a line, a sample without a
+	 * location */
 	p->mapping[1]->id = 1ull << 60;
 	p->location[0]->mapping_id = 1ull << 60;
 	p->location[0]->n_line = 0;
@@ -605,7 +626,8 @@ static uint32_t random_location(struct builder *b)
 		l.mapping = builder_mapping(b, &m);
 	for (uint32_t i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "f%u", random32() % 20);
-		lines[i] = (struct fusee_line){function(b, name, "x.c", 1), random32() % 9, 0, i + 1 < n ? FUSEE_LINE_INLINED : 0};
+		lines[i] = (struct fusee_line){function(b, name, "x.c", 1), random32() % 9, 0,
+					       i + 1 < n ? FUSEE_LINE_INLINED : 0};
 	}
 	return builder_location(b, &l, lines, n);
 }
@@ -622,14 +644,16 @@ static struct builder *random_profile(void)
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t stack[20], depth = 1 + random32() % 19;
 		int64_t v[3] = {(int64_t)random32() << 31, -(int64_t)random32(), 0};
-		struct fusee_label labels[2] = {{.key = str("l"), .num = 1 + random32() % 3, .unit = str("bytes")},
-						{.key = str("m"), .str = str(random32() % 2 ? "u" : "v")}};
+		struct fusee_label labels[2] = {
+			{.key = str("l"), .num = 1 + random32() % 3, .unit = str("bytes")},
+			{.key = str("m"), .str = str(random32() % 2 ? "u" : "v")}};
 
 		for (uint32_t k = 0; k < depth; k++)
 			do
 				stack[k] = random_location(b);
 			while (!stack[k]);
-		builder_sample(b, builder_stack(b, stack, depth), labels, random32() % 3, random32() % 3, random32() % 3, v);
+		builder_sample(b, builder_stack(b, stack, depth), labels, random32() % 3,
+			       random32() % 3, random32() % 3, v);
 	}
 	return b;
 }

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A line a distinct stack: "root;caller;leaf value", for flamegraph.pl and all that read its input.
+ */
+#include "profile/render.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/render_model.h"
+
+/* ';' parts frames and a line ends a stack: neither can be in a name. */
+static void put_name(struct buf *out, struct fusee_str name)
+{
+	for (uint64_t i = 0; i < name.len; i++) {
+		char c = name.p[i];
+
+		buf_add(out, c == ';' ? ":" : (unsigned char)c < ' ' ? " " : &c, 1);
+	}
+}
+
+static int add_stack(const struct render_model *m, const struct render_stack *s, struct dict *lines,
+		     struct buf *values, struct buf *scratch)
+{
+	int64_t *v;
+	uint32_t id;
+
+	buf_reset(scratch);
+	for (uint32_t k = s->n; k-- > 0;) {
+		put_name(scratch, m->functions[m->frames[s->first + k].function].name);
+		buf_str(scratch, k ? ";" : "");
+	}
+	if (scratch->error)
+		return scratch->error;
+	id = dict_add(lines, scratch->p, scratch->len);
+	if (id == DICT_NONE)
+		return -ENOMEM;
+	while (values->len / sizeof(*v) <= id) {
+		v = buf_grow(values, sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		*v = 0;
+	}
+	v = (int64_t *)(void *)values->p + id;
+	if (__builtin_add_overflow(*v, s->value, v))
+		*v = s->value < 0 ? INT64_MIN : INT64_MAX;
+	return 0;
+}
+
+static int compare(const void *a, const void *b, void *dict)
+{
+	const struct dict *d = dict;
+	const struct dict_entry *x = &d->entries[*(const uint32_t *)a],
+				*y = &d->entries[*(const uint32_t *)b];
+	int order = memcmp(x->key, y->key, x->len < y->len ? x->len : y->len);
+
+	return order ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+static int put_lines(struct dict *lines, const int64_t *values, struct buf *out)
+{
+	uint32_t *order = calloc(lines->n, sizeof(*order));
+
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < lines->n; i++)
+		order[i] = i;
+	qsort_r(order, lines->n, sizeof(*order), compare, lines);
+	for (uint32_t i = 0; i < lines->n; i++) {
+		const struct dict_entry *e = &lines->entries[order[i]];
+
+		if (!e->len || !values[order[i]])
+			continue;
+		buf_add(out, e->key, e->len);
+		buf_printf(out, " %" PRId64 "\n", values[order[i]]);
+	}
+	free(order);
+	return out->error;
+}
+
+int render_folded(const struct fusee_profile *p, const struct render_options *o, struct buf *out)
+{
+	struct render_model m;
+	struct dict lines;
+	struct buf values = {0}, scratch = {0};
+	int ret = render_model_make(&m, p, NULL, o, out);
+
+	if (ret)
+		return ret;
+	ret = dict_init(&lines);
+	for (uint32_t i = 0; !ret && i < m.nstacks; i++)
+		ret = add_stack(&m, &m.stacks[i], &lines, &values, &scratch);
+	if (!ret && m.nstacks)
+		ret = put_lines(&lines, (const int64_t *)(const void *)values.p, out);
+	dict_fini(&lines);
+	buf_fini(&values);
+	buf_fini(&scratch);
+	render_model_free(&m);
+	return ret;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions and who calls whom, trimmed and sorted as pprof does it: what --top and --peek print.
+ */
+#ifndef PROFILE_RENDER_GRAPH_H
+#define PROFILE_RENDER_GRAPH_H
+
+#include "profile/render_model.h"
+
+/* In a diff all numbers are the profile's less the base's. */
+struct render_node {
+	uint32_t function;
+	int64_t flat, cum;
+};
+
+struct render_edge {
+	uint32_t src, dst; /* functions: the caller and the called */
+	int64_t weight;
+	bool inlined; /* at every call */
+};
+
+struct render_graph {
+	const struct render_model *model;
+	struct render_node *nodes; /* sorted */
+	struct render_edge *edges;
+	uint32_t nnodes, nedges;
+	uint32_t all;             /* nodes before the limit of rows */
+	uint32_t dropped;         /* for their small cum, before that */
+	int64_t total, shown;     /* what percentages are of; sum of flat */
+	char unit[RENDER_NUMBER]; /* for render_value() */
+};
+
+/* trim: leave out what is under half a percent. 0 or -ENOMEM. */
+int render_graph_make(struct render_graph *, const struct render_model *,
+		      const struct render_options *, bool trim);
+void render_graph_free(struct render_graph *);
+void render_graph_value(const struct render_graph *, char out[RENDER_NUMBER], int64_t value);
+/* The lines above the table. */
+void render_graph_header(const struct render_graph *, const struct render_options *,
+			 struct buf *out);
+/* Names in byte order: <0, 0, >0. */
+int render_compare_names(const struct render_model *, uint32_t a, uint32_t b);
+#endif

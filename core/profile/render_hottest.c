@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The few functions that matter, at the end of `fusee record`. Why a stack was cut is no function.
+ */
+#include "profile/render.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/render_model.h"
+
+#define ROWS 10
+#define NUMBERS_WIDTH 40
+#define LIBRARY_WIDTH 18
+#define NAME_MIN 20
+
+struct hottest {
+	const struct render_model *m;
+	uint32_t *order;
+	uint32_t n;
+	double factor; /* values are divided by it; 0: whole numbers */
+	const char *unit;
+	int digits;
+};
+
+static int compare(const void *a, const void *b, void *model)
+{
+	const struct render_model *m = model;
+	const struct render_function *x = &m->functions[*(const uint32_t *)a],
+				     *y = &m->functions[*(const uint32_t *)b];
+	int order;
+
+	if (x->self != y->self)
+		return x->self > y->self ? -1 : 1;
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	order = memcmp(x->name.p, y->name.p, x->name.len < y->name.len ? x->name.len : y->name.len);
+	return order ? order : (x->name.len > y->name.len) - (x->name.len < y->name.len);
+}
+
+/* One unit for the whole table. */
+static void choose_unit(struct hottest *h)
+{
+	struct fusee_str u = h->m->unit;
+
+	h->unit = "";
+	if (u.len != 11 || memcmp(u.p, "nanoseconds", 11))
+		return;
+	if (h->m->total >= 1000000000) {
+		h->factor = 1e9;
+		h->unit = " s";
+		h->digits = h->m->total >= 1000000000000 ? 1 : 2;
+	} else {
+		h->factor = 1e6;
+		h->unit = " ms";
+	}
+}
+
+/* 1234567 as "1,234,567". */
+static void grouped(char out[RENDER_NUMBER], const char *digits)
+{
+	size_t n = strcspn(digits, "."), k = 0;
+
+	for (size_t i = 0; digits[i] && k + 2 < RENDER_NUMBER; i++) {
+		if (i && i < n && (n - i) % 3 == 0 && digits[i - 1] != '-')
+			out[k++] = ',';
+		out[k++] = digits[i];
+	}
+	out[k] = '\0';
+}
+
+static void put_value(const struct hottest *h, int64_t v, struct buf *out)
+{
+	char digits[RENDER_NUMBER], number[RENDER_NUMBER], whole[RENDER_NUMBER + 4];
+	double share = h->m->total ? (double)v / (double)h->m->total * 100 : 0;
+
+	if (h->factor > 0)
+		snprintf(digits, sizeof(digits), "%.*f", h->digits, (double)v / h->factor);
+	else
+		snprintf(digits, sizeof(digits), "%" PRId64, v);
+	grouped(number, digits);
+	snprintf(whole, sizeof(whole), "%s%s", number, h->unit);
+	buf_printf(out, "%10s %5.1f %%", whole, share);
+}
+
+static uint32_t widest(const struct hottest *h, uint32_t limit)
+{
+	uint32_t width = 0;
+
+	for (uint32_t i = 0; i < h->n; i++) {
+		uint32_t w = render_columns(h->m->functions[h->order[i]].name);
+
+		if (w > width)
+			width = w;
+	}
+	return limit && width > limit ? limit : width;
+}
+
+static void put_row(const struct hottest *h, const struct render_function *f, uint32_t width,
+		    struct buf *out)
+{
+	struct fusee_str cut;
+	size_t at;
+	uint32_t len;
+	const char *library = render_base_name(f->library, &len);
+
+	buf_str(out, "  ");
+	put_value(h, f->self, out);
+	put_value(h, f->total, out);
+	buf_str(out, "   ");
+	at = out->len;
+	render_name(out, f->name, width);
+	cut = (struct fusee_str){out->p + at, out->len - at};
+	if (len && !out->error)
+		buf_printf(out, "%*s  %.*s", (int)(width - render_columns(cut)), "", (int)len,
+			   library);
+	buf_str(out, "\n");
+}
+
+static int choose(struct hottest *h, const struct render_options *o)
+{
+	const struct render_model *m = h->m;
+	uint32_t rows = o->rows ? o->rows : ROWS, functions = 0;
+
+	h->order = calloc(m->nfunctions + 1, sizeof(*h->order));
+	if (!h->order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < m->nfunctions; i++)
+		if (m->functions[i].code != RENDER_REASON &&
+		    (m->functions[i].self || m->functions[i].total))
+			h->order[functions++] = i;
+	qsort_r(h->order, functions, sizeof(*h->order), compare, (void *)(uintptr_t)m);
+	for (h->n = 0; h->n < rows && h->n < functions && m->functions[h->order[h->n]].self > 0;)
+		h->n++;
+	return 0;
+}
+
+int render_hottest(const struct fusee_profile *p, const struct render_options *o, struct buf *out)
+{
+	struct render_model m;
+	struct hottest h = {.m = &m};
+	uint32_t width, room = o->width > NUMBERS_WIDTH + LIBRARY_WIDTH + NAME_MIN
+				       ? o->width - NUMBERS_WIDTH - LIBRARY_WIDTH
+				       : NAME_MIN;
+	int ret = render_model_make(&m, p, NULL, o, out);
+
+	if (ret)
+		return ret;
+	choose_unit(&h);
+	ret = choose(&h, o);
+	width = ret ? 0 : widest(&h, o->width ? room : 0);
+	if (h.n)
+		buf_str(out, "        self               total\n");
+	for (uint32_t i = 0; !ret && i < h.n; i++)
+		put_row(&h, &m.functions[h.order[i]], width, out);
+	free(h.order);
+	render_model_free(&m);
+	return ret ? ret : out->error;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The call tree from its roots, as lines: the share of the whole and of the function itself at the
+ * left, so that eyes run down one column. A call that is the only one of its caller isn't indented:
+ * deep stacks stay readable.
+ */
+#include "profile/render.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/render_model.h"
+
+#define FOLD_PERCENT 1
+#define NAME_MIN 24
+#define SHARES_WIDTH 17
+#define NONE UINT32_MAX
+
+#define DIM "\033[2m"
+#define BOLD "\033[1m"
+#define PLAIN "\033[0m"
+
+struct call {
+	uint32_t function;
+	uint32_t child, next; /* heaviest first once sorted */
+	int64_t total, self;
+};
+
+struct tree {
+	const struct render_model *m;
+	const struct render_options *o;
+	struct dict pairs; /* (caller, function): id is the call's index, 0 the root */
+	struct buf calls, prefix;
+	struct call **sorted;
+};
+
+static struct call *call(const struct tree *t, uint32_t i)
+{
+	return (struct call *)(void *)t->calls.p + i;
+}
+
+static void add(int64_t *to, int64_t v)
+{
+	if (__builtin_add_overflow(*to, v, to))
+		*to = v < 0 ? INT64_MIN : INT64_MAX;
+}
+
+static int add_call(struct tree *t, uint32_t caller, uint32_t function, uint32_t *ret)
+{
+	const uint32_t key[2] = {caller, function};
+	struct call *c;
+
+	*ret = dict_add(&t->pairs, key, sizeof(key));
+	if (*ret == DICT_NONE)
+		return -ENOMEM;
+	if (*ret < t->calls.len / sizeof(*c))
+		return 0;
+	c = buf_grow(&t->calls, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	*c = (struct call){.function = function, .child = NONE, .next = call(t, caller)->child};
+	call(t, caller)->child = *ret;
+	return 0;
+}
+
+static int grow(struct tree *t)
+{
+	struct call root = {.function = NONE, .child = NONE, .next = NONE};
+
+	if (dict_init(&t->pairs) || buf_add(&t->calls, &root, sizeof(root)))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->m->nstacks; i++) {
+		const struct render_stack *s = &t->m->stacks[i];
+		uint32_t at = 0;
+
+		add(&call(t, 0)->total, s->value);
+		for (uint32_t k = s->n; k-- > 0;) {
+			if (add_call(t, at, t->m->frames[s->first + k].function, &at))
+				return -ENOMEM;
+			add(&call(t, at)->total, s->value);
+		}
+		add(&call(t, at)->self, s->value);
+	}
+	return 0;
+}
+
+/* ---- order ---- */
+
+static int compare(const void *a, const void *b, void *tree)
+{
+	const struct call *x = *(struct call *const *)a, *y = *(struct call *const *)b;
+	const struct render_model *m = ((struct tree *)tree)->m;
+	struct fusee_str p = m->functions[x->function].name, q = m->functions[y->function].name;
+	int order;
+
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	order = memcmp(p.p, q.p, p.len < q.len ? p.len : q.len);
+	return order ? order : (p.len > q.len) - (p.len < q.len);
+}
+
+/* Sorts the calls below one: the list through `next` becomes one by weight. */
+static void sort(struct tree *t, uint32_t parent)
+{
+	uint32_t n = 0, base = 0, *link = &call(t, parent)->child;
+
+	for (uint32_t i = *link; i != NONE; i = call(t, i)->next)
+		t->sorted[n++] = call(t, i);
+	qsort_r(t->sorted, n, sizeof(*t->sorted), compare, t);
+	for (; base < n; base++) {
+		*link = (uint32_t)(t->sorted[base] - call(t, 0));
+		link = &t->sorted[base]->next;
+	}
+	*link = NONE;
+}
+
+/* ---- lines ---- */
+
+static bool is_small(const struct tree *t, const struct call *c)
+{
+	return (double)c->total * 100 < (double)call(t, 0)->total * FOLD_PERCENT;
+}
+
+static void put_shares(const struct tree *t, int64_t total, int64_t self, struct buf *out)
+{
+	double all = (double)t->m->total;
+
+	buf_printf(out, "%6.1f %% ", all ? (double)total / all * 100 : 0);
+	if (self)
+		buf_printf(out, "%6.1f %%", all ? (double)self / all * 100 : 0);
+	else
+		buf_str(out, "        ");
+}
+
+static void put_prefix(const struct tree *t, const char *last, struct buf *out)
+{
+	if (!t->prefix.len && !*last)
+		return;
+	buf_str(out, t->o->color ? DIM : "");
+	buf_add(out, t->prefix.p, t->prefix.len);
+	buf_str(out, last);
+	buf_str(out, t->o->color ? PLAIN : "");
+}
+
+static void put_call(const struct tree *t, const struct call *c, const char *last, struct buf *out)
+{
+	const struct render_function *f = &t->m->functions[c->function];
+	struct fusee_str prefix = {t->prefix.p, t->prefix.len}, branch = {last, strlen(last)},
+			 library;
+	uint32_t used = SHARES_WIDTH + render_columns(prefix) + render_columns(branch), len;
+	uint32_t width = !t->o->width                    ? 0
+			 : t->o->width > used + NAME_MIN ? t->o->width - used
+							 : NAME_MIN;
+	bool hot = (double)c->self * 20 >= (double)call(t, 0)->total && c->self > 0;
+
+	put_shares(t, c->total, c->self, out);
+	buf_str(out, "  ");
+	put_prefix(t, last, out);
+	buf_str(out, t->o->color && hot ? BOLD : "");
+	render_name(out, f->name, width);
+	buf_str(out, t->o->color && hot ? PLAIN : "");
+	library.p = render_base_name(f->library, &len);
+	library.len = len;
+	if (len && (!width || render_columns(f->name) + 2 + render_columns(library) <= width) &&
+	    f->code != RENDER_REASON && *f->name.p != '[')
+		buf_printf(out, "  %s%.*s%s", t->o->color ? DIM : "", (int)len, library.p,
+			   t->o->color ? PLAIN : "");
+	buf_str(out, "\n");
+}
+
+static void put_rest(const struct tree *t, uint32_t first, const char *last, struct buf *out)
+{
+	int64_t total = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = first; i != NONE; i = call(t, i)->next, n++)
+		add(&total, call(t, i)->total);
+	put_shares(t, total, 0, out);
+	buf_str(out, "  ");
+	put_prefix(t, last, out);
+	buf_printf(out, "%s%u more%s%s\n", t->o->color ? DIM : "", n,
+		   n > 1 ? ", each under 1 %" : ", under 1 %", t->o->color ? PLAIN : "");
+}
+
+/* Where the walk is: the next call to print among its siblings, and how the prefix was before them.
+ */
+struct place {
+	uint32_t next;
+	size_t prefix;
+	bool single;
+};
+
+static int enter(struct tree *t, struct buf *places, uint32_t parent, bool top)
+{
+	struct place p = {.prefix = t->prefix.len};
+
+	sort(t, parent);
+	p.next = call(t, parent)->child;
+	p.single = top || (p.next != NONE && call(t, p.next)->next == NONE);
+	return buf_add(places, &p, sizeof(p));
+}
+
+/* Without recursion: a stack may be as deep as whoever made the file wants. */
+static int walk(struct tree *t, struct buf *out)
+{
+	struct buf places = {0};
+	int ret = enter(t, &places, 0, true);
+
+	while (!ret && places.len) {
+		struct place *p = (struct place *)(void *)(places.p + places.len) - 1;
+		uint32_t i = p->next;
+		const struct call *c = i == NONE ? NULL : call(t, i);
+
+		t->prefix.len = p->prefix;
+		if (!c || is_small(t, c)) {
+			if (c)
+				put_rest(t, i, p->single ? "" : "└─ ", out);
+			places.len -= sizeof(*p);
+			continue;
+		}
+		put_call(t, c, p->single ? "" : c->next == NONE ? "└─ " : "├─ ", out);
+		p->next = c->next;
+		if (!p->single)
+			buf_str(&t->prefix, c->next == NONE ? "   " : "│  ");
+		ret = t->prefix.error ? t->prefix.error : enter(t, &places, i, false);
+	}
+	buf_fini(&places);
+	return ret;
+}
+
+static void put_head(const struct tree *t, struct buf *out)
+{
+	char value[RENDER_NUMBER];
+
+	render_value(value, call(t, 0)->total, t->m->unit, "auto");
+	buf_printf(out, "   total     self  %.*s: %s", (int)t->m->type.len, t->m->type.p, value);
+	if (t->m->total != call(t, 0)->total && t->m->total > 0) {
+		char all[RENDER_NUMBER], percent[RENDER_NUMBER];
+
+		render_value(all, t->m->total, t->m->unit, "auto");
+		render_percent(percent, call(t, 0)->total, t->m->total);
+		buf_printf(out, ", %s of %s", percent + strspn(percent, " "), all);
+	}
+	buf_str(out, "\n");
+}
+
+int render_tree(const struct fusee_profile *p, const struct render_options *o, struct buf *out)
+{
+	struct render_model m;
+	struct tree t = {.m = &m, .o = o};
+	int ret = render_model_make(&m, p, NULL, o, out);
+
+	if (ret)
+		return ret;
+	ret = grow(&t);
+	t.sorted = calloc(t.calls.len / sizeof(struct call) + 1, sizeof(struct call *));
+	if (!ret && !t.sorted)
+		ret = -ENOMEM;
+	if (!ret) {
+		put_head(&t, out);
+		ret = walk(&t, out);
+	}
+	dict_fini(&t.pairs);
+	buf_fini(&t.calls);
+	buf_fini(&t.prefix);
+	free(t.sorted);
+	render_model_free(&m);
+	return ret ? ret : out->error;
+}
