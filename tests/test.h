@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A unit test is a program that includes this once: TEST(name) { CHECK(x); }. Each test runs in a child of its own
- * with a time limit, prints TAP ("ok 1 - name"), and the program fails if one does. SKIP("reason") leaves a test.
+ * A unit test is a program that includes this once: TEST(name) { CHECK(x); }. Each test runs in a
+ * child of its own with a time limit, prints TAP ("ok 1 - name"), and the program fails if one
+ * does. SKIP("reason") leaves a test.
  */
 #ifndef TEST_H
 #define TEST_H
@@ -21,44 +22,46 @@ struct test {
 
 static struct test *test_first, **test_last = &test_first;
 
-#define TEST_FOR(id, limit)                                                        \
-	static void test_##id(void);                                               \
-	__attribute__((constructor)) static void test_add_##id(void)               \
-	{                                                                          \
-		static struct test t = {#id, test_##id, (limit), NULL};            \
-		*test_last = &t;                                                   \
-		test_last = &t.next;                                               \
-	}                                                                          \
+#define TEST_FOR(id, limit)                                             \
+	static void test_##id(void);                                    \
+	__attribute__((constructor)) static void test_add_##id(void)    \
+	{                                                               \
+		static struct test t = {#id, test_##id, (limit), NULL}; \
+		*test_last = &t;                                        \
+		test_last = &t.next;                                    \
+	}                                                               \
 	static void test_##id(void)
 #define TEST(id) TEST_FOR(id, 60)
 
-#define CHECK(x)                                                                   \
-	do {                                                                       \
-		if (!(x)) {                                                        \
+#define CHECK(x)                                                                            \
+	do {                                                                                \
+		if (!(x)) {                                                                 \
 			fprintf(stderr, "# %s:%d: not true: %s\n", __FILE__, __LINE__, #x); \
-			exit(1);                                                   \
-		}                                                                  \
+			exit(1);                                                            \
+		}                                                                           \
 	} while (0)
-#define CHECK_INT(a, b)                                                            \
-	do {                                                                       \
-		long long a_ = (long long)(a), b_ = (long long)(b);                \
-		if (a_ != b_) {                                                    \
-			fprintf(stderr, "# %s:%d: %s is %lld, expected %lld\n", __FILE__, __LINE__, #a, a_, b_); \
-			exit(1);                                                   \
-		}                                                                  \
+#define CHECK_INT(a, b)                                                                   \
+	do {                                                                              \
+		long long a_ = (long long)(a), b_ = (long long)(b);                       \
+		if (a_ != b_) {                                                           \
+			fprintf(stderr, "# %s:%d: %s is %lld, expected %lld\n", __FILE__, \
+				__LINE__, #a, a_, b_);                                    \
+			exit(1);                                                          \
+		}                                                                         \
 	} while (0)
-#define CHECK_STR(a, b)                                                            \
-	do {                                                                       \
-		const char *a_ = (a), *b_ = (b);                                   \
-		if (strcmp(a_, b_)) {                                              \
-			fprintf(stderr, "# %s:%d: %s is '%s', expected '%s'\n", __FILE__, __LINE__, #a, a_, b_); \
-			exit(1);                                                   \
-		}                                                                  \
+#define CHECK_STR(a, b)                                                                   \
+	do {                                                                              \
+		const char *a_ = (a), *b_ = (b);                                          \
+		if (strcmp(a_, b_)) {                                                     \
+			fprintf(stderr, "# %s:%d: %s is '%s', expected '%s'\n", __FILE__, \
+				__LINE__, #a, a_, b_);                                    \
+			exit(1);                                                          \
+		}                                                                         \
 	} while (0)
-#define SKIP(reason)                                                               \
-	do {                                                                       \
-		fprintf(stderr, "# skip: %s\n", reason);                           \
-		exit(77);                                                          \
+#define SKIP(reason)                                     \
+	do {                                             \
+		fprintf(stderr, "# skip: %s\n", reason); \
+		exit(77);                                \
 	} while (0)
 
 int main(int argc, char **argv)
@@ -86,7 +89,8 @@ int main(int argc, char **argv)
 			printf("ok %d - %s\n", n, t->name);
 		} else {
 			failed++;
-			printf("not ok %d - %s # %s %d\n", n, t->name, WIFSIGNALED(status) ? "signal" : "exit",
+			printf("not ok %d - %s # %s %d\n", n, t->name,
+			       WIFSIGNALED(status) ? "signal" : "exit",
 			       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 		}
 	}

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Talk on stderr, each line "fusee: ...". [any thread] A function logs an error or returns it, never both. */
+/* Talk on stderr, each line "fusee: ...". [any thread] A function logs an error or returns it,
+ * never both. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
 enum log_level { LOG_ERROR = 3, LOG_WARNING = 4, LOG_INFO = 6, LOG_DEBUG = 7 };
 
-/* What is printed: this level and below. Default LOG_INFO; FUSEE_DEBUG=1 in the environment: LOG_DEBUG. */
+/* What is printed: this level and below. Default LOG_INFO; FUSEE_DEBUG=1 in the environment:
+ * LOG_DEBUG. */
 void log_set_level(int level);
 int log_level(void);
 /* Printed before each line instead of "fusee: " (the worker's is "fusee worker: "). Not copied. */

@@ -7,7 +7,7 @@
 
 struct table_slot {
 	uint64_t key;
-	void *value;      /* NULL: free */
+	void *value; /* NULL: free */
 };
 
 struct table {
@@ -15,9 +15,10 @@ struct table {
 	uint64_t n, nslots; /* nslots: a power of two */
 };
 
-void table_fini(struct table *);                        /* the table, not the values */
-void *table_get(const struct table *, uint64_t key);    /* NULL: not there */
-int table_put(struct table *, uint64_t key, void *);    /* replaces; 0 or -ENOMEM */
-void *table_del(struct table *, uint64_t key);          /* what stood there, or NULL */
-void table_each(const struct table *, void (*each)(void *arg, uint64_t key, void *value), void *arg);
+void table_fini(struct table *);                     /* the table, not the values */
+void *table_get(const struct table *, uint64_t key); /* NULL: not there */
+int table_put(struct table *, uint64_t key, void *); /* replaces; 0 or -ENOMEM */
+void *table_del(struct table *, uint64_t key);       /* what stood there, or NULL */
+void table_each(const struct table *, void (*each)(void *arg, uint64_t key, void *value),
+		void *arg);
 #endif

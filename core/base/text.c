@@ -60,9 +60,8 @@ static int number_with_unit(const char *s, const struct unit *units, uint64_t *r
 int text_duration(const char *s, uint64_t *ns)
 {
 	static const struct unit units[] = {
-		{"", 1e9},	{"s", 1e9},	{"sec", 1e9},	  {"ms", 1e6}, {"us", 1e3},
-		{"ns", 1},	{"m", 60e9},	{"min", 60e9},	  {"h", 3600e9},
-		{"d", 86400e9}, {NULL, 0},
+		{"", 1e9},   {"s", 1e9},    {"sec", 1e9},  {"ms", 1e6},    {"us", 1e3}, {"ns", 1},
+		{"m", 60e9}, {"min", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {NULL, 0},
 	};
 
 	return number_with_unit(s, units, ns);
@@ -71,9 +70,9 @@ int text_duration(const char *s, uint64_t *ns)
 int text_size(const char *s, uint64_t *bytes)
 {
 	static const struct unit units[] = {
-		{"", 1},	  {"b", 1},	      {"k", 1024},	  {"kb", 1000},
-		{"kib", 1024},	  {"m", 1048576},     {"mb", 1e6},	  {"mib", 1048576},
-		{"g", 1073741824}, {"gb", 1e9},	      {"gib", 1073741824}, {NULL, 0},
+		{"", 1},           {"b", 1},       {"k", 1024},         {"kb", 1000},
+		{"kib", 1024},     {"m", 1048576}, {"mb", 1e6},         {"mib", 1048576},
+		{"g", 1073741824}, {"gb", 1e9},    {"gib", 1073741824}, {NULL, 0},
 	};
 
 	return number_with_unit(s, units, bytes);

@@ -34,28 +34,43 @@ typedef long long __s64;
 
 /* x86-64 DWARF register numbers (System V psABI, figure 3.36). */
 enum fusee_x86_64_reg {
-	FUSEE_X86_RAX, FUSEE_X86_RDX, FUSEE_X86_RCX, FUSEE_X86_RBX, FUSEE_X86_RSI, FUSEE_X86_RDI,
-	FUSEE_X86_RBP, FUSEE_X86_RSP, FUSEE_X86_R8, FUSEE_X86_R9, FUSEE_X86_R10, FUSEE_X86_R11,
-	FUSEE_X86_R12, FUSEE_X86_R13, FUSEE_X86_R14, FUSEE_X86_R15, FUSEE_X86_RIP,
+	FUSEE_X86_RAX,
+	FUSEE_X86_RDX,
+	FUSEE_X86_RCX,
+	FUSEE_X86_RBX,
+	FUSEE_X86_RSI,
+	FUSEE_X86_RDI,
+	FUSEE_X86_RBP,
+	FUSEE_X86_RSP,
+	FUSEE_X86_R8,
+	FUSEE_X86_R9,
+	FUSEE_X86_R10,
+	FUSEE_X86_R11,
+	FUSEE_X86_R12,
+	FUSEE_X86_R13,
+	FUSEE_X86_R14,
+	FUSEE_X86_R15,
+	FUSEE_X86_RIP,
 };
 
 /* What a step answers. */
 enum fusee_next {
-	FUSEE_STOP = 0, /* the stack ends here: complete if u->error is 0, else cut for that reason */
-	FUSEE_NEXT,     /* pc, sp and fp are the caller's now */
-	FUSEE_PASS,     /* native unwinders only: I know nothing about this pc, ask the next one */
-	FUSEE_NATIVE,   /* language unwinders only: my frames are pushed; step this same pc natively */
-	FUSEE_AGAIN,    /* call me again at the same place */
+	FUSEE_STOP,   /* the stack ends here: whole if u->error is 0, else cut for that reason */
+	FUSEE_NEXT,   /* pc, sp and fp are the caller's now */
+	FUSEE_PASS,   /* native unwinders only: I know nothing about this pc, ask the next one */
+	FUSEE_NATIVE, /* language unwinders only: frames are pushed; step this pc natively */
+	FUSEE_AGAIN,  /* call me again at the same place */
 };
 
 enum fusee_unwind_flags {
-	FUSEE_PC_EXACT = 1,   /* pc is the interrupted instruction (leaf, or below a signal frame),
-			       * else a return address: look rules up at pc - 1 */
-	FUSEE_FIRST = 2,      /* first visit of this unwinder in this sample */
-	FUSEE_FP_LOST = 4,    /* fp is not the caller's: it could not be recovered */
-	FUSEE_GUESSED = 8,    /* set by a step: the caller it found is a guess. The core clears it */
-	FUSEE_SIGNAL = 16,    /* set by a step: it left a signal frame. The core clears it */
-	FUSEE_INEXPRESSIBLE = 32, /* set by a step that stops: a full CFI interpreter could go on. The core clears it */
+	FUSEE_PC_EXACT = 1, /* pc is the interrupted instruction (leaf, or below a signal frame),
+			     * else a return address: look rules up at pc - 1 */
+	FUSEE_FIRST = 2,    /* first visit of this unwinder in this sample */
+	FUSEE_FP_LOST = 4,  /* fp is not the caller's: it could not be recovered */
+	FUSEE_GUESSED = 8,  /* set by a step: the caller it found is a guess. The core clears it */
+	FUSEE_SIGNAL = 16,  /* set by a step: it left a signal frame. The core clears it */
+	FUSEE_INEXPRESSIBLE = 32, /* set by a step that stops: a full CFI interpreter could go on.
+				   * The core clears it */
 };
 
 enum fusee_origin { FUSEE_CPU = 1, FUSEE_OFF_CPU, FUSEE_ALLOC, FUSEE_EVENT };
@@ -63,32 +78,32 @@ enum fusee_origin { FUSEE_CPU = 1, FUSEE_OFF_CPU, FUSEE_ALLOC, FUSEE_EVENT };
 /* The state of one walk. Grows at the end only; frames are kept elsewhere for this reason. */
 struct fusee_unwind {
 	__u32 origin, pid, tid;
-	__u32 machine;                /* ELF e_machine: 62 x86-64, 183 aarch64 */
+	__u32 machine; /* ELF e_machine: 62 x86-64, 183 aarch64 */
 	__u32 slot;
-	__u32 error;                  /* reason of FUSEE_STOP: index into the unwinder's `reasons`, 0 none */
-	__u32 flags;                  /* enum fusee_unwind_flags */
-	__u32 budget;                 /* steps left; the core's */
-	__u64 process;                /* one life of a pid; ids are never used again */
-	__u64 time_ns;                /* CLOCK_MONOTONIC */
-	__u64 value;                  /* weight */
-	__u64 pc, sp, fp, lr;         /* fp: rbp or x29; lr: aarch64 leaf only */
-	__u64 tls;                    /* thread pointer */
-	__u64 file;                   /* of the mapping that holds pc; 0: anonymous memory */
-	__u64 offset;                 /* ELF virtual address of pc in that file */
-	__u64 bias;                   /* pc = offset + bias */
+	__u32 error;   /* reason of FUSEE_STOP: index into the unwinder's `reasons`, 0 none */
+	__u32 flags;   /* enum fusee_unwind_flags */
+	__u32 budget;  /* steps left; the core's */
+	__u64 process; /* one life of a pid; ids are never used again */
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+	__u64 value;   /* weight */
+	__u64 pc, sp, fp, lr; /* fp: rbp or x29; lr: aarch64 leaf only */
+	__u64 tls;            /* thread pointer */
+	__u64 file;           /* of the mapping that holds pc; 0: anonymous memory */
+	__u64 offset;         /* ELF virtual address of pc in that file */
+	__u64 bias;           /* pc = offset + bias */
 	__u64 claim_lo, claim_arg;
-	__u64 map_lo, map_hi;         /* the mapping that holds pc */
-	__u64 valid_regs;             /* bit n: regs[n] is known in this frame */
-	__u64 regs[FUSEE_MAX_REGS];   /* by DWARF number; pc, sp and fp stand above, not here */
+	__u64 map_lo, map_hi;       /* the mapping that holds pc */
+	__u64 valid_regs;           /* bit n: regs[n] is known in this frame */
+	__u64 regs[FUSEE_MAX_REGS]; /* by DWARF number; pc, sp and fp stand above, not here */
 	__u64 context;
-	__u64 slab, slab_words;       /* this unwinder's table of `file`, in words; 0 words: none */
+	__u64 slab, slab_words; /* this unwinder's table of `file`, in words; 0 words: none */
 };
 
 #ifdef __bpf__
 /* ---- BPF: over the core's maps, matched by name when the object is linked at load ---- */
 
 #define SEC(name) __attribute__((section(name), used))
-#define __uint(name, val) int (*name)[val]
+#define __uint(name, val) int(*name)[val]
 #define __type(name, val) typeof(val) *name
 #define FUSEE_FN static __attribute__((always_inline)) inline
 
@@ -99,7 +114,9 @@ struct fusee_unwind {
 static void *(*fusee_bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static long (*fusee_bpf_probe_read_user)(void *dst, __u32 size, const void *from) = (void *)112;
 
-struct fusee_slab_element { __u32 word[FUSEE_SLAB_WORDS]; };
+struct fusee_slab_element {
+	__u32 word[FUSEE_SLAB_WORDS];
+};
 
 /* All tables of all files; the core sizes it and fills it through mmap. */
 struct {
@@ -141,16 +158,16 @@ FUSEE_FN int fusee_slab32(struct fusee_unwind *u, __u64 i, __u32 *word)
 	return 0;
 }
 
-/* A native unwinder's step becomes a global function: verified once, called from the core's loop. */
-#define FUSEE_NATIVE_STEP(name, step)                                                      \
-	__attribute__((noinline)) int fusee_step_##name(__u32 slot)                        \
-	{                                                                                  \
-		__u32 zero = 0;                                                            \
-		struct fusee_unwind *u = fusee_bpf_map_lookup_elem(&fusee_state, &zero);   \
-                                                                                           \
-		(void)slot;                                                                \
-		return u ? step(u) : FUSEE_STOP;                                           \
-	}                                                                                  \
+/* A native unwinder's step becomes a global function: verified once, called by the core's loop. */
+#define FUSEE_NATIVE_STEP(name, step)                                                    \
+	__attribute__((noinline)) int fusee_step_##name(__u32 slot)                      \
+	{                                                                                \
+		__u32 zero = 0;                                                          \
+		struct fusee_unwind *u = fusee_bpf_map_lookup_elem(&fusee_state, &zero); \
+                                                                                         \
+		(void)slot;                                                              \
+		return u ? step(u) : FUSEE_STOP;                                         \
+	}                                                                                \
 	char LICENSE[] SEC("license") = "Dual BSD/GPL"
 
 #else /* !__bpf__ */
@@ -159,16 +176,16 @@ FUSEE_FN int fusee_slab32(struct fusee_unwind *u, __u64 i, __u32 *word)
 #define FUSEE_FN static inline
 
 /*
- * What stands behind a native walk. The stack copy is read in place; everything else goes to `read`,
- * which may be NULL. `u` must be the first member: a step is handed &native->u.
+ * What stands behind a native walk. The stack copy is read in place; everything else goes to
+ * `read`, which may be NULL. `u` must be the first member: a step is handed &native->u.
  */
 struct fusee_native {
 	struct fusee_unwind u;
-	const unsigned char *stack;   /* copy of the target's [stack_lo, stack_hi) */
+	const unsigned char *stack; /* copy of the target's [stack_lo, stack_hi) */
 	__u64 stack_lo, stack_hi;
-	const __u32 *slab;            /* u.slab_words of them */
+	const __u32 *slab; /* u.slab_words of them */
 	int (*read)(struct fusee_native *, void *dst, __u32 len, __u64 addr); /* 0 or -1 */
-	void *arg;                    /* of whoever made `read` */
+	void *arg; /* of whoever made `read` */
 };
 
 FUSEE_FN int fusee_read(struct fusee_unwind *u, void *dst, __u32 len, __u64 addr)
@@ -193,12 +210,12 @@ FUSEE_FN int fusee_slab32(struct fusee_unwind *u, __u64 i, __u32 *word)
 }
 
 /* Natively the step is a function that the plugin's descriptor names. */
-#define FUSEE_NATIVE_STEP(name, step)                                                      \
-	int fusee_step_##name(struct fusee_unwind *u);                                     \
-	int fusee_step_##name(struct fusee_unwind *u)                                      \
-	{                                                                                  \
-		return step(u);                                                            \
-	}                                                                                  \
+#define FUSEE_NATIVE_STEP(name, step)                  \
+	int fusee_step_##name(struct fusee_unwind *u); \
+	int fusee_step_##name(struct fusee_unwind *u)  \
+	{                                              \
+		return step(u);                        \
+	}                                              \
 	_Static_assert(1, "")
 #endif /* __bpf__ */
 #endif
