@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/dict.h"
-#include "profile/utf8.h"
+#include "base/utf8.h"
 
 /* Labels of a sample beyond this are dropped: a key is there once, and nobody has as many keys. */
 #define MAX_LABELS 64

@@ -15,7 +15,7 @@
 
 #include "base/dict.h"
 #include "profile/pprof_loss.h"
-#include "profile/utf8.h"
+#include "base/utf8.h"
 
 #define OUT_STEP 65536
 #define WINDOW_GZIP (15 + 16)

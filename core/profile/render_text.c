@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/utf8.h"
+#include "base/utf8.h"
 
 #define MINIMUM "minimum"
 

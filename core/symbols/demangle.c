@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/dict.h"
-#include "symbols/utf8.h"
+#include "base/utf8.h"
 
 #define MAX_INPUT 8192             /* the demanglers take about 64 bytes of stack a byte */
 #define MAX_OUTPUT 16384           /* a short name can stand for a text without end */
@@ -169,7 +169,7 @@ static const char *make(struct demangler *d, const char *s, size_t len, bool cle
 	} else if (!clean_only) {
 		n = without_clone(s, len);
 	}
-	if (utf8_clean(&cleaned, from, n)) {
+	if (utf8_clean_printable(&cleaned, from, n)) {
 		buf_fini(&cleaned);
 		return "";
 	}
@@ -204,7 +204,7 @@ const char *demangle(struct demangler *d, const char *s)
 
 	/* most of C needs nothing: no mangling, no suffix, plain text */
 	if (!(s[0] == '_' && (s[1] == 'Z' || s[1] == 'R' || s[1] == 'G')) && !memchr(s, '.', len) &&
-	    utf8_is_clean(s, len))
+	    utf8_printable(s, len))
 		return s;
 	return cached(d, s, len, false);
 }
@@ -213,5 +213,5 @@ const char *demangle_clean(struct demangler *d, const char *s)
 {
 	size_t len = strlen(s);
 
-	return utf8_is_clean(s, len) ? s : cached(d, s, len, true);
+	return utf8_printable(s, len) ? s : cached(d, s, len, true);
 }

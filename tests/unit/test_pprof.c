@@ -8,7 +8,7 @@
 #include "profile.pb-c.h"
 #include "profile/builder.h"
 #include "profile/pprof.h"
-#include "profile/utf8.h"
+#include "base/utf8.h"
 
 typedef Perftools__Profiles__Profile Profile;
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "profile/builder.h"
-#include "profile/utf8.h"
+#include "base/utf8.h"
 
 static const struct fusee_profile *finish(struct builder *b)
 {

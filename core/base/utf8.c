@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "profile/utf8.h"
+#include "base/utf8.h"
 
 #include <stdint.h>
 
@@ -52,12 +52,32 @@ bool utf8_valid(const char *p, size_t len)
 	return true;
 }
 
-int utf8_clean(struct buf *out, const char *p, size_t len)
+static bool is_control(const char *s, size_t n)
+{
+	const uint8_t *p = (const uint8_t *)s;
+
+	return n == 1 ? p[0] < 0x20 || p[0] == 0x7f : n == 2 && p[0] == 0xc2 && p[1] < 0xa0;
+}
+
+bool utf8_printable(const char *p, size_t len)
 {
 	while (len) {
 		size_t n = utf8_char(p, len);
 
-		if (n)
+		if (!n || is_control(p, n))
+			return false;
+		p += n;
+		len -= n;
+	}
+	return true;
+}
+
+static int clean(struct buf *out, const char *p, size_t len, bool printable)
+{
+	while (len) {
+		size_t n = utf8_char(p, len);
+
+		if (n && !(printable && is_control(p, n)))
 			buf_add(out, p, n);
 		else
 			buf_str(out, "\xef\xbf\xbd");
@@ -66,4 +86,14 @@ int utf8_clean(struct buf *out, const char *p, size_t len)
 		len -= n;
 	}
 	return out->error;
+}
+
+int utf8_clean(struct buf *out, const char *p, size_t len)
+{
+	return clean(out, p, len, false);
+}
+
+int utf8_clean_printable(struct buf *out, const char *p, size_t len)
+{
+	return clean(out, p, len, true);
 }
