@@ -92,10 +92,12 @@ $(B)/obj/test_%.o: test_%.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -Itests -c -o $@ $<
 
-# rows: the dwarf unwinder's tables against libdw's answers
-$(B)/accuracy/rows: tests/accuracy/rows.c tests/accuracy/host.h $(dwarf_O) $(B)/libcore.a
+# the dwarf unwinder's tables: against libdw's answers, and what making them costs
+$(B)/accuracy/rows: tests/accuracy/rows.c
+$(B)/bench/tables: tests/bench/tables.c
+$(B)/accuracy/rows $(B)/bench/tables: tests/accuracy/host.h $(dwarf_O) $(B)/libcore.a
 	@mkdir -p $(@D)
-	$(call say,LINK)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $(filter-out %.h,$^) $(LIBS)
+	$(call say,LINK)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $(filter %.c,$^) $(filter %.o %.a,$^) $(LIBS)
 
 # programs that scripts in tests/run use
 TOOLS := $(sort $(basename $(notdir $(wildcard tests/tools/tool_*.c))))

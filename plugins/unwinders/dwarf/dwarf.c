@@ -119,13 +119,21 @@ static const struct pattern {
 };
 #define MAX_SCAN (8u << 20)
 
+static int is_small(const struct dwt *dwt)
+{
+	for (uint32_t i = 0; i < dwt->n_texts; i++)
+		if (dwt->text[i].hi - dwt->text[i].lo > MAX_SCAN)
+			return 0;
+	return 1;
+}
+
 static int add_patterns(const struct dwarf *d, struct dwt *dwt, uint64_t file, struct dwt_rows *all)
 {
 	struct dwt_rows rows = {0};
 	struct fusee_section s;
 	int err = 0;
 
-	if (dwt->signals || get_section(d, file, ".text", &s) || s.bytes.len > MAX_SCAN)
+	if (dwt->signals || !is_small(dwt) || get_section(d, file, ".text", &s))
 		return 0;
 	for (size_t i = 0; !err && i < sizeof(patterns) / sizeof(patterns[0]); i++) {
 		const struct pattern *p = &patterns[i];
