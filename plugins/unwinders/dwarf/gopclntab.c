@@ -326,6 +326,11 @@ static int emit_depth(struct go_run *r, uint64_t pc, uint64_t end, uint64_t dept
 	return err;
 }
 
+static int64_t unzigzag(uint64_t v)
+{
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
 /* The pcsp program: pairs of how the value changes and for how many bytes it holds. */
 static int run_pcsp(struct go_run *r)
 {
@@ -342,8 +347,8 @@ static int run_pcsp(struct go_run *r)
 
 		if (!zigzag && pc != r->f.lo)
 			return emit(r, pc, DWARF_RULE_NONE); /* padding, mostly */
-		value += (int64_t)(zigzag >> 1) ^ -(int64_t)(zigzag & 1);
 		delta = dwt_uleb(&c);
+		c.bad |= __builtin_add_overflow(value, unzigzag(zigzag), &value);
 		if (c.bad || !delta || delta > r->f.hi - pc || value > INT32_MAX - 8 || value < -64)
 			return -EBADMSG;
 		if (value < 0) { /* rawVforkSyscall keeps its return address in a register */

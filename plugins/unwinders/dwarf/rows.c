@@ -5,15 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOTS (4 * DWARF_MAX_SPECIALS)
+#define FIRST_SPECIALS 64
 
 int dwt_init(struct dwt *dwt)
 {
 	struct dwt_specials *s = &dwt->specials;
 
 	memset(dwt, 0, sizeof(*dwt));
-	s->p = calloc(DWARF_MAX_SPECIALS, sizeof(*s->p));
-	s->slots = calloc(SLOTS, sizeof(*s->slots));
+	s->cap = FIRST_SPECIALS;
+	s->p = calloc(s->cap, sizeof(*s->p));
+	s->slots = calloc(2 * s->cap, sizeof(*s->slots));
 	if (!s->p || !s->slots)
 		return -ENOMEM;
 	dwt_special(dwt, DWARF_EXPRESSION, 0, 0, 0);
@@ -36,27 +37,51 @@ int dwt_in_text(const struct dwt *dwt, uint64_t lo, uint64_t hi)
 	return 0;
 }
 
+/* Where w is, or the free slot where it would be. */
+static uint32_t *find_slot(const struct dwt_specials *s, const uint32_t *w)
+{
+	uint32_t mask = 2 * s->cap - 1, i;
+	uint64_t h = 0;
+
+	for (int k = 0; k < DWARF_SPECIAL_WORDS; k++)
+		h = (h ^ w[k]) * 0x9e3779b97f4a7c15ull;
+	for (i = h >> 48 & mask; s->slots[i]; i = (i + 1) & mask)
+		if (!memcmp(s->p[s->slots[i] - 1], w, DWARF_SPECIAL_WORDS * sizeof(*w)))
+			break;
+	return &s->slots[i];
+}
+
+static int grow_specials(struct dwt_specials *s)
+{
+	uint32_t cap = 2 * s->cap, *slots = calloc(2 * cap, sizeof(*slots));
+	void *p = reallocarray(s->p, cap, sizeof(*s->p));
+
+	if (p)
+		s->p = p;
+	if (!p || !slots) {
+		free(slots);
+		return -ENOMEM;
+	}
+	free(s->slots);
+	s->slots = slots;
+	s->cap = cap;
+	for (uint32_t i = 0; i < s->n; i++)
+		*find_slot(s, s->p[i]) = i + 1;
+	return 0;
+}
+
 uint32_t dwt_special(struct dwt *dwt, uint32_t head, int32_t cfa, int32_t fp, int32_t ra)
 {
 	uint32_t w[DWARF_SPECIAL_WORDS] = {head, (uint32_t)cfa, (uint32_t)fp, (uint32_t)ra};
 	struct dwt_specials *s = &dwt->specials;
-	uint64_t h = 0;
-	uint32_t slot;
+	uint32_t *slot = find_slot(s, w);
 
-	for (int i = 0; i < DWARF_SPECIAL_WORDS; i++)
-		h = (h ^ w[i]) * 0x9e3779b97f4a7c15ull;
-	for (slot = h >> 48;; slot++) {
-		uint32_t at = s->slots[slot % SLOTS];
-
-		if (!at)
-			break;
-		if (!memcmp(s->p[at - 1], w, sizeof(w)))
-			return DWARF_RULE_SPECIAL(at - 1);
-	}
-	if (s->n == DWARF_MAX_SPECIALS)
+	if (*slot)
+		return DWARF_RULE_SPECIAL(*slot - 1);
+	if (s->n == DWARF_MAX_SPECIALS || (s->n == s->cap && grow_specials(s)))
 		return DWT_RULE_EXPRESSION;
 	memcpy(s->p[s->n++], w, sizeof(w));
-	s->slots[slot % SLOTS] = s->n;
+	*find_slot(s, w) = s->n;
 	return DWARF_RULE_SPECIAL(s->n - 1);
 }
 

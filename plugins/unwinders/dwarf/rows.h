@@ -45,8 +45,8 @@ struct dwt_ranges {
 /* Distinct specials. Past DWARF_MAX_SPECIALS every new one becomes the first one: EXPRESSION. */
 struct dwt_specials {
 	uint32_t (*p)[DWARF_SPECIAL_WORDS]; /* owned */
-	uint32_t *slots;                    /* owned; index + 1, 0 free */
-	uint32_t n;
+	uint32_t *slots;                    /* owned, 2 * cap of them; index + 1, 0 free */
+	uint32_t n, cap;                    /* cap: a power of two */
 };
 
 /* What a file may have rules for, and what was found in it. */
