@@ -16,12 +16,13 @@
 #define DEBUG_DIR "/usr/lib/debug"
 
 /*
- * Opens a regular file below the root, as if that were "/": links of a container must not lead out of
- * it. First without touching it, as opening a device can do things.
+ * Opens a regular file below the root, as if that were "/": links of a container must not lead out
+ * of it. First without touching it, as opening a device can do things.
  */
 static int open_below(int root, const char *path)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 	char self[64];
 	struct stat st;
 	int at = (int)syscall(SYS_openat2, root, path, &how, sizeof(how)), fd;
@@ -86,7 +87,8 @@ static int by_build_id(int root, const uint8_t *build_id, size_t n)
 	return try(root, DEBUG_DIR "/.build-id/%.2s/%s.debug", id, id + 2);
 }
 
-int debugfile_open(const char *root, const char *path, const uint8_t *build_id, uint32_t n, const char *link)
+int debugfile_open(const char *root, const char *path, const uint8_t *build_id, uint32_t n,
+		   const char *link)
 {
 	int dir = open_root(root), at = folder(path), fd;
 
@@ -104,8 +106,9 @@ int debugfile_open(const char *root, const char *path, const uint8_t *build_id, 
 			fd = try(dir, DEBUG_DIR "%.*s/%s", at, path, link);
 		/* with a merged /usr the debug packages know either path */
 		if (fd < 0)
-			fd = strncmp(path, "/usr/", 5) ? try(dir, DEBUG_DIR "/usr%.*s/%s", at, path, link)
-						       : try(dir, DEBUG_DIR "%.*s/%s", at - 4, path + 4, link);
+			fd = strncmp(path, "/usr/", 5)
+				     ? try(dir, DEBUG_DIR "/usr%.*s/%s", at, path, link)
+				     : try(dir, DEBUG_DIR "%.*s/%s", at - 4, path + 4, link);
 	}
 	close(dir);
 	return fd < 0 ? -ENOENT : fd;

@@ -7,7 +7,8 @@
 
 struct source;
 
-/* Is `debug` the debug file of `file`? By build id where both have one, else by .gnu_debuglink's CRC. 1, 0, -errno */
+/* Is `debug` the debug file of `file`? By build id where both have one, else by .gnu_debuglink's
+ * CRC. 1, 0, -errno */
 int debuglink_matches(const struct source *file, const struct source *debug);
 /* Is `alt` the dwz file that .gnu_debugaltlink of `file` names? 1; 0; -ENOENT: it names none. */
 int debugaltlink_matches(const struct source *file, const struct source *alt);

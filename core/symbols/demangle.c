@@ -14,15 +14,16 @@
 #include "base/dict.h"
 #include "base/utf8.h"
 
-#define MAX_INPUT 8192             /* the demanglers take about 64 bytes of stack a byte */
-#define MAX_OUTPUT 16384           /* a short name can stand for a text without end */
+#define MAX_INPUT 8192   /* the demanglers take about 64 bytes of stack a byte */
+#define MAX_OUTPUT 16384 /* a short name can stand for a text without end */
 #define MAX_CACHE (16u << 20)
 
 struct demangler {
 	struct dict in, out; /* mangled name i stands for text of out[of[i]] */
 	uint32_t *of, cap;
-	struct dict old_in, old_out; /* the cache that became too large: its texts may still be in use */
-	struct buf text;             /* work */
+	struct dict old_in,
+		old_out; /* the cache that became too large: its texts may still be in use */
+	struct buf text; /* work */
 	jmp_buf full;
 };
 
@@ -79,7 +80,7 @@ static void take(const char *piece, size_t len, void *arg)
 /* _ZN..17h0123456789abcdefE, perhaps with an LLVM suffix */
 static bool is_old_rust(const char *s, size_t len)
 {
-	const char *end = memchr(s, '.', len);
+	const char *end = strstr(s, ".llvm.");
 	size_t n = end ? (size_t)(end - s) : len;
 
 	if (n < 24 || strncmp(s, "_ZN", 3) || s[n - 1] != 'E' || strncmp(s + n - 20, "17h", 3))
@@ -90,8 +91,8 @@ static bool is_old_rust(const char *s, size_t len)
 	return true;
 }
 
-/* Into d->text; false: is not such a name. The demanglers that write to a callback keep all that they need on
- * the stack, so that we can leave them by a jump when a name has no end. */
+/* Into d->text; false: is not such a name. The demanglers that write to a callback keep all that
+ * they need on the stack, so that we can leave them by a jump when a name has no end. */
 static bool run(struct demangler *d, const char *s, size_t len)
 {
 	buf_reset(&d->text);
@@ -107,12 +108,13 @@ static bool run(struct demangler *d, const char *s, size_t len)
 	return false;
 }
 
-/* .cold, .part.0, .isra.0, .constprop.0, .lto_priv.0, .llvm.123: one function, several pieces of code */
+/* .cold, .part.0, .isra.0, .constprop.0, .lto_priv.0, .llvm.123: one function, several pieces of
+ * code */
 static size_t without_clone(const char *s, size_t len)
 {
-	static const char *const suffixes[] = {"cold",      "part",     "isra",          "constprop",
-					       "lto_priv",  "llvm",     "localalias",    "__uniq",
-					       "local_alias", "warm",   "unlikely"};
+	static const char *const suffixes[] = {"cold",        "part", "isra",       "constprop",
+					       "lto_priv",    "llvm", "localalias", "__uniq",
+					       "local_alias", "warm", "unlikely"};
 
 	for (;;) {
 		size_t n = len, word;
@@ -129,7 +131,8 @@ static size_t without_clone(const char *s, size_t len)
 		if (word < 2)
 			return len;
 		for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++)
-			known |= strlen(suffixes[i]) == n - word && !memcmp(suffixes[i], s + word, n - word);
+			known |= strlen(suffixes[i]) == n - word &&
+				 !memcmp(suffixes[i], s + word, n - word);
 		if (!known)
 			return len;
 		len = word - 1;
@@ -141,7 +144,8 @@ static const char *keep(struct demangler *d, uint32_t id, const char *fallback)
 	uint32_t text;
 
 	/* NUL included: it is handed out as a string */
-	if (buf_add(&d->text, "", 1) || (text = dict_add(&d->out, d->text.p, d->text.len)) == DICT_NONE)
+	if (buf_add(&d->text, "", 1) ||
+	    (text = dict_add(&d->out, d->text.p, d->text.len)) == DICT_NONE)
 		return fallback;
 	if (id >= d->cap) {
 		uint32_t cap = (id + 1) * 2;
@@ -163,7 +167,7 @@ static const char *make(struct demangler *d, const char *s, size_t len, bool cle
 	const char *from = s;
 	size_t n = len;
 
-	if (!clean_only && len <= MAX_INPUT && run(d, s, len)) {
+	if (!clean_only && len <= MAX_INPUT && run(d, s, len) && d->text.len) {
 		from = d->text.p;
 		n = d->text.len;
 	} else if (!clean_only) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names as people write them: C++ and Rust without parameters and hashes, and texts as valid UTF-8. */
+/* Names as people write them: C++ and Rust without parameters and hashes, and texts as valid UTF-8.
+ */
 #ifndef SYMBOLS_DEMANGLE_H
 #define SYMBOLS_DEMANGLE_H
 
@@ -7,7 +8,7 @@
 
 struct demangler;
 
-int demangler_new(struct demangler **); /* 0 or -ENOMEM */
+int demangler_new(struct demangler **);  /* 0 or -ENOMEM */
 void demangler_free(struct demangler *); /* NULL is fine */
 /*
  * The name that people know of a linker's name: C++ without parameters but with template arguments,
@@ -15,7 +16,7 @@ void demangler_free(struct demangler *); /* NULL is fine */
  * mangled, or too long, comes back as it is. The text lives until the second next call or longer.
  */
 const char *demangle(struct demangler *, const char *name);
-/* s itself if it is printable UTF-8, else a copy with U+FFFD for each bad byte and control character. Lives
- * as demangle()'s. */
+/* s itself if it is printable UTF-8, else a copy with U+FFFD for each bad byte and control
+ * character. Lives as demangle()'s. */
 const char *demangle_clean(struct demangler *, const char *s);
 #endif

@@ -12,7 +12,7 @@
 
 #define MAX_UNITS (1u << 20)
 #define MAX_FRAMES 512         /* inlined into one another at one address */
-#define MAX_LOADED (48u << 20) /* bytes of loaded units; libdw frees none before its end */
+#define MAX_LOADED (16u << 20) /* bytes of loaded units; libdw frees none before its end */
 
 struct dwarf {
 	struct dwarf_image image, alt_image;
@@ -22,7 +22,7 @@ struct dwarf {
 	size_t n, cap;
 	struct segment *index; /* which unit an address is of */
 	size_t nindex;
-	size_t loaded;         /* bytes of loaded units */
+	size_t loaded; /* bytes of loaded units */
 	struct dwarf_names names;
 };
 
@@ -36,7 +36,8 @@ static int begin(struct dwarf *d)
 	return 0;
 }
 
-/* libdw keeps the lines and abbreviations of all units that it ever saw: now and then we begin anew. */
+/* libdw keeps the lines and abbreviations of all units that it ever saw: now and then we begin
+ * anew. */
 static int recycle(struct dwarf *d)
 {
 	for (size_t i = 0; i < d->n; i++)
@@ -105,7 +106,8 @@ static int index_unit(struct dwarf *d, Dwarf_Off die_at, Dwarf_Off end, struct r
 	u->die = die_at;
 	u->end = end;
 	r = ranges_of_die(l, &die, d->code, (uint32_t)(d->n - 1), 0);
-	if (!r && l->n == before && !dwarf_hasattr(&die, DW_AT_ranges) && !dwarf_hasattr(&die, DW_AT_high_pc))
+	if (!r && l->n == before && !dwarf_hasattr(&die, DW_AT_ranges) &&
+	    !dwarf_hasattr(&die, DW_AT_high_pc))
 		r = ranges_of_functions(d, u, l);
 	return r;
 }
@@ -196,20 +198,23 @@ static struct unit *find_unit(struct dwarf *d, uint64_t addr)
 	return u;
 }
 
-static const char *file_name(const struct unit *u, uint32_t i)
+/* libdw leaves paths of DWARF 5 relative to where the compiler ran. */
+static const char *file_name(struct dwarf *d, const struct unit *u, uint32_t i)
 {
-	const char *name = u->files && i < u->nfiles ? dwarf_filesrc(u->files, i, NULL, NULL) : NULL;
+	const char *name = u->files && i < u->nfiles ? dwarf_filesrc(u->files, i, NULL, NULL)
+						     : NULL;
 
-	return name ? name : "";
+	return dwarf_names_path(&d->names, u->dir, name);
 }
 
-static void first_position(struct symbols_frame *f, const struct unit *u, uint64_t addr)
+static void first_position(struct dwarf *d, struct symbols_frame *f, const struct unit *u,
+			   uint64_t addr)
 {
 	Dwarf_Line *line = unit_line(u, addr);
-	const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
 	int n;
 
-	f->file = file ? file : "";
+	f->file = dwarf_names_path(&d->names, u->dir,
+				   line ? dwarf_linesrc(line, NULL, NULL) : NULL);
 	f->line = line && !dwarf_lineno(line, &n) && n > 0 ? (uint32_t)n : 0;
 	f->column = line && !dwarf_linecol(line, &n) && n > 0 ? (uint32_t)n : 0;
 }
@@ -223,7 +228,7 @@ uint32_t dwarf_lookup(struct dwarf *d, uint64_t addr, symbols_each *each, void *
 
 	if (!u)
 		return 0;
-	first_position(&f, u, addr);
+	first_position(d, &f, u, addr);
 	s = segments_find(u->segments, u->nsegments, addr);
 	if (!s || s->id == RANGES_NONE) {
 		if (!f.line)
@@ -240,7 +245,7 @@ uint32_t dwarf_lookup(struct dwarf *d, uint64_t addr, symbols_each *each, void *
 		f.start_line = node->start_line;
 		f.flags = node->inlined ? SYMBOLS_INLINED : 0;
 		each(arg, &f);
-		f.file = file_name(u, node->call_file);
+		f.file = file_name(d, u, node->call_file);
 		f.line = node->call_line;
 		f.column = node->call_column;
 		i = node->inlined ? node->parent : RANGES_NONE;

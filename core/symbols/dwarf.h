@@ -10,15 +10,17 @@
 struct source;
 struct dwarf;
 
-/* `file` has the sections, `code` says which addresses are code (the file itself), `alt` is the dwz file or NULL. All
- * are only read here. 0; -ENOENT: no DWARF; -ENOMEM; -EIO; -EBADMSG; -ENOTSUP; -EFBIG */
+/* `file` has the sections, `code` says which addresses are code (the file itself), `alt` is the dwz
+ * file or NULL. All are only read here. 0; -ENOENT: no DWARF; -ENOMEM; -EIO; -EBADMSG; -ENOTSUP;
+ * -EFBIG */
 int dwarf_open(struct dwarf **ret, const struct source *file, const struct source *code,
 	       const struct source *alt);
 void dwarf_close(struct dwarf *); /* NULL is fine */
 /*
- * Frames of addr, innermost first; how many, 0: it knows nothing of addr. The frames' texts are raw: name is the
- * source's, with its scopes, NULL unknown; system_name the linker's, NULL unknown. Both NULL: only the line is
- * known. They live until the next lookup. Ask in ascending order of addresses: each unit is then read once.
+ * Frames of addr, innermost first; how many, 0: it knows nothing of addr. The frames' texts are
+ * raw: name is the source's, with its scopes, NULL unknown; system_name the linker's, NULL unknown.
+ * Both NULL: only the line is known. They live until the next lookup. Ask in ascending order of
+ * addresses: each unit is then read once.
  */
 uint32_t dwarf_lookup(struct dwarf *, uint64_t addr, symbols_each *, void *arg);
 #endif

@@ -11,9 +11,9 @@
 #define MAX_IMAGE (4ull << 30)
 
 /* What lines and inlined calls need: no locations, no macros, no frames, no indexes. */
-static const char *const wanted[] = {
-	".debug_info",   ".debug_abbrev",   ".debug_line", ".debug_str",        ".debug_line_str",
-	".debug_ranges", ".debug_rnglists", ".debug_addr", ".debug_str_offsets"};
+static const char *const wanted[] = {".debug_info",     ".debug_abbrev",   ".debug_line",
+				     ".debug_str",      ".debug_line_str", ".debug_ranges",
+				     ".debug_rnglists", ".debug_addr",     ".debug_str_offsets"};
 
 #define NWANTED (sizeof(wanted) / sizeof(*wanted))
 
@@ -51,7 +51,8 @@ static void write_headers(const struct plan *p, char *image, uint16_t machine)
 	uint32_t name = 1;
 
 	*e = (Elf64_Ehdr){
-		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			    EV_CURRENT},
 		.e_type = ET_DYN,
 		.e_machine = machine,
 		.e_version = EV_CURRENT,
@@ -70,10 +71,8 @@ static void write_headers(const struct plan *p, char *image, uint16_t machine)
 					.sh_addralign = 1};
 		name += (uint32_t)strlen(p->from[i]->name) + 1;
 	}
-	h[p->n + 1] = (Elf64_Shdr){.sh_type = SHT_STRTAB,
-				   .sh_offset = p->names,
-				   .sh_size = name,
-				   .sh_addralign = 1};
+	h[p->n + 1] = (Elf64_Shdr){
+		.sh_type = SHT_STRTAB, .sh_offset = p->names, .sh_size = name, .sh_addralign = 1};
 }
 
 int dwarf_image_make(struct dwarf_image *m, const struct source *src)

@@ -28,8 +28,9 @@ void dwarf_names_fini(struct dwarf_names *n)
 static const char *text(Dwarf_Die *die, unsigned int name)
 {
 	Dwarf_Attribute attr;
+	const char *s = dwarf_formstring(dwarf_attr_integrate(die, name, &attr));
 
-	return dwarf_formstring(dwarf_attr_integrate(die, name, &attr));
+	return s && *s ? s : NULL;
 }
 
 /* The DIE where a function was declared first: there its scopes are. */
@@ -48,7 +49,8 @@ static void to_origin(Dwarf_Die *die)
 	}
 }
 
-/* Of the children of `parent`, the last that begins at or before `target`: it is target or holds it. */
+/* Of the children of `parent`, the last that begins at or before `target`: it is target or holds
+ * it. */
 static bool child_with(struct dwarf_names *n, Dwarf_Die *parent, Dwarf_Off target, Dwarf_Die *ret)
 {
 	Dwarf_Die die, next;
@@ -172,4 +174,21 @@ void dwarf_names_resolve(struct dwarf_names *n, Dwarf *dw, struct unit_node *nod
 		node->start_line = (uint32_t)line;
 	if (!node->linkage && node->name && qualify)
 		node->name = qualified(n, dw, &die, node->name);
+}
+
+const char *dwarf_names_path(struct dwarf_names *n, const char *dir, const char *file)
+{
+	uint32_t id;
+
+	if (!file)
+		return "";
+	if (file[0] == '/' || file[0] == '<' || !file[0] || !dir)
+		return file;
+	buf_reset(&n->work);
+	buf_str(&n->work, dir);
+	buf_str(&n->work, "/");
+	buf_str(&n->work, file);
+	buf_add(&n->work, "", 1);
+	id = n->work.error ? DICT_NONE : dict_add(&n->texts, n->work.p, n->work.len);
+	return id == DICT_NONE ? file : n->texts.entries[id].key;
 }

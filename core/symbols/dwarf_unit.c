@@ -12,7 +12,8 @@
 #define MAX_DEPTH 512
 #define MAX_CHAIN (1u << 20) /* entries of one DIE's range list */
 
-int ranges_of_die(struct range_list *l, Dwarf_Die *die, const struct source *code, uint32_t id, uint32_t rank)
+int ranges_of_die(struct range_list *l, Dwarf_Die *die, const struct source *code, uint32_t id,
+		  uint32_t rank)
 {
 	Dwarf_Addr base, lo, hi;
 	ptrdiff_t at = 0;
@@ -65,7 +66,9 @@ static uint32_t number(Dwarf_Die *die, unsigned int name)
 	Dwarf_Attribute attr;
 	Dwarf_Word v;
 
-	return dwarf_attr(die, name, &attr) && !dwarf_formudata(&attr, &v) && v <= UINT32_MAX ? (uint32_t)v : 0;
+	return dwarf_attr(die, name, &attr) && !dwarf_formudata(&attr, &v) && v <= UINT32_MAX
+		       ? (uint32_t)v
+		       : 0;
 }
 
 /* A function or an inlined call: a node if it has code. */
@@ -129,8 +132,9 @@ static int visit(struct walk *w, uint32_t *node)
 }
 
 /*
- * Up to the next sibling of a parent. libdw leaves the address of the children's end in `last`, which
- * spares another walk over them (clang writes no DW_AT_sibling); without it the parent is asked.
+ * Up to the next sibling of a parent. libdw leaves the address of the children's end in `last`,
+ * which spares another walk over them (clang writes no DW_AT_sibling); without it the parent is
+ * asked.
  */
 static bool climb(struct walk *w, const Dwarf_Die *last)
 {
@@ -229,6 +233,7 @@ static bool has_scopes(Dwarf_Die *cu)
 
 int unit_load(struct unit *u, Dwarf *dw, const struct source *code)
 {
+	Dwarf_Attribute attr;
 	Dwarf_Die cu;
 	int r;
 
@@ -238,6 +243,9 @@ int unit_load(struct unit *u, Dwarf *dw, const struct source *code)
 	if (!dwarf_offdie(dw, u->die, &cu))
 		return 0;
 	u->qualify = has_scopes(&cu);
+	u->dir = dwarf_formstring(dwarf_attr(&cu, DW_AT_comp_dir, &attr));
+	if (u->dir && u->dir[0] != '/')
+		u->dir = NULL;
 	r = load_nodes(u, &cu, code);
 	if (r)
 		return r;

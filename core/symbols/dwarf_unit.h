@@ -14,8 +14,8 @@ struct source;
 
 /* A function, or one inlined call of one. */
 struct unit_node {
-	uint64_t die;         /* its offset */
-	uint32_t parent;      /* the node that it was inlined into; RANGES_NONE: a function by itself */
+	uint64_t die;    /* its offset */
+	uint32_t parent; /* the node that it was inlined into; RANGES_NONE: a function by itself */
 	uint32_t call_file, call_line, call_column;
 	uint32_t start_line;
 	bool inlined, resolved;
@@ -26,10 +26,11 @@ struct unit {
 	uint64_t die;         /* offset of its DIE */
 	uint64_t end;         /* of the unit in .debug_info */
 	bool loaded, qualify; /* qualify: a language whose names have scopes */
+	const char *dir;      /* where the compiler ran, absolute; NULL unknown */
 	struct unit_node *nodes;
 	struct segment *segments; /* id: a node */
 	size_t n, cap, nsegments;
-	Dwarf_Lines *lines;   /* libdw's */
+	Dwarf_Lines *lines; /* libdw's */
 	Dwarf_Files *files;
 	size_t nlines, nfiles;
 };
@@ -49,5 +50,6 @@ struct range_list {
 };
 
 /* 0, -ENOMEM; -EFBIG: more than a sane file has. */
-int ranges_of_die(struct range_list *, Dwarf_Die *, const struct source *code, uint32_t id, uint32_t rank);
+int ranges_of_die(struct range_list *, Dwarf_Die *, const struct source *code, uint32_t id,
+		  uint32_t rank);
 #endif

@@ -106,7 +106,8 @@ static int add(struct fdes *all, uint64_t start, uint64_t len)
 	return 0;
 }
 
-static int add_fde(struct fdes *all, struct frames *f, const unsigned char *ident, const Dwarf_FDE *e)
+static int add_fde(struct fdes *all, struct frames *f, const unsigned char *ident,
+		   const Dwarf_FDE *e)
 {
 	uint64_t start, len;
 	size_t used;
@@ -117,7 +118,8 @@ static int add_fde(struct fdes *all, struct frames *f, const unsigned char *iden
 
 		f->cie = e->CIE_pointer;
 		f->encoding = -1;
-		if (!dwarf_next_cfi(ident, &f->data, f->eh, f->cie, &next, &cie) && dwarf_cfi_cie_p(&cie))
+		if (!dwarf_next_cfi(ident, &f->data, f->eh, f->cie, &next, &cie) &&
+		    dwarf_cfi_cie_p(&cie))
 			f->encoding = encoding_of(f, &cie.cie);
 	}
 	/* relative to data or to the function, indirect: nobody writes these for code */
@@ -131,7 +133,7 @@ static int add_fde(struct fdes *all, struct frames *f, const unsigned char *iden
 
 static int add_section(struct fdes *all, const struct source *src, const char *name, bool eh)
 {
-	static const unsigned char ident[EI_NIDENT] = {ELFMAG0,    ELFMAG1,    ELFMAG2,   ELFMAG3,
+	static const unsigned char ident[EI_NIDENT] = {ELFMAG0,    ELFMAG1,     ELFMAG2,   ELFMAG3,
 						       ELFCLASS64, ELFDATA2LSB, EV_CURRENT};
 	const struct source_section *c = source_find(src, name);
 	struct frames f = {.eh = eh, .cie = (Dwarf_Off)-1};
@@ -144,7 +146,8 @@ static int add_section(struct fdes *all, const struct source *src, const char *n
 	if (r)
 		return r == -ENOMEM ? r : 0;
 	f.vaddr = c->vaddr;
-	f.data = (Elf_Data){.d_buf = bytes, .d_size = len, .d_type = ELF_T_BYTE, .d_version = EV_CURRENT};
+	f.data = (Elf_Data){
+		.d_buf = bytes, .d_size = len, .d_type = ELF_T_BYTE, .d_version = EV_CURRENT};
 	/* -1: one entry that it does not understand; it goes on behind it */
 	while (!r && at < len) {
 		int got = dwarf_next_cfi(ident, &f.data, eh, at, &next, &entry);
@@ -182,7 +185,8 @@ void fdes_sort(struct fdes *f)
 	if (!f->n)
 		return;
 	qsort(f->p, f->n, sizeof(*f->p), compare);
-	/* no overlaps: of two that start at one address the longer one, and an end at the next start */
+	/* no overlaps: of two that start at one address the longer one, and an end at the next
+	 * start */
 	for (size_t i = 1; i < f->n; i++) {
 		if (f->p[i].start == f->p[n].start) {
 			f->p[n] = f->p[i];

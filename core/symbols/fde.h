@@ -18,7 +18,8 @@ struct fdes {
 	size_t n, cap;
 };
 
-/* Adds the functions of one file's sections, as many as can be read: what lies ends its section. 0 or -ENOMEM. */
+/* Adds the functions of one file's sections, as many as can be read: what lies ends its section. 0
+ * or -ENOMEM. */
 int fdes_add(struct fdes *, const struct source *);
 void fdes_sort(struct fdes *); /* once, after the last add */
 void fdes_fini(struct fdes *);

@@ -7,8 +7,8 @@
 #include "symbols/source.h"
 
 /* runtime.moduledata since Go 1.18, in words of 8 bytes */
-#define AT_HEADER 0   /* -> the table */
-#define AT_FTAB 16    /* slice: pointer, length, capacity */
+#define AT_HEADER 0 /* -> the table */
+#define AT_FTAB 16  /* slice: pointer, length, capacity */
 #define AT_MINPC 20
 #define AT_MAXPC 21
 #define AT_TEXT 22
@@ -52,9 +52,10 @@ static bool is_module(const struct gopclntab *t, const struct source *src, const
 {
 	uint64_t ftab = w[AT_FTAB] - t->vaddr;
 
-	return w[AT_HEADER] == t->vaddr && w[AT_FTAB + 1] == t->nfunc + 1 && w[AT_FTAB] >= t->vaddr &&
-	       ftab == (uint64_t)(t->funcs.p - t->bytes) && w[AT_TEXT] <= w[AT_MINPC] &&
-	       w[AT_MINPC] < w[AT_MAXPC] && w[AT_MAXPC] <= w[AT_ETEXT] && source_is_code(src, w[AT_MINPC]);
+	return w[AT_HEADER] == t->vaddr && w[AT_FTAB + 1] == t->nfunc + 1 &&
+	       w[AT_FTAB] >= t->vaddr && ftab == (uint64_t)(t->funcs.p - t->bytes) &&
+	       w[AT_TEXT] <= w[AT_MINPC] && w[AT_MINPC] < w[AT_MAXPC] &&
+	       w[AT_MAXPC] <= w[AT_ETEXT] && source_is_code(src, w[AT_MINPC]);
 }
 
 /* The bytes from go:func.* to the end of its section: it has no length of its own. */
@@ -65,8 +66,8 @@ static int load_funcdata(struct gopclntab *t, const struct source *src, uint64_t
 	for (size_t i = 0; (c = source_section(src, i)); i++) {
 		uint64_t at = vaddr - c->vaddr;
 
-		if (!(c->flags & SHF_ALLOC) || c->type == SHT_NOBITS || c->packing != SOURCE_PLAIN ||
-		    vaddr < c->vaddr || at >= c->size)
+		if (!(c->flags & SHF_ALLOC) || c->type == SHT_NOBITS ||
+		    c->packing != SOURCE_PLAIN || vaddr < c->vaddr || at >= c->size)
 			continue;
 		t->nfuncdata = c->size - at < MAX_FUNCDATA ? c->size - at : MAX_FUNCDATA;
 		t->funcdata = malloc(t->nfuncdata);
@@ -113,7 +114,8 @@ static int scan_section(struct gopclntab *t, const struct source *src, const str
 	if (!bytes)
 		return -ENOMEM;
 	if (!source_read(src, c, bytes)) {
-		for (uint64_t at = -c->vaddr & 7; c->size >= 8 && at <= c->size - 8 && !found; at += 8) {
+		for (uint64_t at = -c->vaddr & 7; c->size >= 8 && at <= c->size - 8 && !found;
+		     at += 8) {
 			memcpy(&word, bytes + at, 8);
 			if (word == t->vaddr)
 				found = try_module(t, src, r, c->vaddr + at);
@@ -141,7 +143,8 @@ int gomodule_find(struct gopclntab *t, const struct source *src)
 	for (size_t i = 0; !found && (c = source_section(src, i)); i++)
 		if (c->flags & SHF_ALLOC && c->flags & SHF_WRITE && c->type == SHT_PROGBITS)
 			found = scan_section(t, src, &r, c);
-	/* 1.18 to 1.25 have the start of code in the table; in a PIE it is a relocation there too */
+	/* 1.18 to 1.25 have the start of code in the table; in a PIE it is a relocation there too
+	 */
 	for (size_t i = 0; !found && !t->text && t->version < GO_120 + 1 && i < r.n; i++)
 		if (r.p[i].r_offset == t->vaddr + 24 && r.p[i].r_addend)
 			t->text = (uint64_t)r.p[i].r_addend;

@@ -91,7 +91,8 @@ static int parse(struct gopclntab *t)
 	}
 	t->quantum = t->bytes[6];
 	t->pointer = t->bytes[7];
-	if ((t->quantum != 1 && t->quantum != 2 && t->quantum != 4) || (t->pointer != 4 && t->pointer != 8))
+	if ((t->quantum != 1 && t->quantum != 2 && t->quantum != 4) ||
+	    (t->pointer != 4 && t->pointer != 8))
 		return -EBADMSG;
 	r = t->version == GO_12 ? read_header_12(t, &all) : read_header(t, &all);
 	if (r)
@@ -103,21 +104,55 @@ static int parse(struct gopclntab *t)
 	return t->nfunc ? 0 : -ENOENT;
 }
 
+/* Takes over bytes if a table begins at offset `at` of them. */
+static int parse_at(struct gopclntab *t, uint8_t *bytes, uint64_t len, uint64_t at, uint64_t vaddr)
+{
+	int r;
+
+	t->bytes = bytes + at;
+	t->len = len - at;
+	t->vaddr = vaddr + at;
+	r = parse(t);
+	if (!r)
+		t->section = bytes;
+	return r;
+}
+
+/* The linker of a program with C in it may put the table into a larger section: by its header then.
+ */
+static int search(struct gopclntab *t, uint8_t *bytes, uint64_t len, uint64_t vaddr)
+{
+	for (uint64_t at = -vaddr & 7; len >= 16 && at <= len - 16; at += 8) {
+		const uint8_t *p = bytes + at;
+
+		if ((p[0] == 0xfa || p[0] == 0xf0 || p[0] == 0xf1) && p[1] == 0xff &&
+		    p[2] == 0xff && p[3] == 0xff && !p[4] && !p[5] && p[7] == 8 &&
+		    !parse_at(t, bytes, len, at, vaddr))
+			return 0;
+	}
+	return -ENOENT;
+}
+
 static int load(struct gopclntab *t, const struct source *src)
 {
-	static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab"};
+	static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab", ".data.rel.ro",
+					    ".rodata"};
+	bool go = source_find(src, ".go.buildinfo") || source_find(src, ".note.go.buildid");
 	int r = -ENOENT;
 
-	for (size_t i = 0; r == -ENOENT && i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; r == -ENOENT && i < (go ? 4 : 2); i++) {
 		char *bytes;
 		size_t len;
+		uint64_t vaddr;
 
 		r = source_load(src, names[i], MAX_TABLE, &bytes, &len);
 		if (r)
 			continue;
-		t->bytes = (uint8_t *)bytes;
-		t->len = len;
-		t->vaddr = source_find(src, names[i])->vaddr;
+		vaddr = source_find(src, names[i])->vaddr;
+		r = i < 2 ? parse_at(t, (uint8_t *)bytes, len, 0, vaddr)
+			  : search(t, (uint8_t *)bytes, len, vaddr);
+		if (r)
+			free(bytes);
 	}
 	return r;
 }
@@ -130,8 +165,6 @@ int gopclntab_open(struct gopclntab **ret, const struct source *src)
 	if (!t)
 		return -ENOMEM;
 	r = load(t, src);
-	if (!r)
-		r = parse(t);
 	if (!r)
 		r = gomodule_find(t, src);
 	if (!r && t->version >= GO_118 && !t->text) {
@@ -152,7 +185,7 @@ void gopclntab_close(struct gopclntab *t)
 {
 	if (!t)
 		return;
-	free(t->bytes);
+	free(t->section);
 	free(t->funcdata);
 	free(t);
 }
@@ -164,7 +197,8 @@ static bool table_entry(const struct gopclntab *t, uint64_t i, uint64_t *start, 
 	uint64_t word = t->pointer;
 
 	if (t->version >= GO_118) {
-		if (!go_u32(&t->funcs, i * 8, &a) || (i < t->nfunc && !go_u32(&t->funcs, i * 8 + 4, &b)))
+		if (!go_u32(&t->funcs, i * 8, &a) ||
+		    (i < t->nfunc && !go_u32(&t->funcs, i * 8 + 4, &b)))
 			return false;
 		*start = t->text + a;
 		*entry = b;
@@ -178,13 +212,14 @@ static bool table_entry(const struct gopclntab *t, uint64_t i, uint64_t *start, 
 /* Fields of a function's entry at `at`. */
 static bool read_function(const struct gopclntab *t, uint64_t at, struct go_function *f)
 {
-	const struct go_part *p = t->version == GO_12 ? &t->pcs : &t->funcs; /* pcs is all of it there */
-	uint64_t i = at + (t->version >= GO_118 ? 4 : t->pointer);           /* behind its own start */
+	const struct go_part *p = t->version == GO_12 ? &t->pcs
+						      : &t->funcs; /* pcs is all of it there */
+	uint64_t i = at + (t->version >= GO_118 ? 4 : t->pointer); /* behind its own start */
 	uint32_t last;
 
 	/* name, args, deferreturn or frame, pcsp, pcfile, pcln, npcdata */
-	if (!go_u32(p, i, &f->name) || !go_u32(p, i + 16, &f->pcfile) || !go_u32(p, i + 20, &f->pcline) ||
-	    !go_u32(p, i + 24, &f->npcdata))
+	if (!go_u32(p, i, &f->name) || !go_u32(p, i + 16, &f->pcfile) ||
+	    !go_u32(p, i + 20, &f->pcline) || !go_u32(p, i + 24, &f->npcdata))
 		return false;
 	i += 28;
 	if (t->version >= GO_116) {
@@ -247,7 +282,8 @@ static bool uvarint(const struct go_part *p, uint64_t *at, uint32_t *v)
 }
 
 /* The value that a program of (value delta, pc delta) pairs has at addr; -1: none. */
-static int32_t value_at(const struct gopclntab *t, const struct go_function *f, uint32_t program, uint64_t addr)
+static int32_t value_at(const struct gopclntab *t, const struct go_function *f, uint32_t program,
+			uint64_t addr)
 {
 	uint64_t pc = f->start, at = program;
 	uint32_t value = (uint32_t)-1, delta;
@@ -302,7 +338,8 @@ static bool inlined_at(const struct gopclntab *t, uint32_t tree, int32_t index, 
 	uint64_t at = tree + (uint64_t)(uint32_t)index * (old ? 20 : 16);
 
 	in->first_line = 0;
-	return go_u32(&p, at + (old ? 12 : 4), &in->name) && go_u32(&p, at + (old ? 16 : 8), &in->parent_pc) &&
+	return go_u32(&p, at + (old ? 12 : 4), &in->name) &&
+	       go_u32(&p, at + (old ? 16 : 8), &in->parent_pc) &&
 	       (old || go_u32(&p, at + 12, &in->first_line));
 }
 
@@ -310,7 +347,8 @@ static bool inlined_at(const struct gopclntab *t, uint32_t tree, int32_t index, 
 static bool inline_tree(const struct gopclntab *t, const struct go_function *f, uint32_t *tree,
 			uint32_t *program)
 {
-	return t->funcdata && f->funcdata && f->npcdata > INLINE_TREE_INDEX && f->nfuncdata > INLINE_TREE_DATA &&
+	return t->funcdata && f->funcdata && f->npcdata > INLINE_TREE_INDEX &&
+	       f->nfuncdata > INLINE_TREE_DATA &&
 	       go_u32(&t->funcs, f->pcdata + 4 * INLINE_TREE_INDEX, program) &&
 	       go_u32(&t->funcs, f->funcdata + 4 * INLINE_TREE_DATA, tree) && *tree != UINT32_MAX;
 }

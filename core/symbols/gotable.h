@@ -17,14 +17,15 @@ struct go_part {
 };
 
 struct gopclntab {
-	uint8_t *bytes;      /* the whole section, owned; a NUL follows */
+	uint8_t *section; /* owned; a NUL follows its bytes */
+	uint8_t *bytes;   /* the table within it, to the section's end */
 	uint64_t len, vaddr;
 	enum go_version version;
 	uint8_t quantum, pointer;
 	uint64_t nfunc, nfile;
-	uint64_t text;       /* what offsets of code count from; 0 before 1.18 */
+	uint64_t text; /* what offsets of code count from; 0 before 1.18 */
 	struct go_part names, cus, files, pcs, funcs;
-	uint8_t *funcdata;   /* go:func.*, where inline trees are; owned, NULL unknown */
+	uint8_t *funcdata; /* go:func.*, where inline trees are; owned, NULL unknown */
 	uint64_t nfuncdata;
 };
 
@@ -37,7 +38,8 @@ static inline bool go_u32(const struct go_part *p, uint64_t at, uint32_t *v)
 }
 
 /* A pointer-sized word. */
-static inline bool go_word(const struct gopclntab *t, const struct go_part *p, uint64_t at, uint64_t *v)
+static inline bool go_word(const struct gopclntab *t, const struct go_part *p, uint64_t at,
+			   uint64_t *v)
 {
 	*v = 0;
 	if (at > p->len || p->len - at < t->pointer)
@@ -49,8 +51,9 @@ static inline bool go_word(const struct gopclntab *t, const struct go_part *p, u
 struct source;
 
 /*
- * What the table itself does not have and the linker's moduledata does: where code begins (1.26 on, and
- * before in position-independent programs) and where inline trees are. Fills text and funcdata as far as it can.
+ * What the table itself does not have and the linker's moduledata does: where code begins (1.26 on,
+ * and before in position-independent programs) and where inline trees are. Fills text and funcdata
+ * as far as it can.
  */
 int gomodule_find(struct gopclntab *, const struct source *);
 #endif

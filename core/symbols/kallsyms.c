@@ -19,7 +19,7 @@
 
 struct symbol {
 	uint64_t addr;
-	uint32_t name;        /* offset in names */
+	uint32_t name; /* offset in names */
 	uint16_t module;
 	uint16_t worth;
 };
@@ -27,12 +27,13 @@ struct symbol {
 struct kallsyms {
 	struct symbol *p;
 	uint32_t n, cap;
-	struct buf names;     /* each with its NUL */
+	struct buf names; /* each with its NUL */
 	struct dict modules;
 	bool any_address;
 };
 
-/* Texts of core symbols for functions that nobody calls by that name: padding before the function. */
+/* Texts of core symbols for functions that nobody calls by that name: padding before the function.
+ */
 static bool is_padding(const char *name)
 {
 	return !strncmp(name, "__pfx_", 6) || !strncmp(name, "__cfi_", 6);
@@ -67,7 +68,7 @@ static int push(struct kallsyms *k, const struct symbol *s)
 static int take_line(struct kallsyms *k, char *line)
 {
 	struct symbol s = {.name = NOT_CODE};
-	char *end, *name, *module = (char *)"";
+	char *end, *name, *module = (char *)"", type;
 	uint32_t id;
 
 	if (!isxdigit((unsigned char)line[0]))
@@ -75,10 +76,11 @@ static int take_line(struct kallsyms *k, char *line)
 	s.addr = strtoull(line, &end, 16);
 	if (end[0] != ' ' || !end[1] || end[2] != ' ')
 		return 0;
+	type = end[1];
 	k->any_address |= s.addr != 0;
 	if (!s.addr || k->n >= MAX_SYMBOLS)
 		return 0;
-	if (!strchr("tTwW", end[1]))
+	if (!strchr("tTwW", type))
 		return push(k, &s);
 	name = end + 3;
 	end = strchr(name, '\t');
@@ -93,14 +95,15 @@ static int take_line(struct kallsyms *k, char *line)
 	if (id > UINT16_MAX)
 		return id == DICT_NONE ? -ENOMEM : 0;
 	s.module = (uint16_t)id;
-	s.worth = worth_of(end[1], name, strlen(name));
+	s.worth = worth_of(type, name, strlen(name));
 	s.name = (uint32_t)k->names.len;
 	if (k->names.len > UINT32_MAX - MAX_LINE - 2 || buf_add(&k->names, name, strlen(name) + 1))
 		return -ENOMEM;
 	return push(k, &s);
 }
 
-/* Ends each whole line of the len bytes with a NUL and takes it; *rest bytes at the end are no whole line. */
+/* Ends each whole line of the len bytes with a NUL and takes it; *rest bytes at the end are no
+ * whole line. */
 static int take_lines(struct kallsyms *k, char *bytes, size_t len, size_t *rest)
 {
 	char *line = bytes, *end;
@@ -201,8 +204,9 @@ static int pack_names(struct kallsyms *k)
 		if (k->p[i].name == NOT_CODE)
 			continue;
 		id = dict_str(&seen, name);
-		if (id == DICT_NONE || (id >= before && (at[id] = (uint32_t)packed.len,
-							   buf_add(&packed, name, strlen(name) + 1)))) {
+		if (id == DICT_NONE ||
+		    (id >= before &&
+		     (at[id] = (uint32_t)packed.len, buf_add(&packed, name, strlen(name) + 1)))) {
 			r = -ENOMEM;
 			break;
 		}
@@ -237,7 +241,8 @@ int kallsyms_load(struct kallsyms **ret, const char *path)
 		r = -EPERM;
 	if (r)
 		goto out;
-	qsort_r(k->p, k->n, sizeof(*k->p), compare, k);
+	if (k->n)
+		qsort_r(k->p, k->n, sizeof(*k->p), compare, k);
 	thin(k);
 	r = pack_names(k);
 out:
@@ -260,7 +265,8 @@ void kallsyms_free(struct kallsyms *k)
 	free(k);
 }
 
-const char *kallsyms_lookup(const struct kallsyms *k, uint64_t addr, uint64_t *start, const char **module)
+const char *kallsyms_lookup(const struct kallsyms *k, uint64_t addr, uint64_t *start,
+			    const char **module)
 {
 	uint32_t lo = 0, hi = k->n;
 	const struct symbol *s;

@@ -52,7 +52,8 @@ int ranges_flatten(struct range *r, size_t n, struct segment **ret, size_t *nret
 	struct sweep s = {0};
 	struct segment *shrunk;
 
-	qsort(r, n, sizeof(*r), compare);
+	if (n)
+		qsort(r, n, sizeof(*r), compare);
 	s.out = malloc((2 * n + 1) * sizeof(*s.out));
 	s.open = malloc((n + 1) * sizeof(*s.open));
 	if (!s.out || !s.open) {

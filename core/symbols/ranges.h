@@ -20,7 +20,8 @@ struct segment {
 	uint32_t id, pad;
 };
 
-/* Sorts the ranges; *ret is the caller's to free, at most 2n + 1 of them. Empty ranges are left out. 0 or -ENOMEM. */
+/* Sorts the ranges; *ret is the caller's to free, at most 2n + 1 of them. Empty ranges are left
+ * out. 0 or -ENOMEM. */
 int ranges_flatten(struct range *, size_t n, struct segment **ret, size_t *nret);
 /* The segment that holds addr, or NULL before the first one. */
 const struct segment *segments_find(const struct segment *, size_t n, uint64_t addr);

@@ -14,13 +14,13 @@
 
 struct source {
 	Elf *elf;
-	int fd;                /* -1: in memory */
+	int fd; /* -1: in memory */
 	const uint8_t *memory;
-	uint64_t len;          /* of the file */
+	uint64_t len; /* of the file */
 	GElf_Ehdr header;
 	struct source_section *sections;
 	size_t n;
-	GElf_Phdr *code;       /* executable PT_LOADs */
+	GElf_Phdr *code; /* executable PT_LOADs */
 	size_t ncode;
 };
 
@@ -363,7 +363,8 @@ static size_t find_build_id(const char *p, size_t len, uint8_t id[64])
 		desc = (h[1] + 3) & ~3u;
 		if (name > len - at || h[1] > len - at - name)
 			return 0;
-		if (h[2] == NT_GNU_BUILD_ID && h[0] == 4 && !memcmp(p + at, "GNU", 4) && h[1] && h[1] <= 64) {
+		if (h[2] == NT_GNU_BUILD_ID && h[0] == 4 && !memcmp(p + at, "GNU", 4) && h[1] &&
+		    h[1] <= 64) {
 			memcpy(id, p + at + name, h[1]);
 			return h[1];
 		}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sections of one ELF64 little-endian file, by name, from a descriptor or from memory. Headers
- * are read by libelf; contents are read straight into the caller's memory and uncompressed there (zlib,
- * zstd, .zdebug_), so that nothing is held twice. Never mapped: a file that shrinks would kill us.
+ * are read by libelf; contents are read straight into the caller's memory and uncompressed there
+ * (zlib, zstd, .zdebug_), so that nothing is held twice. Never mapped: a file that shrinks would
+ * kill us.
  */
 #ifndef SYMBOLS_SOURCE_H
 #define SYMBOLS_SOURCE_H
@@ -14,17 +15,18 @@
 struct source;
 
 struct source_section {
-	char name[48];         /* .zdebug_x is called .debug_x */
-	uint64_t vaddr, flags; /* sh_addr, sh_flags */
-	uint64_t size;         /* uncompressed */
+	char name[48];           /* .zdebug_x is called .debug_x */
+	uint64_t vaddr, flags;   /* sh_addr, sh_flags */
+	uint64_t size;           /* uncompressed */
 	uint64_t offset, stored; /* where the file has it, and how many bytes there */
 	uint32_t type;
-	uint32_t packing;      /* enum source_packing */
+	uint32_t packing; /* enum source_packing */
 };
 
 enum source_packing { SOURCE_PLAIN, SOURCE_ZLIB, SOURCE_ZSTD, SOURCE_UNKNOWN };
 
-/* fd and memory are borrowed until source_close(). 0; -ENOEXEC: not such a file; -EBADMSG: it lies; -ENOMEM */
+/* fd and memory are borrowed until source_close(). 0; -ENOEXEC: not such a file; -EBADMSG: it lies;
+ * -ENOMEM */
 int source_open(struct source **ret, int fd);
 int source_open_memory(struct source **ret, const void *image, size_t len);
 void source_close(struct source *); /* NULL is fine */
@@ -37,7 +39,8 @@ bool source_is_code(const struct source *, uint64_t vaddr);
 const struct source_section *source_section(const struct source *, size_t i);
 /* The first section of that name that has contents, or NULL. */
 const struct source_section *source_find(const struct source *, const char *name);
-/* All of a section, uncompressed, into size bytes at buf. 0; -EIO: cut short; -EBADMSG; -ENOTSUP; -ENOMEM. */
+/* All of a section, uncompressed, into size bytes at buf. 0; -EIO: cut short; -EBADMSG; -ENOTSUP;
+ * -ENOMEM. */
 int source_read(const struct source *, const struct source_section *, void *buf);
 /* The same into new memory, a NUL byte after it; *len without it. -ENOENT, or -EFBIG beyond max. */
 int source_load(const struct source *, const char *name, uint64_t max, char **ret, size_t *len);

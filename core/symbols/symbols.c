@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of the sources: Go's own table, then DWARF with the symbol tables' help, then those alone, then a stub. */
+/* The order of the sources: Go's own table, then DWARF with the symbol tables' help, then those
+ * alone, then a stub. */
 #include "symbols/symbols.h"
 
 #include <elf.h>
@@ -79,15 +80,15 @@ static int use_table(struct symbols *s, int r, bool *found, const char *what)
 
 static int load_tables(struct symbols *s)
 {
-	int r = use_table(s, symtab_add(&s->symtab, s->file, ".symtab", ".strtab"), &s->quality.symtab,
-			  "the symbol table");
+	int r = use_table(s, symtab_add(&s->symtab, s->file, ".symtab", ".strtab"),
+			  &s->quality.symtab, "the symbol table");
 
 	if (!r && s->debug)
-		r = use_table(s, symtab_add(&s->symtab, s->debug, ".symtab", ".strtab"), &s->quality.symtab,
-			      "the debug file's symbol table");
+		r = use_table(s, symtab_add(&s->symtab, s->debug, ".symtab", ".strtab"),
+			      &s->quality.symtab, "the debug file's symbol table");
 	if (!r)
-		r = use_table(s, symtab_add(&s->symtab, s->file, ".dynsym", ".dynstr"), &s->quality.dynsym,
-			      "the dynamic symbol table");
+		r = use_table(s, symtab_add(&s->symtab, s->file, ".dynsym", ".dynstr"),
+			      &s->quality.dynsym, "the dynamic symbol table");
 	if (!r && !s->quality.symtab)
 		r = use_table(s, symtab_add_debugdata(&s->symtab, s->file), &s->quality.debugdata,
 			      "the symbol table in .gnu_debugdata");
@@ -113,7 +114,8 @@ static int open_debug(struct symbols *s, int fd)
 /* The dwz file, for whichever of the two files names one. */
 static int open_alt(struct symbols *s, int fd)
 {
-	const struct source *by = s->debug && source_find(s->debug, ".debug_info") ? s->debug : s->file;
+	const struct source *by = s->debug && source_find(s->debug, ".debug_info") ? s->debug
+										   : s->file;
 	int r = source_open(&s->alt, fd);
 
 	if (r == -ENOMEM)
@@ -232,7 +234,16 @@ static void each_go(void *arg, const struct symbols_frame *f)
 	emit(l, &out);
 }
 
-/* Without a linker's name in DWARF (C, and static functions of C++) the symbol table may know it. */
+/* Is name "scopes::symbol"? */
+static bool ends_with_scope(const char *name, const char *symbol)
+{
+	size_t n = strlen(name), m = strlen(symbol);
+
+	return n > m + 2 && !strcmp(name + n - m, symbol) && !strncmp(name + n - m - 2, "::", 2);
+}
+
+/* Without a linker's name in DWARF (C, and static functions of C++) the symbol table may know it.
+ */
 static void name_frame(struct lookup *l, struct symbols_frame *f)
 {
 	struct symbols *s = l->s;
@@ -241,7 +252,11 @@ static void name_frame(struct lookup *l, struct symbols_frame *f)
 
 	if (!f->system_name && outer && symbol && (!f->name || !strncmp(symbol, "_Z", 2)))
 		f->system_name = symbol;
-	if (f->system_name) {
+	if (!f->system_name && outer && symbol && ends_with_scope(f->name, symbol)) {
+		/* extern "C" within a namespace */
+		f->name = clean(s, f->name);
+		f->system_name = clean(s, symbol);
+	} else if (f->system_name) {
 		if (strnlen(f->system_name, MAX_TEXT) == MAX_TEXT)
 			f->system_name = "(a name without end)";
 		f->name = demangle(s->demangler, f->system_name);
@@ -264,8 +279,9 @@ static void each_dwarf(void *arg, const struct symbols_frame *f)
 	emit(l, &out);
 }
 
-/* "+0x" and the start of the function that addr is in, as far as it can be known: all addresses of one stripped
- * function are one stub. Code that neither has a frame description counts from where the known code before it ends. */
+/* "+0x" and the start of the function that addr is in, as far as it can be known: all addresses of
+ * one stripped function are one stub. Code that neither has a frame description counts from where
+ * the known code before it ends. */
 static void make_stub(struct symbols *s, uint64_t addr, char stub[32])
 {
 	const struct fde *f;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of one file's code: .symtab, .dynsym, .gnu_debugdata, separate debug files, DWARF lines and
- * inlined frames, Go's .gopclntab; demangled. Runs in the worker process, over file descriptors that
- * it was handed: everything in the files is foreign and may lie.
+ * inlined frames, Go's .gopclntab; demangled. Runs in the worker process, over file descriptors
+ * that it was handed: everything in the files is foreign and may lie.
  */
 #ifndef SYMBOLS_SYMBOLS_H
 #define SYMBOLS_SYMBOLS_H
@@ -14,21 +14,22 @@ struct symbols;
 
 /* Descriptors are borrowed and must stay open until symbols_close(). -1: none. */
 struct symbols_files {
-	int fd;        /* the file itself */
-	int debug_fd;  /* its separate debug file; one that does not match (build id, else CRC) is not used */
-	int alt_fd;    /* the dwz file that the debug file names (.gnu_debugaltlink) */
+	int fd;       /* the file itself */
+	int debug_fd; /* its separate debug file; one that does not match (build id, else CRC) is
+			 not used */
+	int alt_fd;   /* the dwz file that the debug file names (.gnu_debugaltlink) */
 };
 
 enum symbols_flags {
-	SYMBOLS_STUB = 1,     /* no symbol: the name is +0xoffset of the function's start by its FDE */
-	SYMBOLS_INLINED = 2,  /* was inlined into the next frame */
+	SYMBOLS_STUB = 1, /* no symbol: the name is +0xoffset of the function's start by its FDE */
+	SYMBOLS_INLINED = 2, /* was inlined into the next frame */
 };
 
 /* One source frame. Texts are valid UTF-8 and live until the callback returns. */
 struct symbols_frame {
-	const char *name;         /* demangled, without parameters; Go names as they are */
-	const char *system_name;  /* the linker's; equals name where there is nothing to demangle */
-	const char *file;         /* "" unknown */
+	const char *name;        /* demangled, without parameters; Go names as they are */
+	const char *system_name; /* the linker's; equals name where there is nothing to demangle */
+	const char *file;        /* "" unknown */
 	uint32_t line, column, start_line; /* 0 unknown */
 	uint32_t flags;
 };
@@ -36,7 +37,8 @@ struct symbols_frame {
 /* Where a file's names come from: said once, at the end of a record. */
 struct symbols_quality {
 	bool symtab, dynsym, debugdata, dwarf, gopclntab;
-	const char *note; /* what was there and could not be used, one sentence a line, "" nothing; until close */
+	const char *note; /* what was there and could not be used, one sentence a line, "" nothing;
+			     until close */
 };
 
 typedef void symbols_each(void *arg, const struct symbols_frame *);
@@ -44,8 +46,8 @@ typedef void symbols_each(void *arg, const struct symbols_frame *);
 /* 0, or -errno: not an ELF file and the like. `want_inlines` false: no DWARF is read at all. */
 int symbols_open(struct symbols **ret, const struct symbols_files *, bool want_inlines);
 void symbols_close(struct symbols *);
-/* Source frames of one ELF virtual address, innermost first; at least one call (a stub, if need be).
- * For the address of a caller pass one inside its call instruction (return address - 1). */
+/* Source frames of one ELF virtual address, innermost first; at least one call (a stub, if need
+ * be). For the address of a caller pass one inside its call instruction (return address - 1). */
 int symbols_lookup(struct symbols *, uint64_t vaddr, symbols_each *, void *arg);
 void symbols_quality(const struct symbols *, struct symbols_quality *);
 #endif

@@ -10,7 +10,7 @@
 #include "symbols/fde.h"
 #include "symbols/source.h"
 
-#define MAX_BYTES (1u << 30)       /* of one table */
+#define MAX_BYTES (1u << 30) /* of one table */
 #define MAX_NAME 65535
 #define MAX_DEBUGDATA (256u << 20) /* uncompressed */
 #define XZ_MEMORY (96u << 20)      /* what its dictionary may take */
@@ -24,7 +24,8 @@ static uint32_t worth_of(const Elf64_Sym *y, const char *name)
 	while (name[underscores] == '_' && underscores < 15)
 		underscores++;
 	bind = bind == STB_GLOBAL || bind == STB_GNU_UNIQUE ? 2 : bind == STB_WEAK;
-	return bind << 20 | (15 - underscores) << 16 | (uint32_t)(MAX_NAME - (len < MAX_NAME ? len : MAX_NAME));
+	return bind << 20 | (15 - underscores) << 16 |
+	       (uint32_t)(MAX_NAME - (len < MAX_NAME ? len : MAX_NAME));
 }
 
 /* Functions; and what assembly left untyped, if it lies in code. */
@@ -82,7 +83,8 @@ static int add_symbols(struct symtab *t, const struct source *src, const char *s
 			continue;
 		if (t->names.len + MAX_NAME > UINT32_MAX)
 			break;
-		e = (struct symtab_entry){y.st_value, y.st_size, (uint32_t)t->names.len, worth_of(&y, name)};
+		e = (struct symtab_entry){y.st_value, y.st_size, (uint32_t)t->names.len,
+					  worth_of(&y, name)};
 		if (buf_add(&t->names, name, strnlen(name, MAX_NAME)) || buf_add(&t->names, "", 1))
 			return -ENOMEM;
 		if (push(t, &e))
@@ -170,7 +172,8 @@ int symtab_has_sizeless(const struct symtab *t)
 	return 0;
 }
 
-/* Aliases in the order of their worth, by name where that is the same: the last one is inside, and so is the name. */
+/* Aliases in the order of their worth, by name where that is the same: the last one is inside, and
+ * so is the name. */
 static int compare(const void *a, const void *b, void *arg)
 {
 	const struct symtab_entry *x = a, *y = b;
@@ -192,7 +195,8 @@ int symtab_finish(struct symtab *t, const struct fdes *fdes)
 
 	if (!r)
 		return -ENOMEM;
-	qsort_r(t->entries, t->n, sizeof(*t->entries), compare, t);
+	if (t->n)
+		qsort_r(t->entries, t->n, sizeof(*t->entries), compare, t);
 	for (size_t i = 0; i < t->n; i++) {
 		struct symtab_entry *e = &t->entries[i];
 

@@ -26,13 +26,13 @@ struct symtab {
 	size_t nsegments;
 };
 
-/* Adds the functions of one table (".symtab", ".strtab" or ".dynsym", ".dynstr"). How many, or -errno:
- * -ENOENT the file has no such table. */
+/* Adds the functions of one table (".symtab", ".strtab" or ".dynsym", ".dynstr"). How many, or
+ * -errno: -ENOENT the file has no such table. */
 int symtab_add(struct symtab *, const struct source *, const char *table, const char *strings);
 /* The same of the file within .gnu_debugdata. -ENOENT: has none. */
 int symtab_add_debugdata(struct symtab *, const struct source *);
-/* After the last add. A symbol without a size counts as far as a function of `fdes` that starts there, else not
- * at all; fdes NULL: none. 0 or -ENOMEM */
+/* After the last add. A symbol without a size counts as far as a function of `fdes` that starts
+ * there, else not at all; fdes NULL: none. 0 or -ENOMEM */
 int symtab_finish(struct symtab *, const struct fdes *);
 /* Are there symbols without a size? Then symtab_finish() wants to know the functions. */
 int symtab_has_sizeless(const struct symtab *);

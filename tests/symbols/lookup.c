@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lookup FILE [-d DEBUG] [-a ALT] [-n] [-s]: names of the addresses on stdin (hex, one a line). For each one line with
- * the address, then one a frame: name TAB system name TAB file TAB line TAB column TAB start line TAB flags. -n: no
- * DWARF. -s: only time and memory, on stderr. At the end "quality" and the notes.
+ * lookup FILE [-d DEBUG] [-a ALT] [-n] [-s]: names of the addresses on stdin (hex, one a line). For
+ * each one line with the address, then one a frame: name TAB system name TAB file TAB line TAB
+ * column TAB start line TAB flags. -n: no DWARF. -s: only time and memory, on stderr. At the end
+ * "quality" and the notes.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,8 +23,8 @@ static void print(void *arg, const struct symbols_frame *f)
 	(void)arg;
 	frames++;
 	if (!silent)
-		printf("%s\t%s\t%s\t%u\t%u\t%u\t%u\n", f->name, f->system_name, f->file, f->line, f->column,
-		       f->start_line, f->flags);
+		printf("%s\t%s\t%s\t%u\t%u\t%u\t%u\n", f->name, f->system_name, f->file, f->line,
+		       f->column, f->start_line, f->flags);
 }
 
 static double now(void)
@@ -92,12 +93,12 @@ int main(int argc, char **argv)
 	symbols_quality(s, &q);
 	if (silent) {
 		getrusage(RUSAGE_SELF, &use);
-		fprintf(stderr, "%llu addresses, %lu frames: %.3f s, %ld MiB\n", (unsigned long long)n, frames,
-			now() - start, use.ru_maxrss / 1024);
+		fprintf(stderr, "%llu addresses, %lu frames: %.3f s, %ld MiB\n",
+			(unsigned long long)n, frames, now() - start, use.ru_maxrss / 1024);
 	}
 	printf("quality%s%s%s%s%s\n%s%s", q.symtab ? " symtab" : "", q.dynsym ? " dynsym" : "",
-	       q.debugdata ? " debugdata" : "", q.dwarf ? " dwarf" : "", q.gopclntab ? " gopclntab" : "",
-	       q.note, *q.note ? "\n" : "");
+	       q.debugdata ? " debugdata" : "", q.dwarf ? " dwarf" : "",
+	       q.gopclntab ? " gopclntab" : "", q.note, *q.note ? "\n" : "");
 	symbols_close(s);
 	free(addresses);
 	return 0;
