@@ -11,6 +11,7 @@ static const struct command {
 } commands[] = {
 	{"report", "show a profile: functions, calls, a flame graph", cmd_report},
 	{"doctor", "say what works on this machine, and how to get the rest", cmd_doctor},
+	{"worker", NULL, cmd_worker},
 	{NULL, NULL, NULL},
 };
 

@@ -320,3 +320,17 @@ int elf_read(struct elf *e, uint64_t vaddr, void *buf, uint32_t len)
 	}
 	return -ENOENT;
 }
+
+void elf_headers(const struct elf *e, struct fusee_str headers[3])
+{
+	headers[0] = (struct fusee_str){(const char *)&e->header, sizeof(e->header)};
+	headers[1] = (struct fusee_str){(const char *)e->segments,
+					e->nsegments * sizeof(*e->segments)};
+	headers[2] = (struct fusee_str){(const char *)e->sections,
+					e->nsections * sizeof(*e->sections)};
+}
+
+uint64_t elf_size(const struct elf *e)
+{
+	return e->size;
+}

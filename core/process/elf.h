@@ -7,6 +7,7 @@
 #ifndef PROCESS_ELF_H
 #define PROCESS_ELF_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <fusee/plugin.h>
@@ -23,6 +24,12 @@ int elf_info(struct elf *, struct fusee_file_info *info);
 int elf_section(struct elf *, const char *name, struct fusee_section *section);
 /* Through PT_LOAD, what the file holds of it: all of it or an error. -ENOENT: outside. */
 int elf_read(struct elf *, uint64_t vaddr, void *buf, uint32_t len);
+/* It is there and has bytes in the file; nothing is read. */
+bool elf_has_section(const struct elf *, const char *name);
+/* The ELF header, the program headers and the section headers, as they stand in the file. */
+void elf_headers(const struct elf *, struct fusee_str headers[3]);
+/* st_size. */
+uint64_t elf_size(const struct elf *);
 /* .symtab, then .dynsym; a defined symbol. Linear: for a handful of names. */
 int elf_symbol(struct elf *, const char *name, struct fusee_range *at);
 /* .gnu_debuglink: name (lives until close) and CRC; -ENOENT. */

@@ -275,3 +275,12 @@ int elf_section(struct elf *e, const char *name, struct fusee_section *ret)
 		ret->bytes = (struct fusee_str){b->bytes, b->len};
 	return err;
 }
+
+bool elf_has_section(const struct elf *e, const char *name)
+{
+	uint32_t i = elf_section_find(e, name, 0);
+
+	if (i == NO_SECTION)
+		i = find_old_compressed(e, name);
+	return i != NO_SECTION && e->sections[i].sh_type != SHT_NOBITS && e->sections[i].sh_size;
+}

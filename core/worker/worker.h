@@ -108,7 +108,7 @@ void inspection_ref(struct inspection *);
 void inspection_unref(struct inspection *); /* NULL is fine */
 /* The slab of one unwinder, or NULL. */
 const struct inspection_slab *inspection_slab(const struct inspection *, const char *unwinder);
-/* File offset <-> ELF virtual address by the executable segments; false: in none. */
+/* File offset to ELF virtual address by the executable segments, whole pages as they are mapped; false: in none. */
 bool inspection_vaddr(const struct inspection *, uint64_t offset, uint64_t *vaddr);
 
 /* Files refused so far: calls each(name, text) for each. */

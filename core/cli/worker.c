@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/* fusee worker: the process that looks at foreign files. Started by fusee itself, not by people. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "worker/sandbox.h"
+#include "worker/worker.h"
+
+int cmd_worker(int argc, char **argv)
+{
+	int fd, type = 0;
+	socklen_t len = sizeof(type);
+
+	if (argc == 2 && !strcmp(argv[1], "--sandbox")) {
+		sandbox_print(stdout);
+		return 0;
+	}
+	fd = argc >= 2 ? atoi(argv[1]) : -1;
+	if (argc < 3 || argc > 4 || getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) ||
+	    type != SOCK_SEQPACKET) {
+		fputs("fusee: 'worker' is started by fusee itself; fusee worker --sandbox lists "
+		      "what it may do\n",
+		      stderr);
+		return EX_USAGE;
+	}
+	/* _exit: what plugins registered for the end might call what the sandbox forbids. */
+	_exit(worker_serve(fd, argc > 3 ? argv[3] : NULL, strtoull(argv[2], NULL, 10)) ? EX_SOFTWARE
+										       : 0);
+}

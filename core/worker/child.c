@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "worker/sandbox.h"
+
+#define WORKER_FD 3
+#define DEATH_MS \
+	500 /* a killed process that is stuck in a read of a dead file server may take for ever */
+
+/* What the worker may know of our environment: nothing that makes a library look for files or
+ * servers. */
+static bool is_passed_on(const char *variable)
+{
+	static const char *const names[] = {"FUSEE_DEBUG=", "LD_LIBRARY_PATH=", "ASAN_OPTIONS=",
+					    "UBSAN_OPTIONS=", "TSAN_OPTIONS="};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(variable, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+static char **environment(void)
+{
+	size_t n = 0, kept = 0;
+	char **env;
+
+	while (environ && environ[n])
+		n++;
+	env = calloc(n + 1, sizeof(*env));
+	for (size_t i = 0; env && i < n; i++)
+		if (is_passed_on(environ[i]))
+			env[kept++] = environ[i];
+	return env;
+}
+
+/* The child keeps stderr and its end of the socket; Ctrl-C is for the agent alone. */
+static int spawn(pid_t *pid, int sock, char *const argv[])
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	char **env = environment();
+	sigset_t none, all;
+	int err;
+
+	if (!env)
+		return -ENOMEM;
+	sigemptyset(&none);
+	sigfillset(&all);
+	sigdelset(&all, SIGKILL);
+	sigdelset(&all, SIGSTOP);
+	posix_spawn_file_actions_init(&files);
+	posix_spawnattr_init(&attributes);
+	err = posix_spawn_file_actions_adddup2(&files, sock, WORKER_FD);
+	if (!err)
+		err = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	if (!err)
+		err = posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+	if (!err)
+		err = posix_spawn_file_actions_addclosefrom_np(&files, WORKER_FD + 1);
+	if (!err) {
+		posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK |
+							      POSIX_SPAWN_SETSIGDEF |
+							      POSIX_SPAWN_SETSID);
+		posix_spawnattr_setsigmask(&attributes, &none);
+		posix_spawnattr_setsigdefault(&attributes, &all);
+		err = posix_spawn(pid, "/proc/self/exe", &files, &attributes, argv, env);
+	}
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attributes);
+	free(env);
+	return -err;
+}
+
+int child_start(struct child *c, const char *plugin_dir, uint64_t memory_limit)
+{
+	char fd[16], memory[32];
+	char *argv[] = {"fusee", "worker", fd, memory, (char *)plugin_dir, NULL};
+	int pair[2], err;
+
+	snprintf(fd, sizeof(fd), "%d", WORKER_FD);
+	snprintf(memory, sizeof(memory), "%" PRIu64, memory_limit);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	*c = (struct child){.sock = pair[0], .pidfd = -1};
+	err = spawn(&c->pid, pair[1], argv);
+	close(pair[1]);
+	if (err) {
+		close(pair[0]);
+		c->pid = 0;
+		return err;
+	}
+	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
+	log_debug("worker %d started", c->pid);
+	return 0;
+}
+
+static void describe(const struct child *c, int status, char *why, size_t len)
+{
+	if (c->denied)
+		snprintf(why, len, "it tried the system call %s (%u), which its sandbox forbids",
+			 sandbox_call_name(c->denied - 1), c->denied - 1);
+	else if (WIFSIGNALED(status))
+		snprintf(why, len, "it was killed by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else
+		snprintf(why, len, "it ended with exit code %d", WEXITSTATUS(status));
+}
+
+/* True: it has ended, *status says how. By pidfd where there is one, so that a stuck process
+ * doesn't hold us up. */
+static bool reap(const struct child *c, int *status)
+{
+	struct pollfd p = {.fd = c->pidfd, .events = POLLIN};
+
+	if (c->pidfd >= 0 && poll(&p, 1, DEATH_MS) != 1)
+		return false;
+	while (waitpid(c->pid, status, 0) < 0)
+		if (errno != EINTR)
+			return false;
+	return true;
+}
+
+void child_stop(struct child *c, char *why, size_t len)
+{
+	struct protocol_reply r;
+	struct pollfd p = {.fd = c->pidfd, .events = POLLIN};
+	int status = 0, fd;
+
+	if (why)
+		*why = 0;
+	if (!c->pid)
+		return;
+	/* Its last words, if it had any. */
+	while (child_receive(c, &r, &fd) == 1)
+		if (fd >= 0)
+			close(fd);
+	/* One that is dying by itself is given the moment to do so: how is what we want to know. */
+	if (!why || c->pidfd < 0 || poll(&p, 1, 100) != 1)
+		kill(c->pid, SIGKILL);
+	if (!reap(c, &status))
+		log_debug("worker %d does not end", c->pid);
+	else if (why)
+		describe(c, status, why, len);
+	close(c->sock);
+	if (c->pidfd >= 0)
+		close(c->pidfd);
+	c->pid = 0;
+}
+
+int child_receive(struct child *c, struct protocol_reply *r, int *fd)
+{
+	for (;;) {
+		int got = protocol_receive_reply(c->sock, r, fd);
+
+		if (got <= 0)
+			return got;
+		if (r->type == REPLY_DONE && c->ready)
+			return 1;
+		if (*fd >= 0)
+			close(*fd);
+		*fd = -1;
+		if (r->type == REPLY_DENIED) {
+			c->denied = r->call + 1;
+		} else if (r->type == REPLY_READY && !r->err) {
+			c->ready = true;
+		} else if (r->type == REPLY_READY) {
+			snprintf(c->text, sizeof(c->text), "%s", r->text);
+		} else {
+			return -EBADMSG;
+		}
+	}
+}

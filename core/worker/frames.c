@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/frames.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Pointer encodings of the LSB's .eh_frame. */
+#define PE_ABSPTR 0x00
+#define PE_UDATA2 0x02
+#define PE_UDATA4 0x03
+#define PE_UDATA8 0x04
+#define PE_SDATA2 0x0a
+#define PE_SDATA4 0x0b
+#define PE_SDATA8 0x0c
+#define PE_PCREL 0x10
+
+struct cursor {
+	const unsigned char *p;
+	uint64_t at, end;
+	bool bad;
+};
+
+static uint64_t fixed(struct cursor *c, unsigned int n)
+{
+	uint64_t v = 0;
+
+	if (c->bad || n > c->end - c->at) {
+		c->bad = true;
+		return 0;
+	}
+	memcpy(&v, c->p + c->at, n);
+	c->at += n;
+	return v;
+}
+
+/* Signed or not: nobody here needs the value of a signed one. */
+static uint64_t leb(struct cursor *c)
+{
+	uint64_t v = 0;
+
+	for (unsigned int shift = 0; shift < 70; shift += 7) {
+		uint64_t b = fixed(c, 1);
+
+		if (shift < 64)
+			v |= (b & 0x7f) << shift;
+		if (!(b & 0x80))
+			return v;
+	}
+	c->bad = true;
+	return 0;
+}
+
+static uint64_t pointer(struct cursor *c, unsigned int encoding, uint64_t here)
+{
+	uint64_t v;
+
+	switch (encoding & 0x0f) {
+	case PE_ABSPTR:
+	case PE_UDATA8:
+	case PE_SDATA8:
+		v = fixed(c, 8);
+		break;
+	case PE_UDATA4:
+		v = fixed(c, 4);
+		break;
+	case PE_SDATA4:
+		v = (uint64_t)(int32_t)fixed(c, 4);
+		break;
+	case PE_UDATA2:
+		v = fixed(c, 2);
+		break;
+	case PE_SDATA2:
+		v = (uint64_t)(int16_t)fixed(c, 2);
+		break;
+	default:
+		c->bad = true;
+		return 0;
+	}
+	if (encoding & 0x70 & ~PE_PCREL)
+		c->bad = true; /* text-, data- or function-relative: nobody writes these here */
+	return encoding & PE_PCREL ? v + here : v;
+}
+
+/* One entry: its length taken off, c at its id. False: the end. wide: 64-bit DWARF. */
+static bool next_entry(struct cursor *all, struct cursor *entry, bool *wide)
+{
+	uint64_t len;
+
+	if (all->end - all->at < 4)
+		return false;
+	len = fixed(all, 4);
+	*wide = len == UINT32_MAX;
+	if (*wide)
+		len = fixed(all, 8);
+	if (!len) /* the terminator; what stands behind it belongs to nobody */
+		return false;
+	if (all->bad || len > all->end - all->at) {
+		all->bad = true;
+		return false;
+	}
+	*entry = (struct cursor){all->p, all->at, all->at + len, false};
+	all->at += len;
+	return true;
+}
+
+/* How a CIE's FDEs encode their addresses. c: behind the CIE's id. */
+static int cie_encoding(struct cursor *c, unsigned int *encoding)
+{
+	unsigned int version = (unsigned int)fixed(c, 1);
+	const char *augmentation = (const char *)c->p + c->at;
+	const char *end = c->bad ? NULL : memchr(augmentation, 0, c->end - c->at);
+
+	if (!end)
+		return -EBADMSG;
+	c->at += (uint64_t)(end - augmentation) + 1;
+	*encoding = PE_ABSPTR;
+	if (version >= 4)
+		fixed(c, 2); /* sizes of addresses and segments */
+	leb(c);
+	leb(c);
+	if (version == 1)
+		fixed(c, 1);
+	else
+		leb(c);
+	if (*augmentation == 'z')
+		leb(c);
+	for (const char *a = augmentation + (*augmentation == 'z'); *a && !c->bad; a++) {
+		if (*a == 'R')
+			*encoding = (unsigned int)fixed(c, 1);
+		else if (*a == 'L')
+			fixed(c, 1);
+		else if (*a == 'P')
+			pointer(c, (unsigned int)fixed(c, 1) & 0x0f, 0);
+		else if (*a != 'S' && *a != 'B')
+			return -EBADMSG;
+	}
+	return c->bad ? -EBADMSG : 0;
+}
+
+int frames_find(struct fusee_str section, uint64_t vaddr, uint64_t pc, uint64_t *ret)
+{
+	struct cursor all = {(const unsigned char *)section.p, 0, section.len, false}, e, cie;
+	uint64_t cie_at = UINT64_MAX;
+	unsigned int encoding = 0;
+	bool wide, cie_wide;
+
+	for (;;) {
+		uint64_t at = all.at, id_at, id, lo, len;
+
+		if (!next_entry(&all, &e, &wide))
+			break;
+		id_at = e.at;
+		id = fixed(&e, wide ? 8 : 4);
+		if (e.bad || !id || id > id_at) /* a CIE, or a pointer that leads outside */
+			continue;
+		if (cie_at != id_at - id) {
+			struct cursor from = {all.p, id_at - id, all.end, false};
+
+			cie_at = id_at - id;
+			if (!next_entry(&from, &cie, &cie_wide) || fixed(&cie, cie_wide ? 8 : 4) ||
+			    cie_encoding(&cie, &encoding)) {
+				cie_at = UINT64_MAX;
+				continue;
+			}
+		}
+		lo = pointer(&e, encoding, vaddr + e.at);
+		len = pointer(&e, encoding & 0x0f, 0);
+		if (!e.bad && pc >= lo && pc - lo < len) {
+			*ret = at;
+			return 0;
+		}
+	}
+	return all.bad ? -EBADMSG : -ENOENT;
+}
+
+int frames_from_debug(char *bytes, uint64_t len)
+{
+	struct cursor all = {(const unsigned char *)bytes, 0, len, false}, e;
+	bool wide;
+
+	while (next_entry(&all, &e, &wide)) {
+		uint64_t id_at = e.at, id = fixed(&e, wide ? 8 : 4);
+
+		if (e.bad)
+			return -EBADMSG;
+		if (id == (wide ? UINT64_MAX : UINT32_MAX))
+			id = 0;
+		else if (id < id_at)
+			id = id_at - id;
+		else
+			return -EBADMSG;
+		memcpy(bytes + id_at, &id, wide ? 8 : 4);
+	}
+	return all.bad ? -EBADMSG : 0;
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/host.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sha256.h"
+#include "base/utf8.h"
+#include "worker/inspection.h"
+
+/* The sections that the key covers. An unwinder that reads others makes inspections that are not
+ * kept on disk. */
+static const char *const covered[] = {
+	".eh_frame",     ".eh_frame_hdr", ".debug_frame", ".gopclntab", ".data.rel.ro.gopclntab",
+	".go.buildinfo", ".dynsym",       ".dynstr",
+};
+
+/* One file while it is inspected: the `file` handle of the plugins. */
+struct host_file {
+	struct elf *elf;
+	const struct plugin *at; /* whose inspect() runs */
+	struct inspection_slab slabs[INSPECTION_MAX_SLABS];
+	uint32_t nslabs;
+	bool beyond_key, short_of_memory;
+};
+
+/* Good while its inspect() runs. */
+static struct host_file *file_of(uint64_t file)
+{
+	return (struct host_file *)(uintptr_t)file;
+}
+
+static int file_info(uint64_t file, struct fusee_file_info *info)
+{
+	struct host_file *f = file_of(file);
+	struct fusee_file_info all;
+	uint32_t size = info->size;
+	int err;
+
+	if (size < 4)
+		return -EINVAL;
+	err = elf_info(f->elf, &all);
+	if (err)
+		return err;
+	all.size = size < sizeof(all) ? size : (uint32_t)sizeof(all);
+	memset(info, 0, size); /* an older plugin's is smaller, a newer one's larger */
+	memcpy(info, &all, all.size);
+	return 0;
+}
+
+static bool is_covered(const char *name)
+{
+	for (size_t i = 0; i < sizeof(covered) / sizeof(*covered); i++)
+		if (!strcmp(covered[i], name))
+			return true;
+	return false;
+}
+
+static int file_section(uint64_t file, const char *name, struct fusee_section *section)
+{
+	struct host_file *f = file_of(file);
+	struct fusee_section all;
+	uint32_t size = section->size;
+	int err;
+
+	if (size < 4)
+		return -EINVAL;
+	err = elf_section(f->elf, name, &all);
+	f->beyond_key |= !err && all.bytes.p && !is_covered(name);
+	f->short_of_memory |= err == -ENOMEM;
+	if (err)
+		return err;
+	all.size = size < sizeof(all) ? size : (uint32_t)sizeof(all);
+	memset(section, 0, size);
+	memcpy(section, &all, all.size);
+	return 0;
+}
+
+static int file_read(uint64_t file, uint64_t vaddr, void *buf, uint32_t len)
+{
+	struct host_file *f = file_of(file);
+
+	f->beyond_key = true;
+	return elf_read(f->elf, vaddr, buf, len);
+}
+
+static int file_symbol(uint64_t file, const char *name, struct fusee_range *at)
+{
+	struct host_file *f = file_of(file);
+	int err;
+
+	f->beyond_key |= elf_has_section(f->elf, ".symtab"); /* .dynsym is in the key */
+	err = elf_symbol(f->elf, name, at);
+	f->short_of_memory |= err == -ENOMEM;
+	return err;
+}
+
+static int file_slab(struct fusee_instance *instance, uint64_t file, const uint32_t *words,
+		     uint64_t n)
+{
+	struct host_file *f = file_of(file);
+	const struct fusee_unwinder_ops *ops;
+	struct inspection_slab *s;
+	uint64_t bytes;
+	uint32_t *copy;
+
+	if (plugin_instance(f->at) != instance)
+		return -EBADF;
+	if (f->nslabs && !strcmp(f->slabs[f->nslabs - 1].unwinder, f->at->descriptor->name))
+		return -EEXIST;
+	if (f->nslabs == INSPECTION_MAX_SLABS)
+		return -ENOSPC;
+	if (__builtin_mul_overflow(n, 4, &bytes) || bytes > INSPECTION_MAX_BYTES)
+		return -EFBIG;
+	copy = malloc(bytes ? bytes : 1);
+	if (!copy) {
+		f->short_of_memory = true;
+		return -ENOMEM;
+	}
+	memcpy(copy, words, bytes);
+	ops = f->at->descriptor->ops;
+	s = &f->slabs[f->nslabs++];
+	*s = (struct inspection_slab){.version = ops->slab_version, .words = copy, .n = n};
+	snprintf(s->unwinder, sizeof(s->unwinder), "%s", f->at->descriptor->name);
+	return 0;
+}
+
+static const struct fusee_unwinder_host unwinder_host = {
+	.size = sizeof(unwinder_host),
+	.file_info = file_info,
+	.file_section = file_section,
+	.file_read = file_read,
+	.file_symbol = file_symbol,
+	.file_slab = file_slab,
+};
+
+static void log_by_base(struct fusee_instance *i, int level, const char *text)
+{
+	plugin_host_base.log(i, level, text);
+}
+
+static int fail_by_base(struct fusee_instance *i, int err, const char *text)
+{
+	return plugin_host_base.fail(i, err, text);
+}
+
+const struct fusee_host worker_host = {
+	.size = sizeof(worker_host),
+	.abi_minor = FUSEE_ABI_MINOR,
+	.log = log_by_base,
+	.fail = fail_by_base,
+	.unwinder = &unwinder_host,
+};
+
+/* ---- the key ---- */
+
+/* Lengths go in before contents, so that no two different lists of pieces are the same bytes. */
+static void add_piece(struct sha256 *h, const void *p, uint64_t len)
+{
+	sha256_add(h, &len, sizeof(len));
+	if (len)
+		sha256_add(h, p, len);
+}
+
+int host_key(struct elf *elf, const struct plugin_set *set, uint8_t key[32])
+{
+	uint64_t size = elf_size(elf);
+	uint32_t version = INSPECTION_VERSION;
+	struct fusee_file_info info;
+	struct fusee_str headers[3];
+	struct fusee_section s;
+	struct sha256 h;
+	int err;
+
+	sha256_init(&h);
+	err = elf_info(elf, &info);
+	if (err)
+		return err;
+	add_piece(&h, &version, sizeof(version));
+	add_piece(&h, &size, sizeof(size));
+	add_piece(&h, info.build_id.p, info.build_id.len);
+	elf_headers(elf, headers);
+	for (int i = 0; i < 3; i++)
+		add_piece(&h, headers[i].p, headers[i].len);
+	for (size_t i = 0; i < sizeof(covered) / sizeof(*covered); i++) {
+		err = elf_section(elf, covered[i], &s);
+		if (err == -ENOMEM || err == -EIO)
+			return err;
+		/* One that lies gives no bytes to anybody: its headers, in the key already, are all
+		 * there is of it. */
+		add_piece(&h, err ? NULL : s.bytes.p, err ? 0 : s.bytes.len);
+	}
+	for (uint32_t i = 0; i < set->n; i++) {
+		const struct fusee_plugin *d = set->plugins[i]->descriptor;
+		const struct fusee_unwinder_ops *ops = d->ops;
+
+		add_piece(&h, d->name, strlen(d->name));
+		add_piece(&h, &ops->slab_version, sizeof(ops->slab_version));
+	}
+	sha256_end(&h, key);
+	return 0;
+}
+
+/* ---- the inspection ---- */
+
+static uint32_t flags_of(struct elf *e)
+{
+	static const struct {
+		const char *name;
+		uint32_t flag;
+	} sections[] = {
+		{".gopclntab", INSPECTION_GO},
+		{".data.rel.ro.gopclntab", INSPECTION_GO},
+		{".symtab", INSPECTION_SYMTAB},
+		{".dynsym", INSPECTION_DYNSYM},
+		{".gnu_debugdata", INSPECTION_DEBUGDATA},
+		{".debug_info", INSPECTION_DWARF},
+	};
+	uint32_t flags = 0;
+
+	for (size_t i = 0; i < sizeof(sections) / sizeof(*sections); i++)
+		if (elf_has_section(e, sections[i].name))
+			flags |= sections[i].flag;
+	return flags;
+}
+
+/* A line that may quote the file. */
+static void add_note(struct buf *notes, const char *who, const char *text)
+{
+	buf_printf(notes, "%s%s: ", notes->len ? "\n" : "", who);
+	utf8_clean_printable(notes, text, strlen(text));
+}
+
+static void ask_unwinders(struct host_file *f, const struct plugin_set *set, struct buf *notes)
+{
+	for (uint32_t i = 0; i < set->n; i++) {
+		const struct fusee_unwinder_ops *ops = set->plugins[i]->descriptor->ops;
+		const char *name = set->plugins[i]->descriptor->name, *text;
+		uint32_t before = f->nslabs;
+		int r;
+
+		if (!FUSEE_HAS(ops, inspect) || !ops->inspect)
+			continue;
+		f->at = set->plugins[i];
+		r = ops->inspect(f->at->ctx, (uint64_t)(uintptr_t)f);
+		if (r >= 0)
+			continue;
+		text = plugin_error(f->at->instance);
+		add_note(notes, name, text && *text ? text : strerror(-r));
+		f->short_of_memory |= r == -ENOMEM;
+		while (f->nslabs > before) /* what a failed one handed over is worth nothing */
+			free((void *)f->slabs[--f->nslabs].words);
+	}
+}
+
+/* The agent would refuse the whole block for another one: it looks for files by it. */
+static bool is_file_name(const char *name)
+{
+	return utf8_printable(name, strlen(name)) && !strchr(name, '/') && strlen(name) < 256 &&
+	       strcmp(name, ".") && strcmp(name, "..");
+}
+
+static int describe(struct elf *elf, const struct plugin_set *set, struct inspection *i)
+{
+	struct fusee_file_info info;
+	int err = elf_info(elf, &info);
+
+	if (!err)
+		err = host_key(elf, set, i->key);
+	if (err)
+		return err;
+	i->machine = info.machine;
+	i->type = info.type;
+	i->entry = info.entry;
+	i->flags = flags_of(elf);
+	i->segments = info.segments.at;
+	i->nsegments = info.segments.n;
+	i->build_id_len = (uint32_t)info.build_id.len;
+	if (info.build_id.len)
+		memcpy(i->build_id, info.build_id.p, info.build_id.len);
+	if (elf_debuglink(elf, &i->debuglink, &i->debuglink_crc) || !is_file_name(i->debuglink))
+		i->debuglink = "";
+	return 0;
+}
+
+int host_inspect(struct elf *elf, const struct plugin_set *set, struct buf *block, bool *cacheable)
+{
+	struct host_file f = {.elf = elf};
+	struct inspection i = {0};
+	struct buf notes = {0};
+	int err = describe(elf, set, &i);
+
+	if (err)
+		return err;
+	ask_unwinders(&f, set, &notes);
+	buf_add(&notes, "", 1);
+	err = notes.error;
+	if (err)
+		goto out;
+	i.slabs = f.slabs;
+	i.nslabs = f.nslabs;
+	i.notes = notes.p;
+	err = inspection_write(block, &i);
+	*cacheable = !f.short_of_memory && !(f.beyond_key && f.nslabs);
+out:
+	while (f.nslabs)
+		free((void *)f.slabs[--f.nslabs].words);
+	buf_fini(&notes);
+	return err;
+}

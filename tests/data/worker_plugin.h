@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a file's entry address makes tests/data/worker_plugin.c do in the worker. */
+enum worker_plugin_does {
+	DO_NOTHING = 0x1000, DO_REFUSE, DO_ABORT, DO_CRASH, DO_HANG, DO_TAKE_LONG, DO_TAKE_MEMORY, DO_OPEN, DO_CREATE,
+	DO_SOCKET, DO_EXECVE, DO_FORK, DO_PTRACE, DO_KILL, DO_TGKILL_OTHER, DO_BPF, DO_UNLINK, DO_MAP_EXEC,
+	DO_MAP_SHARED, DO_PROTECT_EXEC, DO_SIGACTION,
+};

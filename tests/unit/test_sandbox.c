@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the worker may do, and what happens when it tries more: each attempt made by a plugin inside
+ * a real one. */
+#include "worker/sandbox.h"
+#include "worker_help.h"
+
+static struct worker *start(void)
+{
+	struct worker_options o = {.plugin_dir = nasty_plugins(), .memory_limit = 256 << 20};
+	struct worker *w;
+
+	CHECK_INT(worker_new(&w, &o), 0);
+	return w;
+}
+
+static void stop(struct worker *w)
+{
+	worker_stop(w);
+	remove_scratch();
+}
+
+TEST(the_list)
+{
+	char *text = NULL, *line, *save = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	CHECK(f);
+	sandbox_print(f);
+	fclose(f);
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		printf("# %s\n", line);
+	CHECK_STR(sandbox_call_name(41), "socket");
+	free(text);
+}
+
+/* These end the worker, twice, and the message names the call. */
+TEST(ends_it)
+{
+	static const struct {
+		uint64_t what;
+		const char *call;
+	} attempts[] = {
+		{DO_SOCKET, "socket (41)"},
+		{DO_EXECVE, "execve (59)"},
+		{DO_FORK, "clone (56)"},
+		{DO_PTRACE, "ptrace (101)"},
+		{DO_KILL, "kill (62)"},
+		{DO_TGKILL_OTHER, "tgkill (234)"},
+		{DO_BPF, "bpf (321)"},
+		{DO_UNLINK, "unlinkat (263)"},
+		{DO_MAP_EXEC, "mmap (9)"},
+		{DO_MAP_SHARED, "mmap (9)"},
+		{DO_PROTECT_EXEC, "mprotect (10)"},
+#ifndef __SANITIZE_ADDRESS__
+		{DO_SIGACTION, "rt_sigaction (13)"},
+#endif
+	};
+	struct worker *w = start();
+
+	for (size_t i = 0; i < sizeof(attempts) / sizeof(*attempts); i++) {
+		struct asked a = inspect_fd(w, elf_with_entry(attempts[i].what));
+
+		printf("# %-18s %s\n", attempts[i].call, a.text);
+		CHECK_INT(a.err, -EFAULT);
+		CHECK(strstr(a.text, attempts[i].call));
+	}
+	/* And it goes on to serve others. */
+	CHECK_INT(inspect_fd(w, elf_with_entry(DO_NOTHING)).err, 0);
+	stop(w);
+}
+
+/* Looking for files only fails: libraries do that, and can do without. */
+TEST(files_by_path_are_not_there)
+{
+	static const uint64_t attempts[] = {DO_OPEN, DO_CREATE};
+	struct worker *w = start();
+
+	for (int i = 0; i < 2; i++) {
+		struct asked a = inspect_fd(w, elf_with_entry(attempts[i]));
+
+		CHECK_INT(a.err, 0);
+		CHECK_INT(a.i->slabs[0].words[1], EACCES);
+		inspection_unref(a.i);
+	}
+	CHECK(access("/tmp/fusee-was-here", F_OK));
+	stop(w);
+}
+
+TEST(memory_ends_at_its_limit)
+{
+	struct worker *w = start();
+	struct asked a;
+
+#ifdef __SANITIZE_ADDRESS__
+	stop(w);
+	SKIP("sanitizers need more than any limit");
+#endif
+	a = inspect_fd(w, elf_with_entry(DO_TAKE_MEMORY));
+	CHECK_INT(a.err, 0);
+	printf("# %u MiB could be had of 256\n", a.i->slabs[0].words[1]);
+	CHECK(a.i->slabs[0].words[1] > 100 && a.i->slabs[0].words[1] < 257);
+	inspection_unref(a.i);
+	stop(w);
+}
+
+static void field(int pid, const char *name, char *value, size_t len)
+{
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "r");
+	CHECK(f);
+	*value = 0;
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ':')
+			snprintf(value, len, "%s", line + strlen(name) + 2);
+	fclose(f);
+	value[strcspn(value, "\n")] = 0;
+}
+
+/* As the kernel says: no capability, no new privileges, a filter, nothing open but what it must
+ * have. */
+TEST(as_the_kernel_sees_it)
+{
+	static const char *const sets[] = {"CapInh", "CapPrm", "CapEff", "CapAmb"};
+	struct worker *w = start();
+	char value[64], path[64];
+	int pid;
+
+	CHECK_INT(inspect_fd(w, elf_with_entry(DO_NOTHING)).err, 0);
+	pid = worker_pid(w);
+	CHECK(pid > 0);
+	for (int i = 0; i < 4; i++) {
+		field(pid, sets[i], value, sizeof(value));
+		CHECK_STR(value, "0000000000000000");
+	}
+	field(pid, "NoNewPrivs", value, sizeof(value));
+	CHECK_STR(value, "1");
+	field(pid, "Seccomp", value, sizeof(value));
+	CHECK_STR(value, "2");
+	/* Its stdio and its socket; pipes are libunwind's, which tests with them what may be read.
+	 */
+	for (int fd = 4, tries = 0; fd < 64; fd++) {
+		char to[200] = "";
+
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+		if (readlink(path, to, sizeof(to) - 1) > 0 && strncmp(to, "pipe:", 5)) {
+			/* The memfd of its answer is closed just after the answer was sent. */
+			CHECK(strstr(to, "memfd") && ++tries < 1000);
+			usleep(1000);
+			fd--;
+		}
+	}
+	stop(w);
+}

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The agent's side with a real worker: answers, the cache, deaths, time limits, refusals, and gone
+ * when idle. */
+#include <inttypes.h>
+#include <signal.h>
+#include <time.h>
+
+#include "symbols/symbols.h"
+#include "worker_help.h"
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static struct worker *start(struct worker_options o)
+{
+	struct worker *w;
+
+	CHECK_INT(worker_new(&w, &o), 0);
+	return w;
+}
+
+static const char *cache_dir(void)
+{
+	static char dir[80];
+
+	snprintf(dir, sizeof(dir), "%s/a/cache", scratch());
+	return dir;
+}
+
+static int open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	CHECK(fd >= 0);
+	return fd;
+}
+
+/* Files in the cache. */
+static int cached_files(void)
+{
+	char command[160];
+	int n = -1;
+	FILE *f;
+
+	snprintf(command, sizeof(command), "find %s -type f | wc -l", cache_dir());
+	f = popen(command, "r");
+	CHECK(f && fscanf(f, "%d", &n) == 1);
+	pclose(f);
+	return n;
+}
+
+TEST(what_an_inspection_says)
+{
+	struct worker *w = start((struct worker_options){.cache_dir = NULL});
+	struct asked a = inspect_fd(w, open_file("/bin/true"));
+	uint64_t vaddr;
+
+	CHECK_INT(a.err, 0);
+	CHECK_INT(a.i->machine, EM_X86_64);
+	CHECK_INT(a.i->type, ET_DYN);
+	CHECK_INT(a.i->build_id_len, 20);
+	CHECK(a.i->flags & INSPECTION_DYNSYM &&
+	      !(a.i->flags & (INSPECTION_GO | INSPECTION_DWARF | INSPECTION_CACHED)));
+	CHECK(a.i->nsegments >= 2 && strstr(a.i->debuglink, ".debug"));
+	for (uint32_t s = 0; s < a.i->nsegments; s++) {
+		const struct fusee_segment *g = &a.i->segments[s];
+
+		CHECK(inspection_vaddr(a.i, g->offset, &vaddr) == !!(g->flags & PF_X));
+		if (g->flags & PF_X)
+			CHECK_INT(vaddr, g->vaddr);
+	}
+	CHECK(a.i->entry && !a.i->nslabs);
+	inspection_unref(a.i);
+	worker_stop(w);
+}
+
+TEST(second_time_from_disk)
+{
+	struct worker_options o = {.cache_dir = cache_dir(), .plugin_dir = nasty_plugins()};
+	struct worker *w = start(o);
+	struct asked first = inspect_fd(w, open_file("/bin/true")), second;
+
+	CHECK_INT(first.err, 0);
+	CHECK(!(first.i->flags & INSPECTION_CACHED));
+	CHECK_INT(first.i->nslabs, 1);
+	CHECK_INT(cached_files(), 1);
+	worker_stop(w);
+	w = start(o);
+	second = inspect_fd(w, open_file("/bin/true"));
+	CHECK_INT(second.err, 0);
+	CHECK(second.i->flags & INSPECTION_CACHED);
+	CHECK(!memcmp(first.i->key, second.i->key, 32));
+	CHECK_INT(second.i->nslabs, 1);
+	CHECK(inspection_slab(second.i, "nasty") && !inspection_slab(second.i, "dwarf"));
+	CHECK_INT(inspection_slab(second.i, "nasty")->words[0], (uint32_t)first.i->entry);
+	CHECK_INT(first.i->bytes, second.i->bytes);
+	inspection_unref(first.i);
+	inspection_unref(second.i);
+	worker_stop(w);
+	remove_scratch();
+}
+
+/* Each byte of the cached file in turn is another one: never believed, always made again. */
+TEST(damaged_cache)
+{
+	struct worker_options o = {.cache_dir = cache_dir(), .plugin_dir = nasty_plugins()};
+	struct worker *w = start(o);
+	struct asked a = inspect_fd(w, elf_with_entry(DO_NOTHING));
+	char path[160], *bytes;
+	struct stat st;
+	int fd;
+
+	CHECK_INT(a.err, 0);
+	snprintf(path, sizeof(path), "%s/", cache_dir());
+	for (int i = 0; i < 32; i++)
+		sprintf(path + strlen(path), "%02x", a.i->key[i]);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(fd >= 0 && !fstat(fd, &st) && (st.st_mode & 0777) == 0600);
+	bytes = malloc((size_t)st.st_size);
+	CHECK(read(fd, bytes, (size_t)st.st_size) == st.st_size);
+	close(fd);
+	inspection_unref(a.i);
+	for (off_t i = 0; i < st.st_size; i++) {
+		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		bytes[i] ^= 0x11;
+		CHECK(fd >= 0 && write(fd, bytes, (size_t)st.st_size) == st.st_size);
+		bytes[i] ^= 0x11;
+		close(fd);
+		a = inspect_fd(w, elf_with_entry(DO_NOTHING));
+		CHECK_INT(a.err, 0);
+		CHECK(!(a.i->flags & INSPECTION_CACHED));
+		inspection_unref(a.i);
+	}
+	for (off_t cut = 0; cut < st.st_size; cut += 8) {
+		CHECK(!truncate(path, cut));
+		a = inspect_fd(w, elf_with_entry(DO_NOTHING));
+		CHECK(!a.err && !(a.i->flags & INSPECTION_CACHED));
+		inspection_unref(a.i);
+	}
+	a = inspect_fd(w, elf_with_entry(DO_NOTHING));
+	CHECK(!a.err && a.i->flags & INSPECTION_CACHED);
+	inspection_unref(a.i);
+	free(bytes);
+	worker_stop(w);
+	remove_scratch();
+}
+
+/* A cache folder that others can write to is not used. */
+TEST(cache_of_others)
+{
+	struct worker *w;
+	struct asked a;
+	char command[200];
+
+	snprintf(command, sizeof(command), "mkdir -p %s && chmod 0777 %s", cache_dir(),
+		 cache_dir());
+	CHECK(!system(command));
+	w = start((struct worker_options){.cache_dir = cache_dir()});
+	a = inspect_fd(w, open_file("/bin/true"));
+	CHECK_INT(a.err, 0);
+	CHECK_INT(cached_files(), 0);
+	inspection_unref(a.i);
+	worker_stop(w);
+	remove_scratch();
+}
+
+TEST(gone_when_idle)
+{
+	struct worker *w = start((struct worker_options){.idle_ms = 100});
+	struct asked a = inspect_fd(w, open_file("/bin/true"));
+	int pid = worker_pid(w);
+	double from = now();
+
+	CHECK_INT(a.err, 0);
+	CHECK(pid > 0 && !kill(pid, 0));
+	while (worker_pid(w)) {
+		struct pollfd p = {.fd = worker_fd(w), .events = POLLIN};
+
+		CHECK(poll(&p, 1, 5000) == 1);
+		CHECK_INT(worker_dispatch(w), 0);
+	}
+	printf("# gone after %.0f ms\n", (now() - from) * 1e3);
+	CHECK(kill(pid, 0) && errno == ESRCH);
+	/* And back when there is something to do. */
+	inspection_unref(a.i);
+	a = inspect_fd(w, open_file("/bin/true"));
+	CHECK(!a.err && worker_pid(w) > 0 && worker_pid(w) != pid);
+	inspection_unref(a.i);
+	worker_stop(w);
+}
+
+TEST(killed_in_the_middle_is_tried_again)
+{
+	struct worker *w = start((struct worker_options){.plugin_dir = nasty_plugins()});
+	struct asked a = {0}, b = {0};
+	int killed = 0, fd = elf_with_entry(DO_TAKE_LONG), other = elf_with_entry(DO_NOTHING);
+	double from = now();
+
+	CHECK_INT(worker_inspect(w, fd, "slow", answered, &a), 0);
+	CHECK_INT(worker_inspect(w, other, "next", answered, &b), 0);
+	CHECK_INT(worker_pending(w), 2);
+	while (worker_pending(w)) {
+		struct pollfd p = {.fd = worker_fd(w), .events = POLLIN};
+
+		poll(&p, 1, 20);
+		CHECK_INT(worker_dispatch(w), 0);
+		if (!killed && now() - from > 0.25 && worker_pid(w) > 0) {
+			killed = worker_pid(w);
+			CHECK(!kill(killed, SIGKILL));
+		}
+	}
+	CHECK(killed);
+	CHECK_INT(a.err, 0);
+	CHECK_INT(a.calls, 1);
+	CHECK_INT(b.err, 0);
+	CHECK_INT(b.calls, 1);
+	CHECK(worker_pid(w) != killed);
+	worker_stop(w);
+	remove_scratch();
+}
+
+static void count_refused(void *arg, const char *name, const char *text)
+{
+	printf("# refused: %s: %s\n", name, text);
+	++*(int *)arg;
+}
+
+TEST(kills_it_twice_is_refused)
+{
+	struct worker *w = start((struct worker_options){.plugin_dir = nasty_plugins()});
+	struct asked a = inspect_fd(w, elf_with_entry(DO_ABORT));
+	int n = 0, pid;
+
+	CHECK_INT(a.err, -EFAULT);
+	CHECK(strstr(a.text, "signal 6"));
+#ifndef __SANITIZE_ADDRESS__
+	a = inspect_fd(w, elf_with_entry(DO_CRASH));
+	CHECK_INT(a.err, -EFAULT);
+	CHECK(strstr(a.text, "signal 11"));
+#else
+	inspect_fd(w, elf_with_entry(DO_CRASH));
+#endif
+	CHECK_INT(inspect_fd(w, elf_with_entry(DO_NOTHING)).err, 0);
+	pid = worker_pid(w);
+	/* The same content in another file: known by its key, and the worker lives. */
+	a = inspect_fd(w, elf_with_entry(DO_ABORT));
+	CHECK_INT(a.err, -EFAULT);
+	CHECK_INT(worker_pid(w), pid);
+	worker_refused(w, count_refused, &n);
+	CHECK_INT(n, 2);
+	worker_stop(w);
+	remove_scratch();
+}
+
+TEST(takes_too_long)
+{
+	struct worker *w = start(
+		(struct worker_options){.plugin_dir = nasty_plugins(), .request_ms = 400});
+	double from = now();
+	struct asked a = inspect_fd(w, elf_with_entry(DO_HANG));
+
+	CHECK_INT(a.err, -ETIMEDOUT);
+	CHECK(now() - from < 5);
+	from = now();
+	a = inspect_fd(w, elf_with_entry(DO_HANG));
+	CHECK_INT(a.err, -ETIMEDOUT);
+	CHECK_INT(inspect_fd(w, elf_with_entry(DO_NOTHING)).err, 0);
+	worker_stop(w);
+	remove_scratch();
+}
+
+TEST(what_an_unwinder_refuses)
+{
+	struct worker *w = start((struct worker_options){.plugin_dir = nasty_plugins()});
+	struct asked a = inspect_fd(w, elf_with_entry(DO_REFUSE));
+
+	CHECK_INT(a.err, 0);
+	CHECK_INT(a.i->nslabs, 0);
+	CHECK_STR(a.i->notes, "nasty: its \357\277\275[31mtables\357\277\275 lie");
+	inspection_unref(a.i);
+	worker_stop(w);
+	remove_scratch();
+}
+
+TEST(what_is_no_program)
+{
+	struct worker *w = start((struct worker_options){.request_ms = 5000});
+	int p[2], sparse = memfd_create("sparse", MFD_CLOEXEC);
+
+	CHECK(!pipe2(p, O_CLOEXEC));
+	CHECK_INT(inspect_fd(w, open_file("/")).err, -ENOEXEC);
+	CHECK_INT(inspect_fd(w, open_file("/dev/zero")).err, -ENOEXEC);
+	CHECK_INT(inspect_fd(w, p[0]).err, -ENOEXEC);
+	CHECK_INT(inspect_fd(w, open_file("/etc/passwd")).err, -ENOEXEC);
+	CHECK_INT(inspect_fd(w, memfd_create("empty", MFD_CLOEXEC)).err, -ENOEXEC);
+	CHECK(!ftruncate(sparse, 1ll << 40));
+	CHECK_INT(inspect_fd(w, sparse).err, -ENOEXEC);
+	worker_stop(w);
+}
+
+TEST(stopped_with_requests_under_way)
+{
+	struct worker *w = start((struct worker_options){.plugin_dir = nasty_plugins()});
+	struct asked a = {0}, b = {0};
+	int fd = elf_with_entry(DO_HANG);
+
+	CHECK_INT(worker_inspect(w, fd, "one", answered, &a), 0);
+	CHECK_INT(worker_inspect(w, fd, "two", answered, &b), 0);
+	CHECK_INT(worker_dispatch(w), 0);
+	worker_stop(w);
+	CHECK(a.calls == 1 && a.err == -ECANCELED && b.calls == 1 && b.err == -ECANCELED);
+	remove_scratch();
+}
+
+struct names {
+	int calls, err;
+	uint32_t n, found;
+	char first[256];
+};
+
+static void named(void *arg, int err, const char *text, const struct worker_symbols *s)
+{
+	struct names *n = arg;
+
+	n->calls++;
+	n->err = err;
+	if (err) {
+		printf("# %s\n", text);
+		return;
+	}
+	n->n = s->n;
+	for (uint32_t i = 0; i < s->n; i++)
+		n->found += s->first[i + 1] > s->first[i] && *s->frames[s->first[i]].name;
+	snprintf(n->first, sizeof(n->first), "%s", s->frames[0].name);
+}
+
+/* This program's own function, and so many addresses that they don't fit into a message. */
+TEST(names_of_addresses)
+{
+	struct worker *w = start((struct worker_options){.cache_dir = NULL});
+	int fd = open_file("/proc/self/exe");
+	struct asked a = inspect_fd(w, open_file("/proc/self/exe"));
+	static uint64_t addresses[20000];
+	struct names n = {0};
+	extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+
+	CHECK_INT(a.err, 0);
+	for (size_t i = 0; i < 20000; i++)
+		addresses[i] = (uintptr_t)cached_files - (uintptr_t)__ehdr_start + i % 16;
+	CHECK_INT(worker_symbolize(w, a.i, fd, -1, -1, "self", true, addresses, 20000, named, &n),
+		  0);
+	CHECK_INT(worker_wait(w), 0);
+	CHECK(n.calls == 1 && !n.err);
+	CHECK_INT(n.n, 20000);
+	CHECK_INT(n.found, 20000);
+	CHECK_STR(n.first, "cached_files");
+	inspection_unref(a.i);
+	worker_stop(w);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For tests with a real worker. Included by a test program, which then is its own worker process too. */
+#ifndef WORKER_HELP_H
+#define WORKER_HELP_H
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "data/worker_plugin.h"
+#include "test.h"
+#include "worker/worker.h"
+
+/* The worker is /proc/self/exe: this program. */
+__attribute__((constructor)) static void become_worker(int argc, char **argv)
+{
+	if (argc >= 4 && !strcmp(argv[1], "worker"))
+		_exit(worker_serve(atoi(argv[2]), argc > 4 ? argv[4] : NULL, strtoull(argv[3], NULL, 10)) != 0);
+}
+
+/* A folder of this test's own, gone at its end. */
+static const char *scratch(void)
+{
+	static char dir[64];
+	const char *tmp = getenv("TMPDIR");
+
+	if (!*dir) {
+		snprintf(dir, sizeof(dir), "%.40s/fusee-XXXXXX", tmp ? tmp : "/tmp");
+		CHECK(mkdtemp(dir));
+	}
+	return dir;
+}
+
+static void remove_scratch(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf '%s'", scratch());
+	CHECK(!system(command));
+}
+
+/* Builds the nasty unwinder into the scratch folder; its folder. */
+static const char *nasty_plugins(void)
+{
+	static char dir[80];
+	char command[512];
+
+	snprintf(dir, sizeof(dir), "%s/plugins", scratch());
+	CHECK(!mkdir(dir, 0755));
+	snprintf(command, sizeof(command),
+		 "${CC:-cc} -std=gnu17 -D_GNU_SOURCE -O1 -fPIC -shared -Iinclude -o %s/nasty.so tests/data/worker_plugin.c", dir);
+	if (system(command))
+		SKIP("the test's plugin can't be built here (run from the source's root, with a C compiler)");
+	return dir;
+}
+
+/* A file that is an ELF header and nothing else. */
+static int elf_with_entry(uint64_t entry)
+{
+	Elf64_Ehdr h = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			.e_type = ET_DYN,
+			.e_machine = EM_X86_64,
+			.e_entry = entry};
+	int fd = memfd_create("entry", MFD_CLOEXEC);
+
+	CHECK(fd >= 0 && write(fd, &h, sizeof(h)) == sizeof(h));
+	return fd;
+}
+
+struct asked {
+	int calls, err;
+	char text[512];
+	struct inspection *i;
+};
+
+__attribute__((unused)) static void answered(void *arg, int err, const char *text, struct inspection *i)
+{
+	struct asked *a = arg;
+
+	a->calls++;
+	a->err = err;
+	a->i = i;
+	snprintf(a->text, sizeof(a->text), "%s", text);
+}
+
+__attribute__((unused)) static struct asked inspect_fd(struct worker *w, int fd)
+{
+	struct asked a = {0};
+
+	CHECK(fd >= 0);
+	CHECK_INT(worker_inspect(w, fd, "a file", answered, &a), 0);
+	CHECK_INT(worker_wait(w), 0);
+	CHECK_INT(a.calls, 1);
+	close(fd);
+	return a;
+}
+#endif
