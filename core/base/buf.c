@@ -29,7 +29,7 @@ static int reserve(struct buf *b, size_t len)
 		return b->error;
 	if (__builtin_add_overflow(b->len, len, &need))
 		return b->error = -ENOMEM;
-	if (need <= b->cap)
+	if (b->p && need <= b->cap)
 		return 0;
 	while (cap < need)
 		if (__builtin_mul_overflow(cap, 2, &cap))

@@ -343,15 +343,13 @@ static void read_functions(struct decoder *d)
 }
 
 /* The model's flags go into a file as names only: see them again. */
-static uint32_t kind_of_location(const Location *l, const char *name, const struct id *mapping)
+static uint32_t kind_of_location(const char *name, const struct id *mapping)
 {
 	const char *path, *slash;
 	size_t len = strlen(name);
 
 	if (!mapping)
-		return !l->address && len > 2 && *name == '[' && name[len - 1] == ']'
-			       ? FUSEE_LOCATION_REASON
-			       : 0;
+		return len > 2 && *name == '[' && name[len - 1] == ']' ? FUSEE_LOCATION_REASON : 0;
 	slash = strrchr(mapping->name, '/');
 	path = slash ? slash + 1 : mapping->name;
 	return begins(name, path) && begins(name + strlen(path), "+0x") ? FUSEE_LOCATION_STUB : 0;
@@ -398,7 +396,7 @@ static int read_location(struct decoder *d, const Location *l)
 			to.frame_type = builder_cstr(d->b, "kernel");
 	}
 	if (l->n_line == 1)
-		to.flags = kind_of_location(l, name, mapping);
+		to.flags = kind_of_location(name, mapping);
 	d->locations.at[d->locations.n++] = (struct id){
 		l->id, NULL, builder_location(d->b, &to, lines, (uint32_t)l->n_line)};
 	return 0;

@@ -240,6 +240,13 @@ static struct fusee_str string(const struct fusee_profile *p, uint32_t i)
 	return *FUSEE_AT(struct fusee_str, p->strings, i);
 }
 
+static void put_line(struct buf *out, const char *what, struct fusee_str s)
+{
+	buf_str(out, what);
+	render_plain(out, s);
+	buf_str(out, "\n");
+}
+
 static void put_file(const struct fusee_profile *p, struct buf *out)
 {
 	struct fusee_str path, id;
@@ -255,9 +262,9 @@ static void put_file(const struct fusee_profile *p, struct buf *out)
 	id = string(p, FUSEE_AT(struct fusee_mapping, p->mappings, main)->build_id);
 	name = render_base_name(path, &len);
 	if (path.len)
-		buf_printf(out, "File: %.*s\n", (int)len, name);
+		put_line(out, "File: ", (struct fusee_str){name, len});
 	if (id.len)
-		buf_printf(out, "Build ID: %.*s\n", (int)id.len, id.p);
+		put_line(out, "Build ID: ", id);
 }
 
 static bool same(struct fusee_str a, struct fusee_str b)
@@ -292,14 +299,15 @@ static void put_comments(const struct fusee_profile *p, const struct fusee_profi
 		struct fusee_str s = *FUSEE_AT(struct fusee_str, p->comments, i);
 
 		if (s.len && *s.p != '#' && !has_comment(said, s))
-			buf_printf(out, "%.*s\n", (int)s.len, s.p);
+			put_line(out, "", s);
 	}
 	for (uint32_t i = 0; p && i < p->losses.n; i++) {
 		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->losses, i);
 
 		if (has_loss(said, l))
 			continue;
-		buf_printf(out, PPROF_LOSS_FORMAT "%.*s\n", l->num, (int)l->key.len, l->key.p);
+		buf_printf(out, PPROF_LOSS_FORMAT, l->num);
+		put_line(out, "", l->key);
 	}
 }
 
@@ -354,7 +362,7 @@ void render_graph_header(const struct render_graph *g, const struct render_optio
 	put_file(m->profile, out);
 	put_comments(m->profile, NULL, out);
 	put_comments(m->base, m->profile, out);
-	buf_printf(out, "Type: %.*s\n", (int)m->type.len, m->type.p);
+	put_line(out, "Type: ", m->type);
 	put_time(g, out);
 	put_filters(o, out);
 	render_graph_value(g, shown, g->shown);

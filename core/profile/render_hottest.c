@@ -12,8 +12,8 @@
 #include "profile/render_model.h"
 
 #define ROWS 10
-#define NUMBERS_WIDTH 40
-#define LIBRARY_WIDTH 18
+#define NUMBERS_WIDTH 43 /* with the gaps around names */
+#define LIBRARY_MAX 24
 #define NAME_MIN 20
 
 struct hottest {
@@ -85,17 +85,32 @@ static void put_value(const struct hottest *h, int64_t v, struct buf *out)
 	buf_printf(out, "%10s %5.1f %%", whole, share);
 }
 
-static uint32_t widest(const struct hottest *h, uint32_t limit)
+static uint32_t larger(uint32_t a, uint32_t b)
 {
-	uint32_t width = 0;
+	return a > b ? a : b;
+}
+
+/* Columns for names: as many as the longest needs, or as the libraries leave. */
+static uint32_t name_width(const struct hottest *h, uint32_t width)
+{
+	uint32_t names = 0, libraries = 0, room;
 
 	for (uint32_t i = 0; i < h->n; i++) {
-		uint32_t w = render_columns(h->m->functions[h->order[i]].name);
+		const struct render_function *f = &h->m->functions[h->order[i]];
+		struct fusee_str base;
+		uint32_t len;
 
-		if (w > width)
-			width = w;
+		base.p = render_base_name(f->library, &len);
+		base.len = len;
+		names = larger(names, render_columns(f->name));
+		libraries = larger(libraries, render_columns(base));
 	}
-	return limit && width > limit ? limit : width;
+	if (!width)
+		return names;
+	libraries = libraries < LIBRARY_MAX ? libraries : LIBRARY_MAX;
+	room = width > NUMBERS_WIDTH + libraries + NAME_MIN ? width - NUMBERS_WIDTH - libraries
+							    : NAME_MIN;
+	return names < room ? names : room;
 }
 
 static void put_row(const struct hottest *h, const struct render_function *f, uint32_t width,
@@ -141,18 +156,16 @@ int render_hottest(const struct fusee_profile *p, const struct render_options *o
 {
 	struct render_model m;
 	struct hottest h = {.m = &m};
-	uint32_t width, room = o->width > NUMBERS_WIDTH + LIBRARY_WIDTH + NAME_MIN
-				       ? o->width - NUMBERS_WIDTH - LIBRARY_WIDTH
-				       : NAME_MIN;
+	uint32_t width;
 	int ret = render_model_make(&m, p, NULL, o, out);
 
 	if (ret)
 		return ret;
 	choose_unit(&h);
 	ret = choose(&h, o);
-	width = ret ? 0 : widest(&h, o->width ? room : 0);
+	width = ret ? 0 : name_width(&h, o->width);
 	if (h.n)
-		buf_str(out, "        self               total\n");
+		buf_str(out, "        self             total\n");
 	for (uint32_t i = 0; !ret && i < h.n; i++)
 		put_row(&h, &m.functions[h.order[i]], width, out);
 	free(h.order);

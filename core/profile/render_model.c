@@ -63,10 +63,13 @@ static struct fusee_value_type type_at(const struct fusee_profile *p, uint32_t i
 	return *FUSEE_AT(struct fusee_value_type, p->types, i);
 }
 
-static bool find_type(const struct fusee_profile *p, struct fusee_str want, uint32_t *type)
+/* unit NULL: whichever. */
+static bool find_type(const struct fusee_profile *p, struct fusee_str want,
+		      const struct fusee_str *unit, uint32_t *type)
 {
 	for (uint32_t i = 0; i < p->types.n; i++) {
-		if (same(string(p, type_at(p, i).type), want)) {
+		if (same(string(p, type_at(p, i).type), want) &&
+		    (!unit || same(string(p, type_at(p, i).unit), *unit))) {
 			*type = i;
 			return true;
 		}
@@ -87,12 +90,11 @@ static int choose_type(struct render_model *m, const struct render_options *o, u
 	}
 	if (*type >= p->types.n)
 		*type = p->types.n - 1;
-	if (o->type && !find_type(p, want, type)) {
+	if (o->type && !find_type(p, want, NULL, type)) {
 		buf_printf(error, "no values of type '%s' (there are:", o->type);
 		for (uint32_t i = 0; i < p->types.n; i++) {
-			struct fusee_str s = string(p, type_at(p, i).type);
-
-			buf_printf(error, " %.*s", (int)s.len, s.p);
+			buf_str(error, " ");
+			render_plain(error, string(p, type_at(p, i).type));
 		}
 		buf_str(error, ")");
 		return -EINVAL;
@@ -101,24 +103,16 @@ static int choose_type(struct render_model *m, const struct render_options *o, u
 	m->unit = string(p, type_at(p, *type).unit);
 	if (!m->base)
 		return 0;
-	if (!find_type(m->base, m->type, base_type) ||
-	    !same(string(m->base, type_at(m->base, *base_type).unit), m->unit)) {
-		buf_printf(error, "the base has no values of type '%.*s' in %.*s", (int)m->type.len,
-			   m->type.p, (int)m->unit.len, m->unit.p);
-		return -EINVAL;
-	}
-	return 0;
+	if (find_type(m->base, m->type, &m->unit, base_type))
+		return 0;
+	buf_str(error, "the base has no values of type '");
+	render_plain(error, m->type);
+	buf_str(error, "' in ");
+	render_plain(error, m->unit);
+	return -EINVAL;
 }
 
 /* ---- filters ---- */
-
-static bool matches(const regex_t *re, const struct fusee_profile *p, uint32_t i)
-{
-	struct fusee_str s = string(p, i);
-	regmatch_t all = {0, (regoff_t)s.len};
-
-	return s.len < INT32_MAX && !regexec(re, s.len ? s.p : "", 1, &all, REG_STARTEND);
-}
 
 /* A name in an expression is a function's, its source file's or its library's, as pprof's are. */
 static void match(struct reader *r, const regex_t *re, uint32_t bit)
@@ -128,12 +122,16 @@ static void match(struct reader *r, const regex_t *re, uint32_t bit)
 		const struct fusee_function *f = FUSEE_AT(struct fusee_function, r->p->functions,
 							  i);
 
-		if (matches(re, r->p, f->name) || (f->file && matches(re, r->p, f->file)))
+		if (render_matches(re, string(r->p, f->name)) ||
+		    (f->file && render_matches(re, string(r->p, f->file))))
 			r->function_match[i] |= bit;
 	}
-	for (uint32_t i = 1; i < r->p->mappings.n; i++)
-		if (matches(re, r->p, FUSEE_AT(struct fusee_mapping, r->p->mappings, i)->path))
+	for (uint32_t i = 1; i < r->p->mappings.n; i++) {
+		const struct fusee_mapping *m = FUSEE_AT(struct fusee_mapping, r->p->mappings, i);
+
+		if (render_matches(re, string(r->p, m->path)))
 			r->mapping_match[i] |= bit;
+	}
 }
 
 static int match_all(struct reader *r, const struct render_options *o, struct buf *error)

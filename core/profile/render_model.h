@@ -7,6 +7,8 @@
 #ifndef PROFILE_RENDER_MODEL_H
 #define PROFILE_RENDER_MODEL_H
 
+#include <regex.h>
+
 #include "base/buf.h"
 #include "base/dict.h"
 #include "profile/render.h"
@@ -88,8 +90,13 @@ void render_unit(char out[RENDER_NUMBER], int64_t smallest, int64_t largest, str
 /* ---- text ---- */
 
 const char *render_base_name(struct fusee_str path, uint32_t *len);
+/* Appends text without what a terminal would obey: a control character becomes '?'. */
+void render_plain(struct buf *, struct fusee_str);
 /* Appends a name of at most `width` columns, cut in its middle with "..."; 0: whole. */
 void render_name(struct buf *, struct fusee_str name, uint32_t width);
+/* A text that is longer than RENDER_MATCH_MAX is looked at up to there. */
+#define RENDER_MATCH_MAX 4096
+bool render_matches(const regex_t *, struct fusee_str);
 /* How many columns a text takes: its characters. */
 uint32_t render_columns(struct fusee_str);
 /* Appends "text" with its quotes, fit for JSON and for a <script> of a page. */

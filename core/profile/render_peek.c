@@ -45,8 +45,9 @@ static void put_edges(const struct render_graph *g, const struct render_node *n,
 
 		render_graph_value(g, value, list[i]->weight);
 		render_percent(percent, list[i]->weight, n->cum);
-		buf_printf(out, "%50s %s |   %.*s%s\n", value, percent, (int)name.len, name.p,
-			   list[i]->inlined ? " (inline)" : "");
+		buf_printf(out, "%50s %s |   ", value, percent);
+		render_name(out, name, 0);
+		buf_str(out, list[i]->inlined ? " (inline)\n" : "\n");
 	}
 }
 
@@ -63,16 +64,11 @@ static void put_node(const struct render_graph *g, const struct render_node *n, 
 	render_percent(percent[0], n->flat, g->total);
 	render_percent(percent[1], sum, g->total);
 	render_percent(percent[2], n->cum, g->total);
-	buf_printf(out, "%10s %s %s %10s %s                | %.*s\n", flat, percent[0], percent[1],
-		   cum, percent[2], (int)name.len, name.p);
+	buf_printf(out, "%10s %s %s %10s %s                | ", flat, percent[0], percent[1], cum,
+		   percent[2]);
+	render_name(out, name, 0);
+	buf_str(out, "\n");
 	put_edges(g, n, false, list, out);
-}
-
-static bool matches(const regex_t *re, struct fusee_str s)
-{
-	regmatch_t all = {0, (regoff_t)s.len};
-
-	return s.len < INT32_MAX && !regexec(re, s.p, 1, &all, REG_STARTEND);
 }
 
 static int put_nodes(const struct render_graph *g, const regex_t *re, struct buf *out)
@@ -84,7 +80,7 @@ static int put_nodes(const struct render_graph *g, const regex_t *re, struct buf
 	if (!list)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < g->nnodes; i++) {
-		if (!matches(re, g->model->functions[g->nodes[i].function].name))
+		if (!render_matches(re, g->model->functions[g->nodes[i].function].name))
 			continue;
 		matched++;
 		if (__builtin_add_overflow(sum, g->nodes[i].flat, &sum))

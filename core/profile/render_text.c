@@ -175,21 +175,38 @@ static uint64_t column(struct fusee_str s, uint32_t n)
 	return i;
 }
 
+void render_plain(struct buf *out, struct fusee_str s)
+{
+	for (uint64_t i = 0; i < s.len; i++) {
+		unsigned char c = (unsigned char)s.p[i],
+			      next = i + 1 < s.len ? (unsigned char)s.p[i + 1] : 0;
+
+		if (c < ' ' || c == 0x7f) {
+			buf_str(out, "?");
+		} else if (c == 0xc2 && next >= 0x80 && next <= 0x9f) {
+			buf_str(out, "?");
+			i++;
+		} else {
+			buf_add(out, &c, 1);
+		}
+	}
+}
+
 void render_name(struct buf *out, struct fusee_str name, uint32_t width)
 {
 	uint32_t all = render_columns(name), head, tail;
 	uint64_t at;
 
 	if (!width || all <= width || width < 8) {
-		buf_add(out, name.p, name.len);
+		render_plain(out, name);
 		return;
 	}
 	head = (width - 3) / 2;
 	tail = width - 3 - head;
-	buf_add(out, name.p, column(name, head));
+	render_plain(out, (struct fusee_str){name.p, column(name, head)});
 	buf_str(out, "...");
 	at = column(name, all - tail);
-	buf_add(out, name.p + at, name.len - at);
+	render_plain(out, (struct fusee_str){name.p + at, name.len - at});
 }
 
 void render_json_string(struct buf *out, struct fusee_str s)
@@ -211,4 +228,15 @@ void render_json_string(struct buf *out, struct fusee_str s)
 	}
 	buf_str(out, "\"");
 	buf_fini(&clean);
+}
+
+bool render_matches(const regex_t *re, struct fusee_str s)
+{
+	char text[RENDER_MATCH_MAX + 1];
+	size_t n = s.len < RENDER_MATCH_MAX ? s.len : RENDER_MATCH_MAX;
+
+	if (n)
+		memcpy(text, s.p, n);
+	text[n] = '\0';
+	return !regexec(re, text, 0, NULL, 0);
 }

@@ -14,7 +14,7 @@
 
 #define FOLD_PERCENT 1
 #define NAME_MIN 24
-#define SHARES_WIDTH 17
+#define SHARES_WIDTH 19
 #define NONE UINT32_MAX
 
 #define DIM "\033[2m"
@@ -143,12 +143,31 @@ static void put_prefix(const struct tree *t, const char *last, struct buf *out)
 	buf_str(out, t->o->color ? PLAIN : "");
 }
 
-static void put_call(const struct tree *t, const struct call *c, const char *last, struct buf *out)
+/* Said once, where the stack enters it. */
+static struct fusee_str library_of(const struct tree *t, const struct call *c, uint32_t caller)
 {
-	const struct render_function *f = &t->m->functions[c->function];
-	struct fusee_str prefix = {t->prefix.p, t->prefix.len}, branch = {last, strlen(last)},
-			 library;
-	uint32_t used = SHARES_WIDTH + render_columns(prefix) + render_columns(branch), len;
+	const struct render_function *f = &t->m->functions[c->function], *g;
+	struct fusee_str none = {0}, base;
+	uint32_t len;
+
+	if (f->code == RENDER_REASON || !f->library.len || *f->name.p == '[')
+		return none;
+	g = caller ? &t->m->functions[call(t, caller)->function] : NULL;
+	if (g && g->library.len == f->library.len &&
+	    !memcmp(g->library.p, f->library.p, f->library.len))
+		return none;
+	base.p = render_base_name(f->library, &len);
+	base.len = len;
+	return base;
+}
+
+static void put_call(const struct tree *t, const struct call *c, uint32_t caller, const char *last,
+		     struct buf *out)
+{
+	struct fusee_str prefix = {t->prefix.p, t->prefix.len}, branch = {last, strlen(last)};
+	struct fusee_str name = t->m->functions[c->function].name,
+			 library = library_of(t, c, caller);
+	uint32_t used = SHARES_WIDTH + render_columns(prefix) + render_columns(branch);
 	uint32_t width = !t->o->width                    ? 0
 			 : t->o->width > used + NAME_MIN ? t->o->width - used
 							 : NAME_MIN;
@@ -158,14 +177,14 @@ static void put_call(const struct tree *t, const struct call *c, const char *las
 	buf_str(out, "  ");
 	put_prefix(t, last, out);
 	buf_str(out, t->o->color && hot ? BOLD : "");
-	render_name(out, f->name, width);
+	render_name(out, name, width);
 	buf_str(out, t->o->color && hot ? PLAIN : "");
-	library.p = render_base_name(f->library, &len);
-	library.len = len;
-	if (len && (!width || render_columns(f->name) + 2 + render_columns(library) <= width) &&
-	    f->code != RENDER_REASON && *f->name.p != '[')
-		buf_printf(out, "  %s%.*s%s", t->o->color ? DIM : "", (int)len, library.p,
-			   t->o->color ? PLAIN : "");
+	if (library.len &&
+	    (!width || render_columns(name) + 2 + render_columns(library) <= width)) {
+		buf_str(out, t->o->color ? "  " DIM : "  ");
+		render_plain(out, library);
+		buf_str(out, t->o->color ? PLAIN : "");
+	}
 	buf_str(out, "\n");
 }
 
@@ -186,18 +205,19 @@ static void put_rest(const struct tree *t, uint32_t first, const char *last, str
 /* Where the walk is: the next call to print among its siblings, and how the prefix was before them.
  */
 struct place {
-	uint32_t next;
+	uint32_t next, caller;
 	size_t prefix;
 	bool single;
 };
 
-static int enter(struct tree *t, struct buf *places, uint32_t parent, bool top)
+static int enter(struct tree *t, struct buf *places, uint32_t parent)
 {
 	struct place p = {.prefix = t->prefix.len};
 
 	sort(t, parent);
 	p.next = call(t, parent)->child;
-	p.single = top || (p.next != NONE && call(t, p.next)->next == NONE);
+	p.caller = parent;
+	p.single = p.next != NONE && call(t, p.next)->next == NONE;
 	return buf_add(places, &p, sizeof(p));
 }
 
@@ -205,7 +225,7 @@ static int enter(struct tree *t, struct buf *places, uint32_t parent, bool top)
 static int walk(struct tree *t, struct buf *out)
 {
 	struct buf places = {0};
-	int ret = enter(t, &places, 0, true);
+	int ret = enter(t, &places, 0);
 
 	while (!ret && places.len) {
 		struct place *p = (struct place *)(void *)(places.p + places.len) - 1;
@@ -219,11 +239,11 @@ static int walk(struct tree *t, struct buf *out)
 			places.len -= sizeof(*p);
 			continue;
 		}
-		put_call(t, c, p->single ? "" : c->next == NONE ? "└─ " : "├─ ", out);
+		put_call(t, c, p->caller, p->single ? "" : c->next == NONE ? "└─ " : "├─ ", out);
 		p->next = c->next;
 		if (!p->single)
 			buf_str(&t->prefix, c->next == NONE ? "   " : "│  ");
-		ret = t->prefix.error ? t->prefix.error : enter(t, &places, i, false);
+		ret = t->prefix.error ? t->prefix.error : enter(t, &places, i);
 	}
 	buf_fini(&places);
 	return ret;
@@ -234,7 +254,9 @@ static void put_head(const struct tree *t, struct buf *out)
 	char value[RENDER_NUMBER];
 
 	render_value(value, call(t, 0)->total, t->m->unit, "auto");
-	buf_printf(out, "   total     self  %.*s: %s", (int)t->m->type.len, t->m->type.p, value);
+	buf_str(out, "   total     self  ");
+	render_plain(out, t->m->type);
+	buf_printf(out, ": %s", value);
 	if (t->m->total != call(t, 0)->total && t->m->total > 0) {
 		char all[RENDER_NUMBER], percent[RENDER_NUMBER];
 

@@ -176,8 +176,8 @@ static void write_small(const char *dir)
 	sample(b, mapping(b, "[kernel.kallsyms]", FUSEE_MAPPING_KERNEL), "do_syscall_64;entry", 4,
 	       "caf\xc3", 0);
 	sample(b, mapping(b, "/usr/bin/\xe9t\xe9", FUSEE_MAPPING_MAIN),
-	       "std::vector<int, std::allocator<int> >::push_back(int&&);"
-	       "\xe6\xbc\xa2\xe5\xad\x97\";<b>&amp;\\x\n;main",
+	       "std::vector<std::allocator<int> >::push_back(int&&);"
+	       "\xe6\xbc\xa2\xe5\xad\x97\";<b>\\x&amp:;main",
 	       6, "t", 0);
 	builder_sample(b, 0, NULL, 0, 0, 0, values);
 	sample(b, 0, "[truncated: too deep]", 2, NULL, 0);

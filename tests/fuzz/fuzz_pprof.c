@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+// sources: core/profile/pprof_decode.c core/profile/pprof_encode.c core/profile/builder.c
+// core/profile/utf8.c sources: core/profile/render_model.c core/profile/render_text.c
+// core/profile/render_graph.c core/profile/render_top.c sources: core/profile/render_peek.c
+// core/profile/render_tree.c core/profile/render_folded.c sources: core/profile/render_speedscope.c
+// core/profile/render_json.c core/profile/render_hottest.c sources: core/base/buf.c
+// core/base/dict.c build/gen/profile.pb-c.c libs: -lprotobuf-c -lz -lm
+/*
+ * Any bytes as a profile: refused with a sentence, or a profile that every report can print and
+ * that is the same after it was encoded and decoded.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/pprof.h"
+#include "profile/render.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "not true: %s\n", what);
+	abort();
+}
+
+static void reports(const struct fusee_profile *p)
+{
+	struct render_options o = {.width = 80, .focus = "[a-m]", .hide = "z"};
+	struct buf out = {0};
+	int ret;
+
+	for (int filtered = 0; filtered < 2; filtered++) {
+		ret = render_top(p, p, &o, &out);
+		must(!ret || (p->types.n == 0 && out.len), "top");
+		if (ret)
+			break;
+		must(!render_tree(p, &o, &out), "tree");
+		render_peek(p, ".", &o, &out);
+		must(!render_folded(p, &o, &out), "folded");
+		must(!render_speedscope(p, &o, &out), "speedscope");
+		must(!render_json(p, p, &o, &out), "json");
+		must(!render_hottest(p, &o, &out), "hottest");
+		o = (struct render_options){.cumulative = true, .rows = 3, .color = true};
+		buf_reset(&out);
+	}
+	buf_fini(&out);
+}
+
+/* Sums of every type: what no step may change. */
+static uint64_t sum(const struct fusee_profile *p)
+{
+	uint64_t s = p->types.n;
+
+	for (uint32_t i = 0; i < p->values.n; i++)
+		s += (uint64_t)*FUSEE_AT(int64_t, p->values, i) * (1 + i % p->types.n);
+	return s;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct pprof_file *f = NULL, *again = NULL;
+	struct buf out = {0};
+	const char *text = NULL;
+
+	if (pprof_decode(data, size, &f, &text)) {
+		must(text && *text && !f, "an error has its sentence");
+		return 0;
+	}
+	must(!pprof_encode(pprof_profile(f), false, &out), "what was decoded can be encoded");
+	must(!pprof_decode(out.p, out.len, &again, &text), "what we encoded can be decoded");
+	must(pprof_profile(again)->types.n == pprof_profile(f)->types.n, "the same types");
+	must(sum(pprof_profile(f)) == sum(pprof_profile(again)), "the same values");
+	reports(pprof_profile(f));
+	pprof_free(f);
+	pprof_free(again);
+	buf_fini(&out);
+	return 0;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <errno.h>
+
+#include "profile/builder.h"
+#include "profile/render_model.h"
+
+static struct fusee_str str(const char *s)
+{
+	return (struct fusee_str){s, strlen(s)};
+}
+
+static struct builder *fresh(void)
+{
+	struct builder *b;
+
+	CHECK_INT(builder_new(&b), 0);
+	builder_type(b, "samples", "count");
+	builder_type(b, "cpu", "nanoseconds");
+	builder_profile(b)->default_type = 1;
+	return b;
+}
+
+/* Names parted by ';', leaf first; in brackets: a reason. n samples of 10 ms. */
+static void sample(struct builder *b, const char *path, const char *stack, int64_t n)
+{
+	struct fusee_mapping map = {.path = builder_cstr(b, path), .limit = UINT64_MAX};
+	const int64_t values[] = {n, n * 10000000};
+	char *copy = strdup(stack), *at = NULL;
+	uint32_t locations[128], k = 0;
+
+	for (char *s = strtok_r(copy, ";", &at); s; s = strtok_r(NULL, ";", &at)) {
+		struct fusee_function f = {.name = builder_cstr(b, s)};
+		struct fusee_line line = {.function = builder_function(b, &f)};
+		struct fusee_location l = {.mapping = builder_mapping(b, &map),
+					   .address = strlen(s)};
+
+		if (*s == '[')
+			l = (struct fusee_location){.flags = FUSEE_LOCATION_REASON};
+		locations[k++] = builder_location(b, &l, &line, 1);
+	}
+	builder_sample(b, builder_stack(b, locations, k), NULL, 0, 0, 0, values);
+	free(copy);
+}
+
+static const struct fusee_profile *finished(struct builder *b)
+{
+	const struct fusee_profile *p;
+
+	CHECK_INT(builder_finish(b, &p), 0);
+	return p;
+}
+
+static char *text(struct buf *b)
+{
+	buf_add(b, "", 1);
+	CHECK_INT(b->error, 0);
+	return b->p;
+}
+
+static const struct render_function *find(const struct render_model *m, const char *name)
+{
+	for (uint32_t i = 0; i < m->nfunctions; i++)
+		if (m->functions[i].name.len == strlen(name) &&
+		    !memcmp(m->functions[i].name.p, name, strlen(name)))
+			return &m->functions[i];
+	return NULL;
+}
+
+TEST(recursion_counts_once)
+{
+	struct builder *b = fresh();
+	struct render_options o = {.type = "samples"};
+	struct render_model m;
+	struct buf error = {0};
+
+	sample(b, "/bin/x", "f;g;f;f;main", 3);
+	sample(b, "/bin/x", "g;f;main", 4);
+	CHECK_INT(render_model_make(&m, finished(b), NULL, &o, &error), 0);
+	CHECK_INT(m.total, 7);
+	CHECK_INT(find(&m, "f")->self, 3);
+	CHECK_INT(find(&m, "f")->total, 7);
+	CHECK_INT(find(&m, "g")->self, 4);
+	CHECK_INT(find(&m, "main")->total, 7);
+	render_model_free(&m);
+	builder_free(b);
+}
+
+TEST(filters)
+{
+	struct builder *b = fresh();
+	const struct fusee_profile *p;
+	static const struct {
+		const char *focus, *ignore, *hide;
+		const char *folded;
+	} cases[] = {
+		{NULL, NULL, NULL, "main;a;b 10000000\nmain;a;c 20000000\nmain;d 40000000\n"},
+		{"^a$", NULL, NULL, "main;a;b 10000000\nmain;a;c 20000000\n"},
+		{NULL, "c|d", NULL, "main;a;b 10000000\n"},
+		{NULL, NULL, "^a$", "main;b 10000000\nmain;c 20000000\nmain;d 40000000\n"},
+		{"^a$", "^b$", "main", "a;c 20000000\n"},
+		{"^(a|d)$", NULL, "^.$", "main 70000000\n"},
+		{"/bin/x", NULL, NULL, "main;a;b 10000000\nmain;a;c 20000000\nmain;d 40000000\n"},
+		{"nothing", NULL, NULL, ""},
+		{NULL, NULL, ".", ""},
+	};
+
+	sample(b, "/bin/x", "b;a;main", 1);
+	sample(b, "/bin/x", "c;a;main", 2);
+	sample(b, "/bin/x", "d;main", 4);
+	p = finished(b);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct render_options o = {
+			.focus = cases[i].focus, .ignore = cases[i].ignore, .hide = cases[i].hide};
+		struct buf out = {0};
+
+		CHECK_INT(render_folded(p, &o, &out), 0);
+		CHECK_STR(text(&out), cases[i].folded);
+		buf_fini(&out);
+	}
+	builder_free(b);
+}
+
+TEST(errors_are_sentences)
+{
+	struct builder *b = fresh();
+	const struct fusee_profile *p;
+	struct render_options bad = {.focus = "("}, type = {.type = "heap"}, none = {0};
+	struct buf out = {0};
+
+	sample(b, "/bin/x", "f", 1);
+	p = finished(b);
+	CHECK_INT(render_top(p, NULL, &bad, &out), -EINVAL);
+	CHECK(strstr(text(&out), "--focus: bad regular expression '('"));
+	buf_reset(&out);
+	CHECK_INT(render_tree(p, &type, &out), -EINVAL);
+	CHECK_STR(text(&out), "no values of type 'heap' (there are: samples cpu)");
+	buf_reset(&out);
+	CHECK_INT(render_peek(p, "[", &none, &out), -EINVAL);
+	CHECK(strstr(text(&out), "bad regular expression '['"));
+	buf_reset(&out);
+	CHECK_INT(render_peek(p, "nobody", &none, &out), -EINVAL);
+	CHECK_STR(text(&out), "no function matches 'nobody'");
+	buf_fini(&out);
+	builder_free(b);
+}
+
+TEST(tree)
+{
+	struct builder *b = fresh();
+	struct render_options o = {.width = 50};
+	struct buf out = {0};
+
+	sample(b, "/bin/x", "hot;middle;main", 700);
+	sample(b, "/bin/x", "warm;middle;main", 200);
+	sample(b, "/lib/libc.so", "read;main", 94);
+	sample(b, "/bin/x", "one;main", 3);
+	sample(b, "/bin/x", "two;main", 2);
+	sample(b, "/bin/x", "[truncated: too deep]", 1);
+	CHECK_INT(render_tree(finished(b), &o, &out), 0);
+	CHECK_STR(text(&out), "   total     self  cpu: 10s\n"
+			      "  99.9 %           ├─ main  x\n"
+			      "  90.0 %           │  ├─ middle\n"
+			      "  70.0 %   70.0 %  │  │  ├─ hot\n"
+			      "  20.0 %   20.0 %  │  │  └─ warm\n"
+			      "   9.4 %    9.4 %  │  ├─ read  libc.so\n"
+			      "   0.5 %           │  └─ 2 more, each under 1 %\n"
+			      "   0.1 %           └─ 1 more, under 1 %\n");
+	buf_fini(&out);
+	builder_free(b);
+}
+
+/* Wide names lose their middle; deep ones still have room; what a terminal would obey is gone. */
+TEST(tree_in_a_narrow_terminal)
+{
+	struct builder *b = fresh();
+	struct render_options o = {.width = 60};
+	struct buf out = {0};
+	char name[400];
+
+	memset(name, 'x', 300);
+	memcpy(name, "begin", 5);
+	memcpy(name + 295, "finish", 7);
+	sample(b, "/bin/x", name, 1);
+	sample(b, "/bin/x", "\033[31mred\a;b", 1);
+	CHECK_INT(render_tree(finished(b), &o, &out), 0);
+	CHECK(strstr(text(&out), "beginxx") && strstr(out.p, "...") && strstr(out.p, "xxfinish\n"));
+	CHECK(!strpbrk(out.p, "\033\a") && strstr(out.p, "?[31mred?"));
+	for (char *line = strtok(out.p, "\n"); line; line = strtok(NULL, "\n"))
+		CHECK(render_columns(str(line)) <= 60);
+	buf_fini(&out);
+	builder_free(b);
+}
+
+TEST(deep_stacks_need_no_stack)
+{
+	struct builder *b = fresh();
+	struct render_options o = {0};
+	struct buf out = {0};
+	const int64_t one[] = {1, 1};
+	uint32_t n = 300000, *locations = calloc(n, sizeof(*locations));
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct fusee_function f = {0};
+		struct fusee_line line = {0};
+		struct fusee_location l = {.address = i + 1};
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%u", i);
+		f.name = builder_cstr(b, name);
+		line.function = builder_function(b, &f);
+		locations[i] = builder_location(b, &l, &line, 1);
+	}
+	builder_sample(b, builder_stack(b, locations, n), NULL, 0, 0, 0, one);
+	CHECK_INT(render_tree(finished(b), &o, &out), 0);
+	CHECK(strstr(text(&out), "  f0\n"));
+	free(locations);
+	buf_fini(&out);
+	builder_free(b);
+}
+
+TEST(hottest)
+{
+	struct builder *b = fresh();
+	struct render_options o = {.width = 80, .rows = 2};
+	struct buf out = {0};
+
+	sample(b, "/usr/lib/libwebp.so.7", "quantize_block;encode_macroblock", 812);
+	sample(b, "/usr/lib/libwebp.so.7", "encode_macroblock", 291);
+	sample(b, "/usr/lib/libz.so.1", "inflate_fast", 177);
+	sample(b, "/usr/lib/libz.so.1", "[truncated: stack not readable];inflate_fast", 1000);
+	CHECK_INT(render_hottest(finished(b), &o, &out), 0);
+	CHECK_STR(text(&out),
+		  "        self             total\n"
+		  "      8.12 s  35.6 %    8.12 s  35.6 %   quantize_block     libwebp.so.7\n"
+		  "      2.91 s  12.8 %   11.03 s  48.4 %   encode_macroblock  libwebp.so.7\n");
+	buf_fini(&out);
+	builder_free(b);
+}
+
+TEST(nothing_at_all)
+{
+	struct builder *b = fresh();
+	const struct fusee_profile *p = finished(b);
+	struct render_options o = {.width = 80};
+	struct buf out = {0};
+
+	CHECK_INT(render_hottest(p, &o, &out), 0);
+	CHECK_INT(out.len, 0);
+	CHECK_INT(render_top(p, NULL, &o, &out), 0);
+	CHECK_INT(render_tree(p, &o, &out), 0);
+	CHECK_INT(render_folded(p, &o, &out), 0);
+	CHECK_INT(render_speedscope(p, &o, &out), 0);
+	CHECK_INT(render_json(p, p, &o, &out), 0);
+	buf_fini(&out);
+	builder_free(b);
+}
+
+TEST(values)
+{
+	static const struct {
+		int64_t value;
+		const char *unit, *to, *text;
+	} cases[] = {
+		{1500000000, "nanoseconds", "auto", "1.50s"},
+		{40000000, "nanoseconds", "auto", "40ms"},
+		{-40000000, "nanoseconds", "s", "-0.04s"},
+		{0, "nanoseconds", "s", "0"},
+		{7200000, "ms", "auto", "2hrs"},
+		{1536, "bytes", "auto", "1.50kB"},
+		{12, "count", "auto", "12"},
+		{12, "count", "count", "12"},
+		{12, "widgets", "widgets", "12widgets"},
+		{1, "ns", "s", "0"},
+		{INT64_MIN, "count", "auto", "-9223372036854775808"},
+	};
+	char out[RENDER_NUMBER];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		render_value(out, cases[i].value, str(cases[i].unit), cases[i].to);
+		CHECK_STR(out, cases[i].text);
+	}
+	render_percent(out, 1, 3);
+	CHECK_STR(out, "33.33%");
+	render_percent(out, 9996, 10000);
+	CHECK_STR(out, "  100%");
+	render_percent(out, -1, 1000);
+	CHECK_STR(out, "  0.1%");
+	render_percent(out, 5, 0);
+	CHECK_STR(out, "    0%");
+}
+
+TEST(json_strings)
+{
+	struct buf out = {0};
+
+	render_json_string(&out, str("a\"b\\c\n</script>&\xff\xc3\xa9"));
+	CHECK_STR(text(&out),
+		  "\"a\\\"b\\\\c\\u000a\\u003c/script\\u003e\\u0026\xef\xbf\xbd\xc3\xa9\"");
+	buf_fini(&out);
+}
