@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From what a profiler wrote to chains that a grammar can judge (grammars.py says how a chain is written)."""
+
 import bisect
 import collections
 import os
@@ -20,7 +21,9 @@ class Names:
 
     def __init__(self, path):
         rows = {}
-        for line in subprocess.run(["nm", "-n", path], capture_output=True, text=True, check=True).stdout.splitlines():
+        for line in subprocess.run(
+            ["nm", "-n", path], capture_output=True, text=True, check=True
+        ).stdout.splitlines():
             part = line.split()
             if len(part) == 3 and part[1] in "tTwW":
                 rows.setdefault(int(part[0], 16), part[2])
@@ -50,7 +53,11 @@ def file_name(path):
 
 
 def kernel(frame_file, address):
-    return frame_file.startswith(("[kernel", "[guest.kernel")) or address >> 63 or frame_file.endswith((".ko", ".ko.xz"))
+    return (
+        frame_file.startswith(("[kernel", "[guest.kernel"))
+        or address >> 63
+        or frame_file.endswith((".ko", ".ko.xz"))
+    )
 
 
 def written(name, file, program):
@@ -96,8 +103,10 @@ def of_perf(text, program, names=None):
             stacks.append(Stack(";".join(frames[::-1]), 1, None, {}, 0))
 
     for line in text.splitlines():
-        mmap = re.search(r"PERF_RECORD_MMAP2? -?\d+/\d+: \[0x([0-9a-f]+)\(0x([0-9a-f]+)\) @ (0x[0-9a-f]+|0) .*\]: r.x\S* (.*)$",
-                         line)
+        mmap = re.search(
+            r"PERF_RECORD_MMAP2? -?\d+/\d+: \[0x([0-9a-f]+)\(0x([0-9a-f]+)\) @ (0x[0-9a-f]+|0) .*\]: r.x\S* (.*)$",
+            line,
+        )
         if mmap:
             start, size, offset = (int(x, 16) for x in mmap.groups()[:3])
             maps.append((start, start + size, offset, file_name(mmap.group(4))))
@@ -109,7 +118,9 @@ def of_perf(text, program, names=None):
             if kernel(file, ip):
                 continue
             if name == "[unknown]" and names and file == program:
-                at = [ip - lo + off for lo, hi, off, f in maps if lo <= ip < hi and f == program] or [ip]
+                at = [
+                    ip - lo + off for lo, hi, off, f in maps if lo <= ip < hi and f == program
+                ] or [ip]
                 name = names.at(at[-1], False)
             elif name == "[unknown]":
                 name = "?"

@@ -6,6 +6,7 @@ parameters; one of another file is 'file!name', or 'file!?' where that file has 
 debug symbols has none for its inner functions); '?' alone is code of the program that no symbol covers. Kernel frames
 are left out. A grammar is a regular expression over the whole chain: one frame more, less, or other is not true.
 """
+
 import re
 
 LIBC = r"libc\.so\.6![^;]+"
@@ -22,7 +23,13 @@ RESTORE = r"libc\.so\.6!(?:__restore_rt|\?)"
 TIME = r"go_on(?:;%s|;%s)*" % (PLT, SYSTEM)
 # before main and after it: the dynamic linker, constructors, exit
 OUTSIDE = r"{ld}(?:;{ld})*|_start(?:;{libc}){{0,2}}(?:;{sys})*(?:;(?:\?|_init|_fini|{gcc}))?|{main}(?:;{plt})?(?:;{sys})*|{ld}(?:;{ld})*(?:;\S+!(?:\?|_init))".format(
-    ld=LD, libc=LIBC, sys=SYSTEM, main=MAIN, plt=PLT, gcc="frame_dummy|register_tm_clones|deregister_tm_clones|__do_global_dtors_aux")
+    ld=LD,
+    libc=LIBC,
+    sys=SYSTEM,
+    main=MAIN,
+    plt=PLT,
+    gcc="frame_dummy|register_tm_clones|deregister_tm_clones|__do_global_dtors_aux",
+)
 
 
 def chain(*calls):
@@ -39,7 +46,10 @@ def main_calls(body, root=MAIN):
 
 def recursion(name, deepest, *at):
     """name 1 to deepest times, or (depth, burner): exactly that many, then the burner."""
-    return "|".join([r"(?:%s;){%d}%s" % (name, d, b) for d, b in at] + [r"%s(?:;%s){0,%d}" % (name, name, deepest - 1)])
+    return "|".join(
+        [r"(?:%s;){%d}%s" % (name, d, b) for d, b in at]
+        + [r"%s(?:;%s){0,%d}" % (name, name, deepest - 1)]
+    )
 
 
 REC = recursion("rec", 36, (36, "burn_at_36"), (18, "burn_at_18"))
@@ -60,60 +70,110 @@ def signals(root):
 
 
 THREADS = "|".join(
-    r"%s;thread_%s(?:;(?:%s|%s))?" % (THREAD, n, r"(?:%s|%s)(?:;%s)*" % (TIME, SYSTEM, SYSTEM),
-                                      recursion("work_" + n, d, (d, "burn_" + n)))
-    for n, d in (("a", 3), ("b", 5), ("c", 7), ("d", 9)))
+    r"%s;thread_%s(?:;(?:%s|%s))?"
+    % (
+        THREAD,
+        n,
+        r"(?:%s|%s)(?:;%s)*" % (TIME, SYSTEM, SYSTEM),
+        recursion("work_" + n, d, (d, "burn_" + n)),
+    )
+    for n, d in (("a", 3), ("b", 5), ("c", 7), ("d", 9))
+)
 
-ONE = r"libone\.so!one_enter(?:;libone\.so!one_middle(?:;libone\.so!(?:one_burn|\?|one_burn@plt))?)?"
+ONE = (
+    r"libone\.so!one_enter(?:;libone\.so!one_middle(?:;libone\.so!(?:one_burn|\?|one_burn@plt))?)?"
+)
 TWO = r"libtwo\.so!two_enter(?:;libtwo\.so!two_middle(?:;libtwo\.so!two_low(?:;libtwo\.so!two_burn)?)?)?"
-INIT = r"lib(?:one|two)\.so!(?:\?|_init|_fini|frame_dummy|register_tm_clones|deregister_tm_clones|__do_global_dtors_aux)" \
-       r"(?:;lib(?:one|two)\.so![^;]+)?"
-LOADING = r"round_of(?:;load)?(?:;copy)?(?:;%s)?(?:;%s)*(?:;%s(?:;%s)*)?" % (PLT, SYSTEM, INIT, SYSTEM)
+INIT = (
+    r"lib(?:one|two)\.so!(?:\?|_init|_fini|frame_dummy|register_tm_clones|deregister_tm_clones|__do_global_dtors_aux)"
+    r"(?:;lib(?:one|two)\.so![^;]+)?"
+)
+LOADING = r"round_of(?:;load)?(?:;copy)?(?:;%s)?(?:;%s)*(?:;%s(?:;%s)*)?" % (
+    PLT,
+    SYSTEM,
+    INIT,
+    SYSTEM,
+)
 
 X = r"(?:libstdc\+\+\.so\.6[.\d]*|libgcc_s\.so\.1|libc\.so\.6|ld-linux-x86-64\.so\.2)![^;]+"
-THROWS = r"catcher(?:;%s)?(?:;%s)*|catcher;burn_caught|" % (PLT, X) + \
-         r"catcher(?:;level){1,6}(?:;%s)?(?:;%s)*|catcher(?:;level){1,6};Guard::~Guard|" % (PLT, X) + \
-         r"catcher(?:;level){6};thrower(?:;%s)?(?:;%s)*" % (PLT, X)
+THROWS = (
+    r"catcher(?:;%s)?(?:;%s)*|catcher;burn_caught|" % (PLT, X)
+    + r"catcher(?:;level){1,6}(?:;%s)?(?:;%s)*|catcher(?:;level){1,6};Guard::~Guard|" % (PLT, X)
+    + r"catcher(?:;level){6};thrower(?:;%s)?(?:;%s)*" % (PLT, X)
+)
 
 ALLOCA = "pushes(?:;many(?:;variable(?:;variable){0,6}(?:;only_aligned(?:;aligned(?:;burn_alloca)?)?)?)?)?"
 
 RUST_START = START + r";main(?:;(?:std::|core::|alloc::|<)[^;]+){1,16};rust::main"
 RUST_NODE = "<rust::Node<T> as rust::Work>::work"
 RUST_STD = r"(?:(?:core|std|alloc)::|<)(?!rust)[^;]+"
-RUST = START + r";main(?:;%s)*(?:;%s)*|" % (RUST_STD, SYSTEM) + RUST_START + r"(?:;rust::cpu(?:;%s|;%s)*|;%s)*(?:;rust::apply(?:;rust::main::{{closure}})?(?:;rust::through" \
-    r"(?:;%s(?:;%s(?:;<rust::Leaf as rust::Work>::work(?:;rust::burn_leaf(?:;%s)*)?(?:;%s)*)?(?:;%s)*)?(?:;%s)*)?" \
-    r"(?:;%s)*)?(?:;%s)*)?" % ((PLT, SYSTEM, RUST_STD, re.escape(RUST_NODE), re.escape(RUST_NODE)) + (RUST_STD,) * 6)
+RUST = (
+    START
+    + r";main(?:;%s)*(?:;%s)*|" % (RUST_STD, SYSTEM)
+    + RUST_START
+    + r"(?:;rust::cpu(?:;%s|;%s)*|;%s)*(?:;rust::apply(?:;rust::main::{{closure}})?(?:;rust::through"
+    r"(?:;%s(?:;%s(?:;<rust::Leaf as rust::Work>::work(?:;rust::burn_leaf(?:;%s)*)?(?:;%s)*)?(?:;%s)*)?(?:;%s)*)?"
+    r"(?:;%s)*)?(?:;%s)*)?"
+    % ((PLT, SYSTEM, RUST_STD, re.escape(RUST_NODE), re.escape(RUST_NODE)) + (RUST_STD,) * 6)
+)
 
-GO_RUNTIME = r"(?:;(?:runtime|internal/runtime|runtime/internal|internal|syscall|time|sync)[./][^;]+)*"
+GO_RUNTIME = (
+    r"(?:;(?:runtime|internal/runtime|runtime/internal|internal|syscall|time|sync)[./][^;]+)*"
+)
 GO_MAIN = r"runtime\.goexit;runtime\.main;main\.main"
 GO_ENTRY = r"(?:runtime\.goexit|runtime\.mstart|runtime\.rt0_go|_rt0_amd64_linux)"
 GO_OUTSIDE = GO_ENTRY + GO_RUNTIME
-GO = "|".join([
-    GO_MAIN + r"(?:;main\.inMain(?:;%s)?)?" % recursion(r"main\.deep", 8, (8, r"main\.burnLeaf")) + GO_RUNTIME,
-    GO_MAIN + r"(?:;main\.cpu|;main\.\(\*atomicFlag\)\.set)?" + GO_RUNTIME,
-    r"runtime\.goexit;main\.main\.func1" +
-    r"(?:;main\.\(\*atomicFlag\)\.get|;%s)?" % chain(r"main\.inGoroutine", r"main\.callBack", r"main\.inGoroutine\.func1",
-                                                    r"main\.burnLeaf") + GO_RUNTIME,
-    GO_OUTSIDE])
-GOLEAF = "|".join([
-    GO_MAIN + "(?:;%s)?" % chain(r"main\.above", r"main\.callsLeaf", r"main\.leaf") + GO_RUNTIME,
-    GO_MAIN + r"(?:;main\.cpu)?" + GO_RUNTIME,
-    GO_OUTSIDE])
+GO = "|".join(
+    [
+        GO_MAIN
+        + r"(?:;main\.inMain(?:;%s)?)?" % recursion(r"main\.deep", 8, (8, r"main\.burnLeaf"))
+        + GO_RUNTIME,
+        GO_MAIN + r"(?:;main\.cpu|;main\.\(\*atomicFlag\)\.set)?" + GO_RUNTIME,
+        r"runtime\.goexit;main\.main\.func1"
+        + r"(?:;main\.\(\*atomicFlag\)\.get|;%s)?"
+        % chain(
+            r"main\.inGoroutine", r"main\.callBack", r"main\.inGoroutine\.func1", r"main\.burnLeaf"
+        )
+        + GO_RUNTIME,
+        GO_OUTSIDE,
+    ]
+)
+GOLEAF = "|".join(
+    [
+        GO_MAIN
+        + "(?:;%s)?" % chain(r"main\.above", r"main\.callsLeaf", r"main\.leaf")
+        + GO_RUNTIME,
+        GO_MAIN + r"(?:;main\.cpu)?" + GO_RUNTIME,
+        GO_OUTSIDE,
+    ]
+)
 
 # name: grammar; "copy": can a copy of 65,528 bytes hold its stacks?; "names": an unstripped twin of a stripped program
 PROGRAMS = {
     "rec36": dict(grammar=main_calls(REC)),
     "rec36-stripped": dict(grammar=main_calls(REC), names="rec36"),
     "frames30k": dict(grammar=main_calls(recursion("big", 36, (36, "burn_deep")))),
-    "qsort": dict(grammar=main_calls(
-        r"sort_all(?:;fill|;%s|(?:;%s){1,12}(?:;%s)?|(?:;%s){2,10};compare(?:;burn_compare)?)?" % (PLT, LIBC, LD, LIBC))),
-    "plt": dict(grammar=main_calls(
-        r"calls_above(?:;calls(?:;%s|;libplt\.so!plt_(?:one|two)|(?:;%s)?(?:;%s)+)?)?" % (PLT, PLT, LD))),
+    "qsort": dict(
+        grammar=main_calls(
+            r"sort_all(?:;fill|;%s|(?:;%s){1,12}(?:;%s)?|(?:;%s){2,10};compare(?:;burn_compare)?)?"
+            % (PLT, LIBC, LD, LIBC)
+        )
+    ),
+    "plt": dict(
+        grammar=main_calls(
+            r"calls_above(?:;calls(?:;%s|;libplt\.so!plt_(?:one|two)|(?:;%s)?(?:;%s)+)?)?"
+            % (PLT, PLT, LD)
+        )
+    ),
     "signal": dict(grammar=signals(MAIN)),
-    "signal-near": dict(grammar=signals(THREAD + ";thread_main") + r"|(?:%s|%s)(?:;%s)*" % (MAIN, THREAD, SYSTEM)),
+    "signal-near": dict(
+        grammar=signals(THREAD + ";thread_main") + r"|(?:%s|%s)(?:;%s)*" % (MAIN, THREAD, SYSTEM)
+    ),
     "threads": dict(grammar=THREADS + r"|(?:%s|%s)(?:;%s)*" % (MAIN, THREAD, SYSTEM)),
     "dlopen": dict(grammar=main_calls(r"%s|round_of;use(?:;(?:%s|%s))?" % (LOADING, ONE, TWO))),
-    "dlopen-deleted": dict(grammar=main_calls(r"%s|round_of;use(?:;(?:%s|%s))?" % (LOADING, ONE, TWO))),
+    "dlopen-deleted": dict(
+        grammar=main_calls(r"%s|round_of;use(?:;(?:%s|%s))?" % (LOADING, ONE, TWO))
+    ),
     "exceptions": dict(grammar=main_calls(THROWS)),
     "alloca": dict(grammar=main_calls(ALLOCA)),
     "rust": dict(grammar=RUST),
@@ -121,10 +181,14 @@ PROGRAMS = {
     "go-old": dict(grammar=GO),
     "goleaf": dict(grammar=GOLEAF),
     "goleaf-old": dict(grammar=GOLEAF),
-    "static-pie": dict(grammar=r"%s(?:;(?:%s|go_on;.*))?|_start(?:;(?!main)[^;]+)*" % (STATIC, REC)),
+    "static-pie": dict(
+        grammar=r"%s(?:;(?:%s|go_on;.*))?|_start(?:;(?!main)[^;]+)*" % (STATIC, REC)
+    ),
     "musl-static": dict(grammar=r"%s(?:;(?:%s|go_on(?:;.*)?))?" % (MUSL, REC)),
     "musl": dict(grammar=r"%s(?:;(?:%s|go_on(?:;.*)?))?" % (MUSL, REC)),
-    "hole": dict(grammar=main_calls(chain("hole_above", "hole_array", "hole_below", "hole_burn")), copy=False),
+    "hole": dict(
+        grammar=main_calls(chain("hole_above", "hole_array", "hole_below", "hole_burn")), copy=False
+    ),
     "deep200k": dict(grammar=main_calls(recursion("wide", 50, (50, "burn_200k"))), copy=False),
     "signal-far": dict(grammar=signals(MAIN), copy=False),
 }

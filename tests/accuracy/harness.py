@@ -4,6 +4,7 @@
 The program waits at a gate (a FIFO) when it is ready; twin and profiler attach; the gate opens; it burns its CPU
 seconds and exits. With `-- CMD` the profiler starts the program, which waits for the twin in the same way.
 """
+
 import json
 import os
 import subprocess
@@ -92,14 +93,18 @@ class Run:
         return p
 
     def twin(self, pid, period):
-        t = self.start([os.path.join(self.folder, "twin"), "-c", str(period), "-p", str(pid)], stdout=subprocess.PIPE,
-                       text=True)
+        t = self.start(
+            [os.path.join(self.folder, "twin"), "-c", str(period), "-p", str(pid)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         if t.stdout.readline() != "ready\n":
             raise Trouble("the twin event can't be had")
         return t
 
     def gate_open(self, fifo, profiler):
         """When the program has come to its gate: the gate's other end."""
+
         def come():
             try:
                 return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
@@ -107,6 +112,7 @@ class Run:
                 if profiler.poll() is not None:
                     raise Trouble("ended early (%d)" % profiler.returncode)
                 return None
+
         return wait_for("the program to be ready", 30, come)
 
     def profile(self, args, attach, period, log, env=None):
@@ -117,7 +123,9 @@ class Run:
             os.chmod(folder, 0o755)
             os.chmod(fifo, 0o666)
             try:
-                return self.profile_in(args, attach, period, log, dict(env or os.environ, BURN_GATE=fifo), fifo)
+                return self.profile_in(
+                    args, attach, period, log, dict(env or os.environ, BURN_GATE=fifo), fifo
+                )
             finally:
                 for p in self.children:
                     if p.poll() is None:
@@ -133,7 +141,9 @@ class Run:
             profiler = self.start(args(pid, None), stdout=log, stderr=log, env=env)
             settle(profiler.pid, profiler)
         else:
-            profiler = target = self.start(args(None, self.command), stdout=out, stderr=log, text=True, env=env)
+            profiler = target = self.start(
+                args(None, self.command), stdout=out, stderr=log, text=True, env=env
+            )
             gate = self.gate_open(fifo, profiler)
             pid = named(profiler.pid, self.program)
         twin = self.twin(pid, period) if period else None

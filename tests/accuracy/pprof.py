@@ -4,6 +4,7 @@
 read(path) -> Profile: sample_types [(type, unit)], period, comments, samples: Sample(frames, values, labels), where
 frames go from root to leaf, inlined ones included, each a Frame(name, file, address, offset).
 """
+
 import collections
 import gzip
 import struct
@@ -38,7 +39,7 @@ def fields(b):
             n, i = varint(b, i)
             if i + n > len(b):
                 raise ValueError("a field is longer than its message")
-            v = b[i:i + n]
+            v = b[i : i + n]
             i += n
         elif kind == 5:
             v = struct.unpack_from("<I", b, i)[0]
@@ -93,7 +94,9 @@ def read(path):
         address = one(m, 3)
         at = address - start + offset if file else address
         names = [functions[one(message(line), 1)] for line in m[4]]  # leaf first
-        locations[one(m, 1)] = [Frame(n, file, address, at) for n in names] or [Frame("", file, address, at)]
+        locations[one(m, 1)] = [Frame(n, file, address, at) for n in names] or [
+            Frame("", file, address, at)
+        ]
     samples = []
     for b in p[2]:
         m = message(b)
@@ -101,7 +104,9 @@ def read(path):
         labels = {}
         for raw_label in m[3]:
             label = message(raw_label)
-            labels[text[one(label, 1)]] = text[one(label, 2)] if label[2] else numbers([one(label, 3)])[0]
+            labels[text[one(label, 1)]] = (
+                text[one(label, 2)] if label[2] else numbers([one(label, 3)])[0]
+            )
         samples.append(Sample(frames[::-1], numbers(m[2]), labels))
     types = [(text[one(message(b), 1)], text[one(message(b), 2)]) for b in p[1]]
     return Profile(types, one(p, 12), one(p, 10), [text[i] for i in numbers(p[13])], samples)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ticks due: a cpu-clock event of the same period on the same target, with neither stack nor registers.
+ * The ticks due: a cpu-clock event of the same period on the same target, with neither stack nor
+ *registers.
  *
  *	twin -c PERIOD_NS -p PID
  *
- * Opens it on every thread of PID and, by inheritance, on every thread and child to come; prints "ready", then, when
- * PID is gone (or at SIGTERM), one JSON object: ticks (records that the event really wrote), count_ns (its count, the
- * CPU time that it saw), lost. A tick that the machine skipped for the twin as well was not due.
+ * Opens it on every thread of PID and, by inheritance, on every thread and child to come; prints
+ *"ready", then, when PID is gone (or at SIGTERM), one JSON object: ticks (records that the event
+ *really wrote), count_ns (its count, the CPU time that it saw), lost. A tick that the machine
+ *skipped for the twin as well was not due.
  */
 #include <errno.h>
 #include <dirent.h>
@@ -51,8 +53,12 @@ static int fail(const char *what)
 static int open_on(pid_t tid, int cpu, uint64_t period)
 {
 	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = period, .sample_type = PERF_SAMPLE_TID, .inherit = 1,
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = period,
+		.sample_type = PERF_SAMPLE_TID,
+		.inherit = 1,
 	};
 	struct ring *ring = &rings[cpu];
 	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);

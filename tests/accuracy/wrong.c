@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deliberately wrong unwinders, to show that the accuracy run catches them. Both are asked before all others.
- *	(nothing)	believes that every frame is 16 bytes, and that a stack whose next word is no address is complete
- *	RARELY		leaves the work to the others, but once in some 50 frames it moves sp by one word before
+ * Deliberately wrong unwinders, to show that the accuracy run catches them. Both are asked before
+ *all others. (nothing)	believes that every frame is 16 bytes, and that a stack whose next word is
+ *no address is complete RARELY		leaves the work to the others, but once in some 50 frames it
+ *moves sp by one word before
  */
 #include <fusee/plugin.h>
 #include <fusee/unwinder.bpf.h>
@@ -45,4 +46,5 @@ static const struct fusee_unwinder_ops ops = {
 	.native_step = wrong_step,
 };
 
-FUSEE_PLUGIN(wrong, FUSEE_UNWINDER, .version = "0.1.0", .doc = "A wrong unwinder, for a test.", .ops = &ops);
+FUSEE_PLUGIN(wrong, FUSEE_UNWINDER, .version = "0.1.0", .doc = "A wrong unwinder, for a test.",
+	     .ops = &ops);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames whose size is known at run time only: alloca, variable arrays, and both with an aligned frame (DRAP). */
+/* Frames whose size is known at run time only: alloca, variable arrays, and both with an aligned
+ * frame (DRAP). */
 #include <alloca.h>
 
 #include "burn.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the programs share. Each burns CPU in chains of calls that its grammar (../grammars.py) describes: nothing is
- * inlined, cloned or turned into a jump, so that a chain of calls in the source is a chain of frames in memory.
+ * What the programs share. Each burns CPU in chains of calls that its grammar (../grammars.py)
+ *describes: nothing is inlined, cloned or turned into a jump, so that a chain of calls in the
+ *source is a chain of frames in memory.
  *
  *	prog SECONDS    burns so many seconds of CPU time
- *	BURN_GATE=FIFO  once it is ready to burn it waits for a byte from there, so that profilers attach before the
- *	                first tick
+ *	BURN_GATE=FIFO  once it is ready to burn it waits for a byte from there, so that profilers
+ *attach before the first tick
  */
 #ifndef BURN_H
 #define BURN_H
@@ -30,13 +31,13 @@ static inline __attribute__((always_inline)) double burn_cpu(void)
 }
 
 /* A few ns an iteration; in registers only, no calls. */
-#define BURN_LOOP(iterations)                                                      \
-	do {                                                                       \
-		unsigned long x_ = 88172645463325252ul;                            \
+#define BURN_LOOP(iterations)                                                        \
+	do {                                                                         \
+		unsigned long x_ = 88172645463325252ul;                              \
 		for (unsigned long i_ = 0; i_ < (unsigned long)(iterations); i_++) { \
-			x_ = x_ * 6364136223846793005ul + 1442695040888963407ul;   \
-			__asm__ volatile("" : "+r"(x_));                           \
-		}                                                                  \
+			x_ = x_ * 6364136223846793005ul + 1442695040888963407ul;     \
+			__asm__ volatile("" : "+r"(x_));                             \
+		}                                                                    \
 	} while (0)
 
 /* Call in main, when everything stands (threads too). */
@@ -56,7 +57,8 @@ static inline __attribute__((always_inline)) void burn_ready(int argc, char **ar
 	burn_start = burn_cpu();
 }
 
-/* The one place that asks for the time: call it from main's loop, some hundred times a second at most. */
+/* The one place that asks for the time: call it from main's loop, some hundred times a second at
+ * most. */
 __attribute__((unused)) static NOIPA int go_on(void)
 {
 	return burn_cpu() - burn_start < burn_seconds;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Libraries that come and go while they are profiled: libone.so and libtwo.so in turn, most likely at the same address;
- * built with DELETED, each is a fresh copy whose file is gone before it burns.
+ * Libraries that come and go while they are profiled: libone.so and libtwo.so in turn, most likely
+ * at the same address; built with DELETED, each is a fresh copy whose file is gone before it burns.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -38,7 +38,8 @@ static void *load(int which)
 #ifdef DELETED
 	char fresh[64];
 
-	snprintf(fresh, sizeof(fresh), "/tmp/burn-%d-lib%s.so", (int)getpid(), which ? "two" : "one");
+	snprintf(fresh, sizeof(fresh), "/tmp/burn-%d-lib%s.so", (int)getpid(),
+		 which ? "two" : "one");
 	copy(path, fresh);
 	lib = dlopen(fresh, RTLD_NOW);
 	unlink(fresh);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Burns 70 / 20 / 10 % of its CPU time in three functions and measures for itself what it really was: at its end it
- * prints one JSON object, CPU nanoseconds by function, and the number of pieces.
+ * Burns 70 / 20 / 10 % of its CPU time in three functions and measures for itself what it really
+ *was: at its end it prints one JSON object, CPU nanoseconds by function, and the number of pieces.
  *
  *	shares SECONDS SEED [bursts | locked PERIOD_NS]
  *
- * Pieces are of random length and in random order, so that no period of a sampler fits them; with "bursts" it also
- * sleeps for random times in between, as programs do that wait. "locked" is the opposite: 70 / 20 / 10 % of each period
- * of CPU time, in step with a sampler of that very period, which must then be wrong.
+ * Pieces are of random length and in random order, so that no period of a sampler fits them; with
+ *"bursts" it also sleeps for random times in between, as programs do that wait. "locked" is the
+ *opposite: 70 / 20 / 10 % of each period of CPU time, in step with a sampler of that very period,
+ *which must then be wrong.
  */
 #include <stdio.h>
 #include <string.h>
@@ -89,13 +90,15 @@ int main(int argc, char **argv)
 			locked(period, ns);
 			continue;
 		}
-		/* which of them is 70 / 20 / 10 % of the pieces, that are equally long on average: 0.2 to 4 ms or so */
+		/* which of them is 70 / 20 / 10 % of the pieces, that are equally long on average:
+		 * 0.2 to 4 ms or so */
 		piece(r < 7 ? 0 : r < 9 ? 1 : 2, 150000 + next_random() % 2500000, ns);
 		pieces++;
 		if (bursts && next_random() % 4 == 0)
 			usleep((unsigned int)(next_random() % 9000));
 	}
-	printf("{\"burn_seventy\": %lu, \"burn_twenty\": %lu, \"burn_ten\": %lu, \"all\": %lu, \"pieces\": %lu}\n", ns[0],
-	       ns[1], ns[2], thread_ns() - all, pieces);
+	printf("{\"burn_seventy\": %lu, \"burn_twenty\": %lu, \"burn_ten\": %lu, \"all\": %lu, "
+	       "\"pieces\": %lu}\n",
+	       ns[0], ns[1], ns[2], thread_ns() - all, pieces);
 	return 0;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Burns inside a signal handler that interrupts deep code anywhere: in prologues, epilogues and leaves, and exactly at
- * an instruction (int3).
+ * Burns inside a signal handler that interrupts deep code anywhere: in prologues, epilogues and
+ *leaves, and exactly at an instruction (int3).
  *
  * Built three times:
  *	(nothing)     the handler runs on the stack of the code that it interrupts
- *	ALT_NEAR      on an alternate stack, in the same block of memory, right below the thread's own stack: a
- *		      copy of 64 KiB holds both
- *	ALT_FAR       on an alternate stack of its own: no copy from the handler's sp holds the rest
+ *	ALT_NEAR      on an alternate stack, in the same block of memory, right below the thread's
+ *own stack: a copy of 64 KiB holds both ALT_FAR       on an alternate stack of its own: no copy
+ *from the handler's sp holds the rest
  */
 #include <errno.h>
 #include <pthread.h>
@@ -137,7 +137,8 @@ int main(int argc, char **argv)
 		return 1;
 	memset(block, 1, ALT + OWN); /* no page of it is missing */
 	pthread_attr_init(&attr);
-	if (pthread_attr_setstack(&attr, block + ALT, OWN) || pthread_create(&thread, &attr, thread_main, NULL))
+	if (pthread_attr_setstack(&attr, block + ALT, OWN) ||
+	    pthread_create(&thread, &attr, thread_main, NULL))
 		return 1;
 	pthread_join(thread, NULL);
 #else

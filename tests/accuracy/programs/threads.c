@@ -6,30 +6,30 @@
 
 static pthread_barrier_t gate;
 
-#define THREAD(n, deep)                                                            \
-	static NOIPA void burn_##n(void)                                           \
-	{                                                                          \
-		BURN_LOOP(300 + deep);                                             \
-	}                                                                          \
-	static NOIPA long work_##n(long depth)                                     \
-	{                                                                          \
-		long r = 0;                                                        \
-                                                                                   \
-		if (depth < deep)                                                  \
-			r = work_##n(depth + 1);                                   \
-		else                                                               \
-			burn_##n();                                                \
-		NO_TAIL();                                                         \
-		return r + depth;                                                  \
-	}                                                                          \
-	static void *thread_##n(void *arg)                                         \
-	{                                                                          \
-		pthread_setname_np(pthread_self(), "burn-" #n);                    \
-		pthread_barrier_wait(&gate);                                       \
-		while (go_on())                                                    \
-			for (int i = 0; i < 3000; i++)                             \
-				work_##n(1);                                       \
-		return arg;                                                        \
+#define THREAD(n, deep)                                         \
+	static NOIPA void burn_##n(void)                        \
+	{                                                       \
+		BURN_LOOP(300 + deep);                          \
+	}                                                       \
+	static NOIPA long work_##n(long depth)                  \
+	{                                                       \
+		long r = 0;                                     \
+                                                                \
+		if (depth < deep)                               \
+			r = work_##n(depth + 1);                \
+		else                                            \
+			burn_##n();                             \
+		NO_TAIL();                                      \
+		return r + depth;                               \
+	}                                                       \
+	static void *thread_##n(void *arg)                      \
+	{                                                       \
+		pthread_setname_np(pthread_self(), "burn-" #n); \
+		pthread_barrier_wait(&gate);                    \
+		while (go_on())                                 \
+			for (int i = 0; i < 3000; i++)          \
+				work_##n(1);                    \
+		return arg;                                     \
 	}
 
 THREAD(a, 3)

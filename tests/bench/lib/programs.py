@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the cost benchmark profiles: clang++ compiling a big file, and a big C++ program with debug information."""
+
 import os
 import subprocess
 
@@ -74,8 +75,14 @@ def write(path, text):
 
 
 def unit(u, types):
-    return UNIT % dict(u=u, types="".join(TYPE % dict(u=u, t=t) for t in range(types)), calls="".join(
-        "\tr += unit_%d::maps_%d(r) + unit_%d::sorts_%d(r);\n" % (u, t, u, t) for t in range(types)))
+    return UNIT % dict(
+        u=u,
+        types="".join(TYPE % dict(u=u, t=t) for t in range(types)),
+        calls="".join(
+            "\tr += unit_%d::maps_%d(r) + unit_%d::sorts_%d(r);\n" % (u, t, u, t)
+            for t in range(types)
+        ),
+    )
 
 
 def big_program(folder, units=20, types=6):
@@ -85,7 +92,10 @@ def big_program(folder, units=20, types=6):
     main += "".join("unsigned long run_unit_%d(unsigned long);\n" % u for u in range(units))
     main += "int main(int argc, char **argv)\n{\n\tunsigned long r = 1;\n\tdouble s = argc > 1 ? atof(argv[1]) : 5;\n"
     main += "\twhile ((double)clock() / CLOCKS_PER_SEC < s) {\n"
-    main += "".join("\t\tr += run_unit_%d(r);\n" % u for u in range(units)) + "\t}\n\tprintf(\"%lu\\n\", r);\n}\n"
+    main += (
+        "".join("\t\tr += run_unit_%d(r);\n" % u for u in range(units))
+        + '\t}\n\tprintf("%lu\\n", r);\n}\n'
+    )
     rules = "O := $(patsubst %.cc,%.o,$(wildcard *.cc))\nbig: $(O)\n\tg++ -o $@ $^\n%.o: %.cc\n\tg++ -O2 -g -std=c++17 -c -o $@ $<\n"
     write(os.path.join(folder, "main.cc"), main)
     write(os.path.join(folder, "Makefile"), rules)

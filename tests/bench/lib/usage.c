@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * usage FILE CMD...: runs CMD and writes {"start", "end", "cpu"} to FILE: CLOCK_MONOTONIC seconds at which CMD began and
- * ended, and the CPU seconds of it and its children. Between a profiler and its program, to tell the two apart.
+ * usage FILE CMD...: runs CMD and writes {"start", "end", "cpu"} to FILE: CLOCK_MONOTONIC seconds
+ * at which CMD began and ended, and the CPU seconds of it and its children. Between a profiler and
+ * its program, to tell the two apart.
  */
 #include <stdio.h>
 #include <sys/resource.h>
@@ -40,7 +41,8 @@ int main(int argc, char **argv)
 	if (!f)
 		return 1;
 	fprintf(f, "{\"start\": %.6f, \"end\": %.6f, \"cpu\": %.6f}\n", start, end,
-		(double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6);
+		(double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+			(double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6);
 	fclose(f);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
