@@ -21,15 +21,12 @@ THREAD = r"libc\.so\.6!(?:__clone3|clone3|__GI___clone3|\?);libc\.so\.6!(?:start
 RESTORE = r"libc\.so\.6!(?:__restore_rt|\?)"
 # asking for the time, also in the kernel's page of code
 TIME = r"go_on(?:;%s|;%s)*" % (PLT, SYSTEM)
-# before main and after it: the dynamic linker, constructors, exit
-OUTSIDE = r"{ld}(?:;{ld})*|_start(?:;{libc}){{0,2}}(?:;{sys})*(?:;(?:\?|_init|_fini|{gcc}))?|{main}(?:;{plt})?(?:;{sys})*|{ld}(?:;{ld})*(?:;\S+!(?:\?|_init))".format(
-    ld=LD,
-    libc=LIBC,
-    sys=SYSTEM,
-    main=MAIN,
-    plt=PLT,
-    gcc="frame_dummy|register_tm_clones|deregister_tm_clones|__do_global_dtors_aux",
-)
+# before the gate opens: the dynamic linker, constructors, and the gate itself
+INITS = r"\?|_init|_fini|frame_dummy|register_tm_clones|deregister_tm_clones|__do_global_dtors_aux"
+BEFORE = r"%s(?:;%s)*(?:;(?:[^;]+!)?(?:%s))?|%s(?:;%s)?(?:;%s)+" % (LD, LD, INITS, MAIN, PLT, SYSTEM)
+# around main: exit, destructors
+AROUND = r"_start(?:;%s){0,2}(?:;%s)*(?:;(?:%s))?" % (LIBC, SYSTEM, INITS)
+OUTSIDE = BEFORE + "|" + AROUND
 
 
 def chain(*calls):
@@ -196,6 +193,7 @@ for _p in PROGRAMS.values():
     _p["match"] = re.compile("(?:%s|%s)" % (_p["grammar"], OUTSIDE)).fullmatch
     _p.setdefault("copy", True)
     _p.setdefault("names", None)
+before = re.compile(BEFORE).fullmatch
 
 # what a continuous integration run can afford
 SHORT = ["rec36", "qsort", "signal", "dlopen", "exceptions", "alloca", "goleaf"]
