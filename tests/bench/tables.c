@@ -193,7 +193,7 @@ static void measure(const char *path, int repeats)
 
 int main(int argc, char **argv)
 {
-	int repeats = argc > 2 ? atoi(argv[2]) : 21;
+	int repeats = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 21;
 
 	if (argc < 2 || repeats < 1 || repeats > MAX_REPEATS)
 		return 64;

@@ -81,7 +81,9 @@ struct cie {
 	size_t at; /* offset in the section */
 	uint64_t code_align;
 	int64_t data_align;
-	uint8_t encoding, has_z, bad;
+	uint8_t encoding, has_z;
+	uint8_t unknown;        /* not even the functions' addresses can be read */
+	uint8_t bad;            /* its instructions can't */
 	struct dwt_frame frame; /* after its instructions */
 };
 
@@ -537,8 +539,8 @@ static int read_cie(struct reader *r, const struct entry *e)
 	*cie = (struct cie){.at = e->at};
 	dwt_x86_64_start(&cie->frame);
 	run_->c = e->c;
-	cie->bad = read_cie_head(cie, &run_->c, r->s) != 0;
-	if (cie->bad)
+	cie->unknown = read_cie_head(cie, &run_->c, r->s) != 0;
+	if (cie->unknown)
 		return 0;
 	run_->cie = cie;
 	run_->frame = cie->frame;
@@ -611,8 +613,8 @@ static int read_fde(struct reader *r, struct entry *e)
 	struct run *run_ = &r->run;
 	int err;
 
-	if (!cie || (cie->bad && !r->s->debug && !cie->has_z)) {
-		r->dwt->damaged++; /* without a CIE, not even the addresses are known */
+	if (!cie || cie->unknown) {
+		r->dwt->damaged++;
 		return 0;
 	}
 	err = read_range(r, cie, &e->c, &range);

@@ -4,13 +4,13 @@
  *
  * Words of 32 bits, host byte order. Positions are word indices from the table's start:
  *
- *	header   DWARF_HEADER_WORDS words, enum dwarf_header
- *	index    one word for each 256 bytes of text from `lo` on: first_row << 8 | count: the rows whose
- *	         address lies in this block. The row that governs a pc is the last one at or below it: in
- *	         its block, or, if none is there, row first_row - 1
- *	rows     one word each, sorted by address: low 16 bits: address & 0xffff, high 16 bits: rule. At each
- *	         64 KiB border the governing row is repeated, so the row before a block is in its 64 KiB page
- *	specials DWARF_SPECIAL_WORDS words each, struct dwarf_special
+ * header: DWARF_HEADER_WORDS words, enum dwarf_header.
+ * index: one word for each 256 bytes of text from `lo` on: first_row << 8 | count: the rows whose
+ *   address lies in this block. The row that governs a pc is the last one at or below it: in its
+ *   block, or, if none is there, row first_row - 1.
+ * rows: one word each, sorted by address: low 16 bits: address & 0xffff, high 16 bits: rule. At
+ * each 64 KiB border the governing row is repeated: the row before a block is in its 64 KiB page.
+ * specials: DWARF_SPECIAL_WORDS words each.
  *
  * 4 bytes a row, about 5 with the index. lo is a multiple of 64 KiB.
  */
@@ -22,16 +22,21 @@
 
 enum dwarf_header {
 	DWARF_MAGIC,
-	DWARF_LO, DWARF_LO_HIGH,      /* ELF virtual address of block 0 */
-	DWARF_BLOCKS,                 /* words of the index */
-	DWARF_INDEX_AT, DWARF_ROWS_AT, DWARF_ROWS, DWARF_SPECIALS_AT, DWARF_SPECIALS,
-	DWARF_MACHINE,                /* e_machine */
+	DWARF_LO, /* ELF virtual address of block 0 */
+	DWARF_LO_HIGH,
+	DWARF_BLOCKS, /* words of the index */
+	DWARF_INDEX_AT,
+	DWARF_ROWS_AT,
+	DWARF_ROWS,
+	DWARF_SPECIALS_AT,
+	DWARF_SPECIALS,
+	DWARF_MACHINE, /* e_machine */
 	DWARF_HEADER_WORDS = 16,
 };
 
 /*
- * Rules of 16 bits. CFA: the value of sp before the call. The return address stands at CFA - 8. `slot`
- * 0: the caller's fp is this frame's; k > 0: it was saved at CFA - 8 * (k + 1).
+ * Rules of 16 bits. CFA: the value of sp before the call. The return address stands at CFA - 8.
+ * `slot` 0: the caller's fp is this frame's; k > 0: it was saved at CFA - 8 * (k + 1).
  *
  *	0                       no row: nothing is known here (a gap)
  *	0 ssss ooooooooooo      CFA = sp + 8 * o, slot s   (o > 0)
@@ -48,30 +53,41 @@ enum dwarf_header {
 #define DWARF_MAX_SPECIALS 16384u
 
 enum dwarf_special_kind {
-	DWARF_END = 1,     /* the return address is undefined: the stack ends here, complete */
-	DWARF_SIGNAL,      /* signal frame: sp points to a struct ucontext; all registers come from it */
-	DWARF_PLT,         /* CFA = sp + 8, and + 8 more where (pc & 15) >= add */
-	DWARF_DEREF,       /* CFA = *(reg + cfa) + add   (DRAP) */
-	DWARF_REG,         /* CFA = reg + cfa   (offsets too large for a plain rule, other registers) */
-	DWARF_EXPRESSION,  /* an expression or a place that this table has no words for: the stack is cut,
-			    * natively libunwind takes the step */
-	DWARF_SWITCH,      /* this frame runs on another stack than its caller, and where that one is
-			    * stands in no register (Go's systemstack): cut. libunwind can't help either */
+	/* The return address is undefined: the stack ends here, complete. */
+	DWARF_END = 1,
+	/* Signal frame: sp points to a struct ucontext; all registers come from it. */
+	DWARF_SIGNAL,
+	/* CFA = sp + 8, and + 8 more where (pc & 15) >= add. */
+	DWARF_PLT,
+	/* CFA = *(reg + cfa) + add (DRAP). */
+	DWARF_DEREF,
+	/* CFA = reg + cfa: offsets too large for a plain rule, other registers. */
+	DWARF_REG,
+	/* An expression or a place that this table has no words for: the stack is cut, natively
+	 * libunwind takes the step. */
+	DWARF_EXPRESSION,
+	/* This frame runs on another stack than its caller, and where that one is stands in no
+	 * register (Go's systemstack): cut. libunwind can't help either. */
+	DWARF_SWITCH,
 };
 
-enum dwarf_special_flags { /* of kinds DEREF and REG */
-	DWARF_FP_SAVED = 1,   /* caller's fp at CFA + fp */
-	DWARF_FP_IN_REG = 2,  /* caller's fp in register number fp */
-	DWARF_FP_UNKNOWN = 4, /* undefined, or by a rule not expressible here */
-	DWARF_RA_AT = 8,      /* return address at CFA + ra instead of CFA - 8 */
-	DWARF_RA_IN_REG = 16, /* return address in register number ra */
-	DWARF_FP_AT_FP = 32,  /* caller's fp at this frame's fp + fp, not at CFA + fp (DRAP) */
-	DWARF_OTHER_STACK = 64, /* the CFA may be on another stack than sp: it need not be above sp */
+/* Of kinds DEREF and REG. No FP flag: the caller's fp is this frame's. */
+enum dwarf_special_flags {
+	DWARF_FP_SAVED = 1,     /* caller's fp at CFA + fp */
+	DWARF_FP_IN_REG = 2,    /* caller's fp in register number fp */
+	DWARF_FP_UNKNOWN = 4,   /* undefined, or by a rule not expressible here */
+	DWARF_RA_AT = 8,        /* return address at CFA + ra instead of CFA - 8 */
+	DWARF_RA_IN_REG = 16,   /* return address in register number ra */
+	DWARF_FP_AT_FP = 32,    /* caller's fp at this frame's fp + fp, not at CFA + fp (DRAP) */
+	DWARF_OTHER_STACK = 64, /* the CFA may be on another stack than sp: not always above sp */
 };
 
-/* No FP flag: the caller's fp is this frame's. A rule for the registers 6 (fp) and 7 (sp) means u->fp and
- * u->sp, 16 means u->pc, others u->regs[] where valid_regs says so.
- * word 0: kind | reg << 8 | flags << 16; word 1: cfa; word 2: fp; word 3: DEREF, PLT: add, else ra. Signed: two's complement.
- * Where a DEREF needs an ra of its own: kind EXPRESSION. */
+/*
+ * word 0: kind | reg << 8 | flags << 16; word 1: cfa; word 2: fp; word 3: of DEREF and PLT add, of
+ * REG ra. Signed: two's complement. Where a DEREF needs an ra of its own: kind EXPRESSION.
+ *
+ * Registers by DWARF number: 6 (fp) and 7 (sp) mean u->fp and u->sp, 16 means u->pc, others
+ * u->regs[] where valid_regs says so.
+ */
 #define DWARF_SPECIAL_WORDS 4
 #endif

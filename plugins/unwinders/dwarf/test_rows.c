@@ -1,0 +1,863 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables from CFI and Go function tables that are put together by hand. */
+#include <errno.h>
+
+#include <fusee/plugin.h>
+
+#include "cfi.h"
+#include "gopclntab.h"
+#include "test.h"
+
+#define TEXT 0x10000u
+#define TEXT_END 0x300000u
+#define SECTION 0x400000u
+
+/* ---- a small assembler ---- */
+
+static uint8_t out[1 << 20];
+static size_t len, entry_at;
+static int debug; /* writing .debug_frame */
+
+static void put(uint64_t v, int size)
+{
+	for (int i = 0; i < size; i++)
+		out[len++] = i < 8 ? (uint8_t)(v >> 8 * i) : 0;
+}
+
+static void bytes(const void *p, size_t n)
+{
+	memcpy(out + len, p, n);
+	len += n;
+}
+#define CODE(...) bytes((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+
+static void begin(void)
+{
+	entry_at = len;
+	put(0, 4);
+}
+
+static void end(void)
+{
+	uint32_t n;
+
+	while (len % 8)
+		out[len++] = 0; /* DW_CFA_nop */
+	n = (uint32_t)(len - entry_at - 4);
+	memcpy(out + entry_at, &n, 4);
+}
+
+/* CFA = sp + 8, return address at CFA - 8. Returns where it is. */
+static size_t cie(const char *augmentation, int encoding)
+{
+	size_t at = len;
+
+	begin();
+	put(debug ? 0xffffffff : 0, 4);
+	put(debug ? 4 : 1, 1);
+	bytes(augmentation, strlen(augmentation) + 1);
+	if (debug)
+		CODE(8, 0);
+	CODE(1, 0x78, 16);
+	if (augmentation[0] == 'z')
+		CODE(1, (uint8_t)encoding);
+	CODE(0x0c, 7, 8, 0x90, 1);
+	end();
+	return at;
+}
+
+static void fde(size_t cie_at, uint64_t lo, uint64_t n)
+{
+	begin();
+	if (debug) {
+		put(cie_at, 4);
+		put(lo, 8);
+		put(n, 8);
+		return;
+	}
+	put(len - cie_at, 4);
+	put(lo - (SECTION + len), 4);
+	put(n, 4);
+	put(0, 1);
+}
+
+static void start(void)
+{
+	len = 0;
+	debug = 0;
+}
+
+/* ---- what comes out ---- */
+
+static struct dwt dwt;
+static struct dwt_rows rows;
+static uint32_t *words;
+static uint64_t n_words;
+static const uint32_t *special;
+
+static void fresh(void)
+{
+	dwt_rows_fini(&rows);
+	dwt_fini(&dwt);
+	free(words);
+	words = NULL;
+	n_words = 0;
+	CHECK_INT(dwt_init(&dwt), 0);
+	dwt.n_texts = 1;
+	dwt.text[0].lo = TEXT;
+	dwt.text[0].hi = TEXT_END;
+}
+
+static int read_section(size_t n)
+{
+	uint8_t *copy = malloc(n ? n : 1); /* of this size, so that the sanitizer sees the end */
+	struct dwt_section s = {copy, n, SECTION, debug};
+	int err;
+
+	fresh();
+	memcpy(copy, out, n);
+	err = dwt_cfi_read(&dwt, &s, &rows);
+	free(copy);
+	if (rows.n)
+		CHECK_INT(dwt_pack(&dwt, &rows, DWT_MACHINE_X86_64, &words, &n_words), 0);
+	return err;
+}
+
+static uint32_t rule(uint64_t pc)
+{
+	special = NULL;
+	return words ? dwt_lookup(words, n_words, pc, &special) : DWARF_RULE_NONE;
+}
+
+static uint32_t kind(uint64_t pc)
+{
+	rule(pc);
+	return special ? special[0] & 0xff : 0;
+}
+
+static uint32_t flags(void)
+{
+	return special[0] >> 16;
+}
+
+/* One function of 64 bytes at TEXT + 0x100 with these instructions behind its CIE's. */
+#define F (TEXT + 0x100)
+#define ONE(...)                                 \
+	do {                                     \
+		start();                         \
+		fde(cie("zR", 0x1b), F, 64);     \
+		CODE(__VA_ARGS__);               \
+		end();                           \
+		CHECK_INT(read_section(len), 0); \
+	} while (0)
+
+/* ---- tests ---- */
+
+TEST(a_function_with_a_frame_pointer)
+{
+	/* push %rbp; mov %rsp,%rbp; ...; leave; ret */
+	ONE(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x41 + 19, 0x0c, 7, 8, 0xc6);
+	CHECK_INT(rule(F - 1), DWARF_RULE_NONE);
+	CHECK_INT(rule(F), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(F + 1), DWARF_RULE_SP(2, 1));
+	CHECK_INT(rule(F + 3), DWARF_RULE_SP(2, 1));
+	CHECK_INT(rule(F + 4), DWARF_RULE_FP(2, 1));
+	CHECK_INT(rule(F + 23), DWARF_RULE_FP(2, 1));
+	CHECK_INT(rule(F + 24), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(F + 63), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(F + 64), DWARF_RULE_NONE);
+	CHECK_INT(dwt.fdes, 1);
+	CHECK_INT(dwt.damaged, 0);
+}
+
+TEST(remembered_states)
+{
+	ONE(0x41, 0x0e, 16, 0x0a, 0x41, 0x0e, 8, 0x41, 0x0b, 0x41, 0x0e, 32);
+	CHECK_INT(rule(F + 1), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(F + 2), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(F + 3), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(F + 4), DWARF_RULE_SP(4, 0));
+}
+
+TEST(advances_of_all_widths)
+{
+	ONE(0x02, 3, 0x0e, 16, 0x03, 4, 0, 0x0e, 24, 0x04, 5, 0, 0, 0, 0x0e, 32, 0x2e, 8);
+	CHECK_INT(rule(F + 2), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(F + 3), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(F + 7), DWARF_RULE_SP(3, 0));
+	CHECK_INT(rule(F + 12), DWARF_RULE_SP(4, 0));
+}
+
+TEST(end_of_stack)
+{
+	ONE(0x07, 16);
+	CHECK_INT(kind(F), DWARF_END);
+	CHECK_INT(kind(F + 63), DWARF_END);
+	CHECK_INT(rule(F + 64), DWARF_RULE_NONE);
+}
+
+TEST(plt)
+{
+	for (uint8_t threshold = 5; threshold <= 11; threshold++) {
+		ONE(0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, (uint8_t)(0x30 + threshold), 0x2a, 0x33,
+		    0x24, 0x22);
+		CHECK_INT(kind(F), DWARF_PLT);
+		CHECK_INT(special[3], threshold);
+	}
+	/* another mask, another register */
+	ONE(0x0f, 11, 0x77, 8, 0x80, 0, 0x3e, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22);
+	CHECK_INT(kind(F), DWARF_EXPRESSION);
+	ONE(0x0f, 11, 0x76, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22);
+	CHECK_INT(kind(F), DWARF_EXPRESSION);
+}
+
+TEST(realigned_stack)
+{
+	/* lea 8(%rsp),%r10: CFA r10; then rbp at rbp + 0, CFA = *(rbp - 8) */
+	ONE(0x45, 0x0c, 10, 0, 0x45, 0x10, 6, 2, 0x76, 0, 0x45, 0x0f, 3, 0x76, 0x78, 6);
+	CHECK_INT(kind(F + 5), DWARF_REG);
+	CHECK_INT(special[0] >> 8 & 0xff, 10);
+	CHECK_INT(special[1], 0);
+	CHECK_INT(flags(), 0);
+	CHECK_INT(kind(F + 10), DWARF_REG);
+	CHECK_INT(flags(), DWARF_FP_AT_FP);
+	CHECK_INT(kind(F + 15), DWARF_DEREF);
+	CHECK_INT(special[0] >> 8 & 0xff, 6);
+	CHECK_INT((int32_t)special[1], -8);
+	CHECK_INT((int32_t)special[2], 0);
+	CHECK_INT(special[3], 0);
+	CHECK_INT(flags(), DWARF_FP_AT_FP);
+	/* deref and a constant, both spellings */
+	ONE(0x0f, 5, 0x77, 16, 6, 0x23, 24);
+	CHECK_INT(kind(F), DWARF_DEREF);
+	CHECK_INT(special[3], 24);
+	ONE(0x0f, 5, 0x77, 16, 6, 0x38, 0x22);
+	CHECK_INT(kind(F), DWARF_DEREF);
+	CHECK_INT(special[3], 8);
+}
+
+TEST(places_out_of_the_ordinary)
+{
+	ONE(0x0e, 0xf8, 0x7f); /* CFA = sp + 16376, the last that a plain rule holds */
+	CHECK_INT(rule(F), DWARF_RULE_SP(2047, 0));
+	ONE(0x0e, 0x80, 0x80, 1);
+	CHECK_INT(kind(F), DWARF_REG);
+	CHECK_INT(special[1], 16384);
+	ONE(0x0c, 3, 16, 0x86, 2); /* CFA = rbx + 16 */
+	CHECK_INT(kind(F), DWARF_REG);
+	CHECK_INT(special[0] >> 8 & 0xff, 3);
+	CHECK_INT(flags(), DWARF_FP_SAVED);
+	CHECK_INT((int32_t)special[2], -16);
+	ONE(0x09, 6, 12); /* rbp in r12 */
+	CHECK_INT(flags() + 0 * kind(F), DWARF_FP_IN_REG);
+	CHECK_INT(special[2], 12);
+	ONE(0x09, 16, 0); /* return address in rax */
+	CHECK_INT(kind(F), DWARF_REG);
+	CHECK_INT(flags(), DWARF_RA_IN_REG);
+	CHECK_INT(special[3], 0);
+	ONE(0x90, 2); /* return address at CFA - 16 */
+	CHECK_INT(kind(F), DWARF_REG);
+	CHECK_INT(flags(), DWARF_RA_AT);
+	CHECK_INT((int32_t)special[3], -16);
+	ONE(0x07, 6); /* rbp undefined */
+	CHECK_INT(kind(F), DWARF_REG);
+	CHECK_INT(flags(), DWARF_FP_UNKNOWN);
+	ONE(0x86, 20); /* rbp saved too far away for a slot */
+	CHECK_INT(kind(F), DWARF_REG);
+	CHECK_INT(flags(), DWARF_FP_SAVED);
+	CHECK_INT((int32_t)special[2], -160);
+	ONE(0x0c, 7, 12); /* not a multiple of 8 */
+	CHECK_INT(kind(F), DWARF_REG);
+	CHECK_INT(special[1], 12);
+}
+
+TEST(what_no_rule_can_say)
+{
+	ONE(0x0f, 1, 0x30); /* CFA = 0 */
+	CHECK_INT(kind(F), DWARF_EXPRESSION);
+	ONE(0x87, 2); /* the caller's sp is saved somewhere */
+	CHECK_INT(kind(F), DWARF_EXPRESSION);
+	ONE(0x16, 16, 1, 0x30); /* the return address is 0 */
+	CHECK_INT(kind(F), DWARF_EXPRESSION);
+	ONE(0x08, 16); /* the return address is this frame's */
+	CHECK_INT(kind(F), DWARF_EXPRESSION);
+	ONE(0x14, 7, 0); /* sp is the CFA: what is so anyway */
+	CHECK_INT(kind(F), DWARF_REG);
+}
+
+TEST(damaged_functions)
+{
+	ONE(0x0e, 16, 0x41, 0x0b); /* nothing to restore */
+	CHECK_INT(kind(F), DWARF_EXPRESSION);
+	CHECK_INT(kind(F + 63), DWARF_EXPRESSION);
+	CHECK_INT(rule(F + 64), DWARF_RULE_NONE);
+	CHECK_INT(dwt.damaged, 1);
+	ONE(0x3f); /* no such instruction */
+	CHECK_INT(kind(F), DWARF_EXPRESSION);
+	ONE(0x0f, 0x7f, 0x77); /* an expression longer than the entry */
+	CHECK_INT(kind(F), DWARF_EXPRESSION);
+	ONE(0x0f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1);
+	CHECK_INT(kind(F), DWARF_EXPRESSION);
+	ONE(0x0f, 1, 0x30, 0x0d, 6); /* another register for an expression */
+	CHECK_INT(kind(F), DWARF_EXPRESSION);
+	CHECK_INT(dwt.damaged, 1);
+	start(); /* 33 states remembered */
+	fde(cie("zR", 0x1b), F, 64);
+	for (int i = 0; i < 33; i++)
+		CODE(0x0a);
+	end();
+	CHECK_INT(read_section(len), 0);
+	CHECK_INT(dwt.damaged, 1);
+}
+
+TEST(rows_beyond_the_function_are_not_its)
+{
+	ONE(0x41 + 62, 0x0e, 16, 0x41, 0x0e, 24, 0x41, 0x0e, 32);
+	CHECK_INT(rule(F + 62), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(F + 63), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(F + 64), DWARF_RULE_NONE);
+	CHECK_INT(rule(F + 65), DWARF_RULE_NONE);
+}
+
+TEST(overlapping_functions)
+{
+	size_t at;
+
+	start();
+	at = cie("zR", 0x1b);
+	fde(at, F, 64);
+	CODE(0x0e, 16);
+	end();
+	fde(at, F, 32); /* the same start: the first one counts */
+	CODE(0x0e, 24);
+	end();
+	fde(at, F + 16, 16); /* begins nearer */
+	CODE(0x0e, 32);
+	end();
+	fde(at, TEXT_END - 8, 16); /* half outside */
+	end();
+	fde(at, 0, 16); /* a function that the linker threw away */
+	end();
+	fde(at, F + 128, 0); /* empty */
+	end();
+	CHECK_INT(read_section(len), 0);
+	CHECK_INT(rule(F), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(F + 15), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(F + 16), DWARF_RULE_SP(4, 0));
+	CHECK_INT(rule(F + 31), DWARF_RULE_SP(4, 0));
+	CHECK_INT(rule(F + 32), DWARF_RULE_NONE);
+	CHECK_INT(dwt.outside, 3);
+	CHECK_INT(dwt.damaged, 0);
+}
+
+/* The value and its length of one pointer by this encoding, at TEXT + 0x80. */
+static void encoded(int encoding)
+{
+	static const int size[16] = {
+		[0] = 8, [2] = 2, [3] = 4, [4] = 8, [10] = 2, [11] = 4, [12] = 8};
+	uint64_t lo = TEXT + 0x80, at;
+
+	start();
+	at = cie("zR", encoding);
+	begin();
+	put(len - at, 4);
+	put(encoding & 0x10 ? lo - (SECTION + len) : lo, size[encoding & 15]);
+	put(0x20, size[encoding & 15]);
+	put(0, 1);
+	CODE(0x0e, 16);
+	end();
+	CHECK_INT(read_section(len), 0);
+	CHECK_INT(rule(lo), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(lo + 0x1f), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(lo + 0x20), DWARF_RULE_NONE);
+}
+
+TEST(pointer_encodings)
+{
+	encoded(0x00); /* absptr */
+	encoded(0x03); /* udata4 */
+	encoded(0x04);
+	encoded(0x0b);
+	encoded(0x0c);
+	encoded(0x10);
+	encoded(0x1b); /* pcrel sdata4: what gcc writes */
+	encoded(0x1c);
+	start(); /* indirect, text-relative: nobody knows where that is */
+	fde(cie("zR", 0x9b), F, 64);
+	end();
+	CHECK_INT(read_section(len), 0);
+	CHECK_INT(rows.n, 0);
+	CHECK_INT(dwt.damaged, 1);
+	start();
+	fde(cie("zR", 0x2b), F, 64);
+	end();
+	CHECK_INT(read_section(len), 0);
+	CHECK_INT(rows.n, 0);
+}
+
+TEST(augmentations)
+{
+	size_t at;
+
+	start(); /* zPLR: a personality, an LSDA encoding */
+	at = len;
+	begin();
+	put(0, 4);
+	CODE(1, 'z', 'P', 'L', 'R', 0, 1, 0x78, 16, 7, 0x9b, 1, 2, 3, 4, 0x1b, 0x1b, 0x0c, 7, 8,
+	     0x90, 1);
+	end();
+	begin();
+	put(len - at, 4);
+	put(F - (SECTION + len), 4);
+	put(64, 4);
+	CODE(4, 9, 9, 9, 9, 0x0e, 16);
+	end();
+	CHECK_INT(read_section(len), 0);
+	CHECK_INT(rule(F), DWARF_RULE_SP(2, 0));
+	start(); /* a letter that says who knows what */
+	fde(cie("zRQ", 0x1b), F, 64);
+	end();
+	CHECK_INT(read_section(len), 0);
+	CHECK_INT(rows.n, 0);
+	CHECK_INT(dwt.damaged, 1);
+}
+
+TEST(signal_frames)
+{
+	static const uint8_t ucontext[] = {0x0f, 4,    0x77, 0xa0, 1,    6,    0x10, 6,
+					   3,    0x77, 0xf8, 0,    0x10, 7,    3,    0x77,
+					   0xa0, 1,    0x10, 16,   3,    0x77, 0xa8, 1};
+
+	start();
+	fde(cie("zRS", 0x1b), F, 64);
+	bytes(ucontext, sizeof(ucontext));
+	end();
+	CHECK_INT(read_section(len), 0);
+	CHECK_INT(kind(F), DWARF_SIGNAL);
+	CHECK_INT(dwt.signals, 1);
+	start(); /* a signal frame that keeps its registers elsewhere */
+	fde(cie("zRS", 0x1b), F, 64);
+	CODE(0x0e, 16);
+	end();
+	CHECK_INT(read_section(len), 0);
+	CHECK_INT(kind(F), DWARF_EXPRESSION);
+}
+
+TEST(debug_frame)
+{
+	size_t at;
+
+	start();
+	debug = 1;
+	at = cie("", 0);
+	fde(at, F, 64);
+	CODE(0x0e, 16);
+	end();
+	CHECK_INT(read_section(len), 0);
+	CHECK_INT(rule(F), DWARF_RULE_SP(2, 0));
+	/* 64-bit DWARF, and a CIE behind its FDE */
+	start();
+	debug = 1;
+	put(0xffffffff, 4);
+	put(8 + 16 + 8, 8);
+	put(12 + 32, 8); /* the CIE's offset */
+	put(F, 8);
+	put(64, 8);
+	CODE(0x0e, 24, 0, 0, 0, 0, 0, 0);
+	CHECK_INT(len, 12 + 32);
+	cie("", 0);
+	CHECK_INT(read_section(len), 0);
+	CHECK_INT(rule(F), DWARF_RULE_SP(3, 0));
+}
+
+TEST(a_terminator_in_the_middle)
+{
+	start();
+	fde(cie("zR", 0x1b), F, 16);
+	end();
+	put(0, 4);
+	put(0, 4);
+	fde(cie("zR", 0x1b), F + 16, 16);
+	CODE(0x0e, 16);
+	end();
+	put(0, 4);
+	CHECK_INT(read_section(len), 0);
+	CHECK_INT(rule(F), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(F + 16), DWARF_RULE_SP(2, 0));
+}
+
+/* Cut anywhere: the functions whose bytes are all there keep their rules, the others have none. */
+TEST(truncated_at_every_byte)
+{
+	enum { FUNCTIONS = 12 };
+	size_t ends[FUNCTIONS], whole;
+
+	start();
+	whole = cie("zR", 0x1b);
+	for (int i = 0; i < FUNCTIONS; i++) {
+		fde(whole, F + 64 * i, 64);
+		CODE(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x0a, 0x48, 0x0c, 7, 8, 0x41, 0x0b);
+		end();
+		ends[i] = len;
+	}
+	whole = len;
+	for (size_t n = 0; n <= whole; n++) {
+		int err = read_section(n);
+
+		CHECK(!err || err == -EBADMSG);
+		for (int i = 0; i < FUNCTIONS; i++) {
+			uint64_t at = F + 64 * i;
+
+			CHECK_INT(rule(at), n >= ends[i] ? DWARF_RULE_SP(1, 0) : DWARF_RULE_NONE);
+			CHECK_INT(rule(at + 1),
+				  n >= ends[i] ? DWARF_RULE_SP(2, 1) : DWARF_RULE_NONE);
+			CHECK_INT(rule(at + 4),
+				  n >= ends[i] ? DWARF_RULE_FP(2, 1) : DWARF_RULE_NONE);
+			CHECK_INT(rule(at + 12),
+				  n >= ends[i] ? DWARF_RULE_SP(1, 1) : DWARF_RULE_NONE);
+			CHECK_INT(rule(at + 13),
+				  n >= ends[i] ? DWARF_RULE_FP(2, 1) : DWARF_RULE_NONE);
+		}
+	}
+}
+
+/* Each byte in turn changed: nothing but the function that it belongs to, or all of them by the
+ * CIE. */
+TEST(every_byte_changed)
+{
+	size_t at, first, whole;
+
+	start();
+	at = cie("zR", 0x1b);
+	fde(at, F, 64);
+	CODE(0x41, 0x0e, 16);
+	end();
+	first = len;
+	fde(at, F + 64, 64);
+	CODE(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6);
+	end();
+	whole = len;
+	for (size_t i = first; i < whole; i++) {
+		for (int bit = 0; bit < 8; bit++) {
+			out[i] ^= (uint8_t)(1 << bit);
+			read_section(whole);
+			if (i >= first + 12) /* behind the addresses */
+				CHECK_INT(rule(F + 1), DWARF_RULE_SP(2, 0));
+			out[i] ^= (uint8_t)(1 << bit);
+		}
+	}
+}
+
+TEST(a_row_at_every_byte)
+{
+	start();
+	fde(cie("zR", 0x1b), TEXT + 0x200, 256);
+	for (int i = 0; i < 256; i++)
+		CODE(0x0e, (uint8_t)(8 * (i % 15 + 1)), 0x41);
+	end();
+	CHECK_INT(read_section(len), 0);
+	for (uint32_t i = 0; i < 254; i++)
+		CHECK_INT(rule(TEXT + 0x200 + i), DWARF_RULE_SP(i % 15 + 1, 0));
+	CHECK_INT(kind(TEXT + 0x2fe), DWARF_EXPRESSION);
+	CHECK_INT(kind(TEXT + 0x2ff), DWARF_EXPRESSION);
+	CHECK_INT(rule(TEXT + 0x300), DWARF_RULE_NONE);
+}
+
+/* Lists of every density: a lookup finds what a walk finds, at each row and beside it. */
+TEST(lookups_find_what_walks_find)
+{
+	uint64_t seed = 7;
+
+	for (uint32_t step = 2; step < 400000; step *= 3) {
+		uint64_t at = TEXT + 5;
+
+		fresh();
+		for (int i = 0; i < 500; i++) {
+			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+			CHECK_INT(
+				dwt_rows_add(&rows, at, i % 7 ? DWARF_RULE_SP(i % 100 + 1, 0) : 0),
+				0);
+			at += 1 + (seed >> 33) % step;
+		}
+		CHECK_INT(dwt_pack(&dwt, &rows, DWT_MACHINE_X86_64, &words, &n_words), 0);
+		for (size_t i = 0; i < rows.n; i++) {
+			uint64_t pc = DWT_VADDR(rows.p[i]);
+
+			CHECK_INT(rule(pc), DWT_RULE(rows.p[i]));
+			CHECK_INT(rule(pc - 1),
+				  i ? DWT_RULE(rows.p[i - (DWT_VADDR(rows.p[i - 1]) < pc)])
+				    : DWARF_RULE_NONE);
+			if (i + 1 < rows.n)
+				CHECK_INT(rule(DWT_VADDR(rows.p[i + 1]) - 1), DWT_RULE(rows.p[i]));
+		}
+		CHECK_INT(rule(0), DWARF_RULE_NONE);
+		CHECK_INT(rule(UINT64_MAX), DWARF_RULE_NONE);
+	}
+}
+
+TEST(tables_that_would_be_too_big)
+{
+	fresh();
+	CHECK_INT(dwt_pack(&dwt, &rows, DWT_MACHINE_X86_64, &words, &n_words), -ENOENT);
+	CHECK_INT(dwt_rows_add(&rows, TEXT, DWARF_RULE_SP(1, 0)), 0);
+	CHECK_INT(dwt_rows_add(&rows, TEXT + DWT_MAX_SPAN, DWARF_RULE_NONE), 0);
+	CHECK_INT(dwt_pack(&dwt, &rows, DWT_MACHINE_X86_64, &words, &n_words), -E2BIG);
+	CHECK(!words);
+}
+
+TEST(more_specials_than_a_rule_can_name)
+{
+	fresh();
+	for (int i = 2; i < (int)DWARF_MAX_SPECIALS; i++)
+		CHECK_INT(dwt_special(&dwt, DWARF_REG, i, 0, 0), DWARF_RULE_SPECIAL(i));
+	CHECK_INT(dwt_special(&dwt, DWARF_REG, -1, 0, 0), DWT_RULE_EXPRESSION);
+	CHECK_INT(dwt_special(&dwt, DWARF_REG, 77, 0, 0), DWARF_RULE_SPECIAL(77));
+}
+
+TEST(sources_over_each_other)
+{
+	struct dwt_rows over = {0}, ret = {0};
+
+	fresh();
+	CHECK_INT(dwt_rows_add(&over, 100, 1), 0);
+	CHECK_INT(dwt_rows_add(&over, 110, DWARF_RULE_NONE), 0);
+	CHECK_INT(dwt_rows_add(&over, 120, 2), 0);
+	CHECK_INT(dwt_rows_add(&over, 130, DWARF_RULE_NONE), 0);
+	CHECK_INT(dwt_rows_add(&rows, 90, 3), 0);
+	CHECK_INT(dwt_rows_add(&rows, 115, 4), 0);
+	CHECK_INT(dwt_rows_add(&rows, 125, 2), 0);
+	CHECK_INT(dwt_rows_add(&rows, 140, DWARF_RULE_NONE), 0);
+	CHECK_INT(dwt_overlay(&over, &rows, &ret), 0);
+	{
+		const uint64_t want[] = {DWT_ROW(90, 3),  DWT_ROW(100, 1), DWT_ROW(110, 3),
+					 DWT_ROW(115, 4), DWT_ROW(120, 2), DWT_ROW(140, 0)};
+
+		CHECK_INT(ret.n, sizeof(want) / 8);
+		CHECK(!memcmp(ret.p, want, sizeof(want)));
+	}
+	CHECK_INT(dwt_force(&ret, 95, 105, 9), 0);
+	CHECK_INT(ret.n, 7);
+	CHECK_INT(ret.p[1], DWT_ROW(95, 9));
+	CHECK_INT(ret.p[2], DWT_ROW(105, 1));
+	dwt_rows_fini(&over);
+	dwt_rows_fini(&ret);
+}
+
+/* ---- Go ---- */
+
+struct go_file {
+	uint32_t magic;
+	const char *name;
+	const uint8_t *pcsp;
+	size_t pcsp_len;
+	int flag;
+};
+
+/* A table of one function, `name`, of 64 bytes at TEXT. */
+static void put_go(const struct go_file *g)
+{
+	int new = g->magic <= 0xfffffff1 && g->magic >= 0xfffffff0, old = g->magic == 0xfffffffb;
+	size_t name_at, pctab_at, functab_at, fields, base;
+	int word = new ? 4 : 8;
+
+	start();
+	put(g->magic, 4);
+	CODE(0, 0, 1, 8);
+	put(1, 8);
+	fields = len;
+	if (!old)
+		len += (size_t)(new ? 56 : 48);
+	else
+		len += 3 * 8;
+	name_at = len;
+	bytes(g->name, strlen(g->name) + 1);
+	pctab_at = len;
+	put(0, 1);
+	bytes(g->pcsp, g->pcsp_len);
+	functab_at = old ? 16 : len;
+	if (!old)
+		len += (size_t)(3 * word);
+	base = old ? 0 : functab_at;
+	{
+		size_t func = len;
+
+		put(new ? 0 : TEXT, word);
+		put(old ? name_at : 0, 4);
+		put(0, 8);
+		put(old ? pctab_at + 1 : 1, 4);
+		put(0, 16);
+		if (g->magic == 0xfffffff1)
+			put(0, 4);
+		CODE(0, (uint8_t)g->flag, 0, 0);
+		func -= base;
+		base = len;
+		len = functab_at;
+		put(new ? 0 : TEXT, word);
+		put(func, word);
+		put(new ? 64 : TEXT + 64, word);
+		len = base;
+	}
+	base = len;
+	len = fields;
+	if (!old) {
+		put(0, 8);
+		if (new)
+			put(TEXT, 8);
+		put(name_at, 8);
+		put(0, 16);
+		put(pctab_at, 8);
+		put(functab_at, 8);
+	}
+	len = base;
+}
+
+static int read_go(size_t n, const uint8_t *code, size_t code_len)
+{
+	uint8_t *copy = malloc(n ? n : 1);
+	struct dwt_go go;
+	int err;
+
+	memcpy(copy, out, n);
+	fresh();
+	err = dwt_go_open(&go, copy, n);
+	if (!err) {
+		go.code = code;
+		go.code_len = code_len;
+		go.code_vaddr = TEXT;
+		err = dwt_go_read(&dwt, &go, &rows);
+	}
+	free(copy);
+	if (!err && rows.n)
+		CHECK_INT(dwt_pack(&dwt, &rows, DWT_MACHINE_X86_64, &words, &n_words), 0);
+	return err;
+}
+
+static const uint32_t go_magics[] = {0xfffffff1, 0xfffffff0, 0xfffffffa, 0xfffffffb};
+
+TEST(go_functions_of_every_version)
+{
+	/* push %rbp; mov %rsp,%rbp; sub $16,%rsp; nop; add $16,%rsp; pop %rbp; ret */
+	static const uint8_t code[64] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 16,
+					 0x90, 0x48, 0x83, 0xc4, 16,   0x5d, 0xc3};
+	/* 0 for 1, 8 for 7, 24 for 5, 8 for 1, 0 for 1, no more */
+	static const uint8_t pcsp[] = {2, 1, 16, 7, 32, 5, 31, 1, 15, 1, 0};
+
+	for (size_t i = 0; i < 4; i++) {
+		struct go_file g = {go_magics[i], "main.f", pcsp, sizeof(pcsp), 0};
+
+		put_go(&g);
+		CHECK_INT(read_go(len, code, sizeof(code)), 0);
+		CHECK_INT(rule(TEXT), DWARF_RULE_SP(1, 0));
+		CHECK_INT(rule(TEXT + 1), DWARF_RULE_SP(2, 1));
+		CHECK_INT(rule(TEXT + 7), DWARF_RULE_SP(2, 1));
+		CHECK_INT(rule(TEXT + 8), DWARF_RULE_SP(4, 1));
+		CHECK_INT(rule(TEXT + 13), DWARF_RULE_SP(2, 1));
+		CHECK_INT(rule(TEXT + 14), DWARF_RULE_SP(1, 0));
+		CHECK_INT(rule(TEXT + 15), DWARF_RULE_NONE);
+	}
+}
+
+TEST(go_before_1_21_saves_rbp_by_mov)
+{
+	/* sub $24,%rsp; mov %rbp,16(%rsp); lea 16(%rsp),%rbp; nop; mov 16(%rsp),%rbp; add; ret */
+	static const uint8_t code[64] = {0x48, 0x83, 0xec, 24,   0x48, 0x89, 0x6c, 0x24, 16,
+					 0x48, 0x8d, 0x6c, 0x24, 16,   0x90, 0x48, 0x8b, 0x6c,
+					 0x24, 16,   0x48, 0x83, 0xc4, 24,   0xc3};
+	static const uint8_t pcsp[] = {2, 4, 48, 20, 47, 1, 0};
+	struct go_file g = {0xfffffff0, "main.f", pcsp, sizeof(pcsp), 0};
+
+	put_go(&g);
+	CHECK_INT(read_go(len, code, sizeof(code)), 0);
+	CHECK_INT(rule(TEXT + 3), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(TEXT + 4), DWARF_RULE_SP(4, 0));
+	CHECK_INT(rule(TEXT + 13), DWARF_RULE_SP(4, 0));
+	CHECK_INT(rule(TEXT + 14), DWARF_RULE_SP(4, 1));
+	CHECK_INT(rule(TEXT + 24), DWARF_RULE_SP(1, 0));
+}
+
+TEST(go_functions_of_the_runtime)
+{
+	static const uint8_t code[64] = {0x90, 0x48, 0x8b, 0x66, 0x38, 0xff, 0xd0, 0xc3};
+	static const uint8_t pcsp[] = {2, 64, 0};
+	struct go_file g = {0xfffffff1, "runtime.goexit", pcsp, sizeof(pcsp), 0};
+
+	put_go(&g);
+	CHECK_INT(read_go(len, code, sizeof(code)), 0);
+	CHECK_INT(kind(TEXT), DWARF_END);
+	CHECK_INT(kind(TEXT + 63), DWARF_END);
+	g.name = "runtime.goexit0"; /* not that one */
+	put_go(&g);
+	CHECK_INT(read_go(len, code, sizeof(code)), 0);
+	CHECK_INT(rule(TEXT), DWARF_RULE_SP(1, 0));
+	g.name = "runtime.systemstack"; /* up to where it leaves its stack */
+	put_go(&g);
+	CHECK_INT(read_go(len, code, sizeof(code)), 0);
+	CHECK_INT(rule(TEXT + 4), DWARF_RULE_SP(1, 0));
+	CHECK_INT(kind(TEXT + 5), DWARF_SWITCH);
+	g.name = "runtime.mcall";
+	put_go(&g);
+	CHECK_INT(read_go(len, code, sizeof(code)), 0);
+	CHECK_INT(rule(TEXT), DWARF_RULE_SP(1, 0));
+	CHECK_INT(kind(TEXT + 5), DWARF_END);
+	g.name = "main.switches"; /* by its flag */
+	g.flag = 2;
+	put_go(&g);
+	CHECK_INT(read_go(len, code, sizeof(code)), 0);
+	CHECK_INT(kind(TEXT + 5), DWARF_SWITCH);
+	g.name = "runtime.sigreturn__sigaction";
+	put_go(&g);
+	CHECK_INT(read_go(len, code, sizeof(code)), 0);
+	CHECK_INT(kind(TEXT), DWARF_SIGNAL);
+}
+
+/* A function that leaves its stack but keeps its frame in rbp is found again, whatever sp is. */
+TEST(go_frames_on_another_stack)
+{
+	static const uint8_t code[64] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83,
+					 0xe4, 0xf0, 0xff, 0xd0, 0x5d, 0xc3};
+	static const uint8_t pcsp[] = {2, 1, 16, 10, 15, 1, 0};
+	struct go_file g = {0xfffffff1, "main.switches", pcsp, sizeof(pcsp), 2};
+
+	put_go(&g);
+	CHECK_INT(read_go(len, code, sizeof(code)), 0);
+	CHECK_INT(rule(TEXT), DWARF_RULE_SP(1, 0));
+	CHECK_INT(kind(TEXT + 8), DWARF_REG);
+	CHECK_INT(special[0] >> 8 & 0xff, 6);
+	CHECK_INT(special[1], 16);
+	CHECK_INT((int32_t)special[2], -16);
+	CHECK_INT(flags(), DWARF_FP_SAVED | DWARF_OTHER_STACK);
+}
+
+TEST(go_tables_that_lie)
+{
+	static const uint8_t pcsp[] = {2, 1, 16, 10, 15, 1, 0};
+	static const uint8_t negative[] = {2,    1,    0xff, 0xff, 0xff, 0xff, 0xff,
+					   0xff, 0xff, 0xff, 0xff, 1,    1};
+	static const uint8_t still[] = {2, 1, 16, 0, 16, 0, 16, 1};
+
+	for (size_t i = 0; i < 4; i++) {
+		struct go_file g = {go_magics[i], "main.f", pcsp, sizeof(pcsp), 0};
+		size_t whole;
+
+		put_go(&g);
+		whole = len;
+		for (size_t n = 0; n < whole; n++) {
+			int err = read_go(n, NULL, 0);
+
+			CHECK(!err || err == -ENOENT || err == -EBADMSG);
+			CHECK(rule(TEXT) == DWARF_RULE_NONE || rule(TEXT) == DWARF_RULE_SP(1, 0) ||
+			      kind(TEXT) == DWARF_EXPRESSION);
+		}
+		g.pcsp = negative;
+		g.pcsp_len = sizeof(negative);
+		put_go(&g);
+		CHECK_INT(read_go(len, NULL, 0), 0);
+		CHECK_INT(kind(TEXT), DWARF_EXPRESSION);
+		CHECK_INT(dwt.damaged, 1);
+		g.pcsp = still;
+		g.pcsp_len = sizeof(still);
+		put_go(&g);
+		CHECK_INT(read_go(len, NULL, 0), 0);
+		CHECK_INT(kind(TEXT + 1), DWARF_EXPRESSION);
+	}
+}
