@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 #define ROWS 10
 #define NUMBERS_WIDTH 43 /* with the gaps around names */
-#define LIBRARY_MAX 24
+#define LIBRARY_MAX 16
 #define NAME_MIN 20
 
 struct hottest {
@@ -114,7 +115,7 @@ static uint32_t name_width(const struct hottest *h, uint32_t width)
 }
 
 static void put_row(const struct hottest *h, const struct render_function *f, uint32_t width,
-		    struct buf *out)
+		    bool narrow, struct buf *out)
 {
 	struct fusee_str cut;
 	size_t at;
@@ -128,9 +129,10 @@ static void put_row(const struct hottest *h, const struct render_function *f, ui
 	at = out->len;
 	render_name(out, f->name, width);
 	cut = (struct fusee_str){out->p + at, out->len - at};
-	if (len && !out->error)
-		buf_printf(out, "%*s  %.*s", (int)(width - render_columns(cut)), "", (int)len,
-			   library);
+	if (len && !out->error) {
+		buf_printf(out, "%*s  ", (int)(width - render_columns(cut)), "");
+		render_name(out, (struct fusee_str){library, len}, narrow ? LIBRARY_MAX : 0);
+	}
 	buf_str(out, "\n");
 }
 
@@ -167,7 +169,7 @@ int render_hottest(const struct fusee_profile *p, const struct render_options *o
 	if (h.n)
 		buf_str(out, "        self             total\n");
 	for (uint32_t i = 0; !ret && i < h.n; i++)
-		put_row(&h, &m.functions[h.order[i]], width, out);
+		put_row(&h, &m.functions[h.order[i]], width, o->width, out);
 	free(h.order);
 	render_model_free(&m);
 	return ret ? ret : out->error;

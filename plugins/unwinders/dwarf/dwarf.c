@@ -155,6 +155,37 @@ static int add_patterns(const struct dwarf *d, struct dwt *dwt, uint64_t file, s
 	return err;
 }
 
+/* .init and .fini are put together from pieces of several files, without a description: sub $8,%rsp; calls;
+ * add $8,%rsp; ret. */
+static int add_init(const struct dwarf *d, struct dwt *dwt, uint64_t file, const char *name,
+		    struct dwt_rows *all)
+{
+	static const char head[] = "\x48\x83\xec\x08", tail[] = "\x48\x83\xc4\x08\xc3";
+	struct dwt_rows rows = {0};
+	struct fusee_section s;
+	uint64_t in, out;
+	int err;
+
+	if (get_section(d, file, name, &s) || s.bytes.len < 9 ||
+	    !dwt_in_text(dwt, s.vaddr, s.vaddr + s.bytes.len))
+		return 0;
+	in = !memcmp(s.bytes.p, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0; /* endbr64 */
+	out = s.bytes.len - 5;
+	if (in + 4 > out || memcmp(s.bytes.p + in, head, 4) || memcmp(s.bytes.p + out, tail, 5))
+		return 0;
+	err = dwt_rows_add(&rows, s.vaddr, DWARF_RULE_SP(1, 0));
+	if (!err)
+		err = dwt_rows_add(&rows, s.vaddr + in + 4, DWARF_RULE_SP(2, 0));
+	if (!err)
+		err = dwt_rows_add(&rows, s.vaddr + out + 4, DWARF_RULE_SP(1, 0));
+	if (!err)
+		err = dwt_rows_add(&rows, s.vaddr + s.bytes.len, DWARF_RULE_NONE);
+	if (!err)
+		return add_under(all, &rows);
+	dwt_rows_fini(&rows);
+	return err;
+}
+
 /* Old linkers name the start of .text as a library's entry: is this where a program begins? */
 static int is_entry(const struct dwarf *d, uint64_t file, const struct fusee_file_info *info)
 {
@@ -219,6 +250,10 @@ static int collect(const struct dwarf *d, struct dwt *dwt, uint64_t file,
 	}
 	if (!err)
 		err = add_patterns(d, dwt, file, all);
+	if (!err)
+		err = add_init(d, dwt, file, ".init", all);
+	if (!err)
+		err = add_init(d, dwt, file, ".fini", all);
 	if (!err)
 		err = add_entry(d, dwt, file, info, all);
 	if (!err && !dwt->fdes && (lies || dwt->damaged))

@@ -18,7 +18,7 @@
 #define DWARF_TABLE_H
 
 #define DWARF_TABLE_MAGIC 0x31747764u /* "dwt1" */
-#define DWARF_TABLE_VERSION 1
+#define DWARF_TABLE_VERSION 2
 
 enum dwarf_header {
 	DWARF_MAGIC,
