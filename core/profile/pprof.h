@@ -18,9 +18,12 @@ int pprof_encode(const struct fusee_profile *, bool gzip, struct buf *out);
  * pprof_encode() wrote. */
 struct pprof_file;
 
-/* More than this, uncompressed or as memory of the decoder, is refused with -EFBIG. */
+/* Refused with -EFBIG: a file of more bytes than this uncompressed; and one whose messages take
+ * more memory than real profiles of its size do, PPROF_MEMORY_BASE + its bytes *
+ * PPROF_MEMORY_FACTOR. */
 #define PPROF_MAX_BYTES (512ull << 20)
-#define PPROF_MAX_MEMORY (4096ull << 20)
+#define PPROF_MEMORY_BASE (64ull << 20)
+#define PPROF_MEMORY_FACTOR 40
 int pprof_decode(const void *bytes, size_t len, struct pprof_file **ret, const char **text);
 const struct fusee_profile *pprof_profile(const struct pprof_file *);
 void pprof_free(struct pprof_file *);

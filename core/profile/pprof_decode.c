@@ -176,7 +176,7 @@ static void *take(void *arg, size_t size)
 	uint64_t *p;
 
 	if (__builtin_add_overflow(size, 16, &need) || need > d->left) {
-		fail(d, -EFBIG, "decoding this profile would take more than 4 GiB");
+		fail(d, -EFBIG, "this profile would take far more memory than its size explains");
 		return NULL;
 	}
 	p = malloc(need);
@@ -566,6 +566,7 @@ static int decode(struct decoder *d, const uint8_t *p, size_t len, struct pprof_
 	}
 	if (scan(d, p, len))
 		goto out;
+	d->left = PPROF_MEMORY_BASE + len * PPROF_MEMORY_FACTOR;
 	d->in = perftools__profiles__profile__unpack(&allocator, len, p);
 	buf_fini(&plain);
 	if (!d->in)
@@ -581,7 +582,7 @@ out:
 
 int pprof_decode(const void *bytes, size_t len, struct pprof_file **ret, const char **error)
 {
-	struct decoder d = {.left = PPROF_MAX_MEMORY};
+	struct decoder d = {0};
 	struct pprof_file *f = calloc(1, sizeof(*f));
 
 	*error = "no memory";

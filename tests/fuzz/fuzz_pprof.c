@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // sources: core/profile/pprof_decode.c core/profile/pprof_encode.c core/profile/builder.c
-// core/profile/utf8.c sources: core/profile/render_model.c core/profile/render_text.c
-// core/profile/render_graph.c core/profile/render_top.c sources: core/profile/render_peek.c
-// core/profile/render_tree.c core/profile/render_folded.c sources: core/profile/render_speedscope.c
-// core/profile/render_json.c core/profile/render_hottest.c sources: core/base/buf.c
-// core/base/dict.c build/gen/profile.pb-c.c libs: -lprotobuf-c -lz -lm
+// sources: core/base/utf8.c core/profile/render_model.c core/profile/render_text.c
+// sources: core/profile/render_graph.c core/profile/render_top.c core/profile/render_peek.c
+// sources: core/profile/render_tree.c core/profile/render_folded.c core/profile/render_speedscope.c
+// sources: core/profile/render_json.c core/profile/render_hottest.c
+// sources: core/base/buf.c core/base/dict.c build/gen/profile.pb-c.c
+// libs: -lprotobuf-c -lz -lm
 /*
  * Any bytes as a profile: refused with a sentence, or a profile that every report can print and
  * that is the same after it was encoded and decoded.

@@ -405,7 +405,6 @@ TEST(each_rule_of_check_valid)
 	struct buf out = {0};
 	Profile *p;
 	char *string;
-	size_t n;
 
 	CHECK_INT(pprof_encode(finished(b), false, &out), 0);
 	p = unpack(&out);
@@ -439,8 +438,22 @@ TEST(each_rule_of_check_valid)
 	p->string_table[0] = (char[]){"x"};
 	expect(p, "the first string of the string table is not empty");
 	p->string_table[0] = string;
-	n = p->n_string_table;
 	WITH(p->n_string_table, 0, "the profile has no string table");
+	perftools__profiles__profile__free_unpacked(p, NULL);
+	buf_fini(&out);
+	builder_free(b);
+}
+
+TEST(each_string_index)
+{
+	struct builder *b = example();
+	struct buf out = {0};
+	Profile *p;
+	size_t n;
+
+	CHECK_INT(pprof_encode(finished(b), false, &out), 0);
+	p = unpack(&out);
+	n = p->n_string_table;
 #define STRING(place)                                                             \
 	WITH(place, (int64_t)n, "a string's number is outside the string table"); \
 	WITH(place, -1, "a string's number is outside the string table")
@@ -461,8 +474,20 @@ TEST(each_rule_of_check_valid)
 	STRING(p->drop_frames);
 	STRING(p->keep_frames);
 	STRING(p->doc_url);
-	/* allowed: gaps in ids, a location without a mapping, without a line, a sample without a
-	 * location */
+	perftools__profiles__profile__free_unpacked(p, NULL);
+	buf_fini(&out);
+	builder_free(b);
+}
+
+/* Gaps in ids, a location without a mapping, without a line, a sample without a location. */
+TEST(what_is_allowed)
+{
+	struct builder *b = example();
+	struct buf out = {0};
+	Profile *p;
+
+	CHECK_INT(pprof_encode(finished(b), false, &out), 0);
+	p = unpack(&out);
 	p->mapping[1]->id = 1ull << 60;
 	p->location[0]->mapping_id = 1ull << 60;
 	p->location[0]->n_line = 0;
@@ -557,7 +582,7 @@ TEST(cut_anywhere)
 	builder_free(b);
 }
 
-/* 700 MiB of zeros in under a megabyte; and one with nothing but empty messages. */
+/* 700 MiB of zeros in under a megabyte. */
 TEST(bombs)
 {
 	struct buf gz = {0};
@@ -582,6 +607,20 @@ TEST(bombs)
 	CHECK_INT(pprof_decode(gz.p, gz.len, &f, &text), -EFBIG);
 	CHECK_STR(text, "the profile is larger than 512 MiB uncompressed");
 	buf_fini(&gz);
+}
+
+/* Empty samples: two bytes each, and a hundred times that in memory. */
+TEST(bomb_of_messages)
+{
+	struct buf bytes = {0};
+	struct pprof_file *f = NULL;
+	const char *text;
+
+	for (int i = 0; i < 2 << 20; i++)
+		buf_add(&bytes, "\x12\x00", 2);
+	CHECK_INT(pprof_decode(bytes.p, bytes.len, &f, &text), -EFBIG);
+	CHECK_STR(text, "this profile would take far more memory than its size explains");
+	buf_fini(&bytes);
 }
 
 TEST(flipped_bytes)
