@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests with a real worker. Included by a test program, which then is its own worker process too. */
+/* For tests with a real worker. Included by a test program, which then is its own worker process
+ * too. */
 #ifndef WORKER_HELP_H
 #define WORKER_HELP_H
 
@@ -18,7 +19,8 @@
 __attribute__((constructor)) static void become_worker(int argc, char **argv)
 {
 	if (argc >= 4 && !strcmp(argv[1], "worker"))
-		_exit(worker_serve(atoi(argv[2]), argc > 4 ? argv[4] : NULL, strtoull(argv[3], NULL, 10)) != 0);
+		_exit(worker_serve(atoi(argv[2]), argc > 4 ? argv[4] : NULL,
+				   strtoull(argv[3], NULL, 10)) != 0);
 }
 
 /* A folder of this test's own, gone at its end. */
@@ -34,7 +36,7 @@ static const char *scratch(void)
 	return dir;
 }
 
-static void remove_scratch(void)
+__attribute__((unused)) static void remove_scratch(void)
 {
 	char command[128];
 
@@ -43,7 +45,7 @@ static void remove_scratch(void)
 }
 
 /* Builds the nasty unwinder into the scratch folder; its folder. */
-static const char *nasty_plugins(void)
+__attribute__((unused)) static const char *nasty_plugins(void)
 {
 	static char dir[80];
 	char command[512];
@@ -51,14 +53,17 @@ static const char *nasty_plugins(void)
 	snprintf(dir, sizeof(dir), "%s/plugins", scratch());
 	CHECK(!mkdir(dir, 0755));
 	snprintf(command, sizeof(command),
-		 "${CC:-cc} -std=gnu17 -D_GNU_SOURCE -O1 -fPIC -shared -Iinclude -o %s/nasty.so tests/data/worker_plugin.c", dir);
+		 "${CC:-cc} -std=gnu17 -D_GNU_SOURCE -O1 -fPIC -shared -Iinclude -o %s/nasty.so "
+		 "tests/data/worker_plugin.c",
+		 dir);
 	if (system(command))
-		SKIP("the test's plugin can't be built here (run from the source's root, with a C compiler)");
+		SKIP("the test's plugin can't be built here (run from the source's root, with a C "
+		     "compiler)");
 	return dir;
 }
 
 /* A file that is an ELF header and nothing else. */
-static int elf_with_entry(uint64_t entry)
+__attribute__((unused)) static int elf_with_entry(uint64_t entry)
 {
 	Elf64_Ehdr h = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
 			.e_type = ET_DYN,
@@ -76,7 +81,8 @@ struct asked {
 	struct inspection *i;
 };
 
-__attribute__((unused)) static void answered(void *arg, int err, const char *text, struct inspection *i)
+__attribute__((unused)) static void answered(void *arg, int err, const char *text,
+					     struct inspection *i)
 {
 	struct asked *a = arg;
 
@@ -96,5 +102,14 @@ __attribute__((unused)) static struct asked inspect_fd(struct worker *w, int fd)
 	CHECK_INT(a.calls, 1);
 	close(fd);
 	return a;
+}
+
+/* Where only the answer counts. */
+__attribute__((unused)) static int inspect_err(struct worker *w, int fd)
+{
+	struct asked a = inspect_fd(w, fd);
+
+	inspection_unref(a.i);
+	return a.err;
 }
 #endif

@@ -10,13 +10,16 @@
 #include "worker/client.h"
 
 #define BELOW_SP 128u /* the red zone */
+#define STEP_MS \
+	1000u /* a step takes microseconds; an expression can loop for ever, and sampling waits */
 #define MAX_STEPS \
 	500000u /* libunwind loses about 100 bytes at each: its allocator is not ours to clean */
 
 /* 1: *r holds the answer; 0: not in time; -EPIPE, -EBADMSG. */
 static int await(struct worker *w, struct protocol_reply *r)
 {
-	uint64_t end = client_now() + (uint64_t)w->request_ms * 1000000, now;
+	uint32_t ms = w->request_ms < STEP_MS ? w->request_ms : STEP_MS;
+	uint64_t end = client_now() + (uint64_t)ms * 1000000, now;
 	int fd, got;
 
 	for (;;) {

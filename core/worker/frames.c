@@ -105,7 +105,7 @@ static bool next_entry(struct cursor *all, struct cursor *entry, bool *wide)
 }
 
 /* How a CIE's FDEs encode their addresses. c: behind the CIE's id. */
-static int cie_encoding(struct cursor *c, unsigned int *encoding)
+static int cie_encoding(struct cursor *c, unsigned int *encoding, bool *signal_frame)
 {
 	unsigned int version = (unsigned int)fixed(c, 1);
 	const char *augmentation = (const char *)c->p + c->at;
@@ -115,6 +115,7 @@ static int cie_encoding(struct cursor *c, unsigned int *encoding)
 		return -EBADMSG;
 	c->at += (uint64_t)(end - augmentation) + 1;
 	*encoding = PE_ABSPTR;
+	*signal_frame = strchr(augmentation, 'S');
 	if (version >= 4)
 		fixed(c, 2); /* sizes of addresses and segments */
 	leb(c);
@@ -138,12 +139,12 @@ static int cie_encoding(struct cursor *c, unsigned int *encoding)
 	return c->bad ? -EBADMSG : 0;
 }
 
-int frames_find(struct fusee_str section, uint64_t vaddr, uint64_t pc, uint64_t *ret)
+int frames_find(struct fusee_str section, uint64_t vaddr, uint64_t pc, struct frames_row *ret)
 {
 	struct cursor all = {(const unsigned char *)section.p, 0, section.len, false}, e, cie;
 	uint64_t cie_at = UINT64_MAX;
 	unsigned int encoding = 0;
-	bool wide, cie_wide;
+	bool wide, cie_wide, signal_frame = false;
 
 	for (;;) {
 		uint64_t at = all.at, id_at, id, lo, len;
@@ -159,7 +160,7 @@ int frames_find(struct fusee_str section, uint64_t vaddr, uint64_t pc, uint64_t 
 
 			cie_at = id_at - id;
 			if (!next_entry(&from, &cie, &cie_wide) || fixed(&cie, cie_wide ? 8 : 4) ||
-			    cie_encoding(&cie, &encoding)) {
+			    cie_encoding(&cie, &encoding, &signal_frame)) {
 				cie_at = UINT64_MAX;
 				continue;
 			}
@@ -167,7 +168,7 @@ int frames_find(struct fusee_str section, uint64_t vaddr, uint64_t pc, uint64_t 
 		lo = pointer(&e, encoding, vaddr + e.at);
 		len = pointer(&e, encoding & 0x0f, 0);
 		if (!e.bad && pc >= lo && pc - lo < len) {
-			*ret = at;
+			*ret = (struct frames_row){at, signal_frame};
 			return 0;
 		}
 	}

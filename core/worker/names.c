@@ -143,6 +143,12 @@ static bool texts_ok(const char *p, uint64_t len)
 	return true;
 }
 
+/* In the middle of a text may be in the middle of a character. */
+static bool is_start(const char *texts, uint64_t len, uint32_t at)
+{
+	return at < len && (!at || !texts[at - 1]);
+}
+
 static bool first_ok(const uint32_t *first, uint32_t n, uint32_t nframes)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -179,7 +185,9 @@ int names_open(struct worker_symbols *ret, const void *block, uint64_t len, uint
 	for (uint32_t i = 0; i < b->nframes; i++) {
 		const struct names_frame *f = &frames[i];
 
-		if (f->name >= b->texts || f->system_name >= b->texts || f->file >= b->texts) {
+		if (!is_start(texts, b->texts, f->name) ||
+		    !is_start(texts, b->texts, f->system_name) ||
+		    !is_start(texts, b->texts, f->file)) {
 			free(out);
 			return -EBADMSG;
 		}

@@ -240,6 +240,12 @@ int worker_serve(int fd, const char *plugin_dir, uint64_t memory_limit)
 
 	log_set_prefix("fusee worker: ");
 	signal(SIGXFSZ, SIG_IGN); /* a memfd that grows too large is an error, no death */
+	/* A sanitizer's own handlers would look for files and start programs: a plain death says
+	 * more. */
+	signal(SIGSEGV, SIG_DFL);
+	signal(SIGBUS, SIG_DFL);
+	signal(SIGFPE, SIG_DFL);
+	signal(SIGILL, SIG_DFL);
 	err = start(&s, plugin_dir, memory_limit);
 	if (!err)
 		do

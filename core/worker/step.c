@@ -57,7 +57,7 @@ struct walk {
 		int32_t start, fde;
 	} table; /* relative to the FDE itself */
 	uint64_t fde_at;
-	bool no_row, unknown;
+	bool signal_frame, no_row, unknown;
 };
 
 /* ---- the address space ---- */
@@ -289,13 +289,15 @@ static int find_row(struct walk *w)
 	int err = -ENOENT;
 
 	for (int i = 0; i < 2 && err; i++) {
-		uint64_t at;
+		struct frames_row row;
 
 		if (!w->file->frames[i].len)
 			continue;
-		err = frames_find(w->file->frames[i], w->file->frames_at[i], w->q->regs[RIP], &at);
-		if (!err)
-			w->fde_at = w->file->frames_at[i] + at;
+		err = frames_find(w->file->frames[i], w->file->frames_at[i], w->q->regs[RIP], &row);
+		if (err)
+			continue;
+		w->fde_at = w->file->frames_at[i] + row.at;
+		w->signal_frame = row.signal_frame;
 	}
 	/* One entry, for whatever address: that the FDE covers it was just looked up. */
 	w->table.start = INT32_MIN;
@@ -314,32 +316,29 @@ static bool get(unw_cursor_t *c, int reg, struct walk *w, uint64_t *value)
 }
 
 /* The caller's registers, into q. */
-static int take_registers(unw_cursor_t *c, struct walk *w, struct protocol_request *q,
-			  bool signal_frame)
+static int take_registers(unw_cursor_t *c, struct walk *w, struct protocol_request *q)
 {
 	uint64_t regs[17] = {0}, valid = 0;
 
 	for (int i = 0; i <= RIP; i++)
-		if ((signal_frame || KEPT & 1u << i) && get(c, i, w, &regs[i]))
+		if ((w->signal_frame || KEPT & 1u << i) && get(c, i, w, &regs[i]))
 			valid |= 1ull << i;
 	if (!(valid & 1ull << RIP) || !(valid & 1ull << RSP) ||
-	    (!signal_frame && regs[RSP] <= q->regs[RSP]))
+	    (!w->signal_frame && regs[RSP] <= q->regs[RSP]))
 		return -EBADMSG;
 	memcpy(q->regs, regs, sizeof(regs));
 	q->valid = valid;
-	return signal_frame;
+	return w->signal_frame;
 }
 
 static int step(struct stepper *s, struct walk *w, struct protocol_request *q)
 {
 	unw_save_loc_t rbp;
-	bool signal_frame;
 	unw_cursor_t c;
 	int r;
 
 	if (unw_init_remote(&c, s->space, w))
 		return -EBADMSG;
-	signal_frame = unw_is_signal_frame(&c) > 0;
 	r = unw_step(&c);
 	if (w->no_row) /* it went on to guess */
 		return -ENOENT;
@@ -351,7 +350,7 @@ static int step(struct stepper *s, struct walk *w, struct protocol_request *q)
 		return !unw_get_save_loc(&c, UNW_X86_64_RBP, &rbp) && rbp.type != UNW_SLT_NONE
 			       ? -ENODATA
 			       : -EBADMSG;
-	return take_registers(&c, w, q, signal_frame);
+	return take_registers(&c, w, q);
 }
 
 int stepper_step(struct stepper *s, struct protocol_request *q, int fd, const void *stack)

@@ -93,7 +93,7 @@ int worker_inspect(struct worker *, int fd, const char *name, worker_inspected *
 int worker_symbolize(struct worker *, const struct inspection *, int fd, int debug_fd, int alt_fd, const char *name,
 		     bool inlines, const uint64_t *addresses, uint32_t n, worker_symbolized *, void *arg);
 /*
- * One step by libunwind for a row that no table expresses; blocks (bounded by request_ms), in a process of its own,
+ * One step by libunwind for a row that no table expresses; blocks (a second at most, request_ms if that is less), in a process of its own,
  * so that it never waits for an inspection. regs: x86-64 values by DWARF number; bit n of *valid: regs[n] is known.
  * regs[16] is the ELF virtual address to look the row up at: the interrupted instruction, or a return address - 1.
  * bias: runtime address of vaddr 0. stack: a copy of [stack_lo, + len).

@@ -66,7 +66,7 @@ TEST(ends_it)
 		CHECK(strstr(a.text, attempts[i].call));
 	}
 	/* And it goes on to serve others. */
-	CHECK_INT(inspect_fd(w, elf_with_entry(DO_NOTHING)).err, 0);
+	CHECK_INT(inspect_err(w, elf_with_entry(DO_NOTHING)), 0);
 	stop(w);
 }
 
@@ -129,7 +129,7 @@ TEST(as_the_kernel_sees_it)
 	char value[64], path[64];
 	int pid;
 
-	CHECK_INT(inspect_fd(w, elf_with_entry(DO_NOTHING)).err, 0);
+	CHECK_INT(inspect_err(w, elf_with_entry(DO_NOTHING)), 0);
 	pid = worker_pid(w);
 	CHECK(pid > 0);
 	for (int i = 0; i < 4; i++) {

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Blocks from a worker that may have been taken over: whatever is in them, nothing outside is
+ * handed out. */
+#include "worker/inspection.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/utf8.h"
+#include "symbols/symbols.h"
+#include "test.h"
+#include "worker/names.h"
+
+static const unsigned char values[] = {0, 1, 2, 7, 8, 0x20, 0x7f, 0x80, 0xff};
+
+static void *copy_of(const void *p, size_t len)
+{
+	void *map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(map != MAP_FAILED);
+	memcpy(map, p, len);
+	return map;
+}
+
+static void make(struct buf *b)
+{
+	static const struct fusee_segment segments[] = {{0, 0x1000, 0x500, 0x500, 5, 0},
+							{0x1500, 0x3500, 0x200, 0x900, 6, 0}};
+	static const uint32_t one[] = {1, 2, 3}, two[] = {4};
+	static const struct inspection_slab slabs[] = {{"dwarf", 7, 0, one, 3},
+						       {"other", 1, 0, two, 1}};
+	struct inspection i = {.machine = 62,
+			       .type = 3,
+			       .flags = INSPECTION_SYMTAB,
+			       .entry = 0x1234,
+			       .build_id_len = 20,
+			       .nsegments = 2,
+			       .nslabs = 2,
+			       .segments = segments,
+			       .slabs = slabs,
+			       .debuglink = "abcd.debug",
+			       .notes = "dwarf: no\nother: neither",
+			       .debuglink_crc = 0xabcdef};
+
+	memset(i.key, 0x5a, sizeof(i.key));
+	memset(i.build_id, 0xb1, 20);
+	CHECK_INT(inspection_write(b, &i), 0);
+}
+
+TEST(there_and_back)
+{
+	struct inspection *i;
+	struct buf b = {0};
+	uint8_t key[32];
+	uint64_t vaddr, len;
+
+	make(&b);
+	memset(key, 0x5a, sizeof(key));
+	CHECK_INT(inspection_open(&i, copy_of(b.p, b.len), b.len, key), 0);
+	CHECK(i->machine == 62 && i->entry == 0x1234 && i->build_id_len == 20 &&
+	      i->build_id[19] == 0xb1);
+	CHECK_STR(i->debuglink, "abcd.debug");
+	CHECK_STR(i->notes, "dwarf: no\nother: neither");
+	CHECK(inspection_slab(i, "dwarf")->n == 3 && inspection_slab(i, "dwarf")->words[2] == 3);
+	CHECK(inspection_slab(i, "other")->version == 1 && !inspection_slab(i, "othe"));
+	CHECK(inspection_vaddr(i, 0x4ff, &vaddr) && vaddr == 0x14ff);
+	/* The rest of its last page is mapped with it; the next segment is not for code. */
+	CHECK(inspection_vaddr(i, 0x500, &vaddr) && vaddr == 0x1500);
+	CHECK(!inspection_vaddr(i, 0x1500, &vaddr));
+	CHECK(!memcmp(inspection_bytes(i, &len), b.p, b.len) && len == b.len);
+	inspection_ref(i);
+	inspection_unref(i);
+	inspection_unref(i);
+	key[0] ^= 1;
+	CHECK_INT(inspection_open(&i, copy_of(b.p, b.len), b.len, key), -EBADMSG);
+	buf_fini(&b);
+}
+
+static void all_inside(const struct inspection *i)
+{
+	const char *lo, *hi;
+	uint64_t len;
+
+	lo = inspection_bytes(i, &len);
+	hi = lo + len;
+	CHECK(i->build_id_len <= sizeof(i->build_id) && i->nslabs <= INSPECTION_MAX_SLABS);
+	CHECK((const char *)i->segments >= lo && (const char *)(i->segments + i->nsegments) <= hi);
+	for (uint32_t s = 0; s < i->nslabs; s++) {
+		CHECK((const char *)i->slabs[s].words >= lo && i->slabs[s].n <= len / 4 &&
+		      (const char *)(i->slabs[s].words + i->slabs[s].n) <= hi);
+		CHECK(strnlen(i->slabs[s].unwinder, 32) < 32);
+	}
+	CHECK(i->debuglink >= lo && memchr(i->debuglink, 0, (size_t)(hi - i->debuglink)));
+	CHECK(i->notes >= lo && memchr(i->notes, 0, (size_t)(hi - i->notes)));
+	CHECK(!strchr(i->debuglink, '/') && utf8_printable(i->debuglink, strlen(i->debuglink)));
+}
+
+/* Each byte, to what hurts most: refused, or still inside. */
+TEST(bent_blocks)
+{
+	unsigned int refused = 0, taken = 0;
+	struct inspection *i;
+	struct buf b = {0};
+
+	make(&b);
+	for (size_t at = 0; at < b.len; at++)
+		for (size_t v = 0; v < sizeof(values); v++) {
+			char was = b.p[at];
+
+			b.p[at] = (char)values[v];
+			if (inspection_open(&i, copy_of(b.p, b.len), b.len, NULL)) {
+				refused++;
+			} else {
+				all_inside(i);
+				inspection_unref(i);
+				taken++;
+			}
+			b.p[at] = was;
+		}
+	printf("# %u refused, %u taken\n", refused, taken);
+	CHECK(refused > 500 && taken > 500);
+	buf_fini(&b);
+}
+
+TEST(cut_blocks)
+{
+	struct inspection *i;
+	struct buf b = {0};
+
+	make(&b);
+	for (size_t len = 1; len < b.len; len++)
+		CHECK_INT(inspection_open(&i, copy_of(b.p, len), len, NULL), -EBADMSG);
+	buf_fini(&b);
+}
+
+TEST(names_of_files_lead_nowhere_else)
+{
+	static const char *const names[] = {"../../etc/shadow", "/etc/shadow", "..", ".", "a\nb",
+					    "\033[2J",          "\302\233"};
+	struct inspection *i;
+	struct buf b = {0};
+
+	for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++) {
+		struct inspection from = {.debuglink = names[n], .notes = ""};
+
+		buf_reset(&b);
+		CHECK_INT(inspection_write(&b, &from), 0);
+		CHECK_INT(inspection_open(&i, copy_of(b.p, b.len), b.len, NULL), -EBADMSG);
+	}
+	buf_fini(&b);
+}
+
+/* ---- names ---- */
+
+struct names {
+	struct names_block head;
+	uint32_t first[3];
+	struct names_frame frames[3];
+	char texts[16];
+};
+
+static const struct names good = {
+	.head = {NAMES_MAGIC, 2, 3, INSPECTION_DWARF, 16},
+	.first = {0, 2, 3},
+	.frames = {{0, 2, 4, 10, 0, 1, 0},
+		   {4, 4, 0, 1, 1, 1, SYMBOLS_INLINED},
+		   {2, 0, 15, 0, 0, 0, 0}},
+	.texts = "a\0b\0gr\303\274n\0\0\0\0\0\0",
+};
+
+TEST(names_there_and_back)
+{
+	struct worker_symbols s;
+
+	CHECK_INT(names_open(&s, &good, sizeof(good), 2), 0);
+	CHECK(s.n == 2 && s.first[1] == 2 && s.quality == INSPECTION_DWARF);
+	CHECK_STR(s.frames[0].name, "a");
+	CHECK_STR(s.frames[0].file, "gr\303\274n");
+	CHECK_INT(s.frames[1].flags, SYMBOLS_INLINED);
+	CHECK_STR(s.frames[2].file, "");
+	free((void *)s.frames);
+	CHECK_INT(names_open(&s, &good, sizeof(good), 3), -EBADMSG);
+}
+
+static bool is_in(const struct names *n, const char *text)
+{
+	return text >= n->texts && text < n->texts + sizeof(n->texts) &&
+	       utf8_printable(text, strnlen(text, (size_t)(n->texts + sizeof(n->texts) - text)));
+}
+
+TEST(bent_names)
+{
+	unsigned int refused = 0, taken = 0;
+	struct worker_symbols s;
+	struct names n = good;
+
+	for (size_t at = 0; at < sizeof(n); at++)
+		for (size_t v = 0; v < sizeof(values); v++) {
+			unsigned char was = ((unsigned char *)&n)[at];
+
+			((unsigned char *)&n)[at] = values[v];
+			if (names_open(&s, &n, sizeof(n), 2)) {
+				refused++;
+			} else {
+				CHECK(s.n == 2 && s.first[0] == 0 && s.first[2] == 3 &&
+				      s.first[1] <= 3);
+				for (int i = 0; i < 3; i++)
+					CHECK(is_in(&n, s.frames[i].name) &&
+					      is_in(&n, s.frames[i].system_name) &&
+					      is_in(&n, s.frames[i].file));
+				free((void *)s.frames);
+				taken++;
+			}
+			((unsigned char *)&n)[at] = was;
+		}
+	printf("# %u refused, %u taken\n", refused, taken);
+	CHECK(refused > 200 && taken > 200);
+	for (size_t len = 0; len < sizeof(n); len++)
+		CHECK_INT(names_open(&s, &n, len, 2), -EBADMSG);
+}
