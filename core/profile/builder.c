@@ -47,6 +47,7 @@ struct builder {
 	struct buf mapping_flags; /* uint32_t by mapping */
 	struct buf values;        /* int64_t: ntypes a sample; sample ids begin at 1 */
 	struct buf types, losses, comments, resource; /* value_type, loss, uint32_t, fusee_label */
+	struct buf said;                              /* by string: is a comment */
 	struct buf scratch;
 	void *tables[11]; /* what builder_finish() made */
 	uint32_t ntables;
@@ -87,6 +88,7 @@ void builder_free(struct builder *b)
 	buf_fini(&b->losses);
 	buf_fini(&b->comments);
 	buf_fini(&b->resource);
+	buf_fini(&b->said);
 	buf_fini(&b->scratch);
 	for (uint32_t i = 0; i < b->ntables; i++)
 		free(b->tables[i]);
@@ -321,6 +323,26 @@ int builder_sample(struct builder *b, uint32_t stack, const struct fusee_label *
 	return 0;
 }
 
+/* Was this string a comment already? From now on it was. */
+static bool said(struct builder *b, uint32_t id)
+{
+	size_t n = b->said.len;
+	bool before;
+
+	if (n <= id) {
+		char *p = buf_grow(&b->said, b->strings.n - n);
+
+		if (!p) {
+			fail(b, -ENOMEM);
+			return true;
+		}
+		memset(p, 0, b->strings.n - n);
+	}
+	before = b->said.p[id];
+	b->said.p[id] = 1;
+	return before;
+}
+
 void builder_comment(struct builder *b, const char *format, ...)
 {
 	char *text = NULL;
@@ -336,7 +358,7 @@ void builder_comment(struct builder *b, const char *format, ...)
 		return;
 	}
 	id = builder_cstr(b, text);
-	if (!b->error && buf_add(&b->comments, &id, sizeof(id)))
+	if (!b->error && !said(b, id) && buf_add(&b->comments, &id, sizeof(id)))
 		fail(b, -ENOMEM);
 	free(text);
 }

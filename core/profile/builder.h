@@ -33,6 +33,7 @@ uint32_t builder_type(struct builder *, const char *type,
  * are copied; of two labels of one key the first stays, and no more than 64 keys do. */
 int builder_sample(struct builder *, uint32_t stack, const struct fusee_label *labels,
 		   uint32_t nlabels, uint32_t pid, uint32_t tid, const int64_t *values);
+/* The same text twice is one comment. */
 void builder_comment(struct builder *, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void builder_loss(struct builder *, const char *reason, int64_t n); /* adds up by reason */

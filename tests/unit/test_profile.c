@@ -171,6 +171,7 @@ TEST(losses_comments_resource)
 	builder_loss(b, "too deep", 1);
 	builder_loss(b, "timer skipped", 4);
 	builder_comment(b, "host %s", "x");
+	builder_comment(b, "host x");
 	builder_resource(b, "unit", "a.service");
 	builder_resource(b, "unit", "b.service");
 	p = finish(b);
