@@ -263,6 +263,8 @@ static void name_frame(struct lookup *l, struct symbols_frame *f)
 		f->system_name = clean(s, f->system_name);
 	} else if (f->name) {
 		f->name = f->system_name = clean(s, f->name);
+	} else if (!outer) {
+		f->name = f->system_name = "(inlined, without a name)";
 	} else {
 		f->name = f->system_name = l->stub;
 		f->flags |= SYMBOLS_STUB;
