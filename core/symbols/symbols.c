@@ -111,13 +111,20 @@ static int open_debug(struct symbols *s, int fd)
 	return 0;
 }
 
-/* The dwz file, for whichever of the two files names one. */
+/* The dwz file, for whichever of the two files names one. Without it names of inlined calls are
+ * missing. */
 static int open_alt(struct symbols *s, int fd)
 {
-	const struct source *by = s->debug && source_find(s->debug, ".debug_info") ? s->debug
-										   : s->file;
-	int r = source_open(&s->alt, fd);
+	bool in_debug = s->debug && source_find(s->debug, ".debug_info");
+	const struct source *by = in_debug ? s->debug : s->file;
+	int r;
 
+	if (fd < 0) {
+		if (source_find(by, ".gnu_debugaltlink"))
+			note(s, "the dwz debug file", "is missing");
+		return 0;
+	}
+	r = source_open(&s->alt, fd);
 	if (r == -ENOMEM)
 		return r;
 	if (!r && debugaltlink_matches(by, s->alt) == 1)
@@ -152,7 +159,7 @@ int symbols_open(struct symbols **ret, const struct symbols_files *files, bool w
 		r = source_open(&s->file, files->fd);
 	if (!r && files->debug_fd >= 0)
 		r = open_debug(s, files->debug_fd);
-	if (!r && files->alt_fd >= 0)
+	if (!r && want_inlines)
 		r = open_alt(s, files->alt_fd);
 	if (!r)
 		r = open_go(s);
