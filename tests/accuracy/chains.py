@@ -84,6 +84,8 @@ def of_fusee(path, program, names=None):
             if kernel(f.file, f.address):
                 continue
             file, name = file_name(f.file), f.name
+            if f.inlined and file != program:
+                continue  # what a library's compiler inlined is no frame in memory
             m = NO_NAME.fullmatch(name)
             if m and names and file == program:
                 name = names.at(int(m.group(2), 16), True)

@@ -43,10 +43,8 @@ def main_calls(body, root=MAIN):
 
 def recursion(name, deepest, *at):
     """name 1 to deepest times, or (depth, burner): exactly that many, then the burner."""
-    return "|".join(
-        [r"(?:%s;){%d}%s" % (name, d, b) for d, b in at]
-        + [r"%s(?:;%s){0,%d}" % (name, name, deepest - 1)]
-    )
+    exact = [r"(?:%s;){%d}%s" % (name, d, b) for d, b in at]
+    return "(?:%s)" % "|".join(exact + [r"%s(?:;%s){0,%d}" % (name, name, deepest - 1)])
 
 
 REC = recursion("rec", 36, (36, "burn_at_36"), (18, "burn_at_18"))

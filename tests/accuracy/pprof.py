@@ -2,14 +2,15 @@
 """A reader of pprof's protocol buffers that shares no code with fusee's own, for the checks.
 
 read(path) -> Profile: sample_types [(type, unit)], period, comments, samples: Sample(frames, values, labels), where
-frames go from root to leaf, inlined ones included, each a Frame(name, file, address, offset).
+frames go from root to leaf, each a Frame(name, file, address, offset, inlined): inlined ones follow the
+function that they are in.
 """
 
 import collections
 import gzip
 import struct
 
-Frame = collections.namedtuple("Frame", "name file address offset")
+Frame = collections.namedtuple("Frame", "name file address offset inlined")
 Sample = collections.namedtuple("Sample", "frames values labels")
 Profile = collections.namedtuple("Profile", "sample_types period duration_ns comments samples")
 
@@ -94,9 +95,10 @@ def read(path):
         address = one(m, 3)
         at = address - start + offset if file else address
         names = [functions[one(message(line), 1)] for line in m[4]]  # leaf first
-        locations[one(m, 1)] = [Frame(n, file, address, at) for n in names] or [
-            Frame("", file, address, at)
-        ]
+        last = len(names) - 1  # the function itself, the others are inlined in it
+        locations[one(m, 1)] = [
+            Frame(n, file, address, at, i < last) for i, n in enumerate(names)
+        ] or [Frame("", file, address, at, False)]
     samples = []
     for b in p[2]:
         m = message(b)
