@@ -51,8 +51,14 @@ $(B)/obj/%.o: %.c | $(B)/gen/profile.pb-c.h
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-# the page's parts are embedded
-$(B)/obj/core/profile/render_flamegraph.o: $(wildcard core/profile/flamegraph.*)
+# the page's parts are embedded; it runs only the script that has this hash
+$(B)/gen/flamegraph.js: core/profile/flamegraph_tree.js core/profile/flamegraph.js
+	@mkdir -p $(@D)
+	$(Q)cat $^ > $@
+$(B)/gen/flamegraph.hash: $(B)/gen/flamegraph.js
+	$(Q)sha256sum < $< | head -c 64 | tr a-f A-F | basenc --base16 -d | base64 | tr -d '\n' > $@
+$(B)/obj/core/profile/render_flamegraph.o: $(wildcard core/profile/flamegraph.*) $(B)/gen/flamegraph.js $(B)/gen/flamegraph.hash
+$(B)/obj/core/profile/render_flamegraph.o: ALL_CFLAGS += -Wa,-I$(B)/gen
 
 # pprof's schema, for decoding and for the tests' oracle
 $(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: core/profile/%.proto

@@ -43,8 +43,12 @@ static const struct format {
 	const char *ending;
 	int (*render)(const struct fusee_profile *, struct buf *);
 } formats[] = {
-	{".pb.gz", as_pprof},	{".pprof", as_pprof}, {".folded", as_folded}, {".html", as_html},
-	{".speedscope.json", as_speedscope}, {".json", as_json},
+	{".pb.gz", as_pprof},
+	{".pprof", as_pprof},
+	{".folded", as_folded},
+	{".html", as_html},
+	{".speedscope.json", as_speedscope},
+	{".json", as_json},
 };
 
 static const struct format *format_of(const char *path)
@@ -73,8 +77,10 @@ int output_check(const char *path, char **error)
 {
 	if (format_of(path))
 		return 0;
-	if (asprintf(error, "'%s' names no format: it should end with .pb.gz, .pprof, .folded, .html,"
-			    " .speedscope.json or .json", path) < 0)
+	if (asprintf(error,
+		     "'%s' names no format: it should end with .pb.gz, .pprof, .folded, .html,"
+		     " .speedscope.json or .json",
+		     path) < 0)
 		*error = NULL;
 	return -EINVAL;
 }

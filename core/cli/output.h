@@ -5,9 +5,9 @@
 
 #include <fusee/profile.h>
 
-/* .pb.gz and .pprof, .folded, .html, .speedscope.json, .json; "-" is stdout, as .pb.gz. On an error *error is one
- * sentence that the caller frees (NULL: no memory). */
-int output_check(const char *path, char **error);  /* is there such a format; 0 or -EINVAL */
+/* .pb.gz and .pprof, .folded, .html, .speedscope.json, .json; "-" is stdout, as .pb.gz. On an error
+ * *error is one sentence that the caller frees (NULL: no memory). */
+int output_check(const char *path, char **error); /* is there such a format; 0 or -EINVAL */
 /* Whole or not at all: a temporary file beside it is renamed. 0 or -errno. */
 int output_write(const struct fusee_profile *, const char *path, char **error);
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 
-/* To stdout; through $PAGER (else less -FRX) when that is a terminal and the text is longer than it. 0 or -errno. */
+/* To stdout; through $PAGER (else less -FRX) when that is a terminal and the text is longer than
+ * it. 0 or -errno. */
 int pager_write(const struct buf *);
 #endif

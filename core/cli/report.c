@@ -26,7 +26,8 @@ static const char usage_text[] =
 	"usage: fusee report [OPTION]... FILE...\n"
 	"Shows a pprof file (or several, added up; - is stdin). One of:\n"
 	"\n"
-	"      --top               functions by their own time, as pprof prints them (this is the default)\n"
+	"      --top               functions by their own time, as pprof prints them (this is the "
+	"default)\n"
 	"      --tree              the calls as a tree\n"
 	"      --peek RE           callers and callees of the functions that match\n"
 	"      --folded            a line a stack, for other flame graph tools\n"
@@ -44,7 +45,15 @@ static const char usage_text[] =
 	"  -o, --output FILE       write there instead of to stdout\n"
 	"  -h, --help\n";
 
-enum view { VIEW_TOP, VIEW_TREE, VIEW_PEEK, VIEW_FOLDED, VIEW_SPEEDSCOPE, VIEW_FLAMEGRAPH, VIEW_JSON };
+enum view {
+	VIEW_TOP,
+	VIEW_TREE,
+	VIEW_PEEK,
+	VIEW_FOLDED,
+	VIEW_SPEEDSCOPE,
+	VIEW_FLAMEGRAPH,
+	VIEW_JSON
+};
 
 struct report {
 	enum view view;
@@ -54,7 +63,16 @@ struct report {
 	uint32_t nfiles;
 };
 
-enum { OPT_PEEK = 256, OPT_FLAMEGRAPH, OPT_DIFF, OPT_FOCUS, OPT_IGNORE, OPT_HIDE, OPT_TYPE, OPT_CUM };
+enum {
+	OPT_PEEK = 256,
+	OPT_FLAMEGRAPH,
+	OPT_DIFF,
+	OPT_FOCUS,
+	OPT_IGNORE,
+	OPT_HIDE,
+	OPT_TYPE,
+	OPT_CUM
+};
 #define OPT_VIEW 512 /* + enum view */
 
 static const struct option long_options[] = {
@@ -213,13 +231,15 @@ static int load(struct report *r, char **paths, uint32_t n, struct builder **mer
 	if (!err)
 		err = builder_finish(*merged, ret);
 	if (err == -EINVAL)
-		log_error("'%s' and '%s' measure different things: they cannot be added up", paths[0], paths[odd]);
+		log_error("'%s' and '%s' measure different things: they cannot be added up",
+			  paths[0], paths[odd]);
 	else if (err)
 		log_error("cannot add the files up: %s", strerror(-err));
 	return err ? EX_DATAERR : 0;
 }
 
-static int render(struct report *r, const struct fusee_profile *p, const struct fusee_profile *base, struct buf *out)
+static int render(struct report *r, const struct fusee_profile *p, const struct fusee_profile *base,
+		  struct buf *out)
 {
 	switch (r->view) {
 	case VIEW_TREE:

@@ -1,396 +1,701 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flame graph page: an icicle, root at the top. The call tree comes in preorder, as variable-length
-// numbers in base64: function, depth, flags, value (and base value) of each node. Only what is wider than a
-// pixel and inside the window is drawn; the inverted tree is made as far as it is looked at.
-"use strict";
-(() => {
+// The flame graph page: an icicle on a canvas, the root at the top. Only what is wider than a pixel and inside
+// the window is drawn. Texts of the profile are foreign: they reach the page by textContent alone.
 const $ = id => document.getElementById(id);
-const data = JSON.parse($("data").textContent);
-const ROW = 19, diff = data.diff, T = data.total || 1, B = data.base || 1;
-const KINDS = [["program", "#e9a13b"], ["libraries", "#6db7e8"], ["kernel", "#cf83b0"], ["run time and JIT", "#3fae86"], ["not code", "#a9abae"]];
-const fns = data.functions; // [name, file, library, kind, self, total, base self, base total]
+const data = JSON.parse($("data").textContent), diff = data.diff;
+const functions = data.functions.map(f => ({
+	name: f[0], file: data.strings[f[1]], start: f[2], library: data.strings[f[3]], kind: f[4],
+	self: f[5], total: f[6], baseSelf: f[7] || 0, baseTotal: f[8] || 0,
+}));
+// In the order of enum render_code; colours that colour-blind readers can tell apart.
+const KINDS = [
+	{ name: "program", color: [240, 167, 60] },
+	{ name: "libraries", color: [112, 182, 230] },
+	{ name: "kernel", color: [213, 138, 184] },
+	{ name: "runtime and JIT", color: [72, 180, 142] },
+	{ name: "no code", color: [170, 172, 176] },
+];
+const ROW = 19, MORE = 500, LESS_COLOR = [42, 116, 204], MORE_COLOR = [214, 78, 36];
+const canvas = $("canvas"), scroller = $("scroller"), paper = canvas.getContext("2d");
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+const calls = new CallTree(data);
 
-// ---- the tree ----
-function decode(text) {
-	const raw = atob(text), out = [];
-	for (let i = 0, n = 0, m = 1; i < raw.length; i++) {
-		const b = raw.charCodeAt(i);
-		n += (b & 127) * m;
-		if (b & 128) { m *= 128; } else { out.push(n); n = 0; m = 1; }
-	}
-	return out;
-}
-
-// Nodes by index; node 0 is the root. w is what widths are made of: in a diff both sides, each as its share.
-class Tree {
-	constructor() { this.fn = []; this.v = []; this.b = []; this.w = []; this.self = []; this.flags = []; this.parent = []; this.depth = []; this.memo = []; }
-	weigh(v, b) { return diff ? v / T + b / B : v / T; }
-	kids(i) { return this.memo[i] || (this.memo[i] = this.find(i).sort((x, y) => { const a = fns[this.fn[x]][0], c = fns[this.fn[y]][0]; return a < c ? -1 : a > c ? 1 : x - y; })); }
-}
-
-class Forward extends Tree {
-	constructor(numbers) {
-		super();
-		const step = diff ? 5 : 4, n = numbers.length / step, at = [0];
-		this.add(-1, 0, 0, data.drawn, data.drawnBase, -1);
-		for (let i = 0; i < n; i++) {
-			const o = i * step, depth = numbers[o + 1];
-			this.add(numbers[o], depth, numbers[o + 2], numbers[o + 3] * data.scale, diff ? numbers[o + 4] * data.scale : 0, at[depth - 1]);
-			at[depth] = i + 1;
-		}
-		this.end = new Uint32Array(n + 1);
-		for (let i = n; i >= 0; i--) {
-			this.end[i] = Math.max(this.end[i], i + 1);
-			const p = this.parent[i];
-			if (p >= 0) { this.end[p] = Math.max(this.end[p], this.end[i]); this.self[p] -= this.v[i]; this.selfBase[p] -= this.b[i]; }
-		}
-	}
-	add(fn, depth, flags, v, b, parent) {
-		this.selfBase = this.selfBase || [];
-		this.fn.push(fn); this.depth.push(depth); this.flags.push(flags); this.v.push(v); this.b.push(b); this.parent.push(parent);
-		this.w.push(this.weigh(v, b)); this.self.push(v); this.selfBase.push(b);
-	}
-	find(i) { const out = []; for (let c = i + 1; c < this.end[i]; c = this.end[c]) out.push(c); return out; }
-}
-
-// Leaf first: a node stands for nodes of the forward tree, all of one function, reached by the same callees.
-class Inverted extends Tree {
-	constructor(forward) {
-		super();
-		this.forward = forward; this.items = [];
-		const items = [];
-		for (let i = 1; i < forward.fn.length; i++)
-			if (forward.self[i] > 0 || (diff && forward.selfBase[i] > 0)) items.push([i, forward.self[i], forward.selfBase[i]]);
-		this.add(-1, 0, data.drawn, data.drawnBase, -1, items);
-	}
-	add(fn, depth, v, b, parent, items) {
-		this.fn.push(fn); this.depth.push(depth); this.flags.push(0); this.v.push(v); this.b.push(b); this.parent.push(parent);
-		this.w.push(this.weigh(v, b)); this.self.push(depth === 1 ? v : 0); this.items.push(items);
-		return this.fn.length - 1;
-	}
-	find(i) {
-		const groups = new Map(), f = this.forward;
-		for (const [node, v, b] of this.items[i]) {
-			const up = i === 0 ? node : f.parent[node];
-			if (up <= 0) continue;
-			let g = groups.get(f.fn[up]);
-			if (!g) groups.set(f.fn[up], g = { v: 0, b: 0, items: [], flags: 0 });
-			g.v += v; g.b += b; g.items.push([up, v, b]); g.flags |= f.flags[up];
-		}
-		const out = [];
-		for (const [fn, g] of groups) { const n = this.add(fn, this.depth[i] + 1, g.v, g.b, i, g.items); this.flags[n] = g.flags; out.push(n); }
-		return out;
-	}
-}
-
-const forward = new Forward(decode(data.tree));
-let inverted = null, tree = forward;
-
-// ---- state ----
-let zoom = 0, selected = 0, hovered = -1, lit = -1, pattern = null, off = new Set(), boxes = [];
-let matches = new Uint8Array(fns.length);
-const canvas = $("canvas"), scroller = $("scroller"), ctx = canvas.getContext("2d");
-const dark = matchMedia("(prefers-color-scheme: dark)");
-let printing = false;
+const state = {
+	tree: calls, zoom: 0, selected: 0, hovered: -1, lit: -1,
+	off: new Set(), inverted: false, amounts: false,
+	pattern: null, matches: new Uint8Array(functions.length),
+	order: 0, down: true, rows: MORE, // the table's column and direction
+	boxes: [], width: 0, printing: false, scroll: false,
+};
+const isDark = () => prefersDark.matches && !state.printing;
 
 // ---- numbers ----
-function number(v) {
-	if (!v) return "0";
-	if (data.unit === "nanoseconds") {
-		const s = Math.abs(v) / 1e9;
-		return (v < 0 ? "-" : "") + (s >= 100 ? s.toFixed(0) + " s" : s >= 1 ? s.toFixed(2) + " s" : s >= 0.001 ? (s * 1e3).toFixed(s >= 0.1 ? 0 : 1) + " ms" : (s * 1e6).toFixed(0) + " µs");
-	}
-	return v.toLocaleString("en") + (data.unit === "count" ? "" : " " + data.unit);
+
+const rounded = (v, digits) => v.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+// Three significant digits with the unit that suits.
+function scaled(v, units) {
+	let k = 0;
+	while (k + 1 < units.length && Math.abs(v) >= units[k + 1][0])
+		k++;
+	const n = v / units[k][0], a = Math.abs(n);
+	return rounded(n, a >= 100 || units[k][0] === 1 ? 0 : a >= 10 ? 1 : 2) + " " + units[k][1];
 }
-const percent = (v, of) => of ? (100 * v / of).toFixed(Math.abs(100 * v / of) >= 10 ? 1 : 2) + " %" : "0 %";
-const base = path => path.slice(path.lastIndexOf("/") + 1);
-const nameOf = i => i === 0 ? "all" : fns[tree.fn[i]][0];
+const UNITS = {
+	nanoseconds: [[1, "ns"], [1e3, "µs"], [1e6, "ms"], [1e9, "s"]],
+	microseconds: [[1, "µs"], [1e3, "ms"], [1e6, "s"]],
+	milliseconds: [[1, "ms"], [1e3, "s"]],
+	bytes: [[1, "B"], [1024, "KiB"], [1 << 20, "MiB"], [1 << 30, "GiB"]],
+};
+function amount(v) {
+	const units = Object.hasOwn(UNITS, data.unit) && UNITS[data.unit];
+	if (!v || !units)
+		return rounded(v, 0) + (v && data.unit !== "count" ? " " + data.unit : "");
+	return scaled(v, units);
+}
+const share = (v, of) => of ? 100 * v / of : 0;
+const percent = (v, of) => rounded(share(v, of), Math.abs(share(v, of)) >= 9.95 ? 1 : 2) + " %";
+const signed = (n, text) => (n > 0 ? "+" : "") + text;
+const points = n => signed(n, rounded(n, 2)) + " %";
+const fileName = path => path.slice(path.lastIndexOf("/") + 1);
+const short = s => s.length > 600 ? s.slice(0, 300) + " … " + s.slice(-290) : s;
+const nameOf = i => i > 0 ? functions[state.tree.fn[i]].name : "all";
+const kindOf = i => functions[state.tree.fn[i]].kind;
+
+// What a width is made of: in a comparison both sides together, so that what went away has a place too.
+function weigh(i) {
+	const t = state.tree;
+	if (!diff)
+		return t.value[i];
+	return state.amounts ? t.value[i] + t.base[i] : share(t.value[i], data.total) + share(t.base[i], data.base);
+}
+// How the value compares with the base: -1 gone .. 1 new.
+function change(v, b) {
+	if (!state.amounts) {
+		v = share(v, data.total);
+		b = share(b, data.base);
+	}
+	return v + b ? (v - b) / (v + b) : 0;
+}
 
 // ---- colours ----
-function hash(s) { let h = 0; for (let i = 0; i < s.length && i < 60; i++) h = (h * 31 + s.charCodeAt(i)) | 0; return h >>> 0; }
+
+const rgb = c => `rgb(${c.map(Math.round).join(",")})`;
+const mix = (a, b, part) => a.map((x, i) => x + (b[i] - x) * part);
 const shades = new Map();
-function shade(hex, amount) {
-	const n = parseInt(hex.slice(1), 16), f = x => Math.max(0, Math.min(255, Math.round(x * amount)));
-	return `rgb(${f(n >> 16)},${f(n >> 8 & 255)},${f(n & 255)})`;
+function shadeOf(fn) {
+	const key = fn * 2 + isDark();
+	if (!shades.has(key)) {
+		const { name, kind } = functions[fn];
+		let h = 0;
+		for (let i = 0; i < name.length && i < 80; i++)
+			h = h * 31 + name.charCodeAt(i) | 0;
+		const lighter = ((h >>> 3) % 12) / 60;
+		const color = mix(KINDS[kind].color, [255, 255, 255], lighter);
+		shades.set(key, rgb(isDark() ? mix(color, [20, 22, 26], 0.2) : color));
+	}
+	return shades.get(key);
 }
-function fill(i) {
-	if (i === 0) return isDark() ? "#3a3d42" : "#dcdcd8";
-	if (diff) return diffColor(tree.v[i] / T, tree.b[i] / B);
-	const fn = tree.fn[i], key = fn + (isDark() ? "d" : "l");
-	let c = shades.get(key);
-	if (!c) shades.set(key, c = shade(KINDS[fns[fn][3]][1], (isDark() ? 0.80 : 0.96) + (hash(fns[fn][0]) % 16) / 100));
-	return c;
+function diffColor(c) {
+	const same = isDark() ? [128, 131, 136] : [208, 208, 206];
+	return rgb(mix(same, c > 0 ? MORE_COLOR : LESS_COLOR, Math.min(1, Math.abs(c)) ** 0.7));
 }
-function diffColor(v, b) {
-	const d = v + b ? (v - b) / (v + b) : 0, a = Math.min(1, Math.abs(d)) ** 0.7, grey = isDark() ? 120 : 205;
-	const to = d > 0 ? [213, 74, 30] : [36, 112, 200];
-	return `rgb(${to.map(c => Math.round(grey + (c - grey) * a)).join(",")})`;
+function colorOf(i) {
+	if (i === 0)
+		return isDark() ? "#3b3e44" : "#e0e0dc";
+	if (diff)
+		return diffColor(change(state.tree.value[i], state.tree.base[i]));
+	return shadeOf(state.tree.fn[i]);
 }
-const isDark = () => dark.matches && !printing;
 
 // ---- drawing ----
-// Visits what is wide enough: the zoomed frame's ancestors at full width, then its own tree.
+
+// Boxes of all that is wide enough: the zoomed frame's callers over the whole width, then its own tree.
 function layout(width) {
-	const out = [], chain = [];
-	for (let i = tree.parent[zoom]; i >= 0; i = tree.parent[i]) chain.unshift(i);
-	chain.forEach((i, d) => out.push({ i, x: 0, w: width, d, above: true }));
-	const scale = width / (tree.w[zoom] || 1), stack = [{ i: zoom, x: 0, d: chain.length }];
-	while (stack.length) {
-		const n = stack.pop(), w = tree.w[n.i] * scale;
-		out.push({ i: n.i, x: n.x, w, d: n.d });
-		let x = n.x;
-		for (const k of tree.kids(n.i)) {
-			const kw = tree.w[k] * scale;
-			if (kw >= 1) stack.push({ i: k, x, d: n.d + 1 });
-			x += kw;
+	const t = state.tree, out = [], scale = width / (weigh(state.zoom) || 1);
+	for (let i = t.parent[state.zoom]; i >= 0; i = t.parent[i])
+		out.unshift({ i, x: 0, w: width, row: t.depth[i], above: true });
+	const todo = [{ i: state.zoom, x: 0, w: width, row: t.depth[state.zoom], above: false }];
+	while (todo.length) {
+		const box = todo.pop();
+		let x = box.x;
+		out.push(box);
+		for (const i of t.kids(box.i)) {
+			const w = weigh(i) * scale;
+			if (w >= 1)
+				todo.push({ i, x, w, row: box.row + 1, above: false });
+			x += w;
 		}
 	}
 	return out;
-}
-
-function drawBox(b, top) {
-	const { i, x, w } = b, y = b.d * ROW - top, fn = tree.fn[i], h = ROW - 1, flags = tree.flags[i];
-	const faint = b.above || (i > 0 && off.has(fns[fn][3])), hit = i > 0 && matches[fn];
-	ctx.globalAlpha = faint ? 0.35 : pattern && !hit ? 0.45 : 1;
-	ctx.fillStyle = hit ? (isDark() ? "#d8d13c" : "#f4e04d") : fill(i);
-	ctx.fillRect(x, y, Math.max(w - 0.6, 0.6), h);
-	if (flags & 2 && w > 4 && hatch) { ctx.fillStyle = hatch; ctx.fillRect(x, y, w - 0.6, h); }
-	if (flags & 1 && w > 6) { ctx.fillStyle = "rgba(0,0,0,.5)"; ctx.fillRect(x, y, 1, h); ctx.fillRect(x + 2, y, 1, h); }
-	ctx.globalAlpha = faint ? 0.6 : 1;
-	if (i === selected || i === hovered || (lit >= 0 && fn === lit)) {
-		ctx.strokeStyle = isDark() ? "#fff" : "#000"; ctx.lineWidth = i === selected ? 2 : 1.5;
-		ctx.strokeRect(x + 0.75, y + 0.75, Math.max(w - 2, 1), h - 1.5);
-	}
-	if (w > 24) {
-		ctx.fillStyle = isDark() && (i === 0 || faint) ? "#eee" : "#111";
-		const room = w - 9, text = fit(nameOf(i), room);
-		if (text) ctx.fillText(text, x + 5, y + h / 2 + 0.5);
-	}
-	ctx.globalAlpha = 1;
-}
-
-// Cut in the middle, only where it does not fit.
-function fit(text, room) {
-	if (text.length > 400) text = text.slice(0, 200) + "…" + text.slice(-199);
-	if (ctx.measureText(text).width <= room) return text;
-	const n = Math.floor(room / 7);
-	if (n < 3) return "";
-	return text.slice(0, Math.ceil(n / 2)) + "…" + text.slice(text.length - Math.floor(n / 2) + 1);
 }
 
 let hatch = null;
 function makeHatch() {
-	const c = document.createElement("canvas"), g = c.getContext("2d");
-	c.width = c.height = 8; g.strokeStyle = "rgba(0,0,0,.55)"; g.lineWidth = 1.2;
-	for (const o of [-8, 0, 8]) { g.beginPath(); g.moveTo(o, 8); g.lineTo(o + 8, 0); g.stroke(); }
-	hatch = ctx.createPattern(c, "repeat");
+	const tile = document.createElement("canvas"), g = tile.getContext("2d");
+	tile.width = tile.height = 8;
+	g.strokeStyle = "rgba(0,0,0,.6)";
+	for (const x of [-8, 0, 8]) {
+		g.moveTo(x, 8);
+		g.lineTo(x + 8, 0);
+	}
+	g.stroke();
+	hatch = paper.createPattern(tile, "repeat");
 }
 
-let queued = false;
-function draw() { if (!queued) { queued = true; requestAnimationFrame(paint); } }
+function drawBox({ i, x, w, row, above }, top) {
+	const y = row * ROW - top, h = ROW - 1, wide = Math.max(w - (w > 3 ? 1 : 0.3), 0.7);
+	const fn = state.tree.fn[i], flags = state.tree.flags[i], hit = i > 0 && state.matches[fn];
+	paper.globalAlpha = state.pattern && !hit ? 0.32 : above ? 0.55 : 1;
+	paper.fillStyle = hit && !diff ? "#f7e463" : colorOf(i);
+	paper.fillRect(x, y, wide, h);
+	if (flags & GUESSED && w > 4) {
+		paper.fillStyle = hatch;
+		paper.fillRect(x, y, wide, h);
+	}
+	if (flags & INLINED && w > 5) {
+		paper.fillStyle = "rgba(0,0,0,.55)";
+		paper.fillRect(x, y, 1, h);
+		paper.fillRect(x + 2, y, 1, h);
+	}
+	paper.globalAlpha = 1;
+	if (w > 26)
+		drawName(nameOf(i), x + (flags & INLINED ? 7 : 5), y + h / 2 + 0.5, w - 11, above, hit, i);
+	if ((i && i === state.selected) || i === state.hovered || (fn >= 0 && fn === state.lit))
+		outline(x, y, wide, h, i === state.selected ? 2 : 1.5);
+}
+function outline(x, y, w, h, thick) {
+	paper.strokeStyle = isDark() ? "#fff" : "#000";
+	paper.lineWidth = thick;
+	paper.strokeRect(x + thick / 2, y + thick / 2, Math.max(w - thick, 0.5), h - thick);
+}
+function drawName(name, x, y, room, above, hit, i) {
+	const pale = isDark() && (i === 0 || above || (state.pattern && !hit));
+	const text = fit(name, room);
+	paper.fillStyle = pale ? "#d6d8da" : "#141517";
+	if (text)
+		paper.fillText(text, x, y);
+}
+// Cut in the middle, and only where it does not fit.
+function fit(text, room) {
+	if (text.length > 400)
+		text = text.slice(0, 200) + "…" + text.slice(-199);
+	const width = paper.measureText(text).width;
+	if (width <= room)
+		return text;
+	for (let n = Math.floor(text.length * room / width); n >= 3; n--) {
+		const cut = text.slice(0, Math.ceil(n / 2)) + "…" + text.slice(text.length - Math.floor(n / 2) + 1);
+		if (paper.measureText(cut).width <= room)
+			return cut;
+	}
+	return "";
+}
+
+let queued = false, paints = 0;
+function draw() {
+	if (!queued)
+		requestAnimationFrame(paint);
+	queued = true;
+}
+function boxes() {
+	if (!state.boxes.length)
+		state.boxes = layout(state.width);
+	return state.boxes;
+}
+const rowsDrawn = () => boxes().reduce((n, b) => Math.max(n, b.row + 1), 1);
+function fitCanvas(width, height) {
+	const ratio = state.printing ? 2 : devicePixelRatio || 1;
+	const w = Math.round(width * ratio), h = Math.round(height * ratio);
+	if (canvas.width !== w || canvas.height !== h) {
+		canvas.width = w;
+		canvas.height = h;
+	}
+	canvas.style.width = state.printing ? "100%" : width + "px";
+	canvas.style.height = state.printing ? "auto" : height + "px";
+	paper.setTransform(ratio, 0, 0, ratio, 0, 0);
+}
 function paint() {
 	queued = false;
-	const width = scroller.clientWidth, height = printing ? Math.min(3000, depthNow() * ROW) : scroller.clientHeight, dpr = devicePixelRatio || 1;
-	if (canvas.width !== Math.round(width * dpr) || canvas.height !== Math.round(height * dpr)) {
-		canvas.width = Math.round(width * dpr); canvas.height = Math.round(height * dpr);
-		canvas.style.width = width + "px"; canvas.style.height = height + "px";
-		boxes = [];
-	}
-	if (!boxes.length) {
-		boxes = layout(width);
-		$("tall").style.height = Math.max(height, depthNow() * ROW + 4) + "px";
-	}
-	ctx.setTransform(dpr, 0, 0, dpr, 0, 0);
-	ctx.clearRect(0, 0, width, height);
-	ctx.font = "12px system-ui, 'DejaVu Sans', sans-serif"; ctx.textBaseline = "middle";
-	if (!hatch) makeHatch();
-	const top = printing ? 0 : scroller.scrollTop;
-	for (const b of boxes) if (b.d * ROW + ROW > top && b.d * ROW < top + height) drawBox(b, top);
+	const width = state.printing ? 1000 : scroller.clientWidth;
+	if (state.width !== width)
+		state.boxes = [];
+	state.width = width;
+	const full = rowsDrawn() * ROW + 6, height = state.printing ? Math.min(full, 4000) : scroller.clientHeight;
+	$("tall").style.height = state.printing ? "auto" : Math.max(full, height) + "px";
+	if (state.scroll)
+		scroller.scrollTop = Math.max(0, state.tree.depth[state.zoom] * ROW - height / 3);
+	state.scroll = false;
+	fitCanvas(width, height);
+	paper.clearRect(0, 0, width, height);
+	paper.font = "12px system-ui, 'DejaVu Sans', sans-serif";
+	paper.textBaseline = "middle";
+	if (!hatch)
+		makeHatch();
+	const top = state.printing ? 0 : scroller.scrollTop;
+	for (const b of boxes())
+		if ((b.row + 1) * ROW > top && b.row * ROW < top + height)
+			drawBox(b, top);
 	document.documentElement.dataset.painted = ++paints;
 }
-let paints = 0;
-const depthNow = () => boxes.reduce((m, b) => Math.max(m, b.d + 1), 1);
-function changed() { boxes = []; draw(); }
+function changed() {
+	state.boxes = [];
+	draw();
+}
 
 // ---- what a frame is ----
-const esc = s => s.replace(/[&<>"']/g, c => `&#${c.charCodeAt(0)};`);
-function shown(s) { return s.length > 700 ? s.slice(0, 350) + " … " + s.slice(-340) : s; }
+
+function element(tag, text, className) {
+	const e = document.createElement(tag);
+	if (text !== undefined)
+		e.textContent = text;
+	if (className)
+		e.className = className;
+	return e;
+}
+function place(i) {
+	const f = functions[state.tree.fn[i]], line = state.tree.line[i];
+	if (!f.file)
+		return "";
+	return short(f.file) + (line ? ":" + line : f.start ? ":" + f.start : "");
+}
+function numbersOf(i) {
+	const t = state.tree, table = element("table"), body = table.createTBody(), rows = [["total", t.value[i], t.base[i]]];
+	if (!state.inverted || t.depth[i] === 1)
+		rows.push(["self", t.self[i], t.baseSelf[i]]);
+	for (const [what, v, b] of rows) {
+		const tr = body.insertRow();
+		const cells = [what, amount(v), percent(v, data.total) + " of all"];
+		if (state.zoom)
+			cells.push(percent(v, t.value[state.zoom]) + " of zoom");
+		if (diff)
+			cells.push("before: " + amount(b), percent(b, data.base), points(share(v, data.total) - share(b, data.base)));
+		for (const c of cells)
+			tr.append(element("td", c));
+	}
+	return table;
+}
 function describe(i) {
-	const fn = i > 0 ? fns[tree.fn[i]] : ["all", "", "", 0], zoomed = tree.v[zoom], rows = [];
-	const line = (what, v, b) => rows.push(`<tr><td>${what}</td><td>${number(v)}</td><td>${percent(v, T)} of all</td>` + (diff ? `<td>before: ${number(b)}</td><td>${percent(b, B)}</td>` : zoom ? `<td>${percent(v, zoomed)} of zoom</td>` : "") + "</tr>");
-	line("total", tree.v[i], tree.b[i]);
-	if (tree === forward) line("self", tree.self[i], tree.selfBase[i]);
-	const flags = tree.flags[i];
-	return `<b>${esc(shown(fn[0]))}</b>` + (fn[1] ? `<div class="dim">${esc(shown(fn[1]))}</div>` : "") + (fn[2] ? `<div class="dim">${esc(shown(fn[2]))}</div>` : "") +
-		(flags & 1 ? `<div class="dim">inlined into its caller</div>` : "") + (flags & 2 ? `<div class="dim">guessed: the unwinder was not sure of this frame</div>` : "") + `<table>${rows.join("")}</table>`;
+	const parts = [element("b", short(nameOf(i)))];
+	if (i > 0) {
+		const f = functions[state.tree.fn[i]], flags = state.tree.flags[i];
+		for (const text of [place(i), short(f.library)])
+			if (text)
+				parts.push(element("div", text, "dim"));
+		if (flags & INLINED)
+			parts.push(element("div", "inlined into the frame above", "dim"));
+		if (flags & GUESSED)
+			parts.push(element("div", "guessed: the unwinder was not sure of this frame", "dim"));
+	}
+	parts.push(numbersOf(i));
+	return parts;
 }
 function oneLine(i) {
-	const fn = i > 0 ? fns[tree.fn[i]] : null;
-	return `${shown(nameOf(i))}   ${number(tree.v[i])}  ${percent(tree.v[i], T)}` + (diff ? `   before ${percent(tree.b[i], B)}` : "") + (fn && fn[2] ? `   ${base(fn[2])}` : "");
+	const t = state.tree, parts = [short(nameOf(i)), `${amount(t.value[i])} (${percent(t.value[i], data.total)})`];
+	if (diff)
+		parts.push(`before ${amount(t.base[i])} (${percent(t.base[i], data.base)})`);
+	if (t.self[i] && i)
+		parts.push(`self ${amount(t.self[i])}`);
+	if (i && functions[t.fn[i]].library)
+		parts.push(fileName(functions[t.fn[i]].library));
+	if (i && place(i))
+		parts.push(place(i));
+	return parts.join("  ·  ");
+}
+function tell() {
+	$("detail").textContent = oneLine(state.hovered >= 0 ? state.hovered : state.selected);
 }
 
 // ---- moving ----
-function goTo(i, keep) { zoom = i; if (!keep) selected = i; scroller.scrollTop = 0; changed(); tell(); save(); }
-function tell() { $("detail").textContent = oneLine(hovered >= 0 ? hovered : selected); }
+
+function goTo(i) {
+	const moved = state.zoom !== i;
+	state.zoom = state.selected = i;
+	state.scroll = true;
+	hideTip();
+	changed();
+	tell();
+	if (moved)
+		save(true);
+}
+// What the browser's own button does; the frame above where there is nothing to go back to.
+function back() {
+	if (history.state && history.state.fusee)
+		history.back();
+	else
+		goTo(Math.max(0, state.tree.parent[state.zoom]));
+}
+function hideTip() {
+	state.hovered = -1;
+	$("tip").hidden = true;
+}
 function boxAt(e) {
-	const r = canvas.getBoundingClientRect(), x = e.clientX - r.left, d = Math.floor((e.clientY - r.top + scroller.scrollTop) / ROW);
-	return boxes.find(b => b.d === d && x >= b.x && x < b.x + b.w);
+	const r = canvas.getBoundingClientRect(), x = e.clientX - r.left;
+	const row = Math.floor((e.clientY - r.top + scroller.scrollTop) / ROW);
+	return boxes().find(b => b.row === row && x >= b.x && x < b.x + b.w);
 }
-canvas.addEventListener("mousemove", e => {
-	const b = boxAt(e), tip = $("tip"), h = b ? b.i : -1;
-	if (h !== hovered) { hovered = h; draw(); if (b) tip.innerHTML = describe(b.i); tell(); }
-	tip.hidden = !b;
-	if (b) {
-		const r = tip.getBoundingClientRect();
-		tip.style.left = Math.max(4, Math.min(e.clientX + 14, innerWidth - r.width - 6)) + "px";
-		tip.style.top = (e.clientY + 18 + r.height > innerHeight ? Math.max(4, e.clientY - r.height - 10) : e.clientY + 18) + "px";
+function hover(e) {
+	const box = boxAt(e), tip = $("tip"), i = box ? box.i : -1;
+	if (i !== state.hovered) {
+		state.hovered = i;
+		tip.replaceChildren(...(box ? describe(i) : []));
+		tip.hidden = !box;
+		draw();
+		tell();
 	}
-});
-canvas.addEventListener("mouseleave", () => { hovered = -1; $("tip").hidden = true; draw(); tell(); });
-canvas.addEventListener("click", e => { const b = boxAt(e); if (b) goTo(b.i); });
-const up = () => goTo(zoom > 0 ? tree.parent[zoom] : 0);
-function move(key) {
-	const p = tree.parent[selected], sib = p >= 0 ? tree.kids(p) : [0], at = sib.indexOf(selected);
-	if (key === "ArrowUp" && p >= 0) selected = p;
-	if (key === "ArrowDown") { const k = tree.kids(selected); if (k.length) selected = k.reduce((m, c) => tree.w[c] > tree.w[m] ? c : m); }
-	if (key === "ArrowLeft" && at > 0) selected = sib[at - 1];
-	if (key === "ArrowRight" && at < sib.length - 1) selected = sib[at + 1];
-	if (!boxes.some(b => b.i === selected)) { zoom = tree.parent[selected] >= 0 ? tree.parent[selected] : 0; changed(); save(); }
-	const y = tree.depth[selected] * ROW;
-	if (y < scroller.scrollTop) scroller.scrollTop = y;
-	if (y + ROW > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = y + ROW - scroller.clientHeight;
-	draw(); tell();
+	if (!box)
+		return;
+	const r = tip.getBoundingClientRect(), below = e.clientY + 20;
+	tip.style.left = Math.max(6, Math.min(e.clientX + 14, innerWidth - r.width - 8)) + "px";
+	tip.style.top = Math.max(6, below + r.height > innerHeight ? e.clientY - r.height - 12 : below) + "px";
 }
-document.addEventListener("keydown", e => {
-	if (e.ctrlKey || e.metaKey || e.altKey || $("keys").open) return;
-	if (e.target.id === "search") {
-		if (e.key === "Escape") { setSearch(""); canvas.focus(); }
-		if (e.key === "Enter") canvas.focus();
+canvas.addEventListener("mousemove", hover);
+canvas.addEventListener("mouseleave", () => { hideTip(); draw(); tell(); });
+canvas.addEventListener("click", e => {
+	const box = boxAt(e);
+	if (box)
+		goTo(box.i);
+});
+
+function neighbour(key) {
+	const { tree, selected } = state, own = boxes().find(b => b.i === selected);
+	if (!own)
+		return state.zoom;
+	if (key === "ArrowUp")
+		return Math.max(0, tree.parent[selected]);
+	if (key === "ArrowDown") {
+		const below = boxes().filter(b => b.row === own.row + 1 && (own.above || tree.parent[b.i] === selected));
+		return below.reduce((widest, b) => b.w > widest.w ? b : widest, below[0] || own).i;
+	}
+	const row = boxes().filter(b => b.row === own.row).sort((a, b) => a.x - b.x), at = row.indexOf(own);
+	return (row[at + (key === "ArrowLeft" ? -1 : 1)] || own).i;
+}
+function move(key) {
+	state.selected = neighbour(key);
+	state.hovered = -1;
+	const y = state.tree.depth[state.selected] * ROW;
+	if (y < scroller.scrollTop)
+		scroller.scrollTop = y;
+	else if (y + ROW > scroller.scrollTop + scroller.clientHeight)
+		scroller.scrollTop = y + ROW - scroller.clientHeight;
+	draw();
+	tell();
+}
+function moveInTable(row, key) {
+	const to = key === "ArrowUp" ? row.previousElementSibling : row.nextElementSibling;
+	if (to && (key === "ArrowUp" || key === "ArrowDown"))
+		to.focus();
+}
+
+const KEYS = {
+	"/": () => { $("search").focus(); $("search").select(); },
+	i: () => $("invert").click(), a: () => diff && $("amounts").click(), t: () => $("showtable").click(),
+	"?": () => $("keys").showModal(), Backspace: back, Home: () => goTo(0), Escape: () => setSearch(""),
+};
+function onKey(e) {
+	const target = e.target, row = target.closest("tr[data-fn]");
+	if (e.ctrlKey || e.metaKey || e.altKey || $("keys").open)
+		return;
+	if (target.id === "search") {
+		if (e.key === "Escape")
+			setSearch("");
+		if (e.key === "Escape" || e.key === "Enter")
+			canvas.focus();
 		return;
 	}
-	const onButton = e.target.tagName === "BUTTON" || e.target.tagName === "INPUT" || e.target.tagName === "TR";
-	const act = { "/": () => $("search").focus(), i: () => setInvert(tree === forward), t: () => setTable($("side").hidden), "?": () => $("keys").showModal(), Backspace: up, Home: () => goTo(0), Escape: () => setSearch("") }[e.key];
-	if (act) { e.preventDefault(); act(); } else if (e.key.startsWith("Arrow") && !onButton) { e.preventDefault(); move(e.key); } else if (e.key === "Enter" && !onButton) { goTo(selected); }
-});
-scroller.addEventListener("scroll", draw);
+	const control = target.matches("button, input");
+	if (Object.hasOwn(KEYS, e.key))
+		KEYS[e.key]();
+	else if (e.key.startsWith("Arrow") && row)
+		moveInTable(row, e.key);
+	else if (e.key === "Enter" && row)
+		searchRow(row);
+	else if (e.key.startsWith("Arrow") && !control)
+		move(e.key);
+	else if (e.key === "Enter" && !control)
+		goTo(state.selected);
+	else
+		return;
+	e.preventDefault();
+}
+document.addEventListener("keydown", onKey);
+scroller.addEventListener("scroll", () => draw());
 new ResizeObserver(changed).observe(scroller);
-dark.addEventListener("change", draw);
-addEventListener("beforeprint", () => { printing = true; boxes = []; paint(); });
-addEventListener("afterprint", () => { printing = false; changed(); });
+prefersDark.addEventListener("change", draw);
+function print(on) {
+	state.printing = on;
+	state.boxes = [];
+	paint();
+}
+addEventListener("beforeprint", () => print(true));
+addEventListener("afterprint", () => print(false));
 
 // ---- search ----
+
+function compile(text) {
+	try {
+		return text ? new RegExp(text, /\p{Lu}/u.test(text) ? "" : "i") : null;
+	} catch {
+		return undefined;
+	}
+}
+// What runs in a matching function, each stack once.
+function matched() {
+	let value = 0, base = 0;
+	for (let i = 1; i < calls.fn.length;) {
+		if (!state.matches[calls.fn[i]]) {
+			i++;
+			continue;
+		}
+		value += calls.value[i];
+		base += calls.base[i];
+		i = calls.end[i];
+	}
+	const now = percent(value, data.total);
+	return diff ? `${percent(base, data.base)} → ${now}` : `${now} matched`;
+}
 function setSearch(text, quiet) {
-	const input = $("search");
-	if (input.value !== text) input.value = text;
-	pattern = null; input.classList.remove("bad"); matches.fill(0); $("matched").value = "";
-	if (text) {
-		try { pattern = new RegExp(text, /[A-Z]/.test(text) ? "" : "i"); } catch { input.classList.add("bad"); $("matched").value = "not a regular expression"; }
-	}
-	if (pattern) {
-		fns.forEach((f, i) => { matches[i] = pattern.test(f[0]) ? 1 : 0; });
-		let sum = 0; // each stack once: nothing below a match is counted again
-		for (let i = 1; i < forward.fn.length;) if (matches[forward.fn[i]]) { sum += forward.v[i]; i = forward.end[i]; } else { i++; }
-		$("matched").value = percent(sum, T) + " matched";
-	}
-	fillTable(); draw(); if (!quiet) save();
+	const pattern = compile(text), input = $("search");
+	if (input.value !== text)
+		input.value = text;
+	state.pattern = pattern || null;
+	functions.forEach((f, i) => { state.matches[i] = pattern && pattern.test(f.name) ? 1 : 0; });
+	input.setAttribute("aria-invalid", pattern === undefined);
+	$("matched").value = pattern ? matched() : pattern === undefined ? "not a regular expression" : "";
+	state.rows = MORE;
+	fillTable();
+	draw();
+	if (!quiet)
+		save(false);
+}
+const quote = s => "^" + s.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+function searchRow(row) {
+	const { name } = functions[row.dataset.fn];
+	setSearch(name.length > 300 ? quote(name.slice(0, 300)) : quote(name) + "$");
 }
 $("search").addEventListener("input", e => setSearch(e.target.value));
 
-// ---- buttons ----
-function setInvert(on, quiet) {
-	tree = on ? (inverted = inverted || new Inverted(forward)) : forward;
-	$("invert").setAttribute("aria-pressed", on);
-	zoom = selected = 0; hovered = -1; scroller.scrollTop = 0; changed(); tell(); if (!quiet) save();
+// ---- buttons and legend ----
+
+const skipped = fn => state.off.has(functions[fn].kind);
+function chooseTree() {
+	const off = state.off.size ? i => i > 0 && skipped(calls.fn[i]) : () => false;
+	state.tree = state.inverted ? new Inverted(calls, off) : state.off.size ? new Filtered(calls, off) : calls;
+	state.zoom = state.selected = 0;
+	hideTip();
 }
-function setTable(on, quiet) { $("side").hidden = !on; $("showtable").setAttribute("aria-pressed", on); if (!quiet) save(); }
-$("invert").onclick = () => setInvert(tree === forward);
-$("reset").onclick = () => { setSearch(""); goTo(0); };
-$("back").onclick = up;
+function setInverted(on) {
+	state.inverted = on;
+	$("invert").setAttribute("aria-pressed", on);
+	chooseTree();
+	goTo(0);
+	save(true);
+}
+function setKind(kind, on) {
+	const path = state.tree.path(state.zoom);
+	if (on)
+		state.off.delete(kind);
+	else
+		state.off.add(kind);
+	chooseTree();
+	state.zoom = state.selected = state.tree.follow(path, skipped);
+	state.scroll = true;
+	changed();
+	tell();
+	save(true);
+}
+function allKinds(off) {
+	state.off = off;
+	for (const box of document.querySelectorAll("#legend input"))
+		box.checked = !off.has(Number(box.dataset.kind));
+}
+function setAmounts(on) {
+	state.amounts = on;
+	$("amounts").setAttribute("aria-pressed", on);
+	if (!restoring)
+		fillTable();
+	changed();
+	save(false);
+}
+function setTable(on) {
+	$("side").hidden = !on;
+	$("showtable").setAttribute("aria-pressed", on);
+	save(false);
+}
+$("invert").onclick = () => setInverted(!state.inverted);
+$("amounts").onclick = () => setAmounts(!state.amounts);
 $("showtable").onclick = () => setTable($("side").hidden);
+$("back").onclick = back;
+$("reset").onclick = () => {
+	setSearch("");
+	allKinds(new Set());
+	chooseTree();
+	goTo(0);
+	save(true);
+};
 $("help").onclick = () => $("keys").showModal();
 
-// ---- legend ----
+function note(text, className, color) {
+	const span = element("span", undefined, "note"), swatch = element("i", undefined, className);
+	if (color)
+		swatch.style.background = color;
+	span.append(swatch, text);
+	$("legend").append(span);
+}
+function kindSwitch({ name, color }, kind) {
+	const label = element("label"), box = element("input"), swatch = element("i");
+	label.title = "off: these frames are left out, their time is their callers'";
+	box.type = "checkbox";
+	box.checked = true;
+	box.dataset.kind = kind;
+	box.onchange = () => setKind(kind, box.checked);
+	swatch.style.background = rgb(color);
+	label.append(box, ...(diff ? [] : [swatch]), name);
+	$("legend").append(label);
+}
 function legend() {
-	const box = $("legend");
-	if (diff) {
-		box.innerHTML = `<span class="note"><i style="background:rgb(36,112,200)"></i>less than before</span><span class="note"><i style="background:#cdcdcd"></i>the same</span><span class="note"><i style="background:rgb(213,74,30)"></i>more than before</span><span class="note">width: both sides together</span>`;
+	const flags = calls.flags.reduce((all, f) => all | f, 0);
+	KINDS.forEach((k, i) => functions.some(f => f.kind === i) && kindSwitch(k, i));
+	if (flags & INLINED)
+		note("inlined", "inline");
+	if (flags & GUESSED)
+		note("guessed", "hatch");
+	if (!diff)
 		return;
-	}
-	KINDS.forEach(([name, color], k) => {
-		if (!fns.some(f => f[3] === k)) return;
-		const label = document.createElement("label");
-		label.innerHTML = `<input type="checkbox" checked data-kind="${k}"><i style="background:${color}"></i>${name}`;
-		label.firstChild.onchange = e => { if (e.target.checked) off.delete(k); else off.add(k); draw(); };
-		box.append(label);
-	});
-	const any = forward.flags.reduce((a, f) => a | f, 0);
-	if (any & 1) box.insertAdjacentHTML("beforeend", `<span class="note"><i class="inline"></i>inlined</span>`);
-	if (any & 2) box.insertAdjacentHTML("beforeend", `<span class="note"><i class="hatch"></i>guessed</span>`);
+	note("less than before", "", rgb(LESS_COLOR));
+	note("same", "", "#d0d0ce");
+	note("more", "", rgb(MORE_COLOR));
 }
 
 // ---- table ----
-const columns = diff ? [["self: change, now", f => f[4] / T - f[6] / B], ["total: change, now", f => f[5] / T - f[7] / B], ["function", f => f[0]], ["library", f => base(f[2])]]
-	: [["self", f => f[4]], ["total", f => f[5]], ["function", f => f[0]], ["library", f => base(f[2])]];
-let order = [0, -1];
+
+const by = (now, before) => f => {
+	if (!diff)
+		return f[now];
+	return state.amounts ? f[now] - f[before] : share(f[now], data.total) - share(f[before], data.base);
+};
+const COLUMNS = [
+	{ name: "self", key: by("self", "baseSelf") },
+	{ name: "total", key: by("total", "baseTotal") },
+	{ name: "function", key: f => f.name, text: true },
+	{ name: "library", key: f => fileName(f.library), text: true },
+];
 function head() {
 	const tr = $("table").tHead.rows[0];
-	columns.forEach(([name], c) => {
-		const th = document.createElement("th"), b = document.createElement("button");
-		if (c > 1) th.className = "text";
-		b.textContent = name; th.append(b); tr.append(th);
-		b.onclick = () => { order = order[0] === c ? [c, -order[1]] : [c, c > 1 ? 1 : -1]; fillTable(); };
+	COLUMNS.forEach((column, c) => {
+		const th = element("th", undefined, column.text ? "text" : ""), button = element("button");
+		button.onclick = () => {
+			state.down = state.order === c ? !state.down : !column.text;
+			state.order = c;
+			fillTable();
+		};
+		th.append(button);
+		tr.append(th);
 	});
 }
-function cells(f) {
-	const td = (v, of, b, bof) => diff ? `<td>${v / of > b / bof ? "+" : ""}${(100 * (v / of - b / bof)).toFixed(2)} % <small>${percent(v, of)}</small></td>` : `<td>${number(v)} <small>${percent(v, of)}</small></td>`;
-	return td(f[4], T, f[6], B) + td(f[5], T, f[7], B) + `<td class="text name" title="${esc(shown(f[0]))}">${esc(shown(f[0]))}</td><td class="text lib" title="${esc(f[2])}">${esc(base(f[2]))}</td>`;
+function numberCell(f, c) {
+	const now = f[c ? "total" : "self"], before = f[c ? "baseTotal" : "baseSelf"], delta = COLUMNS[c].key(f);
+	const main = !diff ? amount(now) : state.amounts ? signed(delta, amount(delta)) : points(delta);
+	const td = element("td", main + " ");
+	const small = !diff ? percent(now, data.total) : state.amounts ? `${amount(before)} → ${amount(now)}` :
+		`${rounded(share(before, data.base), 1)} → ${percent(now, data.total)}`;
+	td.append(element("small", small));
+	return td;
+}
+function rowOf(fn) {
+	const f = functions[fn], tr = element("tr"), name = element("td", short(f.name), "text name");
+	const library = element("td", fileName(f.library), "text library");
+	tr.tabIndex = 0;
+	tr.dataset.fn = fn;
+	name.title = short(f.name);
+	library.title = short(f.library);
+	tr.append(numberCell(f, 0), numberCell(f, 1), name, library);
+	return tr;
+}
+function sorted() {
+	const { key, text } = COLUMNS[state.order], sign = state.down ? -1 : 1;
+	const keys = functions.map(f => diff && !text ? Math.abs(key(f)) : key(f)), out = [];
+	for (let i = 0; i < functions.length; i++)
+		if (!state.pattern || state.matches[i])
+			out.push(i);
+	return out.sort((a, b) => (keys[a] < keys[b] ? -sign : keys[a] > keys[b] ? sign : a - b));
 }
 function fillTable() {
-	const [c, dir] = order, key = columns[c][1], size = diff && c < 2 ? x => Math.abs(x) : x => x;
-	const rows = fns.map((f, i) => i).filter(i => !pattern || matches[i]);
-	rows.sort((a, b) => { const x = size(key(fns[a])), y = size(key(fns[b])); return (x < y ? -1 : x > y ? 1 : 0) * dir || a - b; });
-	$("table").tBodies[0].innerHTML = rows.slice(0, 500).map(i => `<tr tabindex="0" data-fn="${i}">${cells(fns[i])}</tr>`).join("");
-	[...$("table").tHead.rows[0].cells].forEach((th, i) => { th.setAttribute("aria-sort", i === c ? (dir > 0 ? "ascending" : "descending") : "none"); th.firstChild.textContent = columns[i][0] + (i === c ? (dir > 0 ? " ▲" : " ▼") : ""); });
+	const all = sorted(), table = $("table");
+	table.tBodies[0].replaceChildren(...all.slice(0, state.rows).map(rowOf));
+	[...table.tHead.rows[0].cells].forEach((th, c) => {
+		const own = c === state.order;
+		th.setAttribute("aria-sort", own ? (state.down ? "descending" : "ascending") : "none");
+		th.firstChild.textContent = COLUMNS[c].name + (own ? (state.down ? " ▼" : " ▲") : "");
+	});
+	$("more").hidden = all.length <= state.rows;
+	$("more").firstElementChild.textContent = `${rounded(state.rows, 0)} of ${rounded(all.length, 0)} functions`;
 }
-const rowOf = e => e.target.closest && e.target.closest("tr[data-fn]");
-const quote = s => "^" + s.replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$";
-$("table").addEventListener("mouseover", e => { const r = rowOf(e), fn = r ? +r.dataset.fn : -1; if (fn !== lit) { lit = fn; draw(); } });
-$("table").addEventListener("mouseleave", () => { lit = -1; draw(); });
-$("table").addEventListener("click", e => { const r = rowOf(e); if (r) setSearch(quote(fns[+r.dataset.fn][0])); });
-$("table").addEventListener("keydown", e => { const r = rowOf(e); if (r && e.key === "Enter") setSearch(quote(fns[+r.dataset.fn][0])); });
+$("more").lastElementChild.onclick = () => { state.rows *= 4; fillTable(); };
+function light(row) {
+	const fn = row ? Number(row.dataset.fn) : -1;
+	if (fn !== state.lit)
+		draw();
+	state.lit = fn;
+}
+for (const [event, on] of [["mouseover", true], ["mouseleave", false], ["focusin", true], ["focusout", false]])
+	$("table").addEventListener(event, e => light(on ? e.target.closest("tr[data-fn]") : null));
+$("table").addEventListener("click", e => {
+	const row = e.target.closest("tr[data-fn]");
+	if (row)
+		searchRow(row);
+});
 
 // ---- the address bar ----
-function save() {
-	const path = [];
-	for (let i = zoom; i > 0; i = tree.parent[i]) path.unshift(tree.fn[i]);
-	const p = new URLSearchParams();
-	if (path.length) p.set("z", path.join("."));
-	if ($("search").value) p.set("s", $("search").value);
-	if (tree !== forward) p.set("i", "1");
-	if ($("side").hidden) p.set("t", "0");
-	const h = p.toString();
-	if (location.hash.slice(1) !== h) history.replaceState(null, "", h ? "#" + h : location.pathname + location.search);
+
+let restoring = true;
+function address() {
+	const p = new URLSearchParams(), path = state.tree.path(state.zoom);
+	const put = (key, on, value) => on && p.set(key, value);
+	put("zoom", path.length, path.join("."));
+	put("search", $("search").value, $("search").value);
+	put("invert", state.inverted, 1);
+	put("off", state.off.size, [...state.off].join("."));
+	put("amounts", state.amounts, 1);
+	put("table", $("side").hidden, 0);
+	return "#" + p;
 }
+// step: a view to come back to, else the same view's address changes.
+function save(step) {
+	const to = address();
+	if (restoring || to === (location.hash || "#"))
+		return;
+	try {
+		if (step)
+			history.pushState({ fusee: 1 }, "", to);
+		else
+			history.replaceState(history.state, "", to);
+	} catch { /* browsers limit how often; the next change writes it */ }
+}
+const numbers = text => (text || "").split(".").filter(Boolean).map(Number);
 function restore() {
 	const p = new URLSearchParams(location.hash.slice(1));
-	setTable(p.get("t") !== "0" , true);
-	setInvert(p.get("i") === "1", true);
-	let at = 0;
-	for (const fn of (p.get("z") || "").split(".").filter(Boolean)) {
-		const k = tree.kids(at).find(c => tree.fn[c] === +fn);
-		if (k === undefined) break;
-		at = k;
-	}
-	zoom = selected = at;
-	setSearch(p.get("s") || "", true);
-	changed(); tell();
+	restoring = true;
+	allKinds(new Set(numbers(p.get("off")).filter(k => k in KINDS)));
+	setTable(p.get("table") !== "0");
+	setAmounts(diff && p.get("amounts") === "1");
+	setInverted(p.get("invert") === "1");
+	setSearch(p.get("search") || "", true);
+	goTo(state.tree.follow(numbers(p.get("zoom")), () => false));
+	restoring = false;
 }
-addEventListener("hashchange", restore);
+addEventListener("popstate", restore);
 
 // ---- begin ----
-document.title = data.title + " - fusee";
-$("title").textContent = data.title;
-$("facts").textContent = data.facts;
-legend(); head(); restore();
-window.fusee = { tree: () => tree, zoom: () => zoom, boxes: () => boxes, goTo, forward }; // for tests and the console
-})();
+
+function start() {
+	const total = `${amount(data.total)} of ${data.type}`;
+	document.title = data.title + " – fusee";
+	$("title").textContent = short(data.title);
+	$("facts").textContent = [diff ? `${amount(data.base)} → ${total}` : total, ...data.facts.map(short)].join("  ·  ");
+	$("amounts").hidden = !diff;
+	$("table").classList.toggle("diff", diff);
+	legend();
+	head();
+	restore();
+}
+start();
+window.fusee = { state, functions, goTo }; // for the console and the tests

@@ -76,7 +76,8 @@ static int merge_stacks(struct merge *m)
 		if (!at)
 			return -ENOMEM;
 		for (uint32_t k = 0; k < s->n; k++)
-			at[k] = m->locations[*FUSEE_AT(uint32_t, m->p->stack_locations, s->first + k)];
+			at[k] = m->locations[*FUSEE_AT(uint32_t, m->p->stack_locations,
+						       s->first + k)];
 		m->stacks[i] = builder_stack(m->b, at, s->n);
 		free(at);
 	}
@@ -90,10 +91,12 @@ static int merge_samples(struct merge *m)
 	for (uint32_t i = 0; !r && i < m->p->samples.n; i++) {
 		const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, m->p->samples, i);
 
-		r = builder_sample(m->b, m->stacks[s->stack],
-				   s->nlabels ? FUSEE_AT(struct fusee_label, m->p->labels, s->first_label) : NULL,
-				   s->nlabels, s->pid, s->tid,
-				   FUSEE_AT(int64_t, m->p->values, i * m->p->types.n));
+		r = builder_sample(
+			m->b, m->stacks[s->stack],
+			s->nlabels ? FUSEE_AT(struct fusee_label, m->p->labels, s->first_label)
+				   : NULL,
+			s->nlabels, s->pid, s->tid,
+			FUSEE_AT(int64_t, m->p->values, i * m->p->types.n));
 	}
 	return r;
 }
@@ -111,7 +114,8 @@ static bool same_types(const struct fusee_profile *a, const struct fusee_profile
 		const struct fusee_value_type *x = FUSEE_AT(struct fusee_value_type, a->types, i);
 		const struct fusee_value_type *y = FUSEE_AT(struct fusee_value_type, b->types, i);
 
-		if (!same(text(a, x->type), text(b, y->type)) || !same(text(a, x->unit), text(b, y->unit)))
+		if (!same(text(a, x->type), text(b, y->type)) ||
+		    !same(text(a, x->unit), text(b, y->unit)))
 			return false;
 	}
 	return true;
@@ -191,7 +195,8 @@ out:
 	return r;
 }
 
-int merge_profiles(struct builder *b, const struct fusee_profile *const *profiles, uint32_t n, uint32_t *odd)
+int merge_profiles(struct builder *b, const struct fusee_profile *const *profiles, uint32_t n,
+		   uint32_t *odd)
 {
 	int r = merge_head(b, profiles[0]);
 

@@ -1,179 +1,115 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The flame graph page: flamegraph.html, .css and .js in one file, with the call tree as data: nodes in
- * preorder, each as variable-length numbers (function, depth, flags, value, and of a diff the base's value), in base64.
- */
+/* The flame graph page: flamegraph.html, its style and script, and the calls as flamegraph_tree.js
+ * reads them. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/dict.h"
+#include "base/text.h"
 #include "profile/render.h"
+#include "profile/render_calls.h"
 #include "profile/render_model.h"
 
-#define EMBED(sym, path)                                                                            \
-	__asm__(".pushsection .rodata\n" #sym ":\n.incbin \"" path "\"\n" #sym "_end:\n.byte 0\n.popsection\n"); \
+#define TITLE_NAMES 3   /* so many targets are named, */
+#define FACTS_REASONS 4 /* and reasons of losses */
+
+#define EMBED(sym, path)                                                       \
+	__asm__(".pushsection .rodata\n" #sym ":\n.incbin \"" path "\"\n" #sym \
+		"_end:\n.byte 0\n.popsection\n");                              \
 	extern const char sym[], sym##_end[]
 
 EMBED(flamegraph_html, "core/profile/flamegraph.html");
 EMBED(flamegraph_css, "core/profile/flamegraph.css");
-EMBED(flamegraph_js, "core/profile/flamegraph.js");
+EMBED(flamegraph_js, "flamegraph.js");     /* both scripts, */
+EMBED(flamegraph_hash, "flamegraph.hash"); /* the only ones that the page lets run */
 
-/* A node is known by its parent and function. A dictionary key: no padding. */
-struct key {
-	uint32_t parent, function;
-};
-
-struct node {
-	uint32_t function, depth, flags;
-	uint32_t first, next;        /* child, sibling; 0: none */
-	int64_t value, base;
-};
-
-struct tree {
-	struct dict keys;            /* struct key -> index; 0: the root */
-	struct node *nodes;
-	uint32_t cap;
-	uint64_t negative;           /* stacks that a page cannot show */
+static const struct part {
+	const char *mark, *text, *end; /* text NULL: the data */
+} parts[] = {
+	{"@HASH@", flamegraph_hash, flamegraph_hash_end},
+	{"@STYLE@", flamegraph_css, flamegraph_css_end},
+	{"@DATA@", NULL, NULL},
+	{"@SCRIPT@", flamegraph_js, flamegraph_js_end},
 };
 
 /* ---- the tree ---- */
 
-static struct node *child(struct tree *t, uint32_t parent, const struct render_frame *f, uint32_t *index)
-{
-	struct key k = {parent, f->function};
-	uint32_t before = t->keys.n, i = dict_add(&t->keys, &k, sizeof(k));
-
-	if (i == DICT_NONE)
-		return NULL;
-	if (i >= t->cap) {
-		uint32_t cap = t->cap ? t->cap * 2 : 1024;
-		struct node *nodes = realloc(t->nodes, cap * sizeof(*nodes));
-
-		if (!nodes)
-			return NULL;
-		memset(nodes + t->cap, 0, (cap - t->cap) * sizeof(*nodes));
-		t->nodes = nodes;
-		t->cap = cap;
-	}
-	if (i == before) {
-		t->nodes[i].function = f->function;
-		t->nodes[i].depth = t->nodes[parent].depth + 1;
-		t->nodes[i].next = t->nodes[parent].first;
-		t->nodes[parent].first = i;
-	}
-	*index = i;
-	return &t->nodes[i];
-}
-
-static int add_stack(struct tree *t, const struct render_model *m, const struct render_stack *s)
-{
-	uint32_t at = 0;
-
-	if (s->value < 0 || s->base < 0) {
-		t->negative++;
-		return 0;
-	}
-	t->nodes[0].value += s->value;
-	t->nodes[0].base += s->base;
-	for (uint32_t i = s->n; i-- > 0;) {
-		const struct render_frame *f = &m->frames[s->first + i];
-		struct node *n = child(t, at, f, &at);
-
-		if (!n)
-			return -ENOMEM;
-		n->flags |= f->flags;
-		n->value += s->value;
-		n->base += s->base;
-	}
-	return 0;
-}
-
-static int make_tree(struct tree *t, const struct render_model *m)
-{
-	int r = dict_init(&t->keys);
-
-	t->cap = 1024;
-	t->nodes = calloc(t->cap, sizeof(*t->nodes));
-	if (!t->nodes)
-		r = -ENOMEM;
-	for (uint32_t i = 0; !r && i < m->nstacks; i++)
-		r = add_stack(t, m, &m->stacks[i]);
-	return r;
-}
-
 static int64_t gcd(int64_t a, int64_t b)
 {
 	while (b) {
-		int64_t c = a % b;
+		int64_t rest = a % b;
 
 		a = b;
-		b = c;
+		b = rest;
 	}
 	return a;
 }
 
 /* The largest number that divides all values: they are written in units of it. */
-static int64_t scale_of(const struct tree *t)
+static int64_t scale_of(const struct render_calls *t)
 {
 	int64_t g = 0;
 
-	for (uint32_t i = 0; i < t->keys.n; i++)
-		g = gcd(gcd(g, t->nodes[i].value), t->nodes[i].base);
+	for (uint32_t i = 0; i < t->n; i++)
+		g = gcd(gcd(t->calls[i].self, g), t->calls[i].base_self);
 	return g ? g : 1;
 }
-
-/* ---- writing ---- */
 
 static void put_number(struct buf *b, uint64_t n)
 {
 	unsigned char bytes[10];
 	size_t len = 0;
 
-	do {
-		bytes[len++] = (unsigned char)((n & 127) | (n > 127 ? 128 : 0));
-		n >>= 7;
-	} while (n);
+	for (; n > 127; n >>= 7)
+		bytes[len++] = (unsigned char)(n | 128);
+	bytes[len++] = (unsigned char)n;
 	buf_add(b, bytes, len);
 }
 
-static int put_nodes(struct buf *b, const struct tree *t, int64_t scale, bool diff)
+/* What follows i in preorder; 0: nothing does. */
+static uint32_t next_call(const struct render_calls *t, uint32_t i)
 {
-	uint32_t *stack = malloc((t->keys.n + 1) * sizeof(*stack)), n = 0;
+	if (t->calls[i].first)
+		return t->calls[i].first;
+	while (i && !t->calls[i].next)
+		i = t->calls[i].parent;
+	return t->calls[i].next;
+}
 
-	if (!stack)
-		return -ENOMEM;
-	for (uint32_t c = t->nodes[0].first; c; c = t->nodes[c].next)
-		stack[n++] = c;
-	while (n) {
-		const struct node *at = &t->nodes[stack[--n]];
+static void put_calls(struct buf *b, const struct render_calls *t, int64_t scale, bool diff)
+{
+	uint32_t above = 0; /* depth of the call before */
 
-		put_number(b, at->function);
-		put_number(b, at->depth);
-		put_number(b, at->flags);
-		put_number(b, (uint64_t)(at->value / scale));
+	for (uint32_t i = next_call(t, 0); i; i = next_call(t, i)) {
+		const struct render_call *c = &t->calls[i];
+		uint32_t ends = above + 1 - c->depth;
+
+		put_number(b, t->rank[c->function]);
+		put_number(b, (uint64_t)ends << 2 | (c->flags & RENDER_GUESSED ? 2 : 0) |
+				      (c->flags & RENDER_INLINED ? 1 : 0));
+		put_number(b, c->line);
+		put_number(b, (uint64_t)(c->self / scale));
 		if (diff)
-			put_number(b, (uint64_t)(at->base / scale));
-		for (uint32_t c = at->first; c; c = t->nodes[c].next)
-			stack[n++] = c;
+			put_number(b, (uint64_t)(c->base_self / scale));
+		above = c->depth;
 	}
-	free(stack);
-	return b->error;
 }
 
 static void put_base64(struct buf *out, const struct buf *in)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const unsigned char *p = (const void *)in->p;
 	char *to = buf_grow(out, (in->len + 2) / 3 * 4);
 
-	if (!to)
-		return;
-	for (size_t i = 0; i < in->len; i += 3) {
+	for (size_t i = 0; to && i < in->len; i += 3) {
 		size_t left = in->len - i;
-		uint32_t v = (uint32_t)p[i] << 16 | (left > 1 ? (uint32_t)p[i + 1] << 8 : 0) | (left > 2 ? p[i + 2] : 0);
+		uint32_t v = (uint32_t)p[i] << 16 | (left > 1 ? (uint32_t)p[i + 1] << 8 : 0) |
+			     (left > 2 ? p[i + 2] : 0);
 
 		*to++ = digits[v >> 18];
 		*to++ = digits[v >> 12 & 63];
@@ -182,124 +118,230 @@ static void put_base64(struct buf *out, const struct buf *in)
 	}
 }
 
-/* A JSON string that is safe inside a <script> too: no '<', no line separators of JavaScript. Texts are valid UTF-8. */
-static void put_string(struct buf *b, struct fusee_str s)
+static int put_tree(struct buf *out, const struct render_calls *t, bool diff)
 {
-	buf_add(b, "\"", 1);
-	for (uint64_t i = 0; i < s.len; i++) {
-		unsigned char c = (unsigned char)s.p[i];
+	int64_t scale = scale_of(t);
+	struct buf b = {0};
+	int r;
 
-		if (c < 0x20 || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c == 0x7f)
-			buf_printf(b, "\\u%04x", c);
-		else if (c == 0xe2 && i + 2 < s.len && (unsigned char)s.p[i + 1] == 0x80 &&
-			 ((unsigned char)s.p[i + 2] == 0xa8 || (unsigned char)s.p[i + 2] == 0xa9)) {
-			buf_printf(b, "\\u20%02x", (unsigned char)s.p[i + 2] - 0x80);
-			i += 2;
-		} else {
-			buf_add(b, &s.p[i], 1);
-		}
-	}
-	buf_add(b, "\"", 1);
-}
-
-static void put_functions(struct buf *b, const struct render_model *m)
-{
-	buf_str(b, ",\"functions\":[");
-	for (uint32_t i = 0; i < m->nfunctions; i++) {
-		const struct render_function *f = &m->functions[i];
-
-		buf_str(b, i ? ",\n[" : "\n[");
-		put_string(b, f->name);
-		buf_str(b, ",");
-		put_string(b, f->file);
-		buf_str(b, ",");
-		put_string(b, f->library);
-		/* KINDS of flamegraph.js stand in the order of enum render_code. */
-		buf_printf(b, ",%u,%lld,%lld,%lld,%lld]", f->code, (long long)f->self, (long long)f->total, (long long)f->base_self,
-			   (long long)f->base_total);
-	}
-	buf_str(b, "]");
-}
-
-static struct fusee_str cstr(const char *s)
-{
-	return (struct fusee_str){s, strlen(s)};
-}
-
-/* "2026-11-21 04:05, 7.4 s, 2,043 stacks" */
-static void put_facts(struct buf *b, const struct render_model *m, const struct tree *t)
-{
-	time_t seconds = (time_t)(m->profile->start_ns / 1000000000u);
-	char when[64] = "", text[256];
-	struct tm tm;
-
-	if (seconds && localtime_r(&seconds, &tm))
-		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S, ", &tm);
-	snprintf(text, sizeof(text), "%s%.1f s, %u stacks", when, (double)m->profile->duration_ns / 1e9, m->nstacks);
-	if (t->negative)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", %llu with negative values left out",
-			 (unsigned long long)t->negative);
-	put_string(b, cstr(text));
-}
-
-static int put_data(struct buf *b, const struct render_model *m, const struct render_options *o)
-{
-	struct tree t = {0};
-	struct buf nodes = {0};
-	int r = make_tree(&t, m);
-	int64_t scale;
-
-	if (r)
-		goto out;
-	scale = scale_of(&t);
-	r = put_nodes(&nodes, &t, scale, m->base != NULL);
-	buf_str(b, "{\"title\":");
-	put_string(b, cstr(o->title ? o->title : "profile"));
-	buf_str(b, ",\"facts\":");
-	put_facts(b, m, &t);
-	buf_str(b, ",\"type\":");
-	put_string(b, m->type);
-	buf_str(b, ",\"unit\":");
-	put_string(b, m->unit);
-	buf_printf(b, ",\"diff\":%s,\"total\":%lld,\"base\":%lld,\"drawn\":%lld,\"drawnBase\":%lld,\"scale\":%lld",
-		   m->base ? "true" : "false", (long long)m->total, (long long)m->base_total,
-		   (long long)t.nodes[0].value, (long long)t.nodes[0].base, (long long)scale);
-	put_functions(b, m);
-	buf_str(b, ",\"tree\":\"");
-	put_base64(b, &nodes);
-	buf_str(b, "\"}");
-out:
-	buf_fini(&nodes);
-	dict_fini(&t.keys);
-	free(t.nodes);
+	put_calls(&b, t, scale, diff);
+	buf_printf(out, ",\n\"nodes\":%u,\"scale\":%" PRId64 ",\"tree\":\"", t->n - 1, scale);
+	put_base64(out, &b);
+	buf_str(out, "\"");
+	r = b.error;
+	buf_fini(&b);
 	return r;
 }
 
-/* Copies the template up to a mark; what follows it. */
-static const char *up_to(struct buf *b, const char *from, const char *mark)
-{
-	const char *at = strstr(from, mark);
+/* ---- functions ---- */
 
-	buf_add(b, from, (size_t)(at - from));
-	return at + strlen(mark);
+static int put_function(struct buf *b, const struct render_function *f, bool diff,
+			struct dict *strings)
+{
+	uint32_t file = dict_add(strings, f->file.p, f->file.len);
+	uint32_t library = dict_add(strings, f->library.p, f->library.len);
+
+	if (file == DICT_NONE || library == DICT_NONE)
+		return -ENOMEM;
+	buf_str(b, "[");
+	render_json_string(b, f->name);
+	buf_printf(b, ",%u,%u,%u,%u,%" PRId64 ",%" PRId64, file, f->start_line, library, f->code,
+		   f->self, f->total);
+	if (diff)
+		buf_printf(b, ",%" PRId64 ",%" PRId64, f->base_self, f->base_total);
+	buf_str(b, "]");
+	return 0;
+}
+
+static int put_functions(struct buf *b, const struct render_model *m, const struct render_calls *t)
+{
+	struct dict strings;
+	int r = dict_init(&strings);
+
+	if (r)
+		return r;
+	buf_str(b, ",\n\"functions\":[");
+	for (uint32_t i = 0; !r && i < m->nfunctions; i++) {
+		buf_str(b, i ? ",\n" : "\n");
+		r = put_function(b, &m->functions[t->order[i]], m->base, &strings);
+	}
+	buf_str(b, "],\n\"strings\":[");
+	for (uint32_t i = 0; i < strings.n; i++) {
+		buf_str(b, i ? ",\n" : "\n");
+		render_json_string(
+			b, (struct fusee_str){strings.entries[i].key, strings.entries[i].len});
+	}
+	buf_str(b, "]");
+	dict_fini(&strings);
+	return r;
+}
+
+/* ---- title and facts ---- */
+
+static void put_text(struct buf *out, const struct buf *text)
+{
+	render_json_string(out, (struct fusee_str){text->p ? text->p : "", text->len});
+}
+
+/* The targets' executables: "convert", "make, cc1 and 3 more". How many. */
+static uint32_t targets(struct buf *b, const struct fusee_profile *p)
+{
+	uint32_t n = 0, len;
+
+	for (uint32_t i = 1; i < p->mappings.n; i++) {
+		const struct fusee_mapping *m = FUSEE_AT(struct fusee_mapping, p->mappings, i);
+		const char *name = render_base_name(
+			*FUSEE_AT(struct fusee_str, p->strings, m->path), &len);
+
+		if (!(m->flags & FUSEE_MAPPING_MAIN) || !len || n++ >= TITLE_NAMES)
+			continue;
+		buf_str(b, n > 1 ? ", " : "");
+		buf_add(b, name, len);
+	}
+	if (n > TITLE_NAMES)
+		buf_printf(b, " and %u more", n - TITLE_NAMES);
+	return n;
+}
+
+static void next_fact(struct buf *out, struct buf *fact)
+{
+	buf_str(out, ",");
+	put_text(out, fact);
+	buf_reset(fact);
+}
+
+static void put_resource(struct buf *out, const struct fusee_profile *p, struct buf *fact)
+{
+	for (uint32_t i = 0; i < p->resource.n; i++) {
+		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->resource, i);
+
+		if (!l->str.p)
+			continue;
+		buf_add(fact, l->key.p, l->key.len);
+		buf_str(fact, " ");
+		buf_add(fact, l->str.p, l->str.len);
+		next_fact(out, fact);
+	}
+}
+
+static void put_losses(struct buf *out, const struct fusee_profile *p, struct buf *fact)
+{
+	uint64_t sum = 0;
+	char number[32];
+
+	for (uint32_t i = 0; i < p->losses.n; i++)
+		sum += (uint64_t)FUSEE_AT(struct fusee_label, p->losses, i)->num;
+	if (!sum)
+		return;
+	buf_printf(fact, "%s samples lost or cut (", text_number(number, sum));
+	for (uint32_t i = 0; i < p->losses.n && i < FACTS_REASONS; i++) {
+		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->losses, i);
+
+		buf_printf(fact, "%s%s ", i ? ", " : "", text_number(number, (uint64_t)l->num));
+		buf_add(fact, l->key.p, l->key.len);
+	}
+	buf_str(fact, p->losses.n > FACTS_REASONS ? " ...)" : ")");
+	next_fact(out, fact);
+}
+
+static void put_times(struct buf *out, const struct fusee_profile *p, struct buf *fact)
+{
+	time_t seconds = (time_t)(p->start_ns / 1000000000u);
+	struct tm tm;
+	char when[64];
+
+	if (seconds && localtime_r(&seconds, &tm) &&
+	    strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm)) {
+		buf_str(fact, when);
+		next_fact(out, fact);
+	}
+	if (p->duration_ns) {
+		buf_printf(fact, "%.1f s long", (double)p->duration_ns / 1e9);
+		next_fact(out, fact);
+	}
+}
+
+static int put_head(struct buf *out, const struct render_model *m, const struct render_calls *t,
+		    const char *given)
+{
+	struct buf b = {0};
+	char number[32];
+	bool named = targets(&b, m->profile);
+	int r;
+
+	if (!named)
+		buf_str(&b, given ? given : "profile");
+	buf_str(out, "\"title\":");
+	put_text(out, &b);
+	buf_reset(&b);
+	buf_printf(&b, "%s stacks", text_number(number, m->nstacks));
+	buf_str(out, ",\"facts\":[");
+	put_text(out, &b);
+	buf_reset(&b);
+	if (named && given) {
+		buf_str(&b, given);
+		next_fact(out, &b);
+	}
+	put_times(out, m->profile, &b);
+	put_resource(out, m->profile, &b);
+	put_losses(out, m->profile, &b);
+	if (t->negative) {
+		buf_printf(&b, "%s stacks with negative values left out",
+			   text_number(number, t->negative));
+		next_fact(out, &b);
+	}
+	buf_str(out, "]");
+	r = b.error;
+	buf_fini(&b);
+	return r;
+}
+
+/* ---- the page ---- */
+
+static int put_data(struct buf *out, const struct render_model *m, const char *title)
+{
+	struct render_calls t;
+	int r = render_calls_make(&t, m);
+
+	if (r)
+		return r;
+	buf_str(out, "{");
+	r = put_head(out, m, &t, title);
+	buf_str(out, ",\"type\":");
+	render_json_string(out, m->type);
+	buf_str(out, ",\"unit\":");
+	render_json_string(out, m->unit);
+	buf_printf(out, ",\"diff\":%s,\"total\":%" PRId64 ",\"base\":%" PRId64,
+		   m->base ? "true" : "false", m->total, m->base_total);
+	if (!r)
+		r = put_functions(out, m, &t);
+	if (!r)
+		r = put_tree(out, &t, m->base);
+	buf_str(out, "}");
+	render_calls_free(&t);
+	return r;
 }
 
 int render_flamegraph(const struct fusee_profile *p, const struct fusee_profile *base,
 		      const struct render_options *o, struct buf *out)
 {
+	const char *at = flamegraph_html;
 	struct render_model m;
-	const char *at;
 	int r = render_model_make(&m, p, base, o, out);
 
 	if (r)
 		return r;
-	at = up_to(out, flamegraph_html, "@STYLE@");
-	buf_add(out, flamegraph_css, (size_t)(flamegraph_css_end - flamegraph_css));
-	at = up_to(out, at, "@DATA@");
-	r = put_data(out, &m, o);
-	at = up_to(out, at, "@SCRIPT@");
-	buf_add(out, flamegraph_js, (size_t)(flamegraph_js_end - flamegraph_js));
-	buf_str(out, at);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		const char *mark = strstr(at, parts[i].mark);
+
+		buf_add(out, at, (size_t)(mark - at));
+		at = mark + strlen(parts[i].mark);
+		if (parts[i].text)
+			buf_add(out, parts[i].text, (size_t)(parts[i].end - parts[i].text));
+		else if (!r)
+			r = put_data(out, &m, o->title);
+	}
+	buf_add(out, at, (size_t)(flamegraph_html_end - at));
 	render_model_free(&m);
 	return r ? r : out->error;
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a pprof file from folded stacks on stdin: "mapping!function;mapping!function count", root first.
 
-usage: mkpprof.py OUT.pb.gz < FOLDED. Field numbers: pprof's profile.proto. 10 ms a sample.
+usage: mkpprof.py OUT.pb.gz [UNIT] < FOLDED. Field numbers: pprof's profile.proto. 10 ms a sample.
 """
 import gzip
 import sys
@@ -34,7 +34,7 @@ class Table:
         return self.ids.setdefault(key, len(self.ids))
 
 
-def main(path):
+def main(path, unit="nanoseconds"):
     strings, mappings, functions = Table(), Table(), Table()
     strings.add("")
     samples = []
@@ -42,12 +42,12 @@ def main(path):
         stack, count = line.decode("utf-8", "surrogateescape").rstrip("\n").rsplit(" ", 1)
         frames = []
         for frame in stack.split(";"):
-            mapping, _, name = frame.rpartition("!")
+            mapping, _, name = frame.partition("!") if "!" in frame else ("", "", frame)
             mappings.add(mapping or "/bin/program")
             frames.append(functions.add((mapping or "/bin/program", name)))
         samples.append((frames[::-1], int(count)))
     out = bytearray()
-    for kind, unit in (("samples", "count"), ("cpu", "nanoseconds")):
+    for kind, unit in (("samples", "count"), ("cpu", unit)):
         out += block(1, number(1, strings.add(kind)) + number(2, strings.add(unit)))
     for frames, count in samples:
         ids = b"".join(varint(f + 1) for f in frames)
@@ -60,7 +60,7 @@ def main(path):
         s = strings.add(name)
         out += block(5, number(1, i + 1) + number(2, s) + number(3, s))
     out += number(9, 1700000000 * 10**9) + number(10, 10**10)
-    out += block(11, number(1, strings.add("cpu")) + number(2, strings.add("nanoseconds"))) + number(12, 10**7)
+    out += block(11, number(1, strings.add("cpu")) + number(2, strings.add(unit))) + number(12, 10**7)
     out += number(14, strings.add("cpu"))
     for s in strings.ids:
         out += block(6, s.encode("utf-8", "surrogateescape"))
@@ -68,4 +68,4 @@ def main(path):
         f.write(out)
 
 
-main(sys.argv[1])
+main(*sys.argv[1:])
