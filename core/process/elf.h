@@ -14,13 +14,15 @@
 
 struct elf;
 
-/* fd is borrowed until elf_close(); a regular file, or -ENOEXEC. 0; -ENOEXEC: not ELF64 little-endian; -EBADMSG: it lies; -ENOMEM; -EIO. */
+/* fd is borrowed until elf_close(); a regular file, or -ENOEXEC. 0; -ENOEXEC: not ELF64
+ * little-endian; -EBADMSG: it lies; -ENOMEM; -EIO. */
 int elf_open(struct elf **ret, int fd);
 void elf_close(struct elf *);
-/* Pointers in info and sections live until elf_close(). Sections come uncompressed (zlib, zstd, .zdebug_). */
+/* The file is taken as it was then: a section is read once. Pointers in info and sections live
+ * until elf_close(). Sections come uncompressed (zlib, zstd, .zdebug_). */
 int elf_info(struct elf *, struct fusee_file_info *info);
-/* Also .eh_frame and .eh_frame_hdr of a file whose section headers were taken away, by PT_GNU_EH_FRAME.
- * -ENOENT; -EBADMSG; -ENOMEM. At most 1 GiB, uncompressed. */
+/* Also .eh_frame and .eh_frame_hdr of a file whose section headers were taken away, by
+ * PT_GNU_EH_FRAME. -ENOENT; -EBADMSG; -ENOMEM. At most 1 GiB, uncompressed. */
 int elf_section(struct elf *, const char *name, struct fusee_section *section);
 /* Through PT_LOAD, what the file holds of it: all of it or an error. -ENOENT: outside. */
 int elf_read(struct elf *, uint64_t vaddr, void *buf, uint32_t len);

@@ -11,12 +11,67 @@
 #include "base/utf8.h"
 #include "worker/inspection.h"
 
-/* The sections that the key covers. An unwinder that reads others makes inspections that are not
- * kept on disk. */
-static const char *const covered[] = {
-	".eh_frame",     ".eh_frame_hdr", ".debug_frame", ".gopclntab", ".data.rel.ro.gopclntab",
-	".go.buildinfo", ".dynsym",       ".dynstr",
+/*
+ * The sections that the key covers. An unwinder that reads others makes inspections that are not
+ * kept on disk, as somebody could bring a file that differs in nothing else.
+ */
+enum covered { ALWAYS, IF_GO, IF_SMALL };
+
+static const struct {
+	const char *name;
+	enum covered when;
+} covered[] = {
+	{".eh_frame", ALWAYS},    {".eh_frame_hdr", ALWAYS},
+	{".debug_frame", ALWAYS}, {".gopclntab", ALWAYS},
+	{".dynsym", ALWAYS},      {".dynstr", ALWAYS},
+	{".interp", ALWAYS},      {".init", ALWAYS},
+	{".fini", ALWAYS},        {".data.rel.ro.gopclntab", ALWAYS},
+	{".text", IF_SMALL},      {".text", IF_GO},
+	{".data", IF_GO},         {".data.rel.ro", IF_GO},
+	{".noptrdata", IF_GO},    {".go.module", IF_GO},
+	{".go.buildinfo", IF_GO}, {".rela.dyn", IF_GO},
+	{".rela", IF_GO},
 };
+
+#define SMALL (256u << 10) /* of a file: the vDSO's size and more */
+#define ENTRY_BYTES 64u    /* from the entry on, covered too */
+
+static bool is_covered_when(const struct elf *e, enum covered when)
+{
+	if (when == IF_GO)
+		return elf_has_section(e, ".gopclntab") ||
+		       elf_has_section(e, ".data.rel.ro.gopclntab") ||
+		       elf_has_section(e, ".go.buildinfo");
+	return when == ALWAYS || elf_size(e) <= SMALL;
+}
+
+static bool is_covered(const struct elf *e, const char *name)
+{
+	for (size_t i = 0; i < sizeof(covered) / sizeof(*covered); i++)
+		if (!strcmp(covered[i].name, name) && is_covered_when(e, covered[i].when))
+			return true;
+	return false;
+}
+
+/* The first bytes at the entry, read once: those that the key covers are those that an unwinder
+ * gets. */
+struct entry {
+	uint64_t vaddr;
+	uint32_t len;
+	unsigned char bytes[ENTRY_BYTES];
+};
+
+static int read_entry(struct elf *e, struct entry *entry)
+{
+	struct fusee_file_info info;
+	int err = elf_info(e, &info);
+
+	*entry = (struct entry){.vaddr = info.entry};
+	for (uint32_t len = ENTRY_BYTES; !err && len && !entry->len; len /= 2)
+		if (!elf_read(e, info.entry, entry->bytes, len))
+			entry->len = len;
+	return err;
+}
 
 /* One file while it is inspected: the `file` handle of the plugins. */
 struct host_file {
@@ -25,6 +80,7 @@ struct host_file {
 	struct inspection_slab slabs[INSPECTION_MAX_SLABS];
 	uint32_t nslabs;
 	bool beyond_key, short_of_memory;
+	struct entry entry;
 };
 
 /* Good while its inspect() runs. */
@@ -51,14 +107,6 @@ static int file_info(uint64_t file, struct fusee_file_info *info)
 	return 0;
 }
 
-static bool is_covered(const char *name)
-{
-	for (size_t i = 0; i < sizeof(covered) / sizeof(*covered); i++)
-		if (!strcmp(covered[i], name))
-			return true;
-	return false;
-}
-
 static int file_section(uint64_t file, const char *name, struct fusee_section *section)
 {
 	struct host_file *f = file_of(file);
@@ -69,7 +117,7 @@ static int file_section(uint64_t file, const char *name, struct fusee_section *s
 	if (size < 4)
 		return -EINVAL;
 	err = elf_section(f->elf, name, &all);
-	f->beyond_key |= !err && all.bytes.p && !is_covered(name);
+	f->beyond_key |= !err && all.bytes.p && !is_covered(f->elf, name);
 	f->short_of_memory |= err == -ENOMEM;
 	if (err)
 		return err;
@@ -83,6 +131,11 @@ static int file_read(uint64_t file, uint64_t vaddr, void *buf, uint32_t len)
 {
 	struct host_file *f = file_of(file);
 
+	if (vaddr >= f->entry.vaddr && vaddr - f->entry.vaddr <= f->entry.len &&
+	    len <= f->entry.len - (vaddr - f->entry.vaddr)) {
+		memcpy(buf, f->entry.bytes + (vaddr - f->entry.vaddr), len);
+		return 0;
+	}
 	f->beyond_key = true;
 	return elf_read(f->elf, vaddr, buf, len);
 }
@@ -165,43 +218,67 @@ static void add_piece(struct sha256 *h, const void *p, uint64_t len)
 		sha256_add(h, p, len);
 }
 
-int host_key(struct elf *elf, const struct plugin_set *set, uint8_t key[32])
+static void add_unwinders(struct sha256 *h, const struct plugin_set *set)
+{
+	for (uint32_t i = 0; i < set->n; i++) {
+		const struct fusee_plugin *d = set->plugins[i]->descriptor;
+		const struct fusee_unwinder_ops *ops = d->ops;
+
+		add_piece(h, d->name, strlen(d->name));
+		add_piece(h, &ops->slab_version, sizeof(ops->slab_version));
+	}
+}
+
+static int add_sections(struct sha256 *h, struct elf *elf)
+{
+	struct fusee_section s;
+	int err;
+
+	for (size_t i = 0; i < sizeof(covered) / sizeof(*covered); i++) {
+		if (!is_covered_when(elf, covered[i].when))
+			continue;
+		err = elf_section(elf, covered[i].name, &s);
+		if (err == -ENOMEM || err == -EIO)
+			return err;
+		/* One that lies gives no bytes to anybody: its header, in the key already, is all
+		 * there is of it. */
+		add_piece(h, err ? NULL : s.bytes.p, err ? 0 : s.bytes.len);
+	}
+	return 0;
+}
+
+static int make_key(struct elf *elf, const struct plugin_set *set, const struct entry *entry,
+		    uint8_t key[32])
 {
 	uint64_t size = elf_size(elf);
 	uint32_t version = INSPECTION_VERSION;
 	struct fusee_file_info info;
 	struct fusee_str headers[3];
-	struct fusee_section s;
 	struct sha256 h;
-	int err;
+	int err = elf_info(elf, &info);
 
-	sha256_init(&h);
-	err = elf_info(elf, &info);
 	if (err)
 		return err;
+	sha256_init(&h);
 	add_piece(&h, &version, sizeof(version));
 	add_piece(&h, &size, sizeof(size));
 	add_piece(&h, info.build_id.p, info.build_id.len);
 	elf_headers(elf, headers);
 	for (int i = 0; i < 3; i++)
 		add_piece(&h, headers[i].p, headers[i].len);
-	for (size_t i = 0; i < sizeof(covered) / sizeof(*covered); i++) {
-		err = elf_section(elf, covered[i], &s);
-		if (err == -ENOMEM || err == -EIO)
-			return err;
-		/* One that lies gives no bytes to anybody: its headers, in the key already, are all
-		 * there is of it. */
-		add_piece(&h, err ? NULL : s.bytes.p, err ? 0 : s.bytes.len);
-	}
-	for (uint32_t i = 0; i < set->n; i++) {
-		const struct fusee_plugin *d = set->plugins[i]->descriptor;
-		const struct fusee_unwinder_ops *ops = d->ops;
-
-		add_piece(&h, d->name, strlen(d->name));
-		add_piece(&h, &ops->slab_version, sizeof(ops->slab_version));
-	}
+	add_piece(&h, entry->bytes, entry->len);
+	add_unwinders(&h, set);
+	err = add_sections(&h, elf);
 	sha256_end(&h, key);
-	return 0;
+	return err;
+}
+
+int host_key(struct elf *elf, const struct plugin_set *set, uint8_t key[32])
+{
+	struct entry entry;
+	int err = read_entry(elf, &entry);
+
+	return err ? err : make_key(elf, set, &entry, key);
 }
 
 /* ---- the inspection ---- */
@@ -263,13 +340,16 @@ static bool is_file_name(const char *name)
 	       strcmp(name, ".") && strcmp(name, "..");
 }
 
-static int describe(struct elf *elf, const struct plugin_set *set, struct inspection *i)
+static int describe(struct host_file *f, const struct plugin_set *set, struct inspection *i)
 {
 	struct fusee_file_info info;
+	struct elf *elf = f->elf;
 	int err = elf_info(elf, &info);
 
 	if (!err)
-		err = host_key(elf, set, i->key);
+		err = read_entry(elf, &f->entry);
+	if (!err)
+		err = make_key(elf, set, &f->entry, i->key);
 	if (err)
 		return err;
 	i->machine = info.machine;
@@ -291,7 +371,7 @@ int host_inspect(struct elf *elf, const struct plugin_set *set, struct buf *bloc
 	struct host_file f = {.elf = elf};
 	struct inspection i = {0};
 	struct buf notes = {0};
-	int err = describe(elf, set, &i);
+	int err = describe(&f, set, &i);
 
 	if (err)
 		return err;

@@ -126,6 +126,11 @@ static int inspect(void *ctx, uint64_t file)
 		return c->host->fail(c->instance, err, "it has no header");
 	if (info.entry == DO_REFUSE)
 		return c->host->fail(c->instance, -EBADMSG, "its \033[31mtables\n lie");
+	if (info.entry == DO_READ_BEYOND_KEY) {
+		char byte;
+
+		(void)c->host->unwinder->file_read(file, 0, &byte, 1);
+	}
 	words[0] = (uint32_t)info.entry;
 	words[1] = attempt(info.entry);
 	err = c->host->unwinder->file_slab(c->instance, file, words, 2);

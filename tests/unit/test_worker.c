@@ -150,6 +150,60 @@ TEST(damaged_cache)
 	remove_scratch();
 }
 
+/* What depends on more than the key covers is made each time: another file could have the same key.
+ */
+TEST(only_what_the_key_covers_is_kept)
+{
+	struct worker_options o = {.cache_dir = cache_dir(), .plugin_dir = nasty_plugins()};
+	struct worker *w = start(o);
+
+	CHECK_INT(inspect_err(w, elf_with_entry(DO_READ_BEYOND_KEY)), 0);
+	CHECK_INT(cached_files(), 0);
+	CHECK_INT(inspect_err(w, elf_with_entry(DO_NOTHING)), 0);
+	CHECK_INT(cached_files(), 1);
+	worker_stop(w);
+	remove_scratch();
+}
+
+/* One byte of the code behind the entry, of an unwind table, of a header: each makes another key.
+ */
+TEST(the_key_covers_what_matters)
+{
+	struct worker *w = start((struct worker_options){.cache_dir = NULL});
+	struct asked first = inspect_fd(w, open_file("/bin/true")), other;
+	static char bytes[1 << 20];
+	int in = open_file("/bin/true"), fd;
+	ssize_t len = read(in, bytes, sizeof(bytes));
+	Elf64_Ehdr *h = (void *)bytes;
+	size_t where[4] = {16, 64 + 20, 0, 0};
+	Elf64_Shdr *s;
+
+	CHECK(len > 4096 && len < (ssize_t)sizeof(bytes) && !first.err);
+	s = (Elf64_Shdr *)(bytes + h->e_shoff);
+	for (int i = 0; i < h->e_shnum; i++)
+		if (!strcmp(bytes + s[h->e_shstrndx].sh_offset + s[i].sh_name, ".eh_frame"))
+			where[2] = s[i].sh_offset + s[i].sh_size / 2;
+	where[3] = h->e_entry + 10; /* of this file the code's addresses are its places */
+	CHECK(where[2]);
+	for (int i = 0; i < 4; i++) {
+		fd = memfd_create("bent", MFD_CLOEXEC);
+		bytes[where[i]] ^= 1;
+		CHECK(write(fd, bytes, (size_t)len) == len);
+		bytes[where[i]] ^= 1;
+		other = inspect_fd(w, fd);
+		CHECK_INT(other.err, 0);
+		CHECK(memcmp(first.i->key, other.i->key, 32));
+		inspection_unref(other.i);
+	}
+	fd = memfd_create("same", MFD_CLOEXEC);
+	CHECK(write(fd, bytes, (size_t)len) == len);
+	other = inspect_fd(w, fd);
+	CHECK(!other.err && !memcmp(first.i->key, other.i->key, 32));
+	inspection_unref(other.i);
+	inspection_unref(first.i);
+	worker_stop(w);
+}
+
 /* A cache folder that others can write to is not used. */
 TEST(cache_of_others)
 {
