@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fusee doctor: what works here, what each thing that doesn't costs, and how to get it. */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "cli/cli.h"
+#include "cli/session.h"
 #include "sampling/probe.h"
 
 enum { MAX_CHECKS = 24 };
@@ -208,6 +214,52 @@ static void check_memory(struct report *r, const struct probe_perf *perf)
 		add(r, "sample buffers", !perf->ring, text, NULL);
 }
 
+/* Bytes of the files in a flat directory; 0 where it isn't one. */
+static uint64_t directory_bytes(const char *path)
+{
+	DIR *d = opendir(path);
+	const struct dirent *e;
+	uint64_t sum = 0;
+	struct stat st;
+
+	if (!d)
+		return 0;
+	while ((e = readdir(d)))
+		if (!fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode))
+			sum += (uint64_t)st.st_size;
+	closedir(d);
+	return sum;
+}
+
+/* The directory is made at the first recording: until then its parent must be writable. */
+static bool can_keep(const char *path)
+{
+	char parent[PATH_MAX];
+	char *slash;
+
+	snprintf(parent, sizeof(parent), "%s", path);
+	while (access(parent, F_OK) && (slash = strrchr(parent, '/')) && slash != parent)
+		*slash = 0;
+	return !access(parent, W_OK);
+}
+
+static void check_cache(struct report *r)
+{
+	char *path = session_cache_dir(), text[PATH_MAX + 64], size[32];
+
+	if (path && can_keep(path)) {
+		snprintf(text, sizeof(text), "%s in %s", text_bytes(size, directory_bytes(path)),
+			 path);
+		add(r, "unwind table cache", true, text, NULL);
+	} else {
+		snprintf(text, sizeof(text), "tables are made anew each time: %s is not writable",
+			 path ? path : "~/.cache");
+		add(r, "unwind table cache", false, text,
+		    "set XDG_CACHE_HOME to a directory of yours");
+	}
+	free(path);
+}
+
 static void json_text(const char *s)
 {
 	if (!s) {
@@ -337,6 +389,7 @@ int cmd_doctor(int argc, char **argv)
 	check_counters(&r, &perf);
 	check_memory(&r, &perf);
 	check_files(&r);
+	check_cache(&r);
 	check_cgroups(&r);
 	check_bpf(&r);
 	if (r.no_memory)

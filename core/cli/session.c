@@ -33,8 +33,7 @@ static uint64_t clock_ns(clockid_t id)
 
 /* ---- opening ---- */
 
-/* $XDG_CACHE_HOME/fusee, ~/.cache/fusee; NULL: nowhere to keep anything. Owned by the caller. */
-static char *cache_dir(void)
+char *session_cache_dir(void)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	char *dir = NULL;
@@ -51,7 +50,7 @@ static char *cache_dir(void)
 
 static int open_worker(struct session *s)
 {
-	char *cache = s->o.cache ? cache_dir() : NULL, *plugins = plugin_default_dir();
+	char *cache = s->o.cache ? session_cache_dir() : NULL, *plugins = plugin_default_dir();
 	struct worker_options o = {.cache_dir = cache, .plugin_dir = plugins};
 	int r = plugins ? plugin_load_dir(plugins, FUSEE_UNWINDER, &plugin_host_base, &s->unwinders) :
 			  -ENOMEM;

@@ -32,6 +32,9 @@ struct session_options {
 	const char *stats;           /* file for the account as JSON, NULL: none */
 };
 
+/* Where unwind tables are kept: $XDG_CACHE_HOME/fusee, ~/.cache/fusee; NULL: nowhere. The caller frees it. */
+char *session_cache_dir(void);
+
 struct session {
 	struct session_options o;
 	struct launch child;
