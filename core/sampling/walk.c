@@ -153,6 +153,15 @@ static int step(struct walker *w, struct fusee_native *n, struct process_mapping
 	return FUSEE_STOP;
 }
 
+/* Interrupted in a system call, pc is behind the syscall instruction, which may be its function's last: libc's return
+ * from a signal handler is. Then, as with callers, the instruction before pc is what runs. */
+static bool behind_syscall(struct fusee_native *n)
+{
+	unsigned char code[2];
+
+	return !read_code(n, code, 2, n->u.pc - 2) && code[0] == 0x0f && code[1] == 0x05;
+}
+
 static void walk_user(struct walker *w, struct process *p, struct fusee_native *n, bool wait,
 		      struct walk *out)
 {
@@ -203,5 +212,7 @@ void walk_stack(struct walker *w, struct process *p, const struct snapshot_sampl
 		return;
 	}
 	begin(&n, s, p);
+	if (s->nkernel && behind_syscall(&n))
+		n.u.flags &= ~(uint32_t)FUSEE_PC_EXACT;
 	walk_user(w, p, &n, wait, out);
 }

@@ -344,6 +344,7 @@ enum {
 	D_GO_SWITCH,
 	D_GO_SIGNAL,
 	D_GO_REG,
+	D_POPPED,
 	D_UNEXPLAINED,
 	D_KINDS
 };
@@ -356,6 +357,7 @@ static const char *const difference[] = {
 	[D_GO_SIGNAL] = "Go's return from a signal handler",
 	[D_GO_REG] = "a Go function that pops its own return address, which .debug_frame places "
 		     "below sp",
+	[D_POPPED] = "rbp was popped, where the description still has it below sp",
 	[D_UNEXPLAINED] = "UNEXPLAINED",
 };
 
@@ -363,6 +365,20 @@ struct tally {
 	uint64_t checked, different, inexpressible, kinds[D_KINDS];
 	uint64_t shown;
 };
+
+/* The same but for rbp, which libdw reads below sp or, through itself, in the caller's frame. */
+static int popped(const struct answer *a, const struct answer *b)
+{
+	struct answer as = *b;
+
+	if (a->kind != PLACE || b->kind != PLACE || a->fp != SAME || b->deref || b->reg != 7)
+		return 0;
+	if (!(b->fp == AT_CFA && -b->fp_at > b->cfa) && b->fp != AT_FP)
+		return 0;
+	as.fp = SAME;
+	as.fp_at = 0;
+	return same(a, &as, 0);
+}
 
 static int explain(const struct answer *a, const struct answer *b, uint64_t pc, uint64_t entry,
 		   int go, int go_file)
@@ -381,6 +397,8 @@ static int explain(const struct answer *a, const struct answer *b, uint64_t pc, 
 		return D_HAND;
 	if (go_file && b->kind == NONE)
 		return D_GO;
+	if (popped(a, b))
+		return D_POPPED;
 	return D_UNEXPLAINED;
 }
 

@@ -96,6 +96,7 @@ struct run {
 	uint64_t loc, hi;
 	uint32_t first, last_rule; /* of this function's rows; ~0: none yet */
 	uint32_t depth;
+	int64_t saved_fp; /* dwt_x86_64_popped() */
 	int initial; /* these are the CIE's: no addresses, nothing to restore */
 	int err;
 	struct dwt_frame remembered[MAX_REMEMBERED];
@@ -131,8 +132,11 @@ enum {
 /* A row for what holds at loc, where it differs from the row before. */
 static void emit(struct run *r)
 {
-	uint32_t rule = dwt_x86_64_rule(r->dwt, &r->frame);
+	struct dwt_frame frame = r->frame;
+	uint32_t rule;
 
+	dwt_x86_64_popped(&frame, &r->saved_fp);
+	rule = dwt_x86_64_rule(r->dwt, &frame);
 	if (rule == r->last_rule)
 		return;
 	r->last_rule = rule;
@@ -632,6 +636,7 @@ static int read_fde(struct reader *r, struct entry *e)
 	run_->loc = range.lo;
 	run_->hi = range.hi;
 	run_->last_rule = UINT32_MAX;
+	run_->saved_fp = 0;
 	run_->rows = &r->rows;
 	run_->err = 0;
 	err = cie->bad || e->c.bad ? -EBADMSG : run(run_);

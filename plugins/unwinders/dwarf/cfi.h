@@ -63,6 +63,13 @@ struct dwt_frame {
 
 /* ---- per machine: x86_64.c ---- */
 
+/*
+ * Compilers do not say that pop %rbp or leave has brought the caller's fp back: the description goes on to
+ * place it where it was saved, which is below sp by then, free to be written over. Makes it "same" there. A save that was
+ * below sp from the start (the red zone) stays. *saved: the function's last place above sp, 0 at its start.
+ */
+void dwt_x86_64_popped(struct dwt_frame *, int64_t *saved);
+
 #define DWT_MACHINE_X86_64 62
 
 /* The place that holds DWARF register `reg`; NULL: one that the table has no use for. */

@@ -87,6 +87,22 @@ static int plt_threshold(const struct dwt_place *cfa)
 	return *p >= OP_LIT0 && *p <= OP_LIT0 + 16 ? *p - OP_LIT0 : -1;
 }
 
+void dwt_x86_64_popped(struct dwt_frame *f, int64_t *saved)
+{
+	int by_sp = f->cfa.kind == DWT_OFFSET && f->cfa.reg == RSP;
+	struct deref d;
+
+	if (f->fp.kind == DWT_OFFSET) {
+		if (!by_sp || -f->fp.off <= f->cfa.off)
+			*saved = f->fp.off;
+		else if (*saved == f->fp.off)
+			f->fp.kind = DWT_SAME;
+	} else if (f->fp.kind == DWT_AT_EXPR && by_sp && read_expression(&f->fp, &d) && !d.deref &&
+		   d.reg == RBP) {
+		f->fp.kind = DWT_SAME; /* at its own old value's place: only while rbp was the frame's */
+	}
+}
+
 /* ---- frames to rules ---- */
 
 static int small(int64_t v)
