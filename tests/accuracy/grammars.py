@@ -97,6 +97,13 @@ THROWS = (
     + r"catcher(?:;level){6};thrower(?:;%s)?(?:;%s)*" % (PLT, X)
 )
 
+# The C++ runtime's unwinder, at its end, writes the landing pad over its own return address, and other frames' registers
+# over its saved ones, before it jumps: for some instructions no memory says who called it.
+REWRITTEN = (
+    r"(?:%s;|(?:catcher|level|thrower);|.{0})(?:(?:catcher|level|thrower);)*"
+    r"libgcc_s\.so\.1!_Unwind_(?:RaiseException|Resume)(?:;libgcc_s\.so\.1![^;]+)?" % MAIN
+)
+
 ALLOCA = "pushes(?:;many(?:;variable(?:;variable){0,6}(?:;only_aligned(?:;aligned(?:;burn_alloca)?)?)?)?)?"
 
 RUST_START = START + r";main(?:;(?:std::|core::|alloc::|<)[^;]+){1,16};rust::main"
@@ -115,9 +122,17 @@ RUST = (
 GO_RUNTIME = (
     r"(?:;(?:runtime|internal/runtime|runtime/internal|internal|syscall|time|sync)[./][^;]+)*"
 )
+# Go's runtime works on the thread's own stack, signal handlers on one more: the goroutine's stack is in no copy then
+GO_SIGNAL = r"runtime\.(?:cgoSigtramp|sigreturn(?:__sigaction)?|sigtramp)"
+GO_ELSEWHERE = r"(?:runtime\.(?:systemstack|morestack|asmcgocall|gogo)|(?:[^;]+;)?%s)%s(?:;%s)*" % (
+    GO_SIGNAL,
+    GO_RUNTIME,
+    SYSTEM,
+)
 GO_MAIN = r"runtime\.goexit;runtime\.main;main\.main"
-GO_ENTRY = r"(?:runtime\.goexit|runtime\.mstart|runtime\.rt0_go|_rt0_amd64_linux)"
-GO_OUTSIDE = GO_ENTRY + GO_RUNTIME
+# mcall leaves the goroutine for good: Go's own profiles begin there as well
+GO_ENTRY = r"(?:runtime\.goexit|runtime\.mstart|runtime\.rt0_go|_rt0_amd64_linux|runtime\.mcall)"
+GO_OUTSIDE = GO_ENTRY + GO_RUNTIME + "(?:;%s)*" % SYSTEM
 GO = "|".join(
     [
         GO_MAIN
@@ -143,7 +158,9 @@ GOLEAF = "|".join(
     ]
 )
 
-# name: grammar; "copy": can a copy of 65,528 bytes hold its stacks?; "names": an unstripped twin of a stripped program
+# name: grammar; "excused": chains, cut or not, of moments at which no copy of the stack can tell the truth, at most
+# EXCUSED of the ticks; "copy": can a copy of 65,528 bytes hold its stacks?; "names": an unstripped twin of a stripped program
+EXCUSED = 0.02
 PROGRAMS = {
     "rec36": dict(grammar=main_calls(REC)),
     "rec36-stripped": dict(grammar=main_calls(REC), names="rec36"),
@@ -169,13 +186,13 @@ PROGRAMS = {
     "dlopen-deleted": dict(
         grammar=main_calls(r"%s|round_of;use(?:;(?:%s|%s))?" % (LOADING, ONE, TWO))
     ),
-    "exceptions": dict(grammar=main_calls(THROWS)),
+    "exceptions": dict(grammar=main_calls(THROWS), excused=REWRITTEN),
     "alloca": dict(grammar=main_calls(ALLOCA)),
     "rust": dict(grammar=RUST),
-    "go": dict(grammar=GO),
-    "go-old": dict(grammar=GO),
-    "goleaf": dict(grammar=GOLEAF),
-    "goleaf-old": dict(grammar=GOLEAF),
+    "go": dict(grammar=GO, excused=GO_ELSEWHERE),
+    "go-old": dict(grammar=GO, excused=GO_ELSEWHERE),
+    "goleaf": dict(grammar=GOLEAF, excused=GO_ELSEWHERE),
+    "goleaf-old": dict(grammar=GOLEAF, excused=GO_ELSEWHERE),
     "static-pie": dict(
         grammar=r"%s(?:;(?:%s|go_on;.*))?|_start(?:;(?!main)[^;]+)*" % (STATIC, REC)
     ),
@@ -189,6 +206,7 @@ PROGRAMS = {
 }
 for _p in PROGRAMS.values():
     _p["match"] = re.compile("(?:%s|%s)" % (_p["grammar"], OUTSIDE)).fullmatch
+    _p["excused"] = re.compile(_p.get("excused", r"(?!)")).fullmatch
     _p.setdefault("copy", True)
     _p.setdefault("names", None)
 before = re.compile(BEFORE).fullmatch
