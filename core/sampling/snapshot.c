@@ -33,7 +33,7 @@ struct snapshot {
 	int *fds;                    /* of all events */
 	uint32_t nfds, cap;
 	int epoll;
-	struct table values;         /* (event, thread) -> uint64_t *: the count at its last sample */
+	struct table tallies;        /* (event, thread) -> struct tally * */
 	struct snapshot_counts counts;
 };
 
@@ -184,9 +184,9 @@ void snapshot_close(struct snapshot *s)
 		ring_close(&s->cpus[i].ring);
 	for (uint32_t i = 0; i < s->nfds; i++)
 		close(s->fds[i]);
-	for (uint64_t i = 0; i < s->values.nslots; i++)
-		free(s->values.slots[i].value);
-	table_fini(&s->values);
+	for (uint64_t i = 0; i < s->tallies.nslots; i++)
+		free(s->tallies.slots[i].value);
+	table_fini(&s->tallies);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	free(s->cpus);
@@ -229,26 +229,36 @@ int snapshot_disable(struct snapshot *s)
 	return on_all(s, PERF_EVENT_IOC_DISABLE);
 }
 
-/* Ticks between two samples of one thread's event that no sample came for. */
+/* One thread's event on one CPU. */
+struct tally {
+	uint64_t value;   /* the count at its last sample */
+	uint64_t samples;
+	uint64_t skipped; /* ticks of that count that no sample came for */
+};
+
+/* The account goes by the whole count, not from sample to sample: a timer that comes late by parts
+ * of a period, over and over, skips ticks too. */
 static void note_gap(struct snapshot *s, const struct event_sample *e)
 {
-	uint64_t key = e->id << 32 ^ (uint64_t)e->s.tid, before = 0, ticks;
-	uint64_t *last = table_get(&s->values, key);
+	uint64_t key = e->id << 32 ^ (uint64_t)e->s.tid, ticks;
+	struct tally *t = table_get(&s->tallies, key);
 
-	if (!last) {
-		last = calloc(1, sizeof(*last));
-		if (!last || table_put(&s->values, key, last)) {
-			free(last);
+	if (!t) {
+		t = calloc(1, sizeof(*t));
+		if (!t || table_put(&s->tallies, key, t)) {
+			free(t);
 			s->counts.gaps = false;
 			return;
 		}
 	}
-	if (*last < e->value) /* else the tid is another thread's now */
-		before = *last;
-	ticks = (e->value - before + s->o.period_ns / 2) / s->o.period_ns;
-	if (ticks > 1)
-		s->counts.skipped += ticks - 1;
-	*last = e->value;
+	if (e->value < t->value) /* the tid is another thread's now */
+		*t = (struct tally){0};
+	t->value = e->value;
+	t->samples++;
+	ticks = (e->value + s->o.period_ns / 2) / s->o.period_ns;
+	s->counts.skipped -= t->skipped;
+	t->skipped = ticks > t->samples ? ticks - t->samples : 0;
+	s->counts.skipped += t->skipped;
 }
 
 static void dispatch(struct snapshot *s, const struct perf_event_header *h,
