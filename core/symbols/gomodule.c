@@ -145,7 +145,7 @@ int gomodule_find(struct gopclntab *t, const struct source *src)
 			found = scan_section(t, src, &r, c);
 	/* 1.18 to 1.25 have the start of code in the table; in a PIE it is a relocation there too
 	 */
-	for (size_t i = 0; !found && !t->text && t->version < GO_120 + 1 && i < r.n; i++)
+	for (size_t i = 0; !found && !t->text && i < r.n; i++)
 		if (r.p[i].r_offset == t->vaddr + 24 && r.p[i].r_addend)
 			t->text = (uint64_t)r.p[i].r_addend;
 	free(r.p);

@@ -11,6 +11,7 @@
 
 #define MAX_SECTIONS 65536
 #define PIECE 65536
+#define MAX_RATIO 1040 /* deflate reaches 1032; debug information about 5 */
 
 struct source {
 	Elf *elf;
@@ -76,6 +77,11 @@ static void look_at_packing(const struct source *s, struct source_section *c, co
 		c->offset += 12;
 		c->stored -= 12;
 		c->packing = SOURCE_ZLIB;
+	}
+	/* a size that no such data can have would only cost memory */
+	if (c->packing != SOURCE_PLAIN && c->size / MAX_RATIO > c->stored) {
+		c->packing = SOURCE_UNKNOWN;
+		c->size = c->stored;
 	}
 }
 
