@@ -7,8 +7,8 @@
 
 #define SEARCH_STEPS 9 /* up to 256 rows in a block */
 
-/* struct ucontext of x86-64 Linux (asm/ucontext.h, asm/sigcontext.h): the general registers from
- * byte 40 on, and their DWARF numbers; rip follows rsp. */
+/* struct ucontext of x86-64 Linux (asm/ucontext.h, asm/sigcontext.h): the general registers from byte 40 on, and their
+ * DWARF numbers; rip follows rsp. */
 #define UCONTEXT_REGS 40
 #define UCONTEXT_NREGS 17
 
@@ -28,12 +28,11 @@ FUSEE_FN __u64 add_signed(__u64 base, __s32 n)
 	return base + (__u64)(__s64)n;
 }
 
-/* The rule that governs the place `at`. 0; -1: the table is damaged. No row: DWARF_RULE_NONE. */
-FUSEE_FN int rule_at(struct fusee_unwind *u, __u64 at, __u32 *rule)
+/* The rule that governs this frame's pc. 0; -1: the table is damaged. No row: DWARF_RULE_NONE. */
+FUSEE_FN int find_rule(struct fusee_unwind *u, __u32 *rule)
 {
-	__u32 magic, lo, lo_high, blocks, index_at, rows_at, rows, word, row, first, low, high,
-		pc_low;
-	__u64 block;
+	__u32 magic, lo, lo_high, blocks, index_at, rows_at, rows, word, row, first, low, high, pc_low;
+	__u64 at = u->offset - (u->flags & FUSEE_PC_EXACT ? 0 : 1), block;
 
 	*rule = DWARF_RULE_NONE;
 	if (fusee_slab32(u, DWARF_MAGIC, &magic) || magic != DWARF_TABLE_MAGIC ||
@@ -69,18 +68,12 @@ FUSEE_FN int rule_at(struct fusee_unwind *u, __u64 at, __u32 *rule)
 	return 0;
 }
 
-/* The rule that governs this frame's pc. */
-FUSEE_FN int find_rule(struct fusee_unwind *u, __u32 *rule)
-{
-	return rule_at(u, u->offset - (u->flags & FUSEE_PC_EXACT ? 0 : 1), rule);
-}
-
 FUSEE_FN int load_special(struct fusee_unwind *u, __u32 i, struct special *s)
 {
 	__u32 at, n, w0, w1, w2, w3;
 
-	if (fusee_slab32(u, DWARF_SPECIALS_AT, &at) || fusee_slab32(u, DWARF_SPECIALS, &n) ||
-	    i >= n || fusee_slab32(u, (__u64)at + i * DWARF_SPECIAL_WORDS, &w0) ||
+	if (fusee_slab32(u, DWARF_SPECIALS_AT, &at) || fusee_slab32(u, DWARF_SPECIALS, &n) || i >= n ||
+	    fusee_slab32(u, (__u64)at + i * DWARF_SPECIAL_WORDS, &w0) ||
 	    fusee_slab32(u, (__u64)at + i * DWARF_SPECIAL_WORDS + 1, &w1) ||
 	    fusee_slab32(u, (__u64)at + i * DWARF_SPECIAL_WORDS + 2, &w2) ||
 	    fusee_slab32(u, (__u64)at + i * DWARF_SPECIAL_WORDS + 3, &w3))
@@ -123,20 +116,6 @@ FUSEE_FN int arrive(struct fusee_unwind *u, __u64 cfa, __u64 pc, __u64 fp, int f
 	return FUSEE_NEXT;
 }
 
-/*
- * The caller's fp from its slot. A slot below sp was popped already, as in "pop %rbp; ret": rows go
- * on to name it, but the register holds it too, and what is below sp is in no copy of a stack.
- */
-FUSEE_FN int read_fp(struct fusee_unwind *u, __u64 at, __u64 *fp, int *known)
-{
-	if (!fusee_read(u, fp, 8, at)) {
-		*known = 1;
-		return 0;
-	}
-	*fp = u->fp;
-	return at < u->sp ? 0 : -1;
-}
-
 /* CFA is known: return address at CFA - 8, fp by slot. */
 FUSEE_FN int leave_plain(struct fusee_unwind *u, __u64 cfa, __u32 slot)
 {
@@ -147,8 +126,11 @@ FUSEE_FN int leave_plain(struct fusee_unwind *u, __u64 cfa, __u32 slot)
 		return stop(u, DWARF_REASON_NO_PROGRESS);
 	if (fusee_read(u, &pc, 8, cfa - 8))
 		return stop(u, DWARF_REASON_STACK_UNREADABLE);
-	if (slot && read_fp(u, cfa - 8 * (slot + 1), &fp, &known))
-		return stop(u, DWARF_REASON_STACK_UNREADABLE);
+	if (slot) {
+		if (fusee_read(u, &fp, 8, cfa - 8 * (slot + 1)))
+			return stop(u, DWARF_REASON_STACK_UNREADABLE);
+		known = 1;
+	}
 	return arrive(u, cfa, pc, fp, known);
 }
 
@@ -170,8 +152,9 @@ FUSEE_FN __u32 caller_fp(struct fusee_unwind *u, const struct special *s, __u64 
 				return DWARF_REASON_REGISTER;
 			at = add_signed(u->fp, s->fp);
 		}
-		if (read_fp(u, at, fp, known))
+		if (fusee_read(u, fp, 8, at))
 			return DWARF_REASON_STACK_UNREADABLE;
+		*known = 1;
 	}
 	return 0;
 }
@@ -195,16 +178,14 @@ FUSEE_FN int leave_special(struct fusee_unwind *u, const struct special *s)
 		if (reg_value(u, (__u32)s->extra, &pc))
 			return stop(u, DWARF_REASON_REGISTER);
 	} else if (fusee_read(u, &pc, 8,
-			      s->kind == DWARF_REG && s->flags & DWARF_RA_AT
-				      ? add_signed(cfa, s->extra)
-				      : cfa - 8)) {
+			      s->kind == DWARF_REG && s->flags & DWARF_RA_AT ?
+				      add_signed(cfa, s->extra) : cfa - 8)) {
 		return stop(u, DWARF_REASON_STACK_UNREADABLE);
 	}
 	reason = caller_fp(u, s, cfa, &fp, &known);
 	if (reason)
 		return stop(u, reason);
-	/* A return address in a register may have been popped already: then sp stands still, and pc
-	 * must not. */
+	/* A return address in a register may have been popped already: then sp stands still, and pc must not. */
 	if (!(s->flags & DWARF_OTHER_STACK) && (cfa < u->sp || (cfa == u->sp && pc == u->pc)))
 		return stop(u, DWARF_REASON_NO_PROGRESS);
 	return arrive(u, cfa, pc, fp, known);
@@ -215,7 +196,7 @@ FUSEE_FN int leave_signal(struct fusee_unwind *u)
 {
 	/* r8 .. r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip */
 	static const __u8 dwarf_number[UCONTEXT_NREGS] = {8, 9, 10, 11, 12, 13, 14, 15, 5,
-							  4, 6, 3,  1,  0,  2,  7,  16};
+							  4, 6, 3,  1,	0,  2,	7,  16};
 	__u64 regs[UCONTEXT_NREGS];
 
 	if (fusee_read(u, regs, sizeof(regs), u->sp + UCONTEXT_REGS))
@@ -258,19 +239,6 @@ FUSEE_FN int step_special(struct fusee_unwind *u, __u32 i)
 	}
 }
 
-/*
- * Is the interrupted pc, for which there is no row, behind the last instruction of a signal's
- * return? That one is a system call, so that a thread which is in it stands there.
- */
-FUSEE_FN int in_sigreturn(struct fusee_unwind *u)
-{
-	struct special s;
-	__u32 rule;
-
-	return u->flags & FUSEE_PC_EXACT && !rule_at(u, u->offset - 1, &rule) && rule >= 0xc000 &&
-	       !load_special(u, rule & 0x3fff, &s) && s.kind == DWARF_SIGNAL;
-}
-
 static int dwarf_step(struct fusee_unwind *u)
 {
 	__u32 rule;
@@ -281,7 +249,7 @@ static int dwarf_step(struct fusee_unwind *u)
 	if (find_rule(u, &rule))
 		return stop(u, DWARF_REASON_TABLE);
 	if (rule == DWARF_RULE_NONE)
-		return in_sigreturn(u) ? leave_signal(u) : FUSEE_PASS;
+		return FUSEE_PASS;
 	if (rule < 0x8000)
 		return leave_plain(u, u->sp + 8 * (rule & DWARF_SP_MAX_OFFSET), rule >> 11);
 	if (rule >= 0xc000)
