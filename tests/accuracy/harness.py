@@ -119,12 +119,13 @@ class Run:
         """-> what the twin saw (None without period), the program's output"""
         with tempfile.TemporaryDirectory() as folder:
             fifo = os.path.join(folder, "gate")
+            caches = os.path.join(os.path.dirname(log.name), "cache")  # none from earlier runs
             os.mkfifo(fifo)
             os.chmod(folder, 0o755)
             os.chmod(fifo, 0o666)
             try:
                 return self.profile_in(
-                    args, attach, period, log, dict(env or os.environ, BURN_GATE=fifo), fifo
+                    args, attach, period, log, dict(env or os.environ, BURN_GATE=fifo, XDG_CACHE_HOME=caches), fifo
                 )
             finally:
                 for p in self.children:
