@@ -8,6 +8,7 @@
 #include "worker/worker.h"
 
 #define NAMES_MAGIC 0x316e7566u
+#define NAMES_KNOWN_FLAGS (SYMBOLS_STUB | SYMBOLS_INLINED)
 #define NAMES_MAX_ADDRESSES (16u << 20)
 
 struct names_block {
