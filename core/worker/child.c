@@ -163,6 +163,14 @@ void child_stop(struct child *c, char *why, size_t len)
 	c->pid = 0;
 }
 
+/* It ends on a terminal, and the worker may have been taken over. */
+static void clean(char *text)
+{
+	for (; *text; text++)
+		if (((unsigned char)*text < 0x20 && *text != '\n') || (unsigned char)*text >= 0x7f)
+			*text = '?';
+}
+
 int child_receive(struct child *c, struct protocol_reply *r, int *fd)
 {
 	for (;;) {
@@ -170,6 +178,7 @@ int child_receive(struct child *c, struct protocol_reply *r, int *fd)
 
 		if (got <= 0)
 			return got;
+		clean(r->text);
 		if (r->type == REPLY_DONE && c->ready)
 			return 1;
 		if (*fd >= 0)

@@ -10,17 +10,20 @@
 #include "worker/protocol.h"
 
 struct child {
-	pid_t pid;                   /* 0: none runs; the rest means nothing then */
+	pid_t pid; /* 0: none runs; the rest means nothing then */
 	int pidfd, sock;
-	bool ready;                  /* it said so: its sandbox is closed */
-	uint32_t denied;             /* 1 + the system call that it said it would die of */
-	char text[400];              /* why it never became ready, "" */
+	bool ready;      /* it said so: its sandbox is closed */
+	uint32_t denied; /* 1 + the system call that it said it would die of */
+	char text[400];  /* why it never became ready, "" */
 };
 
-/* `fusee worker 3 MEMORY PLUGIN_DIR`, by /proc/self/exe, with nothing open but its socket and stderr. 0 or -errno. */
+/* `fusee worker 3 MEMORY PLUGIN_DIR`, by /proc/self/exe, with nothing open but its socket and
+ * stderr. 0 or -errno. */
 int child_start(struct child *, const char *plugin_dir, uint64_t memory_limit);
-/* Ends it if it still runs. why: a phrase, "was killed by signal 9 (Killed)"; NULL where nobody asks. */
+/* Ends it if it still runs. why: a phrase, "was killed by signal 9 (Killed)"; NULL where nobody
+ * asks. */
 void child_stop(struct child *, char *why, size_t len);
-/* 1: an answer (not READY, not DENIED: those are kept here); 0: none yet; -EPIPE, -EBADMSG: it is of no more use. */
+/* 1: an answer (not READY, not DENIED: those are kept here); 0: none yet; -EPIPE, -EBADMSG: it is
+ * of no more use. */
 int child_receive(struct child *, struct protocol_reply *, int *fd);
 #endif

@@ -281,7 +281,7 @@ static int take_names(struct worker *w, const struct protocol_reply *r, int fd)
 		return err;
 	err = names_open(&symbols, map, r->bytes, w->head->n);
 	if (!err) {
-		finish(w, (struct result){.symbols = &symbols});
+		finish(w, (struct result){.text = r->text, .symbols = &symbols});
 		free((void *)symbols.frames);
 	}
 	munmap(map, r->bytes);

@@ -14,19 +14,19 @@ struct worker {
 	char *plugin_dir;
 	uint64_t memory_limit;
 	uint32_t idle_ms, request_ms;
-	struct cache *cache;         /* NULL: none */
+	struct cache *cache; /* NULL: none */
 	struct refusals refusals;
 	int epoll, timer;
 	/* Inspections and names, one at a time. */
 	struct child child;
-	struct job *head, **tail;    /* head is under way if `sent` */
+	struct job *head, **tail; /* head is under way if `sent` */
 	uint32_t pending;
 	bool sent;
 	uint64_t next_id, deadline, idle_since; /* ns, CLOCK_MONOTONIC */
 	/* Steps: a process of their own, as they can't wait for the others. */
 	struct child stepper;
 	uint64_t stepper_idle_since;
-	uint32_t steps;              /* of this stepper */
+	uint32_t steps; /* of this stepper */
 };
 
 uint64_t client_now(void);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of addresses as one block of bytes: made in the worker, believed by the agent only after a check. */
+/* Names of addresses as one block of bytes: made in the worker, believed by the agent only after a
+ * check. */
 #ifndef WORKER_NAMES_H
 #define WORKER_NAMES_H
 
@@ -14,7 +15,7 @@
 struct names_block {
 	uint32_t magic, n;
 	uint32_t nframes, quality;
-	uint64_t texts;              /* bytes of texts, the last is a NUL */
+	uint64_t texts; /* bytes of texts, the last is a NUL */
 	/* uint32_t first[n + 1]; struct names_frame frames[nframes]; char texts[] */
 };
 
@@ -25,6 +26,7 @@ struct names_frame {
 
 /* The worker's side: looks n addresses up, appended to an empty buf. 0 or -errno. */
 int names_write(struct buf *, struct symbols *, const uint64_t *addresses, uint32_t n);
-/* The agent's side: *ret points into block, which must outlive it; release with free(ret->frames). -EBADMSG, -ENOMEM. */
+/* The agent's side: *ret points into block, which must outlive it; release with free(ret->frames).
+ * -EBADMSG, -ENOMEM. */
 int names_open(struct worker_symbols *ret, const void *block, uint64_t len, uint32_t n);
 #endif

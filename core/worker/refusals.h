@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that killed the worker, or kept it too long: known by their content's key, and before that by their inode. */
+/* Files that killed the worker, or kept it too long: known by their content's key, and before that
+ * by their inode. */
 #ifndef WORKER_REFUSALS_H
 #define WORKER_REFUSALS_H
 
@@ -7,7 +8,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#define REFUSALS_MAX 1024u /* then the oldest is forgotten: it costs two deaths to learn it again */
+#define REFUSALS_MAX 1024u /* then the oldest is forgotten: it costs two deaths to learn it again \
+			    */
 
 struct refusal {
 	struct refusal *next;
@@ -20,14 +22,15 @@ struct refusal {
 };
 
 struct refusals {
-	struct refusal *first;       /* newest */
+	struct refusal *first; /* newest */
 	uint32_t n;
 };
 
 /* st: of the file; key NULL: not known. Does nothing when out of memory. */
-void refusals_add(struct refusals *, const struct stat *st, const uint8_t *key, int err, const char *name,
-		  const char *text);
+void refusals_add(struct refusals *, const struct stat *st, const uint8_t *key, int err,
+		  const char *name, const char *text);
 /* By key (NULL: not known) or by inode (NULL likewise); NULL: not refused. */
-const struct refusal *refusals_find(const struct refusals *, const struct stat *st, const uint8_t *key);
+const struct refusal *refusals_find(const struct refusals *, const struct stat *st,
+				    const uint8_t *key);
 void refusals_fini(struct refusals *);
 #endif

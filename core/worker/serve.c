@@ -137,6 +137,7 @@ static int read_addresses(struct server *s, struct answer *a, uint64_t **ret)
 static int answer_symbolize(struct server *s, struct answer *a)
 {
 	struct symbols_files files = {a->fds[0], a->fds[1], a->fds[2]};
+	struct symbols_quality quality;
 	struct symbols *symbols;
 	uint64_t *addresses;
 	int err = read_addresses(s, a, &addresses);
@@ -146,6 +147,8 @@ static int answer_symbolize(struct server *s, struct answer *a)
 	err = symbols_open(&symbols, &files, a->q.inlines);
 	if (!err) {
 		err = names_write(&a->block, symbols, addresses, (uint32_t)(a->q.payload / 8));
+		symbols_quality(symbols, &quality);
+		snprintf(a->r.text, sizeof(a->r.text), "%s", quality.note);
 		symbols_close(symbols);
 	}
 	free(addresses);
