@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INFO "/var/lib/dpkg/info" /* NAME.list or NAME:ARCH.list, a path a line: deb-based systems */
+#define INFO \
+	"/var/lib/dpkg/info" /* NAME.list or NAME:ARCH.list, a path a line: deb-based systems */
 
 static int lists(const char *list, const char *path)
 {
@@ -59,7 +60,8 @@ char *package_debug_symbols(const char *path)
 		if (len < 6 || len >= sizeof(name) || strcmp(e->d_name + len - 5, ".list"))
 			continue;
 		if (owns(e->d_name, path) || owns(e->d_name, real))
-			snprintf(name, sizeof(name), "%.*s", (int)strcspn(e->d_name, ":"), e->d_name);
+			snprintf(name, sizeof(name), "%.*s", (int)strcspn(e->d_name, ":"),
+				 e->d_name);
 	}
 	if (d)
 		closedir(d);

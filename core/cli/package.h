@@ -3,6 +3,7 @@
 #ifndef CLI_PACKAGE_H
 #define CLI_PACKAGE_H
 
-/* "apt install libc6-dbg" and the like, by the package that owns path; NULL: not known. Owned by the caller. */
+/* "apt install libc6-dbg" and the like, by the package that owns path; NULL: not known. Owned by
+ * the caller. */
 char *package_debug_symbols(const char *path);
 #endif

@@ -35,7 +35,8 @@ void progress_update(struct session *s)
 	text_number(samples, stats.samples);
 	text_number(lost, counts.ring_full);
 	fprintf(stderr, "\r\033[K  %llu:%02llu   %.2f CPUs   %s samples   %s lost",
-		(unsigned long long)(ns / 60000000000u), (unsigned long long)(ns / 1000000000u % 60),
+		(unsigned long long)(ns / 60000000000u),
+		(unsigned long long)(ns / 1000000000u % 60),
 		ns ? (double)stats.weight_ns / (double)ns : 0.0, samples, lost);
 	fflush(stderr);
 }

@@ -26,14 +26,16 @@ static const char usage_text[] =
 	"usage: fusee record [OPTION]... -- COMMAND [ARGUMENT]...\n"
 	"       fusee record [OPTION]... -p PID[,PID]...\n"
 	"       fusee record [OPTION]... -a\n"
-	"Takes one profile of where CPU time goes; ends with the command, with -d, or with Ctrl-C.\n"
+	"Takes one profile of where CPU time goes; ends with the command, with -d, or with "
+	"Ctrl-C.\n"
 	"\n"
 	"  -p, --pid PID[,PID]   processes that run already, with all their threads\n"
 	"  -a, --all             the whole machine\n"
 	"  -F, --rate HZ         samples a second of CPU time; default 99\n"
 	"  -d, --duration TIME   10s, 2m ..\n"
 	"  -o, --output FILE     fusee.pb.gz; its ending says the format: .pb.gz .folded .html\n"
-	"                        .speedscope.json .json; several are allowed; - is stdout (.pb.gz)\n"
+	"                        .speedscope.json .json; several are allowed; - is stdout "
+	"(.pb.gz)\n"
 	"      --threads         keep threads apart by their number, not only by their name\n"
 	"      --stack SIZE      bytes of stack copied with each sample; default 65528\n"
 	"      --no-kernel       leave the kernel's part of stacks out\n"
@@ -136,8 +138,9 @@ static int take_option(struct session_options *o, int c)
 	case 'F':
 		return set_rate(o, optarg);
 	case 'd':
-		return text_duration(optarg, &o->duration_ns) || !o->duration_ns ?
-			       bad("'%s' is not a duration: 10s, 2m, 1h", optarg) : 0;
+		return text_duration(optarg, &o->duration_ns) || !o->duration_ns
+			       ? bad("'%s' is not a duration: 10s, 2m, 1h", optarg)
+			       : 0;
 	case 'o':
 		return add_output(o, optarg);
 	case OPT_THREADS:
@@ -183,7 +186,8 @@ static int parse(struct session_options *o, int argc, char **argv)
 		o->command = argv + optind;
 	targets = !!o->npids + o->all + !!o->command;
 	if (!targets) {
-		log_error("nothing to profile: name a command (-- COMMAND), a process (-p PID) or the whole machine (-a)");
+		log_error("nothing to profile: name a command (-- COMMAND), a process (-p PID) or "
+			  "the whole machine (-a)");
 		return EX_USAGE;
 	}
 	if (targets > 1)
@@ -280,8 +284,11 @@ static int child_code(const struct session *s)
 int cmd_record(int argc, char **argv)
 {
 	struct session s = {
-		.o = {.hz = DEFAULT_HZ, .stack_bytes = SNAPSHOT_MAX_STACK, .kernel = true,
-		      .inlines = true, .cache = true},
+		.o = {.hz = DEFAULT_HZ,
+		      .stack_bytes = SNAPSHOT_MAX_STACK,
+		      .kernel = true,
+		      .inlines = true,
+		      .cache = true},
 		.child = {.pid = -1, .go = -1, .failed = -1},
 	};
 	struct buf again = {0};
@@ -297,8 +304,12 @@ int cmd_record(int argc, char **argv)
 	r = session_open(&s);
 	if (!r) {
 		if (!s.o.quiet)
-			log_info("%g Hz, unwinding in user space%s (fusee doctor says what else there is)", s.o.hz,
-				 snapshot_kernel(s.snapshot) || !s.o.kernel ? "" : ", without the kernel's part");
+			log_info("%g Hz, unwinding in user space%s (fusee doctor says what else "
+				 "there is)",
+				 s.o.hz,
+				 snapshot_kernel(s.snapshot) || !s.o.kernel
+					 ? ""
+					 : ", without the kernel's part");
 		log_set_before(progress_clear);
 		r = session_run(&s);
 	}

@@ -19,7 +19,8 @@
 #include "base/log.h"
 #include "sampling/probe.h"
 
-#define TICK_NS 50000000 /* rings are looked at this often; the kernel wakes us earlier when one fills */
+#define TICK_NS \
+	50000000 /* rings are looked at this often; the kernel wakes us earlier when one fills */
 
 enum source { SOURCE_SAMPLES, SOURCE_WORKER, SOURCE_SIGNALS, SOURCE_TICK, SOURCE_TARGET };
 
@@ -52,11 +53,12 @@ static int open_worker(struct session *s)
 {
 	char *cache = s->o.cache ? session_cache_dir() : NULL, *plugins = plugin_default_dir();
 	struct worker_options o = {.cache_dir = cache, .plugin_dir = plugins};
-	int r = plugins ? plugin_load_dir(plugins, FUSEE_UNWINDER, &plugin_host_base, &s->unwinders) :
-			  -ENOMEM;
+	int r = plugins ? plugin_load_dir(plugins, FUSEE_UNWINDER, &plugin_host_base, &s->unwinders)
+			: -ENOMEM;
 
 	if (r || !s->unwinders.n) {
-		log_error("no unwinders found in %s: is fusee installed whole?", plugins ? plugins : "?");
+		log_error("no unwinders found in %s: is fusee installed whole?",
+			  plugins ? plugins : "?");
 		r = -ENOENT;
 	}
 	if (!r) {
@@ -71,7 +73,8 @@ static int open_worker(struct session *s)
 
 static int watch(struct session *s, int fd, enum source source)
 {
-	struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)source << 32 | (uint32_t)fd};
+	struct epoll_event e = {.events = EPOLLIN,
+				.data.u64 = (uint64_t)source << 32 | (uint32_t)fd};
 
 	return fd < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
 }
@@ -120,13 +123,15 @@ static int open_sampler(struct session *s)
 		.stack_bytes = s->o.stack_bytes,
 		.kernel = s->o.kernel,
 	};
-	struct pipeline_options p = {.period_ns = o.period_ns, .threads = s->o.threads, .inlines = s->o.inlines};
+	struct pipeline_options p = {
+		.period_ns = o.period_ns, .threads = s->o.threads, .inlines = s->o.inlines};
 	char *why;
 	int r = snapshot_open(&s->snapshot, &o);
 
 	if (r) {
 		struct probe_target target = {.pid = s->o.command ? 0 : s->o.pids[0],
-					      .whole = s->o.all, .again = s->o.again};
+					      .whole = s->o.all,
+					      .again = s->o.again};
 
 		why = probe_explain(r, &target);
 		log_error("%s", why ? why : strerror(-r));
@@ -213,14 +218,16 @@ static void on_signal(struct session *s)
 
 	while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
-			if (s->child_runs && waitpid(s->child.pid, &status, WNOHANG) == s->child.pid) {
+			if (s->child_runs &&
+			    waitpid(s->child.pid, &status, WNOHANG) == s->child.pid) {
 				s->child_status = status;
 				s->child_runs = false;
 				s->stop = true;
 			}
 			continue;
 		}
-		/* Ctrl-C reaches the command too: its end is ours. The second one ends sampling at once. */
+		/* Ctrl-C reaches the command too: its end is ours. The second one ends sampling at
+		 * once. */
 		s->interrupts++;
 		if (s->child_runs && info.ssi_signo != SIGINT)
 			kill(s->child.pid, (int)info.ssi_signo);
@@ -290,7 +297,8 @@ static uint64_t system_ns(const struct session *s)
 
 	if (s->o.command && !s->child_runs) {
 		getrusage(RUSAGE_CHILDREN, &u);
-		return (uint64_t)u.ru_stime.tv_sec * 1000000000u + (uint64_t)u.ru_stime.tv_usec * 1000u;
+		return (uint64_t)u.ru_stime.tv_sec * 1000000000u +
+		       (uint64_t)u.ru_stime.tv_usec * 1000u;
 	}
 	for (uint32_t i = 0; i < s->o.npids; i++)
 		if (!procfs_cpu_ns(s->o.pids[i], &user, &system))

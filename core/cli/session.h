@@ -21,45 +21,48 @@ struct session_options {
 	pid_t pids[SESSION_MAX_PIDS];
 	uint32_t npids;
 	bool all;
-	char *const *command;        /* NULL: none */
+	char *const *command; /* NULL: none */
 	double hz;
-	uint64_t duration_ns;        /* 0: until the targets end or a signal comes */
+	uint64_t duration_ns; /* 0: until the targets end or a signal comes */
 	uint32_t stack_bytes;
 	bool kernel, threads, inlines, cache, quiet;
 	const char *outputs[SESSION_MAX_OUTPUTS];
 	uint32_t noutputs;
-	const char *again;           /* the command line, to be pasted again */
-	const char *stats;           /* file for the account as JSON, NULL: none */
+	const char *again; /* the command line, to be pasted again */
+	const char *stats; /* file for the account as JSON, NULL: none */
 };
 
-/* Where unwind tables are kept: $XDG_CACHE_HOME/fusee, ~/.cache/fusee; NULL: nowhere. The caller frees it. */
+/* Where unwind tables are kept: $XDG_CACHE_HOME/fusee, ~/.cache/fusee; NULL: nowhere. The caller
+ * frees it. */
 char *session_cache_dir(void);
 
 struct session {
 	struct session_options o;
 	struct launch child;
 	bool child_runs;
-	int child_status;            /* of wait(2), once it has ended */
+	int child_status; /* of wait(2), once it has ended */
 	struct plugin_set unwinders;
 	struct worker *worker;
 	struct pipeline *pipeline;
 	struct snapshot *snapshot;
 	int epoll, signals, ticks;
-	uint64_t start_ns, end_ns;   /* CLOCK_MONOTONIC, of sampling */
-	uint64_t start_wall_ns;      /* CLOCK_REALTIME */
-	uint64_t system_before_ns;   /* kernel CPU time of the targets before sampling */
-	uint32_t living;             /* targets of -p that have not ended */
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, of sampling */
+	uint64_t start_wall_ns;    /* CLOCK_REALTIME */
+	uint64_t system_before_ns; /* kernel CPU time of the targets before sampling */
+	uint32_t living;           /* targets of -p that have not ended */
 	uint32_t interrupts;
-	uint64_t progress_shown;     /* half seconds, of the last progress line */
+	uint64_t progress_shown; /* half seconds, of the last progress line */
 	bool stop;
 };
 
-/* What became of all ticks: the sum of whole, cut and lost is ticks_due, but for unfinished periods. */
+/* What became of all ticks: the sum of whole, cut and lost is ticks_due, but for unfinished
+ * periods. */
 struct session_account {
 	struct snapshot_counts counts;
 	struct pipeline_stats stats;
 	uint64_t period_ns, ticks_due;
-	uint64_t skipped, kernel;    /* of counts.skipped: by the timer; in the kernel, which we may not sample */
+	uint64_t skipped, kernel; /* of counts.skipped: by the timer; in the kernel, which we may
+				     not sample */
 };
 
 /* Opens everything; on failure one error was logged. 0 or an exit code of sysexits.h. */

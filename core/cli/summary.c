@@ -44,8 +44,8 @@ static void list_reasons(const struct pipeline_stats *st, struct buf *b)
 
 	for (uint32_t i = 0; i < st->nreasons; i++)
 		if (st->reasons[i].n)
-			buf_printf(b, "%s%s %s", b->len ? ", " : "", text_number(n, st->reasons[i].n),
-				   st->reasons[i].text);
+			buf_printf(b, "%s%s %s", b->len ? ", " : "",
+				   text_number(n, st->reasons[i].n), st->reasons[i].text);
 }
 
 static void print_totals(const struct session *s, const struct session_account *a)
@@ -57,16 +57,19 @@ static void print_totals(const struct session *s, const struct session_account *
 
 	list_reasons(&a->stats, &reasons);
 	list_losses(a, &losses);
-	fprintf(stderr, "  %.1f s, %.1f s of CPU, %s samples", (double)(s->end_ns - s->start_ns) / 1e9,
-		(double)a->stats.weight_ns / 1e9, text_number(n, lost ? a->ticks_due : a->stats.samples));
+	fprintf(stderr, "  %.1f s, %.1f s of CPU, %s samples",
+		(double)(s->end_ns - s->start_ns) / 1e9, (double)a->stats.weight_ns / 1e9,
+		text_number(n, lost ? a->ticks_due : a->stats.samples));
 	if (!cut && !lost)
 		fprintf(stderr, ", all whole");
 	else
 		fprintf(stderr, "%s: %s whole", lost ? " due" : "", text_number(n, a->stats.whole));
 	if (cut)
-		fprintf(stderr, ", %s cut (%.*s)", text_number(m, cut), (int)reasons.len, reasons.p);
+		fprintf(stderr, ", %s cut (%.*s)", text_number(m, cut), (int)reasons.len,
+			reasons.p);
 	if (lost)
-		fprintf(stderr, ", %s not taken (%.*s)", text_number(m, lost), (int)losses.len, losses.p);
+		fprintf(stderr, ", %s not taken (%.*s)", text_number(m, lost), (int)losses.len,
+			losses.p);
 	if (a->stats.guessed)
 		fprintf(stderr, "; %s with a guessed frame", text_number(m, a->stats.guessed));
 	fputs("\n\n", stderr);
@@ -76,7 +79,8 @@ static void print_totals(const struct session *s, const struct session_account *
 
 static void print_hottest(const struct fusee_profile *p)
 {
-	struct render_options o = {.rows = 10, .width = terminal_width(),
+	struct render_options o = {.rows = 10,
+				   .width = terminal_width(),
 				   .color = isatty(STDERR_FILENO) && !getenv("NO_COLOR")};
 	struct buf b = {0};
 
@@ -98,9 +102,10 @@ static void print_poor(struct session *s, const struct session_account *a)
 		if (poor[i].self_ns * 50 < a->stats.weight_ns)
 			break;
 		package = package_debug_symbols(poor[i].path);
-		fprintf(stderr, "  %s has no symbols of its own: %s.%s%s\n", base ? base + 1 : poor[i].path,
-			poor[i].quality & INSPECTION_DYNSYM ? "names are from its dynamic table" :
-							      "functions are shown as +0xoffset",
+		fprintf(stderr, "  %s has no symbols of its own: %s.%s%s\n",
+			base ? base + 1 : poor[i].path,
+			poor[i].quality & INSPECTION_DYNSYM ? "names are from its dynamic table"
+							    : "functions are shown as +0xoffset",
 			package ? " More: " : "", package ? package : "");
 		free(package);
 	}
@@ -124,7 +129,8 @@ static void print_files(const struct session *s)
 			openable = path;
 	}
 	if (openable)
-		fprintf(stderr, "      fusee report %s        go tool pprof -http=: %s", openable, openable);
+		fprintf(stderr, "      fusee report %s        go tool pprof -http=: %s", openable,
+			openable);
 	fputc('\n', stderr);
 }
 
@@ -140,8 +146,10 @@ void summary_print(struct session *s, const struct fusee_profile *p, double nami
 	print_hottest(p);
 	print_poor(s, &a);
 	if (a.counts.throttled)
-		log_warning("the kernel stopped sampling %llu times: it took too long (kernel.perf_cpu_time_max_percent);"
-			    " a lower -F helps", (unsigned long long)a.counts.throttled);
+		log_warning("the kernel stopped sampling %llu times: it took too long "
+			    "(kernel.perf_cpu_time_max_percent);"
+			    " a lower -F helps",
+			    (unsigned long long)a.counts.throttled);
 	fputc('\n', stderr);
 	print_files(s);
 }
@@ -174,10 +182,12 @@ int summary_stats(struct session *s, const char *path)
 	if (!f)
 		return -errno;
 	session_account(s, &a);
-	fprintf(f, "{\"period_ns\": %llu, \"duration_ns\": %llu, \"ticks_due\": %llu, \"samples\": %llu, "
-		   "\"whole\": %llu, \"guessed\": %llu, \"count_ns\": %llu, \"weight_ns\": %llu, "
-		   "\"kernel\": %s, \"gaps\": %s, \"helped\": %llu, \"lost\": {\"ring full\": %llu, "
-		   "\"timer skipped\": %llu, \"kernel not allowed\": %llu}, \"reasons\": {",
+	fprintf(f,
+		"{\"period_ns\": %llu, \"duration_ns\": %llu, \"ticks_due\": %llu, \"samples\": "
+		"%llu, "
+		"\"whole\": %llu, \"guessed\": %llu, \"count_ns\": %llu, \"weight_ns\": %llu, "
+		"\"kernel\": %s, \"gaps\": %s, \"helped\": %llu, \"lost\": {\"ring full\": %llu, "
+		"\"timer skipped\": %llu, \"kernel not allowed\": %llu}, \"reasons\": {",
 		(unsigned long long)a.period_ns, (unsigned long long)(s->end_ns - s->start_ns),
 		(unsigned long long)a.ticks_due, (unsigned long long)a.stats.samples,
 		(unsigned long long)a.stats.whole, (unsigned long long)a.stats.guessed,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What elf.c (headers), elf_section.c (contents) and elf_symbol.c (names) share. For nobody else. */
+/* What elf.c (headers), elf_section.c (contents) and elf_symbol.c (names) share. For nobody else.
+ */
 #ifndef PROCESS_ELF_INTERNAL_H
 #define PROCESS_ELF_INTERNAL_H
 
@@ -15,7 +16,7 @@
 #define ELF_MAX_SECTION (1ull << 30)
 #define ELF_MAX_NOTE (1u << 20)
 
-struct elf_bytes {        /* of one section, read and uncompressed */
+struct elf_bytes { /* of one section, read and uncompressed */
 	struct elf_bytes *next;
 	uint32_t section; /* index; UINT32_MAX: .eh_frame of a file without sections */
 	uint64_t len;
@@ -24,13 +25,13 @@ struct elf_bytes {        /* of one section, read and uncompressed */
 
 struct elf {
 	int fd;
-	uint64_t size;         /* of the file */
+	uint64_t size; /* of the file */
 	Elf64_Ehdr header;
-	Elf64_Phdr *segments;  /* nsegments of them, as they stand in the file */
+	Elf64_Phdr *segments; /* nsegments of them, as they stand in the file */
 	uint32_t nsegments;
-	Elf64_Shdr *sections;  /* nsections of them, 0: the file has none */
+	Elf64_Shdr *sections; /* nsections of them, 0: the file has none */
 	uint32_t nsections;
-	char *names;           /* of sections; names[names_len - 1] is 0 */
+	char *names; /* of sections; names[names_len - 1] is 0 */
 	uint64_t names_len;
 	struct fusee_segment *loads;
 	uint32_t nloads;

@@ -13,9 +13,9 @@ struct thread {
 };
 
 struct process_table {
-	struct table pids;           /* pid -> struct process *, newest life */
-	struct table tids;           /* tid -> struct thread * */
-	struct process **all;        /* every life, for the end */
+	struct table pids;    /* pid -> struct process *, newest life */
+	struct table tids;    /* tid -> struct thread * */
+	struct process **all; /* every life, for the end */
 	uint64_t n, cap;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes as the sampler sees them: one life of a pid each (exec begins a new one), with the executable
- * mappings that it had. Fed by perf sideband records in order of time, and by /proc for what ran before.
- * For one thread.
+ * Processes as the sampler sees them: one life of a pid each (exec begins a new one), with the
+ * executable mappings that it had. Fed by perf sideband records in order of time, and by /proc for
+ * what ran before. For one thread.
  */
 #ifndef PROCESS_PROCESS_H
 #define PROCESS_PROCESS_H
@@ -14,24 +14,25 @@
 struct file; /* one file content: core/sampling/files.h */
 
 struct process_mapping {
-	uint64_t lo, hi;             /* [lo, hi) */
-	uint64_t offset;             /* file offset of lo */
-	uint64_t since;              /* perf time at which it came, 0: before us */
-	struct file *file;           /* borrowed; NULL: anonymous memory */
-	uint64_t bias;               /* runtime address - ELF virtual address; valid if based */
+	uint64_t lo, hi;   /* [lo, hi) */
+	uint64_t offset;   /* file offset of lo */
+	uint64_t since;    /* perf time at which it came, 0: before us */
+	struct file *file; /* borrowed; NULL: anonymous memory */
+	uint64_t bias;     /* runtime address - ELF virtual address; valid if based */
 	bool based;
 };
 
 struct process {
-	uint64_t id;                 /* never used again while we live */
+	uint64_t id; /* never used again while we live */
 	pid_t pid;
 	char comm[16];
-	char name[64];               /* base name of its executable, "" not known yet */
+	char name[64];                    /* base name of its executable, "" not known yet */
 	struct process_mapping *mappings; /* sorted, disjoint */
 	uint32_t n, cap;
-	uint32_t last;               /* index of the last hit */
-	bool started;                /* has run user code: until then it is between exec and its first instruction */
-	uint32_t scanned;            /* the pipeline's: when its mappings were last read from /proc; 0 never */
+	uint32_t last; /* index of the last hit */
+	bool started;  /* has run user code: until then it is between exec and its first instruction
+			*/
+	uint32_t scanned; /* the pipeline's: when its mappings were last read from /proc; 0 never */
 };
 
 struct process_table;

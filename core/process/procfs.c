@@ -12,7 +12,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* One line of /proc/PID/maps; false: not an executable mapping, or not a line that we understand. */
+/* One line of /proc/PID/maps; false: not an executable mapping, or not a line that we understand.
+ */
 static bool parse_line(char *line, struct procfs_mapping *m)
 {
 	char prot[5];
@@ -108,7 +109,8 @@ int procfs_comm(pid_t pid, pid_t tid, char comm[16])
 	return 0;
 }
 
-/* Fields of /proc/PID/stat behind the name, which may hold anything: counted from the last ')'. See proc(5). */
+/* Fields of /proc/PID/stat behind the name, which may hold anything: counted from the last ')'. See
+ * proc(5). */
 static int stat_fields(pid_t pid, uint64_t *user, uint64_t *system, uint64_t *start)
 {
 	char path[64], text[1024], *p;
@@ -183,7 +185,8 @@ int procfs_open_mapping(pid_t pid, const struct procfs_mapping *m)
 	char path[4352];
 	int fd;
 
-	/* The device is not compared: overlayfs and btrfs report another one here than stat() does. */
+	/* The device is not compared: overlayfs and btrfs report another one here than stat() does.
+	 */
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->lo,
 		 m->hi);
 	fd = open_checked(path, m);

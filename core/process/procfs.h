@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /proc says of a process: read once for what ran before us, and to open the files that it maps. */
+/* What /proc says of a process: read once for what ran before us, and to open the files that it
+ * maps. */
 #ifndef PROCESS_PROCFS_H
 #define PROCESS_PROCFS_H
 
@@ -7,7 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* One executable mapping. name: as the kernel prints it, "" anonymous; lives until the callback returns. */
+/* One executable mapping. name: as the kernel prints it, "" anonymous; lives until the callback
+ * returns. */
 struct procfs_mapping {
 	uint64_t lo, hi, offset;
 	uint64_t ino;
@@ -15,20 +17,24 @@ struct procfs_mapping {
 	const char *name;
 };
 
-/* 0, or -errno (-ESRCH: gone; -EACCES: not ours). A callback that returns non-zero ends it, with that value. */
-int procfs_each_mapping(pid_t pid, int (*each)(void *arg, const struct procfs_mapping *), void *arg);
+/* 0, or -errno (-ESRCH: gone; -EACCES: not ours). A callback that returns non-zero ends it, with
+ * that value. */
+int procfs_each_mapping(pid_t pid, int (*each)(void *arg, const struct procfs_mapping *),
+			void *arg);
 int procfs_each_thread(pid_t pid, int (*each)(void *arg, pid_t tid), void *arg);
 int procfs_each_process(int (*each)(void *arg, pid_t pid), void *arg);
 
 int procfs_comm(pid_t pid, pid_t tid, char comm[16]);
-int procfs_start_ticks(pid_t pid, uint64_t *ticks);    /* since boot, in clock ticks: names one life of a pid */
-int procfs_uid(pid_t pid, uid_t *uid);                 /* real user */
+int procfs_start_ticks(pid_t pid,
+		       uint64_t *ticks); /* since boot, in clock ticks: names one life of a pid */
+int procfs_uid(pid_t pid, uid_t *uid);   /* real user */
 int procfs_cpu_ns(pid_t pid, uint64_t *user, uint64_t *system);
 
 /*
- * Opens the file behind a mapping: by /proc/PID/map_files (right even for deleted and replaced files, but wants
- * CAP_CHECKPOINT_RESTORE), else by its path in the process's root, else, for a process that is gone, by its path in ours.
- * Only a regular file with the mapping's device and inode is opened (an inode of 0 is not compared). fd or -errno.
+ * Opens the file behind a mapping: by /proc/PID/map_files (right even for deleted and replaced
+ * files, but wants CAP_CHECKPOINT_RESTORE), else by its path in the process's root, else, for a
+ * process that is gone, by its path in ours. Only a regular file with the mapping's device and
+ * inode is opened (an inode of 0 is not compared). fd or -errno.
  */
 int procfs_open_mapping(pid_t pid, const struct procfs_mapping *);
 #endif

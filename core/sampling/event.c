@@ -10,8 +10,8 @@
 
 #define FORMAT_LOST (1u << 4) /* PERF_FORMAT_LOST: Linux 6.0, not in older headers */
 
-#define SAMPLE_TYPE                                                                                \
-	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |           \
+#define SAMPLE_TYPE                                                                      \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
 	 PERF_SAMPLE_PERIOD | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 #define TRAILER 32 /* sample_id_all for this type: pid tid, time, cpu, identifier */
 
@@ -19,7 +19,8 @@
 static const uint8_t perf_reg[17] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8};
 #define REGS_MASK 0xff01ffull
 
-static int try_open(const struct event_form *f, const struct snapshot_options *o, pid_t tid, int cpu)
+static int try_open(const struct event_form *f, const struct snapshot_options *o, pid_t tid,
+		    int cpu)
 {
 	struct perf_event_attr a = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -188,7 +189,8 @@ static void parse_mmap2(struct cursor *c, uint64_t time, const struct snapshot_h
 
 	if (!get(c, ids, 8) || !get(c, &m.lo, 8) || !get(c, &len, 8) || !get(c, &m.offset, 8) ||
 	    !get(c, &m.dev_major, 4) || !get(c, &m.dev_minor, 4) || !get(c, &m.ino, 8) ||
-	    !get(c, &generation, 8) || !get(c, prot, 8) || !memchr(c->p, 0, (size_t)(c->end - c->p)))
+	    !get(c, &generation, 8) || !get(c, prot, 8) ||
+	    !memchr(c->p, 0, (size_t)(c->end - c->p)))
 		return;
 	m.hi = m.lo + len;
 	m.name = c->p;

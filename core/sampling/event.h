@@ -10,26 +10,28 @@
 
 #include "sampling/snapshot.h"
 
-/* Which parts this kernel and this user get: found by trying, the same for all events of a snapshot. */
+/* Which parts this kernel and this user get: found by trying, the same for all events of a
+ * snapshot. */
 struct event_form {
-	bool kernel;      /* kernel mode is sampled, with callchains */
-	bool read;        /* samples carry the event's count (inherited ones: Linux 6.13) */
-	bool lost;        /* counts of lost samples (Linux 6.0) */
-	bool settled;     /* has been found out */
+	bool kernel;  /* kernel mode is sampled, with callchains */
+	bool read;    /* samples carry the event's count (inherited ones: Linux 6.13) */
+	bool lost;    /* counts of lost samples (Linux 6.0) */
+	bool settled; /* has been found out */
 };
 
-/* Opens the event of one thread on one CPU (tid -1: of the CPU). Gives up parts of the form where the kernel wants
- * that and the form is not settled. fd or -errno. */
+/* Opens the event of one thread on one CPU (tid -1: of the CPU). Gives up parts of the form where
+ * the kernel wants that and the form is not settled. fd or -errno. */
 int event_open(struct event_form *, const struct snapshot_options *, pid_t tid, int cpu);
 
-uint64_t event_time(const struct perf_event_header *);  /* ns */
+uint64_t event_time(const struct perf_event_header *); /* ns */
 
 struct event_sample {
 	struct snapshot_sample s;
-	uint64_t id, value;  /* event and its count, with form.read */
+	uint64_t id, value; /* event and its count, with form.read */
 };
 /* false: a record that lies about its size. */
-bool event_parse_sample(const struct event_form *, const struct perf_event_header *, struct event_sample *);
+bool event_parse_sample(const struct event_form *, const struct perf_event_header *,
+			struct event_sample *);
 /* MMAP2, COMM, FORK, EXIT: calls the handler. LOST and THROTTLE are the caller's. */
 void event_parse_sideband(const struct perf_event_header *, const struct snapshot_handlers *);
 

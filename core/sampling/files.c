@@ -154,9 +154,9 @@ static struct file *without_file(struct files *fs, pid_t pid, const char *path, 
 	if (!f)
 		return NULL;
 	f->state = FILE_REFUSED;
-	f->text = strdup(err == -ESTALE || err == -ENOENT || err == -ESRCH ?
-				 "the file was gone or replaced before it could be opened" :
-				 strerror(-err));
+	f->text = strdup(err == -ESTALE || err == -ENOENT || err == -ESRCH
+				 ? "the file was gone or replaced before it could be opened"
+				 : strerror(-err));
 	return f;
 }
 

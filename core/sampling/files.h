@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files that targets map: opened while /proc still shows them, looked at by the worker, one struct
- * file for one content of one path. Files live until files_free(). For one thread.
+ * The files that targets map: opened while /proc still shows them, looked at by the worker, one
+ * struct file for one content of one path. Files live until files_free(). For one thread.
  */
 #ifndef SAMPLING_FILES_H
 #define SAMPLING_FILES_H
@@ -17,35 +17,37 @@
 #define FILES_MAX_UNWINDERS 8
 
 enum file_state {
-	FILE_ASKED,      /* the worker is looking at it */
+	FILE_ASKED, /* the worker is looking at it */
 	FILE_READY,
-	FILE_REFUSED,    /* cannot be opened, or is no ELF file that we read: text says why */
+	FILE_REFUSED, /* cannot be opened, or is no ELF file that we read: text says why */
 };
 
 struct file {
-	uint32_t id;                     /* from 1 */
+	uint32_t id; /* from 1 */
 	enum file_state state;
-	int fd;                          /* -1: could not be opened */
-	pid_t pid;                       /* who mapped it first: its root is where debug files are looked for */
+	int fd;    /* -1: could not be opened */
+	pid_t pid; /* who mapped it first: its root is where debug files are looked for */
 	char *path, *text;
-	bool executable;                 /* a target runs it: not a library */
-	struct inspection *inspection;   /* FILE_READY */
-	const struct inspection_slab *slabs[FILES_MAX_UNWINDERS]; /* of each unwinder, in their order; NULL none */
+	bool executable;               /* a target runs it: not a library */
+	struct inspection *inspection; /* FILE_READY */
+	const struct inspection_slab
+		*slabs[FILES_MAX_UNWINDERS]; /* of each unwinder, in their order; NULL none */
 	struct files *files;
 };
 
 struct files {
 	struct worker *worker;
 	const struct plugin_set *unwinders;
-	struct dict *keys;               /* identity -> id */
-	struct file **all;               /* by id; [0] is NULL */
+	struct dict *keys; /* identity -> id */
+	struct file **all; /* by id; [0] is NULL */
 	uint32_t n, cap;
-	uint32_t answers;                /* how many have left FILE_ASKED: somebody's wait may be over */
+	uint32_t answers; /* how many have left FILE_ASKED: somebody's wait may be over */
 };
 
 int files_new(struct files **ret, struct worker *, const struct plugin_set *unwinders);
 void files_free(struct files *);
-/* The file behind an executable mapping; NULL: anonymous memory, or no memory left. Asks the worker if it is new. */
+/* The file behind an executable mapping; NULL: anonymous memory, or no memory left. Asks the worker
+ * if it is new. */
 struct file *files_of(struct files *, pid_t pid, const struct procfs_mapping *);
 /* The mapping's bias, from the file's segments; false: not known (yet). */
 bool files_base(struct process_mapping *);

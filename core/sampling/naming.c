@@ -17,8 +17,8 @@
 struct asked {
 	struct naming *n;
 	struct file *file;
-	uint32_t *frames;            /* ids, by address */
-	uint64_t *addresses;         /* their ELF virtual addresses */
+	uint32_t *frames;    /* ids, by address */
+	uint64_t *addresses; /* their ELF virtual addresses */
 	uint32_t count;
 	uint32_t mapping;
 	uint32_t quality;
@@ -28,11 +28,11 @@ struct asked {
 struct naming {
 	struct pipeline *p;
 	struct builder *b;
-	struct kallsyms *kallsyms;   /* NULL: hidden */
-	uint32_t *locations;         /* by id of frame */
-	uint64_t *self;              /* own CPU time by id of file */
-	struct asked *asked;         /* by id of file */
-	uint32_t frame_types[3];     /* strings: native, kernel, go */
+	struct kallsyms *kallsyms; /* NULL: hidden */
+	uint32_t *locations;       /* by id of frame */
+	uint64_t *self;            /* own CPU time by id of file */
+	struct asked *asked;       /* by id of file */
+	uint32_t frame_types[3];   /* strings: native, kernel, go */
 };
 
 static const struct walk_frame *frame_at(const struct pipeline *p, uint32_t id)
@@ -138,7 +138,8 @@ static uint32_t name_unread(struct naming *n, struct asked *a, const struct walk
 
 static uint32_t add_function(struct naming *n, const struct asked *a, const struct worker_frame *w)
 {
-	struct fusee_function fn = {.file = builder_cstr(n->b, w->file), .start_line = w->start_line};
+	struct fusee_function fn = {.file = builder_cstr(n->b, w->file),
+				    .start_line = w->start_line};
 	char stub[512];
 
 	if (w->flags & SYMBOLS_STUB) {
@@ -154,8 +155,10 @@ static uint32_t add_function(struct naming *n, const struct asked *a, const stru
 static uint32_t add_location(struct naming *n, const struct asked *a, const struct walk_frame *f,
 			     uint64_t address, const struct worker_frame *frames, uint32_t count)
 {
-	struct fusee_location loc = {.mapping = a->mapping, .address = address,
-				     .frame_type = n->frame_types[a->quality & INSPECTION_GO ? 2 : 0]};
+	struct fusee_location loc = {
+		.mapping = a->mapping,
+		.address = address,
+		.frame_type = n->frame_types[a->quality & INSPECTION_GO ? 2 : 0]};
 	struct fusee_line *lines = calloc(count ? count : 1, sizeof(*lines));
 	uint32_t id = BUILDER_NONE;
 
@@ -203,14 +206,15 @@ static void symbolized(void *arg, int err, const char *text, const struct worker
 	if (err) {
 		log_debug("%s: no names: %s", a->file->path, text);
 		for (uint32_t i = 0; i < a->count; i++)
-			a->n->locations[a->frames[i]] = name_unread(a->n, a, frame_at(a->n->p, a->frames[i]));
+			a->n->locations[a->frames[i]] = name_unread(
+				a->n, a, frame_at(a->n->p, a->frames[i]));
 		return;
 	}
 	a->quality = s->quality;
 	for (uint32_t i = 0; i < a->count; i++)
-		a->n->locations[a->frames[i]] =
-			add_location(a->n, a, frame_at(a->n->p, a->frames[i]), a->addresses[i],
-				     s->frames + s->first[i], s->first[i + 1] - s->first[i]);
+		a->n->locations[a->frames[i]] = add_location(
+			a->n, a, frame_at(a->n->p, a->frames[i]), a->addresses[i],
+			s->frames + s->first[i], s->first[i + 1] - s->first[i]);
 	flag_mapping(a->n, a, s);
 }
 
@@ -224,9 +228,11 @@ static void open_debug(struct asked *a)
 	if (i->flags & (INSPECTION_DWARF | INSPECTION_GO))
 		return;
 	snprintf(root, sizeof(root), "/proc/%d/root", (int)a->file->pid);
-	a->debug_fd = debugfile_open(root, a->file->path, i->build_id, i->build_id_len, i->debuglink);
+	a->debug_fd = debugfile_open(root, a->file->path, i->build_id, i->build_id_len,
+				     i->debuglink);
 	if (a->debug_fd < 0)
-		a->debug_fd = debugfile_open("", a->file->path, i->build_id, i->build_id_len, i->debuglink);
+		a->debug_fd = debugfile_open("", a->file->path, i->build_id, i->build_id_len,
+					     i->debuglink);
 }
 
 static int ask(struct naming *n, struct asked *a)
@@ -236,7 +242,8 @@ static int ask(struct naming *n, struct asked *a)
 
 	if (f->state != FILE_READY || f->fd < 0) {
 		for (uint32_t i = 0; i < a->count; i++)
-			n->locations[a->frames[i]] = name_unread(n, a, frame_at(n->p, a->frames[i]));
+			n->locations[a->frames[i]] = name_unread(n, a,
+								 frame_at(n->p, a->frames[i]));
 		return 0;
 	}
 	for (uint32_t i = 0; i < a->count; i++) {
@@ -351,8 +358,10 @@ static int add_samples(struct naming *n)
 		labels[0] = text_label("process", *proc->name ? proc->name : proc->comm);
 		labels[1] = text_label("thread", thread);
 		if (stack->len)
-			n->self[frame_at(p, *(const uint32_t *)stack->key)->file] += p->sums[i].weight;
-		r = builder_sample(n->b, build_stack(n, k), labels, 2, (uint32_t)proc->pid, k->tid, values);
+			n->self[frame_at(p, *(const uint32_t *)stack->key)->file] +=
+				p->sums[i].weight;
+		r = builder_sample(n->b, build_stack(n, k), labels, 2, (uint32_t)proc->pid, k->tid,
+				   values);
 	}
 	return r;
 }

@@ -249,7 +249,8 @@ static void on_lost(void *arg, uint64_t records)
 	struct pipeline *p = arg;
 
 	p->stats.lost_records += records;
-	/* News of mappings may have been among them: read /proc again, but not at each loss of a bad moment. */
+	/* News of mappings may have been among them: read /proc again, but not at each loss of a
+	 * bad moment. */
 	if (p->time > p->scan_time + 1000000000u) {
 		p->scan_time = p->time;
 		p->scan++;
@@ -324,7 +325,7 @@ int pipeline_new(struct pipeline **ret, const struct pipeline_options *o, struct
 	p->walker = (struct walker){.unwinders = unwinders, .worker = worker};
 	p->last = &p->first;
 	p->scan = 1;
-	p->handlers = (struct snapshot_handlers){p, on_sample, on_mapped, on_comm,
+	p->handlers = (struct snapshot_handlers){p,         on_sample, on_mapped, on_comm,
 						 on_forked, on_exited, on_lost};
 	if (dict_init(&p->frames) || dict_init(&p->stacks) || dict_init(&p->comms) ||
 	    dict_init(&p->samples))

@@ -11,11 +11,11 @@
 
 /* What makes two samples one: a dictionary key, no padding. */
 struct sample_key {
-	uint64_t process;            /* struct process's address: one life */
-	uint32_t tid;                /* 0 unless threads are kept apart */
-	uint32_t comm;               /* id in comms */
-	uint32_t stack;              /* id in stacks */
-	uint32_t reason;             /* index into reasons + 1; 0: whole */
+	uint64_t process; /* struct process's address: one life */
+	uint32_t tid;     /* 0 unless threads are kept apart */
+	uint32_t comm;    /* id in comms */
+	uint32_t stack;   /* id in stacks */
+	uint32_t reason;  /* index into reasons + 1; 0: whole */
 };
 
 struct sample_sum {
@@ -36,19 +36,19 @@ struct pipeline {
 	struct files *files;
 	struct walker walker;
 	struct snapshot_handlers handlers;
-	struct walk walk;            /* of the sample at hand */
-	struct dict frames;          /* struct walk_frame */
-	struct dict stacks;          /* uint32_t ids of frames, leaf first */
+	struct walk walk;   /* of the sample at hand */
+	struct dict frames; /* struct walk_frame */
+	struct dict stacks; /* uint32_t ids of frames, leaf first */
 	struct dict comms;
-	struct dict samples;         /* struct sample_key; id 0 is none */
-	struct sample_sum *sums;     /* by id in samples */
+	struct dict samples;     /* struct sample_key; id 0 is none */
+	struct sample_sum *sums; /* by id in samples */
 	uint32_t nsums;
 	struct waiting *first, **last;
 	uint64_t waiting_bytes;
-	uint32_t scan;               /* processes scanned before this one are scanned again */
-	uint64_t scan_time;          /* when it was last raised */
-	uint64_t time;               /* of the newest sample */
-	uint32_t answers;            /* of files, when it was last looked at */
+	uint32_t scan;      /* processes scanned before this one are scanned again */
+	uint64_t scan_time; /* when it was last raised */
+	uint64_t time;      /* of the newest sample */
+	uint32_t answers;   /* of files, when it was last looked at */
 	struct pipeline_reason reasons[64];
 	struct pipeline_stats stats;
 	struct pipeline_poor *poor;

@@ -15,13 +15,13 @@
 #include "sampling/event.h"
 #include "sampling/ring.h"
 
-/* A record becomes visible a little after its time is taken (the virtual CPU may be stopped in between):
- * so long we wait for other CPUs' records, unless a ring fills up. */
+/* A record becomes visible a little after its time is taken (the virtual CPU may be stopped in
+ * between): so long we wait for other CPUs' records, unless a ring fills up. */
 #define SLACK_NS 20000000u
 #define HURRY 0.5
 
 struct cpu {
-	struct ring ring;            /* its first event's; the others write into it */
+	struct ring ring; /* its first event's; the others write into it */
 	int number, fd;
 };
 
@@ -30,10 +30,10 @@ struct snapshot {
 	struct event_form form;
 	struct cpu *cpus;
 	uint32_t ncpus;
-	int *fds;                    /* of all events */
+	int *fds; /* of all events */
 	uint32_t nfds, cap;
 	int epoll;
-	struct table tallies;        /* (event, thread) -> struct tally * */
+	struct table tallies; /* (event, thread) -> struct tally * */
 	struct snapshot_counts counts;
 };
 
@@ -231,7 +231,7 @@ int snapshot_disable(struct snapshot *s)
 
 /* One thread's event on one CPU. */
 struct tally {
-	uint64_t value;   /* the count at its last sample */
+	uint64_t value; /* the count at its last sample */
 	uint64_t samples;
 	uint64_t skipped; /* ticks of that count that no sample came for */
 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The snapshot sampler: perf's cpu-clock with a fixed period, and with each sample the user registers, a copy
- * of the user stack and the kernel's callchain. Needs no BPF, and no right but perf_event_open.
+ * The snapshot sampler: perf's cpu-clock with a fixed period, and with each sample the user
+ * registers, a copy of the user stack and the kernel's callchain. Needs no BPF, and no right but
+ * perf_event_open.
  *
- * Records of all CPUs are handed over in the order of their time. They are read where the kernel wrote them:
- * pointers in a sample live until its handler returns. For one thread.
+ * Records of all CPUs are handed over in the order of their time. They are read where the kernel
+ * wrote them: pointers in a sample live until its handler returns. For one thread.
  */
 #ifndef SAMPLING_SNAPSHOT_H
 #define SAMPLING_SNAPSHOT_H
@@ -18,25 +19,25 @@
 #define SNAPSHOT_MAX_STACK 65528u /* perf's maximum: 64 KiB - 8 */
 
 struct snapshot_options {
-	const pid_t *pids;           /* targets: all their threads, and what these start */
+	const pid_t *pids; /* targets: all their threads, and what these start */
 	uint32_t npids;
-	bool all;                    /* the whole machine instead */
-	bool on_exec;                /* sampling begins when pids[0] execs */
+	bool all;     /* the whole machine instead */
+	bool on_exec; /* sampling begins when pids[0] execs */
 	uint64_t period_ns;
-	uint32_t stack_bytes;        /* a multiple of 8, at most SNAPSHOT_MAX_STACK */
-	bool kernel;                 /* kernel stacks, where allowed */
+	uint32_t stack_bytes; /* a multiple of 8, at most SNAPSHOT_MAX_STACK */
+	bool kernel;          /* kernel stacks, where allowed */
 };
 
 struct snapshot_sample {
 	pid_t pid, tid;
 	uint32_t cpu;
-	uint64_t time;               /* CLOCK_MONOTONIC ns */
-	uint64_t period;             /* ns of CPU time it stands for */
-	const uint64_t *kernel;      /* kernel addresses, innermost first */
+	uint64_t time;          /* CLOCK_MONOTONIC ns */
+	uint64_t period;        /* ns of CPU time it stands for */
+	const uint64_t *kernel; /* kernel addresses, innermost first */
 	uint32_t nkernel;
-	uint32_t abi;                /* 0: no user registers (a kernel thread), 1: 32 bit, 2: 64 bit */
-	uint64_t regs[17];           /* by DWARF number; 16: rip */
-	const void *stack;           /* what was copied from regs[7] = rsp upwards */
+	uint32_t abi;      /* 0: no user registers (a kernel thread), 1: 32 bit, 2: 64 bit */
+	uint64_t regs[17]; /* by DWARF number; 16: rip */
+	const void *stack; /* what was copied from regs[7] = rsp upwards */
 	uint32_t stack_len;
 };
 
@@ -46,32 +47,36 @@ struct snapshot_handlers {
 	/* An executable mapping; m->name lives until the handler returns. */
 	void (*mapped)(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m);
 	void (*comm)(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *comm, bool exec);
-	void (*forked)(void *arg, pid_t pid, pid_t parent, pid_t tid, uint64_t time); /* tid == pid: a process */
+	void (*forked)(void *arg, pid_t pid, pid_t parent, pid_t tid,
+		       uint64_t time); /* tid == pid: a process */
 	void (*exited)(void *arg, pid_t pid, pid_t tid, uint64_t time);
-	void (*lost)(void *arg, uint64_t records); /* sideband may be among them: look at /proc again */
+	void (*lost)(void *arg,
+		     uint64_t records); /* sideband may be among them: look at /proc again */
 };
 
 /* The events' own account; ticks are periods of CPU time. */
 struct snapshot_counts {
-	uint64_t count_ns;           /* CPU time that the events saw; 0 with `all`, where it counts idle time too */
-	uint64_t samples;            /* delivered */
-	uint64_t ring_full;          /* samples that found no room */
-	uint64_t skipped;            /* ticks without a sample: the timer came late, or in the kernel where that is excluded */
-	uint64_t throttled;          /* times that the kernel stopped sampling for a while */
-	bool gaps;                   /* skipped was seen from sample to sample, not reckoned from the total */
+	uint64_t count_ns;  /* CPU time that the events saw; 0 with `all`, where it counts idle time
+			       too */
+	uint64_t samples;   /* delivered */
+	uint64_t ring_full; /* samples that found no room */
+	uint64_t skipped;   /* ticks without a sample: the timer came late, or in the kernel where
+			       that is excluded */
+	uint64_t throttled; /* times that the kernel stopped sampling for a while */
+	bool gaps; /* skipped was seen from sample to sample, not reckoned from the total */
 };
 
 struct snapshot;
 
 /* 0, or -errno of what stood in the way; nothing runs yet (with on_exec: until the exec). */
 int snapshot_open(struct snapshot **ret, const struct snapshot_options *);
-bool snapshot_kernel(const struct snapshot *);        /* kernel stacks are there */
+bool snapshot_kernel(const struct snapshot *); /* kernel stacks are there */
 uint32_t snapshot_events(const struct snapshot *);
 int snapshot_enable(struct snapshot *);
 int snapshot_disable(struct snapshot *);
-int snapshot_fd(const struct snapshot *);             /* epoll fd: readable when a ring fills */
+int snapshot_fd(const struct snapshot *); /* epoll fd: readable when a ring fills */
 /* Hands over what is due. final: everything, after snapshot_disable(). */
 void snapshot_drain(struct snapshot *, const struct snapshot_handlers *, bool final);
 void snapshot_counts(struct snapshot *, struct snapshot_counts *);
-void snapshot_close(struct snapshot *);               /* NULL is fine */
+void snapshot_close(struct snapshot *); /* NULL is fine */
 #endif

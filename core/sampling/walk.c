@@ -8,11 +8,12 @@
 
 #include <fusee/unwinder.bpf.h>
 
-/* x86-64 user registers that a sample carries, rbp, rsp and rip (which stand in u themselves) left out. */
+/* x86-64 user registers that a sample carries, rbp, rsp and rip (which stand in u themselves) left
+ * out. */
 #define LEAF_REGS (0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP))
 
-/* Bytes of code, for a step that looks at instructions: from the mapped file, or, where there is none, from
- * the process if it still lives. Other memory has only the stack copy. */
+/* Bytes of code, for a step that looks at instructions: from the mapped file, or, where there is
+ * none, from the process if it still lives. Other memory has only the stack copy. */
 static int read_code(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
 {
 	const struct process_mapping *m = process_mapping(n->arg, addr);
@@ -21,7 +22,10 @@ static int read_code(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
 	if (!m || len > m->hi - addr)
 		return -1;
 	if (m->file && m->file->fd >= 0)
-		return pread(m->file->fd, dst, len, (off_t)(addr - m->lo + m->offset)) == (ssize_t)len ? 0 : -1;
+		return pread(m->file->fd, dst, len, (off_t)(addr - m->lo + m->offset)) ==
+				       (ssize_t)len
+			       ? 0
+			       : -1;
 	return process_vm_readv((pid_t)n->u.pid, &to, 1, &from, 1, 0) == (ssize_t)len ? 0 : -1;
 }
 
@@ -89,7 +93,8 @@ static void push(struct walk *w, const struct fusee_unwind *u, const struct proc
 #define BIT(n) (1ull << (n))
 #define SPECIAL_REGS (BIT(FUSEE_X86_RBP) | BIT(FUSEE_X86_RSP) | BIT(FUSEE_X86_RIP))
 
-/* The worker's full interpreter takes the step that the table has no words for: enum fusee_next, or -1: it can't. */
+/* The worker's full interpreter takes the step that the table has no words for: enum fusee_next, or
+ * -1: it can't. */
 static int step_by_worker(struct walker *w, struct fusee_native *n, const struct process_mapping *m)
 {
 	struct fusee_unwind *u = &n->u;
@@ -104,8 +109,8 @@ static int step_by_worker(struct walker *w, struct fusee_native *n, const struct
 	regs[FUSEE_X86_RBP] = u->fp;
 	regs[FUSEE_X86_RSP] = u->sp;
 	regs[FUSEE_X86_RIP] = u->flags & FUSEE_PC_EXACT ? u->offset : u->offset - 1;
-	r = worker_step(w->worker, m->file->inspection, m->file->fd, m->bias, regs, &valid, n->stack_lo,
-			n->stack, (uint32_t)(n->stack_hi - n->stack_lo));
+	r = worker_step(w->worker, m->file->inspection, m->file->fd, m->bias, regs, &valid,
+			n->stack_lo, n->stack, (uint32_t)(n->stack_hi - n->stack_lo));
 	if (r == -ENODATA)
 		return FUSEE_STOP;
 	if (r < 0)
@@ -116,12 +121,14 @@ static int step_by_worker(struct walker *w, struct fusee_native *n, const struct
 	memcpy(u->regs, regs, sizeof(regs) - 8);
 	u->valid_regs = valid & ~SPECIAL_REGS;
 	u->flags &= ~(uint32_t)(FUSEE_PC_EXACT | FUSEE_FP_LOST);
-	u->flags |= (r ? FUSEE_PC_EXACT | FUSEE_SIGNAL : 0) | (valid & BIT(FUSEE_X86_RBP) ? 0 : FUSEE_FP_LOST);
+	u->flags |= (r ? FUSEE_PC_EXACT | FUSEE_SIGNAL : 0) |
+		    (valid & BIT(FUSEE_X86_RBP) ? 0 : FUSEE_FP_LOST);
 	w->helped++;
 	return FUSEE_NEXT;
 }
 
-/* One step by the first unwinder that knows this pc. Returns enum fusee_next; *reason for a cut stack. */
+/* One step by the first unwinder that knows this pc. Returns enum fusee_next; *reason for a cut
+ * stack. */
 static int step(struct walker *w, struct fusee_native *n, struct process_mapping *m,
 		const char **reason)
 {
@@ -149,12 +156,14 @@ static int step(struct walker *w, struct fusee_native *n, struct process_mapping
 		}
 		return r;
 	}
-	*reason = m->file && m->file->state != FILE_READY ? "file not readable" : "no unwind information";
+	*reason = m->file && m->file->state != FILE_READY ? "file not readable"
+							  : "no unwind information";
 	return FUSEE_STOP;
 }
 
-/* Interrupted in a system call, pc is behind the syscall instruction, which may be its function's last: libc's return
- * from a signal handler is. Then, as with callers, the instruction before pc is what runs. */
+/* Interrupted in a system call, pc is behind the syscall instruction, which may be its function's
+ * last: libc's return from a signal handler is. Then, as with callers, the instruction before pc is
+ * what runs. */
 static bool behind_syscall(struct fusee_native *n)
 {
 	unsigned char code[2];
@@ -172,7 +181,8 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 		struct process_mapping *m = locate(u, p);
 
 		if (!m && !p->started && out->n)
-			return; /* still in exec: the registers are the old program's, there is no user stack */
+			return; /* still in exec: the registers are the old program's, there is no
+				   user stack */
 		if (!m) {
 			out->reason = out->n ? "caller outside of code" : "code not mapped";
 			return;
@@ -186,7 +196,8 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 		if (step(w, n, m, &out->reason) != FUSEE_NEXT)
 			return;
 		guessed = u->flags & FUSEE_GUESSED;
-		u->flags &= ~(uint32_t)(FUSEE_GUESSED | FUSEE_SIGNAL | FUSEE_FIRST | FUSEE_INEXPRESSIBLE);
+		u->flags &= ~(uint32_t)(FUSEE_GUESSED | FUSEE_SIGNAL | FUSEE_FIRST |
+					FUSEE_INEXPRESSIBLE);
 	}
 	out->reason = "too deep";
 }

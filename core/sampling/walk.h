@@ -14,24 +14,26 @@
 #define WALK_MAX_FRAMES 1024u
 
 enum walk_frame_flags {
-	WALK_KERNEL = 1,     /* addr is a kernel address */
-	WALK_ANONYMOUS = 2,  /* addr is a runtime address in memory without a file */
+	WALK_KERNEL = 1,    /* addr is a kernel address */
+	WALK_ANONYMOUS = 2, /* addr is a runtime address in memory without a file */
 	WALK_GUESSED = 4,
 };
 
 /* One frame. Also a dictionary key: no padding. */
 struct walk_frame {
-	uint32_t file;               /* struct file's id; 0: WALK_KERNEL or WALK_ANONYMOUS */
+	uint32_t file; /* struct file's id; 0: WALK_KERNEL or WALK_ANONYMOUS */
 	uint32_t flags;
-	uint64_t addr;               /* file offset of the code; of a caller: inside its call instruction */
+	uint64_t addr; /* file offset of the code; of a caller: inside its call instruction */
 };
 
 struct walk {
-	struct walk_frame frames[WALK_MAX_FRAMES + 128]; /* leaf first; kernel frames may come on top */
+	struct walk_frame
+		frames[WALK_MAX_FRAMES + 128]; /* leaf first; kernel frames may come on top */
 	uint32_t n;
-	uint32_t guessed;            /* how many are */
-	const char *reason;          /* why the stack is cut; NULL: it is whole. Static text */
-	const struct file *waiting;  /* its table is not there yet: walk again later. Nothing else is valid */
+	uint32_t guessed;   /* how many are */
+	const char *reason; /* why the stack is cut; NULL: it is whole. Static text */
+	const struct file
+		*waiting; /* its table is not there yet: walk again later. Nothing else is valid */
 };
 
 struct walker {
@@ -41,5 +43,6 @@ struct walker {
 };
 
 /* wait false: a file whose table is not there yet is treated as one that has none. */
-void walk_stack(struct walker *, struct process *, const struct snapshot_sample *, bool wait, struct walk *out);
+void walk_stack(struct walker *, struct process *, const struct snapshot_sample *, bool wait,
+		struct walk *out);
 #endif

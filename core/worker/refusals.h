@@ -8,8 +8,9 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#define REFUSALS_MAX 1024u /* then the oldest is forgotten: it costs two deaths to learn it again \
-			    */
+#define REFUSALS_MAX                                                                 \
+	1024u /* then the oldest is forgotten: it costs two deaths to learn it again \
+	       */
 
 struct refusal {
 	struct refusal *next;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both native steps over a table, registers and a stack of noise: they end, inside their memory, and a stop has
- * a reason that they name.
- * sources: plugins/unwinders/dwarf/dwarf.bpf.c plugins/unwinders/framepointer/framepointer.bpf.c
- * libs:
+/* Both native steps over a table, registers and a stack of noise: they end, inside their memory,
+ * and a stop has a reason that they name. sources: plugins/unwinders/dwarf/dwarf.bpf.c
+ * plugins/unwinders/framepointer/framepointer.bpf.c libs:
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 64)
 		return 0;
-	/* The first half is the table (its magic given), the second the stack: exact copies, so that ASan sees the ends. */
+	/* The first half is the table (its magic given), the second the stack: exact copies, so
+	 * that ASan sees the ends. */
 	table = malloc(words * 4 + 4);
 	memcpy(table, data, words * 4);
 	if (words)

@@ -16,8 +16,10 @@ TEST(mappings_cover_cut_and_split)
 
 	CHECK_INT(process_table_new(&t), 0);
 	p = process_get(t, 7);
-	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 100, .hi = 200, .offset = 1000}), 0);
-	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 140, .hi = 160, .offset = 5000}), 0);
+	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 100, .hi = 200, .offset = 1000}),
+		  0);
+	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 140, .hi = 160, .offset = 5000}),
+		  0);
 	CHECK_INT(p->n, 3);
 	CHECK_INT(process_mapping(p, 139)->offset, 1000);
 	CHECK_INT(process_mapping(p, 140)->offset, 5000);
@@ -47,8 +49,11 @@ TEST(mappings_against_a_plain_model)
 	for (uint64_t i = 1; i <= 3000; i++) {
 		uint64_t lo = (uint64_t)rand() % 500, hi = lo + 1 + (uint64_t)rand() % (512 - lo);
 
-		CHECK_INT(process_map(p, &(struct process_mapping){.lo = lo, .hi = hi, .offset = i * 1000 + lo,
-								   .since = i}), 0);
+		CHECK_INT(process_map(p, &(struct process_mapping){.lo = lo,
+								   .hi = hi,
+								   .offset = i * 1000 + lo,
+								   .since = i}),
+			  0);
 		for (uint64_t a = lo; a < hi && a < 512; a++)
 			owner[a] = i;
 		for (uint64_t a = 0; a < 512; a++) {

@@ -65,7 +65,8 @@ static void on_lost(void *arg, uint64_t records)
 
 static struct snapshot_handlers handlers(struct seen *n)
 {
-	return (struct snapshot_handlers){n, on_sample, on_mapped, on_comm, on_forked, on_exited, on_lost};
+	return (struct snapshot_handlers){n,         on_sample, on_mapped, on_comm,
+					  on_forked, on_exited, on_lost};
 }
 
 static void burn(double seconds)
@@ -84,7 +85,10 @@ TEST(samples_losses_and_the_events_count_agree)
 	struct snapshot_counts c;
 	struct snapshot *s;
 	pid_t pid = fork();
-	struct snapshot_options o = {.pids = &pid, .npids = 1, .period_ns = 2003009, .stack_bytes = 8192,
+	struct snapshot_options o = {.pids = &pid,
+				     .npids = 1,
+				     .period_ns = 2003009,
+				     .stack_bytes = 8192,
 				     .kernel = true};
 	uint64_t accounted, ticks;
 	int r;
@@ -109,9 +113,10 @@ TEST(samples_losses_and_the_events_count_agree)
 	snapshot_counts(s, &c);
 	accounted = c.samples + c.ring_full + c.skipped;
 	ticks = c.count_ns / o.period_ns;
-	fprintf(stderr, "# %llu samples, %llu skipped, %llu ring full, %llu ticks counted, gaps %d\n",
-		(unsigned long long)c.samples, (unsigned long long)c.skipped, (unsigned long long)c.ring_full,
-		(unsigned long long)ticks, c.gaps);
+	fprintf(stderr,
+		"# %llu samples, %llu skipped, %llu ring full, %llu ticks counted, gaps %d\n",
+		(unsigned long long)c.samples, (unsigned long long)c.skipped,
+		(unsigned long long)c.ring_full, (unsigned long long)ticks, c.gaps);
 	CHECK(n.samples > 300);
 	CHECK_INT(n.weight, n.samples * o.period_ns);
 	CHECK_INT(n.unordered, 0);
@@ -144,8 +149,10 @@ TEST(a_record_that_lies_is_refused)
 			if (event_parse_sample(&f, &u.h, &e)) {
 				const char *end = (char *)&u + u.h.size;
 
-				CHECK(!e.s.stack_len || (const char *)e.s.stack + e.s.stack_len <= end);
-				CHECK(!e.s.nkernel || (const char *)(e.s.kernel + e.s.nkernel) <= end);
+				CHECK(!e.s.stack_len ||
+				      (const char *)e.s.stack + e.s.stack_len <= end);
+				CHECK(!e.s.nkernel ||
+				      (const char *)(e.s.kernel + e.s.nkernel) <= end);
 			}
 		} else {
 			event_parse_sideband(&u.h, &on);

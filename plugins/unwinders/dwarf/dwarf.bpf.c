@@ -7,8 +7,8 @@
 
 #define SEARCH_STEPS 9 /* up to 256 rows in a block */
 
-/* struct ucontext of x86-64 Linux (asm/ucontext.h, asm/sigcontext.h): the general registers from byte 40 on, and their
- * DWARF numbers; rip follows rsp. */
+/* struct ucontext of x86-64 Linux (asm/ucontext.h, asm/sigcontext.h): the general registers from
+ * byte 40 on, and their DWARF numbers; rip follows rsp. */
 #define UCONTEXT_REGS 40
 #define UCONTEXT_NREGS 17
 
@@ -31,7 +31,8 @@ FUSEE_FN __u64 add_signed(__u64 base, __s32 n)
 /* The rule that governs this frame's pc. 0; -1: the table is damaged. No row: DWARF_RULE_NONE. */
 FUSEE_FN int find_rule(struct fusee_unwind *u, __u32 *rule)
 {
-	__u32 magic, lo, lo_high, blocks, index_at, rows_at, rows, word, row, first, low, high, pc_low;
+	__u32 magic, lo, lo_high, blocks, index_at, rows_at, rows, word, row, first, low, high,
+		pc_low;
 	__u64 at = u->offset - (u->flags & FUSEE_PC_EXACT ? 0 : 1), block;
 
 	*rule = DWARF_RULE_NONE;
@@ -72,8 +73,8 @@ FUSEE_FN int load_special(struct fusee_unwind *u, __u32 i, struct special *s)
 {
 	__u32 at, n, w0, w1, w2, w3;
 
-	if (fusee_slab32(u, DWARF_SPECIALS_AT, &at) || fusee_slab32(u, DWARF_SPECIALS, &n) || i >= n ||
-	    fusee_slab32(u, (__u64)at + i * DWARF_SPECIAL_WORDS, &w0) ||
+	if (fusee_slab32(u, DWARF_SPECIALS_AT, &at) || fusee_slab32(u, DWARF_SPECIALS, &n) ||
+	    i >= n || fusee_slab32(u, (__u64)at + i * DWARF_SPECIAL_WORDS, &w0) ||
 	    fusee_slab32(u, (__u64)at + i * DWARF_SPECIAL_WORDS + 1, &w1) ||
 	    fusee_slab32(u, (__u64)at + i * DWARF_SPECIAL_WORDS + 2, &w2) ||
 	    fusee_slab32(u, (__u64)at + i * DWARF_SPECIAL_WORDS + 3, &w3))
@@ -178,14 +179,16 @@ FUSEE_FN int leave_special(struct fusee_unwind *u, const struct special *s)
 		if (reg_value(u, (__u32)s->extra, &pc))
 			return stop(u, DWARF_REASON_REGISTER);
 	} else if (fusee_read(u, &pc, 8,
-			      s->kind == DWARF_REG && s->flags & DWARF_RA_AT ?
-				      add_signed(cfa, s->extra) : cfa - 8)) {
+			      s->kind == DWARF_REG && s->flags & DWARF_RA_AT
+				      ? add_signed(cfa, s->extra)
+				      : cfa - 8)) {
 		return stop(u, DWARF_REASON_STACK_UNREADABLE);
 	}
 	reason = caller_fp(u, s, cfa, &fp, &known);
 	if (reason)
 		return stop(u, reason);
-	/* A return address in a register may have been popped already: then sp stands still, and pc must not. */
+	/* A return address in a register may have been popped already: then sp stands still, and pc
+	 * must not. */
 	if (!(s->flags & DWARF_OTHER_STACK) && (cfa < u->sp || (cfa == u->sp && pc == u->pc)))
 		return stop(u, DWARF_REASON_NO_PROGRESS);
 	return arrive(u, cfa, pc, fp, known);
@@ -196,7 +199,7 @@ FUSEE_FN int leave_signal(struct fusee_unwind *u)
 {
 	/* r8 .. r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip */
 	static const __u8 dwarf_number[UCONTEXT_NREGS] = {8, 9, 10, 11, 12, 13, 14, 15, 5,
-							  4, 6, 3,  1,	0,  2,	7,  16};
+							  4, 6, 3,  1,  0,  2,  7,  16};
 	__u64 regs[UCONTEXT_NREGS];
 
 	if (fusee_read(u, regs, sizeof(regs), u->sp + UCONTEXT_REGS))

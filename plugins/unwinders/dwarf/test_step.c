@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The step over hand-made tables and recorded memory: right frames, and with any read failed a reason, never a wrong frame. */
+/* The step over hand-made tables and recorded memory: right frames, and with any read failed a
+ * reason, never a wrong frame. */
 #include "test.h"
 
 #include <stdbool.h>
@@ -26,7 +27,8 @@ struct row {
 };
 
 /* A table of 64 KiB of text from LO on. */
-static void make_table(struct world *w, const struct row *rows, int n, const __u32 *specials, int nspecials)
+static void make_table(struct world *w, const struct row *rows, int n, const __u32 *specials,
+		       int nspecials)
 {
 	__u32 *t = w->table, index = DWARF_HEADER_WORDS, at;
 
@@ -68,8 +70,14 @@ static int read_world(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
 static struct fusee_native start(struct world *w, __u64 pc, __u64 sp, __u64 fp)
 {
 	return (struct fusee_native){
-		.u = {.pc = pc, .sp = sp, .fp = fp, .offset = pc, .flags = FUSEE_PC_EXACT, .machine = 62,
-		      .valid_regs = 0xffff & ~(1u << 6 | 1u << 7), .slab_words = 256},
+		.u = {.pc = pc,
+		      .sp = sp,
+		      .fp = fp,
+		      .offset = pc,
+		      .flags = FUSEE_PC_EXACT,
+		      .machine = 62,
+		      .valid_regs = 0xffff & ~(1u << 6 | 1u << 7),
+		      .slab_words = 256},
 		.slab = w->table,
 		.read = read_world,
 		.arg = w,
@@ -123,10 +131,10 @@ TEST(plain_rules)
 {
 	static struct world w;
 	const struct row rows[] = {
-		{0x10000, DWARF_RULE_SPECIAL(0)},      /* start: the end */
-		{0x10100, DWARF_RULE_SP(2, 0)},        /* outer: CFA = sp + 16 */
-		{0x10200, DWARF_RULE_FP(2, 1)},        /* middle: push rbp; CFA = fp + 16 */
-		{0x10300, DWARF_RULE_SP(4, 2)},        /* leaf: rbp at CFA - 24 */
+		{0x10000, DWARF_RULE_SPECIAL(0)}, /* start: the end */
+		{0x10100, DWARF_RULE_SP(2, 0)},   /* outer: CFA = sp + 16 */
+		{0x10200, DWARF_RULE_FP(2, 1)},   /* middle: push rbp; CFA = fp + 16 */
+		{0x10300, DWARF_RULE_SP(4, 2)},   /* leaf: rbp at CFA - 24 */
 		{0x10380, DWARF_RULE_NONE},
 	};
 	const __u64 truth[] = {0x10350, 0x10220, 0x10120, 0x10020};
@@ -167,7 +175,8 @@ TEST(no_row_no_table_and_beyond_pass)
 TEST(callers_are_looked_up_inside_their_call)
 {
 	static struct world w;
-	const struct row rows[] = {{0x10100, DWARF_RULE_SP(1, 0)}, {0x10110, DWARF_RULE_SPECIAL(0)}};
+	const struct row rows[] = {{0x10100, DWARF_RULE_SP(1, 0)},
+				   {0x10110, DWARF_RULE_SPECIAL(0)}};
 	struct fusee_native n;
 
 	make_table(&w, rows, 2, end_special, 1);
@@ -184,7 +193,8 @@ TEST(plt_by_place_in_its_entry)
 {
 	static struct world w;
 	const __u32 specials[] = {DWARF_END, 0, 0, 0, DWARF_PLT, 0, 0, 11};
-	const struct row rows[] = {{0x10000, DWARF_RULE_SPECIAL(0)}, {0x10100, DWARF_RULE_SPECIAL(1)}};
+	const struct row rows[] = {{0x10000, DWARF_RULE_SPECIAL(0)},
+				   {0x10100, DWARF_RULE_SPECIAL(1)}};
 	const __u64 before[] = {0x10104, 0x10020}, behind[] = {0x1010b, 0x10020};
 
 	make_table(&w, rows, 2, specials, 2);
@@ -199,22 +209,36 @@ TEST(drap_and_registers)
 {
 	static struct world w;
 	const __u32 specials[] = {
-		DWARF_END, 0, 0, 0,
+		DWARF_END,
+		0,
+		0,
+		0,
 		/* CFA = *(fp - 8); rbp at fp + 0 */
-		DWARF_DEREF | 6u << 8 | (__u32)DWARF_FP_AT_FP << 16, (__u32)-8, 0, 0,
+		DWARF_DEREF | 6u << 8 | (__u32)DWARF_FP_AT_FP << 16,
+		(__u32)-8,
+		0,
+		0,
 		/* CFA = r10 + 0, rbp at CFA - 16 */
-		DWARF_REG | 10u << 8 | (__u32)DWARF_FP_SAVED << 16, 0, (__u32)-16, 0,
+		DWARF_REG | 10u << 8 | (__u32)DWARF_FP_SAVED << 16,
+		0,
+		(__u32)-16,
+		0,
 		/* return address in rdi (vfork), CFA = sp */
-		DWARF_REG | 7u << 8 | (__u32)DWARF_RA_IN_REG << 16, 0, 0, 5,
+		DWARF_REG | 7u << 8 | (__u32)DWARF_RA_IN_REG << 16,
+		0,
+		0,
+		5,
 	};
-	const struct row rows[] = {{0x10000, DWARF_RULE_SPECIAL(0)}, {0x10100, DWARF_RULE_SPECIAL(1)},
-				   {0x10200, DWARF_RULE_SPECIAL(2)}, {0x10300, DWARF_RULE_SPECIAL(3)}};
+	const struct row rows[] = {{0x10000, DWARF_RULE_SPECIAL(0)},
+				   {0x10100, DWARF_RULE_SPECIAL(1)},
+				   {0x10200, DWARF_RULE_SPECIAL(2)},
+				   {0x10300, DWARF_RULE_SPECIAL(3)}};
 	const __u64 drap[] = {0x10150, 0x10020};
 	struct fusee_native n;
 
 	make_table(&w, rows, 4, specials, 4);
-	w.stack[16] = 0x5555;                /* saved rbp at fp */
-	w.stack[15] = STACK + 8 * 30;        /* DRAP: the CFA */
+	w.stack[16] = 0x5555;         /* saved rbp at fp */
+	w.stack[15] = STACK + 8 * 30; /* DRAP: the CFA */
 	w.stack[29] = 0x10020;
 	fail_each(&w, 0x10150, STACK + 64, STACK + 8 * 16, drap, 2);
 
@@ -238,7 +262,8 @@ TEST(signal_frames_bring_all_registers)
 {
 	static struct world w;
 	const __u32 specials[] = {DWARF_END, 0, 0, 0, DWARF_SIGNAL, 0, 0, 0};
-	const struct row rows[] = {{0x10000, DWARF_RULE_SPECIAL(0)}, {0x10100, DWARF_RULE_SPECIAL(1)}};
+	const struct row rows[] = {{0x10000, DWARF_RULE_SPECIAL(0)},
+				   {0x10100, DWARF_RULE_SPECIAL(1)}};
 	const __u64 truth[] = {0x10101, 0x10020};
 	struct fusee_native n;
 
@@ -254,8 +279,8 @@ TEST(signal_frames_bring_all_registers)
 	CHECK_INT(n.u.regs[15], 107); /* r15 */
 	CHECK_INT(n.u.regs[5], 108);  /* rdi */
 	CHECK_INT(n.u.fp, 110);
-	CHECK_INT(n.u.regs[3], 111);  /* rbx */
-	CHECK_INT(n.u.regs[0], 113);  /* rax */
+	CHECK_INT(n.u.regs[3], 111); /* rbx */
+	CHECK_INT(n.u.regs[0], 113); /* rax */
 	CHECK(n.u.flags & FUSEE_PC_EXACT && n.u.flags & FUSEE_SIGNAL);
 	CHECK_INT(n.u.sp, STACK + 8);
 }
@@ -263,9 +288,12 @@ TEST(signal_frames_bring_all_registers)
 TEST(a_stack_that_leads_down_or_nowhere_ends)
 {
 	static struct world w;
-	const __u32 specials[] = {DWARF_REG | 6u << 8, 0, 0, 0, DWARF_EXPRESSION, 0, 0, 0, 99, 0, 0, 0};
-	const struct row rows[] = {{0x10000, DWARF_RULE_SPECIAL(0)}, {0x10100, DWARF_RULE_FP(1, 0)},
-				   {0x10200, DWARF_RULE_SPECIAL(1)}, {0x10300, DWARF_RULE_SPECIAL(2)},
+	const __u32 specials[] = {
+		DWARF_REG | 6u << 8, 0, 0, 0, DWARF_EXPRESSION, 0, 0, 0, 99, 0, 0, 0};
+	const struct row rows[] = {{0x10000, DWARF_RULE_SPECIAL(0)},
+				   {0x10100, DWARF_RULE_FP(1, 0)},
+				   {0x10200, DWARF_RULE_SPECIAL(1)},
+				   {0x10300, DWARF_RULE_SPECIAL(2)},
 				   {0x10400, DWARF_RULE_SPECIAL(77)}};
 	const struct {
 		__u64 pc, fp;
@@ -286,11 +314,13 @@ TEST(a_stack_that_leads_down_or_nowhere_ends)
 
 		CHECK_INT(fusee_step_dwarf(&n.u), FUSEE_STOP);
 		CHECK_INT(n.u.error, cases[i].reason);
-		CHECK_INT(!!(n.u.flags & FUSEE_INEXPRESSIBLE), cases[i].reason == DWARF_REASON_EXPRESSION);
+		CHECK_INT(!!(n.u.flags & FUSEE_INEXPRESSIBLE),
+			  cases[i].reason == DWARF_REASON_EXPRESSION);
 	}
 }
 
-/* Tables of noise: any answer but a crash, a read outside, or a stop with no reason that was not an END. */
+/* Tables of noise: any answer but a crash, a read outside, or a stop with no reason that was not an
+ * END. */
 TEST(lying_tables)
 {
 	static struct world w;
@@ -307,7 +337,8 @@ TEST(lying_tables)
 		w.table[DWARF_MAGIC] = DWARF_TABLE_MAGIC;
 		w.table[DWARF_LO] = LO;
 		w.table[DWARF_LO_HIGH] = 0;
-		n = start(&w, LO + (__u64)(rand() % 4096), STACK + 8 * (__u64)(rand() % 300), STACK + 8 * (__u64)(rand() % 300));
+		n = start(&w, LO + (__u64)(rand() % 4096), STACK + 8 * (__u64)(rand() % 300),
+			  STACK + 8 * (__u64)(rand() % 300));
 		n.u.slab_words = (__u64)rand() % 257;
 		r = fusee_step_dwarf(&n.u);
 		next += r == FUSEE_NEXT;

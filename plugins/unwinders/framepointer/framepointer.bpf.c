@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * One step by frame pointer, for code that has no table: JIT code and assembly. x86-64: rbp points to the
- * caller's rbp, and the return address stands above it.
+ * One step by frame pointer, for code that has no table: JIT code and assembly. x86-64: rbp points
+ * to the caller's rbp, and the return address stands above it.
  *
- * The interrupted function may not have its frame yet, or no more, or never: its code bytes around pc tell
- * the first two; else the caller that rbp leads to is marked as a guess (its own caller may be missing).
+ * The interrupted function may not have its frame yet, or no more, or never: its code bytes around
+ * pc tell the first two; else the caller that rbp leads to is marked as a guess (its own caller may
+ * be missing).
  */
 #include <fusee/unwinder.bpf.h>
 

@@ -39,13 +39,15 @@ static struct fusee_native start(struct world *w, __u64 pc, __u64 sp, __u64 fp)
 {
 	w->reads = 0;
 	return (struct fusee_native){.u = {.pc = pc, .sp = sp, .fp = fp, .flags = FUSEE_PC_EXACT},
-				     .read = read_world, .arg = w};
+				     .read = read_world,
+				     .arg = w};
 }
 
 /* push %rbp; mov %rsp,%rbp; nop; nop; nop; nop; pop %rbp; ret; at CODE + 16 */
 static void write_function(struct world *w)
 {
-	static const unsigned char f[] = {0x55, 0x48, 0x89, 0xe5, 0x90, 0x90, 0x90, 0x90, 0x90, 0x5d, 0xc3};
+	static const unsigned char f[] = {0x55, 0x48, 0x89, 0xe5, 0x90, 0x90,
+					  0x90, 0x90, 0x90, 0x5d, 0xc3};
 
 	memset(w, 0, sizeof(*w));
 	memcpy(w->code + 16, f, sizeof(f));
@@ -54,7 +56,8 @@ static void write_function(struct world *w)
 	w->stack[9] = STACK + 160;
 }
 
-/* At each instruction of a function with a frame the caller is right, and only in its middle a guess. */
+/* At each instruction of a function with a frame the caller is right, and only in its middle a
+ * guess. */
 TEST(prologue_and_epilogue)
 {
 	static struct world w;
@@ -115,10 +118,10 @@ TEST(what_is_no_frame)
 	} cases[] = {
 		{0, FRAMEPOINTER_REASON_END},
 		{STACK + 73, FRAMEPOINTER_REASON_NOT_A_FRAME},
-		{STACK + 8, FRAMEPOINTER_REASON_NOT_A_FRAME},          /* below sp */
+		{STACK + 8, FRAMEPOINTER_REASON_NOT_A_FRAME}, /* below sp */
 		{STACK + (64u << 20), FRAMEPOINTER_REASON_NOT_A_FRAME},
 		{STACK + 4096, FRAMEPOINTER_REASON_UNREADABLE},
-		{STACK + 400, FRAMEPOINTER_REASON_END},                 /* return address 0 */
+		{STACK + 400, FRAMEPOINTER_REASON_END}, /* return address 0 */
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
