@@ -21,7 +21,7 @@ int cmd_worker(int argc, char **argv)
 		sandbox_print(stdout);
 		return 0;
 	}
-	fd = argc >= 2 ? atoi(argv[1]) : -1;
+	fd = argc >= 2 ? (int)strtol(argv[1], NULL, 10) : -1;
 	if (argc < 3 || argc > 4 || getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) ||
 	    type != SOCK_SEQPACKET) {
 		fputs("fusee: 'worker' is started by fusee itself; fusee worker --sandbox lists "

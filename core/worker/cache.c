@@ -35,7 +35,7 @@ struct head {
 static void name_of(const uint8_t key[32], char name[65])
 {
 	for (int i = 0; i < 32; i++)
-		sprintf(name + 2 * i, "%02x", key[i]);
+		snprintf(name + 2 * i, 3, "%02x", key[i]);
 }
 
 static int make_dirs(const char *dir)
