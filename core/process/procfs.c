@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -40,7 +42,7 @@ int procfs_each_mapping(pid_t pid, int (*each)(void *, const struct procfs_mappi
 	if (!f)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (!r && getline(&line, &cap, f) > 0) {
-		struct procfs_mapping m;
+		struct procfs_mapping m = {0};
 
 		if (parse_line(line, &m))
 			r = each(arg, &m);
@@ -164,6 +166,7 @@ int procfs_uid(pid_t pid, uid_t *uid)
 static int open_checked(const char *path, const struct procfs_mapping *m)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r = 0;
+	uint32_t generation[2]; /* an int is written, the request says long */
 	struct stat st;
 
 	if (fd < 0)
@@ -173,6 +176,9 @@ static int open_checked(const char *path, const struct procfs_mapping *m)
 	else if (!S_ISREG(st.st_mode))
 		r = -EINVAL;
 	else if (m->ino && st.st_ino != m->ino)
+		r = -ESTALE;
+	else if (m->generation && !ioctl(fd, FS_IOC_GETVERSION, generation) &&
+		 generation[0] != (uint32_t)m->generation)
 		r = -ESTALE;
 	if (!r)
 		return fd;

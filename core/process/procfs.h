@@ -13,6 +13,8 @@
 struct procfs_mapping {
 	uint64_t lo, hi, offset;
 	uint64_t ino;
+	uint64_t
+		generation; /* of the inode: its number may be a new file's already; 0: not known */
 	uint32_t dev_major, dev_minor;
 	const char *name;
 };
@@ -33,8 +35,8 @@ int procfs_cpu_ns(pid_t pid, uint64_t *user, uint64_t *system);
 /*
  * Opens the file behind a mapping: by /proc/PID/map_files (right even for deleted and replaced
  * files, but wants CAP_CHECKPOINT_RESTORE), else by its path in the process's root, else, for a
- * process that is gone, by its path in ours. Only a regular file with the mapping's device and
- * inode is opened (an inode of 0 is not compared). fd or -errno.
+ * process that is gone, by its path in ours. Only a regular file with the mapping's inode, and its
+ * generation where the file system tells, is opened (0 is not compared). fd or -errno.
  */
 int procfs_open_mapping(pid_t pid, const struct procfs_mapping *);
 #endif

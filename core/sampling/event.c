@@ -185,11 +185,11 @@ static void parse_mmap2(struct cursor *c, uint64_t time, const struct snapshot_h
 {
 	struct procfs_mapping m = {0};
 	uint32_t ids[2], prot[2];
-	uint64_t len, generation;
+	uint64_t len;
 
 	if (!get(c, ids, 8) || !get(c, &m.lo, 8) || !get(c, &len, 8) || !get(c, &m.offset, 8) ||
 	    !get(c, &m.dev_major, 4) || !get(c, &m.dev_minor, 4) || !get(c, &m.ino, 8) ||
-	    !get(c, &generation, 8) || !get(c, prot, 8) ||
+	    !get(c, &m.generation, 8) || !get(c, prot, 8) ||
 	    !memchr(c->p, 0, (size_t)(c->end - c->p)))
 		return;
 	m.hi = m.lo + len;

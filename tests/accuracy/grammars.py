@@ -159,7 +159,8 @@ GOLEAF = "|".join(
 )
 
 # name: grammar; "excused": chains, cut or not, of moments at which no copy of the stack can tell the truth, at most
-# EXCUSED of the ticks; "copy": can a copy of 65,528 bytes hold its stacks?; "names": an unstripped twin of a stripped program
+# EXCUSED of the ticks; "copy": can a copy of 65,528 bytes hold its stacks (and are its files there)?;
+# "names": an unstripped twin of a stripped program
 EXCUSED = 0.02
 PROGRAMS = {
     "rec36": dict(grammar=main_calls(REC)),
@@ -202,6 +203,9 @@ PROGRAMS = {
         grammar=main_calls(chain("hole_above", "hole_array", "hole_below", "hole_burn")), copy=False
     ),
     "deep200k": dict(grammar=main_calls(recursion("wide", 50, (50, "burn_200k"))), copy=False),
+    "dlopen-gone": dict(
+        grammar=main_calls(r"%s|round_of;use(?:;(?:%s|%s))?" % (LOADING, ONE, TWO)), copy=False
+    ),
     "signal-far": dict(grammar=signals(MAIN), copy=False),
 }
 for _p in PROGRAMS.values():

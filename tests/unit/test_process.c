@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <linux/fs.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 
 #include "base/table.h"
 #include "base/text.h"
@@ -124,6 +126,38 @@ static int open_changed(void *arg, const struct procfs_mapping *m)
 	other.lo++;  /* and map_files could not be used */
 	CHECK_INT(procfs_open_mapping(getpid(), &other), -116 /* ESTALE */);
 	return 1;
+}
+
+static int open_successor(void *arg, const struct procfs_mapping *m)
+{
+	struct procfs_mapping other = *m;
+	uint32_t generation[2];
+	int fd;
+
+	if (*m->name != '/')
+		return 0;
+	fd = procfs_open_mapping(getpid(), m);
+	CHECK(fd >= 0);
+	if (!ioctl(fd, FS_IOC_GETVERSION, generation) && generation[0]) {
+		*(int *)arg = 1;
+		close(fd);
+		other.generation = generation[0];
+		fd = procfs_open_mapping(getpid(), &other);
+		CHECK(fd >= 0);
+		other.generation = generation[0] + 1; /* the inode's number was given to another file */
+		CHECK_INT(procfs_open_mapping(getpid(), &other), -116 /* ESTALE */);
+	}
+	close(fd);
+	return 1;
+}
+
+TEST(a_new_file_with_the_old_ones_inode_is_not_opened)
+{
+	int known = 0;
+
+	CHECK_INT(procfs_each_mapping(getpid(), open_successor, &known), 1);
+	if (!known)
+		SKIP("this file system does not tell an inode's generation");
 }
 
 TEST(a_replaced_file_is_not_opened)
