@@ -111,6 +111,13 @@ static void print_poor(struct session *s, const struct session_account *a)
 	}
 }
 
+/* Files that the worker died of. Their frames are cut or without names. */
+static void print_refused(void *arg, const char *name, const char *text)
+{
+	(void)arg;
+	fprintf(stderr, "  %s was not looked at: %s.\n", name, text);
+}
+
 static void print_files(const struct session *s)
 {
 	const char *openable = NULL;
@@ -145,6 +152,7 @@ void summary_print(struct session *s, const struct fusee_profile *p, double nami
 	print_totals(s, &a);
 	print_hottest(p);
 	print_poor(s, &a);
+	worker_refused(s->worker, print_refused, NULL);
 	if (a.counts.throttled)
 		log_warning("the kernel stopped sampling %llu times: it took too long "
 			    "(kernel.perf_cpu_time_max_percent);"

@@ -139,6 +139,8 @@ static int step(struct walker *w, struct fusee_native *n, struct process_mapping
 		const struct inspection_slab *slab = m->file ? m->file->slabs[i] : NULL;
 		int r;
 
+		if (!ops->native_step) /* one that only inspects */
+			continue;
 		u->error = 0;
 		u->slab_words = slab && m->based ? slab->n : 0;
 		n->slab = u->slab_words ? slab->words : NULL;

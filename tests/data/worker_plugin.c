@@ -115,6 +115,9 @@ static uint32_t attempt(uint64_t what)
 	return 0;
 }
 
+/* The build id of a real program that it dies of. */
+static const char deadly[] = "nastyabort";
+
 static int inspect(void *ctx, uint64_t file)
 {
 	struct fusee_file_info info = {.size = sizeof(info)};
@@ -131,6 +134,9 @@ static int inspect(void *ctx, uint64_t file)
 
 		(void)c->host->unwinder->file_read(file, 0, &byte, 1);
 	}
+	if (info.build_id.len == sizeof(deadly) - 1 &&
+	    !memcmp(info.build_id.p, deadly, sizeof(deadly) - 1))
+		abort();
 	words[0] = (uint32_t)info.entry;
 	words[1] = attempt(info.entry);
 	err = c->host->unwinder->file_slab(c->instance, file, words, 2);
@@ -140,7 +146,6 @@ static int inspect(void *ctx, uint64_t file)
 static const char *const reasons[] = {NULL};
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
-	.flags = FUSEE_UNWINDER_NATIVE,
 	.order = 50,
 	.slab_version = 1,
 	.frame_type = "native",
