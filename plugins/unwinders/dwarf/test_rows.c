@@ -487,6 +487,28 @@ TEST(a_terminator_in_the_middle)
 }
 
 /* Cut anywhere: the functions whose bytes are all there keep their rules, the others have none. */
+/* What is saved below sp from the start (the red zone) stays there; what was popped is back in rbp. */
+TEST(popped_and_red_zone)
+{
+	size_t c;
+
+	start();
+	c = cie("zR", 0x1b);
+	/* push rbp; 4 bytes on pop rbp: CFA = sp + 8, the place goes on to be named */
+	fde(c, F, 64);
+	CODE(0x41, 0x0e, 16, 0x86, 2, 0x44, 0x0e, 8);
+	end();
+	/* mov %rbp,-8(%rsp): saved at CFA - 16, below sp */
+	fde(c, F + 64, 64);
+	CODE(0x44, 0x86, 2);
+	end();
+	CHECK_INT(read_section(len), 0);
+	CHECK_INT(rule(F + 1), DWARF_RULE_SP(2, 1));
+	CHECK_INT(rule(F + 5), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(F + 64), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(F + 68), DWARF_RULE_SP(1, 1));
+}
+
 TEST(truncated_at_every_byte)
 {
 	enum { FUNCTIONS = 12 };
@@ -513,8 +535,9 @@ TEST(truncated_at_every_byte)
 				  n >= ends[i] ? DWARF_RULE_SP(2, 1) : DWARF_RULE_NONE);
 			CHECK_INT(rule(at + 4),
 				  n >= ends[i] ? DWARF_RULE_FP(2, 1) : DWARF_RULE_NONE);
+			/* behind leave: rbp is back */
 			CHECK_INT(rule(at + 12),
-				  n >= ends[i] ? DWARF_RULE_SP(1, 1) : DWARF_RULE_NONE);
+				  n >= ends[i] ? DWARF_RULE_SP(1, 0) : DWARF_RULE_NONE);
 			CHECK_INT(rule(at + 13),
 				  n >= ends[i] ? DWARF_RULE_FP(2, 1) : DWARF_RULE_NONE);
 		}
