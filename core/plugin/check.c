@@ -45,12 +45,15 @@ static int check_owner(const char *path, const struct stat *st, char **text)
 	if (!privileged())
 		return 0;
 	if (others_write(st))
-		return refuse(text, path, "can be written by others: make it root's or your own, mode 644");
+		return refuse(text, path,
+			      "can be written by others: make it root's or your own, mode 644");
 	snprintf(folder, sizeof(folder), "%s", path);
 	if (stat(dirname(folder), &dir))
 		return -errno;
 	if (others_write(&dir) && !(dir.st_mode & S_ISVTX))
-		return refuse(text, path, "stands in a folder that others can write: make it root's or your own, mode 755");
+		return refuse(text, path,
+			      "stands in a folder that others can write: make it root's or your "
+			      "own, mode 755");
 	return 0;
 }
 
@@ -63,10 +66,12 @@ static bool whole(int fd, uint64_t size)
 
 	if (pread(fd, &e, sizeof(e), 0) != sizeof(e) || e.e_phentsize != sizeof(p))
 		return false;
-	if (__builtin_add_overflow(e.e_shoff, (uint64_t)e.e_shnum * e.e_shentsize, &end) || end > size)
+	if (__builtin_add_overflow(e.e_shoff, (uint64_t)e.e_shnum * e.e_shentsize, &end) ||
+	    end > size)
 		return false;
 	for (int i = 0; i < e.e_phnum; i++) {
-		if (pread(fd, &p, sizeof(p), (off_t)(e.e_phoff + (uint64_t)i * sizeof(p))) != sizeof(p))
+		if (pread(fd, &p, sizeof(p), (off_t)(e.e_phoff + (uint64_t)i * sizeof(p))) !=
+		    sizeof(p))
 			return false;
 		if (p.p_type == PT_LOAD &&
 		    (__builtin_add_overflow(p.p_offset, p.p_filesz, &end) || end > size))
@@ -90,8 +95,8 @@ int check_file(const char *path, char **text)
 	}
 	if (!S_ISREG(st.st_mode))
 		r = refuse(text, path, "is no regular file");
-	else if (pread(fd, ident, sizeof(ident), 0) != sizeof(ident) || memcmp(ident, ELFMAG, SELFMAG) ||
-		 ident[EI_CLASS] != ELFCLASS64)
+	else if (pread(fd, ident, sizeof(ident), 0) != sizeof(ident) ||
+		 memcmp(ident, ELFMAG, SELFMAG) || ident[EI_CLASS] != ELFCLASS64)
 		r = refuse(text, path, "is no shared object for this machine");
 	else if (!whole(fd, (uint64_t)st.st_size))
 		r = refuse(text, path, "is truncated: install it again");

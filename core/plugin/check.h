@@ -3,7 +3,8 @@
 #ifndef PLUGIN_CHECK_H
 #define PLUGIN_CHECK_H
 
-/* 0, or -errno with one malloc'ed sentence in *text: not an ELF file for this machine, ends before its headers say,
- * or, when we have rights that others lack, can be written by others (the file or its folder). */
+/* 0, or -errno with one malloc'ed sentence in *text: not an ELF file for this machine, ends before
+ * its headers say, or, when we have rights that others lack, can be written by others (the file or
+ * its folder). */
 int check_file(const char *path, char **text);
 #endif

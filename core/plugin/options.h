@@ -5,8 +5,8 @@
 
 #include <fusee/plugin.h>
 
-/* Sets one option of ctx from text. String options keep a copy: options_clear() frees them. 0, or -EINVAL with one
- * malloc'ed sentence in *text: what is allowed. */
+/* Sets one option of ctx from text. String options keep a copy: options_clear() frees them. 0, or
+ * -EINVAL with one malloc'ed sentence in *text: what is allowed. */
 int options_set(void *ctx, const struct fusee_option *, const char *value, char **text);
 /* All defaults of the table. 0; -EINVAL: one is required, or its default is wrong. */
 int options_defaults(void *ctx, const struct fusee_table *options, char **text);

@@ -92,17 +92,22 @@ static int check_descriptor(const char *path, const struct fusee_plugin *d, char
 	char versions[160];
 
 	if (!d)
-		return refuse(text, "plugin '%s' %s", path, "exports no fusee_plugin: is it a fusee plugin?");
+		return refuse(text, "plugin '%s' %s", path,
+			      "exports no fusee_plugin: is it a fusee plugin?");
 	if (d->magic != FUSEE_MAGIC)
-		return refuse(text, "plugin '%s' %s", path, "has a wrong magic number: is it a fusee plugin?");
+		return refuse(text, "plugin '%s' %s", path,
+			      "has a wrong magic number: is it a fusee plugin?");
 	/* 0.x: exact match. */
 	if (d->abi_major != FUSEE_ABI_MAJOR || d->abi_minor != FUSEE_ABI_MINOR) {
-		snprintf(versions, sizeof(versions), "was built for plugin ABI %u.%u, this fusee has %u.%u: rebuild it",
+		snprintf(versions, sizeof(versions),
+			 "was built for plugin ABI %u.%u, this fusee has %u.%u: rebuild it",
 			 d->abi_major, d->abi_minor, FUSEE_ABI_MAJOR, FUSEE_ABI_MINOR);
 		return refuse(text, "plugin '%s' %s", path, versions);
 	}
 	if (d->size != sizeof(*d) || !d->name || !d->ops)
-		return refuse(text, "plugin '%s' %s", path, "has a descriptor of another size or without name and ops: rebuild it");
+		return refuse(
+			text, "plugin '%s' %s", path,
+			"has a descriptor of another size or without name and ops: rebuild it");
 	return 0;
 }
 
@@ -119,8 +124,9 @@ static int start(struct plugin *p, const struct fusee_host *host, char **text)
 	r = options_defaults(p->ctx, &d->options, text);
 	if (!r && d->init)
 		r = d->init(p->ctx, p->instance, host);
-	if (r && !*text && asprintf(text, "plugin '%s': %s", p->path,
-				    *plugin_error(p->instance) ? plugin_error(p->instance) : strerror(-r)) < 0)
+	if (r && !*text &&
+	    asprintf(text, "plugin '%s': %s", p->path,
+		     *plugin_error(p->instance) ? plugin_error(p->instance) : strerror(-r)) < 0)
 		*text = NULL;
 	return r;
 }

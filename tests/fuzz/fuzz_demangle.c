@@ -3,7 +3,8 @@
 // sources: core/symbols/demangle.c core/base/utf8.c core/base/buf.c core/base/dict.c
 // libs: -liberty
 // clang-format on
-// A name of a symbol table, whatever its bytes: the answer is clean UTF-8, and the same when asked again.
+// A name of a symbol table, whatever its bytes: the answer is clean UTF-8, and the same when asked
+// again.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

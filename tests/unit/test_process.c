@@ -144,7 +144,8 @@ static int open_successor(void *arg, const struct procfs_mapping *m)
 		other.generation = generation[0];
 		fd = procfs_open_mapping(getpid(), &other);
 		CHECK(fd >= 0);
-		other.generation = generation[0] + 1; /* the inode's number was given to another file */
+		other.generation = generation[0] +
+				   1; /* the inode's number was given to another file */
 		CHECK_INT(procfs_open_mapping(getpid(), &other), -116 /* ESTALE */);
 	}
 	close(fd);

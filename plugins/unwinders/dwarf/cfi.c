@@ -97,7 +97,7 @@ struct run {
 	uint32_t first, last_rule; /* of this function's rows; ~0: none yet */
 	uint32_t depth;
 	int64_t saved_fp; /* dwt_x86_64_popped() */
-	int initial; /* these are the CIE's: no addresses, nothing to restore */
+	int initial;      /* these are the CIE's: no addresses, nothing to restore */
 	int err;
 	struct dwt_frame remembered[MAX_REMEMBERED];
 };

@@ -64,9 +64,10 @@ struct dwt_frame {
 /* ---- per machine: x86_64.c ---- */
 
 /*
- * Compilers do not say that pop %rbp or leave has brought the caller's fp back: the description goes on to
- * place it where it was saved, which is below sp by then, free to be written over. Makes it "same" there. A save that was
- * below sp from the start (the red zone) stays. *saved: the function's last place above sp, 0 at its start.
+ * Compilers do not say that pop %rbp or leave has brought the caller's fp back: the description
+ * goes on to place it where it was saved, which is below sp by then, free to be written over. Makes
+ * it "same" there. A save that was below sp from the start (the red zone) stays. *saved: the
+ * function's last place above sp, 0 at its start.
  */
 void dwt_x86_64_popped(struct dwt_frame *, int64_t *saved);
 

@@ -99,7 +99,8 @@ void dwt_x86_64_popped(struct dwt_frame *f, int64_t *saved)
 			f->fp.kind = DWT_SAME;
 	} else if (f->fp.kind == DWT_AT_EXPR && by_sp && read_expression(&f->fp, &d) && !d.deref &&
 		   d.reg == RBP) {
-		f->fp.kind = DWT_SAME; /* at its own old value's place: only while rbp was the frame's */
+		f->fp.kind =
+			DWT_SAME; /* at its own old value's place: only while rbp was the frame's */
 	}
 }
 
