@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -100,9 +101,11 @@ static bool keep(struct pipeline *p, struct process *proc, const struct snapshot
 
 	if (p->waiting_bytes + bytes > p->o.waiting_bytes)
 		return false;
-	w = malloc(bytes);
-	if (!w)
+	/* Somebody's stack: not for a core dump of ours. */
+	w = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (w == MAP_FAILED)
 		return false;
+	madvise(w, bytes, MADV_DONTDUMP);
 	*w = (struct waiting){.process = proc, .sample = *s, .bytes = bytes};
 	w->sample.kernel = (uint64_t *)(w + 1);
 	w->sample.stack = (char *)(w + 1) + s->nkernel * 8ull;
@@ -157,7 +160,7 @@ static void walk_waiting(struct pipeline *p, bool wait)
 		}
 		add(p, w->process, &w->sample);
 		p->waiting_bytes -= w->bytes;
-		free(w);
+		munmap(w, w->bytes);
 	}
 }
 
@@ -350,7 +353,7 @@ void pipeline_free(struct pipeline *p)
 		return;
 	for (struct waiting *w = p->first; w; w = next) {
 		next = w->next;
-		free(w);
+		munmap(w, w->bytes);
 	}
 	dict_fini(&p->frames);
 	dict_fini(&p->stacks);
