@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows [--go] [--wrong] FILE..., rows [--go] --same FILE FILE: is the dwarf unwinder's table right
- * at every row? Looks up each row's address, the bytes beside it and the row's middle in our table
- * and asks libdw for the same pc. One line a file, then a line for each kind of difference; exit 1
- * if one is not explained.
+ * rows [--go | --code] [--wrong] FILE..., rows [--go] --same FILE FILE: is the dwarf unwinder's
+ * table right at every row? Looks up each row's address, the bytes beside it and the row's middle
+ * in our table and asks libdw for the same pc. One line a file, then a line for each kind of
+ * difference; exit 1 if one is not explained.
  *
  * --go: rows made from .gopclntab alone, against .debug_frame of the same file. --wrong: one row is
  * made wrong first. --same: do both files have the same table?
@@ -350,7 +350,7 @@ enum {
 };
 static const char *const difference[] = {
 	[D_ENTRY] = "end of stack at the ELF entry, which has no undefined return address",
-	[D_HAND] = "hand-written code without a description, known by its bytes",
+	[D_HAND] = "code without a description, by its instructions",
 	[D_GO] = "Go function without CFI, by .gopclntab",
 	[D_GO_END] = "a first frame of Go, where .debug_frame goes on",
 	[D_GO_SWITCH] = "a Go function that leaves its stack, where .debug_frame does not know it",
@@ -363,6 +363,7 @@ static const char *const difference[] = {
 
 struct tally {
 	uint64_t checked, different, inexpressible, kinds[D_KINDS];
+	uint64_t described, followed; /* --code: pcs that libdw has rows for; that we have */
 	uint64_t shown;
 };
 
@@ -393,7 +394,7 @@ static int explain(const struct answer *a, const struct answer *b, uint64_t pc, 
 		return D_GO_SIGNAL;
 	if (go && a->kind == OTHER && b->kind == PLACE && b->reg == 7 && b->cfa <= 0)
 		return D_GO_REG;
-	if (b->kind == NONE && (a->kind == SIGNAL || a->kind == END) && !go_file)
+	if (b->kind == NONE && !go_file)
 		return D_HAND;
 	if (go_file && b->kind == NONE)
 		return D_GO;
@@ -407,8 +408,16 @@ struct check {
 	const struct oracle *oracle;
 	struct tally t;
 	uint64_t entry;
-	int go_file;
+	int go_file, code;
 };
+
+/* Compilers don't say that rbp has been popped: where it was saved is below sp then, and still the
+ * same. */
+static int popped_already(const struct answer *a, const struct answer *b)
+{
+	return a->kind == PLACE && a->fp == SAME && b->kind == PLACE && b->fp == AT_CFA &&
+	       b->reg == 7 && b->fp_at + b->cfa < 0;
+}
 
 static void check_pc(struct check *c, uint64_t pc)
 {
@@ -417,7 +426,17 @@ static void check_pc(struct check *c, uint64_t pc)
 
 	ours(c->file, pc, &a);
 	go = libdw(c->oracle, pc, &b) && c->go_file;
+	if (c->code && b.kind != NONE) {
+		c->t.described++;
+		c->t.followed += a.kind != NONE;
+	}
+	if (c->code && (a.kind == NONE || b.kind == NONE))
+		return;
 	c->t.checked++;
+	if (c->code && (a.fp == UNKNOWN || popped_already(&a, &b))) {
+		a.fp = b.fp;
+		a.fp_at = b.fp_at;
+	}
 	if (a.kind == OTHER)
 		c->t.inexpressible++;
 	if (same(&a, &b, go))
@@ -472,6 +491,8 @@ static int has_section(struct host_file *f, const char *name)
 	return !elf_section(f->elf, name, &s);
 }
 
+#define MAX_WRONG_OF 1000 /* rows by instructions: one of so many may be wrong */
+
 static int report(const char *path, const struct check *c)
 {
 	const uint32_t *w = c->file->words;
@@ -481,9 +502,14 @@ static int report(const char *path, const struct check *c)
 	       path, w[DWARF_ROWS], w[DWARF_SPECIALS], 4.0 * (double)c->file->n / w[DWARF_ROWS],
 	       (unsigned long)c->t.checked, (unsigned long)c->t.different,
 	       (unsigned long)c->t.inexpressible);
+	if (c->t.described)
+		printf("#   %.1f %% of what is described has rows by its instructions too\n",
+		       100.0 * (double)c->t.followed / (double)c->t.described);
 	for (int i = 0; i < D_KINDS; i++)
 		if (c->t.kinds[i])
 			printf("#   %lu: %s\n", (unsigned long)c->t.kinds[i], difference[i]);
+	if (c->code)
+		return c->t.kinds[D_UNEXPLAINED] * MAX_WRONG_OF > c->t.checked;
 	return c->t.kinds[D_UNEXPLAINED] ? 1 : 0;
 }
 
@@ -503,7 +529,7 @@ static void plant(struct host_file *file)
 }
 
 struct options {
-	int go, wrong, same;
+	int go, wrong, same, code;
 };
 
 static int make_table(const char *path, const struct options *o, struct host_file *file)
@@ -511,7 +537,7 @@ static int make_table(const char *path, const struct options *o, struct host_fil
 	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
 
 	memset(file, 0, sizeof(*file));
-	if (o->go) {
+	if (o->go || o->code) {
 		file->hide[0] = ".debug_frame";
 		file->hide[1] = ".eh_frame";
 	}
@@ -550,6 +576,7 @@ static int check_file(const char *path, const struct options *o)
 		if (o->wrong)
 			plant(&file);
 		c.entry = info.entry;
+		c.code = o->code;
 		c.go_file = has_section(&file, ".go.buildinfo");
 		check_rows(&c);
 		err = report(path, &c);
@@ -583,6 +610,7 @@ int main(int argc, char **argv)
 	for (; i < argc && !strncmp(argv[i], "--", 2); i++) {
 		o.go |= !strcmp(argv[i], "--go");
 		o.wrong |= !strcmp(argv[i], "--wrong");
+		o.code |= !strcmp(argv[i], "--code");
 		o.same |= !strcmp(argv[i], "--same");
 	}
 	if (i == argc || (o.same && argc - i != 2))

@@ -9,6 +9,7 @@
 #include <fusee/plugin.h>
 
 #include "cfi.h"
+#include "codefile.h"
 #include "gofile.h"
 #include "reasons.h"
 
@@ -117,12 +118,11 @@ static const struct pattern {
 	/* xor %ebp,%ebp; pop %rdi; call *%r9; mov %eax,%edi; xor %eax,%eax; mov $60,%al; syscall */
 	{"\x31\xed\x5f\x41\xff\xd1\x89\xc7\x31\xc0\xb0\x3c\x0f\x05", 14, 0, DWARF_END},
 };
-#define MAX_SCAN (8u << 20)
 
 static int is_small(const struct dwt *dwt)
 {
 	for (uint32_t i = 0; i < dwt->n_texts; i++)
-		if (dwt->text[i].hi - dwt->text[i].lo > MAX_SCAN)
+		if (dwt->text[i].hi - dwt->text[i].lo > DWT_MAX_CODE)
 			return 0;
 	return 1;
 }
@@ -155,8 +155,8 @@ static int add_patterns(const struct dwarf *d, struct dwt *dwt, uint64_t file, s
 	return err;
 }
 
-/* .init and .fini are put together from pieces of several files, without a description: sub $8,%rsp; calls;
- * add $8,%rsp; ret. */
+/* .init and .fini are put together from pieces of several files, without a description: sub
+ * $8,%rsp; calls; add $8,%rsp; ret. */
 static int add_init(const struct dwarf *d, struct dwt *dwt, uint64_t file, const char *name,
 		    struct dwt_rows *all)
 {
@@ -186,6 +186,21 @@ static int add_init(const struct dwarf *d, struct dwt *dwt, uint64_t file, const
 	return err;
 }
 
+/* What still has no rows, by following its instructions. */
+static int add_code(const struct dwarf *d, struct dwt *dwt, uint64_t file,
+		    const struct fusee_file_info *info, struct dwt_rows *all)
+{
+	struct dwt_rows rows = {0};
+	int err = is_small(dwt)
+			  ? dwt_code_add(dwt, d->host->unwinder, file, info->entry, all, &rows)
+			  : 0;
+
+	if (!err)
+		return add_under(all, &rows);
+	dwt_rows_fini(&rows);
+	return err;
+}
+
 /* Old linkers name the start of .text as a library's entry: is this where a program begins? */
 static int is_entry(const struct dwarf *d, uint64_t file, const struct fusee_file_info *info)
 {
@@ -208,17 +223,16 @@ static int is_entry(const struct dwarf *d, uint64_t file, const struct fusee_fil
 	return 0;
 }
 
-#define ENTRY_BYTES 64
-
-/* The stack ends at the entry, also where its description does not say so: what has a rule there
- * gets END up to the rule-less byte behind it, but at most 64 bytes; so does what has none. */
+/* The stack ends at the entry, also where its description does not say so. Its code is END up to
+ * its last instruction, or to where a description says that another function begins. */
 static int add_entry(const struct dwarf *d, struct dwt *dwt, uint64_t file,
 		     const struct fusee_file_info *info, struct dwt_rows *all)
 {
-	uint64_t hi = info->entry + ENTRY_BYTES;
+	uint64_t hi;
 
 	if (!is_entry(d, file, info) || !dwt_in_text(dwt, info->entry, info->entry + 1))
 		return 0;
+	hi = dwt_entry_end(d->host->unwinder, file, info->entry);
 	for (size_t i = 0; i < all->n; i++) {
 		uint64_t at = DWT_VADDR(all->p[i]);
 
@@ -256,7 +270,9 @@ static int collect(const struct dwarf *d, struct dwt *dwt, uint64_t file,
 		err = add_init(d, dwt, file, ".fini", all);
 	if (!err)
 		err = add_entry(d, dwt, file, info, all);
-	if (!err && !dwt->fdes && (lies || dwt->damaged))
+	if (!err)
+		err = add_code(d, dwt, file, info, all);
+	if (!err && !all->n && (lies || dwt->damaged))
 		return -EBADMSG;
 	return err;
 }

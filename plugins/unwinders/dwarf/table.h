@@ -18,7 +18,8 @@
 #define DWARF_TABLE_H
 
 #define DWARF_TABLE_MAGIC 0x31747764u /* "dwt1" */
-#define DWARF_TABLE_VERSION 3 /* also when rows say something else than before: tables are kept on disk */
+/* Raised also when rows say something else than before: tables are kept on disk. */
+#define DWARF_TABLE_VERSION 6
 
 enum dwarf_header {
 	DWARF_MAGIC,

@@ -487,7 +487,8 @@ TEST(a_terminator_in_the_middle)
 }
 
 /* Cut anywhere: the functions whose bytes are all there keep their rules, the others have none. */
-/* What is saved below sp from the start (the red zone) stays there; what was popped is back in rbp. */
+/* What is saved below sp from the start (the red zone) stays there; what was popped is back in rbp.
+ */
 TEST(popped_and_red_zone)
 {
 	size_t c;
