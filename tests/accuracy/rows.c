@@ -6,7 +6,8 @@
  * difference; exit 1 if one is not explained.
  *
  * --go: rows made from .gopclntab alone, against .debug_frame of the same file. --wrong: one row is
- * made wrong first. --same: do both files have the same table?
+ * made wrong first. --same: do both files have the same
+ * table, symbols aside?
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -541,6 +542,8 @@ static int make_table(const char *path, const struct options *o, struct host_fil
 		file->hide[0] = ".debug_frame";
 		file->hide[1] = ".eh_frame";
 	}
+	if (o->same)
+		file->hide[2] = ".symtab"; /* says where functions without a description begin */
 	err = fd < 0 ? -errno : elf_open(&file->elf, fd);
 	file->fd = fd;
 	if (!err)
