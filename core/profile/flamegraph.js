@@ -82,15 +82,27 @@ function change(v, b) {
 const rgb = c => `rgb(${c.map(Math.round).join(",")})`;
 const mix = (a, b, part) => a.map((x, i) => x + (b[i] - x) * part);
 const shades = new Map();
+function hash(text) {
+	let h = 0;
+	for (let i = 0; i < text.length && i < 80; i++)
+		h = h * 31 + text.charCodeAt(i) | 0;
+	return h >>> 3;
+}
+// Libraries by their own time, so that the important ones differ.
+const LIBRARIES = 1, BLUES = [[112, 182, 230], [142, 160, 236], [160, 208, 238], [84, 152, 214]];
+const libraries = (() => {
+	const self = new Map();
+	for (const f of functions)
+		if (f.kind === LIBRARIES)
+			self.set(f.library, (self.get(f.library) || 0) + f.self + f.baseSelf);
+	return [...self.keys()].sort((a, b) => self.get(b) - self.get(a));
+})();
 function shadeOf(fn) {
 	const key = fn * 2 + isDark();
 	if (!shades.has(key)) {
-		const { name, kind } = functions[fn];
-		let h = 0;
-		for (let i = 0; i < name.length && i < 80; i++)
-			h = h * 31 + name.charCodeAt(i) | 0;
-		const lighter = ((h >>> 3) % 12) / 60;
-		const color = mix(KINDS[kind].color, [255, 255, 255], lighter);
+		const { name, kind, library } = functions[fn];
+		const tint = kind === LIBRARIES ? BLUES[libraries.indexOf(library) % BLUES.length] : KINDS[kind].color;
+		const color = mix(tint, [255, 255, 255], (hash(name) % 9) / 50);
 		shades.set(key, rgb(isDark() ? mix(color, [20, 22, 26], 0.2) : color));
 	}
 	return shades.get(key);
@@ -182,7 +194,7 @@ function fit(text, room) {
 	const width = paper.measureText(text).width;
 	if (width <= room)
 		return text;
-	for (let n = Math.floor(text.length * room / width); n >= 3; n--) {
+	for (let n = Math.floor(text.length * room / width); n >= 5; n--) {
 		const cut = text.slice(0, Math.ceil(n / 2)) + "…" + text.slice(text.length - Math.floor(n / 2) + 1);
 		if (paper.measureText(cut).width <= room)
 			return cut;
@@ -213,13 +225,22 @@ function fitCanvas(width, height) {
 	canvas.style.height = state.printing ? "auto" : height + "px";
 	paper.setTransform(ratio, 0, 0, ratio, 0, 0);
 }
+// On paper: what is wide enough to be read, scaled to one page (landscape, with a head).
+const PAPER_ROWS = 46, PAPER_RATIO = 0.56;
+function paperRows() {
+	return Math.min(PAPER_ROWS, boxes().reduce((n, b) => b.w > 6 ? Math.max(n, b.row + 1) : n, 1));
+}
+function paperWidth() {
+	state.width = 1000;
+	return Math.max(1000, Math.ceil(paperRows() * ROW / PAPER_RATIO));
+}
 function paint() {
 	queued = false;
-	const width = state.printing ? 1000 : scroller.clientWidth;
+	const width = state.printing ? paperWidth() : scroller.clientWidth;
 	if (state.width !== width)
 		state.boxes = [];
 	state.width = width;
-	const full = rowsDrawn() * ROW + 6, height = state.printing ? Math.min(full, 4000) : scroller.clientHeight;
+	const full = rowsDrawn() * ROW + 6, height = state.printing ? paperRows() * ROW : scroller.clientHeight;
 	$("tall").style.height = state.printing ? "auto" : Math.max(full, height) + "px";
 	if (state.scroll)
 		scroller.scrollTop = Math.max(0, state.tree.depth[state.zoom] * ROW - height / 3);
@@ -423,6 +444,7 @@ prefersDark.addEventListener("change", draw);
 function print(on) {
 	state.printing = on;
 	state.boxes = [];
+	state.width = 0;
 	paint();
 }
 addEventListener("beforeprint", () => print(true));

@@ -73,12 +73,15 @@ static uint32_t location(struct builder *b, uint32_t in, uint64_t address, uint3
 	return builder_location(b, &l, lines, n);
 }
 
-static void sample(struct builder *b, const uint32_t *locations, uint32_t n, int64_t count)
+/* The stack's index. */
+static uint32_t sample(struct builder *b, const uint32_t *locations, uint32_t n, int64_t count)
 {
 	int64_t values[2] = {count, count * 10000000};
+	uint32_t stack = builder_stack(b, locations, n);
 
-	if (builder_sample(b, builder_stack(b, locations, n), NULL, 0, 1, 1, values))
+	if (builder_sample(b, stack, NULL, 0, 1, 1, values))
 		die("no memory");
+	return stack;
 }
 
 /* main (program) calls outer+inner (inlined, a library), guess (guessed, JIT), read (kernel); one
@@ -120,15 +123,18 @@ static uint32_t random32(uint32_t below)
 	return (uint32_t)(state >> 20) % below;
 }
 
-/* Stacks that share their beginnings, as those of a program do: 5,000 functions, each calls a few.
- */
+/* Each stack is an earlier one that was left near its leaf and went on otherwise, as a program's
+ * are. */
 static void big(struct builder *b, uint32_t n)
 {
-	enum { FUNCTIONS = 5000, DEEPEST = 40 };
+	enum { FUNCTIONS = 5000, DEEPEST = 64 };
 	uint32_t program = mapping(b, "/bin/program", FUSEE_MAPPING_MAIN);
 	uint32_t library = mapping(b, "/lib/libwork.so.1", FUSEE_MAPPING_LIBRARY);
 	uint32_t locations[FUNCTIONS], stack[DEEPEST];
+	uint32_t(*seen)[DEEPEST] = calloc(n, sizeof(*seen)), *depths = calloc(n, sizeof(*depths));
 
+	if (!seen || !depths)
+		die("no memory");
 	for (uint32_t i = 0; i < FUNCTIONS; i++) {
 		struct fusee_line l;
 		char name[128], file[64];
@@ -140,17 +146,23 @@ static void big(struct builder *b, uint32_t n)
 		locations[i] = location(b, i % 3 ? program : library, 0x1000 + i * 64, 0, "native",
 					&l, 1);
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t depth = 12 + random32(DEEPEST - 12), at = 0;
+	for (uint32_t i = 0; i < n;) {
+		uint32_t from = random32(i ? i : 1), keep = depths[from], depth;
 
-		for (uint32_t k = 0; k < depth; k++) {
-			stack[depth - 1 - k] = locations[at];
-			at = (at * 7 + 1 + random32(k < 4 ? 2 : 3)) % FUNCTIONS;
-		}
-		/* a leaf of its own keeps the stacks distinct */
-		stack[0] = locations[i % FUNCTIONS];
-		sample(b, stack, depth, 1 + random32(5));
+		keep -= random32(keep < 6 ? keep + 1 : 6);
+		depth = keep + 1 + random32(6);
+		depth = depth > DEEPEST ? DEEPEST : depth;
+		memcpy(seen[i], seen[from], keep * sizeof(uint32_t));
+		for (uint32_t k = keep; k < depth; k++)
+			seen[i][k] = locations[random32(FUNCTIONS)];
+		depths[i] = depth;
+		for (uint32_t k = 0; k < depth; k++)
+			stack[depth - 1 - k] = seen[i][k];
+		/* stacks count from 1; one that was there already is no new one */
+		i += sample(b, stack, depth, 1 + random32(5)) > i;
 	}
+	free(seen);
+	free(depths);
 }
 
 int main(int argc, char **argv)
