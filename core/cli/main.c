@@ -4,6 +4,7 @@
 #include <sysexits.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
 
 static const struct command {
 	const char *name, *does; /* does NULL: not for people */
@@ -25,9 +26,16 @@ static int usage(FILE *to)
 	return to == stdout ? 0 : EX_USAGE;
 }
 
+static const char *command_name(const void *arg, int i)
+{
+	const struct command *c = (const struct command *)arg + i;
+
+	return c->name && !c->does ? "" : c->name; /* not for people: nobody means it */
+}
+
 int main(int argc, char **argv)
 {
-	const char *name = argc > 1 ? argv[1] : "";
+	const char *name = argc > 1 ? argv[1] : "", *guess;
 
 	if (!strcmp(name, "--version")) {
 		puts("fusee " FUSEE_VERSION);
@@ -38,7 +46,11 @@ int main(int argc, char **argv)
 	for (const struct command *c = commands; c->name; c++)
 		if (!strcmp(c->name, name))
 			return c->run(argc - 1, argv + 1);
-	if (*name)
+	guess = options_guess(name, command_name, commands);
+	if (*name && guess)
+		fprintf(stderr, "fusee: there is no command '%s' (did you mean '%s'?)\n\n", name,
+			guess);
+	else if (*name)
 		fprintf(stderr, "fusee: there is no command '%s'\n\n", name);
 	return usage(stderr);
 }

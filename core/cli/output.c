@@ -39,6 +39,8 @@ static int as_json(const struct fusee_profile *p, struct buf *b)
 	return render_json(p, NULL, &(struct render_options){0}, b);
 }
 
+#define TEMP_NAMES 100
+
 static const struct format {
 	const char *ending;
 	int (*render)(const struct fusee_profile *, struct buf *);
@@ -93,32 +95,70 @@ static bool in_place(const char *path)
 	return !stat(path, &st) && !S_ISREG(st.st_mode);
 }
 
-static int write_file(const struct buf *b, const char *path)
+/* A new file beside `path`, with the mode that the umask leaves; never one that is there already:
+ * who owns the folder could have put a link there. *temp: its name. A descriptor or -errno. */
+static int open_beside(const char *path, char **temp)
+{
+	int fd = -EEXIST;
+
+	for (int i = 0; fd == -EEXIST && i < TEMP_NAMES; i++) {
+		free(*temp);
+		*temp = NULL;
+		if (asprintf(temp, "%s.%d-%d.tmp", path, (int)getpid(), i) < 0) {
+			*temp = NULL;
+			return -ENOMEM;
+		}
+		fd = open(*temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+		if (fd < 0)
+			fd = -errno;
+	}
+	return fd;
+}
+
+static int write_and_close(const struct buf *b, int fd)
+{
+	int r = buf_write(b, fd);
+
+	if (close(fd) && !r)
+		r = -errno;
+	return r;
+}
+
+static int replace(const struct buf *b, const char *path)
 {
 	char *temp = NULL;
-	int fd, r;
+	int fd = open_beside(path, &temp), r = fd < 0 ? fd : write_and_close(b, fd);
 
-	if (!strcmp(path, "-"))
-		return buf_write(b, STDOUT_FILENO);
-	if (in_place(path)) {
-		fd = open(path, O_WRONLY | O_CLOEXEC);
-		r = fd < 0 ? -errno : buf_write(b, fd);
-		if (fd >= 0 && close(fd) && !r)
-			r = -errno;
-		return r;
-	}
-	if (asprintf(&temp, "%s.%d.tmp", path, (int)getpid()) < 0)
-		return -ENOMEM;
-	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	r = fd < 0 ? -errno : buf_write(b, fd);
-	if (fd >= 0 && close(fd) && !r)
-		r = -errno;
 	if (!r && rename(temp, path))
 		r = -errno;
 	if (r && fd >= 0)
 		unlink(temp);
 	free(temp);
 	return r;
+}
+
+static int write_file(const struct buf *b, const char *path)
+{
+	char *real;
+	int fd, r;
+
+	if (!strcmp(path, "-"))
+		return buf_write(b, STDOUT_FILENO);
+	if (in_place(path)) {
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		return fd < 0 ? -errno : write_and_close(b, fd);
+	}
+	real = realpath(path, NULL); /* where links lead, if it is there already */
+	r = replace(b, real ? real : path);
+	free(real);
+	return r;
+}
+
+int output_bytes(const struct buf *b, const char *path, char **error)
+{
+	int r = write_file(b, path);
+
+	return r ? fail(error, path, r) : 0;
 }
 
 int output_write(const struct fusee_profile *p, const char *path, char **error)
@@ -132,8 +172,12 @@ int output_write(const struct fusee_profile *p, const char *path, char **error)
 	r = f->render(p, &b);
 	if (!r)
 		r = b.error;
-	if (!r)
-		r = write_file(&b, path);
+	if (r == -EINVAL && b.len) { /* it says why */
+		if (asprintf(error, "cannot write '%s': %.*s", path, (int)b.len, b.p) < 0)
+			*error = NULL;
+	} else {
+		r = r ? fail(error, path, r) : output_bytes(&b, path, error);
+	}
 	buf_fini(&b);
-	return r ? fail(error, path, r) : 0;
+	return r;
 }

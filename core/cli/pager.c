@@ -2,6 +2,7 @@
 #include "cli/pager.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +19,16 @@ static int lines(const struct buf *b)
 	return n;
 }
 
-/* $PAGER is a shell's command line, as everywhere. */
+/* $PAGER is a shell's command line, as everywhere. -ENOENT: the shell found none; it has said so.
+ */
 static int through(const char *pager, const struct buf *b)
 {
-	int p[2], r, status;
+	int p[2], r, status = 0;
 	pid_t pid;
 
-	if (pipe(p))
+	if (pipe2(p, O_CLOEXEC))
 		return -errno;
+	signal(SIGINT, SIG_IGN); /* Ctrl-C is the pager's as long as it runs */
 	pid = fork();
 	if (pid < 0) {
 		close(p[0]);
@@ -34,9 +37,9 @@ static int through(const char *pager, const struct buf *b)
 	}
 	if (!pid) {
 		dup2(p[0], STDIN_FILENO);
-		close(p[0]);
-		close(p[1]);
 		setenv("LESS", "FRX", 0);
+		signal(SIGPIPE, SIG_DFL);
+		signal(SIGINT, SIG_DFL);
 		execl("/bin/sh", "sh", "-c", pager, (char *)NULL);
 		_exit(127);
 	}
@@ -50,15 +53,26 @@ static int through(const char *pager, const struct buf *b)
 	return r;
 }
 
-int pager_write(const struct buf *b)
+/* As git chooses: an empty one or cat is none at all. */
+static const char *chosen(void)
 {
 	const char *pager = getenv("PAGER");
+
+	if (!pager)
+		return "less";
+	return *pager && strcmp(pager, "cat") != 0 ? pager : NULL;
+}
+
+int pager_write(const struct buf *b)
+{
+	const char *pager = chosen();
 	struct winsize w;
 	int r;
 
 	signal(SIGPIPE, SIG_IGN);
-	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || lines(b) < w.ws_row)
+	if (!pager || !isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) ||
+	    lines(b) < w.ws_row)
 		return buf_write(b, STDOUT_FILENO);
-	r = through(pager && *pager ? pager : "less", b);
+	r = through(pager, b);
 	return r == -ENOENT ? buf_write(b, STDOUT_FILENO) : r;
 }

@@ -2,7 +2,6 @@
 /* fusee record: one profile. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/session.h"
 
@@ -167,8 +167,7 @@ static int take_option(struct session_options *o, int c)
 		fputs(usage_text, stdout);
 		return -1;
 	default:
-		fputs("fusee record --help lists the options\n", stderr);
-		return EX_USAGE;
+		return EX_USAGE; /* and it was said why */
 	}
 }
 
@@ -176,9 +175,7 @@ static int parse(struct session_options *o, int argc, char **argv)
 {
 	int c, r = 0, targets;
 
-	/* Getopt's own messages begin with argv[0]. */
-	argv[0] = (char *)"fusee: record";
-	while (!r && (c = getopt_long(argc, argv, "+p:aF:d:o:qh", long_options, NULL)) != -1)
+	while (!r && (c = options_next("record", argc, argv, "+p:aF:d:o:qh", long_options)) != -1)
 		r = take_option(o, c);
 	if (r)
 		return r;

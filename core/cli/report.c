@@ -2,7 +2,6 @@
 /* fusee report: a profile as text, pages and other formats. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,8 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/output.h"
 #include "cli/pager.h"
 #include "profile/merge.h"
 #include "profile/pprof.h"
@@ -101,7 +102,7 @@ static int set_rows(struct report *r, const char *text)
 	unsigned long n = strtoul(text, &end, 10);
 
 	if (end == text || *end || n > UINT32_MAX) {
-		log_error("'%s' is not a number of rows", text);
+		log_error("report: '%s' is no number of rows", text);
 		return EX_USAGE;
 	}
 	r->o.rows = (uint32_t)n;
@@ -151,33 +152,49 @@ static int take_option(struct report *r, int c)
 			r->view = (enum view)(c - OPT_VIEW);
 			return 0;
 		}
-		fputs("fusee report --help lists the options\n", stderr);
-		return EX_USAGE;
+		return EX_USAGE; /* and it was said why */
 	}
+}
+
+static int bad_use(const char *text)
+{
+	log_error("report: %s", text);
+	fputs("fusee report --help says more\n", stderr);
+	return EX_USAGE;
+}
+
+/* Standard input can be read once. */
+static bool stdin_twice(const struct report *r, char **paths, int n)
+{
+	int times = r->base && !strcmp(r->base, "-");
+
+	for (int i = 0; i < n; i++)
+		times += !strcmp(paths[i], "-");
+	return times > 1;
 }
 
 static int parse(struct report *r, int argc, char **argv)
 {
+	bool diffs = false;
 	int c, result = 0;
 
-	argv[0] = (char *)"fusee: report";
-	while (!result && (c = getopt_long(argc, argv, "n:o:h", long_options, NULL)) != -1)
+	while (!result && (c = options_next("report", argc, argv, "n:o:h", long_options)) != -1)
 		result = take_option(r, c);
 	if (result)
 		return result;
-	if (optind == argc) {
-		log_error("no file: fusee report fusee.pb.gz");
-		return EX_USAGE;
-	}
-	if (argc - optind > MAX_FILES) {
-		log_error("more than %d files", MAX_FILES);
-		return EX_USAGE;
-	}
-	if (r->base && (r->view == VIEW_TREE || r->view == VIEW_PEEK || r->view == VIEW_FOLDED ||
-			r->view == VIEW_SPEEDSCOPE)) {
-		log_error("--diff goes with --top, --flamegraph and --json");
-		return EX_USAGE;
-	}
+	diffs = r->view == VIEW_TOP || r->view == VIEW_FLAMEGRAPH || r->view == VIEW_JSON;
+	if (optind == argc)
+		return bad_use("which profile? fusee record writes fusee.pb.gz:"
+			       " fusee report fusee.pb.gz");
+	if (argc - optind > MAX_FILES)
+		return bad_use(
+			"more than 256 files: add them up in steps, with go tool pprof -proto");
+	if (stdin_twice(r, argv + optind, argc - optind))
+		return bad_use("standard input, '-', can be one of the files only");
+	if (r->base && !diffs)
+		return bad_use("--diff goes with --top, --flamegraph and --json");
+	if (r->output && r->view == VIEW_FLAMEGRAPH)
+		return bad_use("--flamegraph names its file itself: -o is one too many");
 	return 0;
 }
 
@@ -199,7 +216,7 @@ static int read_file(const char *path, struct pprof_file **ret)
 		log_error("cannot read '%s': %s", path, strerror(-err));
 		err = EX_IOERR;
 	} else if (pprof_decode(b.p, b.len, ret, &text)) {
-		log_error("'%s' is no pprof file that can be read: %s", path, text);
+		log_error("cannot read '%s' as a pprof file: %s", path, text);
 		err = EX_DATAERR;
 	}
 	buf_fini(&b);
@@ -263,68 +280,105 @@ static int write_out(const struct report *r, const struct buf *b)
 {
 	const char *path = r->view == VIEW_FLAMEGRAPH ? r->page : r->output;
 	bool text = r->view == VIEW_TOP || r->view == VIEW_TREE || r->view == VIEW_PEEK;
-	int fd, err;
+	char *error = NULL;
+	int err;
 
-	if (!path || !strcmp(path, "-")) {
-		err = text ? pager_write(b) : buf_write(b, STDOUT_FILENO);
-		if (err == -EPIPE) /* who reads has seen enough */
-			return 0;
+	if (path && strcmp(path, "-") != 0) {
+		err = output_bytes(b, path, &error);
 		if (err)
-			log_error("cannot write: %s", strerror(-err));
-		return err ? EX_IOERR : 0;
+			log_error("%s", error ? error : "no memory");
+		else if (r->view == VIEW_FLAMEGRAPH)
+			log_info("wrote %s: open it in a browser", path);
+		free(error);
+		return err ? EX_CANTCREAT : 0;
 	}
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	err = fd < 0 ? -errno : buf_write(b, fd);
-	if (fd >= 0 && close(fd) && !err)
-		err = -errno;
+	err = text ? pager_write(b) : buf_write(b, STDOUT_FILENO);
+	if (err == -EPIPE) /* who reads has seen enough */
+		return 0;
 	if (err)
-		log_error("cannot write '%s': %s", path, strerror(-err));
-	else if (r->view == VIEW_FLAMEGRAPH)
-		fprintf(stderr, "  wrote %s: open it in a browser\n", path);
-	return err ? EX_CANTCREAT : 0;
+		log_error("cannot write to standard output: %s", strerror(-err));
+	return err ? EX_IOERR : 0;
 }
 
 static void look_at_terminal(struct report *r)
 {
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 	struct winsize w;
 
 	if (r->output || !isatty(STDOUT_FILENO))
 		return;
-	r->o.color = !getenv("NO_COLOR");
+	r->o.color = !(no_color && *no_color) && !(term && !strcmp(term, "dumb"));
 	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &w))
 		r->o.width = w.ws_col;
 }
 
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!strcmp(path, "-"))
+		return "standard input";
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* "b.pb.gz", "b.pb.gz and 2 more", "b.pb.gz against a.pb.gz" */
+static void make_title(const struct report *r, char **paths, uint32_t n, struct buf *title)
+{
+	buf_str(title, file_name(paths[0]));
+	if (n > 1)
+		buf_printf(title, " and %u more", n - 1);
+	if (r->base)
+		buf_printf(title, " against %s", file_name(r->base));
+	buf_add(title, "", 1);
+}
+
+/* Renders what was loaded and writes it. An exit code. */
+static int show(struct report *r, const struct fusee_profile *p, const struct fusee_profile *base,
+		const char *title)
+{
+	struct buf out = {0};
+	int err, result;
+
+	look_at_terminal(r);
+	r->o.title = title;
+	err = render(r, p, base, &out);
+	if (!err && out.error)
+		err = out.error;
+	if (err == -EINVAL) {
+		log_error("report: %.*s", (int)out.len, out.p ? out.p : "");
+		result = EX_USAGE;
+	} else if (err) {
+		log_error("report: %s", strerror(-err));
+		result = EX_OSERR;
+	} else {
+		result = write_out(r, &out);
+	}
+	buf_fini(&out);
+	return result;
+}
+
 int cmd_report(int argc, char **argv)
 {
-	const struct fusee_profile *p, *base = NULL;
+	const struct fusee_profile *p = NULL, *base = NULL;
 	struct builder *merged = NULL;
+	struct buf title = {0};
 	struct report r = {0};
-	struct buf out = {0};
 	int result = parse(&r, argc, argv);
 
-	if (!result)
-		result = load(&r, argv + optind, (uint32_t)(argc - optind), &merged, &p);
+	if (result)
+		return result < 0 ? 0 : result;
+	result = load(&r, argv + optind, (uint32_t)(argc - optind), &merged, &p);
 	if (!result && r.base) {
 		result = read_file(r.base, &r.files[MAX_FILES]);
 		if (!result)
 			base = pprof_profile(r.files[MAX_FILES]);
 	}
-	if (result)
-		goto out;
-	look_at_terminal(&r);
-	r.o.title = argv[optind];
-	result = render(&r, p, base, &out);
-	if (result) {
-		log_error("%.*s", (int)out.len, result == -EINVAL ? out.p : "");
-		result = result == -EINVAL ? EX_USAGE : EX_SOFTWARE;
-	} else {
-		result = out.error ? EX_OSERR : write_out(&r, &out);
-	}
-out:
+	make_title(&r, argv + optind, (uint32_t)(argc - optind), &title);
+	if (!result)
+		result = title.error ? EX_OSERR : show(&r, p, base, title.p);
 	for (uint32_t i = 0; i <= MAX_FILES; i++)
 		pprof_free(r.files[i]);
 	builder_free(merged);
-	buf_fini(&out);
-	return result < 0 ? 0 : result;
+	buf_fini(&title);
+	return result;
 }
