@@ -3,6 +3,7 @@
 #   check "what" COMMAND...   ok when the command succeeds; its output is shown when it fails
 #   has "what" FILE PATTERN   ok when a line of FILE matches the extended regular expression
 #   skip "what" "reason"
+#   becomes PID FILE          waits until the process has become that program (exec), 5 s at most
 #   finish                    the plan; exits with 1 if something failed
 n=0
 failed=0
@@ -42,6 +43,12 @@ has() {
 		echo "# no line of this matches: $3"
 		sed 's/^/# /' "$2"
 	fi
+}
+becomes() {
+	tries=50
+	until [ "$(readlink "/proc/$1/exe")" = "$2" ] || [ $((tries -= 1)) = 0 ]; do
+		sleep 0.1
+	done
 }
 finish() {
 	echo "1..$n"
