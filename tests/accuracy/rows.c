@@ -5,9 +5,10 @@
  * in our table and asks libdw for the same pc. One line a file, then a line for each kind of
  * difference; exit 1 if one is not explained.
  *
- * --go: rows made from .gopclntab alone, against .debug_frame of the same file. --wrong: one row is
- * made wrong first. --same: do both files have the same
- * table, symbols aside?
+ * --go: rows made from .gopclntab alone, against .debug_frame of the same file.
+ * --code: rows made by following instructions alone, against the description hidden from them; one
+ * of 1000 may be wrong.
+ * --wrong: one row is made wrong first. --same: do both files have the same table, symbols aside?
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
