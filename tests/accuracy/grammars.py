@@ -197,8 +197,11 @@ PROGRAMS = {
     "static-pie": dict(
         grammar=r"%s(?:;(?:%s|go_on;.*))?|_start(?:;(?!main)[^;]+)*" % (STATIC, REC)
     ),
-    "musl-static": dict(grammar=r"%s(?:;(?:%s|go_on(?:;.*)?))?" % (MUSL, REC)),
-    "musl": dict(grammar=r"%s(?:;(?:%s|go_on(?:;.*)?))?" % (MUSL, REC)),
+    # musl's _start has no size, and so no name: its place is looked up
+    "musl-static": dict(
+        grammar=r"%s(?:;(?:%s|go_on(?:;.*)?))?" % (MUSL, REC), names="musl-static"
+    ),
+    "musl": dict(grammar=r"%s(?:;(?:%s|go_on(?:;.*)?))?" % (MUSL, REC), names="musl"),
     "hole": dict(
         grammar=main_calls(chain("hole_above", "hole_array", "hole_below", "hole_burn")), copy=False
     ),
