@@ -15,7 +15,8 @@ const KINDS = [
 	{ name: "runtime and JIT", color: [72, 180, 142] },
 	{ name: "no code", color: [170, 172, 176] },
 ];
-const ROW = 19, MORE = 500, LESS_COLOR = [42, 116, 204], MORE_COLOR = [214, 78, 36];
+const FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
+const ROW = 19, MORE = 500, LESS_COLOR = [66, 138, 222], MORE_COLOR = [226, 98, 58];
 const canvas = $("canvas"), scroller = $("scroller"), paper = canvas.getContext("2d");
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 const calls = new CallTree(data);
@@ -247,7 +248,7 @@ function paint() {
 	state.scroll = false;
 	fitCanvas(width, height);
 	paper.clearRect(0, 0, width, height);
-	paper.font = "12px system-ui, 'DejaVu Sans', sans-serif";
+	paper.font = "12px " + FONT;
 	paper.textBaseline = "middle";
 	if (!hatch)
 		makeHatch();
@@ -440,6 +441,7 @@ function onKey(e) {
 document.addEventListener("keydown", onKey);
 scroller.addEventListener("scroll", () => draw());
 new ResizeObserver(changed).observe(scroller);
+new ResizeObserver(() => !restoring && fillTable()).observe($("side"));
 prefersDark.addEventListener("change", draw);
 function print(on) {
 	state.printing = on;
@@ -583,7 +585,7 @@ function legend() {
 	if (!diff)
 		return;
 	note("less than before", "", rgb(LESS_COLOR));
-	note("same", "", "#d0d0ce");
+	note("same", "", "#a4a6a8");
 	note("more", "", rgb(MORE_COLOR));
 }
 
@@ -622,8 +624,8 @@ function numberCell(f, c) {
 	td.append(element("small", small));
 	return td;
 }
-function rowOf(fn) {
-	const f = functions[fn], tr = element("tr"), name = element("td", short(f.name), "text name");
+function rowOf(fn, room) {
+	const f = functions[fn], tr = element("tr"), name = element("td", fit(f.name, room) || short(f.name), "text name");
 	const library = element("td", fileName(f.library), "text library");
 	tr.tabIndex = 0;
 	tr.dataset.fn = fn;
@@ -641,8 +643,9 @@ function sorted() {
 	return out.sort((a, b) => (keys[a] < keys[b] ? -sign : keys[a] > keys[b] ? sign : a - b));
 }
 function fillTable() {
-	const all = sorted(), table = $("table");
-	table.tBodies[0].replaceChildren(...all.slice(0, state.rows).map(rowOf));
+	const all = sorted(), table = $("table"), room = table.tHead.rows[0].cells[2].clientWidth - 17;
+	paper.font = "13px " + FONT;
+	table.tBodies[0].replaceChildren(...all.slice(0, state.rows).map(fn => rowOf(fn, room)));
 	[...table.tHead.rows[0].cells].forEach((th, c) => {
 		const own = c === state.order;
 		th.setAttribute("aria-sort", own ? (state.down ? "descending" : "ascending") : "none");
