@@ -42,7 +42,7 @@ char *session_cache_dir(void)
 
 	if (cache && *cache == '/')
 		n = asprintf(&dir, "%s/fusee", cache);
-	else if (home && *home == '/')
+	else if (home && *home == '/' && !access(home, W_OK | X_OK)) /* nobody has none */
 		n = asprintf(&dir, "%s/.cache/fusee", home);
 	else if (!geteuid())
 		n = asprintf(&dir, "/var/cache/fusee");

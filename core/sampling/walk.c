@@ -127,6 +127,15 @@ static int step_by_worker(struct walker *w, struct fusee_native *n, const struct
 	return FUSEE_NEXT;
 }
 
+/* A plugin's reason, which may be a number that it has no text for. */
+static const char *reason_text(const struct fusee_unwinder_ops *ops, uint32_t error)
+{
+	for (uint32_t i = 0; ops->reasons && ops->reasons[i]; i++)
+		if (i + 1 == error)
+			return ops->reasons[i];
+	return "unnamed reason";
+}
+
 /* One step by the first unwinder that knows this pc. Returns enum fusee_next; *reason for a cut
  * stack. */
 static int step(struct walker *w, struct fusee_native *n, struct process_mapping *m,
@@ -154,7 +163,7 @@ static int step(struct walker *w, struct fusee_native *n, struct process_mapping
 				u->error = 0;
 				return helped;
 			}
-			*reason = ops->reasons[u->error - 1];
+			*reason = reason_text(ops, u->error);
 		}
 		return r;
 	}
