@@ -96,14 +96,14 @@ static int merge_samples(struct merge *m)
 			s->nlabels ? FUSEE_AT(struct fusee_label, m->p->labels, s->first_label)
 				   : NULL,
 			s->nlabels, s->pid, s->tid,
-			FUSEE_AT(int64_t, m->p->values, i * m->p->types.n));
+			FUSEE_AT(int64_t, m->p->values, (uint64_t)i * m->p->types.n));
 	}
 	return r;
 }
 
 static bool same(struct fusee_str a, struct fusee_str b)
 {
-	return a.len == b.len && !memcmp(a.p, b.p, a.len);
+	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
 }
 
 static bool same_types(const struct fusee_profile *a, const struct fusee_profile *b)

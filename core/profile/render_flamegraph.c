@@ -3,6 +3,7 @@
  * reads them. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,18 +211,40 @@ static void next_fact(struct buf *out, struct buf *fact)
 	buf_reset(fact);
 }
 
-static void put_resource(struct buf *out, const struct fusee_profile *p, struct buf *fact)
+static bool is_host(const struct fusee_label *l)
 {
-	for (uint32_t i = 0; i < p->resource.n; i++) {
-		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->resource, i);
+	return l->key.len == 4 && !memcmp(l->key.p, "host", 4) && l->str.p;
+}
 
-		if (!l->str.p)
+/* The host that the target or all its samples are labelled with; p NULL: none, or several. */
+static struct fusee_str host_of(const struct fusee_profile *p)
+{
+	struct fusee_str host = {0};
+
+	for (uint32_t i = 0; i < p->resource.n; i++)
+		if (is_host(FUSEE_AT(struct fusee_label, p->resource, i)))
+			return FUSEE_AT(struct fusee_label, p->resource, i)->str;
+	for (uint32_t i = 0; i < p->labels.n; i++) {
+		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->labels, i);
+
+		if (!is_host(l))
 			continue;
-		buf_add(fact, l->key.p, l->key.len);
-		buf_str(fact, " ");
-		buf_add(fact, l->str.p, l->str.len);
-		next_fact(out, fact);
+		if (host.p && (host.len != l->str.len || memcmp(host.p, l->str.p, host.len)))
+			return (struct fusee_str){0};
+		host = l->str;
 	}
+	return host;
+}
+
+static void put_host(struct buf *out, const struct fusee_profile *p, struct buf *fact)
+{
+	struct fusee_str host = host_of(p);
+
+	if (!host.p || !host.len)
+		return;
+	buf_str(fact, "host ");
+	buf_add(fact, host.p, host.len);
+	next_fact(out, fact);
 }
 
 static void put_losses(struct buf *out, const struct fusee_profile *p, struct buf *fact)
@@ -283,7 +306,7 @@ static int put_head(struct buf *out, const struct render_model *m, const struct 
 		next_fact(out, &b);
 	}
 	put_times(out, m->profile, &b);
-	put_resource(out, m->profile, &b);
+	put_host(out, m->profile, &b);
 	put_losses(out, m->profile, &b);
 	if (t->negative) {
 		buf_printf(&b, "%s stacks with negative values left out",
