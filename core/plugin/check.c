@@ -32,29 +32,33 @@ static int refuse(char **text, const char *path, const char *why)
 	return -EPERM;
 }
 
-static bool others_write(const struct stat *st)
+static bool foreign(const struct stat *st)
 {
-	return (st->st_uid && st->st_uid != geteuid()) || st->st_mode & (S_IWGRP | S_IWOTH);
+	return st->st_uid && st->st_uid != geteuid();
 }
 
+/* Who may write a folder may put another file in this one's place; in a sticky one only its owner
+ * may. */
 static int check_owner(const char *path, const struct stat *st, char **text)
 {
-	char folder[4096];
+	char *folder;
 	struct stat dir;
+	int r = 0;
 
 	if (!privileged())
 		return 0;
-	if (others_write(st))
+	if (foreign(st) || st->st_mode & (S_IWGRP | S_IWOTH))
 		return refuse(text, path,
 			      "can be written by others: make it root's or your own, mode 644");
-	snprintf(folder, sizeof(folder), "%s", path);
-	if (stat(dirname(folder), &dir))
-		return -errno;
-	if (others_write(&dir) && !(dir.st_mode & S_ISVTX))
-		return refuse(text, path,
-			      "stands in a folder that others can write: make it root's or your "
-			      "own, mode 755");
-	return 0;
+	folder = strdup(path);
+	if (!folder || stat(dirname(folder), &dir))
+		r = refuse(text, path, "stands in a folder that cannot be looked at");
+	else if (foreign(&dir) || (dir.st_mode & (S_IWGRP | S_IWOTH) && !(dir.st_mode & S_ISVTX)))
+		r = refuse(text, path,
+			   "stands in a folder that others can write: make it root's or your own, "
+			   "mode 755");
+	free(folder);
+	return r;
 }
 
 /* Every segment and the section headers end inside the file. */
@@ -64,7 +68,7 @@ static bool whole(int fd, uint64_t size)
 	Elf64_Phdr p;
 	uint64_t end;
 
-	if (pread(fd, &e, sizeof(e), 0) != sizeof(e) || e.e_phentsize != sizeof(p))
+	if (pread(fd, &e, sizeof(e), 0) != sizeof(e) || (e.e_phnum && e.e_phentsize != sizeof(p)))
 		return false;
 	if (__builtin_add_overflow(e.e_shoff, (uint64_t)e.e_shnum * e.e_shentsize, &end) ||
 	    end > size)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugin/options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,23 +17,46 @@ static int wrong(char **text, const struct fusee_option *o, const char *value, c
 	return -EINVAL;
 }
 
+static int outside(char **text, const struct fusee_option *o, const char *value, int64_t min,
+		   int64_t max)
+{
+	int r;
+
+	if (o->type == FUSEE_DURATION)
+		r = asprintf(text, "option '%s': %s is outside %gs to %gs", o->name, value,
+			     (double)min / 1e9, (double)max / 1e9);
+	else
+		r = asprintf(text, "option '%s': %s is outside %lld to %lld%s", o->name, value,
+			     (long long)min, (long long)max, o->type == FUSEE_SIZE ? " bytes" : "");
+	if (r < 0)
+		*text = NULL;
+	return -EINVAL;
+}
+
+/* n is an option's number, of any type: 64 bits in ctx. */
+static int set_number(char *at, const struct fusee_option *o, const char *value, int64_t n,
+		      char **text)
+{
+	if ((o->min || o->max) && (n < o->min || n > o->max))
+		return outside(text, o, value, o->min, o->max);
+	memcpy(at, &n, sizeof(n));
+	return 0;
+}
+
 static int set_int(char *at, const struct fusee_option *o, const char *value, char **text)
 {
+	bool limits = o->min || o->max;
 	char *end;
 	int64_t n;
 
 	errno = 0;
 	n = strtoll(value, &end, 10);
-	if (errno || end == value || *end)
+	if (end == value || *end || isspace((unsigned char)*value))
 		return wrong(text, o, value, "a whole number");
-	if ((o->min || o->max) && (n < o->min || n > o->max)) {
-		if (asprintf(text, "option '%s': %s is outside %lld to %lld", o->name, value,
-			     (long long)o->min, (long long)o->max) < 0)
-			*text = NULL;
-		return -EINVAL;
-	}
-	memcpy(at, &n, sizeof(n));
-	return 0;
+	if (errno)
+		return outside(text, o, value, limits ? o->min : INT64_MIN,
+			       limits ? o->max : INT64_MAX);
+	return set_number(at, o, value, n, text);
 }
 
 static int set_string(char *at, const char *value)
@@ -64,18 +88,39 @@ int options_set(void *ctx, const struct fusee_option *o, const char *value, char
 	case FUSEE_SIZE:
 		if (text_size(value, &n))
 			return wrong(text, o, value, "a size: 64KiB, 2GiB");
-		memcpy(at, &n, sizeof(n));
-		return 0;
+		return set_number(at, o, value, (int64_t)n, text);
 	case FUSEE_DURATION:
 		if (text_duration(value, &n))
 			return wrong(text, o, value, "a duration: 10s, 2m");
-		memcpy(at, &n, sizeof(n));
-		return 0;
+		return set_number(at, o, value, (int64_t)n, text);
 	case FUSEE_STRING:
 		return set_string(at, value);
 	default:
 		return wrong(text, o, value, "of a type that this fusee knows");
 	}
+}
+
+int options_check(const struct fusee_table *options, uint32_t ctx_size, char **text)
+{
+	int r = 0;
+
+	*text = NULL;
+	if (options->n && (!options->at || options->stride < sizeof(struct fusee_option)))
+		r = asprintf(text, "has an option table of another size: rebuild it");
+	for (uint32_t i = 0; !r && i < options->n; i++) {
+		const struct fusee_option *o = FUSEE_AT(struct fusee_option, *options, i);
+		uint32_t width = o->type == FUSEE_BOOL ? 1 : 8;
+
+		if (!o->name)
+			r = asprintf(text, "has an option without a name");
+		else if (o->type < FUSEE_BOOL || o->type > FUSEE_STRING)
+			r = asprintf(text, "has option '%s' of an unknown type", o->name);
+		else if (o->offset > ctx_size || width > ctx_size - o->offset)
+			r = asprintf(text, "has option '%s' outside of its ctx", o->name);
+	}
+	if (r < 0)
+		*text = NULL;
+	return r ? -EPROTO : 0;
 }
 
 int options_defaults(void *ctx, const struct fusee_table *options, char **text)

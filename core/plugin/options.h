@@ -5,6 +5,9 @@
 
 #include <fusee/plugin.h>
 
+/* Whether the table can be used at all: 0, or -EPROTO with what is wrong in *text ("has ..."). The
+ * others take only tables that passed. */
+int options_check(const struct fusee_table *options, uint32_t ctx_size, char **text);
 /* Sets one option of ctx from text. String options keep a copy: options_clear() frees them. 0, or
  * -EINVAL with one malloc'ed sentence in *text: what is allowed. */
 int options_set(void *ctx, const struct fusee_option *, const char *value, char **text);

@@ -5,6 +5,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <link.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@
 struct fusee_instance {
 	const char *name;
 	char *error;
+	bool begun; /* init was called: fini is owed */
 };
 
 /* ---- the host's common part ---- */
@@ -87,14 +90,41 @@ static int refuse(char **text, const char *format, const char *path, const char 
 	return -EPROTO;
 }
 
-static int check_descriptor(const char *path, const struct fusee_plugin *d, char **text)
+/* The descriptor that the loaded object exports; NULL: none. *size: bytes that it really has. */
+static const struct fusee_plugin *find_descriptor(void *so, size_t *size)
 {
-	char versions[160];
+	const struct fusee_plugin *d = dlsym(so, "fusee_plugin");
+	const ElfW(Sym) *sym = NULL;
+	Dl_info info;
+
+	*size = d && dladdr1(d, &info, (void **)&sym, RTLD_DL_SYMENT) && sym ? sym->st_size : 0;
+	return d;
+}
+
+static const char *wrong_ops(const struct fusee_plugin *d)
+{
+	const struct fusee_unwinder_ops *ops = d->ops;
+
+	if (d->kind != FUSEE_UNWINDER)
+		return NULL;
+	if (ops->size != sizeof(*ops))
+		return "has unwinder ops of another size: rebuild it";
+	if (ops->native_step && !ops->reasons)
+		return "has a step but no reasons";
+	return NULL;
+}
+
+static int check_descriptor(const char *path, const struct fusee_plugin *d, size_t size,
+			    char **text)
+{
+	char versions[160], *options;
+	const char *wrong;
+	int r;
 
 	if (!d)
 		return refuse(text, "plugin '%s' %s", path,
 			      "exports no fusee_plugin: is it a fusee plugin?");
-	if (d->magic != FUSEE_MAGIC)
+	if (size < offsetof(struct fusee_plugin, kind) || d->magic != FUSEE_MAGIC)
 		return refuse(text, "plugin '%s' %s", path,
 			      "has a wrong magic number: is it a fusee plugin?");
 	/* 0.x: exact match. */
@@ -104,16 +134,25 @@ static int check_descriptor(const char *path, const struct fusee_plugin *d, char
 			 d->abi_major, d->abi_minor, FUSEE_ABI_MAJOR, FUSEE_ABI_MINOR);
 		return refuse(text, "plugin '%s' %s", path, versions);
 	}
-	if (d->size != sizeof(*d) || !d->name || !d->ops)
+	if (size < sizeof(*d) || d->size != sizeof(*d) || !d->name || !d->ops)
 		return refuse(
 			text, "plugin '%s' %s", path,
 			"has a descriptor of another size or without name and ops: rebuild it");
-	return 0;
+	wrong = wrong_ops(d);
+	if (wrong)
+		return refuse(text, "plugin '%s' %s", path, wrong);
+	r = options_check(&d->options, d->ctx_size, &options);
+	if (r)
+		r = refuse(text, "plugin '%s' %s", path, options ? options : strerror(ENOMEM));
+	free(options);
+	return r;
 }
 
 static int start(struct plugin *p, const struct fusee_host *host, char **text)
 {
 	const struct fusee_plugin *d = p->descriptor;
+	char *option = NULL;
+	const char *why;
 	int r;
 
 	p->instance = calloc(1, sizeof(*p->instance));
@@ -121,28 +160,37 @@ static int start(struct plugin *p, const struct fusee_host *host, char **text)
 	if (!p->instance || !p->ctx)
 		return -ENOMEM;
 	p->instance->name = d->name;
-	r = options_defaults(p->ctx, &d->options, text);
-	if (!r && d->init)
-		r = d->init(p->ctx, p->instance, host);
-	if (r && !*text &&
-	    asprintf(text, "plugin '%s': %s", p->path,
-		     *plugin_error(p->instance) ? plugin_error(p->instance) : strerror(-r)) < 0)
+	r = options_defaults(p->ctx, &d->options, &option);
+	if (!r) {
+		p->instance->begun = true;
+		r = d->init ? d->init(p->ctx, p->instance, host) : 0;
+	}
+	why = option                       ? option
+	      : *plugin_error(p->instance) ? plugin_error(p->instance)
+					   : strerror(-r);
+	if (r && asprintf(text, "plugin '%s': %s", p->path, why) < 0)
 		*text = NULL;
+	free(option);
 	return r;
 }
 
 int plugin_open(const char *path, const struct fusee_host *host, struct plugin **ret, char **text)
 {
 	struct plugin *p = calloc(1, sizeof(*p));
+	size_t size;
 	void *so;
 	int r = -ENOMEM;
 
 	*text = NULL;
 	if (!p)
 		return r;
-	p->path = strdup(path);
+	/* what is looked at is what is loaded, wherever a link leads a moment later */
+	p->path = realpath(path, NULL);
+	if (!p->path)
+		p->path = strdup(path);
 	if (!p->path)
 		goto fail;
+	path = p->path;
 	r = check_file(path, text);
 	if (r)
 		goto fail;
@@ -151,8 +199,8 @@ int plugin_open(const char *path, const struct fusee_host *host, struct plugin *
 		r = refuse(text, "plugin '%s' cannot be loaded: %s", path, dlerror());
 		goto fail;
 	}
-	p->descriptor = dlsym(so, "fusee_plugin");
-	r = check_descriptor(path, p->descriptor, text);
+	p->descriptor = find_descriptor(so, &size);
+	r = check_descriptor(path, p->descriptor, size, text);
 	if (r) {
 		p->descriptor = NULL;
 		goto fail;
@@ -171,11 +219,10 @@ void plugin_close(struct plugin *p)
 {
 	if (!p)
 		return;
-	if (p->ctx) {
-		if (p->descriptor->fini)
-			p->descriptor->fini(p->ctx);
+	if (p->instance && p->instance->begun && p->descriptor->fini)
+		p->descriptor->fini(p->ctx);
+	if (p->ctx)
 		options_clear(p->ctx, &p->descriptor->options);
-	}
 	if (p->instance)
 		free(p->instance->error);
 	free(p->instance);

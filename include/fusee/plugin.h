@@ -15,7 +15,8 @@
  *   its result; the core prefixes where it came from and prints it once. A sentence starts lower
  *   case, quotes the user's words with '', and says what to do where it can.
  *
- * fini is always called, also after a failed init. Plugins are never unloaded.
+ * fini is always called, also after a failed init; only options that are refused come before init.
+ * Plugins are never unloaded.
  */
 #ifndef FUSEE_PLUGIN_H
 #define FUSEE_PLUGIN_H

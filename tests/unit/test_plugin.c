@@ -1,0 +1,660 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Plugins built here, good ones and all kinds of bad ones, opened as fusee opens them. */
+#include "plugin/plugin.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "plugin/options.h"
+#include "test.h"
+
+/* ---- a folder of this test's own, and plugins in it ---- */
+
+static char dir[64];
+
+static void clean_up(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
+	if (system(command))
+		fprintf(stderr, "# '%s' is left behind\n", dir);
+}
+
+static void begin(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	char *real;
+
+	snprintf(dir, sizeof(dir), "%.40s/fusee-XXXXXX", tmp ? tmp : "/tmp");
+	CHECK(mkdtemp(dir));
+	real = realpath(dir, NULL);
+	CHECK(real && strlen(real) < sizeof(dir));
+	snprintf(dir, sizeof(dir), "%s", real);
+	free(real);
+	atexit(clean_up);
+	umask(022);
+}
+
+/* "NAME" of the scratch folder. Four at a time. */
+static const char *in_dir(const char *name)
+{
+	static char paths[4][128];
+	static int next;
+	char *path = paths[next++ % 4];
+
+	snprintf(path, sizeof(paths[0]), "%s/%s", dir, name);
+	return path;
+}
+
+static void write_file(const char *path, const void *p, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	CHECK(fd >= 0);
+	CHECK_INT(write(fd, p, len), len);
+	close(fd);
+}
+
+static struct buf read_file(const char *path)
+{
+	struct buf b = {0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	CHECK(fd >= 0);
+	CHECK_INT(buf_read_fd(&b, fd, 1 << 24), 0);
+	close(fd);
+	return b;
+}
+
+/* Compiles `source`, with the header in front of it, to NAME.so. */
+static const char *build(const char *name, const char *source)
+{
+	static const char head[] = "#include <errno.h>\n#include <stdlib.h>\n"
+				   "#include <fusee/plugin.h>\n"
+				   "static const struct fusee_unwinder_ops ops = {\n"
+				   "	.size = sizeof(ops), .order = 10};\n";
+	struct buf text = {0};
+	char command[512], so[64];
+
+	CHECK_INT(buf_printf(&text, "%s%s\n", head, source), 0);
+	write_file(in_dir("plugin.c"), text.p, text.len);
+	buf_fini(&text);
+	snprintf(so, sizeof(so), "%s.so", name);
+	snprintf(command, sizeof(command),
+		 "${CC:-cc} -std=gnu17 -O1 -w -fPIC -shared -Iinclude -o %s %s", in_dir(so),
+		 in_dir("plugin.c"));
+	if (system(command))
+		SKIP("the test's plugins can't be built here (run from the source's root, with a C "
+		     "compiler)");
+	return in_dir(so);
+}
+
+#define GOOD "FUSEE_PLUGIN(good, FUSEE_UNWINDER, .ops = &ops);"
+
+__attribute__((format(printf, 1, 2))) static const char *text_of(const char *format, ...)
+{
+	static char text[1024];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	return text;
+}
+
+/* It is refused, and the sentence is "plugin 'PATH' WHY". */
+static void refused(const char *path, int err, const char *why)
+{
+	struct plugin *p = NULL;
+	char *text = NULL;
+
+	CHECK_INT(plugin_open(path, &plugin_host_base, &p, &text), err);
+	CHECK(text && !p);
+	CHECK_STR(text, text_of("plugin '%s'%s", path, why));
+	free(text);
+}
+
+static struct plugin *opened(const char *path)
+{
+	struct plugin *p;
+	char *text = NULL;
+	int r = plugin_open(path, &plugin_host_base, &p, &text);
+
+	if (r)
+		fprintf(stderr, "# %s\n", text ? text : "no text");
+	CHECK_INT(r, 0);
+	CHECK(!text);
+	return p;
+}
+
+/* ---- one file ---- */
+
+TEST(a_good_one)
+{
+	struct plugin *p;
+
+	begin();
+	p = opened(build("good",
+			 "struct ctx { int calls; };\n"
+			 "static int init(void *c, struct fusee_instance *i,\n"
+			 "	const struct fusee_host *h)\n"
+			 "{ ((struct ctx *)c)->calls++; return h->size >= sizeof(*h) ? 0 : -1; }\n"
+			 "static void fini(void *c) { setenv(\"FINI\", \"1\", 1); }\n"
+			 "FUSEE_PLUGIN(good, FUSEE_UNWINDER, .version = \"7\", .init = init,\n"
+			 "	.fini = fini, .ctx_size = sizeof(struct ctx), .ops = &ops);"));
+	CHECK_STR(p->descriptor->name, "good");
+	CHECK_STR(p->descriptor->version, "7");
+	CHECK_INT(*(int *)p->ctx, 1);
+	CHECK_STR(p->path, in_dir("good.so"));
+	CHECK_STR(plugin_error(p->instance), "");
+	CHECK(!getenv("FINI"));
+	plugin_close(p);
+	CHECK(getenv("FINI"));
+}
+
+TEST(wrong_descriptors)
+{
+	static const struct {
+		const char *name, *source, *why;
+	} cases[] = {
+		{"none", "int something;", " exports no fusee_plugin: is it a fusee plugin?"},
+		{"hidden",
+		 "__attribute__((visibility(\"hidden\"))) struct fusee_plugin fusee_plugin =\n"
+		 "	{.magic = FUSEE_MAGIC};",
+		 " exports no fusee_plugin: is it a fusee plugin?"},
+		{"magic", "const struct fusee_plugin fusee_plugin = {.magic = 1, .ops = &ops};",
+		 " has a wrong magic number: is it a fusee plugin?"},
+		{"tiny", "const char fusee_plugin[4] = {0x66, 0x75, 0x73, 0x65};",
+		 " has a wrong magic number: is it a fusee plugin?"},
+		{"short",
+		 "const struct { unsigned magic; unsigned short major, minor; unsigned size; }\n"
+		 "fusee_plugin = {FUSEE_MAGIC, FUSEE_ABI_MAJOR, FUSEE_ABI_MINOR, 4096};",
+		 " has a descriptor of another size or without name and ops: rebuild it"},
+		{"older",
+		 "const struct { unsigned magic; unsigned short major, minor;\n"
+		 "	unsigned size, kind; const char *name; }\n"
+		 "fusee_plugin = {FUSEE_MAGIC, FUSEE_ABI_MAJOR, FUSEE_ABI_MINOR,\n"
+		 "	sizeof(struct fusee_plugin), FUSEE_UNWINDER, \"older\"};",
+		 " has a descriptor of another size or without name and ops: rebuild it"},
+		{"size",
+		 "const struct fusee_plugin fusee_plugin = {.magic = FUSEE_MAGIC,\n"
+		 "	.abi_major = FUSEE_ABI_MAJOR, .abi_minor = FUSEE_ABI_MINOR,\n"
+		 "	.size = sizeof(struct fusee_plugin) - 8, .name = \"x\", .ops = &ops};",
+		 " has a descriptor of another size or without name and ops: rebuild it"},
+		{"noname", "FUSEE_PLUGIN(x, FUSEE_UNWINDER, .name = NULL, .ops = &ops);",
+		 " has a descriptor of another size or without name and ops: rebuild it"},
+		{"noops", "FUSEE_PLUGIN(x, FUSEE_UNWINDER);",
+		 " has a descriptor of another size or without name and ops: rebuild it"},
+		{"opssize",
+		 "static const struct fusee_unwinder_ops other = {.size = 8};\n"
+		 "FUSEE_PLUGIN(x, FUSEE_UNWINDER, .ops = &other);",
+		 " has unwinder ops of another size: rebuild it"},
+		{"noreasons",
+		 "static int step(struct fusee_unwind *u) { return 0; }\n"
+		 "static const struct fusee_unwinder_ops other =\n"
+		 "	{.size = sizeof(other), .native_step = step};\n"
+		 "FUSEE_PLUGIN(x, FUSEE_UNWINDER, .ops = &other);",
+		 " has a step but no reasons"},
+	};
+
+	begin();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		refused(build(cases[i].name, cases[i].source), -EPROTO, cases[i].why);
+}
+
+TEST(another_abi)
+{
+	char why[128];
+
+	begin();
+	snprintf(why, sizeof(why),
+		 " was built for plugin ABI 9.1, this fusee has %d.%d: rebuild it", FUSEE_ABI_MAJOR,
+		 FUSEE_ABI_MINOR);
+	refused(build("major", "FUSEE_PLUGIN(x, FUSEE_UNWINDER, .abi_major = 9, .abi_minor = 1,\n"
+			       "	.ops = &ops);"),
+		-EPROTO, why);
+	snprintf(why, sizeof(why),
+		 " was built for plugin ABI %d.%d, this fusee has %d.%d: rebuild it",
+		 FUSEE_ABI_MAJOR, FUSEE_ABI_MINOR + 1, FUSEE_ABI_MAJOR, FUSEE_ABI_MINOR);
+	refused(build("minor", "FUSEE_PLUGIN(x, FUSEE_UNWINDER, .abi_minor = FUSEE_ABI_MINOR + 1,\n"
+			       "	.ops = &ops);"),
+		-EPROTO, why);
+}
+
+TEST(a_symbol_that_is_nowhere)
+{
+	const char *path;
+	char why[256];
+
+	begin();
+	path = build("undefined", "int nowhere(void);\nstatic int init(void *c,\n"
+				  "	struct fusee_instance *i, const struct fusee_host *h)\n"
+				  "{ return nowhere(); }\n"
+				  "FUSEE_PLUGIN(x, FUSEE_UNWINDER, .init = init, .ops = &ops);");
+	snprintf(why, sizeof(why), " cannot be loaded: %s: undefined symbol: nowhere", path);
+	refused(path, -EPROTO, why);
+}
+
+/* Cut anywhere, it is refused: each of these would be a SIGBUS or worse in ld.so. */
+TEST_FOR(truncated, 300)
+{
+	const char *cut, *path;
+	struct buf b;
+
+	begin();
+	path = build("good", GOOD);
+	b = read_file(path);
+	CHECK(b.len > 4096);
+	cut = in_dir("cut.so");
+	for (size_t len = 0; len < b.len; len += len < 1024 ? 1 : 61) {
+		write_file(cut, b.p, len);
+		refused(cut, -EPERM,
+			len < EI_NIDENT ? " is no shared object for this machine"
+					: " is truncated: install it again");
+	}
+	write_file(cut, b.p, b.len - 1);
+	refused(cut, -EPERM, " is truncated: install it again");
+	write_file(cut, b.p, b.len);
+	plugin_close(opened(cut));
+	buf_fini(&b);
+}
+
+/* Without section headers it is the segments that must be there. */
+TEST_FOR(truncated_without_sections, 300)
+{
+	size_t end = 0;
+	Elf64_Ehdr e;
+	Elf64_Phdr p;
+	struct buf b;
+
+	begin();
+	b = read_file(build("good", GOOD));
+	memcpy(&e, b.p, sizeof(e));
+	for (int i = 0; i < e.e_phnum; i++) {
+		memcpy(&p, b.p + e.e_phoff + (size_t)i * sizeof(p), sizeof(p));
+		if (p.p_type == PT_LOAD && p.p_offset + p.p_filesz > end)
+			end = p.p_offset + p.p_filesz;
+	}
+	CHECK(end > 4096 && end < b.len);
+	e.e_shoff = e.e_shnum = e.e_shstrndx = 0;
+	memcpy(b.p, &e, sizeof(e));
+	for (size_t len = sizeof(e); len < end; len += 61) {
+		write_file(in_dir("cut.so"), b.p, len);
+		refused(in_dir("cut.so"), -EPERM, " is truncated: install it again");
+	}
+	write_file(in_dir("cut.so"), b.p, end - 1);
+	refused(in_dir("cut.so"), -EPERM, " is truncated: install it again");
+	write_file(in_dir("cut.so"), b.p, end);
+	plugin_close(opened(in_dir("cut.so")));
+	buf_fini(&b);
+}
+
+/* Offsets that wrap around. */
+TEST(headers_that_lie)
+{
+	Elf64_Ehdr e, was;
+	Elf64_Phdr p;
+	struct buf b;
+
+	begin();
+	b = read_file(build("good", GOOD));
+	memcpy(&was, b.p, sizeof(was));
+	for (int i = 0; i < 4; i++) {
+		e = was;
+		memcpy(&p, b.p + was.e_phoff, sizeof(p));
+		if (i == 0)
+			e.e_shoff = UINT64_MAX - 8;
+		else if (i == 1)
+			e.e_phoff = UINT64_MAX - 8;
+		else if (i == 2)
+			e.e_phentsize = 8;
+		else
+			p.p_type = PT_LOAD, p.p_offset = 4096, p.p_filesz = UINT64_MAX - 100;
+		memcpy(b.p, &e, sizeof(e));
+		memcpy(b.p + was.e_phoff, &p, sizeof(p));
+		write_file(in_dir("lie.so"), b.p, b.len);
+		refused(in_dir("lie.so"), -EPERM, " is truncated: install it again");
+	}
+	buf_fini(&b);
+}
+
+TEST(no_plugin_at_all)
+{
+	char text[4096] = "#!/bin/sh\necho this is no plugin\n";
+	char *sentence;
+	struct plugin *p;
+
+	begin();
+	write_file(in_dir("script.so"), text, sizeof(text));
+	refused(in_dir("script.so"), -EPERM, " is no shared object for this machine");
+	memcpy(text, ELFMAG, SELFMAG);
+	text[EI_CLASS] = ELFCLASS32;
+	write_file(in_dir("elf32.so"), text, sizeof(text));
+	refused(in_dir("elf32.so"), -EPERM, " is no shared object for this machine");
+	CHECK(!mkfifo(in_dir("fifo.so"), 0644));
+	refused(in_dir("fifo.so"), -EPERM, " is no regular file"); /* and at once */
+	CHECK(!mkdir(in_dir("folder.so"), 0755));
+	refused(in_dir("folder.so"), -EPERM, " is no regular file");
+	CHECK(!symlink("nowhere", in_dir("link.so")));
+	CHECK_INT(plugin_open(in_dir("link.so"), &plugin_host_base, &p, &sentence), -ENOENT);
+	CHECK_STR(sentence,
+		  text_of("cannot open plugin '%s': No such file or directory", in_dir("link.so")));
+	free(sentence);
+}
+
+/* ---- who can write it ---- */
+
+#define FILE_WHY " can be written by others: make it root's or your own, mode 644"
+#define FOLDER_WHY " stands in a folder that others can write: make it root's or your own, mode 755"
+
+TEST(writable_by_others)
+{
+	char inner[128];
+
+	begin();
+	if (geteuid())
+		SKIP("needs root: only who has rights that others lack is careful here");
+	build("good", GOOD);
+	for (int mode = 0664; mode <= 0666; mode += 2) {
+		CHECK(!chmod(in_dir("good.so"), (mode_t)mode));
+		refused(in_dir("good.so"), -EPERM, FILE_WHY);
+	}
+	CHECK(!chmod(in_dir("good.so"), 0646));
+	refused(in_dir("good.so"), -EPERM, FILE_WHY);
+	CHECK(!chmod(in_dir("good.so"), 0644) && !chown(in_dir("good.so"), 1000, 0));
+	refused(in_dir("good.so"), -EPERM, FILE_WHY);
+	CHECK(!chown(in_dir("good.so"), 0, 0));
+	for (int mode = 0775; mode <= 0777; mode += 2) {
+		CHECK(!chmod(dir, (mode_t)mode));
+		refused(in_dir("good.so"), -EPERM, FOLDER_WHY);
+	}
+	/* in a sticky folder nobody else can replace it, but the folder's owner can */
+	CHECK(!chmod(dir, 01777));
+	plugin_close(opened(in_dir("good.so")));
+	CHECK(!chown(dir, 1000, 0));
+	refused(in_dir("good.so"), -EPERM, FOLDER_WHY);
+	CHECK(!chmod(dir, 0755));
+	refused(in_dir("good.so"), -EPERM, FOLDER_WHY);
+	CHECK(!chown(dir, 0, 0));
+	plugin_close(opened(in_dir("good.so")));
+
+	/* it is the file's folder that counts, not that of a link to it */
+	snprintf(inner, sizeof(inner), "%s/inner", dir);
+	CHECK(!mkdir(inner, 0755) && !chmod(inner, 0777));
+	snprintf(inner, sizeof(inner), "%s/inner/moved.so", dir);
+	CHECK(!rename(in_dir("good.so"), inner));
+	CHECK(!symlink("inner/moved.so", in_dir("link.so")));
+	{
+		struct plugin *p;
+		char *text;
+
+		CHECK_INT(plugin_open(in_dir("link.so"), &plugin_host_base, &p, &text), -EPERM);
+		CHECK_STR(text, text_of("plugin '%s'%s", inner, FOLDER_WHY));
+		free(text);
+	}
+}
+
+/* Without rights to lose it may be anyone's. */
+TEST(writable_by_others_without_rights)
+{
+	int status;
+	pid_t pid;
+
+	begin();
+	build("good", GOOD);
+	CHECK(!chmod(in_dir("good.so"), 0666) && !chmod(dir, 0777));
+	pid = fork();
+	if (!pid) {
+		if (!geteuid() &&
+		    (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534)))
+			_exit(77);
+		plugin_close(opened(in_dir("good.so")));
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		SKIP("cannot become nobody");
+	CHECK_INT(WEXITSTATUS(status), 0);
+}
+
+/* ---- init, options ---- */
+
+TEST(init_that_fails)
+{
+	static const char source[] =
+		"static int init(void *c, struct fusee_instance *i, const struct fusee_host *h)\n"
+		"{ if (SENTENCE) h->fail(i, -EIO, \"first\");\n"
+		"  if (SENTENCE) return h->fail(i, -ENOENT, \"no such thing as 'x': make one\");\n"
+		"  return -ENOENT; }\n"
+		"static void fini(void *c) { setenv(\"FINI\", \"1\", 1); }\n"
+		"FUSEE_PLUGIN(x, FUSEE_UNWINDER, .init = init, .fini = fini, .ops = &ops);";
+	char text[1024];
+
+	begin();
+	for (int sentence = 0; sentence < 2; sentence++) {
+		unsetenv("FINI");
+		snprintf(text, sizeof(text), "enum { SENTENCE = %d };\n%s", sentence, source);
+		refused(build(sentence ? "says" : "silent", text), -ENOENT,
+			sentence ? ": no such thing as 'x': make one"
+				 : ": No such file or directory");
+		CHECK(getenv("FINI"));
+	}
+}
+
+/* The core's texts are kept by instance. */
+TEST(two_instances)
+{
+	struct plugin *a, *b;
+	const char *path;
+
+	begin();
+	path = build("good", GOOD);
+	a = opened(path);
+	b = opened(path);
+	CHECK(a->descriptor == b->descriptor && a->ctx != b->ctx);
+	CHECK_INT(plugin_host_base.fail(plugin_instance(a), -EIO, "one"), -EIO);
+	CHECK_INT(plugin_host_base.fail(plugin_instance(a), -EPERM, "two"), -EPERM);
+	CHECK_STR(plugin_error(plugin_instance(a)), "two");
+	CHECK_STR(plugin_error(plugin_instance(b)), "");
+	CHECK_STR(plugin_error(NULL), "");
+	plugin_close(a);
+	plugin_close(b);
+	plugin_close(NULL);
+}
+
+struct ctx {
+	uint8_t flag;
+	int64_t number;
+	uint64_t size, duration;
+	const char *text;
+	int64_t free_number;
+};
+
+#define AT(field) offsetof(struct ctx, field)
+static const struct fusee_option option_list[] = {
+	{"flag", "true", "doc", FUSEE_BOOL, AT(flag), 0, 0},
+	{"number", "5", "doc", FUSEE_INT, AT(number), -10, 10},
+	{"size", "64KiB", "doc", FUSEE_SIZE, AT(size), 4096, 1 << 20},
+	{"duration", "1.5s", "doc", FUSEE_DURATION, AT(duration), 1000000000, 3600000000000},
+	{"text", "a word", "doc", FUSEE_STRING, AT(text), 0, 0},
+	{"free_number", "-9223372036854775808", "doc", FUSEE_INT, AT(free_number), 0, 0},
+};
+static const struct fusee_table option_table = {option_list, 6, sizeof(option_list[0])};
+
+TEST(option_values)
+{
+	struct ctx c = {0};
+	char *text;
+
+	CHECK_INT(options_check(&option_table, sizeof(c), &text), 0);
+	CHECK_INT(options_defaults(&c, &option_table, &text), 0);
+	CHECK(!text);
+	CHECK_INT(c.flag, 1);
+	CHECK_INT(c.number, 5);
+	CHECK_INT(c.size, 65536);
+	CHECK_INT(c.duration, 1500000000);
+	CHECK_STR(c.text, "a word");
+	CHECK(c.free_number == INT64_MIN);
+	CHECK_INT(options_set(&c, &option_list[0], "false", &text), 0);
+	CHECK_INT(c.flag, 0);
+	CHECK_INT(options_set(&c, &option_list[1], "-10", &text), 0);
+	CHECK_INT(c.number, -10);
+	CHECK_INT(options_set(&c, &option_list[2], "1MiB", &text), 0);
+	CHECK_INT(c.size, 1 << 20);
+	CHECK_INT(options_set(&c, &option_list[3], "1h", &text), 0);
+	CHECK_INT(c.duration, 3600000000000);
+	CHECK_INT(options_set(&c, &option_list[4], "", &text), 0);
+	CHECK_STR(c.text, "");
+	options_clear(&c, &option_table);
+	CHECK(!c.text);
+	options_clear(&c, &option_table);
+}
+
+TEST(wrong_option_values)
+{
+	static const struct {
+		int option;
+		const char *value, *text;
+	} cases[] = {
+		{0, "yes", "option 'flag': 'yes' is not true or false"},
+		{0, "", "option 'flag': '' is not true or false"},
+		{1, "five", "option 'number': 'five' is not a whole number"},
+		{1, "", "option 'number': '' is not a whole number"},
+		{1, " 5", "option 'number': ' 5' is not a whole number"},
+		{1, "5 ", "option 'number': '5 ' is not a whole number"},
+		{1, "1.5", "option 'number': '1.5' is not a whole number"},
+		{1, "0x5", "option 'number': '0x5' is not a whole number"},
+		{1, "11", "option 'number': 11 is outside -10 to 10"},
+		{1, "-11", "option 'number': -11 is outside -10 to 10"},
+		{1, "99999999999999999999",
+		 "option 'number': 99999999999999999999 is outside -10 to 10"},
+		{2, "big", "option 'size': 'big' is not a size: 64KiB, 2GiB"},
+		{2, "-1", "option 'size': '-1' is not a size: 64KiB, 2GiB"},
+		{2, "4KiB4", "option 'size': '4KiB4' is not a size: 64KiB, 2GiB"},
+		{2, "1e30", "option 'size': '1e30' is not a size: 64KiB, 2GiB"},
+		{2, "4095", "option 'size': 4095 is outside 4096 to 1048576 bytes"},
+		{2, "2GiB", "option 'size': 2GiB is outside 4096 to 1048576 bytes"},
+		{3, "soon", "option 'duration': 'soon' is not a duration: 10s, 2m"},
+		{3, "nan", "option 'duration': 'nan' is not a duration: 10s, 2m"},
+		{3, "999ms", "option 'duration': 999ms is outside 1s to 3600s"},
+		{3, "2h", "option 'duration': 2h is outside 1s to 3600s"},
+		{5, "9223372036854775808",
+		 "option 'free_number': 9223372036854775808 is outside -9223372036854775808 to "
+		 "9223372036854775807"},
+	};
+	struct ctx c = {.number = 3, .size = 5000, .duration = 2000000000};
+	char *text;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		CHECK_INT(options_set(&c, &option_list[cases[i].option], cases[i].value, &text),
+			  -EINVAL);
+		CHECK(text);
+		CHECK_STR(text, cases[i].text);
+		free(text);
+	}
+	/* what was there stays */
+	CHECK(c.number == 3 && c.size == 5000 && c.duration == 2000000000 && !c.free_number);
+}
+
+/* The plugin's own table of options, through plugin_open(). */
+TEST(options_of_plugins)
+{
+	static const struct {
+		const char *name, *options;
+		int err;
+		const char *why;
+	} cases[] = {
+		{"required", "{\"key\", NULL, \"doc\", FUSEE_STRING, 0, 0, 0}", -EINVAL,
+		 ": option 'key' must be given"},
+		{"default", "{\"key\", \"9\", \"doc\", FUSEE_INT, 0, 1, 8}", -EINVAL,
+		 ": option 'key': 9 is outside 1 to 8"},
+		{"second",
+		 "{\"a\", \"text\", \"doc\", FUSEE_STRING, 0, 0, 0},\n"
+		 "{\"b\", \"no\", \"doc\", FUSEE_BOOL, 8, 0, 0}",
+		 -EINVAL, ": option 'b': 'no' is not true or false"},
+		{"type", "{\"key\", \"9\", \"doc\", 6, 0, 0, 0}", -EPROTO,
+		 " has option 'key' of an unknown type"},
+		{"type0", "{\"key\", \"9\", \"doc\", 0, 0, 0, 0}", -EPROTO,
+		 " has option 'key' of an unknown type"},
+		{"far", "{\"key\", \"9\", \"doc\", FUSEE_INT, 9, 0, 0}", -EPROTO,
+		 " has option 'key' outside of its ctx"},
+		{"farther", "{\"key\", \"9\", \"doc\", FUSEE_BOOL, 0xffffffff, 0, 0}", -EPROTO,
+		 " has option 'key' outside of its ctx"},
+		{"nameless", "{NULL, \"9\", \"doc\", FUSEE_INT, 0, 0, 0}", -EPROTO,
+		 " has an option without a name"},
+	};
+	char source[1024];
+
+	begin();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(
+			source, sizeof(source),
+			"static const struct fusee_option options[] = {%s};\n"
+			"static void fini(void *c) { setenv(\"FINI\", \"1\", 1); }\n"
+			"FUSEE_PLUGIN(x, FUSEE_UNWINDER, .ops = &ops, .ctx_size = 16, .fini = fini,"
+			".options = {options, sizeof(options) / sizeof(*options), sizeof(*options)"
+			"});",
+			cases[i].options);
+		refused(build(cases[i].name, source), cases[i].err, cases[i].why);
+		CHECK(!getenv("FINI")); /* there was no init */
+	}
+	refused(build("stride", "static const struct fusee_option o[] = {{\"a\"}};\n"
+				"FUSEE_PLUGIN(x, FUSEE_UNWINDER, .ops = &ops, .ctx_size = 16,\n"
+				".options = {o, 1, sizeof(*o) - 8});"),
+		-EPROTO, " has an option table of another size: rebuild it");
+}
+
+/* ---- a folder ---- */
+
+TEST(a_folder)
+{
+	struct plugin_set set;
+	static const char unwinder[] =
+		"static const struct fusee_unwinder_ops mine = {.size = sizeof(mine), .order = %d};"
+		"FUSEE_PLUGIN(%s, FUSEE_UNWINDER, .ops = &mine);";
+	char source[512];
+
+	begin();
+	build("a", text_of(unwinder, 90, "late"));
+	snprintf(source, sizeof(source), unwinder, 10, "early");
+	build("b", source);
+	snprintf(source, sizeof(source), unwinder, 10, "also_early");
+	build("c", source);
+	build("sink", "FUSEE_PLUGIN(sink, FUSEE_SINK, .ops = &ops);");
+	build("bad", "FUSEE_PLUGIN(bad, FUSEE_UNWINDER, .ops = &ops, .abi_major = 9);");
+	CHECK(!link(in_dir("a.so"), in_dir("a2.so")));    /* two names of one file */
+	CHECK(!symlink("b.so", in_dir("b2.so")));         /* and a link */
+	CHECK(!link(in_dir("c.so"), in_dir("c.so.old"))); /* these are not looked at */
+	CHECK(!link(in_dir("c.so"), in_dir(".so")));
+	CHECK_INT(plugin_load_dir(dir, FUSEE_UNWINDER, &plugin_host_base, &set), 0);
+	CHECK_INT(set.n, 3);
+	CHECK_STR(set.plugins[0]->descriptor->name, "also_early");
+	CHECK_STR(set.plugins[1]->descriptor->name, "early");
+	CHECK_STR(set.plugins[2]->descriptor->name, "late");
+	plugin_set_close(&set);
+	CHECK_INT(set.n, 0);
+	CHECK_INT(plugin_load_dir(dir, FUSEE_SINK, &plugin_host_base, &set), 0);
+	CHECK_INT(set.n, 1);
+	plugin_set_close(&set);
+	CHECK_INT(plugin_load_dir(in_dir("nowhere"), FUSEE_SINK, &plugin_host_base, &set), -ENOENT);
+	plugin_set_close(&set);
+}
+
+TEST(where_plugins_are)
+{
+	char *at;
+
+	setenv("FUSEE_PLUGIN_PATH", "/some/where", 1);
+	at = plugin_default_dir();
+	CHECK_STR(at, "/some/where");
+	free(at);
+	setenv("FUSEE_PLUGIN_PATH", "", 1); /* as if it were not there */
+	at = plugin_default_dir();
+	CHECK(at && strlen(at) > 8 && !strcmp(at + strlen(at) - 8, "/plugins"));
+	free(at);
+}
