@@ -15,7 +15,7 @@
 
 static bool equal(const struct buf *b, const char *text)
 {
-	return b->len == strlen(text) && !memcmp(b->p, text, b->len);
+	return b->len == strlen(text) && (!b->len || !memcmp(b->p, text, b->len));
 }
 
 /* ---- buf ---- */
