@@ -159,6 +159,7 @@ static bool parse_stack(struct cursor *c, struct snapshot_sample *s)
 	if (!get(c, NULL, size) || !get(c, &dyn, 8) || dyn > size)
 		return false;
 	s->stack_len = (uint32_t)dyn;
+	s->stack_full = dyn == size;
 	return true;
 }
 

@@ -39,6 +39,7 @@ struct snapshot_sample {
 	uint64_t regs[17]; /* by DWARF number; 16: rip */
 	const void *stack; /* what was copied from regs[7] = rsp upwards */
 	uint32_t stack_len;
+	bool stack_full; /* the copy has the size asked for: the stack may go on above */
 };
 
 struct snapshot_handlers {

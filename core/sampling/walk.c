@@ -12,13 +12,23 @@
  * out. */
 #define LEAF_REGS (0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP))
 
+#define STACK_FAR (1ull << 30) /* above sp: farther away is no stack */
+
+/* Of one walk. */
+struct context {
+	struct process *process;
+	bool beyond; /* the last step wanted stack above the copy */
+};
+
 /* Bytes of code, for a step that looks at instructions: from the mapped file, or, where there is
  * none, from the process if it still lives. Other memory has only the stack copy. */
 static int read_code(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
 {
-	const struct process_mapping *m = process_mapping(n->arg, addr);
+	struct context *c = n->arg;
+	const struct process_mapping *m = process_mapping(c->process, addr);
 	struct iovec to = {dst, len}, from = {(void *)(uintptr_t)addr, len};
 
+	c->beyond = !m && addr + len > n->stack_hi && addr - n->stack_lo < STACK_FAR;
 	if (!m || len > m->hi - addr)
 		return -1;
 	if (m->file && m->file->fd >= 0)
@@ -29,7 +39,7 @@ static int read_code(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
 	return process_vm_readv((pid_t)n->u.pid, &to, 1, &from, 1, 0) == (ssize_t)len ? 0 : -1;
 }
 
-static void begin(struct fusee_native *n, const struct snapshot_sample *s, struct process *p)
+static void begin(struct fusee_native *n, const struct snapshot_sample *s, struct context *c)
 {
 	*n = (struct fusee_native){
 		.u = {.origin = FUSEE_CPU,
@@ -37,7 +47,7 @@ static void begin(struct fusee_native *n, const struct snapshot_sample *s, struc
 		      .tid = (uint32_t)s->tid,
 		      .machine = 62,
 		      .flags = FUSEE_PC_EXACT | FUSEE_FIRST,
-		      .process = p->id,
+		      .process = c->process->id,
 		      .time_ns = s->time,
 		      .value = s->period,
 		      .pc = s->regs[FUSEE_X86_RIP],
@@ -48,7 +58,7 @@ static void begin(struct fusee_native *n, const struct snapshot_sample *s, struc
 		.stack_lo = s->regs[FUSEE_X86_RSP],
 		.stack_hi = s->regs[FUSEE_X86_RSP] + s->stack_len,
 		.read = read_code,
-		.arg = p,
+		.arg = c,
 	};
 	memcpy(n->u.regs, s->regs, 16 * sizeof(s->regs[0]));
 }
@@ -127,6 +137,12 @@ static int step_by_worker(struct walker *w, struct fusee_native *n, const struct
 	return FUSEE_NEXT;
 }
 
+/* Does a full interpreter go first? Only in a walk that was stopped for want of a register. */
+static bool ask_worker_first(const struct walker *w, const struct process_mapping *m)
+{
+	return w->careful && m->file && m->file->state == FILE_READY;
+}
+
 /* A plugin's reason, which may be a number that it has no text for. */
 static const char *reason_text(const struct fusee_unwinder_ops *ops, uint32_t error)
 {
@@ -143,6 +159,12 @@ static int step(struct walker *w, struct fusee_native *n, struct process_mapping
 {
 	struct fusee_unwind *u = &n->u;
 
+	if (ask_worker_first(w, m)) {
+		int helped = step_by_worker(w, n, m);
+
+		if (helped >= 0)
+			return helped;
+	}
 	for (uint32_t i = 0; i < w->unwinders->n && i < FILES_MAX_UNWINDERS; i++) {
 		const struct fusee_unwinder_ops *ops = w->unwinders->plugins[i]->descriptor->ops;
 		const struct inspection_slab *slab = m->file ? m->file->slabs[i] : NULL;
@@ -164,6 +186,9 @@ static int step(struct walker *w, struct fusee_native *n, struct process_mapping
 				return helped;
 			}
 			*reason = reason_text(ops, u->error);
+			if (((struct context *)n->arg)->beyond)
+				*reason = w->copy_full ? "stack larger than its copy"
+						       : "stack copy ends early";
 		}
 		return r;
 	}
@@ -213,6 +238,27 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 	out->reason = "too deep";
 }
 
+/* Rows that need a register which the table does not follow (libc's lazy binding: rbx) stop a walk:
+ * then all registers are followed from the leaf on, by the worker, as long as this stays rare. */
+static bool wants_care(const struct walker *w, const struct fusee_native *n, const struct walk *out)
+{
+	return out->reason && n->u.flags & FUSEE_INEXPRESSIBLE && w->helped < 1000 + 4 * w->walks;
+}
+
+static void walk_sample(struct walker *w, struct process *p, const struct snapshot_sample *s,
+			bool wait, struct walk *out, struct fusee_native *n)
+{
+	struct context c = {.process = p};
+
+	out->n = s->nkernel < 128 ? s->nkernel : 128;
+	out->guessed = 0;
+	out->reason = NULL;
+	begin(n, s, &c);
+	if (s->nkernel && behind_syscall(n))
+		n->u.flags &= ~(uint32_t)FUSEE_PC_EXACT;
+	walk_user(w, p, n, wait, out);
+}
+
 void walk_stack(struct walker *w, struct process *p, const struct snapshot_sample *s, bool wait,
 		struct walk *out)
 {
@@ -221,6 +267,8 @@ void walk_stack(struct walker *w, struct process *p, const struct snapshot_sampl
 	out->n = out->guessed = 0;
 	out->reason = NULL;
 	out->waiting = NULL;
+	w->walks++;
+	w->copy_full = s->stack_full;
 	for (uint32_t i = 0; i < s->nkernel && i < 128; i++)
 		out->frames[out->n++] = (struct walk_frame){
 			.flags = WALK_KERNEL, .addr = i ? s->kernel[i] - 1 : s->kernel[i]};
@@ -233,8 +281,10 @@ void walk_stack(struct walker *w, struct process *p, const struct snapshot_sampl
 		out->reason = "32-bit program";
 		return;
 	}
-	begin(&n, s, p);
-	if (s->nkernel && behind_syscall(&n))
-		n.u.flags &= ~(uint32_t)FUSEE_PC_EXACT;
-	walk_user(w, p, &n, wait, out);
+	walk_sample(w, p, s, wait, out, &n);
+	if (wants_care(w, &n, out)) {
+		w->careful = true;
+		walk_sample(w, p, s, wait, out, &n);
+		w->careful = false;
+	}
 }

@@ -39,6 +39,9 @@ struct walk {
 struct walker {
 	const struct plugin_set *unwinders; /* native ones, in order */
 	struct worker *worker;              /* for rows that no table expresses */
+	uint64_t walks;                     /* so far */
+	bool careful;                       /* this one asks the worker at each step */
+	bool copy_full;                     /* this sample's stack copy has the largest size */
 	uint64_t helped;                    /* steps that the worker took */
 };
 

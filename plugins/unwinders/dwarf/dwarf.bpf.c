@@ -167,8 +167,10 @@ FUSEE_FN int leave_special(struct fusee_unwind *u, const struct special *s)
 	__u32 reason;
 	int known;
 
-	if (reg_value(u, s->reg, &base))
+	if (reg_value(u, s->reg, &base)) {
+		u->flags |= FUSEE_INEXPRESSIBLE; /* with all registers followed it would be known */
 		return stop(u, DWARF_REASON_REGISTER);
+	}
 	cfa = add_signed(base, s->cfa);
 	if (s->kind == DWARF_DEREF) {
 		if (fusee_read(u, &cfa, 8, cfa))
