@@ -38,6 +38,7 @@ void process_table_free(struct process_table *t)
 		return;
 	for (uint64_t i = 0; i < t->n; i++) {
 		free(t->all[i]->mappings);
+		free(t->all[i]->past);
 		free(t->all[i]);
 	}
 	table_each(&t->tids, free_thread, NULL);
@@ -151,6 +152,35 @@ static void insert(struct process *p, uint32_t at, const struct process_mapping 
 	p->n++;
 }
 
+/* A sample from before a mapping was covered may still have to be walked: its table was not there.
+ */
+static void keep_past(struct process *p, const struct process_mapping *old, uint64_t until)
+{
+	if (!old->file || !until)
+		return;
+	if (!p->past)
+		p->past = calloc(PROCESS_PAST, sizeof(*p->past));
+	if (!p->past)
+		return;
+	p->past[p->npast % PROCESS_PAST] = *old;
+	p->past[p->npast++ % PROCESS_PAST].until = until;
+}
+
+struct process_mapping *process_mapping_at(struct process *p, uint64_t addr, uint64_t time)
+{
+	struct process_mapping *m = process_mapping(p, addr);
+
+	if (m && m->since <= time)
+		return m;
+	for (uint32_t i = 0; i < p->npast && i < PROCESS_PAST; i++) {
+		struct process_mapping *old = &p->past[(p->npast - 1 - i) % PROCESS_PAST];
+
+		if (addr >= old->lo && addr < old->hi && old->since <= time && time < old->until)
+			return old;
+	}
+	return NULL;
+}
+
 int process_map(struct process *p, const struct process_mapping *m)
 {
 	uint32_t first = above(p, m->lo), last;
@@ -159,6 +189,8 @@ int process_map(struct process *p, const struct process_mapping *m)
 		return 0;
 	if (reserve(p))
 		return -ENOMEM;
+	for (uint32_t i = first; i < p->n && p->mappings[i].lo < m->hi; i++)
+		keep_past(p, &p->mappings[i], m->since);
 	if (first < p->n && p->mappings[first].lo < m->lo) {
 		struct process_mapping tail = p->mappings[first];
 

@@ -20,7 +20,10 @@ struct process_mapping {
 	struct file *file; /* borrowed; NULL: anonymous memory */
 	uint64_t bias;     /* runtime address - ELF virtual address; valid if based */
 	bool based;
+	uint64_t until; /* of one that was covered: when; else 0 */
 };
+
+#define PROCESS_PAST 64u
 
 struct process {
 	uint64_t id; /* never used again while we live */
@@ -29,6 +32,9 @@ struct process {
 	char name[64];                    /* base name of its executable, "" not known yet */
 	struct process_mapping *mappings; /* sorted, disjoint */
 	uint32_t n, cap;
+	struct process_mapping
+		*past; /* covered by later ones: the newest PROCESS_PAST, as a ring */
+	uint32_t npast;
 	uint32_t last; /* index of the last hit */
 	bool started;  /* has run user code: until then it is between exec and its first instruction
 			*/
@@ -53,6 +59,8 @@ struct process *process_fork(struct process_table *, pid_t parent, pid_t child);
 int process_map(struct process *, const struct process_mapping *);
 /* The mapping that holds addr, or NULL. */
 struct process_mapping *process_mapping(struct process *, uint64_t addr);
+/* The mapping that held addr at that perf time, also one that was covered since; or NULL. */
+struct process_mapping *process_mapping_at(struct process *, uint64_t addr, uint64_t time);
 /* Thread names. "" unknown: the process's comm. */
 int process_thread_comm(struct process_table *, pid_t tid, const char *comm);
 const char *process_comm(struct process_table *, const struct process *, pid_t tid);

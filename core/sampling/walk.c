@@ -25,7 +25,7 @@ struct context {
 static int read_code(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
 {
 	struct context *c = n->arg;
-	const struct process_mapping *m = process_mapping(c->process, addr);
+	const struct process_mapping *m = process_mapping_at(c->process, addr, n->u.time_ns);
 	struct iovec to = {dst, len}, from = {(void *)(uintptr_t)addr, len};
 
 	c->beyond = !m && addr + len > n->stack_hi && addr - n->stack_lo < STACK_FAR;
@@ -67,7 +67,7 @@ static void begin(struct fusee_native *n, const struct snapshot_sample *s, struc
 static struct process_mapping *locate(struct fusee_unwind *u, struct process *p)
 {
 	uint64_t at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1;
-	struct process_mapping *m = process_mapping(p, at);
+	struct process_mapping *m = process_mapping_at(p, at, u->time_ns);
 
 	if (!m)
 		return NULL;

@@ -69,6 +69,38 @@ TEST(mappings_against_a_plain_model)
 	process_table_free(t);
 }
 
+TEST(a_covered_mapping_is_found_by_its_time)
+{
+	struct process_table *t;
+	struct process *p;
+	struct file *one = (void *)&t, *two = (void *)&p;
+
+	CHECK_INT(process_table_new(&t), 0);
+	p = process_get(t, 7);
+	CHECK_INT(process_map(p,
+			      &(struct process_mapping){
+				      .lo = 100, .hi = 200, .file = one, .since = 10}),
+		  0);
+	CHECK_INT(process_map(
+			  p,
+			  &(struct process_mapping){.lo = 50, .hi = 300, .file = two, .since = 20}),
+		  0);
+	CHECK(process_mapping_at(p, 150, 25)->file == two);
+	CHECK(process_mapping_at(p, 150, 20)->file == two);
+	CHECK(process_mapping_at(p, 150, 19)->file == one);
+	CHECK(!process_mapping_at(p, 60, 19)); /* nothing was there */
+	CHECK(!process_mapping_at(p, 150, 9));
+	for (uint64_t i = 0; i < 3 * PROCESS_PAST; i++)
+		CHECK_INT(process_map(p, &(struct process_mapping){.lo = 50,
+								   .hi = 300,
+								   .file = i % 2 ? one : two,
+								   .since = 30 + i}),
+			  0);
+	CHECK(process_mapping_at(p, 150, 30 + 3 * PROCESS_PAST - 10)->file ==
+	      ((3 * PROCESS_PAST - 10) % 2 ? one : two));
+	process_table_free(t);
+}
+
 TEST(lives_of_a_pid)
 {
 	struct process_table *t;
