@@ -3,61 +3,11 @@
 """pprof_read.py FILE: the samples of a pprof file, sorted, a line each, as `tool_profile dump` prints
 them. A reader of its own, from the format's description: it shares nothing with what it checks."""
 import gzip
+import os
 import sys
-from collections import defaultdict
 
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value & (2 ** 64 - 1), at
-        shift += 7
-
-
-def fields(data):
-    at = 0
-    while at < len(data):
-        tag, at = varint(data, at)
-        if tag & 7 == 0:
-            value, at = varint(data, at)
-        elif tag & 7 == 2:
-            size, at = varint(data, at)
-            value, at = data[at:at + size], at + size
-        else:
-            raise ValueError("wire type %d" % (tag & 7))
-        yield tag >> 3, value
-
-
-def message(data):
-    m = defaultdict(list)
-    for field, value in fields(data):
-        m[field].append(value)
-    return m
-
-
-def numbers(values):
-    out = []
-    for v in values:
-        if isinstance(v, int):
-            out.append(v)
-            continue
-        at = 0
-        while at < len(v):
-            n, at = varint(v, at)
-            out.append(n)
-    return out
-
-
-def one(m, field):
-    return m[field][-1] if m[field] else 0
-
-
-def signed(v):
-    return v - 2 ** 64 if v >= 2 ** 63 else v
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../accuracy"))
+from pprof import message, numbers, one  # noqa: E402
 
 
 def main(path):
@@ -83,7 +33,7 @@ def main(path):
         labels = sorted((strings[one(n, 1)], one(n, 2) and strings[one(n, 2)], one(n, 3),
                          strings[one(n, 4)]) for n in map(message, s[3]))
         key = stack, str(labels), tuple(mappings[i] for i in numbers(s[1]))
-        values = [signed(v) for v in numbers(s[2])]
+        values = numbers(s[2])
         sums[key] = [a + b for a, b in zip(sums[key], values)] if key in sums else values
     lines = [",".join(map(str, v)) + key[0] for key, v in sums.items()]
     out = "".join(x + "\n" for x in sorted(x.encode("utf-8", "surrogateescape").decode("latin-1")
