@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what a profiler wrote to chains that a grammar can judge (grammars.py says how a chain is written)."""
+"""From what a profiler wrote to chains that a grammar can judge (grammars.py says how a chain is
+written)."""
 
 import bisect
 import collections

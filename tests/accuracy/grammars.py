@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which chains of calls each program can have, root to leaf: the truth that stacks are held against.
+"""Which chains of calls each program can have, root to leaf: the truth for its stacks.
 
-A chain is written as its frames with ';' between. A frame of the program itself is its function's name, without
-parameters; one of another file is 'file!name', or 'file!?' where that file has no name for it (a C library without
-debug symbols has none for its inner functions); '?' alone is code of the program that no symbol covers. Kernel frames
-are left out. A grammar is a regular expression over the whole chain: one frame more, less, or other is not true.
+A chain is written as its frames with ';' between. A frame of the program itself is its function's
+name, without parameters; one of another file is 'file!name', or 'file!?' where that file has no
+name for it (a C library without debug symbols has none for its inner functions); '?' alone is code
+of the program that no symbol covers. Kernel frames are left out. A grammar is a regular expression
+over the whole chain: one frame more, less, or other is not true.
 """
 
 import re
@@ -49,10 +50,11 @@ def recursion(name, deepest, *at):
 
 REC = recursion("rec", 36, (36, "burn_at_36"), (18, "burn_at_18"))
 STATIC = r"_start;__libc_start_main\w*;__libc_start_call_main;main"
-# musl calls main from a function without unwind information; _start_c jumps to it, so it is no frame
+# musl calls main from a function without unwind information, to which _start_c only jumps
 MUSL = r"_start;(?:libc_start_main_stage2|(?:ld-musl-x86_64\.so\.1|libc\.so)!(?:libc_start_main_stage2|\?));main"
 
-# interrupted code, and the two handlers; on_signal interrupts anything but a handler, on_trap what stands behind int3
+# interrupted code, and the two handlers; on_signal interrupts anything but a handler, on_trap
+# what stands behind int3
 DIVE = recursion("dive", 12, (12, "burn_below"))
 WORK = r"work(?:;(?:%s|%s|%s))?" % (TIME, DIVE, chain("trap_above", "trap_here"))
 SIGNAL = chain(RESTORE, "on_signal", "burn_signal")
@@ -97,8 +99,9 @@ THROWS = (
     + r"catcher(?:;level){6};thrower(?:;%s)?(?:;%s)*" % (PLT, X)
 )
 
-# The C++ runtime's unwinder, at its end, writes the landing pad over its own return address, and other frames' registers
-# over its saved ones, before it jumps: for some instructions no memory says who called it.
+# The C++ runtime's unwinder, at its end, writes the landing pad over its own return address, and
+# other frames' registers over its saved ones, before it jumps: for some instructions no memory
+# says who called it.
 REWRITTEN = (
     r"(?:%s;|(?:catcher|level|thrower);|.{0})(?:(?:catcher|level|thrower);)*"
     r"libgcc_s\.so\.1!_Unwind_(?:RaiseException|Resume)(?:;libgcc_s\.so\.1![^;]+)?" % MAIN
@@ -122,7 +125,8 @@ RUST = (
 GO_RUNTIME = (
     r"(?:;(?:runtime|internal/runtime|runtime/internal|internal|syscall|time|sync)[./][^;]+)*"
 )
-# Go's runtime works on the thread's own stack, signal handlers on one more: the goroutine's stack is in no copy then
+# Go's runtime works on the thread's own stack, signal handlers on one more: the goroutine's stack
+# is in no copy then
 GO_SIGNAL = r"runtime\.(?:cgoSigtramp|sigreturn(?:__sigaction)?|sigtramp)"
 GO_ELSEWHERE = r"(?:runtime\.(?:systemstack|morestack|asmcgocall|gogo)|(?:[^;]+;)?%s)%s(?:;%s)*" % (
     GO_SIGNAL,
@@ -158,9 +162,9 @@ GOLEAF = "|".join(
     ]
 )
 
-# name: grammar; "excused": chains, cut or not, of moments at which no copy of the stack can tell the truth, at most
-# EXCUSED of the ticks; "copy": can a copy of 65,528 bytes hold its stacks (and are its files there)?;
-# "names": an unstripped twin of a stripped program
+# name: grammar; "excused": chains, cut or not, of moments at which no copy of the stack can tell
+# the truth, at most EXCUSED of the ticks; "copy": can a copy of 65,528 bytes hold its stacks (and
+# are its files there)?; "names": an unstripped twin of a stripped program
 EXCUSED = 0.02
 PROGRAMS = {
     "rec36": dict(grammar=main_calls(REC)),

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one program under the twin and a profiler, so that both see the same stretch of it.
 
-The program waits at a gate (a FIFO) when it is ready; twin and profiler attach; the gate opens; it burns its CPU
-seconds and exits. With `-- CMD` the profiler starts the program, which waits for the twin in the same way.
+The program waits at a gate (a FIFO) when it is ready; twin and profiler attach; the gate opens; it
+burns its CPU seconds and exits. With `-- CMD` the profiler starts the program, which waits for the
+twin in the same way.
 """
 
 import json

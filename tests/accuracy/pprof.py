@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reader of pprof's protocol buffers that shares no code with fusee's own, for the checks.
 
-read(path) -> Profile: sample_types [(type, unit)], period, comments, samples: Sample(frames, values, labels), where
-frames go from root to leaf, each a Frame(name, file, address, offset, inlined): inlined ones follow the
-function that they are in.
+read(path) -> Profile: sample_types [(type, unit)], period, comments, samples: Sample(frames,
+values, labels), where frames go from root to leaf, each a Frame(name, file, address, offset,
+inlined): inlined ones follow the function that they are in.
 """
 
 import collections

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cost benchmark profiles: clang++ compiling a big file, and a big C++ program with debug information."""
+"""What the cost benchmark profiles: clang++ compiling a big file, and a big C++ program with debug
+information."""
 
 import os
 import subprocess
