@@ -123,7 +123,8 @@ RUST = (
 )
 
 GO_RUNTIME = (
-    r"(?:;(?:runtime|internal/runtime|runtime/internal|internal|syscall|time|sync)[./][^;]+)*"
+    r"(?:;(?:(?:runtime|internal/runtime|runtime/internal|internal|syscall|time|sync)[./][^;]+"
+    r"|[a-z]+body))*"  # assembly of the runtime without a package: indexbytebody
 )
 # Go's runtime works on the thread's own stack, signal handlers on one more: the goroutine's stack
 # is in no copy then
