@@ -40,7 +40,9 @@ char *session_cache_dir(void)
 	char *dir = NULL;
 	int n = -1;
 
-	if (cache && *cache == '/')
+	if (!geteuid() && getenv("SUDO_UID")) /* root's files have no place in the user's home */
+		n = asprintf(&dir, "/var/cache/fusee");
+	else if (cache && *cache == '/')
 		n = asprintf(&dir, "%s/fusee", cache);
 	else if (home && *home == '/' && !access(home, W_OK | X_OK)) /* nobody has none */
 		n = asprintf(&dir, "%s/.cache/fusee", home);
