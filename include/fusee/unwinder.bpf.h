@@ -65,10 +65,11 @@ enum fusee_next {
 enum fusee_unwind_flags {
 	FUSEE_PC_EXACT = 1, /* pc is the interrupted instruction (leaf, or below a signal frame),
 			     * else a return address: look rules up at pc - 1 */
-	FUSEE_FIRST = 2,    /* first visit of this unwinder in this sample */
-	FUSEE_FP_LOST = 4,  /* fp is not the caller's: it could not be recovered */
-	FUSEE_GUESSED = 8,  /* set by a step: the caller it found is a guess. The core clears it */
-	FUSEE_SIGNAL = 16,  /* set by a step: it left a signal frame. The core clears it */
+	FUSEE_FIRST = 2,   /* no step was taken yet: pc is where the thread was interrupted; without
+			    * FUSEE_PC_EXACT it stands behind a system call's instruction */
+	FUSEE_FP_LOST = 4, /* fp is not the caller's: it could not be recovered */
+	FUSEE_GUESSED = 8, /* set by a step: the caller it found is a guess. The core clears it */
+	FUSEE_SIGNAL = 16, /* set by a step: it left a signal frame. The core clears it */
 	FUSEE_INEXPRESSIBLE = 32, /* set by a step that stops: a full CFI interpreter could go on.
 				   * The core clears it */
 };

@@ -3,17 +3,26 @@
  * One step by frame pointer, for code that has no table: JIT code and assembly. x86-64: rbp points
  * to the caller's rbp, and the return address stands above it.
  *
- * The interrupted function may not have its frame yet, or no more, or never: its code bytes around
- * pc tell the first two; else the caller that rbp leads to is marked as a guess (its own caller may
- * be missing).
+ * The interrupted function may not have its frame yet, or no more, or never. Its instructions
+ * around pc tell the first two; else the caller that rbp leads to is marked as a guess: the true
+ * one may be missing. (Whether a call stands before the return address would be no test: HotSpot's
+ * interpreter pushes addresses that no call made.)
  */
 #include <fusee/unwinder.bpf.h>
 
 #include "reasons.h"
 
 #define FARTHEST (1ull << 20) /* a frame of more than 1 MiB is no frame */
+#define BEFORE 4
+#define CODE 12
 
-enum place { UNKNOWN, NO_FRAME, PUSHED, IN_FRAME };
+enum place {
+	UNKNOWN,     /* rbp is taken for a frame's */
+	MAYBE_ENTRY, /* looks like a function's first instruction */
+	NO_FRAME,    /* return address at sp */
+	PUSHED,      /* caller's rbp at sp, return address above */
+	IN_FRAME,    /* rbp is this frame's */
+};
 
 FUSEE_FN int stop(struct fusee_unwind *u, __u32 reason)
 {
@@ -21,34 +30,45 @@ FUSEE_FN int stop(struct fusee_unwind *u, __u32 reason)
 	return FUSEE_STOP;
 }
 
+/* mov %rsp,%rbp in either encoding */
+FUSEE_FN int is_mov(const __u8 *p)
+{
+	return p[0] == 0x48 && ((p[1] == 0x89 && p[2] == 0xe5) || (p[1] == 0x8b && p[2] == 0xec));
+}
+
+/* ret, ret n, and ret with a prefix that means nothing */
+FUSEE_FN int is_ret(const __u8 *p)
+{
+	return p[0] == 0xc3 || p[0] == 0xc2 || ((p[0] == 0xf3 || p[0] == 0xf2) && p[1] == 0xc3);
+}
+
 /* Where in its function the interrupted pc is, by the instructions around it. */
 FUSEE_FN enum place look_at_code(struct fusee_unwind *u)
 {
-	__u8 at[4], before[4] = {0};
-	__u32 n;
+	__u8 code[CODE] = {0}, *at = code + BEFORE;
 
-	if (fusee_read(u, at, 4, u->pc))
+	/* The page before may be missing, or the one behind. */
+	if (fusee_read(u, code, CODE, u->pc - BEFORE)) {
+		__builtin_memset(code, 0, CODE);
+		if (fusee_read(u, at, 4, u->pc))
+			return UNKNOWN;
+	}
+	if (is_ret(at))
+		return NO_FRAME;
+	if (at[0] == 0x5d && is_ret(at + 1)) /* pop %rbp; ret */
+		return PUSHED;
+	if (at[0] == 0xc9 ||
+	    (code[0] == 0x55 && is_mov(code + 1))) /* leave, or a frame just made */
+		return IN_FRAME;
+	/* Behind a system call the next instruction may be another function's. */
+	if (!(u->flags & FUSEE_PC_EXACT))
 		return UNKNOWN;
+	if (code[3] == 0x55 && is_mov(at))
+		return PUSHED;
+	if (at[0] == 0x55) /* push %rbp */
+		return is_mov(at + 1) ? NO_FRAME : MAYBE_ENTRY;
 	if (at[0] == 0xf3 && at[1] == 0x0f && at[2] == 0x1e && at[3] == 0xfa) /* endbr64 */
-		return NO_FRAME;
-	if (at[0] == 0x55) /* push %rbp: not yet executed */
-		return NO_FRAME;
-	if (at[0] == 0xc3 || at[0] == 0xc2) /* ret */
-		return NO_FRAME;
-	if (at[0] == 0x48 && ((at[1] == 0x89 && at[2] == 0xe5) || (at[1] == 0x8b && at[2] == 0xec)))
-		n = 1; /* mov %rsp,%rbp: behind push %rbp */
-	else
-		n = 0;
-	if (n && !fusee_read(u, before, 1, u->pc - 1) && before[0] == 0x55)
-		return PUSHED;
-	/* pop %rbp is the last before ret; leave has undone the frame too. */
-	if (at[0] == 0x5d && (at[1] == 0xc3 || at[1] == 0xc2))
-		return PUSHED;
-	if (at[0] == 0xc9) /* leave */
-		return IN_FRAME;
-	if (!fusee_read(u, before, 4, u->pc - 4) && before[0] == 0x55 && before[1] == 0x48 &&
-	    ((before[2] == 0x89 && before[3] == 0xe5) || (before[2] == 0x8b && before[3] == 0xec)))
-		return IN_FRAME;
+		return at[4] == 0x55 ? NO_FRAME : MAYBE_ENTRY;
 	return UNKNOWN;
 }
 
@@ -68,16 +88,18 @@ FUSEE_FN int arrive(struct fusee_unwind *u, __u64 sp, __u64 pc, __u64 fp, int gu
 
 static int framepointer_step(struct fusee_unwind *u)
 {
-	enum place place = u->flags & FUSEE_PC_EXACT ? look_at_code(u) : IN_FRAME;
+	enum place place = IN_FRAME;
 	__u64 frame[2]; /* caller's rbp, return address */
 
 	u->error = 0;
 	if (u->flags & FUSEE_FP_LOST)
 		return stop(u, FRAMEPOINTER_REASON_LOST);
-	if (place == NO_FRAME) {
+	if (u->flags & (FUSEE_PC_EXACT | FUSEE_FIRST))
+		place = look_at_code(u);
+	if (place == NO_FRAME || place == MAYBE_ENTRY) {
 		if (fusee_read(u, frame, 8, u->sp))
 			return stop(u, FRAMEPOINTER_REASON_UNREADABLE);
-		return arrive(u, u->sp + 8, frame[0], u->fp, 0);
+		return arrive(u, u->sp + 8, frame[0], u->fp, place == MAYBE_ENTRY);
 	}
 	if (place == PUSHED) {
 		if (fusee_read(u, frame, 16, u->sp))

@@ -11,11 +11,12 @@ int fusee_step_framepointer(struct fusee_unwind *u);
 
 #define STACK 0x7f0000000000ull
 #define CODE 0x400000ull
+#define CALLER 0x401234ull /* a return address */
 
 struct world {
 	__u64 stack[64];
 	unsigned char code[64];
-	int reads, fail;
+	int reads, fail; /* the fail-th read fails; 0: none */
 };
 
 static int read_world(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
@@ -52,7 +53,7 @@ static void write_function(struct world *w)
 	memset(w, 0, sizeof(*w));
 	memcpy(w->code + 16, f, sizeof(f));
 	/* the caller's frame at STACK + 160; the return address into it at STACK + 80 */
-	w->stack[10] = 0x401234;
+	w->stack[10] = CALLER;
 	w->stack[9] = STACK + 160;
 }
 
@@ -80,7 +81,7 @@ TEST(prologue_and_epilogue)
 		write_function(&w);
 		n = start(&w, CODE + 16 + (__u64)cases[i].at, cases[i].sp, cases[i].fp);
 		CHECK_INT(fusee_step_framepointer(&n.u), FUSEE_NEXT);
-		CHECK_INT(n.u.pc, 0x401234);
+		CHECK_INT(n.u.pc, CALLER);
 		CHECK_INT(n.u.sp, STACK + 88);
 		CHECK_INT(n.u.fp, STACK + 160);
 		CHECK_INT(!!(n.u.flags & FUSEE_GUESSED), cases[i].guessed);
@@ -95,18 +96,123 @@ TEST(each_read_failed)
 
 	for (int at = 0; at <= 10; at++)
 		for (int fail = 1; fail < 6; fail++) {
+			bool by_code = at == 0 || at == 10; /* sp leads to the return address */
 			struct fusee_native n;
 			int r;
 
 			write_function(&w);
+			w.stack[20] = STACK + 240; /* the caller's own caller */
+			w.stack[21] = CALLER + 32;
 			w.fail = fail;
-			n = start(&w, CODE + 16 + (__u64)at, STACK + 72, STACK + 72);
+			n = start(&w, CODE + 16 + (__u64)at, by_code ? STACK + 80 : STACK + 72,
+				  by_code || at == 1 ? STACK + 160 : STACK + 72);
 			r = fusee_step_framepointer(&n.u);
 			if (r == FUSEE_STOP)
 				CHECK_INT(n.u.error, FRAMEPOINTER_REASON_UNREADABLE);
-			else if (fail == 1 && w.reads >= 1)
+			else if (n.u.pc != CALLER)
 				CHECK(n.u.flags & FUSEE_GUESSED);
 		}
+}
+
+/* Without a look at the code at all, what rbp leads to is a guess. */
+TEST(unreadable_code)
+{
+	static struct world w;
+	struct fusee_native n;
+
+	write_function(&w);
+	n = start(&w, 0x900000, STACK + 72, STACK + 72);
+	CHECK_INT(fusee_step_framepointer(&n.u), FUSEE_NEXT);
+	CHECK_INT(n.u.pc, CALLER);
+	CHECK(n.u.flags & FUSEE_GUESSED);
+	/* the first and the last bytes of a page whose neighbours are missing */
+	write_function(&w);
+	w.code[0] = 0xc3;
+	n = start(&w, CODE, STACK + 80, 1);
+	CHECK_INT(fusee_step_framepointer(&n.u), FUSEE_NEXT);
+	CHECK(n.u.pc == CALLER && !(n.u.flags & FUSEE_GUESSED));
+	w.code[60] = 0xc3;
+	n = start(&w, CODE + 60, STACK + 80, 1);
+	CHECK_INT(fusee_step_framepointer(&n.u), FUSEE_NEXT);
+	CHECK(n.u.pc == CALLER && !(n.u.flags & FUSEE_GUESSED));
+}
+
+static struct fusee_native at_code(struct world *w, const char *code, size_t len, int pc,
+				   __u32 flags)
+{
+	struct fusee_native n;
+
+	write_function(w);
+	memset(w->code, 0x90, sizeof(w->code));
+	memcpy(w->code + 16, code, len);
+	n = start(w, CODE + 16 + (__u64)pc, STACK + 80, STACK + 160);
+	n.u.flags = flags;
+	w->stack[20] = STACK + 240; /* the caller's frame */
+	w->stack[21] = CALLER;
+	return n;
+}
+
+/* Where the first instructions are another's, or rbp is pushed for another reason. */
+TEST(entries)
+{
+	static struct world w;
+	const struct {
+		const char *code;
+		size_t len;
+		int pc;
+		__u32 flags;
+		bool at_sp, guessed;
+	} cases[] = {
+		{"\xf3\x0f\x1e\xfa\x55\x48\x89\xe5", 8, 0, FUSEE_PC_EXACT, true, false},
+		{"\xf3\x0f\x1e\xfa\x31\xc0", 6, 0, FUSEE_PC_EXACT, true, true},
+		{"\x55\x48\x8b\xec", 4, 0, FUSEE_PC_EXACT, true, false},
+		{"\x55\x53", 2, 0, FUSEE_PC_EXACT, true, true},
+		{"\xc2\x08\x00", 3, 0, FUSEE_PC_EXACT, true, false},
+		{"\xf3\xc3", 2, 0, FUSEE_PC_EXACT, true, false},
+		{"\xc9\xc3", 2, 0, FUSEE_PC_EXACT, false, false},
+		/* a leaf's system call: its own ret, or another function's entry */
+		{"\x0f\x05\xc3", 3, 2, FUSEE_FIRST, true, false},
+		{"\x0f\x05\x55\x48\x89\xe5", 6, 2, FUSEE_FIRST, false, true},
+		{"\x0f\x05\x90\x90", 4, 2, FUSEE_FIRST, false, true},
+		/* a caller's next instruction says nothing new, and is not read */
+		{"\xe8\x00\x00\x00\x00\x55\x48\x89\xe5", 9, 5, 0, false, false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fusee_native n = at_code(&w, cases[i].code, cases[i].len, cases[i].pc,
+						cases[i].flags);
+
+		fprintf(stderr, "# case %zu\n", i);
+		CHECK_INT(fusee_step_framepointer(&n.u), FUSEE_NEXT);
+		CHECK_INT(n.u.pc, CALLER);
+		CHECK_INT(n.u.sp, cases[i].at_sp ? STACK + 88 : STACK + 176);
+		CHECK_INT(!!(n.u.flags & FUSEE_GUESSED), cases[i].guessed);
+	}
+}
+
+/* A chain of frames, each read failed in turn: the true frames up to there. */
+TEST(chains)
+{
+	static struct world w;
+
+	for (int fail = 0; fail <= 5; fail++) {
+		struct fusee_native n;
+		int r, frames = 0;
+
+		write_function(&w);
+		for (int i = 0; i < 4; i++) {
+			w.stack[20 + 10 * i] = i < 3 ? STACK + 8 * (30 + 10 * (__u64)i) : 0;
+			w.stack[21 + 10 * i] = CALLER + 16 * (__u64)i;
+		}
+		w.fail = fail;
+		n = start(&w, CALLER, STACK + 88, STACK + 160);
+		n.u.flags = 0;
+		while ((r = fusee_step_framepointer(&n.u)) == FUSEE_NEXT)
+			CHECK_INT(n.u.pc, CALLER + 16 * (__u64)frames++);
+		CHECK_INT(frames, fail && fail < 5 ? fail - 1 : 4);
+		CHECK_INT(n.u.error, fail && fail < 5 ? FRAMEPOINTER_REASON_UNREADABLE
+						      : FRAMEPOINTER_REASON_END);
+	}
 }
 
 TEST(what_is_no_frame)
