@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The unwinders' BPF halves, taken out of the plugins, linked with an entry program (walk.bpf.c)
+ * and loaded into the running kernel.
+ *
+ *	tool_bpf load PLUGINS            prints how many instructions the verifier looked at
+ *	tool_bpf walk PLUGINS COMMAND..  COMMAND (one of tests/accuracy: it waits at BURN_GATE) is
+ *		sampled; each stack as walked in the kernel must be the one that the same steps
+ *		find natively over a copy of it
+ *	tool_bpf wrong PLUGINS COMMAND.. the same with rows that differ in the kernel: must fail
+ *	tool_bpf tableless PLUGINS COMMAND..  the same without tables: by frame pointer alone
+ *
+ * Exit 0: so it is; 1: not; 77: this user or kernel does not allow it, with the reason.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fusee/unwinder.bpf.h>
+
+#include "../accuracy/host.h"
+#include "plugin/plugin.h"
+#include "process/procfs.h"
+#include "walk.h"
+
+#define MAX_FILES WALK_MAX_MAPPINGS
+#define SLAB_BYTES (1u << 20)
+#define PERIOD_NS 2003003 /* 499 Hz */
+
+FUSEE_EMBED(walk_bpf, "walk.bpf.o");
+
+static __attribute__((format(printf, 1, 2), noreturn)) void die(const char *format, ...)
+{
+	va_list ap;
+
+	fputs("# ", stdout);
+	va_start(ap, format);
+	vprintf(format, ap);
+	va_end(ap);
+	putchar('\n');
+	fflush(stdout);
+	_exit(1);
+}
+
+/* ---- linking and loading ---- */
+
+static const struct fusee_unwinder_ops *ops_of(const struct plugin_set *set, const char *name)
+{
+	for (uint32_t i = 0; i < set->n; i++)
+		if (!strcmp(set->plugins[i]->descriptor->name, name))
+			return set->plugins[i]->descriptor->ops;
+	die("there is no plugin '%s'", name);
+}
+
+static void add_object(struct bpf_linker *linker, const char *what, const void *from,
+		       const void *to)
+{
+	size_t len = (size_t)((const char *)to - (const char *)from);
+	int fd = memfd_create(what, MFD_CLOEXEC), err;
+	char path[64];
+
+	if (fd < 0 || write(fd, from, len) != (ssize_t)len)
+		die("no memory for %s", what);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	err = bpf_linker__add_file(linker, path, NULL);
+	if (err)
+		die("%s cannot be linked: %s", what, strerror(-err));
+	close(fd);
+}
+
+/* The entry program and both steps as one object, opened, not loaded. */
+static struct bpf_object *link_all(const struct plugin_set *set)
+{
+	const struct fusee_unwinder_ops *dwarf = ops_of(set, "dwarf");
+	const struct fusee_unwinder_ops *fp = ops_of(set, "framepointer");
+	int out = memfd_create("linked", MFD_CLOEXEC);
+	struct bpf_linker *linker;
+	struct bpf_object *object;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", out);
+	linker = bpf_linker__new(path, NULL);
+	if (!linker)
+		die("no linker: %s", strerror(errno));
+	add_object(linker, "walk.bpf.o", walk_bpf, walk_bpf_end);
+	add_object(linker, "dwarf.bpf.o", dwarf->bpf, dwarf->bpf_end);
+	add_object(linker, "framepointer.bpf.o", fp->bpf, fp->bpf_end);
+	if (bpf_linker__finalize(linker))
+		die("cannot be linked: %s", strerror(errno));
+	bpf_linker__free(linker);
+	object = bpf_object__open_file(path, NULL);
+	if (!object)
+		die("the linked object cannot be opened: %s", strerror(errno));
+	close(out);
+	return object;
+}
+
+static struct bpf_map *map_of(struct bpf_object *object, const char *name)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, name);
+
+	if (!map)
+		die("there is no map '%s'", name);
+	return map;
+}
+
+static char messages[1 << 20];
+
+/* The verifier's log ends with what it did not like: the last of what libbpf says is kept. */
+static int keep_message(enum libbpf_print_level level, const char *format, va_list ap)
+{
+	size_t n = strlen(messages);
+
+	if (level == LIBBPF_WARN)
+		vsnprintf(messages + n, sizeof(messages) - n, format, ap);
+	return 0;
+}
+
+/* A program that no kernel refuses for its contents: -errno when BPF is not for us. */
+static int try_bpf(void)
+{
+	static const struct bpf_insn insns[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "probe", "GPL", insns, 2, NULL);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+static void need_bpf(void)
+{
+	int err = try_bpf();
+
+	if (err != -EPERM && err != -ENOSYS && err != -EINVAL)
+		return;
+	printf("# skip: %s\n", err == -EPERM ? "BPF programs need root, or CAP_BPF and CAP_PERFMON"
+					     : "this kernel has no BPF for perf events");
+	fflush(stdout);
+	_exit(77);
+}
+
+/* Loads it; the program's fd. */
+static int load(struct bpf_object *object, uint32_t slabs)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(object, "walk");
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+	int err;
+
+	if (!program)
+		die("there is no program 'walk'");
+	bpf_map__set_max_entries(map_of(object, "fusee_slabs"), slabs);
+	err = bpf_object__load(object);
+	if (err) {
+		size_t n = strlen(messages);
+
+		fputs(messages + (n > 8000 ? n - 8000 : 0), stdout);
+		die("the kernel does not load it: %s", strerror(-err));
+	}
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &len))
+		die("no program information: %s", strerror(errno));
+	printf("# %u instructions, %u bytes of machine code, %u instructions verified\n",
+	       info.xlated_prog_len / 8, info.jited_prog_len, info.verified_insns);
+	return bpf_program__fd(program);
+}
+
+/* ---- the target's mappings and their tables ---- */
+
+struct target {
+	pid_t pid;
+	struct plugin_set set;
+	struct walk_mappings maps;
+	struct host_file files[MAX_FILES]; /* of each mapping */
+	unsigned char *code[MAX_FILES];    /* its bytes: they do not change */
+	uint32_t *words;                   /* all tables, as in fusee_slabs */
+	uint64_t nwords;
+	bool tableless, wrong;
+};
+
+static const struct fusee_plugin *dwarf_of(const struct plugin_set *set)
+{
+	for (uint32_t i = 0; i < set->n; i++)
+		if (!strcmp(set->plugins[i]->descriptor->name, "dwarf"))
+			return set->plugins[i]->descriptor;
+	die("there is no plugin 'dwarf'");
+}
+
+/* The mapping's bias, from the segment that it shows. */
+static bool bias_of(struct host_file *file, const struct procfs_mapping *m, __u64 *bias)
+{
+	struct fusee_file_info info = {.size = sizeof(info)};
+
+	if (elf_info(file->elf, &info))
+		return false;
+	for (uint32_t i = 0; i < info.segments.n; i++) {
+		const struct fusee_segment *s = FUSEE_AT(struct fusee_segment, info.segments, i);
+
+		if (!(s->flags & 1) || m->offset >= s->offset + s->filesz ||
+		    m->offset + WALK_PAGE <= s->offset)
+			continue;
+		*bias = m->lo - (s->vaddr + (m->offset - s->offset));
+		return true;
+	}
+	return false;
+}
+
+/* Its file's table goes to the end of all words. */
+static void add_table(struct target *t, struct walk_mapping *m, const struct procfs_mapping *from)
+{
+	struct host_file *file = &t->files[t->maps.n];
+
+	file->fd = procfs_open_mapping(t->pid, from);
+	if (file->fd < 0 || elf_open(&file->elf, file->fd))
+		return; /* anonymous, or the vDSO: stepped by frame pointer, in both walks */
+	if (!bias_of(file, from, &m->bias) || t->tableless ||
+	    host_inspect(dwarf_of(&t->set), file) != 1)
+		return;
+	t->words = realloc(t->words, (t->nwords + file->n) * 4);
+	if (!t->words)
+		die("no memory");
+	memcpy(t->words + t->nwords, file->words, file->n * 4);
+	m->slab = t->nwords;
+	m->slab_words = file->n;
+	t->nwords += file->n;
+}
+
+/* The process may be gone when its last samples are walked. */
+static void add_code(struct target *t, const struct walk_mapping *m)
+{
+	size_t len = m->hi - m->lo;
+	unsigned char *code = malloc(len);
+	struct iovec to = {code, len}, from = {(void *)(uintptr_t)m->lo, len};
+
+	if (code && process_vm_readv(t->pid, &to, 1, &from, 1, 0) == (ssize_t)len)
+		t->code[t->maps.n] = code;
+	else
+		free(code);
+}
+
+static int add_mapping(void *arg, const struct procfs_mapping *from)
+{
+	struct target *t = arg;
+	struct walk_mapping *m = &t->maps.mapping[t->maps.n];
+
+	if (t->maps.n == WALK_MAX_MAPPINGS)
+		die("too many mappings");
+	*m = (struct walk_mapping){.lo = from->lo, .hi = from->hi, .bias = from->lo - from->offset};
+	add_code(t, m);
+	add_table(t, m, from);
+	t->maps.n++;
+	return 0;
+}
+
+/* Rules of every row off by one word: what the wrong twin puts into the kernel. */
+static void spoil(struct target *t, uint32_t *slabs)
+{
+	for (uint32_t i = 0; i < t->maps.n; i++) {
+		const struct walk_mapping *m = &t->maps.mapping[i];
+		uint32_t *w = slabs + m->slab;
+
+		for (uint32_t row = 0; m->slab_words && row < w[6]; row++)
+			if (!(w[w[5] + row] & 0x80000000u))
+				w[w[5] + row] += 1 << 16;
+	}
+}
+
+static uint32_t slabs_of(const struct target *t)
+{
+	return 1 + (uint32_t)(t->nwords * 4 / SLAB_BYTES);
+}
+
+static void fill(struct bpf_object *object, struct target *t)
+{
+	size_t len = (size_t)slabs_of(t) * SLAB_BYTES;
+	int fd = bpf_map__fd(map_of(object, "fusee_slabs"));
+	uint32_t *slabs = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), zero = 0;
+
+	if (slabs == MAP_FAILED)
+		die("the tables' map cannot be mapped: %s", strerror(errno));
+	if (t->nwords)
+		memcpy(slabs, t->words, t->nwords * 4);
+	if (t->wrong)
+		spoil(t, slabs);
+	munmap(slabs, len);
+	if (bpf_map_update_elem(bpf_map__fd(map_of(object, "walk_maps")), &zero, &t->maps, 0))
+		die("the mappings cannot be handed over: %s", strerror(errno));
+}
+
+/* ---- the same walk, natively ---- */
+
+struct native_walk {
+	const struct target *target;
+	bool beyond; /* wanted memory that is not in the copy */
+	uint32_t n;
+	struct walk_end end;
+	struct walk_frame frames[WALK_MAX_FRAMES];
+};
+
+static const struct walk_mapping *mapping_at(const struct target *t, uint64_t at)
+{
+	for (uint32_t i = 0; i < t->maps.n; i++)
+		if (at >= t->maps.mapping[i].lo && at < t->maps.mapping[i].hi)
+			return &t->maps.mapping[i];
+	return NULL;
+}
+
+static int read_code(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
+{
+	struct native_walk *w = n->arg;
+	const struct walk_mapping *m = mapping_at(w->target, addr);
+	const unsigned char *code = m ? w->target->code[m - w->target->maps.mapping] : NULL;
+
+	if (!code || len > m->hi - addr) {
+		w->beyond = true;
+		return -1;
+	}
+	memcpy(dst, code + (addr - m->lo), len);
+	return 0;
+}
+
+static void begin(struct fusee_native *n, struct native_walk *w, const struct walk_record *r)
+{
+	uint64_t sp = r->regs[FUSEE_X86_RSP], page = sp & ~(uint64_t)(WALK_PAGE - 1);
+
+	*n = (struct fusee_native){
+		.u = {.origin = FUSEE_CPU,
+		      .machine = 62,
+		      .flags = FUSEE_PC_EXACT | FUSEE_FIRST,
+		      .pc = r->regs[FUSEE_X86_RIP],
+		      .sp = sp,
+		      .fp = r->regs[FUSEE_X86_RBP],
+		      .valid_regs = 0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP)},
+		.stack = r->stack + (sp - page),
+		.stack_lo = sp,
+		.stack_hi = r->pages ? page + r->pages * WALK_PAGE : sp,
+		.read = read_code,
+		.arg = w,
+	};
+	memcpy(n->u.regs, r->regs, 16 * 8);
+}
+
+static bool locate(struct fusee_native *n, const struct target *t)
+{
+	struct fusee_unwind *u = &n->u;
+	const struct walk_mapping *m = mapping_at(t, u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1);
+
+	if (!m)
+		return false;
+	u->map_lo = m->lo;
+	u->map_hi = m->hi;
+	u->bias = m->bias;
+	u->offset = u->pc - m->bias;
+	u->slab_words = m->slab_words;
+	n->slab = t->words + m->slab;
+	return true;
+}
+
+static void walk_natively(const struct target *t, const struct walk_record *r,
+			  struct native_walk *w)
+{
+	const struct fusee_unwinder_ops *const ops[] = {ops_of(&t->set, "dwarf"),
+							ops_of(&t->set, "framepointer")};
+	struct fusee_native n;
+
+	w->target = t;
+	w->beyond = false;
+	w->end = (struct walk_end){WALK_NOBODY, 2};
+	begin(&n, w, r);
+	for (w->n = 0; w->n < WALK_MAX_FRAMES;) {
+		int next = FUSEE_PASS, i;
+
+		if (!locate(&n, t)) {
+			w->end.error = 0;
+			return;
+		}
+		w->frames[w->n++] = (struct walk_frame){n.u.pc, n.u.sp, n.u.fp, n.u.flags, 0};
+		n.u.flags &= ~(__u32)FUSEE_GUESSED;
+		for (i = 0; i < 2 && next == FUSEE_PASS; i++)
+			next = ops[i]->native_step(&n.u);
+		if (next == FUSEE_PASS) {
+			w->end.error = 1;
+			return;
+		}
+		if (next != FUSEE_NEXT) {
+			w->end = (struct walk_end){i == 1 ? WALK_DWARF : WALK_FRAMEPOINTER,
+						   n.u.error};
+			return;
+		}
+		n.u.flags &= ~(__u32)(FUSEE_SIGNAL | FUSEE_FIRST | FUSEE_INEXPRESSIBLE);
+	}
+}
+
+/* ---- comparing ---- */
+
+struct comparison {
+	const struct target *target;
+	uint64_t samples, frames, whole, beyond, different, deepest;
+};
+
+static void show(const char *what, const struct walk_frame *f, uint32_t n, struct walk_end end)
+{
+	printf("# %s: %u frames, ended by %u with %u\n", what, n, end.unwinder, end.error);
+	for (uint32_t i = 0; i < n && i < 40; i++)
+		printf("#   pc %llx sp %llx fp %llx flags %x\n", f[i].pc, f[i].sp, f[i].fp,
+		       f[i].flags);
+}
+
+static bool same(const struct walk_record *r, const struct native_walk *w)
+{
+	for (uint32_t i = 0; i < w->n && i < r->n; i++) {
+		const struct walk_frame *a = &r->frames[i], *b = &w->frames[i];
+
+		if (a->pc != b->pc || a->sp != b->sp || a->fp != b->fp || a->flags != b->flags)
+			return false;
+	}
+	/* the kernel reads what the copy does not hold: there it may go on */
+	if (w->beyond)
+		return r->n >= w->n;
+	return r->n == w->n && r->end.unwinder == w->end.unwinder && r->end.error == w->end.error;
+}
+
+static int on_record(void *arg, void *data, size_t len)
+{
+	static struct native_walk w;
+	struct comparison *c = arg;
+	const struct walk_record *r = data;
+
+	if (len < sizeof(*r))
+		die("a record of %zu bytes", len);
+	walk_natively(c->target, r, &w);
+	c->samples++;
+	c->frames += r->n;
+	c->beyond += w.beyond;
+	c->whole += r->end.unwinder == WALK_DWARF && !r->end.error;
+	if (r->n > c->deepest)
+		c->deepest = r->n;
+	if (!same(r, &w) && ++c->different <= 2) {
+		show("in the kernel", r->frames, r->n, r->end);
+		show("natively", w.frames, w.n, w.end);
+	}
+	return 0;
+}
+
+/* ---- the target ---- */
+
+static int open_event(pid_t pid, int program)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = PERIOD_NS,
+		.disabled = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) ||
+	    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+		die("no event: %s", strerror(errno));
+	return fd;
+}
+
+/* Starts it; it has mapped all and stands at its gate when this returns. The gate's fd. */
+static int start(char **argv, pid_t *pid)
+{
+	char dir[] = "/tmp/fusee-XXXXXX", gate[64];
+	int fd;
+
+	if (!mkdtemp(dir))
+		die("no folder: %s", strerror(errno));
+	snprintf(gate, sizeof(gate), "%s/gate", dir);
+	if (mkfifo(gate, 0600))
+		die("no gate: %s", strerror(errno));
+	*pid = fork();
+	if (!*pid) {
+		setenv("BURN_GATE", gate, 1);
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	while ((fd = open(gate, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0 && errno == ENXIO &&
+	       !waitpid(*pid, NULL, WNOHANG))
+		usleep(2000);
+	unlink(gate);
+	rmdir(dir);
+	if (fd < 0)
+		die("'%s' does not come to its gate", argv[0]);
+	return fd;
+}
+
+/* Samples it until it ends or has given enough. */
+static void sample(struct bpf_object *object, struct target *t, int program, int gate,
+		   struct comparison *c)
+{
+	int ring_fd = bpf_map__fd(map_of(object, "walk_ring")), event = open_event(t->pid, program);
+	struct ring_buffer *ring = ring_buffer__new(ring_fd, on_record, c, NULL);
+	siginfo_t ended = {0};
+
+	if (!ring || write(gate, "g", 1) != 1)
+		die("cannot begin: %s", strerror(errno));
+	while (!waitid(P_PID, (id_t)t->pid, &ended, WEXITED | WNOHANG | WNOWAIT) && !ended.si_pid)
+		if (ring_buffer__poll(ring, 20) < 0 && errno != EINTR)
+			die("the ring cannot be read: %s", strerror(errno));
+	ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
+	close(event);
+	ring_buffer__consume(ring);
+	ring_buffer__free(ring);
+}
+
+static int walk(struct target *t, char **argv)
+{
+	struct comparison c = {.target = t};
+	struct bpf_object *object = link_all(&t->set);
+	uint64_t counts[2] = {0};
+	int program, gate = start(argv, &t->pid), counts_fd;
+
+	if (procfs_each_mapping(t->pid, add_mapping, t) || !(t->nwords || t->tableless))
+		die("no tables of '%s'", argv[0]);
+	program = load(object, slabs_of(t));
+	fill(object, t);
+	sample(object, t, program, gate, &c);
+	waitpid(t->pid, NULL, 0);
+	counts_fd = bpf_map__fd(map_of(object, "walk_counts"));
+	for (uint32_t i = 0; i < 2; i++)
+		bpf_map_lookup_elem(counts_fd, &i, &counts[i]);
+	bpf_object__close(object);
+	printf("# %llu samples in user mode, %llu found no room; %llu compared: %llu frames, at "
+	       "most "
+	       "%llu; %llu whole, %llu beyond the copy, %llu different\n",
+	       (unsigned long long)counts[0], (unsigned long long)counts[1],
+	       (unsigned long long)c.samples, (unsigned long long)c.frames,
+	       (unsigned long long)c.deepest, (unsigned long long)c.whole,
+	       (unsigned long long)c.beyond, (unsigned long long)c.different);
+	if (counts[0] != counts[1] + c.samples)
+		die("samples are missing");
+	/* a comparison of nothing, or of stacks that all end at once, shows nothing */
+	if (c.samples < 100 || c.frames < 3 * c.samples ||
+	    (!t->tableless && c.whole < c.samples / 2))
+		die("too little to compare");
+	return c.different != 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct target t;
+
+	if (argc < 3 || (argc < 4 && strcmp(argv[1], "load")))
+		return 64;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	libbpf_set_print(keep_message);
+	if (plugin_load_dir(argv[2], FUSEE_UNWINDER, &plugin_host_base, &t.set))
+		die("no plugins in '%s'", argv[2]);
+	t.wrong = !strcmp(argv[1], "wrong");
+	t.tableless = !strcmp(argv[1], "tableless");
+	need_bpf();
+	if (strcmp(argv[1], "load"))
+		return walk(&t, argv + 3);
+	load(link_all(&t.set), 1);
+	return 0;
+}
