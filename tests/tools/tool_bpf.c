@@ -562,6 +562,7 @@ static int walk(struct target *t, char **argv)
 int main(int argc, char **argv)
 {
 	static struct target t;
+	struct bpf_object *object;
 
 	if (argc < 3 || (argc < 4 && strcmp(argv[1], "load")))
 		return 64;
@@ -574,6 +575,9 @@ int main(int argc, char **argv)
 	need_bpf();
 	if (strcmp(argv[1], "load"))
 		return walk(&t, argv + 3);
-	load(link_all(&t.set), 1);
+	object = link_all(&t.set);
+	load(object, 1);
+	bpf_object__close(object);
+	plugin_set_close(&t.set);
 	return 0;
 }
