@@ -32,9 +32,15 @@ static int refuse(char **text, const char *path, const char *why)
 	return -EPERM;
 }
 
+/* Not root's, not ours, and not of who owns the fusee that runs (make, then sudo build/fusee): that
+ * user could change fusee itself. */
 static bool foreign(const struct stat *st)
 {
-	return st->st_uid && st->st_uid != geteuid();
+	struct stat exe;
+
+	if (!st->st_uid || st->st_uid == geteuid())
+		return false;
+	return stat("/proc/self/exe", &exe) || exe.st_uid != st->st_uid;
 }
 
 /* Who may write a folder may put another file in this one's place; in a sticky one only its owner
