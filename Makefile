@@ -106,18 +106,21 @@ $(B)/accuracy/rows $(B)/bench/tables: tests/accuracy/host.h $(dwarf_O) $(B)/libc
 	$(call say,LINK)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $(filter %.c,$^) $(filter %.o %.a,$^) $(LIBS)
 
 # programs that scripts in tests/run use
-TOOLS := $(filter-out $(if $(wildcard /usr/include/bpf/libbpf.h),,tool_bpf),\
+TOOLS := $(filter-out $(if $(wildcard /usr/include/bpf/libbpf.h),,tool_bpf tool_steps),\
 	$(sort $(basename $(notdir $(wildcard tests/tools/tool_*.c)))))
 $(B)/tests/tool_%: $(B)/obj/tests/tools/tool_%.o $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-# the one that loads the unwinders' BPF halves
+# those that load the unwinders' BPF halves
 $(B)/bpf/%.bpf.o: tests/tools/%.bpf.c
 	@mkdir -p $(@D)
 	$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
 $(B)/obj/tests/tools/tool_bpf.o: $(B)/bpf/walk.bpf.o
-$(B)/obj/tests/tools/tool_bpf.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
-$(B)/tests/tool_bpf: LIBS += -lbpf
+$(B)/obj/tests/tools/tool_steps.o: $(addprefix $(B)/bpf/,steps.bpf.o dwarf.bpf.o framepointer.bpf.o)
+$(B)/obj/tests/tools/tool_bpf.o $(B)/obj/tests/tools/tool_steps.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
+$(B)/obj/tests/tools/tool_steps.o: ALL_CFLAGS += -fomit-frame-pointer -fno-optimize-sibling-calls
+$(B)/tests/tool_bpf $(B)/tests/tool_steps: LIBS += -lbpf
+$(B)/tests/tool_steps: $(dwarf_O) $(B)/obj/plugins/unwinders/framepointer/framepointer.bpf.o
 
 unit: $(UNIT:%=$(B)/tests/%) $(TOOLS:%=$(B)/tests/%) all
 
