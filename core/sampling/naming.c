@@ -296,11 +296,7 @@ static int ask_all(struct naming *n)
 		const struct walk_frame *f = frame_at(p, i);
 		struct asked *a = &n->asked[f->file];
 
-		if (f->flags & WALK_KERNEL)
-			n->locations[i] = name_kernel(n, f);
-		else if (!f->file)
-			n->locations[i] = name_anonymous(n, f);
-		else
+		if (f->file)
 			a->frames[a->count++] = i;
 	}
 	for (uint32_t i = 1; !r && i < p->files->n; i++) {
@@ -308,7 +304,24 @@ static int ask_all(struct naming *n)
 		if (n->asked[i].count)
 			r = ask(n, &n->asked[i]);
 	}
-	return r ? r : worker_wait(p->worker);
+	return r ? r : worker_dispatch(p->worker);
+}
+
+/* What needs no worker is named while it works. */
+static void name_rest(struct naming *n)
+{
+	struct pipeline *p = n->p;
+
+	if (kallsyms_load(&n->kallsyms, NULL))
+		n->kallsyms = NULL;
+	for (uint32_t i = 1; i < p->frames.n; i++) {
+		const struct walk_frame *f = frame_at(p, i);
+
+		if (f->flags & WALK_KERNEL)
+			n->locations[i] = name_kernel(n, f);
+		else if (!f->file)
+			n->locations[i] = name_anonymous(n, f);
+	}
 }
 
 /* ---- samples ---- */
@@ -450,9 +463,11 @@ int pipeline_build(struct pipeline *p, struct builder *b)
 	builder_profile(b)->period_type = builder_cstr(b, "cpu");
 	builder_profile(b)->period_unit = builder_cstr(b, "nanoseconds");
 	builder_profile(b)->period = (int64_t)p->o.period_ns;
-	if (kallsyms_load(&n.kallsyms, NULL))
-		n.kallsyms = NULL;
 	r = ask_all(&n);
+	if (!r) {
+		name_rest(&n);
+		r = worker_wait(p->worker);
+	}
 	if (!r)
 		r = add_samples(&n);
 	if (!r)
