@@ -15,6 +15,7 @@ Stack = collections.namedtuple("Stack", "chain count reason labels weight")
 
 TRUNCATED = re.compile(r"\[truncated: (.*)\]")
 NO_NAME = re.compile(r"(.*)\+0x([0-9a-f]+)")
+NO_FILE = re.compile(r"\[.*: not readable\]")
 
 
 class Names:
@@ -90,7 +91,7 @@ def of_fusee(path, program, names=None):
             m = NO_NAME.fullmatch(name)
             if m and names and file == program:
                 name = names.at(int(m.group(2), 16), True)
-            elif m or not name:
+            elif m or not name or NO_FILE.fullmatch(name):
                 name = "?"
             out.append(written(plain(name), file, program))
         stacks.append(Stack(";".join(out), s.values[count], reason, s.labels, s.values[weight]))
