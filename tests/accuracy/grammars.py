@@ -25,8 +25,8 @@ TIME = r"go_on(?:;%s|;%s)*" % (PLT, SYSTEM)
 # before the gate opens: the dynamic linker, constructors, and the gate itself
 INITS = r"\?|_init|_fini|frame_dummy|register_tm_clones|deregister_tm_clones|__do_global_dtors_aux"
 BEFORE = r"%s(?:;%s)*(?:;(?:[^;]+!)?(?:%s))?|%s(?:;%s)?(?:;%s)+" % (LD, LD, INITS, MAIN, PLT, SYSTEM)
-# around main: exit, destructors
-AROUND = r"_start(?:;%s){0,2}(?:;%s)*(?:;(?:%s))?" % (LIBC, SYSTEM, INITS)
+# around main: exit, destructors; __do_global_dtors_aux calls __cxa_finalize
+AROUND = r"_start(?:;%s){0,2}(?:;%s)*(?:;(?:%s)(?:(?:;%s)?(?:;%s)+)?)?" % (LIBC, SYSTEM, INITS, PLT, SYSTEM)
 OUTSIDE = BEFORE + "|" + AROUND
 
 
