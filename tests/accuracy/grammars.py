@@ -200,7 +200,7 @@ PROGRAMS = {
     "goleaf": dict(grammar=GOLEAF, excused=GO_ELSEWHERE),
     "goleaf-old": dict(grammar=GOLEAF, excused=GO_ELSEWHERE),
     "static-pie": dict(
-        grammar=r"%s(?:;(?:%s|go_on;.*))?|_start(?:;(?!main)[^;]+)*" % (STATIC, REC)
+        grammar=r"%s(?:;(?:%s|go_on(?:;.*)?))?|_start(?:;(?!main)[^;]+)*" % (STATIC, REC)
     ),
     # musl's _start has no size, and so no name: its place is looked up
     "musl-static": dict(
