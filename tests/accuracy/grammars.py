@@ -137,7 +137,9 @@ GO_ELSEWHERE = r"(?:runtime\.(?:systemstack|morestack|asmcgocall|gogo)|(?:[^;]+;
 GO_MAIN = r"runtime\.goexit;runtime\.main;main\.main"
 # mcall leaves the goroutine for good: Go's own profiles begin there as well
 GO_ENTRY = r"(?:runtime\.goexit|runtime\.mstart|runtime\.rt0_go|_rt0_amd64_linux|runtime\.mcall)"
-GO_OUTSIDE = GO_ENTRY + GO_RUNTIME + "(?:;%s)*" % SYSTEM
+# before main.main, packages are initialized: any of the standard library may be at work
+GO_INIT = r"runtime\.goexit;runtime\.main;runtime\.doInit1?(?:;[^;]+)*"
+GO_OUTSIDE = GO_ENTRY + GO_RUNTIME + "(?:;%s)*" % SYSTEM + "|" + GO_INIT
 GO = "|".join(
     [
         GO_MAIN
