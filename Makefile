@@ -20,7 +20,8 @@ HARDEN := $(if $(SANITIZER),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong)
 SAN := $(if $(SANITIZER),-fsanitize=$(SANITIZER) -fno-omit-frame-pointer)
 CFLAGS ?= -O2 -g
 LDFLAGS ?= -Wl,-z,relro,-z,now
-PACKAGES := libelf libdw zlib libzstd libprotobuf-c libunwind-generic
+PACKAGES := libelf libdw zlib libzstd libprotobuf-c libunwind-generic lua5.4
+LUA_CFLAGS := $(shell $(PKG_CONFIG) --cflags lua5.4)
 ALL_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DFUSEE_VERSION='"$(VERSION)"' -DFUSEE_LIBDIR='"$(LIBDIR)"' -Icore -Iinclude -I$(B)/gen \
 	-fPIC -fvisibility=hidden -ffile-prefix-map=$(CURDIR)/= -MMD -MP $(WARN) $(HARDEN) $(SAN) $(CFLAGS)
 LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -liberty -llzma -ldl -lpthread -lm
@@ -28,10 +29,15 @@ BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -Iinclude -Ibpf -ffile-p
 
 CORE := $(filter-out core/cli/main.c,$(sort $(wildcard core/*/*.c)))
 CORE_O := $(CORE:%.c=$(B)/obj/%.o) $(B)/obj/gen/profile.pb-c.o
-UNWINDERS := $(sort $(notdir $(patsubst %/,%,$(wildcard plugins/unwinders/*/))))
-PLUGINS := $(UNWINDERS:%=$(B)/plugins/%.so)
+# a folder each: plugins/KIND/NAME; a file `packages` in it names what its library is for pkg-config
+FOLDERS := $(patsubst %/,%,$(sort $(wildcard plugins/*/*/)))
+needs = $(shell cat $(1)/packages 2>/dev/null)
+MISSING := $(foreach f,$(FOLDERS),$(foreach p,$(call needs,$(f)),$(if $(shell $(PKG_CONFIG) --exists $(p) || echo no),$(f))))
+$(foreach f,$(MISSING),$(info plugin $(notdir $(f)) is left out: no $(call needs,$(f)) (pkg-config)))
+FOLDERS := $(filter-out $(MISSING),$(FOLDERS))
+PLUGINS := $(foreach f,$(FOLDERS),$(B)/plugins/$(notdir $(f)).so)
 UNIT := $(sort $(basename $(notdir $(wildcard tests/unit/*.c)))) \
-	$(sort $(basename $(notdir $(wildcard plugins/*/*/test_*.c))))
+	$(sort $(basename $(notdir $(foreach f,$(FOLDERS),$(wildcard $(f)/test_*.c)))))
 
 all: $(B)/fusee $(PLUGINS)
 
@@ -40,6 +46,8 @@ $(B)/fusee: $(B)/obj/core/cli/main.o $(B)/libcore.a
 
 $(B)/libcore.a: $(CORE_O)
 	$(call say,AR)rm -f $@ && ar rcsD $@ $^
+
+$(B)/obj/core/config/%.o: ALL_CFLAGS += $(LUA_CFLAGS)
 
 # LIBDIR is compiled in: another one (make install PREFIX=...) compiles that file anew
 $(B)/libdir: FORCE
@@ -69,19 +77,21 @@ $(B)/obj/gen/%.o: $(B)/gen/%.c
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -Wno-shadow -c -o $@ $<
 
 # ---- plugins: a folder each; X.bpf.c is built for BPF and natively ----
-define unwinder
-$(1)_C := $$(filter-out plugins/unwinders/$(1)/test_%,$$(wildcard plugins/unwinders/$(1)/*.c))
+define plugin
+$(1)_C := $$(filter-out $(2)/test_%,$$(wildcard $(2)/*.c))
 $(1)_O := $$($(1)_C:%.c=$(B)/obj/%.o)
-$(1)_BPF := $$(patsubst plugins/unwinders/$(1)/%.c,$(B)/bpf/%.o,$$(wildcard plugins/unwinders/$(1)/*.bpf.c))
+$(1)_BPF := $$(patsubst $(2)/%.c,$(B)/bpf/%.o,$$(wildcard $(2)/*.bpf.c))
+$(1)_LIBS := $(if $(call needs,$(2)),$(shell $(PKG_CONFIG) --libs $(call needs,$(2))))
 $$($(1)_O): $$($(1)_BPF)
 $(B)/plugins/$(1).so: $$($(1)_O)
 	@mkdir -p $$(@D)
-	$$(call say,PLUGIN)$(CC) $(ALL_CFLAGS) -shared $(LDFLAGS) -Wl,-z,defs -o $$@ $$^ $(if $(SANITIZER),,-Wl,--no-undefined)
-$(B)/bpf/%.bpf.o: plugins/unwinders/$(1)/%.bpf.c
+	$$(call say,PLUGIN)$(CC) $(ALL_CFLAGS) -shared $(LDFLAGS) -Wl,-z,defs -o $$@ $$^ $$($(1)_LIBS) \
+		$(if $(SANITIZER),,-Wl,--no-undefined)
+$(B)/bpf/%.bpf.o: $(2)/%.bpf.c
 	@mkdir -p $$(@D)
 	$$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -c -o $$@ $$<
 endef
-$(foreach u,$(UNWINDERS),$(eval $(call unwinder,$(u))))
+$(foreach f,$(FOLDERS),$(eval $(call plugin,$(notdir $(f)),$(f))))
 $(B)/obj/plugins/%.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
 
 # ---- tests ----
@@ -91,9 +101,11 @@ $(B)/tests/test_%: $(B)/obj/test_%.o $(B)/libcore.a
 	$(call say,LINK)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 # a plugin's own test is linked with that plugin's objects
 define plugin_test
-$(B)/tests/$(1): $(2)
+$(B)/tests/$(1): $($(2)_O)
+$(B)/tests/$(1): LIBS += $($(2)_LIBS)
 endef
-$(foreach u,$(UNWINDERS),$(foreach t,$(basename $(notdir $(wildcard plugins/unwinders/$(u)/test_*.c))),$(eval $(call plugin_test,$(t),$($(u)_O)))))
+$(foreach f,$(FOLDERS),$(foreach t,$(basename $(notdir $(wildcard $(f)/test_*.c))),\
+	$(eval $(call plugin_test,$(t),$(notdir $(f))))))
 $(B)/obj/test_%.o: test_%.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -Itests -c -o $@ $<

@@ -5,6 +5,20 @@
 
 #include <fusee/plugin.h>
 
+/* A value as a script or a flag gave it. */
+enum option_value_kind { OPTION_TEXT = 1, OPTION_LIST, OPTION_MAP };
+
+struct option_pair {
+	char *key, *value; /* key NULL: an element of a list */
+};
+
+struct option_value {
+	enum option_value_kind kind;
+	char *text;                /* OPTION_TEXT: "10s", "true", "42" */
+	struct option_pair *pairs; /* the others' */
+	uint32_t n;
+};
+
 /* Whether the table can be used at all: 0, or -EPROTO with what is wrong in *text ("has ..."). The
  * others take only tables that passed. */
 int options_check(const struct fusee_table *options, uint32_t ctx_size, char **text);

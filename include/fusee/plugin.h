@@ -33,11 +33,12 @@ extern "C" {
 #define FUSEE_MAGIC 0x65737566u /* "fuse" */
 /* 1 only after Python, HotSpot, Lua, a labeler and off-CPU went through it */
 #define FUSEE_ABI_MAJOR 0
-#define FUSEE_ABI_MINOR 1
+#define FUSEE_ABI_MINOR 2
 #define FUSEE_EXPORT __attribute__((visibility("default")))
 #define FUSEE_HAS(p, field) ((p)->size >= offsetof(__typeof__(*(p)), field) + sizeof((p)->field))
 
 struct fusee_instance; /* one configured use of a plugin */
+struct fusee_sink_out; /* one delivery in progress */
 struct fusee_unwind;   /* fusee/unwinder.bpf.h */
 
 enum fusee_level { FUSEE_ERROR = 3, FUSEE_WARNING = 4, FUSEE_INFO = 6, FUSEE_DEBUG = 7 };
@@ -100,24 +101,152 @@ struct fusee_unwinder_ops {
 	int (*inspect)(void *ctx, uint64_t file);
 };
 
+/* ---- sinks: an instance has its own thread, window and bounded queue ---- */
+
+enum fusee_format {
+	FUSEE_PPROF_GZ = 1, /* profile.proto, gzipped: what pprof tools take */
+	FUSEE_PPROF = 2,
+	FUSEE_FOLDED = 3, /* "root;caller;leaf weight" lines, text */
+};
+
+/* One profile on its way out. The same profile->id comes again, attempt + 1, after -EAGAIN. */
+struct fusee_delivery {
+	uint32_t size, attempt; /* attempt: from 0 */
+	const struct fusee_profile *profile;
+	struct fusee_sink_out *out;
+};
+
+/* For consume() only, with the delivery's `out`. */
+struct fusee_sink_host {
+	uint32_t size, pad;
+	/* *bytes live until consume() returns; the delivery's own profile is encoded only once,
+	 * however often it is tried. 0 or -ENOMEM, -EINVAL (no such format) */
+	int (*encode)(struct fusee_sink_out *, const struct fusee_profile *, uint32_t format,
+		      struct fusee_str *bytes);
+	/* Parts of a profile: at most max_samples samples each, and about max_bytes of FUSEE_PPROF
+	 * (0: no limit), each with an id of its own that is the same at each attempt. Stops at the
+	 * first each() that returns not 0 and returns that. */
+	int (*split)(struct fusee_sink_out *, const struct fusee_profile *, uint64_t max_samples,
+		     uint64_t max_bytes, int (*each)(void *arg, const struct fusee_profile *part),
+		     void *arg);
+	/* With -EAGAIN: not before this time. Without it the host backs off, 1 s to 5 min. */
+	void (*retry_after)(struct fusee_sink_out *, uint64_t ns);
+};
+
+struct fusee_sink_ops {
+	uint32_t size, flags; /* flags: 0 */
+	/* [the instance's thread; may block] 0: taken. -EAGAIN: keep it and try again, with the
+	 * queue behind it waiting. Anything else: dropped and counted, with host->fail()'s text */
+	int (*consume)(void *ctx, const struct fusee_delivery *);
+	/* [the instance's thread; may block] write out what was held back: at a flush and at the
+	 * end. CLOCK_MONOTONIC deadline. NULL: nothing is ever held back */
+	int (*flush)(void *ctx, uint64_t deadline_ns);
+	/* [any thread] the end is near: a blocked consume() or flush() returns -ECANCELED soon, and
+	 * so does each later one. NULL: they never block for long */
+	void (*cancel)(void *ctx);
+};
+
+/* ---- discovery: says which targets there are, and their labels ---- */
+
+enum fusee_match {
+	FUSEE_MATCH_PID = 1,    /* one process */
+	FUSEE_MATCH_CGROUP = 2, /* the processes of a control group and of those below it */
+	FUSEE_MATCH_LABEL = 3,  /* joins labels onto whatever carries match_label */
+};
+
+/* Where several say something of one label: by process before by cgroup, before by a parent cgroup;
+ * joined ones come last. */
+struct fusee_target {
+	uint32_t size, match;
+	struct fusee_str key; /* this instance's own stable name for it */
+	uint32_t pid, pad;
+	uint64_t pid_start_ticks;       /* field 22 of /proc/PID/stat; 0: whoever has the pid now */
+	struct fusee_str cgroup;        /* path from its hierarchy's root: "/a/b" */
+	struct fusee_label match_label; /* "container_id" = .. */
+	struct fusee_table labels;      /* struct fusee_label, text ones */
+};
+
+enum fusee_process_event_kind {
+	FUSEE_PROCESS_RUNNING = 1, /* was there when we began */
+	FUSEE_PROCESS_FORK = 2,    /* has its parent's program */
+	FUSEE_PROCESS_EXEC = 3,    /* runs another program now */
+	FUSEE_PROCESS_EXIT = 4, /* may come after its pid was given to another process: see EXEC */
+	FUSEE_PROCESS_SYNC = 5, /* all RUNNING ones have been told; pid 0 */
+};
+
+struct fusee_process_event {
+	uint32_t size, kind, pid, parent; /* parent: of FORK */
+};
+
+struct fusee_discovery_host {
+	uint32_t size, pad;
+	int (*begin)(struct fusee_instance *); /* what is not put again before commit is gone */
+	int (*put)(struct fusee_instance *, const struct fusee_target *); /* new, or changed */
+	int (*del)(struct fusee_instance *, struct fusee_str key);        /* -ENOENT: not there */
+	int (*commit)(struct fusee_instance *); /* the first one says: in sync */
+	/* ops->ready(fd, events) when epoll says so; events 0: no more. The fd stays the plugin's.
+	 */
+	int (*watch_fd)(struct fusee_instance *, int fd, uint32_t events);
+	int (*timer)(struct fusee_instance *, uint64_t period_ns); /* ops->tick(); 0: no more */
+	/* [any thread] ops->ready(-1, 0) soon, on the control thread */
+	int (*wake)(struct fusee_instance *);
+};
+
+enum fusee_discovery_flags {
+	FUSEE_DISCOVERY_PROCESSES = 1, /* wants ops->process() */
+};
+
+/* All on the control thread: never block, 50 ms at most. Outside of begin .. commit put and del
+ * take effect at once. A callback that fails is logged once and tried again at the next occasion.
+ */
+struct fusee_discovery_ops {
+	uint32_t size, flags;
+	int (*start)(void *ctx); /* once, after init */
+	int (*ready)(void *ctx, int fd, uint32_t events);
+	int (*tick)(void *ctx);
+	int (*process)(void *ctx, const struct fusee_process_event *);
+};
+
 /* ---- host: what the core offers to every kind ---- */
 struct fusee_host {
 	uint32_t size, abi_minor;
 	void (*log)(struct fusee_instance *, int level, const char *text); /* [any thread] */
 	int (*fail)(struct fusee_instance *, int err,
 		    const char *text); /* keeps text, returns err */
+	/* [any thread] adds to the counter fusee_plugin_<metric>_total{instance="sink.http"}; text
+	 * labels. metric: snake_case */
+	void (*count)(struct fusee_instance *, const char *metric, const struct fusee_label *labels,
+		      uint32_t nlabels, uint64_t add);
+	/* A file with a token or password: without the last newline, terminated; read anew each
+	 * time, so that it can be changed. Length, or -errno, -EFBIG */
+	int (*read_secret)(struct fusee_instance *, const char *path, char *buf, uint32_t cap);
 	const struct fusee_unwinder_host *unwinder;
+	const struct fusee_sink_host *sink;
+	const struct fusee_discovery_host *discovery;
 };
 
 /* ---- options: the core checks and fills ctx before init ---- */
-enum fusee_option_type { FUSEE_BOOL = 1, FUSEE_INT, FUSEE_SIZE, FUSEE_DURATION, FUSEE_STRING };
+enum fusee_option_type {
+	FUSEE_BOOL = 1, /* uint8_t */
+	FUSEE_INT,      /* int64_t */
+	FUSEE_SIZE,     /* uint64_t bytes: "2GiB" */
+	FUSEE_DURATION, /* uint64_t ns: "10s" */
+	FUSEE_STRING,   /* const char * */
+	FUSEE_ENUM,     /* int64_t: index into `choices` */
+	FUSEE_PERCENT,  /* int64_t, in 1/10,000 of a percent: "1.5%" is 15,000 */
+	FUSEE_LIST,     /* struct fusee_table of struct fusee_str, each terminated too */
+	FUSEE_MAP,      /* struct fusee_table of struct fusee_label: key and str, terminated too */
+	FUSEE_SECRET,   /* const char *, never shown or logged */
+};
 
 struct fusee_option {
-	const char *name, *def, *doc; /* def NULL: required. doc: one sentence */
-	uint32_t type; /* bool: uint8_t, int: int64_t, size: uint64_t bytes, duration: uint64_t ns,
-			  string: const char * */
-	uint32_t offset;  /* in ctx */
-	int64_t min, max; /* both 0: no limits */
+	/* def NULL: required; LIST and MAP: "" is the empty one, else "a,b" and "k=v,k=v".
+	 * doc: one sentence */
+	const char *name, *def, *doc;
+	uint32_t type;              /* enum fusee_option_type */
+	uint32_t offset;            /* in ctx */
+	int64_t min, max;           /* both 0: no limits */
+	const char *const *choices; /* FUSEE_ENUM; ends with NULL */
 };
 
 /* ---- the descriptor ---- */

@@ -477,12 +477,12 @@ struct ctx {
 
 #define AT(field) offsetof(struct ctx, field)
 static const struct fusee_option option_list[] = {
-	{"flag", "true", "doc", FUSEE_BOOL, AT(flag), 0, 0},
-	{"number", "5", "doc", FUSEE_INT, AT(number), -10, 10},
-	{"size", "64KiB", "doc", FUSEE_SIZE, AT(size), 4096, 1 << 20},
-	{"duration", "1.5s", "doc", FUSEE_DURATION, AT(duration), 1000000000, 3600000000000},
-	{"text", "a word", "doc", FUSEE_STRING, AT(text), 0, 0},
-	{"free_number", "-9223372036854775808", "doc", FUSEE_INT, AT(free_number), 0, 0},
+	{"flag", "true", "doc", FUSEE_BOOL, AT(flag), 0, 0, NULL},
+	{"number", "5", "doc", FUSEE_INT, AT(number), -10, 10, NULL},
+	{"size", "64KiB", "doc", FUSEE_SIZE, AT(size), 4096, 1 << 20, NULL},
+	{"duration", "1.5s", "doc", FUSEE_DURATION, AT(duration), 1000000000, 3600000000000, NULL},
+	{"text", "a word", "doc", FUSEE_STRING, AT(text), 0, 0, NULL},
+	{"free_number", "-9223372036854775808", "doc", FUSEE_INT, AT(free_number), 0, 0, NULL},
 };
 static const struct fusee_table option_table = {option_list, 6, sizeof(option_list[0])};
 

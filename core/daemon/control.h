@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The control socket: `fusee ctl` sends one line, the agent answers with one line of JSON and keeps
+ * the connection. A request is {"cmd": "status"} or the bare word. The answer is {"ok": true, ..}
+ * or
+ * {"ok": false, "error": "sentence"}. Partial lines, several commands in one read, clients that do
+ * not read or never finish a line are normal: bounded, then dropped. Only root and the agent's own
+ * user may connect (mode 0600, and SO_PEERCRED).
+ */
+#ifndef DAEMON_CONTROL_H
+#define DAEMON_CONTROL_H
+
+#include "base/buf.h"
+#include "daemon/loop.h"
+
+struct control;
+struct control_reply; /* one request's answer, which may come later */
+
+struct control_command {
+	const char *name;
+	/* Answers now or later by control_answer(); word: what followed the name, "" nothing. */
+	void (*run)(void *arg, const char *word, struct control_reply *);
+	void *arg;
+};
+
+/* A stale socket file is replaced; one that somebody answers at is -EADDRINUSE. Commands end with
+ * {0} and live as long as it. */
+int control_new(struct control **ret, struct loop *, const char *path,
+		const struct control_command *);
+void control_free(struct control *); /* unlinks the socket; NULL is fine */
+/* json: an object's members, without braces ('"pid": 1'), "" none. error: NULL, or a sentence. The
+ * reply is freed. Also when the client is long gone. */
+void control_answer(struct control_reply *, const char *json, const char *error);
+
+/* The client's side: connects, sends, waits for the one line. *line is malloc'ed, without newline.
+ * 0 or -errno: -ECONNREFUSED and -ENOENT when no agent is there. */
+int control_ask(const char *path, const char *command, uint64_t timeout_ns, char **line);
+#endif

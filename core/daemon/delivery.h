@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One sink instance at work: its thread, and the bounded queue of profiles that wait for it. A sink
+ * that is slow, dead or gone costs counted profiles of its own and nothing else: no call here but
+ * delivery_free() waits for it.
+ *
+ * Threads: calls are for the control thread; consume, flush and fini run on the delivery's own.
+ */
+#ifndef DAEMON_DELIVERY_H
+#define DAEMON_DELIVERY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "plugin/instance.h"
+#include "profile/builder.h"
+
+struct delivery;
+
+struct delivery_options {
+	uint64_t queue_bytes;
+	/* Backoff after -EAGAIN without retry_after(): doubles from first to most, with jitter.
+	 * 0: 1 s, 5 min. */
+	uint64_t backoff_first_ns, backoff_most_ns;
+};
+
+struct delivery_stats {
+	uint64_t delivered, retried;
+	uint64_t queue_full, refused, ended; /* profiles lost: no room; consume() failed; left at
+						the end */
+	uint64_t queued, queued_bytes;
+	uint64_t samples_lost;  /* in lost profiles */
+	uint64_t last_ok_ns;    /* CLOCK_MONOTONIC, 0 never */
+	uint64_t blocked_since; /* the call under way began, 0 none */
+	char last_error[256];   /* "" none */
+};
+
+/* For the host table that instances of sinks are made with. */
+extern const struct fusee_sink_host delivery_host;
+
+/* Takes the instance over (of a sink; instance->owner is the delivery from now on) and starts its
+ * thread. 0 or -errno: then the instance is still the caller's. */
+int delivery_new(struct delivery **ret, struct fusee_instance *, const struct delivery_options *);
+/* A finished builder's profile; takes the builder over, whatever happens. Bytes: builder_bytes().
+ * The oldest waiting ones go when there is no room; they are counted. */
+void delivery_put(struct delivery *, struct builder *, const struct fusee_profile *);
+/* Everything that waits is tried now, without backoff, then ops->flush(). done(arg, err) is called
+ * on the delivery's thread, at the latest at the deadline (-ETIMEDOUT). */
+void delivery_flush(struct delivery *, uint64_t deadline_ns, void (*done)(void *arg, int err),
+		    void *arg);
+void delivery_stats(struct delivery *, struct delivery_stats *);
+const struct fusee_instance *delivery_instance(const struct delivery *);
+/* Tries what waits until CLOCK_MONOTONIC deadline_ns, then ops->cancel(); what is left is counted
+ * as `ended`. Asynchronous: delivery_free() waits for the end of it. */
+void delivery_stop(struct delivery *, uint64_t deadline_ns);
+/* Waits for the thread (a sink that ignores cancel is given up 5 s after the deadline: it is named
+ * and leaked), fini, frees. NULL is fine. */
+void delivery_free(struct delivery *);
+#endif
