@@ -219,14 +219,24 @@ static int write_outputs(const struct session *s, const struct fusee_profile *p)
 	return r;
 }
 
-static int build_profile(struct session *s, struct builder **b, const struct fusee_profile **p)
+static void named(void *arg)
 {
+	(void)arg;
+}
+
+static int make_profile(struct session *s, struct builder **b, const struct fusee_profile **p)
+{
+	const struct collector *c = pipeline_collector(s->pipeline, 0);
+	struct build_options o = {.period_ns = (uint64_t)(1e9 / s->o.hz + 0.5)};
 	char host[256] = "";
 	int r = builder_new(b);
 
-	if (r)
-		return r;
-	r = pipeline_build(s->pipeline, *b);
+	if (!r)
+		r = names_ask(s->names, c, named, NULL);
+	if (!r)
+		r = worker_wait(s->worker);
+	if (!r)
+		r = build_profile(*b, c, s->pipeline, s->names, &o);
 	if (r)
 		return r;
 	builder_profile(*b)->start_ns = s->start_wall_ns;
@@ -250,7 +260,7 @@ static int finish(struct session *s)
 	const struct fusee_profile *p;
 	struct builder *b = NULL;
 	double begin = seconds();
-	int r = build_profile(s, &b, &p);
+	int r = make_profile(s, &b, &p);
 
 	if (r) {
 		log_error("cannot make the profile: %s", strerror(-r));

@@ -125,8 +125,7 @@ static int open_sampler(struct session *s)
 		.stack_bytes = s->o.stack_bytes,
 		.kernel = s->o.kernel,
 	};
-	struct pipeline_options p = {
-		.period_ns = o.period_ns, .threads = s->o.threads, .inlines = s->o.inlines};
+	struct pipeline_options p = {.threads = s->o.threads};
 	char *why;
 	int r = snapshot_open(&s->snapshot, &o);
 
@@ -141,6 +140,8 @@ static int open_sampler(struct session *s)
 		return r == -ESRCH ? EX_NOINPUT : EX_NOPERM;
 	}
 	r = pipeline_new(&s->pipeline, &p, s->worker, &s->unwinders);
+	if (!r)
+		r = names_new(&s->names, pipeline_files(s->pipeline), s->worker, s->o.inlines);
 	if (!r)
 		r = watch(s, snapshot_fd(s->snapshot), SOURCE_SAMPLES);
 	if (r) {
@@ -335,8 +336,9 @@ void session_close(struct session *s)
 		launch_drop(&s->child);
 	}
 	snapshot_close(s->snapshot);
-	pipeline_free(s->pipeline);
 	worker_stop(s->worker);
+	names_free(s->names);
+	pipeline_free(s->pipeline);
 	plugin_set_close(&s->unwinders);
 	if (s->epoll > 0)
 		close(s->epoll);

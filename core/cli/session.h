@@ -10,6 +10,7 @@
 #include "cli/launch.h"
 #include "plugin/plugin.h"
 #include "profile/builder.h"
+#include "sampling/build.h"
 #include "sampling/pipeline.h"
 #include "sampling/snapshot.h"
 #include "worker/worker.h"
@@ -44,6 +45,7 @@ struct session {
 	struct plugin_set unwinders;
 	struct worker *worker;
 	struct pipeline *pipeline;
+	struct names *names;
 	struct snapshot *snapshot;
 	int epoll, signals, ticks;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, of sampling */

@@ -2,6 +2,7 @@
 #include "process/process.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,8 @@ struct thread {
 struct process_table {
 	struct table pids;    /* pid -> struct process *, newest life */
 	struct table tids;    /* tid -> struct thread * */
-	struct process **all; /* every life, for the end */
-	uint64_t n, cap;
+	struct process **all; /* every life */
+	uint64_t n, cap, ids;
 };
 
 int process_table_new(struct process_table **ret)
@@ -32,15 +33,19 @@ static void free_thread(void *arg, uint64_t key, void *value)
 	free(value);
 }
 
+static void free_process(struct process *p)
+{
+	free(p->mappings);
+	free(p->past);
+	free(p);
+}
+
 void process_table_free(struct process_table *t)
 {
 	if (!t)
 		return;
-	for (uint64_t i = 0; i < t->n; i++) {
-		free(t->all[i]->mappings);
-		free(t->all[i]->past);
-		free(t->all[i]);
-	}
+	for (uint64_t i = 0; i < t->n; i++)
+		free_process(t->all[i]);
 	table_each(&t->tids, free_thread, NULL);
 	table_fini(&t->tids);
 	table_fini(&t->pids);
@@ -69,7 +74,7 @@ static struct process *begin(struct process_table *t, pid_t pid, const char *com
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
-	p->id = t->n + 1;
+	p->id = ++t->ids;
 	p->pid = pid;
 	snprintf(p->comm, sizeof(p->comm), "%s", comm);
 	if (table_put(&t->pids, (uint64_t)pid, p)) {
@@ -87,10 +92,54 @@ struct process *process_get(struct process_table *t, pid_t pid)
 	return p ? p : begin(t, pid, "");
 }
 
-struct process *process_exec(struct process_table *t, pid_t pid, const char *comm)
+struct process *process_exec(struct process_table *t, pid_t pid, uint64_t time, const char *comm)
 {
+	struct process *old = process_find(t, pid);
+
+	if (old)
+		old->ended = time;
 	process_thread_comm(t, pid, comm);
 	return begin(t, pid, comm);
+}
+
+/* A life whose pid is gone, or another life's by now, without a record of its end. */
+static void end_lost(struct process_table *t, struct process *p)
+{
+	if (p->ended)
+		return;
+	if (process_find(t, p->pid) != p || (kill(p->pid, 0) && errno == ESRCH))
+		p->ended = 1;
+}
+
+void process_sweep(struct process_table *t, uint64_t before,
+		   bool (*keep)(void *arg, const struct process *), void *arg)
+{
+	uint64_t left = 0;
+
+	for (uint64_t i = 0; i < t->n; i++) {
+		struct process *p = t->all[i];
+
+		end_lost(t, p);
+		if (!p->ended || p->ended >= before || keep(arg, p)) {
+			t->all[left++] = p;
+			continue;
+		}
+		if (process_find(t, p->pid) == p)
+			table_del(&t->pids, (uint64_t)p->pid);
+		free_process(p);
+	}
+	t->n = left;
+}
+
+void process_each(struct process_table *t, void (*each)(void *arg, struct process *), void *arg)
+{
+	for (uint64_t i = 0; i < t->n; i++)
+		each(arg, t->all[i]);
+}
+
+uint32_t process_count(const struct process_table *t)
+{
+	return (uint32_t)t->n;
 }
 
 struct process *process_fork(struct process_table *t, pid_t parent, pid_t child)

@@ -38,6 +38,7 @@ struct process {
 	uint32_t last; /* index of the last hit */
 	bool started;  /* has run user code: until then it is between exec and its first instruction
 			*/
+	uint64_t ended; /* perf time of its end, or of the exec that ended this life; 0: it lives */
 	uint32_t scanned; /* the pipeline's: when its mappings were last read from /proc; 0 never */
 };
 
@@ -51,7 +52,7 @@ struct process *process_find(struct process_table *, pid_t pid);
 /* The current life, made if there is none. NULL: no memory. */
 struct process *process_get(struct process_table *, pid_t pid);
 /* exec: a new life without mappings. */
-struct process *process_exec(struct process_table *, pid_t pid, const char *comm);
+struct process *process_exec(struct process_table *, pid_t pid, uint64_t time, const char *comm);
 /* fork of a process (not of a thread): the child has its parent's mappings and name. */
 struct process *process_fork(struct process_table *, pid_t parent, pid_t child);
 
@@ -61,6 +62,12 @@ int process_map(struct process *, const struct process_mapping *);
 struct process_mapping *process_mapping(struct process *, uint64_t addr);
 /* The mapping that held addr at that perf time, also one that was covered since; or NULL. */
 struct process_mapping *process_mapping_at(struct process *, uint64_t addr, uint64_t time);
+/* Frees the lives that ended before that time and that keep() does not want; ends those whose pid
+ * is gone though no record said so. */
+void process_sweep(struct process_table *, uint64_t before,
+		   bool (*keep)(void *arg, const struct process *), void *arg);
+void process_each(struct process_table *, void (*each)(void *arg, struct process *), void *arg);
+uint32_t process_count(const struct process_table *); /* lives, ended ones too */
 /* Thread names. "" unknown: the process's comm. */
 int process_thread_comm(struct process_table *, pid_t tid, const char *comm);
 const char *process_comm(struct process_table *, const struct process *, pid_t tid);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,7 +63,8 @@ int event_open(struct event_form *f, const struct snapshot_options *o, pid_t tid
 	int fd;
 
 	if (!f->settled)
-		*f = (struct event_form){.kernel = o->kernel, .read = !o->all, .lost = true};
+		*f = (struct event_form){
+			.kernel = o->kernel, .read = !o->all && !o->dynamic, .lost = true};
 	for (;;) {
 		fd = try_open(f, o, tid, cpu);
 		if (fd >= 0) {
@@ -80,6 +82,32 @@ int event_open(struct event_form *f, const struct snapshot_options *o, pid_t tid
 		else
 			return -errno;
 	}
+}
+
+int event_open_ring(int cpu)
+{
+	struct perf_event_attr a = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(a),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = SAMPLE_TYPE &
+			       ~(uint64_t)(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER),
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.watermark = 1,
+		.wakeup_watermark = 256u << 10,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &a, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int event_id(int fd, uint64_t *id)
+{
+	return ioctl(fd, PERF_EVENT_IOC_ID, id) ? -errno : 0;
 }
 
 /* A reader over one record: every get checks what is left. */

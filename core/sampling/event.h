@@ -23,6 +23,10 @@ struct event_form {
  * the kernel wants that and the form is not settled. fd or -errno. */
 int event_open(struct event_form *, const struct snapshot_options *, pid_t tid, int cpu);
 
+/* An event that samples nothing, on which other events' ring of that CPU hangs. fd or -errno. */
+int event_open_ring(int cpu);
+int event_id(int fd, uint64_t *id); /* as in the samples of it and of those that inherit it */
+
 uint64_t event_time(const struct perf_event_header *); /* ns */
 
 struct event_sample {

@@ -32,18 +32,27 @@ int files_new(struct files **ret, struct worker *worker, const struct plugin_set
 	return 0;
 }
 
+void files_drop(struct files *fs, uint32_t id)
+{
+	struct file *f = fs->all[id];
+
+	if (!f)
+		return;
+	inspection_unref(f->inspection);
+	if (f->fd >= 0)
+		close(f->fd);
+	free(f->path);
+	free(f->text);
+	free(f);
+	fs->all[id] = NULL;
+}
+
 void files_free(struct files *f)
 {
 	if (!f)
 		return;
-	for (uint32_t i = 1; i < f->n; i++) {
-		inspection_unref(f->all[i]->inspection);
-		if (f->all[i]->fd >= 0)
-			close(f->all[i]->fd);
-		free(f->all[i]->path);
-		free(f->all[i]->text);
-		free(f->all[i]);
-	}
+	for (uint32_t i = 1; i < f->n; i++)
+		files_drop(f, i);
 	dict_fini(f->keys);
 	free(f->keys);
 	free(f->all);
@@ -108,49 +117,57 @@ struct identity {
 	uint64_t dev, ino, size, mtime, mtime_ns;
 };
 
-/* Appends a file with this identity (or, unopened, this path). NULL: no memory. */
-static struct file *add(struct files *fs, int fd, pid_t pid, const char *path)
+/* The file of this id, which has none. NULL: no memory. */
+static struct file *add(struct files *fs, uint32_t id, int fd, pid_t pid, const char *path)
 {
 	struct file *f = calloc(1, sizeof(*f));
 
-	if (fs->n >= fs->cap) {
-		uint32_t cap = fs->cap ? fs->cap * 2 : 64;
-		struct file **all = realloc(fs->all, cap * sizeof(struct file *));
+	if (id >= fs->cap) {
+		uint32_t cap = fs->cap ? fs->cap : 64;
+		struct file **all;
 
+		while (cap <= id)
+			cap *= 2;
+		all = realloc(fs->all, cap * sizeof(struct file *));
 		if (!all)
 			goto fail;
+		memset(all + fs->cap, 0, (cap - fs->cap) * sizeof(struct file *));
 		fs->all = all;
 		fs->cap = cap;
 	}
 	if (!f)
 		goto fail;
-	*f = (struct file){.id = fs->n, .fd = fd, .pid = pid, .path = strdup(path), .files = fs};
+	*f = (struct file){.id = id, .fd = fd, .pid = pid, .path = strdup(path), .files = fs};
 	if (!f->path)
 		goto fail;
-	fs->all[fs->n++] = f;
+	fs->all[id] = f;
+	if (id >= fs->n)
+		fs->n = id + 1;
 	return f;
 fail:
 	free(f);
 	return NULL;
 }
 
-static struct file *find(struct files *fs, const void *key, size_t len, bool *is_new)
+/* The id of what has this identity, DICT_NONE: no memory; *ret: the file, NULL: there is none (any
+ * more). */
+static uint32_t find(struct files *fs, const void *key, size_t len, struct file **ret)
 {
-	uint32_t before = fs->keys->n, id = dict_add(fs->keys, key, len);
+	uint32_t id = dict_add(fs->keys, key, len);
 
-	*is_new = id == before;
-	return id != DICT_NONE && !*is_new && id < fs->n ? fs->all[id] : NULL;
+	*ret = id != DICT_NONE && id < fs->n ? fs->all[id] : NULL;
+	return id;
 }
 
 /* A mapping whose file cannot be had any more: known by its path alone. */
 static struct file *without_file(struct files *fs, pid_t pid, const char *path, int err)
 {
-	bool is_new;
-	struct file *f = find(fs, path, strlen(path), &is_new);
+	struct file *f;
+	uint32_t id = find(fs, path, strlen(path), &f);
 
-	if (f || !is_new)
+	if (f || id == DICT_NONE)
 		return f;
-	f = add(fs, -1, pid, path);
+	f = add(fs, id, -1, pid, path);
 	if (!f)
 		return NULL;
 	f->state = FILE_REFUSED;
@@ -165,7 +182,7 @@ struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *
 	struct identity id;
 	struct stat st;
 	struct file *f;
-	bool is_new;
+	uint32_t number;
 	int fd;
 
 	if (!*m->name || !strncmp(m->name, "//anon", 6) ||
@@ -181,14 +198,14 @@ struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *
 	id = (struct identity){st.st_dev, st.st_ino, (uint64_t)st.st_size,
 			       (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec};
 	if (strcmp(m->name, "[vdso]"))
-		f = find(fs, &id, sizeof(id), &is_new);
+		number = find(fs, &id, sizeof(id), &f);
 	else
-		f = find(fs, "[vdso]", 6, &is_new);
-	if (f || !is_new) {
+		number = find(fs, "[vdso]", 6, &f);
+	if (f || number == DICT_NONE) {
 		close(fd);
 		return f;
 	}
-	f = add(fs, fd, pid, m->name);
+	f = add(fs, number, fd, pid, m->name);
 	if (!f) {
 		close(fd);
 		return NULL;

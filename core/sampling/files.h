@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files that targets map: opened while /proc still shows them, looked at by the worker, one
- * struct file for one content of one path. Files live until files_free(). For one thread.
+ * struct file for one content of one path. Files live until files_drop(). For one thread.
  */
 #ifndef SAMPLING_FILES_H
 #define SAMPLING_FILES_H
@@ -39,13 +39,15 @@ struct files {
 	struct worker *worker;
 	const struct plugin_set *unwinders;
 	struct dict *keys; /* identity -> id */
-	struct file **all; /* by id; [0] is NULL */
+	struct file **all; /* by id; [0] and dropped ones are NULL */
 	uint32_t n, cap;
 	uint32_t answers; /* how many have left FILE_ASKED: somebody's wait may be over */
 };
 
 int files_new(struct files **ret, struct worker *, const struct plugin_set *unwinders);
 void files_free(struct files *);
+/* Nobody holds it any more. Should it be mapped again, it has the same id. Not while FILE_ASKED. */
+void files_drop(struct files *, uint32_t id);
 /* The file behind an executable mapping; NULL: anonymous memory, or no memory left. Asks the worker
  * if it is new. */
 struct file *files_of(struct files *, pid_t pid, const struct procfs_mapping *);

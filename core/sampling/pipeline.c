@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -29,59 +30,19 @@ static uint32_t reason_index(struct pipeline *p, const char *text)
 	return i;
 }
 
-/* The walked stack's id, or DICT_NONE. */
-static uint32_t stack_id(struct pipeline *p)
-{
-	uint32_t ids[sizeof(p->walk.frames) / sizeof(p->walk.frames[0])];
-
-	for (uint32_t i = 0; i < p->walk.n; i++) {
-		ids[i] = dict_add(&p->frames, &p->walk.frames[i], sizeof(p->walk.frames[i]));
-		if (ids[i] == DICT_NONE)
-			return DICT_NONE;
-	}
-	return dict_add(&p->stacks, ids, p->walk.n * sizeof(ids[0]));
-}
-
-static struct sample_sum *sum_of(struct pipeline *p, const struct sample_key *k)
-{
-	uint32_t id = dict_add(&p->samples, k, sizeof(*k));
-
-	if (id == DICT_NONE)
-		return NULL;
-	if (id >= p->nsums) {
-		uint32_t n = p->nsums ? p->nsums * 2 : 1024;
-		struct sample_sum *sums = realloc(p->sums, n * sizeof(*sums));
-
-		if (!sums)
-			return NULL;
-		memset(sums + p->nsums, 0, (n - p->nsums) * sizeof(*sums));
-		p->sums = sums;
-		p->nsums = n;
-	}
-	return &p->sums[id];
-}
-
 /* Adds the walked sample. Every sample ends in stats.whole or in one reason. */
-static void add(struct pipeline *p, struct process *proc, const struct snapshot_sample *s)
+static void add(struct pipeline *p, struct process *proc, const struct snapshot_sample *s,
+		const struct pipeline_route *route, const char *comm)
 {
 	const char *reason = p->walk.reason;
-	struct sample_key k = {
-		.process = (uintptr_t)proc,
-		.tid = p->o.threads ? (uint32_t)s->tid : 0,
-		.comm = dict_str(&p->comms, process_comm(p->processes, proc, s->tid)),
-		.stack = stack_id(p),
-	};
-	struct sample_sum *sum = NULL;
+	uint32_t index = reason ? reason_index(p, reason) + 1 : 0;
 
-	if (reason)
-		k.reason = reason_index(p, reason) + 1;
-	if (k.comm != DICT_NONE && k.stack != DICT_NONE)
-		sum = sum_of(p, &k);
-	if (sum) {
-		sum->count++;
-		sum->weight += s->period;
-	} else {
-		reason = no_memory;
+	for (uint64_t left = route->slots; left; left &= left - 1) {
+		struct collector *c = p->slots[__builtin_ctzll(left)];
+
+		if (c && collector_add(c, proc, route->set, p->o.threads ? (uint32_t)s->tid : 0,
+				       comm, &p->walk, index, s->period))
+			reason = no_memory;
 	}
 	p->stats.samples++;
 	p->stats.weight_ns += s->period;
@@ -94,7 +55,8 @@ static void add(struct pipeline *p, struct process *proc, const struct snapshot_
 }
 
 /* Keeps a copy of a sample until its table is there. false: no room. */
-static bool keep(struct pipeline *p, struct process *proc, const struct snapshot_sample *s)
+static bool keep(struct pipeline *p, struct process *proc, const struct snapshot_sample *s,
+		 const struct pipeline_route *route)
 {
 	uint64_t bytes = sizeof(struct waiting) + s->nkernel * 8ull + s->stack_len;
 	struct waiting *w;
@@ -106,7 +68,8 @@ static bool keep(struct pipeline *p, struct process *proc, const struct snapshot
 	if (w == MAP_FAILED)
 		return false;
 	madvise(w, bytes, MADV_DONTDUMP);
-	*w = (struct waiting){.process = proc, .sample = *s, .bytes = bytes};
+	*w = (struct waiting){.process = proc, .route = *route, .sample = *s, .bytes = bytes};
+	snprintf(w->comm, sizeof(w->comm), "%s", process_comm(p->processes, proc, s->tid));
 	w->sample.kernel = (uint64_t *)(w + 1);
 	w->sample.stack = (char *)(w + 1) + s->nkernel * 8ull;
 	if (s->nkernel)
@@ -122,8 +85,14 @@ static bool keep(struct pipeline *p, struct process *proc, const struct snapshot
 static void on_sample(void *arg, const struct snapshot_sample *s)
 {
 	struct pipeline *p = arg;
-	struct process *proc = process_get(p->processes, s->pid);
+	struct pipeline_route route = {.slots = 1};
+	struct process *proc;
 
+	if (p->o.route && !p->o.route(p->o.arg, s, &route)) {
+		p->stats.unwanted++;
+		return;
+	}
+	proc = process_get(p->processes, s->pid);
 	if (!proc) {
 		p->stats.samples++;
 		p->stats.weight_ns += s->period;
@@ -131,15 +100,16 @@ static void on_sample(void *arg, const struct snapshot_sample *s)
 		return;
 	}
 	p->time = s->time;
+	proc->ended = 0;
 	if (proc->scanned < p->scan)
 		pipeline_scan(p, s->pid);
 	walk_stack(&p->walker, proc, s, true, &p->walk);
 	if (p->walk.waiting) {
-		if (keep(p, proc, s))
+		if (keep(p, proc, s, &route))
 			return;
 		walk_stack(&p->walker, proc, s, false, &p->walk);
 	}
-	add(p, proc, s);
+	add(p, proc, s, &route, process_comm(p->processes, proc, s->tid));
 }
 
 /* Walks what waits; what still has to wait stays, in order. */
@@ -158,7 +128,7 @@ static void walk_waiting(struct pipeline *p, bool wait)
 			p->last = &w->next;
 			continue;
 		}
-		add(p, w->process, &w->sample);
+		add(p, w->process, &w->sample, &w->route, w->comm);
 		p->waiting_bytes -= w->bytes;
 		munmap(w, w->bytes);
 	}
@@ -214,9 +184,8 @@ static void on_comm(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *
 	struct pipeline *p = arg;
 	struct process *proc;
 
-	(void)time;
 	if (exec) {
-		proc = process_exec(p->processes, pid, comm);
+		proc = process_exec(p->processes, pid, time, comm);
 		if (proc)
 			proc->scanned = p->scan;
 		return;
@@ -241,10 +210,11 @@ static void on_forked(void *arg, pid_t pid, pid_t parent, pid_t tid, uint64_t ti
 static void on_exited(void *arg, pid_t pid, pid_t tid, uint64_t time)
 {
 	struct pipeline *p = arg;
+	struct process *proc = pid == tid ? process_find(p->processes, pid) : NULL;
 
-	(void)time;
-	if (pid != tid)
-		process_thread_exit(p->processes, tid);
+	process_thread_exit(p->processes, tid);
+	if (proc) /* its other threads may live on: then a sample takes it back */
+		proc->ended = time;
 }
 
 static void on_lost(void *arg, uint64_t records)
@@ -311,6 +281,93 @@ int pipeline_scan(struct pipeline *p, pid_t pid)
 	return procfs_each_mapping(pid, scan_mapping, &s);
 }
 
+/* ---- collectors ---- */
+
+struct collector *pipeline_collect(struct pipeline *p, uint32_t slot, struct collector *c)
+{
+	struct collector *old = p->slots[slot];
+
+	for (struct waiting *w = c ? NULL : p->first; w; w = w->next)
+		w->route.slots &= ~(1ull << slot);
+	p->slots[slot] = c;
+	return old;
+}
+
+struct collector *pipeline_collector(const struct pipeline *p, uint32_t slot)
+{
+	return p->slots[slot];
+}
+
+struct files *pipeline_files(struct pipeline *p)
+{
+	return p->files;
+}
+
+uint32_t pipeline_processes(const struct pipeline *p)
+{
+	return process_count(p->processes);
+}
+
+/* ---- sweeping ---- */
+
+#define ENDED_NS 60000000000u /* an ended process stays so long: late samples and exec'ed pids */
+
+static void mark_frames(const struct collector *c, bool *used)
+{
+	for (uint32_t i = 1; c && i < c->frames.n; i++)
+		used[((const struct walk_frame *)c->frames.entries[i].key)->file] = true;
+}
+
+static void mark_mappings(void *arg, struct process *proc)
+{
+	bool *used = arg;
+
+	for (uint32_t i = 0; i < proc->n; i++)
+		if (proc->mappings[i].file)
+			used[proc->mappings[i].file->id] = true;
+	for (uint32_t i = 0; i < proc->npast && i < PROCESS_PAST; i++)
+		if (proc->past[i].file)
+			used[proc->past[i].file->id] = true;
+}
+
+static bool waits(void *arg, const struct process *proc)
+{
+	const struct pipeline *p = arg;
+
+	for (const struct waiting *w = p->first; w; w = w->next)
+		if (w->process == proc)
+			return true;
+	return false;
+}
+
+void pipeline_sweep(struct pipeline *p, const struct pipeline_sweep *o)
+{
+	bool *used = calloc(p->files->n, sizeof(*used));
+	struct timespec now;
+	uint64_t before;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	before = (uint64_t)now.tv_sec * 1000000000u;
+	before = before > ENDED_NS ? before - ENDED_NS : 0;
+	process_sweep(p->processes, before, waits, p);
+	if (!used)
+		return;
+	process_each(p->processes, mark_mappings, used);
+	for (uint32_t i = 0; i < PIPELINE_SLOTS; i++)
+		mark_frames(p->slots[i], used);
+	for (uint32_t i = 0; i < o->n; i++)
+		mark_frames(o->keep[i], used);
+	for (uint32_t i = 1; i < p->files->n; i++) {
+		const struct file *f = p->files->all[i];
+
+		if (used[i] || !f || f->state == FILE_ASKED)
+			continue;
+		o->forget(o->arg, i);
+		files_drop(p->files, i);
+	}
+	free(used);
+}
+
 /* ---- life ---- */
 
 int pipeline_new(struct pipeline **ret, const struct pipeline_options *o, struct worker *worker,
@@ -330,10 +387,9 @@ int pipeline_new(struct pipeline **ret, const struct pipeline_options *o, struct
 	p->scan = 1;
 	p->handlers = (struct snapshot_handlers){p,         on_sample, on_mapped, on_comm,
 						 on_forked, on_exited, on_lost};
-	if (dict_init(&p->frames) || dict_init(&p->stacks) || dict_init(&p->comms) ||
-	    dict_init(&p->samples))
-		goto fail;
-	r = process_table_new(&p->processes);
+	r = p->o.route ? 0 : collector_new(&p->slots[0]);
+	if (!r)
+		r = process_table_new(&p->processes);
 	if (!r)
 		r = files_new(&p->files, worker, unwinders);
 	if (r)
@@ -355,16 +411,10 @@ void pipeline_free(struct pipeline *p)
 		next = w->next;
 		munmap(w, w->bytes);
 	}
-	dict_fini(&p->frames);
-	dict_fini(&p->stacks);
-	dict_fini(&p->comms);
-	dict_fini(&p->samples);
-	for (uint32_t i = 0; i < p->npoor; i++)
-		free((char *)p->poor[i].build_id);
+	for (uint32_t i = 0; i < PIPELINE_SLOTS; i++)
+		collector_free(p->slots[i]);
 	process_table_free(p->processes);
 	files_free(p->files);
-	free(p->sums);
-	free(p->poor);
 	free(p);
 }
 
@@ -378,7 +428,9 @@ void pipeline_stats(struct pipeline *p, struct pipeline_stats *s)
 	*s = p->stats;
 	s->reasons = p->reasons;
 	s->helped = p->walker.helped;
-	s->files = p->files->n - 1;
-	for (uint32_t i = 1; i < p->files->n; i++)
-		s->refused += p->files->all[i]->state == FILE_REFUSED;
+	s->files = s->refused = 0;
+	for (uint32_t i = 1; i < p->files->n; i++) {
+		s->files += !!p->files->all[i];
+		s->refused += p->files->all[i] && p->files->all[i]->state == FILE_REFUSED;
+	}
 }

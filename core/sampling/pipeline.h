@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a sampler's records to one profile: follows processes, walks stacks, adds equal ones up, and
- * at the end gives everything its name. A sample whose unwind table is still being made waits, with
- * its stack copy, in bounded memory. For one thread.
+ * From a sampler's records to collectors: follows processes, walks stacks, and adds each to the
+ * collectors that want it. A sample whose unwind table is still being made waits, with its stack
+ * copy, in bounded memory. For one thread. Profiles are made of collectors by sampling/build.h.
  */
 #ifndef SAMPLING_PIPELINE_H
 #define SAMPLING_PIPELINE_H
@@ -10,17 +10,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profile/builder.h"
-#include "sampling/snapshot.h"
 #include "plugin/plugin.h"
+#include "sampling/files.h"
+#include "sampling/snapshot.h"
 #include "worker/worker.h"
 
 struct pipeline;
+struct collector;
+
+#define PIPELINE_SLOTS 64u
+
+/* Where a sample goes. */
+struct pipeline_route {
+	uint64_t slots; /* bit i: the collector in slot i */
+	uint32_t set;   /* its target's label set */
+};
 
 struct pipeline_options {
-	uint64_t period_ns;
-	bool threads;           /* keep threads apart by tid */
-	bool inlines;           /* names of inlined frames too */
+	bool threads; /* keep threads apart by tid */
+	/* Asked before any cost is paid; false: nobody wants it. NULL: all go to slot 0. */
+	bool (*route)(void *arg, const struct snapshot_sample *, struct pipeline_route *);
+	void *arg;
 	uint64_t waiting_bytes; /* stack copies that may wait for tables; 0: 128 MiB */
 };
 
@@ -35,6 +45,7 @@ struct pipeline_stats {
 	uint64_t kernel_only; /* whole: kernel threads */
 	uint64_t helped;      /* steps that libunwind took */
 	uint64_t lost_records;
+	uint64_t unwanted; /* samples that no route wanted; in none of the others */
 	const struct pipeline_reason *reasons; /* why stacks were cut */
 	uint32_t nreasons;
 	uint32_t files, refused; /* mapped by targets; of them not readable */
@@ -51,21 +62,23 @@ int pipeline_scan(struct pipeline *, pid_t pid);
 void pipeline_retry(struct pipeline *);
 /* Waits for the worker and walks all that still waits. No sample may come after it. */
 void pipeline_finish(struct pipeline *);
+/* Puts a collector into a slot (NULL: none; what waits for the slot is forgotten); returns the one
+ * that was there, which is the caller's. Slot 0 has one from the beginning where there is no route.
+ */
+struct collector *pipeline_collect(struct pipeline *, uint32_t slot, struct collector *);
+struct collector *pipeline_collector(const struct pipeline *, uint32_t slot); /* borrowed */
+struct files *pipeline_files(struct pipeline *);
+/* Frees what nobody needs any more: processes that ended a minute ago, files that no process maps
+ * and no collector names (keep: those of collectors that are being built; forget: told of each file
+ * before it goes). Now and then. */
+struct pipeline_sweep {
+	const struct collector *const *keep;
+	uint32_t n;
+	void (*forget)(void *arg, uint32_t file);
+	void *arg;
+};
+void pipeline_sweep(struct pipeline *, const struct pipeline_sweep *);
+uint32_t pipeline_processes(const struct pipeline *);
 void pipeline_stats(struct pipeline *,
 		    struct pipeline_stats *); /* texts live as long as the pipeline */
-
-/* Names everything (asks the worker and waits) and fills the builder; types samples/count and
- * cpu/nanoseconds. 0 or -errno. */
-int pipeline_build(struct pipeline *, struct builder *);
-
-/* Files whose names are poor, the hottest first: of `self_ns` own CPU time, what its names came
- * from. */
-struct pipeline_poor {
-	const char *path;
-	const char *build_id; /* hex, "" none */
-	uint32_t quality;     /* INSPECTION_SYMTAB .. */
-	uint64_t self_ns;
-};
-/* At most n; valid after pipeline_build(). Returns how many. */
-uint32_t pipeline_poor(struct pipeline *, struct pipeline_poor *, uint32_t n);
 #endif

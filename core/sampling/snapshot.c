@@ -25,13 +25,25 @@ struct cpu {
 	int number, fd;
 };
 
+/* The events of one target, or of all that were there at the beginning. */
+struct group {
+	struct group *next;
+	uint32_t number; /* 0: those of the beginning */
+	uint64_t period_ns, samples;
+	int *fds;
+	uint32_t nfds, cap;
+};
+
 struct snapshot {
 	struct snapshot_options o;
 	struct event_form form;
 	struct cpu *cpus;
 	uint32_t ncpus;
-	int *fds; /* of all events */
-	uint32_t nfds, cap;
+	struct group base, *groups; /* dynamic ones, newest first */
+	uint32_t numbers;
+	struct table ids;            /* event -> struct group * */
+	struct snapshot_counts gone; /* of removed groups */
+	bool enabled;
 	int epoll;
 	struct table tallies; /* (event, thread) -> struct tally * */
 	struct snapshot_counts counts;
@@ -55,41 +67,64 @@ static uint64_t ring_size(const struct snapshot_options *o)
 	return size;
 }
 
-/* Adds the event of one thread on one CPU. The CPU's first event brings the ring. */
-static int add_event(struct snapshot *s, struct cpu *c, pid_t tid)
+static int open_ring(struct snapshot *s, struct cpu *c, int fd)
 {
-	int fd = event_open(&s->form, &s->o, tid, c->number), r = 0;
+	struct epoll_event e = {.events = EPOLLIN};
+	uint64_t size = ring_size(&s->o);
+	int r = ring_open(&c->ring, fd, &size);
 
-	if (fd < 0)
-		return fd;
-	if (s->nfds == s->cap) {
-		uint32_t cap = s->cap ? s->cap * 2 : 64;
-		int *fds = realloc(s->fds, cap * sizeof(*fds));
+	c->fd = fd;
+	if (!r && epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e))
+		r = -errno;
+	return r;
+}
+
+static int keep_fd(struct group *g, int fd)
+{
+	if (g->nfds == g->cap) {
+		uint32_t cap = g->cap ? g->cap * 2 : 8;
+		int *fds = realloc(g->fds, cap * sizeof(*fds));
 
 		if (!fds) {
 			close(fd);
 			return -ENOMEM;
 		}
-		s->fds = fds;
-		s->cap = cap;
+		g->fds = fds;
+		g->cap = cap;
 	}
-	s->fds[s->nfds++] = fd;
-	if (c->fd < 0) {
-		struct epoll_event e = {.events = EPOLLIN};
-		uint64_t size = ring_size(&s->o);
+	g->fds[g->nfds++] = fd;
+	return 0;
+}
 
-		r = ring_open(&c->ring, fd, &size);
-		c->fd = fd;
-		if (!r && epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e))
-			r = -errno;
-	} else if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, c->fd)) {
+/* Adds the event of one thread on one CPU. The CPU's first event brings the ring. */
+static int add_event(struct snapshot *s, struct group *g, struct cpu *c, pid_t tid)
+{
+	struct snapshot_options o = s->o;
+	uint64_t id;
+	int fd, r;
+
+	o.period_ns = g->period_ns;
+	fd = event_open(&s->form, &o, tid, c->number);
+	if (fd < 0)
+		return fd;
+	r = keep_fd(g, fd);
+	if (r)
+		return r;
+	if (c->fd < 0)
+		r = open_ring(s, c, fd);
+	else if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, c->fd))
 		r = -errno;
+	if (!r && g->number) {
+		r = event_id(fd, &id);
+		if (!r)
+			r = table_put(&s->ids, id, g);
 	}
 	return r;
 }
 
 struct adding {
 	struct snapshot *s;
+	struct group *g;
 	struct table seen;
 	uint32_t added;
 };
@@ -103,7 +138,7 @@ static int add_thread(void *arg, pid_t tid)
 	if (table_get(&a->seen, (uint64_t)tid))
 		return 0;
 	for (uint32_t i = 0; !r && i < a->s->ncpus; i++)
-		r = add_event(a->s, &a->s->cpus[i], tid);
+		r = add_event(a->s, a->g, &a->s->cpus[i], tid);
 	if (r && r != -ESRCH)
 		return r;
 	if (!r)
@@ -112,9 +147,9 @@ static int add_thread(void *arg, pid_t tid)
 }
 
 /* All threads of a process, as they stand now: what they start inherits their events. */
-static int add_process(struct snapshot *s, pid_t pid)
+static int add_process(struct snapshot *s, struct group *g, pid_t pid)
 {
-	struct adding a = {.s = s};
+	struct adding a = {.s = s, .g = g};
 	int r = procfs_each_thread(pid, add_thread, &a);
 
 	if (!r && !a.added)
@@ -157,6 +192,7 @@ int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 	if (!s)
 		return -ENOMEM;
 	s->o = *o;
+	s->base.period_ns = o->period_ns;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	r = s->epoll < 0 ? -errno : list_cpus(s);
 	/* Threads x CPUs events: as many as the hard limit allows. */
@@ -165,9 +201,16 @@ int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
 	for (uint32_t i = 0; !r && o->all && i < s->ncpus; i++)
-		r = add_event(s, &s->cpus[i], -1);
+		r = add_event(s, &s->base, &s->cpus[i], -1);
+	for (uint32_t i = 0; !r && o->dynamic && i < s->ncpus; i++) {
+		int fd = event_open_ring(s->cpus[i].number);
+
+		r = fd < 0 ? fd : keep_fd(&s->base, fd);
+		if (!r)
+			r = open_ring(s, &s->cpus[i], fd);
+	}
 	for (uint32_t i = 0; !r && !o->all && i < o->npids; i++)
-		r = add_process(s, o->pids[i]);
+		r = add_process(s, &s->base, o->pids[i]);
 	s->counts.gaps = s->form.read;
 	if (r)
 		snapshot_close(s);
@@ -176,21 +219,34 @@ int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 	return r;
 }
 
+static void close_group(struct snapshot *s, struct group *g)
+{
+	uint64_t id;
+
+	for (uint32_t i = 0; i < g->nfds; i++) {
+		if (g->number && !event_id(g->fds[i], &id))
+			table_del(&s->ids, id);
+		close(g->fds[i]);
+	}
+	free(g->fds);
+}
+
 void snapshot_close(struct snapshot *s)
 {
 	if (!s)
 		return;
 	for (uint32_t i = 0; i < s->ncpus; i++)
 		ring_close(&s->cpus[i].ring);
-	for (uint32_t i = 0; i < s->nfds; i++)
-		close(s->fds[i]);
+	while (s->groups)
+		snapshot_remove(s, s->groups->number);
+	close_group(s, &s->base);
+	table_fini(&s->ids);
 	for (uint64_t i = 0; i < s->tallies.nslots; i++)
 		free(s->tallies.slots[i].value);
 	table_fini(&s->tallies);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	free(s->cpus);
-	free(s->fds);
 	free(s);
 }
 
@@ -201,7 +257,11 @@ bool snapshot_kernel(const struct snapshot *s)
 
 uint32_t snapshot_events(const struct snapshot *s)
 {
-	return s->nfds;
+	uint32_t n = s->base.nfds;
+
+	for (const struct group *g = s->groups; g; g = g->next)
+		n += g->nfds;
+	return n;
 }
 
 int snapshot_fd(const struct snapshot *s)
@@ -209,24 +269,93 @@ int snapshot_fd(const struct snapshot *s)
 	return s->epoll;
 }
 
-static int on_all(struct snapshot *s, unsigned long request)
+static int on_group(const struct group *g, unsigned long request)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < s->nfds; i++)
-		if (ioctl(s->fds[i], request, 0))
+	for (uint32_t i = 0; i < g->nfds; i++)
+		if (ioctl(g->fds[i], request, 0))
+			r = -errno;
+	return r;
+}
+
+static int on_all(struct snapshot *s, unsigned long request)
+{
+	int r = on_group(&s->base, request);
+
+	for (const struct group *g = s->groups; g; g = g->next)
+		if (on_group(g, request))
 			r = -errno;
 	return r;
 }
 
 int snapshot_enable(struct snapshot *s)
 {
+	s->enabled = true;
 	return on_all(s, PERF_EVENT_IOC_ENABLE);
 }
 
 int snapshot_disable(struct snapshot *s)
 {
+	s->enabled = false;
 	return on_all(s, PERF_EVENT_IOC_DISABLE);
+}
+
+int snapshot_add(struct snapshot *s, pid_t pid, uint64_t period_ns, uint32_t *number)
+{
+	struct group *g = calloc(1, sizeof(*g));
+	int r;
+
+	if (!g)
+		return -ENOMEM;
+	g->number = ++s->numbers;
+	g->period_ns = period_ns;
+	r = add_process(s, g, pid);
+	if (!r && s->enabled)
+		r = on_group(g, PERF_EVENT_IOC_ENABLE);
+	if (r) {
+		close_group(s, g);
+		free(g);
+		return r;
+	}
+	g->next = s->groups;
+	s->groups = g;
+	*number = g->number;
+	return 0;
+}
+
+/* Adds what a group's events saw. */
+static void count_group(struct snapshot *s, const struct group *g, struct snapshot_counts *c)
+{
+	uint64_t count_ns = 0, lost = 0, ticks;
+
+	for (uint32_t i = 0; i < g->nfds; i++) {
+		uint64_t count, n;
+
+		if (!event_read(&s->form, g->fds[i], &count, &n)) {
+			count_ns += count;
+			lost += n;
+		}
+	}
+	ticks = count_ns / g->period_ns;
+	c->count_ns += count_ns;
+	c->ring_full += lost;
+	c->skipped += ticks > g->samples + lost ? ticks - g->samples - lost : 0;
+}
+
+void snapshot_remove(struct snapshot *s, uint32_t number)
+{
+	struct group **at = &s->groups, *g;
+
+	while (*at && (*at)->number != number)
+		at = &(*at)->next;
+	g = *at;
+	if (!g)
+		return;
+	count_group(s, g, &s->gone);
+	*at = g->next;
+	close_group(s, g);
+	free(g);
 }
 
 /* One thread's event on one CPU. */
@@ -263,6 +392,15 @@ static void note_gap(struct snapshot *s, const struct event_sample *e)
 	s->counts.skipped += t->skipped;
 }
 
+static void note_group(struct snapshot *s, struct event_sample *e)
+{
+	struct group *g = s->ids.n ? table_get(&s->ids, e->id) : NULL;
+
+	e->s.group = g ? g->number : 0;
+	if (g)
+		g->samples++;
+}
+
 static void dispatch(struct snapshot *s, const struct perf_event_header *h,
 		     const struct snapshot_handlers *on)
 {
@@ -276,6 +414,7 @@ static void dispatch(struct snapshot *s, const struct perf_event_header *h,
 		s->counts.samples++;
 		if (s->form.read)
 			note_gap(s, &e);
+		note_group(s, &e);
 		on->sample(on->arg, &e.s);
 		break;
 	case PERF_RECORD_LOST: /* id, lost */
@@ -327,6 +466,17 @@ void snapshot_drain(struct snapshot *s, const struct snapshot_handlers *on, bool
 	}
 }
 
+/* Removed groups, and those that are there. What a group's last samples are short of, while they
+ * still lie in the ring, looks like skipped for a moment. */
+static void count_groups(struct snapshot *s, struct snapshot_counts *c)
+{
+	c->count_ns = s->gone.count_ns;
+	c->skipped = s->gone.skipped;
+	c->ring_full = s->gone.ring_full;
+	for (const struct group *g = s->groups; g; g = g->next)
+		count_group(s, g, c);
+}
+
 void snapshot_counts(struct snapshot *s, struct snapshot_counts *c)
 {
 	uint64_t lost = 0;
@@ -334,10 +484,14 @@ void snapshot_counts(struct snapshot *s, struct snapshot_counts *c)
 	*c = s->counts;
 	if (s->o.all)
 		return;
-	for (uint32_t i = 0; i < s->nfds; i++) {
+	if (s->o.dynamic) {
+		count_groups(s, c);
+		return;
+	}
+	for (uint32_t i = 0; i < s->base.nfds; i++) {
 		uint64_t count, n;
 
-		if (!event_read(&s->form, s->fds[i], &count, &n)) {
+		if (!event_read(&s->form, s->base.fds[i], &count, &n)) {
 			c->count_ns += count;
 			lost += n;
 		}

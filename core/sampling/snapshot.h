@@ -22,6 +22,7 @@ struct snapshot_options {
 	const pid_t *pids; /* targets: all their threads, and what these start */
 	uint32_t npids;
 	bool all;     /* the whole machine instead */
+	bool dynamic; /* neither: targets come and go by snapshot_add() */
 	bool on_exec; /* sampling begins when pids[0] execs */
 	uint64_t period_ns;
 	uint32_t stack_bytes; /* a multiple of 8, at most SNAPSHOT_MAX_STACK */
@@ -31,6 +32,7 @@ struct snapshot_options {
 struct snapshot_sample {
 	pid_t pid, tid;
 	uint32_t cpu;
+	uint32_t group;         /* whose event it was: of snapshot_add(), else 0 */
 	uint64_t time;          /* CLOCK_MONOTONIC ns */
 	uint64_t period;        /* ns of CPU time it stands for */
 	const uint64_t *kernel; /* kernel addresses, innermost first */
@@ -73,8 +75,16 @@ struct snapshot;
 int snapshot_open(struct snapshot **ret, const struct snapshot_options *);
 bool snapshot_kernel(const struct snapshot *); /* kernel stacks are there */
 uint32_t snapshot_events(const struct snapshot *);
-int snapshot_enable(struct snapshot *);
+int snapshot_enable(struct snapshot *); /* what is added later is enabled too */
 int snapshot_disable(struct snapshot *);
+/*
+ * Dynamic ones: events for all threads of a process, and for what these start; samples carry
+ * *group, never 0 and never used again. 0, -ESRCH: it is gone, or -errno.
+ */
+int snapshot_add(struct snapshot *, pid_t pid, uint64_t period_ns, uint32_t *group);
+/* Its events end, with those of all processes that inherited them. Samples that were taken before
+ * may still come. */
+void snapshot_remove(struct snapshot *, uint32_t group);
 int snapshot_fd(const struct snapshot *); /* epoll fd: readable when a ring fills */
 /* Hands over what is due. final: everything, after snapshot_disable(). */
 void snapshot_drain(struct snapshot *, const struct snapshot_handlers *, bool final);

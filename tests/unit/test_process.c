@@ -111,7 +111,7 @@ TEST(lives_of_a_pid)
 	CHECK_INT(process_map(parent, &(struct process_mapping){.lo = 1, .hi = 2}), 0);
 	child = process_fork(t, 10, 11);
 	CHECK(process_mapping(child, 1) != NULL);
-	again = process_exec(t, 11, "prog");
+	again = process_exec(t, 11, 5, "prog");
 	CHECK(again != child && again->id != child->id);
 	CHECK(!process_mapping(again, 1));
 	CHECK(process_mapping(child, 1) != NULL);

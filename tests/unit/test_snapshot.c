@@ -12,6 +12,7 @@
 struct seen {
 	uint64_t samples, weight, last, stacks, unordered;
 	int execs, maps;
+	uint64_t by_group[4], group_weight[4];
 };
 
 static void on_sample(void *arg, const struct snapshot_sample *s)
@@ -22,6 +23,8 @@ static void on_sample(void *arg, const struct snapshot_sample *s)
 	n->weight += s->period;
 	n->unordered += s->time < n->last;
 	n->last = s->time;
+	n->by_group[s->group & 3]++;
+	n->group_weight[s->group & 3] += s->period;
 	n->stacks += s->abi == 2 && s->stack_len >= 8 && s->regs[16];
 }
 
@@ -123,6 +126,67 @@ TEST(samples_losses_and_the_events_count_agree)
 	CHECK(n.stacks == n.samples);
 	/* Within one period a CPU (one thread, and what follows its last sample). */
 	CHECK(accounted + 8 >= ticks && accounted <= ticks + 8);
+	snapshot_close(s);
+}
+
+static pid_t burner(double seconds, bool fork_first)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (fork_first) {
+			usleep(100000);
+			if (fork())
+				pause();
+		}
+		burn(seconds);
+		if (fork_first)
+			kill(getppid(), SIGKILL);
+		_exit(0);
+	}
+	return pid;
+}
+
+/* Two targets of two rates in one ring: the first one's child inherits; a removed one is silent. */
+TEST(targets_come_and_go)
+{
+	struct seen n = {0};
+	struct snapshot_handlers on = handlers(&n);
+	struct snapshot_options o = {
+		.dynamic = true, .period_ns = 2003009, .stack_bytes = 1024, .kernel = true};
+	struct snapshot_counts c;
+	struct snapshot *s;
+	uint32_t slow, fast, gone;
+	pid_t first, second;
+	uint64_t before;
+
+	if (snapshot_open(&s, &o))
+		SKIP("perf_event_open is not allowed here");
+	CHECK_INT(snapshot_enable(s), 0);
+	first = burner(0.5, true);
+	second = burner(0.7, false);
+	if (snapshot_add(s, first, 4003009, &slow))
+		SKIP("perf_event_open is not allowed here");
+	CHECK_INT(snapshot_add(s, second, 1003009, &fast), 0);
+	CHECK_INT(snapshot_add(s, 4194301, 1003009, &gone), -ESRCH);
+	waitpid(first, NULL, 0);
+	snapshot_drain(s, &on, true);
+	CHECK(slow && fast && slow != fast);
+	CHECK(n.by_group[slow] > 60 && n.by_group[slow] < 200);
+	CHECK_INT(n.group_weight[slow], n.by_group[slow] * 4003009);
+	CHECK(n.by_group[fast] > 150);
+	CHECK_INT(n.by_group[0], 0);
+	snapshot_remove(s, fast);
+	snapshot_drain(s, &on, true);
+	before = n.samples;
+	snapshot_remove(s, slow);
+	usleep(50000);
+	snapshot_drain(s, &on, true);
+	CHECK_INT(n.samples, before);
+	snapshot_counts(s, &c);
+	CHECK(c.count_ns > 600000000u && c.samples == n.samples);
+	kill(second, SIGKILL);
+	waitpid(second, NULL, 0);
 	snapshot_close(s);
 }
 

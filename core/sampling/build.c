@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampling/build.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampling/pipeline_state.h"
+#include "symbols/symbols.h"
+
+#define MAX_LABELS 48
+
+struct build {
+	struct builder *b;
+	const struct collector *c;
+	const struct pipeline *p;
+	struct names *names;
+	const struct kallsyms *kallsyms;
+	const struct build_options *o;
+	uint32_t *locations;         /* by id of frame; 0: not made yet */
+	uint32_t *mappings;          /* by id of file; 0: not made yet */
+	uint32_t *flags;             /* by id of file: what all its locations have */
+	uint32_t native, kernel, go; /* strings */
+};
+
+static const struct walk_frame *frame_at(const struct collector *c, uint32_t id)
+{
+	return c->frames.entries[id].key;
+}
+
+static void hex(const uint8_t *p, uint32_t n, char out[129])
+{
+	for (uint32_t i = 0; i < n && i < 64; i++)
+		snprintf(out + 2 * i, 3, "%02x", p[i]);
+	out[2 * (n < 64 ? n : 64)] = '\0';
+}
+
+static uint32_t plain(struct build *n, const char *name, struct fusee_location *loc)
+{
+	struct fusee_function fn = {0};
+	struct fusee_line line = {0};
+
+	fn.name = fn.system_name = builder_cstr(n->b, name);
+	line.function = builder_function(n->b, &fn);
+	return builder_location(n->b, loc, &line, 1);
+}
+
+/* ---- the kernel ---- */
+
+static uint32_t kernel_mapping(struct build *n, const char *module)
+{
+	char path[128] = "[kernel.kallsyms]";
+	struct fusee_mapping m = {.flags = FUSEE_MAPPING_KERNEL, .limit = UINT64_MAX};
+
+	if (*module)
+		snprintf(path, sizeof(path), "[%s]", module);
+	if (n->kallsyms)
+		m.flags |= FUSEE_MAPPING_FUNCTIONS;
+	m.path = builder_cstr(n->b, path);
+	return builder_mapping(n->b, &m);
+}
+
+static uint32_t kernel_location(struct build *n, const struct walk_frame *f)
+{
+	const char *module = "", *name = NULL;
+	struct fusee_location loc = {.address = f->addr, .frame_type = n->kernel};
+	uint64_t start;
+
+	if (n->kallsyms)
+		name = kallsyms_lookup(n->kallsyms, f->addr, &start, &module);
+	loc.mapping = kernel_mapping(n, module);
+	return plain(n, name ? name : "[kernel]", &loc);
+}
+
+/* ---- memory without a file ---- */
+
+static uint32_t anonymous_location(struct build *n, const struct walk_frame *f)
+{
+	struct fusee_mapping m = {.path = builder_cstr(n->b, "//anon"),
+				  .flags = FUSEE_MAPPING_JIT | FUSEE_MAPPING_FUNCTIONS,
+				  .limit = UINT64_MAX};
+	struct fusee_location loc = {.mapping = builder_mapping(n->b, &m),
+				     .frame_type = n->native,
+				     .address = f->addr,
+				     .flags = FUSEE_LOCATION_STUB};
+
+	return plain(n, "[code made at run time]", &loc);
+}
+
+/* ---- files ---- */
+
+static uint32_t file_mapping(struct build *n, const struct file *f)
+{
+	const struct inspection *i = f->inspection;
+	struct fusee_mapping m = {.limit = UINT64_MAX, .path = builder_cstr(n->b, f->path)};
+	char id[129] = "";
+
+	if (n->mappings[f->id])
+		return n->mappings[f->id];
+	if (i) {
+		hex(i->build_id, i->build_id_len, id);
+		m.flags |= f->executable ? FUSEE_MAPPING_MAIN : FUSEE_MAPPING_LIBRARY;
+	}
+	if (!strcmp(f->path, "[vdso]"))
+		m.flags = 0;
+	m.build_id = builder_cstr(n->b, id);
+	n->flags[f->id] = FUSEE_MAPPING_FUNCTIONS | FUSEE_MAPPING_FILENAMES | FUSEE_MAPPING_LINES;
+	n->mappings[f->id] = builder_mapping(n->b, &m);
+	return n->mappings[f->id];
+}
+
+/* What all locations of a mapping have is said of the mapping. */
+static void note_flags(struct build *n, uint32_t file, const struct name_frame *f)
+{
+	if (f->flags & SYMBOLS_STUB)
+		n->flags[file] = 0;
+	if (!*f->file)
+		n->flags[file] &= ~(uint32_t)FUSEE_MAPPING_FILENAMES;
+	if (!f->line)
+		n->flags[file] &= ~(uint32_t)FUSEE_MAPPING_LINES;
+}
+
+static void flag_mappings(struct build *n)
+{
+	for (uint32_t i = 1; i < n->p->files->n; i++) {
+		uint32_t all = n->flags[i];
+
+		if (!n->mappings[i])
+			continue;
+		if (all & FUSEE_MAPPING_LINES &&
+		    names_quality(n->names, i) & (INSPECTION_DWARF | INSPECTION_GO))
+			all |= FUSEE_MAPPING_INLINES;
+		builder_mapping_flags(n->b, n->mappings[i], all, 0);
+	}
+}
+
+static uint32_t add_function(struct build *n, const struct file *file, const struct name_frame *f)
+{
+	struct fusee_function fn = {.file = builder_cstr(n->b, f->file),
+				    .start_line = f->start_line};
+	char stub[512];
+
+	if (f->flags & SYMBOLS_STUB) {
+		snprintf(stub, sizeof(stub), "%s%s", files_base_name(file), f->name);
+		fn.name = fn.system_name = builder_cstr(n->b, stub);
+	} else {
+		fn.name = builder_cstr(n->b, f->name);
+		fn.system_name = builder_cstr(n->b, f->system_name);
+	}
+	return builder_function(n->b, &fn);
+}
+
+/* A frame of a file that the worker could not name. */
+static uint32_t unread_location(struct build *n, const struct file *file,
+				struct fusee_location *loc)
+{
+	char name[512];
+
+	n->flags[file->id] = 0;
+	loc->flags = FUSEE_LOCATION_STUB;
+	snprintf(name, sizeof(name), "[%s: not readable]", files_base_name(file));
+	return plain(n, name, loc);
+}
+
+static uint32_t file_location(struct build *n, const struct walk_frame *f)
+{
+	const struct file *file = n->p->files->all[f->file];
+	const struct name *name = names_of(n->names, f->file, f->addr);
+	struct fusee_location loc = {
+		.mapping = file_mapping(n, file),
+		.frame_type = names_quality(n->names, f->file) & INSPECTION_GO ? n->go : n->native,
+		.address = name ? name->address : f->addr};
+	struct fusee_line *lines;
+	uint32_t id;
+
+	if (!name || !name->n)
+		return unread_location(n, file, &loc);
+	lines = calloc(name->n, sizeof(*lines));
+	if (!lines)
+		return BUILDER_NONE;
+	for (uint32_t i = 0; i < name->n; i++) {
+		const struct name_frame *at = &name->frames[i];
+
+		note_flags(n, f->file, at);
+		lines[i] = (struct fusee_line){
+			.function = add_function(n, file, at),
+			.line = at->line,
+			.column = at->column,
+			.flags = at->flags & SYMBOLS_INLINED ? FUSEE_LINE_INLINED : 0,
+		};
+		if (at->flags & SYMBOLS_STUB)
+			loc.flags |= FUSEE_LOCATION_STUB;
+	}
+	if (f->flags & WALK_GUESSED)
+		loc.flags |= FUSEE_LOCATION_GUESSED;
+	id = builder_location(n->b, &loc, lines, name->n);
+	free(lines);
+	return id;
+}
+
+static uint32_t location(struct build *n, uint32_t id)
+{
+	const struct walk_frame *f = frame_at(n->c, id);
+
+	if (n->locations[id])
+		return n->locations[id];
+	if (f->flags & WALK_KERNEL)
+		n->locations[id] = kernel_location(n, f);
+	else if (f->file)
+		n->locations[id] = file_location(n, f);
+	else
+		n->locations[id] = anonymous_location(n, f);
+	return n->locations[id];
+}
+
+/* ---- samples ---- */
+
+static uint32_t reason_location(struct build *n, uint32_t reason)
+{
+	struct fusee_location loc = {.flags = FUSEE_LOCATION_REASON};
+	char name[128];
+
+	snprintf(name, sizeof(name), "[truncated: %s]", n->p->reasons[reason - 1].text);
+	return plain(n, name, &loc);
+}
+
+static uint32_t build_stack(struct build *n, const struct sample_key *k)
+{
+	const struct dict_entry *e = &n->c->stacks.entries[k->stack];
+	const uint32_t *ids = e->key;
+	uint32_t count = e->len / sizeof(*ids), out[WALK_MAX_FRAMES + 129];
+
+	for (uint32_t i = 0; i < count; i++)
+		out[i] = location(n, ids[i]);
+	if (k->reason)
+		out[count++] = reason_location(n, k->reason);
+	return builder_stack(n->b, out, count);
+}
+
+static bool omitted(const struct build *n, const struct fusee_str *key)
+{
+	for (const char *const *o = n->o->omit; o && *o; o++)
+		if (strlen(*o) == key->len && !memcmp(*o, key->p, key->len))
+			return true;
+	return false;
+}
+
+static bool is_key(const struct fusee_label *l, const char *key)
+{
+	return l->key.len == strlen(key) && !memcmp(l->key.p, key, l->key.len);
+}
+
+static void put_label(const struct build *n, struct fusee_label *labels, uint32_t *count,
+		      const struct fusee_label *l)
+{
+	if (*count < MAX_LABELS && !omitted(n, &l->key))
+		labels[(*count)++] = *l;
+}
+
+static int add_sample(struct build *n, const struct sample_key *k, const struct sample_sum *sum)
+{
+	const struct collected_process *proc = &n->c->collected[k->process];
+	const struct dict_entry *comm = &n->c->comms.entries[k->comm];
+	struct fusee_label labels[MAX_LABELS];
+	struct fusee_label process = {.key = {"process", 7},
+				      .str = {proc->name, strnlen(proc->name, sizeof(proc->name))}};
+	struct fusee_label thread = {.key = {"thread", 6}, .str = {comm->key, comm->len}};
+	uint32_t count = 0, nset = 0;
+	const struct fusee_label *set = NULL;
+	int64_t values[2] = {(int64_t)sum->count, (int64_t)sum->weight};
+
+	if (n->o->labels && !n->o->one_set)
+		set = n->o->labels(n->o->arg, proc->set, &nset);
+	put_label(n, labels, &count, &process);
+	put_label(n, labels, &count, &thread);
+	for (uint32_t i = 0; i < nset; i++)
+		if (!is_key(&set[i], "process") && !is_key(&set[i], "host"))
+			put_label(n, labels, &count, &set[i]);
+	return builder_sample(n->b, build_stack(n, k), labels, count, (uint32_t)proc->pid, k->tid,
+			      values);
+}
+
+static int add_samples(struct build *n)
+{
+	int r = 0;
+
+	for (uint32_t i = 1; !r && i < n->c->samples.n; i++) {
+		const struct sample_key *k = n->c->samples.entries[i].key;
+
+		if (!n->o->one_set || n->c->collected[k->process].set == n->o->set)
+			r = add_sample(n, k, &n->c->sums[i]);
+	}
+	return r;
+}
+
+/* ---- the whole ---- */
+
+static void describe(struct build *n)
+{
+	struct fusee_profile *p = builder_profile(n->b);
+
+	n->native = builder_cstr(n->b, "native");
+	n->kernel = builder_cstr(n->b, "kernel");
+	n->go = builder_cstr(n->b, "go");
+	builder_type(n->b, "samples", "count");
+	builder_type(n->b, "cpu", "nanoseconds");
+	p->default_type = 1;
+	p->kind = builder_cstr(n->b, "cpu");
+	p->period_type = builder_cstr(n->b, "cpu");
+	p->period_unit = builder_cstr(n->b, "nanoseconds");
+	p->period = (int64_t)n->o->period_ns;
+	p->start_ns = n->c->start_wall_ns;
+}
+
+static void add_resource(struct build *n)
+{
+	uint32_t nset = 0;
+	const struct fusee_label *set = n->o->labels && n->o->one_set
+						? n->o->labels(n->o->arg, n->o->set, &nset)
+						: NULL;
+
+	for (uint32_t i = 0; i < nset; i++) {
+		char key[256], value[512];
+
+		if (omitted(n, &set[i].key))
+			continue;
+		snprintf(key, sizeof(key), "%.*s", (int)set[i].key.len, set[i].key.p);
+		snprintf(value, sizeof(value), "%.*s", (int)set[i].str.len, set[i].str.p);
+		builder_resource(n->b, key, value);
+	}
+}
+
+int build_profile(struct builder *b, const struct collector *c, const struct pipeline *p,
+		  struct names *names, const struct build_options *o)
+{
+	struct build n = {.b = b, .c = c, .p = p, .names = names, .o = o};
+	int r = -ENOMEM;
+
+	n.kallsyms = names_kernel(names);
+	n.locations = calloc(c->frames.n, sizeof(*n.locations));
+	n.mappings = calloc(p->files->n, sizeof(*n.mappings));
+	n.flags = calloc(p->files->n, sizeof(*n.flags));
+	if (n.locations && n.mappings && n.flags) {
+		describe(&n);
+		add_resource(&n);
+		r = add_samples(&n);
+		flag_mappings(&n);
+	}
+	free(n.locations);
+	free(n.mappings);
+	free(n.flags);
+	return r;
+}
+
+/* ---- poor names ---- */
+
+static int by_self(const void *a, const void *b)
+{
+	uint64_t x = ((const struct build_poor *)a)->self_ns;
+	uint64_t y = ((const struct build_poor *)b)->self_ns;
+
+	return x > y ? -1 : x < y;
+}
+
+static uint64_t *self_times(const struct collector *c, uint32_t nfiles)
+{
+	uint64_t *self = calloc(nfiles, sizeof(*self));
+
+	for (uint32_t i = 1; self && i < c->samples.n; i++) {
+		const struct sample_key *k = c->samples.entries[i].key;
+		const struct dict_entry *stack = &c->stacks.entries[k->stack];
+
+		if (stack->len)
+			self[frame_at(c, *(const uint32_t *)stack->key)->file] += c->sums[i].weight;
+	}
+	return self;
+}
+
+uint32_t build_poor(const struct collector *c, const struct pipeline *p, const struct names *names,
+		    struct build_poor *out, uint32_t n)
+{
+	uint64_t *self = self_times(c, p->files->n);
+	struct build_poor *all = calloc(p->files->n, sizeof(*all));
+	uint32_t count = 0;
+
+	for (uint32_t i = 1; self && all && i < p->files->n; i++) {
+		const struct file *f = p->files->all[i];
+		uint32_t quality = names_quality(names, i);
+
+		if (!self[i] || !f || !f->inspection || !strcmp(f->path, "[vdso]") ||
+		    quality & (INSPECTION_SYMTAB | INSPECTION_DWARF | INSPECTION_GO))
+			continue;
+		all[count] = (struct build_poor){
+			.path = f->path, .quality = quality, .self_ns = self[i]};
+		hex(f->inspection->build_id, f->inspection->build_id_len, all[count++].build_id);
+	}
+	if (count)
+		qsort(all, count, sizeof(*all), by_self);
+	if (n > count)
+		n = count;
+	if (n)
+		memcpy(out, all, n * sizeof(*all));
+	free(all);
+	free(self);
+	return n;
+}

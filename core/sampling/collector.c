@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampling/collector.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int collector_new(struct collector **ret)
+{
+	struct collector *c = calloc(1, sizeof(*c));
+
+	if (!c || dict_init(&c->frames) || dict_init(&c->stacks) || dict_init(&c->comms) ||
+	    dict_init(&c->processes) || dict_init(&c->samples)) {
+		collector_free(c);
+		return -ENOMEM;
+	}
+	c->start_wall_ns = clock_ns(CLOCK_REALTIME);
+	c->start_ns = clock_ns(CLOCK_MONOTONIC);
+	*ret = c;
+	return 0;
+}
+
+void collector_free(struct collector *c)
+{
+	if (!c)
+		return;
+	dict_fini(&c->frames);
+	dict_fini(&c->stacks);
+	dict_fini(&c->comms);
+	dict_fini(&c->processes);
+	dict_fini(&c->samples);
+	free(c->sums);
+	free(c->collected);
+	free(c);
+}
+
+/* Makes room for element id of an array of *n; new ones are zeroed. NULL: no memory. */
+static void *room(void *array, uint32_t *n, uint32_t id, size_t size)
+{
+	uint32_t want = *n ? *n : 64;
+	char *grown;
+
+	while (want <= id)
+		want *= 2;
+	if (want == *n)
+		return array;
+	grown = realloc(array, want * size);
+	if (!grown)
+		return NULL;
+	memset(grown + *n * size, 0, (want - *n) * size);
+	*n = want;
+	return grown;
+}
+
+/* The walked stack's id, or DICT_NONE. */
+static uint32_t stack_id(struct collector *c, const struct walk *w)
+{
+	uint32_t ids[sizeof(w->frames) / sizeof(w->frames[0])];
+
+	for (uint32_t i = 0; i < w->n; i++) {
+		ids[i] = dict_add(&c->frames, &w->frames[i], sizeof(w->frames[i]));
+		if (ids[i] == DICT_NONE)
+			return DICT_NONE;
+	}
+	return dict_add(&c->stacks, ids, w->n * sizeof(ids[0]));
+}
+
+static uint32_t process_id(struct collector *c, const struct process *p, uint32_t set)
+{
+	const uint64_t key[2] = {p->id, set};
+	uint32_t id = dict_add(&c->processes, key, sizeof(key));
+	struct collected_process *at;
+
+	if (id == DICT_NONE)
+		return id;
+	at = room(c->collected, &c->ncollected, id, sizeof(*at));
+	if (!at)
+		return DICT_NONE;
+	c->collected = at;
+	at += id;
+	at->pid = p->pid;
+	at->set = set;
+	/* its name may come to be known after its first samples */
+	memcpy(at->name, *p->name ? p->name : p->comm,
+	       *p->name ? sizeof(at->name) : sizeof(p->comm));
+	return id;
+}
+
+int collector_add(struct collector *c, const struct process *p, uint32_t set, uint32_t tid,
+		  const char *comm, const struct walk *w, uint32_t reason, uint64_t period)
+{
+	struct sample_key k = {
+		.process = process_id(c, p, set),
+		.tid = tid,
+		.comm = dict_str(&c->comms, comm),
+		.stack = stack_id(c, w),
+		.reason = reason,
+	};
+	struct sample_sum *sums;
+	uint32_t id;
+
+	if (k.process == DICT_NONE || k.comm == DICT_NONE || k.stack == DICT_NONE)
+		return -ENOMEM;
+	id = dict_add(&c->samples, &k, sizeof(k));
+	if (id == DICT_NONE)
+		return -ENOMEM;
+	sums = room(c->sums, &c->nsums, id, sizeof(*sums));
+	if (!sums)
+		return -ENOMEM;
+	c->sums = sums;
+	sums[id].count++;
+	sums[id].weight += period;
+	c->count++;
+	c->weight_ns += period;
+	return 0;
+}

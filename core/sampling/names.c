@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampling/names.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/dict.h"
+#include "base/log.h"
+#include "base/table.h"
+#include "symbols/debugfile.h"
+
+#define KERNEL_SECONDS 600 /* modules come and go: the kernel's names are read anew after this */
+
+struct file_names {
+	struct table by_offset; /* file offset + 1 -> struct name * */
+	struct dict texts;
+	uint64_t bytes;
+	uint64_t used; /* number of the job that last wanted them */
+	uint32_t quality;
+};
+
+struct names {
+	struct files *files;
+	struct worker *worker;
+	bool inlines;
+	struct file_names **all; /* by id of file; NULL: none yet */
+	uint32_t n;
+	uint64_t jobs, busy; /* begun; under way */
+	uint64_t bytes;
+	struct kallsyms *kallsyms;
+	time_t kallsyms_read;
+};
+
+/* One names_ask(). */
+struct job {
+	struct names *names;
+	void (*done)(void *arg);
+	void *arg;
+	uint32_t waiting; /* answers to come, and one while asking */
+};
+
+/* One request to the worker. */
+struct request {
+	struct job *job;
+	struct file *file;
+	uint64_t *offsets, *addresses;
+	uint32_t n;
+	int debug_fd, alt_fd;
+};
+
+int names_new(struct names **ret, struct files *files, struct worker *worker, bool inlines)
+{
+	struct names *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return -ENOMEM;
+	n->files = files;
+	n->worker = worker;
+	n->inlines = inlines;
+	*ret = n;
+	return 0;
+}
+
+static void free_name(void *arg, uint64_t key, void *value)
+{
+	(void)arg;
+	(void)key;
+	free(value);
+}
+
+void names_forget(struct names *n, uint32_t file)
+{
+	struct file_names *f = file < n->n ? n->all[file] : NULL;
+
+	if (!f)
+		return;
+	n->bytes -= f->bytes + f->texts.bytes;
+	table_each(&f->by_offset, free_name, NULL);
+	table_fini(&f->by_offset);
+	dict_fini(&f->texts);
+	free(f);
+	n->all[file] = NULL;
+}
+
+void names_free(struct names *n)
+{
+	if (!n)
+		return;
+	for (uint32_t i = 0; i < n->n; i++)
+		names_forget(n, i);
+	kallsyms_free(n->kallsyms);
+	free(n->all);
+	free(n);
+}
+
+static struct file_names *names_get(struct names *n, uint32_t file)
+{
+	struct file_names *f;
+
+	if (file >= n->n) {
+		uint32_t want = n->files->n > file ? n->files->n : file + 1;
+		struct file_names **all = realloc(n->all, want * sizeof(struct file_names *));
+
+		if (!all)
+			return NULL;
+		memset(all + n->n, 0, (want - n->n) * sizeof(struct file_names *));
+		n->all = all;
+		n->n = want;
+	}
+	if (n->all[file])
+		return n->all[file];
+	f = calloc(1, sizeof(*f));
+	if (!f || dict_init(&f->texts)) {
+		free(f);
+		return NULL;
+	}
+	n->all[file] = f;
+	return f;
+}
+
+const struct name *names_of(const struct names *n, uint32_t file, uint64_t offset)
+{
+	return file < n->n && n->all[file] ? table_get(&n->all[file]->by_offset, offset + 1) : NULL;
+}
+
+uint32_t names_quality(const struct names *n, uint32_t file)
+{
+	return file < n->n && n->all[file] ? n->all[file]->quality : 0;
+}
+
+bool names_busy(const struct names *n)
+{
+	return n->busy;
+}
+
+uint64_t names_bytes(const struct names *n)
+{
+	return n->bytes;
+}
+
+void names_trim(struct names *n, uint64_t bytes)
+{
+	while (n->bytes > bytes && !n->busy) {
+		uint32_t oldest = 0;
+
+		for (uint32_t i = 1; i < n->n; i++)
+			if (n->all[i] && (!oldest || n->all[i]->used < n->all[oldest]->used))
+				oldest = i;
+		if (!oldest)
+			break;
+		names_forget(n, oldest);
+	}
+}
+
+const struct kallsyms *names_kernel(struct names *n)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (!n->kallsyms_read || now.tv_sec - n->kallsyms_read > KERNEL_SECONDS) {
+		kallsyms_free(n->kallsyms);
+		n->kallsyms = NULL;
+		if (kallsyms_load(&n->kallsyms, NULL))
+			n->kallsyms = NULL;
+		n->kallsyms_read = now.tv_sec;
+	}
+	return n->kallsyms;
+}
+
+/* ---- answers ---- */
+
+/* A text's copy that lives with its file's names; "" for no memory. */
+static const char *keep(struct file_names *f, const char *text)
+{
+	uint32_t id = dict_add(&f->texts, text ? text : "", text ? strlen(text) + 1 : 1);
+
+	return id == DICT_NONE ? "" : f->texts.entries[id].key;
+}
+
+static void add(struct file_names *f, uint64_t offset, uint64_t address,
+		const struct worker_frame *frames, uint32_t n)
+{
+	size_t size = sizeof(struct name) + n * sizeof(struct name_frame);
+	struct name *name = malloc(size);
+
+	if (!name)
+		return;
+	name->address = address;
+	name->n = n;
+	for (uint32_t i = 0; i < n; i++)
+		name->frames[i] = (struct name_frame){
+			.name = keep(f, frames[i].name),
+			.system_name = keep(f, frames[i].system_name),
+			.file = keep(f, frames[i].file),
+			.line = frames[i].line,
+			.column = frames[i].column,
+			.start_line = frames[i].start_line,
+			.flags = frames[i].flags,
+		};
+	free(table_del(&f->by_offset, offset + 1));
+	if (table_put(&f->by_offset, offset + 1, name))
+		free(name);
+	else
+		f->bytes += size + sizeof(struct table_slot) * 2;
+}
+
+static void job_put(struct job *j)
+{
+	if (--j->waiting)
+		return;
+	j->names->busy--;
+	j->done(j->arg);
+	free(j);
+}
+
+static void request_free(struct request *q)
+{
+	if (q->debug_fd >= 0)
+		close(q->debug_fd);
+	if (q->alt_fd >= 0)
+		close(q->alt_fd);
+	free(q->offsets);
+	free(q->addresses);
+	free(q);
+}
+
+static void symbolized(void *arg, int err, const char *text, const struct worker_symbols *s)
+{
+	struct request *q = arg;
+	struct names *n = q->job->names;
+	struct file_names *f = names_get(n, q->file->id);
+	struct job *j = q->job;
+	uint64_t before;
+
+	if (err)
+		log_debug("%s: no names: %s", q->file->path, text);
+	if (f) {
+		before = f->bytes + f->texts.bytes;
+		for (uint32_t i = 0; i < q->n; i++)
+			add(f, q->offsets[i], q->addresses[i], err ? NULL : s->frames + s->first[i],
+			    err ? 0 : s->first[i + 1] - s->first[i]);
+		if (!err)
+			f->quality = s->quality;
+		n->bytes += f->bytes + f->texts.bytes - before;
+	}
+	request_free(q);
+	job_put(j);
+}
+
+/* ---- questions ---- */
+
+/* Opens the separate debug file where the file itself has no full symbols. */
+static void open_debug(struct request *q)
+{
+	const struct inspection *i = q->file->inspection;
+	char root[64];
+
+	if (i->flags & (INSPECTION_DWARF | INSPECTION_GO))
+		return;
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)q->file->pid);
+	q->debug_fd = debugfile_open(root, q->file->path, i->build_id, i->build_id_len,
+				     i->debuglink);
+	if (q->debug_fd < 0)
+		q->debug_fd = debugfile_open("", q->file->path, i->build_id, i->build_id_len,
+					     i->debuglink);
+}
+
+/* Takes the request over. */
+static int send(struct request *q)
+{
+	struct names *n = q->job->names;
+	int r;
+
+	open_debug(q);
+	q->job->waiting++;
+	r = worker_symbolize(n->worker, q->file->inspection, q->file->fd, q->debug_fd, q->alt_fd,
+			     q->file->path, n->inlines, q->addresses, q->n, symbolized, q);
+	if (r) {
+		q->job->waiting--;
+		request_free(q);
+	}
+	return r;
+}
+
+/* Frames by file, then by place. */
+static int by_place(const void *a, const void *b)
+{
+	const struct walk_frame *x = *(const struct walk_frame *const *)a;
+	const struct walk_frame *y = *(const struct walk_frame *const *)b;
+
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* One file's unknown frames. */
+static int ask_file(struct job *j, struct file *file, const struct walk_frame *const *frames,
+		    uint32_t n)
+{
+	struct request *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return -ENOMEM;
+	*q = (struct request){.job = j, .file = file, .debug_fd = -1, .alt_fd = -1};
+	q->offsets = calloc(n, sizeof(*q->offsets));
+	q->addresses = calloc(n, sizeof(*q->addresses));
+	for (uint32_t i = 0; q->offsets && q->addresses && i < n; i++) {
+		if (q->n && q->offsets[q->n - 1] == frames[i]->addr)
+			continue; /* guessed and not */
+		if (!inspection_vaddr(file->inspection, frames[i]->addr, &q->addresses[q->n]))
+			continue;
+		q->offsets[q->n++] = frames[i]->addr;
+	}
+	if (!q->n) {
+		int r = q->offsets && q->addresses ? 0 : -ENOMEM;
+
+		request_free(q);
+		return r;
+	}
+	return send(q);
+}
+
+/* The collector's frames that are in readable files and have no names yet, sorted; *n of them.
+ * NULL: no memory. */
+static const struct walk_frame **unknown(struct names *n, const struct collector *c,
+					 uint32_t *count)
+{
+	const struct walk_frame **list = calloc(c->frames.n, sizeof(*list));
+
+	*count = 0;
+	for (uint32_t i = 1; list && i < c->frames.n; i++) {
+		const struct walk_frame *f = c->frames.entries[i].key;
+		const struct file *file = f->file ? n->files->all[f->file] : NULL;
+		struct file_names *known;
+
+		if (!file || file->state != FILE_READY || file->fd < 0)
+			continue;
+		known = names_get(n, f->file);
+		if (known)
+			known->used = n->jobs;
+		if (!names_of(n, f->file, f->addr))
+			list[(*count)++] = f;
+	}
+	if (list)
+		qsort(list, *count, sizeof(*list), by_place);
+	return list;
+}
+
+int names_ask(struct names *n, const struct collector *c, void (*done)(void *arg), void *arg)
+{
+	struct job *j = calloc(1, sizeof(*j));
+	const struct walk_frame **list;
+	uint32_t count, i, end;
+	int r = 0;
+
+	n->jobs++;
+	list = j ? unknown(n, c, &count) : NULL;
+	if (!list) {
+		free(j);
+		return -ENOMEM;
+	}
+	*j = (struct job){.names = n, .done = done, .arg = arg, .waiting = 1};
+	n->busy++;
+	for (i = 0; i < count; i = end) {
+		for (end = i; end < count && list[end]->file == list[i]->file; end++)
+			;
+		r = ask_file(j, n->files->all[list[i]->file], list + i, end - i);
+		if (r) /* its frames go without names */
+			log_debug("%s: not asked for names: %s", n->files->all[list[i]->file]->path,
+				  strerror(-r));
+	}
+	free(list);
+	job_put(j);
+	return 0;
+}
