@@ -8,7 +8,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#define CHUNK 65536
+#define CHUNK_LEAST 1024
+#define CHUNK_MOST 65536
 
 static uint32_t hash_of(const void *key, size_t len)
 {
@@ -76,6 +77,16 @@ static int grow(struct dict *d)
 	return 0;
 }
 
+/* A profile of one small process has dicts that are hardly more than empty: chunks begin small. */
+static size_t chunk_size(const struct dict *d, size_t need)
+{
+	size_t size = d->bytes < CHUNK_LEAST  ? CHUNK_LEAST
+		      : d->bytes < CHUNK_MOST ? d->bytes
+					      : CHUNK_MOST;
+
+	return need > size ? need : size;
+}
+
 /* Memory for one key, in the newest chunk; a key larger than a chunk gets a chunk of its own. */
 static void *keep(struct dict *d, const void *key, size_t len)
 {
@@ -83,7 +94,7 @@ static void *keep(struct dict *d, const void *key, size_t len)
 	char *at;
 
 	if (!d->chunk || need > d->chunk_left) {
-		size_t size = need > CHUNK ? need : CHUNK;
+		size_t size = chunk_size(d, need);
 		char *c = malloc(size + 8);
 
 		if (!c)

@@ -51,6 +51,7 @@ struct builder {
 	struct buf scratch;
 	void *tables[11]; /* what builder_finish() made */
 	uint32_t ntables;
+	uint64_t table_bytes;
 	bool finished;
 };
 
@@ -404,6 +405,21 @@ void builder_resource(struct builder *b, const char *key, const char *value)
 		fail(b, -ENOMEM);
 }
 
+static uint64_t dict_bytes(const struct dict *d)
+{
+	return d->bytes + d->chunk_left + d->cap * sizeof(*d->entries) +
+	       d->nslots * sizeof(*d->slots);
+}
+
+uint64_t builder_bytes(const struct builder *b)
+{
+	return sizeof(*b) + dict_bytes(&b->strings) + dict_bytes(&b->functions) +
+	       dict_bytes(&b->mappings) + dict_bytes(&b->locations) + dict_bytes(&b->stacks) +
+	       dict_bytes(&b->samples) + b->mapping_flags.cap + b->values.cap + b->types.cap +
+	       b->losses.cap + b->comments.cap + b->resource.cap + b->said.cap + b->scratch.cap +
+	       b->table_bytes;
+}
+
 struct fusee_profile *builder_profile(struct builder *b)
 {
 	return &b->profile;
@@ -420,6 +436,7 @@ static void *table(struct builder *b, struct fusee_table *t, uint64_t n, uint32_
 		return NULL;
 	}
 	b->tables[b->ntables++] = p;
+	b->table_bytes += n * size;
 	*t = (struct fusee_table){p, (uint32_t)n, size};
 	return p;
 }

@@ -43,4 +43,6 @@ void builder_mapping_flags(struct builder *, uint32_t mapping, uint32_t set, uin
 struct fusee_profile *builder_profile(struct builder *);
 /* Fills the tables. The profile lives as long as the builder; nothing can be added after it. */
 int builder_finish(struct builder *, const struct fusee_profile **ret);
+/* About how much memory it holds, finished or not: for queues with a limit. */
+uint64_t builder_bytes(const struct builder *);
 #endif

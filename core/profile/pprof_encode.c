@@ -14,8 +14,9 @@
 #include <zlib.h>
 
 #include "base/dict.h"
-#include "profile/pprof_loss.h"
 #include "base/utf8.h"
+#include "profile/check.h"
+#include "profile/pprof_loss.h"
 
 #define OUT_STEP 65536
 #define WINDOW_GZIP (15 + 16)
@@ -390,64 +391,6 @@ static void emit_strings(struct encoder *e)
 
 /* ---- before the first byte ---- */
 
-static bool within(uint64_t first, uint64_t n, struct fusee_table t)
-{
-	return first <= t.n && n <= t.n - first;
-}
-
-/* A profile may come from a plugin: every index is looked at once. */
-static bool check_names(const struct fusee_profile *p)
-{
-	uint32_t n = p->strings.n;
-	bool ok = n && p->mappings.n && p->functions.n && p->locations.n && p->stacks.n;
-
-	ok = ok && p->period_type < n && p->period_unit < n;
-	ok = ok && (uint64_t)p->samples.n * p->types.n <= p->values.n &&
-	     (!p->samples.n || p->types.n);
-	for (uint32_t i = 0; ok && i < p->types.n; i++) {
-		const struct fusee_value_type *t = FUSEE_AT(struct fusee_value_type, p->types, i);
-
-		ok = t->type < n && t->unit < n;
-	}
-	for (uint32_t i = 0; ok && i < p->functions.n; i++) {
-		const struct fusee_function *f = FUSEE_AT(struct fusee_function, p->functions, i);
-
-		ok = f->name < n && f->system_name < n && f->file < n;
-	}
-	for (uint32_t i = 0; ok && i < p->mappings.n; i++) {
-		const struct fusee_mapping *m = FUSEE_AT(struct fusee_mapping, p->mappings, i);
-
-		ok = m->path < n && m->build_id < n;
-	}
-	return ok;
-}
-
-static bool check_indices(const struct fusee_profile *p)
-{
-	bool ok = true;
-
-	for (uint32_t i = 0; ok && i < p->lines.n; i++)
-		ok = FUSEE_AT(struct fusee_line, p->lines, i)->function < p->functions.n;
-	for (uint32_t i = 0; ok && i < p->locations.n; i++) {
-		const struct fusee_location *l = FUSEE_AT(struct fusee_location, p->locations, i);
-
-		ok = l->mapping < p->mappings.n && within(l->first_line, l->nlines, p->lines);
-	}
-	for (uint32_t i = 0; ok && i < p->stack_locations.n; i++)
-		ok = *FUSEE_AT(uint32_t, p->stack_locations, i) < p->locations.n;
-	for (uint32_t i = 0; ok && i < p->stacks.n; i++) {
-		const struct fusee_stack *s = FUSEE_AT(struct fusee_stack, p->stacks, i);
-
-		ok = within(s->first, s->n, p->stack_locations);
-	}
-	for (uint32_t i = 0; ok && i < p->samples.n; i++) {
-		const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, p->samples, i);
-
-		ok = s->stack < p->stacks.n && within(s->first_label, s->nlabels, p->labels);
-	}
-	return ok;
-}
-
 /* The main program first: pprof's header speaks of the first mapping. */
 static void number_mappings(struct encoder *e)
 {
@@ -488,7 +431,7 @@ static int start(struct encoder *e)
 {
 	const struct fusee_profile *p = e->p;
 
-	if (!check_names(p) || !check_indices(p))
+	if (!profile_check(p))
 		return -EINVAL;
 	e->text_of = calloc(p->strings.n, sizeof(*e->text_of));
 	e->mapping_of = calloc(p->mappings.n, sizeof(*e->mapping_of));

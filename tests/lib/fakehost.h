@@ -33,6 +33,7 @@
 #include "profile/builder.h"
 #include "profile/pprof.h"
 #include "profile/render.h"
+#include "profile/split.h"
 #include "test.h"
 
 #define FAKE __attribute__((unused)) static
@@ -209,6 +210,14 @@ FAKE int fake_encode(struct fusee_sink_out *out, const struct fusee_profile *p, 
 	}
 	*bytes = (struct fusee_str){f->encoded[format].p, f->encoded[format].len};
 	return r;
+}
+
+FAKE int fake_split(struct fusee_sink_out *out, const struct fusee_profile *p, uint64_t max_samples,
+		    uint64_t max_bytes, int (*each)(void *arg, const struct fusee_profile *part),
+		    void *arg)
+{
+	(void)out;
+	return profile_split(p, max_samples, max_bytes, each, arg);
 }
 
 FAKE void fake_retry_after(struct fusee_sink_out *out, uint64_t ns)
