@@ -2,7 +2,7 @@
 /*
  * The control thread's event loop: descriptors, timers, signals, and calls from other threads.
  * Everything but loop_post() is for that one thread. Callbacks may add and remove anything, also
- * themselves.
+ * themselves. One that takes longer than 50 ms is counted: fusee_loop_slow_calls_total{what}.
  */
 #ifndef DAEMON_LOOP_H
 #define DAEMON_LOOP_H
@@ -28,9 +28,11 @@ int loop_every(struct loop *, uint64_t period_ns, loop_call *, void *arg, struct
 /* Once, at CLOCK_MONOTONIC at_ns; the timer removes itself before the call. */
 int loop_at(struct loop *, uint64_t at_ns, loop_call *, void *arg, struct loop_timer **ret);
 void loop_timer_free(struct loop_timer *); /* NULL is fine */
-/* Blocks the signal (of all threads made later too) and calls back on it. */
+/* Blocks the signal (of all threads made later too) and calls back on it. It stays blocked after
+ * loop_free(); a second call for one signal takes the place of the first. */
 int loop_signal(struct loop *, int signal, loop_call *, void *arg);
-/* [any thread] runs call(arg) on the loop's thread soon. 0 or -ENOMEM. */
+/* [any thread] runs call(arg) on the loop's thread soon, in order. 0 or -ENOMEM. What was not run
+ * when the loop is freed never will be. */
 int loop_post(struct loop *, loop_call *, void *arg);
 int loop_run(struct loop *);   /* until loop_stop(); 0 or -errno */
 void loop_stop(struct loop *); /* from a callback */
