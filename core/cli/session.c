@@ -55,7 +55,7 @@ static int open_worker(struct session *s)
 {
 	char *cache = s->o.cache ? session_cache_dir() : NULL, *plugins = plugin_default_dir();
 	struct worker_options o = {.cache_dir = cache, .plugin_dir = plugins};
-	int r = plugins ? plugin_load_dir(plugins, FUSEE_UNWINDER, &plugin_host_base, &s->unwinders)
+	int r = plugins ? plugin_set_open(plugins, &plugin_host_base, NULL, &s->unwinders)
 			: -ENOMEM;
 
 	if (r || !s->unwinders.n) {

@@ -19,13 +19,20 @@ struct option_value {
 	uint32_t n;
 };
 
+void option_value_fini(struct option_value *);
+
 /* Whether the table can be used at all: 0, or -EPROTO with what is wrong in *text ("has ..."). The
  * others take only tables that passed. */
 int options_check(const struct fusee_table *options, uint32_t ctx_size, char **text);
-/* Sets one option of ctx from text. String options keep a copy: options_clear() frees them. 0, or
- * -EINVAL with one malloc'ed sentence in *text: what is allowed. */
-int options_set(void *ctx, const struct fusee_option *, const char *value, char **text);
-/* All defaults of the table. 0; -EINVAL: one is required, or its default is wrong. */
+/* NULL: no such option. */
+const struct fusee_option *options_find(const struct fusee_table *options, const char *name);
+/* Sets one option of ctx. What points to memory is a copy: options_clear() frees it. 0, or -EINVAL
+ * with one malloc'ed sentence in *text: what is allowed. */
+int options_set(void *ctx, const struct fusee_option *, const struct option_value *value,
+		char **text);
+/* The same from plain text, as defaults and flags are written: lists "a,b", maps "k=v,k=v". */
+int options_set_text(void *ctx, const struct fusee_option *, const char *value, char **text);
+/* All defaults of the table, but of required options. 0; -EINVAL: a default is wrong. */
 int options_defaults(void *ctx, const struct fusee_table *options, char **text);
 void options_clear(void *ctx, const struct fusee_table *options);
 #endif

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <stdbool.h>
@@ -13,15 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "plugin/check.h"
 #include "plugin/options.h"
-
-struct fusee_instance {
-	const char *name;
-	char *error;
-	bool begun; /* init was called: fini is owed */
-};
 
 /* ---- the host's common part ---- */
 
@@ -37,21 +34,71 @@ static int host_fail(struct fusee_instance *in, int err, const char *text)
 	return err;
 }
 
+#define MAX_LABELS 8u
+
+static void host_count(struct fusee_instance *in, const char *metric,
+		       const struct fusee_label *labels, uint32_t n, uint64_t add)
+{
+	char name[96], texts[MAX_LABELS * 2][128];
+	const char *pairs[MAX_LABELS * 2 + 2] = {"instance", in->name};
+	struct metric_labels all = {pairs, 2};
+
+	for (uint32_t i = 0; i < n && i < MAX_LABELS; i++) {
+		snprintf(texts[2 * i], sizeof(texts[0]), "%.*s", (int)labels[i].key.len,
+			 labels[i].key.p);
+		snprintf(texts[2 * i + 1], sizeof(texts[0]), "%.*s", (int)labels[i].str.len,
+			 labels[i].str.p ? labels[i].str.p : "");
+		pairs[all.n++] = texts[2 * i];
+		pairs[all.n++] = texts[2 * i + 1];
+	}
+	snprintf(name, sizeof(name), "plugin_%s_total", metric);
+	metric_add(name, "Counted by a plugin.", &all, add);
+}
+
+static int host_read_secret(struct fusee_instance *in, const char *path, char *buf, uint32_t cap)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), r = 0;
+	struct buf all = {0};
+
+	(void)in;
+	if (fd < 0)
+		return -errno;
+	r = buf_read_fd(&all, fd, cap ? cap - 1 : 0);
+	while (!r && all.len && (all.p[all.len - 1] == '\n' || all.p[all.len - 1] == '\r'))
+		all.len--;
+	if (!r) {
+		memcpy(buf, all.p ? all.p : "", all.len);
+		buf[all.len] = '\0';
+		r = (int)all.len;
+	}
+	if (all.p)
+		explicit_bzero(all.p, all.cap);
+	buf_fini(&all);
+	close(fd);
+	return r;
+}
+
 const struct fusee_host plugin_host_base = {
 	.size = sizeof(plugin_host_base),
 	.abi_minor = FUSEE_ABI_MINOR,
 	.log = host_log,
 	.fail = host_fail,
+	.count = host_count,
+	.read_secret = host_read_secret,
 };
 
-const char *plugin_error(const struct fusee_instance *in)
+const char *plugin_kind_name(uint32_t kind)
 {
-	return in && in->error ? in->error : "";
-}
-
-struct fusee_instance *plugin_instance(const struct plugin *p)
-{
-	return p->instance;
+	switch (kind) {
+	case FUSEE_SINK:
+		return "sink";
+	case FUSEE_DISCOVERY:
+		return "discover";
+	case FUSEE_UNWINDER:
+		return "unwind";
+	default:
+		return NULL;
+	}
 }
 
 /* ---- where ---- */
@@ -103,15 +150,30 @@ static const struct fusee_plugin *find_descriptor(void *so, size_t *size)
 
 static const char *wrong_ops(const struct fusee_plugin *d)
 {
-	const struct fusee_unwinder_ops *ops = d->ops;
+	const struct fusee_unwinder_ops *unwinder = d->ops;
+	const struct fusee_sink_ops *sink = d->ops;
+	const struct fusee_discovery_ops *discovery = d->ops;
 
-	if (d->kind != FUSEE_UNWINDER)
+	switch (d->kind) {
+	case FUSEE_UNWINDER:
+		if (unwinder->size != sizeof(*unwinder))
+			return "has unwinder ops of another size: rebuild it";
+		if (unwinder->native_step && !unwinder->reasons)
+			return "has a step but no reasons";
 		return NULL;
-	if (ops->size != sizeof(*ops))
-		return "has unwinder ops of another size: rebuild it";
-	if (ops->native_step && !ops->reasons)
-		return "has a step but no reasons";
-	return NULL;
+	case FUSEE_SINK:
+		if (sink->size != sizeof(*sink))
+			return "has sink ops of another size: rebuild it";
+		return sink->consume ? NULL : "has no consume()";
+	case FUSEE_DISCOVERY:
+		if (discovery->size != sizeof(*discovery))
+			return "has discovery ops of another size: rebuild it";
+		if (discovery->flags & FUSEE_DISCOVERY_PROCESSES && !discovery->process)
+			return "wants processes but has no process()";
+		return NULL;
+	default:
+		return "is of a kind that this fusee does not know";
+	}
 }
 
 static int check_descriptor(const char *path, const struct fusee_plugin *d, size_t size,
@@ -148,33 +210,7 @@ static int check_descriptor(const char *path, const struct fusee_plugin *d, size
 	return r;
 }
 
-static int start(struct plugin *p, const struct fusee_host *host, char **text)
-{
-	const struct fusee_plugin *d = p->descriptor;
-	char *option = NULL;
-	const char *why;
-	int r;
-
-	p->instance = calloc(1, sizeof(*p->instance));
-	p->ctx = calloc(1, d->ctx_size ? d->ctx_size : 1);
-	if (!p->instance || !p->ctx)
-		return -ENOMEM;
-	p->instance->name = d->name;
-	r = options_defaults(p->ctx, &d->options, &option);
-	if (!r) {
-		p->instance->begun = true;
-		r = d->init ? d->init(p->ctx, p->instance, host) : 0;
-	}
-	why = option                       ? option
-	      : *plugin_error(p->instance) ? plugin_error(p->instance)
-					   : strerror(-r);
-	if (r && asprintf(text, "plugin '%s': %s", p->path, why) < 0)
-		*text = NULL;
-	free(option);
-	return r;
-}
-
-int plugin_open(const char *path, const struct fusee_host *host, struct plugin **ret, char **text)
+int plugin_load(const char *path, struct plugin **ret, char **text)
 {
 	struct plugin *p = calloc(1, sizeof(*p));
 	size_t size;
@@ -201,110 +237,247 @@ int plugin_open(const char *path, const struct fusee_host *host, struct plugin *
 	}
 	p->descriptor = find_descriptor(so, &size);
 	r = check_descriptor(path, p->descriptor, size, text);
-	if (r) {
-		p->descriptor = NULL;
-		goto fail;
-	}
-	r = start(p, host, text);
 	if (r)
 		goto fail;
 	*ret = p;
 	return 0;
 fail:
-	plugin_close(p);
+	plugin_free(p);
 	return r;
 }
 
-void plugin_close(struct plugin *p)
+void plugin_free(struct plugin *p)
 {
 	if (!p)
 		return;
-	if (p->instance && p->instance->begun && p->descriptor->fini)
-		p->descriptor->fini(p->ctx);
-	if (p->ctx)
-		options_clear(p->ctx, &p->descriptor->options);
-	if (p->instance)
-		free(p->instance->error);
-	free(p->instance);
-	free(p->ctx);
 	free(p->path);
 	free(p);
 }
 
-/* ---- a folder of them ---- */
+/* ---- folders ---- */
 
-static int order_of(const struct plugin *p)
+static int by_kind_and_name(const void *a, const void *b)
 {
-	if (p->descriptor->kind != FUSEE_UNWINDER)
+	const struct fusee_plugin *x = (*(struct plugin *const *)a)->descriptor;
+	const struct fusee_plugin *y = (*(struct plugin *const *)b)->descriptor;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+const struct plugin *plugin_folder_find(const struct plugin_folder *f, uint32_t kind,
+					const char *name)
+{
+	for (uint32_t i = 0; i < f->n; i++)
+		if (f->plugins[i]->descriptor->kind == kind &&
+		    !strcmp(f->plugins[i]->descriptor->name, name))
+			return f->plugins[i];
+	return NULL;
+}
+
+/* Takes the sentence over. */
+static int note_refused(struct plugin_folder *f, char *text)
+{
+	char **all = text ? realloc(f->refused, (f->nrefused + 1) * sizeof(char *)) : NULL;
+
+	if (!all) {
+		free(text);
+		return -ENOMEM;
+	}
+	f->refused = all;
+	f->refused[f->nrefused++] = text;
+	return 0;
+}
+
+/* Takes the plugin over: drops it if it is there under another name, refuses another one of its
+ * kind and name. */
+static int keep(struct plugin_folder *f, struct plugin *p)
+{
+	const struct plugin *same = plugin_folder_find(f, p->descriptor->kind, p->descriptor->name);
+	struct plugin **all;
+	char *text = NULL;
+	int r = 0;
+
+	if (same) {
+		if (same->descriptor != p->descriptor) {
+			refuse(&text, "plugin '%s' is left out: '%s' has the same name", p->path,
+			       same->path);
+			r = note_refused(f, text);
+		}
+		goto out;
+	}
+	all = realloc(f->plugins, (f->n + 1) * sizeof(*all));
+	if (all) {
+		f->plugins = all;
+		f->plugins[f->n++] = p;
 		return 0;
-	return ((const struct fusee_unwinder_ops *)p->descriptor->ops)->order;
+	}
+	r = -ENOMEM;
+out:
+	plugin_free(p);
+	return r;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names of all *.so of one folder, in order. */
+static int list(const char *dir, char ***ret, uint32_t *n)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	char **all = NULL;
+	int r = d ? 0 : -errno;
+
+	*n = 0;
+	while (d && !r && (e = readdir(d))) {
+		size_t len = strlen(e->d_name);
+		char **more;
+
+		if (len < 4 || strcmp(e->d_name + len - 3, ".so"))
+			continue;
+		more = realloc(all, (*n + 1) * sizeof(char *));
+		if (more) {
+			all = more;
+			if (asprintf(&all[*n], "%s/%s", dir, e->d_name) >= 0)
+				(*n)++;
+			else
+				r = -ENOMEM;
+		} else {
+			r = -ENOMEM;
+		}
+	}
+	if (d)
+		closedir(d);
+	if (*n)
+		qsort(all, *n, sizeof(*all), by_text);
+	*ret = all;
+	return r;
+}
+
+static int open_one(const char *dir, struct plugin_folder *f)
+{
+	char **paths, *text;
+	uint32_t n;
+	int r = list(dir, &paths, &n);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct plugin *p;
+
+		if (!r) {
+			if (plugin_load(paths[i], &p, &text))
+				r = note_refused(f, text);
+			else
+				r = keep(f, p);
+		}
+		free(paths[i]);
+	}
+	free(paths);
+	return r;
+}
+
+int plugin_folder_open(const char *dirs, struct plugin_folder *f)
+{
+	char *copy = strdup(dirs), *rest = copy, *dir;
+	int r = copy ? 0 : -ENOMEM;
+
+	*f = (struct plugin_folder){0};
+	while (!r && (dir = strsep(&rest, ":")))
+		if (*dir)
+			r = open_one(dir, f);
+	free(copy);
+	if (r)
+		plugin_folder_close(f);
+	else if (f->n)
+		qsort(f->plugins, f->n, sizeof(*f->plugins), by_kind_and_name);
+	return r;
+}
+
+void plugin_folder_close(struct plugin_folder *f)
+{
+	for (uint32_t i = 0; i < f->n; i++)
+		plugin_free(f->plugins[i]);
+	for (uint32_t i = 0; i < f->nrefused; i++)
+		free(f->refused[i]);
+	free(f->plugins);
+	free(f->refused);
+	*f = (struct plugin_folder){0};
+}
+
+/* ---- unwinders at work ---- */
+
+static int order_of(const struct fusee_instance *in)
+{
+	return ((const struct fusee_unwinder_ops *)in->descriptor->ops)->order;
 }
 
 static int by_order(const void *a, const void *b)
 {
-	const struct plugin *x = *(struct plugin *const *)a, *y = *(struct plugin *const *)b;
+	const struct fusee_instance *x = *(struct fusee_instance *const *)a;
+	const struct fusee_instance *y = *(struct fusee_instance *const *)b;
 
 	if (order_of(x) != order_of(y))
 		return order_of(x) < order_of(y) ? -1 : 1;
 	return strcmp(x->descriptor->name, y->descriptor->name);
 }
 
-/* Takes the plugin over, or closes it: another kind, or the same one under a second name. */
-static int keep(struct plugin_set *set, struct plugin *p, uint32_t kind)
+static bool is_wanted(const struct plugin *p, const char *const *without)
 {
-	struct plugin **all;
-
-	for (uint32_t i = 0; i < set->n; i++)
-		if (set->plugins[i]->descriptor == p->descriptor)
-			kind = 0;
-	if (p->descriptor->kind != kind) {
-		plugin_close(p);
-		return 0;
-	}
-	all = realloc(set->plugins, (set->n + 1) * sizeof(*all));
-	if (!all) {
-		plugin_close(p);
-		return -ENOMEM;
-	}
-	set->plugins = all;
-	set->plugins[set->n++] = p;
-	return 0;
+	for (; without && *without; without++)
+		if (!strcmp(*without, p->descriptor->name))
+			return false;
+	return p->descriptor->kind == FUSEE_UNWINDER;
 }
 
-int plugin_load_dir(const char *dir, uint32_t kind, const struct fusee_host *host,
+static int add_unwinder(struct plugin_set *set, const struct plugin *p,
+			const struct fusee_host *host)
+{
+	char name[128], *text;
+	struct instance_options o = {.name = name, .where = ""};
+	struct fusee_instance **all;
+	int r;
+
+	snprintf(name, sizeof(name), "unwind.%s", p->descriptor->name);
+	all = realloc(set->instances, (set->n + 1) * sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	set->instances = all;
+	r = instance_new(&all[set->n], p->descriptor, host, &o, &text);
+	if (!r)
+		set->n++;
+	else if (r != -ENOMEM)
+		log_warning("%s", text ? text : strerror(-r));
+	free(text);
+	return r == -ENOMEM ? r : 0;
+}
+
+int plugin_set_open(const char *dir, const struct fusee_host *host, const char *const *without,
 		    struct plugin_set *set)
 {
-	DIR *d = opendir(dir);
-	struct dirent *e;
-	int r = 0;
+	struct plugin_folder f;
+	int r = plugin_folder_open(dir, &f);
 
 	*set = (struct plugin_set){0};
-	if (!d)
-		return -errno;
-	while (!r && (e = readdir(d))) {
-		size_t len = strlen(e->d_name);
-		char path[PATH_MAX], *text;
-		struct plugin *p;
-
-		if (len < 4 || strcmp(e->d_name + len - 3, ".so"))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-		if (plugin_open(path, host, &p, &text))
-			log_warning("%s", text ? text : "no memory for a plugin");
-		else
-			r = keep(set, p, kind);
-		free(text);
-	}
-	closedir(d);
-	if (set->n)
-		qsort(set->plugins, set->n, sizeof(*set->plugins), by_order);
+	for (uint32_t i = 0; i < f.nrefused; i++)
+		log_warning("%s", f.refused[i]);
+	for (uint32_t i = 0; !r && i < f.n; i++)
+		if (is_wanted(f.plugins[i], without))
+			r = add_unwinder(set, f.plugins[i], host);
+	plugin_folder_close(&f);
+	if (r)
+		plugin_set_close(set);
+	else if (set->n)
+		qsort(set->instances, set->n, sizeof(*set->instances), by_order);
 	return r;
 }
 
 void plugin_set_close(struct plugin_set *set)
 {
 	for (uint32_t i = 0; i < set->n; i++)
-		plugin_close(set->plugins[i]);
-	free(set->plugins);
+		instance_free(set->instances[i]);
+	free(set->instances);
 	*set = (struct plugin_set){0};
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds, loads and checks plugins. dlfcn.h is included nowhere else. */
+/* Finds, loads and checks plugins. dlfcn.h is included nowhere else. Instances: plugin/instance.h.
+ */
 #ifndef PLUGIN_PLUGIN_H
 #define PLUGIN_PLUGIN_H
 
@@ -7,38 +8,54 @@
 
 #include <fusee/plugin.h>
 
-/* A loaded plugin and its one instance. Never unloaded; plugin_close() calls fini and frees ctx. */
+#include "plugin/instance.h"
+
+/* A loaded plugin. Never unloaded: freeing it leaves the code where it is. */
 struct plugin {
 	const struct fusee_plugin *descriptor;
 	char *path;
-	void *ctx;
-	struct fusee_instance *instance;
 };
 
-struct plugin_set {
-	struct plugin **plugins; /* unwinders by `order`, then by name */
+/* One folder's plugins, of all kinds, by kind and name. */
+struct plugin_folder {
+	struct plugin **plugins;
 	uint32_t n;
+	char **refused; /* sentences: "plugin '/x/y.so' was built for plugin ABI 0.1, .." */
+	uint32_t nrefused;
 };
 
-/* The folder that plugins are looked for in: $FUSEE_PLUGIN_PATH (refused with any capability or
- * setuid unless root's), else plugins/ beside the executable, else the installed one. Owned by the
- * caller; NULL: no memory. */
+/* The folder that plugins are looked for in: $FUSEE_PLUGIN_PATH (several, with ':' between; not
+ * with any capability or setuid unless root's), else plugins/ beside the executable, else the
+ * installed one. Owned by the caller; NULL: no memory. */
 char *plugin_default_dir(void);
 
 /* Loads one file; refuses a wrong magic or version, a truncated file, and, when privileged, one
- * that others can write (file or folder): *text is one malloc'ed sentence then. Options are set to
- * their defaults, init() is called. */
-int plugin_open(const char *path, const struct fusee_host *, struct plugin **ret, char **text);
-void plugin_close(struct plugin *);
-/* Every *.so of dir of this kind. A refused one is logged as a warning and left out; 0 or -errno
- * (no such dir). */
-int plugin_load_dir(const char *dir, uint32_t kind, const struct fusee_host *,
+ * that others can write (file or folder): *text is one malloc'ed sentence then. */
+int plugin_load(const char *path, struct plugin **ret, char **text);
+void plugin_free(struct plugin *);
+/* Every *.so of the folders dir ("a:b"). What is refused is kept as a sentence, and logged by
+ * whoever opened the folder. 0, -ENOENT (no such dir), -ENOMEM. */
+int plugin_folder_open(const char *dir, struct plugin_folder *ret);
+void plugin_folder_close(struct plugin_folder *);
+/* NULL: none of this kind and name. */
+const struct plugin *plugin_folder_find(const struct plugin_folder *, uint32_t kind,
+					const char *name);
+/* "sink", "discover", "unwind": the namespace of a kind in scripts; NULL: unknown kind. */
+const char *plugin_kind_name(uint32_t kind);
+
+/* Unwinders at work, by `order`, then by name. */
+struct plugin_set {
+	struct fusee_instance **instances;
+	uint32_t n;
+};
+
+/* An instance of each unwinder of dir with default options, those named in `without` left out (ends
+ * with NULL; NULL: none). A refused one is logged as a warning and left out. 0, -ENOENT, -ENOMEM.
+ */
+int plugin_set_open(const char *dir, const struct fusee_host *, const char *const *without,
 		    struct plugin_set *ret);
 void plugin_set_close(struct plugin_set *);
 
-/* host->fail keeps a text by instance: the last one, "" none. */
-const char *plugin_error(const struct fusee_instance *);
-struct fusee_instance *plugin_instance(const struct plugin *);
-/* The parts of a host table that all kinds share (log, fail). */
+/* The parts of a host table that all kinds share: log, fail, count, read_secret. */
 extern const struct fusee_host plugin_host_base;
 #endif

@@ -166,7 +166,7 @@ static int step(struct walker *w, struct fusee_native *n, struct process_mapping
 			return helped;
 	}
 	for (uint32_t i = 0; i < w->unwinders->n && i < FILES_MAX_UNWINDERS; i++) {
-		const struct fusee_unwinder_ops *ops = w->unwinders->plugins[i]->descriptor->ops;
+		const struct fusee_unwinder_ops *ops = w->unwinders->instances[i]->descriptor->ops;
 		const struct inspection_slab *slab = m->file ? m->file->slabs[i] : NULL;
 		int r;
 

@@ -76,7 +76,7 @@ static int read_entry(struct elf *e, struct entry *entry)
 /* One file while it is inspected: the `file` handle of the plugins. */
 struct host_file {
 	struct elf *elf;
-	const struct plugin *at; /* whose inspect() runs */
+	const struct fusee_instance *at; /* whose inspect() runs */
 	struct inspection_slab slabs[INSPECTION_MAX_SLABS];
 	uint32_t nslabs;
 	bool beyond_key, short_of_memory;
@@ -160,7 +160,7 @@ static int file_slab(struct fusee_instance *instance, uint64_t file, const uint3
 	uint64_t bytes;
 	uint32_t *copy;
 
-	if (plugin_instance(f->at) != instance)
+	if (f->at != instance)
 		return -EBADF;
 	if (f->nslabs && !strcmp(f->slabs[f->nslabs - 1].unwinder, f->at->descriptor->name))
 		return -EEXIST;
@@ -221,7 +221,7 @@ static void add_piece(struct sha256 *h, const void *p, uint64_t len)
 static void add_unwinders(struct sha256 *h, const struct plugin_set *set)
 {
 	for (uint32_t i = 0; i < set->n; i++) {
-		const struct fusee_plugin *d = set->plugins[i]->descriptor;
+		const struct fusee_plugin *d = set->instances[i]->descriptor;
 		const struct fusee_unwinder_ops *ops = d->ops;
 
 		add_piece(h, d->name, strlen(d->name));
@@ -314,18 +314,18 @@ static void add_note(struct buf *notes, const char *who, const char *text)
 static void ask_unwinders(struct host_file *f, const struct plugin_set *set, struct buf *notes)
 {
 	for (uint32_t i = 0; i < set->n; i++) {
-		const struct fusee_unwinder_ops *ops = set->plugins[i]->descriptor->ops;
-		const char *name = set->plugins[i]->descriptor->name, *text;
+		const struct fusee_unwinder_ops *ops = set->instances[i]->descriptor->ops;
+		const char *name = set->instances[i]->descriptor->name, *text;
 		uint32_t before = f->nslabs;
 		int r;
 
 		if (!FUSEE_HAS(ops, inspect) || !ops->inspect)
 			continue;
-		f->at = set->plugins[i];
+		f->at = set->instances[i];
 		r = ops->inspect(f->at->ctx, (uint64_t)(uintptr_t)f);
 		if (r >= 0)
 			continue;
-		text = plugin_error(f->at->instance);
+		text = f->at->error;
 		add_note(notes, name, text && *text ? text : strerror(-r));
 		f->short_of_memory |= r == -ENOMEM;
 		while (f->nslabs > before) /* what a failed one handed over is worth nothing */

@@ -10,7 +10,7 @@
 #include "plugin/plugin.h"
 #include "process/elf.h"
 
-extern const struct fusee_host worker_host; /* for plugin_load_dir() */
+extern const struct fusee_host worker_host; /* for plugin_set_open() */
 
 /* What an inspection may depend on, in 32 bytes: equal keys, equal inspections. 0 or -errno. What
  * went into it is kept by elf, so that an inspection of the same elf sees the same bytes, whatever

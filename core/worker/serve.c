@@ -226,7 +226,7 @@ static int start(struct server *s, const char *plugin_dir, uint64_t memory_limit
 	s->payload = malloc(PROTOCOL_INLINE);
 	r.err = s->payload ? stepper_new(&s->stepper) : -ENOMEM;
 	if (!r.err && plugin_dir)
-		r.err = plugin_load_dir(plugin_dir, FUSEE_UNWINDER, &worker_host, &s->plugins);
+		r.err = plugin_set_open(plugin_dir, &worker_host, NULL, &s->plugins);
 	if (!r.err)
 		r.err = sandbox_enter(s->sock, memory_limit ? memory_limit : DEFAULT_MEMORY, &what);
 	if (r.err)

@@ -63,8 +63,8 @@ static __attribute__((format(printf, 1, 2), noreturn)) void die(const char *form
 static const struct fusee_unwinder_ops *ops_of(const struct plugin_set *set, const char *name)
 {
 	for (uint32_t i = 0; i < set->n; i++)
-		if (!strcmp(set->plugins[i]->descriptor->name, name))
-			return set->plugins[i]->descriptor->ops;
+		if (!strcmp(set->instances[i]->descriptor->name, name))
+			return set->instances[i]->descriptor->ops;
 	die("there is no plugin '%s'", name);
 }
 
@@ -200,8 +200,8 @@ struct target {
 static const struct fusee_plugin *dwarf_of(const struct plugin_set *set)
 {
 	for (uint32_t i = 0; i < set->n; i++)
-		if (!strcmp(set->plugins[i]->descriptor->name, "dwarf"))
-			return set->plugins[i]->descriptor;
+		if (!strcmp(set->instances[i]->descriptor->name, "dwarf"))
+			return set->instances[i]->descriptor;
 	die("there is no plugin 'dwarf'");
 }
 
@@ -568,7 +568,7 @@ int main(int argc, char **argv)
 		return 64;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	libbpf_set_print(keep_message);
-	if (plugin_load_dir(argv[2], FUSEE_UNWINDER, &plugin_host_base, &t.set))
+	if (plugin_set_open(argv[2], &plugin_host_base, NULL, &t.set))
 		die("no plugins in '%s'", argv[2]);
 	t.wrong = !strcmp(argv[1], "wrong");
 	t.tableless = !strcmp(argv[1], "tableless");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Plugins built here, good ones and all kinds of bad ones, opened as fusee opens them. */
+#include "base/metrics.h"
 #include "plugin/plugin.h"
 
 #include <elf.h>
@@ -113,7 +114,7 @@ static void refused(const char *path, int err, const char *why)
 	struct plugin *p = NULL;
 	char *text = NULL;
 
-	CHECK_INT(plugin_open(path, &plugin_host_base, &p, &text), err);
+	CHECK_INT(plugin_load(path, &p, &text), err);
 	CHECK(text && !p);
 	CHECK_STR(text, text_of("plugin '%s'%s", path, why));
 	free(text);
@@ -123,7 +124,7 @@ static struct plugin *opened(const char *path)
 {
 	struct plugin *p;
 	char *text = NULL;
-	int r = plugin_open(path, &plugin_host_base, &p, &text);
+	int r = plugin_load(path, &p, &text);
 
 	if (r)
 		fprintf(stderr, "# %s\n", text ? text : "no text");
@@ -132,10 +133,37 @@ static struct plugin *opened(const char *path)
 	return p;
 }
 
+static const struct instance_options plain = {.name = "unwind.x", .where = "here.lua:3"};
+
+static struct fusee_instance *begun(const struct plugin *p)
+{
+	struct fusee_instance *in;
+	char *text = NULL;
+
+	CHECK_INT(instance_new(&in, p->descriptor, &plugin_host_base, &plain, &text), 0);
+	CHECK(!text);
+	return in;
+}
+
+/* It loads, but there is no instance of it, for this reason. */
+static void not_begun(const char *path, const struct instance_options *o, int err, const char *why)
+{
+	struct plugin *p = opened(path);
+	struct fusee_instance *in = NULL;
+	char *text = NULL;
+
+	CHECK_INT(instance_new(&in, p->descriptor, &plugin_host_base, o, &text), err);
+	CHECK(text && !in);
+	CHECK_STR(text, why);
+	free(text);
+	plugin_free(p);
+}
+
 /* ---- one file ---- */
 
 TEST(a_good_one)
 {
+	struct fusee_instance *in;
 	struct plugin *p;
 
 	begin();
@@ -149,11 +177,13 @@ TEST(a_good_one)
 			 "	.fini = fini, .ctx_size = sizeof(struct ctx), .ops = &ops);"));
 	CHECK_STR(p->descriptor->name, "good");
 	CHECK_STR(p->descriptor->version, "7");
-	CHECK_INT(*(int *)p->ctx, 1);
 	CHECK_STR(p->path, in_dir("good.so"));
-	CHECK_STR(plugin_error(p->instance), "");
+	in = begun(p);
+	plugin_free(p); /* the code stays */
+	CHECK_INT(*(int *)in->ctx, 1);
+	CHECK(!in->error);
 	CHECK(!getenv("FINI"));
-	plugin_close(p);
+	instance_free(in);
 	CHECK(getenv("FINI"));
 }
 
@@ -194,6 +224,21 @@ TEST(wrong_descriptors)
 		 "static const struct fusee_unwinder_ops other = {.size = 8};\n"
 		 "FUSEE_PLUGIN(x, FUSEE_UNWINDER, .ops = &other);",
 		 " has unwinder ops of another size: rebuild it"},
+		{"noconsume",
+		 "static const struct fusee_sink_ops other = {.size = sizeof(other)};\n"
+		 "FUSEE_PLUGIN(x, FUSEE_SINK, .ops = &other);",
+		 " has no consume()"},
+		{"sinksize",
+		 "static const struct fusee_sink_ops other = {.size = 8};\n"
+		 "FUSEE_PLUGIN(x, FUSEE_SINK, .ops = &other);",
+		 " has sink ops of another size: rebuild it"},
+		{"noprocess",
+		 "static const struct fusee_discovery_ops other =\n"
+		 "	{.size = sizeof(other), .flags = FUSEE_DISCOVERY_PROCESSES};\n"
+		 "FUSEE_PLUGIN(x, FUSEE_DISCOVERY, .ops = &other);",
+		 " wants processes but has no process()"},
+		{"kind", "FUSEE_PLUGIN(x, 77, .ops = &ops);",
+		 " is of a kind that this fusee does not know"},
 		{"noreasons",
 		 "static int step(struct fusee_unwind *u) { return 0; }\n"
 		 "static const struct fusee_unwinder_ops other =\n"
@@ -260,7 +305,7 @@ TEST_FOR(truncated, 300)
 	write_file(cut, b.p, b.len - 1);
 	refused(cut, -EPERM, " is truncated: install it again");
 	write_file(cut, b.p, b.len);
-	plugin_close(opened(cut));
+	plugin_free(opened(cut));
 	buf_fini(&b);
 }
 
@@ -290,7 +335,7 @@ TEST_FOR(truncated_without_sections, 300)
 	write_file(in_dir("cut.so"), b.p, end - 1);
 	refused(in_dir("cut.so"), -EPERM, " is truncated: install it again");
 	write_file(in_dir("cut.so"), b.p, end);
-	plugin_close(opened(in_dir("cut.so")));
+	plugin_free(opened(in_dir("cut.so")));
 	buf_fini(&b);
 }
 
@@ -341,7 +386,7 @@ TEST(no_plugin_at_all)
 	CHECK(!mkdir(in_dir("folder.so"), 0755));
 	refused(in_dir("folder.so"), -EPERM, " is no regular file");
 	CHECK(!symlink("nowhere", in_dir("link.so")));
-	CHECK_INT(plugin_open(in_dir("link.so"), &plugin_host_base, &p, &sentence), -ENOENT);
+	CHECK_INT(plugin_load(in_dir("link.so"), &p, &sentence), -ENOENT);
 	CHECK_STR(sentence,
 		  text_of("cannot open plugin '%s': No such file or directory", in_dir("link.so")));
 	free(sentence);
@@ -375,13 +420,13 @@ TEST(writable_by_others)
 	}
 	/* in a sticky folder nobody else can replace it, but the folder's owner can */
 	CHECK(!chmod(dir, 01777));
-	plugin_close(opened(in_dir("good.so")));
+	plugin_free(opened(in_dir("good.so")));
 	CHECK(!chown(dir, 1000, 0));
 	refused(in_dir("good.so"), -EPERM, FOLDER_WHY);
 	CHECK(!chmod(dir, 0755));
 	refused(in_dir("good.so"), -EPERM, FOLDER_WHY);
 	CHECK(!chown(dir, 0, 0));
-	plugin_close(opened(in_dir("good.so")));
+	plugin_free(opened(in_dir("good.so")));
 
 	/* it is the file's folder that counts, not that of a link to it */
 	snprintf(inner, sizeof(inner), "%s/inner", dir);
@@ -393,7 +438,7 @@ TEST(writable_by_others)
 		struct plugin *p;
 		char *text;
 
-		CHECK_INT(plugin_open(in_dir("link.so"), &plugin_host_base, &p, &text), -EPERM);
+		CHECK_INT(plugin_load(in_dir("link.so"), &p, &text), -EPERM);
 		CHECK_STR(text, text_of("plugin '%s'%s", inner, FOLDER_WHY));
 		free(text);
 	}
@@ -413,7 +458,7 @@ TEST(writable_by_others_without_rights)
 		if (!geteuid() &&
 		    (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534)))
 			_exit(77);
-		plugin_close(opened(in_dir("good.so")));
+		plugin_free(opened(in_dir("good.so")));
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
@@ -439,9 +484,9 @@ TEST(init_that_fails)
 	for (int sentence = 0; sentence < 2; sentence++) {
 		unsetenv("FINI");
 		snprintf(text, sizeof(text), "enum { SENTENCE = %d };\n%s", sentence, source);
-		refused(build(sentence ? "says" : "silent", text), -ENOENT,
-			sentence ? ": no such thing as 'x': make one"
-				 : ": No such file or directory");
+		not_begun(build(sentence ? "says" : "silent", text), &plain, -ENOENT,
+			  sentence ? "here.lua:3: unwind.x: no such thing as 'x': make one"
+				   : "here.lua:3: unwind.x: No such file or directory");
 		CHECK(getenv("FINI"));
 	}
 }
@@ -449,22 +494,53 @@ TEST(init_that_fails)
 /* The core's texts are kept by instance. */
 TEST(two_instances)
 {
-	struct plugin *a, *b;
-	const char *path;
+	struct fusee_instance *a, *b;
+	struct plugin *p;
+	char *text;
 
 	begin();
-	path = build("good", GOOD);
-	a = opened(path);
-	b = opened(path);
+	p = opened(build("good", GOOD));
+	a = begun(p);
+	b = begun(p);
 	CHECK(a->descriptor == b->descriptor && a->ctx != b->ctx);
-	CHECK_INT(plugin_host_base.fail(plugin_instance(a), -EIO, "one"), -EIO);
-	CHECK_INT(plugin_host_base.fail(plugin_instance(a), -EPERM, "two"), -EPERM);
-	CHECK_STR(plugin_error(plugin_instance(a)), "two");
-	CHECK_STR(plugin_error(plugin_instance(b)), "");
-	CHECK_STR(plugin_error(NULL), "");
-	plugin_close(a);
-	plugin_close(b);
-	plugin_close(NULL);
+	CHECK_INT(plugin_host_base.fail(a, -EIO, "one"), -EIO);
+	CHECK_INT(plugin_host_base.fail(a, -EPERM, "two"), -EPERM);
+	CHECK_STR(a->error, "two");
+	CHECK(!b->error);
+	text = instance_sentence(a, -EPERM);
+	CHECK_STR(text, "here.lua:3: unwind.x: two");
+	free(text);
+	text = instance_sentence(a, -EPERM);
+	CHECK_STR(text, "here.lua:3: unwind.x: Operation not permitted");
+	free(text);
+	instance_free(a);
+	instance_free(b);
+	instance_free(NULL);
+	plugin_free(p);
+	plugin_free(NULL);
+}
+
+TEST(counts_and_secrets)
+{
+	const struct fusee_label why = {.key = {"reason", 6}, .str = {"fullest", 4}};
+	struct fusee_instance *in;
+	struct plugin *p;
+	char buf[16];
+
+	begin();
+	p = opened(build("good", GOOD));
+	in = begun(p);
+	plugin_host_base.count(in, "lost", &why, 1, 3);
+	plugin_host_base.count(in, "lost", &why, 1, 4);
+	CHECK(metric_get("plugin_lost_total",
+			 METRIC_LABELS("instance", "unwind.x", "reason", "full")) == 7);
+	write_file(in_dir("token"), "s3cret\r\n", 8);
+	CHECK_INT(plugin_host_base.read_secret(in, in_dir("token"), buf, sizeof(buf)), 6);
+	CHECK_STR(buf, "s3cret");
+	CHECK_INT(plugin_host_base.read_secret(in, in_dir("token"), buf, 6), -EFBIG);
+	CHECK_INT(plugin_host_base.read_secret(in, in_dir("none"), buf, 6), -ENOENT);
+	instance_free(in);
+	plugin_free(p);
 }
 
 struct ctx {
@@ -500,15 +576,15 @@ TEST(option_values)
 	CHECK_INT(c.duration, 1500000000);
 	CHECK_STR(c.text, "a word");
 	CHECK(c.free_number == INT64_MIN);
-	CHECK_INT(options_set(&c, &option_list[0], "false", &text), 0);
+	CHECK_INT(options_set_text(&c, &option_list[0], "false", &text), 0);
 	CHECK_INT(c.flag, 0);
-	CHECK_INT(options_set(&c, &option_list[1], "-10", &text), 0);
+	CHECK_INT(options_set_text(&c, &option_list[1], "-10", &text), 0);
 	CHECK_INT(c.number, -10);
-	CHECK_INT(options_set(&c, &option_list[2], "1MiB", &text), 0);
+	CHECK_INT(options_set_text(&c, &option_list[2], "1MiB", &text), 0);
 	CHECK_INT(c.size, 1 << 20);
-	CHECK_INT(options_set(&c, &option_list[3], "1h", &text), 0);
+	CHECK_INT(options_set_text(&c, &option_list[3], "1h", &text), 0);
 	CHECK_INT(c.duration, 3600000000000);
-	CHECK_INT(options_set(&c, &option_list[4], "", &text), 0);
+	CHECK_INT(options_set_text(&c, &option_list[4], "", &text), 0);
 	CHECK_STR(c.text, "");
 	options_clear(&c, &option_table);
 	CHECK(!c.text);
@@ -551,8 +627,9 @@ TEST(wrong_option_values)
 	char *text;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		CHECK_INT(options_set(&c, &option_list[cases[i].option], cases[i].value, &text),
-			  -EINVAL);
+		CHECK_INT(
+			options_set_text(&c, &option_list[cases[i].option], cases[i].value, &text),
+			-EINVAL);
 		CHECK(text);
 		CHECK_STR(text, cases[i].text);
 		free(text);
@@ -561,7 +638,85 @@ TEST(wrong_option_values)
 	CHECK(c.number == 3 && c.size == 5000 && c.duration == 2000000000 && !c.free_number);
 }
 
-/* The plugin's own table of options, through plugin_open(). */
+struct more {
+	int64_t mode, share;
+	struct fusee_table list, map;
+	const char *secret;
+};
+
+static const char *const modes[] = {"slow", "fast", NULL};
+#define MORE(field) offsetof(struct more, field)
+static const struct fusee_option more_list[] = {
+	{"mode", "fast", "doc", FUSEE_ENUM, MORE(mode), 0, 0, modes},
+	{"share", "1.5%", "doc", FUSEE_PERCENT, MORE(share), 0, 1000000, NULL},
+	{"list", "", "doc", FUSEE_LIST, MORE(list), 0, 0, NULL},
+	{"map", "a=1,b=x=y", "doc", FUSEE_MAP, MORE(map), 0, 0, NULL},
+	{"secret", NULL, "doc", FUSEE_SECRET, MORE(secret), 0, 0, NULL},
+};
+static const struct fusee_plugin more_plugin = {
+	.name = "more",
+	.kind = FUSEE_SINK,
+	.options = {more_list, 5, sizeof(more_list[0])},
+	.ctx_size = sizeof(struct more),
+};
+
+TEST(lists_maps_and_choices)
+{
+	struct option_pair words[] = {{NULL, "one"}, {NULL, "two,three"}};
+	struct instance_option given[] = {
+		{"list", {.kind = OPTION_LIST, .pairs = words, .n = 2}, 4},
+		{"secret", {.kind = OPTION_TEXT, .text = "x"}, 5},
+	};
+	struct instance_options o = {"sink.more", "f.lua:3", given, 2, NULL};
+	struct fusee_instance *in;
+	const struct fusee_label *l;
+	const struct fusee_str *w;
+	struct more *m;
+	char *text;
+
+	CHECK_INT(options_check(&more_plugin.options, sizeof(*m), &text), 0);
+	CHECK_INT(instance_new(&in, &more_plugin, &plugin_host_base, &o, &text), 0);
+	m = in->ctx;
+	CHECK_INT(m->mode, 1);
+	CHECK_INT(m->share, 15000);
+	CHECK_INT(m->list.n, 2);
+	w = FUSEE_AT(struct fusee_str, m->list, 1);
+	CHECK(w->len == 9 && !strcmp(w->p, "two,three"));
+	CHECK_INT(m->map.n, 2);
+	l = FUSEE_AT(struct fusee_label, m->map, 1);
+	CHECK(!strcmp(l->key.p, "b") && !strcmp(l->str.p, "x=y") && l->str.len == 3);
+	CHECK_STR(m->secret, "x");
+	instance_free(in);
+}
+
+TEST(all_that_is_wrong_is_said)
+{
+	struct option_pair pair = {"k", "v"};
+	struct instance_option given[] = {
+		{"mode", {.kind = OPTION_TEXT, .text = "fats"}, 4},
+		{"lst", {.kind = OPTION_TEXT, .text = "a"}, 5},
+		{"share", {.kind = OPTION_TEXT, .text = "101%"}, 0},
+		{"list", {.kind = OPTION_MAP, .pairs = &pair, .n = 1}, 7},
+		{"map", {.kind = OPTION_TEXT, .text = "a"}, 8},
+		{"mode", {.kind = OPTION_MAP, .pairs = &pair, .n = 1}, 9},
+	};
+	struct instance_options o = {"sink.more", "f.lua:3", given, 6, NULL};
+	char *text;
+
+	CHECK_INT(instance_check(&more_plugin, &o, &text), -EINVAL);
+	CHECK_STR(text,
+		  "f.lua:4: sink.more: option 'mode': 'fats' is none of slow, fast (did you mean "
+		  "'fast'?)\n"
+		  "f.lua:5: sink.more: unknown option 'lst' (did you mean 'list'?)\n"
+		  "f.lua:3: sink.more: option 'share': 101% is outside 0% to 100%\n"
+		  "f.lua:7: sink.more: option 'list': '{..}' is not a list: { \"one\", \"two\" }\n"
+		  "f.lua:8: sink.more: option 'map': 'a' is not name=value\n"
+		  "f.lua:9: sink.more: option 'mode': '{..}' is not one value\n"
+		  "f.lua:3: sink.more: option 'secret' must be given");
+	free(text);
+}
+
+/* The plugin's own table of options. */
 TEST(options_of_plugins)
 {
 	static const struct {
@@ -570,23 +725,27 @@ TEST(options_of_plugins)
 		const char *why;
 	} cases[] = {
 		{"required", "{\"key\", NULL, \"doc\", FUSEE_STRING, 0, 0, 0}", -EINVAL,
-		 ": option 'key' must be given"},
+		 "option 'key' must be given"},
 		{"default", "{\"key\", \"9\", \"doc\", FUSEE_INT, 0, 1, 8}", -EINVAL,
-		 ": option 'key': 9 is outside 1 to 8"},
+		 "option 'key': 9 is outside 1 to 8"},
 		{"second",
 		 "{\"a\", \"text\", \"doc\", FUSEE_STRING, 0, 0, 0},\n"
 		 "{\"b\", \"no\", \"doc\", FUSEE_BOOL, 8, 0, 0}",
-		 -EINVAL, ": option 'b': 'no' is not true or false"},
-		{"type", "{\"key\", \"9\", \"doc\", 6, 0, 0, 0}", -EPROTO,
+		 -EINVAL, "option 'b': 'no' is not true or false"},
+		{"type", "{\"key\", \"9\", \"doc\", 11, 0, 0, 0}", -EPROTO,
 		 " has option 'key' of an unknown type"},
 		{"type0", "{\"key\", \"9\", \"doc\", 0, 0, 0, 0}", -EPROTO,
 		 " has option 'key' of an unknown type"},
 		{"far", "{\"key\", \"9\", \"doc\", FUSEE_INT, 9, 0, 0}", -EPROTO,
 		 " has option 'key' outside of its ctx"},
+		{"wide", "{\"key\", \"9\", \"doc\", FUSEE_LIST, 8, 0, 0}", -EPROTO,
+		 " has option 'key' outside of its ctx"},
 		{"farther", "{\"key\", \"9\", \"doc\", FUSEE_BOOL, 0xffffffff, 0, 0}", -EPROTO,
 		 " has option 'key' outside of its ctx"},
 		{"nameless", "{NULL, \"9\", \"doc\", FUSEE_INT, 0, 0, 0}", -EPROTO,
 		 " has an option without a name"},
+		{"choices", "{\"key\", \"9\", \"doc\", FUSEE_ENUM, 0, 0, 0}", -EPROTO,
+		 " has option 'key' without choices"},
 	};
 	char source[1024];
 
@@ -600,7 +759,11 @@ TEST(options_of_plugins)
 			".options = {options, sizeof(options) / sizeof(*options), sizeof(*options)"
 			"});",
 			cases[i].options);
-		refused(build(cases[i].name, source), cases[i].err, cases[i].why);
+		if (cases[i].err == -EPROTO)
+			refused(build(cases[i].name, source), cases[i].err, cases[i].why);
+		else
+			not_begun(build(cases[i].name, source), &plain, cases[i].err,
+				  text_of("here.lua:3: unwind.x: %s", cases[i].why));
 		CHECK(!getenv("FINI")); /* there was no init */
 	}
 	refused(build("stride", "static const struct fusee_option o[] = {{\"a\"}};\n"
@@ -613,6 +776,8 @@ TEST(options_of_plugins)
 
 TEST(a_folder)
 {
+	static const char *const without[] = {"late", NULL};
+	struct plugin_folder f;
 	struct plugin_set set;
 	static const char unwinder[] =
 		"static const struct fusee_unwinder_ops mine = {.size = sizeof(mine), .order = %d};"
@@ -625,24 +790,38 @@ TEST(a_folder)
 	build("b", source);
 	snprintf(source, sizeof(source), unwinder, 10, "also_early");
 	build("c", source);
-	build("sink", "FUSEE_PLUGIN(sink, FUSEE_SINK, .ops = &ops);");
+	build("sink", "static int consume(void *c, const struct fusee_delivery *d) { return 0; }\n"
+		      "static const struct fusee_sink_ops mine = {.size = sizeof(mine),\n"
+		      "	.consume = consume};\n"
+		      "FUSEE_PLUGIN(early, FUSEE_SINK, .ops = &mine);");
 	build("bad", "FUSEE_PLUGIN(bad, FUSEE_UNWINDER, .ops = &ops, .abi_major = 9);");
+	build("twin", "FUSEE_PLUGIN(late, FUSEE_UNWINDER, .ops = &ops);");
 	CHECK(!link(in_dir("a.so"), in_dir("a2.so")));    /* two names of one file */
 	CHECK(!symlink("b.so", in_dir("b2.so")));         /* and a link */
 	CHECK(!link(in_dir("c.so"), in_dir("c.so.old"))); /* these are not looked at */
 	CHECK(!link(in_dir("c.so"), in_dir(".so")));
-	CHECK_INT(plugin_load_dir(dir, FUSEE_UNWINDER, &plugin_host_base, &set), 0);
+	CHECK_INT(plugin_set_open(dir, &plugin_host_base, NULL, &set), 0);
 	CHECK_INT(set.n, 3);
-	CHECK_STR(set.plugins[0]->descriptor->name, "also_early");
-	CHECK_STR(set.plugins[1]->descriptor->name, "early");
-	CHECK_STR(set.plugins[2]->descriptor->name, "late");
+	CHECK_STR(set.instances[0]->descriptor->name, "also_early");
+	CHECK_STR(set.instances[1]->descriptor->name, "early");
+	CHECK_STR(set.instances[2]->name, "unwind.late");
 	plugin_set_close(&set);
 	CHECK_INT(set.n, 0);
-	CHECK_INT(plugin_load_dir(dir, FUSEE_SINK, &plugin_host_base, &set), 0);
-	CHECK_INT(set.n, 1);
+	CHECK_INT(plugin_set_open(dir, &plugin_host_base, without, &set), 0);
+	CHECK_INT(set.n, 2);
 	plugin_set_close(&set);
-	CHECK_INT(plugin_load_dir(in_dir("nowhere"), FUSEE_SINK, &plugin_host_base, &set), -ENOENT);
+	CHECK_INT(plugin_set_open(in_dir("nowhere"), &plugin_host_base, NULL, &set), -ENOENT);
 	plugin_set_close(&set);
+	CHECK_INT(plugin_folder_open(text_of("%s:%s", dir, dir), &f), 0);
+	CHECK_INT(f.n, 4);
+	CHECK(plugin_folder_find(&f, FUSEE_SINK, "early"));
+	CHECK(plugin_folder_find(&f, FUSEE_SINK, "early") !=
+	      plugin_folder_find(&f, FUSEE_UNWINDER, "early"));
+	CHECK(!plugin_folder_find(&f, FUSEE_DISCOVERY, "early"));
+	CHECK_INT(f.nrefused, 4); /* bad.so and twin.so, twice */
+	CHECK(strstr(f.refused[1], "has the same name"));
+	plugin_folder_close(&f);
+	CHECK_INT(plugin_folder_open(in_dir("nowhere"), &f), -ENOENT);
 }
 
 TEST(where_plugins_are)

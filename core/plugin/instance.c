@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plugin/instance.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/guess.h"
+
+/* "fusee.lua:12: sink.pprof: ", the line being the option's where it has one of its own. */
+static void prefix(struct buf *b, const struct instance_options *o, int line)
+{
+	const char *colon = strrchr(o->where, ':');
+
+	if (line && colon)
+		buf_printf(b, "%.*s:%d: ", (int)(colon - o->where), o->where, line);
+	else if (*o->where)
+		buf_printf(b, "%s: ", o->where);
+	buf_printf(b, "%s: ", o->name);
+}
+
+static void unknown(struct buf *b, const struct fusee_plugin *d, const char *name)
+{
+	struct guess g = {.word = name};
+
+	for (uint32_t i = 0; i < d->options.n; i++)
+		guess_offer(&g, FUSEE_AT(struct fusee_option, d->options, i)->name);
+	buf_printf(b, "unknown option '%s'", name);
+	if (g.best)
+		buf_printf(b, " (did you mean '%s'?)", g.best);
+}
+
+static bool given(const struct instance_options *o, const char *name)
+{
+	for (uint32_t i = 0; i < o->n; i++)
+		if (!strcmp(o->options[i].name, name))
+			return true;
+	return false;
+}
+
+/* Sets every option that is given, and looks for those that must be. *errors: a sentence a line. */
+static void set_all(void *ctx, const struct fusee_plugin *d, const struct instance_options *o,
+		    struct buf *errors)
+{
+	for (uint32_t i = 0; i < o->n; i++) {
+		const struct instance_option *at = &o->options[i];
+		const struct fusee_option *option = options_find(&d->options, at->name);
+		char *text = NULL;
+
+		if (option && !options_set(ctx, option, &at->value, &text))
+			continue;
+		if (errors->len)
+			buf_str(errors, "\n");
+		prefix(errors, o, at->line);
+		if (option)
+			buf_str(errors, text ? text : strerror(ENOMEM));
+		else
+			unknown(errors, d, at->name);
+		free(text);
+	}
+	for (uint32_t i = 0; i < d->options.n; i++) {
+		const struct fusee_option *option = FUSEE_AT(struct fusee_option, d->options, i);
+
+		if (option->def || given(o, option->name))
+			continue;
+		if (errors->len)
+			buf_str(errors, "\n");
+		prefix(errors, o, 0);
+		buf_printf(errors, "option '%s' must be given", option->name);
+	}
+}
+
+/* ctx with its options. 0; -EINVAL, or -ENOMEM with *text NULL or not. */
+static int fill(void **ctx, const struct fusee_plugin *d, const struct instance_options *o,
+		char **text)
+{
+	struct buf errors = {0};
+	char *wrong = NULL;
+	int r;
+
+	*text = NULL;
+	*ctx = calloc(1, d->ctx_size ? d->ctx_size : 1);
+	if (!*ctx)
+		return -ENOMEM;
+	r = options_defaults(*ctx, &d->options, &wrong);
+	if (r) {
+		prefix(&errors, o, 0);
+		buf_str(&errors, wrong ? wrong : strerror(-r));
+	} else {
+		set_all(*ctx, d, o, &errors);
+	}
+	free(wrong);
+	if (errors.len) {
+		r = r ? r : -EINVAL;
+		buf_add(&errors, "", 1);
+		*text = errors.error ? NULL : strdup(errors.p);
+	}
+	if (errors.error)
+		r = -ENOMEM;
+	buf_fini(&errors);
+	return r;
+}
+
+int instance_check(const struct fusee_plugin *d, const struct instance_options *o, char **text)
+{
+	void *ctx;
+	int r = fill(&ctx, d, o, text);
+
+	if (ctx)
+		options_clear(ctx, &d->options);
+	free(ctx);
+	return r;
+}
+
+int instance_new(struct fusee_instance **ret, const struct fusee_plugin *d,
+		 const struct fusee_host *host, const struct instance_options *o, char **text)
+{
+	struct fusee_instance *in = calloc(1, sizeof(*in));
+	int r = -ENOMEM;
+
+	*text = NULL;
+	if (!in)
+		return r;
+	in->descriptor = d;
+	in->owner = o->owner;
+	in->name = strdup(o->name);
+	in->where = strdup(o->where);
+	if (!in->name || !in->where)
+		goto fail;
+	r = fill(&in->ctx, d, o, text);
+	if (r)
+		goto fail;
+	in->begun = true;
+	r = d->init ? d->init(in->ctx, in, host) : 0;
+	if (r) {
+		*text = instance_sentence(in, r);
+		goto fail;
+	}
+	*ret = in;
+	return 0;
+fail:
+	instance_free(in);
+	return r;
+}
+
+void instance_free(struct fusee_instance *in)
+{
+	if (!in)
+		return;
+	if (in->begun && in->descriptor->fini)
+		in->descriptor->fini(in->ctx);
+	if (in->ctx)
+		options_clear(in->ctx, &in->descriptor->options);
+	free(in->ctx);
+	free(in->name);
+	free(in->where);
+	free(in->error);
+	free(in);
+}
+
+char *instance_sentence(struct fusee_instance *in, int err)
+{
+	char *text;
+	int r = asprintf(&text, "%s%s%s: %s", in->where, *in->where ? ": " : "", in->name,
+			 in->error ? in->error : strerror(-err));
+
+	free(in->error);
+	in->error = NULL;
+	return r < 0 ? NULL : text;
+}
