@@ -80,7 +80,8 @@ static void inspected(void *arg, int err, const char *text, struct inspection *i
 	f->state = FILE_READY;
 	f->inspection = i;
 	for (uint32_t u = 0; u < f->files->unwinders->n && u < FILES_MAX_UNWINDERS; u++)
-		f->slabs[u] = inspection_slab(i, f->files->unwinders->instances[u]->descriptor->name);
+		f->slabs[u] = inspection_slab(i,
+					      f->files->unwinders->instances[u]->descriptor->name);
 }
 
 /* The vDSO is the same for all 64-bit processes of a kernel: ours, as a file. fd or -errno. */
