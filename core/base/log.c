@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int level = -1; /* -1: not looked at the environment yet */
+static _Atomic int level = -1; /* -1: not looked at the environment yet */
 static const char *prefix = "fusee: ";
 static void (*before)(void);
 

@@ -4,7 +4,8 @@
  * that is slow, dead or gone costs counted profiles of its own and nothing else: no call here but
  * delivery_free() waits for it.
  *
- * Threads: calls are for the control thread; consume, flush and fini run on the delivery's own.
+ * Threads: calls are for the control thread; consume, flush and fini run on the delivery's own, and
+ * cancel on another one of its, which keeps the deadlines while the first may hang.
  */
 #ifndef DAEMON_DELIVERY_H
 #define DAEMON_DELIVERY_H
@@ -28,11 +29,12 @@ struct delivery_stats {
 	uint64_t delivered, retried;
 	uint64_t queue_full, refused, ended; /* profiles lost: no room; consume() failed; left at
 						the end */
-	uint64_t queued, queued_bytes;
-	uint64_t samples_lost;  /* in lost profiles */
-	uint64_t last_ok_ns;    /* CLOCK_MONOTONIC, 0 never */
-	uint64_t blocked_since; /* the call under way began, 0 none */
-	char last_error[256];   /* "" none */
+	uint64_t queued, queued_bytes;       /* with the one that is being tried */
+	uint64_t samples_lost;               /* in lost profiles */
+	uint64_t last_ok_ns;                 /* CLOCK_MONOTONIC, 0 never */
+	uint64_t blocked_since;              /* the call under way began, 0 none */
+	uint64_t retry_at;                   /* CLOCK_MONOTONIC: nothing is tried before, 0 none */
+	char last_error[256];                /* "" none; stays until the next one */
 };
 
 /* For the host table that instances of sinks are made with. */
@@ -42,18 +44,24 @@ extern const struct fusee_sink_host delivery_host;
  * thread. 0 or -errno: then the instance is still the caller's. */
 int delivery_new(struct delivery **ret, struct fusee_instance *, const struct delivery_options *);
 /* A finished builder's profile; takes the builder over, whatever happens. Bytes: builder_bytes().
- * The oldest waiting ones go when there is no room; they are counted. */
+ * The oldest waiting ones go when there is no room; they are counted. The one that is in consume()
+ * goes last: if it is not taken then. After delivery_stop() it is counted as `ended`. */
 void delivery_put(struct delivery *, struct builder *, const struct fusee_profile *);
-/* Everything that waits is tried now, without backoff, then ops->flush(). done(arg, err) is called
- * on the delivery's thread, at the latest at the deadline (-ETIMEDOUT). */
+/* Everything that waits is tried now, without backoff, until something is not taken, then
+ * ops->flush(). done(arg, err) is called on a thread of the delivery's, at the latest at the
+ * deadline: 0, what was answered (-EAGAIN ..), -ETIMEDOUT, -ECANCELED at the end. No memory, too
+ * many flushes at once, or stopped: at once, before this returns, with -ENOMEM, -EBUSY, -ECANCELED.
+ */
 void delivery_flush(struct delivery *, uint64_t deadline_ns, void (*done)(void *arg, int err),
 		    void *arg);
 void delivery_stats(struct delivery *, struct delivery_stats *);
 const struct fusee_instance *delivery_instance(const struct delivery *);
 /* Tries what waits until CLOCK_MONOTONIC deadline_ns, then ops->cancel(); what is left is counted
- * as `ended`. Asynchronous: delivery_free() waits for the end of it. */
+ * as `ended`. Asynchronous: delivery_free() waits for the end of it. Of two deadlines the earlier
+ * one counts. */
 void delivery_stop(struct delivery *, uint64_t deadline_ns);
-/* Waits for the thread (a sink that ignores cancel is given up 5 s after the deadline: it is named
- * and leaked), fini, frees. NULL is fine. */
+/* Waits for the thread, fini, frees. A sink that ignores cancel is given up 5 s after the deadline:
+ * it is named and left behind; it cleans up if it ever comes back. Without delivery_stop() the
+ * deadline is now. The metrics stay: metric_forget("instance", name). NULL is fine. */
 void delivery_free(struct delivery *);
 #endif

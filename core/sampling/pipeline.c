@@ -303,11 +303,6 @@ struct files *pipeline_files(struct pipeline *p)
 	return p->files;
 }
 
-const char *pipeline_reason_text(const struct pipeline *p, uint32_t reason)
-{
-	return p->reasons[reason - 1].text;
-}
-
 uint32_t pipeline_processes(const struct pipeline *p)
 {
 	return process_count(p->processes);
