@@ -19,11 +19,15 @@ struct targets;
 int targets_new(struct targets **ret); /* 0 or -ENOMEM */
 void targets_free(struct targets *);   /* NULL is fine */
 
-/* What one source (a discovery instance) says. `source`: any number, the same for its lifetime.
- * 0; -EINVAL: a target without key, match or what it matches by, or a label without a name of
- * [a-zA-Z_][a-zA-Z0-9_]*, with *why set to static text; -ENOMEM. */
+/*
+ * What one source (a discovery instance) says. `source`: any number, the same for its lifetime.
+ * Values are cut at 256 bytes, labels without a value are left out. 0; -EINVAL: a target without
+ * key, match or what it matches by, or a label without a name of [a-zA-Z_][a-zA-Z0-9_]*, with *why
+ * set to static text (NULL otherwise); -ENOSPC: there are 200,000 already; -ENOMEM.
+ */
 int targets_put(struct targets *, uint32_t source, const struct fusee_target *, const char **why);
 int targets_del(struct targets *, uint32_t source, struct fusee_str key); /* -ENOENT */
+/* What is put or deleted between these two is seen at once by the commit. */
 void targets_begin(struct targets *, uint32_t source);
 void targets_commit(struct targets *, uint32_t source);
 void targets_forget(struct targets *, uint32_t source); /* all of it */
@@ -41,8 +45,10 @@ struct target_process {
 };
 
 #define TARGET_NONE 0u
-/* The id of its label set (`process`, `cgroup` and `host` always in it, `pid` never); *known: a
- * target of some source matched it. Sets live until targets_sweep(). TARGET_NONE: no memory. */
+/* The id of its label set (`process`, `cgroup` and `host` always in it, `pid` never; at most 32);
+ * *known (NULL: not asked): a target of some source matched it. Targets of one rank that say
+ * something of one label: the lowest source, then the least key. Sets live until targets_sweep().
+ * TARGET_NONE: no memory. */
 uint32_t targets_labels(struct targets *, const struct target_process *, bool *known);
 /* An id's labels, sorted by name, text ones; live as long as the set. NULL: no such id. */
 const struct fusee_label *targets_set(const struct targets *, uint32_t id, uint32_t *n);

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/labelset.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/utf8.h"
+
+struct labelset {
+	struct labelset *next; /* of the same hash */
+	uint64_t hash;
+	uint32_t id, n;
+	struct fusee_label labels[]; /* their texts stand behind them */
+};
+
+static bool equal(struct fusee_str a, struct fusee_str b)
+{
+	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
+}
+
+bool labelset_name(struct fusee_str name)
+{
+	if (!name.len || name.len > LABELSET_NAME_MAX || !name.p)
+		return false;
+	for (uint64_t i = 0; i < name.len; i++) {
+		char c = name.p[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+		      (i && c >= '0' && c <= '9')))
+			return false;
+	}
+	return true;
+}
+
+int labelset_value(struct buf *out, struct fusee_str value)
+{
+	size_t from = out->len, len = value.len, cut;
+
+	/* a byte becomes at least one: what comes after these is cut in any case */
+	if (len > LABELSET_VALUE_MAX + 4)
+		len = LABELSET_VALUE_MAX + 4;
+	if (len && utf8_clean(out, value.p, len))
+		return -ENOMEM;
+	if (out->len - from > LABELSET_VALUE_MAX) {
+		for (cut = from + LABELSET_VALUE_MAX; ((unsigned char)out->p[cut] & 0xc0) == 0x80;)
+			cut--;
+		out->len = cut;
+	}
+	return out->error;
+}
+
+const struct fusee_label *labelset_find(const struct labelset_draft *d, struct fusee_str name)
+{
+	for (uint32_t i = 0; i < d->n; i++)
+		if (equal(d->labels[i].key, name))
+			return &d->labels[i];
+	return NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct fusee_str *x = &((const struct fusee_label *)a)->key;
+	const struct fusee_str *y = &((const struct fusee_label *)b)->key;
+	int c = memcmp(x->p, y->p, x->len < y->len ? x->len : y->len);
+
+	return c ? c : (x->len > y->len) - (x->len < y->len);
+}
+
+static uint64_t hash_of(const struct labelset_draft *d)
+{
+	uint64_t hash = d->n;
+
+	for (uint32_t i = 0; i < d->n; i++) {
+		const struct fusee_label *l = &d->labels[i];
+
+		hash = XXH3_64bits_withSeed(l->key.p, l->key.len, hash);
+		hash = XXH3_64bits_withSeed(l->str.p, l->str.len, hash);
+	}
+	return hash;
+}
+
+static bool same(const struct labelset *s, const struct labelset_draft *d)
+{
+	if (s->n != d->n)
+		return false;
+	for (uint32_t i = 0; i < d->n; i++)
+		if (!equal(s->labels[i].key, d->labels[i].key) ||
+		    !equal(s->labels[i].str, d->labels[i].str))
+			return false;
+	return true;
+}
+
+static void put(char **at, struct fusee_str *to, struct fusee_str from)
+{
+	*to = (struct fusee_str){*at, from.len};
+	if (from.len)
+		memcpy(*at, from.p, from.len);
+	(*at)[from.len] = '\0';
+	*at += from.len + 1;
+}
+
+static struct labelset *copy(const struct labelset_draft *d)
+{
+	size_t size = sizeof(struct labelset) + d->n * sizeof(struct fusee_label);
+	struct labelset *s;
+	char *at;
+
+	for (uint32_t i = 0; i < d->n; i++)
+		size += d->labels[i].key.len + d->labels[i].str.len + 2;
+	s = calloc(1, size);
+	if (!s)
+		return NULL;
+	s->n = d->n;
+	at = (char *)&s->labels[d->n];
+	for (uint32_t i = 0; i < d->n; i++) {
+		put(&at, &s->labels[i].key, d->labels[i].key);
+		put(&at, &s->labels[i].str, d->labels[i].str);
+	}
+	return s;
+}
+
+uint32_t labelsets_intern(struct labelsets *all, struct labelset_draft *d)
+{
+	struct labelset *s, *first;
+	uint64_t hash;
+
+	qsort(d->labels, d->n, sizeof(d->labels[0]), by_name);
+	hash = hash_of(d);
+	first = table_get(&all->by_hash, hash);
+	for (s = first; s; s = s->next)
+		if (same(s, d))
+			return s->id;
+	if (all->last == UINT32_MAX)
+		return 0;
+	s = copy(d);
+	if (!s)
+		return 0;
+	s->hash = hash;
+	s->id = all->last + 1;
+	s->next = first;
+	if (table_put(&all->by_id, s->id, s)) {
+		free(s);
+		return 0;
+	}
+	if (table_put(&all->by_hash, hash, s)) {
+		table_del(&all->by_id, s->id);
+		free(s);
+		return 0;
+	}
+	return all->last = s->id;
+}
+
+const struct fusee_label *labelsets_get(const struct labelsets *all, uint32_t id, uint32_t *n)
+{
+	const struct labelset *s = table_get(&all->by_id, id);
+
+	*n = s ? s->n : 0;
+	return s ? s->labels : NULL;
+}
+
+struct sweep {
+	bool (*used)(void *arg, uint32_t id);
+	void *arg;
+	struct table by_id, by_hash;
+	bool failed;
+};
+
+static void keep_used(void *arg, uint64_t id, void *value)
+{
+	struct sweep *w = arg;
+	struct labelset *s = value;
+
+	if (w->failed || !w->used(w->arg, (uint32_t)id))
+		return;
+	w->failed = table_put(&w->by_id, id, s) != 0;
+}
+
+static void chain_used(void *arg, uint64_t id, void *value)
+{
+	struct sweep *w = arg;
+	struct labelset *s = value;
+
+	(void)id;
+	w->failed = w->failed || table_put(&w->by_hash, s->hash, s);
+}
+
+static void free_unused(void *arg, uint64_t id, void *value)
+{
+	struct sweep *w = arg;
+
+	if (!table_get(&w->by_id, id))
+		free(value);
+}
+
+static void relink(void *arg, uint64_t id, void *value)
+{
+	struct sweep *w = arg;
+	struct labelset *s = value, *first = table_get(&w->by_hash, s->hash);
+
+	(void)id;
+	if (first == s)
+		return;
+	s->next = first->next;
+	first->next = s;
+}
+
+static void unlink_all(void *arg, uint64_t id, void *value)
+{
+	(void)arg;
+	(void)id;
+	((struct labelset *)value)->next = NULL;
+}
+
+/* New tables of what is used: without the memory for them everything stays. */
+void labelsets_sweep(struct labelsets *all, bool (*used)(void *, uint32_t), void *arg)
+{
+	struct sweep w = {.used = used, .arg = arg};
+
+	table_each(&all->by_id, keep_used, &w);
+	table_each(&w.by_id, chain_used, &w);
+	if (w.failed) {
+		table_fini(&w.by_id);
+		table_fini(&w.by_hash);
+		return;
+	}
+	table_each(&all->by_id, free_unused, &w);
+	table_each(&w.by_id, unlink_all, NULL);
+	table_each(&w.by_id, relink, &w);
+	table_fini(&all->by_id);
+	table_fini(&all->by_hash);
+	all->by_id = w.by_id;
+	all->by_hash = w.by_hash;
+}
+
+static void free_each(void *arg, uint64_t id, void *value)
+{
+	(void)arg;
+	(void)id;
+	free(value);
+}
+
+void labelsets_fini(struct labelsets *all)
+{
+	table_each(&all->by_id, free_each, NULL);
+	table_fini(&all->by_id);
+	table_fini(&all->by_hash);
+	*all = (struct labelsets){0};
+}

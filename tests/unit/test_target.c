@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core/process/target: what sources say, and the label sets that come of it. */
+#include "test.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/metrics.h"
+#include "base/utf8.h"
+#include "process/target.h"
+
+static struct fusee_str str(const char *s)
+{
+	return (struct fusee_str){s, strlen(s)};
+}
+
+#define LABEL(k, v) ((struct fusee_label){.key = str(k), .str = str(v)})
+#define LABELS(...)                                                         \
+	((struct fusee_table){(struct fusee_label[]){__VA_ARGS__},          \
+			      sizeof((struct fusee_label[]){__VA_ARGS__}) / \
+				      sizeof(struct fusee_label),           \
+			      sizeof(struct fusee_label)})
+#define BY_PID(k, p, ...)                                            \
+	(&(struct fusee_target){.size = sizeof(struct fusee_target), \
+				.match = FUSEE_MATCH_PID,            \
+				.key = str(k),                       \
+				.pid = (p),                          \
+				.labels = LABELS(__VA_ARGS__)})
+#define BY_CGROUP(k, c, ...)                                         \
+	(&(struct fusee_target){.size = sizeof(struct fusee_target), \
+				.match = FUSEE_MATCH_CGROUP,         \
+				.key = str(k),                       \
+				.cgroup = str(c),                    \
+				.labels = LABELS(__VA_ARGS__)})
+#define BY_LABEL(k, n, v, ...)                                       \
+	(&(struct fusee_target){.size = sizeof(struct fusee_target), \
+				.match = FUSEE_MATCH_LABEL,          \
+				.key = str(k),                       \
+				.match_label = LABEL(n, v),          \
+				.labels = LABELS(__VA_ARGS__)})
+
+static struct targets *new_targets(void)
+{
+	struct targets *ts;
+
+	CHECK_INT(targets_new(&ts), 0);
+	return ts;
+}
+
+static void put(struct targets *ts, uint32_t source, const struct fusee_target *t)
+{
+	const char *why;
+
+	CHECK_INT(targets_put(ts, source, t, &why), 0);
+	CHECK(!why);
+}
+
+static bool last_known;
+
+static uint32_t labels(struct targets *ts, pid_t pid, uint64_t ticks, const char *cgroup)
+{
+	uint32_t id = targets_labels(ts, &(struct target_process){pid, ticks, cgroup, "prog"},
+				     &last_known);
+
+	CHECK(id != TARGET_NONE);
+	return id;
+}
+
+/* "a=1 b=2", without cgroup, host and process */
+static const char *text(struct targets *ts, uint32_t id)
+{
+	static char out[65536];
+	uint32_t n, base = 0;
+	const struct fusee_label *l = targets_set(ts, id, &n);
+	size_t at = 0;
+
+	*out = '\0';
+	for (uint32_t i = 0; i < n; i++) {
+		CHECK(!i || strcmp(l[i - 1].key.p, l[i].key.p) < 0);
+		CHECK_INT(strlen(l[i].key.p), l[i].key.len);
+		CHECK_INT(strlen(l[i].str.p), l[i].str.len);
+		if (!strcmp(l[i].key.p, "host") || !strcmp(l[i].key.p, "cgroup") ||
+		    !strcmp(l[i].key.p, "process")) {
+			base++;
+			continue;
+		}
+		at += (size_t)snprintf(out + at, sizeof(out) - at, "%s%s=%s", at ? " " : "",
+				       l[i].key.p, l[i].str.p);
+	}
+	CHECK_INT(base, 3);
+	return out;
+}
+
+static const char *value(struct targets *ts, uint32_t id, const char *name)
+{
+	uint32_t n;
+	const struct fusee_label *l = targets_set(ts, id, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!strcmp(l[i].key.p, name))
+			return l[i].str.p;
+	return "(none)";
+}
+
+TEST(every_set_has_process_cgroup_and_host)
+{
+	struct targets *ts = new_targets();
+	char host[256] = "";
+	uint32_t id, n;
+
+	gethostname(host, sizeof(host) - 1);
+	id = labels(ts, 7, 0, "/a");
+	CHECK(!last_known);
+	CHECK_STR(text(ts, id), "");
+	CHECK_STR(value(ts, id, "process"), "prog");
+	CHECK_STR(value(ts, id, "cgroup"), "/a");
+	CHECK_STR(value(ts, id, "host"), host);
+	CHECK_INT(labels(ts, 8, 5, "/a"), id);
+	CHECK(labels(ts, 8, 5, "/b") != id);
+	CHECK_STR(value(ts, labels(ts, 7, 0, ""), "cgroup"), "");
+	CHECK(!targets_set(ts, TARGET_NONE, &n));
+	CHECK(!targets_set(ts, 999, &n));
+	/* a source may say better than we know */
+	put(ts, 1, BY_PID("p", 7, LABEL("process", "app.py"), LABEL("pid", "7")));
+	id = labels(ts, 7, 0, "/a");
+	CHECK_STR(value(ts, id, "process"), "app.py");
+	CHECK_STR(value(ts, id, "pid"), "(none)");
+	targets_free(ts);
+	targets_free(NULL);
+}
+
+TEST(nearer_ones_come_first)
+{
+	struct targets *ts = new_targets();
+
+	put(ts, 1, BY_CGROUP("root", "/", LABEL("a", "root"), LABEL("e", "root")));
+	put(ts, 1, BY_CGROUP("a", "/a", LABEL("a", "a"), LABEL("b", "a"), LABEL("c", "a")));
+	put(ts, 1, BY_CGROUP("ab", "/a/b/", LABEL("b", "ab"), LABEL("c", "ab")));
+	put(ts, 1, BY_PID("p", 7, LABEL("c", "pid")));
+	put(ts, 1, BY_LABEL("j", "c", "pid", LABEL("a", "join"), LABEL("d", "join")));
+	put(ts, 1, BY_LABEL("k", "d", "join", LABEL("f", "joined by a joined one")));
+	CHECK_STR(text(ts, labels(ts, 7, 0, "/a/b/c")),
+		  "a=a b=ab c=pid d=join e=root f=joined by a joined one");
+	CHECK(last_known);
+	CHECK_STR(text(ts, labels(ts, 8, 0, "/a/b")), "a=a b=ab c=ab e=root");
+	CHECK_STR(text(ts, labels(ts, 8, 0, "/a/bc")), "a=a b=a c=a e=root");
+	CHECK_STR(text(ts, labels(ts, 8, 0, "/ab")), "a=root e=root");
+	CHECK_STR(text(ts, labels(ts, 8, 0, "/")), "a=root e=root");
+	CHECK(last_known);
+	CHECK_STR(text(ts, labels(ts, 8, 0, "")), "");
+	CHECK(!last_known);
+	/* of one rank: the lowest source, then the least key, however they came */
+	put(ts, 3, BY_PID("z", 9, LABEL("a", "3z")));
+	put(ts, 2, BY_PID("y", 9, LABEL("a", "2y"), LABEL("b", "2y")));
+	put(ts, 2, BY_PID("x", 9, LABEL("a", "2x")));
+	CHECK_STR(text(ts, labels(ts, 9, 0, "")), "a=2x b=2y");
+	targets_free(ts);
+}
+
+TEST(a_joined_label_goes_with_every_process)
+{
+	struct targets *ts = new_targets();
+
+	put(ts, 1, BY_CGROUP("c", "/pod", LABEL("container_id", "abc")));
+	CHECK_STR(text(ts, labels(ts, 1, 0, "/pod")), "container_id=abc");
+	put(ts, 2, BY_LABEL("pod", "container_id", "abc", LABEL("pod", "web-1")));
+	CHECK_STR(text(ts, labels(ts, 1, 0, "/pod")), "container_id=abc pod=web-1");
+	put(ts, 2, BY_LABEL("by name", "process", "prog", LABEL("team", "x")));
+	CHECK_STR(text(ts, labels(ts, 1, 0, "")), "team=x");
+	CHECK(last_known);
+	CHECK_INT(targets_del(ts, 2, str("pod")), 0);
+	CHECK_INT(targets_del(ts, 2, str("pod")), -ENOENT);
+	CHECK_STR(text(ts, labels(ts, 1, 0, "/pod")), "container_id=abc team=x");
+	targets_free(ts);
+}
+
+TEST(a_pid_used_again_is_another_process)
+{
+	struct targets *ts = new_targets();
+	struct fusee_target *t = BY_PID("p", 7, LABEL("a", "1"));
+
+	t->pid_start_ticks = 100;
+	put(ts, 1, t);
+	CHECK_STR(text(ts, labels(ts, 7, 100, "")), "a=1");
+	CHECK_STR(text(ts, labels(ts, 7, 0, "")), "a=1");
+	CHECK_STR(text(ts, labels(ts, 7, 101, "")), "");
+	CHECK(!last_known);
+	targets_free(ts);
+}
+
+TEST(begin_and_commit)
+{
+	struct targets *ts = new_targets();
+	uint64_t g;
+
+	CHECK(!targets_synced(ts, 1));
+	targets_begin(ts, 1);
+	put(ts, 1, BY_PID("a", 1, LABEL("l", "a")));
+	put(ts, 1, BY_PID("b", 2, LABEL("l", "b")));
+	CHECK_STR(text(ts, labels(ts, 1, 0, "")), "");
+	CHECK_INT(targets_count(ts), 0);
+	CHECK(!targets_synced(ts, 1));
+	targets_commit(ts, 1);
+	CHECK(targets_synced(ts, 1));
+	CHECK_INT(targets_count(ts), 2);
+	CHECK_STR(text(ts, labels(ts, 1, 0, "")), "l=a");
+	put(ts, 2, BY_PID("a", 3, LABEL("l", "other source")));
+	g = targets_generation(ts);
+
+	/* the same again changes nothing */
+	targets_begin(ts, 1);
+	put(ts, 1, BY_PID("a", 1, LABEL("l", "a")));
+	put(ts, 1, BY_PID("b", 2, LABEL("l", "b")));
+	targets_commit(ts, 1);
+	put(ts, 1, BY_PID("b", 2, LABEL("l", "b")));
+	CHECK(targets_generation(ts) == g);
+
+	/* one changes twice and moves, one is not put again, one is new */
+	targets_begin(ts, 1);
+	put(ts, 1, BY_PID("b", 2, LABEL("l", "b2")));
+	put(ts, 1, BY_PID("b", 4, LABEL("l", "b3")));
+	put(ts, 1, BY_PID("c", 5, LABEL("l", "c")));
+	CHECK_STR(text(ts, labels(ts, 2, 0, "")), "l=b");
+	CHECK(targets_generation(ts) == g);
+	targets_commit(ts, 1);
+	CHECK(targets_generation(ts) > g);
+	CHECK_STR(text(ts, labels(ts, 1, 0, "")), "");
+	CHECK_STR(text(ts, labels(ts, 2, 0, "")), "");
+	CHECK_STR(text(ts, labels(ts, 4, 0, "")), "l=b3");
+	CHECK_STR(text(ts, labels(ts, 5, 0, "")), "l=c");
+	CHECK_STR(text(ts, labels(ts, 3, 0, "")), "l=other source");
+
+	/* changed and changed back, deleted and put again, put and deleted */
+	g = targets_generation(ts);
+	targets_begin(ts, 1);
+	put(ts, 1, BY_PID("b", 4, LABEL("l", "else")));
+	put(ts, 1, BY_PID("b", 4, LABEL("l", "b3")));
+	CHECK_INT(targets_del(ts, 1, str("c")), 0);
+	put(ts, 1, BY_PID("c", 5, LABEL("l", "c")));
+	put(ts, 1, BY_PID("d", 6, LABEL("l", "d")));
+	CHECK_INT(targets_del(ts, 1, str("d")), 0);
+	CHECK_INT(targets_del(ts, 1, str("d")), -ENOENT);
+	targets_commit(ts, 1);
+	CHECK(targets_generation(ts) == g);
+	CHECK_STR(text(ts, labels(ts, 4, 0, "")), "l=b3");
+	CHECK_STR(text(ts, labels(ts, 5, 0, "")), "l=c");
+
+	/* a begin without its commit is undone by the next; without begin a commit keeps all */
+	targets_begin(ts, 1);
+	put(ts, 1, BY_PID("e", 8, LABEL("l", "e")));
+	targets_begin(ts, 1);
+	put(ts, 1, BY_PID("c", 5, LABEL("l", "c")));
+	targets_commit(ts, 1);
+	targets_commit(ts, 1);
+	CHECK_INT(targets_count(ts), 2);
+	CHECK_STR(text(ts, labels(ts, 8, 0, "")), "");
+	CHECK_STR(text(ts, labels(ts, 5, 0, "")), "l=c");
+
+	targets_forget(ts, 1);
+	targets_forget(ts, 1);
+	CHECK(!targets_synced(ts, 1));
+	CHECK_INT(targets_count(ts), 1);
+	CHECK_STR(text(ts, labels(ts, 5, 0, "")), "");
+	targets_free(ts);
+}
+
+static void refused(const struct fusee_target *t, const char *what)
+{
+	struct targets *ts = new_targets();
+	const char *why = NULL;
+
+	CHECK_INT(targets_put(ts, 1, t, &why), -EINVAL);
+	CHECK(why && strstr(why, what));
+	CHECK_INT(targets_count(ts), 0);
+	targets_free(ts);
+}
+
+TEST(wrong_targets)
+{
+	static char long_key[4098];
+	struct fusee_target *t;
+
+	memset(long_key, 'k', sizeof(long_key) - 1);
+	refused(BY_PID("", 1, LABEL("a", "b")), "key");
+	refused(BY_PID(long_key, 1, LABEL("a", "b")), "key");
+	refused(BY_PID("p", 0, LABEL("a", "b")), "pid");
+	refused(BY_CGROUP("p", "", LABEL("a", "b")), "control group");
+	refused(BY_CGROUP("p", "a/b", LABEL("a", "b")), "control group");
+	refused(BY_LABEL("p", "", "x", LABEL("a", "b")), "by label");
+	refused(BY_LABEL("p", "n", "", LABEL("a", "b")), "by label");
+	refused(BY_PID("p", 1, LABEL("1a", "b")), "name");
+	refused(BY_PID("p", 1, LABEL("a-b", "b")), "name");
+	refused(BY_PID("p", 1, LABEL("", "b")), "name");
+	refused(BY_PID("p", 1, {.key = str("n"), .num = 3}), "number");
+	t = BY_PID("p", 1, LABEL("a", "b"));
+	t->match = 9;
+	refused(t, "matches by");
+	t = BY_PID("p", 1, LABEL("a", "b"));
+	t->labels.stride = 1;
+	refused(t, "stride");
+	t = BY_PID("p", 1, LABEL("a", "b"));
+	t->size = 0;
+	refused(t, "key");
+}
+
+TEST(values_are_cut_between_characters)
+{
+	struct targets *ts = new_targets();
+	char long_value[2000];
+	uint32_t id;
+
+	for (size_t i = 0; i < sizeof(long_value) - 2; i += 3)
+		memcpy(long_value + i, "\xe2\x82\xac", 3); /* 85 x 3 = 255 */
+	long_value[sizeof(long_value) - 2] = '\0';
+	put(ts, 1, BY_PID("p", 1, LABEL("a", long_value), LABEL("b", "x\xffy"), LABEL("c", "")));
+	id = labels(ts, 1, 0, long_value);
+	CHECK_INT(strlen(value(ts, id, "a")), 255);
+	CHECK(utf8_valid(value(ts, id, "a"), 255));
+	CHECK_INT(strlen(value(ts, id, "cgroup")), 255);
+	CHECK_STR(value(ts, id, "b"), "x\xef\xbf\xbdy");
+	CHECK_STR(value(ts, id, "c"), "(none)");
+	/* a join by what would be cut finds it all the same */
+	put(ts, 1, BY_LABEL("j", "a", long_value, LABEL("joined", "yes")));
+	CHECK_STR(value(ts, labels(ts, 1, 0, ""), "joined"), "yes");
+	targets_free(ts);
+}
+
+TEST(at_most_32_labels)
+{
+	struct targets *ts = new_targets();
+	struct fusee_label many[40];
+	char names[40][8];
+	struct fusee_target t = {.size = sizeof(t),
+				 .match = FUSEE_MATCH_CGROUP,
+				 .key = str("k"),
+				 .cgroup = str("/a"),
+				 .labels = {many, 40, sizeof(many[0])}};
+	uint32_t id, n;
+
+	for (int i = 0; i < 40; i++) {
+		snprintf(names[i], sizeof(names[i]), "l%02d", i);
+		many[i] = LABEL(names[i], "v");
+	}
+	metrics_reset();
+	put(ts, 1, &t);
+	CHECK_INT(metric_get("target_labels_dropped_total", NULL), 8);
+	put(ts, 1, BY_PID("p", 7, LABEL("near", "1"), LABEL("process", "mine")));
+	id = labels(ts, 7, 0, "/a/b");
+	CHECK(targets_set(ts, id, &n));
+	CHECK_INT(n, 32);
+	CHECK_STR(value(ts, id, "near"), "1");
+	CHECK_STR(value(ts, id, "process"), "mine");
+	CHECK_STR(value(ts, id, "cgroup"), "/a/b");
+	CHECK_STR(value(ts, id, "l27"), "v");
+	CHECK_STR(value(ts, id, "l28"), "(none)");
+	CHECK_INT(metric_get("target_labels_dropped_total", NULL), 8 + 4);
+	targets_free(ts);
+}
+
+static bool is(void *arg, uint32_t id)
+{
+	return id == *(uint32_t *)arg;
+}
+
+TEST(sweep)
+{
+	struct targets *ts = new_targets();
+	uint32_t kept = labels(ts, 1, 0, "/kept"), gone = labels(ts, 1, 0, "/gone"), n;
+
+	for (int i = 0; i < 1000; i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "/%d", i);
+		labels(ts, 1, 0, path);
+	}
+	targets_sweep(ts, is, &kept);
+	CHECK(!targets_set(ts, gone, &n));
+	CHECK(targets_set(ts, kept, &n));
+	CHECK_INT(labels(ts, 1, 0, "/kept"), kept);
+	CHECK(labels(ts, 1, 0, "/gone") > gone + 1000);
+	targets_free(ts);
+}
+
+static void count(void *arg, uint32_t source, const struct fusee_target *t)
+{
+	CHECK_INT(source, 4);
+	CHECK(t->key.len && t->labels.n == 1);
+	++*(uint32_t *)arg;
+}
+
+/* Its bound, and that neither a full table nor long lists of one match make it slow. */
+TEST(two_hundred_thousand)
+{
+	struct targets *ts = new_targets();
+	char key[32], path[64];
+	uint32_t seen = 0;
+	const char *why;
+	clock_t t0 = clock();
+
+	targets_begin(ts, 4);
+	for (uint32_t i = 0; i < 200000; i++) {
+		snprintf(key, sizeof(key), "k%u", i);
+		snprintf(path, sizeof(path), "/a/b/%u", i);
+		put(ts, 4,
+		    i % 2 ? BY_CGROUP(key, path, LABEL("n", key))
+			  : BY_PID(key, 5, LABEL("n", key)));
+	}
+	CHECK_INT(targets_put(ts, 4, BY_PID("more", 5, LABEL("n", "1")), &why), -ENOSPC);
+	CHECK_INT(targets_put(ts, 5, BY_PID("more", 5, LABEL("n", "1")), &why), -ENOSPC);
+	targets_commit(ts, 4);
+	CHECK_INT(targets_count(ts), 200000);
+	targets_each(ts, count, &seen);
+	CHECK_INT(seen, 200000);
+	for (uint32_t i = 0; i < 20000; i++) {
+		snprintf(path, sizeof(path), "/a/b/%u/c/d", i);
+		labels(ts, 6, 0, path);
+		CHECK_INT(last_known, i % 2);
+	}
+	put(ts, 4, BY_PID("k0", 5, LABEL("n", "again")));
+	CHECK_INT(targets_put(ts, 4, BY_PID("more", 5, LABEL("n", "1")), &why), -ENOSPC);
+	targets_begin(ts, 4);
+	targets_commit(ts, 4);
+	CHECK_INT(targets_count(ts), 0);
+	put(ts, 4, BY_PID("more", 5, LABEL("n", "1")));
+	targets_free(ts);
+	fprintf(stderr, "# %.2f s\n", (double)(clock() - t0) / CLOCKS_PER_SEC);
+}
