@@ -745,6 +745,16 @@ static void give_up(struct delivery *d)
 	pthread_detach(d->keeper);
 }
 
+bool delivery_ended(struct delivery *d)
+{
+	bool ended;
+
+	pthread_mutex_lock(&d->lock);
+	ended = d->ended || d->given_up;
+	pthread_mutex_unlock(&d->lock);
+	return ended;
+}
+
 void delivery_free(struct delivery *d)
 {
 	uint64_t until;

@@ -5,6 +5,7 @@
 #define DAEMON_DISCOVERERS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "daemon/loop.h"
 #include "plugin/instance.h"
@@ -30,6 +31,8 @@ void discoverers_process(struct discoverers *, const struct fusee_process_event 
 /* Every one has committed once. */
 bool discoverers_synced(const struct discoverers *);
 const struct fusee_instance *discoverer_instance(const struct discoverer *);
+bool discoverer_synced(const struct discoverer *);
+uint32_t discoverer_targets(const struct discoverer *); /* that it has put */
 /* What it last failed with; "" nothing. */
 const char *discoverer_error(const struct discoverer *);
 #endif

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/utf8.h"
 
 #define MINIMUM "minimum"
@@ -211,23 +212,7 @@ void render_name(struct buf *out, struct fusee_str name, uint32_t width)
 
 void render_json_string(struct buf *out, struct fusee_str s)
 {
-	struct buf clean = {0};
-
-	if (utf8_clean(&clean, s.p, s.len))
-		out->error = clean.error;
-	buf_str(out, "\"");
-	for (size_t i = 0; i < clean.len; i++) {
-		unsigned char c = (unsigned char)clean.p[i];
-
-		if (c == '"' || c == '\\')
-			buf_add(out, (char[]){'\\', (char)c}, 2);
-		else if (c < 0x20 || c == 0x7f || c == '<' || c == '>' || c == '&')
-			buf_printf(out, "\\u%04x", c);
-		else
-			buf_add(out, &c, 1);
-	}
-	buf_str(out, "\"");
-	buf_fini(&clean);
+	json_string(out, s.p, s.len);
 }
 
 bool render_matches(const regex_t *re, struct fusee_str s)

@@ -173,8 +173,10 @@ static void map(struct pipeline *p, struct process *proc, uint64_t since,
 static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m)
 {
 	struct pipeline *p = arg;
-	struct process *proc = process_get(p->processes, pid);
+	struct process *proc = NULL;
 
+	if (!p->o.wants || p->o.wants(p->o.arg, pid))
+		proc = process_get(p->processes, pid);
 	if (proc)
 		map(p, proc, time, m);
 }
@@ -281,6 +283,11 @@ int pipeline_scan(struct pipeline *p, pid_t pid)
 	return procfs_each_mapping(pid, scan_mapping, &s);
 }
 
+void pipeline_threads(struct pipeline *p, bool threads)
+{
+	p->o.threads = threads;
+}
+
 /* ---- collectors ---- */
 
 struct collector *pipeline_collect(struct pipeline *p, uint32_t slot, struct collector *c)
@@ -301,6 +308,11 @@ struct collector *pipeline_collector(const struct pipeline *p, uint32_t slot)
 struct files *pipeline_files(struct pipeline *p)
 {
 	return p->files;
+}
+
+const char *pipeline_reason_text(const struct pipeline *p, uint32_t reason)
+{
+	return p->reasons[reason - 1].text;
 }
 
 uint32_t pipeline_processes(const struct pipeline *p)

@@ -30,6 +30,8 @@ struct pipeline_options {
 	bool threads; /* keep threads apart by tid */
 	/* Asked before any cost is paid; false: nobody wants it. NULL: all go to slot 0. */
 	bool (*route)(void *arg, const struct snapshot_sample *, struct pipeline_route *);
+	/* Is this process sampled at all? Of others no file is opened. NULL: all are. */
+	bool (*wants)(void *arg, pid_t pid);
 	void *arg;
 	uint64_t waiting_bytes; /* stack copies that may wait for tables; 0: 128 MiB */
 };
@@ -62,6 +64,7 @@ int pipeline_scan(struct pipeline *, pid_t pid);
 void pipeline_retry(struct pipeline *);
 /* Waits for the worker and walks all that still waits. No sample may come after it. */
 void pipeline_finish(struct pipeline *);
+void pipeline_threads(struct pipeline *, bool threads); /* from now on */
 /* Puts a collector into a slot (NULL: none; what waits for the slot is forgotten); returns the one
  * that was there, which is the caller's. Slot 0 has one from the beginning where there is no route.
  */
@@ -79,6 +82,8 @@ struct pipeline_sweep {
 };
 void pipeline_sweep(struct pipeline *, const struct pipeline_sweep *);
 uint32_t pipeline_processes(const struct pipeline *);
+/* Of a struct sample_key's reason. */
+const char *pipeline_reason_text(const struct pipeline *, uint32_t reason);
 void pipeline_stats(struct pipeline *,
 		    struct pipeline_stats *); /* texts live as long as the pipeline */
 #endif

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/decisions.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/table.h"
+#include "process/cgroup.h"
+#include "process/procfs.h"
+
+#define GRACE_NS 5000000000u /* samples of a process come a little after its end */
+#define RECHECK 15u
+
+struct tracked {
+	pid_t pid;
+	uint64_t start_ticks;
+	uint64_t ended; /* 0: it lives */
+	char name[64];
+	char *cgroup;            /* NULL: unknown */
+	bool kernel;             /* a kernel thread */
+	bool known;              /* some source knows it */
+	struct verdict *verdict; /* NULL: none yet */
+};
+
+/* One label set's. */
+struct verdict {
+	struct decided d;
+	bool known; /* that of processes that some source knows; else unknown ones' */
+	struct fusee_label labels[64];
+	char *texts; /* of the policy's labels */
+};
+
+struct decisions {
+	struct decisions_options o;
+	struct table processes; /* pid -> struct tracked * */
+	struct table verdicts;  /* set * 2 + known -> struct verdict * */
+	uint64_t generation;    /* of the targets, when all was looked at */
+	uint32_t round;
+};
+
+/* ---- verdicts ---- */
+
+static uint64_t verdict_key(uint32_t set, bool known)
+{
+	return (uint64_t)set * 2 + known + 2;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct fusee_str *x = &((const struct fusee_label *)a)->key;
+	const struct fusee_str *y = &((const struct fusee_label *)b)->key;
+	int r = memcmp(x->p, y->p, x->len < y->len ? x->len : y->len);
+
+	return r ? r : (x->len > y->len) - (x->len < y->len);
+}
+
+static bool same_key(const struct fusee_label *a, const struct fusee_label *b)
+{
+	return a->key.len == b->key.len && !memcmp(a->key.p, b->key.p, a->key.len);
+}
+
+/* Copies the policy's label in, in place of the target's of that name. */
+static void add_label(struct verdict *v, const struct fusee_label *l, char **texts)
+{
+	struct fusee_label copy = {.key = {*texts, l->key.len}};
+	uint32_t i = 0;
+
+	*texts = (char *)mempcpy(*texts, l->key.p, l->key.len);
+	copy.str = (struct fusee_str){*texts, l->str.len};
+	*texts = (char *)mempcpy(*texts, l->str.p, l->str.len);
+	while (i < v->d.nlabels && !same_key(&v->labels[i], &copy))
+		i++;
+	if (i < sizeof(v->labels) / sizeof(v->labels[0])) {
+		v->labels[i] = copy;
+		v->d.nlabels += i == v->d.nlabels;
+	}
+}
+
+static int set_labels(struct verdict *v, const struct fusee_label *set, uint32_t n,
+		      const struct decision *d)
+{
+	size_t bytes = 1;
+	char *texts;
+
+	for (uint32_t i = 0; i < d->nlabels; i++)
+		bytes += d->labels[i].key.len + d->labels[i].str.len;
+	texts = v->texts = malloc(bytes);
+	if (!texts)
+		return -ENOMEM;
+	if (n > sizeof(v->labels) / sizeof(v->labels[0]))
+		n = sizeof(v->labels) / sizeof(v->labels[0]);
+	memcpy(v->labels, set, n * sizeof(*set));
+	v->d.nlabels = n;
+	for (uint32_t i = 0; i < d->nlabels; i++)
+		add_label(v, &d->labels[i], &texts);
+	qsort(v->labels, v->d.nlabels, sizeof(v->labels[0]), by_key);
+	v->d.labels = v->labels;
+	return 0;
+}
+
+static void free_verdict(struct verdict *v)
+{
+	if (v)
+		free(v->texts);
+	free(v);
+}
+
+static int ask(struct decisions *s, struct verdict *v, const struct fusee_label *labels, uint32_t n)
+{
+	struct decision d = {0};
+	char *text = NULL;
+	int r;
+
+	if (v->known || s->o.unknown_keep) {
+		if (s->o.decide(s->o.arg, labels, n, &d, &text)) {
+			log_warning("%s", text ? text : strerror(ENOMEM));
+			metric_add("policy_errors_total", "Answers of the policy that were wrong.",
+				   NULL, 1);
+		}
+		free(text);
+	}
+	r = set_labels(v, labels, n, &d);
+	v->d.profile = d.profile && d.sinks && d.hz > 0;
+	v->d.hz = v->d.profile ? d.hz : 0;
+	v->d.sinks = v->d.profile ? d.sinks : 0;
+	return r;
+}
+
+/* NULL: no memory. */
+static struct verdict *verdict_of(struct decisions *s, uint32_t set, bool known)
+{
+	struct verdict *v = table_get(&s->verdicts, verdict_key(set, known));
+	const struct fusee_label *labels;
+	uint32_t n;
+
+	if (v)
+		return v;
+	labels = targets_set(s->o.targets, set, &n);
+	v = labels ? calloc(1, sizeof(*v)) : NULL;
+	if (!v)
+		return NULL;
+	v->d.set = set;
+	v->known = known;
+	if (ask(s, v, labels, n) || table_put(&s->verdicts, verdict_key(set, known), v)) {
+		free_verdict(v);
+		return NULL;
+	}
+	return v;
+}
+
+/* ---- processes ---- */
+
+static void give(struct decisions *s, struct tracked *t, struct verdict *v)
+{
+	if (t->verdict == v)
+		return;
+	if (t->verdict)
+		t->verdict->d.processes--;
+	t->verdict = v;
+	if (v)
+		v->d.processes++;
+	s->o.changed(s->o.arg, t->pid, v ? &v->d : NULL);
+}
+
+/* Looks its labels up, and what was decided about them. */
+static void decide(struct decisions *s, struct tracked *t)
+{
+	struct target_process p = {.pid = t->pid,
+				   .start_ticks = t->start_ticks,
+				   .cgroup = t->cgroup ? t->cgroup : "",
+				   .name = t->name};
+	uint32_t set;
+
+	if (t->kernel) {
+		give(s, t, NULL);
+		return;
+	}
+	set = targets_labels(s->o.targets, &p, &t->known);
+	give(s, t, set == TARGET_NONE ? NULL : verdict_of(s, set, t->known));
+}
+
+static void forget(struct decisions *s, struct tracked *t)
+{
+	give(s, t, NULL);
+	table_del(&s->processes, (uint64_t)t->pid);
+	free(t->cgroup);
+	free(t);
+}
+
+/* A pid's entry, emptied: a new life. NULL: no memory. */
+static struct tracked *fresh(struct decisions *s, pid_t pid)
+{
+	struct tracked *t = table_get(&s->processes, (uint64_t)pid);
+
+	if (t) {
+		free(t->cgroup);
+		t->cgroup = NULL;
+		t->ended = 0;
+		return t;
+	}
+	t = calloc(1, sizeof(*t));
+	if (!t || table_put(&s->processes, (uint64_t)pid, t)) {
+		free(t);
+		return NULL;
+	}
+	t->pid = pid;
+	return t;
+}
+
+/* Its executable's base name; a kernel thread has none. */
+static int read_name(struct tracked *t)
+{
+	char path[64], exe[4096], comm[16];
+	char *base;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)t->pid);
+	n = readlink(path, exe, sizeof(exe) - 1);
+	t->kernel = n < 0 && errno == ENOENT;
+	if (n < 0 && errno != ENOENT && errno != EACCES && errno != EPERM)
+		return -errno;
+	if (n < 0) { /* somebody else's, or the kernel's */
+		if (procfs_comm(t->pid, t->pid, comm))
+			return -ESRCH;
+		snprintf(t->name, sizeof(t->name), "%s", comm);
+		return 0;
+	}
+	exe[n] = '\0';
+	if (n > 10 && !strcmp(exe + n - 10, " (deleted)"))
+		exe[n - 10] = '\0';
+	base = strrchr(exe, '/');
+	snprintf(t->name, sizeof(t->name), "%.*s", (int)sizeof(t->name) - 1, base ? base + 1 : exe);
+	return 0;
+}
+
+static bool read_cgroup(struct tracked *t)
+{
+	char path[CGROUP_MAX];
+	bool changed;
+
+	if (cgroup_of("", t->pid, path))
+		return false;
+	changed = !t->cgroup || strcmp(t->cgroup, path);
+	if (changed) {
+		free(t->cgroup);
+		t->cgroup = strdup(path);
+	}
+	return changed;
+}
+
+void decisions_execed(struct decisions *s, pid_t pid)
+{
+	struct tracked *t = fresh(s, pid);
+
+	if (!t)
+		return;
+	if (procfs_start_ticks(pid, &t->start_ticks) || read_name(t)) {
+		t->ended = 1; /* gone already */
+		return;
+	}
+	read_cgroup(t);
+	decide(s, t);
+}
+
+void decisions_forked(struct decisions *s, pid_t parent, pid_t child)
+{
+	const struct tracked *from = table_get(&s->processes, (uint64_t)parent);
+	struct tracked *t;
+
+	if (!from) { /* its parent began before we knew: look */
+		decisions_execed(s, child);
+		return;
+	}
+	t = fresh(s, child);
+	if (!t)
+		return;
+	t->start_ticks = 0; /* read when something wants to know */
+	t->kernel = from->kernel;
+	memcpy(t->name, from->name, sizeof(t->name));
+	t->cgroup = from->cgroup ? strdup(from->cgroup) : NULL;
+	decide(s, t);
+}
+
+void decisions_exited(struct decisions *s, pid_t pid, uint64_t now_ns)
+{
+	struct tracked *t = table_get(&s->processes, (uint64_t)pid);
+
+	if (t)
+		t->ended = now_ns;
+}
+
+/* ---- all of them ---- */
+
+static void decide_one(void *arg, uint64_t key, void *value)
+{
+	struct tracked *t = value;
+
+	(void)key;
+	if (!t->ended)
+		decide(arg, t);
+}
+
+void decisions_refresh(struct decisions *s)
+{
+	uint64_t generation = targets_generation(s->o.targets);
+
+	if (generation == s->generation)
+		return;
+	s->generation = generation;
+	table_each(&s->processes, decide_one, s);
+}
+
+static void drop_verdict(void *arg, uint64_t key, void *value)
+{
+	struct tracked *t = value;
+
+	(void)arg;
+	(void)key;
+	t->verdict = NULL;
+}
+
+static void free_one_verdict(void *arg, uint64_t key, void *value)
+{
+	(void)arg;
+	(void)key;
+	free_verdict(value);
+}
+
+void decisions_replan(struct decisions *s, bool unknown_keep)
+{
+	struct table old = s->verdicts;
+
+	s->o.unknown_keep = unknown_keep;
+	s->verdicts = (struct table){0};
+	table_each(&s->processes, drop_verdict, NULL);
+	table_each(&s->processes, decide_one, s);
+	table_each(&old, free_one_verdict, NULL);
+	table_fini(&old);
+}
+
+struct tidy {
+	struct decisions *s;
+	uint64_t now;
+	struct tracked *gone[256];
+	uint32_t n;
+};
+
+static void tidy_one(void *arg, uint64_t key, void *value)
+{
+	struct tidy *y = arg;
+	struct tracked *t = value;
+
+	if (t->ended && y->now - t->ended > GRACE_NS && y->n < 256) {
+		if (!kill(t->pid, 0) || errno == EPERM)
+			t->ended = 0; /* its first thread ended, others go on; or a new one */
+		else
+			y->gone[y->n++] = t;
+		return;
+	}
+	if (!t->ended && !t->kernel && key % RECHECK == y->s->round && read_cgroup(t))
+		decide(y->s, t);
+}
+
+void decisions_tidy(struct decisions *s, uint64_t now_ns)
+{
+	struct tidy y = {.s = s, .now = now_ns};
+
+	s->round = (s->round + 1) % RECHECK;
+	table_each(&s->processes, tidy_one, &y);
+	for (uint32_t i = 0; i < y.n; i++)
+		forget(s, y.gone[i]);
+}
+
+const struct decided *decisions_of(const struct decisions *s, pid_t pid)
+{
+	const struct tracked *t = table_get(&s->processes, (uint64_t)pid);
+
+	return t && t->verdict ? &t->verdict->d : NULL;
+}
+
+const struct decided *decisions_of_set(const struct decisions *s, uint32_t set)
+{
+	const struct verdict *v = table_get(&s->verdicts, verdict_key(set, true));
+
+	if (!v)
+		v = table_get(&s->verdicts, verdict_key(set, false));
+	return v ? &v->d : NULL;
+}
+
+struct count {
+	uint32_t all, profiled;
+};
+
+static void count_one(void *arg, uint64_t key, void *value)
+{
+	const struct tracked *t = value;
+	struct count *c = arg;
+
+	(void)key;
+	c->all += !t->ended && !t->kernel;
+	c->profiled += !t->ended && t->verdict && t->verdict->d.profile;
+}
+
+uint32_t decisions_processes(const struct decisions *s, uint32_t *profiled)
+{
+	struct count c = {0};
+
+	table_each(&s->processes, count_one, &c);
+	*profiled = c.profiled;
+	return c.all;
+}
+
+struct each {
+	void (*each)(void *arg, const struct decided *);
+	void *arg;
+};
+
+static void each_verdict(void *arg, uint64_t key, void *value)
+{
+	struct each *e = arg;
+
+	(void)key;
+	e->each(e->arg, &((struct verdict *)value)->d);
+}
+
+void decisions_each_set(const struct decisions *s, void (*each)(void *arg, const struct decided *),
+			void *arg)
+{
+	struct each e = {each, arg};
+
+	table_each(&s->verdicts, each_verdict, &e);
+}
+
+/* ---- sweeping ---- */
+
+struct sweep {
+	struct decisions *s;
+	bool (*used)(void *arg, uint32_t set);
+	void *arg;
+	struct verdict *gone[256];
+	uint32_t n;
+};
+
+static void sweep_one(void *arg, uint64_t key, void *value)
+{
+	struct sweep *w = arg;
+	struct verdict *v = value;
+
+	(void)key;
+	if (!v->d.processes && w->n < 256 && !w->used(w->arg, v->d.set))
+		w->gone[w->n++] = v;
+}
+
+static bool has_verdict(void *arg, uint32_t set)
+{
+	return decisions_of_set(arg, set);
+}
+
+void decisions_sweep(struct decisions *s, bool (*used)(void *arg, uint32_t set), void *arg)
+{
+	struct sweep w = {.s = s, .used = used, .arg = arg};
+
+	table_each(&s->verdicts, sweep_one, &w);
+	for (uint32_t i = 0; i < w.n; i++) {
+		table_del(&s->verdicts, verdict_key(w.gone[i]->d.set, w.gone[i]->known));
+		free_verdict(w.gone[i]);
+	}
+	targets_sweep(s->o.targets, has_verdict, s);
+}
+
+/* ---- life ---- */
+
+int decisions_new(struct decisions **ret, const struct decisions_options *o)
+{
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	(*ret)->o = *o;
+	return 0;
+}
+
+static void free_tracked(void *arg, uint64_t key, void *value)
+{
+	(void)arg;
+	(void)key;
+	free(((struct tracked *)value)->cgroup);
+	free(value);
+}
+
+void decisions_free(struct decisions *s)
+{
+	if (!s)
+		return;
+	table_each(&s->processes, free_tracked, NULL);
+	table_each(&s->verdicts, free_one_verdict, NULL);
+	table_fini(&s->processes);
+	table_fini(&s->verdicts);
+	free(s);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was decided about each live process. A child has its parent's decision from the fork on;
+ * exec, news of targets, another plan and, slowly, a move to another control group bring a new one.
+ * The plan is asked once for each distinct label set. For the control thread.
+ */
+#ifndef DAEMON_DECISIONS_H
+#define DAEMON_DECISIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "config/policy.h"
+#include "process/target.h"
+
+struct decisions;
+
+/* What was decided about one label set; lives until the next decisions_replan() or _sweep(). */
+struct decided {
+	uint32_t set;
+	bool profile;
+	double hz;
+	uint64_t sinks;                   /* of the plan */
+	const struct fusee_label *labels; /* the set's and the policy's own, sorted by name */
+	uint32_t nlabels;
+	uint32_t processes; /* how many live ones have it */
+};
+
+struct decisions_options {
+	struct targets *targets;
+	/* The plan's answer, as plan_decide(); *text: one sentence where it is wrong. */
+	int (*decide)(void *arg, const struct fusee_label *, uint32_t n, struct decision *,
+		      char **text);
+	bool unknown_keep; /* what no source knows of is decided like the rest, else dropped */
+	/* A process has another decision now; NULL: it is gone. */
+	void (*changed)(void *arg, pid_t pid, const struct decided *);
+	void *arg;
+};
+
+int decisions_new(struct decisions **ret, const struct decisions_options *);
+void decisions_free(struct decisions *); /* NULL is fine */
+
+void decisions_forked(struct decisions *, pid_t parent, pid_t child);
+void decisions_execed(struct decisions *, pid_t pid); /* also: it runs already */
+void decisions_exited(struct decisions *, pid_t pid, uint64_t now_ns);
+/* After news of targets: does nothing where there are none. */
+void decisions_refresh(struct decisions *);
+/* Everything is decided anew. */
+void decisions_replan(struct decisions *, bool unknown_keep);
+/* Once a second: a fifteenth of the processes are looked at for another control group, and those
+ * that ended a while ago are forgotten. */
+void decisions_tidy(struct decisions *, uint64_t now_ns);
+/* NULL: no such process. */
+const struct decided *decisions_of(const struct decisions *, pid_t pid);
+const struct decided *decisions_of_set(const struct decisions *, uint32_t set);
+uint32_t decisions_processes(const struct decisions *, uint32_t *profiled);
+void decisions_each_set(const struct decisions *, void (*each)(void *arg, const struct decided *),
+			void *arg);
+/* Frees the label sets that no process has and that `used` does not want. */
+void decisions_sweep(struct decisions *, bool (*used)(void *arg, uint32_t set), void *arg);
+#endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The agent's sampling: processes as they come and go, their decisions, and the way of a sample to
+ * the windows that want it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sysexits.h>
+
+#include "base/dict.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "daemon/agent_state.h"
+#include "process/procfs.h"
+#include "sampling/probe.h"
+
+#define NAMES_BYTES (16u << 20) /* names that are kept for the next window */
+#define RING_HZ 99.0            /* rings hold a quarter of a second of this */
+
+/* ---- samples ---- */
+
+/* A bit of the plan's sinks is one of the pipeline's slots. */
+static uint64_t slots_of(const struct agent *a, uint64_t sinks)
+{
+	uint64_t slots = 0;
+
+	for (; sinks; sinks &= sinks - 1) {
+		const struct outlet *o = a->outlets[__builtin_ctzll(sinks)];
+
+		if (o)
+			slots |= 1ull << outlet_slot(o);
+	}
+	return slots;
+}
+
+static void tell(struct agent *a, uint32_t kind, pid_t pid, pid_t parent)
+{
+	const struct fusee_process_event e = {
+		.size = sizeof(e), .kind = kind, .pid = (uint32_t)pid, .parent = (uint32_t)parent};
+
+	discoverers_process(a->discoverers, &e);
+}
+
+static bool route(void *arg, const struct snapshot_sample *s, struct pipeline_route *r)
+{
+	struct agent *a = arg;
+	const struct decided *d = decisions_of(a->decisions, s->pid);
+
+	if (a->paused || !s->group || s->group != sampler_group(a->sampler, s->pid) || !d)
+		return false;
+	r->set = d->set;
+	r->slots = slots_of(a, d->sinks);
+	return r->slots;
+}
+
+static bool wants(void *arg, pid_t pid)
+{
+	const struct agent *a = arg;
+	const struct decided *d = decisions_of(a->decisions, pid);
+
+	return d && d->profile;
+}
+
+void engine_changed(void *arg, pid_t pid, const struct decided *d)
+{
+	struct agent *a = arg;
+	uint32_t before = sampler_group(a->sampler, pid);
+	int r = sampler_set(a->sampler, pid, d && d->profile ? (uint64_t)(1e9 / d->hz + 0.5) : 0);
+
+	if (!r && sampler_group(a->sampler, pid) != before && d && d->profile)
+		pipeline_scan(a->pipeline, pid); /* what it mapped before its events stood */
+	if (!r || r == -ESRCH)
+		return;
+	metric_add("processes_refused_total", "Processes whose events could not be opened.", NULL,
+		   1);
+	if (r != a->sample_error)
+		log_warning("process %d cannot be sampled: %s%s", (int)pid, strerror(-r),
+			    r == -EACCES || r == -EPERM
+				    ? " (fusee doctor says what it takes)"
+				    : (r == -EMFILE ? " (raise the limit of open files)" : ""));
+	a->sample_error = r;
+}
+
+/* ---- processes ---- */
+
+static void on_forked(void *arg, pid_t pid, pid_t parent, uint64_t time)
+{
+	struct agent *a = arg;
+
+	tell(a, FUSEE_PROCESS_FORK, pid, parent);
+	sampler_forked(a->sampler, parent, pid, time);
+	decisions_forked(a->decisions, parent, pid);
+}
+
+static void on_execed(void *arg, pid_t pid, uint64_t time)
+{
+	struct agent *a = arg;
+
+	(void)time;
+	tell(a, FUSEE_PROCESS_EXEC, pid, 0);
+	decisions_execed(a->decisions, pid);
+}
+
+static void on_exited(void *arg, pid_t pid, uint64_t time)
+{
+	struct agent *a = arg;
+
+	tell(a, FUSEE_PROCESS_EXIT, pid, 0);
+	decisions_exited(a->decisions, pid, time ? time : loop_now());
+}
+
+static int look_again(void *arg, pid_t pid)
+{
+	struct agent *a = arg;
+
+	if (!decisions_of(a->decisions, pid)) {
+		tell(a, FUSEE_PROCESS_EXEC, pid, 0);
+		decisions_execed(a->decisions, pid);
+	}
+	return 0;
+}
+
+static void on_lost(void *arg)
+{
+	metric_add("lifecycle_lost_total",
+		   "Times that records of processes were lost and /proc was looked over.", NULL, 1);
+	procfs_each_process(look_again, arg);
+}
+
+static int decide_running(void *arg, pid_t pid)
+{
+	decisions_execed(((struct agent *)arg)->decisions, pid);
+	return 0;
+}
+
+/* ---- the loop's calls ---- */
+
+void engine_drain(struct agent *a)
+{
+	lifecycle_drain(a->lifecycle);
+	decisions_refresh(a->decisions);
+	snapshot_drain(a->snapshot, pipeline_handlers(a->pipeline), false);
+}
+
+static void on_samples(void *arg, int fd, uint32_t events)
+{
+	(void)fd;
+	(void)events;
+	engine_drain(arg);
+}
+
+static void on_worker(void *arg, int fd, uint32_t events)
+{
+	struct agent *a = arg;
+
+	(void)fd;
+	(void)events;
+	worker_dispatch(a->worker);
+	pipeline_retry(a->pipeline);
+}
+
+static void on_tick(void *arg)
+{
+	struct agent *a = arg;
+	uint64_t now = loop_now();
+
+	engine_drain(a);
+	worker_dispatch(a->worker);
+	if (++a->ticks % 10)
+		return;
+	decisions_tidy(a->decisions, now);
+	sampler_tidy(a->sampler, now);
+	reload_tidy(a, false);
+	if (!(a->ticks % 100))
+		engine_sweep(a);
+}
+
+void engine_pause(struct agent *a, bool pause)
+{
+	if (pause)
+		snapshot_disable(a->snapshot);
+	else
+		snapshot_enable(a->snapshot);
+	a->paused = pause;
+}
+
+/* ---- sweeping ---- */
+
+#define MAX_PENDING (PLAN_MAX_SINKS * 4)
+
+struct used {
+	struct agent *a;
+	const struct collector *c[MAX_PENDING + PIPELINE_SLOTS];
+	uint32_t n;
+};
+
+static bool is_used(void *arg, uint32_t set)
+{
+	const struct used *u = arg;
+
+	for (uint32_t i = 0; i < u->n; i++)
+		for (uint32_t p = 1; p < u->c[i]->processes.n; p++)
+			if (p < u->c[i]->ncollected && u->c[i]->collected[p].set == set)
+				return true;
+	return false;
+}
+
+static void forget_names(void *arg, uint32_t file)
+{
+	names_forget(((struct agent *)arg)->names, file);
+}
+
+void engine_sweep(struct agent *a)
+{
+	struct used u = {.a = a};
+	struct pipeline_sweep sweep = {.keep = u.c, .forget = forget_names, .arg = a};
+
+	for (uint32_t i = 0; i < a->plan->nsinks; i++)
+		u.n += outlet_pending(a->outlets[i], u.c + u.n, MAX_PENDING - u.n);
+	for (const struct leaving *l = a->leaving; l; l = l->next)
+		if (l->outlet)
+			u.n += outlet_pending(l->outlet, u.c + u.n, MAX_PENDING - u.n);
+	sweep.n = u.n;
+	if (!names_busy(a->names)) {
+		pipeline_sweep(a->pipeline, &sweep);
+		names_trim(a->names, NAMES_BYTES);
+	}
+	for (uint32_t i = 0; i < PIPELINE_SLOTS; i++)
+		if (pipeline_collector(a->pipeline, i))
+			u.c[u.n++] = pipeline_collector(a->pipeline, i);
+	decisions_sweep(a->decisions, is_used, &u);
+}
+
+/* ---- life ---- */
+
+static int open_worker(struct agent *a)
+{
+	struct worker_options o = {.cache_dir = a->o.cache_dir, .plugin_dir = a->o.plugin_dir};
+	int r = plugin_set_open(a->o.plugin_dir, &a->host, (const char *const *)a->plan->without,
+				&a->unwinders);
+
+	if (r || !a->unwinders.n) {
+		log_error("no unwinders found in %s: is fusee installed whole?", a->o.plugin_dir);
+		return EX_SOFTWARE;
+	}
+	r = worker_new(&a->worker, &o);
+	if (r)
+		log_error("cannot start the worker process: %s", strerror(-r));
+	return r ? EX_OSERR : 0;
+}
+
+static int open_sampler(struct agent *a)
+{
+	double hz = a->plan->hz > RING_HZ ? a->plan->hz : RING_HZ;
+	struct snapshot_options o = {
+		.dynamic = true,
+		.period_ns = (uint64_t)(1e9 / hz),
+		.stack_bytes = (uint32_t)a->plan->stack_bytes,
+		.kernel = a->plan->kernel,
+	};
+	struct pipeline_options p = {
+		.threads = a->plan->threads, .route = route, .wants = wants, .arg = a};
+	int r = snapshot_open(&a->snapshot, &o);
+
+	if (r) {
+		struct probe_target target = {.whole = true, .again = "fusee run"};
+		char *why = probe_explain(r, &target);
+
+		log_error("%s", why ? why : strerror(-r));
+		free(why);
+		return EX_NOPERM;
+	}
+	r = sampler_new(&a->sampler, a->snapshot);
+	if (!r)
+		r = pipeline_new(&a->pipeline, &p, a->worker, &a->unwinders);
+	if (!r)
+		r = names_new(&a->names, pipeline_files(a->pipeline), a->worker, a->plan->inlines);
+	if (r)
+		log_error("cannot start sampling: %s", strerror(-r));
+	return r ? EX_OSERR : 0;
+}
+
+static int open_loop(struct agent *a)
+{
+	struct lifecycle_handlers on = {a, on_forked, on_execed, on_exited, on_lost};
+	struct loop_timer *timer;
+	struct loop_watch *watch;
+	int r = lifecycle_open(&a->lifecycle, &on);
+
+	if (!r)
+		r = loop_watch(a->loop, snapshot_fd(a->snapshot), EPOLLIN, on_samples, a, &watch);
+	if (!r)
+		r = loop_watch(a->loop, lifecycle_fd(a->lifecycle), EPOLLIN, on_samples, a, &watch);
+	if (!r)
+		r = loop_watch(a->loop, worker_fd(a->worker), EPOLLIN, on_worker, a, &watch);
+	if (!r)
+		r = loop_every(a->loop, 100000000, on_tick, a, &timer);
+	if (r)
+		log_error("cannot set up the event loop: %s", strerror(-r));
+	else if (lifecycle_polls(a->lifecycle))
+		log_warning("new processes are looked for once a second: the kernel tells of all "
+			    "of them only with CAP_PERFMON");
+	return r ? EX_OSERR : 0;
+}
+
+int engine_open(struct agent *a)
+{
+	int r = open_worker(a);
+
+	if (!r)
+		r = open_sampler(a);
+	return r ? r : open_loop(a);
+}
+
+int engine_begin(struct agent *a)
+{
+	int r;
+
+	procfs_each_process(decide_running, a);
+	r = snapshot_enable(a->snapshot);
+	if (r)
+		log_error("cannot switch sampling on: %s", strerror(-r));
+	return r ? EX_OSERR : 0;
+}
+
+void engine_close(struct agent *a)
+{
+	worker_stop(a->worker);
+	lifecycle_close(a->lifecycle);
+	sampler_free(a->sampler);
+	names_free(a->names);
+	pipeline_free(a->pipeline);
+	snapshot_close(a->snapshot);
+	plugin_set_close(&a->unwinders);
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A plan's instances. A new plan is taken in two steps: first all that is new in it is made beside
+ * what runs, and any failure takes that away again; then the agent changes over, and what the new
+ * plan does not have ends. Instances with the same identity run on, with their queues.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "daemon/agent_state.h"
+
+/* What has been made for a plan that is not taken yet. */
+struct attempt {
+	struct agent *a;
+	struct plan *plan;
+	struct outlet *outlets[PLAN_MAX_SINKS]; /* kept and new ones */
+	bool kept[PLAN_MAX_SINKS];              /* of the plan */
+	bool stays[PLAN_MAX_SINKS];             /* of the running one */
+	struct source *sources;
+	bool *source_kept, *source_stays;
+	char *error;
+};
+
+static int say(struct attempt *t, const char *what)
+{
+	if (asprintf(&t->error, "%s: %s needs a restart: the running plan stays",
+		     t->plan->path ? t->plan->path : "the plan", what) < 0)
+		t->error = NULL;
+	return -EINVAL;
+}
+
+static bool same_words(char *const *a, char *const *b)
+{
+	for (; *a && *b; a++, b++)
+		if (strcmp(*a, *b))
+			return false;
+	return !*a && !*b;
+}
+
+/* What events and tables were made with. */
+static int check_fixed(struct attempt *t)
+{
+	const struct plan *is = t->a->plan, *new = t->plan;
+
+	if (is == new)
+		return 0;
+	if (is->stack_bytes != new->stack_bytes)
+		return say(t, "another 'stack' of sample.cpu");
+	if (is->kernel != new->kernel)
+		return say(t, "another 'kernel' of sample.cpu");
+	if (is->inlines != new->inlines)
+		return say(t, "another 'inlines' of sample.cpu");
+	if (!same_words(is->without, new->without))
+		return say(t, "another choice of unwinders");
+	if (strcmp(is->control, new->control))
+		return say(t, "another control socket");
+	if (strcmp(is->listen, new->listen))
+		return say(t, "another address for metrics");
+	return 0;
+}
+
+static int new_instance(struct attempt *t, const struct plan_instance *plan,
+			struct fusee_instance **ret)
+{
+	const struct plugin *p = plugin_folder_find(&t->a->folder, plan->kind, plan->plugin);
+	struct instance_options o = {.name = plan->name,
+				     .where = plan->where,
+				     .options = plan->options,
+				     .n = plan->noptions};
+
+	if (!p)
+		return -ENOENT;
+	return instance_new(ret, p->descriptor, &t->a->host, &o, &t->error);
+}
+
+/* ---- sinks ---- */
+
+/* The running outlet that is this one of the new plan; NULL: none. */
+static struct outlet *find_outlet(struct attempt *t, const struct plan_instance *plan)
+{
+	const struct agent *a = t->a;
+
+	for (uint32_t i = 0; a->plan != t->plan && i < a->plan->nsinks; i++)
+		if (!t->stays[i] && !strcmp(a->plan->sinks[i]->identity, plan->identity) &&
+		    !strcmp(a->plan->sinks[i]->name, plan->name)) {
+			t->stays[i] = true;
+			return a->outlets[i];
+		}
+	return NULL;
+}
+
+static const struct fusee_label *labels_of(void *arg, uint32_t set, uint32_t *n)
+{
+	const struct decided *d = decisions_of_set(((struct agent *)arg)->decisions, set);
+
+	*n = d ? d->nlabels : 0;
+	return d ? d->labels : NULL;
+}
+
+static int new_outlet(struct attempt *t, const struct plan_instance *plan, struct outlet **ret)
+{
+	struct agent *a = t->a;
+	struct outlet_context on = {
+		.loop = a->loop,
+		.worker = a->worker,
+		.pipeline = a->pipeline,
+		.names = a->names,
+		.snapshot = a->snapshot,
+		.period_ns = (uint64_t)(1e9 / t->plan->hz + 0.5),
+		.labels = labels_of,
+		.arg = a,
+	};
+	struct fusee_instance *in;
+	uint32_t slot = 0;
+	int r;
+
+	while (slot < PIPELINE_SLOTS && pipeline_collector(a->pipeline, slot))
+		slot++;
+	if (slot == PIPELINE_SLOTS)
+		return -ENOSPC;
+	r = new_instance(t, plan, &in);
+	if (r)
+		return r;
+	r = outlet_new(ret, &on, plan, in, slot);
+	if (r)
+		instance_free(in);
+	return r;
+}
+
+static int make_sinks(struct attempt *t)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < t->plan->nsinks; i++) {
+		t->outlets[i] = find_outlet(t, t->plan->sinks[i]);
+		t->kept[i] = t->outlets[i];
+		if (!t->kept[i])
+			r = new_outlet(t, t->plan->sinks[i], &t->outlets[i]);
+	}
+	return r;
+}
+
+/* ---- discovery ---- */
+
+static struct discoverer *find_source(struct attempt *t, const struct plan_instance *plan)
+{
+	const struct agent *a = t->a;
+
+	for (uint32_t i = 0; i < a->nsources; i++)
+		if (!t->source_stays[i] && !strcmp(a->sources[i].plan->identity, plan->identity) &&
+		    !strcmp(a->sources[i].plan->name, plan->name)) {
+			t->source_stays[i] = true;
+			return a->sources[i].discoverer;
+		}
+	return NULL;
+}
+
+static int new_source(struct attempt *t, struct source *s)
+{
+	struct fusee_instance *in;
+	int r = new_instance(t, s->plan, &in);
+
+	if (r)
+		return r;
+	r = discoverers_add(t->a->discoverers, in, &s->discoverer, &t->error);
+	if (r)
+		instance_free(in);
+	return r;
+}
+
+static int make_sources(struct attempt *t)
+{
+	uint32_t n = t->plan->ndiscoveries;
+	int r = 0;
+
+	t->sources = calloc(n + 1, sizeof(*t->sources));
+	t->source_kept = calloc(n + 1, sizeof(bool));
+	t->source_stays = calloc(t->a->nsources + 1, sizeof(bool));
+	if (!t->sources || !t->source_kept || !t->source_stays)
+		return -ENOMEM;
+	for (uint32_t i = 0; !r && i < n; i++) {
+		t->sources[i].plan = t->plan->discoveries[i];
+		t->sources[i].discoverer = find_source(t, t->sources[i].plan);
+		t->source_kept[i] = t->sources[i].discoverer;
+		if (!t->source_kept[i])
+			r = new_source(t, &t->sources[i]);
+	}
+	return r;
+}
+
+/* ---- back, or over ---- */
+
+static void undo(struct attempt *t)
+{
+	for (uint32_t i = 0; i < t->plan->nsinks; i++)
+		if (t->outlets[i] && !t->kept[i])
+			outlet_free(t->outlets[i]);
+	for (uint32_t i = 0; t->sources && i < t->plan->ndiscoveries; i++)
+		if (t->sources[i].discoverer && !t->source_kept[i])
+			discoverers_remove(t->a->discoverers, t->sources[i].discoverer);
+	free(t->sources);
+}
+
+/* The sinks that the new plan does not have go, with the plan that names them. */
+static void retire(struct attempt *t)
+{
+	struct agent *a = t->a;
+	struct leaving *plan = calloc(1, sizeof(*plan));
+	uint64_t until = loop_now() + STOP_NS;
+
+	/* the list's last one in this order is freed last: it holds the plan */
+	if (plan) {
+		*plan = (struct leaving){a->leaving, NULL, a->plan, until};
+		a->leaving = plan;
+	}
+	for (uint32_t i = 0; i < a->plan->nsinks; i++) {
+		struct leaving *l = t->stays[i] ? NULL : calloc(1, sizeof(*l));
+
+		if (t->stays[i])
+			continue;
+		outlet_stop(a->outlets[i], until);
+		if (!l) {
+			outlet_free(a->outlets[i]);
+			continue;
+		}
+		*l = (struct leaving){a->leaving, a->outlets[i], NULL, until};
+		a->leaving = l;
+	}
+	for (uint32_t i = 0; i < a->nsources; i++)
+		if (!t->source_stays[i])
+			discoverers_remove(a->discoverers, a->sources[i].discoverer);
+}
+
+static void change_over(struct attempt *t)
+{
+	struct agent *a = t->a;
+	bool first = a->plan == t->plan;
+
+	for (uint32_t i = 0; i < t->plan->nsinks; i++)
+		if (t->kept[i])
+			outlet_replan(t->outlets[i], t->plan->sinks[i]);
+	if (!first)
+		retire(t);
+	a->plan = t->plan;
+	memcpy(a->outlets, t->outlets, sizeof(a->outlets));
+	free(a->sources);
+	a->sources = t->sources;
+	a->nsources = t->plan->ndiscoveries;
+	a->generation++;
+	pipeline_threads(a->pipeline, a->plan->threads);
+	decisions_replan(a->decisions, a->plan->unknown_keep);
+}
+
+int reload_plan(struct agent *a, struct plan *plan, char **error)
+{
+	struct attempt t = {.a = a, .plan = plan};
+	int r = check_fixed(&t);
+
+	if (!r)
+		r = make_sinks(&t);
+	if (!r)
+		r = make_sources(&t);
+	if (r) {
+		undo(&t);
+		*error = t.error ? t.error : strdup(strerror(-r));
+		if (a->plan != plan)
+			plan_free(plan);
+	} else {
+		change_over(&t);
+	}
+	free(t.source_kept);
+	free(t.source_stays);
+	return r;
+}
+
+/* Errors of a plan as one text, a line each. */
+static char *join(const struct plan_errors *e)
+{
+	struct buf b = {0};
+
+	for (uint32_t i = 0; i < e->n; i++)
+		buf_printf(&b, "%s%s", i ? "\n" : "", e->texts[i]);
+	buf_add(&b, "", 1);
+	if (b.error) {
+		buf_fini(&b);
+		return NULL;
+	}
+	return b.p;
+}
+
+int reload_run(struct agent *a, char **error)
+{
+	struct plan_errors errors = {0};
+	struct plan *plan;
+	int r = a->o.plan(a->o.arg, &a->folder, &plan, &errors);
+
+	*error = NULL;
+	if (r)
+		*error = join(&errors);
+	else
+		r = reload_plan(a, plan, error);
+	plan_errors_fini(&errors);
+	metric_set("config_last_reload_successful", "Whether the last reload went well.", NULL, !r);
+	free(a->reload_error);
+	a->reload_error = r && *error ? strdup(*error) : NULL;
+	a->reload_ns = loop_now();
+	return r;
+}
+
+/* ---- ends ---- */
+
+static bool may_go(const struct leaving *l, uint64_t now)
+{
+	/* one that is given up costs delivery_free() no more time then */
+	return !l->outlet || delivery_ended(outlet_delivery(l->outlet)) ||
+	       now > l->until_ns + STOP_NS;
+}
+
+void reload_tidy(struct agent *a, bool all)
+{
+	uint64_t now = loop_now();
+
+	/* newest first; a plan goes when all that stand before it, its own sinks, are gone */
+	for (struct leaving **at = &a->leaving, *l; (l = *at);) {
+		if (!all && (!may_go(l, now) || (l->plan && at != &a->leaving))) {
+			at = &l->next;
+			continue;
+		}
+		*at = l->next;
+		outlet_free(l->outlet);
+		plan_free(l->plan);
+		free(l);
+	}
+}
+
+void reload_close(struct agent *a)
+{
+	for (uint32_t i = 0; a->plan && i < a->plan->nsinks; i++)
+		outlet_free(a->outlets[i]);
+	reload_tidy(a, true);
+	free(a->sources);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Record layouts: perf_event_open(2), linux/perf_event.h. */
+#include "sampling/lifecycle.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/table.h"
+#include "process/procfs.h"
+#include "sampling/event.h"
+#include "sampling/ring.h"
+
+#define RING_BYTES (512u << 10) /* some 5,000 processes */
+#define SLACK_NS 2000000u       /* so long we wait for other CPUs' records */
+#define POLL_NS 1000000000u
+
+struct watched_cpu {
+	struct ring ring;
+	int fd;
+};
+
+/* A process as /proc showed it. */
+struct seen {
+	uint64_t start_ticks;
+	char exe[128]; /* enough of it to see that it has changed */
+	bool here;     /* in this look */
+};
+
+struct lifecycle {
+	struct lifecycle_handlers on;
+	struct watched_cpu *cpus;
+	long ncpus;
+	int epoll;
+	bool polls;
+	uint64_t looked;
+	struct table seen; /* pid -> struct seen * */
+};
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int open_event(int cpu)
+{
+	struct perf_event_attr a = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(a),
+		.config = PERF_COUNT_SW_DUMMY,
+		/* the same trailer as of samples: event_time() reads it */
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_CPU,
+		.task = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.watermark = 1,
+		.wakeup_watermark = RING_BYTES / 8,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &a, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* A CPU that is offline has no events: -ENODEV. */
+static int open_cpu(struct lifecycle *l, int cpu)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+	uint64_t size = RING_BYTES;
+	struct watched_cpu *c = &l->cpus[cpu];
+	int r;
+
+	c->fd = open_event(cpu);
+	if (c->fd < 0)
+		return c->fd;
+	r = ring_open(&c->ring, c->fd, &size);
+	if (!r && epoll_ctl(l->epoll, EPOLL_CTL_ADD, c->fd, &e))
+		r = -errno;
+	return r;
+}
+
+static void close_cpus(struct lifecycle *l)
+{
+	for (long i = 0; l->cpus && i < l->ncpus; i++) {
+		ring_close(&l->cpus[i].ring);
+		if (l->cpus[i].fd >= 0)
+			close(l->cpus[i].fd);
+		l->cpus[i].fd = -1;
+	}
+}
+
+static int open_cpus(struct lifecycle *l)
+{
+	int r = 0, opened = 0;
+
+	for (long i = 0; i < l->ncpus; i++)
+		l->cpus[i].fd = -1;
+	for (int i = 0; !r && i < l->ncpus; i++) {
+		r = open_cpu(l, i);
+		opened += !r;
+		if (r == -ENODEV)
+			r = 0;
+	}
+	return r ? r : opened ? 0 : -ENODEV;
+}
+
+/* ---- /proc ---- */
+
+struct look {
+	struct lifecycle *l;
+	bool first;
+};
+
+static void see(struct look *k, pid_t pid, uint64_t ticks, const char *exe)
+{
+	struct lifecycle *l = k->l;
+	struct seen *s = table_get(&l->seen, (uint64_t)pid);
+	bool is_new = !s || s->start_ticks != ticks;
+
+	if (s && is_new && l->on.exited && !k->first)
+		l->on.exited(l->on.arg, pid, 0);
+	if (!s) {
+		s = calloc(1, sizeof(*s));
+		if (!s || table_put(&l->seen, (uint64_t)pid, s)) {
+			free(s);
+			return;
+		}
+	}
+	if (!k->first && is_new)
+		l->on.forked(l->on.arg, pid, 0, 0);
+	if (!k->first && (is_new || strcmp(s->exe, exe)))
+		l->on.execed(l->on.arg, pid, 0);
+	s->start_ticks = ticks;
+	s->here = true;
+	strcpy(s->exe, exe);
+}
+
+static int look_at(void *arg, pid_t pid)
+{
+	struct look *k = arg;
+	char path[64], exe[sizeof(((struct seen *)NULL)->exe)] = "";
+	uint64_t ticks;
+	ssize_t n;
+
+	if (procfs_start_ticks(pid, &ticks))
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	n = readlink(path, exe, sizeof(exe) - 1);
+	exe[n > 0 ? n : 0] = '\0';
+	see(k, pid, ticks, exe);
+	return 0;
+}
+
+struct gone {
+	pid_t pids[256];
+	uint32_t n;
+};
+
+static void find_gone(void *arg, uint64_t key, void *value)
+{
+	struct gone *g = arg;
+	struct seen *s = value;
+
+	if (!s->here && g->n < sizeof(g->pids) / sizeof(g->pids[0]))
+		g->pids[g->n++] = (pid_t)key;
+}
+
+static void not_here(void *arg, uint64_t key, void *value)
+{
+	(void)arg;
+	(void)key;
+	((struct seen *)value)->here = false;
+}
+
+static void look_over(struct lifecycle *l, bool first)
+{
+	struct look k = {l, first};
+	struct gone g;
+
+	table_each(&l->seen, not_here, NULL);
+	procfs_each_process(look_at, &k);
+	do {
+		g.n = 0;
+		table_each(&l->seen, find_gone, &g);
+		for (uint32_t i = 0; i < g.n; i++) {
+			free(table_del(&l->seen, (uint64_t)g.pids[i]));
+			l->on.exited(l->on.arg, g.pids[i], 0);
+		}
+	} while (g.n);
+	l->looked = now();
+}
+
+/* ---- records ---- */
+
+static void tell(struct lifecycle *l, const struct perf_event_header *h)
+{
+	const struct {
+		uint32_t pid, ppid, tid, ptid;
+	} *task = (const void *)(h + 1);
+	const struct {
+		uint32_t pid, tid;
+	} *comm = (const void *)(h + 1);
+	uint64_t time = event_time(h);
+
+	switch (h->type) {
+	case PERF_RECORD_FORK:
+		if (h->size >= sizeof(*h) + sizeof(*task) && task->pid == task->tid &&
+		    task->pid != task->ppid)
+			l->on.forked(l->on.arg, (pid_t)task->pid, (pid_t)task->ppid, time);
+		break;
+	case PERF_RECORD_EXIT:
+		if (h->size >= sizeof(*h) + sizeof(*task) && task->pid == task->tid)
+			l->on.exited(l->on.arg, (pid_t)task->pid, time);
+		break;
+	case PERF_RECORD_COMM:
+		if (h->size >= sizeof(*h) + sizeof(*comm) && h->misc & PERF_RECORD_MISC_COMM_EXEC)
+			l->on.execed(l->on.arg, (pid_t)comm->pid, time);
+		break;
+	case PERF_RECORD_LOST:
+		l->on.lost(l->on.arg);
+		break;
+	default:
+		break;
+	}
+}
+
+static struct ring *oldest(struct lifecycle *l, uint64_t until)
+{
+	struct ring *found = NULL;
+
+	for (long i = 0; i < l->ncpus; i++) {
+		const struct perf_event_header *h;
+
+		if (l->cpus[i].fd < 0)
+			continue;
+		h = ring_peek(&l->cpus[i].ring);
+		if (h && event_time(h) < until) {
+			until = event_time(h);
+			found = &l->cpus[i].ring;
+		}
+	}
+	return found;
+}
+
+void lifecycle_drain(struct lifecycle *l)
+{
+	uint64_t until = now() - SLACK_NS;
+	struct ring *r;
+
+	if (l->polls) {
+		if (now() - l->looked >= POLL_NS)
+			look_over(l, false);
+		return;
+	}
+	for (long i = 0; i < l->ncpus; i++)
+		if (l->cpus[i].fd >= 0)
+			ring_refresh(&l->cpus[i].ring);
+	while ((r = oldest(l, until))) {
+		tell(l, ring_peek(r));
+		ring_next(r);
+		ring_release(r);
+	}
+}
+
+/* ---- life ---- */
+
+int lifecycle_open(struct lifecycle **ret, const struct lifecycle_handlers *on)
+{
+	struct lifecycle *l = calloc(1, sizeof(*l));
+	int r = -ENOMEM;
+
+	if (!l)
+		return r;
+	l->on = *on;
+	l->ncpus = sysconf(_SC_NPROCESSORS_CONF);
+	l->epoll = epoll_create1(EPOLL_CLOEXEC);
+	l->cpus = calloc((size_t)l->ncpus, sizeof(*l->cpus));
+	if (l->epoll < 0 || !l->cpus)
+		goto fail;
+	r = open_cpus(l);
+	if (r) { /* not allowed, or no room for rings */
+		close_cpus(l);
+		l->polls = true;
+		look_over(l, true);
+	}
+	*ret = l;
+	return 0;
+fail:
+	lifecycle_close(l);
+	return r;
+}
+
+static void free_seen(void *arg, uint64_t key, void *value)
+{
+	(void)arg;
+	(void)key;
+	free(value);
+}
+
+void lifecycle_close(struct lifecycle *l)
+{
+	if (!l)
+		return;
+	close_cpus(l);
+	table_each(&l->seen, free_seen, NULL);
+	table_fini(&l->seen);
+	if (l->epoll >= 0)
+		close(l->epoll);
+	free(l->cpus);
+	free(l);
+}
+
+bool lifecycle_polls(const struct lifecycle *l)
+{
+	return l->polls;
+}
+
+int lifecycle_fd(const struct lifecycle *l)
+{
+	return l->epoll;
+}

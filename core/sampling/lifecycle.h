@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes of the whole machine as they begin, exec and end: from perf's records of a dummy event
+ * on each CPU, or, where the kernel refuses that, by looking over /proc once a second. For one
+ * thread.
+ */
+#ifndef SAMPLING_LIFECYCLE_H
+#define SAMPLING_LIFECYCLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* time: CLOCK_MONOTONIC ns; 0 where /proc is looked over. In order of time. */
+struct lifecycle_handlers {
+	void *arg;
+	void (*forked)(void *arg, pid_t pid, pid_t parent,
+		       uint64_t time); /* a process, no thread */
+	void (*execed)(void *arg, pid_t pid, uint64_t time);
+	/* Its first thread has ended: others may go on for a while. */
+	void (*exited)(void *arg, pid_t pid, uint64_t time);
+	void (*lost)(void *arg); /* records: look at /proc again */
+};
+
+struct lifecycle;
+
+/* 0 or -errno. Nothing is told of what runs already. */
+int lifecycle_open(struct lifecycle **ret, const struct lifecycle_handlers *);
+void lifecycle_close(struct lifecycle *);       /* NULL is fine */
+bool lifecycle_polls(const struct lifecycle *); /* /proc is looked over */
+int lifecycle_fd(const struct lifecycle *);     /* epoll fd: readable when much has happened */
+/* Tells what has happened. Several times a second. */
+void lifecycle_drain(struct lifecycle *);
+#endif

@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <sched.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "lib/fakehost.h"
+#include "name.h"
+
+#define NS 1000000000ull
+#define MINUTE (60 * NS)
+
+extern const struct fusee_plugin fusee_plugin;
+
+/* ---- a disk that fails ---- */
+
+static int fsync_error; /* of the next ones */
+
+int fsync(int fd)
+{
+	errno = fsync_error;
+	return fsync_error ? -1 : (int)syscall(SYS_fsync, fd);
+}
+
+/* ---- help ---- */
+
+static char dir[64];
+
+static const char *scratch(void)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(dir, sizeof(dir), "%.40s/fusee-XXXXXX", tmp ? tmp : "/tmp");
+	CHECK(mkdtemp(dir));
+	return dir;
+}
+
+static const char *in_dir(const char *name)
+{
+	static char paths[4][512];
+	static int turn;
+
+	turn = (turn + 1) % 4;
+	snprintf(paths[turn], sizeof(paths[turn]), "%s/%s", dir, name);
+	return paths[turn];
+}
+
+static void clean(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
+	CHECK(!system(command));
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* All names in dir, sorted, a line each. */
+static const char *list(void)
+{
+	static char all[16384], names[256][NAME_SIZE];
+	struct dirent *e;
+	DIR *d = opendir(dir);
+	size_t n = 0;
+
+	CHECK(d);
+	while ((e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) {
+			CHECK(n < 256);
+			snprintf(names[n++], sizeof(*names), "%.159s", e->d_name);
+		}
+	closedir(d);
+	qsort(names, n, sizeof(*names), by_text);
+	*all = '\0';
+	for (size_t i = 0; i < n; i++) {
+		strcat(all, names[i]);
+		strcat(all, "\n");
+	}
+	return all;
+}
+
+static int files(void)
+{
+	int n = 0;
+
+	for (const char *at = list(); (at = strchr(at, '\n')); at++)
+		n++;
+	return n;
+}
+
+static void put(const char *name, const char *text)
+{
+	FILE *f = fopen(in_dir(name), "w");
+
+	CHECK(f && fputs(text, f) >= 0 && !fclose(f));
+}
+
+static uint64_t size_of(const char *name)
+{
+	struct stat st;
+
+	CHECK(!stat(in_dir(name), &st));
+	return (uint64_t)st.st_size;
+}
+
+static uint64_t now(void)
+{
+	return (uint64_t)time(NULL) * NS;
+}
+
+/* Delivers a profile of a window that began then. */
+static int deliver(struct fake *f, uint32_t id, uint32_t stacks, uint64_t start_ns)
+{
+	struct builder *b;
+	struct fusee_profile p = *fake_profile(&b, id, stacks, "process", "web", NULL);
+	int r;
+
+	p.start_ns = start_ns;
+	r = fake_consume(f, &p, 0);
+	builder_free(b);
+	return r;
+}
+
+static struct fake *started(const char *keep, const char *max_size)
+{
+	struct fake *f = fake_new(&fusee_plugin, "dir", dir, "keep", keep, "max_size", max_size,
+				  NULL);
+
+	CHECK_INT(fake_init(f), 0);
+	return f;
+}
+
+/* ---- names ---- */
+
+static const char *name_of(uint32_t id, const char *key, const char *value)
+{
+	static char name[NAME_SIZE];
+	struct builder *b;
+
+	name_make(name, fake_profile(&b, id, 1, key, value, NULL));
+	builder_free(b);
+	CHECK(name_is_ours(name, NULL));
+	return name;
+}
+
+TEST(names)
+{
+	char longest[300] = {0}, part[NAME_SIZE], first[NAME_SIZE];
+	uint64_t ns;
+
+	CHECK_STR(name_of(0x11223344, "service_name", "shop"),
+		  "2026-11-21T08-15-00Z-shop-666deb24-4433221100000000.pb.gz");
+	CHECK(strstr(name_of(1, "process", "../../etc/x y;\n'\xff"), "Z-.._.._etc_x_y______-"));
+	CHECK(strstr(name_of(1, "team", "a"), "Z-all-"));
+	CHECK(strstr(name_of(1, NULL, NULL), "Z-all-811c9dc5-0100000000000000.pb.gz"));
+	snprintf(first, sizeof(first), "%s", name_of(1, "process", "a"));
+	CHECK(strcmp(first, name_of(1, "process", "b")) &&
+	      strcmp(first, name_of(2, "process", "a")));
+	CHECK_STR(first, name_of(1, "process", "a"));
+	CHECK(name_is_ours(first, &ns) && ns == 1795248900ull * NS);
+	memset(longest, 'x', 299);
+	name_unfinished(part, name_of(1, "process", longest));
+	CHECK(name_is_unfinished(part) && !name_is_ours(part, NULL));
+}
+
+TEST(names_of_others)
+{
+	static const char *const others[] = {
+		"",
+		"x",
+		".pb.gz",
+		"2026-11-21.pb.gz",
+		"fusee.pb.gz",
+		"2026-11-21T08-15-00Z-shop-fb30cbaf-4433221100000000.pb.gz.bak",
+		"2026-11-21T08-15-00Z-shop-fb30cbaf-4433221100000000.pb",
+		"2026-11-21T08-15-00Z-shop-fb30cbaf-44332211000000zz.pb.gz",
+		"2026-11-21T08-15-00Z-shop-fb30cbag-4433221100000000.pb.gz",
+		"2026-11-21T08-15-00Z-shop+fb30cbaf-4433221100000000.pb.gz",
+		"2026-11-21T08-15-00Zxshop-fb30cbaf-4433221100000000.pb.gz",
+		"2026-11-21 08-15-00Z-shop-fb30cbaf-4433221100000000.pb.gz",
+		"2026-13-41T28-15-00Z-shop-fb30cbaf-4433221100000000.pb.gz",
+		"2026-11-21T08-15-00Z-sh op-fb30cbaf-4433221100000000.pb.gz",
+		".2026-11-21T08-15-00Z-shop-fb30cbaf-4433221100000000.pb.gz",
+	};
+	char longest[400];
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		CHECK(!name_is_ours(others[i], NULL));
+		CHECK(!name_is_unfinished(others[i]));
+	}
+	memset(longest, 'a', sizeof(longest));
+	memcpy(longest, "2026-11-21T08-15-00Z-", 21);
+	memcpy(longest + 350, "-fb30cbaf-4433221100000000.pb.gz", 33);
+	CHECK(!name_is_ours(longest, NULL));
+}
+
+/* ---- init ---- */
+
+TEST(makes_its_directory)
+{
+	struct fake *f;
+	struct stat st;
+
+	umask(077);
+	scratch();
+	f = fake_new(&fusee_plugin, "dir", in_dir("a/b/c"), "mode", "0644", NULL);
+	CHECK_INT(fake_init(f), 0);
+	CHECK(!stat(in_dir("a/b/c"), &st) && S_ISDIR(st.st_mode));
+	CHECK_INT(deliver(f, 1, 1, now()), 0);
+	fake_free(f);
+	clean();
+}
+
+static void refused(const char *option, const char *value, int err, const char *text)
+{
+	struct fake *f = strcmp(option, "dir")
+				 ? fake_new(&fusee_plugin, "dir", dir, option, value, NULL)
+				 : fake_new(&fusee_plugin, option, value, NULL);
+
+	CHECK_INT(fake_init(f), err);
+	CHECK_STR(f->error, text);
+	fake_free(f);
+}
+
+TEST(refuses)
+{
+	char text[512];
+
+	scratch();
+	put("file", "");
+	snprintf(text, sizeof(text), "cannot open directory '%s/file': Not a directory", dir);
+	refused("dir", in_dir("file"), -ENOTDIR, text);
+	snprintf(text, sizeof(text), "cannot open directory '%s/file/x': Not a directory", dir);
+	refused("dir", in_dir("file/x"), -ENOTDIR, text);
+	refused("dir", "/proc/nope", -ENOENT,
+		"cannot make directory '/proc/nope': No such file or directory; make it, or name "
+		"another as 'dir'");
+	refused("dir", "", -EINVAL, "option 'dir' is empty");
+	refused("mode", "rw", -EINVAL,
+		"option 'mode': 'rw' is not an octal number of 0600 to 0666: 0640");
+	refused("mode", "0755", -EINVAL,
+		"option 'mode': '0755' is not an octal number of 0600 to 0666: 0640");
+	refused("mode", "0040", -EINVAL,
+		"option 'mode': '0040' is not an octal number of 0600 to 0666: 0640");
+	clean();
+}
+
+/* ---- writing ---- */
+
+TEST(a_window_is_a_file)
+{
+	struct fake *f;
+	struct pprof_file *file;
+	struct buf b = {0};
+	const char *why;
+	struct stat st;
+	char name[NAME_SIZE];
+	int fd;
+
+	umask(077);
+	scratch();
+	f = started("0", "0");
+	CHECK_INT(deliver(f, 7, 3, 1795248900 * NS), 0);
+	CHECK_INT(files(), 1);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(list(), "\n"), list());
+	CHECK(strstr(name, "2026-11-21T08-15-00Z-web-"));
+	CHECK(!stat(in_dir(name), &st));
+	CHECK_INT(st.st_mode & 07777, 0640);
+	fd = open(in_dir(name), O_RDONLY);
+	CHECK_INT(buf_read_fd(&b, fd, 1 << 20), 0);
+	close(fd);
+	CHECK_INT(pprof_decode(b.p, b.len, &file, &why), 0);
+	CHECK_INT(pprof_profile(file)->samples.n, 3);
+	pprof_free(file);
+	CHECK_INT(fake_count(f, "bytes_written"), b.len);
+	buf_fini(&b);
+	/* the same once more is the same file; another target's is another */
+	CHECK_INT(deliver(f, 7, 3, 1795248900 * NS), 0);
+	CHECK_INT(files(), 1);
+	CHECK_INT(deliver(f, 8, 3, 1795248900 * NS), 0);
+	CHECK_INT(files(), 2);
+	fake_free(f);
+	clean();
+}
+
+TEST(planted_links_are_not_followed)
+{
+	char name[NAME_SIZE], part[NAME_SIZE];
+	struct fake *f;
+	struct stat st;
+
+	scratch();
+	put("victim", "precious");
+	snprintf(name, sizeof(name), "%s", name_of(7, "process", "web"));
+	name_unfinished(part, name);
+	CHECK(!symlink("victim", in_dir(name)) && !symlink("victim", in_dir(part)));
+	f = started("0", "0");
+	CHECK_INT(deliver(f, 7, 3, 1795248900 * NS), 0);
+	CHECK_INT(size_of("victim"), 8);
+	CHECK(!lstat(in_dir(name), &st) && S_ISREG(st.st_mode));
+	CHECK(lstat(in_dir(part), &st) && errno == ENOENT);
+	fake_free(f);
+	clean();
+}
+
+TEST(leftovers_go_but_not_those_under_way)
+{
+	char left[NAME_SIZE], busy[NAME_SIZE];
+	int fd;
+
+	scratch();
+	name_unfinished(left, name_of(1, "process", "left"));
+	name_unfinished(busy, name_of(2, "process", "busy"));
+	put(left, "half");
+	put(busy, "half");
+	put(".other.part", "half");
+	fd = open(in_dir(busy), O_RDONLY);
+	CHECK(!flock(fd, LOCK_EX));
+	fake_free(started("7d", "1GiB"));
+	CHECK(access(in_dir(left), F_OK));
+	CHECK(!access(in_dir(busy), F_OK));
+	CHECK(!access(in_dir(".other.part"), F_OK));
+	close(fd);
+	fake_free(started("7d", "1GiB"));
+	CHECK(access(in_dir(busy), F_OK));
+	CHECK(!access(in_dir(".other.part"), F_OK));
+	clean();
+}
+
+TEST(the_directory_may_vanish)
+{
+	struct fake *f;
+
+	scratch();
+	f = fake_new(&fusee_plugin, "dir", in_dir("d"), NULL);
+	CHECK_INT(fake_init(f), 0);
+	CHECK(!rmdir(in_dir("d")));
+	CHECK_INT(deliver(f, 1, 1, now()), 0);
+	clean();
+	CHECK(!mkdir(dir, 0700));
+	put("d", "");
+	CHECK_INT(deliver(f, 2, 1, now()), -ENOTDIR);
+	CHECK(strstr(f->error, "cannot open directory '"));
+	CHECK_INT(fake_count(f, "windows_lost{reason=\"other\"}"), 1);
+	fake_free(f);
+	clean();
+}
+
+/* ---- which files go ---- */
+
+TEST(old_files_go)
+{
+	struct fake *f;
+	uint64_t t = now();
+
+	scratch();
+	put("notes.txt", "");
+	put("2020-01-01.pb.gz", "");
+	put("2020-01-01T00-00-00Z-x-00000000-0000000000000000.pb.gz", "old");
+	f = started("0", "0");
+	CHECK_INT(deliver(f, 1, 1, t - 90 * MINUTE), 0);
+	CHECK_INT(deliver(f, 2, 1, t - 30 * MINUTE), 0);
+	CHECK_INT(files(), 5);
+	fake_free(f);
+	f = started("1h", "0");
+	CHECK_INT(files(), 3);
+	CHECK_INT(fake_count(f, "files_removed{reason=\"keep\"}"), 2);
+	CHECK_INT(deliver(f, 3, 1, t), 0);
+	CHECK_INT(files(), 4);
+	CHECK(strstr(list(), "notes.txt\n") && strstr(list(), "2020-01-01.pb.gz\n"));
+	fake_free(f);
+	clean();
+}
+
+TEST(old_files_go_while_it_runs)
+{
+	struct fake *f;
+	uint64_t t = now();
+
+	scratch();
+	f = started("2s", "0");
+	CHECK_INT(deliver(f, 1, 1, t), 0);
+	CHECK_INT(files(), 1);
+	sleep(4);
+	CHECK_INT(deliver(f, 2, 1, now()), 0);
+	CHECK_INT(files(), 1);
+	CHECK_INT(fake_count(f, "files_removed{reason=\"keep\"}"), 1);
+	fake_free(f);
+	clean();
+}
+
+TEST(the_oldest_make_room)
+{
+	uint64_t t = now() - 100 * MINUTE, total, one;
+	struct fake *f;
+	char limit[32];
+	struct buf newest = {0};
+
+	scratch();
+	f = started("0", "0");
+	CHECK_INT(deliver(f, 1, 20, t), 0);
+	one = fake_count(f, "bytes_written");
+	fake_free(f);
+	put("large", "others' files don't count");
+	CHECK(!truncate(in_dir("large"), 1 << 20));
+	snprintf(limit, sizeof(limit), "%llu", (unsigned long long)(one * 5 + one / 2));
+	f = started("0", limit);
+	for (uint32_t i = 2; i <= 40; i++) {
+		CHECK_INT(deliver(f, i, 20, t + i * MINUTE), 0);
+		CHECK(files() <= 6); /* five of ours and `large` */
+	}
+	CHECK(files() >= 5);
+	total = fake_count(f, "files_removed{reason=\"max_size\"}");
+	CHECK_INT(total, 40 - (uint64_t)(files() - 1));
+	buf_str(&newest, list());
+	CHECK(newest.len > 30 && memmem(newest.p, newest.len, "-2800000000000000.pb.gz", 23));
+	CHECK(!memmem(newest.p, newest.len, "-0100000000000000.pb.gz", 23));
+	CHECK(memmem(newest.p, newest.len, "large", 5));
+	buf_fini(&newest);
+	CHECK_INT(deliver(f, 41, 2000, t), -EFBIG);
+	CHECK(strstr(f->error, "more than 'max_size' allows"));
+	CHECK_INT(fake_count(f, "windows_lost{reason=\"max_size\"}"), 1);
+	fake_free(f);
+	clean();
+}
+
+TEST(links_of_our_names_stay)
+{
+	scratch();
+	put("victim", "precious");
+	CHECK(!symlink("victim", in_dir("2020-01-01T00-00-00Z-x-00000000-0000000000000000.pb.gz")));
+	CHECK(!mkdir(in_dir("2020-01-02T00-00-00Z-x-00000000-0000000000000000.pb.gz"), 0700));
+	fake_free(started("1h", "1KiB"));
+	CHECK_INT(files(), 3);
+	clean();
+}
+
+/* More files than a look remembers. */
+TEST(very_many_files)
+{
+	struct fake *f;
+
+	scratch();
+	for (int i = 0; i < 20000; i++) {
+		char name[NAME_SIZE];
+		int fd;
+
+		snprintf(name, sizeof(name), "2020-01-01T%02d-%02d-%02dZ-x-00000000-%016x.pb.gz",
+			 i / 3600, i / 60 % 60, i % 60, i);
+		fd = open(in_dir(name), O_WRONLY | O_CREAT, 0600);
+		CHECK(fd >= 0 && write(fd, "x", 1) == 1);
+		close(fd);
+	}
+	f = started("0", "3200");
+	CHECK_INT(fake_count(f, "files_removed{reason=\"max_size\"}"), 20000 - 3100);
+	CHECK(access(in_dir("2020-01-01T04-41-39Z-x-00000000-0000000000004203.pb.gz"), F_OK));
+	CHECK(!access(in_dir("2020-01-01T04-41-40Z-x-00000000-0000000000004204.pb.gz"), F_OK));
+	fake_free(f);
+	f = started("1h", "0");
+	CHECK_INT(files(), 0);
+	fake_free(f);
+	clean();
+}
+
+/* ---- disks that fail ---- */
+
+TEST(errors_of_the_disk)
+{
+	static const struct {
+		int error;
+		const char *counter;
+	} all[] = {{EIO, "windows_lost{reason=\"i/o error\"}"},
+		   {EDQUOT, "windows_lost{reason=\"quota\"}"},
+		   {ENOSPC, "windows_lost{reason=\"no space\"}"},
+		   {EAGAIN, "windows_lost{reason=\"other\"}"}};
+	struct fake *f;
+
+	scratch();
+	f = started("7d", "1GiB");
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		int r;
+
+		fsync_error = all[i].error;
+		r = deliver(f, 1, 1, now());
+		CHECK(r && r != -EAGAIN);
+		CHECK_INT(r, all[i].error == EAGAIN ? -EIO : -all[i].error);
+		CHECK_INT(fake_count(f, all[i].counter), 1);
+		CHECK(strstr(f->error, "cannot write '"));
+		CHECK(strstr(f->error, strerror(all[i].error)));
+		CHECK_INT(files(), 0);
+	}
+	fsync_error = 0;
+	CHECK_INT(deliver(f, 1, 1, now()), 0);
+	CHECK_INT(files(), 1);
+	fake_free(f);
+	clean();
+}
+
+/* A file system of 64 KiB, in a mount namespace of the test's own. */
+static void small_disk(void)
+{
+	int flags = CLONE_NEWNS | (geteuid() ? CLONE_NEWUSER : 0);
+
+	if (unshare(flags) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("fusee-test", dir, "tmpfs", 0, "size=64k"))
+		SKIP("mount namespaces are refused here");
+}
+
+TEST(a_full_disk)
+{
+	struct fake *f;
+	uint32_t i = 0, room;
+	char name[NAME_SIZE];
+	int r;
+
+	scratch();
+	small_disk();
+	f = started("7d", "1GiB");
+	while (!(r = deliver(f, ++i, 50, now())))
+		CHECK(i < 100);
+	room = i - 1;
+	CHECK(room > 0);
+	CHECK_INT(r, -ENOSPC);
+	CHECK(strstr(f->error, "No space left on device"));
+	CHECK_INT(fake_count(f, "windows_lost{reason=\"no space\"}"), 1);
+	CHECK_INT(files(), (int)room);
+	CHECK(!strstr(list(), ".part"));
+	CHECK_INT(deliver(f, ++i, 50, now()), -ENOSPC);
+	CHECK_INT(fake_count(f, "windows_lost{reason=\"no space\"}"), 2);
+	/* room again: it goes on */
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(list(), "\n"), list());
+	CHECK(!unlink(in_dir(name)));
+	CHECK_INT(deliver(f, ++i, 50, now()), 0);
+	CHECK_INT(files(), (int)room);
+	fake_free(f);
+	CHECK(!umount(dir));
+	rmdir(dir);
+}
+
+/* Room is made before a file is written: a full disk does not keep old files for ever. */
+TEST(old_files_go_from_a_full_disk)
+{
+	struct fake *f;
+	uint32_t i = 0;
+
+	scratch();
+	small_disk();
+	f = started("0", "0");
+	while (!deliver(f, ++i, 50, now() - 120 * MINUTE))
+		;
+	fake_free(f);
+	f = started("1h", "0");
+	CHECK_INT(files(), 0);
+	CHECK_INT(deliver(f, ++i, 50, now()), 0);
+	fake_free(f);
+	CHECK(!umount(dir));
+	rmdir(dir);
+}
