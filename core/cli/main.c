@@ -11,6 +11,7 @@ static const struct command {
 	int (*run)(int argc, char **argv);
 } commands[] = {
 	{"record", "take a profile of where CPU time goes", cmd_record},
+	{"top", "show live where CPU time goes", cmd_top},
 	{"report", "show a profile: functions, calls, a flame graph", cmd_report},
 	{"doctor", "say what works on this machine, and how to get the rest", cmd_doctor},
 	{"worker", NULL, cmd_worker},

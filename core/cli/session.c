@@ -22,7 +22,14 @@
 #define TICK_NS \
 	50000000 /* rings are looked at this often; the kernel wakes us earlier when one fills */
 
-enum source { SOURCE_SAMPLES, SOURCE_WORKER, SOURCE_SIGNALS, SOURCE_TICK, SOURCE_TARGET };
+enum source {
+	SOURCE_SAMPLES,
+	SOURCE_WORKER,
+	SOURCE_SIGNALS,
+	SOURCE_TICK,
+	SOURCE_TARGET,
+	SOURCE_KEYS
+};
 
 static uint64_t clock_ns(clockid_t id)
 {
@@ -98,7 +105,9 @@ static int open_loop(struct session *s)
 	s->ticks = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (s->epoll < 0 || s->signals < 0 || s->ticks < 0 ||
 	    timerfd_settime(s->ticks, 0, &every, NULL) || watch(s, s->signals, SOURCE_SIGNALS) ||
-	    watch(s, s->ticks, SOURCE_TICK) || watch(s, worker_fd(s->worker), SOURCE_WORKER)) {
+	    watch(s, s->ticks, SOURCE_TICK) ||
+	    (s->o.tick && s->o.keys >= 0 && watch(s, s->o.keys, SOURCE_KEYS)) ||
+	    watch(s, worker_fd(s->worker), SOURCE_WORKER)) {
 		log_error("cannot set up the event loop: %s", strerror(errno));
 		return EX_OSERR;
 	}
@@ -257,7 +266,13 @@ static void on_event(struct session *s, uint64_t data)
 	case SOURCE_TICK:
 		if (read(s->ticks, &expired, sizeof(expired)) < 0)
 			break;
-		progress_update(s);
+		if (s->o.tick)
+			s->o.tick(s, false);
+		else
+			progress_update(s);
+		break;
+	case SOURCE_KEYS:
+		s->o.tick(s, true);
 		break;
 	case SOURCE_TARGET:
 		epoll_ctl(s->epoll, EPOLL_CTL_DEL, fd, NULL);

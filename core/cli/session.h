@@ -18,6 +18,8 @@
 #define SESSION_MAX_PIDS 64
 #define SESSION_MAX_OUTPUTS 16
 
+struct session;
+
 struct session_options {
 	pid_t pids[SESSION_MAX_PIDS];
 	uint32_t npids;
@@ -31,6 +33,11 @@ struct session_options {
 	uint32_t noutputs;
 	const char *again; /* the command line, to be pasted again */
 	const char *stats; /* file for the account as JSON, NULL: none */
+	/* Instead of the progress line, several times a second, and when keys (a descriptor, -1:
+	 * none) can be read. NULL: the progress line. */
+	void (*tick)(struct session *, bool key);
+	int keys;
+	void *tick_arg;
 };
 
 /* Where unwind tables are kept: $XDG_CACHE_HOME/fusee, ~/.cache/fusee; NULL: nowhere. The caller

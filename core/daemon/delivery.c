@@ -750,7 +750,7 @@ bool delivery_ended(struct delivery *d)
 	bool ended;
 
 	pthread_mutex_lock(&d->lock);
-	ended = d->ended || d->given_up;
+	ended = !d->threads || d->given_up;
 	pthread_mutex_unlock(&d->lock);
 	return ended;
 }

@@ -60,6 +60,8 @@ const struct fusee_instance *delivery_instance(const struct delivery *);
  * as `ended`. Asynchronous: delivery_free() waits for the end of it. Of two deadlines the earlier
  * one counts. */
 void delivery_stop(struct delivery *, uint64_t deadline_ns);
+/* Its threads have come to their end, or were given up: delivery_free() will not wait. */
+bool delivery_ended(struct delivery *);
 /* Waits for the thread, fini, frees. A sink that ignores cancel is given up 5 s after the deadline:
  * it is named and left behind; it cleans up if it ever comes back. Without delivery_stop() the
  * deadline is now. The metrics stay: metric_forget("instance", name). NULL is fine. */

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fusee top: live. Each interval is a window of its own, named while the next one is sampled. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sysexits.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/session.h"
+#include "profile/render.h"
+
+#define DEFAULT_HZ 99.0
+#define DEFAULT_EVERY 2000000000u
+
+static const char usage_text[] =
+	"usage: fusee top [OPTION]... [-a | -p PID[,PID] | -- COMMAND [ARGUMENT]...]\n"
+	"Shows live which functions use the CPU: of the whole machine, or of what is named.\n"
+	"Keys: q ends it, space holds the picture.\n"
+	"\n"
+	"  -a, --all             the whole machine (the default)\n"
+	"  -p, --pid PID[,PID]   processes that run already\n"
+	"  -F, --rate HZ         samples a second of CPU time; default 99\n"
+	"  -i, --interval TIME   a new picture each; default 2s\n"
+	"  -n, --count N         end after so many pictures\n"
+	"  -d, --duration TIME   end after this time\n"
+	"      --json            JSON on stdout, a document for each interval\n"
+	"  -h, --help\n";
+
+struct top {
+	struct session s;
+	uint64_t every_ns, next_ns;
+	uint64_t count; /* pictures left; 0: no end */
+	bool json, screen, held;
+	struct collector *naming; /* the last interval's; NULL: none under way */
+	struct snapshot_counts before;
+	uint64_t lost; /* of the interval that is being named */
+	struct termios was;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- the screen ---- */
+
+static void screen_open(struct top *t)
+{
+	struct termios raw;
+
+	t->screen = !t->json && isatty(STDOUT_FILENO);
+	if (!t->screen)
+		return;
+	fputs("\033[?1049h\033[?25l", stdout); /* another screen, no cursor */
+	fflush(stdout);
+	if (!tcgetattr(STDIN_FILENO, &t->was)) {
+		raw = t->was;
+		raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+		raw.c_cc[VMIN] = 0;
+		tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	}
+}
+
+static void screen_close(struct top *t)
+{
+	if (!t->screen)
+		return;
+	fputs("\033[?25h\033[?1049l", stdout);
+	fflush(stdout);
+	if (isatty(STDIN_FILENO))
+		tcsetattr(STDIN_FILENO, TCSANOW, &t->was);
+	t->screen = false;
+}
+
+static void screen_size(uint32_t *columns, uint32_t *rows)
+{
+	struct winsize w;
+
+	*columns = 80;
+	*rows = 24;
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) && w.ws_col && w.ws_row) {
+		*columns = w.ws_col;
+		*rows = w.ws_row;
+	}
+}
+
+/* ---- one picture ---- */
+
+struct share {
+	const char *name;
+	uint64_t weight;
+};
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct share *x = a, *y = b;
+
+	return x->weight > y->weight ? -1 : x->weight < y->weight;
+}
+
+/* Weights by process name; *n of them, the greatest first. NULL: no memory. */
+static struct share *shares_of(const struct collector *c, uint32_t *n)
+{
+	struct share *all = calloc(c->processes.n + 1, sizeof(*all));
+
+	*n = 0;
+	for (uint32_t i = 1; all && i < c->samples.n; i++) {
+		const struct sample_key *k = c->samples.entries[i].key;
+		const char *name = c->collected[k->process].name;
+		uint32_t at = 0;
+
+		while (at < *n && strcmp(all[at].name, name))
+			at++;
+		if (at == *n)
+			all[(*n)++].name = name;
+		all[at].weight += c->sums[i].weight;
+	}
+	if (*n)
+		qsort(all, *n, sizeof(*all), by_weight);
+	return all;
+}
+
+/* One line, as many as fit. */
+static void put_processes(const struct collector *c, uint32_t columns, struct buf *out)
+{
+	uint32_t n, used = 0;
+	struct share *all = shares_of(c, &n);
+
+	for (uint32_t i = 0; all && i < n; i++) {
+		char text[128];
+		int len = snprintf(text, sizeof(text), "  %.40s %.1f %%", all[i].name,
+				   100.0 * (double)all[i].weight / (double)c->weight_ns);
+
+		if (len < 0 || used + (uint32_t)len > columns)
+			break;
+		used += (uint32_t)len;
+		utf8_clean_printable(out, text, (size_t)len);
+	}
+	buf_str(out, "\n");
+	free(all);
+}
+
+static void put_head(const struct top *t, const struct collector *c, uint64_t elapsed,
+		     uint32_t columns, struct buf *out)
+{
+	char clock[16], line[256], samples[32], lost[32];
+	uint64_t cut = 0;
+	time_t now = time(NULL);
+	struct tm tm;
+
+	for (uint32_t i = 1; i < c->samples.n; i++)
+		if (((const struct sample_key *)c->samples.entries[i].key)->reason)
+			cut += c->sums[i].count;
+	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
+	snprintf(line, sizeof(line),
+		 "fusee top %s%s   %.2f CPUs busy   %s samples in %.1f s, %llu cut, %s lost", clock,
+		 t->held ? "  held" : "", elapsed ? (double)c->weight_ns / (double)elapsed : 0,
+		 text_number(samples, c->count), (double)elapsed / 1e9, (unsigned long long)cut,
+		 text_number(lost, t->lost));
+	buf_printf(out, "%.*s\n", (int)columns, line);
+}
+
+static void draw(struct top *t, const struct collector *c, const struct fusee_profile *p)
+{
+	struct render_options o = {.color = t->screen && !getenv("NO_COLOR")};
+	uint32_t columns, rows;
+	struct buf b = {0};
+
+	screen_size(&columns, &rows);
+	o.width = columns;
+	o.rows = rows > 10 ? rows - 6 : 4;
+	put_head(t, c, p->duration_ns, columns, &b);
+	if (c->count) {
+		put_processes(c, columns, &b);
+		render_hottest(p, &o, &b);
+	} else {
+		buf_str(&b, "\n  nothing ran\n");
+	}
+	if (t->screen) { /* line by line over the old picture: it does not flicker */
+		fputs("\033[H", stdout);
+		for (size_t i = 0; i < b.len; i++) {
+			if (b.p[i] == '\n')
+				fputs("\033[K", stdout);
+			putchar(b.p[i]);
+		}
+		fputs("\033[J", stdout);
+	} else if (!b.error) {
+		fwrite(b.p, 1, b.len, stdout);
+	}
+	fflush(stdout);
+	buf_fini(&b);
+}
+
+static void show(struct top *t, const struct collector *c, const struct fusee_profile *p)
+{
+	struct render_options o = {0};
+	struct buf b = {0};
+
+	if (!t->json) {
+		draw(t, c, p);
+		return;
+	}
+	if (!render_json(p, NULL, &o, &b))
+		buf_write(&b, STDOUT_FILENO);
+	buf_fini(&b);
+}
+
+static void named(void *arg)
+{
+	struct top *t = arg;
+	struct collector *c = t->naming;
+	struct build_options o = {.period_ns = (uint64_t)(1e9 / t->s.o.hz + 0.5)};
+	const struct fusee_profile *p;
+	struct builder *b = NULL;
+	int r = builder_new(&b);
+
+	t->naming = NULL;
+	if (!r)
+		r = build_profile(b, c, t->s.pipeline, t->s.names, &o);
+	if (!r) {
+		builder_profile(b)->duration_ns = t->every_ns;
+		if (t->lost)
+			builder_loss(b, "ring full", (int64_t)t->lost);
+		r = builder_finish(b, &p);
+	}
+	if (!r && !t->held)
+		show(t, c, p);
+	builder_free(b);
+	collector_free(c);
+	if (t->count && !--t->count)
+		t->s.stop = true;
+}
+
+/* ---- the session's ticks ---- */
+
+static void take_key(struct top *t)
+{
+	char key;
+
+	while (read(STDIN_FILENO, &key, 1) == 1) {
+		if (key == 'q')
+			t->s.stop = true;
+		if (key == ' ')
+			t->held = !t->held;
+	}
+}
+
+static void forget(void *arg, uint32_t file)
+{
+	names_forget(arg, file);
+}
+
+static void sweep(struct top *t)
+{
+	const struct collector *keep[1] = {t->naming};
+	struct pipeline_sweep o = {.keep = keep, .n = 1, .forget = forget};
+
+	o.arg = t->s.names;
+	if (!names_busy(t->s.names)) {
+		pipeline_sweep(t->s.pipeline, &o);
+		names_trim(t->s.names, 64u << 20);
+	}
+}
+
+static void on_tick(struct session *s, bool key)
+{
+	struct top *t = s->o.tick_arg;
+	struct collector *next;
+	struct snapshot_counts counts;
+
+	if (key)
+		take_key(t);
+	if (!t->next_ns)
+		t->next_ns = now_ns() + t->every_ns;
+	if (t->naming || now_ns() < t->next_ns || collector_new(&next))
+		return;
+	t->next_ns += t->every_ns;
+	if (t->next_ns < now_ns())
+		t->next_ns = now_ns() + t->every_ns;
+	snapshot_counts(s->snapshot, &counts);
+	t->lost = counts.ring_full - t->before.ring_full;
+	t->before = counts;
+	t->naming = pipeline_collect(s->pipeline, 0, next);
+	if (names_ask(s->names, t->naming, named, t)) {
+		collector_free(t->naming);
+		t->naming = NULL;
+	}
+	sweep(t);
+	worker_dispatch(s->worker);
+}
+
+/* ---- the command line ---- */
+
+static int bad(const char *format, const char *what)
+{
+	log_error(format, what);
+	fputs("fusee top --help lists the options\n", stderr);
+	return EX_USAGE;
+}
+
+static int take_count(struct top *t, const char *text)
+{
+	char *end;
+
+	t->count = strtoull(text, &end, 10);
+	return end == text || *end || !t->count ? bad("'%s' is not a number of pictures", text) : 0;
+}
+
+static int take_rate(struct top *t, const char *text)
+{
+	char *end;
+
+	t->s.o.hz = strtod(text, &end);
+	if (end == text || *end || !(t->s.o.hz >= 0.1 && t->s.o.hz <= 20000))
+		return bad("'%s' is not a rate: samples a second, 0.1 to 20000", text);
+	return 0;
+}
+
+static int take_pids(struct top *t, const char *list)
+{
+	while (*list) {
+		char *end;
+		long pid = strtol(list, &end, 10);
+
+		if (end == list || pid <= 0 || pid > 4194304 || (*end && *end != ','))
+			return bad("'%s' is not a process number", list);
+		if (t->s.o.npids == SESSION_MAX_PIDS)
+			return bad("too many processes: '%s' is one too many", list);
+		t->s.o.pids[t->s.o.npids++] = (pid_t)pid;
+		list = *end ? end + 1 : end;
+	}
+	return 0;
+}
+
+enum { OPT_JSON = 256 };
+
+static const struct option long_options[] = {
+	{"all", no_argument, NULL, 'a'},
+	{"pid", required_argument, NULL, 'p'},
+	{"rate", required_argument, NULL, 'F'},
+	{"interval", required_argument, NULL, 'i'},
+	{"count", required_argument, NULL, 'n'},
+	{"duration", required_argument, NULL, 'd'},
+	{"json", no_argument, NULL, OPT_JSON},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+/* -1: help was printed. */
+static int take_option(struct top *t, int c)
+{
+	switch (c) {
+	case 'a':
+		t->s.o.all = true;
+		return 0;
+	case 'p':
+		return take_pids(t, optarg);
+	case 'F':
+		return take_rate(t, optarg);
+	case 'i':
+		return text_duration(optarg, &t->every_ns) || t->every_ns < 100000000
+			       ? bad("'%s' is not an interval: 1s, 500ms; 100ms at least", optarg)
+			       : 0;
+	case 'n':
+		return take_count(t, optarg);
+	case 'd':
+		return text_duration(optarg, &t->s.o.duration_ns) || !t->s.o.duration_ns
+			       ? bad("'%s' is not a duration: 10s, 2m, 1h", optarg)
+			       : 0;
+	case OPT_JSON:
+		t->json = true;
+		return 0;
+	case 'h':
+		fputs(usage_text, stdout);
+		return -1;
+	default:
+		return EX_USAGE; /* and it was said why */
+	}
+}
+
+static int parse(struct top *t, int argc, char **argv)
+{
+	int c, r = 0;
+
+	while (!r && (c = options_next("top", argc, argv, "+ap:F:i:n:d:h", long_options)) != -1)
+		r = take_option(t, c);
+	if (r)
+		return r;
+	if (optind < argc)
+		t->s.o.command = argv + optind;
+	if (!!t->s.o.npids + t->s.o.all + !!t->s.o.command > 1)
+		return bad("one of '%s' at a time", "-p PID', '-a' and '-- COMMAND");
+	if (!t->s.o.npids && !t->s.o.command)
+		t->s.o.all = true;
+	return 0;
+}
+
+static int run(struct top *t)
+{
+	struct buf again = {0};
+	int r;
+
+	buf_str(&again, "fusee top");
+	buf_add(&again, "", 1);
+	t->s.o.again = again.p ? again.p : "fusee top";
+	r = session_open(&t->s);
+	if (!r) {
+		screen_open(t);
+		r = session_run(&t->s);
+		screen_close(t);
+	}
+	if (t->naming) { /* its names come no more */
+		worker_wait(t->s.worker);
+		collector_free(t->naming);
+	}
+	session_close(&t->s);
+	buf_fini(&again);
+	return r;
+}
+
+int cmd_top(int argc, char **argv)
+{
+	struct top t = {
+		.s = {.o = {.hz = DEFAULT_HZ,
+			    .stack_bytes = SNAPSHOT_MAX_STACK,
+			    .kernel = true,
+			    .inlines = true,
+			    .cache = true,
+			    .quiet = true,
+			    .tick = on_tick,
+			    .keys = -1},
+		      .child = {.pid = -1, .go = -1, .failed = -1}},
+		.every_ns = DEFAULT_EVERY,
+	};
+	int r = parse(&t, argc, argv);
+
+	t.s.o.tick_arg = &t;
+	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+		t.s.o.keys = STDIN_FILENO;
+	if (!r)
+		r = run(&t);
+	return r < 0 ? 0 : r;
+}
