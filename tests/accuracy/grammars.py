@@ -107,7 +107,11 @@ REWRITTEN = (
     r"libgcc_s\.so\.1!_Unwind_(?:RaiseException|Resume)(?:;libgcc_s\.so\.1![^;]+)?" % MAIN
 )
 
-ALLOCA = "pushes(?:;many(?:;variable(?:;variable){0,6}(?:;only_aligned(?:;aligned(?:;burn_alloca)?)?)?)?)?"
+# the program calls only_aligned from 1, 3, 5 or 7 frames of variable
+ALLOCA = (
+    "pushes(?:;many(?:(?:;variable){1,7}"
+    "|;variable(?:;variable;variable){0,3};only_aligned(?:;aligned(?:;burn_alloca)?)?)?)?"
+)
 
 RUST_START = START + r";main(?:;(?:std::|core::|alloc::|<)[^;]+){1,16};rust::main"
 RUST_NODE = "<rust::Node<T> as rust::Work>::work"

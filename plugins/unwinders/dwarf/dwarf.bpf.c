@@ -152,6 +152,10 @@ FUSEE_FN __u32 caller_fp(struct fusee_unwind *u, const struct special *s, __u64 
 			if (u->flags & FUSEE_FP_LOST)
 				return DWARF_REASON_REGISTER;
 			at = add_signed(u->fp, s->fp);
+			/* Between pop %rbp and the lea that ends an aligned frame gcc still says
+			 * so, but fp is the caller's by then: in another frame, or no address. */
+			if (s->kind == DWARF_REG && (at < u->sp || at > cfa - 16))
+				return 0;
 		}
 		if (fusee_read(u, fp, 8, at))
 			return DWARF_REASON_STACK_UNREADABLE;

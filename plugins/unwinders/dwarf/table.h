@@ -74,12 +74,14 @@ enum dwarf_special_kind {
 
 /* Of kinds DEREF and REG. No FP flag: the caller's fp is this frame's. */
 enum dwarf_special_flags {
-	DWARF_FP_SAVED = 1,     /* caller's fp at CFA + fp */
-	DWARF_FP_IN_REG = 2,    /* caller's fp in register number fp */
-	DWARF_FP_UNKNOWN = 4,   /* undefined, or by a rule not expressible here */
-	DWARF_RA_AT = 8,        /* return address at CFA + ra instead of CFA - 8 */
-	DWARF_RA_IN_REG = 16,   /* return address in register number ra */
-	DWARF_FP_AT_FP = 32,    /* caller's fp at this frame's fp + fp, not at CFA + fp (DRAP) */
+	DWARF_FP_SAVED = 1,   /* caller's fp at CFA + fp */
+	DWARF_FP_IN_REG = 2,  /* caller's fp in register number fp */
+	DWARF_FP_UNKNOWN = 4, /* undefined, or by a rule not expressible here */
+	DWARF_RA_AT = 8,      /* return address at CFA + ra instead of CFA - 8 */
+	DWARF_RA_IN_REG = 16, /* return address in register number ra */
+	/* caller's fp at this frame's fp + fp, not at CFA + fp (DRAP); in kind REG only where that
+	 * is inside this frame: else this frame's fp is the caller's already */
+	DWARF_FP_AT_FP = 32,
 	DWARF_OTHER_STACK = 64, /* the CFA may be on another stack than sp: not always above sp */
 };
 

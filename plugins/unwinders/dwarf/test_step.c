@@ -258,6 +258,46 @@ TEST(drap_and_registers)
 	CHECK(n.u.pc == 0x10020 && n.u.sp == STACK + 64);
 }
 
+/* gcc's way out of an aligned frame: pop %r10; pop %rbp; lea -8(%r10),%rsp; ret. One row says over
+ * all of it that the CFA is r10 and rbp at *rbp, where behind the pop rbp is the caller's. */
+TEST(drap_epilogue)
+{
+	static struct world w;
+	const __u32 special[] = {
+		DWARF_REG | 10u << 8 | (__u32)DWARF_FP_AT_FP << 16, /* CFA = r10, rbp at *rbp */
+		0,
+		0,
+		0,
+	};
+	const struct row row = {0x10100, DWARF_RULE_SPECIAL(0)};
+	const struct {
+		__u64 fp, caller_fp;
+	} cases[] = {
+		{STACK + 8 * 16, 0x5555},           /* before the pop */
+		{STACK + 8 * 8, 0x6666},            /* the same, nothing else pushed */
+		{STACK + 8 * 40, STACK + 8 * 40},   /* behind it: a frame further up */
+		{STACK + 8 * 30, STACK + 8 * 30},   /* right there where this one ends */
+		{1, 1},                             /* a caller without frame pointers */
+		{STACK + 8 * 600, STACK + 8 * 600}, /* not readable, and not read */
+		{STACK + 8 * 7, STACK + 8 * 7},     /* below sp: free to be written over */
+		{STACK + 8 * 30 - 4, STACK + 8 * 30 - 4},
+	};
+
+	make_table(&w, &row, 1, special, 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fusee_native n = start(&w, 0x10150, STACK + 8 * 8, cases[i].fp);
+
+		n.u.regs[10] = STACK + 8 * 30;
+		w.stack[29] = 0x10020;
+		w.stack[16] = 0x5555;
+		w.stack[8] = 0x6666;
+		w.stack[40] = 0x7777; /* what a caller's frame has saved is not this one's */
+		CHECK_INT(fusee_step_dwarf(&n.u), FUSEE_NEXT);
+		CHECK(n.u.pc == 0x10020 && n.u.sp == STACK + 8 * 30);
+		CHECK_INT(n.u.fp, cases[i].caller_fp);
+	}
+}
+
 TEST(signal_frames_bring_all_registers)
 {
 	static struct world w;
