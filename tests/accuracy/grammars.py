@@ -170,9 +170,8 @@ GOLEAF = "|".join(
 )
 
 # name: grammar; "excused": chains, cut or not, of moments at which no copy of the stack can tell
-# the truth, at most EXCUSED of the ticks; "copy": can a copy of 65,528 bytes hold its stacks (and
+# the truth, at most verdict.EXCUSED of the ticks; "copy": can a copy of 65,528 bytes hold its stacks (and
 # are its files there)?; "names": an unstripped twin of a stripped program
-EXCUSED = 0.02
 PROGRAMS = {
     "rec36": dict(grammar=main_calls(REC)),
     "rec36-stripped": dict(grammar=main_calls(REC), names="rec36"),
