@@ -284,7 +284,11 @@ void decisions_forked(struct decisions *s, pid_t parent, pid_t child)
 	t->kernel = from->kernel;
 	memcpy(t->name, from->name, sizeof(t->name));
 	t->cgroup = from->cgroup ? strdup(from->cgroup) : NULL;
-	decide(s, t);
+	t->known = from->known;
+	if (t->kernel || from->verdict)
+		give(s, t, from->verdict);
+	else
+		decide(s, t);
 }
 
 void decisions_exited(struct decisions *s, pid_t pid, uint64_t now_ns)

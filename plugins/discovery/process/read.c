@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Formats: proc_pid_stat(5), proc_pid_status(5), proc_pid_environ(5), passwd(5). */
+#include "read.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_ENVIRON (256u << 10)
+#define MAX_USERS 1024u
+
+/* ---- text ---- */
+
+/* Length of the UTF-8 character at p, 0: none (RFC 3629). */
+static size_t character(const unsigned char *p, size_t len)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t n = *p < 0x80             ? 1
+		   : (*p & 0xe0) == 0xc0 ? 2
+		   : (*p & 0xf0) == 0xe0 ? 3
+		   : (*p & 0xf8) == 0xf0 ? 4
+					 : 0;
+	uint32_t c = n == 1 ? *p : *p & (0x7fu >> n);
+
+	if (!n || n > len)
+		return 0;
+	for (size_t i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	if (n > 1 && (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)))
+		return 0;
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) ? 0 : n;
+}
+
+void text_clean(char *out, size_t cap, const char *text, size_t len)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < len && at + 1 < cap;) {
+		size_t n = character((const unsigned char *)text + i, len - i);
+
+		if (n && at + n + 1 > cap)
+			break;
+		if (n)
+			memcpy(out + at, text + i, n);
+		else
+			out[at] = '?';
+		at += n ? n : 1;
+		i += n ? n : 1;
+	}
+	out[at] = '\0';
+}
+
+/* ---- users ---- */
+
+struct passwd_cache {
+	struct timespec changed;
+	uint32_t n;
+	struct {
+		unsigned long uid;
+		char name[64];
+	} users[MAX_USERS];
+};
+
+struct passwd_cache *passwd_open(void)
+{
+	return calloc(1, sizeof(struct passwd_cache));
+}
+
+void passwd_close(struct passwd_cache *c)
+{
+	free(c);
+}
+
+/* "name:x:1000:..." */
+static void passwd_line(struct passwd_cache *c, char *line)
+{
+	char *rest = line, *name = strsep(&rest, ":"), *end;
+	unsigned long uid;
+
+	if (!rest || !strsep(&rest, ":") || !rest || c->n == MAX_USERS)
+		return;
+	uid = strtoul(rest, &end, 10);
+	if (end == rest || *end != ':')
+		return;
+	c->users[c->n].uid = uid;
+	text_clean(c->users[c->n++].name, sizeof(c->users[0].name), name, strlen(name));
+}
+
+static void passwd_refresh(struct passwd_cache *c)
+{
+	char *line = NULL;
+	size_t cap = 0;
+	struct stat st;
+	FILE *f;
+
+	if (stat("/etc/passwd", &st) ||
+	    (st.st_mtim.tv_sec == c->changed.tv_sec && st.st_mtim.tv_nsec == c->changed.tv_nsec))
+		return;
+	f = fopen("/etc/passwd", "re");
+	if (!f)
+		return;
+	c->changed = st.st_mtim;
+	c->n = 0;
+	while (getline(&line, &cap, f) > 0)
+		passwd_line(c, line);
+	free(line);
+	fclose(f);
+}
+
+static void user_name(struct passwd_cache *c, unsigned long uid, char *out, size_t cap)
+{
+	passwd_refresh(c);
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->users[i].uid == uid) {
+			snprintf(out, cap, "%s", c->users[i].name);
+			return;
+		}
+	snprintf(out, cap, "%lu", uid);
+}
+
+/* ---- files of /proc ---- */
+
+/* Reads at most cap - 1 bytes and terminates them. Length or -errno. */
+static ssize_t read_proc(uint32_t pid, const char *what, char *buf, size_t cap)
+{
+	char path[64];
+	size_t len = 0;
+	ssize_t n = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, what);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	while (len + 1 < cap && (n = read(fd, buf + len, cap - 1 - len)) > 0)
+		len += (size_t)n;
+	n = n < 0 ? -errno : (ssize_t)len;
+	buf[len] = '\0';
+	close(fd);
+	return n;
+}
+
+/* Field 22; the name in field 2 may hold blanks and parentheses. */
+static int read_start(struct facts *f, uint32_t pid)
+{
+	char text[1024], *p;
+	ssize_t n = read_proc(pid, "stat", text, sizeof(text));
+
+	p = n > 0 ? strrchr(text, ')') : NULL;
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	if (!p)
+		return -ESRCH;
+	f->start_ticks = strtoull(p + 1, NULL, 10);
+	return 0;
+}
+
+static int read_exe(struct facts *f, uint32_t pid)
+{
+	char path[64], exe[sizeof(f->exe)], comm[64];
+	const char *base;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	n = readlink(path, exe, sizeof(exe) - 1);
+	if (n < 0 && errno == ENOENT)
+		return -ENOENT;
+	if (n < 0) { /* somebody else's */
+		n = read_proc(pid, "comm", comm, sizeof(comm));
+		if (n <= 0)
+			return -ESRCH;
+		text_clean(f->name, sizeof(f->name), comm, (size_t)n - (comm[n - 1] == '\n'));
+		return 0;
+	}
+	if (n > 10 && !memcmp(exe + n - 10, " (deleted)", 10))
+		n -= 10;
+	text_clean(f->exe, sizeof(f->exe), exe, (size_t)n);
+	base = strrchr(f->exe, '/');
+	base = base ? base + 1 : f->exe;
+	text_clean(f->name, sizeof(f->name), base, strlen(base));
+	return 0;
+}
+
+static void read_user(struct facts *f, uint32_t pid, struct passwd_cache *c)
+{
+	char text[4096], *uid;
+
+	if (read_proc(pid, "status", text, sizeof(text)) <= 0)
+		return;
+	uid = strstr(text, "\nUid:");
+	if (uid)
+		user_name(c, strtoul(uid + 5, NULL, 10), f->user, sizeof(f->user));
+}
+
+static int read_environ(struct facts *f, uint32_t pid)
+{
+	char *grown;
+	ssize_t n;
+
+	f->environ = malloc(MAX_ENVIRON);
+	if (!f->environ)
+		return -ENOMEM;
+	n = read_proc(pid, "environ", f->environ, MAX_ENVIRON);
+	f->environ_len = n > 0 ? (size_t)n : 0;
+	grown = realloc(f->environ, f->environ_len + 1);
+	if (grown)
+		f->environ = grown;
+	return 0;
+}
+
+static void read_cmdline(struct facts *f, uint32_t pid)
+{
+	char text[4 * sizeof(f->cmdline)];
+	ssize_t n = read_proc(pid, "cmdline", text, sizeof(text));
+
+	while (n > 0 && !text[n - 1])
+		n--;
+	for (ssize_t i = 0; i < n; i++)
+		if (!text[i])
+			text[i] = ' ';
+	text_clean(f->cmdline, sizeof(f->cmdline), text, n > 0 ? (size_t)n : 0);
+}
+
+int facts_read(struct facts *f, uint32_t pid, uint32_t want, struct passwd_cache *c)
+{
+	int r;
+
+	f->start_ticks = 0;
+	*f->exe = *f->name = *f->user = *f->cmdline = '\0';
+	f->environ = NULL;
+	f->environ_len = 0;
+	r = read_start(f, pid);
+	if (!r)
+		r = read_exe(f, pid);
+	if (!r && want & FACTS_ENVIRON)
+		r = read_environ(f, pid);
+	if (r)
+		return r;
+	if (want & FACTS_STATUS)
+		read_user(f, pid, c);
+	if (want & FACTS_CMDLINE)
+		read_cmdline(f, pid);
+	return 0;
+}
+
+void facts_free(struct facts *f)
+{
+	free(f->environ);
+	f->environ = NULL;
+}
+
+/* ---- the environment ---- */
+
+int environment_get(const char *environ, size_t len, const char *name, char *out, size_t cap)
+{
+	size_t n = strlen(name);
+
+	for (size_t at = 0; at < len;) {
+		size_t word = strnlen(environ + at, len - at);
+
+		if (word > n + 1 && !memcmp(environ + at, name, n) && environ[at + n] == '=') {
+			text_clean(out, cap, environ + at + n + 1, word - n - 1);
+			return 0;
+		}
+		at += word + 1;
+	}
+	return -ENOENT;
+}
+
+/* "%20" and the like, in place. */
+static void decode(char *text)
+{
+	char *to = text;
+
+	for (const char *p = text; *p; p++) {
+		if (*p == '%' && isxdigit((unsigned char)p[1]) && isxdigit((unsigned char)p[2])) {
+			char hex[3] = {p[1], p[2], '\0'};
+
+			*to++ = (char)strtol(hex, NULL, 16);
+			p += 2;
+		} else {
+			*to++ = *p;
+		}
+	}
+	*to = '\0';
+}
+
+int environment_service(const char *environ, size_t len, char *out, size_t cap)
+{
+	char all[2048], *rest = all, *pair;
+
+	if (!environment_get(environ, len, "OTEL_SERVICE_NAME", out, cap))
+		return 0;
+	if (environment_get(environ, len, "OTEL_RESOURCE_ATTRIBUTES", all, sizeof(all)))
+		return -ENOENT;
+	while ((pair = strsep(&rest, ","))) {
+		while (*pair == ' ')
+			pair++;
+		if (strncmp(pair, "service.name=", 13))
+			continue;
+		decode(pair + 13);
+		text_clean(out, cap, pair + 13, strlen(pair + 13));
+		return *out ? 0 : -ENOENT;
+	}
+	return -ENOENT;
+}

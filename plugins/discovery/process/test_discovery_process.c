@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/fakehost.h"
+#include "read.h"
+
+extern const struct fusee_plugin fusee_plugin;
+
+static struct fake *begun(struct fake *f)
+{
+	CHECK_INT(fake_init(f), 0);
+	CHECK_INT(fake_start(f), 0);
+	CHECK_INT(f->begins, 1);
+	return f;
+}
+
+/* A child that sleeps, as argv[0] `name`, with this environment. */
+static pid_t sleeper(const char *name, char *const environ[])
+{
+	char path[64];
+	pid_t pid = fork();
+	char exe[64];
+
+	if (!pid) {
+		execve("/bin/sleep", (char *[]){(char *)name, "60", NULL}, environ);
+		_exit(127);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	for (int i = 0; i < 200; i++) {
+		ssize_t n = readlink(path, exe, sizeof(exe) - 1);
+
+		if (n > 5 && !memcmp(exe + n - 5, "sleep", 5))
+			break;
+		usleep(10000);
+	}
+	return pid;
+}
+
+static struct fake_target *target_of(struct fake *f, pid_t pid)
+{
+	char key[16];
+
+	snprintf(key, sizeof(key), "%d", (int)pid);
+	return fake_find(f, key);
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+TEST(labels_of_a_process)
+{
+	char *const environ[] = {"A=1", "OTEL_SERVICE_NAME=shop", "VERSION=2.1\n", "EMPTY=", NULL};
+	struct fake *f = begun(fake_new(&fusee_plugin, "env", "version=VERSION,empty=EMPTY",
+					"cmdline", "true", NULL));
+	pid_t pid = sleeper("my sleep", environ);
+	struct fake_target *t;
+	char number[16];
+
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_RUNNING, (uint32_t)pid, 0), 0);
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_RUNNING, 2, 0), 0); /* a kernel thread, mostly */
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_SYNC, 0, 0), 0);
+	CHECK_INT(f->commits, 1);
+	t = target_of(f, pid);
+	CHECK(t);
+	CHECK_INT(t->t.match, FUSEE_MATCH_PID);
+	CHECK_INT(t->t.pid, pid);
+	CHECK(t->t.pid_start_ticks > 0);
+	snprintf(number, sizeof(number), "%d", (int)pid);
+	CHECK_STR(fake_label(t, "process"), "sleep");
+	CHECK_STR(fake_label(t, "pid"), number);
+	CHECK_STR(fake_label(t, "service_name"), "shop");
+	CHECK_STR(fake_label(t, "version"), "2.1?");
+	CHECK_STR(fake_label(t, "cmdline"), "my sleep 60");
+	CHECK(!fake_label(t, "empty"));
+	if (!geteuid())
+		CHECK_STR(fake_label(t, "user"), "root");
+	/* it forks: nothing is read, but its own pid */
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_FORK, 4000000, (uint32_t)pid), 0);
+	t = target_of(f, 4000000);
+	CHECK(t);
+	CHECK_STR(fake_label(t, "service_name"), "shop");
+	CHECK_STR(fake_label(t, "pid"), "4000000");
+	/* the child execs, and is gone before we look */
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_EXEC, 4000000, 0), 0);
+	CHECK(!target_of(f, 4000000));
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_EXIT, (uint32_t)pid, 0), 0);
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_EXIT, (uint32_t)pid, 0), 0);
+	CHECK_INT(f->ntargets, 0);
+	end(pid);
+	fake_free(f);
+}
+
+TEST(only_some)
+{
+	static const struct {
+		const char *option, *value;
+		bool wanted;
+	} cases[] = {
+		{"names", "sleep", true},     {"names", "cat,sl*", true}, {"names", "cat", false},
+		{"exe", "*/sleep", true},     {"exe", "sleep", false},    {"args", "*s 6?", true},
+		{"args", "*70", false},       {"users", "no-such", false},
+	};
+	char *const none[] = {NULL};
+	pid_t pid = sleeper("my s", none);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fake *f = begun(
+			fake_new(&fusee_plugin, cases[i].option, cases[i].value, NULL));
+
+		CHECK_INT(fake_process(f, FUSEE_PROCESS_EXEC, (uint32_t)pid, 0), 0);
+		CHECK_INT(!!target_of(f, pid), cases[i].wanted);
+		fake_free(f);
+	}
+	end(pid);
+}
+
+TEST(environments)
+{
+	static const char plain[] = "X=1\0OTEL_RESOURCE_ATTRIBUTES=a=b, "
+				    "service.name=my%20shop,c=d\0Y=\0";
+	static const char both[] = "OTEL_RESOURCE_ATTRIBUTES=service.name=a\0OTEL_SERVICE_NAME=b";
+	char out[16], huge[5000];
+
+	CHECK_INT(environment_service(plain, sizeof(plain), out, sizeof(out)), 0);
+	CHECK_STR(out, "my shop");
+	CHECK_INT(environment_service(both, sizeof(both) - 1, out, sizeof(out)), 0);
+	CHECK_STR(out, "b");
+	CHECK_INT(environment_get(plain, sizeof(plain), "X", out, sizeof(out)), 0);
+	CHECK_INT(environment_get(plain, sizeof(plain), "Y", out, sizeof(out)), -ENOENT);
+	CHECK_INT(environment_get(plain, 2, "X", out, sizeof(out)), -ENOENT);
+	CHECK_INT(environment_get(NULL, 0, "X", out, sizeof(out)), -ENOENT);
+	memset(huge, 'h', sizeof(huge)); /* no NUL, no = */
+	CHECK_INT(environment_service(huge, sizeof(huge), out, sizeof(out)), -ENOENT);
+	memcpy(huge, "OTEL_SERVICE_NAME=", 18);
+	CHECK_INT(environment_service(huge, sizeof(huge), out, sizeof(out)), 0);
+	CHECK_STR(out, "hhhhhhhhhhhhhhh");
+	srand(1);
+	for (int i = 0; i < 20000; i++) {
+		size_t len = (size_t)rand() % 64;
+		char *text = malloc(len + 1); /* for the address sanitizer */
+
+		for (size_t k = 0; k < len; k++)
+			text[k] = "OTEL_SERVICE_NAME=,%2\0\xc3\xa4"[rand() % 25];
+		environment_service(text, len, out, sizeof(out));
+		text_clean(out, sizeof(out), text, len);
+		free(text);
+	}
+}
+
+TEST(texts_are_cleaned)
+{
+	static const struct {
+		const char *from, *to;
+	} cases[] = {
+		{"plain", "plain"},
+		{"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"},
+		{"a\nb\033[1m", "a?b?[1m"},
+		{"\xc3", "?"},
+		{"\xc0\xaf\xed\xa0\x80", "?????"}, /* overlong, surrogate */
+		{"\xc2\x9b", "??"},                /* C1 */
+	};
+	char out[32];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		text_clean(out, sizeof(out), cases[i].from, strlen(cases[i].from));
+		CHECK_STR(out, cases[i].to);
+	}
+	text_clean(out, 3, "\xc3\xa4\xc3\xa4", 4); /* not in the middle of a character */
+	CHECK_STR(out, "\xc3\xa4");
+}
+
+/* Processes that come and go while they are read. */
+TEST(a_storm)
+{
+	struct fake *f = begun(fake_new(&fusee_plugin, NULL));
+
+	for (int i = 0; i < 300; i++) {
+		pid_t pid = fork();
+
+		if (!pid)
+			_exit(0);
+		CHECK_INT(fake_process(f, FUSEE_PROCESS_FORK, (uint32_t)pid, (uint32_t)getpid()), 0);
+		CHECK_INT(fake_process(f, FUSEE_PROCESS_EXEC, (uint32_t)pid, 0), 0);
+		waitpid(pid, NULL, 0);
+		CHECK_INT(fake_process(f, FUSEE_PROCESS_EXIT, (uint32_t)pid, 0), 0);
+	}
+	CHECK_INT(f->ntargets, 0);
+	fake_free(f);
+}
