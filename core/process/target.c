@@ -37,7 +37,8 @@ struct list {
 struct entry {
 	struct list *lists[LISTS];
 	struct entry *next[LISTS], *prev[LISTS];
-	uint32_t source;
+	struct source *of;
+	uint32_t source; /* its id */
 	bool staged;
 	uint64_t round; /* of the source's begin, in which it was last put */
 	struct fusee_target t;
@@ -45,7 +46,7 @@ struct entry {
 };
 
 struct source {
-	uint32_t id;
+	uint32_t id, live;
 	bool open, synced;
 	uint64_t round;
 	struct list entries;
@@ -173,6 +174,7 @@ static void entry_free(struct targets *ts, struct entry *e)
 		ts->staged--;
 	} else {
 		ts->live--;
+		e->of->live--;
 		ts->generation++;
 	}
 	for (enum which w = 0; w < LISTS; w++)
@@ -359,6 +361,7 @@ static int entry_add(struct targets *ts, struct source *s, struct entry *e, stru
 		ts->staged++;
 	} else {
 		ts->live++;
+		s->live++;
 		ts->generation++;
 	}
 	if (old)
@@ -382,6 +385,7 @@ int targets_put(struct targets *ts, uint32_t source, const struct fusee_target *
 	e = s ? entry_new(ts, &t) : NULL;
 	if (!e)
 		goto out;
+	e->of = s;
 	e->source = source;
 	e->round = s->round;
 	e->staged = s->open;
@@ -481,6 +485,7 @@ void targets_commit(struct targets *ts, uint32_t source)
 		e->staged = false;
 		ts->staged--;
 		ts->live++;
+		s->live++;
 		ts->generation++;
 	}
 }
@@ -704,6 +709,13 @@ void targets_each(const struct targets *ts,
 uint32_t targets_count(const struct targets *ts)
 {
 	return ts->live;
+}
+
+uint32_t targets_count_of(const struct targets *ts, uint32_t source)
+{
+	const struct source *s = table_get(&ts->sources, source);
+
+	return s ? s->live : 0;
 }
 
 int targets_new(struct targets **ret)

@@ -59,4 +59,5 @@ void targets_sweep(struct targets *, bool (*used)(void *arg, uint32_t id), void 
 void targets_each(const struct targets *,
 		  void (*each)(void *arg, uint32_t source, const struct fusee_target *), void *arg);
 uint32_t targets_count(const struct targets *);
+uint32_t targets_count_of(const struct targets *, uint32_t source);
 #endif

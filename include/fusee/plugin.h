@@ -196,8 +196,9 @@ enum fusee_discovery_flags {
 	FUSEE_DISCOVERY_PROCESSES = 1, /* wants ops->process() */
 };
 
-/* All on the control thread: never block, 50 ms at most. Outside of begin .. commit put and del
- * take effect at once. A callback that fails is logged once and tried again at the next occasion.
+/* All on the control thread: never block, 50 ms at most. The host's calls but wake are for within
+ * them. Outside of begin .. commit put and del take effect at once. A callback that fails is logged
+ * once and tried again at the next occasion.
  */
 struct fusee_discovery_ops {
 	uint32_t size, flags;

@@ -229,7 +229,17 @@ TEST(begin_and_commit)
 	CHECK_STR(text(ts, labels(ts, 4, 0, "")), "l=b3");
 	CHECK_STR(text(ts, labels(ts, 5, 0, "")), "l=c");
 	CHECK_STR(text(ts, labels(ts, 3, 0, "")), "l=other source");
+	targets_free(ts);
+}
 
+TEST(changes_between_begin_and_commit)
+{
+	struct targets *ts = new_targets();
+	uint64_t g;
+
+	put(ts, 1, BY_PID("b", 4, LABEL("l", "b3")));
+	put(ts, 1, BY_PID("c", 5, LABEL("l", "c")));
+	put(ts, 2, BY_PID("a", 3, LABEL("l", "other source")));
 	/* changed and changed back, deleted and put again, put and deleted */
 	g = targets_generation(ts);
 	targets_begin(ts, 1);
@@ -253,6 +263,8 @@ TEST(begin_and_commit)
 	targets_commit(ts, 1);
 	targets_commit(ts, 1);
 	CHECK_INT(targets_count(ts), 2);
+	CHECK_INT(targets_count_of(ts, 1), 1);
+	CHECK_INT(targets_count_of(ts, 9), 0);
 	CHECK_STR(text(ts, labels(ts, 8, 0, "")), "");
 	CHECK_STR(text(ts, labels(ts, 5, 0, "")), "l=c");
 
