@@ -103,9 +103,9 @@ TEST(only_some)
 		const char *option, *value;
 		bool wanted;
 	} cases[] = {
-		{"names", "sleep", true},     {"names", "cat,sl*", true}, {"names", "cat", false},
-		{"exe", "*/sleep", true},     {"exe", "sleep", false},    {"args", "*s 6?", true},
-		{"args", "*70", false},       {"users", "no-such", false},
+		{"names", "sleep", true}, {"names", "cat,sl*", true},  {"names", "cat", false},
+		{"exe", "*/sleep", true}, {"exe", "sleep", false},     {"args", "*s 6?", true},
+		{"args", "*70", false},   {"users", "no-such", false},
 	};
 	char *const none[] = {NULL};
 	pid_t pid = sleeper("my s", none);
@@ -186,7 +186,8 @@ TEST(a_storm)
 
 		if (!pid)
 			_exit(0);
-		CHECK_INT(fake_process(f, FUSEE_PROCESS_FORK, (uint32_t)pid, (uint32_t)getpid()), 0);
+		CHECK_INT(fake_process(f, FUSEE_PROCESS_FORK, (uint32_t)pid, (uint32_t)getpid()),
+			  0);
 		CHECK_INT(fake_process(f, FUSEE_PROCESS_EXEC, (uint32_t)pid, 0), 0);
 		waitpid(pid, NULL, 0);
 		CHECK_INT(fake_process(f, FUSEE_PROCESS_EXIT, (uint32_t)pid, 0), 0);

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Forms of paths, each as its runtime's source or documentation gives it: Docker and runc's
+ * cgroupfs and systemd drivers, containerd's CRI plugin, CRI-O, Podman's libpod, Kubernetes'
+ * kubepods, systemd-nspawn(1) and systemd-machined, lxc.container.conf(5).
+ */
+#include "container.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ID_LEN 64
+
+/* Of one component of the path. */
+struct word {
+	const char *p;
+	size_t len;
+};
+
+static bool is_id(const char *p, size_t len)
+{
+	if (len != ID_LEN)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!isdigit((unsigned char)p[i]) && !(p[i] >= 'a' && p[i] <= 'f'))
+			return false;
+	return true;
+}
+
+static bool begins(struct word w, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return w.len > n && !memcmp(w.p, prefix, n);
+}
+
+static bool ends(struct word w, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	return w.len > n && !memcmp(w.p + w.len - n, suffix, n);
+}
+
+static bool is(struct word w, const char *text)
+{
+	return w.len == strlen(text) && !memcmp(w.p, text, w.len);
+}
+
+static bool found(struct container *c, const char *id, size_t len, const char *runtime)
+{
+	if (len >= sizeof(c->id))
+		return false;
+	memcpy(c->id, id, len);
+	c->id[len] = '\0';
+	c->runtime = runtime;
+	return true;
+}
+
+/* systemd's escapes in unit names: "\x2d". */
+static bool found_escaped(struct container *c, const char *name, size_t len, const char *runtime)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < len && to + 1 < sizeof(c->id); i++) {
+		if (len - i >= 4 && name[i] == '\\' && name[i + 1] == 'x' &&
+		    isxdigit((unsigned char)name[i + 2]) && isxdigit((unsigned char)name[i + 3])) {
+			char hex[3] = {name[i + 2], name[i + 3], '\0'};
+
+			c->id[to++] = (char)strtol(hex, NULL, 16);
+			i += 3;
+		} else {
+			c->id[to++] = name[i];
+		}
+	}
+	c->id[to] = '\0';
+	c->runtime = runtime;
+	return to;
+}
+
+/* "docker-ID.scope" and its like; also without ".scope" (cgroupfs). */
+static bool by_prefix(struct container *c, struct word w)
+{
+	static const struct {
+		const char *prefix, *runtime;
+	} forms[] = {
+		{"docker-", "docker"},      {"cri-containerd-", "containerd"},
+		{"crio-", "cri-o"},         {"libpod-", "podman"},
+		{"nerdctl-", "containerd"}, {"libpod-payload-", "podman"},
+		{"buildkit-", "buildkit"},
+	};
+
+	if (ends(w, ".scope"))
+		w.len -= 6;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		size_t n = strlen(forms[i].prefix);
+
+		if (begins(w, forms[i].prefix) && is_id(w.p + n, w.len - n))
+			return found(c, w.p + n, w.len - n, forms[i].runtime);
+	}
+	return false;
+}
+
+/* "system.slice:docker:ID": runc's systemd form where systemd was not asked. */
+static bool by_colons(struct container *c, struct word w)
+{
+	const char *last = memrchr(w.p, ':', w.len), *before;
+
+	if (!last || !is_id(last + 1, (size_t)(w.p + w.len - last - 1)))
+		return false;
+	before = memrchr(w.p, ':', (size_t)(last - w.p));
+	before = before ? before + 1 : w.p;
+	w.len = (size_t)(last - before);
+	w.p = before;
+	return found(c, last + 1, ID_LEN,
+		     is(w, "docker")           ? "docker"
+		     : is(w, "cri-containerd") ? "containerd"
+		     : is(w, "crio")           ? "cri-o"
+		     : is(w, "libpod")         ? "podman"
+					       : "");
+}
+
+/* A plain id says its runtime by what stands above it. */
+static bool by_parents(struct container *c, const struct word *words, int at)
+{
+	const char *runtime = "";
+
+	if (!is_id(words[at].p, words[at].len))
+		return false;
+	for (int i = at - 1; i >= 0 && !*runtime; i--) {
+		if (is(words[i], "docker") || is(words[i], "ecs") || is(words[i], "actions_job"))
+			runtime = "docker";
+		else if (is(words[i], "k8s.io") || is(words[i], "containerd"))
+			runtime = "containerd";
+		else if (begins(words[i], "libpod"))
+			runtime = "podman";
+		else if (is(words[i], "buildkit"))
+			runtime = "buildkit";
+		else if (is_id(words[i].p, words[i].len))
+			break; /* that one's own */
+	}
+	return found(c, words[at].p, words[at].len, runtime);
+}
+
+/* Machines have names. */
+static bool by_name(struct container *c, const struct word *words, int at)
+{
+	struct word w = words[at];
+
+	if (begins(w, "systemd-nspawn@") && ends(w, ".service"))
+		return found_escaped(c, w.p + 15, w.len - 15 - 8, "systemd-nspawn");
+	if (begins(w, "machine-") && ends(w, ".scope")) {
+		struct word name = {w.p + 8, w.len - 8 - 6};
+
+		return found_escaped(c, name.p, name.len,
+				     begins(name, "qemu\\x2d")  ? "libvirt-qemu"
+				     : begins(name, "lxc\\x2d") ? "libvirt-lxc"
+								: "systemd-nspawn");
+	}
+	if (begins(w, "lxc.payload."))
+		return found(c, w.p + 12, w.len - 12, "lxc");
+	if (at && (is(words[at - 1], "lxc") || is(words[at - 1], "lxc.payload")))
+		return found(c, w.p, w.len, "lxc");
+	return false;
+}
+
+#define MAX_WORDS 128
+
+bool container_of(const char *path, struct container *c)
+{
+	struct word words[MAX_WORDS];
+	int n = 0;
+
+	while (*path && n < MAX_WORDS) {
+		size_t len = strcspn(path, "/");
+
+		if (len)
+			words[n++] = (struct word){path, len};
+		path += len + (path[len] == '/');
+	}
+	for (int i = n - 1; i >= 0; i--)
+		if (by_prefix(c, words[i]) || by_colons(c, words[i]) || by_parents(c, words, i) ||
+		    by_name(c, words, i))
+			return true;
+	return false;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which container a control group is of, by the forms of path that the runtimes give theirs. */
+#ifndef CGROUP_CONTAINER_H
+#define CGROUP_CONTAINER_H
+
+#include <stdbool.h>
+
+struct container {
+	char id[256]; /* 64 hex digits, or a name (systemd-nspawn, LXC) */
+	const char *
+		runtime; /* "docker", "containerd", "cri-o", "podman" ..; "" not told by the path */
+};
+
+/* The innermost container of the path; false: none. */
+bool container_of(const char *path, struct container *);
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mounts.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The same order as the core's choice of a process's path. */
+static const char *const controllers[] = {"pids", "memory", "cpu", "cpuacct", "devices", "freezer"};
+#define CONTROLLERS (sizeof(controllers) / sizeof(controllers[0]))
+
+struct found {
+	struct tree unified, named, other;
+	bool has_unified, has_named;
+	size_t rank; /* of other; CONTROLLERS: none */
+};
+
+static bool has_word(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *p = list; (p = strstr(p, word)); p += n)
+		if ((p == list || p[-1] == ',') && (!p[n] || p[n] == ',' || p[n] == '\n'))
+			return true;
+	return false;
+}
+
+/* mountinfo writes blanks and the like as \040. */
+static void unescape(char *out, size_t cap, const char *p)
+{
+	size_t to = 0;
+
+	for (; *p && to + 1 < cap; p++) {
+		if (*p == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' && p[3] >= '0') {
+			out[to++] = (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0'));
+			p += 3;
+		} else {
+			out[to++] = *p;
+		}
+	}
+	out[to] = '\0';
+}
+
+static void set(struct tree *t, const char *root, const char *point)
+{
+	unescape(t->point, sizeof(t->point), point);
+	unescape(t->root, sizeof(t->root), strcmp(root, "/") ? root : "");
+}
+
+static void note(struct found *f, const char *root, const char *point, bool v2, const char *options)
+{
+	if (v2) {
+		if (!f->has_unified)
+			set(&f->unified, root, point);
+		f->has_unified = true;
+		return;
+	}
+	if (has_word(options, "name=systemd")) {
+		if (!f->has_named)
+			set(&f->named, root, point);
+		f->has_named = true;
+	}
+	for (size_t i = 0; i < f->rank; i++)
+		if (has_word(options, controllers[i])) {
+			f->rank = i;
+			set(&f->other, root, point);
+		}
+}
+
+/* "36 35 98:0 ROOT POINT rw,.. shared:1 - cgroup2 cgroup2 rw,OPTIONS" */
+static void parse(struct found *f, char *line)
+{
+	char *rest = line, *fields[5], *type, *options;
+	char *dash = strstr(line, " - ");
+
+	for (int i = 0; i < 5; i++)
+		if (!(fields[i] = strsep(&rest, " ")))
+			return;
+	if (!dash || !rest || dash < rest - 1)
+		return;
+	rest = dash + 3;
+	type = strsep(&rest, " ");
+	if (!rest || (strcmp(type, "cgroup") && strcmp(type, "cgroup2")))
+		return;
+	strsep(&rest, " ");
+	options = rest ? rest : "";
+	note(f, fields[3], fields[4], !strcmp(type, "cgroup2"), options);
+}
+
+static void from_mountinfo(struct found *f)
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL;
+	size_t cap = 0;
+
+	while (mounts && getline(&line, &cap, mounts) > 0)
+		parse(f, line);
+	free(line);
+	if (mounts)
+		fclose(mounts);
+}
+
+static bool is_unified(const char *dir)
+{
+	char path[4200];
+
+	snprintf(path, sizeof(path), "%.4000s/cgroup.controllers", dir);
+	return !access(path, F_OK);
+}
+
+static bool is_dir(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static void from_folder(struct found *f, const char *dir)
+{
+	char path[4200];
+
+	if (is_unified(dir)) {
+		note(f, "/", dir, true, "");
+		return;
+	}
+	snprintf(path, sizeof(path), "%.4000s/unified", dir);
+	if (is_unified(path))
+		note(f, "/", path, true, "");
+	snprintf(path, sizeof(path), "%.4000s/systemd", dir);
+	if (is_dir(path))
+		note(f, "/", path, false, "name=systemd");
+	for (size_t i = 0; i < CONTROLLERS; i++) {
+		snprintf(path, sizeof(path), "%.4000s/%s", dir, controllers[i]);
+		if (is_dir(path))
+			note(f, "/", path, false, controllers[i]);
+	}
+}
+
+uint32_t mounts_find(const char *instead, struct tree trees[MAX_TREES])
+{
+	struct found f = {.rank = CONTROLLERS};
+	uint32_t n = 0;
+
+	if (*instead)
+		from_folder(&f, instead);
+	else
+		from_mountinfo(&f);
+	if (f.has_unified)
+		trees[n++] = f.unified;
+	if (f.has_named)
+		trees[n++] = f.named;
+	if (f.rank < CONTROLLERS)
+		trees[n++] = f.other;
+	return n;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where control groups are mounted (cgroups(7), proc_pid_mountinfo(5)). */
+#ifndef CGROUP_MOUNTS_H
+#define CGROUP_MOUNTS_H
+
+#include <stdint.h>
+
+#define MAX_TREES 3u
+
+/* A hierarchy to watch: its mount point, and the path of the mount's root within the hierarchy. */
+struct tree {
+	char point[4096];
+	char root[4096]; /* "" for the hierarchy's own root */
+};
+
+/* The hierarchies in which a process's own path may be found: v2's, name=systemd, and the first of
+ * pids, memory, cpu, cpuacct, devices, freezer. `instead`: a folder that is laid out like
+ * /sys/fs/cgroup, "" the mounts of this process. Returns how many. */
+uint32_t mounts_find(const char *instead, struct tree trees[MAX_TREES]);
+#endif
