@@ -344,8 +344,7 @@ static int try_one(struct delivery *d)
 	pthread_mutex_lock(&d->lock);
 	d->current = NULL;
 	d->stats.blocked_since = 0;
-	if (err)
-		snprintf(d->stats.last_error, sizeof(d->stats.last_error), "%s", text);
+	snprintf(d->stats.last_error, sizeof(d->stats.last_error), "%s", text);
 	if (__builtin_add_overflow(now_ns(), wait, &wait))
 		wait = NEVER - 1;
 	it = settle(d, it, err, wait);

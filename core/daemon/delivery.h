@@ -34,7 +34,7 @@ struct delivery_stats {
 	uint64_t last_ok_ns;                 /* CLOCK_MONOTONIC, 0 never */
 	uint64_t blocked_since;              /* the call under way began, 0 none */
 	uint64_t retry_at;                   /* CLOCK_MONOTONIC: nothing is tried before, 0 none */
-	char last_error[256];                /* "" none; stays until the next one */
+	char last_error[256];                /* since something was delivered; "" none */
 };
 
 /* For the host table that instances of sinks are made with. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A very small HTTP/1.1 server for /metrics, /healthz and /readyz: GET and HEAD, one answer a
- * connection, bounded in connections, bytes and time. */
+ * connection; 16 connections, 8 KiB and 5 s for a request, 10 s to take the answer. */
 #ifndef DAEMON_HTTP_H
 #define DAEMON_HTTP_H
 
@@ -17,9 +17,12 @@ struct http_page {
 	void *arg;
 };
 
-/* listen: "127.0.0.1:9190", "[::1]:9190", "unix:/path". Pages end with {0} and live as long as it.
- * 0 or -errno; *text: one sentence. */
+/* listen: "127.0.0.1:9190", "[::1]:9190", "localhost:9190", ":9190" (all addresses), "unix:/path"
+ * (which everybody may read, as a port of this host). Pages end with {0} and live as long as it.
+ * 0 or -errno; *text: one malloc'ed sentence. */
 int http_new(struct http **ret, struct loop *, const char *listen, const struct http_page *,
 	     char **text);
+/* Where it listens: with the port that it got for 0. */
+const char *http_address(const struct http *);
 void http_free(struct http *); /* NULL is fine */
 #endif

@@ -372,7 +372,7 @@ TEST(tries_again_and_the_queue_waits)
 	s = settled(d, 1);
 	CHECK_INT(s.retried, 4);
 	CHECK_INT(get(&stage.n), 5);
-	CHECK_STR(s.last_error, "the backend is away");
+	CHECK_STR(s.last_error, "");
 	for (int i = 0; i < 5; i++) {
 		CHECK_INT(stage.calls[i].id, 1);
 		CHECK_INT(stage.calls[i].attempt, i);
@@ -446,11 +446,11 @@ TEST(what_is_refused_is_counted)
 
 	stage.answers[0] = -EINVAL;
 	stage.answers[2] = -ENOSPC;
-	for (uint8_t i = 0; i < 4; i++)
+	for (uint8_t i = 0; i < 3; i++)
 		put(d, i);
-	s = settled(d, 4);
+	s = settled(d, 3);
 	CHECK_INT(s.refused, 2);
-	CHECK_INT(s.delivered, 2);
+	CHECK_INT(s.delivered, 1);
 	CHECK_INT(s.samples_lost, 40);
 	CHECK_STR(s.last_error, "the backend is away");
 	CHECK(lost("sink_lost_total", "refused") == 2);
