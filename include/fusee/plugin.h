@@ -129,7 +129,7 @@ struct fusee_sink_host {
 	int (*split)(struct fusee_sink_out *, const struct fusee_profile *, uint64_t max_samples,
 		     uint64_t max_bytes, int (*each)(void *arg, const struct fusee_profile *part),
 		     void *arg);
-	/* With -EAGAIN: not before this time. Without it the host backs off, 1 s to 5 min. */
+	/* With -EAGAIN: not before ns have passed. Without it the host backs off, 1 s to 5 min. */
 	void (*retry_after)(struct fusee_sink_out *, uint64_t ns);
 };
 

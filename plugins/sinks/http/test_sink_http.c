@@ -1,0 +1,846 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Against tests/run/lib/http_server.py: run from the source's root. */
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "http.h"
+#include "lib/fakehost.h"
+
+#define SERVER "tests/run/lib/http_server.py"
+#define NS 1000000000ull
+
+extern const struct fusee_plugin fusee_plugin;
+
+static char dir[64];
+static int server_stdin = -1; /* the server ends with us */
+
+/* ---- help ---- */
+
+static void scratch(void)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(dir, sizeof(dir), "%.40s/fusee-XXXXXX", tmp ? tmp : "/tmp");
+	CHECK(mkdtemp(dir));
+}
+
+static void clean(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
+	CHECK(!system(command));
+}
+
+/* Four of them live at a time. */
+__attribute__((format(printf, 1, 2))) static char *text(const char *format, ...)
+{
+	static char all[4][1024];
+	static int turn;
+	va_list ap;
+
+	turn = (turn + 1) % 4;
+	va_start(ap, format);
+	vsnprintf(all[turn], sizeof(all[turn]), format, ap);
+	va_end(ap);
+	return all[turn];
+}
+
+static void put(const char *name, const char *what)
+{
+	FILE *f = fopen(text("%s/%s", dir, name), "w");
+
+	CHECK(f && fputs(what, f) >= 0 && !fclose(f));
+}
+
+static const char *read_file(const char *name)
+{
+	static struct buf b;
+	int fd = open(text("%s/%s", dir, name), O_RDONLY);
+
+	CHECK(fd >= 0);
+	buf_reset(&b);
+	CHECK(!buf_read_fd(&b, fd, 1 << 20) && !buf_add(&b, "", 1));
+	close(fd);
+	return b.p;
+}
+
+static int requests(void)
+{
+	int n = 0;
+
+	if (access(text("%s/log", dir), F_OK))
+		return 0;
+	for (const char *at = read_file("log"); (at = strchr(at, '\n')); at++)
+		n++;
+	return n;
+}
+
+static bool logged(const char *what)
+{
+	return strstr(read_file("log"), what);
+}
+
+static uint64_t ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* The server with these arguments behind its directory, NULL at the end; its port. */
+static int serve(const char *cert, const char *key, const char *client_ca)
+{
+	int in[2], out[2], port;
+	FILE *f;
+	pid_t pid;
+
+	if (access(SERVER, X_OK) || system("python3 -c 'import ssl' 2>/dev/null"))
+		SKIP("no python3, or not run from the source's root");
+	CHECK(!pipe2(in, O_CLOEXEC) && !pipe2(out, O_CLOEXEC));
+	pid = fork();
+	if (!pid) {
+		dup2(in[0], 0);
+		dup2(out[1], 1);
+		execlp("python3", "python3", SERVER, dir, cert, key, client_ca, NULL);
+		_exit(127);
+	}
+	server_stdin = in[1];
+	close(in[0]);
+	close(out[1]);
+	f = fdopen(out[0], "r");
+	CHECK(f && fscanf(f, "%d", &port) == 1);
+	fclose(f);
+	return port;
+}
+
+static int deliver(struct fake *f, uint32_t id, uint32_t stacks)
+{
+	struct builder *b;
+	const struct fusee_profile *p = fake_profile(&b, id, stacks, "process", "web", NULL);
+	int r = fake_consume(f, p, 0);
+
+	builder_free(b);
+	return r;
+}
+
+static struct fake *sink_of(const char *url)
+{
+	struct fake *f = fake_new(&fusee_plugin, "url", url, NULL);
+
+	CHECK_INT(fake_init(f), 0);
+	return f;
+}
+
+/* One delivery to that path of a server with default options. */
+static struct fake *tried(int port, const char *path, int expected)
+{
+	struct fake *f = sink_of(text("http://127.0.0.1:%d%s", port, path));
+	int r = deliver(f, 1, 3);
+
+	if (r != expected)
+		fprintf(stderr, "# %s: %s\n", path, f->error);
+	CHECK_INT(r, expected);
+	return f;
+}
+
+/* ---- what is taken ---- */
+
+TEST(delivers)
+{
+	const struct fusee_profile *p;
+	struct pprof_file *file;
+	struct buf b = {0};
+	const char *why;
+	struct fake *f;
+	int port, fd;
+
+	setenv("http_proxy", "http://127.0.0.1:1", 1); /* not asked */
+	scratch();
+	port = serve(NULL, NULL, NULL);
+	f = fake_new(&fusee_plugin, "url", text("http://127.0.0.1:%d/ok?key=1", port), "headers",
+		     "X-Scope=me,X-Empty=", NULL);
+	CHECK_INT(fake_init(f), 0);
+	for (uint32_t i = 1; i <= 3; i++)
+		CHECK_INT(deliver(f, i, 40 * i), 0);
+	CHECK_INT(requests(), 3);
+	for (int i = 1; i <= 3; i++) {
+		fd = open(text("%s/%d.pb.gz", dir, i), O_RDONLY);
+		CHECK_INT(buf_read_fd(&b, fd, 1 << 20), 0);
+		close(fd);
+		CHECK_INT(pprof_decode(b.p, b.len, &file, &why), 0);
+		p = pprof_profile(file);
+		CHECK_INT(p->samples.n, 40 * i);
+		pprof_free(file);
+		buf_reset(&b);
+	}
+	buf_fini(&b);
+	CHECK(logged("\"method\": \"POST\", \"path\": \"/ok?key=1\""));
+	CHECK(logged("\"content-type\": \"application/octet-stream\""));
+	CHECK(logged("\"idempotency-key\": \"03000000000000000000000000000000\""));
+	CHECK(logged("\"x-scope\": \"me\", \"x-empty\": \"\""));
+	CHECK(logged("\"user-agent\": \"fusee\""));
+	CHECK(!logged("expect") && !logged("authorization") && !logged("proxy"));
+	/* one connection for all of them */
+	CHECK(logged("\"connection\": 1,") && !logged("\"connection\": 2,"));
+	CHECK_INT(fake_count(f, "requests{status=\"2xx\"}"), 3);
+	fake_free(f);
+	clean();
+}
+
+TEST_FOR(go_opens_what_arrived, 300)
+{
+	struct fake *f;
+	int r;
+
+	scratch();
+	f = sink_of(text("http://127.0.0.1:%d/ok", serve(NULL, NULL, NULL)));
+	CHECK_INT(deliver(f, 1, 50), 0);
+	fake_free(f);
+	r = system(text("tests/run/lib/pprof.sh '%s/1.pb.gz'", dir));
+	clean();
+	if (WEXITSTATUS(r) == 77)
+		SKIP("no Go here");
+	CHECK(!r);
+}
+
+TEST(method_and_type)
+{
+	struct fake *f;
+	int port;
+
+	scratch();
+	port = serve(NULL, NULL, NULL);
+	f = fake_new(&fusee_plugin, "url", text("http://127.0.0.1:%d/ok", port), "method", "PUT",
+		     "content_type", "application/x-pprof", NULL);
+	CHECK_INT(fake_init(f), 0);
+	CHECK_INT(deliver(f, 1, 3), 0);
+	CHECK(logged("\"method\": \"PUT\"") && logged("\"content-type\": \"application/x-pprof\""));
+	fake_free(f);
+	clean();
+}
+
+TEST(secrets_are_read_each_time)
+{
+	struct fake *f;
+	int port;
+
+	scratch();
+	put("token", "first\n");
+	port = serve(NULL, NULL, NULL);
+	f = fake_new(&fusee_plugin, "url", text("http://127.0.0.1:%d/ok", port), "bearer_file",
+		     text("%s/token", dir), NULL);
+	CHECK_INT(fake_init(f), 0);
+	CHECK_INT(deliver(f, 1, 3), 0);
+	CHECK(logged("\"authorization\": \"Bearer first\""));
+	put("token", "second");
+	CHECK_INT(deliver(f, 2, 3), 0);
+	CHECK(logged("\"authorization\": \"Bearer second\""));
+	put("token", "two\r\nX-Evil: lines");
+	CHECK_INT(deliver(f, 3, 3), -EAGAIN);
+	CHECK(strstr(f->error, "token' is empty or has more than one line"));
+	unlink(text("%s/token", dir));
+	CHECK_INT(deliver(f, 3, 3), -EAGAIN);
+	CHECK(strstr(f->error, "token': No such file or directory"));
+	CHECK_INT(requests(), 2);
+	fake_free(f);
+	put("password", "open sesame");
+	f = fake_new(&fusee_plugin, "url", text("http://127.0.0.1:%d/ok", port), "user", "Aladdin",
+		     "password_file", text("%s/password", dir), NULL);
+	CHECK_INT(fake_init(f), 0);
+	CHECK_INT(deliver(f, 4, 3), 0);
+	CHECK(logged("\"authorization\": \"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\""));
+	fake_free(f);
+	clean();
+}
+
+/* ---- what is not ---- */
+
+TEST(what_the_status_says)
+{
+	static const struct {
+		const char *path;
+		int r;
+		uint64_t after;
+	} all[] = {
+		{"/status/200", 0, 0},
+		{"/status/204", 0, 0},
+		{"/status/299", 0, 0},
+		{"/status/300", -EBADMSG, 0},
+		{"/status/303", -EBADMSG, 0},
+		{"/status/400", -EBADMSG, 0},
+		{"/status/401", -EBADMSG, 0},
+		{"/status/404?after=5", -EBADMSG, 0},
+		{"/status/408", -EAGAIN, 0},
+		{"/status/413", -EBADMSG, 0},
+		{"/status/429?after=7", -EAGAIN, 7},
+		{"/status/429", -EAGAIN, 0},
+		{"/status/429?after=soon", -EAGAIN, 0},
+		{"/status/429?after=-5", -EAGAIN, 0},
+		{"/status/429?after=0", -EAGAIN, 0},
+		{"/status/500", -EAGAIN, 0},
+		{"/status/502", -EAGAIN, 0},
+		{"/status/503?after=999999999", -EAGAIN, 3600},
+		{"/status/503?after=Fri,%2031%20Dec%202999%2023:59:59%20GMT", -EAGAIN, 3600},
+		{"/status/503?after=Fri,%2031%20Dec%201999%2023:59:59%20GMT", -EAGAIN, 0},
+	};
+	int port;
+
+	scratch();
+	port = serve(NULL, NULL, NULL);
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		struct fake *f = tried(port, all[i].path, all[i].r);
+
+		CHECK_INT(f->retry_after, all[i].after * NS);
+		CHECK_INT(f->retry_named, all[i].after != 0);
+		fake_free(f);
+	}
+	clean();
+}
+
+TEST(retry_after_a_date)
+{
+	time_t then = time(NULL) + 120;
+	struct fake *f;
+	char when[64];
+	struct tm tm;
+
+	scratch();
+	gmtime_r(&then, &tm);
+	strftime(when, sizeof(when), "%a,%%20%d%%20%b%%20%Y%%20%H:%M:%S%%20GMT", &tm);
+	f = tried(serve(NULL, NULL, NULL), text("/status/429?after=%s", when), -EAGAIN);
+	CHECK(f->retry_after >= 100 * NS && f->retry_after <= 120 * NS);
+	fake_free(f);
+	clean();
+}
+
+TEST(sentences)
+{
+	struct fake *f;
+	int port;
+
+	scratch();
+	port = serve(NULL, NULL, NULL);
+	f = tried(port, "/say/401/token%20expired%07%1b[2J%c3%a4?key=secret", -EBADMSG);
+	CHECK_STR(f->error, text("'http://127.0.0.1:%d/say/401/token%%20expired%%07%%1b[2J%%c3%%a4'"
+				 " answered 401: token expired\?\?[2J\?",
+				 port));
+	CHECK_INT(fake_count(f, "requests{status=\"4xx\"}"), 1);
+	fake_free(f);
+	f = tried(port, "/status/503?after=30", -EAGAIN);
+	CHECK_STR(f->error,
+		  text("'http://127.0.0.1:%d/status/503' answered 503, again in 30 s", port));
+	fake_free(f);
+	clean();
+}
+
+/* The status decides once it is there; without one it is tried again. */
+TEST(answers_that_break_off)
+{
+	static const struct {
+		const char *path;
+		int r;
+		const char *error;
+	} all[] = {
+		{"/cut-answer/200", 0, ""},
+		{"/cut-answer/403", -EBADMSG, "answered 403: the first line"},
+		{"/cut-answer/500", -EAGAIN, "answered 500: the first line"},
+		{"/huge/200", 0, ""},
+		{"/huge/400", -EBADMSG, "answered 400: a line"},
+		{"/cut-head", -EAGAIN, "no answer from '"},
+		{"/huge-head", -EAGAIN, "its headers don't end"},
+		{"/continue", -EAGAIN, "its headers don't end"},
+		{"/garbage", -EAGAIN, "no answer from '"},
+	};
+	int port;
+
+	scratch();
+	port = serve(NULL, NULL, NULL);
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		struct fake *f = tried(port, all[i].path, all[i].r);
+
+		CHECK(strstr(f->error, all[i].error));
+		CHECK(*all[i].error || !*f->error);
+		fake_free(f);
+	}
+	clean();
+}
+
+TEST(a_request_that_is_cut)
+{
+	struct fake *f;
+
+	scratch();
+	f = sink_of(text("http://127.0.0.1:%d/cut-request", serve(NULL, NULL, NULL)));
+	CHECK_INT(deliver(f, 1, 20000), -EAGAIN);
+	CHECK(access(text("%s/1.pb.gz", dir), F_OK));
+	CHECK_INT(fake_count(f, "requests{status=\"none\"}"), 1);
+	CHECK_INT(fake_count(f, "bytes_sent"), 0);
+	fake_free(f);
+	clean();
+}
+
+TEST(a_server_that_comes_back)
+{
+	struct fake *f;
+	struct builder *b;
+	const struct fusee_profile *p = fake_profile(&b, 9, 3, NULL);
+
+	scratch();
+	f = sink_of(text("http://127.0.0.1:%d/flaky/2/503", serve(NULL, NULL, NULL)));
+	CHECK_INT(fake_consume(f, p, 0), -EAGAIN);
+	CHECK_INT(fake_consume(f, p, 1), -EAGAIN);
+	CHECK_INT(fake_consume(f, p, 2), 0);
+	CHECK_INT(f->encodes, 1);
+	builder_free(b);
+	fake_free(f);
+	clean();
+}
+
+/* The kept connection was closed meanwhile: that is no failure. */
+TEST(a_stale_connection)
+{
+	struct fake *f;
+
+	scratch();
+	f = sink_of(text("http://127.0.0.1:%d/stale", serve(NULL, NULL, NULL)));
+	CHECK_INT(deliver(f, 1, 3), 0);
+	usleep(600000);
+	CHECK_INT(deliver(f, 2, 3), 0);
+	CHECK(logged("\"connection\": 2,"));
+	fake_free(f);
+	clean();
+}
+
+/* ---- who does not answer ---- */
+
+/* A port of our own: nobody listens, or somebody who never accepts. */
+static int silent(int backlog, int *fd)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(a);
+
+	*fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(!bind(*fd, (struct sockaddr *)&a, len));
+	CHECK(!getsockname(*fd, (struct sockaddr *)&a, &len));
+	if (backlog < 0)
+		return ntohs(a.sin_port);
+	CHECK(!listen(*fd, backlog));
+	for (int i = 0; i < 8; i++) { /* its queue is full */
+		int one = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+		CHECK(one >= 0 && (!connect(one, (struct sockaddr *)&a, len) || errno));
+	}
+	usleep(100000);
+	return ntohs(a.sin_port);
+}
+
+TEST(nobody_listens)
+{
+	struct fake *f;
+	int fd;
+
+	f = tried(silent(-1, &fd), "/x", -EAGAIN);
+	CHECK(strstr(f->error, "no answer from 'http://127.0.0.1:"));
+	CHECK(strstr(f->error, "onnect"));
+	CHECK_INT(fake_count(f, "requests{status=\"none\"}"), 1);
+	fake_free(f);
+	close(fd);
+}
+
+/* Fails with -EAGAIN between these times. */
+static void late(struct fake *f, uint64_t least, uint64_t most)
+{
+	uint64_t from = ms(), took;
+
+	CHECK_INT(fake_init(f), 0);
+	CHECK_INT(deliver(f, 1, 3), -EAGAIN);
+	took = ms() - from;
+	CHECK(took >= least && took < most);
+	fake_free(f);
+}
+
+TEST(times_out)
+{
+	int port, fd, full = silent(0, &fd);
+
+	late(fake_new(&fusee_plugin, "url", text("http://127.0.0.1:%d/x", full), "connect_timeout",
+		      "300ms", NULL),
+	     250, 10000);
+	close(fd);
+	scratch();
+	port = serve(NULL, NULL, NULL);
+	late(fake_new(&fusee_plugin, "url", text("http://127.0.0.1:%d/hang", port), "timeout",
+		      "400ms", NULL),
+	     350, 10000);
+	late(fake_new(&fusee_plugin, "url", text("http://127.0.0.1:%d/slow/20", port), "timeout",
+		      "500ms", NULL),
+	     450, 10000);
+	fake_free(tried(port, "/slow/1", 0));
+	clean();
+}
+
+static void *cancel_soon(void *arg)
+{
+	struct fake *f = arg;
+
+	usleep(300000);
+	((const struct fusee_sink_ops *)f->plugin->ops)->cancel(f->ctx);
+	return NULL;
+}
+
+/* cancel() ends a blocked delivery within a second, and each later one at once. */
+static void check_cancel(const char *url, const char *ca_file)
+{
+	struct fake *f = fake_new(&fusee_plugin, "url", url, "timeout", "1h", "connect_timeout",
+				  "1h", "ca_file", ca_file, NULL);
+	uint64_t from = ms(), took;
+	pthread_t t;
+
+	CHECK_INT(fake_init(f), 0);
+	CHECK(!pthread_create(&t, NULL, cancel_soon, f));
+	CHECK_INT(deliver(f, 1, 3), -ECANCELED);
+	took = ms() - from;
+	CHECK(took >= 200 && took < 1300);
+	pthread_join(t, NULL);
+	from = ms();
+	CHECK_INT(deliver(f, 2, 3), -ECANCELED);
+	fake_free(f);
+	CHECK(ms() - from < 1000);
+}
+
+TEST(cancel_ends_it)
+{
+	int port, fd, full = silent(0, &fd);
+
+	check_cancel(text("http://127.0.0.1:%d/x", full), "");
+	close(fd);
+	scratch();
+	port = serve(NULL, NULL, NULL);
+	check_cancel(text("http://127.0.0.1:%d/hang", port), "");
+	check_cancel(text("http://127.0.0.1:%d/slow/30", port), "");
+	clean();
+}
+
+/* A network of our own where the name server never answers. */
+static void deaf_name_server(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+	int fd;
+
+	put("resolv.conf", "nameserver 127.0.0.1\noptions timeout:20 attempts:3\n");
+	put("nsswitch.conf", "hosts: dns\n");
+	if (geteuid() || unshare(CLONE_NEWNS | CLONE_NEWNET) ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount(text("%s/resolv.conf", dir), "/etc/resolv.conf", NULL, MS_BIND, NULL) ||
+	    mount(text("%s/nsswitch.conf", dir), "/etc/nsswitch.conf", NULL, MS_BIND, NULL))
+		SKIP("needs namespaces and root");
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	CHECK(!ioctl(fd, SIOCSIFFLAGS, &lo));
+	a.sin_port = htons(53);
+	CHECK(!bind(fd, (struct sockaddr *)&a, sizeof(a)));
+}
+
+TEST(cancel_ends_a_name_lookup)
+{
+	struct fake *f;
+
+	scratch();
+	deaf_name_server();
+	check_cancel("http://backend.example:4040/x", "");
+	f = fake_new(&fusee_plugin, "url", "http://backend.example:4040/x", "connect_timeout",
+		     "300ms", NULL);
+	late(f, 250, 5000);
+	clean();
+}
+
+/* ---- redirects ---- */
+
+TEST(places)
+{
+	CHECK(http_same_place("http://a:1/x", "http://a:1/y?z"));
+	CHECK(http_same_place("http://a/x", "http://A:80/y"));
+	CHECK(http_same_place("https://a/x", "https://a:443/y"));
+	CHECK(http_same_place("http://a/x", "https://a/y"));
+	CHECK(!http_same_place("https://a/x", "http://a/y"));
+	CHECK(!http_same_place("http://a/x", "https://a:8443/y"));
+	CHECK(!http_same_place("http://a:1/x", "http://a:2/x"));
+	CHECK(!http_same_place("http://a/x", "http://b/x"));
+	CHECK(!http_same_place("http://a/x", "http://a.b/x"));
+	CHECK(!http_same_place("http://a/x", "http://a@b/x"));
+	CHECK(!http_same_place("http://a/x", "file:///a"));
+	CHECK(!http_same_place("http://a/x", "nonsense"));
+}
+
+TEST(redirects)
+{
+	static const int kept[] = {301, 302, 307, 308};
+	struct fake *f;
+	int port;
+
+	scratch();
+	port = serve(NULL, NULL, NULL);
+	for (size_t i = 0; i < 4; i++) {
+		fake_free(tried(port, text("/redirect/%d?to=/ok/%zu", kept[i], i), 0));
+		CHECK(logged(text("\"method\": \"POST\", \"path\": \"/ok/%zu\"", i)));
+		CHECK_INT(requests(), 2 * (int)i + 2);
+	}
+	f = tried(port, "/redirect/302?to=http://localhost:1/steal%3Fx", -EBADMSG);
+	CHECK_STR(f->error, text("'http://127.0.0.1:%d/redirect/302' leads to another place, "
+				 "'http://localhost:1/steal': make that the 'url' if it is right",
+				 port));
+	fake_free(f);
+	f = tried(port, "/redirect/302?to=file:///etc/passwd", -EBADMSG);
+	CHECK(strstr(f->error, "leads to another place"));
+	fake_free(f);
+	f = tried(port, "/redirect/302", -EBADMSG);
+	CHECK(strstr(f->error, "answered 302 without a place to go"));
+	fake_free(f);
+	f = tried(port,
+		  text("/redirect/302?to=http://127.0.0.1:%d/redirect/307%%3fto=/status/429", port),
+		  -EAGAIN);
+	fake_free(f);
+	clean();
+}
+
+TEST(redirects_without_end)
+{
+	struct fake *f;
+	int port;
+
+	scratch();
+	port = serve(NULL, NULL, NULL);
+	/* a place that is empty */
+	f = tried(port, "/redirect/307?to=", -EBADMSG);
+	fake_free(f);
+	f = tried(port,
+		  "/redirect/307?to=/redirect/307%3fto=/redirect/307%253fto=/redirect/"
+		  "307%25253fto=/redirect/307%2525253fto=/redirect/307%252525253fto=/redirect/"
+		  "307%25252525253fto=/ok",
+		  -EBADMSG);
+	CHECK(strstr(f->error, "leads on and on"));
+	CHECK(requests() < 20);
+	fake_free(f);
+	clean();
+}
+
+/* A token never leaves for another server. */
+TEST(a_token_stays)
+{
+	struct fake *f;
+	int one, two;
+
+	scratch();
+	put("token", "secret");
+	two = serve(NULL, NULL, NULL);
+	one = serve(NULL, NULL, NULL);
+	f = fake_new(
+		&fusee_plugin, "url",
+		text("http://127.0.0.1:%d/redirect/307?to=http://127.0.0.1:%d/stolen", one, two),
+		"bearer_file", text("%s/token", dir), NULL);
+	CHECK_INT(fake_init(f), 0);
+	CHECK_INT(deliver(f, 1, 3), -EBADMSG);
+	CHECK_INT(requests(), 1); /* of both servers together */
+	fake_free(f);
+	clean();
+}
+
+/* ---- TLS ---- */
+
+static void make_certificates(void)
+{
+	static const char script[] =
+		"cd '%s' && exec 2>/dev/null </dev/null && openssl version >/dev/null &&"
+		" for ca in ca other; do openssl req -x509 -newkey rsa:2048 -nodes -days 2"
+		" -subj /CN=$ca -keyout $ca.key -out $ca.pem || exit 1; done &&"
+		" for who in server client; do openssl req -newkey rsa:2048 -nodes -subj /CN=$who"
+		" -keyout $who.key -out $who.csr &&"
+		" echo subjectAltName=IP:127.0.0.1,DNS:localhost >$who.ext &&"
+		" openssl x509 -req -in $who.csr -CA ca.pem -CAkey ca.key -CAcreateserial"
+		" -days 2 -extfile $who.ext -out $who.pem || exit 1; done &&"
+		" cat client.pem client.key >both.pem";
+
+	if (system(text(script, dir)))
+		SKIP("no openssl command");
+}
+
+static char *in_dir(const char *name)
+{
+	return text("%s/%s", dir, name);
+}
+
+static void check_tls(const char *url, const char *name, const char *value, int expected,
+		      const char *error)
+{
+	struct fake *f = name ? fake_new(&fusee_plugin, "url", url, name, value, NULL)
+			      : fake_new(&fusee_plugin, "url", url, NULL);
+	int r;
+
+	CHECK_INT(fake_init(f), 0);
+	r = deliver(f, 1, 3);
+	if (r != expected)
+		fprintf(stderr, "# %s\n", f->error);
+	CHECK_INT(r, expected);
+	CHECK(strstr(f->error, error));
+	fake_free(f);
+}
+
+TEST(tls)
+{
+	char url[128];
+	struct fake *f;
+	int port;
+
+	scratch();
+	make_certificates();
+	port = serve(in_dir("server.pem"), in_dir("server.key"), NULL);
+	snprintf(url, sizeof(url), "https://127.0.0.1:%d/ok", port);
+	check_tls(url, NULL, NULL, -EAGAIN, "certificate");
+	check_tls(url, "ca_file", in_dir("other.pem"), -EAGAIN, "certificate");
+	CHECK_INT(requests(), 0);
+	check_tls(url, "ca_file", in_dir("ca.pem"), 0, "");
+	check_tls(url, "insecure", "true", 0, "");
+	CHECK_INT(requests(), 2);
+	f = fake_new(&fusee_plugin, "url", url, "insecure", "true", NULL);
+	CHECK_INT(fake_init(f), 0);
+	CHECK(fake_logged(f, "insecure: the server's certificate is not looked at"));
+	fake_free(f);
+	check_cancel(text("https://127.0.0.1:%d/hang", port), in_dir("ca.pem"));
+	clean();
+}
+
+TEST(tls_of_another_name)
+{
+	char url[128];
+	int port;
+
+	scratch();
+	make_certificates();
+	CHECK(!system(text("cd '%s' && echo subjectAltName=DNS:other.example >x.ext &&"
+			   " openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key"
+			   " -CAcreateserial -days 2 -extfile x.ext -out server.pem 2>/dev/null",
+			   dir)));
+	port = serve(in_dir("server.pem"), in_dir("server.key"), NULL);
+	snprintf(url, sizeof(url), "https://127.0.0.1:%d/ok", port);
+	check_tls(url, "ca_file", in_dir("ca.pem"), -EAGAIN, "127.0.0.1");
+	CHECK_INT(requests(), 0);
+	clean();
+}
+
+TEST(tls_with_our_own_certificate)
+{
+	struct fake *f;
+	char url[128];
+	int port;
+
+	scratch();
+	make_certificates();
+	port = serve(in_dir("server.pem"), in_dir("server.key"), in_dir("ca.pem"));
+	snprintf(url, sizeof(url), "https://127.0.0.1:%d/ok", port);
+	check_tls(url, "ca_file", in_dir("ca.pem"), -EAGAIN, "no answer from '");
+	f = fake_new(&fusee_plugin, "url", url, "ca_file", in_dir("ca.pem"), "cert_file",
+		     in_dir("client.pem"), "key_file", in_dir("client.key"), NULL);
+	CHECK_INT(fake_init(f), 0);
+	CHECK_INT(deliver(f, 1, 3), 0);
+	fake_free(f);
+	f = fake_new(&fusee_plugin, "url", url, "ca_file", in_dir("ca.pem"), "cert_file",
+		     in_dir("both.pem"), NULL);
+	CHECK_INT(fake_init(f), 0);
+	CHECK_INT(deliver(f, 1, 3), 0);
+	fake_free(f);
+	clean();
+}
+
+/* ---- options ---- */
+
+TEST(proxy)
+{
+	struct fake *f;
+	int port;
+
+	scratch();
+	port = serve(NULL, NULL, NULL);
+	f = fake_new(&fusee_plugin, "url", "http://backend.example/ok", "proxy",
+		     text("http://127.0.0.1:%d", port), NULL);
+	CHECK_INT(fake_init(f), 0);
+	CHECK_INT(deliver(f, 1, 3), 0);
+	CHECK(logged("\"path\": \"http://backend.example/ok\""));
+	fake_free(f);
+	clean();
+}
+
+TEST(options_that_are_wrong)
+{
+	static const struct {
+		const char *url, *name, *value, *error;
+	} all[] = {
+		{"pyroscope:4040/ingest", NULL, NULL,
+		 "option 'url': 'pyroscope:4040/ingest' is not an http:// or https:// address"},
+		{"ftp://x/", NULL, NULL,
+		 "option 'url': 'ftp://x/' is not an http:// or https:// address"},
+		{"file:///etc/passwd", NULL, NULL,
+		 "option 'url': 'file:///etc/passwd' is not an http:// or https:// address"},
+		{"", NULL, NULL, "option 'url': '' is not an http:// or https:// address"},
+		{"http://me:secret@x/", NULL, NULL,
+		 "option 'url' has a password in it: use 'user' and 'password_file'"},
+		{"http://x/", "headers", "a b=c",
+		 "option 'headers': 'a b' is not a header's name, or its value has a control "
+		 "character"},
+		{"http://x/", "headers", "X=c\r\nY: d",
+		 "option 'headers': 'X' is not a header's name, or its value has a control "
+		 "character"},
+		{"http://x/", "headers", "Content-Length=5",
+		 "option 'headers': 'Content-Length' is not for you to set"},
+		{"http://x/", "bearer_file", "/nope/token",
+		 "option 'bearer_file': cannot read '/nope/token': No such file or directory"},
+		{"http://x/", "ca_file", "/nope/ca",
+		 "option 'ca_file': cannot read '/nope/ca': No such file or directory"},
+		{"http://x/", "user", "me", "'user' and 'password_file' belong together"},
+		{"http://x/", "password_file", "/etc/hostname",
+		 "'user' and 'password_file' belong together"},
+		{"http://x/", "key_file", "/etc/hostname", "'key_file' needs 'cert_file'"},
+		{"http://x/", "content_type", "a\nb",
+		 "option 'content_type': no control characters"},
+		{"http://x/", "proxy", "http://u:p@y:1",
+		 "option 'proxy': it must be http://HOST:PORT, https:// or socks5h://, without a "
+		 "password"},
+		{"http://x/", "proxy", "ftp://y:1",
+		 "option 'proxy': it must be http://HOST:PORT, https:// or socks5h://, without a "
+		 "password"},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		struct fake *f = all[i].name ? fake_new(&fusee_plugin, "url", all[i].url,
+							all[i].name, all[i].value, NULL)
+					     : fake_new(&fusee_plugin, "url", all[i].url, NULL);
+
+		CHECK(fake_init(f) < 0);
+		CHECK_STR(f->error, all[i].error);
+		fake_free(f);
+	}
+}
+
+TEST(a_token_without_tls)
+{
+	struct fake *f = fake_new(&fusee_plugin, "url", "http://backend.example/", "bearer_file",
+				  "/etc/hostname", NULL);
+
+	CHECK_INT(fake_init(f), 0);
+	CHECK(fake_logged(f, "4 the url is not https"));
+	fake_free(f);
+	f = fake_new(&fusee_plugin, "url", "http://127.0.0.1/", "bearer_file", "/etc/hostname",
+		     NULL);
+	CHECK_INT(fake_init(f), 0);
+	CHECK(!fake_logged(f, "not https"));
+	fake_free(f);
+}
