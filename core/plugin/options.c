@@ -20,22 +20,54 @@ static int wrong(char **text, const struct fusee_option *o, const char *value, c
 	return -EINVAL;
 }
 
-static int outside(char **text, const struct fusee_option *o, const char *value, int64_t min,
-		   int64_t max)
-{
-	int r;
+struct unit {
+	int64_t factor;
+	const char *name;
+};
 
-	if (o->type == FUSEE_DURATION)
-		r = asprintf(text, "option '%s': %s is outside %gs to %gs", o->name, value,
-			     (double)min / 1e9, (double)max / 1e9);
-	else if (o->type == FUSEE_PERCENT)
-		r = asprintf(text, "option '%s': %s is outside %g%% to %g%%", o->name, value,
-			     (double)min / 1e4, (double)max / 1e4);
-	else
-		r = asprintf(text, "option '%s': %s is outside %lld to %lld%s", o->name, value,
-			     (long long)min, (long long)max, o->type == FUSEE_SIZE ? " bytes" : "");
-	if (r < 0)
+static const struct unit sizes[] = {
+	{INT64_C(1) << 40, "TiB"}, {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}, {1, ""}};
+static const struct unit times[] = {
+	{86400000000000, "d"}, {3600000000000, "h"}, {60000000000, "m"}, {1000000000, "s"},
+	{1000000, "ms"},       {1000, "us"},         {1, "ns"}};
+
+/* In the largest unit of which it is a whole number. */
+static void put_number(struct buf *b, const struct fusee_option *o, int64_t n)
+{
+	const struct unit *u = o->type == FUSEE_DURATION ? times : sizes;
+
+	if (o->type == FUSEE_PERCENT) {
+		buf_printf(b, "%g%%", (double)n / 1e4);
+		return;
+	}
+	while (u->factor > 1 && (o->type == FUSEE_INT || n % u->factor || !n))
+		u++;
+	buf_printf(b, "%lld%s", (long long)(n / u->factor), n ? u->name : "");
+}
+
+int options_range(struct buf *b, const struct fusee_option *o)
+{
+	if (!o->min && !o->max)
+		return b->error;
+	buf_str(b, o->max == INT64_MAX ? "at least " : "");
+	put_number(b, o, o->min);
+	if (o->max != INT64_MAX) {
+		buf_str(b, " to ");
+		put_number(b, o, o->max);
+	}
+	return b->error;
+}
+
+static int outside(char **text, const struct fusee_option *o, const char *value)
+{
+	struct buf range = {0};
+
+	options_range(&range, o);
+	buf_add(&range, "", 1);
+	if (range.error || asprintf(text, "option '%s': %s is outside %s", o->name, value,
+				    o->min || o->max ? range.p : "64 bits") < 0)
 		*text = NULL;
+	buf_fini(&range);
 	return -EINVAL;
 }
 
@@ -44,14 +76,13 @@ static int set_number(char *at, const struct fusee_option *o, const char *value,
 		      char **text)
 {
 	if ((o->min || o->max) && (n < o->min || n > o->max))
-		return outside(text, o, value, o->min, o->max);
+		return outside(text, o, value);
 	memcpy(at, &n, sizeof(n));
 	return 0;
 }
 
 static int set_int(char *at, const struct fusee_option *o, const char *value, char **text)
 {
-	bool limits = o->min || o->max;
 	char *end;
 	int64_t n;
 
@@ -60,8 +91,7 @@ static int set_int(char *at, const struct fusee_option *o, const char *value, ch
 	if (end == value || *end || isspace((unsigned char)*value))
 		return wrong(text, o, value, "a whole number");
 	if (errno)
-		return outside(text, o, value, limits ? o->min : INT64_MIN,
-			       limits ? o->max : INT64_MAX);
+		return outside(text, o, value);
 	return set_number(at, o, value, n, text);
 }
 

@@ -5,6 +5,8 @@
 
 #include <fusee/plugin.h>
 
+#include "base/buf.h"
+
 /* A value as a script or a flag gave it. */
 enum option_value_kind { OPTION_TEXT = 1, OPTION_LIST, OPTION_MAP };
 
@@ -26,6 +28,8 @@ void option_value_fini(struct option_value *);
 int options_check(const struct fusee_table *options, uint32_t ctx_size, char **text);
 /* NULL: no such option. */
 const struct fusee_option *options_find(const struct fusee_table *options, const char *name);
+/* An option's limits in units: "4KiB to 1MiB", "1s to 1d", "at least 1". Nothing: none. */
+int options_range(struct buf *, const struct fusee_option *);
 /* Sets one option of ctx. What points to memory is a copy: options_clear() frees it. 0, or -EINVAL
  * with one malloc'ed sentence in *text: what is allowed. */
 int options_set(void *ctx, const struct fusee_option *, const struct option_value *value,

@@ -613,15 +613,14 @@ TEST(wrong_option_values)
 		{2, "-1", "option 'size': '-1' is not a size: 64KiB, 2GiB"},
 		{2, "4KiB4", "option 'size': '4KiB4' is not a size: 64KiB, 2GiB"},
 		{2, "1e30", "option 'size': '1e30' is not a size: 64KiB, 2GiB"},
-		{2, "4095", "option 'size': 4095 is outside 4096 to 1048576 bytes"},
-		{2, "2GiB", "option 'size': 2GiB is outside 4096 to 1048576 bytes"},
+		{2, "4095", "option 'size': 4095 is outside 4KiB to 1MiB"},
+		{2, "2GiB", "option 'size': 2GiB is outside 4KiB to 1MiB"},
 		{3, "soon", "option 'duration': 'soon' is not a duration: 10s, 2m"},
 		{3, "nan", "option 'duration': 'nan' is not a duration: 10s, 2m"},
-		{3, "999ms", "option 'duration': 999ms is outside 1s to 3600s"},
-		{3, "2h", "option 'duration': 2h is outside 1s to 3600s"},
+		{3, "999ms", "option 'duration': 999ms is outside 1s to 1h"},
+		{3, "2h", "option 'duration': 2h is outside 1s to 1h"},
 		{5, "9223372036854775808",
-		 "option 'free_number': 9223372036854775808 is outside -9223372036854775808 to "
-		 "9223372036854775807"},
+		 "option 'free_number': 9223372036854775808 is outside 64 bits"},
 	};
 	struct ctx c = {.number = 3, .size = 5000, .duration = 2000000000};
 	char *text;
