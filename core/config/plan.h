@@ -17,12 +17,14 @@ struct policy;
 #define PLAN_MAX_SINKS 64 /* a decision names them by bits */
 
 struct plan_instance {
-	uint32_t kind;  /* enum fusee_kind */
+	uint32_t kind; /* enum fusee_kind */
+	const struct fusee_plugin *descriptor;
 	char *plugin;   /* "pprof" */
 	char *name;     /* "sink.pprof"; the second one "sink.pprof#2" */
 	char *where;    /* "fusee.lua:12", "--sink" */
 	char *identity; /* equal in two plans: the same instance, which keeps running at a reload.
-			   Kind, plugin and options, in one order of the options' names */
+			   Kind, plugin and the plugin's own options, in one order of the options'
+			   names. Unique in a plan. Never shown: secrets are in it */
 	struct instance_option *options; /* the plugin's own */
 	uint32_t noptions;
 	/* what the core does for every sink: options every, queue, per, omit */
@@ -32,13 +34,16 @@ struct plan_instance {
 	char **omit;          /* labels that are left out; NULL-ended, never NULL itself */
 };
 
+/* What the core does for every sink, as a table of options. For help and manuals. */
+extern const struct fusee_table plan_sink_options;
+
 struct plan {
 	char *path;           /* of the script; NULL: flags */
 	double hz;            /* of targets that the policy gives none; default 19 */
 	uint64_t stack_bytes; /* default and most 65528 */
 	bool kernel, threads, inlines;
 	bool unknown_keep; /* processes that no discovery knows (yet): profiled; default true */
-	char *listen;      /* of /metrics: "127.0.0.1:9190", "" none */
+	char *listen;      /* of /metrics: "127.0.0.1:9190"; "" none, the default */
 	char *control;     /* socket's path */
 	struct plan_instance **sinks, **discoveries;
 	uint32_t nsinks, ndiscoveries;
@@ -46,8 +51,21 @@ struct plan {
 	struct policy *policy; /* NULL: none */
 };
 
-/* All that is wrong, a sentence each: "fusee.lua:3: sink.pprof: unknown option 'evry' (did you mean
- * 'every'?)". */
+/* A group of the core's own settings: "sample.cpu" { hz = 99 }. */
+struct plan_settings {
+	const char *name, *doc;
+	struct fusee_table options; /* struct fusee_option; types may be PLAN_NUMBER too */
+};
+#define PLAN_NUMBER 64u /* double; min and max in thousandths */
+extern const struct plan_settings plan_settings[];
+extern const uint32_t plan_nsettings;
+
+/* Where an agent's control socket is if nothing else is said: /run/fusee/control for root, else
+ * $XDG_RUNTIME_DIR/fusee/control, else /tmp/fusee-UID/control. NULL: no memory. */
+char *plan_default_control(void);
+
+/* All that is wrong, at most 20 and then how many more, a sentence each: "fusee.lua:3: sink.pprof:
+ * unknown option 'evry' (did you mean 'every'?)". */
 struct plan_errors {
 	char **texts;
 	uint32_t n;
@@ -55,12 +73,14 @@ struct plan_errors {
 void plan_errors_fini(struct plan_errors *);
 
 /* Runs the script and checks the whole plan against the plugins of the folder: 0, or -EINVAL with
- * at least one error; -ENOMEM, or the -errno of reading the file, likewise with its sentence.
+ * at least one error; the -errno of reading the file, likewise with its sentence; -ENOMEM,
+ * likewise or without one.
  * Nothing but the script's own state is made. */
 int plan_from_script(struct plan **ret, const char *path, const struct plugin_folder *,
 		     struct plan_errors *);
 /* From flags: sinks "pprof:dir=/var/lib/fusee,every=60s" ("http:url=http://x:4040"), discoveries
- * "cgroup". */
+ * "cgroup". What follows a comma and is no option of the plugin's goes on with the list or map
+ * before it ("omit=pid,tid"); "\," is a comma of the value. */
 struct plan_flags {
 	const char *const *sinks, *const *discoveries;
 	uint32_t nsinks, ndiscoveries;

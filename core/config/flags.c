@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A plan without a script: --sink pprof:dir=/var/lib/fusee,every=60s */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/maker.h"
+
+/* One flag's options, as they are read. */
+struct reading {
+	const struct fusee_plugin *d;
+	struct instance_option *options;
+	uint32_t n;
+};
+
+static const struct fusee_option *find(const struct fusee_plugin *d, const char *name)
+{
+	const struct fusee_option *o = options_find(&d->options, name);
+
+	return o || d->kind != FUSEE_SINK ? o : options_find(&plan_sink_options, name);
+}
+
+/* Up to the next comma that no backslash stands before; takes the backslashes away. NULL: the end.
+ */
+static char *next_item(char **rest)
+{
+	char *item = *rest, *from = item, *to = item;
+
+	if (!item)
+		return NULL;
+	for (; *from && *from != ','; *to++ = *from++)
+		if (from[0] == '\\' && (from[1] == ',' || from[1] == '\\'))
+			from++;
+	*rest = *from ? from + 1 : NULL;
+	*to = '\0';
+	return item;
+}
+
+static int add_pair(struct option_value *v, const char *key, const char *value)
+{
+	struct option_pair *all = realloc(v->pairs, (v->n + 1) * sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	v->pairs = all;
+	all[v->n] = (struct option_pair){key ? strdup(key) : NULL, strdup(value)};
+	if ((key && !all[v->n].key) || !all[v->n].value) {
+		free(all[v->n].key);
+		free(all[v->n].value);
+		return -ENOMEM;
+	}
+	v->n++;
+	return 0;
+}
+
+/* An element of a list or a map. -EINVAL: it has no '='. */
+static int add_element(struct option_value *v, char *text)
+{
+	char *equals;
+
+	if (v->kind == OPTION_LIST)
+		return add_pair(v, NULL, text);
+	equals = strchr(text, '=');
+	if (!equals || equals == text)
+		return -EINVAL;
+	*equals = '\0';
+	return add_pair(v, text, equals + 1);
+}
+
+static int begin_option(struct reading *r, const char *name, char *value)
+{
+	const struct fusee_option *known = find(r->d, name);
+	struct instance_option *all = realloc(r->options, (r->n + 1) * sizeof(*all)), *o;
+	uint32_t type = known ? known->type : FUSEE_STRING;
+
+	if (!all)
+		return -ENOMEM;
+	r->options = all;
+	o = &all[r->n];
+	*o = (struct instance_option){.name = strdup(name)};
+	if (!o->name)
+		return -ENOMEM;
+	r->n++;
+	o->value.kind = type == FUSEE_LIST  ? OPTION_LIST
+			: type == FUSEE_MAP ? OPTION_MAP
+					    : OPTION_TEXT;
+	if (o->value.kind != OPTION_TEXT)
+		return *value ? add_element(&o->value, value) : 0;
+	o->value.text = strdup(value);
+	return o->value.text ? 0 : -ENOMEM;
+}
+
+/* One item; *why: what is wrong with it. */
+static int read_item(struct reading *r, char *item, const char **why)
+{
+	struct instance_option *last = r->n ? &r->options[r->n - 1] : NULL;
+	char *equals = strchr(item, '=');
+	bool known = false;
+	int err;
+
+	if (equals) {
+		*equals = '\0';
+		known = find(r->d, item);
+		if (!known)
+			*equals = '=';
+	}
+	if (!known && last && last->value.kind != OPTION_TEXT) {
+		*why = "must be name=value";
+		return add_element(&last->value, item);
+	}
+	if (!equals) {
+		*why = "must be option=value";
+		return -EINVAL;
+	}
+	*equals = '\0';
+	for (uint32_t i = 0; i < r->n; i++)
+		if (!strcmp(r->options[i].name, item)) {
+			*why = "is given twice";
+			return -EINVAL;
+		}
+	*why = "must be name=value";
+	err = begin_option(r, item, equals + 1);
+	return err;
+}
+
+static void add_flag(struct maker *m, uint32_t kind, const char *where, const char *flag)
+{
+	char *copy = strdup(flag), *rest = copy ? strchr(copy, ':') : NULL, *item;
+	const struct plugin *p;
+	struct reading r = {0};
+	const char *why;
+
+	if (!copy) {
+		m->no_memory = true;
+		return;
+	}
+	if (rest)
+		*rest++ = '\0';
+	p = maker_plugin(m, kind, copy, where);
+	if (!p)
+		goto out;
+	r.d = p->descriptor;
+	while ((item = next_item(&rest))) {
+		int err = *item ? read_item(&r, item, &why) : 0;
+
+		if (err == -ENOMEM)
+			m->no_memory = true;
+		else if (err)
+			maker_error(m, where, "%s.%s: '%s' %s", plugin_kind_name(kind), copy, item,
+				    why);
+		if (err) {
+			maker_options_free(r.options, r.n);
+			goto out;
+		}
+	}
+	maker_add(m, p->descriptor, where, r.options, r.n);
+out:
+	free(copy);
+}
+
+static void set_setting(struct maker *m, const struct plan_settings *g, const char *name,
+			const char *value)
+{
+	struct option_value v = {.kind = OPTION_TEXT, .text = (char *)value};
+	char *text;
+
+	if (maker_set(m, options_find(&g->options, name), &v, &text))
+		maker_error(m, "", "%s", text ? text : "no memory");
+	free(text);
+}
+
+int plan_from_flags(struct plan **ret, const struct plan_flags *f,
+		    const struct plugin_folder *folder, struct plan_errors *errors)
+{
+	struct maker m;
+	int r = maker_init(&m, folder, errors);
+
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < f->nsinks; i++)
+		add_flag(&m, FUSEE_SINK, "--sink", f->sinks[i]);
+	for (uint32_t i = 0; i < f->ndiscoveries; i++)
+		add_flag(&m, FUSEE_DISCOVERY, "--discover", f->discoveries[i]);
+	if (!f->nsinks)
+		maker_error(&m, "",
+			    "no sink: say where profiles go, such as --sink "
+			    "pprof:dir=/var/lib/fusee");
+	if (f->hz) {
+		char number[32];
+
+		snprintf(number, sizeof(number), "%.17g", f->hz);
+		set_setting(&m, &plan_settings[0], "hz", number);
+	}
+	if (f->listen)
+		set_setting(&m, &plan_settings[1], "listen", f->listen);
+	if (f->control)
+		set_setting(&m, &plan_settings[2], "path", f->control);
+	return maker_finish(&m, ret);
+}

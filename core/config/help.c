@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/help.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static const char *type_name(uint32_t type)
+{
+	static const char *const names[] = {
+		[FUSEE_BOOL] = "bool",         [FUSEE_INT] = "int",       [FUSEE_SIZE] = "size",
+		[FUSEE_DURATION] = "duration", [FUSEE_STRING] = "string", [FUSEE_ENUM] = "one of",
+		[FUSEE_PERCENT] = "percent",   [FUSEE_LIST] = "list",     [FUSEE_MAP] = "map",
+		[FUSEE_SECRET] = "secret",
+	};
+
+	return type < sizeof(names) / sizeof(*names) ? names[type] : "number";
+}
+
+int help_type(struct buf *b, const struct fusee_option *o)
+{
+	buf_str(b, type_name(o->type));
+	for (uint32_t i = 0; o->type == FUSEE_ENUM && o->choices[i]; i++)
+		buf_printf(b, "%s%s", i ? ", " : " ", o->choices[i]);
+	return b->error;
+}
+
+int help_size(struct buf *b, uint64_t n)
+{
+	static const struct {
+		uint64_t factor;
+		const char *name;
+	} units[] = {{UINT64_C(1) << 40, "TiB"},
+		     {1 << 30, "GiB"},
+		     {1 << 20, "MiB"},
+		     {1 << 10, "KiB"},
+		     {1, " bytes"}};
+	int i = 0;
+
+	while (units[i].factor > 1 && (!n || n % units[i].factor))
+		i++;
+	return buf_printf(b, "%" PRIu64 "%s", n / units[i].factor, units[i].name);
+}
+
+int help_range(struct buf *b, const struct fusee_option *o)
+{
+	if (o->type != PLAN_NUMBER)
+		return options_range(b, o);
+	return buf_printf(b, "%g to %g", (double)o->min / 1e3, (double)o->max / 1e3);
+}
+
+static void blanks(struct buf *b, size_t n)
+{
+	while (n--)
+		buf_str(b, " ");
+}
+
+int help_wrap(struct buf *b, const char *text, unsigned int indent, unsigned int columns)
+{
+	size_t width = columns > indent + 20 ? columns - indent : 20;
+
+	while (*text) {
+		size_t len = strcspn(text, "\n"), cut;
+
+		if (len > width) {
+			for (cut = width; cut && text[cut] != ' '; cut--)
+				;
+			len = cut ? cut : strcspn(text, " \n");
+		}
+		blanks(b, indent);
+		buf_add(b, text, len);
+		buf_str(b, "\n");
+		text += len;
+		text += strspn(text, " \n");
+	}
+	return b->error;
+}
+
+static void put_facts(struct buf *b, const struct fusee_option *o)
+{
+	help_type(b, o);
+	if (o->min || o->max) {
+		buf_str(b, ", ");
+		help_range(b, o);
+	}
+	if (!o->def)
+		buf_str(b, ", must be given");
+	else if (*o->def)
+		buf_printf(b, ", default %s", o->def);
+}
+
+int help_options(struct buf *b, const struct fusee_table *options, unsigned int columns)
+{
+	size_t widest = 0;
+
+	for (uint32_t i = 0; i < options->n; i++) {
+		size_t len = strlen(FUSEE_AT(struct fusee_option, *options, i)->name);
+
+		widest = len > widest ? len : widest;
+	}
+	for (uint32_t i = 0; i < options->n; i++) {
+		const struct fusee_option *o = FUSEE_AT(struct fusee_option, *options, i);
+		struct buf facts = {0};
+
+		put_facts(&facts, o);
+		buf_add(&facts, "", 1);
+		if (facts.error) {
+			buf_fini(&facts);
+			return -ENOMEM;
+		}
+		buf_printf(b, "  %s", o->name);
+		if (columns >= 60 && widest < 24) { /* beside the name, what goes on is below it */
+			size_t at = b->len;
+
+			blanks(b, widest - strlen(o->name));
+			help_wrap(b, facts.p, (unsigned int)widest + 4, columns);
+			/* the first line's own indent is there already */
+			if (!b->error) {
+				size_t have = 2 + widest, pad = widest - strlen(o->name);
+
+				memmove(b->p + at + pad, b->p + at + pad + have,
+					b->len - at - pad - have);
+				b->len -= have;
+			}
+		} else {
+			buf_str(b, "\n");
+			help_wrap(b, facts.p, 4, columns);
+		}
+		buf_fini(&facts);
+		help_wrap(b, o->doc ? o->doc : "",
+			  columns >= 60 && widest < 24 ? (unsigned int)widest + 4 : 4, columns);
+	}
+	return b->error;
+}
+
+int help_plugin(struct buf *b, const struct fusee_plugin *d, unsigned int columns)
+{
+	buf_printf(b, "%s.%s%s%s\n", plugin_kind_name(d->kind), d->name, d->version ? " " : "",
+		   d->version ? d->version : "");
+	help_wrap(b, d->doc ? d->doc : "", 2, columns);
+	if (d->options.n) {
+		buf_str(b, "\n");
+		help_options(b, &d->options, columns);
+	}
+	if (d->kind == FUSEE_SINK) {
+		buf_str(b, "\nand, as for every sink:\n\n");
+		help_options(b, &plan_sink_options, columns);
+	}
+	return b->error;
+}
+
+static const struct {
+	const char *name, *doc;
+} functions[] = {
+	{"policy", "policy(function(t) ... end): asked once for each set of labels, with t.labels. "
+		   "It returns nil or true (the defaults), false (not profiled), or a table of hz, "
+		   "labels = { name = \"value\" } to be added, and to = { handles of sinks }."},
+	{"unknown", "unknown \"keep\" or unknown \"drop\": processes that no discovery knows, or "
+		    "not yet. Default \"keep\"."},
+	{"unwind", "unwind.NAME { enabled = false } leaves an unwinder out."},
+	{"read_file", "read_file(path): a file's text, at most 1 MiB; relative to the script."},
+	{"require", "require(name): runs name.lua of the script's directory once."},
+	{"help", "help() or help \"sink.NAME\" prints this."},
+};
+
+static int overview(struct buf *b, const struct plugin_folder *f, unsigned int columns)
+{
+	for (uint32_t i = 0; i < plan_nsettings; i++) {
+		buf_printf(b, "%s { ... }\n", plan_settings[i].name);
+		help_wrap(b, plan_settings[i].doc, 4, columns);
+	}
+	for (uint32_t i = 0; i < f->n; i++) {
+		const struct fusee_plugin *d = f->plugins[i]->descriptor;
+
+		buf_printf(b, "%s.%s { ... }\n", plugin_kind_name(d->kind), d->name);
+		help_wrap(b, d->doc ? d->doc : "", 4, columns);
+	}
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+		buf_printf(b, "%s\n", functions[i].name);
+		help_wrap(b, functions[i].doc, 4, columns);
+	}
+	return b->error;
+}
+
+int help_topic(struct buf *b, const struct plugin_folder *f, const char *topic,
+	       unsigned int columns)
+{
+	if (!*topic)
+		return overview(b, f, columns);
+	for (uint32_t i = 0; i < plan_nsettings; i++)
+		if (!strcmp(plan_settings[i].name, topic)) {
+			buf_printf(b, "%s\n", topic);
+			help_wrap(b, plan_settings[i].doc, 2, columns);
+			buf_str(b, "\n");
+			return help_options(b, &plan_settings[i].options, columns);
+		}
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
+		if (!strcmp(functions[i].name, topic))
+			return help_wrap(b, functions[i].doc, 0, columns);
+	for (uint32_t i = 0; i < f->n; i++) {
+		const struct fusee_plugin *d = f->plugins[i]->descriptor;
+		const char *kind = plugin_kind_name(d->kind);
+		size_t len = strlen(kind);
+
+		if (!strncmp(topic, kind, len) && topic[len] == '.' &&
+		    !strcmp(topic + len + 1, d->name))
+			return help_plugin(b, d, columns);
+	}
+	return -ENOENT;
+}

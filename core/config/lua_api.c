@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/lua_api.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guess.h"
+#include "config/help.h"
+
+static struct api *api_of(lua_State *L, const char *what)
+{
+	struct api *a = script_of(L)->owner;
+
+	if (!a)
+		script_error(L, "%s cannot be called from the policy: the plan is made already",
+			     what);
+	return a;
+}
+
+static void drop_options(struct api *a)
+{
+	maker_options_free(a->options, a->noptions);
+	a->options = NULL;
+	a->noptions = 0;
+}
+
+/* ---- handles ---- */
+
+const struct api_handle *api_handle(lua_State *L, int index)
+{
+	return luaL_testudata(L, index, API_HANDLE);
+}
+
+static void push_handle(lua_State *L, uint32_t sink, const char *name)
+{
+	struct api_handle *h = lua_newuserdatauv(L, sizeof(*h), 0);
+
+	h->sink = sink;
+	snprintf(h->name, sizeof(h->name), "%s", name);
+	luaL_setmetatable(L, API_HANDLE);
+}
+
+static int handle_index(lua_State *L)
+{
+	const struct api_handle *h = api_handle(L, 1);
+
+	return script_error(L, "%s has nothing inside: name it in 'to' of what the policy returns",
+			    h ? h->name : "?");
+}
+
+static int handle_text(lua_State *L)
+{
+	const struct api_handle *h = api_handle(L, 1);
+
+	lua_pushstring(L, h ? h->name : "?");
+	return 1;
+}
+
+/* ---- what may be said once ---- */
+
+/* NULL: it was said before, which is an error now. */
+static struct api_said *say_once(struct api *a, const char *name, const char *where)
+{
+	struct api_said *s;
+
+	for (uint32_t i = 0; i < a->nsaid; i++)
+		if (!strcmp(a->said[i].name, name)) {
+			maker_error(&a->m, where, "%s: given twice, first at %s", name,
+				    a->said[i].where);
+			return NULL;
+		}
+	if (a->nsaid == API_MAX_NAMED) {
+		maker_error(&a->m, where, "%s: too many lines like this", name);
+		return NULL;
+	}
+	s = &a->said[a->nsaid++];
+	*s = (struct api_said){0};
+	snprintf(s->name, sizeof(s->name), "%s", name);
+	snprintf(s->where, sizeof(s->where), "%s", where);
+	return s;
+}
+
+/* ---- constructors ---- */
+
+static bool one_table(lua_State *L, struct api *a, const char *name, const char *where)
+{
+	if (lua_gettop(L) == 1 && lua_istable(L, 1))
+		return true;
+	maker_error(&a->m, where, "%s takes one table: %s { option = value }", name, name);
+	return false;
+}
+
+static const struct fusee_option *known_to_plugin(const void *arg, const char *name)
+{
+	const struct fusee_plugin *d = arg;
+	const struct fusee_option *o = options_find(&d->options, name);
+
+	return o || d->kind != FUSEE_SINK ? o : options_find(&plan_sink_options, name);
+}
+
+/* sink.X {..}, discover.X {..}. Upvalue 1: the descriptor. */
+static int construct(lua_State *L)
+{
+	const struct fusee_plugin *d = lua_touserdata(L, lua_upvalueindex(1));
+	const char *name = lua_tostring(L, lua_upvalueindex(2));
+	struct api *a = api_of(L, name);
+	struct plan_instance *p = NULL;
+	char where[SCRIPT_WHERE];
+	struct instance_option *options;
+	uint32_t n;
+
+	script_where(L, where);
+	if (one_table(L, a, name, where)) {
+		api_read_options(L, a, name, where, 1, known_to_plugin, d);
+		options = a->options;
+		n = a->noptions;
+		a->options = NULL;
+		a->noptions = 0;
+		p = maker_add(&a->m, d, where, options, n);
+	}
+	if (d->kind != FUSEE_SINK)
+		return 0;
+	push_handle(L, p ? a->m.plan->nsinks - 1 : UINT32_MAX, p ? p->name : name);
+	return 1;
+}
+
+/* Of a plugin that is not there: that was said already. */
+static int construct_nothing(lua_State *L)
+{
+	push_handle(L, UINT32_MAX, "?");
+	return 1;
+}
+
+static const struct fusee_option *known_setting(const void *arg, const char *name)
+{
+	return options_find(arg, name);
+}
+
+static void set_all(struct api *a, const struct plan_settings *g, const char *where)
+{
+	struct guess guess;
+
+	for (uint32_t i = 0; i < a->noptions; i++) {
+		struct instance_option *o = &a->options[i];
+		const struct fusee_option *option = options_find(&g->options, o->name);
+		char *text = NULL;
+
+		if (!option) {
+			guess = (struct guess){.word = o->name};
+			for (uint32_t k = 0; k < g->options.n; k++)
+				guess_offer(&guess,
+					    FUSEE_AT(struct fusee_option, g->options, k)->name);
+			maker_error(&a->m, where,
+				    guess.best ? "%s: unknown option '%s' (did you mean '%s'?)"
+					       : "%s: unknown option '%s'",
+				    g->name, o->name, guess.best);
+		} else if (o->value.kind && maker_set(&a->m, option, &o->value, &text)) {
+			maker_error(&a->m, where, "%s: %s", g->name, text ? text : "no memory");
+		}
+		free(text);
+	}
+}
+
+static bool was_given(const struct api *a, const char *name)
+{
+	for (uint32_t i = 0; i < a->noptions; i++)
+		if (!strcmp(a->options[i].name, name))
+			return true;
+	return false;
+}
+
+/* sample.cpu {..}, metrics {..}, control {..}. Upvalue 1: the group. */
+static int configure(lua_State *L)
+{
+	const struct plan_settings *g = lua_touserdata(L, lua_upvalueindex(1));
+	struct api *a = api_of(L, g->name);
+	char where[SCRIPT_WHERE], *text;
+
+	script_where(L, where);
+	if (!say_once(a, g->name, where) || !one_table(L, a, g->name, where))
+		return 0;
+	api_read_options(L, a, g->name, where, 1, known_setting, &g->options);
+	set_all(a, g, where);
+	for (uint32_t i = 0; i < g->options.n; i++) {
+		const struct fusee_option *o = FUSEE_AT(struct fusee_option, g->options, i);
+		struct option_value v = {.kind = OPTION_TEXT, .text = (char *)o->def};
+
+		if (was_given(a, o->name))
+			continue;
+		if (!o->def) {
+			maker_error(&a->m, where, "%s: option '%s' must be given", g->name,
+				    o->name);
+		} else if (maker_set(&a->m, o, &v, &text)) {
+			a->m.no_memory = true;
+			free(text);
+		}
+	}
+	drop_options(a);
+	return 0;
+}
+
+static const struct fusee_option enabled_option[] = {
+	{.name = "enabled", .type = FUSEE_BOOL, .def = "true", .doc = "false: it is not used."}};
+static const struct fusee_table enabled_table = {enabled_option, 1, sizeof(*enabled_option)};
+static const struct plan_settings unwind_settings = {
+	"unwind", "", {enabled_option, 1, sizeof(*enabled_option)}};
+
+/* unwind.X { enabled = false }. Upvalue 1: the descriptor. */
+static int unwinder(lua_State *L)
+{
+	const char *name = lua_tostring(L, lua_upvalueindex(2));
+	struct api *a = api_of(L, name);
+	struct plan_settings g = unwind_settings;
+	char where[SCRIPT_WHERE];
+	struct api_said *s;
+
+	script_where(L, where);
+	s = say_once(a, name, where);
+	if (!s || !one_table(L, a, name, where))
+		return 0;
+	g.name = name;
+	api_read_options(L, a, name, where, 1, known_setting, &enabled_table);
+	for (uint32_t i = 0; i < a->noptions; i++) {
+		struct instance_option *o = &a->options[i];
+
+		if (!strcmp(o->name, "enabled")) {
+			s->disabled = o->value.kind && !strcmp(o->value.text, "false");
+			o->value.kind = 0;
+			free(o->value.text);
+			o->value.text = NULL;
+		}
+	}
+	set_all(a, &g, where); /* the others are unknown */
+	drop_options(a);
+	return 0;
+}
+
+/* ---- namespaces ---- */
+
+/* sink.NAME, discover.NAME, unwind.NAME. Upvalue 1: the kind. */
+static int plugin_of(lua_State *L)
+{
+	uint32_t kind = (uint32_t)lua_tointeger(L, lua_upvalueindex(1));
+	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+	struct api *a = api_of(L, plugin_kind_name(kind));
+	char where[SCRIPT_WHERE];
+	const struct plugin *p;
+
+	script_where(L, where);
+	p = maker_plugin(&a->m, kind, name, where);
+	if (!p) {
+		lua_pushcfunction(L, construct_nothing);
+		return 1;
+	}
+	lua_pushlightuserdata(L, (void *)p->descriptor);
+	lua_pushfstring(L, "%s.%s", plugin_kind_name(kind), name);
+	lua_pushcclosure(L, kind == FUSEE_UNWINDER ? unwinder : construct, 2);
+	return 1;
+}
+
+static int sample_of(lua_State *L)
+{
+	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+	struct guess g = {.word = name};
+	struct api *a = api_of(L, "sample");
+	char where[SCRIPT_WHERE];
+
+	if (!strcmp(name, "cpu")) {
+		lua_pushlightuserdata(L, (void *)&plan_settings[0]);
+		lua_pushcclosure(L, configure, 1);
+		return 1;
+	}
+	script_where(L, where);
+	guess_offer(&g, "cpu");
+	maker_error(&a->m, where,
+		    g.best ? "no 'sample.%s' (did you mean 'sample.cpu'?)"
+			   : "no 'sample.%s': there is sample.cpu",
+		    name);
+	lua_pushcfunction(L, construct_nothing);
+	return 1;
+}
+
+/* Upvalue 1: the namespace's name. */
+static int assigned(lua_State *L)
+{
+	const char *space = lua_tostring(L, lua_upvalueindex(1));
+	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+
+	return script_error(L, "nothing can be assigned to '%s.%.60s': write %s.%.60s { ... }",
+			    space, name, space, name);
+}
+
+static int called(lua_State *L)
+{
+	const char *space = lua_tostring(L, lua_upvalueindex(1));
+
+	return script_error(L, "'%s' is no function: write %s.NAME { ... }", space, space);
+}
+
+/* ---- the rest ---- */
+
+static int say_unknown(lua_State *L)
+{
+	struct api *a = api_of(L, "unknown");
+	const char *what = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "";
+	char where[SCRIPT_WHERE];
+
+	script_where(L, where);
+	if (!say_once(a, "unknown", where))
+		return 0;
+	if (lua_gettop(L) == 1 && (!strcmp(what, "keep") || !strcmp(what, "drop")))
+		a->m.plan->unknown_keep = *what == 'k';
+	else
+		maker_error(&a->m, where, "unknown takes \"keep\" or \"drop\", got %s",
+			    *what ? lua_pushfstring(L, "'%s'", what) : luaL_typename(L, 1));
+	return 0;
+}
+
+static int say_policy(lua_State *L)
+{
+	struct api *a = api_of(L, "policy");
+	char where[SCRIPT_WHERE];
+
+	script_where(L, where);
+	if (!say_once(a, "policy", where))
+		return 0;
+	if (lua_gettop(L) != 1 || !lua_isfunction(L, 1)) {
+		maker_error(&a->m, where, "policy takes one function, got %s", luaL_typename(L, 1));
+		return 0;
+	}
+	lua_setfield(L, LUA_REGISTRYINDEX, API_POLICY);
+	a->has_policy = true;
+	snprintf(a->policy_where, sizeof(a->policy_where), "%s", where);
+	return 0;
+}
+
+static int say_help(lua_State *L)
+{
+	struct api *a = api_of(L, "help");
+	const char *topic = luaL_optstring(L, 1, "");
+	struct buf b = {0};
+	int r = help_topic(&b, a->m.folder, topic, 78);
+
+	if (!r)
+		buf_write(&b, 2);
+	buf_fini(&b);
+	if (r == -ENOENT)
+		return script_error(L, "help: no '%.60s'", topic);
+	return r ? luaL_error(L, "not enough memory") : 0;
+}
+
+/* ---- opening ---- */
+
+/* A table whose fields are made when they are asked for. The globals are on top of the stack. */
+static void space(lua_State *L, const char *name, lua_CFunction index, uint32_t kind)
+{
+	lua_newtable(L);
+	lua_newtable(L);
+	lua_pushinteger(L, kind);
+	lua_pushcclosure(L, index, 1);
+	lua_setfield(L, -2, "__index");
+	lua_pushstring(L, name);
+	lua_pushcclosure(L, assigned, 1);
+	lua_setfield(L, -2, "__newindex");
+	lua_pushstring(L, name);
+	lua_pushcclosure(L, called, 1);
+	lua_setfield(L, -2, "__call");
+	lua_pushstring(L, name);
+	lua_setfield(L, -2, "__metatable");
+	lua_setmetatable(L, -2);
+	lua_setfield(L, -2, name);
+}
+
+static void handles(lua_State *L)
+{
+	luaL_newmetatable(L, API_HANDLE);
+	lua_pushcfunction(L, handle_index);
+	lua_setfield(L, -2, "__index");
+	lua_pushcfunction(L, handle_index);
+	lua_setfield(L, -2, "__newindex");
+	lua_pushcfunction(L, handle_text);
+	lua_setfield(L, -2, "__tostring");
+	lua_pushliteral(L, "sink");
+	lua_setfield(L, -2, "__metatable");
+	lua_pop(L, 1);
+}
+
+void api_open(lua_State *L)
+{
+	static const luaL_Reg functions[] = {
+		{"unknown", say_unknown}, {"policy", say_policy}, {"help", say_help}, {NULL, NULL}};
+
+	handles(L);
+	lua_getfield(L, LUA_REGISTRYINDEX, "fusee.globals");
+	luaL_setfuncs(L, functions, 0);
+	for (uint32_t i = 1; i < plan_nsettings; i++) {
+		lua_pushlightuserdata(L, (void *)&plan_settings[i]);
+		lua_pushcclosure(L, configure, 1);
+		lua_setfield(L, -2, plan_settings[i].name);
+	}
+	space(L, "sample", sample_of, 0);
+	space(L, plugin_kind_name(FUSEE_UNWINDER), plugin_of, FUSEE_UNWINDER);
+	space(L, plugin_kind_name(FUSEE_DISCOVERY), plugin_of, FUSEE_DISCOVERY);
+	space(L, plugin_kind_name(FUSEE_SINK), plugin_of, FUSEE_SINK);
+	lua_pop(L, 1);
+}

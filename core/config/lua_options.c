@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A table of the script as options. C's memory hangs at the api all the time: any call into Lua may
+ * leave by an error. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/lua_api.h"
+
+struct reading {
+	struct api *api;
+	const char *what, *where;
+};
+
+static char *copy(struct api *a, const char *text)
+{
+	char *p = strdup(text);
+
+	if (!p)
+		a->m.no_memory = true;
+	return p;
+}
+
+static const char *wanted(uint32_t type)
+{
+	switch (type) {
+	case FUSEE_BOOL:
+		return "true or false";
+	case FUSEE_INT:
+		return "a whole number";
+	case FUSEE_SIZE:
+		return "a size such as \"64MiB\"";
+	case FUSEE_DURATION:
+		return "a duration such as \"10s\"";
+	case FUSEE_PERCENT:
+		return "a share such as \"5%\"";
+	case FUSEE_LIST:
+		return "a list of strings";
+	case FUSEE_MAP:
+		return "a table of strings by name";
+	case PLAN_NUMBER:
+		return "a number";
+	default:
+		return "a string";
+	}
+}
+
+static void wrong_type(struct reading *r, const struct fusee_option *o, const char *got)
+{
+	maker_error(&r->api->m, r->where, "%s: option '%s' must be %s, got %s", r->what, o->name,
+		    wanted(o->type), got);
+}
+
+/* A string without zero bytes; NULL: recorded. */
+static const char *plain_string(lua_State *L, struct reading *r, const struct fusee_option *o)
+{
+	size_t len;
+	const char *text;
+
+	if (lua_type(L, -1) != LUA_TSTRING) {
+		wrong_type(r, o, luaL_typename(L, -1));
+		return NULL;
+	}
+	text = lua_tolstring(L, -1, &len);
+	if (strlen(text) == len)
+		return text;
+	wrong_type(r, o, "a string with a zero byte in it");
+	return NULL;
+}
+
+/* What the value on top of the stack is as text; NULL: recorded. */
+static const char *scalar(lua_State *L, struct reading *r, const struct fusee_option *o,
+			  char number[40])
+{
+	int whole;
+
+	switch (o->type) {
+	case FUSEE_BOOL:
+		if (lua_isboolean(L, -1))
+			return lua_toboolean(L, -1) ? "true" : "false";
+		break;
+	case FUSEE_INT:
+		if (lua_type(L, -1) != LUA_TNUMBER)
+			break;
+		snprintf(number, 40, "%lld", (long long)lua_tointegerx(L, -1, &whole));
+		if (whole)
+			return number;
+		wrong_type(r, o, lua_pushfstring(L, "%f", lua_tonumber(L, -1)));
+		lua_pop(L, 1);
+		return NULL;
+	case PLAN_NUMBER:
+		if (lua_type(L, -1) != LUA_TNUMBER)
+			break;
+		snprintf(number, 40, "%.14g", lua_tonumber(L, -1));
+		return number;
+	default:
+		return plain_string(L, r, o);
+	}
+	wrong_type(r, o, luaL_typename(L, -1));
+	return NULL;
+}
+
+static bool add_pair(struct api *a, struct option_value *v, const char *key, const char *value)
+{
+	struct option_pair *all = realloc(v->pairs, (v->n + 1) * sizeof(*all)), *p;
+
+	if (!all) {
+		a->m.no_memory = true;
+		return false;
+	}
+	v->pairs = all;
+	p = &all[v->n++];
+	p->key = key ? copy(a, key) : NULL;
+	p->value = copy(a, value);
+	return p->value && (p->key || !key);
+}
+
+/* The list on top of the stack. */
+static bool read_list(lua_State *L, struct reading *r, const struct fusee_option *o,
+		      struct option_value *v)
+{
+	lua_Integer n = (lua_Integer)lua_rawlen(L, -1), entries = 0;
+	bool good = true;
+
+	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+		entries++;
+	if (entries != n) {
+		wrong_type(r, o, "a table with names or gaps");
+		return false;
+	}
+	v->kind = OPTION_LIST;
+	for (lua_Integer i = 1; good && i <= n; i++) {
+		const char *text;
+
+		lua_rawgeti(L, -1, i);
+		text = plain_string(L, r, o);
+		good = text && add_pair(r->api, v, NULL, text);
+		lua_pop(L, 1);
+	}
+	return good;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	return strcmp(((const struct option_pair *)a)->key, ((const struct option_pair *)b)->key);
+}
+
+static bool read_map(lua_State *L, struct reading *r, const struct fusee_option *o,
+		     struct option_value *v)
+{
+	bool good = true;
+
+	v->kind = OPTION_MAP;
+	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+		const char *text;
+
+		if (lua_type(L, -2) != LUA_TSTRING) {
+			wrong_type(r, o, "values without names");
+			lua_pop(L, 2);
+			return false;
+		}
+		text = plain_string(L, r, o);
+		good = text && add_pair(r->api, v, lua_tostring(L, -2), text);
+		if (!good) {
+			lua_pop(L, 2);
+			return false;
+		}
+	}
+	if (v->n)
+		qsort(v->pairs, v->n, sizeof(*v->pairs), by_key);
+	return good;
+}
+
+/* The value on top of the stack, for this option. kind 0: it was wrong. */
+static void read_value(lua_State *L, struct reading *r, const struct fusee_option *o,
+		       struct option_value *v)
+{
+	bool table = o->type == FUSEE_LIST || o->type == FUSEE_MAP, good = false;
+	const char *text;
+	char number[40];
+
+	if (!table) {
+		text = scalar(L, r, o, number);
+		v->text = text ? copy(r->api, text) : NULL;
+		v->kind = v->text ? OPTION_TEXT : 0;
+		return;
+	}
+	if (lua_istable(L, -1))
+		good = o->type == FUSEE_LIST ? read_list(L, r, o, v) : read_map(L, r, o, v);
+	else
+		wrong_type(r, o, luaL_typename(L, -1));
+	if (!good)
+		option_value_fini(v);
+}
+
+/* The names alone; what has none is an error. */
+static void read_names(lua_State *L, struct reading *r, int index)
+{
+	struct api *a = r->api;
+
+	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+		struct instance_option *all;
+
+		if (lua_type(L, -2) != LUA_TSTRING) {
+			maker_error(&a->m, r->where,
+				    "%s: unexpected unnamed value: write option = value", r->what);
+			continue;
+		}
+		all = realloc(a->options, (a->noptions + 1) * sizeof(*all));
+		if (!all) {
+			a->m.no_memory = true;
+			continue;
+		}
+		a->options = all;
+		all[a->noptions] = (struct instance_option){.name = copy(a, lua_tostring(L, -2))};
+		a->noptions += all[a->noptions].name != NULL;
+	}
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct instance_option *)a)->name,
+		      ((const struct instance_option *)b)->name);
+}
+
+void api_read_options(lua_State *L, struct api *a, const char *what, const char *where, int index,
+		      const struct fusee_option *(*known)(const void *arg, const char *name),
+		      const void *arg)
+{
+	struct reading r = {a, what, where};
+
+	/* in an order that is the same each time: Lua's is not */
+	read_names(L, &r, index);
+	if (a->noptions)
+		qsort(a->options, a->noptions, sizeof(*a->options), by_name);
+	for (uint32_t i = 0; i < a->noptions; i++) {
+		struct instance_option *o = &a->options[i];
+		const struct fusee_option *option = known(arg, o->name);
+
+		if (option) {
+			lua_pushstring(L, o->name);
+			lua_rawget(L, index);
+			read_value(L, &r, option, &o->value);
+			lua_pop(L, 1);
+		} else { /* the maker says what it is near to */
+			o->value.text = copy(a, "");
+			o->value.kind = o->value.text ? OPTION_TEXT : 0;
+		}
+	}
+}

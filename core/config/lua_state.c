@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/lua_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+
+#define HOOK_EVERY 1000
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+struct script *script_of(lua_State *L)
+{
+	return *(struct script **)lua_getextraspace(L);
+}
+
+/* ---- memory ---- */
+
+static void *allocate(void *arg, void *old, size_t was, size_t size)
+{
+	struct script *s = arg;
+	void *p;
+
+	if (!old)
+		was = 0; /* it is the kind of object then */
+	if (!size) {
+		free(old);
+		s->used -= was;
+		return NULL;
+	}
+	if (size > was && s->used - was + size > s->limit) {
+		s->refused_memory = true;
+		if (s->L && !*s->near) /* so soon that the hook was never called */
+			script_where(s->L, s->near);
+		return NULL;
+	}
+	p = realloc(old, size);
+	if (p)
+		s->used = s->used - was + size;
+	return p;
+}
+
+/* ---- time ---- */
+
+/* Once over its time every instruction is an error: a pcall that catches one is left at the next.
+ * Threads are hooked as the one that made them. */
+static void on_count(lua_State *L, lua_Debug *ar)
+{
+	struct script *s = script_of(L);
+
+	if (lua_getinfo(L, "Sl", ar) && ar->currentline > 0)
+		snprintf(s->near, sizeof(s->near), "%s:%d", ar->short_src, ar->currentline);
+	if (!s->expired && cpu_ns() <= s->deadline_ns) {
+		if (lua_gethookcount(L) != HOOK_EVERY)
+			lua_sethook(L, on_count, LUA_MASKCOUNT, HOOK_EVERY);
+		return;
+	}
+	s->expired = true;
+	lua_sethook(L, on_count, LUA_MASKCOUNT, 1);
+	lua_pushfstring(L, "%s: runs longer than %d ms", s->near, (int)(s->allowed_ns / 1000000));
+	lua_error(L);
+}
+
+/* ---- places and errors ---- */
+
+void script_where(lua_State *L, char where[SCRIPT_WHERE])
+{
+	lua_Debug ar;
+
+	for (int level = 0; lua_getstack(L, level, &ar); level++)
+		if (lua_getinfo(L, "Sl", &ar) && ar.currentline > 0) {
+			snprintf(where, SCRIPT_WHERE, "%s:%d", ar.short_src, ar.currentline);
+			return;
+		}
+	snprintf(where, SCRIPT_WHERE, "%s", script_of(L)->name);
+}
+
+int script_error(lua_State *L, const char *format, ...)
+{
+	char where[SCRIPT_WHERE], text[1024];
+	va_list ap;
+
+	script_where(L, where);
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	lua_pushfstring(L, "%s: %s", where, text);
+	return lua_error(L);
+}
+
+static int to_text(lua_State *L)
+{
+	if (!luaL_callmeta(L, 1, "__tostring") || lua_type(L, -1) != LUA_TSTRING)
+		lua_pushfstring(L, "%s: an error that is a table and no text", script_of(L)->name);
+	return 1;
+}
+
+/* What was raised, as text; it is on top of the stack. */
+static char *error_text(struct script *s, int status)
+{
+	char *text = NULL;
+	int r;
+
+	if (s->expired)
+		r = asprintf(&text, "%s: runs longer than %u ms of CPU time",
+			     *s->near ? s->near : s->name, (unsigned int)(s->allowed_ns / 1000000));
+	else if (status == LUA_ERRMEM && s->refused_memory)
+		r = asprintf(&text, "%s: needs more than %zu MiB (near %s)", s->name,
+			     s->limit >> 20, *s->near ? s->near : s->name);
+	else if (lua_type(s->L, -1) == LUA_TSTRING)
+		r = asprintf(&text, "%s", lua_tostring(s->L, -1));
+	else
+		r = asprintf(&text, "%s: an error that is a %s and no text", s->name,
+			     luaL_typename(s->L, -1));
+	return r < 0 ? NULL : text;
+}
+
+static int start(struct script *s, lua_CFunction fn, void *ud, uint64_t ns)
+{
+	s->allowed_ns = ns;
+	s->deadline_ns = cpu_ns() + ns;
+	s->expired = s->refused_memory = false;
+	*s->near = '\0';
+	lua_sethook(s->L, on_count, LUA_MASKCOUNT, HOOK_EVERY);
+	lua_settop(s->L, 0);
+	lua_pushcfunction(s->L, fn);
+	lua_pushlightuserdata(s->L, ud);
+	return lua_pcall(s->L, 1, LUA_MULTRET, 0);
+}
+
+int script_enter(struct script *s, lua_CFunction fn, void *ud, uint64_t ns, int *n, char **text)
+{
+	int status = start(s, fn, ud, ns);
+
+	*text = NULL;
+	/* an object as error says what it is by its __tostring, which is the script's code too */
+	if (status == LUA_ERRRUN && !s->expired && lua_istable(s->L, -1)) {
+		lua_pushcfunction(s->L, to_text);
+		lua_insert(s->L, -2);
+		status = lua_pcall(s->L, 1, 1, 0);
+		status = status ? status : LUA_ERRRUN;
+	}
+	/* the limit is the script's, even where the script took no notice */
+	if (status || s->expired) {
+		*text = error_text(s, status);
+		lua_settop(s->L, 0);
+		return *text && (status != LUA_ERRMEM || s->refused_memory) ? -EINVAL : -ENOMEM;
+	}
+	*n = lua_gettop(s->L);
+	return 0;
+}
+
+/* ---- files ---- */
+
+/* luaL_Buffer-free reading: the bytes stand in a userdata, so that nothing leaks by longjmp. */
+static int read_all(int fd, char *at, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t r = read(fd, at + done, size - done);
+
+		if (r < 0 && errno != EINTR)
+			return -errno;
+		if (!r)
+			break;
+		done += r > 0 ? (size_t)r : 0;
+	}
+	return (int)done;
+}
+
+/* The descriptor of a file that is small enough, and its size. */
+static int open_file(const char *path, size_t *size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		r = -errno;
+	else if (S_ISDIR(st.st_mode))
+		r = -EISDIR;
+	else if (!S_ISREG(st.st_mode))
+		r = -EINVAL;
+	else if (st.st_size > SCRIPT_MAX_FILE)
+		r = -EFBIG;
+	if (r) {
+		close(fd);
+		return r;
+	}
+	*size = (size_t)st.st_size;
+	return fd;
+}
+
+/* Leaves a string, or raises "cannot read 'x': ..". */
+static void push_file(lua_State *L, const char *path)
+{
+	size_t size = 0;
+	int fd, n;
+	char *at;
+
+	/* all of it, before anything is open */
+	at = lua_newuserdatauv(L, SCRIPT_MAX_FILE, 0);
+	fd = open_file(path, &size);
+	n = fd < 0 ? fd : read_all(fd, at, size);
+	if (fd >= 0)
+		close(fd);
+	if (n == -EFBIG)
+		script_error(L, "cannot read '%s': it has more than 1 MiB", path);
+	else if (n == -EINVAL)
+		script_error(L, "cannot read '%s': it is no regular file", path);
+	else if (n < 0)
+		script_error(L, "cannot read '%s': %s", path, strerror(-n));
+	lua_pushlstring(L, at, (size_t)(n < 0 ? 0 : n));
+	lua_remove(L, -2);
+}
+
+void script_load_file(lua_State *L, const char *path, const char *name)
+{
+	const char *bytes;
+	size_t len;
+
+	push_file(L, path);
+	bytes = lua_tolstring(L, -1, &len);
+	if (len && *bytes == '#') { /* "#!/usr/bin/env .." */
+		const char *line = memchr(bytes, '\n', len);
+
+		len = line ? len - (size_t)(line - bytes) : 0;
+		bytes = line ? line : "";
+	}
+	lua_pushfstring(L, "@%s", name);
+	if (len && *bytes == *LUA_SIGNATURE)
+		script_error(L, "'%s' is compiled Lua: only text is read", name);
+	if (luaL_loadbufferx(L, bytes, len, lua_tostring(L, -1), "t"))
+		lua_error(L);
+	lua_insert(L, -3);
+	lua_pop(L, 2);
+}
+
+/* Of the library: read_file(path). */
+int library_read_file(lua_State *L);
+int library_read_file(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 1);
+
+	if (*path != '/' && strcmp(script_of(L)->dir, "."))
+		path = lua_pushfstring(L, "%s/%s", script_of(L)->dir, path);
+	push_file(L, path);
+	return 1;
+}
+
+/* ---- life ---- */
+
+static int panic(lua_State *L)
+{
+	log_error("%s: Lua outside of its fence", script_of(L)->name);
+	return 0;
+}
+
+static int open_library(lua_State *L)
+{
+	lua_newtable(L);
+	library_open(L);
+	return 0;
+}
+
+int script_init(struct script *s, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = path;
+	char *text;
+	int r = -ENOMEM, n;
+
+	*s = (struct script){.limit = SCRIPT_MEMORY};
+	/* what Lua would cut by itself */
+	if (strlen(name) >= LUA_IDSIZE - 1 && slash)
+		name = slash + 1;
+	snprintf(s->name, sizeof(s->name), "%.*s", LUA_IDSIZE - 1, name);
+	s->path = strdup(path);
+	s->dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+	s->L = s->path && s->dir ? lua_newstate(allocate, s) : NULL;
+	if (!s->L)
+		goto fail;
+	*(struct script **)lua_getextraspace(s->L) = s;
+	lua_atpanic(s->L, panic);
+	r = script_enter(s, open_library, NULL, SCRIPT_RUN_NS, &n, &text);
+	if (!r)
+		return 0;
+	free(text);
+	r = -ENOMEM;
+fail:
+	script_fini(s);
+	return r;
+}
+
+void script_fini(struct script *s)
+{
+	if (s->L)
+		lua_close(s->L);
+	free(s->path);
+	free(s->dir);
+	*s = (struct script){0};
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/maker.h"
+#include "config/policy_state.h"
+
+char *plan_default_control(void)
+{
+	const char *run = getenv("XDG_RUNTIME_DIR");
+	char *path = NULL;
+	int r;
+
+	if (!geteuid())
+		r = asprintf(&path, "/run/fusee/control");
+	else if (run && *run == '/')
+		r = asprintf(&path, "%s/fusee/control", run);
+	else
+		r = asprintf(&path, "/tmp/fusee-%u/control", (unsigned int)geteuid());
+	return r < 0 ? NULL : path;
+}
+
+void plan_errors_fini(struct plan_errors *e)
+{
+	for (uint32_t i = 0; i < e->n; i++)
+		free(e->texts[i]);
+	free(e->texts);
+	*e = (struct plan_errors){0};
+}
+
+static void free_texts(char **all)
+{
+	for (char **t = all; t && *t; t++)
+		free(*t);
+	free(all);
+}
+
+static void free_instances(struct plan_instance **all, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct plan_instance *p = all[i];
+
+		maker_options_free(p->options, p->noptions);
+		free_texts(p->omit);
+		free(p->plugin);
+		free(p->name);
+		free(p->where);
+		if (p->identity)
+			explicit_bzero(p->identity, strlen(p->identity));
+		free(p->identity);
+		free(p);
+	}
+	free(all);
+}
+
+void plan_free(struct plan *p)
+{
+	if (!p)
+		return;
+	free_instances(p->sinks, p->nsinks);
+	free_instances(p->discoveries, p->ndiscoveries);
+	free_texts(p->without);
+	policy_free(p->policy);
+	free(p->path);
+	free(p->listen);
+	free(p->control);
+	free(p);
+}

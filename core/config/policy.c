@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/policy.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/guess.h"
+#include "config/lua_api.h"
+#include "config/policy_state.h"
+
+struct question {
+	const struct plan *plan;
+	struct policy *policy;
+	const struct fusee_label *labels;
+	uint32_t n;
+	struct decision *answer;
+	bool short_of_memory;
+	char wrong[512]; /* what is wrong with the answer, "" nothing */
+};
+
+/* ---- what it is asked ---- */
+
+static int read_only(lua_State *L)
+{
+	return script_error(L, "what the policy is asked about cannot be changed: return what is "
+			       "to be done");
+}
+
+static int no_field(lua_State *L)
+{
+	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+
+	return script_error(L, "a target has no '%.60s': there is t.labels", name);
+}
+
+static int next_label(lua_State *L)
+{
+	lua_settop(L, 2);
+	return lua_next(L, lua_upvalueindex(1)) ? 2 : 0;
+}
+
+/* Upvalue 1: the labels themselves, which stay out of reach. */
+static int each_label(lua_State *L)
+{
+	lua_pushvalue(L, lua_upvalueindex(1));
+	lua_pushcclosure(L, next_label, 1);
+	return 1;
+}
+
+/* The table on top becomes an empty one through which it is read. */
+static void shield(lua_State *L, bool fields)
+{
+	lua_newtable(L);
+	lua_newtable(L);
+	if (fields) {
+		lua_newtable(L);
+		lua_pushcfunction(L, no_field);
+		lua_setfield(L, -2, "__index");
+		lua_setmetatable(L, -4);
+	}
+	lua_pushvalue(L, -3);
+	lua_setfield(L, -2, "__index");
+	lua_pushcfunction(L, read_only);
+	lua_setfield(L, -2, "__newindex");
+	lua_pushvalue(L, -3);
+	lua_pushcclosure(L, each_label, 1);
+	lua_setfield(L, -2, "__pairs");
+	lua_pushliteral(L, "target");
+	lua_setfield(L, -2, "__metatable");
+	lua_setmetatable(L, -2);
+	lua_remove(L, -2);
+}
+
+static void push_target(lua_State *L, const struct question *q)
+{
+	lua_newtable(L);
+	lua_createtable(L, 0, (int)q->n);
+	for (uint32_t i = 0; i < q->n; i++) {
+		const struct fusee_label *l = &q->labels[i];
+
+		if (!l->str.p)
+			continue;
+		lua_pushlstring(L, l->key.p, l->key.len);
+		lua_pushlstring(L, l->str.p, l->str.len);
+		lua_rawset(L, -3);
+	}
+	shield(L, false);
+	lua_setfield(L, -2, "labels");
+	shield(L, true);
+}
+
+/* ---- what it answers ---- */
+
+static void wrong(struct question *q, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+static void wrong(struct question *q, const char *format, ...)
+{
+	va_list ap;
+
+	if (*q->wrong)
+		return;
+	va_start(ap, format);
+	vsnprintf(q->wrong, sizeof(q->wrong), format, ap);
+	va_end(ap);
+}
+
+/* What stands at the top, for a sentence: 'fast', number 7, table. */
+static const char *shown(lua_State *L, char text[80])
+{
+	if (lua_type(L, -1) == LUA_TSTRING)
+		snprintf(text, 80, "'%.60s'", lua_tostring(L, -1));
+	else if (lua_type(L, -1) == LUA_TNUMBER)
+		snprintf(text, 80, "%.14g", lua_tonumber(L, -1));
+	else if (lua_isboolean(L, -1))
+		snprintf(text, 80, "%s", lua_toboolean(L, -1) ? "true" : "false");
+	else
+		snprintf(text, 80, "%s", luaL_typename(L, -1));
+	return text;
+}
+
+static void answer_hz(lua_State *L, struct question *q)
+{
+	double hz = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : 0;
+	char text[80];
+
+	if (hz >= 0.1 && hz <= 20000)
+		q->answer->hz = hz;
+	else
+		wrong(q, "'hz' must be a number from 0.1 to 20000, got %s", shown(L, text));
+}
+
+static bool is_label_name(const char *name, size_t len)
+{
+	size_t good = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "0123456789_");
+
+	return len && len <= 128 && good == len && !(*name >= '0' && *name <= '9');
+}
+
+/* A copy that lives as long as the plan. */
+static struct fusee_str keep(struct question *q, const char *text, size_t len)
+{
+	struct dict *d = &q->policy->texts;
+	uint32_t id = dict_find(d, text, len);
+
+	if (id == DICT_NONE && (d->n >= POLICY_MAX_TEXTS || d->bytes + len > POLICY_MAX_BYTES)) {
+		wrong(q, "it has made too many different labels: %u texts", d->n);
+		return (struct fusee_str){"", 0};
+	}
+	if (id == DICT_NONE)
+		id = dict_add(d, text, len);
+	if (id == DICT_NONE) {
+		q->short_of_memory = true;
+		return (struct fusee_str){"", 0};
+	}
+	return (struct fusee_str){len ? d->entries[id].key : "", len};
+}
+
+static void answer_label(lua_State *L, struct question *q)
+{
+	struct decision *a = q->answer;
+	const char *name, *value;
+	size_t name_len, len;
+
+	if (lua_type(L, -2) != LUA_TSTRING) {
+		wrong(q, "'labels' must be a table { name = \"value\" }, got a value without name");
+		return;
+	}
+	name = lua_tolstring(L, -2, &name_len);
+	if (!is_label_name(name, name_len)) {
+		wrong(q, "'%.60s' is no name of a label: letters, digits and _", name);
+		return;
+	}
+	if (lua_type(L, -1) != LUA_TSTRING) {
+		wrong(q, "label '%.60s' must be a string, got %s", name, luaL_typename(L, -1));
+		return;
+	}
+	if (a->nlabels == DECISION_MAX_LABELS) {
+		wrong(q, "more than %d labels", DECISION_MAX_LABELS);
+		return;
+	}
+	value = lua_tolstring(L, -1, &len);
+	if (len > 4096) {
+		wrong(q, "label '%.60s' has %zu bytes: at most 4096", name, len);
+		return;
+	}
+	a->labels[a->nlabels++] = (struct fusee_label){.key = keep(q, name, name_len),
+						       .str = keep(q, value, len)};
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct fusee_str *x = &((const struct fusee_label *)a)->key;
+	const struct fusee_str *y = &((const struct fusee_label *)b)->key;
+	size_t len = x->len < y->len ? x->len : y->len;
+	int r = memcmp(x->p, y->p, len);
+
+	return r ? r : (x->len > y->len) - (x->len < y->len);
+}
+
+static void answer_labels(lua_State *L, struct question *q)
+{
+	if (!lua_istable(L, -1)) {
+		wrong(q, "'labels' must be a table { name = \"value\" }, got %s",
+		      luaL_typename(L, -1));
+		return;
+	}
+	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+		answer_label(L, q);
+	qsort(q->answer->labels, q->answer->nlabels, sizeof(*q->answer->labels), by_key);
+}
+
+static void answer_sink(lua_State *L, struct question *q)
+{
+	const struct api_handle *h = api_handle(L, -1);
+	char text[80];
+
+	if (!h && lua_isfunction(L, -1))
+		wrong(q, "'to' holds a function: give what sink.NAME { ... } returned");
+	else if (!h)
+		wrong(q, "'to' must be a list of what sink.NAME { ... } returned, got %s",
+		      shown(L, text));
+	else if (h->sink >= q->plan->nsinks)
+		wrong(q, "'to' holds a sink that is not in the plan");
+	else if (q->answer->sinks & UINT64_C(1) << h->sink)
+		wrong(q, "'to' holds %s twice", h->name);
+	else
+		q->answer->sinks |= UINT64_C(1) << h->sink;
+}
+
+static void answer_to(lua_State *L, struct question *q)
+{
+	lua_Integer n, entries = 0;
+
+	q->answer->sinks = 0;
+	if (!lua_istable(L, -1)) {
+		answer_sink(L, q);
+		return;
+	}
+	n = (lua_Integer)lua_rawlen(L, -1);
+	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+		entries++;
+	if (!entries)
+		wrong(q, "'to' is empty: return false to profile nothing");
+	else if (entries != n || n > PLAN_MAX_SINKS)
+		wrong(q, "'to' must be a list of sinks: a variable in it may be nil");
+	for (lua_Integer i = 1; !*q->wrong && i <= n; i++) {
+		lua_rawgeti(L, -1, i);
+		answer_sink(L, q);
+		lua_pop(L, 1);
+	}
+}
+
+static void unknown_field(lua_State *L, struct question *q)
+{
+	struct guess g;
+
+	if (lua_type(L, -2) != LUA_TSTRING) {
+		wrong(q, "unexpected unnamed value: hz, labels and to have names");
+		return;
+	}
+	g = (struct guess){.word = lua_tostring(L, -2)};
+	guess_offer(&g, "hz");
+	guess_offer(&g, "labels");
+	guess_offer(&g, "to");
+	if (g.best)
+		wrong(q, "unknown '%.60s' (did you mean '%s'?)", g.word, g.best);
+	else
+		wrong(q, "unknown '%.60s': there are hz, labels and to", g.word);
+}
+
+static void answer_table(lua_State *L, struct question *q)
+{
+	static const struct {
+		const char *name;
+		void (*read)(lua_State *, struct question *);
+	} fields[] = {{"hz", answer_hz}, {"labels", answer_labels}, {"to", answer_to}};
+	size_t known = 0, all = 0;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		lua_pushstring(L, fields[i].name);
+		if (lua_rawget(L, -2) != LUA_TNIL) {
+			known++;
+			fields[i].read(L, q);
+		}
+		lua_pop(L, 1);
+	}
+	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+		const char *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "";
+
+		all++;
+		if (all > known ||
+		    (strcmp(name, "hz") && strcmp(name, "labels") && strcmp(name, "to")))
+			unknown_field(L, q);
+	}
+}
+
+static int ask(lua_State *L)
+{
+	struct question *q = lua_touserdata(L, 1);
+	char text[80];
+
+	lua_getfield(L, LUA_REGISTRYINDEX, API_POLICY);
+	push_target(L, q);
+	lua_call(L, 1, LUA_MULTRET);
+	if (lua_gettop(L) > 2)
+		wrong(q, "it returned %d values: one is wanted", lua_gettop(L) - 1);
+	else if (lua_gettop(L) < 2 || lua_isnil(L, -1))
+		return 0;
+	else if (lua_isboolean(L, -1))
+		q->answer->profile = lua_toboolean(L, -1);
+	else if (lua_istable(L, -1))
+		answer_table(L, q);
+	else
+		wrong(q, "it must return nil, true, false or a table, got %s", shown(L, text));
+	return 0;
+}
+
+/* "fusee.lua:9: policy: .." of a sentence that may have its place already. */
+static char *with_place(const struct policy *p, const char *text)
+{
+	const char *colon = strchr(text, ':');
+	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+	char *ret;
+	int r;
+
+	if (digits && !strncmp(colon + 1 + digits, ": ", 2)) {
+		const char *rest = colon + 3 + digits;
+
+		r = asprintf(&ret, "%.*spolicy: %s", (int)(rest - text), text, rest);
+	} else {
+		r = asprintf(&ret, "%s: policy: %s", p->where, text);
+	}
+	return r < 0 ? NULL : ret;
+}
+
+static void defaults(const struct plan *plan, struct decision *d)
+{
+	*d = (struct decision){.profile = true,
+			       .hz = plan->hz,
+			       .sinks = plan->nsinks < 64 ? (UINT64_C(1) << plan->nsinks) - 1
+							  : UINT64_MAX};
+}
+
+int plan_decide(const struct plan *plan, const struct fusee_label *labels, uint32_t n,
+		struct decision *ret, char **text)
+{
+	struct policy *p = plan->policy;
+	struct question q = {.plan = plan, .policy = p, .labels = labels, .n = n, .answer = ret};
+	char *why = NULL;
+	int r, values;
+
+	*text = NULL;
+	defaults(plan, ret);
+	if (!p)
+		return 0;
+	r = script_enter(&p->script, ask, &q, SCRIPT_POLICY_NS, &values, &why);
+	if (!r && *q.wrong)
+		r = -EINVAL;
+	else if (!r && q.short_of_memory)
+		r = -ENOMEM;
+	if (r) {
+		defaults(plan, ret);
+		*text = with_place(p, why ? why : r == -ENOMEM ? strerror(ENOMEM) : q.wrong);
+	}
+	free(why);
+	return r ? -EINVAL : 0;
+}
+
+uint64_t plan_memory(const struct plan *plan)
+{
+	return plan->policy ? plan->policy->script.used + plan->policy->texts.bytes : 0;
+}
+
+void policy_free(struct policy *p)
+{
+	if (!p)
+		return;
+	script_fini(&p->script);
+	dict_fini(&p->texts);
+	free(p);
+}
