@@ -13,6 +13,8 @@ static const struct command {
 	{"record", "take a profile of where CPU time goes", cmd_record},
 	{"top", "show live where CPU time goes", cmd_top},
 	{"report", "show a profile: functions, calls, a flame graph", cmd_report},
+	{"check", "check the script of an agent without starting anything", cmd_check},
+	{"plugins", "list plugins and their options", cmd_plugins},
 	{"doctor", "say what works on this machine, and how to get the rest", cmd_doctor},
 	{"worker", NULL, cmd_worker},
 	{NULL, NULL, NULL},

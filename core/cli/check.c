@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fusee check: a script's whole plan, or everything that is wrong with it. Nothing is started. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/plugin_list.h"
+#include "config/help.h"
+#include "config/plan.h"
+
+#define DEFAULT_SCRIPT "/etc/fusee/fusee.lua"
+
+static void usage(FILE *to)
+{
+	fputs("usage: fusee check [--json] [FILE]\n"
+	      "\n"
+	      "Checks the script of an agent, " DEFAULT_SCRIPT " if none is named, without\n"
+	      "starting anything: prints its plan, or everything that is wrong, and exits with "
+	      "78.\n"
+	      "\n"
+	      "      --json   the whole plan, with defaults and lines of the script, as JSON\n"
+	      "  -h, --help   this text\n",
+	      to);
+}
+
+static void put_options(struct buf *b, const struct plan_instance *p)
+{
+	for (uint32_t i = 0; i < p->noptions; i++) {
+		const struct instance_option *o = &p->options[i];
+		const struct fusee_option *known = options_find(&p->descriptor->options, o->name);
+		bool secret = known && known->type == FUSEE_SECRET;
+
+		buf_printf(b, "%s%s=", i ? " " : "", o->name);
+		if (secret)
+			buf_str(b, "(hidden)");
+		else if (o->value.kind == OPTION_TEXT)
+			buf_str(b, o->value.text);
+		for (uint32_t k = 0; k < o->value.n && !secret; k++)
+			buf_printf(b, "%s%s", k ? "," : "",
+				   o->value.pairs[k].key ? o->value.pairs[k].key
+							 : o->value.pairs[k].value);
+	}
+}
+
+static void put_instance(struct buf *b, const struct plan_instance *p, int width,
+			 unsigned int columns)
+{
+	struct buf facts = {0};
+
+	buf_printf(b, "  %-*s  %s\n", width, p->name, *p->where ? p->where : "by default");
+	if (p->kind == FUSEE_SINK) {
+		buf_printf(&facts, "every %gs, a profile for each %s, queue ",
+			   (double)p->every_ns / 1e9, p->per_target ? "target" : "window");
+		help_size(&facts, p->queue_bytes);
+		for (char **o = p->omit; *o; o++)
+			buf_printf(&facts, "%s%s", o == p->omit ? ", without " : " ", *o);
+		buf_str(&facts, "\n");
+	}
+	put_options(&facts, p);
+	buf_add(&facts, "", 1);
+	if (facts.error)
+		b->error = -ENOMEM;
+	else
+		help_wrap(b, facts.p, 6, columns);
+	buf_fini(&facts);
+}
+
+static void put_instances(struct buf *b, struct plan_instance *const *all, uint32_t n,
+			  unsigned int columns)
+{
+	int width = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if ((int)strlen(all[i]->name) > width)
+			width = (int)strlen(all[i]->name);
+	for (uint32_t i = 0; i < n; i++)
+		put_instance(b, all[i], width, columns);
+}
+
+static int put_plan(struct buf *b, const struct plan *p, unsigned int columns)
+{
+	buf_printf(b, "sample    cpu at %g Hz%s%s%s\n", p->hz, p->kernel ? ", kernel too" : "",
+		   p->threads ? ", by thread" : "", p->inlines ? "" : ", without inlines");
+	buf_printf(b, "policy    %s; unknown processes: %s\n",
+		   p->policy ? "the script's" : "none, everything is profiled",
+		   p->unknown_keep ? "keep" : "drop");
+	if (*p->without) {
+		buf_str(b, "unwind    without");
+		for (char **w = p->without; *w; w++)
+			buf_printf(b, " %s", *w);
+		buf_str(b, "\n");
+	}
+	buf_printf(b, "metrics   %s\n", *p->listen ? p->listen : "not served");
+	buf_printf(b, "control   %s\n", p->control);
+	buf_printf(b, "discover  %s\n", p->ndiscoveries ? "" : "nothing");
+	put_instances(b, p->discoveries, p->ndiscoveries, columns);
+	buf_str(b, "sinks\n");
+	put_instances(b, p->sinks, p->nsinks, columns);
+	return b->error;
+}
+
+static int show(const struct plan *p, bool json)
+{
+	struct buf b = {0};
+	int r = json ? plan_json(p, &b) : put_plan(&b, p, plugin_list_columns());
+
+	if (!r)
+		r = buf_write(&b, 1);
+	buf_fini(&b);
+	if (r && r != -EPIPE)
+		log_error("cannot write the plan: %s", strerror(-r));
+	return r ? EXIT_FAILURE : 0;
+}
+
+static int check(const char *path, bool json)
+{
+	struct plugin_folder folder;
+	struct plan_errors errors;
+	struct plan *plan;
+	int r = plugin_list_open(&folder);
+
+	if (r)
+		return r;
+	r = plan_from_script(&plan, path, &folder, &errors);
+	for (uint32_t i = 0; i < errors.n; i++)
+		log_error("%s", errors.texts[i]);
+	if (r && !errors.n)
+		log_error("%s: %s", path, strerror(-r));
+	if (!r) {
+		r = show(plan, json);
+		plan_free(plan);
+	} else {
+		r = r == -EINVAL ? EX_CONFIG : r == -ENOMEM ? EX_OSERR : EX_NOINPUT;
+	}
+	plan_errors_fini(&errors);
+	plugin_folder_close(&folder);
+	return r;
+}
+
+int cmd_check(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+	bool json = false;
+	int c;
+
+	while ((c = options_next("check", argc, argv, "h", longs)) != -1) {
+		if (c == 'h') {
+			usage(stdout);
+			return 0;
+		}
+		if (c != 'j')
+			return EX_USAGE;
+		json = true;
+	}
+	if (argc - optind > 1) {
+		log_error("check: one script at a time");
+		usage(stderr);
+		return EX_USAGE;
+	}
+	return check(optind < argc ? argv[optind] : DEFAULT_SCRIPT, json);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fusee plugins: what is found, from where, and its options. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "base/guess.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/plugin_list.h"
+#include "config/help.h"
+#include "profile/render_model.h"
+
+static void usage(FILE *to)
+{
+	fputs("usage: fusee plugins [--json | --markdown] [NAME]\n"
+	      "\n"
+	      "Lists the plugins that are found, where, and what was refused; with a NAME (pprof "
+	      "or\n"
+	      "sink.pprof) that one with its options.\n"
+	      "\n"
+	      "      --json       all of it as JSON\n"
+	      "      --markdown   tables of options, as in docs/lua.md\n"
+	      "  -h, --help       this text\n",
+	      to);
+}
+
+unsigned int plugin_list_columns(void)
+{
+	struct winsize w;
+
+	if (isatty(1) && !ioctl(1, TIOCGWINSZ, &w) && w.ws_col >= 20)
+		return w.ws_col < 100 ? w.ws_col : 100;
+	return 80;
+}
+
+int plugin_list_open(struct plugin_folder *f)
+{
+	char *dir = plugin_default_dir();
+	int r = dir ? plugin_folder_open(dir, f) : -ENOMEM;
+
+	if (r)
+		log_error("cannot open the plugins' folder '%s': %s", dir ? dir : "?",
+			  strerror(-r));
+	free(dir);
+	return r ? EX_OSFILE : 0;
+}
+
+/* ---- for people ---- */
+
+static void put_list(struct buf *b, const struct plugin_folder *f, unsigned int columns)
+{
+	for (uint32_t i = 0; i < f->n; i++) {
+		const struct fusee_plugin *d = f->plugins[i]->descriptor;
+
+		buf_printf(b, "%s.%s %s\n", plugin_kind_name(d->kind), d->name,
+			   d->version ? d->version : "");
+		help_wrap(b, d->doc ? d->doc : "", 4, columns);
+		help_wrap(b, f->plugins[i]->path, 4, columns);
+	}
+	if (f->nrefused)
+		buf_printf(b, "%srefused:\n", f->n ? "\n" : "");
+	for (uint32_t i = 0; i < f->nrefused; i++)
+		help_wrap(b, f->refused[i], 4, columns);
+	if (!f->n && !f->nrefused)
+		buf_str(b, "no plugins: is fusee installed whole?\n");
+}
+
+static void put_one(struct buf *b, const struct plugin *p, unsigned int columns)
+{
+	help_plugin(b, p->descriptor, columns);
+	buf_str(b, "\n");
+	help_wrap(b, p->path, 0, columns);
+}
+
+/* ---- JSON ---- */
+
+static void put_text(struct buf *b, const char *text)
+{
+	if (text)
+		render_json_string(b, (struct fusee_str){text, strlen(text)});
+	else
+		buf_str(b, "null");
+}
+
+static void put_member(struct buf *b, const char *name, const char *text)
+{
+	buf_printf(b, ",\"%s\":", name);
+	put_text(b, text);
+}
+
+static void json_options(struct buf *b, const struct fusee_table *options)
+{
+	buf_str(b, "[");
+	for (uint32_t i = 0; i < options->n; i++) {
+		const struct fusee_option *o = FUSEE_AT(struct fusee_option, *options, i);
+		struct buf words = {0};
+
+		buf_str(b, i ? ",\n{\"name\":" : "\n{\"name\":");
+		put_text(b, o->name);
+		help_type(&words, o);
+		buf_add(&words, "", 1);
+		put_member(b, "type", words.error ? NULL : words.p);
+		buf_reset(&words);
+		help_range(&words, o);
+		buf_add(&words, "", 1);
+		put_member(b, "range", words.error || !*words.p ? NULL : words.p);
+		buf_fini(&words);
+		put_member(b, "default", o->def);
+		put_member(b, "doc", o->doc);
+		buf_printf(b, ",\"required\":%s}", o->def ? "false" : "true");
+	}
+	buf_str(b, "]");
+}
+
+static void put_json(struct buf *b, const struct plugin_folder *f, const struct plugin *only)
+{
+	bool first = true;
+
+	buf_printf(b, "{\"abi\":\"%d.%d\",\n\"plugins\":[", FUSEE_ABI_MAJOR, FUSEE_ABI_MINOR);
+	for (uint32_t i = 0; i < f->n; i++) {
+		const struct fusee_plugin *d = f->plugins[i]->descriptor;
+
+		if (only && f->plugins[i] != only)
+			continue;
+		buf_printf(b, "%s\n{\"kind\":\"%s\"", first ? "" : ",", plugin_kind_name(d->kind));
+		put_member(b, "name", d->name);
+		put_member(b, "version", d->version);
+		put_member(b, "doc", d->doc);
+		put_member(b, "path", f->plugins[i]->path);
+		buf_str(b, ",\"options\":");
+		json_options(b, &d->options);
+		buf_str(b, "}");
+		first = false;
+	}
+	buf_str(b, "],\n\"every_sink\":");
+	json_options(b, &plan_sink_options);
+	buf_str(b, ",\n\"refused\":[");
+	for (uint32_t i = 0; i < f->nrefused; i++) {
+		buf_str(b, i ? "," : "");
+		put_text(b, f->refused[i]);
+	}
+	buf_str(b, "]}\n");
+}
+
+/* ---- markdown ---- */
+
+static void markdown_cell(struct buf *b, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '|')
+			buf_str(b, "\\");
+		buf_add(b, *text == '\n' ? " " : text, 1);
+	}
+}
+
+static void markdown_options(struct buf *b, const struct fusee_table *options)
+{
+	buf_str(b, "| option | type | default | |\n|---|---|---|---|\n");
+	for (uint32_t i = 0; i < options->n; i++) {
+		const struct fusee_option *o = FUSEE_AT(struct fusee_option, *options, i);
+
+		buf_printf(b, "| `%s` | ", o->name);
+		help_type(b, o);
+		if (o->min || o->max) {
+			buf_str(b, ", ");
+			help_range(b, o);
+		}
+		if (o->def && *o->def)
+			buf_printf(b, " | `%s` | ", o->def);
+		else
+			buf_str(b, o->def ? " | | " : " | must be given | ");
+		markdown_cell(b, o->doc ? o->doc : "");
+		buf_str(b, " |\n");
+	}
+}
+
+static void put_markdown(struct buf *b, const struct plugin_folder *f, const struct plugin *only)
+{
+	for (uint32_t i = 0; !only && i < plan_nsettings; i++) {
+		buf_printf(b, "### %s\n\n%s\n\n", plan_settings[i].name, plan_settings[i].doc);
+		markdown_options(b, &plan_settings[i].options);
+		buf_str(b, "\n");
+	}
+	for (uint32_t i = 0; i < f->n; i++) {
+		const struct fusee_plugin *d = f->plugins[i]->descriptor;
+
+		if (only ? f->plugins[i] != only : d->kind == FUSEE_UNWINDER)
+			continue;
+		buf_printf(b, "### %s.%s\n\n%s\n\n", plugin_kind_name(d->kind), d->name,
+			   d->doc ? d->doc : "");
+		if (!d->options.n)
+			continue;
+		markdown_options(b, &d->options);
+		buf_str(b, "\n");
+	}
+	if (!only) {
+		buf_str(b,
+			"### every sink\n\nWhat the core does for each sink, whatever it is.\n\n");
+		markdown_options(b, &plan_sink_options);
+	}
+}
+
+/* ---- the command ---- */
+
+/* "pprof" or "sink.pprof"; *several: the short name is of more than one. */
+static const struct plugin *find(const struct plugin_folder *f, const char *name, bool *several)
+{
+	const struct plugin *found = NULL;
+
+	*several = false;
+	for (uint32_t i = 0; i < f->n; i++) {
+		const struct fusee_plugin *d = f->plugins[i]->descriptor;
+		size_t len = strlen(plugin_kind_name(d->kind));
+
+		if (!strncmp(name, plugin_kind_name(d->kind), len) && name[len] == '.' &&
+		    !strcmp(name + len + 1, d->name))
+			return f->plugins[i];
+		if (!strcmp(name, d->name)) {
+			*several = found != NULL;
+			found = f->plugins[i];
+		}
+	}
+	return found;
+}
+
+static int not_found(const struct plugin_folder *f, const char *name, bool several)
+{
+	struct guess g = {.word = name};
+	char file[256];
+
+	if (several) {
+		log_error("several plugins are named '%s': say sink.%s, discover.%s or unwind.%s",
+			  name, name, name, name);
+		return EX_USAGE;
+	}
+	snprintf(file, sizeof(file), "/%s.so'", strchr(name, '.') ? strchr(name, '.') + 1 : name);
+	for (uint32_t i = 0; i < f->nrefused; i++)
+		if (strstr(f->refused[i], file)) {
+			log_error("%s", f->refused[i]);
+			return EX_CONFIG;
+		}
+	for (uint32_t i = 0; i < f->n; i++)
+		guess_offer(&g, f->plugins[i]->descriptor->name);
+	if (g.best)
+		log_error("there is no plugin '%s' (did you mean '%s'?)", name, g.best);
+	else
+		log_error("there is no plugin '%s': fusee plugins lists them", name);
+	return EX_USAGE;
+}
+
+static int show(const char *name, int form)
+{
+	const struct plugin *only = NULL;
+	struct plugin_folder f;
+	struct buf b = {0};
+	bool several;
+	int r = plugin_list_open(&f);
+
+	if (r)
+		return r;
+	if (name) {
+		only = find(&f, name, &several);
+		if (!only || several) {
+			r = not_found(&f, name, several);
+			goto out;
+		}
+	}
+	if (form == 'j')
+		put_json(&b, &f, only);
+	else if (form == 'm')
+		put_markdown(&b, &f, only);
+	else if (only)
+		put_one(&b, only, plugin_list_columns());
+	else
+		put_list(&b, &f, plugin_list_columns());
+	r = b.error ? b.error : buf_write(&b, 1);
+	if (r && r != -EPIPE)
+		log_error("cannot write: %s", strerror(-r));
+	r = r ? EXIT_FAILURE : 0;
+out:
+	buf_fini(&b);
+	plugin_folder_close(&f);
+	return r;
+}
+
+int cmd_plugins(int argc, char **argv)
+{
+	static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
+					      {"markdown", no_argument, NULL, 'm'},
+					      {"help", no_argument, NULL, 'h'},
+					      {0}};
+	int c, form = 0;
+
+	while ((c = options_next("plugins", argc, argv, "h", longs)) != -1) {
+		if (c == 'h') {
+			usage(stdout);
+			return 0;
+		}
+		if (c != 'j' && c != 'm')
+			return EX_USAGE;
+		form = c;
+	}
+	if (argc - optind > 1) {
+		log_error("plugins: one name at a time");
+		usage(stderr);
+		return EX_USAGE;
+	}
+	return show(argv[optind], form);
+}

@@ -1,0 +1,2 @@
+-- SPDX-License-Identifier: Apache-2.0
+table.move({}, 1, 1e15, 2)

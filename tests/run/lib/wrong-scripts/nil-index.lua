@@ -1,0 +1,3 @@
+-- SPDX-License-Identifier: Apache-2.0
+local t
+sink.box { dir = t.dir }

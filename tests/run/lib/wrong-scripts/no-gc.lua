@@ -1,0 +1,2 @@
+-- SPDX-License-Identifier: Apache-2.0
+setmetatable({}, { __gc = function() while true do end end })
