@@ -299,8 +299,7 @@ static int open_loop(struct agent *a)
 	if (r)
 		log_error("cannot set up the event loop: %s", strerror(-r));
 	else if (lifecycle_polls(a->lifecycle))
-		log_warning("new processes are looked for once a second: the kernel tells of all "
-			    "of them only with CAP_PERFMON");
+		log_warning("%s", lifecycle_how(a->lifecycle));
 	return r ? EX_OSERR : 0;
 }
 

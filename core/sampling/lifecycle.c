@@ -20,10 +20,15 @@
 #define RING_BYTES (512u << 10) /* some 5,000 processes */
 #define SLACK_NS 2000000u       /* so long we wait for other CPUs' records */
 #define POLL_NS 1000000000u
+#define CPUS_NS 3000000000u /* CPUs that came or went are looked for */
+#define ONLINE "/sys/devices/system/cpu/online"
+
+enum { MAX_CPUS = 8192 }; /* as the kernel's NR_CPUS */
 
 struct watched_cpu {
 	struct ring ring;
-	int fd;
+	int fd;      /* -1: none */
+	bool online; /* as last read */
 };
 
 /* A process as /proc showed it. */
@@ -35,12 +40,13 @@ struct seen {
 
 struct lifecycle {
 	struct lifecycle_handlers on;
-	struct watched_cpu *cpus;
-	long ncpus;
+	struct watched_cpu *cpus; /* by number */
+	int ncpus;
 	int epoll;
 	bool polls;
-	uint64_t looked;
+	uint64_t looked;   /* over /proc, or at the CPUs */
 	struct table seen; /* pid -> struct seen * */
+	char how[256];
 };
 
 static uint64_t now(void)
@@ -76,7 +82,6 @@ static int open_event(int cpu)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A CPU that is offline has no events: -ENODEV. */
 static int open_cpu(struct lifecycle *l, int cpu)
 {
 	struct epoll_event e = {.events = EPOLLIN};
@@ -85,37 +90,111 @@ static int open_cpu(struct lifecycle *l, int cpu)
 	int r;
 
 	c->fd = open_event(cpu);
-	if (c->fd < 0)
-		return c->fd;
+	if (c->fd < 0) {
+		r = c->fd;
+		c->fd = -1;
+		return r;
+	}
 	r = ring_open(&c->ring, c->fd, &size);
 	if (!r && epoll_ctl(l->epoll, EPOLL_CTL_ADD, c->fd, &e))
 		r = -errno;
 	return r;
 }
 
+static void close_cpu(struct watched_cpu *c)
+{
+	ring_close(&c->ring);
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+}
+
 static void close_cpus(struct lifecycle *l)
 {
-	for (long i = 0; l->cpus && i < l->ncpus; i++) {
-		ring_close(&l->cpus[i].ring);
-		if (l->cpus[i].fd >= 0)
-			close(l->cpus[i].fd);
-		l->cpus[i].fd = -1;
+	for (int i = 0; i < l->ncpus; i++)
+		close_cpu(&l->cpus[i]);
+}
+
+static int has_cpu(struct lifecycle *l, int cpu)
+{
+	struct watched_cpu *cpus;
+
+	if (cpu >= l->ncpus) {
+		cpus = realloc(l->cpus, (size_t)(cpu + 1) * sizeof(*cpus));
+		if (!cpus)
+			return -ENOMEM;
+		for (int i = l->ncpus; i <= cpu; i++)
+			cpus[i] = (struct watched_cpu){.fd = -1};
+		l->cpus = cpus;
+		l->ncpus = cpu + 1;
 	}
+	l->cpus[cpu].online = true;
+	return 0;
+}
+
+/* Which CPUs are online: "0-3,6". Where that can't be read: as many as there are. */
+static int list_cpus(struct lifecycle *l)
+{
+	char text[4096] = "", *p = text;
+	FILE *f = fopen(ONLINE, "re");
+	int r = 0;
+
+	if (!f || !fgets(text, sizeof(text), f))
+		snprintf(text, sizeof(text), "0-%ld", sysconf(_SC_NPROCESSORS_CONF) - 1);
+	if (f)
+		fclose(f);
+	for (int i = 0; i < l->ncpus; i++)
+		l->cpus[i].online = false;
+	while (!r && *p >= '0' && *p <= '9') {
+		long lo = strtol(p, &p, 10), hi = lo;
+
+		if (*p == '-')
+			hi = strtol(p + 1, &p, 10);
+		for (; !r && lo <= hi && lo < MAX_CPUS; lo++)
+			r = has_cpu(l, (int)lo);
+		p += *p == ',';
+	}
+	return r;
 }
 
 static int open_cpus(struct lifecycle *l)
 {
-	int r = 0, opened = 0;
+	int r = list_cpus(l), opened = 0;
 
-	for (long i = 0; i < l->ncpus; i++)
-		l->cpus[i].fd = -1;
 	for (int i = 0; !r && i < l->ncpus; i++) {
+		if (!l->cpus[i].online)
+			continue;
 		r = open_cpu(l, i);
 		opened += !r;
-		if (r == -ENODEV)
+		if (r == -ENODEV) /* went offline meanwhile */
 			r = 0;
 	}
 	return r ? r : opened ? 0 : -ENODEV;
+}
+
+/* An event goes with its CPU, and does not come back with it. */
+static void follow_cpus(struct lifecycle *l)
+{
+	bool missed = false;
+
+	l->looked = now();
+	if (list_cpus(l))
+		return;
+	for (int i = 0; i < l->ncpus; i++) {
+		struct watched_cpu *c = &l->cpus[i];
+
+		if (!c->online && c->fd >= 0) {
+			close_cpu(c); /* and what it still held */
+			missed = true;
+		} else if (c->online && c->fd < 0) {
+			if (open_cpu(l, i))
+				close_cpu(c); /* the next time, maybe */
+			else
+				missed = true; /* what began there before */
+		}
+	}
+	if (missed)
+		l->on.lost(l->on.arg);
 }
 
 /* ---- /proc ---- */
@@ -131,7 +210,7 @@ static void see(struct look *k, pid_t pid, uint64_t ticks, const char *exe)
 	struct seen *s = table_get(&l->seen, (uint64_t)pid);
 	bool is_new = !s || s->start_ticks != ticks;
 
-	if (s && is_new && l->on.exited && !k->first)
+	if (s && is_new && !k->first)
 		l->on.exited(l->on.arg, pid, 0);
 	if (!s) {
 		s = calloc(1, sizeof(*s));
@@ -206,43 +285,44 @@ static void look_over(struct lifecycle *l, bool first)
 
 /* ---- records ---- */
 
+struct task {
+	uint32_t pid, ppid, tid, ptid;
+};
+
+/* Processes of other pid namespaces have the numbers 0 and -1 in ours. */
+static bool is_pid(uint32_t pid)
+{
+	return pid && pid <= INT32_MAX;
+}
+
 static void tell(struct lifecycle *l, const struct perf_event_header *h)
 {
-	const struct {
-		uint32_t pid, ppid, tid, ptid;
-	} *task = (const void *)(h + 1);
-	const struct {
-		uint32_t pid, tid;
-	} *comm = (const void *)(h + 1);
 	uint64_t time = event_time(h);
+	struct task t = {0};
+	bool process;
 
-	switch (h->type) {
-	case PERF_RECORD_FORK:
-		if (h->size >= sizeof(*h) + sizeof(*task) && task->pid == task->tid &&
-		    task->pid != task->ppid)
-			l->on.forked(l->on.arg, (pid_t)task->pid, (pid_t)task->ppid, time);
-		break;
-	case PERF_RECORD_EXIT:
-		if (h->size >= sizeof(*h) + sizeof(*task) && task->pid == task->tid)
-			l->on.exited(l->on.arg, (pid_t)task->pid, time);
-		break;
-	case PERF_RECORD_COMM:
-		if (h->size >= sizeof(*h) + sizeof(*comm) && h->misc & PERF_RECORD_MISC_COMM_EXEC)
-			l->on.execed(l->on.arg, (pid_t)comm->pid, time);
-		break;
-	case PERF_RECORD_LOST:
+	if (h->type == PERF_RECORD_LOST) {
 		l->on.lost(l->on.arg);
-		break;
-	default:
-		break;
+		return;
 	}
+	if (h->size < sizeof(*h) + 8)
+		return;
+	memcpy(&t, h + 1, h->size < sizeof(*h) + sizeof(t) ? 8 : sizeof(t));
+	process = is_pid(t.pid) && t.pid == t.tid;
+	if (h->type == PERF_RECORD_FORK && process && t.pid != t.ppid)
+		l->on.forked(l->on.arg, (pid_t)t.pid, is_pid(t.ppid) ? (pid_t)t.ppid : 0, time);
+	else if (h->type == PERF_RECORD_EXIT && process)
+		l->on.exited(l->on.arg, (pid_t)t.pid, time);
+	else if (h->type == PERF_RECORD_COMM && is_pid(t.pid) &&
+		 h->misc & PERF_RECORD_MISC_COMM_EXEC)
+		l->on.execed(l->on.arg, (pid_t)t.pid, time);
 }
 
 static struct ring *oldest(struct lifecycle *l, uint64_t until)
 {
 	struct ring *found = NULL;
 
-	for (long i = 0; i < l->ncpus; i++) {
+	for (int i = 0; i < l->ncpus; i++) {
 		const struct perf_event_header *h;
 
 		if (l->cpus[i].fd < 0)
@@ -266,7 +346,9 @@ void lifecycle_drain(struct lifecycle *l)
 			look_over(l, false);
 		return;
 	}
-	for (long i = 0; i < l->ncpus; i++)
+	if (now() - l->looked >= CPUS_NS)
+		follow_cpus(l);
+	for (int i = 0; i < l->ncpus; i++)
 		if (l->cpus[i].fd >= 0)
 			ring_refresh(&l->cpus[i].ring);
 	while ((r = oldest(l, until))) {
@@ -278,6 +360,18 @@ void lifecycle_drain(struct lifecycle *l)
 
 /* ---- life ---- */
 
+static void say_how(struct lifecycle *l, int r)
+{
+	const char *why = strerror(-r);
+
+	if (!r)
+		why = "new processes are told of by the kernel at once (perf events)";
+	else if (r == -EACCES || r == -EPERM)
+		why = "the kernel tells of all of them only with CAP_PERFMON";
+	snprintf(l->how, sizeof(l->how), "%s%s",
+		 r ? "new processes are looked for in /proc once a second: " : "", why);
+}
+
 int lifecycle_open(struct lifecycle **ret, const struct lifecycle_handlers *on)
 {
 	struct lifecycle *l = calloc(1, sizeof(*l));
@@ -286,12 +380,15 @@ int lifecycle_open(struct lifecycle **ret, const struct lifecycle_handlers *on)
 	if (!l)
 		return r;
 	l->on = *on;
-	l->ncpus = sysconf(_SC_NPROCESSORS_CONF);
 	l->epoll = epoll_create1(EPOLL_CLOEXEC);
-	l->cpus = calloc((size_t)l->ncpus, sizeof(*l->cpus));
-	if (l->epoll < 0 || !l->cpus)
-		goto fail;
+	if (l->epoll < 0) {
+		r = -errno;
+		free(l);
+		return r;
+	}
+	l->looked = now();
 	r = open_cpus(l);
+	say_how(l, r);
 	if (r) { /* not allowed, or no room for rings */
 		close_cpus(l);
 		l->polls = true;
@@ -299,9 +396,6 @@ int lifecycle_open(struct lifecycle **ret, const struct lifecycle_handlers *on)
 	}
 	*ret = l;
 	return 0;
-fail:
-	lifecycle_close(l);
-	return r;
 }
 
 static void free_seen(void *arg, uint64_t key, void *value)
@@ -318,8 +412,7 @@ void lifecycle_close(struct lifecycle *l)
 	close_cpus(l);
 	table_each(&l->seen, free_seen, NULL);
 	table_fini(&l->seen);
-	if (l->epoll >= 0)
-		close(l->epoll);
+	close(l->epoll);
 	free(l->cpus);
 	free(l);
 }
@@ -332,4 +425,9 @@ bool lifecycle_polls(const struct lifecycle *l)
 int lifecycle_fd(const struct lifecycle *l)
 {
 	return l->epoll;
+}
+
+const char *lifecycle_how(const struct lifecycle *l)
+{
+	return l->how;
 }

@@ -19,7 +19,7 @@ struct lifecycle_handlers {
 	void (*execed)(void *arg, pid_t pid, uint64_t time);
 	/* Its first thread has ended: others may go on for a while. */
 	void (*exited)(void *arg, pid_t pid, uint64_t time);
-	void (*lost)(void *arg); /* records: look at /proc again */
+	void (*lost)(void *arg); /* records, or CPUs came late: look at /proc again */
 };
 
 struct lifecycle;
@@ -28,7 +28,9 @@ struct lifecycle;
 int lifecycle_open(struct lifecycle **ret, const struct lifecycle_handlers *);
 void lifecycle_close(struct lifecycle *);       /* NULL is fine */
 bool lifecycle_polls(const struct lifecycle *); /* /proc is looked over */
-int lifecycle_fd(const struct lifecycle *);     /* epoll fd: readable when much has happened */
+/* One sentence that says how it works, and why not better. Lives as long as it. */
+const char *lifecycle_how(const struct lifecycle *);
+int lifecycle_fd(const struct lifecycle *); /* epoll fd: readable when much has happened */
 /* Tells what has happened. Several times a second. */
 void lifecycle_drain(struct lifecycle *);
 #endif
