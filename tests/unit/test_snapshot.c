@@ -129,16 +129,17 @@ TEST(samples_losses_and_the_events_count_agree)
 	snapshot_close(s);
 }
 
-static pid_t burner(double seconds, bool fork_first)
+/* Burns once there is a byte in gate, fork_first: in a child that ends it. */
+static pid_t burner(double seconds, bool fork_first, int gate)
 {
 	pid_t pid = fork();
+	char byte;
 
 	if (!pid) {
-		if (fork_first) {
-			usleep(100000);
-			if (fork())
-				pause();
-		}
+		if (read(gate, &byte, 1) != 1)
+			_exit(1);
+		if (fork_first && fork())
+			pause();
 		burn(seconds);
 		if (fork_first)
 			kill(getppid(), SIGKILL);
@@ -159,16 +160,19 @@ TEST(targets_come_and_go)
 	uint32_t slow, fast, gone;
 	pid_t first, second;
 	uint64_t before;
+	int gate[2];
 
 	if (snapshot_open(&s, &o))
 		SKIP("perf_event_open is not allowed here");
 	CHECK_INT(snapshot_enable(s), 0);
-	first = burner(0.5, true);
-	second = burner(0.7, false);
+	CHECK(!pipe(gate));
+	first = burner(0.5, true, gate[0]);
+	second = burner(0.7, false, gate[0]);
 	if (snapshot_add(s, first, 4003009, &slow))
 		SKIP("perf_event_open is not allowed here");
 	CHECK_INT(snapshot_add(s, second, 1003009, &fast), 0);
 	CHECK_INT(snapshot_add(s, 4194301, 1003009, &gone), -ESRCH);
+	CHECK(write(gate[1], "xx", 2) == 2);
 	waitpid(first, NULL, 0);
 	snapshot_drain(s, &on, true);
 	CHECK(slow && fast && slow != fast);

@@ -312,13 +312,12 @@ TEST(kills_it_twice_is_refused)
 TEST(takes_too_long)
 {
 	struct worker *w = start(
-		(struct worker_options){.plugin_dir = nasty_plugins(), .request_ms = 400});
+		(struct worker_options){.plugin_dir = nasty_plugins(), .request_ms = 1500});
 	double from = now();
 	struct asked a = inspect_fd(w, elf_with_entry(DO_HANG));
 
 	CHECK_INT(a.err, -ETIMEDOUT);
-	CHECK(now() - from < 5);
-	from = now();
+	CHECK(now() - from < 30);
 	a = inspect_fd(w, elf_with_entry(DO_HANG));
 	CHECK_INT(a.err, -ETIMEDOUT);
 	CHECK_INT(inspect_err(w, elf_with_entry(DO_NOTHING)), 0);

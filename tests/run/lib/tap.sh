@@ -3,7 +3,8 @@
 #   check "what" COMMAND...   ok when the command succeeds; its output is shown when it fails
 #   has "what" FILE PATTERN   ok when a line of FILE matches the extended regular expression
 #   skip "what" "reason"
-#   becomes PID FILE          waits until the process has become that program (exec), 5 s at most
+#   becomes PID FILE          waits until the process has become that program (exec), 20 s at most
+#   attached PID              waits until that recorder holds its events and no SIGINT kills it, 20 s at most
 #   finish                    the plan; exits with 1 if something failed
 n=0
 failed=0
@@ -45,9 +46,17 @@ has() {
 	fi
 }
 becomes() {
-	tries=50
+	tries=400
 	until [ "$(readlink "/proc/$1/exe")" = "$2" ] || [ $((tries -= 1)) = 0 ]; do
-		sleep 0.1
+		sleep 0.05
+	done
+}
+attached() {
+	tries=400
+	until { find "/proc/$1/fd" -lname '*perf_event*' | grep -q . &&
+		grep -Eq '^Sig(Blk|Cgt):.*[2367abef]$' "/proc/$1/status"; } 2> /dev/null ||
+		[ $((tries -= 1)) = 0 ]; do
+		sleep 0.05
 	done
 }
 finish() {
