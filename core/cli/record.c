@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/group.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/session.h"
@@ -25,12 +26,15 @@
 static const char usage_text[] =
 	"usage: fusee record [OPTION]... -- COMMAND [ARGUMENT]...\n"
 	"       fusee record [OPTION]... -p PID[,PID]...\n"
-	"       fusee record [OPTION]... -a\n"
+	"       fusee record [OPTION]... -a | -G CGROUP | --container ID\n"
 	"Takes one profile of where CPU time goes; ends with the command, with -d, or with "
 	"Ctrl-C.\n"
 	"\n"
 	"  -p, --pid PID[,PID]   processes that run already, with all their threads\n"
 	"  -a, --all             the whole machine\n"
+	"  -G, --cgroup PATH     the processes of a control group, and of those below it\n"
+	"      --container ID    those of a container: the first digits of its id are enough\n"
+	"                        (what they start is followed, what joins from outside is not)\n"
 	"  -F, --rate HZ         samples a second of CPU time; default 99\n"
 	"  -d, --duration TIME   10s, 2m ..\n"
 	"  -o, --output FILE     fusee.pb.gz; its ending says the format: .pb.gz .folded .html\n"
@@ -107,11 +111,21 @@ static int add_output(struct session_options *o, const char *path)
 	return r;
 }
 
-enum { OPT_THREADS = 256, OPT_STACK, OPT_NO_KERNEL, OPT_NO_INLINES, OPT_NO_CACHE, OPT_STATS };
+enum {
+	OPT_CONTAINER = 255,
+	OPT_THREADS,
+	OPT_STACK,
+	OPT_NO_KERNEL,
+	OPT_NO_INLINES,
+	OPT_NO_CACHE,
+	OPT_STATS
+};
 
 static const struct option long_options[] = {
 	{"pid", required_argument, NULL, 'p'},
 	{"all", no_argument, NULL, 'a'},
+	{"cgroup", required_argument, NULL, 'G'},
+	{"container", required_argument, NULL, OPT_CONTAINER},
 	{"rate", required_argument, NULL, 'F'},
 	{"duration", required_argument, NULL, 'd'},
 	{"output", required_argument, NULL, 'o'},
@@ -135,6 +149,10 @@ static int take_option(struct session_options *o, int c)
 	case 'a':
 		o->all = true;
 		return 0;
+	case 'G':
+		return group_add_cgroup(o, optarg);
+	case OPT_CONTAINER:
+		return group_add_container(o, optarg);
 	case 'F':
 		return set_rate(o, optarg);
 	case 'd':
@@ -175,7 +193,7 @@ static int parse(struct session_options *o, int argc, char **argv)
 {
 	int c, r = 0, targets;
 
-	while (!r && (c = options_next("record", argc, argv, "+p:aF:d:o:qh", long_options)) != -1)
+	while (!r && (c = options_next("record", argc, argv, "+p:aG:F:d:o:qh", long_options)) != -1)
 		r = take_option(o, c);
 	if (r)
 		return r;
@@ -183,8 +201,9 @@ static int parse(struct session_options *o, int argc, char **argv)
 		o->command = argv + optind;
 	targets = !!o->npids + o->all + !!o->command;
 	if (!targets) {
-		log_error("nothing to profile: name a command (-- COMMAND), a process (-p PID) or "
-			  "the whole machine (-a)");
+		log_error("nothing to profile: name a command (-- COMMAND), a process (-p PID), "
+			  "a control group (-G PATH), a container (--container ID) or the whole "
+			  "machine (-a)");
 		return EX_USAGE;
 	}
 	if (targets > 1)

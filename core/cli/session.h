@@ -15,7 +15,7 @@
 #include "sampling/snapshot.h"
 #include "worker/worker.h"
 
-#define SESSION_MAX_PIDS 64
+#define SESSION_MAX_PIDS 4096u
 #define SESSION_MAX_OUTPUTS 16
 
 struct session;

@@ -183,6 +183,21 @@ static int list_cpus(struct snapshot *s)
 	return 0;
 }
 
+/* Of several processes some may have ended meanwhile, of one not. */
+static int add_targets(struct snapshot *s)
+{
+	uint32_t added = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < s->o.npids; i++) {
+		r = add_process(s, &s->base, s->o.pids[i]);
+		added += !r;
+		if (r == -ESRCH && s->o.npids > 1)
+			r = 0;
+	}
+	return !r && s->o.npids && !added ? -ESRCH : r;
+}
+
 int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
@@ -209,8 +224,7 @@ int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 		if (!r)
 			r = open_ring(s, &s->cpus[i], fd);
 	}
-	for (uint32_t i = 0; !r && !o->all && i < o->npids; i++)
-		r = add_process(s, &s->base, o->pids[i]);
+	r = r || o->all ? r : add_targets(s);
 	s->counts.gaps = s->form.read;
 	if (r)
 		snapshot_close(s);

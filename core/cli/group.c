@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/group.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "process/cgroup.h"
+#include "process/procfs.h"
+
+#define ID_LEN 64u
+#define SHORTEST 4u
+
+static int add(void *arg, pid_t pid)
+{
+	struct session_options *o = arg;
+
+	if (pid == getpid())
+		return 0;
+	for (uint32_t i = 0; i < o->npids; i++) /* in several hierarchies */
+		if (o->pids[i] == pid)
+			return 0;
+	if (o->npids == SESSION_MAX_PIDS)
+		return -E2BIG;
+	o->pids[o->npids++] = pid;
+	return 0;
+}
+
+static int too_many(void)
+{
+	log_error("more than %u processes: profile the whole machine (-a)", SESSION_MAX_PIDS);
+	return EX_USAGE;
+}
+
+int group_add_cgroup(struct session_options *o, const char *path)
+{
+	uint32_t before = o->npids;
+	int r = cgroup_each_process(path, add, o);
+
+	if (r == -E2BIG)
+		return too_many();
+	if (r) {
+		log_error("there is no control group '%s': %s", path,
+			  r == -ENOENT ? "name its path from the hierarchy's root, as in "
+					 "/proc/PID/cgroup"
+				       : strerror(-r));
+		return EX_NOINPUT;
+	}
+	if (o->npids == before) {
+		log_error("no process runs in control group '%s'", path);
+		return EX_NOINPUT;
+	}
+	return 0;
+}
+
+/* ---- containers ---- */
+
+struct search {
+	struct session_options *o;
+	const char *id;
+	char found[256]; /* the whole id; "" none yet */
+	char other[256]; /* another one that begins with it; "" none */
+	int result;
+};
+
+static bool is_hex(const char *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isdigit((unsigned char)p[i]) && !(p[i] >= 'a' && p[i] <= 'f'))
+			return false;
+	return true;
+}
+
+/* The container's id or machine's name that this component of a path is or holds, if it begins with
+ * what is searched. */
+static bool holds(const char *word, size_t len, const char *id, char found[256])
+{
+	size_t n = strlen(id);
+
+	for (size_t i = 0; i + ID_LEN <= len; i++) {
+		bool begins = !i || !isalnum((unsigned char)word[i - 1]);
+		bool ends = i + ID_LEN == len || !isalnum((unsigned char)word[i + ID_LEN]);
+
+		if (begins && ends && is_hex(word + i, ID_LEN) && !memcmp(word + i, id, n)) {
+			memcpy(found, word + i, ID_LEN);
+			found[ID_LEN] = '\0';
+			return true;
+		}
+	}
+	return false;
+}
+
+/* "systemd-nspawn@NAME.service", "machine-NAME.scope", "lxc.payload.NAME" */
+static bool is_machine(const char *word, size_t len, const char *name, char found[256])
+{
+	static const char *const forms[] = {"systemd-nspawn@%s.service", "machine-%s.scope",
+					    "lxc.payload.%s"};
+	char full[512];
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		snprintf(full, sizeof(full), forms[i], name);
+		if (strlen(full) == len && !memcmp(full, word, len)) {
+			snprintf(found, 256, "%s", name);
+			return true;
+		}
+	}
+	return false;
+}
+
+static int look_at(void *arg, pid_t pid)
+{
+	struct search *s = arg;
+	char path[CGROUP_MAX], found[256] = "", one[256];
+
+	if (cgroup_of("", pid, path))
+		return 0;
+	for (const char *p = path; *p;) { /* the innermost one counts */
+		size_t len = strcspn(p, "/");
+
+		if ((strlen(s->id) <= ID_LEN && is_hex(s->id, strlen(s->id)) &&
+		     holds(p, len, s->id, one)) ||
+		    is_machine(p, len, s->id, one))
+			strcpy(found, one);
+		p += len + (p[len] == '/');
+	}
+	if (!*found)
+		return 0;
+	if (!*s->found)
+		strcpy(s->found, found);
+	if (strcmp(s->found, found)) {
+		strcpy(s->other, found);
+		return 0;
+	}
+	return add(s->o, pid);
+}
+
+int group_add_container(struct session_options *o, const char *id)
+{
+	struct search s = {.o = o, .id = id};
+	uint32_t before = o->npids;
+
+	if (strlen(id) < SHORTEST || strlen(id) > 200) {
+		log_error("'%s' is no container: name at least %u digits of its id", id, SHORTEST);
+		return EX_USAGE;
+	}
+	if (procfs_each_process(look_at, &s) == -E2BIG)
+		return too_many();
+	if (*s.other) {
+		log_error("'%s' is more than one container: %.16s.., %.16s..: name more of its id",
+			  id, s.found, s.other);
+		return EX_USAGE;
+	}
+	if (o->npids == before) {
+		log_error("no process runs in a container '%s' (its id is looked for in "
+			  "/proc/*/cgroup)",
+			  id);
+		return EX_NOINPUT;
+	}
+	return 0;
+}
