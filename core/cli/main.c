@@ -12,6 +12,7 @@ static const struct command {
 } commands[] = {
 	{"record", "take a profile of where CPU time goes", cmd_record},
 	{"top", "show live where CPU time goes", cmd_top},
+	{"run", "the agent: profile always, as a script says", cmd_run},
 	{"report", "show a profile: functions, calls, a flame graph", cmd_report},
 	{"check", "check the script of an agent without starting anything", cmd_check},
 	{"plugins", "list plugins and their options", cmd_plugins},

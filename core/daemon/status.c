@@ -353,8 +353,6 @@ static void set_sampling(const struct agent *a)
 		   (double)c.ring_full);
 	metric_set("samples_lost", "Ticks without a sample.",
 		   METRIC_LABELS("reason", "timer skipped"), (double)c.skipped);
-	metric_set("sampled_cpu_seconds", "CPU time of profiled processes.", NULL,
-		   (double)c.count_ns / 1e9);
 	metric_set("files", "Files that profiled processes map.", NULL, (double)s.files);
 	metric_set("files_refused", "Of them not readable.", NULL, (double)s.refused);
 	metric_set("events", "Open perf events.", NULL, (double)snapshot_events(a->snapshot));
