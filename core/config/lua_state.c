@@ -50,6 +50,8 @@ static void *allocate(void *arg, void *old, size_t was, size_t size)
 		return NULL;
 	}
 	p = realloc(old, size);
+	if (!p && size <= was) /* Lua takes it for granted that this works */
+		return old;
 	if (p)
 		s->used = s->used - was + size;
 	return p;
@@ -282,15 +284,16 @@ static int open_library(lua_State *L)
 
 int script_init(struct script *s, const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = path;
+	const char *slash = strrchr(path, '/');
 	char *text;
 	int r = -ENOMEM, n;
 
 	*s = (struct script){.limit = SCRIPT_MEMORY};
 	/* what Lua would cut by itself */
-	if (strlen(name) >= LUA_IDSIZE - 1 && slash)
-		name = slash + 1;
-	snprintf(s->name, sizeof(s->name), "%.*s", LUA_IDSIZE - 1, name);
+	if (strlen(path) >= LUA_IDSIZE - 1 && slash)
+		snprintf(s->name, LUA_IDSIZE, "%s", slash + 1);
+	else
+		snprintf(s->name, LUA_IDSIZE, "%s", path);
 	s->path = strdup(path);
 	s->dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
 	s->L = s->path && s->dir ? lua_newstate(allocate, s) : NULL;

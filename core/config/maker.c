@@ -233,7 +233,7 @@ static bool keep_common(struct maker *m, struct plan_instance *p, const struct c
 	p->queue_bytes = c->queue;
 	p->per_target = c->per == 1;
 	p->omit = calloc(c->omit.n + 1, sizeof(char *));
-	for (uint32_t i = 0; p->omit && i < c->omit.n; i++) {
+	for (uint32_t i = 0; p->omit && !m->no_memory && i < c->omit.n; i++) {
 		p->omit[i] = strdup(FUSEE_AT(struct fusee_str, c->omit, i)->p);
 		if (!p->omit[i])
 			m->no_memory = true;

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/policy.h"
+
+#include "lib/config.h"
+
+#define HEAD                                                                            \
+	"sample.cpu { hz = 31 }\n"                                                      \
+	"local a = sink.box { dir = '/a' } local b = sink.box { dir = '/b' } local n\n" \
+	"policy(function(t)\n"
+
+/* A plan whose policy has this body, on line 4. */
+static struct plan *with_policy(const char *body)
+{
+	char text[4096];
+
+	snprintf(text, sizeof(text), HEAD "%s\nend)\n", body);
+	return config_plan(text);
+}
+
+static const struct fusee_label labels[] = {
+	{.key = {"process", 7}, .str = {"postgres", 8}},
+	{.key = {"unit", 4}, .str = {"postgresql.service", 18}},
+};
+
+static int decide(const struct plan *p, struct decision *d, char **text)
+{
+	return plan_decide(p, labels, 2, d, text);
+}
+
+static bool is(struct fusee_str s, const char *text)
+{
+	return s.len == strlen(text) && !memcmp(s.p, text, s.len);
+}
+
+TEST(without_one)
+{
+	struct plan *p = config_plan("sample.cpu { hz = 23 } sink.box { dir = '/a' }\n"
+				     "sink.box { dir = '/b' }");
+	struct decision d;
+	char *text;
+
+	CHECK_INT(decide(p, &d, &text), 0);
+	CHECK(d.profile && d.hz == 23 && d.sinks == 3 && !d.nlabels && !text);
+	plan_free(p);
+}
+
+TEST(answers)
+{
+	static const struct {
+		const char *body;
+		bool profile;
+		double hz;
+		uint64_t sinks;
+		uint32_t nlabels;
+	} cases[] = {
+		{"", true, 31, 3, 0},
+		{"return", true, 31, 3, 0},
+		{"return nil", true, 31, 3, 0},
+		{"return true", true, 31, 3, 0},
+		{"return false", false, 31, 3, 0},
+		{"return {}", true, 31, 3, 0},
+		{"return { hz = 97 }", true, 97, 3, 0},
+		{"return { hz = 0.1 }", true, 0.1, 3, 0},
+		{"return { to = a }", true, 31, 1, 0},
+		{"return { to = { b } }", true, 31, 2, 0},
+		{"return { to = { b, a } }", true, 31, 3, 0},
+		{"return { labels = {} }", true, 31, 3, 0},
+		{"return { hz = 5, labels = { team = 'db', part = '' }, to = { b } }", true, 5, 2,
+		 2},
+		{"return t.labels.unit == 'postgresql.service'", true, 31, 3, 0},
+		{"return t.labels.process ~= 'postgres'", false, 31, 3, 0},
+		{"return t.labels.namespace ~= nil", false, 31, 3, 0},
+		{"local n = 0 for k, v in pairs(t.labels) do n = n + #v end return { hz = n }",
+		 true, 26, 3, 0},
+		{"return { hz = #t.labels.unit:match('^(%w+)%.') }", true, 10, 3, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct plan *p = with_policy(cases[i].body);
+		struct decision d;
+		char *text;
+		int r = decide(p, &d, &text);
+
+		if (r)
+			fprintf(stderr, "# %s: %s\n", cases[i].body, text);
+		CHECK_INT(r, 0);
+		CHECK_INT(d.profile, cases[i].profile);
+		CHECK(d.hz == cases[i].hz);
+		CHECK_INT(d.sinks, cases[i].sinks);
+		CHECK_INT(d.nlabels, cases[i].nlabels);
+		CHECK(plan_memory(p) > 10000);
+		plan_free(p);
+	}
+}
+
+TEST(wrong_answers)
+{
+	static const struct {
+		const char *body, *text;
+	} cases[] = {
+		{"return 5", "s.lua:3: policy: it must return nil, true, false or a table, got 5"},
+		{"return 'no'",
+		 "s.lua:3: policy: it must return nil, true, false or a table, got 'no'"},
+		{"return a",
+		 "s.lua:3: policy: it must return nil, true, false or a table, got userdata"},
+		{"return true, false", "s.lua:3: policy: it returned 2 values: one is wanted"},
+		{"return { hz = 'fast' }",
+		 "s.lua:3: policy: 'hz' must be a number from 0.1 to 20000, got 'fast'"},
+		{"return { hz = '97' }",
+		 "s.lua:3: policy: 'hz' must be a number from 0.1 to 20000, got '97'"},
+		{"return { hz = 0 }",
+		 "s.lua:3: policy: 'hz' must be a number from 0.1 to 20000, got 0"},
+		{"return { hz = 0/0 }",
+		 "s.lua:3: policy: 'hz' must be a number from 0.1 to 20000, got -nan"},
+		{"return { zh = 97 }", "s.lua:3: policy: unknown 'zh' (did you mean 'hz'?)"},
+		{"return { rate = 97 }",
+		 "s.lua:3: policy: unknown 'rate': there are hz, labels and to"},
+		{"return { 97 }",
+		 "s.lua:3: policy: unexpected unnamed value: hz, labels and to have names"},
+		{"return { labels = 'x' }",
+		 "s.lua:3: policy: 'labels' must be a table { name = \"value\" }, got string"},
+		{"return { labels = { 'x' } }",
+		 "s.lua:3: policy: 'labels' must be a table { name = \"value\" }, got a value "
+		 "without name"},
+		{"return { labels = { team = 5 } }",
+		 "s.lua:3: policy: label 'team' must be a string, got number"},
+		{"return { labels = { ['a b'] = '5' } }",
+		 "s.lua:3: policy: 'a b' is no name of a label: letters, digits and _"},
+		{"return { labels = { ['1a'] = '5' } }",
+		 "s.lua:3: policy: '1a' is no name of a label: letters, digits and _"},
+		{"return { labels = { a = ('x'):rep(5000) } }",
+		 "s.lua:3: policy: label 'a' has 5000 bytes: at most 4096"},
+		{"local l = {} for i = 1, 17 do l['l' .. i] = '' end return { labels = l }",
+		 "s.lua:3: policy: more than 16 labels"},
+		{"return { to = {} }",
+		 "s.lua:3: policy: 'to' is empty: return false to profile nothing"},
+		{"return { to = 'a' }",
+		 "s.lua:3: policy: 'to' must be a list of what sink.NAME { ... } returned, got "
+		 "'a'"},
+		{"return { to = { a, a } }", "s.lua:3: policy: 'to' holds sink.box twice"},
+		{"return { to = { b, a, b } }", "s.lua:3: policy: 'to' holds sink.box#2 twice"},
+		{"return { to = { n, a } }",
+		 "s.lua:3: policy: 'to' must be a list of sinks: a variable in it may be nil"},
+		{"return { to = { print } }",
+		 "s.lua:3: policy: 'to' holds a function: give what sink.NAME { ... } returned"},
+		{"return t.lables.unit == 'x'",
+		 "s.lua:4: policy: a target has no 'lables': there is t.labels"},
+		{"t.labels.unit = 'x'",
+		 "s.lua:4: policy: what the policy is asked about cannot be changed: return what "
+		 "is to be done"},
+		{"t.x = 1",
+		 "s.lua:4: policy: what the policy is asked about cannot be changed: return what "
+		 "is to be done"},
+		{"\nreturn t.labels.namespace.x",
+		 "s.lua:5: policy: attempt to index a nil value (field 'namespace')"},
+		{"error('I do not know')", "s.lua:4: policy: I do not know"},
+		{"error { 'x' }", "s.lua:3: policy: s.lua: an error that is a table and no text"},
+		{"x = 1", "s.lua:4: policy: global 'x' is not allowed: write 'local x = ...'"},
+		{"sink.box { dir = '/c' }",
+		 "s.lua:4: policy: sink cannot be called from the policy: the plan is made "
+		 "already"},
+		{"policy(print)",
+		 "s.lua:4: policy: policy cannot be called from the policy: the plan is made "
+		 "already"},
+		{"while true do end", "s.lua:4: policy: runs longer than 20 ms of CPU time"},
+		{"while true do pcall(function() while true do end end) end",
+		 "s.lua:4: policy: runs longer than 20 ms of CPU time"},
+		{"local s = ('a'):rep(2000) s:find('.-.-.-b')",
+		 "s.lua:4: policy: the pattern '.-.-.-b' takes more than 10000000 steps on a text "
+		 "of 2000 bytes"},
+		{"local l = {} for i = 1, 1e7 do l[i] = i .. 'x' end", NULL}, /* time or memory */
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct plan *p = with_policy(cases[i].body);
+		struct decision d;
+		char *text = NULL;
+
+		/* again and again the same, and the defaults */
+		for (int k = 0; k < 3; k++) {
+			CHECK_INT(decide(p, &d, &text), -EINVAL);
+			CHECK(text);
+			if (cases[i].text)
+				CHECK_STR(text, cases[i].text);
+			CHECK(d.profile && d.hz == 31 && d.sinks == 3 && !d.nlabels);
+			free(text);
+		}
+		plan_free(p);
+	}
+}
+
+/* A stopped one is asked again, with its time anew; what it keeps for itself stays. */
+TEST(after_a_stop)
+{
+	struct plan *p = config_plan(
+		"sink.box { dir = '/a' }\n"
+		"local calls, co = 0, nil\n"
+		"policy(function(t)\n"
+		"  calls = calls + 1\n"
+		"  co = co or coroutine.wrap(function() while true do coroutine.yield(1) end end)\n"
+		"  if calls == 2 then co() while true do end end\n"
+		"  for i = 1, 5000 do co() end\n"
+		"  return { hz = calls }\n"
+		"end)");
+	struct decision d;
+	char *text;
+
+	CHECK_INT(decide(p, &d, &text), 0);
+	CHECK(d.hz == 1);
+	CHECK_INT(decide(p, &d, &text), -EINVAL);
+	free(text);
+	for (int i = 3; i < 10; i++) {
+		CHECK_INT(decide(p, &d, &text), 0);
+		CHECK(d.hz == i);
+	}
+	plan_free(p);
+}
+
+TEST(labels_live_as_long_as_the_plan)
+{
+	struct plan *p = with_policy("return { labels = { team = 'team of ' .. t.labels.process,"
+				     " b = 'x', a = 'x' } }");
+	struct decision first, d;
+	char *text;
+
+	CHECK_INT(decide(p, &first, &text), 0);
+	CHECK_INT(first.nlabels, 3);
+	for (int i = 0; i < 5000; i++)
+		CHECK_INT(decide(p, &d, &text), 0);
+	CHECK(is(first.labels[0].key, "a") && is(first.labels[1].key, "b") &&
+	      is(first.labels[2].key, "team"));
+	CHECK(is(first.labels[2].str, "team of postgres"));
+	CHECK(first.labels[2].str.p == d.labels[2].str.p); /* kept once */
+	plan_free(p);
+}
+
+/* A policy that makes up labels without end is told so; memory stays bounded. */
+TEST_FOR(labels_without_end, 120)
+{
+	struct plan *p = config_plan("sink.box { dir = '/a' } local n = 0\n"
+				     "policy(function(t) n = n + 1\n"
+				     "  return { labels = { n = n .. ('x'):rep(4000) } } end)");
+	struct decision d;
+	char *text = NULL;
+	int i, r = 0;
+
+	for (i = 0; !r && i < 100000; i++)
+		r = decide(p, &d, &text);
+	CHECK_INT(r, -EINVAL);
+	CHECK(i > 900 && i < 1200);
+	CHECK(strstr(text, "s.lua:2: policy: it has made too many different labels"));
+	CHECK(plan_memory(p) < 24 << 20);
+	free(text);
+	plan_free(p);
+}
