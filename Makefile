@@ -20,7 +20,7 @@ HARDEN := $(if $(SANITIZER),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong)
 SAN := $(if $(SANITIZER),-fsanitize=$(SANITIZER) -fno-omit-frame-pointer)
 CFLAGS ?= -O2 -g
 LDFLAGS ?= -Wl,-z,relro,-z,now
-PACKAGES := libelf libdw zlib libzstd libprotobuf-c libunwind-generic lua5.4
+PACKAGES := libelf libdw zlib libzstd libprotobuf-c libunwind-generic lua5.4 json-c
 LUA_CFLAGS := $(shell $(PKG_CONFIG) --cflags lua5.4)
 ALL_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DFUSEE_VERSION='"$(VERSION)"' -DFUSEE_LIBDIR='"$(LIBDIR)"' -Icore -Iinclude -I$(B)/gen \
 	-fPIC -fvisibility=hidden -ffile-prefix-map=$(CURDIR)/= -MMD -MP $(WARN) $(HARDEN) $(SAN) $(CFLAGS)

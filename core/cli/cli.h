@@ -10,5 +10,6 @@ int cmd_plugins(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_top(int argc, char **argv);
+int cmd_ctl(int argc, char **argv);
 int cmd_worker(int argc, char **argv);
 #endif

@@ -14,6 +14,7 @@ static const struct command {
 	{"top", "show live where CPU time goes", cmd_top},
 	{"run", "the agent: profile always, as a script says", cmd_run},
 	{"report", "show a profile: functions, calls, a flame graph", cmd_report},
+	{"ctl", "ask a running agent, or tell it what to do", cmd_ctl},
 	{"check", "check the script of an agent without starting anything", cmd_check},
 	{"plugins", "list plugins and their options", cmd_plugins},
 	{"doctor", "say what works on this machine, and how to get the rest", cmd_doctor},

@@ -338,10 +338,12 @@ static const struct server_callbacks callbacks = {
 	.gone = on_gone,
 };
 
-/* The folder of the socket, if it alone is missing. */
+/* The folder of the socket: made if it alone is missing. One that others could have put there, or
+ * take the socket away from, will not do. */
 static int make_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');
+	struct stat st;
 	char *folder;
 	int err = 0;
 
@@ -352,6 +354,11 @@ static int make_folder(const char *path)
 		return -ENOMEM;
 	if (mkdir(folder, 0755) && errno != EEXIST)
 		err = -errno;
+	else if (stat(folder, &st))
+		err = -errno;
+	else if ((st.st_uid && st.st_uid != geteuid()) ||
+		 (st.st_mode & 0022 && !(st.st_mode & S_ISVTX)))
+		err = -EPERM;
 	free(folder);
 	return err;
 }

@@ -25,7 +25,8 @@ struct control_command {
 	void *arg;
 };
 
-/* The folder is made (0755) if it is not there. A stale socket file is replaced; one that somebody
+/* The folder is made (0755) if it is not there; -EPERM: it is somebody else's, or others can write
+ * to it. A stale socket file is replaced; one that somebody
  * answers at is -EADDRINUSE, what is no socket -EEXIST. Commands end with {0} and live as long as
  * it. */
 int control_new(struct control **ret, struct loop *, const char *path,

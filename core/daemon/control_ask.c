@@ -84,6 +84,18 @@ static int reach(int fd, const struct sockaddr_un *at, uint64_t deadline)
 	return 0;
 }
 
+/* In a folder that all may write somebody else could have put the socket: who answers must be root
+ * or ourselves. Root asks whom it names. */
+static int check_peer(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+		return -errno;
+	return peer.uid && peer.uid != geteuid() && geteuid() ? -EACCES : 0;
+}
+
 int control_ask(const char *path, const char *command, uint64_t timeout_ns, char **line)
 {
 	uint64_t deadline = loop_now() + timeout_ns;
@@ -101,6 +113,8 @@ int control_ask(const char *path, const char *command, uint64_t timeout_ns, char
 		goto out;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	err = fd < 0 ? -errno : reach(fd, &at, deadline);
+	if (!err)
+		err = check_peer(fd);
 	if (!err)
 		err = send_line(fd, &request, deadline);
 	if (!err)

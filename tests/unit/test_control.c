@@ -383,6 +383,12 @@ TEST(the_socket_file)
 	CHECK_INT(control_new(&other, agent.loop, path, commands), -EEXIST);
 	CHECK(!unlink(path)); /* still there */
 	CHECK_INT(control_new(&other, agent.loop, "/nope/nope/nope", commands), -ENOENT);
+	snprintf(path, sizeof(path), "%s/open", agent.dir);
+	CHECK(!mkdir(path, 0755) && !chmod(path, 0777));
+	strcat(path, "/socket");
+	CHECK_INT(control_new(&other, agent.loop, path, commands), -EPERM);
+	*strrchr(path, '/') = '\0';
+	CHECK(!rmdir(path));
 	memset(path, 'x', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
 	CHECK_INT(control_new(&other, agent.loop, path, commands), -ENAMETOOLONG);
@@ -435,6 +441,36 @@ TEST(other_users)
 		_exit(recv(fd, &c, 1, 0) > 0 ? 2 : 0);
 	}
 	CHECK(wait(&status) > 0 && !status);
-	ask("echo", LENGTH(0));
 	end();
+}
+
+/* Who may have put his socket there is not asked. */
+TEST(a_socket_of_somebody_else)
+{
+	char dir[] = "/tmp/fusee-control.XXXXXX", *line;
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int fd, status, ready[2];
+
+	if (geteuid())
+		SKIP("needs root to be somebody else");
+	CHECK(mkdtemp(dir) && !chmod(dir, 0777) && !pipe(ready));
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s/socket", dir);
+	if (!fork()) {
+		fd = socket(AF_UNIX, SOCK_STREAM, 0);
+		if (setgid(65533) || setuid(65533) || bind(fd, (struct sockaddr *)&at, sizeof(at)))
+			_exit(1);
+		if (chmod(at.sun_path, 0777) || listen(fd, 2) || write(ready[1], "x", 1) != 1)
+			_exit(2);
+		fd = accept(fd, NULL, NULL); /* somebody comes, and goes */
+		_exit(read(fd, dir, 1) != 0);
+	}
+	CHECK_INT(read(ready[0], &status, 1), 1);
+	if (!fork()) {
+		if (setgid(65534) || setuid(65534))
+			_exit(1);
+		_exit(control_ask(at.sun_path, "echo", SECOND, &line) != -EACCES);
+	}
+	for (int i = 0; i < 2; i++)
+		CHECK(wait(&status) > 0 && !status);
+	CHECK(!unlink(at.sun_path) && !rmdir(dir));
 }

@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fusee ctl: asks a running agent, and prints its answers for people. */
+#include <errno.h>
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/grid.h"
+#include "cli/options.h"
+#include "config/plan.h"
+#include "daemon/control.h"
+
+#define PATIENCE_NS 60000000000ull
+
+static const char usage_text[] =
+	"usage: fusee ctl [OPTION]... COMMAND\n"
+	"Asks the agent that runs here (fusee run), or tells it what to do.\n"
+	"\n"
+	"  status      what it does, what it lost, and how its sinks are\n"
+	"  targets     what is profiled, at which rate, for which sinks\n"
+	"  reload      read the script again; a wrong one changes nothing\n"
+	"  pause       stop sampling\n"
+	"  resume      go on with it\n"
+	"  flush       end all windows now and deliver everything that waits\n"
+	"  help        print this\n"
+	"\n"
+	"      --socket PATH  the agent's control socket; default /run/fusee/control for root\n"
+	"      --timeout TIME how long to wait for the answer; default 60s\n"
+	"      --json         print the agent's answer as it is\n"
+	"  -h, --help\n";
+
+struct ctl {
+	const char *socket, *command;
+	char *default_socket;
+	uint64_t timeout_ns;
+	bool json;
+	uint32_t width;
+};
+
+/* ---- members of an answer; of another type or not there: "", 0, false ---- */
+
+static const char *text_of(struct json_object *o, const char *key)
+{
+	struct json_object *v = json_object_object_get(o, key);
+
+	return json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "";
+}
+
+static uint64_t number_of(struct json_object *o, const char *key)
+{
+	int64_t v = json_object_get_int64(json_object_object_get(o, key));
+
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+static double real_of(struct json_object *o, const char *key)
+{
+	return json_object_get_double(json_object_object_get(o, key));
+}
+
+static bool bool_of(struct json_object *o, const char *key)
+{
+	return json_object_get_boolean(json_object_object_get(o, key));
+}
+
+/* NULL: none. */
+static struct json_object *list_of(struct json_object *o, const char *key)
+{
+	struct json_object *v = json_object_object_get(o, key);
+
+	return json_object_is_type(v, json_type_array) ? v : NULL;
+}
+
+static size_t length(struct json_object *list)
+{
+	return list ? json_object_array_length(list) : 0;
+}
+
+/* Sum of an object's numbers. */
+static uint64_t sum_of(struct json_object *o, const char *key)
+{
+	struct json_object *all = json_object_object_get(o, key);
+	uint64_t sum = 0;
+
+	if (!json_object_is_type(all, json_type_object))
+		return 0;
+	json_object_object_foreach(all, name, v)
+	{
+		(void)v;
+		sum += number_of(all, name);
+	}
+	return sum;
+}
+
+/* ---- status ---- */
+
+static void add_time(struct buf *b, double seconds)
+{
+	uint64_t s = seconds > 0 ? (uint64_t)seconds : 0;
+
+	if (s >= 86400)
+		buf_printf(b, "%" PRIu64 " d %" PRIu64 " h", s / 86400, s / 3600 % 24);
+	else if (s >= 3600)
+		buf_printf(b, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
+	else if (s >= 60)
+		buf_printf(b, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
+	else
+		buf_printf(b, "%" PRIu64 " s", s);
+}
+
+/* "config     TEXT", and on in the next lines under TEXT. */
+static void line(const struct ctl *c, struct buf *out, const char *name, const struct buf *text)
+{
+	struct buf t = {0};
+
+	buf_add(&t, text->p, text->len);
+	buf_add(&t, "", 1);
+	buf_printf(out, "%-10s ", name);
+	if (t.error || text->error)
+		out->error = -ENOMEM;
+	else
+		grid_wrap(out, t.p, 11, 11, c->width);
+	buf_fini(&t);
+}
+
+static void add_config(const struct ctl *c, struct json_object *o, struct buf *out)
+{
+	struct json_object *reload = json_object_object_get(o, "last_reload");
+	const char *path = text_of(o, "config"), *error = text_of(reload, "error");
+	uint64_t generation = number_of(o, "generation");
+	struct buf b = {0};
+
+	buf_str(&b, *path ? path : "from flags");
+	if (generation > 1)
+		buf_printf(&b, ", reloaded %" PRIu64 " time%s", generation - 1,
+			   generation == 2 ? "" : "s");
+	line(c, out, "config", &b);
+	buf_reset(&b);
+	if (reload && !bool_of(reload, "ok")) {
+		buf_printf(&b, "failed, the plan before it is still at work: %s", error);
+		line(c, out, "reload", &b);
+	}
+	buf_fini(&b);
+}
+
+static void add_sampling(const struct ctl *c, struct json_object *o, struct buf *out)
+{
+	char number[32], other[32];
+	uint64_t samples = number_of(o, "samples");
+	struct json_object *lost = json_object_object_get(o, "lost");
+	struct buf b = {0};
+
+	buf_printf(&b, "%s of %s processes profiled, ",
+		   text_number(number, number_of(o, "profiled")),
+		   text_number(other, number_of(o, "processes")));
+	buf_printf(&b, "%s samples", text_number(number, samples));
+	if (samples && json_object_object_get(o, "whole"))
+		buf_printf(&b, ", %.1f%% of them whole",
+			   100.0 * (double)number_of(o, "whole") / (double)samples);
+	line(c, out, "sampling", &b);
+	buf_reset(&b);
+	if (json_object_is_type(lost, json_type_object)) {
+		json_object_object_foreach(lost, reason, v)
+		{
+			(void)v;
+			if (!number_of(lost, reason))
+				continue;
+			buf_printf(&b, "%s%s %s", b.len ? ", " : "", reason,
+				   text_number(number, number_of(lost, reason)));
+		}
+	}
+	if (b.len)
+		line(c, out, "losses", &b);
+	buf_fini(&b);
+}
+
+static void add_cost(const struct ctl *c, struct json_object *o, struct buf *out)
+{
+	double cpu = real_of(o, "cpu_s"), up = real_of(o, "uptime_s");
+	char number[32];
+	struct buf b = {0};
+
+	buf_printf(&b, "%.1f s of CPU time", cpu);
+	if (up > 0)
+		buf_printf(&b, " (%.2f%% of one CPU)", 100 * cpu / up);
+	buf_printf(&b, ", %s of memory", text_bytes(number, number_of(o, "rss_bytes")));
+	line(c, out, "cost", &b);
+	buf_fini(&b);
+}
+
+static void add_errors(const struct ctl *c, struct json_object *list, const char *key,
+		       struct buf *out)
+{
+	for (size_t i = 0; i < length(list); i++) {
+		struct json_object *o = json_object_array_get_idx(list, i);
+		const char *error = text_of(o, key);
+		struct buf b = {0};
+
+		if (!*error)
+			continue;
+		buf_printf(&b, "%s: %s", text_of(o, "name"), error);
+		buf_add(&b, "", 1);
+		if (b.error)
+			out->error = b.error;
+		else
+			grid_wrap(out, b.p, 0, 2, c->width);
+		buf_fini(&b);
+	}
+}
+
+static void add_sinks(const struct ctl *c, struct json_object *o, struct buf *out)
+{
+	struct json_object *list = list_of(o, "sinks");
+	struct grid g = {.columns = {{"SINK", false, 0},
+				     {"STATE", false, 0},
+				     {"DELIVERED", true, 0},
+				     {"RETRIED", true, 1},
+				     {"LOST", true, 0},
+				     {"WAITING", true, 2},
+				     {"BYTES", true, 1}},
+			 .ncolumns = 7};
+	char number[32];
+
+	for (size_t i = 0; i < length(list); i++) {
+		struct json_object *s = json_object_array_get_idx(list, i);
+
+		grid_cell(&g, "%s", text_of(s, "name"));
+		grid_cell(&g, "%s", text_of(s, "state"));
+		grid_cell(&g, "%s", text_number(number, number_of(s, "delivered")));
+		grid_cell(&g, "%s", text_number(number, number_of(s, "retried")));
+		grid_cell(&g, "%s", text_number(number, sum_of(s, "lost")));
+		grid_cell(&g, "%s", text_number(number, number_of(s, "queued")));
+		grid_cell(&g, "%s", text_bytes(number, number_of(s, "queued_bytes")));
+	}
+	if (g.ncells) {
+		buf_str(out, "\n");
+		grid_print(&g, c->width, out);
+		add_errors(c, list, "last_error", out);
+	}
+	grid_fini(&g);
+}
+
+static void add_discoveries(const struct ctl *c, struct json_object *o, struct buf *out)
+{
+	struct json_object *list = list_of(o, "discoveries");
+	struct grid g = {
+		.columns = {{"DISCOVERY", false, 0}, {"TARGETS", true, 0}, {"STATE", false, 0}},
+		.ncolumns = 3};
+	char number[32];
+
+	for (size_t i = 0; i < length(list); i++) {
+		struct json_object *d = json_object_array_get_idx(list, i);
+
+		grid_cell(&g, "%s", text_of(d, "name"));
+		grid_cell(&g, "%s", text_number(number, number_of(d, "targets")));
+		grid_cell(&g, "%s",
+			  *text_of(d, "error")   ? "failing"
+			  : bool_of(d, "synced") ? "in sync"
+						 : "looking");
+	}
+	if (g.ncells) {
+		buf_str(out, "\n");
+		grid_print(&g, c->width, out);
+		add_errors(c, list, "error", out);
+	}
+	grid_fini(&g);
+}
+
+static void print_status(const struct ctl *c, struct json_object *o, struct buf *out)
+{
+	struct buf b = {0};
+
+	buf_printf(&b, "fusee %s, pid %" PRIu64 ", up for ", text_of(o, "version"),
+		   number_of(o, "pid"));
+	add_time(&b, real_of(o, "uptime_s"));
+	buf_printf(&b, ", %s", text_of(o, "state"));
+	line(c, out, "agent", &b);
+	buf_fini(&b);
+	add_config(c, o, out);
+	add_sampling(c, o, out);
+	add_cost(c, o, out);
+	add_sinks(c, o, out);
+	add_discoveries(c, o, out);
+}
+
+/* ---- targets ---- */
+
+/* Those that people know a target by come first, those that are long last. */
+static int rank(const char *label)
+{
+	static const char *const first[] = {"service_name", "namespace", "pod",
+					    "container",    "unit",      "process"};
+	static const char *const last[] = {"container_id", "host", "slice", "cgroup"};
+
+	for (int i = 0; i < 6; i++)
+		if (!strcmp(label, first[i]))
+			return i;
+	for (int i = 0; i < 4; i++)
+		if (!strcmp(label, last[i]))
+			return 20 + i;
+	return 10;
+}
+
+static void add_labels(struct json_object *target, struct buf *b)
+{
+	struct json_object *labels = json_object_object_get(target, "labels");
+
+	if (!json_object_is_type(labels, json_type_object))
+		return;
+	for (int at = 0; at < 24; at++) {
+		json_object_object_foreach(labels, key, v)
+		{
+			if (rank(key) == at)
+				buf_printf(b, "%s%s=%s", b->len ? " " : "", key,
+					   json_object_get_string(v));
+		}
+	}
+}
+
+static void add_target(struct grid *g, struct json_object *t)
+{
+	struct json_object *sinks = list_of(t, "sinks");
+	bool profile = bool_of(t, "profile");
+	struct buf b = {0};
+
+	grid_cell(g, "%" PRIu64, number_of(t, "processes"));
+	if (profile)
+		grid_cell(g, "%g", real_of(t, "hz"));
+	else
+		grid_cell(g, "-");
+	for (size_t i = 0; i < length(sinks); i++)
+		buf_printf(&b, "%s%s", i ? "," : "",
+			   json_object_get_string(json_object_array_get_idx(sinks, i)));
+	grid_cell(g, "%.*s", profile ? (int)b.len : 1, profile ? b.p ? b.p : "" : "-");
+	buf_reset(&b);
+	add_labels(t, &b);
+	grid_cell(g, "%.*s", (int)b.len, b.p ? b.p : "");
+	if (b.error)
+		g->text.error = b.error;
+	buf_fini(&b);
+}
+
+static int by_processes(const void *a, const void *b)
+{
+	struct json_object *x = *(struct json_object *const *)a,
+			   *y = *(struct json_object *const *)b;
+	uint64_t n = number_of(x, "processes"), m = number_of(y, "processes");
+
+	if (bool_of(x, "profile") != bool_of(y, "profile"))
+		return bool_of(x, "profile") ? -1 : 1;
+	return (n < m) - (n > m);
+}
+
+static void print_targets(const struct ctl *c, struct json_object *o, struct buf *out)
+{
+	struct json_object *list = list_of(o, "targets");
+	struct grid g = {.columns = {{"PROCESSES", true, 0},
+				     {"HZ", true, 0},
+				     {"SINKS", false, 1},
+				     {"LABELS", false, 0}},
+			 .ncolumns = 4};
+
+	if (!length(list)) {
+		buf_str(out, "there are no targets\n");
+		return;
+	}
+	json_object_array_sort(list, by_processes);
+	for (size_t i = 0; i < length(list); i++)
+		add_target(&g, json_object_array_get_idx(list, i));
+	grid_print(&g, c->width, out);
+	grid_fini(&g);
+}
+
+/* ---- the commands ---- */
+
+static void print_reload(const struct ctl *c, struct json_object *o, struct buf *out)
+{
+	(void)c;
+	(void)o;
+	buf_str(out, "reloaded\n");
+}
+
+static void print_pause(const struct ctl *c, struct json_object *o, struct buf *out)
+{
+	(void)c;
+	(void)o;
+	buf_str(out, "sampling is paused: fusee ctl resume goes on\n");
+}
+
+static void print_resume(const struct ctl *c, struct json_object *o, struct buf *out)
+{
+	(void)c;
+	(void)o;
+	buf_str(out, "sampling goes on\n");
+}
+
+static void print_flush(const struct ctl *c, struct json_object *o, struct buf *out)
+{
+	(void)c;
+	(void)o;
+	buf_str(out, "everything is delivered\n");
+}
+
+static const struct command {
+	const char *name;
+	void (*print)(const struct ctl *, struct json_object *, struct buf *out);
+} commands[] = {
+	{"status", print_status}, {"targets", print_targets},
+	{"reload", print_reload}, {"pause", print_pause},
+	{"resume", print_resume}, {"flush", print_flush},
+	{"help", NULL},           {NULL, NULL},
+};
+
+static const char *command_name(const void *arg, int i)
+{
+	return ((const struct command *)arg)[i].name;
+}
+
+static const struct command *find(const char *name)
+{
+	const char *guess;
+
+	for (const struct command *k = commands; k->name; k++)
+		if (!strcmp(k->name, name))
+			return k;
+	guess = options_guess(name, command_name, commands);
+	if (guess)
+		log_error("fusee ctl has no command '%s' (did you mean '%s'?)", name, guess);
+	else
+		log_error("fusee ctl has no command '%s': fusee ctl --help lists them", name);
+	return NULL;
+}
+
+/* Each line of a sentence as one of the log. */
+static void log_lines(const char *text)
+{
+	for (;;) {
+		int len = (int)strcspn(text, "\n");
+
+		log_error("%.*s", len, text);
+		text += len;
+		if (!*text++)
+			return;
+	}
+}
+
+static int print_answer(const struct ctl *c, const struct command *k, const char *text)
+{
+	struct json_object *o = json_tokener_parse(text);
+	struct buf out = {0};
+	int code = 0, err = 0;
+
+	if (!json_object_is_type(o, json_type_object) || !json_object_object_get(o, "ok")) {
+		log_error("the agent at %s says what fusee ctl does not understand: is it another "
+			  "version?",
+			  c->socket);
+		code = EX_PROTOCOL;
+	} else if (!bool_of(o, "ok")) {
+		code = 1;
+	}
+	if (c->json && code != EX_PROTOCOL)
+		buf_printf(&out, "%s\n", text);
+	else if (code == 1)
+		log_lines(text_of(o, "error"));
+	else if (!code)
+		k->print(c, o, &out);
+	err = out.error ? out.error : buf_write(&out, STDOUT_FILENO);
+	if (err && err != -EPIPE) {
+		log_error("cannot write to standard output: %s", strerror(-err));
+		code = EX_IOERR;
+	}
+	buf_fini(&out);
+	json_object_put(o);
+	return code;
+}
+
+static int no_answer(const struct ctl *c, int err)
+{
+	switch (err) {
+	case -ENOENT:
+	case -ECONNREFUSED:
+		log_error("no agent at %s: start one with 'fusee run', or name its socket with "
+			  "--socket",
+			  c->socket);
+		return EX_UNAVAILABLE;
+	case -EACCES:
+	case -EPERM:
+		log_error("cannot talk to the agent at %s: it listens to root and to the user who "
+			  "started it",
+			  c->socket);
+		return EX_NOPERM;
+	case -ETIMEDOUT:
+		log_error("the agent at %s did not answer within %g s", c->socket,
+			  (double)c->timeout_ns / 1e9);
+		return 1;
+	case -ECONNRESET:
+		log_error("the agent at %s went away without an answer", c->socket);
+		return 1;
+	default:
+		log_error("cannot ask the agent at %s: %s", c->socket, strerror(-err));
+		return 1;
+	}
+}
+
+static int run(struct ctl *c)
+{
+	const struct command *k = find(c->command);
+	char *answer;
+	int err, code;
+
+	if (!k)
+		return EX_USAGE;
+	if (!k->print && !c->json) {
+		fputs(usage_text, stdout);
+		return 0;
+	}
+	if (!c->socket)
+		c->socket = c->default_socket = plan_default_control();
+	if (!c->socket) {
+		log_error("out of memory");
+		return EX_OSERR;
+	}
+	err = control_ask(c->socket, c->command, c->timeout_ns, &answer);
+	if (err)
+		return no_answer(c, err);
+	c->width = grid_width();
+	code = print_answer(c, k, answer);
+	free(answer);
+	return code;
+}
+
+int cmd_ctl(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"socket", required_argument, NULL, 's'},
+		{"timeout", required_argument, NULL, 't'},
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	struct ctl c = {.timeout_ns = PATIENCE_NS};
+	int o, code;
+
+	while ((o = options_next("ctl", argc, argv, "h", options)) != -1) {
+		switch (o) {
+		case 's':
+			c.socket = optarg;
+			break;
+		case 't':
+			if (!text_duration(optarg, &c.timeout_ns) && c.timeout_ns)
+				break;
+			log_error("--timeout is a time like 10s, not '%s'", optarg);
+			return EX_USAGE;
+		case 'j':
+			c.json = true;
+			break;
+		case 'h':
+			fputs(usage_text, stdout);
+			return 0;
+		default:
+			return EX_USAGE;
+		}
+	}
+	if (optind + 1 != argc) {
+		log_error("%s", optind < argc ? "fusee ctl takes one command"
+					      : "fusee ctl wants a command: status, targets, "
+						"reload, pause, resume or flush");
+		return EX_USAGE;
+	}
+	c.command = argv[optind];
+	code = run(&c);
+	free(c.default_socket);
+	return code;
+}
