@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "sampling/claims.h"
 #include "sampling/probe.h"
 
 #define TICK_NS \
@@ -62,8 +63,7 @@ static int open_worker(struct session *s)
 {
 	char *cache = s->o.cache ? session_cache_dir() : NULL, *plugins = plugin_default_dir();
 	struct worker_options o = {.cache_dir = cache, .plugin_dir = plugins};
-	int r = plugins ? plugin_set_open(plugins, &plugin_host_base, NULL, &s->unwinders)
-			: -ENOMEM;
+	int r = plugins ? plugin_set_open(plugins, &claims_host, NULL, &s->unwinders) : -ENOMEM;
 
 	if (r || !s->unwinders.n) {
 		log_error("no unwinders found in %s: is fusee installed whole?",

@@ -13,6 +13,7 @@
 #include "base/metrics.h"
 #include "daemon/agent_state.h"
 #include "process/procfs.h"
+#include "sampling/claims.h"
 #include "sampling/probe.h"
 
 #define NAMES_BYTES (16u << 20) /* names that are kept for the next window */
@@ -237,8 +238,8 @@ void engine_sweep(struct agent *a)
 static int open_worker(struct agent *a)
 {
 	struct worker_options o = {.cache_dir = a->o.cache_dir, .plugin_dir = a->o.plugin_dir};
-	int r = plugin_set_open(a->o.plugin_dir, &a->host, (const char *const *)a->plan->without,
-				&a->unwinders);
+	int r = plugin_set_open(a->o.plugin_dir, &claims_host,
+				(const char *const *)a->plan->without, &a->unwinders);
 
 	if (r || !a->unwinders.n) {
 		log_error("no unwinders found in %s: is fusee installed whole?", a->o.plugin_dir);

@@ -60,7 +60,7 @@ struct process *process_find(struct process_table *t, pid_t pid)
 
 static struct process *begin(struct process_table *t, pid_t pid, const char *comm)
 {
-	struct process *p;
+	struct process *p, *old = process_find(t, pid);
 
 	if (t->n == t->cap) {
 		uint64_t cap = t->cap ? t->cap * 2 : 64;
@@ -81,6 +81,8 @@ static struct process *begin(struct process_table *t, pid_t pid, const char *com
 		free(p);
 		return NULL;
 	}
+	if (old)
+		old->replaced = true;
 	t->all[t->n++] = p;
 	return p;
 }

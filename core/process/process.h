@@ -39,6 +39,7 @@ struct process {
 	bool started;  /* has run user code: until then it is between exec and its first instruction
 			*/
 	uint64_t ended; /* perf time of its end, or of the exec that ended this life; 0: it lives */
+	bool replaced;  /* its pid is another life's now: by exec, or used again */
 	uint32_t scanned; /* the pipeline's: when its mappings were last read from /proc; 0 never */
 };
 

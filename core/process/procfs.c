@@ -162,6 +162,32 @@ int procfs_uid(pid_t pid, uid_t *uid)
 	return 0;
 }
 
+int procfs_status(pid_t pid, struct procfs_status *s)
+{
+	char path[64], text[4096], *uid, *ns, *end;
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	r = read_small(path, text, sizeof(text));
+	if (r)
+		return r;
+	uid = strstr(text, "\nUid:");
+	if (!uid || sscanf(uid, "\nUid: %*u %u %*u %u", &s->uid, &s->fs_uid) != 2)
+		return -EBADMSG;
+	s->ns_pid = pid; /* a kernel without namespaces has no such line */
+	ns = strstr(text, "\nNSpid:");
+	if (ns) {
+		ns += strlen("\nNSpid:");
+		ns[strcspn(ns, "\n")] = '\0';
+		for (char *p = ns; *(p += strspn(p, " \t")); p = end) {
+			s->ns_pid = (pid_t)strtol(p, &end, 10);
+			if (end == p)
+				return -EBADMSG;
+		}
+	}
+	return s->ns_pid > 0 ? 0 : -EBADMSG;
+}
+
 /* O_NONBLOCK: a path may meanwhile name a FIFO. */
 static int open_checked(const char *path, const struct procfs_mapping *m)
 {

@@ -30,6 +30,13 @@ int procfs_comm(pid_t pid, pid_t tid, char comm[16]);
 int procfs_start_ticks(pid_t pid,
 		       uint64_t *ticks); /* since boot, in clock ticks: names one life of a pid */
 int procfs_uid(pid_t pid, uid_t *uid);   /* real user */
+
+/* Of /proc/PID/status. */
+struct procfs_status {
+	uid_t uid, fs_uid; /* effective; of the files it makes */
+	pid_t ns_pid;      /* in the innermost pid namespace that it is in */
+};
+int procfs_status(pid_t pid, struct procfs_status *); /* 0 or -errno */
 int procfs_cpu_ns(pid_t pid, uint64_t *user, uint64_t *system);
 
 /*

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/utf8.h"
+#include "sampling/claims.h"
 #include "sampling/pipeline_state.h"
 #include "symbols/symbols.h"
 
@@ -22,6 +25,7 @@ struct build {
 	uint32_t *mappings;          /* by id of file; 0: not made yet */
 	uint32_t *flags;             /* by id of file: what all its locations have */
 	uint32_t native, kernel, go; /* strings */
+	struct buf text;             /* scratch */
 };
 
 static const struct walk_frame *frame_at(const struct collector *c, uint32_t id)
@@ -75,8 +79,53 @@ static uint32_t kernel_location(struct build *n, const struct walk_frame *f)
 
 /* ---- memory without a file ---- */
 
+#define MAX_SOURCE_FRAMES 64u
+
+/* What an unwinder says of one frame. */
+struct named {
+	struct fusee_frame_out out; /* first */
+	struct build *build;
+	struct fusee_line lines[MAX_SOURCE_FRAMES];
+	uint32_t n;
+};
+
+static uint32_t clean(struct build *n, struct fusee_str text)
+{
+	uint32_t id;
+
+	buf_reset(&n->text);
+	if (!text.p || utf8_clean_printable(&n->text, text.p, text.len))
+		return 0;
+	id = builder_string(n->b, n->text.p, n->text.len);
+	return id;
+}
+
+static int add_source_frame(struct fusee_frame_out *out, const struct fusee_source_frame *from)
+{
+	struct named *d = (struct named *)out;
+	struct fusee_function fn = {.start_line = from->start_line};
+
+	if (d->n == MAX_SOURCE_FRAMES)
+		return -ENOSPC;
+	fn.name = clean(d->build, from->function);
+	fn.system_name = clean(d->build, from->system_name);
+	fn.file = clean(d->build, from->file);
+	if (!fn.system_name)
+		fn.system_name = fn.name;
+	if (d->n)
+		d->lines[d->n - 1].flags = FUSEE_LINE_INLINED;
+	d->lines[d->n++] = (struct fusee_line){
+		.function = builder_function(d->build->b, &fn),
+		.line = from->line,
+		.column = from->column,
+	};
+	return 0;
+}
+
 static uint32_t anonymous_location(struct build *n, const struct walk_frame *f)
 {
+	struct named named = {.out = {add_source_frame}, .build = n};
+	const char *type = "native";
 	struct fusee_mapping m = {.path = builder_cstr(n->b, "//anon"),
 				  .flags = FUSEE_MAPPING_JIT | FUSEE_MAPPING_FUNCTIONS,
 				  .limit = UINT64_MAX};
@@ -85,6 +134,12 @@ static uint32_t anonymous_location(struct build *n, const struct walk_frame *f)
 				     .address = f->addr,
 				     .flags = FUSEE_LOCATION_STUB};
 
+	if (claims_name(n->p->claims, f->process, f->addr, f->generation, &named.out, &type) > 0 &&
+	    named.n) {
+		loc.flags = f->flags & WALK_GUESSED ? FUSEE_LOCATION_GUESSED : 0;
+		loc.frame_type = builder_cstr(n->b, type);
+		return builder_location(n->b, &loc, named.lines, named.n);
+	}
 	return plain(n, "[code made at run time]", &loc);
 }
 
@@ -338,6 +393,7 @@ int build_profile(struct builder *b, const struct collector *c, const struct pip
 	int r = -ENOMEM;
 
 	n.kallsyms = names_kernel(names);
+	claims_refresh(p->claims);
 	n.locations = calloc(c->frames.n, sizeof(*n.locations));
 	n.mappings = calloc(p->files->n, sizeof(*n.mappings));
 	n.flags = calloc(p->files->n, sizeof(*n.flags));
@@ -350,6 +406,7 @@ int build_profile(struct builder *b, const struct collector *c, const struct pip
 	free(n.locations);
 	free(n.mappings);
 	free(n.flags);
+	buf_fini(&n.text);
 	return r;
 }
 

@@ -186,7 +186,7 @@ struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *
 	uint32_t number;
 	int fd;
 
-	if (!*m->name || !strncmp(m->name, "//anon", 6) ||
+	if (!*m->name || !strncmp(m->name, "//anon", 6) || !strncmp(m->name, "/dev/zero", 9) ||
 	    (*m->name == '[' && strcmp(m->name, "[vdso]")))
 		return NULL;
 	fd = open_mapping(pid, m);

@@ -324,10 +324,16 @@ uint32_t pipeline_processes(const struct pipeline *p)
 
 #define ENDED_NS 60000000000u /* an ended process stays so long: late samples and exec'ed pids */
 
-static void mark_frames(const struct collector *c, bool *used)
+/* used: by id of file. Processes are marked among the claims. */
+static void mark_frames(const struct pipeline *p, const struct collector *c, bool *used)
 {
-	for (uint32_t i = 1; c && i < c->frames.n; i++)
-		used[((const struct walk_frame *)c->frames.entries[i].key)->file] = true;
+	for (uint32_t i = 1; c && i < c->frames.n; i++) {
+		const struct walk_frame *f = c->frames.entries[i].key;
+
+		used[f->file] = true;
+		if (f->flags & WALK_ANONYMOUS)
+			claims_mark(p->claims, f->process);
+	}
 }
 
 static void mark_mappings(void *arg, struct process *proc)
@@ -342,13 +348,17 @@ static void mark_mappings(void *arg, struct process *proc)
 			used[proc->past[i].file->id] = true;
 }
 
-static bool waits(void *arg, const struct process *proc)
+/* Samples of it wait, or frames of code that it made are still to be named. */
+static bool is_needed(void *arg, const struct process *proc)
 {
 	const struct pipeline *p = arg;
 
+	if (claims_is_marked(p->claims, proc->id))
+		return true;
 	for (const struct waiting *w = p->first; w; w = w->next)
 		if (w->process == proc)
 			return true;
+	claims_forget(p->claims, proc->id);
 	return false;
 }
 
@@ -361,14 +371,15 @@ void pipeline_sweep(struct pipeline *p, const struct pipeline_sweep *o)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	before = (uint64_t)now.tv_sec * 1000000000u;
 	before = before > ENDED_NS ? before - ENDED_NS : 0;
-	process_sweep(p->processes, before, waits, p);
 	if (!used)
 		return;
-	process_each(p->processes, mark_mappings, used);
+	claims_unmark(p->claims);
 	for (uint32_t i = 0; i < PIPELINE_SLOTS; i++)
-		mark_frames(p->slots[i], used);
+		mark_frames(p, p->slots[i], used);
 	for (uint32_t i = 0; i < o->n; i++)
-		mark_frames(o->keep[i], used);
+		mark_frames(p, o->keep[i], used);
+	process_sweep(p->processes, before, is_needed, p);
+	process_each(p->processes, mark_mappings, used);
 	for (uint32_t i = 1; i < p->files->n; i++) {
 		const struct file *f = p->files->all[i];
 
@@ -404,6 +415,9 @@ int pipeline_new(struct pipeline **ret, const struct pipeline_options *o, struct
 		r = process_table_new(&p->processes);
 	if (!r)
 		r = files_new(&p->files, worker, unwinders);
+	if (!r)
+		r = claims_new(&p->claims, unwinders);
+	p->walker.claims = p->claims;
 	if (r)
 		goto fail;
 	*ret = p;
@@ -425,6 +439,7 @@ void pipeline_free(struct pipeline *p)
 	}
 	for (uint32_t i = 0; i < PIPELINE_SLOTS; i++)
 		collector_free(p->slots[i]);
+	claims_free(p->claims);
 	process_table_free(p->processes);
 	files_free(p->files);
 	free(p);

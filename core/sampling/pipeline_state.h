@@ -3,6 +3,7 @@
 #ifndef SAMPLING_PIPELINE_STATE_H
 #define SAMPLING_PIPELINE_STATE_H
 
+#include "sampling/claims.h"
 #include "sampling/collector.h"
 #include "sampling/files.h"
 #include "sampling/pipeline.h"
@@ -22,6 +23,7 @@ struct pipeline {
 	struct worker *worker;
 	struct process_table *processes;
 	struct files *files;
+	struct claims *claims;
 	struct walker walker;
 	struct snapshot_handlers handlers;
 	struct walk walk; /* of the sample at hand */

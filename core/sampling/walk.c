@@ -84,19 +84,44 @@ static struct process_mapping *locate(struct fusee_unwind *u, struct process *p)
 	return m;
 }
 
+/* What unwinders may claim: memory without a file, or with one that is no program's. */
+static bool is_claimable(const struct process_mapping *m)
+{
+	return !m->file || m->file->state == FILE_REFUSED;
+}
+
+/* What is known of the code at pc beside its file. */
+struct code_at {
+	const struct claim *claim; /* NULL: none */
+	uint32_t generation;
+};
+
+static struct code_at claim_at(struct walker *w, struct process *p, const struct fusee_unwind *u,
+			       const struct process_mapping *m)
+{
+	struct code_at at = {0};
+
+	if (w->claims && is_claimable(m))
+		at.claim = claims_at(w->claims, p, m, u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1,
+				     u->time_ns, &at.generation);
+	return at;
+}
+
 static void push(struct walk *w, const struct fusee_unwind *u, const struct process_mapping *m,
-		 bool guessed)
+		 const struct code_at *code, bool guessed)
 {
 	uint64_t at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1;
 	struct walk_frame *f = &w->frames[w->n++];
 
 	*f = (struct walk_frame){.addr = at, .flags = guessed ? WALK_GUESSED : 0};
 	w->guessed += guessed;
-	if (m->file) {
+	if (m->file && !code->claim) {
 		f->file = m->file->id;
 		f->addr = at - m->lo + m->offset;
 	} else {
 		f->flags |= WALK_ANONYMOUS;
+		f->process = u->process;
+		f->generation = code->generation;
 	}
 }
 
@@ -152,12 +177,54 @@ static const char *reason_text(const struct fusee_unwinder_ops *ops, uint32_t er
 	return "unnamed reason";
 }
 
+/* One step by this unwinder; FUSEE_PASS: not its pc. */
+static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct process_mapping *m,
+		   const char **reason)
+{
+	const struct fusee_unwinder_ops *ops = w->unwinders->instances[i]->descriptor->ops;
+	const struct inspection_slab *slab = m->file ? m->file->slabs[i] : NULL;
+	struct fusee_unwind *u = &n->u;
+	int r, helped;
+
+	u->error = 0;
+	u->slab_words = slab && m->based ? slab->n : 0;
+	n->slab = u->slab_words ? slab->words : NULL;
+	r = ops->native_step(u);
+	if (r != FUSEE_STOP || !u->error)
+		return r;
+	helped = u->flags & FUSEE_INEXPRESSIBLE ? step_by_worker(w, n, m) : -1;
+	if (helped >= 0) {
+		u->error = 0;
+		return helped;
+	}
+	*reason = reason_text(ops, u->error);
+	if (((struct context *)n->arg)->beyond)
+		*reason = w->copy_full ? "stack larger than its copy" : "stack copy ends early";
+	return r;
+}
+
+/* The unwinder that claimed this memory, if it steps there. */
+static int step_by_claim(struct walker *w, const struct claim *c, struct fusee_native *n,
+			 struct process_mapping *m, const char **reason)
+{
+	const struct fusee_unwinder_ops *ops;
+
+	if (!c || !(c->flags & FUSEE_CLAIM_STEP) || c->unwinder >= FILES_MAX_UNWINDERS)
+		return FUSEE_PASS;
+	ops = w->unwinders->instances[c->unwinder]->descriptor->ops;
+	if (!ops->native_step)
+		return FUSEE_PASS;
+	n->u.claim_lo = c->lo;
+	n->u.claim_arg = c->arg;
+	return step_by(w, c->unwinder, n, m, reason);
+}
+
 /* One step by the first unwinder that knows this pc. Returns enum fusee_next; *reason for a cut
  * stack. */
 static int step(struct walker *w, struct fusee_native *n, struct process_mapping *m,
-		const char **reason)
+		const struct claim *claim, const char **reason)
 {
-	struct fusee_unwind *u = &n->u;
+	int r;
 
 	if (ask_worker_first(w, m)) {
 		int helped = step_by_worker(w, n, m);
@@ -165,32 +232,17 @@ static int step(struct walker *w, struct fusee_native *n, struct process_mapping
 		if (helped >= 0)
 			return helped;
 	}
+	r = step_by_claim(w, claim, n, m, reason);
+	if (r != FUSEE_PASS && r != FUSEE_NATIVE)
+		return r;
 	for (uint32_t i = 0; i < w->unwinders->n && i < FILES_MAX_UNWINDERS; i++) {
 		const struct fusee_unwinder_ops *ops = w->unwinders->instances[i]->descriptor->ops;
-		const struct inspection_slab *slab = m->file ? m->file->slabs[i] : NULL;
-		int r;
 
-		if (!ops->native_step) /* one that only inspects */
+		if (!ops->native_step || !(ops->flags & FUSEE_UNWINDER_NATIVE))
 			continue;
-		u->error = 0;
-		u->slab_words = slab && m->based ? slab->n : 0;
-		n->slab = u->slab_words ? slab->words : NULL;
-		r = ops->native_step(u);
-		if (r == FUSEE_PASS)
-			continue;
-		if (r == FUSEE_STOP && u->error) {
-			int helped = u->flags & FUSEE_INEXPRESSIBLE ? step_by_worker(w, n, m) : -1;
-
-			if (helped >= 0) {
-				u->error = 0;
-				return helped;
-			}
-			*reason = reason_text(ops, u->error);
-			if (((struct context *)n->arg)->beyond)
-				*reason = w->copy_full ? "stack larger than its copy"
-						       : "stack copy ends early";
-		}
-		return r;
+		r = step_by(w, i, n, m, reason);
+		if (r != FUSEE_PASS)
+			return r;
 	}
 	*reason = m->file && m->file->state != FILE_READY ? "file not readable"
 							  : "no unwind information";
@@ -215,6 +267,7 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 
 	while (out->n < WALK_MAX_FRAMES) {
 		struct process_mapping *m = locate(u, p);
+		struct code_at code;
 
 		if (!m && !p->started && out->n)
 			return; /* still in exec: the registers are the old program's, there is no
@@ -228,8 +281,9 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 			return;
 		}
 		p->started = true;
-		push(out, u, m, guessed);
-		if (step(w, n, m, &out->reason) != FUSEE_NEXT)
+		code = claim_at(w, p, u, m);
+		push(out, u, m, &code, guessed);
+		if (step(w, n, m, code.claim, &out->reason) != FUSEE_NEXT)
 			return;
 		guessed = u->flags & FUSEE_GUESSED;
 		u->flags &= ~(uint32_t)(FUSEE_GUESSED | FUSEE_SIGNAL | FUSEE_FIRST |

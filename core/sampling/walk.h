@@ -8,6 +8,7 @@
 
 #include "plugin/plugin.h"
 #include "process/process.h"
+#include "sampling/claims.h"
 #include "sampling/files.h"
 #include "sampling/snapshot.h"
 
@@ -23,7 +24,9 @@ enum walk_frame_flags {
 struct walk_frame {
 	uint32_t file; /* struct file's id; 0: WALK_KERNEL or WALK_ANONYMOUS */
 	uint32_t flags;
-	uint64_t addr; /* file offset of the code; of a caller: inside its call instruction */
+	uint64_t addr;    /* file offset of the code; of a caller: inside its call instruction */
+	uint64_t process; /* WALK_ANONYMOUS: id of the process, else 0 */
+	uint32_t generation, pad; /* of its code; see sampling/claims.h */
 };
 
 struct walk {
@@ -39,6 +42,7 @@ struct walk {
 struct walker {
 	const struct plugin_set *unwinders; /* native ones, in order */
 	struct worker *worker;              /* for rows that no table expresses */
+	struct claims *claims;              /* of memory without a file */
 	uint64_t walks;                     /* so far */
 	bool careful;                       /* this one asks the worker at each step */
 	bool copy_full;                     /* this sample's stack copy has the largest size */

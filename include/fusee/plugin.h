@@ -33,13 +33,14 @@ extern "C" {
 #define FUSEE_MAGIC 0x65737566u /* "fuse" */
 /* 1 only after Python, HotSpot, Lua, a labeler and off-CPU went through it */
 #define FUSEE_ABI_MAJOR 0
-#define FUSEE_ABI_MINOR 2
+#define FUSEE_ABI_MINOR 3
 #define FUSEE_EXPORT __attribute__((visibility("default")))
 #define FUSEE_HAS(p, field) ((p)->size >= offsetof(__typeof__(*(p)), field) + sizeof((p)->field))
 
-struct fusee_instance; /* one configured use of a plugin */
-struct fusee_sink_out; /* one delivery in progress */
-struct fusee_unwind;   /* fusee/unwinder.bpf.h */
+struct fusee_instance;  /* one configured use of a plugin */
+struct fusee_sink_out;  /* one delivery in progress */
+struct fusee_frame_out; /* receives the source frames of one raw frame */
+struct fusee_unwind;    /* fusee/unwinder.bpf.h */
 
 enum fusee_level { FUSEE_ERROR = 3, FUSEE_WARNING = 4, FUSEE_INFO = 6, FUSEE_DEBUG = 7 };
 
@@ -66,8 +67,64 @@ struct fusee_file_info {
 	struct fusee_table segments; /* struct fusee_segment, sorted by vaddr */
 };
 
-/* All calls: -ENOENT for what the file does not have, -EBADMSG for what it lies about. `file` is
- * the handle that inspect() was given. Foreign bytes: check every offset that you read from them.
+/* An executable mapping of a process. */
+struct fusee_mapping_view {
+	uint32_t size, pad;
+	uint64_t lo, hi; /* [lo, hi) */
+};
+
+struct fusee_process_info {
+	uint32_t size;
+	uint32_t pid, ns_pid; /* ours; and in the innermost pid namespace that it is in */
+	uint32_t uid, fs_uid; /* effective, and that of the files it makes */
+	uint32_t pad;
+	uint64_t start_ns; /* when the pid was made, CLOCK_REALTIME; exec doesn't change it */
+};
+
+/* What process_open() opens. */
+enum fusee_open_flags {
+	FUSEE_OPEN_DIRECTORY =
+		1, /* an O_PATH descriptor, for openat() also when the process is gone */
+};
+
+/*
+ * Memory that this unwinder knows something about. A claim says who steps and who names,
+ * separately: a perf map names frames that the framepointer unwinder stepped.
+ */
+enum fusee_claim_flags {
+	FUSEE_CLAIM_STEP = 1, /* my native_step() is asked first, with u->claim_lo and claim_arg */
+	FUSEE_CLAIM_NAME = 2, /* my symbolize() names its frames */
+};
+
+struct fusee_claim {
+	uint32_t size, flags;
+	struct fusee_range range;
+	uint64_t arg; /* u->claim_arg */
+};
+
+/* A frame of claimed memory, as it was sampled. */
+struct fusee_raw_frame {
+	uint32_t size;
+	uint32_t generation; /* of the process's code, when it was sampled */
+	uint64_t process;
+	uint64_t addr; /* of a caller: inside its call instruction */
+};
+
+/* Texts may be empty and hold anything; they are cleaned when they are copied. */
+struct fusee_source_frame {
+	uint32_t size, flags; /* flags: 0 */
+	struct fusee_str function, system_name, file;
+	uint32_t line, column, start_line, pad;
+};
+
+/*
+ * file_*: in inspect() only. -ENOENT for what the file does not have, -EBADMSG for what it lies
+ * about. `file` is the handle that inspect() was given. Foreign bytes: check every offset that you
+ * read from them.
+ *
+ * process_*, frame: on the sampling thread only. `process` is the handle of one life of a pid (exec
+ * begins a new one), good from the first callback that was given it until its detach() returned.
+ * -ESRCH: gone, or another program by now.
  */
 struct fusee_unwinder_host {
 	uint32_t size, pad;
@@ -80,10 +137,27 @@ struct fusee_unwinder_host {
 	int (*file_symbol)(uint64_t file, const char *name, struct fusee_range *at);
 	/* This file's table for the step: words of the host's byte order. Once per inspect(). */
 	int (*file_slab)(struct fusee_instance *, uint64_t file, const uint32_t *words, uint64_t n);
+	int (*process_info)(uint64_t process, struct fusee_process_info *); /* set size first */
+	/* Opens path for reading in the process's own root and mount namespace: no component may be
+	 * a link or "..", what it names must be a regular file (or, by flags, a directory); nothing
+	 * else is opened. A descriptor that is the plugin's, or -errno */
+	int (*process_open)(uint64_t process, const char *path, uint32_t flags);
+	int (*process_read)(uint64_t process, uint64_t addr, void *buf,
+			    uint32_t len); /* all or -errno */
+	/* Covers this unwinder's claims that it overlaps; of several unwinders' the first made
+	 * counts. 0, -ENOMEM, -ENOSPC: too many */
+	int (*process_claim)(struct fusee_instance *, uint64_t process, const struct fusee_claim *);
+	int (*process_unclaim)(struct fusee_instance *, uint64_t process, struct fusee_range);
+	/* Code was replaced by other code: frames sampled from now on carry a new generation, which
+	 * is returned. The first one is 1 */
+	uint32_t (*process_changed)(uint64_t process);
+	/* From symbolize(): once for each source frame, innermost first. 0 or -errno */
+	int (*frame)(struct fusee_frame_out *, const struct fusee_source_frame *);
 };
 
 enum fusee_unwinder_flags {
-	FUSEE_UNWINDER_NATIVE = 1, /* steps machine frames of any mapping; tried by `order` */
+	FUSEE_UNWINDER_NATIVE = 1, /* steps machine frames of any mapping; tried by `order`. Without
+				    * it: a language unwinder, which steps what it claimed */
 };
 
 struct fusee_unwinder_ops {
@@ -99,6 +173,20 @@ struct fusee_unwinder_ops {
 	 * host->unwinder->file_slab(). 1 the file has one, 0 nothing for me here, -errno: refused,
 	 * with host->fail() */
 	int (*inspect)(void *ctx, uint64_t file);
+
+	/* The rest [sampling thread]: short reads of files, no waiting. A process is known to the
+	 * plugin from its first mapped() on. */
+	/* A sample fell into executable memory without a file that nobody claimed: claim it, or
+	 * not; asked again a second later at the earliest. 0 or -errno */
+	int (*mapped)(void *ctx, uint64_t process, const struct fusee_mapping_view *);
+	/* Before frames are named, and while claimed memory is sampled about once a second: look
+	 * what is new. Not once the pid runs another program */
+	int (*refresh)(void *ctx, uint64_t process);
+	/* Names a frame with host->unwinder->frame(). How many source frames, 0: not known; or
+	 * -errno */
+	int (*symbolize)(void *ctx, const struct fusee_raw_frame *, struct fusee_frame_out *);
+	/* No frame of it will come any more. */
+	void (*detach)(void *ctx, uint64_t process);
 };
 
 /* ---- sinks: an instance has its own thread, window and bounded queue ---- */

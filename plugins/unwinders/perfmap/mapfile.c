@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mapfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHUNK 65536u
+#define MAX_FILE (1ull << 30) /* more of one file is not read */
+#define SLACK_NS 2000000000u  /* between the clocks that date a process and a file */
+#define PAUSE 10u             /* times as long as reading took */
+
+int mapfile_init(struct mapfile *s, const struct mapfile_owner *owner, int folder,
+		 uint64_t max_bytes)
+{
+	*s = (struct mapfile){.owner = *owner,
+			      .folder = folder,
+			      .fd = -1,
+			      .first = 1,
+			      .generation = 1,
+			      .max_bytes = max_bytes / 2};
+	s->map = map_new(s->max_bytes);
+	return s->map ? 0 : -ENOMEM;
+}
+
+void mapfile_fini(struct mapfile *s)
+{
+	map_free(s->map);
+	map_free(s->before);
+	if (s->fd >= 0)
+		close(s->fd);
+	if (s->folder >= 0)
+		close(s->folder);
+}
+
+static uint64_t clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- which file ---- */
+
+static enum mapfile_refusal judge(const struct mapfile *s, const struct stat *st)
+{
+	uint64_t mtime = (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
+
+	if (!S_ISREG(st->st_mode))
+		return MAPFILE_NOT_A_FILE;
+	if (st->st_uid && st->st_uid != s->owner.uid && st->st_uid != s->owner.fs_uid)
+		return MAPFILE_FOREIGN;
+	if (st->st_nlink > 1)
+		return MAPFILE_LINKED;
+	return mtime + SLACK_NS < s->owner.start_ns ? MAPFILE_OLD : MAPFILE_TAKEN;
+}
+
+/* What stands there may change at any moment: it is held first, without opening it, then judged,
+ * then opened through what is held. fd or -errno. */
+static int open_judged(struct mapfile *s, const char *name, struct stat *st)
+{
+	int held = openat(s->folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = -ENOENT;
+	char path[64];
+
+	if (held < 0)
+		return -errno;
+	if (fstat(held, st)) {
+		fd = -errno;
+		goto out;
+	}
+	s->refusal = judge(s, st);
+	if (s->refusal) {
+		fd = -EPERM;
+		goto out;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", held);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		fd = -errno;
+out:
+	close(held);
+	return fd;
+}
+
+static void forget_file(struct mapfile *s)
+{
+	s->offset = 0;
+	s->nhead = s->ntail = 0;
+	s->written = (struct timespec){0};
+}
+
+/* Opens what is there now if that is not what is open. *another: a file took the place of one that
+ * was read. 0, or -errno: there is none and never was. */
+static int find_file(struct mapfile *s, bool *another)
+{
+	struct stat st;
+	char name[64];
+	int fd;
+
+	*another = false;
+	snprintf(name, sizeof(name), "perf-%u.map", s->owner.pid);
+	if (s->folder < 0 || fstatat(s->folder, name, &st, AT_SYMLINK_NOFOLLOW))
+		return s->fd >= 0 ? 0 : -ENOENT;
+	if (s->fd >= 0 && st.st_dev == s->dev && st.st_ino == s->ino)
+		return 0;
+	fd = open_judged(s, name, &st);
+	if (fd < 0) /* what is open stays */
+		return s->fd >= 0 ? 0 : fd;
+	if (s->fd >= 0) {
+		close(s->fd);
+		*another = s->offset;
+	}
+	s->fd = fd;
+	s->dev = st.st_dev;
+	s->ino = st.st_ino;
+	forget_file(s);
+	return 0;
+}
+
+/* ---- what is new in it ---- */
+
+/* Are these bytes still there? */
+static bool still(const struct mapfile *s, const char *mark, uint32_t n, uint64_t at)
+{
+	char now[MAPFILE_MARK];
+
+	return pread(s->fd, now, n, (off_t)at) == (ssize_t)n && !memcmp(now, mark, n);
+}
+
+/* Not grown only: truncated, or written anew. */
+static bool is_rewritten(const struct mapfile *s, const struct stat *st)
+{
+	if ((uint64_t)st->st_size < s->offset)
+		return true;
+	if (st->st_mtim.tv_sec == s->written.tv_sec && st->st_mtim.tv_nsec == s->written.tv_nsec)
+		return false;
+	return !still(s, s->head, s->nhead, 0) ||
+	       !still(s, s->tail, s->ntail, s->offset - s->ntail);
+}
+
+/* Keeps the first bytes of the file and the last ones read. */
+static void mark(struct mapfile *s, const char *p, uint32_t n)
+{
+	uint32_t keep;
+
+	if (s->nhead < MAPFILE_MARK) {
+		uint32_t take = n < MAPFILE_MARK - s->nhead ? n : MAPFILE_MARK - s->nhead;
+
+		memcpy(s->head + s->nhead, p, take);
+		s->nhead += take;
+	}
+	if (n > MAPFILE_MARK) {
+		p += n - MAPFILE_MARK;
+		n = MAPFILE_MARK;
+	}
+	keep = s->ntail < MAPFILE_MARK - n ? s->ntail : MAPFILE_MARK - n;
+	memmove(s->tail, s->tail + s->ntail - keep, keep);
+	memcpy(s->tail + keep, p, n);
+	s->ntail = keep + n;
+}
+
+struct reading {
+	uint32_t (*changed)(void *arg);
+	void *arg;
+	bool raised; /* once is enough for what comes at one time */
+};
+
+static void raise_generation(struct mapfile *s, struct reading *r)
+{
+	if (!r->raised)
+		s->generation = r->changed(r->arg);
+	r->raised = true;
+}
+
+static void commit(struct mapfile *s, struct reading *r)
+{
+	if (map_replaces(s->map))
+		raise_generation(s, r);
+	map_commit(s->map, s->generation);
+}
+
+static void add_faults(struct mapfile *s, const struct map *m, const uint64_t *before)
+{
+	for (int i = 0; i < MAP_FAULTS; i++)
+		s->faults[i] += map_faults(m)[i] - before[i];
+}
+
+static int read_on(struct mapfile *s, struct reading *r)
+{
+	uint64_t before[MAP_FAULTS];
+	char *buf = malloc(CHUNK);
+	ssize_t n = 0;
+
+	if (!buf)
+		return -ENOMEM;
+	memcpy(before, map_faults(s->map), sizeof(before));
+	while (s->offset < MAX_FILE && (n = pread(s->fd, buf, CHUNK, (off_t)s->offset)) > 0) {
+		map_feed(s->map, buf, (size_t)n);
+		mark(s, buf, (uint32_t)n);
+		s->offset += (uint64_t)n;
+		if (map_pending(s->map) >= MAP_PENDING)
+			commit(s, r);
+		if (map_faults(s->map)[MAP_FULL] > before[MAP_FULL] + 1000)
+			s->offset = MAX_FILE; /* the rest has no room either */
+	}
+	commit(s, r);
+	add_faults(s, s->map, before);
+	free(buf);
+	return n < 0 ? -errno : 0;
+}
+
+/* What was known stays for the frames of earlier generations. */
+static int begin_anew(struct mapfile *s, struct reading *r)
+{
+	struct map *m = map_new(s->max_bytes);
+
+	if (!m)
+		return -ENOMEM;
+	map_free(s->before);
+	s->before = s->map;
+	s->map = m;
+	s->rewrites++;
+	forget_file(s);
+	raise_generation(s, r);
+	s->first = s->generation;
+	return 0;
+}
+
+int mapfile_read(struct mapfile *s, uint32_t (*changed)(void *arg), void *arg)
+{
+	struct reading reading = {.changed = changed, .arg = arg};
+	uint64_t begin = clock_ns(), end;
+	struct stat st;
+	bool another;
+	int r;
+
+	if (begin < s->next_ns)
+		return 0;
+	r = find_file(s, &another);
+	if (r)
+		return r;
+	if (fstat(s->fd, &st))
+		return -errno;
+	if (another || is_rewritten(s, &st))
+		r = begin_anew(s, &reading);
+	if (!r && (uint64_t)st.st_size > s->offset)
+		r = read_on(s, &reading);
+	s->written = st.st_mtim;
+	end = clock_ns();
+	s->next_ns = end + PAUSE * (end - begin);
+	return r;
+}
+
+bool mapfile_lookup(const struct mapfile *s, uint64_t addr, uint32_t generation, const char **name,
+		    uint32_t *len)
+{
+	if (s->before && generation < s->first &&
+	    map_lookup(s->before, addr, generation, name, len))
+		return true;
+	return map_lookup(s->map, addr, generation, name, len);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Steps for code of perf maps that the frame pointer unwinder cannot step. Everything else is
+ * passed on to it.
+ *
+ * CPython's trampolines (-X perf), one for each Python function, keep no frame pointer:
+ *
+ *	sub $8,%rsp; call *%rcx; add $8,%rsp; ret
+ *
+ * Erlang processes have stacks of their own, on which its compiled code keeps frame pointers; the
+ * first frame of each has none above it, and the scheduler that runs the process is not there.
+ */
+#include <fusee/unwinder.bpf.h>
+
+#include "reasons.h"
+
+#define TRAMPOLINE 11
+#define CALLED 6 /* offset of what is behind the call */
+#define FARTHEST (1ull << 20)
+
+FUSEE_FN int stop(struct fusee_unwind *u, __u32 reason)
+{
+	u->error = reason;
+	return FUSEE_STOP;
+}
+
+/* Is pc at this offset of a trampoline? -1: cannot be read */
+FUSEE_FN int is_at(struct fusee_unwind *u, __u64 offset)
+{
+	__u8 c[TRAMPOLINE];
+
+	if (fusee_read(u, c, TRAMPOLINE, u->pc - offset))
+		return -1;
+	return c[0] == 0x48 && c[1] == 0x83 && c[2] == 0xec && c[3] == 0x08 && /* sub $8,%rsp */
+	       c[4] == 0xff && c[5] == 0xd1 &&                                 /* call *%rcx */
+	       c[6] == 0x48 && c[7] == 0x83 && c[8] == 0xc4 && c[9] == 0x08 && /* add $8,%rsp */
+	       c[10] == 0xc3;                                                  /* ret */
+}
+
+/* The caller, whose return address is at sp + distance. Other registers are as they were. */
+FUSEE_FN int leave(struct fusee_unwind *u, __u64 distance)
+{
+	__u64 pc;
+
+	if (fusee_read(u, &pc, 8, u->sp + distance))
+		return stop(u, PERFMAP_REASON_UNREADABLE);
+	u->pc = pc;
+	u->sp += distance + 8;
+	u->flags &= ~(__u32)FUSEE_PC_EXACT;
+	return FUSEE_NEXT;
+}
+
+FUSEE_FN int python(struct fusee_unwind *u)
+{
+	int called = is_at(u, CALLED);
+
+	/* Code that cannot be read any more: a caller is always behind its call. */
+	if (called > 0 || (called < 0 && !(u->flags & FUSEE_PC_EXACT)))
+		return leave(u, 8);
+	if (!(u->flags & FUSEE_PC_EXACT))
+		return FUSEE_PASS;
+	if (is_at(u, 4) > 0)
+		return leave(u, 8);
+	if (is_at(u, 0) > 0 || is_at(u, 10) > 0)
+		return leave(u, 0);
+	return FUSEE_PASS;
+}
+
+/* Ends where frame pointers do. */
+FUSEE_FN int erlang(struct fusee_unwind *u)
+{
+	__u64 frame[2];
+
+	if (u->flags & (FUSEE_PC_EXACT | FUSEE_FIRST))
+		return FUSEE_PASS;
+	if (u->flags & FUSEE_FP_LOST || !u->fp || u->fp & 7 || u->fp < u->sp ||
+	    u->fp - u->sp > FARTHEST || fusee_read(u, frame, 16, u->fp) || !frame[1])
+		return stop(u, PERFMAP_REASON_ERLANG);
+	return FUSEE_PASS;
+}
+
+static int perfmap_step(struct fusee_unwind *u)
+{
+	u->error = 0;
+	if (u->claim_arg == PERFMAP_PYTHON)
+		return python(u);
+	if (u->claim_arg == PERFMAP_ERLANG)
+		return erlang(u);
+	return FUSEE_PASS;
+}
+
+FUSEE_NATIVE_STEP(perfmap, perfmap_step);
