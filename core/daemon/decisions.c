@@ -25,6 +25,7 @@ struct tracked {
 	char *cgroup;            /* NULL: unknown */
 	bool kernel;             /* a kernel thread */
 	bool known;              /* some source knows it */
+	bool told;               /* changed() was called since this life began */
 	struct verdict *verdict; /* NULL: none yet */
 };
 
@@ -41,7 +42,7 @@ struct decisions {
 	struct table processes; /* pid -> struct tracked * */
 	struct table verdicts;  /* set * 2 + known -> struct verdict * */
 	uint64_t generation;    /* of the targets, when all was looked at */
-	uint32_t round;
+	uint32_t round;         /* of decisions_tidy() */
 };
 
 /* ---- verdicts ---- */
@@ -158,8 +159,9 @@ static struct verdict *verdict_of(struct decisions *s, uint32_t set, bool known)
 
 static void give(struct decisions *s, struct tracked *t, struct verdict *v)
 {
-	if (t->verdict == v)
+	if (t->verdict == v && t->told)
 		return;
+	t->told = true;
 	if (t->verdict)
 		t->verdict->d.processes--;
 	t->verdict = v;
@@ -202,6 +204,7 @@ static struct tracked *fresh(struct decisions *s, pid_t pid)
 		free(t->cgroup);
 		t->cgroup = NULL;
 		t->ended = 0;
+		t->known = t->kernel = false;
 		return t;
 	}
 	t = calloc(1, sizeof(*t));
@@ -219,17 +222,17 @@ static int read_name(struct tracked *t)
 	char path[64], exe[4096], comm[16];
 	char *base;
 	ssize_t n;
+	int r = procfs_is_kernel(t->pid, &t->kernel);
 
+	if (r)
+		return r;
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)t->pid);
-	n = readlink(path, exe, sizeof(exe) - 1);
-	t->kernel = n < 0 && errno == ENOENT;
-	if (n < 0 && errno != ENOENT && errno != EACCES && errno != EPERM)
-		return -errno;
-	if (n < 0) { /* somebody else's, or the kernel's */
-		if (procfs_comm(t->pid, t->pid, comm))
-			return -ESRCH;
-		snprintf(t->name, sizeof(t->name), "%s", comm);
-		return 0;
+	n = t->kernel ? -1 : readlink(path, exe, sizeof(exe) - 1);
+	if (n < 0) { /* the kernel's, somebody else's, or it has ended and waits for its parent */
+		r = procfs_comm(t->pid, t->pid, comm);
+		if (!r)
+			snprintf(t->name, sizeof(t->name), "%s", comm);
+		return r;
 	}
 	exe[n] = '\0';
 	if (n > 10 && !strcmp(exe + n - 10, " (deleted)"))
@@ -257,13 +260,17 @@ static bool read_cgroup(struct tracked *t)
 void decisions_execed(struct decisions *s, pid_t pid)
 {
 	struct tracked *t = fresh(s, pid);
+	uint64_t ticks;
 
 	if (!t)
 		return;
-	if (procfs_start_ticks(pid, &t->start_ticks) || read_name(t)) {
+	if (procfs_start_ticks(pid, &ticks) || read_name(t)) {
 		t->ended = 1; /* gone already */
 		return;
 	}
+	if (t->start_ticks && t->start_ticks != ticks)
+		give(s, t, NULL); /* another process: what stood for the old one is over */
+	t->start_ticks = ticks;
 	read_cgroup(t);
 	decide(s, t);
 }
@@ -280,7 +287,8 @@ void decisions_forked(struct decisions *s, pid_t parent, pid_t child)
 	t = fresh(s, child);
 	if (!t)
 		return;
-	t->start_ticks = 0; /* read when something wants to know */
+	t->start_ticks = 0; /* read at exec, or when it is looked at again */
+	t->told = false;    /* an older process of this number may have had the same */
 	t->kernel = from->kernel;
 	memcpy(t->name, from->name, sizeof(t->name));
 	t->cgroup = from->cgroup ? strdup(from->cgroup) : NULL;
@@ -310,6 +318,15 @@ static void decide_one(void *arg, uint64_t key, void *value)
 		decide(arg, t);
 }
 
+static void decide_pid(void *arg, pid_t pid)
+{
+	struct decisions *s = arg;
+	struct tracked *t = table_get(&s->processes, (uint64_t)pid);
+
+	if (t && !t->ended)
+		decide(s, t);
+}
+
 void decisions_refresh(struct decisions *s)
 {
 	uint64_t generation = targets_generation(s->o.targets);
@@ -317,16 +334,18 @@ void decisions_refresh(struct decisions *s)
 	if (generation == s->generation)
 		return;
 	s->generation = generation;
-	table_each(&s->processes, decide_one, s);
+	if (targets_changes(s->o.targets, decide_pid, s))
+		table_each(&s->processes, decide_one, s);
 }
 
-static void drop_verdict(void *arg, uint64_t key, void *value)
+/* Also of one that has ended: its last samples go the new plan's ways. */
+static void decide_anew(void *arg, uint64_t key, void *value)
 {
 	struct tracked *t = value;
 
-	(void)arg;
 	(void)key;
-	t->verdict = NULL;
+	if (!t->ended || t->verdict)
+		decide(arg, t);
 }
 
 static void free_one_verdict(void *arg, uint64_t key, void *value)
@@ -342,8 +361,9 @@ void decisions_replan(struct decisions *s, bool unknown_keep)
 
 	s->o.unknown_keep = unknown_keep;
 	s->verdicts = (struct table){0};
-	table_each(&s->processes, drop_verdict, NULL);
-	table_each(&s->processes, decide_one, s);
+	s->generation = targets_generation(s->o.targets);
+	targets_changes(s->o.targets, NULL, NULL);
+	table_each(&s->processes, decide_anew, s);
 	table_each(&old, free_one_verdict, NULL);
 	table_fini(&old);
 }
@@ -354,6 +374,28 @@ struct tidy {
 	struct tracked *gone[256];
 	uint32_t n;
 };
+
+/* What no event tells, or what one told that was lost: a move to another control group, an end,
+ * and, more rarely since it costs more, a new process of the same number. */
+static void look_again(struct tidy *y, struct tracked *t)
+{
+	bool changed = false, gone = kill(t->pid, 0) && errno == ESRCH;
+	uint64_t ticks = t->start_ticks;
+
+	if (!gone && (!ticks || y->s->round / RECHECK % 4 == 0)) {
+		gone = procfs_start_ticks(t->pid, &ticks);
+		changed = !gone && t->start_ticks != ticks;
+	}
+	if (gone) {
+		t->ended = y->now;
+	} else if (changed && t->start_ticks) {
+		decisions_execed(y->s, t->pid);
+	} else if (!t->kernel) {
+		t->start_ticks = ticks;
+		if (read_cgroup(t) || changed)
+			decide(y->s, t);
+	}
+}
 
 static void tidy_one(void *arg, uint64_t key, void *value)
 {
@@ -367,15 +409,15 @@ static void tidy_one(void *arg, uint64_t key, void *value)
 			y->gone[y->n++] = t;
 		return;
 	}
-	if (!t->ended && !t->kernel && key % RECHECK == y->s->round && read_cgroup(t))
-		decide(y->s, t);
+	if (!t->ended && key % RECHECK == y->s->round % RECHECK)
+		look_again(y, t);
 }
 
 void decisions_tidy(struct decisions *s, uint64_t now_ns)
 {
 	struct tidy y = {.s = s, .now = now_ns};
 
-	s->round = (s->round + 1) % RECHECK;
+	s->round++;
 	table_each(&s->processes, tidy_one, &y);
 	for (uint32_t i = 0; i < y.n; i++)
 		forget(s, y.gone[i]);

@@ -111,23 +111,49 @@ int procfs_comm(pid_t pid, pid_t tid, char comm[16])
 	return 0;
 }
 
-/* Fields of /proc/PID/stat behind the name, which may hold anything: counted from the last ')'. See
- * proc(5). */
-static int stat_fields(pid_t pid, uint64_t *user, uint64_t *system, uint64_t *start)
+/* /proc/PID/stat, and in it what stands behind the name, which may hold anything: from the last
+ * ')'. See proc(5). */
+static int read_stat(pid_t pid, char text[1024], char **rest)
 {
-	char path[64], text[1024], *p;
+	char path[64];
 	int r;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	r = read_small(path, text, sizeof(text));
+	r = read_small(path, text, 1024);
 	if (r)
 		return r;
-	p = strrchr(text, ')');
-	if (!p || sscanf(p + 1,
-			 " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
-			 " %*d %*d %*d %*d %*d %*d %" SCNu64,
-			 user, system, start) != 3)
+	*rest = strrchr(text, ')');
+	return *rest ? 0 : -EBADMSG;
+}
+
+static int stat_fields(pid_t pid, uint64_t *user, uint64_t *system, uint64_t *start)
+{
+	char text[1024], *p;
+	int r = read_stat(pid, text, &p);
+
+	if (r)
+		return r;
+	if (sscanf(p + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+		   " %*d %*d %*d %*d %*d %*d %" SCNu64,
+		   user, system, start) != 3)
 		return -EBADMSG;
+	return 0;
+}
+
+#define PF_KTHREAD 0x00200000u /* the kernel's linux/sched.h */
+
+int procfs_is_kernel(pid_t pid, bool *kernel)
+{
+	char text[1024], *p;
+	unsigned int flags;
+	int r = read_stat(pid, text, &p);
+
+	if (r)
+		return r;
+	if (sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+		return -EBADMSG;
+	*kernel = flags & PF_KTHREAD;
 	return 0;
 }
 

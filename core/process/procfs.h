@@ -29,6 +29,8 @@ int procfs_each_process(int (*each)(void *arg, pid_t pid), void *arg);
 int procfs_comm(pid_t pid, pid_t tid, char comm[16]);
 int procfs_start_ticks(pid_t pid,
 		       uint64_t *ticks); /* since boot, in clock ticks: names one life of a pid */
+/* Whether it is a thread of the kernel's own; needs no right to look into it. */
+int procfs_is_kernel(pid_t pid, bool *kernel);
 int procfs_uid(pid_t pid, uid_t *uid);   /* real user */
 
 /* Of /proc/PID/status. */

@@ -22,6 +22,7 @@
 enum {
 	MAX_TARGETS = 200000, /* staged ones too */
 	MAX_KEY = 4096,       /* bytes of a key or a path */
+	MAX_CHANGED = 1024,   /* pids that are remembered: more are all */
 };
 
 enum which { BY_KEY, BY_MATCH, BY_SOURCE, LISTS };
@@ -57,6 +58,9 @@ struct targets {
 	struct table sources;
 	struct labelsets sets;
 	uint64_t generation;
+	pid_t changed[MAX_CHANGED]; /* by pid only, since targets_changes() */
+	uint32_t nchanged;
+	bool all_changed;
 	uint32_t live, staged;
 	char host[LABELSET_VALUE_MAX + 1];
 	struct buf text; /* scratch of targets_put() and targets_labels() */
@@ -168,6 +172,16 @@ static struct entry *entry_find(const struct targets *ts, uint32_t source, struc
 	return NULL;
 }
 
+/* It is seen, or no longer seen. */
+static void changed(struct targets *ts, const struct entry *e)
+{
+	ts->generation++;
+	if (e->t.match != FUSEE_MATCH_PID || ts->nchanged == MAX_CHANGED)
+		ts->all_changed = true;
+	else
+		ts->changed[ts->nchanged++] = (pid_t)e->t.pid;
+}
+
 static void entry_free(struct targets *ts, struct entry *e)
 {
 	if (e->staged) {
@@ -175,7 +189,7 @@ static void entry_free(struct targets *ts, struct entry *e)
 	} else {
 		ts->live--;
 		e->of->live--;
-		ts->generation++;
+		changed(ts, e);
 	}
 	for (enum which w = 0; w < LISTS; w++)
 		list_del(e, w);
@@ -362,7 +376,7 @@ static int entry_add(struct targets *ts, struct source *s, struct entry *e, stru
 	} else {
 		ts->live++;
 		s->live++;
-		ts->generation++;
+		changed(ts, e);
 	}
 	if (old)
 		entry_free(ts, old);
@@ -486,7 +500,7 @@ void targets_commit(struct targets *ts, uint32_t source)
 		ts->staged--;
 		ts->live++;
 		s->live++;
-		ts->generation++;
+		changed(ts, e);
 	}
 }
 
@@ -511,6 +525,18 @@ bool targets_synced(const struct targets *ts, uint32_t source)
 uint64_t targets_generation(const struct targets *ts)
 {
 	return ts->generation;
+}
+
+bool targets_changes(struct targets *ts, void (*each)(void *, pid_t), void *arg)
+{
+	uint32_t n = ts->nchanged;
+	bool all = ts->all_changed;
+
+	ts->nchanged = 0;
+	ts->all_changed = false;
+	for (uint32_t i = 0; !all && each && i < n; i++)
+		each(arg, ts->changed[i]);
+	return all;
 }
 
 /* ---- a process's labels ---- */

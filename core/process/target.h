@@ -35,6 +35,9 @@ bool targets_synced(const struct targets *, uint32_t source);
 
 /* Raised whenever anything of this changes: cheap to look at. */
 uint64_t targets_generation(const struct targets *);
+/* What changed since the last call: true: any process's labels may have. Else only those of the
+ * pids that each (NULL: nobody asks) is called with; some may come twice. */
+bool targets_changes(struct targets *, void (*each)(void *arg, pid_t pid), void *arg);
 
 /* A process asked about. */
 struct target_process {

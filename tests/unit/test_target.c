@@ -276,6 +276,52 @@ TEST(changes_between_begin_and_commit)
 	targets_free(ts);
 }
 
+static int nchanged;
+
+static void note_pid(void *arg, pid_t pid)
+{
+	CHECK_INT(pid, *(pid_t *)arg);
+	nchanged++;
+}
+
+static void changes(struct targets *ts, int n, pid_t pid)
+{
+	nchanged = 0;
+	CHECK(!targets_changes(ts, note_pid, &pid));
+	CHECK_INT(nchanged, n);
+}
+
+TEST(what_changed)
+{
+	struct targets *ts = new_targets();
+
+	changes(ts, 0, 0);
+	put(ts, 1, BY_PID("a", 7, LABEL("l", "a")));
+	changes(ts, 1, 7);
+	put(ts, 1, BY_PID("a", 7, LABEL("l", "a")));
+	changes(ts, 0, 0);
+	put(ts, 1, BY_PID("a", 7, LABEL("l", "b")));
+	changes(ts, 2, 7);
+	targets_begin(ts, 1);
+	put(ts, 1, BY_PID("a", 7, LABEL("l", "c")));
+	changes(ts, 0, 0);
+	targets_commit(ts, 1);
+	changes(ts, 2, 7);
+	put(ts, 1, BY_CGROUP("c", "/a", LABEL("l", "c")));
+	CHECK(targets_changes(ts, note_pid, NULL));
+	changes(ts, 0, 0);
+	put(ts, 1, BY_PID("b", 8, LABEL("l", "b")));
+	put(ts, 1, BY_LABEL("d", "l", "b", LABEL("m", "c")));
+	CHECK(targets_changes(ts, note_pid, NULL));
+	put(ts, 1, BY_PID("b", 8, LABEL("l", "c")));
+	CHECK(!targets_changes(ts, NULL, NULL));
+	changes(ts, 0, 0);
+	for (uint32_t i = 1; i < 2000; i++)
+		put(ts, 1, BY_PID("many", i, LABEL("l", "c")));
+	CHECK(targets_changes(ts, note_pid, NULL));
+	targets_free(ts);
+}
+
 static void refused(const struct fusee_target *t, const char *what)
 {
 	struct targets *ts = new_targets();

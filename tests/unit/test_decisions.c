@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core/daemon/decisions: with real processes where /proc matters, with numbers that no process can
+ * have (beyond the kernel's largest, 4194304) where it does not. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/metrics.h"
+#include "base/table.h"
+#include "daemon/decisions.h"
+
+#define NOBODY 5000000 /* no process has this number */
+#define SECOND 1000000000ull
+
+struct world {
+	struct targets *targets;
+	struct decisions *d;
+	int asked, changes;
+	pid_t last;
+	const struct decided *now;
+	double hz;            /* of the fake policy */
+	int error;            /* it answers */
+	struct table decided; /* pid -> struct decided *, as changed() said; sampled ones */
+};
+
+static struct fusee_str str(const char *s)
+{
+	return (struct fusee_str){s, strlen(s)};
+}
+
+static const char *label(const struct fusee_label *l, uint32_t n, const char *name)
+{
+	static char value[300];
+
+	for (uint32_t i = 0; i < n; i++)
+		if (l[i].key.len == strlen(name) && !memcmp(l[i].key.p, name, l[i].key.len)) {
+			snprintf(value, sizeof(value), "%.*s", (int)l[i].str.len, l[i].str.p);
+			return value;
+		}
+	return "(none)";
+}
+
+/* Everything but what has team=off; team=db faster, and with a label of its own. */
+static int decide(void *arg, const struct fusee_label *labels, uint32_t n, struct decision *ret,
+		  char **text)
+{
+	struct world *w = arg;
+
+	w->asked++;
+	*ret = (struct decision){.profile = true, .hz = w->hz, .sinks = 1};
+	if (!strcmp(label(labels, n, "team"), "off"))
+		ret->profile = false;
+	if (!strcmp(label(labels, n, "team"), "db")) {
+		ret->hz = 97;
+		ret->labels[ret->nlabels++] = (struct fusee_label){.key = str("tier"),
+								   .str = str("1")};
+		ret->labels[ret->nlabels++] = (struct fusee_label){.key = str("team"),
+								   .str = str("database")};
+	}
+	if (w->error)
+		CHECK(asprintf(text, "x.lua:9: policy: wrong") > 0);
+	return w->error;
+}
+
+static void changed(void *arg, pid_t pid, const struct decided *d)
+{
+	struct world *w = arg;
+
+	w->changes++;
+	w->last = pid;
+	w->now = d;
+	if (d && d->profile)
+		CHECK_INT(table_put(&w->decided, (uint64_t)pid, (void *)d), 0);
+	else
+		table_del(&w->decided, (uint64_t)pid);
+}
+
+static void world_new(struct world *w, bool unknown_keep)
+{
+	struct decisions_options o = {
+		.decide = decide, .changed = changed, .unknown_keep = unknown_keep, .arg = w};
+
+	*w = (struct world){.hz = 19};
+	metrics_reset();
+	CHECK_INT(targets_new(&w->targets), 0);
+	o.targets = w->targets;
+	CHECK_INT(decisions_new(&w->d, &o), 0);
+}
+
+static void world_free(struct world *w)
+{
+	decisions_free(w->d);
+	targets_free(w->targets);
+	table_fini(&w->decided);
+}
+
+static void put(struct world *w, const char *key, struct fusee_target t, const char *team)
+{
+	struct fusee_label l = {.key = str("team"), .str = str(team)};
+	const char *why;
+
+	t.size = sizeof(t);
+	t.key = str(key);
+	t.labels = (struct fusee_table){&l, 1, sizeof(l)};
+	CHECK_INT(targets_put(w->targets, 1, &t, &why), 0);
+}
+
+static void put_pid(struct world *w, pid_t pid, const char *team)
+{
+	char key[32];
+
+	snprintf(key, sizeof(key), "%d", (int)pid);
+	put(w, key, (struct fusee_target){.match = FUSEE_MATCH_PID, .pid = (uint32_t)pid}, team);
+}
+
+static double hz_of(struct world *w, pid_t pid)
+{
+	const struct decided *d = decisions_of(w->d, pid);
+
+	CHECK((d && d->profile) == (table_get(&w->decided, (uint64_t)pid) != NULL));
+	return d && d->profile ? d->hz : 0;
+}
+
+static const char *label_of(struct world *w, pid_t pid, const char *name)
+{
+	const struct decided *d = decisions_of(w->d, pid);
+
+	CHECK(d != NULL);
+	return label(d->labels, d->nlabels, name);
+}
+
+static pid_t sleeper(const char *program)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (program)
+			execl(program, program, "60", (char *)NULL);
+		pause();
+		_exit(1);
+	}
+	CHECK(pid > 0);
+	if (program)
+		usleep(50000);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* ---- */
+
+TEST(a_child_has_its_parents_then_its_own)
+{
+	struct world w;
+	pid_t child;
+
+	world_new(&w, true);
+	decisions_execed(w.d, getpid());
+	CHECK_INT(w.asked, 1);
+	CHECK_INT(w.last, getpid());
+	CHECK_STR(label_of(&w, getpid(), "process"), "test_decisions");
+	CHECK(hz_of(&w, getpid()) == 19);
+	child = sleeper(NULL);
+	decisions_forked(w.d, getpid(), child);
+	CHECK(decisions_of(w.d, child) == decisions_of(w.d, getpid()));
+	CHECK_INT(w.last, child);
+	CHECK_INT(w.asked, 1);
+	CHECK_INT(decisions_of(w.d, child)->processes, 2);
+	end(child);
+
+	child = sleeper("/bin/sleep");
+	decisions_forked(w.d, getpid(), child);
+	decisions_execed(w.d, child);
+	CHECK(strcmp(label_of(&w, child, "process"), "test_decisions"));
+	CHECK_INT(w.asked, 2);
+	decisions_execed(w.d, child);
+	CHECK_INT(w.asked, 2);
+	CHECK_INT(w.changes, 4);
+	/* a child of somebody whom we don't know yet */
+	decisions_forked(w.d, NOBODY, getpid());
+	CHECK(hz_of(&w, getpid()) == 19);
+	end(child);
+	world_free(&w);
+	decisions_free(NULL);
+}
+
+TEST(news_of_targets)
+{
+	struct world w;
+	pid_t me = getpid();
+	int asked;
+
+	world_new(&w, true);
+	decisions_execed(w.d, me);
+	decisions_forked(w.d, me, NOBODY);
+	decisions_forked(w.d, me, NOBODY + 1);
+	decisions_refresh(w.d);
+	asked = w.asked;
+	decisions_refresh(w.d);
+	CHECK_INT(w.asked, asked);
+	put_pid(&w, NOBODY, "db");
+	CHECK(hz_of(&w, NOBODY) == 19);
+	w.changes = 0;
+	decisions_refresh(w.d);
+	CHECK(hz_of(&w, NOBODY) == 97 && hz_of(&w, NOBODY + 1) == 19 && hz_of(&w, me) == 19);
+	CHECK_INT(w.changes, 1);
+	CHECK_STR(label_of(&w, NOBODY, "tier"), "1");
+	CHECK_STR(label_of(&w, NOBODY, "team"), "database"); /* the policy's word counts */
+	CHECK_STR(label_of(&w, me, "tier"), "(none)");
+	put_pid(&w, NOBODY, "off");
+	decisions_refresh(w.d);
+	CHECK(hz_of(&w, NOBODY) == 0);
+	CHECK_STR(label_of(&w, NOBODY, "team"), "off");
+	targets_forget(w.targets, 1);
+	decisions_refresh(w.d);
+	CHECK(hz_of(&w, NOBODY) == 19);
+	CHECK_INT(w.asked, asked + 2); /* once for each distinct set */
+	world_free(&w);
+}
+
+TEST(unknown_ones_dropped)
+{
+	struct world w;
+	pid_t me = getpid();
+
+	world_new(&w, false);
+	decisions_execed(w.d, me);
+	decisions_forked(w.d, me, NOBODY);
+	CHECK_INT(w.asked, 0);
+	CHECK(hz_of(&w, me) == 0);
+	put_pid(&w, NOBODY, "x");
+	decisions_refresh(w.d);
+	CHECK(hz_of(&w, NOBODY) == 19 && hz_of(&w, me) == 0);
+	CHECK_INT(w.asked, 1);
+	/* known without a label that says so: the set is the same, the decision is not */
+	CHECK_INT(targets_put(w.targets, 2,
+			      &(struct fusee_target){.size = sizeof(struct fusee_target),
+						     .match = FUSEE_MATCH_PID,
+						     .key = str("me"),
+						     .pid = (uint32_t)me},
+			      &(const char *){NULL}),
+		  0);
+	decisions_refresh(w.d);
+	CHECK(hz_of(&w, me) == 19);
+	decisions_replan(w.d, true);
+	CHECK(hz_of(&w, me) == 19);
+	world_free(&w);
+}
+
+static void kernel_thread(void)
+{
+	struct world w;
+	char exe[64];
+	pid_t me = getpid();
+
+	if (readlink("/proc/2/exe", exe, sizeof(exe)) >= 0 || access("/proc/2/stat", R_OK))
+		SKIP("no kernel threads here: another pid namespace");
+	world_new(&w, true);
+	put_pid(&w, 2, "db");
+	decisions_execed(w.d, me);
+	decisions_execed(w.d, 1);
+	decisions_execed(w.d, 2);
+	CHECK(!decisions_of(w.d, 2));
+	decisions_forked(w.d, 2, NOBODY);
+	CHECK(!decisions_of(w.d, NOBODY));
+	CHECK(decisions_of(w.d, 1) && decisions_of(w.d, me));
+	decisions_refresh(w.d);
+	decisions_replan(w.d, true);
+	CHECK(!table_get(&w.decided, 2) && table_get(&w.decided, (uint64_t)me));
+	world_free(&w);
+}
+
+TEST(kernel_threads_never)
+{
+	kernel_thread();
+}
+
+TEST(kernel_threads_never_as_an_ordinary_user)
+{
+	if (!geteuid())
+		CHECK(!setresgid(65534, 65534, 65534) && !setresuid(65534, 65534, 65534));
+	kernel_thread();
+}
+
+TEST(forgotten_after_a_while)
+{
+	uint64_t now = 100 * SECOND;
+	uint32_t profiled;
+	struct world w;
+	pid_t child = sleeper(NULL);
+
+	world_new(&w, true);
+	decisions_execed(w.d, getpid());
+	decisions_forked(w.d, getpid(), child);
+	CHECK_INT(decisions_processes(w.d, &profiled), 2);
+	CHECK_INT(profiled, 2);
+	decisions_exited(w.d, child, now);
+	CHECK_INT(decisions_processes(w.d, &profiled), 1);
+	CHECK(decisions_of(w.d, child) != NULL); /* its last samples are to come */
+	/* its first thread only: it goes on */
+	decisions_tidy(w.d, now + 6 * SECOND);
+	CHECK_INT(decisions_processes(w.d, &profiled), 2);
+	decisions_exited(w.d, child, now);
+	end(child);
+	decisions_tidy(w.d, now + 4 * SECOND);
+	CHECK(decisions_of(w.d, child) != NULL);
+	decisions_tidy(w.d, now + 6 * SECOND);
+	CHECK(!decisions_of(w.d, child));
+	CHECK(w.last == child && !w.now);
+	CHECK_INT(decisions_of(w.d, getpid())->processes, 1);
+	/* gone before we could look */
+	decisions_execed(w.d, NOBODY);
+	decisions_exited(w.d, NOBODY + 7, now);
+	CHECK(!decisions_of(w.d, NOBODY));
+	decisions_tidy(w.d, now + 12 * SECOND);
+	world_free(&w);
+}
+
+/* Nobody told of its end: it is noticed all the same. */
+TEST(a_lost_end)
+{
+	uint64_t now = 100 * SECOND;
+	uint32_t profiled;
+	struct world w;
+
+	world_new(&w, true);
+	decisions_execed(w.d, getpid());
+	decisions_forked(w.d, getpid(), NOBODY);
+	CHECK_INT(decisions_processes(w.d, &profiled), 2);
+	for (int i = 0; i < 22; i++)
+		decisions_tidy(w.d, now += SECOND);
+	CHECK_INT(decisions_processes(w.d, &profiled), 1);
+	CHECK(!decisions_of(w.d, NOBODY) && !table_get(&w.decided, NOBODY));
+	CHECK(hz_of(&w, getpid()) == 19);
+	world_free(&w);
+}
+
+/* The sampler must hear of it, though the decision has the same words. */
+TEST(a_number_used_again)
+{
+	struct world w;
+	int changes;
+
+	world_new(&w, true);
+	decisions_execed(w.d, getpid());
+	decisions_forked(w.d, getpid(), NOBODY);
+	decisions_exited(w.d, NOBODY, 100 * SECOND);
+	changes = w.changes;
+	decisions_forked(w.d, getpid(), NOBODY);
+	CHECK_INT(w.changes, changes + 1);
+	CHECK(hz_of(&w, NOBODY) == 19);
+	CHECK_INT(decisions_of(w.d, NOBODY)->processes, 2);
+	decisions_tidy(w.d, 200 * SECOND);
+	CHECK(hz_of(&w, NOBODY) == 19);
+	world_free(&w);
+}
+
+TEST(another_plan)
+{
+	const struct decided *before;
+	struct world w;
+	pid_t me = getpid();
+
+	world_new(&w, true);
+	put_pid(&w, NOBODY, "db");
+	decisions_execed(w.d, me);
+	decisions_forked(w.d, me, NOBODY);
+	decisions_forked(w.d, me, NOBODY + 1);
+	decisions_refresh(w.d);
+	decisions_exited(w.d, NOBODY + 1, 100 * SECOND); /* its last samples are to come */
+	CHECK(hz_of(&w, me) == 19 && hz_of(&w, NOBODY) == 97);
+	before = decisions_of(w.d, me);
+	w.hz = 49;
+	w.asked = 0;
+	decisions_replan(w.d, true);
+	CHECK_INT(w.asked, 2);
+	CHECK(hz_of(&w, me) == 49 && hz_of(&w, NOBODY) == 97 && hz_of(&w, NOBODY + 1) == 49);
+	CHECK(decisions_of(w.d, me) != before);
+	CHECK_INT(decisions_of(w.d, me)->processes, 2);
+	CHECK(decisions_of_set(w.d, decisions_of(w.d, me)->set) == decisions_of(w.d, me));
+	decisions_tidy(w.d, 200 * SECOND);
+	CHECK(!table_get(&w.decided, NOBODY + 1));
+	world_free(&w);
+}
+
+TEST(a_wrong_policy_is_said_once_and_counted)
+{
+	struct world w;
+
+	world_new(&w, true);
+	w.error = -EINVAL;
+	decisions_execed(w.d, getpid());
+	decisions_forked(w.d, getpid(), NOBODY);
+	decisions_forked(w.d, getpid(), NOBODY + 1);
+	decisions_refresh(w.d);
+	CHECK_INT(metric_get("policy_errors_total", NULL), 1);
+	CHECK(hz_of(&w, NOBODY) == 19); /* the defaults */
+	put_pid(&w, NOBODY, "x");
+	decisions_refresh(w.d);
+	CHECK_INT(metric_get("policy_errors_total", NULL), 2);
+	world_free(&w);
+}
+
+/* ---- control groups ---- */
+
+static bool write_file(const char *path, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static bool write_file(const char *path, const char *format, ...)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), n;
+	va_list ap;
+
+	va_start(ap, format);
+	n = fd < 0 ? -1 : vdprintf(fd, format, ap);
+	va_end(ap);
+	if (fd >= 0)
+		close(fd);
+	return n > 0;
+}
+
+/* "": none can be made here */
+static void make_cgroup(char dir[256])
+{
+	const char *roots[] = {"/sys/fs/cgroup/unified", "/sys/fs/cgroup"};
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(dir, 256, "%s/cgroup.controllers", roots[i]);
+		if (access(dir, R_OK))
+			continue;
+		snprintf(dir, 256, "%s/fusee-test-%d", roots[i], (int)getpid());
+		if (!mkdir(dir, 0755))
+			return;
+	}
+	*dir = '\0';
+}
+
+TEST(a_move_to_another_control_group)
+{
+	char dir[256], procs[300], path[64];
+	struct world w;
+	pid_t child;
+	double hz;
+	bool moved;
+
+	make_cgroup(dir);
+	if (!*dir)
+		SKIP("no control group can be made here (needs root and cgroup2)");
+	child = sleeper(NULL);
+	snprintf(path, sizeof(path), "/fusee-test-%d", (int)getpid());
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", dir);
+	world_new(&w, true);
+	put(&w, "c", (struct fusee_target){.match = FUSEE_MATCH_CGROUP, .cgroup = str(path)}, "db");
+	decisions_execed(w.d, getpid());
+	decisions_forked(w.d, getpid(), child);
+	decisions_refresh(w.d);
+	hz = hz_of(&w, child);
+	moved = write_file(procs, "%d", (int)child);
+	for (int i = 0; i < 15; i++)
+		decisions_tidy(w.d, 100 * SECOND + (uint64_t)i);
+	end(child);
+	usleep(20000);
+	rmdir(dir);
+	CHECK(moved && hz == 19);
+	CHECK(hz_of(&w, child) == 97);
+	CHECK(hz_of(&w, getpid()) == 19);
+	world_free(&w);
+}
+
+/* ---- many ---- */
+
+static void count_set(void *arg, const struct decided *d)
+{
+	CHECK(d->processes <= 1);
+	++*(int *)arg;
+}
+
+static bool never(void *arg, uint32_t set)
+{
+	(void)arg;
+	(void)set;
+	return false;
+}
+
+static void sweep(struct world *w, int rounds)
+{
+	for (int i = 0; i < rounds; i++)
+		decisions_sweep(w->d, never, NULL);
+}
+
+TEST(five_thousand)
+{
+	struct world w;
+	uint32_t profiled, n;
+	clock_t t0, t1, t2;
+	int sets = 0;
+	char team[32];
+
+	world_new(&w, true);
+	decisions_execed(w.d, getpid());
+	for (int i = 0; i < 5000; i++) {
+		snprintf(team, sizeof(team), "t%d", i);
+		put_pid(&w, NOBODY + i, team);
+	}
+	t0 = clock();
+	for (int i = 0; i < 5000; i++)
+		decisions_forked(w.d, getpid(), NOBODY + i);
+	t1 = clock();
+	put_pid(&w, NOBODY, "db");
+	decisions_refresh(w.d);
+	t2 = clock();
+	fprintf(stderr, "# forks: %.1f ms, refresh: %.1f ms\n",
+		(double)(t1 - t0) * 1e3 / CLOCKS_PER_SEC, (double)(t2 - t1) * 1e3 / CLOCKS_PER_SEC);
+	t1 = clock();
+	for (int i = 0; i < 100; i++) {
+		snprintf(team, sizeof(team), "u%d", i);
+		put_pid(&w, NOBODY + 1, team);
+		decisions_refresh(w.d);
+		CHECK_STR(label_of(&w, NOBODY + 1, "team"), team);
+	}
+	put_pid(&w, NOBODY + 1, "t1");
+	decisions_refresh(w.d);
+	fprintf(stderr, "# news of one: %.3f ms\n", (double)(clock() - t1) * 10 / CLOCKS_PER_SEC);
+	w.asked -= 100;
+	sweep(&w, 1);
+	CHECK_INT(decisions_processes(w.d, &profiled), 5001);
+	CHECK_INT(profiled, 5001);
+	CHECK_INT(w.asked, 5001);
+	sets = 0;
+	decisions_each_set(w.d, count_set, &sets);
+	CHECK_INT(sets, 5001);
+	for (int i = 0; i < 5000; i++)
+		decisions_exited(w.d, NOBODY + i, 100 * SECOND);
+	for (int i = 0; i < 20; i++)
+		decisions_tidy(w.d, 106 * SECOND);
+	CHECK_INT(decisions_processes(w.d, &profiled), 1);
+	CHECK_INT((long long)w.decided.n, 1);
+	sweep(&w, 20);
+	sets = 0;
+	decisions_each_set(w.d, count_set, &sets);
+	CHECK_INT(sets, 1);
+	CHECK(targets_set(w.targets, decisions_of(w.d, getpid())->set, &n) && n == 3);
+	CHECK(!targets_set(w.targets, 2, &n));
+	world_free(&w);
+}
