@@ -68,6 +68,8 @@ $(B)/gen/flamegraph.hash: $(B)/gen/flamegraph.js
 $(B)/obj/core/profile/render_flamegraph.o: $(wildcard core/profile/flamegraph.*) $(B)/gen/flamegraph.js $(B)/gen/flamegraph.hash
 $(B)/obj/core/profile/render_flamegraph.o: ALL_CFLAGS += -Wa,-I$(B)/gen
 
+$(B)/obj/core/cli/new.o: $(wildcard core/cli/skeleton/*)
+
 # pprof's schema, for decoding and for the tests' oracle
 $(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: core/profile/%.proto
 	@mkdir -p $(B)/gen

@@ -8,6 +8,7 @@ int cmd_report(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_plugins(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_new(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);

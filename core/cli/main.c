@@ -17,6 +17,7 @@ static const struct command {
 	{"ctl", "ask a running agent, or tell it what to do", cmd_ctl},
 	{"check", "check the script of an agent without starting anything", cmd_check},
 	{"plugins", "list plugins and their options", cmd_plugins},
+	{"new", "begin a plugin of one's own", cmd_new},
 	{"doctor", "say what works on this machine, and how to get the rest", cmd_doctor},
 	{"worker", NULL, cmd_worker},
 	{NULL, NULL, NULL},

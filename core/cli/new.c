@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fusee new: a plugin to start from, which builds and passes its own test. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+
+#define EMBED(sym, file)                                                                         \
+	__asm__(".pushsection .rodata\n" #sym ":\n.incbin \"core/cli/skeleton/" file "\"\n" #sym \
+		"_end:\n.popsection\n");                                                         \
+	extern const char sym[], sym##_end[]
+
+EMBED(new_sink, "sink.c.in");
+EMBED(new_discovery, "discovery.c.in");
+EMBED(new_test_sink, "test_sink.c.in");
+EMBED(new_test_discovery, "test_discovery.c.in");
+EMBED(new_sink_lua, "sink.lua.in");
+EMBED(new_discovery_lua, "discovery.lua.in");
+EMBED(new_makefile, "Makefile.in");
+EMBED(new_readme, "README.md.in");
+
+static const char usage_text[] =
+	"usage: fusee new sink|discovery NAME\n"
+	"Writes a folder NAME with a small plugin that works, its test, a Makefile that builds it\n"
+	"against the installed headers, and a script that uses it.\n"
+	"\n"
+	"  -h, --help\n";
+
+struct template
+{
+	const char *kind; /* NULL: of every kind */
+	const char *file; /* @NAME@ in it too */
+	const char *text, *end;
+};
+
+static const struct template templates[] = {
+	{"sink", "@NAME@.c", new_sink, new_sink_end},
+	{"sink", "test_@NAME@.c", new_test_sink, new_test_sink_end},
+	{"sink", "@NAME@.lua", new_sink_lua, new_sink_lua_end},
+	{"discovery", "@NAME@.c", new_discovery, new_discovery_end},
+	{"discovery", "test_@NAME@.c", new_test_discovery, new_test_discovery_end},
+	{"discovery", "@NAME@.lua", new_discovery_lua, new_discovery_lua_end},
+	{NULL, "Makefile", new_makefile, new_makefile_end},
+	{NULL, "README.md", new_readme, new_readme_end},
+};
+#define TEMPLATES (sizeof(templates) / sizeof(templates[0]))
+
+/* A C identifier in lower case, as scripts and symbols want it. */
+static bool is_name(const char *name)
+{
+	size_t n = strlen(name);
+
+	if (!n || n > 40 || !islower((unsigned char)*name))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!islower((unsigned char)name[i]) && !isdigit((unsigned char)name[i]) &&
+		    name[i] != '_')
+			return false;
+	return true;
+}
+
+static void fill(struct buf *out, const char *text, const char *end, const char *kind,
+		 const char *name)
+{
+	while (text < end) {
+		size_t left = (size_t)(end - text);
+
+		if (left >= 6 && !memcmp(text, "@NAME@", 6)) {
+			buf_str(out, name);
+			text += 6;
+		} else if (left >= 6 && !memcmp(text, "@KIND@", 6)) {
+			buf_str(out, kind);
+			text += 6;
+		} else {
+			buf_add(out, text++, 1);
+		}
+	}
+}
+
+static int write_one(const struct template *t, const char *kind, const char *name)
+{
+	struct buf path = {0}, text = {0};
+	int fd = -1, r;
+
+	buf_printf(&path, "%s/", name);
+	fill(&path, t->file, t->file + strlen(t->file), kind, name);
+	buf_add(&path, "", 1);
+	fill(&text, t->text, t->end, kind, name);
+	r = path.error ? path.error : text.error;
+	if (!r) {
+		fd = open(path.p, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		r = fd < 0 ? -errno : buf_write(&text, fd);
+	}
+	if (fd >= 0 && close(fd) && !r)
+		r = -errno;
+	if (r)
+		log_error("cannot write '%s': %s", path.p ? path.p : name, strerror(-r));
+	buf_fini(&path);
+	buf_fini(&text);
+	return r;
+}
+
+static int write_all(const char *kind, const char *name)
+{
+	int r = 0;
+
+	if (mkdir(name, 0777)) {
+		if (errno == EEXIST)
+			log_error("there is a '%s' already: choose another name or folder", name);
+		else
+			log_error("cannot make the folder '%s': %s", name, strerror(errno));
+		return EX_CANTCREAT;
+	}
+	for (size_t i = 0; !r && i < TEMPLATES; i++)
+		if (!templates[i].kind || !strcmp(templates[i].kind, kind))
+			r = write_one(&templates[i], kind, name);
+	if (r)
+		return EX_CANTCREAT;
+	printf("wrote %s/: make -C %s check builds it and runs its test; %s/README.md says the "
+	       "rest\n",
+	       name, name, name);
+	return 0;
+}
+
+static const struct option long_options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+
+static int bad(const char *format, const char *what)
+{
+	log_error(format, what);
+	fputs("fusee new --help says how\n", stderr);
+	return EX_USAGE;
+}
+
+int cmd_new(int argc, char **argv)
+{
+	const char *kind, *name;
+	int c;
+
+	while ((c = options_next("new", argc, argv, "h", long_options)) != -1) {
+		if (c != 'h')
+			return EX_USAGE;
+		fputs(usage_text, stdout);
+		return 0;
+	}
+	if (argc - optind != 2)
+		return bad("%s", "name a kind, sink or discovery, and a name");
+	kind = argv[optind];
+	name = argv[optind + 1];
+	if (strcmp(kind, "sink") && strcmp(kind, "discovery"))
+		return bad("'%s' is no kind of plugin: sink or discovery", kind);
+	if (!is_name(name))
+		return bad(
+			"'%s' is no name for a plugin: lower-case letters, digits and _, a letter "
+			"first",
+			name);
+	return write_all(kind, name);
+}
