@@ -21,6 +21,9 @@ struct file_names {
 	uint64_t bytes;
 	uint64_t used; /* number of the job that last wanted them */
 	uint32_t quality;
+	char *alt_name; /* the dwz file that its debug information names; NULL: none known */
+	uint8_t alt_id[64];
+	uint32_t alt_id_len;
 };
 
 struct names {
@@ -82,6 +85,7 @@ void names_forget(struct names *n, uint32_t file)
 	table_each(&f->by_offset, free_name, NULL);
 	table_fini(&f->by_offset);
 	dict_fini(&f->texts);
+	free(f->alt_name);
 	free(f);
 	n->all[file] = NULL;
 }
@@ -228,6 +232,37 @@ static void request_free(struct request *q)
 	free(q);
 }
 
+static int ask_worker(struct request *q);
+
+/* The dwz file that debug information of this file names, where there is one. The name is the
+ * file's own word: below the root of its process it leads anywhere, in ours to dwz files only. */
+static void open_alt(struct request *q, const struct file_names *f)
+{
+	const char *base = strrchr(f->alt_name, '/');
+	char root[64];
+
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)q->file->pid);
+	q->alt_fd = debugfile_open_alt(root, f->alt_name, f->alt_id, f->alt_id_len);
+	if (q->alt_fd < 0)
+		q->alt_fd = debugfile_open_alt("", base ? base + 1 : f->alt_name, f->alt_id,
+					       f->alt_id_len);
+}
+
+/* The worker misses a dwz file, which only it knows the name of: asks again if there is one. */
+static bool asks_again(struct request *q, struct file_names *f, const struct worker_symbols *s)
+{
+	if (!s->alt_name || f->alt_name || q->alt_fd >= 0 ||
+	    s->alt_build_id_len > sizeof(f->alt_id))
+		return false;
+	f->alt_name = strdup(s->alt_name);
+	if (!f->alt_name)
+		return false;
+	memcpy(f->alt_id, s->alt_build_id, s->alt_build_id_len);
+	f->alt_id_len = s->alt_build_id_len;
+	open_alt(q, f);
+	return q->alt_fd >= 0 && !ask_worker(q);
+}
+
 static void symbolized(void *arg, int err, const char *text, const struct worker_symbols *s)
 {
 	struct request *q = arg;
@@ -238,6 +273,8 @@ static void symbolized(void *arg, int err, const char *text, const struct worker
 
 	if (err)
 		log_debug("%s: no names: %s", q->file->path, text);
+	if (f && !err && asks_again(q, f, s))
+		return;
 	if (f) {
 		before = f->bytes + f->texts.bytes;
 		for (uint32_t i = 0; i < q->n; i++)
@@ -269,16 +306,25 @@ static void open_debug(struct request *q)
 					     i->debuglink);
 }
 
+static int ask_worker(struct request *q)
+{
+	struct names *n = q->job->names;
+
+	return worker_symbolize(n->worker, q->file->inspection, q->file->fd, q->debug_fd, q->alt_fd,
+				q->file->path, n->inlines, q->addresses, q->n, symbolized, q);
+}
+
 /* Takes the request over. */
 static int send(struct request *q)
 {
-	struct names *n = q->job->names;
+	const struct file_names *f = names_get(q->job->names, q->file->id);
 	int r;
 
 	open_debug(q);
+	if (f && f->alt_name)
+		open_alt(q, f);
 	q->job->waiting++;
-	r = worker_symbolize(n->worker, q->file->inspection, q->file->fd, q->debug_fd, q->alt_fd,
-			     q->file->path, n->inlines, q->addresses, q->n, symbolized, q);
+	r = ask_worker(q);
 	if (r) {
 		q->job->waiting--;
 		request_free(q);

@@ -45,17 +45,34 @@ int debuglink_matches(const struct source *file, const struct source *debug)
 	return r ? r : want == have;
 }
 
-int debugaltlink_matches(const struct source *file, const struct source *alt)
+int debugaltlink_read(const struct source *file, char **name, uint8_t id[64], size_t *n)
 {
-	uint8_t id[64];
-	size_t len, at, n = source_build_id(alt, id);
+	size_t len, at;
 	char *link;
 	int r = source_load(file, ".gnu_debugaltlink", MAX_LINK, &link, &len);
 
 	if (r)
 		return r;
 	at = strlen(link) + 1;
-	r = n && at <= len && len - at == n && !memcmp(link + at, id, n);
-	free(link);
-	return r;
+	if (at >= len || len - at > 64) {
+		free(link);
+		return -EBADMSG;
+	}
+	*n = len - at;
+	memcpy(id, link + at, *n);
+	*name = link;
+	return 0;
+}
+
+int debugaltlink_matches(const struct source *file, const struct source *alt)
+{
+	uint8_t want[64], id[64];
+	size_t len, n = source_build_id(alt, id);
+	char *name;
+	int r = debugaltlink_read(file, &name, want, &len);
+
+	if (r)
+		return r == -EBADMSG ? 0 : r;
+	free(name);
+	return n == len && !memcmp(want, id, n);
 }

@@ -30,6 +30,9 @@ struct symbols {
 	struct symbols_quality quality;
 	struct buf notes;
 	bool have_fdes, want_dwarf;
+	char *missing_alt; /* the dwz file that was not handed in, and its build id */
+	uint8_t missing_id[64];
+	size_t missing_id_len;
 };
 
 static const char *reason(int err)
@@ -122,7 +125,8 @@ static int open_alt(struct symbols *s, int fd)
 	if (fd < 0) {
 		if (source_find(by, ".gnu_debugaltlink"))
 			note(s, "the dwz debug file", "is missing");
-		return 0;
+		r = debugaltlink_read(by, &s->missing_alt, s->missing_id, &s->missing_id_len);
+		return r == -ENOMEM ? r : 0;
 	}
 	r = source_open(&s->alt, fd);
 	if (r == -ENOMEM)
@@ -189,7 +193,15 @@ void symbols_close(struct symbols *s)
 	source_close(s->debug);
 	source_close(s->file);
 	buf_fini(&s->notes);
+	free(s->missing_alt);
 	free(s);
+}
+
+const char *symbols_missing_alt(const struct symbols *s, const uint8_t **build_id, uint32_t *n)
+{
+	*build_id = s->missing_id;
+	*n = (uint32_t)s->missing_id_len;
+	return s->missing_alt;
 }
 
 /* DWARF is opened when an address first needs it: a Go program's rarely does. */

@@ -50,4 +50,7 @@ void symbols_close(struct symbols *);
  * be). For the address of a caller pass one inside its call instruction (return address - 1). */
 int symbols_lookup(struct symbols *, uint64_t vaddr, symbols_each *, void *arg);
 void symbols_quality(const struct symbols *, struct symbols_quality *);
+/* The dwz file that would help and was not handed in: its name and *n bytes of build id, as the
+ * debug file has them, until close. NULL: none is missing. */
+const char *symbols_missing_alt(const struct symbols *, const uint8_t **build_id, uint32_t *n);
 #endif

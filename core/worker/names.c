@@ -37,6 +37,12 @@ static bool first_ok(const uint32_t *first, uint32_t n, uint32_t nframes)
 	return !first[0] && first[n] == nframes;
 }
 
+static bool alt_ok(const struct names_block *b, const char *texts)
+{
+	return !b->alt_id_len ||
+	       (b->alt_id_len <= sizeof(b->alt_id) && is_start(texts, b->texts, b->alt_name));
+}
+
 int names_open(struct worker_symbols *ret, const void *block, uint64_t len, uint32_t n)
 {
 	const struct names_block *b = block;
@@ -57,7 +63,7 @@ int names_open(struct worker_symbols *ret, const void *block, uint64_t len, uint
 	first = (const void *)(b + 1);
 	frames = (const void *)(first + n + 1);
 	texts = (const void *)(frames + b->nframes);
-	if (!first_ok(first, n, b->nframes) || !texts_ok(texts, b->texts))
+	if (!first_ok(first, n, b->nframes) || !texts_ok(texts, b->texts) || !alt_ok(b, texts))
 		return -EBADMSG;
 	out = calloc(b->nframes ? b->nframes : 1, sizeof(*out));
 	if (!out)
@@ -81,6 +87,14 @@ int names_open(struct worker_symbols *ret, const void *block, uint64_t len, uint
 			.flags = f->flags & NAMES_KNOWN_FLAGS,
 		};
 	}
-	*ret = (struct worker_symbols){n, first, out, b->quality};
+	*ret = (struct worker_symbols){
+		.n = n,
+		.first = first,
+		.frames = out,
+		.quality = b->quality,
+		.alt_name = b->alt_id_len ? texts + b->alt_name : NULL,
+		.alt_build_id = b->alt_id,
+		.alt_build_id_len = b->alt_id_len,
+	};
 	return 0;
 }

@@ -15,7 +15,10 @@
 struct names_block {
 	uint32_t magic, n;
 	uint32_t nframes, quality;
-	uint64_t texts; /* bytes of texts, the last is a NUL */
+	uint64_t texts;      /* bytes of texts, the last is a NUL */
+	uint32_t alt_name;   /* in texts: the dwz file that is missing */
+	uint32_t alt_id_len; /* of its build id; 0: none is missing */
+	uint8_t alt_id[64];
 	/* uint32_t first[n + 1]; struct names_frame frames[nframes]; char texts[] */
 };
 

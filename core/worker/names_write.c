@@ -49,8 +49,22 @@ static uint32_t quality_of(const struct symbols *s)
 	       (q.gopclntab ? INSPECTION_GO : 0);
 }
 
+/* What the agent is to look for. Its name is an id like those of frames. */
+static void add_missing_alt(struct writer *w, const struct symbols *s, struct names_block *head)
+{
+	const uint8_t *id;
+	uint32_t n;
+	const char *name = symbols_missing_alt(s, &id, &n);
+
+	if (!name || !n || n > sizeof(head->alt_id))
+		return;
+	head->alt_name = text_id(w, name);
+	head->alt_id_len = n;
+	memcpy(head->alt_id, id, n);
+}
+
 /* Texts one after the other; ids in frames become positions. */
-static int place_texts(struct writer *w, struct buf *texts)
+static int place_texts(struct writer *w, struct buf *texts, struct names_block *head)
 {
 	struct names_frame *f = (void *)w->frames.p;
 	size_t n = w->frames.len / sizeof(*f);
@@ -70,6 +84,8 @@ static int place_texts(struct writer *w, struct buf *texts)
 		f[i].system_name = at[f[i].system_name];
 		f[i].file = at[f[i].file];
 	}
+	if (!err && head->alt_id_len)
+		head->alt_name = at[head->alt_name];
 	free(at);
 	return err;
 }
@@ -102,8 +118,9 @@ int names_write(struct buf *b, struct symbols *s, const uint64_t *addresses, uin
 	if (!first || dict_init(&w.texts))
 		goto out;
 	err = look_up(&w, s, addresses, n, first);
+	add_missing_alt(&w, s, &head);
 	if (!err)
-		err = place_texts(&w, &texts);
+		err = w.err ? w.err : place_texts(&w, &texts, &head);
 	if (err)
 		goto out;
 	head.nframes = first[n];

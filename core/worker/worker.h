@@ -76,6 +76,11 @@ struct worker_symbols {
 	const uint32_t *first; /* n + 1: frames of address i are frames[first[i] .. first[i+1]) */
 	const struct worker_frame *frames; /* innermost first */
 	uint32_t quality; /* INSPECTION_SYMTAB.. : where names came from, debug file included */
+	/* The dwz file that the debug file names and that was not handed in; NULL: none. Foreign
+	 * text: whoever opens it must bound where that leads. */
+	const char *alt_name;
+	const uint8_t *alt_build_id;
+	uint32_t alt_build_id_len;
 };
 
 /* err 0, or -errno: -ENOEXEC not an ELF file for this machine, -EBADMSG it lies, -EFAULT it killed

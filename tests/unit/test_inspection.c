@@ -160,7 +160,7 @@ struct names {
 };
 
 static const struct names good = {
-	.head = {NAMES_MAGIC, 2, 3, INSPECTION_DWARF, 16},
+	.head = {NAMES_MAGIC, 2, 3, INSPECTION_DWARF, 16, 4, 3, {7, 8, 9}},
 	.first = {0, 2, 3},
 	.frames = {{0, 2, 4, 10, 0, 1, 0},
 		   {4, 4, 0, 1, 1, 1, SYMBOLS_INLINED},
@@ -171,6 +171,7 @@ static const struct names good = {
 TEST(names_there_and_back)
 {
 	struct worker_symbols s;
+	struct names n = good;
 
 	CHECK_INT(names_open(&s, &good, sizeof(good), 2), 0);
 	CHECK(s.n == 2 && s.first[1] == 2 && s.quality == INSPECTION_DWARF);
@@ -178,7 +179,18 @@ TEST(names_there_and_back)
 	CHECK_STR(s.frames[0].file, "gr\303\274n");
 	CHECK_INT(s.frames[1].flags, SYMBOLS_INLINED);
 	CHECK_STR(s.frames[2].file, "");
+	CHECK_STR(s.alt_name, "gr\303\274n");
+	CHECK(s.alt_build_id_len == 3 && !memcmp(s.alt_build_id, "\7\10\11", 3));
 	free((void *)s.frames);
+	n.head.alt_id_len = 0;
+	CHECK_INT(names_open(&s, &n, sizeof(n), 2), 0);
+	CHECK(!s.alt_name);
+	free((void *)s.frames);
+	n.head.alt_id_len = 65;
+	CHECK_INT(names_open(&s, &n, sizeof(n), 2), -EBADMSG);
+	n.head.alt_id_len = 64;
+	n.head.alt_name = 5; /* in the middle of a text */
+	CHECK_INT(names_open(&s, &n, sizeof(n), 2), -EBADMSG);
 	CHECK_INT(names_open(&s, &good, sizeof(good), 3), -EBADMSG);
 }
 
@@ -208,6 +220,8 @@ TEST(bent_names)
 					CHECK(is_in(&n, s.frames[i].name) &&
 					      is_in(&n, s.frames[i].system_name) &&
 					      is_in(&n, s.frames[i].file));
+				CHECK(!s.alt_name ||
+				      (is_in(&n, s.alt_name) && s.alt_build_id_len <= 64));
 				free((void *)s.frames);
 				taken++;
 			}
