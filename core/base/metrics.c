@@ -92,9 +92,9 @@ static void add_label(struct buf *b, const char *key, const char *value)
  * key=" stands at the beginning of a label only. */
 static bool carries(const char *labels, size_t len, const struct buf *label)
 {
-	const char *p = labels, *end = labels + len;
+	const char *p = labels, *end = len ? labels + len : labels;
 
-	while (len && (p = memmem(p, (size_t)(end - p), label->p, label->len))) {
+	while (p < end && (p = memmem(p, (size_t)(end - p), label->p, label->len))) {
 		if (p > labels && (p[-1] == '{' || p[-1] == ','))
 			return true;
 		p++;

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// clang-format off
+// sources: core/daemon/control.c core/daemon/server.c core/daemon/listener.c core/daemon/loop.c
+// sources: core/base/buf.c core/base/utf8.c core/base/json.c core/base/guess.c core/base/metrics.c
+// libs: -lpthread
+// clang-format on
+// What a client of the control socket may send: each line that comes back is an answer.
+#include <stdio.h>
+#include <string.h>
+
+#include "client.h"
+#include "daemon/control.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char place[120];
+
+/* Beside the program: what an earlier run left there is replaced. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	snprintf(place, sizeof(place), "%s.socket", (*argv)[0]);
+	return 0;
+}
+
+static void answer(void *arg, const char *word, struct control_reply *r)
+{
+	(void)arg;
+	control_answer(r, "", *word ? word : NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct control_command commands[] = {
+		{"status", answer, NULL}, {"flush", answer, NULL}, {0}};
+	static struct loop *loop;
+	static struct control *control;
+	struct buf heard;
+
+	if (!loop && (loop_new(&loop) || control_new(&control, loop, place, commands)))
+		abort();
+	fuzz_talk(loop, place, data, size, &heard);
+	for (char *p = heard.p, *end = p ? p + heard.len : p, *eol; p < end; p = eol + 1) {
+		eol = memchr(p, '\n', (size_t)(end - p));
+		if (!eol || eol[-1] != '}' ||
+		    (strncmp(p, "{\"ok\": true", 11) &&
+		     strncmp(p, "{\"ok\": false, \"error\": \"", 23)))
+			abort();
+	}
+	buf_fini(&heard);
+	return 0;
+}

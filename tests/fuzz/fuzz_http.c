@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// clang-format off
+// sources: core/daemon/http.c core/daemon/server.c core/daemon/listener.c core/daemon/loop.c
+// sources: core/base/buf.c core/base/utf8.c core/base/metrics.c
+// libs: -lpthread
+// clang-format on
+// What a client of /metrics may send: one answer at most, of a length that is true.
+#include <stdio.h>
+#include <string.h>
+
+#include "client.h"
+#include "daemon/http.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char place[120];
+
+/* Beside the program: what an earlier run left there is replaced. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	snprintf(place, sizeof(place), "unix:%s.socket", (*argv)[0]);
+	return 0;
+}
+
+static int get(void *arg, struct buf *body)
+{
+	(void)arg;
+	return buf_str(body, "text\n") ? 500 : 200;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct http_page pages[] = {{"/m", "text/plain", get, NULL}, {0}};
+	static struct loop *loop;
+	static struct http *http;
+	struct buf heard;
+	char *text, *length, *body;
+
+	if (!loop && (loop_new(&loop) || http_new(&http, loop, place, pages, &text)))
+		abort();
+	fuzz_talk(loop, place + 5, data, size, &heard);
+	if (heard.len) {
+		buf_add(&heard, "", 1);
+		length = heard.p ? strstr(heard.p, "\r\nContent-Length: ") : NULL;
+		body = length ? strstr(length, "\r\n\r\n") : NULL;
+		if (strncmp(heard.p, "HTTP/1.1 ", 9) || !body ||
+		    (body[4] && strtoul(length + 18, NULL, 10) != strlen(body + 4)))
+			abort();
+	}
+	buf_fini(&heard);
+	return 0;
+}
