@@ -392,7 +392,7 @@ static void look_again(struct tidy *y, struct tracked *t)
 		decisions_execed(y->s, t->pid);
 	} else if (!t->kernel) {
 		t->start_ticks = ticks;
-		if (read_cgroup(t) || changed)
+		if (read_cgroup(t) || changed || !t->verdict) /* none: for want of memory */
 			decide(y->s, t);
 	}
 }
