@@ -93,86 +93,81 @@ TEST(answers)
 	}
 }
 
+static const struct {
+	const char *body, *text;
+} wrong_cases[] = {
+	{"return 5", "s.lua:3: policy: it must return nil, true, false or a table, got 5"},
+	{"return 'no'", "s.lua:3: policy: it must return nil, true, false or a table, got 'no'"},
+	{"return a", "s.lua:3: policy: it must return nil, true, false or a table, got userdata"},
+	{"return true, false", "s.lua:3: policy: it returned 2 values: one is wanted"},
+	{"return { hz = 'fast' }",
+	 "s.lua:3: policy: 'hz' must be a number from 0.1 to 20000, got 'fast'"},
+	{"return { hz = '97' }",
+	 "s.lua:3: policy: 'hz' must be a number from 0.1 to 20000, got '97'"},
+	{"return { hz = 0 }", "s.lua:3: policy: 'hz' must be a number from 0.1 to 20000, got 0"},
+	{"return { hz = 0/0 }",
+	 "s.lua:3: policy: 'hz' must be a number from 0.1 to 20000, got -nan"},
+	{"return { zh = 97 }", "s.lua:3: policy: unknown 'zh' (did you mean 'hz'?)"},
+	{"return { rate = 97 }", "s.lua:3: policy: unknown 'rate': there are hz, labels and to"},
+	{"return { 97 }",
+	 "s.lua:3: policy: unexpected unnamed value: hz, labels and to have names"},
+	{"return { labels = 'x' }",
+	 "s.lua:3: policy: 'labels' must be a table { name = \"value\" }, got string"},
+	{"return { labels = { 'x' } }",
+	 "s.lua:3: policy: 'labels' must be a table { name = \"value\" }, got a value "
+	 "without name"},
+	{"return { labels = { team = 5 } }",
+	 "s.lua:3: policy: label 'team' must be a string, got number"},
+	{"return { labels = { ['a b'] = '5' } }",
+	 "s.lua:3: policy: 'a b' is no name of a label: letters, digits and _"},
+	{"return { labels = { ['1a'] = '5' } }",
+	 "s.lua:3: policy: '1a' is no name of a label: letters, digits and _"},
+	{"return { labels = { a = ('x'):rep(5000) } }",
+	 "s.lua:3: policy: label 'a' has 5000 bytes: at most 4096"},
+	{"local l = {} for i = 1, 17 do l['l' .. i] = '' end return { labels = l }",
+	 "s.lua:3: policy: more than 16 labels"},
+	{"return { to = {} }", "s.lua:3: policy: 'to' is empty: return false to profile nothing"},
+	{"return { to = 'a' }",
+	 "s.lua:3: policy: 'to' must be a list of what sink.NAME { ... } returned, got "
+	 "'a'"},
+	{"return { to = { a, a } }", "s.lua:3: policy: 'to' holds sink.box twice"},
+	{"return { to = { b, a, b } }", "s.lua:3: policy: 'to' holds sink.box#2 twice"},
+	{"return { to = { n, a } }",
+	 "s.lua:3: policy: 'to' must be a list of sinks: a variable in it may be nil"},
+	{"return { to = { print } }",
+	 "s.lua:3: policy: 'to' holds a function: give what sink.NAME { ... } returned"},
+	{"return t.lables.unit == 'x'",
+	 "s.lua:4: policy: a target has no 'lables': there is t.labels"},
+	{"t.labels.unit = 'x'",
+	 "s.lua:4: policy: what the policy is asked about cannot be changed: return what "
+	 "is to be done"},
+	{"t.x = 1",
+	 "s.lua:4: policy: what the policy is asked about cannot be changed: return what "
+	 "is to be done"},
+	{"\nreturn t.labels.namespace.x",
+	 "s.lua:5: policy: attempt to index a nil value (field 'namespace')"},
+	{"error('I do not know')", "s.lua:4: policy: I do not know"},
+	{"error { 'x' }", "s.lua:3: policy: s.lua: an error that is a table and no text"},
+	{"x = 1", "s.lua:4: policy: global 'x' is not allowed: write 'local x = ...'"},
+	{"sink.box { dir = '/c' }",
+	 "s.lua:4: policy: sink cannot be called from the policy: the plan is made "
+	 "already"},
+	{"policy(print)",
+	 "s.lua:4: policy: policy cannot be called from the policy: the plan is made "
+	 "already"},
+	{"while true do end", "s.lua:4: policy: runs longer than 20 ms of CPU time"},
+	{"while true do pcall(function() while true do end end) end",
+	 "s.lua:4: policy: runs longer than 20 ms of CPU time"},
+	{"local s = ('a'):rep(2000) s:find('.-.-.-b')",
+	 "s.lua:4: policy: the pattern '.-.-.-b' takes more than 10000000 steps on a text "
+	 "of 2000 bytes"},
+	{"local l = {} for i = 1, 1e7 do l[i] = i .. 'x' end", NULL}, /* time or memory */
+};
+
 TEST(wrong_answers)
 {
-	static const struct {
-		const char *body, *text;
-	} cases[] = {
-		{"return 5", "s.lua:3: policy: it must return nil, true, false or a table, got 5"},
-		{"return 'no'",
-		 "s.lua:3: policy: it must return nil, true, false or a table, got 'no'"},
-		{"return a",
-		 "s.lua:3: policy: it must return nil, true, false or a table, got userdata"},
-		{"return true, false", "s.lua:3: policy: it returned 2 values: one is wanted"},
-		{"return { hz = 'fast' }",
-		 "s.lua:3: policy: 'hz' must be a number from 0.1 to 20000, got 'fast'"},
-		{"return { hz = '97' }",
-		 "s.lua:3: policy: 'hz' must be a number from 0.1 to 20000, got '97'"},
-		{"return { hz = 0 }",
-		 "s.lua:3: policy: 'hz' must be a number from 0.1 to 20000, got 0"},
-		{"return { hz = 0/0 }",
-		 "s.lua:3: policy: 'hz' must be a number from 0.1 to 20000, got -nan"},
-		{"return { zh = 97 }", "s.lua:3: policy: unknown 'zh' (did you mean 'hz'?)"},
-		{"return { rate = 97 }",
-		 "s.lua:3: policy: unknown 'rate': there are hz, labels and to"},
-		{"return { 97 }",
-		 "s.lua:3: policy: unexpected unnamed value: hz, labels and to have names"},
-		{"return { labels = 'x' }",
-		 "s.lua:3: policy: 'labels' must be a table { name = \"value\" }, got string"},
-		{"return { labels = { 'x' } }",
-		 "s.lua:3: policy: 'labels' must be a table { name = \"value\" }, got a value "
-		 "without name"},
-		{"return { labels = { team = 5 } }",
-		 "s.lua:3: policy: label 'team' must be a string, got number"},
-		{"return { labels = { ['a b'] = '5' } }",
-		 "s.lua:3: policy: 'a b' is no name of a label: letters, digits and _"},
-		{"return { labels = { ['1a'] = '5' } }",
-		 "s.lua:3: policy: '1a' is no name of a label: letters, digits and _"},
-		{"return { labels = { a = ('x'):rep(5000) } }",
-		 "s.lua:3: policy: label 'a' has 5000 bytes: at most 4096"},
-		{"local l = {} for i = 1, 17 do l['l' .. i] = '' end return { labels = l }",
-		 "s.lua:3: policy: more than 16 labels"},
-		{"return { to = {} }",
-		 "s.lua:3: policy: 'to' is empty: return false to profile nothing"},
-		{"return { to = 'a' }",
-		 "s.lua:3: policy: 'to' must be a list of what sink.NAME { ... } returned, got "
-		 "'a'"},
-		{"return { to = { a, a } }", "s.lua:3: policy: 'to' holds sink.box twice"},
-		{"return { to = { b, a, b } }", "s.lua:3: policy: 'to' holds sink.box#2 twice"},
-		{"return { to = { n, a } }",
-		 "s.lua:3: policy: 'to' must be a list of sinks: a variable in it may be nil"},
-		{"return { to = { print } }",
-		 "s.lua:3: policy: 'to' holds a function: give what sink.NAME { ... } returned"},
-		{"return t.lables.unit == 'x'",
-		 "s.lua:4: policy: a target has no 'lables': there is t.labels"},
-		{"t.labels.unit = 'x'",
-		 "s.lua:4: policy: what the policy is asked about cannot be changed: return what "
-		 "is to be done"},
-		{"t.x = 1",
-		 "s.lua:4: policy: what the policy is asked about cannot be changed: return what "
-		 "is to be done"},
-		{"\nreturn t.labels.namespace.x",
-		 "s.lua:5: policy: attempt to index a nil value (field 'namespace')"},
-		{"error('I do not know')", "s.lua:4: policy: I do not know"},
-		{"error { 'x' }", "s.lua:3: policy: s.lua: an error that is a table and no text"},
-		{"x = 1", "s.lua:4: policy: global 'x' is not allowed: write 'local x = ...'"},
-		{"sink.box { dir = '/c' }",
-		 "s.lua:4: policy: sink cannot be called from the policy: the plan is made "
-		 "already"},
-		{"policy(print)",
-		 "s.lua:4: policy: policy cannot be called from the policy: the plan is made "
-		 "already"},
-		{"while true do end", "s.lua:4: policy: runs longer than 20 ms of CPU time"},
-		{"while true do pcall(function() while true do end end) end",
-		 "s.lua:4: policy: runs longer than 20 ms of CPU time"},
-		{"local s = ('a'):rep(2000) s:find('.-.-.-b')",
-		 "s.lua:4: policy: the pattern '.-.-.-b' takes more than 10000000 steps on a text "
-		 "of 2000 bytes"},
-		{"local l = {} for i = 1, 1e7 do l[i] = i .. 'x' end", NULL}, /* time or memory */
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct plan *p = with_policy(cases[i].body);
+	for (size_t i = 0; i < sizeof(wrong_cases) / sizeof(*wrong_cases); i++) {
+		struct plan *p = with_policy(wrong_cases[i].body);
 		struct decision d;
 		char *text = NULL;
 
@@ -180,8 +175,8 @@ TEST(wrong_answers)
 		for (int k = 0; k < 3; k++) {
 			CHECK_INT(decide(p, &d, &text), -EINVAL);
 			CHECK(text);
-			if (cases[i].text)
-				CHECK_STR(text, cases[i].text);
+			if (wrong_cases[i].text)
+				CHECK_STR(text, wrong_cases[i].text);
 			CHECK(d.profile && d.hz == 31 && d.sinks == 3 && !d.nlabels);
 			free(text);
 		}
