@@ -97,7 +97,7 @@ static int put_plan(struct buf *b, const struct plan *p, unsigned int columns)
 	}
 	buf_printf(b, "metrics   %s\n", *p->listen ? p->listen : "not served");
 	buf_printf(b, "control   %s\n", p->control);
-	buf_printf(b, "discover  %s\n", p->ndiscoveries ? "" : "nothing");
+	buf_printf(b, "discover%s\n", p->ndiscoveries ? "" : "  nothing");
 	put_instances(b, p->discoveries, p->ndiscoveries, columns);
 	buf_str(b, "sinks\n");
 	put_instances(b, p->sinks, p->nsinks, columns);
