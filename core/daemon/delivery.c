@@ -106,21 +106,21 @@ static void count_lost(struct delivery *d, enum lost why, uint64_t profiles, uin
 
 	*counts[why] += profiles;
 	d->stats.samples_lost += samples;
-	metric_add("sink_lost_total", "profiles that a sink did not take", labels, profiles);
-	metric_add("sink_samples_lost_total", "samples in profiles that a sink did not take",
+	metric_add("sink_lost_total", "Profiles that a sink did not take.", labels, profiles);
+	metric_add("sink_samples_lost_total", "Samples in profiles that a sink did not take.",
 		   labels, samples);
 }
 
 static void count_delivered(struct delivery *d, uint64_t n)
 {
 	d->stats.delivered += n;
-	count(d, "sink_delivered_total", "profiles that a sink took", n);
+	count(d, "sink_delivered_total", "Profiles that a sink took.", n);
 }
 
 static void count_retried(struct delivery *d, uint64_t n)
 {
 	d->stats.retried += n;
-	count(d, "sink_retried_total", "attempts after which a profile was kept to be tried again",
+	count(d, "sink_retried_total", "Attempts after which a profile was kept to be tried again.",
 	      n);
 }
 
@@ -133,9 +133,9 @@ static void show_queue(const struct delivery *d)
 {
 	const struct metric_labels *labels = METRIC_LABELS("instance", d->instance->name);
 
-	metric_set("sink_queue_profiles", "profiles that wait for a sink", labels,
+	metric_set("sink_queue_profiles", "Profiles that wait for a sink.", labels,
 		   (double)d->stats.queued);
-	metric_set("sink_queue_bytes", "bytes of memory of profiles that wait for a sink", labels,
+	metric_set("sink_queue_bytes", "Bytes of memory of profiles that wait for a sink.", labels,
 		   (double)queued_bytes(d));
 }
 

@@ -79,7 +79,7 @@ static void count_slow(uint64_t began, const char *what)
 {
 	if (loop_now() - began > SLOW_NS)
 		metric_add("loop_slow_calls_total",
-			   "callbacks on the control thread that took longer than 50 ms",
+			   "Callbacks on the control thread that took longer than 50 ms.",
 			   METRIC_LABELS("what", what), 1);
 }
 
