@@ -17,6 +17,10 @@
 #define TRAMPOLINE 11
 #define CALLED 6 /* offset of what is behind the call */
 #define FARTHEST (1ull << 20)
+/* what a call keeps, beside rbp */
+#define KEPT                                                                     \
+	(1ull << FUSEE_X86_RBX | 1ull << FUSEE_X86_R12 | 1ull << FUSEE_X86_R13 | \
+	 1ull << FUSEE_X86_R14 | 1ull << FUSEE_X86_R15)
 
 FUSEE_FN int stop(struct fusee_unwind *u, __u32 reason)
 {
@@ -37,7 +41,8 @@ FUSEE_FN int is_at(struct fusee_unwind *u, __u64 offset)
 	       c[10] == 0xc3;                                                  /* ret */
 }
 
-/* The caller, whose return address is at sp + distance. Other registers are as they were. */
+/* The caller, whose return address is at sp + distance. Registers that calls keep are as they were.
+ */
 FUSEE_FN int leave(struct fusee_unwind *u, __u64 distance)
 {
 	__u64 pc;
@@ -46,6 +51,7 @@ FUSEE_FN int leave(struct fusee_unwind *u, __u64 distance)
 		return stop(u, PERFMAP_REASON_UNREADABLE);
 	u->pc = pc;
 	u->sp += distance + 8;
+	u->valid_regs &= KEPT;
 	u->flags &= ~(__u32)FUSEE_PC_EXACT;
 	return FUSEE_NEXT;
 }

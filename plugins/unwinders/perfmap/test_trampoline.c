@@ -43,7 +43,7 @@ static struct fusee_native start(struct world *w, __u64 arg, __u64 pc, __u64 sp,
 					   .flags = flags,
 					   .claim_arg = arg,
 					   .claim_lo = CODE,
-					   .valid_regs = 8},
+					   .valid_regs = 0xffff},
 				     .read = read_world,
 				     .arg = w};
 }
@@ -82,7 +82,7 @@ TEST(python)
 				CHECK_INT(n.u.pc, CALLER);
 				CHECK_INT(n.u.sp, STACK + 40);
 				CHECK_INT(n.u.fp, STACK + 80);
-				CHECK_INT(n.u.valid_regs, 8);
+				CHECK_INT(n.u.valid_regs, 0xf008);
 				CHECK(!(n.u.flags & FUSEE_PC_EXACT));
 			}
 }

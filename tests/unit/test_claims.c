@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "process/procfs.h"
+#include "sampling/claims.h"
+
+/* Two unwinders that claim what the test says, and keep what they were asked. */
+struct fake {
+	const struct fusee_host *host;
+	struct fusee_instance *instance;
+	struct fusee_claim claim; /* made at mapped(); flags 0: none */
+	const char *name;         /* symbolize()'s answer, NULL: none */
+	int mapped, refreshed, detached;
+	uint64_t process, lo, hi;
+	struct fusee_raw_frame raw;
+};
+
+static int fake_mapped(void *ctx, uint64_t process, const struct fusee_mapping_view *m)
+{
+	struct fake *f = ctx;
+
+	f->mapped++;
+	f->process = process;
+	f->lo = m->lo;
+	f->hi = m->hi;
+	if (f->claim.flags)
+		CHECK_INT(f->host->unwinder->process_claim(f->instance, process, &f->claim), 0);
+	return 0;
+}
+
+static int fake_refresh(void *ctx, uint64_t process)
+{
+	struct fake *f = ctx;
+
+	CHECK(process == f->process);
+	f->refreshed++;
+	return 0;
+}
+
+static int fake_symbolize(void *ctx, const struct fusee_raw_frame *raw, struct fusee_frame_out *out)
+{
+	struct fake *f = ctx;
+	struct fusee_source_frame frame = {.size = sizeof(frame)};
+
+	f->raw = *raw;
+	if (!f->name)
+		return 0;
+	frame.function = (struct fusee_str){f->name, strlen(f->name)};
+	CHECK_INT(f->host->unwinder->frame(out, &frame), 0);
+	return 1;
+}
+
+static void fake_detach(void *ctx, uint64_t process)
+{
+	struct fake *f = ctx;
+
+	CHECK(process == f->process);
+	f->detached++;
+}
+
+static const struct fusee_unwinder_ops ops = {
+	.size = sizeof(ops),
+	.frame_type = "jit",
+	.mapped = fake_mapped,
+	.refresh = fake_refresh,
+	.symbolize = fake_symbolize,
+	.detach = fake_detach,
+};
+static const struct fusee_plugin descriptor = {.name = "fake", .ops = &ops};
+
+struct world {
+	struct fake fakes[2];
+	struct fusee_instance instances[2], *list[2];
+	struct plugin_set set;
+	struct claims *claims;
+	struct process process;
+	struct process_mapping mapping;
+};
+
+static struct world *make(pid_t pid)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	for (int i = 0; i < 2; i++) {
+		w->instances[i] = (struct fusee_instance){
+			.descriptor = &descriptor, .name = "fake", .ctx = &w->fakes[i]};
+		w->list[i] = &w->instances[i];
+		w->fakes[i] = (struct fake){.host = &claims_host, .instance = w->list[i]};
+	}
+	w->set = (struct plugin_set){w->list, 2};
+	CHECK_INT(claims_new(&w->claims, &w->set), 0);
+	w->process = (struct process){.id = 7, .pid = pid};
+	w->mapping = (struct process_mapping){.lo = 0x1000, .hi = 0x9000};
+	return w;
+}
+
+static void drop(struct world *w)
+{
+	claims_free(w->claims);
+	free(w);
+}
+
+#define SECOND 1000000000ull
+
+static const struct claim *at(struct world *w, uint64_t addr, uint64_t time, uint32_t *generation)
+{
+	return claims_at(w->claims, &w->process, &w->mapping, addr, time, generation);
+}
+
+/* The unwinder that has addr: 0, 1, or -1. */
+static int whose(struct world *w, uint64_t addr)
+{
+	uint32_t generation;
+	const struct claim *c = at(w, addr, 1, &generation);
+
+	CHECK(!c || (c->lo <= addr && addr < c->hi));
+	return c ? (int)c->unwinder : -1;
+}
+
+static int claim(struct world *w, int by, uint64_t lo, uint64_t hi)
+{
+	struct fusee_claim c = {.size = sizeof(c), .flags = FUSEE_CLAIM_NAME, .range = {lo, hi}};
+
+	return claims_host.unwinder->process_claim(w->list[by], w->fakes[0].process, &c);
+}
+
+/* Asked at the first sample, and again a second later; a claim is found without being asked. */
+TEST(asking)
+{
+	struct world *w = make(getpid());
+	uint32_t generation;
+
+	CHECK(!at(w, 0x2000, 5 * SECOND, &generation));
+	CHECK_INT(generation, 1);
+	CHECK_INT(w->fakes[0].mapped, 1);
+	CHECK_INT(w->fakes[1].mapped, 1);
+	CHECK(w->fakes[0].lo == 0x1000 && w->fakes[0].hi == 0x9000);
+	CHECK(!at(w, 0x3000, 5 * SECOND + 1, &generation));
+	CHECK_INT(w->fakes[0].mapped, 1);
+	w->fakes[1].claim = (struct fusee_claim){
+		.flags = FUSEE_CLAIM_STEP, .range = {0x1000, 0x9000}, .arg = 3};
+	CHECK(!at(w, 0x3000, 5 * SECOND + 2, &generation));
+	CHECK(at(w, 0x3000, 6 * SECOND + 3, &generation));
+	CHECK_INT(at(w, 0x3000, 6 * SECOND + 3, &generation)->arg, 3);
+	CHECK_INT(at(w, 0x3000, 6 * SECOND + 3, &generation)->unwinder, 1);
+	CHECK_INT(w->fakes[0].mapped, 2);
+	/* claimed memory is looked at once a second */
+	CHECK_INT(w->fakes[0].refreshed, 1);
+	at(w, 0x3000, 7 * SECOND + 4, &generation);
+	at(w, 0x3000, 7 * SECOND + 5, &generation);
+	CHECK_INT(w->fakes[0].refreshed, 2);
+	/* other mappings, but not many of them */
+	for (uint64_t i = 0; i < 100; i++) {
+		w->mapping.lo = 0x10000 + i * 0x1000;
+		w->mapping.hi = w->mapping.lo + 0x1000;
+		at(w, w->mapping.lo, 8 * SECOND, &generation);
+	}
+	CHECK(w->fakes[0].mapped > 3 && w->fakes[0].mapped <= 10);
+	drop(w);
+}
+
+TEST(who_claims_first)
+{
+	struct world *w = make(getpid());
+	const struct fusee_unwinder_host *host = claims_host.unwinder;
+
+	whose(w, 0x2000);
+	CHECK_INT(claim(w, 0, 0x2000, 0x4000), 0);
+	CHECK_INT(claim(w, 1, 0x1000, 0x6000), 0);
+	CHECK_INT(whose(w, 0x1fff), 1);
+	CHECK_INT(whose(w, 0x2000), 0);
+	CHECK_INT(whose(w, 0x3fff), 0);
+	CHECK_INT(whose(w, 0x4000), 1);
+	CHECK_INT(whose(w, 0x6000), -1);
+	CHECK_INT(claim(w, 0, 0, 0x8000), 0); /* fills what is free */
+	CHECK_INT(whose(w, 0x7fff), 0);
+	CHECK_INT(whose(w, 0x5fff), 1);
+	CHECK_INT(host->process_unclaim(w->list[1], w->fakes[0].process,
+					(struct fusee_range){0x1800, 0x5000}),
+		  0);
+	CHECK_INT(whose(w, 0x17ff), 1);
+	CHECK_INT(whose(w, 0x1800), -1);
+	CHECK_INT(whose(w, 0x2000), 0);
+	CHECK_INT(whose(w, 0x4fff), -1);
+	CHECK_INT(whose(w, 0x5000), 1);
+	CHECK_INT(claim(w, 0, 0x3000, 0x3000), -EINVAL);
+	drop(w);
+}
+
+/* Against a table of an owner for each place. */
+TEST(random_claims)
+{
+	enum { SPACE = 128 };
+	uint32_t seed = 1;
+
+	for (int round = 0; round < 200; round++) {
+		struct world *w = make(getpid());
+		int owner[SPACE];
+
+		memset(owner, 0xff, sizeof(owner));
+		whose(w, 0x2000);
+		for (int i = 0; i < 30; i++) {
+			uint32_t lo, hi;
+			int by;
+
+			seed = seed * 1103515245 + 12345;
+			by = seed >> 30 & 1;
+			lo = seed >> 16 & 63;
+			hi = lo + 1 + (seed >> 22 & 31);
+			if (seed >> 29 & 1) {
+				CHECK_INT(claim(w, by, lo, hi), 0);
+			} else {
+				claims_host.unwinder->process_unclaim(w->list[by],
+								      w->fakes[0].process,
+								      (struct fusee_range){lo, hi});
+			}
+			for (uint32_t k = lo; k < hi; k++) {
+				if (seed >> 29 & 1 && owner[k] < 0)
+					owner[k] = by;
+				else if (!(seed >> 29 & 1) && owner[k] == by)
+					owner[k] = -1;
+			}
+			for (uint64_t k = 0; k < SPACE; k++)
+				CHECK_INT(whose(w, k), owner[k]);
+		}
+		drop(w);
+	}
+}
+
+struct got {
+	struct fusee_frame_out out;
+	char name[32];
+	int n;
+};
+
+static int take(struct fusee_frame_out *out, const struct fusee_source_frame *f)
+{
+	struct got *g = (struct got *)out;
+
+	snprintf(g->name, sizeof(g->name), "%.*s", (int)f->function.len, f->function.p);
+	g->n++;
+	return 0;
+}
+
+TEST(naming)
+{
+	struct world *w = make(getpid());
+	struct got g = {.out = {take}};
+	const char *type;
+
+	CHECK_INT(claims_name(w->claims, 7, 0x2000, 1, &g.out, &type), 0);
+	whose(w, 0x2000);
+	w->fakes[0].name = "first";
+	w->fakes[1].name = "second";
+	/* nobody's: whoever knows it */
+	CHECK_INT(claims_name(w->claims, 7, 0x2000, 1, &g.out, &type), 1);
+	CHECK_STR(g.name, "first");
+	CHECK_INT(claim(w, 1, 0x2000, 0x3000), 0);
+	CHECK_INT(claims_name(w->claims, 7, 0x2000, 5, &g.out, &type), 1);
+	CHECK_STR(g.name, "second");
+	CHECK_STR(type, "jit");
+	CHECK_INT(w->fakes[1].raw.generation, 5);
+	CHECK_INT(w->fakes[1].raw.addr, 0x2000);
+	CHECK(w->fakes[1].raw.process == w->fakes[1].process);
+	w->fakes[1].name = NULL; /* who claimed it does not know: nobody does */
+	CHECK_INT(claims_name(w->claims, 7, 0x2000, 5, &g.out, &type), 0);
+	claims_mark(w->claims, 7);
+	CHECK(claims_is_marked(w->claims, 7) && !claims_is_marked(w->claims, 8));
+	claims_unmark(w->claims);
+	CHECK(!claims_is_marked(w->claims, 7));
+	claims_forget(w->claims, 7);
+	CHECK_INT(w->fakes[0].detached, 1);
+	CHECK_INT(claims_name(w->claims, 7, 0x2000, 5, &g.out, &type), 0);
+	drop(w);
+}
+
+TEST(generations)
+{
+	struct world *w = make(getpid());
+	uint32_t generation;
+
+	at(w, 0x2000, 1, &generation);
+	CHECK_INT(generation, 1);
+	CHECK_INT(claims_host.unwinder->process_changed(w->fakes[0].process), 2);
+	at(w, 0x2000, 1, &generation);
+	CHECK_INT(generation, 2);
+	drop(w);
+}
+
+/* What the pid runs now is not this life's: nobody looks, and nothing is opened. */
+TEST(replaced)
+{
+	struct world *w = make(getpid());
+	struct fusee_process_info info = {.size = sizeof(info)};
+	const struct fusee_unwinder_host *host = claims_host.unwinder;
+
+	whose(w, 0x2000);
+	CHECK_INT(host->process_info(w->fakes[0].process, &info), 0);
+	CHECK_INT(info.pid, getpid());
+	CHECK_INT(info.uid, geteuid());
+	w->process.replaced = true;
+	claims_refresh(w->claims);
+	CHECK_INT(w->fakes[0].refreshed, 0);
+	CHECK_INT(host->process_info(w->fakes[0].process, &info), -ESRCH);
+	CHECK_INT(host->process_open(w->fakes[0].process, "/tmp", FUSEE_OPEN_DIRECTORY), -ESRCH);
+	CHECK_INT(host->process_read(w->fakes[0].process, (uintptr_t)&info, &info, 1), -ESRCH);
+	drop(w);
+}
+
+static int open_it(struct world *w, const char *dir, const char *name, uint32_t flags)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = claims_host.unwinder->process_open(w->fakes[0].process, path, flags);
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+TEST(opening)
+{
+	struct world *w = make(getpid());
+	char dir[] = "/tmp/test-claims.XXXXXX", command[256];
+
+	CHECK(mkdtemp(dir));
+	snprintf(command, sizeof(command),
+		 "cd %s && mkdir -p a/b && echo x > a/b/file && ln -s a link && ln -s a/b/file "
+		 "flink && mkfifo fifo",
+		 dir);
+	CHECK(!system(command));
+	whose(w, 0x2000);
+	CHECK_INT(open_it(w, dir, "a/b/file", 0), 0);
+	CHECK_INT(open_it(w, dir, "//a/./b//file", 0), 0);
+	CHECK_INT(open_it(w, dir, "a/b", FUSEE_OPEN_DIRECTORY), 0);
+	CHECK_INT(open_it(w, dir, "a/b", 0), -EINVAL);
+	CHECK_INT(open_it(w, dir, "a/b/file", FUSEE_OPEN_DIRECTORY), -ENOTDIR);
+	CHECK(open_it(w, dir, "link/b/file", 0) < 0);
+	CHECK(open_it(w, dir, "link", FUSEE_OPEN_DIRECTORY) < 0);
+	CHECK(open_it(w, dir, "flink", 0) < 0);
+	CHECK_INT(open_it(w, dir, "fifo", 0), -EINVAL);
+	CHECK_INT(open_it(w, dir, "a/../a/b/file", 0), -EINVAL);
+	CHECK_INT(open_it(w, dir, "a/b/nothing", 0), -ENOENT);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	CHECK(!system(command));
+	drop(w);
+}
+
+/* A process that has ended is known to have. */
+TEST(gone)
+{
+	static int word = 5;
+	struct fusee_process_info info = {.size = sizeof(info)};
+	pid_t pid = fork();
+	struct world *w;
+	int copy = 0;
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	w = make(pid);
+	whose(w, 0x2000);
+	CHECK_INT(claims_host.unwinder->process_read(w->fakes[0].process, (uintptr_t)&word, &copy,
+						     sizeof(copy)),
+		  0);
+	CHECK_INT(copy, 5);
+	CHECK_INT(claims_host.unwinder->process_read(w->fakes[0].process, 16, &copy, sizeof(copy)),
+		  -EFAULT);
+	CHECK_INT(claims_host.unwinder->process_info(w->fakes[0].process, &info), 0);
+	CHECK_INT(info.ns_pid, pid);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	CHECK_INT(claims_host.unwinder->process_info(w->fakes[0].process, &info), -ESRCH);
+	CHECK_INT(claims_host.unwinder->process_open(w->fakes[0].process, "/tmp",
+						     FUSEE_OPEN_DIRECTORY),
+		  -ESRCH);
+	CHECK_INT(claims_host.unwinder->process_read(w->fakes[0].process, (uintptr_t)&word, &copy,
+						     sizeof(copy)),
+		  -ESRCH);
+	drop(w);
+}
