@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 
 #include "base/log.h"
@@ -163,6 +164,32 @@ static int open_instances(struct agent *a)
 	return r ? EX_CONFIG : 0;
 }
 
+/* Numbers of the kernel's first namespaces (linux/proc_ns.h). */
+#define FIRST_CGROUP_NS 0xeffffffbu
+#define FIRST_PID_NS 0xeffffffcu
+
+static bool is_namespace(const char *path, uint32_t first)
+{
+	struct stat st;
+
+	return !stat(path, &st) && st.st_ino != first;
+}
+
+/* In a container much is out of sight, and nothing fails. */
+static void say_unseen(void)
+{
+	bool pids = is_namespace("/proc/self/ns/pid", FIRST_PID_NS);
+	bool cgroups = is_namespace("/proc/self/ns/cgroup", FIRST_CGROUP_NS);
+
+	if (pids)
+		log_warning("this is a container's pid namespace: processes outside of it are not "
+			    "seen (let it share the host's: --pid=host, hostPID: true)");
+	if (cgroups)
+		log_warning("this is a container's cgroup namespace: control groups have paths as "
+			    "seen from it, and those of other containers have no ids "
+			    "(--cgroupns=host)");
+}
+
 static void greet(const struct agent *a)
 {
 	uint32_t profiled, n = decisions_processes(a->decisions, &profiled);
@@ -171,6 +198,7 @@ static void greet(const struct agent *a)
 		 snapshot_kernel(a->snapshot) || !a->plan->kernel
 			 ? ""
 			 : ", without the kernel's part of stacks");
+	say_unseen();
 	notify_send("READY=1\nSTATUS=%u of %u processes are profiled", profiled, n);
 }
 

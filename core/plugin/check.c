@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <fusee/plugin.h>
+
 static bool privileged(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -116,4 +118,94 @@ out:
 	if (fd >= 0)
 		close(fd);
 	return r;
+}
+
+/* ---- the kind ---- */
+
+#define MAX_SYMBOLS 65536u
+#define MAX_NAME 32u
+
+static bool read_at(int fd, void *to, size_t len, uint64_t at)
+{
+	return at < INT64_MAX && pread(fd, to, len, (off_t)at) == (ssize_t)len;
+}
+
+/* Where a virtual address stands in the file. */
+static bool to_offset(int fd, const Elf64_Ehdr *e, uint64_t vaddr, uint64_t *offset)
+{
+	Elf64_Phdr p;
+
+	for (int i = 0; i < e->e_phnum; i++) {
+		if (!read_at(fd, &p, sizeof(p), e->e_phoff + (uint64_t)i * sizeof(p)))
+			return false;
+		if (p.p_type == PT_LOAD && vaddr >= p.p_vaddr && vaddr - p.p_vaddr < p.p_filesz) {
+			*offset = p.p_offset + (vaddr - p.p_vaddr);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_descriptor(int fd, const Elf64_Shdr *names, const Elf64_Sym *symbol)
+{
+	char name[MAX_NAME] = "";
+
+	return symbol->st_name < names->sh_size &&
+	       read_at(fd, name, sizeof("fusee_plugin"), names->sh_offset + symbol->st_name) &&
+	       !memcmp(name, "fusee_plugin", sizeof("fusee_plugin"));
+}
+
+static bool find_descriptor(int fd, const Elf64_Ehdr *e, const Elf64_Shdr *table, uint64_t *vaddr)
+{
+	Elf64_Shdr names;
+	Elf64_Sym symbol;
+
+	if (table->sh_link >= e->e_shnum ||
+	    !read_at(fd, &names, sizeof(names), e->e_shoff + table->sh_link * sizeof(names)))
+		return false;
+	for (uint64_t i = 0; i < table->sh_size / sizeof(symbol) && i < MAX_SYMBOLS; i++) {
+		if (!read_at(fd, &symbol, sizeof(symbol), table->sh_offset + i * sizeof(symbol)))
+			return false;
+		if (symbol.st_shndx != SHN_UNDEF && is_descriptor(fd, &names, &symbol)) {
+			*vaddr = symbol.st_value;
+			return true;
+		}
+	}
+	return false;
+}
+
+static uint32_t kind_of(int fd)
+{
+	uint64_t vaddr, offset;
+	struct fusee_plugin d;
+	Elf64_Shdr table;
+	Elf64_Ehdr e;
+
+	if (!read_at(fd, &e, sizeof(e), 0) || memcmp(e.e_ident, ELFMAG, SELFMAG) ||
+	    e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_shentsize != sizeof(table) ||
+	    e.e_phentsize != sizeof(Elf64_Phdr))
+		return 0;
+	for (uint64_t i = 0; i < e.e_shnum; i++) {
+		if (!read_at(fd, &table, sizeof(table), e.e_shoff + i * sizeof(table)))
+			return 0;
+		if (table.sh_type != SHT_DYNSYM)
+			continue;
+		if (!find_descriptor(fd, &e, &table, &vaddr) ||
+		    !to_offset(fd, &e, vaddr, &offset) ||
+		    !read_at(fd, &d, offsetof(struct fusee_plugin, name), offset))
+			return 0;
+		/* these fields are no addresses: nothing relocates them */
+		return d.magic == FUSEE_MAGIC ? d.kind : 0;
+	}
+	return 0;
+}
+
+uint32_t check_kind(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	uint32_t kind = fd < 0 ? 0 : kind_of(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return kind;
 }

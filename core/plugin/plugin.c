@@ -358,7 +358,8 @@ static int list(const char *dir, char ***ret, uint32_t *n)
 	return r;
 }
 
-static int open_one(const char *dir, struct plugin_folder *f)
+/* kind 0: all of them; else files that say that they are of another one are left alone. */
+static int open_one(const char *dir, uint32_t kind, struct plugin_folder *f)
 {
 	char **paths, *text;
 	uint32_t n;
@@ -367,7 +368,9 @@ static int open_one(const char *dir, struct plugin_folder *f)
 	for (uint32_t i = 0; i < n; i++) {
 		struct plugin *p;
 
-		if (!r) {
+		uint32_t says = !r && kind ? check_kind(paths[i]) : 0;
+
+		if (!r && (!says || says == kind)) {
 			if (plugin_load(paths[i], &p, &text))
 				r = note_refused(f, text);
 			else
@@ -379,7 +382,7 @@ static int open_one(const char *dir, struct plugin_folder *f)
 	return r;
 }
 
-int plugin_folder_open(const char *dirs, struct plugin_folder *f)
+static int open_folders(const char *dirs, uint32_t kind, struct plugin_folder *f)
 {
 	char *copy = strdup(dirs), *rest = copy, *dir;
 	int r = copy ? 0 : -ENOMEM;
@@ -387,13 +390,18 @@ int plugin_folder_open(const char *dirs, struct plugin_folder *f)
 	*f = (struct plugin_folder){0};
 	while (!r && (dir = strsep(&rest, ":")))
 		if (*dir)
-			r = open_one(dir, f);
+			r = open_one(dir, kind, f);
 	free(copy);
 	if (r)
 		plugin_folder_close(f);
 	else if (f->n)
 		qsort(f->plugins, f->n, sizeof(*f->plugins), by_kind_and_name);
 	return r;
+}
+
+int plugin_folder_open(const char *dirs, struct plugin_folder *f)
+{
+	return open_folders(dirs, 0, f);
 }
 
 void plugin_folder_close(struct plugin_folder *f)
@@ -458,7 +466,7 @@ int plugin_set_open(const char *dir, const struct fusee_host *host, const char *
 		    struct plugin_set *set)
 {
 	struct plugin_folder f;
-	int r = plugin_folder_open(dir, &f);
+	int r = open_folders(dir, FUSEE_UNWINDER, &f);
 
 	*set = (struct plugin_set){0};
 	for (uint32_t i = 0; i < f.nrefused; i++)

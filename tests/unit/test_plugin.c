@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Plugins built here, good ones and all kinds of bad ones, opened as fusee opens them. */
 #include "base/metrics.h"
+#include "plugin/check.h"
 #include "plugin/plugin.h"
 
 #include <elf.h>
@@ -821,6 +822,35 @@ TEST(a_folder)
 	CHECK(strstr(f.refused[1], "has the same name"));
 	plugin_folder_close(&f);
 	CHECK_INT(plugin_folder_open(in_dir("nowhere"), &f), -ENOENT);
+}
+
+/* What is of another kind is not even loaded: its libraries cost memory in every process. */
+TEST(other_kinds_are_left_alone)
+{
+	struct plugin_folder f;
+	struct plugin_set set;
+
+	begin();
+	build("good", GOOD);
+	build("sink", "__attribute__((constructor)) static void loaded(void)\n"
+		      "{ setenv(\"LOADED\", \"1\", 1); }\n"
+		      "static int consume(void *c, const struct fusee_delivery *d) { return 0; }\n"
+		      "static const struct fusee_sink_ops mine = {.size = sizeof(mine),\n"
+		      "	.consume = consume};\n"
+		      "FUSEE_PLUGIN(early, FUSEE_SINK, .ops = &mine);");
+	CHECK_INT(check_kind(in_dir("sink.so")), FUSEE_SINK);
+	CHECK_INT(check_kind(in_dir("good.so")), FUSEE_UNWINDER);
+	CHECK_INT(check_kind(in_dir("nothing.so")), 0);
+	write_file(in_dir("short.so"), "\177ELF", 4);
+	CHECK_INT(check_kind(in_dir("short.so")), 0);
+	unlink(in_dir("short.so"));
+	CHECK_INT(plugin_set_open(dir, &plugin_host_base, NULL, &set), 0);
+	CHECK_INT(set.n, 1);
+	CHECK(!getenv("LOADED"));
+	plugin_set_close(&set);
+	CHECK_INT(plugin_folder_open(dir, &f), 0);
+	CHECK(getenv("LOADED"));
+	plugin_folder_close(&f);
 }
 
 TEST(where_plugins_are)
