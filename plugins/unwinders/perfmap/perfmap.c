@@ -19,6 +19,8 @@ FUSEE_EMBED(perfmap_bpf, "perfmap.bpf.o");
 
 static const char *const reasons[] = PERFMAP_REASON_TEXTS;
 
+#define MAX_MEMORY (64u << 20) /* of one process */
+
 struct perfmap;
 
 /* A process that executes memory without a file. */
@@ -33,7 +35,6 @@ struct known {
 };
 
 struct perfmap {
-	uint64_t max_memory; /* option */
 	struct fusee_instance *instance;
 	const struct fusee_host *host;
 	struct known *known;
@@ -100,9 +101,9 @@ static void tell_faults(struct known *k)
 
 	if (s->faults[MAP_FULL] && !k->counted[MAP_FULL]) {
 		snprintf(text, sizeof(text),
-			 "the perf map of process %u is larger than max_memory: not all of its "
-			 "code is named",
-			 k->pid);
+			 "the perf map of process %u takes more than %u MiB: not all of its code "
+			 "is named",
+			 k->pid, MAX_MEMORY >> 20);
 		k->perfmap->host->log(k->perfmap->instance, FUSEE_WARNING, text);
 	}
 	for (int i = 0; i < MAP_FAULTS; i++) {
@@ -141,7 +142,7 @@ static struct known *make(struct perfmap *p, uint64_t process)
 	k->pid = info.pid;
 	if (mapfile_init(&k->file, &owner,
 			 p->host->unwinder->process_open(process, "/tmp", FUSEE_OPEN_DIRECTORY),
-			 p->max_memory)) {
+			 MAX_MEMORY)) {
 		mapfile_fini(&k->file);
 		free(k);
 		return NULL;
@@ -232,16 +233,6 @@ static void perfmap_fini(void *ctx)
 		perfmap_detach(p, p->known->process);
 }
 
-static const struct fusee_option options[] = {
-	{.name = "max_memory",
-	 .def = "64MiB",
-	 .doc = "Memory for the perf map of one process; what has no room is not named.",
-	 .type = FUSEE_SIZE,
-	 .offset = offsetof(struct perfmap, max_memory),
-	 .min = 1 << 20,
-	 .max = 1 << 30},
-};
-
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
 	.order = 50,
@@ -259,6 +250,5 @@ static const struct fusee_unwinder_ops ops = {
 
 FUSEE_PLUGIN(perfmap, FUSEE_UNWINDER, .version = "0.1",
 	     .doc = "Names code made at run time by the perf maps that runtimes write to /tmp.",
-	     .options = {options, sizeof(options) / sizeof(*options), sizeof(*options)},
 	     .ctx_size = sizeof(struct perfmap), .init = perfmap_init, .fini = perfmap_fini,
 	     .ops = &ops);
