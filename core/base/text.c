@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 char *text_number(char buf[32], uint64_t n)
 {
@@ -76,4 +77,17 @@ int text_size(const char *s, uint64_t *bytes)
 	};
 
 	return number_with_unit(s, units, bytes);
+}
+
+int text_rate(const char *text, double *hz)
+{
+	char *end;
+	double rate = strtod(text, &end);
+
+	if (end != text && !strcasecmp(end, "hz"))
+		end += 2;
+	if (end == text || *end || !(rate >= 0.1 && rate <= 20000))
+		return -EINVAL;
+	*hz = rate;
+	return 0;
 }

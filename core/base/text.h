@@ -13,4 +13,6 @@ char *text_bytes(char buf[32], uint64_t);
 int text_duration(const char *, uint64_t *ns);
 /* "64KiB", "16kB", "8k", "4096" -> bytes. 0 or -EINVAL. */
 int text_size(const char *, uint64_t *bytes);
+/* "99", "99Hz" -> samples a second, 0.1 to 20000. 0 or -EINVAL. */
+int text_rate(const char *, double *hz);
 #endif

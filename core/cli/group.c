@@ -37,6 +37,24 @@ static int too_many(void)
 	return EX_USAGE;
 }
 
+int group_add_pids(struct session_options *o, const char *list)
+{
+	while (*list) {
+		char *end;
+		long pid = strtol(list, &end, 10);
+
+		if (end == list || pid <= 0 || pid > 4194304 || (*end && *end != ',')) {
+			log_error("'%s' is not a process number", list);
+			return EX_USAGE;
+		}
+		if (o->npids == SESSION_MAX_PIDS)
+			return too_many();
+		o->pids[o->npids++] = (pid_t)pid;
+		list = *end ? end + 1 : end;
+	}
+	return 0;
+}
+
 int group_add_cgroup(struct session_options *o, const char *path)
 {
 	uint32_t before = o->npids;

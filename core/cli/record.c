@@ -56,35 +56,6 @@ static int bad(const char *format, const char *what)
 	return EX_USAGE;
 }
 
-static int add_pids(struct session_options *o, const char *list)
-{
-	while (*list) {
-		char *end;
-		long pid = strtol(list, &end, 10);
-
-		if (end == list || pid <= 0 || pid > 4194304 || (*end && *end != ','))
-			return bad("'%s' is not a process number", list);
-		if (o->npids == SESSION_MAX_PIDS)
-			return bad("too many processes: '%s' is one too many", list);
-		o->pids[o->npids++] = (pid_t)pid;
-		list = *end ? end + 1 : end;
-	}
-	return 0;
-}
-
-static int set_rate(struct session_options *o, const char *text)
-{
-	char *end;
-	double hz = strtod(text, &end);
-
-	if (!strcasecmp(end, "hz"))
-		end += 2;
-	if (end == text || *end || !(hz >= 0.1 && hz <= 20000))
-		return bad("'%s' is not a rate: samples a second, 0.1 to 20000", text);
-	o->hz = hz;
-	return 0;
-}
-
 static int set_stack(struct session_options *o, const char *text)
 {
 	uint64_t bytes;
@@ -145,7 +116,7 @@ static int take_option(struct session_options *o, int c)
 {
 	switch (c) {
 	case 'p':
-		return add_pids(o, optarg);
+		return group_add_pids(o, optarg);
 	case 'a':
 		o->all = true;
 		return 0;
@@ -154,7 +125,9 @@ static int take_option(struct session_options *o, int c)
 	case OPT_CONTAINER:
 		return group_add_container(o, optarg);
 	case 'F':
-		return set_rate(o, optarg);
+		return text_rate(optarg, &o->hz)
+			       ? bad("'%s' is not a rate: samples a second, 0.1 to 20000", optarg)
+			       : 0;
 	case 'd':
 		return text_duration(optarg, &o->duration_ns) || !o->duration_ns
 			       ? bad("'%s' is not a duration: 10s, 2m, 1h", optarg)

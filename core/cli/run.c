@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -50,18 +49,6 @@ static int bad(const char *format, const char *what)
 	return EX_USAGE;
 }
 
-static int take_rate(struct run *o, const char *text)
-{
-	char *end;
-
-	o->flags.hz = strtod(text, &end);
-	if (!strcasecmp(end, "hz"))
-		end += 2;
-	if (end == text || *end || !(o->flags.hz >= 0.1 && o->flags.hz <= 20000))
-		return bad("'%s' is not a rate: samples a second, 0.1 to 20000", text);
-	return 0;
-}
-
 static int take_spec(const char **all, uint32_t *n, const char *spec)
 {
 	if (*n == MAX_FLAGS)
@@ -97,7 +84,9 @@ static int take_option(struct run *o, int c)
 	case OPT_DISCOVER:
 		return take_spec(o->discoveries, &o->flags.ndiscoveries, optarg);
 	case 'F':
-		return take_rate(o, optarg);
+		return text_rate(optarg, &o->flags.hz)
+			       ? bad("'%s' is not a rate: samples a second, 0.1 to 20000", optarg)
+			       : 0;
 	case OPT_LISTEN:
 		o->flags.listen = optarg;
 		return 0;

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
+#include "cli/group.h"
 #include "cli/options.h"
 #include "cli/session.h"
 #include "profile/render.h"
@@ -320,32 +321,6 @@ static int take_count(struct top *t, const char *text)
 	return end == text || *end || !t->count ? bad("'%s' is not a number of pictures", text) : 0;
 }
 
-static int take_rate(struct top *t, const char *text)
-{
-	char *end;
-
-	t->s.o.hz = strtod(text, &end);
-	if (end == text || *end || !(t->s.o.hz >= 0.1 && t->s.o.hz <= 20000))
-		return bad("'%s' is not a rate: samples a second, 0.1 to 20000", text);
-	return 0;
-}
-
-static int take_pids(struct top *t, const char *list)
-{
-	while (*list) {
-		char *end;
-		long pid = strtol(list, &end, 10);
-
-		if (end == list || pid <= 0 || pid > 4194304 || (*end && *end != ','))
-			return bad("'%s' is not a process number", list);
-		if (t->s.o.npids == SESSION_MAX_PIDS)
-			return bad("too many processes: '%s' is one too many", list);
-		t->s.o.pids[t->s.o.npids++] = (pid_t)pid;
-		list = *end ? end + 1 : end;
-	}
-	return 0;
-}
-
 enum { OPT_JSON = 256 };
 
 static const struct option long_options[] = {
@@ -368,9 +343,11 @@ static int take_option(struct top *t, int c)
 		t->s.o.all = true;
 		return 0;
 	case 'p':
-		return take_pids(t, optarg);
+		return group_add_pids(&t->s.o, optarg);
 	case 'F':
-		return take_rate(t, optarg);
+		return text_rate(optarg, &t->s.o.hz)
+			       ? bad("'%s' is not a rate: samples a second, 0.1 to 20000", optarg)
+			       : 0;
 	case 'i':
 		return text_duration(optarg, &t->every_ns) || t->every_ns < 100000000
 			       ? bad("'%s' is not an interval: 1s, 500ms; 100ms at least", optarg)

@@ -533,3 +533,16 @@ TEST(text_sizes)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		CHECK_INT(text_size(bad[i], &v), -EINVAL);
 }
+
+TEST(text_rates)
+{
+	static const char *const bad[] = {"",    "hz",    "0",   "-1", "20001",
+					  "99x", "99 hz", "nan", "inf"};
+	double hz = 0;
+
+	CHECK(!text_rate("99", &hz) && hz == 99);
+	CHECK(!text_rate("0.5Hz", &hz) && hz == 0.5);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CHECK_INT(text_rate(bad[i], &hz), -EINVAL);
+	CHECK(hz == 0.5);
+}
