@@ -9,6 +9,8 @@ CLANG ?= clang
 PKG_CONFIG ?= pkg-config
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
+# where fusee.service goes, and with it /etc/fusee/fusee.lua; empty: neither is installed
+SYSTEMD_UNIT_DIR ?= $(if $(filter /usr,$(PREFIX)),/usr/lib/systemd/system)
 comma := ,
 B := build$(if $(SANITIZER),-$(subst $(comma),-,$(SANITIZER)))
 Q := $(if $(V),,@)
@@ -20,12 +22,14 @@ HARDEN := $(if $(SANITIZER),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong)
 SAN := $(if $(SANITIZER),-fsanitize=$(SANITIZER) -fno-omit-frame-pointer)
 CFLAGS ?= -O2 -g
 LDFLAGS ?= -Wl,-z,relro,-z,now
+# no path of the build in what it makes
+PREFIX_MAP := -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(CURDIR)/=
 PACKAGES := libelf libdw zlib libzstd libprotobuf-c libunwind-generic lua5.4 json-c
 LUA_CFLAGS := $(shell $(PKG_CONFIG) --cflags lua5.4)
 ALL_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DFUSEE_VERSION='"$(VERSION)"' -DFUSEE_LIBDIR='"$(LIBDIR)"' -Icore -Iinclude -I$(B)/gen \
-	-fPIC -fvisibility=hidden -ffile-prefix-map=$(CURDIR)/= -MMD -MP $(WARN) $(HARDEN) $(SAN) $(CFLAGS)
+	-fPIC -fvisibility=hidden $(PREFIX_MAP) -MMD -MP $(WARN) $(HARDEN) $(SAN) $(CFLAGS)
 LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -liberty -llzma -ldl -lpthread -lm
-BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -Iinclude -Ibpf -ffile-prefix-map=$(CURDIR)/= -MMD -MP
+BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -Iinclude -Ibpf $(PREFIX_MAP) -MMD -MP
 
 CORE := $(filter-out core/cli/main.c,$(sort $(wildcard core/*/*.c)))
 CORE_O := $(CORE:%.c=$(B)/obj/%.o) $(B)/obj/gen/profile.pb-c.o
@@ -161,10 +165,23 @@ install: all
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	sed 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@VERSION@|$(VERSION)|' packaging/fusee.pc.in \
 		> $(DESTDIR)$(LIBDIR)/pkgconfig/fusee.pc
+	install -d $(DESTDIR)$(PREFIX)/share/doc/fusee/examples
+	install -m 644 docs/*.md $(DESTDIR)$(PREFIX)/share/doc/fusee
+	install -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/fusee/copyright
+	install -m 644 scripts/*.lua $(DESTDIR)$(PREFIX)/share/doc/fusee/examples
+ifneq ($(SYSTEMD_UNIT_DIR),)
+	install -d $(DESTDIR)$(SYSTEMD_UNIT_DIR) $(DESTDIR)/etc/fusee
+	sed 's|/usr/bin/|$(PREFIX)/bin/|' packaging/fusee.service > $(DESTDIR)$(SYSTEMD_UNIT_DIR)/fusee.service
+	test -e $(DESTDIR)/etc/fusee/fusee.lua || install -m 644 packaging/fusee.lua $(DESTDIR)/etc/fusee
+endif
+
+# Debian packages in $(B)/deb, from a build of their own in $(B)/deb/build
+deb:
+	@VERSION=$(VERSION) packaging/deb $(B)
 
 clean:
 	rm -rf build build-*
 
 FORCE:
-.PHONY: FORCE all unit check check-long accuracy bench fuzz install clean
+.PHONY: FORCE all unit check check-long accuracy bench fuzz install deb clean
 -include $(shell find $(B)/obj $(B)/bpf -name '*.d' 2>/dev/null)
