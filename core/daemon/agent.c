@@ -206,6 +206,7 @@ static void agent_close(struct agent *a)
 {
 	status_close(a);
 	reload_close(a);
+	status_free(a);
 	discoverers_free(a->discoverers);
 	decisions_free(a->decisions);
 	engine_close(a);

@@ -75,9 +75,11 @@ struct agent {
 	struct http_page pages[4];          /* likewise */
 	uint64_t start_ns, reload_ns;
 	uint32_t generation; /* of plans, from 1 */
-	char *reload_error;  /* NULL: the last reload went well */
-	uint64_t stop_ns;    /* when the end was asked for; 0: not yet */
-	bool stopped;        /* the sinks were told */
+	bool reload_failed;  /* the last one */
+	char *reload_error;  /* its sentence; NULL: no memory for it, or it went well */
+	struct flushing *flushings;
+	uint64_t stop_ns; /* when the end was asked for; 0: not yet */
+	bool stopped;     /* the sinks were told */
 };
 
 /* engine.c. 0 or an exit code; what went wrong was logged */
@@ -104,4 +106,5 @@ void reload_close(struct agent *); /* all instances end */
 /* status.c */
 int status_open(struct agent *); /* control socket and pages; 0 or an exit code */
 void status_close(struct agent *);
+void status_free(struct agent *); /* after the sinks, which may yet answer what was asked */
 #endif

@@ -32,7 +32,8 @@ struct tracked {
 /* One label set's. */
 struct verdict {
 	struct decided d;
-	bool known; /* that of processes that some source knows; else unknown ones' */
+	bool known;       /* that of processes that some source knows; else unknown ones' */
+	uint32_t holders; /* processes that have it, with those that ended a while ago */
 	struct fusee_label labels[64];
 	char *texts; /* of the policy's labels */
 };
@@ -157,16 +158,28 @@ static struct verdict *verdict_of(struct decisions *s, uint32_t set, bool known)
 
 /* ---- processes ---- */
 
+/* It ended, or, 0, lives: one that ended keeps its decision, for its last samples. */
+static void set_ended(struct tracked *t, uint64_t at)
+{
+	if (t->verdict && !at != !t->ended)
+		t->verdict->d.processes += at ? -1u : 1u;
+	t->ended = at;
+}
+
 static void give(struct decisions *s, struct tracked *t, struct verdict *v)
 {
 	if (t->verdict == v && t->told)
 		return;
 	t->told = true;
-	if (t->verdict)
-		t->verdict->d.processes--;
+	if (t->verdict) {
+		t->verdict->holders--;
+		t->verdict->d.processes -= !t->ended;
+	}
 	t->verdict = v;
-	if (v)
-		v->d.processes++;
+	if (v) {
+		v->holders++;
+		v->d.processes += !t->ended;
+	}
 	s->o.changed(s->o.arg, t->pid, v ? &v->d : NULL);
 }
 
@@ -203,7 +216,7 @@ static struct tracked *fresh(struct decisions *s, pid_t pid)
 	if (t) {
 		free(t->cgroup);
 		t->cgroup = NULL;
-		t->ended = 0;
+		set_ended(t, 0);
 		t->known = t->kernel = false;
 		return t;
 	}
@@ -265,7 +278,7 @@ void decisions_execed(struct decisions *s, pid_t pid)
 	if (!t)
 		return;
 	if (procfs_start_ticks(pid, &ticks) || read_name(t)) {
-		t->ended = 1; /* gone already */
+		set_ended(t, 1); /* gone already */
 		return;
 	}
 	if (t->start_ticks && t->start_ticks != ticks)
@@ -304,7 +317,7 @@ void decisions_exited(struct decisions *s, pid_t pid, uint64_t now_ns)
 	struct tracked *t = table_get(&s->processes, (uint64_t)pid);
 
 	if (t)
-		t->ended = now_ns;
+		set_ended(t, now_ns);
 }
 
 /* ---- all of them ---- */
@@ -387,7 +400,7 @@ static void look_again(struct tidy *y, struct tracked *t)
 		changed = !gone && t->start_ticks != ticks;
 	}
 	if (gone) {
-		t->ended = y->now;
+		set_ended(t, y->now);
 	} else if (changed && t->start_ticks) {
 		decisions_execed(y->s, t->pid);
 	} else if (!t->kernel) {
@@ -404,7 +417,7 @@ static void tidy_one(void *arg, uint64_t key, void *value)
 
 	if (t->ended && y->now - t->ended > GRACE_NS && y->n < 256) {
 		if (!kill(t->pid, 0) || errno == EPERM)
-			t->ended = 0; /* its first thread ended, others go on; or a new one */
+			set_ended(t, 0); /* its first thread ended, others go on; or a new one */
 		else
 			y->gone[y->n++] = t;
 		return;
@@ -499,7 +512,7 @@ static void sweep_one(void *arg, uint64_t key, void *value)
 	struct verdict *v = value;
 
 	(void)key;
-	if (!v->d.processes && w->n < 256 && !w->used(w->arg, v->d.set))
+	if (!v->holders && w->n < 256 && !w->used(w->arg, v->d.set))
 		w->gone[w->n++] = v;
 }
 

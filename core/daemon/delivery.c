@@ -650,6 +650,18 @@ void delivery_put(struct delivery *d, struct builder *b, const struct fusee_prof
 		builder_free(b);
 }
 
+void delivery_queue(struct delivery *d, uint64_t queue_bytes)
+{
+	struct item *dropped = NULL;
+
+	pthread_mutex_lock(&d->lock);
+	d->queue_bytes = queue_bytes;
+	make_room(d, 0, &dropped);
+	show_queue(d);
+	pthread_mutex_unlock(&d->lock);
+	item_free(dropped);
+}
+
 void delivery_flush(struct delivery *d, uint64_t deadline_ns, void (*done)(void *arg, int err),
 		    void *arg)
 {

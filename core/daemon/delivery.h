@@ -47,6 +47,8 @@ int delivery_new(struct delivery **ret, struct fusee_instance *, const struct de
  * The oldest waiting ones go when there is no room; they are counted. The one that is in consume()
  * goes last: if it is not taken then. After delivery_stop() it is counted as `ended`. */
 void delivery_put(struct delivery *, struct builder *, const struct fusee_profile *);
+/* The queue has another size from now on; what it has no room for any more goes, counted. */
+void delivery_queue(struct delivery *, uint64_t queue_bytes);
 /* Everything that waits is tried now, without backoff, until something is not taken, then
  * ops->flush(). done(arg, err) is called on a thread of the delivery's, at the latest at the
  * deadline: 0, what was answered (-EAGAIN ..), -ETIMEDOUT, -ECANCELED at the end. No memory, too

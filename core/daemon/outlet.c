@@ -30,6 +30,7 @@ struct outlet {
 	const struct plan_instance *plan;
 	struct delivery *delivery;
 	struct loop_timer *timer;
+	uint64_t every_ns; /* the timer's */
 	uint32_t slot;
 	struct snapshot_counts counts; /* when the open window began */
 	struct job *jobs[MAX_JOBS];
@@ -223,6 +224,7 @@ int outlet_new(struct outlet **ret, const struct outlet_context *on,
 	o->on = *on;
 	o->plan = plan;
 	o->slot = slot;
+	o->every_ns = plan->every_ns;
 	r = loop_every(on->loop, plan->every_ns, on_timer, o, &o->timer);
 	if (!r)
 		r = delivery_new(&o->delivery, instance, &d);
@@ -240,20 +242,23 @@ fail:
 	return r;
 }
 
-int outlet_replan(struct outlet *o, const struct plan_instance *plan)
+int outlet_replan(struct outlet *o, const struct plan_instance *plan, uint64_t period_ns)
 {
 	struct loop_timer *timer;
 	int r = 0;
 
-	if (plan->every_ns != o->plan->every_ns) {
-		r = loop_every(o->on.loop, plan->every_ns, on_timer, o, &timer);
-		if (!r) {
-			loop_timer_free(o->timer);
-			o->timer = timer;
-		}
-	}
 	o->plan = plan;
-	return r;
+	o->on.period_ns = period_ns;
+	delivery_queue(o->delivery, plan->queue_bytes);
+	if (plan->every_ns == o->every_ns)
+		return 0;
+	r = loop_every(o->on.loop, plan->every_ns, on_timer, o, &timer);
+	if (r)
+		return r;
+	loop_timer_free(o->timer);
+	o->timer = timer;
+	o->every_ns = plan->every_ns;
+	return 0;
 }
 
 bool outlet_quiet(const struct outlet *o)
@@ -316,6 +321,5 @@ void outlet_free(struct outlet *o)
 			o->jobs[i]->outlet = NULL;
 		}
 	delivery_free(o->delivery);
-	metric_forget("instance", o->plan->name);
 	free(o);
 }

@@ -35,8 +35,9 @@ struct outlet;
 int outlet_new(struct outlet **ret, const struct outlet_context *, const struct plan_instance *,
 	       struct fusee_instance *, uint32_t slot);
 /* Its place in a newer plan: window, queue and labels may have changed, the instance has not. The
- * plan's instance is borrowed until the next call, or outlet_free(). */
-int outlet_replan(struct outlet *, const struct plan_instance *);
+ * plan's instance is borrowed until the next call, or outlet_free(). -ENOMEM: all but the window's
+ * length has changed. */
+int outlet_replan(struct outlet *, const struct plan_instance *, uint64_t period_ns);
 /* The window ends now; its profiles come into the queue when they have names. */
 void outlet_close_window(struct outlet *);
 /* No window of it is being named. */
@@ -49,6 +50,6 @@ uint32_t outlet_pending(const struct outlet *, const struct collector **c, uint3
 /* No more samples: the window that is open is closed, what waits goes out until the deadline. */
 void outlet_stop(struct outlet *, uint64_t deadline_ns);
 /* After outlet_stop(): waits for the delivery's end. What is still being named is lost, and
- * counted. NULL is fine. */
+ * counted. Its metrics stay. NULL is fine. */
 void outlet_free(struct outlet *);
 #endif

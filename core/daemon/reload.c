@@ -22,8 +22,14 @@ struct attempt {
 	bool stays[PLAN_MAX_SINKS];             /* of the running one */
 	struct source *sources;
 	bool *source_kept, *source_stays;
+	struct leaving *spare; /* enough for all that leave: to change over needs no memory */
 	char *error;
 };
+
+static uint64_t period_of(const struct plan *p)
+{
+	return (uint64_t)(1e9 / p->hz + 0.5);
+}
 
 static int say(struct attempt *t, const char *what)
 {
@@ -110,7 +116,7 @@ static int new_outlet(struct attempt *t, const struct plan_instance *plan, struc
 		.pipeline = a->pipeline,
 		.names = a->names,
 		.snapshot = a->snapshot,
-		.period_ns = (uint64_t)(1e9 / t->plan->hz + 0.5),
+		.period_ns = period_of(t->plan),
 		.labels = labels_of,
 		.arg = a,
 	};
@@ -192,13 +198,66 @@ static int make_sources(struct attempt *t)
 	return r;
 }
 
+/* ---- those that go ---- */
+
+static bool has_name(const struct outlet *o, const char *name)
+{
+	return o && !strcmp(outlet_plan(o)->name, name);
+}
+
+/* For good, unless one of that name stays: in the plan, or on its way out. What it counted in its
+ * last moments goes too. */
+static void free_outlet(struct agent *a, struct outlet *o)
+{
+	char *name = o ? strdup(outlet_plan(o)->name) : NULL;
+	bool others = !name;
+
+	outlet_free(o);
+	for (uint32_t i = 0; !others && a->plan && i < a->plan->nsinks; i++)
+		others = a->outlets[i] != o && has_name(a->outlets[i], name);
+	for (const struct leaving *l = a->leaving; !others && l; l = l->next)
+		others = l->outlet != o && has_name(l->outlet, name);
+	if (!others)
+		metric_forget("instance", name);
+	free(name);
+}
+
+static struct leaving *take_spare(struct attempt *t)
+{
+	struct leaving *l = t->spare;
+
+	t->spare = l->next;
+	return l;
+}
+
+static int make_spare(struct attempt *t)
+{
+	uint32_t n = t->a->plan != t->plan ? t->a->plan->nsinks + 1 : 0;
+
+	while (n--) {
+		struct leaving *l = calloc(1, sizeof(*l));
+
+		if (!l)
+			return -ENOMEM;
+		l->next = t->spare;
+		t->spare = l;
+	}
+	return 0;
+}
+
+static void free_spare(struct attempt *t)
+{
+	while (t->spare)
+		free(take_spare(t));
+}
+
 /* ---- back, or over ---- */
 
 static void undo(struct attempt *t)
 {
 	for (uint32_t i = 0; i < t->plan->nsinks; i++)
 		if (t->outlets[i] && !t->kept[i])
-			outlet_free(t->outlets[i]);
+			free_outlet(t->a, t->outlets[i]);
 	for (uint32_t i = 0; t->sources && i < t->plan->ndiscoveries; i++)
 		if (t->sources[i].discoverer && !t->source_kept[i])
 			discoverers_remove(t->a->discoverers, t->sources[i].discoverer);
@@ -209,24 +268,17 @@ static void undo(struct attempt *t)
 static void retire(struct attempt *t)
 {
 	struct agent *a = t->a;
-	struct leaving *plan = calloc(1, sizeof(*plan));
+	struct leaving *l = take_spare(t);
 	uint64_t until = loop_now() + STOP_NS;
 
-	/* the list's last one in this order is freed last: it holds the plan */
-	if (plan) {
-		*plan = (struct leaving){a->leaving, NULL, a->plan, until};
-		a->leaving = plan;
-	}
+	/* behind those of its sinks: it is freed after them */
+	*l = (struct leaving){a->leaving, NULL, a->plan, until};
+	a->leaving = l;
 	for (uint32_t i = 0; i < a->plan->nsinks; i++) {
-		struct leaving *l = t->stays[i] ? NULL : calloc(1, sizeof(*l));
-
 		if (t->stays[i])
 			continue;
 		outlet_stop(a->outlets[i], until);
-		if (!l) {
-			outlet_free(a->outlets[i]);
-			continue;
-		}
+		l = take_spare(t);
 		*l = (struct leaving){a->leaving, a->outlets[i], NULL, until};
 		a->leaving = l;
 	}
@@ -241,8 +293,10 @@ static void change_over(struct attempt *t)
 	bool first = a->plan == t->plan;
 
 	for (uint32_t i = 0; i < t->plan->nsinks; i++)
-		if (t->kept[i])
-			outlet_replan(t->outlets[i], t->plan->sinks[i]);
+		if (t->kept[i] &&
+		    outlet_replan(t->outlets[i], t->plan->sinks[i], period_of(t->plan)))
+			log_warning("%s: its windows stay as long as they were: %s",
+				    t->plan->sinks[i]->name, strerror(ENOMEM));
 	if (!first)
 		retire(t);
 	a->plan = t->plan;
@@ -264,6 +318,8 @@ int reload_plan(struct agent *a, struct plan *plan, char **error)
 		r = make_sinks(&t);
 	if (!r)
 		r = make_sources(&t);
+	if (!r)
+		r = make_spare(&t);
 	if (r) {
 		undo(&t);
 		*error = t.error ? t.error : strdup(strerror(-r));
@@ -274,6 +330,7 @@ int reload_plan(struct agent *a, struct plan *plan, char **error)
 	}
 	free(t.source_kept);
 	free(t.source_stays);
+	free_spare(&t);
 	return r;
 }
 
@@ -282,6 +339,8 @@ static char *join(const struct plan_errors *e)
 {
 	struct buf b = {0};
 
+	if (!e->n)
+		return NULL;
 	for (uint32_t i = 0; i < e->n; i++)
 		buf_printf(&b, "%s%s", i ? "\n" : "", e->texts[i]);
 	buf_add(&b, "", 1);
@@ -306,7 +365,8 @@ int reload_run(struct agent *a, char **error)
 	plan_errors_fini(&errors);
 	metric_set("config_last_reload_successful", "Whether the last reload went well.", NULL, !r);
 	free(a->reload_error);
-	a->reload_error = r && *error ? strdup(*error) : NULL;
+	a->reload_failed = r;
+	a->reload_error = r ? strdup(*error ? *error : strerror(-r)) : NULL;
 	a->reload_ns = loop_now();
 	return r;
 }
@@ -323,15 +383,19 @@ static bool may_go(const struct leaving *l, uint64_t now)
 void reload_tidy(struct agent *a, bool all)
 {
 	uint64_t now = loop_now();
+	bool used = false; /* by sinks before it, back to the plan before */
 
-	/* newest first; a plan goes when all that stand before it, its own sinks, are gone */
+	/* newest first, each plan behind its own sinks */
 	for (struct leaving **at = &a->leaving, *l; (l = *at);) {
-		if (!all && (!may_go(l, now) || (l->plan && at != &a->leaving))) {
+		bool stays = !all && (l->plan ? used : !may_go(l, now));
+
+		used = !l->plan && (used || stays);
+		if (stays) {
 			at = &l->next;
 			continue;
 		}
 		*at = l->next;
-		outlet_free(l->outlet);
+		free_outlet(a, l->outlet);
 		plan_free(l->plan);
 		free(l);
 	}
@@ -341,6 +405,7 @@ void reload_close(struct agent *a)
 {
 	for (uint32_t i = 0; a->plan && i < a->plan->nsinks; i++)
 		outlet_free(a->outlets[i]);
+	memset(a->outlets, 0, sizeof(a->outlets));
 	reload_tidy(a, true);
 	free(a->sources);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the agent says of itself: the control socket's answers, /metrics, /healthz and /readyz. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,8 +124,8 @@ static void on_status(void *arg, const char *word, struct control_reply *reply)
 	json_text(&b, a->plan->path ? a->plan->path : "");
 	buf_printf(&b,
 		   ", \"generation\": %u, \"last_reload\": {\"ok\": %s, \"error\": ", a->generation,
-		   a->reload_error ? "false" : "true");
-	json_text(&b, a->reload_error);
+		   a->reload_failed ? "false" : "true");
+	json_text(&b, a->reload_failed && !a->reload_error ? "out of memory" : a->reload_error);
 	buf_str(&b, "}, ");
 	add_losses(a, &b);
 	buf_printf(&b, ", \"processes\": %u, \"profiled\": %u", n, profiled);
@@ -224,81 +225,82 @@ static void on_resume(void *arg, const char *word, struct control_reply *reply)
 
 /* ---- flush: windows are closed, named, and everything that waits is tried ---- */
 
+enum { NOT_ASKED, ASKED, TAKEN, NOT_TAKEN };
+
 struct flushing {
+	struct flushing *next;
 	struct agent *a;
-	struct control_reply *reply;
+	struct control_reply *reply; /* NULL: answered */
 	struct loop_timer *timer;
 	uint64_t deadline_ns;
-	uint32_t waiting; /* deliveries that have not answered, and one while they are asked */
-	uint32_t failed;
+	bool asked;
+	_Atomic int sinks[PLAN_MAX_SINKS];
 };
 
-struct flushed {
-	struct flushing *f;
-	int err;
-};
-
-static void flush_put(struct flushing *f)
+static void flush_free(struct flushing *f)
 {
-	char error[96];
+	struct flushing **at = &f->a->flushings;
 
-	if (--f->waiting)
-		return;
-	snprintf(error, sizeof(error),
-		 "%u sink%s could not take everything: fusee ctl status says why", f->failed,
-		 f->failed == 1 ? "" : "s");
-	control_answer(f->reply, "", f->failed ? error : NULL);
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+	loop_timer_free(f->timer);
 	free(f);
-}
-
-static void flush_answered(void *arg)
-{
-	struct flushed *d = arg;
-
-	d->f->failed += !!d->err;
-	flush_put(d->f);
-	free(d);
 }
 
 /* [a delivery's thread] */
 static void flush_done(void *arg, int err)
 {
-	struct flushed *d = arg;
-
-	d->err = err;
-	loop_post(d->f->a->loop, flush_answered, d);
+	atomic_store((_Atomic int *)arg, err ? NOT_TAKEN : TAKEN);
 }
 
-static void flush_deliveries(struct flushing *f)
+static bool all_named(const struct agent *a)
+{
+	for (uint32_t i = 0; i < a->plan->nsinks; i++)
+		if (!outlet_quiet(a->outlets[i]))
+			return false;
+	return true;
+}
+
+static void flush_ask(struct flushing *f)
 {
 	struct agent *a = f->a;
 
-	f->waiting = 1;
+	f->asked = true;
 	for (uint32_t i = 0; i < a->plan->nsinks; i++) {
-		struct flushed *d = malloc(sizeof(*d));
-
-		if (!d) {
-			f->failed++;
-			continue;
-		}
-		d->f = f;
-		f->waiting++;
-		delivery_flush(outlet_delivery(a->outlets[i]), f->deadline_ns, flush_done, d);
+		f->sinks[i] = ASKED;
+		delivery_flush(outlet_delivery(a->outlets[i]), f->deadline_ns, flush_done,
+			       &f->sinks[i]);
 	}
-	flush_put(f);
 }
 
-/* Until all windows have their names. */
+static void flush_answer(struct flushing *f)
+{
+	uint32_t failed = 0;
+	char error[96];
+
+	for (uint32_t i = 0; i < PLAN_MAX_SINKS; i++) {
+		if (f->sinks[i] == ASKED)
+			return;
+		failed += f->sinks[i] == NOT_TAKEN;
+	}
+	snprintf(error, sizeof(error),
+		 "%u sink%s could not take everything: fusee ctl status says why", failed,
+		 failed == 1 ? "" : "s");
+	control_answer(f->reply, "", failed ? error : NULL);
+	flush_free(f);
+}
+
+/* Until all windows have their names, then until all sinks have answered. */
 static void on_flushing(void *arg)
 {
 	struct flushing *f = arg;
 
 	worker_dispatch(f->a->worker);
-	for (uint32_t i = 0; i < f->a->plan->nsinks; i++)
-		if (!outlet_quiet(f->a->outlets[i]) && loop_now() < f->deadline_ns)
-			return;
-	loop_timer_free(f->timer);
-	flush_deliveries(f);
+	if (!f->asked && (all_named(f->a) || loop_now() > f->deadline_ns))
+		flush_ask(f);
+	if (f->asked)
+		flush_answer(f);
 }
 
 static void on_flush(void *arg, const char *word, struct control_reply *reply)
@@ -307,18 +309,20 @@ static void on_flush(void *arg, const char *word, struct control_reply *reply)
 	struct flushing *f = calloc(1, sizeof(*f));
 
 	(void)word;
-	if (!f) {
+	if (f)
+		f->deadline_ns = loop_now() + FLUSH_NS;
+	if (!f || loop_every(a->loop, 10000000, on_flushing, f, &f->timer)) {
 		control_answer(reply, "", "out of memory");
+		free(f);
 		return;
 	}
-	*f = (struct flushing){.a = a, .reply = reply, .deadline_ns = loop_now() + FLUSH_NS};
+	f->a = a;
+	f->reply = reply;
+	f->next = a->flushings;
+	a->flushings = f;
 	engine_drain(a);
 	for (uint32_t i = 0; i < a->plan->nsinks; i++)
 		outlet_close_window(a->outlets[i]);
-	if (loop_every(a->loop, 10000000, on_flushing, f, &f->timer)) {
-		control_answer(reply, "", "out of memory");
-		free(f);
-	}
 }
 
 static void on_help(void *arg, const char *word, struct control_reply *reply)
@@ -447,6 +451,16 @@ int status_open(struct agent *a)
 
 void status_close(struct agent *a)
 {
+	for (struct flushing *f = a->flushings; f; f = f->next) {
+		control_answer(f->reply, "", "the agent ends");
+		f->reply = NULL;
+	}
 	http_free(a->http);
 	control_free(a->control);
+}
+
+void status_free(struct agent *a)
+{
+	while (a->flushings)
+		flush_free(a->flushings);
 }

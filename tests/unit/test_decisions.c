@@ -195,6 +195,58 @@ TEST(a_child_has_its_parents_then_its_own)
 	decisions_free(NULL);
 }
 
+static void sum_processes(void *arg, const struct decided *d)
+{
+	*(uint32_t *)arg += d->processes;
+}
+
+static uint32_t processes_of_sets(struct world *w)
+{
+	uint32_t n = 0;
+
+	decisions_each_set(w->d, sum_processes, &n);
+	return n;
+}
+
+static bool unused(void *arg, uint32_t set)
+{
+	(void)arg;
+	(void)set;
+	return false;
+}
+
+TEST(those_that_ended_count_no_more)
+{
+	struct world w;
+	pid_t me = getpid();
+
+	world_new(&w, true);
+	decisions_execed(w.d, me);
+	decisions_forked(w.d, me, NOBODY);
+	decisions_forked(w.d, me, NOBODY + 1);
+	CHECK_INT(processes_of_sets(&w), 3);
+	decisions_exited(w.d, NOBODY, SECOND);
+	decisions_exited(w.d, NOBODY, 2 * SECOND);
+	CHECK_INT(processes_of_sets(&w), 2);
+	CHECK(decisions_of(w.d, NOBODY) != NULL); /* its last samples come yet */
+	put_pid(&w, NOBODY, "db");
+	decisions_replan(w.d, true); /* and have a place of their own then, which counts nobody */
+	CHECK_STR(label_of(&w, NOBODY, "tier"), "1");
+	CHECK_INT(decisions_of(w.d, NOBODY)->processes, 0);
+	decisions_sweep(w.d, unused, NULL); /* which it keeps */
+	CHECK_STR(label_of(&w, NOBODY, "tier"), "1");
+	CHECK_INT(processes_of_sets(&w), 2);
+	decisions_forked(w.d, me, NOBODY); /* the number is used again */
+	CHECK_INT(processes_of_sets(&w), 3);
+	decisions_exited(w.d, NOBODY, 3 * SECOND);
+	decisions_exited(w.d, NOBODY + 1, 3 * SECOND);
+	CHECK_INT(processes_of_sets(&w), 1);
+	decisions_tidy(w.d, 20 * SECOND);
+	CHECK(!decisions_of(w.d, NOBODY));
+	CHECK_INT(processes_of_sets(&w), 1);
+	world_free(&w);
+}
+
 TEST(news_of_targets)
 {
 	struct world w;
@@ -387,7 +439,7 @@ TEST(another_plan)
 	CHECK_INT(w.asked, 2);
 	CHECK(hz_of(&w, me) == 49 && hz_of(&w, NOBODY) == 97 && hz_of(&w, NOBODY + 1) == 49);
 	CHECK(decisions_of(w.d, me) != before);
-	CHECK_INT(decisions_of(w.d, me)->processes, 2);
+	CHECK_INT(decisions_of(w.d, me)->processes, 1); /* the other one ended */
 	CHECK(decisions_of_set(w.d, decisions_of(w.d, me)->set) == decisions_of(w.d, me));
 	decisions_tidy(w.d, 200 * SECOND);
 	CHECK(!table_get(&w.decided, NOBODY + 1));

@@ -497,6 +497,34 @@ TEST(hangs_with_a_full_queue)
 	delivery_free(d);
 }
 
+TEST(a_queue_of_another_size)
+{
+	const struct fusee_profile *p;
+	struct builder *b = profile_of(0, 10, &p);
+	uint64_t one = builder_bytes(b);
+	struct delivery *d = new_with(20 * one, 0, 0);
+
+	set(&stage.hang, true);
+	delivery_put(d, b, p);
+	wait_for(&stage.n, 1);
+	for (uint8_t i = 1; i < 10; i++)
+		put(d, i);
+	CHECK_INT(stats(d).queued, 10);
+	delivery_queue(d, 3 * one + one / 2);
+	CHECK_INT(stats(d).queued, 3);
+	CHECK_INT(stats(d).queue_full, 7);
+	CHECK(stats(d).queued_bytes <= 3 * one + one / 2);
+	CHECK(lost("sink_lost_total", "queue_full") == 7);
+	CHECK(metric("sink_queue_profiles") == 3);
+	delivery_queue(d, 20 * one);
+	put(d, 10);
+	CHECK_INT(stats(d).queued, 4);
+	set(&stage.hang, false);
+	settled(d, 11);
+	CHECK_INT(stats(d).delivered, 4);
+	delivery_free(d);
+}
+
 /* The one in consume() goes last, and only if it is not taken. */
 TEST(room_of_the_one_in_hand)
 {
