@@ -19,6 +19,7 @@
 
 #define BUCKETS 4096u
 #define MAX_PATH 4096u
+#define MAX_DEPTH 64u          /* of groups below groups: the kernel has no limit of its own */
 #define RESCAN_NS 60000000000u /* where not everything can be watched */
 
 /* A directory that is watched. */
@@ -33,7 +34,7 @@ struct node {
 struct group {
 	struct group *next;
 	char *path;
-	uint32_t nodes;
+	struct node *nodes[MAX_TREES]; /* its directory in each; NULL: not there */
 };
 
 struct cgroup {
@@ -49,7 +50,7 @@ struct cgroup {
 	uint32_t ntrees, nnodes;
 	struct node *nodes[BUCKETS];   /* by wd */
 	struct group *groups[BUCKETS]; /* by path */
-	bool said_limit, said_watches;
+	bool said_limit, said_depth, said_watches;
 };
 
 static void say(struct cgroup *c, int level, const char *text)
@@ -117,28 +118,42 @@ static int put(struct cgroup *c, const char *path)
 	return c->host->discovery->put(c->in, &t);
 }
 
-static int enter(struct cgroup *c, const char *path)
+static bool is_nowhere(const struct group *g)
 {
-	struct group **at = place_of(c, path), *g = *at;
+	for (uint32_t i = 0; i < MAX_TREES; i++)
+		if (g->nodes[i])
+			return false;
+	return true;
+}
+
+static int enter(struct cgroup *c, struct node *n)
+{
+	struct group **at = place_of(c, n->path), *g = *at;
+	bool first;
 
 	if (!g) {
 		g = calloc(1, sizeof(*g));
-		if (!g || !(g->path = strdup(path))) {
+		if (!g || !(g->path = strdup(n->path))) {
 			free(g);
 			return -ENOMEM;
 		}
 		*at = g;
 	}
-	return g->nodes++ ? 0 : put(c, path);
+	first = is_nowhere(g);
+	g->nodes[n->tree] = n;
+	return first ? put(c, n->path) : 0;
 }
 
-static void leave(struct cgroup *c, const char *path)
+static void leave(struct cgroup *c, const struct node *n)
 {
-	struct group **at = place_of(c, path), *g = *at;
+	struct group **at = place_of(c, n->path), *g = *at;
 
-	if (!g || --g->nodes)
+	if (!g || g->nodes[n->tree] != n)
 		return;
-	c->host->discovery->del(c->in, str(path));
+	g->nodes[n->tree] = NULL;
+	if (!is_nowhere(g))
+		return;
+	c->host->discovery->del(c->in, str(g->path));
 	*at = g->next;
 	free(g->path);
 	free(g);
@@ -160,7 +175,7 @@ static void drop_node(struct cgroup *c, struct node **at)
 	struct node *n = *at;
 
 	*at = n->next;
-	leave(c, n->path);
+	leave(c, n);
 	c->nnodes--;
 	free(n->path);
 	free(n);
@@ -220,7 +235,7 @@ static int scan(struct cgroup *c, uint32_t tree, const char *path)
 	join(dir, c->trees[tree].point, path, "");
 	d = opendir(dir);
 	while (d && !r && (e = readdir(d))) {
-		if (e->d_type != DT_DIR || *e->d_name == '.')
+		if (e->d_type != DT_DIR || !strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
 		join(child, "", path, e->d_name);
 		r = add_tree(c, tree, child);
@@ -230,28 +245,41 @@ static int scan(struct cgroup *c, uint32_t tree, const char *path)
 	return r;
 }
 
-/* Watches a directory and all below it. One that is gone again is no error. */
-static int add_tree(struct cgroup *c, uint32_t tree, const char *path)
+/* The directory of a path that is another one now, or none. */
+static void drop_old(struct cgroup *c, struct node *old)
 {
-	char dir[MAX_PATH], full[MAX_PATH];
-	struct node *n;
-	int wd, r;
+	struct node **at = &c->nodes[(uint32_t)old->wd % BUCKETS];
 
-	if (strlen(path) > MAX_PATH / 4 || is_full(c))
-		return 0;
-	join(dir, c->trees[tree].point, path, "");
-	wd = inotify_add_watch(c->inotify, dir,
-			       IN_CREATE | IN_MOVED_TO | IN_MOVE_SELF | IN_DELETE_SELF |
-				       IN_ONLYDIR | IN_DONT_FOLLOW);
-	if (wd < 0 && (errno == ENOENT || errno == ENOTDIR))
-		return 0;
-	if (wd < 0)
-		warn_watches(c, errno);
-	else if (*node_of(c, wd))
-		return 0; /* met it on another way */
-	n = calloc(1, sizeof(*n));
-	join(full, c->trees[tree].root, path, "");
-	if (!n || !(n->path = strdup(*full ? full : "/"))) {
+	while (*at != old)
+		at = &(*at)->next;
+	/* cgroupfs keeps a removed directory's watch, and its inode with it */
+	if (old->wd >= 0)
+		inotify_rm_watch(c->inotify, old->wd);
+	drop_node(c, at);
+}
+
+static bool is_too_deep(struct cgroup *c, const char *path)
+{
+	uint32_t depth = 0;
+
+	for (const char *p = path; *p; p++)
+		depth += *p == '/';
+	if (depth <= MAX_DEPTH && strlen(path) <= MAX_PATH / 4)
+		return false;
+	c->host->count(c->in, "left_out", NULL, 0, 1);
+	if (!c->said_depth)
+		say(c, FUSEE_WARNING,
+		    "control groups that lie more than 64 deep, or have paths of more than 1024 "
+		    "bytes, are left out: their processes count as those of the group above");
+	c->said_depth = true;
+	return true;
+}
+
+static int new_node(struct cgroup *c, uint32_t tree, int wd, const char *full)
+{
+	struct node *n = calloc(1, sizeof(*n));
+
+	if (!n || !(n->path = strdup(full))) {
 		free(n);
 		return -ENOMEM;
 	}
@@ -260,7 +288,44 @@ static int add_tree(struct cgroup *c, uint32_t tree, const char *path)
 	n->next = c->nodes[(uint32_t)wd % BUCKETS];
 	c->nodes[(uint32_t)wd % BUCKETS] = n;
 	c->nnodes++;
-	r = enter(c, n->path);
+	return enter(c, n);
+}
+
+/* What a path is now: watches its directory and all below it, forgets one that is gone. */
+static int add_tree(struct cgroup *c, uint32_t tree, const char *path)
+{
+	char dir[MAX_PATH], full[MAX_PATH];
+	struct group *g;
+	struct node *old;
+	int wd, r;
+
+	if (is_too_deep(c, path))
+		return 0;
+	join(full, c->trees[tree].root, path, "");
+	if (!*full)
+		strcpy(full, "/");
+	g = *place_of(c, full);
+	old = g ? g->nodes[tree] : NULL;
+	if (!old && is_full(c))
+		return 0;
+	join(dir, c->trees[tree].point, path, "");
+	wd = inotify_add_watch(c->inotify, dir,
+			       IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVE_SELF | IN_DELETE_SELF |
+				       IN_ONLYDIR | IN_DONT_FOLLOW);
+	if (wd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+		if (old)
+			drop_old(c, old);
+		return 0;
+	}
+	if (wd < 0)
+		warn_watches(c, errno);
+	if (old && old->wd == wd)
+		return 0; /* met on another way */
+	if (old)
+		drop_old(c, old);
+	if (wd >= 0 && *node_of(c, wd))
+		return 0; /* under another path: a mount within the tree */
+	r = new_node(c, tree, wd, full);
 	return r ? r : scan(c, tree, path);
 }
 
@@ -351,7 +416,8 @@ static int on_event(struct cgroup *c, const struct inotify_event *e)
 		drop_node(c, at);
 		return 0;
 	}
-	if (!(e->mask & (IN_CREATE | IN_MOVED_TO)) || !(e->mask & IN_ISDIR) || !e->len)
+	/* A group that is gone is told by its parent alone: in cgroupfs its own watch stays */
+	if (!(e->mask & (IN_CREATE | IN_DELETE | IN_MOVED_TO)) || !(e->mask & IN_ISDIR) || !e->len)
 		return 0;
 	join(child, "", below(c, *at), e->name);
 	return add_tree(c, (*at)->tree, child);

@@ -76,7 +76,7 @@ static bool found_escaped(struct container *c, const char *name, size_t len, con
 	}
 	c->id[to] = '\0';
 	c->runtime = runtime;
-	return to;
+	return *c->id; /* "\\x00" ends it */
 }
 
 /* "docker-ID.scope" and its like; also without ".scope" (cgroupfs). */

@@ -329,6 +329,112 @@ TEST(a_storm)
 	fake_free(f);
 }
 
+/* Deeper than a stack of calls could follow: the first 64 levels are seen. */
+TEST(a_deep_tree)
+{
+	struct fake *f;
+	char path[1000] = "";
+
+	layout("v2");
+	for (int i = 0; i < 490; i++)
+		strcat(path, "/a");
+	in_tree("", path, true);
+	f = started(NULL, NULL);
+	CHECK_INT(f->ntargets, 65);
+	CHECK(fake_logged(f, "more than 64 deep"));
+	CHECK(fake_count(f, "left_out") >= 1);
+	gone();
+	settle(f);
+	CHECK_INT(f->ntargets, 0);
+	fake_free(f);
+}
+
+TEST(a_hidden_name)
+{
+	struct fake *f;
+
+	layout("v2");
+	in_tree("", "/.hidden", true);
+	in_tree("", "/\xff\xfe: %s", true);
+	f = started(NULL, NULL);
+	CHECK(fake_find(f, "/.hidden"));
+	CHECK(fake_find(f, "/\xff\xfe: %s"));
+	gone();
+	fake_free(f);
+}
+
+/* A group made again at once is another directory of the same path. */
+TEST(made_again)
+{
+	struct fake *f;
+
+	layout("v2");
+	in_tree("", "/a/b", true);
+	f = started(NULL, NULL);
+	in_tree("", "/a/b", false);
+	in_tree("", "/a", false);
+	in_tree("", "/a/c", true);
+	settle(f);
+	CHECK(fake_find(f, "/a"));
+	CHECK(fake_find(f, "/a/c"));
+	CHECK(!fake_find(f, "/a/b"));
+	in_tree("", "/a/c/d", true);
+	settle(f);
+	CHECK(fake_find(f, "/a/c/d"));
+	gone();
+	settle(f);
+	CHECK_INT(f->ntargets, 0);
+	fake_free(f);
+}
+
+/* The kernel's own trees, which tell less than a folder does: a group's end stands in its parent's
+ * events only. */
+static void in_the_kernel(const char *point)
+{
+	char path[128], below[300], in_tree_path[64];
+	struct fake *f;
+
+	snprintf(in_tree_path, sizeof(in_tree_path), "/fusee-unit-%d", (int)getpid());
+	snprintf(path, sizeof(path), "%.60s%s", point, in_tree_path);
+	snprintf(below, sizeof(below), "%s/docker-" A ".scope", path);
+	if (mkdir(path, 0755))
+		SKIP("no writable hierarchy here");
+	f = fake_new(&fusee_plugin, NULL);
+	CHECK_INT(fake_init(f), 0);
+	CHECK_INT(fake_start(f), 0);
+	CHECK(fake_find(f, in_tree_path));
+	for (int i = 0; i < 100; i++) {
+		CHECK(!mkdir(below, 0755));
+		if (i % 2)
+			settle(f);
+		CHECK(!rmdir(below));
+	}
+	CHECK(!mkdir(below, 0755));
+	settle(f);
+	snprintf(below, sizeof(below), "%s/docker-" A ".scope", in_tree_path);
+	CHECK(fake_find(f, below));
+	CHECK_STR(fake_label(fake_find(f, below), "container_id"), A);
+	snprintf(below, sizeof(below), "%s/docker-" A ".scope", path);
+	CHECK(!rmdir(below));
+	CHECK(!rmdir(path));
+	settle(f);
+	snprintf(below, sizeof(below), "%s/docker-" A ".scope", in_tree_path);
+	CHECK(!fake_find(f, below));
+	CHECK(!fake_find(f, in_tree_path));
+	fake_free(f);
+}
+
+TEST(v2_of_the_kernel)
+{
+	in_the_kernel(access("/sys/fs/cgroup/unified", F_OK) ? "/sys/fs/cgroup"
+							     : "/sys/fs/cgroup/unified");
+}
+
+TEST(v1_of_the_kernel)
+{
+	in_the_kernel("/sys/fs/cgroup/systemd");
+}
+
 TEST(nothing_is_mounted)
 {
 	struct fake *f;
