@@ -242,6 +242,12 @@ static int inherit(struct process *p, uint32_t parent, uint32_t pid)
 	return keep(p, pid, 0, l.texts, l.n);
 }
 
+/* The pid may be another process's by now, which must not lose its target. */
+static int ended(struct process *p, uint32_t pid)
+{
+	return *place_of(p, pid) ? look(p, pid) : 0;
+}
+
 static int process_event(void *ctx, const struct fusee_process_event *e)
 {
 	struct process *p = ctx;
@@ -250,7 +256,7 @@ static int process_event(void *ctx, const struct fusee_process_event *e)
 	case FUSEE_PROCESS_FORK:
 		return inherit(p, e->parent, e->pid);
 	case FUSEE_PROCESS_EXIT:
-		return drop(p, e->pid);
+		return ended(p, e->pid);
 	case FUSEE_PROCESS_SYNC:
 		return p->host->discovery->commit(p->in);
 	default:

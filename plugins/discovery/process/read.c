@@ -155,6 +155,8 @@ static int read_start(struct facts *f, uint32_t pid)
 	ssize_t n = read_proc(pid, "stat", text, sizeof(text));
 
 	p = n > 0 ? strrchr(text, ')') : NULL;
+	if (p && (p[1] != ' ' || p[2] == 'Z' || p[2] == 'X')) /* it has ended */
+		return -ESRCH;
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
 	if (!p)

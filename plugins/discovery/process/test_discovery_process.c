@@ -90,7 +90,14 @@ TEST(labels_of_a_process)
 	/* the child execs, and is gone before we look */
 	CHECK_INT(fake_process(f, FUSEE_PROCESS_EXEC, 4000000, 0), 0);
 	CHECK(!target_of(f, 4000000));
+	/* the end of another process, told late: this one has its pid now */
 	CHECK_INT(fake_process(f, FUSEE_PROCESS_EXIT, (uint32_t)pid, 0), 0);
+	CHECK(target_of(f, (uint32_t)pid));
+	kill(pid, SIGKILL);
+	CHECK(!waitid(P_PID, (id_t)pid, NULL,
+		      WEXITED | WNOWAIT)); /* nobody has waited for it yet */
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_EXIT, (uint32_t)pid, 0), 0);
+	CHECK_INT(f->ntargets, 0);
 	CHECK_INT(fake_process(f, FUSEE_PROCESS_EXIT, (uint32_t)pid, 0), 0);
 	CHECK_INT(f->ntargets, 0);
 	end(pid);
