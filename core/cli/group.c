@@ -104,6 +104,9 @@ static bool holds(const char *word, size_t len, const char *id, char found[256])
 		bool begins = !i || !isalnum((unsigned char)word[i - 1]);
 		bool ends = i + ID_LEN == len || !isalnum((unsigned char)word[i + ID_LEN]);
 
+		/* "crio-conmon-ID", "libpod-conmon-ID": the container's monitor, not in it */
+		if (i >= 7 && !memcmp(word + i - 7, "conmon-", 7))
+			continue;
 		if (begins && ends && is_hex(word + i, ID_LEN) && !memcmp(word + i, id, n)) {
 			memcpy(found, word + i, ID_LEN);
 			found[ID_LEN] = '\0';
@@ -113,16 +116,37 @@ static bool holds(const char *word, size_t len, const char *id, char found[256])
 	return false;
 }
 
+/* Is the text `name`, but for systemd's escapes ("\\x2d")? */
+static bool is_escaped(const char *text, size_t len, const char *name)
+{
+	for (size_t i = 0; i < len; i++, name++) {
+		char hex[3] = "", c = text[i];
+
+		if (len - i >= 4 && text[i] == '\\' && text[i + 1] == 'x' &&
+		    isxdigit((unsigned char)text[i + 2]) && isxdigit((unsigned char)text[i + 3])) {
+			memcpy(hex, text + i + 2, 2);
+			c = (char)strtol(hex, NULL, 16);
+			i += 3;
+		}
+		if (!*name || *name != c)
+			return false;
+	}
+	return !*name;
+}
+
 /* "systemd-nspawn@NAME.service", "machine-NAME.scope", "lxc.payload.NAME" */
 static bool is_machine(const char *word, size_t len, const char *name, char found[256])
 {
-	static const char *const forms[] = {"systemd-nspawn@%s.service", "machine-%s.scope",
-					    "lxc.payload.%s"};
-	char full[512];
+	static const struct {
+		const char *before, *after;
+	} forms[] = {{"systemd-nspawn@", ".service"}, {"machine-", ".scope"}, {"lxc.payload.", ""}};
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		snprintf(full, sizeof(full), forms[i], name);
-		if (strlen(full) == len && !memcmp(full, word, len)) {
+		size_t before = strlen(forms[i].before), after = strlen(forms[i].after);
+
+		if (len > before + after && !memcmp(word, forms[i].before, before) &&
+		    !memcmp(word + len - after, forms[i].after, after) &&
+		    is_escaped(word + before, len - before - after, name)) {
 			snprintf(found, 256, "%s", name);
 			return true;
 		}

@@ -16,9 +16,10 @@
 
 #define MAX_FILE (256u << 10)
 
-/* Which hierarchy's path says most, from the first. v2 has no controllers in its line. */
-static const char *const order[] = {"",    "name=systemd", "pids",    "memory",
-				    "cpu", "cpuacct",      "devices", "freezer"};
+/* Which hierarchy's path says most, from the first. v2 has no controllers in its line; where v1's
+ * are in use beside it, runtimes put containers there and leave v2 at their own service. */
+static const char *const order[] = {"name=systemd", "",        "pids",    "memory",
+				    "cpu",          "cpuacct", "devices", "freezer"};
 #define KNOWN (sizeof(order) / sizeof(order[0]))
 
 static bool lists(const char *controllers, size_t len, const char *name)
@@ -41,7 +42,7 @@ static bool lists(const char *controllers, size_t len, const char *name)
 static size_t rank_of(const char *controllers, size_t len)
 {
 	for (size_t i = 0; i < KNOWN; i++)
-		if (i ? lists(controllers, len, order[i]) : !len)
+		if (*order[i] ? lists(controllers, len, order[i]) : !len)
 			return i;
 	return KNOWN;
 }

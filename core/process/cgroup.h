@@ -11,8 +11,9 @@
 #define CGROUP_MAX 4096
 
 /*
- * The path that says most of the process: v2's where that is not the root, else v1's name=systemd,
- * else of the first of pids, memory, cpu, cpuacct, devices, freezer, others that is not the root;
+ * The path that says most of the process: v1's name=systemd where that is not the root (where v1
+ * and v2 are mixed, containers are in v1 and v2 says the runtime's service), else v2's, else of the
+ * first of pids, memory, cpu, cpuacct, devices, freezer, others that is not the root;
  * "/" where all are. root: "" or the prefix of proc ("/proc" follows), for tests. 0 or -errno;
  * -ESRCH: no such process. out has CGROUP_MAX bytes.
  */

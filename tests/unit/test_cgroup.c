@@ -25,6 +25,10 @@ TEST(the_path_that_says_most)
 		{"4:memory:/m\n0::/u\n", "/u"},
 		{"1:name=systemd:/with:colon/x\n", "/with:colon/x"},
 		{"0::/../../other\n", "/../../other"},
+		/* Docker and Kubernetes with cgroupfs, v1 and v2 mixed */
+		{"9:memory:/docker/a\n1:name=systemd:/docker/a\n0::/system.slice/"
+		 "containerd.service\n",
+		 "/docker/a"},
 	};
 	char out[CGROUP_MAX];
 
