@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """An agent of the test's own: started with a script, asked over its control socket, ended by pid."""
+import atexit
 import glob
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -84,6 +86,7 @@ class Agent:
     def __init__(self, build, script, env=None, args=()):
         self.folder = tempfile.mkdtemp(prefix="fusee-agent-")
         os.chmod(self.folder, 0o755)
+        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
         self.script = os.path.join(self.folder, "fusee.lua")
         self.socket = os.path.join(self.folder, "control")
         self.log = os.path.join(self.folder, "log")
