@@ -4,7 +4,8 @@
 // sources: core/profile/render_graph.c core/profile/render_top.c core/profile/render_peek.c
 // sources: core/profile/render_tree.c core/profile/render_folded.c core/profile/render_speedscope.c
 // sources: core/profile/render_json.c core/profile/render_hottest.c
-// sources: core/profile/check.c core/base/json.c core/base/buf.c core/base/dict.c build/gen/profile.pb-c.c
+// sources: core/profile/check.c core/base/json.c core/base/buf.c core/base/dict.c
+// sources: build/gen/profile.pb-c.c
 // libs: -lprotobuf-c -lz -lm
 /*
  * Any bytes as a profile: refused with a sentence, or a profile that every report can print and
