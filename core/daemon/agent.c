@@ -141,7 +141,8 @@ static int open_plan(struct agent *a)
 	int r = plugin_folder_open(a->o.plugin_dir, &a->folder);
 
 	if (r) {
-		log_error("no plugins in %s: is fusee installed whole?", a->o.plugin_dir);
+		log_error("no plugins can be read from %s: %s%s", a->o.plugin_dir, strerror(-r),
+			  r == -ENOENT ? " (is fusee installed whole?)" : "");
 		return EX_SOFTWARE;
 	}
 	for (uint32_t i = 0; i < a->folder.nrefused; i++)
