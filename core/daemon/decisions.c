@@ -14,7 +14,9 @@
 #include "process/cgroup.h"
 #include "process/procfs.h"
 
-#define GRACE_NS 5000000000u /* samples of a process come a little after its end */
+/* Samples of a process come a little after its end; its events stand so long, which is many of them
+ * where processes are short. */
+#define GRACE_NS 2000000000u
 #define RECHECK 15u
 
 struct tracked {
