@@ -136,10 +136,91 @@ struct {
 	__type(value, struct fusee_unwind);
 } fusee_state SEC(".maps") __attribute__((weak));
 
+/*
+ * The window: a piece of the user stack that was read in one go, since the kernel takes about as
+ * long for 1 KiB as for 8 bytes, and longer than a step takes for everything else. It holds what
+ * memory held during this sample, so it must be empty when a walk begins.
+ */
+#define FUSEE_WINDOW_WORDS 128
+#define FUSEE_WINDOW_REACH (1u << 20) /* a read this far above sp is one of the stack */
+
+struct fusee_window {
+	__u64 base, len; /* word[] is [base, base + len) of the target; len 0: nothing */
+	__u64 word[FUSEE_WINDOW_WORDS + 1]; /* the last: that no masked index leads outside */
+};
+
+/* The window of this CPU. */
+struct {
+	__uint(type, 6 /* PERCPU_ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fusee_window);
+} fusee_window SEC(".maps") __attribute__((weak));
+
+/* The core's entry programs call it at each sample, before the first step. */
+FUSEE_FN void fusee_window_reset(void)
+{
+	__u32 zero = 0;
+	struct fusee_window *w = fusee_bpf_map_lookup_elem(&fusee_window, &zero);
+
+	if (w)
+		w->len = 0;
+}
+
+/*
+ * Moves the window to addr, with room below it for what a frame saves under its return address. -1:
+ * that cannot be read. One for all objects that are linked, and global: verified once.
+ */
+__attribute__((noinline, weak)) int fusee_window_move(__u64 addr)
+{
+	__u32 zero = 0, size = FUSEE_WINDOW_WORDS * 8;
+	struct fusee_window *w = fusee_bpf_map_lookup_elem(&fusee_window, &zero);
+	__u64 base = (addr - 56) & ~63ull;
+
+	if (!w)
+		return -1;
+	w->base = base;
+	w->len = 0;
+	if (fusee_bpf_probe_read_user(w->word, size, (const void *)base)) {
+		/* the next page may be missing */
+		size = -(__u32)base & 4095;
+		if (!size || size >= FUSEE_WINDOW_WORDS * 8 ||
+		    fusee_bpf_probe_read_user(w->word, size, (const void *)base))
+			return -1;
+	}
+	w->len = size;
+	return 0;
+}
+
+FUSEE_FN int fusee_window_holds(const struct fusee_window *w, __u64 addr, __u32 len)
+{
+	__u64 at = addr - w->base;
+
+	return at < w->len && len <= w->len - at;
+}
+
 /* Copies len bytes at addr of the target. 0, or -1: not there. */
 FUSEE_FN int fusee_read(struct fusee_unwind *u, void *dst, __u32 len, __u64 addr)
 {
-	(void)u;
+	struct fusee_window *w;
+	__u32 zero = 0, i;
+
+	/* What steps read of stacks are words and pairs of them; the rest is rare. */
+	if ((len != 8 && len != 16) || addr & 7)
+		goto direct;
+	w = fusee_bpf_map_lookup_elem(&fusee_window, &zero);
+	if (!w)
+		goto direct;
+	if (!fusee_window_holds(w, addr, len) &&
+	    (addr - u->sp >= FUSEE_WINDOW_REACH || fusee_window_move(addr) ||
+	     !fusee_window_holds(w, addr, len)))
+		goto direct;
+	i = (addr - w->base) / 8 & (FUSEE_WINDOW_WORDS - 1);
+	__builtin_memcpy(dst, &w->word[i], 8);
+	if (len == 16)
+		__builtin_memcpy((char *)dst + 8, &w->word[i + 1], 8);
+	return 0;
+direct:
 	return fusee_bpf_probe_read_user(dst, len, (const void *)addr) ? -1 : 0;
 }
 

@@ -55,6 +55,7 @@ SEC("raw_tp") int steps_raw(void *ctx)
 	(void)ctx;
 	if (!u || !in)
 		return 0;
+	fusee_window_reset();
 	u->machine = 62;
 	u->error = 0;
 	u->flags = in->flags;

@@ -176,6 +176,7 @@ int walk(const struct sample *s)
 		count(1);
 		return 0;
 	}
+	fusee_window_reset();
 	begin(u, s, r);
 	copy_stack(r, s->rsp);
 	walk_user(u, r);
