@@ -103,6 +103,8 @@ TEST(long_lines)
 		const char *name;
 		uint32_t got;
 
+		if (!text)
+			abort();
 		n = (size_t)sprintf(text, "1000 10 ");
 		memset(text + n, 'x', 1 << 20);
 		n += 1 << 20;
