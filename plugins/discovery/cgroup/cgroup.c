@@ -21,6 +21,7 @@
 #define MAX_PATH 4096u
 #define MAX_DEPTH 64u          /* of groups below groups: the kernel has no limit of its own */
 #define RESCAN_NS 60000000000u /* where not everything can be watched */
+#define AGAIN_NS 1000000000u   /* where memory was short: until all is seen */
 
 /* A directory that is watched. */
 struct node {
@@ -51,6 +52,7 @@ struct cgroup {
 	struct node *nodes[BUCKETS];   /* by wd */
 	struct group *groups[BUCKETS]; /* by path */
 	bool said_limit, said_depth, said_watches;
+	bool again; /* not everything was seen: the timer looks soon */
 };
 
 static void say(struct cgroup *c, int level, const char *text)
@@ -181,15 +183,16 @@ static void drop_node(struct cgroup *c, struct node **at)
 	free(n);
 }
 
-static void warn_watches(struct cgroup *c, int err)
+static int warn_watches(struct cgroup *c, int err)
 {
 	char text[256];
 
 	c->host->count(c->in, "unwatched", NULL, 0, 1);
 	if (c->said_watches)
-		return;
+		return 0;
+	if (c->host->discovery->timer(c->in, RESCAN_NS) == -ENOMEM)
+		return -ENOMEM;
 	c->said_watches = true;
-	c->host->discovery->timer(c->in, RESCAN_NS);
 	snprintf(text, sizeof(text),
 		 err == ENOSPC
 			 ? "control groups cannot all be watched: raise "
@@ -197,6 +200,7 @@ static void warn_watches(struct cgroup *c, int err)
 			 : "a control group cannot be watched: %s",
 		 strerror(err));
 	say(c, FUSEE_WARNING, text);
+	return 0;
 }
 
 static bool is_full(struct cgroup *c)
@@ -234,6 +238,8 @@ static int scan(struct cgroup *c, uint32_t tree, const char *path)
 
 	join(dir, c->trees[tree].point, path, "");
 	d = opendir(dir);
+	if (!d && errno == ENOMEM)
+		return -ENOMEM;
 	while (d && !r && (e = readdir(d))) {
 		if (e->d_type != DT_DIR || !strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
@@ -297,7 +303,7 @@ static int add_tree(struct cgroup *c, uint32_t tree, const char *path)
 	char dir[MAX_PATH], full[MAX_PATH];
 	struct group *g;
 	struct node *old;
-	int wd, r;
+	int wd, r = 0;
 
 	if (is_too_deep(c, path))
 		return 0;
@@ -318,9 +324,9 @@ static int add_tree(struct cgroup *c, uint32_t tree, const char *path)
 		return 0;
 	}
 	if (wd < 0)
-		warn_watches(c, errno);
-	if (old && old->wd == wd)
-		return 0; /* met on another way */
+		r = warn_watches(c, errno);
+	if (r || (old && old->wd == wd))
+		return r; /* met on another way */
 	if (old)
 		drop_old(c, old);
 	if (wd >= 0 && *node_of(c, wd))
@@ -361,10 +367,12 @@ static int read_all(struct cgroup *c)
 		return r;
 	c->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	r = c->inotify < 0 ? -errno : c->host->discovery->watch_fd(c->in, c->inotify, EPOLLIN);
-	c->ntrees = mounts_find(c->root, c->trees);
+	c->ntrees = 0;
+	r = r ? r : mounts_find(c->root, c->trees, &c->ntrees);
 	for (uint32_t i = 0; !r && i < c->ntrees; i++)
 		r = add_tree(c, i, "/");
-	c->host->discovery->commit(c->in);
+	if (r != -ENOMEM) /* then it is half of what there is */
+		c->host->discovery->commit(c->in);
 	return r;
 }
 
@@ -382,6 +390,17 @@ static int cgroup_start(void *ctx)
 	snprintf(text, sizeof(text), "cannot watch control groups: %s%s", strerror(-r),
 		 r == -EMFILE ? " (fs.inotify.max_user_instances)" : "");
 	return c->host->fail(c->in, r, text);
+}
+
+/* What was not seen for want of memory is nowhere else to be learned: all is looked at again. */
+static int again(struct cgroup *c, int r)
+{
+	uint64_t ns = r == -ENOMEM ? AGAIN_NS : c->said_watches ? RESCAN_NS : 0;
+
+	if (r == -ENOMEM || c->again)
+		r = c->host->discovery->timer(c->in, ns) && !r ? -ENOMEM : r;
+	c->again = r == -ENOMEM;
+	return r;
 }
 
 /* The path of a watched directory as it stands under its mount. */
@@ -402,7 +421,7 @@ static int rescan(struct cgroup *c)
 
 static int cgroup_tick(void *ctx)
 {
-	return rescan(ctx);
+	return again(ctx, rescan(ctx));
 }
 
 static int on_event(struct cgroup *c, const struct inotify_event *e)
@@ -423,14 +442,12 @@ static int on_event(struct cgroup *c, const struct inotify_event *e)
 	return add_tree(c, (*at)->tree, child);
 }
 
-static int cgroup_ready(void *ctx, int fd, uint32_t events)
+static int read_events(struct cgroup *c, int fd)
 {
 	_Alignas(struct inotify_event) char buf[16384];
-	struct cgroup *c = ctx;
 	ssize_t n;
 	int r = 0;
 
-	(void)events;
 	while (!r && (n = read(fd, buf, sizeof(buf))) > 0)
 		for (char *p = buf; !r && p < buf + n;) {
 			const struct inotify_event *e = (const void *)p;
@@ -442,6 +459,12 @@ static int cgroup_ready(void *ctx, int fd, uint32_t events)
 			p += sizeof(*e) + e->len;
 		}
 	return r;
+}
+
+static int cgroup_ready(void *ctx, int fd, uint32_t events)
+{
+	(void)events;
+	return again(ctx, read_events(ctx, fd));
 }
 
 static int cgroup_init(void *ctx, struct fusee_instance *in, const struct fusee_host *host)

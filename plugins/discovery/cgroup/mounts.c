@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mounts.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,17 +91,21 @@ static void parse(struct found *f, char *line)
 	note(f, fields[3], fields[4], !strcmp(type, "cgroup2"), options);
 }
 
-static void from_mountinfo(struct found *f)
+static int from_mountinfo(struct found *f)
 {
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
 	char *line = NULL;
 	size_t cap = 0;
+	bool whole;
 
-	while (mounts && getline(&line, &cap, mounts) > 0)
+	if (!mounts)
+		return errno == ENOMEM ? -ENOMEM : 0;
+	while (getline(&line, &cap, mounts) > 0)
 		parse(f, line);
+	whole = feof(mounts) || ferror(mounts);
 	free(line);
-	if (mounts)
-		fclose(mounts);
+	fclose(mounts);
+	return whole ? 0 : -ENOMEM;
 }
 
 static bool is_unified(const char *dir)
@@ -139,20 +144,22 @@ static void from_folder(struct found *f, const char *dir)
 	}
 }
 
-uint32_t mounts_find(const char *instead, struct tree trees[MAX_TREES])
+int mounts_find(const char *instead, struct tree trees[MAX_TREES], uint32_t *ret)
 {
 	struct found f = {.rank = CONTROLLERS};
 	uint32_t n = 0;
+	int r = 0;
 
 	if (*instead)
 		from_folder(&f, instead);
 	else
-		from_mountinfo(&f);
+		r = from_mountinfo(&f);
 	if (f.has_unified)
 		trees[n++] = f.unified;
 	if (f.has_named)
 		trees[n++] = f.named;
 	if (f.rank < CONTROLLERS)
 		trees[n++] = f.other;
-	return n;
+	*ret = n;
+	return r;
 }

@@ -15,6 +15,6 @@ struct tree {
 
 /* The hierarchies in which a process's own path may be found: v2's, name=systemd, and the first of
  * pids, memory, cpu, cpuacct, devices, freezer. `instead`: a folder that is laid out like
- * /sys/fs/cgroup, "" the mounts of this process. Returns how many. */
-uint32_t mounts_find(const char *instead, struct tree trees[MAX_TREES]);
+ * /sys/fs/cgroup, "" the mounts of this process. 0, or -ENOMEM: not all were read. */
+int mounts_find(const char *instead, struct tree trees[MAX_TREES], uint32_t *n);
 #endif

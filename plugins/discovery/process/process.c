@@ -196,6 +196,10 @@ static int look(struct process *p, uint32_t pid)
 	char number[16];
 	int r = facts_read(&f, pid, want, p->passwd);
 
+	if (r == -ENOMEM) { /* what we said of it stands until we are told of it again */
+		facts_free(&f);
+		return r;
+	}
 	if (r || !is_wanted(p, &f)) {
 		drop(p, pid); /* gone, the kernel's own, or of no interest any more */
 		facts_free(&f);

@@ -94,36 +94,44 @@ static void passwd_line(struct passwd_cache *c, char *line)
 	text_clean(c->users[c->n++].name, sizeof(c->users[0].name), name, strlen(name));
 }
 
-static void passwd_refresh(struct passwd_cache *c)
+/* 0 or -ENOMEM: it is read again next time. A file that cannot be read has no users. */
+static int passwd_refresh(struct passwd_cache *c)
 {
 	char *line = NULL;
 	size_t cap = 0;
 	struct stat st;
+	bool whole;
 	FILE *f;
 
 	if (stat("/etc/passwd", &st) ||
 	    (st.st_mtim.tv_sec == c->changed.tv_sec && st.st_mtim.tv_nsec == c->changed.tv_nsec))
-		return;
+		return 0;
 	f = fopen("/etc/passwd", "re");
 	if (!f)
-		return;
-	c->changed = st.st_mtim;
+		return errno == ENOMEM ? -ENOMEM : 0;
 	c->n = 0;
 	while (getline(&line, &cap, f) > 0)
 		passwd_line(c, line);
+	whole = feof(f) || ferror(f);
+	c->changed = whole ? st.st_mtim : (struct timespec){0};
 	free(line);
 	fclose(f);
+	return whole ? 0 : -ENOMEM;
 }
 
-static void user_name(struct passwd_cache *c, unsigned long uid, char *out, size_t cap)
+static int user_name(struct passwd_cache *c, unsigned long uid, char *out, size_t cap)
 {
-	passwd_refresh(c);
+	int r = passwd_refresh(c);
+
+	if (r)
+		return r;
 	for (uint32_t i = 0; i < c->n; i++)
 		if (c->users[i].uid == uid) {
 			snprintf(out, cap, "%s", c->users[i].name);
-			return;
+			return 0;
 		}
 	snprintf(out, cap, "%lu", uid);
+	return 0;
 }
 
 /* ---- files of /proc ---- */
@@ -191,15 +199,14 @@ static int read_exe(struct facts *f, uint32_t pid)
 	return 0;
 }
 
-static void read_user(struct facts *f, uint32_t pid, struct passwd_cache *c)
+static int read_user(struct facts *f, uint32_t pid, struct passwd_cache *c)
 {
 	char text[4096], *uid;
 
 	if (read_proc(pid, "status", text, sizeof(text)) <= 0)
-		return;
+		return 0;
 	uid = strstr(text, "\nUid:");
-	if (uid)
-		user_name(c, strtoul(uid + 5, NULL, 10), f->user, sizeof(f->user));
+	return uid ? user_name(c, strtoul(uid + 5, NULL, 10), f->user, sizeof(f->user)) : 0;
 }
 
 static int read_environ(struct facts *f, uint32_t pid)
@@ -244,13 +251,11 @@ int facts_read(struct facts *f, uint32_t pid, uint32_t want, struct passwd_cache
 		r = read_exe(f, pid);
 	if (!r && want & FACTS_ENVIRON)
 		r = read_environ(f, pid);
-	if (r)
-		return r;
-	if (want & FACTS_STATUS)
-		read_user(f, pid, c);
-	if (want & FACTS_CMDLINE)
+	if (!r && want & FACTS_STATUS)
+		r = read_user(f, pid, c);
+	if (!r && want & FACTS_CMDLINE)
 		read_cmdline(f, pid);
-	return 0;
+	return r;
 }
 
 void facts_free(struct facts *f)
