@@ -159,6 +159,8 @@ int cmd_run(int argc, char **argv)
 		a.cache_dir = cache;
 		a.duration_ns = o.duration_ns;
 		r = plugins ? agent_run(&a) : EX_OSERR;
+		if (!plugins)
+			log_error("cannot start: %s", strerror(ENOMEM));
 	}
 	free(plugins);
 	free(cache);

@@ -367,7 +367,7 @@ int plan_decide(const struct plan *plan, const struct fusee_label *labels, uint3
 		*text = with_place(p, why ? why : r == -ENOMEM ? strerror(ENOMEM) : q.wrong);
 	}
 	free(why);
-	return r ? -EINVAL : 0;
+	return r == -ENOMEM ? r : r ? -EINVAL : 0;
 }
 
 uint64_t plan_memory(const struct plan *plan)

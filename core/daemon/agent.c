@@ -78,8 +78,10 @@ static void stop(void *arg)
 	snapshot_disable(a->snapshot);
 	lifecycle_drain(a->lifecycle);
 	snapshot_drain(a->snapshot, pipeline_handlers(a->pipeline), true);
-	if (loop_every(a->loop, 20000000, on_ending, a, &timer))
+	if (loop_every(a->loop, 20000000, on_ending, a, &timer)) {
+		log_warning("the last windows are lost: %s", strerror(ENOMEM));
 		loop_stop(a->loop);
+	}
 }
 
 static void alive(void *arg)
@@ -150,8 +152,10 @@ static int open_plan(struct agent *a)
 	r = a->o.plan(a->o.arg, &a->folder, &a->plan, &errors);
 	for (uint32_t i = 0; i < errors.n; i++)
 		log_error("%s", errors.texts[i]);
+	if (r && !errors.n)
+		log_error("cannot make the plan: %s", strerror(-r));
 	plan_errors_fini(&errors);
-	return r ? EX_CONFIG : 0;
+	return !r ? 0 : r == -ENOMEM ? EX_OSERR : EX_CONFIG;
 }
 
 static int open_instances(struct agent *a)
@@ -160,9 +164,9 @@ static int open_instances(struct agent *a)
 	int r = reload_plan(a, a->plan, &error);
 
 	if (r)
-		log_error("%s", error ? error : strerror(-r));
+		log_error("%s%s", error ? "" : "cannot start: ", error ? error : strerror(-r));
 	free(error);
-	return r ? EX_CONFIG : 0;
+	return !r ? 0 : r == -ENOMEM ? EX_OSERR : EX_CONFIG;
 }
 
 /* Numbers of the kernel's first namespaces (linux/proc_ns.h). */

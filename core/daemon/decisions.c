@@ -45,6 +45,7 @@ struct decisions {
 	struct table processes; /* pid -> struct tracked * */
 	struct table verdicts;  /* set * 2 + known -> struct verdict * */
 	uint64_t generation;    /* of the targets, when all was looked at */
+	bool missed;            /* for want of memory: somebody is not here, or has no verdict */
 	uint32_t round;         /* of decisions_tidy() */
 };
 
@@ -115,19 +116,23 @@ static void free_verdict(struct verdict *v)
 	free(v);
 }
 
+/* 0, or -ENOMEM: nothing was decided. */
 static int ask(struct decisions *s, struct verdict *v, const struct fusee_label *labels, uint32_t n)
 {
 	struct decision d = {0};
 	char *text = NULL;
-	int r;
+	int r = 0;
 
 	if (v->known || s->o.unknown_keep) {
-		if (s->o.decide(s->o.arg, labels, n, &d, &text)) {
+		r = s->o.decide(s->o.arg, labels, n, &d, &text);
+		if (r) {
 			log_warning("%s", text ? text : strerror(ENOMEM));
 			metric_add("policy_errors_total", "Answers of the policy that were wrong.",
 				   NULL, 1);
 		}
 		free(text);
+		if (r == -ENOMEM)
+			return r;
 	}
 	r = set_labels(v, labels, n, &d);
 	v->d.profile = d.profile && d.sinks && d.hz > 0;
@@ -172,7 +177,6 @@ static void give(struct decisions *s, struct tracked *t, struct verdict *v)
 {
 	if (t->verdict == v && t->told)
 		return;
-	t->told = true;
 	if (t->verdict) {
 		t->verdict->holders--;
 		t->verdict->d.processes -= !t->ended;
@@ -182,7 +186,8 @@ static void give(struct decisions *s, struct tracked *t, struct verdict *v)
 		v->holders++;
 		v->d.processes += !t->ended;
 	}
-	s->o.changed(s->o.arg, t->pid, v ? &v->d : NULL);
+	t->told = !s->o.changed(s->o.arg, t->pid, v ? &v->d : NULL);
+	s->missed |= !t->told;
 }
 
 /* Looks its labels up, and what was decided about them. */
@@ -200,6 +205,7 @@ static void decide(struct decisions *s, struct tracked *t)
 	}
 	set = targets_labels(s->o.targets, &p, &t->known);
 	give(s, t, set == TARGET_NONE ? NULL : verdict_of(s, set, t->known));
+	s->missed |= !t->verdict;
 }
 
 static void forget(struct decisions *s, struct tracked *t)
@@ -210,7 +216,7 @@ static void forget(struct decisions *s, struct tracked *t)
 	free(t);
 }
 
-/* A pid's entry, emptied: a new life. NULL: no memory. */
+/* A pid's entry, emptied: a new life. NULL: no memory, and it is looked for again. */
 static struct tracked *fresh(struct decisions *s, pid_t pid)
 {
 	struct tracked *t = table_get(&s->processes, (uint64_t)pid);
@@ -224,6 +230,7 @@ static struct tracked *fresh(struct decisions *s, pid_t pid)
 	}
 	t = calloc(1, sizeof(*t));
 	if (!t || table_put(&s->processes, (uint64_t)pid, t)) {
+		s->missed = true;
 		free(t);
 		return NULL;
 	}
@@ -403,11 +410,11 @@ static void look_again(struct tidy *y, struct tracked *t)
 	}
 	if (gone) {
 		set_ended(t, y->now);
-	} else if (changed && t->start_ticks) {
+	} else if (changed && (t->start_ticks || !*t->name)) {
 		decisions_execed(y->s, t->pid);
 	} else if (!t->kernel) {
 		t->start_ticks = ticks;
-		if (read_cgroup(t) || changed || !t->verdict) /* none: for want of memory */
+		if (read_cgroup(t) || changed || !t->verdict)
 			decide(y->s, t);
 	}
 }
@@ -428,11 +435,39 @@ static void tidy_one(void *arg, uint64_t key, void *value)
 		look_again(y, t);
 }
 
+static void decide_missed(void *arg, uint64_t key, void *value)
+{
+	struct tracked *t = value;
+
+	(void)key;
+	if (!t->ended && !t->kernel && (!t->verdict || !t->told))
+		decide(arg, t);
+}
+
+static int find_missed(void *arg, pid_t pid)
+{
+	struct decisions *s = arg;
+
+	if (!table_get(&s->processes, (uint64_t)pid))
+		decisions_execed(s, pid);
+	return 0;
+}
+
+/* What there was no memory for. */
+static void catch_up(struct decisions *s)
+{
+	s->missed = false;
+	table_each(&s->processes, decide_missed, s);
+	s->missed |= procfs_each_process(find_missed, s) != 0;
+}
+
 void decisions_tidy(struct decisions *s, uint64_t now_ns)
 {
 	struct tidy y = {.s = s, .now = now_ns};
 
 	s->round++;
+	if (s->missed)
+		catch_up(s);
 	table_each(&s->processes, tidy_one, &y);
 	for (uint32_t i = 0; i < y.n; i++)
 		forget(s, y.gone[i]);
@@ -452,6 +487,11 @@ const struct decided *decisions_of_set(const struct decisions *s, uint32_t set)
 	if (!v)
 		v = table_get(&s->verdicts, verdict_key(set, false));
 	return v ? &v->d : NULL;
+}
+
+void decisions_look_over(struct decisions *s)
+{
+	s->missed = true;
 }
 
 struct count {

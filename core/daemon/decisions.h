@@ -29,12 +29,14 @@ struct decided {
 
 struct decisions_options {
 	struct targets *targets;
-	/* The plan's answer, as plan_decide(); *text: one sentence where it is wrong. */
+	/* The plan's answer, as plan_decide(); *text: one sentence where it is wrong. -ENOMEM: it
+	 * is asked again. */
 	int (*decide)(void *arg, const struct fusee_label *, uint32_t n, struct decision *,
 		      char **text);
 	bool unknown_keep; /* what no source knows of is decided like the rest, else dropped */
-	/* A process has another decision now; NULL: it is gone. */
-	void (*changed)(void *arg, pid_t pid, const struct decided *);
+	/* A process has another decision now; NULL: it is gone. Not 0: nothing came of it, and it
+	 * is told again by decisions_tidy(). */
+	int (*changed)(void *arg, pid_t pid, const struct decided *);
 	void *arg;
 };
 
@@ -48,9 +50,11 @@ void decisions_exited(struct decisions *, pid_t pid, uint64_t now_ns);
 void decisions_refresh(struct decisions *);
 /* Everything is decided anew. */
 void decisions_replan(struct decisions *, bool unknown_keep);
-/* Once a second: a fifteenth of the processes are looked at for another control group, and those
- * that ended a while ago are forgotten. */
+/* Once a second: a fifteenth of the processes are looked at for another control group, those that
+ * ended a while ago are forgotten, and what memory was short for is done. */
 void decisions_tidy(struct decisions *, uint64_t now_ns);
+/* Processes may have been missed: the next decisions_tidy() looks for them. */
+void decisions_look_over(struct decisions *);
 /* NULL: no such process. */
 const struct decided *decisions_of(const struct decisions *, pid_t pid);
 const struct decided *decisions_of_set(const struct decisions *, uint32_t set);

@@ -7,6 +7,7 @@
 #include "daemon/discoverers.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -27,6 +28,7 @@ enum {
 	PATIENCE = 3,   /* failures in a row until the pauses begin */
 	MAX_TEXTS = 64, /* distinct errors of one instance that are logged */
 	MAX_FDS = 4096, /* of one instance */
+	MAX_MISSED = 256,
 };
 
 enum callback { CALL_START, CALL_READY, CALL_TICK, CALL_PROCESS };
@@ -57,6 +59,9 @@ struct discoverer {
 	uint64_t texts[MAX_TEXTS];
 	uint32_t ntexts;
 	uint64_t longest_ns;
+	/* what it had no memory for */
+	uint32_t missed[MAX_MISSED], nmissed;
+	bool missed_all, missed_sync; /* more than fit; SYNC */
 };
 
 struct discoverers {
@@ -239,9 +244,11 @@ static void on_pause_over(void *arg)
 {
 	struct watched *w = arg;
 	struct discoverer *d = w->d;
+	int r = loop_watch(d->all->loop, w->fd, w->events, on_ready, w, &w->watch);
 
 	w->pause = NULL;
-	if (!loop_watch(d->all->loop, w->fd, w->events, on_ready, w, &w->watch))
+	if (!r || (r == -ENOMEM &&
+		   !loop_at(d->all->loop, loop_now() + BACKOFF_NS, on_pause_over, w, &w->pause)))
 		return;
 	table_del(&d->watches, (uint64_t)w->fd); /* closed meanwhile */
 	free(w);
@@ -491,9 +498,21 @@ static bool wants_processes(const struct discoverer *d)
 	       d->ops->flags & FUSEE_DISCOVERY_PROCESSES;
 }
 
+/* It is told again later. */
+static void miss(struct discoverer *d, const struct fusee_process_event *e)
+{
+	if (e->kind == FUSEE_PROCESS_SYNC)
+		d->missed_sync = true;
+	else if (d->nmissed == MAX_MISSED)
+		d->missed_all = true;
+	else
+		d->missed[d->nmissed++] = e->pid;
+}
+
 static void tell(struct discoverer *d, const struct fusee_process_event *e)
 {
-	call_and_tell(d, &(struct call){.which = CALL_PROCESS, .event = e});
+	if (call_and_tell(d, &(struct call){.which = CALL_PROCESS, .event = e}) == -ENOMEM)
+		miss(d, e);
 }
 
 static int tell_running(void *arg, pid_t pid)
@@ -510,6 +529,7 @@ static void tell_all(struct discoverer *d)
 	const struct fusee_process_event sync = {.size = sizeof(sync), .kind = FUSEE_PROCESS_SYNC};
 	int r = procfs_each_process(tell_running, d);
 
+	d->missed_all |= r == -ENOMEM;
 	if (r)
 		failed(d, CALL_PROCESS,
 		       plugin_host_base.fail(d->in, r, "the processes in /proc cannot be listed"));
@@ -551,6 +571,36 @@ void discoverers_remove(struct discoverers *all, struct discoverer *d)
 {
 	(void)all;
 	discoverer_free(d);
+}
+
+static void catch_up(struct discoverer *d)
+{
+	uint32_t pids[MAX_MISSED], n = d->nmissed;
+	bool all = d->missed_all, sync = d->missed_sync;
+	struct fusee_process_event e = {.size = sizeof(e)};
+
+	memcpy(pids, d->missed, n * sizeof(*pids));
+	d->nmissed = 0;
+	d->missed_all = d->missed_sync = false;
+	for (uint32_t i = 0; i < n; i++) {
+		bool gone = kill((pid_t)pids[i], 0) && errno == ESRCH;
+
+		e.kind = gone ? FUSEE_PROCESS_EXIT : FUSEE_PROCESS_EXEC;
+		e.pid = pids[i];
+		tell(d, &e);
+	}
+	if (all)
+		tell_all(d);
+	else if (sync)
+		tell(d,
+		     &(struct fusee_process_event){.size = sizeof(e), .kind = FUSEE_PROCESS_SYNC});
+}
+
+void discoverers_catch_up(struct discoverers *all)
+{
+	for (struct discoverer *d = all->first; d; d = d->next)
+		if (d->nmissed || d->missed_all || d->missed_sync)
+			catch_up(d);
 }
 
 void discoverers_process(struct discoverers *all, const struct fusee_process_event *e)

@@ -28,6 +28,9 @@ int discoverers_add(struct discoverers *, struct fusee_instance *, struct discov
 void discoverers_remove(struct discoverers *, struct discoverer *);
 /* A process began, execed or ended: told to those who want it. */
 void discoverers_process(struct discoverers *, const struct fusee_process_event *);
+/* Once a second: an event that an instance had no memory for is told again, as EXEC, or EXIT where
+ * the process is gone. */
+void discoverers_catch_up(struct discoverers *);
 /* Every one has committed once. */
 bool discoverers_synced(const struct discoverers *);
 const struct fusee_instance *discoverer_instance(const struct discoverer *);

@@ -66,7 +66,7 @@ static bool wants(void *arg, pid_t pid)
 	return d && d->profile;
 }
 
-void engine_changed(void *arg, pid_t pid, const struct decided *d)
+int engine_changed(void *arg, pid_t pid, const struct decided *d)
 {
 	struct agent *a = arg;
 	uint32_t before = sampler_group(a->sampler, pid);
@@ -75,7 +75,7 @@ void engine_changed(void *arg, pid_t pid, const struct decided *d)
 	if (!r && sampler_group(a->sampler, pid) != before && d && d->profile)
 		pipeline_scan(a->pipeline, pid); /* what it mapped before its events stood */
 	if (!r || r == -ESRCH)
-		return;
+		return 0;
 	metric_add("processes_refused_total", "Processes whose events could not be opened.", NULL,
 		   1);
 	if (r != a->sample_error)
@@ -84,6 +84,7 @@ void engine_changed(void *arg, pid_t pid, const struct decided *d)
 				    ? " (fusee doctor says what it takes)"
 				    : (r == -EMFILE ? " (raise the limit of open files)" : ""));
 	a->sample_error = r;
+	return r == -ENOMEM ? r : 0; /* all else will not be better a second later */
 }
 
 /* ---- processes ---- */
@@ -129,7 +130,8 @@ static void on_lost(void *arg)
 {
 	metric_add("lifecycle_lost_total",
 		   "Times that records of processes were lost and /proc was looked over.", NULL, 1);
-	procfs_each_process(look_again, arg);
+	if (procfs_each_process(look_again, arg))
+		decisions_look_over(((struct agent *)arg)->decisions);
 }
 
 static int decide_running(void *arg, pid_t pid)
@@ -173,6 +175,7 @@ static void on_tick(void *arg)
 	worker_dispatch(a->worker);
 	if (++a->ticks % 10)
 		return;
+	discoverers_catch_up(a->discoverers);
 	decisions_tidy(a->decisions, now);
 	sampler_tidy(a->sampler, now);
 	reload_tidy(a, false);
@@ -322,7 +325,8 @@ int engine_begin(struct agent *a)
 {
 	int r;
 
-	procfs_each_process(decide_running, a);
+	if (procfs_each_process(decide_running, a))
+		decisions_look_over(a->decisions);
 	r = snapshot_enable(a->snapshot);
 	if (r)
 		log_error("cannot switch sampling on: %s", strerror(-r));

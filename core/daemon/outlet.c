@@ -95,6 +95,12 @@ static int make(struct builder *b, const struct job *j, bool one_set, uint32_t s
 	return builder_finish(b, p);
 }
 
+static void lose(const struct outlet *o, int err)
+{
+	log_warning("%s: a window is lost: %s", o->plan->name, strerror(-err));
+	count(o, "windows_lost_total", "Windows that could not be built.", 1);
+}
+
 static void put(struct job *j, bool one_set, uint32_t set)
 {
 	const struct fusee_profile *p;
@@ -108,8 +114,7 @@ static void put(struct job *j, bool one_set, uint32_t set)
 		return;
 	}
 	builder_free(b);
-	log_warning("%s: a window is lost: %s", j->outlet->plan->name, strerror(-r));
-	count(j->outlet, "windows_lost_total", "Windows that could not be built.", 1);
+	lose(j->outlet, r);
 }
 
 /* One profile for each label set that has samples. */
@@ -118,14 +123,21 @@ static void put_each(struct job *j)
 	const struct collector *c = j->collector;
 	struct dict sets = {0};
 
-	if (dict_init(&sets))
+	if (dict_init(&sets)) {
+		lose(j->outlet, -ENOMEM);
 		return;
+	}
 	for (uint32_t i = 1; i < c->samples.n; i++) {
 		const struct sample_key *k = c->samples.entries[i].key;
 		uint32_t set = c->collected[k->process].set, before = sets.n;
+		uint32_t id = dict_add(&sets, &set, sizeof(set));
 
-		if (dict_add(&sets, &set, sizeof(set)) == before)
+		if (id == before)
 			put(j, true, set);
+		else if (id == DICT_NONE) {
+			lose(j->outlet, -ENOMEM); /* with those behind it: each would count */
+			break;
+		}
 	}
 	dict_fini(&sets);
 }
@@ -179,8 +191,9 @@ static void name_window(struct outlet *o, struct collector *c)
 	o->counts = j->after;
 	o->jobs[i] = j;
 	if (names_ask(o->on.names, c, named, j)) {
-		log_warning("%s: a window is lost: %s", o->plan->name, strerror(ENOMEM));
-		count(o, "windows_lost_total", "Windows that could not be built.", 1);
+		lose(o, -ENOMEM);
+		count(o, "window_samples_lost_total", "Samples in windows that were lost.",
+		      c->count);
 		forget_job(o, j);
 		collector_free(c);
 		free(j);

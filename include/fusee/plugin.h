@@ -293,6 +293,7 @@ struct fusee_discovery_ops {
 	int (*start)(void *ctx); /* once, after init */
 	int (*ready)(void *ctx, int fd, uint32_t events);
 	int (*tick)(void *ctx);
+	/* -ENOMEM: told again a second later, as EXEC, or EXIT of one that is gone meanwhile */
 	int (*process)(void *ctx, const struct fusee_process_event *);
 };
 

@@ -21,10 +21,11 @@
 struct world {
 	struct targets *targets;
 	struct decisions *d;
-	int asked, changes;
+	int asked, changes, mine; /* changes of ours */
 	pid_t last;
 	const struct decided *now;
 	double hz;            /* of the fake policy */
+	int told;             /* changed() answers */
 	int error;            /* it answers */
 	struct table decided; /* pid -> struct decided *, as changed() said; sampled ones */
 };
@@ -68,17 +69,21 @@ static int decide(void *arg, const struct fusee_label *labels, uint32_t n, struc
 	return w->error;
 }
 
-static void changed(void *arg, pid_t pid, const struct decided *d)
+static int changed(void *arg, pid_t pid, const struct decided *d)
 {
 	struct world *w = arg;
 
+	if (w->told)
+		return w->told;
 	w->changes++;
+	w->mine += pid == getpid();
 	w->last = pid;
 	w->now = d;
 	if (d && d->profile)
 		CHECK_INT(table_put(&w->decided, (uint64_t)pid, (void *)d), 0);
 	else
 		table_del(&w->decided, (uint64_t)pid);
+	return 0;
 }
 
 static void world_new(struct world *w, bool unknown_keep)
@@ -365,7 +370,7 @@ TEST(forgotten_after_a_while)
 	CHECK_INT(decisions_processes(w.d, &profiled), 2);
 	decisions_exited(w.d, child, now);
 	end(child);
-	decisions_tidy(w.d, now + 4 * SECOND);
+	decisions_tidy(w.d, now + 1 * SECOND);
 	CHECK(decisions_of(w.d, child) != NULL);
 	decisions_tidy(w.d, now + 6 * SECOND);
 	CHECK(!decisions_of(w.d, child));
@@ -443,6 +448,31 @@ TEST(another_plan)
 	CHECK(decisions_of_set(w.d, decisions_of(w.d, me)->set) == decisions_of(w.d, me));
 	decisions_tidy(w.d, 200 * SECOND);
 	CHECK(!table_get(&w.decided, NOBODY + 1));
+	world_free(&w);
+}
+
+TEST(what_there_was_no_memory_for_comes_later)
+{
+	struct world w;
+
+	world_new(&w, true);
+	w.told = -ENOMEM;
+	decisions_execed(w.d, getpid());
+	decisions_tidy(w.d, SECOND);
+	CHECK(!w.changes);
+	w.told = 0;
+	decisions_tidy(w.d, 2 * SECOND);
+	CHECK(w.mine == 1 && hz_of(&w, getpid()) == 19);
+	w.mine = 0;
+	decisions_tidy(w.d, 3 * SECOND);
+	CHECK_INT(w.mine, 0);
+	w.error = -ENOMEM; /* the policy's */
+	decisions_replan(w.d, true);
+	CHECK(!decisions_of(w.d, getpid()));
+	w.error = 0;
+	w.hz = 29;
+	decisions_tidy(w.d, 4 * SECOND);
+	CHECK(hz_of(&w, getpid()) == 29);
 	world_free(&w);
 }
 

@@ -223,6 +223,53 @@ TEST(running_processes_then_sync_then_events)
 	world_free(&w);
 }
 
+static int short_of_memory(struct script *s, const struct fusee_process_event *e)
+{
+	(void)e;
+	return s->ticks++ < 3 ? -ENOMEM : 0;
+}
+
+TEST(an_event_that_there_was_no_memory_for)
+{
+	struct script s = {0};
+	struct fusee_process_event e = {.size = sizeof(e), .pid = (uint32_t)getpid()};
+	struct world w;
+	struct discoverer *d;
+
+	world_new(&w);
+	d = add(&w, &s, &plugin, "discover.test");
+	discoverers_catch_up(w.all);
+	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 0);
+	s.process = short_of_memory;
+	e.kind = FUSEE_PROCESS_FORK;
+	discoverers_process(w.all, &e);
+	e.kind = FUSEE_PROCESS_EXIT;
+	e.pid = 5000000; /* no process has this number */
+	discoverers_process(w.all, &e);
+	CHECK(*discoverer_error(d));
+	discoverers_catch_up(w.all); /* the first fails once more */
+	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 1);
+	CHECK_INT(s.events[FUSEE_PROCESS_EXIT], 2);
+	discoverers_catch_up(w.all);
+	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 2);
+	CHECK_INT(s.events[FUSEE_PROCESS_EXIT], 2);
+	CHECK_STR(discoverer_error(d), "");
+	discoverers_catch_up(w.all);
+	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 2);
+	/* more than are remembered one by one: all are told, and SYNC */
+	s.ticks = -1000000;
+	e.kind = FUSEE_PROCESS_EXEC;
+	for (e.pid = 5000000; e.pid < 5000300; e.pid++)
+		discoverers_process(w.all, &e);
+	s.ticks = 3;
+	memset(s.events, 0, sizeof(s.events));
+	discoverers_catch_up(w.all);
+	CHECK_INT(s.events[FUSEE_PROCESS_EXIT], 256);
+	CHECK(s.events[FUSEE_PROCESS_RUNNING] > 1);
+	CHECK_INT(s.events[FUSEE_PROCESS_SYNC], 1);
+	world_free(&w);
+}
+
 static int start_fails(struct script *s)
 {
 	CHECK_INT(discoverers_host.timer(s->in, MS), 0);

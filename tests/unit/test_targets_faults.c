@@ -86,11 +86,12 @@ static int decide(void *arg, const struct fusee_label *labels, uint32_t n, struc
 
 static int nsampled;
 
-static void changed(void *arg, pid_t pid, const struct decided *d)
+static int changed(void *arg, pid_t pid, const struct decided *d)
 {
 	(void)arg;
 	if (pid == getpid())
 		nsampled = d && d->profile;
+	return 0;
 }
 
 struct world {
@@ -147,6 +148,45 @@ static void work(struct world *w)
 	decisions_replan(w->d, true);
 	decisions_exited(w->d, 5000000, 1);
 	decisions_tidy(w->d, 20000000000u);
+}
+
+/* Told once, with an allocation failing: no news comes again by itself. */
+TEST_FOR(one_event_alone, 900)
+{
+	const struct fusee_process_event exec = {
+		.size = sizeof(exec), .kind = FUSEE_PROCESS_EXEC, .pid = (uint32_t)getpid()};
+	const struct decided *d;
+	struct world w;
+	unsigned long rounds = 0;
+
+	for (faults_from(0); faults_next(); rounds++) {
+		faults_stop();
+		nsampled = errors = 0;
+		CHECK_INT(build(&w), 0);
+		faults.seen = 0;
+		faults.armed = true;
+		decisions_execed(w.d, getpid());
+		discoverers_process(w.all, &exec);
+		decisions_refresh(w.d);
+		decisions_forked(w.d, getpid(), getppid());
+		faults.armed = false;
+		for (int i = 0; i < 2; i++) { /* what it takes is left behind by the first */
+			discoverers_catch_up(w.all);
+			decisions_refresh(w.d);
+			decisions_tidy(w.d, 20000000000u);
+		}
+		d = decisions_of(w.d, getpid());
+		CHECK(d && d->profile && d->hz == 97 && nsampled);
+		CHECK(decisions_of(w.d, getppid()) != NULL);
+		CHECK_INT(discoverer_targets(w.one), 3);
+		CHECK_STR(discoverer_error(w.one), "");
+		decisions_free(w.d);
+		discoverers_free(w.all);
+		targets_free(w.targets);
+		loop_free(w.loop);
+	}
+	CHECK(rounds > 10);
+	fprintf(stderr, "# %lu allocations\n", rounds);
 }
 
 TEST_FOR(from_discovery_to_decision, 900)
