@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * LD_PRELOAD=faults.so FUSEE_FAULTS=FILE[:SKIP]: the allocations of one process are counted and one
+ * of them fails, whoever asks: the program, libc, and every library, on every thread. FILE is a
+ * struct control, shared with the test, which says when. The first process that starts with it is
+ * the one; with :SKIP, so many before it are not. Children of that process are left alone.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define FRAMES 28
+
+/* tests/run/lib/faults.py knows this layout. */
+struct control {
+	_Atomic uint64_t seen;    /* allocations since the test wrote a 0 here */
+	_Atomic uint64_t fail_at; /* this one fails, from 1; 0: none does */
+	_Atomic uint64_t hit;     /* it has */
+	_Atomic uint32_t pid;     /* whose */
+	_Atomic uint32_t started; /* processes so far */
+	uint64_t frames[FRAMES];  /* of the one that failed: offsets in .. */
+	char modules[FRAMES][32]; /* .. these files */
+};
+
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *__libc_realloc(void *, size_t);
+void *__libc_memalign(size_t, size_t);
+
+static struct control *control;
+
+static void leave_alone(void)
+{
+	control = NULL;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	char path[4096];
+	const char *name = getenv("FUSEE_FAULTS");
+	void *frames[4];
+	char *colon;
+	uint32_t skip = 0;
+	struct control *c;
+	int fd;
+
+	if (!name)
+		return;
+	snprintf(path, sizeof(path), "%s", name);
+	colon = strrchr(path, ':');
+	if (colon) {
+		*colon = '\0';
+		skip = (uint32_t)strtoul(colon + 1, NULL, 10);
+	}
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	c = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (c == MAP_FAILED)
+		_exit(125);
+	close(fd);
+	if (atomic_fetch_add(&c->started, 1) != skip)
+		return;
+	backtrace(frames, 4); /* what it allocates, now */
+	atomic_store(&c->pid, (uint32_t)getpid());
+	atomic_store(&c->seen, 0);
+	pthread_atfork(NULL, NULL, leave_alone);
+	control = c;
+}
+
+/* What the program starts has an environment of its own making: we come along. */
+int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *files,
+		const posix_spawnattr_t *attributes, char *const argv[], char *const env[])
+{
+	static char preload[4096], faults[4096];
+	__typeof__(&posix_spawn) next;
+	char *all[256];
+	size_t n = 0;
+
+	*(void **)&next = dlsym(RTLD_NEXT, "posix_spawn");
+	while (env[n] && n < 250) {
+		all[n] = env[n];
+		n++;
+	}
+	if (getenv("FUSEE_FAULTS")) {
+		snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("LD_PRELOAD"));
+		snprintf(faults, sizeof(faults), "FUSEE_FAULTS=%s", getenv("FUSEE_FAULTS"));
+		all[n++] = preload;
+		all[n++] = faults;
+	}
+	all[n] = NULL;
+	return next(pid, path, files, attributes, argv, all);
+}
+
+static void note(void)
+{
+	void *frames[FRAMES];
+	int n = backtrace(frames, FRAMES);
+
+	for (int i = 0; i < n; i++) {
+		const char *base;
+		Dl_info info;
+
+		if (!dladdr(frames[i], &info) || !info.dli_fname)
+			continue;
+		base = strrchr(info.dli_fname, '/');
+		snprintf(control->modules[i], sizeof(control->modules[i]), "%s",
+			 base ? base + 1 : info.dli_fname);
+		control->frames[i] = (uint64_t)((char *)frames[i] - (char *)info.dli_fbase);
+	}
+}
+
+static int fails(void)
+{
+	uint64_t n;
+
+	if (!control || !atomic_load_explicit(&control->fail_at, memory_order_relaxed))
+		return 0;
+	n = atomic_fetch_add(&control->seen, 1) + 1;
+	if (n != control->fail_at)
+		return 0;
+	note();
+	atomic_store(&control->hit, 1);
+	errno = ENOMEM;
+	return 1;
+}
+
+#define NEXT(name, fallback)                              \
+	static __typeof__(&fallback) next;                \
+	static _Thread_local int looking;                 \
+	if (!next && !looking) {                          \
+		looking = 1;                              \
+		*(void **)&next = dlsym(RTLD_NEXT, name); \
+		looking = 0;                              \
+	}                                                 \
+	__typeof__(&fallback) call = next ? next : fallback
+
+void *malloc(size_t n)
+{
+	NEXT("malloc", __libc_malloc);
+	return fails() ? NULL : call(n);
+}
+
+void *calloc(size_t n, size_t size)
+{
+	NEXT("calloc", __libc_calloc);
+	return fails() ? NULL : call(n, size);
+}
+
+void *realloc(void *p, size_t n)
+{
+	NEXT("realloc", __libc_realloc);
+	return n && fails() ? NULL : call(p, n);
+}
+
+void *reallocarray(void *p, size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return realloc(p, bytes);
+}
+
+void *memalign(size_t align, size_t n)
+{
+	NEXT("memalign", __libc_memalign);
+	return fails() ? NULL : call(align, n);
+}
+
+void *aligned_alloc(size_t align, size_t n)
+{
+	return memalign(align, n);
+}
+
+int posix_memalign(void **ret, size_t align, size_t n)
+{
+	void *p = memalign(align, n);
+
+	if (p)
+		*ret = p;
+	return p ? 0 : ENOMEM;
+}
