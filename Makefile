@@ -24,7 +24,7 @@ CFLAGS ?= -O2 -g
 LDFLAGS ?= -Wl,-z,relro,-z,now
 # no path of the build in what it makes
 PREFIX_MAP := -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(CURDIR)/=
-PACKAGES := libelf libdw zlib libzstd libprotobuf-c libunwind-generic lua5.4 json-c
+PACKAGES := libbpf libelf libdw zlib libzstd libprotobuf-c libunwind-generic lua5.4 json-c
 LUA_CFLAGS := $(shell $(PKG_CONFIG) --cflags lua5.4)
 ALL_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DFUSEE_VERSION='"$(VERSION)"' -DFUSEE_LIBDIR='"$(LIBDIR)"' -Icore -Iinclude -I$(B)/gen \
 	-fPIC -fvisibility=hidden $(PREFIX_MAP) -MMD -MP $(WARN) $(HARDEN) $(SAN) $(CFLAGS)
@@ -99,6 +99,13 @@ $(B)/bpf/%.bpf.o: $(2)/%.bpf.c
 endef
 $(foreach f,$(FOLDERS),$(eval $(call plugin,$(notdir $(f)),$(f))))
 $(B)/obj/plugins/%.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
+
+# ---- the core's own BPF programs ----
+$(B)/bpf/sampler.bpf.o: bpf/sampler.bpf.c
+	@mkdir -p $(@D)
+	$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
+$(B)/obj/core/sampling/bpf_sampler.o: $(B)/bpf/sampler.bpf.o
+$(B)/obj/core/sampling/bpf_sampler.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
 
 # ---- tests ----
 vpath %.c tests/unit $(wildcard plugins/*/*)

@@ -19,6 +19,8 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/session.h"
+#include "sampling/bpf_sampler.h"
+#include "sampling/claims.h"
 #include "sampling/probe.h"
 
 enum { MAX_CHECKS = 24 };
@@ -165,21 +167,48 @@ static void check_files(struct report *r)
 		add(r, "debug symbols", true, "some, in /usr/lib/debug", NULL);
 }
 
-/* What this version doesn't use yet is left out of the judgement, but it is asked for often. */
+/* The BPF sampler itself, loaded and unloaded again. 0 or -errno, then with the reason. */
+static int try_bpf_sampler(char **why)
+{
+	struct bpf_sampler_options o = {.table_bytes = 1u << 20, .elements = 1};
+	char *plugins = plugin_default_dir();
+	struct bpf_sampler *b = NULL;
+	struct plugin_set set = {0};
+	int r = plugins ? plugin_set_open(plugins, &claims_host, NULL, &set) : -ENOMEM;
+
+	if (!r)
+		r = bpf_sampler_open(&b, &set, &o, why);
+	bpf_sampler_close(b);
+	plugin_set_close(&set);
+	free(plugins);
+	return r;
+}
+
 static void check_bpf(struct report *r)
 {
-	int denied = probe_bpf();
-	bool btf = !access("/sys/kernel/btf/vmlinux", R_OK);
-	char line[128] = "", *end;
+	bool btf = !access("/sys/kernel/btf/vmlinux", R_OK), denied;
+	char *why = NULL, *costs = NULL, line[128] = "", *end;
 	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
+	int bpf = try_bpf_sampler(&why);
 
 	if (f) {
 		if (!fgets(line, sizeof(line), f))
 			*line = 0;
 		fclose(f);
 	}
-	add(r, "BPF", !denied, "not used by this version", NULL);
-	add(r, "BTF", btf, "not used by this version", NULL);
+	denied = bpf == -EPERM || bpf == -EACCES;
+	if (bpf && asprintf(&costs,
+			    "each sample carries a copy of its stack, for user space to walk, and "
+			    "what that can't hold is cut (%s)",
+			    why ? why : strerror(-bpf)) < 0)
+		r->no_memory = true;
+	add(r, "unwinding in BPF", !bpf, costs,
+	    denied        ? "run fusee as root, or give it CAP_BPF and CAP_PERFMON"
+	    : bpf && !btf ? "a kernel with CONFIG_DEBUG_INFO_BTF"
+			  : NULL);
+	free(costs);
+	free(why);
+	add(r, "BTF", btf, btf ? NULL : "no unwinding in BPF", NULL);
 	end = strchr(line, '[');
 	if (end && strncmp(end, "[none]", 6)) {
 		end[strcspn(end, "]")] = 0;

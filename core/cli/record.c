@@ -41,7 +41,10 @@ static const char usage_text[] =
 	"                        .speedscope.json .json; several are allowed; - is stdout "
 	"(.pb.gz)\n"
 	"      --threads         keep threads apart by their number, not only by their name\n"
-	"      --stack SIZE      bytes of stack copied with each sample; default 65528\n"
+	"      --sampler NAME    who walks stacks: bpf (the kernel), snapshot (user space, over\n"
+	"                        copies), auto (default: bpf where it works)\n"
+	"      --stack SIZE      bytes of stack copied with a sample that user space walks;\n"
+	"                        default 65528\n"
 	"      --no-kernel       leave the kernel's part of stacks out\n"
 	"      --no-inlines      do not look for inlined functions (faster at the end)\n"
 	"      --no-cache        neither read nor write unwind tables on disk\n"
@@ -85,6 +88,7 @@ static int add_output(struct session_options *o, const char *path)
 enum {
 	OPT_CONTAINER = 255,
 	OPT_THREADS,
+	OPT_SAMPLER,
 	OPT_STACK,
 	OPT_NO_KERNEL,
 	OPT_NO_INLINES,
@@ -101,6 +105,7 @@ static const struct option long_options[] = {
 	{"duration", required_argument, NULL, 'd'},
 	{"output", required_argument, NULL, 'o'},
 	{"threads", no_argument, NULL, OPT_THREADS},
+	{"sampler", required_argument, NULL, OPT_SAMPLER},
 	{"stack", required_argument, NULL, OPT_STACK},
 	{"no-kernel", no_argument, NULL, OPT_NO_KERNEL},
 	{"no-inlines", no_argument, NULL, OPT_NO_INLINES},
@@ -137,6 +142,10 @@ static int take_option(struct session_options *o, int c)
 	case OPT_THREADS:
 		o->threads = true;
 		return 0;
+	case OPT_SAMPLER:
+		return session_sampler(optarg, &o->sampler)
+			       ? bad("'%s' is not a sampler: bpf, snapshot or auto", optarg)
+			       : 0;
 	case OPT_STACK:
 		return set_stack(o, optarg);
 	case OPT_NO_KERNEL:
@@ -209,6 +218,23 @@ static int write_outputs(const struct session *s, const struct fusee_profile *p)
 	if (sudo && (seteuid(0) || setegid(0)))
 		r = EX_OSERR;
 	return r;
+}
+
+/* Which sampler, and why not the better one. */
+static void say_how(const struct session *s)
+{
+	const char *part = snapshot_kernel(s->snapshot) || !s->o.kernel
+				   ? ""
+				   : ", without the kernel's part";
+
+	if (s->bpf)
+		log_info("%g Hz, unwinding in the kernel%s", s->o.hz, part);
+	else if (s->no_bpf)
+		log_info("%g Hz, unwinding in user space%s: no BPF sampler, %s "
+			 "(fusee doctor says more)",
+			 s->o.hz, part, s->no_bpf);
+	else
+		log_info("%g Hz, unwinding in user space%s", s->o.hz, part);
 }
 
 static void named(void *arg)
@@ -303,12 +329,7 @@ int cmd_record(int argc, char **argv)
 	r = session_open(&s);
 	if (!r) {
 		if (!s.o.quiet)
-			log_info("%g Hz, unwinding in user space%s (fusee doctor says what else "
-				 "there is)",
-				 s.o.hz,
-				 snapshot_kernel(s.snapshot) || !s.o.kernel
-					 ? ""
-					 : ", without the kernel's part");
+			say_how(&s);
 		log_set_before(progress_clear);
 		r = session_run(&s);
 	}

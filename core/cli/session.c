@@ -20,6 +20,7 @@
 #include "sampling/claims.h"
 #include "sampling/probe.h"
 
+#define TABLE_BYTES (32u << 20) /* in the kernel: clang's libraries alone have 12 MB */
 #define TICK_NS \
 	50000000 /* rings are looked at this often; the kernel wakes us earlier when one fills */
 
@@ -123,7 +124,28 @@ static void watch_target(struct session *s, pid_t pid)
 		s->living++;
 }
 
-static int open_sampler(struct session *s)
+int session_sampler(const char *name, enum sampler_choice *ret)
+{
+	for (uint32_t i = 0; sampler_choices[i]; i++)
+		if (!strcmp(name, sampler_choices[i])) {
+			*ret = (enum sampler_choice)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static int open_bpf(struct session *s)
+{
+	struct bpf_sampler_options o = {.table_bytes = TABLE_BYTES};
+	int r = bpf_sampler_choose(&s->bpf, s->o.sampler, &s->unwinders, &o, &s->no_bpf);
+
+	if (!r)
+		return 0;
+	log_error("cannot use the sampler 'bpf': %s", s->no_bpf ? s->no_bpf : strerror(-r));
+	return r == -EPERM || r == -EACCES ? EX_NOPERM : EX_UNAVAILABLE;
+}
+
+static int open_snapshot(struct session *s)
 {
 	struct snapshot_options o = {
 		.pids = s->o.pids,
@@ -133,11 +155,18 @@ static int open_sampler(struct session *s)
 		.period_ns = (uint64_t)(1e9 / s->o.hz + 0.5),
 		.stack_bytes = s->o.stack_bytes,
 		.kernel = s->o.kernel,
+		.bpf = s->bpf,
 	};
-	struct pipeline_options p = {.threads = s->o.threads};
-	char *why;
 	int r = snapshot_open(&s->snapshot, &o);
+	char *why;
 
+	/* One that loads, but whose events are refused. */
+	if (r && s->bpf && s->o.sampler == SAMPLER_AUTO) {
+		s->no_bpf = strdup(strerror(-r));
+		bpf_sampler_close(s->bpf);
+		o.bpf = s->bpf = NULL;
+		r = snapshot_open(&s->snapshot, &o);
+	}
 	if (r) {
 		struct probe_target target = {.pid = s->o.command ? 0 : s->o.pids[0],
 					      .whole = s->o.all,
@@ -148,6 +177,19 @@ static int open_sampler(struct session *s)
 		free(why);
 		return r == -ESRCH ? EX_NOINPUT : EX_NOPERM;
 	}
+	return 0;
+}
+
+static int open_sampler(struct session *s)
+{
+	struct pipeline_options p = {.threads = s->o.threads};
+	int r = open_bpf(s);
+
+	if (!r)
+		r = open_snapshot(s);
+	if (r)
+		return r;
+	p.bpf = s->bpf;
 	r = pipeline_new(&s->pipeline, &p, s->worker, &s->unwinders);
 	if (!r)
 		r = names_new(&s->names, pipeline_files(s->pipeline), s->worker, s->o.inlines);
@@ -172,6 +214,7 @@ static void prepare_targets(struct session *s)
 			s->system_before_ns += system;
 	}
 	worker_wait(s->worker);
+	pipeline_tell(s->pipeline, clock_ns(CLOCK_MONOTONIC));
 }
 
 int session_open(struct session *s)
@@ -201,6 +244,7 @@ int session_open(struct session *s)
 
 static int begin(struct session *s)
 {
+	uint64_t now;
 	int r;
 
 	s->start_wall_ns = clock_ns(CLOCK_REALTIME);
@@ -215,9 +259,11 @@ static int begin(struct session *s)
 		return 0;
 	}
 	r = snapshot_enable(s->snapshot);
-	/* What was mapped between the scan and now. */
+	now = clock_ns(CLOCK_MONOTONIC);
+	/* What was mapped between the scan and now; of the rest there are records. */
 	for (uint32_t i = 0; !r && i < s->o.npids; i++)
 		pipeline_scan(s->pipeline, s->o.pids[i]);
+	pipeline_tell(s->pipeline, now);
 	if (r)
 		log_error("cannot switch sampling on: %s", strerror(-r));
 	return r ? EX_OSERR : 0;
@@ -294,6 +340,7 @@ int session_run(struct session *s)
 		for (int i = 0; i < n; i++)
 			on_event(s, events[i].data.u64);
 		snapshot_drain(s->snapshot, pipeline_handlers(s->pipeline), false);
+		pipeline_tell(s->pipeline, snapshot_horizon(s->snapshot));
 		if (s->o.duration_ns && clock_ns(CLOCK_MONOTONIC) - s->start_ns >= s->o.duration_ns)
 			s->stop = true;
 	}
@@ -354,6 +401,8 @@ void session_close(struct session *s)
 	worker_stop(s->worker);
 	names_free(s->names);
 	pipeline_free(s->pipeline);
+	bpf_sampler_close(s->bpf);
+	free(s->no_bpf);
 	plugin_set_close(&s->unwinders);
 	if (s->epoll > 0)
 		close(s->epoll);

@@ -10,6 +10,7 @@
 #include "cli/launch.h"
 #include "plugin/plugin.h"
 #include "profile/builder.h"
+#include "sampling/bpf_sampler.h"
 #include "sampling/build.h"
 #include "sampling/pipeline.h"
 #include "sampling/snapshot.h"
@@ -29,6 +30,7 @@ struct session_options {
 	uint64_t duration_ns; /* 0: until the targets end or a signal comes */
 	uint32_t stack_bytes;
 	bool kernel, threads, inlines, cache, quiet;
+	enum sampler_choice sampler;
 	const char *outputs[SESSION_MAX_OUTPUTS];
 	uint32_t noutputs;
 	const char *again; /* the command line, to be pasted again */
@@ -53,6 +55,8 @@ struct session {
 	struct worker *worker;
 	struct pipeline *pipeline;
 	struct names *names;
+	struct bpf_sampler *bpf; /* NULL: user space walks */
+	char *no_bpf;            /* why it does; NULL: it was asked for */
 	struct snapshot *snapshot;
 	int epoll, signals, ticks;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, of sampling */
@@ -74,6 +78,8 @@ struct session_account {
 				     not sample */
 };
 
+/* By its name. 0 or -EINVAL. */
+int session_sampler(const char *name, enum sampler_choice *ret);
 /* Opens everything; on failure one error was logged. 0 or an exit code of sysexits.h. */
 int session_open(struct session *);
 /* Samples until the end. 0 or an exit code. */

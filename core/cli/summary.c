@@ -181,6 +181,27 @@ void summary_losses(struct session *s, struct builder *b)
 				(unsigned long long)a.stats.guessed);
 }
 
+/* What the kernel's sampler did with ticks, in the order of enum sampler_count. */
+static void stats_bpf(struct session *s, const struct session_account *a, FILE *f)
+{
+	static const char *const names[] = {
+		"walked", "unknown process", "unknown code", "no registers",
+		"cut",    "changed",         "not wanted",   "not sent"};
+	struct bpf_sampler_stats b;
+
+	if (!s->bpf)
+		return;
+	bpf_sampler_stats(s->bpf, &b);
+	fprintf(f,
+		", \"bpf\": {\"delivered\": %llu, \"table_bytes\": %llu, \"table_cap\": %llu, "
+		"\"processes\": %u, \"verified\": %u, \"machine_code\": %u",
+		(unsigned long long)a->stats.walked, (unsigned long long)b.table_bytes,
+		(unsigned long long)b.table_cap, b.elements, b.instructions, b.machine_code);
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		fprintf(f, ", \"%s\": %llu", names[i], (unsigned long long)b.counts[i]);
+	fputs("}", f);
+}
+
 int summary_stats(struct session *s, const char *path)
 {
 	struct session_account a;
@@ -207,7 +228,9 @@ int summary_stats(struct session *s, const char *path)
 		if (a.stats.reasons[i].n)
 			fprintf(f, "%s\"%s\": %llu", n++ ? ", " : "", a.stats.reasons[i].text,
 				(unsigned long long)a.stats.reasons[i].n);
-	fputs("}}\n", f);
+	fputs("}", f);
+	stats_bpf(s, &a, f);
+	fputs("}\n", f);
 	if (ferror(f))
 		r = -EIO;
 	if (fclose(f) && !r)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/plan.h"
+#include "sampling/bpf_sampler.h"
 #include "profile/render_model.h"
 
 static void put_text(struct buf *b, const char *text)
@@ -118,11 +119,12 @@ int plan_json(const struct plan *p, struct buf *b)
 		put_text(b, p->path);
 	else
 		buf_str(b, "null");
-	buf_printf(b,
-		   ",\n\"sample\":{\"cpu\":{\"hz\":%.15g,\"stack_bytes\":%" PRIu64
-		   ",\"kernel\":%s,\"threads\":%s,\"inlines\":%s}}",
-		   p->hz, p->stack_bytes, boolean(p->kernel), boolean(p->threads),
-		   boolean(p->inlines));
+	buf_printf(
+		b,
+		",\n\"sample\":{\"cpu\":{\"hz\":%.15g,\"sampler\":\"%s\",\"stack_bytes\":%" PRIu64
+		",\"kernel\":%s,\"threads\":%s,\"inlines\":%s}}",
+		p->hz, sampler_choices[p->sampler], p->stack_bytes, boolean(p->kernel),
+		boolean(p->threads), boolean(p->inlines));
 	buf_printf(b, ",\n\"unknown\":\"%s\",\"policy\":%s", p->unknown_keep ? "keep" : "drop",
 		   boolean(p->policy));
 	buf_str(b, ",\n\"metrics\":{\"listen\":");

@@ -42,6 +42,7 @@ struct plan {
 	double hz;            /* of targets that the policy gives none; default 19 */
 	uint64_t stack_bytes; /* default and most 65528 */
 	bool kernel, threads, inlines;
+	int64_t sampler;   /* enum sampler_choice */
 	bool unknown_keep; /* processes that no discovery knows (yet): profiled; default true */
 	char *listen;      /* of /metrics: "127.0.0.1:9190"; "" none, the default */
 	char *control;     /* socket's path */

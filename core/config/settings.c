@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "config/plan.h"
+#include "sampling/bpf_sampler.h"
 
 static const struct fusee_option cpu[] = {
 	{.name = "hz",
@@ -12,13 +13,22 @@ static const struct fusee_option cpu[] = {
 	 .min = 100,
 	 .max = 20000000,
 	 .doc = "Samples a second and CPU of targets that the policy gives no rate of their own."},
+	{.name = "sampler",
+	 .type = FUSEE_ENUM,
+	 .offset = offsetof(struct plan, sampler),
+	 .def = "auto",
+	 .choices = sampler_choices,
+	 .doc = "Who walks stacks: bpf (the kernel), snapshot (user space, over copies of them), "
+		"or "
+		"auto: bpf where it works."},
 	{.name = "stack",
 	 .type = FUSEE_SIZE,
 	 .offset = offsetof(struct plan, stack_bytes),
 	 .def = "65528",
 	 .min = 1024,
 	 .max = 65528,
-	 .doc = "Bytes of a stack that are copied for unwinding; what is deeper is cut."},
+	 .doc = "Bytes of a stack that are copied where user space walks it; what is deeper is "
+		"cut."},
 	{.name = "kernel",
 	 .type = FUSEE_BOOL,
 	 .offset = offsetof(struct plan, kernel),

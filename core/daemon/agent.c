@@ -199,10 +199,13 @@ static void greet(const struct agent *a)
 {
 	uint32_t profiled, n = decisions_processes(a->decisions, &profiled);
 
-	log_info("%u of %u processes are profiled at %g Hz%s", profiled, n, a->plan->hz,
+	log_info("%u of %u processes are profiled at %g Hz, unwinding in %s%s", profiled, n,
+		 a->plan->hz, a->bpf ? "the kernel" : "user space",
 		 snapshot_kernel(a->snapshot) || !a->plan->kernel
 			 ? ""
 			 : ", without the kernel's part of stacks");
+	if (a->no_bpf)
+		log_info("no BPF sampler: %s", a->no_bpf);
 	say_unseen();
 	notify_send("READY=1\nSTATUS=%u of %u processes are profiled", profiled, n);
 }

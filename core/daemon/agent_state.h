@@ -48,6 +48,8 @@ struct agent {
 	/* sampling */
 	struct plugin_set unwinders;
 	struct worker *worker;
+	struct bpf_sampler *bpf; /* NULL: user space walks stacks */
+	char *no_bpf;            /* why it does; NULL: it was chosen */
 	struct snapshot *snapshot;
 	struct pipeline *pipeline;
 	struct names *names;

@@ -14,6 +14,7 @@
 #include "base/metrics.h"
 #include "daemon/agent_state.h"
 #include "process/procfs.h"
+#include "sampling/bpf_sampler.h"
 #include "sampling/claims.h"
 #include "sampling/probe.h"
 
@@ -46,12 +47,21 @@ static void tell(struct agent *a, uint32_t kind, pid_t pid, pid_t parent)
 	discoverers_process(a->discoverers, &e);
 }
 
+/* Does this sample come from the events that feed its process? A stack that was walked in the
+ * kernel does not say whose event it was, but how often that ticks; no two of a process's tick
+ * alike. */
+static bool is_fed(const struct agent *a, const struct snapshot_sample *s)
+{
+	return s->group ? s->group == sampler_group(a->sampler, s->pid)
+			: a->bpf && s->period == sampler_period(a->sampler, s->pid);
+}
+
 static bool route(void *arg, const struct snapshot_sample *s, struct pipeline_route *r)
 {
 	struct agent *a = arg;
 	const struct decided *d = decisions_of(a->decisions, s->pid);
 
-	if (a->paused || !s->group || s->group != sampler_group(a->sampler, s->pid) || !d)
+	if (a->paused || !is_fed(a, s) || !d)
 		return false;
 	r->set = d->set;
 	r->slots = slots_of(a, d->sinks);
@@ -72,6 +82,7 @@ int engine_changed(void *arg, pid_t pid, const struct decided *d)
 	uint32_t before = sampler_group(a->sampler, pid);
 	int r = sampler_set(a->sampler, pid, d && d->profile ? (uint64_t)(1e9 / d->hz + 0.5) : 0);
 
+	pipeline_decided(a->pipeline, pid);
 	if (!r && sampler_group(a->sampler, pid) != before && d && d->profile)
 		pipeline_scan(a->pipeline, pid); /* what it mapped before its events stood */
 	if (!r || r == -ESRCH)
@@ -147,6 +158,7 @@ void engine_drain(struct agent *a)
 	lifecycle_drain(a->lifecycle);
 	decisions_refresh(a->decisions);
 	snapshot_drain(a->snapshot, pipeline_handlers(a->pipeline), false);
+	pipeline_tell(a->pipeline, snapshot_horizon(a->snapshot));
 }
 
 static void on_samples(void *arg, int fd, uint32_t events)
@@ -259,7 +271,19 @@ static int open_worker(struct agent *a)
 	return r ? EX_OSERR : 0;
 }
 
-static int open_sampler(struct agent *a)
+static int open_bpf(struct agent *a)
+{
+	struct bpf_sampler_options o = {0};
+	int r = bpf_sampler_choose(&a->bpf, (enum sampler_choice)a->plan->sampler, &a->unwinders,
+				   &o, &a->no_bpf);
+
+	if (!r)
+		return 0;
+	log_error("cannot use the sampler 'bpf': %s", a->no_bpf ? a->no_bpf : strerror(-r));
+	return r == -EPERM || r == -EACCES ? EX_NOPERM : EX_UNAVAILABLE;
+}
+
+static int open_snapshot(struct agent *a)
 {
 	double hz = a->plan->hz > RING_HZ ? a->plan->hz : RING_HZ;
 	struct snapshot_options o = {
@@ -267,11 +291,17 @@ static int open_sampler(struct agent *a)
 		.period_ns = (uint64_t)(1e9 / hz),
 		.stack_bytes = (uint32_t)a->plan->stack_bytes,
 		.kernel = a->plan->kernel,
+		.bpf = a->bpf,
 	};
-	struct pipeline_options p = {
-		.threads = a->plan->threads, .route = route, .wants = wants, .arg = a};
 	int r = snapshot_open(&a->snapshot, &o);
 
+	/* One that loads, but whose events are refused. */
+	if (r && a->bpf && a->plan->sampler == SAMPLER_AUTO) {
+		a->no_bpf = strdup(strerror(-r));
+		bpf_sampler_close(a->bpf);
+		o.bpf = a->bpf = NULL;
+		r = snapshot_open(&a->snapshot, &o);
+	}
 	if (r) {
 		struct probe_target target = {.whole = true, .again = "fusee run"};
 		char *why = probe_explain(r, &target);
@@ -280,6 +310,20 @@ static int open_sampler(struct agent *a)
 		free(why);
 		return EX_NOPERM;
 	}
+	return 0;
+}
+
+static int open_sampler(struct agent *a)
+{
+	struct pipeline_options p = {
+		.threads = a->plan->threads, .route = route, .wants = wants, .arg = a};
+	int r = open_bpf(a);
+
+	if (!r)
+		r = open_snapshot(a);
+	if (r)
+		return r;
+	p.bpf = a->bpf;
 	r = sampler_new(&a->sampler, a->snapshot);
 	if (!r)
 		r = pipeline_new(&a->pipeline, &p, a->worker, &a->unwinders);
@@ -341,5 +385,7 @@ void engine_close(struct agent *a)
 	names_free(a->names);
 	pipeline_free(a->pipeline);
 	snapshot_close(a->snapshot);
+	bpf_sampler_close(a->bpf);
+	free(a->no_bpf);
 	plugin_set_close(&a->unwinders);
 }

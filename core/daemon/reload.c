@@ -54,6 +54,8 @@ static int check_fixed(struct attempt *t)
 
 	if (is == new)
 		return 0;
+	if (is->sampler != new->sampler)
+		return say(t, "another 'sampler' of sample.cpu");
 	if (is->stack_bytes != new->stack_bytes)
 		return say(t, "another 'stack' of sample.cpu");
 	if (is->kernel != new->kernel)

@@ -131,6 +131,13 @@ uint32_t sampler_group(const struct sampler *s, pid_t pid)
 	return f ? f->number : 0;
 }
 
+uint64_t sampler_period(const struct sampler *s, pid_t pid)
+{
+	const struct feed *f = table_get(&s->processes, (uint64_t)pid);
+
+	return f ? f->period_ns : 0;
+}
+
 struct idle {
 	uint64_t before;
 	struct feed *found;

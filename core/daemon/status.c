@@ -117,9 +117,11 @@ static void on_status(void *arg, const char *word, struct control_reply *reply)
 	struct buf b = {0};
 
 	(void)word;
-	buf_printf(&b, "\"version\": \"%s\", \"pid\": %d, \"uptime_s\": %.1f, \"state\": \"%s\", ",
+	buf_printf(&b,
+		   "\"version\": \"%s\", \"pid\": %d, \"uptime_s\": %.1f, \"state\": \"%s\", "
+		   "\"sampler\": \"%s\", ",
 		   FUSEE_VERSION, (int)getpid(), (double)(loop_now() - a->start_ns) / 1e9,
-		   a->paused ? "paused" : "running");
+		   a->paused ? "paused" : "running", a->bpf ? "bpf" : "snapshot");
 	buf_str(&b, "\"config\": ");
 	json_text(&b, a->plan->path ? a->plan->path : "");
 	buf_printf(&b,

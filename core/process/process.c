@@ -114,7 +114,7 @@ static void end_lost(struct process_table *t, struct process *p)
 }
 
 void process_sweep(struct process_table *t, uint64_t before,
-		   bool (*keep)(void *arg, const struct process *), void *arg)
+		   bool (*keep)(void *arg, struct process *), void *arg)
 {
 	uint64_t left = 0;
 
@@ -154,6 +154,8 @@ struct process *process_fork(struct process_table *t, pid_t parent, pid_t child)
 	memcpy(p->name, from->name, sizeof(p->name));
 	p->scanned = from->scanned;
 	p->started = from->started;
+	p->parents[0] = from->id;
+	p->parents[1] = from->parents[0];
 	if (!from->n)
 		return p;
 	p->mappings = malloc(from->n * sizeof(*p->mappings));
@@ -264,6 +266,20 @@ int process_map(struct process *p, const struct process_mapping *m)
 	insert(p, first, m);
 	p->last = first;
 	return 0;
+}
+
+void process_drop_unseen(struct process *p, uint64_t time)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		if (p->mappings[i].seen)
+			p->mappings[left++] = p->mappings[i];
+		else
+			keep_past(p, &p->mappings[i], time);
+	}
+	p->n = left;
+	p->last = 0;
 }
 
 struct process_mapping *process_mapping(struct process *p, uint64_t addr)

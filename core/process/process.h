@@ -20,6 +20,8 @@ struct process_mapping {
 	struct file *file; /* borrowed; NULL: anonymous memory */
 	uint64_t bias;     /* runtime address - ELF virtual address; valid if based */
 	bool based;
+	bool told;      /* the kernel's sampler knows it */
+	bool seen;      /* in the last look at /proc: process_drop_unseen() */
 	uint64_t until; /* of one that was covered: when; else 0 */
 };
 
@@ -41,6 +43,18 @@ struct process {
 	uint64_t ended; /* perf time of its end, or of the exec that ended this life; 0: it lives */
 	bool replaced;  /* its pid is another life's now: by exec, or used again */
 	uint32_t scanned; /* the pipeline's: when its mappings were last read from /proc; 0 never */
+	uint64_t parents[2]; /* ids of the lives that it was forked from, and that one from */
+	struct { /* what the kernel's sampler is told of it: core/sampling/bpf_sampler.h */
+		uint32_t element; /* 0: nothing */
+		uint32_t version; /* of what it was told */
+		bool stale;       /* something has changed since */
+		/* code was covered by other code at that time, when it had been told this version
+		 */
+		uint64_t covered;
+		uint32_t covered_version;
+		uint64_t since;  /* when it was told that: changes are noted from then on */
+		uint64_t looked; /* when /proc was last read for it */
+	} sampler;
 };
 
 struct process_table;
@@ -59,6 +73,8 @@ struct process *process_fork(struct process_table *, pid_t parent, pid_t child);
 
 /* Covers what was there: what it overlaps is cut. 0 or -ENOMEM. */
 int process_map(struct process *, const struct process_mapping *);
+/* Drops the mappings that are not seen: they ended at that time or before. */
+void process_drop_unseen(struct process *, uint64_t time);
 /* The mapping that holds addr, or NULL. */
 struct process_mapping *process_mapping(struct process *, uint64_t addr);
 /* The mapping that held addr at that perf time, also one that was covered since; or NULL. */
@@ -66,7 +82,7 @@ struct process_mapping *process_mapping_at(struct process *, uint64_t addr, uint
 /* Frees the lives that ended before that time and that keep() does not want; ends those whose pid
  * is gone though no record said so. */
 void process_sweep(struct process_table *, uint64_t before,
-		   bool (*keep)(void *arg, const struct process *), void *arg);
+		   bool (*keep)(void *arg, struct process *), void *arg);
 void process_each(struct process_table *, void (*each)(void *arg, struct process *), void *arg);
 uint32_t process_count(const struct process_table *); /* lives, ended ones too */
 /* Thread names. "" unknown: the process's comm. */

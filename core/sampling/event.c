@@ -63,8 +63,9 @@ int event_open(struct event_form *f, const struct snapshot_options *o, pid_t tid
 	int fd;
 
 	if (!f->settled)
-		*f = (struct event_form){
-			.kernel = o->kernel, .read = !o->all && !o->dynamic, .lost = true};
+		*f = (struct event_form){.kernel = o->kernel,
+					 .read = !o->all && !o->dynamic && !o->bpf,
+					 .lost = true};
 	for (;;) {
 		fd = try_open(f, o, tid, cpu);
 		if (fd >= 0) {
@@ -101,6 +102,27 @@ int event_open_ring(int cpu)
 		.clockid = CLOCK_MONOTONIC,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &a, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int event_open_output(const struct event_form *f, int cpu)
+{
+	struct perf_event_attr a = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(a),
+		.config = PERF_COUNT_SW_BPF_OUTPUT,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_CPU | PERF_SAMPLE_RAW,
+		.read_format = PERF_FORMAT_ID | (f->lost ? FORMAT_LOST : 0),
+		.watermark = 1,
+		.wakeup_watermark = 256u << 10,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &a, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -208,6 +230,27 @@ bool event_parse_sample(const struct event_form *f, const struct perf_event_head
 	if (f->kernel && !parse_kernel(&c, s))
 		return false;
 	return parse_regs(&c, s) && parse_stack(&c, s);
+}
+
+uint64_t event_sample_id(const struct perf_event_header *h)
+{
+	struct cursor c = {(const char *)(h + 1), (const char *)h + h->size};
+	uint64_t id = 0;
+
+	get(&c, &id, 8);
+	return id;
+}
+
+const void *event_parse_output(const struct perf_event_header *h, uint32_t *len, uint32_t *cpu)
+{
+	struct cursor c = {(const char *)(h + 1), (const char *)h + h->size};
+	uint32_t place[2];
+
+	if (!get(&c, NULL, 24) || !get(&c, place, 8) || !get(&c, len, 4) ||
+	    *len > (size_t)(c.end - c.p))
+		return NULL;
+	*cpu = place[0];
+	return c.p;
 }
 
 static void parse_mmap2(struct cursor *c, uint64_t time, const struct snapshot_handlers *on)

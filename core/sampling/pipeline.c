@@ -2,6 +2,7 @@
 #include "sampling/pipeline.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +10,25 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../bpf/sampler.h"
 #include "base/log.h"
+#include "sampling/bpf_sampler.h"
 #include "sampling/pipeline_state.h"
 
 static const char no_memory[] = "no memory";
+static const char other_life[] = "process changed while its stack was walked";
+static const char other_code[] = "code changed while its stack was walked";
+
+static void set_stale(struct pipeline *p, struct process *proc)
+{
+	proc->sampler.stale = p->stale = true;
+}
+
+static void forget_in_kernel(struct pipeline *p, struct process *proc)
+{
+	if (p->bpf)
+		bpf_sampler_forget(p->bpf, proc);
+}
 
 /* ---- samples ---- */
 
@@ -52,6 +68,14 @@ static void add(struct pipeline *p, struct process *proc, const struct snapshot_
 		p->stats.whole++;
 	p->stats.guessed += !reason && p->walk.guessed;
 	p->stats.kernel_only += !reason && !s->abi;
+}
+
+/* A sample for which there is no memory. */
+static void add_nothing(struct pipeline *p, uint64_t period)
+{
+	p->stats.samples++;
+	p->stats.weight_ns += period;
+	p->reasons[reason_index(p, no_memory)].n++;
 }
 
 /* Keeps a copy of a sample until its table is there. false: no room. */
@@ -94,12 +118,12 @@ static void on_sample(void *arg, const struct snapshot_sample *s)
 	}
 	proc = process_get(p->processes, s->pid);
 	if (!proc) {
-		p->stats.samples++;
-		p->stats.weight_ns += s->period;
-		p->reasons[reason_index(p, no_memory)].n++;
+		add_nothing(p, s->period);
 		return;
 	}
 	p->time = s->time;
+	if (!proc->sampler.element)
+		set_stale(p, proc); /* the kernel does not know it, or has forgotten it */
 	proc->ended = 0;
 	if (proc->scanned < p->scan)
 		pipeline_scan(p, s->pid);
@@ -110,6 +134,89 @@ static void on_sample(void *arg, const struct snapshot_sample *s)
 		walk_stack(&p->walker, proc, s, false, &p->walk);
 	}
 	add(p, proc, s, &route, process_comm(p->processes, proc, s->tid));
+}
+
+/* ---- stacks that the kernel walked ---- */
+
+/* Was it walked over the mappings of this life, or of one that it was forked from? */
+static bool is_life(const struct process *proc, uint64_t id)
+{
+	return proc->id == id || proc->parents[0] == id || proc->parents[1] == id;
+}
+
+/* Records come in the order of their times: what was covered by then, and was not known in the
+ * kernel, may have been taken for what had been there before. */
+static bool is_outdated(const struct process *proc, const struct snapshot_walked *w)
+{
+	if (!proc->sampler.covered || proc->sampler.covered > w->time)
+		return false;
+	return w->record->process != proc->id ||
+	       w->record->version <= proc->sampler.covered_version;
+}
+
+/* The kernel's frames stand behind a marker of perf's where they came from a callchain. */
+static void take_walked(struct walk *out, const struct sampler_record *r)
+{
+	const __u64 *f = r->frames;
+	uint32_t from = r->nkernel && f[0] >= (uint64_t)PERF_CONTEXT_MAX;
+
+	out->n = out->guessed = 0;
+	out->reason = NULL;
+	out->waiting = NULL;
+	for (uint32_t i = from; i < r->nkernel; i++)
+		out->frames[out->n++] = (struct walk_frame){.flags = WALK_KERNEL,
+							    .addr = i > from ? f[i] - 1 : f[i]};
+	for (uint32_t i = r->nkernel; i < r->nkernel + r->nuser; i++) {
+		bool guessed = f[i] & SAMPLER_GUESSED;
+
+		out->guessed += guessed;
+		out->frames[out->n++] = (struct walk_frame){
+			.file = (uint32_t)(f[i] >> SAMPLER_FILE_SHIFT),
+			.flags = guessed ? WALK_GUESSED : 0,
+			.addr = f[i] & SAMPLER_MAX_OFFSET,
+		};
+	}
+}
+
+static void on_walked(void *arg, const struct snapshot_walked *w)
+{
+	struct pipeline *p = arg;
+	const struct sampler_record *r = w->record;
+	struct snapshot_sample s = {.pid = (pid_t)r->pid,
+				    .tid = (pid_t)r->tid,
+				    .cpu = w->cpu,
+				    .time = w->time,
+				    .period = w->period,
+				    .abi = 2};
+	struct pipeline_route route = {.slots = 1};
+	struct process *proc;
+	char comm[16];
+
+	if (r->nkernel > SAMPLER_MAX_KERNEL || r->nuser > WALK_MAX_FRAMES)
+		return; /* ours never is */
+	if (p->o.route && !p->o.route(p->o.arg, &s, &route)) {
+		p->stats.unwanted++;
+		return;
+	}
+	p->time = w->time;
+	proc = process_get(p->processes, s.pid);
+	if (!proc) {
+		add_nothing(p, s.period);
+		return;
+	}
+	proc->started = true;
+	if (proc->scanned < p->scan)
+		pipeline_scan(p, s.pid);
+	take_walked(&p->walk, r);
+	if (!is_life(proc, r->process))
+		p->walk.reason = other_life;
+	else if (is_outdated(proc, w))
+		p->walk.reason = other_code;
+	if (p->walk.reason)
+		p->walk.n = p->walk.guessed = 0;
+	snprintf(comm, sizeof(comm), "%.15s", r->comm);
+	p->stats.walked++;
+	add(p, proc, &s, &route, comm);
 }
 
 /* Walks what waits; what still has to wait stays, in order. */
@@ -150,6 +257,27 @@ void pipeline_finish(struct pipeline *p)
 
 /* ---- processes ---- */
 
+/* Does the new mapping put other code where there was some? */
+static bool covers_other(const struct process *proc, const struct process_mapping *to)
+{
+	for (uint32_t i = 0; i < proc->n; i++) {
+		const struct process_mapping *m = &proc->mappings[i];
+
+		if (m->lo < to->hi && m->hi > to->lo &&
+		    (m->file != to->file || m->lo - m->offset != to->lo - to->offset))
+			return true;
+	}
+	return false;
+}
+
+static bool has_same(struct process *proc, const struct process_mapping *to)
+{
+	const struct process_mapping *m = process_mapping(proc, to->lo);
+
+	return m && m->lo == to->lo && m->hi == to->hi && m->offset == to->offset &&
+	       m->file == to->file;
+}
+
 static void map(struct pipeline *p, struct process *proc, uint64_t since,
 		const struct procfs_mapping *m)
 {
@@ -166,6 +294,12 @@ static void map(struct pipeline *p, struct process *proc, uint64_t since,
 		snprintf(proc->name, sizeof(proc->name), "%s", files_base_name(to.file));
 		to.file->executable = true;
 	}
+	if (p->bpf && covers_other(proc, &to)) {
+		proc->sampler.covered = since ? since : 1;
+		proc->sampler.covered_version = proc->sampler.version;
+	}
+	if (!has_same(proc, &to))
+		set_stale(p, proc);
 	if (process_map(proc, &to))
 		log_debug("pid %d: no memory for a mapping", (int)proc->pid);
 }
@@ -187,6 +321,9 @@ static void on_comm(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *
 	struct process *proc;
 
 	if (exec) {
+		proc = process_find(p->processes, pid);
+		if (proc)
+			forget_in_kernel(p, proc);
 		proc = process_exec(p->processes, pid, time, comm);
 		if (proc)
 			proc->scanned = p->scan;
@@ -204,8 +341,12 @@ static void on_forked(void *arg, pid_t pid, pid_t parent, pid_t tid, uint64_t ti
 
 	(void)time;
 	if (pid == tid && pid != parent) {
-		process_thread_exit(p->processes, tid); /* an older thread of this number */
-		process_fork(p->processes, parent, pid);
+		struct process *child = process_find(p->processes, pid);
+
+		if (child) /* an older process of this number */
+			forget_in_kernel(p, child);
+		process_thread_exit(p->processes, tid);  /* likewise */
+		process_fork(p->processes, parent, pid); /* the kernel takes it for its parent */
 	}
 }
 
@@ -215,8 +356,10 @@ static void on_exited(void *arg, pid_t pid, pid_t tid, uint64_t time)
 	struct process *proc = pid == tid ? process_find(p->processes, pid) : NULL;
 
 	process_thread_exit(p->processes, tid);
-	if (proc) /* its other threads may live on: then a sample takes it back */
+	if (proc) { /* its other threads may live on: then a sample takes it back */
 		proc->ended = time;
+		forget_in_kernel(p, proc);
+	}
 }
 
 static void on_lost(void *arg, uint64_t records)
@@ -288,6 +431,108 @@ void pipeline_threads(struct pipeline *p, bool threads)
 	p->o.threads = threads;
 }
 
+/* ---- what the kernel's sampler is told ---- */
+
+#define RECORD_NS 50000000u /* a mapping's record comes so soon after its place was chosen */
+#define LOOK_NS 1000000000u /* a process's mappings are read again at most so often */
+
+static int see_mapping(void *arg, const struct procfs_mapping *m)
+{
+	struct scan *s = arg;
+	struct process_mapping *now;
+
+	map(s->p, s->proc, 0, m);
+	now = process_mapping(s->proc, m->lo);
+	if (now)
+		now->seen = true;
+	return 0;
+}
+
+/* What it has mapped now, and nothing else. */
+static void look_again(struct pipeline *p, struct process *proc)
+{
+	struct scan s = {.p = p, .proc = proc};
+
+	for (uint32_t i = 0; i < proc->n; i++)
+		proc->mappings[i].seen = false;
+	if (!procfs_each_mapping(proc->pid, see_mapping, &s))
+		process_drop_unseen(proc, p->as_of);
+}
+
+static void tell(void *arg, struct process *proc)
+{
+	struct pipeline *p = arg;
+	int r;
+
+	if (!proc->sampler.stale)
+		return;
+	proc->sampler.stale = false;
+	if (proc->ended || proc->replaced)
+		return;
+	if (p->o.wants && !p->o.wants(p->o.arg, proc->pid))
+		r = bpf_sampler_refuse(p->bpf, proc);
+	else
+		r = bpf_sampler_put(p->bpf, proc);
+	if (r)
+		log_debug("pid %d: stacks are walked in user space: %s", (int)proc->pid,
+			  strerror(-r));
+}
+
+/* A file that it maps has become ready since. */
+static void find_answered(void *arg, struct process *proc)
+{
+	struct pipeline *p = arg;
+
+	for (uint32_t i = 0; i < proc->n; i++)
+		if (proc->mappings[i].file && !proc->mappings[i].told &&
+		    proc->mappings[i].file->state == FILE_READY)
+			set_stale(p, proc);
+}
+
+static void on_changed(void *arg, struct process *proc, uint64_t when)
+{
+	struct pipeline *p = arg;
+
+	if (p->as_of < when || proc->sampler.stale)
+		return;
+	if (when == proc->sampler.since) {
+		bpf_sampler_confirm(p->bpf, proc, p->as_of);
+		return;
+	}
+	/* Memory was taken where it had code. A record of new code there comes soon, if it is code;
+	 * else /proc says what is left. */
+	if (proc->sampler.covered < when) {
+		if (p->as_of < when + RECORD_NS || p->as_of < proc->sampler.looked + LOOK_NS)
+			return;
+		proc->sampler.looked = p->as_of;
+		look_again(p, proc);
+	}
+	set_stale(p, proc);
+}
+
+void pipeline_tell(struct pipeline *p, uint64_t as_of)
+{
+	if (!p->bpf)
+		return;
+	p->as_of = as_of;
+	bpf_sampler_changed(p->bpf, on_changed, p);
+	if (p->told_answers != p->files->answers) {
+		p->told_answers = p->files->answers;
+		process_each(p->processes, find_answered, p);
+	}
+	if (p->stale)
+		process_each(p->processes, tell, p);
+	p->stale = false;
+}
+
+void pipeline_decided(struct pipeline *p, pid_t pid)
+{
+	struct process *proc = process_find(p->processes, pid);
+
+	if (proc)
+		set_stale(p, proc);
+}
+
 /* ---- collectors ---- */
 
 struct collector *pipeline_collect(struct pipeline *p, uint32_t slot, struct collector *c)
@@ -349,9 +594,9 @@ static void mark_mappings(void *arg, struct process *proc)
 }
 
 /* Samples of it wait, or frames of code that it made are still to be named. */
-static bool is_needed(void *arg, const struct process *proc)
+static bool is_needed(void *arg, struct process *proc)
 {
-	const struct pipeline *p = arg;
+	struct pipeline *p = arg;
 
 	if (claims_is_marked(p->claims, proc->id))
 		return true;
@@ -359,6 +604,7 @@ static bool is_needed(void *arg, const struct process *proc)
 		if (w->process == proc)
 			return true;
 	claims_forget(p->claims, proc->id);
+	forget_in_kernel(p, proc);
 	return false;
 }
 
@@ -408,8 +654,9 @@ int pipeline_new(struct pipeline **ret, const struct pipeline_options *o, struct
 	p->walker = (struct walker){.unwinders = unwinders, .worker = worker};
 	p->last = &p->first;
 	p->scan = 1;
-	p->handlers = (struct snapshot_handlers){p,         on_sample, on_mapped, on_comm,
-						 on_forked, on_exited, on_lost};
+	p->bpf = o->bpf;
+	p->handlers = (struct snapshot_handlers){p,       on_sample, on_walked, on_mapped,
+						 on_comm, on_forked, on_exited, on_lost};
 	r = p->o.route ? 0 : collector_new(&p->slots[0]);
 	if (!r)
 		r = process_table_new(&p->processes);

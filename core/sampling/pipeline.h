@@ -33,7 +33,8 @@ struct pipeline_options {
 	/* Is this process sampled at all? Of others no file is opened. NULL: all are. */
 	bool (*wants)(void *arg, pid_t pid);
 	void *arg;
-	uint64_t waiting_bytes; /* stack copies that may wait for tables; 0: 128 MiB */
+	uint64_t waiting_bytes;  /* stack copies that may wait for tables; 0: 128 MiB */
+	struct bpf_sampler *bpf; /* is told of processes; borrowed. NULL: none */
 };
 
 struct pipeline_reason {
@@ -45,6 +46,7 @@ struct pipeline_stats {
 	uint64_t samples, whole, guessed; /* guessed: whole ones with a guessed frame among them */
 	uint64_t weight_ns;
 	uint64_t kernel_only; /* whole: kernel threads */
+	uint64_t walked;      /* in the kernel, by the BPF sampler */
 	uint64_t helped;      /* steps that libunwind took */
 	uint64_t lost_records;
 	uint64_t unwanted; /* samples that no route wanted; in none of the others */
@@ -62,6 +64,11 @@ const struct snapshot_handlers *pipeline_handlers(struct pipeline *);
 int pipeline_scan(struct pipeline *, pid_t pid);
 /* After worker_dispatch(): walks what waited for the tables that came. */
 void pipeline_retry(struct pipeline *);
+/* Now and then, after records were drained: tells the kernel's sampler what has changed. as_of:
+ * the sampler's horizon; 0: none was drained yet. */
+void pipeline_tell(struct pipeline *, uint64_t as_of);
+/* What is decided about this process has changed. */
+void pipeline_decided(struct pipeline *, pid_t pid);
 /* Waits for the worker and walks all that still waits. No sample may come after it. */
 void pipeline_finish(struct pipeline *);
 void pipeline_threads(struct pipeline *, bool threads); /* from now on */

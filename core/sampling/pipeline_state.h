@@ -26,7 +26,11 @@ struct pipeline {
 	struct claims *claims;
 	struct walker walker;
 	struct snapshot_handlers handlers;
-	struct walk walk; /* of the sample at hand */
+	struct bpf_sampler *bpf; /* borrowed; NULL: none */
+	bool stale;              /* some process is, for the kernel */
+	uint64_t as_of;          /* until when records were handed over */
+	uint32_t told_answers;   /* of files, when the kernel was last told */
+	struct walk walk;        /* of the sample at hand */
 	struct collector *slots[PIPELINE_SLOTS];
 	struct waiting *first, **last;
 	uint64_t waiting_bytes;

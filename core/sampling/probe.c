@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -236,27 +235,6 @@ void probe_perf(struct probe_perf *ret)
 	attr.type = PERF_TYPE_HARDWARE;
 	attr.config = PERF_COUNT_HW_CPU_CYCLES;
 	ret->cycles = perf_try(&attr, 0, -1, 0);
-}
-
-int probe_bpf(void)
-{
-	struct bpf_insn program[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 0},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	union bpf_attr attr;
-	long fd;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.prog_type = BPF_PROG_TYPE_PERF_EVENT;
-	attr.insns = (uint64_t)(uintptr_t)program;
-	attr.insn_cnt = sizeof(program) / sizeof(*program);
-	attr.license = (uint64_t)(uintptr_t) "GPL";
-	fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
-	if (fd < 0)
-		return -errno;
-	close((int)fd);
-	return 0;
 }
 
 int probe_kallsyms(void)

@@ -31,7 +31,6 @@ struct probe_perf {
 
 void probe_perf(struct probe_perf *ret);
 
-int probe_bpf(void);       /* loading a program that does nothing; 0 or -errno */
 int probe_kallsyms(void);  /* 0: addresses are shown; -EPERM: hidden; other -errno */
 int probe_map_files(void); /* opening /proc/PID/map_files of a process of one's own */
 uint64_t probe_caps(void); /* effective capabilities, bit n is capability n */

@@ -11,7 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../bpf/sampler.h"
 #include "base/table.h"
+#include "sampling/bpf_sampler.h"
 #include "sampling/event.h"
 #include "sampling/ring.h"
 
@@ -23,6 +25,8 @@
 struct cpu {
 	struct ring ring; /* its first event's; the others write into it */
 	int number, fd;
+	int output; /* the event of the BPF sampler's records, -1: none */
+	uint64_t output_id;
 };
 
 /* The events of one target, or of all that were there at the beginning. */
@@ -47,6 +51,8 @@ struct snapshot {
 	int epoll;
 	struct table tallies; /* (event, thread) -> struct tally * */
 	struct snapshot_counts counts;
+	uint64_t horizon;
+	struct sampler_record record; /* the one at hand: in the ring it is not aligned */
 };
 
 static uint64_t now(void)
@@ -108,6 +114,8 @@ static int add_event(struct snapshot *s, struct group *g, struct cpu *c, pid_t t
 	if (fd < 0)
 		return fd;
 	r = keep_fd(g, fd);
+	if (!r && s->o.bpf)
+		r = bpf_sampler_attach(s->o.bpf, fd);
 	if (r)
 		return r;
 	if (c->fd < 0)
@@ -177,7 +185,8 @@ static int list_cpus(struct snapshot *s)
 		if (*p == '-')
 			hi = strtol(p + 1, &p, 10);
 		for (; lo <= hi && s->ncpus < n; lo++)
-			s->cpus[s->ncpus++] = (struct cpu){.number = (int)lo, .fd = -1};
+			s->cpus[s->ncpus++] = (struct cpu){
+				.number = (int)lo, .fd = -1, .output = -1};
 		p += *p == ',';
 	}
 	return 0;
@@ -196,6 +205,21 @@ static int add_targets(struct snapshot *s)
 			r = 0;
 	}
 	return !r && s->o.npids && !added ? -ESRCH : r;
+}
+
+static int open_output(struct snapshot *s, struct cpu *c)
+{
+	int r;
+
+	if (c->fd < 0)
+		return 0;
+	c->output = event_open_output(&s->form, c->number);
+	if (c->output < 0)
+		return c->output;
+	r = event_id(c->output, &c->output_id);
+	if (!r && ioctl(c->output, PERF_EVENT_IOC_SET_OUTPUT, c->fd))
+		r = -errno;
+	return r ? r : bpf_sampler_output(s->o.bpf, c->number, c->output);
 }
 
 int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
@@ -225,6 +249,8 @@ int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 			r = open_ring(s, &s->cpus[i], fd);
 	}
 	r = r || o->all ? r : add_targets(s);
+	for (uint32_t i = 0; !r && o->bpf && i < s->ncpus; i++)
+		r = open_output(s, &s->cpus[i]);
 	s->counts.gaps = s->form.read;
 	if (r)
 		snapshot_close(s);
@@ -249,8 +275,11 @@ void snapshot_close(struct snapshot *s)
 {
 	if (!s)
 		return;
-	for (uint32_t i = 0; i < s->ncpus; i++)
+	for (uint32_t i = 0; i < s->ncpus; i++) {
 		ring_close(&s->cpus[i].ring);
+		if (s->cpus[i].output >= 0)
+			close(s->cpus[i].output);
+	}
 	while (s->groups)
 		snapshot_remove(s, s->groups->number);
 	close_group(s, &s->base);
@@ -354,7 +383,11 @@ static void count_group(struct snapshot *s, const struct group *g, struct snapsh
 	ticks = count_ns / g->period_ns;
 	c->count_ns += count_ns;
 	c->ring_full += lost;
-	c->skipped += ticks > g->samples + lost ? ticks - g->samples - lost : 0;
+	/* which group a stack of the BPF sampler's belongs to is not known here: all at once */
+	if (s->o.bpf)
+		c->skipped += ticks;
+	else
+		c->skipped += ticks > g->samples + lost ? ticks - g->samples - lost : 0;
 }
 
 void snapshot_remove(struct snapshot *s, uint32_t number)
@@ -415,21 +448,51 @@ static void note_group(struct snapshot *s, struct event_sample *e)
 		g->samples++;
 }
 
-static void dispatch(struct snapshot *s, const struct perf_event_header *h,
+/* A record that the BPF sampler sent. */
+static void dispatch_walked(struct snapshot *s, const struct perf_event_header *h,
+			    const struct snapshot_handlers *on)
+{
+	struct snapshot_walked w = {.time = event_time(h), .record = &s->record};
+	struct sampler_record *r = &s->record;
+	uint32_t len;
+	const void *from = event_parse_output(h, &len, &w.cpu);
+
+	if (!from || len < SAMPLER_RECORD_HEAD)
+		return;
+	memcpy(r, from, len < sizeof(*r) ? len : sizeof(*r));
+	if (SAMPLER_RECORD_HEAD + 8ull * (r->nkernel + r->nuser) > len)
+		return;
+	w.period = r->period;
+	s->counts.samples++;
+	s->counts.walked++;
+	on->walked(on->arg, &w);
+}
+
+static void dispatch_sample(struct snapshot *s, const struct perf_event_header *h,
+			    const struct snapshot_handlers *on)
+{
+	struct event_sample e;
+
+	if (!event_parse_sample(&s->form, h, &e))
+		return;
+	s->counts.samples++;
+	if (s->form.read)
+		note_gap(s, &e);
+	note_group(s, &e);
+	on->sample(on->arg, &e.s);
+}
+
+static void dispatch(struct snapshot *s, const struct cpu *c, const struct perf_event_header *h,
 		     const struct snapshot_handlers *on)
 {
 	const uint64_t *body = (const void *)(h + 1);
-	struct event_sample e;
 
 	switch (h->type) {
 	case PERF_RECORD_SAMPLE:
-		if (!event_parse_sample(&s->form, h, &e))
-			break;
-		s->counts.samples++;
-		if (s->form.read)
-			note_gap(s, &e);
-		note_group(s, &e);
-		on->sample(on->arg, &e.s);
+		if (c->output >= 0 && event_sample_id(h) == c->output_id)
+			dispatch_walked(s, h, on);
+		else
+			dispatch_sample(s, h, on);
 		break;
 	case PERF_RECORD_LOST: /* id, lost */
 		on->lost(on->arg, body[1]);
@@ -446,7 +509,7 @@ static void dispatch(struct snapshot *s, const struct perf_event_header *h,
 
 void snapshot_drain(struct snapshot *s, const struct snapshot_handlers *on, bool final)
 {
-	uint64_t until = now() - SLACK_NS;
+	uint64_t until = now() - SLACK_NS, horizon = until;
 
 	for (uint32_t i = 0; i < s->ncpus; i++) {
 		if (s->cpus[i].fd < 0)
@@ -458,7 +521,7 @@ void snapshot_drain(struct snapshot *s, const struct snapshot_handlers *on, bool
 	if (final)
 		until = UINT64_MAX;
 	for (;;) {
-		struct ring *oldest = NULL;
+		struct cpu *oldest = NULL;
 		uint64_t best = until;
 
 		for (uint32_t i = 0; i < s->ncpus; i++) {
@@ -469,15 +532,35 @@ void snapshot_drain(struct snapshot *s, const struct snapshot_handlers *on, bool
 			h = ring_peek(&s->cpus[i].ring);
 			if (h && event_time(h) < best) {
 				best = event_time(h);
-				oldest = &s->cpus[i].ring;
+				oldest = &s->cpus[i];
 			}
 		}
 		if (!oldest)
 			break;
-		dispatch(s, ring_peek(oldest), on);
-		ring_next(oldest);
-		ring_release(oldest);
+		dispatch(s, oldest, ring_peek(&oldest->ring), on);
+		ring_next(&oldest->ring);
+		ring_release(&oldest->ring);
 	}
+	s->horizon = horizon;
+}
+
+uint64_t snapshot_horizon(const struct snapshot *s)
+{
+	return s->horizon;
+}
+
+/* Records of the BPF sampler that found no room. */
+static uint64_t lost_output(struct snapshot *s)
+{
+	uint64_t lost = 0;
+
+	for (uint32_t i = 0; i < s->ncpus; i++) {
+		uint64_t count, n;
+
+		if (s->cpus[i].output >= 0 && !event_read(&s->form, s->cpus[i].output, &count, &n))
+			lost += n;
+	}
+	return lost;
 }
 
 /* Removed groups, and those that are there. What a group's last samples are short of, while they
@@ -486,16 +569,23 @@ static void count_groups(struct snapshot *s, struct snapshot_counts *c)
 {
 	c->count_ns = s->gone.count_ns;
 	c->skipped = s->gone.skipped;
-	c->ring_full = s->gone.ring_full;
+	c->ring_full = s->gone.ring_full + lost_output(s);
 	for (const struct group *g = s->groups; g; g = g->next)
 		count_group(s, g, c);
+	if (s->o.bpf) {
+		uint64_t seen = c->samples + c->ring_full;
+
+		c->skipped = c->skipped > seen ? c->skipped - seen : 0;
+	}
 }
 
 void snapshot_counts(struct snapshot *s, struct snapshot_counts *c)
 {
-	uint64_t lost = 0;
+	uint64_t lost = lost_output(s);
 
 	*c = s->counts;
+	if (s->o.all && s->form.lost)
+		c->ring_full += lost;
 	if (s->o.all)
 		return;
 	if (s->o.dynamic) {

@@ -2,7 +2,8 @@
 /*
  * The snapshot sampler: perf's cpu-clock with a fixed period, and with each sample the user
  * registers, a copy of the user stack and the kernel's callchain. Needs no BPF, and no right but
- * perf_event_open.
+ * perf_event_open. With the BPF sampler a sample is only written where that one cannot walk the
+ * stack to its end in the kernel; else its record is, into the same ring.
  *
  * Records of all CPUs are handed over in the order of their time. They are read where the kernel
  * wrote them: pointers in a sample live until its handler returns. For one thread.
@@ -18,6 +19,9 @@
 
 #define SNAPSHOT_MAX_STACK 65528u /* perf's maximum: 64 KiB - 8 */
 
+struct bpf_sampler;
+struct sampler_record; /* bpf/sampler.h */
+
 struct snapshot_options {
 	const pid_t *pids; /* targets: all their threads, and what these start */
 	uint32_t npids;
@@ -25,8 +29,9 @@ struct snapshot_options {
 	bool dynamic; /* neither: targets come and go by snapshot_add() */
 	bool on_exec; /* sampling begins when pids[0] execs */
 	uint64_t period_ns;
-	uint32_t stack_bytes; /* a multiple of 8, at most SNAPSHOT_MAX_STACK */
-	bool kernel;          /* kernel stacks, where allowed */
+	uint32_t stack_bytes;    /* a multiple of 8, at most SNAPSHOT_MAX_STACK */
+	bool kernel;             /* kernel stacks, where allowed */
+	struct bpf_sampler *bpf; /* walks stacks in the kernel, what it can; borrowed. NULL: none */
 };
 
 struct snapshot_sample {
@@ -44,9 +49,17 @@ struct snapshot_sample {
 	bool stack_full; /* the copy has the size asked for: the stack may go on above */
 };
 
+/* A whole stack that was walked in the kernel. */
+struct snapshot_walked {
+	uint64_t time, period; /* as above */
+	uint32_t cpu;
+	const struct sampler_record *record;
+};
+
 struct snapshot_handlers {
 	void *arg;
 	void (*sample)(void *arg, const struct snapshot_sample *);
+	void (*walked)(void *arg, const struct snapshot_walked *);
 	/* An executable mapping; m->name lives until the handler returns. */
 	void (*mapped)(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m);
 	void (*comm)(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *comm, bool exec);
@@ -62,6 +75,7 @@ struct snapshot_counts {
 	uint64_t count_ns;  /* CPU time that the events saw; 0 with `all`, where it counts idle time
 			       too */
 	uint64_t samples;   /* delivered */
+	uint64_t walked;    /* of them: in the kernel */
 	uint64_t ring_full; /* samples that found no room */
 	uint64_t skipped;   /* ticks without a sample: the timer came late, or in the kernel where
 			       that is excluded */
@@ -88,6 +102,8 @@ void snapshot_remove(struct snapshot *, uint32_t group);
 int snapshot_fd(const struct snapshot *); /* epoll fd: readable when a ring fills */
 /* Hands over what is due. final: everything, after snapshot_disable(). */
 void snapshot_drain(struct snapshot *, const struct snapshot_handlers *, bool final);
+/* Records older than this (CLOCK_MONOTONIC ns) have been handed over. */
+uint64_t snapshot_horizon(const struct snapshot *);
 void snapshot_counts(struct snapshot *, struct snapshot_counts *);
 void snapshot_close(struct snapshot *); /* NULL is fine */
 #endif

@@ -68,8 +68,8 @@ static void on_lost(void *arg, uint64_t records)
 
 static struct snapshot_handlers handlers(struct seen *n)
 {
-	return (struct snapshot_handlers){n,         on_sample, on_mapped, on_comm,
-					  on_forked, on_exited, on_lost};
+	return (struct snapshot_handlers){n,       on_sample, NULL,      on_mapped,
+					  on_comm, on_forked, on_exited, on_lost};
 }
 
 static void burn(double seconds)

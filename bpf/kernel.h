@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What the core's BPF programs know of the kernel: the few fields that they read, by name. libbpf
+ * finds their places in the running kernel's BTF when the programs are loaded, so this stands for
+ * the whole of vmlinux.h on every kernel.
+ */
+#ifndef BPF_KERNEL_H
+#define BPF_KERNEL_H
+
+#define KERNEL_TYPE __attribute__((preserve_access_index))
+
+struct task_struct {
+	int pid, tgid; /* a thread's number, and its process's */
+	void *stack;
+} KERNEL_TYPE;
+
+struct vm_unmapped_area_info {
+	unsigned long length;
+} KERNEL_TYPE;
+
+/* struct pt_regs of x86-64 (asm/ptrace.h): the same on all kernels, but that cs and ss share their
+ * words with other things from 6.9 on. */
+struct user_regs {
+	__u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, orig_rax;
+	__u64 rip, cs, eflags, rsp, ss;
+};
+
+#define USER_CS 0x33 /* __USER_CS: 64-bit code */
+
+/* struct bpf_perf_event_data of x86-64 */
+struct sampler_context {
+	struct user_regs regs;
+	__u64 sample_period, addr;
+};
+
+/* Is a helper there? Its number in the kernel's enum bpf_func_id (uapi/linux/bpf.h), since when. */
+enum bpf_func_id___has {
+	BPF_FUNC_get_current_task_btf___has = 158, /* 5.11 */
+	BPF_FUNC_task_pt_regs___has = 175,         /* 5.15 */
+};
+
+#define kernel_has(helper)                                                    \
+	__builtin_preserve_enum_value(                                        \
+		*(typeof(enum bpf_func_id___has) *)BPF_FUNC_##helper##___has, \
+		0 /* does it exist? */)
+
+/* Helper numbers: as above. */
+static __u64 (*bpf_ktime_get_ns)(void) = (void *)5;
+static __u64 (*bpf_get_current_pid_tgid)(void) = (void *)14;
+static long (*bpf_get_current_comm)(void *buf, __u32 size) = (void *)16;
+static long (*bpf_map_update_elem)(void *map, const void *key, const void *value,
+				   __u64 flags) = (void *)2;
+static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
+static long (*bpf_perf_event_output)(void *ctx, void *map, __u64 flags, void *data,
+				     __u64 size) = (void *)25;
+static struct task_struct *(*bpf_get_current_task)(void) = (void *)35;
+static long (*bpf_get_stack)(void *ctx, void *buf, __u32 size, __u64 flags) = (void *)67;
+static long (*bpf_probe_read_kernel)(void *dst, __u32 size, const void *from) = (void *)113;
+static void *(*bpf_get_current_task_btf)(void) = (void *)158;
+static void *(*bpf_task_pt_regs)(void *task) = (void *)175;
+
+#define BPF_F_CURRENT_CPU 0xffffffffull
+
+/* A field of a kernel struct, read safely. 0 or -1. */
+#define kernel_read(to, from) \
+	(bpf_probe_read_kernel(to, sizeof(*(to)), __builtin_preserve_access_index(from)) ? -1 : 0)
+#endif

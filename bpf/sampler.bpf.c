@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The sampler in the kernel. It runs at each tick of an event that would otherwise write a copy of
+ * the stack: where it can walk the stack to its end it sends the frames instead, and answers 0, so
+ * that no copy is made. Whatever it can't do to the end it leaves to user space by answering 1.
+ *
+ * It is linked with the native unwinders' steps when it is loaded.
+ */
+#include <fusee/unwinder.bpf.h>
+
+#include "kernel.h"
+#include "sampler.h"
+
+/* Overridden by the plugin that is there; without it, its answer is that it knows nothing. */
+__attribute__((weak, noinline)) int fusee_step_dwarf(__u32 slot)
+{
+	__asm__ volatile("" : "+r"(slot));
+	return FUSEE_PASS;
+}
+
+__attribute__((weak, noinline)) int fusee_step_framepointer(__u32 slot)
+{
+	__asm__ volatile("" : "+r"(slot));
+	return FUSEE_PASS;
+}
+
+struct {
+	__uint(type, 1 /* HASH */);
+	__uint(max_entries, 16384);
+	__uint(map_flags, 1 /* NO_PREALLOC */);
+	__type(key, __u32);
+	__type(value, struct sampler_life);
+} sampler_pids SEC(".maps");
+
+struct {
+	__uint(type, 2 /* ARRAY */);
+	__uint(max_entries, 1);
+	__uint(map_flags, 1024 /* MMAPABLE */);
+	__type(key, __u32);
+	__type(value, struct sampler_process);
+} sampler_processes SEC(".maps");
+
+/* Each CPU's event that carries records into its ring. */
+struct {
+	__uint(type, 4 /* PERF_EVENT_ARRAY */);
+	__uint(key_size, 4);
+	__uint(value_size, 4);
+} sampler_output SEC(".maps");
+
+struct {
+	__uint(type, 6 /* PERCPU_ARRAY */);
+	__uint(max_entries, SAMPLER_COUNTS);
+	__type(key, __u32);
+	__type(value, __u64);
+} sampler_counts SEC(".maps");
+
+/* Of the sample at hand. */
+struct scratch {
+	struct user_regs regs;
+	__u32 element; /* of sampler_processes, 0 none */
+	__u32 at;      /* the next frame's place in the record */
+	__u32 guessed;
+	__u32 pad;
+	struct sampler_record record;
+};
+
+struct {
+	__uint(type, 6 /* PERCPU_ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} sampler_scratch SEC(".maps");
+
+FUSEE_FN struct fusee_unwind *state(void)
+{
+	__u32 zero = 0;
+
+	return fusee_bpf_map_lookup_elem(&fusee_state, &zero);
+}
+
+FUSEE_FN struct scratch *scratch(void)
+{
+	__u32 zero = 0;
+
+	return fusee_bpf_map_lookup_elem(&sampler_scratch, &zero);
+}
+
+FUSEE_FN void count(__u32 what)
+{
+	__u64 *n = fusee_bpf_map_lookup_elem(&sampler_counts, &what);
+
+	if (n)
+		++*n;
+}
+
+/* ---- where code lies ---- */
+
+/* The element of a process's chain that may hold this address. */
+FUSEE_FN struct sampler_process *element_of(__u32 key, __u64 at)
+{
+	struct sampler_process *p = fusee_bpf_map_lookup_elem(&sampler_processes, &key);
+
+	for (__u32 i = 1; i < SAMPLER_CHAIN; i++) {
+		__u32 last;
+
+		if (!p || !p->next)
+			break;
+		last = p->n - 1;
+		if (last >= SAMPLER_MAPPINGS || at < p->mappings[last].hi)
+			break;
+		key = p->next;
+		p = fusee_bpf_map_lookup_elem(&sampler_processes, &key);
+	}
+	return p;
+}
+
+/* The number of the first mapping that ends above an address; SAMPLER_MAPPINGS and more: none does.
+ */
+FUSEE_FN __u32 first_above(struct sampler_process *p, __u64 at)
+{
+	__u32 low = 0, high = p->n;
+
+	if (high > SAMPLER_MAPPINGS)
+		return SAMPLER_MAPPINGS;
+	for (__u32 i = 0; i < 7 && low < high; i++) {
+		__u32 middle = (low + high) / 2;
+
+		if (middle >= SAMPLER_MAPPINGS)
+			break;
+		if (p->mappings[middle].hi > at)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* The mapping that holds this address; NULL: none does. */
+FUSEE_FN struct sampler_mapping *mapping_of(struct sampler_process *p, __u64 at)
+{
+	__u32 low = first_above(p, at);
+	struct sampler_mapping *m;
+
+	if (low >= p->n || low >= SAMPLER_MAPPINGS)
+		return 0;
+	m = &p->mappings[low];
+	return at >= m->lo ? m : 0;
+}
+
+/* Pushes this frame, and tells the steps what they want to know of its code. 0; -1: nobody in the
+ * kernel knows it. */
+FUSEE_FN int locate(struct fusee_unwind *u, struct scratch *s, struct sampler_mapping **ret)
+{
+	__u64 at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1, offset;
+	struct sampler_process *p = element_of(s->element, at);
+	struct sampler_mapping *m = p ? mapping_of(p, at) : 0;
+
+	if (!m)
+		return -1;
+	u->map_lo = m->lo;
+	u->map_hi = m->hi;
+	u->file = m->file;
+	u->bias = m->bias;
+	u->offset = u->pc - m->bias;
+	offset = at - m->shift;
+	if (offset > SAMPLER_MAX_OFFSET)
+		return -1;
+	s->record.frames[s->at & 2047] = (__u64)m->file << SAMPLER_FILE_SHIFT | offset |
+					 (s->guessed ? SAMPLER_GUESSED : 0);
+	s->at++;
+	*ret = m;
+	return 0;
+}
+
+enum { AGAIN, WHOLE, LEFT_CODE, LEFT_CUT };
+
+/* One frame. A global function, so that the verifier looks at it once and not at each turn. */
+__attribute__((noinline)) int sampler_step(__u32 unused)
+{
+	struct fusee_unwind *u = state();
+	struct scratch *s = scratch();
+	struct sampler_mapping *m;
+	int next;
+
+	__asm__ volatile("" : "+r"(unused));
+	if (!u || !s)
+		return LEFT_CUT;
+	if (locate(u, s, &m))
+		return LEFT_CODE;
+	u->error = 0;
+	u->slab = m->table[0].at;
+	u->slab_words = m->table[0].words;
+	next = fusee_step_dwarf(0);
+	if (next == FUSEE_PASS) {
+		u->slab = m->table[1].at;
+		u->slab_words = m->table[1].words;
+		next = fusee_step_framepointer(0);
+	}
+	if (next == FUSEE_NEXT) {
+		s->guessed = u->flags & FUSEE_GUESSED;
+		u->flags &= ~(__u32)(FUSEE_GUESSED | FUSEE_SIGNAL | FUSEE_FIRST |
+				     FUSEE_INEXPRESSIBLE);
+		return AGAIN;
+	}
+	return next == FUSEE_STOP && !u->error ? WHOLE : LEFT_CUT;
+}
+
+/* ---- a sample ---- */
+
+/* The user registers of a thread that was interrupted in the kernel, which saved them at the top of
+ * its stack. 0 or -1. */
+FUSEE_FN int saved_regs(struct user_regs *to)
+{
+	struct task_struct *task;
+	char *stack;
+
+	if (kernel_has(task_pt_regs) && kernel_has(get_current_task_btf)) {
+		void *regs = bpf_task_pt_regs(bpf_get_current_task_btf());
+
+		return regs && !bpf_probe_read_kernel(to, sizeof(*to), regs) ? 0 : -1;
+	}
+	task = bpf_get_current_task();
+	/* THREAD_SIZE of x86-64 without KASAN */
+	if (kernel_read(&stack, &task->stack) ||
+	    bpf_probe_read_kernel(to, sizeof(*to), stack + 16384 - sizeof(*to)))
+		return -1;
+	return 0;
+}
+
+/* Each load on its own: the context may only be read at constant places. */
+#define TAKE(reg)                                   \
+	do {                                        \
+		__u64 value = c->regs.reg;          \
+		__asm__ volatile("" : "+r"(value)); \
+		s->regs.reg = value;                \
+	} while (0)
+
+FUSEE_FN int user_regs(const struct sampler_context *c, struct scratch *s)
+{
+	TAKE(cs);
+	if (!(s->regs.cs & 3))
+		return saved_regs(&s->regs);
+	TAKE(r15);
+	TAKE(r14);
+	TAKE(r13);
+	TAKE(r12);
+	TAKE(rbp);
+	TAKE(rbx);
+	TAKE(r11);
+	TAKE(r10);
+	TAKE(r9);
+	TAKE(r8);
+	TAKE(rax);
+	TAKE(rcx);
+	TAKE(rdx);
+	TAKE(rsi);
+	TAKE(rdi);
+	TAKE(rip);
+	TAKE(rsp);
+	return 0;
+}
+
+FUSEE_FN void begin(struct fusee_unwind *u, const struct user_regs *r)
+{
+	u->regs[FUSEE_X86_RAX] = r->rax;
+	u->regs[FUSEE_X86_RDX] = r->rdx;
+	u->regs[FUSEE_X86_RCX] = r->rcx;
+	u->regs[FUSEE_X86_RBX] = r->rbx;
+	u->regs[FUSEE_X86_RSI] = r->rsi;
+	u->regs[FUSEE_X86_RDI] = r->rdi;
+	u->regs[FUSEE_X86_R8] = r->r8;
+	u->regs[FUSEE_X86_R9] = r->r9;
+	u->regs[FUSEE_X86_R10] = r->r10;
+	u->regs[FUSEE_X86_R11] = r->r11;
+	u->regs[FUSEE_X86_R12] = r->r12;
+	u->regs[FUSEE_X86_R13] = r->r13;
+	u->regs[FUSEE_X86_R14] = r->r14;
+	u->regs[FUSEE_X86_R15] = r->r15;
+	u->fp = r->rbp;
+	u->sp = r->rsp;
+	u->pc = r->rip;
+	u->valid_regs = 0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP);
+	u->origin = FUSEE_CPU;
+	u->machine = 62;
+	u->flags = FUSEE_PC_EXACT | FUSEE_FIRST;
+	u->error = 0;
+}
+
+/* Interrupted in a system call, pc is behind the syscall instruction, which may be its function's
+ * last one: then, as with callers, the instruction before pc is what runs. */
+FUSEE_FN void mark_syscall(struct fusee_unwind *u)
+{
+	__u8 code[2] = {0};
+
+	if (!fusee_read(u, code, 2, u->pc - 2) && code[0] == 0x0f && code[1] == 0x05)
+		u->flags &= ~(__u32)FUSEE_PC_EXACT;
+}
+
+/* The kernel's part, behind the marker of perf's callchains where the kernel hands that out. */
+FUSEE_FN void kernel_frames(const struct sampler_context *c, struct sampler_record *r)
+{
+	long bytes = bpf_get_stack((void *)c, r->frames, SAMPLER_MAX_KERNEL * 8, 0);
+
+	r->nkernel = bytes > 0 ? (__u32)bytes / 8 : 0;
+}
+
+/* Walks it. What is WHOLE stands in the scratch's record. */
+FUSEE_FN int walk(const struct sampler_context *c, struct fusee_unwind *u, struct scratch *s)
+{
+	int next = AGAIN;
+
+	begin(u, &s->regs);
+	fusee_window_reset();
+	s->record.nkernel = 0;
+	{
+		__u64 cs = c->regs.cs;
+
+		__asm__ volatile("" : "+r"(cs));
+		if (!(cs & 3)) {
+			kernel_frames(c, &s->record);
+			mark_syscall(u);
+		}
+	}
+	s->at = s->record.nkernel;
+	s->guessed = 0;
+	for (__u32 i = 0; i < SAMPLER_MAX_FRAMES; i++) {
+		next = sampler_step(0);
+		if (next != AGAIN)
+			break;
+	}
+	s->record.nuser = s->at - s->record.nkernel;
+	return next;
+}
+
+/* 0: it is on its way, or will be counted by the ring; -1: the event sends it itself. */
+FUSEE_FN int send(struct sampler_context *c, struct scratch *s)
+{
+	__u32 size = SAMPLER_RECORD_HEAD + 8 * s->at;
+	long r;
+
+	bpf_get_current_comm(s->record.comm, sizeof(s->record.comm));
+	if (size > sizeof(s->record))
+		return -1;
+	r = bpf_perf_event_output(c, &sampler_output, BPF_F_CURRENT_CPU, &s->record, size);
+	if (r == -28 /* -ENOSPC */) {
+		count(SAMPLER_NOT_SENT);
+		return 0;
+	}
+	if (!r)
+		count(SAMPLER_WALKED);
+	return r ? -1 : 0;
+}
+
+#define LOOK(field) (*(volatile typeof(field) *)&(field))
+
+/* The version of a process's table; odd: it is being written, is not that process's, or tells of
+ * code that may not be there any more. */
+FUSEE_FN __u32 version_of(__u32 element, __u64 id)
+{
+	struct sampler_process *p = fusee_bpf_map_lookup_elem(&sampler_processes, &element);
+	__u32 version;
+
+	if (!p)
+		return 1;
+	version = LOOK(p->version);
+	return LOOK(p->id) == id && LOOK(p->changed) <= LOOK(p->as_of) ? version : 1;
+}
+
+FUSEE_FN int leave(__u32 why)
+{
+	count(why);
+	return 1;
+}
+
+SEC("perf_event")
+int sampler_tick(struct sampler_context *c)
+{
+	__u64 ids = bpf_get_current_pid_tgid();
+	__u32 tgid = ids >> 32, version;
+	struct fusee_unwind *u = state();
+	struct scratch *s = scratch();
+	struct sampler_life *life;
+	int how;
+
+	if (!u || !s)
+		return 1;
+	life = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
+	if (!life)
+		return leave(SAMPLER_UNKNOWN_PROCESS);
+	if (life->id == SAMPLER_REFUSED) {
+		count(SAMPLER_NOT_WANTED);
+		return 0;
+	}
+	s->element = life->element;
+	s->record.process = life->id;
+	version = version_of(s->element, s->record.process);
+	if (version & 1)
+		return leave(SAMPLER_UNKNOWN_PROCESS);
+	if (user_regs(c, s) || s->regs.cs != USER_CS)
+		return leave(SAMPLER_NO_REGISTERS);
+	how = walk(c, u, s);
+	if (how != WHOLE)
+		return leave(how == LEFT_CODE ? SAMPLER_UNKNOWN_CODE : SAMPLER_CUT);
+	if (version != version_of(s->element, s->record.process))
+		return leave(SAMPLER_CHANGED);
+	s->record.version = version;
+	s->record.pid = tgid;
+	s->record.tid = ids;
+	s->record.period = c->sample_period;
+	return send(c, s) ? 1 : 0;
+}
+
+/* ---- lives ---- */
+
+/* A child runs its parent's code, at the same addresses. */
+SEC("raw_tp/sched_process_fork")
+int sampler_fork(__u64 *args)
+{
+	struct task_struct *parent = (void *)args[0], *child = (void *)args[1];
+	__u32 from, to, thread;
+	struct sampler_life *life, copy;
+
+	if (kernel_read(&from, &parent->tgid) || kernel_read(&to, &child->tgid) ||
+	    kernel_read(&thread, &child->pid) || to != thread)
+		return 0;
+	life = fusee_bpf_map_lookup_elem(&sampler_pids, &from);
+	if (life) {
+		copy = *life;
+		copy.shared = 1;
+		bpf_map_update_elem(&sampler_pids, &to, &copy, 0);
+	} else {
+		bpf_map_delete_elem(&sampler_pids, &to);
+	}
+	return 0;
+}
+
+/* Another program: nothing is known of it. */
+SEC("raw_tp/sched_process_exec")
+int sampler_exec(__u64 *args)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+
+	(void)args;
+	bpf_map_delete_elem(&sampler_pids, &tgid);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exit")
+int sampler_exit(__u64 *args)
+{
+	__u64 ids = bpf_get_current_pid_tgid();
+	__u32 tgid = ids >> 32;
+
+	(void)args;
+	if (tgid == (__u32)ids)
+		bpf_map_delete_elem(&sampler_pids, &tgid);
+	return 0;
+}
+
+/* Does [lo, hi) hold code that we know? */
+FUSEE_FN int holds_code(__u32 element, __u64 lo, __u64 hi)
+{
+	struct sampler_process *p = element_of(element, lo);
+	__u32 low;
+
+	if (!p)
+		return 0;
+	low = first_above(p, lo);
+	return low < p->n && low < SAMPLER_MAPPINGS && p->mappings[low].lo < hi;
+}
+
+/*
+ * Memory is given out at addresses that were free: where we know code, a library was there that is
+ * gone, and another one may follow. From now on until user space knows better it walks that
+ * process's stacks.
+ */
+SEC("raw_tp/vm_unmapped_area")
+int sampler_mapped(__u64 *args)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32, element, nobody = 0;
+	struct vm_unmapped_area_info *info = (void *)args[1];
+	struct sampler_life *life = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
+	struct sampler_process *p;
+	__u64 at = args[0];
+	unsigned long len;
+
+	if (!life || at > (__u64)-4096)
+		return 0;
+	element = life->element;
+	if (kernel_read(&len, &info->length) || !holds_code(element, at, at + len))
+		return 0;
+	if (life->shared) { /* the parent's code is where it was */
+		bpf_map_delete_elem(&sampler_pids, &tgid);
+		return 0;
+	}
+	p = fusee_bpf_map_lookup_elem(&sampler_processes, &element);
+	if (p && p->id == life->id) {
+		__u64 now = bpf_ktime_get_ns();
+
+		LOOK(p->changed) = now;
+		p = fusee_bpf_map_lookup_elem(&sampler_processes, &nobody);
+		if (p)
+			LOOK(p->changed) = now;
+	}
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

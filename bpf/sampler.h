@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What the sampler's BPF programs and core/sampling share: the tables of processes that user space
+ * writes, and the record of a walked stack that the kernel writes.
+ */
+#ifndef BPF_SAMPLER_H
+#define BPF_SAMPLER_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#define SAMPLER_MAPPINGS 64u /* in one element; a process may have a chain of them */
+#define SAMPLER_CHAIN 16u    /* so long: 1024 mappings */
+#define SAMPLER_MAX_FRAMES 1024u
+#define SAMPLER_MAX_KERNEL 127u /* kernel.perf_event_max_stack */
+#define SAMPLER_TABLES 2u       /* native unwinders that may have tables */
+
+/* Where one unwinder's table of a file lies in fusee_slabs, in words. */
+struct sampler_table {
+	__u32 at, words;
+};
+
+/* One executable mapping whose code can be stepped in the kernel: [lo, hi). */
+struct sampler_mapping {
+	__u64 lo, hi;
+	__u64 bias;  /* pc - bias: ELF virtual address */
+	__u64 shift; /* pc - shift: file offset */
+	struct sampler_table table[SAMPLER_TABLES];
+	__u32 file, pad;
+};
+
+/*
+ * The mappings of one process, in order of address; an element of sampler_processes, of which [0]
+ * is nobody's and tells when the last of them changed. User space
+ * rewrites it in place: `version` is odd meanwhile, and another one afterwards, so that a walk
+ * which saw parts of both throws itself away.
+ */
+struct sampler_process {
+	__u32 version;
+	__u32 n;
+	__u32 next; /* element with the mappings above, 0: none */
+	__u32 pad;
+	__u64 id;      /* struct process's; 0: nobody's */
+	__u64 as_of;   /* CLOCK_MONOTONIC ns: user space knows what was mapped until then */
+	__u64 changed; /* likewise: when memory was last taken where code had been; the kernel's */
+	struct sampler_mapping mappings[SAMPLER_MAPPINGS];
+};
+
+/* By process number, in sampler_pids. A child has its parent's from the fork on. */
+struct sampler_life {
+	__u64 id; /* of the element that it names; SAMPLER_REFUSED: is not to be sampled */
+	__u32 element;
+	__u32 shared; /* it is the parent's */
+};
+
+#define SAMPLER_REFUSED (~0ull)
+
+/* A frame as it is sent: file offset, or kernel address if it is among the kernel's. */
+#define SAMPLER_FILE_SHIFT 44
+#define SAMPLER_OFFSET_BITS 43
+#define SAMPLER_GUESSED (1ull << SAMPLER_OFFSET_BITS)
+#define SAMPLER_MAX_FILE ((1u << (64 - SAMPLER_FILE_SHIFT)) - 1)
+#define SAMPLER_MAX_OFFSET ((1ull << SAMPLER_OFFSET_BITS) - 1)
+
+/* One whole stack. */
+struct sampler_record {
+	__u64 process; /* id of the element that its mappings came from */
+	__u64 period;  /* ns */
+	__u32 pid, tid;
+	__u32 version; /* of that element */
+	__u16 nkernel, nuser;
+	char comm[16];
+	__u64 frames[2048]; /* kernel's, then user's, leaf first; only those are sent */
+};
+
+#define SAMPLER_RECORD_HEAD 48u
+
+/* Why a stack was left to user space, in sampler_counts: one u64 each, per CPU. */
+enum sampler_count {
+	SAMPLER_WALKED,
+	SAMPLER_UNKNOWN_PROCESS,
+	SAMPLER_UNKNOWN_CODE, /* no mapping with a table holds it */
+	SAMPLER_NO_REGISTERS,
+	SAMPLER_CUT,     /* a step stopped for a reason, or a full interpreter is needed */
+	SAMPLER_CHANGED, /* its mappings were rewritten meanwhile, or are about to change */
+	SAMPLER_NOT_WANTED,
+	SAMPLER_NOT_SENT, /* for want of room in the ring, which counts it too */
+	SAMPLER_COUNTS
+};
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampling/bpf_sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "sampling/bpf_state.h"
+
+FUSEE_EMBED(sampler_bpf, "sampler.bpf.o");
+
+#define DEFAULT_TABLES (16u << 20)
+#define DEFAULT_ELEMENTS 512u
+
+/* libbpf's own words are for who looks into it. */
+static int say(enum libbpf_print_level level, const char *format, va_list ap)
+{
+	char line[4096];
+
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	vsnprintf(line, sizeof(line), format, ap);
+	log_debug("libbpf: %s", line);
+	return 0;
+}
+
+/* ---- which unwinders ---- */
+
+/* The native unwinders that the program calls, in its order; their tables are numbered so. */
+static const char *const steps[SAMPLER_TABLES] = {"dwarf", "framepointer"};
+
+static int step_number(const char *name)
+{
+	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
+		if (!strcmp(steps[i], name))
+			return (int)i;
+	return -1;
+}
+
+/* Stacks must be the same wherever they are walked: with native unwinders that the program does not
+ * know, or in another order, user space walks. */
+static int choose_steps(struct bpf_sampler *b, const struct plugin_set *set, char **why)
+{
+	int last = -1;
+
+	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
+		b->unwinder[i] = -1;
+	for (uint32_t i = 0; i < set->n && i < FILES_MAX_UNWINDERS; i++) {
+		const struct fusee_plugin *d = set->instances[i]->descriptor;
+		const struct fusee_unwinder_ops *ops = d->ops;
+		int number = step_number(d->name);
+
+		if (!ops->native_step || !(ops->flags & FUSEE_UNWINDER_NATIVE))
+			continue;
+		if (number <= last || !ops->bpf) {
+			if (asprintf(why, "the unwinder '%s' has no step for it", d->name) < 0)
+				*why = NULL;
+			return -ENOTSUP;
+		}
+		b->unwinder[number] = (int)i;
+		last = number;
+	}
+	return 0;
+}
+
+/* ---- linking ---- */
+
+static int add_object(struct bpf_linker *linker, const char *name, const void *from, const void *to)
+{
+	size_t len = (size_t)((const char *)to - (const char *)from);
+	int fd = memfd_create(name, MFD_CLOEXEC), r;
+	char path[64];
+
+	if (fd < 0)
+		return -errno;
+	r = write(fd, from, len) == (ssize_t)len ? 0 : -ENOSPC;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (!r)
+		r = bpf_linker__add_file(linker, path, NULL);
+	close(fd);
+	return r;
+}
+
+/* The program and the steps as one object, not loaded. */
+static int link_object(struct bpf_sampler *b, const struct plugin_set *set)
+{
+	int out = memfd_create("sampler", MFD_CLOEXEC), r = 0;
+	struct bpf_linker *linker = NULL;
+	char path[64];
+
+	if (out < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", out);
+	linker = bpf_linker__new(path, NULL);
+	if (!linker)
+		r = -errno;
+	if (!r)
+		r = add_object(linker, "sampler.bpf.o", sampler_bpf, sampler_bpf_end);
+	for (uint32_t i = 0; !r && i < SAMPLER_TABLES; i++) {
+		const struct fusee_plugin *d;
+		const struct fusee_unwinder_ops *ops;
+
+		if (b->unwinder[i] < 0)
+			continue;
+		d = set->instances[b->unwinder[i]]->descriptor;
+		ops = d->ops;
+		r = add_object(linker, d->name, ops->bpf, ops->bpf_end);
+	}
+	if (!r)
+		r = bpf_linker__finalize(linker);
+	bpf_linker__free(linker);
+	if (!r) {
+		b->object = bpf_object__open_file(path, NULL);
+		r = b->object ? 0 : -errno;
+	}
+	close(out);
+	return r;
+}
+
+/* ---- loading ---- */
+
+static int map_fd(struct bpf_sampler *b, const char *name)
+{
+	return bpf_object__find_map_fd_by_name(b->object, name);
+}
+
+static int size_map(struct bpf_sampler *b, const char *name, uint32_t entries)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(b->object, name);
+
+	return map ? bpf_map__set_max_entries(map, entries) : -ENOENT;
+}
+
+static int attach_lives(struct bpf_sampler *b)
+{
+	static const char *const names[] = {"sampler_fork", "sampler_exec", "sampler_exit",
+					    "sampler_mapped"};
+
+	for (uint32_t i = 0; i < BPF_LINKS; i++) {
+		struct bpf_program *p = bpf_object__find_program_by_name(b->object, names[i]);
+
+		b->links[i] = p ? bpf_program__attach(p) : NULL;
+		if (!b->links[i])
+			return p ? -errno : -ENOENT;
+	}
+	return 0;
+}
+
+static void *map_memory(int fd, size_t len)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int map_tables(struct bpf_sampler *b)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	b->slabs_len = (size_t)b->nslabs * SLAB_BYTES;
+	b->elements_len = ((size_t)b->nelements * sizeof(struct sampler_process) + page - 1) &
+			  ~(page - 1);
+	b->slabs = map_memory(map_fd(b, "fusee_slabs"), b->slabs_len);
+	b->elements = map_memory(map_fd(b, "sampler_processes"), b->elements_len);
+	return b->slabs && b->elements ? 0 : -errno;
+}
+
+static int load(struct bpf_sampler *b)
+{
+	struct bpf_program *tick = bpf_object__find_program_by_name(b->object, "sampler_tick");
+	int r = size_map(b, "fusee_slabs", b->nslabs);
+
+	if (!r)
+		r = size_map(b, "sampler_processes", b->nelements);
+	if (!r)
+		r = bpf_object__load(b->object);
+	if (r)
+		return r;
+	b->program = bpf_program__fd(tick);
+	b->pids = map_fd(b, "sampler_pids");
+	b->output = map_fd(b, "sampler_output");
+	b->counts = map_fd(b, "sampler_counts");
+	return map_tables(b);
+}
+
+static char *explain(int r, const char *what)
+{
+	const char *hint = r == -EPERM || r == -EACCES ? " (it needs CAP_BPF and CAP_PERFMON)" : "";
+	char *text;
+
+	return asprintf(&text, "%s: %s%s", what, strerror(-r), hint) < 0 ? NULL : text;
+}
+
+int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
+		     const struct bpf_sampler_options *o, char **why)
+{
+	struct bpf_sampler *b = calloc(1, sizeof(*b));
+	const char *what = "no memory";
+	int r = b ? 0 : -ENOMEM;
+
+	*why = NULL;
+	if (r)
+		goto out;
+	libbpf_set_print(say);
+	b->nslabs = (uint32_t)((o->table_bytes ? o->table_bytes : DEFAULT_TABLES) / SLAB_BYTES);
+	b->nelements = (o->elements ? o->elements : DEFAULT_ELEMENTS) + 1;
+	r = choose_steps(b, set, why);
+	if (r)
+		goto out;
+	what = "its parts cannot be linked";
+	r = link_object(b, set);
+	if (r)
+		goto out;
+	what = "the kernel does not load it";
+	r = load(b);
+	if (r)
+		goto out;
+	what = "it cannot follow processes";
+	r = attach_lives(b);
+	if (r)
+		goto out;
+	what = "no memory";
+	r = bpf_tables_init(b);
+out:
+	if (r) {
+		if (!*why)
+			*why = explain(r, what);
+		bpf_sampler_close(b);
+	} else {
+		*ret = b;
+	}
+	return r;
+}
+
+const char *const sampler_choices[] = {"auto", "bpf", "snapshot", NULL};
+
+int bpf_sampler_choose(struct bpf_sampler **ret, enum sampler_choice choice,
+		       const struct plugin_set *set, const struct bpf_sampler_options *o,
+		       char **why)
+{
+	int r;
+
+	*ret = NULL;
+	*why = NULL;
+	if (choice == SAMPLER_SNAPSHOT)
+		return 0;
+	r = bpf_sampler_open(ret, set, o, why);
+	return choice == SAMPLER_BPF ? r : 0;
+}
+
+void bpf_sampler_close(struct bpf_sampler *b)
+{
+	if (!b)
+		return;
+	for (uint32_t i = 0; i < BPF_LINKS; i++)
+		bpf_link__destroy(b->links[i]);
+	bpf_tables_fini(b);
+	if (b->slabs)
+		munmap(b->slabs, b->slabs_len);
+	if (b->elements)
+		munmap(b->elements, b->elements_len);
+	bpf_object__close(b->object);
+	free(b);
+}
+
+int bpf_sampler_attach(struct bpf_sampler *b, int event)
+{
+	return ioctl(event, PERF_EVENT_IOC_SET_BPF, b->program) ? -errno : 0;
+}
+
+int bpf_sampler_output(struct bpf_sampler *b, int cpu, int event)
+{
+	return bpf_map_update_elem(b->output, &cpu, &event, 0) ? -errno : 0;
+}
+
+static void sum_counts(struct bpf_sampler *b, uint64_t *counts)
+{
+	int ncpus = libbpf_num_possible_cpus();
+	uint64_t *values = ncpus > 0 ? calloc((size_t)ncpus, sizeof(*values)) : NULL;
+
+	for (uint32_t i = 0; values && i < SAMPLER_COUNTS; i++) {
+		if (bpf_map_lookup_elem(b->counts, &i, values))
+			continue;
+		for (int c = 0; c < ncpus; c++)
+			counts[i] += values[c];
+	}
+	free(values);
+}
+
+void bpf_sampler_stats(struct bpf_sampler *b, struct bpf_sampler_stats *s)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+
+	*s = (struct bpf_sampler_stats){0};
+	sum_counts(b, s->counts);
+	bpf_tables_stats(b, s);
+	if (!bpf_obj_get_info_by_fd(b->program, &info, &len)) {
+		s->instructions = info.verified_insns;
+		s->machine_code = info.jited_prog_len;
+	}
+}

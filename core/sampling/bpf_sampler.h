@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sampler's BPF programs: linked with the native unwinders' steps, loaded, and handed what they
+ * need to know of processes. Attached to the snapshot sampler's events they take from each tick
+ * whose stack can be walked in the kernel; what they leave is written by the event as before.
+ *
+ * Needs CAP_BPF and CAP_PERFMON. For one thread.
+ */
+#ifndef SAMPLING_BPF_SAMPLER_H
+#define SAMPLING_BPF_SAMPLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "plugin/plugin.h"
+#include "process/process.h"
+
+struct bpf_sampler;
+
+struct bpf_sampler_options {
+	uint64_t table_bytes; /* cap of all unwind tables in the kernel, allocated at once; 0: 16
+				 MiB */
+	uint32_t elements;    /* processes of up to 64 executable mappings each; 0: 512 */
+};
+
+/* Who walks stacks. */
+enum sampler_choice {
+	SAMPLER_AUTO,     /* the kernel where it can, else user space */
+	SAMPLER_BPF,      /* the kernel, or an error */
+	SAMPLER_SNAPSHOT, /* user space */
+};
+
+extern const char *const sampler_choices[]; /* their names, by number; ends with NULL */
+
+/* 0; or -errno, with one malloc'ed sentence that says what stands in the way. */
+int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *,
+		     const struct bpf_sampler_options *, char **why);
+/* Likewise, as chosen: 0 and *ret NULL where user space is to walk, because it was chosen or, with
+ * *why, because nothing else works. */
+int bpf_sampler_choose(struct bpf_sampler **ret, enum sampler_choice, const struct plugin_set *,
+		       const struct bpf_sampler_options *, char **why);
+void bpf_sampler_close(struct bpf_sampler *); /* NULL is fine; after its events are closed */
+/* The program runs at each tick of this event, and of those that inherit it. Before it is enabled.
+ */
+int bpf_sampler_attach(struct bpf_sampler *, int event);
+/* The event that carries records into this CPU's ring. */
+int bpf_sampler_output(struct bpf_sampler *, int cpu, int event);
+
+/* Tells the kernel the process's mappings; those whose files are not ready are left out. Borrowed
+ * until it is forgotten. It is walked there once that is confirmed. 0; or -ENOSPC, -errno: it is
+ * left to user space. */
+int bpf_sampler_put(struct bpf_sampler *, struct process *);
+/* All records of mappings until that time (CLOCK_MONOTONIC ns; p->sampler.since or later) have been
+ * seen, and changed nothing. */
+void bpf_sampler_confirm(struct bpf_sampler *, struct process *, uint64_t as_of);
+/* Processes that are not walked in the kernel though they were put: since `when`, that is when they
+ * were put (p->sampler.since) and are to be confirmed, or when memory was taken where they had
+ * code. */
+void bpf_sampler_changed(struct bpf_sampler *,
+			 void (*each)(void *arg, struct process *, uint64_t when), void *arg);
+/* Its ticks are dropped at once. */
+int bpf_sampler_refuse(struct bpf_sampler *, struct process *);
+void bpf_sampler_forget(struct bpf_sampler *, struct process *);
+
+struct bpf_sampler_stats {
+	uint64_t counts[8];                  /* enum sampler_count */
+	uint64_t table_bytes, table_cap;     /* in use */
+	uint32_t elements, elements_cap;     /* likewise */
+	uint32_t instructions, machine_code; /* of the program: verified; bytes */
+};
+
+void bpf_sampler_stats(struct bpf_sampler *, struct bpf_sampler_stats *);
+#endif

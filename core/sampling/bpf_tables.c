@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the kernel is told of processes: where their code lies, and the unwind tables of its files.
+ * Both are memory that the programs read; nothing here waits for the kernel. A walk that is under
+ * way while a process's mappings are rewritten, or a table that only they named is given away, sees
+ * that the version has changed, and throws itself away.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "sampling/bpf_state.h"
+
+/* One unwinder's table of one file. */
+struct placed {
+	uint32_t at, words;
+	uint64_t used; /* clock of the last put that named it */
+};
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- room for tables ---- */
+
+static int add_hole(struct bpf_sampler *b, uint32_t i, struct bpf_hole hole)
+{
+	if (b->nholes == b->holes_cap) {
+		uint32_t cap = b->holes_cap ? b->holes_cap * 2 : 16;
+		struct bpf_hole *holes = realloc(b->holes, cap * sizeof(*holes));
+
+		if (!holes)
+			return -ENOMEM;
+		b->holes = holes;
+		b->holes_cap = cap;
+	}
+	memmove(&b->holes[i + 1], &b->holes[i], (b->nholes - i) * sizeof(hole));
+	b->holes[i] = hole;
+	b->nholes++;
+	return 0;
+}
+
+static void remove_hole(struct bpf_sampler *b, uint32_t i)
+{
+	memmove(&b->holes[i], &b->holes[i + 1], (b->nholes - i - 1) * sizeof(b->holes[0]));
+	b->nholes--;
+}
+
+/* Where in the hole `words` fit without crossing more elements than they must; UINT32_MAX: not. */
+static uint32_t fit(const struct bpf_hole *h, uint32_t words)
+{
+	uint32_t at = h->at, room = SLAB_WORDS - at % SLAB_WORDS;
+
+	if (words > room && at % SLAB_WORDS)
+		at += room;
+	return at - h->at + (uint64_t)words <= h->words ? at : UINT32_MAX;
+}
+
+static int take_words(struct bpf_sampler *b, uint32_t words, uint32_t *ret)
+{
+	for (uint32_t i = 0; i < b->nholes; i++) {
+		struct bpf_hole h = b->holes[i], behind;
+		uint32_t at = fit(&h, words);
+
+		if (at == UINT32_MAX)
+			continue;
+		behind = (struct bpf_hole){at + words, h.at + h.words - at - words};
+		b->holes[i].words = at - h.at;
+		if (behind.words && add_hole(b, i + 1, behind))
+			b->used_words += behind.words; /* lost, for want of memory */
+		if (!b->holes[i].words)
+			remove_hole(b, i);
+		b->used_words += words;
+		*ret = at;
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+static void give_words(struct bpf_sampler *b, uint32_t at, uint32_t words)
+{
+	uint32_t i = 0;
+
+	while (i < b->nholes && b->holes[i].at < at)
+		i++;
+	if (add_hole(b, i, (struct bpf_hole){at, words}))
+		return;
+	b->used_words -= words;
+	if (i + 1 < b->nholes && at + words == b->holes[i + 1].at) {
+		b->holes[i].words += b->holes[i + 1].words;
+		remove_hole(b, i + 1);
+	}
+	if (i && b->holes[i - 1].at + b->holes[i - 1].words == at) {
+		b->holes[i - 1].words += b->holes[i].words;
+		remove_hole(b, i);
+	}
+}
+
+/* ---- tables of files ---- */
+
+static uint64_t table_key(uint32_t file, uint32_t number)
+{
+	return (uint64_t)file * SAMPLER_TABLES + number + 1;
+}
+
+/* Marks what processes name now. */
+static void mark_used(struct bpf_sampler *b)
+{
+	b->clock++;
+	for (uint32_t e = 1; e < b->nelements; e++) {
+		const struct sampler_process *p = &b->elements[e];
+
+		for (uint32_t i = 0; i < p->n; i++)
+			for (uint32_t t = 0; t < SAMPLER_TABLES; t++) {
+				struct placed *at = table_get(&b->placed,
+							      table_key(p->mappings[i].file, t));
+
+				if (at)
+					at->used = b->clock;
+			}
+	}
+}
+
+struct oldest {
+	uint64_t before; /* named at this clock or later: in use */
+	uint64_t key;
+	struct placed *table;
+};
+
+static void find_oldest(void *arg, uint64_t key, void *value)
+{
+	struct placed *p = value;
+	struct oldest *o = arg;
+
+	if (p->used < o->before && (!o->table || p->used < o->table->used)) {
+		o->key = key;
+		o->table = p;
+	}
+}
+
+/* Gives away the table that was not needed for the longest time. false: all are in use. */
+static bool evict(struct bpf_sampler *b)
+{
+	struct oldest o = {.before = b->clock};
+
+	table_each(&b->placed, find_oldest, &o);
+	if (!o.table)
+		return false;
+	table_del(&b->placed, o.key);
+	give_words(b, o.table->at, o.table->words);
+	free(o.table);
+	return true;
+}
+
+static int make_room(struct bpf_sampler *b, uint32_t words, uint32_t *at)
+{
+	int r = take_words(b, words, at);
+
+	if (r)
+		mark_used(b);
+	while (r == -ENOSPC && evict(b))
+		r = take_words(b, words, at);
+	return r;
+}
+
+/* The file's table, put there if it is not. No table: words 0. 0 or -errno: there is no room. */
+static int place(struct bpf_sampler *b, const struct file *f, uint32_t number,
+		 struct sampler_table *ret)
+{
+	const struct inspection_slab *slab = b->unwinder[number] < 0
+						     ? NULL
+						     : f->slabs[b->unwinder[number]];
+	uint64_t key = table_key(f->id, number);
+	struct placed *p = table_get(&b->placed, key);
+	int r = 0;
+
+	*ret = (struct sampler_table){0};
+	if (!slab || !slab->n)
+		return 0;
+	if (!p) {
+		if (slab->n > (uint64_t)b->nslabs * SLAB_WORDS)
+			return -ENOSPC;
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			return -ENOMEM;
+		p->words = (uint32_t)slab->n;
+		r = make_room(b, p->words, &p->at);
+		if (!r && table_put(&b->placed, key, p)) {
+			give_words(b, p->at, p->words);
+			r = -ENOMEM;
+		}
+		if (r) {
+			free(p);
+			return r;
+		}
+		memcpy(b->slabs + p->at, slab->words, slab->n * 4);
+	}
+	p->used = b->clock + 1; /* not given away for the next of the same process */
+	*ret = (struct sampler_table){p->at, p->words};
+	return 0;
+}
+
+/* ---- processes ---- */
+
+/* false: user space has to look at code in it. */
+static bool describe(struct bpf_sampler *b, struct process_mapping *m, struct sampler_mapping *to)
+{
+	if (!m->file || m->file->state != FILE_READY || !files_base(m) ||
+	    m->file->id > SAMPLER_MAX_FILE)
+		return false;
+	*to = (struct sampler_mapping){.lo = m->lo,
+				       .hi = m->hi,
+				       .bias = m->bias,
+				       .shift = m->lo - m->offset,
+				       .file = m->file->id};
+	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
+		if (place(b, m->file, i, &to->table[i]))
+			return false;
+	return true;
+}
+
+static void set_version(struct sampler_process *e, uint32_t version)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&e->version, version, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void free_chain(struct bpf_sampler *b, uint32_t element)
+{
+	for (uint32_t next; element; element = next) {
+		struct sampler_process *e = &b->elements[element];
+
+		next = e->next;
+		e->id = e->changed = 0;
+		e->n = e->next = 0;
+		b->owners[element] = NULL;
+		b->free_elements[b->nfree++] = element;
+	}
+}
+
+/* Writes the mappings into a chain that begins at `head`, which is closed for readers. */
+static int fill(struct bpf_sampler *b, struct process *p, struct sampler_process *head)
+{
+	struct sampler_process *e = head;
+	struct sampler_mapping m;
+	uint32_t chain = 1;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		p->mappings[i].told = describe(b, &p->mappings[i], &m);
+		if (!p->mappings[i].told)
+			continue;
+		if (e->n == SAMPLER_MAPPINGS) {
+			if (!b->nfree || chain++ == SAMPLER_CHAIN)
+				return -ENOSPC;
+			e->next = b->free_elements[--b->nfree];
+			e = &b->elements[e->next];
+			e->n = e->next = 0;
+		}
+		e->mappings[e->n++] = m;
+	}
+	return 0;
+}
+
+static int set_life(struct bpf_sampler *b, const struct process *p, uint64_t id)
+{
+	struct sampler_life life = {.id = id, .element = p->sampler.element};
+
+	return bpf_map_update_elem(b->pids, &p->pid, &life, BPF_ANY) ? -errno : 0;
+}
+
+int bpf_sampler_put(struct bpf_sampler *b, struct process *p)
+{
+	struct sampler_process *head;
+	uint32_t version;
+	int r;
+
+	if (!p->sampler.element) {
+		if (!b->nfree)
+			return -ENOSPC;
+		p->sampler.element = b->free_elements[--b->nfree];
+	}
+	b->clock++;
+	head = &b->elements[p->sampler.element];
+	version = (head->version | 1) + 1;
+	set_version(head, version - 1);
+	free_chain(b, head->next);
+	head->next = head->n = 0;
+	head->id = p->id;
+	head->as_of = 0;
+	b->owners[p->sampler.element] = p;
+	r = fill(b, p, head);
+	set_version(head, version);
+	if (!r)
+		r = set_life(b, p, p->id);
+	if (r)
+		bpf_sampler_forget(b, p);
+	else
+		p->sampler.version = version;
+	/* From now on the kernel notes what changes of this; what had changed before is in records
+	 * that are still to come. */
+	p->sampler.since = now();
+	if (!r)
+		__atomic_store_n(&head->changed, p->sampler.since, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&b->elements[0].changed, p->sampler.since, __ATOMIC_SEQ_CST);
+	return r;
+}
+
+void bpf_sampler_confirm(struct bpf_sampler *b, struct process *p, uint64_t as_of)
+{
+	if (p->sampler.element)
+		__atomic_store_n(&b->elements[p->sampler.element].as_of, as_of, __ATOMIC_SEQ_CST);
+}
+
+/* Its number may be another life's by now: then that one's entry stays. */
+static void drop_life(struct bpf_sampler *b, const struct process *p)
+{
+	struct sampler_life life;
+
+	if (!bpf_map_lookup_elem(b->pids, &p->pid, &life) &&
+	    (life.id == p->id || (life.id == SAMPLER_REFUSED && !p->replaced)))
+		bpf_map_delete_elem(b->pids, &p->pid);
+}
+
+void bpf_sampler_forget(struct bpf_sampler *b, struct process *p)
+{
+	drop_life(b, p);
+	if (p->sampler.element) {
+		struct sampler_process *head = &b->elements[p->sampler.element];
+
+		set_version(head, head->version | 1);
+		free_chain(b, p->sampler.element);
+	}
+	p->sampler.element = 0;
+}
+
+int bpf_sampler_refuse(struct bpf_sampler *b, struct process *p)
+{
+	bpf_sampler_forget(b, p);
+	return set_life(b, p, SAMPLER_REFUSED);
+}
+
+void bpf_sampler_changed(struct bpf_sampler *b,
+			 void (*each)(void *arg, struct process *, uint64_t when), void *arg)
+{
+	uint64_t last = __atomic_load_n(&b->elements[0].changed, __ATOMIC_RELAXED);
+
+	if (last == b->last_change && !b->nchanged)
+		return;
+	b->last_change = last;
+	b->nchanged = 0;
+	for (uint32_t i = 1; i < b->nelements; i++) {
+		uint64_t when = b->owners[i]
+					? __atomic_load_n(&b->elements[i].changed, __ATOMIC_RELAXED)
+					: 0;
+
+		if (when > b->elements[i].as_of) {
+			b->nchanged++;
+			each(arg, b->owners[i], when);
+		}
+	}
+}
+
+/* ---- life ---- */
+
+int bpf_tables_init(struct bpf_sampler *b)
+{
+	b->free_elements = calloc(b->nelements, sizeof(*b->free_elements));
+	b->owners = calloc(b->nelements, sizeof(struct process *));
+	if (!b->free_elements || !b->owners)
+		return -ENOMEM;
+	for (uint32_t i = b->nelements - 1; i; i--)
+		b->free_elements[b->nfree++] = i;
+	/* word 0 is nobody's, so that a table never stands at 0 */
+	return add_hole(b, 0, (struct bpf_hole){1, b->nslabs * SLAB_WORDS - 1});
+}
+
+static void free_placed(void *arg, uint64_t key, void *value)
+{
+	(void)arg;
+	(void)key;
+	free(value);
+}
+
+void bpf_tables_fini(struct bpf_sampler *b)
+{
+	table_each(&b->placed, free_placed, NULL);
+	table_fini(&b->placed);
+	free(b->holes);
+	free(b->free_elements);
+	free(b->owners);
+}
+
+void bpf_tables_stats(const struct bpf_sampler *b, struct bpf_sampler_stats *s)
+{
+	s->table_bytes = b->used_words * 4;
+	s->table_cap = (uint64_t)b->nslabs * SLAB_BYTES;
+	s->elements = b->nelements - 1 - b->nfree;
+	s->elements_cap = b->nelements - 1;
+}
