@@ -9,9 +9,14 @@
 
 #define KERNEL_TYPE __attribute__((preserve_access_index))
 
+struct sched_entity {
+	__u64 sum_exec_runtime;
+} KERNEL_TYPE;
+
 struct task_struct {
 	int pid, tgid; /* a thread's number, and its process's */
 	void *stack;
+	struct sched_entity se;
 } KERNEL_TYPE;
 
 struct vm_unmapped_area_info {

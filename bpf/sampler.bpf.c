@@ -332,13 +332,12 @@ FUSEE_FN int walk(const struct sampler_context *c, struct fusee_unwind *u, struc
 	return next;
 }
 
-/* 0: it is on its way, or will be counted by the ring; -1: the event sends it itself. */
-FUSEE_FN int send(struct sampler_context *c, struct scratch *s)
+/* 0, also where the ring is full, which the ring counts; -1: it can't be sent. */
+FUSEE_FN int send(struct sampler_context *c, struct scratch *s, __u32 frames)
 {
-	__u32 size = SAMPLER_RECORD_HEAD + 8 * s->at;
+	__u32 size = SAMPLER_RECORD_HEAD + 8 * frames;
 	long r;
 
-	bpf_get_current_comm(s->record.comm, sizeof(s->record.comm));
 	if (size > sizeof(s->record))
 		return -1;
 	r = bpf_perf_event_output(c, &sampler_output, BPF_F_CURRENT_CPU, &s->record, size);
@@ -346,9 +345,19 @@ FUSEE_FN int send(struct sampler_context *c, struct scratch *s)
 		count(SAMPLER_NOT_SENT);
 		return 0;
 	}
-	if (!r)
-		count(SAMPLER_WALKED);
 	return r ? -1 : 0;
+}
+
+/* Who was interrupted. */
+FUSEE_FN void describe(const struct sampler_context *c, struct sampler_record *r, __u64 ids)
+{
+	struct task_struct *task = bpf_get_current_task();
+
+	r->pid = ids >> 32;
+	r->tid = ids;
+	r->period = c->sample_period;
+	if (kernel_read(&r->runtime, &task->se.sum_exec_runtime))
+		r->runtime = 0;
 }
 
 #define LOOK(field) (*(volatile typeof(field) *)&(field))
@@ -366,48 +375,63 @@ FUSEE_FN __u32 version_of(__u32 element, __u64 id)
 	return LOOK(p->id) == id && LOOK(p->changed) <= LOOK(p->as_of) ? version : 1;
 }
 
-FUSEE_FN int leave(__u32 why)
+/* The event sends a copy of the stack; what it can't tell of the thread goes before it. */
+FUSEE_FN int leave(struct sampler_context *c, struct scratch *s, __u32 why)
 {
 	count(why);
+	s->record.left = why;
+	s->record.nkernel = s->record.nuser = 0;
+	send(c, s, 0);
 	return 1;
+}
+
+/* Walks the stack over what is known of this life. enum sampler_count. */
+FUSEE_FN __u32 walk_life(struct sampler_context *c, struct scratch *s, struct sampler_life *life)
+{
+	struct fusee_unwind *u = state();
+	__u32 version;
+	int how;
+
+	s->element = life->element;
+	s->record.process = life->id;
+	version = version_of(s->element, s->record.process);
+	if (version & 1)
+		return SAMPLER_CHANGED;
+	if (!u || user_regs(c, s) || s->regs.cs != USER_CS)
+		return SAMPLER_NO_REGISTERS;
+	how = walk(c, u, s);
+	if (how != WHOLE)
+		return how == LEFT_CODE ? SAMPLER_UNKNOWN_CODE : SAMPLER_CUT;
+	if (version != version_of(s->element, s->record.process))
+		return SAMPLER_CHANGED;
+	s->record.version = version;
+	return SAMPLER_WALKED;
 }
 
 SEC("perf_event")
 int sampler_tick(struct sampler_context *c)
 {
 	__u64 ids = bpf_get_current_pid_tgid();
-	__u32 tgid = ids >> 32, version;
-	struct fusee_unwind *u = state();
 	struct scratch *s = scratch();
 	struct sampler_life *life;
-	int how;
+	__u32 tgid = ids >> 32, how = SAMPLER_UNKNOWN_PROCESS;
 
-	if (!u || !s)
+	if (!s)
 		return 1;
 	life = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
-	if (!life)
-		return leave(SAMPLER_UNKNOWN_PROCESS);
-	if (life->id == SAMPLER_REFUSED) {
+	if (life && life->id == SAMPLER_REFUSED) {
 		count(SAMPLER_NOT_WANTED);
 		return 0;
 	}
-	s->element = life->element;
-	s->record.process = life->id;
-	version = version_of(s->element, s->record.process);
-	if (version & 1)
-		return leave(SAMPLER_UNKNOWN_PROCESS);
-	if (user_regs(c, s) || s->regs.cs != USER_CS)
-		return leave(SAMPLER_NO_REGISTERS);
-	how = walk(c, u, s);
-	if (how != WHOLE)
-		return leave(how == LEFT_CODE ? SAMPLER_UNKNOWN_CODE : SAMPLER_CUT);
-	if (version != version_of(s->element, s->record.process))
-		return leave(SAMPLER_CHANGED);
-	s->record.version = version;
-	s->record.pid = tgid;
-	s->record.tid = ids;
-	s->record.period = c->sample_period;
-	return send(c, s) ? 1 : 0;
+	describe(c, &s->record, ids);
+	if (life)
+		how = walk_life(c, s, life);
+	if (how != SAMPLER_WALKED)
+		return leave(c, s, how);
+	bpf_get_current_comm(s->record.comm, sizeof(s->record.comm));
+	s->record.left = 0;
+	count(SAMPLER_WALKED);
+	return send(c, s, s->at) ? 1 : 0;
 }
 
 /* ---- lives ---- */

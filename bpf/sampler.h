@@ -63,18 +63,21 @@ struct sampler_life {
 #define SAMPLER_MAX_FILE ((1u << (64 - SAMPLER_FILE_SHIFT)) - 1)
 #define SAMPLER_MAX_OFFSET ((1ull << SAMPLER_OFFSET_BITS) - 1)
 
-/* One whole stack. */
+/* One tick: a whole stack, or, without frames, one that is left to user space. */
 struct sampler_record {
 	__u64 process; /* id of the element that its mappings came from */
 	__u64 period;  /* ns */
+	__u64 runtime; /* ns of CPU time that the scheduler has counted for the thread, maybe some
+			  ms ago */
 	__u32 pid, tid;
 	__u32 version; /* of that element */
-	__u16 nkernel, nuser;
+	__u32 left;    /* enum sampler_count: why; 0: it is not */
+	__u32 nkernel, nuser;
 	char comm[16];
 	__u64 frames[2048]; /* kernel's, then user's, leaf first; only those are sent */
 };
 
-#define SAMPLER_RECORD_HEAD 48u
+#define SAMPLER_RECORD_HEAD 64u
 
 /* Why a stack was left to user space, in sampler_counts: one u64 each, per CPU. */
 enum sampler_count {

@@ -192,8 +192,6 @@ static void on_walked(void *arg, const struct snapshot_walked *w)
 	struct process *proc;
 	char comm[16];
 
-	if (r->nkernel > SAMPLER_MAX_KERNEL || r->nuser > WALK_MAX_FRAMES)
-		return; /* ours never is */
 	if (p->o.route && !p->o.route(p->o.arg, &s, &route)) {
 		p->stats.unwanted++;
 		return;

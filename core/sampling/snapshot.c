@@ -251,7 +251,7 @@ int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 	r = r || o->all ? r : add_targets(s);
 	for (uint32_t i = 0; !r && o->bpf && i < s->ncpus; i++)
 		r = open_output(s, &s->cpus[i]);
-	s->counts.gaps = s->form.read;
+	s->counts.gaps = s->form.read || o->bpf;
 	if (r)
 		snapshot_close(s);
 	else
@@ -383,10 +383,7 @@ static void count_group(struct snapshot *s, const struct group *g, struct snapsh
 	ticks = count_ns / g->period_ns;
 	c->count_ns += count_ns;
 	c->ring_full += lost;
-	/* which group a stack of the BPF sampler's belongs to is not known here: all at once */
-	if (s->o.bpf)
-		c->skipped += ticks;
-	else
+	if (!s->o.bpf) /* which tells it by thread */
 		c->skipped += ticks > g->samples + lost ? ticks - g->samples - lost : 0;
 }
 
@@ -405,38 +402,88 @@ void snapshot_remove(struct snapshot *s, uint32_t number)
 	free(g);
 }
 
-/* One thread's event on one CPU. */
+/* One thread's event on one CPU; or, by what the BPF sampler tells, one thread. */
 struct tally {
+	uint64_t base;  /* of the count: what is below was not ours */
 	uint64_t value; /* the count at its last sample */
 	uint64_t samples;
 	uint64_t skipped; /* ticks of that count that no sample came for */
 };
 
-/* The account goes by the whole count, not from sample to sample: a timer that comes late by parts
- * of a period, over and over, skips ticks too. */
-static void note_gap(struct snapshot *s, const struct event_sample *e)
+/* NULL: no memory, and from now on no such account. */
+static struct tally *tally_of(struct snapshot *s, uint64_t key)
 {
-	uint64_t key = e->id << 32 ^ (uint64_t)e->s.tid, ticks;
 	struct tally *t = table_get(&s->tallies, key);
 
-	if (!t) {
-		t = calloc(1, sizeof(*t));
-		if (!t || table_put(&s->tallies, key, t)) {
-			free(t);
-			s->counts.gaps = false;
-			return;
-		}
+	if (t)
+		return t;
+	t = calloc(1, sizeof(*t));
+	if (!t || table_put(&s->tallies, key, t)) {
+		free(t);
+		s->counts.gaps = false;
+		return NULL;
 	}
-	if (e->value < t->value) /* the tid is another thread's now */
-		*t = (struct tally){0};
-	t->value = e->value;
+	t->value = UINT64_MAX; /* none yet */
+	return t;
+}
+
+/* The account goes by the whole count, not from sample to sample: a timer that comes late by parts
+ * of a period, over and over, skips ticks too. */
+static void note_gap(struct snapshot *s, struct tally *t, uint64_t value, uint64_t period)
+{
+	uint64_t ticks;
+
+	t->value = value;
 	t->samples++;
 	/* Begun periods, since what follows the last sample is in no tick; but for a sample that is
 	 * as late as timers always are. So the account stays within about a period of the count. */
-	ticks = (e->value + s->o.period_ns - s->o.period_ns / 10) / s->o.period_ns;
+	ticks = (value - t->base + period - period / 10) / period;
 	s->counts.skipped -= t->skipped;
 	t->skipped = ticks > t->samples ? ticks - t->samples : 0;
 	s->counts.skipped += t->skipped;
+}
+
+/* The event's own count comes with its sample. */
+static void note_count(struct snapshot *s, const struct event_sample *e)
+{
+	struct tally *t = tally_of(s, e->id << 32 ^ (uint64_t)e->s.tid);
+
+	if (!t)
+		return;
+	if (e->value < t->value) /* the first one; or the tid is another thread's now */
+		*t = (struct tally){0};
+	note_gap(s, t, e->value, s->o.period_ns);
+}
+
+/* The thread's CPU time, as the scheduler counts it, comes with each tick. Of a thread that ran
+ * before us what is ours begins a period before its first tick. */
+static void note_runtime(struct snapshot *s, const struct sampler_record *r)
+{
+	struct tally *t = tally_of(s, r->tid);
+
+	if (!t || !r->runtime || !r->period)
+		return;
+	if (t->value == UINT64_MAX)
+		t->base = r->runtime > r->period ? r->runtime - r->period : 0;
+	else if (r->runtime < t->value)
+		*t = (struct tally){0};
+	note_gap(s, t, r->runtime, r->period);
+}
+
+/* A thread began: all its CPU time is ours; or it ended. */
+static void note_thread(struct snapshot *s, const struct perf_event_header *h)
+{
+	const uint32_t *ids = (const void *)(h + 1); /* pid, ppid, tid, ptid */
+	struct tally *t;
+
+	if (h->size < sizeof(*h) + 16)
+		return;
+	free(table_del(&s->tallies, ids[2]));
+	if (h->type != PERF_RECORD_FORK)
+		return;
+	t = tally_of(s, ids[2]);
+	if (t)
+		t->value = 0;
 }
 
 static void note_group(struct snapshot *s, struct event_sample *e)
@@ -460,7 +507,11 @@ static void dispatch_walked(struct snapshot *s, const struct perf_event_header *
 	if (!from || len < SAMPLER_RECORD_HEAD)
 		return;
 	memcpy(r, from, len < sizeof(*r) ? len : sizeof(*r));
-	if (SAMPLER_RECORD_HEAD + 8ull * (r->nkernel + r->nuser) > len)
+	if (r->nkernel > SAMPLER_MAX_KERNEL || r->nuser > SAMPLER_MAX_FRAMES ||
+	    SAMPLER_RECORD_HEAD + 8 * (r->nkernel + r->nuser) > len)
+		return;
+	note_runtime(s, r);
+	if (r->left)
 		return;
 	w.period = r->period;
 	s->counts.samples++;
@@ -477,7 +528,7 @@ static void dispatch_sample(struct snapshot *s, const struct perf_event_header *
 		return;
 	s->counts.samples++;
 	if (s->form.read)
-		note_gap(s, &e);
+		note_count(s, &e);
 	note_group(s, &e);
 	on->sample(on->arg, &e.s);
 }
@@ -503,6 +554,8 @@ static void dispatch(struct snapshot *s, const struct cpu *c, const struct perf_
 		s->counts.throttled++;
 		break;
 	default:
+		if (s->o.bpf && (h->type == PERF_RECORD_FORK || h->type == PERF_RECORD_EXIT))
+			note_thread(s, h);
 		event_parse_sideband(h, on);
 	}
 }
@@ -568,15 +621,10 @@ static uint64_t lost_output(struct snapshot *s)
 static void count_groups(struct snapshot *s, struct snapshot_counts *c)
 {
 	c->count_ns = s->gone.count_ns;
-	c->skipped = s->gone.skipped;
+	c->skipped = s->o.bpf ? s->counts.skipped : s->gone.skipped;
 	c->ring_full = s->gone.ring_full + lost_output(s);
 	for (const struct group *g = s->groups; g; g = g->next)
 		count_group(s, g, c);
-	if (s->o.bpf) {
-		uint64_t seen = c->samples + c->ring_full;
-
-		c->skipped = c->skipped > seen ? c->skipped - seen : 0;
-	}
 }
 
 void snapshot_counts(struct snapshot *s, struct snapshot_counts *c)
@@ -586,12 +634,12 @@ void snapshot_counts(struct snapshot *s, struct snapshot_counts *c)
 	*c = s->counts;
 	if (s->o.all && s->form.lost)
 		c->ring_full += lost;
-	if (s->o.all)
-		return;
-	if (s->o.dynamic) {
+	if (s->o.dynamic)
 		count_groups(s, c);
+	if ((s->o.all || s->o.dynamic) && s->o.bpf)
+		c->skipped -= c->skipped < c->ring_full ? c->skipped : c->ring_full;
+	if (s->o.all || s->o.dynamic)
 		return;
-	}
 	for (uint32_t i = 0; i < s->base.nfds; i++) {
 		uint64_t count, n;
 
