@@ -98,6 +98,7 @@ struct fusee_unwind {
 	__u64 regs[FUSEE_MAX_REGS]; /* by DWARF number; pc, sp and fp stand above, not here */
 	__u64 context;
 	__u64 slab, slab_words; /* this unwinder's table of `file`, in words; 0 words: none */
+	__u64 slab_id; /* of these words, never of others; 0: none, nothing is remembered of them */
 };
 
 #ifdef __bpf__
@@ -137,15 +138,19 @@ struct {
 } fusee_state SEC(".maps") __attribute__((weak));
 
 /*
- * The window: a piece of the user stack that was read in one go, since the kernel takes about as
- * long for 1 KiB as for 8 bytes, and longer than a step takes for everything else. It holds what
- * memory held during this sample, so it must be empty when a walk begins.
+ * The window: a piece of the user stack that was read in one go, since the kernel takes not much
+ * longer for 1 KiB than for 8 bytes, and longer than a step takes for everything else. It holds
+ * what memory held during this sample, so it must be empty when a walk begins. Most stacks are
+ * short and the caches cold: it begins small, and each move doubles it.
  */
-#define FUSEE_WINDOW_WORDS 128
+#define FUSEE_WINDOW_WORDS 512
+#define FUSEE_WINDOW_FIRST 1024       /* bytes */
 #define FUSEE_WINDOW_REACH (1u << 20) /* a read this far above sp is one of the stack */
 
 struct fusee_window {
-	__u64 base, len; /* word[] is [base, base + len) of the target; len 0: nothing */
+	__u64 base;                         /* word[] is [base, base + len) of the target */
+	__u32 len;                          /* 0: nothing */
+	__u32 next;                         /* bytes to read when it is moved */
 	__u64 word[FUSEE_WINDOW_WORDS + 1]; /* the last: that no masked index leads outside */
 };
 
@@ -163,8 +168,10 @@ FUSEE_FN void fusee_window_reset(void)
 	__u32 zero = 0;
 	struct fusee_window *w = fusee_bpf_map_lookup_elem(&fusee_window, &zero);
 
-	if (w)
+	if (w) {
 		w->len = 0;
+		w->next = FUSEE_WINDOW_FIRST;
+	}
 }
 
 /*
@@ -173,18 +180,23 @@ FUSEE_FN void fusee_window_reset(void)
  */
 __attribute__((noinline, weak)) int fusee_window_move(__u64 addr)
 {
-	__u32 zero = 0, size = FUSEE_WINDOW_WORDS * 8;
+	__u32 zero = 0, size, most = FUSEE_WINDOW_WORDS * 8;
 	struct fusee_window *w = fusee_bpf_map_lookup_elem(&fusee_window, &zero);
 	__u64 base = (addr - 56) & ~63ull;
 
 	if (!w)
 		return -1;
+	size = w->next;
+	if (size > most) /* never; the verifier can't know */
+		return -1;
 	w->base = base;
 	w->len = 0;
+	w->next = size < most ? size * 2 : most;
 	if (fusee_bpf_probe_read_user(w->word, size, (const void *)base)) {
 		/* the next page may be missing */
+		most = size;
 		size = -(__u32)base & 4095;
-		if (!size || size >= FUSEE_WINDOW_WORDS * 8 ||
+		if (!size || size >= most ||
 		    fusee_bpf_probe_read_user(w->word, size, (const void *)base))
 			return -1;
 	}
@@ -211,7 +223,7 @@ FUSEE_FN int fusee_read(struct fusee_unwind *u, void *dst, __u32 len, __u64 addr
 	w = fusee_bpf_map_lookup_elem(&fusee_window, &zero);
 	if (!w)
 		goto direct;
-	if (!fusee_window_holds(w, addr, len) &&
+	if (__builtin_expect(!fusee_window_holds(w, addr, len), 0) &&
 	    (addr - u->sp >= FUSEE_WINDOW_REACH || fusee_window_move(addr) ||
 	     !fusee_window_holds(w, addr, len)))
 		goto direct;
@@ -240,7 +252,54 @@ FUSEE_FN int fusee_slab32(struct fusee_unwind *u, __u64 i, __u32 *word)
 	return 0;
 }
 
-/* A native unwinder's step becomes a global function: verified once, called by the core's loop. */
+/* Words of a table that lie one behind the other. */
+struct fusee_words {
+	const struct fusee_slab_element *element;
+	__u32 at;
+};
+
+/*
+ * Finds words [i, i + n) of this unwinder's table of u->file, to be read without further looking
+ * up. 0, or -1: not all in the table, or, which happens to any table now and then, not together in
+ * the kernel: take them by fusee_slab32().
+ */
+FUSEE_FN int fusee_slab_words(struct fusee_unwind *u, __u64 i, __u32 n, struct fusee_words *words)
+{
+	__u64 at = u->slab + i;
+	__u32 key = at >> FUSEE_SLAB_SHIFT;
+
+	if (i >= u->slab_words || n > u->slab_words - i)
+		return -1;
+	words->at = at & (FUSEE_SLAB_WORDS - 1);
+	if (n > FUSEE_SLAB_WORDS - words->at)
+		return -1;
+	words->element = fusee_bpf_map_lookup_elem(&fusee_slabs, &key);
+	return words->element ? 0 : -1;
+}
+
+/* Word k of them. k >= n: what stands there is another word of any table; natively: never. */
+FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k)
+{
+	return words->element->word[(words->at + k) & (FUSEE_SLAB_WORDS - 1)];
+}
+
+/*
+ * A part of a step, `static int part(struct fusee_unwind *u, __u32 arg)`, as a global function:
+ * verified once, whoever calls it, and out of the way of what runs at each frame, whose few cache
+ * lines count when nothing is in the caches. Called as FUSEE_CALL(name, u, arg); prefix the name
+ * with fusee_ and the plugin's.
+ */
+#define FUSEE_PART(name, part)                                                           \
+	__attribute__((noinline)) int name(__u32 arg)                                    \
+	{                                                                                \
+		__u32 zero = 0;                                                          \
+		struct fusee_unwind *u = fusee_bpf_map_lookup_elem(&fusee_state, &zero); \
+                                                                                         \
+		return u ? part(u, arg) : -1;                                            \
+	}
+#define FUSEE_CALL(name, u, arg) name(arg)
+
+/* A native unwinder's step becomes a global function too, called by the core's loop. */
 #define FUSEE_NATIVE_STEP(name, step)                                                    \
 	__attribute__((noinline)) int fusee_step_##name(__u32 slot)                      \
 	{                                                                                \
@@ -290,6 +349,30 @@ FUSEE_FN int fusee_slab32(struct fusee_unwind *u, __u64 i, __u32 *word)
 	*word = n->slab[i];
 	return 0;
 }
+
+struct fusee_words {
+	const __u32 *word;
+};
+
+FUSEE_FN int fusee_slab_words(struct fusee_unwind *u, __u64 i, __u32 n, struct fusee_words *words)
+{
+	if (i >= u->slab_words || n > u->slab_words - i)
+		return -1;
+	words->word = ((struct fusee_native *)u)->slab + i;
+	return 0;
+}
+
+FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k)
+{
+	return words->word[k];
+}
+
+#define FUSEE_PART(name, part)                                    \
+	static inline int name(struct fusee_unwind *u, __u32 arg) \
+	{                                                         \
+		return part(u, arg);                              \
+	}
+#define FUSEE_CALL(name, u, arg) name(u, arg)
 
 /* Natively the step is a function that the plugin's descriptor names. */
 #define FUSEE_NATIVE_STEP(name, step)                  \

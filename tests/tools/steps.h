@@ -11,7 +11,7 @@
 
 struct steps_mapping {
 	__u64 lo, hi, bias;
-	__u64 slab, slab_words;
+	__u64 slab, slab_words, slab_id;
 	__u64 fold; /* not 0: offset is pc % fold from bias on, so that any pc leads into the table
 		     */
 };
@@ -51,6 +51,7 @@ FUSEE_FN int steps_locate(struct fusee_unwind *u, const struct steps_input *in)
 		u->offset = m->fold ? m->bias + u->pc % m->fold : u->pc - m->bias;
 		u->slab = m->slab;
 		u->slab_words = m->slab_words;
+		u->slab_id = m->slab_id;
 		return 0;
 	}
 	return -1;

@@ -234,6 +234,7 @@ static bool add_table(const char *path, const struct steps_mapping *m)
 		*to = *m;
 		to->slab = slab_used;
 		to->slab_words = file.n;
+		to->slab_id = in->nmappings + 1;
 		memcpy(slabs + slab_used, file.words, file.n * 4);
 		slab_used += file.n;
 		in->nmappings++;
@@ -492,6 +493,7 @@ static void noise_walks(int walks)
 	unsigned long steps[3] = {0}, reasons[3][8] = {{0}}, frames = 0, bad = 0;
 	__u64 at = SLAB_WORDS - 262144 - NOISE_TABLE / 2; /* across two elements */
 	const char *different = NULL;
+	__u64 words;
 
 	munmap(stack + 8192, 4096);
 	for (int i = 0; i < walks && bad < 5; i++) {
@@ -499,6 +501,7 @@ static void noise_walks(int walks)
 			noise_table(slabs + at, 64, 32);
 			noise_stack(stack);
 		}
+		words = noise() % 8 ? NOISE_TABLE : noise() % NOISE_TABLE;
 		*in = (struct steps_input){
 			.pc = noise_word(stack),
 			.sp = (__u64)(uintptr_t)stack + noise() % NOISE_STACK / 16 * 8,
@@ -508,14 +511,19 @@ static void noise_walks(int walks)
 			.nmappings = 1,
 			.mappings = {{.hi = ~0ull,
 				      .slab = at,
-				      .slab_words = noise() % 8 ? NOISE_TABLE
-								: noise() % NOISE_TABLE,
+				      .slab_words = words,
+				      /* a table cut short is another one */
+				      .slab_id = words == NOISE_TABLE
+							 ? STEPS_MAPPINGS + 1 + (__u64)i / 16
+							 : 0,
 				      .fold = 64 * 256}},
 		};
 		for (int k = 0; k < 16; k++)
 			in->regs[k] = noise_word(stack);
 		walk_natively();
-		if (walk_in_kernel() || (different = difference())) {
+		/* twice: the second time rules are remembered */
+		if (walk_in_kernel() || (different = difference()) || walk_in_kernel() ||
+		    (different = difference())) {
 			bad++;
 			printf("# walk %d: %s\n", i, different ? different : strerror(errno));
 			continue;

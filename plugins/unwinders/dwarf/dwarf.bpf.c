@@ -28,63 +28,195 @@ FUSEE_FN __u64 add_signed(__u64 base, __s32 n)
 	return base + (__u64)(__s64)n;
 }
 
-/* The rule that governs this frame's pc. 0; -1: the table is damaged. No row: DWARF_RULE_NONE. */
-FUSEE_FN int find_rule(struct fusee_unwind *u, __u32 *rule)
+/* The first n words. 0; -1: the table is damaged. */
+FUSEE_FN int load_header(struct fusee_unwind *u, __u32 *header, __u32 n)
 {
-	__u32 magic, lo, lo_high, blocks, index_at, rows_at, rows, word, row, first, low, high,
-		pc_low;
-	__u64 at = u->offset - (u->flags & FUSEE_PC_EXACT ? 0 : 1), block;
+	struct fusee_words words;
+	int together = !fusee_slab_words(u, 0, n, &words);
 
-	*rule = DWARF_RULE_NONE;
-	if (fusee_slab32(u, DWARF_MAGIC, &magic) || magic != DWARF_TABLE_MAGIC ||
-	    fusee_slab32(u, DWARF_LO, &lo) || fusee_slab32(u, DWARF_LO_HIGH, &lo_high) ||
-	    fusee_slab32(u, DWARF_BLOCKS, &blocks) || fusee_slab32(u, DWARF_INDEX_AT, &index_at) ||
-	    fusee_slab32(u, DWARF_ROWS_AT, &rows_at) || fusee_slab32(u, DWARF_ROWS, &rows))
-		return -1;
-	block = (at - ((__u64)lo_high << 32 | lo)) >> 8;
-	if (block >= blocks)
-		return 0;
-	if (fusee_slab32(u, index_at + block, &word))
-		return -1;
-	first = word >> 8;
-	low = first;
-	high = first + (word & 0xff);
-	pc_low = (__u32)at & 0xffff;
-	/* The number of rows of the block that begin at or below pc. */
+	for (__u32 i = 0; i < n; i++) {
+		if (together)
+			header[i] = fusee_word(&words, i);
+		else if (fusee_slab32(u, i, &header[i]))
+			return -1;
+	}
+	return header[DWARF_MAGIC] == DWARF_TABLE_MAGIC ? 0 : -1;
+}
+
+/* The rule of the last row at or below pc_low: one of the block's `count` rows from `first` on, or
+ * the one before. They must lie together. */
+FUSEE_FN __u32 search_words(const struct fusee_words *rows, __u32 before, __u32 count, __u32 pc_low)
+{
+	__u32 low = 0, high = count;
+
 	for (int i = 0; i < SEARCH_STEPS && low < high; i++) {
 		__u32 middle = low + (high - low) / 2;
 
-		if (middle >= rows || fusee_slab32(u, (__u64)rows_at + middle, &row))
+		if ((fusee_word(rows, before + middle) & 0xffff) <= pc_low)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* none begins below, and no row stands before the first one */
+	return low + before ? fusee_word(rows, low + before - 1) >> 16 : DWARF_RULE_NONE;
+}
+
+/* The same where the block's rows lie across two elements, or the table is damaged: -1. */
+FUSEE_FN int search_slab(struct fusee_unwind *u, const __u32 *header, __u32 first, __u32 count,
+			 __u32 pc_low)
+{
+	__u32 low = first, high = first + count, row;
+
+	for (int i = 0; i < SEARCH_STEPS && low < high; i++) {
+		__u32 middle = low + (high - low) / 2;
+
+		if (middle >= header[DWARF_ROWS] ||
+		    fusee_slab32(u, (__u64)header[DWARF_ROWS_AT] + middle, &row))
 			return -1;
 		if ((row & 0xffff) <= pc_low)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (!low) /* nothing begins below: before the first row */
-		return 0;
-	if (low > rows || fusee_slab32(u, (__u64)rows_at + low - 1, &row))
+	if (!low)
+		return DWARF_RULE_NONE;
+	if (low > header[DWARF_ROWS] ||
+	    fusee_slab32(u, (__u64)header[DWARF_ROWS_AT] + low - 1, &row))
 		return -1;
-	*rule = row >> 16;
-	return 0;
+	return (int)(row >> 16);
 }
+
+/* The rule that governs `at`; -1: the table is damaged. No row: DWARF_RULE_NONE. */
+FUSEE_FN int find_rule(struct fusee_unwind *u, __u64 at)
+{
+	__u32 header[DWARF_ROWS + 1], word, first, count, before;
+	struct fusee_words rows;
+	__u64 block;
+
+	if (load_header(u, header, DWARF_ROWS + 1))
+		return -1;
+	block = (at - ((__u64)header[DWARF_LO_HIGH] << 32 | header[DWARF_LO])) >> 8;
+	if (block >= header[DWARF_BLOCKS])
+		return DWARF_RULE_NONE;
+	if (fusee_slab32(u, header[DWARF_INDEX_AT] + block, &word))
+		return -1;
+	first = word >> 8;
+	count = word & 0xff;
+	before = first > 0;
+	if (first + count > header[DWARF_ROWS] ||
+	    fusee_slab_words(u, (__u64)header[DWARF_ROWS_AT] + first - before, count + before,
+			     &rows))
+		return search_slab(u, header, first, count, at & 0xffff);
+	return (int)search_words(&rows, before, count, at & 0xffff);
+}
+
+#ifdef __bpf__
+/*
+ * Rules that were found lately: a table is searched once for a pc, not once for a frame. An entry
+ * is one word, so that no CPU sees half of another's. With its place in the array, which is 13 bits
+ * of the key, its upper 48 bits are the whole key (slab_id, 29 bits, and address, 32), mixed by a
+ * multiplication that loses nothing: another key is never taken for it. The lower 16 are the rule.
+ */
+#define PLACE_BITS 13
+#define ADDRESS_BITS 32
+#define SLAB_ID_BITS (48 + PLACE_BITS - ADDRESS_BITS)
+
+struct remembered {
+	__u64 entry[1 << PLACE_BITS];
+};
+
+struct {
+	__uint(type, 2 /* ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct remembered);
+} fusee_dwarf_rules SEC(".maps") __attribute__((weak));
+
+/* The entry of `at`, and what its upper bits must be. NULL: there is none. */
+FUSEE_FN volatile __u64 *entry_of(struct fusee_unwind *u, __u64 at, __u64 *tag)
+{
+	__u64 key = (u->slab_id << ADDRESS_BITS | at) * 0x9e3779b97f4a7c15ull;
+	struct remembered *r;
+	__u32 zero = 0;
+
+	if (!u->slab_id || u->slab_id >> SLAB_ID_BITS || at >> ADDRESS_BITS)
+		return 0;
+	r = fusee_bpf_map_lookup_elem(&fusee_dwarf_rules, &zero);
+	if (!r)
+		return 0;
+	*tag = key << 16;
+	return &r->entry[key >> 48 & ((1 << PLACE_BITS) - 1)];
+}
+
+FUSEE_FN __u32 remembered_rule(struct fusee_unwind *u, __u64 at)
+{
+	__u64 tag = 0, rule;
+	volatile __u64 *entry = entry_of(u, at, &tag);
+
+	rule = entry ? *entry ^ tag : 0;
+	return rule <= 0xffff ? (__u32)rule : DWARF_RULE_NONE;
+}
+
+FUSEE_FN void remember_rule(struct fusee_unwind *u, __u64 at, __u32 rule)
+{
+	__u64 tag = 0;
+	volatile __u64 *entry = entry_of(u, at, &tag);
+
+	if (entry)
+		*entry = tag | rule;
+}
+#else
+FUSEE_FN __u32 remembered_rule(struct fusee_unwind *u, __u64 at)
+{
+	(void)u;
+	(void)at;
+	return DWARF_RULE_NONE;
+}
+
+FUSEE_FN void remember_rule(struct fusee_unwind *u, __u64 at, __u32 rule)
+{
+	(void)u;
+	(void)at;
+	(void)rule;
+}
+#endif
+
+/* Where this frame's rule is looked up. */
+FUSEE_FN __u64 place_of(const struct fusee_unwind *u)
+{
+	return u->offset - (u->flags & FUSEE_PC_EXACT ? 0 : 1);
+}
+
+FUSEE_FN int search(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 at = place_of(u);
+	int rule = find_rule(u, at);
+
+	(void)unused;
+	if (rule > 0)
+		remember_rule(u, at, (__u32)rule);
+	return rule;
+}
+
+FUSEE_PART(fusee_dwarf_search, search)
 
 FUSEE_FN int load_special(struct fusee_unwind *u, __u32 i, struct special *s)
 {
-	__u32 at, n, w0, w1, w2, w3;
+	__u32 header[DWARF_SPECIALS + 1], w[DWARF_SPECIAL_WORDS];
+	__u64 at;
 
-	if (fusee_slab32(u, DWARF_SPECIALS_AT, &at) || fusee_slab32(u, DWARF_SPECIALS, &n) ||
-	    i >= n || fusee_slab32(u, (__u64)at + i * DWARF_SPECIAL_WORDS, &w0) ||
-	    fusee_slab32(u, (__u64)at + i * DWARF_SPECIAL_WORDS + 1, &w1) ||
-	    fusee_slab32(u, (__u64)at + i * DWARF_SPECIAL_WORDS + 2, &w2) ||
-	    fusee_slab32(u, (__u64)at + i * DWARF_SPECIAL_WORDS + 3, &w3))
+	if (load_header(u, header, DWARF_SPECIALS + 1) || i >= header[DWARF_SPECIALS])
 		return -1;
-	s->kind = w0 & 0xff;
-	s->reg = w0 >> 8 & 0xff;
-	s->flags = w0 >> 16;
-	s->cfa = (__s32)w1;
-	s->fp = (__s32)w2;
-	s->extra = (__s32)w3;
+	at = (__u64)header[DWARF_SPECIALS_AT] + i * DWARF_SPECIAL_WORDS;
+	for (int k = 0; k < DWARF_SPECIAL_WORDS; k++)
+		if (fusee_slab32(u, at + k, &w[k]))
+			return -1;
+	s->kind = w[0] & 0xff;
+	s->reg = w[0] >> 8 & 0xff;
+	s->flags = w[0] >> 16;
+	s->cfa = (__s32)w[1];
+	s->fp = (__s32)w[2];
+	s->extra = (__s32)w[3];
 	return 0;
 }
 
@@ -248,24 +380,36 @@ FUSEE_FN int step_special(struct fusee_unwind *u, __u32 i)
 	}
 }
 
+FUSEE_PART(fusee_dwarf_special, step_special)
+
 static int dwarf_step(struct fusee_unwind *u)
 {
-	__u32 rule;
+	__u64 cfa;
+	__u32 slot;
+	int rule;
 
 	u->error = 0;
 	if (!u->slab_words)
 		return FUSEE_PASS;
-	if (find_rule(u, &rule))
+	rule = (int)remembered_rule(u, place_of(u));
+	if (!rule)
+		rule = FUSEE_CALL(fusee_dwarf_search, u, 0);
+	if (rule < 0)
 		return stop(u, DWARF_REASON_TABLE);
 	if (rule == DWARF_RULE_NONE)
 		return FUSEE_PASS;
-	if (rule < 0x8000)
-		return leave_plain(u, u->sp + 8 * (rule & DWARF_SP_MAX_OFFSET), rule >> 11);
 	if (rule >= 0xc000)
-		return step_special(u, rule & 0x3fff);
-	if (u->flags & FUSEE_FP_LOST)
-		return stop(u, DWARF_REASON_REGISTER);
-	return leave_plain(u, u->fp + 8 * (rule & DWARF_FP_MAX_OFFSET), rule >> 10 & 15);
+		return FUSEE_CALL(fusee_dwarf_special, u, (__u32)rule & 0x3fff);
+	if (rule >= 0x8000) {
+		if (u->flags & FUSEE_FP_LOST)
+			return stop(u, DWARF_REASON_REGISTER);
+		cfa = u->fp + 8 * ((__u32)rule & DWARF_FP_MAX_OFFSET);
+		slot = (__u32)rule >> 10 & DWARF_MAX_SLOT;
+	} else {
+		cfa = u->sp + 8 * ((__u32)rule & DWARF_SP_MAX_OFFSET);
+		slot = (__u32)rule >> 11;
+	}
+	return leave_plain(u, cfa, slot);
 }
 
 FUSEE_NATIVE_STEP(dwarf, dwarf_step);
