@@ -9,6 +9,9 @@
  *		find natively over a copy of it
  *	tool_bpf wrong PLUGINS COMMAND.. the same with rows that differ in the kernel: must fail
  *	tool_bpf tableless PLUGINS COMMAND..  the same without tables: by frame pointer alone
+ *	tool_bpf time PLUGINS HZ SECONDS ROUNDS PROGRAM TWIN ARG..  what a sample of PROGRAM
+ *		costs, walked and counted, beside what the kernel's own walk and count of TWIN, a
+ *		build with frame pointers, costs: medians of each round, in turn
  *
  * Exit 0: so it is; 1: not; 77: this user or kernel does not allow it, with the reason.
  */
@@ -18,6 +21,7 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -159,16 +163,14 @@ static void need_bpf(void)
 	_exit(77);
 }
 
-/* Loads it; the program's fd. */
-static int load(struct bpf_object *object, uint32_t slabs)
+/* Loads it: `walk`, or the timed programs. */
+static void load(struct bpf_object *object, uint32_t slabs, bool timed)
 {
-	struct bpf_program *program = bpf_object__find_program_by_name(object, "walk");
-	struct bpf_prog_info info = {0};
-	uint32_t len = sizeof(info);
+	struct bpf_program *program;
 	int err;
 
-	if (!program)
-		die("there is no program 'walk'");
+	bpf_object__for_each_program(program, object) bpf_program__set_autoload(
+		program, !strncmp(bpf_program__name(program), "time_", 5) == timed);
 	bpf_map__set_max_entries(map_of(object, "fusee_slabs"), slabs);
 	err = bpf_object__load(object);
 	if (err) {
@@ -177,6 +179,17 @@ static int load(struct bpf_object *object, uint32_t slabs)
 		fputs(messages + (n > 8000 ? n - 8000 : 0), stdout);
 		die("the kernel does not load it: %s", strerror(-err));
 	}
+}
+
+/* Says how large it is; its fd. */
+static int program_of(struct bpf_object *object, const char *name)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(object, name);
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+
+	if (!program)
+		die("there is no program '%s'", name);
 	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &len))
 		die("no program information: %s", strerror(errno));
 	printf("# %u instructions, %u bytes of machine code, %u instructions verified\n",
@@ -241,6 +254,7 @@ static void add_table(struct target *t, struct walk_mapping *m, const struct pro
 	memcpy(t->words + t->nwords, file->words, file->n * 4);
 	m->slab = t->nwords;
 	m->slab_words = file->n;
+	m->slab_id = t->maps.n + 1;
 	t->nwords += file->n;
 }
 
@@ -463,19 +477,18 @@ static int on_record(void *arg, void *data, size_t len)
 
 /* ---- the target ---- */
 
-static int open_event(pid_t pid, int program)
+static int open_event(pid_t pid, int program, uint64_t period)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = PERIOD_NS,
+		.sample_period = period,
 		.disabled = 1,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
-	if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) ||
-	    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+	if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_BPF, program))
 		die("no event: %s", strerror(errno));
 	return fd;
 }
@@ -511,11 +524,12 @@ static int start(char **argv, pid_t *pid)
 static void sample(struct bpf_object *object, struct target *t, int program, int gate,
 		   struct comparison *c)
 {
-	int ring_fd = bpf_map__fd(map_of(object, "walk_ring")), event = open_event(t->pid, program);
+	int ring_fd = bpf_map__fd(map_of(object, "walk_ring")),
+	    event = open_event(t->pid, program, PERIOD_NS);
 	struct ring_buffer *ring = ring_buffer__new(ring_fd, on_record, c, NULL);
 	siginfo_t ended = {0};
 
-	if (!ring || write(gate, "g", 1) != 1)
+	if (!ring || ioctl(event, PERF_EVENT_IOC_ENABLE, 0) || write(gate, "g", 1) != 1)
 		die("cannot begin: %s", strerror(errno));
 	while (!waitid(P_PID, (id_t)t->pid, &ended, WEXITED | WNOHANG | WNOWAIT) && !ended.si_pid)
 		if (ring_buffer__poll(ring, 20) < 0 && errno != EINTR)
@@ -535,7 +549,8 @@ static int walk(struct target *t, char **argv)
 
 	if (procfs_each_mapping(t->pid, add_mapping, t) || !(t->nwords || t->tableless))
 		die("no tables of '%s'", argv[0]);
-	program = load(object, slabs_of(t));
+	load(object, slabs_of(t), false);
+	program = program_of(object, "walk");
 	fill(object, t);
 	sample(object, t, program, gate, &c);
 	waitpid(t->pid, NULL, 0);
@@ -559,6 +574,95 @@ static int walk(struct target *t, char **argv)
 	return c.different != 0;
 }
 
+/* ---- what a sample costs ---- */
+
+struct timed {
+	struct bpf_object *object;
+	struct walk_times *times;
+	double hz, seconds;
+	/* the walk, and its twin */
+	pid_t pid[2];
+	int event[2];
+};
+
+static int by_value(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* One alone runs and is sampled: the median, 0 of none. */
+static uint32_t time_one(struct timed *t, int which, uint32_t *samples)
+{
+	t->times->n = 0;
+	if (kill(t->pid[which], SIGCONT) || ioctl(t->event[which], PERF_EVENT_IOC_ENABLE, 0))
+		die("cannot begin: %s", strerror(errno));
+	usleep((useconds_t)(t->seconds * 1e6));
+	ioctl(t->event[which], PERF_EVENT_IOC_DISABLE, 0);
+	kill(t->pid[which], SIGSTOP);
+	*samples = t->times->n < WALK_TIMES ? (uint32_t)t->times->n : WALK_TIMES;
+	qsort(t->times->ns, *samples, sizeof(*t->times->ns), by_value);
+	return *samples ? t->times->ns[*samples / 2] : 0;
+}
+
+static void *map_times(struct bpf_object *object)
+{
+	void *p = mmap(NULL, (sizeof(struct walk_times) + WALK_PAGE - 1) & ~(WALK_PAGE - 1ul),
+		       PROT_READ | PROT_WRITE, MAP_SHARED,
+		       bpf_map__fd(map_of(object, "walk_times")), 0);
+
+	if (p == MAP_FAILED)
+		die("the times cannot be mapped: %s", strerror(errno));
+	return p;
+}
+
+static int time_walks(struct target *target, char **argv)
+{
+	struct timed t = {.hz = atof(argv[0]), .seconds = atof(argv[1])};
+	static const char *const programs[2] = {"time_walk", "time_peer"};
+	int rounds = atoi(argv[2]), gate[2];
+	cpu_set_t cpu;
+
+	if (t.hz < 1 || t.seconds <= 0)
+		die("a rate and a time are wanted");
+	CPU_ZERO(&cpu);
+	CPU_SET(sysconf(_SC_NPROCESSORS_ONLN) - 1, &cpu); /* both there */
+	t.object = link_all(&target->set);
+	for (int i = 1; i >= 0; i--) { /* the arguments stand behind the twin's name */
+		argv[4] = argv[3 + i];
+		gate[i] = start(argv + 4, &t.pid[i]);
+		sched_setaffinity(t.pid[i], sizeof(cpu), &cpu);
+	}
+	target->pid = t.pid[0];
+	if (procfs_each_mapping(target->pid, add_mapping, target) || !target->nwords)
+		die("no tables of it");
+	load(t.object, slabs_of(target), true);
+	fill(t.object, target);
+	t.times = map_times(t.object);
+	for (int i = 0; i < 2; i++) {
+		t.event[i] = open_event(t.pid[i], program_of(t.object, programs[i]),
+					(uint64_t)(1e9 / t.hz));
+		if (write(gate[i], "g", 1) != 1)
+			die("cannot begin: %s", strerror(errno));
+		usleep(100000);
+		kill(t.pid[i], SIGSTOP);
+	}
+	for (int round = 0; round < rounds; round++) {
+		uint32_t n[2], ns[2];
+
+		for (int i = 0; i < 2; i++)
+			ns[i] = time_one(&t, i, &n[i]);
+		printf("walk %u ns of %u samples, twin %u ns of %u\n", ns[0], n[0], ns[1], n[1]);
+	}
+	for (int i = 0; i < 2; i++) {
+		kill(t.pid[i], SIGKILL);
+		waitpid(t.pid[i], NULL, 0);
+	}
+	bpf_object__close(t.object);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static struct target t;
@@ -573,10 +677,13 @@ int main(int argc, char **argv)
 	t.wrong = !strcmp(argv[1], "wrong");
 	t.tableless = !strcmp(argv[1], "tableless");
 	need_bpf();
+	if (!strcmp(argv[1], "time"))
+		return argc < 8 ? 64 : time_walks(&t, argv + 3);
 	if (strcmp(argv[1], "load"))
 		return walk(&t, argv + 3);
 	object = link_all(&t.set);
-	load(object, 1);
+	load(object, 1, false);
+	program_of(object, "walk");
 	bpf_object__close(object);
 	plugin_set_close(&t.set);
 	return 0;

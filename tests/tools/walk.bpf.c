@@ -52,8 +52,8 @@ FUSEE_FN struct fusee_unwind *state(void)
 	return fusee_bpf_map_lookup_elem(&fusee_state, &zero);
 }
 
-/* Fills what a step wants to know of the mapping that holds this frame's code. -1: none does. */
-__attribute__((noinline)) int walk_locate(__u32 unused)
+/* Finds the mapping that holds this frame's code. -1: none does. */
+__attribute__((noinline)) int walk_find(__u32 unused)
 {
 	struct fusee_unwind *u = state();
 	struct walk_mappings *maps;
@@ -75,38 +75,62 @@ __attribute__((noinline)) int walk_locate(__u32 unused)
 		u->map_lo = m->lo;
 		u->map_hi = m->hi;
 		u->bias = m->bias;
-		u->offset = u->pc - m->bias;
 		u->slab = m->slab;
 		u->slab_words = m->slab_words;
+		u->slab_id = m->slab_id;
 		return 0;
 	}
 	return -1;
 }
 
-FUSEE_FN void begin(struct fusee_unwind *u, const struct sample *s, struct walk_record *r)
+/* Fills what a step wants to know of the mapping that holds this frame's code: most often the one
+ * of the frame before, which is seen without a call. -1: none does. */
+FUSEE_FN int locate(struct fusee_unwind *u)
 {
-	r->regs[FUSEE_X86_RAX] = u->regs[FUSEE_X86_RAX] = s->rax;
-	r->regs[FUSEE_X86_RDX] = u->regs[FUSEE_X86_RDX] = s->rdx;
-	r->regs[FUSEE_X86_RCX] = u->regs[FUSEE_X86_RCX] = s->rcx;
-	r->regs[FUSEE_X86_RBX] = u->regs[FUSEE_X86_RBX] = s->rbx;
-	r->regs[FUSEE_X86_RSI] = u->regs[FUSEE_X86_RSI] = s->rsi;
-	r->regs[FUSEE_X86_RDI] = u->regs[FUSEE_X86_RDI] = s->rdi;
-	r->regs[FUSEE_X86_R8] = u->regs[FUSEE_X86_R8] = s->r8;
-	r->regs[FUSEE_X86_R9] = u->regs[FUSEE_X86_R9] = s->r9;
-	r->regs[FUSEE_X86_R10] = u->regs[FUSEE_X86_R10] = s->r10;
-	r->regs[FUSEE_X86_R11] = u->regs[FUSEE_X86_R11] = s->r11;
-	r->regs[FUSEE_X86_R12] = u->regs[FUSEE_X86_R12] = s->r12;
-	r->regs[FUSEE_X86_R13] = u->regs[FUSEE_X86_R13] = s->r13;
-	r->regs[FUSEE_X86_R14] = u->regs[FUSEE_X86_R14] = s->r14;
-	r->regs[FUSEE_X86_R15] = u->regs[FUSEE_X86_R15] = s->r15;
-	r->regs[FUSEE_X86_RBP] = u->fp = s->rbp;
-	r->regs[FUSEE_X86_RSP] = u->sp = s->rsp;
-	r->regs[FUSEE_X86_RIP] = u->pc = s->rip;
+	__u64 at = u->pc - !(u->flags & FUSEE_PC_EXACT);
+
+	if (at - u->map_lo >= u->map_hi - u->map_lo && walk_find(0))
+		return -1;
+	u->offset = u->pc - u->bias;
+	return 0;
+}
+
+/* The walk begins at the interrupted instruction. */
+FUSEE_FN void begin(struct fusee_unwind *u, const struct sample *s)
+{
+	fusee_window_reset();
+	u->regs[FUSEE_X86_RAX] = s->rax;
+	u->regs[FUSEE_X86_RDX] = s->rdx;
+	u->regs[FUSEE_X86_RCX] = s->rcx;
+	u->regs[FUSEE_X86_RBX] = s->rbx;
+	u->regs[FUSEE_X86_RSI] = s->rsi;
+	u->regs[FUSEE_X86_RDI] = s->rdi;
+	u->regs[FUSEE_X86_R8] = s->r8;
+	u->regs[FUSEE_X86_R9] = s->r9;
+	u->regs[FUSEE_X86_R10] = s->r10;
+	u->regs[FUSEE_X86_R11] = s->r11;
+	u->regs[FUSEE_X86_R12] = s->r12;
+	u->regs[FUSEE_X86_R13] = s->r13;
+	u->regs[FUSEE_X86_R14] = s->r14;
+	u->regs[FUSEE_X86_R15] = s->r15;
+	u->fp = s->rbp;
+	u->sp = s->rsp;
+	u->pc = s->rip;
 	u->valid_regs = 0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP);
 	u->origin = FUSEE_CPU;
 	u->machine = 62;
 	u->flags = FUSEE_PC_EXACT | FUSEE_FIRST;
 	u->error = 0;
+	u->map_lo = u->map_hi = 0;
+}
+
+FUSEE_FN void copy_regs(struct walk_record *r, const struct fusee_unwind *u)
+{
+	for (int i = 0; i < FUSEE_X86_RIP; i++)
+		r->regs[i] = u->regs[i];
+	r->regs[FUSEE_X86_RBP] = u->fp;
+	r->regs[FUSEE_X86_RSP] = u->sp;
+	r->regs[FUSEE_X86_RIP] = u->pc;
 }
 
 FUSEE_FN void copy_stack(struct walk_record *r, __u64 sp)
@@ -124,6 +148,23 @@ FUSEE_FN void copy_stack(struct walk_record *r, __u64 sp)
 	r->pages = i;
 }
 
+/* One step, by the unwinders in order; *who: the last that was asked. */
+FUSEE_FN int step(struct fusee_unwind *u, __u32 *who)
+{
+	int next;
+
+	u->flags &= ~(__u32)FUSEE_GUESSED;
+	*who = WALK_DWARF;
+	next = fusee_step_dwarf(0);
+	if (next == FUSEE_PASS) {
+		*who = WALK_FRAMEPOINTER;
+		next = fusee_step_framepointer(0);
+	}
+	if (next == FUSEE_NEXT)
+		u->flags &= ~(__u32)(FUSEE_SIGNAL | FUSEE_FIRST | FUSEE_INEXPRESSIBLE);
+	return next;
+}
+
 /* The steps of one stack. A loop with its state in a map: verified once for each unwinder, not for
  * each frame. */
 FUSEE_FN void walk_user(struct fusee_unwind *u, struct walk_record *r)
@@ -134,10 +175,10 @@ FUSEE_FN void walk_user(struct fusee_unwind *u, struct walk_record *r)
 	r->end.error = 2;
 	for (i = 0; i < WALK_MAX_FRAMES; i++) {
 		struct walk_frame *f = &r->frames[i & (WALK_MAX_FRAMES - 1)];
-		__u32 who = WALK_DWARF;
+		__u32 who;
 		int next;
 
-		if (walk_locate(0)) {
+		if (locate(u)) {
 			r->end.error = 0;
 			break;
 		}
@@ -145,19 +186,13 @@ FUSEE_FN void walk_user(struct fusee_unwind *u, struct walk_record *r)
 		f->sp = u->sp;
 		f->fp = u->fp;
 		f->flags = u->flags;
-		u->flags &= ~(__u32)FUSEE_GUESSED;
-		next = fusee_step_dwarf(0);
-		if (next == FUSEE_PASS) {
-			who = WALK_FRAMEPOINTER;
-			next = fusee_step_framepointer(0);
-		}
+		next = step(u, &who);
 		if (next != FUSEE_NEXT) {
 			r->end.unwinder = next == FUSEE_PASS ? WALK_NOBODY : who;
 			r->end.error = next == FUSEE_PASS ? 1 : u->error;
 			i++;
 			break;
 		}
-		u->flags &= ~(__u32)(FUSEE_SIGNAL | FUSEE_FIRST | FUSEE_INEXPRESSIBLE);
 	}
 	r->n = i;
 }
@@ -176,11 +211,164 @@ int walk(const struct sample *s)
 		count(1);
 		return 0;
 	}
-	fusee_window_reset();
-	begin(u, s, r);
+	begin(u, s);
+	copy_regs(r, u);
 	copy_stack(r, s->rsp);
 	walk_user(u, r);
 	ringbuf_submit(r, 0);
+	return 0;
+}
+
+/* ---- timed: a stack walked and counted, beside the kernel's own way by frame pointers ---- */
+
+static __u64 (*ktime_get_ns)(void) = (void *)5;
+static long (*map_update_elem)(void *map, const void *key, const void *value,
+			       __u64 flags) = (void *)2;
+static long (*get_stackid)(const void *ctx, void *map, __u64 flags) = (void *)27;
+static __u64 (*get_current_pid_tgid)(void) = (void *)14;
+
+#define USER_STACK (1 << 8)
+#define STACK_DEPTH 127 /* PERF_MAX_STACK_DEPTH */
+#define STACKS 16384    /* distinct ones */
+#define PROBED 4
+
+struct {
+	__uint(type, 2 /* ARRAY */);
+	__uint(max_entries, 1);
+	__uint(map_flags, 1024 /* MMAPABLE */);
+	__type(key, __u32);
+	__type(value, struct walk_times);
+} walk_times SEC(".maps");
+
+/* The stack of this CPU, a word a frame, and the hash of it. */
+struct stack {
+	__u64 hash;
+	__u32 n, pad;
+	__u64 word[WALK_MAX_FRAMES];
+};
+
+struct {
+	__uint(type, 6 /* PERCPU_ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct stack);
+} walk_stack SEC(".maps");
+
+struct counts {
+	struct {
+		__u64 hash, n;
+	} of[STACKS];
+};
+
+struct {
+	__uint(type, 2 /* ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct counts);
+} walk_counted SEC(".maps");
+
+struct {
+	__uint(type, 7 /* STACK_TRACE */);
+	__uint(max_entries, STACKS);
+	__uint(key_size, 4);
+	__uint(value_size, STACK_DEPTH * 8);
+} peer_stacks SEC(".maps");
+
+struct peer_key {
+	__u32 pid;
+	__s32 stack;
+};
+
+struct {
+	__uint(type, 1 /* HASH */);
+	__uint(max_entries, STACKS);
+	__type(key, struct peer_key);
+	__type(value, __u64);
+} peer_counts SEC(".maps");
+
+FUSEE_FN void note_time(__u64 from)
+{
+	__u32 zero = 0;
+	struct walk_times *t = fusee_bpf_map_lookup_elem(&walk_times, &zero);
+
+	if (t)
+		t->ns[__sync_fetch_and_add(&t->n, 1) & (WALK_TIMES - 1)] = (__u32)(ktime_get_ns() -
+										   from);
+}
+
+/* The frames as (table, offset), hashed on the way: what a profiler keeps of them. What the loop
+ * carries lies in the map: in registers the verifier would follow each value of it. */
+FUSEE_FN void walk_to_count(struct fusee_unwind *u, struct stack *stack)
+{
+	volatile __u64 *hash = &stack->hash;
+	__u32 who;
+
+	*hash = 0;
+	for (__u32 i = 0; i < WALK_MAX_FRAMES; i++) {
+		__u64 word;
+
+		if (locate(u))
+			break;
+		word = u->offset | u->slab << 40;
+		stack->word[i & (WALK_MAX_FRAMES - 1)] = word;
+		word = (*hash ^ word) * 0x9e3779b97f4a7c15ull;
+		*hash = word ^ word >> 32;
+		*(volatile __u32 *)&stack->n = i + 1;
+		if (step(u, &who) != FUSEE_NEXT)
+			break;
+	}
+}
+
+FUSEE_FN void count_stack(__u64 hash)
+{
+	__u32 zero = 0;
+	struct counts *c = fusee_bpf_map_lookup_elem(&walk_counted, &zero);
+
+	for (__u32 i = 0; c && i < PROBED; i++) {
+		__u32 at = ((__u32)hash & (STACKS - PROBED)) + i;
+
+		if (c->of[at].hash && c->of[at].hash != hash)
+			continue;
+		c->of[at].hash = hash;
+		__sync_fetch_and_add(&c->of[at].n, 1);
+		return;
+	}
+	count(1);
+}
+
+SEC("perf_event")
+int time_walk(const struct sample *s)
+{
+	__u64 from = ktime_get_ns();
+	struct fusee_unwind *u = state();
+	__u32 zero = 0;
+	struct stack *stack = fusee_bpf_map_lookup_elem(&walk_stack, &zero);
+
+	if (!u || !stack || !(s->cs & 3))
+		return 0;
+	begin(u, s);
+	walk_to_count(u, stack);
+	count_stack(stack->hash);
+	note_time(from);
+	return 0;
+}
+
+SEC("perf_event")
+int time_peer(const struct sample *s)
+{
+	__u64 from = ktime_get_ns(), one = 1, *n;
+	struct peer_key key = {0};
+
+	if (!(s->cs & 3))
+		return 0;
+	key.pid = get_current_pid_tgid() >> 32;
+	key.stack = (__s32)get_stackid(s, &peer_stacks, USER_STACK);
+	n = fusee_bpf_map_lookup_elem(&peer_counts, &key);
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	else
+		map_update_elem(&peer_counts, &key, &one, 0);
+	note_time(from);
 	return 0;
 }
 

@@ -10,7 +10,7 @@
 
 /* One executable mapping; its table at words [slab, slab + slab_words) of fusee_slabs. */
 struct walk_mapping {
-	__u64 lo, hi, bias, slab, slab_words;
+	__u64 lo, hi, bias, slab, slab_words, slab_id;
 };
 
 struct walk_mappings {
@@ -40,5 +40,12 @@ struct walk_record {
 	struct walk_frame frames[WALK_MAX_FRAMES];
 	unsigned char stack[WALK_PAGES * WALK_PAGE]; /* whole pages, from the one that holds rsp;
 						      * the first is there from rsp on */
+};
+
+/* How long the timed programs took, each of one sample. */
+#define WALK_TIMES (1u << 16)
+struct walk_times {
+	__u64 n;
+	__u32 ns[WALK_TIMES];
 };
 #endif
