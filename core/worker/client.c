@@ -23,6 +23,8 @@
 #define DEFAULT_IDLE_MS 2000
 #define DEFAULT_REQUEST_MS 60000
 #define MAX_DEATHS 2
+#define MAX_SHORTAGES 5 /* what lasts for longer than 3 seconds is no moment's */
+#define SHORTAGE_NS 100000000u
 
 struct job {
 	struct job *next;
@@ -32,7 +34,7 @@ struct job {
 	struct stat st; /* of the file */
 	uint8_t key[32];
 	bool keyed;
-	unsigned int deaths;
+	unsigned int deaths, shortages;
 	void *arg;
 	worker_inspected *inspected; /* one of the two */
 	worker_symbolized *symbolized;
@@ -91,7 +93,7 @@ void client_set_timer(struct worker *w)
 	if (w->sent)
 		at = w->deadline;
 	else if (w->head)
-		at = 1; /* long ago: now */
+		at = w->not_before ? w->not_before : 1; /* long ago: now */
 	else if (w->child.pid)
 		at = w->idle_since + idle;
 	if (w->stepper.pid) {
@@ -124,6 +126,7 @@ static void finish(struct worker *w, struct result r)
 		w->tail = &w->head;
 	w->pending--;
 	w->sent = false;
+	w->not_before = 0;
 	w->idle_since = client_now();
 	if (j->inspected)
 		j->inspected(j->arg, r.err, r.text ? r.text : "", r.inspection);
@@ -135,6 +138,19 @@ static void finish(struct worker *w, struct result r)
 static void fail(struct worker *w, int err, const char *text)
 {
 	finish(w, (struct result){.err = err, .text = text});
+}
+
+/* Where memory is short the first job waits and is tried again, longer each time. */
+static void fail_or_wait(struct worker *w, int err, const char *text, unsigned int most)
+{
+	struct job *j = w->head;
+
+	if (err != -ENOMEM || j->shortages >= most) {
+		fail(w, err, text);
+		return;
+	}
+	w->sent = false;
+	w->not_before = client_now() + ((uint64_t)SHORTAGE_NS << j->shortages++);
 }
 
 static void refuse(struct worker *w, int err, const char *text)
@@ -224,7 +240,7 @@ static bool answer_at_once(struct worker *w, struct job *j)
 
 static void pump(struct worker *w)
 {
-	while (w->head && !w->sent) {
+	while (w->head && !w->sent && client_now() >= w->not_before) {
 		struct job *j = w->head;
 		int err;
 
@@ -236,7 +252,7 @@ static void pump(struct worker *w)
 			w->sent = !w->child.ready;
 			died(w, NULL);
 		} else if (err) {
-			fail(w, err, "the worker cannot be asked");
+			fail_or_wait(w, err, "the worker cannot be asked", MAX_SHORTAGES);
 		} else {
 			w->sent = true;
 			w->deadline = client_now() + (uint64_t)w->request_ms * 1000000;
@@ -299,7 +315,8 @@ static int take(struct worker *w, const struct protocol_reply *r, int fd)
 		log_debug("%s: the worker got EACCES for %u system calls, the last was %s (%u)",
 			  j->name, r->refused_calls, sandbox_call_name(r->call), r->call);
 	if (r->err) {
-		fail(w, r->err < 0 && r->err > -4096 ? r->err : -EBADMSG, r->text);
+		/* the worker's own memory: it may be the file that takes it */
+		fail_or_wait(w, r->err < 0 && r->err > -4096 ? r->err : -EBADMSG, r->text, 1);
 		return 0;
 	}
 	if (j->symbolized)
@@ -326,7 +343,7 @@ static void receive(struct worker *w)
 			if (fd >= 0)
 				close(fd);
 			if (got == -ENOMEM)
-				fail(w, got, "no memory for its answer");
+				fail_or_wait(w, got, "no memory for its answer", MAX_SHORTAGES);
 		}
 		if (got < 0 && got != -ENOMEM) {
 			died(w, got == -EPIPE ? NULL : "it gave an answer that makes no sense");

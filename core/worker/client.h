@@ -22,6 +22,7 @@ struct worker {
 	struct job *head, **tail; /* head is under way if `sent` */
 	uint32_t pending;
 	bool sent;
+	uint64_t not_before;                    /* of head, which memory was short for */
 	uint64_t next_id, deadline, idle_since; /* ns, CLOCK_MONOTONIC */
 	/* Steps: a process of their own, as they can't wait for the others. */
 	struct child stepper;
