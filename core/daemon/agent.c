@@ -145,7 +145,7 @@ static int open_plan(struct agent *a)
 	if (r) {
 		log_error("no plugins can be read from %s: %s%s", a->o.plugin_dir, strerror(-r),
 			  r == -ENOENT ? " (is fusee installed whole?)" : "");
-		return EX_SOFTWARE;
+		return r == -ENOMEM ? EX_OSERR : EX_SOFTWARE;
 	}
 	for (uint32_t i = 0; i < a->folder.nrefused; i++)
 		log_warning("%s", a->folder.refused[i]);

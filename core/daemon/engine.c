@@ -261,6 +261,10 @@ static int open_worker(struct agent *a)
 	int r = plugin_set_open(a->o.plugin_dir, &claims_host,
 				(const char *const *)a->plan->without, &a->unwinders);
 
+	if (r == -ENOMEM) {
+		log_error("cannot load unwinders: %s", strerror(-r));
+		return EX_OSERR;
+	}
 	if (r || !a->unwinders.n) {
 		log_error("no unwinders found in %s: is fusee installed whole?", a->o.plugin_dir);
 		return EX_SOFTWARE;

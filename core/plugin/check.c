@@ -59,7 +59,9 @@ static int check_owner(const char *path, const struct stat *st, char **text)
 		return refuse(text, path,
 			      "can be written by others: make it root's or your own, mode 644");
 	folder = strdup(path);
-	if (!folder || stat(dirname(folder), &dir))
+	if (!folder)
+		return -ENOMEM;
+	if (stat(dirname(folder), &dir))
 		r = refuse(text, path, "stands in a folder that cannot be looked at");
 	else if (foreign(&dir) || (dir.st_mode & (S_IWGRP | S_IWOTH) && !(dir.st_mode & S_ISVTX)))
 		r = refuse(text, path,

@@ -204,15 +204,22 @@ static int check_descriptor(const char *path, const struct fusee_plugin *d, size
 	if (wrong)
 		return refuse(text, "plugin '%s' %s", path, wrong);
 	r = options_check(&d->options, d->ctx_size, &options);
-	if (r)
-		r = refuse(text, "plugin '%s' %s", path, options ? options : strerror(ENOMEM));
+	if (r && options)
+		r = refuse(text, "plugin '%s' %s", path, options);
 	free(options);
 	return r;
+}
+
+/* What the loader says when it has no memory, with more before it or alone. */
+static bool is_no_memory(const char *error)
+{
+	return !error || strstr(error, strerror(ENOMEM)) || strstr(error, "out of memory");
 }
 
 int plugin_load(const char *path, struct plugin **ret, char **text)
 {
 	struct plugin *p = calloc(1, sizeof(*p));
+	const char *error;
 	size_t size;
 	void *so;
 	int r = -ENOMEM;
@@ -222,7 +229,7 @@ int plugin_load(const char *path, struct plugin **ret, char **text)
 		return r;
 	/* what is looked at is what is loaded, wherever a link leads a moment later */
 	p->path = realpath(path, NULL);
-	if (!p->path)
+	if (!p->path && errno != ENOMEM)
 		p->path = strdup(path);
 	if (!p->path)
 		goto fail;
@@ -232,7 +239,10 @@ int plugin_load(const char *path, struct plugin **ret, char **text)
 		goto fail;
 	so = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!so) {
-		r = refuse(text, "plugin '%s' cannot be loaded: %s", path, dlerror());
+		error = dlerror();
+		r = is_no_memory(error)
+			    ? -ENOMEM
+			    : refuse(text, "plugin '%s' cannot be loaded: %s", path, error);
 		goto fail;
 	}
 	p->descriptor = find_descriptor(so, &size);
@@ -371,10 +381,13 @@ static int open_one(const char *dir, uint32_t kind, struct plugin_folder *f)
 		uint32_t says = !r && kind ? check_kind(paths[i]) : 0;
 
 		if (!r && (!says || says == kind)) {
-			if (plugin_load(paths[i], &p, &text))
+			r = plugin_load(paths[i], &p, &text);
+			if (!r)
+				r = keep(f, p);
+			else if (r != -ENOMEM) /* which says nothing of this plugin */
 				r = note_refused(f, text);
 			else
-				r = keep(f, p);
+				free(text);
 		}
 		free(paths[i]);
 	}

@@ -30,7 +30,8 @@ struct plugin_folder {
 char *plugin_default_dir(void);
 
 /* Loads one file; refuses a wrong magic or version, a truncated file, and, when privileged, one
- * that others can write (file or folder): *text is one malloc'ed sentence then. */
+ * that others can write (file or folder): *text is one malloc'ed sentence then; -ENOMEM: maybe
+ * none. */
 int plugin_load(const char *path, struct plugin **ret, char **text);
 void plugin_free(struct plugin *);
 /* Every *.so of the folders dir ("a:b"). What is refused is kept as a sentence, and logged by

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Every allocation failed in turn while a folder of plugins is opened: all of them are there, or it
+ * is -ENOMEM; none is left out for want of memory. */
+#include "test.h"
+
+#include <libgen.h>
+#include <unistd.h>
+
+#include "lib/faults.h"
+#include "plugin/plugin.h"
+
+/* What was built beside this test. */
+static const char *folder(void)
+{
+	static char path[4096 + 16];
+	char exe[4096];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	CHECK(n > 0);
+	exe[n] = '\0';
+	snprintf(path, sizeof(path), "%s/../plugins", dirname(exe));
+	return path;
+}
+
+TEST_FOR(a_folder, 300)
+{
+	struct plugin_folder f;
+	unsigned long rounds = 0;
+	uint32_t whole = 0;
+
+	CHECK_INT(plugin_folder_open(folder(), &f), 0);
+	whole = f.n;
+	CHECK(whole && !f.nrefused);
+	plugin_folder_close(&f);
+	for (faults_from(0); faults_next(); rounds++) {
+		int r = plugin_folder_open(folder(), &f);
+
+		CHECK(r ? r == -ENOMEM && faults_happened() : f.n == whole && !f.nrefused);
+		faults_stop();
+		plugin_folder_close(&f);
+	}
+	CHECK(rounds > 3 * whole);
+	fprintf(stderr, "# %lu allocations\n", rounds);
+}
+
+TEST_FOR(unwinders, 300)
+{
+	struct plugin_set set;
+	unsigned long rounds = 0;
+	uint32_t whole = 0;
+
+	CHECK_INT(plugin_set_open(folder(), &plugin_host_base, NULL, &set), 0);
+	whole = set.n;
+	plugin_set_close(&set);
+	for (faults_from(0); faults_next(); rounds++) {
+		int r = plugin_set_open(folder(), &plugin_host_base, NULL, &set);
+
+		CHECK(r ? r == -ENOMEM && faults_happened() : set.n == whole);
+		faults_stop();
+		plugin_set_close(&set);
+	}
+	CHECK(rounds > 3 * whole);
+	fprintf(stderr, "# %lu allocations\n", rounds);
+}
