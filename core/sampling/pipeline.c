@@ -70,6 +70,18 @@ static void add(struct pipeline *p, struct process *proc, const struct snapshot_
 	p->stats.kernel_only += !reason && !s->abi;
 }
 
+/* Nobody wants this sample: where nobody wants its process, the kernel is to drop the next one. */
+static void drop(struct pipeline *p, pid_t pid)
+{
+	struct process *proc = NULL;
+
+	p->stats.unwanted++;
+	if (p->bpf && p->o.wants && !p->o.wants(p->o.arg, pid))
+		proc = process_get(p->processes, pid);
+	if (proc)
+		set_stale(p, proc);
+}
+
 /* A sample for which there is no memory. */
 static void add_nothing(struct pipeline *p, uint64_t period)
 {
@@ -113,7 +125,7 @@ static void on_sample(void *arg, const struct snapshot_sample *s)
 	struct process *proc;
 
 	if (p->o.route && !p->o.route(p->o.arg, s, &route)) {
-		p->stats.unwanted++;
+		drop(p, s->pid);
 		return;
 	}
 	proc = process_get(p->processes, s->pid);
@@ -193,7 +205,7 @@ static void on_walked(void *arg, const struct snapshot_walked *w)
 	char comm[16];
 
 	if (p->o.route && !p->o.route(p->o.arg, &s, &route)) {
-		p->stats.unwanted++;
+		drop(p, s.pid);
 		return;
 	}
 	p->time = w->time;

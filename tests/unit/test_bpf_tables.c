@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernel's sampler is told: room for tables, chains of mappings, versions. The memory is
+ * ours here; only the map of process numbers is the kernel's, which needs the right to make one. */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sampling/bpf_state.h"
+#include "test.h"
+
+#define SLABS 2u
+#define ELEMENTS 20u
+#define FILES 64u
+
+struct world {
+	struct bpf_sampler b;
+	struct inspection inspection;
+	struct fusee_segment segment;
+	struct inspection_slab slabs[FILES];
+	struct file files[FILES];
+	uint32_t *words;
+};
+
+static void world_new(struct world *w, uint64_t table_words)
+{
+	*w = (struct world){0};
+	w->b.pids = bpf_map_create(BPF_MAP_TYPE_HASH, "pids", 4, sizeof(struct sampler_life), 64,
+				   NULL);
+	if (w->b.pids < 0)
+		SKIP("BPF maps need root, or CAP_BPF");
+	w->b.nslabs = SLABS;
+	w->b.nelements = ELEMENTS;
+	w->b.unwinder[1] = -1;
+	w->b.slabs = calloc(SLABS, SLAB_BYTES);
+	w->b.elements = calloc(ELEMENTS, sizeof(struct sampler_process));
+	w->words = calloc(table_words, 4);
+	CHECK(w->b.slabs && w->b.elements && w->words);
+	CHECK_INT(bpf_tables_init(&w->b), 0);
+	w->segment = (struct fusee_segment){.filesz = 1 << 20, .memsz = 1 << 20, .flags = 5};
+	w->inspection = (struct inspection){.nsegments = 1, .segments = &w->segment};
+	for (uint32_t i = 0; i < FILES; i++) {
+		w->slabs[i] = (struct inspection_slab){.words = w->words, .n = table_words};
+		w->files[i] = (struct file){.id = i + 1,
+					    .state = FILE_READY,
+					    .fd = -1,
+					    .inspection = &w->inspection,
+					    .slabs = {&w->slabs[i]}};
+	}
+}
+
+static void world_free(struct world *w)
+{
+	bpf_tables_fini(&w->b);
+	free(w->b.slabs);
+	free(w->b.elements);
+	free(w->words);
+	close(w->b.pids);
+}
+
+/* A process that maps n of the files, one after the other. */
+static struct process *new_process(struct process_table *t, pid_t pid, struct file *files,
+				   uint32_t first, uint32_t n)
+{
+	struct process *p = process_get(t, pid);
+
+	for (uint32_t i = first; i < first + n; i++) {
+		struct process_mapping m = {.lo = 0x1000000ull * (i + 1),
+					    .hi = 0x1000000ull * (i + 1) + 4096,
+					    .file = &files[i % FILES]};
+
+		CHECK_INT(process_map(p, &m), 0);
+	}
+	return p;
+}
+
+static bool has_life(struct world *w, pid_t pid, uint64_t *id)
+{
+	struct sampler_life life;
+
+	if (bpf_map_lookup_elem(w->b.pids, &pid, &life))
+		return false;
+	*id = life.id;
+	return true;
+}
+
+TEST(a_process_and_its_tables)
+{
+	struct process_table *t;
+	struct sampler_process *e;
+	struct process *p;
+	struct world w;
+	uint32_t version;
+	uint64_t id;
+
+	world_new(&w, 1000);
+	for (uint32_t i = 0; i < 1000; i++)
+		w.words[i] = i * 7;
+	CHECK_INT(process_table_new(&t), 0);
+	p = new_process(t, 100, w.files, 0, 3);
+	CHECK_INT(bpf_sampler_put(&w.b, p), 0);
+	CHECK(has_life(&w, 100, &id) && id == p->id);
+	e = &w.b.elements[p->sampler.element];
+	CHECK_INT(e->n, 3);
+	CHECK(!(e->version & 1) && e->version == p->sampler.version);
+	CHECK(e->changed > e->as_of); /* not walked before it is confirmed */
+	bpf_sampler_confirm(&w.b, p, p->sampler.since);
+	CHECK(e->changed <= e->as_of);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct sampler_table *at = &e->mappings[i].table[0];
+
+		CHECK_INT(at->words, 1000);
+		CHECK(!memcmp(w.b.slabs + at->at, w.words, 4000));
+		CHECK_INT(e->mappings[i].table[1].words, 0);
+	}
+	/* a file that is not ready any more is left out; the version moves on */
+	w.files[1].state = FILE_ASKED;
+	version = e->version;
+	CHECK_INT(bpf_sampler_put(&w.b, p), 0);
+	CHECK_INT(e->n, 2);
+	CHECK(e->version > version && !(e->version & 1));
+	CHECK(p->mappings[0].told && !p->mappings[1].told);
+	bpf_sampler_forget(&w.b, p);
+	CHECK(!has_life(&w, 100, &id));
+	CHECK(e->version & 1);
+	CHECK_INT(p->sampler.element, 0);
+	process_table_free(t);
+	world_free(&w);
+}
+
+TEST(refused)
+{
+	struct process_table *t;
+	struct process *p;
+	struct world w;
+	uint64_t id;
+
+	world_new(&w, 10);
+	CHECK_INT(process_table_new(&t), 0);
+	p = new_process(t, 100, w.files, 0, 1);
+	CHECK_INT(bpf_sampler_put(&w.b, p), 0);
+	CHECK_INT(bpf_sampler_refuse(&w.b, p), 0);
+	CHECK(has_life(&w, 100, &id) && id == SAMPLER_REFUSED);
+	bpf_sampler_forget(&w.b, p);
+	CHECK(!has_life(&w, 100, &id));
+	process_table_free(t);
+	world_free(&w);
+}
+
+/* Two tables of 150,000 words have no room in one element, and a third evicts the one that nobody
+ * names. */
+TEST(room)
+{
+	struct bpf_sampler_stats s = {0};
+	struct process_table *t;
+	struct process *p[3];
+	struct world w;
+
+	world_new(&w, 150000);
+	CHECK_INT(process_table_new(&t), 0);
+	for (uint32_t i = 0; i < 3; i++)
+		p[i] = new_process(t, 100 + (pid_t)i, w.files, i, 1);
+	CHECK_INT(bpf_sampler_put(&w.b, p[0]), 0);
+	CHECK_INT(bpf_sampler_put(&w.b, p[1]), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct sampler_table *at =
+			&w.b.elements[p[i]->sampler.element].mappings[0].table[0];
+
+		CHECK_INT(at->at / SLAB_WORDS, (at->at + at->words - 1) / SLAB_WORDS);
+	}
+	/* all are in use: the third one's code is left to user space */
+	CHECK_INT(bpf_sampler_put(&w.b, p[2]), 0);
+	CHECK(!p[2]->mappings[0].told);
+	CHECK_INT(w.b.elements[p[2]->sampler.element].n, 0);
+	bpf_sampler_forget(&w.b, p[0]);
+	CHECK_INT(bpf_sampler_put(&w.b, p[2]), 0);
+	CHECK(p[2]->mappings[0].told);
+	bpf_tables_stats(&w.b, &s);
+	CHECK_INT(s.table_bytes, 2 * 600000);
+	/* the first one comes back when there is room again */
+	bpf_sampler_forget(&w.b, p[1]);
+	CHECK_INT(bpf_sampler_put(&w.b, p[0]), 0);
+	CHECK(p[0]->mappings[0].told);
+	process_table_free(t);
+	world_free(&w);
+}
+
+/* Tables of all sizes come and go; what lies in each is its own. */
+TEST(holes)
+{
+	struct process_table *t;
+	struct process *p[16] = {0};
+	struct world w;
+
+	world_new(&w, 200000);
+	CHECK_INT(process_table_new(&t), 0);
+	srand(1);
+	for (uint32_t i = 0; i < FILES; i++)
+		w.slabs[i].n = 1 + (uint32_t)rand() % (i % 4 ? 20000 : 200000);
+	for (uint32_t round = 0; round < 2000; round++) {
+		uint32_t i = (uint32_t)rand() % 16;
+		uint32_t used[16][2], n = 0;
+
+		if (p[i] && rand() % 2) {
+			bpf_sampler_forget(&w.b, p[i]);
+			p[i] = NULL;
+		} else if (!p[i]) {
+			p[i] = new_process(t, 1000 + (pid_t)round, w.files,
+					   (uint32_t)rand() % FILES, 1);
+			CHECK_INT(bpf_sampler_put(&w.b, p[i]), 0);
+		}
+		for (uint32_t k = 0; k < 16; k++) {
+			const struct sampler_process *e =
+				p[k] ? &w.b.elements[p[k]->sampler.element] : NULL;
+
+			if (!e || !e->n)
+				continue;
+			used[n][0] = e->mappings[0].table[0].at;
+			used[n][1] = used[n][0] + e->mappings[0].table[0].words;
+			CHECK(used[n][0] >= 1 && used[n][1] <= SLABS * SLAB_WORDS);
+			for (uint32_t j = 0; j < n; j++)
+				CHECK(used[j][0] == used[n][0] || used[j][1] <= used[n][0] ||
+				      used[n][1] <= used[j][0]);
+			n++;
+		}
+	}
+	process_table_free(t);
+	world_free(&w);
+}
+
+TEST(chains)
+{
+	struct process_table *t;
+	struct process *p, *q;
+	struct world w;
+	uint32_t n = 0, e;
+
+	world_new(&w, 4);
+	CHECK_INT(process_table_new(&t), 0);
+	p = new_process(t, 100, w.files, 0, 200);
+	CHECK_INT(bpf_sampler_put(&w.b, p), 0);
+	for (e = p->sampler.element; e; e = w.b.elements[e].next)
+		n += w.b.elements[e].n;
+	CHECK_INT(n, 200);
+	CHECK_INT(w.b.nfree, ELEMENTS - 1 - 4);
+	/* once more: the chain is made anew, and nothing leaks */
+	CHECK_INT(bpf_sampler_put(&w.b, p), 0);
+	CHECK_INT(w.b.nfree, ELEMENTS - 1 - 4);
+	/* no room for it all: user space walks that process, and what it took is free again */
+	q = new_process(t, 101, w.files, 0, SAMPLER_CHAIN * SAMPLER_MAPPINGS);
+	CHECK_INT(bpf_sampler_put(&w.b, q), -ENOSPC);
+	CHECK_INT(q->sampler.element, 0);
+	CHECK_INT(w.b.nfree, ELEMENTS - 1 - 4);
+	bpf_sampler_forget(&w.b, p);
+	CHECK_INT(w.b.nfree, ELEMENTS - 1);
+	process_table_free(t);
+	world_free(&w);
+}
