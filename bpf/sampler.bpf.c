@@ -172,6 +172,13 @@ FUSEE_FN int locate(struct fusee_unwind *u, struct scratch *s, struct sampler_ma
 	return 0;
 }
 
+FUSEE_FN void give_table(struct fusee_unwind *u, const struct sampler_table *t)
+{
+	u->slab = t->at;
+	u->slab_words = t->words;
+	u->slab_id = t->id;
+}
+
 enum { AGAIN, WHOLE, LEFT_CODE, LEFT_CUT };
 
 /* One frame. A global function, so that the verifier looks at it once and not at each turn. */
@@ -188,12 +195,10 @@ __attribute__((noinline)) int sampler_step(__u32 unused)
 	if (locate(u, s, &m))
 		return LEFT_CODE;
 	u->error = 0;
-	u->slab = m->table[0].at;
-	u->slab_words = m->table[0].words;
+	give_table(u, &m->table[0]);
 	next = fusee_step_dwarf(0);
 	if (next == FUSEE_PASS) {
-		u->slab = m->table[1].at;
-		u->slab_words = m->table[1].words;
+		give_table(u, &m->table[1]);
 		next = fusee_step_framepointer(0);
 	}
 	if (next == FUSEE_NEXT) {

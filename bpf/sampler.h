@@ -19,6 +19,8 @@
 /* Where one unwinder's table of a file lies in fusee_slabs, in words. */
 struct sampler_table {
 	__u32 at, words;
+	__u32 id; /* of what lies there, never another's; 0: there are no numbers left */
+	__u32 pad;
 };
 
 /* One executable mapping whose code can be stepped in the kernel: [lo, hi). */

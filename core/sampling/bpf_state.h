@@ -40,6 +40,7 @@ struct bpf_sampler {
 	struct bpf_hole *holes; /* by address */
 	uint32_t nholes, holes_cap;
 	uint64_t used_words;
+	uint32_t ids;         /* of tables */
 	uint64_t last_change; /* as elements[0] said when all were looked at */
 	uint32_t nchanged;    /* of these, as it was then */
 	uint64_t clock;       /* raised at each put: who was used last */

@@ -13,9 +13,11 @@
 
 #include "sampling/bpf_state.h"
 
+#define MAX_IDS ((1u << 29) - 1) /* the steps' own limit for what they remember by */
+
 /* One unwinder's table of one file. */
 struct placed {
-	uint32_t at, words;
+	uint32_t at, words, id;
 	uint64_t used; /* clock of the last put that named it */
 };
 
@@ -200,9 +202,10 @@ static int place(struct bpf_sampler *b, const struct file *f, uint32_t number,
 			return r;
 		}
 		memcpy(b->slabs + p->at, slab->words, slab->n * 4);
+		p->id = b->ids < MAX_IDS ? ++b->ids : 0;
 	}
 	p->used = b->clock + 1; /* not given away for the next of the same process */
-	*ret = (struct sampler_table){p->at, p->words};
+	*ret = (struct sampler_table){.at = p->at, .words = p->words, .id = p->id};
 	return 0;
 }
 
