@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define FRAMES 28
+#define TRACED (1u << 17)
 /* without a call for its address, which the sanitizers have a version of */
 #define IN_PLACE _Thread_local __attribute__((tls_model("initial-exec")))
 
@@ -33,6 +34,10 @@ struct control {
 	_Atomic uint32_t started; /* processes so far */
 	uint64_t frames[FRAMES];  /* of the one that failed: offsets in .. */
 	char modules[FRAMES][32]; /* .. these files */
+	uint64_t place, nth;      /* place not 0: not by number, but the nth of that place fails */
+	_Atomic uint64_t met;
+	uint64_t trace;          /* not 0: the places of all are written down */
+	uint64_t places[TRACED]; /* of allocation n + 1 */
 };
 
 void *__libc_malloc(size_t);
@@ -121,14 +126,33 @@ static void note(void)
 	}
 }
 
+/* The callers, as far as they are the same in each run: in their pages. Never 0. */
+static uint64_t place_of(void)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+	void *frames[FRAMES];
+	int n = backtrace(frames, FRAMES);
+
+	for (int i = 2; i < n; i++)
+		hash = (hash ^ ((uintptr_t)frames[i] & 4095)) * 0x100000001b3;
+	return hash | 1;
+}
+
+static int is_due(void)
+{
+	uint64_t n = atomic_fetch_add(&control->seen, 1) + 1;
+
+	if (control->trace && n <= TRACED)
+		control->places[n - 1] = place_of();
+	if (!control->place)
+		return n == control->fail_at;
+	return place_of() == control->place &&
+	       atomic_fetch_add(&control->met, 1) + 1 == control->nth;
+}
+
 static int fails(void)
 {
-	uint64_t n;
-
-	if (!control || !atomic_load_explicit(&control->fail_at, memory_order_relaxed))
-		return 0;
-	n = atomic_fetch_add(&control->seen, 1) + 1;
-	if (n != control->fail_at)
+	if (!control || !atomic_load_explicit(&control->fail_at, memory_order_relaxed) || !is_due())
 		return 0;
 	note();
 	atomic_store(&control->hit, 1);
