@@ -26,8 +26,7 @@ __attribute__((weak, noinline)) int fusee_step_framepointer(__u32 slot)
 
 struct {
 	__uint(type, 1 /* HASH */);
-	__uint(max_entries, 16384);
-	__uint(map_flags, 1 /* NO_PREALLOC */);
+	__uint(max_entries, 16384); /* preallocated: before 6.1, events take no other */
 	__type(key, __u32);
 	__type(value, struct sampler_life);
 } sampler_pids SEC(".maps");
@@ -125,6 +124,8 @@ FUSEE_FN __u32 first_above(struct sampler_process *p, __u64 at)
 	for (__u32 i = 0; i < 7 && low < high; i++) {
 		__u32 middle = (low + high) / 2;
 
+		/* the verifier of 5.10 wants to see what the compiler knows */
+		__asm__ volatile("" : "+r"(middle));
 		if (middle >= SAMPLER_MAPPINGS)
 			break;
 		if (p->mappings[middle].hi > at)

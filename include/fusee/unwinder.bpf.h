@@ -287,7 +287,8 @@ FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k)
  * A part of a step, `static int part(struct fusee_unwind *u, __u32 arg)`, as a global function:
  * verified once, whoever calls it, and out of the way of what runs at each frame, whose few cache
  * lines count when nothing is in the caches. Called as FUSEE_CALL(name, u, arg); prefix the name
- * with fusee_ and the plugin's.
+ * with fusee_ and the plugin's. (The verifier wants an argument to be there even where nothing
+ * reads it, and the compiler would leave it out.)
  */
 #define FUSEE_PART(name, part)                                                           \
 	__attribute__((noinline)) int name(__u32 arg)                                    \
@@ -295,6 +296,7 @@ FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k)
 		__u32 zero = 0;                                                          \
 		struct fusee_unwind *u = fusee_bpf_map_lookup_elem(&fusee_state, &zero); \
                                                                                          \
+		__asm__ volatile("" : "+r"(arg));                                        \
 		return u ? part(u, arg) : -1;                                            \
 	}
 #define FUSEE_CALL(name, u, arg) name(arg)

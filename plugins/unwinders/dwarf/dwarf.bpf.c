@@ -229,10 +229,13 @@ FUSEE_FN int reg_value(const struct fusee_unwind *u, __u32 reg, __u64 *value)
 		*value = u->pc;
 	else if (reg == FUSEE_X86_RBP && !(u->flags & FUSEE_FP_LOST))
 		*value = u->fp;
-	else if (reg < 16 && reg != FUSEE_X86_RBP && u->valid_regs >> reg & 1)
+	else if (reg < 16 && reg != FUSEE_X86_RBP && u->valid_regs >> reg & 1) {
+		/* the verifier of Linux 5.10 does not see what the compiler knows: mask it anew */
+		__asm__ volatile("" : "+r"(reg));
 		*value = u->regs[reg & 15];
-	else
+	} else {
 		return -1;
+	}
 	return 0;
 }
 
