@@ -21,15 +21,19 @@ FUSEE_EMBED(sampler_bpf, "sampler.bpf.o");
 #define DEFAULT_TABLES (16u << 20)
 #define DEFAULT_ELEMENTS 512u
 
-/* libbpf's own words are for who looks into it. */
+/* libbpf's own words are for who looks into it. What the verifier disliked stands at the end. */
 static int say(enum libbpf_print_level level, const char *format, va_list ap)
 {
-	char line[4096];
+	char *text;
+	int len;
 
-	if (level == LIBBPF_DEBUG)
+	if (level == LIBBPF_DEBUG || log_level() < LOG_DEBUG)
 		return 0;
-	vsnprintf(line, sizeof(line), format, ap);
-	log_debug("libbpf: %s", line);
+	len = vasprintf(&text, format, ap);
+	if (len < 0)
+		return 0;
+	log_debug("libbpf: %s", text + (len > 4000 ? len - 4000 : 0));
+	free(text);
 	return 0;
 }
 
