@@ -110,6 +110,10 @@ FUSEE_FN int find_rule(struct fusee_unwind *u, __u64 at)
 	return (int)search_words(&rows, before, count, at & 0xffff);
 }
 
+/* What stands for a special that says END from where it was looked up on: each whole stack comes to
+ * one. No table has this rule: CFA = sp. */
+#define RULE_END ((int)DWARF_RULE_SP(0, 1))
+
 #ifdef __bpf__
 /*
  * Rules that were found lately: a table is searched once for a pc, not once for a frame. An entry
@@ -187,19 +191,6 @@ FUSEE_FN __u64 place_of(const struct fusee_unwind *u)
 	return u->offset - (u->flags & FUSEE_PC_EXACT ? 0 : 1);
 }
 
-FUSEE_FN int search(struct fusee_unwind *u, __u32 unused)
-{
-	__u64 at = place_of(u);
-	int rule = find_rule(u, at);
-
-	(void)unused;
-	if (rule > 0)
-		remember_rule(u, at, (__u32)rule);
-	return rule;
-}
-
-FUSEE_PART(fusee_dwarf_search, search)
-
 FUSEE_FN int load_special(struct fusee_unwind *u, __u32 i, struct special *s)
 {
 	__u32 header[DWARF_SPECIALS + 1], w[DWARF_SPECIAL_WORDS];
@@ -219,6 +210,25 @@ FUSEE_FN int load_special(struct fusee_unwind *u, __u32 i, struct special *s)
 	s->extra = (__s32)w[3];
 	return 0;
 }
+
+/* The rule of this frame, or RULE_END; -1: the table is damaged. */
+FUSEE_FN int search(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 at = place_of(u);
+	int rule = find_rule(u, at);
+	struct special s;
+
+	(void)unused;
+	if (rule == RULE_END)
+		return -1;
+	if (rule >= 0xc000 && !load_special(u, (__u32)rule & 0x3fff, &s) && s.kind == DWARF_END)
+		rule = RULE_END;
+	if (rule > 0)
+		remember_rule(u, at, (__u32)rule);
+	return rule;
+}
+
+FUSEE_PART(fusee_dwarf_search, search)
 
 /* A register of this frame. 0; -1: not known here. */
 FUSEE_FN int reg_value(const struct fusee_unwind *u, __u32 reg, __u64 *value)
@@ -364,8 +374,6 @@ FUSEE_FN int step_special(struct fusee_unwind *u, __u32 i)
 	if (load_special(u, i, &s))
 		return stop(u, DWARF_REASON_TABLE);
 	switch (s.kind) {
-	case DWARF_END:
-		return stop(u, 0);
 	case DWARF_SIGNAL:
 		return leave_signal(u);
 	case DWARF_PLT:
@@ -401,6 +409,8 @@ static int dwarf_step(struct fusee_unwind *u)
 		return stop(u, DWARF_REASON_TABLE);
 	if (rule == DWARF_RULE_NONE)
 		return FUSEE_PASS;
+	if (rule == RULE_END)
+		return stop(u, 0);
 	if (rule >= 0xc000)
 		return FUSEE_CALL(fusee_dwarf_special, u, (__u32)rule & 0x3fff);
 	if (rule >= 0x8000) {

@@ -40,7 +40,7 @@ enum dwarf_header {
  * `slot` 0: the caller's fp is this frame's; k > 0: it was saved at CFA - 8 * (k + 1).
  *
  *	0                       no row: nothing is known here (a gap)
- *	0 ssss ooooooooooo      CFA = sp + 8 * o, slot s   (o > 0)
+ *	0 ssss ooooooooooo      CFA = sp + 8 * o, slot s   (o > 0; the step has its own use of 0)
  *	1 0 ssss oooooooooo     CFA = fp + 8 * o, slot s
  *	1 1 iiiiiiiiiiiiii      special i
  */
