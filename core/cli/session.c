@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "cli/entry.h"
 #include "sampling/claims.h"
 #include "sampling/probe.h"
 
@@ -242,6 +243,19 @@ int session_open(struct session *s)
 
 /* ---- running ---- */
 
+/* The command stands still: what it has mapped is told to the kernel before it goes on. */
+static void prepare_command(void *arg)
+{
+	struct session *s = arg;
+
+	snapshot_drain(s->snapshot, pipeline_handlers(s->pipeline), true);
+	pipeline_scan(s->pipeline, s->child.pid);
+	worker_wait(s->worker);
+	pipeline_retry(s->pipeline);
+	for (int i = 0; i < 2; i++) /* told, and confirmed */
+		pipeline_tell(s->pipeline, clock_ns(CLOCK_MONOTONIC));
+}
+
 static int begin(struct session *s)
 {
 	uint64_t now;
@@ -250,7 +264,11 @@ static int begin(struct session *s)
 	s->start_wall_ns = clock_ns(CLOCK_REALTIME);
 	s->start_ns = clock_ns(CLOCK_MONOTONIC);
 	if (s->o.command) {
+		bool seized = s->bpf && entry_seize(s->child.pid);
+
 		r = launch_go(&s->child);
+		if (!r && seized)
+			entry_pass(s->child.pid, prepare_command, s);
 		if (r) {
 			log_error("cannot run '%s': %s", s->o.command[0], strerror(-r));
 			return r == -ENOENT ? 127 : 126;
