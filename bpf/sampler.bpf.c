@@ -152,7 +152,7 @@ FUSEE_FN struct sampler_mapping *mapping_of(struct sampler_process *p, __u64 at)
  * kernel knows it. */
 FUSEE_FN int locate(struct fusee_unwind *u, struct scratch *s, struct sampler_mapping **ret)
 {
-	__u64 at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1, offset;
+	__u64 at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1, offset, number;
 	struct sampler_process *p = element_of(s->element, at);
 	struct sampler_mapping *m = p ? mapping_of(p, at) : 0;
 
@@ -163,10 +163,11 @@ FUSEE_FN int locate(struct fusee_unwind *u, struct scratch *s, struct sampler_ma
 	u->file = m->file;
 	u->bias = m->bias;
 	u->offset = u->pc - m->bias;
-	offset = at - m->shift;
+	number = m->file ? m->file : SAMPLER_ANONYMOUS | at >> SAMPLER_OFFSET_BITS;
+	offset = m->file ? at - m->shift : at & SAMPLER_MAX_OFFSET;
 	if (offset > SAMPLER_MAX_OFFSET)
 		return -1;
-	s->record.frames[s->at & 2047] = (__u64)m->file << SAMPLER_FILE_SHIFT | offset |
+	s->record.frames[s->at & 2047] = number << SAMPLER_FILE_SHIFT | offset |
 					 (s->guessed ? SAMPLER_GUESSED : 0);
 	s->at++;
 	*ret = m;

@@ -29,7 +29,8 @@ struct sampler_mapping {
 	__u64 bias;  /* pc - bias: ELF virtual address */
 	__u64 shift; /* pc - shift: file offset */
 	struct sampler_table table[SAMPLER_TABLES];
-	__u32 file, pad;
+	__u32 file; /* 0: none; code that the native unwinders step all the same */
+	__u32 pad;
 };
 
 /*
@@ -58,11 +59,16 @@ struct sampler_life {
 
 #define SAMPLER_REFUSED (~0ull)
 
-/* A frame as it is sent: file offset, or kernel address if it is among the kernel's. */
+/*
+ * A frame as it is sent: a kernel address if it is among the kernel's; else, from bit 44 on, the
+ * file's number, and below the offset in it. Of memory without a file the upper 16 bits are set,
+ * and the lower ones of the number are those of the address from bit 43 on.
+ */
 #define SAMPLER_FILE_SHIFT 44
 #define SAMPLER_OFFSET_BITS 43
 #define SAMPLER_GUESSED (1ull << SAMPLER_OFFSET_BITS)
-#define SAMPLER_MAX_FILE ((1u << (64 - SAMPLER_FILE_SHIFT)) - 1)
+#define SAMPLER_ANONYMOUS 0xffff0u /* such a number, and those above it */
+#define SAMPLER_MAX_FILE (SAMPLER_ANONYMOUS - 1)
 #define SAMPLER_MAX_OFFSET ((1ull << SAMPLER_OFFSET_BITS) - 1)
 
 /* One tick: a whole stack, or, without frames, one that is left to user space. */

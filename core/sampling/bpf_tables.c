@@ -214,6 +214,10 @@ static int place(struct bpf_sampler *b, const struct file *f, uint32_t number,
 /* false: user space has to look at code in it. */
 static bool describe(struct bpf_sampler *b, struct process_mapping *m, struct sampler_mapping *to)
 {
+	if (!m->file && m->plain) {
+		*to = (struct sampler_mapping){.lo = m->lo, .hi = m->hi, .bias = m->lo - m->offset};
+		return true;
+	}
 	if (!m->file || m->file->state != FILE_READY || !files_base(m) ||
 	    m->file->id > SAMPLER_MAX_FILE)
 		return false;

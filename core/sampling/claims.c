@@ -255,6 +255,18 @@ const struct claim *claims_at(struct claims *c, struct process *process,
 	return claim;
 }
 
+bool claims_are_plain(const struct claims *c, uint64_t process, uint64_t lo, uint64_t hi)
+{
+	const struct code *p = table_get(&c->processes, process);
+
+	if (!p || !p->told)
+		return false;
+	for (uint32_t i = above(p, lo); i < p->n && p->list[i].lo < hi; i++)
+		if (p->list[i].flags & FUSEE_CLAIM_STEP)
+			return false;
+	return true;
+}
+
 /* ---- naming ---- */
 
 static int name_by(struct code *p, uint32_t i, const struct fusee_raw_frame *raw,

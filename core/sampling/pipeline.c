@@ -118,6 +118,23 @@ static bool keep(struct pipeline *p, struct process *proc, const struct snapshot
 	return true;
 }
 
+/* Code without a file that a walk in user space met, and that the kernel may step too. */
+static void note_plain(struct pipeline *p, struct process *proc)
+{
+	for (uint32_t i = 0; i < p->walk.n; i++) {
+		const struct walk_frame *f = &p->walk.frames[i];
+		struct process_mapping *m = f->flags & WALK_ANONYMOUS
+						    ? process_mapping(proc, f->addr)
+						    : NULL;
+
+		if (!m || m->file || m->plain ||
+		    !claims_are_plain(p->claims, proc->id, m->lo, m->hi))
+			continue;
+		m->plain = true;
+		set_stale(p, proc);
+	}
+}
+
 static void on_sample(void *arg, const struct snapshot_sample *s)
 {
 	struct pipeline *p = arg;
@@ -145,6 +162,8 @@ static void on_sample(void *arg, const struct snapshot_sample *s)
 			return;
 		walk_stack(&p->walker, proc, s, false, &p->walk);
 	}
+	if (p->bpf)
+		note_plain(p, proc);
 	add(p, proc, s, &route, process_comm(p->processes, proc, s->tid));
 }
 
@@ -166,9 +185,35 @@ static bool is_outdated(const struct process *proc, const struct snapshot_walked
 	       w->record->version <= proc->sampler.covered_version;
 }
 
-/* The kernel's frames stand behind a marker of perf's where they came from a callchain. */
-static void take_walked(struct walk *out, const struct sampler_record *r)
+/* Code without a file, as a walk in user space would have it. false: it is stepped in another way
+ * than the kernel's. */
+static bool take_anonymous(struct pipeline *p, struct process *proc, uint64_t time,
+			   struct walk_frame *f)
 {
+	uint64_t addr = (uint64_t)(f->file & 15) << SAMPLER_OFFSET_BITS | f->addr;
+	struct process_mapping *m = process_mapping_at(proc, addr, time);
+	const struct claim *claim;
+
+	if (!m || m->file)
+		return false;
+	claim = claims_at(p->claims, proc, m, addr, time, &f->generation);
+	if (claim && claim->flags & FUSEE_CLAIM_STEP) {
+		m->plain = false;
+		set_stale(p, proc);
+		return false;
+	}
+	f->file = 0;
+	f->flags |= WALK_ANONYMOUS;
+	f->addr = addr;
+	f->process = proc->id;
+	return true;
+}
+
+/* The kernel's frames stand behind a marker of perf's where they came from a callchain. */
+static void take_walked(struct pipeline *p, struct process *proc, const struct snapshot_walked *w)
+{
+	const struct sampler_record *r = w->record;
+	struct walk *out = &p->walk;
 	const __u64 *f = r->frames;
 	uint32_t from = r->nkernel && f[0] >= (uint64_t)PERF_CONTEXT_MAX;
 
@@ -179,14 +224,16 @@ static void take_walked(struct walk *out, const struct sampler_record *r)
 		out->frames[out->n++] = (struct walk_frame){.flags = WALK_KERNEL,
 							    .addr = i > from ? f[i] - 1 : f[i]};
 	for (uint32_t i = r->nkernel; i < r->nkernel + r->nuser; i++) {
+		uint32_t file = (uint32_t)(f[i] >> SAMPLER_FILE_SHIFT);
 		bool guessed = f[i] & SAMPLER_GUESSED;
+		struct walk_frame *frame = &out->frames[out->n++];
 
 		out->guessed += guessed;
-		out->frames[out->n++] = (struct walk_frame){
-			.file = (uint32_t)(f[i] >> SAMPLER_FILE_SHIFT),
-			.flags = guessed ? WALK_GUESSED : 0,
-			.addr = f[i] & SAMPLER_MAX_OFFSET,
-		};
+		*frame = (struct walk_frame){.file = file,
+					     .flags = guessed ? WALK_GUESSED : 0,
+					     .addr = f[i] & SAMPLER_MAX_OFFSET};
+		if (file >= SAMPLER_ANONYMOUS && !take_anonymous(p, proc, w->time, frame))
+			out->reason = other_code;
 	}
 }
 
@@ -217,10 +264,11 @@ static void on_walked(void *arg, const struct snapshot_walked *w)
 	proc->started = true;
 	if (proc->scanned < p->scan)
 		pipeline_scan(p, s.pid);
-	take_walked(&p->walk, r);
-	if (!is_life(proc, r->process))
+	if (is_life(proc, r->process))
+		take_walked(p, proc, w);
+	else
 		p->walk.reason = other_life;
-	else if (is_outdated(proc, w))
+	if (!p->walk.reason && is_outdated(proc, w))
 		p->walk.reason = other_code;
 	if (p->walk.reason)
 		p->walk.n = p->walk.guessed = 0;
@@ -273,19 +321,21 @@ static bool covers_other(const struct process *proc, const struct process_mappin
 	for (uint32_t i = 0; i < proc->n; i++) {
 		const struct process_mapping *m = &proc->mappings[i];
 
-		if (m->lo < to->hi && m->hi > to->lo &&
+		if (m->lo < to->hi && m->hi > to->lo && (m->file || to->file) &&
 		    (m->file != to->file || m->lo - m->offset != to->lo - to->offset))
 			return true;
 	}
 	return false;
 }
 
+/* Is it there already? Of memory without a file a part is enough. */
 static bool has_same(struct process *proc, const struct process_mapping *to)
 {
 	const struct process_mapping *m = process_mapping(proc, to->lo);
 
-	return m && m->lo == to->lo && m->hi == to->hi && m->offset == to->offset &&
-	       m->file == to->file;
+	if (!m || m->file != to->file || m->lo > to->lo || m->hi < to->hi)
+		return false;
+	return !to->file || (m->lo == to->lo && m->hi == to->hi && m->offset == to->offset);
 }
 
 static void map(struct pipeline *p, struct process *proc, uint64_t since,
@@ -304,12 +354,13 @@ static void map(struct pipeline *p, struct process *proc, uint64_t since,
 		snprintf(proc->name, sizeof(proc->name), "%s", files_base_name(to.file));
 		to.file->executable = true;
 	}
+	if (has_same(proc, &to))
+		return;
 	if (p->bpf && covers_other(proc, &to)) {
 		proc->sampler.covered = since ? since : 1;
 		proc->sampler.covered_version = proc->sampler.version;
 	}
-	if (!has_same(proc, &to))
-		set_stale(p, proc);
+	set_stale(p, proc);
 	if (process_map(proc, &to))
 		log_debug("pid %d: no memory for a mapping", (int)proc->pid);
 }
