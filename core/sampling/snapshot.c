@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../../bpf/sampler.h"
+#include "base/log.h"
 #include "base/table.h"
 #include "sampling/bpf_sampler.h"
 #include "sampling/event.h"
@@ -21,12 +22,14 @@
  * between): so long we wait for other CPUs' records, unless a ring fills up. */
 #define SLACK_NS 20000000u
 #define HURRY 0.5
+#define LOOK_NS 500000000u /* at which CPUs are online */
 
 struct cpu {
 	struct ring ring; /* its first event's; the others write into it */
 	int number, fd;
-	int output; /* the event of the BPF sampler's records, -1: none */
-	uint64_t output_id;
+	int output;                        /* the event of the BPF sampler's records, -1: none */
+	uint64_t output_id, old_output_id; /* old: that of before the CPU went and came back */
+	bool gone;                         /* it is offline */
 };
 
 /* The events of one target, or of all that were there at the beginning. */
@@ -52,6 +55,7 @@ struct snapshot {
 	struct table tallies; /* (event, thread) -> struct tally * */
 	struct snapshot_counts counts;
 	uint64_t horizon;
+	uint64_t looked;
 	struct sampler_record record; /* the one at hand: in the ring it is not aligned */
 };
 
@@ -166,29 +170,45 @@ static int add_process(struct snapshot *s, struct group *g, pid_t pid)
 	return r;
 }
 
-static int list_cpus(struct snapshot *s)
+/* Is it in a list such as "0-3,6"? */
+static bool has_number(const char *list, long number)
 {
-	char text[4096] = "", *p = text;
-	FILE *f = fopen("/sys/devices/system/cpu/online", "re");
-	long n = sysconf(_SC_NPROCESSORS_CONF);
-
-	if (!f || !fgets(text, sizeof(text), f))
-		snprintf(text, sizeof(text), "0-%ld", n - 1);
-	if (f)
-		fclose(f);
-	s->cpus = calloc((size_t)n, sizeof(*s->cpus));
-	if (!s->cpus)
-		return -ENOMEM;
-	while (*p >= '0' && *p <= '9') {
-		long lo = strtol(p, &p, 10), hi = lo;
+	while (*list >= '0' && *list <= '9') {
+		char *p;
+		long lo = strtol(list, &p, 10), hi = lo;
 
 		if (*p == '-')
 			hi = strtol(p + 1, &p, 10);
-		for (; lo <= hi && s->ncpus < n; lo++)
-			s->cpus[s->ncpus++] = (struct cpu){
-				.number = (int)lo, .fd = -1, .output = -1};
-		p += *p == ',';
+		if (number >= lo && number <= hi)
+			return true;
+		list = p + (*p == ',');
 	}
+	return false;
+}
+
+/* Those that are online; where that can't be read, as many as there are. */
+static void online_cpus(char *list, size_t size)
+{
+	FILE *f = fopen("/sys/devices/system/cpu/online", "re");
+
+	if (!f || !fgets(list, (int)size, f))
+		snprintf(list, size, "0-%ld", sysconf(_SC_NPROCESSORS_CONF) - 1);
+	if (f)
+		fclose(f);
+}
+
+static int list_cpus(struct snapshot *s)
+{
+	char online[4096] = "";
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+
+	online_cpus(online, sizeof(online));
+	s->cpus = calloc((size_t)n, sizeof(*s->cpus));
+	if (!s->cpus)
+		return -ENOMEM;
+	for (int i = 0; i < n; i++)
+		if (has_number(online, i))
+			s->cpus[s->ncpus++] = (struct cpu){.number = i, .fd = -1, .output = -1};
 	return 0;
 }
 
@@ -220,6 +240,61 @@ static int open_output(struct snapshot *s, struct cpu *c)
 	if (!r && ioctl(c->output, PERF_EVENT_IOC_SET_OUTPUT, c->fd))
 		r = -errno;
 	return r ? r : bpf_sampler_output(s->o.bpf, c->number, c->output);
+}
+
+/* A CPU that comes back has no events that were its own; those of threads are still there. */
+static int reopen_cpu(struct snapshot *s, struct cpu *c)
+{
+	uint64_t count, lost;
+	int r = 0;
+
+	if (s->o.all) {
+		r = add_event(s, &s->base, c, -1);
+		if (!r && s->enabled &&
+		    ioctl(s->base.fds[s->base.nfds - 1], PERF_EVENT_IOC_ENABLE, 0))
+			r = -errno;
+	}
+	if (r || c->output < 0)
+		return r;
+	if (!event_read(&s->form, c->output, &count, &lost))
+		s->gone.ring_full += lost;
+	close(c->output);
+	c->old_output_id = c->output_id; /* its records may still lie in the ring */
+	return open_output(s, c);
+}
+
+static void cpu_is_back(struct snapshot *s, struct cpu *c)
+{
+	int r = reopen_cpu(s, c);
+
+	if (r == -ENODEV) /* gone once more */
+		return;
+	c->gone = false;
+	if (r)
+		log_warning("CPU %d is online again, but what runs there is not sampled: %s",
+			    c->number, strerror(-r));
+	else
+		log_info("CPU %d is online again; what ran there until now may be missing",
+			 c->number);
+}
+
+static void follow_cpus(struct snapshot *s)
+{
+	char online[4096] = "";
+
+	s->looked = now();
+	online_cpus(online, sizeof(online));
+	for (uint32_t i = 0; i < s->ncpus; i++) {
+		struct cpu *c = &s->cpus[i];
+		bool gone = !has_number(online, c->number);
+
+		if (gone && !c->gone) {
+			c->gone = true;
+			log_info("CPU %d went offline", c->number);
+		} else if (!gone && c->gone) {
+			cpu_is_back(s, c);
+		}
+	}
 }
 
 int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
@@ -540,7 +615,8 @@ static void dispatch(struct snapshot *s, const struct cpu *c, const struct perf_
 
 	switch (h->type) {
 	case PERF_RECORD_SAMPLE:
-		if (c->output >= 0 && event_sample_id(h) == c->output_id)
+		if (c->output >= 0 &&
+		    (event_sample_id(h) == c->output_id || event_sample_id(h) == c->old_output_id))
 			dispatch_walked(s, h, on);
 		else
 			dispatch_sample(s, h, on);
@@ -564,6 +640,8 @@ void snapshot_drain(struct snapshot *s, const struct snapshot_handlers *on, bool
 {
 	uint64_t until = now() - SLACK_NS, horizon = until;
 
+	if (!final && s->enabled && until - s->looked > LOOK_NS)
+		follow_cpus(s);
 	for (uint32_t i = 0; i < s->ncpus; i++) {
 		if (s->cpus[i].fd < 0)
 			continue;
