@@ -54,6 +54,7 @@ struct snapshot {
 	int epoll;
 	struct table tallies; /* (event, thread) -> struct tally * */
 	struct snapshot_counts counts;
+	uint64_t unfinished; /* threads and CPUs that may have begun a period without a tick */
 	uint64_t horizon;
 	uint64_t looked;
 	struct sampler_record record; /* the one at hand: in the ring it is not aligned */
@@ -483,6 +484,7 @@ struct tally {
 	uint64_t value; /* the count at its last sample */
 	uint64_t samples;
 	uint64_t skipped; /* ticks of that count that no sample came for */
+	uint64_t cpus;    /* where it was seen, by number modulo 64 */
 };
 
 /* NULL: no memory, and from now on no such account. */
@@ -532,16 +534,19 @@ static void note_count(struct snapshot *s, const struct event_sample *e)
 
 /* The thread's CPU time, as the scheduler counts it, comes with each tick. Of a thread that ran
  * before us what is ours begins a period before its first tick. */
-static void note_runtime(struct snapshot *s, const struct sampler_record *r)
+static void note_runtime(struct snapshot *s, const struct sampler_record *r, uint32_t cpu)
 {
 	struct tally *t = tally_of(s, r->tid);
 
 	if (!t || !r->runtime || !r->period)
 		return;
+	if (!(t->cpus >> (cpu & 63) & 1))
+		s->unfinished++;
+	t->cpus |= 1ull << (cpu & 63);
 	if (t->value == UINT64_MAX)
 		t->base = r->runtime > r->period ? r->runtime - r->period : 0;
 	else if (r->runtime < t->value)
-		*t = (struct tally){0};
+		*t = (struct tally){.cpus = t->cpus};
 	note_gap(s, t, r->runtime, r->period);
 }
 
@@ -557,8 +562,10 @@ static void note_thread(struct snapshot *s, const struct perf_event_header *h)
 	if (h->type != PERF_RECORD_FORK)
 		return;
 	t = tally_of(s, ids[2]);
-	if (t)
+	if (t) {
 		t->value = 0;
+		s->unfinished++;
+	}
 }
 
 static void note_group(struct snapshot *s, struct event_sample *e)
@@ -585,7 +592,7 @@ static void dispatch_walked(struct snapshot *s, const struct perf_event_header *
 	if (r->nkernel > SAMPLER_MAX_KERNEL || r->nuser > SAMPLER_MAX_FRAMES ||
 	    SAMPLER_RECORD_HEAD + 8 * (r->nkernel + r->nuser) > len)
 		return;
-	note_runtime(s, r);
+	note_runtime(s, r, w.cpu);
 	if (r->left)
 		return;
 	w.period = r->period;
@@ -705,6 +712,20 @@ static void count_groups(struct snapshot *s, struct snapshot_counts *c)
 		count_group(s, g, c);
 }
 
+/* The scheduler's clock is not quite the events': it counts switches too, and comes late. The
+ * events are exact, but for the period that each thread began on each CPU and did not end. Where
+ * these say more, they are believed. */
+static uint64_t bounded(const struct snapshot *s, const struct snapshot_counts *c)
+{
+	uint64_t ticks = c->count_ns / s->o.period_ns, seen = c->samples + c->ring_full;
+	uint64_t most = ticks > seen ? ticks - seen : 0;
+	uint64_t begun = s->unfinished ? s->unfinished - 1 : 0;
+	uint64_t least = most > begun ? most - begun : 0;
+	uint64_t told = c->skipped > c->ring_full ? c->skipped - c->ring_full : 0;
+
+	return told < least ? least : told > most ? most : told;
+}
+
 void snapshot_counts(struct snapshot *s, struct snapshot_counts *c)
 {
 	uint64_t lost = lost_output(s);
@@ -728,7 +749,9 @@ void snapshot_counts(struct snapshot *s, struct snapshot_counts *c)
 	}
 	if (s->form.lost)
 		c->ring_full = lost;
-	if (c->gaps) {
+	if (s->o.bpf) {
+		c->skipped = bounded(s, c);
+	} else if (c->gaps) {
 		/* A sample that found no room is a gap too, and already counted. */
 		c->skipped -= c->skipped < c->ring_full ? c->skipped : c->ring_full;
 	} else {
