@@ -6,9 +6,7 @@
  *
  * It is linked with the native unwinders' steps when it is loaded.
  */
-#include <fusee/unwinder.bpf.h>
-
-#include "kernel.h"
+#include "begin.h"
 #include "sampler.h"
 
 /* Overridden by the plugin that is there; without it, its answer is that it knows nothing. */
@@ -69,13 +67,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct scratch);
 } sampler_scratch SEC(".maps");
-
-FUSEE_FN struct fusee_unwind *state(void)
-{
-	__u32 zero = 0;
-
-	return fusee_bpf_map_lookup_elem(&fusee_state, &zero);
-}
 
 FUSEE_FN struct scratch *scratch(void)
 {
@@ -267,32 +258,6 @@ FUSEE_FN int user_regs(const struct sampler_context *c, struct scratch *s)
 	return 0;
 }
 
-FUSEE_FN void begin(struct fusee_unwind *u, const struct user_regs *r)
-{
-	u->regs[FUSEE_X86_RAX] = r->rax;
-	u->regs[FUSEE_X86_RDX] = r->rdx;
-	u->regs[FUSEE_X86_RCX] = r->rcx;
-	u->regs[FUSEE_X86_RBX] = r->rbx;
-	u->regs[FUSEE_X86_RSI] = r->rsi;
-	u->regs[FUSEE_X86_RDI] = r->rdi;
-	u->regs[FUSEE_X86_R8] = r->r8;
-	u->regs[FUSEE_X86_R9] = r->r9;
-	u->regs[FUSEE_X86_R10] = r->r10;
-	u->regs[FUSEE_X86_R11] = r->r11;
-	u->regs[FUSEE_X86_R12] = r->r12;
-	u->regs[FUSEE_X86_R13] = r->r13;
-	u->regs[FUSEE_X86_R14] = r->r14;
-	u->regs[FUSEE_X86_R15] = r->r15;
-	u->fp = r->rbp;
-	u->sp = r->rsp;
-	u->pc = r->rip;
-	u->valid_regs = 0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP);
-	u->origin = FUSEE_CPU;
-	u->machine = 62;
-	u->flags = FUSEE_PC_EXACT | FUSEE_FIRST;
-	u->error = 0;
-}
-
 /* Interrupted in a system call, pc is behind the syscall instruction, which may be its function's
  * last one: then, as with callers, the instruction before pc is what runs. */
 FUSEE_FN void mark_syscall(struct fusee_unwind *u)
@@ -317,7 +282,6 @@ FUSEE_FN int walk(const struct sampler_context *c, struct fusee_unwind *u, struc
 	int next = AGAIN;
 
 	begin(u, &s->regs);
-	fusee_window_reset();
 	s->record.nkernel = 0;
 	{
 		__u64 cs = c->regs.cs;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* An entry program over the unwinders' steps, for tool_bpf: at each sample it walks the user stack
  * and hands over what it found, with what a native walk needs to do the same. */
-#include <fusee/unwinder.bpf.h>
-
+#include "begin.h"
 #include "walk.h"
 
 extern int fusee_step_dwarf(__u32 slot);
@@ -10,12 +9,6 @@ extern int fusee_step_framepointer(__u32 slot);
 
 static void *(*ringbuf_reserve)(void *ring, __u64 size, __u64 flags) = (void *)131;
 static void (*ringbuf_submit)(void *data, __u64 flags) = (void *)132;
-
-/* struct bpf_perf_event_data of x86-64 */
-struct sample {
-	__u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, orig_rax;
-	__u64 rip, cs, eflags, rsp, ss;
-};
 
 struct {
 	__uint(type, 2 /* ARRAY */);
@@ -43,13 +36,6 @@ FUSEE_FN void count(__u32 what)
 
 	if (n)
 		__sync_fetch_and_add(n, 1);
-}
-
-FUSEE_FN struct fusee_unwind *state(void)
-{
-	__u32 zero = 0;
-
-	return fusee_bpf_map_lookup_elem(&fusee_state, &zero);
 }
 
 /* Finds the mapping that holds this frame's code. -1: none does. */
@@ -95,32 +81,10 @@ FUSEE_FN int locate(struct fusee_unwind *u)
 	return 0;
 }
 
-/* The walk begins at the interrupted instruction. */
-FUSEE_FN void begin(struct fusee_unwind *u, const struct sample *s)
+/* locate() has no frame before the first. */
+FUSEE_FN void begin_walk(struct fusee_unwind *u, const struct sampler_context *s)
 {
-	fusee_window_reset();
-	u->regs[FUSEE_X86_RAX] = s->rax;
-	u->regs[FUSEE_X86_RDX] = s->rdx;
-	u->regs[FUSEE_X86_RCX] = s->rcx;
-	u->regs[FUSEE_X86_RBX] = s->rbx;
-	u->regs[FUSEE_X86_RSI] = s->rsi;
-	u->regs[FUSEE_X86_RDI] = s->rdi;
-	u->regs[FUSEE_X86_R8] = s->r8;
-	u->regs[FUSEE_X86_R9] = s->r9;
-	u->regs[FUSEE_X86_R10] = s->r10;
-	u->regs[FUSEE_X86_R11] = s->r11;
-	u->regs[FUSEE_X86_R12] = s->r12;
-	u->regs[FUSEE_X86_R13] = s->r13;
-	u->regs[FUSEE_X86_R14] = s->r14;
-	u->regs[FUSEE_X86_R15] = s->r15;
-	u->fp = s->rbp;
-	u->sp = s->rsp;
-	u->pc = s->rip;
-	u->valid_regs = 0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP);
-	u->origin = FUSEE_CPU;
-	u->machine = 62;
-	u->flags = FUSEE_PC_EXACT | FUSEE_FIRST;
-	u->error = 0;
+	begin(u, &s->regs);
 	u->map_lo = u->map_hi = 0;
 }
 
@@ -198,12 +162,12 @@ FUSEE_FN void walk_user(struct fusee_unwind *u, struct walk_record *r)
 }
 
 SEC("perf_event")
-int walk(const struct sample *s)
+int walk(const struct sampler_context *s)
 {
 	struct fusee_unwind *u = state();
 	struct walk_record *r;
 
-	if (!u || !(s->cs & 3))
+	if (!u || !(s->regs.cs & 3))
 		return 0;
 	count(0);
 	r = ringbuf_reserve(&walk_ring, sizeof(*r), 0);
@@ -211,9 +175,9 @@ int walk(const struct sample *s)
 		count(1);
 		return 0;
 	}
-	begin(u, s);
+	begin_walk(u, s);
 	copy_regs(r, u);
-	copy_stack(r, s->rsp);
+	copy_stack(r, s->regs.rsp);
 	walk_user(u, r);
 	ringbuf_submit(r, 0);
 	return 0;
@@ -221,11 +185,7 @@ int walk(const struct sample *s)
 
 /* ---- timed: a stack walked and counted, beside the kernel's own way by frame pointers ---- */
 
-static __u64 (*ktime_get_ns)(void) = (void *)5;
-static long (*map_update_elem)(void *map, const void *key, const void *value,
-			       __u64 flags) = (void *)2;
 static long (*get_stackid)(const void *ctx, void *map, __u64 flags) = (void *)27;
-static __u64 (*get_current_pid_tgid)(void) = (void *)14;
 
 #define USER_STACK (1 << 8)
 #define STACK_DEPTH 127 /* PERF_MAX_STACK_DEPTH */
@@ -292,8 +252,8 @@ FUSEE_FN void note_time(__u64 from)
 	struct walk_times *t = fusee_bpf_map_lookup_elem(&walk_times, &zero);
 
 	if (t)
-		t->ns[__sync_fetch_and_add(&t->n, 1) & (WALK_TIMES - 1)] = (__u32)(ktime_get_ns() -
-										   from);
+		t->ns[__sync_fetch_and_add(&t->n, 1) & (WALK_TIMES - 1)] =
+			(__u32)(bpf_ktime_get_ns() - from);
 }
 
 /* The frames as (table, offset), hashed on the way: what a profiler keeps of them. What the loop
@@ -337,16 +297,16 @@ FUSEE_FN void count_stack(__u64 hash)
 }
 
 SEC("perf_event")
-int time_walk(const struct sample *s)
+int time_walk(const struct sampler_context *s)
 {
-	__u64 from = ktime_get_ns();
+	__u64 from = bpf_ktime_get_ns();
 	struct fusee_unwind *u = state();
 	__u32 zero = 0;
 	struct stack *stack = fusee_bpf_map_lookup_elem(&walk_stack, &zero);
 
-	if (!u || !stack || !(s->cs & 3))
+	if (!u || !stack || !(s->regs.cs & 3))
 		return 0;
-	begin(u, s);
+	begin_walk(u, s);
 	walk_to_count(u, stack);
 	count_stack(stack->hash);
 	note_time(from);
@@ -354,20 +314,20 @@ int time_walk(const struct sample *s)
 }
 
 SEC("perf_event")
-int time_peer(const struct sample *s)
+int time_peer(const struct sampler_context *s)
 {
-	__u64 from = ktime_get_ns(), one = 1, *n;
+	__u64 from = bpf_ktime_get_ns(), one = 1, *n;
 	struct peer_key key = {0};
 
-	if (!(s->cs & 3))
+	if (!(s->regs.cs & 3))
 		return 0;
-	key.pid = get_current_pid_tgid() >> 32;
+	key.pid = bpf_get_current_pid_tgid() >> 32;
 	key.stack = (__s32)get_stackid(s, &peer_stacks, USER_STACK);
 	n = fusee_bpf_map_lookup_elem(&peer_counts, &key);
 	if (n)
 		__sync_fetch_and_add(n, 1);
 	else
-		map_update_elem(&peer_counts, &key, &one, 0);
+		bpf_map_update_elem(&peer_counts, &key, &one, 0);
 	note_time(from);
 	return 0;
 }

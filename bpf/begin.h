@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* How an entry program begins a walk: with the registers that the kernel hands out. */
+#ifndef BPF_BEGIN_H
+#define BPF_BEGIN_H
+
+#include <fusee/unwinder.bpf.h>
+
+#include "kernel.h"
+
+#define EM_X86_64 62 /* ELF e_machine (linux/elf-em.h) */
+
+FUSEE_FN struct fusee_unwind *state(void)
+{
+	__u32 zero = 0;
+
+	return fusee_bpf_map_lookup_elem(&fusee_state, &zero);
+}
+
+/* The walk begins at the interrupted instruction, with nothing read of the stack. */
+FUSEE_FN void begin(struct fusee_unwind *u, const struct user_regs *r)
+{
+	u->regs[FUSEE_X86_RAX] = r->rax;
+	u->regs[FUSEE_X86_RDX] = r->rdx;
+	u->regs[FUSEE_X86_RCX] = r->rcx;
+	u->regs[FUSEE_X86_RBX] = r->rbx;
+	u->regs[FUSEE_X86_RSI] = r->rsi;
+	u->regs[FUSEE_X86_RDI] = r->rdi;
+	u->regs[FUSEE_X86_R8] = r->r8;
+	u->regs[FUSEE_X86_R9] = r->r9;
+	u->regs[FUSEE_X86_R10] = r->r10;
+	u->regs[FUSEE_X86_R11] = r->r11;
+	u->regs[FUSEE_X86_R12] = r->r12;
+	u->regs[FUSEE_X86_R13] = r->r13;
+	u->regs[FUSEE_X86_R14] = r->r14;
+	u->regs[FUSEE_X86_R15] = r->r15;
+	u->fp = r->rbp;
+	u->sp = r->rsp;
+	u->pc = r->rip;
+	u->valid_regs = 0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP);
+	u->origin = FUSEE_CPU;
+	u->machine = EM_X86_64;
+	u->flags = FUSEE_PC_EXACT | FUSEE_FIRST;
+	u->error = 0;
+	fusee_window_reset();
+}
+#endif
