@@ -15,9 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "sampling/probe.h"
 
-#define PATIENCE_NS 2000000000ll
+#define PATIENCE_NS 2000000000u
 #define LOOK_NS 200000 /* how often the child is looked at */
 
 bool entry_seize(pid_t child)
@@ -28,21 +29,13 @@ bool entry_seize(pid_t child)
 	return !ptrace(PTRACE_SEIZE, child, NULL, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL);
 }
 
-static long long now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ll + t.tv_nsec;
-}
-
 /* The next stop. false: it has ended (and still can be waited for), or the time is over. */
-static bool next_stop(pid_t pid, long long until, int *status)
+static bool next_stop(pid_t pid, uint64_t until, int *status)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_NS};
 	siginfo_t info;
 
-	while (now() < until) {
+	while (clock_now() < until) {
 		info.si_pid = 0;
 		if (waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT))
 			return false;
@@ -102,7 +95,7 @@ static int signal_of(int status)
 
 /* Lets it go on to its entry. false: it has ended, or the time is over; it may be running. true: it
  * stands, at its entry or because it became another program. */
-static bool run_to(pid_t pid, uint64_t entry, long long until)
+static bool run_to(pid_t pid, uint64_t entry, uint64_t until)
 {
 	int status, signal = 0;
 
@@ -122,14 +115,14 @@ static int halt(pid_t pid)
 	int status;
 
 	if (ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) ||
-	    !next_stop(pid, now() + PATIENCE_NS, &status))
+	    !next_stop(pid, clock_now() + PATIENCE_NS, &status))
 		return -1;
 	return signal_of(status);
 }
 
 void entry_pass(pid_t pid, void (*ready)(void *arg), void *arg)
 {
-	long long until = now() + PATIENCE_NS;
+	uint64_t until = clock_now() + PATIENCE_NS;
 	int status, signal = 0;
 	uint64_t entry;
 
@@ -142,7 +135,7 @@ void entry_pass(pid_t pid, void (*ready)(void *arg), void *arg)
 	ready(arg);
 	entry = entry_of(pid);
 	if (entry && set_breakpoint(pid, entry)) {
-		if (run_to(pid, entry, now() + PATIENCE_NS))
+		if (run_to(pid, entry, clock_now() + PATIENCE_NS))
 			ready(arg);
 		else
 			signal = halt(pid);

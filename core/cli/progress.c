@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one line that lives while sampling. */
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/session.h"
@@ -19,13 +19,11 @@ void progress_update(struct session *s)
 	struct snapshot_counts counts;
 	struct pipeline_stats stats;
 	char samples[32], lost[32];
-	struct timespec t;
 	uint64_t ns;
 
 	if (s->o.quiet || !isatty(STDERR_FILENO))
 		return;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec - s->start_ns;
+	ns = clock_now() - s->start_ns;
 	/* Twice a second. */
 	if (ns / 500000000u == s->progress_shown)
 		return;

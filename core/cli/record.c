@@ -8,10 +8,10 @@
 #include <sys/fsuid.h>
 #include <sys/wait.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -265,19 +265,11 @@ static int make_profile(struct session *s, struct builder **b, const struct fuse
 	return builder_finish(*b, p);
 }
 
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static int finish(struct session *s)
 {
 	const struct fusee_profile *p;
 	struct builder *b = NULL;
-	double begin = seconds();
+	uint64_t began = clock_now();
 	int r = make_profile(s, &b, &p);
 
 	if (r) {
@@ -286,7 +278,7 @@ static int finish(struct session *s)
 	} else {
 		r = write_outputs(s, p);
 		if (!r && !s->o.quiet)
-			summary_print(s, p, seconds() - begin);
+			summary_print(s, p, (double)(clock_now() - began) / 1e9);
 		if (s->o.stats && summary_stats(s, s->o.stats)) {
 			log_error("cannot write '%s': %s", s->o.stats, strerror(errno));
 			r = EX_CANTCREAT;

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "cli/entry.h"
 #include "sampling/claims.h"
@@ -33,14 +34,6 @@ enum source {
 	SOURCE_TARGET,
 	SOURCE_KEYS
 };
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ---- opening ---- */
 
@@ -215,7 +208,7 @@ static void prepare_targets(struct session *s)
 			s->system_before_ns += system;
 	}
 	worker_wait(s->worker);
-	pipeline_tell(s->pipeline, clock_ns(CLOCK_MONOTONIC));
+	pipeline_tell(s->pipeline, clock_now());
 }
 
 int session_open(struct session *s)
@@ -253,7 +246,7 @@ static void prepare_command(void *arg)
 	worker_wait(s->worker);
 	pipeline_retry(s->pipeline);
 	for (int i = 0; i < 2; i++) /* told, and confirmed */
-		pipeline_tell(s->pipeline, clock_ns(CLOCK_MONOTONIC));
+		pipeline_tell(s->pipeline, clock_now());
 }
 
 static int begin(struct session *s)
@@ -262,7 +255,7 @@ static int begin(struct session *s)
 	int r;
 
 	s->start_wall_ns = clock_ns(CLOCK_REALTIME);
-	s->start_ns = clock_ns(CLOCK_MONOTONIC);
+	s->start_ns = clock_now();
 	if (s->o.command) {
 		bool seized = s->bpf && entry_seize(s->child.pid);
 
@@ -277,7 +270,7 @@ static int begin(struct session *s)
 		return 0;
 	}
 	r = snapshot_enable(s->snapshot);
-	now = clock_ns(CLOCK_MONOTONIC);
+	now = clock_now();
 	/* What was mapped between the scan and now; of the rest there are records. */
 	for (uint32_t i = 0; !r && i < s->o.npids; i++)
 		pipeline_scan(s->pipeline, s->o.pids[i]);
@@ -359,10 +352,10 @@ int session_run(struct session *s)
 			on_event(s, events[i].data.u64);
 		snapshot_drain(s->snapshot, pipeline_handlers(s->pipeline), false);
 		pipeline_tell(s->pipeline, snapshot_horizon(s->snapshot));
-		if (s->o.duration_ns && clock_ns(CLOCK_MONOTONIC) - s->start_ns >= s->o.duration_ns)
+		if (s->o.duration_ns && clock_now() - s->start_ns >= s->o.duration_ns)
 			s->stop = true;
 	}
-	s->end_ns = clock_ns(CLOCK_MONOTONIC);
+	s->end_ns = clock_now();
 	snapshot_disable(s->snapshot);
 	progress_clear();
 	if (r)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -48,14 +49,6 @@ struct top {
 	uint64_t lost; /* of the interval that is being named */
 	struct termios was;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ---- the screen ---- */
 
@@ -286,12 +279,12 @@ static void on_tick(struct session *s, bool key)
 	if (key)
 		take_key(t);
 	if (!t->next_ns)
-		t->next_ns = now_ns() + t->every_ns;
-	if (t->naming || now_ns() < t->next_ns || collector_new(&next))
+		t->next_ns = clock_now() + t->every_ns;
+	if (t->naming || clock_now() < t->next_ns || collector_new(&next))
 		return;
 	t->next_ns += t->every_ns;
-	if (t->next_ns < now_ns())
-		t->next_ns = now_ns() + t->every_ns;
+	if (t->next_ns < clock_now())
+		t->next_ns = clock_now() + t->every_ns;
 	snapshot_counts(s->snapshot, &counts);
 	t->lost = counts.ring_full - t->before.ring_full;
 	t->before = counts;

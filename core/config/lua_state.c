@@ -12,17 +12,10 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 #define HOOK_EVERY 1000
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 struct script *script_of(lua_State *L)
 {
@@ -67,7 +60,7 @@ static void on_count(lua_State *L, lua_Debug *ar)
 
 	if (lua_getinfo(L, "Sl", ar) && ar->currentline > 0)
 		snprintf(s->near, sizeof(s->near), "%s:%d", ar->short_src, ar->currentline);
-	if (!s->expired && cpu_ns() <= s->deadline_ns) {
+	if (!s->expired && clock_ns(CLOCK_THREAD_CPUTIME_ID) <= s->deadline_ns) {
 		if (lua_gethookcount(L) != HOOK_EVERY)
 			lua_sethook(L, on_count, LUA_MASKCOUNT, HOOK_EVERY);
 		return;
@@ -135,7 +128,7 @@ static char *error_text(struct script *s, int status)
 static int start(struct script *s, lua_CFunction fn, void *ud, uint64_t ns)
 {
 	s->allowed_ns = ns;
-	s->deadline_ns = cpu_ns() + ns;
+	s->deadline_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
 	s->expired = s->refused_memory = false;
 	*s->near = '\0';
 	lua_sethook(s->L, on_count, LUA_MASKCOUNT, HOOK_EVERY);

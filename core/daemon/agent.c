@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sysexits.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/agent_state.h"
 #include "daemon/notify.h"
@@ -51,7 +52,7 @@ static bool all_quiet(const struct agent *a)
 static void on_ending(void *arg)
 {
 	struct agent *a = arg;
-	uint64_t now = loop_now();
+	uint64_t now = clock_now();
 
 	if (!a->stopped && (!worker_pending(a->worker) || now > a->stop_ns + FINISH_NS)) {
 		a->stopped = true;
@@ -73,7 +74,7 @@ static void stop(void *arg)
 		loop_stop(a->loop);
 		return;
 	}
-	a->stop_ns = loop_now();
+	a->stop_ns = clock_now();
 	notify_send("STOPPING=1");
 	snapshot_disable(a->snapshot);
 	lifecycle_drain(a->lifecycle);
@@ -129,7 +130,7 @@ static int open_loop(struct agent *a)
 	if (!r && watchdog)
 		r = loop_every(a->loop, watchdog, alive, a, &timer);
 	if (!r && a->o.duration_ns)
-		r = loop_at(a->loop, loop_now() + a->o.duration_ns, stop, a, &timer);
+		r = loop_at(a->loop, clock_now() + a->o.duration_ns, stop, a, &timer);
 	if (!r)
 		r = open_registries(a);
 	if (r)
@@ -227,7 +228,7 @@ static void agent_close(struct agent *a)
 
 int agent_run(const struct agent_options *o)
 {
-	struct agent a = {.o = *o, .host = plugin_host_base, .start_ns = loop_now()};
+	struct agent a = {.o = *o, .host = plugin_host_base, .start_ns = clock_now()};
 	int r;
 
 	a.host.size = sizeof(a.host);

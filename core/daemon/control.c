@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/guess.h"
 #include "base/json.h"
 #include "base/utf8.h"
@@ -174,7 +175,7 @@ static void give(struct client *c, const char *json, const char *error)
 		client_drop(c);
 		return;
 	}
-	client_deadline(c, loop_now() + 10 * SECOND);
+	client_deadline(c, clock_now() + 10 * SECOND);
 	client_send(c);
 }
 
@@ -259,9 +260,9 @@ static void wait_for_more(struct client *c)
 	} else {
 		client_read(c, true);
 		if (!partial)
-			client_deadline(c, loop_now() + 60 * SECOND);
+			client_deadline(c, clock_now() + 60 * SECOND);
 		else if (c->state != PARTIAL) /* from its first byte, however slowly it comes */
-			client_deadline(c, loop_now() + 5 * SECOND);
+			client_deadline(c, clock_now() + 5 * SECOND);
 		c->state = partial ? PARTIAL : 0;
 	}
 }
@@ -295,7 +296,7 @@ static bool on_accepted(void *arg, struct client *c)
 	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) ||
 	    (peer.uid && peer.uid != geteuid()))
 		return false;
-	client_deadline(c, loop_now() + 60 * SECOND);
+	client_deadline(c, clock_now() + 60 * SECOND);
 	return true;
 }
 

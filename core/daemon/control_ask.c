@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "daemon/control.h"
 #include "daemon/listener.h"
 
@@ -14,7 +15,7 @@ enum { MOST_BYTES = 64 << 20 };
 
 static int wait_for(int fd, short events, uint64_t deadline)
 {
-	uint64_t now = loop_now();
+	uint64_t now = clock_now();
 	struct pollfd p = {.fd = fd, .events = events};
 	uint64_t ms = now < deadline ? (deadline - now) / 1000000 + 1 : 0;
 	int n;
@@ -77,7 +78,7 @@ static int reach(int fd, const struct sockaddr_un *at, uint64_t deadline)
 	while (connect(fd, (const struct sockaddr *)at, sizeof(*at))) {
 		if (errno != EAGAIN && errno != EINTR)
 			return -errno;
-		if (loop_now() >= deadline)
+		if (clock_now() >= deadline)
 			return -ETIMEDOUT;
 		usleep(10000);
 	}
@@ -98,7 +99,7 @@ static int check_peer(int fd)
 
 int control_ask(const char *path, const char *command, uint64_t timeout_ns, char **line)
 {
-	uint64_t deadline = loop_now() + timeout_ns;
+	uint64_t deadline = clock_now() + timeout_ns;
 	struct buf request = {0}, answer = {0};
 	struct sockaddr_un at;
 	int fd = -1, err = listener_address(path, &at);

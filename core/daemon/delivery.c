@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/text.h"
@@ -70,14 +71,6 @@ struct delivery {
 	uint64_t logged_at; /* the last line about a failure, 0 none */
 	bool failing;       /* said so, and nothing was delivered since */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
-}
 
 /* Until somebody changes something, or until then. Under the lock. */
 static void wait_until(struct delivery *d, uint64_t until)
@@ -243,7 +236,7 @@ static char *words(struct delivery *d, int err, const char **text)
 /* Once when it begins, then no more than once a minute. */
 static void say(struct delivery *d, const char *sentence, int err, const char *then)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_now();
 
 	if (d->logged_at && now - d->logged_at < LOG_AGAIN)
 		return;
@@ -290,7 +283,7 @@ static struct item *settle(struct delivery *d, struct item *it, int err, uint64_
 	leave(d, it);
 	if (!err) {
 		count_delivered(d, 1);
-		d->stats.last_ok_ns = now_ns();
+		d->stats.last_ok_ns = clock_now();
 		d->retry_at = 0;
 	} else if (err == -EAGAIN && !it->evicted) {
 		it->bytes = builder_bytes(it->builder) + delivery_encoded_bytes(&it->encoded);
@@ -322,7 +315,7 @@ static int try_one(struct delivery *d)
 	int err;
 
 	d->current = it;
-	d->stats.blocked_since = now_ns();
+	d->stats.blocked_since = clock_now();
 	pthread_mutex_unlock(&d->lock);
 	err = d->ops->consume(d->instance->ctx, &what);
 	delivery_out_fini(&out);
@@ -345,7 +338,7 @@ static int try_one(struct delivery *d)
 	d->current = NULL;
 	d->stats.blocked_since = 0;
 	snprintf(d->stats.last_error, sizeof(d->stats.last_error), "%s", text);
-	if (__builtin_add_overflow(now_ns(), wait, &wait))
+	if (__builtin_add_overflow(clock_now(), wait, &wait))
 		wait = NEVER - 1;
 	it = settle(d, it, err, wait);
 	show_queue(d);
@@ -366,7 +359,7 @@ static int flush_sink(struct delivery *d, uint64_t deadline)
 
 	if (!FUSEE_HAS(d->ops, flush) || !d->ops->flush)
 		return 0;
-	d->stats.blocked_since = now_ns();
+	d->stats.blocked_since = clock_now();
 	pthread_mutex_unlock(&d->lock);
 	err = d->ops->flush(d->instance->ctx, deadline);
 	if (err)
@@ -383,7 +376,7 @@ static int flush_sink(struct delivery *d, uint64_t deadline)
 
 static bool over(const struct delivery *d)
 {
-	return d->stop && now_ns() >= d->deadline;
+	return d->stop && clock_now() >= d->deadline;
 }
 
 /* The first flush's answer, unless the keeper gave one. Called and left under the lock. */
@@ -483,7 +476,7 @@ static void *work(void *arg)
 			break;
 		if (d->flushes)
 			run_flush(d);
-		else if (d->head && now_ns() >= until)
+		else if (d->head && clock_now() >= until)
 			try_one(d);
 		else
 			wait_until(d, until);
@@ -498,7 +491,7 @@ static void *work(void *arg)
 /* Under the lock: answers the flushes whose time is over, and says when the next one's is. */
 static uint64_t keep_flushes(struct delivery *d)
 {
-	uint64_t next = NEVER, now = now_ns();
+	uint64_t next = NEVER, now = clock_now();
 	struct flush late, *gone;
 
 	for (struct flush **at = &d->flushes, *f; (f = *at);) {
@@ -531,7 +524,7 @@ static void *keep(void *arg)
 	while (!d->ended) {
 		uint64_t until = keep_flushes(d);
 
-		if (d->stop && !d->cancelled && now_ns() >= d->deadline) {
+		if (d->stop && !d->cancelled && clock_now() >= d->deadline) {
 			d->cancelled = true;
 			pthread_mutex_unlock(&d->lock);
 			if (FUSEE_HAS(d->ops, cancel) && d->ops->cancel)
@@ -592,7 +585,7 @@ int delivery_new(struct delivery **ret, struct fusee_instance *in, const struct 
 	d->backoff_most = o->backoff_most_ns ? o->backoff_most_ns : BACKOFF_MOST;
 	if (d->backoff_most < d->backoff_first)
 		d->backoff_most = d->backoff_first;
-	d->random = now_ns() ^ (uintptr_t)d;
+	d->random = clock_now() ^ (uintptr_t)d;
 	d->random |= !d->random;
 	d->last = &d->head;
 	pthread_mutex_init(&d->lock, NULL);
@@ -692,7 +685,7 @@ void delivery_stats(struct delivery *d, struct delivery_stats *ret)
 	pthread_mutex_lock(&d->lock);
 	*ret = d->stats;
 	ret->queued_bytes = queued_bytes(d);
-	ret->retry_at = d->head && d->retry_at > now_ns() ? d->retry_at : 0;
+	ret->retry_at = d->head && d->retry_at > clock_now() ? d->retry_at : 0;
 	pthread_mutex_unlock(&d->lock);
 }
 
@@ -703,7 +696,7 @@ const struct fusee_instance *delivery_instance(const struct delivery *d)
 
 void delivery_stop(struct delivery *d, uint64_t deadline_ns)
 {
-	uint64_t now = now_ns(), deadline = deadline_ns > now ? deadline_ns : now;
+	uint64_t now = clock_now(), deadline = deadline_ns > now ? deadline_ns : now;
 
 	pthread_mutex_lock(&d->lock);
 	if (!d->stop || deadline < d->deadline)
@@ -780,7 +773,7 @@ void delivery_free(struct delivery *d)
 		delivery_stop(d, 0);
 	pthread_mutex_lock(&d->lock);
 	until = d->deadline < NEVER - GIVE_UP ? d->deadline + GIVE_UP : NEVER;
-	while (d->threads && now_ns() < until)
+	while (d->threads && clock_now() < until)
 		wait_until(d, until);
 	left = d->threads;
 	if (left)

@@ -14,6 +14,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/table.h"
@@ -165,7 +166,7 @@ static int run(const struct discoverer *d, const struct call *c)
 /* The callback, timed. What it returns is 0 or -errno: anything else counts as -EINVAL. */
 static int call(struct discoverer *d, const struct call *c)
 {
-	uint64_t began = loop_now();
+	uint64_t began = clock_now();
 	int r;
 
 	free(d->in->error); /* of a host call that failed and did not matter */
@@ -173,7 +174,7 @@ static int call(struct discoverer *d, const struct call *c)
 	d->all->running = d;
 	r = run(d, c);
 	d->all->running = NULL;
-	account(d, loop_now() - began);
+	account(d, clock_now() - began);
 	return r > 0 ? -EINVAL : r;
 }
 
@@ -207,14 +208,14 @@ static void on_timer(void *arg)
 	struct discoverer *d = arg;
 	uint64_t first = d->period > BACKOFF_NS ? d->period : BACKOFF_NS;
 
-	if (loop_now() < d->not_before)
+	if (clock_now() < d->not_before)
 		return;
 	if (!call_and_tell(d, &(struct call){.which = CALL_TICK})) {
 		d->failures = 0;
 		return;
 	}
 	if (++d->failures >= PATIENCE) /* half a period earlier: timers come late, too */
-		d->not_before = loop_now() + backoff(first, d->failures) - first / 2;
+		d->not_before = clock_now() + backoff(first, d->failures) - first / 2;
 }
 
 /* ---- descriptors ---- */
@@ -233,7 +234,7 @@ static void on_ready(void *arg, int fd, uint32_t events)
 	w->failures = r ? w->failures + 1 : 0;
 	/* what it does not read is there at once again: without a pause we would do nothing else */
 	if (w->failures < PATIENCE || !w->watch ||
-	    loop_at(d->all->loop, loop_now() + backoff(BACKOFF_NS / 2, w->failures), on_pause_over,
+	    loop_at(d->all->loop, clock_now() + backoff(BACKOFF_NS / 2, w->failures), on_pause_over,
 		    w, &w->pause))
 		return;
 	loop_unwatch(w->watch);
@@ -248,7 +249,7 @@ static void on_pause_over(void *arg)
 
 	w->pause = NULL;
 	if (!r || (r == -ENOMEM &&
-		   !loop_at(d->all->loop, loop_now() + BACKOFF_NS, on_pause_over, w, &w->pause)))
+		   !loop_at(d->all->loop, clock_now() + BACKOFF_NS, on_pause_over, w, &w->pause)))
 		return;
 	table_del(&d->watches, (uint64_t)w->fd); /* closed meanwhile */
 	free(w);

@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sysexits.h>
 
+#include "base/clock.h"
 #include "base/dict.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -123,7 +124,7 @@ static void on_exited(void *arg, pid_t pid, uint64_t time)
 	struct agent *a = arg;
 
 	tell(a, FUSEE_PROCESS_EXIT, pid, 0);
-	decisions_exited(a->decisions, pid, time ? time : loop_now());
+	decisions_exited(a->decisions, pid, time ? time : clock_now());
 }
 
 static int look_again(void *arg, pid_t pid)
@@ -181,7 +182,7 @@ static void on_worker(void *arg, int fd, uint32_t events)
 static void on_tick(void *arg)
 {
 	struct agent *a = arg;
-	uint64_t now = loop_now();
+	uint64_t now = clock_now();
 
 	engine_drain(a);
 	worker_dispatch(a->worker);

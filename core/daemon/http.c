@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "daemon/listener.h"
 #include "daemon/server.h"
 
@@ -75,7 +76,7 @@ static void respond(struct client *c, int status, const char *type, const struct
 	buf_fini(&words);
 	c->state = ANSWER;
 	client_read(c, false);
-	client_deadline(c, loop_now() + 10 * SECOND);
+	client_deadline(c, clock_now() + 10 * SECOND);
 	client_send(c);
 }
 
@@ -169,7 +170,7 @@ static void on_request(struct http *h, struct client *c)
 static bool on_accepted(void *arg, struct client *c)
 {
 	(void)arg;
-	client_deadline(c, loop_now() + 5 * SECOND);
+	client_deadline(c, clock_now() + 5 * SECOND);
 	return true;
 }
 
@@ -203,7 +204,7 @@ static void on_written(void *arg, struct client *c)
 	c->state = LINGER;
 	buf_reset(&c->in);
 	client_read(c, true);
-	client_deadline(c, loop_now() + SECOND);
+	client_deadline(c, clock_now() + SECOND);
 }
 
 static void on_late(void *arg, struct client *c)

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/metrics.h"
 
 enum { EVENTS = 64, MAX_SIGNALS = 16 };
@@ -67,17 +68,9 @@ struct loop {
 	struct post *posted, **posted_last;
 };
 
-uint64_t loop_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static void count_slow(uint64_t began, const char *what)
 {
-	if (loop_now() - began > SLOW_NS)
+	if (clock_now() - began > SLOW_NS)
 		metric_add("loop_slow_calls_total",
 			   "Callbacks on the control thread that took longer than 50 ms.",
 			   METRIC_LABELS("what", what), 1);
@@ -209,7 +202,7 @@ int loop_every(struct loop *l, uint64_t period_ns, loop_call *call, void *arg,
 {
 	uint64_t period = period_ns ? period_ns : 1, at;
 
-	if (__builtin_add_overflow(loop_now(), period, &at))
+	if (__builtin_add_overflow(clock_now(), period, &at))
 		at = UINT64_MAX;
 	return timer_new(l, at, period, call, arg, ret);
 }
@@ -250,11 +243,11 @@ static void again(struct loop_timer *t, uint64_t now)
 /* No more than there are now, so that one that always adds another does not keep us here. */
 static void fire(struct loop *l)
 {
-	uint64_t now = loop_now();
+	uint64_t now = clock_now();
 
 	for (uint32_t n = l->ntimers; n && l->ntimers && !l->stop && l->heap[0]->at <= now; n--) {
 		struct loop_timer *t = l->heap[0];
-		uint64_t began = loop_now();
+		uint64_t began = clock_now();
 		loop_call *call = t->call;
 		void *arg = t->arg;
 
@@ -274,7 +267,7 @@ static int patience(const struct loop *l)
 
 	if (!l->ntimers)
 		return -1;
-	now = loop_now();
+	now = clock_now();
 	if (l->heap[0]->at <= now)
 		return 0;
 	ms = (l->heap[0]->at - now) / 1000000 + 1;
@@ -344,7 +337,7 @@ static void on_posts(void *arg, int fd, uint32_t events)
 	l->posted_last = &l->posted;
 	pthread_mutex_unlock(&l->lock);
 	for (; p; p = next) {
-		uint64_t began = loop_now();
+		uint64_t began = clock_now();
 
 		next = p->next;
 		p->call(p->arg);
@@ -433,7 +426,7 @@ int loop_run(struct loop *l)
 			err = -errno;
 		for (int i = 0; i < n && !l->stop; i++) {
 			struct loop_watch *w = events[i].data.ptr;
-			uint64_t began = loop_now();
+			uint64_t began = clock_now();
 
 			if (w->dead)
 				continue;

@@ -36,5 +36,4 @@ int loop_signal(struct loop *, int signal, loop_call *, void *arg);
 int loop_post(struct loop *, loop_call *, void *arg);
 int loop_run(struct loop *);   /* until loop_stop(); 0 or -errno */
 void loop_stop(struct loop *); /* from a callback */
-uint64_t loop_now(void);       /* CLOCK_MONOTONIC ns */
 #endif

@@ -11,8 +11,9 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 /* Who listens: 1 there is somebody, 0 nobody. "@name" is an abstract socket. */
 static int address(struct sockaddr_un *to, socklen_t *size)
@@ -69,11 +70,7 @@ int notify_send(const char *format, ...)
 
 int notify_reloading(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return notify_send("RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
-			   (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
+	return notify_send("RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_now() / 1000);
 }
 
 /* A whole text that is a positive number. */

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/dict.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -187,7 +188,7 @@ static void name_window(struct outlet *o, struct collector *c)
 	}
 	*j = (struct job){.outlet = o, .collector = c, .before = o->counts};
 	snapshot_counts(o->on.snapshot, &j->after);
-	j->end_ns = loop_now();
+	j->end_ns = clock_now();
 	o->counts = j->after;
 	o->jobs[i] = j;
 	if (names_ask(o->on.names, c, named, j)) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "daemon/agent_state.h"
@@ -271,7 +272,7 @@ static void retire(struct attempt *t)
 {
 	struct agent *a = t->a;
 	struct leaving *l = take_spare(t);
-	uint64_t until = loop_now() + STOP_NS;
+	uint64_t until = clock_now() + STOP_NS;
 
 	/* behind those of its sinks: it is freed after them */
 	*l = (struct leaving){a->leaving, NULL, a->plan, until};
@@ -369,7 +370,7 @@ int reload_run(struct agent *a, char **error)
 	free(a->reload_error);
 	a->reload_failed = r;
 	a->reload_error = r ? strdup(*error ? *error : strerror(-r)) : NULL;
-	a->reload_ns = loop_now();
+	a->reload_ns = clock_now();
 	return r;
 }
 
@@ -384,7 +385,7 @@ static bool may_go(const struct leaving *l, uint64_t now)
 
 void reload_tidy(struct agent *a, bool all)
 {
-	uint64_t now = loop_now();
+	uint64_t now = clock_now();
 	bool used = false; /* by sinks before it, back to the plan before */
 
 	/* newest first, each plan behind its own sinks */

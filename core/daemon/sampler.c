@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/table.h"
 
 #define IDLE_NS 1000000000u /* its last samples are still in the rings for a moment */
@@ -22,14 +22,6 @@ struct sampler {
 	struct table processes; /* pid -> struct feed * */
 	struct table feeds;     /* number -> struct feed * */
 };
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 int sampler_new(struct sampler **ret, struct snapshot *snapshot)
 {
@@ -64,7 +56,7 @@ static void leave(struct sampler *s, pid_t pid)
 	struct feed *f = table_del(&s->processes, (uint64_t)pid);
 
 	if (f && !--f->users)
-		f->idle = now();
+		f->idle = clock_now();
 }
 
 /* 0 or -ENOMEM: then it is fed by nobody. */
@@ -109,7 +101,7 @@ int sampler_set(struct sampler *s, pid_t pid, uint64_t period_ns)
 		leave(s, pid);
 		return r;
 	}
-	f->since = f->idle = now();
+	f->since = f->idle = clock_now();
 	r = table_put(&s->feeds, f->number, f);
 	if (r) {
 		snapshot_remove(s->snapshot, f->number);

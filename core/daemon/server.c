@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 #define PAUSE_NS 1000000000ull
 
 struct server {
@@ -180,7 +182,7 @@ static void on_accept(void *arg, int fd, uint32_t events)
 		add_client(s, c);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
 		/* it would be readable for ever */
-		if (loop_at(s->loop, loop_now() + PAUSE_NS, on_pause_over, s, &s->pause))
+		if (loop_at(s->loop, clock_now() + PAUSE_NS, on_pause_over, s, &s->pause))
 			s->pause = NULL;
 		accept_more(s);
 	}

@@ -9,6 +9,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -73,9 +74,9 @@ static void add_sink(struct buf *b, const struct outlet *o)
 		   ", \"state\": \"%s\", \"delivered\": %llu, \"retried\": %llu, \"lost\": "
 		   "{\"queue full\": %llu, \"refused\": %llu}, \"queued\": %llu, "
 		   "\"queued_bytes\": %llu, \"last_error\": ",
-		   s.blocked_since && loop_now() - s.blocked_since > 5000000000u ? "blocked"
-		   : *s.last_error                                               ? "failing"
-										 : "ok",
+		   s.blocked_since && clock_now() - s.blocked_since > 5000000000u ? "blocked"
+		   : *s.last_error                                                ? "failing"
+										  : "ok",
 		   (unsigned long long)s.delivered, (unsigned long long)s.retried,
 		   (unsigned long long)s.queue_full, (unsigned long long)s.refused,
 		   (unsigned long long)s.queued, (unsigned long long)s.queued_bytes);
@@ -120,7 +121,7 @@ static void on_status(void *arg, const char *word, struct control_reply *reply)
 	buf_printf(&b,
 		   "\"version\": \"%s\", \"pid\": %d, \"uptime_s\": %.1f, \"state\": \"%s\", "
 		   "\"sampler\": \"%s\", ",
-		   FUSEE_VERSION, (int)getpid(), (double)(loop_now() - a->start_ns) / 1e9,
+		   FUSEE_VERSION, (int)getpid(), (double)(clock_now() - a->start_ns) / 1e9,
 		   a->paused ? "paused" : "running", a->bpf ? "bpf" : "snapshot");
 	buf_str(&b, "\"config\": ");
 	json_text(&b, a->plan->path ? a->plan->path : "");
@@ -299,7 +300,7 @@ static void on_flushing(void *arg)
 	struct flushing *f = arg;
 
 	worker_dispatch(f->a->worker);
-	if (!f->asked && (all_named(f->a) || loop_now() > f->deadline_ns))
+	if (!f->asked && (all_named(f->a) || clock_now() > f->deadline_ns))
 		flush_ask(f);
 	if (f->asked)
 		flush_answer(f);
@@ -312,7 +313,7 @@ static void on_flush(void *arg, const char *word, struct control_reply *reply)
 
 	(void)word;
 	if (f)
-		f->deadline_ns = loop_now() + FLUSH_NS;
+		f->deadline_ns = clock_now() + FLUSH_NS;
 	if (!f || loop_every(a->loop, 10000000, on_flushing, f, &f->timer)) {
 		control_answer(reply, "", "out of memory");
 		free(f);
@@ -383,7 +384,7 @@ static void set_self(const struct agent *a)
 		   cpu_seconds(RUSAGE_CHILDREN));
 	metric_set("resident_bytes", "Resident memory of the agent.", NULL, (double)rss_bytes());
 	metric_set("uptime_seconds", "Since its start.", NULL,
-		   (double)(loop_now() - a->start_ns) / 1e9);
+		   (double)(clock_now() - a->start_ns) / 1e9);
 }
 
 static int get_metrics(void *arg, struct buf *body)

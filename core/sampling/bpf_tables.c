@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "sampling/bpf_state.h"
 
 #define MAX_IDS ((1u << 29) - 1) /* the steps' own limit for what they remember by */
@@ -20,14 +20,6 @@ struct placed {
 	uint32_t at, words, id;
 	uint64_t used; /* clock of the last put that named it */
 };
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ---- room for tables ---- */
 
@@ -312,7 +304,7 @@ int bpf_sampler_put(struct bpf_sampler *b, struct process *p)
 		p->sampler.version = version;
 	/* From now on the kernel notes what changes of this; what had changed before is in records
 	 * that are still to come. */
-	p->sampler.since = now();
+	p->sampler.since = clock_now();
 	if (!r)
 		__atomic_store_n(&head->changed, p->sampler.since, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&b->elements[0].changed, p->sampler.since, __ATOMIC_SEQ_CST);

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/table.h"
 #include "process/procfs.h"
@@ -307,14 +308,6 @@ static bool is_there(const struct code *p)
 
 	return p->start_ticks && !p->process->replaced &&
 	       !procfs_start_ticks(p->process->pid, &ticks) && ticks == p->start_ticks;
-}
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
 static int host_info(uint64_t process, struct fusee_process_info *info)

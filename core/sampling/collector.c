@@ -7,13 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+#include "base/clock.h"
 
 int collector_new(struct collector **ret)
 {
@@ -25,7 +19,7 @@ int collector_new(struct collector **ret)
 		return -ENOMEM;
 	}
 	c->start_wall_ns = clock_ns(CLOCK_REALTIME);
-	c->start_ns = clock_ns(CLOCK_MONOTONIC);
+	c->start_ns = clock_now();
 	*ret = c;
 	return 0;
 }

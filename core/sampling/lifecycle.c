@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/table.h"
 #include "process/procfs.h"
 #include "sampling/event.h"
@@ -48,14 +49,6 @@ struct lifecycle {
 	struct table seen; /* pid -> struct seen * */
 	char how[256];
 };
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static int open_event(int cpu)
 {
@@ -177,7 +170,7 @@ static void follow_cpus(struct lifecycle *l)
 {
 	bool missed = false;
 
-	l->looked = now();
+	l->looked = clock_now();
 	if (list_cpus(l))
 		return;
 	for (int i = 0; i < l->ncpus; i++) {
@@ -280,7 +273,7 @@ static void look_over(struct lifecycle *l, bool first)
 			l->on.exited(l->on.arg, g.pids[i], 0);
 		}
 	} while (g.n);
-	l->looked = now();
+	l->looked = clock_now();
 }
 
 /* ---- records ---- */
@@ -338,15 +331,15 @@ static struct ring *oldest(struct lifecycle *l, uint64_t until)
 
 void lifecycle_drain(struct lifecycle *l)
 {
-	uint64_t until = now() - SLACK_NS;
+	uint64_t until = clock_now() - SLACK_NS;
 	struct ring *r;
 
 	if (l->polls) {
-		if (now() - l->looked >= POLL_NS)
+		if (clock_now() - l->looked >= POLL_NS)
 			look_over(l, false);
 		return;
 	}
-	if (now() - l->looked >= CPUS_NS)
+	if (clock_now() - l->looked >= CPUS_NS)
 		follow_cpus(l);
 	for (int i = 0; i < l->ncpus; i++)
 		if (l->cpus[i].fd >= 0)
@@ -386,7 +379,7 @@ int lifecycle_open(struct lifecycle **ret, const struct lifecycle_handlers *on)
 		free(l);
 		return r;
 	}
-	l->looked = now();
+	l->looked = clock_now();
 	r = open_cpus(l);
 	say_how(l, r);
 	if (r) { /* not allowed, or no room for rings */

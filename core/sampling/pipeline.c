@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../../bpf/sampler.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "sampling/bpf_sampler.h"
 #include "sampling/pipeline_state.h"
@@ -672,11 +672,8 @@ static bool is_needed(void *arg, struct process *proc)
 void pipeline_sweep(struct pipeline *p, const struct pipeline_sweep *o)
 {
 	bool *used = calloc(p->files->n, sizeof(*used));
-	struct timespec now;
-	uint64_t before;
+	uint64_t before = clock_now();
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	before = (uint64_t)now.tv_sec * 1000000000u;
 	before = before > ENDED_NS ? before - ENDED_NS : 0;
 	if (!used)
 		return;

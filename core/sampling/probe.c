@@ -12,10 +12,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 
 #define RING (512 * 1024)
 #define CAP_ADMIN 21
@@ -144,23 +144,15 @@ static struct perf_event_attr attr_base(void)
 	};
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Burns CPU under the event until its ring buffer has something, half a second at most. */
 static int perf_wait(int fd, const struct perf_event_mmap_page *page)
 {
-	int64_t end = now_ms() + 500;
+	uint64_t end = clock_now() + 500000000u;
 
 	if (ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 		return -errno;
 	while (!__atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE))
-		if (now_ms() > end)
+		if (clock_now() > end)
 			return -ETIME;
 	return 0;
 }

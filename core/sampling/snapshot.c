@@ -8,10 +8,10 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../../bpf/sampler.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/table.h"
 #include "sampling/bpf_sampler.h"
@@ -59,14 +59,6 @@ struct snapshot {
 	uint64_t looked;
 	struct sampler_record record; /* the one at hand: in the ring it is not aligned */
 };
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* A quarter of a second of full records of one busy CPU. */
 static uint64_t ring_size(const struct snapshot_options *o)
@@ -283,7 +275,7 @@ static void follow_cpus(struct snapshot *s)
 {
 	char online[4096] = "";
 
-	s->looked = now();
+	s->looked = clock_now();
 	online_cpus(online, sizeof(online));
 	for (uint32_t i = 0; i < s->ncpus; i++) {
 		struct cpu *c = &s->cpus[i];
@@ -645,7 +637,7 @@ static void dispatch(struct snapshot *s, const struct cpu *c, const struct perf_
 
 void snapshot_drain(struct snapshot *s, const struct snapshot_handlers *on, bool final)
 {
-	uint64_t until = now() - SLACK_NS, horizon = until;
+	uint64_t until = clock_now() - SLACK_NS, horizon = until;
 
 	if (!final && s->enabled && until - s->looked > LOOK_NS)
 		follow_cpus(s);

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "worker/inspection.h"
 #include "worker/names.h"
@@ -50,14 +51,6 @@ struct result {
 	struct inspection *inspection;
 	const struct worker_symbols *symbols;
 };
-
-uint64_t client_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ---- processes ---- */
 
@@ -127,7 +120,7 @@ static void finish(struct worker *w, struct result r)
 	w->pending--;
 	w->sent = false;
 	w->not_before = 0;
-	w->idle_since = client_now();
+	w->idle_since = clock_now();
 	if (j->inspected)
 		j->inspected(j->arg, r.err, r.text ? r.text : "", r.inspection);
 	else
@@ -150,7 +143,7 @@ static void fail_or_wait(struct worker *w, int err, const char *text, unsigned i
 		return;
 	}
 	w->sent = false;
-	w->not_before = client_now() + ((uint64_t)SHORTAGE_NS << j->shortages++);
+	w->not_before = clock_now() + ((uint64_t)SHORTAGE_NS << j->shortages++);
 }
 
 static void refuse(struct worker *w, int err, const char *text)
@@ -240,7 +233,7 @@ static bool answer_at_once(struct worker *w, struct job *j)
 
 static void pump(struct worker *w)
 {
-	while (w->head && !w->sent && client_now() >= w->not_before) {
+	while (w->head && !w->sent && clock_now() >= w->not_before) {
 		struct job *j = w->head;
 		int err;
 
@@ -255,7 +248,7 @@ static void pump(struct worker *w)
 			fail_or_wait(w, err, "the worker cannot be asked", MAX_SHORTAGES);
 		} else {
 			w->sent = true;
-			w->deadline = client_now() + (uint64_t)w->request_ms * 1000000;
+			w->deadline = clock_now() + (uint64_t)w->request_ms * 1000000;
 		}
 	}
 }
@@ -362,14 +355,14 @@ int worker_dispatch(struct worker *w)
 	while (read(w->timer, &expirations, sizeof(expirations)) > 0)
 		;
 	receive(w);
-	if (w->sent && client_now() >= w->deadline)
+	if (w->sent && clock_now() >= w->deadline)
 		took_too_long(w);
 	pump(w);
-	if (w->child.pid && !w->head && client_now() >= w->idle_since + idle)
+	if (w->child.pid && !w->head && clock_now() >= w->idle_since + idle)
 		client_stop(w, &w->child, NULL, 0);
 	/* Nobody waits for the stepper here: whatever it says now, it says when it ends. */
 	if (w->stepper.pid &&
-	    (child_receive(&w->stepper, &r, &fd) || client_now() >= w->stepper_idle_since + idle))
+	    (child_receive(&w->stepper, &r, &fd) || clock_now() >= w->stepper_idle_since + idle))
 		client_stop(w, &w->stepper, NULL, 0);
 	client_set_timer(w);
 	return 0;

@@ -30,7 +30,6 @@ struct worker {
 	uint32_t steps; /* of this stepper */
 };
 
-uint64_t client_now(void);
 /* Starts one of the two where it does not run. 0 or -errno. */
 int client_start(struct worker *, struct child *);
 void client_stop(struct worker *, struct child *, char *why, size_t len);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "worker/client.h"
 
@@ -19,7 +20,7 @@
 static int await(struct worker *w, struct protocol_reply *r)
 {
 	uint32_t ms = w->request_ms < STEP_MS ? w->request_ms : STEP_MS;
-	uint64_t end = client_now() + (uint64_t)ms * 1000000, now;
+	uint64_t end = clock_now() + (uint64_t)ms * 1000000, now;
 	int fd, got;
 
 	for (;;) {
@@ -30,7 +31,7 @@ static int await(struct worker *w, struct protocol_reply *r)
 			close(fd);
 		if (got)
 			return got;
-		now = client_now();
+		now = clock_now();
 		if (now >= end)
 			return 0;
 		if (poll(&p, 1, (int)((end - now) / 1000000) + 1) < 0 && errno != EINTR)
@@ -121,7 +122,7 @@ int worker_step(struct worker *w, const struct inspection *i, int fd, uint64_t b
 		if (attempt)
 			return was_ready ? refuse(w, fd, i, -EFAULT, why) : -EIO;
 	}
-	w->stepper_idle_since = client_now();
+	w->stepper_idle_since = clock_now();
 	client_set_timer(w);
 	if (r.err < 0)
 		return r.err > -4096 ? r.err : -EBADMSG;

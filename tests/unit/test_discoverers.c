@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "daemon/discoverers.h"
 #include "plugin/plugin.h"
@@ -152,7 +153,7 @@ static void stop(void *arg)
 
 static void run_for(struct world *w, uint64_t ns)
 {
-	CHECK_INT(loop_at(w->loop, loop_now() + ns, stop, w->loop, NULL), 0);
+	CHECK_INT(loop_at(w->loop, clock_now() + ns, stop, w->loop, NULL), 0);
 	CHECK_INT(loop_run(w->loop), 0);
 }
 

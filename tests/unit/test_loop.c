@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <sys/epoll.h>
 
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "daemon/loop.h"
 #include "test.h"
@@ -33,7 +34,7 @@ static void run(struct loop *l)
 
 static void run_for(struct loop *l, uint64_t ns)
 {
-	CHECK_INT(loop_at(l, loop_now() + ns, stop, l, NULL), 0);
+	CHECK_INT(loop_at(l, clock_now() + ns, stop, l, NULL), 0);
 	run(l);
 }
 
@@ -151,7 +152,7 @@ static void tick(void *arg)
 {
 	struct ticks *t = arg;
 
-	t->last = loop_now();
+	t->last = clock_now();
 	if (!t->n)
 		t->first = t->last;
 	if (++t->n == t->until) {
@@ -166,7 +167,7 @@ TEST(every)
 {
 	struct loop *l = new_loop();
 	struct ticks t = {.loop = l, .until = 5}, other = {.loop = l};
-	uint64_t began = loop_now();
+	uint64_t began = clock_now();
 
 	CHECK_INT(loop_every(l, 4 * MS, tick, &t, &t.timer), 0);
 	CHECK_INT(loop_every(l, 3600000 * MS, tick, &other, &t.other), 0);
@@ -184,9 +185,9 @@ static void sleeps(void *arg)
 
 	if (!t->n++) {
 		usleep(60000);
-		t->first = loop_now();
+		t->first = clock_now();
 	}
-	t->last = loop_now();
+	t->last = clock_now();
 	if (t->n == 5)
 		loop_stop(t->loop);
 }
@@ -222,7 +223,7 @@ TEST(in_order_of_time)
 	struct ticks t = {.loop = l};
 	struct mark m[26];
 	struct loop_timer *timers[26];
-	uint64_t now = loop_now();
+	uint64_t now = clock_now();
 
 	for (int i = 0; i < 26; i++) {
 		int k = i * 7 % 26; /* all of them, mixed */
