@@ -11,9 +11,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "sampling/bpf_link.h"
 #include "sampling/bpf_state.h"
 
 FUSEE_EMBED(sampler_bpf, "sampler.bpf.o");
@@ -78,38 +80,32 @@ static int choose_steps(struct bpf_sampler *b, const struct plugin_set *set, cha
 
 /* ---- linking ---- */
 
-static int add_object(struct bpf_linker *linker, const char *name, const void *from, const void *to)
+/* The linked object's bytes, read for its programs and maps; not loaded. */
+static int open_object(struct bpf_sampler *b, int fd)
 {
-	size_t len = (size_t)((const char *)to - (const char *)from);
-	int fd = memfd_create(name, MFD_CLOEXEC), r;
-	char path[64];
+	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "sampler");
+	struct stat st;
+	void *bytes;
 
-	if (fd < 0)
+	if (fstat(fd, &st))
 		return -errno;
-	r = write(fd, from, len) == (ssize_t)len ? 0 : -ENOSPC;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (!r)
-		r = bpf_linker__add_file(linker, path, NULL);
-	close(fd);
-	return r;
+	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED)
+		return -errno;
+	b->object = bpf_object__open_mem(bytes, (size_t)st.st_size, &o);
+	munmap(bytes, (size_t)st.st_size);
+	return b->object ? 0 : -errno;
 }
 
-/* The program and the steps as one object, not loaded. */
-static int link_object(struct bpf_sampler *b, const struct plugin_set *set)
+/* The program and the steps as one object. */
+static int link_object(struct bpf_sampler *b, const struct plugin_set *set, char **why)
 {
-	int out = memfd_create("sampler", MFD_CLOEXEC), r = 0;
-	struct bpf_linker *linker = NULL;
-	char path[64];
+	struct bpf_link_part parts[1 + SAMPLER_TABLES] = {
+		{"sampler", sampler_bpf, sampler_bpf_end}};
+	uint32_t n = 1;
+	int fd, r;
 
-	if (out < 0)
-		return -errno;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", out);
-	linker = bpf_linker__new(path, NULL);
-	if (!linker)
-		r = -errno;
-	if (!r)
-		r = add_object(linker, "sampler.bpf.o", sampler_bpf, sampler_bpf_end);
-	for (uint32_t i = 0; !r && i < SAMPLER_TABLES; i++) {
+	for (uint32_t i = 0; i < SAMPLER_TABLES; i++) {
 		const struct fusee_plugin *d;
 		const struct fusee_unwinder_ops *ops;
 
@@ -117,16 +113,13 @@ static int link_object(struct bpf_sampler *b, const struct plugin_set *set)
 			continue;
 		d = set->instances[b->unwinder[i]]->descriptor;
 		ops = d->ops;
-		r = add_object(linker, d->name, ops->bpf, ops->bpf_end);
+		parts[n++] = (struct bpf_link_part){d->name, ops->bpf, ops->bpf_end};
 	}
-	if (!r)
-		r = bpf_linker__finalize(linker);
-	bpf_linker__free(linker);
-	if (!r) {
-		b->object = bpf_object__open_file(path, NULL);
-		r = b->object ? 0 : -errno;
-	}
-	close(out);
+	r = bpf_link_parts(parts, n, &fd, why);
+	if (r)
+		return r;
+	r = open_object(b, fd);
+	close(fd);
 	return r;
 }
 
@@ -221,7 +214,7 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 	if (r)
 		goto out;
 	what = "its parts cannot be linked";
-	r = link_object(b, set);
+	r = link_object(b, set, why);
 	if (r)
 		goto out;
 	what = "the kernel does not load it";

@@ -3,14 +3,14 @@
  * LD_PRELOAD=faults.so FUSEE_FAULTS=FILE[:SKIP]: the allocations of one process are counted and one
  * of them fails, whoever asks: the program, libc, and every library, on every thread. FILE is a
  * struct control, shared with the test, which says when. The first process that starts with it is
- * the one; with :SKIP, so many before it are not. Children of that process are left alone.
+ * the one; with :SKIP, so many before it are not. What it forks belongs to it, what it starts does
+ * not.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -47,11 +47,6 @@ void *__libc_memalign(size_t, size_t);
 
 static struct control *control;
 
-static void leave_alone(void)
-{
-	control = NULL;
-}
-
 __attribute__((constructor)) static void begin(void)
 {
 	char path[4096];
@@ -80,7 +75,6 @@ __attribute__((constructor)) static void begin(void)
 	backtrace(frames, 4); /* what it allocates, now */
 	atomic_store(&c->pid, (uint32_t)getpid());
 	atomic_store(&c->seen, 0);
-	pthread_atfork(NULL, NULL, leave_alone);
 	control = c;
 }
 

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Joins BPF objects into one: the program with the unwinders' steps, of which some are strangers'.
+ * libbpf's linker and libelf below it are not made for what lacks memory or was made to harm, so it
+ * is done by a child process: what befalls that costs an error, and its memory goes with it.
+ */
+#ifndef SAMPLING_BPF_LINK_H
+#define SAMPLING_BPF_LINK_H
+
+#include <stdint.h>
+
+/* An ELF object in memory. */
+struct bpf_link_part {
+	const char *name; /* for messages */
+	const void *from, *to;
+};
+
+/* *ret: a memfd with the joined object, which is the caller's to close. 0, or -errno: then *why is
+ * one malloc'ed sentence, or NULL where there is no memory for it. Waits for the child, which has a
+ * time limit. */
+int bpf_link_parts(const struct bpf_link_part *, uint32_t n, int *ret, char **why);
+#endif
