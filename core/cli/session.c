@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "cli/entry.h"
 #include "sampling/claims.h"
-#include "sampling/probe.h"
+#include "sampling/samplers.h"
 
 #define TABLE_BYTES (32u << 20) /* in the kernel: clang's libraries alone have 12 MB */
 #define TICK_NS \
@@ -128,59 +128,25 @@ int session_sampler(const char *name, enum sampler_choice *ret)
 	return -EINVAL;
 }
 
-static int open_bpf(struct session *s)
-{
-	struct bpf_sampler_options o = {.table_bytes = TABLE_BYTES};
-	int r = bpf_sampler_choose(&s->bpf, s->o.sampler, &s->unwinders, &o, &s->no_bpf);
-
-	if (!r)
-		return 0;
-	log_error("cannot use the sampler 'bpf': %s", s->no_bpf ? s->no_bpf : strerror(-r));
-	return r == -EPERM || r == -EACCES ? EX_NOPERM : EX_UNAVAILABLE;
-}
-
-static int open_snapshot(struct session *s)
-{
-	struct snapshot_options o = {
-		.pids = s->o.pids,
-		.npids = s->o.npids,
-		.all = s->o.all,
-		.on_exec = s->o.command,
-		.period_ns = (uint64_t)(1e9 / s->o.hz + 0.5),
-		.stack_bytes = s->o.stack_bytes,
-		.kernel = s->o.kernel,
-		.bpf = s->bpf,
-	};
-	int r = snapshot_open(&s->snapshot, &o);
-	char *why;
-
-	/* One that loads, but whose events are refused. */
-	if (r && s->bpf && s->o.sampler == SAMPLER_AUTO) {
-		s->no_bpf = strdup(strerror(-r));
-		bpf_sampler_close(s->bpf);
-		o.bpf = s->bpf = NULL;
-		r = snapshot_open(&s->snapshot, &o);
-	}
-	if (r) {
-		struct probe_target target = {.pid = s->o.command ? 0 : s->o.pids[0],
-					      .whole = s->o.all,
-					      .again = s->o.again};
-
-		why = probe_explain(r, &target);
-		log_error("%s", why ? why : strerror(-r));
-		free(why);
-		return r == -ESRCH ? EX_NOINPUT : EX_NOPERM;
-	}
-	return 0;
-}
-
 static int open_sampler(struct session *s)
 {
 	struct pipeline_options p = {.threads = s->o.threads};
-	int r = open_bpf(s);
+	struct samplers_options o = {
+		.choice = s->o.sampler,
+		.bpf.table_bytes = TABLE_BYTES,
+		.snapshot = {.pids = s->o.pids,
+			     .npids = s->o.npids,
+			     .all = s->o.all,
+			     .on_exec = s->o.command,
+			     .period_ns = (uint64_t)(1e9 / s->o.hz + 0.5),
+			     .stack_bytes = s->o.stack_bytes,
+			     .kernel = s->o.kernel},
+		.target = {.pid = s->o.command ? 0 : s->o.pids[0],
+			   .whole = s->o.all,
+			   .again = s->o.again},
+	};
+	int r = samplers_open(&s->snapshot, &s->bpf, &s->no_bpf, &s->unwinders, &o);
 
-	if (!r)
-		r = open_snapshot(s);
 	if (r)
 		return r;
 	p.bpf = s->bpf;

@@ -15,9 +15,8 @@
 #include "base/metrics.h"
 #include "daemon/agent_state.h"
 #include "process/procfs.h"
-#include "sampling/bpf_sampler.h"
 #include "sampling/claims.h"
-#include "sampling/probe.h"
+#include "sampling/samplers.h"
 
 /* Windows and reloads leave holes in the heap that the allocator keeps: 10 MB after some dozens. */
 #define TRIM_TICKS 300u
@@ -276,56 +275,21 @@ static int open_worker(struct agent *a)
 	return r ? EX_OSERR : 0;
 }
 
-static int open_bpf(struct agent *a)
-{
-	struct bpf_sampler_options o = {0};
-	int r = bpf_sampler_choose(&a->bpf, (enum sampler_choice)a->plan->sampler, &a->unwinders,
-				   &o, &a->no_bpf);
-
-	if (!r)
-		return 0;
-	log_error("cannot use the sampler 'bpf': %s", a->no_bpf ? a->no_bpf : strerror(-r));
-	return r == -EPERM || r == -EACCES ? EX_NOPERM : EX_UNAVAILABLE;
-}
-
-static int open_snapshot(struct agent *a)
-{
-	double hz = a->plan->hz > RING_HZ ? a->plan->hz : RING_HZ;
-	struct snapshot_options o = {
-		.dynamic = true,
-		.period_ns = (uint64_t)(1e9 / hz),
-		.stack_bytes = (uint32_t)a->plan->stack_bytes,
-		.kernel = a->plan->kernel,
-		.bpf = a->bpf,
-	};
-	int r = snapshot_open(&a->snapshot, &o);
-
-	/* One that loads, but whose events are refused. */
-	if (r && a->bpf && a->plan->sampler == SAMPLER_AUTO) {
-		a->no_bpf = strdup(strerror(-r));
-		bpf_sampler_close(a->bpf);
-		o.bpf = a->bpf = NULL;
-		r = snapshot_open(&a->snapshot, &o);
-	}
-	if (r) {
-		struct probe_target target = {.whole = true, .again = "fusee run"};
-		char *why = probe_explain(r, &target);
-
-		log_error("%s", why ? why : strerror(-r));
-		free(why);
-		return EX_NOPERM;
-	}
-	return 0;
-}
-
 static int open_sampler(struct agent *a)
 {
+	double hz = a->plan->hz > RING_HZ ? a->plan->hz : RING_HZ;
 	struct pipeline_options p = {
 		.threads = a->plan->threads, .route = route, .wants = wants, .arg = a};
-	int r = open_bpf(a);
+	struct samplers_options o = {
+		.choice = (enum sampler_choice)a->plan->sampler,
+		.snapshot = {.dynamic = true,
+			     .period_ns = (uint64_t)(1e9 / hz),
+			     .stack_bytes = (uint32_t)a->plan->stack_bytes,
+			     .kernel = a->plan->kernel},
+		.target = {.whole = true, .again = "fusee run"},
+	};
+	int r = samplers_open(&a->snapshot, &a->bpf, &a->no_bpf, &a->unwinders, &o);
 
-	if (!r)
-		r = open_snapshot(a);
 	if (r)
 		return r;
 	p.bpf = a->bpf;
