@@ -51,6 +51,13 @@ struct {
 	__type(value, __u64);
 } sampler_counts SEC(".maps");
 
+struct {
+	__uint(type, 6 /* PERCPU_ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sampler_grid);
+} sampler_grid SEC(".maps");
+
 /* Of the sample at hand. */
 struct scratch {
 	struct user_regs regs;
@@ -303,7 +310,7 @@ FUSEE_FN int walk(const struct sampler_context *c, struct fusee_unwind *u, struc
 	return next;
 }
 
-/* 0, also where the ring is full, which the ring counts; -1: it can't be sent. */
+/* 0, also where the ring is full; -1: it can't be sent. */
 FUSEE_FN int send(struct sampler_context *c, struct scratch *s, __u32 frames)
 {
 	__u32 size = SAMPLER_RECORD_HEAD + 8 * frames;
@@ -313,7 +320,8 @@ FUSEE_FN int send(struct sampler_context *c, struct scratch *s, __u32 frames)
 		return -1;
 	r = bpf_perf_event_output(c, &sampler_output, BPF_F_CURRENT_CPU, &s->record, size);
 	if (r == -28 /* -ENOSPC */) {
-		count(SAMPLER_NOT_SENT);
+		if (!s->record.left)
+			count(SAMPLER_NOT_SENT);
 		return 0;
 	}
 	return r ? -1 : 0;
@@ -379,6 +387,25 @@ FUSEE_FN __u32 walk_life(struct sampler_context *c, struct scratch *s, struct sa
 	return SAMPLER_WALKED;
 }
 
+/* The place of this tick among its CPU's. */
+FUSEE_FN void note_tick(const struct sampler_context *c)
+{
+	__u32 zero = 0;
+	struct sampler_grid *g = fusee_bpf_map_lookup_elem(&sampler_grid, &zero);
+	__u64 now, period = c->sample_period;
+
+	if (!g || !g->on || !period)
+		return;
+	now = bpf_ktime_get_ns();
+	if (!g->first || now - g->last > SAMPLER_GAP_NS + 4 * period) {
+		if (g->first)
+			g->before += (g->last - g->first + period / 2) / period + 1;
+		g->first = now;
+	}
+	g->last = now;
+	g->seen++;
+}
+
 SEC("perf_event")
 int sampler_tick(struct sampler_context *c)
 {
@@ -387,6 +414,11 @@ int sampler_tick(struct sampler_context *c)
 	struct sampler_life *life;
 	__u32 tgid = ids >> 32, how = SAMPLER_UNKNOWN_PROCESS;
 
+	note_tick(c);
+	if (!ids) {
+		count(SAMPLER_IDLE);
+		return 0;
+	}
 	if (!s)
 		return 1;
 	life = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);

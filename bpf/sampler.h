@@ -87,6 +87,20 @@ struct sampler_record {
 
 #define SAMPLER_RECORD_HEAD 64u
 
+/*
+ * The ticks of one CPU's own event, in sampler_grid, where idle time has ticks too: they come at a
+ * fixed distance, so what is missing between the first and the last one was not seen. A long gap
+ * (the CPU was offline) begins anew.
+ */
+struct sampler_grid {
+	__u64 on;          /* written by user space: this is counted */
+	__u64 first, last; /* CLOCK_MONOTONIC ns; 0: none yet */
+	__u64 before;      /* ticks of earlier stretches */
+	__u64 seen;        /* in all */
+};
+
+#define SAMPLER_GAP_NS 2000000000ull /* and four periods */
+
 /* Why a stack was left to user space, in sampler_counts: one u64 each, per CPU. */
 enum sampler_count {
 	SAMPLER_WALKED,
@@ -96,7 +110,8 @@ enum sampler_count {
 	SAMPLER_CUT,     /* a step stopped for a reason, or a full interpreter is needed */
 	SAMPLER_CHANGED, /* its mappings were rewritten meanwhile, or are about to change */
 	SAMPLER_NOT_WANTED,
-	SAMPLER_NOT_SENT, /* for want of room in the ring, which counts it too */
+	SAMPLER_NOT_SENT, /* walked, but there was no room in the ring */
+	SAMPLER_IDLE,     /* nobody ran; only where idle time has ticks */
 	SAMPLER_COUNTS
 };
 #endif

@@ -185,8 +185,8 @@ void summary_losses(struct session *s, struct builder *b)
 static void stats_bpf(struct session *s, const struct session_account *a, FILE *f)
 {
 	static const char *const names[] = {
-		"walked", "unknown process", "unknown code", "no registers",
-		"cut",    "changed",         "not wanted",   "not sent"};
+		"walked",  "unknown process", "unknown code", "no registers", "cut",
+		"changed", "not wanted",      "not sent",     "idle"};
 	struct bpf_sampler_stats b;
 
 	if (!s->bpf)

@@ -186,6 +186,7 @@ static int load(struct bpf_sampler *b)
 	b->pids = map_fd(b, "sampler_pids");
 	b->output = map_fd(b, "sampler_output");
 	b->counts = map_fd(b, "sampler_counts");
+	b->grid = map_fd(b, "sampler_grid");
 	return map_tables(b);
 }
 
@@ -277,6 +278,47 @@ int bpf_sampler_attach(struct bpf_sampler *b, int event)
 int bpf_sampler_output(struct bpf_sampler *b, int cpu, int event)
 {
 	return bpf_map_update_elem(b->output, &cpu, &event, 0) ? -errno : 0;
+}
+
+/* Each CPU's part of sampler_grid, free()d by the caller. NULL: no memory. */
+static struct sampler_grid *new_grid(uint32_t *ncpus)
+{
+	int n = libbpf_num_possible_cpus();
+
+	*ncpus = n > 0 ? (uint32_t)n : 0;
+	return n > 0 ? calloc(*ncpus, sizeof(struct sampler_grid)) : NULL;
+}
+
+int bpf_sampler_count_cpus(struct bpf_sampler *b)
+{
+	uint32_t zero = 0, n;
+	struct sampler_grid *g = new_grid(&n);
+	int r = g ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < n && !r; i++)
+		g[i].on = 1;
+	if (!r && bpf_map_update_elem(b->grid, &zero, g, 0))
+		r = -errno;
+	free(g);
+	return r;
+}
+
+uint64_t bpf_sampler_unseen(struct bpf_sampler *b, uint64_t period_ns)
+{
+	uint32_t zero = 0, n;
+	struct sampler_grid *g = new_grid(&n);
+	uint64_t unseen = 0;
+
+	if (g && !bpf_map_lookup_elem(b->grid, &zero, g))
+		for (uint32_t i = 0; i < n; i++) {
+			uint64_t due = g[i].before;
+
+			if (g[i].first)
+				due += (g[i].last - g[i].first + period_ns / 2) / period_ns + 1;
+			unseen += due > g[i].seen ? due - g[i].seen : 0;
+		}
+	free(g);
+	return unseen;
 }
 
 static void sum_counts(struct bpf_sampler *b, uint64_t *counts)

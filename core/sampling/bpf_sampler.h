@@ -45,6 +45,11 @@ void bpf_sampler_close(struct bpf_sampler *); /* NULL is fine; after its events 
 int bpf_sampler_attach(struct bpf_sampler *, int event);
 /* The event that carries records into this CPU's ring. */
 int bpf_sampler_output(struct bpf_sampler *, int cpu, int event);
+/* From now on ticks are counted by CPU: where each CPU has one event, idle time included. */
+int bpf_sampler_count_cpus(struct bpf_sampler *);
+/* Ticks that were due on all CPUs and that the program did not see: the timer came late, or the
+ * kernel did not run it. */
+uint64_t bpf_sampler_unseen(struct bpf_sampler *, uint64_t period_ns);
 
 /* Tells the kernel the process's mappings; those whose files are not ready are left out. Borrowed
  * until it is forgotten. It is walked there once that is confirmed. 0; or -ENOSPC, -errno: it is
@@ -63,7 +68,7 @@ int bpf_sampler_refuse(struct bpf_sampler *, struct process *);
 void bpf_sampler_forget(struct bpf_sampler *, struct process *);
 
 struct bpf_sampler_stats {
-	uint64_t counts[8];                  /* enum sampler_count */
+	uint64_t counts[9];                  /* enum sampler_count */
 	uint64_t table_bytes, table_cap;     /* in use */
 	uint32_t elements, elements_cap;     /* likewise */
 	uint32_t instructions, machine_code; /* of the program: verified; bytes */

@@ -27,8 +27,8 @@ struct bpf_hole {
 struct bpf_sampler {
 	struct bpf_object *object;
 	struct bpf_link *links[BPF_LINKS];
-	int program, pids, output, counts; /* owned by the object */
-	int unwinder[SAMPLER_TABLES];      /* index in the set, -1: not there */
+	int program, pids, output, counts, grid; /* owned by the object */
+	int unwinder[SAMPLER_TABLES];            /* index in the set, -1: not there */
 
 	uint32_t nslabs, nelements;
 	uint32_t *slabs;                  /* mapped: fusee_slabs */

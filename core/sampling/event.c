@@ -34,7 +34,7 @@ static int try_open(const struct event_form *f, const struct snapshot_options *o
 		.inherit = !o->all,
 		.exclude_kernel = !f->kernel,
 		.exclude_hv = 1,
-		.exclude_idle = 1,
+		.exclude_idle = !o->all || !o->bpf, /* whose ticks would leave gaps */
 		.mmap = 1,
 		.mmap2 = 1,
 		.comm = 1,

@@ -238,7 +238,6 @@ static int open_output(struct snapshot *s, struct cpu *c)
 /* A CPU that comes back has no events that were its own; those of threads are still there. */
 static int reopen_cpu(struct snapshot *s, struct cpu *c)
 {
-	uint64_t count, lost;
 	int r = 0;
 
 	if (s->o.all) {
@@ -249,8 +248,6 @@ static int reopen_cpu(struct snapshot *s, struct cpu *c)
 	}
 	if (r || c->output < 0)
 		return r;
-	if (!event_read(&s->form, c->output, &count, &lost))
-		s->gone.ring_full += lost;
 	close(c->output);
 	c->old_output_id = c->output_id; /* its records may still lie in the ring */
 	return open_output(s, c);
@@ -317,6 +314,8 @@ int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 			r = open_ring(s, &s->cpus[i], fd);
 	}
 	r = r || o->all ? r : add_targets(s);
+	if (!r && o->all && o->bpf)
+		r = bpf_sampler_count_cpus(o->bpf);
 	for (uint32_t i = 0; !r && o->bpf && i < s->ncpus; i++)
 		r = open_output(s, &s->cpus[i]);
 	s->counts.gaps = s->form.read || o->bpf;
@@ -584,7 +583,8 @@ static void dispatch_walked(struct snapshot *s, const struct perf_event_header *
 	if (r->nkernel > SAMPLER_MAX_KERNEL || r->nuser > SAMPLER_MAX_FRAMES ||
 	    SAMPLER_RECORD_HEAD + 8 * (r->nkernel + r->nuser) > len)
 		return;
-	note_runtime(s, r, w.cpu);
+	if (!s->o.all) /* where the program counts by CPU */
+		note_runtime(s, r, w.cpu);
 	if (r->left)
 		return;
 	w.period = r->period;
@@ -629,7 +629,8 @@ static void dispatch(struct snapshot *s, const struct cpu *c, const struct perf_
 		s->counts.throttled++;
 		break;
 	default:
-		if (s->o.bpf && (h->type == PERF_RECORD_FORK || h->type == PERF_RECORD_EXIT))
+		if (s->o.bpf && !s->o.all &&
+		    (h->type == PERF_RECORD_FORK || h->type == PERF_RECORD_EXIT))
 			note_thread(s, h);
 		event_parse_sideband(h, on);
 	}
@@ -679,18 +680,15 @@ uint64_t snapshot_horizon(const struct snapshot *s)
 	return s->horizon;
 }
 
-/* Records of the BPF sampler that found no room. */
+/* Stacks of the BPF sampler that found no room. Of what it leaves to user space the events count
+ * that, and what it tells of such a thread is no sample. */
 static uint64_t lost_output(struct snapshot *s)
 {
-	uint64_t lost = 0;
+	struct bpf_sampler_stats b = {0};
 
-	for (uint32_t i = 0; i < s->ncpus; i++) {
-		uint64_t count, n;
-
-		if (s->cpus[i].output >= 0 && !event_read(&s->form, s->cpus[i].output, &count, &n))
-			lost += n;
-	}
-	return lost;
+	if (s->o.bpf)
+		bpf_sampler_stats(s->o.bpf, &b);
+	return b.counts[SAMPLER_NOT_SENT];
 }
 
 /* Removed groups, and those that are there. What a group's last samples are short of, while they
@@ -718,32 +716,38 @@ static uint64_t bounded(const struct snapshot *s, const struct snapshot_counts *
 	return told < least ? least : told > most ? most : told;
 }
 
-void snapshot_counts(struct snapshot *s, struct snapshot_counts *c)
+/* The events of the beginning. */
+static void count_base(struct snapshot *s, struct snapshot_counts *c)
 {
 	uint64_t lost = lost_output(s);
 
-	*c = s->counts;
-	if (s->o.all && s->form.lost)
-		c->ring_full += lost;
-	if (s->o.dynamic)
-		count_groups(s, c);
-	if ((s->o.all || s->o.dynamic) && s->o.bpf)
-		c->skipped -= c->skipped < c->ring_full ? c->skipped : c->ring_full;
-	if (s->o.all || s->o.dynamic)
-		return;
 	for (uint32_t i = 0; i < s->base.nfds; i++) {
 		uint64_t count, n;
 
-		if (!event_read(&s->form, s->base.fds[i], &count, &n)) {
+		if (event_read(&s->form, s->base.fds[i], &count, &n))
+			continue;
+		lost += n;
+		if (!s->o.all)
 			c->count_ns += count;
-			lost += n;
-		}
 	}
 	if (s->form.lost)
 		c->ring_full = lost;
-	if (s->o.bpf) {
+}
+
+void snapshot_counts(struct snapshot *s, struct snapshot_counts *c)
+{
+	*c = s->counts;
+	if (s->o.dynamic)
+		count_groups(s, c);
+	else
+		count_base(s, c);
+	if (s->o.dynamic && !s->o.bpf)
+		return;
+	if (s->o.bpf && s->o.all) {
+		c->skipped = bpf_sampler_unseen(s->o.bpf, s->o.period_ns);
+	} else if (s->o.bpf && !s->o.dynamic) {
 		c->skipped = bounded(s, c);
-	} else if (c->gaps) {
+	} else if (c->gaps || s->o.all || s->o.dynamic) {
 		/* A sample that found no room is a gap too, and already counted. */
 		c->skipped -= c->skipped < c->ring_full ? c->skipped : c->ring_full;
 	} else {
