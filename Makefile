@@ -136,7 +136,7 @@ $(B)/accuracy/rows $(B)/bench/tables: tests/accuracy/host.h $(dwarf_O) $(B)/libc
 	$(call say,LINK)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $(filter %.c,$^) $(filter %.o %.a,$^) $(LIBS)
 
 # programs that scripts in tests/run use
-TOOLS := $(filter-out $(if $(wildcard /usr/include/bpf/libbpf.h),,tool_bpf tool_steps),\
+TOOLS := $(filter-out $(if $(wildcard /usr/include/bpf/libbpf.h),,tool_bpf tool_steps tool_ticks),\
 	$(sort $(basename $(notdir $(wildcard tests/tools/tool_*.c)))))
 $(B)/tests/tool_%: $(B)/obj/tests/tools/tool_%.o $(B)/libcore.a
 	@mkdir -p $(@D)
@@ -147,12 +147,22 @@ $(B)/bpf/%.bpf.o: tests/tools/%.bpf.c
 	$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
 $(B)/obj/tests/tools/tool_bpf.o: $(B)/bpf/walk.bpf.o
 $(B)/obj/tests/tools/tool_steps.o: $(addprefix $(B)/bpf/,steps.bpf.o dwarf.bpf.o framepointer.bpf.o)
-$(B)/obj/tests/tools/tool_bpf.o $(B)/obj/tests/tools/tool_steps.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
+$(B)/obj/tests/tools/tool_ticks.o: $(B)/bpf/ticks.bpf.o
+$(B)/obj/tests/tools/tool_bpf.o $(B)/obj/tests/tools/tool_steps.o $(B)/obj/tests/tools/tool_ticks.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
 $(B)/obj/tests/tools/tool_steps.o: ALL_CFLAGS += -fomit-frame-pointer -fno-optimize-sibling-calls
-$(B)/tests/tool_bpf $(B)/tests/tool_steps: LIBS += -lbpf
+$(B)/tests/tool_bpf $(B)/tests/tool_steps $(B)/tests/tool_ticks: LIBS += -lbpf
 $(B)/tests/tool_steps: $(dwarf_O) $(B)/obj/plugins/unwinders/framepointer/framepointer.bpf.o
+# fusee with a sampler that loses records on purpose
+$(B)/dropping/sampler.bpf.o: tests/tools/dropping.bpf.c
+	@mkdir -p $(@D)
+	$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
+$(B)/dropping/bpf_sampler.o: core/sampling/bpf_sampler.c $(B)/dropping/sampler.bpf.o
+	$(call say,CC)$(CC) $(ALL_CFLAGS) -Wa,-I$(B)/dropping -c -o $@ $<
+$(B)/tests/fusee_dropping: $(B)/obj/core/cli/main.o $(B)/dropping/bpf_sampler.o $(B)/libcore.a
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(ALL_CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(LIBS)
 
-unit: $(UNIT:%=$(B)/tests/%) $(TOOLS:%=$(B)/tests/%) all
+unit: $(UNIT:%=$(B)/tests/%) $(TOOLS:%=$(B)/tests/%) $(B)/tests/fusee_dropping all
 
 check: unit
 	@scripts/check $(B)
@@ -193,4 +203,4 @@ clean:
 
 FORCE:
 .PHONY: FORCE all unit check check-long accuracy bench fuzz install deb clean
--include $(shell find $(B)/obj $(B)/bpf -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/obj $(B)/bpf $(B)/dropping -name '*.d' 2>/dev/null)
