@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/table.h"
 #include "process/procfs.h"
+#include "sampling/cpus.h"
 #include "sampling/event.h"
 #include "sampling/ring.h"
 
@@ -22,14 +23,10 @@
 #define SLACK_NS 2000000u       /* so long we wait for other CPUs' records */
 #define POLL_NS 1000000000u
 #define CPUS_NS 3000000000u /* CPUs that came or went are looked for */
-#define ONLINE "/sys/devices/system/cpu/online"
-
-enum { MAX_CPUS = 8192 }; /* as the kernel's NR_CPUS */
 
 struct watched_cpu {
 	struct ring ring;
-	int fd;      /* -1: none */
-	bool online; /* as last read */
+	int fd; /* -1: none */
 };
 
 /* A process as /proc showed it. */
@@ -108,54 +105,34 @@ static void close_cpus(struct lifecycle *l)
 		close_cpu(&l->cpus[i]);
 }
 
-static int has_cpu(struct lifecycle *l, int cpu)
+/* Which CPUs are online; there is a place for each. */
+static int list_cpus(struct lifecycle *l, struct cpus *online)
 {
 	struct watched_cpu *cpus;
+	int n = CPUS_MAX;
 
-	if (cpu >= l->ncpus) {
-		cpus = realloc(l->cpus, (size_t)(cpu + 1) * sizeof(*cpus));
-		if (!cpus)
-			return -ENOMEM;
-		for (int i = l->ncpus; i <= cpu; i++)
-			cpus[i] = (struct watched_cpu){.fd = -1};
-		l->cpus = cpus;
-		l->ncpus = cpu + 1;
-	}
-	l->cpus[cpu].online = true;
+	cpus_online(online);
+	while (n > l->ncpus && !cpus_has(online, n - 1))
+		n--;
+	if (n == l->ncpus)
+		return 0;
+	cpus = realloc(l->cpus, (size_t)n * sizeof(*cpus));
+	if (!cpus)
+		return -ENOMEM;
+	for (int i = l->ncpus; i < n; i++)
+		cpus[i] = (struct watched_cpu){.fd = -1};
+	l->cpus = cpus;
+	l->ncpus = n;
 	return 0;
-}
-
-/* Which CPUs are online: "0-3,6". Where that can't be read: as many as there are. */
-static int list_cpus(struct lifecycle *l)
-{
-	char text[4096] = "", *p = text;
-	FILE *f = fopen(ONLINE, "re");
-	int r = 0;
-
-	if (!f || !fgets(text, sizeof(text), f))
-		snprintf(text, sizeof(text), "0-%ld", sysconf(_SC_NPROCESSORS_CONF) - 1);
-	if (f)
-		fclose(f);
-	for (int i = 0; i < l->ncpus; i++)
-		l->cpus[i].online = false;
-	while (!r && *p >= '0' && *p <= '9') {
-		long lo = strtol(p, &p, 10), hi = lo;
-
-		if (*p == '-')
-			hi = strtol(p + 1, &p, 10);
-		for (; !r && lo <= hi && lo < MAX_CPUS; lo++)
-			r = has_cpu(l, (int)lo);
-		p += *p == ',';
-	}
-	return r;
 }
 
 static int open_cpus(struct lifecycle *l)
 {
-	int r = list_cpus(l), opened = 0;
+	struct cpus online;
+	int r = list_cpus(l, &online), opened = 0;
 
 	for (int i = 0; !r && i < l->ncpus; i++) {
-		if (!l->cpus[i].online)
+		if (!cpus_has(&online, i))
 			continue;
 		r = open_cpu(l, i);
 		opened += !r;
@@ -169,17 +146,18 @@ static int open_cpus(struct lifecycle *l)
 static void follow_cpus(struct lifecycle *l)
 {
 	bool missed = false;
+	struct cpus online;
 
 	l->looked = clock_now();
-	if (list_cpus(l))
+	if (list_cpus(l, &online))
 		return;
 	for (int i = 0; i < l->ncpus; i++) {
 		struct watched_cpu *c = &l->cpus[i];
 
-		if (!c->online && c->fd >= 0) {
+		if (!cpus_has(&online, i) && c->fd >= 0) {
 			close_cpu(c); /* and what it still held */
 			missed = true;
-		} else if (c->online && c->fd < 0) {
+		} else if (cpus_has(&online, i) && c->fd < 0) {
 			if (open_cpu(l, i))
 				close_cpu(c); /* the next time, maybe */
 			else

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/table.h"
 #include "sampling/bpf_sampler.h"
+#include "sampling/cpus.h"
 #include "sampling/event.h"
 #include "sampling/ring.h"
 
@@ -163,44 +164,19 @@ static int add_process(struct snapshot *s, struct group *g, pid_t pid)
 	return r;
 }
 
-/* Is it in a list such as "0-3,6"? */
-static bool has_number(const char *list, long number)
-{
-	while (*list >= '0' && *list <= '9') {
-		char *p;
-		long lo = strtol(list, &p, 10), hi = lo;
-
-		if (*p == '-')
-			hi = strtol(p + 1, &p, 10);
-		if (number >= lo && number <= hi)
-			return true;
-		list = p + (*p == ',');
-	}
-	return false;
-}
-
-/* Those that are online; where that can't be read, as many as there are. */
-static void online_cpus(char *list, size_t size)
-{
-	FILE *f = fopen("/sys/devices/system/cpu/online", "re");
-
-	if (!f || !fgets(list, (int)size, f))
-		snprintf(list, size, "0-%ld", sysconf(_SC_NPROCESSORS_CONF) - 1);
-	if (f)
-		fclose(f);
-}
-
 static int list_cpus(struct snapshot *s)
 {
-	char online[4096] = "";
-	long n = sysconf(_SC_NPROCESSORS_CONF);
+	struct cpus online;
+	uint32_t n = 0;
 
-	online_cpus(online, sizeof(online));
-	s->cpus = calloc((size_t)n, sizeof(*s->cpus));
+	cpus_online(&online);
+	for (int i = 0; i < CPUS_MAX; i++)
+		n += cpus_has(&online, i);
+	s->cpus = calloc(n, sizeof(*s->cpus));
 	if (!s->cpus)
 		return -ENOMEM;
-	for (int i = 0; i < n; i++)
-		if (has_number(online, i))
+	for (int i = 0; i < CPUS_MAX; i++)
+		if (cpus_has(&online, i))
 			s->cpus[s->ncpus++] = (struct cpu){.number = i, .fd = -1, .output = -1};
 	return 0;
 }
@@ -270,13 +246,13 @@ static void cpu_is_back(struct snapshot *s, struct cpu *c)
 
 static void follow_cpus(struct snapshot *s)
 {
-	char online[4096] = "";
+	struct cpus online;
 
 	s->looked = clock_now();
-	online_cpus(online, sizeof(online));
+	cpus_online(&online);
 	for (uint32_t i = 0; i < s->ncpus; i++) {
 		struct cpu *c = &s->cpus[i];
-		bool gone = !has_number(online, c->number);
+		bool gone = !cpus_has(&online, c->number);
 
 		if (gone && !c->gone) {
 			c->gone = true;

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampling/cpus.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void cpus_parse(struct cpus *c, const char *list)
+{
+	*c = (struct cpus){0};
+	while (*list >= '0' && *list <= '9') {
+		char *p;
+		long lo = strtol(list, &p, 10), hi = lo;
+
+		if (*p == '-')
+			hi = strtol(p + 1, &p, 10);
+		for (; lo <= hi && lo < CPUS_MAX; lo++)
+			c->bits[lo / 64] |= 1ull << lo % 64;
+		list = p + (*p == ',');
+	}
+}
+
+void cpus_online(struct cpus *c)
+{
+	char list[4096];
+	FILE *f = fopen("/sys/devices/system/cpu/online", "re");
+
+	if (!f || !fgets(list, sizeof(list), f))
+		snprintf(list, sizeof(list), "0-%ld", sysconf(_SC_NPROCESSORS_CONF) - 1);
+	if (f)
+		fclose(f);
+	cpus_parse(c, list);
+}
+
+bool cpus_has(const struct cpus *c, int number)
+{
+	return c->bits[number / 64] >> number % 64 & 1;
+}

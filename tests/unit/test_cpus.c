@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core/sampling/cpus: the kernel's lists of CPUs. */
+#include "test.h"
+
+#include <sched.h>
+
+#include "sampling/cpus.h"
+
+static void is(const char *list, const char *numbers)
+{
+	char got[256] = "";
+	struct cpus c;
+
+	cpus_parse(&c, list);
+	for (int i = 0; i < CPUS_MAX; i++)
+		if (cpus_has(&c, i))
+			snprintf(got + strlen(got), sizeof(got) - strlen(got), " %d", i);
+	CHECK_STR(got, numbers);
+}
+
+TEST(lists)
+{
+	is("0\n", " 0");
+	is("0-3\n", " 0 1 2 3");
+	is("0-1,6,62-65\n", " 0 1 6 62 63 64 65");
+	is("8190-9000,8191", " 8190 8191");
+	is("8192,5", " 5");
+}
+
+TEST(what_is_no_list)
+{
+	is("", "");
+	is("\n", "");
+	is("-1", "");
+	is("x", "");
+	is("2,x,3", " 2");
+	is("2-x,3", "");
+	is("3-1", "");
+	is("99999999999999999999", "");
+}
+
+/* Where we run is online. */
+TEST(online)
+{
+	cpu_set_t here;
+	struct cpus c;
+
+	cpus_online(&c);
+	CHECK(!sched_getaffinity(0, sizeof(here), &here));
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		CHECK(!CPU_ISSET(i, &here) || cpus_has(&c, i));
+}
