@@ -19,11 +19,6 @@ static const char no_memory[] = "no memory";
 static const char other_life[] = "process changed while its stack was walked";
 static const char other_code[] = "code changed while its stack was walked";
 
-static void set_stale(struct pipeline *p, struct process *proc)
-{
-	proc->sampler.stale = p->stale = true;
-}
-
 static void forget_in_kernel(struct pipeline *p, struct process *proc)
 {
 	if (p->bpf)
@@ -487,16 +482,6 @@ int pipeline_scan(struct pipeline *p, pid_t pid)
 	return procfs_each_mapping(pid, scan_mapping, &s);
 }
 
-void pipeline_threads(struct pipeline *p, bool threads)
-{
-	p->o.threads = threads;
-}
-
-/* ---- what the kernel's sampler is told ---- */
-
-#define RECORD_NS 50000000u /* a mapping's record comes so soon after its place was chosen */
-#define LOOK_NS 1000000000u /* a process's mappings are read again at most so often */
-
 static int see_mapping(void *arg, const struct procfs_mapping *m)
 {
 	struct scan *s = arg;
@@ -509,8 +494,7 @@ static int see_mapping(void *arg, const struct procfs_mapping *m)
 	return 0;
 }
 
-/* What it has mapped now, and nothing else. */
-static void look_again(struct pipeline *p, struct process *proc)
+void pipeline_look_again(struct pipeline *p, struct process *proc)
 {
 	struct scan s = {.p = p, .proc = proc};
 
@@ -520,78 +504,9 @@ static void look_again(struct pipeline *p, struct process *proc)
 		process_drop_unseen(proc, p->as_of);
 }
 
-static void tell(void *arg, struct process *proc)
+void pipeline_threads(struct pipeline *p, bool threads)
 {
-	struct pipeline *p = arg;
-	int r;
-
-	if (!proc->sampler.stale)
-		return;
-	proc->sampler.stale = false;
-	if (proc->ended || proc->replaced)
-		return;
-	if (p->o.wants && !p->o.wants(p->o.arg, proc->pid))
-		r = bpf_sampler_refuse(p->bpf, proc);
-	else
-		r = bpf_sampler_put(p->bpf, proc);
-	if (r)
-		log_debug("pid %d: stacks are walked in user space: %s", (int)proc->pid,
-			  strerror(-r));
-}
-
-/* A file that it maps has become ready since. */
-static void find_answered(void *arg, struct process *proc)
-{
-	struct pipeline *p = arg;
-
-	for (uint32_t i = 0; i < proc->n; i++)
-		if (proc->mappings[i].file && !proc->mappings[i].told &&
-		    proc->mappings[i].file->state == FILE_READY)
-			set_stale(p, proc);
-}
-
-static void on_changed(void *arg, struct process *proc, uint64_t when)
-{
-	struct pipeline *p = arg;
-
-	if (p->as_of < when || proc->sampler.stale)
-		return;
-	if (when == proc->sampler.since) {
-		bpf_sampler_confirm(p->bpf, proc, p->as_of);
-		return;
-	}
-	/* Memory was taken where it had code. A record of new code there comes soon, if it is code;
-	 * else /proc says what is left. */
-	if (proc->sampler.covered < when) {
-		if (p->as_of < when + RECORD_NS || p->as_of < proc->sampler.looked + LOOK_NS)
-			return;
-		proc->sampler.looked = p->as_of;
-		look_again(p, proc);
-	}
-	set_stale(p, proc);
-}
-
-void pipeline_tell(struct pipeline *p, uint64_t as_of)
-{
-	if (!p->bpf)
-		return;
-	p->as_of = as_of;
-	bpf_sampler_changed(p->bpf, on_changed, p);
-	if (p->told_answers != p->files->answers) {
-		p->told_answers = p->files->answers;
-		process_each(p->processes, find_answered, p);
-	}
-	if (p->stale)
-		process_each(p->processes, tell, p);
-	p->stale = false;
-}
-
-void pipeline_decided(struct pipeline *p, pid_t pid)
-{
-	struct process *proc = process_find(p->processes, pid);
-
-	if (proc)
-		set_stale(p, proc);
+	p->o.threads = threads;
 }
 
 /* ---- collectors ---- */

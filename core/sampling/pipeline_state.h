@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What pipeline.c (samples in) and build.c (profile out) share. Nobody else includes this. */
+/* What pipeline.c (samples in), pipeline_tell.c (what the kernel is told) and build.c (profile out)
+ * share. Nobody else includes this. */
 #ifndef SAMPLING_PIPELINE_STATE_H
 #define SAMPLING_PIPELINE_STATE_H
 
@@ -41,4 +42,13 @@ struct pipeline {
 	struct pipeline_reason reasons[64];
 	struct pipeline_stats stats;
 };
+
+/* The kernel is to be told anew of this process. */
+static inline void set_stale(struct pipeline *p, struct process *proc)
+{
+	proc->sampler.stale = p->stale = true;
+}
+
+/* What it has mapped now, and nothing else. */
+void pipeline_look_again(struct pipeline *, struct process *);
 #endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernel's sampler is told of processes, and when. */
+#include <string.h>
+
+#include "base/log.h"
+#include "sampling/bpf_sampler.h"
+#include "sampling/pipeline_state.h"
+
+#define RECORD_NS 50000000u /* a mapping's record comes so soon after its place was chosen */
+#define LOOK_NS 1000000000u /* a process's mappings are read again at most so often */
+
+static void tell(void *arg, struct process *proc)
+{
+	struct pipeline *p = arg;
+	int r;
+
+	if (!proc->sampler.stale)
+		return;
+	proc->sampler.stale = false;
+	if (proc->ended || proc->replaced)
+		return;
+	if (p->o.wants && !p->o.wants(p->o.arg, proc->pid))
+		r = bpf_sampler_refuse(p->bpf, proc);
+	else
+		r = bpf_sampler_put(p->bpf, proc);
+	if (r)
+		log_debug("pid %d: stacks are walked in user space: %s", (int)proc->pid,
+			  strerror(-r));
+}
+
+/* A file that it maps has become ready since. */
+static void find_answered(void *arg, struct process *proc)
+{
+	struct pipeline *p = arg;
+
+	for (uint32_t i = 0; i < proc->n; i++)
+		if (proc->mappings[i].file && !proc->mappings[i].told &&
+		    proc->mappings[i].file->state == FILE_READY)
+			set_stale(p, proc);
+}
+
+static void on_changed(void *arg, struct process *proc, uint64_t when)
+{
+	struct pipeline *p = arg;
+
+	if (p->as_of < when || proc->sampler.stale)
+		return;
+	if (when == proc->sampler.since) {
+		bpf_sampler_confirm(p->bpf, proc, p->as_of);
+		return;
+	}
+	/* Memory was taken where it had code. A record of new code there comes soon, if it is code;
+	 * else /proc says what is left. */
+	if (proc->sampler.covered < when) {
+		if (p->as_of < when + RECORD_NS || p->as_of < proc->sampler.looked + LOOK_NS)
+			return;
+		proc->sampler.looked = p->as_of;
+		pipeline_look_again(p, proc);
+	}
+	set_stale(p, proc);
+}
+
+void pipeline_tell(struct pipeline *p, uint64_t as_of)
+{
+	if (!p->bpf)
+		return;
+	p->as_of = as_of;
+	bpf_sampler_changed(p->bpf, on_changed, p);
+	if (p->told_answers != p->files->answers) {
+		p->told_answers = p->files->answers;
+		process_each(p->processes, find_answered, p);
+	}
+	if (p->stale)
+		process_each(p->processes, tell, p);
+	p->stale = false;
+}
+
+void pipeline_decided(struct pipeline *p, pid_t pid)
+{
+	struct process *proc = process_find(p->processes, pid);
+
+	if (proc)
+		set_stale(p, proc);
+}
