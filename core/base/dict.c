@@ -19,7 +19,10 @@ static uint32_t hash_of(const void *key, size_t len)
 int dict_init(struct dict *d)
 {
 	*d = (struct dict){0};
-	return dict_add(d, "", 0) == 0 ? 0 : -ENOMEM;
+	if (dict_add(d, "", 0) == 0)
+		return 0;
+	dict_fini(d);
+	return -ENOMEM;
 }
 
 void dict_fini(struct dict *d)

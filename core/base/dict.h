@@ -28,7 +28,7 @@ struct dict {
 	size_t bytes; /* memory held by keys */
 };
 
-int dict_init(struct dict *);                                         /* 0 or -ENOMEM */
+int dict_init(struct dict *);                                         /* 0 or -ENOMEM: it is {0} */
 void dict_fini(struct dict *);                                        /* {0} is fine too */
 uint32_t dict_add(struct dict *, const void *key, size_t len);        /* id; DICT_NONE: no memory */
 uint32_t dict_find(const struct dict *, const void *key, size_t len); /* DICT_NONE: not there */

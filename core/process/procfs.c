@@ -41,13 +41,15 @@ int procfs_each_mapping(pid_t pid, int (*each)(void *, const struct procfs_mappi
 	f = fopen(path, "re");
 	if (!f)
 		return errno == ENOENT ? -ESRCH : -errno;
-	while (!r && getline(&line, &cap, f) > 0) {
+	while (!r && (errno = 0, getline(&line, &cap, f)) > 0) {
 		struct procfs_mapping m = {0};
 
 		if (parse_line(line, &m))
 			r = each(arg, &m);
 	}
-	if (!r && ferror(f))
+	if (!r && errno == ENOMEM)
+		r = -ENOMEM;
+	else if (!r && ferror(f))
 		r = -ESRCH;
 	free(line);
 	fclose(f);

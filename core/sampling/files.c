@@ -10,8 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/dict.h"
 #include "base/log.h"
+
+#define VDSO "[vdso]"
+#define MAX_SHORTAGES 8u
+#define SHORTAGE_NS 200000000ull /* twice as long each time: the last after 25 s */
 
 int files_new(struct files **ret, struct worker *worker, const struct plugin_set *unwinders)
 {
@@ -66,23 +71,89 @@ const char *files_base_name(const struct file *f)
 	return slash && slash[1] ? slash + 1 : f->path;
 }
 
+/* ---- what the worker says ---- */
+
+/* Later, if it may be that there is memory then. */
+static void schedule(struct file *f)
+{
+	if (f->shortages == MAX_SHORTAGES)
+		return;
+	f->again_ns = clock_now() + (SHORTAGE_NS << f->shortages++);
+	if (!f->files->again_ns || f->again_ns < f->files->again_ns)
+		f->files->again_ns = f->again_ns;
+}
+
+static void refused(struct file *f, int err, const char *text)
+{
+	f->state = FILE_REFUSED;
+	free(f->text);
+	f->text = strdup(text && *text ? text : strerror(-err));
+	log_debug("%s: %s", f->path, f->text ? f->text : "");
+}
+
+/* Is it no fault of the file? -EIO: the worker does not start, or the disk does not answer. */
+static bool may_pass(int err)
+{
+	return err == -ENOMEM || err == -EIO;
+}
+
 static void inspected(void *arg, int err, const char *text, struct inspection *i)
 {
 	struct file *f = arg;
 
 	f->files->answers++;
+	f->asked = false;
+	if (may_pass(err) || (!err && i->incomplete))
+		schedule(f);
 	if (err) {
-		f->state = FILE_REFUSED;
-		f->text = strdup(text && *text ? text : strerror(-err));
-		log_debug("%s: %s", f->path, f->text ? f->text : "");
+		if (!f->inspection) /* else it keeps what it has */
+			refused(f, err, text);
 		return;
 	}
 	f->state = FILE_READY;
+	f->renewed = f->inspection;
+	inspection_unref(f->inspection);
 	f->inspection = i;
 	for (uint32_t u = 0; u < f->files->unwinders->n && u < FILES_MAX_UNWINDERS; u++)
 		f->slabs[u] = inspection_slab(i,
 					      f->files->unwinders->instances[u]->descriptor->name);
 }
+
+static void ask(struct file *f)
+{
+	f->again_ns = 0;
+	f->asked = true;
+	if (!f->inspection)
+		f->state = FILE_ASKED;
+	if (worker_inspect(f->files->worker, f->fd, f->path, inspected, f))
+		inspected(f, -ENOMEM, "", NULL);
+}
+
+void files_retry(struct files *fs, uint64_t now)
+{
+	if (!fs->again_ns || now < fs->again_ns)
+		return;
+	fs->again_ns = 0;
+	for (uint32_t i = 1; i < fs->n; i++) {
+		struct file *f = fs->all[i];
+
+		if (!f || !f->again_ns)
+			continue;
+		if (f->again_ns <= now)
+			ask(f);
+		else if (!fs->again_ns || f->again_ns < fs->again_ns)
+			fs->again_ns = f->again_ns;
+	}
+}
+
+void files_told(struct files *fs)
+{
+	for (uint32_t i = 1; i < fs->n; i++)
+		if (fs->all[i])
+			fs->all[i]->renewed = false;
+}
+
+/* ---- opening ---- */
 
 /* The vDSO is the same for all 64-bit processes of a kernel: ours, as a file. fd or -errno. */
 static int open_vdso(void)
@@ -93,7 +164,10 @@ static int open_vdso(void)
 	int fd = -ENOENT;
 	FILE *maps = fopen("/proc/self/maps", "re");
 
-	while (maps && fd == -ENOENT && getline(&line, &cap, maps) > 0) {
+	if (!maps)
+		return -errno;
+	errno = 0;
+	while (fd == -ENOENT && getline(&line, &cap, maps) > 0) {
 		if (sscanf(line, "%lx-%lx", &lo, &hi) != 2 || lo != at)
 			continue;
 		fd = memfd_create("vdso", MFD_CLOEXEC);
@@ -102,15 +176,11 @@ static int open_vdso(void)
 			fd = -EIO;
 		}
 	}
-	if (maps)
-		fclose(maps);
+	if (fd == -ENOENT && errno == ENOMEM)
+		fd = -ENOMEM;
+	fclose(maps);
 	free(line);
 	return fd;
-}
-
-static int open_mapping(pid_t pid, const struct procfs_mapping *m)
-{
-	return strcmp(m->name, "[vdso]") ? procfs_open_mapping(pid, m) : open_vdso();
 }
 
 /* What makes two mappings' files the same content. */
@@ -160,22 +230,58 @@ static uint32_t find(struct files *fs, const void *key, size_t len, struct file 
 	return id;
 }
 
+static struct file *no_memory(struct files *fs)
+{
+	fs->shortage = true;
+	return NULL;
+}
+
+/* The file of a new id, asked for. */
+static struct file *take(struct files *fs, uint32_t id, int fd, pid_t pid, const char *path)
+{
+	struct file *f = add(fs, id, fd, pid, path);
+
+	if (!f) {
+		close(fd);
+		return no_memory(fs);
+	}
+	ask(f);
+	return f;
+}
+
 /* A mapping whose file cannot be had any more: known by its path alone. */
 static struct file *without_file(struct files *fs, pid_t pid, const char *path, int err)
 {
 	struct file *f;
-	uint32_t id = find(fs, path, strlen(path), &f);
+	uint32_t id;
 
-	if (f || id == DICT_NONE)
+	if (err == -ENOMEM)
+		return no_memory(fs);
+	id = find(fs, path, strlen(path), &f);
+	if (f)
 		return f;
-	f = add(fs, id, -1, pid, path);
+	f = id == DICT_NONE ? NULL : add(fs, id, -1, pid, path);
 	if (!f)
-		return NULL;
+		return no_memory(fs);
 	f->state = FILE_REFUSED;
 	f->text = strdup(err == -ESTALE || err == -ENOENT || err == -ESRCH
 				 ? "the file was gone or replaced before it could be opened"
 				 : strerror(-err));
 	return f;
+}
+
+static struct file *vdso(struct files *fs, pid_t pid)
+{
+	struct file *f;
+	uint32_t id = find(fs, VDSO, strlen(VDSO), &f);
+	int fd;
+
+	if (f)
+		return f;
+	if (id == DICT_NONE)
+		return no_memory(fs);
+	fd = open_vdso();
+	return fd < 0 ? without_file(fs, pid, VDSO, fd) : take(fs, id, fd, pid, VDSO);
 }
 
 struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *m)
@@ -186,10 +292,12 @@ struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *
 	uint32_t number;
 	int fd;
 
+	if (!strcmp(m->name, VDSO))
+		return vdso(fs, pid);
 	if (!*m->name || !strncmp(m->name, "//anon", 6) || !strncmp(m->name, "/dev/zero", 9) ||
-	    (*m->name == '[' && strcmp(m->name, "[vdso]")))
+	    *m->name == '[')
 		return NULL;
-	fd = open_mapping(pid, m);
+	fd = procfs_open_mapping(pid, m);
 	if (fd < 0)
 		return without_file(fs, pid, m->name, fd);
 	if (fstat(fd, &st)) {
@@ -198,22 +306,11 @@ struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *
 	}
 	id = (struct identity){st.st_dev, st.st_ino, (uint64_t)st.st_size,
 			       (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec};
-	if (strcmp(m->name, "[vdso]"))
-		number = find(fs, &id, sizeof(id), &f);
-	else
-		number = find(fs, "[vdso]", 6, &f);
-	if (f || number == DICT_NONE) {
-		close(fd);
-		return f;
-	}
-	f = add(fs, number, fd, pid, m->name);
-	if (!f) {
-		close(fd);
-		return NULL;
-	}
-	if (worker_inspect(fs->worker, fd, f->path, inspected, f))
-		inspected(f, -ENOMEM, "", NULL);
-	return f;
+	number = find(fs, &id, sizeof(id), &f);
+	if (!f && number != DICT_NONE)
+		return take(fs, number, fd, pid, m->name);
+	close(fd);
+	return f ? f : no_memory(fs);
 }
 
 bool files_base(struct process_mapping *m)

@@ -29,6 +29,10 @@ struct file {
 	pid_t pid; /* who mapped it first: its root is where debug files are looked for */
 	char *path, *text;
 	bool executable;               /* a target runs it: not a library */
+	bool asked;                    /* the worker is: it must stay */
+	bool renewed;                  /* it has tables that were missing; until files_told() */
+	uint64_t again_ns;             /* memory was short: when it is asked once more; 0: never */
+	uint32_t shortages;            /* so often */
 	struct inspection *inspection; /* FILE_READY */
 	const struct inspection_slab
 		*slabs[FILES_MAX_UNWINDERS]; /* of each unwinder, in their order; NULL none */
@@ -41,16 +45,23 @@ struct files {
 	struct dict *keys; /* identity -> id */
 	struct file **all; /* by id; [0] and dropped ones are NULL */
 	uint32_t n, cap;
-	uint32_t answers; /* how many have left FILE_ASKED: somebody's wait may be over */
+	uint32_t answers;  /* how many the worker gave: somebody's wait may be over */
+	uint64_t again_ns; /* the first of the files', 0: none */
+	bool shortage;     /* one could not be taken for want of memory; who looks clears it */
 };
 
 int files_new(struct files **ret, struct worker *, const struct plugin_set *unwinders);
 void files_free(struct files *);
-/* Nobody holds it any more. Should it be mapped again, it has the same id. Not while FILE_ASKED. */
+/* Nobody holds it any more. Should it be mapped again, it has the same id. Not while it is `asked`.
+ */
 void files_drop(struct files *, uint32_t id);
-/* The file behind an executable mapping; NULL: anonymous memory, or no memory left. Asks the worker
- * if it is new. */
+/* The file behind an executable mapping; NULL: anonymous memory, or, with `shortage` set, no memory
+ * left: then the mapping is to be looked at again. Asks the worker if it is new. */
 struct file *files_of(struct files *, pid_t pid, const struct procfs_mapping *);
+/* Asks again, a few times and ever more rarely, for files that the worker was short of memory for.
+ * To be called now and then (CLOCK_MONOTONIC ns); costs nothing while there are none. */
+void files_retry(struct files *, uint64_t now);
+void files_told(struct files *); /* `renewed` was looked at */
 /* The mapping's bias, from the file's segments; false: not known (yet). */
 bool files_base(struct process_mapping *);
 const char *files_base_name(const struct file *);

@@ -19,6 +19,9 @@ static const char no_memory[] = "no memory";
 static const char other_life[] = "process changed while its stack was walked";
 static const char other_code[] = "code changed while its stack was walked";
 
+#define SCAN_NS 1000000000ull /* after losses /proc is read again, at most so often */
+#define SCAN_MOST_NS (16 * SCAN_NS)
+
 static void forget_in_kernel(struct pipeline *p, struct process *proc)
 {
 	if (p->bpf)
@@ -130,6 +133,24 @@ static void note_plain(struct pipeline *p, struct process *proc)
 	}
 }
 
+/* After a loss /proc is read again, at a process's next sample. Not at each loss of a bad moment,
+ * and ever more rarely while there is no memory for it. */
+static void scan_if_due(struct pipeline *p, struct process *proc)
+{
+	if (p->missed && p->time > p->scan_time + p->scan_pause) {
+		p->missed = false;
+		p->scan_pause = p->time < p->scan_time + 2 * p->scan_pause + SCAN_NS
+					? p->scan_pause * 2
+					: SCAN_NS;
+		if (p->scan_pause > SCAN_MOST_NS)
+			p->scan_pause = SCAN_MOST_NS;
+		p->scan_time = p->time;
+		p->scan++;
+	}
+	if (proc->scanned < p->scan)
+		pipeline_scan(p, proc->pid);
+}
+
 static void on_sample(void *arg, const struct snapshot_sample *s)
 {
 	struct pipeline *p = arg;
@@ -149,8 +170,7 @@ static void on_sample(void *arg, const struct snapshot_sample *s)
 	if (!proc->sampler.element)
 		set_stale(p, proc); /* the kernel does not know it, or has forgotten it */
 	proc->ended = 0;
-	if (proc->scanned < p->scan)
-		pipeline_scan(p, s->pid);
+	scan_if_due(p, proc);
 	walk_stack(&p->walker, proc, s, true, &p->walk);
 	if (p->walk.waiting) {
 		if (keep(p, proc, s, &route))
@@ -257,8 +277,7 @@ static void on_walked(void *arg, const struct snapshot_walked *w)
 		return;
 	}
 	proc->started = true;
-	if (proc->scanned < p->scan)
-		pipeline_scan(p, s.pid);
+	scan_if_due(p, proc);
 	if (is_life(proc, r->process))
 		take_walked(p, proc, w);
 	else
@@ -344,6 +363,11 @@ static void map(struct pipeline *p, struct process *proc, uint64_t since,
 		.file = files_of(p->files, proc->pid, m),
 	};
 
+	if (p->files->shortage) {
+		p->files->shortage = false;
+		p->missed = true;
+		return;
+	}
 	/* The kernel maps a new program's executable before its loader. */
 	if (!*proc->name && to.file && *m->name == '/') {
 		snprintf(proc->name, sizeof(proc->name), "%s", files_base_name(to.file));
@@ -357,7 +381,7 @@ static void map(struct pipeline *p, struct process *proc, uint64_t since,
 	}
 	set_stale(p, proc);
 	if (process_map(proc, &to))
-		log_debug("pid %d: no memory for a mapping", (int)proc->pid);
+		p->missed = true;
 }
 
 static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m)
@@ -423,12 +447,8 @@ static void on_lost(void *arg, uint64_t records)
 	struct pipeline *p = arg;
 
 	p->stats.lost_records += records;
-	/* News of mappings may have been among them: read /proc again, but not at each loss of a
-	 * bad moment. */
-	if (p->time > p->scan_time + 1000000000u) {
-		p->scan_time = p->time;
-		p->scan++;
-	}
+	p->missed = true; /* news of mappings may have been among them */
+	p->scan_pause = SCAN_NS;
 }
 
 struct scan {
@@ -469,9 +489,12 @@ int pipeline_scan(struct pipeline *p, pid_t pid)
 {
 	struct scan s = {.p = p, .proc = process_get(p->processes, pid)};
 	char path[64];
+	int r;
 
-	if (!s.proc)
+	if (!s.proc) {
+		p->missed = true;
 		return -ENOMEM;
+	}
 	s.proc->scanned = p->scan;
 	s.proc->started = true;
 	procfs_comm(pid, pid, s.proc->comm);
@@ -479,7 +502,9 @@ int pipeline_scan(struct pipeline *p, pid_t pid)
 	if (readlink(path, s.exe, sizeof(s.exe) - 1) > 0)
 		procfs_each_mapping(pid, scan_executable, &s);
 	procfs_each_thread(pid, scan_thread, &s);
-	return procfs_each_mapping(pid, scan_mapping, &s);
+	r = procfs_each_mapping(pid, scan_mapping, &s);
+	p->missed |= r == -ENOMEM;
+	return r;
 }
 
 static int see_mapping(void *arg, const struct procfs_mapping *m)
@@ -602,7 +627,7 @@ void pipeline_sweep(struct pipeline *p, const struct pipeline_sweep *o)
 	for (uint32_t i = 1; i < p->files->n; i++) {
 		const struct file *f = p->files->all[i];
 
-		if (used[i] || !f || f->state == FILE_ASKED)
+		if (used[i] || !f || f->asked)
 			continue;
 		o->forget(o->arg, i);
 		files_drop(p->files, i);
@@ -627,6 +652,7 @@ int pipeline_new(struct pipeline **ret, const struct pipeline_options *o, struct
 	p->walker = (struct walker){.unwinders = unwinders, .worker = worker};
 	p->last = &p->first;
 	p->scan = 1;
+	p->scan_pause = SCAN_NS;
 	p->bpf = o->bpf;
 	p->handlers = (struct snapshot_handlers){p,       on_sample, on_walked, on_mapped,
 						 on_comm, on_forked, on_exited, on_lost};

@@ -2,6 +2,7 @@
 /* What the kernel's sampler is told of processes, and when. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "sampling/bpf_sampler.h"
 #include "sampling/pipeline_state.h"
@@ -33,10 +34,12 @@ static void find_answered(void *arg, struct process *proc)
 {
 	struct pipeline *p = arg;
 
-	for (uint32_t i = 0; i < proc->n; i++)
-		if (proc->mappings[i].file && !proc->mappings[i].told &&
-		    proc->mappings[i].file->state == FILE_READY)
+	for (uint32_t i = 0; i < proc->n; i++) {
+		const struct process_mapping *m = &proc->mappings[i];
+
+		if (m->file && m->file->state == FILE_READY && (!m->told || m->file->renewed))
 			set_stale(p, proc);
+	}
 }
 
 static void on_changed(void *arg, struct process *proc, uint64_t when)
@@ -62,6 +65,7 @@ static void on_changed(void *arg, struct process *proc, uint64_t when)
 
 void pipeline_tell(struct pipeline *p, uint64_t as_of)
 {
+	files_retry(p->files, clock_now());
 	if (!p->bpf)
 		return;
 	p->as_of = as_of;
@@ -69,6 +73,7 @@ void pipeline_tell(struct pipeline *p, uint64_t as_of)
 	if (p->told_answers != p->files->answers) {
 		p->told_answers = p->files->answers;
 		process_each(p->processes, find_answered, p);
+		files_told(p->files);
 	}
 	if (p->stale)
 		process_each(p->processes, tell, p);

@@ -189,6 +189,7 @@ int child_receive(struct child *c, struct protocol_reply *r, int *fd)
 		} else if (r->type == REPLY_READY && !r->err) {
 			c->ready = true;
 		} else if (r->type == REPLY_READY) {
+			c->err = r->err;
 			snprintf(c->text, sizeof(c->text), "%s", r->text);
 		} else {
 			return -EBADMSG;

@@ -14,7 +14,8 @@ struct child {
 	int pidfd, sock;
 	bool ready;      /* it said so: its sandbox is closed */
 	uint32_t denied; /* 1 + the system call that it said it would die of */
-	char text[400];  /* why it never became ready, "" */
+	int err;         /* why it never became ready, 0 */
+	char text[400];  /* likewise, "" */
 };
 
 /* `fusee worker 3 MEMORY PLUGIN_DIR`, by /proc/self/exe, with nothing open but its socket and

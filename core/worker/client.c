@@ -161,6 +161,7 @@ static void died(struct worker *w, const char *instead)
 {
 	struct job *j = w->sent ? w->head : NULL;
 	bool was_ready = w->child.ready;
+	int err = w->child.err == -ENOMEM ? -ENOMEM : -EIO;
 	char why[256], text[512], start[400];
 
 	snprintf(start, sizeof(start), "%s", w->child.text);
@@ -172,7 +173,7 @@ static void died(struct worker *w, const char *instead)
 	if (!j)
 		return;
 	if (!was_ready && *start) {
-		fail(w, -EIO, start);
+		fail_or_wait(w, err, start, 1);
 	} else if (!was_ready && ++j->deaths >= MAX_DEATHS) {
 		snprintf(text, sizeof(text), "the worker does not start: %s", why);
 		fail(w, -EIO, text);
@@ -271,6 +272,7 @@ static int take_inspection(struct worker *w, const struct protocol_reply *r, int
 		err = inspection_open(&i, map, r->bytes, j->key);
 	if (err)
 		return err;
+	i->incomplete = r->incomplete;
 	if (w->cache && r->cacheable) {
 		err = cache_store(w->cache, i);
 		if (err)

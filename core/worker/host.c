@@ -366,7 +366,8 @@ static int describe(struct host_file *f, const struct plugin_set *set, struct in
 	return 0;
 }
 
-int host_inspect(struct elf *elf, const struct plugin_set *set, struct buf *block, bool *cacheable)
+int host_inspect(struct elf *elf, const struct plugin_set *set, struct buf *block, bool *cacheable,
+		 bool *incomplete)
 {
 	struct host_file f = {.elf = elf};
 	struct inspection i = {0};
@@ -384,6 +385,7 @@ int host_inspect(struct elf *elf, const struct plugin_set *set, struct buf *bloc
 	i.nslabs = f.nslabs;
 	i.notes = notes.p;
 	err = inspection_write(block, &i);
+	*incomplete = f.short_of_memory;
 	*cacheable = !f.short_of_memory && !(f.beyond_key && f.nslabs);
 out:
 	while (f.nslabs)

@@ -18,5 +18,6 @@ extern const struct fusee_host worker_host; /* for plugin_set_open() */
 int host_key(struct elf *, const struct plugin_set *, uint8_t key[32]);
 /* All unwinders look at the file: a block as in inspection.h, appended to an empty buf. *cacheable:
  * it depends on nothing but what the key covers, and no memory was short. 0 or -errno. */
-int host_inspect(struct elf *, const struct plugin_set *, struct buf *block, bool *cacheable);
+int host_inspect(struct elf *, const struct plugin_set *, struct buf *block, bool *cacheable,
+		 bool *incomplete);
 #endif

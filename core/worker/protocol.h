@@ -43,6 +43,7 @@ struct protocol_reply {
 			  0 */
 	uint32_t refused_calls;   /* how many of those */
 	uint32_t cacheable;       /* INSPECT */
+	uint32_t incomplete, pad; /* INSPECT: there was no memory for some of it */
 	uint8_t key[32];          /* KEY */
 	uint64_t valid, regs[17]; /* STEP */
 	uint64_t bytes;           /* of the memfd that comes along; 0: none does */

@@ -97,15 +97,16 @@ static int answer_key(struct server *s, struct answer *a)
 
 static int answer_inspect(struct server *s, struct answer *a)
 {
-	bool cacheable = false;
+	bool cacheable = false, incomplete = false;
 	struct elf *elf;
 	int err = open_file(a, &elf);
 
 	if (err)
 		return err;
-	err = host_inspect(elf, &s->plugins, &a->block, &cacheable);
+	err = host_inspect(elf, &s->plugins, &a->block, &cacheable, &incomplete);
 	elf_close(elf);
 	a->r.cacheable = cacheable;
+	a->r.incomplete = incomplete;
 	return err ? explain(a, err) : 0;
 }
 

@@ -51,6 +51,7 @@ struct inspection {
 	const struct inspection_slab *slabs;  /* one for each unwinder that had something */
 	const char *debuglink;                /* .gnu_debuglink, "" none */
 	const char *notes; /* what the unwinders refused, one sentence a line, "" nothing */
+	bool incomplete;   /* the worker lacked memory for a slab, and may have it later */
 	uint32_t debuglink_crc;
 	uint64_t bytes; /* memory held */
 };

@@ -20,11 +20,12 @@
 struct ctx {
 	struct fusee_instance *instance;
 	const struct fusee_host *host;
+	uint32_t lacks;
 };
 
 static int init(void *ctx, struct fusee_instance *instance, const struct fusee_host *host)
 {
-	*(struct ctx *)ctx = (struct ctx){instance, host};
+	*(struct ctx *)ctx = (struct ctx){instance, host, 0};
 	return 0;
 }
 
@@ -129,6 +130,8 @@ static int inspect(void *ctx, uint64_t file)
 		return c->host->fail(c->instance, err, "it has no header");
 	if (info.entry == DO_REFUSE)
 		return c->host->fail(c->instance, -EBADMSG, "its \033[31mtables\n lie");
+	if (info.entry == DO_LACK_MEMORY && c->lacks++ < 2)
+		return c->host->fail(c->instance, -ENOMEM, "no memory for its table");
 	if (info.entry == DO_READ_BEYOND_KEY) {
 		char byte;
 

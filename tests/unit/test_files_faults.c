@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files for which there was no memory are asked for again: in the agent, where each allocation
+ * fails in turn, and in the worker, where an unwinder had none. */
+#include "base/clock.h"
+#include "plugin/plugin.h"
+#include "process/procfs.h"
+#include "sampling/files.h"
+#include "worker_help.h"
+
+#include "lib/faults.h"
+
+struct wanted {
+	const char *name;
+	struct procfs_mapping m;
+	char copy[256];
+};
+
+static int find_mapping(void *arg, const struct procfs_mapping *m)
+{
+	struct wanted *w = arg;
+
+	if (!strstr(m->name, w->name))
+		return 0;
+	w->m = *m;
+	snprintf(w->copy, sizeof(w->copy), "%s", m->name);
+	w->m.name = w->copy;
+	return 1;
+}
+
+static struct wanted mapping_of(const char *name)
+{
+	struct wanted w = {.name = name};
+
+	CHECK_INT(procfs_each_mapping(getpid(), find_mapping, &w), 1);
+	w.m.name = NULL;
+	return w;
+}
+
+/* Until it has been asked as often as that. */
+static void wait_answers(struct files *fs, struct worker *w, uint32_t n)
+{
+	for (uint64_t end = clock_now() + 20000000000ull; fs->answers < n;) {
+		CHECK(clock_now() < end);
+		files_retry(fs, clock_now());
+		CHECK_INT(worker_wait(w), 0);
+		usleep(10000);
+	}
+}
+
+TEST(a_table_that_lacked_memory)
+{
+	struct worker_options o = {.plugin_dir = nasty_plugins()};
+	struct plugin_set set = {0};
+	char path[128];
+	struct wanted to;
+	struct worker *w;
+	struct files *fs;
+	struct file *f;
+	int fd, elf = elf_with_entry(DO_LACK_MEMORY);
+	char bytes[64];
+
+	CHECK_INT(plugin_set_open(o.plugin_dir, &plugin_host_base, NULL, &set), 0);
+	CHECK_INT(worker_new(&w, &o), 0);
+	CHECK_INT(files_new(&fs, w, &set), 0);
+	snprintf(path, sizeof(path), "%s/lacks", scratch());
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0700);
+	CHECK(fd >= 0 && pread(elf, bytes, 64, 0) == 64 && write(fd, bytes, 64) == 64);
+	CHECK(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) != MAP_FAILED);
+	to = mapping_of("/lacks");
+	to.m.name = to.copy;
+	f = files_of(fs, getpid(), &to.m);
+	CHECK(f && f->asked && f->state == FILE_ASKED);
+	wait_answers(fs, w, 1);
+	/* what is known of it can be used meanwhile */
+	CHECK(f->state == FILE_READY && !f->slabs[0] && !f->renewed && f->inspection->incomplete);
+	wait_answers(fs, w, 2);
+	CHECK(f->state == FILE_READY && !f->slabs[0]);
+	wait_answers(fs, w, 3);
+	CHECK(f->state == FILE_READY && f->slabs[0] && f->renewed && !f->inspection->incomplete);
+	files_told(fs);
+	CHECK(!f->renewed && !f->asked && !fs->again_ns);
+	files_free(fs);
+	worker_stop(w);
+	plugin_set_close(&set);
+	remove_scratch();
+}
+
+/* One round: it may fail, but then says so, and the next time it is there. */
+static void take(const char *name, const struct wanted *to)
+{
+	struct worker_options o = {0};
+	struct plugin_set set = {0};
+	struct worker *w;
+	struct files *fs;
+	struct file *f;
+
+	if (worker_new(&w, &o)) {
+		CHECK(faults_happened());
+		return;
+	}
+	if (files_new(&fs, w, &set)) {
+		CHECK(faults_happened());
+		worker_stop(w);
+		return;
+	}
+	f = files_of(fs, getpid(), &to->m);
+	if (!f) {
+		CHECK(faults_happened() && fs->shortage);
+		fs->shortage = false;
+		f = files_of(fs, getpid(), &to->m);
+	}
+	CHECK(f && !fs->shortage && !strcmp(f->path, name));
+	CHECK_INT(worker_wait(w), 0);
+	faults_stop();
+	while (f->state != FILE_READY && clock_now() < fs->again_ns + 10000000000ull) {
+		files_retry(fs, clock_now());
+		CHECK_INT(worker_wait(w), 0);
+		usleep(10000);
+	}
+	CHECK(f->state == FILE_READY && f->inspection && !f->asked);
+	files_free(fs);
+	worker_stop(w);
+}
+
+static void take_all(const char *part, const char *name)
+{
+	struct wanted to = mapping_of(part);
+	unsigned long rounds = 0;
+
+	to.m.name = to.copy;
+	for (faults_from(0); faults_next(); rounds++)
+		take(name ? name : to.copy, &to);
+	CHECK(rounds > 8);
+	fprintf(stderr, "# %lu allocations\n", rounds);
+}
+
+TEST_FOR(a_library, 120)
+{
+	take_all("/libc.so", NULL);
+}
+
+TEST_FOR(the_vdso, 120)
+{
+	take_all("[vdso]", "[vdso]");
+}
