@@ -42,6 +42,8 @@ struct process {
 	bool started;  /* has run user code: until then it is between exec and its first instruction
 			*/
 	uint64_t ended; /* perf time of its end, or of the exec that ended this life; 0: it lives */
+	pid_t gone;     /* the thread of it that ended last: what comes of it later is its end */
+	bool headless;  /* its main thread has ended, and others have not */
 	bool replaced;  /* its pid is another life's now: by exec, or used again */
 	uint32_t scanned; /* the pipeline's: when its mappings were last read from /proc; 0 never */
 	uint64_t parents[2]; /* ids of the lives that it was forked from, and that one from */
@@ -81,7 +83,7 @@ struct process_mapping *process_mapping(struct process *, uint64_t addr);
 /* The mapping that held addr at that perf time, also one that was covered since; or NULL. */
 struct process_mapping *process_mapping_at(struct process *, uint64_t addr, uint64_t time);
 /* Frees the lives that ended before that time and that keep() does not want; ends those whose pid
- * is gone though no record said so. */
+ * is gone though no record said so. before 0: the latter alone. */
 void process_sweep(struct process_table *, uint64_t before,
 		   bool (*keep)(void *arg, struct process *), void *arg);
 void process_each(struct process_table *, void (*each)(void *arg, struct process *), void *arg);

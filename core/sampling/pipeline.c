@@ -151,6 +151,16 @@ static void scan_if_due(struct pipeline *p, struct process *proc)
 		pipeline_scan(p, proc->pid);
 }
 
+/* The main thread's end looks like the process's. A thread that runs says otherwise, but not one of
+ * which the end was told: it is still on its way out. */
+static void take_back(struct process *proc, pid_t tid)
+{
+	if (tid == proc->gone)
+		return;
+	proc->ended = 0;
+	proc->headless = true;
+}
+
 static void on_sample(void *arg, const struct snapshot_sample *s)
 {
 	struct pipeline *p = arg;
@@ -167,9 +177,10 @@ static void on_sample(void *arg, const struct snapshot_sample *s)
 		return;
 	}
 	p->time = s->time;
-	if (!proc->sampler.element)
+	if (proc->ended)
+		take_back(proc, s->tid);
+	if (!proc->sampler.element && !proc->ended)
 		set_stale(p, proc); /* the kernel does not know it, or has forgotten it */
-	proc->ended = 0;
 	scan_if_due(p, proc);
 	walk_stack(&p->walker, proc, s, true, &p->walk);
 	if (p->walk.waiting) {
@@ -433,10 +444,13 @@ static void on_forked(void *arg, pid_t pid, pid_t parent, pid_t tid, uint64_t ti
 static void on_exited(void *arg, pid_t pid, pid_t tid, uint64_t time)
 {
 	struct pipeline *p = arg;
-	struct process *proc = pid == tid ? process_find(p->processes, pid) : NULL;
+	struct process *proc = process_find(p->processes, pid);
 
 	process_thread_exit(p->processes, tid);
-	if (proc) { /* its other threads may live on: then a sample takes it back */
+	if (!proc)
+		return;
+	proc->gone = tid;
+	if (pid == tid || proc->headless) { /* where others live a sample takes it back */
 		proc->ended = time;
 		forget_in_kernel(p, proc);
 	}

@@ -29,6 +29,8 @@ struct pipeline {
 	struct snapshot_handlers handlers;
 	struct bpf_sampler *bpf; /* borrowed; NULL: none */
 	bool stale;              /* some process is, for the kernel */
+	bool no_room;            /* ...there for one of them */
+	uint64_t tidied;         /* when ended ones were last looked for, for that reason */
 	uint64_t as_of;          /* until when records were handed over */
 	uint32_t told_answers;   /* of files, when the kernel was last told */
 	struct walk walk;        /* of the sample at hand */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the kernel's sampler is told of processes, and when. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -7,6 +8,7 @@
 #include "sampling/bpf_sampler.h"
 #include "sampling/pipeline_state.h"
 
+#define TIDY_NS 1000000000u /* where there is no room, ended processes are looked for so often */
 #define RECORD_NS 50000000u /* a mapping's record comes so soon after its place was chosen */
 #define LOOK_NS 1000000000u /* a process's mappings are read again at most so often */
 
@@ -24,6 +26,7 @@ static void tell(void *arg, struct process *proc)
 		r = bpf_sampler_refuse(p->bpf, proc);
 	else
 		r = bpf_sampler_put(p->bpf, proc);
+	p->no_room |= r == -ENOSPC;
 	if (r)
 		log_debug("pid %d: stacks are walked in user space: %s", (int)proc->pid,
 			  strerror(-r));
@@ -63,6 +66,25 @@ static void on_changed(void *arg, struct process *proc, uint64_t when)
 	set_stale(p, proc);
 }
 
+static void forget_ended(void *arg, struct process *proc)
+{
+	struct pipeline *p = arg;
+
+	if (proc->ended && proc->sampler.element)
+		bpf_sampler_forget(p->bpf, proc);
+}
+
+/* Room may be held by those whose end no record told. */
+static void make_room(struct pipeline *p)
+{
+	p->no_room = false;
+	if (p->as_of < p->tidied + TIDY_NS)
+		return;
+	p->tidied = p->as_of;
+	process_sweep(p->processes, 0, NULL, NULL);
+	process_each(p->processes, forget_ended, p);
+}
+
 void pipeline_tell(struct pipeline *p, uint64_t as_of)
 {
 	files_retry(p->files, clock_now());
@@ -78,6 +100,8 @@ void pipeline_tell(struct pipeline *p, uint64_t as_of)
 	if (p->stale)
 		process_each(p->processes, tell, p);
 	p->stale = false;
+	if (p->no_room)
+		make_room(p);
 }
 
 void pipeline_decided(struct pipeline *p, pid_t pid)
