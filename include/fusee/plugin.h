@@ -33,7 +33,7 @@ extern "C" {
 #define FUSEE_MAGIC 0x65737566u /* "fuse" */
 /* 1 only after Python, HotSpot, Lua, a labeler and off-CPU went through it */
 #define FUSEE_ABI_MAJOR 0
-#define FUSEE_ABI_MINOR 3
+#define FUSEE_ABI_MINOR 4
 #define FUSEE_EXPORT __attribute__((visibility("default")))
 #define FUSEE_HAS(p, field) ((p)->size >= offsetof(__typeof__(*(p)), field) + sizeof((p)->field))
 
@@ -88,11 +88,11 @@ enum fusee_open_flags {
 };
 
 /*
- * Memory that this unwinder knows something about. A claim says who steps and who names,
- * separately: a perf map names frames that the framepointer unwinder stepped.
+ * Memory, or code of a file, that this unwinder knows something about. A claim says who steps and
+ * who names, separately: a perf map names frames that the framepointer unwinder stepped.
  */
 enum fusee_claim_flags {
-	FUSEE_CLAIM_STEP = 1, /* my native_step() is asked first, with u->claim_lo and claim_arg */
+	FUSEE_CLAIM_STEP = 1, /* my step is asked first, with u->claim_lo and claim_arg */
 	FUSEE_CLAIM_NAME = 2, /* my symbolize() names its frames */
 };
 
@@ -102,12 +102,20 @@ struct fusee_claim {
 	uint64_t arg; /* u->claim_arg */
 };
 
-/* A frame of claimed memory, as it was sampled. */
+/* A frame of claimed memory, as it was sampled; or one that a language unwinder's step pushed. */
 struct fusee_raw_frame {
 	uint32_t size;
 	uint32_t generation; /* of the process's code, when it was sampled */
 	uint64_t process;
-	uint64_t addr; /* of a caller: inside its call instruction */
+	uint64_t addr; /* of a caller: inside its call instruction; 0: a pushed frame */
+	uint64_t v[2]; /* of a pushed frame: what fusee_push() was given */
+};
+
+/* What a step emitted while its frame was alive. Foreign bytes. */
+struct fusee_emission {
+	uint32_t size, kind;
+	uint64_t key, time_ns; /* CLOCK_MONOTONIC */
+	struct fusee_str bytes;
 };
 
 /* Texts may be empty and hold anything; they are cleaned when they are copied. */
@@ -135,8 +143,14 @@ struct fusee_unwinder_host {
 	int (*file_read)(uint64_t file, uint64_t vaddr, void *buf, uint32_t len);
 	/* .symtab, then .dynsym. */
 	int (*file_symbol)(uint64_t file, const char *name, struct fusee_range *at);
+	/* The function that holds vaddr: by symbol, else by call frame information (also of
+	 * stripped files). -ENOENT: none is known to */
+	int (*file_function)(uint64_t file, uint64_t vaddr, struct fusee_range *at);
 	/* This file's table for the step: words of the host's byte order. Once per inspect(). */
 	int (*file_slab)(struct fusee_instance *, uint64_t file, const uint32_t *words, uint64_t n);
+	/* Code that my step is asked about, FUSEE_CLAIM_STEP: a range of vaddrs that overlaps no
+	 * other claim of this file; arg: 31 bits. 0, -EINVAL, -EEXIST, -ENOSPC (more than 16) */
+	int (*file_claim)(struct fusee_instance *, uint64_t file, const struct fusee_claim *);
 	int (*process_info)(uint64_t process, struct fusee_process_info *); /* set size first */
 	/* Opens path for reading in the process's own root and mount namespace: no component may be
 	 * a link or "..", what it names must be a regular file (or, by flags, a directory); nothing
@@ -170,18 +184,21 @@ struct fusee_unwinder_ops {
 	/* [sampling thread] the native half; see fusee/unwinder.bpf.h. Returns enum fusee_next */
 	int (*native_step)(struct fusee_unwind *u);
 	/* [worker process, sandboxed] once per file content: make the table with
-	 * host->unwinder->file_slab(). 1 the file has one, 0 nothing for me here, -errno: refused,
-	 * with host->fail() */
+	 * host->unwinder->file_slab(), claim code with file_claim(). 1 the file has one, 0 nothing
+	 * for me here, -errno: refused, with host->fail() */
 	int (*inspect)(void *ctx, uint64_t file);
 
 	/* The rest [sampling thread]: short reads of files, no waiting. A process is known to the
-	 * plugin from its first mapped() on. */
+	 * plugin from its first mapped() or record() on. */
 	/* A sample fell into executable memory without a file that nobody claimed: claim it, or
 	 * not; asked again a second later at the earliest. 0 or -errno */
 	int (*mapped)(void *ctx, uint64_t process, const struct fusee_mapping_view *);
 	/* Before frames are named, and while claimed memory is sampled about once a second: look
 	 * what is new. Not once the pid runs another program */
 	int (*refresh)(void *ctx, uint64_t process);
+	/* Language unwinders: bytes that the step emitted in this process, each before the first
+	 * sample with a frame that they name. They may come again. 0 or -errno: lost */
+	int (*record)(void *ctx, uint64_t process, const struct fusee_emission *);
 	/* Names a frame with host->unwinder->frame(). How many source frames, 0: not known; or
 	 * -errno */
 	int (*symbolize)(void *ctx, const struct fusee_raw_frame *, struct fusee_frame_out *);

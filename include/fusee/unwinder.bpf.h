@@ -8,7 +8,14 @@
  * vmlinux.h, no task_struct, no helpers, no writable globals, no libc.
  *
  *	static int my_step(struct fusee_unwind *u) { ... return FUSEE_NEXT; }
- *	FUSEE_NATIVE_STEP(my, my_step)
+ *	FUSEE_NATIVE_STEP(my, my_step);
+ *
+ * A native unwinder's step leaves one machine frame. A language unwinder's (FUSEE_LANGUAGE_STEP) is
+ * called where pc is in code that it claimed: it pushes the source's frames, one a call, with
+ * fusee_push() and FUSEE_AGAIN, and hands back with FUSEE_NATIVE (the native unwinders leave this
+ * pc; if nothing was pushed for it, it is shown as the native frame that it is) or with FUSEE_NEXT,
+ * when it has set pc, sp and fp to the caller's by itself. What the frames are called is sent while
+ * they are alive, with fusee_emit(), to ops->record().
  *
  * Rules that the BPF verifier makes: no signed division, no unbounded loop, less than 300 bytes of
  * stack. Every read can fail, in the kernel because a page is not there, natively because the copy
@@ -94,12 +101,22 @@ struct fusee_unwind {
 	__u64 bias;           /* pc = offset + bias */
 	__u64 claim_lo, claim_arg;
 	__u64 map_lo, map_hi;       /* the mapping that holds pc */
-	__u64 valid_regs;           /* bit n: regs[n] is known in this frame */
+	__u64 valid_regs;           /* bit n: regs[n] is known in this frame. What stands in the
+				     * others is what a frame below had there: a callee-saved
+				     * register that nobody saved in between is this frame's still */
 	__u64 regs[FUSEE_MAX_REGS]; /* by DWARF number; pc, sp and fp stand above, not here */
 	__u64 context;
 	__u64 slab, slab_words; /* this unwinder's table of `file`, in words; 0 words: none */
 	__u64 slab_id; /* of these words, never of others; 0: none, nothing is remembered of them */
+	/* For language unwinders. */
+	__u64 first_sp;   /* sp where the thread was interrupted; memory below is no frame's */
+	__u64 scratch[8]; /* the step's own: zero at first, kept until the walk ends */
+	__u64 pushed[2];  /* by fusee_push() */
+	__u32 npushed;    /* 1: there is one; the core takes it, and sets it to 0 */
+	__u32 pad;
 };
+
+#define FUSEE_EMIT_BYTES 2048u /* of one emission at most */
 
 #ifdef __bpf__
 /* ---- BPF: over the core's maps, matched by name when the object is linked at load ---- */
@@ -115,6 +132,9 @@ struct fusee_unwind {
 /* Helper numbers: enum bpf_func_id of the kernel's uapi/linux/bpf.h. */
 static void *(*fusee_bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static long (*fusee_bpf_probe_read_user)(void *dst, __u32 size, const void *from) = (void *)112;
+static long (*fusee_bpf_probe_read_user_str)(void *dst, __u32 size, const void *from) = (void *)114;
+static long (*fusee_bpf_map_update_elem)(void *map, const void *key, const void *value,
+					 __u64 flags) = (void *)2;
 
 struct fusee_slab_element {
 	__u32 word[FUSEE_SLAB_WORDS];
@@ -284,6 +304,101 @@ FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k)
 }
 
 /*
+ * Copies a string with its NUL, cap bytes at most, the last of them NUL. Bytes with the NUL, or -1:
+ * not there.
+ */
+FUSEE_FN int fusee_read_str(struct fusee_unwind *u, char *dst, __u32 cap, __u64 addr)
+{
+	long n = fusee_bpf_probe_read_user_str(dst, cap, (const void *)addr);
+
+	(void)u;
+	return n > 0 ? (int)n : -1;
+}
+
+#define FUSEE_EMITS 32u        /* in one sample */
+#define FUSEE_EMIT_ROOM 16384u /* bytes of all of one sample's */
+#define FUSEE_EMIT_HEAD 64u    /* the core's, before them */
+#define FUSEE_EMIT_EACH 16u    /* before each: key, kind, bytes */
+
+struct fusee_sent_key {
+	__u64 process, key;
+	__u32 kind, slot;
+};
+
+/* What was sent, or will be with this sample. */
+struct {
+	__uint(type, 9 /* LRU_HASH */);
+	__uint(max_entries, 16384);
+	__type(key, struct fusee_sent_key);
+	__type(value, __u32);
+} fusee_sent SEC(".maps") __attribute__((weak));
+
+/* What this sample's step has emitted: the core sends it before the sample. */
+struct fusee_emissions {
+	__u32 n, at; /* at: bytes used */
+	struct fusee_sent_key key[FUSEE_EMITS];
+	__u8 head[FUSEE_EMIT_HEAD];
+	__u8 byte[FUSEE_EMIT_ROOM + FUSEE_EMIT_EACH + FUSEE_EMIT_BYTES];
+};
+
+struct {
+	__uint(type, 6 /* PERCPU_ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fusee_emissions);
+} fusee_emissions SEC(".maps") __attribute__((weak));
+
+/* Where the bytes of the next emission are to be put: FUSEE_EMIT_BYTES, filled with what was there
+ * before. NULL: no room is left in this sample. */
+FUSEE_FN void *fusee_buffer(struct fusee_unwind *u)
+{
+	__u32 zero = 0, at;
+	struct fusee_emissions *e = fusee_bpf_map_lookup_elem(&fusee_emissions, &zero);
+
+	(void)u;
+	if (!e || e->n >= FUSEE_EMITS)
+		return 0;
+	at = e->at;
+	if (at > FUSEE_EMIT_ROOM - FUSEE_EMIT_EACH - FUSEE_EMIT_BYTES)
+		return 0;
+	return &e->byte[at + FUSEE_EMIT_EACH];
+}
+
+/* 1: it was emitted for this process, and needs not be again. */
+FUSEE_FN int fusee_emitted(struct fusee_unwind *u, __u32 kind, __u64 key)
+{
+	struct fusee_sent_key k = {u->process, key, kind, u->slot};
+
+	return fusee_bpf_map_lookup_elem(&fusee_sent, &k) != 0;
+}
+
+/*
+ * Sends the first len bytes of fusee_buffer() to ops->record(), with kind and key, if they were not
+ * sent before. An address alone is a bad key, since memory is used again: mix in what tells its
+ * contents apart. 0, or -1: no room in this sample, come again with the next one.
+ */
+FUSEE_FN int fusee_emit(struct fusee_unwind *u, __u32 kind, __u64 key, __u32 len)
+{
+	struct fusee_sent_key k = {u->process, key, kind, u->slot};
+	__u32 zero = 0, at, one = 1;
+	struct fusee_emissions *e = fusee_bpf_map_lookup_elem(&fusee_emissions, &zero);
+
+	if (!e || e->n >= FUSEE_EMITS || len > FUSEE_EMIT_BYTES)
+		return -1;
+	at = e->at;
+	if (at > FUSEE_EMIT_ROOM - FUSEE_EMIT_EACH - FUSEE_EMIT_BYTES ||
+	    fusee_bpf_map_update_elem(&fusee_sent, &k, &one, 0))
+		return -1;
+	*(__u64 *)&e->byte[at] = key;
+	*(__u32 *)&e->byte[at + 8] = kind;
+	*(__u32 *)&e->byte[at + 12] = len;
+	e->key[e->n & (FUSEE_EMITS - 1)] = k;
+	e->n++;
+	e->at = at + FUSEE_EMIT_EACH + ((len + 7) & ~7u);
+	return 0;
+}
+
+/*
  * A part of a step, `static int part(struct fusee_unwind *u, __u32 arg)`, as a global function:
  * verified once, whoever calls it, and out of the way of what runs at each frame, whose few cache
  * lines count when nothing is in the caches. Called as FUSEE_CALL(name, u, arg); prefix the name
@@ -313,6 +428,18 @@ FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k)
 	}                                                                                \
 	char LICENSE[] SEC("license") = "Dual BSD/GPL"
 
+/* A language unwinder's: one to a program, so it has no name of its own there. */
+#define FUSEE_LANGUAGE_STEP(name, step)                                                  \
+	__attribute__((noinline)) int fusee_language_step(__u32 slot)                    \
+	{                                                                                \
+		__u32 zero = 0;                                                          \
+		struct fusee_unwind *u = fusee_bpf_map_lookup_elem(&fusee_state, &zero); \
+                                                                                         \
+		__asm__ volatile("" : "+r"(slot));                                       \
+		return u ? step(u) : FUSEE_STOP;                                         \
+	}                                                                                \
+	char LICENSE[] SEC("license") = "Dual BSD/GPL"
+
 #else /* !__bpf__ */
 /* ---- native: over a memory reader ---- */
 
@@ -329,6 +456,11 @@ struct fusee_native {
 	const __u32 *slab; /* u.slab_words of them */
 	int (*read)(struct fusee_native *, void *dst, __u32 len, __u64 addr); /* 0 or -1 */
 	void *arg; /* of whoever made `read` */
+	/* 1: it was emitted before. NULL: nothing ever was */
+	int (*emitted)(struct fusee_native *, __u32 kind, __u64 key);
+	/* 0 or -1: no room. NULL: there is none */
+	int (*emit)(struct fusee_native *, __u32 kind, __u64 key, const void *, __u32 len);
+	__u64 buffer[FUSEE_EMIT_BYTES / 8]; /* fusee_buffer() */
 };
 
 FUSEE_FN int fusee_read(struct fusee_unwind *u, void *dst, __u32 len, __u64 addr)
@@ -369,6 +501,41 @@ FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k)
 	return words->word[k];
 }
 
+FUSEE_FN int fusee_read_str(struct fusee_unwind *u, char *dst, __u32 cap, __u64 addr)
+{
+	__u32 n = 0;
+
+	if (!cap)
+		return -1;
+	for (; n < cap - 1; n++) {
+		if (fusee_read(u, &dst[n], 1, addr + n))
+			return -1;
+		if (!dst[n])
+			return (int)n + 1;
+	}
+	dst[n] = 0;
+	return (int)cap;
+}
+
+FUSEE_FN void *fusee_buffer(struct fusee_unwind *u)
+{
+	return ((struct fusee_native *)u)->buffer;
+}
+
+FUSEE_FN int fusee_emitted(struct fusee_unwind *u, __u32 kind, __u64 key)
+{
+	struct fusee_native *n = (struct fusee_native *)u;
+
+	return n->emitted ? n->emitted(n, kind, key) : 0;
+}
+
+FUSEE_FN int fusee_emit(struct fusee_unwind *u, __u32 kind, __u64 key, __u32 len)
+{
+	struct fusee_native *n = (struct fusee_native *)u;
+
+	return n->emit && len <= FUSEE_EMIT_BYTES ? n->emit(n, kind, key, n->buffer, len) : -1;
+}
+
 #define FUSEE_PART(name, part)                                    \
 	static inline int name(struct fusee_unwind *u, __u32 arg) \
 	{                                                         \
@@ -384,5 +551,20 @@ FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k)
 		return step(u);                        \
 	}                                              \
 	_Static_assert(1, "")
+#define FUSEE_LANGUAGE_STEP(name, step) FUSEE_NATIVE_STEP(name, step)
 #endif /* __bpf__ */
+
+/*
+ * Pushes a frame of the source: two words that ops->symbolize() is handed to name it by. Once a
+ * call of the step. 0, or -1: this call has pushed one.
+ */
+FUSEE_FN int fusee_push(struct fusee_unwind *u, __u64 v0, __u64 v1)
+{
+	if (u->npushed)
+		return -1;
+	u->pushed[0] = v0;
+	u->pushed[1] = v1;
+	u->npushed = 1;
+	return 0;
+}
 #endif
