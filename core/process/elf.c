@@ -330,6 +330,11 @@ void elf_headers(const struct elf *e, struct fusee_str headers[3])
 					e->nsections * sizeof(*e->sections)};
 }
 
+int elf_fd(const struct elf *e)
+{
+	return e->fd;
+}
+
 uint64_t elf_size(const struct elf *e)
 {
 	return e->size;

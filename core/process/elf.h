@@ -18,6 +18,7 @@ struct elf;
  * little-endian; -EBADMSG: it lies; -ENOMEM; -EIO. */
 int elf_open(struct elf **ret, int fd);
 void elf_close(struct elf *);
+int elf_fd(const struct elf *);
 /* The file is taken as it was then: a section is read once. Pointers in info and sections live
  * until elf_close(). Sections come uncompressed (zlib, zstd, .zdebug_). */
 int elf_info(struct elf *, struct fusee_file_info *info);

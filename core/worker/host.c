@@ -9,11 +9,13 @@
 
 #include "base/sha256.h"
 #include "base/utf8.h"
+#include "symbols/fde.h"
+#include "symbols/source.h"
 #include "worker/inspection.h"
 
 /*
- * The sections that the key covers. An unwinder that reads others makes inspections that are not
- * kept on disk, as somebody could bring a file that differs in nothing else.
+ * The sections that the key covers. An unwinder that makes something of others makes inspections
+ * that are not kept on disk, as somebody could bring a file that differs in nothing else.
  */
 enum covered { ALWAYS, IF_GO, IF_SMALL };
 
@@ -78,8 +80,13 @@ struct host_file {
 	struct elf *elf;
 	const struct fusee_instance *at; /* whose inspect() runs */
 	struct inspection_slab slabs[INSPECTION_MAX_SLABS];
+	struct inspection_claim claims[INSPECTION_MAX_SLABS][INSPECTION_MAX_CLAIMS];
 	uint32_t nslabs;
-	bool beyond_key, short_of_memory;
+	bool looked_beyond; /* inspect() looked at what the key does not cover */
+	bool beyond_key;    /* what was handed over may hang on that */
+	bool short_of_memory;
+	struct fdes fdes;
+	bool have_fdes;
 	struct entry entry;
 };
 
@@ -117,7 +124,7 @@ static int file_section(uint64_t file, const char *name, struct fusee_section *s
 	if (size < 4)
 		return -EINVAL;
 	err = elf_section(f->elf, name, &all);
-	f->beyond_key |= !err && all.bytes.p && !is_covered(f->elf, name);
+	f->looked_beyond |= !err && all.bytes.p && !is_covered(f->elf, name);
 	f->short_of_memory |= err == -ENOMEM;
 	if (err)
 		return err;
@@ -136,7 +143,7 @@ static int file_read(uint64_t file, uint64_t vaddr, void *buf, uint32_t len)
 		memcpy(buf, f->entry.bytes + (vaddr - f->entry.vaddr), len);
 		return 0;
 	}
-	f->beyond_key = true;
+	f->looked_beyond = true;
 	return elf_read(f->elf, vaddr, buf, len);
 }
 
@@ -145,27 +152,44 @@ static int file_symbol(uint64_t file, const char *name, struct fusee_range *at)
 	struct host_file *f = file_of(file);
 	int err;
 
-	f->beyond_key |= elf_has_section(f->elf, ".symtab"); /* .dynsym is in the key */
+	f->looked_beyond |= elf_has_section(f->elf, ".symtab"); /* .dynsym is in the key */
 	err = elf_symbol(f->elf, name, at);
 	f->short_of_memory |= err == -ENOMEM;
 	return err;
+}
+
+/* What the unwinder that is asked hands over. NULL: no room. */
+static struct inspection_slab *slab_of(struct host_file *f)
+{
+	const struct fusee_plugin *d = f->at->descriptor;
+	const struct fusee_unwinder_ops *ops = d->ops;
+	struct inspection_slab *s = &f->slabs[f->nslabs];
+
+	if (f->nslabs && !strcmp(s[-1].unwinder, d->name))
+		return s - 1;
+	if (f->nslabs == INSPECTION_MAX_SLABS)
+		return NULL;
+	f->nslabs++;
+	*s = (struct inspection_slab){.version = ops->slab_version};
+	snprintf(s->unwinder, sizeof(s->unwinder), "%s", d->name);
+	return s;
 }
 
 static int file_slab(struct fusee_instance *instance, uint64_t file, const uint32_t *words,
 		     uint64_t n)
 {
 	struct host_file *f = file_of(file);
-	const struct fusee_unwinder_ops *ops;
 	struct inspection_slab *s;
 	uint64_t bytes;
 	uint32_t *copy;
 
 	if (f->at != instance)
 		return -EBADF;
-	if (f->nslabs && !strcmp(f->slabs[f->nslabs - 1].unwinder, f->at->descriptor->name))
-		return -EEXIST;
-	if (f->nslabs == INSPECTION_MAX_SLABS)
+	s = slab_of(f);
+	if (!s)
 		return -ENOSPC;
+	if (s->words)
+		return -EEXIST;
 	if (__builtin_mul_overflow(n, 4, &bytes) || bytes > INSPECTION_MAX_BYTES)
 		return -EFBIG;
 	copy = malloc(bytes ? bytes : 1);
@@ -174,11 +198,63 @@ static int file_slab(struct fusee_instance *instance, uint64_t file, const uint3
 		return -ENOMEM;
 	}
 	memcpy(copy, words, bytes);
-	ops = f->at->descriptor->ops;
-	s = &f->slabs[f->nslabs++];
-	*s = (struct inspection_slab){.version = ops->slab_version, .words = copy, .n = n};
-	snprintf(s->unwinder, sizeof(s->unwinder), "%s", f->at->descriptor->name);
+	s->words = copy;
+	s->n = n;
 	return 0;
+}
+
+static int file_claim(struct fusee_instance *instance, uint64_t file, const struct fusee_claim *c)
+{
+	struct host_file *f = file_of(file);
+	struct inspection_claim *claims;
+	struct inspection_slab *s;
+	uint32_t i;
+
+	if (f->at != instance)
+		return -EBADF;
+	if (c->range.lo >= c->range.hi || c->flags != FUSEE_CLAIM_STEP || c->arg > INT32_MAX)
+		return -EINVAL;
+	s = slab_of(f);
+	if (!s || s->nclaims == INSPECTION_MAX_CLAIMS)
+		return -ENOSPC;
+	claims = f->claims[s - f->slabs];
+	for (i = 0; i < s->nclaims && claims[i].hi <= c->range.lo; i++)
+		;
+	if (i < s->nclaims && claims[i].lo < c->range.hi)
+		return -EEXIST;
+	memmove(&claims[i + 1], &claims[i], (s->nclaims++ - i) * sizeof(*claims));
+	claims[i] = (struct inspection_claim){
+		.lo = c->range.lo, .hi = c->range.hi, .arg = (uint32_t)c->arg};
+	s->claims = claims;
+	return 0;
+}
+
+static int file_function(uint64_t file, uint64_t vaddr, struct fusee_range *at)
+{
+	struct host_file *f = file_of(file);
+	struct source *source = NULL;
+	const struct fde *fde;
+	int err = 0;
+
+	f->looked_beyond = true; /* it may have changed since the key was made */
+	if (!f->have_fdes) {
+		err = source_open(&source, elf_fd(f->elf));
+		if (!err)
+			err = fdes_add(&f->fdes, source);
+		source_close(source);
+		if (err)
+			goto out;
+		fdes_sort(&f->fdes);
+		f->have_fdes = true;
+	}
+	fde = fdes_find(&f->fdes, vaddr);
+	if (fde)
+		*at = (struct fusee_range){fde->start, fde->end};
+	else
+		err = -ENOENT;
+out:
+	f->short_of_memory |= err == -ENOMEM;
+	return err;
 }
 
 static const struct fusee_unwinder_host unwinder_host = {
@@ -187,7 +263,9 @@ static const struct fusee_unwinder_host unwinder_host = {
 	.file_section = file_section,
 	.file_read = file_read,
 	.file_symbol = file_symbol,
+	.file_function = file_function,
 	.file_slab = file_slab,
+	.file_claim = file_claim,
 };
 
 static void log_by_base(struct fusee_instance *i, int level, const char *text)
@@ -322,7 +400,10 @@ static void ask_unwinders(struct host_file *f, const struct plugin_set *set, str
 		if (!FUSEE_HAS(ops, inspect) || !ops->inspect)
 			continue;
 		f->at = set->instances[i];
+		f->looked_beyond = false;
 		r = ops->inspect(f->at->ctx, (uint64_t)(uintptr_t)f);
+		/* That there is nothing for it is believed by the key alone. */
+		f->beyond_key |= f->looked_beyond && f->nslabs > before;
 		if (r >= 0)
 			continue;
 		text = f->at->error;
@@ -386,10 +467,11 @@ int host_inspect(struct elf *elf, const struct plugin_set *set, struct buf *bloc
 	i.notes = notes.p;
 	err = inspection_write(block, &i);
 	*incomplete = f.short_of_memory;
-	*cacheable = !f.short_of_memory && !(f.beyond_key && f.nslabs);
+	*cacheable = !f.short_of_memory && !f.beyond_key;
 out:
 	while (f.nslabs)
 		free((void *)f.slabs[--f.nslabs].words);
+	fdes_fini(&f.fdes);
 	buf_fini(&notes);
 	return err;
 }

@@ -49,6 +49,10 @@ static void add_slabs(struct buf *b, const struct inspection *from, struct inspe
 		s[i].words_at = b->len;
 		buf_add(b, from->slabs[i].words, from->slabs[i].n * 4);
 		align(b);
+		s[i].nclaims = from->slabs[i].nclaims;
+		s[i].claims_at = b->len;
+		buf_add(b, from->slabs[i].claims,
+			from->slabs[i].nclaims * sizeof(*from->slabs[i].claims));
 	}
 	head->nslabs = from->nslabs;
 	head->slabs_at = b->len;
@@ -136,12 +140,24 @@ static bool segments_ok(const struct fusee_segment *s, uint32_t n)
 	return true;
 }
 
-static bool slabs_ok(uint64_t len, const struct inspection_block_slab *s, uint32_t n)
+static bool claims_ok(const struct inspection_claim *c, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (c[i].lo >= c[i].hi || c[i].arg > INT32_MAX || (i && c[i].lo < c[i - 1].hi))
+			return false;
+	return true;
+}
+
+static bool slabs_ok(const char *p, uint64_t len, const struct inspection_block_slab *s, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		if (!memchr(s[i].unwinder, 0, sizeof(s[i].unwinder)) || !*s[i].unwinder ||
 		    !is_text(s[i].unwinder, sizeof(s[i].unwinder), 0, false) ||
-		    !inside(len, s[i].words_at, s[i].n, 4, 4))
+		    !inside(len, s[i].words_at, s[i].n, 4, 4) ||
+		    s[i].nclaims > INSPECTION_MAX_CLAIMS ||
+		    !inside(len, s[i].claims_at, s[i].nclaims, sizeof(struct inspection_claim),
+			    8) ||
+		    !claims_ok((const void *)(p + s[i].claims_at), s[i].nclaims))
 			return false;
 	}
 	return true;
@@ -164,7 +180,7 @@ static bool block_ok(const char *p, uint64_t len, const uint8_t key[32])
 	    !is_text(p, len, b->notes_at, true))
 		return false;
 	return segments_ok((const void *)(p + b->segments_at), b->nsegments) &&
-	       slabs_ok(len, (const void *)(p + b->slabs_at), b->nslabs);
+	       slabs_ok(p, len, (const void *)(p + b->slabs_at), b->nslabs);
 }
 
 static void fill(struct held *h, const char *p)
@@ -195,6 +211,8 @@ static void fill(struct held *h, const char *p)
 		h->slabs[i].version = s[i].version;
 		h->slabs[i].words = (const void *)(p + s[i].words_at);
 		h->slabs[i].n = s[i].n;
+		h->slabs[i].claims = (const void *)(p + s[i].claims_at);
+		h->slabs[i].nclaims = s[i].nclaims;
 	}
 }
 

@@ -11,8 +11,9 @@
 #include "worker/worker.h"
 
 #define INSPECTION_MAGIC 0x65757366u
-#define INSPECTION_VERSION 1
+#define INSPECTION_VERSION 2
 #define INSPECTION_MAX_SLABS 64u
+#define INSPECTION_MAX_CLAIMS 16u
 #define INSPECTION_MAX_BYTES (1ull << 30)
 
 struct inspection_block {
@@ -32,8 +33,9 @@ struct inspection_block {
 
 struct inspection_block_slab {
 	char unwinder[32];
-	uint32_t version, pad;
+	uint32_t version, nclaims;
 	uint64_t words_at, n; /* words of 32 bits */
+	uint64_t claims_at;   /* struct inspection_claim */
 };
 
 /* The worker's side: `from` as a block, appended to an empty buf. 0 or -ENOMEM, -EFBIG. */

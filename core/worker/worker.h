@@ -31,11 +31,17 @@ struct worker_options {
  * What is known of one file content: made in the worker, one block of memory, mapped read-only,
  * checked before it is handed out, kept on disk by `key`. Reference counted.
  */
+struct inspection_claim { /* code that its step is asked about, by vaddr: [lo, hi) */
+	uint64_t lo, hi;
+	uint32_t arg, pad;
+};
+
 struct inspection_slab { /* of one unwinder */
 	char unwinder[32];
-	uint32_t version, pad; /* slab_version */
+	uint32_t version, nclaims; /* version: slab_version */
 	const uint32_t *words;
 	uint64_t n;
+	const struct inspection_claim *claims; /* sorted, disjoint */
 };
 
 struct inspection {

@@ -143,8 +143,8 @@ struct fusee_unwinder_host {
 	int (*file_read)(uint64_t file, uint64_t vaddr, void *buf, uint32_t len);
 	/* .symtab, then .dynsym. */
 	int (*file_symbol)(uint64_t file, const char *name, struct fusee_range *at);
-	/* The function that holds vaddr: by symbol, else by call frame information (also of
-	 * stripped files). -ENOENT: none is known to */
+	/* The function that holds vaddr, by call frame information: also of stripped files.
+	 * -ENOENT: none is known to */
 	int (*file_function)(uint64_t file, uint64_t vaddr, struct fusee_range *at);
 	/* This file's table for the step: words of the host's byte order. Once per inspect(). */
 	int (*file_slab)(struct fusee_instance *, uint64_t file, const uint32_t *words, uint64_t n);

@@ -116,6 +116,35 @@ static uint32_t attempt(uint64_t what)
 	return 0;
 }
 
+static int claim(struct ctx *c, uint64_t file, struct fusee_range range, uint64_t arg)
+{
+	struct fusee_claim claim = {
+		.size = sizeof(claim), .flags = FUSEE_CLAIM_STEP, .range = range, .arg = arg};
+
+	return c->host->unwinder->file_claim(c->instance, file, &claim);
+}
+
+/* Of a file that has such a symbol: its function, and the byte before; then what must be refused.
+ */
+static int claim_marked(struct ctx *c, uint64_t file)
+{
+	struct fusee_range symbol, at;
+	int err = c->host->unwinder->file_symbol(file, "to_be_claimed", &symbol);
+
+	if (err)
+		return err == -ENOENT || err == -EBADMSG ? 0 : err;
+	err = c->host->unwinder->file_function(file, symbol.lo + 1, &at);
+	if (!err)
+		err = claim(c, file, at, 7);
+	if (!err)
+		err = claim(c, file, (struct fusee_range){at.lo - 1, at.lo}, 8);
+	if (!err && (claim(c, file, (struct fusee_range){at.hi - 1, at.hi + 1}, 9) != -EEXIST ||
+		     claim(c, file, (struct fusee_range){at.hi, at.hi}, 9) != -EINVAL ||
+		     claim(c, file, (struct fusee_range){at.hi, at.hi + 1}, 1ull << 31) != -EINVAL))
+		err = -EPROTO;
+	return err;
+}
+
 /* The build id of a real program that it dies of. */
 static const char deadly[] = "nastyabort";
 
@@ -143,6 +172,8 @@ static int inspect(void *ctx, uint64_t file)
 	words[0] = (uint32_t)info.entry;
 	words[1] = attempt(info.entry);
 	err = c->host->unwinder->file_slab(c->instance, file, words, 2);
+	if (!err)
+		err = claim_marked(c, file);
 	return err ? err : 1;
 }
 

@@ -27,8 +27,10 @@ static void make(struct buf *b)
 	static const struct fusee_segment segments[] = {{0, 0x1000, 0x500, 0x500, 5, 0},
 							{0x1500, 0x3500, 0x200, 0x900, 6, 0}};
 	static const uint32_t one[] = {1, 2, 3}, two[] = {4};
-	static const struct inspection_slab slabs[] = {{"dwarf", 7, 0, one, 3},
-						       {"other", 1, 0, two, 1}};
+	static const struct inspection_claim claims[] = {{0x1000, 0x1100, 7, 0},
+							 {0x1100, 0x1180, INT32_MAX, 0}};
+	static const struct inspection_slab slabs[] = {{"dwarf", 7, 0, one, 3, NULL},
+						       {"other", 1, 2, two, 1, claims}};
 	struct inspection i = {.machine = 62,
 			       .type = 3,
 			       .flags = INSPECTION_SYMTAB,
@@ -63,6 +65,9 @@ TEST(there_and_back)
 	CHECK_STR(i->notes, "dwarf: no\nother: neither");
 	CHECK(inspection_slab(i, "dwarf")->n == 3 && inspection_slab(i, "dwarf")->words[2] == 3);
 	CHECK(inspection_slab(i, "other")->version == 1 && !inspection_slab(i, "othe"));
+	CHECK(inspection_slab(i, "other")->nclaims == 2 && !inspection_slab(i, "dwarf")->nclaims);
+	CHECK(inspection_slab(i, "other")->claims[1].hi == 0x1180 &&
+	      inspection_slab(i, "other")->claims[1].arg == INT32_MAX);
 	CHECK(inspection_vaddr(i, 0x4ff, &vaddr) && vaddr == 0x14ff);
 	/* The rest of its last page is mapped with it; the next segment is not for code. */
 	CHECK(inspection_vaddr(i, 0x500, &vaddr) && vaddr == 0x1500);
@@ -88,6 +93,10 @@ static void all_inside(const struct inspection *i)
 	for (uint32_t s = 0; s < i->nslabs; s++) {
 		CHECK((const char *)i->slabs[s].words >= lo && i->slabs[s].n <= len / 4 &&
 		      (const char *)(i->slabs[s].words + i->slabs[s].n) <= hi);
+		CHECK((const char *)i->slabs[s].claims >= lo &&
+		      (const char *)(i->slabs[s].claims + i->slabs[s].nclaims) <= hi);
+		for (uint32_t c = 0; c < i->slabs[s].nclaims; c++)
+			CHECK(i->slabs[s].claims[c].lo < i->slabs[s].claims[c].hi);
 		CHECK(strnlen(i->slabs[s].unwinder, 32) < 32);
 	}
 	CHECK(i->debuglink >= lo && memchr(i->debuglink, 0, (size_t)(hi - i->debuglink)));

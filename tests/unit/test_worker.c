@@ -105,6 +105,31 @@ TEST(second_time_from_disk)
 	remove_scratch();
 }
 
+__attribute__((noinline)) void to_be_claimed(void);
+__attribute__((noinline)) void to_be_claimed(void)
+{
+	__asm__ volatile("");
+}
+
+/* What is in no section that the key covers says where; so it is not kept. */
+TEST(claims_of_code)
+{
+	struct worker *w = start(
+		(struct worker_options){.cache_dir = cache_dir(), .plugin_dir = nasty_plugins()});
+	struct asked a = inspect_fd(w, open_file("/proc/self/exe"));
+	const struct inspection_claim *c;
+
+	CHECK_INT(a.err, 0);
+	CHECK_INT(inspection_slab(a.i, "nasty")->nclaims, 2);
+	c = inspection_slab(a.i, "nasty")->claims;
+	CHECK(c[0].lo + 1 == c[0].hi && c[0].hi == c[1].lo && c[0].arg == 8 && c[1].arg == 7);
+	CHECK(c[1].hi > c[1].lo && c[1].hi - c[1].lo < 64);
+	CHECK_INT(cached_files(), 0);
+	inspection_unref(a.i);
+	worker_stop(w);
+	remove_scratch();
+}
+
 /* Each byte of the cached file in turn is another one: never believed, always made again. */
 TEST(damaged_cache)
 {
