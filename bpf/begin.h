@@ -34,7 +34,7 @@ FUSEE_FN void begin(struct fusee_unwind *u, const struct user_regs *r)
 	u->regs[FUSEE_X86_R14] = r->r14;
 	u->regs[FUSEE_X86_R15] = r->r15;
 	u->fp = r->rbp;
-	u->sp = r->rsp;
+	u->sp = u->first_sp = r->rsp;
 	u->pc = r->rip;
 	u->valid_regs = 0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP);
 	u->origin = FUSEE_CPU;

@@ -4,9 +4,13 @@
  * the stack: where it can walk the stack to its end it sends the frames instead, and answers 0, so
  * that no copy is made. Whatever it can't do to the end it leaves to user space by answering 1.
  *
- * It is linked with the native unwinders' steps when it is loaded.
+ * It is linked with the native unwinders' steps when it is loaded: once as sampler_tick, and, for
+ * each language unwinder that has claimed something, once as sampler_language with its step, which
+ * sampler_tick hands the ticks of such processes to.
  */
 #include "begin.h"
+#include "language.h"
+#include "sample.h"
 #include "sampler.h"
 
 /* Overridden by the plugin that is there; without it, its answer is that it knows nothing. */
@@ -37,12 +41,13 @@ struct {
 	__type(value, struct sampler_process);
 } sampler_processes SEC(".maps");
 
-/* Each CPU's event that carries records into its ring. */
+/* By number of the unwinder: its sampler_language. */
 struct {
-	__uint(type, 4 /* PERF_EVENT_ARRAY */);
+	__uint(type, 3 /* PROG_ARRAY */);
+	__uint(max_entries, SAMPLER_LANGUAGES);
 	__uint(key_size, 4);
 	__uint(value_size, 4);
-} sampler_output SEC(".maps");
+} sampler_programs SEC(".maps");
 
 struct {
 	__uint(type, 6 /* PERCPU_ARRAY */);
@@ -57,30 +62,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct sampler_grid);
 } sampler_grid SEC(".maps");
-
-/* Of the sample at hand. */
-struct scratch {
-	struct user_regs regs;
-	__u32 element; /* of sampler_processes, 0 none */
-	__u32 at;      /* the next frame's place in the record */
-	__u32 guessed;
-	__u32 pad;
-	struct sampler_record record;
-};
-
-struct {
-	__uint(type, 6 /* PERCPU_ARRAY */);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct scratch);
-} sampler_scratch SEC(".maps");
-
-FUSEE_FN struct scratch *scratch(void)
-{
-	__u32 zero = 0;
-
-	return fusee_bpf_map_lookup_elem(&sampler_scratch, &zero);
-}
 
 FUSEE_FN void count(__u32 what)
 {
@@ -146,40 +127,37 @@ FUSEE_FN struct sampler_mapping *mapping_of(struct sampler_process *p, __u64 at)
 	return at >= m->lo ? m : 0;
 }
 
-/* Pushes this frame, and tells the steps what they want to know of its code. 0; -1: nobody in the
- * kernel knows it. */
-FUSEE_FN int locate(struct fusee_unwind *u, struct scratch *s, struct sampler_mapping **ret)
+/* Tells the steps what they want to know of this frame's code. NULL: nobody in the kernel knows it.
+ */
+FUSEE_FN struct sampler_mapping *locate(struct fusee_unwind *u, struct scratch *s, __u64 at)
 {
-	__u64 at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1, offset, number;
 	struct sampler_process *p = element_of(s->element, at);
 	struct sampler_mapping *m = p ? mapping_of(p, at) : 0;
 
 	if (!m)
-		return -1;
+		return 0;
 	u->map_lo = m->lo;
 	u->map_hi = m->hi;
 	u->file = m->file;
 	u->bias = m->bias;
 	u->offset = u->pc - m->bias;
+	return m;
+}
+
+/* 0; -1: no room. */
+FUSEE_FN int push(struct scratch *s, const struct sampler_mapping *m, __u64 at)
+{
+	__u64 offset, number;
+
 	number = m->file ? m->file : SAMPLER_ANONYMOUS | at >> SAMPLER_OFFSET_BITS;
 	offset = m->file ? at - m->shift : at & SAMPLER_MAX_OFFSET;
-	if (offset > SAMPLER_MAX_OFFSET)
+	if (offset > SAMPLER_MAX_OFFSET || s->at >= SAMPLER_MAX_WORDS)
 		return -1;
-	s->record.frames[s->at & 2047] = number << SAMPLER_FILE_SHIFT | offset |
-					 (s->guessed ? SAMPLER_GUESSED : 0);
+	s->record.frames[s->at] = number << SAMPLER_FILE_SHIFT | offset |
+				  (s->guessed ? SAMPLER_GUESSED : 0);
 	s->at++;
-	*ret = m;
 	return 0;
 }
-
-FUSEE_FN void give_table(struct fusee_unwind *u, const struct sampler_table *t)
-{
-	u->slab = t->at;
-	u->slab_words = t->words;
-	u->slab_id = t->id;
-}
-
-enum { AGAIN, WHOLE, LEFT_CODE, LEFT_CUT };
 
 /* One frame. A global function, so that the verifier looks at it once and not at each turn. */
 __attribute__((noinline)) int sampler_step(__u32 unused)
@@ -187,13 +165,24 @@ __attribute__((noinline)) int sampler_step(__u32 unused)
 	struct fusee_unwind *u = state();
 	struct scratch *s = scratch();
 	struct sampler_mapping *m;
+	__u64 at;
 	int next;
 
 	__asm__ volatile("" : "+r"(unused));
 	if (!u || !s)
 		return LEFT_CUT;
-	if (locate(u, s, &m))
+	at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1;
+	m = locate(u, s, at);
+	if (!m || (m->claim && !s->languages))
 		return LEFT_CODE;
+	if (m->claim) {
+		next = language_turn(u, s, m);
+		if (next != NATIVE)
+			return next;
+	}
+	if (!s->pushed && push(s, m, at))
+		return LEFT_CODE;
+	s->pushed = 0;
 	u->error = 0;
 	give_table(u, &m->table[0]);
 	next = fusee_step_dwarf(0);
@@ -283,12 +272,16 @@ FUSEE_FN void kernel_frames(const struct sampler_context *c, struct sampler_reco
 	r->nkernel = bytes > 0 ? (__u32)bytes / 8 : 0;
 }
 
-/* Walks it. What is WHOLE stands in the scratch's record. */
-FUSEE_FN int walk(const struct sampler_context *c, struct fusee_unwind *u, struct scratch *s)
+/* Walks it. What is WHOLE stands in the scratch's record. languages is known when this is compiled:
+ * sampler_tick has not even their maps. */
+FUSEE_FN int walk(const struct sampler_context *c, struct fusee_unwind *u, struct scratch *s,
+		  const int languages)
 {
 	int next = AGAIN;
 
 	begin(u, &s->regs);
+	if (languages)
+		language_begin(u, s);
 	s->record.nkernel = 0;
 	{
 		__u64 cs = c->regs.cs;
@@ -300,13 +293,15 @@ FUSEE_FN int walk(const struct sampler_context *c, struct fusee_unwind *u, struc
 		}
 	}
 	s->at = s->record.nkernel;
-	s->guessed = 0;
+	s->guessed = s->pushed = 0;
 	for (__u32 i = 0; i < SAMPLER_MAX_FRAMES; i++) {
 		next = sampler_step(0);
 		if (next != AGAIN)
 			break;
 	}
 	s->record.nuser = s->at - s->record.nkernel;
+	if (next == AGAIN && s->pushed)
+		return language_cut(u, s, SAMPLER_ENDLESS);
 	return next;
 }
 
@@ -359,13 +354,15 @@ FUSEE_FN int leave(struct sampler_context *c, struct scratch *s, __u32 why)
 {
 	count(why);
 	s->record.left = why;
+	s->record.version = s->cut;
 	s->record.nkernel = s->record.nuser = 0;
 	send(c, s, 0);
 	return 1;
 }
 
 /* Walks the stack over what is known of this life. enum sampler_count. */
-FUSEE_FN __u32 walk_life(struct sampler_context *c, struct scratch *s, struct sampler_life *life)
+FUSEE_FN __u32 walk_life(struct sampler_context *c, struct scratch *s, struct sampler_life *life,
+			 const int languages)
 {
 	struct fusee_unwind *u = state();
 	__u32 version;
@@ -378,7 +375,7 @@ FUSEE_FN __u32 walk_life(struct sampler_context *c, struct scratch *s, struct sa
 		return SAMPLER_CHANGED;
 	if (!u || user_regs(c, s) || s->regs.cs != USER_CS)
 		return SAMPLER_NO_REGISTERS;
-	how = walk(c, u, s);
+	how = walk(c, u, s, languages);
 	if (how != WHOLE)
 		return how == LEFT_CODE ? SAMPLER_UNKNOWN_CODE : SAMPLER_CUT;
 	if (version != version_of(s->element, s->record.process))
@@ -406,13 +403,31 @@ FUSEE_FN void note_tick(const struct sampler_context *c)
 	g->seen++;
 }
 
+/* Sends what was walked. What the event is to be answered. */
+FUSEE_FN int finish(struct sampler_context *c, struct scratch *s)
+{
+	bpf_get_current_comm(s->record.comm, sizeof(s->record.comm));
+	s->record.left = 0;
+	count(SAMPLER_WALKED);
+	return send(c, s, s->at) ? 1 : 0;
+}
+
+/* Whose program walks stacks of this life. */
+FUSEE_FN __u32 program_of(const struct sampler_life *life)
+{
+	__u32 element = life->element;
+	struct sampler_process *p = fusee_bpf_map_lookup_elem(&sampler_processes, &element);
+
+	return p ? p->program : 0;
+}
+
 SEC("perf_event")
 int sampler_tick(struct sampler_context *c)
 {
 	__u64 ids = bpf_get_current_pid_tgid();
 	struct scratch *s = scratch();
 	struct sampler_life *life;
-	__u32 tgid = ids >> 32, how = SAMPLER_UNKNOWN_PROCESS;
+	__u32 tgid = ids >> 32, how = SAMPLER_UNKNOWN_PROCESS, program;
 
 	note_tick(c);
 	if (!ids) {
@@ -426,15 +441,40 @@ int sampler_tick(struct sampler_context *c)
 		count(SAMPLER_NOT_WANTED);
 		return 0;
 	}
+	program = life ? program_of(life) : 0;
+	if (program) /* what fails is walked to where the claim begins */
+		bpf_tail_call(c, &sampler_programs, program - 1);
 	describe(c, &s->record, ids);
+	s->languages = s->cut = 0;
 	if (life)
-		how = walk_life(c, s, life);
-	if (how != SAMPLER_WALKED)
+		how = walk_life(c, s, life, 0);
+	return how == SAMPLER_WALKED ? finish(c, s) : leave(c, s, how);
+}
+
+SEC("perf_event")
+int sampler_language(struct sampler_context *c)
+{
+	__u64 ids = bpf_get_current_pid_tgid();
+	struct scratch *s = scratch();
+	struct sampler_life *life;
+	__u32 tgid = ids >> 32, how = SAMPLER_UNKNOWN_PROCESS;
+
+	if (!s)
+		return 1;
+	life = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
+	describe(c, &s->record, ids);
+	s->cut = 0;
+	s->languages = 1;
+	s->slot = life ? program_of(life) - 1 : 0;
+	if (life)
+		how = walk_life(c, s, life, 1);
+	if (how == SAMPLER_WALKED && send_emissions(c, &s->record))
+		how = SAMPLER_NOT_SENT;
+	if (how != SAMPLER_WALKED) {
+		sampler_unsent(0);
 		return leave(c, s, how);
-	bpf_get_current_comm(s->record.comm, sizeof(s->record.comm));
-	s->record.left = 0;
-	count(SAMPLER_WALKED);
-	return send(c, s, s->at) ? 1 : 0;
+	}
+	return finish(c, s);
 }
 
 /* ---- lives ---- */

@@ -15,6 +15,7 @@
 #define SAMPLER_MAX_FRAMES 1024u
 #define SAMPLER_MAX_KERNEL 127u /* kernel.perf_event_max_stack */
 #define SAMPLER_TABLES 2u       /* native unwinders that may have tables */
+#define SAMPLER_LANGUAGES 32u   /* unwinders; those of languages have programs by their number */
 
 /* Where one unwinder's table of a file lies in fusee_slabs, in words. */
 struct sampler_table {
@@ -23,14 +24,15 @@ struct sampler_table {
 	__u32 pad;
 };
 
-/* One executable mapping whose code can be stepped in the kernel: [lo, hi). */
+/* One executable mapping, or a part of one, whose code can be stepped in the kernel: [lo, hi). */
 struct sampler_mapping {
 	__u64 lo, hi;
 	__u64 bias;  /* pc - bias: ELF virtual address */
 	__u64 shift; /* pc - shift: file offset */
 	struct sampler_table table[SAMPLER_TABLES];
-	__u32 file; /* 0: none; code that the native unwinders step all the same */
-	__u32 pad;
+	struct sampler_table language; /* of whom it is claimed by */
+	__u32 file;  /* 0: none; code that the native unwinders step all the same */
+	__u32 claim; /* 1 + its arg; 0: no language unwinder steps here */
 };
 
 /*
@@ -42,8 +44,8 @@ struct sampler_mapping {
 struct sampler_process {
 	__u32 version;
 	__u32 n;
-	__u32 next; /* element with the mappings above, 0: none */
-	__u32 pad;
+	__u32 next;    /* element with the mappings above, 0: none */
+	__u32 program; /* 1 + the language unwinder whose program walks it; 0: sampler_tick does */
 	__u64 id;      /* struct process's; 0: nobody's */
 	__u64 as_of;   /* CLOCK_MONOTONIC ns: user space knows what was mapped until then */
 	__u64 changed; /* likewise: when memory was last taken where code had been; the kernel's */
@@ -62,30 +64,52 @@ struct sampler_life {
 /*
  * A frame as it is sent: a kernel address if it is among the kernel's; else, from bit 44 on, the
  * file's number, and below the offset in it. Of memory without a file the upper 16 bits are set,
- * and the lower ones of the number are those of the address from bit 43 on.
+ * and the lower ones of the number are those of the address from bit 43 on. A frame that a language
+ * unwinder's step pushed is three words: SAMPLER_PUSHED as file and the unwinder as offset, then
+ * what it pushed.
  */
 #define SAMPLER_FILE_SHIFT 44
 #define SAMPLER_OFFSET_BITS 43
 #define SAMPLER_GUESSED (1ull << SAMPLER_OFFSET_BITS)
 #define SAMPLER_ANONYMOUS 0xffff0u /* such a number, and those above it */
-#define SAMPLER_MAX_FILE (SAMPLER_ANONYMOUS - 1)
+#define SAMPLER_PUSHED (SAMPLER_ANONYMOUS - 1)
+#define SAMPLER_MAX_FILE (SAMPLER_PUSHED - 1)
 #define SAMPLER_MAX_OFFSET ((1ull << SAMPLER_OFFSET_BITS) - 1)
 
-/* One tick: a whole stack, or, without frames, one that is left to user space. */
+#define SAMPLER_MAX_WORDS 3072u /* of frames */
+
+/*
+ * One tick: a whole stack, or, without frames, one that is left to user space. Or what a language
+ * unwinder emitted about frames that follow: then version is its number and nuser counts words of 8
+ * bytes, in which come, one behind the other, key (u64), kind, length in bytes (u32 each), and the
+ * bytes, filled up to words.
+ */
 struct sampler_record {
 	__u64 process; /* id of the element that its mappings came from */
 	__u64 period;  /* ns */
 	__u64 runtime; /* ns of CPU time that the scheduler has counted for the thread, maybe some
 			  ms ago */
 	__u32 pid, tid;
-	__u32 version; /* of that element */
-	__u32 left;    /* enum sampler_count: why; 0: it is not */
-	__u32 nkernel, nuser;
+	__u32 version;        /* of that element; if left: who cut it, see SAMPLER_CUT_SHIFT */
+	__u32 left;           /* enum sampler_count: why; 0: it is not; SAMPLER_EMISSIONS */
+	__u32 nkernel, nuser; /* words of frames */
 	char comm[16];
-	__u64 frames[2048]; /* kernel's, then user's, leaf first; only those are sent */
+	__u64 frames[SAMPLER_MAX_WORDS]; /* kernel's, then user's, leaf first; only those are sent
+					  */
 };
 
 #define SAMPLER_RECORD_HEAD 64u
+#define SAMPLER_EMISSIONS 256u
+
+/* Who cut a walk that was left: 1 + the language unwinder's number, 0: none; below it the step's
+ * own reason, or: */
+#define SAMPLER_CUT_SHIFT 16
+#define SAMPLER_CUT_REASON 0xffffu
+enum sampler_lie {
+	SAMPLER_NO_ROOM = 0xfffd,   /* for more frames */
+	SAMPLER_ENDLESS = 0xfffe,   /* frames without end */
+	SAMPLER_BACKWARDS = 0xffff, /* a caller that is not above its callee on the stack */
+};
 
 /*
  * The ticks of one CPU's own event, in sampler_grid, where idle time has ticks too: they come at a

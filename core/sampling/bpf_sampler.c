@@ -81,7 +81,7 @@ static int choose_steps(struct bpf_sampler *b, const struct plugin_set *set, cha
 /* ---- linking ---- */
 
 /* The linked object's bytes, read for its programs and maps; not loaded. */
-static int open_object(struct bpf_sampler *b, int fd)
+static int open_object(struct bpf_object **ret, int fd)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "sampler");
 	struct stat st;
@@ -92,33 +92,35 @@ static int open_object(struct bpf_sampler *b, int fd)
 	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
 		return -errno;
-	b->object = bpf_object__open_mem(bytes, (size_t)st.st_size, &o);
+	*ret = bpf_object__open_mem(bytes, (size_t)st.st_size, &o);
 	munmap(bytes, (size_t)st.st_size);
-	return b->object ? 0 : -errno;
+	return *ret ? 0 : -errno;
 }
 
-/* The program and the steps as one object. */
-static int link_object(struct bpf_sampler *b, const struct plugin_set *set, char **why)
+static struct bpf_link_part part_of(const struct bpf_sampler *b, int unwinder)
 {
-	struct bpf_link_part parts[1 + SAMPLER_TABLES] = {
+	const struct fusee_plugin *d = b->set->instances[unwinder]->descriptor;
+	const struct fusee_unwinder_ops *ops = d->ops;
+
+	return (struct bpf_link_part){d->name, ops->bpf, ops->bpf_end};
+}
+
+int bpf_sampler_link(struct bpf_sampler *b, int language, struct bpf_object **ret, char **why)
+{
+	struct bpf_link_part parts[2 + SAMPLER_TABLES] = {
 		{"sampler", sampler_bpf, sampler_bpf_end}};
 	uint32_t n = 1;
 	int fd, r;
 
-	for (uint32_t i = 0; i < SAMPLER_TABLES; i++) {
-		const struct fusee_plugin *d;
-		const struct fusee_unwinder_ops *ops;
-
-		if (b->unwinder[i] < 0)
-			continue;
-		d = set->instances[b->unwinder[i]]->descriptor;
-		ops = d->ops;
-		parts[n++] = (struct bpf_link_part){d->name, ops->bpf, ops->bpf_end};
-	}
+	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
+		if (b->unwinder[i] >= 0)
+			parts[n++] = part_of(b, b->unwinder[i]);
+	if (language >= 0)
+		parts[n++] = part_of(b, language);
 	r = bpf_link_parts(parts, n, &fd, why);
 	if (r)
 		return r;
-	r = open_object(b, fd);
+	r = open_object(ret, fd);
 	close(fd);
 	return r;
 }
@@ -171,11 +173,28 @@ static int map_tables(struct bpf_sampler *b)
 	return b->slabs && b->elements ? 0 : -errno;
 }
 
+/* Not made: what only the programs of languages use. */
+static int leave_out_languages(struct bpf_sampler *b)
+{
+	static const char *const maps[] = {"fusee_sent", "fusee_emissions"};
+	struct bpf_program *p = bpf_object__find_program_by_name(b->object, "sampler_language");
+	int r = p ? bpf_program__set_autoload(p, false) : -ENOENT;
+
+	for (uint32_t i = 0; !r && i < sizeof(maps) / sizeof(*maps); i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(b->object, maps[i]);
+
+		r = map ? bpf_map__set_autocreate(map, false) : -ENOENT;
+	}
+	return r;
+}
+
 static int load(struct bpf_sampler *b)
 {
 	struct bpf_program *tick = bpf_object__find_program_by_name(b->object, "sampler_tick");
 	int r = size_map(b, "fusee_slabs", b->nslabs);
 
+	if (!r)
+		r = leave_out_languages(b);
 	if (!r)
 		r = size_map(b, "sampler_processes", b->nelements);
 	if (!r)
@@ -187,6 +206,7 @@ static int load(struct bpf_sampler *b)
 	b->output = map_fd(b, "sampler_output");
 	b->counts = map_fd(b, "sampler_counts");
 	b->grid = map_fd(b, "sampler_grid");
+	b->programs = map_fd(b, "sampler_programs");
 	return map_tables(b);
 }
 
@@ -209,13 +229,14 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 	if (r)
 		goto out;
 	libbpf_set_print(say);
+	b->set = set;
 	b->nslabs = (uint32_t)((o->table_bytes ? o->table_bytes : DEFAULT_TABLES) / SLAB_BYTES);
 	b->nelements = (o->elements ? o->elements : DEFAULT_ELEMENTS) + 1;
 	r = choose_steps(b, set, why);
 	if (r)
 		goto out;
 	what = "its parts cannot be linked";
-	r = link_object(b, set, why);
+	r = bpf_sampler_link(b, -1, &b->object, why);
 	if (r)
 		goto out;
 	what = "the kernel does not load it";
@@ -266,6 +287,7 @@ void bpf_sampler_close(struct bpf_sampler *b)
 		munmap(b->slabs, b->slabs_len);
 	if (b->elements)
 		munmap(b->elements, b->elements_len);
+	bpf_languages_close(b);
 	bpf_object__close(b->object);
 	free(b);
 }

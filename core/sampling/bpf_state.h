@@ -4,6 +4,7 @@
 #ifndef SAMPLING_BPF_STATE_H
 #define SAMPLING_BPF_STATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,11 +25,19 @@ struct bpf_hole {
 	uint32_t at, words;
 };
 
-struct bpf_sampler {
+/* The program of a language unwinder: bpf_language.c. */
+struct bpf_language {
 	struct bpf_object *object;
+	bool tried, ready;
+};
+
+struct bpf_sampler {
+	const struct plugin_set *set; /* borrowed */
+	struct bpf_object *object;
+	struct bpf_language languages[FILES_MAX_UNWINDERS]; /* as in the set */
 	struct bpf_link *links[BPF_LINKS];
-	int program, pids, output, counts, grid; /* owned by the object */
-	int unwinder[SAMPLER_TABLES];            /* index in the set, -1: not there */
+	int program, pids, output, counts, grid, programs; /* owned by the object */
+	int unwinder[SAMPLER_TABLES];                      /* index in the set, -1: not there */
 
 	uint32_t nslabs, nelements;
 	uint32_t *slabs;                  /* mapped: fusee_slabs */
@@ -36,7 +45,7 @@ struct bpf_sampler {
 	size_t slabs_len, elements_len;
 	struct process **owners; /* of elements; borrowed, NULL: none, or within a chain */
 	uint32_t *free_elements, nfree;
-	struct table placed;    /* file * SAMPLER_TABLES + number -> struct placed * */
+	struct table placed;    /* file and unwinder -> struct placed * */
 	struct bpf_hole *holes; /* by address */
 	uint32_t nholes, holes_cap;
 	uint64_t used_words;
@@ -46,6 +55,12 @@ struct bpf_sampler {
 	uint64_t clock;       /* raised at each put: who was used last */
 };
 
+/* The program, the native steps and, unless it is -1, this language unwinder's as one object, which
+ * is not loaded. */
+int bpf_sampler_link(struct bpf_sampler *, int language, struct bpf_object **ret, char **why);
+/* Is this unwinder's program there? Loads it at the first call; false: its claims do not count. */
+bool bpf_language_ready(struct bpf_sampler *, uint32_t unwinder);
+void bpf_languages_close(struct bpf_sampler *);
 int bpf_tables_init(struct bpf_sampler *);
 void bpf_tables_fini(struct bpf_sampler *);
 void bpf_tables_stats(const struct bpf_sampler *, struct bpf_sampler_stats *);

@@ -98,9 +98,9 @@ static void give_words(struct bpf_sampler *b, uint32_t at, uint32_t words)
 
 /* ---- tables of files ---- */
 
-static uint64_t table_key(uint32_t file, uint32_t number)
+static uint64_t table_key(uint32_t file, uint32_t unwinder)
 {
-	return (uint64_t)file * SAMPLER_TABLES + number + 1;
+	return (uint64_t)file * FILES_MAX_UNWINDERS + unwinder + 1;
 }
 
 /* Marks what processes name now. */
@@ -111,7 +111,7 @@ static void mark_used(struct bpf_sampler *b)
 		const struct sampler_process *p = &b->elements[e];
 
 		for (uint32_t i = 0; i < p->n; i++)
-			for (uint32_t t = 0; t < SAMPLER_TABLES; t++) {
+			for (uint32_t t = 0; t < FILES_MAX_UNWINDERS; t++) {
 				struct placed *at = table_get(&b->placed,
 							      table_key(p->mappings[i].file, t));
 
@@ -163,14 +163,13 @@ static int make_room(struct bpf_sampler *b, uint32_t words, uint32_t *at)
 	return r;
 }
 
-/* The file's table, put there if it is not. No table: words 0. 0 or -errno: there is no room. */
-static int place(struct bpf_sampler *b, const struct file *f, uint32_t number,
+/* The file's table of this unwinder (-1: of nobody), put there if it is not. No table: words 0. 0
+ * or -errno: there is no room. */
+static int place(struct bpf_sampler *b, const struct file *f, int unwinder,
 		 struct sampler_table *ret)
 {
-	const struct inspection_slab *slab = b->unwinder[number] < 0
-						     ? NULL
-						     : f->slabs[b->unwinder[number]];
-	uint64_t key = table_key(f->id, number);
+	const struct inspection_slab *slab = unwinder < 0 ? NULL : f->slabs[unwinder];
+	uint64_t key = table_key(f->id, (uint32_t)unwinder);
 	struct placed *p = table_get(&b->placed, key);
 	int r = 0;
 
@@ -219,7 +218,7 @@ static bool describe(struct bpf_sampler *b, struct process_mapping *m, struct sa
 				       .shift = m->lo - m->offset,
 				       .file = m->file->id};
 	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
-		if (place(b, m->file, i, &to->table[i]))
+		if (place(b, m->file, b->unwinder[i], &to->table[i]))
 			return false;
 	return true;
 }
@@ -244,27 +243,100 @@ static void free_chain(struct bpf_sampler *b, uint32_t element)
 	}
 }
 
+/* A chain that is being written. */
+struct chain {
+	struct bpf_sampler *b;
+	struct sampler_process *last;
+	uint32_t n;
+};
+
+static int append(struct chain *c, const struct sampler_mapping *m)
+{
+	struct sampler_process *e = c->last;
+
+	if (e->n == SAMPLER_MAPPINGS) {
+		if (!c->b->nfree || c->n == SAMPLER_CHAIN)
+			return -ENOSPC;
+		e->next = c->b->free_elements[--c->b->nfree];
+		e = &c->b->elements[e->next];
+		e->n = e->next = 0;
+		c->last = e;
+		c->n++;
+	}
+	e->mappings[e->n++] = *m;
+	return 0;
+}
+
+/* What the language unwinder claims of this mapping; NULL: nothing. */
+static const struct inspection_slab *claims_of(const struct process_mapping *m, int language)
+{
+	const struct inspection_slab *slab = language < 0 || !m->file ? NULL
+								      : m->file->slabs[language];
+
+	return slab && slab->nclaims ? slab : NULL;
+}
+
+/* A mapping with claims goes in pieces, in order of address. */
+static int append_pieces(struct chain *c, const struct sampler_mapping *m,
+			 const struct inspection_slab *slab, int language, const struct file *f)
+{
+	struct sampler_mapping piece = *m;
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < slab->nclaims; i++) {
+		const struct inspection_claim *at = &slab->claims[i];
+		uint64_t lo = at->lo + m->bias, hi = at->hi + m->bias;
+
+		lo = lo < piece.lo ? piece.lo : lo;
+		hi = hi > m->hi ? m->hi : hi;
+		if (lo >= hi)
+			continue;
+		piece.hi = lo;
+		if (piece.lo < piece.hi)
+			r = append(c, &piece);
+		piece.lo = lo;
+		piece.hi = hi;
+		piece.claim = at->arg + 1;
+		if (!r)
+			r = place(c->b, f, language, &piece.language);
+		if (!r)
+			r = append(c, &piece);
+		piece.lo = hi;
+		piece.claim = 0;
+	}
+	piece.hi = m->hi;
+	return r || piece.lo >= piece.hi ? r : append(c, &piece);
+}
+
+/* The language unwinder that steps in this process: the first that has claimed code of it and can
+ * be loaded; -1: none. */
+static int language_of(struct bpf_sampler *b, const struct process *p)
+{
+	for (uint32_t u = 0; b->set && u < b->set->n && u < FILES_MAX_UNWINDERS; u++)
+		for (uint32_t i = 0; i < p->n; i++)
+			if (claims_of(&p->mappings[i], (int)u) && bpf_language_ready(b, u))
+				return (int)u;
+	return -1;
+}
+
 /* Writes the mappings into a chain that begins at `head`, which is closed for readers. */
 static int fill(struct bpf_sampler *b, struct process *p, struct sampler_process *head)
 {
-	struct sampler_process *e = head;
+	struct chain c = {.b = b, .last = head, .n = 1};
+	int language = language_of(b, p), r = 0;
 	struct sampler_mapping m;
-	uint32_t chain = 1;
 
-	for (uint32_t i = 0; i < p->n; i++) {
+	head->program = (uint32_t)(language + 1);
+	for (uint32_t i = 0; !r && i < p->n; i++) {
+		const struct inspection_slab *claims = claims_of(&p->mappings[i], language);
+
 		p->mappings[i].told = describe(b, &p->mappings[i], &m);
 		if (!p->mappings[i].told)
 			continue;
-		if (e->n == SAMPLER_MAPPINGS) {
-			if (!b->nfree || chain++ == SAMPLER_CHAIN)
-				return -ENOSPC;
-			e->next = b->free_elements[--b->nfree];
-			e = &b->elements[e->next];
-			e->n = e->next = 0;
-		}
-		e->mappings[e->n++] = m;
+		r = claims ? append_pieces(&c, &m, claims, language, p->mappings[i].file)
+			   : append(&c, &m);
 	}
-	return 0;
+	return r;
 }
 
 static int set_life(struct bpf_sampler *b, const struct process *p, uint64_t id)

@@ -143,6 +143,26 @@ static uint32_t anonymous_location(struct build *n, const struct walk_frame *f)
 	return plain(n, "[code made at run time]", &loc);
 }
 
+/* ---- frames of languages ---- */
+
+static uint32_t pushed_location(struct build *n, const struct walk_frame *f)
+{
+	struct named named = {.out = {add_source_frame}, .build = n};
+	uint64_t v[2] = {f->addr, f->extra};
+	struct fusee_location loc = {.flags = FUSEE_LOCATION_STUB};
+	const char *type;
+	char name[80];
+	int r = claims_name_pushed(n->p->claims, f->process, f->generation, v, &named.out, &type);
+
+	loc.frame_type = builder_cstr(n->b, type);
+	if (r > 0 && named.n) {
+		loc.flags = 0;
+		return builder_location(n->b, &loc, named.lines, named.n);
+	}
+	snprintf(name, sizeof(name), "[%s function]", type);
+	return plain(n, name, &loc);
+}
+
 /* ---- files ---- */
 
 static uint32_t file_mapping(struct build *n, const struct file *f)
@@ -264,6 +284,8 @@ static uint32_t location(struct build *n, uint32_t id)
 		n->locations[id] = kernel_location(n, f);
 	else if (f->file)
 		n->locations[id] = file_location(n, f);
+	else if (f->flags & WALK_PUSHED)
+		n->locations[id] = pushed_location(n, f);
 	else
 		n->locations[id] = anonymous_location(n, f);
 	return n->locations[id];

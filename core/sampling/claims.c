@@ -268,6 +268,37 @@ bool claims_are_plain(const struct claims *c, uint64_t process, uint64_t lo, uin
 	return true;
 }
 
+/* ---- frames that were pushed ---- */
+
+void claims_expect(struct claims *c, struct process *process, uint32_t unwinder)
+{
+	struct code *p = unwinder < c->unwinders->n ? code_get(c, process) : NULL;
+
+	if (p)
+		p->told |= 1u << unwinder;
+}
+
+void claims_record(struct claims *c, struct process *process, uint32_t unwinder,
+		   const struct fusee_emission *e)
+{
+	struct code *p = unwinder < c->unwinders->n ? code_get(c, process) : NULL;
+	const struct fusee_unwinder_ops *ops;
+	struct fusee_instance *in;
+	int r = -ENOMEM;
+
+	if (unwinder >= c->unwinders->n)
+		return;
+	in = c->unwinders->instances[unwinder];
+	ops = in->descriptor->ops;
+	if (p && ops->record) {
+		p->told |= 1u << unwinder;
+		r = ops->record(in->ctx, handle(p), e);
+	}
+	if (r < 0)
+		log_debug("%s: pid %d: what names its frames was lost: %s", in->name,
+			  (int)process->pid, strerror(-r));
+}
+
 /* ---- naming ---- */
 
 static int name_by(struct code *p, uint32_t i, const struct fusee_raw_frame *raw,
@@ -297,6 +328,20 @@ int claims_name(struct claims *c, uint64_t process, uint64_t addr, uint32_t gene
 		if (p->told & 1u << i)
 			r = name_by(p, i, &raw, out, type);
 	return r;
+}
+
+int claims_name_pushed(struct claims *c, uint64_t process, uint32_t unwinder, const uint64_t v[2],
+		       struct fusee_frame_out *out, const char **type)
+{
+	struct code *p = table_get(&c->processes, process);
+	struct fusee_raw_frame raw = {.size = sizeof(raw), .v = {v[0], v[1]}};
+
+	*type = ops_of(c, unwinder)->frame_type;
+	if (!p)
+		return 0;
+	raw.process = handle(p);
+	raw.generation = p->generation;
+	return name_by(p, unwinder, &raw, out, type);
 }
 
 /* ---- the host ---- */

@@ -18,6 +18,8 @@
 static const char no_memory[] = "no memory";
 static const char other_life[] = "process changed while its stack was walked";
 static const char other_code[] = "code changed while its stack was walked";
+static const char endless[] = "an unwinder's frames do not end";
+static const char backwards[] = "an unwinder's caller is not above its callee";
 
 #define SCAN_NS 1000000000ull /* after losses /proc is read again, at most so often */
 #define SCAN_MOST_NS (16 * SCAN_NS)
@@ -44,11 +46,31 @@ static uint32_t reason_index(struct pipeline *p, const char *text)
 	return i;
 }
 
+/* Why a language unwinder stopped the walk in the kernel, so that its frames are missing from the
+ * one in user space; NULL: none did. */
+static const char *cut_reason(const struct pipeline *p, uint32_t cut)
+{
+	const struct plugin_set *set = p->walker.unwinders;
+	uint32_t reason = cut & SAMPLER_CUT_REASON, unwinder = cut >> SAMPLER_CUT_SHIFT;
+
+	if (!unwinder || unwinder > set->n)
+		return NULL;
+	switch (reason) {
+	case SAMPLER_NO_ROOM:
+	case SAMPLER_ENDLESS:
+		return endless;
+	case SAMPLER_BACKWARDS:
+		return backwards;
+	default:
+		return walk_reason(set->instances[unwinder - 1]->descriptor->ops, reason);
+	}
+}
+
 /* Adds the walked sample. Every sample ends in stats.whole or in one reason. */
 static void add(struct pipeline *p, struct process *proc, const struct snapshot_sample *s,
 		const struct pipeline_route *route, const char *comm)
 {
-	const char *reason = p->walk.reason;
+	const char *reason = p->walk.reason ? p->walk.reason : cut_reason(p, s->cut);
 	uint32_t index = reason ? reason_index(p, reason) + 1 : 0;
 
 	for (uint64_t left = route->slots; left; left &= left - 1) {
@@ -195,6 +217,21 @@ static void on_sample(void *arg, const struct snapshot_sample *s)
 
 /* ---- stacks that the kernel walked ---- */
 
+#define MAX_FRAMES (WALK_MAX_FRAMES + 128u) /* of struct walk */
+
+struct wanted {
+	uint64_t id;
+	struct process *found;
+};
+
+static void find_life(void *arg, struct process *proc)
+{
+	struct wanted *w = arg;
+
+	if (proc->id == w->id)
+		w->found = proc;
+}
+
 /* Was it walked over the mappings of this life, or of one that it was forked from? */
 static bool is_life(const struct process *proc, uint64_t id)
 {
@@ -235,6 +272,33 @@ static bool take_anonymous(struct pipeline *p, struct process *proc, uint64_t ti
 	return true;
 }
 
+/* The life over whose mappings it was walked: this one, or one that it was forked from. NULL: it is
+ * forgotten. */
+static struct process *life_of(struct pipeline *p, struct process *proc, uint64_t id)
+{
+	struct wanted w = {.id = id, .found = proc->id == id ? proc : NULL};
+
+	if (!w.found)
+		process_each(p->processes, find_life, &w);
+	return w.found;
+}
+
+/* A frame that a language unwinder's step pushed: three words. */
+static struct walk_frame pushed_frame(struct pipeline *p, struct process *proc,
+				      const struct sampler_record *r, uint32_t i)
+{
+	uint32_t unwinder = (uint32_t)(r->frames[i] & SAMPLER_MAX_OFFSET);
+	struct process *life = life_of(p, proc, r->process);
+
+	if (life)
+		claims_expect(p->claims, life, unwinder);
+	return (struct walk_frame){.flags = WALK_PUSHED,
+				   .addr = r->frames[i + 1],
+				   .extra = r->frames[i + 2],
+				   .process = r->process,
+				   .generation = unwinder};
+}
+
 /* The kernel's frames stand behind a marker of perf's where they came from a callchain. */
 static void take_walked(struct pipeline *p, struct process *proc, const struct snapshot_walked *w)
 {
@@ -249,17 +313,48 @@ static void take_walked(struct pipeline *p, struct process *proc, const struct s
 	for (uint32_t i = from; i < r->nkernel; i++)
 		out->frames[out->n++] = (struct walk_frame){.flags = WALK_KERNEL,
 							    .addr = i > from ? f[i] - 1 : f[i]};
-	for (uint32_t i = r->nkernel; i < r->nkernel + r->nuser; i++) {
+	for (uint32_t i = r->nkernel; i < r->nkernel + r->nuser && out->n < MAX_FRAMES; i++) {
 		uint32_t file = (uint32_t)(f[i] >> SAMPLER_FILE_SHIFT);
 		bool guessed = f[i] & SAMPLER_GUESSED;
 		struct walk_frame *frame = &out->frames[out->n++];
 
+		if (file == SAMPLER_PUSHED) {
+			*frame = pushed_frame(p, proc, r, i);
+			i += 2;
+			continue;
+		}
 		out->guessed += guessed;
 		*frame = (struct walk_frame){.file = file,
 					     .flags = guessed ? WALK_GUESSED : 0,
 					     .addr = f[i] & SAMPLER_MAX_OFFSET};
 		if (file >= SAMPLER_ANONYMOUS && !take_anonymous(p, proc, w->time, frame))
 			out->reason = other_code;
+	}
+}
+
+#define EMISSION_HEAD 16u /* key, kind, bytes */
+
+static void on_emitted(void *arg, const struct snapshot_walked *w)
+{
+	struct pipeline *p = arg;
+	const struct sampler_record *r = w->record;
+	const char *at = (const char *)r->frames, *end = at + r->nuser * 8ull;
+	struct process *proc = process_find(p->processes, (pid_t)r->pid);
+
+	proc = proc ? life_of(p, proc, r->process) : NULL;
+	while (proc && end - at >= EMISSION_HEAD) {
+		struct fusee_emission e = {.size = sizeof(e), .time_ns = w->time};
+		uint32_t len;
+
+		memcpy(&e.key, at, 8);
+		memcpy(&e.kind, at + 8, 4);
+		memcpy(&len, at + 12, 4);
+		at += EMISSION_HEAD;
+		if (len > end - at)
+			return;
+		e.bytes = (struct fusee_str){at, len};
+		claims_record(p->claims, proc, r->version, &e);
+		at += (len + 7) & ~7ull;
 	}
 }
 
@@ -591,7 +686,7 @@ static void mark_frames(const struct pipeline *p, const struct collector *c, boo
 		const struct walk_frame *f = c->frames.entries[i].key;
 
 		used[f->file] = true;
-		if (f->flags & WALK_ANONYMOUS)
+		if (f->flags & (WALK_ANONYMOUS | WALK_PUSHED))
 			claims_mark(p->claims, f->process);
 	}
 }
@@ -668,8 +763,9 @@ int pipeline_new(struct pipeline **ret, const struct pipeline_options *o, struct
 	p->scan = 1;
 	p->scan_pause = SCAN_NS;
 	p->bpf = o->bpf;
-	p->handlers = (struct snapshot_handlers){p,       on_sample, on_walked, on_mapped,
-						 on_comm, on_forked, on_exited, on_lost};
+	p->handlers = (struct snapshot_handlers){p,          on_sample, on_walked,
+						 on_emitted, on_mapped, on_comm,
+						 on_forked,  on_exited, on_lost};
 	r = p->o.route ? 0 : collector_new(&p->slots[0]);
 	if (!r)
 		r = process_table_new(&p->processes);

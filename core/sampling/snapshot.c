@@ -31,6 +31,9 @@ struct cpu {
 	int output;                        /* the event of the BPF sampler's records, -1: none */
 	uint64_t output_id, old_output_id; /* old: that of before the CPU went and came back */
 	bool gone;                         /* it is offline */
+	struct {
+		uint32_t tid, by;
+	} cut; /* the last walk in the kernel that a language unwinder cut; its sample follows */
 };
 
 /* The events of one target, or of all that were there at the beginning. */
@@ -545,7 +548,7 @@ static void note_group(struct snapshot *s, struct event_sample *e)
 }
 
 /* A record that the BPF sampler sent. */
-static void dispatch_walked(struct snapshot *s, const struct perf_event_header *h,
+static void dispatch_walked(struct snapshot *s, struct cpu *c, const struct perf_event_header *h,
 			    const struct snapshot_handlers *on)
 {
 	struct snapshot_walked w = {.time = event_time(h), .record = &s->record};
@@ -556,20 +559,27 @@ static void dispatch_walked(struct snapshot *s, const struct perf_event_header *
 	if (!from || len < SAMPLER_RECORD_HEAD)
 		return;
 	memcpy(r, from, len < sizeof(*r) ? len : sizeof(*r));
-	if (r->nkernel > SAMPLER_MAX_KERNEL || r->nuser > SAMPLER_MAX_FRAMES ||
+	if (r->nkernel > SAMPLER_MAX_KERNEL || r->nuser > SAMPLER_MAX_WORDS - r->nkernel ||
 	    SAMPLER_RECORD_HEAD + 8 * (r->nkernel + r->nuser) > len)
 		return;
+	if (r->left == SAMPLER_EMISSIONS) {
+		on->emitted(on->arg, &w);
+		return;
+	}
 	if (!s->o.all) /* where the program counts by CPU */
 		note_runtime(s, r, w.cpu);
-	if (r->left)
+	if (r->left) {
+		c->cut.tid = r->tid;
+		c->cut.by = r->version;
 		return;
+	}
 	w.period = r->period;
 	s->counts.samples++;
 	s->counts.walked++;
 	on->walked(on->arg, &w);
 }
 
-static void dispatch_sample(struct snapshot *s, const struct perf_event_header *h,
+static void dispatch_sample(struct snapshot *s, struct cpu *c, const struct perf_event_header *h,
 			    const struct snapshot_handlers *on)
 {
 	struct event_sample e;
@@ -580,10 +590,13 @@ static void dispatch_sample(struct snapshot *s, const struct perf_event_header *
 	if (s->form.read)
 		note_count(s, &e);
 	note_group(s, &e);
+	if (c->cut.tid == (uint32_t)e.s.tid)
+		e.s.cut = c->cut.by;
+	c->cut.tid = 0;
 	on->sample(on->arg, &e.s);
 }
 
-static void dispatch(struct snapshot *s, const struct cpu *c, const struct perf_event_header *h,
+static void dispatch(struct snapshot *s, struct cpu *c, const struct perf_event_header *h,
 		     const struct snapshot_handlers *on)
 {
 	const uint64_t *body = (const void *)(h + 1);
@@ -592,9 +605,9 @@ static void dispatch(struct snapshot *s, const struct cpu *c, const struct perf_
 	case PERF_RECORD_SAMPLE:
 		if (c->output >= 0 &&
 		    (event_sample_id(h) == c->output_id || event_sample_id(h) == c->old_output_id))
-			dispatch_walked(s, h, on);
+			dispatch_walked(s, c, h, on);
 		else
-			dispatch_sample(s, h, on);
+			dispatch_sample(s, c, h, on);
 		break;
 	case PERF_RECORD_LOST: /* id, lost */
 		on->lost(on->arg, body[1]);

@@ -47,9 +47,11 @@ struct snapshot_sample {
 	const void *stack; /* what was copied from regs[7] = rsp upwards */
 	uint32_t stack_len;
 	bool stack_full; /* the copy has the size asked for: the stack may go on above */
+	uint32_t cut;    /* who cut its walk in the kernel, as in struct sampler_record; 0: no
+			    language unwinder */
 };
 
-/* A whole stack that was walked in the kernel. */
+/* A whole stack that was walked in the kernel, or emissions: their record says. */
 struct snapshot_walked {
 	uint64_t time, period; /* as above */
 	uint32_t cpu;
@@ -60,6 +62,8 @@ struct snapshot_handlers {
 	void *arg;
 	void (*sample)(void *arg, const struct snapshot_sample *);
 	void (*walked)(void *arg, const struct snapshot_walked *);
+	/* What a language unwinder's step emitted, before the stack whose frames it names. */
+	void (*emitted)(void *arg, const struct snapshot_walked *);
 	/* An executable mapping; m->name lives until the handler returns. */
 	void (*mapped)(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m);
 	void (*comm)(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *comm, bool exec);

@@ -168,8 +168,7 @@ static bool ask_worker_first(const struct walker *w, const struct process_mappin
 	return w->careful && m->file && m->file->state == FILE_READY;
 }
 
-/* A plugin's reason, which may be a number that it has no text for. */
-static const char *reason_text(const struct fusee_unwinder_ops *ops, uint32_t error)
+const char *walk_reason(const struct fusee_unwinder_ops *ops, uint32_t error)
 {
 	for (uint32_t i = 0; ops->reasons && ops->reasons[i]; i++)
 		if (i + 1 == error)
@@ -197,7 +196,7 @@ static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct 
 		u->error = 0;
 		return helped;
 	}
-	*reason = reason_text(ops, u->error);
+	*reason = walk_reason(ops, u->error);
 	if (((struct context *)n->arg)->beyond)
 		*reason = w->copy_full ? "stack larger than its copy" : "stack copy ends early";
 	return r;
@@ -233,7 +232,7 @@ static int step(struct walker *w, struct fusee_native *n, struct process_mapping
 			return helped;
 	}
 	r = step_by_claim(w, claim, n, m, reason);
-	if (r != FUSEE_PASS && r != FUSEE_NATIVE)
+	if (r == FUSEE_NEXT || r == FUSEE_STOP)
 		return r;
 	for (uint32_t i = 0; i < w->unwinders->n && i < FILES_MAX_UNWINDERS; i++) {
 		const struct fusee_unwinder_ops *ops = w->unwinders->instances[i]->descriptor->ops;

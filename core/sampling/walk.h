@@ -18,6 +18,8 @@ enum walk_frame_flags {
 	WALK_KERNEL = 1,    /* addr is a kernel address */
 	WALK_ANONYMOUS = 2, /* addr is a runtime address in memory without a file */
 	WALK_GUESSED = 4,
+	WALK_PUSHED = 8, /* by a language unwinder: addr and extra are its words, generation is its
+			    number */
 };
 
 /* One frame. Also a dictionary key: no padding. */
@@ -25,7 +27,8 @@ struct walk_frame {
 	uint32_t file; /* struct file's id; 0: WALK_KERNEL or WALK_ANONYMOUS */
 	uint32_t flags;
 	uint64_t addr;    /* file offset of the code; of a caller: inside its call instruction */
-	uint64_t process; /* WALK_ANONYMOUS: id of the process, else 0 */
+	uint64_t process; /* WALK_ANONYMOUS, WALK_PUSHED: id of the process, else 0 */
+	uint64_t extra;   /* WALK_PUSHED, else 0 */
 	uint32_t generation, pad; /* of its code; see sampling/claims.h */
 };
 
@@ -52,4 +55,6 @@ struct walker {
 /* wait false: a file whose table is not there yet is treated as one that has none. */
 void walk_stack(struct walker *, struct process *, const struct snapshot_sample *, bool wait,
 		struct walk *out);
+/* A plugin's reason, which may be a number that it has no text for. */
+const char *walk_reason(const struct fusee_unwinder_ops *, uint32_t error);
 #endif

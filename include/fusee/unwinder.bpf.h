@@ -67,6 +67,7 @@ enum fusee_next {
 	FUSEE_PASS,   /* native unwinders only: I know nothing about this pc, ask the next one */
 	FUSEE_NATIVE, /* language unwinders only: frames are pushed; step this pc natively */
 	FUSEE_AGAIN,  /* call me again at the same place */
+	FUSEE_NATIVE_TOO, /* as FUSEE_NATIVE, and the native frame is shown, as their caller */
 };
 
 enum fusee_unwind_flags {
@@ -94,16 +95,16 @@ struct fusee_unwind {
 	__u64 process; /* one life of a pid; ids are never used again */
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 	__u64 value;   /* weight */
-	__u64 pc, sp, fp, lr; /* fp: rbp or x29; lr: aarch64 leaf only */
-	__u64 tls;            /* thread pointer */
-	__u64 file;           /* of the mapping that holds pc; 0: anonymous memory */
-	__u64 offset;         /* ELF virtual address of pc in that file */
-	__u64 bias;           /* pc = offset + bias */
-	__u64 claim_lo, claim_arg;
-	__u64 map_lo, map_hi;       /* the mapping that holds pc */
-	__u64 valid_regs;           /* bit n: regs[n] is known in this frame. What stands in the
-				     * others is what a frame below had there: a callee-saved
-				     * register that nobody saved in between is this frame's still */
+	__u64 pc, sp, fp, lr;      /* fp: rbp or x29; lr: aarch64 leaf only */
+	__u64 tls;                 /* thread pointer */
+	__u64 file;                /* of the mapping that holds pc; 0: anonymous memory */
+	__u64 offset;              /* ELF virtual address of pc in that file */
+	__u64 bias;                /* pc = offset + bias */
+	__u64 claim_lo, claim_arg; /* claim_lo: runtime address of the claim's first byte */
+	__u64 map_lo, map_hi;      /* the mapping that holds pc */
+	/* Bit n: regs[n] is known in this frame. What stands in the others is what a frame below
+	 * had there: a callee-saved one that nobody saved in between is this frame's still. */
+	__u64 valid_regs;
 	__u64 regs[FUSEE_MAX_REGS]; /* by DWARF number; pc, sp and fp stand above, not here */
 	__u64 context;
 	__u64 slab, slab_words; /* this unwinder's table of `file`, in words; 0 words: none */
@@ -315,7 +316,7 @@ FUSEE_FN int fusee_read_str(struct fusee_unwind *u, char *dst, __u32 cap, __u64 
 	return n > 0 ? (int)n : -1;
 }
 
-#define FUSEE_EMITS 32u        /* in one sample */
+#define FUSEE_EMITS 64u        /* in one sample */
 #define FUSEE_EMIT_ROOM 16384u /* bytes of all of one sample's */
 #define FUSEE_EMIT_HEAD 64u    /* the core's, before them */
 #define FUSEE_EMIT_EACH 16u    /* before each: key, kind, bytes */

@@ -133,7 +133,7 @@ static int claim_marked(struct ctx *c, uint64_t file)
 
 	if (err)
 		return err == -ENOENT || err == -EBADMSG ? 0 : err;
-	err = c->host->unwinder->file_function(file, symbol.lo + 1, &at);
+	err = c->host->unwinder->file_function(file, symbol.lo, &at);
 	if (!err)
 		err = claim(c, file, at, 7);
 	if (!err)

@@ -68,7 +68,7 @@ static void on_lost(void *arg, uint64_t records)
 
 static struct snapshot_handlers handlers(struct seen *n)
 {
-	return (struct snapshot_handlers){n,       on_sample, NULL,      on_mapped,
+	return (struct snapshot_handlers){n,       on_sample, NULL,      NULL,   on_mapped,
 					  on_comm, on_forked, on_exited, on_lost};
 }
 
