@@ -38,7 +38,7 @@ static NOINLINE uint64_t f%(i)d(uint64_t x, unsigned depth)
 }
 """
 
-MAIN = """
+CHAIN = """
 static NOINLINE uint64_t chain(unsigned k)
 {
 	switch (k %% %(chains)du) {
@@ -46,7 +46,9 @@ static NOINLINE uint64_t chain(unsigned k)
 	}
 	return 0;
 }
+"""
 
+TAKES_TURNS = """
 /* argv: own number, of how many, how many of them at a time, milliseconds */
 int main(int argc, char **argv)
 {
@@ -80,8 +82,38 @@ int main(int argc, char **argv)
 }
 """
 
+WORKS = """
+#include <stdio.h>
 
-def source(number):
+static unsigned long now(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (unsigned long)t.tv_sec * 1000000000ul + (unsigned long)t.tv_nsec;
+}
+
+/* argv: how often all chains are one piece of work. For each piece: when it ended, its CPU ns. */
+int main(int argc, char **argv)
+{
+	unsigned long rounds = argc == 2 ? strtoul(argv[1], 0, 10) : 0;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (rounds) {
+		unsigned long before = now(CLOCK_PROCESS_CPUTIME_ID);
+
+		for (unsigned long i = 0; i < rounds; i++)
+			for (unsigned k = 0; k < %(chains)d; k++)
+				sink += chain(k);
+		printf("%%lu %%lu\\n", now(CLOCK_MONOTONIC), now(CLOCK_PROCESS_CPUTIME_ID) - before);
+		fflush(stdout);
+	}
+	return 64;
+}
+"""
+
+
+def source(number, main=TAKES_TURNS):
     r = random.Random(number)
     n, chains = 60 + 20 * number, 24
     out = [HEAD % dict(n=n, chains=chains)]
@@ -104,7 +136,7 @@ def source(number):
         "\tcase %d:\n\t\treturn f%d(%d, %d);\n" % (k, r.randrange(n), k, r.randrange(6, 26))
         for k in range(chains)
     )
-    out.append(MAIN % dict(chains=chains, cases=cases))
+    out.append(CHAIN % dict(chains=chains, cases=cases) + main % dict(chains=chains))
     return "".join(out)
 
 
@@ -118,6 +150,19 @@ def build(folder, binaries):
     programs.write(os.path.join(folder, "Makefile"), rule)
     subprocess.run(["make", "-s", "-C", folder, "-j%d" % os.cpu_count()], check=True)
     return [os.path.join(folder, name) for name in names]
+
+
+def build_work(folder):
+    """-> the path of a program with frame pointers that does the same over and over"""
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, "work")
+    programs.write(path + ".c", source(7, WORKS))
+    subprocess.run(
+        ["gcc", "-O2", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
+        + ["-o", path, path + ".c"],
+        check=True,
+    )
+    return path
 
 
 class Load:
