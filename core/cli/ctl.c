@@ -9,6 +9,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/guess.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -418,21 +419,17 @@ static const struct command {
 	{"help", NULL},           {NULL, NULL},
 };
 
-static const char *command_name(const void *arg, int i)
-{
-	return ((const struct command *)arg)[i].name;
-}
-
 static const struct command *find(const char *name)
 {
-	const char *guess;
+	struct guess guess = {.word = name};
 
-	for (const struct command *k = commands; k->name; k++)
+	for (const struct command *k = commands; k->name; k++) {
 		if (!strcmp(k->name, name))
 			return k;
-	guess = options_guess(name, command_name, commands);
-	if (guess)
-		log_error("fusee ctl has no command '%s' (did you mean '%s'?)", name, guess);
+		guess_offer(&guess, k->name);
+	}
+	if (guess.best)
+		log_error("fusee ctl has no command '%s' (did you mean '%s'?)", name, guess.best);
 	else
 		log_error("fusee ctl has no command '%s': fusee ctl --help lists them", name);
 	return NULL;

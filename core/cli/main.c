@@ -3,8 +3,8 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/guess.h"
 #include "cli/cli.h"
-#include "cli/options.h"
 
 static const struct command {
 	const char *name, *does; /* does NULL: not for people */
@@ -32,16 +32,10 @@ static int usage(FILE *to)
 	return to == stdout ? 0 : EX_USAGE;
 }
 
-static const char *command_name(const void *arg, int i)
-{
-	const struct command *c = (const struct command *)arg + i;
-
-	return c->name && !c->does ? "" : c->name; /* not for people: nobody means it */
-}
-
 int main(int argc, char **argv)
 {
-	const char *name = argc > 1 ? argv[1] : "", *guess;
+	const char *name = argc > 1 ? argv[1] : "";
+	struct guess guess = {.word = name};
 
 	if (!strcmp(name, "--version")) {
 		puts("fusee " FUSEE_VERSION);
@@ -52,10 +46,12 @@ int main(int argc, char **argv)
 	for (const struct command *c = commands; c->name; c++)
 		if (!strcmp(c->name, name))
 			return c->run(argc - 1, argv + 1);
-	guess = options_guess(name, command_name, commands);
-	if (*name && guess)
+	for (const struct command *c = commands; c->name; c++)
+		if (c->does) /* for people */
+			guess_offer(&guess, c->name);
+	if (*name && guess.best)
 		fprintf(stderr, "fusee: there is no command '%s' (did you mean '%s'?)\n\n", name,
-			guess);
+			guess.best);
 	else if (*name)
 		fprintf(stderr, "fusee: there is no command '%s'\n\n", name);
 	return usage(stderr);

@@ -5,66 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/guess.h"
 #include "base/log.h"
-
-#define LONGEST 31
-
-static unsigned int least(unsigned int a, unsigned int b)
-{
-	return a < b ? a : b;
-}
-
-/* How many letters must be put in, left out, changed or swapped with the next one. */
-static unsigned int distance(const char *a, const char *b)
-{
-	unsigned int before[LONGEST + 1] = {0}, row[LONGEST + 1], next[LONGEST + 1];
-	size_t na = strlen(a), nb = strlen(b);
-
-	if (na > LONGEST || nb > LONGEST)
-		return LONGEST;
-	for (unsigned int j = 0; j <= nb; j++)
-		row[j] = j;
-	for (unsigned int i = 1; i <= na; i++) {
-		next[0] = i;
-		for (unsigned int j = 1; j <= nb; j++) {
-			next[j] = least(least(row[j], next[j - 1]) + 1,
-					row[j - 1] + (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				next[j] = least(next[j], before[j - 2] + 1);
-		}
-		memcpy(before, row, sizeof(row));
-		memcpy(row, next, sizeof(row));
-	}
-	return row[nb];
-}
-
-const char *options_guess(const char *typed, const char *(*name)(const void *arg, int i),
-			  const void *arg)
-{
-	unsigned int nearest = least(3, (unsigned int)strlen(typed) / 2 + 1);
-	const char *guess = NULL, *n;
-
-	for (int i = 0; (n = name(arg, i)); i++) {
-		unsigned int d = distance(typed, n);
-
-		if (d < nearest) {
-			nearest = d;
-			guess = n;
-		}
-	}
-	return guess;
-}
-
-static const char *option_name(const void *arg, int i)
-{
-	return ((const struct option *)arg)[i].name;
-}
 
 static void unknown_long(const char *command, const char *typed, const struct option *longs)
 {
 	size_t len = strcspn(typed, "=");
-	char name[LONGEST + 1];
-	const char *guess;
+	char name[64];
+	struct guess guess = {.word = name};
 
 	snprintf(name, sizeof(name), "%.*s", (int)len, typed);
 	for (int i = 0; longs[i].name; i++) {
@@ -77,11 +25,11 @@ static void unknown_long(const char *command, const char *typed, const struct op
 			log_error("%s: '--%.*s' takes no value", command, (int)len, typed);
 			return;
 		}
+		guess_offer(&guess, longs[i].name);
 	}
-	guess = options_guess(name, option_name, longs);
-	if (guess)
+	if (guess.best)
 		log_error("%s: no option '--%.*s' (did you mean '--%s'?)", command, (int)len, typed,
-			  guess);
+			  guess.best);
 	else
 		log_error("%s: no option '--%.*s'", command, (int)len, typed);
 }

@@ -7,14 +7,10 @@
 
 /*
  * The next option, as getopt_long() returns it; -1: there is none left. '?': what is wrong with it
- *was said on stderr, with the nearest name there is, and what lists them all. Use:
+ * was said on stderr, with the nearest name there is, and what lists them all. Use:
  *
  *	while ((c = options_next("report", argc, argv, "n:o:h", longs)) != -1)
  */
 int options_next(const char *command, int argc, char **argv, const char *shorts,
 		 const struct option *longs);
-/* Which of the names is nearest to a mistyped one; NULL: none is near.
- * name(arg, i): the i-th, NULL after the last. */
-const char *options_guess(const char *typed, const char *(*name)(const void *arg, int i),
-			  const void *arg);
 #endif
