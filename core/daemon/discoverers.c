@@ -313,10 +313,10 @@ static int host_put(struct fusee_instance *in, const struct fusee_target *t)
 				 : r == -EINVAL ? "not valid"
 						: "no memory"),
 		   1);
-	return plugin_host_base.fail(in, r,
-				     why            ? why
-				     : r == -ENOSPC ? "there are 200,000 targets already"
-						    : strerror(-r));
+	return plugin_host_fail(in, r,
+				why            ? why
+				: r == -ENOSPC ? "there are 200,000 targets already"
+					       : strerror(-r));
 }
 
 static int host_del(struct fusee_instance *in, struct fusee_str key)
@@ -533,7 +533,7 @@ static void tell_all(struct discoverer *d)
 	d->missed_all |= r == -ENOMEM;
 	if (r)
 		failed(d, CALL_PROCESS,
-		       plugin_host_base.fail(d->in, r, "the processes in /proc cannot be listed"));
+		       plugin_host_fail(d->in, r, "the processes in /proc cannot be listed"));
 	tell(d, &sync);
 }
 

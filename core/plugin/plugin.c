@@ -22,12 +22,12 @@
 
 /* ---- the host's common part ---- */
 
-static void host_log(struct fusee_instance *in, int level, const char *text)
+void plugin_host_log(struct fusee_instance *in, int level, const char *text)
 {
 	log_at(level, "%s: %s", in->name, text);
 }
 
-static int host_fail(struct fusee_instance *in, int err, const char *text)
+int plugin_host_fail(struct fusee_instance *in, int err, const char *text)
 {
 	free(in->error);
 	in->error = strdup(text);
@@ -36,7 +36,7 @@ static int host_fail(struct fusee_instance *in, int err, const char *text)
 
 #define MAX_LABELS 8u
 
-static void host_count(struct fusee_instance *in, const char *metric,
+void plugin_host_count(struct fusee_instance *in, const char *metric,
 		       const struct fusee_label *labels, uint32_t n, uint64_t add)
 {
 	char name[96], texts[MAX_LABELS * 2][128];
@@ -55,7 +55,7 @@ static void host_count(struct fusee_instance *in, const char *metric,
 	metric_add(name, "Counted by a plugin.", &all, add);
 }
 
-static int host_read_secret(struct fusee_instance *in, const char *path, char *buf, uint32_t cap)
+int plugin_host_read_secret(struct fusee_instance *in, const char *path, char *buf, uint32_t cap)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), r = 0;
 	struct buf all = {0};
@@ -81,10 +81,10 @@ static int host_read_secret(struct fusee_instance *in, const char *path, char *b
 const struct fusee_host plugin_host_base = {
 	.size = sizeof(plugin_host_base),
 	.abi_minor = FUSEE_ABI_MINOR,
-	.log = host_log,
-	.fail = host_fail,
-	.count = host_count,
-	.read_secret = host_read_secret,
+	.log = plugin_host_log,
+	.fail = plugin_host_fail,
+	.count = plugin_host_count,
+	.read_secret = plugin_host_read_secret,
 };
 
 const char *plugin_kind_name(uint32_t kind)

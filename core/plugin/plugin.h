@@ -57,6 +57,11 @@ int plugin_set_open(const char *dir, const struct fusee_host *, const char *cons
 		    struct plugin_set *ret);
 void plugin_set_close(struct plugin_set *);
 
-/* The parts of a host table that all kinds share: log, fail, count, read_secret. */
-extern const struct fusee_host plugin_host_base;
+/* The parts of a host table that all kinds share. */
+void plugin_host_log(struct fusee_instance *, int level, const char *text);
+int plugin_host_fail(struct fusee_instance *, int err, const char *text);
+void plugin_host_count(struct fusee_instance *, const char *metric,
+		       const struct fusee_label *labels, uint32_t n, uint64_t add);
+int plugin_host_read_secret(struct fusee_instance *, const char *path, char *buf, uint32_t cap);
+extern const struct fusee_host plugin_host_base; /* these four and nothing else */
 #endif

@@ -578,27 +578,6 @@ static int host_frame(struct fusee_frame_out *out, const struct fusee_source_fra
 	return out->frame(out, frame);
 }
 
-static void log_by_base(struct fusee_instance *in, int level, const char *text)
-{
-	plugin_host_base.log(in, level, text);
-}
-
-static int fail_by_base(struct fusee_instance *in, int err, const char *text)
-{
-	return plugin_host_base.fail(in, err, text);
-}
-
-static void count_by_base(struct fusee_instance *in, const char *metric,
-			  const struct fusee_label *labels, uint32_t n, uint64_t add)
-{
-	plugin_host_base.count(in, metric, labels, n, add);
-}
-
-static int secret_by_base(struct fusee_instance *in, const char *path, char *buf, uint32_t cap)
-{
-	return plugin_host_base.read_secret(in, path, buf, cap);
-}
-
 static const struct fusee_unwinder_host unwinder_host = {
 	.size = sizeof(unwinder_host),
 	.process_info = host_info,
@@ -613,9 +592,9 @@ static const struct fusee_unwinder_host unwinder_host = {
 const struct fusee_host claims_host = {
 	.size = sizeof(claims_host),
 	.abi_minor = FUSEE_ABI_MINOR,
-	.log = log_by_base,
-	.fail = fail_by_base,
-	.count = count_by_base,
-	.read_secret = secret_by_base,
+	.log = plugin_host_log,
+	.fail = plugin_host_fail,
+	.count = plugin_host_count,
+	.read_secret = plugin_host_read_secret,
 	.unwinder = &unwinder_host,
 };

@@ -268,21 +268,11 @@ static const struct fusee_unwinder_host unwinder_host = {
 	.file_claim = file_claim,
 };
 
-static void log_by_base(struct fusee_instance *i, int level, const char *text)
-{
-	plugin_host_base.log(i, level, text);
-}
-
-static int fail_by_base(struct fusee_instance *i, int err, const char *text)
-{
-	return plugin_host_base.fail(i, err, text);
-}
-
 const struct fusee_host worker_host = {
 	.size = sizeof(worker_host),
 	.abi_minor = FUSEE_ABI_MINOR,
-	.log = log_by_base,
-	.fail = fail_by_base,
+	.log = plugin_host_log,
+	.fail = plugin_host_fail,
 	.unwinder = &unwinder_host,
 };
 
