@@ -4,9 +4,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sysexits.h>
 
 #include "base/guess.h"
 #include "base/log.h"
+#include "base/text.h"
 
 static void unknown_long(const char *command, const char *typed, const struct option *longs)
 {
@@ -63,4 +65,25 @@ int options_next(const char *command, int argc, char **argv, const char *shorts,
 		return c;
 	explain(command, c, argv[optind - 1], longs);
 	return '?';
+}
+
+int options_bad(const char *command, const char *format, const char *what)
+{
+	log_error(format, what);
+	fprintf(stderr, "fusee %s --help lists the options\n", command);
+	return EX_USAGE;
+}
+
+int options_rate(const char *command, const char *text, double *hz)
+{
+	if (!text_rate(text, hz))
+		return 0;
+	return options_bad(command, "'%s' is not a rate: samples a second, 0.1 to 20000", text);
+}
+
+int options_duration(const char *command, const char *text, uint64_t *ns)
+{
+	if (!text_duration(text, ns) && *ns)
+		return 0;
+	return options_bad(command, "'%s' is not a duration: 10s, 2m, 1h", text);
 }

@@ -4,6 +4,7 @@
 #define CLI_OPTIONS_H
 
 #include <getopt.h>
+#include <stdint.h>
 
 /*
  * The next option, as getopt_long() returns it; -1: there is none left. '?': what is wrong with it
@@ -13,4 +14,9 @@
  */
 int options_next(const char *command, int argc, char **argv, const char *shorts,
 		 const struct option *longs);
+/* Says what is wrong with this word of the command line: the format has one %s for it. EX_USAGE. */
+int options_bad(const char *command, const char *format, const char *what);
+/* Values that several commands take. 0, or EX_USAGE and it was said why. */
+int options_rate(const char *command, const char *text, double *hz);
+int options_duration(const char *command, const char *text, uint64_t *ns); /* not 0 */
 #endif

@@ -54,9 +54,7 @@ static const char usage_text[] =
 
 static int bad(const char *format, const char *what)
 {
-	log_error(format, what);
-	fputs("fusee record --help lists the options\n", stderr);
-	return EX_USAGE;
+	return options_bad("record", format, what);
 }
 
 static int set_stack(struct session_options *o, const char *text)
@@ -130,13 +128,9 @@ static int take_option(struct session_options *o, int c)
 	case OPT_CONTAINER:
 		return group_add_container(o, optarg);
 	case 'F':
-		return text_rate(optarg, &o->hz)
-			       ? bad("'%s' is not a rate: samples a second, 0.1 to 20000", optarg)
-			       : 0;
+		return options_rate("record", optarg, &o->hz);
 	case 'd':
-		return text_duration(optarg, &o->duration_ns) || !o->duration_ns
-			       ? bad("'%s' is not a duration: 10s, 2m, 1h", optarg)
-			       : 0;
+		return options_duration("record", optarg, &o->duration_ns);
 	case 'o':
 		return add_output(o, optarg);
 	case OPT_THREADS:

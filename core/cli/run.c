@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/session.h"
@@ -44,9 +43,7 @@ struct run {
 
 static int bad(const char *format, const char *what)
 {
-	log_error(format, what);
-	fputs("fusee run --help lists the options\n", stderr);
-	return EX_USAGE;
+	return options_bad("run", format, what);
 }
 
 static int take_spec(const char **all, uint32_t *n, const char *spec)
@@ -84,9 +81,7 @@ static int take_option(struct run *o, int c)
 	case OPT_DISCOVER:
 		return take_spec(o->discoveries, &o->flags.ndiscoveries, optarg);
 	case 'F':
-		return text_rate(optarg, &o->flags.hz)
-			       ? bad("'%s' is not a rate: samples a second, 0.1 to 20000", optarg)
-			       : 0;
+		return options_rate("run", optarg, &o->flags.hz);
 	case OPT_LISTEN:
 		o->flags.listen = optarg;
 		return 0;
@@ -94,9 +89,7 @@ static int take_option(struct run *o, int c)
 		o->flags.control = optarg;
 		return 0;
 	case 'd':
-		return text_duration(optarg, &o->duration_ns) || !o->duration_ns
-			       ? bad("'%s' is not a duration: 10s, 2m, 1h", optarg)
-			       : 0;
+		return options_duration("run", optarg, &o->duration_ns);
 	case OPT_NO_CACHE:
 		o->cache = false;
 		return 0;

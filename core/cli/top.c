@@ -13,7 +13,6 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
@@ -301,9 +300,7 @@ static void on_tick(struct session *s, bool key)
 
 static int bad(const char *format, const char *what)
 {
-	log_error(format, what);
-	fputs("fusee top --help lists the options\n", stderr);
-	return EX_USAGE;
+	return options_bad("top", format, what);
 }
 
 static int take_count(struct top *t, const char *text)
@@ -338,9 +335,7 @@ static int take_option(struct top *t, int c)
 	case 'p':
 		return group_add_pids(&t->s.o, optarg);
 	case 'F':
-		return text_rate(optarg, &t->s.o.hz)
-			       ? bad("'%s' is not a rate: samples a second, 0.1 to 20000", optarg)
-			       : 0;
+		return options_rate("top", optarg, &t->s.o.hz);
 	case 'i':
 		return text_duration(optarg, &t->every_ns) || t->every_ns < 100000000
 			       ? bad("'%s' is not an interval: 1s, 500ms; 100ms at least", optarg)
@@ -348,9 +343,7 @@ static int take_option(struct top *t, int c)
 	case 'n':
 		return take_count(t, optarg);
 	case 'd':
-		return text_duration(optarg, &t->s.o.duration_ns) || !t->s.o.duration_ns
-			       ? bad("'%s' is not a duration: 10s, 2m, 1h", optarg)
-			       : 0;
+		return options_duration("top", optarg, &t->s.o.duration_ns);
 	case OPT_JSON:
 		t->json = true;
 		return 0;
