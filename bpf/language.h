@@ -69,7 +69,8 @@ FUSEE_FN int take_pushed(struct fusee_unwind *u, struct scratch *s)
 }
 
 /* The step's turn at a place that it claimed. NATIVE: now the native unwinders'. */
-FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, struct sampler_mapping *m)
+FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, struct sampler_mapping *m,
+			   __u64 at)
 {
 	__u64 sp = u->sp;
 	int next;
@@ -87,11 +88,16 @@ FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, struct sam
 	case FUSEE_NEXT:
 		if (u->sp <= sp)
 			return language_cut(u, s, SAMPLER_BACKWARDS);
+		if (!s->pushed && push(s, m, at))
+			return LEFT_CODE;
 		s->pushed = 0;
-		u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FIRST);
+		s->guessed = u->flags & FUSEE_GUESSED;
+		u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FIRST | FUSEE_GUESSED);
 		return AGAIN;
 	case FUSEE_STOP:
-		return u->error ? language_cut(u, s, u->error) : WHOLE;
+		if (u->error)
+			return language_cut(u, s, u->error);
+		return s->pushed || !push(s, m, at) ? WHOLE : LEFT_CODE;
 	case FUSEE_NATIVE_TOO:
 		s->pushed = 0;
 		return NATIVE;

@@ -52,4 +52,20 @@ FUSEE_FN void give_table(struct fusee_unwind *u, const struct sampler_table *t)
 	u->slab_words = t->words;
 	u->slab_id = t->id;
 }
+/* 0; -1: no room. */
+FUSEE_FN int push(struct scratch *s, const struct sampler_mapping *m, __u64 at)
+{
+	__u64 offset, number;
+
+	number = m->file ? m->file : SAMPLER_ANONYMOUS | at >> SAMPLER_OFFSET_BITS;
+	offset = m->file ? at - m->shift : at & SAMPLER_MAX_OFFSET;
+	if (offset > SAMPLER_MAX_OFFSET || s->at >= SAMPLER_MAX_WORDS)
+		return -1;
+	s->record.frames[s->at] = number << SAMPLER_FILE_SHIFT | offset |
+				  (s->guessed ? SAMPLER_GUESSED : 0);
+	s->at++;
+	s->record.claimed += m->claim && !m->file;
+	return 0;
+}
+
 #endif

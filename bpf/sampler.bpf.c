@@ -144,21 +144,6 @@ FUSEE_FN struct sampler_mapping *locate(struct fusee_unwind *u, struct scratch *
 	return m;
 }
 
-/* 0; -1: no room. */
-FUSEE_FN int push(struct scratch *s, const struct sampler_mapping *m, __u64 at)
-{
-	__u64 offset, number;
-
-	number = m->file ? m->file : SAMPLER_ANONYMOUS | at >> SAMPLER_OFFSET_BITS;
-	offset = m->file ? at - m->shift : at & SAMPLER_MAX_OFFSET;
-	if (offset > SAMPLER_MAX_OFFSET || s->at >= SAMPLER_MAX_WORDS)
-		return -1;
-	s->record.frames[s->at] = number << SAMPLER_FILE_SHIFT | offset |
-				  (s->guessed ? SAMPLER_GUESSED : 0);
-	s->at++;
-	return 0;
-}
-
 /* One frame. A global function, so that the verifier looks at it once and not at each turn. */
 __attribute__((noinline)) int sampler_step(__u32 unused)
 {
@@ -176,7 +161,7 @@ __attribute__((noinline)) int sampler_step(__u32 unused)
 	if (!m || (m->claim && !s->languages))
 		return LEFT_CODE;
 	if (m->claim) {
-		next = language_turn(u, s, m);
+		next = language_turn(u, s, m, at);
 		if (next != NATIVE)
 			return next;
 	}
@@ -282,7 +267,7 @@ FUSEE_FN int walk(const struct sampler_context *c, struct fusee_unwind *u, struc
 	begin(u, &s->regs);
 	if (languages)
 		language_begin(u, s);
-	s->record.nkernel = 0;
+	s->record.nkernel = s->record.claimed = 0;
 	{
 		__u64 cs = c->regs.cs;
 

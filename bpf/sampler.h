@@ -90,9 +90,11 @@ struct sampler_record {
 	__u64 runtime; /* ns of CPU time that the scheduler has counted for the thread, maybe some
 			  ms ago */
 	__u32 pid, tid;
-	__u32 version;        /* of that element; if left: who cut it, see SAMPLER_CUT_SHIFT */
-	__u32 left;           /* enum sampler_count: why; 0: it is not; SAMPLER_EMISSIONS */
-	__u32 nkernel, nuser; /* words of frames */
+	__u32 version; /* of that element; if left: who cut it, see SAMPLER_CUT_SHIFT */
+	__u32 left;    /* enum sampler_count: why; 0: it is not; SAMPLER_EMISSIONS */
+	__u16 nkernel; /* words of frames */
+	__u16 claimed; /* frames without a file that the language unwinder was asked about */
+	__u32 nuser;   /* words of frames */
 	char comm[16];
 	__u64 frames[SAMPLER_MAX_WORDS]; /* kernel's, then user's, leaf first; only those are sent
 					  */

@@ -21,7 +21,7 @@ struct process_mapping {
 	uint64_t bias;     /* runtime address - ELF virtual address; valid if based */
 	bool based;
 	bool told;      /* the kernel's sampler knows it */
-	bool plain;     /* without a file, and no claim says how its code is stepped */
+	bool plain;     /* without a file, and the unwinders were asked who steps its code */
 	bool seen;      /* in the last look at /proc: process_drop_unseen() */
 	uint64_t until; /* of one that was covered: when; else 0 */
 };

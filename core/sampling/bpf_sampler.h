@@ -14,6 +14,7 @@
 
 #include "plugin/plugin.h"
 #include "process/process.h"
+#include "sampling/claims.h"
 
 struct bpf_sampler;
 
@@ -54,7 +55,7 @@ uint64_t bpf_sampler_unseen(struct bpf_sampler *, uint64_t period_ns);
 /* Tells the kernel the process's mappings; those whose files are not ready are left out. Borrowed
  * until it is forgotten. It is walked there once that is confirmed. 0; or -ENOSPC, -errno: it is
  * left to user space. */
-int bpf_sampler_put(struct bpf_sampler *, struct process *);
+int bpf_sampler_put(struct bpf_sampler *, struct process *, const struct claims *);
 /* All records of mappings until that time (CLOCK_MONOTONIC ns; p->sampler.since or later) have been
  * seen, and changed nothing. */
 void bpf_sampler_confirm(struct bpf_sampler *, struct process *, uint64_t as_of);

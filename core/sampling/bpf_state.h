@@ -61,6 +61,14 @@ int bpf_sampler_link(struct bpf_sampler *, int language, struct bpf_object **ret
 /* Is this unwinder's program there? Loads it at the first call; false: its claims do not count. */
 bool bpf_language_ready(struct bpf_sampler *, uint32_t unwinder);
 void bpf_languages_close(struct bpf_sampler *);
+/* The file's table of this unwinder (-1: of nobody), put there if it is not. No table: words 0. 0
+ * or -errno: there is no room. */
+int bpf_tables_place(struct bpf_sampler *, const struct file *, int unwinder,
+		     struct sampler_table *ret);
+/* Writes the mappings into a chain that begins at head, which is closed for readers. 0 or -ENOSPC.
+ */
+int bpf_mappings_write(struct bpf_sampler *, struct process *, const struct claims *,
+		       struct sampler_process *head);
 int bpf_tables_init(struct bpf_sampler *);
 void bpf_tables_fini(struct bpf_sampler *);
 void bpf_tables_stats(const struct bpf_sampler *, struct bpf_sampler_stats *);

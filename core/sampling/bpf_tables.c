@@ -165,8 +165,8 @@ static int make_room(struct bpf_sampler *b, uint32_t words, uint32_t *at)
 
 /* The file's table of this unwinder (-1: of nobody), put there if it is not. No table: words 0. 0
  * or -errno: there is no room. */
-static int place(struct bpf_sampler *b, const struct file *f, int unwinder,
-		 struct sampler_table *ret)
+int bpf_tables_place(struct bpf_sampler *b, const struct file *f, int unwinder,
+		     struct sampler_table *ret)
 {
 	const struct inspection_slab *slab = unwinder < 0 ? NULL : f->slabs[unwinder];
 	uint64_t key = table_key(f->id, (uint32_t)unwinder);
@@ -202,27 +202,6 @@ static int place(struct bpf_sampler *b, const struct file *f, int unwinder,
 
 /* ---- processes ---- */
 
-/* false: user space has to look at code in it. */
-static bool describe(struct bpf_sampler *b, struct process_mapping *m, struct sampler_mapping *to)
-{
-	if (!m->file && m->plain) {
-		*to = (struct sampler_mapping){.lo = m->lo, .hi = m->hi, .bias = m->lo - m->offset};
-		return true;
-	}
-	if (!m->file || m->file->state != FILE_READY || !files_base(m) ||
-	    m->file->id > SAMPLER_MAX_FILE)
-		return false;
-	*to = (struct sampler_mapping){.lo = m->lo,
-				       .hi = m->hi,
-				       .bias = m->bias,
-				       .shift = m->lo - m->offset,
-				       .file = m->file->id};
-	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
-		if (place(b, m->file, b->unwinder[i], &to->table[i]))
-			return false;
-	return true;
-}
-
 static void set_version(struct sampler_process *e, uint32_t version)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -243,102 +222,6 @@ static void free_chain(struct bpf_sampler *b, uint32_t element)
 	}
 }
 
-/* A chain that is being written. */
-struct chain {
-	struct bpf_sampler *b;
-	struct sampler_process *last;
-	uint32_t n;
-};
-
-static int append(struct chain *c, const struct sampler_mapping *m)
-{
-	struct sampler_process *e = c->last;
-
-	if (e->n == SAMPLER_MAPPINGS) {
-		if (!c->b->nfree || c->n == SAMPLER_CHAIN)
-			return -ENOSPC;
-		e->next = c->b->free_elements[--c->b->nfree];
-		e = &c->b->elements[e->next];
-		e->n = e->next = 0;
-		c->last = e;
-		c->n++;
-	}
-	e->mappings[e->n++] = *m;
-	return 0;
-}
-
-/* What the language unwinder claims of this mapping; NULL: nothing. */
-static const struct inspection_slab *claims_of(const struct process_mapping *m, int language)
-{
-	const struct inspection_slab *slab = language < 0 || !m->file ? NULL
-								      : m->file->slabs[language];
-
-	return slab && slab->nclaims ? slab : NULL;
-}
-
-/* A mapping with claims goes in pieces, in order of address. */
-static int append_pieces(struct chain *c, const struct sampler_mapping *m,
-			 const struct inspection_slab *slab, int language, const struct file *f)
-{
-	struct sampler_mapping piece = *m;
-	int r = 0;
-
-	for (uint32_t i = 0; !r && i < slab->nclaims; i++) {
-		const struct inspection_claim *at = &slab->claims[i];
-		uint64_t lo = at->lo + m->bias, hi = at->hi + m->bias;
-
-		lo = lo < piece.lo ? piece.lo : lo;
-		hi = hi > m->hi ? m->hi : hi;
-		if (lo >= hi)
-			continue;
-		piece.hi = lo;
-		if (piece.lo < piece.hi)
-			r = append(c, &piece);
-		piece.lo = lo;
-		piece.hi = hi;
-		piece.claim = at->arg + 1;
-		if (!r)
-			r = place(c->b, f, language, &piece.language);
-		if (!r)
-			r = append(c, &piece);
-		piece.lo = hi;
-		piece.claim = 0;
-	}
-	piece.hi = m->hi;
-	return r || piece.lo >= piece.hi ? r : append(c, &piece);
-}
-
-/* The language unwinder that steps in this process: the first that has claimed code of it and can
- * be loaded; -1: none. */
-static int language_of(struct bpf_sampler *b, const struct process *p)
-{
-	for (uint32_t u = 0; b->set && u < b->set->n && u < FILES_MAX_UNWINDERS; u++)
-		for (uint32_t i = 0; i < p->n; i++)
-			if (claims_of(&p->mappings[i], (int)u) && bpf_language_ready(b, u))
-				return (int)u;
-	return -1;
-}
-
-/* Writes the mappings into a chain that begins at `head`, which is closed for readers. */
-static int fill(struct bpf_sampler *b, struct process *p, struct sampler_process *head)
-{
-	struct chain c = {.b = b, .last = head, .n = 1};
-	int language = language_of(b, p), r = 0;
-	struct sampler_mapping m;
-
-	head->program = (uint32_t)(language + 1);
-	for (uint32_t i = 0; !r && i < p->n; i++) {
-		const struct inspection_slab *claims = claims_of(&p->mappings[i], language);
-
-		p->mappings[i].told = describe(b, &p->mappings[i], &m);
-		if (!p->mappings[i].told)
-			continue;
-		r = claims ? append_pieces(&c, &m, claims, language, p->mappings[i].file)
-			   : append(&c, &m);
-	}
-	return r;
-}
-
 static int set_life(struct bpf_sampler *b, const struct process *p, uint64_t id)
 {
 	struct sampler_life life = {.id = id, .element = p->sampler.element};
@@ -346,7 +229,7 @@ static int set_life(struct bpf_sampler *b, const struct process *p, uint64_t id)
 	return bpf_map_update_elem(b->pids, &p->pid, &life, BPF_ANY) ? -errno : 0;
 }
 
-int bpf_sampler_put(struct bpf_sampler *b, struct process *p)
+int bpf_sampler_put(struct bpf_sampler *b, struct process *p, const struct claims *claims)
 {
 	struct sampler_process *head;
 	uint32_t version;
@@ -366,7 +249,7 @@ int bpf_sampler_put(struct bpf_sampler *b, struct process *p)
 	head->id = p->id;
 	head->as_of = 0;
 	b->owners[p->sampler.element] = p;
-	r = fill(b, p, head);
+	r = bpf_mappings_write(b, p, claims, head);
 	set_version(head, version);
 	if (!r)
 		r = set_life(b, p, p->id);

@@ -256,16 +256,21 @@ const struct claim *claims_at(struct claims *c, struct process *process,
 	return claim;
 }
 
-bool claims_are_plain(const struct claims *c, uint64_t process, uint64_t lo, uint64_t hi)
+bool claims_were_asked(const struct claims *c, uint64_t process)
 {
 	const struct code *p = table_get(&c->processes, process);
 
-	if (!p || !p->told)
-		return false;
-	for (uint32_t i = above(p, lo); i < p->n && p->list[i].lo < hi; i++)
+	return p && p->told;
+}
+
+void claims_each_step(const struct claims *c, uint64_t process, uint64_t lo, uint64_t hi,
+		      void (*each)(void *arg, const struct claim *), void *arg)
+{
+	const struct code *p = c ? table_get(&c->processes, process) : NULL;
+
+	for (uint32_t i = p ? above(p, lo) : 0; p && i < p->n && p->list[i].lo < hi; i++)
 		if (p->list[i].flags & FUSEE_CLAIM_STEP)
-			return false;
-	return true;
+			each(arg, &p->list[i]);
 }
 
 /* ---- frames that were pushed ---- */

@@ -37,8 +37,12 @@ void claims_free(struct claims *); /* detaches all; NULL is fine */
  */
 const struct claim *claims_at(struct claims *, struct process *, const struct process_mapping *,
 			      uint64_t addr, uint64_t time, uint32_t *generation);
-/* Were the unwinders asked about code in [lo, hi), and did none claim to step some of it? */
-bool claims_are_plain(const struct claims *, uint64_t process, uint64_t lo, uint64_t hi);
+/* Were the unwinders asked about code of this process? Then what they did not claim to step is
+ * stepped by the native ones. */
+bool claims_were_asked(const struct claims *, uint64_t process);
+/* Claims to step code in [lo, hi), in order of address. claims may be NULL. */
+void claims_each_step(const struct claims *, uint64_t process, uint64_t lo, uint64_t hi,
+		      void (*each)(void *arg, const struct claim *), void *arg);
 /* Lets the unwinders look what is new: before frames are named. */
 void claims_refresh(struct claims *);
 /* Names a frame of the process with this id; the claim's unwinder is asked, where there is no claim

@@ -147,8 +147,7 @@ static void note_plain(struct pipeline *p, struct process *proc)
 						    ? process_mapping(proc, f->addr)
 						    : NULL;
 
-		if (!m || m->file || m->plain ||
-		    !claims_are_plain(p->claims, proc->id, m->lo, m->hi))
+		if (!m || m->file || m->plain || !claims_were_asked(p->claims, proc->id))
 			continue;
 		m->plain = true;
 		set_stale(p, proc);
@@ -248,10 +247,10 @@ static bool is_outdated(const struct process *proc, const struct snapshot_walked
 	       w->record->version <= proc->sampler.covered_version;
 }
 
-/* Code without a file, as a walk in user space would have it. false: it is stepped in another way
- * than the kernel's. */
+/* Code without a file, as a walk in user space would have it. *claimed counts those that an
+ * unwinder claims to step. false: there is none. */
 static bool take_anonymous(struct pipeline *p, struct process *proc, uint64_t time,
-			   struct walk_frame *f)
+			   struct walk_frame *f, uint32_t *claimed)
 {
 	uint64_t addr = (uint64_t)(f->file & 15) << SAMPLER_OFFSET_BITS | f->addr;
 	struct process_mapping *m = process_mapping_at(proc, addr, time);
@@ -260,11 +259,7 @@ static bool take_anonymous(struct pipeline *p, struct process *proc, uint64_t ti
 	if (!m || m->file)
 		return false;
 	claim = claims_at(p->claims, proc, m, addr, time, &f->generation);
-	if (claim && claim->flags & FUSEE_CLAIM_STEP) {
-		m->plain = false;
-		set_stale(p, proc);
-		return false;
-	}
+	*claimed += claim && claim->flags & FUSEE_CLAIM_STEP;
 	f->file = 0;
 	f->flags |= WALK_ANONYMOUS;
 	f->addr = addr;
@@ -305,7 +300,7 @@ static void take_walked(struct pipeline *p, struct process *proc, const struct s
 	const struct sampler_record *r = w->record;
 	struct walk *out = &p->walk;
 	const __u64 *f = r->frames;
-	uint32_t from = r->nkernel && f[0] >= (uint64_t)PERF_CONTEXT_MAX;
+	uint32_t from = r->nkernel && f[0] >= (uint64_t)PERF_CONTEXT_MAX, claimed = 0;
 
 	out->n = out->guessed = 0;
 	out->reason = NULL;
@@ -327,8 +322,13 @@ static void take_walked(struct pipeline *p, struct process *proc, const struct s
 		*frame = (struct walk_frame){.file = file,
 					     .flags = guessed ? WALK_GUESSED : 0,
 					     .addr = f[i] & SAMPLER_MAX_OFFSET};
-		if (file >= SAMPLER_ANONYMOUS && !take_anonymous(p, proc, w->time, frame))
+		if (file >= SAMPLER_ANONYMOUS && !take_anonymous(p, proc, w->time, frame, &claimed))
 			out->reason = other_code;
+	}
+	/* The kernel knew of other claims than we do now; but a child runs its parent's code. */
+	if (claimed != r->claimed && r->process == proc->id) {
+		set_stale(p, proc);
+		out->reason = other_code;
 	}
 }
 

@@ -25,7 +25,7 @@ static void tell(void *arg, struct process *proc)
 	if (p->o.wants && !p->o.wants(p->o.arg, proc->pid))
 		r = bpf_sampler_refuse(p->bpf, proc);
 	else
-		r = bpf_sampler_put(p->bpf, proc);
+		r = bpf_sampler_put(p->bpf, proc, p->claims);
 	p->no_room |= r == -ENOSPC;
 	if (r)
 		log_debug("pid %d: stacks are walked in user space: %s", (int)proc->pid,

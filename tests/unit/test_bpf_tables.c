@@ -99,7 +99,7 @@ TEST(a_process_and_its_tables)
 		w.words[i] = i * 7;
 	CHECK_INT(process_table_new(&t), 0);
 	p = new_process(t, 100, w.files, 0, 3);
-	CHECK_INT(bpf_sampler_put(&w.b, p), 0);
+	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
 	CHECK(has_life(&w, 100, &id) && id == p->id);
 	e = &w.b.elements[p->sampler.element];
 	CHECK_INT(e->n, 3);
@@ -117,7 +117,7 @@ TEST(a_process_and_its_tables)
 	/* a file that is not ready any more is left out; the version moves on */
 	w.files[1].state = FILE_ASKED;
 	version = e->version;
-	CHECK_INT(bpf_sampler_put(&w.b, p), 0);
+	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
 	CHECK_INT(e->n, 2);
 	CHECK(e->version > version && !(e->version & 1));
 	CHECK(p->mappings[0].told && !p->mappings[1].told);
@@ -125,6 +125,67 @@ TEST(a_process_and_its_tables)
 	CHECK(!has_life(&w, 100, &id));
 	CHECK(e->version & 1);
 	CHECK_INT(p->sampler.element, 0);
+	process_table_free(t);
+	world_free(&w);
+}
+
+/* A language unwinder that is there, and has claimed code of one file, in three ranges of which one
+ * lies outside of the mapping. */
+static void add_language(struct world *w, struct plugin_set *set)
+{
+	static const struct fusee_unwinder_ops ops = {.size = sizeof(ops)};
+	static const struct fusee_plugin native = {.name = "n", .ops = &ops};
+	static struct fusee_instance in = {.descriptor = &native};
+	static struct fusee_instance *instances[] = {&in, &in};
+	static const struct inspection_claim claims[] = {
+		{0x10, 0x20, 0, 0}, {0x100, 0x200, 5, 0}, {0x2000, 0x3000, 6, 0}};
+	static struct inspection_slab language = {.nclaims = 3, .claims = claims, .n = 4};
+
+	*set = (struct plugin_set){instances, 2};
+	w->b.set = set;
+	w->b.languages[1] = (struct bpf_language){.tried = true, .ready = true};
+	language.words = w->words;
+	w->files[1].slabs[1] = &language;
+}
+
+TEST(claims_cut_a_mapping_into_pieces)
+{
+	struct process_table *t;
+	struct sampler_process *e;
+	struct plugin_set set;
+	struct process *p, *q;
+	uint64_t lo = 0x2000000, at = lo;
+	struct world w;
+
+	world_new(&w, 100);
+	add_language(&w, &set);
+	CHECK_INT(process_table_new(&t), 0);
+	p = new_process(t, 100, w.files, 0, 3);
+	q = new_process(t, 101, w.files, 0, 1);
+	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
+	CHECK_INT(bpf_sampler_put(&w.b, q, NULL), 0);
+	e = &w.b.elements[p->sampler.element];
+	CHECK_INT(e->program, 2);
+	CHECK_INT(w.b.elements[q->sampler.element].program, 0);
+	CHECK_INT(e->n, 2 + 5);
+	for (uint32_t i = 1; i <= 5; i++) {
+		const struct sampler_mapping *m = &e->mappings[i];
+
+		CHECK(m->lo == at && m->hi > m->lo && m->file == 2);
+		CHECK(m->bias == e->mappings[1].bias && m->shift == e->mappings[1].shift);
+		CHECK_INT(m->table[0].words, 100);
+		at = m->hi;
+	}
+	CHECK_INT(at, lo + 4096);
+	CHECK(!e->mappings[1].claim && !e->mappings[3].claim && !e->mappings[5].claim);
+	CHECK(e->mappings[2].claim == 1 && e->mappings[2].lo == lo + 0x10 &&
+	      e->mappings[2].hi == lo + 0x20);
+	CHECK(e->mappings[4].claim == 6 && e->mappings[4].hi == lo + 0x200);
+	CHECK_INT(e->mappings[4].language.words, 4);
+	/* a program that could not be loaded claims nothing */
+	w.b.languages[1].ready = false;
+	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
+	CHECK(!e->program && e->n == 3 && e->mappings[1].hi == lo + 4096);
 	process_table_free(t);
 	world_free(&w);
 }
@@ -139,7 +200,7 @@ TEST(refused)
 	world_new(&w, 10);
 	CHECK_INT(process_table_new(&t), 0);
 	p = new_process(t, 100, w.files, 0, 1);
-	CHECK_INT(bpf_sampler_put(&w.b, p), 0);
+	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
 	CHECK_INT(bpf_sampler_refuse(&w.b, p), 0);
 	CHECK(has_life(&w, 100, &id) && id == SAMPLER_REFUSED);
 	bpf_sampler_forget(&w.b, p);
@@ -161,8 +222,8 @@ TEST(room)
 	CHECK_INT(process_table_new(&t), 0);
 	for (uint32_t i = 0; i < 3; i++)
 		p[i] = new_process(t, 100 + (pid_t)i, w.files, i, 1);
-	CHECK_INT(bpf_sampler_put(&w.b, p[0]), 0);
-	CHECK_INT(bpf_sampler_put(&w.b, p[1]), 0);
+	CHECK_INT(bpf_sampler_put(&w.b, p[0], NULL), 0);
+	CHECK_INT(bpf_sampler_put(&w.b, p[1], NULL), 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct sampler_table *at =
 			&w.b.elements[p[i]->sampler.element].mappings[0].table[0];
@@ -170,17 +231,17 @@ TEST(room)
 		CHECK_INT(at->at / SLAB_WORDS, (at->at + at->words - 1) / SLAB_WORDS);
 	}
 	/* all are in use: the third one's code is left to user space */
-	CHECK_INT(bpf_sampler_put(&w.b, p[2]), 0);
+	CHECK_INT(bpf_sampler_put(&w.b, p[2], NULL), 0);
 	CHECK(!p[2]->mappings[0].told);
 	CHECK_INT(w.b.elements[p[2]->sampler.element].n, 0);
 	bpf_sampler_forget(&w.b, p[0]);
-	CHECK_INT(bpf_sampler_put(&w.b, p[2]), 0);
+	CHECK_INT(bpf_sampler_put(&w.b, p[2], NULL), 0);
 	CHECK(p[2]->mappings[0].told);
 	bpf_tables_stats(&w.b, &s);
 	CHECK_INT(s.table_bytes, 2 * 600000);
 	/* the first one comes back when there is room again */
 	bpf_sampler_forget(&w.b, p[1]);
-	CHECK_INT(bpf_sampler_put(&w.b, p[0]), 0);
+	CHECK_INT(bpf_sampler_put(&w.b, p[0], NULL), 0);
 	CHECK(p[0]->mappings[0].told);
 	process_table_free(t);
 	world_free(&w);
@@ -208,7 +269,7 @@ TEST(holes)
 		} else if (!p[i]) {
 			p[i] = new_process(t, 1000 + (pid_t)round, w.files,
 					   (uint32_t)rand() % FILES, 1);
-			CHECK_INT(bpf_sampler_put(&w.b, p[i]), 0);
+			CHECK_INT(bpf_sampler_put(&w.b, p[i], NULL), 0);
 		}
 		for (uint32_t k = 0; k < 16; k++) {
 			const struct sampler_process *e =
@@ -239,17 +300,17 @@ TEST(chains)
 	world_new(&w, 4);
 	CHECK_INT(process_table_new(&t), 0);
 	p = new_process(t, 100, w.files, 0, 200);
-	CHECK_INT(bpf_sampler_put(&w.b, p), 0);
+	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
 	for (e = p->sampler.element; e; e = w.b.elements[e].next)
 		n += w.b.elements[e].n;
 	CHECK_INT(n, 200);
 	CHECK_INT(w.b.nfree, ELEMENTS - 1 - 4);
 	/* once more: the chain is made anew, and nothing leaks */
-	CHECK_INT(bpf_sampler_put(&w.b, p), 0);
+	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
 	CHECK_INT(w.b.nfree, ELEMENTS - 1 - 4);
 	/* no room for it all: user space walks that process, and what it took is free again */
 	q = new_process(t, 101, w.files, 0, SAMPLER_CHAIN * SAMPLER_MAPPINGS);
-	CHECK_INT(bpf_sampler_put(&w.b, q), -ENOSPC);
+	CHECK_INT(bpf_sampler_put(&w.b, q, NULL), -ENOSPC);
 	CHECK_INT(q->sampler.element, 0);
 	CHECK_INT(w.b.nfree, ELEMENTS - 1 - 4);
 	bpf_sampler_forget(&w.b, p);

@@ -95,4 +95,4 @@ static int perfmap_step(struct fusee_unwind *u)
 	return FUSEE_PASS;
 }
 
-FUSEE_NATIVE_STEP(perfmap, perfmap_step);
+FUSEE_LANGUAGE_STEP(perfmap, perfmap_step);
