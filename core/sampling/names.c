@@ -13,13 +13,22 @@
 #include "base/table.h"
 #include "symbols/debugfile.h"
 
-#define KERNEL_SECONDS 600 /* modules come and go: the kernel's names are read anew after this */
+#define SPAN_BYTES (4u << 20) /* of code that was not asked for, in all */
+#define KERNEL_SECONDS 600    /* modules come and go: the kernel's names are read anew after this */
+
+/* Code that has the same frames wherever one is in it: ELF virtual addresses [lo, hi). */
+struct span {
+	uint64_t lo, hi;
+	struct name *name;
+};
 
 struct file_names {
 	struct table by_offset; /* file offset + 1 -> struct name * */
+	struct span *spans;     /* sorted, apart */
+	uint32_t nspans;
 	struct dict texts;
-	uint64_t bytes;
-	uint64_t used; /* number of the job that last wanted them */
+	uint64_t bytes, span_bytes; /* without texts; those of spans among them */
+	uint64_t used;              /* number of the job that last wanted them */
 	uint32_t quality;
 	char *alt_name; /* the dwz file that its debug information names; NULL: none known */
 	uint8_t alt_id[64];
@@ -33,7 +42,7 @@ struct names {
 	struct file_names **all; /* by id of file; NULL: none yet */
 	uint32_t n;
 	uint64_t jobs, busy; /* begun; under way */
-	uint64_t bytes;
+	uint64_t bytes, span_bytes;
 	struct kallsyms *kallsyms;
 	time_t kallsyms_read;
 };
@@ -84,6 +93,10 @@ void names_forget(struct names *n, uint32_t file)
 	n->bytes -= f->bytes + f->texts.bytes;
 	table_each(&f->by_offset, free_name, NULL);
 	table_fini(&f->by_offset);
+	for (uint32_t i = 0; i < f->nspans; i++)
+		free(f->spans[i].name);
+	free(f->spans);
+	n->span_bytes -= f->span_bytes;
 	dict_fini(&f->texts);
 	free(f->alt_name);
 	free(f);
@@ -177,6 +190,11 @@ const struct kallsyms *names_kernel(struct names *n)
 
 /* ---- answers ---- */
 
+static size_t size_of(uint32_t nframes)
+{
+	return sizeof(struct name) + nframes * sizeof(struct name_frame);
+}
+
 /* A text's copy that lives with its file's names; "" for no memory. */
 static const char *keep(struct file_names *f, const char *text)
 {
@@ -185,14 +203,13 @@ static const char *keep(struct file_names *f, const char *text)
 	return id == DICT_NONE ? "" : f->texts.entries[id].key;
 }
 
-static void add(struct file_names *f, uint64_t offset, uint64_t address,
-		const struct worker_frame *frames, uint32_t n)
+static struct name *make(struct file_names *f, uint64_t address, const struct worker_frame *frames,
+			 uint32_t n)
 {
-	size_t size = sizeof(struct name) + n * sizeof(struct name_frame);
-	struct name *name = malloc(size);
+	struct name *name = malloc(size_of(n));
 
 	if (!name)
-		return;
+		return NULL;
 	name->address = address;
 	name->n = n;
 	for (uint32_t i = 0; i < n; i++)
@@ -205,11 +222,92 @@ static void add(struct file_names *f, uint64_t offset, uint64_t address,
 			.start_line = frames[i].start_line,
 			.flags = frames[i].flags,
 		};
+	return name;
+}
+
+/* Takes the name over; NULL is fine. */
+static void put(struct file_names *f, uint64_t offset, struct name *name)
+{
+	if (!name)
+		return;
 	free(table_del(&f->by_offset, offset + 1));
 	if (table_put(&f->by_offset, offset + 1, name))
 		free(name);
 	else
-		f->bytes += size + sizeof(struct table_slot) * 2;
+		f->bytes += size_of(name->n) + sizeof(struct table_slot) * 2;
+}
+
+/* ---- code around what was asked ---- */
+
+static const struct span *find_span(const struct file_names *f, uint64_t address)
+{
+	uint32_t lo = 0, hi = f->nspans;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (f->spans[mid].lo <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && address < f->spans[lo - 1].hi ? &f->spans[lo - 1] : NULL;
+}
+
+/* The new ones, between those that are there; what these cover already is left out. */
+static void add_spans(struct names *n, struct file_names *f, const struct worker_symbols *s)
+{
+	struct span *all = s->nspans && n->span_bytes < SPAN_BYTES
+				   ? calloc((size_t)f->nspans + s->nspans, sizeof(*all))
+				   : NULL;
+	uint32_t at = 0, old = 0;
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; all && i < s->nspans; i++) {
+		const struct worker_span *w = &s->spans[i];
+		struct name *name;
+
+		while (old < f->nspans && f->spans[old].hi <= w->lo)
+			all[at++] = f->spans[old++];
+		if (old < f->nspans && f->spans[old].lo < w->hi)
+			continue;
+		name = make(f, w->lo, s->frames + w->first, w->n);
+		if (!name)
+			continue;
+		all[at++] = (struct span){w->lo, w->hi, name};
+		bytes += sizeof(*all) + size_of(w->n);
+	}
+	if (!all)
+		return;
+	while (old < f->nspans)
+		all[at++] = f->spans[old++];
+	free(f->spans);
+	f->spans = all;
+	f->nspans = at;
+	f->bytes += bytes;
+	f->span_bytes += bytes;
+	n->span_bytes += bytes;
+}
+
+/* Names an offset by what is known of the code around it. false: that is nothing. */
+static bool name_by_span(struct names *n, struct file_names *f, const struct file *file,
+			 uint64_t offset)
+{
+	const struct span *s;
+	struct name *name;
+	uint64_t address, before = f->bytes;
+
+	if (!f->nspans || !inspection_vaddr(file->inspection, offset, &address))
+		return false;
+	s = find_span(f, address);
+	name = s ? malloc(size_of(s->name->n)) : NULL;
+	if (!name)
+		return false;
+	memcpy(name, s->name, size_of(s->name->n));
+	name->address = address;
+	put(f, offset, name);
+	n->bytes += f->bytes - before;
+	return table_get(&f->by_offset, offset + 1);
 }
 
 static void job_put(struct job *j)
@@ -278,10 +376,13 @@ static void symbolized(void *arg, int err, const char *text, const struct worker
 	if (f) {
 		before = f->bytes + f->texts.bytes;
 		for (uint32_t i = 0; i < q->n; i++)
-			add(f, q->offsets[i], q->addresses[i], err ? NULL : s->frames + s->first[i],
-			    err ? 0 : s->first[i + 1] - s->first[i]);
-		if (!err)
+			put(f, q->offsets[i],
+			    make(f, q->addresses[i], err ? NULL : s->frames + s->first[i],
+				 err ? 0 : s->first[i + 1] - s->first[i]));
+		if (!err) {
 			f->quality = s->quality;
+			add_spans(n, f, s);
+		}
 		n->bytes += f->bytes + f->texts.bytes - before;
 	}
 	request_free(q);
@@ -388,7 +489,8 @@ static const struct walk_frame **unknown(struct names *n, const struct collector
 		known = names_get(n, f->file);
 		if (known)
 			known->used = n->jobs;
-		if (!names_of(n, f->file, f->addr))
+		if (!names_of(n, f->file, f->addr) &&
+		    !(known && name_by_span(n, known, file, f->addr)))
 			list[(*count)++] = f;
 	}
 	if (list)

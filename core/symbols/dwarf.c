@@ -180,22 +180,25 @@ void dwarf_close(struct dwarf *d)
 	free(d);
 }
 
-static struct unit *find_unit(struct dwarf *d, uint64_t addr)
+/* NULL: there is none, or it cannot be had: then what is said of addr holds for no other. */
+static struct unit *find_unit(struct dwarf *d, uint64_t addr, struct symbols_span *span)
 {
 	const struct segment *s = segments_find(d->index, d->nindex, addr);
 	struct unit *u;
 
-	if (!s || s->id == RANGES_NONE || !d->dw)
+	segments_narrow(d->index, d->nindex, addr, &span->lo, &span->hi);
+	if (!s || s->id == RANGES_NONE)
 		return NULL;
 	u = &d->units[s->id];
-	if (u->loaded)
+	if (u->loaded && !u->failed)
 		return u;
-	if (d->loaded > MAX_LOADED && recycle(d))
-		return NULL;
-	if (unit_load(u, d->dw, d->code))
-		return NULL;
-	d->loaded += unit_bytes(u);
-	return u;
+	if (!u->loaded && d->dw && (d->loaded <= MAX_LOADED || !recycle(d)) &&
+	    !unit_load(u, d->dw, d->code)) {
+		d->loaded += unit_bytes(u);
+		return u;
+	}
+	*span = (struct symbols_span){addr, addr + 1};
+	return NULL;
 }
 
 /* libdw leaves paths of DWARF 5 relative to where the compiler ran. */
@@ -208,9 +211,9 @@ static const char *file_name(struct dwarf *d, const struct unit *u, uint32_t i)
 }
 
 static void first_position(struct dwarf *d, struct symbols_frame *f, const struct unit *u,
-			   uint64_t addr)
+			   uint64_t addr, struct symbols_span *span)
 {
-	Dwarf_Line *line = unit_line(u, addr);
+	Dwarf_Line *line = unit_line(u, addr, &span->lo, &span->hi);
 	int n;
 
 	f->file = dwarf_names_path(&d->names, u->dir,
@@ -219,16 +222,18 @@ static void first_position(struct dwarf *d, struct symbols_frame *f, const struc
 	f->column = line && !dwarf_linecol(line, &n) && n > 0 ? (uint32_t)n : 0;
 }
 
-uint32_t dwarf_lookup(struct dwarf *d, uint64_t addr, symbols_each *each, void *arg)
+uint32_t dwarf_lookup(struct dwarf *d, uint64_t addr, symbols_each *each, void *arg,
+		      struct symbols_span *span)
 {
-	struct unit *u = find_unit(d, addr);
+	struct unit *u = find_unit(d, addr, span);
 	struct symbols_frame f = {0};
 	const struct segment *s;
 	uint32_t n = 0;
 
 	if (!u)
 		return 0;
-	first_position(d, &f, u, addr);
+	segments_narrow(u->segments, u->nsegments, addr, &span->lo, &span->hi);
+	first_position(d, &f, u, addr, span);
 	s = segments_find(u->segments, u->nsegments, addr);
 	if (!s || s->id == RANGES_NONE) {
 		if (!f.line)

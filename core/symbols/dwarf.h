@@ -20,7 +20,9 @@ void dwarf_close(struct dwarf *); /* NULL is fine */
  * Frames of addr, innermost first; how many, 0: it knows nothing of addr. The frames' texts are
  * raw: name is the source's, with its scopes, NULL unknown; system_name the linker's, NULL unknown.
  * Both NULL: only the line is known. They live until the next lookup. Ask in ascending order of
- * addresses: each unit is then read once.
+ * addresses: each unit is then read once. *span, which holds addr, is made no larger than where
+ * the answer is the same.
  */
-uint32_t dwarf_lookup(struct dwarf *, uint64_t addr, symbols_each *, void *arg);
+uint32_t dwarf_lookup(struct dwarf *, uint64_t addr, symbols_each *, void *arg,
+		      struct symbols_span *span);
 #endif

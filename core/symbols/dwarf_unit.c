@@ -247,6 +247,7 @@ int unit_load(struct unit *u, Dwarf *dw, const struct source *code)
 	if (u->dir && u->dir[0] != '/')
 		u->dir = NULL;
 	r = load_nodes(u, &cu, code);
+	u->failed = r;
 	if (r)
 		return r;
 	if (dwarf_getsrclines(&cu, &u->lines, &u->nlines))
@@ -269,7 +270,7 @@ size_t unit_bytes(const struct unit *u)
 	       u->nfiles * 96 + 8192;
 }
 
-Dwarf_Line *unit_line(const struct unit *u, uint64_t addr)
+Dwarf_Line *unit_line(const struct unit *u, uint64_t addr, uint64_t *from, uint64_t *to)
 {
 	size_t lo = 0, hi = u->nlines;
 	Dwarf_Line *line;
@@ -279,12 +280,18 @@ Dwarf_Line *unit_line(const struct unit *u, uint64_t addr)
 		size_t mid = lo + (hi - lo) / 2;
 		Dwarf_Addr at;
 
-		if (dwarf_lineaddr(dwarf_onesrcline(u->lines, mid), &at))
+		if (dwarf_lineaddr(dwarf_onesrcline(u->lines, mid), &at)) {
+			*from = addr;
+			*to = addr + 1;
 			return NULL;
-		if (at <= addr)
+		}
+		if (at <= addr) {
 			lo = mid + 1;
-		else
+			*from = at > *from ? at : *from;
+		} else {
 			hi = mid;
+			*to = at < *to ? at : *to;
+		}
 	}
 	line = lo ? dwarf_onesrcline(u->lines, lo - 1) : NULL;
 	return line && !dwarf_lineendsequence(line, &end) && !end ? line : NULL;

@@ -26,6 +26,7 @@ struct unit {
 	uint64_t die;         /* offset of its DIE */
 	uint64_t end;         /* of the unit in .debug_info */
 	bool loaded, qualify; /* qualify: a language whose names have scopes */
+	bool failed;          /* there was no memory for it; until it is unloaded */
 	const char *dir;      /* where the compiler ran, absolute; NULL unknown */
 	struct unit_node *nodes;
 	struct segment *segments; /* id: a node */
@@ -40,8 +41,9 @@ int unit_load(struct unit *, Dwarf *, const struct source *code);
 void unit_unload(struct unit *);
 /* Bytes that a loaded unit holds, libdw's lines included, about. */
 size_t unit_bytes(const struct unit *);
-/* The line row that addr lies in, or NULL. */
-Dwarf_Line *unit_line(const struct unit *, uint64_t addr);
+/* The line row that addr lies in, or NULL. [*lo, *hi), which holds addr, is made no larger than the
+ * row, or than where there is none. */
+Dwarf_Line *unit_line(const struct unit *, uint64_t addr, uint64_t *lo, uint64_t *hi);
 
 /* Address ranges of a DIE that are code, at the end of a growing array. */
 struct range_list {

@@ -90,3 +90,14 @@ const struct segment *segments_find(const struct segment *s, size_t n, uint64_t 
 	}
 	return lo ? &s[lo - 1] : NULL;
 }
+
+void segments_narrow(const struct segment *s, size_t n, uint64_t addr, uint64_t *lo, uint64_t *hi)
+{
+	const struct segment *at = segments_find(s, n, addr);
+	const struct segment *next = at ? at + 1 : s;
+
+	if (at && at->lo > *lo)
+		*lo = at->lo;
+	if (next < s + n && next->lo < *hi)
+		*hi = next->lo;
+}

@@ -25,4 +25,7 @@ struct segment {
 int ranges_flatten(struct range *, size_t n, struct segment **ret, size_t *nret);
 /* The segment that holds addr, or NULL before the first one. */
 const struct segment *segments_find(const struct segment *, size_t n, uint64_t addr);
+/* Makes [*lo, *hi), which holds addr, no larger than what addr's segment, or the gap before the
+ * first one, covers. */
+void segments_narrow(const struct segment *, size_t n, uint64_t addr, uint64_t *lo, uint64_t *hi);
 #endif

@@ -15,6 +15,7 @@
 #include "symbols/dwarf.h"
 #include "symbols/fde.h"
 #include "symbols/gopclntab.h"
+#include "symbols/ranges.h"
 #include "symbols/source.h"
 #include "symbols/symtab.h"
 
@@ -30,6 +31,7 @@ struct symbols {
 	struct symbols_quality quality;
 	struct buf notes;
 	bool have_fdes, want_dwarf;
+	bool lacking;      /* there was no memory for DWARF: another time there may be */
 	char *missing_alt; /* the dwz file that was not handed in, and its build id */
 	uint8_t missing_id[64];
 	size_t missing_id_len;
@@ -217,6 +219,7 @@ static struct dwarf *get_dwarf(struct symbols *s)
 		of = s->debug;
 	r = dwarf_open(&s->dwarf, of, s->file, s->alt);
 	s->quality.dwarf = !r;
+	s->lacking = r == -ENOMEM;
 	if (r && r != -ENOENT)
 		note(s, "the DWARF debug information", reason(r));
 	return s->dwarf;
@@ -303,7 +306,7 @@ static void each_dwarf(void *arg, const struct symbols_frame *f)
 /* "+0x" and the start of the function that addr is in, as far as it can be known: all addresses of
  * one stripped function are one stub. Code that neither has a frame description counts from where
  * the known code before it ends. */
-static void make_stub(struct symbols *s, uint64_t addr, char stub[32])
+static void make_stub(struct symbols *s, uint64_t addr, char stub[32], struct symbols_span *span)
 {
 	const struct fde *f;
 	uint64_t start, gap;
@@ -312,9 +315,12 @@ static void make_stub(struct symbols *s, uint64_t addr, char stub[32])
 	f = fdes_find(&s->fdes, addr);
 	if (f) {
 		start = f->start;
+		span->lo = start > span->lo ? start : span->lo;
+		span->hi = f->end < span->hi ? f->end : span->hi;
 	} else {
 		const struct source_section *c;
 
+		*span = (struct symbols_span){addr, addr + 1};
 		start = fdes_gap(&s->fdes, addr);
 		gap = symtab_gap(&s->symtab, addr);
 		start = gap > start ? gap : start;
@@ -327,7 +333,8 @@ static void make_stub(struct symbols *s, uint64_t addr, char stub[32])
 	snprintf(stub, 32, "+0x%llx", (unsigned long long)start);
 }
 
-int symbols_lookup(struct symbols *s, uint64_t vaddr, symbols_each *each, void *arg)
+static int look_up(struct symbols *s, uint64_t vaddr, symbols_each *each, void *arg,
+		   struct symbols_span *span)
 {
 	struct lookup l = {.s = s, .each = each, .arg = arg};
 	struct symbols_frame f = {.file = ""};
@@ -337,15 +344,47 @@ int symbols_lookup(struct symbols *s, uint64_t vaddr, symbols_each *each, void *
 	if (s->go && gopclntab_lookup(s->go, vaddr, each_go, &l))
 		return 0;
 	l.symbol = symtab_find(&s->symtab, vaddr);
+	segments_narrow(s->symtab.segments, s->symtab.nsegments, vaddr, &span->lo, &span->hi);
 	if (!l.symbol)
-		make_stub(s, vaddr, stub);
+		make_stub(s, vaddr, stub, span);
 	l.stub = stub;
 	dwarf = get_dwarf(s);
-	if (dwarf && dwarf_lookup(dwarf, vaddr, each_dwarf, &l))
+	if (dwarf && dwarf_lookup(dwarf, vaddr, each_dwarf, &l, span))
 		return 0;
 	name_frame(&l, &f);
 	emit(&l, &f);
 	return 0;
+}
+
+int symbols_lookup(struct symbols *s, uint64_t vaddr, symbols_each *each, void *arg)
+{
+	struct symbols_span span = {0, UINT64_MAX};
+
+	return look_up(s, vaddr, each, arg, &span);
+}
+
+int symbols_lookup_span(struct symbols *s, uint64_t vaddr, symbols_each *each, void *arg,
+			struct symbols_span *span)
+{
+	int r;
+
+	*span = (struct symbols_span){0, UINT64_MAX};
+	r = look_up(s, vaddr, each, arg, span);
+	/* Go's table is not asked how far its answers reach */
+	if (r || s->go || s->lacking || vaddr < span->lo || vaddr >= span->hi)
+		*span = (struct symbols_span){vaddr, vaddr < UINT64_MAX ? vaddr + 1 : vaddr};
+	return r;
+}
+
+bool symbols_function(const struct symbols *s, uint64_t vaddr, struct symbols_span *span)
+{
+	const struct symtab_entry *e = symtab_find(&s->symtab, vaddr);
+
+	if (!e || __builtin_add_overflow(e->start, e->size, &span->hi) ||
+	    e->size <= vaddr - e->start)
+		return false;
+	span->lo = e->start;
+	return true;
 }
 
 void symbols_quality(const struct symbols *s, struct symbols_quality *q)

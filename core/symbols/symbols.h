@@ -43,12 +43,23 @@ struct symbols_quality {
 
 typedef void symbols_each(void *arg, const struct symbols_frame *);
 
+/* ELF virtual addresses: [lo, hi). */
+struct symbols_span {
+	uint64_t lo, hi;
+};
+
 /* 0, or -errno: not an ELF file and the like. `want_inlines` false: no DWARF is read at all. */
 int symbols_open(struct symbols **ret, const struct symbols_files *, bool want_inlines);
 void symbols_close(struct symbols *);
 /* Source frames of one ELF virtual address, innermost first; at least one call (a stub, if need
  * be). For the address of a caller pass one inside its call instruction (return address - 1). */
 int symbols_lookup(struct symbols *, uint64_t vaddr, symbols_each *, void *arg);
+/* Likewise; and *span, around vaddr, in which each address has the same frames. It may be smaller
+ * than it could be. */
+int symbols_lookup_span(struct symbols *, uint64_t vaddr, symbols_each *, void *arg,
+			struct symbols_span *span);
+/* The function that the symbol tables have at vaddr; false: none. */
+bool symbols_function(const struct symbols *, uint64_t vaddr, struct symbols_span *);
 void symbols_quality(const struct symbols *, struct symbols_quality *);
 /* The dwz file that would help and was not handed in: its name and *n bytes of build id, as the
  * debug file has them, until close. NULL: none is missing. */

@@ -34,7 +34,20 @@ static bool first_ok(const uint32_t *first, uint32_t n, uint32_t nframes)
 	for (uint32_t i = 0; i < n; i++)
 		if (first[i] > first[i + 1])
 			return false;
-	return !first[0] && first[n] == nframes;
+	return !first[0] && first[n] <= nframes;
+}
+
+static bool spans_ok(const struct names_block *b, const struct worker_span *s)
+{
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < b->nspans; i++) {
+		if (s[i].lo < end || s[i].hi <= s[i].lo || !s[i].n || s[i].first > b->nframes ||
+		    s[i].n > b->nframes - s[i].first)
+			return false;
+		end = s[i].hi;
+	}
+	return true;
 }
 
 static bool alt_ok(const struct names_block *b, const char *texts)
@@ -47,6 +60,7 @@ int names_open(struct worker_symbols *ret, const void *block, uint64_t len, uint
 {
 	const struct names_block *b = block;
 	const struct names_frame *frames;
+	const struct worker_span *spans;
 	struct worker_frame *out;
 	const uint32_t *first;
 	const char *texts;
@@ -55,15 +69,20 @@ int names_open(struct worker_symbols *ret, const void *block, uint64_t len, uint
 	if (len < sizeof(*b) || b->magic != NAMES_MAGIC || b->n != n)
 		return -EBADMSG;
 	left = len - sizeof(*b);
+	if (left / sizeof(*spans) < b->nspans)
+		return -EBADMSG;
+	left -= b->nspans * sizeof(*spans);
 	if (left / 4 < (uint64_t)n + 1)
 		return -EBADMSG;
 	left -= 4 * ((uint64_t)n + 1);
 	if (left / sizeof(*frames) < b->nframes || left - b->nframes * sizeof(*frames) != b->texts)
 		return -EBADMSG;
-	first = (const void *)(b + 1);
+	spans = (const void *)(b + 1);
+	first = (const void *)(spans + b->nspans);
 	frames = (const void *)(first + n + 1);
 	texts = (const void *)(frames + b->nframes);
-	if (!first_ok(first, n, b->nframes) || !texts_ok(texts, b->texts) || !alt_ok(b, texts))
+	if (!first_ok(first, n, b->nframes) || !spans_ok(b, spans) || !texts_ok(texts, b->texts) ||
+	    !alt_ok(b, texts))
 		return -EBADMSG;
 	out = calloc(b->nframes ? b->nframes : 1, sizeof(*out));
 	if (!out)
@@ -91,6 +110,8 @@ int names_open(struct worker_symbols *ret, const void *block, uint64_t len, uint
 		.n = n,
 		.first = first,
 		.frames = out,
+		.nspans = b->nspans,
+		.spans = spans,
 		.quality = b->quality,
 		.alt_name = b->alt_id_len ? texts + b->alt_name : NULL,
 		.alt_build_id = b->alt_id,

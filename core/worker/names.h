@@ -19,7 +19,9 @@ struct names_block {
 	uint32_t alt_name;   /* in texts: the dwz file that is missing */
 	uint32_t alt_id_len; /* of its build id; 0: none is missing */
 	uint8_t alt_id[64];
-	/* uint32_t first[n + 1]; struct names_frame frames[nframes]; char texts[] */
+	uint32_t nspans, pad;
+	/* struct worker_span spans[nspans]; uint32_t first[n + 1]; struct names_frame
+	 * frames[nframes]: those of the addresses, then those of spans; char texts[] */
 };
 
 struct names_frame {

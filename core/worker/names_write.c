@@ -8,10 +8,17 @@
 #include "base/utf8.h"
 #include "worker/names.h"
 
+#define AROUND 8192u /* bytes of a function on each side of an address that are named with it */
+#define FUNCTION_SPANS 2048u
+#define MAX_SPANS 16384u /* of one request */
+
 struct writer {
 	struct dict texts;
 	struct buf frames; /* struct names_frame, with ids of texts in place of positions */
+	struct buf *to;    /* where frames go: these, or those of spans */
 	int err;
+	struct buf spans, span_frames; /* struct worker_span, sorted */
+	uint64_t done;                 /* up to where functions are named */
 };
 
 static uint32_t text_id(struct writer *w, const char *text)
@@ -36,7 +43,7 @@ static void add_frame(void *arg, const struct symbols_frame *f)
 		.flags = f->flags & NAMES_KNOWN_FLAGS,
 	};
 
-	buf_add(&w->frames, &frame, sizeof(frame));
+	buf_add(w->to, &frame, sizeof(frame));
 }
 
 static uint32_t quality_of(const struct symbols *s)
@@ -90,21 +97,112 @@ static int place_texts(struct writer *w, struct buf *texts, struct names_block *
 	return err;
 }
 
+/* ---- the functions around ---- */
+
+static uint32_t count(const struct buf *b, size_t size)
+{
+	return (uint32_t)(b->len / size);
+}
+
+/* Takes what follows the last span for its continuation where it has the same frames. */
+static bool extends(struct writer *w, const struct worker_span *s)
+{
+	const struct names_frame *f = (const void *)w->span_frames.p;
+	struct worker_span *last;
+
+	if (!w->spans.len)
+		return false;
+	last = (struct worker_span *)(void *)(w->spans.p + w->spans.len) - 1;
+	if (last->hi != s->lo || last->n != s->n ||
+	    memcmp(f + last->first, f + s->first, s->n * sizeof(*f)))
+		return false;
+	last->hi = s->hi;
+	w->span_frames.len = s->first * sizeof(*f);
+	return true;
+}
+
+/* What holds at addr, and how far, but not beyond end. *next: how far. */
+static int add_span(struct writer *w, struct symbols *s, uint64_t addr, uint64_t end,
+		    uint64_t *next)
+{
+	struct worker_span span = {.lo = addr,
+				   .first = count(&w->span_frames, sizeof(struct names_frame))};
+	struct symbols_span valid;
+	int r = symbols_lookup_span(s, addr, add_frame, w, &valid);
+
+	if (!r)
+		r = w->err ? w->err : w->span_frames.error;
+	if (r)
+		return r;
+	*next = span.hi = valid.hi < end ? valid.hi : end;
+	span.n = count(&w->span_frames, sizeof(struct names_frame)) - span.first;
+	return extends(w, &span) ? 0 : buf_add(&w->spans, &span, sizeof(span));
+}
+
+/* The function around an address, as far as it is not too long: the next windows will ask for other
+ * addresses of it. Addresses that do not ascend are passed over. */
+static int add_function(struct writer *w, struct symbols *s, uint64_t addr)
+{
+	uint32_t before = count(&w->spans, sizeof(struct worker_span));
+	uint32_t most = MAX_SPANS - before < FUNCTION_SPANS ? MAX_SPANS - before : FUNCTION_SPANS;
+	struct symbols_span f;
+	uint64_t at;
+	int r = 0;
+
+	if (addr < w->done || !most || !symbols_function(s, addr, &f))
+		return 0;
+	if (addr - f.lo > AROUND)
+		f.lo = addr - AROUND;
+	if (f.hi - addr > AROUND)
+		f.hi = addr + AROUND;
+	w->to = &w->span_frames;
+	for (at = f.lo > w->done ? f.lo : w->done;
+	     !r && at < f.hi && count(&w->spans, sizeof(struct worker_span)) - before < most;)
+		r = add_span(w, s, at, f.hi, &at);
+	w->done = at;
+	w->to = &w->frames;
+	return r;
+}
+
+/* They go without saying: where there is no memory for them, they are asked for another time. */
+static void drop_spans(struct writer *w)
+{
+	buf_fini(&w->spans);
+	buf_fini(&w->span_frames);
+	w->err = 0;
+	w->done = UINT64_MAX;
+}
+
+static int append_spans(struct writer *w)
+{
+	struct worker_span *s = (void *)w->spans.p;
+	uint32_t base = count(&w->frames, sizeof(struct names_frame));
+
+	for (uint32_t i = 0; i < count(&w->spans, sizeof(*s)); i++)
+		s[i].first += base;
+	return buf_add(&w->frames, w->span_frames.p, w->span_frames.len);
+}
+
+/* ---- all of it ---- */
+
 static int look_up(struct writer *w, struct symbols *s, const uint64_t *addresses, uint32_t n,
 		   uint32_t *first)
 {
 	int err;
 
+	w->to = &w->frames;
 	for (uint32_t i = 0; i < n; i++) {
-		first[i] = (uint32_t)(w->frames.len / sizeof(struct names_frame));
+		first[i] = count(&w->frames, sizeof(struct names_frame));
 		err = symbols_lookup(s, addresses[i], add_frame, w);
 		if (!err)
 			err = w->err ? w->err : w->frames.error;
 		if (err)
 			return err;
+		if (add_function(w, s, addresses[i]))
+			drop_spans(w);
 	}
-	first[n] = (uint32_t)(w->frames.len / sizeof(struct names_frame));
-	return 0;
+	first[n] = count(&w->frames, sizeof(struct names_frame));
+	return append_spans(w);
 }
 
 int names_write(struct buf *b, struct symbols *s, const uint64_t *addresses, uint32_t n)
@@ -123,10 +221,12 @@ int names_write(struct buf *b, struct symbols *s, const uint64_t *addresses, uin
 		err = w.err ? w.err : place_texts(&w, &texts, &head);
 	if (err)
 		goto out;
-	head.nframes = first[n];
+	head.nframes = count(&w.frames, sizeof(struct names_frame));
+	head.nspans = count(&w.spans, sizeof(struct worker_span));
 	head.quality = quality_of(s);
 	head.texts = texts.len;
 	buf_add(b, &head, sizeof(head));
+	buf_add(b, w.spans.p, w.spans.len);
 	buf_add(b, first, ((size_t)n + 1) * sizeof(*first));
 	buf_add(b, w.frames.p, w.frames.len);
 	buf_add(b, texts.p, texts.len);
@@ -135,6 +235,8 @@ out:
 	free(first);
 	dict_fini(&w.texts);
 	buf_fini(&w.frames);
+	buf_fini(&w.spans);
+	buf_fini(&w.span_frames);
 	buf_fini(&texts);
 	return err;
 }

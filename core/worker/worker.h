@@ -78,10 +78,19 @@ struct worker_frame {
 	uint32_t line, column, start_line, flags; /* enum symbols_flags */
 };
 
+/* Beside the addresses that were asked: each in [lo, hi), ELF virtual addresses, has these frames.
+ */
+struct worker_span {
+	uint64_t lo, hi;
+	uint32_t first, n; /* frames[first .. first + n) */
+};
+
 struct worker_symbols {
 	uint32_t n;            /* addresses, in the order asked */
 	const uint32_t *first; /* n + 1: frames of address i are frames[first[i] .. first[i+1]) */
 	const struct worker_frame *frames; /* innermost first */
+	uint32_t nspans;
+	const struct worker_span *spans; /* of the functions around the addresses: sorted, apart */
 	uint32_t quality; /* INSPECTION_SYMTAB.. : where names came from, debug file included */
 	/* The dwz file that the debug file names and that was not handed in; NULL: none. Foreign
 	 * text: whoever opens it must bound where that leads. */

@@ -163,18 +163,21 @@ TEST(names_of_files_lead_nowhere_else)
 
 struct names {
 	struct names_block head;
+	struct worker_span spans[2];
 	uint32_t first[3];
-	struct names_frame frames[3];
-	char texts[16];
+	struct names_frame frames[4];
+	char texts[20]; /* to the end of the struct */
 };
 
 static const struct names good = {
-	.head = {NAMES_MAGIC, 2, 3, INSPECTION_DWARF, 16, 4, 3, {7, 8, 9}},
+	.head = {NAMES_MAGIC, 2, 4, INSPECTION_DWARF, 20, 4, 3, {7, 8, 9}, 2, 0},
+	.spans = {{0x1000, 0x1010, 3, 1}, {0x1010, 0x1020, 2, 2}},
 	.first = {0, 2, 3},
 	.frames = {{0, 2, 4, 10, 0, 1, 0},
 		   {4, 4, 0, 1, 1, 1, SYMBOLS_INLINED},
-		   {2, 0, 15, 0, 0, 0, 0}},
-	.texts = "a\0b\0gr\303\274n\0\0\0\0\0\0",
+		   {2, 0, 15, 0, 0, 0, 0},
+		   {0, 0, 2, 7, 0, 0, 0}},
+	.texts = "a\0b\0gr\303\274n",
 };
 
 TEST(names_there_and_back)
@@ -188,6 +191,8 @@ TEST(names_there_and_back)
 	CHECK_STR(s.frames[0].file, "gr\303\274n");
 	CHECK_INT(s.frames[1].flags, SYMBOLS_INLINED);
 	CHECK_STR(s.frames[2].file, "");
+	CHECK(s.nspans == 2 && s.spans[1].lo == 0x1010 && s.spans[0].n == 1);
+	CHECK_STR(s.frames[s.spans[0].first].file, "b");
 	CHECK_STR(s.alt_name, "gr\303\274n");
 	CHECK(s.alt_build_id_len == 3 && !memcmp(s.alt_build_id, "\7\10\11", 3));
 	free((void *)s.frames);
@@ -195,6 +200,13 @@ TEST(names_there_and_back)
 	CHECK_INT(names_open(&s, &n, sizeof(n), 2), 0);
 	CHECK(!s.alt_name);
 	free((void *)s.frames);
+	n.spans[0].hi = 0x1011; /* they overlap */
+	CHECK_INT(names_open(&s, &n, sizeof(n), 2), -EBADMSG);
+	n.spans[0] = (struct worker_span){0x1000, 0x1000, 3, 1};
+	CHECK_INT(names_open(&s, &n, sizeof(n), 2), -EBADMSG);
+	n.spans[0] = (struct worker_span){0x1000, 0x1010, 3, 2};
+	CHECK_INT(names_open(&s, &n, sizeof(n), 2), -EBADMSG);
+	n.spans[0] = good.spans[0];
 	n.head.alt_id_len = 65;
 	CHECK_INT(names_open(&s, &n, sizeof(n), 2), -EBADMSG);
 	n.head.alt_id_len = 64;
@@ -223,9 +235,12 @@ TEST(bent_names)
 			if (names_open(&s, &n, sizeof(n), 2)) {
 				refused++;
 			} else {
-				CHECK(s.n == 2 && s.first[0] == 0 && s.first[2] == 3 &&
-				      s.first[1] <= 3);
-				for (int i = 0; i < 3; i++)
+				CHECK(s.n == 2 && s.first[0] == 0 && s.first[2] <= 4 &&
+				      s.first[1] <= s.first[2] && s.nspans == 2);
+				for (uint32_t i = 0; i < 2; i++)
+					CHECK(s.spans[i].hi > s.spans[i].lo && s.spans[i].n &&
+					      s.spans[i].first + s.spans[i].n <= 4);
+				for (int i = 0; i < 4; i++)
 					CHECK(is_in(&n, s.frames[i].name) &&
 					      is_in(&n, s.frames[i].system_name) &&
 					      is_in(&n, s.frames[i].file));

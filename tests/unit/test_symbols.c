@@ -279,6 +279,102 @@ static __attribute__((noinline)) int known_function(int x)
 
 extern const char __executable_start[];
 
+/* All of an answer, as a number. */
+static void mix(uint64_t *hash, const void *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		*hash = (*hash ^ ((const unsigned char *)p)[i]) * 0x100000001b3;
+}
+
+static void mix_frame(void *arg, const struct symbols_frame *f)
+{
+	mix(arg, f->name, strlen(f->name) + 1);
+	mix(arg, f->system_name, strlen(f->system_name) + 1);
+	mix(arg, f->file, strlen(f->file) + 1);
+	mix(arg, &f->line, sizeof(f->line));
+	mix(arg, &f->column, sizeof(f->column));
+	mix(arg, &f->start_line, sizeof(f->start_line));
+	mix(arg, &f->flags, sizeof(f->flags));
+}
+
+static uint64_t hash_at(struct symbols *s, uint64_t addr)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	CHECK_INT(symbols_lookup(s, addr, mix_frame, &hash), 0);
+	return hash;
+}
+
+/* Wherever an answer is said to hold, it does: at each address of [lo, hi). How many spans. */
+static uint32_t check_spans(struct symbols *s, uint64_t lo, uint64_t hi)
+{
+	uint32_t n = 0;
+
+	for (uint64_t at = lo; at < hi; n++) {
+		struct symbols_span span;
+		uint64_t hash = 0xcbf29ce484222325, from;
+
+		CHECK_INT(symbols_lookup_span(s, at, mix_frame, &hash, &span), 0);
+		CHECK(span.lo <= at && at < span.hi);
+		from = span.lo < lo ? lo : span.lo;
+		if (span.hi > hi)
+			span.hi = hi;
+		for (uint64_t a = from; a < span.hi; a++)
+			CHECK(hash_at(s, a) == hash);
+		at = span.hi;
+	}
+	return n;
+}
+
+static uint32_t check_file(const char *path, bool dwarf, uint64_t from, uint64_t len)
+{
+	struct symbols_files files = {open(path, O_RDONLY | O_CLOEXEC), -1, -1};
+	struct symbols *s;
+	uint32_t n;
+
+	CHECK(files.fd >= 0);
+	CHECK_INT(symbols_open(&s, &files, dwarf), 0);
+	n = check_spans(s, from, from + len);
+	symbols_close(s);
+	close(files.fd);
+	return n;
+}
+
+TEST_FOR(answers_hold_as_far_as_they_say, 120)
+{
+	uint64_t here = (uint64_t)(uintptr_t)known_function -
+			(uint64_t)(uintptr_t)__executable_start;
+	uint64_t len = 48 << 10, from = here > len ? here - len : 0;
+
+	/* with lines and inlined calls, with symbols alone, and where there is no name at all */
+	CHECK(check_file("/proc/self/exe", true, from, 2 * len) > 1000);
+	CHECK(check_file("/proc/self/exe", false, from, 2 * len) > 100);
+	CHECK(check_file("/bin/sh", true, 0, 128 << 10) > 20);
+}
+
+TEST(answers_hold_where_symbols_overlap)
+{
+	static const struct sym syms[] = {
+		{"outer", TEXT + 0x100, 0x100, FUNC(GLOBAL)},
+		{"inner", TEXT + 0x140, 0x20, FUNC(LOCAL)},
+		{"alias", TEXT + 0x140, 0x20, FUNC(GLOBAL)},
+		{"across", TEXT + 0x1f0, 0x40, FUNC(GLOBAL)},
+		{"sizeless", TEXT + 0x300, 0, FUNC(GLOBAL)},
+		{"_ZN1a1bEv", TEXT + 0x310, 8, FUNC(GLOBAL)},
+	};
+	struct symbols *s = open_syms(syms, sizeof(syms) / sizeof(*syms));
+	struct symbols_span f;
+
+	CHECK(check_spans(s, TEXT, TEXT + 0x400) > 5);
+	CHECK(symbols_function(s, TEXT + 0x120, &f));
+	CHECK(f.lo == TEXT + 0x100 && f.hi == TEXT + 0x200);
+	CHECK(symbols_function(s, TEXT + 0x15f, &f));
+	CHECK(f.lo == TEXT + 0x140 && f.hi == TEXT + 0x160);
+	CHECK(!symbols_function(s, TEXT + 0x304, &f));
+	CHECK(!symbols_function(s, 0, &f));
+	symbols_close(s);
+}
+
 TEST(own_program)
 {
 	struct symbols_files files = {open("/proc/self/exe", O_RDONLY), -1, -1};
