@@ -72,6 +72,9 @@ static void print_totals(const struct session *s, const struct session_account *
 			losses.p);
 	if (a->stats.guessed)
 		fprintf(stderr, "; %s with a guessed frame", text_number(m, a->stats.guessed));
+	if (a->stats.passed)
+		fprintf(stderr, "; %s show an interpreter without the program that it runs",
+			text_number(m, a->stats.passed));
 	fputs("\n\n", stderr);
 	buf_fini(&reasons);
 	buf_fini(&losses);
@@ -179,6 +182,11 @@ void summary_losses(struct session *s, struct builder *b)
 	if (a.stats.guessed)
 		builder_comment(b, "guessed: %llu samples have a frame that was guessed",
 				(unsigned long long)a.stats.guessed);
+	if (a.stats.passed)
+		builder_comment(b,
+				"passed: %llu samples show an interpreter without the program "
+				"that it runs",
+				(unsigned long long)a.stats.passed);
 }
 
 /* What the kernel's sampler did with ticks, in the order of enum sampler_count. */
@@ -214,13 +222,15 @@ int summary_stats(struct session *s, const char *path)
 	fprintf(f,
 		"{\"period_ns\": %llu, \"duration_ns\": %llu, \"ticks_due\": %llu, \"samples\": "
 		"%llu, "
-		"\"whole\": %llu, \"guessed\": %llu, \"count_ns\": %llu, \"weight_ns\": %llu, "
+		"\"whole\": %llu, \"guessed\": %llu, \"passed\": %llu, \"count_ns\": %llu, "
+		"\"weight_ns\": %llu, "
 		"\"kernel\": %s, \"gaps\": %s, \"helped\": %llu, \"lost\": {\"ring full\": %llu, "
 		"\"timer skipped\": %llu, \"kernel not allowed\": %llu}, \"reasons\": {",
 		(unsigned long long)a.period_ns, (unsigned long long)(s->end_ns - s->start_ns),
 		(unsigned long long)a.ticks_due, (unsigned long long)a.stats.samples,
 		(unsigned long long)a.stats.whole, (unsigned long long)a.stats.guessed,
-		(unsigned long long)a.counts.count_ns, (unsigned long long)a.stats.weight_ns,
+		(unsigned long long)a.stats.passed, (unsigned long long)a.counts.count_ns,
+		(unsigned long long)a.stats.weight_ns,
 		snapshot_kernel(s->snapshot) ? "true" : "false", a.counts.gaps ? "true" : "false",
 		(unsigned long long)a.stats.helped, (unsigned long long)a.counts.ring_full,
 		(unsigned long long)a.skipped, (unsigned long long)a.kernel);

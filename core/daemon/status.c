@@ -354,6 +354,9 @@ static void set_sampling(const struct agent *a)
 			   METRIC_LABELS("result", s.reasons[i].text), (double)s.reasons[i].n);
 	metric_set("samples_guessed", "Whole samples with a guessed frame.", NULL,
 		   (double)s.guessed);
+	metric_set("samples_passed",
+		   "Whole samples that show an interpreter without the program that it runs.", NULL,
+		   (double)s.passed);
 	metric_set("samples_unwanted", "Samples dropped unread, of processes not profiled.", NULL,
 		   (double)s.unwanted);
 	metric_set("samples_lost", "Ticks without a sample.", METRIC_LABELS("reason", "ring full"),

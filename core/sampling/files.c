@@ -114,9 +114,12 @@ static void inspected(void *arg, int err, const char *text, struct inspection *i
 	f->renewed = f->inspection;
 	inspection_unref(f->inspection);
 	f->inspection = i;
-	for (uint32_t u = 0; u < f->files->unwinders->n && u < FILES_MAX_UNWINDERS; u++)
+	f->claimed = false;
+	for (uint32_t u = 0; u < f->files->unwinders->n && u < FILES_MAX_UNWINDERS; u++) {
 		f->slabs[u] = inspection_slab(i,
 					      f->files->unwinders->instances[u]->descriptor->name);
+		f->claimed |= f->slabs[u] && f->slabs[u]->nclaims;
+	}
 }
 
 static void ask(struct file *f)

@@ -29,6 +29,7 @@ struct file {
 	pid_t pid; /* who mapped it first: its root is where debug files are looked for */
 	char *path, *text;
 	bool executable;               /* a target runs it: not a library */
+	bool claimed;                  /* code of it, by a language unwinder */
 	bool asked;                    /* the worker is: it must stay */
 	bool renewed;                  /* it has tables that were missing; until files_told() */
 	uint64_t again_ns;             /* memory was short: when it is asked once more; 0: never */

@@ -87,6 +87,7 @@ static void add(struct pipeline *p, struct process *proc, const struct snapshot_
 	else
 		p->stats.whole++;
 	p->stats.guessed += !reason && p->walk.guessed;
+	p->stats.passed += !reason && p->walk.passed;
 	p->stats.kernel_only += !reason && !s->abi;
 }
 
@@ -303,6 +304,7 @@ static void take_walked(struct pipeline *p, struct process *proc, const struct s
 	uint32_t from = r->nkernel && f[0] >= (uint64_t)PERF_CONTEXT_MAX, claimed = 0;
 
 	out->n = out->guessed = 0;
+	out->passed = false;
 	out->reason = NULL;
 	out->waiting = NULL;
 	for (uint32_t i = from; i < r->nkernel; i++)

@@ -44,6 +44,8 @@ struct pipeline_reason {
 
 struct pipeline_stats {
 	uint64_t samples, whole, guessed; /* guessed: whole ones with a guessed frame among them */
+	uint64_t passed; /* whole ones without a language's frames: walked in user space, or not yet
+			    told */
 	uint64_t weight_ns;
 	uint64_t kernel_only; /* whole: kernel threads */
 	uint64_t walked;      /* in the kernel, by the BPF sampler */

@@ -258,6 +258,16 @@ static bool behind_syscall(struct fusee_native *n)
 	return !read_code(n, code, 2, n->u.pc - 2) && code[0] == 0x0f && code[1] == 0x05;
 }
 
+/* Does a language unwinder claim this code? */
+static bool is_claimed(const struct file *f, uint64_t vaddr)
+{
+	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
+		for (uint32_t i = 0; f->slabs[u] && i < f->slabs[u]->nclaims; i++)
+			if (vaddr >= f->slabs[u]->claims[i].lo && vaddr < f->slabs[u]->claims[i].hi)
+				return true;
+	return false;
+}
+
 static void walk_user(struct walker *w, struct process *p, struct fusee_native *n, bool wait,
 		      struct walk *out)
 {
@@ -282,6 +292,7 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 		p->started = true;
 		code = claim_at(w, p, u, m);
 		push(out, u, m, &code, guessed);
+		out->passed |= m->file && m->file->claimed && is_claimed(m->file, u->offset);
 		if (step(w, n, m, code.claim, &out->reason) != FUSEE_NEXT)
 			return;
 		guessed = u->flags & FUSEE_GUESSED;
@@ -305,6 +316,7 @@ static void walk_sample(struct walker *w, struct process *p, const struct snapsh
 
 	out->n = s->nkernel < 128 ? s->nkernel : 128;
 	out->guessed = 0;
+	out->passed = false;
 	out->reason = NULL;
 	begin(n, s, &c);
 	if (s->nkernel && behind_syscall(n))
@@ -318,6 +330,7 @@ void walk_stack(struct walker *w, struct process *p, const struct snapshot_sampl
 	struct fusee_native n;
 
 	out->n = out->guessed = 0;
+	out->passed = false;
 	out->reason = NULL;
 	out->waiting = NULL;
 	w->walks++;

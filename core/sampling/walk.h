@@ -37,6 +37,8 @@ struct walk {
 		frames[WALK_MAX_FRAMES + 128]; /* leaf first; kernel frames may come on top */
 	uint32_t n;
 	uint32_t guessed;   /* how many are */
+	bool passed;        /* code that a language unwinder claims, whose frames only the kernel
+			       can read: they are not here */
 	const char *reason; /* why the stack is cut; NULL: it is whole. Static text */
 	const struct file
 		*waiting; /* its table is not there yet: walk again later. Nothing else is valid */
