@@ -25,6 +25,13 @@ void table_fini(struct table *t)
 	*t = (struct table){0};
 }
 
+void table_fini_free(struct table *t)
+{
+	for (uint64_t i = 0; i < t->nslots; i++)
+		free(t->slots[i].value);
+	table_fini(t);
+}
+
 void *table_get(const struct table *t, uint64_t key)
 {
 	return t->nslots ? find(t, key)->value : NULL;

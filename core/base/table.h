@@ -16,6 +16,7 @@ struct table {
 };
 
 void table_fini(struct table *);                     /* the table, not the values */
+void table_fini_free(struct table *);                /* and the values, with free() */
 void *table_get(const struct table *, uint64_t key); /* NULL: not there */
 int table_put(struct table *, uint64_t key, void *); /* replaces; 0 or -ENOMEM */
 void *table_del(struct table *, uint64_t key);       /* what stood there, or NULL */

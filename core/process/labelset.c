@@ -236,17 +236,9 @@ void labelsets_sweep(struct labelsets *all, bool (*used)(void *, uint32_t), void
 	all->by_hash = w.by_hash;
 }
 
-static void free_each(void *arg, uint64_t id, void *value)
-{
-	(void)arg;
-	(void)id;
-	free(value);
-}
-
 void labelsets_fini(struct labelsets *all)
 {
-	table_each(&all->by_id, free_each, NULL);
-	table_fini(&all->by_id);
+	table_fini_free(&all->by_id);
 	table_fini(&all->by_hash);
 	*all = (struct labelsets){0};
 }

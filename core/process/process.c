@@ -26,13 +26,6 @@ int process_table_new(struct process_table **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-static void free_thread(void *arg, uint64_t key, void *value)
-{
-	(void)arg;
-	(void)key;
-	free(value);
-}
-
 static void free_process(struct process *p)
 {
 	free(p->mappings);
@@ -46,8 +39,7 @@ void process_table_free(struct process_table *t)
 		return;
 	for (uint64_t i = 0; i < t->n; i++)
 		free_process(t->all[i]);
-	table_each(&t->tids, free_thread, NULL);
-	table_fini(&t->tids);
+	table_fini_free(&t->tids);
 	table_fini(&t->pids);
 	free(t->all);
 	free(t);

@@ -335,17 +335,9 @@ int bpf_tables_init(struct bpf_sampler *b)
 	return add_hole(b, 0, (struct bpf_hole){1, b->nslabs * SLAB_WORDS - 1});
 }
 
-static void free_placed(void *arg, uint64_t key, void *value)
-{
-	(void)arg;
-	(void)key;
-	free(value);
-}
-
 void bpf_tables_fini(struct bpf_sampler *b)
 {
-	table_each(&b->placed, free_placed, NULL);
-	table_fini(&b->placed);
+	table_fini_free(&b->placed);
 	free(b->holes);
 	free(b->free_elements);
 	free(b->owners);

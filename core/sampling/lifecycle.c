@@ -369,20 +369,12 @@ int lifecycle_open(struct lifecycle **ret, const struct lifecycle_handlers *on)
 	return 0;
 }
 
-static void free_seen(void *arg, uint64_t key, void *value)
-{
-	(void)arg;
-	(void)key;
-	free(value);
-}
-
 void lifecycle_close(struct lifecycle *l)
 {
 	if (!l)
 		return;
 	close_cpus(l);
-	table_each(&l->seen, free_seen, NULL);
-	table_fini(&l->seen);
+	table_fini_free(&l->seen);
 	close(l->epoll);
 	free(l->cpus);
 	free(l);

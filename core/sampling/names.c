@@ -77,13 +77,6 @@ int names_new(struct names **ret, struct files *files, struct worker *worker, bo
 	return 0;
 }
 
-static void free_name(void *arg, uint64_t key, void *value)
-{
-	(void)arg;
-	(void)key;
-	free(value);
-}
-
 void names_forget(struct names *n, uint32_t file)
 {
 	struct file_names *f = file < n->n ? n->all[file] : NULL;
@@ -91,8 +84,7 @@ void names_forget(struct names *n, uint32_t file)
 	if (!f)
 		return;
 	n->bytes -= f->bytes + f->texts.bytes;
-	table_each(&f->by_offset, free_name, NULL);
-	table_fini(&f->by_offset);
+	table_fini_free(&f->by_offset);
 	for (uint32_t i = 0; i < f->nspans; i++)
 		free(f->spans[i].name);
 	free(f->spans);

@@ -330,9 +330,7 @@ void snapshot_close(struct snapshot *s)
 		snapshot_remove(s, s->groups->number);
 	close_group(s, &s->base);
 	table_fini(&s->ids);
-	for (uint64_t i = 0; i < s->tallies.nslots; i++)
-		free(s->tallies.slots[i].value);
-	table_fini(&s->tallies);
+	table_fini_free(&s->tallies);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	free(s->cpus);
