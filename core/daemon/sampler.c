@@ -111,11 +111,6 @@ int sampler_set(struct sampler *s, pid_t pid, uint64_t period_ns)
 	return join(s, pid, f);
 }
 
-void sampler_exited(struct sampler *s, pid_t pid)
-{
-	leave(s, pid);
-}
-
 uint32_t sampler_group(const struct sampler *s, pid_t pid)
 {
 	const struct feed *f = table_get(&s->processes, (uint64_t)pid);
@@ -158,9 +153,4 @@ void sampler_tidy(struct sampler *s, uint64_t now_ns)
 		snapshot_remove(s->snapshot, i.found->number);
 		free(i.found);
 	}
-}
-
-uint32_t sampler_groups(const struct sampler *s)
-{
-	return (uint32_t)s->feeds.n;
 }

@@ -24,12 +24,10 @@ void sampler_forked(struct sampler *, pid_t parent, pid_t child, uint64_t time_n
 /* The process is to be sampled with this period; 0: not at all. 0, or -errno of its events; -ESRCH:
  * it is gone. */
 int sampler_set(struct sampler *, pid_t pid, uint64_t period_ns);
-void sampler_exited(struct sampler *, pid_t pid);
 /* The group whose samples of this process count; 0: none. */
 uint32_t sampler_group(const struct sampler *, pid_t pid);
 /* How often they tick; 0: none do. */
 uint64_t sampler_period(const struct sampler *, pid_t pid);
 /* Once a second: events that have fed nobody for a second end. */
 void sampler_tidy(struct sampler *, uint64_t now_ns);
-uint32_t sampler_groups(const struct sampler *);
 #endif

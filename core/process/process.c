@@ -131,11 +131,6 @@ void process_each(struct process_table *t, void (*each)(void *arg, struct proces
 		each(arg, t->all[i]);
 }
 
-uint32_t process_count(const struct process_table *t)
-{
-	return (uint32_t)t->n;
-}
-
 struct process *process_fork(struct process_table *t, pid_t parent, pid_t child)
 {
 	struct process *from = process_find(t, parent), *p;

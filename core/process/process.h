@@ -87,7 +87,6 @@ struct process_mapping *process_mapping_at(struct process *, uint64_t addr, uint
 void process_sweep(struct process_table *, uint64_t before,
 		   bool (*keep)(void *arg, struct process *), void *arg);
 void process_each(struct process_table *, void (*each)(void *arg, struct process *), void *arg);
-uint32_t process_count(const struct process_table *); /* lives, ended ones too */
 /* Thread names. "" unknown: the process's comm. */
 int process_thread_comm(struct process_table *, pid_t tid, const char *comm);
 const char *process_comm(struct process_table *, const struct process *, pid_t tid);

@@ -178,18 +178,6 @@ int procfs_cpu_ns(pid_t pid, uint64_t *user, uint64_t *system)
 	return 0;
 }
 
-int procfs_uid(pid_t pid, uid_t *uid)
-{
-	char path[64];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	if (stat(path, &st))
-		return errno == ENOENT ? -ESRCH : -errno;
-	*uid = st.st_uid;
-	return 0;
-}
-
 int procfs_status(pid_t pid, struct procfs_status *s)
 {
 	char path[64], text[4096], *uid, *ns, *end;

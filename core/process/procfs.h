@@ -31,7 +31,6 @@ int procfs_start_ticks(pid_t pid,
 		       uint64_t *ticks); /* since boot, in clock ticks: names one life of a pid */
 /* Whether it is a thread of the kernel's own; needs no right to look into it. */
 int procfs_is_kernel(pid_t pid, bool *kernel);
-int procfs_uid(pid_t pid, uid_t *uid); /* real user */
 
 /* Of /proc/PID/status. */
 struct procfs_status {

@@ -672,11 +672,6 @@ const char *pipeline_reason_text(const struct pipeline *p, uint32_t reason)
 	return p->reasons[reason - 1].text;
 }
 
-uint32_t pipeline_processes(const struct pipeline *p)
-{
-	return process_count(p->processes);
-}
-
 /* ---- sweeping ---- */
 
 #define ENDED_NS 60000000000u /* an ended process stays so long: late samples and exec'ed pids */

@@ -90,7 +90,6 @@ struct pipeline_sweep {
 	void *arg;
 };
 void pipeline_sweep(struct pipeline *, const struct pipeline_sweep *);
-uint32_t pipeline_processes(const struct pipeline *);
 /* Of a struct sample_key's reason. */
 const char *pipeline_reason_text(const struct pipeline *, uint32_t reason);
 void pipeline_stats(struct pipeline *,

@@ -221,11 +221,6 @@ uint16_t source_machine(const struct source *s)
 	return s->header.e_machine;
 }
 
-uint64_t source_entry(const struct source *s)
-{
-	return s->header.e_entry;
-}
-
 bool source_is_code(const struct source *s, uint64_t vaddr)
 {
 	for (size_t i = 0; i < s->ncode; i++)

@@ -32,7 +32,6 @@ int source_open_memory(struct source **ret, const void *image, size_t len);
 void source_close(struct source *); /* NULL is fine */
 
 uint16_t source_machine(const struct source *);
-uint64_t source_entry(const struct source *);
 /* Is vaddr within an executable PT_LOAD? */
 bool source_is_code(const struct source *, uint64_t vaddr);
 /* Section i, or NULL past the last one. */
