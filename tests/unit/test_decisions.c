@@ -140,10 +140,15 @@ static const char *label_of(struct world *w, pid_t pid, const char *name)
 	return label(d->labels, d->nlabels, name);
 }
 
+/* The program has begun when this returns: its exec closes the pipe. */
 static pid_t sleeper(const char *program)
 {
-	pid_t pid = fork();
+	int begun[2];
+	char byte;
+	pid_t pid;
 
+	CHECK(!pipe2(begun, O_CLOEXEC));
+	pid = fork();
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (program)
@@ -152,8 +157,9 @@ static pid_t sleeper(const char *program)
 		_exit(1);
 	}
 	CHECK(pid > 0);
-	if (program)
-		usleep(50000);
+	close(begun[1]);
+	CHECK(!program || !read(begun[0], &byte, 1));
+	close(begun[0]);
 	return pid;
 }
 
