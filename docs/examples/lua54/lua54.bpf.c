@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The Lua unwinder's step. PUC Lua's interpreter is one C function, luaV_execute(L, ci), that runs
+ * a Lua function and those which it calls: a frame of it on the C stack stands for the CallInfos
+ * from the current one down to the first that C called (CIST_FRESH). C functions have frames of
+ * their own, so their CallInfos are skipped. A coroutine has a lua_State with CallInfos of its own,
+ * whose C frames lie below lua_resume's.
+ */
+#include <fusee/unwinder.bpf.h>
+
+#include "lua54.h"
+
+/* Offsets that all of 5.4.0 to 5.4.8 have in a 64-bit build: lobject.h, lstate.h, lopcodes.h. */
+struct call_info {
+	__u64 func, top, previous, next, savedpc, u[2];
+	__u32 u2;
+	__u16 nresults, callstatus;
+};
+#define CIST_C 2
+struct state {                                                /* lua_State */
+	__u64 gc, header, top, l_G, ci, more[5], errorjmp[2]; /* at 80 and 88 */
+};
+struct proto {
+	__u64 gc;
+	__u32 header[2], sizeupvalues, sizek, sizecode, sizelineinfo, sizep, sizelocvars;
+	__u32 sizeabslineinfo, linedefined, lastlinedefined;
+	__u64 k, code, p, upvalues, lineinfo, abslineinfo, locvars, source;
+};
+struct proto_middle {
+	__u32 sizecode, sizelineinfo, sizep, sizelocvars, sizeabslineinfo, linedefined, last, pad;
+	__u64 k, code;
+};
+#define PROTO_MIDDLE 24
+#define PROTO_SOURCE 112
+#define CLOSURE_P 24
+#define STRING_TEXT 24
+#define LUA_VTHREAD 8
+#define LUA_VLCL 6
+enum {
+	OP_MOVE = 0,
+	OP_GETUPVAL = 9,
+	OP_GETTABUP = 11,
+	OP_GETFIELD = 14,
+	OP_SELF = 20,
+	OP_JMP = 56,
+	OP_CALL = 68,
+	OP_EXTRAARG = 82
+};
+
+/* u->scratch */
+enum {
+	STATE, /* the lua_State whose frames we are among */
+	CALL,  /* its next CallInfo; 0: they are all pushed */
+	FRAME, /* sp of the luaV_execute that we are at */
+	DONE,  /* sp of the one whose CallInfos are pushed */
+	LEFT,  /* the lua_State whose frames we have left last */
+	WORD,  /* between this file's functions */
+	TRIED, /* not 0: no more the innermost frame */
+	NEW,   /* the CallInfo that was pushed */
+};
+
+#define AT(u, what, addr) fusee_read(u, what, sizeof(*(what)), addr)
+
+FUSEE_FN int stop(struct fusee_unwind *u, __u32 why)
+{
+	u->error = why;
+	return FUSEE_STOP;
+}
+
+/* ---- which lua_State, which CallInfo ---- */
+
+#define BELOW 96  /* words that the frames below may have saved */
+#define WITHIN 40 /* words of luaV_execute's own */
+#define WORDS (1 + BELOW + 6 + WITHIN)
+
+/*
+ * L and ci live in registers of luaV_execute that it must find again after each call, or in its
+ * frame. In the first case they are still there, or one of its callees has saved them: the callee
+ * itself right below its return address, or one below it. scratch[WORD]: what is at place i of this
+ * order. 0, or -1: nothing.
+ */
+static int word_at(struct fusee_unwind *u, __u32 i)
+{
+	__u64 at;
+
+	if (i == 0) {
+		u->scratch[WORD] = u->fp;
+		return 0;
+	}
+	if (i > BELOW && i <= BELOW + 6) {
+		i -= BELOW + 1;
+		u->scratch[WORD] = i == 0   ? u->regs[FUSEE_X86_RBX]
+				   : i == 1 ? u->regs[FUSEE_X86_R12]
+				   : i == 2 ? u->regs[FUSEE_X86_R13]
+				   : i == 3 ? u->regs[FUSEE_X86_R14]
+				   : i == 4 ? u->regs[FUSEE_X86_R15]
+					    : u->regs[FUSEE_X86_RDI];
+		return 0;
+	}
+	at = i <= BELOW ? u->sp - 8 * i : u->sp + 8 * (i - BELOW - 7);
+	return at < u->first_sp || at & 7 ? -1 : AT(u, &u->scratch[WORD], at);
+}
+FUSEE_PART(fusee_lua54_word_at, word_at)
+
+/* Is scratch[WORD] a lua_State that runs: that of a main program, or of a coroutine with a frame on
+ * a C stack? 1: it is. */
+static int is_state(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 at = u->scratch[WORD], mainthread, global;
+	__u32 errorjmp, where;
+	struct state s;
+
+	(void)unused;
+	if (fusee_slab32(u, LUA54_ERRORJMP, &errorjmp) ||
+	    fusee_slab32(u, LUA54_MAINTHREAD, &where) || AT(u, &s, at) ||
+	    (__u8)s.header != LUA_VTHREAD || !s.l_G || s.l_G & 7 || !s.ci || s.ci & 7 ||
+	    AT(u, &mainthread, s.l_G + where))
+		return 0;
+	if (mainthread != at) {
+		if (!(errorjmp == 80 ? s.errorjmp[0] : s.errorjmp[1]))
+			return 0; /* it waits to be resumed */
+		if (AT(u, &global, mainthread + __builtin_offsetof(struct state, l_G)) ||
+		    global != s.l_G)
+			return 0;
+	}
+	u->scratch[STATE] = at;
+	u->scratch[CALL] = s.ci;
+	return 1;
+}
+FUSEE_PART(fusee_lua54_is_state, is_state)
+
+/* Finds the lua_State of this frame of luaV_execute. 0 or -1. */
+static int find_state(struct fusee_unwind *u, __u32 unused)
+{
+	(void)unused;
+	for (__u32 i = 0; i < WORDS; i++) {
+		__u64 word;
+
+		if (FUSEE_CALL(fusee_lua54_word_at, u, i))
+			continue;
+		/* what points into the stack is none, nor is the one whose frames we have left */
+		word = u->scratch[WORD];
+		if (word & 7 || word < 65536 || word >> 47 || word == u->scratch[LEFT] ||
+		    word - u->first_sp < u->sp - u->first_sp + 65536)
+			continue;
+		if (FUSEE_CALL(fusee_lua54_is_state, u, 0) == 1)
+			return 0;
+	}
+	return -1;
+}
+FUSEE_PART(fusee_lua54_find_state, find_state)
+
+#define NEAR 6
+
+/*
+ * The innermost luaV_execute may be in the middle of a call or a return, when L->ci is not, not yet
+ * or not any more the CallInfo that it runs: that is the one which it holds itself. near[0] has
+ * returned, so that its function may be overwritten: what it runs next is its caller.
+ */
+static int find_call(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 *near = fusee_buffer(u), at = u->scratch[CALL];
+
+	(void)unused;
+	if (!near || AT(u, &near[0], at + __builtin_offsetof(struct call_info, next)))
+		return -1;
+	for (__u32 i = 1; i < NEAR; i++) {
+		near[i] = at;
+		if (at && AT(u, &at, at + __builtin_offsetof(struct call_info, previous)))
+			return -1;
+	}
+	for (__u32 i = 0; i < WORDS; i++) {
+		if (FUSEE_CALL(fusee_lua54_word_at, u, i) || !u->scratch[WORD])
+			continue;
+		if (u->scratch[WORD] == near[0])
+			return 1;
+		for (__u32 k = 1; k < NEAR; k++)
+			if (u->scratch[WORD] == near[k]) {
+				u->scratch[CALL] = u->scratch[WORD];
+				return 0;
+			}
+	}
+	u->flags |= FUSEE_GUESSED;
+	return 0;
+}
+FUSEE_PART(fusee_lua54_find_call, find_call)
+
+/* Is luaV_execute about to return, its registers its caller's? */
+FUSEE_FN int returning(struct fusee_unwind *u)
+{
+	__u8 code[16] = {0};
+
+	if (fusee_read(u, code, sizeof(code), u->pc))
+		return 0;
+	for (__u32 i = 0; i < sizeof(code); i++) {
+		if (code[i] == 0xc3)
+			return 1;
+		if (code[i] != 0x41 && (code[i] & 0xf8) != 0x58 && code[i] != 0xc9) /* pop, leave */
+			return 0;
+	}
+	return 0;
+}
+
+/* From which CallInfo on the walk's first luaV_execute runs them. 0 or -1. */
+FUSEE_FN int first_call(struct fusee_unwind *u)
+{
+	struct call_info ci;
+	__u32 fresh;
+	int r;
+
+	if (u->flags & FUSEE_FIRST) {
+		if (u->pc - u->claim_lo < 64) /* where a function begins, it is L->ci's */
+			return 0;
+		if (returning(u)) {
+			u->scratch[DONE] = u->sp;
+			return 0;
+		}
+	}
+	r = FUSEE_CALL(fusee_lua54_find_call, u, 0);
+	if (r <= 0)
+		return r;
+	if (fusee_slab32(u, LUA54_FRESH, &fresh) || AT(u, &ci, u->scratch[WORD]))
+		return -1;
+	if (!fresh || ci.callstatus & fresh) /* it was the last of this luaV_execute's */
+		u->scratch[DONE] = u->sp;
+	return 0;
+}
+
+/* Skips what C functions have in the list: CALL is a Lua function's, or 0. 0 or -1. */
+static int skip_c(struct fusee_unwind *u, __u32 unused)
+{
+	(void)unused;
+	for (int i = 0; i < 256; i++) {
+		struct call_info ci;
+
+		if (!u->scratch[CALL])
+			return 0;
+		if (AT(u, &ci, u->scratch[CALL]))
+			return -1;
+		if (ci.previous && !(ci.callstatus & CIST_C))
+			return 0;
+		u->scratch[CALL] = ci.previous;
+	}
+	return -1;
+}
+FUSEE_PART(fusee_lua54_skip_c, skip_c)
+
+/* The walk comes to a frame of luaV_execute: whose, and from which CallInfo on? 0 or -1, with
+ * u->error set. */
+static int enter(struct fusee_unwind *u, __u32 unused)
+{
+	(void)unused;
+	u->scratch[FRAME] = u->sp;
+	u->error = LUA54_UNREADABLE;
+	if (u->scratch[CALL] && FUSEE_CALL(fusee_lua54_skip_c, u, 0))
+		return -1;
+	if (!u->scratch[CALL]) {
+		u->scratch[LEFT] = u->scratch[STATE];
+		if (FUSEE_CALL(fusee_lua54_find_state, u, 0)) {
+			u->error = LUA54_NO_STATE;
+			return -1;
+		}
+		if (!u->scratch[TRIED] && first_call(u))
+			return -1;
+		if (FUSEE_CALL(fusee_lua54_skip_c, u, 0))
+			return -1;
+	}
+	u->error = 0;
+	return 0;
+}
+FUSEE_PART(fusee_lua54_enter, enter)
+
+/* ---- what a function is called, and which line it is at: sent once for each instruction ---- */
+
+/* In the buffer: what is sent, and, behind it, what would be too large for the stack. */
+struct work {
+	struct lua54_place place;
+	struct call_info ci;
+	struct proto p;
+	__u64 value[2];
+};
+
+/* The function that CallInfo `at` runs goes to ci and p. 0, -1: none. */
+FUSEE_FN int read_call(struct fusee_unwind *u, struct work *w, __u64 at)
+{
+	if (AT(u, &w->ci, at) || !w->ci.previous || w->ci.callstatus & CIST_C ||
+	    AT(u, &w->value, w->ci.func) || (w->value[1] & 0x3f) != LUA_VLCL ||
+	    AT(u, &at, w->value[0] + CLOSURE_P) || AT(u, &w->p, at))
+		return -1;
+	return 0;
+}
+
+/* The name of local variable n of a function at instruction pc: where it stands, 0: nowhere. */
+FUSEE_FN __u64 local_name(struct fusee_unwind *u, const struct proto *p, __u32 n, __u32 pc)
+{
+	for (__u32 i = 0; i < 128 && i < p->sizelocvars; i++) {
+		struct {
+			__u64 name;
+			__u32 start, end;
+		} v;
+
+		if (AT(u, &v, p->locvars + 16 * i) || v.start > pc)
+			return 0;
+		if (pc < v.end && !n--)
+			return v.name;
+	}
+	return 0;
+}
+
+/* What instruction i at pc, which fetched a function, calls it: a TString, 0: nothing. */
+FUSEE_FN __u64 name_of(struct fusee_unwind *u, const struct proto *p, __u32 i, __u32 pc)
+{
+	__u64 name = 0, at;
+
+	switch (i & 127) {
+	case OP_MOVE:
+		return local_name(u, p, i >> 16 & 255, pc);
+	case OP_GETUPVAL:
+		at = p->upvalues + 16 * (i >> 16 & 255);
+		break;
+	case OP_SELF:
+		if (!(i >> 15 & 1))
+			return 0;
+		/* fall through */
+	case OP_GETTABUP:
+	case OP_GETFIELD:
+		at = p->k + 16 * (i >> 24);
+		break;
+	default:
+		return 0;
+	}
+	return AT(u, &name, at) ? 0 : name;
+}
+
+/*
+ * A Lua function has no name: it is called what the code of its caller, CallInfo scratch[WORD],
+ * says. That fetched it some instructions before the call. Lua itself looks better, but not much
+ * (funcnamefromcode in ldebug.c).
+ */
+static int call_name(struct fusee_unwind *u, __u32 unused)
+{
+	struct work *w = fusee_buffer(u);
+	__u32 i, reg = 0, pc;
+	__u64 name;
+
+	(void)unused;
+	if (!w || read_call(u, w, u->scratch[WORD]))
+		return -1;
+	pc = (w->ci.savedpc - w->p.code) / 4 - 1; /* of the call */
+	for (__u32 k = 0; k < 64 && k <= pc; k++) {
+		if (AT(u, &i, w->p.code + 4ull * (pc - k)))
+			return -1;
+		if (k == 0) {
+			if ((i & 127) != OP_CALL)
+				return -1;
+			reg = i >> 7 & 255;
+		} else if ((i >> 7 & 255) == reg && (i & 127) != OP_JMP &&
+			   (i & 127) != OP_EXTRAARG) {
+			name = name_of(u, &w->p, i, pc - k);
+			if (!name)
+				return -1;
+			return fusee_read_str(u, w->place.name, sizeof(w->place.name),
+					      name + STRING_TEXT) > 0
+				       ? 0
+				       : -1;
+		}
+	}
+	return -1;
+}
+FUSEE_PART(fusee_lua54_call_name, call_name)
+
+/* From where on to add up lines to have that of instruction pc: getbaseline() in ldebug.c. */
+FUSEE_FN void find_line(struct fusee_unwind *u, const struct proto *p, __u32 pc,
+			struct lua54_place *place)
+{
+	struct {
+		__u32 pc, line;
+	} next, base = {-1u, p->linedefined};
+	__u32 i = pc / 128, n;
+
+	i -= !!i;
+	for (n = 0; n < 64 && i < p->sizeabslineinfo; n++, i++) {
+		if (AT(u, &next, p->abslineinfo + 8ull * i) || next.pc > pc)
+			break;
+		base = next;
+	}
+	n = pc - base.pc;
+	place->line = 0;
+	place->deltas = 0;
+	if (!p->lineinfo || n > sizeof(place->delta) || pc >= p->sizelineinfo)
+		return;
+	if (n && fusee_read(u, place->delta, n & 255, p->lineinfo + (__u32)(base.pc + 1)))
+		return;
+	place->line = base.line;
+	place->deltas = n;
+}
+
+/* Sends what names the frame that was pushed, of CallInfo scratch[NEW]. */
+static int emit(struct fusee_unwind *u, __u32 kind)
+{
+	struct work *w = fusee_buffer(u);
+	__u32 tail;
+	int n = -1;
+
+	if (!w || fusee_slab32(u, LUA54_TAIL, &tail) || read_call(u, w, u->scratch[NEW]))
+		return -1;
+	w->place.linedefined = w->p.linedefined;
+	find_line(u, &w->p, u->pushed[1], &w->place);
+	if (w->p.source)
+		n = fusee_read_str(u, w->place.source, sizeof(w->place.source),
+				   w->p.source + STRING_TEXT);
+	if (n <= 0 || n > (int)sizeof(w->place.source)) {
+		w->place.source[0] = 0;
+		n = 1;
+	}
+	u->scratch[WORD] = w->ci.previous;
+	if (kind == LUA54_OTHER || w->ci.callstatus & tail ||
+	    FUSEE_CALL(fusee_lua54_call_name, u, 0))
+		w->place.name[0] = 0;
+	return fusee_emit(u, kind, u->pushed[0],
+			  __builtin_offsetof(struct lua54_place, source) + (__u32)n);
+}
+FUSEE_PART(fusee_lua54_emit, emit)
+
+/* ---- frames ---- */
+
+/* The instruction that a function is at. The interpreter stores it only before what may raise an
+ * error: of the innermost one, a register knows better. */
+FUSEE_FN __u32 current(struct fusee_unwind *u, __u64 code, __u32 sizecode, __u64 savedpc)
+{
+	__u64 size = 4ull * sizecode;
+
+	if (!u->scratch[TRIED]) {
+		if (u->regs[FUSEE_X86_R12] - code - 4 < size)
+			savedpc = u->regs[FUSEE_X86_R12];
+		else if (u->regs[FUSEE_X86_R13] - code - 4 < size)
+			savedpc = u->regs[FUSEE_X86_R13];
+		else if (u->regs[FUSEE_X86_R14] - code - 4 < size)
+			savedpc = u->regs[FUSEE_X86_R14];
+		else if (u->regs[FUSEE_X86_RBX] - code - 4 < size)
+			savedpc = u->regs[FUSEE_X86_RBX];
+	}
+	return savedpc - code - 4 < size ? (savedpc - code) / 4 - 1 : 0;
+}
+
+FUSEE_FN __u64 mix(__u64 a, __u64 b)
+{
+	a = (a ^ b) * 0x9e3779b97f4a7c15ull;
+	return a ^ a >> 32;
+}
+
+/* Pushes the frame of CallInfo scratch[CALL], and goes to its caller's. */
+static int push(struct fusee_unwind *u, __u32 unused)
+{
+	struct call_info ci;
+	struct proto_middle p; /* the verifier counts the stack of all that call each other */
+	__u64 value[2], at, source;
+	__u32 fresh, pc;
+
+	(void)unused;
+	if (fusee_slab32(u, LUA54_FRESH, &fresh) || AT(u, &ci, u->scratch[CALL]))
+		return stop(u, LUA54_UNREADABLE);
+	if (!ci.previous || ci.callstatus & CIST_C || AT(u, &value, ci.func))
+		return stop(u, LUA54_NO_FUNCTION);
+	if (!fresh || ci.callstatus & fresh)
+		u->scratch[DONE] = u->sp;
+	if ((value[1] & 0x3f) != LUA_VLCL) { /* what it returns is there already */
+		if (u->scratch[TRIED])
+			return stop(u, LUA54_NO_FUNCTION);
+		u->scratch[CALL] = ci.previous;
+		u->scratch[TRIED] = 1;
+		return FUSEE_AGAIN;
+	}
+	if (AT(u, &at, value[0] + CLOSURE_P) || AT(u, &p, at + PROTO_MIDDLE) ||
+	    AT(u, &source, at + PROTO_SOURCE) || !p.code)
+		return stop(u, LUA54_NO_FUNCTION);
+	pc = current(u, p.code, p.sizecode, ci.savedpc);
+	fusee_push(u, mix(mix(mix(mix(at, p.code), source), p.linedefined), pc), pc);
+	u->scratch[NEW] = u->scratch[CALL];
+	u->scratch[CALL] = ci.previous;
+	u->scratch[TRIED] = 1;
+	u->scratch[WORD] = ci.callstatus & fresh || !pc ? LUA54_OTHER : LUA54_CALLED;
+	return FUSEE_AGAIN;
+}
+FUSEE_PART(fusee_lua54_push, push)
+
+FUSEE_FN int push_and_name(struct fusee_unwind *u)
+{
+	__u32 kind;
+	int next = FUSEE_CALL(fusee_lua54_push, u, 0);
+
+	kind = u->scratch[WORD];
+	if (u->npushed && !fusee_emitted(u, kind, u->pushed[0]))
+		FUSEE_CALL(fusee_lua54_emit, u, kind); /* no room: with the next sample */
+	return next;
+}
+
+/*
+ * lua_resume: below were the frames of a coroutine. After it has yielded, what called it inside of
+ * the coroutine has no C frames any more, but CallInfos.
+ */
+FUSEE_FN int leave(struct fusee_unwind *u)
+{
+	if (u->scratch[STATE] && u->scratch[CALL]) {
+		if (FUSEE_CALL(fusee_lua54_skip_c, u, 0))
+			return stop(u, LUA54_UNREADABLE);
+		if (u->scratch[CALL])
+			return push_and_name(u);
+	}
+	u->scratch[TRIED] = 1;
+	return FUSEE_NATIVE;
+}
+
+static int lua54_step(struct fusee_unwind *u)
+{
+	if (u->claim_arg == LUA54_RESUME)
+		return leave(u);
+	if (u->scratch[DONE] == u->sp)
+		return FUSEE_NATIVE;
+	if (u->scratch[FRAME] != u->sp && FUSEE_CALL(fusee_lua54_enter, u, 0))
+		return FUSEE_STOP;
+	if (!u->scratch[CALL] || u->scratch[DONE] == u->sp)
+		return FUSEE_NATIVE;
+	return push_and_name(u);
+}
+FUSEE_LANGUAGE_STEP(lua54, lua54_step);
