@@ -28,11 +28,16 @@ EMBED(new_test_sink, "test_sink.c.in");
 EMBED(new_test_discovery, "test_discovery.c.in");
 EMBED(new_sink_lua, "sink.lua.in");
 EMBED(new_discovery_lua, "discovery.lua.in");
+EMBED(new_unwinder, "unwinder.c.in");
+EMBED(new_unwinder_bpf, "unwinder.bpf.c.in");
+EMBED(new_test_unwinder, "test_unwinder.c.in");
+EMBED(new_unwinder_lua, "unwinder.lua.in");
+EMBED(new_unwinder_makefile, "Makefile.unwinder.in");
 EMBED(new_makefile, "Makefile.in");
 EMBED(new_readme, "README.md.in");
 
 static const char usage_text[] =
-	"usage: fusee new sink|discovery NAME\n"
+	"usage: fusee new sink|discovery|unwinder NAME\n"
 	"Writes a folder NAME with a small plugin that works, its test, a Makefile that builds it\n"
 	"against the installed headers, and a script that uses it.\n"
 	"\n"
@@ -52,7 +57,13 @@ static const struct template templates[] = {
 	{"discovery", "@NAME@.c", new_discovery, new_discovery_end},
 	{"discovery", "test_@NAME@.c", new_test_discovery, new_test_discovery_end},
 	{"discovery", "@NAME@.lua", new_discovery_lua, new_discovery_lua_end},
-	{NULL, "Makefile", new_makefile, new_makefile_end},
+	{"sink", "Makefile", new_makefile, new_makefile_end},
+	{"discovery", "Makefile", new_makefile, new_makefile_end},
+	{"unwinder", "@NAME@.c", new_unwinder, new_unwinder_end},
+	{"unwinder", "@NAME@.bpf.c", new_unwinder_bpf, new_unwinder_bpf_end},
+	{"unwinder", "test_@NAME@.c", new_test_unwinder, new_test_unwinder_end},
+	{"unwinder", "@NAME@.lua", new_unwinder_lua, new_unwinder_lua_end},
+	{"unwinder", "Makefile", new_unwinder_makefile, new_unwinder_makefile_end},
 	{NULL, "README.md", new_readme, new_readme_end},
 };
 #define TEMPLATES (sizeof(templates) / sizeof(templates[0]))
@@ -155,11 +166,11 @@ int cmd_new(int argc, char **argv)
 		return 0;
 	}
 	if (argc - optind != 2)
-		return bad("%s", "name a kind, sink or discovery, and a name");
+		return bad("%s", "name a kind, sink, discovery or unwinder, and a name");
 	kind = argv[optind];
 	name = argv[optind + 1];
-	if (strcmp(kind, "sink") && strcmp(kind, "discovery"))
-		return bad("'%s' is no kind of plugin: sink or discovery", kind);
+	if (strcmp(kind, "sink") && strcmp(kind, "discovery") && strcmp(kind, "unwinder"))
+		return bad("'%s' is no kind of plugin: sink, discovery or unwinder", kind);
 	if (!is_name(name))
 		return bad(
 			"'%s' is no name for a plugin: lower-case letters, digits and _, a letter "

@@ -10,7 +10,8 @@
  *
  * What the plugin says goes to stderr; what it fails with, counts and puts is kept in the struct.
  * Options are set from text, as a script's are; those of lists and maps are left empty. encode()
- * knows FUSEE_FOLDED, for the others it answers -ENOTSUP. For one thread and one instance.
+ * knows FUSEE_FOLDED, for the others it answers -ENOTSUP. An unwinder's file has the symbols that
+ *the test gives it. For one thread and one instance at a time.
  */
 #ifndef FUSEE_TESTING_H
 #define FUSEE_TESTING_H
@@ -21,8 +22,11 @@
 #include <string.h>
 
 #include <fusee/plugin.h>
+#include <fusee/unwinder.bpf.h>
 
 #define FUSEE_TESTING_TARGETS 64
+#define FUSEE_TESTING_SYMBOLS 16
+#define FUSEE_TESTING_TURNS 1024 /* of a step at one place */
 
 struct fusee_testing_target {
 	char key[128], labels[512]; /* "service=shop pid=12 " */
@@ -40,6 +44,18 @@ struct fusee_testing {
 	struct fusee_testing_target targets[FUSEE_TESTING_TARGETS];
 	uint32_t ntargets, commits;
 	char *encoded;
+	/* unwinders */
+	struct fusee_unwinder_host unwinder;
+	struct fusee_testing_symbol {
+		const char *name;
+		struct fusee_range at;
+	} symbols[FUSEE_TESTING_SYMBOLS]; /* of the file; ends with the first without a name */
+	struct fusee_claim claims[FUSEE_TESTING_SYMBOLS];
+	uint32_t nclaims, nslab;
+	uint32_t slab[256];
+	char frames[4096]; /* what was pushed and named: "inner:12;outer:7;" */
+	uint64_t emitted[256];
+	uint32_t nemitted;
 };
 
 static inline struct fusee_testing *fusee_testing_of(struct fusee_instance *in)
@@ -264,6 +280,87 @@ static inline int fusee_testing_wake(struct fusee_instance *in)
 	return 0;
 }
 
+/* ---- unwinders: a file that has symbols, an x86-64 one, and a stack that the test makes up ----
+ */
+
+static inline struct fusee_testing **fusee_testing_this(void)
+{
+	static struct fusee_testing *t; /* host calls that are handed no instance need it */
+
+	return &t;
+}
+
+static inline int fusee_testing_file_info(uint64_t file, struct fusee_file_info *info)
+{
+	(void)file;
+	info->machine = 62;
+	return 0;
+}
+
+static inline int fusee_testing_file_symbol(uint64_t file, const char *name, struct fusee_range *at)
+{
+	struct fusee_testing_symbol *s = (*fusee_testing_this())->symbols;
+
+	(void)file;
+	for (int i = 0; i < FUSEE_TESTING_SYMBOLS && s[i].name; i++)
+		if (!strcmp(s[i].name, name)) {
+			*at = s[i].at;
+			return 0;
+		}
+	return -ENOENT;
+}
+
+static inline int fusee_testing_file_function(uint64_t file, uint64_t vaddr, struct fusee_range *at)
+{
+	struct fusee_testing_symbol *s = (*fusee_testing_this())->symbols;
+
+	(void)file;
+	for (int i = 0; i < FUSEE_TESTING_SYMBOLS && s[i].name; i++)
+		if (vaddr >= s[i].at.lo && vaddr < s[i].at.hi) {
+			*at = s[i].at;
+			return 0;
+		}
+	return -ENOENT;
+}
+
+static inline int fusee_testing_file_slab(struct fusee_instance *in, uint64_t file,
+					  const uint32_t *words, uint64_t n)
+{
+	struct fusee_testing *t = fusee_testing_of(in);
+
+	(void)file;
+	if (n > sizeof(t->slab) / sizeof(t->slab[0]))
+		return -ENOSPC;
+	memcpy(t->slab, words, n * sizeof(*words));
+	t->nslab = (uint32_t)n;
+	return 0;
+}
+
+static inline int fusee_testing_file_claim(struct fusee_instance *in, uint64_t file,
+					   const struct fusee_claim *claim)
+{
+	struct fusee_testing *t = fusee_testing_of(in);
+
+	(void)file;
+	if (claim->range.lo >= claim->range.hi || claim->arg >> 31)
+		return -EINVAL;
+	if (t->nclaims == FUSEE_TESTING_SYMBOLS)
+		return -ENOSPC;
+	t->claims[t->nclaims++] = *claim;
+	return 0;
+}
+
+static inline int fusee_testing_frame(struct fusee_frame_out *out,
+				      const struct fusee_source_frame *f)
+{
+	struct fusee_testing *t = (struct fusee_testing *)(void *)out;
+	size_t at = strlen(t->frames);
+
+	snprintf(t->frames + at, sizeof(t->frames) - at, "%.*s:%u;", (int)f->function.len,
+		 f->function.p, f->line);
+	return 0;
+}
+
 /* ---- for tests ---- */
 
 static inline const struct fusee_option *fusee_testing_option(struct fusee_testing *t,
@@ -362,14 +459,23 @@ static inline int fusee_testing_init(struct fusee_testing *t)
 						     .watch_fd = fusee_testing_watch_fd,
 						     .timer = fusee_testing_timer,
 						     .wake = fusee_testing_wake};
+	t->unwinder = (struct fusee_unwinder_host){.size = sizeof(t->unwinder),
+						   .file_info = fusee_testing_file_info,
+						   .file_symbol = fusee_testing_file_symbol,
+						   .file_function = fusee_testing_file_function,
+						   .file_slab = fusee_testing_file_slab,
+						   .file_claim = fusee_testing_file_claim,
+						   .frame = fusee_testing_frame};
 	t->host = (struct fusee_host){.size = sizeof(t->host),
 				      .abi_minor = FUSEE_ABI_MINOR,
 				      .log = fusee_testing_log,
 				      .fail = fusee_testing_fail,
 				      .count = fusee_testing_count,
 				      .read_secret = fusee_testing_read_secret,
+				      .unwinder = &t->unwinder,
 				      .sink = &t->sink,
 				      .discovery = &t->discovery};
+	*fusee_testing_this() = t;
 	if (!r && t->plugin->init)
 		r = t->plugin->init(t->ctx, (struct fusee_instance *)(void *)t, &t->host);
 	return r;
@@ -399,6 +505,82 @@ static inline int fusee_testing_tick(struct fusee_testing *t)
 	const struct fusee_discovery_ops *ops = (const struct fusee_discovery_ops *)t->plugin->ops;
 
 	return ops->tick ? ops->tick(t->ctx) : 0;
+}
+
+/* Asks about the file with t->symbols. Its claims and its table are kept. */
+static inline int fusee_testing_inspect(struct fusee_testing *t)
+{
+	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
+
+	t->nclaims = t->nslab = 0;
+	return ops->inspect(t->ctx, 1);
+}
+
+static inline int fusee_testing_emitted(struct fusee_native *n, __u32 kind, __u64 key)
+{
+	struct fusee_testing *t = *fusee_testing_this();
+
+	for (uint32_t i = 0; i < t->nemitted; i++)
+		if (t->emitted[i] == (key ^ (__u64)kind << 56) + n->u.process)
+			return 1;
+	return 0;
+}
+
+/* What is emitted goes to record() at once. */
+static inline int fusee_testing_emit(struct fusee_native *n, __u32 kind, __u64 key,
+				     const void *bytes, __u32 len)
+{
+	struct fusee_testing *t = *fusee_testing_this();
+	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
+	struct fusee_emission e = {
+		.size = sizeof(e), .kind = kind, .key = key, .bytes = {(const char *)bytes, len}};
+
+	if (t->nemitted < sizeof(t->emitted) / sizeof(t->emitted[0]))
+		t->emitted[t->nemitted++] = (key ^ (__u64)kind << 56) + n->u.process;
+	return ops->record(t->ctx, n->u.process, &e);
+}
+
+static inline void fusee_testing_push(struct fusee_testing *t, struct fusee_unwind *u)
+{
+	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
+	struct fusee_raw_frame raw = {
+		.size = sizeof(raw), .process = u->process, .v = {u->pushed[0], u->pushed[1]}};
+
+	u->npushed = 0;
+	if (ops->symbolize(t->ctx, &raw, (struct fusee_frame_out *)(void *)t) <= 0)
+		strncat(t->frames, "?;", sizeof(t->frames) - strlen(t->frames) - 1);
+}
+
+/*
+ * The step's turns at one place: n->u.pc, sp, offset and bias are set, n->read reads memory. Frames
+ * that it pushes are named and added to t->frames. What it answered last; FUSEE_PASS: the place is
+ * in no claim; -ELOOP: it does not come to an end.
+ */
+static inline int fusee_testing_step(struct fusee_testing *t, struct fusee_native *n)
+{
+	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
+	int next = FUSEE_PASS;
+
+	n->emitted = fusee_testing_emitted;
+	n->emit = fusee_testing_emit;
+	n->slab = t->slab;
+	n->u.slab_words = t->nslab;
+	for (uint32_t i = 0; i < t->nclaims; i++) {
+		if (n->u.offset - t->claims[i].range.lo >=
+		    t->claims[i].range.hi - t->claims[i].range.lo)
+			continue;
+		n->u.claim_lo = t->claims[i].range.lo + n->u.bias;
+		n->u.claim_arg = t->claims[i].arg;
+		for (int turn = 0; turn < FUSEE_TESTING_TURNS; turn++) {
+			next = ops->native_step(&n->u);
+			if (n->u.npushed)
+				fusee_testing_push(t, &n->u);
+			if (next != FUSEE_AGAIN)
+				return next;
+		}
+		return -ELOOP;
+	}
+	return next;
 }
 
 static inline void fusee_testing_fini(struct fusee_testing *t)
