@@ -12,6 +12,7 @@
  *	tool_bpf time PLUGINS HZ SECONDS ROUNDS PROGRAM TWIN ARG..  what a sample of PROGRAM
  *		costs, walked and counted, beside what the kernel's own walk and count of TWIN, a
  *		build with frame pointers, costs: medians of each round, in turn
+ *	tool_bpf running ..	the same of programs that wait at no gate: a second after they began
  *
  * Exit 0: so it is; 1: not; 77: this user or kernel does not allow it, with the reason.
  */
@@ -595,7 +596,7 @@ static int by_value(const void *a, const void *b)
 /* One alone runs and is sampled: the median, 0 of none. */
 static uint32_t time_one(struct timed *t, int which, uint32_t *samples)
 {
-	t->times->n = 0;
+	t->times->n = t->times->frames = t->times->first = 0;
 	if (kill(t->pid[which], SIGCONT) || ioctl(t->event[which], PERF_EVENT_IOC_ENABLE, 0))
 		die("cannot begin: %s", strerror(errno));
 	usleep((useconds_t)(t->seconds * 1e6));
@@ -617,23 +618,62 @@ static void *map_times(struct bpf_object *object)
 	return p;
 }
 
-static int time_walks(struct target *target, char **argv)
+/* Starts one that knows no gate, and stops it when it has mapped all. */
+static void start_running(char **argv, pid_t *pid)
+{
+	*pid = fork();
+	if (!*pid) {
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	sleep(1);
+	kill(*pid, SIGSTOP);
+	if (waitpid(*pid, NULL, WNOHANG))
+		die("'%s' ends too soon", argv[0]);
+}
+
+/* Both, on one CPU; the arguments stand behind the twin's name. */
+static void start_both(struct timed *t, char **argv, bool gated, int *gate)
+{
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(sysconf(_SC_NPROCESSORS_ONLN) - 1, &cpu);
+	for (int i = 1; i >= 0; i--) {
+		argv[1] = argv[i];
+		if (gated)
+			gate[i] = start(argv + 1, &t->pid[i]);
+		else
+			start_running(argv + 1, &t->pid[i]);
+		sched_setaffinity(t->pid[i], sizeof(cpu), &cpu);
+	}
+}
+
+static void time_rounds(struct timed *t, int rounds)
+{
+	for (int round = 0; round < rounds; round++) {
+		uint32_t n[2], ns[2];
+		uint64_t frames, first;
+
+		ns[0] = time_one(t, 0, &n[0]);
+		frames = t->times->frames;
+		first = t->times->first;
+		ns[1] = time_one(t, 1, &n[1]);
+		printf("walk %u ns of %u samples, twin %u ns of %u; %llu frames, %llu new\n", ns[0],
+		       n[0], ns[1], n[1], (unsigned long long)frames, (unsigned long long)first);
+	}
+}
+
+static int time_walks(struct target *target, char **argv, bool gated)
 {
 	struct timed t = {.hz = atof(argv[0]), .seconds = atof(argv[1])};
 	static const char *const programs[2] = {"time_walk", "time_peer"};
 	int rounds = atoi(argv[2]), gate[2];
-	cpu_set_t cpu;
 
 	if (t.hz < 1 || t.seconds <= 0)
 		die("a rate and a time are wanted");
-	CPU_ZERO(&cpu);
-	CPU_SET(sysconf(_SC_NPROCESSORS_ONLN) - 1, &cpu); /* both there */
 	t.object = link_all(&target->set);
-	for (int i = 1; i >= 0; i--) { /* the arguments stand behind the twin's name */
-		argv[4] = argv[3 + i];
-		gate[i] = start(argv + 4, &t.pid[i]);
-		sched_setaffinity(t.pid[i], sizeof(cpu), &cpu);
-	}
+	start_both(&t, argv + 3, gated, gate);
 	target->pid = t.pid[0];
 	if (procfs_each_mapping(target->pid, add_mapping, target) || !target->nwords)
 		die("no tables of it");
@@ -643,18 +683,14 @@ static int time_walks(struct target *target, char **argv)
 	for (int i = 0; i < 2; i++) {
 		t.event[i] = open_event(t.pid[i], program_of(t.object, programs[i]),
 					(uint64_t)(1e9 / t.hz));
+		if (!gated)
+			continue;
 		if (write(gate[i], "g", 1) != 1)
 			die("cannot begin: %s", strerror(errno));
 		usleep(100000);
 		kill(t.pid[i], SIGSTOP);
 	}
-	for (int round = 0; round < rounds; round++) {
-		uint32_t n[2], ns[2];
-
-		for (int i = 0; i < 2; i++)
-			ns[i] = time_one(&t, i, &n[i]);
-		printf("walk %u ns of %u samples, twin %u ns of %u\n", ns[0], n[0], ns[1], n[1]);
-	}
+	time_rounds(&t, rounds);
 	for (int i = 0; i < 2; i++) {
 		kill(t.pid[i], SIGKILL);
 		waitpid(t.pid[i], NULL, 0);
@@ -677,8 +713,8 @@ int main(int argc, char **argv)
 	t.wrong = !strcmp(argv[1], "wrong");
 	t.tableless = !strcmp(argv[1], "tableless");
 	need_bpf();
-	if (!strcmp(argv[1], "time"))
-		return argc < 8 ? 64 : time_walks(&t, argv + 3);
+	if (!strcmp(argv[1], "time") || !strcmp(argv[1], "running"))
+		return argc < 8 ? 64 : time_walks(&t, argv + 3, *argv[1] == 't');
 	if (strcmp(argv[1], "load"))
 		return walk(&t, argv + 3);
 	object = link_all(&t.set);

@@ -246,7 +246,7 @@ struct {
 	__type(value, __u64);
 } peer_counts SEC(".maps");
 
-FUSEE_FN void note_time(__u64 from)
+FUSEE_FN struct walk_times *note_time(__u64 from)
 {
 	__u32 zero = 0;
 	struct walk_times *t = fusee_bpf_map_lookup_elem(&walk_times, &zero);
@@ -254,6 +254,7 @@ FUSEE_FN void note_time(__u64 from)
 	if (t)
 		t->ns[__sync_fetch_and_add(&t->n, 1) & (WALK_TIMES - 1)] =
 			(__u32)(bpf_ktime_get_ns() - from);
+	return t;
 }
 
 /* The frames as (table, offset), hashed on the way: what a profiler keeps of them. What the loop
@@ -279,21 +280,24 @@ FUSEE_FN void walk_to_count(struct fusee_unwind *u, struct stack *stack)
 	}
 }
 
-FUSEE_FN void count_stack(__u64 hash)
+/* Not 0: it is the first such stack. */
+FUSEE_FN int count_stack(__u64 hash)
 {
 	__u32 zero = 0;
 	struct counts *c = fusee_bpf_map_lookup_elem(&walk_counted, &zero);
 
 	for (__u32 i = 0; c && i < PROBED; i++) {
 		__u32 at = ((__u32)hash & (STACKS - PROBED)) + i;
+		int first = !c->of[at].hash;
 
-		if (c->of[at].hash && c->of[at].hash != hash)
+		if (!first && c->of[at].hash != hash)
 			continue;
 		c->of[at].hash = hash;
 		__sync_fetch_and_add(&c->of[at].n, 1);
-		return;
+		return first;
 	}
 	count(1);
+	return 1;
 }
 
 SEC("perf_event")
@@ -303,13 +307,19 @@ int time_walk(const struct sampler_context *s)
 	struct fusee_unwind *u = state();
 	__u32 zero = 0;
 	struct stack *stack = fusee_bpf_map_lookup_elem(&walk_stack, &zero);
+	struct walk_times *t;
+	int first;
 
 	if (!u || !stack || !(s->regs.cs & 3))
 		return 0;
 	begin_walk(u, s);
 	walk_to_count(u, stack);
-	count_stack(stack->hash);
-	note_time(from);
+	first = count_stack(stack->hash);
+	t = note_time(from);
+	if (t) {
+		t->frames += stack->n;
+		t->first += (__u32)first;
+	}
 	return 0;
 }
 

@@ -42,10 +42,11 @@ struct walk_record {
 						      * the first is there from rsp on */
 };
 
-/* How long the timed programs took, each of one sample. */
+/* How long the timed programs took, each of one sample; of those that `time_walk` took, the sum of
+ * their frames and how many stacks came for the first time. */
 #define WALK_TIMES (1u << 16)
 struct walk_times {
-	__u64 n;
+	__u64 n, frames, first;
 	__u32 ns[WALK_TIMES];
 };
 #endif

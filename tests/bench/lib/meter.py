@@ -16,9 +16,11 @@ SMAPS_HEAD = re.compile(r"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+\s*(.*)$")
 
 
 def spread(values, form="%.3g"):
-    """median [lowest .. highest]"""
+    """median [lowest .. highest]; of one: that"""
     if not values:
         return "-"
+    if len(values) == 1:
+        return form % values[0]
     return (form + " [" + form + " .. " + form + "]") % (
         statistics.median(values),
         min(values),
@@ -106,7 +108,7 @@ def memory(pid):
 
 
 def bpf_of(pids):
-    """-> {map id: bytes}, {program id: {"run_time_ns", "run_cnt", "verified_insns"}}"""
+    """-> {map id: bytes}, {program id: {"run_time_ns", "run_cnt", "verified_insns", "prog_type"}}"""
     maps, programs = {}, {}
     for pid in pids:
         try:
@@ -124,7 +126,8 @@ def bpf_of(pids):
                 maps[info["map_id"]] = int(info.get("memlock", 0))
             elif "prog_id" in info and "prog_type" in info:
                 programs[info["prog_id"]] = {
-                    k: int(info.get(k, 0)) for k in ("run_time_ns", "run_cnt", "verified_insns")
+                    k: int(info.get(k, 0))
+                    for k in ("run_time_ns", "run_cnt", "verified_insns", "prog_type")
                 }
     return maps, programs
 
