@@ -165,12 +165,13 @@ static int map_tables(struct bpf_sampler *b)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	b->slabs_len = (size_t)b->nslabs * SLAB_BYTES;
 	b->elements_len = ((size_t)b->nelements * sizeof(struct sampler_process) + page - 1) &
 			  ~(page - 1);
-	b->slabs = map_memory(map_fd(b, "fusee_slabs"), b->slabs_len);
+	b->slabs = map_fd(b, "fusee_slabs");
 	b->elements = map_memory(map_fd(b, "sampler_processes"), b->elements_len);
-	return b->slabs && b->elements ? 0 : -errno;
+	if (b->slabs < 0)
+		return b->slabs;
+	return b->elements ? 0 : -errno;
 }
 
 /* Not made: what only the programs of languages use. */
@@ -283,8 +284,6 @@ void bpf_sampler_close(struct bpf_sampler *b)
 	for (uint32_t i = 0; i < BPF_LINKS; i++)
 		bpf_link__destroy(b->links[i]);
 	bpf_tables_fini(b);
-	if (b->slabs)
-		munmap(b->slabs, b->slabs_len);
 	if (b->elements)
 		munmap(b->elements, b->elements_len);
 	bpf_languages_close(b);

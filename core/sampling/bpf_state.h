@@ -40,9 +40,9 @@ struct bpf_sampler {
 	int unwinder[SAMPLER_TABLES];                      /* index in the set, -1: not there */
 
 	uint32_t nslabs, nelements;
-	uint32_t *slabs;                  /* mapped: fusee_slabs */
+	int slabs;                        /* fusee_slabs; owned by the object */
 	struct sampler_process *elements; /* mapped: sampler_processes; [0] is nobody's */
-	size_t slabs_len, elements_len;
+	size_t elements_len;
 	struct process **owners; /* of elements; borrowed, NULL: none, or within a chain */
 	uint32_t *free_elements, nfree;
 	struct table placed;    /* file and unwinder -> struct placed * */

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "sampling/bpf_state.h"
@@ -163,6 +165,22 @@ static int make_room(struct bpf_sampler *b, uint32_t words, uint32_t *at)
 	return r;
 }
 
+/* Tables are mapped while they are written, and no longer: what is mapped of a BPF map counts as
+ * resident, all of it, and it is written once in a table's life. */
+static int write_words(const struct bpf_sampler *b, uint32_t at, const uint32_t *words, uint64_t n)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint64_t to = (uint64_t)at * 4, from = to & ~(uint64_t)(page - 1);
+	size_t len = (size_t)(to - from + n * 4 + page - 1) & ~(page - 1);
+	char *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, b->slabs, (off_t)from);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	memcpy(p + (to - from), words, n * 4);
+	munmap(p, len);
+	return 0;
+}
+
 /* The file's table of this unwinder (-1: of nobody), put there if it is not. No table: words 0. 0
  * or -errno: there is no room. */
 int bpf_tables_place(struct bpf_sampler *b, const struct file *f, int unwinder,
@@ -184,15 +202,18 @@ int bpf_tables_place(struct bpf_sampler *b, const struct file *f, int unwinder,
 			return -ENOMEM;
 		p->words = (uint32_t)slab->n;
 		r = make_room(b, p->words, &p->at);
-		if (!r && table_put(&b->placed, key, p)) {
-			give_words(b, p->at, p->words);
-			r = -ENOMEM;
-		}
 		if (r) {
 			free(p);
 			return r;
 		}
-		memcpy(b->slabs + p->at, slab->words, slab->n * 4);
+		r = write_words(b, p->at, slab->words, slab->n);
+		if (!r)
+			r = table_put(&b->placed, key, p);
+		if (r) {
+			give_words(b, p->at, p->words);
+			free(p);
+			return r;
+		}
 		p->id = b->ids < MAX_IDS ? ++b->ids : 0;
 	}
 	p->used = b->clock + 1; /* not given away for the next of the same process */

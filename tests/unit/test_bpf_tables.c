@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "sampling/bpf_state.h"
@@ -25,6 +26,8 @@ struct world {
 
 static void world_new(struct world *w, uint64_t table_words)
 {
+	LIBBPF_OPTS(bpf_map_create_opts, mmapable, .map_flags = BPF_F_MMAPABLE);
+
 	*w = (struct world){0};
 	w->b.pids = bpf_map_create(BPF_MAP_TYPE_HASH, "pids", 4, sizeof(struct sampler_life), 64,
 				   NULL);
@@ -33,10 +36,12 @@ static void world_new(struct world *w, uint64_t table_words)
 	w->b.nslabs = SLABS;
 	w->b.nelements = ELEMENTS;
 	w->b.unwinder[1] = -1;
-	w->b.slabs = calloc(SLABS, SLAB_BYTES);
+	w->b.slabs = bpf_map_create(BPF_MAP_TYPE_ARRAY, "slabs", 4, SLAB_BYTES, SLABS, &mmapable);
 	w->b.elements = calloc(ELEMENTS, sizeof(struct sampler_process));
 	w->words = calloc(table_words, 4);
-	CHECK(w->b.slabs && w->b.elements && w->words);
+	CHECK(w->b.slabs >= 0 && w->b.elements && w->words);
+	for (uint64_t i = 0; i < table_words; i++)
+		w->words[i] = (uint32_t)i * 2654435761u;
 	CHECK_INT(bpf_tables_init(&w->b), 0);
 	w->segment = (struct fusee_segment){.filesz = 1 << 20, .memsz = 1 << 20, .flags = 5};
 	w->inspection = (struct inspection){.nsegments = 1, .segments = &w->segment};
@@ -50,10 +55,20 @@ static void world_new(struct world *w, uint64_t table_words)
 	}
 }
 
+/* What lies there is the file's table, as the kernel sees it. */
+static void check_table(struct world *w, const struct sampler_table *t)
+{
+	uint32_t *p = mmap(NULL, SLABS * SLAB_BYTES, PROT_READ, MAP_SHARED, w->b.slabs, 0);
+
+	CHECK(p != MAP_FAILED);
+	CHECK(!memcmp(p + t->at, w->words, t->words * 4ull));
+	munmap(p, SLABS * SLAB_BYTES);
+}
+
 static void world_free(struct world *w)
 {
 	bpf_tables_fini(&w->b);
-	free(w->b.slabs);
+	close(w->b.slabs);
 	free(w->b.elements);
 	free(w->words);
 	close(w->b.pids);
@@ -111,7 +126,7 @@ TEST(a_process_and_its_tables)
 		const struct sampler_table *at = &e->mappings[i].table[0];
 
 		CHECK_INT(at->words, 1000);
-		CHECK(!memcmp(w.b.slabs + at->at, w.words, 4000));
+		check_table(&w, at);
 		CHECK_INT(e->mappings[i].table[1].words, 0);
 	}
 	/* a file that is not ready any more is left out; the version moves on */
@@ -279,6 +294,8 @@ TEST(holes)
 				continue;
 			used[n][0] = e->mappings[0].table[0].at;
 			used[n][1] = used[n][0] + e->mappings[0].table[0].words;
+			if (!(round % 16))
+				check_table(&w, &e->mappings[0].table[0]);
 			CHECK(used[n][0] >= 1 && used[n][1] <= SLABS * SLAB_WORDS);
 			for (uint32_t j = 0; j < n; j++)
 				CHECK(used[j][0] == used[n][0] || used[j][1] <= used[n][0] ||
