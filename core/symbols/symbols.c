@@ -387,6 +387,19 @@ bool symbols_function(const struct symbols *s, uint64_t vaddr, struct symbols_sp
 	return true;
 }
 
+bool symbols_next(const struct symbols *s, uint64_t vaddr, struct symbols_span *span)
+{
+	const struct segment *first = s->symtab.segments, *end = first + s->symtab.nsegments;
+	const struct segment *at = segments_find(first, s->symtab.nsegments, vaddr);
+
+	for (at = at ? at : first; at + 1 < end; at++)
+		if (at->id != RANGES_NONE && at[1].lo > vaddr) {
+			*span = (struct symbols_span){at->lo > vaddr ? at->lo : vaddr, at[1].lo};
+			return true;
+		}
+	return false;
+}
+
 void symbols_quality(const struct symbols *s, struct symbols_quality *q)
 {
 	*q = s->quality;

@@ -60,6 +60,10 @@ int symbols_lookup_span(struct symbols *, uint64_t vaddr, symbols_each *, void *
 			struct symbols_span *span);
 /* The function that the symbol tables have at vaddr; false: none. */
 bool symbols_function(const struct symbols *, uint64_t vaddr, struct symbols_span *);
+/* The first code at vaddr or above that a symbol names, up to where the next one begins; false:
+ * none.
+ */
+bool symbols_next(const struct symbols *, uint64_t vaddr, struct symbols_span *);
 void symbols_quality(const struct symbols *, struct symbols_quality *);
 /* The dwz file that would help and was not handed in: its name and *n bytes of build id, as the
  * debug file has them, until close. NULL: none is missing. */

@@ -10,6 +10,7 @@
 
 #define AROUND 8192u /* bytes of a function on each side of an address that are named with it */
 #define FUNCTION_SPANS 2048u
+#define AROUND_SYMBOLS (128u << 10)
 #define MAX_SPANS 16384u /* of one request */
 
 struct writer {
@@ -18,7 +19,8 @@ struct writer {
 	struct buf *to;    /* where frames go: these, or those of spans */
 	int err;
 	struct buf spans, span_frames; /* struct worker_span, sorted */
-	uint64_t done;                 /* up to where functions are named */
+	bool has_lines;
+	uint64_t done; /* up to where functions are named */
 };
 
 static uint32_t text_id(struct writer *w, const char *text)
@@ -155,11 +157,36 @@ static int add_function(struct writer *w, struct symbols *s, uint64_t addr)
 		f.lo = addr - AROUND;
 	if (f.hi - addr > AROUND)
 		f.hi = addr + AROUND;
-	w->to = &w->span_frames;
 	for (at = f.lo > w->done ? f.lo : w->done;
 	     !r && at < f.hi && count(&w->spans, sizeof(struct worker_span)) - before < most;)
 		r = add_span(w, s, at, f.hi, &at);
 	w->done = at;
+	return r;
+}
+
+/* Where there are symbols and no lines, those around it: an answer is one function long. */
+static int add_symbols(struct writer *w, struct symbols *s, uint64_t addr)
+{
+	uint64_t at = addr > AROUND_SYMBOLS ? addr - AROUND_SYMBOLS : 0;
+	struct symbols_span f;
+	int r = 0;
+
+	if (addr < w->done)
+		return 0;
+	at = at > w->done ? at : w->done;
+	while (!r && count(&w->spans, sizeof(struct worker_span)) < MAX_SPANS &&
+	       symbols_next(s, at, &f) && (f.lo <= addr || f.lo - addr < AROUND_SYMBOLS))
+		r = add_span(w, s, f.lo, f.hi, &at);
+	w->done = at;
+	return r;
+}
+
+static int add_around(struct writer *w, struct symbols *s, uint64_t addr)
+{
+	int r;
+
+	w->to = &w->span_frames;
+	r = w->has_lines ? add_function(w, s, addr) : add_symbols(w, s, addr);
 	w->to = &w->frames;
 	return r;
 }
@@ -191,6 +218,7 @@ static int look_up(struct writer *w, struct symbols *s, const uint64_t *addresse
 	int err;
 
 	w->to = &w->frames;
+	w->has_lines = quality_of(s) & (INSPECTION_DWARF | INSPECTION_GO);
 	for (uint32_t i = 0; i < n; i++) {
 		first[i] = count(&w->frames, sizeof(struct names_frame));
 		err = symbols_lookup(s, addresses[i], add_frame, w);
@@ -198,7 +226,7 @@ static int look_up(struct writer *w, struct symbols *s, const uint64_t *addresse
 			err = w->err ? w->err : w->frames.error;
 		if (err)
 			return err;
-		if (add_function(w, s, addresses[i]))
+		if (add_around(w, s, addresses[i]))
 			drop_spans(w);
 	}
 	first[n] = count(&w->frames, sizeof(struct names_frame));
