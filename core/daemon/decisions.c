@@ -17,7 +17,7 @@
 /* Samples of a process come a little after its end; its events stand so long, which is many of them
  * where processes are short. */
 #define GRACE_NS 2000000000u
-#define RECHECK 15u
+#define RECHECK 15u /* seconds, until each process was looked at again */
 
 struct tracked {
 	pid_t pid;

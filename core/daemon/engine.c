@@ -184,7 +184,8 @@ static void on_tick(void *arg)
 	uint64_t now = clock_now();
 
 	engine_drain(a);
-	worker_dispatch(a->worker);
+	if (worker_pending(a->worker)) /* asked of meanwhile; all else its descriptor tells */
+		worker_dispatch(a->worker);
 	if (++a->ticks % 10)
 		return;
 	discoverers_catch_up(a->discoverers);

@@ -87,6 +87,25 @@ static int read_file(const char *path, struct buf *b)
 	return r;
 }
 
+/* Nearly always one read holds it. -EFBIG: not here. */
+static int parse_short(const char *path, char *out)
+{
+	char text[4096];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+	int r;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	n = read(fd, text, sizeof(text));
+	r = n < 0 ? -errno : n == sizeof(text) ? -EFBIG : 0;
+	close(fd);
+	if (r)
+		return r;
+	text[n] = '\0';
+	return cgroup_parse(text, out);
+}
+
 int cgroup_of(const char *root, pid_t pid, char *out)
 {
 	struct buf b = {0};
@@ -94,6 +113,9 @@ int cgroup_of(const char *root, pid_t pid, char *out)
 	int r;
 
 	snprintf(path, sizeof(path), "%s/proc/%d/cgroup", root, (int)pid);
+	r = parse_short(path, out);
+	if (r != -EFBIG)
+		return r;
 	r = read_file(path, &b);
 	if (!r)
 		r = cgroup_parse(b.p, out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampling/cpus.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,12 +24,15 @@ void cpus_parse(struct cpus *c, const char *list)
 void cpus_online(struct cpus *c)
 {
 	char list[4096];
-	FILE *f = fopen("/sys/devices/system/cpu/online", "re");
+	int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, list, sizeof(list) - 1);
 
-	if (!f || !fgets(list, sizeof(list), f))
+	if (fd >= 0)
+		close(fd);
+	if (n > 0)
+		list[n] = '\0';
+	else
 		snprintf(list, sizeof(list), "0-%ld", sysconf(_SC_NPROCESSORS_CONF) - 1);
-	if (f)
-		fclose(f);
 	cpus_parse(c, list);
 }
 

@@ -23,7 +23,7 @@
  * between): so long we wait for other CPUs' records, unless a ring fills up. */
 #define SLACK_NS 20000000u
 #define HURRY 0.5
-#define LOOK_NS 500000000u /* at which CPUs are online */
+#define LOOK_NS 1000000000u /* at which CPUs are online */
 
 struct cpu {
 	struct ring ring; /* its first event's; the others write into it */
