@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tables FILE [REPEATS]: what making a file's unwind table costs, beside a plain read of its
- * .eh_frame and one sort of as many rows. Each repeat runs all of them, so that they see the same
- * machine; medians, and the ratio's median with its 10th and 90th percentile.
+ * tables FILE [REPEATS]: what making a file's unwind table costs, and copying it to where the
+ * kernel reads it (a mapped array of BPF; where that is not allowed, shared memory), beside a plain
+ * read of its .eh_frame and one sort of as many rows. Each repeat runs all of them, so that they
+ * see the same machine; medians, and the ratio's median with its 10th and 90th percentile.
  */
 #include <fcntl.h>
+#include <linux/bpf.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,15 +19,21 @@
 
 extern const struct fusee_plugin fusee_plugin;
 
-enum { BUILD, READ, SORT_IN_ORDER, SORT_SHUFFLED, SORT_RADIX, N };
+enum { BUILD, LOAD, READ, SORT_IN_ORDER, SORT_SHUFFLED, SORT_RADIX, N };
 static const char *const names[] = {
 	"table made",
+	"table copied to the kernel",
 	"plain read of .eh_frame",
 	"qsort of its rows in order",
 	"qsort of its rows shuffled",
 	"radix sort of its rows shuffled",
 };
 #define MAX_REPEATS 101
+#define ELEMENT (1u << 20) /* bytes */
+/* the budgets of a large file */
+#define LARGE 500000
+#define MOST_BYTES 5.0
+#define MOST_RATIO 3.0
 
 static double now(void)
 {
@@ -117,6 +128,31 @@ static void plain_read(const char *path, uint64_t offset, size_t len)
 	close(fd);
 }
 
+/* As many elements as hold so many bytes, as the sampler maps them. */
+static void *kernel_memory(size_t len)
+{
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_ARRAY,
+		.key_size = 4,
+		.value_size = ELEMENT,
+		.max_entries = (uint32_t)(len / ELEMENT + 1),
+		.map_flags = BPF_F_MMAPABLE,
+	};
+	int fd = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr));
+	void *p;
+
+	len = (size_t)attr.max_entries * ELEMENT;
+	p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd,
+		 0);
+	if (p == MAP_FAILED)
+		exit(1);
+	if (fd >= 0)
+		close(fd);
+	else
+		memset(p, 1, len); /* the kernel's is there already */
+	return p;
+}
+
 static void eh_frame_of(const char *path, struct fusee_section *s)
 {
 	struct host_file f = {0};
@@ -137,15 +173,30 @@ static double median(double *t, int n, double part)
 	return t[(int)(part * (n - 1) + 0.5)];
 }
 
-static void print_ratio(double t[N][MAX_REPEATS], int n, int sort)
+static void print_ratio(double t[N][MAX_REPEATS], int n, int sort, bool judged)
 {
 	double ratio[MAX_REPEATS], mid;
 
 	for (int i = 0; i < n; i++)
-		ratio[i] = t[BUILD][i] / (t[READ][i] + t[sort][i]);
+		ratio[i] = (t[BUILD][i] + t[LOAD][i]) / (t[READ][i] + t[sort][i]);
 	mid = median(ratio, n, 0.5);
-	printf("table / (read + %s): %.2f (%.2f .. %.2f)\n", names[sort], mid, ratio[(n - 1) / 10],
-	       ratio[(n - 1) * 9 / 10]);
+	printf("(made + copied) / (read + %s): %.2f [%.2f .. %.2f]", names[sort], mid,
+	       ratio[(n - 1) / 10], ratio[(n - 1) * 9 / 10]);
+	if (judged)
+		printf(", at most %g: %s", MOST_RATIO,
+		       mid <= MOST_RATIO ? "reached" : "not reached");
+	putchar('\n');
+}
+
+static void print(double t[N][MAX_REPEATS], int n, size_t rows, double bytes)
+{
+	printf("%.2f bytes a row, index and specials included, at most %g: %s\n", bytes, MOST_BYTES,
+	       bytes <= MOST_BYTES ? "reached" : "not reached");
+	for (int sort = SORT_IN_ORDER; sort < N; sort++)
+		/* the budget's sort: what any program would call, where it has least to do */
+		print_ratio(t, n, sort, sort == SORT_IN_ORDER && rows >= LARGE);
+	for (int i = 0; i < N; i++)
+		printf("%-34s %8.2f ms\n", names[i], median(t[i], n, 0.5));
 }
 
 static void measure(const char *path, int repeats)
@@ -154,6 +205,7 @@ static void measure(const char *path, int repeats)
 	struct fusee_section s = {0};
 	struct host_file f;
 	uint64_t *rows, *other;
+	void *kernel;
 	size_t n;
 
 	eh_frame_of(path, &s);
@@ -162,6 +214,7 @@ static void measure(const char *path, int repeats)
 	n = f.words[DWARF_ROWS];
 	rows = malloc(n * 8);
 	other = malloc(n * 8);
+	kernel = kernel_memory(f.n * 4);
 	for (int i = 0; i < repeats; i++) {
 		struct host_file g;
 		double at = now();
@@ -169,6 +222,9 @@ static void measure(const char *path, int repeats)
 		if (!rows || !other || build(path, &g))
 			exit(1);
 		t[BUILD][i] = now() - at;
+		at = now();
+		memcpy(kernel, g.words, g.n * 4);
+		t[LOAD][i] = now() - at;
 		free(g.words);
 		at = now();
 		plain_read(path, s.offset, s.bytes.len);
@@ -183,12 +239,8 @@ static void measure(const char *path, int repeats)
 			t[sort][i] = now() - at;
 		}
 	}
-	printf("%s: .eh_frame %lu bytes, %zu rows, %.2f bytes a row with index and specials\n",
-	       path, (unsigned long)s.bytes.len, n, 4.0 * (double)f.n / (double)n);
-	for (int sort = SORT_IN_ORDER; sort < N; sort++)
-		print_ratio(t, repeats, sort);
-	for (int i = 0; i < N; i++)
-		printf("%-34s %8.2f ms\n", names[i], median(t[i], repeats, 0.5));
+	printf("%s: .eh_frame %lu bytes, %zu rows\n", path, (unsigned long)s.bytes.len, n);
+	print(t, repeats, n, 4.0 * (double)f.n / (double)n);
 }
 
 int main(int argc, char **argv)
