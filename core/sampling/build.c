@@ -19,7 +19,8 @@ struct build {
 	const struct collector *c;
 	const struct pipeline *p;
 	struct names *names;
-	const struct kallsyms *kallsyms;
+	struct kernel_names *kernel_names;
+	bool kernel_named; /* they are not hidden */
 	const struct build_options *o;
 	uint32_t *locations;         /* by id of frame; 0: not made yet */
 	uint32_t *mappings;          /* by id of file; 0: not made yet */
@@ -59,7 +60,7 @@ static uint32_t kernel_mapping(struct build *n, const char *module)
 
 	if (*module)
 		snprintf(path, sizeof(path), "[%s]", module);
-	if (n->kallsyms)
+	if (n->kernel_named)
 		m.flags |= FUSEE_MAPPING_FUNCTIONS;
 	m.path = builder_cstr(n->b, path);
 	return builder_mapping(n->b, &m);
@@ -67,12 +68,9 @@ static uint32_t kernel_mapping(struct build *n, const char *module)
 
 static uint32_t kernel_location(struct build *n, const struct walk_frame *f)
 {
-	const char *module = "", *name = NULL;
+	const char *module, *name = kernel_names_at(n->kernel_names, f->addr, &module);
 	struct fusee_location loc = {.address = f->addr, .frame_type = n->kernel};
-	uint64_t start;
 
-	if (n->kallsyms)
-		name = kallsyms_lookup(n->kallsyms, f->addr, &start, &module);
 	loc.mapping = kernel_mapping(n, module);
 	return plain(n, name ? name : "[kernel]", &loc);
 }
@@ -414,7 +412,8 @@ int build_profile(struct builder *b, const struct collector *c, const struct pip
 	struct build n = {.b = b, .c = c, .p = p, .names = names, .o = o};
 	int r = -ENOMEM;
 
-	n.kallsyms = names_kernel(names);
+	n.kernel_names = names_kernel(names);
+	n.kernel_named = kernel_names_begin(n.kernel_names, c->start_ns);
 	claims_refresh(p->claims);
 	n.locations = calloc(c->frames.n, sizeof(*n.locations));
 	n.mappings = calloc(p->files->n, sizeof(*n.mappings));

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/dict.h"
@@ -43,8 +42,7 @@ struct names {
 	uint32_t n;
 	uint64_t jobs, busy; /* begun; under way */
 	uint64_t bytes, span_bytes;
-	struct kallsyms *kallsyms;
-	time_t kallsyms_read;
+	struct kernel_names *kernel;
 };
 
 /* One names_ask(). */
@@ -73,6 +71,10 @@ int names_new(struct names **ret, struct files *files, struct worker *worker, bo
 	n->files = files;
 	n->worker = worker;
 	n->inlines = inlines;
+	if (kernel_names_new(&n->kernel, NULL)) {
+		free(n);
+		return -ENOMEM;
+	}
 	*ret = n;
 	return 0;
 }
@@ -101,7 +103,7 @@ void names_free(struct names *n)
 		return;
 	for (uint32_t i = 0; i < n->n; i++)
 		names_forget(n, i);
-	kallsyms_free(n->kallsyms);
+	kernel_names_free(n->kernel);
 	free(n->all);
 	free(n);
 }
@@ -165,19 +167,9 @@ void names_trim(struct names *n, uint64_t bytes)
 	}
 }
 
-const struct kallsyms *names_kernel(struct names *n)
+struct kernel_names *names_kernel(struct names *n)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (!n->kallsyms_read || now.tv_sec - n->kallsyms_read > KERNEL_SECONDS) {
-		kallsyms_free(n->kallsyms);
-		n->kallsyms = NULL;
-		if (kallsyms_load(&n->kallsyms, NULL))
-			n->kallsyms = NULL;
-		n->kallsyms_read = now.tv_sec;
-	}
-	return n->kallsyms;
+	return n->kernel;
 }
 
 /* ---- answers ---- */

@@ -11,7 +11,7 @@
 
 #include "sampling/collector.h"
 #include "sampling/files.h"
-#include "symbols/kallsyms.h"
+#include "sampling/kernel_names.h"
 
 /* One source frame; texts live as long as its file's names. */
 struct name_frame {
@@ -40,8 +40,7 @@ int names_ask(struct names *, const struct collector *, void (*done)(void *arg),
 const struct name *names_of(const struct names *, uint32_t file, uint64_t offset);
 /* INSPECTION_SYMTAB..: where the names of a file came from; 0: none were asked for. */
 uint32_t names_quality(const struct names *, uint32_t file);
-/* The kernel's, or NULL: hidden. */
-const struct kallsyms *names_kernel(struct names *);
+struct kernel_names *names_kernel(struct names *);
 /* Its file is about to be freed. */
 void names_forget(struct names *, uint32_t file);
 /* A job under way needs this file's names. */

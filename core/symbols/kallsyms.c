@@ -29,6 +29,7 @@ struct kallsyms {
 	uint32_t n, cap;
 	struct buf names; /* each with its NUL */
 	struct dict modules;
+	uint64_t text, end; /* _stext and _etext; 0: not seen */
 	bool any_address;
 };
 
@@ -80,9 +81,13 @@ static int take_line(struct kallsyms *k, char *line)
 	k->any_address |= s.addr != 0;
 	if (!s.addr || k->n >= MAX_SYMBOLS)
 		return 0;
-	if (!strchr("tTwW", type))
-		return push(k, &s);
 	name = end + 3;
+	if (!strcmp(name, "_stext"))
+		k->text = s.addr;
+	else if (!strcmp(name, "_etext"))
+		k->end = s.addr;
+	if (!strchr("tTwW", type) || !strcmp(name, "_etext") || !strcmp(name, "_einittext"))
+		return push(k, &s);
 	end = strchr(name, '\t');
 	if (end) {
 		*end = 0;
@@ -285,4 +290,26 @@ const char *kallsyms_lookup(const struct kallsyms *k, uint64_t addr, uint64_t *s
 	*start = s->addr;
 	*module = k->modules.entries[s->module].key;
 	return k->names.p + s->name;
+}
+
+bool kallsyms_is_text(const struct kallsyms *k, uint64_t addr)
+{
+	return addr >= k->text && addr < k->end;
+}
+
+/* What ends the text goes on to end the function before it, should one be there. */
+int kallsyms_drop_text(struct kallsyms *k)
+{
+	struct symbol *shrunk;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < k->n; i++)
+		if (!kallsyms_is_text(k, k->p[i].addr))
+			k->p[n++] = k->p[i];
+	k->n = n;
+	shrunk = realloc(k->p, (n + 1) * sizeof(*k->p));
+	if (shrunk)
+		k->p = shrunk;
+	k->cap = n + 1;
+	return pack_names(k);
 }
