@@ -51,6 +51,7 @@ enum bpf_func_id___has {
 
 /* Helper numbers: as above. */
 static __u64 (*bpf_ktime_get_ns)(void) = (void *)5;
+static __u32 (*bpf_get_smp_processor_id)(void) = (void *)8;
 static __u64 (*bpf_get_current_pid_tgid)(void) = (void *)14;
 static long (*bpf_get_current_comm)(void *buf, __u32 size) = (void *)16;
 static long (*bpf_map_update_elem)(void *map, const void *key, const void *value,

@@ -43,6 +43,32 @@ FUSEE_FN struct scratch *scratch(void)
 	return fusee_bpf_map_lookup_elem(&sampler_scratch, &zero);
 }
 
+struct {
+	__uint(type, 6 /* PERCPU_ARRAY */);
+	__uint(max_entries, SAMPLER_COUNTS);
+	__type(key, __u32);
+	__type(value, __u64);
+} sampler_counts SEC(".maps");
+
+FUSEE_FN void count(__u32 what)
+{
+	__u64 *n = fusee_bpf_map_lookup_elem(&sampler_counts, &what);
+
+	if (n)
+		++*n;
+}
+
+/* What came of handing a stack to the ring: 0, also where there was no room, which is counted; -1:
+ * it can't be sent. */
+FUSEE_FN int sent(long r)
+{
+	if (r == -28 /* -ENOSPC */) {
+		count(SAMPLER_NOT_SENT);
+		return 0;
+	}
+	return r ? -1 : 0;
+}
+
 /* How a step, or a whole walk, ended. */
 enum walk_end { AGAIN, WHOLE, LEFT_CODE, LEFT_CUT, NATIVE };
 

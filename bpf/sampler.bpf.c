@@ -2,13 +2,15 @@
 /*
  * The sampler in the kernel. It runs at each tick of an event that would otherwise write a copy of
  * the stack: where it can walk the stack to its end it sends the frames instead, and answers 0, so
- * that no copy is made. Whatever it can't do to the end it leaves to user space by answering 1.
+ * that no copy is made. Whatever it can't do to the end it leaves to user space, with a copy of its
+ * own, or, where it can't make one, by answering 1.
  *
  * It is linked with the native unwinders' steps when it is loaded: once as sampler_tick, and, for
  * each language unwinder that has claimed something, once as sampler_language with its step, which
  * sampler_tick hands the ticks of such processes to.
  */
 #include "begin.h"
+#include "copy.h"
 #include "language.h"
 #include "sample.h"
 #include "sampler.h"
@@ -41,6 +43,13 @@ struct {
 	__type(value, struct sampler_process);
 } sampler_processes SEC(".maps");
 
+struct {
+	__uint(type, 2 /* ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sampler_settings);
+} sampler_settings SEC(".maps");
+
 /* By number of the unwinder: its sampler_language. */
 struct {
 	__uint(type, 3 /* PROG_ARRAY */);
@@ -51,25 +60,10 @@ struct {
 
 struct {
 	__uint(type, 6 /* PERCPU_ARRAY */);
-	__uint(max_entries, SAMPLER_COUNTS);
-	__type(key, __u32);
-	__type(value, __u64);
-} sampler_counts SEC(".maps");
-
-struct {
-	__uint(type, 6 /* PERCPU_ARRAY */);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct sampler_grid);
 } sampler_grid SEC(".maps");
-
-FUSEE_FN void count(__u32 what)
-{
-	__u64 *n = fusee_bpf_map_lookup_elem(&sampler_counts, &what);
-
-	if (n)
-		++*n;
-}
 
 /* ---- where code lies ---- */
 
@@ -299,12 +293,9 @@ FUSEE_FN int send(struct sampler_context *c, struct scratch *s, __u32 frames)
 	if (size > sizeof(s->record))
 		return -1;
 	r = bpf_perf_event_output(c, &sampler_output, BPF_F_CURRENT_CPU, &s->record, size);
-	if (r == -28 /* -ENOSPC */) {
-		if (!s->record.left)
-			count(SAMPLER_NOT_SENT);
+	if (r && s->record.left) /* the event's own copy, which follows, is counted by itself */
 		return 0;
-	}
-	return r ? -1 : 0;
+	return sent(r);
 }
 
 /* Who was interrupted. */
@@ -334,13 +325,28 @@ FUSEE_FN __u32 version_of(__u32 element, __u64 id)
 	return LOOK(p->id) == id && LOOK(p->changed) <= LOOK(p->as_of) ? version : 1;
 }
 
-/* The event sends a copy of the stack; what it can't tell of the thread goes before it. */
+FUSEE_FN __u32 copy_limit(void)
+{
+	__u32 zero = 0;
+	struct sampler_settings *o = fusee_bpf_map_lookup_elem(&sampler_settings, &zero);
+
+	return o ? o->copy : 0;
+}
+
+/* It goes with a copy of the stack. Where that can't be had here the event sends its own; what it
+ * can't tell of the thread goes before it. */
 FUSEE_FN int leave(struct sampler_context *c, struct scratch *s, __u32 why)
 {
+	__u32 limit = copy_limit();
+
 	count(why);
 	s->record.left = why;
 	s->record.version = s->cut;
-	s->record.nkernel = s->record.nuser = 0;
+	s->record.nkernel = 0;
+	s->record.nuser = SAMPLER_COPIED;
+	if (why != SAMPLER_NO_REGISTERS && limit && !send_copy(c, s, limit))
+		return 0;
+	s->record.nuser = 0;
 	send(c, s, 0);
 	return 1;
 }
@@ -356,10 +362,8 @@ FUSEE_FN __u32 walk_life(struct sampler_context *c, struct scratch *s, struct sa
 	s->element = life->element;
 	s->record.process = life->id;
 	version = version_of(s->element, s->record.process);
-	if (version & 1)
+	if (version & 1 || !u)
 		return SAMPLER_CHANGED;
-	if (!u || user_regs(c, s) || s->regs.cs != USER_CS)
-		return SAMPLER_NO_REGISTERS;
 	how = walk(c, u, s, languages);
 	if (how != WHOLE)
 		return how == LEFT_CODE ? SAMPLER_UNKNOWN_CODE : SAMPLER_CUT;
@@ -431,7 +435,9 @@ int sampler_tick(struct sampler_context *c)
 		bpf_tail_call(c, &sampler_programs, program - 1);
 	describe(c, &s->record, ids);
 	s->languages = s->cut = 0;
-	if (life)
+	if (user_regs(c, s) || s->regs.cs != USER_CS)
+		how = SAMPLER_NO_REGISTERS;
+	else if (life)
 		how = walk_life(c, s, life, 0);
 	return how == SAMPLER_WALKED ? finish(c, s) : leave(c, s, how);
 }
@@ -451,7 +457,9 @@ int sampler_language(struct sampler_context *c)
 	s->cut = 0;
 	s->languages = 1;
 	s->slot = life ? program_of(life) - 1 : 0;
-	if (life)
+	if (user_regs(c, s) || s->regs.cs != USER_CS)
+		how = SAMPLER_NO_REGISTERS;
+	else if (life)
 		how = walk_life(c, s, life, 1);
 	if (how == SAMPLER_WALKED && send_emissions(c, &s->record))
 		how = SAMPLER_NOT_SENT;

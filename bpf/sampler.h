@@ -103,6 +103,35 @@ struct sampler_record {
 #define SAMPLER_RECORD_HEAD 64u
 #define SAMPLER_EMISSIONS 256u
 
+#define SAMPLER_MAX_COPY 61440u /* of a stack; a record of perf's has less than 64 KiB */
+#define SAMPLER_COPY_PAGES 17u
+#define SAMPLER_COPY_HOLES                                                     \
+	7u /* so many pages in a row that are not there, and the stack is over \
+	    */
+
+/* A tick whose stack is left to user space, with what that takes. */
+struct sampler_copy {
+	__u8 head[SAMPLER_RECORD_HEAD]; /* struct sampler_record's; nuser: SAMPLER_COPIED */
+	__u64 regs[17];                 /* x86-64, by DWARF number */
+	/* Bit i: page i, from the one on that sp is in, is not there. Of the others the bytes stand
+	 * one behind the other. */
+	__u64 holes;
+	__u64 from;         /* where the next page is */
+	__u32 bytes, limit; /* of the stack; as many as were asked for */
+	__u32 nkernel;
+	__u32 missing;                    /* pages in a row */
+	__u64 kernel[SAMPLER_MAX_KERNEL]; /* as bpf_get_stack() has them */
+	__u8 stack[SAMPLER_MAX_COPY + 4096];
+};
+
+#define SAMPLER_COPY_HEAD (SAMPLER_RECORD_HEAD + 17 * 8 + 32 + SAMPLER_MAX_KERNEL * 8)
+#define SAMPLER_COPIED (~0u)
+
+/* How the core wants it: the only element of sampler_settings. */
+struct sampler_settings {
+	__u32 copy; /* bytes of a stack; 0: the events copy them */
+};
+
 /* Who cut a walk that was left: 1 + the language unwinder's number, 0: none; below it the step's
  * own reason, or: */
 #define SAMPLER_CUT_SHIFT 16

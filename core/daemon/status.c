@@ -357,6 +357,8 @@ static void set_sampling(const struct agent *a)
 	metric_set("samples_passed",
 		   "Whole samples that show an interpreter without the program that it runs.", NULL,
 		   (double)s.passed);
+	metric_set("names_lost_total", "Pieces of what names languages' frames that nobody kept.",
+		   NULL, (double)s.lost_names);
 	metric_set("samples_unwanted", "Samples dropped unread, of processes not profiled.", NULL,
 		   (double)s.unwanted);
 	metric_set("samples_lost", "Ticks without a sample.", METRIC_LABELS("reason", "ring full"),

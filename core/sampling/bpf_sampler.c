@@ -192,12 +192,14 @@ static int leave_out_languages(struct bpf_sampler *b)
 static int load(struct bpf_sampler *b)
 {
 	struct bpf_program *tick = bpf_object__find_program_by_name(b->object, "sampler_tick");
-	int r = size_map(b, "fusee_slabs", b->nslabs);
+	int r = size_map(b, "fusee_slabs", b->nslabs), cpus = libbpf_num_possible_cpus();
 
 	if (!r)
 		r = leave_out_languages(b);
 	if (!r)
 		r = size_map(b, "sampler_processes", b->nelements);
+	if (!r)
+		r = size_map(b, "sampler_copies", cpus > 0 ? (uint32_t)cpus : 1);
 	if (!r)
 		r = bpf_object__load(b->object);
 	if (r)
@@ -294,6 +296,15 @@ void bpf_sampler_close(struct bpf_sampler *b)
 int bpf_sampler_attach(struct bpf_sampler *b, int event)
 {
 	return ioctl(event, PERF_EVENT_IOC_SET_BPF, b->program) ? -errno : 0;
+}
+
+int bpf_sampler_copy(struct bpf_sampler *b, uint32_t bytes)
+{
+	struct sampler_settings o = {.copy = bytes < SAMPLER_MAX_COPY ? bytes : SAMPLER_MAX_COPY};
+	uint32_t zero = 0;
+	int fd = map_fd(b, "sampler_settings");
+
+	return bpf_map_update_elem(fd, &zero, &o, BPF_ANY) ? -errno : 0;
 }
 
 int bpf_sampler_output(struct bpf_sampler *b, int cpu, int event)

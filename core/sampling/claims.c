@@ -277,31 +277,28 @@ void claims_each_step(const struct claims *c, uint64_t process, uint64_t lo, uin
 
 void claims_expect(struct claims *c, struct process *process, uint32_t unwinder)
 {
-	struct code *p = unwinder < c->unwinders->n ? code_get(c, process) : NULL;
+	struct code *p = unwinder < MAX_UNWINDERS ? code_get(c, process) : NULL;
 
 	if (p)
 		p->told |= 1u << unwinder;
 }
 
-void claims_record(struct claims *c, struct process *process, uint32_t unwinder,
-		   const struct fusee_emission *e)
+int claims_record(struct claims *c, struct process *process, uint32_t unwinder,
+		  const struct fusee_emission *e)
 {
-	struct code *p = unwinder < c->unwinders->n ? code_get(c, process) : NULL;
 	const struct fusee_unwinder_ops *ops;
 	struct fusee_instance *in;
-	int r = -ENOMEM;
+	struct code *p;
 
-	if (unwinder >= c->unwinders->n)
-		return;
+	if (unwinder >= c->unwinders->n || unwinder >= MAX_UNWINDERS)
+		return -EINVAL;
 	in = c->unwinders->instances[unwinder];
 	ops = in->descriptor->ops;
-	if (p && ops->record) {
-		p->told |= 1u << unwinder;
-		r = ops->record(in->ctx, handle(p), e);
-	}
-	if (r < 0)
-		log_debug("%s: pid %d: what names its frames was lost: %s", in->name,
-			  (int)process->pid, strerror(-r));
+	p = code_get(c, process);
+	if (!p)
+		return -ENOMEM;
+	p->told |= 1u << unwinder;
+	return ops->record ? ops->record(in->ctx, handle(p), e) : 0;
 }
 
 /* ---- naming ---- */

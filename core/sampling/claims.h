@@ -50,9 +50,9 @@ void claims_refresh(struct claims *);
  * not known; or -errno. */
 int claims_name(struct claims *, uint64_t process, uint64_t addr, uint32_t generation,
 		struct fusee_frame_out *out, const char **type);
-/* What an unwinder's step emitted in this process. */
-void claims_record(struct claims *, struct process *, uint32_t unwinder,
-		   const struct fusee_emission *);
+/* What an unwinder's step emitted in this process. 0, or -errno: it is lost. */
+int claims_record(struct claims *, struct process *, uint32_t unwinder,
+		  const struct fusee_emission *);
 /* Frames that its step pushed in this process are to be named by claims_name_pushed(), as long as
  * it is marked; likewise. */
 void claims_expect(struct claims *, struct process *, uint32_t unwinder);

@@ -344,6 +344,7 @@ static void on_emitted(void *arg, const struct snapshot_walked *w)
 	struct process *proc = process_find(p->processes, (pid_t)r->pid);
 
 	proc = proc ? life_of(p, proc, r->process) : NULL;
+	p->stats.lost_names += !proc;
 	while (proc && end - at >= EMISSION_HEAD) {
 		struct fusee_emission e = {.size = sizeof(e), .time_ns = w->time};
 		uint32_t len;
@@ -355,7 +356,8 @@ static void on_emitted(void *arg, const struct snapshot_walked *w)
 		if (len > end - at)
 			return;
 		e.bytes = (struct fusee_str){at, len};
-		claims_record(p->claims, proc, r->version, &e);
+		if (claims_record(p->claims, proc, r->version, &e) < 0)
+			p->stats.lost_names++;
 		at += (len + 7) & ~7ull;
 	}
 }

@@ -2,6 +2,7 @@
 #include "sampling/snapshot.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include <fusee/unwinder.bpf.h>
 
 #include "../../bpf/sampler.h"
 #include "base/clock.h"
@@ -24,6 +27,7 @@
 #define SLACK_NS 20000000u
 #define HURRY 0.5
 #define LOOK_NS 1000000000u /* at which CPUs are online */
+#define PAGE 4096u
 
 struct cpu {
 	struct ring ring; /* its first event's; the others write into it */
@@ -62,6 +66,8 @@ struct snapshot {
 	uint64_t horizon;
 	uint64_t looked;
 	struct sampler_record record; /* the one at hand: in the ring it is not aligned */
+	struct sampler_copy copy;     /* likewise */
+	unsigned char stack[(SAMPLER_COPY_PAGES + 1) * PAGE]; /* of it, each page in its place */
 };
 
 /* A quarter of a second of full records of one busy CPU. */
@@ -293,6 +299,8 @@ int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 			r = open_ring(s, &s->cpus[i], fd);
 	}
 	r = r || o->all ? r : add_targets(s);
+	if (!r && o->bpf)
+		r = bpf_sampler_copy(o->bpf, o->stack_bytes);
 	if (!r && o->all && o->bpf)
 		r = bpf_sampler_count_cpus(o->bpf);
 	for (uint32_t i = 0; !r && o->bpf && i < s->ncpus; i++)
@@ -545,6 +553,69 @@ static void note_group(struct snapshot *s, struct event_sample *e)
 		g->samples++;
 }
 
+/* Each page in its place, those that are not there zero; bytes up to the last one that is. */
+static uint32_t place_pages(struct snapshot *s, const struct sampler_copy *copy)
+{
+	uint64_t sp = copy->regs[FUSEE_X86_RSP];
+	uint32_t from = 0, to = 0, end = 0;
+
+	for (uint32_t page = 0; page < SAMPLER_COPY_PAGES && from < copy->bytes; page++) {
+		uint32_t n = PAGE - (uint32_t)((sp + to) % PAGE);
+
+		if (copy->holes >> page & 1) {
+			memset(s->stack + to, 0, n);
+		} else {
+			n = n < copy->bytes - from ? n : copy->bytes - from;
+			memcpy(s->stack + to, copy->stack + from, n);
+			from += n;
+			end = to + n;
+		}
+		to += n;
+	}
+	return end;
+}
+
+/* The kernel's frames stand behind a marker of perf's where they came from a callchain. */
+static void take_kernel(const struct sampler_copy *copy, struct snapshot_sample *to)
+{
+	bool marked = copy->nkernel && copy->kernel[0] >= (uint64_t)PERF_CONTEXT_MAX;
+
+	to->kernel = (const uint64_t *)copy->kernel + marked;
+	to->nkernel = copy->nkernel - marked;
+}
+
+/* A copy of a stack that the BPF sampler made. */
+static void dispatch_copy(struct snapshot *s, const void *from, uint32_t len,
+			  const struct snapshot_walked *w, const struct snapshot_handlers *on)
+{
+	const struct sampler_record *r = w->record;
+	struct sampler_copy *copy = &s->copy;
+	struct snapshot_sample sample = {.pid = (pid_t)r->pid,
+					 .tid = (pid_t)r->tid,
+					 .cpu = w->cpu,
+					 .time = w->time,
+					 .period = r->period,
+					 .abi = 2,
+					 .cut = r->version,
+					 .stack = s->stack};
+
+	if (len < SAMPLER_COPY_HEAD)
+		return;
+	memcpy(copy, from, len < sizeof(*copy) ? len : sizeof(*copy));
+	if (copy->bytes > len - SAMPLER_COPY_HEAD || copy->bytes > SAMPLER_MAX_COPY ||
+	    copy->nkernel > SAMPLER_MAX_KERNEL)
+		return;
+	memcpy(sample.regs, copy->regs, sizeof(sample.regs));
+	sample.stack_len = place_pages(s, copy);
+	sample.holes = copy->holes;
+	sample.stack_full = copy->bytes == copy->limit;
+	take_kernel(copy, &sample);
+	if (!copy->bytes && sample.nkernel)
+		sample.abi = 0; /* it ends, and its memory is gone: the kernel's frames are all */
+	s->counts.samples++;
+	on->sample(on->arg, &sample);
+}
+
 /* A record that the BPF sampler sent. */
 static void dispatch_walked(struct snapshot *s, struct cpu *c, const struct perf_event_header *h,
 			    const struct snapshot_handlers *on)
@@ -556,6 +627,13 @@ static void dispatch_walked(struct snapshot *s, struct cpu *c, const struct perf
 
 	if (!from || len < SAMPLER_RECORD_HEAD)
 		return;
+	memcpy(r, from, SAMPLER_RECORD_HEAD);
+	if (r->nuser == SAMPLER_COPIED) {
+		if (!s->o.all)
+			note_runtime(s, r, w.cpu);
+		dispatch_copy(s, from, len, &w, on);
+		return;
+	}
 	memcpy(r, from, len < sizeof(*r) ? len : sizeof(*r));
 	if (r->nkernel > SAMPLER_MAX_KERNEL || r->nuser > SAMPLER_MAX_WORDS - r->nkernel ||
 	    SAMPLER_RECORD_HEAD + 8 * (r->nkernel + r->nuser) > len)

@@ -46,6 +46,7 @@ struct snapshot_sample {
 	uint64_t regs[17]; /* by DWARF number; 16: rip */
 	const void *stack; /* what was copied from regs[7] = rsp upwards */
 	uint32_t stack_len;
+	uint64_t holes; /* bit i: page i of it, from the one on that rsp is in, could not be read */
 	bool stack_full; /* the copy has the size asked for: the stack may go on above */
 	uint32_t cut;    /* who cut its walk in the kernel, as in struct sampler_record; 0: no
 			    language unwinder */

@@ -57,6 +57,7 @@ static void begin(struct fusee_native *n, const struct snapshot_sample *s, struc
 		.stack = s->stack,
 		.stack_lo = s->regs[FUSEE_X86_RSP],
 		.stack_hi = s->regs[FUSEE_X86_RSP] + s->stack_len,
+		.holes = s->holes,
 		.read = read_code,
 		.arg = c,
 	};
@@ -128,6 +129,19 @@ static void push(struct walk *w, const struct fusee_unwind *u, const struct proc
 #define BIT(n) (1ull << (n))
 #define SPECIAL_REGS (BIT(FUSEE_X86_RBP) | BIT(FUSEE_X86_RSP) | BIT(FUSEE_X86_RIP))
 
+#define PAGE 4096u
+
+/* Bytes of the stack copy before the first page that is not there. */
+static uint32_t up_to_hole(const struct fusee_native *n)
+{
+	uint64_t len = n->stack_hi - n->stack_lo, in = n->stack_lo % PAGE, page;
+
+	if (!n->holes)
+		return (uint32_t)len;
+	page = (uint64_t)__builtin_ctzll(n->holes) * PAGE;
+	return (uint32_t)(page <= in ? 0 : page - in < len ? page - in : len);
+}
+
 /* The worker's full interpreter takes the step that the table has no words for: enum fusee_next, or
  * -1: it can't. */
 static int step_by_worker(struct walker *w, struct fusee_native *n, const struct process_mapping *m)
@@ -145,7 +159,7 @@ static int step_by_worker(struct walker *w, struct fusee_native *n, const struct
 	regs[FUSEE_X86_RSP] = u->sp;
 	regs[FUSEE_X86_RIP] = u->flags & FUSEE_PC_EXACT ? u->offset : u->offset - 1;
 	r = worker_step(w->worker, m->file->inspection, m->file->fd, m->bias, regs, &valid,
-			n->stack_lo, n->stack, (uint32_t)(n->stack_hi - n->stack_lo));
+			n->stack_lo, n->stack, up_to_hole(n));
 	if (r == -ENODATA)
 		return FUSEE_STOP;
 	if (r < 0)

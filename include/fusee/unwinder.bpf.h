@@ -454,6 +454,8 @@ struct fusee_native {
 	struct fusee_unwind u;
 	const unsigned char *stack; /* copy of the target's [stack_lo, stack_hi) */
 	__u64 stack_lo, stack_hi;
+	__u64 holes; /* bit i: page i of the copy, from the one on that stack_lo is in, is not there
+		      */
 	const __u32 *slab; /* u.slab_words of them */
 	int (*read)(struct fusee_native *, void *dst, __u32 len, __u64 addr); /* 0 or -1 */
 	void *arg; /* of whoever made `read` */
@@ -464,11 +466,24 @@ struct fusee_native {
 	__u64 buffer[FUSEE_EMIT_BYTES / 8]; /* fusee_buffer() */
 };
 
+/* Are bytes of the copy in a page that is not there? */
+FUSEE_FN int fusee_hole(const struct fusee_native *n, __u64 addr, __u32 len)
+{
+	__u64 page = (addr >> 12) - (n->stack_lo >> 12), last = (addr + len - 1) >> 12;
+
+	for (; page < 64 && page <= last - (n->stack_lo >> 12); page++)
+		if (n->holes >> page & 1)
+			return 1;
+	return 0;
+}
+
 FUSEE_FN int fusee_read(struct fusee_unwind *u, void *dst, __u32 len, __u64 addr)
 {
 	struct fusee_native *n = (struct fusee_native *)u;
 
 	if (addr >= n->stack_lo && addr < n->stack_hi && len <= n->stack_hi - addr) {
+		if (n->holes && fusee_hole(n, addr, len))
+			return -1;
 		__builtin_memcpy(dst, n->stack + (addr - n->stack_lo), len);
 		return 0;
 	}

@@ -57,8 +57,6 @@ struct {
 	__type(value, struct at_hand);
 } ticks_at_hand SEC(".maps");
 
-static __u32 (*bpf_get_smp_processor_id)(void) = (void *)8;
-
 FUSEE_FN struct at_hand *at_hand(void)
 {
 	__u32 zero = 0;
