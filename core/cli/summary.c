@@ -189,12 +189,9 @@ void summary_losses(struct session *s, struct builder *b)
 				(unsigned long long)a.stats.passed);
 }
 
-/* What the kernel's sampler did with ticks, in the order of enum sampler_count. */
+/* What the kernel's sampler did with ticks. */
 static void stats_bpf(struct session *s, const struct session_account *a, FILE *f)
 {
-	static const char *const names[] = {
-		"walked",  "unknown process", "unknown code", "no registers", "cut",
-		"changed", "not wanted",      "not sent",     "idle"};
 	struct bpf_sampler_stats b;
 
 	if (!s->bpf)
@@ -205,8 +202,9 @@ static void stats_bpf(struct session *s, const struct session_account *a, FILE *
 		"\"processes\": %u, \"verified\": %u, \"machine_code\": %u",
 		(unsigned long long)a->stats.walked, (unsigned long long)b.table_bytes,
 		(unsigned long long)b.table_cap, b.elements, b.instructions, b.machine_code);
-	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		fprintf(f, ", \"%s\": %llu", names[i], (unsigned long long)b.counts[i]);
+	for (uint32_t i = 0; i < BPF_SAMPLER_COUNTS; i++)
+		fprintf(f, ", \"%s\": %llu", bpf_sampler_counts[i],
+			(unsigned long long)b.counts[i]);
 	fputs("}", f);
 }
 

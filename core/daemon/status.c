@@ -15,6 +15,7 @@
 #include "base/metrics.h"
 #include "daemon/agent_state.h"
 #include "daemon/notify.h"
+#include "sampling/bpf_sampler.h"
 
 #define FLUSH_NS 30000000000u
 
@@ -367,8 +368,31 @@ static void set_sampling(const struct agent *a)
 		   METRIC_LABELS("reason", "timer skipped"), (double)c.skipped);
 	metric_set("files", "Files that profiled processes map.", NULL, (double)s.files);
 	metric_set("files_refused", "Of them not readable.", NULL, (double)s.refused);
+	metric_set("samples_waiting", "Samples whose unwind tables are still being made.", NULL,
+		   (double)s.waiting);
+	metric_set("samples_waiting_bytes", "Their copies.", NULL, (double)s.waiting_bytes);
+	metric_set("lives", "Processes that are followed, those that ended a minute ago included.",
+		   NULL, (double)s.lives);
 	metric_set("events", "Open perf events.", NULL, (double)snapshot_events(a->snapshot));
 	metric_set("names_bytes", "Names that are kept.", NULL, (double)names_bytes(a->names));
+}
+
+static void set_bpf(const struct agent *a)
+{
+	struct bpf_sampler_stats b;
+
+	if (!a->bpf)
+		return;
+	bpf_sampler_stats(a->bpf, &b);
+	for (uint32_t i = 0; i < BPF_SAMPLER_COUNTS; i++)
+		metric_set("kernel_ticks", "Ticks by what the program in the kernel did with them.",
+			   METRIC_LABELS("result", bpf_sampler_counts[i]), (double)b.counts[i]);
+	metric_set("kernel_table_bytes", "Unwind tables in the kernel.", NULL,
+		   (double)b.table_bytes);
+	metric_set("kernel_table_bytes_limit", "Their cap.", NULL, (double)b.table_cap);
+	metric_set("kernel_elements", "Places of processes' mappings in the kernel, in use.", NULL,
+		   b.elements);
+	metric_set("kernel_elements_limit", "Their cap.", NULL, b.elements_cap);
 }
 
 static void set_self(const struct agent *a)
@@ -395,6 +419,7 @@ static void set_self(const struct agent *a)
 static int get_metrics(void *arg, struct buf *body)
 {
 	set_sampling(arg);
+	set_bpf(arg);
 	set_self(arg);
 	return metrics_text(body) ? 503 : 200;
 }

@@ -353,6 +353,10 @@ uint64_t bpf_sampler_unseen(struct bpf_sampler *b, uint64_t period_ns)
 	return unseen;
 }
 
+const char *const bpf_sampler_counts[BPF_SAMPLER_COUNTS] = {
+	"walked",  "unknown process", "unknown code", "no registers", "cut",
+	"changed", "not wanted",      "not sent",     "idle"};
+
 static void sum_counts(struct bpf_sampler *b, uint64_t *counts)
 {
 	int ncpus = libbpf_num_possible_cpus();

@@ -70,8 +70,12 @@ void bpf_sampler_changed(struct bpf_sampler *,
 int bpf_sampler_refuse(struct bpf_sampler *, struct process *);
 void bpf_sampler_forget(struct bpf_sampler *, struct process *);
 
+#define BPF_SAMPLER_COUNTS 9
+
+extern const char *const bpf_sampler_counts[BPF_SAMPLER_COUNTS]; /* enum sampler_count, in words */
+
 struct bpf_sampler_stats {
-	uint64_t counts[9];                  /* enum sampler_count */
+	uint64_t counts[BPF_SAMPLER_COUNTS]; /* enum sampler_count */
 	uint64_t table_bytes, table_cap;     /* in use */
 	uint32_t elements, elements_cap;     /* likewise */
 	uint32_t instructions, machine_code; /* of the program: verified; bytes */

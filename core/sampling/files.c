@@ -17,6 +17,9 @@
 #define VDSO "[vdso]"
 #define MAX_SHORTAGES 8u
 #define SHORTAGE_NS 200000000ull /* twice as long each time: the last after 25 s */
+#define RECENT_NS                                                                      \
+	100000000ull /* a file that is written anew is not taken for itself for longer \
+		      */
 
 int files_new(struct files **ret, struct worker *worker, const struct plugin_set *unwinders)
 {
@@ -43,6 +46,8 @@ void files_drop(struct files *fs, uint32_t id)
 
 	if (!f)
 		return;
+	if (fs->recent.file == f)
+		fs->recent.file = NULL;
 	inspection_unref(f->inspection);
 	if (f->fd >= 0)
 		close(f->fd);
@@ -287,14 +292,36 @@ static struct file *vdso(struct files *fs, pid_t pid)
 	return fd < 0 ? without_file(fs, pid, VDSO, fd) : take(fs, id, fd, pid, VDSO);
 }
 
+static struct file *recent(const struct files_recent *r, pid_t pid, const struct procfs_mapping *m)
+{
+	if (!r->file || !m->ino || r->pid != pid || r->ino != m->ino ||
+	    r->dev_major != m->dev_major || r->dev_minor != m->dev_minor ||
+	    r->generation != m->generation || clock_now() - r->opened_ns > RECENT_NS)
+		return NULL;
+	return r->file;
+}
+
+static void remember(struct files *fs, pid_t pid, const struct procfs_mapping *m, struct file *f)
+{
+	fs->recent = (struct files_recent){.pid = pid,
+					   .dev_major = m->dev_major,
+					   .dev_minor = m->dev_minor,
+					   .ino = m->ino,
+					   .generation = m->generation,
+					   .opened_ns = clock_now(),
+					   .file = f};
+}
+
 struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *m)
 {
+	struct file *f = recent(&fs->recent, pid, m);
 	struct identity id;
 	struct stat st;
-	struct file *f;
 	uint32_t number;
 	int fd;
 
+	if (f)
+		return f;
 	if (!strcmp(m->name, VDSO))
 		return vdso(fs, pid);
 	if (!*m->name || !strncmp(m->name, "//anon", 6) || !strncmp(m->name, "/dev/zero", 9) ||
@@ -311,9 +338,13 @@ struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *
 			       (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec};
 	number = find(fs, &id, sizeof(id), &f);
 	if (!f && number != DICT_NONE)
-		return take(fs, number, fd, pid, m->name);
-	close(fd);
-	return f ? f : no_memory(fs);
+		f = take(fs, number, fd, pid, m->name);
+	else
+		close(fd);
+	if (!f)
+		return no_memory(fs);
+	remember(fs, pid, m, f);
+	return f;
 }
 
 bool files_base(struct process_mapping *m)

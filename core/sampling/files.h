@@ -40,7 +40,18 @@ struct file {
 	struct files *files;
 };
 
+/* The file that was opened last. A process with thousands of mappings of one file tells of them one
+ * after the other, and opening costs more than all else that is done for a mapping. */
+struct files_recent {
+	pid_t pid;
+	uint32_t dev_major, dev_minor;
+	uint64_t ino, generation;
+	uint64_t opened_ns;
+	struct file *file; /* NULL: none */
+};
+
 struct files {
+	struct files_recent recent;
 	struct worker *worker;
 	const struct plugin_set *unwinders;
 	struct dict *keys; /* identity -> id */

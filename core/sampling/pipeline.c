@@ -805,11 +805,22 @@ const struct snapshot_handlers *pipeline_handlers(struct pipeline *p)
 	return &p->handlers;
 }
 
+static void count_life(void *arg, struct process *proc)
+{
+	(void)proc;
+	++*(uint64_t *)arg;
+}
+
 void pipeline_stats(struct pipeline *p, struct pipeline_stats *s)
 {
 	*s = p->stats;
 	s->reasons = p->reasons;
 	s->helped = p->walker.helped;
+	s->waiting_bytes = p->waiting_bytes;
+	s->lives = 0;
+	process_each(p->processes, count_life, &s->lives);
+	for (const struct waiting *w = p->first; w; w = w->next)
+		s->waiting++;
 	s->files = s->refused = 0;
 	for (uint32_t i = 1; i < p->files->n; i++) {
 		s->files += !!p->files->all[i];

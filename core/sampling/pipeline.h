@@ -51,8 +51,10 @@ struct pipeline_stats {
 	uint64_t walked;      /* in the kernel, by the BPF sampler */
 	uint64_t helped;      /* steps that libunwind took */
 	uint64_t lost_records;
-	uint64_t lost_names; /* emissions of language unwinders that nobody kept */
-	uint64_t unwanted;   /* samples that no route wanted; in none of the others */
+	uint64_t lost_names;             /* emissions of language unwinders that nobody kept */
+	uint64_t unwanted;               /* samples that no route wanted; in none of the others */
+	uint64_t waiting, waiting_bytes; /* samples that are still to be walked; likewise */
+	uint64_t lives; /* processes that are followed, or were until a minute ago */
 	const struct pipeline_reason *reasons; /* why stacks were cut */
 	uint32_t nreasons;
 	uint32_t files, refused; /* mapped by targets; of them not readable */

@@ -745,15 +745,24 @@ uint64_t snapshot_horizon(const struct snapshot *s)
 	return s->horizon;
 }
 
-/* Stacks of the BPF sampler that found no room. Of what it leaves to user space the events count
- * that, and what it tells of such a thread is no sample. */
-static uint64_t lost_output(struct snapshot *s)
+/* Ticks that found no room. The events count everything that is lost, news of mappings too. Where a
+ * program looks at each tick first, it is known better: stacks that it could not send, and copies
+ * that it asked for and that did not come. */
+static uint64_t lost_ticks(struct snapshot *s, uint64_t of_events)
 {
-	struct bpf_sampler_stats b = {0};
+	static const enum sampler_count left[] = {SAMPLER_UNKNOWN_PROCESS, SAMPLER_UNKNOWN_CODE,
+						  SAMPLER_NO_REGISTERS, SAMPLER_CUT,
+						  SAMPLER_CHANGED};
+	uint64_t copies = s->counts.samples - s->counts.walked, missing = 0;
+	struct bpf_sampler_stats b;
 
-	if (s->o.bpf)
-		bpf_sampler_stats(s->o.bpf, &b);
-	return b.counts[SAMPLER_NOT_SENT];
+	if (!s->o.bpf)
+		return of_events;
+	bpf_sampler_stats(s->o.bpf, &b);
+	for (uint32_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
+		missing += b.counts[left[i]];
+	missing -= missing < copies ? missing : copies;
+	return b.counts[SAMPLER_NOT_SENT] + (missing < of_events ? missing : of_events);
 }
 
 /* Removed groups, and those that are there. What a group's last samples are short of, while they
@@ -762,9 +771,10 @@ static void count_groups(struct snapshot *s, struct snapshot_counts *c)
 {
 	c->count_ns = s->gone.count_ns;
 	c->skipped = s->o.bpf ? s->counts.skipped : s->gone.skipped;
-	c->ring_full = s->gone.ring_full + lost_output(s);
+	c->ring_full = s->gone.ring_full;
 	for (const struct group *g = s->groups; g; g = g->next)
 		count_group(s, g, c);
+	c->ring_full = lost_ticks(s, c->ring_full);
 }
 
 /* The scheduler's clock is not quite the events': it counts switches too, and comes late. The
@@ -784,7 +794,7 @@ static uint64_t bounded(const struct snapshot *s, const struct snapshot_counts *
 /* The events of the beginning. */
 static void count_base(struct snapshot *s, struct snapshot_counts *c)
 {
-	uint64_t lost = lost_output(s);
+	uint64_t lost = 0;
 
 	for (uint32_t i = 0; i < s->base.nfds; i++) {
 		uint64_t count, n;
@@ -796,7 +806,7 @@ static void count_base(struct snapshot *s, struct snapshot_counts *c)
 			c->count_ns += count;
 	}
 	if (s->form.lost)
-		c->ring_full = lost;
+		c->ring_full = lost_ticks(s, lost);
 }
 
 void snapshot_counts(struct snapshot *s, struct snapshot_counts *c)
