@@ -42,12 +42,14 @@ __attribute__((noinline)) int sampler_copy_page(__u32 page)
 		return 1;
 	at = to->bytes;
 	limit = to->limit;
-	if (limit > SAMPLER_MAX_COPY || at >= limit)
+	if (at >= limit || page >= 64)
 		return 1;
 	n = PAGE - (to->from & (PAGE - 1));
 	if (n > limit - at)
 		n = limit - at;
-	if (!n || n > PAGE || page >= 64)
+	/* the verifier of 5.10 wants bounds by themselves, which the compiler would leave out */
+	__asm__ volatile("" : "+r"(at), "+r"(n));
+	if (at > SAMPLER_MAX_COPY || !n || n > PAGE)
 		return 1;
 	if (fusee_bpf_probe_read_user(&to->stack[at], n, (const void *)to->from)) {
 		to->holes |= 1ull << page;

@@ -18,8 +18,9 @@
  * they are alive, with fusee_emit(), to ops->record().
  *
  * Rules that the BPF verifier makes: no signed division, no unbounded loop, less than 300 bytes of
- * stack. Every read can fail, in the kernel because a page is not there, natively because the copy
- * ends: a failed read ends the stack with a reason, it is never treated as zero.
+ * stack, and its own parts (FUSEE_PART) call each other at most four deep. Every read can fail, in
+ *the kernel because a page is not there, natively because the copy ends: a failed read ends the
+ *stack with a reason, it is never treated as zero.
  */
 #ifndef FUSEE_UNWINDER_BPF_H
 #define FUSEE_UNWINDER_BPF_H
