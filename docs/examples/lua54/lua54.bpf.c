@@ -27,15 +27,19 @@ struct proto {
 	__u64 k, code, p, upvalues, lineinfo, abslineinfo, locvars, source;
 };
 struct proto_middle {
-	__u32 sizecode, sizelineinfo, sizep, sizelocvars, sizeabslineinfo, linedefined, last, pad;
+	__u32 header[2], sizeupvalues, sizek, sizecode, sizelineinfo, sizep, sizelocvars,
+		sizeabslineinfo, linedefined, last, pad;
 	__u64 k, code;
 };
-#define PROTO_MIDDLE 24
+#define PROTO_MIDDLE 8
 #define PROTO_SOURCE 112
-#define CLOSURE_P 24
+struct closure { /* LClosure, from 8 on */
+	__u64 header, gclist, p;
+};
 #define STRING_TEXT 24
 #define LUA_VTHREAD 8
 #define LUA_VLCL 6
+#define LUA_VPROTO 10
 enum {
 	OP_MOVE = 0,
 	OP_GETUPVAL = 9,
@@ -129,68 +133,125 @@ static int is_state(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_lua54_is_state, is_state)
 
-/* Finds the lua_State of this frame of luaV_execute. 0 or -1. */
-static int find_state(struct fusee_unwind *u, __u32 unused)
+/* Where a function begins luaV_execute runs L->ci, and the registers may still be its caller's. */
+FUSEE_FN int beginning(const struct fusee_unwind *u)
 {
-	(void)unused;
-	for (__u32 i = 0; i < WORDS; i++) {
-		__u64 word;
-
-		if (FUSEE_CALL(fusee_lua54_word_at, u, i))
-			continue;
-		/* what points into the stack is none, nor is the one whose frames we have left */
-		word = u->scratch[WORD];
-		if (word & 7 || word < 65536 || word >> 47 || word == u->scratch[LEFT] ||
-		    word - u->first_sp < u->sp - u->first_sp + 65536)
-			continue;
-		if (FUSEE_CALL(fusee_lua54_is_state, u, 0) == 1)
-			return 0;
-	}
-	return -1;
+	return u->flags & FUSEE_FIRST && u->pc - u->claim_lo < 64;
 }
-FUSEE_PART(fusee_lua54_find_state, find_state)
 
 #define NEAR 6
+#define SURE 8 /* words: fp, and what the callee itself may have saved */
 
 /*
- * The innermost luaV_execute may be in the middle of a call or a return, when L->ci is not, not yet
- * or not any more the CallInfo that it runs: that is the one which it holds itself. near[0] has
- * returned, so that its function may be overwritten: what it runs next is its caller.
+ * Which CallInfo of the list that begins at CALL does this frame of luaV_execute run? L->ci is a C
+ * function's where it has called one; in the middle of a call or a return it is not yet, or not any
+ * more, what the frame holds. near[0] has returned, so that its function may be overwritten: what
+ * is run next is its caller. `loosely`: look at all that is saved. 0, 1: not one of these; -1.
  */
-static int find_call(struct fusee_unwind *u, __u32 unused)
+static int find_call(struct fusee_unwind *u, __u32 loosely)
 {
-	__u64 *near = fusee_buffer(u), at = u->scratch[CALL];
+	__u64 *near = fusee_buffer(u), link[2], at = u->scratch[CALL];
+	__u32 fresh, i, k;
+	struct call_info ci;
 
-	(void)unused;
-	if (!near || AT(u, &near[0], at + __builtin_offsetof(struct call_info, next)))
+	if (beginning(u))
+		return 0;
+	if (!near || fusee_slab32(u, LUA54_FRESH, &fresh))
 		return -1;
-	for (__u32 i = 1; i < NEAR; i++) {
+	for (i = 1; i < NEAR; i++) {
 		near[i] = at;
-		if (at && AT(u, &at, at + __builtin_offsetof(struct call_info, previous)))
-			return -1;
-	}
-	for (__u32 i = 0; i < WORDS; i++) {
-		if (FUSEE_CALL(fusee_lua54_word_at, u, i) || !u->scratch[WORD])
+		if (!at)
 			continue;
-		if (u->scratch[WORD] == near[0])
-			return 1;
-		for (__u32 k = 1; k < NEAR; k++)
-			if (u->scratch[WORD] == near[k]) {
-				u->scratch[CALL] = u->scratch[WORD];
-				return 0;
-			}
+		if (AT(u, &link, at + __builtin_offsetof(struct call_info, previous)))
+			return -1;
+		at = link[0];
+		if (i == 1)
+			near[0] = link[1];
 	}
-	u->flags |= FUSEE_GUESSED;
+	for (i = 0; i < WORDS; i++) {
+		if ((!loosely && i > SURE && (i <= BELOW || i > BELOW + 6)) ||
+		    FUSEE_CALL(fusee_lua54_word_at, u, i) || !u->scratch[WORD])
+			continue;
+		for (k = 0; k < NEAR; k++)
+			if (u->scratch[WORD] == near[k])
+				goto found;
+	}
+	return 1;
+found:
+	if (k) {
+		u->scratch[CALL] = u->scratch[WORD];
+		return 0;
+	}
+	if (AT(u, &ci, u->scratch[WORD]))
+		return -1;
+	if (!fresh || ci.callstatus & fresh) /* it was the last of this frame's */
+		u->scratch[DONE] = u->sp;
 	return 0;
 }
 FUSEE_PART(fusee_lua54_find_call, find_call)
+
+/* Is scratch[WORD] the lua_State of this frame? 1: it is; 0: it is one; -1: it is none; -2: not all
+ * could be read. */
+FUSEE_FN int try_state(struct fusee_unwind *u, __u32 loosely)
+{
+	__u64 word = u->scratch[WORD];
+
+	/* what points into the stack is none, nor is the one whose frames we have left */
+	if (word & 7 || word < 65536 || word >> 47 || word == u->scratch[LEFT] ||
+	    word - u->first_sp < u->sp - u->first_sp + 65536 ||
+	    FUSEE_CALL(fusee_lua54_is_state, u, 0) != 1)
+		return -1;
+	switch (FUSEE_CALL(fusee_lua54_find_call, u, loosely)) {
+	case 0:
+		return 1;
+	case 1:
+		return 0;
+	default:
+		return -2;
+	}
+}
+
+/* Finds the lua_State and the CallInfo of this frame of luaV_execute. 0 or less. */
+static int find_state(struct fusee_unwind *u, __u32 unused)
+{
+	(void)unused;
+	u->scratch[NEW] = 0;
+	if (beginning(u)) {
+		u->scratch[WORD] = u->regs[FUSEE_X86_RDI];
+		if (try_state(u, 0) == 1)
+			return 0;
+	}
+	for (__u32 i = 0; i < WORDS; i++) {
+		int r;
+
+		if (FUSEE_CALL(fusee_lua54_word_at, u, i) || u->scratch[WORD] == u->scratch[NEW])
+			continue;
+		r = try_state(u, 0);
+		if (r == 1 || r == -2)
+			return r - 1;
+		if (!r && !u->scratch[NEW])
+			u->scratch[NEW] = u->scratch[STATE];
+	}
+	u->scratch[WORD] = u->scratch[NEW];
+	switch (try_state(u, 1)) {
+	case 0:
+		u->flags |= FUSEE_GUESSED;
+		/* fall through */
+	case 1:
+		return 0;
+	default:
+		u->scratch[STATE] = u->scratch[CALL] = 0;
+		return -1;
+	}
+}
+FUSEE_PART(fusee_lua54_find_state, find_state)
 
 /* Is luaV_execute about to return, its registers its caller's? */
 FUSEE_FN int returning(struct fusee_unwind *u)
 {
 	__u8 code[16] = {0};
 
-	if (fusee_read(u, code, sizeof(code), u->pc))
+	if (!(u->flags & FUSEE_FIRST) || fusee_read(u, code, sizeof(code), u->pc))
 		return 0;
 	for (__u32 i = 0; i < sizeof(code); i++) {
 		if (code[i] == 0xc3)
@@ -198,31 +259,6 @@ FUSEE_FN int returning(struct fusee_unwind *u)
 		if (code[i] != 0x41 && (code[i] & 0xf8) != 0x58 && code[i] != 0xc9) /* pop, leave */
 			return 0;
 	}
-	return 0;
-}
-
-/* From which CallInfo on the walk's first luaV_execute runs them. 0 or -1. */
-FUSEE_FN int first_call(struct fusee_unwind *u)
-{
-	struct call_info ci;
-	__u32 fresh;
-	int r;
-
-	if (u->flags & FUSEE_FIRST) {
-		if (u->pc - u->claim_lo < 64) /* where a function begins, it is L->ci's */
-			return 0;
-		if (returning(u)) {
-			u->scratch[DONE] = u->sp;
-			return 0;
-		}
-	}
-	r = FUSEE_CALL(fusee_lua54_find_call, u, 0);
-	if (r <= 0)
-		return r;
-	if (fusee_slab32(u, LUA54_FRESH, &fresh) || AT(u, &ci, u->scratch[WORD]))
-		return -1;
-	if (!fresh || ci.callstatus & fresh) /* it was the last of this luaV_execute's */
-		u->scratch[DONE] = u->sp;
 	return 0;
 }
 
@@ -247,10 +283,14 @@ FUSEE_PART(fusee_lua54_skip_c, skip_c)
 
 /* The walk comes to a frame of luaV_execute: whose, and from which CallInfo on? 0 or -1, with
  * u->error set. */
-static int enter(struct fusee_unwind *u, __u32 unused)
+FUSEE_FN int enter(struct fusee_unwind *u)
 {
-	(void)unused;
 	u->scratch[FRAME] = u->sp;
+	if (returning(u)) {
+		u->scratch[DONE] = u->sp;
+		u->scratch[TRIED] = 1;
+		return 0;
+	}
 	u->error = LUA54_UNREADABLE;
 	if (u->scratch[CALL] && FUSEE_CALL(fusee_lua54_skip_c, u, 0))
 		return -1;
@@ -260,15 +300,12 @@ static int enter(struct fusee_unwind *u, __u32 unused)
 			u->error = LUA54_NO_STATE;
 			return -1;
 		}
-		if (!u->scratch[TRIED] && first_call(u))
-			return -1;
 		if (FUSEE_CALL(fusee_lua54_skip_c, u, 0))
 			return -1;
 	}
 	u->error = 0;
 	return 0;
 }
-FUSEE_PART(fusee_lua54_enter, enter)
 
 /* ---- what a function is called, and which line it is at: sent once for each instruction ---- */
 
@@ -277,6 +314,7 @@ struct work {
 	struct lua54_place place;
 	struct call_info ci;
 	struct proto p;
+	struct closure f;
 	__u64 value[2];
 };
 
@@ -284,8 +322,8 @@ struct work {
 FUSEE_FN int read_call(struct fusee_unwind *u, struct work *w, __u64 at)
 {
 	if (AT(u, &w->ci, at) || !w->ci.previous || w->ci.callstatus & CIST_C ||
-	    AT(u, &w->value, w->ci.func) || (w->value[1] & 0x3f) != LUA_VLCL ||
-	    AT(u, &at, w->value[0] + CLOSURE_P) || AT(u, &w->p, at))
+	    AT(u, &w->value, w->ci.func) || AT(u, &w->f, w->value[0] + 8) || AT(u, &w->p, w->f.p) ||
+	    (__u8)w->f.header != LUA_VLCL || (__u8)w->p.header[0] != LUA_VPROTO)
 		return -1;
 	return 0;
 }
@@ -424,8 +462,8 @@ FUSEE_PART(fusee_lua54_emit, emit)
 
 /* ---- frames ---- */
 
-/* The instruction that a function is at. The interpreter stores it only before what may raise an
- * error: of the innermost one, a register knows better. */
+/* The instruction that a function is at, -1: it has not begun. The interpreter stores it only
+ * before what may raise an error: of the innermost one, a register knows better. */
 FUSEE_FN __u32 current(struct fusee_unwind *u, __u64 code, __u32 sizecode, __u64 savedpc)
 {
 	__u64 size = 4ull * sizecode;
@@ -440,7 +478,7 @@ FUSEE_FN __u32 current(struct fusee_unwind *u, __u64 code, __u32 sizecode, __u64
 		else if (u->regs[FUSEE_X86_RBX] - code - 4 < size)
 			savedpc = u->regs[FUSEE_X86_RBX];
 	}
-	return savedpc - code - 4 < size ? (savedpc - code) / 4 - 1 : 0;
+	return savedpc - code - 4 < size ? (savedpc - code) / 4 - 1 : -1u;
 }
 
 FUSEE_FN __u64 mix(__u64 a, __u64 b)
@@ -454,32 +492,35 @@ static int push(struct fusee_unwind *u, __u32 unused)
 {
 	struct call_info ci;
 	struct proto_middle p; /* the verifier counts the stack of all that call each other */
-	__u64 value[2], at, source;
+	struct closure f;
+	__u64 value[2], source;
 	__u32 fresh, pc;
 
 	(void)unused;
-	if (fusee_slab32(u, LUA54_FRESH, &fresh) || AT(u, &ci, u->scratch[CALL]))
+	if (fusee_slab32(u, LUA54_FRESH, &fresh) || AT(u, &ci, u->scratch[CALL]) ||
+	    AT(u, &value, ci.func))
 		return stop(u, LUA54_UNREADABLE);
-	if (!ci.previous || ci.callstatus & CIST_C || AT(u, &value, ci.func))
+	if (!ci.previous || ci.callstatus & CIST_C)
 		return stop(u, LUA54_NO_FUNCTION);
 	if (!fresh || ci.callstatus & fresh)
 		u->scratch[DONE] = u->sp;
-	if ((value[1] & 0x3f) != LUA_VLCL) { /* what it returns is there already */
+	if ((value[1] & 0x3f) != LUA_VLCL || AT(u, &f, value[0] + 8) ||
+	    (__u8)f.header != LUA_VLCL || AT(u, &p, f.p + PROTO_MIDDLE) ||
+	    (__u8)p.header[0] != LUA_VPROTO || AT(u, &source, f.p + PROTO_SOURCE)) {
 		if (u->scratch[TRIED])
 			return stop(u, LUA54_NO_FUNCTION);
+		u->scratch[TRIED] = 1; /* it returns: what it returns is where it was */
 		u->scratch[CALL] = ci.previous;
-		u->scratch[TRIED] = 1;
 		return FUSEE_AGAIN;
 	}
-	if (AT(u, &at, value[0] + CLOSURE_P) || AT(u, &p, at + PROTO_MIDDLE) ||
-	    AT(u, &source, at + PROTO_SOURCE) || !p.code)
-		return stop(u, LUA54_NO_FUNCTION);
 	pc = current(u, p.code, p.sizecode, ci.savedpc);
-	fusee_push(u, mix(mix(mix(mix(at, p.code), source), p.linedefined), pc), pc);
+	/* one that has not begun may still be its caller, whose place a tail call gives it */
+	u->scratch[WORD] = ci.callstatus & fresh || pc == -1u ? LUA54_OTHER : LUA54_CALLED;
+	pc = pc == -1u ? 0 : pc;
+	fusee_push(u, mix(mix(mix(mix(f.p, p.code), source), p.linedefined), pc), pc);
 	u->scratch[NEW] = u->scratch[CALL];
 	u->scratch[CALL] = ci.previous;
 	u->scratch[TRIED] = 1;
-	u->scratch[WORD] = ci.callstatus & fresh || !pc ? LUA54_OTHER : LUA54_CALLED;
 	return FUSEE_AGAIN;
 }
 FUSEE_PART(fusee_lua54_push, push)
@@ -508,7 +549,7 @@ FUSEE_FN int leave(struct fusee_unwind *u)
 			return push_and_name(u);
 	}
 	u->scratch[TRIED] = 1;
-	return FUSEE_NATIVE;
+	return FUSEE_NATIVE_TOO; /* lua_resume itself is a frame, too */
 }
 
 static int lua54_step(struct fusee_unwind *u)
@@ -517,7 +558,7 @@ static int lua54_step(struct fusee_unwind *u)
 		return leave(u);
 	if (u->scratch[DONE] == u->sp)
 		return FUSEE_NATIVE;
-	if (u->scratch[FRAME] != u->sp && FUSEE_CALL(fusee_lua54_enter, u, 0))
+	if (u->scratch[FRAME] != u->sp && enter(u))
 		return FUSEE_STOP;
 	if (!u->scratch[CALL] || u->scratch[DONE] == u->sp)
 		return FUSEE_NATIVE;

@@ -98,10 +98,8 @@ static void words_of(int release, uint32_t w[LUA54_WORDS])
 
 static int claim(struct lua54 *l, uint64_t file, struct fusee_range at, uint64_t arg)
 {
-	struct fusee_claim c = {.size = sizeof(c),
-				.flags = FUSEE_CLAIM_STEP | FUSEE_CLAIM_NAME,
-				.range = at,
-				.arg = arg};
+	struct fusee_claim c = {
+		.size = sizeof(c), .flags = FUSEE_CLAIM_STEP, .range = at, .arg = arg};
 
 	return l->host->unwinder->file_claim(l->in, file, &c);
 }
