@@ -46,6 +46,7 @@ struct process {
 	bool headless;  /* its main thread has ended, and others have not */
 	bool replaced;  /* its pid is another life's now: by exec, or used again */
 	uint32_t scanned; /* the pipeline's: when its mappings were last read from /proc; 0 never */
+	uint64_t waiting; /* the pipeline's: bytes of stack copies that wait for its tables */
 	uint64_t parents[2]; /* ids of the lives that it was forked from, and that one from */
 	struct { /* what the kernel's sampler is told of it: core/sampling/bpf_sampler.h */
 		uint32_t element; /* 0: nothing */

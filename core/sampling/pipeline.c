@@ -111,6 +111,19 @@ static void add_nothing(struct pipeline *p, uint64_t period)
 	p->reasons[reason_index(p, no_memory)].n++;
 }
 
+/* Of all that may wait one process has an eighth at most, and half comes in a second at most: one
+ * that maps new files all the time must not take the others' room. */
+static bool may_keep(struct pipeline *p, const struct process *proc, uint64_t time, uint64_t bytes)
+{
+	if (time - p->kept_since > 1000000000u) {
+		p->kept_since = time;
+		p->kept = 0;
+	}
+	return p->waiting_bytes + bytes <= p->o.waiting_bytes &&
+	       proc->waiting + bytes <= p->o.waiting_bytes / 8 &&
+	       p->kept + bytes <= p->o.waiting_bytes / 2;
+}
+
 /* Keeps a copy of a sample until its table is there. false: no room. */
 static bool keep(struct pipeline *p, struct process *proc, const struct snapshot_sample *s,
 		 const struct pipeline_route *route)
@@ -118,7 +131,7 @@ static bool keep(struct pipeline *p, struct process *proc, const struct snapshot
 	uint64_t bytes = sizeof(struct waiting) + s->nkernel * 8ull + s->stack_len;
 	struct waiting *w;
 
-	if (p->waiting_bytes + bytes > p->o.waiting_bytes)
+	if (!may_keep(p, proc, s->time, bytes))
 		return false;
 	/* Somebody's stack: not for a core dump of ours. */
 	w = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -136,6 +149,8 @@ static bool keep(struct pipeline *p, struct process *proc, const struct snapshot
 	*p->last = w;
 	p->last = &w->next;
 	p->waiting_bytes += bytes;
+	p->kept += bytes;
+	proc->waiting += bytes;
 	return true;
 }
 
@@ -419,6 +434,7 @@ static void walk_waiting(struct pipeline *p, bool wait)
 		}
 		add(p, w->process, &w->sample, &w->route, w->comm);
 		p->waiting_bytes -= w->bytes;
+		w->process->waiting -= w->bytes;
 		munmap(w, w->bytes);
 	}
 }

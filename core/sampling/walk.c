@@ -257,8 +257,9 @@ static int step(struct walker *w, struct fusee_native *n, struct process_mapping
 		if (r != FUSEE_PASS)
 			return r;
 	}
-	*reason = m->file && m->file->state != FILE_READY ? "file not readable"
-							  : "no unwind information";
+	*reason = m->file && m->file->state == FILE_ASKED     ? "unwind table not ready in time"
+		  : m->file && m->file->state == FILE_REFUSED ? "file not readable"
+							      : "no unwind information";
 	return FUSEE_STOP;
 }
 
