@@ -58,6 +58,7 @@ struct agent {
 	int sample_error; /* the last one that was said */
 	bool paused;
 	uint32_t ticks;
+	struct loop_watch *lives; /* the lifecycle's descriptor */
 
 	/* who is profiled */
 	struct targets *targets;

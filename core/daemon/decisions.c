@@ -244,14 +244,15 @@ static int read_name(struct tracked *t)
 	char path[64], exe[4096], comm[16];
 	char *base;
 	ssize_t n;
-	int r = procfs_is_kernel(t->pid, &t->kernel);
+	int r;
 
-	if (r)
-		return r;
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)t->pid);
-	n = t->kernel ? -1 : readlink(path, exe, sizeof(exe) - 1);
+	n = readlink(path, exe, sizeof(exe) - 1);
+	t->kernel = false;
 	if (n < 0) { /* the kernel's, somebody else's, or it has ended and waits for its parent */
-		r = procfs_comm(t->pid, t->pid, comm);
+		r = procfs_is_kernel(t->pid, &t->kernel);
+		if (!r)
+			r = procfs_comm(t->pid, t->pid, comm);
 		if (!r)
 			snprintf(t->name, sizeof(t->name), "%s", comm);
 		return r;

@@ -19,7 +19,14 @@
 #include "sampling/samplers.h"
 
 /* Windows and reloads leave holes in the heap that the allocator keeps: 10 MB after some dozens. */
-#define TRIM_TICKS 300u
+#define TICK_NS 250000000u
+#define TICKS (1000000000u / TICK_NS) /* a second */
+#define TRIM_TICKS (30 * TICKS)
+/* What happens to a process is seen at once where nothing happened before, else each PACE_NS. */
+#define SETTLE_NS                                                                      \
+	3000000u /* so long lifecycle_drain() waits for other CPUs' records, and a bit \
+		  */
+#define PACE_NS 100000000u
 #define NAMES_BYTES (16u << 20) /* names that are kept for the next window */
 #define RING_HZ 99.0            /* rings hold a quarter of a second of this */
 
@@ -168,6 +175,31 @@ static void on_samples(void *arg, int fd, uint32_t events)
 	engine_drain(arg);
 }
 
+static void listen_again(void *arg)
+{
+	loop_watch_events(((struct agent *)arg)->lives, EPOLLIN);
+}
+
+static void on_settled(void *arg)
+{
+	struct agent *a = arg;
+
+	engine_drain(a);
+	if (loop_at(a->loop, clock_now() + PACE_NS, listen_again, a, NULL))
+		listen_again(a);
+}
+
+static void on_lives(void *arg, int fd, uint32_t events)
+{
+	struct agent *a = arg;
+
+	(void)fd;
+	(void)events;
+	loop_watch_events(a->lives, 0);
+	if (loop_at(a->loop, clock_now() + SETTLE_NS, on_settled, a, NULL))
+		on_settled(a);
+}
+
 static void on_worker(void *arg, int fd, uint32_t events)
 {
 	struct agent *a = arg;
@@ -186,13 +218,13 @@ static void on_tick(void *arg)
 	engine_drain(a);
 	if (worker_pending(a->worker)) /* asked of meanwhile; all else its descriptor tells */
 		worker_dispatch(a->worker);
-	if (++a->ticks % 10)
+	if (++a->ticks % TICKS)
 		return;
 	discoverers_catch_up(a->discoverers);
 	decisions_tidy(a->decisions, now);
 	sampler_tidy(a->sampler, now);
 	reload_tidy(a, false);
-	if (!(a->ticks % 100))
+	if (!(a->ticks % (10 * TICKS)))
 		engine_sweep(a);
 	if (!(a->ticks % TRIM_TICKS))
 		malloc_trim(0);
@@ -314,11 +346,12 @@ static int open_loop(struct agent *a)
 	if (!r)
 		r = loop_watch(a->loop, snapshot_fd(a->snapshot), EPOLLIN, on_samples, a, &watch);
 	if (!r)
-		r = loop_watch(a->loop, lifecycle_fd(a->lifecycle), EPOLLIN, on_samples, a, &watch);
+		r = loop_watch(a->loop, lifecycle_fd(a->lifecycle), EPOLLIN, on_lives, a,
+			       &a->lives);
 	if (!r)
 		r = loop_watch(a->loop, worker_fd(a->worker), EPOLLIN, on_worker, a, &watch);
 	if (!r)
-		r = loop_every(a->loop, 100000000, on_tick, a, &timer);
+		r = loop_every(a->loop, TICK_NS, on_tick, a, &timer);
 	if (r)
 		log_error("cannot set up the event loop: %s", strerror(-r));
 	else if (lifecycle_polls(a->lifecycle))

@@ -62,7 +62,7 @@ static int open_event(int cpu)
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.watermark = 1,
-		.wakeup_watermark = RING_BYTES / 8,
+		.wakeup_watermark = 1, /* whoever waits paces itself */
 		.sample_id_all = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,

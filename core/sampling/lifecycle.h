@@ -30,7 +30,9 @@ void lifecycle_close(struct lifecycle *);       /* NULL is fine */
 bool lifecycle_polls(const struct lifecycle *); /* /proc is looked over */
 /* One sentence that says how it works, and why not better. Lives as long as it. */
 const char *lifecycle_how(const struct lifecycle *);
-int lifecycle_fd(const struct lifecycle *); /* epoll fd: readable when much has happened */
+/* An epoll fd, readable when something has happened: each time, so whoever waits for it may want to
+ * leave it for a while afterwards. */
+int lifecycle_fd(const struct lifecycle *);
 /* Tells what has happened. Several times a second. */
 void lifecycle_drain(struct lifecycle *);
 #endif
