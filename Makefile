@@ -188,6 +188,9 @@ install: all
 	install -m 644 docs/*.md $(DESTDIR)$(PREFIX)/share/doc/fusee
 	install -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/fusee/copyright
 	install -m 644 scripts/*.lua $(DESTDIR)$(PREFIX)/share/doc/fusee/examples
+	install -d $(DESTDIR)$(PREFIX)/share/doc/fusee/examples/lua54
+	install -m 644 $(addprefix docs/examples/lua54/,Makefile README.md lua54.h lua54.c lua54.bpf.c test_lua54.c) \
+		$(DESTDIR)$(PREFIX)/share/doc/fusee/examples/lua54
 ifneq ($(SYSTEMD_UNIT_DIR),)
 	install -d $(DESTDIR)$(SYSTEMD_UNIT_DIR) $(DESTDIR)/etc/fusee
 	sed 's|/usr/bin/|$(PREFIX)/bin/|' packaging/fusee.service > $(DESTDIR)$(SYSTEMD_UNIT_DIR)/fusee.service

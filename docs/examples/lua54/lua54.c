@@ -138,7 +138,7 @@ static int lua54_inspect(void *ctx, uint64_t file)
 
 /* ---- on the sampling thread: what frames are called ---- */
 
-#define PLACES 65536 /* of one process */
+#define PLACES 16384 /* of one process, which may be a liar */
 
 struct function {
 	uint32_t line; /* the first two tell functions apart */
@@ -194,33 +194,34 @@ static int lua54_record(void *ctx, uint64_t process, const struct fusee_emission
 	struct lua54 *l = ctx;
 	struct lua54_place p = {0};
 	struct function like = {0}, *function;
-	struct place at = {.key = e->key}, *place;
-	struct process *of = element(&l->processes, &(struct process){.id = process}, sizeof(*of),
-				     by_id);
+	struct place at = {.key = e->key};
+	struct process *of;
 
 	if (e->bytes.len <= offsetof(struct lua54_place, source) || e->bytes.len > sizeof(p))
 		return -EBADMSG;
 	memcpy(&p, e->bytes.p, e->bytes.len);
 	if (p.deltas > sizeof(p.delta))
 		return -EBADMSG;
+	of = element(&l->processes, &(struct process){.id = process}, sizeof(*of), by_id);
 	if (!of)
 		return -ENOMEM;
+	if (of->n == PLACES)
+		return -ENOSPC;
 	like.line = p.linedefined;
 	memcpy(like.source, p.source, sizeof(p.source) - 1);
 	function = element(&of->functions, &like, sizeof(like), by_source);
-	if (function && e->kind == LUA54_CALLED && !function->name[0])
+	if (!function)
+		return -ENOMEM;
+	if (e->kind == LUA54_CALLED && !function->name[0])
 		memcpy(function->name, p.name, sizeof(p.name) - 1);
 	for (uint32_t i = 0; i < p.deltas; i++)
 		p.line += (uint32_t)p.delta[i];
 	at.function = function;
 	at.line = p.line;
-	if (!function)
-		return -ENOMEM;
 	if (tfind(&at, &of->places, by_id))
 		return 0;
-	place = of->n < PLACES ? element(&of->places, &at, sizeof(at), by_id) : NULL;
-	of->n += !!place;
-	return place ? 0 : -ENOSPC;
+	of->n++;
+	return element(&of->places, &at, sizeof(at), by_id) ? 0 : -ENOMEM;
 }
 
 static struct fusee_str str(const char *text)

@@ -456,6 +456,11 @@ static void bad_records(void)
 		assert(ops->record(ctx, 77, &e) == -EBADMSG);
 	}
 	assert(ops->symbolize(ctx, &raw, NULL) == 0);
+	/* what one process can make the agent keep has a limit */
+	p.deltas = 0;
+	for (e.key = 0; e.key < 100000 && ops->record(ctx, 77, &e) == 0; e.key++)
+		p.linedefined++;
+	assert(e.key == 16384 && ops->record(ctx, 77, &e) == -ENOSPC);
 	ops->detach(ctx, 77);
 	ops->detach(ctx, 78);
 }
