@@ -98,7 +98,7 @@ FUSEE_FN void copy_regs(struct sampler_copy *to, const struct user_regs *r)
 
 /* Sends registers, the kernel's frames and the stack; the scratch's record says of whom, and why.
  * 0, or -1: the event is to send its own copy. */
-FUSEE_FN int send_copy(struct sampler_context *c, const struct scratch *s, __u32 limit)
+FUSEE_FN int send_copy(struct sampler_context *c, struct scratch *s, __u32 limit)
 {
 	struct sampler_copy *to = copy_here();
 	__u64 cs = c->regs.cs;
@@ -117,6 +117,7 @@ FUSEE_FN int send_copy(struct sampler_context *c, const struct scratch *s, __u32
 	size = (SAMPLER_COPY_HEAD + to->bytes + 7) & ~7u;
 	if (size > sizeof(*to))
 		return -1;
+	s->copied += size;
 	return sent(bpf_perf_event_output(c, &sampler_output, BPF_F_CURRENT_CPU, to, size));
 }
 #endif

@@ -25,6 +25,8 @@ struct scratch {
 	__u32 slot;      /* which */
 	__u32 pushed;    /* it has pushed frames for this place */
 	__u32 cut;       /* it has stopped the walk: see SAMPLER_CUT_SHIFT */
+	__u32 round;     /* of user space's, see struct sampler_process */
+	__u32 copied;    /* in that round, bytes */
 	__u32 pad;
 	struct sampler_record record;
 };

@@ -293,7 +293,9 @@ FUSEE_FN int send(struct sampler_context *c, struct scratch *s, __u32 frames)
 	if (size > sizeof(s->record))
 		return -1;
 	r = bpf_perf_event_output(c, &sampler_output, BPF_F_CURRENT_CPU, &s->record, size);
-	if (r && s->record.left) /* the event's own copy, which follows, is counted by itself */
+	if (r && s->record.left &&
+	    !(s->record.left &
+	      SAMPLER_NO_COPY)) /* the event's own copy, which follows, is counted by itself */
 		return 0;
 	return sent(r);
 }
@@ -333,6 +335,32 @@ FUSEE_FN __u32 copy_limit(void)
 	return o ? o->copy : 0;
 }
 
+/* Copies must not fill the ring: news of mappings go through it too, without which no stack can be
+ * walked, and everything would be copied. */
+FUSEE_FN int may_copy(struct scratch *s)
+{
+	__u32 nobody = 0, round, most;
+	struct sampler_process *p = fusee_bpf_map_lookup_elem(&sampler_processes, &nobody);
+
+	if (!p)
+		return 1;
+	round = LOOK(p->n);
+	most = LOOK(p->next);
+	if (s->round != round)
+		s->copied = 0;
+	s->round = round;
+	return !most || s->copied / 1024 < most - 1;
+}
+
+/* A tick whose stack nobody has. */
+FUSEE_FN int leave_bare(struct sampler_context *c, struct scratch *s)
+{
+	s->record.left |= SAMPLER_NO_COPY;
+	s->record.nuser = 0;
+	bpf_get_current_comm(s->record.comm, sizeof(s->record.comm));
+	return send(c, s, 0) ? 1 : 0;
+}
+
 /* It goes with a copy of the stack. Where that can't be had here the event sends its own; what it
  * can't tell of the thread goes before it. */
 FUSEE_FN int leave(struct sampler_context *c, struct scratch *s, __u32 why)
@@ -344,8 +372,13 @@ FUSEE_FN int leave(struct sampler_context *c, struct scratch *s, __u32 why)
 	s->record.version = s->cut;
 	s->record.nkernel = 0;
 	s->record.nuser = SAMPLER_COPIED;
-	if (why != SAMPLER_NO_REGISTERS && limit && !send_copy(c, s, limit))
-		return 0;
+	if (why != SAMPLER_NO_REGISTERS) {
+		if (!may_copy(s))
+			return leave_bare(c, s);
+		if (limit && !send_copy(c, s, limit))
+			return 0;
+		s->copied += 65536;
+	}
 	s->record.nuser = 0;
 	send(c, s, 0);
 	return 1;
@@ -462,7 +495,7 @@ int sampler_language(struct sampler_context *c)
 	else if (life)
 		how = walk_life(c, s, life, 1);
 	if (how == SAMPLER_WALKED && send_emissions(c, &s->record))
-		how = SAMPLER_NOT_SENT;
+		how = SAMPLER_CUT; /* as what follows it may be sent */
 	if (how != SAMPLER_WALKED) {
 		sampler_unsent(0);
 		return leave(c, s, how);

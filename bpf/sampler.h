@@ -37,9 +37,10 @@ struct sampler_mapping {
 
 /*
  * The mappings of one process, in order of address; an element of sampler_processes, of which [0]
- * is nobody's and tells when the last of them changed. User space
- * rewrites it in place: `version` is odd meanwhile, and another one afterwards, so that a walk
- * which saw parts of both throws itself away.
+ * is nobody's and tells when the last of them changed; its `n` is another number each time that
+ * user space has read the rings, and its `next`, less one, how many KiB of copied stacks it takes
+ * from a CPU in between (0: any number). User space rewrites it in place: `version` is odd
+ * meanwhile, and another one afterwards, so that a walk which saw parts of both throws itself away.
  */
 struct sampler_process {
 	__u32 version;
@@ -102,6 +103,9 @@ struct sampler_record {
 
 #define SAMPLER_RECORD_HEAD 64u
 #define SAMPLER_EMISSIONS 256u
+#define SAMPLER_NO_COPY                                                          \
+	512u /* with why it is left: nobody walks it, there were too many copies \
+	      */
 
 #define SAMPLER_MAX_COPY 61440u /* of a stack; a record of perf's has less than 64 KiB */
 #define SAMPLER_COPY_PAGES 17u

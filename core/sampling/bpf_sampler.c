@@ -312,6 +312,12 @@ int bpf_sampler_output(struct bpf_sampler *b, int cpu, int event)
 	return bpf_map_update_elem(b->output, &cpu, &event, 0) ? -errno : 0;
 }
 
+void bpf_sampler_read(struct bpf_sampler *b, uint64_t bytes)
+{
+	__atomic_store_n(&b->elements[0].next, (uint32_t)(bytes / 1024) + 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&b->elements[0].n, 1, __ATOMIC_RELAXED);
+}
+
 /* Each CPU's part of sampler_grid, free()d by the caller. NULL: no memory. */
 static struct sampler_grid *new_grid(uint32_t *ncpus)
 {

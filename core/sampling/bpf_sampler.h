@@ -48,6 +48,9 @@ int bpf_sampler_attach(struct bpf_sampler *, int event);
 int bpf_sampler_copy(struct bpf_sampler *, uint32_t bytes);
 /* The event that carries records into this CPU's ring. */
 int bpf_sampler_output(struct bpf_sampler *, int cpu, int event);
+/* The rings were read: until the next time at most so much of stacks is copied on each CPU; ticks
+ * beyond come without one. Before the first time there is no limit. */
+void bpf_sampler_read(struct bpf_sampler *, uint64_t bytes);
 /* From now on ticks are counted by CPU: where each CPU has one event, idle time included. */
 int bpf_sampler_count_cpus(struct bpf_sampler *);
 /* Ticks that were due on all CPUs and that the program did not see: the timer came late, or the

@@ -17,6 +17,7 @@
 
 static const char no_memory[] = "no memory";
 static const char other_life[] = "process changed while its stack was walked";
+static const char not_copied[] = "too many stacks to copy";
 static const char other_code[] = "code changed while its stack was walked";
 static const char endless[] = "an unwinder's frames do not end";
 static const char backwards[] = "an unwinder's caller is not above its callee";
@@ -401,9 +402,15 @@ static void on_walked(void *arg, const struct snapshot_walked *w)
 		add_nothing(p, s.period);
 		return;
 	}
-	proc->started = true;
+	if (proc->ended)
+		take_back(proc, s.tid);
+	if (!proc->sampler.element && !proc->ended)
+		set_stale(p, proc);
+	proc->started |= !r->left;
 	scan_if_due(p, proc);
-	if (is_life(proc, r->process))
+	if (r->left)
+		p->walk.reason = not_copied;
+	else if (is_life(proc, r->process))
 		take_walked(p, proc, w);
 	else
 		p->walk.reason = other_life;
@@ -412,7 +419,7 @@ static void on_walked(void *arg, const struct snapshot_walked *w)
 	if (p->walk.reason)
 		p->walk.n = p->walk.guessed = 0;
 	snprintf(comm, sizeof(comm), "%.15s", r->comm);
-	p->stats.walked++;
+	p->stats.walked += !r->left;
 	add(p, proc, &s, &route, comm);
 }
 

@@ -65,10 +65,15 @@ struct snapshot {
 	uint64_t unfinished; /* threads and CPUs that may have begun a period without a tick */
 	uint64_t horizon;
 	uint64_t looked;
+	uint64_t ration;              /* of copies' bytes: each CPU's until the next look */
 	struct sampler_record record; /* the one at hand: in the ring it is not aligned */
 	struct sampler_copy copy;     /* likewise */
 	unsigned char stack[(SAMPLER_COPY_PAGES + 1) * PAGE]; /* of it, each page in its place */
 };
+
+#define LEAST_RATION (8u << 20)
+#define MOST_RATION (64u << 20)
+#define LONG_LOOK_NS 50000000u
 
 /* A quarter of a second of full records of one busy CPU. */
 static uint64_t ring_size(const struct snapshot_options *o)
@@ -272,6 +277,29 @@ static void follow_cpus(struct snapshot *s)
 	}
 }
 
+/* What each CPU may copy until the next look: what is free, but for an eighth of the ring, which is
+ * for other records; and less where this look took long: else news of what could be walked in the
+ * kernel come ever later, and everything is copied. */
+static void ration_copies(struct snapshot *s, uint64_t took_ns)
+{
+	uint64_t most = took_ns > LONG_LOOK_NS ? s->ration / 2 : s->ration * 2;
+
+	most = most < LEAST_RATION ? LEAST_RATION : most > MOST_RATION ? MOST_RATION : most;
+	s->ration = most;
+	for (uint32_t i = 0; i < s->ncpus; i++) {
+		struct ring *r = &s->cpus[i].ring;
+		double free;
+
+		if (s->cpus[i].fd < 0)
+			continue;
+		ring_refresh(r);
+		free = (0.875 - ring_full(r)) * (double)r->size;
+		if (free < (double)most)
+			most = free > 0 ? (uint64_t)free : 0;
+	}
+	bpf_sampler_read(s->o.bpf, most);
+}
+
 int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
@@ -306,6 +334,9 @@ int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 	for (uint32_t i = 0; !r && o->bpf && i < s->ncpus; i++)
 		r = open_output(s, &s->cpus[i]);
 	s->counts.gaps = s->form.read || o->bpf;
+	s->ration = MOST_RATION;
+	if (!r && o->bpf)
+		ration_copies(s, 0);
 	if (r)
 		snapshot_close(s);
 	else
@@ -644,14 +675,14 @@ static void dispatch_walked(struct snapshot *s, struct cpu *c, const struct perf
 	}
 	if (!s->o.all) /* where the program counts by CPU */
 		note_runtime(s, r, w.cpu);
-	if (r->left) {
+	if (r->left && !(r->left & SAMPLER_NO_COPY)) {
 		c->cut.tid = r->tid;
 		c->cut.by = r->version;
 		return;
 	}
 	w.period = r->period;
 	s->counts.samples++;
-	s->counts.walked++;
+	s->counts.walked += !r->left;
 	on->walked(on->arg, &w);
 }
 
@@ -703,7 +734,7 @@ static void dispatch(struct snapshot *s, struct cpu *c, const struct perf_event_
 
 void snapshot_drain(struct snapshot *s, const struct snapshot_handlers *on, bool final)
 {
-	uint64_t until = clock_now() - SLACK_NS, horizon = until;
+	uint64_t began = clock_now(), until = began - SLACK_NS, horizon = until;
 
 	if (!final && s->enabled && until - s->looked > LOOK_NS)
 		follow_cpus(s);
@@ -738,6 +769,8 @@ void snapshot_drain(struct snapshot *s, const struct snapshot_handlers *on, bool
 		ring_release(&oldest->ring);
 	}
 	s->horizon = horizon;
+	if (s->o.bpf)
+		ration_copies(s, clock_now() - began);
 }
 
 uint64_t snapshot_horizon(const struct snapshot *s)
@@ -746,23 +779,21 @@ uint64_t snapshot_horizon(const struct snapshot *s)
 }
 
 /* Ticks that found no room. The events count everything that is lost, news of mappings too. Where a
- * program looks at each tick first, it is known better: stacks that it could not send, and copies
- * that it asked for and that did not come. */
+ * program looks at each tick first, it is known better: what it meant to send, or that the events
+ * send, and that did not come. */
 static uint64_t lost_ticks(struct snapshot *s, uint64_t of_events)
 {
-	static const enum sampler_count left[] = {SAMPLER_UNKNOWN_PROCESS, SAMPLER_UNKNOWN_CODE,
-						  SAMPLER_NO_REGISTERS, SAMPLER_CUT,
-						  SAMPLER_CHANGED};
-	uint64_t copies = s->counts.samples - s->counts.walked, missing = 0;
 	struct bpf_sampler_stats b;
+	uint64_t meant = 0, missing, lost;
 
 	if (!s->o.bpf)
 		return of_events;
 	bpf_sampler_stats(s->o.bpf, &b);
-	for (uint32_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
-		missing += b.counts[left[i]];
-	missing -= missing < copies ? missing : copies;
-	return b.counts[SAMPLER_NOT_SENT] + (missing < of_events ? missing : of_events);
+	for (uint32_t i = SAMPLER_WALKED; i <= SAMPLER_CHANGED; i++)
+		meant += b.counts[i];
+	missing = meant > s->counts.samples ? meant - s->counts.samples : 0;
+	lost = of_events + b.counts[SAMPLER_NOT_SENT];
+	return lost < missing ? lost : missing;
 }
 
 /* Removed groups, and those that are there. What a group's last samples are short of, while they

@@ -52,7 +52,8 @@ struct snapshot_sample {
 			    language unwinder */
 };
 
-/* A whole stack that was walked in the kernel, or emissions: their record says. */
+/* A whole stack that was walked in the kernel, emissions, or a tick whose stack nobody has
+ * (`left`): their record says. */
 struct snapshot_walked {
 	uint64_t time, period; /* as above */
 	uint32_t cpu;
