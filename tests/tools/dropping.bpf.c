@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The sampler's programs with a fault: each thousandth record is lost and not counted. The checks
+/* The sampler's programs with a fault: each hundredth record is lost and not counted. The checks
  * of losses must find it (tests/run/losses). */
 #include <fusee/unwinder.bpf.h>
 
@@ -9,7 +9,7 @@ static __u32 (*bpf_get_prandom_u32)(void) = (void *)7;
 
 FUSEE_FN long output_but_for_some(void *ctx, void *map, __u64 flags, void *data, __u64 size)
 {
-	if (bpf_get_prandom_u32() % 1000 == 0)
+	if (bpf_get_prandom_u32() % 100 == 0)
 		return 0;
 	return bpf_perf_event_output(ctx, map, flags, data, size);
 }
