@@ -18,11 +18,13 @@
  * where processes are short. */
 #define GRACE_NS 2000000000u
 #define RECHECK 15u /* seconds, until each process was looked at again */
+#define YOUNG 300u  /* seconds; later on it is looked at every fourth time */
 
 struct tracked {
 	pid_t pid;
 	uint64_t start_ticks;
 	uint64_t ended; /* 0: it lives */
+	uint32_t since; /* the round that it began in, or execed */
 	char name[64];
 	char *cgroup;            /* NULL: unknown */
 	bool kernel;             /* a kernel thread */
@@ -224,6 +226,7 @@ static struct tracked *fresh(struct decisions *s, pid_t pid)
 	if (t) {
 		free(t->cgroup);
 		t->cgroup = NULL;
+		t->since = s->round;
 		set_ended(t, 0);
 		t->known = t->kernel = false;
 		return t;
@@ -235,6 +238,7 @@ static struct tracked *fresh(struct decisions *s, pid_t pid)
 		return NULL;
 	}
 	t->pid = pid;
+	t->since = s->round;
 	return t;
 }
 
@@ -432,7 +436,8 @@ static void tidy_one(void *arg, uint64_t key, void *value)
 			y->gone[y->n++] = t;
 		return;
 	}
-	if (!t->ended && key % RECHECK == y->s->round % RECHECK)
+	if (!t->ended && key % RECHECK == y->s->round % RECHECK &&
+	    (y->s->round - t->since < YOUNG || y->s->round / RECHECK % 4 == 0))
 		look_again(y, t);
 }
 

@@ -534,7 +534,7 @@ static void make_cgroup(char dir[256])
 	*dir = '\0';
 }
 
-TEST(a_move_to_another_control_group)
+static void check_move(int rounds_before, int rounds)
 {
 	char dir[256], procs[300], path[64];
 	struct world w;
@@ -554,8 +554,10 @@ TEST(a_move_to_another_control_group)
 	decisions_forked(w.d, getpid(), child);
 	decisions_refresh(w.d);
 	hz = hz_of(&w, child);
+	for (int i = 0; i < rounds_before; i++)
+		decisions_tidy(w.d, 100 * SECOND);
 	moved = write_file(procs, "%d", (int)child);
-	for (int i = 0; i < 15; i++)
+	for (int i = 0; i < rounds; i++)
 		decisions_tidy(w.d, 100 * SECOND + (uint64_t)i);
 	end(child);
 	usleep(20000);
@@ -564,6 +566,16 @@ TEST(a_move_to_another_control_group)
 	CHECK(hz_of(&w, child) == 97);
 	CHECK(hz_of(&w, getpid()) == 19);
 	world_free(&w);
+}
+
+TEST(a_move_to_another_control_group)
+{
+	check_move(0, 15);
+}
+
+TEST(a_move_after_a_long_time)
+{
+	check_move(310, 60);
 }
 
 /* ---- many ---- */
