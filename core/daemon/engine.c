@@ -160,11 +160,14 @@ static int decide_running(void *arg, pid_t pid)
 
 /* ---- the loop's calls ---- */
 
+/* Of a process that was not decided about yet nothing would be taken, its mappings neither: what
+ * came while it was decided about others waits. */
 void engine_drain(struct agent *a)
 {
-	lifecycle_drain(a->lifecycle);
+	uint64_t known = lifecycle_drain(a->lifecycle);
+
 	decisions_refresh(a->decisions);
-	snapshot_drain(a->snapshot, pipeline_handlers(a->pipeline), false);
+	snapshot_drain_until(a->snapshot, pipeline_handlers(a->pipeline), known);
 	pipeline_tell(a->pipeline, snapshot_horizon(a->snapshot));
 }
 

@@ -307,7 +307,7 @@ static struct ring *oldest(struct lifecycle *l, uint64_t until)
 	return found;
 }
 
-void lifecycle_drain(struct lifecycle *l)
+uint64_t lifecycle_drain(struct lifecycle *l)
 {
 	uint64_t until = clock_now() - SLACK_NS;
 	struct ring *r;
@@ -315,7 +315,7 @@ void lifecycle_drain(struct lifecycle *l)
 	if (l->polls) {
 		if (clock_now() - l->looked >= POLL_NS)
 			look_over(l, false);
-		return;
+		return until;
 	}
 	if (clock_now() - l->looked >= CPUS_NS)
 		follow_cpus(l);
@@ -327,6 +327,7 @@ void lifecycle_drain(struct lifecycle *l)
 		ring_next(r);
 		ring_release(r);
 	}
+	return until;
 }
 
 /* ---- life ---- */

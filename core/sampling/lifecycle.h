@@ -33,6 +33,6 @@ const char *lifecycle_how(const struct lifecycle *);
 /* An epoll fd, readable when something has happened: each time, so whoever waits for it may want to
  * leave it for a while afterwards. */
 int lifecycle_fd(const struct lifecycle *);
-/* Tells what has happened. Several times a second. */
-void lifecycle_drain(struct lifecycle *);
+/* Tells what has happened. Several times a second. Until when (CLOCK_MONOTONIC ns) all is told. */
+uint64_t lifecycle_drain(struct lifecycle *);
 #endif

@@ -732,7 +732,9 @@ static void dispatch(struct snapshot *s, struct cpu *c, const struct perf_event_
 	}
 }
 
-void snapshot_drain(struct snapshot *s, const struct snapshot_handlers *on, bool final)
+/* limit: nothing newer is handed over. */
+static void drain(struct snapshot *s, const struct snapshot_handlers *on, bool final,
+		  uint64_t limit)
 {
 	uint64_t began = clock_now(), until = began - SLACK_NS, horizon = until;
 
@@ -747,6 +749,7 @@ void snapshot_drain(struct snapshot *s, const struct snapshot_handlers *on, bool
 	}
 	if (final)
 		until = UINT64_MAX;
+	until = until < limit ? until : limit;
 	for (;;) {
 		struct cpu *oldest = NULL;
 		uint64_t best = until;
@@ -768,9 +771,19 @@ void snapshot_drain(struct snapshot *s, const struct snapshot_handlers *on, bool
 		ring_next(&oldest->ring);
 		ring_release(&oldest->ring);
 	}
-	s->horizon = horizon;
+	s->horizon = horizon < limit ? horizon : limit;
 	if (s->o.bpf)
 		ration_copies(s, clock_now() - began);
+}
+
+void snapshot_drain(struct snapshot *s, const struct snapshot_handlers *on, bool final)
+{
+	drain(s, on, final, UINT64_MAX);
+}
+
+void snapshot_drain_until(struct snapshot *s, const struct snapshot_handlers *on, uint64_t until)
+{
+	drain(s, on, false, until);
 }
 
 uint64_t snapshot_horizon(const struct snapshot *s)

@@ -108,6 +108,8 @@ void snapshot_remove(struct snapshot *, uint32_t group);
 int snapshot_fd(const struct snapshot *); /* epoll fd: readable when a ring fills */
 /* Hands over what is due. final: everything, after snapshot_disable(). */
 void snapshot_drain(struct snapshot *, const struct snapshot_handlers *, bool final);
+/* Likewise, not final, but only what is older than that (CLOCK_MONOTONIC ns). */
+void snapshot_drain_until(struct snapshot *, const struct snapshot_handlers *, uint64_t until);
 /* Records older than this (CLOCK_MONOTONIC ns) have been handed over. */
 uint64_t snapshot_horizon(const struct snapshot *);
 void snapshot_counts(struct snapshot *, struct snapshot_counts *);

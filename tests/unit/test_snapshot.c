@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "sampling/event.h"
 #include "sampling/snapshot.h"
 
@@ -191,6 +193,38 @@ TEST(targets_come_and_go)
 	CHECK(c.count_ns > 600000000u && c.samples == n.samples);
 	kill(second, SIGKILL);
 	waitpid(second, NULL, 0);
+	snapshot_close(s);
+}
+
+static void map_code(void)
+{
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+}
+
+TEST(what_is_newer_than_the_limit_waits)
+{
+	struct snapshot_options o = {.dynamic = true, .period_ns = 1000000, .stack_bytes = 1024};
+	struct seen n = {0};
+	struct snapshot_handlers on = handlers(&n);
+	struct snapshot *s;
+	uint64_t between;
+	uint32_t group;
+
+	if (snapshot_open(&s, &o))
+		SKIP("perf events are refused");
+	CHECK_INT(snapshot_add(s, getpid(), o.period_ns, &group), 0);
+	CHECK_INT(snapshot_enable(s), 0);
+	map_code();
+	between = clock_now();
+	map_code();
+	usleep(100000);
+	snapshot_drain_until(s, &on, between);
+	CHECK_INT(n.maps, 1);
+	CHECK_INT(snapshot_horizon(s), between);
+	snapshot_drain(s, &on, false);
+	CHECK_INT(n.maps, 2);
 	snapshot_close(s);
 }
 
