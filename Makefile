@@ -19,7 +19,8 @@ say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(patsubst $(B)/%,%,$@);)
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Wno-format-nonliteral \
 	$(if $(CI),-Werror)
 HARDEN := $(if $(SANITIZER),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong)
-SAN := $(if $(SANITIZER),-fsanitize=$(SANITIZER) -fno-omit-frame-pointer)
+# fences that the thread sanitizer does not see are those that the kernel reads behind
+SAN := $(if $(SANITIZER),-fsanitize=$(SANITIZER) -fno-omit-frame-pointer $(if $(findstring thread,$(SANITIZER)),-Wno-tsan))
 CFLAGS ?= -O2 -g
 LDFLAGS ?= -Wl,-z,relro,-z,now
 # no path of the build in what it makes
