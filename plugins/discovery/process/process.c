@@ -2,6 +2,7 @@
 /* discovery "process": a target for each process, with labels of what it runs, for whom. */
 #include <errno.h>
 #include <fnmatch.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,7 +250,14 @@ static int inherit(struct process *p, uint32_t parent, uint32_t pid)
 /* The pid may be another process's by now, which must not lose its target. */
 static int ended(struct process *p, uint32_t pid)
 {
-	return *place_of(p, pid) ? look(p, pid) : 0;
+	if (!*place_of(p, pid))
+		return 0;
+	if (kill((pid_t)pid, 0) &&
+	    errno == ESRCH) { /* which nearly always it is, and costs least */
+		drop(p, pid);
+		return 0;
+	}
+	return look(p, pid);
 }
 
 static int process_event(void *ctx, const struct fusee_process_event *e)
