@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the agent says of itself: the control socket's answers, /metrics, /healthz and /readyz. */
 #include <errno.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,14 @@ static uint64_t rss_bytes(void)
 		fclose(f);
 	}
 	return rss * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What the allocator has given out; what it keeps beyond that depends on how it was given back. */
+static uint64_t heap_bytes(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
 }
 
 /* ---- status ---- */
@@ -412,6 +421,8 @@ static void set_self(const struct agent *a)
 	metric_set("cpu_seconds", "CPU time of the agent.", METRIC_LABELS("process", "workers"),
 		   cpu_seconds(RUSAGE_CHILDREN));
 	metric_set("resident_bytes", "Resident memory of the agent.", NULL, (double)rss_bytes());
+	metric_set("heap_bytes", "Memory that the agent has allocated and not freed.", NULL,
+		   (double)heap_bytes());
 	metric_set("uptime_seconds", "Since its start.", NULL,
 		   (double)(clock_now() - a->start_ns) / 1e9);
 }

@@ -53,7 +53,7 @@ def sane():
 
 # ---- the picture ----
 
-COLOURS = ("#1f6fb4", "#d95f0e", "#2a8f4f", "#7a4fa3")
+COLOURS = ("#1f6fb4", "#6baed6", "#d95f0e", "#2a8f4f", "#7a4fa3")
 LEFT, TOP, WIDTH, HEIGHT = 60, 34, 640, 300
 
 
