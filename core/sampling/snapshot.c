@@ -71,7 +71,7 @@ struct snapshot {
 	unsigned char stack[(SAMPLER_COPY_PAGES + 1) * PAGE]; /* of it, each page in its place */
 };
 
-#define LEAST_RATION (8u << 20)
+#define LEAST_RATION (16u << 20)
 #define MOST_RATION (64u << 20)
 #define LONG_LOOK_NS 50000000u
 
