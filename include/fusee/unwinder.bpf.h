@@ -391,6 +391,8 @@ FUSEE_FN int fusee_emit(struct fusee_unwind *u, __u32 kind, __u64 key, __u32 len
 	if (at > FUSEE_EMIT_ROOM - FUSEE_EMIT_EACH - FUSEE_EMIT_BYTES ||
 	    fusee_bpf_map_update_elem(&fusee_sent, &k, &one, 0))
 		return -1;
+	__asm__ volatile("" : "+r"(at));
+	at &= FUSEE_EMIT_ROOM - 1; /* it is; 5.10 forgets what is spilled */
 	*(__u64 *)&e->byte[at] = key;
 	*(__u32 *)&e->byte[at + 8] = kind;
 	*(__u32 *)&e->byte[at + 12] = len;

@@ -73,8 +73,8 @@ FUSEE_FN int stop(struct fusee_unwind *u, __u32 why)
 
 /* ---- which lua_State, which CallInfo ---- */
 
-#define BELOW 96  /* words that the frames below may have saved */
-#define WITHIN 40 /* words of luaV_execute's own */
+#define BELOW 64  /* words that the frames below may have saved */
+#define WITHIN 24 /* words of luaV_execute's own */
 #define WORDS (1 + BELOW + 6 + WITHIN)
 
 /*
@@ -139,26 +139,23 @@ FUSEE_FN int beginning(const struct fusee_unwind *u)
 	return u->flags & FUSEE_FIRST && u->pc - u->claim_lo < 64;
 }
 
-#define NEAR 6
+#define NEAR 5
 #define SURE 8 /* words: fp, and what the callee itself may have saved */
 
 /*
  * Which CallInfo of the list that begins at CALL does this frame of luaV_execute run? L->ci is a C
  * function's where it has called one; in the middle of a call or a return it is not yet, or not any
  * more, what the frame holds. near[0] has returned, so that its function may be overwritten: what
- * is run next is its caller. `loosely`: look at all that is saved. 0, 1: not one of these; -1.
+ * is run next is its caller. `loosely`: look at all that is saved. scratch[WORD] and 1; 2: near[0];
+ * 0: none of these; -1.
  */
 static int find_call(struct fusee_unwind *u, __u32 loosely)
 {
 	__u64 *near = fusee_buffer(u), link[2], at = u->scratch[CALL];
-	__u32 fresh, i, k;
-	struct call_info ci;
 
-	if (beginning(u))
-		return 0;
-	if (!near || fusee_slab32(u, LUA54_FRESH, &fresh))
+	if (!near)
 		return -1;
-	for (i = 1; i < NEAR; i++) {
+	for (__u32 i = 1; i < NEAR; i++) {
 		near[i] = at;
 		if (!at)
 			continue;
@@ -168,27 +165,34 @@ static int find_call(struct fusee_unwind *u, __u32 loosely)
 		if (i == 1)
 			near[0] = link[1];
 	}
-	for (i = 0; i < WORDS; i++) {
+	for (__u32 i = 0; i < WORDS; i++) {
 		if ((!loosely && i > SURE && (i <= BELOW || i > BELOW + 6)) ||
 		    FUSEE_CALL(fusee_lua54_word_at, u, i) || !u->scratch[WORD])
 			continue;
-		for (k = 0; k < NEAR; k++)
+		if (u->scratch[WORD] == near[0])
+			return 2;
+		for (__u32 k = 1; k < NEAR; k++)
 			if (u->scratch[WORD] == near[k])
-				goto found;
+				return 1;
 	}
-	return 1;
-found:
-	if (k) {
-		u->scratch[CALL] = u->scratch[WORD];
-		return 0;
-	}
-	if (AT(u, &ci, u->scratch[WORD]))
-		return -1;
-	if (!fresh || ci.callstatus & fresh) /* it was the last of this frame's */
-		u->scratch[DONE] = u->sp;
 	return 0;
 }
 FUSEE_PART(fusee_lua54_find_call, find_call)
+
+/* CallInfo scratch[WORD] has returned. 0 or -1. */
+static int returned(struct fusee_unwind *u, __u32 unused)
+{
+	struct call_info ci;
+	__u32 fresh;
+
+	(void)unused;
+	if (fusee_slab32(u, LUA54_FRESH, &fresh) || AT(u, &ci, u->scratch[WORD]))
+		return -1;
+	if (!fresh || ci.callstatus & fresh)
+		u->scratch[DONE] = u->sp;
+	return 0;
+}
+FUSEE_PART(fusee_lua54_returned, returned)
 
 /* Is scratch[WORD] the lua_State of this frame? 1: it is; 0: it is one; -1: it is none; -2: not all
  * could be read. */
@@ -201,11 +205,16 @@ FUSEE_FN int try_state(struct fusee_unwind *u, __u32 loosely)
 	    word - u->first_sp < u->sp - u->first_sp + 65536 ||
 	    FUSEE_CALL(fusee_lua54_is_state, u, 0) != 1)
 		return -1;
+	if (beginning(u))
+		return 1;
 	switch (FUSEE_CALL(fusee_lua54_find_call, u, loosely)) {
 	case 0:
-		return 1;
-	case 1:
 		return 0;
+	case 1:
+		u->scratch[CALL] = u->scratch[WORD];
+		return 1;
+	case 2: /* if it was the last of this frame's, nothing is left of it */
+		return FUSEE_CALL(fusee_lua54_returned, u, 0) ? -2 : 1;
 	default:
 		return -2;
 	}
@@ -249,14 +258,16 @@ FUSEE_PART(fusee_lua54_find_state, find_state)
 /* Is luaV_execute about to return, its registers its caller's? */
 FUSEE_FN int returning(struct fusee_unwind *u)
 {
-	__u8 code[16] = {0};
+	__u8 code;
 
-	if (!(u->flags & FUSEE_FIRST) || fusee_read(u, code, sizeof(code), u->pc))
+	if (!(u->flags & FUSEE_FIRST))
 		return 0;
-	for (__u32 i = 0; i < sizeof(code); i++) {
-		if (code[i] == 0xc3)
+	for (__u32 i = 0; i < 16; i++) {
+		if (AT(u, &code, u->pc + i))
+			return 0;
+		if (code == 0xc3)
 			return 1;
-		if (code[i] != 0x41 && (code[i] & 0xf8) != 0x58 && code[i] != 0xc9) /* pop, leave */
+		if (code != 0x41 && (code & 0xf8) != 0x58 && code != 0xc9) /* pop, leave */
 			return 0;
 	}
 	return 0;
@@ -266,7 +277,7 @@ FUSEE_FN int returning(struct fusee_unwind *u)
 static int skip_c(struct fusee_unwind *u, __u32 unused)
 {
 	(void)unused;
-	for (int i = 0; i < 256; i++) {
+	for (int i = 0; i < 64; i++) {
 		struct call_info ci;
 
 		if (!u->scratch[CALL])
@@ -315,7 +326,8 @@ struct work {
 	struct call_info ci;
 	struct proto p;
 	struct closure f;
-	__u64 value[2];
+	__u64 value[2], name;
+	__u32 pc, left;
 };
 
 /* The function that CallInfo `at` runs goes to ci and p. 0, -1: none. */
@@ -328,64 +340,21 @@ FUSEE_FN int read_call(struct fusee_unwind *u, struct work *w, __u64 at)
 	return 0;
 }
 
-/* The name of local variable n of a function at instruction pc: where it stands, 0: nowhere. */
-FUSEE_FN __u64 local_name(struct fusee_unwind *u, const struct proto *p, __u32 n, __u32 pc)
-{
-	for (__u32 i = 0; i < 128 && i < p->sizelocvars; i++) {
-		struct {
-			__u64 name;
-			__u32 start, end;
-		} v;
-
-		if (AT(u, &v, p->locvars + 16 * i) || v.start > pc)
-			return 0;
-		if (pc < v.end && !n--)
-			return v.name;
-	}
-	return 0;
-}
-
-/* What instruction i at pc, which fetched a function, calls it: a TString, 0: nothing. */
-FUSEE_FN __u64 name_of(struct fusee_unwind *u, const struct proto *p, __u32 i, __u32 pc)
-{
-	__u64 name = 0, at;
-
-	switch (i & 127) {
-	case OP_MOVE:
-		return local_name(u, p, i >> 16 & 255, pc);
-	case OP_GETUPVAL:
-		at = p->upvalues + 16 * (i >> 16 & 255);
-		break;
-	case OP_SELF:
-		if (!(i >> 15 & 1))
-			return 0;
-		/* fall through */
-	case OP_GETTABUP:
-	case OP_GETFIELD:
-		at = p->k + 16 * (i >> 24);
-		break;
-	default:
-		return 0;
-	}
-	return AT(u, &name, at) ? 0 : name;
-}
-
 /*
  * A Lua function has no name: it is called what the code of its caller, CallInfo scratch[WORD],
  * says. That fetched it some instructions before the call. Lua itself looks better, but not much
- * (funcnamefromcode in ldebug.c).
+ * (funcnamefromcode in ldebug.c). scratch[WORD]: that instruction, and above it where it stands.
  */
-static int call_name(struct fusee_unwind *u, __u32 unused)
+static int find_fetch(struct fusee_unwind *u, __u32 unused)
 {
 	struct work *w = fusee_buffer(u);
 	__u32 i, reg = 0, pc;
-	__u64 name;
 
 	(void)unused;
 	if (!w || read_call(u, w, u->scratch[WORD]))
 		return -1;
 	pc = (w->ci.savedpc - w->p.code) / 4 - 1; /* of the call */
-	for (__u32 k = 0; k < 64 && k <= pc; k++) {
+	for (__u32 k = 0; k < 32 && k <= pc; k++) {
 		if (AT(u, &i, w->p.code + 4ull * (pc - k)))
 			return -1;
 		if (k == 0) {
@@ -394,18 +363,79 @@ static int call_name(struct fusee_unwind *u, __u32 unused)
 			reg = i >> 7 & 255;
 		} else if ((i >> 7 & 255) == reg && (i & 127) != OP_JMP &&
 			   (i & 127) != OP_EXTRAARG) {
-			name = name_of(u, &w->p, i, pc - k);
-			if (!name)
-				return -1;
-			return fusee_read_str(u, w->place.name, sizeof(w->place.name),
-					      name + STRING_TEXT) > 0
-				       ? 0
-				       : -1;
+			u->scratch[WORD] = (__u64)(pc - k) << 32 | i;
+			return 0;
 		}
 	}
 	return -1;
 }
-FUSEE_PART(fusee_lua54_call_name, call_name)
+FUSEE_PART(fusee_lua54_find_fetch, find_fetch)
+
+/* Is variable i of the function the one that w->left says, of those alive at instruction w->pc? 1:
+ * its name is w->name; 0; -1: there are no more. */
+static int local(struct fusee_unwind *u, __u32 i)
+{
+	struct work *w = fusee_buffer(u);
+	struct {
+		__u64 name;
+		__u32 start, end;
+	} v;
+
+	if (!w || i >= w->p.sizelocvars || AT(u, &v, w->p.locvars + 16 * i) || v.start > w->pc)
+		return -1;
+	if (w->pc >= v.end || w->left--)
+		return 0;
+	w->name = v.name;
+	return 1;
+}
+FUSEE_PART(fusee_lua54_local, local)
+
+/* Where the name stands by which instruction i has fetched a function, at w->pc. 0: it has none */
+FUSEE_FN __u64 name_of(struct fusee_unwind *u, struct work *w, __u32 i)
+{
+	__u64 name = 0, at;
+	int r = 0;
+
+	switch (i & 127) {
+	case OP_MOVE:
+		w->left = i >> 16 & 255;
+		for (__u32 k = 0; k < 200 && !r; k++)
+			r = FUSEE_CALL(fusee_lua54_local, u, k);
+		return r == 1 ? w->name : 0;
+	case OP_GETUPVAL:
+		at = w->p.upvalues + 16 * (i >> 16 & 255);
+		break;
+	case OP_SELF:
+		if (!(i >> 15 & 1))
+			return 0;
+		/* fall through */
+	case OP_GETTABUP:
+	case OP_GETFIELD:
+		at = w->p.k + 16 * (i >> 24);
+		break;
+	default:
+		return 0;
+	}
+	return AT(u, &name, at) ? 0 : name;
+}
+
+/* Reads the name. 0, -1: there is none. */
+static int fetch_name(struct fusee_unwind *u, __u32 unused)
+{
+	struct work *w = fusee_buffer(u);
+	__u64 name;
+
+	(void)unused;
+	if (!w)
+		return -1;
+	w->pc = u->scratch[WORD] >> 32;
+	name = name_of(u, w, u->scratch[WORD]);
+	return name && fusee_read_str(u, w->place.name, sizeof(w->place.name), name + STRING_TEXT) >
+				       0
+		       ? 0
+		       : -1;
+}
+FUSEE_PART(fusee_lua54_fetch_name, fetch_name)
 
 /* From where on to add up lines to have that of instruction pc: getbaseline() in ldebug.c. */
 FUSEE_FN void find_line(struct fusee_unwind *u, const struct proto *p, __u32 pc,
@@ -417,7 +447,7 @@ FUSEE_FN void find_line(struct fusee_unwind *u, const struct proto *p, __u32 pc,
 	__u32 i = pc / 128, n;
 
 	i -= !!i;
-	for (n = 0; n < 64 && i < p->sizeabslineinfo; n++, i++) {
+	for (n = 0; n < 8 && i < p->sizeabslineinfo; n++, i++) {
 		if (AT(u, &next, p->abslineinfo + 8ull * i) || next.pc > pc)
 			break;
 		base = next;
@@ -453,7 +483,7 @@ static int emit(struct fusee_unwind *u, __u32 kind)
 	}
 	u->scratch[WORD] = w->ci.previous;
 	if (kind == LUA54_OTHER || w->ci.callstatus & tail ||
-	    FUSEE_CALL(fusee_lua54_call_name, u, 0))
+	    FUSEE_CALL(fusee_lua54_find_fetch, u, 0) || FUSEE_CALL(fusee_lua54_fetch_name, u, 0))
 		w->place.name[0] = 0;
 	return fusee_emit(u, kind, u->pushed[0],
 			  __builtin_offsetof(struct lua54_place, source) + (__u32)n);
