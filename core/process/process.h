@@ -56,8 +56,9 @@ struct process {
 		 */
 		uint64_t covered;
 		uint32_t covered_version;
-		uint64_t since;  /* when it was told that: changes are noted from then on */
-		uint64_t looked; /* when /proc was last read for it */
+		uint64_t since;   /* when it was told that: changes are noted from then on */
+		uint64_t looked;  /* when /proc was last read for it */
+		uint64_t no_room; /* when there was none for it; 0: there was */
 	} sampler;
 };
 

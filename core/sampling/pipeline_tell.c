@@ -24,9 +24,15 @@ static void tell(void *arg, struct process *proc)
 		return;
 	if (p->o.wants && !p->o.wants(p->o.arg, proc->pid))
 		r = bpf_sampler_refuse(p->bpf, proc);
+	else if (proc->sampler.no_room && p->as_of < proc->sampler.no_room + TIDY_NS)
+		return; /* one with too many mappings would be written anew at each of its ticks */
 	else
 		r = bpf_sampler_put(p->bpf, proc, p->claims);
-	p->no_room |= r == -ENOSPC;
+	proc->sampler.no_room = 0;
+	if (r == -ENOSPC) {
+		p->no_room = true;
+		proc->sampler.no_room = p->as_of;
+	}
 	if (r)
 		log_debug("pid %d: stacks are walked in user space: %s", (int)proc->pid,
 			  strerror(-r));
