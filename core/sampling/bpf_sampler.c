@@ -213,6 +213,15 @@ static int load(struct bpf_sampler *b)
 	return map_tables(b);
 }
 
+#define FIRST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO of linux/proc_ns.h */
+
+static bool is_first_namespace(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == FIRST_PID_NAMESPACE;
+}
+
 static char *explain(int r, const char *what)
 {
 	const char *hint = r == -EPERM || r == -EACCES ? " (it needs CAP_BPF and CAP_PERFMON)" : "";
@@ -233,6 +242,7 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 		goto out;
 	libbpf_set_print(say);
 	b->set = set;
+	b->elsewhere = !is_first_namespace();
 	b->nslabs = (uint32_t)((o->table_bytes ? o->table_bytes : DEFAULT_TABLES) / SLAB_BYTES);
 	b->nelements = (o->elements ? o->elements : DEFAULT_ELEMENTS) + 1;
 	r = choose_steps(b, set, why);

@@ -33,6 +33,7 @@ struct bpf_language {
 
 struct bpf_sampler {
 	const struct plugin_set *set; /* borrowed */
+	bool elsewhere; /* our numbers of processes are not those that the programs see */
 	struct bpf_object *object;
 	struct bpf_language languages[FILES_MAX_UNWINDERS]; /* as in the set */
 	struct bpf_link *links[BPF_LINKS];

@@ -256,6 +256,8 @@ int bpf_sampler_put(struct bpf_sampler *b, struct process *p, const struct claim
 	uint32_t version;
 	int r;
 
+	if (b->elsewhere)
+		return -EXDEV;
 	if (!p->sampler.element) {
 		if (!b->nfree)
 			return -ENOSPC;
@@ -318,7 +320,7 @@ void bpf_sampler_forget(struct bpf_sampler *b, struct process *p)
 int bpf_sampler_refuse(struct bpf_sampler *b, struct process *p)
 {
 	bpf_sampler_forget(b, p);
-	return set_life(b, p, SAMPLER_REFUSED);
+	return b->elsewhere ? 0 : set_life(b, p, SAMPLER_REFUSED);
 }
 
 void bpf_sampler_changed(struct bpf_sampler *b,

@@ -241,13 +241,14 @@ uint64_t event_sample_id(const struct perf_event_header *h)
 	return id;
 }
 
-const void *event_parse_output(const struct perf_event_header *h, uint32_t *len, uint32_t *cpu)
+const void *event_parse_output(const struct perf_event_header *h, uint32_t *len, uint32_t *cpu,
+			       uint32_t ids[2])
 {
 	struct cursor c = {(const char *)(h + 1), (const char *)h + h->size};
 	uint32_t place[2];
 
-	if (!get(&c, NULL, 24) || !get(&c, place, 8) || !get(&c, len, 4) ||
-	    *len > (size_t)(c.end - c.p))
+	if (!get(&c, NULL, 8) || !get(&c, ids, 8) || !get(&c, NULL, 8) || !get(&c, place, 8) ||
+	    !get(&c, len, 4) || *len > (size_t)(c.end - c.p))
 		return NULL;
 	*cpu = place[0];
 	return c.p;

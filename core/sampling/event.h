@@ -27,9 +27,11 @@ int event_open(struct event_form *, const struct snapshot_options *, pid_t tid, 
 int event_open_ring(int cpu);
 /* An event that carries the BPF sampler's records. fd or -errno. */
 int event_open_output(const struct event_form *, int cpu);
-/* What such an event carried: the bytes and how many, and the time; NULL: it lies about its size.
+/* What such an event carried: the bytes and how many, on which CPU, and the process and thread as
+ * our pid namespace has them (UINT32_MAX: no more); NULL: it lies about its size.
  */
-const void *event_parse_output(const struct perf_event_header *, uint32_t *len, uint32_t *cpu);
+const void *event_parse_output(const struct perf_event_header *, uint32_t *len, uint32_t *cpu,
+			       uint32_t ids[2]);
 uint64_t event_sample_id(const struct perf_event_header *); /* of a sample; 0: too short */
 int event_id(int fd, uint64_t *id); /* as in the samples of it and of those that inherit it */
 

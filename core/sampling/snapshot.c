@@ -647,25 +647,36 @@ static void dispatch_copy(struct snapshot *s, const void *from, uint32_t len,
 	on->sample(on->arg, &sample);
 }
 
+/* The program knows numbers of the first pid namespace, perf those of ours. */
+static void take_ids(struct sampler_record *r, const uint32_t ids[2])
+{
+	if (ids[0] != UINT32_MAX)
+		r->pid = ids[0];
+	if (ids[1] != UINT32_MAX)
+		r->tid = ids[1];
+}
+
 /* A record that the BPF sampler sent. */
 static void dispatch_walked(struct snapshot *s, struct cpu *c, const struct perf_event_header *h,
 			    const struct snapshot_handlers *on)
 {
 	struct snapshot_walked w = {.time = event_time(h), .record = &s->record};
 	struct sampler_record *r = &s->record;
-	uint32_t len;
-	const void *from = event_parse_output(h, &len, &w.cpu);
+	uint32_t len, ids[2];
+	const void *from = event_parse_output(h, &len, &w.cpu, ids);
 
 	if (!from || len < SAMPLER_RECORD_HEAD)
 		return;
 	memcpy(r, from, SAMPLER_RECORD_HEAD);
+	take_ids(r, ids);
 	if (r->nuser == SAMPLER_COPIED) {
 		if (!s->o.all)
 			note_runtime(s, r, w.cpu);
 		dispatch_copy(s, from, len, &w, on);
 		return;
 	}
-	memcpy(r, from, len < sizeof(*r) ? len : sizeof(*r));
+	memcpy(r->frames, (const char *)from + SAMPLER_RECORD_HEAD,
+	       (len < sizeof(*r) ? len : sizeof(*r)) - SAMPLER_RECORD_HEAD);
 	if (r->nkernel > SAMPLER_MAX_KERNEL || r->nuser > SAMPLER_MAX_WORDS - r->nkernel ||
 	    SAMPLER_RECORD_HEAD + 8 * (r->nkernel + r->nuser) > len)
 		return;
