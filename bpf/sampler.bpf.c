@@ -416,7 +416,7 @@ FUSEE_FN void note_tick(const struct sampler_context *c)
 	if (!g || !g->on || !period)
 		return;
 	now = bpf_ktime_get_ns();
-	if (!g->first || now - g->last > SAMPLER_GAP_NS + 4 * period) {
+	if (!g->first || now - g->last > SAMPLER_GAP_NS + 2 * period) {
 		if (g->first)
 			g->before += (g->last - g->first + period / 2) / period + 1;
 		g->first = now;

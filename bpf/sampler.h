@@ -158,7 +158,9 @@ struct sampler_grid {
 	__u64 seen;        /* in all */
 };
 
-#define SAMPLER_GAP_NS 2000000000ull /* and four periods */
+/* and two periods without a tick: the CPU was idle, and the kernel did not run the program for that,
+ * as it does not on some CPUs */
+#define SAMPLER_GAP_NS 20000000ull
 
 /* Why a stack was left to user space, in sampler_counts: one u64 each, per CPU. */
 enum sampler_count {
