@@ -11,6 +11,7 @@
 
 struct sched_entity {
 	__u64 sum_exec_runtime;
+	__u64 prev_sum_exec_runtime; /* when it was put on its CPU */
 } KERNEL_TYPE;
 
 struct task_struct {

@@ -406,6 +406,19 @@ FUSEE_FN __u32 walk_life(struct sampler_context *c, struct scratch *s, struct sa
 	return SAMPLER_WALKED;
 }
 
+/* Was this CPU idle in such a time without a tick, or did its timer come late? */
+FUSEE_FN int was_idle(__u64 gap, __u64 period)
+{
+	struct task_struct *task = bpf_get_current_task();
+	__u64 runtime, before;
+
+	if (gap <= SAMPLER_GAP_NS + 2 * period)
+		return 0;
+	return kernel_read(&runtime, &task->se.sum_exec_runtime) ||
+	       kernel_read(&before, &task->se.prev_sum_exec_runtime) ||
+	       runtime - before + SAMPLER_RUNTIME_NS < gap;
+}
+
 /* The place of this tick among its CPU's. */
 FUSEE_FN void note_tick(const struct sampler_context *c)
 {
@@ -416,7 +429,7 @@ FUSEE_FN void note_tick(const struct sampler_context *c)
 	if (!g || !g->on || !period)
 		return;
 	now = bpf_ktime_get_ns();
-	if (!g->first || now - g->last > SAMPLER_GAP_NS + 2 * period) {
+	if (!g->first || was_idle(now - g->last, period)) {
 		if (g->first)
 			g->before += (g->last - g->first + period / 2) / period + 1;
 		g->first = now;

@@ -158,9 +158,11 @@ struct sampler_grid {
 	__u64 seen;        /* in all */
 };
 
-/* and two periods without a tick: the CPU was idle, and the kernel did not run the program for that,
- * as it does not on some CPUs */
+/* So long and two periods without a tick: where the thread that runs now has not run all the while,
+ * the CPU was idle, and the kernel did not run the program for that, as it does not on some CPUs.
+ */
 #define SAMPLER_GAP_NS 20000000ull
+#define SAMPLER_RUNTIME_NS 10000000ull /* so old may what the scheduler has counted be */
 
 /* Why a stack was left to user space, in sampler_counts: one u64 each, per CPU. */
 enum sampler_count {
