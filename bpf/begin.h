@@ -16,23 +16,29 @@ FUSEE_FN struct fusee_unwind *state(void)
 	return fusee_bpf_map_lookup_elem(&fusee_state, &zero);
 }
 
+/* All but rbp, rsp and rip. */
+FUSEE_FN void regs_by_number(__u64 *to, const struct user_regs *r)
+{
+	to[FUSEE_X86_RAX] = r->rax;
+	to[FUSEE_X86_RDX] = r->rdx;
+	to[FUSEE_X86_RCX] = r->rcx;
+	to[FUSEE_X86_RBX] = r->rbx;
+	to[FUSEE_X86_RSI] = r->rsi;
+	to[FUSEE_X86_RDI] = r->rdi;
+	to[FUSEE_X86_R8] = r->r8;
+	to[FUSEE_X86_R9] = r->r9;
+	to[FUSEE_X86_R10] = r->r10;
+	to[FUSEE_X86_R11] = r->r11;
+	to[FUSEE_X86_R12] = r->r12;
+	to[FUSEE_X86_R13] = r->r13;
+	to[FUSEE_X86_R14] = r->r14;
+	to[FUSEE_X86_R15] = r->r15;
+}
+
 /* The walk begins at the interrupted instruction, with nothing read of the stack. */
 FUSEE_FN void begin(struct fusee_unwind *u, const struct user_regs *r)
 {
-	u->regs[FUSEE_X86_RAX] = r->rax;
-	u->regs[FUSEE_X86_RDX] = r->rdx;
-	u->regs[FUSEE_X86_RCX] = r->rcx;
-	u->regs[FUSEE_X86_RBX] = r->rbx;
-	u->regs[FUSEE_X86_RSI] = r->rsi;
-	u->regs[FUSEE_X86_RDI] = r->rdi;
-	u->regs[FUSEE_X86_R8] = r->r8;
-	u->regs[FUSEE_X86_R9] = r->r9;
-	u->regs[FUSEE_X86_R10] = r->r10;
-	u->regs[FUSEE_X86_R11] = r->r11;
-	u->regs[FUSEE_X86_R12] = r->r12;
-	u->regs[FUSEE_X86_R13] = r->r13;
-	u->regs[FUSEE_X86_R14] = r->r14;
-	u->regs[FUSEE_X86_R15] = r->r15;
+	regs_by_number(u->regs, r);
 	u->fp = r->rbp;
 	u->sp = u->first_sp = r->rsp;
 	u->pc = r->rip;

@@ -9,6 +9,7 @@
 
 #include <fusee/unwinder.bpf.h>
 
+#include "begin.h"
 #include "kernel.h"
 #include "sample.h"
 #include "sampler.h"
@@ -75,27 +76,6 @@ FUSEE_FN void copy_stack(struct sampler_copy *to, __u32 limit)
 			break;
 }
 
-FUSEE_FN void copy_regs(struct sampler_copy *to, const struct user_regs *r)
-{
-	to->regs[FUSEE_X86_RAX] = r->rax;
-	to->regs[FUSEE_X86_RDX] = r->rdx;
-	to->regs[FUSEE_X86_RCX] = r->rcx;
-	to->regs[FUSEE_X86_RBX] = r->rbx;
-	to->regs[FUSEE_X86_RSI] = r->rsi;
-	to->regs[FUSEE_X86_RDI] = r->rdi;
-	to->regs[FUSEE_X86_RBP] = r->rbp;
-	to->regs[FUSEE_X86_RSP] = r->rsp;
-	to->regs[FUSEE_X86_R8] = r->r8;
-	to->regs[FUSEE_X86_R9] = r->r9;
-	to->regs[FUSEE_X86_R10] = r->r10;
-	to->regs[FUSEE_X86_R11] = r->r11;
-	to->regs[FUSEE_X86_R12] = r->r12;
-	to->regs[FUSEE_X86_R13] = r->r13;
-	to->regs[FUSEE_X86_R14] = r->r14;
-	to->regs[FUSEE_X86_R15] = r->r15;
-	to->regs[FUSEE_X86_RIP] = r->rip;
-}
-
 /* Sends registers, the kernel's frames and the stack; the scratch's record says of whom, and why.
  * 0, or -1: the event is to send its own copy. */
 FUSEE_FN int send_copy(struct sampler_context *c, struct scratch *s, __u32 limit)
@@ -109,7 +89,10 @@ FUSEE_FN int send_copy(struct sampler_context *c, struct scratch *s, __u32 limit
 	if (!to)
 		return -1;
 	__builtin_memcpy(to->head, &s->record, SAMPLER_RECORD_HEAD);
-	copy_regs(to, &s->regs);
+	regs_by_number(to->regs, &s->regs);
+	to->regs[FUSEE_X86_RBP] = s->regs.rbp;
+	to->regs[FUSEE_X86_RSP] = s->regs.rsp;
+	to->regs[FUSEE_X86_RIP] = s->regs.rip;
 	if (!(cs & 3))
 		bytes = bpf_get_stack((void *)c, to->kernel, sizeof(to->kernel), 0);
 	to->nkernel = bytes > 0 ? (__u32)bytes / 8 : 0;

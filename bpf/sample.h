@@ -25,8 +25,8 @@ struct scratch {
 	__u32 slot;      /* which */
 	__u32 pushed;    /* it has pushed frames for this place */
 	__u32 cut;       /* it has stopped the walk: see SAMPLER_CUT_SHIFT */
-	__u32 round;     /* of user space's, see struct sampler_process */
-	__u32 copied;    /* in that round, bytes */
+	__u32 round;     /* of struct sampler_settings, that `copied` is of */
+	__u32 copied;    /* bytes */
 	__u32 pad;
 	struct sampler_record record;
 };
@@ -80,7 +80,8 @@ FUSEE_FN void give_table(struct fusee_unwind *u, const struct sampler_table *t)
 	u->slab_words = t->words;
 	u->slab_id = t->id;
 }
-/* 0; -1: no room. */
+
+/* Puts this frame into the record. 0; -1: no room. */
 FUSEE_FN int push(struct scratch *s, const struct sampler_mapping *m, __u64 at)
 {
 	__u64 offset, number;
@@ -95,5 +96,4 @@ FUSEE_FN int push(struct scratch *s, const struct sampler_mapping *m, __u64 at)
 	s->record.claimed += m->claim && !m->file;
 	return 0;
 }
-
 #endif

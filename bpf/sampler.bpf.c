@@ -46,6 +46,7 @@ struct {
 struct {
 	__uint(type, 2 /* ARRAY */);
 	__uint(max_entries, 1);
+	__uint(map_flags, 1024 /* MMAPABLE */);
 	__type(key, __u32);
 	__type(value, struct sampler_settings);
 } sampler_settings SEC(".maps");
@@ -293,9 +294,8 @@ FUSEE_FN int send(struct sampler_context *c, struct scratch *s, __u32 frames)
 	if (size > sizeof(s->record))
 		return -1;
 	r = bpf_perf_event_output(c, &sampler_output, BPF_F_CURRENT_CPU, &s->record, size);
-	if (r && s->record.left &&
-	    !(s->record.left &
-	      SAMPLER_NO_COPY)) /* the event's own copy, which follows, is counted by itself */
+	/* A head whose event's own copy follows, which is counted by itself. */
+	if (r && s->record.left && !(s->record.left & SAMPLER_NO_COPY))
 		return 0;
 	return sent(r);
 }
@@ -327,29 +327,16 @@ FUSEE_FN __u32 version_of(__u32 element, __u64 id)
 	return LOOK(p->id) == id && LOOK(p->changed) <= LOOK(p->as_of) ? version : 1;
 }
 
-FUSEE_FN __u32 copy_limit(void)
-{
-	__u32 zero = 0;
-	struct sampler_settings *o = fusee_bpf_map_lookup_elem(&sampler_settings, &zero);
-
-	return o ? o->copy : 0;
-}
-
 /* Copies must not fill the ring: news of mappings go through it too, without which no stack can be
  * walked, and everything would be copied. */
-FUSEE_FN int may_copy(struct scratch *s)
+FUSEE_FN int may_copy(struct scratch *s, const struct sampler_settings *o)
 {
-	__u32 nobody = 0, round, most;
-	struct sampler_process *p = fusee_bpf_map_lookup_elem(&sampler_processes, &nobody);
+	__u32 round = LOOK(o->round);
 
-	if (!p)
-		return 1;
-	round = LOOK(p->n);
-	most = LOOK(p->next);
 	if (s->round != round)
 		s->copied = 0;
 	s->round = round;
-	return !most || s->copied / 1024 < most - 1;
+	return s->copied / 1024 < LOOK(o->ration);
 }
 
 /* A tick whose stack nobody has. */
@@ -365,17 +352,18 @@ FUSEE_FN int leave_bare(struct sampler_context *c, struct scratch *s)
  * can't tell of the thread goes before it. */
 FUSEE_FN int leave(struct sampler_context *c, struct scratch *s, __u32 why)
 {
-	__u32 limit = copy_limit();
+	__u32 zero = 0;
+	struct sampler_settings *o = fusee_bpf_map_lookup_elem(&sampler_settings, &zero);
 
 	count(why);
 	s->record.left = why;
 	s->record.version = s->cut;
 	s->record.nkernel = 0;
 	s->record.nuser = SAMPLER_COPIED;
-	if (why != SAMPLER_NO_REGISTERS) {
-		if (!may_copy(s))
+	if (o && why != SAMPLER_NO_REGISTERS) {
+		if (!may_copy(s, o))
 			return leave_bare(c, s);
-		if (limit && !send_copy(c, s, limit))
+		if (o->copy && !send_copy(c, s, o->copy))
 			return 0;
 		s->copied += 65536;
 	}
@@ -404,6 +392,15 @@ FUSEE_FN __u32 walk_life(struct sampler_context *c, struct scratch *s, struct sa
 		return SAMPLER_CHANGED;
 	s->record.version = version;
 	return SAMPLER_WALKED;
+}
+
+/* Walks this tick's stack, if it can; life may be NULL. enum sampler_count. */
+FUSEE_FN __u32 walk_tick(struct sampler_context *c, struct scratch *s, struct sampler_life *life,
+			 const int languages)
+{
+	if (user_regs(c, s) || s->regs.cs != USER_CS)
+		return SAMPLER_NO_REGISTERS;
+	return life ? walk_life(c, s, life, languages) : SAMPLER_UNKNOWN_PROCESS;
 }
 
 /* Was this CPU idle in such a time without a tick, or did its timer come late? */
@@ -462,7 +459,7 @@ int sampler_tick(struct sampler_context *c)
 	__u64 ids = bpf_get_current_pid_tgid();
 	struct scratch *s = scratch();
 	struct sampler_life *life;
-	__u32 tgid = ids >> 32, how = SAMPLER_UNKNOWN_PROCESS, program;
+	__u32 tgid = ids >> 32, how, program;
 
 	note_tick(c);
 	if (!ids) {
@@ -481,10 +478,7 @@ int sampler_tick(struct sampler_context *c)
 		bpf_tail_call(c, &sampler_programs, program - 1);
 	describe(c, &s->record, ids);
 	s->languages = s->cut = 0;
-	if (user_regs(c, s) || s->regs.cs != USER_CS)
-		how = SAMPLER_NO_REGISTERS;
-	else if (life)
-		how = walk_life(c, s, life, 0);
+	how = walk_tick(c, s, life, 0);
 	return how == SAMPLER_WALKED ? finish(c, s) : leave(c, s, how);
 }
 
@@ -494,7 +488,7 @@ int sampler_language(struct sampler_context *c)
 	__u64 ids = bpf_get_current_pid_tgid();
 	struct scratch *s = scratch();
 	struct sampler_life *life;
-	__u32 tgid = ids >> 32, how = SAMPLER_UNKNOWN_PROCESS;
+	__u32 tgid = ids >> 32, how;
 
 	if (!s)
 		return 1;
@@ -503,10 +497,7 @@ int sampler_language(struct sampler_context *c)
 	s->cut = 0;
 	s->languages = 1;
 	s->slot = life ? program_of(life) - 1 : 0;
-	if (user_regs(c, s) || s->regs.cs != USER_CS)
-		how = SAMPLER_NO_REGISTERS;
-	else if (life)
-		how = walk_life(c, s, life, 1);
+	how = walk_tick(c, s, life, 1);
 	if (how == SAMPLER_WALKED && send_emissions(c, &s->record))
 		how = SAMPLER_CUT; /* as what follows it may be sent */
 	if (how != SAMPLER_WALKED) {

@@ -37,10 +37,9 @@ struct sampler_mapping {
 
 /*
  * The mappings of one process, in order of address; an element of sampler_processes, of which [0]
- * is nobody's and tells when the last of them changed; its `n` is another number each time that
- * user space has read the rings, and its `next`, less one, how many KiB of copied stacks it takes
- * from a CPU in between (0: any number). User space rewrites it in place: `version` is odd
- * meanwhile, and another one afterwards, so that a walk which saw parts of both throws itself away.
+ * is nobody's and tells when the last of them changed. User space rewrites it in place: `version`
+ * is odd meanwhile, and another one afterwards, so that a walk which saw parts of both throws
+ * itself away.
  */
 struct sampler_process {
 	__u32 version;
@@ -131,9 +130,11 @@ struct sampler_copy {
 #define SAMPLER_COPY_HEAD (SAMPLER_RECORD_HEAD + 17 * 8 + 32 + SAMPLER_MAX_KERNEL * 8)
 #define SAMPLER_COPIED (~0u)
 
-/* How the core wants it: the only element of sampler_settings. */
+/* How the core wants it: the only element of sampler_settings, which it writes in place. */
 struct sampler_settings {
-	__u32 copy; /* bytes of a stack; 0: the events copy them */
+	__u32 copy;   /* bytes of a stack; 0: the events copy them */
+	__u32 round;  /* another number each time that user space has read the rings */
+	__u32 ration; /* KiB of copies that it takes from a CPU in a round */
 };
 
 /* Who cut a walk that was left: 1 + the language unwinder's number, 0: none; below it the step's

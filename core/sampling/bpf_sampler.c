@@ -169,9 +169,13 @@ static int map_tables(struct bpf_sampler *b)
 			  ~(page - 1);
 	b->slabs = map_fd(b, "fusee_slabs");
 	b->elements = map_memory(map_fd(b, "sampler_processes"), b->elements_len);
+	b->settings = map_memory(map_fd(b, "sampler_settings"), sizeof(*b->settings));
 	if (b->slabs < 0)
 		return b->slabs;
-	return b->elements ? 0 : -errno;
+	if (!b->elements || !b->settings)
+		return -errno;
+	b->settings->ration = UINT32_MAX; /* until the rings are read for the first time */
+	return 0;
 }
 
 /* Not made: what only the programs of languages use. */
@@ -298,6 +302,8 @@ void bpf_sampler_close(struct bpf_sampler *b)
 	bpf_tables_fini(b);
 	if (b->elements)
 		munmap(b->elements, b->elements_len);
+	if (b->settings)
+		munmap(b->settings, sizeof(*b->settings));
 	bpf_languages_close(b);
 	bpf_object__close(b->object);
 	free(b);
@@ -308,13 +314,9 @@ int bpf_sampler_attach(struct bpf_sampler *b, int event)
 	return ioctl(event, PERF_EVENT_IOC_SET_BPF, b->program) ? -errno : 0;
 }
 
-int bpf_sampler_copy(struct bpf_sampler *b, uint32_t bytes)
+void bpf_sampler_copy(struct bpf_sampler *b, uint32_t bytes)
 {
-	struct sampler_settings o = {.copy = bytes < SAMPLER_MAX_COPY ? bytes : SAMPLER_MAX_COPY};
-	uint32_t zero = 0;
-	int fd = map_fd(b, "sampler_settings");
-
-	return bpf_map_update_elem(fd, &zero, &o, BPF_ANY) ? -errno : 0;
+	b->settings->copy = bytes < SAMPLER_MAX_COPY ? bytes : SAMPLER_MAX_COPY;
 }
 
 int bpf_sampler_output(struct bpf_sampler *b, int cpu, int event)
@@ -324,8 +326,8 @@ int bpf_sampler_output(struct bpf_sampler *b, int cpu, int event)
 
 void bpf_sampler_read(struct bpf_sampler *b, uint64_t bytes)
 {
-	__atomic_store_n(&b->elements[0].next, (uint32_t)(bytes / 1024) + 1, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&b->elements[0].n, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&b->settings->ration, (uint32_t)(bytes / 1024), __ATOMIC_RELAXED);
+	__atomic_add_fetch(&b->settings->round, 1, __ATOMIC_RELAXED);
 }
 
 /* Each CPU's part of sampler_grid, free()d by the caller. NULL: no memory. */

@@ -44,8 +44,8 @@ void bpf_sampler_close(struct bpf_sampler *); /* NULL is fine; after its events 
 /* The program runs at each tick of this event, and of those that inherit it. Before it is enabled.
  */
 int bpf_sampler_attach(struct bpf_sampler *, int event);
-/* So much of a stack that is left to user space is copied; 0 or -errno. */
-int bpf_sampler_copy(struct bpf_sampler *, uint32_t bytes);
+/* So much of a stack that is left to user space is copied. */
+void bpf_sampler_copy(struct bpf_sampler *, uint32_t bytes);
 /* The event that carries records into this CPU's ring. */
 int bpf_sampler_output(struct bpf_sampler *, int cpu, int event);
 /* The rings were read: until the next time at most so much of stacks is copied on each CPU; ticks

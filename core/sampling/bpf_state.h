@@ -41,8 +41,9 @@ struct bpf_sampler {
 	int unwinder[SAMPLER_TABLES];                      /* index in the set, -1: not there */
 
 	uint32_t nslabs, nelements;
-	int slabs;                        /* fusee_slabs; owned by the object */
-	struct sampler_process *elements; /* mapped: sampler_processes; [0] is nobody's */
+	int slabs;                         /* fusee_slabs; owned by the object */
+	struct sampler_process *elements;  /* mapped: sampler_processes; [0] is nobody's */
+	struct sampler_settings *settings; /* mapped */
 	size_t elements_len;
 	struct process **owners; /* of elements; borrowed, NULL: none, or within a chain */
 	uint32_t *free_elements, nfree;

@@ -328,7 +328,7 @@ int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 	}
 	r = r || o->all ? r : add_targets(s);
 	if (!r && o->bpf)
-		r = bpf_sampler_copy(o->bpf, o->stack_bytes);
+		bpf_sampler_copy(o->bpf, o->stack_bytes);
 	if (!r && o->all && o->bpf)
 		r = bpf_sampler_count_cpus(o->bpf);
 	for (uint32_t i = 0; !r && o->bpf && i < s->ncpus; i++)
