@@ -4,25 +4,8 @@
 #include "plugin/plugin.h"
 #include "process/procfs.h"
 #include "sampling/files.h"
+#include "mapping_help.h"
 #include "worker_help.h"
-
-struct wanted {
-	const char *name;
-	struct procfs_mapping m;
-	char copy[256];
-};
-
-static int find_mapping(void *arg, const struct procfs_mapping *m)
-{
-	struct wanted *w = arg;
-
-	if (!strstr(m->name, w->name))
-		return 0;
-	w->m = *m;
-	snprintf(w->copy, sizeof(w->copy), "%s", m->name);
-	w->m.name = w->copy;
-	return 1;
-}
 
 /* Maps a page of a new file of this name as code. */
 static void *map_new(const char *name, struct wanted *to)

@@ -5,27 +5,10 @@
 #include "plugin/plugin.h"
 #include "process/procfs.h"
 #include "sampling/files.h"
+#include "mapping_help.h"
 #include "worker_help.h"
 
 #include "lib/faults.h"
-
-struct wanted {
-	const char *name;
-	struct procfs_mapping m;
-	char copy[256];
-};
-
-static int find_mapping(void *arg, const struct procfs_mapping *m)
-{
-	struct wanted *w = arg;
-
-	if (!strstr(m->name, w->name))
-		return 0;
-	w->m = *m;
-	snprintf(w->copy, sizeof(w->copy), "%s", m->name);
-	w->m.name = w->copy;
-	return 1;
-}
 
 static struct wanted mapping_of(const char *name)
 {
