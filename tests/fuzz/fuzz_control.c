@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // sources: core/daemon/control.c core/daemon/server.c core/daemon/listener.c core/daemon/loop.c
-// sources: core/base/buf.c core/base/utf8.c core/base/json.c core/base/guess.c core/base/metrics.c
+// sources: core/base/buf.c core/base/clock.c core/base/utf8.c core/base/json.c core/base/guess.c
+// sources: core/base/metrics.c
 // libs: -lpthread
 // clang-format on
 // What a client of the control socket may send: each line that comes back is an answer.

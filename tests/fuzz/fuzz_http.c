@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // sources: core/daemon/http.c core/daemon/server.c core/daemon/listener.c core/daemon/loop.c
-// sources: core/base/buf.c core/base/utf8.c core/base/metrics.c
+// sources: core/base/buf.c core/base/clock.c core/base/utf8.c core/base/metrics.c
 // libs: -lpthread
 // clang-format on
 // What a client of /metrics may send: one answer at most, of a length that is true.
