@@ -2,6 +2,7 @@
 #include "base/utf8.h"
 
 #include <stdint.h>
+#include <string.h>
 
 /* Table 3-7 of the Unicode standard: the second byte's range keeps out overlong forms, surrogates
  * and what lies beyond U+10FFFF. */
@@ -39,10 +40,19 @@ size_t utf8_char(const char *s, size_t len)
 	return n;
 }
 
+/* Are these eight bytes ASCII? */
+static bool is_ascii(const char *p)
+{
+	uint64_t bytes;
+
+	memcpy(&bytes, p, sizeof(bytes));
+	return !(bytes & 0x8080808080808080u);
+}
+
 bool utf8_valid(const char *p, size_t len)
 {
 	while (len) {
-		size_t n = utf8_char(p, len);
+		size_t n = len >= 8 && is_ascii(p) ? 8 : utf8_char(p, len);
 
 		if (!n)
 			return false;

@@ -14,6 +14,15 @@
 
 #define MAX_LABELS 48
 
+#define KNOWN 1024
+
+/* A function that was made, by the texts of its names, which are one and the same for a file. */
+struct known {
+	const char *name, *system_name, *file;
+	uint32_t start_line;
+	uint32_t id; /* 0: none */
+};
+
 struct build {
 	struct builder *b;
 	const struct collector *c;
@@ -27,6 +36,7 @@ struct build {
 	uint32_t *flags;             /* by id of file: what all its locations have */
 	uint32_t native, kernel, go; /* strings */
 	struct buf text;             /* scratch */
+	struct known *known;
 };
 
 static const struct walk_frame *frame_at(const struct collector *c, uint32_t id)
@@ -208,20 +218,38 @@ static void flag_mappings(struct build *n)
 	}
 }
 
-static uint32_t add_function(struct build *n, const struct file *file, const struct name_frame *f)
+static uint32_t add_stub(struct build *n, const struct file *file, const struct name_frame *f)
 {
 	struct fusee_function fn = {.file = builder_cstr(n->b, f->file),
 				    .start_line = f->start_line};
 	char stub[512];
 
-	if (f->flags & SYMBOLS_STUB) {
-		snprintf(stub, sizeof(stub), "%s%s", files_base_name(file), f->name);
-		fn.name = fn.system_name = builder_cstr(n->b, stub);
-	} else {
-		fn.name = builder_cstr(n->b, f->name);
-		fn.system_name = builder_cstr(n->b, f->system_name);
-	}
+	snprintf(stub, sizeof(stub), "%s%s", files_base_name(file), f->name);
+	fn.name = fn.system_name = builder_cstr(n->b, stub);
 	return builder_function(n->b, &fn);
+}
+
+static bool is_known(const struct known *k, const struct name_frame *f)
+{
+	return k->id && k->name == f->name && k->system_name == f->system_name &&
+	       k->file == f->file && k->start_line == f->start_line;
+}
+
+static uint32_t add_function(struct build *n, const struct file *file, const struct name_frame *f)
+{
+	struct known *k = &n->known[((uintptr_t)f->name >> 3 ^ f->start_line) % KNOWN];
+	struct fusee_function fn = {.start_line = f->start_line};
+
+	if (f->flags & SYMBOLS_STUB)
+		return add_stub(n, file, f);
+	if (is_known(k, f))
+		return k->id;
+	fn.file = builder_cstr(n->b, f->file);
+	fn.name = builder_cstr(n->b, f->name);
+	fn.system_name = builder_cstr(n->b, f->system_name);
+	*k = (struct known){f->name, f->system_name, f->file, f->start_line,
+			    builder_function(n->b, &fn)};
+	return k->id;
 }
 
 /* A frame of a file that the worker could not name. */
@@ -418,7 +446,8 @@ int build_profile(struct builder *b, const struct collector *c, const struct pip
 	n.locations = calloc(c->frames.n, sizeof(*n.locations));
 	n.mappings = calloc(p->files->n, sizeof(*n.mappings));
 	n.flags = calloc(p->files->n, sizeof(*n.flags));
-	if (n.locations && n.mappings && n.flags) {
+	n.known = calloc(KNOWN, sizeof(*n.known));
+	if (n.locations && n.mappings && n.flags && n.known) {
 		describe(&n);
 		add_resource(&n);
 		r = add_samples(&n);
@@ -427,6 +456,7 @@ int build_profile(struct builder *b, const struct collector *c, const struct pip
 	free(n.locations);
 	free(n.mappings);
 	free(n.flags);
+	free(n.known);
 	buf_fini(&n.text);
 	return r;
 }
