@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampling/cpus.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,14 +22,18 @@ void cpus_parse(struct cpus *c, const char *list)
 	}
 }
 
-void cpus_online(struct cpus *c)
+int cpus_open(void)
+{
+	int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+void cpus_read(struct cpus *c, int fd)
 {
 	char list[4096];
-	int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, list, sizeof(list) - 1);
+	ssize_t n = fd < 0 ? -1 : pread(fd, list, sizeof(list) - 1, 0);
 
-	if (fd >= 0)
-		close(fd);
 	if (n > 0)
 		list[n] = '\0';
 	else
@@ -36,7 +41,25 @@ void cpus_online(struct cpus *c)
 	cpus_parse(c, list);
 }
 
+void cpus_online(struct cpus *c)
+{
+	int fd = cpus_open();
+
+	cpus_read(c, fd);
+	if (fd >= 0)
+		close(fd);
+}
+
 bool cpus_has(const struct cpus *c, int number)
 {
 	return c->bits[number / 64] >> number % 64 & 1;
+}
+
+int cpus_end(const struct cpus *c)
+{
+	int i = CPUS_MAX / 64;
+
+	while (i && !c->bits[i - 1])
+		i--;
+	return i ? i * 64 - __builtin_clzll(c->bits[i - 1]) : 0;
 }

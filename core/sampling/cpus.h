@@ -16,5 +16,11 @@ struct cpus {
 void cpus_parse(struct cpus *, const char *list);
 /* Those that are online; where that can't be read, as many as there are. */
 void cpus_online(struct cpus *);
+/* The same for who looks time and again: to open costs five times what to read does. A descriptor,
+ * the caller's; -errno is fine for cpus_read(). */
+int cpus_open(void);
+void cpus_read(struct cpus *, int fd);
 bool cpus_has(const struct cpus *, int number);
+/* One more than the last one's number; 0: there is none. */
+int cpus_end(const struct cpus *);
 #endif

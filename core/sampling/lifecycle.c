@@ -40,6 +40,7 @@ struct lifecycle {
 	struct lifecycle_handlers on;
 	struct watched_cpu *cpus; /* by number */
 	int ncpus;
+	int online; /* of cpus_open() */
 	int epoll;
 	bool polls;
 	uint64_t looked;   /* over /proc, or at the CPUs */
@@ -109,12 +110,11 @@ static void close_cpus(struct lifecycle *l)
 static int list_cpus(struct lifecycle *l, struct cpus *online)
 {
 	struct watched_cpu *cpus;
-	int n = CPUS_MAX;
+	int n;
 
-	cpus_online(online);
-	while (n > l->ncpus && !cpus_has(online, n - 1))
-		n--;
-	if (n == l->ncpus)
+	cpus_read(online, l->online);
+	n = cpus_end(online);
+	if (n <= l->ncpus)
 		return 0;
 	cpus = realloc(l->cpus, (size_t)n * sizeof(*cpus));
 	if (!cpus)
@@ -359,6 +359,7 @@ int lifecycle_open(struct lifecycle **ret, const struct lifecycle_handlers *on)
 		return r;
 	}
 	l->looked = clock_now();
+	l->online = cpus_open();
 	r = open_cpus(l);
 	say_how(l, r);
 	if (r) { /* not allowed, or no room for rings */
@@ -377,6 +378,8 @@ void lifecycle_close(struct lifecycle *l)
 	close_cpus(l);
 	table_fini_free(&l->seen);
 	close(l->epoll);
+	if (l->online >= 0)
+		close(l->online);
 	free(l->cpus);
 	free(l);
 }

@@ -2,7 +2,9 @@
 /* core/sampling/cpus: the kernel's lists of CPUs. */
 #include "test.h"
 
+#include <errno.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include "sampling/cpus.h"
 
@@ -49,4 +51,37 @@ TEST(online)
 	CHECK(!sched_getaffinity(0, sizeof(here), &here));
 	for (int i = 0; i < CPU_SETSIZE; i++)
 		CHECK(!CPU_ISSET(i, &here) || cpus_has(&c, i));
+}
+
+/* What is read over and over is read from its beginning. */
+TEST(online_again)
+{
+	struct cpus first, again;
+	int fd = cpus_open();
+
+	CHECK(fd >= 0);
+	cpus_read(&first, fd);
+	cpus_parse(&again, "");
+	cpus_read(&again, fd);
+	close(fd);
+	CHECK(cpus_end(&first) > 0 && !memcmp(&first, &again, sizeof(first)));
+	cpus_read(&again, -ENOENT);
+	CHECK(cpus_has(&again, 0));
+}
+
+static void ends(const char *list, int end)
+{
+	struct cpus c;
+
+	cpus_parse(&c, list);
+	CHECK_INT(cpus_end(&c), end);
+}
+
+TEST(the_last_one)
+{
+	ends("", 0);
+	ends("0", 1);
+	ends("0-3,63", 64);
+	ends("64", 65);
+	ends("2,8191", 8192);
 }
