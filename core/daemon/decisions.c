@@ -269,25 +269,25 @@ static int read_name(struct tracked *t)
 	return 0;
 }
 
-static bool read_cgroup(struct tracked *t)
+/* *changed: it is another one than before. */
+static int read_cgroup(struct tracked *t, bool *changed)
 {
 	char path[CGROUP_MAX];
-	bool changed;
+	int r = cgroup_of("", t->pid, path);
 
-	if (cgroup_of("", t->pid, path))
-		return false;
-	changed = !t->cgroup || strcmp(t->cgroup, path);
-	if (changed) {
+	*changed = !r && (!t->cgroup || strcmp(t->cgroup, path));
+	if (*changed) {
 		free(t->cgroup);
 		t->cgroup = strdup(path);
 	}
-	return changed;
+	return r;
 }
 
 void decisions_execed(struct decisions *s, pid_t pid)
 {
 	struct tracked *t = fresh(s, pid);
 	uint64_t ticks;
+	bool changed;
 
 	if (!t)
 		return;
@@ -298,7 +298,7 @@ void decisions_execed(struct decisions *s, pid_t pid)
 	if (t->start_ticks && t->start_ticks != ticks)
 		give(s, t, NULL); /* another process: what stood for the old one is over */
 	t->start_ticks = ticks;
-	read_cgroup(t);
+	read_cgroup(t, &changed);
 	decide(s, t);
 }
 
@@ -402,24 +402,39 @@ struct tidy {
 	uint32_t n;
 };
 
+static bool is_there(pid_t pid)
+{
+	return !kill(pid, 0) || errno == EPERM;
+}
+
+static bool is_thorough(const struct decisions *s)
+{
+	return s->round / RECHECK % 4 == 0;
+}
+
 /* What no event tells, or what one told that was lost: a move to another control group, an end,
  * and, more rarely since it costs more, a new process of the same number. */
 static void look_again(struct tidy *y, struct tracked *t)
 {
-	bool changed = false, gone = kill(t->pid, 0) && errno == ESRCH;
+	bool changed = false, moved = false, gone = false;
 	uint64_t ticks = t->start_ticks;
 
-	if (!gone && (!ticks || y->s->round / RECHECK % 4 == 0)) {
+	if (!ticks || is_thorough(y->s)) {
 		gone = procfs_start_ticks(t->pid, &ticks);
 		changed = !gone && t->start_ticks != ticks;
 	}
+	if (!gone && changed && (t->start_ticks || !*t->name)) {
+		decisions_execed(y->s, t->pid);
+		return;
+	}
+	/* who has a control group is there; who has none may be hidden from us */
+	if (!gone && !t->kernel && read_cgroup(t, &moved))
+		gone = !is_there(t->pid);
 	if (gone) {
 		set_ended(t, y->now);
-	} else if (changed && (t->start_ticks || !*t->name)) {
-		decisions_execed(y->s, t->pid);
 	} else if (!t->kernel) {
 		t->start_ticks = ticks;
-		if (read_cgroup(t) || changed || !t->verdict)
+		if (moved || changed || !t->verdict)
 			decide(y->s, t);
 	}
 }
@@ -430,14 +445,14 @@ static void tidy_one(void *arg, uint64_t key, void *value)
 	struct tracked *t = value;
 
 	if (t->ended && y->now - t->ended > GRACE_NS && y->n < 256) {
-		if (!kill(t->pid, 0) || errno == EPERM)
+		if (is_there(t->pid))
 			set_ended(t, 0); /* its first thread ended, others go on; or a new one */
 		else
 			y->gone[y->n++] = t;
 		return;
 	}
 	if (!t->ended && key % RECHECK == y->s->round % RECHECK &&
-	    (y->s->round - t->since < YOUNG || y->s->round / RECHECK % 4 == 0))
+	    (is_thorough(y->s) || (!t->kernel && y->s->round - t->since < YOUNG)))
 		look_again(y, t);
 }
 
