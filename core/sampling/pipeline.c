@@ -390,7 +390,7 @@ static void on_walked(void *arg, const struct snapshot_walked *w)
 				    .abi = 2};
 	struct pipeline_route route = {.slots = 1};
 	struct process *proc;
-	char comm[16];
+	char comm[16] = "";
 
 	if (p->o.route && !p->o.route(p->o.arg, &s, &route)) {
 		drop(p, s.pid);
@@ -418,7 +418,7 @@ static void on_walked(void *arg, const struct snapshot_walked *w)
 		p->walk.reason = other_code;
 	if (p->walk.reason)
 		p->walk.n = p->walk.guessed = 0;
-	snprintf(comm, sizeof(comm), "%.15s", r->comm);
+	memcpy(comm, r->comm, sizeof(comm) - 1);
 	p->stats.walked += !r->left;
 	add(p, proc, &s, &route, comm);
 }
