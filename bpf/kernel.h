@@ -14,9 +14,18 @@ struct sched_entity {
 	__u64 prev_sum_exec_runtime; /* when it was put on its CPU */
 } KERNEL_TYPE;
 
+typedef struct {
+	int counter;
+} KERNEL_TYPE atomic_t;
+
+struct signal_struct {
+	atomic_t live; /* threads of the process that have not begun to end */
+} KERNEL_TYPE;
+
 struct task_struct {
 	int pid, tgid; /* a thread's number, and its process's */
 	void *stack;
+	struct signal_struct *signal;
 	struct sched_entity se;
 } KERNEL_TYPE;
 
@@ -52,6 +61,7 @@ enum bpf_func_id___has {
 
 /* Helper numbers: as above. */
 static __u64 (*bpf_ktime_get_ns)(void) = (void *)5;
+static __u32 (*bpf_get_prandom_u32)(void) = (void *)7;
 static __u32 (*bpf_get_smp_processor_id)(void) = (void *)8;
 static __u64 (*bpf_get_current_pid_tgid)(void) = (void *)14;
 static long (*bpf_get_current_comm)(void *buf, __u32 size) = (void *)16;

@@ -36,6 +36,13 @@ struct {
 } sampler_pids SEC(".maps");
 
 struct {
+	__uint(type, 1 /* HASH */);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct sampler_decision);
+} sampler_decisions SEC(".maps");
+
+struct {
 	__uint(type, 2 /* ARRAY */);
 	__uint(max_entries, 1);
 	__uint(map_flags, 1024 /* MMAPABLE */);
@@ -301,13 +308,12 @@ FUSEE_FN int send(struct sampler_context *c, struct scratch *s, __u32 frames)
 }
 
 /* Who was interrupted. */
-FUSEE_FN void describe(const struct sampler_context *c, struct sampler_record *r, __u64 ids)
+FUSEE_FN void describe(struct sampler_record *r, __u64 ids)
 {
 	struct task_struct *task = bpf_get_current_task();
 
 	r->pid = ids >> 32;
 	r->tid = ids;
-	r->period = c->sample_period;
 	if (kernel_read(&r->runtime, &task->se.sum_exec_runtime))
 		r->runtime = 0;
 }
@@ -416,23 +422,48 @@ FUSEE_FN int was_idle(__u64 gap, __u64 period)
 	       runtime - before + SAMPLER_RUNTIME_NS < gap;
 }
 
+/* What came before in this stretch is over. */
+FUSEE_FN void begin_stretch(struct sampler_grid *g, const struct sampler_settings *o, __u64 now)
+{
+	if (g->first)
+		g->before += (g->last - g->first + g->period / 2) / g->period + 1;
+	g->first = now;
+	g->period = o->base;
+	g->stretch = o->stretch;
+}
+
 /* The place of this tick among its CPU's. */
-FUSEE_FN void note_tick(const struct sampler_context *c)
+FUSEE_FN void note_tick(const struct sampler_settings *o)
 {
 	__u32 zero = 0;
 	struct sampler_grid *g = fusee_bpf_map_lookup_elem(&sampler_grid, &zero);
-	__u64 now, period = c->sample_period;
+	__u64 now = bpf_ktime_get_ns();
 
-	if (!g || !g->on || !period)
+	if (!g)
 		return;
-	now = bpf_ktime_get_ns();
-	if (!g->first || was_idle(now - g->last, period)) {
-		if (g->first)
-			g->before += (g->last - g->first + period / 2) / period + 1;
-		g->first = now;
-	}
+	if (!g->first || !g->period || g->stretch != o->stretch ||
+	    was_idle(now - g->last, g->period))
+		begin_stretch(g, o, now);
 	g->last = now;
 	g->seen++;
+}
+
+/* Is this tick one of those that are taken of its process? What it stands for is in the record
+ * then. */
+FUSEE_FN int is_wanted(const struct sampler_context *c, struct sampler_record *r,
+		       const struct sampler_settings *o, __u32 tgid)
+{
+	struct sampler_decision *d = fusee_bpf_map_lookup_elem(&sampler_decisions, &tgid);
+	__u64 is = c->sample_period, want = d ? d->period : o->unknown;
+
+	r->period = is;
+	r->base = is == o->base;
+	if (want != SAMPLER_ANY && want != is)
+		return 0;
+	if (!d || !d->keep)
+		return 1;
+	r->period = d->weight;
+	return bpf_get_prandom_u32() < d->keep;
 }
 
 /* Sends what was walked. What the event is to be answered. */
@@ -457,26 +488,28 @@ SEC("perf_event")
 int sampler_tick(struct sampler_context *c)
 {
 	__u64 ids = bpf_get_current_pid_tgid();
+	__u32 tgid = ids >> 32, how, program, zero = 0;
+	struct sampler_settings *o = fusee_bpf_map_lookup_elem(&sampler_settings, &zero);
 	struct scratch *s = scratch();
 	struct sampler_life *life;
-	__u32 tgid = ids >> 32, how, program;
 
-	note_tick(c);
+	if (!s || !o)
+		return 1;
+	if (o->base && c->sample_period == o->base)
+		note_tick(o);
 	if (!ids) {
 		count(SAMPLER_IDLE);
 		return 0;
 	}
-	if (!s)
-		return 1;
-	life = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
-	if (life && life->id == SAMPLER_REFUSED) {
+	if (!is_wanted(c, &s->record, o, tgid)) {
 		count(SAMPLER_NOT_WANTED);
 		return 0;
 	}
+	life = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
 	program = life ? program_of(life) : 0;
 	if (program) /* what fails is walked to where the claim begins */
 		bpf_tail_call(c, &sampler_programs, program - 1);
-	describe(c, &s->record, ids);
+	describe(&s->record, ids);
 	s->languages = s->cut = 0;
 	how = walk_tick(c, s, life, 0);
 	return how == SAMPLER_WALKED ? finish(c, s) : leave(c, s, how);
@@ -493,7 +526,7 @@ int sampler_language(struct sampler_context *c)
 	if (!s)
 		return 1;
 	life = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
-	describe(c, &s->record, ids);
+	describe(&s->record, ids);
 	s->cut = 0;
 	s->languages = 1;
 	s->slot = life ? program_of(life) - 1 : 0;
@@ -509,6 +542,19 @@ int sampler_language(struct sampler_context *c)
 
 /* ---- lives ---- */
 
+/* What is decided about the parent holds for the child too, until it is decided itself. */
+FUSEE_FN void inherit_decision(__u32 from, __u32 to)
+{
+	struct sampler_decision *d = fusee_bpf_map_lookup_elem(&sampler_decisions, &from), copy;
+
+	if (d) {
+		copy = *d;
+		bpf_map_update_elem(&sampler_decisions, &to, &copy, 0);
+	} else {
+		bpf_map_delete_elem(&sampler_decisions, &to);
+	}
+}
+
 /* A child runs its parent's code, at the same addresses. */
 SEC("raw_tp/sched_process_fork")
 int sampler_fork(__u64 *args)
@@ -520,6 +566,7 @@ int sampler_fork(__u64 *args)
 	if (kernel_read(&from, &parent->tgid) || kernel_read(&to, &child->tgid) ||
 	    kernel_read(&thread, &child->pid) || to != thread)
 		return 0;
+	inherit_decision(from, to);
 	life = fusee_bpf_map_lookup_elem(&sampler_pids, &from);
 	if (life) {
 		copy = *life;
@@ -546,11 +593,17 @@ SEC("raw_tp/sched_process_exit")
 int sampler_exit(__u64 *args)
 {
 	__u64 ids = bpf_get_current_pid_tgid();
+	struct task_struct *task = bpf_get_current_task();
+	struct signal_struct *group;
 	__u32 tgid = ids >> 32;
+	int others;
 
 	(void)args;
 	if (tgid == (__u32)ids)
 		bpf_map_delete_elem(&sampler_pids, &tgid);
+	if (!kernel_read(&group, &task->signal) && !kernel_read(&others, &group->live.counter) &&
+	    !others)
+		bpf_map_delete_elem(&sampler_decisions, &tgid);
 	return 0;
 }
 

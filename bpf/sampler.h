@@ -54,12 +54,22 @@ struct sampler_process {
 
 /* By process number, in sampler_pids. A child has its parent's from the fork on. */
 struct sampler_life {
-	__u64 id; /* of the element that it names; SAMPLER_REFUSED: is not to be sampled */
+	__u64 id; /* of the element that it names */
 	__u32 element;
 	__u32 shared; /* it is the parent's */
 };
 
-#define SAMPLER_REFUSED (~0ull)
+/* What is decided about a process, by its number, in sampler_decisions. A child has its parent's
+ * from the fork on, and exec changes nothing. */
+struct sampler_decision {
+	__u64 period; /* ns: of the events whose ticks are taken; or one of the two below */
+	__u64 weight; /* ns: what a tick stands for, where only some of them are kept */
+	__u32 keep;   /* so many of 2^32, by chance; 0: all */
+	__u32 pad;
+};
+
+#define SAMPLER_ANY 0ull
+#define SAMPLER_NONE (~0ull)
 
 /*
  * A frame as it is sent: a kernel address if it is among the kernel's; else, from bit 44 on, the
@@ -86,13 +96,14 @@ struct sampler_life {
  */
 struct sampler_record {
 	__u64 process; /* id of the element that its mappings came from */
-	__u64 period;  /* ns */
+	__u64 period;  /* ns of CPU time that it stands for */
 	__u64 runtime; /* ns of CPU time that the scheduler has counted for the thread, maybe some
 			  ms ago */
 	__u32 pid, tid;
 	__u32 version; /* of that element; if left: who cut it, see SAMPLER_CUT_SHIFT */
 	__u32 left;    /* enum sampler_count: why; 0: it is not; SAMPLER_EMISSIONS */
-	__u16 nkernel; /* words of frames */
+	__u8 nkernel;  /* words of frames */
+	__u8 base;     /* it is a tick of the CPU's own event */
 	__u16 claimed; /* frames without a file that the language unwinder was asked about */
 	__u32 nuser;   /* words of frames */
 	char comm[16];
@@ -132,9 +143,12 @@ struct sampler_copy {
 
 /* How the core wants it: the only element of sampler_settings, which it writes in place. */
 struct sampler_settings {
-	__u32 copy;   /* bytes of a stack; 0: the events copy them */
-	__u32 round;  /* another number each time that user space has read the rings */
-	__u32 ration; /* KiB of copies that it takes from a CPU in a round */
+	__u64 base; /* ns: period of the events that each CPU has of its own; 0: there are none */
+	__u64 unknown; /* what is taken of processes that are not decided about: as a decision's */
+	__u32 stretch; /* another number whenever those events begin anew */
+	__u32 copy;    /* bytes of a stack; 0: the events copy them */
+	__u32 round;   /* another number each time that user space has read the rings */
+	__u32 ration;  /* KiB of copies that it takes from a CPU in a round */
 };
 
 /* Who cut a walk that was left: 1 + the language unwinder's number, 0: none; below it the step's
@@ -153,10 +167,11 @@ enum sampler_lie {
  * (the CPU was offline) begins anew.
  */
 struct sampler_grid {
-	__u64 on;          /* written by user space: this is counted */
 	__u64 first, last; /* CLOCK_MONOTONIC ns; 0: none yet */
+	__u64 period;      /* ns, in between */
 	__u64 before;      /* ticks of earlier stretches */
 	__u64 seen;        /* in all */
+	__u64 stretch;     /* of struct sampler_settings */
 };
 
 /* So long and two periods without a tick: where the thread that runs now has not run all the while,

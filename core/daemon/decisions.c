@@ -175,8 +175,12 @@ static void set_ended(struct tracked *t, uint64_t at)
 	t->ended = at;
 }
 
+static const struct decided nobody; /* kernel threads are not profiled */
+
 static void give(struct decisions *s, struct tracked *t, struct verdict *v)
 {
+	const struct decided *others = t->kernel ? &nobody : NULL;
+
 	if (t->verdict == v && t->told)
 		return;
 	if (t->verdict) {
@@ -188,7 +192,7 @@ static void give(struct decisions *s, struct tracked *t, struct verdict *v)
 		v->holders++;
 		v->d.processes += !t->ended;
 	}
-	t->told = !s->o.changed(s->o.arg, t->pid, v ? &v->d : NULL);
+	t->told = !s->o.changed(s->o.arg, t->pid, v ? &v->d : others);
 	s->missed |= !t->told;
 }
 

@@ -54,23 +54,15 @@ static void tell(struct agent *a, uint32_t kind, pid_t pid, pid_t parent)
 	discoverers_process(a->discoverers, &e);
 }
 
-/* Does this sample come from the events that feed its process? A stack that was walked in the
- * kernel does not say whose event it was, but how often that ticks; no two of a process's tick
- * alike. */
-static bool is_fed(const struct agent *a, const struct snapshot_sample *s)
-{
-	return s->group ? s->group == sampler_group(a->sampler, s->pid)
-			: a->bpf && s->period == sampler_period(a->sampler, s->pid);
-}
-
 static bool route(void *arg, const struct snapshot_sample *s, struct pipeline_route *r)
 {
 	struct agent *a = arg;
 	const struct decided *d = decisions_of(a->decisions, s->pid);
 
-	if (a->paused || !is_fed(a, s) || !d)
+	if (a->paused || !sampler_feeds(a->sampler, s) || !d)
 		return false;
 	r->set = d->set;
+	r->weight_ns = s->group ? sampler_weight(a->sampler, s->pid) : 0;
 	r->slots = slots_of(a, d->sinks);
 	return r->slots;
 }
@@ -83,17 +75,8 @@ static bool wants(void *arg, pid_t pid)
 	return d && d->profile;
 }
 
-int engine_changed(void *arg, pid_t pid, const struct decided *d)
+static void say_refused(struct agent *a, pid_t pid, int r)
 {
-	struct agent *a = arg;
-	uint32_t before = sampler_group(a->sampler, pid);
-	int r = sampler_set(a->sampler, pid, d && d->profile ? (uint64_t)(1e9 / d->hz + 0.5) : 0);
-
-	pipeline_decided(a->pipeline, pid);
-	if (!r && sampler_group(a->sampler, pid) != before && d && d->profile)
-		pipeline_scan(a->pipeline, pid); /* what it mapped before its events stood */
-	if (!r || r == -ESRCH)
-		return 0;
 	metric_add("processes_refused_total", "Processes whose events could not be opened.", NULL,
 		   1);
 	if (r != a->sample_error)
@@ -102,6 +85,25 @@ int engine_changed(void *arg, pid_t pid, const struct decided *d)
 				    ? " (fusee doctor says what it takes)"
 				    : (r == -EMFILE ? " (raise the limit of open files)" : ""));
 	a->sample_error = r;
+}
+
+int engine_changed(void *arg, pid_t pid, const struct decided *d)
+{
+	struct agent *a = arg;
+	uint32_t before = sampler_group(a->sampler, pid), now;
+	int r = 0;
+
+	if (d)
+		r = sampler_set(a->sampler, pid, d->profile ? (uint64_t)(1e9 / d->hz + 0.5) : 0);
+	else
+		sampler_exited(a->sampler, pid);
+	pipeline_decided(a->pipeline, pid);
+	now = sampler_group(a->sampler, pid);
+	if (now && now != before)
+		pipeline_scan(a->pipeline, pid); /* what it mapped before its events stood */
+	if (!r || r == -ESRCH)
+		return 0;
+	say_refused(a, pid, r);
 	return r == -ENOMEM ? r : 0; /* all else will not be better a second later */
 }
 
@@ -329,7 +331,7 @@ static int open_sampler(struct agent *a)
 	if (r)
 		return r;
 	p.bpf = a->bpf;
-	r = sampler_new(&a->sampler, a->snapshot);
+	r = sampler_new(&a->sampler, a->snapshot, a->bpf);
 	if (!r)
 		r = pipeline_new(&a->pipeline, &p, a->worker, &a->unwinders);
 	if (!r)

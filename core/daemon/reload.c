@@ -294,6 +294,7 @@ static void change_over(struct attempt *t)
 {
 	struct agent *a = t->a;
 	bool first = a->plan == t->plan;
+	int r;
 
 	for (uint32_t i = 0; i < t->plan->nsinks; i++)
 		if (t->kept[i] &&
@@ -309,6 +310,11 @@ static void change_over(struct attempt *t)
 	a->nsources = t->plan->ndiscoveries;
 	a->generation++;
 	pipeline_threads(a->pipeline, a->plan->threads);
+	r = sampler_base(a->sampler, period_of(a->plan), a->plan->unknown_keep);
+	if (r)
+		log_warning("cannot sample whole CPUs: %s; each process gets events of its own, "
+			    "which costs more",
+			    strerror(-r));
 	decisions_replan(a->decisions, a->plan->unknown_keep);
 }
 

@@ -9,47 +9,119 @@
 
 #define IDLE_NS 1000000000u /* its last samples are still in the rings for a moment */
 
+/* What feeds a process and those that it starts. */
 struct feed {
-	uint32_t number; /* of the snapshot's group */
+	struct feed *whole; /* of which only some ticks are taken; NULL: all of its events are */
+	bool cpus;          /* its events, or the whole's, are the CPUs' */
+	uint32_t number;    /* of the snapshot's group */
 	uint32_t users;
-	uint64_t period_ns;
-	uint64_t since; /* when its events stood */
-	uint64_t idle;  /* when its last user left; 0: it has some */
+	uint64_t period_ns; /* what a sample stands for */
+	uint64_t since;     /* when its events stood */
+	uint64_t idle;      /* when its last user left; 0: it has some */
 };
 
 struct sampler {
 	struct snapshot *snapshot;
+	struct bpf_sampler *bpf;
+	struct feed *cpus;      /* the CPUs' events; NULL: there are none */
 	struct table processes; /* pid -> struct feed * */
-	struct table feeds;     /* number -> struct feed * */
+	struct table feeds;     /* itself -> struct feed * */
 };
 
-int sampler_new(struct sampler **ret, struct snapshot *snapshot)
+int sampler_new(struct sampler **ret, struct snapshot *snapshot, struct bpf_sampler *bpf)
 {
 	*ret = calloc(1, sizeof(**ret));
 	if (!*ret)
 		return -ENOMEM;
 	(*ret)->snapshot = snapshot;
+	(*ret)->bpf = bpf;
 	return 0;
 }
 
-static void free_feed(void *arg, uint64_t key, void *value)
-{
-	struct sampler *s = arg;
+/* ---- feeds ---- */
 
-	(void)key;
-	snapshot_remove(s->snapshot, ((struct feed *)value)->number);
-	free(value);
+static uint64_t key_of(const struct feed *f)
+{
+	return (uint64_t)(uintptr_t)f;
 }
 
-void sampler_free(struct sampler *s)
+static void end_feed(struct sampler *s, struct feed *f)
 {
-	if (!s)
-		return;
-	table_each(&s->feeds, free_feed, s);
-	table_fini(&s->feeds);
-	table_fini(&s->processes);
-	free(s);
+	if (!f->whole)
+		snapshot_remove(s->snapshot, f->number);
+	else if (!--f->whole->users)
+		f->whole->idle = clock_now();
+	free(f);
 }
+
+static struct feed *new_feed(uint64_t period_ns)
+{
+	struct feed *f = calloc(1, sizeof(*f));
+
+	if (f)
+		f->period_ns = period_ns;
+	return f;
+}
+
+/* Its events stand. 0 or -ENOMEM: then it is gone. */
+static int begin_feed(struct sampler *s, struct feed *f)
+{
+	int r = table_put(&s->feeds, key_of(f), f);
+
+	f->since = f->idle = clock_now();
+	if (r)
+		end_feed(s, f);
+	return r;
+}
+
+/* Events of the process's own. */
+static int feed_process(struct sampler *s, pid_t pid, uint64_t period_ns, struct feed **ret)
+{
+	struct feed *f = new_feed(period_ns);
+	int r = f ? snapshot_add(s->snapshot, pid, period_ns, &f->number) : -ENOMEM;
+
+	if (r) {
+		free(f);
+		return r;
+	}
+	*ret = f;
+	return begin_feed(s, f);
+}
+
+/* Some of the CPUs' ticks. */
+static int feed_some(struct sampler *s, uint64_t period_ns, struct feed **ret)
+{
+	struct feed *f = new_feed(period_ns);
+
+	if (!f)
+		return -ENOMEM;
+	f->cpus = true;
+	f->whole = s->cpus;
+	f->whole->users++;
+	f->number = f->whole->number;
+	*ret = f;
+	return begin_feed(s, f);
+}
+
+static int choose_feed(struct sampler *s, pid_t pid, uint64_t period_ns, struct feed **ret)
+{
+	if (!s->cpus || period_ns < s->cpus->period_ns)
+		return feed_process(s, pid, period_ns, ret);
+	if (period_ns > s->cpus->period_ns)
+		return feed_some(s, period_ns, ret);
+	*ret = s->cpus;
+	return 0;
+}
+
+/* Would a process that it feeds be fed otherwise now? */
+static bool is_outdated(const struct sampler *s, const struct feed *f)
+{
+	if (!s->cpus || f->period_ns < s->cpus->period_ns)
+		return f->cpus;
+	return f != s->cpus && f->whole != s->cpus;
+}
+
+/* ---- processes ---- */
 
 static void leave(struct sampler *s, pid_t pid)
 {
@@ -64,13 +136,25 @@ static int join(struct sampler *s, pid_t pid, struct feed *f)
 {
 	int r;
 
+	f->users++; /* it may be the one that it leaves */
 	leave(s, pid);
 	r = table_put(&s->processes, (uint64_t)pid, f);
-	if (!r) {
-		f->users++;
-		f->idle = 0;
-	}
+	f->users -= !!r;
+	f->idle = f->users ? 0 : clock_now();
 	return r;
+}
+
+/* Where the kernel has no room for it, ticks of the process are taken as of those that nothing is
+ * decided about, and those that are not wanted are dropped unread. */
+static void tell(struct sampler *s, pid_t pid, const struct feed *f)
+{
+	uint64_t period_ns = BPF_SAMPLER_NONE;
+
+	if (!s->bpf)
+		return;
+	if (f)
+		period_ns = f->whole ? f->whole->period_ns : f->period_ns;
+	bpf_sampler_decide(s->bpf, pid, period_ns, f ? f->period_ns : 0);
 }
 
 void sampler_forked(struct sampler *s, pid_t parent, pid_t child, uint64_t time_ns)
@@ -85,30 +169,27 @@ void sampler_forked(struct sampler *s, pid_t parent, pid_t child, uint64_t time_
 int sampler_set(struct sampler *s, pid_t pid, uint64_t period_ns)
 {
 	struct feed *f = table_get(&s->processes, (uint64_t)pid);
-	int r;
+	int r = 0;
 
-	if (!period_ns)
+	if (!period_ns) {
 		leave(s, pid);
-	if (!period_ns || (f && f->period_ns == period_ns))
-		return 0;
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return -ENOMEM;
-	f->period_ns = period_ns;
-	r = snapshot_add(s->snapshot, pid, period_ns, &f->number);
-	if (r) {
-		free(f);
-		leave(s, pid);
-		return r;
+		f = NULL;
+	} else if (!f || f->period_ns != period_ns || is_outdated(s, f)) {
+		r = choose_feed(s, pid, period_ns, &f);
+		if (!r)
+			r = join(s, pid, f);
+		else
+			leave(s, pid);
 	}
-	f->since = f->idle = clock_now();
-	r = table_put(&s->feeds, f->number, f);
-	if (r) {
-		snapshot_remove(s->snapshot, f->number);
-		free(f);
-		return r;
-	}
-	return join(s, pid, f);
+	tell(s, pid, r ? NULL : f);
+	return r;
+}
+
+void sampler_exited(struct sampler *s, pid_t pid)
+{
+	leave(s, pid);
+	if (s->bpf)
+		bpf_sampler_undecide(s->bpf, pid);
 }
 
 uint32_t sampler_group(const struct sampler *s, pid_t pid)
@@ -118,11 +199,61 @@ uint32_t sampler_group(const struct sampler *s, pid_t pid)
 	return f ? f->number : 0;
 }
 
-uint64_t sampler_period(const struct sampler *s, pid_t pid)
+/* A stack that BPF sent does not say whose event it was, but what it stands for; no two of a
+ * process's stand for as much, but for those of CPUs before the kernel was told to keep a part. */
+bool sampler_feeds(const struct sampler *s, const struct snapshot_sample *sample)
+{
+	const struct feed *f = table_get(&s->processes, (uint64_t)sample->pid);
+
+	if (!f)
+		return false;
+	if (sample->group)
+		return sample->group == f->number;
+	return s->bpf && (sample->period == f->period_ns ||
+			  (f->whole && sample->period == f->whole->period_ns));
+}
+
+uint64_t sampler_weight(const struct sampler *s, pid_t pid)
 {
 	const struct feed *f = table_get(&s->processes, (uint64_t)pid);
 
-	return f ? f->period_ns : 0;
+	return f && f->whole ? f->period_ns : 0;
+}
+
+/* ---- the CPUs' events ---- */
+
+/* 0 or -errno. What fed processes until now goes on until they are set anew. */
+static int open_cpus(struct sampler *s, uint64_t period_ns)
+{
+	struct feed *f = new_feed(period_ns);
+	int r = f ? snapshot_add_cpus(s->snapshot, period_ns, &f->number) : -ENOMEM;
+
+	if (r) {
+		free(f);
+		return r;
+	}
+	r = begin_feed(s, f);
+	if (r)
+		return r;
+	f->cpus = true;
+	f->since = f->idle = 0; /* it feeds whatever begins */
+	f->users = 1;           /* the sampler */
+	if (s->cpus && !--s->cpus->users)
+		s->cpus->idle = clock_now();
+	s->cpus = f;
+	return 0;
+}
+
+int sampler_base(struct sampler *s, uint64_t period_ns, bool keep)
+{
+	int r = 0;
+
+	if (!s->bpf || !bpf_sampler_is_here(s->bpf))
+		return 0;
+	if (!s->cpus || s->cpus->period_ns != period_ns)
+		r = open_cpus(s, period_ns);
+	bpf_sampler_decide_unknown(s->bpf, keep && s->cpus ? s->cpus->period_ns : BPF_SAMPLER_NONE);
+	return r;
 }
 
 struct idle {
@@ -149,8 +280,16 @@ void sampler_tidy(struct sampler *s, uint64_t now_ns)
 		table_each(&s->feeds, find_idle, &i);
 		if (!i.found)
 			break;
-		table_del(&s->feeds, i.found->number);
-		snapshot_remove(s->snapshot, i.found->number);
-		free(i.found);
+		table_del(&s->feeds, key_of(i.found));
+		end_feed(s, i.found);
 	}
+}
+
+void sampler_free(struct sampler *s)
+{
+	if (!s)
+		return;
+	table_fini_free(&s->feeds); /* the snapshot closes their events */
+	table_fini(&s->processes);
+	free(s);
 }

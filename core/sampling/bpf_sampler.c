@@ -213,6 +213,7 @@ static int load(struct bpf_sampler *b)
 	b->output = map_fd(b, "sampler_output");
 	b->counts = map_fd(b, "sampler_counts");
 	b->grid = map_fd(b, "sampler_grid");
+	b->decisions = map_fd(b, "sampler_decisions");
 	b->programs = map_fd(b, "sampler_programs");
 	return map_tables(b);
 }
@@ -330,43 +331,64 @@ void bpf_sampler_read(struct bpf_sampler *b, uint64_t bytes)
 	__atomic_add_fetch(&b->settings->round, 1, __ATOMIC_RELAXED);
 }
 
-/* Each CPU's part of sampler_grid, free()d by the caller. NULL: no memory. */
-static struct sampler_grid *new_grid(uint32_t *ncpus)
+bool bpf_sampler_is_here(const struct bpf_sampler *b)
+{
+	return !b->elsewhere;
+}
+
+void bpf_sampler_base(struct bpf_sampler *b, uint64_t period_ns)
+{
+	__atomic_store_n(&b->settings->base, period_ns, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&b->settings->stretch, 1, __ATOMIC_RELEASE);
+}
+
+_Static_assert(BPF_SAMPLER_NONE == SAMPLER_NONE, "the programs' own word for it");
+
+int bpf_sampler_decide(struct bpf_sampler *b, pid_t pid, uint64_t period_ns, uint64_t weight_ns)
+{
+	struct sampler_decision d = {.period = period_ns};
+
+	if (b->elsewhere)
+		return -EXDEV;
+	if (period_ns != SAMPLER_NONE && weight_ns > period_ns) {
+		d.weight = weight_ns;
+		d.keep = (uint32_t)((double)period_ns / (double)weight_ns * 0x1p32);
+		d.keep += !d.keep;
+	}
+	return bpf_map_update_elem(b->decisions, &pid, &d, BPF_ANY) ? -errno : 0;
+}
+
+void bpf_sampler_decide_unknown(struct bpf_sampler *b, uint64_t period_ns)
+{
+	__atomic_store_n(&b->settings->unknown, period_ns, __ATOMIC_RELAXED);
+}
+
+void bpf_sampler_undecide(struct bpf_sampler *b, pid_t pid)
+{
+	if (!b->elsewhere)
+		bpf_map_delete_elem(b->decisions, &pid);
+}
+
+/* Due, but not seen, on one CPU. */
+static uint64_t unseen_of(const struct sampler_grid *g)
+{
+	uint64_t due = g->before;
+
+	if (g->first && g->period)
+		due += (g->last - g->first + g->period / 2) / g->period + 1;
+	return due > g->seen ? due - g->seen : 0;
+}
+
+uint64_t bpf_sampler_unseen(struct bpf_sampler *b)
 {
 	int n = libbpf_num_possible_cpus();
-
-	*ncpus = n > 0 ? (uint32_t)n : 0;
-	return n > 0 ? calloc(*ncpus, sizeof(struct sampler_grid)) : NULL;
-}
-
-int bpf_sampler_count_cpus(struct bpf_sampler *b)
-{
-	uint32_t zero = 0, n;
-	struct sampler_grid *g = new_grid(&n);
-	int r = g ? 0 : -ENOMEM;
-
-	for (uint32_t i = 0; i < n && !r; i++)
-		g[i].on = 1;
-	if (!r && bpf_map_update_elem(b->grid, &zero, g, 0))
-		r = -errno;
-	free(g);
-	return r;
-}
-
-uint64_t bpf_sampler_unseen(struct bpf_sampler *b, uint64_t period_ns)
-{
-	uint32_t zero = 0, n;
-	struct sampler_grid *g = new_grid(&n);
+	struct sampler_grid *g = n > 0 ? calloc((size_t)n, sizeof(*g)) : NULL;
 	uint64_t unseen = 0;
+	uint32_t zero = 0;
 
 	if (g && !bpf_map_lookup_elem(b->grid, &zero, g))
-		for (uint32_t i = 0; i < n; i++) {
-			uint64_t due = g[i].before;
-
-			if (g[i].first)
-				due += (g[i].last - g[i].first + period_ns / 2) / period_ns + 1;
-			unseen += due > g[i].seen ? due - g[i].seen : 0;
-		}
+		for (int i = 0; i < n; i++)
+			unseen += unseen_of(&g[i]);
 	free(g);
 	return unseen;
 }

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "plugin/plugin.h"
 #include "process/process.h"
@@ -51,11 +52,27 @@ int bpf_sampler_output(struct bpf_sampler *, int cpu, int event);
 /* The rings were read: until the next time at most so much of stacks is copied on each CPU; ticks
  * beyond come without one. Before the first time there is no limit. */
 void bpf_sampler_read(struct bpf_sampler *, uint64_t bytes);
-/* From now on ticks are counted by CPU: where each CPU has one event, idle time included. */
-int bpf_sampler_count_cpus(struct bpf_sampler *);
-/* Ticks that were due on all CPUs and that the program did not see: the timer came late, or the
- * kernel did not run it. */
-uint64_t bpf_sampler_unseen(struct bpf_sampler *, uint64_t period_ns);
+/* false: we are in another pid namespace than the programs, which can't be told of processes. */
+bool bpf_sampler_is_here(const struct bpf_sampler *);
+/* From now on each CPU has an event of its own with this period, idle time included, and what was
+ * before is over (they were off for a while, or ticked otherwise): their ticks are counted by CPU.
+ */
+void bpf_sampler_base(struct bpf_sampler *, uint64_t period_ns);
+/* Ticks of those that were due on all CPUs and that the program did not see: the timer came late,
+ * or the kernel did not run it. */
+uint64_t bpf_sampler_unseen(struct bpf_sampler *);
+/*
+ * Whose ticks are taken, before any cost: of this process, and of those that nothing is decided
+ * about, those of the events with this period; all others are dropped. In the beginning all ticks
+ * of all are taken. A child has its parent's decision from the fork on, and exec changes nothing.
+ * weight_ns above the period: of these ticks so many are taken, by chance, that each stands for
+ * that much. 0 or -errno.
+ */
+#define BPF_SAMPLER_NONE UINT64_MAX /* no event's */
+int bpf_sampler_decide(struct bpf_sampler *, pid_t pid, uint64_t period_ns, uint64_t weight_ns);
+void bpf_sampler_decide_unknown(struct bpf_sampler *, uint64_t period_ns);
+/* Nothing is decided about this process any more. */
+void bpf_sampler_undecide(struct bpf_sampler *, pid_t pid);
 
 /* Tells the kernel the process's mappings; those whose files are not ready are left out. Borrowed
  * until it is forgotten. It is walked there once that is confirmed. 0; or -ENOSPC, -errno: it is
@@ -69,8 +86,6 @@ void bpf_sampler_confirm(struct bpf_sampler *, struct process *, uint64_t as_of)
  * code. */
 void bpf_sampler_changed(struct bpf_sampler *,
 			 void (*each)(void *arg, struct process *, uint64_t when), void *arg);
-/* Its ticks are dropped at once. */
-int bpf_sampler_refuse(struct bpf_sampler *, struct process *);
 void bpf_sampler_forget(struct bpf_sampler *, struct process *);
 
 #define BPF_SAMPLER_COUNTS 9

@@ -37,8 +37,8 @@ struct bpf_sampler {
 	struct bpf_object *object;
 	struct bpf_language languages[FILES_MAX_UNWINDERS]; /* as in the set */
 	struct bpf_link *links[BPF_LINKS];
-	int program, pids, output, counts, grid, programs; /* owned by the object */
-	int unwinder[SAMPLER_TABLES];                      /* index in the set, -1: not there */
+	int program, pids, decisions, output, counts, grid, programs; /* owned by the object */
+	int unwinder[SAMPLER_TABLES]; /* index in the set, -1: not there */
 
 	uint32_t nslabs, nelements;
 	int slabs;                         /* fusee_slabs; owned by the object */

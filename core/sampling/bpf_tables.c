@@ -243,9 +243,9 @@ static void free_chain(struct bpf_sampler *b, uint32_t element)
 	}
 }
 
-static int set_life(struct bpf_sampler *b, const struct process *p, uint64_t id)
+static int set_life(struct bpf_sampler *b, const struct process *p)
 {
-	struct sampler_life life = {.id = id, .element = p->sampler.element};
+	struct sampler_life life = {.id = p->id, .element = p->sampler.element};
 
 	return bpf_map_update_elem(b->pids, &p->pid, &life, BPF_ANY) ? -errno : 0;
 }
@@ -275,7 +275,7 @@ int bpf_sampler_put(struct bpf_sampler *b, struct process *p, const struct claim
 	r = bpf_mappings_write(b, p, claims, head);
 	set_version(head, version);
 	if (!r)
-		r = set_life(b, p, p->id);
+		r = set_life(b, p);
 	if (r)
 		bpf_sampler_forget(b, p);
 	else
@@ -300,8 +300,7 @@ static void drop_life(struct bpf_sampler *b, const struct process *p)
 {
 	struct sampler_life life;
 
-	if (!bpf_map_lookup_elem(b->pids, &p->pid, &life) &&
-	    (life.id == p->id || (life.id == SAMPLER_REFUSED && !p->replaced)))
+	if (!bpf_map_lookup_elem(b->pids, &p->pid, &life) && life.id == p->id)
 		bpf_map_delete_elem(b->pids, &p->pid);
 }
 
@@ -315,12 +314,6 @@ void bpf_sampler_forget(struct bpf_sampler *b, struct process *p)
 		free_chain(b, p->sampler.element);
 	}
 	p->sampler.element = 0;
-}
-
-int bpf_sampler_refuse(struct bpf_sampler *b, struct process *p)
-{
-	bpf_sampler_forget(b, p);
-	return b->elsewhere ? 0 : set_life(b, p, SAMPLER_REFUSED);
 }
 
 void bpf_sampler_changed(struct bpf_sampler *b,

@@ -73,16 +73,17 @@ static void add(struct pipeline *p, struct process *proc, const struct snapshot_
 {
 	const char *reason = p->walk.reason ? p->walk.reason : cut_reason(p, s->cut);
 	uint32_t index = reason ? reason_index(p, reason) + 1 : 0;
+	uint64_t weight = route->weight_ns ? route->weight_ns : s->period;
 
 	for (uint64_t left = route->slots; left; left &= left - 1) {
 		struct collector *c = p->slots[__builtin_ctzll(left)];
 
 		if (c && collector_add(c, proc, route->set, p->o.threads ? (uint32_t)s->tid : 0,
-				       comm, &p->walk, index, s->period))
+				       comm, &p->walk, index, weight))
 			reason = no_memory;
 	}
 	p->stats.samples++;
-	p->stats.weight_ns += s->period;
+	p->stats.weight_ns += weight;
 	if (reason)
 		p->reasons[reason_index(p, reason)].n++;
 	else
@@ -90,18 +91,6 @@ static void add(struct pipeline *p, struct process *proc, const struct snapshot_
 	p->stats.guessed += !reason && p->walk.guessed;
 	p->stats.passed += !reason && p->walk.passed;
 	p->stats.kernel_only += !reason && !s->abi;
-}
-
-/* Nobody wants this sample: where nobody wants its process, the kernel is to drop the next one. */
-static void drop(struct pipeline *p, pid_t pid)
-{
-	struct process *proc = NULL;
-
-	p->stats.unwanted++;
-	if (p->bpf && p->o.wants && !p->o.wants(p->o.arg, pid))
-		proc = process_get(p->processes, pid);
-	if (proc)
-		set_stale(p, proc);
 }
 
 /* A sample for which there is no memory. */
@@ -206,7 +195,7 @@ static void on_sample(void *arg, const struct snapshot_sample *s)
 	struct process *proc;
 
 	if (p->o.route && !p->o.route(p->o.arg, s, &route)) {
-		drop(p, s->pid);
+		p->stats.unwanted++;
 		return;
 	}
 	proc = process_get(p->processes, s->pid);
@@ -393,7 +382,7 @@ static void on_walked(void *arg, const struct snapshot_walked *w)
 	char comm[16] = "";
 
 	if (p->o.route && !p->o.route(p->o.arg, &s, &route)) {
-		drop(p, s.pid);
+		p->stats.unwanted++;
 		return;
 	}
 	p->time = w->time;
@@ -528,11 +517,19 @@ static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_m
 		map(p, proc, time, m);
 }
 
+/* Of the others, which events of a whole CPU tell of too, nothing is kept. */
+static bool is_followed(struct pipeline *p, pid_t pid)
+{
+	return !p->o.wants || p->o.wants(p->o.arg, pid) || process_find(p->processes, pid);
+}
+
 static void on_comm(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *comm, bool exec)
 {
 	struct pipeline *p = arg;
 	struct process *proc;
 
+	if (!is_followed(p, pid))
+		return;
 	if (exec) {
 		proc = process_find(p->processes, pid);
 		if (proc)
@@ -558,8 +555,9 @@ static void on_forked(void *arg, pid_t pid, pid_t parent, pid_t tid, uint64_t ti
 
 		if (child) /* an older process of this number */
 			forget_in_kernel(p, child);
-		process_thread_exit(p->processes, tid);  /* likewise */
-		process_fork(p->processes, parent, pid); /* the kernel takes it for its parent */
+		process_thread_exit(p->processes, tid); /* likewise */
+		if (child || is_followed(p, parent) || is_followed(p, pid))
+			process_fork(p->processes, parent, pid); /* as the kernel takes it */
 	}
 }
 

@@ -22,8 +22,9 @@ struct collector;
 
 /* Where a sample goes. */
 struct pipeline_route {
-	uint64_t slots; /* bit i: the collector in slot i */
-	uint32_t set;   /* its target's label set */
+	uint64_t slots;     /* bit i: the collector in slot i */
+	uint32_t set;       /* its target's label set */
+	uint64_t weight_ns; /* what it stands for; 0: its period */
 };
 
 struct pipeline_options {

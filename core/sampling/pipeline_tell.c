@@ -15,7 +15,7 @@
 static void tell(void *arg, struct process *proc)
 {
 	struct pipeline *p = arg;
-	int r;
+	int r = 0;
 
 	if (!proc->sampler.stale)
 		return;
@@ -23,7 +23,7 @@ static void tell(void *arg, struct process *proc)
 	if (proc->ended || proc->replaced)
 		return;
 	if (p->o.wants && !p->o.wants(p->o.arg, proc->pid))
-		r = bpf_sampler_refuse(p->bpf, proc);
+		bpf_sampler_forget(p->bpf, proc);
 	else if (proc->sampler.no_room && p->as_of < proc->sampler.no_room + TIDY_NS)
 		return; /* one with too many mappings would be written anew at each of its ticks */
 	else

@@ -44,9 +44,19 @@ struct cpu {
 struct group {
 	struct group *next;
 	uint32_t number; /* 0: those of the beginning */
+	bool cpus;       /* one event a CPU, which tells of all that runs there */
 	uint64_t period_ns, samples;
 	int *fds;
 	uint32_t nfds, cap;
+};
+
+/* One thread's event on one CPU; or, by what the BPF sampler tells, one thread. */
+struct tally {
+	uint64_t base;  /* of the count: what is below was not ours */
+	uint64_t value; /* the count at its last sample */
+	uint64_t samples;
+	uint64_t skipped; /* ticks of that count that no sample came for */
+	uint64_t cpus;    /* where it was seen, by number modulo 64 */
 };
 
 struct snapshot {
@@ -56,7 +66,8 @@ struct snapshot {
 	uint32_t ncpus;
 	struct group base, *groups; /* dynamic ones, newest first */
 	uint32_t numbers;
-	struct table ids;            /* event -> struct group * */
+	uint64_t cpus_ns; /* with bpf: period of the CPUs' own events; 0: there are none */
+	struct table ids; /* event -> struct group * */
 	struct snapshot_counts gone; /* of removed groups */
 	bool enabled;
 	int epoll;
@@ -122,6 +133,7 @@ static int add_event(struct snapshot *s, struct group *g, struct cpu *c, pid_t t
 	int fd, r;
 
 	o.period_ns = g->period_ns;
+	o.told = !g->cpus && s->cpus_ns;
 	fd = event_open(&s->form, &o, tid, c->number);
 	if (fd < 0)
 		return fd;
@@ -210,6 +222,18 @@ static int add_targets(struct snapshot *s)
 	return !r && s->o.npids && !added ? -ESRCH : r;
 }
 
+static int add_cpus(struct snapshot *s, struct group *g)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < s->ncpus; i++) {
+		r = add_event(s, g, &s->cpus[i], -1);
+		if (r == -ENODEV) /* it went offline; it is looked at when it is back */
+			r = 0;
+	}
+	return r;
+}
+
 static int open_output(struct snapshot *s, struct cpu *c)
 {
 	int r;
@@ -225,17 +249,22 @@ static int open_output(struct snapshot *s, struct cpu *c)
 	return r ? r : bpf_sampler_output(s->o.bpf, c->number, c->output);
 }
 
+static int reopen_event(struct snapshot *s, struct group *g, struct cpu *c)
+{
+	int r = g->cpus ? add_event(s, g, c, -1) : 0;
+
+	if (!r && g->cpus && s->enabled && ioctl(g->fds[g->nfds - 1], PERF_EVENT_IOC_ENABLE, 0))
+		r = -errno;
+	return r;
+}
+
 /* A CPU that comes back has no events that were its own; those of threads are still there. */
 static int reopen_cpu(struct snapshot *s, struct cpu *c)
 {
-	int r = 0;
+	int r = reopen_event(s, &s->base, c);
 
-	if (s->o.all) {
-		r = add_event(s, &s->base, c, -1);
-		if (!r && s->enabled &&
-		    ioctl(s->base.fds[s->base.nfds - 1], PERF_EVENT_IOC_ENABLE, 0))
-			r = -errno;
-	}
+	for (struct group *g = s->groups; !r && g; g = g->next)
+		r = reopen_event(s, g, c);
 	if (r || c->output < 0)
 		return r;
 	close(c->output);
@@ -310,6 +339,7 @@ int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 		return -ENOMEM;
 	s->o = *o;
 	s->base.period_ns = o->period_ns;
+	s->base.cpus = o->all;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	r = s->epoll < 0 ? -errno : list_cpus(s);
 	/* Threads x CPUs events: as many as the hard limit allows. */
@@ -317,8 +347,10 @@ int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
-	for (uint32_t i = 0; !r && o->all && i < s->ncpus; i++)
-		r = add_event(s, &s->base, &s->cpus[i], -1);
+	if (!r && o->all)
+		r = add_cpus(s, &s->base);
+	if (o->all && o->bpf)
+		s->cpus_ns = o->period_ns;
 	for (uint32_t i = 0; !r && o->dynamic && i < s->ncpus; i++) {
 		int fd = event_open_ring(s->cpus[i].number);
 
@@ -329,8 +361,6 @@ int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 	r = r || o->all ? r : add_targets(s);
 	if (!r && o->bpf)
 		bpf_sampler_copy(o->bpf, o->stack_bytes);
-	if (!r && o->all && o->bpf)
-		r = bpf_sampler_count_cpus(o->bpf);
 	for (uint32_t i = 0; !r && o->bpf && i < s->ncpus; i++)
 		r = open_output(s, &s->cpus[i]);
 	s->counts.gaps = s->form.read || o->bpf;
@@ -415,9 +445,23 @@ static int on_all(struct snapshot *s, unsigned long request)
 	return r;
 }
 
+/* While nothing ticked threads went on: from their next ticks on their time is ours again. */
+static void begin_anew(void *arg, uint64_t key, void *value)
+{
+	struct tally *t = value;
+
+	(void)arg;
+	(void)key;
+	*t = (struct tally){.value = UINT64_MAX, .cpus = t->cpus};
+}
+
 int snapshot_enable(struct snapshot *s)
 {
+	if (s->o.dynamic)
+		table_each(&s->tallies, begin_anew, NULL);
 	s->enabled = true;
+	if (s->cpus_ns)
+		bpf_sampler_base(s->o.bpf, s->cpus_ns);
 	return on_all(s, PERF_EVENT_IOC_ENABLE);
 }
 
@@ -427,7 +471,13 @@ int snapshot_disable(struct snapshot *s)
 	return on_all(s, PERF_EVENT_IOC_DISABLE);
 }
 
-int snapshot_add(struct snapshot *s, pid_t pid, uint64_t period_ns, uint32_t *number)
+static void free_group(struct snapshot *s, struct group *g)
+{
+	close_group(s, g);
+	free(g);
+}
+
+static int add_group(struct snapshot *s, pid_t pid, uint64_t period_ns, struct group **ret)
 {
 	struct group *g = calloc(1, sizeof(*g));
 	int r;
@@ -436,18 +486,48 @@ int snapshot_add(struct snapshot *s, pid_t pid, uint64_t period_ns, uint32_t *nu
 		return -ENOMEM;
 	g->number = ++s->numbers;
 	g->period_ns = period_ns;
-	r = add_process(s, g, pid);
-	if (!r && s->enabled)
-		r = on_group(g, PERF_EVENT_IOC_ENABLE);
+	g->cpus = pid < 0;
+	r = g->cpus ? add_cpus(s, g) : add_process(s, g, pid);
 	if (r) {
-		close_group(s, g);
-		free(g);
+		free_group(s, g);
 		return r;
 	}
 	g->next = s->groups;
 	s->groups = g;
-	*number = g->number;
+	*ret = g;
 	return 0;
+}
+
+int snapshot_add(struct snapshot *s, pid_t pid, uint64_t period_ns, uint32_t *number)
+{
+	struct group *g;
+	int r = add_group(s, pid, period_ns, &g);
+
+	if (!r && s->enabled) {
+		r = on_group(g, PERF_EVENT_IOC_ENABLE);
+		if (r)
+			snapshot_remove(s, g->number);
+	}
+	if (!r)
+		*number = g->number;
+	return r;
+}
+
+int snapshot_add_cpus(struct snapshot *s, uint64_t period_ns, uint32_t *number)
+{
+	uint64_t before = s->cpus_ns;
+	int r;
+
+	if (!s->o.bpf)
+		return -ENOTSUP;
+	s->cpus_ns = period_ns;
+	bpf_sampler_base(s->o.bpf, period_ns);
+	r = snapshot_add(s, -1, period_ns, number);
+	if (r) {
+		s->cpus_ns = before;
+		bpf_sampler_base(s->o.bpf, before);
+	}
+	return r;
 }
 
 /* Adds what a group's events saw. */
@@ -464,7 +544,7 @@ static void count_group(struct snapshot *s, const struct group *g, struct snapsh
 		}
 	}
 	ticks = count_ns / g->period_ns;
-	c->count_ns += count_ns;
+	c->count_ns += g->cpus ? 0 : count_ns;
 	c->ring_full += lost;
 	if (!s->o.bpf) /* which tells it by thread */
 		c->skipped += ticks > g->samples + lost ? ticks - g->samples - lost : 0;
@@ -481,18 +561,8 @@ void snapshot_remove(struct snapshot *s, uint32_t number)
 		return;
 	count_group(s, g, &s->gone);
 	*at = g->next;
-	close_group(s, g);
-	free(g);
+	free_group(s, g);
 }
-
-/* One thread's event on one CPU; or, by what the BPF sampler tells, one thread. */
-struct tally {
-	uint64_t base;  /* of the count: what is below was not ours */
-	uint64_t value; /* the count at its last sample */
-	uint64_t samples;
-	uint64_t skipped; /* ticks of that count that no sample came for */
-	uint64_t cpus;    /* where it was seen, by number modulo 64 */
-};
 
 /* NULL: no memory, and from now on no such account. */
 static struct tally *tally_of(struct snapshot *s, uint64_t key)
@@ -568,7 +638,7 @@ static void note_thread(struct snapshot *s, const struct perf_event_header *h)
 	free(table_del(&s->tallies, ids[2]));
 	if (h->type != PERF_RECORD_FORK)
 		return;
-	t = tally_of(s, ids[2]);
+	t = s->cpus_ns ? NULL : tally_of(s, ids[2]); /* made when it ticks by its own events */
 	if (t) {
 		t->value = 0;
 		s->unfinished++;
@@ -670,7 +740,7 @@ static void dispatch_walked(struct snapshot *s, struct cpu *c, const struct perf
 	memcpy(r, from, SAMPLER_RECORD_HEAD);
 	take_ids(r, ids);
 	if (r->nuser == SAMPLER_COPIED) {
-		if (!s->o.all)
+		if (!r->base)
 			note_runtime(s, r, w.cpu);
 		dispatch_copy(s, from, len, &w, on);
 		return;
@@ -684,7 +754,7 @@ static void dispatch_walked(struct snapshot *s, struct cpu *c, const struct perf
 		on->emitted(on->arg, &w);
 		return;
 	}
-	if (!s->o.all) /* where the program counts by CPU */
+	if (!r->base) /* which the program counts */
 		note_runtime(s, r, w.cpu);
 	if (r->left && !(r->left & SAMPLER_NO_COPY)) {
 		c->cut.tid = r->tid;
@@ -873,13 +943,15 @@ void snapshot_counts(struct snapshot *s, struct snapshot_counts *c)
 		count_base(s, c);
 	if (s->o.dynamic && !s->o.bpf)
 		return;
-	if (s->o.bpf && s->o.all) {
-		c->skipped = bpf_sampler_unseen(s->o.bpf, s->o.period_ns);
+	if (s->cpus_ns && s->o.all) {
+		c->skipped = bpf_sampler_unseen(s->o.bpf);
 	} else if (s->o.bpf && !s->o.dynamic) {
 		c->skipped = bounded(s, c);
 	} else if (c->gaps || s->o.all || s->o.dynamic) {
 		/* A sample that found no room is a gap too, and already counted. */
 		c->skipped -= c->skipped < c->ring_full ? c->skipped : c->ring_full;
+		if (s->cpus_ns)
+			c->skipped += bpf_sampler_unseen(s->o.bpf);
 	} else {
 		uint64_t ticks = c->count_ns / s->o.period_ns, seen = c->samples + c->ring_full;
 

@@ -28,6 +28,7 @@ struct snapshot_options {
 	bool all;     /* the whole machine instead */
 	bool dynamic; /* neither: targets come and go by snapshot_add() */
 	bool on_exec; /* sampling begins when pids[0] execs */
+	bool told;    /* of mappings and processes by other events than these */
 	uint64_t period_ns;
 	uint32_t stack_bytes;    /* a multiple of 8, at most SNAPSHOT_MAX_STACK */
 	bool kernel;             /* kernel stacks, where allowed */
@@ -78,8 +79,8 @@ struct snapshot_handlers {
 
 /* The events' own account; ticks are periods of CPU time. */
 struct snapshot_counts {
-	uint64_t count_ns;  /* CPU time that the events saw; 0 with `all`, where it counts idle time
-			       too */
+	uint64_t count_ns;  /* CPU time that the events saw, but for those of CPUs, where it counts
+			       idle time too */
 	uint64_t samples;   /* delivered */
 	uint64_t walked;    /* of them: in the kernel */
 	uint64_t ring_full; /* samples that found no room */
@@ -102,6 +103,9 @@ int snapshot_disable(struct snapshot *);
  * *group, never 0 and never used again. 0, -ESRCH: it is gone, or -errno.
  */
 int snapshot_add(struct snapshot *, pid_t pid, uint64_t period_ns, uint32_t *group);
+/* Dynamic ones: an event for each CPU, as with `all`; what is added later needs to tell of no
+ * mappings then. Needs `bpf`, which decides whose ticks are taken. 0 or -errno. */
+int snapshot_add_cpus(struct snapshot *, uint64_t period_ns, uint32_t *group);
 /* Its events end, with those of all processes that inherited them. Samples that were taken before
  * may still come. */
 void snapshot_remove(struct snapshot *, uint32_t group);

@@ -5,8 +5,6 @@
 
 #include "kernel.h"
 
-static __u32 (*bpf_get_prandom_u32)(void) = (void *)7;
-
 FUSEE_FN long output_but_for_some(void *ctx, void *map, __u64 flags, void *data, __u64 size)
 {
 	if (bpf_get_prandom_u32() % 100 == 0)

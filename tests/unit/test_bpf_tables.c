@@ -205,7 +205,7 @@ TEST(claims_cut_a_mapping_into_pieces)
 	world_free(&w);
 }
 
-TEST(refused)
+TEST(forgotten)
 {
 	struct process_table *t;
 	struct process *p;
@@ -216,8 +216,7 @@ TEST(refused)
 	CHECK_INT(process_table_new(&t), 0);
 	p = new_process(t, 100, w.files, 0, 1);
 	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
-	CHECK_INT(bpf_sampler_refuse(&w.b, p), 0);
-	CHECK(has_life(&w, 100, &id) && id == SAMPLER_REFUSED);
+	CHECK(has_life(&w, 100, &id) && id == p->id);
 	bpf_sampler_forget(&w.b, p);
 	CHECK(!has_life(&w, 100, &id));
 	process_table_free(t);
