@@ -3,26 +3,17 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define SECONDS 60   /* it takes 10 ms */
+#include "sampling/bpf_child.h"
+
 #define ATTEMPTS 3   /* what crashes may lack memory, as may what says so */
 #define PAUSE_MS 100 /* before the second, twice as long before the third */
-
-/* What the child and its parent share; a child that is gone before it wrote it has crashed. */
-struct outcome {
-	int result;
-};
 
 /* ---- the child ---- */
 
@@ -42,7 +33,7 @@ static int add_part(struct bpf_linker *linker, const struct bpf_link_part *part)
 	return r;
 }
 
-static int join(const struct bpf_link_part *parts, uint32_t n, int out)
+int bpf_link_join(const struct bpf_link_part *parts, uint32_t n, int out)
 {
 	struct bpf_linker *linker;
 	char path[64];
@@ -60,64 +51,29 @@ static int join(const struct bpf_link_part *parts, uint32_t n, int out)
 	return r;
 }
 
-/* It ends with us, after a time, without a core file, and by no handler of ours. */
-static void prepare(pid_t parent)
-{
-	static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
-	const struct rlimit none = {0};
-	sigset_t all;
+struct job {
+	const struct bpf_link_part *parts;
+	uint32_t n;
+	int out;
+};
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	for (size_t i = 0; i < sizeof(deadly) / sizeof(*deadly); i++)
-		signal(deadly[i], SIG_DFL);
-	sigemptyset(&all);
-	for (size_t i = 0; i < sizeof(deadly) / sizeof(*deadly); i++)
-		sigaddset(&all, deadly[i]);
-	sigprocmask(SIG_UNBLOCK, &all, NULL);
-	setrlimit(RLIMIT_CORE, &none);
-	alarm(SECONDS);
+static int join(void *arg, char *why, size_t len)
+{
+	const struct job *j = arg;
+
+	(void)why;
+	(void)len;
+	return bpf_link_join(j->parts, j->n, j->out);
 }
 
 /* ---- the parent ---- */
 
-/* How it ended where it did not say: a status that nobody could wait for counts as a crash too. */
-static int describe(int status, char **why)
+static int attempt(struct job *j, char **why)
 {
-	int r;
+	struct bpf_child child;
+	int r = bpf_child_start(&child, "linking them", join, j, &j->out, 1);
 
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		r = asprintf(why, "linking them comes to no end in %d s", SECONDS);
-	else if (WIFSIGNALED(status))
-		r = asprintf(why, "linking them was ended by signal %d (%s)", WTERMSIG(status),
-			     strsignal(WTERMSIG(status)));
-	else
-		r = asprintf(why, "linking them ended without a word");
-	if (r < 0)
-		*why = NULL;
-	return WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? -ETIMEDOUT : -EFAULT;
-}
-
-static int attempt(const struct bpf_link_part *parts, uint32_t n, struct outcome *shared, int out,
-		   char **why)
-{
-	pid_t self = getpid(), pid;
-	int status = 0;
-
-	shared->result = 1;
-	pid = fork();
-	if (pid < 0)
-		return -errno;
-	if (!pid) {
-		prepare(self);
-		shared->result = join(parts, n, out);
-		_exit(0);
-	}
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			break;
-	return shared->result <= 0 ? shared->result : describe(status, why);
+	return r ? r : bpf_child_wait(&child, why);
 }
 
 static void pause_before(uint32_t nth)
@@ -129,28 +85,24 @@ static void pause_before(uint32_t nth)
 
 int bpf_link_parts(const struct bpf_link_part *parts, uint32_t n, int *ret, char **why)
 {
-	struct outcome *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int out = -1, r = -ENOMEM;
+	struct job j = {.parts = parts, .n = n, .out = -1};
+	int r = -ENOMEM;
 
 	*why = NULL;
-	if (shared == MAP_FAILED)
-		return -errno;
 	for (uint32_t i = 0; i < ATTEMPTS && (r == -ENOMEM || r == -EFAULT); i++) {
 		if (i)
 			pause_before(i);
-		if (out >= 0)
-			close(out);
+		if (j.out >= 0)
+			close(j.out);
 		free(*why);
 		*why = NULL;
-		out = memfd_create("sampler", MFD_CLOEXEC);
-		r = out < 0 ? -errno : attempt(parts, n, shared, out, why);
+		j.out = memfd_create("sampler", MFD_CLOEXEC);
+		r = j.out < 0 ? -errno : attempt(&j, why);
 	}
-	munmap(shared, sizeof(*shared));
-	if (r && out >= 0)
-		close(out);
+	if (r && j.out >= 0)
+		close(j.out);
 	else if (!r)
-		*ret = out;
+		*ret = j.out;
 	if (r && !*why && asprintf(why, "its parts cannot be linked: %s", strerror(-r)) < 0)
 		*why = NULL;
 	return r;

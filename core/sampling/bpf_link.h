@@ -2,7 +2,8 @@
 /*
  * Joins BPF objects into one: the program with the unwinders' steps, of which some are strangers'.
  * libbpf's linker and libelf below it are not made for what lacks memory or was made to harm, so it
- * is done by a child process: what befalls that costs an error, and its memory goes with it.
+ * is done by a child process (sampling/bpf_child.h): what befalls that costs an error, and its
+ * memory goes with it.
  */
 #ifndef SAMPLING_BPF_LINK_H
 #define SAMPLING_BPF_LINK_H
@@ -19,4 +20,6 @@ struct bpf_link_part {
  * one malloc'ed sentence, or NULL where there is no memory for it. Waits for the child, which has a
  * time limit. */
 int bpf_link_parts(const struct bpf_link_part *, uint32_t n, int *ret, char **why);
+/* For who is such a child: writes the joined object into the file `out`. 0 or -errno. */
+int bpf_link_join(const struct bpf_link_part *, uint32_t n, int out);
 #endif
