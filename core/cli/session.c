@@ -174,7 +174,7 @@ static void prepare_targets(struct session *s)
 			s->system_before_ns += system;
 	}
 	worker_wait(s->worker);
-	pipeline_tell(s->pipeline, clock_now());
+	pipeline_tell_all(s->pipeline);
 }
 
 int session_open(struct session *s)
@@ -212,7 +212,7 @@ static void prepare_command(void *arg)
 	worker_wait(s->worker);
 	pipeline_retry(s->pipeline);
 	for (int i = 0; i < 2; i++) /* told, and confirmed */
-		pipeline_tell(s->pipeline, clock_now());
+		pipeline_tell_all(s->pipeline);
 }
 
 static int begin(struct session *s)

@@ -52,6 +52,7 @@ struct process {
 		uint32_t element; /* 0: nothing */
 		uint32_t version; /* of what it was told */
 		bool stale;       /* something has changed since */
+		bool waits;       /* it was told without a program that is not there yet */
 		/* code was covered by other code at that time, when it had been told this version
 		 */
 		uint64_t covered;

@@ -2,7 +2,8 @@
 /*
  * Programs of language unwinders: the sampler linked with one more step, over the same maps. One is
  * loaded when a process is first met whose files its unwinder has claimed, and then takes over the
- * ticks of such processes.
+ * ticks of such processes. That takes a good part of a second, and is done by a child process: it
+ * puts the program into a table that we hold, and with that the kernel keeps it.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -10,11 +11,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
-#include "sampling/bpf_link.h"
 #include "sampling/bpf_state.h"
+
+#define MAX_MAPS 64u
+#define ATTEMPTS 3u           /* what crashes may lack memory */
+#define PAUSE_NS 100000000ull /* before the second, twice as long before the third .. */
+#define MOST_PAUSES 8u        /* .. up to 26 s */
+
+/* ---- the child ---- */
 
 /* A stranger's object may bring its step, and maps of its own: no programs, and no memory that each
  * CPU would write at once. NULL, or what is wrong. */
@@ -78,51 +88,165 @@ static int load(struct bpf_sampler *b, uint32_t unwinder, struct bpf_object *obj
 	return bpf_map_update_elem(b->programs, &unwinder, &fd, BPF_ANY) ? -errno : 0;
 }
 
-static int open_program(struct bpf_sampler *b, uint32_t unwinder, char **why)
-{
-	const struct fusee_plugin *d = b->set->instances[unwinder]->descriptor;
-	const struct fusee_unwinder_ops *ops = d->ops;
-	const char *wrong = check_object(ops);
-	int r;
+struct job {
+	struct bpf_sampler *b;
+	uint32_t unwinder;
+};
 
-	if (wrong) {
-		*why = strdup(wrong);
+static const struct fusee_plugin *plugin_of(const struct bpf_sampler *b, uint32_t unwinder)
+{
+	return b->set->instances[unwinder]->descriptor;
+}
+
+static int link_and_load(void *arg, char *why, size_t len)
+{
+	const struct job *j = arg;
+	const char *what = check_object(plugin_of(j->b, j->unwinder)->ops);
+	struct bpf_link_part parts[BPF_PARTS];
+	struct bpf_object *object;
+	int out, r;
+
+	if (what) {
+		snprintf(why, len, "%s", what);
 		return -EINVAL;
 	}
-	r = bpf_sampler_link(b, (int)unwinder, &b->languages[unwinder].object, why);
+	what = "its parts cannot be linked";
+	out = memfd_create("sampler", MFD_CLOEXEC);
+	r = out < 0 ? -errno
+		    : bpf_link_join(parts, bpf_sampler_parts(j->b, (int)j->unwinder, parts), out);
 	if (!r)
-		r = load(b, unwinder, b->languages[unwinder].object);
-	return r;
+		r = bpf_sampler_open_linked(&object, out);
+	if (!r) {
+		what = "the kernel does not load it";
+		r = load(j->b, j->unwinder, object);
+	}
+	if (r)
+		snprintf(why, len, "%s: %s", what, strerror(-r));
+	return r; /* all else goes with the process */
 }
 
-bool bpf_language_ready(struct bpf_sampler *b, uint32_t unwinder)
+/* ---- the agent ---- */
+
+static int start(struct bpf_sampler *b, uint32_t unwinder)
+{
+	struct job j = {b, unwinder};
+	int keep[MAX_MAPS];
+	struct bpf_map *map;
+	uint32_t n = 0;
+
+	bpf_object__for_each_map(map, b->object)
+	{
+		if (n == MAX_MAPS)
+			return -E2BIG;
+		if (bpf_map__fd(map) >= 0)
+			keep[n++] = bpf_map__fd(map);
+	}
+	return bpf_child_start(&b->languages[unwinder].child, "loading it", link_and_load, &j, keep,
+			       n);
+}
+
+/* Of something that there may be enough of later. */
+static bool is_shortage(int r)
+{
+	return r == -ENOMEM || r == -EAGAIN || r == -EMFILE || r == -ENFILE;
+}
+
+static bool is_worth_another(const struct bpf_language *l, int r)
+{
+	return is_shortage(r) || (r == -EFAULT && l->attempts < ATTEMPTS);
+}
+
+/* It has been loaded, or not. */
+static void settle(struct bpf_sampler *b, uint32_t unwinder, int r, const char *why)
 {
 	struct bpf_language *l = &b->languages[unwinder];
-	const struct fusee_plugin *d = b->set->instances[unwinder]->descriptor;
-	const struct fusee_unwinder_ops *ops = d->ops;
-	char *why = NULL;
-	int r;
+	const char *name = plugin_of(b, unwinder)->name;
+	uint32_t pauses = l->attempts < MOST_PAUSES ? l->attempts : MOST_PAUSES;
 
-	if (l->tried || !ops->bpf || ops->flags & FUSEE_UNWINDER_NATIVE)
-		return l->ready;
-	r = open_program(b, unwinder, &why);
-	if (r == -ENOMEM) { /* asked again when the next process comes */
-		free(why);
-		bpf_object__close(l->object);
-		l->object = NULL;
-		return false;
+	l->attempts++;
+	if (!why)
+		why = strerror(-r);
+	if (!r) {
+		l->state = BPF_LANGUAGE_READY;
+		log_debug("the unwinder '%s' is loaded", name);
+	} else if (is_worth_another(l, r)) {
+		l->state = BPF_LANGUAGE_LATER;
+		l->again = clock_now() + (PAUSE_NS << pauses);
+		if (is_shortage(r) && l->attempts == ATTEMPTS)
+			log_warning("the unwinder '%s' cannot be loaded yet, its frames are left "
+				    "out, retrying: %s",
+				    name, why);
+	} else {
+		l->state = BPF_LANGUAGE_NONE;
+		log_warning("the unwinder '%s' cannot be loaded, its frames are left out: %s", name,
+			    why);
 	}
-	l->tried = true;
-	l->ready = !r;
-	if (r)
-		log_warning("the unwinder '%s' cannot be loaded, its frames are left out: %s",
-			    d->name, why ? why : strerror(-r));
-	free(why);
-	return l->ready;
 }
 
-void bpf_languages_close(struct bpf_sampler *b)
+static void try(struct bpf_sampler *b, uint32_t unwinder)
 {
-	for (uint32_t i = 0; i < FILES_MAX_UNWINDERS; i++)
-		bpf_object__close(b->languages[i].object);
+	int r = start(b, unwinder);
+
+	if (r)
+		settle(b, unwinder, r, NULL);
+	else
+		b->languages[unwinder].state = BPF_LANGUAGE_LOADING;
+}
+
+enum bpf_language_state bpf_language_state(struct bpf_sampler *b, uint32_t unwinder)
+{
+	const struct fusee_unwinder_ops *ops = plugin_of(b, unwinder)->ops;
+	struct bpf_language *l = &b->languages[unwinder];
+
+	if (l->state == BPF_LANGUAGE_UNTRIED) {
+		if (!ops->bpf || ops->flags & FUSEE_UNWINDER_NATIVE)
+			l->state = BPF_LANGUAGE_NONE;
+		else
+			try(b, unwinder);
+	}
+	return l->state;
+}
+
+/* true: processes are to be told. */
+static bool look(struct bpf_sampler *b, uint32_t unwinder, bool wait)
+{
+	struct bpf_language *l = &b->languages[unwinder];
+	char *why;
+	int r;
+
+	if (l->state == BPF_LANGUAGE_LATER && clock_now() >= l->again)
+		try(b, unwinder);
+	if (l->state != BPF_LANGUAGE_LOADING)
+		return false;
+	r = wait ? bpf_child_wait(&l->child, &why) : bpf_child_ask(&l->child, &why);
+	if (r == -EINPROGRESS)
+		return false;
+	settle(b, unwinder, r, why);
+	free(why);
+	return true;
+}
+
+bool bpf_sampler_loaded(struct bpf_sampler *b)
+{
+	bool news = false;
+
+	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
+		news |= look(b, u, false);
+	return news;
+}
+
+bool bpf_sampler_wait(struct bpf_sampler *b)
+{
+	bool news = false;
+
+	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
+		news |= look(b, u, true);
+	return news;
+}
+
+void bpf_languages_end(struct bpf_sampler *b)
+{
+	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
+		if (b->languages[u].state == BPF_LANGUAGE_LOADING)
+			bpf_child_end(&b->languages[u].child);
 }

@@ -173,12 +173,25 @@ static bool has_claimed(const struct process *p, uint32_t unwinder, const struct
 }
 
 /* The language unwinder that steps in this process: the first that has claimed code of it and can
- * be loaded; -1: none. */
-static int language_of(struct bpf_sampler *b, const struct process *p, const struct claims *claims)
+ * be loaded; -1: none. *awaited: the one that is being loaded, -1: none. */
+static int language_of(struct bpf_sampler *b, struct process *p, const struct claims *claims,
+		       int *awaited)
 {
-	for (uint32_t u = 0; b->set && u < b->set->n && u < FILES_MAX_UNWINDERS; u++)
-		if (has_claimed(p, u, claims) && bpf_language_ready(b, u))
+	*awaited = -1;
+	p->sampler.waits = false;
+	for (uint32_t u = 0; b->set && u < b->set->n && u < FILES_MAX_UNWINDERS; u++) {
+		enum bpf_language_state state = BPF_LANGUAGE_NONE;
+
+		if (has_claimed(p, u, claims))
+			state = bpf_language_state(b, u);
+		if (state == BPF_LANGUAGE_READY)
 			return (int)u;
+		p->sampler.waits |= state != BPF_LANGUAGE_NONE;
+		if (state == BPF_LANGUAGE_LOADING) {
+			*awaited = (int)u;
+			break;
+		}
+	}
 	return -1;
 }
 
@@ -186,10 +199,14 @@ int bpf_mappings_write(struct bpf_sampler *b, struct process *p, const struct cl
 		       struct sampler_process *head)
 {
 	struct chain c = {.b = b, .last = head, .n = 1};
-	int language = language_of(b, p, claims), r = 0;
+	int awaited, language = language_of(b, p, claims, &awaited), r = 0;
 
 	head->program = (uint32_t)(language + 1);
-	for (uint32_t i = 0; !r && i < p->n; i++)
-		p->mappings[i].told = write_mapping(&c, p, &p->mappings[i], language, claims, &r);
+	for (uint32_t i = 0; !r && i < p->n; i++) {
+		struct process_mapping *m = &p->mappings[i];
+
+		/* Until its program is there user space counts the stacks that pass through it. */
+		m->told = !claims_of(m, awaited) && write_mapping(&c, p, m, language, claims, &r);
+	}
 	return r;
 }

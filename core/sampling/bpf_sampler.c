@@ -80,8 +80,7 @@ static int choose_steps(struct bpf_sampler *b, const struct plugin_set *set, cha
 
 /* ---- linking ---- */
 
-/* The linked object's bytes, read for its programs and maps; not loaded. */
-static int open_object(struct bpf_object **ret, int fd)
+int bpf_sampler_open_linked(struct bpf_object **ret, int fd)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "sampler");
 	struct stat st;
@@ -105,22 +104,28 @@ static struct bpf_link_part part_of(const struct bpf_sampler *b, int unwinder)
 	return (struct bpf_link_part){d->name, ops->bpf, ops->bpf_end};
 }
 
-int bpf_sampler_link(struct bpf_sampler *b, int language, struct bpf_object **ret, char **why)
+uint32_t bpf_sampler_parts(const struct bpf_sampler *b, int language,
+			   struct bpf_link_part parts[BPF_PARTS])
 {
-	struct bpf_link_part parts[2 + SAMPLER_TABLES] = {
-		{"sampler", sampler_bpf, sampler_bpf_end}};
-	uint32_t n = 1;
-	int fd, r;
+	uint32_t n = 0;
 
+	parts[n++] = (struct bpf_link_part){"sampler", sampler_bpf, sampler_bpf_end};
 	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
 		if (b->unwinder[i] >= 0)
 			parts[n++] = part_of(b, b->unwinder[i]);
 	if (language >= 0)
 		parts[n++] = part_of(b, language);
-	r = bpf_link_parts(parts, n, &fd, why);
+	return n;
+}
+
+static int link_object(struct bpf_sampler *b, char **why)
+{
+	struct bpf_link_part parts[BPF_PARTS];
+	int fd, r = bpf_link_parts(parts, bpf_sampler_parts(b, -1, parts), &fd, why);
+
 	if (r)
 		return r;
-	r = open_object(ret, fd);
+	r = bpf_sampler_open_linked(&b->object, fd);
 	close(fd);
 	return r;
 }
@@ -254,7 +259,7 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 	if (r)
 		goto out;
 	what = "its parts cannot be linked";
-	r = bpf_sampler_link(b, -1, &b->object, why);
+	r = link_object(b, why);
 	if (r)
 		goto out;
 	what = "the kernel does not load it";
@@ -305,7 +310,7 @@ void bpf_sampler_close(struct bpf_sampler *b)
 		munmap(b->elements, b->elements_len);
 	if (b->settings)
 		munmap(b->settings, sizeof(*b->settings));
-	bpf_languages_close(b);
+	bpf_languages_end(b);
 	bpf_object__close(b->object);
 	free(b);
 }

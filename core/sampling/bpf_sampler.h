@@ -78,6 +78,12 @@ void bpf_sampler_undecide(struct bpf_sampler *, pid_t pid);
  * until it is forgotten. It is walked there once that is confirmed. 0; or -ENOSPC, -errno: it is
  * left to user space. */
 int bpf_sampler_put(struct bpf_sampler *, struct process *, const struct claims *);
+/* Programs of language unwinders are loaded beside us when the first process needs them. Has one
+ * become ready, or turned out not to load? Then processes that wait (p->sampler.waits) are to be
+ * put anew. To be asked now and then; does not wait. */
+bool bpf_sampler_loaded(struct bpf_sampler *);
+/* Likewise, when all that are being loaded are. */
+bool bpf_sampler_wait(struct bpf_sampler *);
 /* All records of mappings until that time (CLOCK_MONOTONIC ns; p->sampler.since or later) have been
  * seen, and changed nothing. */
 void bpf_sampler_confirm(struct bpf_sampler *, struct process *, uint64_t as_of);

@@ -10,6 +10,8 @@
 
 #include "../../bpf/sampler.h"
 #include "base/table.h"
+#include "sampling/bpf_child.h"
+#include "sampling/bpf_link.h"
 #include "sampling/bpf_sampler.h"
 #include "sampling/files.h"
 
@@ -27,8 +29,16 @@ struct bpf_hole {
 
 /* The program of a language unwinder: bpf_language.c. */
 struct bpf_language {
-	struct bpf_object *object;
-	bool tried, ready;
+	enum bpf_language_state {
+		BPF_LANGUAGE_UNTRIED,
+		BPF_LANGUAGE_LOADING, /* in a child process */
+		BPF_LANGUAGE_LATER,   /* there was no room for that; tried again by itself */
+		BPF_LANGUAGE_READY,
+		BPF_LANGUAGE_NONE, /* it has no program, or one that can't be loaded */
+	} state;
+	struct bpf_child child; /* that loads it */
+	uint32_t attempts;
+	uint64_t again; /* CLOCK_MONOTONIC ns: if later, when */
 };
 
 struct bpf_sampler {
@@ -57,12 +67,18 @@ struct bpf_sampler {
 	uint64_t clock;       /* raised at each put: who was used last */
 };
 
-/* The program, the native steps and, unless it is -1, this language unwinder's as one object, which
- * is not loaded. */
-int bpf_sampler_link(struct bpf_sampler *, int language, struct bpf_object **ret, char **why);
-/* Is this unwinder's program there? Loads it at the first call; false: its claims do not count. */
-bool bpf_language_ready(struct bpf_sampler *, uint32_t unwinder);
-void bpf_languages_close(struct bpf_sampler *);
+#define BPF_PARTS (2 + SAMPLER_TABLES)
+
+/* What is linked into one object: the program, the native steps and, unless it is -1, this language
+ * unwinder's. How many. */
+uint32_t bpf_sampler_parts(const struct bpf_sampler *, int language,
+			   struct bpf_link_part parts[BPF_PARTS]);
+/* The linked object in that file, read for its programs and maps; not loaded. 0 or -errno. */
+int bpf_sampler_open_linked(struct bpf_object **ret, int fd);
+/* Is this unwinder's program there? Never untried: the first call lets it be loaded. Unless it is
+ * ready its claims do not count. */
+enum bpf_language_state bpf_language_state(struct bpf_sampler *, uint32_t unwinder);
+void bpf_languages_end(struct bpf_sampler *);
 /* The file's table of this unwinder (-1: of nobody), put there if it is not. No table: words 0. 0
  * or -errno: there is no room. */
 int bpf_tables_place(struct bpf_sampler *, const struct file *, int unwinder,

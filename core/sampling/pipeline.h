@@ -73,6 +73,8 @@ void pipeline_retry(struct pipeline *);
 /* Now and then, after records were drained: tells the kernel's sampler what has changed. as_of:
  * the sampler's horizon; 0: none was drained yet. */
 void pipeline_tell(struct pipeline *, uint64_t as_of);
+/* While nobody who was asked for runs: as of now, and waits for the programs that they need. */
+void pipeline_tell_all(struct pipeline *);
 /* What is decided about this process has changed. */
 void pipeline_decided(struct pipeline *, pid_t pid);
 /* Waits for the worker and walks all that still waits. No sample may come after it. */

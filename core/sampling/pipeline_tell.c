@@ -51,6 +51,13 @@ static void find_answered(void *arg, struct process *proc)
 	}
 }
 
+/* It was told without the program of its language, of which we know by now. */
+static void find_waiting(void *arg, struct process *proc)
+{
+	if (proc->sampler.waits)
+		set_stale(arg, proc);
+}
+
 static void on_changed(void *arg, struct process *proc, uint64_t when)
 {
 	struct pipeline *p = arg;
@@ -103,11 +110,22 @@ void pipeline_tell(struct pipeline *p, uint64_t as_of)
 		process_each(p->processes, find_answered, p);
 		files_told(p->files);
 	}
+	if (bpf_sampler_loaded(p->bpf))
+		process_each(p->processes, find_waiting, p);
 	if (p->stale)
 		process_each(p->processes, tell, p);
 	p->stale = false;
 	if (p->no_room)
 		make_room(p);
+}
+
+void pipeline_tell_all(struct pipeline *p)
+{
+	pipeline_tell(p, clock_now());
+	if (!p->bpf || !bpf_sampler_wait(p->bpf))
+		return;
+	process_each(p->processes, find_waiting, p);
+	pipeline_tell(p, clock_now());
 }
 
 void pipeline_decided(struct pipeline *p, pid_t pid)

@@ -158,7 +158,7 @@ static void add_language(struct world *w, struct plugin_set *set)
 
 	*set = (struct plugin_set){instances, 2};
 	w->b.set = set;
-	w->b.languages[1] = (struct bpf_language){.tried = true, .ready = true};
+	w->b.languages[1] = (struct bpf_language){.state = BPF_LANGUAGE_READY};
 	language.words = w->words;
 	w->files[1].slabs[1] = &language;
 }
@@ -197,10 +197,23 @@ TEST(claims_cut_a_mapping_into_pieces)
 	      e->mappings[2].hi == lo + 0x20);
 	CHECK(e->mappings[4].claim == 6 && e->mappings[4].hi == lo + 0x200);
 	CHECK_INT(e->mappings[4].language.words, 4);
-	/* a program that could not be loaded claims nothing */
-	w.b.languages[1].ready = false;
+	CHECK(!p->sampler.waits);
+	/* while its program is being loaded user space walks what passes through its code */
+	w.b.languages[1].state = BPF_LANGUAGE_LOADING;
+	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
+	CHECK_INT(bpf_sampler_put(&w.b, q, NULL), 0);
+	CHECK(!e->program && e->n == 2 && e->mappings[0].hi <= lo && e->mappings[1].lo > lo);
+	CHECK(p->sampler.waits && !q->sampler.waits);
+	CHECK(p->mappings[0].told && !p->mappings[1].told && p->mappings[2].told);
+	/* one that is to be tried again claims nothing so far */
+	w.b.languages[1].state = BPF_LANGUAGE_LATER;
+	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
+	CHECK(p->sampler.waits && !e->program && e->n == 3);
+	/* nor does one that could not be loaded */
+	w.b.languages[1].state = BPF_LANGUAGE_NONE;
 	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
 	CHECK(!e->program && e->n == 3 && e->mappings[1].hi == lo + 4096);
+	CHECK(!p->sampler.waits);
 	process_table_free(t);
 	world_free(&w);
 }
