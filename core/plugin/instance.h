@@ -31,8 +31,9 @@ struct fusee_instance {
 	char *name, *where;
 	void *ctx;
 	void *owner;
-	char *error; /* of host->fail */
-	bool begun;  /* init was called: fini is owed */
+	char *error;      /* of host->fail */
+	uint32_t misused; /* bits by enum plugin_misuse: it was told */
+	bool begun;       /* init was called: fini is owed */
 };
 
 /*

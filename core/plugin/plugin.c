@@ -34,6 +34,24 @@ int plugin_host_fail(struct fusee_instance *in, int err, const char *text)
 	return err;
 }
 
+int plugin_misused(struct fusee_instance *in, enum plugin_misuse what)
+{
+	static const char *const sentences[] = {
+		[PLUGIN_FILE_CLAIM_RANGE] = "file_claim: the range is empty: its lo must be below "
+					    "its hi",
+		[PLUGIN_FILE_CLAIM_FLAGS] = "file_claim: flags must be FUSEE_CLAIM_STEP, and no "
+					    "others",
+		[PLUGIN_FILE_CLAIM_ARG] = "file_claim: arg must fit into 31 bits",
+		[PLUGIN_PROCESS_CLAIM_RANGE] = "process_claim: the range is empty: its lo must be "
+					       "below its hi",
+	};
+
+	if (!(in->misused >> what & 1))
+		plugin_host_log(in, LOG_WARNING, sentences[what]);
+	in->misused |= 1u << what;
+	return -EINVAL;
+}
+
 #define MAX_LABELS 8u
 
 void plugin_host_count(struct fusee_instance *in, const char *metric,

@@ -60,6 +60,17 @@ void plugin_set_close(struct plugin_set *);
 /* The parts of a host table that all kinds share. */
 void plugin_host_log(struct fusee_instance *, int level, const char *text);
 int plugin_host_fail(struct fusee_instance *, int err, const char *text);
+
+/* What -EINVAL alone would not tell a plugin's author. */
+enum plugin_misuse {
+	PLUGIN_FILE_CLAIM_RANGE,
+	PLUGIN_FILE_CLAIM_FLAGS,
+	PLUGIN_FILE_CLAIM_ARG,
+	PLUGIN_PROCESS_CLAIM_RANGE,
+};
+
+/* One sentence in the log, once for each in an instance's life. -EINVAL. */
+int plugin_misused(struct fusee_instance *, enum plugin_misuse);
 void plugin_host_count(struct fusee_instance *, const char *metric,
 		       const struct fusee_label *labels, uint32_t n, uint64_t add);
 int plugin_host_read_secret(struct fusee_instance *, const char *path, char *buf, uint32_t cap);

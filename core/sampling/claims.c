@@ -554,8 +554,10 @@ static int host_claim(struct fusee_instance *in, uint64_t process, const struct 
 			     .unwinder = index_of(p->claims, in),
 			     .flags = c->flags};
 
-	if (want.unwinder == p->claims->unwinders->n || want.lo >= want.hi)
+	if (want.unwinder == p->claims->unwinders->n)
 		return -EINVAL;
+	if (want.lo >= want.hi)
+		return plugin_misused(in, PLUGIN_PROCESS_CLAIM_RANGE);
 	if (p->n + 2 > MAX_CLAIMS)
 		return -ENOSPC;
 	cut(p, want.lo, want.hi, want.unwinder);

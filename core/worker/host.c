@@ -212,8 +212,12 @@ static int file_claim(struct fusee_instance *instance, uint64_t file, const stru
 
 	if (f->at != instance)
 		return -EBADF;
-	if (c->range.lo >= c->range.hi || c->flags != FUSEE_CLAIM_STEP || c->arg > INT32_MAX)
-		return -EINVAL;
+	if (c->range.lo >= c->range.hi)
+		return plugin_misused(instance, PLUGIN_FILE_CLAIM_RANGE);
+	if (c->flags != FUSEE_CLAIM_STEP)
+		return plugin_misused(instance, PLUGIN_FILE_CLAIM_FLAGS);
+	if (c->arg > INT32_MAX)
+		return plugin_misused(instance, PLUGIN_FILE_CLAIM_ARG);
 	s = slab_of(f);
 	if (!s || s->nclaims == INSPECTION_MAX_CLAIMS)
 		return -ENOSPC;

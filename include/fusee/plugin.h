@@ -149,7 +149,8 @@ struct fusee_unwinder_host {
 	/* This file's table for the step: words of the host's byte order. Once per inspect(). */
 	int (*file_slab)(struct fusee_instance *, uint64_t file, const uint32_t *words, uint64_t n);
 	/* Code that my step is asked about, FUSEE_CLAIM_STEP: a range of vaddrs that overlaps no
-	 * other claim of this file; arg: 31 bits. 0, -EINVAL, -EEXIST, -ENOSPC (more than 16) */
+	 * other claim of this file; arg: 31 bits. 0; -EEXIST: it overlaps one; -ENOSPC: more than
+	 * 16; -EINVAL: its range is empty, its flags or its arg are others, as the log says once */
 	int (*file_claim)(struct fusee_instance *, uint64_t file, const struct fusee_claim *);
 	int (*process_info)(uint64_t process, struct fusee_process_info *); /* set size first */
 	/* Opens path for reading in the process's own root and mount namespace: no component may be

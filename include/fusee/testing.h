@@ -342,7 +342,8 @@ static inline int fusee_testing_file_claim(struct fusee_instance *in, uint64_t f
 	struct fusee_testing *t = fusee_testing_of(in);
 
 	(void)file;
-	if (claim->range.lo >= claim->range.hi || claim->arg >> 31)
+	if (claim->range.lo >= claim->range.hi || claim->flags != FUSEE_CLAIM_STEP ||
+	    claim->arg >> 31)
 		return -EINVAL;
 	if (t->nclaims == FUSEE_TESTING_SYMBOLS)
 		return -ENOSPC;

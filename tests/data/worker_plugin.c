@@ -116,12 +116,18 @@ static uint32_t attempt(uint64_t what)
 	return 0;
 }
 
-static int claim(struct ctx *c, uint64_t file, struct fusee_range range, uint64_t arg)
+static int claim_as(struct ctx *c, uint64_t file, struct fusee_range range, uint64_t arg,
+		    uint32_t flags)
 {
 	struct fusee_claim claim = {
-		.size = sizeof(claim), .flags = FUSEE_CLAIM_STEP, .range = range, .arg = arg};
+		.size = sizeof(claim), .flags = flags, .range = range, .arg = arg};
 
 	return c->host->unwinder->file_claim(c->instance, file, &claim);
+}
+
+static int claim(struct ctx *c, uint64_t file, struct fusee_range range, uint64_t arg)
+{
+	return claim_as(c, file, range, arg, FUSEE_CLAIM_STEP);
 }
 
 /* Of a file that has such a symbol: its function, and the byte before; then what must be refused.
@@ -138,9 +144,12 @@ static int claim_marked(struct ctx *c, uint64_t file)
 		err = claim(c, file, at, 7);
 	if (!err)
 		err = claim(c, file, (struct fusee_range){at.lo - 1, at.lo}, 8);
-	if (!err && (claim(c, file, (struct fusee_range){at.hi - 1, at.hi + 1}, 9) != -EEXIST ||
-		     claim(c, file, (struct fusee_range){at.hi, at.hi}, 9) != -EINVAL ||
-		     claim(c, file, (struct fusee_range){at.hi, at.hi + 1}, 1ull << 31) != -EINVAL))
+	if (!err &&
+	    (claim(c, file, (struct fusee_range){at.hi - 1, at.hi + 1}, 9) != -EEXIST ||
+	     claim(c, file, (struct fusee_range){at.hi, at.hi}, 9) != -EINVAL ||
+	     claim(c, file, (struct fusee_range){at.hi, at.hi + 1}, 1ull << 31) != -EINVAL ||
+	     claim_as(c, file, (struct fusee_range){at.hi, at.hi + 1}, 9, FUSEE_CLAIM_NAME) !=
+		     -EINVAL))
 		err = -EPROTO;
 	return err;
 }

@@ -130,6 +130,39 @@ TEST(claims_of_code)
 	remove_scratch();
 }
 
+static uint32_t count(const char *text, const char *what)
+{
+	uint32_t n = 0;
+
+	for (; (text = strstr(text, what)); text += strlen(what))
+		n++;
+	return n;
+}
+
+/* The plugin above is told what it did wrong, once for each. */
+TEST(wrong_claims_are_said)
+{
+	int said = memfd_create("said", 0), before = dup(2);
+	char text[4096] = "";
+	struct worker *w;
+
+	CHECK(dup2(said, 2) == 2);
+	w = start((struct worker_options){.plugin_dir = nasty_plugins()});
+	for (int i = 0; i < 2; i++) {
+		struct asked a = inspect_fd(w, open_file("/proc/self/exe"));
+
+		CHECK_INT(a.err, 0);
+		inspection_unref(a.i);
+	}
+	worker_stop(w);
+	dup2(before, 2);
+	CHECK(pread(said, text, sizeof(text) - 1, 0) > 0);
+	CHECK_INT(count(text, "nasty: file_claim: the range is empty"), 1);
+	CHECK_INT(count(text, "nasty: file_claim: flags must be FUSEE_CLAIM_STEP"), 1);
+	CHECK_INT(count(text, "nasty: file_claim: arg must fit into 31 bits"), 1);
+	remove_scratch();
+}
+
 /* Each byte of the cached file in turn is another one: never believed, always made again. */
 TEST(damaged_cache)
 {
