@@ -253,8 +253,8 @@ static void on_signal(struct session *s)
 
 	while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
-			if (s->child_runs &&
-			    waitpid(s->child.pid, &status, WNOHANG) == s->child.pid) {
+			if (s->child_runs && wait4(s->child.pid, &status, WNOHANG,
+						   &s->child_usage) == s->child.pid) {
 				s->child_status = status;
 				s->child_runs = false;
 				s->stop = true;
@@ -334,14 +334,12 @@ int session_run(struct session *s)
 /* Kernel CPU time of the targets while they were sampled. */
 static uint64_t system_ns(const struct session *s)
 {
+	const struct timeval *of_child = &s->child_usage.ru_stime;
 	uint64_t sum = 0, user, system;
-	struct rusage u;
 
-	if (s->o.command && !s->child_runs) {
-		getrusage(RUSAGE_CHILDREN, &u);
-		return (uint64_t)u.ru_stime.tv_sec * 1000000000u +
-		       (uint64_t)u.ru_stime.tv_usec * 1000u;
-	}
+	if (s->o.command && !s->child_runs)
+		return (uint64_t)of_child->tv_sec * 1000000000u +
+		       (uint64_t)of_child->tv_usec * 1000u;
 	for (uint32_t i = 0; i < s->o.npids; i++)
 		if (!procfs_cpu_ns(s->o.pids[i], &user, &system))
 			sum += system;

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "cli/launch.h"
@@ -50,7 +51,8 @@ struct session {
 	struct session_options o;
 	struct launch child;
 	bool child_runs;
-	int child_status; /* of wait(2), once it has ended */
+	int child_status;          /* of wait(2), once it has ended */
+	struct rusage child_usage; /* likewise */
 	struct plugin_set unwinders;
 	struct worker *worker;
 	struct pipeline *pipeline;
