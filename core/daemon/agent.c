@@ -99,9 +99,15 @@ static int decide(void *arg, const struct fusee_label *labels, uint32_t n, struc
 	return plan_decide(((struct agent *)arg)->plan, labels, n, d, text);
 }
 
+static uint64_t moves(void *arg)
+{
+	return moves_count(((struct agent *)arg)->moves);
+}
+
 static int open_registries(struct agent *a)
 {
-	struct decisions_options o = {.decide = decide, .changed = engine_changed, .arg = a};
+	struct decisions_options o = {
+		.decide = decide, .changed = engine_changed, .moves = moves, .arg = a};
 	int r = targets_new(&a->targets);
 
 	if (!r)

@@ -17,6 +17,7 @@
 #include "daemon/sampler.h"
 #include "process/target.h"
 #include "sampling/lifecycle.h"
+#include "sampling/moves.h"
 #include "sampling/names.h"
 #include "sampling/pipeline.h"
 #include "sampling/snapshot.h"
@@ -55,7 +56,8 @@ struct agent {
 	struct names *names;
 	struct sampler *sampler;
 	struct lifecycle *lifecycle;
-	int sample_error; /* the last one that was said */
+	struct moves *moves; /* NULL: they are not counted */
+	int sample_error;    /* the last one that was said */
 	bool paused;
 	uint32_t ticks;
 	struct loop_watch *lives; /* the lifecycle's descriptor */

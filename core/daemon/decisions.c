@@ -27,6 +27,7 @@ struct tracked {
 	uint32_t since; /* the round that it began in, or execed */
 	char name[64];
 	char *cgroup;            /* NULL: unknown */
+	uint64_t moves;          /* of all when it was read; 0: not known, or not read */
 	bool kernel;             /* a kernel thread */
 	bool known;              /* some source knows it */
 	bool told;               /* changed() was called since this life began */
@@ -230,6 +231,7 @@ static struct tracked *fresh(struct decisions *s, pid_t pid)
 	if (t) {
 		free(t->cgroup);
 		t->cgroup = NULL;
+		t->moves = 0;
 		t->since = s->round;
 		set_ended(t, 0);
 		t->known = t->kernel = false;
@@ -273,12 +275,19 @@ static int read_name(struct tracked *t)
 	return 0;
 }
 
+static uint64_t count_moves(const struct decisions *s)
+{
+	return s->o.moves ? s->o.moves(s->o.arg) : 0;
+}
+
 /* *changed: it is another one than before. */
-static int read_cgroup(struct tracked *t, bool *changed)
+static int read_cgroup(const struct decisions *s, struct tracked *t, bool *changed)
 {
 	char path[CGROUP_MAX];
+	uint64_t moves = count_moves(s);
 	int r = cgroup_of("", t->pid, path);
 
+	t->moves = r ? 0 : moves;
 	*changed = !r && (!t->cgroup || strcmp(t->cgroup, path));
 	if (*changed) {
 		free(t->cgroup);
@@ -302,7 +311,7 @@ void decisions_execed(struct decisions *s, pid_t pid)
 	if (t->start_ticks && t->start_ticks != ticks)
 		give(s, t, NULL); /* another process: what stood for the old one is over */
 	t->start_ticks = ticks;
-	read_cgroup(t, &changed);
+	read_cgroup(s, t, &changed);
 	decide(s, t);
 }
 
@@ -416,6 +425,12 @@ static bool is_thorough(const struct decisions *s)
 	return s->round / RECHECK % 4 == 0;
 }
 
+/* Nobody moved since its control group was read; which is not relied on for ever. */
+static bool is_settled(const struct decisions *s, const struct tracked *t)
+{
+	return !is_thorough(s) && t->moves && t->moves == count_moves(s);
+}
+
 /* What no event tells, or what one told that was lost: a move to another control group, an end,
  * and, more rarely since it costs more, a new process of the same number. */
 static void look_again(struct tidy *y, struct tracked *t)
@@ -432,7 +447,7 @@ static void look_again(struct tidy *y, struct tracked *t)
 		return;
 	}
 	/* who has a control group is there; who has none may be hidden from us */
-	if (!gone && !t->kernel && read_cgroup(t, &moved))
+	if (!gone && !t->kernel && (is_settled(y->s, t) || read_cgroup(y->s, t, &moved)))
 		gone = !is_there(t->pid);
 	if (gone) {
 		set_ended(t, y->now);

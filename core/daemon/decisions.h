@@ -37,6 +37,9 @@ struct decisions_options {
 	/* A process has another decision now; NULL: it is gone. Not 0: nothing came of it, and it
 	 * is told again by decisions_tidy(). */
 	int (*changed)(void *arg, pid_t pid, const struct decided *);
+	/* Another number whenever somebody moved to another control group; 0: that is not known.
+	 * NULL is fine. */
+	uint64_t (*moves)(void *arg);
 	void *arg;
 };
 

@@ -346,8 +346,10 @@ static int open_loop(struct agent *a)
 	struct lifecycle_handlers on = {a, on_forked, on_execed, on_exited, on_lost};
 	struct loop_timer *timer;
 	struct loop_watch *watch;
-	int r = lifecycle_open(&a->lifecycle, &on);
+	int r = lifecycle_open(&a->lifecycle, &on), moves = a->bpf ? moves_open(&a->moves) : 0;
 
+	if (moves)
+		log_debug("moves between control groups are looked for: %s", strerror(-moves));
 	if (!r)
 		r = loop_watch(a->loop, snapshot_fd(a->snapshot), EPOLLIN, on_samples, a, &watch);
 	if (!r)
@@ -389,6 +391,7 @@ void engine_close(struct agent *a)
 {
 	worker_stop(a->worker);
 	lifecycle_close(a->lifecycle);
+	moves_close(a->moves);
 	sampler_free(a->sampler);
 	names_free(a->names);
 	pipeline_free(a->pipeline);

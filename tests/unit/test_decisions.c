@@ -27,6 +27,7 @@ struct world {
 	double hz;            /* of the fake policy */
 	int told;             /* changed() answers */
 	int error;            /* it answers */
+	uint64_t moves;       /* the kernel's count of them */
 	struct table decided; /* pid -> struct decided *, as changed() said; sampled ones */
 };
 
@@ -86,10 +87,18 @@ static int changed(void *arg, pid_t pid, const struct decided *d)
 	return 0;
 }
 
+static uint64_t moves(void *arg)
+{
+	return ((struct world *)arg)->moves;
+}
+
 static void world_new(struct world *w, bool unknown_keep)
 {
-	struct decisions_options o = {
-		.decide = decide, .changed = changed, .unknown_keep = unknown_keep, .arg = w};
+	struct decisions_options o = {.decide = decide,
+				      .changed = changed,
+				      .unknown_keep = unknown_keep,
+				      .moves = moves,
+				      .arg = w};
 
 	*w = (struct world){.hz = 19};
 	metrics_reset();
@@ -534,7 +543,22 @@ static void make_cgroup(char dir[256])
 	*dir = '\0';
 }
 
-static void check_move(int rounds_before, int rounds)
+static void tidy(struct world *w, int rounds)
+{
+	for (int i = 0; i < rounds; i++)
+		decisions_tidy(w->d, 100 * SECOND + (uint64_t)i);
+}
+
+/* A child that begins after some rounds and moves after others, in a world where the kernel counts
+ * moves up from `from`, or, 0, not at all; told: it counts this one. */
+struct move {
+	int begin, before, after;
+	uint64_t from;
+	bool told;
+};
+
+/* The child's rate in the end; 0: no control group can be made. */
+static double rate_after(const struct move *m)
 {
 	char dir[256], procs[300], path[64];
 	struct world w;
@@ -544,38 +568,72 @@ static void check_move(int rounds_before, int rounds)
 
 	make_cgroup(dir);
 	if (!*dir)
-		SKIP("no control group can be made here (needs root and cgroup2)");
+		return 0;
 	child = sleeper(NULL);
 	snprintf(path, sizeof(path), "/fusee-test-%d", (int)getpid());
 	snprintf(procs, sizeof(procs), "%s/cgroup.procs", dir);
 	world_new(&w, true);
+	w.moves = m->from;
 	put(&w, "c", (struct fusee_target){.match = FUSEE_MATCH_CGROUP, .cgroup = str(path)}, "db");
 	decisions_execed(w.d, getpid());
+	tidy(&w, m->begin);
 	decisions_forked(w.d, getpid(), child);
 	decisions_refresh(w.d);
 	hz = hz_of(&w, child);
-	for (int i = 0; i < rounds_before; i++)
-		decisions_tidy(w.d, 100 * SECOND);
+	tidy(&w, m->before);
 	moved = write_file(procs, "%d", (int)child);
-	for (int i = 0; i < rounds; i++)
-		decisions_tidy(w.d, 100 * SECOND + (uint64_t)i);
+	w.moves += m->told;
+	tidy(&w, m->after);
 	end(child);
 	usleep(20000);
 	rmdir(dir);
 	CHECK(moved && hz == 19);
-	CHECK(hz_of(&w, child) == 97);
 	CHECK(hz_of(&w, getpid()) == 19);
+	hz = hz_of(&w, child);
 	world_free(&w);
+	return hz;
+}
+
+static void check_move(struct move m, double want)
+{
+	double hz = rate_after(&m);
+
+	if (!hz)
+		SKIP("no control group can be made here (needs root and cgroup2)");
+	CHECK(hz == want);
 }
 
 TEST(a_move_to_another_control_group)
 {
-	check_move(0, 15);
+	check_move((struct move){.after = 15}, 97);
 }
 
 TEST(a_move_after_a_long_time)
 {
-	check_move(310, 60);
+	check_move((struct move){.before = 310, .after = 60}, 97);
+}
+
+TEST(a_move_that_the_kernel_counts)
+{
+	check_move((struct move){.before = 16, .after = 15, .from = 1, .told = true}, 97);
+}
+
+/* Nothing is read where nobody moved .. */
+TEST(a_move_that_the_kernel_does_not_count)
+{
+	check_move((struct move){.before = 16, .after = 15, .from = 1}, 19);
+}
+
+/* .. but once a minute. */
+TEST(a_move_that_the_kernel_does_not_count_is_seen_later)
+{
+	check_move((struct move){.before = 16, .after = 60, .from = 1}, 97);
+}
+
+/* A new process may have been put into another group than its parent's. */
+TEST(a_control_group_from_birth)
+{
+	check_move((struct move){.begin = 16, .after = 15, .from = 1}, 97);
 }
 
 /* ---- many ---- */
