@@ -55,6 +55,11 @@ bool cpus_has(const struct cpus *c, int number)
 	return c->bits[number / 64] >> number % 64 & 1;
 }
 
+void cpus_remove(struct cpus *c, int number)
+{
+	c->bits[number / 64] &= ~(1ull << number % 64);
+}
+
 int cpus_end(const struct cpus *c)
 {
 	int i = CPUS_MAX / 64;

@@ -21,6 +21,7 @@ void cpus_online(struct cpus *);
 int cpus_open(void);
 void cpus_read(struct cpus *, int fd);
 bool cpus_has(const struct cpus *, int number);
+void cpus_remove(struct cpus *, int number);
 /* One more than the last one's number; 0: there is none. */
 int cpus_end(const struct cpus *);
 #endif

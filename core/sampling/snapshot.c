@@ -21,6 +21,7 @@
 #include "sampling/cpus.h"
 #include "sampling/event.h"
 #include "sampling/ring.h"
+#include "sampling/tally.h"
 
 /* A record becomes visible a little after its time is taken (the virtual CPU may be stopped in
  * between): so long we wait for other CPUs' records, unless a ring fills up. */
@@ -50,15 +51,6 @@ struct group {
 	uint32_t nfds, cap;
 };
 
-/* One thread's event on one CPU; or, by what the BPF sampler tells, one thread. */
-struct tally {
-	uint64_t base;  /* of the count: what is below was not ours */
-	uint64_t value; /* the count at its last sample */
-	uint64_t samples;
-	uint64_t skipped; /* ticks of that count that no sample came for */
-	uint64_t cpus;    /* where it was seen, by number modulo 64 */
-};
-
 struct snapshot {
 	struct snapshot_options o;
 	struct event_form form;
@@ -71,9 +63,9 @@ struct snapshot {
 	struct snapshot_counts gone; /* of removed groups */
 	bool enabled;
 	int epoll;
-	struct table tallies; /* (event, thread) -> struct tally * */
-	struct snapshot_counts counts;
-	uint64_t unfinished; /* threads and CPUs that may have begun a period without a tick */
+	struct tallies
+		tallies; /* by event and thread; or, by what the BPF sampler tells, by thread */
+	struct snapshot_counts counts; /* skipped: in tallies */
 	uint64_t horizon;
 	uint64_t looked;
 	uint64_t ration;              /* of copies' bytes: each CPU's until the next look */
@@ -123,6 +115,14 @@ static int keep_fd(struct group *g, int fd)
 	}
 	g->fds[g->nfds++] = fd;
 	return 0;
+}
+
+/* Of a CPU whose events come and go: it hangs on one that stays. */
+static int open_own_ring(struct snapshot *s, struct cpu *c)
+{
+	int fd = event_open_ring(c->number), r = fd < 0 ? fd : keep_fd(&s->base, fd);
+
+	return r ? r : open_ring(s, c, fd);
 }
 
 /* Adds the event of one thread on one CPU. The CPU's first event brings the ring. */
@@ -190,21 +190,25 @@ static int add_process(struct snapshot *s, struct group *g, pid_t pid)
 	return r;
 }
 
-static int list_cpus(struct snapshot *s)
+static int list_cpu(struct snapshot *s, int number)
 {
-	struct cpus online;
-	uint32_t n = 0;
+	struct cpu *cpus = realloc(s->cpus, (s->ncpus + 1) * sizeof(*cpus));
 
-	cpus_online(&online);
-	for (int i = 0; i < CPUS_MAX; i++)
-		n += cpus_has(&online, i);
-	s->cpus = calloc(n, sizeof(*s->cpus));
-	if (!s->cpus)
+	if (!cpus)
 		return -ENOMEM;
-	for (int i = 0; i < CPUS_MAX; i++)
-		if (cpus_has(&online, i))
-			s->cpus[s->ncpus++] = (struct cpu){.number = i, .fd = -1, .output = -1};
+	s->cpus = cpus;
+	cpus[s->ncpus++] = (struct cpu){.number = number, .fd = -1, .output = -1};
 	return 0;
+}
+
+static int list_cpus(struct snapshot *s, const struct cpus *online)
+{
+	int r = 0;
+
+	for (int i = 0; !r && i < cpus_end(online); i++)
+		if (cpus_has(online, i))
+			r = list_cpu(s, i);
+	return r;
 }
 
 /* Of several processes some may have ended meanwhile, of one not. */
@@ -258,16 +262,22 @@ static int reopen_event(struct snapshot *s, struct group *g, struct cpu *c)
 	return r;
 }
 
-/* A CPU that comes back has no events that were its own; those of threads are still there. */
+/* Events of a CPU went with it, those of threads are still there; but none where it was offline
+ * from the beginning. */
 static int reopen_cpu(struct snapshot *s, struct cpu *c)
 {
-	int r = reopen_event(s, &s->base, c);
+	int r = s->o.dynamic && c->fd < 0 ? open_own_ring(s, c) : 0;
 
+	if (!r)
+		r = reopen_event(s, &s->base, c);
 	for (struct group *g = s->groups; !r && g; g = g->next)
 		r = reopen_event(s, g, c);
-	if (r || c->output < 0)
+	if (!r && c->fd < 0)
+		r = -ENOTSUP;
+	if (r || !s->o.bpf)
 		return r;
-	close(c->output);
+	if (c->output >= 0)
+		close(c->output);
 	c->old_output_id = c->output_id; /* its records may still lie in the ring */
 	return open_output(s, c);
 }
@@ -280,11 +290,22 @@ static void cpu_is_back(struct snapshot *s, struct cpu *c)
 		return;
 	c->gone = false;
 	if (r)
-		log_warning("CPU %d is online again, but what runs there is not sampled: %s",
-			    c->number, strerror(-r));
+		log_warning("CPU %d is online, but what runs there is not sampled: %s", c->number,
+			    r == -ENOTSUP ? "it was offline when this began" : strerror(-r));
 	else
-		log_info("CPU %d is online again; what ran there until now may be missing",
-			 c->number);
+		log_info("CPU %d is online; what ran there until now may be missing", c->number);
+}
+
+/* Those that were never online since this began. */
+static void find_new_cpus(struct snapshot *s, const struct cpus *online)
+{
+	struct cpus new = *online;
+
+	for (uint32_t i = 0; i < s->ncpus; i++)
+		cpus_remove(&new, s->cpus[i].number);
+	for (int i = 0; i < cpus_end(&new); i++)
+		if (cpus_has(&new, i) && !list_cpu(s, i))
+			s->cpus[s->ncpus - 1].gone = true;
 }
 
 static void follow_cpus(struct snapshot *s)
@@ -293,6 +314,7 @@ static void follow_cpus(struct snapshot *s)
 
 	s->looked = clock_now();
 	cpus_online(&online);
+	find_new_cpus(s, &online);
 	for (uint32_t i = 0; i < s->ncpus; i++) {
 		struct cpu *c = &s->cpus[i];
 		bool gone = !cpus_has(&online, c->number);
@@ -333,6 +355,7 @@ int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
 	struct rlimit files;
+	struct cpus online;
 	int r;
 
 	if (!s)
@@ -341,7 +364,8 @@ int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 	s->base.period_ns = o->period_ns;
 	s->base.cpus = o->all;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	r = s->epoll < 0 ? -errno : list_cpus(s);
+	cpus_online(&online);
+	r = s->epoll < 0 ? -errno : list_cpus(s, &online);
 	/* Threads x CPUs events: as many as the hard limit allows. */
 	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < files.rlim_max) {
 		files.rlim_cur = files.rlim_max;
@@ -351,13 +375,8 @@ int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 		r = add_cpus(s, &s->base);
 	if (o->all && o->bpf)
 		s->cpus_ns = o->period_ns;
-	for (uint32_t i = 0; !r && o->dynamic && i < s->ncpus; i++) {
-		int fd = event_open_ring(s->cpus[i].number);
-
-		r = fd < 0 ? fd : keep_fd(&s->base, fd);
-		if (!r)
-			r = open_ring(s, &s->cpus[i], fd);
-	}
+	for (uint32_t i = 0; !r && o->dynamic && i < s->ncpus; i++)
+		r = open_own_ring(s, &s->cpus[i]);
 	r = r || o->all ? r : add_targets(s);
 	if (!r && o->bpf)
 		bpf_sampler_copy(o->bpf, o->stack_bytes);
@@ -399,7 +418,7 @@ void snapshot_close(struct snapshot *s)
 		snapshot_remove(s, s->groups->number);
 	close_group(s, &s->base);
 	table_fini(&s->ids);
-	table_fini_free(&s->tallies);
+	tally_fini(&s->tallies);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	free(s->cpus);
@@ -445,20 +464,10 @@ static int on_all(struct snapshot *s, unsigned long request)
 	return r;
 }
 
-/* While nothing ticked threads went on: from their next ticks on their time is ours again. */
-static void begin_anew(void *arg, uint64_t key, void *value)
-{
-	struct tally *t = value;
-
-	(void)arg;
-	(void)key;
-	*t = (struct tally){.value = UINT64_MAX, .cpus = t->cpus};
-}
-
 int snapshot_enable(struct snapshot *s)
 {
 	if (s->o.dynamic)
-		table_each(&s->tallies, begin_anew, NULL);
+		tally_anew(&s->tallies);
 	s->enabled = true;
 	if (s->cpus_ns)
 		bpf_sampler_base(s->o.bpf, s->cpus_ns);
@@ -564,85 +573,17 @@ void snapshot_remove(struct snapshot *s, uint32_t number)
 	free_group(s, g);
 }
 
-/* NULL: no memory, and from now on no such account. */
-static struct tally *tally_of(struct snapshot *s, uint64_t key)
-{
-	struct tally *t = table_get(&s->tallies, key);
-
-	if (t)
-		return t;
-	t = calloc(1, sizeof(*t));
-	if (!t || table_put(&s->tallies, key, t)) {
-		free(t);
-		s->counts.gaps = false;
-		return NULL;
-	}
-	t->value = UINT64_MAX; /* none yet */
-	return t;
-}
-
-/* The account goes by the whole count, not from sample to sample: a timer that comes late by parts
- * of a period, over and over, skips ticks too. */
-static void note_gap(struct snapshot *s, struct tally *t, uint64_t value, uint64_t period)
-{
-	uint64_t ticks;
-
-	t->value = value;
-	t->samples++;
-	/* Begun periods, since what follows the last sample is in no tick; but for a sample that is
-	 * as late as timers always are. So the account stays within about a period of the count. */
-	ticks = (value - t->base + period - period / 10) / period;
-	s->counts.skipped -= t->skipped;
-	t->skipped = ticks > t->samples ? ticks - t->samples : 0;
-	s->counts.skipped += t->skipped;
-}
-
-/* The event's own count comes with its sample. */
-static void note_count(struct snapshot *s, const struct event_sample *e)
-{
-	struct tally *t = tally_of(s, e->id << 32 ^ (uint64_t)e->s.tid);
-
-	if (!t)
-		return;
-	if (e->value < t->value) /* the first one; or the tid is another thread's now */
-		*t = (struct tally){0};
-	note_gap(s, t, e->value, s->o.period_ns);
-}
-
-/* The thread's CPU time, as the scheduler counts it, comes with each tick. Of a thread that ran
- * before us what is ours begins a period before its first tick. */
-static void note_runtime(struct snapshot *s, const struct sampler_record *r, uint32_t cpu)
-{
-	struct tally *t = tally_of(s, r->tid);
-
-	if (!t || !r->runtime || !r->period)
-		return;
-	if (!(t->cpus >> (cpu & 63) & 1))
-		s->unfinished++;
-	t->cpus |= 1ull << (cpu & 63);
-	if (t->value == UINT64_MAX)
-		t->base = r->runtime > r->period ? r->runtime - r->period : 0;
-	else if (r->runtime < t->value)
-		*t = (struct tally){.cpus = t->cpus};
-	note_gap(s, t, r->runtime, r->period);
-}
-
-/* A thread began: all its CPU time is ours; or it ended. */
+/* A thread began or ended. With the CPUs' own events one is counted once it ticks by its own. */
 static void note_thread(struct snapshot *s, const struct perf_event_header *h)
 {
 	const uint32_t *ids = (const void *)(h + 1); /* pid, ppid, tid, ptid */
-	struct tally *t;
 
 	if (h->size < sizeof(*h) + 16)
 		return;
-	free(table_del(&s->tallies, ids[2]));
-	if (h->type != PERF_RECORD_FORK)
-		return;
-	t = s->cpus_ns ? NULL : tally_of(s, ids[2]); /* made when it ticks by its own events */
-	if (t) {
-		t->value = 0;
-		s->unfinished++;
-	}
+	if (h->type == PERF_RECORD_FORK && !s->cpus_ns)
+		tally_begin(&s->tallies, ids[2]);
+	else
+		tally_end(&s->tallies, ids[2]);
 }
 
 static void note_group(struct snapshot *s, struct event_sample *e)
@@ -741,7 +682,7 @@ static void dispatch_walked(struct snapshot *s, struct cpu *c, const struct perf
 	take_ids(r, ids);
 	if (r->nuser == SAMPLER_COPIED) {
 		if (!r->base)
-			note_runtime(s, r, w.cpu);
+			tally_runtime(&s->tallies, r->tid, w.cpu, r->runtime, r->period);
 		dispatch_copy(s, from, len, &w, on);
 		return;
 	}
@@ -755,7 +696,7 @@ static void dispatch_walked(struct snapshot *s, struct cpu *c, const struct perf
 		return;
 	}
 	if (!r->base) /* which the program counts */
-		note_runtime(s, r, w.cpu);
+		tally_runtime(&s->tallies, r->tid, w.cpu, r->runtime, r->period);
 	if (r->left && !(r->left & SAMPLER_NO_COPY)) {
 		c->cut.tid = r->tid;
 		c->cut.by = r->version;
@@ -776,7 +717,7 @@ static void dispatch_sample(struct snapshot *s, struct cpu *c, const struct perf
 		return;
 	s->counts.samples++;
 	if (s->form.read)
-		note_count(s, &e);
+		tally_count(&s->tallies, e.id << 32 ^ (uint64_t)e.s.tid, e.value, s->o.period_ns);
 	note_group(s, &e);
 	if (c->cut.tid == (uint32_t)e.s.tid)
 		e.s.cut = c->cut.by;
@@ -895,7 +836,7 @@ static uint64_t lost_ticks(struct snapshot *s, uint64_t of_events)
 static void count_groups(struct snapshot *s, struct snapshot_counts *c)
 {
 	c->count_ns = s->gone.count_ns;
-	c->skipped = s->o.bpf ? s->counts.skipped : s->gone.skipped;
+	c->skipped = s->o.bpf ? s->tallies.skipped : s->gone.skipped;
 	c->ring_full = s->gone.ring_full;
 	for (const struct group *g = s->groups; g; g = g->next)
 		count_group(s, g, c);
@@ -909,7 +850,7 @@ static uint64_t bounded(const struct snapshot *s, const struct snapshot_counts *
 {
 	uint64_t ticks = c->count_ns / s->o.period_ns, seen = c->samples + c->ring_full;
 	uint64_t most = ticks > seen ? ticks - seen : 0;
-	uint64_t begun = s->unfinished ? s->unfinished - 1 : 0;
+	uint64_t begun = s->tallies.unfinished ? s->tallies.unfinished - 1 : 0;
 	uint64_t least = most > begun ? most - begun : 0;
 	uint64_t told = c->skipped > c->ring_full ? c->skipped - c->ring_full : 0;
 
@@ -937,6 +878,8 @@ static void count_base(struct snapshot *s, struct snapshot_counts *c)
 void snapshot_counts(struct snapshot *s, struct snapshot_counts *c)
 {
 	*c = s->counts;
+	c->gaps &= !s->tallies.broken;
+	c->skipped = s->tallies.skipped;
 	if (s->o.dynamic)
 		count_groups(s, c);
 	else
