@@ -578,13 +578,17 @@ int sampler_fork(__u64 *args)
 	return 0;
 }
 
-/* Another program: nothing is known of it. */
+/* Another program: nothing is known of its code. One that was sampled still is; the refusal of the
+ * one before it, a shell maybe, says nothing of it. */
 SEC("raw_tp/sched_process_exec")
 int sampler_exec(__u64 *args)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct sampler_decision *d = fusee_bpf_map_lookup_elem(&sampler_decisions, &tgid);
 
 	(void)args;
+	if (d && d->period == SAMPLER_NONE)
+		bpf_map_delete_elem(&sampler_decisions, &tgid);
 	bpf_map_delete_elem(&sampler_pids, &tgid);
 	return 0;
 }

@@ -60,7 +60,7 @@ struct sampler_life {
 };
 
 /* What is decided about a process, by its number, in sampler_decisions. A child has its parent's
- * from the fork on, and exec changes nothing. */
+ * from the fork on; exec keeps it, but for a refusal. */
 struct sampler_decision {
 	__u64 period; /* ns: of the events whose ticks are taken; or one of the two below */
 	__u64 weight; /* ns: what a tick stands for, where only some of them are kept */

@@ -64,9 +64,9 @@ uint64_t bpf_sampler_unseen(struct bpf_sampler *);
 /*
  * Whose ticks are taken, before any cost: of this process, and of those that nothing is decided
  * about, those of the events with this period; all others are dropped. In the beginning all ticks
- * of all are taken. A child has its parent's decision from the fork on, and exec changes nothing.
- * weight_ns above the period: of these ticks so many are taken, by chance, that each stands for
- * that much. 0 or -errno.
+ * of all are taken. A child has its parent's decision from the fork on; exec keeps it, but for a
+ * refusal, which ends there. weight_ns above the period: of these ticks so many are taken, by
+ * chance, that each stands for that much. 0 or -errno.
  */
 #define BPF_SAMPLER_NONE UINT64_MAX /* no event's */
 int bpf_sampler_decide(struct bpf_sampler *, pid_t pid, uint64_t period_ns, uint64_t weight_ns);
