@@ -102,11 +102,12 @@ $(foreach f,$(FOLDERS),$(eval $(call plugin,$(notdir $(f)),$(f))))
 $(B)/obj/plugins/%.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
 
 # ---- the core's own BPF programs ----
-$(B)/bpf/sampler.bpf.o: bpf/sampler.bpf.c
+$(B)/bpf/sampler.bpf.o $(B)/bpf/moves.bpf.o: $(B)/bpf/%.bpf.o: bpf/%.bpf.c
 	@mkdir -p $(@D)
 	$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
 $(B)/obj/core/sampling/bpf_sampler.o: $(B)/bpf/sampler.bpf.o
-$(B)/obj/core/sampling/bpf_sampler.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
+$(B)/obj/core/sampling/moves.o: $(B)/bpf/moves.bpf.o
+$(B)/obj/core/sampling/bpf_sampler.o $(B)/obj/core/sampling/moves.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
 
 # ---- tests ----
 vpath %.c tests/unit $(wildcard plugins/*/*)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampling/moves.h"
 
-#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/bpf.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <fusee/plugin.h>
+
+FUSEE_EMBED(moves_bpf, "moves.bpf.o");
 
 /* All after which /proc/PID/cgroup may say something else (trace/events/cgroup.h). */
 static const char *const points[] = {"cgroup_attach_task", "cgroup_transfer_tasks", "cgroup_rename",
@@ -14,66 +17,46 @@ static const char *const points[] = {"cgroup_attach_task", "cgroup_transfer_task
 #define POINTS (sizeof(points) / sizeof(*points))
 
 struct moves {
-	uint64_t *count; /* the map's memory */
-	int map, program, links[POINTS];
+	struct bpf_object *object;
+	struct bpf_link *links[POINTS];
+	const uint64_t *count; /* the map's memory; NULL: not mapped */
 };
 
-static int open_map(struct moves *m)
+static int load(struct moves *m)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, o, .map_flags = BPF_F_MMAPABLE);
+	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "moves");
 	void *at;
 
-	m->map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "fusee_moves", 4, sizeof(*m->count), 1, &o);
-	if (m->map < 0)
-		return m->map;
-	at = mmap(NULL, sizeof(*m->count), PROT_READ | PROT_WRITE, MAP_SHARED, m->map, 0);
+	m->object = bpf_object__open_mem(moves_bpf, (size_t)(moves_bpf_end - moves_bpf), &o);
+	if (!m->object || bpf_object__load(m->object))
+		return -errno;
+	at = mmap(NULL, sizeof(*m->count), PROT_READ, MAP_SHARED,
+		  bpf_object__find_map_fd_by_name(m->object, "moves"), 0);
 	if (at == MAP_FAILED)
 		return -errno;
 	m->count = at;
-	*m->count = 1;
 	return 0;
 }
 
-/* ++*count; return 0; */
-static int open_program(struct moves *m)
+static int attach(struct moves *m)
 {
-	const struct bpf_insn code[] = {
-		{.code = BPF_LD | BPF_DW | BPF_IMM,
-		 .dst_reg = BPF_REG_1,
-		 .src_reg = BPF_PSEUDO_MAP_VALUE,
-		 .imm = m->map},
-		{0}, /* its upper half: from the value's beginning */
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = 1},
-		{.code = BPF_STX | BPF_DW | BPF_ATOMIC,
-		 .dst_reg = BPF_REG_1,
-		 .src_reg = BPF_REG_2,
-		 .imm = BPF_ADD},
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
+	struct bpf_program *p = bpf_object__find_program_by_name(m->object, "moves_note");
 
-	m->program = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "fusee_moves", "Dual BSD/GPL",
-				   code, sizeof(code) / sizeof(*code), NULL);
-	return m->program < 0 ? m->program : 0;
+	for (uint32_t i = 0; i < POINTS; i++) {
+		m->links[i] = bpf_program__attach_raw_tracepoint(p, points[i]);
+		if (!m->links[i])
+			return -errno;
+	}
+	return 0;
 }
 
 int moves_open(struct moves **ret)
 {
-	struct moves *m = malloc(sizeof(*m));
-	int r;
+	struct moves *m = calloc(1, sizeof(*m));
+	int r = m ? load(m) : -ENOMEM;
 
-	if (!m)
-		return -ENOMEM;
-	*m = (struct moves){.map = -1, .program = -1};
-	for (uint32_t i = 0; i < POINTS; i++)
-		m->links[i] = -1;
-	r = open_map(m);
 	if (!r)
-		r = open_program(m);
-	for (uint32_t i = 0; !r && i < POINTS; i++) {
-		m->links[i] = bpf_raw_tracepoint_open(points[i], m->program);
-		r = m->links[i] < 0 ? m->links[i] : 0;
-	}
+		r = attach(m);
 	if (r)
 		moves_close(m);
 	else
@@ -81,26 +64,19 @@ int moves_open(struct moves **ret)
 	return r;
 }
 
-static void close_fd(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
 void moves_close(struct moves *m)
 {
 	if (!m)
 		return;
 	for (uint32_t i = 0; i < POINTS; i++)
-		close_fd(m->links[i]);
-	close_fd(m->program);
+		bpf_link__destroy(m->links[i]);
 	if (m->count)
-		munmap(m->count, sizeof(*m->count));
-	close_fd(m->map);
+		munmap((void *)m->count, sizeof(*m->count));
+	bpf_object__close(m->object);
 	free(m);
 }
 
 uint64_t moves_count(const struct moves *m)
 {
-	return m ? __atomic_load_n(m->count, __ATOMIC_ACQUIRE) : 0;
+	return m ? __atomic_load_n(m->count, __ATOMIC_ACQUIRE) + 1 : 0;
 }
