@@ -145,7 +145,13 @@ GO_MAIN = r"runtime\.goexit;runtime\.main;main\.main"
 GO_ENTRY = r"(?:runtime\.goexit|runtime\.mstart|runtime\.rt0_go|_rt0_amd64_linux|runtime\.mcall)"
 # before main.main, packages are initialized: any of the standard library may be at work
 GO_INIT = r"runtime\.goexit;runtime\.main;runtime\.doInit1?(?:;[^;]+)*"
-GO_OUTSIDE = GO_ENTRY + GO_RUNTIME + "(?:;%s)*" % SYSTEM + "|" + GO_INIT
+# what main.main ends with (os/proc.go): syscall.Exit is the runtime's
+GO_EXIT = (
+    GO_MAIN
+    + r";os\.Exit(?:;internal/testlog\.[^;]+|;os\.runtime_beforeExit|;syscall\.Exit)?"
+    + GO_RUNTIME
+)
+GO_OUTSIDE = GO_ENTRY + GO_RUNTIME + "(?:;%s)*" % SYSTEM + "|" + GO_INIT + "|" + GO_EXIT
 GO = "|".join(
     [
         GO_MAIN
