@@ -893,7 +893,7 @@ void snapshot_counts(struct snapshot *s, struct snapshot_counts *c)
 	} else if (c->gaps || s->o.all || s->o.dynamic) {
 		/* A sample that found no room is a gap too, and already counted. */
 		c->skipped -= c->skipped < c->ring_full ? c->skipped : c->ring_full;
-		if (s->cpus_ns)
+		if (s->cpus_ns && s->form.kernel) /* else ticks in the kernel are not due */
 			c->skipped += bpf_sampler_unseen(s->o.bpf);
 	} else {
 		uint64_t ticks = c->count_ns / s->o.period_ns, seen = c->samples + c->ring_full;
