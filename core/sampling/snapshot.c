@@ -427,7 +427,7 @@ void snapshot_close(struct snapshot *s)
 
 bool snapshot_kernel(const struct snapshot *s)
 {
-	return s->form.kernel;
+	return s->form.kernel || !s->form.settled;
 }
 
 uint32_t snapshot_events(const struct snapshot *s)

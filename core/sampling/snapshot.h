@@ -94,7 +94,8 @@ struct snapshot;
 
 /* 0, or -errno of what stood in the way; nothing runs yet (with on_exec: until the exec). */
 int snapshot_open(struct snapshot **ret, const struct snapshot_options *);
-bool snapshot_kernel(const struct snapshot *); /* kernel stacks are there */
+/* Kernel stacks are there, as far as events were opened yet. */
+bool snapshot_kernel(const struct snapshot *);
 uint32_t snapshot_events(const struct snapshot *);
 int snapshot_enable(struct snapshot *); /* what is added later is enabled too */
 int snapshot_disable(struct snapshot *);
