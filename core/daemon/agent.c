@@ -21,6 +21,7 @@ static void flush(void *arg)
 {
 	struct agent *a = arg;
 
+	engine_drain(a);
 	for (uint32_t i = 0; i < a->plan->nsinks; i++)
 		outlet_close_window(a->outlets[i]);
 	worker_dispatch(a->worker);

@@ -60,6 +60,7 @@ struct agent {
 	int sample_error;    /* the last one that was said */
 	bool paused;
 	uint32_t ticks;
+	uint32_t stirred;         /* so many ticks drain, whatever is known */
 	struct loop_watch *lives; /* the lifecycle's descriptor */
 
 	/* who is profiled */

@@ -367,13 +367,16 @@ static void decide_pid(void *arg, pid_t pid)
 		decide(s, t);
 }
 
+bool decisions_are_stale(const struct decisions *s)
+{
+	return targets_generation(s->o.targets) != s->generation;
+}
+
 void decisions_refresh(struct decisions *s)
 {
-	uint64_t generation = targets_generation(s->o.targets);
-
-	if (generation == s->generation)
+	if (!decisions_are_stale(s))
 		return;
-	s->generation = generation;
+	s->generation = targets_generation(s->o.targets);
 	if (targets_changes(s->o.targets, decide_pid, s))
 		table_each(&s->processes, decide_one, s);
 }

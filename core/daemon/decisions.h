@@ -51,6 +51,7 @@ void decisions_execed(struct decisions *, pid_t pid); /* also: it runs already *
 void decisions_exited(struct decisions *, pid_t pid, uint64_t now_ns);
 /* After news of targets: does nothing where there are none. */
 void decisions_refresh(struct decisions *);
+bool decisions_are_stale(const struct decisions *); /* there are some */
 /* Everything is decided anew. */
 void decisions_replan(struct decisions *, bool unknown_keep);
 /* Once a second: a fifteenth of the processes are looked at for another control group, those that

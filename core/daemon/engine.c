@@ -22,6 +22,7 @@
 #define TICK_NS 250000000u
 #define TICKS (1000000000u / TICK_NS) /* a second */
 #define TRIM_TICKS (30 * TICKS)
+#define STIRRED (2 * TICKS) /* so long a process that began maps its files */
 /* What happens to a process is seen at once where nothing happened before, else each PACE_NS. */
 #define SETTLE_NS                                                                      \
 	3000000u /* so long lifecycle_drain() waits for other CPUs' records, and a bit \
@@ -109,6 +110,12 @@ int engine_changed(void *arg, pid_t pid, const struct decided *d)
 
 /* ---- processes ---- */
 
+static void stir(struct agent *a, pid_t pid)
+{
+	if (wants(a, pid))
+		a->stirred = STIRRED;
+}
+
 static void on_forked(void *arg, pid_t pid, pid_t parent, uint64_t time)
 {
 	struct agent *a = arg;
@@ -116,6 +123,7 @@ static void on_forked(void *arg, pid_t pid, pid_t parent, uint64_t time)
 	tell(a, FUSEE_PROCESS_FORK, pid, parent);
 	sampler_forked(a->sampler, parent, pid, time);
 	decisions_forked(a->decisions, parent, pid);
+	stir(a, pid);
 }
 
 static void on_execed(void *arg, pid_t pid, uint64_t time)
@@ -125,6 +133,7 @@ static void on_execed(void *arg, pid_t pid, uint64_t time)
 	(void)time;
 	tell(a, FUSEE_PROCESS_EXEC, pid, 0);
 	decisions_execed(a->decisions, pid);
+	stir(a, pid);
 }
 
 static void on_exited(void *arg, pid_t pid, uint64_t time)
@@ -215,11 +224,26 @@ static void on_worker(void *arg, int fd, uint32_t events)
 	pipeline_retry(a->pipeline);
 }
 
+/* Else what lies in the rings may wait for a second: each look at them costs more by what it
+ * throws out of the caches, and brings back, than by what it finds. Where there is much the rings'
+ * descriptor says so. */
+static bool has_news(struct agent *a)
+{
+	if (a->stirred && a->stirred--)
+		return true;
+	return lifecycle_polls(a->lifecycle) || worker_pending(a->worker) ||
+	       decisions_are_stale(a->decisions) || pipeline_has_news(a->pipeline);
+}
+
 static void on_tick(void *arg)
 {
 	struct agent *a = arg;
 	uint64_t now = clock_now();
 
+	if ((a->ticks + 1) % TICKS && !has_news(a)) {
+		a->ticks++;
+		return;
+	}
 	engine_drain(a);
 	if (worker_pending(a->worker)) /* asked of meanwhile; all else its descriptor tells */
 		worker_dispatch(a->worker);

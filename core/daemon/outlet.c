@@ -219,6 +219,7 @@ static void on_timer(void *arg)
 {
 	struct outlet *o = arg;
 
+	o->on.drain(o->on.arg);
 	outlet_close_window(o);
 	worker_dispatch(o->on.worker);
 }

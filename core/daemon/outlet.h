@@ -22,7 +22,8 @@ struct outlet_context {
 	struct pipeline *pipeline;
 	struct names *names;
 	struct snapshot *snapshot;
-	uint64_t period_ns; /* of the default rate */
+	uint64_t period_ns;       /* of the default rate */
+	void (*drain)(void *arg); /* what was sampled until now, into the window */
 	/* Of a label set: its labels, until the next call. */
 	const struct fusee_label *(*labels)(void *arg, uint32_t set, uint32_t *n);
 	void *arg;

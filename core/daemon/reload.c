@@ -110,6 +110,11 @@ static const struct fusee_label *labels_of(void *arg, uint32_t set, uint32_t *n)
 	return d ? d->labels : NULL;
 }
 
+static void drain(void *arg)
+{
+	engine_drain(arg);
+}
+
 static int new_outlet(struct attempt *t, const struct plan_instance *plan, struct outlet **ret)
 {
 	struct agent *a = t->a;
@@ -120,6 +125,7 @@ static int new_outlet(struct attempt *t, const struct plan_instance *plan, struc
 		.names = a->names,
 		.snapshot = a->snapshot,
 		.period_ns = period_of(t->plan),
+		.drain = drain,
 		.labels = labels_of,
 		.arg = a,
 	};

@@ -337,6 +337,15 @@ void bpf_sampler_changed(struct bpf_sampler *b,
 	}
 }
 
+bool bpf_sampler_has_news(const struct bpf_sampler *b)
+{
+	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
+		if (b->languages[u].state == BPF_LANGUAGE_LOADING)
+			return true;
+	return b->nchanged ||
+	       __atomic_load_n(&b->elements[0].changed, __ATOMIC_RELAXED) != b->last_change;
+}
+
 /* ---- life ---- */
 
 int bpf_tables_init(struct bpf_sampler *b)

@@ -22,7 +22,7 @@
 #define RING_BYTES (512u << 10) /* some 5,000 processes */
 #define SLACK_NS 2000000u       /* so long we wait for other CPUs' records */
 #define POLL_NS 1000000000u
-#define CPUS_NS 3000000000u /* CPUs that came or went are looked for */
+#define CPUS_NS 2000000000u /* CPUs that came or went are looked for */
 
 struct watched_cpu {
 	struct ring ring;

@@ -73,6 +73,9 @@ void pipeline_retry(struct pipeline *);
 /* Now and then, after records were drained: tells the kernel's sampler what has changed. as_of:
  * the sampler's horizon; 0: none was drained yet. */
 void pipeline_tell(struct pipeline *, uint64_t as_of);
+/* Is there something to tell, or will there be soon? Else it is enough to drain records, and to
+ * call pipeline_tell(), once a second. */
+bool pipeline_has_news(const struct pipeline *);
 /* While nobody who was asked for runs: as of now, and waits for the programs that they need. */
 void pipeline_tell_all(struct pipeline *);
 /* What is decided about this process has changed. */

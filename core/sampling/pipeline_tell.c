@@ -119,6 +119,12 @@ void pipeline_tell(struct pipeline *p, uint64_t as_of)
 		make_room(p);
 }
 
+bool pipeline_has_news(const struct pipeline *p)
+{
+	return !p->bpf || p->stale || p->no_room || p->first || p->files->again_ns ||
+	       p->told_answers != p->files->answers || bpf_sampler_has_news(p->bpf);
+}
+
 void pipeline_tell_all(struct pipeline *p)
 {
 	pipeline_tell(p, clock_now());
