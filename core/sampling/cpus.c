@@ -41,15 +41,6 @@ void cpus_read(struct cpus *c, int fd)
 	cpus_parse(c, list);
 }
 
-void cpus_online(struct cpus *c)
-{
-	int fd = cpus_open();
-
-	cpus_read(c, fd);
-	if (fd >= 0)
-		close(fd);
-}
-
 bool cpus_has(const struct cpus *c, int number)
 {
 	return c->bits[number / 64] >> number % 64 & 1;

@@ -14,11 +14,10 @@ struct cpus {
 
 /* Those of a list such as "0-3,6", up to what is none. */
 void cpus_parse(struct cpus *, const char *list);
-/* Those that are online; where that can't be read, as many as there are. */
-void cpus_online(struct cpus *);
-/* The same for who looks time and again: to open costs five times what to read does. A descriptor,
- * the caller's; -errno is fine for cpus_read(). */
+/* The kernel's list of those that are online, to be read over and over: to open it costs five times
+ * what to read does. A descriptor, the caller's; or -errno, which is fine for cpus_read(). */
 int cpus_open(void);
+/* Those that are online now; where that can't be read, as many as there are. */
 void cpus_read(struct cpus *, int fd);
 bool cpus_has(const struct cpus *, int number);
 void cpus_remove(struct cpus *, int number);

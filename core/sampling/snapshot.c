@@ -251,7 +251,7 @@ void snapshot_follow_cpus(struct snapshot *s)
 	struct cpus online;
 
 	s->looked = clock_now();
-	cpus_online(&online);
+	cpus_read(&online, s->online);
 	find_new_cpus(s, &online);
 	for (uint32_t i = 0; i < s->ncpus; i++) {
 		struct cpu *c = &s->cpus[i];
@@ -279,7 +279,8 @@ int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)
 	s->base.period_ns = o->period_ns;
 	s->base.cpus = o->all;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	cpus_online(&online);
+	s->online = cpus_open();
+	cpus_read(&online, s->online);
 	r = s->epoll < 0 ? -errno : list_cpus(s, &online);
 	/* Threads x CPUs events: as many as the hard limit allows. */
 	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < files.rlim_max) {
@@ -335,6 +336,8 @@ void snapshot_close(struct snapshot *s)
 	tally_fini(&s->tallies);
 	if (s->epoll >= 0)
 		close(s->epoll);
+	if (s->online >= 0)
+		close(s->online);
 	free(s->cpus);
 	free(s);
 }

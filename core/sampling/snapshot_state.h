@@ -51,6 +51,7 @@ struct snapshot {
 	struct snapshot_counts gone; /* of removed groups */
 	bool enabled;
 	int epoll;
+	int online; /* of cpus_open() */
 	struct tallies
 		tallies; /* by event and thread; or, by what the BPF sampler tells, by thread */
 	struct snapshot_counts counts; /* skipped: in tallies */

@@ -41,22 +41,11 @@ TEST(what_is_no_list)
 	is("99999999999999999999", "");
 }
 
-/* Where we run is online. */
+/* Where we run is online; and what is read once more is read from its beginning. */
 TEST(online)
 {
-	cpu_set_t here;
-	struct cpus c;
-
-	cpus_online(&c);
-	CHECK(!sched_getaffinity(0, sizeof(here), &here));
-	for (int i = 0; i < CPU_SETSIZE; i++)
-		CHECK(!CPU_ISSET(i, &here) || cpus_has(&c, i));
-}
-
-/* What is read over and over is read from its beginning. */
-TEST(online_again)
-{
 	struct cpus first, again;
+	cpu_set_t here;
 	int fd = cpus_open();
 
 	CHECK(fd >= 0);
@@ -64,9 +53,18 @@ TEST(online_again)
 	cpus_parse(&again, "");
 	cpus_read(&again, fd);
 	close(fd);
-	CHECK(cpus_end(&first) > 0 && !memcmp(&first, &again, sizeof(first)));
-	cpus_read(&again, -ENOENT);
-	CHECK(cpus_has(&again, 0));
+	CHECK(!memcmp(&first, &again, sizeof(first)));
+	CHECK(!sched_getaffinity(0, sizeof(here), &here));
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		CHECK(!CPU_ISSET(i, &here) || cpus_has(&first, i));
+}
+
+TEST(not_to_be_read)
+{
+	struct cpus c;
+
+	cpus_read(&c, -ENOENT);
+	CHECK_INT(cpus_end(&c), sysconf(_SC_NPROCESSORS_CONF));
 }
 
 static void ends(const char *list, int end)
