@@ -179,7 +179,7 @@ GOLEAF = "|".join(
 
 # name: grammar; "excused": chains, cut or not, of moments at which no copy of the stack can tell
 # the truth, at most verdict.EXCUSED of the ticks; "copy": can a copy of 65,528 bytes hold its stacks (and
-# are its files there)?; "names": an unstripped twin of a stripped program
+# are its files there)?; "kernel": can it walk them (as a rule what a copy holds)?; "names": an unstripped twin of a stripped program
 PROGRAMS = {
     "rec36": dict(grammar=main_calls(REC)),
     "rec36-stripped": dict(grammar=main_calls(REC), names="rec36"),
@@ -221,21 +221,26 @@ PROGRAMS = {
     ),
     "musl": dict(grammar=r"%s(?:;(?:%s|go_on(?:;.*)?))?" % (MUSL, REC), names="musl"),
     "hole": dict(
-        grammar=main_calls(chain("hole_above", "hole_array", "hole_below", "hole_burn")), copy=False
+        grammar=main_calls(chain("hole_above", "hole_array", "hole_below", "hole_burn")),
+        copy=False,
+        kernel=True,
     ),
-    "deep200k": dict(grammar=main_calls(recursion("wide", 50, (50, "burn_200k"))), copy=False),
+    "deep200k": dict(
+        grammar=main_calls(recursion("wide", 50, (50, "burn_200k"))), copy=False, kernel=True
+    ),
     "dlopen-gone": dict(
         grammar=main_calls(r"%s|round_of;use(?:;(?:%s|%s))?" % (LOADING, ONE, TWO)), copy=False
     ),
-    "signal-far": dict(grammar=signals(MAIN), copy=False),
+    "signal-far": dict(grammar=signals(MAIN), copy=False, kernel=True),
 }
 for _p in PROGRAMS.values():
     _p["match"] = re.compile("(?:%s|%s)" % (_p["grammar"], OUTSIDE)).fullmatch
     _p["excused"] = re.compile(_p.get("excused", r"(?!)")).fullmatch
     _p.setdefault("copy", True)
+    _p.setdefault("kernel", _p["copy"])
     _p.setdefault("names", None)
 # none at all: the kernel is still at its exec, and there is no user stack yet
 before = re.compile("(?:%s)?" % BEFORE).fullmatch
 
 # what a continuous integration run can afford
-SHORT = ["rec36", "qsort", "signal", "dlopen", "exceptions", "alloca", "goleaf"]
+SHORT = ["rec36", "qsort", "signal", "dlopen", "exceptions", "alloca", "goleaf", "hole", "deep200k"]
