@@ -105,9 +105,9 @@ $(B)/obj/plugins/%.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
 $(B)/bpf/sampler.bpf.o $(B)/bpf/moves.bpf.o: $(B)/bpf/%.bpf.o: bpf/%.bpf.c
 	@mkdir -p $(@D)
 	$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
-$(B)/obj/core/sampling/bpf_sampler.o: $(B)/bpf/sampler.bpf.o
+$(B)/obj/core/sampling/bpf_object.o: $(B)/bpf/sampler.bpf.o
 $(B)/obj/core/sampling/moves.o: $(B)/bpf/moves.bpf.o
-$(B)/obj/core/sampling/bpf_sampler.o $(B)/obj/core/sampling/moves.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
+$(B)/obj/core/sampling/bpf_object.o $(B)/obj/core/sampling/moves.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
 
 # ---- tests ----
 vpath %.c tests/unit $(wildcard plugins/*/*)
@@ -158,9 +158,9 @@ $(B)/tests/tool_steps: $(dwarf_O) $(B)/obj/plugins/unwinders/framepointer/framep
 $(B)/dropping/sampler.bpf.o: tests/tools/dropping.bpf.c
 	@mkdir -p $(@D)
 	$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
-$(B)/dropping/bpf_sampler.o: core/sampling/bpf_sampler.c $(B)/dropping/sampler.bpf.o
+$(B)/dropping/bpf_object.o: core/sampling/bpf_object.c $(B)/dropping/sampler.bpf.o
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -Wa,-I$(B)/dropping -c -o $@ $<
-$(B)/tests/fusee_dropping: $(B)/obj/core/cli/main.o $(B)/dropping/bpf_sampler.o $(B)/libcore.a
+$(B)/tests/fusee_dropping: $(B)/obj/core/cli/main.o $(B)/dropping/bpf_object.o $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(ALL_CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(LIBS)
 

@@ -113,9 +113,9 @@ static int link_and_load(void *arg, char *why, size_t len)
 	what = "its parts cannot be linked";
 	out = memfd_create("sampler", MFD_CLOEXEC);
 	r = out < 0 ? -errno
-		    : bpf_link_join(parts, bpf_sampler_parts(j->b, (int)j->unwinder, parts), out);
+		    : bpf_link_join(parts, bpf_object_parts(j->b, (int)j->unwinder, parts), out);
 	if (!r)
-		r = bpf_sampler_open_linked(&object, out);
+		r = bpf_object_open(&object, out);
 	if (!r) {
 		what = "the kernel does not load it";
 		r = load(j->b, j->unwinder, object);

@@ -18,8 +18,6 @@
 #include "sampling/bpf_link.h"
 #include "sampling/bpf_state.h"
 
-FUSEE_EMBED(sampler_bpf, "sampler.bpf.o");
-
 #define DEFAULT_TABLES (16u << 20)
 #define DEFAULT_ELEMENTS 512u
 
@@ -39,98 +37,19 @@ static int say(enum libbpf_print_level level, const char *format, va_list ap)
 	return 0;
 }
 
-/* ---- which unwinders ---- */
-
-/* The native unwinders that the program calls, in its order; their tables are numbered so. */
-static const char *const steps[SAMPLER_TABLES] = {"dwarf", "framepointer"};
-
-static int step_number(const char *name)
-{
-	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
-		if (!strcmp(steps[i], name))
-			return (int)i;
-	return -1;
-}
-
-/* Stacks must be the same wherever they are walked: with native unwinders that the program does not
- * know, or in another order, user space walks. */
-static int choose_steps(struct bpf_sampler *b, const struct plugin_set *set, char **why)
-{
-	int last = -1;
-
-	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
-		b->unwinder[i] = -1;
-	for (uint32_t i = 0; i < set->n && i < FILES_MAX_UNWINDERS; i++) {
-		const struct fusee_plugin *d = set->instances[i]->descriptor;
-		const struct fusee_unwinder_ops *ops = d->ops;
-		int number = step_number(d->name);
-
-		if (!ops->native_step || !(ops->flags & FUSEE_UNWINDER_NATIVE))
-			continue;
-		if (number <= last || !ops->bpf) {
-			if (asprintf(why, "the unwinder '%s' has no step for it", d->name) < 0)
-				*why = NULL;
-			return -ENOTSUP;
-		}
-		b->unwinder[number] = (int)i;
-		last = number;
-	}
-	return 0;
-}
-
-/* ---- linking ---- */
-
-int bpf_sampler_open_linked(struct bpf_object **ret, int fd)
-{
-	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "sampler");
-	struct stat st;
-	void *bytes;
-
-	if (fstat(fd, &st))
-		return -errno;
-	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (bytes == MAP_FAILED)
-		return -errno;
-	*ret = bpf_object__open_mem(bytes, (size_t)st.st_size, &o);
-	munmap(bytes, (size_t)st.st_size);
-	return *ret ? 0 : -errno;
-}
-
-static struct bpf_link_part part_of(const struct bpf_sampler *b, int unwinder)
-{
-	const struct fusee_plugin *d = b->set->instances[unwinder]->descriptor;
-	const struct fusee_unwinder_ops *ops = d->ops;
-
-	return (struct bpf_link_part){d->name, ops->bpf, ops->bpf_end};
-}
-
-uint32_t bpf_sampler_parts(const struct bpf_sampler *b, int language,
-			   struct bpf_link_part parts[BPF_PARTS])
-{
-	uint32_t n = 0;
-
-	parts[n++] = (struct bpf_link_part){"sampler", sampler_bpf, sampler_bpf_end};
-	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
-		if (b->unwinder[i] >= 0)
-			parts[n++] = part_of(b, b->unwinder[i]);
-	if (language >= 0)
-		parts[n++] = part_of(b, language);
-	return n;
-}
+/* ---- loading ---- */
 
 static int link_object(struct bpf_sampler *b, char **why)
 {
 	struct bpf_link_part parts[BPF_PARTS];
-	int fd, r = bpf_link_parts(parts, bpf_sampler_parts(b, -1, parts), &fd, why);
+	int fd, r = bpf_link_parts(parts, bpf_object_parts(b, -1, parts), &fd, why);
 
 	if (r)
 		return r;
-	r = bpf_sampler_open_linked(&b->object, fd);
+	r = bpf_object_open(&b->object, fd);
 	close(fd);
 	return r;
 }
-
-/* ---- loading ---- */
 
 static int map_fd(struct bpf_sampler *b, const char *name)
 {
@@ -255,7 +174,7 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 	b->elsewhere = !is_first_namespace();
 	b->nslabs = (uint32_t)((o->table_bytes ? o->table_bytes : DEFAULT_TABLES) / SLAB_BYTES);
 	b->nelements = (o->elements ? o->elements : DEFAULT_ELEMENTS) + 1;
-	r = choose_steps(b, set, why);
+	r = bpf_object_choose(b, why);
 	if (r)
 		goto out;
 	what = "its parts cannot be linked";
@@ -272,6 +191,8 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 		goto out;
 	what = "no memory";
 	r = bpf_tables_init(b);
+	if (!r)
+		r = bpf_processes_init(b);
 out:
 	if (r) {
 		if (!*why)
@@ -305,6 +226,7 @@ void bpf_sampler_close(struct bpf_sampler *b)
 		return;
 	for (uint32_t i = 0; i < BPF_LINKS; i++)
 		bpf_link__destroy(b->links[i]);
+	bpf_processes_fini(b);
 	bpf_tables_fini(b);
 	if (b->elements)
 		munmap(b->elements, b->elements_len);
@@ -424,6 +346,7 @@ void bpf_sampler_stats(struct bpf_sampler *b, struct bpf_sampler_stats *s)
 	*s = (struct bpf_sampler_stats){0};
 	sum_counts(b, s->counts);
 	bpf_tables_stats(b, s);
+	bpf_processes_stats(b, s);
 	if (!bpf_obj_get_info_by_fd(b->program, &info, &len)) {
 		s->instructions = info.verified_insns;
 		s->machine_code = info.jited_prog_len;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What bpf_sampler.c (programs) and bpf_tables.c (what they are told) share. Nobody else includes
+/* What bpf_sampler.c and bpf_language.c (programs), bpf_object.c (what these are linked from),
+ * bpf_processes.c, bpf_mappings.c and bpf_tables.c (what they are told) share. Nobody else includes
  * this. */
 #ifndef SAMPLING_BPF_STATE_H
 #define SAMPLING_BPF_STATE_H
@@ -69,12 +70,16 @@ struct bpf_sampler {
 
 #define BPF_PARTS (2 + SAMPLER_TABLES)
 
+/* bpf_object.c. Which of the set's unwinders step in the kernel. Stacks must be the same wherever
+ * they are walked: with native unwinders that the program does not know, or in another order, user
+ * space walks. 0; or -ENOTSUP with a sentence. */
+int bpf_object_choose(struct bpf_sampler *, char **why);
 /* What is linked into one object: the program, the native steps and, unless it is -1, this language
  * unwinder's. How many. */
-uint32_t bpf_sampler_parts(const struct bpf_sampler *, int language,
-			   struct bpf_link_part parts[BPF_PARTS]);
+uint32_t bpf_object_parts(const struct bpf_sampler *, int language,
+			  struct bpf_link_part parts[BPF_PARTS]);
 /* The linked object in that file, read for its programs and maps; not loaded. 0 or -errno. */
-int bpf_sampler_open_linked(struct bpf_object **ret, int fd);
+int bpf_object_open(struct bpf_object **ret, int fd);
 /* Is this unwinder's program there? Never untried: the first call lets it be loaded. Unless it is
  * ready its claims do not count. */
 enum bpf_language_state bpf_language_state(struct bpf_sampler *, uint32_t unwinder);
@@ -90,4 +95,7 @@ int bpf_mappings_write(struct bpf_sampler *, struct process *, const struct clai
 int bpf_tables_init(struct bpf_sampler *);
 void bpf_tables_fini(struct bpf_sampler *);
 void bpf_tables_stats(const struct bpf_sampler *, struct bpf_sampler_stats *);
+int bpf_processes_init(struct bpf_sampler *);
+void bpf_processes_fini(struct bpf_sampler *);
+void bpf_processes_stats(const struct bpf_sampler *, struct bpf_sampler_stats *);
 #endif

@@ -16,6 +16,10 @@
 #include "sampling/cpus.h"
 #include "sampling/snapshot_state.h"
 
+#define LEAST_RATION (16u << 20)
+#define MOST_RATION (64u << 20)
+#define LONG_LOOK_NS 50000000u
+
 /* A quarter of a second of full records of one busy CPU. */
 static uint64_t ring_size(const struct snapshot_options *o)
 {
@@ -264,6 +268,31 @@ void snapshot_follow_cpus(struct snapshot *s)
 			cpu_is_back(s, c);
 		}
 	}
+}
+
+/* What each CPU may copy until the next look: what is free, but for an eighth of the ring, which is
+ * for other records; and less where this look took long: else news of what could be walked in the
+ * kernel come ever later, and everything is copied. */
+void snapshot_ration(struct snapshot *s, uint64_t took_ns)
+{
+	uint64_t most = !s->ration               ? MOST_RATION
+			: took_ns > LONG_LOOK_NS ? s->ration / 2
+						 : s->ration * 2;
+
+	most = most < LEAST_RATION ? LEAST_RATION : most > MOST_RATION ? MOST_RATION : most;
+	s->ration = most;
+	for (uint32_t i = 0; i < s->ncpus; i++) {
+		struct ring *r = &s->cpus[i].ring;
+		double free;
+
+		if (s->cpus[i].fd < 0)
+			continue;
+		ring_refresh(r);
+		free = (0.875 - ring_full(r)) * (double)r->size;
+		if (free < (double)most)
+			most = free > 0 ? (uint64_t)free : 0;
+	}
+	bpf_sampler_read(s->o.bpf, most);
 }
 
 int snapshot_open(struct snapshot **ret, const struct snapshot_options *o)

@@ -43,6 +43,7 @@ static void world_new(struct world *w, uint64_t table_words)
 	for (uint64_t i = 0; i < table_words; i++)
 		w->words[i] = (uint32_t)i * 2654435761u;
 	CHECK_INT(bpf_tables_init(&w->b), 0);
+	CHECK_INT(bpf_processes_init(&w->b), 0);
 	w->segment = (struct fusee_segment){.filesz = 1 << 20, .memsz = 1 << 20, .flags = 5};
 	w->inspection = (struct inspection){.nsegments = 1, .segments = &w->segment};
 	for (uint32_t i = 0; i < FILES; i++) {
@@ -67,6 +68,7 @@ static void check_table(struct world *w, const struct sampler_table *t)
 
 static void world_free(struct world *w)
 {
+	bpf_processes_fini(&w->b);
 	bpf_tables_fini(&w->b);
 	close(w->b.slabs);
 	free(w->b.elements);
