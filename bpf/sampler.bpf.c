@@ -30,7 +30,7 @@ __attribute__((weak, noinline)) int fusee_step_framepointer(__u32 slot)
 
 struct {
 	__uint(type, 1 /* HASH */);
-	__uint(max_entries, 16384); /* preallocated: before 6.1, events take no other */
+	__uint(max_entries, 8192); /* preallocated: before 6.1, events take no other */
 	__type(key, __u32);
 	__type(value, struct sampler_life);
 } sampler_pids SEC(".maps");

@@ -95,7 +95,7 @@ int engine_begin(struct agent *);
 void engine_drain(struct agent *);
 void engine_pause(struct agent *, bool pause);
 /* For decisions: a process has another one. */
-int engine_changed(void *arg, pid_t pid, const struct decided *);
+int engine_changed(void *arg, pid_t pid, const struct decided *, bool inherited);
 /* Is a label set in use by a window? */
 void engine_sweep(struct agent *);
 void engine_close(struct agent *);

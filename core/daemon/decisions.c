@@ -178,7 +178,7 @@ static void set_ended(struct tracked *t, uint64_t at)
 
 static const struct decided nobody; /* kernel threads are not profiled */
 
-static void give(struct decisions *s, struct tracked *t, struct verdict *v)
+static void hand(struct decisions *s, struct tracked *t, struct verdict *v, bool inherited)
 {
 	const struct decided *others = t->kernel ? &nobody : NULL;
 
@@ -193,8 +193,13 @@ static void give(struct decisions *s, struct tracked *t, struct verdict *v)
 		v->holders++;
 		v->d.processes += !t->ended;
 	}
-	t->told = !s->o.changed(s->o.arg, t->pid, v ? &v->d : others);
+	t->told = !s->o.changed(s->o.arg, t->pid, v ? &v->d : others, inherited);
 	s->missed |= !t->told;
+}
+
+static void give(struct decisions *s, struct tracked *t, struct verdict *v)
+{
+	hand(s, t, v, false);
 }
 
 /* Looks its labels up, and what was decided about them. */
@@ -334,7 +339,7 @@ void decisions_forked(struct decisions *s, pid_t parent, pid_t child)
 	t->cgroup = from->cgroup ? strdup(from->cgroup) : NULL;
 	t->known = from->known;
 	if (t->kernel || from->verdict)
-		give(s, t, from->verdict);
+		hand(s, t, from->verdict, from->told);
 	else
 		decide(s, t);
 }

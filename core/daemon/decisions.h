@@ -34,9 +34,10 @@ struct decisions_options {
 	int (*decide)(void *arg, const struct fusee_label *, uint32_t n, struct decision *,
 		      char **text);
 	bool unknown_keep; /* what no source knows of is decided like the rest, else dropped */
-	/* A process has another decision now; NULL: it is gone. Not 0: nothing came of it, and it
-	 * is told again by decisions_tidy(). */
-	int (*changed)(void *arg, pid_t pid, const struct decided *);
+	/* A process has another decision now; NULL: it is gone; inherited: it has its parent's,
+	 * with which it began. Not 0: nothing came of it, and it is told again by decisions_tidy().
+	 */
+	int (*changed)(void *arg, pid_t pid, const struct decided *, bool inherited);
 	/* Another number whenever somebody moved to another control group; 0: that is not known.
 	 * NULL is fine. */
 	uint64_t (*moves)(void *arg);

@@ -88,14 +88,15 @@ static void say_refused(struct agent *a, pid_t pid, int r)
 	a->sample_error = r;
 }
 
-int engine_changed(void *arg, pid_t pid, const struct decided *d)
+int engine_changed(void *arg, pid_t pid, const struct decided *d, bool inherited)
 {
 	struct agent *a = arg;
 	uint32_t before = sampler_group(a->sampler, pid), now;
 	int r = 0;
 
 	if (d)
-		r = sampler_set(a->sampler, pid, d->profile ? (uint64_t)(1e9 / d->hz + 0.5) : 0);
+		r = sampler_set(a->sampler, pid, d->profile ? (uint64_t)(1e9 / d->hz + 0.5) : 0,
+				inherited);
 	else
 		sampler_exited(a->sampler, pid);
 	pipeline_decided(a->pipeline, pid);

@@ -166,7 +166,7 @@ void sampler_forked(struct sampler *s, pid_t parent, pid_t child, uint64_t time_
 		join(s, child, f);
 }
 
-int sampler_set(struct sampler *s, pid_t pid, uint64_t period_ns)
+int sampler_set(struct sampler *s, pid_t pid, uint64_t period_ns, bool inherited)
 {
 	struct feed *f = table_get(&s->processes, (uint64_t)pid);
 	int r = 0;
@@ -181,7 +181,10 @@ int sampler_set(struct sampler *s, pid_t pid, uint64_t period_ns)
 		else
 			leave(s, pid);
 	}
-	tell(s, pid, r ? NULL : f);
+	if (r)
+		f = NULL;
+	if (f || !inherited) /* it may have exec'ed since, which ends a refusal */
+		tell(s, pid, f);
 	return r;
 }
 

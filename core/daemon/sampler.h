@@ -30,9 +30,9 @@ int sampler_base(struct sampler *, uint64_t period_ns, bool keep);
 /* A process began: it inherits what its parent is fed by, if that stood at that time
  * (CLOCK_MONOTONIC ns, 0: unknown, then it gets its own when it is set). */
 void sampler_forked(struct sampler *, pid_t parent, pid_t child, uint64_t time_ns);
-/* The process is to be sampled with this period; 0: not at all. 0, or -errno of its events; -ESRCH:
- * it is gone. */
-int sampler_set(struct sampler *, pid_t pid, uint64_t period_ns);
+/* The process is to be sampled with this period; 0: not at all. inherited: as its parent is, with
+ * whose decision it began. 0, or -errno of its events; -ESRCH: it is gone. */
+int sampler_set(struct sampler *, pid_t pid, uint64_t period_ns, bool inherited);
 void sampler_exited(struct sampler *, pid_t pid); /* nothing is decided about it any more */
 /* The group that its samples come from; 0: none. */
 uint32_t sampler_group(const struct sampler *, pid_t pid);

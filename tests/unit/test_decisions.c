@@ -26,6 +26,7 @@ struct world {
 	const struct decided *now;
 	double hz;            /* of the fake policy */
 	int told;             /* changed() answers */
+	bool inherited;       /* as changed() was last told */
 	int error;            /* it answers */
 	uint64_t moves;       /* the kernel's count of them */
 	struct table decided; /* pid -> struct decided *, as changed() said; sampled ones */
@@ -70,10 +71,11 @@ static int decide(void *arg, const struct fusee_label *labels, uint32_t n, struc
 	return w->error;
 }
 
-static int changed(void *arg, pid_t pid, const struct decided *d)
+static int changed(void *arg, pid_t pid, const struct decided *d, bool inherited)
 {
 	struct world *w = arg;
 
+	w->inherited = inherited;
 	if (w->told)
 		return w->told;
 	w->changes++;
@@ -193,6 +195,7 @@ TEST(a_child_has_its_parents_then_its_own)
 	CHECK(hz_of(&w, getpid()) == 19);
 	child = sleeper(NULL);
 	decisions_forked(w.d, getpid(), child);
+	CHECK(w.inherited);
 	CHECK(decisions_of(w.d, child) == decisions_of(w.d, getpid()));
 	CHECK_INT(w.last, child);
 	CHECK_INT(w.asked, 1);
@@ -209,6 +212,7 @@ TEST(a_child_has_its_parents_then_its_own)
 	CHECK_INT(w.changes, 4);
 	/* a child of somebody whom we don't know yet */
 	decisions_forked(w.d, NOBODY, getpid());
+	CHECK(!w.inherited); /* nobody knows what that one's is */
 	CHECK(hz_of(&w, getpid()) == 19);
 	end(child);
 	world_free(&w);
