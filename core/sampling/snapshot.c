@@ -250,9 +250,10 @@ static void find_new_cpus(struct snapshot *s, const struct cpus *online)
 			s->cpus[s->ncpus - 1].gone = true;
 }
 
-void snapshot_follow_cpus(struct snapshot *s)
+bool snapshot_follow_cpus(struct snapshot *s)
 {
 	struct cpus online;
+	bool missed = false;
 
 	s->looked = clock_now();
 	cpus_read(&online, s->online);
@@ -266,8 +267,10 @@ void snapshot_follow_cpus(struct snapshot *s)
 			log_info("CPU %d went offline", c->number);
 		} else if (!gone && c->gone) {
 			cpu_is_back(s, c);
+			missed = true;
 		}
 	}
+	return missed;
 }
 
 /* What each CPU may copy until the next look: what is free, but for an eighth of the ring, which is

@@ -73,8 +73,8 @@ struct snapshot_handlers {
 	void (*forked)(void *arg, pid_t pid, pid_t parent, pid_t tid,
 		       uint64_t time); /* tid == pid: a process */
 	void (*exited)(void *arg, pid_t pid, pid_t tid, uint64_t time);
-	void (*lost)(void *arg,
-		     uint64_t records); /* sideband may be among them: look at /proc again */
+	void (*lost)(void *arg, uint64_t records); /* sideband may be among them, or, 0, was not
+						      told: look at /proc again */
 };
 
 /* The events' own account; ticks are periods of CPU time. */

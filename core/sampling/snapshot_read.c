@@ -200,8 +200,8 @@ static void drain(struct snapshot *s, const struct snapshot_handlers *on, bool f
 {
 	uint64_t began = clock_now(), until = began - SLACK_NS, horizon = until;
 
-	if (!final && s->enabled && until - s->looked > LOOK_NS)
-		snapshot_follow_cpus(s);
+	if (!final && s->enabled && until - s->looked > LOOK_NS && snapshot_follow_cpus(s))
+		on->lost(on->arg, 0);
 	for (uint32_t i = 0; i < s->ncpus; i++) {
 		if (s->cpus[i].fd < 0)
 			continue;

@@ -64,8 +64,9 @@ struct snapshot {
 		stack[(SAMPLER_COPY_PAGES + 1) * SNAPSHOT_PAGE]; /* of it, each page in its place */
 };
 
-/* Looks which CPUs went and which came, and samples these. Once a second. */
-void snapshot_follow_cpus(struct snapshot *);
+/* Looks which CPUs went and which came, and samples these. Once a second. true: what happened there
+ * until now was not told of. */
+bool snapshot_follow_cpus(struct snapshot *);
 /* The rings were read, which took so long: so much of stacks may be copied until the next time. */
 void snapshot_ration(struct snapshot *, uint64_t took_ns);
 /* Adds what a group's events saw. */
