@@ -366,6 +366,8 @@ FUSEE_FN int leave(struct sampler_context *c, struct scratch *s, __u32 why)
 	s->record.version = s->cut;
 	s->record.nkernel = 0;
 	s->record.nuser = SAMPLER_COPIED;
+	if (o && why != SAMPLER_NO_REGISTERS && why != SAMPLER_CUT)
+		o->unknown_ticks++;
 	if (o && why != SAMPLER_NO_REGISTERS) {
 		if (!may_copy(s, o))
 			return leave_bare(c, s);

@@ -149,6 +149,9 @@ struct sampler_settings {
 	__u32 copy;    /* bytes of a stack; 0: the events copy them */
 	__u32 round;   /* another number each time that user space has read the rings */
 	__u32 ration;  /* KiB of copies that it takes from a CPU in a round */
+	/* The programs' only word: stacks that were left for want of news of their process; about
+	 * so many. */
+	__u32 unknown_ticks;
 };
 
 /* Who cut a walk that was left: 1 + the language unwinder's number, 0: none; below it the step's

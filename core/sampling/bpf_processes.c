@@ -131,6 +131,8 @@ bool bpf_sampler_has_news(const struct bpf_sampler *b)
 		if (b->languages[u].state == BPF_LANGUAGE_LOADING)
 			return true;
 	return b->nchanged ||
+	       __atomic_load_n(&b->settings->unknown_ticks, __ATOMIC_RELAXED) !=
+		       b->older_unknown_ticks ||
 	       __atomic_load_n(&b->elements[0].changed, __ATOMIC_RELAXED) != b->last_change;
 }
 

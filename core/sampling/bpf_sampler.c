@@ -256,6 +256,8 @@ void bpf_sampler_read(struct bpf_sampler *b, uint64_t bytes)
 {
 	__atomic_store_n(&b->settings->ration, (uint32_t)(bytes / 1024), __ATOMIC_RELAXED);
 	__atomic_add_fetch(&b->settings->round, 1, __ATOMIC_RELAXED);
+	b->older_unknown_ticks = b->unknown_ticks;
+	b->unknown_ticks = __atomic_load_n(&b->settings->unknown_ticks, __ATOMIC_RELAXED);
 }
 
 bool bpf_sampler_is_here(const struct bpf_sampler *b)

@@ -92,8 +92,8 @@ void bpf_sampler_confirm(struct bpf_sampler *, struct process *, uint64_t as_of)
  * code. */
 void bpf_sampler_changed(struct bpf_sampler *,
 			 void (*each)(void *arg, struct process *, uint64_t when), void *arg);
-/* Has bpf_sampler_changed() or bpf_sampler_loaded() something to say, now or soon? A few reads of
- * memory. */
+/* Has bpf_sampler_changed() or bpf_sampler_loaded() something to say, now or soon, or do the rings
+ * hold stacks that the kernel would have walked if it knew more? A few reads of memory. */
 bool bpf_sampler_has_news(const struct bpf_sampler *);
 void bpf_sampler_forget(struct bpf_sampler *, struct process *);
 

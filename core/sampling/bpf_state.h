@@ -66,6 +66,9 @@ struct bpf_sampler {
 	uint64_t last_change; /* as elements[0] said when all were looked at */
 	uint32_t nchanged;    /* of these, as it was then */
 	uint64_t clock;       /* raised at each put: who was used last */
+	/* the settings' unknown_ticks when rings were read the last time, and the time before: the
+	 * newest records are handed over the next time */
+	uint32_t unknown_ticks, older_unknown_ticks;
 };
 
 #define BPF_PARTS (2 + SAMPLER_TABLES)

@@ -86,9 +86,10 @@ static int decide(void *arg, const struct fusee_label *labels, uint32_t n, struc
 
 static int nsampled;
 
-static int changed(void *arg, pid_t pid, const struct decided *d)
+static int changed(void *arg, pid_t pid, const struct decided *d, bool inherited)
 {
 	(void)arg;
+	(void)inherited;
 	if (pid == getpid())
 		nsampled = d && d->profile;
 	return 0;
