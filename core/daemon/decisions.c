@@ -301,23 +301,43 @@ static int read_cgroup(const struct decisions *s, struct tracked *t, bool *chang
 	return r;
 }
 
-void decisions_execed(struct decisions *s, pid_t pid)
+/* It ended before we could look: what its last samples are decided by is the name that the kernel
+ * told, and where its parent was. */
+static void decide_late(struct decisions *s, struct tracked *t, const char *comm, char **cgroup,
+			uint64_t time_ns)
 {
-	struct tracked *t = fresh(s, pid);
+	if (comm) {
+		snprintf(t->name, sizeof(t->name), "%s", comm);
+		t->kernel = false;
+		t->start_ticks = 0;
+		t->cgroup = *cgroup;
+		*cgroup = NULL;
+		decide(s, t);
+	}
+	set_ended(t, comm ? time_ns : 1);
+}
+
+void decisions_execed(struct decisions *s, pid_t pid, const char *comm, uint64_t time_ns)
+{
+	struct tracked *t = table_get(&s->processes, (uint64_t)pid);
+	char *cgroup = t && t->cgroup ? strdup(t->cgroup) : NULL;
 	uint64_t ticks;
 	bool changed;
 
+	t = fresh(s, pid);
 	if (!t)
-		return;
+		goto out;
 	if (procfs_start_ticks(pid, &ticks) || read_name(t)) {
-		set_ended(t, 1); /* gone already */
-		return;
+		decide_late(s, t, comm, &cgroup, time_ns);
+		goto out;
 	}
 	if (t->start_ticks && t->start_ticks != ticks)
 		give(s, t, NULL); /* another process: what stood for the old one is over */
 	t->start_ticks = ticks;
 	read_cgroup(s, t, &changed);
 	decide(s, t);
+out:
+	free(cgroup);
 }
 
 void decisions_forked(struct decisions *s, pid_t parent, pid_t child)
@@ -326,7 +346,7 @@ void decisions_forked(struct decisions *s, pid_t parent, pid_t child)
 	struct tracked *t;
 
 	if (!from) { /* its parent began before we knew: look */
-		decisions_execed(s, child);
+		decisions_execed(s, child, NULL, 0);
 		return;
 	}
 	t = fresh(s, child);
@@ -451,7 +471,7 @@ static void look_again(struct tidy *y, struct tracked *t)
 		changed = !gone && t->start_ticks != ticks;
 	}
 	if (!gone && changed && (t->start_ticks || !*t->name)) {
-		decisions_execed(y->s, t->pid);
+		decisions_execed(y->s, t->pid, NULL, 0);
 		return;
 	}
 	/* who has a control group is there; who has none may be hidden from us */
@@ -497,7 +517,7 @@ static int find_missed(void *arg, pid_t pid)
 	struct decisions *s = arg;
 
 	if (!table_get(&s->processes, (uint64_t)pid))
-		decisions_execed(s, pid);
+		decisions_execed(s, pid, NULL, 0);
 	return 0;
 }
 

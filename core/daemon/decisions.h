@@ -48,7 +48,9 @@ int decisions_new(struct decisions **ret, const struct decisions_options *);
 void decisions_free(struct decisions *); /* NULL is fine */
 
 void decisions_forked(struct decisions *, pid_t parent, pid_t child);
-void decisions_execed(struct decisions *, pid_t pid); /* also: it runs already */
+/* Also: it runs already. comm, time_ns: as the kernel told of it, for one that has ended since; or
+ * NULL. */
+void decisions_execed(struct decisions *, pid_t pid, const char *comm, uint64_t time_ns);
 void decisions_exited(struct decisions *, pid_t pid, uint64_t now_ns);
 /* After news of targets: does nothing where there are none. */
 void decisions_refresh(struct decisions *);

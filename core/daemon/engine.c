@@ -127,13 +127,12 @@ static void on_forked(void *arg, pid_t pid, pid_t parent, uint64_t time)
 	stir(a, pid);
 }
 
-static void on_execed(void *arg, pid_t pid, uint64_t time)
+static void on_execed(void *arg, pid_t pid, const char *comm, uint64_t time)
 {
 	struct agent *a = arg;
 
-	(void)time;
 	tell(a, FUSEE_PROCESS_EXEC, pid, 0);
-	decisions_execed(a->decisions, pid);
+	decisions_execed(a->decisions, pid, comm, time);
 	stir(a, pid);
 }
 
@@ -151,7 +150,7 @@ static int look_again(void *arg, pid_t pid)
 
 	if (!decisions_of(a->decisions, pid)) {
 		tell(a, FUSEE_PROCESS_EXEC, pid, 0);
-		decisions_execed(a->decisions, pid);
+		decisions_execed(a->decisions, pid, NULL, 0);
 	}
 	return 0;
 }
@@ -166,7 +165,7 @@ static void on_lost(void *arg)
 
 static int decide_running(void *arg, pid_t pid)
 {
-	decisions_execed(((struct agent *)arg)->decisions, pid);
+	decisions_execed(((struct agent *)arg)->decisions, pid, NULL, 0);
 	return 0;
 }
 

@@ -193,7 +193,7 @@ static void see(struct look *k, pid_t pid, uint64_t ticks, const char *exe)
 	if (!k->first && is_new)
 		l->on.forked(l->on.arg, pid, 0, 0);
 	if (!k->first && (is_new || strcmp(s->exe, exe)))
-		l->on.execed(l->on.arg, pid, 0);
+		l->on.execed(l->on.arg, pid, NULL, 0);
 	s->start_ticks = ticks;
 	s->here = true;
 	strcpy(s->exe, exe);
@@ -266,6 +266,14 @@ static bool is_pid(uint32_t pid)
 	return pid && pid <= INT32_MAX;
 }
 
+/* Of a COMM record: behind pid and tid. NULL: it has none. */
+static const char *comm_of(const struct perf_event_header *h)
+{
+	const char *comm = (const char *)(h + 1) + 8;
+
+	return h->size > sizeof(*h) + 8 && memchr(comm, 0, h->size - sizeof(*h) - 8) ? comm : NULL;
+}
+
 static void tell(struct lifecycle *l, const struct perf_event_header *h)
 {
 	uint64_t time = event_time(h);
@@ -286,7 +294,7 @@ static void tell(struct lifecycle *l, const struct perf_event_header *h)
 		l->on.exited(l->on.arg, (pid_t)t.pid, time);
 	else if (h->type == PERF_RECORD_COMM && is_pid(t.pid) &&
 		 h->misc & PERF_RECORD_MISC_COMM_EXEC)
-		l->on.execed(l->on.arg, (pid_t)t.pid, time);
+		l->on.execed(l->on.arg, (pid_t)t.pid, comm_of(h), time);
 }
 
 static struct ring *oldest(struct lifecycle *l, uint64_t until)

@@ -16,7 +16,8 @@ struct lifecycle_handlers {
 	void *arg;
 	void (*forked)(void *arg, pid_t pid, pid_t parent,
 		       uint64_t time); /* a process, no thread */
-	void (*execed)(void *arg, pid_t pid, uint64_t time);
+	/* comm: its name, 15 bytes of it; NULL: not told. It lives until the handler returns. */
+	void (*execed)(void *arg, pid_t pid, const char *comm, uint64_t time);
 	/* Its first thread has ended: others may go on for a while. */
 	void (*exited)(void *arg, pid_t pid, uint64_t time);
 	void (*lost)(void *arg); /* records, or CPUs came late: look at /proc again */

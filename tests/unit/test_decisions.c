@@ -188,7 +188,7 @@ TEST(a_child_has_its_parents_then_its_own)
 	pid_t child;
 
 	world_new(&w, true);
-	decisions_execed(w.d, getpid());
+	decisions_execed(w.d, getpid(), NULL, 0);
 	CHECK_INT(w.asked, 1);
 	CHECK_INT(w.last, getpid());
 	CHECK_STR(label_of(&w, getpid(), "process"), "test_decisions");
@@ -204,10 +204,10 @@ TEST(a_child_has_its_parents_then_its_own)
 
 	child = sleeper("/bin/sleep");
 	decisions_forked(w.d, getpid(), child);
-	decisions_execed(w.d, child);
+	decisions_execed(w.d, child, NULL, 0);
 	CHECK(strcmp(label_of(&w, child, "process"), "test_decisions"));
 	CHECK_INT(w.asked, 2);
-	decisions_execed(w.d, child);
+	decisions_execed(w.d, child, NULL, 0);
 	CHECK_INT(w.asked, 2);
 	CHECK_INT(w.changes, 4);
 	/* a child of somebody whom we don't know yet */
@@ -245,7 +245,7 @@ TEST(those_that_ended_count_no_more)
 	pid_t me = getpid();
 
 	world_new(&w, true);
-	decisions_execed(w.d, me);
+	decisions_execed(w.d, me, NULL, 0);
 	decisions_forked(w.d, me, NOBODY);
 	decisions_forked(w.d, me, NOBODY + 1);
 	CHECK_INT(processes_of_sets(&w), 3);
@@ -278,7 +278,7 @@ TEST(news_of_targets)
 	int asked;
 
 	world_new(&w, true);
-	decisions_execed(w.d, me);
+	decisions_execed(w.d, me, NULL, 0);
 	decisions_forked(w.d, me, NOBODY);
 	decisions_forked(w.d, me, NOBODY + 1);
 	decisions_refresh(w.d);
@@ -311,7 +311,7 @@ TEST(unknown_ones_dropped)
 	pid_t me = getpid();
 
 	world_new(&w, false);
-	decisions_execed(w.d, me);
+	decisions_execed(w.d, me, NULL, 0);
 	decisions_forked(w.d, me, NOBODY);
 	CHECK_INT(w.asked, 0);
 	CHECK(hz_of(&w, me) == 0);
@@ -344,9 +344,9 @@ static void kernel_thread(void)
 		SKIP("no kernel threads here: another pid namespace");
 	world_new(&w, true);
 	put_pid(&w, 2, "db");
-	decisions_execed(w.d, me);
-	decisions_execed(w.d, 1);
-	decisions_execed(w.d, 2);
+	decisions_execed(w.d, me, NULL, 0);
+	decisions_execed(w.d, 1, NULL, 0);
+	decisions_execed(w.d, 2, NULL, 0);
 	CHECK(!decisions_of(w.d, 2));
 	decisions_forked(w.d, 2, NOBODY);
 	CHECK(!decisions_of(w.d, NOBODY));
@@ -377,7 +377,7 @@ TEST(forgotten_after_a_while)
 	pid_t child = sleeper(NULL);
 
 	world_new(&w, true);
-	decisions_execed(w.d, getpid());
+	decisions_execed(w.d, getpid(), NULL, 0);
 	decisions_forked(w.d, getpid(), child);
 	CHECK_INT(decisions_processes(w.d, &profiled), 2);
 	CHECK_INT(profiled, 2);
@@ -396,10 +396,18 @@ TEST(forgotten_after_a_while)
 	CHECK(w.last == child && !w.now);
 	CHECK_INT(decisions_of(w.d, getpid())->processes, 1);
 	/* gone before we could look */
-	decisions_execed(w.d, NOBODY);
+	decisions_execed(w.d, NOBODY, NULL, 0);
 	decisions_exited(w.d, NOBODY + 7, now);
 	CHECK(!decisions_of(w.d, NOBODY));
 	decisions_tidy(w.d, now + 12 * SECOND);
+	/* likewise, but the kernel told its name: its samples are still to come */
+	decisions_forked(w.d, getpid(), NOBODY);
+	decisions_execed(w.d, NOBODY, "brief", now + 13 * SECOND);
+	CHECK_STR(label_of(&w, NOBODY, "process"), "brief");
+	decisions_tidy(w.d, now + 14 * SECOND);
+	CHECK(decisions_of(w.d, NOBODY) != NULL);
+	decisions_tidy(w.d, now + 16 * SECOND);
+	CHECK(!decisions_of(w.d, NOBODY));
 	world_free(&w);
 }
 
@@ -411,7 +419,7 @@ TEST(a_lost_end)
 	struct world w;
 
 	world_new(&w, true);
-	decisions_execed(w.d, getpid());
+	decisions_execed(w.d, getpid(), NULL, 0);
 	decisions_forked(w.d, getpid(), NOBODY);
 	CHECK_INT(decisions_processes(w.d, &profiled), 2);
 	for (int i = 0; i < 22; i++)
@@ -429,7 +437,7 @@ TEST(a_number_used_again)
 	int changes;
 
 	world_new(&w, true);
-	decisions_execed(w.d, getpid());
+	decisions_execed(w.d, getpid(), NULL, 0);
 	decisions_forked(w.d, getpid(), NOBODY);
 	decisions_exited(w.d, NOBODY, 100 * SECOND);
 	changes = w.changes;
@@ -450,7 +458,7 @@ TEST(another_plan)
 
 	world_new(&w, true);
 	put_pid(&w, NOBODY, "db");
-	decisions_execed(w.d, me);
+	decisions_execed(w.d, me, NULL, 0);
 	decisions_forked(w.d, me, NOBODY);
 	decisions_forked(w.d, me, NOBODY + 1);
 	decisions_refresh(w.d);
@@ -476,7 +484,7 @@ TEST(what_there_was_no_memory_for_comes_later)
 
 	world_new(&w, true);
 	w.told = -ENOMEM;
-	decisions_execed(w.d, getpid());
+	decisions_execed(w.d, getpid(), NULL, 0);
 	decisions_tidy(w.d, SECOND);
 	CHECK(!w.changes);
 	w.told = 0;
@@ -501,7 +509,7 @@ TEST(a_wrong_policy_is_said_once_and_counted)
 
 	world_new(&w, true);
 	w.error = -EINVAL;
-	decisions_execed(w.d, getpid());
+	decisions_execed(w.d, getpid(), NULL, 0);
 	decisions_forked(w.d, getpid(), NOBODY);
 	decisions_forked(w.d, getpid(), NOBODY + 1);
 	decisions_refresh(w.d);
@@ -579,7 +587,7 @@ static double rate_after(const struct move *m)
 	world_new(&w, true);
 	w.moves = m->from;
 	put(&w, "c", (struct fusee_target){.match = FUSEE_MATCH_CGROUP, .cgroup = str(path)}, "db");
-	decisions_execed(w.d, getpid());
+	decisions_execed(w.d, getpid(), NULL, 0);
 	tidy(&w, m->begin);
 	decisions_forked(w.d, getpid(), child);
 	decisions_refresh(w.d);
@@ -670,7 +678,7 @@ TEST(five_thousand)
 	char team[32];
 
 	world_new(&w, true);
-	decisions_execed(w.d, getpid());
+	decisions_execed(w.d, getpid(), NULL, 0);
 	for (int i = 0; i < 5000; i++) {
 		snprintf(team, sizeof(team), "t%d", i);
 		put_pid(&w, NOBODY + i, team);

@@ -39,8 +39,9 @@ static void on_forked(void *arg, pid_t pid, pid_t parent, uint64_t time)
 	note(FORKED, pid, parent, time);
 }
 
-static void on_execed(void *arg, pid_t pid, uint64_t time)
+static void on_execed(void *arg, pid_t pid, const char *comm, uint64_t time)
 {
+	(void)comm;
 	(void)arg;
 	note(EXECED, pid, 0, time);
 }

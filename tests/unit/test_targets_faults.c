@@ -141,7 +141,7 @@ static void work(struct world *w)
 	const struct fusee_process_event exec = {
 		.size = sizeof(exec), .kind = FUSEE_PROCESS_EXEC, .pid = (uint32_t)getpid()};
 
-	decisions_execed(w->d, getpid());
+	decisions_execed(w->d, getpid(), NULL, 0);
 	discoverers_process(w->all, &exec);
 	decisions_forked(w->d, getpid(), 5000000);
 	decisions_refresh(w->d);
@@ -166,7 +166,7 @@ TEST_FOR(one_event_alone, 900)
 		CHECK_INT(build(&w), 0);
 		faults.seen = 0;
 		faults.armed = true;
-		decisions_execed(w.d, getpid());
+		decisions_execed(w.d, getpid(), NULL, 0);
 		discoverers_process(w.all, &exec);
 		decisions_refresh(w.d);
 		decisions_forked(w.d, getpid(), getppid());
