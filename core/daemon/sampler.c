@@ -54,44 +54,47 @@ static void end_feed(struct sampler *s, struct feed *f)
 	free(f);
 }
 
-static struct feed *new_feed(uint64_t period_ns)
+/* One that has no events yet; it has a place, so that they are not opened in vain. NULL: no memory.
+ */
+static struct feed *new_feed(struct sampler *s, uint64_t period_ns)
 {
 	struct feed *f = calloc(1, sizeof(*f));
 
+	if (f && table_put(&s->feeds, key_of(f), f)) {
+		free(f);
+		return NULL;
+	}
 	if (f)
 		f->period_ns = period_ns;
 	return f;
 }
 
-/* Its events stand. 0 or -ENOMEM: then it is gone. */
-static int begin_feed(struct sampler *s, struct feed *f)
+/* Its events were opened, with that. 0 or -errno: then it is gone. */
+static int begin_feed(struct sampler *s, struct feed *f, int r)
 {
-	int r = table_put(&s->feeds, key_of(f), f);
-
-	f->since = f->idle = clock_now();
-	if (r)
-		end_feed(s, f);
+	if (r) {
+		table_del(&s->feeds, key_of(f));
+		free(f);
+	} else {
+		f->since = f->idle = clock_now();
+	}
 	return r;
 }
 
 /* Events of the process's own. */
 static int feed_process(struct sampler *s, pid_t pid, uint64_t period_ns, struct feed **ret)
 {
-	struct feed *f = new_feed(period_ns);
-	int r = f ? snapshot_add(s->snapshot, pid, period_ns, &f->number) : -ENOMEM;
+	struct feed *f = *ret = new_feed(s, period_ns);
 
-	if (r) {
-		free(f);
-		return r;
-	}
-	*ret = f;
-	return begin_feed(s, f);
+	if (!f)
+		return -ENOMEM;
+	return begin_feed(s, f, snapshot_add(s->snapshot, pid, period_ns, &f->number));
 }
 
 /* Some of the CPUs' ticks. */
 static int feed_some(struct sampler *s, uint64_t period_ns, struct feed **ret)
 {
-	struct feed *f = new_feed(period_ns);
+	struct feed *f = *ret = new_feed(s, period_ns);
 
 	if (!f)
 		return -ENOMEM;
@@ -99,8 +102,7 @@ static int feed_some(struct sampler *s, uint64_t period_ns, struct feed **ret)
 	f->whole = s->cpus;
 	f->whole->users++;
 	f->number = f->whole->number;
-	*ret = f;
-	return begin_feed(s, f);
+	return begin_feed(s, f, 0);
 }
 
 static int choose_feed(struct sampler *s, pid_t pid, uint64_t period_ns, struct feed **ret)
@@ -228,14 +230,12 @@ uint64_t sampler_weight(const struct sampler *s, pid_t pid)
 /* 0 or -errno. What fed processes until now goes on until they are set anew. */
 static int open_cpus(struct sampler *s, uint64_t period_ns)
 {
-	struct feed *f = new_feed(period_ns);
-	int r = f ? snapshot_add_cpus(s->snapshot, period_ns, &f->number) : -ENOMEM;
+	struct feed *f = new_feed(s, period_ns);
+	int r;
 
-	if (r) {
-		free(f);
-		return r;
-	}
-	r = begin_feed(s, f);
+	if (!f)
+		return -ENOMEM;
+	r = begin_feed(s, f, snapshot_add_cpus(s->snapshot, period_ns, &f->number));
 	if (r)
 		return r;
 	f->cpus = true;
