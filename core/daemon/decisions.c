@@ -320,10 +320,12 @@ static void decide_late(struct decisions *s, struct tracked *t, const char *comm
 void decisions_execed(struct decisions *s, pid_t pid, const char *comm, uint64_t time_ns)
 {
 	struct tracked *t = table_get(&s->processes, (uint64_t)pid);
-	char *cgroup = t && t->cgroup ? strdup(t->cgroup) : NULL;
+	char *cgroup = t ? t->cgroup : NULL; /* as it was, or as its parent's is */
 	uint64_t ticks;
 	bool changed;
 
+	if (t)
+		t->cgroup = NULL;
 	t = fresh(s, pid);
 	if (!t)
 		goto out;

@@ -319,7 +319,7 @@ static void change_over(struct attempt *t)
 	r = sampler_base(a->sampler, period_of(a->plan), a->plan->unknown_keep);
 	if (r)
 		log_warning("cannot sample whole CPUs: %s; each process gets events of its own, "
-			    "which costs more",
+			    "which costs more (fusee doctor says what it takes)",
 			    strerror(-r));
 	decisions_replan(a->decisions, a->plan->unknown_keep);
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unwind tables in the kernel: memory that the programs read, given to files as long as it lasts.
  */
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "sampling/bpf_state.h"
 
 #define MAX_IDS ((1u << 29) - 1) /* the steps' own limit for what they remember by */

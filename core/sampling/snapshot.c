@@ -233,7 +233,9 @@ static void cpu_is_back(struct snapshot *s, struct cpu *c)
 	c->gone = false;
 	if (r)
 		log_warning("CPU %d is online, but what runs there is not sampled: %s", c->number,
-			    r == -ENOTSUP ? "it was offline when this began" : strerror(-r));
+			    r == -ENOTSUP
+				    ? "it was offline when this began, start again to sample it"
+				    : strerror(-r));
 	else
 		log_info("CPU %d is online; what ran there until now may be missing", c->number);
 }
