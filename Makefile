@@ -102,12 +102,12 @@ $(foreach f,$(FOLDERS),$(eval $(call plugin,$(notdir $(f)),$(f))))
 $(B)/obj/plugins/%.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
 
 # ---- the core's own BPF programs ----
-$(B)/bpf/sampler.bpf.o $(B)/bpf/moves.bpf.o: $(B)/bpf/%.bpf.o: bpf/%.bpf.c
+$(B)/bpf/sampler.bpf.o $(B)/bpf/cgroup_moves.bpf.o: $(B)/bpf/%.bpf.o: bpf/%.bpf.c
 	@mkdir -p $(@D)
 	$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
-$(B)/obj/core/sampling/bpf_object.o: $(B)/bpf/sampler.bpf.o
-$(B)/obj/core/sampling/moves.o: $(B)/bpf/moves.bpf.o
-$(B)/obj/core/sampling/bpf_object.o $(B)/obj/core/sampling/moves.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
+$(B)/obj/core/bpf/object.o: $(B)/bpf/sampler.bpf.o
+$(B)/obj/core/bpf/cgroup_moves.o: $(B)/bpf/cgroup_moves.bpf.o
+$(B)/obj/core/bpf/object.o $(B)/obj/core/bpf/cgroup_moves.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
 
 # ---- tests ----
 vpath %.c tests/unit $(wildcard plugins/*/*)
@@ -124,8 +124,8 @@ $(foreach f,$(FOLDERS),$(foreach t,$(basename $(notdir $(wildcard $(f)/test_*.c)
 # those that fail allocations in turn (tests/lib/faults.h)
 FAULTS := $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup strndup asprintf vasprintf __asprintf_chk __vasprintf_chk)
 $(B)/tests/test_config_faults $(B)/tests/test_targets_faults $(B)/tests/test_plugin_faults $(B)/tests/test_worker_faults $(B)/tests/test_files_faults: LDFLAGS += $(FAULTS)
-$(B)/obj/test_bpf_link.o: $(addprefix $(B)/bpf/,steps.bpf.o dwarf.bpf.o framepointer.bpf.o)
-$(B)/obj/test_bpf_link.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
+$(B)/obj/test_linker.o: $(addprefix $(B)/bpf/,steps.bpf.o dwarf.bpf.o framepointer.bpf.o)
+$(B)/obj/test_linker.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
 $(B)/obj/test_%.o: test_%.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -Itests -c -o $@ $<
@@ -158,9 +158,9 @@ $(B)/tests/tool_steps: $(dwarf_O) $(B)/obj/plugins/unwinders/framepointer/framep
 $(B)/dropping/sampler.bpf.o: tests/tools/dropping.bpf.c
 	@mkdir -p $(@D)
 	$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
-$(B)/dropping/bpf_object.o: core/sampling/bpf_object.c $(B)/dropping/sampler.bpf.o
+$(B)/dropping/object.o: core/bpf/object.c $(B)/dropping/sampler.bpf.o
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -Wa,-I$(B)/dropping -c -o $@ $<
-$(B)/tests/fusee_dropping: $(B)/obj/core/cli/main.o $(B)/dropping/bpf_object.o $(B)/libcore.a
+$(B)/tests/fusee_dropping: $(B)/obj/core/cli/main.o $(B)/dropping/object.o $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(ALL_CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(LIBS)
 

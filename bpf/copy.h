@@ -12,7 +12,7 @@
 #include "begin.h"
 #include "kernel.h"
 #include "sample.h"
-#include "sampler.h"
+#include "records.h"
 
 #define PAGE 4096u
 

@@ -10,7 +10,7 @@
 
 #include "kernel.h"
 #include "sample.h"
-#include "sampler.h"
+#include "records.h"
 
 _Static_assert(FUSEE_EMIT_HEAD == SAMPLER_RECORD_HEAD, "an emission's head is a record's");
 

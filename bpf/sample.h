@@ -6,7 +6,7 @@
 #include <fusee/unwinder.bpf.h>
 
 #include "kernel.h"
-#include "sampler.h"
+#include "records.h"
 
 /* Each CPU's event that carries records into its ring. */
 struct {
@@ -74,7 +74,7 @@ FUSEE_FN int sent(long r)
 /* How a step, or a whole walk, ended. */
 enum walk_end { AGAIN, WHOLE, LEFT_CODE, LEFT_CUT, NATIVE };
 
-FUSEE_FN void give_table(struct fusee_unwind *u, const struct sampler_table *t)
+FUSEE_FN void give_table(struct fusee_unwind *u, const struct slab_range *t)
 {
 	u->slab = t->at;
 	u->slab_words = t->words;

@@ -13,7 +13,7 @@
 #include "copy.h"
 #include "language.h"
 #include "sample.h"
-#include "sampler.h"
+#include "records.h"
 
 /* Overridden by the plugin that is there; without it, its answer is that it knows nothing. */
 __attribute__((weak, noinline)) int fusee_step_dwarf(__u32 slot)

@@ -16,7 +16,7 @@
 #include "cli/grid.h"
 #include "cli/options.h"
 #include "config/plan.h"
-#include "daemon/control.h"
+#include "net/control.h"
 
 #define PATIENCE_NS 60000000000ull
 

@@ -19,9 +19,9 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/session.h"
-#include "sampling/bpf_sampler.h"
-#include "sampling/claims.h"
-#include "sampling/probe.h"
+#include "bpf/sampler.h"
+#include "unwind/claims.h"
+#include "events/probe.h"
 
 enum { MAX_CHECKS = 24 };
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "sampling/probe.h"
+#include "events/probe.h"
 
 #define PATIENCE_NS 2000000000u
 #define LOOK_NS 200000 /* how often the child is looked at */

@@ -16,7 +16,7 @@ void progress_clear(void)
 
 void progress_update(struct session *s)
 {
-	struct snapshot_counts counts;
+	struct perf_stream_counts counts;
 	struct pipeline_stats stats;
 	char samples[32], lost[32];
 	uint64_t ns;
@@ -29,7 +29,7 @@ void progress_update(struct session *s)
 		return;
 	s->progress_shown = ns / 500000000u;
 	pipeline_stats(s->pipeline, &stats);
-	snapshot_counts(s->snapshot, &counts);
+	perf_stream_counts(s->snapshot, &counts);
 	text_number(samples, stats.samples);
 	text_number(lost, counts.ring_full);
 	fprintf(stderr, "\r\033[K  %llu:%02llu   %.2f CPUs   %s samples   %s lost",

@@ -63,7 +63,7 @@ static int set_stack(struct session_options *o, const char *text)
 
 	if (text_size(text, &bytes) || bytes < 256)
 		return bad("'%s' is not a stack size: 256 to 65528 bytes", text);
-	o->stack_bytes = bytes > SNAPSHOT_MAX_STACK ? SNAPSHOT_MAX_STACK : (uint32_t)(bytes & ~7u);
+	o->stack_bytes = bytes > SAMPLE_MAX_STACK ? SAMPLE_MAX_STACK : (uint32_t)(bytes & ~7u);
 	return 0;
 }
 
@@ -217,7 +217,7 @@ static int write_outputs(const struct session *s, const struct fusee_profile *p)
 /* Which sampler, and why not the better one. */
 static void say_how(const struct session *s)
 {
-	const char *part = snapshot_kernel(s->snapshot) || !s->o.kernel
+	const char *part = perf_stream_kernel(s->snapshot) || !s->o.kernel
 				   ? ""
 				   : ", without the kernel's part";
 
@@ -296,7 +296,7 @@ int cmd_record(int argc, char **argv)
 {
 	struct session s = {
 		.o = {.hz = DEFAULT_HZ,
-		      .stack_bytes = SNAPSHOT_MAX_STACK,
+		      .stack_bytes = SAMPLE_MAX_STACK,
 		      .kernel = true,
 		      .inlines = true,
 		      .cache = true},

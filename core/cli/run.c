@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/session.h"
-#include "daemon/agent.h"
+#include "agent/agent.h"
 
 #define DEFAULT_SCRIPT "/etc/fusee/fusee.lua"
 #define MAX_FLAGS 64u

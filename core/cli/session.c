@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/entry.h"
-#include "sampling/claims.h"
+#include "unwind/claims.h"
 #include "sampling/samplers.h"
 
 #define TABLE_BYTES (32u << 20) /* in the kernel: clang's libraries alone have 12 MB */
@@ -154,7 +154,7 @@ static int open_sampler(struct session *s)
 	if (!r)
 		r = names_new(&s->names, pipeline_files(s->pipeline), s->worker, s->o.inlines);
 	if (!r)
-		r = watch(s, snapshot_fd(s->snapshot), SOURCE_SAMPLES);
+		r = watch(s, perf_stream_fd(s->snapshot), SOURCE_SAMPLES);
 	if (r) {
 		log_error("cannot start: %s", strerror(-r));
 		return EX_OSERR;
@@ -207,7 +207,7 @@ static void prepare_command(void *arg)
 {
 	struct session *s = arg;
 
-	snapshot_drain(s->snapshot, pipeline_handlers(s->pipeline), true);
+	perf_stream_drain(s->snapshot, pipeline_handlers(s->pipeline), true);
 	pipeline_scan(s->pipeline, s->child.pid);
 	worker_wait(s->worker);
 	pipeline_retry(s->pipeline);
@@ -235,7 +235,7 @@ static int begin(struct session *s)
 		s->child_runs = true;
 		return 0;
 	}
-	r = snapshot_enable(s->snapshot);
+	r = perf_stream_enable(s->snapshot);
 	now = clock_now();
 	/* What was mapped between the scan and now; of the rest there are records. */
 	for (uint32_t i = 0; !r && i < s->o.npids; i++)
@@ -316,17 +316,17 @@ int session_run(struct session *s)
 
 		for (int i = 0; i < n; i++)
 			on_event(s, events[i].data.u64);
-		snapshot_drain(s->snapshot, pipeline_handlers(s->pipeline), false);
-		pipeline_tell(s->pipeline, snapshot_horizon(s->snapshot));
+		perf_stream_drain(s->snapshot, pipeline_handlers(s->pipeline), false);
+		pipeline_tell(s->pipeline, perf_stream_horizon(s->snapshot));
 		if (s->o.duration_ns && clock_now() - s->start_ns >= s->o.duration_ns)
 			s->stop = true;
 	}
 	s->end_ns = clock_now();
-	snapshot_disable(s->snapshot);
+	perf_stream_disable(s->snapshot);
 	progress_clear();
 	if (r)
 		return r;
-	snapshot_drain(s->snapshot, pipeline_handlers(s->pipeline), true);
+	perf_stream_drain(s->snapshot, pipeline_handlers(s->pipeline), true);
 	pipeline_finish(s->pipeline);
 	return 0;
 }
@@ -349,10 +349,10 @@ static uint64_t system_ns(const struct session *s)
 void session_account(struct session *s, struct session_account *a)
 {
 	*a = (struct session_account){.period_ns = (uint64_t)(1e9 / s->o.hz + 0.5)};
-	snapshot_counts(s->snapshot, &a->counts);
+	perf_stream_counts(s->snapshot, &a->counts);
 	pipeline_stats(s->pipeline, &a->stats);
 	a->skipped = a->counts.skipped;
-	if (!snapshot_kernel(s->snapshot)) {
+	if (!perf_stream_kernel(s->snapshot)) {
 		a->kernel = system_ns(s) / a->period_ns;
 		if (a->kernel > a->skipped)
 			a->kernel = a->skipped;
@@ -372,7 +372,7 @@ void session_close(struct session *s)
 	} else if (s->o.command && s->child.go >= 0) {
 		launch_drop(&s->child);
 	}
-	snapshot_close(s->snapshot);
+	perf_stream_close(s->snapshot);
 	worker_stop(s->worker);
 	names_free(s->names);
 	pipeline_free(s->pipeline);

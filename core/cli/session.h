@@ -11,10 +11,10 @@
 #include "cli/launch.h"
 #include "plugin/plugin.h"
 #include "profile/builder.h"
-#include "sampling/bpf_sampler.h"
+#include "bpf/sampler.h"
 #include "sampling/build.h"
 #include "sampling/pipeline.h"
-#include "sampling/snapshot.h"
+#include "events/perf_stream.h"
 #include "worker/worker.h"
 
 #define SESSION_MAX_PIDS 4096u
@@ -59,7 +59,7 @@ struct session {
 	struct names *names;
 	struct bpf_sampler *bpf; /* NULL: user space walks */
 	char *no_bpf;            /* why it does; NULL: it was asked for */
-	struct snapshot *snapshot;
+	struct perf_stream *snapshot;
 	int epoll, signals, ticks;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, of sampling */
 	uint64_t start_wall_ns;    /* CLOCK_REALTIME */
@@ -73,7 +73,7 @@ struct session {
 /* What became of all ticks: the sum of whole, cut and lost is ticks_due, but for unfinished
  * periods. */
 struct session_account {
-	struct snapshot_counts counts;
+	struct perf_stream_counts counts;
 	struct pipeline_stats stats;
 	uint64_t period_ns, ticks_due;
 	uint64_t skipped, kernel; /* of counts.skipped: by the timer; in the kernel, which we may

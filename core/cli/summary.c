@@ -229,9 +229,10 @@ int summary_stats(struct session *s, const char *path)
 		(unsigned long long)a.stats.whole, (unsigned long long)a.stats.guessed,
 		(unsigned long long)a.stats.passed, (unsigned long long)a.counts.count_ns,
 		(unsigned long long)a.stats.weight_ns,
-		snapshot_kernel(s->snapshot) ? "true" : "false", a.counts.gaps ? "true" : "false",
-		(unsigned long long)a.stats.helped, (unsigned long long)a.counts.ring_full,
-		(unsigned long long)a.skipped, (unsigned long long)a.kernel);
+		perf_stream_kernel(s->snapshot) ? "true" : "false",
+		a.counts.gaps ? "true" : "false", (unsigned long long)a.stats.helped,
+		(unsigned long long)a.counts.ring_full, (unsigned long long)a.skipped,
+		(unsigned long long)a.kernel);
 	for (uint32_t i = 0, n = 0; i < a.stats.nreasons; i++)
 		if (a.stats.reasons[i].n)
 			fprintf(f, "%s\"%s\": %llu", n++ ? ", " : "", a.stats.reasons[i].text,

@@ -44,7 +44,7 @@ struct top {
 	uint64_t count; /* pictures left; 0: no end */
 	bool json, screen, held;
 	struct collector *naming; /* the last interval's; NULL: none under way */
-	struct snapshot_counts before;
+	struct perf_stream_counts before;
 	uint64_t lost; /* of the interval that is being named */
 	struct termios was;
 };
@@ -273,7 +273,7 @@ static void on_tick(struct session *s, bool key)
 {
 	struct top *t = s->o.tick_arg;
 	struct collector *next;
-	struct snapshot_counts counts;
+	struct perf_stream_counts counts;
 
 	if (key)
 		take_key(t);
@@ -284,7 +284,7 @@ static void on_tick(struct session *s, bool key)
 	t->next_ns += t->every_ns;
 	if (t->next_ns < clock_now())
 		t->next_ns = clock_now() + t->every_ns;
-	snapshot_counts(s->snapshot, &counts);
+	perf_stream_counts(s->snapshot, &counts);
 	t->lost = counts.ring_full - t->before.ring_full;
 	t->before = counts;
 	t->naming = pipeline_collect(s->pipeline, 0, next);
@@ -399,7 +399,7 @@ int cmd_top(int argc, char **argv)
 {
 	struct top t = {
 		.s = {.o = {.hz = DEFAULT_HZ,
-			    .stack_bytes = SNAPSHOT_MAX_STACK,
+			    .stack_bytes = SAMPLE_MAX_STACK,
 			    .kernel = true,
 			    .inlines = true,
 			    .cache = true,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/maker.h"
+#include "config/plan_builder.h"
 
 /* One flag's options, as they are read. */
 struct reading {
@@ -124,7 +124,7 @@ static int read_item(struct reading *r, char *item, const char **why)
 	return err;
 }
 
-static void add_flag(struct maker *m, uint32_t kind, const char *where, const char *flag)
+static void add_flag(struct plan_builder *m, uint32_t kind, const char *where, const char *flag)
 {
 	char *copy = strdup(flag), *rest = copy ? strchr(copy, ':') : NULL, *item;
 	const struct plugin *p;
@@ -137,7 +137,7 @@ static void add_flag(struct maker *m, uint32_t kind, const char *where, const ch
 	}
 	if (rest)
 		*rest++ = '\0';
-	p = maker_plugin(m, kind, copy, where);
+	p = plan_builder_plugin(m, kind, copy, where);
 	if (!p)
 		goto out;
 	r.d = p->descriptor;
@@ -147,34 +147,34 @@ static void add_flag(struct maker *m, uint32_t kind, const char *where, const ch
 		if (err == -ENOMEM)
 			m->no_memory = true;
 		else if (err)
-			maker_error(m, where, "%s.%s: '%s' %s", plugin_kind_name(kind), copy, item,
-				    why);
+			plan_builder_error(m, where, "%s.%s: '%s' %s", plugin_kind_name(kind), copy,
+					   item, why);
 		if (err) {
-			maker_options_free(r.options, r.n);
+			plan_builder_options_free(r.options, r.n);
 			goto out;
 		}
 	}
-	maker_add(m, p->descriptor, where, r.options, r.n);
+	plan_builder_add(m, p->descriptor, where, r.options, r.n);
 out:
 	free(copy);
 }
 
-static void set_setting(struct maker *m, const struct plan_settings *g, const char *name,
+static void set_setting(struct plan_builder *m, const struct plan_settings *g, const char *name,
 			const char *value)
 {
 	struct option_value v = {.kind = OPTION_TEXT, .text = (char *)value};
 	char *text;
 
-	if (maker_set(m, options_find(&g->options, name), &v, &text))
-		maker_error(m, "", "%s", text ? text : "no memory");
+	if (plan_builder_set(m, options_find(&g->options, name), &v, &text))
+		plan_builder_error(m, "", "%s", text ? text : "no memory");
 	free(text);
 }
 
 int plan_from_flags(struct plan **ret, const struct plan_flags *f,
 		    const struct plugin_folder *folder, struct plan_errors *errors)
 {
-	struct maker m;
-	int r = maker_init(&m, folder, errors);
+	struct plan_builder m;
+	int r = plan_builder_init(&m, folder, errors);
 
 	if (r)
 		return r;
@@ -183,9 +183,9 @@ int plan_from_flags(struct plan **ret, const struct plan_flags *f,
 	for (uint32_t i = 0; i < f->ndiscoveries; i++)
 		add_flag(&m, FUSEE_DISCOVERY, "--discover", f->discoveries[i]);
 	if (!f->nsinks)
-		maker_error(&m, "",
-			    "no sink: say where profiles go, such as --sink "
-			    "pprof:dir=/var/lib/fusee");
+		plan_builder_error(&m, "",
+				   "no sink: say where profiles go, such as --sink "
+				   "pprof:dir=/var/lib/fusee");
 	if (f->hz) {
 		char number[32];
 
@@ -196,5 +196,5 @@ int plan_from_flags(struct plan **ret, const struct plan_flags *f,
 		set_setting(&m, &plan_settings[1], "listen", f->listen);
 	if (f->control)
 		set_setting(&m, &plan_settings[2], "path", f->control);
-	return maker_finish(&m, ret);
+	return plan_builder_finish(&m, ret);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config/plan.h"
-#include "sampling/bpf_sampler.h"
+#include "bpf/sampler.h"
 #include "profile/render_model.h"
 
 static void put_text(struct buf *b, const char *text)

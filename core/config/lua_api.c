@@ -21,7 +21,7 @@ static struct api *api_of(lua_State *L, const char *what)
 
 static void drop_options(struct api *a)
 {
-	maker_options_free(a->options, a->noptions);
+	plan_builder_options_free(a->options, a->noptions);
 	a->options = NULL;
 	a->noptions = 0;
 }
@@ -67,12 +67,12 @@ static struct api_said *say_once(struct api *a, const char *name, const char *wh
 
 	for (uint32_t i = 0; i < a->nsaid; i++)
 		if (!strcmp(a->said[i].name, name)) {
-			maker_error(&a->m, where, "%s: given twice, first at %s", name,
-				    a->said[i].where);
+			plan_builder_error(&a->m, where, "%s: given twice, first at %s", name,
+					   a->said[i].where);
 			return NULL;
 		}
 	if (a->nsaid == API_MAX_NAMED) {
-		maker_error(&a->m, where, "%s: too many lines like this", name);
+		plan_builder_error(&a->m, where, "%s: too many lines like this", name);
 		return NULL;
 	}
 	s = &a->said[a->nsaid++];
@@ -88,7 +88,7 @@ static bool one_table(lua_State *L, struct api *a, const char *name, const char 
 {
 	if (lua_gettop(L) == 1 && lua_istable(L, 1))
 		return true;
-	maker_error(&a->m, where, "%s takes one table: %s { option = value }", name, name);
+	plan_builder_error(&a->m, where, "%s takes one table: %s { option = value }", name, name);
 	return false;
 }
 
@@ -118,7 +118,7 @@ static int construct(lua_State *L)
 		n = a->noptions;
 		a->options = NULL;
 		a->noptions = 0;
-		p = maker_add(&a->m, d, where, options, n);
+		p = plan_builder_add(&a->m, d, where, options, n);
 	}
 	if (d->kind != FUSEE_SINK)
 		return 0;
@@ -152,12 +152,14 @@ static void set_all(struct api *a, const struct plan_settings *g, const char *wh
 			for (uint32_t k = 0; k < g->options.n; k++)
 				guess_offer(&guess,
 					    FUSEE_AT(struct fusee_option, g->options, k)->name);
-			maker_error(&a->m, where,
-				    guess.best ? "%s: unknown option '%s' (did you mean '%s'?)"
-					       : "%s: unknown option '%s'",
-				    g->name, o->name, guess.best);
-		} else if (o->value.kind && maker_set(&a->m, option, &o->value, &text)) {
-			maker_error(&a->m, where, "%s: %s", g->name, text ? text : "no memory");
+			plan_builder_error(&a->m, where,
+					   guess.best
+						   ? "%s: unknown option '%s' (did you mean '%s'?)"
+						   : "%s: unknown option '%s'",
+					   g->name, o->name, guess.best);
+		} else if (o->value.kind && plan_builder_set(&a->m, option, &o->value, &text)) {
+			plan_builder_error(&a->m, where, "%s: %s", g->name,
+					   text ? text : "no memory");
 		}
 		free(text);
 	}
@@ -190,9 +192,9 @@ static int configure(lua_State *L)
 		if (was_given(a, o->name))
 			continue;
 		if (!o->def) {
-			maker_error(&a->m, where, "%s: option '%s' must be given", g->name,
-				    o->name);
-		} else if (maker_set(&a->m, o, &v, &text)) {
+			plan_builder_error(&a->m, where, "%s: option '%s' must be given", g->name,
+					   o->name);
+		} else if (plan_builder_set(&a->m, o, &v, &text)) {
 			a->m.no_memory = true;
 			free(text);
 		}
@@ -249,7 +251,7 @@ static int plugin_of(lua_State *L)
 	const struct plugin *p;
 
 	script_where(L, where);
-	p = maker_plugin(&a->m, kind, name, where);
+	p = plan_builder_plugin(&a->m, kind, name, where);
 	if (!p) {
 		lua_pushcfunction(L, construct_nothing);
 		return 1;
@@ -274,10 +276,10 @@ static int sample_of(lua_State *L)
 	}
 	script_where(L, where);
 	guess_offer(&g, "cpu");
-	maker_error(&a->m, where,
-		    g.best ? "no 'sample.%s' (did you mean 'sample.cpu'?)"
-			   : "no 'sample.%s': there is sample.cpu",
-		    name);
+	plan_builder_error(&a->m, where,
+			   g.best ? "no 'sample.%s' (did you mean 'sample.cpu'?)"
+				  : "no 'sample.%s': there is sample.cpu",
+			   name);
 	lua_pushcfunction(L, construct_nothing);
 	return 1;
 }
@@ -313,8 +315,8 @@ static int say_unknown(lua_State *L)
 	if (lua_gettop(L) == 1 && (!strcmp(what, "keep") || !strcmp(what, "drop")))
 		a->m.plan->unknown_keep = *what == 'k';
 	else
-		maker_error(&a->m, where, "unknown takes \"keep\" or \"drop\", got %s",
-			    *what ? lua_pushfstring(L, "'%s'", what) : luaL_typename(L, 1));
+		plan_builder_error(&a->m, where, "unknown takes \"keep\" or \"drop\", got %s",
+				   *what ? lua_pushfstring(L, "'%s'", what) : luaL_typename(L, 1));
 	return 0;
 }
 
@@ -327,7 +329,8 @@ static int say_policy(lua_State *L)
 	if (!say_once(a, "policy", where))
 		return 0;
 	if (lua_gettop(L) != 1 || !lua_isfunction(L, 1)) {
-		maker_error(&a->m, where, "policy takes one function, got %s", luaL_typename(L, 1));
+		plan_builder_error(&a->m, where, "policy takes one function, got %s",
+				   luaL_typename(L, 1));
 		return 0;
 	}
 	lua_setfield(L, LUA_REGISTRYINDEX, API_POLICY);

@@ -4,7 +4,7 @@
 #define CONFIG_LUA_API_H
 
 #include "config/lua_state.h"
-#include "config/maker.h"
+#include "config/plan_builder.h"
 
 enum { API_MAX_NAMED = 64 };
 
@@ -16,7 +16,7 @@ struct api_said {
 
 /* script->owner while the script runs. */
 struct api {
-	struct maker m;
+	struct plan_builder m;
 	/* The declaration under way: in C's memory, but freed by who made the api if Lua leaves
 	 * it by an error. */
 	struct instance_option *options;

@@ -48,8 +48,8 @@ static const char *wanted(uint32_t type)
 
 static void wrong_type(struct reading *r, const struct fusee_option *o, const char *got)
 {
-	maker_error(&r->api->m, r->where, "%s: option '%s' must be %s, got %s", r->what, o->name,
-		    wanted(o->type), got);
+	plan_builder_error(&r->api->m, r->where, "%s: option '%s' must be %s, got %s", r->what,
+			   o->name, wanted(o->type), got);
 }
 
 /* A string without zero bytes; NULL: recorded. */
@@ -203,8 +203,9 @@ static void read_names(lua_State *L, struct reading *r, int index)
 		struct instance_option *all;
 
 		if (lua_type(L, -2) != LUA_TSTRING) {
-			maker_error(&a->m, r->where,
-				    "%s: unexpected unnamed value: write option = value", r->what);
+			plan_builder_error(&a->m, r->where,
+					   "%s: unexpected unnamed value: write option = value",
+					   r->what);
 			continue;
 		}
 		all = realloc(a->options, (a->noptions + 1) * sizeof(*all));

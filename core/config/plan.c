@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/maker.h"
+#include "config/plan_builder.h"
 #include "config/policy_state.h"
 
 char *plan_default_control(void)
@@ -44,7 +44,7 @@ static void free_instances(struct plan_instance **all, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		struct plan_instance *p = all[i];
 
-		maker_options_free(p->options, p->noptions);
+		plan_builder_options_free(p->options, p->noptions);
 		free_texts(p->omit);
 		free(p->plugin);
 		free(p->name);

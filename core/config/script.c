@@ -88,9 +88,9 @@ static void complete(struct api *a, struct policy *policy)
 		a->m.no_memory = true;
 	choose_unwinders(a);
 	if (!p->nsinks && !a->m.errors->n)
-		maker_error(&a->m, policy->script.name,
-			    "no sink: say where profiles go, such as sink.pprof { dir = "
-			    "\"/var/lib/fusee\" }");
+		plan_builder_error(&a->m, policy->script.name,
+				   "no sink: say where profiles go, such as sink.pprof { dir = "
+				   "\"/var/lib/fusee\" }");
 }
 
 /* Runs the script; the policy is the plan's then, or freed. */
@@ -103,9 +103,9 @@ static void read_script(struct api *a, struct policy *policy)
 	s->owner = a;
 	r = script_enter(s, run, NULL, SCRIPT_RUN_NS, &n, &text);
 	s->owner = NULL;
-	maker_options_free(a->options, a->noptions);
+	plan_builder_options_free(a->options, a->noptions);
 	if (r && text)
-		maker_error(&a->m, "", "%s", text);
+		plan_builder_error(&a->m, "", "%s", text);
 	else if (r)
 		a->m.no_memory = true;
 	free(text);
@@ -119,13 +119,13 @@ static void read_script(struct api *a, struct policy *policy)
 	}
 }
 
-static int cannot_read(struct maker *m, const char *path)
+static int cannot_read(struct plan_builder *m, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r = 0;
 
 	if (fd < 0) {
 		r = -errno;
-		maker_error(m, "", "cannot read '%s': %s", path, strerror(-r));
+		plan_builder_error(m, "", "cannot read '%s': %s", path, strerror(-r));
 		return r;
 	}
 	close(fd);
@@ -137,7 +137,7 @@ int plan_from_script(struct plan **ret, const char *path, const struct plugin_fo
 {
 	struct policy *policy = calloc(1, sizeof(*policy));
 	struct api *a = calloc(1, sizeof(*a));
-	int r = policy && a ? maker_init(&a->m, folder, errors) : -ENOMEM;
+	int r = policy && a ? plan_builder_init(&a->m, folder, errors) : -ENOMEM;
 
 	if (r) {
 		*errors = (struct plan_errors){0};
@@ -157,7 +157,7 @@ int plan_from_script(struct plan **ret, const char *path, const struct plugin_fo
 	}
 	read_script(a, policy);
 	policy = NULL;
-	r = maker_finish(&a->m, ret);
+	r = plan_builder_finish(&a->m, ret);
 out:
 	policy_free(policy);
 	free(a);

@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "config/plan.h"
-#include "sampling/bpf_sampler.h"
+#include "bpf/sampler.h"
 
 static const struct fusee_option cpu[] = {
 	{.name = "hz",

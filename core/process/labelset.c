@@ -130,7 +130,7 @@ uint32_t labelsets_intern(struct labelsets *all, struct labelset_draft *d)
 
 	qsort(d->labels, d->n, sizeof(d->labels[0]), by_name);
 	hash = hash_of(d);
-	first = table_get(&all->by_hash, hash);
+	first = hashmap_get(&all->by_hash, hash);
 	for (s = first; s; s = s->next)
 		if (same(s, d))
 			return s->id;
@@ -142,12 +142,12 @@ uint32_t labelsets_intern(struct labelsets *all, struct labelset_draft *d)
 	s->hash = hash;
 	s->id = all->last + 1;
 	s->next = first;
-	if (table_put(&all->by_id, s->id, s)) {
+	if (hashmap_put(&all->by_id, s->id, s)) {
 		free(s);
 		return 0;
 	}
-	if (table_put(&all->by_hash, hash, s)) {
-		table_del(&all->by_id, s->id);
+	if (hashmap_put(&all->by_hash, hash, s)) {
+		hashmap_del(&all->by_id, s->id);
 		free(s);
 		return 0;
 	}
@@ -156,7 +156,7 @@ uint32_t labelsets_intern(struct labelsets *all, struct labelset_draft *d)
 
 const struct fusee_label *labelsets_get(const struct labelsets *all, uint32_t id, uint32_t *n)
 {
-	const struct labelset *s = table_get(&all->by_id, id);
+	const struct labelset *s = hashmap_get(&all->by_id, id);
 
 	*n = s ? s->n : 0;
 	return s ? s->labels : NULL;
@@ -165,7 +165,7 @@ const struct fusee_label *labelsets_get(const struct labelsets *all, uint32_t id
 struct sweep {
 	bool (*used)(void *arg, uint32_t id);
 	void *arg;
-	struct table by_id, by_hash;
+	struct hashmap by_id, by_hash;
 	bool failed;
 };
 
@@ -176,7 +176,7 @@ static void keep_used(void *arg, uint64_t id, void *value)
 
 	if (w->failed || !w->used(w->arg, (uint32_t)id))
 		return;
-	w->failed = table_put(&w->by_id, id, s) != 0;
+	w->failed = hashmap_put(&w->by_id, id, s) != 0;
 }
 
 static void chain_used(void *arg, uint64_t id, void *value)
@@ -185,21 +185,21 @@ static void chain_used(void *arg, uint64_t id, void *value)
 	struct labelset *s = value;
 
 	(void)id;
-	w->failed = w->failed || table_put(&w->by_hash, s->hash, s);
+	w->failed = w->failed || hashmap_put(&w->by_hash, s->hash, s);
 }
 
 static void free_unused(void *arg, uint64_t id, void *value)
 {
 	struct sweep *w = arg;
 
-	if (!table_get(&w->by_id, id))
+	if (!hashmap_get(&w->by_id, id))
 		free(value);
 }
 
 static void relink(void *arg, uint64_t id, void *value)
 {
 	struct sweep *w = arg;
-	struct labelset *s = value, *first = table_get(&w->by_hash, s->hash);
+	struct labelset *s = value, *first = hashmap_get(&w->by_hash, s->hash);
 
 	(void)id;
 	if (first == s)
@@ -220,25 +220,25 @@ void labelsets_sweep(struct labelsets *all, bool (*used)(void *, uint32_t), void
 {
 	struct sweep w = {.used = used, .arg = arg};
 
-	table_each(&all->by_id, keep_used, &w);
-	table_each(&w.by_id, chain_used, &w);
+	hashmap_each(&all->by_id, keep_used, &w);
+	hashmap_each(&w.by_id, chain_used, &w);
 	if (w.failed) {
-		table_fini(&w.by_id);
-		table_fini(&w.by_hash);
+		hashmap_fini(&w.by_id);
+		hashmap_fini(&w.by_hash);
 		return;
 	}
-	table_each(&all->by_id, free_unused, &w);
-	table_each(&w.by_id, unlink_all, NULL);
-	table_each(&w.by_id, relink, &w);
-	table_fini(&all->by_id);
-	table_fini(&all->by_hash);
+	hashmap_each(&all->by_id, free_unused, &w);
+	hashmap_each(&w.by_id, unlink_all, NULL);
+	hashmap_each(&w.by_id, relink, &w);
+	hashmap_fini(&all->by_id);
+	hashmap_fini(&all->by_hash);
 	all->by_id = w.by_id;
 	all->by_hash = w.by_hash;
 }
 
 void labelsets_fini(struct labelsets *all)
 {
-	table_fini_free(&all->by_id);
-	table_fini(&all->by_hash);
+	hashmap_fini_free(&all->by_id);
+	hashmap_fini(&all->by_hash);
 	*all = (struct labelsets){0};
 }

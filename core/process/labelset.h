@@ -9,7 +9,7 @@
 #include <fusee/profile.h>
 
 #include "base/buf.h"
-#include "base/table.h"
+#include "base/hashmap.h"
 
 #define LABELSET_MAX 32u        /* labels of a set */
 #define LABELSET_NAME_MAX 128u  /* bytes of a label's name */
@@ -22,7 +22,7 @@ struct labelset_draft {
 };
 
 struct labelsets {
-	struct table by_id, by_hash;
+	struct hashmap by_id, by_hash;
 	uint32_t last; /* id given out; ids are never used again */
 };
 

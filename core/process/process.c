@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/table.h"
+#include "base/hashmap.h"
 
 struct thread {
 	char comm[16];
 };
 
 struct process_table {
-	struct table pids;    /* pid -> struct process *, newest life */
-	struct table tids;    /* tid -> struct thread * */
+	struct hashmap pids;  /* pid -> struct process *, newest life */
+	struct hashmap tids;  /* tid -> struct thread * */
 	struct process **all; /* every life */
 	uint64_t n, cap, ids;
 };
@@ -39,15 +39,15 @@ void process_table_free(struct process_table *t)
 		return;
 	for (uint64_t i = 0; i < t->n; i++)
 		free_process(t->all[i]);
-	table_fini_free(&t->tids);
-	table_fini(&t->pids);
+	hashmap_fini_free(&t->tids);
+	hashmap_fini(&t->pids);
 	free(t->all);
 	free(t);
 }
 
 struct process *process_find(struct process_table *t, pid_t pid)
 {
-	return table_get(&t->pids, (uint64_t)pid);
+	return hashmap_get(&t->pids, (uint64_t)pid);
 }
 
 static struct process *begin(struct process_table *t, pid_t pid, const char *comm)
@@ -69,7 +69,7 @@ static struct process *begin(struct process_table *t, pid_t pid, const char *com
 	p->id = ++t->ids;
 	p->pid = pid;
 	snprintf(p->comm, sizeof(p->comm), "%s", comm);
-	if (table_put(&t->pids, (uint64_t)pid, p)) {
+	if (hashmap_put(&t->pids, (uint64_t)pid, p)) {
 		free(p);
 		return NULL;
 	}
@@ -119,7 +119,7 @@ void process_sweep(struct process_table *t, uint64_t before,
 			continue;
 		}
 		if (process_find(t, p->pid) == p)
-			table_del(&t->pids, (uint64_t)p->pid);
+			hashmap_del(&t->pids, (uint64_t)p->pid);
 		free_process(p);
 	}
 	t->n = left;
@@ -288,14 +288,14 @@ struct process_mapping *process_mapping(struct process *p, uint64_t addr)
 
 int process_thread_comm(struct process_table *t, pid_t tid, const char *comm)
 {
-	struct thread *th = table_get(&t->tids, (uint64_t)tid);
+	struct thread *th = hashmap_get(&t->tids, (uint64_t)tid);
 	int r;
 
 	if (!th) {
 		th = calloc(1, sizeof(*th));
 		if (!th)
 			return -ENOMEM;
-		r = table_put(&t->tids, (uint64_t)tid, th);
+		r = hashmap_put(&t->tids, (uint64_t)tid, th);
 		if (r) {
 			free(th);
 			return r;
@@ -307,12 +307,12 @@ int process_thread_comm(struct process_table *t, pid_t tid, const char *comm)
 
 const char *process_comm(struct process_table *t, const struct process *p, pid_t tid)
 {
-	const struct thread *th = table_get(&t->tids, (uint64_t)tid);
+	const struct thread *th = hashmap_get(&t->tids, (uint64_t)tid);
 
 	return th && *th->comm ? th->comm : p->comm;
 }
 
 void process_thread_exit(struct process_table *t, pid_t tid)
 {
-	free(table_del(&t->tids, (uint64_t)tid));
+	free(hashmap_del(&t->tids, (uint64_t)tid));
 }

@@ -47,8 +47,8 @@ struct process {
 	bool replaced;  /* its pid is another life's now: by exec, or used again */
 	uint32_t scanned; /* the pipeline's: when its mappings were last read from /proc; 0 never */
 	uint64_t waiting; /* the pipeline's: bytes of stack copies that wait for its tables */
-	uint64_t parents[2]; /* ids of the lives that it was forked from, and that one from */
-	struct { /* what the kernel's sampler is told of it: core/sampling/bpf_sampler.h */
+	uint64_t parents[2];      /* ids of the lives that it was forked from, and that one from */
+	struct {                  /* what the kernel's sampler is told of it: core/bpf/sampler.h */
 		uint32_t element; /* 0: nothing */
 		uint32_t version; /* of what it was told */
 		bool stale;       /* something has changed since */

@@ -16,7 +16,7 @@
 #include <xxhash.h>
 
 #include "base/metrics.h"
-#include "base/table.h"
+#include "base/hashmap.h"
 #include "process/labelset.h"
 
 enum {
@@ -31,7 +31,7 @@ struct entry;
 
 struct list {
 	struct entry *first;
-	struct table *in; /* that it stands in by `hash`; NULL: in none */
+	struct hashmap *in; /* that it stands in by `hash`; NULL: in none */
 	uint64_t hash;
 };
 
@@ -54,8 +54,8 @@ struct source {
 };
 
 struct targets {
-	struct table keys, matches; /* struct list, by hash */
-	struct table sources;
+	struct hashmap keys, matches; /* struct list, by hash */
+	struct hashmap sources;
 	struct labelsets sets;
 	uint64_t generation;
 	pid_t changed[MAX_CHANGED]; /* by pid only, since targets_changes() */
@@ -81,9 +81,9 @@ static struct fusee_str str(const char *s)
 /* ---- lists ---- */
 
 /* The list of that hash, made if it is not there. NULL: no memory. */
-static struct list *list_of(struct table *in, uint64_t hash)
+static struct list *list_of(struct hashmap *in, uint64_t hash)
 {
-	struct list *l = table_get(in, hash);
+	struct list *l = hashmap_get(in, hash);
 
 	if (l)
 		return l;
@@ -92,7 +92,7 @@ static struct list *list_of(struct table *in, uint64_t hash)
 		return NULL;
 	l->in = in;
 	l->hash = hash;
-	if (table_put(in, hash, l)) {
+	if (hashmap_put(in, hash, l)) {
 		free(l);
 		return NULL;
 	}
@@ -103,7 +103,7 @@ static void list_drop(struct list *l)
 {
 	if (!l || l->first || !l->in)
 		return;
-	table_del(l->in, l->hash);
+	hashmap_del(l->in, l->hash);
 	free(l);
 }
 
@@ -164,7 +164,7 @@ static uint64_t hash_key(uint32_t source, struct fusee_str key)
 static struct entry *entry_find(const struct targets *ts, uint32_t source, struct fusee_str key,
 				bool staged)
 {
-	const struct list *l = table_get(&ts->keys, hash_key(source, key));
+	const struct list *l = hashmap_get(&ts->keys, hash_key(source, key));
 
 	for (struct entry *e = l ? l->first : NULL; e; e = e->next[BY_KEY])
 		if (e->source == source && e->staged == staged && equal(e->t.key, key))
@@ -342,7 +342,7 @@ static bool says_the_same(const struct entry *a, const struct entry *b)
 
 static struct source *source_of(struct targets *ts, uint32_t id)
 {
-	struct source *s = table_get(&ts->sources, id);
+	struct source *s = hashmap_get(&ts->sources, id);
 
 	if (s)
 		return s;
@@ -350,7 +350,7 @@ static struct source *source_of(struct targets *ts, uint32_t id)
 	if (!s)
 		return NULL;
 	s->id = id;
-	if (table_put(&ts->sources, id, s)) {
+	if (hashmap_put(&ts->sources, id, s)) {
 		free(s);
 		return NULL;
 	}
@@ -427,7 +427,7 @@ out:
 
 int targets_del(struct targets *ts, uint32_t source, struct fusee_str key)
 {
-	const struct source *s = table_get(&ts->sources, source);
+	const struct source *s = hashmap_get(&ts->sources, source);
 	struct entry *live = entry_find(ts, source, key, false);
 	struct entry *staged = entry_find(ts, source, key, true);
 
@@ -506,18 +506,18 @@ void targets_commit(struct targets *ts, uint32_t source)
 
 void targets_forget(struct targets *ts, uint32_t source)
 {
-	struct source *s = table_get(&ts->sources, source);
+	struct source *s = hashmap_get(&ts->sources, source);
 
 	if (!s)
 		return;
 	drop(ts, s, none);
-	table_del(&ts->sources, source);
+	hashmap_del(&ts->sources, source);
 	free(s);
 }
 
 bool targets_synced(const struct targets *ts, uint32_t source)
 {
-	const struct source *s = table_get(&ts->sources, source);
+	const struct source *s = hashmap_get(&ts->sources, source);
 
 	return s && s->synced;
 }
@@ -614,7 +614,7 @@ static bool is_reserved(struct fusee_str name)
 static void add_from(struct lookup *l, uint64_t hash, const struct wanted *w)
 {
 	struct targets *ts = l->ts;
-	const struct list *list = table_get(&ts->matches, hash);
+	const struct list *list = hashmap_get(&ts->matches, hash);
 
 	ts->nfound = 0;
 	for (struct entry *e = list ? list->first : NULL; e; e = e->next[BY_MATCH])
@@ -729,7 +729,7 @@ static void each_of(void *arg, uint64_t id, void *value)
 void targets_each(const struct targets *ts,
 		  void (*each)(void *arg, uint32_t source, const struct fusee_target *), void *arg)
 {
-	table_each(&ts->sources, each_of, &(struct each){each, arg});
+	hashmap_each(&ts->sources, each_of, &(struct each){each, arg});
 }
 
 uint32_t targets_count(const struct targets *ts)
@@ -739,7 +739,7 @@ uint32_t targets_count(const struct targets *ts)
 
 uint32_t targets_count_of(const struct targets *ts, uint32_t source)
 {
-	const struct source *s = table_get(&ts->sources, source);
+	const struct source *s = hashmap_get(&ts->sources, source);
 
 	return s ? s->live : 0;
 }
@@ -780,10 +780,10 @@ void targets_free(struct targets *ts)
 {
 	if (!ts)
 		return;
-	table_each(&ts->sources, free_source, ts);
-	table_fini(&ts->sources);
-	table_fini(&ts->keys);
-	table_fini(&ts->matches);
+	hashmap_each(&ts->sources, free_source, ts);
+	hashmap_fini(&ts->sources);
+	hashmap_fini(&ts->keys);
+	hashmap_fini(&ts->matches);
 	labelsets_fini(&ts->sets);
 	buf_fini(&ts->text);
 	free(ts->found);

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "sampling/claims.h"
+#include "unwind/claims.h"
 #include "sampling/pipeline_state.h"
 #include "symbols/symbols.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/dict.h"
 #include "process/process.h"
-#include "sampling/walk.h"
+#include "unwind/walk.h"
 
 /* What makes two samples one: a dictionary key, no padding. */
 struct sample_key {

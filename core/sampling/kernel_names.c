@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampling/kernel_names.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sha256.h"
+#include "bpf/programs.h"
 #include "symbols/kallsyms.h"
 
 #define HIDDEN_NS 600000000000ull /* what was hidden is asked for again after this */
@@ -42,11 +42,6 @@ struct kernel_names {
 	bool checked; /* for the profile at hand */
 };
 
-static int next_program(uint32_t id, uint32_t *next)
-{
-	return bpf_prog_get_next_id(id, next) ? -errno : 0;
-}
-
 int kernel_names_new(struct kernel_names **ret, const struct kernel_names_from *from)
 {
 	struct kernel_names *k = calloc(1, sizeof(*k));
@@ -58,7 +53,7 @@ int kernel_names_new(struct kernel_names **ret, const struct kernel_names_from *
 	if (!k->from.modules)
 		k->from.modules = "/proc/modules";
 	if (!k->from.next_program)
-		k->from.next_program = next_program;
+		k->from.next_program = programs_next_id;
 	*ret = k;
 	return 0;
 }

@@ -9,7 +9,7 @@
 
 #include "base/dict.h"
 #include "base/log.h"
-#include "base/table.h"
+#include "base/hashmap.h"
 #include "symbols/debugfile.h"
 
 #define SPAN_BYTES (4u << 20) /* of code that was not asked for, in all */
@@ -22,8 +22,8 @@ struct span {
 };
 
 struct file_names {
-	struct table by_offset; /* file offset + 1 -> struct name * */
-	struct span *spans;     /* sorted, apart */
+	struct hashmap by_offset; /* file offset + 1 -> struct name * */
+	struct span *spans;       /* sorted, apart */
 	uint32_t nspans;
 	struct dict texts;
 	uint64_t bytes, span_bytes; /* without texts; those of spans among them */
@@ -86,7 +86,7 @@ void names_forget(struct names *n, uint32_t file)
 	if (!f)
 		return;
 	n->bytes -= f->bytes + f->texts.bytes;
-	table_fini_free(&f->by_offset);
+	hashmap_fini_free(&f->by_offset);
 	for (uint32_t i = 0; i < f->nspans; i++)
 		free(f->spans[i].name);
 	free(f->spans);
@@ -135,7 +135,8 @@ static struct file_names *names_get(struct names *n, uint32_t file)
 
 const struct name *names_of(const struct names *n, uint32_t file, uint64_t offset)
 {
-	return file < n->n && n->all[file] ? table_get(&n->all[file]->by_offset, offset + 1) : NULL;
+	return file < n->n && n->all[file] ? hashmap_get(&n->all[file]->by_offset, offset + 1)
+					   : NULL;
 }
 
 uint32_t names_quality(const struct names *n, uint32_t file)
@@ -214,11 +215,11 @@ static void put(struct file_names *f, uint64_t offset, struct name *name)
 {
 	if (!name)
 		return;
-	free(table_del(&f->by_offset, offset + 1));
-	if (table_put(&f->by_offset, offset + 1, name))
+	free(hashmap_del(&f->by_offset, offset + 1));
+	if (hashmap_put(&f->by_offset, offset + 1, name))
 		free(name);
 	else
-		f->bytes += size_of(name->n) + sizeof(struct table_slot) * 2;
+		f->bytes += size_of(name->n) + sizeof(struct hashmap_slot) * 2;
 }
 
 /* ---- code around what was asked ---- */
@@ -291,7 +292,7 @@ static bool name_by_span(struct names *n, struct file_names *f, const struct fil
 	name->address = address;
 	put(f, offset, name);
 	n->bytes += f->bytes - before;
-	return table_get(&f->by_offset, offset + 1);
+	return hashmap_get(&f->by_offset, offset + 1);
 }
 
 static void job_put(struct job *j)

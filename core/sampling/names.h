@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "sampling/collector.h"
-#include "sampling/files.h"
+#include "unwind/files.h"
 #include "sampling/kernel_names.h"
 
 /* One source frame; texts live as long as its file's names. */

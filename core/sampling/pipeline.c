@@ -9,10 +9,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../bpf/sampler.h"
+#include "../../bpf/records.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "sampling/bpf_sampler.h"
+#include "bpf/sampler.h"
 #include "sampling/pipeline_state.h"
 
 static const char no_memory[] = "no memory";
@@ -68,7 +68,7 @@ static const char *cut_reason(const struct pipeline *p, uint32_t cut)
 }
 
 /* Adds the walked sample. Every sample ends in stats.whole or in one reason. */
-static void add(struct pipeline *p, struct process *proc, const struct snapshot_sample *s,
+static void add(struct pipeline *p, struct process *proc, const struct sample *s,
 		const struct pipeline_route *route, const char *comm)
 {
 	const char *reason = p->walk.reason ? p->walk.reason : cut_reason(p, s->cut);
@@ -115,7 +115,7 @@ static bool may_keep(struct pipeline *p, const struct process *proc, uint64_t ti
 }
 
 /* Keeps a copy of a sample until its table is there. false: no room. */
-static bool keep(struct pipeline *p, struct process *proc, const struct snapshot_sample *s,
+static bool keep(struct pipeline *p, struct process *proc, const struct sample *s,
 		 const struct pipeline_route *route)
 {
 	uint64_t bytes = sizeof(struct waiting) + s->nkernel * 8ull + s->stack_len;
@@ -188,7 +188,7 @@ static void take_back(struct process *proc, pid_t tid)
 	proc->headless = true;
 }
 
-static void on_sample(void *arg, const struct snapshot_sample *s)
+static void on_sample(void *arg, const struct sample *s)
 {
 	struct pipeline *p = arg;
 	struct pipeline_route route = {.slots = 1};
@@ -245,7 +245,7 @@ static bool is_life(const struct process *proc, uint64_t id)
 
 /* Records come in the order of their times: what was covered by then, and was not known in the
  * kernel, may have been taken for what had been there before. */
-static bool is_outdated(const struct process *proc, const struct snapshot_walked *w)
+static bool is_outdated(const struct process *proc, const struct perf_stream_walked *w)
 {
 	if (!proc->sampler.covered || proc->sampler.covered > w->time)
 		return false;
@@ -301,7 +301,8 @@ static struct walk_frame pushed_frame(struct pipeline *p, struct process *proc,
 }
 
 /* The kernel's frames stand behind a marker of perf's where they came from a callchain. */
-static void take_walked(struct pipeline *p, struct process *proc, const struct snapshot_walked *w)
+static void take_walked(struct pipeline *p, struct process *proc,
+			const struct perf_stream_walked *w)
 {
 	const struct sampler_record *r = w->record;
 	struct walk *out = &p->walk;
@@ -341,7 +342,7 @@ static void take_walked(struct pipeline *p, struct process *proc, const struct s
 
 #define EMISSION_HEAD 16u /* key, kind, bytes */
 
-static void on_emitted(void *arg, const struct snapshot_walked *w)
+static void on_emitted(void *arg, const struct perf_stream_walked *w)
 {
 	struct pipeline *p = arg;
 	const struct sampler_record *r = w->record;
@@ -367,16 +368,16 @@ static void on_emitted(void *arg, const struct snapshot_walked *w)
 	}
 }
 
-static void on_walked(void *arg, const struct snapshot_walked *w)
+static void on_walked(void *arg, const struct perf_stream_walked *w)
 {
 	struct pipeline *p = arg;
 	const struct sampler_record *r = w->record;
-	struct snapshot_sample s = {.pid = (pid_t)r->pid,
-				    .tid = (pid_t)r->tid,
-				    .cpu = w->cpu,
-				    .time = w->time,
-				    .period = w->period,
-				    .abi = 2};
+	struct sample s = {.pid = (pid_t)r->pid,
+			   .tid = (pid_t)r->tid,
+			   .cpu = w->cpu,
+			   .time = w->time,
+			   .period = w->period,
+			   .abi = 2};
 	struct pipeline_route route = {.slots = 1};
 	struct process *proc;
 	char comm[16] = "";
@@ -783,9 +784,9 @@ int pipeline_new(struct pipeline **ret, const struct pipeline_options *o, struct
 	p->scan = 1;
 	p->scan_pause = SCAN_NS;
 	p->bpf = o->bpf;
-	p->handlers = (struct snapshot_handlers){p,          on_sample, on_walked,
-						 on_emitted, on_mapped, on_comm,
-						 on_forked,  on_exited, on_lost};
+	p->handlers = (struct perf_stream_handlers){p,          on_sample, on_walked,
+						    on_emitted, on_mapped, on_comm,
+						    on_forked,  on_exited, on_lost};
 	r = p->o.route ? 0 : collector_new(&p->slots[0]);
 	if (!r)
 		r = process_table_new(&p->processes);
@@ -821,7 +822,7 @@ void pipeline_free(struct pipeline *p)
 	free(p);
 }
 
-const struct snapshot_handlers *pipeline_handlers(struct pipeline *p)
+const struct perf_stream_handlers *pipeline_handlers(struct pipeline *p)
 {
 	return &p->handlers;
 }

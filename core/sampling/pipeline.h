@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "plugin/plugin.h"
-#include "sampling/files.h"
-#include "sampling/snapshot.h"
+#include "unwind/files.h"
+#include "events/perf_stream.h"
 #include "worker/worker.h"
 
 struct pipeline;
@@ -30,7 +30,7 @@ struct pipeline_route {
 struct pipeline_options {
 	bool threads; /* keep threads apart by tid */
 	/* Asked before any cost is paid; false: nobody wants it. NULL: all go to slot 0. */
-	bool (*route)(void *arg, const struct snapshot_sample *, struct pipeline_route *);
+	bool (*route)(void *arg, const struct sample *, struct pipeline_route *);
 	/* Is this process sampled at all? Of others no file is opened. NULL: all are. */
 	bool (*wants)(void *arg, pid_t pid);
 	void *arg;
@@ -65,7 +65,7 @@ int pipeline_new(struct pipeline **ret, const struct pipeline_options *, struct 
 		 const struct plugin_set *unwinders);
 void pipeline_free(struct pipeline *); /* NULL is fine */
 /* What a sampler calls. Lives as long as the pipeline. */
-const struct snapshot_handlers *pipeline_handlers(struct pipeline *);
+const struct perf_stream_handlers *pipeline_handlers(struct pipeline *);
 /* Reads what a process that runs already has mapped. 0 or -errno. */
 int pipeline_scan(struct pipeline *, pid_t pid);
 /* After worker_dispatch(): walks what waited for the tables that came. */

@@ -4,18 +4,18 @@
 #ifndef SAMPLING_PIPELINE_STATE_H
 #define SAMPLING_PIPELINE_STATE_H
 
-#include "sampling/claims.h"
+#include "unwind/claims.h"
 #include "sampling/collector.h"
-#include "sampling/files.h"
+#include "unwind/files.h"
 #include "sampling/pipeline.h"
-#include "sampling/walk.h"
+#include "unwind/walk.h"
 
 struct waiting {
 	struct waiting *next;
 	struct process *process;
 	struct pipeline_route route;
-	char comm[16]; /* its thread may end, and be forgotten, before it is walked */
-	struct snapshot_sample sample; /* its pointers point behind this struct */
+	char comm[16];        /* its thread may end, and be forgotten, before it is walked */
+	struct sample sample; /* its pointers point behind this struct */
 	uint64_t bytes;
 };
 
@@ -26,7 +26,7 @@ struct pipeline {
 	struct files *files;
 	struct claims *claims;
 	struct walker walker;
-	struct snapshot_handlers handlers;
+	struct perf_stream_handlers handlers;
 	struct bpf_sampler *bpf; /* borrowed; NULL: none */
 	bool stale;              /* some process is, for the kernel */
 	bool no_room;            /* ...there for one of them */

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "sampling/bpf_sampler.h"
+#include "bpf/sampler.h"
 #include "sampling/pipeline_state.h"
 
 #define TIDY_NS 1000000000u /* where there is no room, ended processes are looked for so often */

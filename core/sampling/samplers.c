@@ -19,21 +19,21 @@ static int open_bpf(struct bpf_sampler **bpf, char **no_bpf, const struct plugin
 	return r == -EPERM || r == -EACCES ? EX_NOPERM : EX_UNAVAILABLE;
 }
 
-static int open_snapshot(struct snapshot **snapshot, struct bpf_sampler **bpf, char **no_bpf,
+static int open_snapshot(struct perf_stream **snapshot, struct bpf_sampler **bpf, char **no_bpf,
 			 const struct samplers_options *o)
 {
-	struct snapshot_options events = o->snapshot;
+	struct perf_stream_options events = o->snapshot;
 	char *why;
 	int r;
 
 	events.bpf = *bpf;
-	r = snapshot_open(snapshot, &events);
+	r = perf_stream_open(snapshot, &events);
 	/* One that loads, but whose events are refused. */
 	if (r && *bpf && o->choice == SAMPLER_AUTO) {
 		*no_bpf = strdup(strerror(-r));
 		bpf_sampler_close(*bpf);
 		events.bpf = *bpf = NULL;
-		r = snapshot_open(snapshot, &events);
+		r = perf_stream_open(snapshot, &events);
 	}
 	if (!r)
 		return 0;
@@ -43,7 +43,7 @@ static int open_snapshot(struct snapshot **snapshot, struct bpf_sampler **bpf, c
 	return r == -ESRCH ? EX_NOINPUT : EX_NOPERM;
 }
 
-int samplers_open(struct snapshot **snapshot, struct bpf_sampler **bpf, char **no_bpf,
+int samplers_open(struct perf_stream **snapshot, struct bpf_sampler **bpf, char **no_bpf,
 		  const struct plugin_set *set, const struct samplers_options *o)
 {
 	int r = open_bpf(bpf, no_bpf, set, o);

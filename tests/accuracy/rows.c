@@ -363,7 +363,7 @@ static const char *const difference[] = {
 	[D_UNEXPLAINED] = "UNEXPLAINED",
 };
 
-struct tally {
+struct thread_ticks {
 	uint64_t checked, different, inexpressible, kinds[D_KINDS];
 	uint64_t described, followed; /* --code: pcs that libdw has rows for; that we have */
 	uint64_t shown;
@@ -408,7 +408,7 @@ static int explain(const struct answer *a, const struct answer *b, uint64_t pc, 
 struct check {
 	const struct host_file *file;
 	const struct oracle *oracle;
-	struct tally t;
+	struct thread_ticks t;
 	uint64_t entry;
 	int go_file, code;
 };

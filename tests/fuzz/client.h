@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "daemon/listener.h"
-#include "daemon/loop.h"
+#include "net/listener.h"
+#include "net/loop.h"
 
 struct fuzz_client {
 	struct loop *loop;

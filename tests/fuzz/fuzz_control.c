@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/daemon/control.c core/daemon/server.c core/daemon/listener.c core/daemon/loop.c
+// sources: core/net/control.c core/net/server.c core/net/listener.c core/net/loop.c
 // sources: core/base/buf.c core/base/clock.c core/base/utf8.c core/base/json.c core/base/guess.c
 // sources: core/base/metrics.c
 // libs: -lpthread
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "client.h"
-#include "daemon/control.h"
+#include "net/control.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/daemon/http.c core/daemon/server.c core/daemon/listener.c core/daemon/loop.c
+// sources: core/net/http.c core/net/server.c core/net/listener.c core/net/loop.c
 // sources: core/base/buf.c core/base/clock.c core/base/utf8.c core/base/metrics.c
 // libs: -lpthread
 // clang-format on
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "client.h"
-#include "daemon/http.h"
+#include "net/http.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

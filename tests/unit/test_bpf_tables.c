@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sampling/bpf_state.h"
+#include "bpf/sampler_state.h"
 #include "test.h"
 
 #define SLABS 2u
@@ -57,7 +57,7 @@ static void world_new(struct world *w, uint64_t table_words)
 }
 
 /* What lies there is the file's table, as the kernel sees it. */
-static void check_table(struct world *w, const struct sampler_table *t)
+static void check_table(struct world *w, const struct slab_range *t)
 {
 	uint32_t *p = mmap(NULL, SLABS * SLAB_BYTES, PROT_READ, MAP_SHARED, w->b.slabs, 0);
 
@@ -125,7 +125,7 @@ TEST(a_process_and_its_tables)
 	bpf_sampler_confirm(&w.b, p, p->sampler.since);
 	CHECK(e->changed <= e->as_of);
 	for (uint32_t i = 0; i < 3; i++) {
-		const struct sampler_table *at = &e->mappings[i].table[0];
+		const struct slab_range *at = &e->mappings[i].table[0];
 
 		CHECK_INT(at->words, 1000);
 		check_table(&w, at);
@@ -254,7 +254,7 @@ TEST(room)
 	CHECK_INT(bpf_sampler_put(&w.b, p[0], NULL), 0);
 	CHECK_INT(bpf_sampler_put(&w.b, p[1], NULL), 0);
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct sampler_table *at =
+		const struct slab_range *at =
 			&w.b.elements[p[i]->sampler.element].mappings[0].table[0];
 
 		CHECK_INT(at->at / SLAB_WORDS, (at->at + at->words - 1) / SLAB_WORDS);

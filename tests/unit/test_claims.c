@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "process/procfs.h"
-#include "sampling/claims.h"
+#include "unwind/claims.h"
 
 /* Two unwinders that claim what the test says, and keep what they were asked. */
 struct fake {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* core/daemon/control: requests whole, in pieces and wrong; answers now, late and never. */
+/* core/net/control: requests whole, in pieces and wrong; answers now, late and never. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
-#include "daemon/control.h"
+#include "net/control.h"
 #include "test.h"
 
 #define SECOND 1000000000ull

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/sampling/cpus: the kernel's lists of CPUs. */
+/* core/events/cpus: the kernel's lists of CPUs. */
 #include "test.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <unistd.h>
 
-#include "sampling/cpus.h"
+#include "events/cpus.h"
 
 static void is(const char *list, const char *numbers)
 {

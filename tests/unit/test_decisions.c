@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/daemon/decisions: with real processes where /proc matters, with numbers that no process can
+/* core/policy/decisions: with real processes where /proc matters, with numbers that no process can
  * have (beyond the kernel's largest, 4194304) where it does not. */
 #include "test.h"
 
@@ -12,8 +12,8 @@
 #include <time.h>
 
 #include "base/metrics.h"
-#include "base/table.h"
-#include "daemon/decisions.h"
+#include "base/hashmap.h"
+#include "policy/decisions.h"
 
 #define NOBODY 5000000 /* no process has this number */
 #define SECOND 1000000000ull
@@ -24,12 +24,12 @@ struct world {
 	int asked, changes, mine; /* changes of ours */
 	pid_t last;
 	const struct decided *now;
-	double hz;            /* of the fake policy */
-	int told;             /* changed() answers */
-	bool inherited;       /* as changed() was last told */
-	int error;            /* it answers */
-	uint64_t moves;       /* the kernel's count of them */
-	struct table decided; /* pid -> struct decided *, as changed() said; sampled ones */
+	double hz;              /* of the fake policy */
+	int told;               /* changed() answers */
+	bool inherited;         /* as changed() was last told */
+	int error;              /* it answers */
+	uint64_t moves;         /* the kernel's count of them */
+	struct hashmap decided; /* pid -> struct decided *, as changed() said; sampled ones */
 };
 
 static struct fusee_str str(const char *s)
@@ -83,9 +83,9 @@ static int changed(void *arg, pid_t pid, const struct decided *d, bool inherited
 	w->last = pid;
 	w->now = d;
 	if (d && d->profile)
-		CHECK_INT(table_put(&w->decided, (uint64_t)pid, (void *)d), 0);
+		CHECK_INT(hashmap_put(&w->decided, (uint64_t)pid, (void *)d), 0);
 	else
-		table_del(&w->decided, (uint64_t)pid);
+		hashmap_del(&w->decided, (uint64_t)pid);
 	return 0;
 }
 
@@ -113,7 +113,7 @@ static void world_free(struct world *w)
 {
 	decisions_free(w->d);
 	targets_free(w->targets);
-	table_fini(&w->decided);
+	hashmap_fini(&w->decided);
 }
 
 static void put(struct world *w, const char *key, struct fusee_target t, const char *team)
@@ -139,7 +139,7 @@ static double hz_of(struct world *w, pid_t pid)
 {
 	const struct decided *d = decisions_of(w->d, pid);
 
-	CHECK((d && d->profile) == (table_get(&w->decided, (uint64_t)pid) != NULL));
+	CHECK((d && d->profile) == (hashmap_get(&w->decided, (uint64_t)pid) != NULL));
 	return d && d->profile ? d->hz : 0;
 }
 
@@ -353,7 +353,7 @@ static void kernel_thread(void)
 	CHECK(decisions_of(w.d, 1) && decisions_of(w.d, me));
 	decisions_refresh(w.d);
 	decisions_replan(w.d, true);
-	CHECK(!table_get(&w.decided, 2) && table_get(&w.decided, (uint64_t)me));
+	CHECK(!hashmap_get(&w.decided, 2) && hashmap_get(&w.decided, (uint64_t)me));
 	world_free(&w);
 }
 
@@ -425,7 +425,7 @@ TEST(a_lost_end)
 	for (int i = 0; i < 22; i++)
 		decisions_tidy(w.d, now += SECOND);
 	CHECK_INT(decisions_processes(w.d, &profiled), 1);
-	CHECK(!decisions_of(w.d, NOBODY) && !table_get(&w.decided, NOBODY));
+	CHECK(!decisions_of(w.d, NOBODY) && !hashmap_get(&w.decided, NOBODY));
 	CHECK(hz_of(&w, getpid()) == 19);
 	world_free(&w);
 }
@@ -474,7 +474,7 @@ TEST(another_plan)
 	CHECK_INT(decisions_of(w.d, me)->processes, 1); /* the other one ended */
 	CHECK(decisions_of_set(w.d, decisions_of(w.d, me)->set) == decisions_of(w.d, me));
 	decisions_tidy(w.d, 200 * SECOND);
-	CHECK(!table_get(&w.decided, NOBODY + 1));
+	CHECK(!hashmap_get(&w.decided, NOBODY + 1));
 	world_free(&w);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* core/daemon/delivery: a sink at work, whatever it does; every profile is delivered, waits, or is
+/* core/delivery/delivery: a sink at work, whatever it does; every profile is delivered, waits, or is
  * counted as lost. */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
-#include "daemon/delivery.h"
+#include "delivery/delivery.h"
 #include "plugin/plugin.h"
 #include "profile/pprof.h"
 #include "test.h"

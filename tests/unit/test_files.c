@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "plugin/plugin.h"
 #include "process/procfs.h"
-#include "sampling/files.h"
+#include "unwind/files.h"
 #include "mapping_help.h"
 #include "worker_help.h"
 

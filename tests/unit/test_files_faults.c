@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "plugin/plugin.h"
 #include "process/procfs.h"
-#include "sampling/files.h"
+#include "unwind/files.h"
 #include "mapping_help.h"
 #include "worker_help.h"
 

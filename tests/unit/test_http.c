@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* core/daemon/http: what scrapers and others send. */
+/* core/net/http: what scrapers and others send. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -10,7 +10,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
-#include "daemon/http.h"
+#include "net/http.h"
 #include "test.h"
 
 static struct loop *loop;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* core/daemon/loop: descriptors, timers, signals and calls from other threads. */
+/* core/net/loop: descriptors, timers, signals and calls from other threads. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "daemon/loop.h"
+#include "net/loop.h"
 #include "test.h"
 
 #define MS 1000000ull

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* core/daemon/notify: the datagrams that systemd would get. */
+/* core/net/notify: the datagrams that systemd would get. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <time.h>
 
-#include "daemon/notify.h"
+#include "net/notify.h"
 #include "test.h"
 
 static int listener(const char *path)

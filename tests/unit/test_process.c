@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 
-#include "base/table.h"
+#include "base/hashmap.h"
 #include "base/text.h"
 #include "process/process.h"
 #include "process/procfs.h"
@@ -202,7 +202,7 @@ TEST(table_against_a_plain_model)
 {
 	static char *model[1000];
 	static char values[64];
-	struct table t = {0};
+	struct hashmap t = {0};
 	uint64_t n = 0;
 
 	srand(2);
@@ -213,18 +213,18 @@ TEST(table_against_a_plain_model)
 		if (rand() % 2) {
 			n += !model[key];
 			model[key] = v;
-			CHECK_INT(table_put(&t, key * 4096, v), 0);
+			CHECK_INT(hashmap_put(&t, key * 4096, v), 0);
 		} else {
 			n -= !!model[key];
-			CHECK(table_del(&t, key * 4096) == model[key]);
+			CHECK(hashmap_del(&t, key * 4096) == model[key]);
 			model[key] = NULL;
 		}
 		CHECK_INT(t.n, n);
-		CHECK(table_get(&t, key * 4096) == model[key]);
+		CHECK(hashmap_get(&t, key * 4096) == model[key]);
 	}
 	for (uint64_t key = 0; key < 1000; key++)
-		CHECK(table_get(&t, key * 4096) == model[key]);
-	table_fini(&t);
+		CHECK(hashmap_get(&t, key * 4096) == model[key]);
+	hashmap_fini(&t);
 }
 
 TEST(numbers_as_text)

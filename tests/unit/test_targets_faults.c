@@ -3,8 +3,8 @@
  * error that says so, and once there is memory again the next look makes it whole. */
 #include "test.h"
 
-#include "daemon/decisions.h"
-#include "daemon/discoverers.h"
+#include "policy/decisions.h"
+#include "policy/discovery.h"
 #include "lib/faults.h"
 #include "plugin/plugin.h"
 
@@ -26,7 +26,7 @@ static int put(uint32_t match, const char *key, const char *team)
 				       .cgroup = str("/a/b"),
 				       .match_label = {.key = str("team"), .str = str("x")},
 				       .labels = {&l, 1, sizeof(l)}};
-	int r = discoverers_host.put(self, &t);
+	int r = discovery_host.put(self, &t);
 
 	CHECK(!r || (r == -ENOMEM && faults_happened()));
 	errors += r != 0;
@@ -35,24 +35,24 @@ static int put(uint32_t match, const char *key, const char *team)
 
 static int say(void *ctx)
 {
-	int r = discoverers_host.begin(self);
+	int r = discovery_host.begin(self);
 
 	(void)ctx;
 	r = r ? r : put(FUSEE_MATCH_PID, "p", "x");
 	r = r ? r : put(FUSEE_MATCH_CGROUP, "c", "y");
 	r = r ? r : put(FUSEE_MATCH_LABEL, "l", "z");
 	r = r ? r : put(FUSEE_MATCH_PID, "p", "w");
-	return r ? r : discoverers_host.commit(self);
+	return r ? r : discovery_host.commit(self);
 }
 
 static int start(void *ctx)
 {
 	int r = say(ctx);
 
-	r = r ? r : discoverers_host.watch_fd(self, 0, 1 /* EPOLLIN */);
+	r = r ? r : discovery_host.watch_fd(self, 0, 1 /* EPOLLIN */);
 	if (r == -EPERM) /* a file */
 		r = 0;
-	return r ? r : discoverers_host.timer(self, 1000000000);
+	return r ? r : discovery_host.timer(self, 1000000000);
 }
 
 static int process(void *ctx, const struct fusee_process_event *e)
@@ -98,8 +98,8 @@ static int changed(void *arg, pid_t pid, const struct decided *d, bool inherited
 struct world {
 	struct loop *loop;
 	struct targets *targets;
-	struct discoverers *all;
-	struct discoverer *one;
+	struct discovery *all;
+	struct discovery_source *one;
 	struct decisions *d;
 };
 
@@ -111,16 +111,16 @@ static int build(struct world *w)
 	int r;
 
 	*w = (struct world){0};
-	host.discovery = &discoverers_host;
+	host.discovery = &discovery_host;
 	r = loop_new(&w->loop);
 	r = r ? r : targets_new(&w->targets);
-	r = r ? r : discoverers_new(&w->all, w->loop, w->targets);
+	r = r ? r : discovery_new(&w->all, w->loop, w->targets);
 	r = r ? r
 	      : instance_new(&self, &plugin, &host,
 			     &(struct instance_options){.name = "discover.test", .where = ""},
 			     &text);
 	if (!r) {
-		r = discoverers_add(w->all, self, &w->one, &text);
+		r = discovery_add(w->all, self, &w->one, &text);
 		if (r)
 			instance_free(self);
 	}
@@ -142,7 +142,7 @@ static void work(struct world *w)
 		.size = sizeof(exec), .kind = FUSEE_PROCESS_EXEC, .pid = (uint32_t)getpid()};
 
 	decisions_execed(w->d, getpid(), NULL, 0);
-	discoverers_process(w->all, &exec);
+	discovery_process(w->all, &exec);
 	decisions_forked(w->d, getpid(), 5000000);
 	decisions_refresh(w->d);
 	decisions_sweep(w->d, never, NULL);
@@ -167,12 +167,12 @@ TEST_FOR(one_event_alone, 900)
 		faults.seen = 0;
 		faults.armed = true;
 		decisions_execed(w.d, getpid(), NULL, 0);
-		discoverers_process(w.all, &exec);
+		discovery_process(w.all, &exec);
 		decisions_refresh(w.d);
 		decisions_forked(w.d, getpid(), getppid());
 		faults.armed = false;
 		for (int i = 0; i < 2; i++) { /* what it takes is left behind by the first */
-			discoverers_catch_up(w.all);
+			discovery_catch_up(w.all);
 			decisions_refresh(w.d);
 			decisions_tidy(w.d, 20000000000u);
 		}
@@ -182,7 +182,7 @@ TEST_FOR(one_event_alone, 900)
 		CHECK_INT(discoverer_targets(w.one), 3);
 		CHECK_STR(discoverer_error(w.one), "");
 		decisions_free(w.d);
-		discoverers_free(w.all);
+		discovery_free(w.all);
 		targets_free(w.targets);
 		loop_free(w.loop);
 	}
@@ -211,12 +211,12 @@ TEST_FOR(from_discovery_to_decision, 900)
 			CHECK(d && d->profile && d->hz == 97 && nsampled);
 			CHECK(d->nlabels == 5 && targets_count(w.targets) == 3);
 			CHECK_INT(discoverer_targets(w.one), 3);
-			CHECK(discoverers_synced(w.all));
+			CHECK(discovery_synced(w.all));
 			CHECK_STR(discoverer_error(w.one), "");
 		}
 		faults_stop();
 		decisions_free(w.d);
-		discoverers_free(w.all);
+		discovery_free(w.all);
 		targets_free(w.targets);
 		loop_free(w.loop);
 	}

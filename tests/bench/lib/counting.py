@@ -85,7 +85,7 @@ def build(root, build_dir):
     path = os.path.join(folder, "counting.h")
     with open(path, "w") as f:
         f.write(header(root))
-    for part in ("core/sampling", "plugins/unwinders"):  # those that embed BPF programs
+    for part in ("core/bpf", "plugins/unwinders"):  # those that embed BPF programs
         shutil.rmtree(os.path.join(folder, "obj", part), ignore_errors=True)
     subprocess.run(
         ["make", "-s", "-C", root, "B=" + folder, "CLANG=clang -include " + path, "all"],

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The agent's sampling: processes as they come and go, their decisions, and the way of a sample to
+ * the windows that want it. */
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sysexits.h>
+
+#include "base/clock.h"
+#include "base/dict.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "agent/agent_state.h"
+#include "process/procfs.h"
+#include "unwind/claims.h"
+#include "sampling/samplers.h"
+
+/* Windows and reloads leave holes in the heap that the allocator keeps: 10 MB after some dozens. */
+#define TICK_NS 250000000u
+#define TICKS (1000000000u / TICK_NS) /* a second */
+#define TRIM_TICKS (30 * TICKS)
+#define STIRRED (2 * TICKS) /* so long a process that began maps its files */
+/* What happens to a process is seen at once where nothing happened before, else each PACE_NS. */
+#define SETTLE_NS                                                                           \
+	3000000u /* so long process_events_drain() waits for other CPUs' records, and a bit \
+		  */
+#define PACE_NS 100000000u
+#define NAMES_BYTES (16u << 20) /* names that are kept for the next window */
+#define RING_HZ 99.0            /* rings hold a quarter of a second of this */
+
+/* ---- samples ---- */
+
+/* A bit of the plan's sinks is one of the pipeline's slots. */
+static uint64_t slots_of(const struct agent *a, uint64_t sinks)
+{
+	uint64_t slots = 0;
+
+	for (; sinks; sinks &= sinks - 1) {
+		const struct sink_window *o = a->windows[__builtin_ctzll(sinks)];
+
+		if (o)
+			slots |= 1ull << sink_window_slot(o);
+	}
+	return slots;
+}
+
+static void tell(struct agent *a, uint32_t kind, pid_t pid, pid_t parent)
+{
+	const struct fusee_process_event e = {
+		.size = sizeof(e), .kind = kind, .pid = (uint32_t)pid, .parent = (uint32_t)parent};
+
+	discovery_process(a->discoverers, &e);
+}
+
+static bool route(void *arg, const struct sample *s, struct pipeline_route *r)
+{
+	struct agent *a = arg;
+	const struct decided *d = decisions_of(a->decisions, s->pid);
+
+	if (a->paused || !rates_feeds(a->sampler, s) || !d)
+		return false;
+	r->set = d->set;
+	r->weight_ns = s->group ? rates_weight(a->sampler, s->pid) : 0;
+	r->slots = slots_of(a, d->sinks);
+	return r->slots;
+}
+
+static bool wants(void *arg, pid_t pid)
+{
+	const struct agent *a = arg;
+	const struct decided *d = decisions_of(a->decisions, pid);
+
+	return d && d->profile;
+}
+
+static void say_refused(struct agent *a, pid_t pid, int r)
+{
+	metric_add("processes_refused_total", "Processes whose events could not be opened.", NULL,
+		   1);
+	if (r != a->sample_error)
+		log_warning("process %d cannot be sampled: %s%s", (int)pid, strerror(-r),
+			    r == -EACCES || r == -EPERM
+				    ? " (fusee doctor says what it takes)"
+				    : (r == -EMFILE ? " (raise the limit of open files)" : ""));
+	a->sample_error = r;
+}
+
+int agent_sampling_changed(void *arg, pid_t pid, const struct decided *d, bool inherited)
+{
+	struct agent *a = arg;
+	uint32_t before = rates_group(a->sampler, pid), now;
+	int r = 0;
+
+	if (d)
+		r = rates_set(a->sampler, pid, d->profile ? (uint64_t)(1e9 / d->hz + 0.5) : 0,
+			      inherited);
+	else
+		rates_exited(a->sampler, pid);
+	pipeline_decided(a->pipeline, pid);
+	now = rates_group(a->sampler, pid);
+	if (now && now != before)
+		pipeline_scan(a->pipeline, pid); /* what it mapped before its events stood */
+	if (!r || r == -ESRCH)
+		return 0;
+	say_refused(a, pid, r);
+	return r == -ENOMEM ? r : 0; /* all else will not be better a second later */
+}
+
+/* ---- processes ---- */
+
+static void stir(struct agent *a, pid_t pid)
+{
+	if (wants(a, pid))
+		a->stirred = STIRRED;
+}
+
+static void on_forked(void *arg, pid_t pid, pid_t parent, uint64_t time)
+{
+	struct agent *a = arg;
+
+	tell(a, FUSEE_PROCESS_FORK, pid, parent);
+	rates_forked(a->sampler, parent, pid, time);
+	decisions_forked(a->decisions, parent, pid);
+	stir(a, pid);
+}
+
+static void on_execed(void *arg, pid_t pid, const char *comm, uint64_t time)
+{
+	struct agent *a = arg;
+
+	tell(a, FUSEE_PROCESS_EXEC, pid, 0);
+	decisions_execed(a->decisions, pid, comm, time);
+	stir(a, pid);
+}
+
+static void on_exited(void *arg, pid_t pid, uint64_t time)
+{
+	struct agent *a = arg;
+
+	tell(a, FUSEE_PROCESS_EXIT, pid, 0);
+	decisions_exited(a->decisions, pid, time ? time : clock_now());
+}
+
+static int look_again(void *arg, pid_t pid)
+{
+	struct agent *a = arg;
+
+	if (!decisions_of(a->decisions, pid)) {
+		tell(a, FUSEE_PROCESS_EXEC, pid, 0);
+		decisions_execed(a->decisions, pid, NULL, 0);
+	}
+	return 0;
+}
+
+static void on_lost(void *arg)
+{
+	metric_add("lifecycle_lost_total",
+		   "Times that records of processes were lost and /proc was looked over.", NULL, 1);
+	if (procfs_each_process(look_again, arg))
+		decisions_look_over(((struct agent *)arg)->decisions);
+}
+
+static int decide_running(void *arg, pid_t pid)
+{
+	decisions_execed(((struct agent *)arg)->decisions, pid, NULL, 0);
+	return 0;
+}
+
+/* ---- the loop's calls ---- */
+
+/* Of a process that was not decided about yet nothing would be taken, its mappings neither: what
+ * came while it was decided about others waits. */
+void agent_sampling_drain(struct agent *a)
+{
+	uint64_t known = process_events_drain(a->lifecycle);
+
+	decisions_refresh(a->decisions);
+	perf_stream_drain_until(a->snapshot, pipeline_handlers(a->pipeline), known);
+	pipeline_tell(a->pipeline, perf_stream_horizon(a->snapshot));
+}
+
+static void on_samples(void *arg, int fd, uint32_t events)
+{
+	(void)fd;
+	(void)events;
+	agent_sampling_drain(arg);
+}
+
+static void listen_again(void *arg)
+{
+	loop_watch_events(((struct agent *)arg)->lives, EPOLLIN);
+}
+
+static void on_settled(void *arg)
+{
+	struct agent *a = arg;
+
+	agent_sampling_drain(a);
+	if (loop_at(a->loop, clock_now() + PACE_NS, listen_again, a, NULL))
+		listen_again(a);
+}
+
+static void on_lives(void *arg, int fd, uint32_t events)
+{
+	struct agent *a = arg;
+
+	(void)fd;
+	(void)events;
+	loop_watch_events(a->lives, 0);
+	if (loop_at(a->loop, clock_now() + SETTLE_NS, on_settled, a, NULL))
+		on_settled(a);
+}
+
+static void on_worker(void *arg, int fd, uint32_t events)
+{
+	struct agent *a = arg;
+
+	(void)fd;
+	(void)events;
+	worker_dispatch(a->worker);
+	pipeline_retry(a->pipeline);
+}
+
+/* Else what lies in the rings may wait for a second: each look at them costs more by what it
+ * throws out of the caches, and brings back, than by what it finds. Where there is much the rings'
+ * descriptor says so. */
+static bool has_news(struct agent *a)
+{
+	if (a->stirred && a->stirred--)
+		return true;
+	return process_events_polls(a->lifecycle) || worker_pending(a->worker) ||
+	       decisions_are_stale(a->decisions) || pipeline_has_news(a->pipeline);
+}
+
+static void on_tick(void *arg)
+{
+	struct agent *a = arg;
+	uint64_t now = clock_now();
+
+	if ((a->ticks + 1) % TICKS && !has_news(a)) {
+		a->ticks++;
+		return;
+	}
+	agent_sampling_drain(a);
+	if (worker_pending(a->worker)) /* asked of meanwhile; all else its descriptor tells */
+		worker_dispatch(a->worker);
+	if (++a->ticks % TICKS)
+		return;
+	discovery_catch_up(a->discoverers);
+	decisions_tidy(a->decisions, now);
+	rates_tidy(a->sampler, now);
+	reload_tidy(a, false);
+	if (!(a->ticks % (10 * TICKS)))
+		agent_sampling_sweep(a);
+	if (!(a->ticks % TRIM_TICKS))
+		malloc_trim(0);
+}
+
+void agent_sampling_pause(struct agent *a, bool pause)
+{
+	if (pause)
+		perf_stream_disable(a->snapshot);
+	else
+		perf_stream_enable(a->snapshot);
+	a->paused = pause;
+}
+
+/* ---- sweeping ---- */
+
+#define MAX_PENDING (PLAN_MAX_SINKS * 4)
+
+struct used {
+	struct agent *a;
+	const struct collector *c[MAX_PENDING + PIPELINE_SLOTS];
+	uint32_t n;
+};
+
+static bool is_used(void *arg, uint32_t set)
+{
+	const struct used *u = arg;
+
+	for (uint32_t i = 0; i < u->n; i++)
+		for (uint32_t p = 1; p < u->c[i]->processes.n; p++)
+			if (p < u->c[i]->ncollected && u->c[i]->collected[p].set == set)
+				return true;
+	return false;
+}
+
+static void forget_names(void *arg, uint32_t file)
+{
+	names_forget(((struct agent *)arg)->names, file);
+}
+
+void agent_sampling_sweep(struct agent *a)
+{
+	struct used u = {.a = a};
+	struct pipeline_sweep sweep = {.keep = u.c, .forget = forget_names, .arg = a};
+
+	for (uint32_t i = 0; i < a->plan->nsinks; i++)
+		u.n += sink_window_pending(a->windows[i], u.c + u.n, MAX_PENDING - u.n);
+	for (const struct leaving *l = a->leaving; l; l = l->next)
+		if (l->window)
+			u.n += sink_window_pending(l->window, u.c + u.n, MAX_PENDING - u.n);
+	sweep.n = u.n;
+	if (!names_busy(a->names)) {
+		pipeline_sweep(a->pipeline, &sweep);
+		names_trim(a->names, NAMES_BYTES);
+	}
+	for (uint32_t i = 0; i < PIPELINE_SLOTS; i++)
+		if (pipeline_collector(a->pipeline, i))
+			u.c[u.n++] = pipeline_collector(a->pipeline, i);
+	decisions_sweep(a->decisions, is_used, &u);
+}
+
+/* ---- life ---- */
+
+static int open_worker(struct agent *a)
+{
+	struct worker_options o = {.cache_dir = a->o.cache_dir, .plugin_dir = a->o.plugin_dir};
+	int r = plugin_set_open(a->o.plugin_dir, &claims_host,
+				(const char *const *)a->plan->without, &a->unwinders);
+
+	if (r == -ENOMEM) {
+		log_error("cannot load unwinders: %s", strerror(-r));
+		return EX_OSERR;
+	}
+	if (r || !a->unwinders.n) {
+		log_error("no unwinders found in %s: is fusee installed whole?", a->o.plugin_dir);
+		return EX_SOFTWARE;
+	}
+	r = worker_new(&a->worker, &o);
+	if (r)
+		log_error("cannot start the worker process: %s", strerror(-r));
+	return r ? EX_OSERR : 0;
+}
+
+static int open_sampler(struct agent *a)
+{
+	double hz = a->plan->hz > RING_HZ ? a->plan->hz : RING_HZ;
+	struct pipeline_options p = {
+		.threads = a->plan->threads, .route = route, .wants = wants, .arg = a};
+	struct samplers_options o = {
+		.choice = (enum sampler_choice)a->plan->sampler,
+		.snapshot = {.dynamic = true,
+			     .period_ns = (uint64_t)(1e9 / hz),
+			     .stack_bytes = (uint32_t)a->plan->stack_bytes,
+			     .kernel = a->plan->kernel},
+		.target = {.whole = true, .again = "fusee run"},
+	};
+	int r = samplers_open(&a->snapshot, &a->bpf, &a->no_bpf, &a->unwinders, &o);
+
+	if (r)
+		return r;
+	p.bpf = a->bpf;
+	r = rates_new(&a->sampler, a->snapshot, a->bpf);
+	if (!r)
+		r = pipeline_new(&a->pipeline, &p, a->worker, &a->unwinders);
+	if (!r)
+		r = names_new(&a->names, pipeline_files(a->pipeline), a->worker, a->plan->inlines);
+	if (r)
+		log_error("cannot start sampling: %s", strerror(-r));
+	return r ? EX_OSERR : 0;
+}
+
+static int open_loop(struct agent *a)
+{
+	struct process_events_handlers on = {a, on_forked, on_execed, on_exited, on_lost};
+	struct loop_timer *timer;
+	struct loop_watch *watch;
+	int r = process_events_open(&a->lifecycle, &on),
+	    moves = a->bpf ? cgroup_moves_open(&a->moves) : 0;
+
+	if (moves)
+		log_debug("moves between control groups are looked for: %s", strerror(-moves));
+	if (!r)
+		r = loop_watch(a->loop, perf_stream_fd(a->snapshot), EPOLLIN, on_samples, a,
+			       &watch);
+	if (!r)
+		r = loop_watch(a->loop, process_events_fd(a->lifecycle), EPOLLIN, on_lives, a,
+			       &a->lives);
+	if (!r)
+		r = loop_watch(a->loop, worker_fd(a->worker), EPOLLIN, on_worker, a, &watch);
+	if (!r)
+		r = loop_every(a->loop, TICK_NS, on_tick, a, &timer);
+	if (r)
+		log_error("cannot set up the event loop: %s", strerror(-r));
+	else if (process_events_polls(a->lifecycle))
+		log_warning("%s", process_events_how(a->lifecycle));
+	return r ? EX_OSERR : 0;
+}
+
+int agent_sampling_open(struct agent *a)
+{
+	int r = open_worker(a);
+
+	if (!r)
+		r = open_sampler(a);
+	return r ? r : open_loop(a);
+}
+
+int agent_sampling_begin(struct agent *a)
+{
+	int r;
+
+	if (procfs_each_process(decide_running, a))
+		decisions_look_over(a->decisions);
+	r = perf_stream_enable(a->snapshot);
+	if (r)
+		log_error("cannot switch sampling on: %s", strerror(-r));
+	return r ? EX_OSERR : 0;
+}
+
+void agent_sampling_close(struct agent *a)
+{
+	worker_stop(a->worker);
+	process_events_close(a->lifecycle);
+	cgroup_moves_close(a->moves);
+	rates_free(a->sampler);
+	names_free(a->names);
+	pipeline_free(a->pipeline);
+	perf_stream_close(a->snapshot);
+	bpf_sampler_close(a->bpf);
+	free(a->no_bpf);
+	plugin_set_close(&a->unwinders);
+}

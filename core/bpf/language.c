@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs of language unwinders: the sampler linked with one more step, over the same maps. One is
+ * loaded when a process is first met whose files its unwinder has claimed, and then takes over the
+ * ticks of such processes. That takes a good part of a second, and is done by a child process: it
+ * puts the program into a table that we hold, and with that the kernel keeps it.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "bpf/sampler_state.h"
+
+#define MAX_MAPS 64u
+#define ATTEMPTS 3u           /* what crashes may lack memory */
+#define PAUSE_NS 100000000ull /* before the second, twice as long before the third .. */
+#define MOST_PAUSES 8u        /* .. up to 26 s */
+
+/* ---- the child ---- */
+
+/* A stranger's object may bring its step, and maps of its own: no programs, and no memory that each
+ * CPU would write at once. NULL, or what is wrong. */
+static const char *check_object(const struct fusee_unwinder_ops *ops)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "unwinder");
+	struct bpf_object *object = bpf_object__open_mem(
+		ops->bpf, (size_t)((const char *)ops->bpf_end - (const char *)ops->bpf), &o);
+	const char *wrong = NULL;
+	struct bpf_map *map;
+
+	if (!object)
+		return "it is no BPF object";
+	if (bpf_object__next_program(object, NULL))
+		wrong = "it brings a program of its own";
+	bpf_object__for_each_map(map, object)
+	{
+		const char *name = bpf_map__name(map);
+
+		if (bpf_map__is_internal(map) && !strstr(name, ".rodata"))
+			wrong = "it has global variables that can be written";
+	}
+	bpf_object__close(object);
+	return wrong;
+}
+
+/* All maps of the first object serve this one too; those of languages are its own. */
+static int share_maps(struct bpf_sampler *b, struct bpf_object *object)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, object)
+	{
+		struct bpf_map *first = bpf_object__find_map_by_name(b->object, bpf_map__name(map));
+		int r;
+
+		if (!first || bpf_map__is_internal(map) || bpf_map__fd(first) < 0)
+			continue;
+		r = bpf_map__reuse_fd(map, bpf_map__fd(first));
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int load(struct bpf_sampler *b, uint32_t unwinder, struct bpf_object *object)
+{
+	struct bpf_program *p;
+	int r = share_maps(b, object), fd;
+
+	bpf_object__for_each_program(p, object)
+		bpf_program__set_autoload(p, !strcmp(bpf_program__name(p), "sampler_language"));
+	if (!r)
+		r = bpf_object__load(object);
+	if (r)
+		return r;
+	p = bpf_object__find_program_by_name(object, "sampler_language");
+	fd = p ? bpf_program__fd(p) : -1;
+	if (fd < 0)
+		return -ENOENT;
+	return bpf_map_update_elem(b->programs, &unwinder, &fd, BPF_ANY) ? -errno : 0;
+}
+
+struct job {
+	struct bpf_sampler *b;
+	uint32_t unwinder;
+};
+
+static const struct fusee_plugin *plugin_of(const struct bpf_sampler *b, uint32_t unwinder)
+{
+	return b->set->instances[unwinder]->descriptor;
+}
+
+static int link_and_load(void *arg, char *why, size_t len)
+{
+	const struct job *j = arg;
+	const char *what = check_object(plugin_of(j->b, j->unwinder)->ops);
+	struct linker_part parts[BPF_PARTS];
+	struct bpf_object *object;
+	int out, r;
+
+	if (what) {
+		snprintf(why, len, "%s", what);
+		return -EINVAL;
+	}
+	what = "its parts cannot be linked";
+	out = memfd_create("sampler", MFD_CLOEXEC);
+	r = out < 0 ? -errno
+		    : linker_join(parts, sampler_object_parts(j->b, (int)j->unwinder, parts), out);
+	if (!r)
+		r = sampler_object_open(&object, out);
+	if (!r) {
+		what = "the kernel does not load it";
+		r = load(j->b, j->unwinder, object);
+	}
+	if (r)
+		snprintf(why, len, "%s: %s", what, strerror(-r));
+	return r; /* all else goes with the process */
+}
+
+/* ---- the agent ---- */
+
+static int start(struct bpf_sampler *b, uint32_t unwinder)
+{
+	struct job j = {b, unwinder};
+	int keep[MAX_MAPS];
+	struct bpf_map *map;
+	uint32_t n = 0;
+
+	bpf_object__for_each_map(map, b->object)
+	{
+		if (n == MAX_MAPS)
+			return -E2BIG;
+		if (bpf_map__fd(map) >= 0)
+			keep[n++] = bpf_map__fd(map);
+	}
+	return loader_start(&b->languages[unwinder].child, "loading it", link_and_load, &j, keep,
+			    n);
+}
+
+/* Of something that there may be enough of later. */
+static bool is_shortage(int r)
+{
+	return r == -ENOMEM || r == -EAGAIN || r == -EMFILE || r == -ENFILE;
+}
+
+static bool is_worth_another(const struct bpf_language *l, int r)
+{
+	return is_shortage(r) || (r == -EFAULT && l->attempts < ATTEMPTS);
+}
+
+/* It has been loaded, or not. */
+static void settle(struct bpf_sampler *b, uint32_t unwinder, int r, const char *why)
+{
+	struct bpf_language *l = &b->languages[unwinder];
+	const char *name = plugin_of(b, unwinder)->name;
+	uint32_t pauses = l->attempts < MOST_PAUSES ? l->attempts : MOST_PAUSES;
+
+	l->attempts++;
+	if (!why)
+		why = strerror(-r);
+	if (!r) {
+		l->state = BPF_LANGUAGE_READY;
+		log_debug("the unwinder '%s' is loaded", name);
+	} else if (is_worth_another(l, r)) {
+		l->state = BPF_LANGUAGE_LATER;
+		l->again = clock_now() + (PAUSE_NS << pauses);
+		if (is_shortage(r) && l->attempts == ATTEMPTS)
+			log_warning("the unwinder '%s' cannot be loaded yet, its frames are left "
+				    "out, retrying: %s",
+				    name, why);
+	} else {
+		l->state = BPF_LANGUAGE_NONE;
+		log_warning("the unwinder '%s' cannot be loaded, its frames are left out: %s", name,
+			    why);
+	}
+}
+
+static void try(struct bpf_sampler *b, uint32_t unwinder)
+{
+	int r = start(b, unwinder);
+
+	if (r)
+		settle(b, unwinder, r, NULL);
+	else
+		b->languages[unwinder].state = BPF_LANGUAGE_LOADING;
+}
+
+enum bpf_language_state bpf_language_state(struct bpf_sampler *b, uint32_t unwinder)
+{
+	const struct fusee_unwinder_ops *ops = plugin_of(b, unwinder)->ops;
+	struct bpf_language *l = &b->languages[unwinder];
+
+	if (l->state == BPF_LANGUAGE_UNTRIED) {
+		if (!ops->bpf || ops->flags & FUSEE_UNWINDER_NATIVE)
+			l->state = BPF_LANGUAGE_NONE;
+		else
+			try(b, unwinder);
+	}
+	return l->state;
+}
+
+/* true: processes are to be told. */
+static bool look(struct bpf_sampler *b, uint32_t unwinder, bool wait)
+{
+	struct bpf_language *l = &b->languages[unwinder];
+	char *why;
+	int r;
+
+	if (l->state == BPF_LANGUAGE_LATER && clock_now() >= l->again)
+		try(b, unwinder);
+	if (l->state != BPF_LANGUAGE_LOADING)
+		return false;
+	r = wait ? loader_wait(&l->child, &why) : loader_ask(&l->child, &why);
+	if (r == -EINPROGRESS)
+		return false;
+	settle(b, unwinder, r, why);
+	free(why);
+	return true;
+}
+
+bool bpf_sampler_loaded(struct bpf_sampler *b)
+{
+	bool news = false;
+
+	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
+		news |= look(b, u, false);
+	return news;
+}
+
+bool bpf_sampler_wait(struct bpf_sampler *b)
+{
+	bool news = false;
+
+	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
+		news |= look(b, u, true);
+	return news;
+}
+
+void bpf_languages_end(struct bpf_sampler *b)
+{
+	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
+		if (b->languages[u].state == BPF_LANGUAGE_LOADING)
+			loader_end(&b->languages[u].child);
+}

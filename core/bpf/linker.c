@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bpf/linker.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bpf/loader.h"
+
+#define ATTEMPTS 3   /* what crashes may lack memory, as may what says so */
+#define PAUSE_MS 100 /* before the second, twice as long before the third */
+
+/* ---- the child ---- */
+
+static int add_part(struct bpf_linker *linker, const struct linker_part *part)
+{
+	size_t len = (size_t)((const char *)part->to - (const char *)part->from);
+	int fd = memfd_create(part->name, MFD_CLOEXEC), r;
+	char path[64];
+
+	if (fd < 0)
+		return -errno;
+	r = write(fd, part->from, len) == (ssize_t)len ? 0 : -ENOSPC;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (!r)
+		r = bpf_linker__add_file(linker, path, NULL);
+	close(fd);
+	return r;
+}
+
+int linker_join(const struct linker_part *parts, uint32_t n, int out)
+{
+	struct bpf_linker *linker;
+	char path[64];
+	int r = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", out);
+	linker = bpf_linker__new(path, NULL);
+	if (!linker)
+		return errno ? -errno : -EINVAL;
+	for (uint32_t i = 0; !r && i < n; i++)
+		r = add_part(linker, &parts[i]);
+	if (!r)
+		r = bpf_linker__finalize(linker);
+	bpf_linker__free(linker);
+	return r;
+}
+
+struct job {
+	const struct linker_part *parts;
+	uint32_t n;
+	int out;
+};
+
+static int join(void *arg, char *why, size_t len)
+{
+	const struct job *j = arg;
+
+	(void)why;
+	(void)len;
+	return linker_join(j->parts, j->n, j->out);
+}
+
+/* ---- the parent ---- */
+
+static int attempt(struct job *j, char **why)
+{
+	struct loader child;
+	int r = loader_start(&child, "linking them", join, j, &j->out, 1);
+
+	return r ? r : loader_wait(&child, why);
+}
+
+static void pause_before(uint32_t nth)
+{
+	const struct timespec t = {.tv_nsec = PAUSE_MS * 1000000l * nth};
+
+	nanosleep(&t, NULL);
+}
+
+int linker_link(const struct linker_part *parts, uint32_t n, int *ret, char **why)
+{
+	struct job j = {.parts = parts, .n = n, .out = -1};
+	int r = -ENOMEM;
+
+	*why = NULL;
+	for (uint32_t i = 0; i < ATTEMPTS && (r == -ENOMEM || r == -EFAULT); i++) {
+		if (i)
+			pause_before(i);
+		if (j.out >= 0)
+			close(j.out);
+		free(*why);
+		*why = NULL;
+		j.out = memfd_create("sampler", MFD_CLOEXEC);
+		r = j.out < 0 ? -errno : attempt(&j, why);
+	}
+	if (r && j.out >= 0)
+		close(j.out);
+	else if (!r)
+		*ret = j.out;
+	if (r && !*why && asprintf(why, "its parts cannot be linked: %s", strerror(-r)) < 0)
+		*why = NULL;
+	return r;
+}

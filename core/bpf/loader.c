@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bpf/loader.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define SECONDS 60 /* it takes 0.2 s */
+#define LOOK_NS 1000000u
+#define LOOKS 500 /* for the end of one that was killed: it may be stuck in the kernel */
+
+/* A child that is gone before it said something has crashed. */
+struct loader_answer {
+	int result; /* 1: nothing yet */
+	char why[512];
+};
+
+/*
+ * ---- the child ----
+ *
+ * Of our threads it has the one that forked it. It may allocate and print all the same, glibc sees
+ * to that; it takes no other lock.
+ */
+
+/* It ends with us, after a time, without a core file, and by no handler of ours. */
+static void prepare(pid_t parent)
+{
+	static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
+	const struct rlimit none = {0};
+	sigset_t all;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(*deadly); i++)
+		signal(deadly[i], SIG_DFL);
+	sigemptyset(&all);
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(*deadly); i++)
+		sigaddset(&all, deadly[i]);
+	sigprocmask(SIG_UNBLOCK, &all, NULL);
+	setrlimit(RLIMIT_CORE, &none);
+	alarm(SECONDS);
+}
+
+/* All descriptors but the first three and those: sockets, rings and events would live as long as
+ * the child does. 0 or -errno. */
+static int close_others(const int *keep, uint32_t n)
+{
+	unsigned int from = STDERR_FILENO + 1;
+
+	for (;;) {
+		unsigned int next = ~0u;
+
+		for (uint32_t i = 0; i < n; i++)
+			if (keep[i] >= (int)from && (unsigned int)keep[i] < next)
+				next = (unsigned int)keep[i];
+		if (next > from && close_range(from, next - (next != ~0u), 0))
+			return -errno;
+		if (next == ~0u)
+			return 0;
+		from = next + 1;
+	}
+}
+
+/* ---- the parent ---- */
+
+int loader_start(struct loader *c, const char *what, int (*work)(void *arg, char *why, size_t len),
+		 void *arg, const int *keep, uint32_t n)
+{
+	pid_t self = getpid();
+	int r;
+
+	*c = (struct loader){.until = clock_now() + (SECONDS + 1) * 1000000000ull, .what = what};
+	c->word = mmap(NULL, sizeof(*c->word), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	if (c->word == MAP_FAILED)
+		return -errno;
+	c->word->result = 1;
+	c->pid = fork();
+	if (!c->pid) {
+		prepare(self);
+		r = close_others(keep, n);
+		if (!r)
+			r = work(arg, c->word->why, sizeof(c->word->why));
+		c->word->result = r < 0 ? r : 0;
+		_exit(0);
+	}
+	if (c->pid > 0)
+		return 0;
+	r = -errno;
+	c->pid = 0;
+	munmap(c->word, sizeof(*c->word));
+	return r;
+}
+
+/* Waits for no longer than a moment, so that it is no zombie. */
+static void reap(pid_t pid)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_NS};
+
+	kill(pid, SIGKILL);
+	for (int i = 0; i < LOOKS && !waitpid(pid, NULL, WNOHANG); i++)
+		nanosleep(&pause, NULL);
+}
+
+static void forget(struct loader *c)
+{
+	munmap(c->word, sizeof(*c->word));
+	c->pid = 0;
+}
+
+/* How it ended where it did not say. */
+static int describe(const struct loader *c, bool late, int status, char **why)
+{
+	int r;
+
+	late |= WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+	if (late)
+		r = asprintf(why, "%s comes to no end in %d s", c->what, SECONDS);
+	else if (WIFSIGNALED(status))
+		r = asprintf(why, "%s was ended by signal %d (%s)", c->what, WTERMSIG(status),
+			     strsignal(WTERMSIG(status)));
+	else
+		r = asprintf(why, "%s ended without a word", c->what);
+	if (r < 0)
+		*why = NULL;
+	return late ? -ETIMEDOUT : -EFAULT;
+}
+
+int loader_ask(struct loader *c, char **why)
+{
+	int status = 0, r;
+	bool late = false;
+	pid_t got = waitpid(c->pid, &status, WNOHANG);
+
+	*why = NULL;
+	if (!got || (got < 0 && errno == EINTR)) {
+		late = clock_now() >= c->until;
+		if (!late)
+			return -EINPROGRESS;
+		reap(c->pid);
+	}
+	/* Of one that nobody could wait for the status is not known. */
+	r = c->word->result <= 0 ? c->word->result : describe(c, late, status, why);
+	c->word->why[sizeof(c->word->why) - 1] = 0;
+	if (r && !*why && *c->word->why)
+		*why = strdup(c->word->why);
+	forget(c);
+	return r;
+}
+
+int loader_wait(struct loader *c, char **why)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_NS};
+	int r;
+
+	while ((r = loader_ask(c, why)) == -EINPROGRESS)
+		nanosleep(&pause, NULL);
+	return r;
+}
+
+void loader_end(struct loader *c)
+{
+	if (!c->pid)
+		return;
+	reap(c->pid);
+	forget(c);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The object that is loaded: which parts it is linked from. */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "bpf/sampler_state.h"
+
+FUSEE_EMBED(sampler_bpf, "sampler.bpf.o");
+
+/* The native unwinders that the program calls, in its order; their tables are numbered so. */
+static const char *const steps[SAMPLER_TABLES] = {"dwarf", "framepointer"};
+
+static int step_number(const char *name)
+{
+	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
+		if (!strcmp(steps[i], name))
+			return (int)i;
+	return -1;
+}
+
+int sampler_object_choose(struct bpf_sampler *b, char **why)
+{
+	const struct plugin_set *set = b->set;
+	int last = -1;
+
+	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
+		b->unwinder[i] = -1;
+	for (uint32_t i = 0; i < set->n && i < FILES_MAX_UNWINDERS; i++) {
+		const struct fusee_plugin *d = set->instances[i]->descriptor;
+		const struct fusee_unwinder_ops *ops = d->ops;
+		int number = step_number(d->name);
+
+		if (!ops->native_step || !(ops->flags & FUSEE_UNWINDER_NATIVE))
+			continue;
+		if (number <= last || !ops->bpf) {
+			if (asprintf(why, "the unwinder '%s' has no step for it", d->name) < 0)
+				*why = NULL;
+			return -ENOTSUP;
+		}
+		b->unwinder[number] = (int)i;
+		last = number;
+	}
+	return 0;
+}
+
+int sampler_object_open(struct bpf_object **ret, int fd)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "sampler");
+	struct stat st;
+	void *bytes;
+
+	if (fstat(fd, &st))
+		return -errno;
+	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED)
+		return -errno;
+	*ret = bpf_object__open_mem(bytes, (size_t)st.st_size, &o);
+	munmap(bytes, (size_t)st.st_size);
+	return *ret ? 0 : -errno;
+}
+
+static struct linker_part part_of(const struct bpf_sampler *b, int unwinder)
+{
+	const struct fusee_plugin *d = b->set->instances[unwinder]->descriptor;
+	const struct fusee_unwinder_ops *ops = d->ops;
+
+	return (struct linker_part){d->name, ops->bpf, ops->bpf_end};
+}
+
+uint32_t sampler_object_parts(const struct bpf_sampler *b, int language,
+			      struct linker_part parts[BPF_PARTS])
+{
+	uint32_t n = 0;
+
+	parts[n++] = (struct linker_part){"sampler", sampler_bpf, sampler_bpf_end};
+	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
+		if (b->unwinder[i] >= 0)
+			parts[n++] = part_of(b, b->unwinder[i]);
+	if (language >= 0)
+		parts[n++] = part_of(b, language);
+	return n;
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bpf/sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "bpf/linker.h"
+#include "bpf/sampler_state.h"
+
+#define DEFAULT_TABLES (16u << 20)
+#define DEFAULT_ELEMENTS 512u
+
+/* libbpf's own words are for who looks into it. What the verifier disliked stands at the end. */
+static int say(enum libbpf_print_level level, const char *format, va_list ap)
+{
+	char *text;
+	int len;
+
+	if (level == LIBBPF_DEBUG || log_level() < LOG_DEBUG)
+		return 0;
+	len = vasprintf(&text, format, ap);
+	if (len < 0)
+		return 0;
+	log_debug("libbpf: %s", text + (len > 4000 ? len - 4000 : 0));
+	free(text);
+	return 0;
+}
+
+/* ---- loading ---- */
+
+static int link_object(struct bpf_sampler *b, char **why)
+{
+	struct linker_part parts[BPF_PARTS];
+	int fd, r = linker_link(parts, sampler_object_parts(b, -1, parts), &fd, why);
+
+	if (r)
+		return r;
+	r = sampler_object_open(&b->object, fd);
+	close(fd);
+	return r;
+}
+
+static int map_fd(struct bpf_sampler *b, const char *name)
+{
+	return bpf_object__find_map_fd_by_name(b->object, name);
+}
+
+static int size_map(struct bpf_sampler *b, const char *name, uint32_t entries)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(b->object, name);
+
+	return map ? bpf_map__set_max_entries(map, entries) : -ENOENT;
+}
+
+static int attach_lives(struct bpf_sampler *b)
+{
+	static const char *const names[] = {"sampler_fork", "sampler_exec", "sampler_exit",
+					    "sampler_mapped"};
+
+	for (uint32_t i = 0; i < BPF_LINKS; i++) {
+		struct bpf_program *p = bpf_object__find_program_by_name(b->object, names[i]);
+
+		b->links[i] = p ? bpf_program__attach(p) : NULL;
+		if (!b->links[i])
+			return p ? -errno : -ENOENT;
+	}
+	return 0;
+}
+
+static void *map_memory(int fd, size_t len)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int map_tables(struct bpf_sampler *b)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	b->elements_len = ((size_t)b->nelements * sizeof(struct sampler_process) + page - 1) &
+			  ~(page - 1);
+	b->slabs = map_fd(b, "fusee_slabs");
+	b->elements = map_memory(map_fd(b, "sampler_processes"), b->elements_len);
+	b->settings = map_memory(map_fd(b, "sampler_settings"), sizeof(*b->settings));
+	if (b->slabs < 0)
+		return b->slabs;
+	if (!b->elements || !b->settings)
+		return -errno;
+	b->settings->ration = UINT32_MAX; /* until the rings are read for the first time */
+	return 0;
+}
+
+/* Not made: what only the programs of languages use. */
+static int leave_out_languages(struct bpf_sampler *b)
+{
+	static const char *const maps[] = {"fusee_sent", "fusee_emissions"};
+	struct bpf_program *p = bpf_object__find_program_by_name(b->object, "sampler_language");
+	int r = p ? bpf_program__set_autoload(p, false) : -ENOENT;
+
+	for (uint32_t i = 0; !r && i < sizeof(maps) / sizeof(*maps); i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(b->object, maps[i]);
+
+		r = map ? bpf_map__set_autocreate(map, false) : -ENOENT;
+	}
+	return r;
+}
+
+static int load(struct bpf_sampler *b)
+{
+	struct bpf_program *tick = bpf_object__find_program_by_name(b->object, "sampler_tick");
+	int r = size_map(b, "fusee_slabs", b->nslabs), cpus = libbpf_num_possible_cpus();
+
+	if (!r)
+		r = leave_out_languages(b);
+	if (!r)
+		r = size_map(b, "sampler_processes", b->nelements);
+	if (!r)
+		r = size_map(b, "sampler_copies", cpus > 0 ? (uint32_t)cpus : 1);
+	if (!r)
+		r = bpf_object__load(b->object);
+	if (r)
+		return r;
+	b->program = bpf_program__fd(tick);
+	b->pids = map_fd(b, "sampler_pids");
+	b->output = map_fd(b, "sampler_output");
+	b->counts = map_fd(b, "sampler_counts");
+	b->grid = map_fd(b, "sampler_grid");
+	b->decisions = map_fd(b, "sampler_decisions");
+	b->programs = map_fd(b, "sampler_programs");
+	return map_tables(b);
+}
+
+#define FIRST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO of linux/proc_ns.h */
+
+static bool is_first_namespace(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == FIRST_PID_NAMESPACE;
+}
+
+static char *explain(int r, const char *what)
+{
+	const char *hint = r == -EPERM || r == -EACCES ? " (it needs CAP_BPF and CAP_PERFMON)" : "";
+	char *text;
+
+	return asprintf(&text, "%s: %s%s", what, strerror(-r), hint) < 0 ? NULL : text;
+}
+
+int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
+		     const struct bpf_sampler_options *o, char **why)
+{
+	struct bpf_sampler *b = calloc(1, sizeof(*b));
+	const char *what = "no memory";
+	int r = b ? 0 : -ENOMEM;
+
+	*why = NULL;
+	if (r)
+		goto out;
+	libbpf_set_print(say);
+	b->set = set;
+	b->elsewhere = !is_first_namespace();
+	b->nslabs = (uint32_t)((o->table_bytes ? o->table_bytes : DEFAULT_TABLES) / SLAB_BYTES);
+	b->nelements = (o->elements ? o->elements : DEFAULT_ELEMENTS) + 1;
+	r = sampler_object_choose(b, why);
+	if (r)
+		goto out;
+	what = "its parts cannot be linked";
+	r = link_object(b, why);
+	if (r)
+		goto out;
+	what = "the kernel does not load it";
+	r = load(b);
+	if (r)
+		goto out;
+	what = "it cannot follow processes";
+	r = attach_lives(b);
+	if (r)
+		goto out;
+	what = "no memory";
+	r = bpf_tables_init(b);
+	if (!r)
+		r = bpf_processes_init(b);
+out:
+	if (r) {
+		if (!*why)
+			*why = explain(r, what);
+		bpf_sampler_close(b);
+	} else {
+		*ret = b;
+	}
+	return r;
+}
+
+const char *const sampler_choices[] = {"auto", "bpf", "snapshot", NULL};
+
+int bpf_sampler_choose(struct bpf_sampler **ret, enum sampler_choice choice,
+		       const struct plugin_set *set, const struct bpf_sampler_options *o,
+		       char **why)
+{
+	int r;
+
+	*ret = NULL;
+	*why = NULL;
+	if (choice == SAMPLER_SNAPSHOT)
+		return 0;
+	r = bpf_sampler_open(ret, set, o, why);
+	return choice == SAMPLER_BPF ? r : 0;
+}
+
+void bpf_sampler_close(struct bpf_sampler *b)
+{
+	if (!b)
+		return;
+	for (uint32_t i = 0; i < BPF_LINKS; i++)
+		bpf_link__destroy(b->links[i]);
+	bpf_processes_fini(b);
+	bpf_tables_fini(b);
+	if (b->elements)
+		munmap(b->elements, b->elements_len);
+	if (b->settings)
+		munmap(b->settings, sizeof(*b->settings));
+	bpf_languages_end(b);
+	bpf_object__close(b->object);
+	free(b);
+}
+
+int bpf_sampler_attach(struct bpf_sampler *b, int event)
+{
+	return ioctl(event, PERF_EVENT_IOC_SET_BPF, b->program) ? -errno : 0;
+}
+
+void bpf_sampler_copy(struct bpf_sampler *b, uint32_t bytes)
+{
+	b->settings->copy = bytes < SAMPLER_MAX_COPY ? bytes : SAMPLER_MAX_COPY;
+}
+
+int bpf_sampler_output(struct bpf_sampler *b, int cpu, int event)
+{
+	return bpf_map_update_elem(b->output, &cpu, &event, 0) ? -errno : 0;
+}
+
+void bpf_sampler_read(struct bpf_sampler *b, uint64_t bytes)
+{
+	__atomic_store_n(&b->settings->ration, (uint32_t)(bytes / 1024), __ATOMIC_RELAXED);
+	__atomic_add_fetch(&b->settings->round, 1, __ATOMIC_RELAXED);
+	b->older_unknown_ticks = b->unknown_ticks;
+	b->unknown_ticks = __atomic_load_n(&b->settings->unknown_ticks, __ATOMIC_RELAXED);
+}
+
+bool bpf_sampler_is_here(const struct bpf_sampler *b)
+{
+	return !b->elsewhere;
+}
+
+void bpf_sampler_base(struct bpf_sampler *b, uint64_t period_ns)
+{
+	__atomic_store_n(&b->settings->base, period_ns, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&b->settings->stretch, 1, __ATOMIC_RELEASE);
+}
+
+_Static_assert(BPF_SAMPLER_NONE == SAMPLER_NONE, "the programs' own word for it");
+
+int bpf_sampler_decide(struct bpf_sampler *b, pid_t pid, uint64_t period_ns, uint64_t weight_ns)
+{
+	struct sampler_decision d = {.period = period_ns};
+
+	if (b->elsewhere)
+		return -EXDEV;
+	if (period_ns != SAMPLER_NONE && weight_ns > period_ns) {
+		d.weight = weight_ns;
+		d.keep = (uint32_t)((double)period_ns / (double)weight_ns * 0x1p32);
+		d.keep += !d.keep;
+	}
+	return bpf_map_update_elem(b->decisions, &pid, &d, BPF_ANY) ? -errno : 0;
+}
+
+void bpf_sampler_decide_unknown(struct bpf_sampler *b, uint64_t period_ns)
+{
+	__atomic_store_n(&b->settings->unknown, period_ns, __ATOMIC_RELAXED);
+}
+
+void bpf_sampler_undecide(struct bpf_sampler *b, pid_t pid)
+{
+	if (!b->elsewhere)
+		bpf_map_delete_elem(b->decisions, &pid);
+}
+
+/* Due, but not seen, on one CPU. */
+static uint64_t unseen_of(const struct sampler_grid *g)
+{
+	uint64_t due = g->before;
+
+	if (g->first && g->period)
+		due += (g->last - g->first + g->period / 2) / g->period + 1;
+	return due > g->seen ? due - g->seen : 0;
+}
+
+uint64_t bpf_sampler_unseen(struct bpf_sampler *b)
+{
+	int n = libbpf_num_possible_cpus();
+	struct sampler_grid *g = n > 0 ? calloc((size_t)n, sizeof(*g)) : NULL;
+	uint64_t unseen = 0;
+	uint32_t zero = 0;
+
+	if (g && !bpf_map_lookup_elem(b->grid, &zero, g))
+		for (int i = 0; i < n; i++)
+			unseen += unseen_of(&g[i]);
+	free(g);
+	return unseen;
+}
+
+const char *const bpf_sampler_counts[BPF_SAMPLER_COUNTS] = {
+	"walked",  "unknown process", "unknown code", "no registers", "cut",
+	"changed", "not wanted",      "not sent",     "idle"};
+
+static void sum_counts(struct bpf_sampler *b, uint64_t *counts)
+{
+	int ncpus = libbpf_num_possible_cpus();
+	uint64_t *values = ncpus > 0 ? calloc((size_t)ncpus, sizeof(*values)) : NULL;
+
+	for (uint32_t i = 0; values && i < SAMPLER_COUNTS; i++) {
+		if (bpf_map_lookup_elem(b->counts, &i, values))
+			continue;
+		for (int c = 0; c < ncpus; c++)
+			counts[i] += values[c];
+	}
+	free(values);
+}
+
+void bpf_sampler_stats(struct bpf_sampler *b, struct bpf_sampler_stats *s)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+
+	*s = (struct bpf_sampler_stats){0};
+	sum_counts(b, s->counts);
+	bpf_tables_stats(b, s);
+	bpf_processes_stats(b, s);
+	if (!bpf_obj_get_info_by_fd(b->program, &info, &len)) {
+		s->instructions = info.verified_insns;
+		s->machine_code = info.jited_prog_len;
+	}
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/control.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/guess.h"
+#include "base/json.h"
+#include "base/utf8.h"
+#include "net/listener.h"
+#include "net/server.h"
+
+#define SECOND 1000000000ull
+
+enum { CLIENTS = 16, LINE_BYTES = 4096, ANSWER_BYTES = 32 << 20 };
+/* of a client: LAST: it is dropped behind its next answer; PARTIAL: its line has a deadline */
+enum state { LAST = 1, PARTIAL = 2 };
+
+struct control {
+	struct server *server;
+	const struct control_command *commands;
+	char *path;
+};
+
+/* client->user of the client whose request it is: one at a time. */
+struct control_reply {
+	struct client *client; /* NULL: gone */
+};
+
+/* ---- the request ---- */
+
+static int hex4(const char *p, const char *end, uint32_t *ret)
+{
+	uint32_t v = 0;
+
+	if (end - p < 4)
+		return -EINVAL;
+	for (int i = 0; i < 4; i++) {
+		char c = p[i];
+
+		v = v << 4;
+		if (c >= '0' && c <= '9')
+			v |= (uint32_t)(c - '0');
+		else if ((c | 32) >= 'a' && (c | 32) <= 'f')
+			v |= (uint32_t)((c | 32) - 'a' + 10);
+		else
+			return -EINVAL;
+	}
+	*ret = v;
+	return 0;
+}
+
+/* What stands behind a backslash: no command has characters beyond ASCII, so neither does this. */
+static int escaped(const char **at, const char *end, char *to)
+{
+	static const char from[] = "\"\\/bfnrt", is[] = "\"\\/\b\f\n\r\t";
+	const char *p = *at, *found;
+	uint32_t v;
+
+	if (p == end)
+		return -EINVAL;
+	if (*p == 'u') {
+		if (hex4(p + 1, end, &v) || !v || v > 0x7e)
+			return -EINVAL;
+		*to = (char)v;
+		*at = p + 5;
+		return 0;
+	}
+	found = *p ? strchr(from, *p) : NULL;
+	if (!found)
+		return -EINVAL;
+	*to = is[found - from];
+	*at = p + 1;
+	return 0;
+}
+
+static const char *skip(const char *p, const char *end)
+{
+	while (p < end && (*p == ' ' || *p == '\t' || *p == '\r'))
+		p++;
+	return p;
+}
+
+/* A string of JSON into ret, terminated. Behind it, NULL: it is none. */
+static const char *string(const char *p, const char *end, char ret[LINE_BYTES])
+{
+	size_t n = 0;
+
+	if (p == end || *p++ != '"')
+		return NULL;
+	while (p < end && *p != '"') {
+		if ((unsigned char)*p < ' ')
+			return NULL;
+		if (*p != '\\') {
+			ret[n++] = *p++;
+			continue;
+		}
+		p++;
+		if (escaped(&p, end, &ret[n++]))
+			return NULL;
+	}
+	ret[n] = '\0';
+	return p < end ? p + 1 : NULL;
+}
+
+/* {"cmd": "status"}; NULL, or what is wrong with it. */
+static const char *object(const char *p, const char *end, char ret[LINE_BYTES])
+{
+	static const char wrong[] = "a request is one line: NAME, or {\"cmd\": \"NAME\"}";
+
+	p = string(skip(p + 1, end), end, ret);
+	if (!p || strcmp(ret, "cmd"))
+		return wrong;
+	p = skip(p, end);
+	if (p == end || *p++ != ':')
+		return wrong;
+	p = string(skip(p, end), end, ret);
+	if (!p || !*ret)
+		return wrong;
+	p = skip(p, end);
+	if (p == end || *p++ != '}' || skip(p, end) != end)
+		return wrong;
+	return NULL;
+}
+
+/* The request as text: without spaces around it, "" an empty line. NULL, or what is wrong. */
+static const char *request(const char *p, size_t len, char ret[LINE_BYTES])
+{
+	const char *end = p + len;
+
+	p = skip(p, end);
+	while (end > p && skip(end - 1, end) == end)
+		end--;
+	if (memchr(p, '\0', (size_t)(end - p)) || !utf8_valid(p, (size_t)(end - p)))
+		return "a request is text";
+	if (p < end && *p == '{')
+		return object(p, end, ret);
+	memcpy(ret, p, (size_t)(end - p));
+	ret[end - p] = '\0';
+	return NULL;
+}
+
+/* ---- answers ---- */
+
+static void add_answer(struct buf *b, const char *json, const char *error)
+{
+	size_t from = b->len;
+
+	if (error) {
+		buf_str(b, "{\"ok\": false, \"error\": ");
+		json_text(b, error);
+	} else {
+		buf_printf(b, "{\"ok\": true%s%s", *json ? ", " : "", json);
+	}
+	buf_str(b, "}");
+	for (size_t i = from; i < b->len; i++)
+		if (b->p[i] == '\n') /* between members: within strings they are escaped */
+			b->p[i] = ' ';
+	buf_str(b, "\n");
+}
+
+static void give(struct client *c, const char *json, const char *error)
+{
+	if (!error && strlen(json) > ANSWER_BYTES)
+		error = "the answer is too long";
+	add_answer(&c->out, json, error);
+	if (c->out.error) {
+		client_drop(c);
+		return;
+	}
+	client_deadline(c, clock_now() + 10 * SECOND);
+	client_send(c);
+}
+
+void control_answer(struct control_reply *reply, const char *json, const char *error)
+{
+	struct client *c = reply->client;
+
+	free(reply);
+	if (!c)
+		return;
+	c->user = NULL;
+	give(c, json, error);
+}
+
+/* ---- clients ---- */
+
+static void unknown(struct client *c, const struct control_command *commands, const char *name)
+{
+	struct guess g = {.word = name};
+	struct buf b = {0};
+
+	for (const struct control_command *k = commands; k->name; k++)
+		guess_offer(&g, k->name);
+	buf_printf(&b, "there is no command '%.64s'", name);
+	if (g.best)
+		buf_printf(&b, " (did you mean '%s'?)", g.best);
+	buf_add(&b, "", 1);
+	give(c, "", b.error ? "out of memory" : b.p);
+	buf_fini(&b);
+}
+
+static void run(struct control *k, struct client *c, char *text)
+{
+	char *word = text + strcspn(text, " \t");
+	const struct control_command *command = k->commands;
+	struct control_reply *reply;
+
+	if (*word)
+		*word++ = '\0';
+	word += strspn(word, " \t");
+	while (command->name && strcmp(command->name, text))
+		command++;
+	if (!command->name) {
+		unknown(c, k->commands, text);
+		return;
+	}
+	reply = malloc(sizeof(*reply));
+	if (!reply) {
+		give(c, "", "out of memory");
+		return;
+	}
+	reply->client = c;
+	c->user = reply;
+	client_deadline(c, UINT64_MAX); /* the agent's time now */
+	command->run(command->arg, word, reply);
+}
+
+/* The first line of what came is taken; false: there is none. */
+static bool take_line(struct client *c, char text[LINE_BYTES], const char **wrong)
+{
+	const char *eol = c->in.len ? memchr(c->in.p, '\n', c->in.len) : NULL;
+	size_t len = eol ? (size_t)(eol - c->in.p) : 0;
+
+	if (!eol)
+		return false;
+	*wrong = request(c->in.p, len, text);
+	memmove(c->in.p, eol + 1, c->in.len - len - 1);
+	c->in.len -= len + 1;
+	return true;
+}
+
+/* There is no whole line. */
+static void wait_for_more(struct client *c)
+{
+	bool partial = c->in.len;
+
+	if (c->in.len >= LINE_BYTES) {
+		c->state = LAST;
+		give(c, "", "the line is too long");
+	} else if (c->eof) {
+		client_drop(c);
+	} else {
+		client_read(c, true);
+		if (!partial)
+			client_deadline(c, clock_now() + 60 * SECOND);
+		else if (c->state != PARTIAL) /* from its first byte, however slowly it comes */
+			client_deadline(c, clock_now() + 5 * SECOND);
+		c->state = partial ? PARTIAL : 0;
+	}
+}
+
+/* The next request, when there is no other under way. */
+static void next(struct control *k, struct client *c)
+{
+	char text[LINE_BYTES];
+	const char *wrong = NULL;
+
+	do {
+		if (!take_line(c, text, &wrong)) {
+			wait_for_more(c);
+			return;
+		}
+		c->state = 0;
+	} while (!wrong && !*text);
+	client_read(c, !c->eof);
+	if (wrong)
+		give(c, "", wrong);
+	else
+		run(k, c, text);
+}
+
+static bool on_accepted(void *arg, struct client *c)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	(void)arg;
+	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) ||
+	    (peer.uid && peer.uid != geteuid()))
+		return false;
+	client_deadline(c, clock_now() + 60 * SECOND);
+	return true;
+}
+
+static void on_readable(void *arg, struct client *c)
+{
+	bool busy = c->user || c->out.len;
+
+	if (!busy)
+		next(arg, c);
+}
+
+static void on_written(void *arg, struct client *c)
+{
+	if (c->state == LAST)
+		client_drop(c);
+	else
+		next(arg, c);
+}
+
+static void on_late(void *arg, struct client *c)
+{
+	(void)arg;
+	client_drop(c);
+}
+
+static void on_gone(void *arg, struct client *c)
+{
+	struct control_reply *reply = c->user;
+
+	(void)arg;
+	if (reply)
+		reply->client = NULL;
+}
+
+static const struct server_callbacks callbacks = {
+	.accepted = on_accepted,
+	.readable = on_readable,
+	.written = on_written,
+	.late = on_late,
+	.gone = on_gone,
+};
+
+/* The folder of the socket: made if it alone is missing. One that others could have put there, or
+ * take the socket away from, will not do. */
+static int make_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct stat st;
+	char *folder;
+	int err = 0;
+
+	if (!slash || slash == path)
+		return 0;
+	folder = strndup(path, (size_t)(slash - path));
+	if (!folder)
+		return -ENOMEM;
+	if (mkdir(folder, 0755) && errno != EEXIST)
+		err = -errno;
+	else if (stat(folder, &st))
+		err = -errno;
+	else if ((st.st_uid && st.st_uid != geteuid()) ||
+		 (st.st_mode & 0022 && !(st.st_mode & S_ISVTX)))
+		err = -EPERM;
+	free(folder);
+	return err;
+}
+
+int control_new(struct control **ret, struct loop *loop, const char *path,
+		const struct control_command *commands)
+{
+	struct control *k = calloc(1, sizeof(*k));
+	char *copy = strdup(path);
+	int fd, err = k && copy ? make_folder(path) : -ENOMEM;
+
+	if (!err)
+		err = listener_unix(path, 0600, &fd);
+	if (err) {
+		free(copy);
+		free(k);
+		return err;
+	}
+	*k = (struct control){.commands = commands, .path = copy};
+	err = server_new(&k->server, loop, fd, CLIENTS, LINE_BYTES, &callbacks, k);
+	if (err) {
+		control_free(k);
+		return err;
+	}
+	*ret = k;
+	return 0;
+}
+
+void control_free(struct control *k)
+{
+	if (!k)
+		return;
+	server_free(k->server);
+	unlink(k->path);
+	free(k->path);
+	free(k);
+}

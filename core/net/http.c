@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/http.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "net/listener.h"
+#include "net/server.h"
+
+#define SECOND 1000000000ull
+
+enum { CLIENTS = 16, REQUEST_BYTES = 8192 };
+enum state { REQUEST, ANSWER, LINGER };
+
+struct http {
+	struct server *server;
+	const struct http_page *pages;
+	char *socket; /* the path of a unix socket, NULL none */
+	char address[160];
+};
+
+static const char *reason(int status)
+{
+	switch (status) {
+	case 200:
+		return "OK";
+	case 400:
+		return "Bad Request";
+	case 404:
+		return "Not Found";
+	case 405:
+		return "Method Not Allowed";
+	case 408:
+		return "Request Timeout";
+	case 431:
+		return "Request Header Fields Too Large";
+	case 503:
+		return "Service Unavailable";
+	case 505:
+		return "HTTP Version Not Supported";
+	default:
+		return "Internal Server Error";
+	}
+}
+
+/* body NULL: the status in words. */
+static void respond(struct client *c, int status, const char *type, const struct buf *body,
+		    bool head)
+{
+	struct buf words = {0};
+
+	buf_printf(&words, "%s\n", reason(status));
+	if (!body) {
+		body = &words;
+		type = "text/plain";
+	}
+	buf_printf(&c->out,
+		   "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+		   "Connection: close\r\nCache-Control: no-store\r\n%s\r\n",
+		   status, reason(status), type, body->len,
+		   status == 405 ? "Allow: GET, HEAD\r\n" : "");
+	if (!head)
+		buf_add(&c->out, body->p, body->len);
+	if (c->out.error || words.error) {
+		buf_fini(&words);
+		client_drop(c);
+		return;
+	}
+	buf_fini(&words);
+	c->state = ANSWER;
+	client_read(c, false);
+	client_deadline(c, clock_now() + 10 * SECOND);
+	client_send(c);
+}
+
+static void answer(struct http *h, struct client *c, const char *method, const char *path)
+{
+	bool head = !strcmp(method, "HEAD");
+	const struct http_page *p = h->pages;
+	struct buf body = {0};
+	int status;
+
+	while (p->path && strcmp(p->path, path))
+		p++;
+	if (!p->path || (!head && strcmp(method, "GET"))) {
+		respond(c, p->path ? 405 : 404, NULL, NULL, head);
+		return;
+	}
+	status = p->get(p->arg, &body);
+	if (body.error)
+		respond(c, 500, NULL, NULL, head);
+	else
+		respond(c, status, p->type, &body, head);
+	buf_fini(&body);
+}
+
+static bool is_token(const char *s)
+{
+	size_t n = strspn(s, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+			     "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+
+	return n && !s[n];
+}
+
+/* "GET /metrics?x HTTP/1.1" in place; the status of what is wrong, 0 nothing. */
+static int parse(char *line, const char **method, const char **path)
+{
+	char *target = strchr(line, ' '), *version = target ? strchr(target + 1, ' ') : NULL;
+
+	if (!version || strchr(version + 1, ' '))
+		return 400;
+	*target++ = '\0';
+	*version++ = '\0';
+	for (const char *p = target; *p; p++)
+		if (*p <= ' ' || *p > '~')
+			return 400;
+	if (!is_token(line) || *target != '/' || strncmp(version, "HTTP/", 5) ||
+	    !isdigit((unsigned char)version[5]) || version[6] != '.' ||
+	    !isdigit((unsigned char)version[7]) || version[8])
+		return 400;
+	if (version[5] != '1')
+		return 505;
+	target[strcspn(target, "?")] = '\0';
+	*method = line;
+	*path = target;
+	return 0;
+}
+
+/* Where the head of the request ends: behind an empty line. 0: not yet. */
+static size_t head_end(const struct buf *in)
+{
+	for (size_t i = 0; i < in->len; i++) {
+		if (in->p[i] != '\n')
+			continue;
+		if (i + 1 < in->len && in->p[i + 1] == '\n')
+			return i + 2;
+		if (i + 2 < in->len && in->p[i + 1] == '\r' && in->p[i + 2] == '\n')
+			return i + 3;
+	}
+	return 0;
+}
+
+static void on_request(struct http *h, struct client *c)
+{
+	const char *method = NULL, *path = NULL;
+	char *eol = memchr(c->in.p, '\n', c->in.len);
+	int status;
+
+	if (memchr(c->in.p, '\0', (size_t)(eol - c->in.p))) {
+		respond(c, 400, NULL, NULL, false);
+		return;
+	}
+	if (eol > c->in.p && eol[-1] == '\r')
+		eol--;
+	*eol = '\0';
+	status = parse(c->in.p, &method, &path);
+	if (status)
+		respond(c, status, NULL, NULL, false);
+	else
+		answer(h, c, method, path);
+}
+
+static bool on_accepted(void *arg, struct client *c)
+{
+	(void)arg;
+	client_deadline(c, clock_now() + 5 * SECOND);
+	return true;
+}
+
+static void on_readable(void *arg, struct client *c)
+{
+	if (c->state == LINGER) {
+		if (c->eof) {
+			client_drop(c);
+			return;
+		}
+		buf_reset(&c->in);
+		client_read(c, true);
+	} else if (c->in.len && head_end(&c->in)) {
+		on_request(arg, c);
+	} else if (c->eof) {
+		client_drop(c);
+	} else if (c->in.len >= REQUEST_BYTES) {
+		respond(c, 431, NULL, NULL, false);
+	}
+}
+
+/* The rest of what it sends is read for a moment: closing with bytes unread would reset the
+ * connection, and with it an answer that is still under way. */
+static void on_written(void *arg, struct client *c)
+{
+	(void)arg;
+	if (c->eof || shutdown(c->fd, SHUT_WR)) {
+		client_drop(c);
+		return;
+	}
+	c->state = LINGER;
+	buf_reset(&c->in);
+	client_read(c, true);
+	client_deadline(c, clock_now() + SECOND);
+}
+
+static void on_late(void *arg, struct client *c)
+{
+	(void)arg;
+	if (c->state == REQUEST && c->in.len)
+		respond(c, 408, NULL, NULL, false);
+	else
+		client_drop(c);
+}
+
+static const struct server_callbacks callbacks = {
+	.accepted = on_accepted,
+	.readable = on_readable,
+	.written = on_written,
+	.late = on_late,
+};
+
+/* With the port that the kernel chose. */
+static void name_address(struct http *h, int fd, const char *listen)
+{
+	struct sockaddr_storage at = {0};
+	socklen_t size = sizeof(at);
+	char host[INET6_ADDRSTRLEN] = "";
+
+	snprintf(h->address, sizeof(h->address), "%s", listen);
+	if (getsockname(fd, (struct sockaddr *)&at, &size))
+		return;
+	if (at.ss_family == AF_INET) {
+		const struct sockaddr_in *in = (const void *)&at;
+
+		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
+		snprintf(h->address, sizeof(h->address), "%s:%u", host, ntohs(in->sin_port));
+	} else if (at.ss_family == AF_INET6) {
+		const struct sockaddr_in6 *in = (const void *)&at;
+
+		inet_ntop(AF_INET6, &in->sin6_addr, host, sizeof(host));
+		snprintf(h->address, sizeof(h->address), "[%s]:%u", host, ntohs(in->sin6_port));
+	}
+}
+
+static int fail(int err, const char *listen, char **text)
+{
+	int n;
+
+	if (err == -EINVAL)
+		n = asprintf(text,
+			     "'%s' is nowhere to listen: it is ADDRESS:PORT, [ADDRESS]:PORT with "
+			     "an IPv6 one, or unix:PATH",
+			     listen);
+	else
+		n = asprintf(text, "cannot listen at '%s': %s", listen, strerror(-err));
+	if (n < 0)
+		*text = NULL;
+	return err;
+}
+
+int http_new(struct http **ret, struct loop *loop, const char *listen,
+	     const struct http_page *pages, char **text)
+{
+	bool local = !strncmp(listen, "unix:", 5);
+	struct http *h = calloc(1, sizeof(*h));
+	int fd = -1, err = -ENOMEM;
+
+	*text = NULL;
+	if (!h)
+		return err;
+	h->pages = pages;
+	if (local && !(h->socket = strdup(listen + 5)))
+		goto out;
+	err = local ? listener_unix(listen + 5, 0666, &fd) : listener_tcp(listen, &fd);
+	if (err) {
+		free(h->socket);
+		h->socket = NULL; /* not ours to take away */
+		goto out;
+	}
+	name_address(h, fd, listen);
+	err = server_new(&h->server, loop, fd, CLIENTS, REQUEST_BYTES, &callbacks, h);
+out:
+	if (err) {
+		http_free(h);
+		return fail(err, listen, text);
+	}
+	*ret = h;
+	return 0;
+}
+
+const char *http_address(const struct http *h)
+{
+	return h->address;
+}
+
+void http_free(struct http *h)
+{
+	if (!h)
+		return;
+	server_free(h->server);
+	if (h->socket)
+		unlink(h->socket);
+	free(h->socket);
+	free(h);
+}

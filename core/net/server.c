@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/server.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define PAUSE_NS 1000000000ull
+
+struct server {
+	struct loop *loop;
+	struct loop_watch *watch;
+	struct loop_timer *pause; /* nobody is accepted until then */
+	struct client *clients;
+	uint32_t n, max;
+	size_t max_in;
+	int fd;
+	const struct server_callbacks *calls;
+	void *arg;
+};
+
+/* The client's events: of one that is not read the kernel still tells when it is gone. */
+static void want(struct client *c)
+{
+	bool room = c->reading && !c->eof && c->in.len < c->server->max_in;
+
+	loop_watch_events(c->watch, (room ? EPOLLIN : 0u) | (c->sent < c->out.len ? EPOLLOUT : 0u));
+}
+
+static void accept_more(struct server *s)
+{
+	loop_watch_events(s->watch, s->n < s->max && !s->pause ? EPOLLIN : 0);
+}
+
+void client_drop(struct client *c)
+{
+	struct server *s = c->server;
+
+	if (s->calls->gone)
+		s->calls->gone(s->arg, c);
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		s->clients = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	loop_unwatch(c->watch);
+	loop_timer_free(c->timer);
+	close(c->fd);
+	buf_fini(&c->in);
+	buf_fini(&c->out);
+	free(c);
+	s->n--;
+	accept_more(s);
+}
+
+void client_send(struct client *c)
+{
+	want(c);
+}
+
+void client_read(struct client *c, bool reading)
+{
+	c->reading = reading;
+	want(c);
+}
+
+static void on_late(void *arg)
+{
+	struct client *c = arg;
+
+	c->timer = NULL;
+	c->server->calls->late(c->server->arg, c);
+}
+
+void client_deadline(struct client *c, uint64_t at_ns)
+{
+	loop_timer_free(c->timer);
+	c->timer = NULL;
+	if (at_ns != UINT64_MAX && loop_at(c->server->loop, at_ns, on_late, c, &c->timer))
+		c->timer = NULL; /* no memory: it stays as long as it likes, one of a few */
+}
+
+/* Everything that can go now. False: the client was dropped. */
+static bool send_some(struct client *c)
+{
+	while (c->sent < c->out.len) {
+		ssize_t n = send(c->fd, c->out.p + c->sent, c->out.len - c->sent, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return true;
+		if (n < 0) {
+			client_drop(c);
+			return false;
+		}
+		c->sent += (size_t)n;
+	}
+	buf_fini(&c->out);
+	c->sent = 0;
+	want(c);
+	c->server->calls->written(c->server->arg, c);
+	return false; /* maybe */
+}
+
+static void read_some(struct client *c)
+{
+	struct server *s = c->server;
+	char bytes[4096];
+	size_t room = s->max_in - c->in.len;
+	ssize_t n = read(c->fd, bytes, room < sizeof(bytes) ? room : sizeof(bytes));
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n < 0 || buf_add(&c->in, bytes, (size_t)n)) {
+		client_drop(c);
+		return;
+	}
+	c->eof = !n;
+	want(c);
+	s->calls->readable(s->arg, c);
+}
+
+static void on_client(void *arg, int fd, uint32_t events)
+{
+	struct client *c = arg;
+	bool room = c->reading && !c->eof && c->in.len < c->server->max_in;
+
+	(void)fd;
+	/* gone in both directions: what it sent before is still read */
+	if (events & (EPOLLERR | EPOLLHUP) && !room) {
+		client_drop(c);
+		return;
+	}
+	if (events & EPOLLOUT && c->sent < c->out.len && !send_some(c))
+		return;
+	if (events & (EPOLLIN | EPOLLERR | EPOLLHUP) && room)
+		read_some(c);
+}
+
+static void on_pause_over(void *arg)
+{
+	struct server *s = arg;
+
+	s->pause = NULL;
+	accept_more(s);
+}
+
+static void add_client(struct server *s, int fd)
+{
+	struct client *c = calloc(1, sizeof(*c));
+
+	if (c)
+		*c = (struct client){.server = s, .fd = fd, .reading = true, .next = s->clients};
+	if (!c || loop_watch(s->loop, fd, EPOLLIN, on_client, c, &c->watch)) {
+		free(c);
+		close(fd);
+		return;
+	}
+	if (c->next)
+		c->next->prev = c;
+	s->clients = c;
+	s->n++;
+	accept_more(s);
+	if (!s->calls->accepted(s->arg, c))
+		client_drop(c);
+}
+
+static void on_accept(void *arg, int fd, uint32_t events)
+{
+	struct server *s = arg;
+	int c = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)events;
+	if (c >= 0) {
+		add_client(s, c);
+	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+		/* it would be readable for ever */
+		if (loop_at(s->loop, clock_now() + PAUSE_NS, on_pause_over, s, &s->pause))
+			s->pause = NULL;
+		accept_more(s);
+	}
+}
+
+int server_new(struct server **ret, struct loop *loop, int fd, uint32_t max_clients, size_t max_in,
+	       const struct server_callbacks *calls, void *arg)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	int err = -ENOMEM;
+
+	if (s) {
+		*s = (struct server){.loop = loop,
+				     .max = max_clients,
+				     .max_in = max_in,
+				     .fd = fd,
+				     .calls = calls,
+				     .arg = arg};
+		err = loop_watch(loop, fd, EPOLLIN, on_accept, s, &s->watch);
+	}
+	if (err) {
+		close(fd);
+		free(s);
+		return err;
+	}
+	*ret = s;
+	return 0;
+}
+
+void server_free(struct server *s)
+{
+	if (!s)
+		return;
+	while (s->clients)
+		client_drop(s->clients);
+	loop_unwatch(s->watch);
+	loop_timer_free(s->pause);
+	close(s->fd);
+	free(s);
+}

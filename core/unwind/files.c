@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unwind/files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/dict.h"
+#include "base/log.h"
+
+#define VDSO "[vdso]"
+#define MAX_SHORTAGES 8u
+#define SHORTAGE_NS 200000000ull /* twice as long each time: the last after 25 s */
+#define RECENT_NS                                                                      \
+	100000000ull /* a file that is written anew is not taken for itself for longer \
+		      */
+
+int files_new(struct files **ret, struct worker *worker, const struct plugin_set *unwinders)
+{
+	struct files *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	f->keys = calloc(1, sizeof(*f->keys));
+	if (!f->keys || dict_init(f->keys)) {
+		free(f->keys);
+		free(f);
+		return -ENOMEM;
+	}
+	f->worker = worker;
+	f->unwinders = unwinders;
+	f->n = 1;
+	*ret = f;
+	return 0;
+}
+
+void files_drop(struct files *fs, uint32_t id)
+{
+	struct file *f = fs->all[id];
+
+	if (!f)
+		return;
+	if (fs->recent.file == f)
+		fs->recent.file = NULL;
+	inspection_unref(f->inspection);
+	if (f->fd >= 0)
+		close(f->fd);
+	free(f->path);
+	free(f->text);
+	free(f);
+	fs->all[id] = NULL;
+}
+
+void files_free(struct files *f)
+{
+	if (!f)
+		return;
+	for (uint32_t i = 1; i < f->n; i++)
+		files_drop(f, i);
+	dict_fini(f->keys);
+	free(f->keys);
+	free(f->all);
+	free(f);
+}
+
+const char *files_base_name(const struct file *f)
+{
+	const char *slash = strrchr(f->path, '/');
+
+	return slash && slash[1] ? slash + 1 : f->path;
+}
+
+/* ---- what the worker says ---- */
+
+/* Later, if it may be that there is memory then. */
+static void schedule(struct file *f)
+{
+	if (f->shortages == MAX_SHORTAGES)
+		return;
+	f->again_ns = clock_now() + (SHORTAGE_NS << f->shortages++);
+	if (!f->files->again_ns || f->again_ns < f->files->again_ns)
+		f->files->again_ns = f->again_ns;
+}
+
+static void refused(struct file *f, int err, const char *text)
+{
+	f->state = FILE_REFUSED;
+	free(f->text);
+	f->text = strdup(text && *text ? text : strerror(-err));
+	log_debug("%s: %s", f->path, f->text ? f->text : "");
+}
+
+/* Is it no fault of the file? -EIO: the worker does not start, or the disk does not answer. */
+static bool may_pass(int err)
+{
+	return err == -ENOMEM || err == -EIO;
+}
+
+static void inspected(void *arg, int err, const char *text, struct inspection *i)
+{
+	struct file *f = arg;
+
+	f->files->answers++;
+	f->asked = false;
+	if (may_pass(err) || (!err && i->incomplete))
+		schedule(f);
+	if (err) {
+		if (!f->inspection) /* else it keeps what it has */
+			refused(f, err, text);
+		return;
+	}
+	f->state = FILE_READY;
+	f->renewed = f->inspection;
+	inspection_unref(f->inspection);
+	f->inspection = i;
+	f->claimed = false;
+	for (uint32_t u = 0; u < f->files->unwinders->n && u < FILES_MAX_UNWINDERS; u++) {
+		f->slabs[u] = inspection_slab(i,
+					      f->files->unwinders->instances[u]->descriptor->name);
+		f->claimed |= f->slabs[u] && f->slabs[u]->nclaims;
+	}
+}
+
+static void ask(struct file *f)
+{
+	f->again_ns = 0;
+	f->asked = true;
+	if (!f->inspection)
+		f->state = FILE_ASKED;
+	if (worker_inspect(f->files->worker, f->fd, f->path, inspected, f))
+		inspected(f, -ENOMEM, "", NULL);
+}
+
+void files_retry(struct files *fs, uint64_t now)
+{
+	if (!fs->again_ns || now < fs->again_ns)
+		return;
+	fs->again_ns = 0;
+	for (uint32_t i = 1; i < fs->n; i++) {
+		struct file *f = fs->all[i];
+
+		if (!f || !f->again_ns)
+			continue;
+		if (f->again_ns <= now)
+			ask(f);
+		else if (!fs->again_ns || f->again_ns < fs->again_ns)
+			fs->again_ns = f->again_ns;
+	}
+}
+
+void files_told(struct files *fs)
+{
+	for (uint32_t i = 1; i < fs->n; i++)
+		if (fs->all[i])
+			fs->all[i]->renewed = false;
+}
+
+/* ---- opening ---- */
+
+/* The vDSO is the same for all 64-bit processes of a kernel: ours, as a file. fd or -errno. */
+static int open_vdso(void)
+{
+	uint64_t at = getauxval(AT_SYSINFO_EHDR), lo, hi;
+	char *line = NULL;
+	size_t cap = 0;
+	int fd = -ENOENT;
+	FILE *maps = fopen("/proc/self/maps", "re");
+
+	if (!maps)
+		return -errno;
+	errno = 0;
+	while (fd == -ENOENT && getline(&line, &cap, maps) > 0) {
+		if (sscanf(line, "%lx-%lx", &lo, &hi) != 2 || lo != at)
+			continue;
+		fd = memfd_create("vdso", MFD_CLOEXEC);
+		if (fd >= 0 && write(fd, (void *)at, hi - lo) != (ssize_t)(hi - lo)) {
+			close(fd);
+			fd = -EIO;
+		}
+	}
+	if (fd == -ENOENT && errno == ENOMEM)
+		fd = -ENOMEM;
+	fclose(maps);
+	free(line);
+	return fd;
+}
+
+/* What makes two mappings' files the same content. */
+struct identity {
+	uint64_t dev, ino, size, mtime, mtime_ns;
+};
+
+/* The file of this id, which has none. NULL: no memory. */
+static struct file *add(struct files *fs, uint32_t id, int fd, pid_t pid, const char *path)
+{
+	struct file *f = calloc(1, sizeof(*f));
+
+	if (id >= fs->cap) {
+		uint32_t cap = fs->cap ? fs->cap : 64;
+		struct file **all;
+
+		while (cap <= id)
+			cap *= 2;
+		all = realloc(fs->all, cap * sizeof(struct file *));
+		if (!all)
+			goto fail;
+		memset(all + fs->cap, 0, (cap - fs->cap) * sizeof(struct file *));
+		fs->all = all;
+		fs->cap = cap;
+	}
+	if (!f)
+		goto fail;
+	*f = (struct file){.id = id, .fd = fd, .pid = pid, .path = strdup(path), .files = fs};
+	if (!f->path)
+		goto fail;
+	fs->all[id] = f;
+	if (id >= fs->n)
+		fs->n = id + 1;
+	return f;
+fail:
+	free(f);
+	return NULL;
+}
+
+/* The id of what has this identity, DICT_NONE: no memory; *ret: the file, NULL: there is none (any
+ * more). */
+static uint32_t find(struct files *fs, const void *key, size_t len, struct file **ret)
+{
+	uint32_t id = dict_add(fs->keys, key, len);
+
+	*ret = id != DICT_NONE && id < fs->n ? fs->all[id] : NULL;
+	return id;
+}
+
+static struct file *no_memory(struct files *fs)
+{
+	fs->shortage = true;
+	return NULL;
+}
+
+/* The file of a new id, asked for. */
+static struct file *take(struct files *fs, uint32_t id, int fd, pid_t pid, const char *path)
+{
+	struct file *f = add(fs, id, fd, pid, path);
+
+	if (!f) {
+		close(fd);
+		return no_memory(fs);
+	}
+	ask(f);
+	return f;
+}
+
+/* A mapping whose file cannot be had any more: known by its path alone. */
+static struct file *without_file(struct files *fs, pid_t pid, const char *path, int err)
+{
+	struct file *f;
+	uint32_t id;
+
+	if (err == -ENOMEM)
+		return no_memory(fs);
+	id = find(fs, path, strlen(path), &f);
+	if (f)
+		return f;
+	f = id == DICT_NONE ? NULL : add(fs, id, -1, pid, path);
+	if (!f)
+		return no_memory(fs);
+	f->state = FILE_REFUSED;
+	f->text = strdup(err == -ESTALE || err == -ENOENT || err == -ESRCH
+				 ? "the file was gone or replaced before it could be opened"
+				 : strerror(-err));
+	return f;
+}
+
+static struct file *vdso(struct files *fs, pid_t pid)
+{
+	struct file *f;
+	uint32_t id = find(fs, VDSO, strlen(VDSO), &f);
+	int fd;
+
+	if (f)
+		return f;
+	if (id == DICT_NONE)
+		return no_memory(fs);
+	fd = open_vdso();
+	return fd < 0 ? without_file(fs, pid, VDSO, fd) : take(fs, id, fd, pid, VDSO);
+}
+
+static struct file *recent(const struct files_recent *r, pid_t pid, const struct procfs_mapping *m)
+{
+	if (!r->file || !m->ino || r->pid != pid || r->ino != m->ino ||
+	    r->dev_major != m->dev_major || r->dev_minor != m->dev_minor ||
+	    r->generation != m->generation || clock_now() - r->opened_ns > RECENT_NS)
+		return NULL;
+	return r->file;
+}
+
+static void remember(struct files *fs, pid_t pid, const struct procfs_mapping *m, struct file *f)
+{
+	fs->recent = (struct files_recent){.pid = pid,
+					   .dev_major = m->dev_major,
+					   .dev_minor = m->dev_minor,
+					   .ino = m->ino,
+					   .generation = m->generation,
+					   .opened_ns = clock_now(),
+					   .file = f};
+}
+
+struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *m)
+{
+	struct file *f = recent(&fs->recent, pid, m);
+	struct identity id;
+	struct stat st;
+	uint32_t number;
+	int fd;
+
+	if (f)
+		return f;
+	if (!strcmp(m->name, VDSO))
+		return vdso(fs, pid);
+	if (!*m->name || !strncmp(m->name, "//anon", 6) || !strncmp(m->name, "/dev/zero", 9) ||
+	    *m->name == '[')
+		return NULL;
+	fd = procfs_open_mapping(pid, m);
+	if (fd < 0)
+		return without_file(fs, pid, m->name, fd);
+	if (fstat(fd, &st)) {
+		close(fd);
+		return NULL;
+	}
+	id = (struct identity){st.st_dev, st.st_ino, (uint64_t)st.st_size,
+			       (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec};
+	number = find(fs, &id, sizeof(id), &f);
+	if (!f && number != DICT_NONE)
+		f = take(fs, number, fd, pid, m->name);
+	else
+		close(fd);
+	if (!f)
+		return no_memory(fs);
+	remember(fs, pid, m, f);
+	return f;
+}
+
+bool files_base(struct process_mapping *m)
+{
+	uint64_t vaddr;
+
+	if (!m->based && m->file && m->file->state == FILE_READY &&
+	    inspection_vaddr(m->file->inspection, m->offset, &vaddr)) {
+		m->bias = m->lo - vaddr;
+		m->based = true;
+	}
+	return m->based;
+}

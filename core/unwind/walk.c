@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unwind/walk.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <fusee/unwinder.bpf.h>
+
+/* x86-64 user registers that a sample carries, rbp, rsp and rip (which stand in u themselves) left
+ * out. */
+#define LEAF_REGS (0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP))
+
+#define STACK_FAR (1ull << 30) /* above sp: farther away is no stack */
+
+/* Of one walk. */
+struct context {
+	struct process *process;
+	bool beyond; /* the last step wanted stack above the copy */
+};
+
+/* Bytes of code, for a step that looks at instructions: from the mapped file, or, where there is
+ * none, from the process if it still lives. Other memory has only the stack copy. */
+static int read_code(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
+{
+	struct context *c = n->arg;
+	const struct process_mapping *m = process_mapping_at(c->process, addr, n->u.time_ns);
+	struct iovec to = {dst, len}, from = {(void *)(uintptr_t)addr, len};
+
+	c->beyond = !m && addr + len > n->stack_hi && addr - n->stack_lo < STACK_FAR;
+	if (!m || len > m->hi - addr)
+		return -1;
+	if (m->file && m->file->fd >= 0)
+		return pread(m->file->fd, dst, len, (off_t)(addr - m->lo + m->offset)) ==
+				       (ssize_t)len
+			       ? 0
+			       : -1;
+	return process_vm_readv((pid_t)n->u.pid, &to, 1, &from, 1, 0) == (ssize_t)len ? 0 : -1;
+}
+
+static void begin(struct fusee_native *n, const struct sample *s, struct context *c)
+{
+	*n = (struct fusee_native){
+		.u = {.origin = FUSEE_CPU,
+		      .pid = (uint32_t)s->pid,
+		      .tid = (uint32_t)s->tid,
+		      .machine = 62,
+		      .flags = FUSEE_PC_EXACT | FUSEE_FIRST,
+		      .process = c->process->id,
+		      .time_ns = s->time,
+		      .value = s->period,
+		      .pc = s->regs[FUSEE_X86_RIP],
+		      .sp = s->regs[FUSEE_X86_RSP],
+		      .fp = s->regs[FUSEE_X86_RBP],
+		      .valid_regs = LEAF_REGS},
+		.stack = s->stack,
+		.stack_lo = s->regs[FUSEE_X86_RSP],
+		.stack_hi = s->regs[FUSEE_X86_RSP] + s->stack_len,
+		.holes = s->holes,
+		.read = read_code,
+		.arg = c,
+	};
+	memcpy(n->u.regs, s->regs, 16 * sizeof(s->regs[0]));
+}
+
+/* The mapping that holds the code of this frame; fills what a step wants to know of it. */
+static struct process_mapping *locate(struct fusee_unwind *u, struct process *p)
+{
+	uint64_t at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1;
+	struct process_mapping *m = process_mapping_at(p, at, u->time_ns);
+
+	if (!m)
+		return NULL;
+	u->map_lo = m->lo;
+	u->map_hi = m->hi;
+	u->file = m->file ? m->file->id : 0;
+	if (files_base(m)) {
+		u->bias = m->bias;
+		u->offset = u->pc - m->bias;
+	} else {
+		u->bias = m->lo - m->offset;
+		u->offset = u->pc - u->bias;
+	}
+	return m;
+}
+
+/* What unwinders may claim: memory without a file, or with one that is no program's. */
+static bool is_claimable(const struct process_mapping *m)
+{
+	return !m->file || m->file->state == FILE_REFUSED;
+}
+
+/* What is known of the code at pc beside its file. */
+struct code_at {
+	const struct claim *claim; /* NULL: none */
+	uint32_t generation;
+};
+
+static struct code_at claim_at(struct walker *w, struct process *p, const struct fusee_unwind *u,
+			       const struct process_mapping *m)
+{
+	struct code_at at = {0};
+
+	if (w->claims && is_claimable(m))
+		at.claim = claims_at(w->claims, p, m, u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1,
+				     u->time_ns, &at.generation);
+	return at;
+}
+
+static void push(struct walk *w, const struct fusee_unwind *u, const struct process_mapping *m,
+		 const struct code_at *code, bool guessed)
+{
+	uint64_t at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1;
+	struct walk_frame *f = &w->frames[w->n++];
+
+	*f = (struct walk_frame){.addr = at, .flags = guessed ? WALK_GUESSED : 0};
+	w->guessed += guessed;
+	if (m->file && !code->claim) {
+		f->file = m->file->id;
+		f->addr = at - m->lo + m->offset;
+	} else {
+		f->flags |= WALK_ANONYMOUS;
+		f->process = u->process;
+		f->generation = code->generation;
+	}
+}
+
+#define BIT(n) (1ull << (n))
+#define SPECIAL_REGS (BIT(FUSEE_X86_RBP) | BIT(FUSEE_X86_RSP) | BIT(FUSEE_X86_RIP))
+
+#define PAGE 4096u
+
+/* Bytes of the stack copy before the first page that is not there. */
+static uint32_t up_to_hole(const struct fusee_native *n)
+{
+	uint64_t len = n->stack_hi - n->stack_lo, in = n->stack_lo % PAGE, page;
+
+	if (!n->holes)
+		return (uint32_t)len;
+	page = (uint64_t)__builtin_ctzll(n->holes) * PAGE;
+	return (uint32_t)(page <= in ? 0 : page - in < len ? page - in : len);
+}
+
+/* The worker's full interpreter takes the step that the table has no words for: enum fusee_next, or
+ * -1: it can't. */
+static int step_by_worker(struct walker *w, struct fusee_native *n, const struct process_mapping *m)
+{
+	struct fusee_unwind *u = &n->u;
+	uint64_t regs[17], valid = u->valid_regs | SPECIAL_REGS;
+	int r;
+
+	if (!m->based)
+		return -1;
+	if (u->flags & FUSEE_FP_LOST)
+		valid &= ~BIT(FUSEE_X86_RBP);
+	memcpy(regs, u->regs, sizeof(regs) - 8);
+	regs[FUSEE_X86_RBP] = u->fp;
+	regs[FUSEE_X86_RSP] = u->sp;
+	regs[FUSEE_X86_RIP] = u->flags & FUSEE_PC_EXACT ? u->offset : u->offset - 1;
+	r = worker_step(w->worker, m->file->inspection, m->file->fd, m->bias, regs, &valid,
+			n->stack_lo, n->stack, up_to_hole(n));
+	if (r == -ENODATA)
+		return FUSEE_STOP;
+	if (r < 0)
+		return -1;
+	u->pc = regs[FUSEE_X86_RIP];
+	u->sp = regs[FUSEE_X86_RSP];
+	u->fp = regs[FUSEE_X86_RBP];
+	memcpy(u->regs, regs, sizeof(regs) - 8);
+	u->valid_regs = valid & ~SPECIAL_REGS;
+	u->flags &= ~(uint32_t)(FUSEE_PC_EXACT | FUSEE_FP_LOST);
+	u->flags |= (r ? FUSEE_PC_EXACT | FUSEE_SIGNAL : 0) |
+		    (valid & BIT(FUSEE_X86_RBP) ? 0 : FUSEE_FP_LOST);
+	w->helped++;
+	return FUSEE_NEXT;
+}
+
+/* Does a full interpreter go first? Only in a walk that was stopped for want of a register. */
+static bool ask_worker_first(const struct walker *w, const struct process_mapping *m)
+{
+	return w->careful && m->file && m->file->state == FILE_READY;
+}
+
+const char *walk_reason(const struct fusee_unwinder_ops *ops, uint32_t error)
+{
+	for (uint32_t i = 0; ops->reasons && ops->reasons[i]; i++)
+		if (i + 1 == error)
+			return ops->reasons[i];
+	return "unnamed reason";
+}
+
+/* One step by this unwinder; FUSEE_PASS: not its pc. */
+static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct process_mapping *m,
+		   const char **reason)
+{
+	const struct fusee_unwinder_ops *ops = w->unwinders->instances[i]->descriptor->ops;
+	const struct inspection_slab *slab = m->file ? m->file->slabs[i] : NULL;
+	struct fusee_unwind *u = &n->u;
+	int r, helped;
+
+	u->error = 0;
+	u->slab_words = slab && m->based ? slab->n : 0;
+	n->slab = u->slab_words ? slab->words : NULL;
+	r = ops->native_step(u);
+	if (r != FUSEE_STOP || !u->error)
+		return r;
+	helped = u->flags & FUSEE_INEXPRESSIBLE ? step_by_worker(w, n, m) : -1;
+	if (helped >= 0) {
+		u->error = 0;
+		return helped;
+	}
+	*reason = walk_reason(ops, u->error);
+	if (((struct context *)n->arg)->beyond)
+		*reason = w->copy_full ? "stack larger than its copy" : "stack copy ends early";
+	return r;
+}
+
+/* The unwinder that claimed this memory, if it steps there. */
+static int step_by_claim(struct walker *w, const struct claim *c, struct fusee_native *n,
+			 struct process_mapping *m, const char **reason)
+{
+	const struct fusee_unwinder_ops *ops;
+
+	if (!c || !(c->flags & FUSEE_CLAIM_STEP) || c->unwinder >= FILES_MAX_UNWINDERS)
+		return FUSEE_PASS;
+	ops = w->unwinders->instances[c->unwinder]->descriptor->ops;
+	if (!ops->native_step)
+		return FUSEE_PASS;
+	n->u.claim_lo = c->lo;
+	n->u.claim_arg = c->arg;
+	return step_by(w, c->unwinder, n, m, reason);
+}
+
+/* One step by the first unwinder that knows this pc. Returns enum fusee_next; *reason for a cut
+ * stack. */
+static int step(struct walker *w, struct fusee_native *n, struct process_mapping *m,
+		const struct claim *claim, const char **reason)
+{
+	int r;
+
+	if (ask_worker_first(w, m)) {
+		int helped = step_by_worker(w, n, m);
+
+		if (helped >= 0)
+			return helped;
+	}
+	r = step_by_claim(w, claim, n, m, reason);
+	if (r == FUSEE_NEXT || r == FUSEE_STOP)
+		return r;
+	for (uint32_t i = 0; i < w->unwinders->n && i < FILES_MAX_UNWINDERS; i++) {
+		const struct fusee_unwinder_ops *ops = w->unwinders->instances[i]->descriptor->ops;
+
+		if (!ops->native_step || !(ops->flags & FUSEE_UNWINDER_NATIVE))
+			continue;
+		r = step_by(w, i, n, m, reason);
+		if (r != FUSEE_PASS)
+			return r;
+	}
+	*reason = m->file && m->file->state == FILE_ASKED     ? "unwind table not ready in time"
+		  : m->file && m->file->state == FILE_REFUSED ? "file not readable"
+							      : "no unwind information";
+	return FUSEE_STOP;
+}
+
+/* Interrupted in a system call, pc is behind the syscall instruction, which may be its function's
+ * last: libc's return from a signal handler is. Then, as with callers, the instruction before pc is
+ * what runs. */
+static bool behind_syscall(struct fusee_native *n)
+{
+	unsigned char code[2];
+
+	return !read_code(n, code, 2, n->u.pc - 2) && code[0] == 0x0f && code[1] == 0x05;
+}
+
+/* Does a language unwinder claim this code? */
+static bool is_claimed(const struct file *f, uint64_t vaddr)
+{
+	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
+		for (uint32_t i = 0; f->slabs[u] && i < f->slabs[u]->nclaims; i++)
+			if (vaddr >= f->slabs[u]->claims[i].lo && vaddr < f->slabs[u]->claims[i].hi)
+				return true;
+	return false;
+}
+
+static void walk_user(struct walker *w, struct process *p, struct fusee_native *n, bool wait,
+		      struct walk *out)
+{
+	struct fusee_unwind *u = &n->u;
+	bool guessed = false;
+
+	while (out->n < WALK_MAX_FRAMES) {
+		struct process_mapping *m = locate(u, p);
+		struct code_at code;
+
+		if (!m && !p->started && out->n)
+			return; /* still in exec: the registers are the old program's, there is no
+				   user stack */
+		if (!m) {
+			out->reason = out->n ? "caller outside of code" : "code not mapped";
+			return;
+		}
+		if (wait && m->file && m->file->state == FILE_ASKED) {
+			out->waiting = m->file;
+			return;
+		}
+		p->started = true;
+		code = claim_at(w, p, u, m);
+		push(out, u, m, &code, guessed);
+		out->passed |= m->file && m->file->claimed && is_claimed(m->file, u->offset);
+		if (step(w, n, m, code.claim, &out->reason) != FUSEE_NEXT)
+			return;
+		guessed = u->flags & FUSEE_GUESSED;
+		u->flags &= ~(uint32_t)(FUSEE_GUESSED | FUSEE_SIGNAL | FUSEE_FIRST |
+					FUSEE_INEXPRESSIBLE);
+	}
+	out->reason = "too deep";
+}
+
+/* Rows that need a register which the table does not follow (libc's lazy binding: rbx) stop a walk:
+ * then all registers are followed from the leaf on, by the worker, as long as this stays rare. */
+static bool wants_care(const struct walker *w, const struct fusee_native *n, const struct walk *out)
+{
+	return out->reason && n->u.flags & FUSEE_INEXPRESSIBLE && w->helped < 1000 + 4 * w->walks;
+}
+
+static void walk_sample(struct walker *w, struct process *p, const struct sample *s, bool wait,
+			struct walk *out, struct fusee_native *n)
+{
+	struct context c = {.process = p};
+
+	out->n = s->nkernel < 128 ? s->nkernel : 128;
+	out->guessed = 0;
+	out->passed = false;
+	out->reason = NULL;
+	begin(n, s, &c);
+	if (s->nkernel && behind_syscall(n))
+		n->u.flags &= ~(uint32_t)FUSEE_PC_EXACT;
+	walk_user(w, p, n, wait, out);
+}
+
+void walk_stack(struct walker *w, struct process *p, const struct sample *s, bool wait,
+		struct walk *out)
+{
+	struct fusee_native n;
+
+	out->n = out->guessed = 0;
+	out->passed = false;
+	out->reason = NULL;
+	out->waiting = NULL;
+	w->walks++;
+	w->copy_full = s->stack_full;
+	for (uint32_t i = 0; i < s->nkernel && i < 128; i++)
+		out->frames[out->n++] = (struct walk_frame){
+			.flags = WALK_KERNEL, .addr = i ? s->kernel[i] - 1 : s->kernel[i]};
+	if (!s->abi) { /* a kernel thread: its kernel frames are all there is */
+		if (!out->n)
+			out->reason = "no registers";
+		return;
+	}
+	if (s->abi != 2) {
+		out->reason = "32-bit program";
+		return;
+	}
+	walk_sample(w, p, s, wait, out, &n);
+	if (wants_care(w, &n, out)) {
+		w->careful = true;
+		walk_sample(w, p, s, wait, out, &n);
+		w->careful = false;
+	}
+}

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core/policy/discovery: instances of discovery in the loop, and what they may do. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "policy/discovery.h"
+#include "plugin/plugin.h"
+
+#define MS 1000000ull
+
+/* What a test's plugin does and what was done to it. */
+struct script {
+	struct fusee_instance *in;
+	int (*start)(struct script *);
+	int (*ready)(struct script *, int fd, uint32_t events);
+	int (*tick)(struct script *);
+	int (*process)(struct script *, const struct fusee_process_event *);
+	struct script *other;
+	struct loop *loop;
+	int ticks, readies, wakes, events[6], finis, fds[2];
+	uint32_t first_event, last_event;
+	bool saw_us;
+	pthread_t thread;
+};
+
+static struct script *script_of(void *ctx)
+{
+	return *(struct script **)ctx;
+}
+
+static int p_start(void *ctx)
+{
+	struct script *s = script_of(ctx);
+
+	return s->start ? s->start(s) : 0;
+}
+
+static int p_ready(void *ctx, int fd, uint32_t events)
+{
+	struct script *s = script_of(ctx);
+
+	s->readies += fd >= 0;
+	s->wakes += fd < 0;
+	return s->ready ? s->ready(s, fd, events) : 0;
+}
+
+static int p_tick(void *ctx)
+{
+	struct script *s = script_of(ctx);
+
+	s->ticks++;
+	return s->tick ? s->tick(s) : 0;
+}
+
+static int p_process(void *ctx, const struct fusee_process_event *e)
+{
+	struct script *s = script_of(ctx);
+
+	CHECK_INT(e->size, sizeof(*e));
+	CHECK(e->kind >= FUSEE_PROCESS_RUNNING && e->kind <= FUSEE_PROCESS_SYNC);
+	s->events[e->kind]++;
+	s->first_event = s->first_event ? s->first_event : e->kind;
+	s->last_event = e->kind;
+	s->saw_us |= e->kind == FUSEE_PROCESS_RUNNING && e->pid == (uint32_t)getpid();
+	return s->process ? s->process(s, e) : 0;
+}
+
+static void p_fini(void *ctx)
+{
+	script_of(ctx)->finis++;
+}
+
+static const struct fusee_discovery_ops deaf_ops = {
+	.size = sizeof(deaf_ops), .start = p_start, .ready = p_ready, .tick = p_tick};
+static const struct fusee_discovery_ops ops = {.size = sizeof(ops),
+					       .flags = FUSEE_DISCOVERY_PROCESSES,
+					       .start = p_start,
+					       .ready = p_ready,
+					       .tick = p_tick,
+					       .process = p_process};
+static const struct fusee_plugin deaf_plugin = {.magic = FUSEE_MAGIC,
+						.size = sizeof(deaf_plugin),
+						.kind = FUSEE_DISCOVERY,
+						.name = "deaf",
+						.ctx_size = sizeof(struct script *),
+						.fini = p_fini,
+						.ops = &deaf_ops};
+static const struct fusee_plugin plugin = {.magic = FUSEE_MAGIC,
+					   .size = sizeof(plugin),
+					   .kind = FUSEE_DISCOVERY,
+					   .name = "test",
+					   .ctx_size = sizeof(struct script *),
+					   .fini = p_fini,
+					   .ops = &ops};
+
+struct world {
+	struct loop *loop;
+	struct targets *targets;
+	struct discovery *all;
+};
+
+static void world_new(struct world *w)
+{
+	metrics_reset();
+	CHECK_INT(loop_new(&w->loop), 0);
+	CHECK_INT(targets_new(&w->targets), 0);
+	CHECK_INT(discovery_new(&w->all, w->loop, w->targets), 0);
+}
+
+static void world_free(struct world *w)
+{
+	discovery_free(w->all);
+	targets_free(w->targets);
+	loop_free(w->loop);
+}
+
+static struct fusee_instance *instance(struct world *w, struct script *s,
+				       const struct fusee_plugin *p, const char *name)
+{
+	struct fusee_host host = plugin_host_base;
+	char *text;
+
+	host.discovery = &discovery_host;
+	CHECK_INT(instance_new(&s->in, p, &host,
+			       &(struct instance_options){.name = name, .where = "x.lua:3"}, &text),
+		  0);
+	*(struct script **)s->in->ctx = s;
+	s->loop = w->loop;
+	return s->in;
+}
+
+static struct discovery_source *add(struct world *w, struct script *s, const struct fusee_plugin *p,
+				    const char *name)
+{
+	struct discovery_source *d = NULL;
+	char *text;
+
+	CHECK_INT(discovery_add(w->all, instance(w, s, p, name), &d, &text), 0);
+	CHECK(!text && d && discoverer_instance(d) == s->in);
+	return d;
+}
+
+static void stop(void *arg)
+{
+	loop_stop(arg);
+}
+
+static void run_for(struct world *w, uint64_t ns)
+{
+	CHECK_INT(loop_at(w->loop, clock_now() + ns, stop, w->loop, NULL), 0);
+	CHECK_INT(loop_run(w->loop), 0);
+}
+
+static int put(struct script *s, const char *key, uint32_t pid)
+{
+	const struct fusee_target t = {
+		.size = sizeof(t), .match = FUSEE_MATCH_PID, .key = {key, strlen(key)}, .pid = pid};
+
+	return discovery_host.put(s->in, &t);
+}
+
+static bool known(struct world *w, pid_t pid)
+{
+	bool is;
+
+	targets_labels(w->targets, &(struct target_process){pid, 0, "", ""}, &is);
+	return is;
+}
+
+/* ---- */
+
+static int begins(struct script *s)
+{
+	return discovery_host.begin(s->in);
+}
+
+static int commits_at_sync(struct script *s, const struct fusee_process_event *e)
+{
+	if (e->kind == FUSEE_PROCESS_RUNNING && e->pid == (uint32_t)getpid())
+		return put(s, "us", e->pid);
+	return e->kind == FUSEE_PROCESS_SYNC ? discovery_host.commit(s->in) : 0;
+}
+
+TEST(running_processes_then_sync_then_events)
+{
+	struct script s = {.start = begins, .process = commits_at_sync}, deaf = {0};
+	struct world w;
+	struct discovery_source *d, *e;
+
+	world_new(&w);
+	CHECK(discovery_synced(w.all));
+	d = add(&w, &s, &plugin, "discover.test");
+	CHECK(s.saw_us && s.events[FUSEE_PROCESS_RUNNING] > 1);
+	CHECK_INT(s.events[FUSEE_PROCESS_SYNC], 1);
+	CHECK_INT(s.first_event, FUSEE_PROCESS_RUNNING);
+	CHECK_INT(s.last_event, FUSEE_PROCESS_SYNC);
+	CHECK(known(&w, getpid()) && discovery_synced(w.all) && discoverer_synced(d));
+	CHECK_INT(discoverer_targets(d), 1);
+	e = add(&w, &deaf, &deaf_plugin, "discover.deaf");
+	CHECK(!discovery_synced(w.all) && !discoverer_synced(e));
+	discovery_process(w.all,
+			  &(struct fusee_process_event){.size = sizeof(struct fusee_process_event),
+							.kind = FUSEE_PROCESS_EXEC,
+							.pid = 1});
+	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 1);
+	CHECK_INT(deaf.first_event, 0);
+	CHECK(metric_get("discovery_callbacks_total", METRIC_LABELS("instance", "discover.test")) >
+	      3);
+	CHECK(metric_get("discovery_callback_seconds", METRIC_LABELS("instance", "discover.test")) >
+	      0);
+	discovery_remove(w.all, d);
+	CHECK_INT(s.finis, 1);
+	CHECK(!known(&w, getpid()));
+	CHECK(metric_get("discovery_callbacks_total", METRIC_LABELS("instance", "discover.test")) ==
+	      0);
+	discovery_remove(w.all, e);
+	CHECK(discovery_synced(w.all));
+	world_free(&w);
+}
+
+static int short_of_memory(struct script *s, const struct fusee_process_event *e)
+{
+	(void)e;
+	return s->ticks++ < 3 ? -ENOMEM : 0;
+}
+
+TEST(an_event_that_there_was_no_memory_for)
+{
+	struct script s = {0};
+	struct fusee_process_event e = {.size = sizeof(e), .pid = (uint32_t)getpid()};
+	struct world w;
+	struct discovery_source *d;
+
+	world_new(&w);
+	d = add(&w, &s, &plugin, "discover.test");
+	discovery_catch_up(w.all);
+	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 0);
+	s.process = short_of_memory;
+	e.kind = FUSEE_PROCESS_FORK;
+	discovery_process(w.all, &e);
+	e.kind = FUSEE_PROCESS_EXIT;
+	e.pid = 5000000; /* no process has this number */
+	discovery_process(w.all, &e);
+	CHECK(*discoverer_error(d));
+	discovery_catch_up(w.all); /* the first fails once more */
+	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 1);
+	CHECK_INT(s.events[FUSEE_PROCESS_EXIT], 2);
+	discovery_catch_up(w.all);
+	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 2);
+	CHECK_INT(s.events[FUSEE_PROCESS_EXIT], 2);
+	CHECK_STR(discoverer_error(d), "");
+	discovery_catch_up(w.all);
+	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 2);
+	/* more than are remembered one by one: all are told, and SYNC */
+	s.ticks = -1000000;
+	e.kind = FUSEE_PROCESS_EXEC;
+	for (e.pid = 5000000; e.pid < 5000300; e.pid++)
+		discovery_process(w.all, &e);
+	s.ticks = 3;
+	memset(s.events, 0, sizeof(s.events));
+	discovery_catch_up(w.all);
+	CHECK_INT(s.events[FUSEE_PROCESS_EXIT], 256);
+	CHECK(s.events[FUSEE_PROCESS_RUNNING] > 1);
+	CHECK_INT(s.events[FUSEE_PROCESS_SYNC], 1);
+	world_free(&w);
+}
+
+static int start_fails(struct script *s)
+{
+	CHECK_INT(discovery_host.timer(s->in, MS), 0);
+	CHECK_INT(put(s, "a", 1), 0);
+	return plugin_host_base.fail(s->in, -EACCES, "cannot read '/sys/fs/cgroup'");
+}
+
+TEST(a_failed_start)
+{
+	struct script s = {.start = start_fails};
+	struct discovery_source *d;
+	struct world w;
+	char *text;
+
+	world_new(&w);
+	CHECK_INT(discovery_add(w.all, instance(&w, &s, &plugin, "discover.test"), &d, &text),
+		  -EACCES);
+	CHECK_STR(text, "x.lua:3: discover.test: cannot read '/sys/fs/cgroup'");
+	free(text);
+	CHECK(!known(&w, 1) && !s.in->owner);
+	CHECK_INT(s.first_event, 0);
+	run_for(&w, 5 * MS);
+	CHECK_INT(s.ticks, 0);
+	CHECK_INT(discovery_host.begin(s.in), -EPERM);
+	CHECK_INT(discovery_host.wake(s.in), -EPERM);
+	CHECK_INT(s.finis, 0);
+	instance_free(s.in);
+	CHECK_INT(s.finis, 1);
+	world_free(&w);
+}
+
+/* ---- descriptors and wakes ---- */
+
+static int watches(struct script *s)
+{
+	CHECK(!pipe2(s->fds, O_CLOEXEC | O_NONBLOCK));
+	CHECK_INT(discovery_host.watch_fd(s->in, s->fds[0], EPOLLIN), 0);
+	CHECK_INT(discovery_host.watch_fd(s->in, s->fds[0], EPOLLIN), 0);
+	CHECK_INT(discovery_host.watch_fd(s->in, s->fds[1], 0), -ENOENT);
+	CHECK_INT(discovery_host.watch_fd(s->in, -1, EPOLLIN), -EBADF);
+	CHECK_INT(discovery_host.watch_fd(s->in, 1000, EPOLLIN), -EBADF);
+	return 0;
+}
+
+static int reads(struct script *s, int fd, uint32_t events)
+{
+	char c;
+
+	if (fd < 0)
+		return events ? -EINVAL : 0;
+	CHECK_INT(fd, s->fds[0]);
+	CHECK(events & EPOLLIN && read(fd, &c, 1) == 1);
+	return c == 'q' ? discovery_host.watch_fd(s->in, fd, 0) : 0;
+}
+
+static void *wakes(void *arg)
+{
+	for (int i = 0; i < 100; i++)
+		CHECK_INT(discovery_host.wake(((struct script *)arg)->in), 0);
+	return NULL;
+}
+
+TEST(descriptors_and_wakes)
+{
+	struct script s = {.start = watches, .ready = reads};
+	pthread_t t;
+	struct world w;
+
+	world_new(&w);
+	add(&w, &s, &deaf_plugin, "discover.test");
+	CHECK(write(s.fds[1], "ab", 2) == 2);
+	CHECK(!pthread_create(&t, NULL, wakes, &s));
+	run_for(&w, 20 * MS);
+	pthread_join(t, NULL);
+	run_for(&w, 5 * MS);
+	CHECK_INT(s.readies, 2);
+	CHECK(s.wakes >= 1 && s.wakes <= 100);
+	CHECK(write(s.fds[1], "qa", 2) == 2);
+	run_for(&w, 5 * MS);
+	CHECK_INT(s.readies, 3);
+	world_free(&w);
+	CHECK_INT(s.finis, 1);
+}
+
+static int reopens(struct script *s)
+{
+	int fds[2];
+
+	close(s->fds[0]); /* without a word to the host */
+	CHECK(!pipe2(fds, O_CLOEXEC | O_NONBLOCK));
+	CHECK_INT(fds[0], s->fds[0]);
+	s->fds[1] = fds[1];
+	CHECK_INT(discovery_host.timer(s->in, 0), 0);
+	return discovery_host.watch_fd(s->in, fds[0], EPOLLIN);
+}
+
+static int watches_and_ticks(struct script *s)
+{
+	watches(s);
+	return discovery_host.timer(s->in, MS);
+}
+
+TEST(a_number_used_again)
+{
+	struct script s = {.start = watches_and_ticks, .ready = reads, .tick = reopens};
+	struct discovery_source *d;
+	struct world w;
+
+	world_new(&w);
+	d = add(&w, &s, &deaf_plugin, "discover.test");
+	run_for(&w, 5 * MS);
+	CHECK_INT(s.ticks, 1);
+	CHECK_STR(discoverer_error(d), "");
+	CHECK(write(s.fds[1], "a", 1) == 1);
+	run_for(&w, 5 * MS);
+	CHECK_INT(s.readies, 1);
+	world_free(&w);
+}
+
+static int never_reads(struct script *s, int fd, uint32_t events)
+{
+	(void)s;
+	(void)fd;
+	(void)events;
+	return -EIO;
+}
+
+/* It would otherwise be called again and again. */
+TEST(a_descriptor_that_always_fails_pauses)
+{
+	struct script s = {.start = watches, .ready = never_reads};
+	struct discovery_source *d;
+	struct world w;
+
+	world_new(&w);
+	d = add(&w, &s, &deaf_plugin, "discover.test");
+	CHECK(write(s.fds[1], "a", 1) == 1);
+	run_for(&w, 200 * MS);
+	CHECK_INT(s.readies, 3);
+	CHECK_STR(discoverer_error(d), "x.lua:3: discover.test: Input/output error");
+	s.ready = reads;
+	run_for(&w, 1000 * MS);
+	CHECK_INT(s.readies, 4);
+	CHECK_STR(discoverer_error(d), "");
+	world_free(&w);
+}
+
+/* ---- timers ---- */
+
+static int ticks(struct script *s)
+{
+	return discovery_host.timer(s->in, 2 * MS);
+}
+
+static int five_times(struct script *s)
+{
+	return s->ticks == 5 ? discovery_host.timer(s->in, 0) : 0;
+}
+
+TEST(timer)
+{
+	struct script s = {.start = ticks, .tick = five_times};
+	struct world w;
+
+	world_new(&w);
+	add(&w, &s, &deaf_plugin, "discover.test");
+	run_for(&w, 60 * MS);
+	CHECK_INT(s.ticks, 5);
+	world_free(&w);
+}
+
+static int fails(struct script *s)
+{
+	return plugin_host_base.fail(s->in, -EIO, s->ticks == 2 ? "two" : "not two");
+}
+
+TEST(three_failures_and_it_backs_off)
+{
+	const struct metric_labels *labels = METRIC_LABELS("instance", "discover.test");
+	struct script s = {.start = ticks, .tick = fails};
+	struct discovery_source *d;
+	struct world w;
+	char line[128];
+	int fds[2], lines = 0;
+	FILE *f;
+
+	world_new(&w);
+	d = add(&w, &s, &deaf_plugin, "discover.test");
+	CHECK(!pipe(fds) && dup2(fds[1], 2) == 2);
+	run_for(&w, 300 * MS);
+	CHECK_INT(s.ticks, 3);
+	CHECK_INT(metric_get("discovery_errors_total", labels), 3);
+	CHECK_STR(discoverer_error(d), "x.lua:3: discover.test: not two");
+	s.tick = NULL;
+	run_for(&w, 2000 * MS); /* the pause is of 2 s, less half of one */
+	CHECK(s.ticks > 10);
+	CHECK_STR(discoverer_error(d), "");
+	close(2);
+	close(fds[1]);
+	f = fdopen(fds[0], "r");
+	while (fgets(line, sizeof(line), f))
+		lines++;
+	CHECK_INT(lines, 2); /* each text once */
+	fclose(f);
+	world_free(&w);
+}
+
+static int slow(struct script *s)
+{
+	usleep(60000);
+	return discovery_host.timer(s->in, 0);
+}
+
+TEST(slow_callbacks_are_counted)
+{
+	const struct metric_labels *labels = METRIC_LABELS("instance", "discover.test");
+	struct script s = {.start = ticks, .tick = slow};
+	struct world w;
+
+	world_new(&w);
+	add(&w, &s, &deaf_plugin, "discover.test");
+	run_for(&w, 100 * MS);
+	CHECK_INT(metric_get("discovery_slow_callbacks_total", labels), 1);
+	CHECK(metric_get("discovery_callback_seconds", labels) > 0.05);
+	world_free(&w);
+}
+
+/* ---- what is refused ---- */
+
+static int meddles(struct script *s)
+{
+	struct fusee_instance *other = s->other->in;
+
+	CHECK_INT(discovery_host.begin(other), -EPERM);
+	CHECK_INT(put(s->other, "a", 1), -EPERM);
+	CHECK_INT(discovery_host.del(other, (struct fusee_str){"a", 1}), -EPERM);
+	CHECK_INT(discovery_host.commit(other), -EPERM);
+	CHECK_INT(discovery_host.watch_fd(other, 0, EPOLLIN), -EPERM);
+	CHECK_INT(discovery_host.timer(other, 1), -EPERM);
+	return discovery_host.timer(s->in, 0);
+}
+
+static int puts_wrong(struct script *s)
+{
+	CHECK_INT(put(s, "", 1), -EINVAL);
+	CHECK_INT(discovery_host.del(s->in, (struct fusee_str){"a", 1}), -ENOENT);
+	return 0; /* what did not matter to it is no error */
+}
+
+static int passes_on(struct script *s)
+{
+	discovery_host.timer(s->in, 0);
+	return put(s, "key", 0);
+}
+
+TEST(refused)
+{
+	struct script s = {.start = ticks, .tick = meddles}, o = {.start = puts_wrong},
+		      p = {.start = ticks, .tick = passes_on};
+	struct discovery_source *d, *e;
+	struct world w;
+
+	s.other = &o;
+	world_new(&w);
+	d = add(&w, &o, &deaf_plugin, "discover.other");
+	add(&w, &s, &deaf_plugin, "discover.test");
+	e = add(&w, &p, &deaf_plugin, "discover.third");
+	run_for(&w, 10 * MS);
+	CHECK_INT(s.ticks, 1);
+	CHECK_STR(discoverer_error(d), "");
+	CHECK_STR(discoverer_error(e),
+		  "x.lua:3: discover.third: a target that matches by pid has none");
+	CHECK_INT(metric_get("discovery_targets_refused_total",
+			     METRIC_LABELS("instance", "discover.third", "reason", "not valid")),
+		  1);
+	CHECK_INT(put(&o, "outside", 1), -EPERM); /* of any callback */
+	world_free(&w);
+	CHECK_INT(s.finis + o.finis + p.finis, 3);
+}

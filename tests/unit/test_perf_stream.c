@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "events/event.h"
+#include "events/perf_stream.h"
+
+struct seen {
+	uint64_t samples, weight, last, stacks, unordered;
+	int execs, maps;
+	uint64_t by_group[4], group_weight[4];
+};
+
+static void on_sample(void *arg, const struct sample *s)
+{
+	struct seen *n = arg;
+
+	n->samples++;
+	n->weight += s->period;
+	n->unordered += s->time < n->last;
+	n->last = s->time;
+	n->by_group[s->group & 3]++;
+	n->group_weight[s->group & 3] += s->period;
+	n->stacks += s->abi == 2 && s->stack_len >= 8 && s->regs[16];
+}
+
+static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m)
+{
+	(void)pid;
+	(void)time;
+	((struct seen *)arg)->maps += m->hi > m->lo;
+}
+
+static void on_comm(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *comm, bool exec)
+{
+	(void)pid;
+	(void)tid;
+	(void)time;
+	((struct seen *)arg)->execs += exec && *comm;
+}
+
+static void on_forked(void *arg, pid_t pid, pid_t parent, pid_t tid, uint64_t time)
+{
+	(void)arg;
+	(void)pid;
+	(void)parent;
+	(void)tid;
+	(void)time;
+}
+
+static void on_exited(void *arg, pid_t pid, pid_t tid, uint64_t time)
+{
+	(void)arg;
+	(void)pid;
+	(void)tid;
+	(void)time;
+}
+
+static void on_lost(void *arg, uint64_t records)
+{
+	(void)arg;
+	(void)records;
+}
+
+static struct perf_stream_handlers handlers(struct seen *n)
+{
+	return (struct perf_stream_handlers){n,       on_sample, NULL,      NULL,   on_mapped,
+					     on_comm, on_forked, on_exited, on_lost};
+}
+
+static void burn(double seconds)
+{
+	struct timespec t;
+
+	do
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	while ((double)t.tv_sec + (double)t.tv_nsec / 1e9 < seconds);
+}
+
+TEST(samples_losses_and_the_events_count_agree)
+{
+	struct seen n = {0};
+	struct perf_stream_handlers on = handlers(&n);
+	struct perf_stream_counts c;
+	struct perf_stream *s;
+	pid_t pid = fork();
+	struct perf_stream_options o = {.pids = &pid,
+					.npids = 1,
+					.period_ns = 2003009,
+					.stack_bytes = 8192,
+					.kernel = true};
+	uint64_t accounted, ticks;
+	int r;
+
+	if (!pid) {
+		burn(1.0);
+		_exit(0);
+	}
+	r = perf_stream_open(&s, &o);
+	if (r == -EACCES || r == -EPERM) {
+		kill(pid, SIGKILL);
+		SKIP("perf_event_open is not allowed here");
+	}
+	CHECK_INT(r, 0);
+	CHECK_INT(perf_stream_enable(s), 0);
+	while (!waitpid(pid, NULL, WNOHANG)) {
+		perf_stream_drain(s, &on, false);
+		usleep(20000);
+	}
+	perf_stream_disable(s);
+	perf_stream_drain(s, &on, true);
+	perf_stream_counts(s, &c);
+	accounted = c.samples + c.ring_full + c.skipped;
+	ticks = c.count_ns / o.period_ns;
+	fprintf(stderr,
+		"# %llu samples, %llu skipped, %llu ring full, %llu ticks counted, gaps %d\n",
+		(unsigned long long)c.samples, (unsigned long long)c.skipped,
+		(unsigned long long)c.ring_full, (unsigned long long)ticks, c.gaps);
+	CHECK(n.samples > 300);
+	CHECK_INT(n.weight, n.samples * o.period_ns);
+	CHECK_INT(n.unordered, 0);
+	CHECK(n.stacks == n.samples);
+	/* Within one period a CPU (one thread, and what follows its last sample). */
+	CHECK(accounted + 8 >= ticks && accounted <= ticks + 8);
+	perf_stream_close(s);
+}
+
+/* Burns once there is a byte in gate, fork_first: in a child that ends it. */
+static pid_t burner(double seconds, bool fork_first, int gate)
+{
+	pid_t pid = fork();
+	char byte;
+
+	if (!pid) {
+		if (read(gate, &byte, 1) != 1)
+			_exit(1);
+		if (fork_first && fork())
+			pause();
+		burn(seconds);
+		if (fork_first)
+			kill(getppid(), SIGKILL);
+		_exit(0);
+	}
+	return pid;
+}
+
+/* Two targets of two rates in one ring: the first one's child inherits; a removed one is silent. */
+TEST(targets_come_and_go)
+{
+	struct seen n = {0};
+	struct perf_stream_handlers on = handlers(&n);
+	struct perf_stream_options o = {
+		.dynamic = true, .period_ns = 2003009, .stack_bytes = 1024, .kernel = true};
+	struct perf_stream_counts c;
+	struct perf_stream *s;
+	uint32_t slow, fast, gone;
+	pid_t first, second;
+	uint64_t before;
+	int gate[2];
+
+	if (perf_stream_open(&s, &o))
+		SKIP("perf_event_open is not allowed here");
+	CHECK_INT(perf_stream_enable(s), 0);
+	CHECK(!pipe(gate));
+	first = burner(0.5, true, gate[0]);
+	second = burner(0.7, false, gate[0]);
+	if (perf_stream_add(s, first, 4003009, &slow))
+		SKIP("perf_event_open is not allowed here");
+	CHECK_INT(perf_stream_add(s, second, 1003009, &fast), 0);
+	CHECK_INT(perf_stream_add(s, 4194301, 1003009, &gone), -ESRCH);
+	CHECK(write(gate[1], "xx", 2) == 2);
+	waitpid(first, NULL, 0);
+	perf_stream_drain(s, &on, true);
+	CHECK(slow && fast && slow != fast);
+	CHECK(n.by_group[slow] > 60 && n.by_group[slow] < 200);
+	CHECK_INT(n.group_weight[slow], n.by_group[slow] * 4003009);
+	CHECK(n.by_group[fast] > 150);
+	CHECK_INT(n.by_group[0], 0);
+	perf_stream_remove(s, fast);
+	perf_stream_drain(s, &on, true);
+	before = n.samples;
+	perf_stream_remove(s, slow);
+	usleep(50000);
+	perf_stream_drain(s, &on, true);
+	CHECK_INT(n.samples, before);
+	perf_stream_counts(s, &c);
+	CHECK(c.count_ns > 600000000u && c.samples == n.samples);
+	kill(second, SIGKILL);
+	waitpid(second, NULL, 0);
+	perf_stream_close(s);
+}
+
+static void map_code(void)
+{
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+}
+
+TEST(what_is_newer_than_the_limit_waits)
+{
+	struct perf_stream_options o = {.dynamic = true, .period_ns = 1000000, .stack_bytes = 1024};
+	struct seen n = {0};
+	struct perf_stream_handlers on = handlers(&n);
+	struct perf_stream *s;
+	uint64_t between;
+	uint32_t group;
+
+	if (perf_stream_open(&s, &o))
+		SKIP("perf events are refused");
+	CHECK_INT(perf_stream_add(s, getpid(), o.period_ns, &group), 0);
+	CHECK_INT(perf_stream_enable(s), 0);
+	map_code();
+	between = clock_now();
+	map_code();
+	usleep(100000);
+	perf_stream_drain_until(s, &on, between);
+	CHECK_INT(n.maps, 1);
+	CHECK_INT(perf_stream_horizon(s), between);
+	perf_stream_drain(s, &on, false);
+	CHECK_INT(n.maps, 2);
+	perf_stream_close(s);
+}
+
+TEST(a_record_that_lies_is_refused)
+{
+	static union {
+		struct perf_event_header h;
+		uint64_t words[8192];
+	} u;
+	struct event_form f = {.kernel = true, .read = true, .lost = true, .settled = true};
+	struct event_sample e;
+	struct seen n = {0};
+	struct perf_stream_handlers on = handlers(&n);
+
+	srand(3);
+	for (int i = 0; i < 200000; i++) {
+		u.h.type = (uint32_t[]){PERF_RECORD_SAMPLE, PERF_RECORD_MMAP2, PERF_RECORD_COMM,
+					PERF_RECORD_FORK, PERF_RECORD_EXIT}[rand() % 5];
+		u.h.misc = 0;
+		u.h.size = (uint16_t)(8 + 8 * (rand() % 60));
+		for (int w = 1; w < 60; w++)
+			u.words[w] = rand() % 3 ? (uint64_t)(rand() % 64) : (uint64_t)rand() << 33;
+		if (u.h.type == PERF_RECORD_SAMPLE) {
+			if (event_parse_sample(&f, &u.h, &e)) {
+				const char *end = (char *)&u + u.h.size;
+
+				CHECK(!e.s.stack_len ||
+				      (const char *)e.s.stack + e.s.stack_len <= end);
+				CHECK(!e.s.nkernel ||
+				      (const char *)(e.s.kernel + e.s.nkernel) <= end);
+			}
+		} else {
+			event_parse_sideband(&u.h, &on);
+		}
+	}
+}

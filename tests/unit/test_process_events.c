@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core/events/process_events: with real processes, by perf events and by /proc. */
+#include "test.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "events/process_events.h"
+
+enum { MAX_NOTES = 65536 };
+
+enum what { FORKED = 1, EXECED, EXITED };
+
+struct note {
+	enum what what;
+	pid_t pid, parent;
+	uint64_t time;
+};
+
+static struct note notes[MAX_NOTES];
+static int nnotes, nlost;
+
+static void note(enum what what, pid_t pid, pid_t parent, uint64_t time)
+{
+	CHECK(pid > 0 && parent >= 0);
+	CHECK(!nnotes || !time || time >= notes[nnotes - 1].time);
+	if (nnotes < MAX_NOTES)
+		notes[nnotes++] = (struct note){what, pid, parent, time};
+}
+
+static void on_forked(void *arg, pid_t pid, pid_t parent, uint64_t time)
+{
+	(void)arg;
+	note(FORKED, pid, parent, time);
+}
+
+static void on_execed(void *arg, pid_t pid, const char *comm, uint64_t time)
+{
+	(void)comm;
+	(void)arg;
+	note(EXECED, pid, 0, time);
+}
+
+static void on_exited(void *arg, pid_t pid, uint64_t time)
+{
+	(void)arg;
+	note(EXITED, pid, 0, time);
+}
+
+static void on_lost(void *arg)
+{
+	(void)arg;
+	nlost++;
+}
+
+static const struct process_events_handlers on = {NULL, on_forked, on_execed, on_exited, on_lost};
+
+static struct process_events *open_events(void)
+{
+	struct process_events *l;
+
+	CHECK_INT(process_events_open(&l, &on), 0);
+	if (process_events_polls(l)) {
+		if (!geteuid()) {
+			fprintf(stderr, "# %s\n", process_events_how(l));
+			SKIP("root may not open perf events here");
+		}
+		SKIP("needs CAP_PERFMON");
+	}
+	CHECK(strstr(process_events_how(l), "perf events"));
+	return l;
+}
+
+static int count(enum what what, pid_t pid)
+{
+	int n = 0;
+
+	for (int i = 0; i < nnotes; i++)
+		n += notes[i].what == what && notes[i].pid == pid;
+	return n;
+}
+
+static const struct note *find(enum what what, pid_t pid)
+{
+	for (int i = 0; i < nnotes; i++)
+		if (notes[i].what == what && notes[i].pid == pid)
+			return &notes[i];
+	fprintf(stderr, "# nothing was told of %d: %d\n", (int)pid, (int)what);
+	exit(1);
+}
+
+static pid_t spawn(bool exec)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (exec)
+			execl("/bin/true", "true", (char *)NULL);
+		_exit(exec);
+	}
+	CHECK(pid > 0);
+	return pid;
+}
+
+static void reap(pid_t pid)
+{
+	int status;
+
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void drain(struct process_events *l, unsigned int ms)
+{
+	usleep(ms * 1000);
+	process_events_drain(l);
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+TEST(fork_exec_exit)
+{
+	struct process_events *l = open_events();
+	uint64_t began = now();
+	pid_t plain, execs;
+	pthread_t t;
+
+	plain = spawn(false);
+	execs = spawn(true);
+	reap(plain);
+	reap(execs);
+	CHECK(!pthread_create(&t, NULL, nothing, NULL));
+	pthread_join(t, NULL);
+	drain(l, 10);
+	CHECK_INT(find(FORKED, plain)->parent, getpid());
+	CHECK_INT(find(FORKED, execs)->parent, getpid());
+	CHECK_INT(count(EXECED, plain), 0);
+	CHECK(find(EXITED, plain) > find(FORKED, plain));
+	CHECK(find(EXECED, execs) > find(FORKED, execs));
+	CHECK(find(EXITED, execs) > find(EXECED, execs));
+	CHECK(find(FORKED, plain)->time > began && find(EXITED, execs)->time < now());
+	CHECK_INT(count(FORKED, getpid()), 0); /* a thread is no process */
+	CHECK_INT(count(EXITED, getpid()), 0);
+	CHECK_INT(nlost, 0);
+	process_events_close(l);
+	process_events_close(NULL);
+}
+
+TEST(many_on_all_cpus)
+{
+	struct process_events *l = open_events();
+	pid_t pids[400];
+
+	for (int i = 0; i < 400; i++) {
+		pids[i] = spawn(i % 2);
+		if (i % 50 == 49)
+			process_events_drain(l);
+	}
+	for (int i = 0; i < 400; i++)
+		reap(pids[i]);
+	drain(l, 10);
+	CHECK_INT(nlost, 0);
+	for (int i = 0; i < 400; i++) {
+		CHECK_INT(count(FORKED, pids[i]), 1);
+		CHECK_INT(count(EXECED, pids[i]), i % 2);
+		CHECK_INT(count(EXITED, pids[i]), 1);
+	}
+	process_events_close(l);
+}
+
+/* Nobody drains: the ring is full, and that is said when it has room again. */
+TEST(lost_records)
+{
+	struct process_events *l = open_events();
+	cpu_set_t set;
+	int cpu = sched_getcpu();
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu < 0 ? 0 : cpu, &set);
+	CHECK(!sched_setaffinity(0, sizeof(set), &set));
+	for (int i = 0; i < 12000; i++) {
+		pid_t pid = vfork();
+
+		if (!pid)
+			_exit(0);
+		CHECK(pid > 0);
+		waitpid(pid, NULL, 0);
+	}
+	drain(l, 10);
+	reap(spawn(false));
+	drain(l, 10);
+	CHECK(nlost > 0);
+	process_events_close(l);
+}
+
+/* What others do there has the numbers 0 and -1 for us: nothing that could be looked up. */
+TEST(in_a_pid_namespace)
+{
+	int ready[2], done[2], status;
+	pid_t child;
+	char c;
+
+	if (geteuid())
+		SKIP("needs root");
+	CHECK(!pipe(ready) && !pipe(done));
+	child = fork();
+	if (!child) {
+		if (unshare(CLONE_NEWPID))
+			_exit(77);
+		child = fork();
+		if (child) {
+			waitpid(child, &status, 0);
+			_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+		}
+		struct process_events *l = open_events();
+
+		CHECK(write(ready[1], "r", 1) == 1 && read(done[0], &c, 1) == 1);
+		child = spawn(true);
+		reap(child);
+		drain(l, 10);
+		CHECK(child < 10);
+		CHECK_INT(find(FORKED, child)->parent, 1);
+		CHECK_INT(count(EXECED, child) + count(EXITED, child), 2);
+		CHECK(nnotes < 20); /* note() looks at each pid */
+		process_events_close(l);
+		_exit(0);
+	}
+	close(ready[1]);
+	if (read(ready[0], &c, 1) == 1) {
+		for (int i = 0; i < 20; i++)
+			reap(spawn(i % 2));
+		CHECK(write(done[1], "d", 1) == 1);
+	}
+	waitpid(child, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		SKIP("no pid namespace, or no perf events in it");
+	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+/* ---- the way of those who may not ---- */
+
+static struct process_events *open_polling(void)
+{
+	struct process_events *l;
+
+	if (!geteuid()) {
+		CHECK(!setresgid(65534, 65534, 65534) && !setresuid(65534, 65534, 65534));
+		prctl(PR_SET_DUMPABLE, 1); /* or even our own /proc/PID/exe is not ours */
+	}
+	CHECK_INT(process_events_open(&l, &on), 0);
+	if (!process_events_polls(l))
+		SKIP("everybody may open perf events of all processes here");
+	CHECK(strstr(process_events_how(l), "/proc"));
+	return l;
+}
+
+TEST(without_rights_proc_is_looked_over)
+{
+	struct process_events *l = open_polling();
+	int go[2];
+	pid_t pid;
+	char c;
+
+	CHECK(!pipe(go));
+	drain(l, 0);
+	CHECK_INT(nnotes, 0); /* what ran before is not told */
+	pid = fork();
+	if (!pid) {
+		if (read(go[0], &c, 1) == 1)
+			execl("/bin/sleep", "sleep", "60", (char *)NULL);
+		_exit(1);
+	}
+	drain(l, 100);
+	CHECK_INT(count(FORKED, pid), 0); /* not before the second is over */
+	drain(l, 1000);
+	CHECK(find(EXECED, pid) > find(FORKED, pid));
+	CHECK_INT(count(EXECED, pid), 1);
+	CHECK(write(go[1], "g", 1) == 1);
+	drain(l, 1050);
+	CHECK_INT(count(FORKED, pid), 1);
+	CHECK_INT(count(EXECED, pid), 2); /* another executable */
+	CHECK_INT(count(EXITED, pid), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	drain(l, 1050);
+	CHECK_INT(count(EXITED, pid), 1);
+	CHECK_INT(nlost, 0);
+	process_events_close(l);
+}
