@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The only build entry. V=1 shows commands; SANITIZER=address,undefined or thread builds into build-SANITIZER.
+# The only build entry. V=1 shows commands; SANITIZER=address,undefined or thread builds into
+# build-SANITIZER, DEBUG=1 into build-debug. In both a failed assertion aborts (core/base/assert.h).
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -12,7 +13,7 @@ LIBDIR ?= $(PREFIX)/lib
 # where fusee.service goes, and with it /etc/fusee/fusee.lua; empty: neither is installed
 SYSTEMD_UNIT_DIR ?= $(if $(filter /usr,$(PREFIX)),/usr/lib/systemd/system)
 comma := ,
-B := build$(if $(SANITIZER),-$(subst $(comma),-,$(SANITIZER)))
+B := build$(if $(SANITIZER),-$(subst $(comma),-,$(SANITIZER)))$(if $(DEBUG),-debug)
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(patsubst $(B)/%,%,$@);)
 
@@ -21,14 +22,15 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -W
 HARDEN := $(if $(SANITIZER),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong)
 # fences that the thread sanitizer does not see are those that the kernel reads behind
 SAN := $(if $(SANITIZER),-fsanitize=$(SANITIZER) -fno-omit-frame-pointer $(if $(findstring thread,$(SANITIZER)),-Wno-tsan))
-CFLAGS ?= -O2 -g
+CFLAGS ?= $(if $(DEBUG),-Og,-O2) -g
 LDFLAGS ?= -Wl,-z,relro,-z,now
 # no path of the build in what it makes
 PREFIX_MAP := -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(CURDIR)/=
 PACKAGES := libbpf libelf libdw zlib libzstd libprotobuf-c libunwind-generic lua5.4 json-c
 LUA_CFLAGS := $(shell $(PKG_CONFIG) --cflags lua5.4)
 ALL_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DFUSEE_VERSION='"$(VERSION)"' -DFUSEE_LIBDIR='"$(LIBDIR)"' -Icore -Iinclude -I$(B)/gen \
-	-fPIC -fvisibility=hidden $(PREFIX_MAP) -MMD -MP $(WARN) $(HARDEN) $(SAN) $(CFLAGS)
+	-fPIC -fvisibility=hidden $(PREFIX_MAP) -MMD -MP $(WARN) $(HARDEN) $(SAN) \
+	$(if $(DEBUG)$(SANITIZER),-DFUSEE_DEBUG_ASSERT) $(CFLAGS)
 LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -liberty -llzma -ldl -lpthread -lm
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -Iinclude -Ibpf $(PREFIX_MAP) -MMD -MP
 

@@ -2,7 +2,7 @@
 /*
  * A unit test is a program that includes this once: TEST(name) { CHECK(x); }. Each test runs in a
  * child of its own with a time limit, prints TAP ("ok 1 - name"), and the program fails if one
- * does. SKIP("reason") leaves a test.
+ * does. SKIP("reason") leaves a test. A failed assertion (base/assert.h) aborts.
  */
 #ifndef TEST_H
 #define TEST_H
@@ -68,6 +68,7 @@ int main(int argc, char **argv)
 {
 	int n = 0, failed = 0;
 
+	setenv("FUSEE_ASSERT", "abort", 0);
 	for (struct test *t = test_first; t; t = t->next) {
 		int status = 0;
 		pid_t pid;

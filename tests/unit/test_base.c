@@ -2,10 +2,12 @@
 /* core/base: buffers, dictionaries, the log, characters, numbers. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/dict.h"
 #include "base/log.h"
@@ -545,4 +547,90 @@ TEST(text_rates)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		CHECK_INT(text_rate(bad[i], &hz), -EINVAL);
 	CHECK(hz == 0.5);
+}
+
+/* ---- assert ---- */
+
+static int evaluated;
+
+static bool is_even(int n)
+{
+	evaluated++;
+	return n % 2 == 0;
+}
+
+static void pass_assertions(void)
+{
+	fusee_assert(is_even(2));
+	fusee_require(is_even(4));
+	if (fusee_fails(is_even(6)) || evaluated != 3)
+		exit(1);
+}
+
+static void fail_assert_often(void)
+{
+	for (int i = 0; i < 5; i++)
+		fusee_assert(is_even(2 * i + 1));
+	if (evaluated != 5 || !fusee_fails(is_even(3)))
+		exit(1);
+}
+
+static void fail_require(void)
+{
+	fusee_require(is_even(7));
+}
+
+/* Runs f in a process with FUSEE_ASSERT=value (NULL: unset): its status, its lines on stderr. */
+static int status_of(void (*f)(void), const char *value, int *lines)
+{
+	char text[4096] = "";
+	int status, ends[2];
+	pid_t pid;
+
+	CHECK(!pipe(ends));
+	pid = fork();
+	if (!pid) {
+		dup2(ends[1], STDERR_FILENO);
+		if (value)
+			setenv("FUSEE_ASSERT", value, 1);
+		else
+			unsetenv("FUSEE_ASSERT");
+		f();
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	close(ends[1]);
+	CHECK(read(ends[0], text, sizeof(text) - 1) >= 0);
+	close(ends[0]);
+	*lines = 0;
+	for (char *p = text; (p = strstr(p, "test_base.c:")); p++)
+		*lines += strstr(p, ": assertion failed: is_even(") != NULL;
+	return status;
+}
+
+TEST(assertions_that_hold_say_nothing)
+{
+	int lines;
+
+	CHECK_INT(status_of(pass_assertions, "abort", &lines), 0);
+	CHECK_INT(lines, 0);
+}
+
+TEST(assertions_that_fail_abort_or_are_logged_once)
+{
+	int lines, status = status_of(fail_assert_often, NULL, &lines);
+
+#ifdef FUSEE_DEBUG_ASSERT
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	CHECK_INT(lines, 1);
+#else
+	CHECK_INT(status, 0);
+	CHECK_INT(lines, 2); /* two places */
+#endif
+	status = status_of(fail_assert_often, "abort", &lines);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	CHECK_INT(lines, 1);
+	status = status_of(fail_require, NULL, &lines);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	CHECK_INT(lines, 1);
 }
