@@ -95,7 +95,7 @@ static void alive(void *arg)
 
 /* ---- life ---- */
 
-static int decide(void *arg, const struct fusee_label *labels, uint32_t n, struct decision *d,
+static int decide(void *arg, const struct fusee_label *labels, uint32_t n, struct policy_answer *d,
 		  char **text)
 {
 	return plan_decide(((struct agent *)arg)->plan, labels, n, d, text);

@@ -58,7 +58,7 @@ static void tell(struct agent *a, uint32_t kind, pid_t pid, pid_t parent)
 static bool route(void *arg, const struct sample *s, struct pipeline_route *r)
 {
 	struct agent *a = arg;
-	const struct decided *d = decisions_of(a->decisions, s->pid);
+	const struct decision *d = decisions_of(a->decisions, s->pid);
 
 	if (a->paused || !rates_feeds(a->sampler, s) || !d)
 		return false;
@@ -71,7 +71,7 @@ static bool route(void *arg, const struct sample *s, struct pipeline_route *r)
 static bool wants(void *arg, pid_t pid)
 {
 	const struct agent *a = arg;
-	const struct decided *d = decisions_of(a->decisions, pid);
+	const struct decision *d = decisions_of(a->decisions, pid);
 
 	return d && d->profile;
 }
@@ -88,7 +88,7 @@ static void say_refused(struct agent *a, pid_t pid, int r)
 	a->sample_error = r;
 }
 
-int agent_sampling_changed(void *arg, pid_t pid, const struct decided *d, bool inherited)
+int agent_sampling_changed(void *arg, pid_t pid, const struct decision *d, bool inherited)
 {
 	struct agent *a = arg;
 	uint32_t before = rates_group(a->sampler, pid), now;

@@ -95,7 +95,7 @@ int agent_sampling_begin(struct agent *);
 void agent_sampling_drain(struct agent *);
 void agent_sampling_pause(struct agent *, bool pause);
 /* For decisions: a process has another one. */
-int agent_sampling_changed(void *arg, pid_t pid, const struct decided *, bool inherited);
+int agent_sampling_changed(void *arg, pid_t pid, const struct decision *, bool inherited);
 /* Is a label set in use by a window? */
 void agent_sampling_sweep(struct agent *);
 void agent_sampling_close(struct agent *);

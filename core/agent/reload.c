@@ -104,7 +104,7 @@ static struct sink_window *find_outlet(struct attempt *t, const struct plan_inst
 
 static const struct fusee_label *labels_of(void *arg, uint32_t set, uint32_t *n)
 {
-	const struct decided *d = decisions_of_set(((struct agent *)arg)->decisions, set);
+	const struct decision *d = decisions_of_set(((struct agent *)arg)->decisions, set);
 
 	*n = d ? d->nlabels : 0;
 	return d ? d->labels : NULL;

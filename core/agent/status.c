@@ -167,7 +167,7 @@ static void add_sinks_of(const struct agent *a, struct buf *b, uint64_t sinks)
 	}
 }
 
-static void add_target(void *arg, const struct decided *d)
+static void add_target(void *arg, const struct decision *d)
 {
 	struct listing *l = arg;
 

@@ -16,7 +16,7 @@ struct question {
 	struct policy *policy;
 	const struct fusee_label *labels;
 	uint32_t n;
-	struct decision *answer;
+	struct policy_answer *answer;
 	bool short_of_memory;
 	char wrong[512]; /* what is wrong with the answer, "" nothing */
 };
@@ -161,7 +161,7 @@ static struct fusee_str keep(struct question *q, const char *text, size_t len)
 
 static void answer_label(lua_State *L, struct question *q)
 {
-	struct decision *a = q->answer;
+	struct policy_answer *a = q->answer;
 	const char *name, *value;
 	size_t name_len, len;
 
@@ -178,8 +178,8 @@ static void answer_label(lua_State *L, struct question *q)
 		wrong(q, "label '%.60s' must be a string, got %s", name, luaL_typename(L, -1));
 		return;
 	}
-	if (a->nlabels == DECISION_MAX_LABELS) {
-		wrong(q, "more than %d labels", DECISION_MAX_LABELS);
+	if (a->nlabels == POLICY_MAX_LABELS) {
+		wrong(q, "more than %d labels", POLICY_MAX_LABELS);
 		return;
 	}
 	value = lua_tolstring(L, -1, &len);
@@ -337,16 +337,16 @@ static char *with_place(const struct policy *p, const char *text)
 	return r < 0 ? NULL : ret;
 }
 
-static void defaults(const struct plan *plan, struct decision *d)
+static void defaults(const struct plan *plan, struct policy_answer *d)
 {
-	*d = (struct decision){.profile = true,
-			       .hz = plan->hz,
-			       .sinks = plan->nsinks < 64 ? (UINT64_C(1) << plan->nsinks) - 1
-							  : UINT64_MAX};
+	*d = (struct policy_answer){.profile = true,
+				    .hz = plan->hz,
+				    .sinks = plan->nsinks < 64 ? (UINT64_C(1) << plan->nsinks) - 1
+							       : UINT64_MAX};
 }
 
 int plan_decide(const struct plan *plan, const struct fusee_label *labels, uint32_t n,
-		struct decision *ret, char **text)
+		struct policy_answer *ret, char **text)
 {
 	struct policy *p = plan->policy;
 	struct question q = {.plan = plan, .policy = p, .labels = labels, .n = n, .answer = ret};

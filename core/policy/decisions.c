@@ -36,7 +36,7 @@ struct tracked {
 
 /* One label set's. */
 struct verdict {
-	struct decided d;
+	struct decision d;
 	bool known;       /* that of processes that some source knows; else unknown ones' */
 	uint32_t holders; /* processes that have it, with those that ended a while ago */
 	struct fusee_label labels[64];
@@ -91,7 +91,7 @@ static void add_label(struct verdict *v, const struct fusee_label *l, char **tex
 }
 
 static int set_labels(struct verdict *v, const struct fusee_label *set, uint32_t n,
-		      const struct decision *d)
+		      const struct policy_answer *d)
 {
 	size_t bytes = 1;
 	char *texts;
@@ -122,7 +122,7 @@ static void free_verdict(struct verdict *v)
 /* 0, or -ENOMEM: nothing was decided. */
 static int ask(struct decisions *s, struct verdict *v, const struct fusee_label *labels, uint32_t n)
 {
-	struct decision d = {0};
+	struct policy_answer d = {0};
 	char *text = NULL;
 	int r = 0;
 
@@ -176,11 +176,11 @@ static void set_ended(struct tracked *t, uint64_t at)
 	t->ended = at;
 }
 
-static const struct decided nobody; /* kernel threads are not profiled */
+static const struct decision no_decision; /* kernel threads are not profiled */
 
 static void hand(struct decisions *s, struct tracked *t, struct verdict *v, bool inherited)
 {
-	const struct decided *others = t->kernel ? &nobody : NULL;
+	const struct decision *others = t->kernel ? &no_decision : NULL;
 
 	if (t->verdict == v && t->told)
 		return;
@@ -543,14 +543,14 @@ void decisions_tidy(struct decisions *s, uint64_t now_ns)
 		forget(s, y.gone[i]);
 }
 
-const struct decided *decisions_of(const struct decisions *s, pid_t pid)
+const struct decision *decisions_of(const struct decisions *s, pid_t pid)
 {
 	const struct tracked *t = hashmap_get(&s->processes, (uint64_t)pid);
 
 	return t && t->verdict ? &t->verdict->d : NULL;
 }
 
-const struct decided *decisions_of_set(const struct decisions *s, uint32_t set)
+const struct decision *decisions_of_set(const struct decisions *s, uint32_t set)
 {
 	const struct verdict *v = hashmap_get(&s->verdicts, verdict_key(set, true));
 
@@ -588,7 +588,7 @@ uint32_t decisions_processes(const struct decisions *s, uint32_t *profiled)
 }
 
 struct each {
-	void (*each)(void *arg, const struct decided *);
+	void (*each)(void *arg, const struct decision *);
 	void *arg;
 };
 
@@ -600,7 +600,7 @@ static void each_verdict(void *arg, uint64_t key, void *value)
 	e->each(e->arg, &((struct verdict *)value)->d);
 }
 
-void decisions_each_set(const struct decisions *s, void (*each)(void *arg, const struct decided *),
+void decisions_each_set(const struct decisions *s, void (*each)(void *arg, const struct decision *),
 			void *arg)
 {
 	struct each e = {each, arg};

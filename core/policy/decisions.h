@@ -17,7 +17,7 @@
 struct decisions;
 
 /* What was decided about one label set; lives until the next decisions_replan() or _sweep(). */
-struct decided {
+struct decision {
 	uint32_t set;
 	bool profile;
 	double hz;
@@ -31,13 +31,13 @@ struct decisions_options {
 	struct targets *targets;
 	/* The plan's answer, as plan_decide(); *text: one sentence where it is wrong. -ENOMEM: it
 	 * is asked again. */
-	int (*decide)(void *arg, const struct fusee_label *, uint32_t n, struct decision *,
+	int (*decide)(void *arg, const struct fusee_label *, uint32_t n, struct policy_answer *,
 		      char **text);
 	bool unknown_keep; /* what no source knows of is decided like the rest, else dropped */
 	/* A process has another decision now; NULL: it is gone; inherited: it has its parent's,
 	 * with which it began. Not 0: nothing came of it, and it is told again by decisions_tidy().
 	 */
-	int (*changed)(void *arg, pid_t pid, const struct decided *, bool inherited);
+	int (*changed)(void *arg, pid_t pid, const struct decision *, bool inherited);
 	/* Another number whenever somebody moved to another control group; 0: that is not known.
 	 * NULL is fine. */
 	uint64_t (*moves)(void *arg);
@@ -63,10 +63,10 @@ void decisions_tidy(struct decisions *, uint64_t now_ns);
 /* Processes may have been missed: the next decisions_tidy() looks for them. */
 void decisions_look_over(struct decisions *);
 /* NULL: no such process. */
-const struct decided *decisions_of(const struct decisions *, pid_t pid);
-const struct decided *decisions_of_set(const struct decisions *, uint32_t set);
+const struct decision *decisions_of(const struct decisions *, pid_t pid);
+const struct decision *decisions_of_set(const struct decisions *, uint32_t set);
 uint32_t decisions_processes(const struct decisions *, uint32_t *profiled);
-void decisions_each_set(const struct decisions *, void (*each)(void *arg, const struct decided *),
+void decisions_each_set(const struct decisions *, void (*each)(void *arg, const struct decision *),
 			void *arg);
 /* Frees the label sets that no process has and that `used` does not want. */
 void decisions_sweep(struct decisions *, bool (*used)(void *arg, uint32_t set), void *arg);

@@ -23,7 +23,7 @@ static const char wrong_script[] =
 static int ask(const struct plan *p)
 {
 	static const struct fusee_label l = {.key = {"process", 7}, .str = {"cat", 3}};
-	struct decision d;
+	struct policy_answer d;
 	char *text;
 	int r = plan_decide(p, &l, 1, &d, &text);
 

@@ -23,13 +23,13 @@ struct world {
 	struct decisions *d;
 	int asked, changes, mine; /* changes of ours */
 	pid_t last;
-	const struct decided *now;
+	const struct decision *now;
 	double hz;              /* of the fake policy */
 	int told;               /* changed() answers */
 	bool inherited;         /* as changed() was last told */
 	int error;              /* it answers */
 	uint64_t moves;         /* the kernel's count of them */
-	struct hashmap decided; /* pid -> struct decided *, as changed() said; sampled ones */
+	struct hashmap decided; /* pid -> struct decision *, as changed() said; sampled ones */
 };
 
 static struct fusee_str str(const char *s)
@@ -50,13 +50,13 @@ static const char *label(const struct fusee_label *l, uint32_t n, const char *na
 }
 
 /* Everything but what has team=off; team=db faster, and with a label of its own. */
-static int decide(void *arg, const struct fusee_label *labels, uint32_t n, struct decision *ret,
-		  char **text)
+static int decide(void *arg, const struct fusee_label *labels, uint32_t n,
+		  struct policy_answer *ret, char **text)
 {
 	struct world *w = arg;
 
 	w->asked++;
-	*ret = (struct decision){.profile = true, .hz = w->hz, .sinks = 1};
+	*ret = (struct policy_answer){.profile = true, .hz = w->hz, .sinks = 1};
 	if (!strcmp(label(labels, n, "team"), "off"))
 		ret->profile = false;
 	if (!strcmp(label(labels, n, "team"), "db")) {
@@ -71,7 +71,7 @@ static int decide(void *arg, const struct fusee_label *labels, uint32_t n, struc
 	return w->error;
 }
 
-static int changed(void *arg, pid_t pid, const struct decided *d, bool inherited)
+static int changed(void *arg, pid_t pid, const struct decision *d, bool inherited)
 {
 	struct world *w = arg;
 
@@ -137,7 +137,7 @@ static void put_pid(struct world *w, pid_t pid, const char *team)
 
 static double hz_of(struct world *w, pid_t pid)
 {
-	const struct decided *d = decisions_of(w->d, pid);
+	const struct decision *d = decisions_of(w->d, pid);
 
 	CHECK((d && d->profile) == (hashmap_get(&w->decided, (uint64_t)pid) != NULL));
 	return d && d->profile ? d->hz : 0;
@@ -145,7 +145,7 @@ static double hz_of(struct world *w, pid_t pid)
 
 static const char *label_of(struct world *w, pid_t pid, const char *name)
 {
-	const struct decided *d = decisions_of(w->d, pid);
+	const struct decision *d = decisions_of(w->d, pid);
 
 	CHECK(d != NULL);
 	return label(d->labels, d->nlabels, name);
@@ -219,7 +219,7 @@ TEST(a_child_has_its_parents_then_its_own)
 	decisions_free(NULL);
 }
 
-static void sum_processes(void *arg, const struct decided *d)
+static void sum_processes(void *arg, const struct decision *d)
 {
 	*(uint32_t *)arg += d->processes;
 }
@@ -452,7 +452,7 @@ TEST(a_number_used_again)
 
 TEST(another_plan)
 {
-	const struct decided *before;
+	const struct decision *before;
 	struct world w;
 	pid_t me = getpid();
 
@@ -650,7 +650,7 @@ TEST(a_control_group_from_birth)
 
 /* ---- many ---- */
 
-static void count_set(void *arg, const struct decided *d)
+static void count_set(void *arg, const struct decision *d)
 {
 	CHECK(d->processes <= 1);
 	++*(int *)arg;

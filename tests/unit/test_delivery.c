@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* core/delivery/delivery: a sink at work, whatever it does; every profile is delivered, waits, or is
- * counted as lost. */
+/* core/delivery/delivery: a sink at work, whatever it does; every profile is delivered, waits, or
+ * is counted as lost. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>

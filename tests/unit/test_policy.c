@@ -22,7 +22,7 @@ static const struct fusee_label labels[] = {
 	{.key = {"unit", 4}, .str = {"postgresql.service", 18}},
 };
 
-static int decide(const struct plan *p, struct decision *d, char **text)
+static int decide(const struct plan *p, struct policy_answer *d, char **text)
 {
 	return plan_decide(p, labels, 2, d, text);
 }
@@ -36,7 +36,7 @@ TEST(without_one)
 {
 	struct plan *p = config_plan("sample.cpu { hz = 23 } sink.box { dir = '/a' }\n"
 				     "sink.box { dir = '/b' }");
-	struct decision d;
+	struct policy_answer d;
 	char *text;
 
 	CHECK_INT(decide(p, &d, &text), 0);
@@ -77,7 +77,7 @@ TEST(answers)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct plan *p = with_policy(cases[i].body);
-		struct decision d;
+		struct policy_answer d;
 		char *text;
 		int r = decide(p, &d, &text);
 
@@ -168,7 +168,7 @@ TEST(wrong_answers)
 {
 	for (size_t i = 0; i < sizeof(wrong_cases) / sizeof(*wrong_cases); i++) {
 		struct plan *p = with_policy(wrong_cases[i].body);
-		struct decision d;
+		struct policy_answer d;
 		char *text = NULL;
 
 		/* again and again the same, and the defaults */
@@ -197,7 +197,7 @@ TEST(after_a_stop)
 		"  for i = 1, 5000 do co() end\n"
 		"  return { hz = calls }\n"
 		"end)");
-	struct decision d;
+	struct policy_answer d;
 	char *text;
 
 	CHECK_INT(decide(p, &d, &text), 0);
@@ -215,7 +215,7 @@ TEST(labels_live_as_long_as_the_plan)
 {
 	struct plan *p = with_policy("return { labels = { team = 'team of ' .. t.labels.process,"
 				     " b = 'x', a = 'x' } }");
-	struct decision first, d;
+	struct policy_answer first, d;
 	char *text;
 
 	CHECK_INT(decide(p, &first, &text), 0);
@@ -235,7 +235,7 @@ TEST_FOR(labels_without_end, 120)
 	struct plan *p = config_plan("sink.box { dir = '/a' } local n = 0\n"
 				     "policy(function(t) n = n + 1\n"
 				     "  return { labels = { n = n .. ('x'):rep(4000) } } end)");
-	struct decision d;
+	struct policy_answer d;
 	char *text = NULL;
 	int i, r = 0;
 

@@ -71,12 +71,12 @@ static const struct fusee_plugin plugin = {.magic = FUSEE_MAGIC,
 					   .ctx_size = 8,
 					   .ops = &ops};
 
-static int decide(void *arg, const struct fusee_label *labels, uint32_t n, struct decision *ret,
-		  char **text)
+static int decide(void *arg, const struct fusee_label *labels, uint32_t n,
+		  struct policy_answer *ret, char **text)
 {
 	(void)arg;
 	(void)text;
-	*ret = (struct decision){.profile = true, .hz = 19, .sinks = 1, .nlabels = 1};
+	*ret = (struct policy_answer){.profile = true, .hz = 19, .sinks = 1, .nlabels = 1};
 	ret->labels[0] = (struct fusee_label){.key = str("tier"), .str = str("1")};
 	for (uint32_t i = 0; i < n; i++)
 		if (labels[i].key.len == 4 && !memcmp(labels[i].key.p, "team", 4))
@@ -86,7 +86,7 @@ static int decide(void *arg, const struct fusee_label *labels, uint32_t n, struc
 
 static int nsampled;
 
-static int changed(void *arg, pid_t pid, const struct decided *d, bool inherited)
+static int changed(void *arg, pid_t pid, const struct decision *d, bool inherited)
 {
 	(void)arg;
 	(void)inherited;
@@ -156,7 +156,7 @@ TEST_FOR(one_event_alone, 900)
 {
 	const struct fusee_process_event exec = {
 		.size = sizeof(exec), .kind = FUSEE_PROCESS_EXEC, .pid = (uint32_t)getpid()};
-	const struct decided *d;
+	const struct decision *d;
 	struct world w;
 	unsigned long rounds = 0;
 
@@ -192,7 +192,7 @@ TEST_FOR(one_event_alone, 900)
 
 TEST_FOR(from_discovery_to_decision, 900)
 {
-	const struct decided *d;
+	const struct decision *d;
 	struct world w;
 	unsigned long rounds = 0;
 	int r;
