@@ -291,7 +291,7 @@ static bool is_used(void *arg, uint32_t set)
 
 static void forget_names(void *arg, uint32_t file)
 {
-	names_forget(((struct agent *)arg)->names, file);
+	symbolizer_drop_file(((struct agent *)arg)->names, file);
 }
 
 void agent_sampling_sweep(struct agent *a)
@@ -305,9 +305,9 @@ void agent_sampling_sweep(struct agent *a)
 		if (l->window)
 			u.n += sink_window_pending(l->window, u.c + u.n, MAX_PENDING - u.n);
 	sweep.n = u.n;
-	if (!names_busy(a->names)) {
+	if (!symbolizer_is_busy(a->names)) {
 		pipeline_sweep(a->pipeline, &sweep);
-		names_trim(a->names, NAMES_BYTES);
+		symbolizer_trim(a->names, NAMES_BYTES);
 	}
 	for (uint32_t i = 0; i < PIPELINE_SLOTS; i++)
 		if (pipeline_collector(a->pipeline, i))
@@ -359,7 +359,8 @@ static int open_sampler(struct agent *a)
 	if (!r)
 		r = pipeline_new(&a->pipeline, &p, a->worker, &a->unwinders);
 	if (!r)
-		r = names_new(&a->names, pipeline_files(a->pipeline), a->worker, a->plan->inlines);
+		r = symbolizer_new(&a->names, pipeline_files(a->pipeline), a->worker,
+				   a->plan->inlines);
 	if (r)
 		log_error("cannot start sampling: %s", strerror(-r));
 	return r ? EX_OSERR : 0;
@@ -419,7 +420,7 @@ void agent_sampling_close(struct agent *a)
 	process_events_close(a->lifecycle);
 	cgroup_moves_close(a->moves);
 	rates_free(a->sampler);
-	names_free(a->names);
+	symbolizer_free(a->names);
 	pipeline_free(a->pipeline);
 	perf_stream_close(a->snapshot);
 	bpf_sampler_close(a->bpf);

@@ -18,7 +18,7 @@
 #include "process/target.h"
 #include "events/process_events.h"
 #include "bpf/cgroup_moves.h"
-#include "sampling/names.h"
+#include "sampling/symbolizer.h"
 #include "sampling/pipeline.h"
 #include "events/perf_stream.h"
 #include "worker/worker.h"
@@ -53,7 +53,7 @@ struct agent {
 	char *no_bpf;            /* why it does; NULL: it was chosen */
 	struct perf_stream *snapshot;
 	struct pipeline *pipeline;
-	struct names *names;
+	struct symbolizer *names;
 	struct rates *sampler;
 	struct process_events *lifecycle;
 	struct cgroup_moves *moves; /* NULL: they are not counted */

@@ -383,7 +383,7 @@ static void set_sampling(const struct agent *a)
 	metric_set("lives", "Processes that are followed, those that ended a minute ago included.",
 		   NULL, (double)s.lives);
 	metric_set("events", "Open perf events.", NULL, (double)perf_stream_events(a->snapshot));
-	metric_set("names_bytes", "Names that are kept.", NULL, (double)names_bytes(a->names));
+	metric_set("names_bytes", "Names that are kept.", NULL, (double)symbolizer_bytes(a->names));
 }
 
 static void set_bpf(const struct agent *a)

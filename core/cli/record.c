@@ -244,7 +244,7 @@ static int make_profile(struct session *s, struct builder **b, const struct fuse
 	int r = builder_new(b);
 
 	if (!r)
-		r = names_ask(s->names, c, named, NULL);
+		r = symbolizer_request(s->names, c, named, NULL);
 	if (!r)
 		r = worker_wait(s->worker);
 	if (!r)

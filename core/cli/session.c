@@ -152,7 +152,7 @@ static int open_sampler(struct session *s)
 	p.bpf = s->bpf;
 	r = pipeline_new(&s->pipeline, &p, s->worker, &s->unwinders);
 	if (!r)
-		r = names_new(&s->names, pipeline_files(s->pipeline), s->worker, s->o.inlines);
+		r = symbolizer_new(&s->names, pipeline_files(s->pipeline), s->worker, s->o.inlines);
 	if (!r)
 		r = watch(s, perf_stream_fd(s->snapshot), SOURCE_SAMPLES);
 	if (r) {
@@ -374,7 +374,7 @@ void session_close(struct session *s)
 	}
 	perf_stream_close(s->snapshot);
 	worker_stop(s->worker);
-	names_free(s->names);
+	symbolizer_free(s->names);
 	pipeline_free(s->pipeline);
 	bpf_sampler_close(s->bpf);
 	free(s->no_bpf);

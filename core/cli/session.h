@@ -12,7 +12,7 @@
 #include "plugin/plugin.h"
 #include "profile/builder.h"
 #include "bpf/sampler.h"
-#include "sampling/build.h"
+#include "sampling/build_profile.h"
 #include "sampling/pipeline.h"
 #include "events/perf_stream.h"
 #include "worker/worker.h"
@@ -56,7 +56,7 @@ struct session {
 	struct plugin_set unwinders;
 	struct worker *worker;
 	struct pipeline *pipeline;
-	struct names *names;
+	struct symbolizer *names;
 	struct bpf_sampler *bpf; /* NULL: user space walks */
 	char *no_bpf;            /* why it does; NULL: it was asked for */
 	struct perf_stream *snapshot;

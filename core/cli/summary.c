@@ -95,8 +95,9 @@ static void print_hottest(const struct fusee_profile *p)
 /* Only what matters: files with at least 2 % of the CPU time. */
 static void print_poor(struct session *s, const struct session_account *a)
 {
-	struct build_poor poor[3];
-	uint32_t n = build_poor(pipeline_collector(s->pipeline, 0), s->pipeline, s->names, poor, 3);
+	struct poorly_symbolized_file poor[3];
+	uint32_t n = build_find_poorly_symbolized(pipeline_collector(s->pipeline, 0), s->pipeline,
+						  s->names, poor, 3);
 
 	for (uint32_t i = 0; i < n; i++) {
 		const char *base = strrchr(poor[i].path, '/');

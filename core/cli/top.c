@@ -254,7 +254,7 @@ static void take_key(struct top *t)
 
 static void forget(void *arg, uint32_t file)
 {
-	names_forget(arg, file);
+	symbolizer_drop_file(arg, file);
 }
 
 static void sweep(struct top *t)
@@ -263,9 +263,9 @@ static void sweep(struct top *t)
 	struct pipeline_sweep o = {.keep = keep, .n = 1, .forget = forget};
 
 	o.arg = t->s.names;
-	if (!names_busy(t->s.names)) {
+	if (!symbolizer_is_busy(t->s.names)) {
 		pipeline_sweep(t->s.pipeline, &o);
-		names_trim(t->s.names, 64u << 20);
+		symbolizer_trim(t->s.names, 64u << 20);
 	}
 }
 
@@ -288,7 +288,7 @@ static void on_tick(struct session *s, bool key)
 	t->lost = counts.ring_full - t->before.ring_full;
 	t->before = counts;
 	t->naming = pipeline_collect(s->pipeline, 0, next);
-	if (names_ask(s->names, t->naming, named, t)) {
+	if (symbolizer_request(s->names, t->naming, named, t)) {
 		collector_free(t->naming);
 		t->naming = NULL;
 	}

@@ -191,7 +191,7 @@ static void name_window(struct sink_window *o, struct collector *c)
 	j->end_ns = clock_now();
 	o->counts = j->after;
 	o->jobs[i] = j;
-	if (names_ask(o->on.names, c, named, j)) {
+	if (symbolizer_request(o->on.names, c, named, j)) {
 		lose(o, -ENOMEM);
 		count(o, "window_samples_lost_total", "Samples in windows that were lost.",
 		      c->count);

@@ -12,7 +12,7 @@
 #include "config/plan.h"
 #include "delivery/delivery.h"
 #include "net/loop.h"
-#include "sampling/build.h"
+#include "sampling/build_profile.h"
 #include "sampling/pipeline.h"
 
 /* What all windows of an agent share. */
@@ -20,7 +20,7 @@ struct sink_window_context {
 	struct loop *loop;
 	struct worker *worker;
 	struct pipeline *pipeline;
-	struct names *names;
+	struct symbolizer *names;
 	struct perf_stream *snapshot;
 	uint64_t period_ns;       /* of the default rate */
 	void (*drain)(void *arg); /* what was sampled until now, into the window */

@@ -2,7 +2,7 @@
 /*
  * From a sampler's records to collectors: follows processes, walks stacks, and adds each to the
  * collectors that want it. A sample whose unwind table is still being made waits, with its stack
- * copy, in bounded memory. For one thread. Profiles are made of collectors by sampling/build.h.
+ * copy, in bounded memory. For one thread. Profiles: build_profile.h.
  */
 #ifndef SAMPLING_PIPELINE_H
 #define SAMPLING_PIPELINE_H

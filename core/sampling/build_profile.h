@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a collector, whose names have come, to a profile. */
-#ifndef SAMPLING_BUILD_H
-#define SAMPLING_BUILD_H
+#ifndef SAMPLING_BUILD_PROFILE_H
+#define SAMPLING_BUILD_PROFILE_H
 
 #include <stdint.h>
 
 #include "profile/builder.h"
 #include "sampling/collector.h"
-#include "sampling/names.h"
+#include "sampling/symbolizer.h"
 
 struct pipeline;
 
@@ -24,17 +24,18 @@ struct build_options {
 /* Fills the builder: types samples/count and cpu/nanoseconds, all names, the time of the collector.
  * The files of the collector's frames must still be there. 0 or -errno. */
 int build_profile(struct builder *, const struct collector *, const struct pipeline *,
-		  struct names *, const struct build_options *);
+		  struct symbolizer *, const struct build_options *);
 
 /* Files whose names are poor, the hottest first: of `self_ns` own CPU time, what its names came
  * from. */
-struct build_poor {
+struct poorly_symbolized_file {
 	const char *path;
 	char build_id[129]; /* hex, "" none */
 	uint32_t quality;   /* INSPECTION_SYMTAB .. */
 	uint64_t self_ns;
 };
 /* At most n. Returns how many. */
-uint32_t build_poor(const struct collector *, const struct pipeline *, const struct names *,
-		    struct build_poor *, uint32_t n);
+uint32_t build_find_poorly_symbolized(const struct collector *, const struct pipeline *,
+				      const struct symbolizer *, struct poorly_symbolized_file *,
+				      uint32_t n);
 #endif

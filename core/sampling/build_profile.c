@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sampling/build.h"
+#include "sampling/build_profile.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ struct build {
 	struct builder *b;
 	const struct collector *c;
 	const struct pipeline *p;
-	struct names *names;
+	struct symbolizer *names;
 	struct kernel_names *kernel_names;
 	bool kernel_named; /* they are not hidden */
 	const struct build_options *o;
@@ -194,7 +194,7 @@ static uint32_t file_mapping(struct build *n, const struct file *f)
 }
 
 /* What all locations of a mapping have is said of the mapping. */
-static void note_flags(struct build *n, uint32_t file, const struct name_frame *f)
+static void note_flags(struct build *n, uint32_t file, const struct source_frame *f)
 {
 	if (f->flags & SYMBOLS_STUB)
 		n->flags[file] = 0;
@@ -212,13 +212,13 @@ static void flag_mappings(struct build *n)
 		if (!n->mappings[i])
 			continue;
 		if (all & FUSEE_MAPPING_LINES &&
-		    names_quality(n->names, i) & (INSPECTION_DWARF | INSPECTION_GO))
+		    symbolizer_symbol_source(n->names, i) & (INSPECTION_DWARF | INSPECTION_GO))
 			all |= FUSEE_MAPPING_INLINES;
 		builder_mapping_flags(n->b, n->mappings[i], all, 0);
 	}
 }
 
-static uint32_t add_stub(struct build *n, const struct file *file, const struct name_frame *f)
+static uint32_t add_stub(struct build *n, const struct file *file, const struct source_frame *f)
 {
 	struct fusee_function fn = {.file = builder_cstr(n->b, f->file),
 				    .start_line = f->start_line};
@@ -229,13 +229,13 @@ static uint32_t add_stub(struct build *n, const struct file *file, const struct 
 	return builder_function(n->b, &fn);
 }
 
-static bool is_known(const struct known *k, const struct name_frame *f)
+static bool is_known(const struct known *k, const struct source_frame *f)
 {
 	return k->id && k->name == f->name && k->system_name == f->system_name &&
 	       k->file == f->file && k->start_line == f->start_line;
 }
 
-static uint32_t add_function(struct build *n, const struct file *file, const struct name_frame *f)
+static uint32_t add_function(struct build *n, const struct file *file, const struct source_frame *f)
 {
 	struct known *k = &n->known[((uintptr_t)f->name >> 3 ^ f->start_line) % KNOWN];
 	struct fusee_function fn = {.start_line = f->start_line};
@@ -267,11 +267,13 @@ static uint32_t unread_location(struct build *n, const struct file *file,
 static uint32_t file_location(struct build *n, const struct walk_frame *f)
 {
 	const struct file *file = n->p->files->all[f->file];
-	const struct name *name = names_of(n->names, f->file, f->addr);
-	struct fusee_location loc = {
-		.mapping = file_mapping(n, file),
-		.frame_type = names_quality(n->names, f->file) & INSPECTION_GO ? n->go : n->native,
-		.address = name ? name->address : f->addr};
+	const struct symbolized_address *name = symbolizer_find(n->names, f->file, f->addr);
+	struct fusee_location loc = {.mapping = file_mapping(n, file),
+				     .frame_type = symbolizer_symbol_source(n->names, f->file) &
+								   INSPECTION_GO
+							   ? n->go
+							   : n->native,
+				     .address = name ? name->address : f->addr};
 	struct fusee_line *lines;
 	uint32_t id;
 
@@ -281,7 +283,7 @@ static uint32_t file_location(struct build *n, const struct walk_frame *f)
 	if (!lines)
 		return BUILDER_NONE;
 	for (uint32_t i = 0; i < name->n; i++) {
-		const struct name_frame *at = &name->frames[i];
+		const struct source_frame *at = &name->frames[i];
 
 		note_flags(n, f->file, at);
 		lines[i] = (struct fusee_line){
@@ -435,12 +437,12 @@ static void add_resource(struct build *n)
 }
 
 int build_profile(struct builder *b, const struct collector *c, const struct pipeline *p,
-		  struct names *names, const struct build_options *o)
+		  struct symbolizer *names, const struct build_options *o)
 {
 	struct build n = {.b = b, .c = c, .p = p, .names = names, .o = o};
 	int r = -ENOMEM;
 
-	n.kernel_names = names_kernel(names);
+	n.kernel_names = symbolizer_kernel_names(names);
 	n.kernel_named = kernel_names_begin(n.kernel_names, c->start_ns);
 	claims_refresh(p->claims);
 	n.locations = calloc(c->frames.n, sizeof(*n.locations));
@@ -465,8 +467,8 @@ int build_profile(struct builder *b, const struct collector *c, const struct pip
 
 static int by_self(const void *a, const void *b)
 {
-	uint64_t x = ((const struct build_poor *)a)->self_ns;
-	uint64_t y = ((const struct build_poor *)b)->self_ns;
+	uint64_t x = ((const struct poorly_symbolized_file *)a)->self_ns;
+	uint64_t y = ((const struct poorly_symbolized_file *)b)->self_ns;
 
 	return x > y ? -1 : x < y;
 }
@@ -485,21 +487,22 @@ static uint64_t *self_times(const struct collector *c, uint32_t nfiles)
 	return self;
 }
 
-uint32_t build_poor(const struct collector *c, const struct pipeline *p, const struct names *names,
-		    struct build_poor *out, uint32_t n)
+uint32_t build_find_poorly_symbolized(const struct collector *c, const struct pipeline *p,
+				      const struct symbolizer *names,
+				      struct poorly_symbolized_file *out, uint32_t n)
 {
 	uint64_t *self = self_times(c, p->files->n);
-	struct build_poor *all = calloc(p->files->n, sizeof(*all));
+	struct poorly_symbolized_file *all = calloc(p->files->n, sizeof(*all));
 	uint32_t count = 0;
 
 	for (uint32_t i = 1; self && all && i < p->files->n; i++) {
 		const struct file *f = p->files->all[i];
-		uint32_t quality = names_quality(names, i);
+		uint32_t quality = symbolizer_symbol_source(names, i);
 
 		if (!self[i] || !f || !f->inspection || !strcmp(f->path, "[vdso]") ||
 		    quality & (INSPECTION_SYMTAB | INSPECTION_DWARF | INSPECTION_GO))
 			continue;
-		all[count] = (struct build_poor){
+		all[count] = (struct poorly_symbolized_file){
 			.path = f->path, .quality = quality, .self_ns = self[i]};
 		hex(f->inspection->build_id, f->inspection->build_id_len, all[count++].build_id);
 	}

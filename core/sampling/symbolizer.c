@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sampling/names.h"
+#include "sampling/symbolizer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,11 +18,11 @@
 /* Code that has the same frames wherever one is in it: ELF virtual addresses [lo, hi). */
 struct span {
 	uint64_t lo, hi;
-	struct name *name;
+	struct symbolized_address *name;
 };
 
-struct file_names {
-	struct hashmap by_offset; /* file offset + 1 -> struct name * */
+struct file_symbols {
+	struct hashmap by_offset; /* file offset + 1 -> struct symbolized_address * */
 	struct span *spans;       /* sorted, apart */
 	uint32_t nspans;
 	struct dict texts;
@@ -34,20 +34,20 @@ struct file_names {
 	uint32_t alt_id_len;
 };
 
-struct names {
+struct symbolizer {
 	struct files *files;
 	struct worker *worker;
 	bool inlines;
-	struct file_names **all; /* by id of file; NULL: none yet */
+	struct file_symbols **all; /* by id of file; NULL: none yet */
 	uint32_t n;
 	uint64_t jobs, busy; /* begun; under way */
 	uint64_t bytes, span_bytes;
 	struct kernel_names *kernel;
 };
 
-/* One names_ask(). */
+/* One symbolizer_request(). */
 struct job {
-	struct names *names;
+	struct symbolizer *names;
 	void (*done)(void *arg);
 	void *arg;
 	uint32_t waiting; /* answers to come, and one while asking */
@@ -62,9 +62,10 @@ struct request {
 	int debug_fd, alt_fd;
 };
 
-int names_new(struct names **ret, struct files *files, struct worker *worker, bool inlines)
+int symbolizer_new(struct symbolizer **ret, struct files *files, struct worker *worker,
+		   bool inlines)
 {
-	struct names *n = calloc(1, sizeof(*n));
+	struct symbolizer *n = calloc(1, sizeof(*n));
 
 	if (!n)
 		return -ENOMEM;
@@ -79,9 +80,9 @@ int names_new(struct names **ret, struct files *files, struct worker *worker, bo
 	return 0;
 }
 
-void names_forget(struct names *n, uint32_t file)
+void symbolizer_drop_file(struct symbolizer *n, uint32_t file)
 {
-	struct file_names *f = file < n->n ? n->all[file] : NULL;
+	struct file_symbols *f = file < n->n ? n->all[file] : NULL;
 
 	if (!f)
 		return;
@@ -97,28 +98,28 @@ void names_forget(struct names *n, uint32_t file)
 	n->all[file] = NULL;
 }
 
-void names_free(struct names *n)
+void symbolizer_free(struct symbolizer *n)
 {
 	if (!n)
 		return;
 	for (uint32_t i = 0; i < n->n; i++)
-		names_forget(n, i);
+		symbolizer_drop_file(n, i);
 	kernel_names_free(n->kernel);
 	free(n->all);
 	free(n);
 }
 
-static struct file_names *names_get(struct names *n, uint32_t file)
+static struct file_symbols *file_symbols_get(struct symbolizer *n, uint32_t file)
 {
-	struct file_names *f;
+	struct file_symbols *f;
 
 	if (file >= n->n) {
 		uint32_t want = n->files->n > file ? n->files->n : file + 1;
-		struct file_names **all = realloc(n->all, want * sizeof(struct file_names *));
+		struct file_symbols **all = realloc(n->all, want * sizeof(struct file_symbols *));
 
 		if (!all)
 			return NULL;
-		memset(all + n->n, 0, (want - n->n) * sizeof(struct file_names *));
+		memset(all + n->n, 0, (want - n->n) * sizeof(struct file_symbols *));
 		n->all = all;
 		n->n = want;
 	}
@@ -133,28 +134,29 @@ static struct file_names *names_get(struct names *n, uint32_t file)
 	return f;
 }
 
-const struct name *names_of(const struct names *n, uint32_t file, uint64_t offset)
+const struct symbolized_address *symbolizer_find(const struct symbolizer *n, uint32_t file,
+						 uint64_t offset)
 {
 	return file < n->n && n->all[file] ? hashmap_get(&n->all[file]->by_offset, offset + 1)
 					   : NULL;
 }
 
-uint32_t names_quality(const struct names *n, uint32_t file)
+uint32_t symbolizer_symbol_source(const struct symbolizer *n, uint32_t file)
 {
 	return file < n->n && n->all[file] ? n->all[file]->quality : 0;
 }
 
-bool names_busy(const struct names *n)
+bool symbolizer_is_busy(const struct symbolizer *n)
 {
 	return n->busy;
 }
 
-uint64_t names_bytes(const struct names *n)
+uint64_t symbolizer_bytes(const struct symbolizer *n)
 {
 	return n->bytes;
 }
 
-void names_trim(struct names *n, uint64_t bytes)
+void symbolizer_trim(struct symbolizer *n, uint64_t bytes)
 {
 	while (n->bytes > bytes && !n->busy) {
 		uint32_t oldest = 0;
@@ -164,11 +166,11 @@ void names_trim(struct names *n, uint64_t bytes)
 				oldest = i;
 		if (!oldest)
 			break;
-		names_forget(n, oldest);
+		symbolizer_drop_file(n, oldest);
 	}
 }
 
-struct kernel_names *names_kernel(struct names *n)
+struct kernel_names *symbolizer_kernel_names(struct symbolizer *n)
 {
 	return n->kernel;
 }
@@ -177,28 +179,28 @@ struct kernel_names *names_kernel(struct names *n)
 
 static size_t size_of(uint32_t nframes)
 {
-	return sizeof(struct name) + nframes * sizeof(struct name_frame);
+	return sizeof(struct symbolized_address) + nframes * sizeof(struct source_frame);
 }
 
 /* A text's copy that lives with its file's names; "" for no memory. */
-static const char *keep(struct file_names *f, const char *text)
+static const char *keep(struct file_symbols *f, const char *text)
 {
 	uint32_t id = dict_add(&f->texts, text ? text : "", text ? strlen(text) + 1 : 1);
 
 	return id == DICT_NONE ? "" : f->texts.entries[id].key;
 }
 
-static struct name *make(struct file_names *f, uint64_t address, const struct worker_frame *frames,
-			 uint32_t n)
+static struct symbolized_address *make(struct file_symbols *f, uint64_t address,
+				       const struct worker_frame *frames, uint32_t n)
 {
-	struct name *name = malloc(size_of(n));
+	struct symbolized_address *name = malloc(size_of(n));
 
 	if (!name)
 		return NULL;
 	name->address = address;
 	name->n = n;
 	for (uint32_t i = 0; i < n; i++)
-		name->frames[i] = (struct name_frame){
+		name->frames[i] = (struct source_frame){
 			.name = keep(f, frames[i].name),
 			.system_name = keep(f, frames[i].system_name),
 			.file = keep(f, frames[i].file),
@@ -211,7 +213,7 @@ static struct name *make(struct file_names *f, uint64_t address, const struct wo
 }
 
 /* Takes the name over; NULL is fine. */
-static void put(struct file_names *f, uint64_t offset, struct name *name)
+static void put(struct file_symbols *f, uint64_t offset, struct symbolized_address *name)
 {
 	if (!name)
 		return;
@@ -224,7 +226,7 @@ static void put(struct file_names *f, uint64_t offset, struct name *name)
 
 /* ---- code around what was asked ---- */
 
-static const struct span *find_span(const struct file_names *f, uint64_t address)
+static const struct span *find_span(const struct file_symbols *f, uint64_t address)
 {
 	uint32_t lo = 0, hi = f->nspans;
 
@@ -240,7 +242,7 @@ static const struct span *find_span(const struct file_names *f, uint64_t address
 }
 
 /* The new ones, between those that are there; what these cover already is left out. */
-static void add_spans(struct names *n, struct file_names *f, const struct worker_symbols *s)
+static void add_spans(struct symbolizer *n, struct file_symbols *f, const struct worker_symbols *s)
 {
 	struct span *all = s->nspans && n->span_bytes < SPAN_BYTES
 				   ? calloc((size_t)f->nspans + s->nspans, sizeof(*all))
@@ -250,7 +252,7 @@ static void add_spans(struct names *n, struct file_names *f, const struct worker
 
 	for (uint32_t i = 0; all && i < s->nspans; i++) {
 		const struct worker_span *w = &s->spans[i];
-		struct name *name;
+		struct symbolized_address *name;
 
 		while (old < f->nspans && f->spans[old].hi <= w->lo)
 			all[at++] = f->spans[old++];
@@ -275,11 +277,11 @@ static void add_spans(struct names *n, struct file_names *f, const struct worker
 }
 
 /* Names an offset by what is known of the code around it. false: that is nothing. */
-static bool name_by_span(struct names *n, struct file_names *f, const struct file *file,
+static bool name_by_span(struct symbolizer *n, struct file_symbols *f, const struct file *file,
 			 uint64_t offset)
 {
 	const struct span *s;
-	struct name *name;
+	struct symbolized_address *name;
 	uint64_t address, before = f->bytes;
 
 	if (!f->nspans || !inspection_vaddr(file->inspection, offset, &address))
@@ -319,7 +321,7 @@ static int ask_worker(struct request *q);
 
 /* The dwz file that debug information of this file names, where there is one. The name is the
  * file's own word: below the root of its process it leads anywhere, in ours to dwz files only. */
-static void open_alt(struct request *q, const struct file_names *f)
+static void open_alt(struct request *q, const struct file_symbols *f)
 {
 	const char *base = strrchr(f->alt_name, '/');
 	char root[64];
@@ -332,7 +334,7 @@ static void open_alt(struct request *q, const struct file_names *f)
 }
 
 /* The worker misses a dwz file, which only it knows the name of: asks again if there is one. */
-static bool asks_again(struct request *q, struct file_names *f, const struct worker_symbols *s)
+static bool asks_again(struct request *q, struct file_symbols *f, const struct worker_symbols *s)
 {
 	if (!s->alt_name || f->alt_name || q->alt_fd >= 0 ||
 	    s->alt_build_id_len > sizeof(f->alt_id))
@@ -349,8 +351,8 @@ static bool asks_again(struct request *q, struct file_names *f, const struct wor
 static void symbolized(void *arg, int err, const char *text, const struct worker_symbols *s)
 {
 	struct request *q = arg;
-	struct names *n = q->job->names;
-	struct file_names *f = names_get(n, q->file->id);
+	struct symbolizer *n = q->job->names;
+	struct file_symbols *f = file_symbols_get(n, q->file->id);
 	struct job *j = q->job;
 	uint64_t before;
 
@@ -394,7 +396,7 @@ static void open_debug(struct request *q)
 
 static int ask_worker(struct request *q)
 {
-	struct names *n = q->job->names;
+	struct symbolizer *n = q->job->names;
 
 	return worker_symbolize(n->worker, q->file->inspection, q->file->fd, q->debug_fd, q->alt_fd,
 				q->file->path, n->inlines, q->addresses, q->n, symbolized, q);
@@ -403,7 +405,7 @@ static int ask_worker(struct request *q)
 /* Takes the request over. */
 static int send(struct request *q)
 {
-	const struct file_names *f = names_get(q->job->names, q->file->id);
+	const struct file_symbols *f = file_symbols_get(q->job->names, q->file->id);
 	int r;
 
 	open_debug(q);
@@ -458,7 +460,7 @@ static int ask_file(struct job *j, struct file *file, const struct walk_frame *c
 
 /* The collector's frames that are in readable files and have no names yet, sorted; *n of them.
  * NULL: no memory. */
-static const struct walk_frame **unknown(struct names *n, const struct collector *c,
+static const struct walk_frame **unknown(struct symbolizer *n, const struct collector *c,
 					 uint32_t *count)
 {
 	const struct walk_frame **list = calloc(c->frames.n, sizeof(*list));
@@ -467,14 +469,14 @@ static const struct walk_frame **unknown(struct names *n, const struct collector
 	for (uint32_t i = 1; list && i < c->frames.n; i++) {
 		const struct walk_frame *f = c->frames.entries[i].key;
 		const struct file *file = f->file ? n->files->all[f->file] : NULL;
-		struct file_names *known;
+		struct file_symbols *known;
 
 		if (!file || file->state != FILE_READY || file->fd < 0)
 			continue;
-		known = names_get(n, f->file);
+		known = file_symbols_get(n, f->file);
 		if (known)
 			known->used = n->jobs;
-		if (!names_of(n, f->file, f->addr) &&
+		if (!symbolizer_find(n, f->file, f->addr) &&
 		    !(known && name_by_span(n, known, file, f->addr)))
 			list[(*count)++] = f;
 	}
@@ -483,7 +485,8 @@ static const struct walk_frame **unknown(struct names *n, const struct collector
 	return list;
 }
 
-int names_ask(struct names *n, const struct collector *c, void (*done)(void *arg), void *arg)
+int symbolizer_request(struct symbolizer *n, const struct collector *c, void (*done)(void *arg),
+		       void *arg)
 {
 	struct job *j = calloc(1, sizeof(*j));
 	const struct walk_frame **list;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of code are asked of the worker once for a function, not once for an address. */
-#include "sampling/names.h"
+#include "sampling/symbolizer.h"
 
 #include "base/clock.h"
 #include "plugin/plugin.h"
@@ -24,7 +24,7 @@ __attribute__((noinline)) static int second_function(int x)
 struct world {
 	struct worker *w;
 	struct files *fs;
-	struct names *n;
+	struct symbolizer *n;
 	struct plugin_set set;
 	struct file *self;
 	uint64_t lo, offset; /* of its code */
@@ -50,7 +50,7 @@ static void world_new(struct world *w)
 	*w = (struct world){0};
 	CHECK_INT(worker_new(&w->w, &o), 0);
 	CHECK_INT(files_new(&w->fs, w->w, &w->set), 0);
-	CHECK_INT(names_new(&w->n, w->fs, w->w, true), 0);
+	CHECK_INT(symbolizer_new(&w->n, w->fs, w->w, true), 0);
 	CHECK_INT(procfs_each_mapping(getpid(), find_self, w), 1);
 	CHECK_INT(worker_wait(w->w), 0);
 	CHECK(w->self && w->self->state == FILE_READY);
@@ -58,7 +58,7 @@ static void world_new(struct world *w)
 
 static void world_free(struct world *w)
 {
-	names_free(w->n);
+	symbolizer_free(w->n);
 	files_free(w->fs);
 	worker_stop(w->w);
 }
@@ -86,7 +86,7 @@ static uint32_t ask(struct world *w, uint64_t offset)
 	f.addr = offset;
 	CHECK_INT(collector_new(&c), 0);
 	CHECK(dict_add(&c->frames, &f, sizeof(f)) != DICT_NONE);
-	CHECK_INT(names_ask(w->n, c, done, &calls), 0);
+	CHECK_INT(symbolizer_request(w->n, c, done, &calls), 0);
 	requests = worker_pending(w->w);
 	CHECK_INT(calls, !requests);
 	CHECK_INT(worker_wait(w->w), 0);
@@ -97,12 +97,12 @@ static uint32_t ask(struct world *w, uint64_t offset)
 
 static void check_name(const struct world *w, uint64_t offset, const char *function)
 {
-	const struct name *name = names_of(w->n, w->self->id, offset);
+	const struct symbolized_address *name = symbolizer_find(w->n, w->self->id, offset);
 	uint64_t vaddr;
 
 	CHECK(name && name->n);
 	CHECK_STR(name->frames[name->n - 1].name, function);
-	CHECK(strstr(name->frames[0].file, "test_names.c") && name->frames[0].line > 5);
+	CHECK(strstr(name->frames[0].file, "test_symbolizer.c") && name->frames[0].line > 5);
 	CHECK(inspection_vaddr(w->self->inspection, offset, &vaddr));
 	CHECK_INT(name->address, vaddr);
 }
@@ -119,7 +119,7 @@ TEST(a_function_is_asked_for_once)
 	CHECK_INT(ask(&w, one + 1), 1);
 	check_name(&w, one + 1, "first_function");
 	for (uint64_t i = 0; i < 8; i++) {
-		CHECK(!i || i == 1 || !names_of(w.n, w.self->id, one + i));
+		CHECK(!i || i == 1 || !symbolizer_find(w.n, w.self->id, one + i));
 		CHECK_INT(ask(&w, one + i), 0);
 		check_name(&w, one + i, "first_function");
 	}
@@ -128,10 +128,10 @@ TEST(a_function_is_asked_for_once)
 	CHECK_INT(ask(&w, two + 1), 0);
 	CHECK_INT(ask(&w, one + 3), 0);
 	/* forgotten with the file: nothing of it is known any more */
-	CHECK(names_bytes(w.n) > 0);
-	names_forget(w.n, w.self->id);
-	CHECK_INT(names_bytes(w.n), 0);
-	CHECK(!names_of(w.n, w.self->id, one + 1));
+	CHECK(symbolizer_bytes(w.n) > 0);
+	symbolizer_drop_file(w.n, w.self->id);
+	CHECK_INT(symbolizer_bytes(w.n), 0);
+	CHECK(!symbolizer_find(w.n, w.self->id, one + 1));
 	CHECK_INT(ask(&w, one + 2), 1);
 	check_name(&w, one + 2, "first_function");
 	world_free(&w);
@@ -156,7 +156,7 @@ TEST(many_at_once)
 			f.addr = offset_of(&w, which ? second_function : first_function, i);
 			CHECK(dict_add(&c->frames, &f, sizeof(f)) != DICT_NONE);
 		}
-	CHECK_INT(names_ask(w.n, c, done, &calls), 0);
+	CHECK_INT(symbolizer_request(w.n, c, done, &calls), 0);
 	CHECK_INT(worker_wait(w.w), 0);
 	CHECK_INT(calls, 1);
 	for (uint64_t i = 0; i < 4; i++) {
