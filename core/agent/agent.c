@@ -113,7 +113,7 @@ static int open_registries(struct agent *a)
 	int r = targets_new(&a->targets);
 
 	if (!r)
-		r = discovery_new(&a->discoverers, a->loop, a->targets);
+		r = discoveries_new(&a->discoveries, a->loop, a->targets);
 	o.targets = a->targets;
 	if (!r)
 		r = decisions_new(&a->decisions, &o);
@@ -224,7 +224,7 @@ static void agent_close(struct agent *a)
 	status_close(a);
 	reload_close(a);
 	status_free(a);
-	discovery_free(a->discoverers);
+	discoveries_free(a->discoveries);
 	decisions_free(a->decisions);
 	agent_sampling_close(a);
 	targets_free(a->targets);

@@ -52,7 +52,7 @@ static void tell(struct agent *a, uint32_t kind, pid_t pid, pid_t parent)
 	const struct fusee_process_event e = {
 		.size = sizeof(e), .kind = kind, .pid = (uint32_t)pid, .parent = (uint32_t)parent};
 
-	discovery_process(a->discoverers, &e);
+	discoveries_process(a->discoveries, &e);
 }
 
 static bool route(void *arg, const struct sample *s, struct pipeline_route *r)
@@ -249,7 +249,7 @@ static void on_tick(void *arg)
 		worker_dispatch(a->worker);
 	if (++a->ticks % TICKS)
 		return;
-	discovery_catch_up(a->discoverers);
+	discoveries_retry(a->discoveries);
 	decisions_tidy(a->decisions, now);
 	rates_tidy(a->sampler, now);
 	reload_tidy(a, false);

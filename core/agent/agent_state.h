@@ -10,7 +10,7 @@
 #include "agent/agent.h"
 #include "net/control.h"
 #include "policy/decisions.h"
-#include "policy/discovery.h"
+#include "policy/discoveries.h"
 #include "net/http.h"
 #include "net/loop.h"
 #include "delivery/sink_window.h"
@@ -28,7 +28,7 @@
 /* A discovery instance of the plan. */
 struct source {
 	const struct plan_instance *plan;
-	struct discovery_source *discoverer;
+	struct discovery *discovery;
 };
 
 /* A sink that has left the plan, and the plan that it was of. */
@@ -65,7 +65,7 @@ struct agent {
 
 	/* who is profiled */
 	struct targets *targets;
-	struct discovery *discoverers;
+	struct discoveries *discoveries;
 	struct decisions *decisions;
 
 	/* plan->sinks[i]'s and plan->discoveries[i]'s */

@@ -161,7 +161,7 @@ static int make_sinks(struct attempt *t)
 
 /* ---- discovery ---- */
 
-static struct discovery_source *find_source(struct attempt *t, const struct plan_instance *plan)
+static struct discovery *find_source(struct attempt *t, const struct plan_instance *plan)
 {
 	const struct agent *a = t->a;
 
@@ -169,7 +169,7 @@ static struct discovery_source *find_source(struct attempt *t, const struct plan
 		if (!t->source_stays[i] && !strcmp(a->sources[i].plan->identity, plan->identity) &&
 		    !strcmp(a->sources[i].plan->name, plan->name)) {
 			t->source_stays[i] = true;
-			return a->sources[i].discoverer;
+			return a->sources[i].discovery;
 		}
 	return NULL;
 }
@@ -181,7 +181,7 @@ static int new_source(struct attempt *t, struct source *s)
 
 	if (r)
 		return r;
-	r = discovery_add(t->a->discoverers, in, &s->discoverer, &t->error);
+	r = discoveries_add(t->a->discoveries, in, &s->discovery, &t->error);
 	if (r)
 		instance_free(in);
 	return r;
@@ -199,8 +199,8 @@ static int make_sources(struct attempt *t)
 		return -ENOMEM;
 	for (uint32_t i = 0; !r && i < n; i++) {
 		t->sources[i].plan = t->plan->discoveries[i];
-		t->sources[i].discoverer = find_source(t, t->sources[i].plan);
-		t->source_kept[i] = t->sources[i].discoverer;
+		t->sources[i].discovery = find_source(t, t->sources[i].plan);
+		t->source_kept[i] = t->sources[i].discovery;
 		if (!t->source_kept[i])
 			r = new_source(t, &t->sources[i]);
 	}
@@ -268,8 +268,8 @@ static void undo(struct attempt *t)
 		if (t->windows[i] && !t->kept[i])
 			free_outlet(t->a, t->windows[i]);
 	for (uint32_t i = 0; t->sources && i < t->plan->ndiscoveries; i++)
-		if (t->sources[i].discoverer && !t->source_kept[i])
-			discovery_remove(t->a->discoverers, t->sources[i].discoverer);
+		if (t->sources[i].discovery && !t->source_kept[i])
+			discoveries_remove(t->a->discoveries, t->sources[i].discovery);
 	free(t->sources);
 }
 
@@ -293,7 +293,7 @@ static void retire(struct attempt *t)
 	}
 	for (uint32_t i = 0; i < a->nsources; i++)
 		if (!t->source_stays[i])
-			discovery_remove(a->discoverers, a->sources[i].discoverer);
+			discoveries_remove(a->discoveries, a->sources[i].discovery);
 }
 
 static void change_over(struct attempt *t)

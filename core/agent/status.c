@@ -106,9 +106,9 @@ static void add_instances(const struct agent *a, struct buf *b)
 		buf_printf(b, "%s{\"name\": ", i ? ", " : "");
 		json_text(b, a->sources[i].plan->name);
 		buf_printf(b, ", \"targets\": %u, \"synced\": %s, \"error\": ",
-			   discoverer_targets(a->sources[i].discoverer),
-			   discoverer_synced(a->sources[i].discoverer) ? "true" : "false");
-		json_text(b, discoverer_error(a->sources[i].discoverer));
+			   discovery_targets(a->sources[i].discovery),
+			   discovery_synced(a->sources[i].discovery) ? "true" : "false");
+		json_text(b, discovery_error(a->sources[i].discovery));
 		buf_str(b, "}");
 	}
 	buf_str(b, "]");
@@ -445,7 +445,7 @@ static int get_health(void *arg, struct buf *body)
 static int get_ready(void *arg, struct buf *body)
 {
 	const struct agent *a = arg;
-	bool ready = discovery_synced(a->discoverers) && !a->stop_ns;
+	bool ready = discoveries_synced(a->discoveries) && !a->stop_ns;
 
 	buf_str(body,
 		ready ? "ready\n" : "not ready: discovery has not looked at everything yet\n");

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The discovery instances at work, on the control thread: their timers and descriptors in the loop,
- * what they say in the targets. */
+/*
+ * One discovery instance: its callbacks, and the calls that it makes to the host. Its descriptors
+ * and its timer are in the loop, its targets in the targets. A callback that fails is counted and
+ * logged; an instance that keeps failing is called less often.
+ *
+ * Threads: the control thread, but for the host's wake(), which any thread of the plugin may call
+ * until the instance's fini() has returned.
+ */
 #ifndef POLICY_DISCOVERY_H
 #define POLICY_DISCOVERY_H
 
@@ -12,30 +18,36 @@
 #include "process/target.h"
 
 struct discovery;
-struct discovery_source;
 
-/* For the host table that instances of discovery are made with. */
+/* What all instances share; borrowed by each until discovery_free(). */
+struct discovery_context {
+	struct loop *loop;
+	struct targets *targets;
+	/* The instance whose callback runs, or NULL: host calls of others fail with -EPERM. */
+	struct discovery *running;
+};
+
+/* The calls to the host, for the host table that discovery instances are made with. */
 extern const struct fusee_discovery_host discovery_host;
 
-int discovery_new(struct discovery **ret, struct loop *, struct targets *);
-void discovery_free(struct discovery *); /* all instances too; NULL is fine */
-/* Takes the instance over (its owner is the discoverer from now on), calls start(), and tells it
- * each running process if it wants them. 0 or -errno with *text: then the instance is the caller's
- * again. */
-int discovery_add(struct discovery *, struct fusee_instance *, struct discovery_source **ret,
-		  char **text);
-/* Stops it: its targets go. */
-void discovery_remove(struct discovery *, struct discovery_source *);
-/* A process began, execed or ended: told to those who want it. */
-void discovery_process(struct discovery *, const struct fusee_process_event *);
-/* Once a second: an event that an instance had no memory for is told again, as EXEC, or EXIT where
- * the process is gone. */
-void discovery_catch_up(struct discovery *);
-/* Every one has committed once. */
+/* Takes the instance over (instance->owner becomes the discovery) and calls its start(). source:
+ * the number of the instance in the targets, used by no other. 0, or -errno with one malloc'ed
+ * sentence in *text (NULL: no memory for it); the instance is then the caller's again. */
+int discovery_new(struct discovery **ret, struct discovery_context *, struct fusee_instance *,
+		  uint32_t source, char **text);
+/* Frees the instance, which ends its threads, and removes its targets. NULL is fine. */
+void discovery_free(struct discovery *);
+/* The instance subscribed to process events. */
+bool discovery_has_process(const struct discovery *);
+/* Calls process(). 0 or -errno; the error is counted and logged. */
+int discovery_process(struct discovery *, const struct fusee_process_event *);
+/* Counts and logs an error that prevented process events: -errno, one sentence. */
+void discovery_process_failed(struct discovery *, int err, const char *sentence);
+const struct fusee_instance *discovery_instance(const struct discovery *);
+/* The instance has committed at least once. */
 bool discovery_synced(const struct discovery *);
-const struct fusee_instance *discoverer_instance(const struct discovery_source *);
-bool discoverer_synced(const struct discovery_source *);
-uint32_t discoverer_targets(const struct discovery_source *); /* that it has put */
-/* What it last failed with; "" nothing. */
-const char *discoverer_error(const struct discovery_source *);
+/* The number of targets that the instance has put. */
+uint32_t discovery_targets(const struct discovery *);
+/* The sentence of the callback that failed last; "" when that callback has succeeded since. */
+const char *discovery_error(const struct discovery *);
 #endif

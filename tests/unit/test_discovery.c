@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "policy/discovery.h"
+#include "policy/discoveries.h"
 #include "plugin/plugin.h"
 
 #define MS 1000000ull
@@ -102,7 +102,7 @@ static const struct fusee_plugin plugin = {.magic = FUSEE_MAGIC,
 struct world {
 	struct loop *loop;
 	struct targets *targets;
-	struct discovery *all;
+	struct discoveries *all;
 };
 
 static void world_new(struct world *w)
@@ -110,12 +110,12 @@ static void world_new(struct world *w)
 	metrics_reset();
 	CHECK_INT(loop_new(&w->loop), 0);
 	CHECK_INT(targets_new(&w->targets), 0);
-	CHECK_INT(discovery_new(&w->all, w->loop, w->targets), 0);
+	CHECK_INT(discoveries_new(&w->all, w->loop, w->targets), 0);
 }
 
 static void world_free(struct world *w)
 {
-	discovery_free(w->all);
+	discoveries_free(w->all);
 	targets_free(w->targets);
 	loop_free(w->loop);
 }
@@ -135,14 +135,14 @@ static struct fusee_instance *instance(struct world *w, struct script *s,
 	return s->in;
 }
 
-static struct discovery_source *add(struct world *w, struct script *s, const struct fusee_plugin *p,
-				    const char *name)
+static struct discovery *add(struct world *w, struct script *s, const struct fusee_plugin *p,
+			     const char *name)
 {
-	struct discovery_source *d = NULL;
+	struct discovery *d = NULL;
 	char *text;
 
-	CHECK_INT(discovery_add(w->all, instance(w, s, p, name), &d, &text), 0);
-	CHECK(!text && d && discoverer_instance(d) == s->in);
+	CHECK_INT(discoveries_add(w->all, instance(w, s, p, name), &d, &text), 0);
+	CHECK(!text && d && discovery_instance(d) == s->in);
 	return d;
 }
 
@@ -191,36 +191,36 @@ TEST(running_processes_then_sync_then_events)
 {
 	struct script s = {.start = begins, .process = commits_at_sync}, deaf = {0};
 	struct world w;
-	struct discovery_source *d, *e;
+	struct discovery *d, *e;
 
 	world_new(&w);
-	CHECK(discovery_synced(w.all));
+	CHECK(discoveries_synced(w.all));
 	d = add(&w, &s, &plugin, "discover.test");
 	CHECK(s.saw_us && s.events[FUSEE_PROCESS_RUNNING] > 1);
 	CHECK_INT(s.events[FUSEE_PROCESS_SYNC], 1);
 	CHECK_INT(s.first_event, FUSEE_PROCESS_RUNNING);
 	CHECK_INT(s.last_event, FUSEE_PROCESS_SYNC);
-	CHECK(known(&w, getpid()) && discovery_synced(w.all) && discoverer_synced(d));
-	CHECK_INT(discoverer_targets(d), 1);
+	CHECK(known(&w, getpid()) && discoveries_synced(w.all) && discovery_synced(d));
+	CHECK_INT(discovery_targets(d), 1);
 	e = add(&w, &deaf, &deaf_plugin, "discover.deaf");
-	CHECK(!discovery_synced(w.all) && !discoverer_synced(e));
-	discovery_process(w.all,
-			  &(struct fusee_process_event){.size = sizeof(struct fusee_process_event),
-							.kind = FUSEE_PROCESS_EXEC,
-							.pid = 1});
+	CHECK(!discoveries_synced(w.all) && !discovery_synced(e));
+	discoveries_process(
+		w.all, &(struct fusee_process_event){.size = sizeof(struct fusee_process_event),
+						     .kind = FUSEE_PROCESS_EXEC,
+						     .pid = 1});
 	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 1);
 	CHECK_INT(deaf.first_event, 0);
 	CHECK(metric_get("discovery_callbacks_total", METRIC_LABELS("instance", "discover.test")) >
 	      3);
 	CHECK(metric_get("discovery_callback_seconds", METRIC_LABELS("instance", "discover.test")) >
 	      0);
-	discovery_remove(w.all, d);
+	discoveries_remove(w.all, d);
 	CHECK_INT(s.finis, 1);
 	CHECK(!known(&w, getpid()));
 	CHECK(metric_get("discovery_callbacks_total", METRIC_LABELS("instance", "discover.test")) ==
 	      0);
-	discovery_remove(w.all, e);
-	CHECK(discovery_synced(w.all));
+	discoveries_remove(w.all, e);
+	CHECK(discoveries_synced(w.all));
 	world_free(&w);
 }
 
@@ -235,36 +235,36 @@ TEST(an_event_that_there_was_no_memory_for)
 	struct script s = {0};
 	struct fusee_process_event e = {.size = sizeof(e), .pid = (uint32_t)getpid()};
 	struct world w;
-	struct discovery_source *d;
+	struct discovery *d;
 
 	world_new(&w);
 	d = add(&w, &s, &plugin, "discover.test");
-	discovery_catch_up(w.all);
+	discoveries_retry(w.all);
 	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 0);
 	s.process = short_of_memory;
 	e.kind = FUSEE_PROCESS_FORK;
-	discovery_process(w.all, &e);
+	discoveries_process(w.all, &e);
 	e.kind = FUSEE_PROCESS_EXIT;
 	e.pid = 5000000; /* no process has this number */
-	discovery_process(w.all, &e);
-	CHECK(*discoverer_error(d));
-	discovery_catch_up(w.all); /* the first fails once more */
+	discoveries_process(w.all, &e);
+	CHECK(*discovery_error(d));
+	discoveries_retry(w.all); /* the first fails once more */
 	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 1);
 	CHECK_INT(s.events[FUSEE_PROCESS_EXIT], 2);
-	discovery_catch_up(w.all);
+	discoveries_retry(w.all);
 	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 2);
 	CHECK_INT(s.events[FUSEE_PROCESS_EXIT], 2);
-	CHECK_STR(discoverer_error(d), "");
-	discovery_catch_up(w.all);
+	CHECK_STR(discovery_error(d), "");
+	discoveries_retry(w.all);
 	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 2);
 	/* more than are remembered one by one: all are told, and SYNC */
 	s.ticks = -1000000;
 	e.kind = FUSEE_PROCESS_EXEC;
 	for (e.pid = 5000000; e.pid < 5000300; e.pid++)
-		discovery_process(w.all, &e);
+		discoveries_process(w.all, &e);
 	s.ticks = 3;
 	memset(s.events, 0, sizeof(s.events));
-	discovery_catch_up(w.all);
+	discoveries_retry(w.all);
 	CHECK_INT(s.events[FUSEE_PROCESS_EXIT], 256);
 	CHECK(s.events[FUSEE_PROCESS_RUNNING] > 1);
 	CHECK_INT(s.events[FUSEE_PROCESS_SYNC], 1);
@@ -281,12 +281,12 @@ static int start_fails(struct script *s)
 TEST(a_failed_start)
 {
 	struct script s = {.start = start_fails};
-	struct discovery_source *d;
+	struct discovery *d;
 	struct world w;
 	char *text;
 
 	world_new(&w);
-	CHECK_INT(discovery_add(w.all, instance(&w, &s, &plugin, "discover.test"), &d, &text),
+	CHECK_INT(discoveries_add(w.all, instance(&w, &s, &plugin, "discover.test"), &d, &text),
 		  -EACCES);
 	CHECK_STR(text, "x.lua:3: discover.test: cannot read '/sys/fs/cgroup'");
 	free(text);
@@ -376,14 +376,14 @@ static int watches_and_ticks(struct script *s)
 TEST(a_number_used_again)
 {
 	struct script s = {.start = watches_and_ticks, .ready = reads, .tick = reopens};
-	struct discovery_source *d;
+	struct discovery *d;
 	struct world w;
 
 	world_new(&w);
 	d = add(&w, &s, &deaf_plugin, "discover.test");
 	run_for(&w, 5 * MS);
 	CHECK_INT(s.ticks, 1);
-	CHECK_STR(discoverer_error(d), "");
+	CHECK_STR(discovery_error(d), "");
 	CHECK(write(s.fds[1], "a", 1) == 1);
 	run_for(&w, 5 * MS);
 	CHECK_INT(s.readies, 1);
@@ -402,7 +402,7 @@ static int never_reads(struct script *s, int fd, uint32_t events)
 TEST(a_descriptor_that_always_fails_pauses)
 {
 	struct script s = {.start = watches, .ready = never_reads};
-	struct discovery_source *d;
+	struct discovery *d;
 	struct world w;
 
 	world_new(&w);
@@ -410,11 +410,11 @@ TEST(a_descriptor_that_always_fails_pauses)
 	CHECK(write(s.fds[1], "a", 1) == 1);
 	run_for(&w, 200 * MS);
 	CHECK_INT(s.readies, 3);
-	CHECK_STR(discoverer_error(d), "x.lua:3: discover.test: Input/output error");
+	CHECK_STR(discovery_error(d), "x.lua:3: discover.test: Input/output error");
 	s.ready = reads;
 	run_for(&w, 1000 * MS);
 	CHECK_INT(s.readies, 4);
-	CHECK_STR(discoverer_error(d), "");
+	CHECK_STR(discovery_error(d), "");
 	world_free(&w);
 }
 
@@ -451,7 +451,7 @@ TEST(three_failures_and_it_backs_off)
 {
 	const struct metric_labels *labels = METRIC_LABELS("instance", "discover.test");
 	struct script s = {.start = ticks, .tick = fails};
-	struct discovery_source *d;
+	struct discovery *d;
 	struct world w;
 	char line[128];
 	int fds[2], lines = 0;
@@ -463,11 +463,11 @@ TEST(three_failures_and_it_backs_off)
 	run_for(&w, 300 * MS);
 	CHECK_INT(s.ticks, 3);
 	CHECK_INT(metric_get("discovery_errors_total", labels), 3);
-	CHECK_STR(discoverer_error(d), "x.lua:3: discover.test: not two");
+	CHECK_STR(discovery_error(d), "x.lua:3: discover.test: not two");
 	s.tick = NULL;
 	run_for(&w, 2000 * MS); /* the pause is of 2 s, less half of one */
 	CHECK(s.ticks > 10);
-	CHECK_STR(discoverer_error(d), "");
+	CHECK_STR(discovery_error(d), "");
 	close(2);
 	close(fds[1]);
 	f = fdopen(fds[0], "r");
@@ -530,7 +530,7 @@ TEST(refused)
 {
 	struct script s = {.start = ticks, .tick = meddles}, o = {.start = puts_wrong},
 		      p = {.start = ticks, .tick = passes_on};
-	struct discovery_source *d, *e;
+	struct discovery *d, *e;
 	struct world w;
 
 	s.other = &o;
@@ -540,8 +540,8 @@ TEST(refused)
 	e = add(&w, &p, &deaf_plugin, "discover.third");
 	run_for(&w, 10 * MS);
 	CHECK_INT(s.ticks, 1);
-	CHECK_STR(discoverer_error(d), "");
-	CHECK_STR(discoverer_error(e),
+	CHECK_STR(discovery_error(d), "");
+	CHECK_STR(discovery_error(e),
 		  "x.lua:3: discover.third: a target that matches by pid has none");
 	CHECK_INT(metric_get("discovery_targets_refused_total",
 			     METRIC_LABELS("instance", "discover.third", "reason", "not valid")),

@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "policy/decisions.h"
-#include "policy/discovery.h"
+#include "policy/discoveries.h"
 #include "lib/faults.h"
 #include "plugin/plugin.h"
 
@@ -98,8 +98,8 @@ static int changed(void *arg, pid_t pid, const struct decision *d, bool inherite
 struct world {
 	struct loop *loop;
 	struct targets *targets;
-	struct discovery *all;
-	struct discovery_source *one;
+	struct discoveries *all;
+	struct discovery *one;
 	struct decisions *d;
 };
 
@@ -114,13 +114,13 @@ static int build(struct world *w)
 	host.discovery = &discovery_host;
 	r = loop_new(&w->loop);
 	r = r ? r : targets_new(&w->targets);
-	r = r ? r : discovery_new(&w->all, w->loop, w->targets);
+	r = r ? r : discoveries_new(&w->all, w->loop, w->targets);
 	r = r ? r
 	      : instance_new(&self, &plugin, &host,
 			     &(struct instance_options){.name = "discover.test", .where = ""},
 			     &text);
 	if (!r) {
-		r = discovery_add(w->all, self, &w->one, &text);
+		r = discoveries_add(w->all, self, &w->one, &text);
 		if (r)
 			instance_free(self);
 	}
@@ -142,7 +142,7 @@ static void work(struct world *w)
 		.size = sizeof(exec), .kind = FUSEE_PROCESS_EXEC, .pid = (uint32_t)getpid()};
 
 	decisions_execed(w->d, getpid(), NULL, 0);
-	discovery_process(w->all, &exec);
+	discoveries_process(w->all, &exec);
 	decisions_forked(w->d, getpid(), 5000000);
 	decisions_refresh(w->d);
 	decisions_sweep(w->d, never, NULL);
@@ -167,22 +167,22 @@ TEST_FOR(one_event_alone, 900)
 		faults.seen = 0;
 		faults.armed = true;
 		decisions_execed(w.d, getpid(), NULL, 0);
-		discovery_process(w.all, &exec);
+		discoveries_process(w.all, &exec);
 		decisions_refresh(w.d);
 		decisions_forked(w.d, getpid(), getppid());
 		faults.armed = false;
 		for (int i = 0; i < 2; i++) { /* what it takes is left behind by the first */
-			discovery_catch_up(w.all);
+			discoveries_retry(w.all);
 			decisions_refresh(w.d);
 			decisions_tidy(w.d, 20000000000u);
 		}
 		d = decisions_of(w.d, getpid());
 		CHECK(d && d->profile && d->hz == 97 && nsampled);
 		CHECK(decisions_of(w.d, getppid()) != NULL);
-		CHECK_INT(discoverer_targets(w.one), 3);
-		CHECK_STR(discoverer_error(w.one), "");
+		CHECK_INT(discovery_targets(w.one), 3);
+		CHECK_STR(discovery_error(w.one), "");
 		decisions_free(w.d);
-		discovery_free(w.all);
+		discoveries_free(w.all);
 		targets_free(w.targets);
 		loop_free(w.loop);
 	}
@@ -210,13 +210,13 @@ TEST_FOR(from_discovery_to_decision, 900)
 			d = decisions_of(w.d, getpid());
 			CHECK(d && d->profile && d->hz == 97 && nsampled);
 			CHECK(d->nlabels == 5 && targets_count(w.targets) == 3);
-			CHECK_INT(discoverer_targets(w.one), 3);
-			CHECK(discovery_synced(w.all));
-			CHECK_STR(discoverer_error(w.one), "");
+			CHECK_INT(discovery_targets(w.one), 3);
+			CHECK(discoveries_synced(w.all));
+			CHECK_STR(discovery_error(w.one), "");
 		}
 		faults_stop();
 		decisions_free(w.d);
-		discovery_free(w.all);
+		discoveries_free(w.all);
 		targets_free(w.targets);
 		loop_free(w.loop);
 	}

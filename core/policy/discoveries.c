@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "policy/discoveries.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/metrics.h"
+#include "process/procfs.h"
+
+enum { MAX_MISSED = 256 };
+
+struct entry {
+	struct entry *next;
+	struct discovery *discovery;
+	/* The pids of events that the instance had no memory for. */
+	uint32_t missed[MAX_MISSED], nmissed;
+	bool missed_all;  /* more than fit: each process is reported again */
+	bool missed_sync; /* SYNC */
+};
+
+struct discoveries {
+	struct discovery_context context;
+	struct entry *first, **last;
+	uint32_t sources; /* numbers assigned */
+};
+
+/* ---- process events ---- */
+
+static void miss(struct entry *e, const struct fusee_process_event *event)
+{
+	if (event->kind == FUSEE_PROCESS_SYNC)
+		e->missed_sync = true;
+	else if (e->nmissed == MAX_MISSED)
+		e->missed_all = true;
+	else
+		e->missed[e->nmissed++] = event->pid;
+}
+
+static void send_event(struct entry *e, const struct fusee_process_event *event)
+{
+	if (discovery_process(e->discovery, event) == -ENOMEM)
+		miss(e, event);
+}
+
+static void send_sync(struct entry *e)
+{
+	const struct fusee_process_event sync = {.size = sizeof(sync), .kind = FUSEE_PROCESS_SYNC};
+
+	send_event(e, &sync);
+}
+
+static int send_running(void *arg, pid_t pid)
+{
+	const struct fusee_process_event event = {
+		.size = sizeof(event), .kind = FUSEE_PROCESS_RUNNING, .pid = (uint32_t)pid};
+
+	send_event(arg, &event);
+	return 0;
+}
+
+static void send_all(struct entry *e)
+{
+	int r = procfs_each_process(send_running, e);
+
+	e->missed_all |= r == -ENOMEM;
+	if (r)
+		discovery_process_failed(e->discovery, r,
+					 "the processes in /proc cannot be listed");
+	send_sync(e);
+}
+
+static void retry(struct entry *e)
+{
+	uint32_t pids[MAX_MISSED], n = e->nmissed;
+	bool all = e->missed_all, sync = e->missed_sync;
+	struct fusee_process_event event = {.size = sizeof(event)};
+
+	memcpy(pids, e->missed, n * sizeof(*pids));
+	e->nmissed = 0;
+	e->missed_all = e->missed_sync = false;
+	for (uint32_t i = 0; i < n; i++) {
+		bool ended = kill((pid_t)pids[i], 0) && errno == ESRCH;
+
+		event.kind = ended ? FUSEE_PROCESS_EXIT : FUSEE_PROCESS_EXEC;
+		event.pid = pids[i];
+		send_event(e, &event);
+	}
+	if (all)
+		send_all(e);
+	else if (sync)
+		send_sync(e);
+}
+
+void discoveries_retry(struct discoveries *s)
+{
+	for (struct entry *e = s->first; e; e = e->next)
+		if (e->nmissed || e->missed_all || e->missed_sync)
+			retry(e);
+}
+
+void discoveries_process(struct discoveries *s, const struct fusee_process_event *event)
+{
+	for (struct entry *e = s->first; e; e = e->next)
+		if (discovery_has_process(e->discovery))
+			send_event(e, event);
+}
+
+/* ---- instances ---- */
+
+/* Keeps the metrics if another instance has the same name: a reload makes the new instance before
+ * it removes the old one. */
+static void forget_metrics(const struct discoveries *s, const char *name)
+{
+	for (const struct entry *e = s->first; e; e = e->next)
+		if (!strcmp(discovery_instance(e->discovery)->name, name))
+			return;
+	metric_forget("instance", name);
+}
+
+int discoveries_add(struct discoveries *s, struct fusee_instance *in, struct discovery **ret,
+		    char **text)
+{
+	struct entry *e = calloc(1, sizeof(*e));
+	int r;
+
+	if (!e) {
+		*text = instance_sentence(in, -ENOMEM);
+		return -ENOMEM;
+	}
+	r = discovery_new(&e->discovery, &s->context, in, ++s->sources, text);
+	if (r) {
+		free(e);
+		forget_metrics(s, in->name);
+		return r;
+	}
+	*s->last = e;
+	s->last = &e->next;
+	if (discovery_has_process(e->discovery))
+		send_all(e);
+	*ret = e->discovery;
+	return 0;
+}
+
+void discoveries_remove(struct discoveries *s, struct discovery *d)
+{
+	struct entry **at = &s->first, *e;
+
+	while (*at && (*at)->discovery != d)
+		at = &(*at)->next;
+	e = *at;
+	if (!e)
+		return;
+	*at = e->next;
+	if (s->last == &e->next)
+		s->last = at;
+	forget_metrics(s, discovery_instance(d)->name);
+	discovery_free(d);
+	free(e);
+}
+
+bool discoveries_synced(const struct discoveries *s)
+{
+	for (const struct entry *e = s->first; e; e = e->next)
+		if (!discovery_synced(e->discovery))
+			return false;
+	return true;
+}
+
+int discoveries_new(struct discoveries **ret, struct loop *loop, struct targets *targets)
+{
+	struct discoveries *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->context = (struct discovery_context){.loop = loop, .targets = targets};
+	s->last = &s->first;
+	*ret = s;
+	return 0;
+}
+
+void discoveries_free(struct discoveries *s)
+{
+	if (!s)
+		return;
+	while (s->first)
+		discoveries_remove(s, s->first->discovery);
+	free(s);
+}
