@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Interned label sets. */
 #include "process/labelset.h"
 
 #include <errno.h>
@@ -14,13 +15,8 @@ struct labelset {
 	struct labelset *next; /* of the same hash */
 	uint64_t hash;
 	uint32_t id, n;
-	struct fusee_label labels[]; /* their texts stand behind them */
+	struct fusee_label labels[]; /* n; the texts follow */
 };
-
-static bool equal(struct fusee_str a, struct fusee_str b)
-{
-	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
-}
 
 bool labelset_name(struct fusee_str name)
 {
@@ -38,17 +34,17 @@ bool labelset_name(struct fusee_str name)
 
 int labelset_value(struct buf *out, struct fusee_str value)
 {
-	size_t from = out->len, len = value.len, cut;
+	size_t from = out->len, len = value.len, end;
 
-	/* a byte becomes at least one: what comes after these is cut in any case */
+	/* utf8_clean() makes at least one byte of each, so the rest can never fit. */
 	if (len > LABELSET_VALUE_MAX + 4)
 		len = LABELSET_VALUE_MAX + 4;
 	if (len && utf8_clean(out, value.p, len))
 		return -ENOMEM;
 	if (out->len - from > LABELSET_VALUE_MAX) {
-		for (cut = from + LABELSET_VALUE_MAX; ((unsigned char)out->p[cut] & 0xc0) == 0x80;)
-			cut--;
-		out->len = cut;
+		for (end = from + LABELSET_VALUE_MAX; ((unsigned char)out->p[end] & 0xc0) == 0x80;)
+			end--;
+		out->len = end;
 	}
 	return out->error;
 }
@@ -56,7 +52,7 @@ int labelset_value(struct buf *out, struct fusee_str value)
 const struct fusee_label *labelset_find(const struct labelset_draft *d, struct fusee_str name)
 {
 	for (uint32_t i = 0; i < d->n; i++)
-		if (equal(d->labels[i].key, name))
+		if (label_str_equal(d->labels[i].key, name))
 			return &d->labels[i];
 	return NULL;
 }
@@ -88,13 +84,14 @@ static bool same(const struct labelset *s, const struct labelset_draft *d)
 	if (s->n != d->n)
 		return false;
 	for (uint32_t i = 0; i < d->n; i++)
-		if (!equal(s->labels[i].key, d->labels[i].key) ||
-		    !equal(s->labels[i].str, d->labels[i].str))
+		if (!label_str_equal(s->labels[i].key, d->labels[i].key) ||
+		    !label_str_equal(s->labels[i].str, d->labels[i].str))
 			return false;
 	return true;
 }
 
-static void put(char **at, struct fusee_str *to, struct fusee_str from)
+/* Copies a text, terminated, to *at and advances *at. */
+static void copy_text(char **at, struct fusee_str *to, struct fusee_str from)
 {
 	*to = (struct fusee_str){*at, from.len};
 	if (from.len)
@@ -117,8 +114,8 @@ static struct labelset *copy(const struct labelset_draft *d)
 	s->n = d->n;
 	at = (char *)&s->labels[d->n];
 	for (uint32_t i = 0; i < d->n; i++) {
-		put(&at, &s->labels[i].key, d->labels[i].key);
-		put(&at, &s->labels[i].str, d->labels[i].str);
+		copy_text(&at, &s->labels[i].key, d->labels[i].key);
+		copy_text(&at, &s->labels[i].str, d->labels[i].str);
 	}
 	return s;
 }
@@ -215,7 +212,7 @@ static void unlink_all(void *arg, uint64_t id, void *value)
 	((struct labelset *)value)->next = NULL;
 }
 
-/* New tables of what is used: without the memory for them everything stays. */
+/* Builds new maps of the sets in use. Without memory for them, nothing is freed. */
 void labelsets_sweep(struct labelsets *all, bool (*used)(void *, uint32_t), void *arg)
 {
 	struct sweep w = {.used = used, .arg = arg};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interned label sets: equal ones have one id. For one thread. */
+/* Interned label sets: equal sets have equal ids. All calls from one thread. */
 #ifndef PROCESS_LABELSET_H
 #define PROCESS_LABELSET_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <fusee/profile.h>
 
@@ -13,9 +14,9 @@
 
 #define LABELSET_MAX 32u        /* labels of a set */
 #define LABELSET_NAME_MAX 128u  /* bytes of a label's name */
-#define LABELSET_VALUE_MAX 256u /* bytes of its value */
+#define LABELSET_VALUE_MAX 256u /* bytes of a label's value */
 
-/* One in the making; texts are borrowed. */
+/* A set that is being put together. Its texts are borrowed. */
 struct labelset_draft {
 	struct fusee_label labels[LABELSET_MAX];
 	uint32_t n;
@@ -23,19 +24,33 @@ struct labelset_draft {
 
 struct labelsets {
 	struct hashmap by_id, by_hash;
-	uint32_t last; /* id given out; ids are never used again */
+	uint32_t last; /* the last id given out; ids are not used again */
 };
 
-void labelsets_fini(struct labelsets *); /* {0} is fine */
-/* Of [a-zA-Z_][a-zA-Z0-9_]*, and not too long. */
+void labelsets_fini(struct labelsets *); /* {0} is valid */
+/* Whether a name matches [a-zA-Z_][a-zA-Z0-9_]* and has at most LABELSET_NAME_MAX bytes. */
 bool labelset_name(struct fusee_str name);
-/* Appends a value as it may stand in a set: well-formed UTF-8, cut between two characters. */
+/* Appends a value in the form that a set holds: well-formed UTF-8, truncated between two
+ * characters to LABELSET_VALUE_MAX bytes. 0 or -ENOMEM. */
 int labelset_value(struct buf *out, struct fusee_str value);
-/* NULL: not there. */
+/* The draft's label of that name. NULL: none. */
 const struct fusee_label *labelset_find(const struct labelset_draft *, struct fusee_str name);
-/* Sorts the draft by name; its names are distinct. 0: no memory. */
+/* The id of the set, which is copied if it is new. The names must be distinct; sorts the draft by
+ * name. 0: no memory. */
 uint32_t labelsets_intern(struct labelsets *, struct labelset_draft *);
-/* NULL: no such id. Sorted by name, text ones; texts are terminated too. */
+/* The labels of a set, sorted by name, all with text values; texts end with a NUL too. They are
+ * valid until the set is swept. NULL: no such id. */
 const struct fusee_label *labelsets_get(const struct labelsets *, uint32_t id, uint32_t *n);
+/* Frees the sets for which used() returns false. */
 void labelsets_sweep(struct labelsets *, bool (*used)(void *arg, uint32_t id), void *arg);
+
+static inline bool label_str_equal(struct fusee_str a, struct fusee_str b)
+{
+	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
+}
+
+static inline struct fusee_str label_str(const char *s)
+{
+	return (struct fusee_str){s, strlen(s)};
+}
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Targets: what discovery says of processes and control groups, and from it each process's label
- * set. Label sets are interned: equal ones have one id. For one thread.
+ * Targets: the processes and control groups that discovery plugins found, with their labels, and
+ * the label set of each process that follows from them. Label sets are interned: equal sets have
+ * equal ids. All calls from one thread.
  */
 #ifndef PROCESS_TARGET_H
 #define PROCESS_TARGET_H
@@ -12,53 +13,60 @@
 
 #include <fusee/plugin.h>
 
-#include "base/buf.h"
-
 struct targets;
 
 int targets_new(struct targets **ret); /* 0 or -ENOMEM */
-void targets_free(struct targets *);   /* NULL is fine */
+void targets_free(struct targets *);   /* NULL is valid */
 
 /*
- * What one source (a discovery instance) says. `source`: any number, the same for its lifetime.
- * Values are cut at 256 bytes, labels without a value are left out. 0; -EINVAL: a target without
- * key, match or what it matches by, or a label without a name of [a-zA-Z_][a-zA-Z0-9_]*, with *why
- * set to static text (NULL otherwise); -ENOSPC: there are 200,000 already; -ENOMEM.
+ * Adds or replaces the target of that key. `source` is a number of the caller's for one discovery
+ * instance. Texts are copied. Values are truncated to 256 bytes; labels without a value are
+ * ignored. -EINVAL: *why (else NULL) is a static sentence; -ENOSPC: there are 200,000 targets;
+ * -ENOMEM.
  */
 int targets_put(struct targets *, uint32_t source, const struct fusee_target *, const char **why);
-int targets_del(struct targets *, uint32_t source, struct fusee_str key); /* -ENOENT */
-/* What is put or deleted between these two is seen at once by the commit. */
+/* 0 or -ENOENT. */
+int targets_del(struct targets *, uint32_t source, struct fusee_str key);
+/* Puts and deletions between begin and commit become visible together, at the commit, which also
+ * removes the source's targets that were not put again. */
 void targets_begin(struct targets *, uint32_t source);
 void targets_commit(struct targets *, uint32_t source);
-void targets_forget(struct targets *, uint32_t source); /* all of it */
+/* Removes all targets of the source. */
+void targets_forget(struct targets *, uint32_t source);
+/* Whether the source has committed at least once. */
 bool targets_synced(const struct targets *, uint32_t source);
 
-/* Raised whenever anything of this changes: cheap to look at. */
+/* A number that grows whenever a visible target is added or removed. */
 uint64_t targets_generation(const struct targets *);
-/* What changed since the last call: true: any process's labels may have. Else only those of the
- * pids that each (NULL: nobody asks) is called with; some may come twice. */
+/* Reports what changed since the last call. true: the labels of any process may have changed.
+ * false: only those of the pids that each() is called with, some of them twice. each may be
+ * NULL. */
 bool targets_changes(struct targets *, void (*each)(void *arg, pid_t pid), void *arg);
 
-/* A process asked about. */
+/* A process whose labels are looked up. */
 struct target_process {
 	pid_t pid;
-	uint64_t start_ticks; /* field 22 of /proc/PID/stat; 0 unknown */
-	const char *cgroup;   /* its control group's path, "" unknown */
-	const char *name;     /* executable's base name, "" unknown */
+	uint64_t start_ticks; /* field 22 of /proc/PID/stat; 0: unknown */
+	const char *cgroup;   /* path of its control group; "": unknown */
+	const char *name;     /* base name of its executable; "": unknown */
 };
 
 #define TARGET_NONE 0u
-/* The id of its label set (`process`, `cgroup` and `host` always in it, `pid` never; at most 32);
- * *known (NULL: not asked): a target of some source matched it. Targets of one rank that say
- * something of one label: the lowest source, then the least key. Sets live until targets_sweep().
- * TARGET_NONE: no memory. */
+/*
+ * The id of the process's label set, of at most 32 labels; `process`, `cgroup` and `host` are
+ * always among them, `pid` never. The value of a label comes from the first target that has the
+ * label: by pid, by control group and then the groups above, then by a label found so far; among
+ * targets of one kind the lowest source, then the lowest key. *known (may be NULL): at least one
+ * target matched. The set is valid until targets_sweep(). TARGET_NONE: no memory.
+ */
 uint32_t targets_labels(struct targets *, const struct target_process *, bool *known);
-/* An id's labels, sorted by name, text ones; live as long as the set. NULL: no such id. */
+/* The labels of a set, sorted by name, all with text values. They are valid as long as the set.
+ * NULL: no such id. */
 const struct fusee_label *targets_set(const struct targets *, uint32_t id, uint32_t *n);
-/* Sets that `used` does not want are freed; their ids are never used again. */
+/* Frees the sets for which used() returns false. Their ids are not used again. */
 void targets_sweep(struct targets *, bool (*used)(void *arg, uint32_t id), void *arg);
 
-/* For `fusee ctl targets`. */
+/* Calls each() for each visible target. */
 void targets_each(const struct targets *,
 		  void (*each)(void *arg, uint32_t source, const struct fusee_target *), void *arg);
 uint32_t targets_count(const struct targets *);

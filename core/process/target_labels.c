@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The label set of one process: what all targets that match it state, joined. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/target_internal.h"
+
+struct lookup {
+	struct targets *ts;
+	struct labelset_draft d;
+	uint32_t reserved; /* places kept for the labels that every set has */
+	uint32_t dropped;  /* labels that did not fit */
+	bool known, failed;
+};
+
+static bool matches(const struct target_entry *e, const struct fusee_target *like)
+{
+	const struct fusee_target *t = &e->t;
+
+	if (e->staged || t->match != like->match)
+		return false;
+	if (t->match == FUSEE_MATCH_PID)
+		return t->pid == like->pid && (!t->pid_start_ticks || !like->pid_start_ticks ||
+					       t->pid_start_ticks == like->pid_start_ticks);
+	if (t->match == FUSEE_MATCH_CGROUP)
+		return label_str_equal(t->cgroup, like->cgroup);
+	return label_str_equal(t->match_label.key, like->match_label.key) &&
+	       label_str_equal(t->match_label.str, like->match_label.str);
+}
+
+static int by_source(const void *a, const void *b)
+{
+	const struct target_entry *x = *(struct target_entry *const *)a,
+				  *y = *(struct target_entry *const *)b;
+	uint64_t n = x->t.key.len < y->t.key.len ? x->t.key.len : y->t.key.len;
+	int c = (x->source->id > y->source->id) - (x->source->id < y->source->id);
+
+	c = c ? c : memcmp(x->t.key.p, y->t.key.p, n);
+	return c ? c : (x->t.key.len > y->t.key.len) - (x->t.key.len < y->t.key.len);
+}
+
+/* Appends to ts->found. false: no memory. */
+static bool find_add(struct targets *ts, struct target_entry *e)
+{
+	if (ts->nfound == ts->cap) {
+		uint32_t cap = ts->cap ? ts->cap * 2 : 16;
+		struct target_entry **found = realloc(ts->found,
+						      cap * sizeof(struct target_entry *));
+
+		if (!found)
+			return false;
+		ts->found = found;
+		ts->cap = cap;
+	}
+	ts->found[ts->nfound++] = e;
+	return true;
+}
+
+static void add_label(struct lookup *l, struct fusee_str name, struct fusee_str value)
+{
+	if (labelset_find(&l->d, name))
+		return;
+	if (l->d.n + l->reserved >= LABELSET_MAX)
+		l->dropped++;
+	else
+		l->d.labels[l->d.n++] = (struct fusee_label){.key = name, .str = value};
+}
+
+/* Every set has this label: its place is kept until a source states the label. */
+static bool is_reserved(struct fusee_str name)
+{
+	return label_str_equal(name, label_str("process")) ||
+	       label_str_equal(name, label_str("cgroup")) ||
+	       label_str_equal(name, label_str("host"));
+}
+
+/* Adds the labels of the entries that match `like`, in the order of their sources and keys. */
+static void add_matching(struct lookup *l, const struct fusee_target *like)
+{
+	struct targets *ts = l->ts;
+	const struct target_list *list = target_matches(ts, like);
+
+	ts->nfound = 0;
+	for (struct target_entry *e = list ? list->first : NULL; e; e = e->next[BY_MATCH])
+		if (matches(e, like) && !find_add(ts, e))
+			l->failed = true;
+	if (ts->nfound > 1)
+		qsort(ts->found, ts->nfound, sizeof(struct target_entry *), by_source);
+	for (uint32_t i = 0; i < ts->nfound; i++) {
+		const struct target_entry *e = ts->found[i];
+
+		l->known = true;
+		for (uint32_t k = 0; k < e->t.labels.n; k++) {
+			bool frees_place = l->reserved && is_reserved(e->labels[k].key) &&
+					   !labelset_find(&l->d, e->labels[k].key);
+
+			l->reserved -= frees_place;
+			add_label(l, e->labels[k].key, e->labels[k].str);
+		}
+	}
+}
+
+/* Adds the labels of the control group and of each above it: "/a/b", "/a", "/". */
+static void add_cgroups(struct lookup *l, const char *path)
+{
+	struct fusee_target like = {.match = FUSEE_MATCH_CGROUP, .cgroup = label_str(path)};
+	struct fusee_str *s = &like.cgroup;
+
+	while (s->len > 1 && path[s->len - 1] == '/')
+		s->len--;
+	while (s->len) {
+		add_matching(l, &like);
+		if (s->len == 1)
+			break;
+		while (s->len && path[s->len - 1] != '/')
+			s->len--;
+		while (s->len > 1 && path[s->len - 1] == '/')
+			s->len--;
+	}
+}
+
+/* Adds the labels of targets that match by a label found so far. A joined label can join others,
+ * so the draft grows during the loop. */
+static void add_joined(struct lookup *l)
+{
+	for (uint32_t i = 0; i < l->d.n; i++) {
+		const struct fusee_target like = {.match = FUSEE_MATCH_LABEL,
+						  .match_label = l->d.labels[i]};
+
+		add_matching(l, &like);
+	}
+}
+
+/* The process's executable and control group as label values, in ts->text. -ENOMEM. */
+static int own_values(struct targets *ts, const struct target_process *p, struct fusee_str own[2])
+{
+	int err;
+
+	buf_reset(&ts->text);
+	err = labelset_value(&ts->text, label_str(p->name));
+	own[0].len = ts->text.len;
+	if (!err)
+		err = labelset_value(&ts->text, label_str(p->cgroup));
+	if (err) {
+		buf_fini(&ts->text);
+		return err;
+	}
+	own[1].len = ts->text.len - own[0].len;
+	own[0].p = ts->text.p ? ts->text.p : "";
+	own[1].p = own[0].p + own[0].len;
+	return 0;
+}
+
+uint32_t targets_labels(struct targets *ts, const struct target_process *p, bool *known)
+{
+	struct lookup l = {.ts = ts, .reserved = 3};
+	const struct fusee_target pid = {.match = FUSEE_MATCH_PID,
+					 .pid = (uint32_t)p->pid,
+					 .pid_start_ticks = p->start_ticks};
+	struct fusee_str own[2];
+
+	if (own_values(ts, p, own))
+		return TARGET_NONE;
+	add_matching(&l, &pid);
+	add_cgroups(&l, p->cgroup);
+	l.reserved = 0;
+	add_label(&l, label_str("process"), own[0]);
+	add_label(&l, label_str("cgroup"), own[1]);
+	add_label(&l, label_str("host"), label_str(ts->host));
+	add_joined(&l);
+	if (known)
+		*known = l.known;
+	target_count_dropped_labels(l.dropped);
+	return l.failed ? TARGET_NONE : labelsets_intern(&ts->sets, &l.d);
+}
