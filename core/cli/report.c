@@ -17,7 +17,7 @@
 #include "cli/output.h"
 #include "cli/pager.h"
 #include "profile/merge.h"
-#include "profile/pprof.h"
+#include "profile/read.h"
 #include "profile/render.h"
 
 #define MAX_FILES 256
@@ -25,7 +25,8 @@
 
 static const char usage_text[] =
 	"usage: fusee report [OPTION]... FILE...\n"
-	"Shows a pprof file (or several, added up; - is stdin). One of:\n"
+	"Shows a pprof file, or the output of perf script (or several, added up; - is stdin). One "
+	"of:\n"
 	"\n"
 	"      --top               functions by their own time, as pprof prints them (this is the "
 	"default)\n"
@@ -60,7 +61,7 @@ struct report {
 	enum view view;
 	const char *peek, *page, *base, *output;
 	struct render_options o;
-	struct pprof_file *files[MAX_FILES + 1]; /* the last one is the base */
+	struct profile_file *files[MAX_FILES + 1]; /* the last one is the base */
 	uint32_t nfiles;
 };
 
@@ -198,7 +199,7 @@ static int parse(struct report *r, int argc, char **argv)
 	return 0;
 }
 
-static int read_file(const char *path, struct pprof_file **ret)
+static int read_file(const char *path, struct profile_file **ret)
 {
 	bool is_stdin = !strcmp(path, "-");
 	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), err;
@@ -215,8 +216,8 @@ static int read_file(const char *path, struct pprof_file **ret)
 	if (err) {
 		log_error("cannot read '%s': %s", path, strerror(-err));
 		err = EX_IOERR;
-	} else if (pprof_decode(b.p, b.len, ret, &text)) {
-		log_error("cannot read '%s' as a pprof file: %s", path, text);
+	} else if (profile_read(b.p, b.len, ret, &text)) {
+		log_error("cannot read '%s' as a profile: %s", path, text);
 		err = EX_DATAERR;
 	}
 	buf_fini(&b);
@@ -234,7 +235,7 @@ static int load(struct report *r, char **paths, uint32_t n, struct builder **mer
 	for (uint32_t i = 0; !err && i < n; i++) {
 		err = read_file(paths[i], &r->files[i]);
 		if (!err)
-			profiles[i] = pprof_profile(r->files[i]);
+			profiles[i] = profile_of(r->files[i]);
 	}
 	if (err)
 		return err;
@@ -371,13 +372,13 @@ int cmd_report(int argc, char **argv)
 	if (!result && r.base) {
 		result = read_file(r.base, &r.files[MAX_FILES]);
 		if (!result)
-			base = pprof_profile(r.files[MAX_FILES]);
+			base = profile_of(r.files[MAX_FILES]);
 	}
 	make_title(&r, argv + optind, (uint32_t)(argc - optind), &title);
 	if (!result)
 		result = title.error ? EX_OSERR : show(&r, p, base, title.p);
 	for (uint32_t i = 0; i <= MAX_FILES; i++)
-		pprof_free(r.files[i]);
+		profile_file_free(r.files[i]);
 	builder_free(merged);
 	buf_fini(&title);
 	return result;

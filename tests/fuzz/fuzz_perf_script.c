@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+// sources: core/profile/perf_script.c core/profile/builder.c
+// sources: core/base/utf8.c core/base/buf.c core/base/dict.c
+/* Any text as the output of perf script: a profile that is consistent, or a sentence. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "profile/perf_script.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct fusee_profile *p;
+	struct builder *b;
+	const char *error;
+
+	if (builder_new(&b))
+		abort();
+	if (perf_script_read(b, (const char *)data, size, &error)) {
+		if (!*error)
+			abort();
+	} else if (builder_finish(b, &p)) {
+		abort();
+	}
+	builder_free(b);
+	return 0;
+}
