@@ -160,7 +160,7 @@ static void on_lost(void *arg)
 	metric_add("lifecycle_lost_total",
 		   "Times that records of processes were lost and /proc was looked over.", NULL, 1);
 	if (procfs_each_process(look_again, arg))
-		decisions_look_over(((struct agent *)arg)->decisions);
+		decisions_rescan(((struct agent *)arg)->decisions);
 }
 
 static int decide_running(void *arg, pid_t pid)
@@ -407,7 +407,7 @@ int agent_sampling_begin(struct agent *a)
 	int r;
 
 	if (procfs_each_process(decide_running, a))
-		decisions_look_over(a->decisions);
+		decisions_rescan(a->decisions);
 	r = perf_stream_enable(a->snapshot);
 	if (r)
 		log_error("cannot switch sampling on: %s", strerror(-r));

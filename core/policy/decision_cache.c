@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "policy/decision_cache.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/metrics.h"
+
+enum { MAX_SWEPT = 256 };
+
+static uint64_t key_of(uint32_t set, bool known)
+{
+	return (uint64_t)set * 2 + known + 2; /* 0 is no key */
+}
+
+/* ---- labels ---- */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct fusee_str *x = &((const struct fusee_label *)a)->key;
+	const struct fusee_str *y = &((const struct fusee_label *)b)->key;
+	int r = memcmp(x->p, y->p, x->len < y->len ? x->len : y->len);
+
+	return r ? r : (x->len > y->len) - (x->len < y->len);
+}
+
+static bool same_name(const struct fusee_label *a, const struct fusee_label *b)
+{
+	return a->key.len == b->key.len && !memcmp(a->key.p, b->key.p, a->key.len);
+}
+
+/* Copies a label of the policy to *texts; it replaces the label set's label of the same name. */
+static void add_label(struct cached_decision *c, const struct fusee_label *l, char **texts)
+{
+	struct fusee_label copy = {.key = {*texts, l->key.len}};
+	uint32_t i = 0;
+
+	*texts = (char *)mempcpy(*texts, l->key.p, l->key.len);
+	copy.str = (struct fusee_str){*texts, l->str.len};
+	*texts = (char *)mempcpy(*texts, l->str.p, l->str.len);
+	while (i < c->d.nlabels && !same_name(&c->labels[i], &copy))
+		i++;
+	if (i < sizeof(c->labels) / sizeof(c->labels[0])) {
+		c->labels[i] = copy;
+		c->d.nlabels += i == c->d.nlabels;
+	}
+}
+
+static int set_labels(struct cached_decision *c, const struct fusee_label *set, uint32_t n,
+		      const struct policy_answer *answer)
+{
+	size_t bytes = 1;
+	char *texts;
+
+	for (uint32_t i = 0; i < answer->nlabels; i++)
+		bytes += answer->labels[i].key.len + answer->labels[i].str.len;
+	texts = c->texts = malloc(bytes);
+	if (!texts)
+		return -ENOMEM;
+	if (n > sizeof(c->labels) / sizeof(c->labels[0]))
+		n = sizeof(c->labels) / sizeof(c->labels[0]);
+	memcpy(c->labels, set, n * sizeof(*set));
+	c->d.nlabels = n;
+	for (uint32_t i = 0; i < answer->nlabels; i++)
+		add_label(c, &answer->labels[i], &texts);
+	qsort(c->labels, c->d.nlabels, sizeof(c->labels[0]), by_name);
+	c->d.labels = c->labels;
+	return 0;
+}
+
+/* ---- decisions ---- */
+
+static void free_decision(struct cached_decision *c)
+{
+	if (c)
+		free(c->texts);
+	free(c);
+}
+
+/* 0 or -ENOMEM: there is no decision. */
+static int decide(const struct decision_cache *cache, struct cached_decision *c,
+		  const struct fusee_label *labels, uint32_t n)
+{
+	struct policy_answer answer = {0};
+	char *text = NULL;
+	int r = 0;
+
+	if (c->known || cache->unknown_keep) {
+		r = cache->decide(cache->arg, labels, n, &answer, &text);
+		if (r) {
+			log_warning("%s", text ? text : strerror(ENOMEM));
+			metric_add(
+				"policy_errors_total",
+				"Total number of calls of the policy that failed or whose answer "
+				"was not valid.",
+				NULL, 1);
+		}
+		free(text);
+		if (r == -ENOMEM)
+			return r;
+	}
+	r = set_labels(c, labels, n, &answer);
+	c->d.profile = answer.profile && answer.sinks && answer.hz > 0;
+	c->d.hz = c->d.profile ? answer.hz : 0;
+	c->d.sinks = c->d.profile ? answer.sinks : 0;
+	return r;
+}
+
+struct cached_decision *decision_cache_get(struct decision_cache *cache, uint32_t set, bool known)
+{
+	struct cached_decision *c = hashmap_get(&cache->entries, key_of(set, known));
+	const struct fusee_label *labels;
+	uint32_t n;
+
+	if (c)
+		return c;
+	labels = targets_set(cache->targets, set, &n);
+	c = labels ? calloc(1, sizeof(*c)) : NULL;
+	if (!c)
+		return NULL;
+	c->d.set = set;
+	c->known = known;
+	if (decide(cache, c, labels, n) || hashmap_put(&cache->entries, key_of(set, known), c)) {
+		free_decision(c);
+		return NULL;
+	}
+	return c;
+}
+
+const struct decision *decision_cache_find(const struct decision_cache *cache, uint32_t set)
+{
+	const struct cached_decision *c = hashmap_get(&cache->entries, key_of(set, true));
+
+	if (!c)
+		c = hashmap_get(&cache->entries, key_of(set, false));
+	return c ? &c->d : NULL;
+}
+
+/* ---- all of them ---- */
+
+struct each {
+	void (*each)(void *arg, const struct decision *);
+	void *arg;
+};
+
+static void each_entry(void *arg, uint64_t key, void *value)
+{
+	struct each *e = arg;
+
+	(void)key;
+	e->each(e->arg, &((struct cached_decision *)value)->d);
+}
+
+void decision_cache_each(const struct decision_cache *cache,
+			 void (*each)(void *arg, const struct decision *), void *arg)
+{
+	struct each e = {each, arg};
+
+	hashmap_each(&cache->entries, each_entry, &e);
+}
+
+struct sweep {
+	bool (*used)(void *arg, uint32_t set);
+	void *arg;
+	struct cached_decision *unused[MAX_SWEPT];
+	uint32_t n;
+};
+
+static void sweep_entry(void *arg, uint64_t key, void *value)
+{
+	struct sweep *w = arg;
+	struct cached_decision *c = value;
+
+	(void)key;
+	if (!c->holders && w->n < MAX_SWEPT && !w->used(w->arg, c->d.set))
+		w->unused[w->n++] = c;
+}
+
+static bool has_decision(void *arg, uint32_t set)
+{
+	return decision_cache_find(arg, set);
+}
+
+void decision_cache_sweep(struct decision_cache *cache, bool (*used)(void *arg, uint32_t set),
+			  void *arg)
+{
+	struct sweep w = {.used = used, .arg = arg};
+
+	hashmap_each(&cache->entries, sweep_entry, &w);
+	for (uint32_t i = 0; i < w.n; i++) {
+		hashmap_del(&cache->entries, key_of(w.unused[i]->d.set, w.unused[i]->known));
+		free_decision(w.unused[i]);
+	}
+	targets_sweep(cache->targets, has_decision, cache);
+}
+
+static void free_entry(void *arg, uint64_t key, void *value)
+{
+	(void)arg;
+	(void)key;
+	free_decision(value);
+}
+
+void decision_cache_fini(struct decision_cache *cache)
+{
+	hashmap_each(&cache->entries, free_entry, NULL);
+	hashmap_fini(&cache->entries);
+}
