@@ -60,10 +60,10 @@ static bool route(void *arg, const struct sample *s, struct pipeline_route *r)
 	struct agent *a = arg;
 	const struct decision *d = decisions_of(a->decisions, s->pid);
 
-	if (a->paused || !rates_feeds(a->sampler, s) || !d)
+	if (a->paused || !rates_has_sample(a->sampler, s) || !d)
 		return false;
 	r->set = d->set;
-	r->weight_ns = s->group ? rates_weight(a->sampler, s->pid) : 0;
+	r->weight_ns = s->group ? rates_weight_ns(a->sampler, s->pid) : 0;
 	r->slots = slots_of(a, d->sinks);
 	return r->slots;
 }

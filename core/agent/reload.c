@@ -316,7 +316,7 @@ static void change_over(struct attempt *t)
 	a->nsources = t->plan->ndiscoveries;
 	a->generation++;
 	pipeline_threads(a->pipeline, a->plan->threads);
-	r = rates_base(a->sampler, period_of(a->plan), a->plan->unknown_keep);
+	r = rates_set_base(a->sampler, period_of(a->plan), a->plan->unknown_keep);
 	if (r)
 		log_warning("cannot sample whole CPUs: %s; each process gets events of its own, "
 			    "which costs more (fusee doctor says what it takes)",

@@ -4,259 +4,272 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/hashmap.h"
 
-#define IDLE_NS 1000000000u /* its last samples are still in the rings for a moment */
+#define IDLE_NS 1000000000u /* the rings may hold samples of an unused source for so long */
 
-/* What feeds a process and those that it starts. */
+/* The events that sample a process and those that it starts. */
 struct event_source {
-	struct event_source
-		*whole;  /* of which only some ticks are taken; NULL: all of its events are */
-	bool cpus;       /* its events, or the whole's, are the CPUs' */
-	uint32_t number; /* of the snapshot's group */
-	uint32_t users;
-	uint64_t period_ns; /* what a sample stands for */
-	uint64_t since;     /* when its events stood */
-	uint64_t idle;      /* when its last user left; 0: it has some */
+	struct event_source *base; /* the CPUs' source that this is a part of; NULL: not a part */
+	bool cpus;                 /* its events, or those of base, are the CPUs' */
+	uint32_t group;            /* of the perf stream */
+	uint32_t users;            /* processes, parts of it, and struct rates */
+	uint64_t period_ns;        /* what one of its samples stands for */
+	uint64_t since;            /* when its events were open */
+	uint64_t idle;             /* when its last user was removed; 0: it has users */
 };
 
 struct rates {
-	struct perf_stream *snapshot;
+	struct perf_stream *stream;
 	struct bpf_sampler *bpf;
-	struct event_source *cpus; /* the CPUs' events; NULL: there are none */
+	struct event_source *cpus; /* the CPUs' events; NULL: not open */
 	struct hashmap processes;  /* pid -> struct event_source * */
-	struct hashmap feeds;      /* itself -> struct event_source * */
+	struct hashmap sources;    /* address -> struct event_source * */
 };
 
-int rates_new(struct rates **ret, struct perf_stream *snapshot, struct bpf_sampler *bpf)
+int rates_new(struct rates **ret, struct perf_stream *stream, struct bpf_sampler *bpf)
 {
 	*ret = calloc(1, sizeof(**ret));
 	if (!*ret)
 		return -ENOMEM;
-	(*ret)->snapshot = snapshot;
+	(*ret)->stream = stream;
 	(*ret)->bpf = bpf;
 	return 0;
 }
 
-/* ---- feeds ---- */
+/* ---- event sources ---- */
 
-static uint64_t key_of(const struct event_source *f)
+static uint64_t key_of(const struct event_source *e)
 {
-	return (uint64_t)(uintptr_t)f;
+	return (uint64_t)(uintptr_t)e;
 }
 
-static void end_feed(struct rates *s, struct event_source *f)
+static void remove_user(struct event_source *e)
 {
-	if (!f->whole)
-		perf_stream_remove(s->snapshot, f->number);
-	else if (!--f->whole->users)
-		f->whole->idle = clock_now();
-	free(f);
+	fusee_assert(e->users);
+	if (!--e->users)
+		e->idle = clock_now();
 }
 
-/* One that has no events yet; it has a place, so that they are not opened in vain. NULL: no memory.
- */
-static struct event_source *new_feed(struct rates *s, uint64_t period_ns)
+static void source_close(struct rates *rates, struct event_source *e)
 {
-	struct event_source *f = calloc(1, sizeof(*f));
+	if (!e->base)
+		perf_stream_remove(rates->stream, e->group);
+	else
+		remove_user(e->base);
+	free(e);
+}
 
-	if (f && hashmap_put(&s->feeds, key_of(f), f)) {
-		free(f);
+/* A source without events. It is registered first, so that opened events never lack memory for
+ * their source. NULL: no memory. */
+static struct event_source *source_new(struct rates *rates, uint64_t period_ns)
+{
+	struct event_source *e = calloc(1, sizeof(*e));
+
+	if (e && hashmap_put(&rates->sources, key_of(e), e)) {
+		free(e);
 		return NULL;
 	}
-	if (f)
-		f->period_ns = period_ns;
-	return f;
+	if (e)
+		e->period_ns = period_ns;
+	return e;
 }
 
-/* Its events were opened, with that. 0 or -errno: then it is gone. */
-static int begin_feed(struct rates *s, struct event_source *f, int r)
+/* Ends the opening of a source's events, whose result is r: on failure frees the source. r. */
+static int source_opened(struct rates *rates, struct event_source *e, int r)
 {
 	if (r) {
-		hashmap_del(&s->feeds, key_of(f));
-		free(f);
+		hashmap_del(&rates->sources, key_of(e));
+		free(e);
 	} else {
-		f->since = f->idle = clock_now();
+		e->since = e->idle = clock_now();
 	}
 	return r;
 }
 
 /* Events of the process's own. */
-static int feed_process(struct rates *s, pid_t pid, uint64_t period_ns, struct event_source **ret)
+static int source_open_process(struct rates *rates, pid_t pid, uint64_t period_ns,
+			       struct event_source **ret)
 {
-	struct event_source *f = *ret = new_feed(s, period_ns);
+	struct event_source *e = *ret = source_new(rates, period_ns);
 
-	if (!f)
+	if (!e)
 		return -ENOMEM;
-	return begin_feed(s, f, perf_stream_add(s->snapshot, pid, period_ns, &f->number));
+	return source_opened(rates, e, perf_stream_add(rates->stream, pid, period_ns, &e->group));
 }
 
 /* Some of the CPUs' ticks. */
-static int feed_some(struct rates *s, uint64_t period_ns, struct event_source **ret)
+static int source_open_part(struct rates *rates, uint64_t period_ns, struct event_source **ret)
 {
-	struct event_source *f = *ret = new_feed(s, period_ns);
+	struct event_source *e = *ret = source_new(rates, period_ns);
 
-	if (!f)
+	if (!e)
 		return -ENOMEM;
-	f->cpus = true;
-	f->whole = s->cpus;
-	f->whole->users++;
-	f->number = f->whole->number;
-	return begin_feed(s, f, 0);
+	e->cpus = true;
+	e->base = rates->cpus;
+	e->base->users++;
+	e->group = e->base->group;
+	return source_opened(rates, e, 0);
 }
 
-static int choose_feed(struct rates *s, pid_t pid, uint64_t period_ns, struct event_source **ret)
+static int source_open(struct rates *rates, pid_t pid, uint64_t period_ns,
+		       struct event_source **ret)
 {
-	if (!s->cpus || period_ns < s->cpus->period_ns)
-		return feed_process(s, pid, period_ns, ret);
-	if (period_ns > s->cpus->period_ns)
-		return feed_some(s, period_ns, ret);
-	*ret = s->cpus;
+	if (!rates->cpus || period_ns < rates->cpus->period_ns)
+		return source_open_process(rates, pid, period_ns, ret);
+	if (period_ns > rates->cpus->period_ns)
+		return source_open_part(rates, period_ns, ret);
+	*ret = rates->cpus;
 	return 0;
 }
 
-/* Would a process that it feeds be fed otherwise now? */
-static bool is_outdated(const struct rates *s, const struct event_source *f)
+/* source_open() would choose another kind of source for its period now. */
+static bool is_outdated(const struct rates *rates, const struct event_source *e)
 {
-	if (!s->cpus || f->period_ns < s->cpus->period_ns)
-		return f->cpus;
-	return f != s->cpus && f->whole != s->cpus;
+	if (!rates->cpus || e->period_ns < rates->cpus->period_ns)
+		return e->cpus;
+	return e != rates->cpus && e->base != rates->cpus;
 }
 
 /* ---- processes ---- */
 
-static void leave(struct rates *s, pid_t pid)
+static void remove_process(struct rates *rates, pid_t pid)
 {
-	struct event_source *f = hashmap_del(&s->processes, (uint64_t)pid);
+	struct event_source *e = hashmap_del(&rates->processes, (uint64_t)pid);
 
-	if (f && !--f->users)
-		f->idle = clock_now();
+	if (e)
+		remove_user(e);
 }
 
-/* 0 or -ENOMEM: then it is fed by nobody. */
-static int join(struct rates *s, pid_t pid, struct event_source *f)
+/* 0 or -ENOMEM: the process then has no event source. */
+static int add_process(struct rates *rates, pid_t pid, struct event_source *e)
 {
 	int r;
 
-	f->users++; /* it may be the one that it leaves */
-	leave(s, pid);
-	r = hashmap_put(&s->processes, (uint64_t)pid, f);
-	f->users -= !!r;
-	f->idle = f->users ? 0 : clock_now();
+	e->users++; /* first: it may be the source that the process has */
+	remove_process(rates, pid);
+	r = hashmap_put(&rates->processes, (uint64_t)pid, e);
+	e->users -= !!r;
+	e->idle = e->users ? 0 : clock_now();
 	return r;
 }
 
-/* Where the kernel has no room for it, ticks of the process are taken as of those that nothing is
- * decided about, and those that are not wanted are dropped unread. */
-static void tell(struct rates *s, pid_t pid, const struct event_source *f)
+/* If the BPF map is full, ticks of the process are taken like those of unknown processes, and
+ * samples that are not due are dropped by rates_has_sample(). */
+static void update_kernel(struct rates *rates, pid_t pid, const struct event_source *e)
 {
 	uint64_t period_ns = BPF_SAMPLER_NONE;
 
-	if (!s->bpf)
+	if (!rates->bpf)
 		return;
-	if (f)
-		period_ns = f->whole ? f->whole->period_ns : f->period_ns;
-	bpf_sampler_decide(s->bpf, pid, period_ns, f ? f->period_ns : 0);
+	if (e)
+		period_ns = e->base ? e->base->period_ns : e->period_ns;
+	bpf_sampler_decide(rates->bpf, pid, period_ns, e ? e->period_ns : 0);
 }
 
-void rates_forked(struct rates *s, pid_t parent, pid_t child, uint64_t time_ns)
+void rates_forked(struct rates *rates, pid_t parent, pid_t child, uint64_t time_ns)
 {
-	struct event_source *f = hashmap_get(&s->processes, (uint64_t)parent);
+	struct event_source *e = hashmap_get(&rates->processes, (uint64_t)parent);
 
-	leave(s, child); /* of an older process of this number */
-	if (f && time_ns > f->since)
-		join(s, child, f);
+	remove_process(rates, child); /* an earlier process in this pid */
+	if (e && time_ns > e->since)
+		add_process(rates, child, e);
 }
 
-int rates_set(struct rates *s, pid_t pid, uint64_t period_ns, bool inherited)
+int rates_set(struct rates *rates, pid_t pid, uint64_t period_ns, bool inherited)
 {
-	struct event_source *f = hashmap_get(&s->processes, (uint64_t)pid);
+	struct event_source *e = hashmap_get(&rates->processes, (uint64_t)pid);
 	int r = 0;
 
 	if (!period_ns) {
-		leave(s, pid);
-		f = NULL;
-	} else if (!f || f->period_ns != period_ns || is_outdated(s, f)) {
-		r = choose_feed(s, pid, period_ns, &f);
+		remove_process(rates, pid);
+		e = NULL;
+	} else if (!e || e->period_ns != period_ns || is_outdated(rates, e)) {
+		r = source_open(rates, pid, period_ns, &e);
 		if (!r)
-			r = join(s, pid, f);
+			r = add_process(rates, pid, e);
 		else
-			leave(s, pid);
+			remove_process(rates, pid);
 	}
 	if (r)
-		f = NULL;
-	if (f || !inherited) /* it may have exec'ed since, which ends a refusal */
-		tell(s, pid, f);
+		e = NULL;
+	/* An inherited "not sampled" is not written: the kernel has it since the fork, and an exec
+	 * that is not handled yet has removed it. */
+	if (e || !inherited)
+		update_kernel(rates, pid, e);
 	return r;
 }
 
-void rates_exited(struct rates *s, pid_t pid)
+void rates_exited(struct rates *rates, pid_t pid)
 {
-	leave(s, pid);
-	if (s->bpf)
-		bpf_sampler_undecide(s->bpf, pid);
+	remove_process(rates, pid);
+	if (rates->bpf)
+		bpf_sampler_undecide(rates->bpf, pid);
 }
 
-uint32_t rates_group(const struct rates *s, pid_t pid)
+uint32_t rates_group(const struct rates *rates, pid_t pid)
 {
-	const struct event_source *f = hashmap_get(&s->processes, (uint64_t)pid);
+	const struct event_source *e = hashmap_get(&rates->processes, (uint64_t)pid);
 
-	return f ? f->number : 0;
+	return e ? e->group : 0;
 }
 
-/* A stack that BPF sent does not say whose event it was, but what it stands for; no two of a
- * process's stand for as much, but for those of CPUs before the kernel was told to keep a part. */
-bool rates_feeds(const struct rates *s, const struct sample *sample)
+/* A sample of the BPF sampler has no group, but its period identifies the source: sources that
+ * sample one process have different periods. Only a part of the CPUs' ticks also has samples of
+ * the base's period, taken before the BPF map was updated. */
+bool rates_has_sample(const struct rates *rates, const struct sample *sample)
 {
-	const struct event_source *f = hashmap_get(&s->processes, (uint64_t)sample->pid);
+	const struct event_source *e = hashmap_get(&rates->processes, (uint64_t)sample->pid);
 
-	if (!f)
+	if (!e)
 		return false;
 	if (sample->group)
-		return sample->group == f->number;
-	return s->bpf && (sample->period == f->period_ns ||
-			  (f->whole && sample->period == f->whole->period_ns));
+		return sample->group == e->group;
+	return rates->bpf && (sample->period == e->period_ns ||
+			      (e->base && sample->period == e->base->period_ns));
 }
 
-uint64_t rates_weight(const struct rates *s, pid_t pid)
+uint64_t rates_weight_ns(const struct rates *rates, pid_t pid)
 {
-	const struct event_source *f = hashmap_get(&s->processes, (uint64_t)pid);
+	const struct event_source *e = hashmap_get(&rates->processes, (uint64_t)pid);
 
-	return f && f->whole ? f->period_ns : 0;
+	return e && e->base ? e->period_ns : 0;
 }
 
 /* ---- the CPUs' events ---- */
 
-/* 0 or -errno. What fed processes until now goes on until they are set anew. */
-static int open_cpus(struct rates *s, uint64_t period_ns)
+/* 0 or -errno. Processes keep the earlier source until they are set again. */
+static int open_cpus(struct rates *rates, uint64_t period_ns)
 {
-	struct event_source *f = new_feed(s, period_ns);
+	struct event_source *e = source_new(rates, period_ns);
 	int r;
 
-	if (!f)
+	if (!e)
 		return -ENOMEM;
-	r = begin_feed(s, f, perf_stream_add_cpus(s->snapshot, period_ns, &f->number));
+	r = source_opened(rates, e, perf_stream_add_cpus(rates->stream, period_ns, &e->group));
 	if (r)
 		return r;
-	f->cpus = true;
-	f->since = f->idle = 0; /* it feeds whatever begins */
-	f->users = 1;           /* the sampler */
-	if (s->cpus && !--s->cpus->users)
-		s->cpus->idle = clock_now();
-	s->cpus = f;
+	e->cpus = true;
+	e->since = e->idle = 0; /* children inherit it whenever they began */
+	e->users = 1;           /* struct rates */
+	if (rates->cpus)
+		remove_user(rates->cpus);
+	rates->cpus = e;
 	return 0;
 }
 
-int rates_base(struct rates *s, uint64_t period_ns, bool keep)
+int rates_set_base(struct rates *rates, uint64_t period_ns, bool keep_unknown)
 {
 	int r = 0;
 
-	if (!s->bpf || !bpf_sampler_is_here(s->bpf))
+	if (!rates->bpf || !bpf_sampler_is_here(rates->bpf))
 		return 0;
-	if (!s->cpus || s->cpus->period_ns != period_ns)
-		r = open_cpus(s, period_ns);
-	bpf_sampler_decide_unknown(s->bpf, keep && s->cpus ? s->cpus->period_ns : BPF_SAMPLER_NONE);
+	if (!rates->cpus || rates->cpus->period_ns != period_ns)
+		r = open_cpus(rates, period_ns);
+	bpf_sampler_decide_unknown(rates->bpf, keep_unknown && rates->cpus ? rates->cpus->period_ns
+									   : BPF_SAMPLER_NONE);
 	return r;
 }
 
@@ -268,32 +281,32 @@ struct idle {
 static void find_idle(void *arg, uint64_t key, void *value)
 {
 	struct idle *i = arg;
-	struct event_source *f = value;
+	struct event_source *e = value;
 
 	(void)key;
-	if (f->idle && f->idle < i->before)
-		i->found = f;
+	if (e->idle && e->idle < i->before)
+		i->found = e;
 }
 
-void rates_tidy(struct rates *s, uint64_t now_ns)
+void rates_tidy(struct rates *rates, uint64_t now_ns)
 {
 	struct idle i = {.before = now_ns - IDLE_NS};
 
 	for (;;) {
 		i.found = NULL;
-		hashmap_each(&s->feeds, find_idle, &i);
+		hashmap_each(&rates->sources, find_idle, &i);
 		if (!i.found)
 			break;
-		hashmap_del(&s->feeds, key_of(i.found));
-		end_feed(s, i.found);
+		hashmap_del(&rates->sources, key_of(i.found));
+		source_close(rates, i.found);
 	}
 }
 
-void rates_free(struct rates *s)
+void rates_free(struct rates *rates)
 {
-	if (!s)
+	if (!rates)
 		return;
-	hashmap_fini_free(&s->feeds); /* the snapshot closes their events */
-	hashmap_fini(&s->processes);
-	free(s);
+	hashmap_fini_free(&rates->sources); /* the perf stream closes their events */
+	hashmap_fini(&rates->processes);
+	free(rates);
 }
