@@ -24,7 +24,7 @@ static void flush(void *arg)
 	agent_sampling_drain(a);
 	for (uint32_t i = 0; i < a->plan->nsinks; i++)
 		sink_window_close_window(a->windows[i]);
-	worker_dispatch(a->worker);
+	worker_dispatch(a->profiler.worker);
 }
 
 static void reload(void *arg)
@@ -56,7 +56,7 @@ static void on_ending(void *arg)
 	struct agent *a = arg;
 	uint64_t now = clock_now();
 
-	if (!a->stopped && (!worker_pending(a->worker) || now > a->stop_ns + FINISH_NS)) {
+	if (!a->stopped && (!worker_pending(a->profiler.worker) || now > a->stop_ns + FINISH_NS)) {
 		a->stopped = true;
 		for (uint32_t i = 0; i < a->plan->nsinks; i++)
 			sink_window_stop(a->windows[i], now + STOP_NS);
@@ -78,9 +78,9 @@ static void stop(void *arg)
 	}
 	a->stop_ns = clock_now();
 	notify_send("STOPPING=1");
-	perf_stream_disable(a->snapshot);
+	profiler_disable(&a->profiler);
 	process_events_drain(a->lifecycle);
-	perf_stream_drain(a->snapshot, pipeline_handlers(a->pipeline), true);
+	profiler_stop(&a->profiler);
 	if (loop_every(a->loop, 20000000, on_ending, a, &timer)) {
 		log_warning("the last windows are lost: %s", strerror(ENOMEM));
 		loop_stop(a->loop);
@@ -209,12 +209,12 @@ static void greet(const struct agent *a)
 	uint32_t profiled, n = decisions_processes(a->decisions, &profiled);
 
 	log_info("%u of %u processes are profiled at %g Hz, unwinding in %s%s", profiled, n,
-		 a->plan->hz, a->bpf ? "the kernel" : "user space",
-		 perf_stream_kernel(a->snapshot) || !a->plan->kernel
+		 a->plan->hz, a->profiler.bpf ? "the kernel" : "user space",
+		 perf_stream_kernel(a->profiler.stream) || !a->plan->kernel
 			 ? ""
 			 : ", without the kernel's part of stacks");
-	if (a->no_bpf)
-		log_info("no BPF sampler: %s", a->no_bpf);
+	if (a->profiler.no_bpf)
+		log_info("no BPF sampler: %s", a->profiler.no_bpf);
 	say_unseen();
 	notify_send("READY=1\nSTATUS=%u of %u processes are profiled", profiled, n);
 }

@@ -15,8 +15,6 @@
 #include "base/metrics.h"
 #include "agent/agent_state.h"
 #include "process/procfs.h"
-#include "unwind/claims.h"
-#include "sampling/samplers.h"
 
 /* Windows and reloads leave holes in the heap that the allocator keeps: 10 MB after some dozens. */
 #define TICK_NS 250000000u
@@ -28,8 +26,8 @@
 	3000000u /* so long process_events_drain() waits for other CPUs' records, and a bit \
 		  */
 #define PACE_NS 100000000u
-#define NAMES_BYTES (16u << 20) /* names that are kept for the next window */
-#define RING_HZ 99.0            /* rings hold a quarter of a second of this */
+#define SYMBOL_BYTES (16u << 20) /* symbols that are kept for the next window */
+#define RING_HZ 99.0             /* rings hold a quarter of a second of this */
 
 /* ---- samples ---- */
 
@@ -95,14 +93,15 @@ int agent_sampling_changed(void *arg, pid_t pid, const struct decision *d, bool 
 	int r = 0;
 
 	if (d)
-		r = rates_set(a->sampler, pid, d->profile ? (uint64_t)(1e9 / d->hz + 0.5) : 0,
+		r = rates_set(a->sampler, pid, d->profile ? profiler_period_ns(d->hz) : 0,
 			      inherited);
 	else
 		rates_exited(a->sampler, pid);
-	pipeline_decided(a->pipeline, pid);
+	pipeline_decided(a->profiler.pipeline, pid);
 	now = rates_group(a->sampler, pid);
 	if (now && now != before)
-		pipeline_scan(a->pipeline, pid); /* what it mapped before its events stood */
+		pipeline_scan(a->profiler.pipeline,
+			      pid); /* what it mapped before its events stood */
 	if (!r || r == -ESRCH)
 		return 0;
 	say_refused(a, pid, r);
@@ -178,8 +177,7 @@ void agent_sampling_drain(struct agent *a)
 	uint64_t known = process_events_drain(a->lifecycle);
 
 	decisions_refresh(a->decisions);
-	perf_stream_drain_until(a->snapshot, pipeline_handlers(a->pipeline), known);
-	pipeline_tell(a->pipeline, perf_stream_horizon(a->snapshot));
+	profiler_drain(&a->profiler, known);
 }
 
 static void on_samples(void *arg, int fd, uint32_t events)
@@ -220,8 +218,7 @@ static void on_worker(void *arg, int fd, uint32_t events)
 
 	(void)fd;
 	(void)events;
-	worker_dispatch(a->worker);
-	pipeline_retry(a->pipeline);
+	profiler_dispatch(&a->profiler);
 }
 
 /* Else what lies in the rings may wait for a second: each look at them costs more by what it
@@ -231,8 +228,8 @@ static bool has_news(struct agent *a)
 {
 	if (a->stirred && a->stirred--)
 		return true;
-	return process_events_polls(a->lifecycle) || worker_pending(a->worker) ||
-	       decisions_are_stale(a->decisions) || pipeline_has_news(a->pipeline);
+	return process_events_polls(a->lifecycle) || worker_pending(a->profiler.worker) ||
+	       decisions_are_stale(a->decisions) || pipeline_has_news(a->profiler.pipeline);
 }
 
 static void on_tick(void *arg)
@@ -245,8 +242,9 @@ static void on_tick(void *arg)
 		return;
 	}
 	agent_sampling_drain(a);
-	if (worker_pending(a->worker)) /* asked of meanwhile; all else its descriptor tells */
-		worker_dispatch(a->worker);
+	if (worker_pending(
+		    a->profiler.worker)) /* asked of meanwhile; all else its descriptor tells */
+		worker_dispatch(a->profiler.worker);
 	if (++a->ticks % TICKS)
 		return;
 	discoveries_retry(a->discoveries);
@@ -262,9 +260,9 @@ static void on_tick(void *arg)
 void agent_sampling_pause(struct agent *a, bool pause)
 {
 	if (pause)
-		perf_stream_disable(a->snapshot);
+		profiler_disable(&a->profiler);
 	else
-		perf_stream_enable(a->snapshot);
+		profiler_enable(&a->profiler);
 	a->paused = pause;
 }
 
@@ -273,7 +271,6 @@ void agent_sampling_pause(struct agent *a, bool pause)
 #define MAX_PENDING (PLAN_MAX_SINKS * 4)
 
 struct used {
-	struct agent *a;
 	const struct collector *c[MAX_PENDING + PIPELINE_SLOTS];
 	uint32_t n;
 };
@@ -289,78 +286,47 @@ static bool is_used(void *arg, uint32_t set)
 	return false;
 }
 
-static void forget_names(void *arg, uint32_t file)
-{
-	symbolizer_drop_file(((struct agent *)arg)->names, file);
-}
-
 void agent_sampling_sweep(struct agent *a)
 {
-	struct used u = {.a = a};
-	struct pipeline_sweep sweep = {.keep = u.c, .forget = forget_names, .arg = a};
+	struct used u = {0};
 
 	for (uint32_t i = 0; i < a->plan->nsinks; i++)
 		u.n += sink_window_pending(a->windows[i], u.c + u.n, MAX_PENDING - u.n);
 	for (const struct leaving *l = a->leaving; l; l = l->next)
 		if (l->window)
 			u.n += sink_window_pending(l->window, u.c + u.n, MAX_PENDING - u.n);
-	sweep.n = u.n;
-	if (!symbolizer_is_busy(a->names)) {
-		pipeline_sweep(a->pipeline, &sweep);
-		symbolizer_trim(a->names, NAMES_BYTES);
-	}
+	profiler_sweep(&a->profiler, u.c, u.n, SYMBOL_BYTES);
 	for (uint32_t i = 0; i < PIPELINE_SLOTS; i++)
-		if (pipeline_collector(a->pipeline, i))
-			u.c[u.n++] = pipeline_collector(a->pipeline, i);
+		if (pipeline_collector(a->profiler.pipeline, i))
+			u.c[u.n++] = pipeline_collector(a->profiler.pipeline, i);
 	decisions_sweep(a->decisions, is_used, &u);
 }
 
 /* ---- life ---- */
 
-static int open_worker(struct agent *a)
+static int open_profiler(struct agent *a)
 {
-	struct worker_options o = {.cache_dir = a->o.cache_dir, .plugin_dir = a->o.plugin_dir};
-	int r = plugin_set_open(a->o.plugin_dir, &claims_host,
-				(const char *const *)a->plan->without, &a->unwinders);
-
-	if (r == -ENOMEM) {
-		log_error("cannot load unwinders: %s", strerror(-r));
-		return EX_OSERR;
-	}
-	if (r || !a->unwinders.n) {
-		log_error("no unwinders found in %s: is fusee installed whole?", a->o.plugin_dir);
-		return EX_SOFTWARE;
-	}
-	r = worker_new(&a->worker, &o);
-	if (r)
-		log_error("cannot start the worker process: %s", strerror(-r));
-	return r ? EX_OSERR : 0;
-}
-
-static int open_sampler(struct agent *a)
-{
-	double hz = a->plan->hz > RING_HZ ? a->plan->hz : RING_HZ;
-	struct pipeline_options p = {
-		.threads = a->plan->threads, .route = route, .wants = wants, .arg = a};
-	struct samplers_options o = {
-		.choice = (enum sampler_choice)a->plan->sampler,
-		.snapshot = {.dynamic = true,
-			     .period_ns = (uint64_t)(1e9 / hz),
-			     .stack_bytes = (uint32_t)a->plan->stack_bytes,
-			     .kernel = a->plan->kernel},
-		.target = {.whole = true, .again = "fusee run"},
+	const struct profiler_options o = {
+		.plugin_dir = a->o.plugin_dir,
+		.cache_dir = a->o.cache_dir,
+		.without = (const char *const *)a->plan->without,
+		.dynamic = true,
+		.sampler = (enum sampler_choice)a->plan->sampler,
+		.period_ns = profiler_period_ns(a->plan->hz > RING_HZ ? a->plan->hz : RING_HZ),
+		.stack_bytes = (uint32_t)a->plan->stack_bytes,
+		.kernel = a->plan->kernel,
+		.threads = a->plan->threads,
+		.inlines = a->plan->inlines,
+		.route = route,
+		.selected = wants,
+		.arg = a,
+		.command_line = "fusee run",
 	};
-	int r = samplers_open(&a->snapshot, &a->bpf, &a->no_bpf, &a->unwinders, &o);
+	int r = profiler_open(&a->profiler, &o);
 
 	if (r)
 		return r;
-	p.bpf = a->bpf;
-	r = rates_new(&a->sampler, a->snapshot, a->bpf);
-	if (!r)
-		r = pipeline_new(&a->pipeline, &p, a->worker, &a->unwinders);
-	if (!r)
-		r = symbolizer_new(&a->names, pipeline_files(a->pipeline), a->worker,
-				   a->plan->inlines);
+	r = rates_new(&a->sampler, a->profiler.stream, a->profiler.bpf);
 	if (r)
 		log_error("cannot start sampling: %s", strerror(-r));
 	return r ? EX_OSERR : 0;
@@ -372,18 +338,19 @@ static int open_loop(struct agent *a)
 	struct loop_timer *timer;
 	struct loop_watch *watch;
 	int r = process_events_open(&a->lifecycle, &on),
-	    moves = a->bpf ? cgroup_moves_open(&a->moves) : 0;
+	    moves = a->profiler.bpf ? cgroup_moves_open(&a->moves) : 0;
 
 	if (moves)
 		log_debug("moves between control groups are looked for: %s", strerror(-moves));
 	if (!r)
-		r = loop_watch(a->loop, perf_stream_fd(a->snapshot), EPOLLIN, on_samples, a,
+		r = loop_watch(a->loop, perf_stream_fd(a->profiler.stream), EPOLLIN, on_samples, a,
 			       &watch);
 	if (!r)
 		r = loop_watch(a->loop, process_events_fd(a->lifecycle), EPOLLIN, on_lives, a,
 			       &a->lives);
 	if (!r)
-		r = loop_watch(a->loop, worker_fd(a->worker), EPOLLIN, on_worker, a, &watch);
+		r = loop_watch(a->loop, worker_fd(a->profiler.worker), EPOLLIN, on_worker, a,
+			       &watch);
 	if (!r)
 		r = loop_every(a->loop, TICK_NS, on_tick, a, &timer);
 	if (r)
@@ -395,10 +362,8 @@ static int open_loop(struct agent *a)
 
 int agent_sampling_open(struct agent *a)
 {
-	int r = open_worker(a);
+	int r = open_profiler(a);
 
-	if (!r)
-		r = open_sampler(a);
 	return r ? r : open_loop(a);
 }
 
@@ -408,7 +373,7 @@ int agent_sampling_begin(struct agent *a)
 
 	if (procfs_each_process(decide_running, a))
 		decisions_rescan(a->decisions);
-	r = perf_stream_enable(a->snapshot);
+	r = profiler_enable(&a->profiler);
 	if (r)
 		log_error("cannot switch sampling on: %s", strerror(-r));
 	return r ? EX_OSERR : 0;
@@ -416,14 +381,8 @@ int agent_sampling_begin(struct agent *a)
 
 void agent_sampling_close(struct agent *a)
 {
-	worker_stop(a->worker);
 	process_events_close(a->lifecycle);
 	cgroup_moves_close(a->moves);
 	rates_free(a->sampler);
-	symbolizer_free(a->names);
-	pipeline_free(a->pipeline);
-	perf_stream_close(a->snapshot);
-	bpf_sampler_close(a->bpf);
-	free(a->no_bpf);
-	plugin_set_close(&a->unwinders);
+	profiler_close(&a->profiler);
 }

@@ -18,10 +18,7 @@
 #include "process/target.h"
 #include "events/process_events.h"
 #include "bpf/cgroup_moves.h"
-#include "sampling/symbolizer.h"
-#include "sampling/pipeline.h"
-#include "events/perf_stream.h"
-#include "worker/worker.h"
+#include "sampling/profiler.h"
 
 #define STOP_NS 10000000000u /* so long sinks may take at the end, and when they leave a plan */
 
@@ -47,13 +44,7 @@ struct agent {
 	struct loop *loop;
 
 	/* sampling */
-	struct plugin_set unwinders;
-	struct worker *worker;
-	struct bpf_sampler *bpf; /* NULL: user space walks stacks */
-	char *no_bpf;            /* why it does; NULL: it was chosen */
-	struct perf_stream *snapshot;
-	struct pipeline *pipeline;
-	struct symbolizer *names;
+	struct profiler profiler;
 	struct rates *sampler;
 	struct process_events *lifecycle;
 	struct cgroup_moves *moves; /* NULL: they are not counted */

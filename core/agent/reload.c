@@ -27,11 +27,6 @@ struct attempt {
 	char *error;
 };
 
-static uint64_t period_of(const struct plan *p)
-{
-	return (uint64_t)(1e9 / p->hz + 0.5);
-}
-
 static int say(struct attempt *t, const char *what)
 {
 	if (asprintf(&t->error, "%s: %s needs a restart: the running plan stays",
@@ -120,27 +115,18 @@ static int new_outlet(struct attempt *t, const struct plan_instance *plan, struc
 	struct agent *a = t->a;
 	struct sink_window_context on = {
 		.loop = a->loop,
-		.worker = a->worker,
-		.pipeline = a->pipeline,
-		.names = a->names,
-		.snapshot = a->snapshot,
-		.period_ns = period_of(t->plan),
+		.profiler = &a->profiler,
+		.period_ns = profiler_period_ns(t->plan->hz),
 		.drain = drain,
 		.labels = labels_of,
 		.arg = a,
 	};
 	struct fusee_instance *in;
-	uint32_t slot = 0;
-	int r;
+	int r = new_instance(t, plan, &in);
 
-	while (slot < PIPELINE_SLOTS && pipeline_collector(a->pipeline, slot))
-		slot++;
-	if (slot == PIPELINE_SLOTS)
-		return -ENOSPC;
-	r = new_instance(t, plan, &in);
 	if (r)
 		return r;
-	r = sink_window_new(ret, &on, plan, in, slot);
+	r = sink_window_new(ret, &on, plan, in);
 	if (r)
 		instance_free(in);
 	return r;
@@ -303,8 +289,8 @@ static void change_over(struct attempt *t)
 	int r;
 
 	for (uint32_t i = 0; i < t->plan->nsinks; i++)
-		if (t->kept[i] &&
-		    sink_window_replan(t->windows[i], t->plan->sinks[i], period_of(t->plan)))
+		if (t->kept[i] && sink_window_replan(t->windows[i], t->plan->sinks[i],
+						     profiler_period_ns(t->plan->hz)))
 			log_warning("%s: its windows stay as long as they were: %s",
 				    t->plan->sinks[i]->name, strerror(ENOMEM));
 	if (!first)
@@ -315,8 +301,8 @@ static void change_over(struct attempt *t)
 	a->sources = t->sources;
 	a->nsources = t->plan->ndiscoveries;
 	a->generation++;
-	pipeline_threads(a->pipeline, a->plan->threads);
-	r = rates_set_base(a->sampler, period_of(a->plan), a->plan->unknown_keep);
+	pipeline_threads(a->profiler.pipeline, a->plan->threads);
+	r = rates_set_base(a->sampler, profiler_period_ns(a->plan->hz), a->plan->unknown_keep);
 	if (r)
 		log_warning("cannot sample whole CPUs: %s; each process gets events of its own, "
 			    "which costs more (fusee doctor says what it takes)",

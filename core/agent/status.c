@@ -58,8 +58,8 @@ static void add_losses(const struct agent *a, struct buf *b)
 	struct perf_stream_counts c;
 	bool first = true;
 
-	pipeline_stats(a->pipeline, &s);
-	perf_stream_counts(a->snapshot, &c);
+	pipeline_stats(a->profiler.pipeline, &s);
+	perf_stream_counts(a->profiler.stream, &c);
 	buf_printf(b, "\"samples\": %llu, \"whole\": %llu, \"lost\": {",
 		   (unsigned long long)s.samples, (unsigned long long)s.whole);
 	for (uint32_t i = 0; i < s.nreasons; i++)
@@ -132,7 +132,7 @@ static void on_status(void *arg, const char *word, struct control_reply *reply)
 		   "\"version\": \"%s\", \"pid\": %d, \"uptime_s\": %.1f, \"state\": \"%s\", "
 		   "\"sampler\": \"%s\", ",
 		   FUSEE_VERSION, (int)getpid(), (double)(clock_now() - a->start_ns) / 1e9,
-		   a->paused ? "paused" : "running", a->bpf ? "bpf" : "snapshot");
+		   a->paused ? "paused" : "running", a->profiler.bpf ? "bpf" : "snapshot");
 	buf_str(&b, "\"config\": ");
 	json_text(&b, a->plan->path ? a->plan->path : "");
 	buf_printf(&b,
@@ -309,7 +309,7 @@ static void on_flushing(void *arg)
 {
 	struct flushing *f = arg;
 
-	worker_dispatch(f->a->worker);
+	worker_dispatch(f->a->profiler.worker);
 	if (!f->asked && (all_named(f->a) || clock_now() > f->deadline_ns))
 		flush_ask(f);
 	if (f->asked)
@@ -355,8 +355,8 @@ static void set_sampling(const struct agent *a)
 	struct pipeline_stats s;
 	struct perf_stream_counts c;
 
-	pipeline_stats(a->pipeline, &s);
-	perf_stream_counts(a->snapshot, &c);
+	pipeline_stats(a->profiler.pipeline, &s);
+	perf_stream_counts(a->profiler.stream, &c);
 	metric_set("samples", "Samples taken, by what became of them.",
 		   METRIC_LABELS("result", "whole"), (double)s.whole);
 	for (uint32_t i = 0; i < s.nreasons; i++)
@@ -382,17 +382,19 @@ static void set_sampling(const struct agent *a)
 	metric_set("samples_waiting_bytes", "Their copies.", NULL, (double)s.waiting_bytes);
 	metric_set("lives", "Processes that are followed, those that ended a minute ago included.",
 		   NULL, (double)s.lives);
-	metric_set("events", "Open perf events.", NULL, (double)perf_stream_events(a->snapshot));
-	metric_set("names_bytes", "Names that are kept.", NULL, (double)symbolizer_bytes(a->names));
+	metric_set("events", "Open perf events.", NULL,
+		   (double)perf_stream_events(a->profiler.stream));
+	metric_set("names_bytes", "Names that are kept.", NULL,
+		   (double)symbolizer_bytes(a->profiler.symbolizer));
 }
 
 static void set_bpf(const struct agent *a)
 {
 	struct bpf_sampler_stats b;
 
-	if (!a->bpf)
+	if (!a->profiler.bpf)
 		return;
-	bpf_sampler_stats(a->bpf, &b);
+	bpf_sampler_stats(a->profiler.bpf, &b);
 	for (uint32_t i = 0; i < BPF_SAMPLER_COUNTS; i++)
 		metric_set("kernel_ticks", "Ticks by what the program in the kernel did with them.",
 			   METRIC_LABELS("result", bpf_sampler_counts[i]), (double)b.counts[i]);

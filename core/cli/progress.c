@@ -28,8 +28,8 @@ void progress_update(struct session *s)
 	if (ns / 500000000u == s->progress_shown)
 		return;
 	s->progress_shown = ns / 500000000u;
-	pipeline_stats(s->pipeline, &stats);
-	perf_stream_counts(s->snapshot, &counts);
+	pipeline_stats(s->profiler.pipeline, &stats);
+	perf_stream_counts(s->profiler.stream, &counts);
 	text_number(samples, stats.samples);
 	text_number(lost, counts.ring_full);
 	fprintf(stderr, "\r\033[K  %llu:%02llu   %.2f CPUs   %s samples   %s lost",

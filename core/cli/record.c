@@ -217,16 +217,16 @@ static int write_outputs(const struct session *s, const struct fusee_profile *p)
 /* Which sampler, and why not the better one. */
 static void say_how(const struct session *s)
 {
-	const char *part = perf_stream_kernel(s->snapshot) || !s->o.kernel
+	const char *part = perf_stream_kernel(s->profiler.stream) || !s->o.kernel
 				   ? ""
 				   : ", without the kernel's part";
 
-	if (s->bpf)
+	if (s->profiler.bpf)
 		log_info("%g Hz, unwinding in the kernel%s", s->o.hz, part);
-	else if (s->no_bpf)
+	else if (s->profiler.no_bpf)
 		log_info("%g Hz, unwinding in user space%s: no BPF sampler, %s "
 			 "(fusee doctor says more)",
-			 s->o.hz, part, s->no_bpf);
+			 s->o.hz, part, s->profiler.no_bpf);
 	else
 		log_info("%g Hz, unwinding in user space%s", s->o.hz, part);
 }
@@ -238,17 +238,17 @@ static void named(void *arg)
 
 static int make_profile(struct session *s, struct builder **b, const struct fusee_profile **p)
 {
-	const struct collector *c = pipeline_collector(s->pipeline, 0);
-	struct build_options o = {.period_ns = (uint64_t)(1e9 / s->o.hz + 0.5)};
+	const struct collector *c = pipeline_collector(s->profiler.pipeline, 0);
+	struct build_options o = {.period_ns = profiler_period_ns(s->o.hz)};
 	char host[256] = "";
 	int r = builder_new(b);
 
 	if (!r)
-		r = symbolizer_request(s->names, c, named, NULL);
+		r = symbolizer_request(s->profiler.symbolizer, c, named, NULL);
 	if (!r)
-		r = worker_wait(s->worker);
+		r = worker_wait(s->profiler.worker);
 	if (!r)
-		r = build_profile(*b, c, s->pipeline, s->names, &o);
+		r = build_profile(*b, c, s->profiler.pipeline, s->profiler.symbolizer, &o);
 	if (r)
 		return r;
 	builder_profile(*b)->start_ns = s->start_wall_ns;

@@ -19,8 +19,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/entry.h"
-#include "unwind/claims.h"
-#include "sampling/samplers.h"
 
 #define TABLE_BYTES (32u << 20) /* in the kernel: clang's libraries alone have 12 MB */
 #define TICK_NS \
@@ -54,27 +52,6 @@ char *session_cache_dir(void)
 	return n < 0 ? NULL : dir;
 }
 
-static int open_worker(struct session *s)
-{
-	char *cache = s->o.cache ? session_cache_dir() : NULL, *plugins = plugin_default_dir();
-	struct worker_options o = {.cache_dir = cache, .plugin_dir = plugins};
-	int r = plugins ? plugin_set_open(plugins, &claims_host, NULL, &s->unwinders) : -ENOMEM;
-
-	if (r || !s->unwinders.n) {
-		log_error("no unwinders found in %s: is fusee installed whole?",
-			  plugins ? plugins : "?");
-		r = -ENOENT;
-	}
-	if (!r) {
-		r = worker_new(&s->worker, &o);
-		if (r)
-			log_error("cannot start the worker process: %s", strerror(-r));
-	}
-	free(cache);
-	free(plugins);
-	return r ? EX_SOFTWARE : 0;
-}
-
 static int watch(struct session *s, int fd, enum source source)
 {
 	struct epoll_event e = {.events = EPOLLIN,
@@ -101,8 +78,7 @@ static int open_loop(struct session *s)
 	if (s->epoll < 0 || s->signals < 0 || s->ticks < 0 ||
 	    timerfd_settime(s->ticks, 0, &every, NULL) || watch(s, s->signals, SOURCE_SIGNALS) ||
 	    watch(s, s->ticks, SOURCE_TICK) ||
-	    (s->o.tick && s->o.keys >= 0 && watch(s, s->o.keys, SOURCE_KEYS)) ||
-	    watch(s, worker_fd(s->worker), SOURCE_WORKER)) {
+	    (s->o.tick && s->o.keys >= 0 && watch(s, s->o.keys, SOURCE_KEYS))) {
 		log_error("cannot set up the event loop: %s", strerror(errno));
 		return EX_OSERR;
 	}
@@ -128,106 +104,98 @@ int session_sampler(const char *name, enum sampler_choice *ret)
 	return -EINVAL;
 }
 
-static int open_sampler(struct session *s)
+static int open_profiler(struct session *s)
 {
-	struct pipeline_options p = {.threads = s->o.threads};
-	struct samplers_options o = {
-		.choice = s->o.sampler,
-		.bpf.table_bytes = TABLE_BYTES,
-		.snapshot = {.pids = s->o.pids,
-			     .npids = s->o.npids,
-			     .all = s->o.all,
-			     .on_exec = s->o.command,
-			     .period_ns = (uint64_t)(1e9 / s->o.hz + 0.5),
-			     .stack_bytes = s->o.stack_bytes,
-			     .kernel = s->o.kernel},
-		.target = {.pid = s->o.command ? 0 : s->o.pids[0],
-			   .whole = s->o.all,
-			   .again = s->o.again},
+	char *cache = s->o.cache ? session_cache_dir() : NULL, *plugins = plugin_default_dir();
+	const struct profiler_options o = {
+		.plugin_dir = plugins,
+		.cache_dir = cache,
+		.pids = s->o.pids,
+		.npids = s->o.npids,
+		.all = s->o.all,
+		.held = s->o.command,
+		.sampler = s->o.sampler,
+		.period_ns = profiler_period_ns(s->o.hz),
+		.stack_bytes = s->o.stack_bytes,
+		.table_bytes = TABLE_BYTES,
+		.kernel = s->o.kernel,
+		.threads = s->o.threads,
+		.inlines = s->o.inlines,
+		.command_line = s->o.again,
 	};
-	int r = samplers_open(&s->snapshot, &s->bpf, &s->no_bpf, &s->unwinders, &o);
+	int r = plugins ? profiler_open(&s->profiler, &o) : EX_OSERR;
 
+	free(cache);
+	free(plugins);
 	if (r)
 		return r;
-	p.bpf = s->bpf;
-	r = pipeline_new(&s->pipeline, &p, s->worker, &s->unwinders);
+	r = watch(s, worker_fd(s->profiler.worker), SOURCE_WORKER);
 	if (!r)
-		r = symbolizer_new(&s->names, pipeline_files(s->pipeline), s->worker, s->o.inlines);
-	if (!r)
-		r = watch(s, perf_stream_fd(s->snapshot), SOURCE_SAMPLES);
-	if (r) {
-		log_error("cannot start: %s", strerror(-r));
-		return EX_OSERR;
-	}
-	return 0;
+		r = watch(s, perf_stream_fd(s->profiler.stream), SOURCE_SAMPLES);
+	if (r)
+		log_error("cannot set up the event loop: %s", strerror(-r));
+	return r ? EX_OSERR : 0;
 }
 
-/* What runs already: its tables are made before the first sample is taken. */
-static void prepare_targets(struct session *s)
+/* Targets of -p: their ends are watched, and the kernel CPU time that they have used is read. */
+static void watch_targets(struct session *s)
 {
 	for (uint32_t i = 0; !s->o.command && i < s->o.npids; i++) {
 		uint64_t user, system;
 
-		pipeline_scan(s->pipeline, s->o.pids[i]);
 		watch_target(s, s->o.pids[i]);
 		if (!procfs_cpu_ns(s->o.pids[i], &user, &system))
 			s->system_before_ns += system;
 	}
-	worker_wait(s->worker);
-	pipeline_tell_all(s->pipeline);
+}
+
+static int hold_command(struct session *s)
+{
+	int r = launch_hold(&s->child, s->o.command);
+
+	if (r) {
+		log_error("cannot start a process: %s", strerror(-r));
+		return EX_OSERR;
+	}
+	s->o.pids[0] = s->child.pid;
+	s->o.npids = 1;
+	return 0;
 }
 
 int session_open(struct session *s)
 {
-	int r = open_worker(s);
+	int r = open_loop(s);
 
+	if (!r && s->o.command)
+		r = hold_command(s);
 	if (!r)
-		r = open_loop(s);
-	if (!r && s->o.command) {
-		int err = launch_hold(&s->child, s->o.command);
-
-		if (err) {
-			log_error("cannot start a process: %s", strerror(-err));
-			return EX_OSERR;
-		}
-		s->o.pids[0] = s->child.pid;
-		s->o.npids = 1;
-	}
-	if (!r)
-		r = open_sampler(s);
-	if (!r)
-		prepare_targets(s);
-	return r;
+		r = open_profiler(s);
+	if (r)
+		return r;
+	watch_targets(s);
+	profiler_prepare(&s->profiler);
+	return 0;
 }
 
 /* ---- running ---- */
 
-/* The command stands still: what it has mapped is told to the kernel before it goes on. */
-static void prepare_command(void *arg)
+static void prepare_held(void *arg)
 {
-	struct session *s = arg;
-
-	perf_stream_drain(s->snapshot, pipeline_handlers(s->pipeline), true);
-	pipeline_scan(s->pipeline, s->child.pid);
-	worker_wait(s->worker);
-	pipeline_retry(s->pipeline);
-	for (int i = 0; i < 2; i++) /* told, and confirmed */
-		pipeline_tell_all(s->pipeline);
+	profiler_prepare_held(arg);
 }
 
 static int begin(struct session *s)
 {
-	uint64_t now;
 	int r;
 
 	s->start_wall_ns = clock_ns(CLOCK_REALTIME);
 	s->start_ns = clock_now();
 	if (s->o.command) {
-		bool seized = s->bpf && entry_seize(s->child.pid);
+		bool seized = s->profiler.bpf && entry_seize(s->child.pid);
 
 		r = launch_go(&s->child);
 		if (!r && seized)
-			entry_pass(s->child.pid, prepare_command, s);
+			entry_pass(s->child.pid, prepare_held, &s->profiler);
 		if (r) {
 			log_error("cannot run '%s': %s", s->o.command[0], strerror(-r));
 			return r == -ENOENT ? 127 : 126;
@@ -235,12 +203,7 @@ static int begin(struct session *s)
 		s->child_runs = true;
 		return 0;
 	}
-	r = perf_stream_enable(s->snapshot);
-	now = clock_now();
-	/* What was mapped between the scan and now; of the rest there are records. */
-	for (uint32_t i = 0; !r && i < s->o.npids; i++)
-		pipeline_scan(s->pipeline, s->o.pids[i]);
-	pipeline_tell(s->pipeline, now);
+	r = profiler_enable(&s->profiler);
 	if (r)
 		log_error("cannot switch sampling on: %s", strerror(-r));
 	return r ? EX_OSERR : 0;
@@ -280,8 +243,7 @@ static void on_event(struct session *s, uint64_t data)
 	case SOURCE_SAMPLES:
 		break;
 	case SOURCE_WORKER:
-		worker_dispatch(s->worker);
-		pipeline_retry(s->pipeline);
+		profiler_dispatch(&s->profiler);
 		break;
 	case SOURCE_SIGNALS:
 		on_signal(s);
@@ -316,18 +278,17 @@ int session_run(struct session *s)
 
 		for (int i = 0; i < n; i++)
 			on_event(s, events[i].data.u64);
-		perf_stream_drain(s->snapshot, pipeline_handlers(s->pipeline), false);
-		pipeline_tell(s->pipeline, perf_stream_horizon(s->snapshot));
+		profiler_drain(&s->profiler, UINT64_MAX);
 		if (s->o.duration_ns && clock_now() - s->start_ns >= s->o.duration_ns)
 			s->stop = true;
 	}
 	s->end_ns = clock_now();
-	perf_stream_disable(s->snapshot);
+	profiler_disable(&s->profiler);
 	progress_clear();
 	if (r)
 		return r;
-	perf_stream_drain(s->snapshot, pipeline_handlers(s->pipeline), true);
-	pipeline_finish(s->pipeline);
+	profiler_stop(&s->profiler);
+	pipeline_finish(s->profiler.pipeline);
 	return 0;
 }
 
@@ -348,11 +309,11 @@ static uint64_t system_ns(const struct session *s)
 
 void session_account(struct session *s, struct session_account *a)
 {
-	*a = (struct session_account){.period_ns = (uint64_t)(1e9 / s->o.hz + 0.5)};
-	perf_stream_counts(s->snapshot, &a->counts);
-	pipeline_stats(s->pipeline, &a->stats);
+	*a = (struct session_account){.period_ns = profiler_period_ns(s->o.hz)};
+	perf_stream_counts(s->profiler.stream, &a->counts);
+	pipeline_stats(s->profiler.pipeline, &a->stats);
 	a->skipped = a->counts.skipped;
-	if (!perf_stream_kernel(s->snapshot)) {
+	if (!perf_stream_kernel(s->profiler.stream)) {
 		a->kernel = system_ns(s) / a->period_ns;
 		if (a->kernel > a->skipped)
 			a->kernel = a->skipped;
@@ -372,13 +333,7 @@ void session_close(struct session *s)
 	} else if (s->o.command && s->child.go >= 0) {
 		launch_drop(&s->child);
 	}
-	perf_stream_close(s->snapshot);
-	worker_stop(s->worker);
-	symbolizer_free(s->names);
-	pipeline_free(s->pipeline);
-	bpf_sampler_close(s->bpf);
-	free(s->no_bpf);
-	plugin_set_close(&s->unwinders);
+	profiler_close(&s->profiler);
 	if (s->epoll > 0)
 		close(s->epoll);
 	if (s->signals > 0)

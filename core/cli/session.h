@@ -9,13 +9,9 @@
 #include <sys/types.h>
 
 #include "cli/launch.h"
-#include "plugin/plugin.h"
 #include "profile/builder.h"
-#include "bpf/sampler.h"
 #include "sampling/build_profile.h"
-#include "sampling/pipeline.h"
-#include "events/perf_stream.h"
-#include "worker/worker.h"
+#include "sampling/profiler.h"
 
 #define SESSION_MAX_PIDS 4096u
 #define SESSION_MAX_OUTPUTS 16
@@ -53,13 +49,7 @@ struct session {
 	bool child_runs;
 	int child_status;          /* of wait(2), once it has ended */
 	struct rusage child_usage; /* likewise */
-	struct plugin_set unwinders;
-	struct worker *worker;
-	struct pipeline *pipeline;
-	struct symbolizer *names;
-	struct bpf_sampler *bpf; /* NULL: user space walks */
-	char *no_bpf;            /* why it does; NULL: it was asked for */
-	struct perf_stream *snapshot;
+	struct profiler profiler;
 	int epoll, signals, ticks;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, of sampling */
 	uint64_t start_wall_ns;    /* CLOCK_REALTIME */

@@ -96,8 +96,9 @@ static void print_hottest(const struct fusee_profile *p)
 static void print_poor(struct session *s, const struct session_account *a)
 {
 	struct poorly_symbolized_file poor[3];
-	uint32_t n = build_find_poorly_symbolized(pipeline_collector(s->pipeline, 0), s->pipeline,
-						  s->names, poor, 3);
+	uint32_t n = build_find_poorly_symbolized(pipeline_collector(s->profiler.pipeline, 0),
+						  s->profiler.pipeline, s->profiler.symbolizer,
+						  poor, 3);
 
 	for (uint32_t i = 0; i < n; i++) {
 		const char *base = strrchr(poor[i].path, '/');
@@ -156,7 +157,7 @@ void summary_print(struct session *s, const struct fusee_profile *p, double nami
 	print_totals(s, &a);
 	print_hottest(p);
 	print_poor(s, &a);
-	worker_refused(s->worker, print_refused, NULL);
+	worker_refused(s->profiler.worker, print_refused, NULL);
 	if (a.counts.throttled)
 		log_warning("the kernel stopped sampling %llu times: it took too long "
 			    "(kernel.perf_cpu_time_max_percent);"
@@ -195,9 +196,9 @@ static void stats_bpf(struct session *s, const struct session_account *a, FILE *
 {
 	struct bpf_sampler_stats b;
 
-	if (!s->bpf)
+	if (!s->profiler.bpf)
 		return;
-	bpf_sampler_stats(s->bpf, &b);
+	bpf_sampler_stats(s->profiler.bpf, &b);
 	fprintf(f,
 		", \"bpf\": {\"delivered\": %llu, \"table_bytes\": %llu, \"table_cap\": %llu, "
 		"\"processes\": %u, \"verified\": %u, \"machine_code\": %u",
@@ -230,7 +231,7 @@ int summary_stats(struct session *s, const char *path)
 		(unsigned long long)a.stats.whole, (unsigned long long)a.stats.guessed,
 		(unsigned long long)a.stats.passed, (unsigned long long)a.counts.count_ns,
 		(unsigned long long)a.stats.weight_ns,
-		perf_stream_kernel(s->snapshot) ? "true" : "false",
+		perf_stream_kernel(s->profiler.stream) ? "true" : "false",
 		a.counts.gaps ? "true" : "false", (unsigned long long)a.stats.helped,
 		(unsigned long long)a.counts.ring_full, (unsigned long long)a.skipped,
 		(unsigned long long)a.kernel);

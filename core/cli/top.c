@@ -23,6 +23,7 @@
 
 #define DEFAULT_HZ 99.0
 #define DEFAULT_EVERY 2000000000u
+#define SYMBOL_BYTES (64u << 20) /* symbols that are kept for the next intervals */
 
 static const char usage_text[] =
 	"usage: fusee top [OPTION]... [-a | -p PID[,PID] | -- COMMAND [ARGUMENT]...]\n"
@@ -44,8 +45,7 @@ struct top {
 	uint64_t count; /* pictures left; 0: no end */
 	bool json, screen, held;
 	struct collector *naming; /* the last interval's; NULL: none under way */
-	struct perf_stream_counts before;
-	uint64_t lost; /* of the interval that is being named */
+	uint64_t lost;            /* of the interval that is being named */
 	struct termios was;
 };
 
@@ -216,14 +216,14 @@ static void named(void *arg)
 {
 	struct top *t = arg;
 	struct collector *c = t->naming;
-	struct build_options o = {.period_ns = (uint64_t)(1e9 / t->s.o.hz + 0.5)};
+	struct build_options o = {.period_ns = profiler_period_ns(t->s.o.hz)};
 	const struct fusee_profile *p;
 	struct builder *b = NULL;
 	int r = builder_new(&b);
 
 	t->naming = NULL;
 	if (!r)
-		r = build_profile(b, c, t->s.pipeline, t->s.names, &o);
+		r = build_profile(b, c, t->s.profiler.pipeline, t->s.profiler.symbolizer, &o);
 	if (!r) {
 		builder_profile(b)->duration_ns = t->every_ns;
 		if (t->lost)
@@ -252,48 +252,29 @@ static void take_key(struct top *t)
 	}
 }
 
-static void forget(void *arg, uint32_t file)
-{
-	symbolizer_drop_file(arg, file);
-}
-
-static void sweep(struct top *t)
-{
-	const struct collector *keep[1] = {t->naming};
-	struct pipeline_sweep o = {.keep = keep, .n = 1, .forget = forget};
-
-	o.arg = t->s.names;
-	if (!symbolizer_is_busy(t->s.names)) {
-		pipeline_sweep(t->s.pipeline, &o);
-		symbolizer_trim(t->s.names, 64u << 20);
-	}
-}
-
 static void on_tick(struct session *s, bool key)
 {
 	struct top *t = s->o.tick_arg;
-	struct collector *next;
-	struct perf_stream_counts counts;
+	struct profiler_window w;
 
 	if (key)
 		take_key(t);
 	if (!t->next_ns)
 		t->next_ns = clock_now() + t->every_ns;
-	if (t->naming || clock_now() < t->next_ns || collector_new(&next))
+	if (t->naming || clock_now() < t->next_ns ||
+	    profiler_close_window(&s->profiler, 0, true, &w))
 		return;
 	t->next_ns += t->every_ns;
 	if (t->next_ns < clock_now())
 		t->next_ns = clock_now() + t->every_ns;
-	perf_stream_counts(s->snapshot, &counts);
-	t->lost = counts.ring_full - t->before.ring_full;
-	t->before = counts;
-	t->naming = pipeline_collect(s->pipeline, 0, next);
-	if (symbolizer_request(s->names, t->naming, named, t)) {
+	t->lost = w.after.ring_full - w.before.ring_full;
+	t->naming = w.collector;
+	if (symbolizer_request(s->profiler.symbolizer, t->naming, named, t)) {
 		collector_free(t->naming);
 		t->naming = NULL;
 	}
-	sweep(t);
-	worker_dispatch(s->worker);
+	profiler_sweep(&s->profiler, (const struct collector *const *)&t->naming, 1, SYMBOL_BYTES);
+	worker_dispatch(s->profiler.worker);
 }
 
 /* ---- the command line ---- */
@@ -387,7 +368,7 @@ static int run(struct top *t)
 		screen_close(t);
 	}
 	if (t->naming) { /* its names come no more */
-		worker_wait(t->s.worker);
+		worker_wait(t->s.profiler.worker);
 		collector_free(t->naming);
 	}
 	session_close(&t->s);

@@ -21,9 +21,7 @@
 /* One closed window on its way. */
 struct job {
 	struct sink_window *window; /* NULL: it is gone */
-	struct collector *collector;
-	struct perf_stream_counts before, after; /* losses that fell into it */
-	uint64_t end_ns;
+	struct profiler_window w;
 };
 
 struct sink_window {
@@ -33,7 +31,6 @@ struct sink_window {
 	struct loop_timer *timer;
 	uint64_t every_ns; /* the timer's */
 	uint32_t slot;
-	struct perf_stream_counts counts; /* when the open window began */
 	struct job *jobs[MAX_JOBS];
 	bool stopping;
 	uint64_t deadline_ns;
@@ -49,19 +46,20 @@ static void count(const struct sink_window *o, const char *name, const char *hel
 
 static void add_losses(struct builder *b, const struct job *j)
 {
-	const struct collector *c = j->collector;
-	uint64_t full = j->after.ring_full - j->before.ring_full;
+	const struct collector *c = j->w.collector;
+	const struct perf_stream_counts *before = &j->w.before, *after = &j->w.after;
+	uint64_t full = after->ring_full - before->ring_full;
 	/* an estimate that may fall when the last samples of a ring are read */
-	uint64_t skipped = j->after.skipped > j->before.skipped
-				   ? j->after.skipped - j->before.skipped
-				   : 0;
+	uint64_t skipped = after->skipped > before->skipped ? after->skipped - before->skipped : 0;
 
 	for (uint32_t i = 1; i < c->samples.n; i++) {
 		const struct sample_key *k = c->samples.entries[i].key;
 
 		if (k->reason)
-			builder_loss(b, pipeline_reason_text(j->window->on.pipeline, k->reason),
-				     (int64_t)c->sums[i].count);
+			builder_loss(
+				b,
+				pipeline_reason_text(j->window->on.profiler->pipeline, k->reason),
+				(int64_t)c->sums[i].count);
 	}
 	if (full)
 		builder_loss(b, "ring full", (int64_t)full);
@@ -82,11 +80,12 @@ static int make(struct builder *b, const struct job *j, bool one_set, uint32_t s
 		.set = set,
 	};
 	char host[256] = "";
-	int r = build_profile(b, j->collector, o->on.pipeline, o->on.names, &options);
+	int r = build_profile(b, j->w.collector, o->on.profiler->pipeline,
+			      o->on.profiler->symbolizer, &options);
 
 	if (r)
 		return r;
-	builder_profile(b)->duration_ns = j->end_ns - j->collector->start_ns;
+	builder_profile(b)->duration_ns = j->w.end_ns - j->w.collector->start_ns;
 	if (!gethostname(host, sizeof(host) - 1) && *host && !one_set)
 		builder_resource(b, "host", host);
 	if (!one_set)
@@ -121,7 +120,7 @@ static void put(struct job *j, bool one_set, uint32_t set)
 /* One profile for each label set that has samples. */
 static void put_each(struct job *j)
 {
-	const struct collector *c = j->collector;
+	const struct collector *c = j->w.collector;
 	struct dict sets = {0};
 
 	if (dict_init(&sets)) {
@@ -166,12 +165,18 @@ static void named(void *arg)
 		if (o->stopping && sink_window_quiet(o))
 			delivery_stop(o->delivery, o->deadline_ns);
 	}
-	collector_free(j->collector);
+	collector_free(j->w.collector);
 	free(j);
 }
 
-/* The name of the window that has just been taken out. */
-static void name_window(struct sink_window *o, struct collector *c)
+static void lose_samples(const struct sink_window *o, struct collector *c)
+{
+	count(o, "window_samples_lost_total", "Samples in windows that were lost.", c->count);
+	collector_free(c);
+}
+
+/* Requests the symbols of the window that was closed. Takes its collector over. */
+static void symbolize_window(struct sink_window *o, const struct profiler_window *w)
 {
 	struct job *j = calloc(1, sizeof(*j));
 	uint32_t i = 0;
@@ -180,39 +185,31 @@ static void name_window(struct sink_window *o, struct collector *c)
 		i++;
 	if (!j || i == MAX_JOBS) {
 		count(o, "windows_lost_total", "Windows that could not be built.", 1);
-		count(o, "window_samples_lost_total", "Samples in windows that were lost.",
-		      c->count);
-		collector_free(c);
+		lose_samples(o, w->collector);
 		free(j);
 		return;
 	}
-	*j = (struct job){.window = o, .collector = c, .before = o->counts};
-	perf_stream_counts(o->on.snapshot, &j->after);
-	j->end_ns = clock_now();
-	o->counts = j->after;
+	*j = (struct job){.window = o, .w = *w};
 	o->jobs[i] = j;
-	if (symbolizer_request(o->on.names, c, named, j)) {
+	if (symbolizer_request(o->on.profiler->symbolizer, w->collector, named, j)) {
 		lose(o, -ENOMEM);
-		count(o, "window_samples_lost_total", "Samples in windows that were lost.",
-		      c->count);
+		lose_samples(o, w->collector);
 		forget_job(o, j);
-		collector_free(c);
 		free(j);
 	}
 }
 
 void sink_window_close_window(struct sink_window *o)
 {
-	struct collector *next = NULL, *c;
+	struct profiler_window w;
 
-	if (!o->stopping && collector_new(&next))
-		return; /* no memory: this one goes on */
-	c = pipeline_collect(o->on.pipeline, o->slot, next);
+	if (profiler_close_window(o->on.profiler, o->slot, !o->stopping, &w))
+		return; /* no memory: this window goes on */
 	count(o, "windows_total", "Windows closed.", 1);
-	if (c && c->count)
-		name_window(o, c);
+	if (w.collector && w.collector->count)
+		symbolize_window(o, &w);
 	else
-		collector_free(c);
+		collector_free(w.collector);
 }
 
 static void on_timer(void *arg)
@@ -221,39 +218,36 @@ static void on_timer(void *arg)
 
 	o->on.drain(o->on.arg);
 	sink_window_close_window(o);
-	worker_dispatch(o->on.worker);
+	worker_dispatch(o->on.profiler->worker);
 }
 
 /* ---- life ---- */
 
 int sink_window_new(struct sink_window **ret, const struct sink_window_context *on,
-		    const struct plan_instance *plan, struct fusee_instance *instance,
-		    uint32_t slot)
+		    const struct plan_instance *plan, struct fusee_instance *instance)
 {
 	struct delivery_options d = {.queue_bytes = plan->queue_bytes};
 	struct sink_window *o = calloc(1, sizeof(*o));
-	struct collector *c = NULL;
-	int r = o ? collector_new(&c) : -ENOMEM;
+	struct profiler_window w = {0};
+	int r = o ? profiler_open_window(on->profiler, &o->slot) : -ENOMEM;
 
-	if (r)
-		goto fail;
+	if (r) {
+		free(o);
+		return r;
+	}
 	o->on = *on;
 	o->plan = plan;
-	o->slot = slot;
 	o->every_ns = plan->every_ns;
 	r = loop_every(on->loop, plan->every_ns, on_timer, o, &o->timer);
 	if (!r)
 		r = delivery_new(&o->delivery, instance, &d);
-	if (r)
-		goto fail;
-	perf_stream_counts(on->snapshot, &o->counts);
-	collector_free(pipeline_collect(on->pipeline, slot, c));
-	*ret = o;
-	return 0;
-fail:
-	collector_free(c);
-	if (o)
-		loop_timer_free(o->timer);
+	if (!r) {
+		*ret = o;
+		return 0;
+	}
+	profiler_close_window(on->profiler, o->slot, false, &w);
+	collector_free(w.collector);
+	loop_timer_free(o->timer);
 	free(o);
 	return r;
 }
@@ -306,7 +300,7 @@ uint32_t sink_window_pending(const struct sink_window *o, const struct collector
 
 	for (uint32_t i = 0; i < MAX_JOBS && found < n; i++)
 		if (o->jobs[i])
-			c[found++] = o->jobs[i]->collector;
+			c[found++] = o->jobs[i]->w.collector;
 	return found;
 }
 
@@ -319,7 +313,7 @@ void sink_window_stop(struct sink_window *o, uint64_t deadline_ns)
 	loop_timer_free(o->timer);
 	o->timer = NULL;
 	sink_window_close_window(o);
-	worker_dispatch(o->on.worker);
+	worker_dispatch(o->on.profiler->worker);
 	if (sink_window_quiet(o))
 		delivery_stop(o->delivery, deadline_ns);
 }

@@ -13,15 +13,12 @@
 #include "delivery/delivery.h"
 #include "net/loop.h"
 #include "sampling/build_profile.h"
-#include "sampling/pipeline.h"
+#include "sampling/profiler.h"
 
 /* What all windows of an agent share. */
 struct sink_window_context {
 	struct loop *loop;
-	struct worker *worker;
-	struct pipeline *pipeline;
-	struct symbolizer *names;
-	struct perf_stream *snapshot;
+	struct profiler *profiler;
 	uint64_t period_ns;       /* of the default rate */
 	void (*drain)(void *arg); /* what was sampled until now, into the window */
 	/* Of a label set: its labels, until the next call. */
@@ -31,10 +28,10 @@ struct sink_window_context {
 
 struct sink_window;
 
-/* Takes the instance over. slot: the pipeline's, free. 0 or -errno: then the instance is still the
- * caller's. */
+/* Takes the instance over and opens a window of the profiler. 0 or -errno: then the instance is
+ * still the caller's. */
 int sink_window_new(struct sink_window **ret, const struct sink_window_context *,
-		    const struct plan_instance *, struct fusee_instance *, uint32_t slot);
+		    const struct plan_instance *, struct fusee_instance *);
 /* Its place in a newer plan: window, queue and labels may have changed, the instance has not. The
  * plan's instance is borrowed until the next call, or sink_window_free(). -ENOMEM: all but the
  * window's length has changed. */

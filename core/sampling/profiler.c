@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampling/profiler.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "events/probe.h"
+#include "unwind/claims.h"
+
+uint64_t profiler_period_ns(double hz)
+{
+	return (uint64_t)(1e9 / hz + 0.5);
+}
+
+/* ---- opening ---- */
+
+static int open_worker(struct profiler *p, const struct profiler_options *o)
+{
+	const struct worker_options worker = {.cache_dir = o->cache_dir,
+					      .plugin_dir = o->plugin_dir};
+	int r = plugin_set_open(o->plugin_dir, &claims_host, o->without, &p->unwinders);
+
+	if (r == -ENOMEM) {
+		log_error("cannot load unwinders: %s", strerror(-r));
+		return EX_OSERR;
+	}
+	if (r || !p->unwinders.n) {
+		log_error("no unwinders found in %s: is the installation of fusee complete?",
+			  o->plugin_dir);
+		return EX_SOFTWARE;
+	}
+	r = worker_new(&p->worker, &worker);
+	if (r)
+		log_error("cannot start the worker process: %s", strerror(-r));
+	return r ? EX_OSERR : 0;
+}
+
+static int open_bpf(struct profiler *p, const struct profiler_options *o)
+{
+	const struct bpf_sampler_options bpf = {.table_bytes = o->table_bytes};
+	int r = bpf_sampler_choose(&p->bpf, o->sampler, &p->unwinders, &bpf, &p->no_bpf);
+
+	if (!r)
+		return 0;
+	log_error("cannot use the sampler 'bpf': %s", p->no_bpf ? p->no_bpf : strerror(-r));
+	return r == -EPERM || r == -EACCES ? EX_NOPERM : EX_UNAVAILABLE;
+}
+
+static int explain_refusal(const struct profiler_options *o, int error)
+{
+	const struct probe_target target = {
+		.pid = o->npids && !o->held ? o->pids[0] : 0,
+		.whole = o->all || o->dynamic,
+		.again = o->command_line,
+	};
+	char *why = probe_explain(error, &target);
+
+	log_error("%s", why ? why : strerror(-error));
+	free(why);
+	return error == -ESRCH ? EX_NOINPUT : EX_NOPERM;
+}
+
+static int open_stream(struct profiler *p, const struct profiler_options *o)
+{
+	struct perf_stream_options stream = {
+		.pids = o->pids,
+		.npids = o->npids,
+		.all = o->all,
+		.dynamic = o->dynamic,
+		.on_exec = o->held,
+		.period_ns = o->period_ns,
+		.stack_bytes = o->stack_bytes,
+		.kernel = o->kernel,
+		.bpf = p->bpf,
+	};
+	int r = perf_stream_open(&p->stream, &stream);
+
+	/* The programs load, but the kernel refuses the events that they need. */
+	if (r && p->bpf && o->sampler == SAMPLER_AUTO) {
+		p->no_bpf = strdup(strerror(-r));
+		bpf_sampler_close(p->bpf);
+		p->bpf = stream.bpf = NULL;
+		r = perf_stream_open(&p->stream, &stream);
+	}
+	return r ? explain_refusal(o, r) : 0;
+}
+
+static int open_pipeline(struct profiler *p, const struct profiler_options *o)
+{
+	const struct pipeline_options pipeline = {
+		.threads = o->threads,
+		.route = o->route,
+		.wants = o->selected,
+		.arg = o->arg,
+		.bpf = p->bpf,
+	};
+	int r = pipeline_new(&p->pipeline, &pipeline, p->worker, &p->unwinders);
+
+	if (!r)
+		r = symbolizer_new(&p->symbolizer, pipeline_files(p->pipeline), p->worker,
+				   o->inlines);
+	if (r)
+		log_error("cannot start sampling: %s", strerror(-r));
+	return r ? EX_OSERR : 0;
+}
+
+int profiler_open(struct profiler *p, const struct profiler_options *o)
+{
+	int r;
+
+	*p = (struct profiler){
+		.pids = o->pids, .npids = o->npids, .dynamic = o->dynamic, .held = o->held};
+	r = open_worker(p, o);
+	if (!r)
+		r = open_bpf(p, o);
+	if (!r)
+		r = open_stream(p, o);
+	return r ? r : open_pipeline(p, o);
+}
+
+void profiler_close(struct profiler *p)
+{
+	perf_stream_close(p->stream);
+	worker_stop(p->worker);
+	symbolizer_free(p->symbolizer);
+	pipeline_free(p->pipeline);
+	bpf_sampler_close(p->bpf);
+	free(p->no_bpf);
+	plugin_set_close(&p->unwinders);
+	*p = (struct profiler){0};
+}
+
+/* ---- sampling ---- */
+
+void profiler_prepare(struct profiler *p)
+{
+	if (p->held)
+		return;
+	for (uint32_t i = 0; i < p->npids; i++)
+		pipeline_scan(p->pipeline, p->pids[i]);
+	worker_wait(p->worker);
+	pipeline_tell_all(p->pipeline);
+}
+
+void profiler_prepare_held(struct profiler *p)
+{
+	perf_stream_drain(p->stream, pipeline_handlers(p->pipeline), true);
+	pipeline_scan(p->pipeline, p->pids[0]);
+	worker_wait(p->worker);
+	pipeline_retry(p->pipeline);
+	/* The first call publishes the mappings, the second confirms them. */
+	for (int i = 0; i < 2; i++)
+		pipeline_tell_all(p->pipeline);
+}
+
+int profiler_enable(struct profiler *p)
+{
+	int r = perf_stream_enable(p->stream);
+	uint64_t now = clock_now();
+
+	if (r || p->dynamic)
+		return r;
+	/* Mappings made since profiler_prepare(); of later ones there are records. */
+	for (uint32_t i = 0; i < p->npids; i++)
+		pipeline_scan(p->pipeline, p->pids[i]);
+	pipeline_tell(p->pipeline, now);
+	return 0;
+}
+
+int profiler_disable(struct profiler *p)
+{
+	return perf_stream_disable(p->stream);
+}
+
+void profiler_drain(struct profiler *p, uint64_t until_ns)
+{
+	perf_stream_drain_until(p->stream, pipeline_handlers(p->pipeline), until_ns);
+	pipeline_tell(p->pipeline, perf_stream_horizon(p->stream));
+}
+
+void profiler_dispatch(struct profiler *p)
+{
+	worker_dispatch(p->worker);
+	pipeline_retry(p->pipeline);
+}
+
+void profiler_stop(struct profiler *p)
+{
+	profiler_disable(p);
+	perf_stream_drain(p->stream, pipeline_handlers(p->pipeline), true);
+}
+
+/* ---- windows ---- */
+
+int profiler_open_window(struct profiler *p, uint32_t *slot)
+{
+	struct collector *c;
+	uint32_t i = 0;
+	int r;
+
+	while (i < PIPELINE_SLOTS && pipeline_collector(p->pipeline, i))
+		i++;
+	if (i == PIPELINE_SLOTS)
+		return -ENOSPC;
+	r = collector_new(&c);
+	if (r)
+		return r;
+	perf_stream_counts(p->stream, &p->window_start[i]);
+	pipeline_collect(p->pipeline, i, c);
+	*slot = i;
+	return 0;
+}
+
+int profiler_close_window(struct profiler *p, uint32_t slot, bool more, struct profiler_window *w)
+{
+	struct collector *next = NULL;
+	int r = more ? collector_new(&next) : 0;
+
+	if (r)
+		return r;
+	*w = (struct profiler_window){.end_ns = clock_now(), .before = p->window_start[slot]};
+	perf_stream_counts(p->stream, &w->after);
+	w->collector = pipeline_collect(p->pipeline, slot, next);
+	/* An empty window makes no profile: its losses count for the next window. */
+	if (w->collector && w->collector->count)
+		p->window_start[slot] = w->after;
+	return 0;
+}
+
+/* ---- memory ---- */
+
+static void drop_symbols(void *arg, uint32_t file)
+{
+	symbolizer_drop_file(arg, file);
+}
+
+void profiler_sweep(struct profiler *p, const struct collector *const *keep, uint32_t n,
+		    uint64_t symbol_bytes)
+{
+	const struct pipeline_sweep sweep = {
+		.keep = keep, .n = n, .forget = drop_symbols, .arg = p->symbolizer};
+
+	if (symbolizer_is_busy(p->symbolizer))
+		return;
+	pipeline_sweep(p->pipeline, &sweep);
+	symbolizer_trim(p->symbolizer, symbol_bytes);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The profiler: worker, unwinders, BPF sampler, perf stream, pipeline and symbolizer, opened,
+ * prepared, drained and closed as one object. `record`, `top` and the agent each own one profiler
+ * and drive it from their event loop:
+ *
+ *	profiler_open(), profiler_prepare(), profiler_enable();
+ *	when perf_stream_fd(stream) is readable, and at least once a second: profiler_drain();
+ *	when worker_fd(worker) is readable: profiler_dispatch();
+ *	at the end of a window: profiler_close_window(), symbolizer_request(), build_profile();
+ *	profiler_stop(), profiler_close().
+ *
+ * The members are public, so that callers use what each of them offers. For one thread.
+ */
+#ifndef SAMPLING_PROFILER_H
+#define SAMPLING_PROFILER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bpf/sampler.h"
+#include "events/perf_stream.h"
+#include "plugin/plugin.h"
+#include "sampling/collector.h"
+#include "sampling/pipeline.h"
+#include "sampling/symbolizer.h"
+#include "worker/worker.h"
+
+/* Borrowed for profiler_open(), but pids until profiler_close(). */
+struct profiler_options {
+	const char *plugin_dir;
+	const char *cache_dir;      /* unwind tables on disk; NULL: none are kept */
+	const char *const *without; /* names of unwinders not to load, ends with NULL; NULL: none */
+
+	/* Targets: some processes with all their threads and children, all processes, or, dynamic,
+	 * those that perf_stream_add() and perf_stream_add_cpus() add. */
+	const pid_t *pids;
+	uint32_t npids;
+	bool all, dynamic;
+	bool held; /* pids[0] waits to exec a command: sampling begins with the exec */
+
+	enum sampler_choice sampler;
+	uint64_t period_ns;   /* of the events; dynamic: the shortest that rings are sized for */
+	uint32_t stack_bytes; /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
+	uint64_t table_bytes; /* cap of unwind tables in the kernel; 0: the BPF sampler's default */
+	bool kernel;          /* kernel stacks, where the kernel allows them */
+	bool threads;         /* samples carry thread ids */
+	bool inlines;         /* inlined functions are symbolized */
+
+	/* As in struct pipeline_options: where a sample goes, and whether a process is sampled. */
+	bool (*route)(void *arg, const struct sample *, struct pipeline_route *);
+	bool (*selected)(void *arg, pid_t pid);
+	void *arg;
+
+	const char *command_line; /* for the hint that is logged where the kernel refuses events */
+};
+
+struct profiler {
+	struct plugin_set unwinders;
+	struct worker *worker;
+	struct bpf_sampler *bpf; /* NULL: stacks are unwound in user space */
+	char *no_bpf;            /* why bpf is NULL; NULL where the snapshot sampler was chosen */
+	struct perf_stream *stream;
+	struct pipeline *pipeline;
+	struct symbolizer *symbolizer;
+	const pid_t *pids; /* these four as in the options */
+	uint32_t npids;
+	bool dynamic, held;
+	struct perf_stream_counts window_start[PIPELINE_SLOTS]; /* when each slot's window began */
+};
+
+/* A closed window. */
+struct profiler_window {
+	struct collector *collector; /* owned by the caller */
+	uint64_t end_ns;             /* CLOCK_MONOTONIC */
+	struct perf_stream_counts before, after;
+};
+
+/* Ticks at this rate, in CPU time. */
+uint64_t profiler_period_ns(double hz);
+
+/* 0, or an exit code of sysexits.h after one error was logged; then profiler_close() is still to
+ * be called. Nothing is sampled yet. */
+int profiler_open(struct profiler *, const struct profiler_options *);
+/* Closes what is open. *p may be zeros. */
+void profiler_close(struct profiler *);
+
+/* Reads the mappings of the targets that run already and waits until their unwind tables are made
+ * and published, so that the first sample is complete. Held targets: see below. */
+void profiler_prepare(struct profiler *);
+/* The same for a held command that has exec'ed and is stopped at its entry point. */
+void profiler_prepare_held(struct profiler *);
+
+/* Sampling begins, or goes on; held: not needed, the exec enables the events. 0 or -errno. */
+int profiler_enable(struct profiler *);
+/* No more samples are taken. profiler_enable() undoes it. */
+int profiler_disable(struct profiler *);
+/* Hands all records that are due and older than until_ns (CLOCK_MONOTONIC; UINT64_MAX: all that
+ * are due) to the pipeline and publishes what changed to the BPF sampler. */
+void profiler_drain(struct profiler *, uint64_t until_ns);
+/* Takes the worker's answers and unwinds the samples that waited for them. */
+void profiler_dispatch(struct profiler *);
+/* Disables sampling and drains all that remains. Samples may still wait for the worker:
+ * pipeline_finish() waits for it. */
+void profiler_stop(struct profiler *);
+
+/* Finds a free slot of the pipeline and begins its first window. Without a route slot 0 has one
+ * from the beginning. 0, -ENOSPC or -ENOMEM. */
+int profiler_open_window(struct profiler *, uint32_t *slot);
+/* Ends the slot's window; more: the next window begins. 0, or -ENOMEM: the window goes on. */
+int profiler_close_window(struct profiler *, uint32_t slot, bool more, struct profiler_window *);
+
+/* Frees processes and files that no mapping and no collector needs, and symbols beyond
+ * symbol_bytes. keep: n closed collectors that are still to be built. To be called now and then. */
+void profiler_sweep(struct profiler *, const struct collector *const *keep, uint32_t n,
+		    uint64_t symbol_bytes);
+#endif
