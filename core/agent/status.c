@@ -19,6 +19,7 @@
 #include "bpf/sampler.h"
 
 #define FLUSH_NS 30000000000u
+#define BLOCKED_NS 5000000000u /* a sink whose call takes longer is reported as blocked */
 
 static double cpu_seconds(int who)
 {
@@ -73,22 +74,26 @@ static void add_losses(const struct agent *a, struct buf *b)
 		   (unsigned long long)c.ring_full, (unsigned long long)c.skipped);
 }
 
-static void add_sink(struct buf *b, const struct sink_window *o)
+static const char *sink_state(const struct delivery_stats *s)
+{
+	if (s->blocked_since && clock_now() - s->blocked_since > BLOCKED_NS)
+		return "blocked";
+	return *s->last_error ? "failing" : "ok";
+}
+
+static void add_sink(struct buf *b, const struct sink_window *w)
 {
 	struct delivery_stats s;
 
-	delivery_stats(sink_window_delivery(o), &s);
+	delivery_stats(sink_window_delivery(w), &s);
 	buf_str(b, "{\"name\": ");
-	json_text(b, sink_window_plan(o)->name);
-	buf_printf(b,
-		   ", \"state\": \"%s\", \"delivered\": %llu, \"retried\": %llu, \"lost\": "
-		   "{\"queue full\": %llu, \"refused\": %llu}, \"queued\": %llu, "
-		   "\"queued_bytes\": %llu, \"last_error\": ",
-		   s.blocked_since && clock_now() - s.blocked_since > 5000000000u ? "blocked"
-		   : *s.last_error                                                ? "failing"
-										  : "ok",
-		   (unsigned long long)s.delivered, (unsigned long long)s.retried,
-		   (unsigned long long)s.queue_full, (unsigned long long)s.refused,
+	json_text(b, sink_window_plan(w)->name);
+	buf_printf(b, ", \"state\": \"%s\", \"delivered\": %llu, \"retried\": %llu, \"lost\": {",
+		   sink_state(&s), (unsigned long long)s.delivered, (unsigned long long)s.retried);
+	for (uint32_t i = 0; i < DELIVERY_LOSSES; i++)
+		buf_printf(b, "%s\"%s\": %llu", i ? ", " : "", delivery_loss_names[i],
+			   (unsigned long long)s.lost[i]);
+	buf_printf(b, "}, \"queued\": %llu, \"queued_bytes\": %llu, \"last_error\": ",
 		   (unsigned long long)s.queued, (unsigned long long)s.queued_bytes);
 	json_text(b, s.last_error);
 	buf_str(b, "}");

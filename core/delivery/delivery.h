@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One sink instance at work: its thread, and the bounded queue of profiles that wait for it. A sink
- * that is slow, dead or gone costs counted profiles of its own and nothing else: no call here but
- * delivery_free() waits for it.
+ * The delivery of one sink instance: its thread, and a bounded queue of profiles. A sink that is
+ * slow or fails loses profiles of its own, which are counted, and affects nothing else: no call
+ * but delivery_free() waits for it.
  *
- * Threads: calls are for the control thread; consume, flush and fini run on the delivery's own, and
- * cancel on another one of its, which keeps the deadlines while the first may hang.
+ * Threads: calls are for the control thread. consume(), flush() and fini() of the sink run on the
+ * sink's thread, cancel() on the deadline thread, because the sink's thread may hang in a call.
  */
 #ifndef DELIVERY_DELIVERY_H
 #define DELIVERY_DELIVERY_H
@@ -20,52 +20,62 @@ struct delivery;
 
 struct delivery_options {
 	uint64_t queue_bytes;
-	/* Backoff after -EAGAIN without retry_after(): doubles from first to most, with jitter.
-	 * 0: 1 s, 5 min. */
-	uint64_t backoff_first_ns, backoff_most_ns;
+	/* Backoff in ns after -EAGAIN without retry_after(): doubles from first to max, with
+	 * jitter. 0: 1 s, 5 min. */
+	uint64_t backoff_first_ns, backoff_max_ns;
 };
+
+/* Why a profile was lost. */
+enum delivery_loss {
+	DELIVERY_QUEUE_FULL, /* the queue had no room */
+	DELIVERY_REFUSED,    /* consume() failed, but not with -EAGAIN */
+	DELIVERY_ENDED,      /* the deadline of delivery_stop() passed */
+	DELIVERY_LOSSES,
+};
+
+/* By enum delivery_loss, as in metrics and `fusee ctl status`. */
+extern const char *const delivery_loss_names[DELIVERY_LOSSES];
 
 struct delivery_stats {
 	uint64_t delivered, retried;
-	uint64_t queue_full, refused, ended; /* profiles lost: no room; consume() failed; left at
-						the end */
-	uint64_t queued, queued_bytes;       /* with the one that is being tried */
-	uint64_t samples_lost;               /* in lost profiles */
-	uint64_t last_ok_ns;                 /* CLOCK_MONOTONIC, 0 never */
-	uint64_t blocked_since;              /* the call under way began, 0 none */
-	uint64_t retry_at;                   /* CLOCK_MONOTONIC: nothing is tried before, 0 none */
-	char last_error[256];                /* since something was delivered; "" none */
+	uint64_t lost[DELIVERY_LOSSES];
+	uint64_t samples_lost;         /* in lost profiles */
+	uint64_t queued, queued_bytes; /* including the profile in consume() */
+	uint64_t last_ok_ns;           /* the last delivery, CLOCK_MONOTONIC; 0: none */
+	uint64_t blocked_since;        /* the beginning of the running call; 0: none runs */
+	uint64_t retry_at;             /* the next attempt, CLOCK_MONOTONIC; 0: at once */
+	char last_error[256];          /* "" if the last call succeeded */
 };
 
-/* For the host table that instances of sinks are made with. */
+/* The host calls of a consume(), for the host table that sink instances are made with. */
 extern const struct fusee_sink_host delivery_host;
 
-/* Takes the instance over (of a sink; instance->owner is the delivery from now on) and starts its
- * thread. 0 or -errno: then the instance is still the caller's. */
+/* Takes the instance over (instance->owner becomes the delivery) and starts the threads. 0 or
+ * -errno: the instance is then still the caller's. */
 int delivery_new(struct delivery **ret, struct fusee_instance *, const struct delivery_options *);
-/* A finished builder's profile; takes the builder over, whatever happens. Bytes: builder_bytes().
- * The oldest waiting ones go when there is no room; they are counted. The one that is in consume()
- * goes last: if it is not taken then. After delivery_stop() it is counted as `ended`. */
+/* Queues the profile of a finished builder; takes the builder over, also if the profile is lost.
+ * The profile's size is builder_bytes(). If there is no room, the oldest profiles are lost; the
+ * profile in consume() is lost last, and only if that attempt fails. */
 void delivery_put(struct delivery *, struct builder *, const struct fusee_profile *);
-/* The queue has another size from now on; what it has no room for any more goes, counted. */
-void delivery_queue(struct delivery *, uint64_t queue_bytes);
-/* Everything that waits is tried now, without backoff, until something is not taken, then
- * ops->flush(). done(arg, err) is called on a thread of the delivery's, at the latest at the
- * deadline: 0, what was answered (-EAGAIN ..), -ETIMEDOUT, -ECANCELED at the end. No memory, too
- * many flushes at once, or stopped: at once, before this returns, with -ENOMEM, -EBUSY, -ECANCELED.
+/* Sets the size of the queue; the oldest profiles that no longer fit are lost. */
+void delivery_set_queue_bytes(struct delivery *, uint64_t bytes);
+/* Tries all queued profiles now, without backoff, until an attempt fails with -EAGAIN, then calls
+ * flush() of the sink. done(arg, err) is called on a thread of the delivery, at the latest at the
+ * deadline (CLOCK_MONOTONIC): 0, the error of an attempt or of flush(), -ETIMEDOUT, or -ECANCELED
+ * at the end. It is called before this returns with -ENOMEM, -EBUSY (16 flushes run) or -ECANCELED.
  */
 void delivery_flush(struct delivery *, uint64_t deadline_ns, void (*done)(void *arg, int err),
 		    void *arg);
 void delivery_stats(struct delivery *, struct delivery_stats *);
 const struct fusee_instance *delivery_instance(const struct delivery *);
-/* Tries what waits until CLOCK_MONOTONIC deadline_ns, then ops->cancel(); what is left is counted
- * as `ended`. Asynchronous: delivery_free() waits for the end of it. Of two deadlines the earlier
- * one counts. */
+/* Tries the queued profiles until deadline_ns (CLOCK_MONOTONIC), then calls cancel() of the sink;
+ * what remains is lost (ended). Returns at once. Of two deadlines the earlier holds. */
 void delivery_stop(struct delivery *, uint64_t deadline_ns);
-/* Its threads have come to their end, or were given up: delivery_free() will not wait. */
+/* The threads have ended or were abandoned: delivery_free() does not wait. */
 bool delivery_ended(struct delivery *);
-/* Waits for the thread, fini, frees. A sink that ignores cancel is given up 5 s after the deadline:
- * it is named and left behind; it cleans up if it ever comes back. Without delivery_stop() the
- * deadline is now. The metrics stay: metric_forget("instance", name). NULL is fine. */
+/* Stops at once unless delivery_stop() was called, waits for the threads, calls fini(), frees. A
+ * sink that ignores cancel() is abandoned 5 s after the deadline: that is logged, and its thread
+ * frees the delivery if it ever returns. The metrics remain: metric_forget("instance", name). NULL
+ * is fine. */
 void delivery_free(struct delivery *);
 #endif

@@ -259,7 +259,7 @@ int sink_window_replan(struct sink_window *o, const struct plan_instance *plan, 
 
 	o->plan = plan;
 	o->on.period_ns = period_ns;
-	delivery_queue(o->delivery, plan->queue_bytes);
+	delivery_set_queue_bytes(o->delivery, plan->queue_bytes);
 	if (plan->every_ns == o->every_ns)
 		return 0;
 	r = loop_every(o->on.loop, plan->every_ns, on_timer, o, &timer);

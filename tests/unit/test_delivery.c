@@ -250,7 +250,9 @@ static struct delivery_stats settled(struct delivery *d, uint64_t n)
 	for (;;) {
 		struct delivery_stats s = stats(d);
 
-		if (s.delivered + s.queue_full + s.refused + s.ended >= n)
+		if (s.delivered + s.lost[DELIVERY_QUEUE_FULL] + s.lost[DELIVERY_REFUSED] +
+			    s.lost[DELIVERY_ENDED] >=
+		    n)
 			return s;
 		usleep(1000);
 	}
@@ -449,7 +451,7 @@ TEST(what_is_refused_is_counted)
 	for (uint8_t i = 0; i < 3; i++)
 		put(d, i);
 	s = settled(d, 3);
-	CHECK_INT(s.refused, 2);
+	CHECK_INT(s.lost[DELIVERY_REFUSED], 2);
 	CHECK_INT(s.delivered, 1);
 	CHECK_INT(s.samples_lost, 40);
 	CHECK_STR(s.last_error, "the backend is away");
@@ -475,7 +477,7 @@ TEST(hangs_with_a_full_queue)
 		put(d, i);
 		s = stats(d);
 		CHECK(s.queued_bytes <= limit);
-		CHECK_INT(s.queued + s.queue_full, i + 1);
+		CHECK_INT(s.queued + s.lost[DELIVERY_QUEUE_FULL], i + 1);
 	}
 	CHECK_INT(s.queued, 5);
 	CHECK(s.blocked_since && s.blocked_since <= now());
@@ -485,7 +487,7 @@ TEST(hangs_with_a_full_queue)
 	CHECK(lost("sink_lost_total", "queue_full") == 45);
 	put_some(d, 50, 1000); /* larger than all of it: nobody else goes */
 	s = stats(d);
-	CHECK_INT(s.queue_full, 46);
+	CHECK_INT(s.lost[DELIVERY_QUEUE_FULL], 46);
 	CHECK_INT(s.queued, 5);
 	set(&stage.hang, false);
 	s = settled(d, 51);
@@ -510,13 +512,13 @@ TEST(a_queue_of_another_size)
 	for (uint8_t i = 1; i < 10; i++)
 		put(d, i);
 	CHECK_INT(stats(d).queued, 10);
-	delivery_queue(d, 3 * one + one / 2);
+	delivery_set_queue_bytes(d, 3 * one + one / 2);
 	CHECK_INT(stats(d).queued, 3);
-	CHECK_INT(stats(d).queue_full, 7);
+	CHECK_INT(stats(d).lost[DELIVERY_QUEUE_FULL], 7);
 	CHECK(stats(d).queued_bytes <= 3 * one + one / 2);
 	CHECK(lost("sink_lost_total", "queue_full") == 7);
 	CHECK(metric("sink_queue_profiles") == 3);
-	delivery_queue(d, 20 * one);
+	delivery_set_queue_bytes(d, 20 * one);
 	put(d, 10);
 	CHECK_INT(stats(d).queued, 4);
 	set(&stage.hang, false);
@@ -544,18 +546,18 @@ TEST(room_of_the_one_in_hand)
 		put_some(d, 2, 90);
 		s = stats(d);
 		CHECK_INT(s.queued, 2);
-		CHECK_INT(s.queue_full, 0);
+		CHECK_INT(s.lost[DELIVERY_QUEUE_FULL], 0);
 		put_some(d, 3, 90);
 		s = stats(d);
 		CHECK_INT(s.queued, 2);
-		CHECK_INT(s.queue_full, 1);
+		CHECK_INT(s.lost[DELIVERY_QUEUE_FULL], 1);
 		stage.also = NULL;
 		set(&stage.hang, false);
 		if (!taken) /* it does not wait for the backoff of the first one */
 			delivery_flush(d, now() + 30 * SECOND, answered, &a);
 		s = settled(d, 3);
 		CHECK_INT(s.delivered, 1 + taken);
-		CHECK_INT(s.queue_full, 2 - taken);
+		CHECK_INT(s.lost[DELIVERY_QUEUE_FULL], 2 - taken);
 		CHECK_INT(s.queued, 0);
 		CHECK_INT(s.queued_bytes, 0);
 		CHECK_INT(s.retried, 0);
@@ -584,7 +586,7 @@ TEST(room_of_the_one_to_be_tried_again)
 		usleep(1000);
 	put_some(d, 2, 90);
 	s = stats(d);
-	CHECK_INT(s.queue_full, 1);
+	CHECK_INT(s.lost[DELIVERY_QUEUE_FULL], 1);
 	CHECK_INT(s.queued, 1);
 	CHECK(s.retry_at > now()); /* the backend is still away */
 	CHECK_INT(s.samples_lost, 200);
@@ -611,7 +613,7 @@ TEST(stop_tries_what_waits)
 	put(d, 3);
 	s = settled(d, 4);
 	CHECK_INT(s.delivered, 3);
-	CHECK_INT(s.ended, 1);
+	CHECK_INT(s.lost[DELIVERY_ENDED], 1);
 	CHECK_INT(s.samples_lost, 20);
 	delivery_free(d);
 	CHECK(!stage.cancelled);
@@ -675,7 +677,7 @@ TEST(cancel_ends_a_blocked_flush)
 	CHECK_INT(stage.finis, 1);
 }
 
-/* ... and is left behind, named; the queue is counted; it cleans up when it comes back. */
+/* ... and is abandoned, which is logged; the queue is counted; it cleans up when it comes back. */
 TEST(ignores_cancel)
 {
 	struct delivery *d = new_delivery();
@@ -690,7 +692,7 @@ TEST(ignores_cancel)
 	delivery_free(d);
 	CHECK(now() - began >= 5 * SECOND);
 	check_log("fusee: sink.stage: does not end, although it was cancelled: its thread is "
-		  "left behind\n");
+		  "abandoned\n");
 	CHECK(lost("sink_lost_total", "ended") == 3);
 	CHECK(lost("sink_samples_lost_total", "ended") == 60);
 	CHECK_INT(get(&stage.finis), 0);
@@ -868,7 +870,9 @@ TEST(nothing_is_lost_without_being_counted)
 			flushes++;
 		}
 		s = stats(d);
-		CHECK_INT(s.delivered + s.queue_full + s.refused + s.queued, i + 1);
+		CHECK_INT(s.delivered + s.lost[DELIVERY_QUEUE_FULL] + s.lost[DELIVERY_REFUSED] +
+				  s.queued,
+			  i + 1);
 		if (i % 16 == 0)
 			usleep(500);
 	}

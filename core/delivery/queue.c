@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "delivery/queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/metrics.h"
+
+const char *const delivery_loss_names[DELIVERY_LOSSES] = {
+	[DELIVERY_QUEUE_FULL] = "queue_full",
+	[DELIVERY_REFUSED] = "refused",
+	[DELIVERY_ENDED] = "ended",
+};
+
+/* ---- counts ---- */
+
+void queue_count_lost(struct delivery_queue *q, enum delivery_loss why, uint64_t profiles,
+		      uint64_t samples)
+{
+	const struct metric_labels *labels = METRIC_LABELS("instance", q->instance, "reason",
+							   delivery_loss_names[why]);
+
+	q->stats.lost[why] += profiles;
+	q->stats.samples_lost += samples;
+	metric_add("sink_lost_total", "Total number of profiles lost before a sink took them.",
+		   labels, profiles);
+	metric_add("sink_samples_lost_total", "Total number of samples in lost profiles.", labels,
+		   samples);
+}
+
+static void count_delivered(struct delivery_queue *q, uint64_t n)
+{
+	q->stats.delivered += n;
+	metric_add("sink_delivered_total", "Total number of profiles that a sink took.",
+		   METRIC_LABELS("instance", q->instance), n);
+}
+
+static void count_retried(struct delivery_queue *q, uint64_t n)
+{
+	q->stats.retried += n;
+	metric_add("sink_retried_total",
+		   "Total number of failed attempts after which a profile stayed queued.",
+		   METRIC_LABELS("instance", q->instance), n);
+}
+
+static void update_gauges(const struct delivery_queue *q)
+{
+	const struct metric_labels *labels = METRIC_LABELS("instance", q->instance);
+
+	metric_set("sink_queue_profiles", "Number of profiles queued for a sink.", labels,
+		   (double)q->stats.queued);
+	metric_set("sink_queue_bytes", "Memory in bytes of the profiles queued for a sink.", labels,
+		   (double)queue_bytes(q));
+}
+
+/* ---- items ---- */
+
+void queue_items_free(struct queue_item *it)
+{
+	while (it) {
+		struct queue_item *next = it->next;
+
+		delivery_encoded_fini(&it->encoded);
+		builder_free(it->builder);
+		free(it);
+		it = next;
+	}
+}
+
+/* The sum of the values of the type "samples", or the number of entries if there is no such type.
+ */
+uint64_t queue_samples(const struct fusee_profile *p)
+{
+	uint64_t sum = 0;
+	uint32_t type = 0;
+
+	for (; type < p->types.n; type++) {
+		uint32_t name = FUSEE_AT(struct fusee_value_type, p->types, type)->type;
+		const struct fusee_str *s = FUSEE_AT(struct fusee_str, p->strings, name);
+
+		if (s->len == 7 && !memcmp(s->p, "samples", 7))
+			break;
+	}
+	if (type == p->types.n)
+		return p->samples.n;
+	for (uint64_t i = type; i < p->values.n; i += p->types.n) {
+		int64_t v = *FUSEE_AT(int64_t, p->values, i);
+
+		sum += v > 0 ? (uint64_t)v : 0;
+	}
+	return sum;
+}
+
+static struct queue_item *pop(struct delivery_queue *q)
+{
+	struct queue_item *it = q->head;
+
+	q->head = it->next;
+	if (!q->head)
+		q->last = &q->head;
+	it->next = NULL;
+	return it;
+}
+
+/* Subtracts an item that is not in the queue any more. */
+static void subtract(struct delivery_queue *q, const struct queue_item *it)
+{
+	fusee_assert(q->stats.queued);
+	fusee_assert(it->evicted || q->bytes >= it->bytes);
+	if (!it->evicted)
+		q->bytes -= it->bytes;
+	q->stats.queued--;
+}
+
+/* The current item is the last to give up its room: it may be delivered any moment. */
+static void make_room(struct delivery_queue *q, uint64_t bytes, struct queue_item **dropped)
+{
+	while (q->bytes > q->limit - bytes) {
+		struct queue_item *it;
+
+		if (!q->head) {
+			if (!q->current || q->current->evicted)
+				return;
+			q->current->evicted = true;
+			q->bytes -= q->current->bytes;
+			continue;
+		}
+		it = pop(q);
+		subtract(q, it);
+		queue_count_lost(q, DELIVERY_QUEUE_FULL, 1, it->samples);
+		it->next = *dropped;
+		*dropped = it;
+	}
+}
+
+/* ---- the queue ---- */
+
+void queue_init(struct delivery_queue *q, const char *instance, uint64_t limit)
+{
+	*q = (struct delivery_queue){.instance = instance, .limit = limit};
+	q->last = &q->head;
+	count_delivered(q, 0); /* so that the metrics exist from the start */
+	count_retried(q, 0);
+	for (enum delivery_loss why = 0; why < DELIVERY_LOSSES; why++)
+		queue_count_lost(q, why, 0, 0);
+	update_gauges(q);
+}
+
+void queue_put(struct delivery_queue *q, struct queue_item *it, struct queue_item **dropped)
+{
+	make_room(q, it->bytes, dropped);
+	it->order = q->order++;
+	*q->last = it;
+	q->last = &it->next;
+	q->bytes += it->bytes;
+	q->stats.queued++;
+	update_gauges(q);
+}
+
+void queue_set_limit(struct delivery_queue *q, uint64_t limit, struct queue_item **dropped)
+{
+	q->limit = limit;
+	make_room(q, 0, dropped);
+	update_gauges(q);
+}
+
+struct queue_item *queue_take(struct delivery_queue *q)
+{
+	fusee_assert(!q->current);
+	return q->current = pop(q);
+}
+
+static struct queue_item *end_current(struct delivery_queue *q)
+{
+	struct queue_item *it = q->current;
+
+	q->current = NULL;
+	subtract(q, it);
+	return it;
+}
+
+void queue_delivered(struct delivery_queue *q)
+{
+	end_current(q);
+	count_delivered(q, 1);
+	update_gauges(q);
+}
+
+void queue_current_lost(struct delivery_queue *q, enum delivery_loss why)
+{
+	queue_count_lost(q, why, 1, end_current(q)->samples);
+	update_gauges(q);
+}
+
+void queue_retry(struct delivery_queue *q)
+{
+	struct queue_item *it = end_current(q);
+
+	it->bytes = builder_bytes(it->builder) + delivery_encoded_bytes(&it->encoded);
+	it->attempt++;
+	it->next = q->head;
+	if (!q->head)
+		q->last = &it->next;
+	q->head = it;
+	q->bytes += it->bytes;
+	q->stats.queued++;
+	count_retried(q, 1);
+	update_gauges(q);
+}
+
+struct queue_item *queue_lose_all(struct delivery_queue *q, enum delivery_loss why)
+{
+	struct queue_item *all = q->head;
+	uint64_t n = 0, samples = 0;
+
+	q->head = NULL;
+	q->last = &q->head;
+	for (const struct queue_item *it = all; it; it = it->next, n++) {
+		subtract(q, it);
+		samples += it->samples;
+	}
+	queue_count_lost(q, why, n, samples);
+	update_gauges(q);
+	return all;
+}
+
+uint64_t queue_bytes(const struct delivery_queue *q)
+{
+	return q->bytes + (q->current && q->current->evicted ? q->current->bytes : 0);
+}
