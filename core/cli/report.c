@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/graphviz.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/pager.h"
@@ -35,9 +36,11 @@ static const char usage_text[] =
 	"      --folded            a line a stack, for other flame graph tools\n"
 	"      --speedscope        JSON for speedscope.app\n"
 	"      --flamegraph FILE   a page for the browser, in one file; - is stdout\n"
+	"      --calls FILE        the graph of calls: FILE ends with .svg, .png, .pdf (Graphviz's "
+	"dot draws them) or .dot\n"
 	"      --json              functions and stacks, for programs\n"
 	"\n"
-	"      --diff BASE         what changed since BASE (top, flamegraph, json)\n"
+	"      --diff BASE         what changed since BASE (top, flamegraph, calls, json)\n"
 	"      --focus RE          only stacks with a function that matches\n"
 	"      --ignore RE         without such stacks\n"
 	"      --hide RE           such functions left out of their stacks\n"
@@ -54,6 +57,7 @@ enum view {
 	VIEW_FOLDED,
 	VIEW_SPEEDSCOPE,
 	VIEW_FLAMEGRAPH,
+	VIEW_CALLS,
 	VIEW_JSON
 };
 
@@ -68,6 +72,7 @@ struct report {
 enum {
 	OPT_PEEK = 256,
 	OPT_FLAMEGRAPH,
+	OPT_CALLS,
 	OPT_DIFF,
 	OPT_FOCUS,
 	OPT_IGNORE,
@@ -84,6 +89,7 @@ static const struct option long_options[] = {
 	{"folded", no_argument, NULL, OPT_VIEW + VIEW_FOLDED},
 	{"speedscope", no_argument, NULL, OPT_VIEW + VIEW_SPEEDSCOPE},
 	{"flamegraph", required_argument, NULL, OPT_FLAMEGRAPH},
+	{"calls", required_argument, NULL, OPT_CALLS},
 	{"json", no_argument, NULL, OPT_VIEW + VIEW_JSON},
 	{"diff", required_argument, NULL, OPT_DIFF},
 	{"focus", required_argument, NULL, OPT_FOCUS},
@@ -120,6 +126,10 @@ static int take_option(struct report *r, int c)
 		return 0;
 	case OPT_FLAMEGRAPH:
 		r->view = VIEW_FLAMEGRAPH;
+		r->page = optarg;
+		return 0;
+	case OPT_CALLS:
+		r->view = VIEW_CALLS;
 		r->page = optarg;
 		return 0;
 	case OPT_DIFF:
@@ -183,7 +193,8 @@ static int parse(struct report *r, int argc, char **argv)
 		result = take_option(r, c);
 	if (result)
 		return result;
-	diffs = r->view == VIEW_TOP || r->view == VIEW_FLAMEGRAPH || r->view == VIEW_JSON;
+	diffs = r->view == VIEW_TOP || r->view == VIEW_FLAMEGRAPH || r->view == VIEW_CALLS ||
+		r->view == VIEW_JSON;
 	if (optind == argc)
 		return bad_use("which profile? fusee record writes fusee.pb.gz:"
 			       " fusee report fusee.pb.gz");
@@ -193,9 +204,11 @@ static int parse(struct report *r, int argc, char **argv)
 	if (stdin_twice(r, argv + optind, argc - optind))
 		return bad_use("standard input, '-', can be one of the files only");
 	if (r->base && !diffs)
-		return bad_use("--diff goes with --top, --flamegraph and --json");
-	if (r->output && r->view == VIEW_FLAMEGRAPH)
-		return bad_use("--flamegraph names its file itself: -o is one too many");
+		return bad_use("--diff goes with --top, --flamegraph, --calls and --json");
+	if (r->output && r->page)
+		return bad_use("--flamegraph and --calls name their file: -o can't be given too");
+	if (r->view == VIEW_CALLS && !graphviz_format(r->page))
+		return bad_use("--calls: the file's name ends with .svg, .png, .pdf or .dot");
 	return 0;
 }
 
@@ -270,6 +283,8 @@ static int render(struct report *r, const struct fusee_profile *p, const struct 
 		return render_speedscope(p, &r->o, out);
 	case VIEW_FLAMEGRAPH:
 		return render_flamegraph(p, base, &r->o, out);
+	case VIEW_CALLS:
+		return render_dot(p, base, &r->o, out);
 	case VIEW_JSON:
 		return render_json(p, base, &r->o, out);
 	default:
@@ -279,7 +294,7 @@ static int render(struct report *r, const struct fusee_profile *p, const struct 
 
 static int write_out(const struct report *r, const struct buf *b)
 {
-	const char *path = r->view == VIEW_FLAMEGRAPH ? r->page : r->output;
+	const char *path = r->page ? r->page : r->output;
 	bool text = r->view == VIEW_TOP || r->view == VIEW_TREE || r->view == VIEW_PEEK;
 	char *error = NULL;
 	int err;
@@ -290,6 +305,8 @@ static int write_out(const struct report *r, const struct buf *b)
 			log_error("%s", error ? error : "no memory");
 		else if (r->view == VIEW_FLAMEGRAPH)
 			log_info("wrote %s: open it in a browser", path);
+		else if (r->view == VIEW_CALLS)
+			log_info("wrote %s", path);
 		free(error);
 		return err ? EX_CANTCREAT : 0;
 	}
@@ -333,6 +350,21 @@ static void make_title(const struct report *r, char **paths, uint32_t n, struct 
 	buf_add(title, "", 1);
 }
 
+/* The graph of calls as the picture that its file's name asks for. An exit code. */
+static int draw(const struct report *r, struct buf *graph)
+{
+	const char *format = graphviz_format(r->page);
+	int err = strcmp(format, "dot") ? graphviz_draw(graph, format) : 0;
+
+	if (err == -ENOENT)
+		log_error("--calls: the program dot, which draws .%s, is not installed: "
+			  "apt install graphviz, or write a .dot file",
+			  format);
+	else if (err)
+		log_error("--calls: dot could not draw the graph: %s", strerror(-err));
+	return !err ? 0 : err == -ENOENT ? EX_UNAVAILABLE : EX_OSERR;
+}
+
 /* Renders what was loaded and writes it. An exit code. */
 static int show(struct report *r, const struct fusee_profile *p, const struct fusee_profile *base,
 		const char *title)
@@ -352,7 +384,9 @@ static int show(struct report *r, const struct fusee_profile *p, const struct fu
 		log_error("report: %s", strerror(-err));
 		result = EX_OSERR;
 	} else {
-		result = write_out(r, &out);
+		result = r->view == VIEW_CALLS ? draw(r, &out) : 0;
+		if (!result)
+			result = write_out(r, &out);
 	}
 	buf_fini(&out);
 	return result;

@@ -31,6 +31,10 @@ int render_folded(const struct fusee_profile *, const struct render_options *, s
 int render_speedscope(const struct fusee_profile *, const struct render_options *, struct buf *out);
 int render_flamegraph(const struct fusee_profile *, const struct fusee_profile *base,
 		      const struct render_options *, struct buf *out);
+/* The graph of calls in Graphviz's language; the hottest 80 functions unless o->rows says another
+ * number. */
+int render_dot(const struct fusee_profile *, const struct fusee_profile *base,
+	       const struct render_options *, struct buf *out);
 int render_json(const struct fusee_profile *, const struct fusee_profile *base,
 		const struct render_options *, struct buf *out);
 /* The hottest functions as `fusee record` prints them: self, total, name, library. */

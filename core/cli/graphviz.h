@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Draws a graph by Graphviz's program `dot`. */
+#ifndef CLI_GRAPHVIZ_H
+#define CLI_GRAPHVIZ_H
+
+#include "base/buf.h"
+
+/* The format that the ending of `path` names, as -T of dot has it: "svg", "png", "pdf"; "dot" for
+ * .dot and "-". NULL: another ending. */
+const char *graphviz_format(const char *path);
+
+/* Replaces the text in `graph`, Graphviz's language, by the picture in that format. 0; -ENOENT:
+ * there is no `dot` in PATH; -EIO: it failed, with a message of its own on stderr; or -errno. */
+int graphviz_draw(struct buf *graph, const char *format);
+#endif
