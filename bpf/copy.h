@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What is left to user space goes with a copy of the stack: of those pages that are there, from sp
- * up to where nothing more is found. perf's own copy ends at the first page that was never touched,
- * and takes the room of the largest one in the ring.
+ * Stack copies for user space. A copy holds the pages that are present, from sp up to where several
+ * pages in a row are absent. perf's own copy ends at the first page that was never touched, and
+ * takes the ring space of the largest copy.
  */
 #ifndef BPF_COPY_H
 #define BPF_COPY_H
@@ -12,95 +12,107 @@
 #include "begin.h"
 #include "kernel.h"
 #include "sample.h"
-#include "records.h"
 
-#define PAGE 4096u
+#define COPY_HOLES 7u /* absent pages in a row at which the stack ends */
 
-/* One for each CPU; the core sizes it. An array, since what is kept per CPU is at most 32 KiB. */
+struct copy_scratch {
+	__u64 from;    /* address of the next page */
+	__u32 missing; /* absent pages in a row */
+	__u32 pad;
+	struct record_copy record;
+};
+
+/* One for each possible CPU; the core sizes the map. It is an array because a per-CPU value is at
+ * most 32 KiB. */
 struct {
 	__uint(type, 2 /* ARRAY */);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct sampler_copy);
+	__type(value, struct copy_scratch);
 } sampler_copies SEC(".maps");
 
-FUSEE_FN struct sampler_copy *copy_here(void)
+FUSEE_FN struct copy_scratch *copy_scratch(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 
 	return fusee_bpf_map_lookup_elem(&sampler_copies, &cpu);
 }
 
-/* The next page. 1: there is no more to copy. A global function, so that the verifier looks at it
- * once and not for each way through the loop. */
+/* Copies the next page. 1: the copy is finished. A global function, so that the verifier checks it
+ * once and not for each pass of the loop. */
 __attribute__((noinline)) int sampler_copy_page(__u32 page)
 {
-	struct sampler_copy *to = copy_here();
+	struct copy_scratch *c = copy_scratch();
 	__u32 at, n, limit;
 
 	__asm__ volatile("" : "+r"(page));
-	if (!to)
+	if (!c)
 		return 1;
-	at = to->bytes;
-	limit = to->limit;
+	at = c->record.bytes;
+	limit = c->record.limit;
 	if (at >= limit || page >= 64)
 		return 1;
-	n = PAGE - (to->from & (PAGE - 1));
+	n = RECORD_PAGE - (c->from & (RECORD_PAGE - 1));
 	if (n > limit - at)
 		n = limit - at;
-	/* the verifier of 5.10 wants bounds by themselves, which the compiler would leave out */
+	/* the verifier of 5.10 needs bounds of each, which the compiler would leave out */
 	__asm__ volatile("" : "+r"(at), "+r"(n));
-	if (at > SAMPLER_MAX_COPY || !n || n > PAGE)
+	if (at > RECORD_MAX_COPY || !n || n > RECORD_PAGE)
 		return 1;
-	if (fusee_bpf_probe_read_user(&to->stack[at], n, (const void *)to->from)) {
-		to->holes |= 1ull << page;
-		if (++to->missing == SAMPLER_COPY_HOLES)
+	if (fusee_bpf_probe_read_user(&c->record.stack[at], n, (const void *)c->from)) {
+		c->record.holes |= 1ull << page;
+		if (++c->missing == COPY_HOLES)
 			return 1;
 	} else {
-		to->missing = 0;
-		to->bytes = at + n;
+		c->missing = 0;
+		c->record.bytes = at + n;
 	}
-	to->from += n;
+	c->from += n;
 	return 0;
 }
 
-/* Copies the stack from sp on, `limit` bytes at most. */
-FUSEE_FN void copy_stack(struct sampler_copy *to, __u32 limit)
+/* Copies at most `limit` bytes of the stack from sp on. */
+FUSEE_FN void copy_stack(struct copy_scratch *c, __u32 limit)
 {
-	to->from = to->regs[FUSEE_X86_RSP];
-	to->limit = limit;
-	to->bytes = to->missing = 0;
-	to->holes = 0;
-	for (__u32 page = 0; page < SAMPLER_COPY_PAGES; page++)
+	c->from = c->record.regs[FUSEE_X86_RSP];
+	c->missing = 0;
+	c->record.limit = limit;
+	c->record.bytes = 0;
+	c->record.holes = 0;
+	for (__u32 page = 0; page < RECORD_COPY_PAGES; page++)
 		if (sampler_copy_page(page))
 			break;
 }
 
-/* Sends registers, the kernel's frames and the stack; the scratch's record says of whom, and why.
- * 0, or -1: the event is to send its own copy. */
-FUSEE_FN int send_copy(struct sampler_context *c, struct scratch *s, __u32 limit)
+/* Sends registers, kernel frames and the stack copy of the sample in progress. 0; -1: it can't be
+ * sent, and the event is to write its own sample. */
+FUSEE_FN int send_copy(struct sampler_context *ctx, struct scratch *s, __u32 limit)
 {
-	struct sampler_copy *to = copy_here();
-	__u64 cs = c->regs.cs;
+	struct copy_scratch *c = copy_scratch();
+	__u64 cs = ctx->regs.cs;
 	long bytes = 0;
 	__u32 size;
 
 	__asm__ volatile("" : "+r"(cs));
-	if (!to)
+	if (!c)
 		return -1;
-	__builtin_memcpy(to->head, &s->record, SAMPLER_RECORD_HEAD);
-	regs_by_number(to->regs, &s->regs);
-	to->regs[FUSEE_X86_RBP] = s->regs.rbp;
-	to->regs[FUSEE_X86_RSP] = s->regs.rsp;
-	to->regs[FUSEE_X86_RIP] = s->regs.rip;
+	__builtin_memcpy(&c->record.tick, &s->record.tick, sizeof(c->record.tick));
+	c->record.stop = s->stop;
+	regs_by_number(c->record.regs, &s->regs);
+	c->record.regs[FUSEE_X86_RBP] = s->regs.rbp;
+	c->record.regs[FUSEE_X86_RSP] = s->regs.rsp;
+	c->record.regs[FUSEE_X86_RIP] = s->regs.rip;
 	if (!(cs & 3))
-		bytes = bpf_get_stack((void *)c, to->kernel, sizeof(to->kernel), 0);
-	to->nkernel = bytes > 0 ? (__u32)bytes / 8 : 0;
-	copy_stack(to, limit);
-	size = (SAMPLER_COPY_HEAD + to->bytes + 7) & ~7u;
-	if (size > sizeof(*to))
+		bytes = bpf_get_stack((void *)ctx, c->record.kernel, sizeof(c->record.kernel), 0);
+	c->record.nkernel = bytes > 0 ? (__u32)bytes / 8 : 0;
+	copy_stack(c, limit);
+	size = (RECORD_COPY_HEAD + c->record.bytes + 7) & ~7u;
+	if (size > sizeof(c->record))
 		return -1;
+	c->record.tick.head.kind = RECORD_COPY;
+	c->record.tick.head.size = size;
 	s->copied += size;
-	return sent(bpf_perf_event_output(c, &sampler_output, BPF_F_CURRENT_CPU, to, size));
+	return sent(
+		bpf_perf_event_output(ctx, &sampler_output, BPF_F_CURRENT_CPU, &c->record, size));
 }
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/*
- * Frames of languages: the turn of the one language unwinder that a program is linked with, and
- * what it emitted.
- */
+/* Calls the step of the language unwinder that a program is linked with, takes the frames that the
+ * step pushed, and sends what it emitted. */
 #ifndef BPF_LANGUAGE_H
 #define BPF_LANGUAGE_H
 
@@ -10,11 +8,11 @@
 
 #include "kernel.h"
 #include "sample.h"
-#include "records.h"
 
-_Static_assert(FUSEE_EMIT_HEAD == SAMPLER_RECORD_HEAD, "an emission's head is a record's");
+_Static_assert(sizeof(struct record_emission) <= FUSEE_EMIT_HEAD,
+	       "there is room for the record's head before emissions");
 
-/* Overridden by the language unwinder of this program; without one nothing is anybody's. */
+/* The weak default claims no frame; the language unwinder of this program overrides it. */
 __attribute__((weak, noinline)) int fusee_language_step(__u32 slot)
 {
 	__asm__ volatile("" : "+r"(slot));
@@ -28,48 +26,49 @@ FUSEE_FN struct fusee_emissions *emissions(void)
 	return fusee_bpf_map_lookup_elem(&fusee_emissions, &zero);
 }
 
-/* Before the first step. */
+/* Prepares a walk. */
 FUSEE_FN void language_begin(struct fusee_unwind *u, struct scratch *s)
 {
 	struct fusee_emissions *e = emissions();
 
 	for (__u32 i = 0; i < 8; i++)
 		u->scratch[i] = 0;
-	u->process = s->record.process;
-	u->pid = s->record.pid;
-	u->tid = s->record.tid;
+	u->process = s->record.tick.head.process;
+	u->pid = s->record.tick.head.pid;
+	u->tid = s->record.tick.head.tid;
 	u->slot = s->slot;
 	u->npushed = 0;
 	if (e)
 		e->n = e->at = 0;
 }
 
-/* The step lied, or stopped for a reason of its own. */
-FUSEE_FN int language_cut(struct fusee_unwind *u, struct scratch *s, __u32 reason)
+/* Ends the walk for a reason of the step, or for an enum walk_fault. */
+FUSEE_FN int language_stop(struct fusee_unwind *u, struct scratch *s, __u32 reason)
 {
-	s->cut = (s->slot + 1) << SAMPLER_CUT_SHIFT | (reason & SAMPLER_CUT_REASON);
+	s->stop.unwinder = s->slot + 1;
+	s->stop.reason = reason;
 	u->error = 0;
-	return LEFT_CUT;
+	return STEP_STOPPED;
 }
 
-/* The frame that the step pushed goes to the record, instead of the machine's. 0; -1: no room. */
-FUSEE_FN int take_pushed(struct fusee_unwind *u, struct scratch *s)
+/* Appends the frame that the step pushed, which replaces the machine's. 0; -1: no room. */
+FUSEE_FN int append_pushed(struct fusee_unwind *u, struct scratch *s)
 {
 	__u32 at = s->at;
 
-	if (at > SAMPLER_MAX_WORDS - 3)
+	if (at > RECORD_MAX_WORDS - FRAME_PUSHED_WORDS)
 		return -1;
-	s->record.frames[at] = (__u64)SAMPLER_PUSHED << SAMPLER_FILE_SHIFT | s->slot;
-	s->record.frames[at + 1] = u->pushed[0];
-	s->record.frames[at + 2] = u->pushed[1];
-	s->at = at + 3;
+	s->record.stack.words[at] = (__u64)FRAME_PUSHED << FRAME_KIND_SHIFT | s->slot;
+	s->record.stack.words[at + 1] = u->pushed[0];
+	s->record.stack.words[at + 2] = u->pushed[1];
+	s->at = at + FRAME_PUSHED_WORDS;
 	s->pushed = 1;
 	u->npushed = 0;
 	return 0;
 }
 
-/* The step's turn at a place that it claimed. NATIVE: now the native unwinders'. */
-FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, struct sampler_mapping *m,
+/* Calls the step at a pc that its unwinder claims. STEP_NATIVE: the native unwinders are next. */
+FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, struct chunk_mapping *m,
 			   __u64 at)
 {
 	__u64 sp = u->sp;
@@ -78,35 +77,36 @@ FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, struct sam
 	u->error = 0;
 	u->claim_lo = m->lo;
 	u->claim_arg = m->claim - 1;
-	give_table(u, &m->language);
+	set_table(u, &m->language);
 	next = fusee_language_step(0);
-	if (u->npushed && take_pushed(u, s))
-		return language_cut(u, s, SAMPLER_NO_ROOM);
+	if (u->npushed && append_pushed(u, s))
+		return language_stop(u, s, WALK_FAULT_ROOM);
 	switch (next) {
 	case FUSEE_AGAIN:
-		return AGAIN;
+		return STEP_AGAIN;
 	case FUSEE_NEXT:
 		if (u->sp <= sp)
-			return language_cut(u, s, SAMPLER_BACKWARDS);
+			return language_stop(u, s, WALK_FAULT_BACKWARDS);
 		if (!s->pushed && push(s, m, at))
-			return LEFT_CODE;
+			return STEP_UNKNOWN_CODE;
 		s->pushed = 0;
 		s->guessed = u->flags & FUSEE_GUESSED;
 		u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FIRST | FUSEE_GUESSED);
-		return AGAIN;
+		return STEP_AGAIN;
 	case FUSEE_STOP:
 		if (u->error)
-			return language_cut(u, s, u->error);
-		return s->pushed || !push(s, m, at) ? WHOLE : LEFT_CODE;
+			return language_stop(u, s, u->error);
+		return s->pushed || !push(s, m, at) ? STEP_COMPLETE : STEP_UNKNOWN_CODE;
 	case FUSEE_NATIVE_TOO:
 		s->pushed = 0;
-		return NATIVE;
+		return STEP_NATIVE;
 	default:
-		return NATIVE;
+		return STEP_NATIVE;
 	}
 }
 
-/* What was not sent, or of a stack that was not, is to be emitted again. */
+/* Forgets that the sample's emissions were sent: they, or the stack that they are about, were not,
+ * so the next sample emits them again. */
 __attribute__((noinline)) int sampler_unsent(__u32 unused)
 {
 	struct fusee_emissions *e = emissions();
@@ -123,11 +123,11 @@ __attribute__((noinline)) int sampler_unsent(__u32 unused)
 	return 0;
 }
 
-/* Before the stack itself. 0, or -1: there is no room in the ring. */
-FUSEE_FN int send_emissions(struct sampler_context *c, const struct sampler_record *r)
+/* Sends the sample's emissions; the stack is to follow. 0; -1: no room in the ring. */
+FUSEE_FN int send_emissions(struct sampler_context *c, const struct record_head *tick)
 {
 	struct fusee_emissions *e = emissions();
-	struct sampler_record *head;
+	struct record_emission *r;
 	__u32 len;
 
 	if (!e || !e->n)
@@ -135,17 +135,13 @@ FUSEE_FN int send_emissions(struct sampler_context *c, const struct sampler_reco
 	len = e->at;
 	if (len > FUSEE_EMIT_ROOM)
 		return -1;
-	head = (void *)e->head;
-	head->process = r->process;
-	head->pid = r->pid;
-	head->tid = r->tid;
-	head->period = head->runtime = 0;
-	head->left = SAMPLER_EMISSIONS;
-	head->version = e->key[0].slot;
-	head->nkernel = 0;
-	head->nuser = len / 8;
-	return bpf_perf_event_output(c, &sampler_output, BPF_F_CURRENT_CPU, e->head,
-				     SAMPLER_RECORD_HEAD + len)
+	r = (void *)&e->head[FUSEE_EMIT_HEAD - sizeof(*r)]; /* directly before the bytes */
+	r->head = *tick;
+	r->head.kind = RECORD_EMISSION;
+	r->head.size = sizeof(*r) + len;
+	r->unwinder = e->key[0].slot;
+	r->bytes = len;
+	return bpf_perf_event_output(c, &sampler_output, BPF_F_CURRENT_CPU, r, sizeof(*r) + len)
 		       ? -1
 		       : 0;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The sample at hand, and how its record leaves: what the parts of the sampler share. */
+/* The sample in progress on a CPU, its counts, and how its records are sent. */
 #ifndef BPF_SAMPLE_H
 #define BPF_SAMPLE_H
 
 #include <fusee/unwinder.bpf.h>
 
 #include "kernel.h"
+#include "maps.h"
 #include "records.h"
 
 /* Each CPU's event that carries records into its ring. */
@@ -15,20 +16,24 @@ struct {
 	__uint(value_size, 4);
 } sampler_output SEC(".maps");
 
-/* Of the sample at hand. */
 struct scratch {
 	struct user_regs regs;
-	__u32 element; /* of sampler_processes, 0 none */
-	__u32 at;      /* the next frame's place in the record */
-	__u32 guessed;
-	__u32 languages; /* does this program step for a language unwinder? */
-	__u32 slot;      /* which */
-	__u32 pushed;    /* it has pushed frames for this place */
-	__u32 cut;       /* it has stopped the walk: see SAMPLER_CUT_SHIFT */
-	__u32 round;     /* of struct sampler_settings, that `copied` is of */
-	__u32 copied;    /* bytes */
+	__u32 chunk;     /* first chunk of the process's mappings */
+	__u32 at;        /* index of the next frame's word in the record */
+	__u32 guessed;   /* the next frame was guessed */
+	__u32 languages; /* 1: this program has a language unwinder's step */
+	__u32 slot;      /* number of that unwinder */
+	__u32 pushed;    /* 1: the step has pushed frames for this pc */
+	struct walk_stop stop;
+	__u32 round;  /* of struct sampler_settings, in which `copied` was counted */
+	__u32 copied; /* bytes of stack copies */
 	__u32 pad;
-	struct sampler_record record;
+	union {
+		struct record_tick tick; /* what the others begin with */
+		struct record_stack stack;
+		struct record_deferred deferred;
+		struct record_missed missed;
+	} record;
 };
 
 struct {
@@ -47,53 +52,71 @@ FUSEE_FN struct scratch *scratch(void)
 
 struct {
 	__uint(type, 6 /* PERCPU_ARRAY */);
-	__uint(max_entries, SAMPLER_COUNTS);
+	__uint(max_entries, TICK_RESULT_COUNT);
 	__type(key, __u32);
 	__type(value, __u64);
 } sampler_counts SEC(".maps");
 
-FUSEE_FN void count(__u32 what)
+FUSEE_FN void count(__u32 result)
 {
-	__u64 *n = fusee_bpf_map_lookup_elem(&sampler_counts, &what);
+	__u64 *n = fusee_bpf_map_lookup_elem(&sampler_counts, &result);
 
 	if (n)
 		++*n;
 }
 
-/* What came of handing a stack to the ring: 0, also where there was no room, which is counted; -1:
- * it can't be sent. */
+/* Judges what bpf_perf_event_output() returned for a tick's record. 0, also if the ring was full,
+ * which is counted; -1: the record can't be sent. */
 FUSEE_FN int sent(long r)
 {
 	if (r == -28 /* -ENOSPC */) {
-		count(SAMPLER_NOT_SENT);
+		count(TICK_RING_FULL);
 		return 0;
 	}
 	return r ? -1 : 0;
 }
 
-/* How a step, or a whole walk, ended. */
-enum walk_end { AGAIN, WHOLE, LEFT_CODE, LEFT_CUT, NATIVE };
+/* Sends the scratch's record. */
+FUSEE_FN long output(struct sampler_context *c, struct scratch *s, __u16 kind, __u32 size)
+{
+	s->record.tick.head.kind = kind;
+	s->record.tick.head.size = size;
+	return bpf_perf_event_output(c, &sampler_output, BPF_F_CURRENT_CPU, &s->record, size);
+}
 
-FUSEE_FN void give_table(struct fusee_unwind *u, const struct slab_range *t)
+/* How a step, or a walk, ended. */
+enum step_end {
+	STEP_AGAIN,        /* the next frame is to be stepped */
+	STEP_COMPLETE,     /* the stack reached its outermost frame */
+	STEP_UNKNOWN_CODE, /* no published mapping holds the frame's address */
+	STEP_STOPPED,      /* the step stopped for a reason */
+	STEP_NATIVE,       /* the native unwinders step this frame */
+};
+
+FUSEE_FN void set_table(struct fusee_unwind *u, const struct slab_range *t)
 {
 	u->slab = t->at;
 	u->slab_words = t->words;
 	u->slab_id = t->id;
 }
 
-/* Puts this frame into the record. 0; -1: no room. */
-FUSEE_FN int push(struct scratch *s, const struct sampler_mapping *m, __u64 at)
+/* Appends the frame at this address to the record. 0; -1: no room. */
+FUSEE_FN int push(struct scratch *s, const struct chunk_mapping *m, __u64 at)
 {
-	__u64 offset, number;
+	__u64 word, offset = at - m->shift;
 
-	number = m->file ? m->file : SAMPLER_ANONYMOUS | at >> SAMPLER_OFFSET_BITS;
-	offset = m->file ? at - m->shift : at & SAMPLER_MAX_OFFSET;
-	if (offset > SAMPLER_MAX_OFFSET || s->at >= SAMPLER_MAX_WORDS)
+	if (m->file) {
+		if (offset > FRAME_MAX_OFFSET)
+			return -1;
+		word = (__u64)m->file << FRAME_FILE_SHIFT | offset;
+	} else {
+		word = (__u64)FRAME_ANONYMOUS << FRAME_KIND_SHIFT | (at & FRAME_MAX_ADDRESS);
+	}
+	if (s->at >= RECORD_MAX_WORDS)
 		return -1;
-	s->record.frames[s->at] = number << SAMPLER_FILE_SHIFT | offset |
-				  (s->guessed ? SAMPLER_GUESSED : 0);
+	s->record.stack.words[s->at] = word | (s->guessed ? FRAME_GUESSED : 0);
 	s->at++;
-	s->record.claimed += m->claim && !m->file;
+	s->record.stack.claimed += m->claim && !m->file;
 	return 0;
 }
 #endif

@@ -400,15 +400,15 @@ static void set_bpf(const struct agent *a)
 	if (!a->profiler.bpf)
 		return;
 	bpf_sampler_stats(a->profiler.bpf, &b);
-	for (uint32_t i = 0; i < BPF_SAMPLER_COUNTS; i++)
+	for (uint32_t i = 0; i < TICK_RESULT_COUNT; i++)
 		metric_set("kernel_ticks", "Ticks by what the program in the kernel did with them.",
-			   METRIC_LABELS("result", bpf_sampler_counts[i]), (double)b.counts[i]);
+			   METRIC_LABELS("result", tick_result_texts[i]), (double)b.ticks[i]);
 	metric_set("kernel_table_bytes", "Unwind tables in the kernel.", NULL,
 		   (double)b.table_bytes);
 	metric_set("kernel_table_bytes_limit", "Their cap.", NULL, (double)b.table_cap);
-	metric_set("kernel_elements", "Places of processes' mappings in the kernel, in use.", NULL,
-		   b.elements);
-	metric_set("kernel_elements_limit", "Their cap.", NULL, b.elements_cap);
+	metric_set("kernel_map_chunks", "Places of processes' mappings in the kernel, in use.",
+		   NULL, b.chunks);
+	metric_set("kernel_map_chunks_limit", "Their cap.", NULL, b.chunks_cap);
 }
 
 static void set_self(const struct agent *a)

@@ -8,42 +8,42 @@
 #include "bpf/sampler_state.h"
 
 /* false: user space has to look at code in it. */
-static bool describe(struct bpf_sampler *b, struct process_mapping *m, struct sampler_mapping *to)
+static bool describe(struct bpf_sampler *b, struct process_mapping *m, struct chunk_mapping *to)
 {
 	if (!m->file && m->plain) {
-		*to = (struct sampler_mapping){.lo = m->lo, .hi = m->hi, .bias = m->lo - m->offset};
+		*to = (struct chunk_mapping){.lo = m->lo, .hi = m->hi, .bias = m->lo - m->offset};
 		return true;
 	}
 	if (!m->file || m->file->state != FILE_READY || !files_base(m) ||
-	    m->file->id > SAMPLER_MAX_FILE)
+	    m->file->id > FRAME_MAX_FILE)
 		return false;
-	*to = (struct sampler_mapping){.lo = m->lo,
-				       .hi = m->hi,
-				       .bias = m->bias,
-				       .shift = m->lo - m->offset,
-				       .file = m->file->id};
+	*to = (struct chunk_mapping){.lo = m->lo,
+				     .hi = m->hi,
+				     .bias = m->bias,
+				     .shift = m->lo - m->offset,
+				     .file = m->file->id};
 	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
 		if (bpf_tables_place(b, m->file, b->unwinder[i], &to->table[i]))
 			return false;
 	return true;
 }
 
-/* A chain of elements that is being written. */
+/* A chain of chunks that is being written. */
 struct chain {
 	struct bpf_sampler *b;
-	struct sampler_process *last;
+	struct map_chunk *last;
 	uint32_t n;
 };
 
-static int append(struct chain *c, const struct sampler_mapping *m)
+static int append(struct chain *c, const struct chunk_mapping *m)
 {
-	struct sampler_process *e = c->last;
+	struct map_chunk *e = c->last;
 
-	if (e->n == SAMPLER_MAPPINGS) {
-		if (!c->b->nfree || c->n == SAMPLER_CHAIN)
+	if (e->n == CHUNK_MAPPINGS) {
+		if (!c->b->nfree || c->n == MAX_CHUNKS)
 			return -ENOSPC;
-		e->next = c->b->free_elements[--c->b->nfree];
-		e = &c->b->elements[e->next];
+		e->next = c->b->free_chunks[--c->b->nfree];
+		e = &c->b->chunks[e->next];
 		e->n = e->next = 0;
 		c->last = e;
 		c->n++;
@@ -57,17 +57,17 @@ static int append(struct chain *c, const struct sampler_mapping *m)
 /* A mapping on its way into the chain, piece by piece. */
 struct pieces {
 	struct chain *chain;
-	int language;                /* the process's: index in the set, or -1 */
-	struct sampler_mapping rest; /* what was not appended yet */
-	struct slab_range table;     /* the language unwinder's, of this file */
-	bool others;                 /* somebody else's claims are among them */
+	int language;              /* the process's: index in the set, or -1 */
+	struct chunk_mapping rest; /* what was not appended yet */
+	struct slab_range table;   /* the language unwinder's, of this file */
+	bool others;               /* somebody else's claims are among them */
 	int r;
 };
 
 /* [lo, hi) is claimed, above what was claimed before. */
 static void cut_piece(struct pieces *p, uint64_t lo, uint64_t hi, uint32_t arg)
 {
-	struct sampler_mapping piece = p->rest;
+	struct chunk_mapping piece = p->rest;
 
 	lo = lo < piece.lo ? piece.lo : lo;
 	hi = hi > piece.hi ? piece.hi : hi;
@@ -196,7 +196,7 @@ static int language_of(struct bpf_sampler *b, struct process *p, const struct cl
 }
 
 int bpf_mappings_write(struct bpf_sampler *b, struct process *p, const struct claims *claims,
-		       struct sampler_process *head)
+		       struct map_chunk *head)
 {
 	struct chain c = {.b = b, .last = head, .n = 1};
 	int awaited, language = language_of(b, p, claims, &awaited), r = 0;

@@ -19,7 +19,7 @@
 #include "bpf/sampler_state.h"
 
 #define DEFAULT_TABLES (16u << 20)
-#define DEFAULT_ELEMENTS 512u
+#define DEFAULT_CHUNKS 512u
 
 /* libbpf's own words are for who looks into it. What the verifier disliked stands at the end. */
 static int say(enum libbpf_print_level level, const char *format, va_list ap)
@@ -85,20 +85,19 @@ static void *map_memory(int fd, size_t len)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static int map_tables(struct bpf_sampler *b)
+static int map_memories(struct bpf_sampler *b)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	b->elements_len = ((size_t)b->nelements * sizeof(struct sampler_process) + page - 1) &
-			  ~(page - 1);
+	b->chunks_len = ((size_t)b->nchunks * sizeof(struct map_chunk) + page - 1) & ~(page - 1);
 	b->slabs = map_fd(b, "fusee_slabs");
-	b->elements = map_memory(map_fd(b, "sampler_processes"), b->elements_len);
+	b->chunks = map_memory(map_fd(b, "sampler_chunks"), b->chunks_len);
 	b->settings = map_memory(map_fd(b, "sampler_settings"), sizeof(*b->settings));
 	if (b->slabs < 0)
 		return b->slabs;
-	if (!b->elements || !b->settings)
+	if (!b->chunks || !b->settings)
 		return -errno;
-	b->settings->ration = UINT32_MAX; /* until the rings are read for the first time */
+	b->settings->copy_limit = UINT32_MAX; /* until the rings are read for the first time */
 	return 0;
 }
 
@@ -125,7 +124,7 @@ static int load(struct bpf_sampler *b)
 	if (!r)
 		r = leave_out_languages(b);
 	if (!r)
-		r = size_map(b, "sampler_processes", b->nelements);
+		r = size_map(b, "sampler_chunks", b->nchunks);
 	if (!r)
 		r = size_map(b, "sampler_copies", cpus > 0 ? (uint32_t)cpus : 1);
 	if (!r)
@@ -136,10 +135,10 @@ static int load(struct bpf_sampler *b)
 	b->pids = map_fd(b, "sampler_pids");
 	b->output = map_fd(b, "sampler_output");
 	b->counts = map_fd(b, "sampler_counts");
-	b->grid = map_fd(b, "sampler_grid");
-	b->decisions = map_fd(b, "sampler_decisions");
+	b->grid = map_fd(b, "sampler_cpu_ticks");
+	b->decisions = map_fd(b, "sampler_rates");
 	b->programs = map_fd(b, "sampler_programs");
-	return map_tables(b);
+	return map_memories(b);
 }
 
 #define FIRST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO of linux/proc_ns.h */
@@ -173,7 +172,7 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 	b->set = set;
 	b->elsewhere = !is_first_namespace();
 	b->nslabs = (uint32_t)((o->table_bytes ? o->table_bytes : DEFAULT_TABLES) / SLAB_BYTES);
-	b->nelements = (o->elements ? o->elements : DEFAULT_ELEMENTS) + 1;
+	b->nchunks = (o->chunks ? o->chunks : DEFAULT_CHUNKS) + 1;
 	r = sampler_object_choose(b, why);
 	if (r)
 		goto out;
@@ -228,8 +227,8 @@ void bpf_sampler_close(struct bpf_sampler *b)
 		bpf_link__destroy(b->links[i]);
 	bpf_processes_fini(b);
 	bpf_tables_fini(b);
-	if (b->elements)
-		munmap(b->elements, b->elements_len);
+	if (b->chunks)
+		munmap(b->chunks, b->chunks_len);
 	if (b->settings)
 		munmap(b->settings, sizeof(*b->settings));
 	bpf_languages_end(b);
@@ -244,7 +243,7 @@ int bpf_sampler_attach(struct bpf_sampler *b, int event)
 
 void bpf_sampler_copy(struct bpf_sampler *b, uint32_t bytes)
 {
-	b->settings->copy = bytes < SAMPLER_MAX_COPY ? bytes : SAMPLER_MAX_COPY;
+	b->settings->copy_bytes = bytes < RECORD_MAX_COPY ? bytes : RECORD_MAX_COPY;
 }
 
 int bpf_sampler_output(struct bpf_sampler *b, int cpu, int event)
@@ -254,7 +253,7 @@ int bpf_sampler_output(struct bpf_sampler *b, int cpu, int event)
 
 void bpf_sampler_read(struct bpf_sampler *b, uint64_t bytes)
 {
-	__atomic_store_n(&b->settings->ration, (uint32_t)(bytes / 1024), __ATOMIC_RELAXED);
+	__atomic_store_n(&b->settings->copy_limit, (uint32_t)(bytes / 1024), __ATOMIC_RELAXED);
 	__atomic_add_fetch(&b->settings->round, 1, __ATOMIC_RELAXED);
 	b->older_unknown_ticks = b->unknown_ticks;
 	b->unknown_ticks = __atomic_load_n(&b->settings->unknown_ticks, __ATOMIC_RELAXED);
@@ -267,19 +266,19 @@ bool bpf_sampler_is_here(const struct bpf_sampler *b)
 
 void bpf_sampler_base(struct bpf_sampler *b, uint64_t period_ns)
 {
-	__atomic_store_n(&b->settings->base, period_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&b->settings->cpu_period, period_ns, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&b->settings->stretch, 1, __ATOMIC_RELEASE);
 }
 
-_Static_assert(BPF_SAMPLER_NONE == SAMPLER_NONE, "the programs' own word for it");
+_Static_assert(BPF_SAMPLER_NONE == PERIOD_NONE, "the programs' own word for it");
 
 int bpf_sampler_decide(struct bpf_sampler *b, pid_t pid, uint64_t period_ns, uint64_t weight_ns)
 {
-	struct sampler_decision d = {.period = period_ns};
+	struct process_rate d = {.period = period_ns};
 
 	if (b->elsewhere)
 		return -EXDEV;
-	if (period_ns != SAMPLER_NONE && weight_ns > period_ns) {
+	if (period_ns != PERIOD_NONE && weight_ns > period_ns) {
 		d.weight = weight_ns;
 		d.keep = (uint32_t)((double)period_ns / (double)weight_ns * 0x1p32);
 		d.keep += !d.keep;
@@ -289,7 +288,7 @@ int bpf_sampler_decide(struct bpf_sampler *b, pid_t pid, uint64_t period_ns, uin
 
 void bpf_sampler_decide_unknown(struct bpf_sampler *b, uint64_t period_ns)
 {
-	__atomic_store_n(&b->settings->unknown, period_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&b->settings->default_period, period_ns, __ATOMIC_RELAXED);
 }
 
 void bpf_sampler_undecide(struct bpf_sampler *b, pid_t pid)
@@ -299,7 +298,7 @@ void bpf_sampler_undecide(struct bpf_sampler *b, pid_t pid)
 }
 
 /* Due, but not seen, on one CPU. */
-static uint64_t unseen_of(const struct sampler_grid *g)
+static uint64_t unseen_of(const struct cpu_ticks *g)
 {
 	uint64_t due = g->before;
 
@@ -311,7 +310,7 @@ static uint64_t unseen_of(const struct sampler_grid *g)
 uint64_t bpf_sampler_unseen(struct bpf_sampler *b)
 {
 	int n = libbpf_num_possible_cpus();
-	struct sampler_grid *g = n > 0 ? calloc((size_t)n, sizeof(*g)) : NULL;
+	struct cpu_ticks *g = n > 0 ? calloc((size_t)n, sizeof(*g)) : NULL;
 	uint64_t unseen = 0;
 	uint32_t zero = 0;
 
@@ -322,20 +321,20 @@ uint64_t bpf_sampler_unseen(struct bpf_sampler *b)
 	return unseen;
 }
 
-const char *const bpf_sampler_counts[BPF_SAMPLER_COUNTS] = {
-	"walked",  "unknown process", "unknown code", "no registers", "cut",
-	"changed", "not wanted",      "not sent",     "idle"};
+#define TICK_TEXT(name, text) text,
 
-static void sum_counts(struct bpf_sampler *b, uint64_t *counts)
+const char *const tick_result_texts[TICK_RESULT_COUNT] = {TICK_RESULTS(TICK_TEXT)};
+
+static void sum_ticks(struct bpf_sampler *b, uint64_t *ticks)
 {
 	int ncpus = libbpf_num_possible_cpus();
 	uint64_t *values = ncpus > 0 ? calloc((size_t)ncpus, sizeof(*values)) : NULL;
 
-	for (uint32_t i = 0; values && i < SAMPLER_COUNTS; i++) {
+	for (uint32_t i = 0; values && i < TICK_RESULT_COUNT; i++) {
 		if (bpf_map_lookup_elem(b->counts, &i, values))
 			continue;
 		for (int c = 0; c < ncpus; c++)
-			counts[i] += values[c];
+			ticks[i] += values[c];
 	}
 	free(values);
 }
@@ -346,7 +345,7 @@ void bpf_sampler_stats(struct bpf_sampler *b, struct bpf_sampler_stats *s)
 	uint32_t len = sizeof(info);
 
 	*s = (struct bpf_sampler_stats){0};
-	sum_counts(b, s->counts);
+	sum_ticks(b, s->ticks);
 	bpf_tables_stats(b, s);
 	bpf_processes_stats(b, s);
 	if (!bpf_obj_get_info_by_fd(b->program, &info, &len)) {

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "../../bpf/maps.h"
 #include "plugin/plugin.h"
 #include "process/process.h"
 #include "unwind/claims.h"
@@ -22,7 +23,7 @@ struct bpf_sampler;
 struct bpf_sampler_options {
 	uint64_t table_bytes; /* cap of all unwind tables in the kernel, allocated at once; 0: 16
 				 MiB */
-	uint32_t elements;    /* processes of up to 64 executable mappings each; 0: 512 */
+	uint32_t chunks;      /* processes of up to 64 executable mappings each; 0: 512 */
 };
 
 /* Who walks stacks. */
@@ -97,14 +98,13 @@ void bpf_sampler_changed(struct bpf_sampler *,
 bool bpf_sampler_has_news(const struct bpf_sampler *);
 void bpf_sampler_forget(struct bpf_sampler *, struct process *);
 
-#define BPF_SAMPLER_COUNTS 9
-
-extern const char *const bpf_sampler_counts[BPF_SAMPLER_COUNTS]; /* enum sampler_count, in words */
+/* The texts of enum tick_result. */
+extern const char *const tick_result_texts[TICK_RESULT_COUNT];
 
 struct bpf_sampler_stats {
-	uint64_t counts[BPF_SAMPLER_COUNTS]; /* enum sampler_count */
+	uint64_t ticks[TICK_RESULT_COUNT];   /* since the start, by enum tick_result */
 	uint64_t table_bytes, table_cap;     /* in use */
-	uint32_t elements, elements_cap;     /* likewise */
+	uint32_t chunks, chunks_cap;         /* likewise */
 	uint32_t instructions, machine_code; /* of the program: verified; bytes */
 };
 

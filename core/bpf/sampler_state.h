@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../../bpf/maps.h"
 #include "../../bpf/records.h"
 #include "base/hashmap.h"
 #include "bpf/loader.h"
@@ -51,19 +52,19 @@ struct bpf_sampler {
 	int program, pids, decisions, output, counts, grid, programs; /* owned by the object */
 	int unwinder[SAMPLER_TABLES]; /* index in the set, -1: not there */
 
-	uint32_t nslabs, nelements;
+	uint32_t nslabs, nchunks;
 	int slabs;                         /* fusee_slabs; owned by the object */
-	struct sampler_process *elements;  /* mapped: sampler_processes; [0] is nobody's */
+	struct map_chunk *chunks;          /* mapped: sampler_processes; [0] is nobody's */
 	struct sampler_settings *settings; /* mapped */
-	size_t elements_len;
-	struct process **owners; /* of elements; borrowed, NULL: none, or within a chain */
-	uint32_t *free_elements, nfree;
+	size_t chunks_len;
+	struct process **owners; /* of chunks; borrowed, NULL: none, or within a chain */
+	uint32_t *free_chunks, nfree;
 	struct hashmap placed;  /* file and unwinder -> struct placed * */
 	struct bpf_hole *holes; /* by address */
 	uint32_t nholes, holes_cap;
 	uint64_t used_words;
 	uint32_t ids;         /* of tables */
-	uint64_t last_change; /* as elements[0] said when all were looked at */
+	uint64_t last_change; /* as chunks[0] said when all were looked at */
 	uint32_t nchanged;    /* of these, as it was then */
 	uint64_t clock;       /* raised at each put: who was used last */
 	/* the settings' unknown_ticks when rings were read the last time, and the time before: the
@@ -94,7 +95,7 @@ int bpf_tables_place(struct bpf_sampler *, const struct file *, int unwinder,
 /* Writes the mappings into a chain that begins at head, which is closed for readers. 0 or -ENOSPC.
  */
 int bpf_mappings_write(struct bpf_sampler *, struct process *, const struct claims *,
-		       struct sampler_process *head);
+		       struct map_chunk *head);
 int bpf_tables_init(struct bpf_sampler *);
 void bpf_tables_fini(struct bpf_sampler *);
 void bpf_tables_stats(const struct bpf_sampler *, struct bpf_sampler_stats *);

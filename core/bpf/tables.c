@@ -42,7 +42,7 @@ static void remove_hole(struct bpf_sampler *b, uint32_t i)
 	b->nholes--;
 }
 
-/* Where in the hole `words` fit without crossing more elements than they must; UINT32_MAX: not. */
+/* Where in the hole `words` fit without crossing more chunks than they must; UINT32_MAX: not. */
 static uint32_t fit(const struct bpf_hole *h, uint32_t words)
 {
 	uint32_t at = h->at, room = SLAB_WORDS - at % SLAB_WORDS;
@@ -103,8 +103,8 @@ static uint64_t table_key(uint32_t file, uint32_t unwinder)
 static void mark_used(struct bpf_sampler *b)
 {
 	b->clock++;
-	for (uint32_t e = 1; e < b->nelements; e++) {
-		const struct sampler_process *p = &b->elements[e];
+	for (uint32_t e = 1; e < b->nchunks; e++) {
+		const struct map_chunk *p = &b->chunks[e];
 
 		for (uint32_t i = 0; i < p->n; i++)
 			for (uint32_t t = 0; t < FILES_MAX_UNWINDERS; t++) {

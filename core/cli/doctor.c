@@ -170,7 +170,7 @@ static void check_files(struct report *r)
 /* The BPF sampler itself, loaded and unloaded again. 0 or -errno, then with the reason. */
 static int try_bpf_sampler(char **why)
 {
-	struct bpf_sampler_options o = {.table_bytes = 1u << 20, .elements = 1};
+	struct bpf_sampler_options o = {.table_bytes = 1u << 20, .chunks = 1};
 	char *plugins = plugin_default_dir();
 	struct bpf_sampler *b = NULL;
 	struct plugin_set set = {0};

@@ -203,10 +203,9 @@ static void stats_bpf(struct session *s, const struct session_account *a, FILE *
 		", \"bpf\": {\"delivered\": %llu, \"table_bytes\": %llu, \"table_cap\": %llu, "
 		"\"processes\": %u, \"verified\": %u, \"machine_code\": %u",
 		(unsigned long long)a->stats.walked, (unsigned long long)b.table_bytes,
-		(unsigned long long)b.table_cap, b.elements, b.instructions, b.machine_code);
-	for (uint32_t i = 0; i < BPF_SAMPLER_COUNTS; i++)
-		fprintf(f, ", \"%s\": %llu", bpf_sampler_counts[i],
-			(unsigned long long)b.counts[i]);
+		(unsigned long long)b.table_cap, b.chunks, b.instructions, b.machine_code);
+	for (uint32_t i = 0; i < TICK_RESULT_COUNT; i++)
+		fprintf(f, ", \"%s\": %llu", tick_result_texts[i], (unsigned long long)b.ticks[i]);
 	fputs("}", f);
 }
 

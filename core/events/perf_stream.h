@@ -15,11 +15,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "../../bpf/records.h"
 #include "process/procfs.h"
 #include "unwind/sample.h"
 
 struct bpf_sampler;
-struct sampler_record; /* bpf/sampler.h */
 
 struct perf_stream_options {
 	const pid_t *pids; /* targets: all their threads, and what these start */
@@ -34,20 +34,16 @@ struct perf_stream_options {
 	struct bpf_sampler *bpf; /* walks stacks in the kernel, what it can; borrowed. NULL: none */
 };
 
-/* A whole stack that was walked in the kernel, emissions, or a tick whose stack nobody has
- * (`left`): their record says. */
-struct perf_stream_walked {
-	uint64_t time, period; /* as above */
-	uint32_t cpu;
-	const struct sampler_record *record;
-};
-
 struct perf_stream_handlers {
 	void *arg;
 	void (*sample)(void *arg, const struct sample *);
-	void (*walked)(void *arg, const struct perf_stream_walked *);
-	/* What a language unwinder's step emitted, before the stack whose frames it names. */
-	void (*emitted)(void *arg, const struct perf_stream_walked *);
+	/* Records of the BPF sampler; valid until the handler returns. A stack that was unwound in
+	 * the kernel: */
+	void (*stack)(void *arg, uint64_t time, uint32_t cpu, const struct record_stack *);
+	/* A tick without a stack. */
+	void (*missed)(void *arg, uint64_t time, uint32_t cpu, const struct record_missed *);
+	/* What a language unwinder's step emitted; precedes the stack that it is about. */
+	void (*emission)(void *arg, uint64_t time, const struct record_emission *);
 	/* An executable mapping; m->name lives until the handler returns. */
 	void (*mapped)(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m);
 	void (*comm)(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *comm, bool exec);
@@ -67,6 +63,7 @@ struct perf_stream_counts {
 	uint64_t ring_full; /* samples that found no room */
 	uint64_t skipped;   /* ticks without a sample: the timer came late, or in the kernel where
 			       that is excluded */
+	uint64_t invalid;   /* records of the BPF sampler of an unknown kind or a wrong size */
 	uint64_t throttled; /* times that the kernel stopped sampling for a while */
 	bool gaps; /* skipped was seen from sample to sample, not reckoned from the total */
 };

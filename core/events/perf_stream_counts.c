@@ -34,10 +34,10 @@ static uint64_t lost_ticks(struct perf_stream *s, uint64_t of_events)
 	if (!s->o.bpf)
 		return of_events;
 	bpf_sampler_stats(s->o.bpf, &b);
-	for (uint32_t i = SAMPLER_WALKED; i <= SAMPLER_CHANGED; i++)
-		meant += b.counts[i];
+	for (uint32_t i = TICK_UNWOUND; i <= TICK_CHANGED; i++)
+		meant += b.ticks[i];
 	missing = meant > s->counts.samples ? meant - s->counts.samples : 0;
-	lost = of_events + b.counts[SAMPLER_NOT_SENT];
+	lost = of_events + b.ticks[TICK_RING_FULL];
 	return lost < missing ? lost : missing;
 }
 

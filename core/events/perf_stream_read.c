@@ -35,14 +35,15 @@ static void note_group(struct perf_stream *s, struct event_sample *e)
 		g->samples++;
 }
 
-/* Each page in its place, those that are not there zero; bytes up to the last one that is. */
-static uint32_t place_pages(struct perf_stream *s, const struct sampler_copy *copy)
+/* Writes each page of the copy to its offset in s->stack; absent pages are zero. Returns the bytes
+ * up to the end of the last present page. */
+static uint32_t place_pages(struct perf_stream *s, const struct record_copy *copy)
 {
 	uint64_t sp = copy->regs[FUSEE_X86_RSP];
 	uint32_t from = 0, to = 0, end = 0;
 
-	for (uint32_t page = 0; page < SAMPLER_COPY_PAGES && from < copy->bytes; page++) {
-		uint32_t n = SAMPLE_PAGE - (uint32_t)((sp + to) % SAMPLE_PAGE);
+	for (uint32_t page = 0; page < RECORD_COPY_PAGES && from < copy->bytes; page++) {
+		uint32_t n = RECORD_PAGE - (uint32_t)((sp + to) % RECORD_PAGE);
 
 		if (copy->holes >> page & 1) {
 			memset(s->stack + to, 0, n);
@@ -57,8 +58,8 @@ static uint32_t place_pages(struct perf_stream *s, const struct sampler_copy *co
 	return end;
 }
 
-/* The kernel's frames stand behind a marker of perf's where they came from a callchain. */
-static void take_kernel(const struct sampler_copy *copy, struct sample *to)
+/* Kernel frames that come from a callchain begin with a marker of perf. */
+static void set_kernel_frames(const struct record_copy *copy, struct sample *to)
 {
 	bool marked = copy->nkernel && copy->kernel[0] >= (uint64_t)PERF_CONTEXT_MAX;
 
@@ -66,40 +67,112 @@ static void take_kernel(const struct sampler_copy *copy, struct sample *to)
 	to->nkernel = copy->nkernel - marked;
 }
 
-/* A copy of a stack that the BPF sampler made. */
-static void dispatch_copy(struct perf_stream *s, const void *from, uint32_t len,
-			  const struct perf_stream_walked *w, const struct perf_stream_handlers *on)
-{
-	const struct sampler_record *r = w->record;
-	struct sampler_copy *copy = &s->copy;
-	struct sample sample = {.pid = (pid_t)r->pid,
-				.tid = (pid_t)r->tid,
-				.cpu = w->cpu,
-				.time = w->time,
-				.period = r->period,
-				.abi = 2,
-				.cut = r->version,
-				.stack = s->stack};
+/* A record of the BPF sampler, checked for its kind and size, and what perf says of it. */
+struct sent {
+	uint64_t time;
+	uint32_t cpu;
+	union record *r;
+};
 
-	if (len < SAMPLER_COPY_HEAD)
-		return;
-	memcpy(copy, from, len < sizeof(*copy) ? len : sizeof(*copy));
-	if (copy->bytes > len - SAMPLER_COPY_HEAD || copy->bytes > SAMPLER_MAX_COPY ||
-	    copy->nkernel > SAMPLER_MAX_KERNEL)
-		return;
-	memcpy(sample.regs, copy->regs, sizeof(sample.regs));
-	sample.stack_len = place_pages(s, copy);
-	sample.holes = copy->holes;
-	sample.stack_full = copy->bytes == copy->limit;
-	take_kernel(copy, &sample);
-	if (!copy->bytes && sample.nkernel)
-		sample.abi = 0; /* it ends, and its memory is gone: the kernel's frames are all */
-	s->counts.samples++;
-	on->sample(on->arg, &sample);
+/* Counts the tick's CPU time by thread. The programs count the ticks of the CPUs' own events. */
+static void note_runtime(struct perf_stream *s, const struct sent *at)
+{
+	const struct record_tick *t = &at->r->tick;
+
+	if (!(t->head.flags & RECORD_CPU_EVENT))
+		missed_ticks_runtime(&s->tallies, t->head.tid, at->cpu, t->runtime, t->period);
 }
 
-/* The program knows numbers of the first pid namespace, perf those of ours. */
-static void take_ids(struct sampler_record *r, const uint32_t ids[2])
+static bool dispatch_copy(struct perf_stream *s, const struct sent *at,
+			  const struct perf_stream_handlers *on)
+{
+	const struct record_copy *r = &at->r->copy;
+	struct sample sample = {.pid = (pid_t)r->tick.head.pid,
+				.tid = (pid_t)r->tick.head.tid,
+				.cpu = at->cpu,
+				.time = at->time,
+				.period = r->tick.period,
+				.abi = 2,
+				.stop = r->stop,
+				.stack = s->stack};
+
+	if (r->bytes > r->tick.head.size - RECORD_COPY_HEAD || r->bytes > RECORD_MAX_COPY ||
+	    r->nkernel > RECORD_MAX_KERNEL)
+		return false;
+	memcpy(sample.regs, r->regs, sizeof(sample.regs));
+	sample.stack_len = place_pages(s, r);
+	sample.holes = r->holes;
+	sample.stack_full = r->bytes == r->limit;
+	set_kernel_frames(r, &sample);
+	if (!r->bytes && sample.nkernel)
+		sample.abi = 0; /* the process is ending, without user memory: a complete stack */
+	note_runtime(s, at);
+	s->counts.samples++;
+	on->sample(on->arg, &sample);
+	return true;
+}
+
+static bool dispatch_stack(struct perf_stream *s, const struct sent *at,
+			   const struct perf_stream_handlers *on)
+{
+	const struct record_stack *r = &at->r->stack;
+
+	if (r->nkernel > RECORD_MAX_KERNEL || r->nkernel > record_words(r))
+		return false;
+	note_runtime(s, at);
+	s->counts.samples++;
+	s->counts.walked++;
+	on->stack(on->arg, at->time, at->cpu, r);
+	return true;
+}
+
+static bool dispatch_emission(const struct sent *at, const struct perf_stream_handlers *on)
+{
+	const struct record_emission *r = &at->r->emission;
+
+	if (r->bytes > r->head.size - sizeof(*r))
+		return false;
+	on->emission(on->arg, at->time, r);
+	return true;
+}
+
+/* The least and the largest size of a record of this kind. false: an unknown kind. */
+static bool size_of_kind(uint32_t kind, uint32_t *least, uint32_t *most)
+{
+	static const struct {
+		uint32_t least, most;
+	} sizes[] = {
+		[RECORD_STACK] = {RECORD_STACK_HEAD, sizeof(struct record_stack)},
+		[RECORD_COPY] = {RECORD_COPY_HEAD, sizeof(struct record_copy)},
+		[RECORD_DEFERRED] = {sizeof(struct record_deferred),
+				     sizeof(struct record_deferred)},
+		[RECORD_MISSED] = {sizeof(struct record_missed), sizeof(struct record_missed)},
+		[RECORD_EMISSION] = {sizeof(struct record_emission), sizeof(union record)},
+	};
+
+	if (kind >= sizeof(sizes) / sizeof(*sizes) || !sizes[kind].least)
+		return false;
+	*least = sizes[kind].least;
+	*most = sizes[kind].most;
+	return true;
+}
+
+bool perf_stream_read_record(union record *r, const void *from, uint32_t len)
+{
+	uint32_t least, most;
+
+	if (len < sizeof(r->head))
+		return false;
+	memcpy(&r->head, from, sizeof(r->head));
+	if (!size_of_kind(r->head.kind, &least, &most) || r->head.size < least ||
+	    r->head.size > most || r->head.size > len)
+		return false;
+	memcpy(r, from, r->head.size);
+	return true;
+}
+
+/* The programs write ids of the first pid namespace; perf has those of ours. */
+static void set_ids(struct record_head *r, const uint32_t ids[2])
 {
 	if (ids[0] != UINT32_MAX)
 		r->pid = ids[0];
@@ -107,45 +180,46 @@ static void take_ids(struct sampler_record *r, const uint32_t ids[2])
 		r->tid = ids[1];
 }
 
+/* Hands a record over. false: it contradicts itself. */
+static bool dispatch_kind(struct perf_stream *s, struct cpu *c, const struct sent *at,
+			  const struct perf_stream_handlers *on)
+{
+	union record *r = at->r;
+
+	switch (r->head.kind) {
+	case RECORD_STACK:
+		return dispatch_stack(s, at, on);
+	case RECORD_COPY:
+		return dispatch_copy(s, at, on);
+	case RECORD_EMISSION:
+		return dispatch_emission(at, on);
+	case RECORD_MISSED:
+		note_runtime(s, at);
+		s->counts.samples++;
+		on->missed(on->arg, at->time, at->cpu, &r->missed);
+		return true;
+	default: /* RECORD_DEFERRED */
+		note_runtime(s, at);
+		c->deferred.tid = r->head.tid;
+		c->deferred.stop = r->deferred.stop;
+		return true;
+	}
+}
+
 /* A record that the BPF sampler sent. */
-static void dispatch_walked(struct perf_stream *s, struct cpu *c, const struct perf_event_header *h,
+static void dispatch_record(struct perf_stream *s, struct cpu *c, const struct perf_event_header *h,
 			    const struct perf_stream_handlers *on)
 {
-	struct perf_stream_walked w = {.time = event_time(h), .record = &s->record};
-	struct sampler_record *r = &s->record;
+	struct sent at = {.time = event_time(h), .r = &s->record};
 	uint32_t len, ids[2];
-	const void *from = event_parse_output(h, &len, &w.cpu, ids);
+	const void *from = event_parse_output(h, &len, &at.cpu, ids);
 
-	if (!from || len < SAMPLER_RECORD_HEAD)
-		return;
-	memcpy(r, from, SAMPLER_RECORD_HEAD);
-	take_ids(r, ids);
-	if (r->nuser == SAMPLER_COPIED) {
-		if (!r->base)
-			missed_ticks_runtime(&s->tallies, r->tid, w.cpu, r->runtime, r->period);
-		dispatch_copy(s, from, len, &w, on);
+	if (!from || !perf_stream_read_record(&s->record, from, len)) {
+		s->counts.invalid++;
 		return;
 	}
-	memcpy(r->frames, (const char *)from + SAMPLER_RECORD_HEAD,
-	       (len < sizeof(*r) ? len : sizeof(*r)) - SAMPLER_RECORD_HEAD);
-	if (r->nkernel > SAMPLER_MAX_KERNEL || r->nuser > SAMPLER_MAX_WORDS - r->nkernel ||
-	    SAMPLER_RECORD_HEAD + 8 * (r->nkernel + r->nuser) > len)
-		return;
-	if (r->left == SAMPLER_EMISSIONS) {
-		on->emitted(on->arg, &w);
-		return;
-	}
-	if (!r->base) /* which the program counts */
-		missed_ticks_runtime(&s->tallies, r->tid, w.cpu, r->runtime, r->period);
-	if (r->left && !(r->left & SAMPLER_NO_COPY)) {
-		c->cut.tid = r->tid;
-		c->cut.by = r->version;
-		return;
-	}
-	w.period = r->period;
-	s->counts.samples++;
-	s->counts.walked += !r->left;
-	on->walked(on->arg, &w);
+	set_ids(&s->record.head, ids);
+	s->counts.invalid += !dispatch_kind(s, c, &at, on);
 }
 
 static void dispatch_sample(struct perf_stream *s, struct cpu *c, const struct perf_event_header *h,
@@ -160,9 +234,9 @@ static void dispatch_sample(struct perf_stream *s, struct cpu *c, const struct p
 		missed_ticks_count(&s->tallies, e.id << 32 ^ (uint64_t)e.s.tid, e.value,
 				   s->o.period_ns);
 	note_group(s, &e);
-	if (c->cut.tid == (uint32_t)e.s.tid)
-		e.s.cut = c->cut.by;
-	c->cut.tid = 0;
+	if (c->deferred.tid == (uint32_t)e.s.tid)
+		e.s.stop = c->deferred.stop;
+	c->deferred.tid = 0;
 	on->sample(on->arg, &e.s);
 }
 
@@ -175,7 +249,7 @@ static void dispatch(struct perf_stream *s, struct cpu *c, const struct perf_eve
 	case PERF_RECORD_SAMPLE:
 		if (c->output >= 0 &&
 		    (event_sample_id(h) == c->output_id || event_sample_id(h) == c->old_output_id))
-			dispatch_walked(s, c, h, on);
+			dispatch_record(s, c, h, on);
 		else
 			dispatch_sample(s, c, h, on);
 		break;

@@ -16,7 +16,15 @@
 #include "events/perf_stream.h"
 #include "events/missed_ticks.h"
 
-#define SAMPLE_PAGE 4096u
+union record {
+	struct record_head head;
+	struct record_tick tick; /* all but emissions begin with it */
+	struct record_stack stack;
+	struct record_copy copy;
+	struct record_deferred deferred;
+	struct record_missed missed;
+	struct record_emission emission;
+};
 
 struct cpu {
 	struct ring ring; /* its first event's; the others write into it */
@@ -24,9 +32,11 @@ struct cpu {
 	int output;                        /* the event of the BPF sampler's records, -1: none */
 	uint64_t output_id, old_output_id; /* old: that of before the CPU went and came back */
 	bool gone;                         /* it is offline */
+	/* The last tick that the BPF sampler deferred: its sample follows. tid 0: none. */
 	struct {
-		uint32_t tid, by;
-	} cut; /* the last walk in the kernel that a language unwinder cut; its sample follows */
+		uint32_t tid;
+		struct walk_stop stop;
+	} deferred;
 };
 
 /* The events of one target, or of all that were there at the beginning. */
@@ -57,11 +67,10 @@ struct perf_stream {
 	struct perf_stream_counts counts; /* skipped: in tallies */
 	uint64_t horizon;
 	uint64_t looked;
-	uint64_t ration;              /* of copies' bytes: each CPU's until the next look */
-	struct sampler_record record; /* the one at hand: in the ring it is not aligned */
-	struct sampler_copy copy;     /* likewise */
+	uint64_t ration;     /* of copies' bytes: each CPU's until the next look */
+	union record record; /* of the BPF sampler; in the ring it is not aligned */
 	unsigned char
-		stack[(SAMPLER_COPY_PAGES + 1) * SAMPLE_PAGE]; /* of it, each page in its place */
+		stack[(RECORD_COPY_PAGES + 1) * RECORD_PAGE]; /* of it, each page in its place */
 };
 
 /* Looks which CPUs went and which came, and samples these. Once a second. true: what happened there
@@ -69,6 +78,9 @@ struct perf_stream {
 bool perf_stream_follow_cpus(struct perf_stream *);
 /* The rings were read, which took so long: so much of stacks may be copied until the next time. */
 void perf_stream_ration(struct perf_stream *, uint64_t took_ns);
+/* Copies a record of the BPF sampler out of `len` bytes of the ring, where it is not aligned.
+ * false: its kind is unknown, or its size is none of this kind or above len. */
+bool perf_stream_read_record(union record *, const void *from, uint32_t len);
 /* Adds what a group's events saw. */
 void perf_stream_count_group(struct perf_stream *, const struct group *,
 			     struct perf_stream_counts *);

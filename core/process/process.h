@@ -49,7 +49,7 @@ struct process {
 	uint64_t waiting; /* the pipeline's: bytes of stack copies that wait for its tables */
 	uint64_t parents[2];      /* ids of the lives that it was forked from, and that one from */
 	struct {                  /* what the kernel's sampler is told of it: core/bpf/sampler.h */
-		uint32_t element; /* 0: nothing */
+		uint32_t chunk;   /* 0: nothing */
 		uint32_t version; /* of what it was told */
 		bool stale;       /* something has changed since */
 		bool waits;       /* it was told without a program that is not there yet */

@@ -144,7 +144,7 @@ static uint32_t anonymous_location(struct build *n, const struct walk_frame *f)
 
 	if (claims_name(n->p->claims, f->process, f->addr, f->generation, &named.out, &type) > 0 &&
 	    named.n) {
-		loc.flags = f->flags & WALK_GUESSED ? FUSEE_LOCATION_GUESSED : 0;
+		loc.flags = f->guessed ? FUSEE_LOCATION_GUESSED : 0;
 		loc.frame_type = builder_cstr(n->b, type);
 		return builder_location(n->b, &loc, named.lines, named.n);
 	}
@@ -295,7 +295,7 @@ static uint32_t file_location(struct build *n, const struct walk_frame *f)
 		if (at->flags & SYMBOLS_STUB)
 			loc.flags |= FUSEE_LOCATION_STUB;
 	}
-	if (f->flags & WALK_GUESSED)
+	if (f->guessed)
 		loc.flags |= FUSEE_LOCATION_GUESSED;
 	id = builder_location(n->b, &loc, lines, name->n);
 	free(lines);
@@ -308,11 +308,11 @@ static uint32_t location(struct build *n, uint32_t id)
 
 	if (n->locations[id])
 		return n->locations[id];
-	if (f->flags & WALK_KERNEL)
+	if (f->kind == FRAME_KERNEL)
 		n->locations[id] = kernel_location(n, f);
 	else if (f->file)
 		n->locations[id] = file_location(n, f);
-	else if (f->flags & WALK_PUSHED)
+	else if (f->kind == FRAME_PUSHED)
 		n->locations[id] = pushed_location(n, f);
 	else
 		n->locations[id] = anonymous_location(n, f);

@@ -49,21 +49,20 @@ static uint32_t reason_index(struct pipeline *p, const char *text)
 
 /* Why a language unwinder stopped the walk in the kernel, so that its frames are missing from the
  * one in user space; NULL: none did. */
-static const char *cut_reason(const struct pipeline *p, uint32_t cut)
+static const char *stop_reason(const struct pipeline *p, struct walk_stop stop)
 {
 	const struct plugin_set *set = p->walker.unwinders;
-	uint32_t reason = cut & SAMPLER_CUT_REASON, unwinder = cut >> SAMPLER_CUT_SHIFT;
 
-	if (!unwinder || unwinder > set->n)
+	if (!stop.unwinder || stop.unwinder > set->n)
 		return NULL;
-	switch (reason) {
-	case SAMPLER_NO_ROOM:
-	case SAMPLER_ENDLESS:
+	switch (stop.reason) {
+	case WALK_FAULT_ROOM:
+	case WALK_FAULT_ENDLESS:
 		return endless;
-	case SAMPLER_BACKWARDS:
+	case WALK_FAULT_BACKWARDS:
 		return backwards;
 	default:
-		return walk_reason(set->instances[unwinder - 1]->descriptor->ops, reason);
+		return walk_reason(set->instances[stop.unwinder - 1]->descriptor->ops, stop.reason);
 	}
 }
 
@@ -71,7 +70,7 @@ static const char *cut_reason(const struct pipeline *p, uint32_t cut)
 static void add(struct pipeline *p, struct process *proc, const struct sample *s,
 		const struct pipeline_route *route, const char *comm)
 {
-	const char *reason = p->walk.reason ? p->walk.reason : cut_reason(p, s->cut);
+	const char *reason = p->walk.reason ? p->walk.reason : stop_reason(p, s->stop);
 	uint32_t index = reason ? reason_index(p, reason) + 1 : 0;
 	uint64_t weight = route->weight_ns ? route->weight_ns : s->period;
 
@@ -149,7 +148,7 @@ static void note_plain(struct pipeline *p, struct process *proc)
 {
 	for (uint32_t i = 0; i < p->walk.n; i++) {
 		const struct walk_frame *f = &p->walk.frames[i];
-		struct process_mapping *m = f->flags & WALK_ANONYMOUS
+		struct process_mapping *m = f->kind == FRAME_ANONYMOUS
 						    ? process_mapping(proc, f->addr)
 						    : NULL;
 
@@ -188,38 +187,6 @@ static void take_back(struct process *proc, pid_t tid)
 	proc->headless = true;
 }
 
-static void on_sample(void *arg, const struct sample *s)
-{
-	struct pipeline *p = arg;
-	struct pipeline_route route = {.slots = 1};
-	struct process *proc;
-
-	if (p->o.route && !p->o.route(p->o.arg, s, &route)) {
-		p->stats.unwanted++;
-		return;
-	}
-	proc = process_get(p->processes, s->pid);
-	if (!proc) {
-		add_nothing(p, s->period);
-		return;
-	}
-	p->time = s->time;
-	if (proc->ended)
-		take_back(proc, s->tid);
-	if (!proc->sampler.element && !proc->ended)
-		set_stale(p, proc); /* the kernel does not know it, or has forgotten it */
-	scan_if_due(p, proc);
-	walk_stack(&p->walker, proc, s, true, &p->walk);
-	if (p->walk.waiting) {
-		if (keep(p, proc, s, &route))
-			return;
-		walk_stack(&p->walker, proc, s, false, &p->walk);
-	}
-	if (p->bpf)
-		note_plain(p, proc);
-	add(p, proc, s, &route, process_comm(p->processes, proc, s->tid));
-}
-
 /* ---- stacks that the kernel walked ---- */
 
 #define MAX_FRAMES (WALK_MAX_FRAMES + 128u) /* of struct walk */
@@ -243,38 +210,17 @@ static bool is_life(const struct process *proc, uint64_t id)
 	return proc->id == id || proc->parents[0] == id || proc->parents[1] == id;
 }
 
-/* Records come in the order of their times: what was covered by then, and was not known in the
- * kernel, may have been taken for what had been there before. */
-static bool is_outdated(const struct process *proc, const struct perf_stream_walked *w)
+/* Code that was covered by the record's time may have been taken for what was there before, if the
+ * record's version of the mappings is older. */
+static bool is_outdated(const struct process *proc, uint64_t time, const struct record_stack *r)
 {
-	if (!proc->sampler.covered || proc->sampler.covered > w->time)
+	if (!proc->sampler.covered || proc->sampler.covered > time)
 		return false;
-	return w->record->process != proc->id ||
-	       w->record->version <= proc->sampler.covered_version;
+	return r->tick.head.process != proc->id || r->version <= proc->sampler.covered_version;
 }
 
-/* Code without a file, as a walk in user space would have it. *claimed counts those that an
- * unwinder claims to step. false: there is none. */
-static bool take_anonymous(struct pipeline *p, struct process *proc, uint64_t time,
-			   struct walk_frame *f, uint32_t *claimed)
-{
-	uint64_t addr = (uint64_t)(f->file & 15) << SAMPLER_OFFSET_BITS | f->addr;
-	struct process_mapping *m = process_mapping_at(proc, addr, time);
-	const struct claim *claim;
-
-	if (!m || m->file)
-		return false;
-	claim = claims_at(p->claims, proc, m, addr, time, &f->generation);
-	*claimed += claim && claim->flags & FUSEE_CLAIM_STEP;
-	f->file = 0;
-	f->flags |= WALK_ANONYMOUS;
-	f->addr = addr;
-	f->process = proc->id;
-	return true;
-}
-
-/* The life over whose mappings it was walked: this one, or one that it was forked from. NULL: it is
- * forgotten. */
+/* The process over whose mappings the stack was unwound: this process, or the process that it was
+ * forked from. NULL: it is forgotten. */
 static struct process *life_of(struct pipeline *p, struct process *proc, uint64_t id)
 {
 	struct wanted w = {.id = id, .found = proc->id == id ? proc : NULL};
@@ -284,75 +230,117 @@ static struct process *life_of(struct pipeline *p, struct process *proc, uint64_
 	return w.found;
 }
 
-/* A frame that a language unwinder's step pushed: three words. */
-static struct walk_frame pushed_frame(struct pipeline *p, struct process *proc,
-				      const struct sampler_record *r, uint32_t i)
+/* Reads a frame in memory without a file. *claimed counts frames that a language unwinder claims to
+ * step. false: no such memory was mapped at that time. */
+static bool read_anonymous(struct pipeline *p, struct process *proc, uint64_t time, uint64_t word,
+			   struct walk_frame *f, uint32_t *claimed)
 {
-	uint32_t unwinder = (uint32_t)(r->frames[i] & SAMPLER_MAX_OFFSET);
-	struct process *life = life_of(p, proc, r->process);
+	uint64_t addr = word & FRAME_MAX_ADDRESS;
+	struct process_mapping *m = process_mapping_at(proc, addr, time);
+	const struct claim *claim;
+
+	*f = (struct walk_frame){.kind = FRAME_ANONYMOUS,
+				 .guessed = !!(word & FRAME_GUESSED),
+				 .addr = addr,
+				 .process = proc->id};
+	if (!m || m->file)
+		return false;
+	claim = claims_at(p->claims, proc, m, addr, time, &f->generation);
+	*claimed += claim && claim->flags & FUSEE_CLAIM_STEP;
+	return true;
+}
+
+static struct walk_frame pushed_frame(struct pipeline *p, struct process *proc,
+				      const struct record_stack *r, uint32_t i)
+{
+	uint32_t unwinder = (uint32_t)(r->words[i] & FRAME_MAX_ADDRESS);
+	struct process *life = life_of(p, proc, r->tick.head.process);
 
 	if (life)
 		claims_expect(p->claims, life, unwinder);
-	return (struct walk_frame){.flags = WALK_PUSHED,
-				   .addr = r->frames[i + 1],
-				   .extra = r->frames[i + 2],
-				   .process = r->process,
+	return (struct walk_frame){.kind = FRAME_PUSHED,
+				   .addr = r->words[i + 1],
+				   .extra = r->words[i + 2],
+				   .process = r->tick.head.process,
 				   .generation = unwinder};
 }
 
-/* The kernel's frames stand behind a marker of perf's where they came from a callchain. */
-static void take_walked(struct pipeline *p, struct process *proc,
-			const struct perf_stream_walked *w)
+static struct walk_frame file_frame(uint64_t word)
 {
-	const struct sampler_record *r = w->record;
-	struct walk *out = &p->walk;
-	const __u64 *f = r->frames;
-	uint32_t from = r->nkernel && f[0] >= (uint64_t)PERF_CONTEXT_MAX, claimed = 0;
+	return (struct walk_frame){
+		.kind = FRAME_FILE,
+		.file = (uint32_t)((word & FRAME_MAX_ADDRESS) >> FRAME_FILE_SHIFT),
+		.guessed = !!(word & FRAME_GUESSED),
+		.addr = word & FRAME_MAX_OFFSET};
+}
 
-	out->n = out->guessed = 0;
-	out->passed = false;
-	out->reason = NULL;
-	out->waiting = NULL;
-	for (uint32_t i = from; i < r->nkernel; i++)
-		out->frames[out->n++] = (struct walk_frame){.flags = WALK_KERNEL,
-							    .addr = i > from ? f[i] - 1 : f[i]};
-	for (uint32_t i = r->nkernel; i < r->nkernel + r->nuser && out->n < MAX_FRAMES; i++) {
-		uint32_t file = (uint32_t)(f[i] >> SAMPLER_FILE_SHIFT);
-		bool guessed = f[i] & SAMPLER_GUESSED;
-		struct walk_frame *frame = &out->frames[out->n++];
+/* Kernel frames that come from a callchain begin with a marker of perf. */
+static void read_kernel_frames(const struct record_stack *r, struct walk *out)
+{
+	uint32_t first = r->nkernel && r->words[0] >= (uint64_t)PERF_CONTEXT_MAX;
 
-		if (file == SAMPLER_PUSHED) {
-			*frame = pushed_frame(p, proc, r, i);
-			i += 2;
-			continue;
-		}
-		out->guessed += guessed;
-		*frame = (struct walk_frame){.file = file,
-					     .flags = guessed ? WALK_GUESSED : 0,
-					     .addr = f[i] & SAMPLER_MAX_OFFSET};
-		if (file >= SAMPLER_ANONYMOUS && !take_anonymous(p, proc, w->time, frame, &claimed))
-			out->reason = other_code;
+	for (uint32_t i = first; i < r->nkernel; i++)
+		out->frames[out->n++] = (struct walk_frame){
+			.kind = FRAME_KERNEL, .addr = i > first ? r->words[i] - 1 : r->words[i]};
+}
+
+/* Reads the frame at word i. Returns its words; 0: the record is wrong. */
+static uint32_t read_user_frame(struct pipeline *p, struct process *proc, uint64_t time,
+				const struct record_stack *r, uint32_t i, uint32_t *claimed)
+{
+	struct walk_frame *f = &p->walk.frames[p->walk.n++];
+	uint64_t word = r->words[i];
+
+	switch ((enum frame_kind)(word >> FRAME_KIND_SHIFT)) {
+	case FRAME_FILE:
+		*f = file_frame(word);
+		p->walk.guessed += f->guessed;
+		return 1;
+	case FRAME_ANONYMOUS:
+		if (!read_anonymous(p, proc, time, word, f, claimed))
+			p->walk.reason = other_code;
+		p->walk.guessed += f->guessed;
+		return 1;
+	case FRAME_PUSHED:
+		if (record_words(r) - i < FRAME_PUSHED_WORDS)
+			break;
+		*f = pushed_frame(p, proc, r, i);
+		return FRAME_PUSHED_WORDS;
+	case FRAME_KERNEL:
+		break;
 	}
+	p->walk.n--;
+	p->walk.reason = other_code;
+	return 0;
+}
+
+static void read_stack(struct pipeline *p, struct process *proc, uint64_t time,
+		       const struct record_stack *r)
+{
+	uint32_t claimed = 0, n = 1, end = record_words(r);
+
+	read_kernel_frames(r, &p->walk);
+	for (uint32_t i = r->nkernel; i < end && n && p->walk.n < MAX_FRAMES; i += n)
+		n = read_user_frame(p, proc, time, r, i, &claimed);
 	/* The kernel knew of other claims than we do now; but a child runs its parent's code. */
-	if (claimed != r->claimed && r->process == proc->id) {
+	if (claimed != r->claimed && r->tick.head.process == proc->id) {
 		set_stale(p, proc);
-		out->reason = other_code;
+		p->walk.reason = other_code;
 	}
 }
 
 #define EMISSION_HEAD 16u /* key, kind, bytes */
 
-static void on_emitted(void *arg, const struct perf_stream_walked *w)
+static void on_emission(void *arg, uint64_t time, const struct record_emission *r)
 {
 	struct pipeline *p = arg;
-	const struct sampler_record *r = w->record;
-	const char *at = (const char *)r->frames, *end = at + r->nuser * 8ull;
-	struct process *proc = process_find(p->processes, (pid_t)r->pid);
+	const char *at = (const char *)(r + 1), *end = at + r->bytes;
+	struct process *proc = process_find(p->processes, (pid_t)r->head.pid);
 
-	proc = proc ? life_of(p, proc, r->process) : NULL;
+	proc = proc ? life_of(p, proc, r->head.process) : NULL;
 	p->stats.lost_names += !proc;
 	while (proc && end - at >= EMISSION_HEAD) {
-		struct fusee_emission e = {.size = sizeof(e), .time_ns = w->time};
+		struct fusee_emission e = {.size = sizeof(e), .time_ns = time};
 		uint32_t len;
 
 		memcpy(&e.key, at, 8);
@@ -362,54 +350,114 @@ static void on_emitted(void *arg, const struct perf_stream_walked *w)
 		if (len > end - at)
 			return;
 		e.bytes = (struct fusee_str){at, len};
-		if (claims_record(p->claims, proc, r->version, &e) < 0)
+		if (claims_record(p->claims, proc, r->unwinder, &e) < 0)
 			p->stats.lost_names++;
 		at += (len + 7) & ~7ull;
 	}
 }
 
-static void on_walked(void *arg, const struct perf_stream_walked *w)
+static struct sample sample_of(const struct record_tick *t, uint64_t time, uint32_t cpu)
 {
-	struct pipeline *p = arg;
-	const struct sampler_record *r = w->record;
-	struct sample s = {.pid = (pid_t)r->pid,
-			   .tid = (pid_t)r->tid,
-			   .cpu = w->cpu,
-			   .time = w->time,
-			   .period = w->period,
-			   .abi = 2};
-	struct pipeline_route route = {.slots = 1};
-	struct process *proc;
-	char comm[16] = "";
+	return (struct sample){.pid = (pid_t)t->head.pid,
+			       .tid = (pid_t)t->head.tid,
+			       .cpu = cpu,
+			       .time = time,
+			       .period = t->period,
+			       .abi = 2};
+}
 
-	if (p->o.route && !p->o.route(p->o.arg, &s, &route)) {
+/* The process of a sample that is routed; NULL: the sample is accounted for. */
+static struct process *begin_sample(struct pipeline *p, const struct sample *s,
+				    struct pipeline_route *route)
+{
+	struct process *proc;
+
+	*route = (struct pipeline_route){.slots = 1};
+	if (p->o.route && !p->o.route(p->o.arg, s, route)) {
 		p->stats.unwanted++;
-		return;
+		return NULL;
 	}
-	p->time = w->time;
-	proc = process_get(p->processes, s.pid);
+	p->time = s->time;
+	proc = process_get(p->processes, s->pid);
 	if (!proc) {
-		add_nothing(p, s.period);
-		return;
+		add_nothing(p, s->period);
+		return NULL;
 	}
 	if (proc->ended)
-		take_back(proc, s.tid);
-	if (!proc->sampler.element && !proc->ended)
-		set_stale(p, proc);
-	proc->started |= !r->left;
+		take_back(proc, s->tid);
+	if (!proc->sampler.chunk && !proc->ended)
+		set_stale(p, proc); /* the kernel does not know it, or has forgotten it */
+	return proc;
+}
+
+static void on_sample(void *arg, const struct sample *s)
+{
+	struct pipeline *p = arg;
+	struct pipeline_route route;
+	struct process *proc = begin_sample(p, s, &route);
+
+	if (!proc)
+		return;
 	scan_if_due(p, proc);
-	if (r->left)
-		p->walk.reason = not_copied;
-	else if (is_life(proc, r->process))
-		take_walked(p, proc, w);
+	walk_stack(&p->walker, proc, s, true, &p->walk);
+	if (p->walk.waiting) {
+		if (keep(p, proc, s, &route))
+			return;
+		walk_stack(&p->walker, proc, s, false, &p->walk);
+	}
+	if (p->bpf)
+		note_plain(p, proc);
+	add(p, proc, s, &route, process_comm(p->processes, proc, s->tid));
+}
+
+static void clear_walk(struct walk *w)
+{
+	w->n = w->guessed = 0;
+	w->passed = false;
+	w->reason = NULL;
+	w->waiting = NULL;
+}
+
+static void on_stack(void *arg, uint64_t time, uint32_t cpu, const struct record_stack *r)
+{
+	struct pipeline *p = arg;
+	struct sample s = sample_of(&r->tick, time, cpu);
+	struct pipeline_route route;
+	struct process *proc = begin_sample(p, &s, &route);
+	char comm[16] = "";
+
+	if (!proc)
+		return;
+	proc->started = true;
+	scan_if_due(p, proc);
+	clear_walk(&p->walk);
+	if (is_life(proc, r->tick.head.process))
+		read_stack(p, proc, time, r);
 	else
 		p->walk.reason = other_life;
-	if (!p->walk.reason && is_outdated(proc, w))
+	if (!p->walk.reason && is_outdated(proc, time, r))
 		p->walk.reason = other_code;
 	if (p->walk.reason)
 		p->walk.n = p->walk.guessed = 0;
 	memcpy(comm, r->comm, sizeof(comm) - 1);
-	p->stats.walked += !r->left;
+	p->stats.walked++;
+	add(p, proc, &s, &route, comm);
+}
+
+static void on_missed(void *arg, uint64_t time, uint32_t cpu, const struct record_missed *r)
+{
+	struct pipeline *p = arg;
+	struct sample s = sample_of(&r->tick, time, cpu);
+	struct pipeline_route route;
+	struct process *proc = begin_sample(p, &s, &route);
+	char comm[16] = "";
+
+	if (!proc)
+		return;
+	scan_if_due(p, proc);
+	clear_walk(&p->walk);
+	p->walk.reason = not_copied;
+	memcpy(comm, r->comm, sizeof(comm) - 1);
 	add(p, proc, &s, &route, comm);
 }
 
@@ -707,7 +755,7 @@ static void mark_frames(const struct pipeline *p, const struct collector *c, boo
 		const struct walk_frame *f = c->frames.entries[i].key;
 
 		used[f->file] = true;
-		if (f->flags & (WALK_ANONYMOUS | WALK_PUSHED))
+		if (f->kind == FRAME_ANONYMOUS || f->kind == FRAME_PUSHED)
 			claims_mark(p->claims, f->process);
 	}
 }
@@ -784,9 +832,18 @@ int pipeline_new(struct pipeline **ret, const struct pipeline_options *o, struct
 	p->scan = 1;
 	p->scan_pause = SCAN_NS;
 	p->bpf = o->bpf;
-	p->handlers = (struct perf_stream_handlers){p,          on_sample, on_walked,
-						    on_emitted, on_mapped, on_comm,
-						    on_forked,  on_exited, on_lost};
+	p->handlers = (struct perf_stream_handlers){
+		.arg = p,
+		.sample = on_sample,
+		.stack = on_stack,
+		.missed = on_missed,
+		.emission = on_emission,
+		.mapped = on_mapped,
+		.comm = on_comm,
+		.forked = on_forked,
+		.exited = on_exited,
+		.lost = on_lost,
+	};
 	r = p->o.route ? 0 : collector_new(&p->slots[0]);
 	if (!r)
 		r = process_table_new(&p->processes);

@@ -83,7 +83,7 @@ static void forget_ended(void *arg, struct process *proc)
 {
 	struct pipeline *p = arg;
 
-	if (proc->ended && proc->sampler.element)
+	if (proc->ended && proc->sampler.chunk)
 		bpf_sampler_forget(p->bpf, proc);
 }
 

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "../../bpf/frame.h"
+
 /* perf's maximum: 64 KiB - 8 */
 #define SAMPLE_MAX_STACK 65528u
 
@@ -23,8 +25,7 @@ struct sample {
 	const void *stack; /* what was copied from regs[7] = rsp upwards */
 	uint32_t stack_len;
 	uint64_t holes; /* bit i: page i of it, from the one on that rsp is in, could not be read */
-	bool stack_full; /* the copy has the size asked for: the stack may go on above */
-	uint32_t cut;    /* who cut its walk in the kernel, as in struct sampler_record; 0: no
-			    language unwinder */
+	bool stack_full;       /* the copy has the size asked for: the stack may go on above */
+	struct walk_stop stop; /* which language unwinder stopped the walk in the kernel */
 };
 #endif

@@ -114,13 +114,13 @@ static void push(struct walk *w, const struct fusee_unwind *u, const struct proc
 	uint64_t at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1;
 	struct walk_frame *f = &w->frames[w->n++];
 
-	*f = (struct walk_frame){.addr = at, .flags = guessed ? WALK_GUESSED : 0};
+	*f = (struct walk_frame){.kind = FRAME_FILE, .addr = at, .guessed = guessed};
 	w->guessed += guessed;
 	if (m->file && !code->claim) {
 		f->file = m->file->id;
 		f->addr = at - m->lo + m->offset;
 	} else {
-		f->flags |= WALK_ANONYMOUS;
+		f->kind = FRAME_ANONYMOUS;
 		f->process = u->process;
 		f->generation = code->generation;
 	}
@@ -352,7 +352,7 @@ void walk_stack(struct walker *w, struct process *p, const struct sample *s, boo
 	w->copy_full = s->stack_full;
 	for (uint32_t i = 0; i < s->nkernel && i < 128; i++)
 		out->frames[out->n++] = (struct walk_frame){
-			.flags = WALK_KERNEL, .addr = i ? s->kernel[i] - 1 : s->kernel[i]};
+			.kind = FRAME_KERNEL, .addr = i ? s->kernel[i] - 1 : s->kernel[i]};
 	if (!s->abi) { /* a kernel thread: its kernel frames are all there is */
 		if (!out->n)
 			out->reason = "no registers";

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../../bpf/frame.h"
 #include "plugin/plugin.h"
 #include "process/process.h"
 #include "unwind/claims.h"
@@ -14,23 +15,26 @@
 
 #define WALK_MAX_FRAMES 1024u
 
-enum walk_frame_flags {
-	WALK_KERNEL = 1,    /* addr is a kernel address */
-	WALK_ANONYMOUS = 2, /* addr is a runtime address in memory without a file */
-	WALK_GUESSED = 4,
-	WALK_PUSHED = 8, /* by a language unwinder: addr and extra are its words, generation is its
-			    number */
-};
-
-/* One frame. Also a dictionary key: no padding. */
+/*
+ * A frame. It is also a dictionary key, so there is no padding, and fields that the kind does not
+ * have are 0. The address of a caller lies inside its call instruction.
+ *
+ *	kind             file     addr           process  extra        generation
+ *	FRAME_FILE       its id   file offset    0        0            0
+ *	FRAME_ANONYMOUS  0        address        its id   0            of its code (claims.h)
+ *	FRAME_PUSHED     0        first word     its id   second word  number of the unwinder
+ *	FRAME_KERNEL     0        kernel address 0        0            0
+ */
 struct walk_frame {
-	uint32_t file; /* struct file's id; 0: WALK_KERNEL or WALK_ANONYMOUS */
-	uint32_t flags;
-	uint64_t addr;    /* file offset of the code; of a caller: inside its call instruction */
-	uint64_t process; /* WALK_ANONYMOUS, WALK_PUSHED: id of the process, else 0 */
-	uint64_t extra;   /* WALK_PUSHED, else 0 */
-	uint32_t generation, pad; /* of its code; see sampling/claims.h */
+	uint32_t file;
+	uint16_t kind; /* enum frame_kind */
+	uint16_t guessed;
+	uint64_t addr;
+	uint64_t process;
+	uint64_t extra;
+	uint32_t generation, pad;
 };
+_Static_assert(sizeof(struct walk_frame) == 40, "no padding");
 
 struct walk {
 	struct walk_frame

@@ -12,7 +12,7 @@
 #include "test.h"
 
 #define SLABS 2u
-#define ELEMENTS 20u
+#define CHUNKS 20u
 #define FILES 64u
 
 struct world {
@@ -29,17 +29,17 @@ static void world_new(struct world *w, uint64_t table_words)
 	LIBBPF_OPTS(bpf_map_create_opts, mmapable, .map_flags = BPF_F_MMAPABLE);
 
 	*w = (struct world){0};
-	w->b.pids = bpf_map_create(BPF_MAP_TYPE_HASH, "pids", 4, sizeof(struct sampler_life), 64,
+	w->b.pids = bpf_map_create(BPF_MAP_TYPE_HASH, "pids", 4, sizeof(struct pid_entry), 64,
 				   NULL);
 	if (w->b.pids < 0)
 		SKIP("BPF maps need root, or CAP_BPF");
 	w->b.nslabs = SLABS;
-	w->b.nelements = ELEMENTS;
+	w->b.nchunks = CHUNKS;
 	w->b.unwinder[1] = -1;
 	w->b.slabs = bpf_map_create(BPF_MAP_TYPE_ARRAY, "slabs", 4, SLAB_BYTES, SLABS, &mmapable);
-	w->b.elements = calloc(ELEMENTS, sizeof(struct sampler_process));
+	w->b.chunks = calloc(CHUNKS, sizeof(struct map_chunk));
 	w->words = calloc(table_words, 4);
-	CHECK(w->b.slabs >= 0 && w->b.elements && w->words);
+	CHECK(w->b.slabs >= 0 && w->b.chunks && w->words);
 	for (uint64_t i = 0; i < table_words; i++)
 		w->words[i] = (uint32_t)i * 2654435761u;
 	CHECK_INT(bpf_tables_init(&w->b), 0);
@@ -71,7 +71,7 @@ static void world_free(struct world *w)
 	bpf_processes_fini(&w->b);
 	bpf_tables_fini(&w->b);
 	close(w->b.slabs);
-	free(w->b.elements);
+	free(w->b.chunks);
 	free(w->words);
 	close(w->b.pids);
 }
@@ -94,18 +94,18 @@ static struct process *new_process(struct process_table *t, pid_t pid, struct fi
 
 static bool has_life(struct world *w, pid_t pid, uint64_t *id)
 {
-	struct sampler_life life;
+	struct pid_entry entry;
 
-	if (bpf_map_lookup_elem(w->b.pids, &pid, &life))
+	if (bpf_map_lookup_elem(w->b.pids, &pid, &entry))
 		return false;
-	*id = life.id;
+	*id = entry.process;
 	return true;
 }
 
 TEST(a_process_and_its_tables)
 {
 	struct process_table *t;
-	struct sampler_process *e;
+	struct map_chunk *e;
 	struct process *p;
 	struct world w;
 	uint32_t version;
@@ -118,7 +118,7 @@ TEST(a_process_and_its_tables)
 	p = new_process(t, 100, w.files, 0, 3);
 	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
 	CHECK(has_life(&w, 100, &id) && id == p->id);
-	e = &w.b.elements[p->sampler.element];
+	e = &w.b.chunks[p->sampler.chunk];
 	CHECK_INT(e->n, 3);
 	CHECK(!(e->version & 1) && e->version == p->sampler.version);
 	CHECK(e->changed > e->as_of); /* not walked before it is confirmed */
@@ -141,7 +141,7 @@ TEST(a_process_and_its_tables)
 	bpf_sampler_forget(&w.b, p);
 	CHECK(!has_life(&w, 100, &id));
 	CHECK(e->version & 1);
-	CHECK_INT(p->sampler.element, 0);
+	CHECK_INT(p->sampler.chunk, 0);
 	process_table_free(t);
 	world_free(&w);
 }
@@ -168,7 +168,7 @@ static void add_language(struct world *w, struct plugin_set *set)
 TEST(claims_cut_a_mapping_into_pieces)
 {
 	struct process_table *t;
-	struct sampler_process *e;
+	struct map_chunk *e;
 	struct plugin_set set;
 	struct process *p, *q;
 	uint64_t lo = 0x2000000, at = lo;
@@ -181,12 +181,12 @@ TEST(claims_cut_a_mapping_into_pieces)
 	q = new_process(t, 101, w.files, 0, 1);
 	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
 	CHECK_INT(bpf_sampler_put(&w.b, q, NULL), 0);
-	e = &w.b.elements[p->sampler.element];
+	e = &w.b.chunks[p->sampler.chunk];
 	CHECK_INT(e->program, 2);
-	CHECK_INT(w.b.elements[q->sampler.element].program, 0);
+	CHECK_INT(w.b.chunks[q->sampler.chunk].program, 0);
 	CHECK_INT(e->n, 2 + 5);
 	for (uint32_t i = 1; i <= 5; i++) {
-		const struct sampler_mapping *m = &e->mappings[i];
+		const struct chunk_mapping *m = &e->mappings[i];
 
 		CHECK(m->lo == at && m->hi > m->lo && m->file == 2);
 		CHECK(m->bias == e->mappings[1].bias && m->shift == e->mappings[1].shift);
@@ -254,15 +254,14 @@ TEST(room)
 	CHECK_INT(bpf_sampler_put(&w.b, p[0], NULL), 0);
 	CHECK_INT(bpf_sampler_put(&w.b, p[1], NULL), 0);
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct slab_range *at =
-			&w.b.elements[p[i]->sampler.element].mappings[0].table[0];
+		const struct slab_range *at = &w.b.chunks[p[i]->sampler.chunk].mappings[0].table[0];
 
 		CHECK_INT(at->at / SLAB_WORDS, (at->at + at->words - 1) / SLAB_WORDS);
 	}
 	/* all are in use: the third one's code is left to user space */
 	CHECK_INT(bpf_sampler_put(&w.b, p[2], NULL), 0);
 	CHECK(!p[2]->mappings[0].told);
-	CHECK_INT(w.b.elements[p[2]->sampler.element].n, 0);
+	CHECK_INT(w.b.chunks[p[2]->sampler.chunk].n, 0);
 	bpf_sampler_forget(&w.b, p[0]);
 	CHECK_INT(bpf_sampler_put(&w.b, p[2], NULL), 0);
 	CHECK(p[2]->mappings[0].told);
@@ -301,8 +300,7 @@ TEST(holes)
 			CHECK_INT(bpf_sampler_put(&w.b, p[i], NULL), 0);
 		}
 		for (uint32_t k = 0; k < 16; k++) {
-			const struct sampler_process *e =
-				p[k] ? &w.b.elements[p[k]->sampler.element] : NULL;
+			const struct map_chunk *e = p[k] ? &w.b.chunks[p[k]->sampler.chunk] : NULL;
 
 			if (!e || !e->n)
 				continue;
@@ -332,20 +330,20 @@ TEST(chains)
 	CHECK_INT(process_table_new(&t), 0);
 	p = new_process(t, 100, w.files, 0, 200);
 	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
-	for (e = p->sampler.element; e; e = w.b.elements[e].next)
-		n += w.b.elements[e].n;
+	for (e = p->sampler.chunk; e; e = w.b.chunks[e].next)
+		n += w.b.chunks[e].n;
 	CHECK_INT(n, 200);
-	CHECK_INT(w.b.nfree, ELEMENTS - 1 - 4);
+	CHECK_INT(w.b.nfree, CHUNKS - 1 - 4);
 	/* once more: the chain is made anew, and nothing leaks */
 	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
-	CHECK_INT(w.b.nfree, ELEMENTS - 1 - 4);
+	CHECK_INT(w.b.nfree, CHUNKS - 1 - 4);
 	/* no room for it all: user space walks that process, and what it took is free again */
-	q = new_process(t, 101, w.files, 0, SAMPLER_CHAIN * SAMPLER_MAPPINGS);
+	q = new_process(t, 101, w.files, 0, MAX_CHUNKS * CHUNK_MAPPINGS);
 	CHECK_INT(bpf_sampler_put(&w.b, q, NULL), -ENOSPC);
-	CHECK_INT(q->sampler.element, 0);
-	CHECK_INT(w.b.nfree, ELEMENTS - 1 - 4);
+	CHECK_INT(q->sampler.chunk, 0);
+	CHECK_INT(w.b.nfree, CHUNKS - 1 - 4);
 	bpf_sampler_forget(&w.b, p);
-	CHECK_INT(w.b.nfree, ELEMENTS - 1);
+	CHECK_INT(w.b.nfree, CHUNKS - 1);
 	process_table_free(t);
 	world_free(&w);
 }

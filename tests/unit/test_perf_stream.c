@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "events/event.h"
-#include "events/perf_stream.h"
+#include "events/perf_stream_state.h"
 
 struct seen {
 	uint64_t samples, weight, last, stacks, unordered;
@@ -70,8 +70,13 @@ static void on_lost(void *arg, uint64_t records)
 
 static struct perf_stream_handlers handlers(struct seen *n)
 {
-	return (struct perf_stream_handlers){n,       on_sample, NULL,      NULL,   on_mapped,
-					     on_comm, on_forked, on_exited, on_lost};
+	return (struct perf_stream_handlers){.arg = n,
+					     .sample = on_sample,
+					     .mapped = on_mapped,
+					     .comm = on_comm,
+					     .forked = on_forked,
+					     .exited = on_exited,
+					     .lost = on_lost};
 }
 
 static void burn(double seconds)
@@ -260,4 +265,40 @@ TEST(a_record_that_lies_is_refused)
 			event_parse_sideband(&u.h, &on);
 		}
 	}
+}
+
+/* A record of each kind is read at its own sizes, and at no others. */
+TEST(records_are_of_a_known_kind_and_size)
+{
+	static const struct {
+		uint16_t kind;
+		uint32_t least, most;
+	} kinds[] = {{RECORD_STACK, RECORD_STACK_HEAD, sizeof(struct record_stack)},
+		     {RECORD_COPY, RECORD_COPY_HEAD, sizeof(struct record_copy)},
+		     {RECORD_DEFERRED, 48, 48},
+		     {RECORD_MISSED, 64, 64},
+		     {RECORD_EMISSION, 32, sizeof(union record)}};
+	static union record from, to;
+
+	for (uint32_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		uint32_t least = kinds[i].least, most = kinds[i].most;
+
+		from.head = (struct record_head){.kind = kinds[i].kind, .size = least, .pid = 7};
+		CHECK(perf_stream_read_record(&to, &from, least));
+		CHECK_INT(to.head.pid, 7);
+		CHECK(perf_stream_read_record(&to, &from, least + 4));
+		CHECK(!perf_stream_read_record(&to, &from, least - 1));
+		CHECK(!perf_stream_read_record(&to, &from, sizeof(from.head) - 1));
+		from.head.size = least - 1;
+		CHECK(!perf_stream_read_record(&to, &from, most));
+		from.head.size = most;
+		CHECK(perf_stream_read_record(&to, &from, most));
+		from.head.size = most + 1;
+		CHECK(!perf_stream_read_record(&to, &from, UINT32_MAX));
+	}
+	from.head.size = 64;
+	from.head.kind = 0;
+	CHECK(!perf_stream_read_record(&to, &from, 64));
+	from.head.kind = RECORD_EMISSION + 1;
+	CHECK(!perf_stream_read_record(&to, &from, 64));
 }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Looks up the mappings that user space published of a process. */
+#ifndef BPF_CHUNKS_H
+#define BPF_CHUNKS_H
+
+#include <fusee/unwinder.bpf.h>
+
+#include "maps.h"
+
+struct {
+	__uint(type, 2 /* ARRAY */);
+	__uint(max_entries, 1);
+	__uint(map_flags, 1024 /* MMAPABLE */);
+	__type(key, __u32);
+	__type(value, struct map_chunk);
+} sampler_chunks SEC(".maps");
+
+/* A field that user space or another CPU may write at any time. */
+#define READ_ONCE(field) (*(volatile typeof(field) *)&(field))
+
+FUSEE_FN struct map_chunk *chunk_at(__u32 chunk)
+{
+	return fusee_bpf_map_lookup_elem(&sampler_chunks, &chunk);
+}
+
+/* The chunk of the list that may hold this address. */
+FUSEE_FN struct map_chunk *chunk_of(__u32 first, __u64 at)
+{
+	struct map_chunk *c = chunk_at(first);
+
+	for (__u32 i = 1; i < MAX_CHUNKS; i++) {
+		__u32 last;
+
+		if (!c || !c->next)
+			break;
+		last = c->n - 1;
+		if (last >= CHUNK_MAPPINGS || at < c->mappings[last].hi)
+			break;
+		c = chunk_at(c->next);
+	}
+	return c;
+}
+
+/* The index of the first mapping that ends above an address; CHUNK_MAPPINGS or c->n: none does. */
+FUSEE_FN __u32 first_above(struct map_chunk *c, __u64 at)
+{
+	__u32 low = 0, high = c->n;
+
+	if (high > CHUNK_MAPPINGS)
+		return CHUNK_MAPPINGS;
+	for (__u32 i = 0; i < 7 && low < high; i++) {
+		__u32 middle = (low + high) / 2;
+
+		/* the verifier of 5.10 needs the bound that the compiler has proved */
+		__asm__ volatile("" : "+r"(middle));
+		if (middle >= CHUNK_MAPPINGS)
+			break;
+		if (c->mappings[middle].hi > at)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* The mapping that holds this address; NULL: none does. */
+FUSEE_FN struct chunk_mapping *mapping_of(struct map_chunk *c, __u64 at)
+{
+	__u32 low = first_above(c, at);
+	struct chunk_mapping *m;
+
+	if (low >= c->n || low >= CHUNK_MAPPINGS)
+		return 0;
+	m = &c->mappings[low];
+	return at >= m->lo ? m : 0;
+}
+
+/* Does a published mapping overlap [lo, hi)? */
+FUSEE_FN int holds_code(__u32 first, __u64 lo, __u64 hi)
+{
+	struct map_chunk *c = chunk_of(first, lo);
+	__u32 low;
+
+	if (!c)
+		return 0;
+	low = first_above(c, lo);
+	return low < c->n && low < CHUNK_MAPPINGS && c->mappings[low].lo < hi;
+}
+
+/* The version of a process's mappings. Odd: they are being written, belong to another process, or
+ * memory was given out over them that user space does not know yet. */
+FUSEE_FN __u32 version_of(__u32 first, __u64 process)
+{
+	struct map_chunk *c = chunk_at(first);
+	__u32 version;
+
+	if (!c)
+		return 1;
+	version = READ_ONCE(c->version);
+	return READ_ONCE(c->process) == process && READ_ONCE(c->changed) <= READ_ONCE(c->as_of)
+		       ? version
+		       : 1;
+}
+#endif

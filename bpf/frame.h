@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Frames of a walk: their kinds, and the words that the BPF sampler sends for them. Shared by the
+ * BPF programs and user space. */
+#ifndef BPF_FRAME_H
+#define BPF_FRAME_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+enum frame_kind {
+	FRAME_FILE,      /* code of a file */
+	FRAME_ANONYMOUS, /* code in memory without a file */
+	FRAME_PUSHED,    /* pushed by a language unwinder's step */
+	FRAME_KERNEL,    /* kernel code */
+};
+
+/*
+ * A frame is one word; a pushed frame is three words, of which the last two are the unwinder's.
+ *
+ *	bits 62-63  enum frame_kind; a kernel address has both bits set already
+ *	bit  61     FRAME_GUESSED, not for kernel frames
+ *	bits 0-60   file: number of the file (bits 41-60) and offset in it (bits 0-40);
+ *	            anonymous: address; pushed: number of the unwinder
+ */
+#define FRAME_KIND_SHIFT 62
+#define FRAME_GUESSED (1ull << 61)
+#define FRAME_FILE_SHIFT 41
+#define FRAME_MAX_FILE 0xfffffu
+#define FRAME_MAX_OFFSET ((1ull << FRAME_FILE_SHIFT) - 1)
+#define FRAME_MAX_ADDRESS (FRAME_GUESSED - 1)
+#define FRAME_PUSHED_WORDS 3u
+
+/* A file's number of 20 bits fits below FRAME_GUESSED. */
+_Static_assert(((__u64)FRAME_MAX_FILE << FRAME_FILE_SHIFT | FRAME_MAX_OFFSET) == FRAME_MAX_ADDRESS,
+	       "file and offset fill bits 0-60");
+
+/* Which language unwinder stopped a walk in the kernel, and why. */
+struct walk_stop {
+	__u16 unwinder; /* 1 + its number in the set of plugins; 0: no language unwinder */
+	__u16 reason;   /* the step's own reason, or enum walk_fault */
+};
+
+/* Reasons that the sampler gives for a step that breaks its contract. */
+enum walk_fault {
+	WALK_FAULT_ROOM = 0xfffd,      /* more frames than a record holds */
+	WALK_FAULT_ENDLESS = 0xfffe,   /* frames without end */
+	WALK_FAULT_BACKWARDS = 0xffff, /* a caller that is not above its callee on the stack */
+};
+#endif

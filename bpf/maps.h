@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What lies in the BPF maps that the sampler's programs and user space (core/bpf) share. Times are
+ * CLOCK_MONOTONIC nanoseconds.
+ */
+#ifndef BPF_MAPS_H
+#define BPF_MAPS_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#define CHUNK_MAPPINGS 64u      /* of a map chunk */
+#define MAX_CHUNKS 16u          /* of a process: 1024 mappings */
+#define SAMPLER_MAX_STEPS 1024u /* of a walk */
+#define SAMPLER_TABLES 2u       /* native unwinders that may have tables */
+#define SAMPLER_LANGUAGES 32u   /* unwinders; those of languages have programs by their number */
+
+/* The place of a table in the slabs (fusee_slabs), in words of 4 bytes. */
+struct slab_range {
+	__u32 at, words;
+	__u32 id; /* of this content, never used for another; 0: numbers have run out */
+	__u32 pad;
+};
+
+/* An executable mapping, or a part of it, whose code can be stepped in the kernel: [lo, hi). */
+struct chunk_mapping {
+	__u64 lo, hi;
+	__u64 bias;  /* pc - bias: ELF virtual address */
+	__u64 shift; /* pc - shift: file offset */
+	struct slab_range table[SAMPLER_TABLES];
+	struct slab_range language; /* table of the language unwinder that claims the range */
+	__u32 file;  /* struct file's number; 0: memory without a file, for native steps */
+	__u32 claim; /* 1 + the claim's arg; 0: no language unwinder steps here */
+};
+
+/*
+ * Map sampler_chunks: the mappings of a process in order of address, as a list of chunks. Chunk 0
+ * belongs to no process; its `changed` is the newest of all.
+ *
+ * User space rewrites a list in place. The `version` of the first chunk is odd meanwhile and
+ * another even number afterwards, so that a walk that read parts of both is discarded.
+ */
+struct map_chunk {
+	__u32 version; /* of the list; in the first chunk, as are program, process and the times */
+	__u32 n;
+	__u32 next;    /* chunk with the next higher mappings; 0: none */
+	__u32 program; /* 1 + the language unwinder whose program unwinds; 0: sampler_tick does */
+	__u64 process; /* struct process's id; 0: none */
+	__u64 as_of;   /* user space knows what was mapped until then */
+	__u64 changed; /* when memory was last given out where the process had code */
+	struct chunk_mapping mappings[CHUNK_MAPPINGS];
+};
+
+/* Map sampler_pids, by pid. fork copies the parent's entry, exec and exit delete it. */
+struct pid_entry {
+	__u64 process;   /* of the chunk: another id means that the chunk was given away */
+	__u32 chunk;     /* the first of the list */
+	__u32 inherited; /* 1: the list is the parent's */
+};
+
+/* Map sampler_rates, by pid. fork copies the parent's entry; exec deletes it if the period is
+ * PERIOD_NONE. */
+struct process_rate {
+	__u64 period; /* ns: only ticks of events with this period are samples; or PERIOD_* */
+	__u64 weight; /* ns that a sample represents, where only a part of the ticks is kept */
+	__u32 keep;   /* share of the ticks that is kept, chosen at random, of 2^32; 0: all */
+	__u32 pad;
+};
+
+#define PERIOD_ANY 0ull
+#define PERIOD_NONE (~0ull)
+
+/* Map sampler_settings: its only element, which user space writes in place. */
+struct sampler_settings {
+	__u64 cpu_period;     /* ns: of the CPUs' own events; 0: there are none */
+	__u64 default_period; /* of processes without a process_rate; ns or PERIOD_* */
+	__u32 stretch;        /* raised when the CPUs' own events begin anew */
+	__u32 copy_bytes;     /* of a stack copy; 0: the events copy the stacks */
+	__u32 round;          /* raised each time that user space has read the rings */
+	__u32 copy_limit;     /* KiB of stack copies that a CPU may send in a round */
+	/* Written by the programs: stacks that were not unwound because the kernel did not know
+	 * enough of their process. CPUs race, so the number is approximate. */
+	__u32 unknown_ticks;
+};
+
+/*
+ * Map sampler_cpu_ticks, per CPU: the ticks of the CPU's own event. They have a fixed distance, in
+ * idle time too, so the first and the last tick say how many were due. A gap, for example because
+ * the CPU was offline, begins a new stretch.
+ */
+struct cpu_ticks {
+	__u64 first, last; /* times in this stretch; 0: none yet */
+	__u64 period;      /* ns */
+	__u64 before;      /* ticks due in earlier stretches */
+	__u64 seen;        /* ticks in all stretches */
+	__u64 stretch;     /* of struct sampler_settings */
+};
+
+/*
+ * A gap longer than GAP_NS + 2 periods is idle time unless the running thread's scheduler runtime
+ * covers it: some CPUs do not run the program while they are idle. The scheduler's count may be
+ * RUNTIME_AGE_NS old.
+ */
+#define GAP_NS 20000000ull
+#define RUNTIME_AGE_NS 10000000ull
+
+/* What became of a tick: X(name, text). Texts are labels of metrics and keys of --stats. */
+#define TICK_RESULTS(X)                                                                        \
+	X(TICK_UNWOUND, "unwound")                                                             \
+	X(TICK_UNKNOWN_PROCESS, "unknown process")                                             \
+	X(TICK_UNKNOWN_CODE, "unknown code") /* no published mapping holds the address */      \
+	X(TICK_NO_REGISTERS, "no registers")                                                   \
+	X(TICK_STOPPED, "stopped") /* a step stopped for a reason, or needs the worker */      \
+	X(TICK_CHANGED, "changed") /* mappings were rewritten meanwhile, or are out of date */ \
+	X(TICK_NOT_SELECTED, "not selected")                                                   \
+	X(TICK_RING_FULL, "ring full") /* counted in addition to the result before */          \
+	X(TICK_IDLE, "idle")           /* no thread ran; only the CPUs' own events tick then */
+
+#define TICK_NAME(name, text) name,
+
+/* Index of map sampler_counts: one u64 for each, per CPU. */
+enum tick_result { TICK_RESULTS(TICK_NAME) TICK_RESULT_COUNT };
+
+_Static_assert(sizeof(struct slab_range) == 16, "slab_range");
+_Static_assert(sizeof(struct chunk_mapping) == 88, "chunk_mapping");
+_Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 40, "map_chunk");
+_Static_assert(sizeof(struct pid_entry) == 16, "pid_entry");
+_Static_assert(sizeof(struct process_rate) == 24, "process_rate");
+_Static_assert(sizeof(struct sampler_settings) == 40, "sampler_settings");
+_Static_assert(sizeof(struct cpu_ticks) == 48, "cpu_ticks");
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What the kernel knows of processes: programs that keep it right at once on fork, exec, exit, and
+ * where memory is given out at the addresses of known code. User space sees these events later.
+ */
+#ifndef BPF_PROCESSES_H
+#define BPF_PROCESSES_H
+
+#include <fusee/unwinder.bpf.h>
+
+#include "chunks.h"
+#include "kernel.h"
+#include "maps.h"
+
+struct {
+	__uint(type, 1 /* HASH */);
+	__uint(max_entries, 8192); /* preallocated: before 6.1, perf events allow no other */
+	__type(key, __u32);
+	__type(value, struct pid_entry);
+} sampler_pids SEC(".maps");
+
+struct {
+	__uint(type, 1 /* HASH */);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct process_rate);
+} sampler_rates SEC(".maps");
+
+FUSEE_FN void inherit_rate(__u32 from, __u32 to)
+{
+	struct process_rate *rate = fusee_bpf_map_lookup_elem(&sampler_rates, &from), copy;
+
+	if (rate) {
+		copy = *rate;
+		bpf_map_update_elem(&sampler_rates, &to, &copy, 0);
+	} else {
+		bpf_map_delete_elem(&sampler_rates, &to);
+	}
+}
+
+/* A child has its parent's rate, and runs its code at the same addresses. */
+SEC("raw_tp/sched_process_fork")
+int sampler_fork(__u64 *args)
+{
+	struct task_struct *parent = (void *)args[0], *child = (void *)args[1];
+	__u32 from, to, thread;
+	struct pid_entry *entry, copy;
+
+	if (kernel_read(&from, &parent->tgid) || kernel_read(&to, &child->tgid) ||
+	    kernel_read(&thread, &child->pid) || to != thread)
+		return 0;
+	inherit_rate(from, to);
+	entry = fusee_bpf_map_lookup_elem(&sampler_pids, &from);
+	if (entry) {
+		copy = *entry;
+		copy.inherited = 1;
+		bpf_map_update_elem(&sampler_pids, &to, &copy, 0);
+	} else {
+		bpf_map_delete_elem(&sampler_pids, &to);
+	}
+	return 0;
+}
+
+/* The process runs another program, whose code is unknown. A rate stays; but that the program
+ * before, a shell maybe, was not sampled does not hold for the new program. */
+SEC("raw_tp/sched_process_exec")
+int sampler_exec(__u64 *args)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct process_rate *rate = fusee_bpf_map_lookup_elem(&sampler_rates, &tgid);
+
+	(void)args;
+	if (rate && rate->period == PERIOD_NONE)
+		bpf_map_delete_elem(&sampler_rates, &tgid);
+	bpf_map_delete_elem(&sampler_pids, &tgid);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exit")
+int sampler_exit(__u64 *args)
+{
+	__u64 ids = bpf_get_current_pid_tgid();
+	struct task_struct *task = bpf_get_current_task();
+	struct signal_struct *group;
+	__u32 tgid = ids >> 32;
+	int others;
+
+	(void)args;
+	if (tgid == (__u32)ids)
+		bpf_map_delete_elem(&sampler_pids, &tgid);
+	if (!kernel_read(&group, &task->signal) && !kernel_read(&others, &group->live.counter) &&
+	    !others)
+		bpf_map_delete_elem(&sampler_rates, &tgid);
+	return 0;
+}
+
+/*
+ * Memory is given out at free addresses. Where code is known a library was unmapped, and another
+ * may follow. The process's stacks are not unwound in the kernel until user space has published
+ * what is mapped now.
+ */
+SEC("raw_tp/vm_unmapped_area")
+int sampler_mapped(__u64 *args)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct vm_unmapped_area_info *info = (void *)args[1];
+	struct pid_entry *entry = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
+	struct map_chunk *c;
+	__u64 at = args[0];
+	unsigned long len;
+	__u32 chunk;
+
+	if (!entry || at > (__u64)-4096)
+		return 0;
+	chunk = entry->chunk;
+	if (kernel_read(&len, &info->length) || !holds_code(chunk, at, at + len))
+		return 0;
+	if (entry->inherited) { /* the parent's code is still mapped in the parent */
+		bpf_map_delete_elem(&sampler_pids, &tgid);
+		return 0;
+	}
+	c = chunk_at(chunk);
+	if (c && c->process == entry->process) {
+		__u64 now = bpf_ktime_get_ns();
+
+		READ_ONCE(c->changed) = now;
+		c = chunk_at(0);
+		if (c)
+			READ_ONCE(c->changed) = now;
+	}
+	return 0;
+}
+#endif

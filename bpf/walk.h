@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Unwinds a stack over the mappings that user space published. */
+#ifndef BPF_WALK_H
+#define BPF_WALK_H
+
+#include <fusee/unwinder.bpf.h>
+
+#include "begin.h"
+#include "chunks.h"
+#include "language.h"
+#include "sample.h"
+
+/* The weak defaults pass; the native unwinders' steps override them. */
+__attribute__((weak, noinline)) int fusee_step_dwarf(__u32 slot)
+{
+	__asm__ volatile("" : "+r"(slot));
+	return FUSEE_PASS;
+}
+
+__attribute__((weak, noinline)) int fusee_step_framepointer(__u32 slot)
+{
+	__asm__ volatile("" : "+r"(slot));
+	return FUSEE_PASS;
+}
+
+/* Finds the frame's mapping and sets what the steps read of it. NULL: no published mapping. */
+FUSEE_FN struct chunk_mapping *locate(struct fusee_unwind *u, struct scratch *s, __u64 at)
+{
+	struct map_chunk *c = chunk_of(s->chunk, at);
+	struct chunk_mapping *m = c ? mapping_of(c, at) : 0;
+
+	if (!m)
+		return 0;
+	u->map_lo = m->lo;
+	u->map_hi = m->hi;
+	u->file = m->file;
+	u->bias = m->bias;
+	u->offset = u->pc - m->bias;
+	return m;
+}
+
+/* Steps one frame. A global function, so that the verifier checks it once and not for each pass of
+ * the loop. */
+__attribute__((noinline)) int sampler_step(__u32 unused)
+{
+	struct fusee_unwind *u = state();
+	struct scratch *s = scratch();
+	struct chunk_mapping *m;
+	__u64 at;
+	int next;
+
+	__asm__ volatile("" : "+r"(unused));
+	if (!u || !s)
+		return STEP_STOPPED;
+	at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1;
+	m = locate(u, s, at);
+	if (!m || (m->claim && !s->languages))
+		return STEP_UNKNOWN_CODE;
+	if (m->claim) {
+		next = language_turn(u, s, m, at);
+		if (next != STEP_NATIVE)
+			return next;
+	}
+	if (!s->pushed && push(s, m, at))
+		return STEP_UNKNOWN_CODE;
+	s->pushed = 0;
+	u->error = 0;
+	set_table(u, &m->table[0]);
+	next = fusee_step_dwarf(0);
+	if (next == FUSEE_PASS) {
+		set_table(u, &m->table[1]);
+		next = fusee_step_framepointer(0);
+	}
+	if (next == FUSEE_NEXT) {
+		s->guessed = u->flags & FUSEE_GUESSED;
+		u->flags &= ~(__u32)(FUSEE_GUESSED | FUSEE_SIGNAL | FUSEE_FIRST |
+				     FUSEE_INEXPRESSIBLE);
+		return STEP_AGAIN;
+	}
+	return next == FUSEE_STOP && !u->error ? STEP_COMPLETE : STEP_STOPPED;
+}
+
+/* If a system call was interrupted, pc is behind the syscall instruction, which may be the last of
+ * its function. Then the instruction before pc is looked up, as in callers. */
+FUSEE_FN void mark_syscall(struct fusee_unwind *u)
+{
+	__u8 code[2] = {0};
+
+	if (!fusee_read(u, code, 2, u->pc - 2) && code[0] == 0x0f && code[1] == 0x05)
+		u->flags &= ~(__u32)FUSEE_PC_EXACT;
+}
+
+/* Appends the kernel frames, which may begin with the marker of perf's callchains. */
+FUSEE_FN void kernel_frames(const struct sampler_context *c, struct record_stack *r)
+{
+	long bytes = bpf_get_stack((void *)c, r->words, RECORD_MAX_KERNEL * 8, 0);
+
+	r->nkernel = bytes > 0 ? (__u32)bytes / 8 : 0;
+}
+
+/* Unwinds the stack into the scratch's record. `languages` is constant at compile time, because
+ * sampler_tick does not even have the maps of languages. Returns enum step_end. */
+FUSEE_FN int walk(const struct sampler_context *c, struct fusee_unwind *u, struct scratch *s,
+		  const int languages)
+{
+	struct record_stack *r = &s->record.stack;
+	int next = STEP_AGAIN;
+
+	begin(u, &s->regs);
+	if (languages)
+		language_begin(u, s);
+	r->nkernel = r->claimed = 0;
+	{
+		__u64 cs = c->regs.cs;
+
+		__asm__ volatile("" : "+r"(cs));
+		if (!(cs & 3)) {
+			kernel_frames(c, r);
+			mark_syscall(u);
+		}
+	}
+	s->at = r->nkernel;
+	s->guessed = s->pushed = 0;
+	for (__u32 i = 0; i < SAMPLER_MAX_STEPS; i++) {
+		next = sampler_step(0);
+		if (next != STEP_AGAIN)
+			break;
+	}
+	if (next == STEP_AGAIN && s->pushed)
+		return language_stop(u, s, WALK_FAULT_ENDLESS);
+	return next;
+}
+#endif
