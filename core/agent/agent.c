@@ -98,7 +98,7 @@ static void alive(void *arg)
 static int decide(void *arg, const struct fusee_label *labels, uint32_t n, struct policy_answer *d,
 		  char **text)
 {
-	return plan_decide(((struct agent *)arg)->plan, labels, n, d, text);
+	return lua_policy_ask(((struct agent *)arg)->plan, labels, n, d, text);
 }
 
 static uint64_t moves(void *arg)

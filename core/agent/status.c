@@ -422,7 +422,7 @@ static void set_self(const struct agent *a)
 	metric_set("paused", "Sampling is paused.", NULL, a->paused);
 	metric_set("plan_generation", "How many plans have been taken.", NULL, a->generation);
 	metric_set("lua_memory_bytes", "Memory of the script's state.", NULL,
-		   (double)plan_memory(a->plan));
+		   (double)lua_policy_memory(a->plan));
 	metric_set("cpu_seconds", "CPU time of the agent.", METRIC_LABELS("process", "agent"),
 		   cpu_seconds(RUSAGE_SELF));
 	metric_set("cpu_seconds", "CPU time of the agent.", METRIC_LABELS("process", "workers"),

@@ -11,7 +11,7 @@
 #include "cli/options.h"
 #include "cli/plugin_list.h"
 #include "config/help.h"
-#include "config/plan.h"
+#include "config/script.h"
 
 #define DEFAULT_SCRIPT "/etc/fusee/fusee.lua"
 

@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "cli/plugin_list.h"
 #include "config/help.h"
+#include "config/settings.h"
 #include "profile/render_model.h"
 
 static void usage(FILE *to)
@@ -182,7 +183,7 @@ static void markdown_options(struct buf *b, const struct fusee_table *options)
 
 static void put_markdown(struct buf *b, const struct plugin_folder *f, const struct plugin *only)
 {
-	for (uint32_t i = 0; !only && i < plan_nsettings; i++) {
+	for (uint32_t i = 0; !only && i < SETTINGS_N; i++) {
 		buf_printf(b, "### %s\n\n%s\n\n", plan_settings[i].name, plan_settings[i].doc);
 		markdown_options(b, &plan_settings[i].options);
 		buf_str(b, "\n");

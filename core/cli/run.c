@@ -12,6 +12,8 @@
 #include "cli/options.h"
 #include "cli/session.h"
 #include "agent/agent.h"
+#include "config/flags.h"
+#include "config/script.h"
 
 #define DEFAULT_SCRIPT "/etc/fusee/fusee.lua"
 #define MAX_FLAGS 64u

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A plan without a script: --sink pprof:dir=/var/lib/fusee,every=60s */
+#include "config/flags.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/plan_builder.h"
+#include "config/settings.h"
 
-/* One flag's options, as they are read. */
+/* The options of one flag that are read so far. */
 struct reading {
 	const struct fusee_plugin *d;
 	struct instance_option *options;
@@ -21,8 +23,8 @@ static const struct fusee_option *find(const struct fusee_plugin *d, const char 
 	return o || d->kind != FUSEE_SINK ? o : options_find(&plan_sink_options, name);
 }
 
-/* Up to the next comma that no backslash stands before; takes the backslashes away. NULL: the end.
- */
+/* Splits the text up to the next comma that is not escaped off *rest, and unescapes it in place.
+ * NULL: the end. */
 static char *next_item(char **rest)
 {
 	char *item = *rest, *from = item, *to = item;
@@ -54,8 +56,8 @@ static int add_pair(struct option_value *v, const char *key, const char *value)
 	return 0;
 }
 
-/* An element of a list or a map. -EINVAL: it has no '='. */
-static int add_element(struct option_value *v, char *text)
+/* Adds to a list or a map. -EINVAL: the value is for a map and has no '='. */
+static int add_item(struct option_value *v, char *text)
 {
 	char *equals;
 
@@ -86,18 +88,17 @@ static int begin_option(struct reading *r, const char *name, char *value)
 			: type == FUSEE_MAP ? OPTION_MAP
 					    : OPTION_TEXT;
 	if (o->value.kind != OPTION_TEXT)
-		return *value ? add_element(&o->value, value) : 0;
+		return *value ? add_item(&o->value, value) : 0;
 	o->value.text = strdup(value);
 	return o->value.text ? 0 : -ENOMEM;
 }
 
-/* One item; *why: what is wrong with it. */
+/* Reads a text between commas. -EINVAL with the reason in *why; -ENOMEM. */
 static int read_item(struct reading *r, char *item, const char **why)
 {
 	struct instance_option *last = r->n ? &r->options[r->n - 1] : NULL;
 	char *equals = strchr(item, '=');
 	bool known = false;
-	int err;
 
 	if (equals) {
 		*equals = '\0';
@@ -107,7 +108,7 @@ static int read_item(struct reading *r, char *item, const char **why)
 	}
 	if (!known && last && last->value.kind != OPTION_TEXT) {
 		*why = "must be name=value";
-		return add_element(&last->value, item);
+		return add_item(&last->value, item);
 	}
 	if (!equals) {
 		*why = "must be option=value";
@@ -120,11 +121,10 @@ static int read_item(struct reading *r, char *item, const char **why)
 			return -EINVAL;
 		}
 	*why = "must be name=value";
-	err = begin_option(r, item, equals + 1);
-	return err;
+	return begin_option(r, item, equals + 1);
 }
 
-static void add_flag(struct plan_builder *m, uint32_t kind, const char *where, const char *flag)
+static void add_flag(struct plan_builder *b, uint32_t kind, const char *where, const char *flag)
 {
 	char *copy = strdup(flag), *rest = copy ? strchr(copy, ':') : NULL, *item;
 	const struct plugin *p;
@@ -132,12 +132,12 @@ static void add_flag(struct plan_builder *m, uint32_t kind, const char *where, c
 	const char *why;
 
 	if (!copy) {
-		m->no_memory = true;
+		b->no_memory = true;
 		return;
 	}
 	if (rest)
 		*rest++ = '\0';
-	p = plan_builder_plugin(m, kind, copy, where);
+	p = plan_builder_plugin(b, kind, copy, where);
 	if (!p)
 		goto out;
 	r.d = p->descriptor;
@@ -145,56 +145,56 @@ static void add_flag(struct plan_builder *m, uint32_t kind, const char *where, c
 		int err = *item ? read_item(&r, item, &why) : 0;
 
 		if (err == -ENOMEM)
-			m->no_memory = true;
+			b->no_memory = true;
 		else if (err)
-			plan_builder_error(m, where, "%s.%s: '%s' %s", plugin_kind_name(kind), copy,
+			plan_builder_error(b, where, "%s.%s: '%s' %s", plugin_kind_name(kind), copy,
 					   item, why);
 		if (err) {
-			plan_builder_options_free(r.options, r.n);
+			instance_option_list_free(r.options, r.n);
 			goto out;
 		}
 	}
-	plan_builder_add(m, p->descriptor, where, r.options, r.n);
+	plan_builder_add(b, p->descriptor, where, r.options, r.n);
 out:
 	free(copy);
 }
 
-static void set_setting(struct plan_builder *m, const struct plan_settings *g, const char *name,
+static void set_setting(struct plan_builder *b, const struct plan_settings *g, const char *name,
 			const char *value)
 {
 	struct option_value v = {.kind = OPTION_TEXT, .text = (char *)value};
 	char *text;
 
-	if (plan_builder_set(m, options_find(&g->options, name), &v, &text))
-		plan_builder_error(m, "", "%s", text ? text : "no memory");
+	if (plan_builder_set(b, options_find(&g->options, name), &v, &text))
+		plan_builder_error(b, "", "%s", text ? text : "no memory");
 	free(text);
 }
 
 int plan_from_flags(struct plan **ret, const struct plan_flags *f,
 		    const struct plugin_folder *folder, struct plan_errors *errors)
 {
-	struct plan_builder m;
-	int r = plan_builder_init(&m, folder, errors);
+	struct plan_builder b;
+	int r = plan_builder_init(&b, folder, errors);
 
 	if (r)
 		return r;
 	for (uint32_t i = 0; i < f->nsinks; i++)
-		add_flag(&m, FUSEE_SINK, "--sink", f->sinks[i]);
+		add_flag(&b, FUSEE_SINK, "--sink", f->sinks[i]);
 	for (uint32_t i = 0; i < f->ndiscoveries; i++)
-		add_flag(&m, FUSEE_DISCOVERY, "--discover", f->discoveries[i]);
+		add_flag(&b, FUSEE_DISCOVERY, "--discover", f->discoveries[i]);
 	if (!f->nsinks)
-		plan_builder_error(&m, "",
+		plan_builder_error(&b, "",
 				   "no sink: say where profiles go, such as --sink "
 				   "pprof:dir=/var/lib/fusee");
 	if (f->hz) {
 		char number[32];
 
 		snprintf(number, sizeof(number), "%.17g", f->hz);
-		set_setting(&m, &plan_settings[0], "hz", number);
+		set_setting(&b, &plan_settings[SETTINGS_SAMPLE_CPU], "hz", number);
 	}
 	if (f->listen)
-		set_setting(&m, &plan_settings[1], "listen", f->listen);
+		set_setting(&b, &plan_settings[SETTINGS_METRICS], "listen", f->listen);
 	if (f->control)
-		set_setting(&m, &plan_settings[2], "path", f->control);
-	return plan_builder_finish(&m, ret);
+		set_setting(&b, &plan_settings[SETTINGS_CONTROL], "path", f->control);
+	return plan_builder_finish(&b, ret);
 }

@@ -165,7 +165,7 @@ static const struct {
 
 static int overview(struct buf *b, const struct plugin_folder *f, unsigned int columns)
 {
-	for (uint32_t i = 0; i < plan_nsettings; i++) {
+	for (uint32_t i = 0; i < SETTINGS_N; i++) {
 		buf_printf(b, "%s { ... }\n", plan_settings[i].name);
 		help_wrap(b, plan_settings[i].doc, 4, columns);
 	}
@@ -187,7 +187,7 @@ int help_topic(struct buf *b, const struct plugin_folder *f, const char *topic,
 {
 	if (!*topic)
 		return overview(b, f, columns);
-	for (uint32_t i = 0; i < plan_nsettings; i++)
+	for (uint32_t i = 0; i < SETTINGS_N; i++)
 		if (!strcmp(plan_settings[i].name, topic)) {
 			buf_printf(b, "%s\n", topic);
 			help_wrap(b, plan_settings[i].doc, 2, columns);

@@ -4,7 +4,8 @@
 #define CONFIG_HELP_H
 
 #include "base/buf.h"
-#include "config/plan.h"
+#include "config/settings.h"
+#include "plugin/plugin.h"
 
 /* "bool", "duration", "one of window, target"; one option's type. */
 int help_type(struct buf *, const struct fusee_option *);

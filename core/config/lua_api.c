@@ -8,29 +8,26 @@
 
 #include "base/guess.h"
 #include "config/help.h"
+#include "config/lua_library.h"
+#include "config/settings.h"
 
+#define HANDLE_TYPE "fusee.handle" /* the metatable of handles, in the registry */
+
+/* Raises if the script has ended, so that its policy runs. what: the function that was called. */
 static struct api *api_of(lua_State *L, const char *what)
 {
 	struct api *a = script_of(L)->owner;
 
 	if (!a)
-		script_error(L, "%s cannot be called from the policy: the plan is made already",
-			     what);
+		script_error(L, "%s cannot be called from the policy: the plan is complete", what);
 	return a;
-}
-
-static void drop_options(struct api *a)
-{
-	plan_builder_options_free(a->options, a->noptions);
-	a->options = NULL;
-	a->noptions = 0;
 }
 
 /* ---- handles ---- */
 
 const struct api_handle *api_handle(lua_State *L, int index)
 {
-	return luaL_testudata(L, index, API_HANDLE);
+	return luaL_testudata(L, index, HANDLE_TYPE);
 }
 
 static void push_handle(lua_State *L, uint32_t sink, const char *name)
@@ -39,15 +36,16 @@ static void push_handle(lua_State *L, uint32_t sink, const char *name)
 
 	h->sink = sink;
 	snprintf(h->name, sizeof(h->name), "%s", name);
-	luaL_setmetatable(L, API_HANDLE);
+	luaL_setmetatable(L, HANDLE_TYPE);
 }
 
 static int handle_index(lua_State *L)
 {
 	const struct api_handle *h = api_handle(L, 1);
 
-	return script_error(L, "%s has nothing inside: name it in 'to' of what the policy returns",
-			    h ? h->name : "?");
+	return script_error(
+		L, "%s has no fields: name it in 'to' of the table that the policy returns",
+		h ? h->name : "?");
 }
 
 static int handle_text(lua_State *L)
@@ -58,41 +56,51 @@ static int handle_text(lua_State *L)
 	return 1;
 }
 
-/* ---- what may be said once ---- */
+/* ---- declarations that may occur once ---- */
 
-/* NULL: it was said before, which is an error now. */
-static struct api_said *say_once(struct api *a, const char *name, const char *where)
+const struct api_declared *api_declared(const struct api *a, const char *name)
 {
-	struct api_said *s;
+	for (uint32_t i = 0; i < a->ndeclared; i++)
+		if (!strcmp(a->declared[i].name, name))
+			return &a->declared[i];
+	return NULL;
+}
 
-	for (uint32_t i = 0; i < a->nsaid; i++)
-		if (!strcmp(a->said[i].name, name)) {
-			plan_builder_error(&a->m, where, "%s: given twice, first at %s", name,
-					   a->said[i].where);
-			return NULL;
-		}
-	if (a->nsaid == API_MAX_NAMED) {
-		plan_builder_error(&a->m, where, "%s: too many lines like this", name);
+/* NULL: it is declared already, or there are too many; recorded. */
+static struct api_declared *declare_once(struct api *a, const char *name, const char *where)
+{
+	const struct api_declared *before = api_declared(a, name);
+	struct api_declared *d;
+
+	if (before) {
+		plan_builder_error(&a->builder, where, "%s: given twice, first at %s", name,
+				   before->where);
 		return NULL;
 	}
-	s = &a->said[a->nsaid++];
-	*s = (struct api_said){0};
-	snprintf(s->name, sizeof(s->name), "%s", name);
-	snprintf(s->where, sizeof(s->where), "%s", where);
-	return s;
+	if (a->ndeclared == API_MAX_DECLARED) {
+		plan_builder_error(&a->builder, where, "%s: too many declarations", name);
+		return NULL;
+	}
+	d = &a->declared[a->ndeclared++];
+	*d = (struct api_declared){0};
+	snprintf(d->name, sizeof(d->name), "%s", name);
+	snprintf(d->where, sizeof(d->where), "%s", where);
+	return d;
 }
 
 /* ---- constructors ---- */
 
-static bool one_table(lua_State *L, struct api *a, const char *name, const char *where)
+/* Whether the constructor was called with one table; records if not. */
+static bool is_one_table(lua_State *L, struct api *a, const char *name, const char *where)
 {
 	if (lua_gettop(L) == 1 && lua_istable(L, 1))
 		return true;
-	plan_builder_error(&a->m, where, "%s takes one table: %s { option = value }", name, name);
+	plan_builder_error(&a->builder, where, "%s takes one table: %s { option = value }", name,
+			   name);
 	return false;
 }
 
-static const struct fusee_option *known_to_plugin(const void *arg, const char *name)
+static const struct fusee_option *plugin_option(const void *arg, const char *name)
 {
 	const struct fusee_plugin *d = arg;
 	const struct fusee_option *o = options_find(&d->options, name);
@@ -112,38 +120,39 @@ static int construct(lua_State *L)
 	uint32_t n;
 
 	script_where(L, where);
-	if (one_table(L, a, name, where)) {
-		api_read_options(L, a, name, where, 1, known_to_plugin, d);
-		options = a->options;
-		n = a->noptions;
-		a->options = NULL;
-		a->noptions = 0;
-		p = plan_builder_add(&a->m, d, where, options, n);
+	if (is_one_table(L, a, name, where)) {
+		lua_options_read(L, &a->options, name, where, 1, plugin_option, d);
+		options = a->options.list;
+		n = a->options.n;
+		a->options.list = NULL;
+		a->options.n = 0;
+		p = plan_builder_add(&a->builder, d, where, options, n);
 	}
 	if (d->kind != FUSEE_SINK)
 		return 0;
-	push_handle(L, p ? a->m.plan->nsinks - 1 : UINT32_MAX, p ? p->name : name);
+	push_handle(L, p ? a->builder.plan->nsinks - 1 : UINT32_MAX, p ? p->name : name);
 	return 1;
 }
 
-/* Of a plugin that is not there: that was said already. */
+/* The constructor of a plugin that does not exist, which is recorded. */
 static int construct_nothing(lua_State *L)
 {
 	push_handle(L, UINT32_MAX, "?");
 	return 1;
 }
 
-static const struct fusee_option *known_setting(const void *arg, const char *name)
+static const struct fusee_option *setting_option(const void *arg, const char *name)
 {
 	return options_find(arg, name);
 }
 
+/* Sets the group's settings from a->options. */
 static void set_all(struct api *a, const struct plan_settings *g, const char *where)
 {
 	struct guess guess;
 
-	for (uint32_t i = 0; i < a->noptions; i++) {
-		struct instance_option *o = &a->options[i];
+	for (uint32_t i = 0; i < a->options.n; i++) {
+		struct instance_option *o = &a->options.list[i];
 		const struct fusee_option *option = options_find(&g->options, o->name);
 		char *text = NULL;
 
@@ -152,23 +161,24 @@ static void set_all(struct api *a, const struct plan_settings *g, const char *wh
 			for (uint32_t k = 0; k < g->options.n; k++)
 				guess_offer(&guess,
 					    FUSEE_AT(struct fusee_option, g->options, k)->name);
-			plan_builder_error(&a->m, where,
+			plan_builder_error(&a->builder, where,
 					   guess.best
 						   ? "%s: unknown option '%s' (did you mean '%s'?)"
 						   : "%s: unknown option '%s'",
 					   g->name, o->name, guess.best);
-		} else if (o->value.kind && plan_builder_set(&a->m, option, &o->value, &text)) {
-			plan_builder_error(&a->m, where, "%s: %s", g->name,
+		} else if (o->value.kind &&
+			   plan_builder_set(&a->builder, option, &o->value, &text)) {
+			plan_builder_error(&a->builder, where, "%s: %s", g->name,
 					   text ? text : "no memory");
 		}
 		free(text);
 	}
 }
 
-static bool was_given(const struct api *a, const char *name)
+static bool is_given(const struct api *a, const char *name)
 {
-	for (uint32_t i = 0; i < a->noptions; i++)
-		if (!strcmp(a->options[i].name, name))
+	for (uint32_t i = 0; i < a->options.n; i++)
+		if (!strcmp(a->options.list[i].name, name))
 			return true;
 	return false;
 }
@@ -181,25 +191,25 @@ static int configure(lua_State *L)
 	char where[SCRIPT_WHERE], *text;
 
 	script_where(L, where);
-	if (!say_once(a, g->name, where) || !one_table(L, a, g->name, where))
+	if (!declare_once(a, g->name, where) || !is_one_table(L, a, g->name, where))
 		return 0;
-	api_read_options(L, a, g->name, where, 1, known_setting, &g->options);
+	lua_options_read(L, &a->options, g->name, where, 1, setting_option, &g->options);
 	set_all(a, g, where);
 	for (uint32_t i = 0; i < g->options.n; i++) {
 		const struct fusee_option *o = FUSEE_AT(struct fusee_option, g->options, i);
 		struct option_value v = {.kind = OPTION_TEXT, .text = (char *)o->def};
 
-		if (was_given(a, o->name))
+		if (is_given(a, o->name))
 			continue;
 		if (!o->def) {
-			plan_builder_error(&a->m, where, "%s: option '%s' must be given", g->name,
-					   o->name);
-		} else if (plan_builder_set(&a->m, o, &v, &text)) {
-			a->m.no_memory = true;
+			plan_builder_error(&a->builder, where, "%s: option '%s' must be given",
+					   g->name, o->name);
+		} else if (plan_builder_set(&a->builder, o, &v, &text)) {
+			a->builder.no_memory = true;
 			free(text);
 		}
 	}
-	drop_options(a);
+	lua_options_fini(&a->options);
 	return 0;
 }
 
@@ -216,16 +226,16 @@ static int unwinder(lua_State *L)
 	struct api *a = api_of(L, name);
 	struct plan_settings g = unwind_settings;
 	char where[SCRIPT_WHERE];
-	struct api_said *s;
+	struct api_declared *s;
 
 	script_where(L, where);
-	s = say_once(a, name, where);
-	if (!s || !one_table(L, a, name, where))
+	s = declare_once(a, name, where);
+	if (!s || !is_one_table(L, a, name, where))
 		return 0;
 	g.name = name;
-	api_read_options(L, a, name, where, 1, known_setting, &enabled_table);
-	for (uint32_t i = 0; i < a->noptions; i++) {
-		struct instance_option *o = &a->options[i];
+	lua_options_read(L, &a->options, name, where, 1, setting_option, &enabled_table);
+	for (uint32_t i = 0; i < a->options.n; i++) {
+		struct instance_option *o = &a->options.list[i];
 
 		if (!strcmp(o->name, "enabled")) {
 			s->disabled = o->value.kind && !strcmp(o->value.text, "false");
@@ -234,15 +244,15 @@ static int unwinder(lua_State *L)
 			o->value.text = NULL;
 		}
 	}
-	set_all(a, &g, where); /* the others are unknown */
-	drop_options(a);
+	set_all(a, &g, where); /* every other option is unknown */
+	lua_options_fini(&a->options);
 	return 0;
 }
 
 /* ---- namespaces ---- */
 
 /* sink.NAME, discover.NAME, unwind.NAME. Upvalue 1: the kind. */
-static int plugin_of(lua_State *L)
+static int plugin_constructor(lua_State *L)
 {
 	uint32_t kind = (uint32_t)lua_tointeger(L, lua_upvalueindex(1));
 	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
@@ -251,7 +261,7 @@ static int plugin_of(lua_State *L)
 	const struct plugin *p;
 
 	script_where(L, where);
-	p = plan_builder_plugin(&a->m, kind, name, where);
+	p = plan_builder_plugin(&a->builder, kind, name, where);
 	if (!p) {
 		lua_pushcfunction(L, construct_nothing);
 		return 1;
@@ -262,7 +272,7 @@ static int plugin_of(lua_State *L)
 	return 1;
 }
 
-static int sample_of(lua_State *L)
+static int sample_constructor(lua_State *L)
 {
 	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
 	struct guess g = {.word = name};
@@ -270,13 +280,13 @@ static int sample_of(lua_State *L)
 	char where[SCRIPT_WHERE];
 
 	if (!strcmp(name, "cpu")) {
-		lua_pushlightuserdata(L, (void *)&plan_settings[0]);
+		lua_pushlightuserdata(L, (void *)&plan_settings[SETTINGS_SAMPLE_CPU]);
 		lua_pushcclosure(L, configure, 1);
 		return 1;
 	}
 	script_where(L, where);
 	guess_offer(&g, "cpu");
-	plan_builder_error(&a->m, where,
+	plan_builder_error(&a->builder, where,
 			   g.best ? "no 'sample.%s' (did you mean 'sample.cpu'?)"
 				  : "no 'sample.%s': there is sample.cpu",
 			   name);
@@ -285,66 +295,66 @@ static int sample_of(lua_State *L)
 }
 
 /* Upvalue 1: the namespace's name. */
-static int assigned(lua_State *L)
+static int refuse_assignment(lua_State *L)
 {
 	const char *space = lua_tostring(L, lua_upvalueindex(1));
 	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
 
-	return script_error(L, "nothing can be assigned to '%s.%.60s': write %s.%.60s { ... }",
-			    space, name, space, name);
+	return script_error(L, "'%s.%.60s' cannot be assigned to: write %s.%.60s { ... }", space,
+			    name, space, name);
 }
 
-static int called(lua_State *L)
+static int refuse_call(lua_State *L)
 {
 	const char *space = lua_tostring(L, lua_upvalueindex(1));
 
-	return script_error(L, "'%s' is no function: write %s.NAME { ... }", space, space);
+	return script_error(L, "'%s' is not a function: write %s.NAME { ... }", space, space);
 }
 
-/* ---- the rest ---- */
+/* ---- functions ---- */
 
-static int say_unknown(lua_State *L)
+static int declare_unknown(lua_State *L)
 {
 	struct api *a = api_of(L, "unknown");
 	const char *what = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "";
 	char where[SCRIPT_WHERE];
 
 	script_where(L, where);
-	if (!say_once(a, "unknown", where))
+	if (!declare_once(a, "unknown", where))
 		return 0;
 	if (lua_gettop(L) == 1 && (!strcmp(what, "keep") || !strcmp(what, "drop")))
-		a->m.plan->unknown_keep = *what == 'k';
+		a->builder.plan->unknown_keep = *what == 'k';
 	else
-		plan_builder_error(&a->m, where, "unknown takes \"keep\" or \"drop\", got %s",
+		plan_builder_error(&a->builder, where, "unknown takes \"keep\" or \"drop\", got %s",
 				   *what ? lua_pushfstring(L, "'%s'", what) : luaL_typename(L, 1));
 	return 0;
 }
 
-static int say_policy(lua_State *L)
+static int declare_policy(lua_State *L)
 {
 	struct api *a = api_of(L, "policy");
 	char where[SCRIPT_WHERE];
 
 	script_where(L, where);
-	if (!say_once(a, "policy", where))
+	if (!declare_once(a, "policy", where))
 		return 0;
 	if (lua_gettop(L) != 1 || !lua_isfunction(L, 1)) {
-		plan_builder_error(&a->m, where, "policy takes one function, got %s",
+		plan_builder_error(&a->builder, where, "policy takes one function, got %s",
 				   luaL_typename(L, 1));
 		return 0;
 	}
 	lua_setfield(L, LUA_REGISTRYINDEX, API_POLICY);
 	a->has_policy = true;
-	snprintf(a->policy_where, sizeof(a->policy_where), "%s", where);
+	snprintf(script_of(L)->policy_where, SCRIPT_WHERE, "%s", where);
 	return 0;
 }
 
-static int say_help(lua_State *L)
+static int print_help(lua_State *L)
 {
 	struct api *a = api_of(L, "help");
 	const char *topic = luaL_optstring(L, 1, "");
 	struct buf b = {0};
-	int r = help_topic(&b, a->m.folder, topic, 78);
+	int r = help_topic(&b, a->builder.folder, topic, 78);
 
 	if (!r)
 		buf_write(&b, 2);
@@ -356,8 +366,9 @@ static int say_help(lua_State *L)
 
 /* ---- opening ---- */
 
-/* A table whose fields are made when they are asked for. The globals are on top of the stack. */
-static void space(lua_State *L, const char *name, lua_CFunction index, uint32_t kind)
+/* Adds a table whose fields `index` makes when they are read. The globals are on top of the stack.
+ */
+static void add_namespace(lua_State *L, const char *name, lua_CFunction index, uint32_t kind)
 {
 	lua_newtable(L);
 	lua_newtable(L);
@@ -365,10 +376,10 @@ static void space(lua_State *L, const char *name, lua_CFunction index, uint32_t 
 	lua_pushcclosure(L, index, 1);
 	lua_setfield(L, -2, "__index");
 	lua_pushstring(L, name);
-	lua_pushcclosure(L, assigned, 1);
+	lua_pushcclosure(L, refuse_assignment, 1);
 	lua_setfield(L, -2, "__newindex");
 	lua_pushstring(L, name);
-	lua_pushcclosure(L, called, 1);
+	lua_pushcclosure(L, refuse_call, 1);
 	lua_setfield(L, -2, "__call");
 	lua_pushstring(L, name);
 	lua_setfield(L, -2, "__metatable");
@@ -376,9 +387,9 @@ static void space(lua_State *L, const char *name, lua_CFunction index, uint32_t 
 	lua_setfield(L, -2, name);
 }
 
-static void handles(lua_State *L)
+static void make_handle_type(lua_State *L)
 {
-	luaL_newmetatable(L, API_HANDLE);
+	luaL_newmetatable(L, HANDLE_TYPE);
 	lua_pushcfunction(L, handle_index);
 	lua_setfield(L, -2, "__index");
 	lua_pushcfunction(L, handle_index);
@@ -392,20 +403,22 @@ static void handles(lua_State *L)
 
 void api_open(lua_State *L)
 {
-	static const luaL_Reg functions[] = {
-		{"unknown", say_unknown}, {"policy", say_policy}, {"help", say_help}, {NULL, NULL}};
+	static const luaL_Reg functions[] = {{"unknown", declare_unknown},
+					     {"policy", declare_policy},
+					     {"help", print_help},
+					     {NULL, NULL}};
 
-	handles(L);
-	lua_getfield(L, LUA_REGISTRYINDEX, "fusee.globals");
+	make_handle_type(L);
+	lua_getfield(L, LUA_REGISTRYINDEX, LIBRARY_GLOBALS);
 	luaL_setfuncs(L, functions, 0);
-	for (uint32_t i = 1; i < plan_nsettings; i++) {
+	for (uint32_t i = SETTINGS_SAMPLE_CPU + 1; i < SETTINGS_N; i++) {
 		lua_pushlightuserdata(L, (void *)&plan_settings[i]);
 		lua_pushcclosure(L, configure, 1);
 		lua_setfield(L, -2, plan_settings[i].name);
 	}
-	space(L, "sample", sample_of, 0);
-	space(L, plugin_kind_name(FUSEE_UNWINDER), plugin_of, FUSEE_UNWINDER);
-	space(L, plugin_kind_name(FUSEE_DISCOVERY), plugin_of, FUSEE_DISCOVERY);
-	space(L, plugin_kind_name(FUSEE_SINK), plugin_of, FUSEE_SINK);
+	add_namespace(L, "sample", sample_constructor, 0);
+	add_namespace(L, plugin_kind_name(FUSEE_UNWINDER), plugin_constructor, FUSEE_UNWINDER);
+	add_namespace(L, plugin_kind_name(FUSEE_DISCOVERY), plugin_constructor, FUSEE_DISCOVERY);
+	add_namespace(L, plugin_kind_name(FUSEE_SINK), plugin_constructor, FUSEE_SINK);
 	lua_pop(L, 1);
 }

@@ -1,47 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a script calls to say what is to be done: it fills a plan. */
+/* The constructors and declarations of a script: sink.X, discover.X, unwind.X, sample.cpu, metrics,
+ * control, unknown, policy, help. They fill a plan builder. */
 #ifndef CONFIG_LUA_API_H
 #define CONFIG_LUA_API_H
 
+#include "config/lua_options.h"
 #include "config/lua_state.h"
 #include "config/plan_builder.h"
 
-enum { API_MAX_NAMED = 64 };
+#define API_MAX_DECLARED 64
+#define API_POLICY "fusee.policy" /* the policy's function, in the registry */
 
-/* Something that may be said only once, and where it was. */
-struct api_said {
+/* A declaration that may occur only once, and its place. */
+struct api_declared {
 	char name[80], where[SCRIPT_WHERE];
-	bool disabled; /* unwinders */
+	bool disabled; /* of unwinders: enabled = false */
 };
 
-/* script->owner while the script runs. */
+/* The owner of the struct script while the script runs; made outside of Lua. */
 struct api {
-	struct plan_builder m;
-	/* The declaration under way: in C's memory, but freed by who made the api if Lua leaves
-	 * it by an error. */
-	struct instance_option *options;
-	uint32_t noptions;
-	struct api_said said[API_MAX_NAMED];
-	uint32_t nsaid;
+	struct plan_builder builder;
+	struct lua_options options;
+	struct api_declared declared[API_MAX_DECLARED];
+	uint32_t ndeclared;
 	bool has_policy;
-	char policy_where[SCRIPT_WHERE];
 };
 
-#define API_POLICY "fusee.policy" /* the function, in the registry */
-#define API_HANDLE "fusee.handle" /* metatable of what sink.X returns */
-
+/* What sink.X returns to the script. */
 struct api_handle {
-	uint32_t sink; /* index in the plan; UINT32_MAX: it was wrong */
+	uint32_t
+		sink; /* index in the plan; UINT32_MAX: the sink was wrong and is not in the plan */
 	char name[80];
 };
 
-/* Puts the bindings into the globals of the library. */
+/* Adds the constructors to the globals of the library. Inside script_enter(); may raise. */
 void api_open(lua_State *L);
-/* The handle at this place of the stack, NULL: it is none. */
+/* NULL: it was not declared. */
+const struct api_declared *api_declared(const struct api *, const char *name);
+/* The handle at this index of the stack. NULL: the value is no handle. */
 const struct api_handle *api_handle(lua_State *L, int index);
-/* Reads options of the table at `index` into api->options, sorted by name; known(arg, name): the
- * option, NULL: none. What has a wrong type is recorded and kept with kind 0. */
-void api_read_options(lua_State *L, struct api *, const char *what, const char *where, int index,
-		      const struct fusee_option *(*known)(const void *arg, const char *name),
-		      const void *arg);
 #endif

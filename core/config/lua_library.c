@@ -4,6 +4,8 @@
  * and with limits where one call of C would run past the hook that measures time: a call in C, an
  * error's handler and a finalizer are not interrupted.
  */
+#include "config/lua_library.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -18,8 +20,6 @@
 #define MOST_STEPS 10000000 /* of a pattern: some tens of milliseconds */
 #define MOST_MOVES 1000000
 #define MOST_BYTES (16 << 20)
-
-int library_read_file(lua_State *L);
 
 /* "fusee.lua:3: .." */
 static bool has_place(const char *text)
@@ -233,6 +233,16 @@ static int base_require(lua_State *L)
 	return 1;
 }
 
+static int base_read_file(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 1);
+
+	if (*path != '/' && strcmp(script_of(L)->dir, "."))
+		path = lua_pushfstring(L, "%s/%s", script_of(L)->dir, path);
+	script_push_file(L, path);
+	return 1;
+}
+
 /* ---- globals ---- */
 
 static int no_global(lua_State *L)
@@ -366,6 +376,7 @@ void library_open(lua_State *L)
 					       {"move", table_move},
 					       {NULL, NULL}};
 
+	lua_newtable(L);
 	open_standard(L);
 	for (const struct change *c = base; c->name; c++)
 		replace(L, c->name, c->fn);
@@ -375,12 +386,13 @@ void library_open(lua_State *L)
 	lua_setfield(L, -2, "xpcall");
 	lua_pushcfunction(L, base_print);
 	lua_setfield(L, -2, "print");
-	lua_pushcfunction(L, library_read_file);
+	lua_pushcfunction(L, base_read_file);
 	lua_setfield(L, -2, "read_file");
 	lua_newtable(L);
 	lua_pushcclosure(L, base_require, 1);
 	lua_setfield(L, -2, "require");
 	lua_pushvalue(L, -1);
-	lua_setfield(L, LUA_REGISTRYINDEX, "fusee.globals");
+	lua_setfield(L, LUA_REGISTRYINDEX, LIBRARY_GLOBALS);
 	fence(L);
+	lua_pop(L, 1);
 }

@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A table of the script as options. C's memory hangs at the api all the time: any call into Lua may
- * leave by an error. */
+#include "config/lua_options.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/lua_api.h"
+#include <lauxlib.h>
+
+#include "base/assert.h"
+#include "config/settings.h"
 
 struct reading {
-	struct api *api;
-	const char *what, *where;
+	struct lua_options *options;
+	const char *what, *where; /* the constructor and its place */
 };
 
-static char *copy(struct api *a, const char *text)
+static char *copy(struct lua_options *o, const char *text)
 {
 	char *p = strdup(text);
 
 	if (!p)
-		a->m.no_memory = true;
+		o->builder->no_memory = true;
 	return p;
 }
 
-static const char *wanted(uint32_t type)
+static const char *type_in_words(uint32_t type)
 {
 	switch (type) {
 	case FUSEE_BOOL:
@@ -48,11 +51,11 @@ static const char *wanted(uint32_t type)
 
 static void wrong_type(struct reading *r, const struct fusee_option *o, const char *got)
 {
-	plan_builder_error(&r->api->m, r->where, "%s: option '%s' must be %s, got %s", r->what,
-			   o->name, wanted(o->type), got);
+	plan_builder_error(r->options->builder, r->where, "%s: option '%s' must be %s, got %s",
+			   r->what, o->name, type_in_words(o->type), got);
 }
 
-/* A string without zero bytes; NULL: recorded. */
+/* The string on top of the stack. NULL: it is none or contains a zero byte; recorded. */
 static const char *plain_string(lua_State *L, struct reading *r, const struct fusee_option *o)
 {
 	size_t len;
@@ -69,7 +72,7 @@ static const char *plain_string(lua_State *L, struct reading *r, const struct fu
 	return NULL;
 }
 
-/* What the value on top of the stack is as text; NULL: recorded. */
+/* The text of the value on top of the stack. NULL: its type is wrong; recorded. */
 static const char *scalar(lua_State *L, struct reading *r, const struct fusee_option *o,
 			  char number[40])
 {
@@ -101,18 +104,19 @@ static const char *scalar(lua_State *L, struct reading *r, const struct fusee_op
 	return NULL;
 }
 
-static bool add_pair(struct api *a, struct option_value *v, const char *key, const char *value)
+static bool add_pair(struct lua_options *o, struct option_value *v, const char *key,
+		     const char *value)
 {
 	struct option_pair *all = realloc(v->pairs, (v->n + 1) * sizeof(*all)), *p;
 
 	if (!all) {
-		a->m.no_memory = true;
+		o->builder->no_memory = true;
 		return false;
 	}
 	v->pairs = all;
 	p = &all[v->n++];
-	p->key = key ? copy(a, key) : NULL;
-	p->value = copy(a, value);
+	p->key = key ? copy(o, key) : NULL;
+	p->value = copy(o, value);
 	return p->value && (p->key || !key);
 }
 
@@ -135,7 +139,7 @@ static bool read_list(lua_State *L, struct reading *r, const struct fusee_option
 
 		lua_rawgeti(L, -1, i);
 		text = plain_string(L, r, o);
-		good = text && add_pair(r->api, v, NULL, text);
+		good = text && add_pair(r->options, v, NULL, text);
 		lua_pop(L, 1);
 	}
 	return good;
@@ -161,7 +165,7 @@ static bool read_map(lua_State *L, struct reading *r, const struct fusee_option 
 			return false;
 		}
 		text = plain_string(L, r, o);
-		good = text && add_pair(r->api, v, lua_tostring(L, -2), text);
+		good = text && add_pair(r->options, v, lua_tostring(L, -2), text);
 		if (!good) {
 			lua_pop(L, 2);
 			return false;
@@ -172,7 +176,7 @@ static bool read_map(lua_State *L, struct reading *r, const struct fusee_option 
 	return good;
 }
 
-/* The value on top of the stack, for this option. kind 0: it was wrong. */
+/* Reads the value on top of the stack. v->kind 0: its type is wrong; recorded. */
 static void read_value(lua_State *L, struct reading *r, const struct fusee_option *o,
 		       struct option_value *v)
 {
@@ -182,7 +186,7 @@ static void read_value(lua_State *L, struct reading *r, const struct fusee_optio
 
 	if (!table) {
 		text = scalar(L, r, o, number);
-		v->text = text ? copy(r->api, text) : NULL;
+		v->text = text ? copy(r->options, text) : NULL;
 		v->kind = v->text ? OPTION_TEXT : 0;
 		return;
 	}
@@ -194,28 +198,28 @@ static void read_value(lua_State *L, struct reading *r, const struct fusee_optio
 		option_value_fini(v);
 }
 
-/* The names alone; what has none is an error. */
+/* Reads the names alone, in Lua's order. A value without a name is an error. */
 static void read_names(lua_State *L, struct reading *r, int index)
 {
-	struct api *a = r->api;
+	struct lua_options *o = r->options;
 
 	for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
 		struct instance_option *all;
 
 		if (lua_type(L, -2) != LUA_TSTRING) {
-			plan_builder_error(&a->m, r->where,
+			plan_builder_error(o->builder, r->where,
 					   "%s: unexpected unnamed value: write option = value",
 					   r->what);
 			continue;
 		}
-		all = realloc(a->options, (a->noptions + 1) * sizeof(*all));
+		all = realloc(o->list, (o->n + 1) * sizeof(*all));
 		if (!all) {
-			a->m.no_memory = true;
+			o->builder->no_memory = true;
 			continue;
 		}
-		a->options = all;
-		all[a->noptions] = (struct instance_option){.name = copy(a, lua_tostring(L, -2))};
-		a->noptions += all[a->noptions].name != NULL;
+		o->list = all;
+		all[o->n] = (struct instance_option){.name = copy(o, lua_tostring(L, -2))};
+		o->n += all[o->n].name != NULL;
 	}
 }
 
@@ -225,18 +229,18 @@ static int by_name(const void *a, const void *b)
 		      ((const struct instance_option *)b)->name);
 }
 
-void api_read_options(lua_State *L, struct api *a, const char *what, const char *where, int index,
-		      const struct fusee_option *(*known)(const void *arg, const char *name),
-		      const void *arg)
+void lua_options_read(lua_State *L, struct lua_options *options, const char *what,
+		      const char *where, int index, lua_options_known *known, const void *arg)
 {
-	struct reading r = {a, what, where};
+	struct reading r = {options, what, where};
 
-	/* in an order that is the same each time: Lua's is not */
+	fusee_assert(!options->n);
 	read_names(L, &r, index);
-	if (a->noptions)
-		qsort(a->options, a->noptions, sizeof(*a->options), by_name);
-	for (uint32_t i = 0; i < a->noptions; i++) {
-		struct instance_option *o = &a->options[i];
+	/* Lua's order differs from run to run; that of error messages must not */
+	if (options->n)
+		qsort(options->list, options->n, sizeof(*options->list), by_name);
+	for (uint32_t i = 0; i < options->n; i++) {
+		struct instance_option *o = &options->list[i];
 		const struct fusee_option *option = known(arg, o->name);
 
 		if (option) {
@@ -244,9 +248,16 @@ void api_read_options(lua_State *L, struct api *a, const char *what, const char 
 			lua_rawget(L, index);
 			read_value(L, &r, option, &o->value);
 			lua_pop(L, 1);
-		} else { /* the maker says what it is near to */
-			o->value.text = copy(a, "");
+		} else {
+			o->value.text = copy(options, "");
 			o->value.kind = o->value.text ? OPTION_TEXT : 0;
 		}
 	}
+}
+
+void lua_options_fini(struct lua_options *o)
+{
+	instance_option_list_free(o->list, o->n);
+	o->list = NULL;
+	o->n = 0;
 }

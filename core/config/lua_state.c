@@ -203,8 +203,7 @@ static int open_file(const char *path, size_t *size)
 	return fd;
 }
 
-/* Leaves a string, or raises "cannot read 'x': ..". */
-static void push_file(lua_State *L, const char *path)
+void script_push_file(lua_State *L, const char *path)
 {
 	size_t size = 0;
 	int fd, n;
@@ -231,7 +230,7 @@ void script_load_file(lua_State *L, const char *path, const char *name)
 	const char *bytes;
 	size_t len;
 
-	push_file(L, path);
+	script_push_file(L, path);
 	bytes = lua_tolstring(L, -1, &len);
 	if (len && *bytes == '#') { /* "#!/usr/bin/env .." */
 		const char *line = memchr(bytes, '\n', len);
@@ -248,66 +247,42 @@ void script_load_file(lua_State *L, const char *path, const char *name)
 	lua_pop(L, 2);
 }
 
-/* Of the library: read_file(path). */
-int library_read_file(lua_State *L);
-int library_read_file(lua_State *L)
-{
-	const char *path = luaL_checkstring(L, 1);
-
-	if (*path != '/' && strcmp(script_of(L)->dir, "."))
-		path = lua_pushfstring(L, "%s/%s", script_of(L)->dir, path);
-	push_file(L, path);
-	return 1;
-}
-
-/* ---- life ---- */
+/* ---- init and fini ---- */
 
 static int panic(lua_State *L)
 {
-	log_error("%s: Lua outside of its fence", script_of(L)->name);
-	return 0;
-}
-
-static int open_library(lua_State *L)
-{
-	lua_newtable(L);
-	library_open(L);
+	log_error("%s: Lua raised an error outside of script_enter()", script_of(L)->name);
 	return 0;
 }
 
 int script_init(struct script *s, const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	char *text;
-	int r = -ENOMEM, n;
 
 	*s = (struct script){.limit = SCRIPT_MEMORY};
-	/* what Lua would cut by itself */
+	/* Lua itself would shorten a longer name from its beginning */
 	if (strlen(path) >= LUA_IDSIZE - 1 && slash)
 		snprintf(s->name, LUA_IDSIZE, "%s", slash + 1);
 	else
 		snprintf(s->name, LUA_IDSIZE, "%s", path);
 	s->path = strdup(path);
 	s->dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-	s->L = s->path && s->dir ? lua_newstate(allocate, s) : NULL;
-	if (!s->L)
-		goto fail;
+	if (s->path && s->dir && !dict_init(&s->texts))
+		s->L = lua_newstate(allocate, s);
+	if (!s->L) {
+		script_fini(s);
+		return -ENOMEM;
+	}
 	*(struct script **)lua_getextraspace(s->L) = s;
 	lua_atpanic(s->L, panic);
-	r = script_enter(s, open_library, NULL, SCRIPT_RUN_NS, &n, &text);
-	if (!r)
-		return 0;
-	free(text);
-	r = -ENOMEM;
-fail:
-	script_fini(s);
-	return r;
+	return 0;
 }
 
 void script_fini(struct script *s)
 {
 	if (s->L)
 		lua_close(s->L);
+	dict_fini(&s->texts);
 	free(s->path);
 	free(s->dir);
 	*s = (struct script){0};

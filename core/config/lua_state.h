@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A script's Lua with its limits: memory in the allocator, CPU time by a hook that pcall cannot
- * swallow, and a library without what reaches outside. The script is the administrator's own: the
- * limits are against accidents, not against attackers.
+ * The Lua state of one script with its limits: memory in the allocator, CPU time by a hook whose
+ * error pcall cannot swallow. The script's author is trusted: the limits are against accidents.
  *
- * Any call into Lua may longjmp to the script_enter() below it: what runs there keeps nothing in C
- * that has to be released.
+ * Any call into Lua may longjmp to the script_enter() that is running. Code that runs inside
+ * script_enter() therefore never keeps a C resource in a local variable across a call into Lua.
+ *
+ * A script is used by one thread at a time.
  */
 #ifndef CONFIG_LUA_STATE_H
 #define CONFIG_LUA_STATE_H
@@ -17,39 +18,45 @@
 #include <lauxlib.h>
 #include <lua.h>
 
-#define SCRIPT_MEMORY (16u << 20)
-#define SCRIPT_MAX_FILE (1u << 20)
-#define SCRIPT_RUN_NS UINT64_C(1000000000) /* of CPU time */
-#define SCRIPT_POLICY_NS UINT64_C(20000000)
+#include "base/dict.h"
+
+#define SCRIPT_MEMORY (16u << 20)           /* bytes */
+#define SCRIPT_MAX_FILE (1u << 20)          /* bytes */
+#define SCRIPT_RUN_NS UINT64_C(1000000000)  /* of CPU time: the script itself */
+#define SCRIPT_POLICY_NS UINT64_C(20000000) /* of CPU time: one call of its policy */
 #define SCRIPT_WHERE 128
 
 struct script {
 	lua_State *L;
-	size_t used, limit;
-	uint64_t allowed_ns, deadline_ns; /* CPU time of this thread */
+	size_t used, limit;               /* bytes that Lua has allocated, and may allocate */
+	uint64_t allowed_ns, deadline_ns; /* CPU time of the thread that entered */
 	bool expired, refused_memory;
-	char near[SCRIPT_WHERE]; /* "fusee.lua:2": where the hook last was */
-	char *path, *dir;        /* dir: of the script */
-	char name[64];           /* in messages: the path, or its end */
-	void *owner;             /* of the bindings */
+	char near[SCRIPT_WHERE]; /* "fusee.lua:2": where the hook was called last */
+	char *path, *dir;        /* of the script's file; the folder that contains it */
+	char name[64];           /* in messages: the path, or its last component if it is long */
+	void *owner;             /* of the bindings; NULL while the policy runs */
+	char policy_where[SCRIPT_WHERE]; /* "fusee.lua:9": where the policy was declared */
+	struct dict texts;               /* label texts that the policy returned */
 };
 
-/* 0 or -ENOMEM. */
+/* 0 or -ENOMEM. The state is empty: lua_library.h fills it. */
 int script_init(struct script *, const char *path);
 void script_fini(struct script *);
 
-/* Runs fn(L) with ud as its argument 1 (a light userdata), at most ns of CPU time. 0, or -EINVAL
- * with a malloc'ed sentence that has its place in front; -ENOMEM: no memory for that either. What
- * fn returns stays on the stack: *n values. */
+/* Runs fn(L), with ud as its argument 1 (a light userdata), for at most ns of CPU time. Returns 0
+ * with fn's *n results on the stack; -EINVAL with a malloc'ed sentence in *text that begins with
+ * its place; -ENOMEM with *text NULL or such a sentence. */
 int script_enter(struct script *, lua_CFunction fn, void *ud, uint64_t ns, int *n, char **text);
-struct script *script_of(lua_State *);
-/* "fusee.lua:12" of the nearest Lua function that runs; the script's name where there is none. */
-void script_where(lua_State *, char where[SCRIPT_WHERE]);
-/* luaL_error() at that place. */
-int script_error(lua_State *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Compiles a file of the script's directory as text and leaves the function, or raises. */
-void script_load_file(lua_State *, const char *path, const char *name);
 
-/* The library: fills the table of globals on top of the stack. */
-void library_open(lua_State *);
+/* The functions below are called inside script_enter() and may raise. */
+
+struct script *script_of(lua_State *);
+/* "fusee.lua:12" of the innermost Lua function that runs; the script's name if there is none. */
+void script_where(lua_State *, char where[SCRIPT_WHERE]);
+/* luaL_error() with script_where() in front. Does not return; int for `return script_error()`. */
+int script_error(lua_State *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Pushes the bytes of a file, or raises "cannot read 'x': ..". */
+void script_push_file(lua_State *, const char *path);
+/* Compiles a file as text and pushes the function, or raises. name: the file in messages. */
+void script_load_file(lua_State *, const char *path, const char *name);
 #endif

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Walks as the matcher of Lua 5.4 walks: the same alternatives in the same order. Where Lua would
- * raise an error the walk ends, since Lua's will end there too. */
+/*
+ * Counts the steps of Lua's pattern matcher. A policy matches texts that any user of the machine
+ * can choose (names of containers, commands, paths), and a pattern with three "(.-)" keeps Lua's
+ * matcher busy for 90 seconds on 4 KiB of such text. No debug hook interrupts a call in C, so
+ * without this file such a text would stop the control thread.
+ *
+ * The matcher here tries the same alternatives in the same order as that of Lua 5.4. It stops where
+ * Lua would raise an error.
+ */
 #include "config/pattern.h"
 
 #include <ctype.h>

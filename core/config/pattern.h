@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a Lua pattern costs on a text. One call into Lua's string library can't be stopped, and a
- * pattern may backtrack for ever: so it is counted first. */
+/* The number of steps that Lua's matcher takes for a pattern on a text, so that a match that takes
+ * too long can be refused before Lua begins it. */
 #ifndef CONFIG_PATTERN_H
 #define CONFIG_PATTERN_H
 
@@ -12,10 +12,14 @@ struct pattern_text {
 	size_t len;
 };
 
-enum pattern_search { PATTERN_FIRST, PATTERN_ALL, PATTERN_GMATCH /* all; '^' is a letter */ };
+enum pattern_search {
+	PATTERN_FIRST,  /* find, match */
+	PATTERN_ALL,    /* gsub */
+	PATTERN_GMATCH, /* as PATTERN_ALL, but '^' is an ordinary character */
+};
 
-/* Steps that a search from byte `init` takes. Beyond `most` it stops and returns most + 1. A
- * malformed pattern costs what comes before its mistake. */
+/* Steps of a search from byte `init`; counting stops at most + 1. Of a malformed pattern, the steps
+ * before the mistake are counted. */
 uint64_t pattern_cost(struct pattern_text text, struct pattern_text pattern, size_t init,
 		      enum pattern_search, uint64_t most);
 #endif

@@ -6,8 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/plan_builder.h"
-#include "config/policy_state.h"
+#include "config/lua_state.h"
 
 char *plan_default_control(void)
 {
@@ -44,7 +43,7 @@ static void free_instances(struct plan_instance **all, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		struct plan_instance *p = all[i];
 
-		plan_builder_options_free(p->options, p->noptions);
+		instance_option_list_free(p->options, p->noptions);
 		free_texts(p->omit);
 		free(p->plugin);
 		free(p->name);
@@ -64,7 +63,9 @@ void plan_free(struct plan *p)
 	free_instances(p->sinks, p->nsinks);
 	free_instances(p->discoveries, p->ndiscoveries);
 	free_texts(p->without);
-	policy_free(p->policy);
+	if (p->policy)
+		script_fini(p->policy);
+	free(p->policy);
 	free(p->path);
 	free(p->listen);
 	free(p->control);

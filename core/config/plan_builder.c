@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,60 +10,19 @@
 #include "base/buf.h"
 #include "base/guess.h"
 #include "base/utf8.h"
-
-/* ---- what the core does for every sink ---- */
-
-struct common {
-	uint64_t every, queue;
-	int64_t per;
-	struct fusee_table omit;
-};
-
-static const char *const pers[] = {"window", "target", NULL};
-
-static const struct fusee_option common_options[] = {
-	{.name = "every",
-	 .type = FUSEE_DURATION,
-	 .offset = offsetof(struct common, every),
-	 .def = "60s",
-	 .min = 1000000000,
-	 .max = 86400000000000,
-	 .doc = "Window: how often the sink is handed a profile."},
-	{.name = "queue",
-	 .type = FUSEE_SIZE,
-	 .offset = offsetof(struct common, queue),
-	 .def = "64MiB",
-	 .min = 65536,
-	 .max = INT64_C(1) << 40,
-	 .doc = "Most bytes of profiles that wait for the sink; the oldest make room and are "
-		"counted."},
-	{.name = "per",
-	 .type = FUSEE_ENUM,
-	 .offset = offsetof(struct common, per),
-	 .def = "window",
-	 .choices = pers,
-	 .doc = "One profile for each window, or in each window one for each target."},
-	{.name = "omit",
-	 .type = FUSEE_LIST,
-	 .offset = offsetof(struct common, omit),
-	 .def = "",
-	 .doc = "Labels that this sink is not told."},
-};
-
-const struct fusee_table plan_sink_options = {
-	common_options, sizeof(common_options) / sizeof(*common_options), sizeof(*common_options)};
+#include "config/settings.h"
 
 /* ---- errors ---- */
 
-void plan_builder_error(struct plan_builder *m, const char *where, const char *format, ...)
+void plan_builder_error(struct plan_builder *b, const char *where, const char *format, ...)
 {
-	struct plan_errors *e = m->errors;
+	struct plan_errors *e = b->errors;
 	char *sentence = NULL, **all;
 	struct buf text = {0};
 	va_list ap;
 
-	if (e->n >= MAKER_MAX_ERRORS) {
-		m->more++;
+	if (e->n >= PLAN_MAX_ERRORS) {
+		b->more++;
 		return;
 	}
 	va_start(ap, format);
@@ -80,7 +38,7 @@ void plan_builder_error(struct plan_builder *m, const char *where, const char *f
 	all = text.len && !text.error ? realloc(e->texts, (e->n + 1) * sizeof(char *)) : NULL;
 	if (!all) {
 		buf_fini(&text);
-		m->no_memory = true;
+		b->no_memory = true;
 		return;
 	}
 	e->texts = all;
@@ -89,7 +47,7 @@ void plan_builder_error(struct plan_builder *m, const char *where, const char *f
 
 /* ---- plugins ---- */
 
-/* "plugin '/x/http.so' was built for ..": the file of this name, that was refused. */
+/* The sentence about a refused file NAME.so: "plugin '/x/http.so' was built for ..". NULL: none. */
 static const char *refusal(const struct plugin_folder *f, const char *name)
 {
 	char file[256];
@@ -101,18 +59,18 @@ static const char *refusal(const struct plugin_folder *f, const char *name)
 	return NULL;
 }
 
-const struct plugin *plan_builder_plugin(struct plan_builder *m, uint32_t kind, const char *name,
+const struct plugin *plan_builder_plugin(struct plan_builder *b, uint32_t kind, const char *name,
 					 const char *where)
 {
-	const struct plugin *p = plugin_folder_find(m->folder, kind, name);
-	const char *of = plugin_kind_name(kind), *why, *other = NULL;
+	const struct plugin *p = plugin_folder_find(b->folder, kind, name);
+	const char *space = plugin_kind_name(kind), *why, *other = NULL;
 	struct guess g = {.word = name};
 
 	if (p)
 		return p;
-	why = refusal(m->folder, name);
-	for (uint32_t i = 0; i < m->folder->n; i++) {
-		const struct fusee_plugin *d = m->folder->plugins[i]->descriptor;
+	why = refusal(b->folder, name);
+	for (uint32_t i = 0; i < b->folder->n; i++) {
+		const struct fusee_plugin *d = b->folder->plugins[i]->descriptor;
 
 		if (d->kind == kind)
 			guess_offer(&g, d->name);
@@ -120,37 +78,28 @@ const struct plugin *plan_builder_plugin(struct plan_builder *m, uint32_t kind, 
 			other = plugin_kind_name(d->kind);
 	}
 	if (why)
-		plan_builder_error(m, where, "no '%s.%s': %s", of, name, why);
+		plan_builder_error(b, where, "no '%s.%s': %s", space, name, why);
 	else if (g.best)
-		plan_builder_error(m, where, "no '%s.%s' (did you mean '%s.%s'?)", of, name, of,
-				   g.best);
+		plan_builder_error(b, where, "no '%s.%s' (did you mean '%s.%s'?)", space, name,
+				   space, g.best);
 	else if (other)
-		plan_builder_error(m, where, "no '%s.%s' (did you mean '%s.%s'?)", of, name, other,
-				   name);
+		plan_builder_error(b, where, "no '%s.%s' (did you mean '%s.%s'?)", space, name,
+				   other, name);
 	else
-		plan_builder_error(m, where, "no '%s.%s': fusee plugins lists what there is", of,
+		plan_builder_error(b, where, "no '%s.%s': fusee plugins lists the plugins", space,
 				   name);
 	return NULL;
 }
 
-void plan_builder_options_free(struct instance_option *o, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		free(o[i].name);
-		option_value_fini(&o[i].value);
-	}
-	free(o);
-}
-
-/* The line says that an option is missing that was given, though wrongly: names, each with its NUL.
- */
-static bool is_missing_one(const char *line, const struct buf *names)
+/* Whether the sentence says that an option must be given which was given with a wrong value.
+ * wrong: the names of such options, NUL-terminated each. */
+static bool blames_wrong_option(const char *line, const struct buf *wrong)
 {
 	size_t len = strlen(line);
 
-	for (size_t at = 0; at < names->len; at += strlen(names->p + at) + 1) {
+	for (size_t at = 0; at < wrong->len; at += strlen(wrong->p + at) + 1) {
 		char text[256];
-		int n = snprintf(text, sizeof(text), "option '%s' must be given", names->p + at);
+		int n = snprintf(text, sizeof(text), "option '%s' must be given", wrong->p + at);
 
 		if (n > 0 && (size_t)n <= len && !strcmp(line + len - n, text))
 			return true;
@@ -158,18 +107,18 @@ static bool is_missing_one(const char *line, const struct buf *names)
 	return false;
 }
 
-/* Each of the sentences, a line each, is an error. */
-static void each_line(struct plan_builder *m, char *lines, const struct buf *wrong)
+/* Records each line as an error of its own. */
+static void record_lines(struct plan_builder *b, char *lines, const struct buf *wrong)
 {
 	char *rest = lines, *line;
 
 	while ((line = strsep(&rest, "\n")))
-		if (!is_missing_one(line, wrong))
-			plan_builder_error(m, "", "%s", line);
+		if (!blames_wrong_option(line, wrong))
+			plan_builder_error(b, "", "%s", line);
 }
 
-static void unknown_option(struct plan_builder *m, const struct plan_instance *p, const char *name,
-			   struct buf *meant)
+static void unknown_option(struct plan_builder *b, const struct plan_instance *p, const char *name,
+			   struct buf *wrong)
 {
 	const struct fusee_table *own = &p->descriptor->options;
 	struct guess g = {.word = name};
@@ -177,20 +126,21 @@ static void unknown_option(struct plan_builder *m, const struct plan_instance *p
 	for (uint32_t i = 0; i < own->n; i++)
 		guess_offer(&g, FUSEE_AT(struct fusee_option, *own, i)->name);
 	for (uint32_t i = 0; p->kind == FUSEE_SINK && i < plan_sink_options.n; i++)
-		guess_offer(&g, common_options[i].name);
-	if (g.best)
-		buf_add(meant, g.best, strlen(g.best) + 1);
-	if (g.best)
-		plan_builder_error(m, p->where, "%s.%s: unknown option '%s' (did you mean '%s'?)",
+		guess_offer(&g, FUSEE_AT(struct fusee_option, plan_sink_options, i)->name);
+	if (g.best) {
+		buf_add(wrong, g.best, strlen(g.best) + 1);
+		plan_builder_error(b, p->where, "%s.%s: unknown option '%s' (did you mean '%s'?)",
 				   plugin_kind_name(p->kind), p->plugin, name, g.best);
-	else
-		plan_builder_error(m, p->where, "%s.%s: unknown option '%s'",
+	} else {
+		plan_builder_error(b, p->where, "%s.%s: unknown option '%s'",
 				   plugin_kind_name(p->kind), p->plugin, name);
+	}
 }
 
-/* Takes from p->options what the core does itself, and what is wrong already. */
-static bool take_common(struct plan_builder *m, struct plan_instance *p, struct common *c,
-			struct buf *wrong)
+/* Moves the options that every sink has from p->options to *c, and removes options that are
+ * unknown or have a wrong type. False: there was such an option; it is recorded. */
+static bool move_sink_settings(struct plan_builder *b, struct plan_instance *p,
+			       struct sink_settings *c, struct buf *wrong)
 {
 	bool good = true;
 	uint32_t kept = 0;
@@ -198,7 +148,7 @@ static bool take_common(struct plan_builder *m, struct plan_instance *p, struct 
 
 	if (options_defaults(c, &plan_sink_options, &text)) {
 		free(text);
-		m->no_memory = true;
+		b->no_memory = true;
 		return false;
 	}
 	for (uint32_t i = 0; i < p->noptions; i++) {
@@ -215,10 +165,10 @@ static bool take_common(struct plan_builder *m, struct plan_instance *p, struct 
 			buf_add(wrong, o->name, strlen(o->name) + 1);
 			good = false;
 		} else if (!known) {
-			unknown_option(m, p, o->name, wrong);
+			unknown_option(b, p, o->name, wrong);
 			good = false;
 		} else if (options_set(c, known, &o->value, &text)) {
-			plan_builder_error(m, p->where, "%s.%s: %s", plugin_kind_name(p->kind),
+			plan_builder_error(b, p->where, "%s.%s: %s", plugin_kind_name(p->kind),
 					   p->plugin, text ? text : "no memory");
 			free(text);
 			good = false;
@@ -230,23 +180,25 @@ static bool take_common(struct plan_builder *m, struct plan_instance *p, struct 
 	return good;
 }
 
-static bool keep_common(struct plan_builder *m, struct plan_instance *p, const struct common *c)
+static bool set_sink_settings(struct plan_builder *b, struct plan_instance *p,
+			      const struct sink_settings *c)
 {
 	p->every_ns = c->every;
 	p->queue_bytes = c->queue;
-	p->per_target = c->per == 1;
+	p->per_target = c->per == PER_TARGET;
 	p->omit = calloc(c->omit.n + 1, sizeof(char *));
-	for (uint32_t i = 0; p->omit && !m->no_memory && i < c->omit.n; i++) {
+	for (uint32_t i = 0; p->omit && !b->no_memory && i < c->omit.n; i++) {
 		p->omit[i] = strdup(FUSEE_AT(struct fusee_str, c->omit, i)->p);
 		if (!p->omit[i])
-			m->no_memory = true;
+			b->no_memory = true;
 	}
 	if (!p->omit)
-		m->no_memory = true;
-	return !m->no_memory;
+		b->no_memory = true;
+	return !b->no_memory;
 }
 
-static bool check_own(struct plan_builder *m, struct plan_instance *p, const struct buf *wrong)
+static bool check_plugin_options(struct plan_builder *b, struct plan_instance *p,
+				 const struct buf *wrong)
 {
 	char name[128];
 	struct instance_options o = {
@@ -254,14 +206,13 @@ static bool check_own(struct plan_builder *m, struct plan_instance *p, const str
 	char *text;
 	int r;
 
-	/* without its number: the line says which one */
+	/* without "#2": the place identifies the instance */
 	snprintf(name, sizeof(name), "%s.%s", plugin_kind_name(p->kind), p->plugin);
 	r = instance_check(p->descriptor, &o, &text);
-
 	if (r && text)
-		each_line(m, text, wrong);
+		record_lines(b, text, wrong);
 	else if (r)
-		m->no_memory = true;
+		b->no_memory = true;
 	free(text);
 	return !r;
 }
@@ -278,13 +229,13 @@ static void add_text(struct buf *b, const char *text)
 	buf_str(b, text);
 }
 
-/* Lengths go before texts, so that no two different lists of options are the same text. same: how
- * many such instances there are before it. */
-static char *identify(const struct plan_instance *p, uint32_t same)
+/* Each text follows its length, so that different lists of options are different texts. number:
+ * distinguishes instances of one plan whose options are equal. */
+static char *identity_of(const struct plan_instance *p, uint32_t number)
 {
 	struct buf b = {0};
 
-	buf_printf(&b, "%s.%s#%u", plugin_kind_name(p->kind), p->plugin, same);
+	buf_printf(&b, "%s.%s#%u", plugin_kind_name(p->kind), p->plugin, number);
 	for (uint32_t i = 0; i < p->noptions; i++) {
 		const struct option_value *v = &p->options[i].value;
 
@@ -302,36 +253,36 @@ static char *identify(const struct plan_instance *p, uint32_t same)
 	return b.p;
 }
 
-static void make_identity(struct plan_builder *m, struct plan_instance *p,
-			  struct plan_instance *const *before, uint32_t n)
+static void set_identity(struct plan_builder *b, struct plan_instance *p,
+			 struct plan_instance *const *before, uint32_t n)
 {
-	bool again = true;
+	bool taken = true;
 
 	if (p->noptions)
 		qsort(p->options, p->noptions, sizeof(*p->options), by_name);
-	for (uint32_t same = 0; again; same++) {
-		again = false;
+	for (uint32_t number = 0; taken; number++) {
+		taken = false;
 		free(p->identity);
-		p->identity = identify(p, same);
+		p->identity = identity_of(p, number);
 		if (!p->identity)
-			m->no_memory = true;
+			b->no_memory = true;
 		for (uint32_t i = 0; p->identity && i < n; i++)
-			again |= before[i]->identity && !strcmp(before[i]->identity, p->identity);
+			taken |= before[i]->identity && !strcmp(before[i]->identity, p->identity);
 	}
 }
 
-/* Its place in the plan; NULL: it has none. */
-static struct plan_instance *append(struct plan_builder *m, const struct fusee_plugin *d,
+/* Appends an instance without options to the plan. NULL: failed, recorded. */
+static struct plan_instance *append(struct plan_builder *b, const struct fusee_plugin *d,
 				    const char *where)
 {
 	bool sink = d->kind == FUSEE_SINK;
-	struct plan_instance ***all = sink ? &m->plan->sinks : &m->plan->discoveries, **more;
-	uint32_t *n = sink ? &m->plan->nsinks : &m->plan->ndiscoveries, same = 1;
-	uint32_t most = sink ? PLAN_MAX_SINKS : MAKER_MAX_DISCOVERIES;
+	struct plan_instance ***all = sink ? &b->plan->sinks : &b->plan->discoveries, **more;
+	uint32_t *n = sink ? &b->plan->nsinks : &b->plan->ndiscoveries, same = 1;
+	uint32_t max = sink ? PLAN_MAX_SINKS : PLAN_MAX_DISCOVERIES;
 	struct plan_instance *p;
 
-	if (*n >= most) {
-		plan_builder_error(m, where, "more than %u %s in one plan", most,
+	if (*n >= max) {
+		plan_builder_error(b, where, "more than %u %s in one plan", max,
 				   sink ? "sinks" : "discoveries");
 		return NULL;
 	}
@@ -340,7 +291,7 @@ static struct plan_instance *append(struct plan_builder *m, const struct fusee_p
 		*all = more;
 	p = more ? calloc(1, sizeof(*p)) : NULL;
 	if (!p) {
-		m->no_memory = true;
+		b->no_memory = true;
 		return NULL;
 	}
 	for (uint32_t i = 0; i < *n; i++)
@@ -355,41 +306,41 @@ static struct plan_instance *append(struct plan_builder *m, const struct fusee_p
 	more[(*n)++] = p;
 	if (p->plugin && p->where && p->name)
 		return p;
-	m->no_memory = true;
+	b->no_memory = true;
 	return NULL;
 }
 
-struct plan_instance *plan_builder_add(struct plan_builder *m, const struct fusee_plugin *d,
+struct plan_instance *plan_builder_add(struct plan_builder *b, const struct fusee_plugin *d,
 				       const char *where, struct instance_option *options,
 				       uint32_t n)
 {
-	struct plan_instance *p = append(m, d, where), **before;
-	struct common c = {0};
+	struct plan_instance *p = append(b, d, where), **before;
+	struct sink_settings c = {0};
 	struct buf wrong = {0};
 	bool good;
 
 	if (!p) {
-		plan_builder_options_free(options, n);
+		instance_option_list_free(options, n);
 		return NULL;
 	}
 	p->options = options;
 	p->noptions = n;
-	good = take_common(m, p, &c, &wrong);
-	good = keep_common(m, p, &c) && good;
+	good = move_sink_settings(b, p, &c, &wrong);
+	good = set_sink_settings(b, p, &c) && good;
 	options_clear(&c, &plan_sink_options);
-	good = check_own(m, p, &wrong) && good;
+	good = check_plugin_options(b, p, &wrong) && good;
 	if (wrong.error)
-		m->no_memory = true;
+		b->no_memory = true;
 	buf_fini(&wrong);
-	before = p->kind == FUSEE_SINK ? m->plan->sinks : m->plan->discoveries;
-	make_identity(m, p, before,
-		      (p->kind == FUSEE_SINK ? m->plan->nsinks : m->plan->ndiscoveries) - 1);
+	before = p->kind == FUSEE_SINK ? b->plan->sinks : b->plan->discoveries;
+	set_identity(b, p, before,
+		     (p->kind == FUSEE_SINK ? b->plan->nsinks : b->plan->ndiscoveries) - 1);
 	return good ? p : NULL;
 }
 
 /* ---- the core's own settings ---- */
 
-static int set_number(void *at, const struct fusee_option *o, const char *value, char **text)
+static int set_number(void *plan, const struct fusee_option *o, const char *value, char **text)
 {
 	double d, min = (double)o->min / 1000, max = (double)o->max / 1000;
 	char *end;
@@ -401,27 +352,27 @@ static int set_number(void *at, const struct fusee_option *o, const char *value,
 			*text = NULL;
 		return -EINVAL;
 	}
-	memcpy((char *)at + o->offset, &d, sizeof(d));
+	memcpy((char *)plan + o->offset, &d, sizeof(d));
 	return 0;
 }
 
 /* "127.0.0.1:9190", "[::1]:9190", "unix:/run/x" */
-static bool can_listen(const char *at)
+static bool is_address(const char *address)
 {
-	const char *colon = strrchr(at, ':');
+	const char *colon = strrchr(address, ':');
 	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
 
-	if (!*at || !strncmp(at, "unix:/", 6))
+	if (!*address || !strncmp(address, "unix:/", 6))
 		return true;
-	return colon && colon > at && digits && digits < 6 && !colon[1 + digits] &&
+	return colon && colon > address && digits && digits < 6 && !colon[1 + digits] &&
 	       strtoul(colon + 1, NULL, 10) < 65536;
 }
 
-int plan_builder_set(struct plan_builder *m, const struct fusee_option *o,
+int plan_builder_set(struct plan_builder *b, const struct fusee_option *o,
 		     const struct option_value *v, char **text)
 {
 	*text = NULL;
-	if (!strcmp(o->name, "listen") && v->kind == OPTION_TEXT && !can_listen(v->text)) {
+	if (!strcmp(o->name, "listen") && v->kind == OPTION_TEXT && !is_address(v->text)) {
 		if (asprintf(text,
 			     "option 'listen' must be an address with a port, such as "
 			     "127.0.0.1:9190, or unix:/path, got '%s'",
@@ -430,27 +381,27 @@ int plan_builder_set(struct plan_builder *m, const struct fusee_option *o,
 		return -EINVAL;
 	}
 	if (o->type != PLAN_NUMBER)
-		return options_set(m->plan, o, v, text);
-	return set_number(m->plan, o, v->kind == OPTION_TEXT ? v->text : "{..}", text);
+		return options_set(b->plan, o, v, text);
+	return set_number(b->plan, o, v->kind == OPTION_TEXT ? v->text : "{..}", text);
 }
 
 /* ---- beginning and end ---- */
 
-int plan_builder_init(struct plan_builder *m, const struct plugin_folder *folder,
+int plan_builder_init(struct plan_builder *b, const struct plugin_folder *folder,
 		      struct plan_errors *errors)
 {
-	const struct fusee_table *cpu = &plan_settings[0].options;
+	const struct fusee_table *cpu = &plan_settings[SETTINGS_SAMPLE_CPU].options;
 	struct plan *p = calloc(1, sizeof(*p));
 	bool good = p != NULL;
 
 	*errors = (struct plan_errors){0};
-	*m = (struct plan_builder){.plan = p, .folder = folder, .errors = errors};
+	*b = (struct plan_builder){.plan = p, .folder = folder, .errors = errors};
 	for (uint32_t i = 0; good && i < cpu->n; i++) {
 		const struct fusee_option *o = FUSEE_AT(struct fusee_option, *cpu, i);
 		struct option_value v = {.kind = OPTION_TEXT, .text = (char *)o->def};
 		char *text;
 
-		good = !plan_builder_set(m, o, &v, &text);
+		good = !plan_builder_set(b, o, &v, &text);
 		free(text);
 	}
 	if (good) {
@@ -466,29 +417,29 @@ int plan_builder_init(struct plan_builder *m, const struct plugin_folder *folder
 	return -ENOMEM;
 }
 
-/* Those that need nothing. */
-static void add_discoveries(struct plan_builder *m)
+/* Every discovery without required options. */
+static void add_default_discoveries(struct plan_builder *b)
 {
-	for (uint32_t i = 0; i < m->folder->n; i++) {
-		const struct fusee_plugin *d = m->folder->plugins[i]->descriptor;
-		bool needs = false;
+	for (uint32_t i = 0; i < b->folder->n; i++) {
+		const struct fusee_plugin *d = b->folder->plugins[i]->descriptor;
+		bool required = false;
 
 		for (uint32_t k = 0; k < d->options.n; k++)
-			needs |= !FUSEE_AT(struct fusee_option, d->options, k)->def;
-		if (d->kind == FUSEE_DISCOVERY && !needs)
-			plan_builder_add(m, d, "", NULL, 0);
+			required |= !FUSEE_AT(struct fusee_option, d->options, k)->def;
+		if (d->kind == FUSEE_DISCOVERY && !required)
+			plan_builder_add(b, d, "", NULL, 0);
 	}
 }
 
-int plan_builder_finish(struct plan_builder *m, struct plan **ret)
+int plan_builder_finish(struct plan_builder *b, struct plan **ret)
 {
-	struct plan_errors *e = m->errors;
+	struct plan_errors *e = b->errors;
 	char *last;
 
-	m->plan->stack_bytes &= ~UINT64_C(7);
-	if (!e->n && !m->plan->ndiscoveries)
-		add_discoveries(m);
-	if (m->more && asprintf(&last, "and %u more errors like these", m->more) > 0) {
+	b->plan->stack_bytes &= ~UINT64_C(7);
+	if (!e->n && !b->plan->ndiscoveries)
+		add_default_discoveries(b);
+	if (b->more && asprintf(&last, "and %u more errors", b->more) > 0) {
 		char **all = realloc(e->texts, (e->n + 1) * sizeof(char *));
 
 		if (all) {
@@ -498,11 +449,11 @@ int plan_builder_finish(struct plan_builder *m, struct plan **ret)
 			free(last);
 		}
 	}
-	if (!e->n && !m->no_memory) {
-		*ret = m->plan;
+	if (!e->n && !b->no_memory) {
+		*ret = b->plan;
 		return 0;
 	}
-	plan_free(m->plan);
-	m->plan = NULL;
-	return m->no_memory ? -ENOMEM : -EINVAL;
+	plan_free(b->plan);
+	b->plan = NULL;
+	return b->no_memory ? -ENOMEM : -EINVAL;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A plan from a script. */
+#include "config/script.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,36 +9,30 @@
 #include <unistd.h>
 
 #include "config/lua_api.h"
-#include "config/policy_state.h"
+#include "config/lua_library.h"
+#include "config/lua_state.h"
 
 static int run(lua_State *L)
 {
 	struct script *s = script_of(L);
 
+	library_open(L);
 	api_open(L);
 	script_load_file(L, s->path, s->name);
 	lua_call(L, 0, 0);
 	return 0;
 }
 
-static bool was_said(const struct api *a, const char *name, bool *disabled)
-{
-	for (uint32_t i = 0; i < a->nsaid; i++)
-		if (!strcmp(a->said[i].name, name)) {
-			*disabled = a->said[i].disabled;
-			return true;
-		}
-	return false;
-}
+/* ---- which unwinders ---- */
 
 static bool is_native(const struct fusee_plugin *d)
 {
 	return ((const struct fusee_unwinder_ops *)d->ops)->flags & FUSEE_UNWINDER_NATIVE;
 }
 
-static void leave_out(struct api *a, const char *name)
+static void disable_unwinder(struct api *a, const char *name)
 {
-	struct plan *p = a->m.plan;
+	struct plan *p = a->builder.plan;
 	size_t n = 0;
 	char **all;
 
@@ -45,87 +40,91 @@ static void leave_out(struct api *a, const char *name)
 		n++;
 	all = realloc(p->without, (n + 2) * sizeof(char *));
 	if (!all) {
-		a->m.no_memory = true;
+		a->builder.no_memory = true;
 		return;
 	}
 	p->without = all;
 	all[n] = strdup(name);
 	all[n + 1] = NULL;
 	if (!all[n])
-		a->m.no_memory = true;
+		a->builder.no_memory = true;
 }
 
-/* Those that are disabled; and where a line names an unwinder of a language, those of languages
- * that no line names. */
+/* Disables unwinders with enabled = false. If the script enables a language unwinder, those
+ * language unwinders that it does not name are disabled too. */
 static void choose_unwinders(struct api *a)
 {
-	const struct plugin_folder *f = a->m.folder;
-	bool some = false, disabled = false;
+	const struct plugin_folder *f = a->builder.folder;
+	bool language_enabled = false;
 	char name[80];
 
 	for (int pass = 0; pass < 2; pass++)
 		for (uint32_t i = 0; i < f->n; i++) {
 			const struct fusee_plugin *d = f->plugins[i]->descriptor;
-			bool said;
+			const struct api_declared *declared;
 
 			if (d->kind != FUSEE_UNWINDER)
 				continue;
 			snprintf(name, sizeof(name), "unwind.%s", d->name);
-			said = was_said(a, name, &disabled);
+			declared = api_declared(a, name);
 			if (!pass)
-				some |= said && !disabled && !is_native(d);
-			else if (said ? disabled : some && !is_native(d))
-				leave_out(a, d->name);
+				language_enabled |= declared && !declared->disabled &&
+						    !is_native(d);
+			else if (declared ? declared->disabled : language_enabled && !is_native(d))
+				disable_unwinder(a, d->name);
 		}
 }
 
-static void complete(struct api *a, struct policy *policy)
-{
-	struct plan *p = a->m.plan;
+/* ---- the plan ---- */
 
-	p->path = strdup(policy->script.path);
+static void complete_plan(struct api *a, const struct script *s)
+{
+	struct plan *p = a->builder.plan;
+
+	p->path = strdup(s->path);
 	if (!p->path)
-		a->m.no_memory = true;
+		a->builder.no_memory = true;
 	choose_unwinders(a);
-	if (!p->nsinks && !a->m.errors->n)
-		plan_builder_error(&a->m, policy->script.name,
+	if (!p->nsinks && !a->builder.errors->n)
+		plan_builder_error(&a->builder, s->name,
 				   "no sink: say where profiles go, such as sink.pprof { dir = "
 				   "\"/var/lib/fusee\" }");
 }
 
-/* Runs the script; the policy is the plan's then, or freed. */
-static void read_script(struct api *a, struct policy *policy)
+/* Runs the script and completes the builder's plan, which takes the script over if there is a
+ * policy; else it is freed. */
+static void run_script(struct api *a, struct script *s)
 {
-	struct script *s = &policy->script;
 	char *text;
 	int n, r;
 
+	a->options.builder = &a->builder;
 	s->owner = a;
 	r = script_enter(s, run, NULL, SCRIPT_RUN_NS, &n, &text);
 	s->owner = NULL;
-	plan_builder_options_free(a->options, a->noptions);
+	lua_options_fini(&a->options);
 	if (r && text)
-		plan_builder_error(&a->m, "", "%s", text);
+		plan_builder_error(&a->builder, "", "%s", text);
 	else if (r)
-		a->m.no_memory = true;
+		a->builder.no_memory = true;
 	free(text);
 	if (!r)
-		complete(a, policy);
+		complete_plan(a, s);
 	if (a->has_policy) {
-		memcpy(policy->where, a->policy_where, sizeof(policy->where));
-		a->m.plan->policy = policy;
+		a->builder.plan->policy = s;
 	} else {
-		policy_free(policy);
+		script_fini(s);
+		free(s);
 	}
 }
 
-static int cannot_read(struct plan_builder *m, const char *path)
+static int check_readable(struct plan_builder *b, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r = 0;
 
 	if (fd < 0) {
 		r = -errno;
-		plan_builder_error(m, "", "cannot read '%s': %s", path, strerror(-r));
+		plan_builder_error(b, "", "cannot read '%s': %s", path, strerror(-r));
 		return r;
 	}
 	close(fd);
@@ -135,31 +134,25 @@ static int cannot_read(struct plan_builder *m, const char *path)
 int plan_from_script(struct plan **ret, const char *path, const struct plugin_folder *folder,
 		     struct plan_errors *errors)
 {
-	struct policy *policy = calloc(1, sizeof(*policy));
+	struct script *s = calloc(1, sizeof(*s));
 	struct api *a = calloc(1, sizeof(*a));
-	int r = policy && a ? plan_builder_init(&a->m, folder, errors) : -ENOMEM;
+	int r = -ENOMEM;
 
-	if (r) {
-		*errors = (struct plan_errors){0};
+	*errors = (struct plan_errors){0};
+	if (!s || !a || plan_builder_init(&a->builder, folder, errors))
 		goto out;
-	}
-	r = cannot_read(&a->m, path);
-	if (r) {
-		plan_free(a->m.plan);
-		goto out;
-	}
-	r = dict_init(&policy->texts);
+	r = check_readable(&a->builder, path);
 	if (!r)
-		r = script_init(&policy->script, path);
+		r = script_init(s, path);
 	if (r) {
-		plan_free(a->m.plan);
+		plan_free(a->builder.plan);
 		goto out;
 	}
-	read_script(a, policy);
-	policy = NULL;
-	r = plan_builder_finish(&a->m, ret);
+	run_script(a, s);
+	s = NULL;
+	r = plan_builder_finish(&a->builder, ret);
 out:
-	policy_free(policy);
+	free(s);
 	free(a);
 	return r;
 }

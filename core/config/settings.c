@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The core's own settings, in the form that plugins' options have. */
+#include "config/settings.h"
+
 #include <stddef.h>
 
-#include "config/plan.h"
 #include "bpf/sampler.h"
+#include "config/plan.h"
 
 static const struct fusee_option cpu[] = {
 	{.name = "hz",
@@ -12,28 +13,27 @@ static const struct fusee_option cpu[] = {
 	 .def = "19",
 	 .min = 100,
 	 .max = 20000000,
-	 .doc = "Samples a second and CPU of targets that the policy gives no rate of their own."},
+	 .doc = "Samples per second and CPU of targets whose rate the policy does not set."},
 	{.name = "sampler",
 	 .type = FUSEE_ENUM,
 	 .offset = offsetof(struct plan, sampler),
 	 .def = "auto",
 	 .choices = sampler_choices,
-	 .doc = "Who walks stacks: bpf (the kernel), snapshot (user space, over copies of them), "
-		"or "
-		"auto: bpf where it works."},
+	 .doc = "Where stacks are unwound: bpf (in the kernel), snapshot (in user space, from "
+		"stack "
+		"copies), or auto: bpf if the kernel supports it."},
 	{.name = "stack",
 	 .type = FUSEE_SIZE,
 	 .offset = offsetof(struct plan, stack_bytes),
 	 .def = "65528",
 	 .min = 1024,
 	 .max = 65528,
-	 .doc = "Bytes of a stack that are copied where user space walks it; what is deeper is "
-		"cut."},
+	 .doc = "Size of a stack copy for unwinding in user space; deeper stacks are truncated."},
 	{.name = "kernel",
 	 .type = FUSEE_BOOL,
 	 .offset = offsetof(struct plan, kernel),
 	 .def = "true",
-	 .doc = "Kernel frames too, where we may see them."},
+	 .doc = "Kernel frames too, where permissions allow them."},
 	{.name = "threads",
 	 .type = FUSEE_BOOL,
 	 .offset = offsetof(struct plan, threads),
@@ -43,7 +43,7 @@ static const struct fusee_option cpu[] = {
 	 .type = FUSEE_BOOL,
 	 .offset = offsetof(struct plan, inlines),
 	 .def = "true",
-	 .doc = "Inlined functions are frames of their own, where debug information tells them."},
+	 .doc = "Inlined functions are frames of their own, if debug information describes them."},
 };
 
 static const struct fusee_option metrics[] = {
@@ -59,8 +59,39 @@ static const struct fusee_option control[] = {
 	{.name = "path",
 	 .type = FUSEE_STRING,
 	 .offset = offsetof(struct plan, control),
-	 .doc = "Where the socket of fusee ctl is; without a control line /run/fusee/control for "
+	 .doc = "Path of the socket of fusee ctl; without a control line /run/fusee/control for "
 		"root."},
+};
+
+static const char *const pers[] = {[PER_WINDOW] = "window", [PER_TARGET] = "target", NULL};
+
+static const struct fusee_option sink[] = {
+	{.name = "every",
+	 .type = FUSEE_DURATION,
+	 .offset = offsetof(struct sink_settings, every),
+	 .def = "60s",
+	 .min = 1000000000,
+	 .max = 86400000000000,
+	 .doc = "Window: the time that one profile covers."},
+	{.name = "queue",
+	 .type = FUSEE_SIZE,
+	 .offset = offsetof(struct sink_settings, queue),
+	 .def = "64MiB",
+	 .min = 65536,
+	 .max = INT64_C(1) << 40,
+	 .doc = "Maximum size of the profiles that wait for the sink; beyond it the oldest are "
+		"dropped and counted."},
+	{.name = "per",
+	 .type = FUSEE_ENUM,
+	 .offset = offsetof(struct sink_settings, per),
+	 .def = "window",
+	 .choices = pers,
+	 .doc = "One profile for each window, or in each window one for each target."},
+	{.name = "omit",
+	 .type = FUSEE_LIST,
+	 .offset = offsetof(struct sink_settings, omit),
+	 .def = "",
+	 .doc = "Labels that are removed from this sink's profiles."},
 };
 
 #define TABLE(a)                                             \
@@ -68,9 +99,13 @@ static const struct fusee_option control[] = {
 		(a), sizeof(a) / sizeof(*(a)), sizeof(*(a)), \
 	}
 
-const struct plan_settings plan_settings[] = {
-	{"sample.cpu", "What is measured: time on a CPU, by samples of the stack.", TABLE(cpu)},
-	{"metrics", "The agent's own numbers, for Prometheus.", TABLE(metrics)},
-	{"control", "The socket that fusee ctl talks to.", TABLE(control)},
+const struct fusee_table plan_sink_options = TABLE(sink);
+
+const struct plan_settings plan_settings[SETTINGS_N] = {
+	[SETTINGS_SAMPLE_CPU] = {"sample.cpu",
+				 "What is measured: time on a CPU, by samples of the stack.",
+				 TABLE(cpu)},
+	[SETTINGS_METRICS] = {"metrics", "The agent's own metrics, for Prometheus.",
+			      TABLE(metrics)},
+	[SETTINGS_CONTROL] = {"control", "The socket that fusee ctl connects to.", TABLE(control)},
 };
-const uint32_t plan_nsettings = sizeof(plan_settings) / sizeof(*plan_settings);

@@ -9,6 +9,15 @@
 #include "base/buf.h"
 #include "base/guess.h"
 
+void instance_option_list_free(struct instance_option *o, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		free(o[i].name);
+		option_value_fini(&o[i].value);
+	}
+	free(o);
+}
+
 /* "fusee.lua:12: sink.pprof: ", the line being the option's where it has one of its own. */
 static void prefix(struct buf *b, const struct instance_options *o, int line)
 {

@@ -17,6 +17,8 @@ struct instance_option {
 	int line; /* of the script, 0: none */
 };
 
+void instance_option_list_free(struct instance_option *, uint32_t n); /* the array too */
+
 /* What a plan says of one. */
 struct instance_options {
 	const char *name;  /* "sink.http", "sink.http#2": unique in a plan. Copied */

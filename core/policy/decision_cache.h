@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/hashmap.h"
-#include "config/policy.h"
+#include "config/lua_policy.h"
 #include "process/target.h"
 
 /* What the policy answered for one label set. */
@@ -26,7 +26,7 @@ struct decision {
 	uint32_t processes; /* running processes that have this decision */
 };
 
-/* plan_decide(): 0; -EINVAL with one malloc'ed sentence in *text: the answer was wrong and
+/* lua_policy_ask(): 0; -EINVAL with one malloc'ed sentence in *text: the answer was wrong and
  * *answer holds the defaults; -ENOMEM: no answer, the call is repeated later. */
 typedef int decide_fn(void *arg, const struct fusee_label *, uint32_t n, struct policy_answer *,
 		      char **text);

@@ -6,8 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "config/plan.h"
-#include "config/policy.h"
+#include "config/flags.h"
+#include "config/lua_policy.h"
+#include "config/script.h"
 #include "test.h"
 
 struct box {

@@ -25,7 +25,7 @@ static int ask(const struct plan *p)
 	static const struct fusee_label l = {.key = {"process", 7}, .str = {"cat", 3}};
 	struct policy_answer d;
 	char *text;
-	int r = plan_decide(p, &l, 1, &d, &text);
+	int r = lua_policy_ask(p, &l, 1, &d, &text);
 
 	CHECK(d.profile && (r ? d.hz == 29 : d.hz == 97));
 	CHECK(!r || !text || *text);

@@ -41,7 +41,7 @@ TEST(defaults)
 	CHECK_INT(p->ndiscoveries, 1);
 	CHECK_STR(p->discoveries[0]->name, "discover.crowd");
 	CHECK_STR(p->discoveries[0]->where, "");
-	CHECK_INT(plan_memory(p), 0);
+	CHECK_INT(lua_policy_memory(p), 0);
 	plan_free(p);
 	plan_free(NULL);
 }

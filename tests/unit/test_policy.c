@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/policy.h"
+#include "config/lua_policy.h"
 
 #include "lib/config.h"
 
@@ -24,7 +24,7 @@ static const struct fusee_label labels[] = {
 
 static int decide(const struct plan *p, struct policy_answer *d, char **text)
 {
-	return plan_decide(p, labels, 2, d, text);
+	return lua_policy_ask(p, labels, 2, d, text);
 }
 
 static bool is(struct fusee_str s, const char *text)
@@ -88,7 +88,7 @@ TEST(answers)
 		CHECK(d.hz == cases[i].hz);
 		CHECK_INT(d.sinks, cases[i].sinks);
 		CHECK_INT(d.nlabels, cases[i].nlabels);
-		CHECK(plan_memory(p) > 10000);
+		CHECK(lua_policy_memory(p) > 10000);
 		plan_free(p);
 	}
 }
@@ -99,7 +99,7 @@ static const struct {
 	{"return 5", "s.lua:3: policy: it must return nil, true, false or a table, got 5"},
 	{"return 'no'", "s.lua:3: policy: it must return nil, true, false or a table, got 'no'"},
 	{"return a", "s.lua:3: policy: it must return nil, true, false or a table, got userdata"},
-	{"return true, false", "s.lua:3: policy: it returned 2 values: one is wanted"},
+	{"return true, false", "s.lua:3: policy: it returned 2 values, not one"},
 	{"return { hz = 'fast' }",
 	 "s.lua:3: policy: 'hz' must be a number from 0.1 to 20000, got 'fast'"},
 	{"return { hz = '97' }",
@@ -119,9 +119,9 @@ static const struct {
 	{"return { labels = { team = 5 } }",
 	 "s.lua:3: policy: label 'team' must be a string, got number"},
 	{"return { labels = { ['a b'] = '5' } }",
-	 "s.lua:3: policy: 'a b' is no name of a label: letters, digits and _"},
+	 "s.lua:3: policy: 'a b' is not a label name: letters, digits and _"},
 	{"return { labels = { ['1a'] = '5' } }",
-	 "s.lua:3: policy: '1a' is no name of a label: letters, digits and _"},
+	 "s.lua:3: policy: '1a' is not a label name: letters, digits and _"},
 	{"return { labels = { a = ('x'):rep(5000) } }",
 	 "s.lua:3: policy: label 'a' has 5000 bytes: at most 4096"},
 	{"local l = {} for i = 1, 17 do l['l' .. i] = '' end return { labels = l }",
@@ -243,8 +243,8 @@ TEST_FOR(labels_without_end, 120)
 		r = decide(p, &d, &text);
 	CHECK_INT(r, -EINVAL);
 	CHECK(i > 900 && i < 1200);
-	CHECK(strstr(text, "s.lua:2: policy: it has made too many different labels"));
-	CHECK(plan_memory(p) < 24 << 20);
+	CHECK(strstr(text, "s.lua:2: policy: it has returned too many different labels"));
+	CHECK(lua_policy_memory(p) < 24 << 20);
 	free(text);
 	plan_free(p);
 }

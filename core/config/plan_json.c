@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The plan for programs: everything that was given, everything that was not with its default, and
- * where it stands in the script. */
+#include "config/plan.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/plan.h"
+#include "base/json.h"
 #include "bpf/sampler.h"
-#include "profile/render_model.h"
-
-static void put_text(struct buf *b, const char *text)
-{
-	render_json_string(b, (struct fusee_str){text, strlen(text)});
-}
 
 static void put_pairs(struct buf *b, const struct option_value *v, bool map)
 {
@@ -20,10 +14,10 @@ static void put_pairs(struct buf *b, const struct option_value *v, bool map)
 	for (uint32_t i = 0; i < v->n; i++) {
 		buf_str(b, i ? "," : "");
 		if (map) {
-			put_text(b, v->pairs[i].key);
+			json_text(b, v->pairs[i].key);
 			buf_str(b, ":");
 		}
-		put_text(b, v->pairs[i].value);
+		json_text(b, v->pairs[i].value);
 	}
 	buf_str(b, map ? "}" : "]");
 }
@@ -31,18 +25,18 @@ static void put_pairs(struct buf *b, const struct option_value *v, bool map)
 static void put_value(struct buf *b, const struct fusee_option *o, const struct option_value *v)
 {
 	if (o->type == FUSEE_SECRET)
-		put_text(b, "(hidden)");
+		json_text(b, "(hidden)");
 	else if (v->kind != OPTION_TEXT)
 		put_pairs(b, v, o->type == FUSEE_MAP);
 	else if (o->type == FUSEE_BOOL)
 		buf_str(b, v->text);
-	else if (o->type == FUSEE_INT) /* "007" is no number there */
+	else if (o->type == FUSEE_INT) /* JSON has no "007" */
 		buf_printf(b, "%lld", strtoll(v->text, NULL, 10));
 	else
-		put_text(b, v->text);
+		json_text(b, v->text);
 }
 
-static const struct option_value *given(const struct plan_instance *p, const char *name)
+static const struct option_value *find_value(const struct plan_instance *p, const char *name)
 {
 	for (uint32_t i = 0; i < p->noptions; i++)
 		if (!strcmp(p->options[i].name, name))
@@ -57,13 +51,13 @@ static void put_options(struct buf *b, const struct plan_instance *p)
 	buf_str(b, ",\"options\":{");
 	for (uint32_t i = 0; i < all->n; i++) {
 		const struct fusee_option *o = FUSEE_AT(struct fusee_option, *all, i);
-		const struct option_value *v = given(p, o->name);
+		const struct option_value *v = find_value(p, o->name);
 		struct option_value def = {.kind = OPTION_TEXT, .text = (char *)o->def};
 
 		buf_str(b, i ? "," : "");
-		put_text(b, o->name);
+		json_text(b, o->name);
 		buf_str(b, ":");
-		/* the empty list's default is "": the others' are shown as they are written */
+		/* an empty list's default is ""; other defaults are shown as they are written */
 		if (!v && !*o->def && (o->type == FUSEE_LIST || o->type == FUSEE_MAP))
 			buf_str(b, o->type == FUSEE_MAP ? "{}" : "[]");
 		else
@@ -75,11 +69,11 @@ static void put_options(struct buf *b, const struct plan_instance *p)
 static void put_instance(struct buf *b, const struct plan_instance *p)
 {
 	buf_str(b, "\n{\"name\":");
-	put_text(b, p->name);
+	json_text(b, p->name);
 	buf_str(b, ",\"plugin\":");
-	put_text(b, p->plugin);
+	json_text(b, p->plugin);
 	buf_str(b, ",\"where\":");
-	put_text(b, p->where);
+	json_text(b, p->where);
 	if (p->kind == FUSEE_SINK) {
 		buf_printf(b,
 			   ",\"every_s\":%.9g,\"queue_bytes\":%" PRIu64 ",\"per\":\"%s\""
@@ -88,7 +82,7 @@ static void put_instance(struct buf *b, const struct plan_instance *p)
 			   p->per_target ? "target" : "window");
 		for (char **o = p->omit; *o; o++) {
 			buf_str(b, o == p->omit ? "" : ",");
-			put_text(b, *o);
+			json_text(b, *o);
 		}
 		buf_str(b, "]");
 	}
@@ -116,7 +110,7 @@ int plan_json(const struct plan *p, struct buf *b)
 {
 	buf_str(b, "{\"script\":");
 	if (p->path)
-		put_text(b, p->path);
+		json_text(b, p->path);
 	else
 		buf_str(b, "null");
 	buf_printf(
@@ -128,13 +122,13 @@ int plan_json(const struct plan *p, struct buf *b)
 	buf_printf(b, ",\n\"unknown\":\"%s\",\"policy\":%s", p->unknown_keep ? "keep" : "drop",
 		   boolean(p->policy));
 	buf_str(b, ",\n\"metrics\":{\"listen\":");
-	put_text(b, p->listen);
+	json_text(b, p->listen);
 	buf_str(b, "},\"control\":{\"path\":");
-	put_text(b, p->control);
+	json_text(b, p->control);
 	buf_str(b, "},\n\"unwind\":{\"without\":[");
 	for (char **w = p->without; *w; w++) {
 		buf_str(b, w == p->without ? "" : ",");
-		put_text(b, *w);
+		json_text(b, *w);
 	}
 	buf_str(b, "]}");
 	put_instances(b, "discoveries", p->discoveries, p->ndiscoveries);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/policy.h"
+#include "config/lua_policy.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -9,24 +9,27 @@
 
 #include "base/guess.h"
 #include "config/lua_api.h"
-#include "config/policy_state.h"
+#include "config/lua_state.h"
+#include "config/plan.h"
+
+#define MAX_TEXTS 65536u
+#define MAX_TEXT_BYTES (4u << 20)
 
 struct question {
 	const struct plan *plan;
-	struct policy *policy;
 	const struct fusee_label *labels;
 	uint32_t n;
 	struct policy_answer *answer;
-	bool short_of_memory;
-	char wrong[512]; /* what is wrong with the answer, "" nothing */
+	bool no_memory;
+	char wrong[512]; /* what is wrong with the answer; "" nothing */
 };
 
-/* ---- what it is asked ---- */
+/* ---- the target ---- */
 
 static int read_only(lua_State *L)
 {
-	return script_error(L, "what the policy is asked about cannot be changed: return what is "
-			       "to be done");
+	return script_error(L, "a target cannot be changed: return a table with what is to be "
+			       "different");
 }
 
 static int no_field(lua_State *L)
@@ -42,7 +45,7 @@ static int next_label(lua_State *L)
 	return lua_next(L, lua_upvalueindex(1)) ? 2 : 0;
 }
 
-/* Upvalue 1: the labels themselves, which stay out of reach. */
+/* Upvalue 1: the table of labels, which the script has no other access to. */
 static int each_label(lua_State *L)
 {
 	lua_pushvalue(L, lua_upvalueindex(1));
@@ -50,8 +53,8 @@ static int each_label(lua_State *L)
 	return 1;
 }
 
-/* The table on top becomes an empty one through which it is read. */
-static void shield(lua_State *L, bool fields)
+/* Replaces the table on top by an empty table through which it can be read but not changed. */
+static void make_read_only(lua_State *L, bool fields)
 {
 	lua_newtable(L);
 	lua_newtable(L);
@@ -87,12 +90,12 @@ static void push_target(lua_State *L, const struct question *q)
 		lua_pushlstring(L, l->str.p, l->str.len);
 		lua_rawset(L, -3);
 	}
-	shield(L, false);
+	make_read_only(L, false);
 	lua_setfield(L, -2, "labels");
-	shield(L, true);
+	make_read_only(L, true);
 }
 
-/* ---- what it answers ---- */
+/* ---- the answer ---- */
 
 static void wrong(struct question *q, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -107,8 +110,8 @@ static void wrong(struct question *q, const char *format, ...)
 	va_end(ap);
 }
 
-/* What stands at the top, for a sentence: 'fast', number 7, table. */
-static const char *shown(lua_State *L, char text[80])
+/* The value on top for a sentence: 'fast', 7, true, table. */
+static const char *in_words(lua_State *L, char text[80])
 {
 	if (lua_type(L, -1) == LUA_TSTRING)
 		snprintf(text, 80, "'%.60s'", lua_tostring(L, -1));
@@ -129,7 +132,7 @@ static void answer_hz(lua_State *L, struct question *q)
 	if (hz >= 0.1 && hz <= 20000)
 		q->answer->hz = hz;
 	else
-		wrong(q, "'hz' must be a number from 0.1 to 20000, got %s", shown(L, text));
+		wrong(q, "'hz' must be a number from 0.1 to 20000, got %s", in_words(L, text));
 }
 
 static bool is_label_name(const char *name, size_t len)
@@ -140,20 +143,20 @@ static bool is_label_name(const char *name, size_t len)
 	return len && len <= 128 && good == len && !(*name >= '0' && *name <= '9');
 }
 
-/* A copy that lives as long as the plan. */
+/* A copy that the plan owns. */
 static struct fusee_str keep(struct question *q, const char *text, size_t len)
 {
-	struct dict *d = &q->policy->texts;
+	struct dict *d = &q->plan->policy->texts;
 	uint32_t id = dict_find(d, text, len);
 
-	if (id == DICT_NONE && (d->n >= POLICY_MAX_TEXTS || d->bytes + len > POLICY_MAX_BYTES)) {
-		wrong(q, "it has made too many different labels: %u texts", d->n);
+	if (id == DICT_NONE && (d->n >= MAX_TEXTS || d->bytes + len > MAX_TEXT_BYTES)) {
+		wrong(q, "it has returned too many different labels: %u texts", d->n);
 		return (struct fusee_str){"", 0};
 	}
 	if (id == DICT_NONE)
 		id = dict_add(d, text, len);
 	if (id == DICT_NONE) {
-		q->short_of_memory = true;
+		q->no_memory = true;
 		return (struct fusee_str){"", 0};
 	}
 	return (struct fusee_str){len ? d->entries[id].key : "", len};
@@ -171,7 +174,7 @@ static void answer_label(lua_State *L, struct question *q)
 	}
 	name = lua_tolstring(L, -2, &name_len);
 	if (!is_label_name(name, name_len)) {
-		wrong(q, "'%.60s' is no name of a label: letters, digits and _", name);
+		wrong(q, "'%.60s' is not a label name: letters, digits and _", name);
 		return;
 	}
 	if (lua_type(L, -1) != LUA_TSTRING) {
@@ -222,7 +225,7 @@ static void answer_sink(lua_State *L, struct question *q)
 		wrong(q, "'to' holds a function: give what sink.NAME { ... } returned");
 	else if (!h)
 		wrong(q, "'to' must be a list of what sink.NAME { ... } returned, got %s",
-		      shown(L, text));
+		      in_words(L, text));
 	else if (h->sink >= q->plan->nsinks)
 		wrong(q, "'to' holds a sink that is not in the plan");
 	else if (q->answer->sinks & UINT64_C(1) << h->sink)
@@ -298,7 +301,7 @@ static void answer_table(lua_State *L, struct question *q)
 	}
 }
 
-static int ask(lua_State *L)
+static int call_policy(lua_State *L)
 {
 	struct question *q = lua_touserdata(L, 1);
 	char text[80];
@@ -307,7 +310,7 @@ static int ask(lua_State *L)
 	push_target(L, q);
 	lua_call(L, 1, LUA_MULTRET);
 	if (lua_gettop(L) > 2)
-		wrong(q, "it returned %d values: one is wanted", lua_gettop(L) - 1);
+		wrong(q, "it returned %d values, not one", lua_gettop(L) - 1);
 	else if (lua_gettop(L) < 2 || lua_isnil(L, -1))
 		return 0;
 	else if (lua_isboolean(L, -1))
@@ -315,12 +318,12 @@ static int ask(lua_State *L)
 	else if (lua_istable(L, -1))
 		answer_table(L, q);
 	else
-		wrong(q, "it must return nil, true, false or a table, got %s", shown(L, text));
+		wrong(q, "it must return nil, true, false or a table, got %s", in_words(L, text));
 	return 0;
 }
 
-/* "fusee.lua:9: policy: .." of a sentence that may have its place already. */
-static char *with_place(const struct policy *p, const char *text)
+/* "fusee.lua:9: policy: TEXT"; the place is that of the text if it begins with a place. */
+static char *with_place(const struct script *p, const char *text)
 {
 	const char *colon = strchr(text, ':');
 	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
@@ -332,12 +335,12 @@ static char *with_place(const struct policy *p, const char *text)
 
 		r = asprintf(&ret, "%.*spolicy: %s", (int)(rest - text), text, rest);
 	} else {
-		r = asprintf(&ret, "%s: policy: %s", p->where, text);
+		r = asprintf(&ret, "%s: policy: %s", p->policy_where, text);
 	}
 	return r < 0 ? NULL : ret;
 }
 
-static void defaults(const struct plan *plan, struct policy_answer *d)
+static void set_defaults(const struct plan *plan, struct policy_answer *d)
 {
 	*d = (struct policy_answer){.profile = true,
 				    .hz = plan->hz,
@@ -345,41 +348,32 @@ static void defaults(const struct plan *plan, struct policy_answer *d)
 							       : UINT64_MAX};
 }
 
-int plan_decide(const struct plan *plan, const struct fusee_label *labels, uint32_t n,
-		struct policy_answer *ret, char **text)
+int lua_policy_ask(const struct plan *plan, const struct fusee_label *labels, uint32_t n,
+		   struct policy_answer *ret, char **text)
 {
-	struct policy *p = plan->policy;
-	struct question q = {.plan = plan, .policy = p, .labels = labels, .n = n, .answer = ret};
+	struct script *p = plan->policy;
+	struct question q = {.plan = plan, .labels = labels, .n = n, .answer = ret};
 	char *why = NULL;
 	int r, values;
 
 	*text = NULL;
-	defaults(plan, ret);
+	set_defaults(plan, ret);
 	if (!p)
 		return 0;
-	r = script_enter(&p->script, ask, &q, SCRIPT_POLICY_NS, &values, &why);
+	r = script_enter(p, call_policy, &q, SCRIPT_POLICY_NS, &values, &why);
 	if (!r && *q.wrong)
 		r = -EINVAL;
-	else if (!r && q.short_of_memory)
+	else if (!r && q.no_memory)
 		r = -ENOMEM;
 	if (r) {
-		defaults(plan, ret);
+		set_defaults(plan, ret);
 		*text = with_place(p, why ? why : r == -ENOMEM ? strerror(ENOMEM) : q.wrong);
 	}
 	free(why);
 	return r == -ENOMEM ? r : r ? -EINVAL : 0;
 }
 
-uint64_t plan_memory(const struct plan *plan)
+uint64_t lua_policy_memory(const struct plan *plan)
 {
-	return plan->policy ? plan->policy->script.used + plan->policy->texts.bytes : 0;
-}
-
-void policy_free(struct policy *p)
-{
-	if (!p)
-		return;
-	script_fini(&p->script);
-	dict_fini(&p->texts);
-	free(p);
+	return plan->policy ? plan->policy->used + plan->policy->texts.bytes : 0;
 }

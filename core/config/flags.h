@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes a plan from flags of the command line. */
+#ifndef CONFIG_FLAGS_H
+#define CONFIG_FLAGS_H
+
+#include "config/plan.h"
+
+/* Sinks "pprof:dir=/var/lib/fusee,every=60s" or "http:url=http://x:4040", discoveries "cgroup".
+ * Text after a comma that is no option of the plugin continues the list or map before it
+ * ("omit=pid,tid"); "\," is a comma in a value. */
+struct plan_flags {
+	const char *const *sinks, *const *discoveries;
+	uint32_t nsinks, ndiscoveries;
+	double hz;           /* 0: default */
+	const char *listen;  /* NULL: default */
+	const char *control; /* NULL: default */
+};
+
+/* Checks the flags against the folder's plugins; starts nothing. Returns as plan_from_script(). */
+int plan_from_flags(struct plan **ret, const struct plan_flags *, const struct plugin_folder *,
+		    struct plan_errors *errors);
+#endif
