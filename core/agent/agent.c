@@ -44,7 +44,7 @@ static void reload(void *arg)
 static bool all_quiet(const struct agent *a)
 {
 	for (uint32_t i = 0; i < a->plan->nsinks; i++)
-		if (!sink_window_quiet(a->windows[i]) ||
+		if (!sink_window_is_idle(a->windows[i]) ||
 		    !delivery_ended(sink_window_delivery(a->windows[i])))
 			return false;
 	return true;

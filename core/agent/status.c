@@ -275,7 +275,7 @@ static void flush_done(void *arg, int err)
 static bool all_named(const struct agent *a)
 {
 	for (uint32_t i = 0; i < a->plan->nsinks; i++)
-		if (!sink_window_quiet(a->windows[i]))
+		if (!sink_window_is_idle(a->windows[i]))
 			return false;
 	return true;
 }

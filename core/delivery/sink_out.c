@@ -17,8 +17,8 @@ static int encode_to(const struct fusee_profile *p, uint32_t format, struct buf 
 				      : pprof_encode(p, format == FUSEE_PPROF_GZ, b);
 }
 
-/* An empty buffer that lives until consume() returns. */
-static struct buf *other(struct fusee_sink_out *out)
+/* An empty buffer, freed after consume(). NULL: no memory. */
+static struct buf *add_other(struct fusee_sink_out *out)
 {
 	struct buf *more = realloc(out->others, (out->nothers + 1) * sizeof(*more));
 
@@ -38,7 +38,7 @@ static int encode(struct fusee_sink_out *out, const struct fusee_profile *p, uin
 
 	if (format < FUSEE_PPROF_GZ || format > FUSEE_FOLDED)
 		return -EINVAL;
-	b = own ? &out->encoded->bytes[format] : other(out);
+	b = own ? &out->encoded->bytes[format] : add_other(out);
 	if (!b)
 		return -ENOMEM;
 	if (!own || !out->encoded->made[format]) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a sink's consume() may call, for one profile on its way out. On the delivery's thread. */
+/* The host calls of one consume(): encoded bytes of its profile, parts of it, the time of the next
+ * attempt. On the sink's thread. */
 #ifndef DELIVERY_SINK_OUT_H
 #define DELIVERY_SINK_OUT_H
 
@@ -12,7 +13,7 @@
 
 #define DELIVERY_FORMATS (FUSEE_FOLDED + 1)
 
-/* A profile's bytes, by format: kept over attempts. */
+/* A profile's bytes by format; kept for further attempts. */
 struct delivery_encoded {
 	struct buf bytes[DELIVERY_FORMATS];
 	bool made[DELIVERY_FORMATS];
@@ -20,14 +21,14 @@ struct delivery_encoded {
 
 struct fusee_sink_out {
 	const struct fusee_profile *profile;
-	struct delivery_encoded *encoded; /* the profile's */
-	struct buf *others;               /* bytes of its parts: until consume() returns */
+	struct delivery_encoded *encoded; /* of profile; borrowed */
+	struct buf *others;               /* bytes of parts of the profile; freed after consume() */
 	uint32_t nothers;
-	bool retry_named;
-	uint64_t retry_after;
+	bool retry_named;     /* the sink called retry_after() */
+	uint64_t retry_after; /* ns */
 };
 
 void sink_out_fini(struct fusee_sink_out *);
 void delivery_encoded_fini(struct delivery_encoded *);
-uint64_t delivery_encoded_bytes(const struct delivery_encoded *);
+uint64_t delivery_encoded_bytes(const struct delivery_encoded *); /* memory in bytes */
 #endif

@@ -14,40 +14,41 @@
 #include "base/log.h"
 #include "base/metrics.h"
 
-#define MAX_JOBS                                                                        \
-	4 /* windows that may wait for their names: a worker that does not get on costs \
-	     counted windows, not memory */
+/* Closed windows of one sink that may wait for symbols. Further windows are lost and counted, so
+ * that a slow worker does not take memory without bound. */
+#define MAX_CLOSED 4
 
-/* One closed window on its way. */
-struct job {
-	struct sink_window *window; /* NULL: it is gone */
-	struct profiler_window w;
+/* A closed window that waits for symbols. */
+struct closed {
+	struct sink_window *sink; /* NULL: freed meanwhile */
+	struct profiler_window window;
 };
 
 struct sink_window {
-	struct sink_window_context on;
+	struct sink_window_context context;
 	const struct plan_instance *plan;
 	struct delivery *delivery;
 	struct loop_timer *timer;
-	uint64_t every_ns; /* the timer's */
-	uint32_t slot;
-	struct job *jobs[MAX_JOBS];
+	uint64_t every_ns; /* the period of the timer */
+	uint32_t slot;     /* of the pipeline */
+	struct closed *closed[MAX_CLOSED];
 	bool stopping;
 	uint64_t deadline_ns;
 };
 
-static void count(const struct sink_window *o, const char *name, const char *help, uint64_t n)
+static void count(const struct sink_window *sink, const char *name, const char *help, uint64_t n)
 {
 	if (n)
-		metric_add(name, help, METRIC_LABELS("instance", o->plan->name), n);
+		metric_add(name, help, METRIC_LABELS("instance", sink->plan->name), n);
 }
 
 /* ---- one profile ---- */
 
-static void add_losses(struct builder *b, const struct job *j)
+static void add_losses(struct builder *b, const struct closed *closed)
 {
-	const struct collector *c = j->w.collector;
-	const struct perf_stream_counts *before = &j->w.before, *after = &j->w.after;
+	const struct collector *c = closed->window.collector;
+	const struct perf_stream_counts *before = &closed->window.before,
+					*after = &closed->window.after;
 	uint64_t full = after->ring_full - before->ring_full;
 	/* an estimate that may fall when the last samples of a ring are read */
 	uint64_t skipped = after->skipped > before->skipped ? after->skipped - before->skipped : 0;
@@ -56,10 +57,10 @@ static void add_losses(struct builder *b, const struct job *j)
 		const struct sample_key *k = c->samples.entries[i].key;
 
 		if (k->reason)
-			builder_loss(
-				b,
-				pipeline_reason_text(j->window->on.profiler->pipeline, k->reason),
-				(int64_t)c->sums[i].count);
+			builder_loss(b,
+				     pipeline_reason_text(closed->sink->context.profiler->pipeline,
+							  k->reason),
+				     (int64_t)c->sums[i].count);
 	}
 	if (full)
 		builder_loss(b, "ring full", (int64_t)full);
@@ -67,64 +68,66 @@ static void add_losses(struct builder *b, const struct job *j)
 		builder_loss(b, "timer skipped", (int64_t)skipped);
 }
 
-static int make(struct builder *b, const struct job *j, bool one_set, uint32_t set,
-		const struct fusee_profile **p)
+static int build(struct builder *b, const struct closed *closed, bool one_set, uint32_t set,
+		 const struct fusee_profile **p)
 {
-	const struct sink_window *o = j->window;
+	const struct sink_window *sink = closed->sink;
 	struct build_options options = {
-		.period_ns = o->on.period_ns,
-		.labels = o->on.labels,
-		.arg = o->on.arg,
-		.omit = (const char *const *)o->plan->omit,
+		.period_ns = sink->context.period_ns,
+		.labels = sink->context.labels,
+		.arg = sink->context.arg,
+		.omit = (const char *const *)sink->plan->omit,
 		.one_set = one_set,
 		.set = set,
 	};
 	char host[256] = "";
-	int r = build_profile(b, j->w.collector, o->on.profiler->pipeline,
-			      o->on.profiler->symbolizer, &options);
+	int r = build_profile(b, closed->window.collector, sink->context.profiler->pipeline,
+			      sink->context.profiler->symbolizer, &options);
 
 	if (r)
 		return r;
-	builder_profile(b)->duration_ns = j->w.end_ns - j->w.collector->start_ns;
+	builder_profile(b)->duration_ns = closed->window.end_ns -
+					  closed->window.collector->start_ns;
 	if (!gethostname(host, sizeof(host) - 1) && *host && !one_set)
 		builder_resource(b, "host", host);
 	if (!one_set)
-		add_losses(b, j);
+		add_losses(b, closed);
 	if (getrandom(builder_profile(b)->id, 16, 0) != 16)
 		return -EIO;
 	return builder_finish(b, p);
 }
 
-static void lose(const struct sink_window *o, int err)
+static void log_lost(const struct sink_window *sink, int err)
 {
-	log_warning("%s: a window is lost: %s", o->plan->name, strerror(-err));
-	count(o, "windows_lost_total", "Windows that could not be built.", 1);
+	log_warning("%s: a window is lost: %s", sink->plan->name, strerror(-err));
+	count(sink, "windows_lost_total",
+	      "Total number of windows lost before a profile was built.", 1);
 }
 
-static void put(struct job *j, bool one_set, uint32_t set)
+static void put(struct closed *closed, bool one_set, uint32_t set)
 {
 	const struct fusee_profile *p;
 	struct builder *b = NULL;
 	int r = builder_new(&b);
 
 	if (!r)
-		r = make(b, j, one_set, set, &p);
+		r = build(b, closed, one_set, set, &p);
 	if (!r) {
-		delivery_put(j->window->delivery, b, p);
+		delivery_put(closed->sink->delivery, b, p);
 		return;
 	}
 	builder_free(b);
-	lose(j->window, r);
+	log_lost(closed->sink, r);
 }
 
 /* One profile for each label set that has samples. */
-static void put_each(struct job *j)
+static void put_each(struct closed *closed)
 {
-	const struct collector *c = j->w.collector;
+	const struct collector *c = closed->window.collector;
 	struct dict sets = {0};
 
 	if (dict_init(&sets)) {
-		lose(j->window, -ENOMEM);
+		log_lost(closed->sink, -ENOMEM);
 		return;
 	}
 	for (uint32_t i = 1; i < c->samples.n; i++) {
@@ -133,9 +136,9 @@ static void put_each(struct job *j)
 		uint32_t id = dict_add(&sets, &set, sizeof(set));
 
 		if (id == before)
-			put(j, true, set);
+			put(closed, true, set);
 		else if (id == DICT_NONE) {
-			lose(j->window, -ENOMEM); /* with those behind it: each would count */
+			log_lost(closed->sink, -ENOMEM); /* with the sets after it */
 			break;
 		}
 	}
@@ -144,192 +147,197 @@ static void put_each(struct job *j)
 
 /* ---- windows ---- */
 
-static void forget_job(struct sink_window *o, struct job *j)
+static void forget_closed(struct sink_window *sink, struct closed *closed)
 {
-	for (uint32_t i = 0; i < MAX_JOBS; i++)
-		if (o->jobs[i] == j)
-			o->jobs[i] = NULL;
+	for (uint32_t i = 0; i < MAX_CLOSED; i++)
+		if (sink->closed[i] == closed)
+			sink->closed[i] = NULL;
 }
 
-static void named(void *arg)
+static void on_symbolized(void *arg)
 {
-	struct job *j = arg;
-	struct sink_window *o = j->window;
+	struct closed *closed = arg;
+	struct sink_window *sink = closed->sink;
 
-	if (o) {
-		if (o->plan->per_target)
-			put_each(j);
+	if (sink) {
+		if (sink->plan->per_target)
+			put_each(closed);
 		else
-			put(j, false, 0);
-		forget_job(o, j);
-		if (o->stopping && sink_window_quiet(o))
-			delivery_stop(o->delivery, o->deadline_ns);
+			put(closed, false, 0);
+		forget_closed(sink, closed);
+		if (sink->stopping && sink_window_is_idle(sink))
+			delivery_stop(sink->delivery, sink->deadline_ns);
 	}
-	collector_free(j->w.collector);
-	free(j);
+	collector_free(closed->window.collector);
+	free(closed);
 }
 
-static void lose_samples(const struct sink_window *o, struct collector *c)
+static void lose_samples(const struct sink_window *sink, struct collector *c)
 {
-	count(o, "window_samples_lost_total", "Samples in windows that were lost.", c->count);
+	count(sink, "window_samples_lost_total", "Total number of samples in lost windows.",
+	      c->count);
 	collector_free(c);
 }
 
-/* Requests the symbols of the window that was closed. Takes its collector over. */
-static void symbolize_window(struct sink_window *o, const struct profiler_window *w)
+/* Requests the symbols of a closed window, and takes its collector over. */
+static void symbolize_window(struct sink_window *sink, const struct profiler_window *w)
 {
-	struct job *j = calloc(1, sizeof(*j));
+	struct closed *closed = calloc(1, sizeof(*closed));
 	uint32_t i = 0;
 
-	while (i < MAX_JOBS && o->jobs[i])
+	while (i < MAX_CLOSED && sink->closed[i])
 		i++;
-	if (!j || i == MAX_JOBS) {
-		count(o, "windows_lost_total", "Windows that could not be built.", 1);
-		lose_samples(o, w->collector);
-		free(j);
+	if (!closed || i == MAX_CLOSED) {
+		count(sink, "windows_lost_total",
+		      "Total number of windows lost before a profile was built.", 1);
+		lose_samples(sink, w->collector);
+		free(closed);
 		return;
 	}
-	*j = (struct job){.window = o, .w = *w};
-	o->jobs[i] = j;
-	if (symbolizer_request(o->on.profiler->symbolizer, w->collector, named, j)) {
-		lose(o, -ENOMEM);
-		lose_samples(o, w->collector);
-		forget_job(o, j);
-		free(j);
+	*closed = (struct closed){.sink = sink, .window = *w};
+	sink->closed[i] = closed;
+	if (symbolizer_request(sink->context.profiler->symbolizer, w->collector, on_symbolized,
+			       closed)) {
+		log_lost(sink, -ENOMEM);
+		lose_samples(sink, w->collector);
+		forget_closed(sink, closed);
+		free(closed);
 	}
 }
 
-void sink_window_close_window(struct sink_window *o)
+void sink_window_close_window(struct sink_window *sink)
 {
 	struct profiler_window w;
 
-	if (profiler_close_window(o->on.profiler, o->slot, !o->stopping, &w))
-		return; /* no memory: this window goes on */
-	count(o, "windows_total", "Windows closed.", 1);
+	if (profiler_close_window(sink->context.profiler, sink->slot, !sink->stopping, &w))
+		return; /* no memory: the window goes on */
+	count(sink, "windows_total", "Total number of closed windows.", 1);
 	if (w.collector && w.collector->count)
-		symbolize_window(o, &w);
+		symbolize_window(sink, &w);
 	else
 		collector_free(w.collector);
 }
 
 static void on_timer(void *arg)
 {
-	struct sink_window *o = arg;
+	struct sink_window *sink = arg;
 
-	o->on.drain(o->on.arg);
-	sink_window_close_window(o);
-	worker_dispatch(o->on.profiler->worker);
+	sink->context.drain(sink->context.arg);
+	sink_window_close_window(sink);
+	worker_dispatch(sink->context.profiler->worker);
 }
 
-/* ---- life ---- */
+/* ---- the object ---- */
 
-int sink_window_new(struct sink_window **ret, const struct sink_window_context *on,
+int sink_window_new(struct sink_window **ret, const struct sink_window_context *context,
 		    const struct plan_instance *plan, struct fusee_instance *instance)
 {
 	struct delivery_options d = {.queue_bytes = plan->queue_bytes};
-	struct sink_window *o = calloc(1, sizeof(*o));
+	struct sink_window *sink = calloc(1, sizeof(*sink));
 	struct profiler_window w = {0};
-	int r = o ? profiler_open_window(on->profiler, &o->slot) : -ENOMEM;
+	int r = sink ? profiler_open_window(context->profiler, &sink->slot) : -ENOMEM;
 
 	if (r) {
-		free(o);
+		free(sink);
 		return r;
 	}
-	o->on = *on;
-	o->plan = plan;
-	o->every_ns = plan->every_ns;
-	r = loop_every(on->loop, plan->every_ns, on_timer, o, &o->timer);
+	sink->context = *context;
+	sink->plan = plan;
+	sink->every_ns = plan->every_ns;
+	r = loop_every(context->loop, plan->every_ns, on_timer, sink, &sink->timer);
 	if (!r)
-		r = delivery_new(&o->delivery, instance, &d);
+		r = delivery_new(&sink->delivery, instance, &d);
 	if (!r) {
-		*ret = o;
+		*ret = sink;
 		return 0;
 	}
-	profiler_close_window(on->profiler, o->slot, false, &w);
+	profiler_close_window(context->profiler, sink->slot, false, &w);
 	collector_free(w.collector);
-	loop_timer_free(o->timer);
-	free(o);
+	loop_timer_free(sink->timer);
+	free(sink);
 	return r;
 }
 
-int sink_window_replan(struct sink_window *o, const struct plan_instance *plan, uint64_t period_ns)
+int sink_window_replan(struct sink_window *sink, const struct plan_instance *plan,
+		       uint64_t period_ns)
 {
 	struct loop_timer *timer;
 	int r = 0;
 
-	o->plan = plan;
-	o->on.period_ns = period_ns;
-	delivery_set_queue_bytes(o->delivery, plan->queue_bytes);
-	if (plan->every_ns == o->every_ns)
+	sink->plan = plan;
+	sink->context.period_ns = period_ns;
+	delivery_set_queue_bytes(sink->delivery, plan->queue_bytes);
+	if (plan->every_ns == sink->every_ns)
 		return 0;
-	r = loop_every(o->on.loop, plan->every_ns, on_timer, o, &timer);
+	r = loop_every(sink->context.loop, plan->every_ns, on_timer, sink, &timer);
 	if (r)
 		return r;
-	loop_timer_free(o->timer);
-	o->timer = timer;
-	o->every_ns = plan->every_ns;
+	loop_timer_free(sink->timer);
+	sink->timer = timer;
+	sink->every_ns = plan->every_ns;
 	return 0;
 }
 
-bool sink_window_quiet(const struct sink_window *o)
+bool sink_window_is_idle(const struct sink_window *sink)
 {
-	for (uint32_t i = 0; i < MAX_JOBS; i++)
-		if (o->jobs[i])
+	for (uint32_t i = 0; i < MAX_CLOSED; i++)
+		if (sink->closed[i])
 			return false;
 	return true;
 }
 
-uint32_t sink_window_slot(const struct sink_window *o)
+uint32_t sink_window_slot(const struct sink_window *sink)
 {
-	return o->slot;
+	return sink->slot;
 }
 
-struct delivery *sink_window_delivery(const struct sink_window *o)
+struct delivery *sink_window_delivery(const struct sink_window *sink)
 {
-	return o->delivery;
+	return sink->delivery;
 }
 
-const struct plan_instance *sink_window_plan(const struct sink_window *o)
+const struct plan_instance *sink_window_plan(const struct sink_window *sink)
 {
-	return o->plan;
+	return sink->plan;
 }
 
-uint32_t sink_window_pending(const struct sink_window *o, const struct collector **c, uint32_t n)
+uint32_t sink_window_pending(const struct sink_window *sink, const struct collector **c, uint32_t n)
 {
 	uint32_t found = 0;
 
-	for (uint32_t i = 0; i < MAX_JOBS && found < n; i++)
-		if (o->jobs[i])
-			c[found++] = o->jobs[i]->w.collector;
+	for (uint32_t i = 0; i < MAX_CLOSED && found < n; i++)
+		if (sink->closed[i])
+			c[found++] = sink->closed[i]->window.collector;
 	return found;
 }
 
-void sink_window_stop(struct sink_window *o, uint64_t deadline_ns)
+void sink_window_stop(struct sink_window *sink, uint64_t deadline_ns)
 {
-	if (o->stopping)
+	if (sink->stopping)
 		return;
-	o->stopping = true;
-	o->deadline_ns = deadline_ns;
-	loop_timer_free(o->timer);
-	o->timer = NULL;
-	sink_window_close_window(o);
-	worker_dispatch(o->on.profiler->worker);
-	if (sink_window_quiet(o))
-		delivery_stop(o->delivery, deadline_ns);
+	sink->stopping = true;
+	sink->deadline_ns = deadline_ns;
+	loop_timer_free(sink->timer);
+	sink->timer = NULL;
+	sink_window_close_window(sink);
+	worker_dispatch(sink->context.profiler->worker);
+	if (sink_window_is_idle(sink))
+		delivery_stop(sink->delivery, deadline_ns);
 }
 
-void sink_window_free(struct sink_window *o)
+void sink_window_free(struct sink_window *sink)
 {
-	if (!o)
+	if (!sink)
 		return;
-	sink_window_stop(o, 0);
-	if (!sink_window_quiet(o))
-		delivery_stop(o->delivery, o->deadline_ns);
-	for (uint32_t i = 0; i < MAX_JOBS; i++)
-		if (o->jobs[i]) {
-			count(o, "windows_lost_total", "Windows that could not be built.", 1);
-			o->jobs[i]->window = NULL;
+	sink_window_stop(sink, 0);
+	if (!sink_window_is_idle(sink))
+		delivery_stop(sink->delivery, sink->deadline_ns);
+	for (uint32_t i = 0; i < MAX_CLOSED; i++)
+		if (sink->closed[i]) {
+			count(sink, "windows_lost_total",
+			      "Total number of windows lost before a profile was built.", 1);
+			sink->closed[i]->sink = NULL;
 		}
-	delivery_free(o->delivery);
-	free(o);
+	delivery_free(sink->delivery);
+	free(sink);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sink's way out: its window of samples, which is closed every so often, named, built into
- * profiles and put into the queue of its delivery. For the control thread.
+ * The windows of one sink: at each period of the plan the open window is closed, its symbols are
+ * requested, and its profiles are built and put into the sink's delivery. For the control thread.
  */
 #ifndef DELIVERY_SINK_WINDOW_H
 #define DELIVERY_SINK_WINDOW_H
@@ -15,39 +15,39 @@
 #include "sampling/build_profile.h"
 #include "sampling/profiler.h"
 
-/* What all windows of an agent share. */
+/* What the windows of all sinks share; borrowed. */
 struct sink_window_context {
 	struct loop *loop;
 	struct profiler *profiler;
-	uint64_t period_ns;       /* of the default rate */
-	void (*drain)(void *arg); /* what was sampled until now, into the window */
-	/* Of a label set: its labels, until the next call. */
+	uint64_t period_ns;       /* of the plan's default rate */
+	void (*drain)(void *arg); /* drains the rings into the open windows */
+	/* The labels of a label set, valid until the next call. */
 	const struct fusee_label *(*labels)(void *arg, uint32_t set, uint32_t *n);
-	void *arg;
+	void *arg; /* of both */
 };
 
 struct sink_window;
 
-/* Takes the instance over and opens a window of the profiler. 0 or -errno: then the instance is
- * still the caller's. */
+/* Takes the instance over, creates its delivery and opens the first window. The plan's instance is
+ * borrowed. 0 or -errno: the instance is then still the caller's. */
 int sink_window_new(struct sink_window **ret, const struct sink_window_context *,
 		    const struct plan_instance *, struct fusee_instance *);
-/* Its place in a newer plan: window, queue and labels may have changed, the instance has not. The
- * plan's instance is borrowed until the next call, or sink_window_free(). -ENOMEM: all but the
- * window's length has changed. */
+/* The same sink in a newer plan, whose window length, queue size and labels may differ. The plan's
+ * instance is borrowed until the next call or sink_window_free(). -ENOMEM: the window keeps its
+ * length, the rest has changed. */
 int sink_window_replan(struct sink_window *, const struct plan_instance *, uint64_t period_ns);
-/* The window ends now; its profiles come into the queue when they have names. */
+/* Closes the open window; its profiles are put into the delivery when it has its symbols. */
 void sink_window_close_window(struct sink_window *);
-/* No window of it is being named. */
-bool sink_window_quiet(const struct sink_window *);
-uint32_t sink_window_slot(const struct sink_window *);
+/* No closed window waits for symbols. */
+bool sink_window_is_idle(const struct sink_window *);
+uint32_t sink_window_slot(const struct sink_window *); /* of the pipeline */
 struct delivery *sink_window_delivery(const struct sink_window *);
 const struct plan_instance *sink_window_plan(const struct sink_window *);
-/* Collectors that are being named: at most n into c. */
+/* Writes the collectors of closed windows that wait for symbols to c, at most n; their number. */
 uint32_t sink_window_pending(const struct sink_window *, const struct collector **c, uint32_t n);
-/* No more samples: the window that is open is closed, what waits goes out until the deadline. */
+/* Closes the last window. The delivery ends at deadline_ns (CLOCK_MONOTONIC) at the latest. */
 void sink_window_stop(struct sink_window *, uint64_t deadline_ns);
-/* After sink_window_stop(): waits for the delivery's end. What is still being named is lost, and
- * counted. Its metrics stay. NULL is fine. */
+/* sink_window_stop() if it was not called, then waits for the delivery's end. Windows that still
+ * wait for symbols are lost and counted. The metrics remain. NULL is fine. */
 void sink_window_free(struct sink_window *);
 #endif
