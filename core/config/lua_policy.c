@@ -28,8 +28,7 @@ struct question {
 
 static int read_only(lua_State *L)
 {
-	return script_error(L, "a target cannot be changed: return a table with what is to be "
-			       "different");
+	return script_error(L, "a target cannot be changed: return the answer");
 }
 
 static int no_field(lua_State *L)

@@ -138,23 +138,18 @@ static const struct {
 	 "s.lua:3: policy: 'to' holds a function: give what sink.NAME { ... } returned"},
 	{"return t.lables.unit == 'x'",
 	 "s.lua:4: policy: a target has no 'lables': there is t.labels"},
-	{"t.labels.unit = 'x'",
-	 "s.lua:4: policy: what the policy is asked about cannot be changed: return what "
-	 "is to be done"},
-	{"t.x = 1",
-	 "s.lua:4: policy: what the policy is asked about cannot be changed: return what "
-	 "is to be done"},
+	{"t.labels.unit = 'x'", "s.lua:4: policy: a target cannot be changed: return the answer"},
+	{"t.x = 1", "s.lua:4: policy: a target cannot be changed: return the answer"},
 	{"\nreturn t.labels.namespace.x",
 	 "s.lua:5: policy: attempt to index a nil value (field 'namespace')"},
 	{"error('I do not know')", "s.lua:4: policy: I do not know"},
 	{"error { 'x' }", "s.lua:3: policy: s.lua: an error that is a table and no text"},
 	{"x = 1", "s.lua:4: policy: global 'x' is not allowed: write 'local x = ...'"},
 	{"sink.box { dir = '/c' }",
-	 "s.lua:4: policy: sink cannot be called from the policy: the plan is made "
-	 "already"},
-	{"policy(print)",
-	 "s.lua:4: policy: policy cannot be called from the policy: the plan is made "
-	 "already"},
+	 "s.lua:4: policy: sink cannot be called from the policy: the plan is "
+	 "complete"},
+	{"policy(print)", "s.lua:4: policy: policy cannot be called from the policy: the plan is "
+			  "complete"},
 	{"while true do end", "s.lua:4: policy: runs longer than 20 ms of CPU time"},
 	{"while true do pcall(function() while true do end end) end",
 	 "s.lua:4: policy: runs longer than 20 ms of CPU time"},
