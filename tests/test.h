@@ -7,56 +7,74 @@
 #ifndef TEST_H
 #define TEST_H
 
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define TEST_WHY 1000
 
 struct test {
 	const char *name;
 	void (*run)(void);
 	unsigned int seconds;
 	struct test *next;
+	char why[TEST_WHY]; /* "": it did not fail */
 };
 
 static struct test *test_first, **test_last = &test_first;
 
-#define TEST_FOR(id, limit)                                             \
-	static void test_##id(void);                                    \
-	__attribute__((constructor)) static void test_add_##id(void)    \
-	{                                                               \
-		static struct test t = {#id, test_##id, (limit), NULL}; \
-		*test_last = &t;                                        \
-		test_last = &t.next;                                    \
-	}                                                               \
+#define TEST_FOR(id, limit)                                                 \
+	static void test_##id(void);                                        \
+	__attribute__((constructor)) static void test_add_##id(void)        \
+	{                                                                   \
+		static struct test t = {#id, test_##id, (limit), NULL, ""}; \
+		*test_last = &t;                                            \
+		test_last = &t.next;                                        \
+	}                                                                   \
 	static void test_##id(void)
 #define TEST(id) TEST_FOR(id, 60)
 
-#define CHECK(x)                                                                            \
-	do {                                                                                \
-		if (!(x)) {                                                                 \
-			fprintf(stderr, "# %s:%d: not true: %s\n", __FILE__, __LINE__, #x); \
-			exit(1);                                                            \
-		}                                                                           \
+/* The first reason of the running test, written by its child. */
+static char *test_why;
+
+__attribute__((noreturn, format(printf, 3, 4))) static void test_fail(const char *file, int line,
+								      const char *format, ...)
+{
+	char text[TEST_WHY];
+	int n = snprintf(text, sizeof(text), "%s:%d: ", file, line);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + n, sizeof(text) - (size_t)n, format, args);
+	va_end(args);
+	for (char *c = text; *c; c++) /* a reason is one line */
+		*c = *c == '\n' ? ' ' : *c;
+	if (!test_why[0])
+		strcpy(test_why, text);
+	exit(1);
+}
+
+#define CHECK(x)                                                           \
+	do {                                                               \
+		if (!(x))                                                  \
+			test_fail(__FILE__, __LINE__, "not true: %s", #x); \
 	} while (0)
-#define CHECK_INT(a, b)                                                                   \
-	do {                                                                              \
-		long long a_ = (long long)(a), b_ = (long long)(b);                       \
-		if (a_ != b_) {                                                           \
-			fprintf(stderr, "# %s:%d: %s is %lld, expected %lld\n", __FILE__, \
-				__LINE__, #a, a_, b_);                                    \
-			exit(1);                                                          \
-		}                                                                         \
+#define CHECK_INT(a, b)                                                                         \
+	do {                                                                                    \
+		long long a_ = (long long)(a), b_ = (long long)(b);                             \
+		if (a_ != b_)                                                                   \
+			test_fail(__FILE__, __LINE__, "%s is %lld, expected %lld", #a, a_, b_); \
 	} while (0)
-#define CHECK_STR(a, b)                                                                   \
-	do {                                                                              \
-		const char *a_ = (a), *b_ = (b);                                          \
-		if (strcmp(a_, b_)) {                                                     \
-			fprintf(stderr, "# %s:%d: %s is '%s', expected '%s'\n", __FILE__, \
-				__LINE__, #a, a_, b_);                                    \
-			exit(1);                                                          \
-		}                                                                         \
+#define CHECK_STR(a, b)                                                                         \
+	do {                                                                                    \
+		const char *a_ = (a), *b_ = (b);                                                \
+		if (strcmp(a_, b_))                                                             \
+			test_fail(__FILE__, __LINE__, "%s is '%s', expected '%s'", #a, a_, b_); \
 	} while (0)
 #define SKIP(reason)                                     \
 	do {                                             \
@@ -64,38 +82,59 @@ static struct test *test_first, **test_last = &test_first;
 		exit(77);                                \
 	} while (0)
 
+/* Runs a test in a child. 0: it passed, 77: it was skipped, else test_why says what failed. */
+static int test_run(struct test *t)
+{
+	int status = 0;
+	pid_t pid;
+
+	test_why[0] = '\0';
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		alarm(t->seconds);
+		t->run();
+		exit(0);
+	}
+	waitpid(pid, &status, 0);
+	if (WIFEXITED(status) && (!WEXITSTATUS(status) || WEXITSTATUS(status) == 77))
+		return WEXITSTATUS(status);
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+		snprintf(test_why, TEST_WHY, "not done after %u s", t->seconds);
+	else if (WIFSIGNALED(status))
+		snprintf(test_why, TEST_WHY, "ended by signal %d, %s", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else if (!test_why[0])
+		snprintf(test_why, TEST_WHY, "exit %d", WEXITSTATUS(status));
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	int n = 0, failed = 0;
 
-	setenv("FUSEE_ASSERT", "abort", 0);
+	test_why = mmap(NULL, TEST_WHY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (test_why == MAP_FAILED)
+		return 1;
 	for (struct test *t = test_first; t; t = t->next) {
-		int status = 0;
-		pid_t pid;
+		int result;
 
 		if (argc > 1 && strcmp(argv[1], t->name))
 			continue;
-		fflush(stdout);
-		pid = fork();
-		if (!pid) {
-			alarm(t->seconds);
-			t->run();
-			exit(0);
-		}
-		waitpid(pid, &status, 0);
+		result = test_run(t);
 		n++;
-		if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-			printf("ok %d - %s # SKIP see above\n", n, t->name);
-		} else if (WIFEXITED(status) && !WEXITSTATUS(status)) {
-			printf("ok %d - %s\n", n, t->name);
-		} else {
+		printf("%s %d - %s%s\n", result && result != 77 ? "not ok" : "ok", n, t->name,
+		       result == 77 ? " # SKIP see above" : "");
+		if (result && result != 77) {
+			printf("# %s\n", test_why);
+			strcpy(t->why, test_why);
 			failed++;
-			printf("not ok %d - %s # %s %d\n", n, t->name,
-			       WIFSIGNALED(status) ? "signal" : "exit",
-			       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 		}
 	}
 	printf("1..%d\n", n);
+	for (struct test *t = test_first; t; t = t->next)
+		if (t->why[0])
+			printf("# failed: %s: %s\n", t->name, t->why);
 	return failed || !n;
 }
 #endif

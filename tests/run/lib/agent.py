@@ -15,6 +15,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "accuracy"))
 import pprof  # noqa: E402
+from tap import Tap  # noqa: E402,F401
 
 BURNER = r"""
 #include <stdio.h>
@@ -41,27 +42,6 @@ int main(void)
 	}
 }
 """
-
-
-class Tap:
-    def __init__(self):
-        self.n = self.failed = 0
-
-    def check(self, what, ok, why=""):
-        self.n += 1
-        print("%s %d - %s" % ("ok" if ok else "not ok", self.n, what), flush=True)
-        if not ok:
-            self.failed += 1
-            print("# " + str(why).replace("\n", "\n# "), flush=True)
-        return ok
-
-    def skip(self, what, why):
-        self.n += 1
-        print("ok %d - %s # SKIP %s" % (self.n, what, why), flush=True)
-
-    def end(self):
-        print("1..%d" % self.n)
-        sys.exit(1 if self.failed else 0)
 
 
 def build_burners(folder, *names):

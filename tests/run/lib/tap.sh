@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# For tests/run scripts in sh: a temporary directory in $tmp, gone at the end, and TAP lines.
+# For tests/run scripts in sh: a temporary directory in $tmp, removed at the end, and TAP lines.
 #   check "what" COMMAND...   ok when the command succeeds; its output is shown when it fails
 #   has "what" FILE PATTERN   ok when a line of FILE matches the extended regular expression
 #   skip "what" "reason"
+#   relay FILE                the TAP lines in FILE as results of this script
 #   becomes PID FILE          waits until the process has become that program (exec), 20 s at most
 #   attached PID              waits until that recorder holds its events and no SIGINT kills it, 20 s at most
-#   finish                    the plan; exits with 1 if something failed
+#   finish                    the plan, and each failure again with its reason; exits with 1 if there is any
 n=0
 failed=0
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/fusee-test.XXXXXX") || exit 1
@@ -20,6 +21,17 @@ not_ok() {
 	n=$((n + 1))
 	failed=1
 	echo "not ok $n - $1"
+	echo "# failed: $1" >>"$tmp/.failed"
+}
+# why the last check failed: all of the input now, its first and last lines again at the end
+because() {
+	sed 's/^/# /' >"$tmp/.why"
+	cat "$tmp/.why"
+	if [ "$(wc -l <"$tmp/.why")" -gt 5 ]; then
+		{ head -n 1 "$tmp/.why"; tail -n 4 "$tmp/.why"; }
+	else
+		cat "$tmp/.why"
+	fi | sed 's/^#/#   /' >>"$tmp/.failed"
 }
 skip() {
 	n=$((n + 1))
@@ -31,9 +43,9 @@ check() {
 	if "$@" >"$tmp/.check" 2>&1; then
 		ok "$what"
 	else
+		set -- "exit code $?:" "$@"
 		not_ok "$what"
-		echo "# failed: $*"
-		sed 's/^/# /' "$tmp/.check"
+		{ echo "$*"; cat "$tmp/.check"; } | because
 	fi
 }
 has() {
@@ -41,9 +53,22 @@ has() {
 		ok "$1"
 	else
 		not_ok "$1"
-		echo "# no line of this matches: $3"
-		sed 's/^/# /' "$2"
+		{ echo "no line of $2 matches: $3"; cat "$2"; } | because
 	fi
+}
+relay() {
+	line=
+	while read -r next; do
+		case $next in
+		"ok "*) ok "${next#ok * - }" ;;
+		"not ok "*) not_ok "${next#not ok * - }" ;;
+		"#"*) case $line in
+			"not ok "*) echo "${next#"# "}" | because ; continue ;;
+			*) echo "$next" ;;
+			esac ;;
+		esac
+		line=$next
+	done <"$1"
 }
 becomes() {
 	tries=400
@@ -61,5 +86,6 @@ attached() {
 }
 finish() {
 	echo "1..$n"
+	cat "$tmp/.failed" 2>/dev/null
 	exit $failed
 }
