@@ -55,23 +55,16 @@ static uint64_t heap_bytes(void)
 
 static void add_losses(const struct agent *a, struct buf *b)
 {
-	struct pipeline_stats s;
-	struct perf_stream_counts c;
-	bool first = true;
+	struct loss_account l;
 
-	pipeline_stats(a->profiler.pipeline, &s);
-	perf_stream_counts(a->profiler.stream, &c);
-	buf_printf(b, "\"samples\": %llu, \"whole\": %llu, \"lost\": {",
-		   (unsigned long long)s.samples, (unsigned long long)s.whole);
-	for (uint32_t i = 0; i < s.nreasons; i++)
-		if (s.reasons[i].n) {
-			buf_str(b, first ? "" : ", ");
-			first = false;
-			json_text(b, s.reasons[i].text);
-			buf_printf(b, ": %llu", (unsigned long long)s.reasons[i].n);
-		}
-	buf_printf(b, "%s\"ring full\": %llu, \"timer skipped\": %llu}", first ? "" : ", ",
-		   (unsigned long long)c.ring_full, (unsigned long long)c.skipped);
+	losses_read(&l, a->profiler.pipeline, a->profiler.stream);
+	buf_printf(b,
+		   "\"samples_due\": %llu, \"samples\": %llu, \"complete\": %llu, \"truncated\": ",
+		   (unsigned long long)l.due, (unsigned long long)(l.due - l.lost),
+		   (unsigned long long)l.complete);
+	loss_account_json(&l, LOSS_STACK, b);
+	buf_str(b, ", \"lost\": ");
+	loss_account_json(&l, LOSS_TICK, b);
 }
 
 static const char *sink_state(const struct delivery_stats *s)
@@ -88,12 +81,10 @@ static void add_sink(struct buf *b, const struct sink_window *w)
 	delivery_stats(sink_window_delivery(w), &s);
 	buf_str(b, "{\"name\": ");
 	json_text(b, sink_window_plan(w)->name);
-	buf_printf(b, ", \"state\": \"%s\", \"delivered\": %llu, \"retried\": %llu, \"lost\": {",
+	buf_printf(b, ", \"state\": \"%s\", \"delivered\": %llu, \"retried\": %llu, \"lost\": ",
 		   sink_state(&s), (unsigned long long)s.delivered, (unsigned long long)s.retried);
-	for (uint32_t i = 0; i < DELIVERY_LOSSES; i++)
-		buf_printf(b, "%s\"%s\": %llu", i ? ", " : "", delivery_loss_names[i],
-			   (unsigned long long)s.lost[i]);
-	buf_printf(b, "}, \"queued\": %llu, \"queued_bytes\": %llu, \"last_error\": ",
+	loss_account_json(&s.losses, LOSS_DELIVERY, b);
+	buf_printf(b, ", \"queued\": %llu, \"queued_bytes\": %llu, \"last_error\": ",
 		   (unsigned long long)s.queued, (unsigned long long)s.queued_bytes);
 	json_text(b, s.last_error);
 	buf_str(b, "}");
@@ -355,31 +346,39 @@ static void on_help(void *arg, const char *word, struct control_reply *reply)
 
 /* ---- pages ---- */
 
+static void set_losses(const struct agent *a)
+{
+	struct loss_account l;
+
+	losses_read(&l, a->profiler.pipeline, a->profiler.stream);
+	for (uint32_t i = 0; i < l.n; i++) {
+		const struct loss_count *c = &l.counts[i];
+
+		if (c->stage == LOSS_TICK)
+			metric_set("samples_lost", "Samples due that were not recorded.",
+				   METRIC_LABELS("reason", c->text), (double)c->n);
+		else if (c->stage == LOSS_NOWHERE || (c->stage == LOSS_STACK && c->n))
+			metric_set("samples",
+				   "Samples recorded: complete, or truncated for a reason.",
+				   METRIC_LABELS("result", c->text), (double)c->n);
+	}
+}
+
 static void set_sampling(const struct agent *a)
 {
 	struct pipeline_stats s;
-	struct perf_stream_counts c;
 
 	pipeline_stats(a->profiler.pipeline, &s);
-	perf_stream_counts(a->profiler.stream, &c);
-	metric_set("samples", "Samples taken, by what became of them.",
-		   METRIC_LABELS("result", "whole"), (double)s.whole);
-	for (uint32_t i = 0; i < s.nreasons; i++)
-		metric_set("samples", "Samples taken, by what became of them.",
-			   METRIC_LABELS("result", s.reasons[i].text), (double)s.reasons[i].n);
-	metric_set("samples_guessed", "Whole samples with a guessed frame.", NULL,
+	set_losses(a);
+	metric_set("samples_guessed", "Complete samples with a guessed frame.", NULL,
 		   (double)s.guessed);
 	metric_set("samples_passed",
-		   "Whole samples that show an interpreter without the program that it runs.", NULL,
-		   (double)s.passed);
+		   "Complete samples that show an interpreter without the program that it runs.",
+		   NULL, (double)s.passed);
 	metric_set("names_lost_total", "Pieces of what names languages' frames that nobody kept.",
 		   NULL, (double)s.lost_names);
 	metric_set("samples_unwanted", "Samples dropped unread, of processes not profiled.", NULL,
 		   (double)s.unwanted);
-	metric_set("samples_lost", "Ticks without a sample.", METRIC_LABELS("reason", "ring full"),
-		   (double)c.ring_full);
-	metric_set("samples_lost", "Ticks without a sample.",
-		   METRIC_LABELS("reason", "timer skipped"), (double)c.skipped);
 	metric_set("files", "Files that profiled processes map.", NULL, (double)s.files);
 	metric_set("files_refused", "Of them not readable.", NULL, (double)s.refused);
 	metric_set("samples_waiting", "Samples whose unwind tables are still being made.", NULL,

@@ -151,35 +151,46 @@ static void add_config(const struct ctl *c, struct json_object *o, struct buf *o
 	buf_fini(&b);
 }
 
+/* "reason n, reason n" of one stage. */
+static void add_losses(const struct ctl *c, struct json_object *o, const char *stage,
+		       struct buf *out)
+{
+	struct json_object *reasons = json_object_object_get(o, stage);
+	struct buf b = {0};
+	char number[32];
+
+	if (json_object_is_type(reasons, json_type_object)) {
+		json_object_object_foreach(reasons, reason, v)
+		{
+			(void)v;
+			if (!number_of(reasons, reason))
+				continue;
+			buf_printf(&b, "%s%s %s", b.len ? ", " : "", reason,
+				   text_number(number, number_of(reasons, reason)));
+		}
+	}
+	if (b.len)
+		line(c, out, stage, &b);
+	buf_fini(&b);
+}
+
 static void add_sampling(const struct ctl *c, struct json_object *o, struct buf *out)
 {
 	char number[32], other[32];
 	uint64_t samples = number_of(o, "samples");
-	struct json_object *lost = json_object_object_get(o, "lost");
 	struct buf b = {0};
 
 	buf_printf(&b, "%s of %s processes profiled, ",
 		   text_number(number, number_of(o, "profiled")),
 		   text_number(other, number_of(o, "processes")));
 	buf_printf(&b, "%s samples", text_number(number, samples));
-	if (samples && json_object_object_get(o, "whole"))
-		buf_printf(&b, ", %.1f%% of them whole",
-			   100.0 * (double)number_of(o, "whole") / (double)samples);
+	if (samples && json_object_object_get(o, "complete"))
+		buf_printf(&b, ", %.1f%% complete",
+			   100.0 * (double)number_of(o, "complete") / (double)samples);
 	line(c, out, "sampling", &b);
-	buf_reset(&b);
-	if (json_object_is_type(lost, json_type_object)) {
-		json_object_object_foreach(lost, reason, v)
-		{
-			(void)v;
-			if (!number_of(lost, reason))
-				continue;
-			buf_printf(&b, "%s%s %s", b.len ? ", " : "", reason,
-				   text_number(number, number_of(lost, reason)));
-		}
-	}
-	if (b.len)
-		line(c, out, "losses", &b);
 	buf_fini(&b);
+	add_losses(c, o, "truncated", out);
+	add_losses(c, o, "lost", out);
 }
 
 static void add_cost(const struct ctl *c, struct json_object *o, struct buf *out)

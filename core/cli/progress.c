@@ -16,7 +16,7 @@ void progress_clear(void)
 
 void progress_update(struct session *s)
 {
-	struct perf_stream_counts counts;
+	struct loss_account losses;
 	struct pipeline_stats stats;
 	char samples[32], lost[32];
 	uint64_t ns;
@@ -29,9 +29,9 @@ void progress_update(struct session *s)
 		return;
 	s->progress_shown = ns / 500000000u;
 	pipeline_stats(s->profiler.pipeline, &stats);
-	perf_stream_counts(s->profiler.stream, &counts);
-	text_number(samples, stats.samples);
-	text_number(lost, counts.ring_full);
+	losses_read(&losses, s->profiler.pipeline, s->profiler.stream);
+	text_number(samples, losses.due);
+	text_number(lost, losses.lost);
 	fprintf(stderr, "\r\033[K  %llu:%02llu   %.2f CPUs   %s samples   %s lost",
 		(unsigned long long)(ns / 60000000000u),
 		(unsigned long long)(ns / 1000000000u % 60),

@@ -312,14 +312,10 @@ void session_account(struct session *s, struct session_account *a)
 	*a = (struct session_account){.period_ns = profiler_period_ns(s->o.hz)};
 	perf_stream_counts(s->profiler.stream, &a->counts);
 	pipeline_stats(s->profiler.pipeline, &a->stats);
-	a->skipped = a->counts.skipped;
-	if (!perf_stream_kernel(s->profiler.stream)) {
-		a->kernel = system_ns(s) / a->period_ns;
-		if (a->kernel > a->skipped)
-			a->kernel = a->skipped;
-		a->skipped -= a->kernel;
-	}
-	a->ticks_due = a->stats.samples + a->counts.ring_full + a->counts.skipped;
+	losses_read(&a->losses, s->profiler.pipeline, s->profiler.stream);
+	if (!perf_stream_kernel(s->profiler.stream))
+		loss_account_move(&a->losses, LOSS_TIMER_SKIPPED, LOSS_KERNEL_NOT_ALLOWED,
+				  system_ns(s) / a->period_ns);
 }
 
 void session_close(struct session *s)

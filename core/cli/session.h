@@ -60,14 +60,12 @@ struct session {
 	bool stop;
 };
 
-/* What became of all ticks: the sum of whole, cut and lost is ticks_due, but for unfinished
- * periods. */
+/* What became of all samples that were due. */
 struct session_account {
+	struct loss_account losses;
 	struct perf_stream_counts counts;
 	struct pipeline_stats stats;
-	uint64_t period_ns, ticks_due;
-	uint64_t skipped, kernel; /* of counts.skipped: by the timer; in the kernel, which we may
-				     not sample */
+	uint64_t period_ns;
 };
 
 /* By its name. 0 or -EINVAL. */
@@ -87,6 +85,6 @@ void progress_clear(void);
 void summary_print(struct session *, const struct fusee_profile *, double naming_s);
 /* Writes the account as JSON. 0 or -errno. */
 int summary_stats(struct session *, const char *path);
-/* Losses and cut stacks into the profile. */
+/* Adds what was lost and truncated to the profile. */
 void summary_losses(struct session *, struct builder *);
 #endif

@@ -22,62 +22,40 @@ static uint32_t terminal_width(void)
 	return !ioctl(STDERR_FILENO, TIOCGWINSZ, &w) && w.ws_col ? w.ws_col : 80;
 }
 
-/* "reason n, reason n" of what is not zero, into b. */
-static void list_losses(const struct session_account *a, struct buf *b)
+static void print_stage(const struct loss_account *a, enum loss_stage stage, uint64_t n)
 {
-	const struct pipeline_reason rest[] = {
-		{"ring full", a->counts.ring_full},
-		{"timer skipped", a->skipped},
-		{"kernel not allowed", a->kernel},
-	};
-	char n[32];
+	struct buf reasons = {0};
+	char number[32];
 
-	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
-		if (rest[i].n)
-			buf_printf(b, "%s%s %s", b->len ? ", " : "", text_number(n, rest[i].n),
-				   rest[i].text);
-}
-
-static void list_reasons(const struct pipeline_stats *st, struct buf *b)
-{
-	char n[32];
-
-	for (uint32_t i = 0; i < st->nreasons; i++)
-		if (st->reasons[i].n)
-			buf_printf(b, "%s%s %s", b->len ? ", " : "",
-				   text_number(n, st->reasons[i].n), st->reasons[i].text);
+	if (!n)
+		return;
+	loss_account_list(a, stage, &reasons);
+	fprintf(stderr, ", %s %s (%.*s)", text_number(number, n), loss_stage_text(stage),
+		(int)reasons.len, reasons.p);
+	buf_fini(&reasons);
 }
 
 static void print_totals(const struct session *s, const struct session_account *a)
 {
-	uint64_t cut = a->stats.samples - a->stats.whole;
-	uint64_t lost = a->ticks_due - a->stats.samples;
-	struct buf reasons = {0}, losses = {0};
-	char n[32], m[32];
+	const struct loss_account *l = &a->losses;
+	char n[32];
 
-	list_reasons(&a->stats, &reasons);
-	list_losses(a, &losses);
 	fprintf(stderr, "  %.1f s, %.1f s of CPU, %s samples",
 		(double)(s->end_ns - s->start_ns) / 1e9, (double)a->stats.weight_ns / 1e9,
-		text_number(n, lost ? a->ticks_due : a->stats.samples));
-	if (!cut && !lost)
-		fprintf(stderr, ", all whole");
+		text_number(n, l->due));
+	if (l->complete == l->due)
+		fprintf(stderr, ", all complete");
 	else
-		fprintf(stderr, "%s: %s whole", lost ? " due" : "", text_number(n, a->stats.whole));
-	if (cut)
-		fprintf(stderr, ", %s cut (%.*s)", text_number(m, cut), (int)reasons.len,
-			reasons.p);
-	if (lost)
-		fprintf(stderr, ", %s not taken (%.*s)", text_number(m, lost), (int)losses.len,
-			losses.p);
+		fprintf(stderr, "%s: %s complete", l->lost ? " due" : "",
+			text_number(n, l->complete));
+	print_stage(l, LOSS_STACK, l->truncated);
+	print_stage(l, LOSS_TICK, l->lost);
 	if (a->stats.guessed)
-		fprintf(stderr, "; %s with a guessed frame", text_number(m, a->stats.guessed));
+		fprintf(stderr, "; %s with a guessed frame", text_number(n, a->stats.guessed));
 	if (a->stats.passed)
 		fprintf(stderr, "; %s show an interpreter without the program that it runs",
-			text_number(m, a->stats.passed));
+			text_number(n, a->stats.passed));
 	fputs("\n\n", stderr);
-	buf_fini(&reasons);
-	buf_fini(&losses);
 }
 
 static void print_hottest(const struct fusee_profile *p)
@@ -116,7 +94,7 @@ static void print_poor(struct session *s, const struct session_account *a)
 	}
 }
 
-/* Files that the worker died of. Their frames are cut or without names. */
+/* Files that the worker died of. Their frames are truncated or have no names. */
 static void print_refused(void *arg, const char *name, const char *text)
 {
 	(void)arg;
@@ -172,15 +150,7 @@ void summary_losses(struct session *s, struct builder *b)
 	struct session_account a;
 
 	session_account(s, &a);
-	for (uint32_t i = 0; i < a.stats.nreasons; i++)
-		if (a.stats.reasons[i].n)
-			builder_loss(b, a.stats.reasons[i].text, (int64_t)a.stats.reasons[i].n);
-	if (a.counts.ring_full)
-		builder_loss(b, "ring full", (int64_t)a.counts.ring_full);
-	if (a.skipped)
-		builder_loss(b, "timer skipped", (int64_t)a.skipped);
-	if (a.kernel)
-		builder_loss(b, "kernel not allowed", (int64_t)a.kernel);
+	builder_losses(b, &a.losses);
 	if (a.stats.guessed)
 		builder_comment(b, "guessed: %llu samples have a frame that was guessed",
 				(unsigned long long)a.stats.guessed);
@@ -213,32 +183,30 @@ int summary_stats(struct session *s, const char *path)
 {
 	struct session_account a;
 	FILE *f = fopen(path, "we");
+	struct buf truncated = {0}, lost = {0};
 	int r = 0;
 
 	if (!f)
 		return -errno;
 	session_account(s, &a);
+	loss_account_json(&a.losses, LOSS_STACK, &truncated);
+	loss_account_json(&a.losses, LOSS_TICK, &lost);
 	fprintf(f,
-		"{\"period_ns\": %llu, \"duration_ns\": %llu, \"ticks_due\": %llu, \"samples\": "
-		"%llu, "
-		"\"whole\": %llu, \"guessed\": %llu, \"passed\": %llu, \"count_ns\": %llu, "
-		"\"weight_ns\": %llu, "
-		"\"kernel\": %s, \"gaps\": %s, \"helped\": %llu, \"lost\": {\"ring full\": %llu, "
-		"\"timer skipped\": %llu, \"kernel not allowed\": %llu}, \"reasons\": {",
+		"{\"period_ns\": %llu, \"duration_ns\": %llu, \"samples_due\": %llu, "
+		"\"samples\": %llu, \"complete\": %llu, \"truncated\": %.*s, \"lost\": %.*s, "
+		"\"guessed\": %llu, \"passed\": %llu, \"count_ns\": %llu, "
+		"\"weight_ns\": %llu, \"kernel\": %s, \"gaps\": %s, \"helped\": %llu",
 		(unsigned long long)a.period_ns, (unsigned long long)(s->end_ns - s->start_ns),
-		(unsigned long long)a.ticks_due, (unsigned long long)a.stats.samples,
-		(unsigned long long)a.stats.whole, (unsigned long long)a.stats.guessed,
+		(unsigned long long)a.losses.due,
+		(unsigned long long)(a.losses.due - a.losses.lost),
+		(unsigned long long)a.losses.complete, (int)truncated.len, truncated.p,
+		(int)lost.len, lost.p, (unsigned long long)a.stats.guessed,
 		(unsigned long long)a.stats.passed, (unsigned long long)a.counts.count_ns,
 		(unsigned long long)a.stats.weight_ns,
 		perf_stream_kernel(s->profiler.stream) ? "true" : "false",
-		a.counts.gaps ? "true" : "false", (unsigned long long)a.stats.helped,
-		(unsigned long long)a.counts.ring_full, (unsigned long long)a.skipped,
-		(unsigned long long)a.kernel);
-	for (uint32_t i = 0, n = 0; i < a.stats.nreasons; i++)
-		if (a.stats.reasons[i].n)
-			fprintf(f, "%s\"%s\": %llu", n++ ? ", " : "", a.stats.reasons[i].text,
-				(unsigned long long)a.stats.reasons[i].n);
-	fputs("}", f);
+		a.counts.gaps ? "true" : "false", (unsigned long long)a.stats.helped);
+	buf_fini(&truncated);
+	buf_fini(&lost);
 	stats_bpf(s, &a, f);
 	fputs("}\n", f);
 	if (ferror(f))

@@ -44,8 +44,8 @@ struct top {
 	uint64_t every_ns, next_ns;
 	uint64_t count; /* pictures left; 0: no end */
 	bool json, screen, held;
-	struct collector *naming; /* the last interval's; NULL: none under way */
-	uint64_t lost;            /* of the interval that is being named */
+	struct collector *naming;   /* the last interval's; NULL: none under way */
+	struct loss_account losses; /* of the interval that is being named */
 	struct termios was;
 };
 
@@ -150,20 +150,17 @@ static void put_processes(const struct collector *c, uint32_t columns, struct bu
 static void put_head(const struct top *t, const struct collector *c, uint64_t elapsed,
 		     uint32_t columns, struct buf *out)
 {
-	char clock[16], line[256], samples[32], lost[32];
-	uint64_t cut = 0;
+	char clock[16], line[256], samples[32], truncated[32], lost[32];
 	time_t now = time(NULL);
 	struct tm tm;
 
-	for (uint32_t i = 1; i < c->samples.n; i++)
-		if (((const struct sample_key *)c->samples.entries[i].key)->reason)
-			cut += c->sums[i].count;
 	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
 	snprintf(line, sizeof(line),
-		 "fusee top %s%s   %.2f CPUs busy   %s samples in %.1f s, %llu cut, %s lost", clock,
-		 t->held ? "  held" : "", elapsed ? (double)c->weight_ns / (double)elapsed : 0,
-		 text_number(samples, c->count), (double)elapsed / 1e9, (unsigned long long)cut,
-		 text_number(lost, t->lost));
+		 "fusee top %s%s   %.2f CPUs busy   %s samples in %.1f s, %s truncated, %s lost",
+		 clock, t->held ? "  held" : "",
+		 elapsed ? (double)c->weight_ns / (double)elapsed : 0,
+		 text_number(samples, t->losses.due), (double)elapsed / 1e9,
+		 text_number(truncated, t->losses.truncated), text_number(lost, t->losses.lost));
 	buf_printf(out, "%.*s\n", (int)columns, line);
 }
 
@@ -226,8 +223,7 @@ static void named(void *arg)
 		r = build_profile(b, c, t->s.profiler.pipeline, t->s.profiler.symbolizer, &o);
 	if (!r) {
 		builder_profile(b)->duration_ns = t->every_ns;
-		if (t->lost)
-			builder_loss(b, "ring full", (int64_t)t->lost);
+		builder_losses(b, &t->losses);
 		r = builder_finish(b, &p);
 	}
 	if (!r && !t->held)
@@ -267,7 +263,7 @@ static void on_tick(struct session *s, bool key)
 	t->next_ns += t->every_ns;
 	if (t->next_ns < clock_now())
 		t->next_ns = clock_now() + t->every_ns;
-	t->lost = w.after.ring_full - w.before.ring_full;
+	t->losses = w.losses;
 	t->naming = w.collector;
 	if (symbolizer_request(s->profiler.symbolizer, t->naming, named, t)) {
 		collector_free(t->naming);

@@ -112,9 +112,9 @@ static struct queue_item *settle(struct delivery *d, struct queue_item *it, cons
 		queue_retry(&d->queue);
 		return NULL;
 	}
-	queue_current_lost(&d->queue, o->err == -ECANCELED && d->cancelled ? DELIVERY_ENDED
-				      : o->err == -EAGAIN                  ? DELIVERY_QUEUE_FULL
-									   : DELIVERY_REFUSED);
+	queue_current_lost(&d->queue, o->err == -ECANCELED && d->cancelled ? LOSS_ENDED
+				      : o->err == -EAGAIN                  ? LOSS_QUEUE_FULL
+									   : LOSS_REFUSED);
 	return it;
 }
 
@@ -206,7 +206,7 @@ static void end(struct delivery *d)
 	struct queue_item *remaining;
 
 	flush_sink(d, d->deadline);
-	remaining = queue_lose_all(&d->queue, DELIVERY_ENDED);
+	remaining = queue_lose_all(&d->queue, LOSS_ENDED);
 	d->ended = true;
 	while (d->flushes)
 		answer(d, -ECANCELED);
@@ -399,9 +399,9 @@ void delivery_put(struct delivery *d, struct builder *b, const struct fusee_prof
 			.builder = b, .profile = p, .bytes = bytes, .samples = samples};
 	pthread_mutex_lock(&d->lock);
 	if (d->stop) {
-		queue_count_lost(&d->queue, DELIVERY_ENDED, 1, samples);
+		queue_count_lost(&d->queue, LOSS_ENDED, 1, samples);
 	} else if (!it || bytes > d->queue.limit) {
-		queue_count_lost(&d->queue, DELIVERY_QUEUE_FULL, 1, samples);
+		queue_count_lost(&d->queue, LOSS_QUEUE_FULL, 1, samples);
 	} else {
 		queue_put(&d->queue, it, &unused);
 		queued = true;
@@ -498,9 +498,9 @@ static void cancel_flushes(struct delivery *d)
 /* Locked. The threads do not end: what they have is lost, and they are detached. */
 static void abandon(struct delivery *d)
 {
-	queue_items_free(queue_lose_all(&d->queue, DELIVERY_ENDED));
+	queue_items_free(queue_lose_all(&d->queue, LOSS_ENDED));
 	if (d->queue.current)
-		queue_current_lost(&d->queue, DELIVERY_ENDED); /* the sink's thread frees it */
+		queue_current_lost(&d->queue, LOSS_ENDED); /* the sink's thread frees it */
 	d->abandoned = true;
 	cancel_flushes(d);
 	log_warning("%s: does not end, although it was cancelled: its thread is abandoned",

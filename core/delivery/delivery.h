@@ -15,6 +15,7 @@
 
 #include "plugin/instance.h"
 #include "profile/builder.h"
+#include "profile/loss.h"
 
 struct delivery;
 
@@ -25,20 +26,9 @@ struct delivery_options {
 	uint64_t backoff_first_ns, backoff_max_ns;
 };
 
-/* Why a profile was lost. */
-enum delivery_loss {
-	DELIVERY_QUEUE_FULL, /* the queue had no room */
-	DELIVERY_REFUSED,    /* consume() failed, but not with -EAGAIN */
-	DELIVERY_ENDED,      /* the deadline of delivery_stop() passed */
-	DELIVERY_LOSSES,
-};
-
-/* By enum delivery_loss, as in metrics and `fusee ctl status`. */
-extern const char *const delivery_loss_names[DELIVERY_LOSSES];
-
 struct delivery_stats {
 	uint64_t delivered, retried;
-	uint64_t lost[DELIVERY_LOSSES];
+	struct loss_account losses;    /* profiles, by the reasons of LOSS_DELIVERY */
 	uint64_t samples_lost;         /* in lost profiles */
 	uint64_t queued, queued_bytes; /* including the profile in consume() */
 	uint64_t last_ok_ns;           /* the last delivery, CLOCK_MONOTONIC; 0: none */

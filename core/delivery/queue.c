@@ -7,21 +7,15 @@
 #include "base/assert.h"
 #include "base/metrics.h"
 
-const char *const delivery_loss_names[DELIVERY_LOSSES] = {
-	[DELIVERY_QUEUE_FULL] = "queue_full",
-	[DELIVERY_REFUSED] = "refused",
-	[DELIVERY_ENDED] = "ended",
-};
-
 /* ---- counts ---- */
 
-void queue_count_lost(struct delivery_queue *q, enum delivery_loss why, uint64_t profiles,
+void queue_count_lost(struct delivery_queue *q, enum loss_reason why, uint64_t profiles,
 		      uint64_t samples)
 {
 	const struct metric_labels *labels = METRIC_LABELS("instance", q->instance, "reason",
-							   delivery_loss_names[why]);
+							   loss_text(why));
 
-	q->stats.lost[why] += profiles;
+	loss_account_add(&q->stats.losses, why, profiles);
 	q->stats.samples_lost += samples;
 	metric_add("sink_lost_total", "Total number of profiles lost before a sink took them.",
 		   labels, profiles);
@@ -128,7 +122,7 @@ static void make_room(struct delivery_queue *q, uint64_t bytes, struct queue_ite
 		}
 		it = pop(q);
 		subtract(q, it);
-		queue_count_lost(q, DELIVERY_QUEUE_FULL, 1, it->samples);
+		queue_count_lost(q, LOSS_QUEUE_FULL, 1, it->samples);
 		it->next = *dropped;
 		*dropped = it;
 	}
@@ -142,8 +136,10 @@ void queue_init(struct delivery_queue *q, const char *instance, uint64_t limit)
 	q->last = &q->head;
 	count_delivered(q, 0); /* so that the metrics exist from the start */
 	count_retried(q, 0);
-	for (enum delivery_loss why = 0; why < DELIVERY_LOSSES; why++)
-		queue_count_lost(q, why, 0, 0);
+	loss_account_init(&q->stats.losses);
+	for (enum loss_reason why = LOSS_NONE; why < LOSS_REASONS; why++)
+		if (loss_stage(why) == LOSS_DELIVERY)
+			queue_count_lost(q, why, 0, 0);
 	update_gauges(q);
 }
 
@@ -187,7 +183,7 @@ void queue_delivered(struct delivery_queue *q)
 	update_gauges(q);
 }
 
-void queue_current_lost(struct delivery_queue *q, enum delivery_loss why)
+void queue_current_lost(struct delivery_queue *q, enum loss_reason why)
 {
 	queue_count_lost(q, why, 1, end_current(q)->samples);
 	update_gauges(q);
@@ -209,7 +205,7 @@ void queue_retry(struct delivery_queue *q)
 	update_gauges(q);
 }
 
-struct queue_item *queue_lose_all(struct delivery_queue *q, enum delivery_loss why)
+struct queue_item *queue_lose_all(struct delivery_queue *q, enum loss_reason why)
 {
 	struct queue_item *all = q->head;
 	uint64_t n = 0, samples = 0;

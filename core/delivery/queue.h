@@ -44,14 +44,14 @@ void queue_set_limit(struct delivery_queue *, uint64_t limit, struct queue_item 
 struct queue_item *queue_take(struct delivery_queue *);
 /* The current item was delivered, or is lost. The caller frees it. */
 void queue_delivered(struct delivery_queue *);
-void queue_current_lost(struct delivery_queue *, enum delivery_loss);
+void queue_current_lost(struct delivery_queue *, enum loss_reason);
 /* The current item becomes the oldest of the queue again, for another attempt. */
 void queue_retry(struct delivery_queue *);
 /* Counts profiles that are not, or no longer, in the queue. */
-void queue_count_lost(struct delivery_queue *, enum delivery_loss, uint64_t profiles,
+void queue_count_lost(struct delivery_queue *, enum loss_reason, uint64_t profiles,
 		      uint64_t samples);
 /* Removes all items but the current one, counts them, and returns them for queue_items_free(). */
-struct queue_item *queue_lose_all(struct delivery_queue *, enum delivery_loss);
+struct queue_item *queue_lose_all(struct delivery_queue *, enum loss_reason);
 /* Bytes of all items and of the current one. */
 uint64_t queue_bytes(const struct delivery_queue *);
 void queue_items_free(struct queue_item *); /* a list; without the lock. NULL is fine */

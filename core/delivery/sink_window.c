@@ -44,30 +44,6 @@ static void count(const struct sink_window *sink, const char *name, const char *
 
 /* ---- one profile ---- */
 
-static void add_losses(struct builder *b, const struct closed *closed)
-{
-	const struct collector *c = closed->window.collector;
-	const struct perf_stream_counts *before = &closed->window.before,
-					*after = &closed->window.after;
-	uint64_t full = after->ring_full - before->ring_full;
-	/* an estimate that may fall when the last samples of a ring are read */
-	uint64_t skipped = after->skipped > before->skipped ? after->skipped - before->skipped : 0;
-
-	for (uint32_t i = 1; i < c->samples.n; i++) {
-		const struct sample_key *k = c->samples.entries[i].key;
-
-		if (k->reason)
-			builder_loss(b,
-				     pipeline_reason_text(closed->sink->context.profiler->pipeline,
-							  k->reason),
-				     (int64_t)c->sums[i].count);
-	}
-	if (full)
-		builder_loss(b, "ring full", (int64_t)full);
-	if (skipped)
-		builder_loss(b, "timer skipped", (int64_t)skipped);
-}
-
 static int build(struct builder *b, const struct closed *closed, bool one_set, uint32_t set,
 		 const struct fusee_profile **p)
 {
@@ -91,7 +67,7 @@ static int build(struct builder *b, const struct closed *closed, bool one_set, u
 	if (!gethostname(host, sizeof(host) - 1) && *host && !one_set)
 		builder_resource(b, "host", host);
 	if (!one_set)
-		add_losses(b, closed);
+		builder_losses(b, &closed->window.losses);
 	if (getrandom(builder_profile(b)->id, 16, 0) != 16)
 		return -EIO;
 	return builder_finish(b, p);

@@ -85,7 +85,7 @@ static void count_base(struct perf_stream *s, struct perf_stream_counts *c)
 		c->ring_full = lost_ticks(s, lost);
 }
 
-void perf_stream_counts(struct perf_stream *s, struct perf_stream_counts *c)
+static void count(struct perf_stream *s, struct perf_stream_counts *c)
 {
 	*c = s->counts;
 	c->gaps &= !s->tallies.broken;
@@ -110,4 +110,19 @@ void perf_stream_counts(struct perf_stream *s, struct perf_stream_counts *c)
 
 		c->skipped = ticks > seen ? ticks - seen : 0;
 	}
+}
+
+/* Estimates may fall when the last samples of a ring are read; what was reported once does not. */
+static void raise_to(uint64_t *n, uint64_t *reported)
+{
+	if (*n < *reported)
+		*n = *reported;
+	*reported = *n;
+}
+
+void perf_stream_counts(struct perf_stream *s, struct perf_stream_counts *c)
+{
+	count(s, c);
+	raise_to(&c->ring_full, &s->reported.ring_full);
+	raise_to(&c->skipped, &s->reported.skipped);
 }

@@ -65,6 +65,9 @@ struct perf_stream {
 	struct missed_ticks
 		tallies; /* by event and thread; or, by what the BPF sampler tells, by thread */
 	struct perf_stream_counts counts; /* skipped: in tallies */
+	struct {
+		uint64_t ring_full, skipped;
+	} reported; /* the most that perf_stream_counts() returned */
 	uint64_t horizon;
 	uint64_t looked;
 	uint64_t ration;     /* of copies' bytes: each CPU's until the next look */

@@ -33,7 +33,8 @@ struct mapping_key {
 };
 
 struct loss {
-	uint32_t reason, pad;
+	uint32_t reason;
+	enum loss_stage stage;
 	int64_t n;
 };
 
@@ -364,15 +365,15 @@ void builder_comment(struct builder *b, const char *format, ...)
 	free(text);
 }
 
-void builder_loss(struct builder *b, const char *reason, int64_t n)
+void builder_loss(struct builder *b, enum loss_stage stage, const char *reason, int64_t n)
 {
-	struct loss l = {.reason = builder_cstr(b, reason), .n = n};
+	struct loss l = {.reason = builder_cstr(b, reason), .stage = stage, .n = n};
 	struct loss *at = (struct loss *)(void *)b->losses.p;
 
 	if (b->error)
 		return;
 	for (size_t i = 0; i < b->losses.len / sizeof(*at); i++) {
-		if (at[i].reason == l.reason) {
+		if (at[i].reason == l.reason && at[i].stage == stage) {
 			if (__builtin_add_overflow(at[i].n, n, &at[i].n))
 				at[i].n = n < 0 ? INT64_MIN : INT64_MAX;
 			return;
@@ -380,6 +381,23 @@ void builder_loss(struct builder *b, const char *reason, int64_t n)
 	}
 	if (buf_add(&b->losses, &l, sizeof(l)))
 		fail(b, -ENOMEM);
+}
+
+void builder_losses(struct builder *b, const struct loss_account *a)
+{
+	for (uint32_t i = 0; i < a->n; i++) {
+		const struct loss_count *c = &a->counts[i];
+
+		if (c->n && (c->stage == LOSS_TICK || c->stage == LOSS_STACK))
+			builder_loss(b, c->stage, c->text, (int64_t)c->n);
+	}
+}
+
+static struct fusee_str stage_text(enum loss_stage stage)
+{
+	const char *text = loss_stage_text(stage);
+
+	return (struct fusee_str){text, strlen(text)};
 }
 
 static struct fusee_str text_of(const struct builder *b, uint32_t id)
@@ -555,7 +573,9 @@ static void take_rest(struct builder *b)
 	for (size_t i = 0; c && i < ncomments; i++)
 		c[i] = text_of(b, comment[i]);
 	for (size_t i = 0; l && i < nlosses; i++)
-		l[i] = (struct fusee_label){.key = text_of(b, loss[i].reason), .num = loss[i].n};
+		l[i] = (struct fusee_label){.key = text_of(b, loss[i].reason),
+					    .str = stage_text(loss[i].stage),
+					    .num = loss[i].n};
 	p->types = (struct fusee_table){b->types.p, b->ntypes, sizeof(struct fusee_value_type)};
 	p->values = (struct fusee_table){b->values.p, (b->samples.n - 1) * b->ntypes,
 					 sizeof(int64_t)};

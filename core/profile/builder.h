@@ -11,6 +11,8 @@
 
 #include <fusee/profile.h>
 
+#include "profile/loss.h"
+
 #define BUILDER_NONE UINT32_MAX
 
 struct builder;
@@ -36,7 +38,10 @@ int builder_sample(struct builder *, uint32_t stack, const struct fusee_label *l
 /* The same text twice is one comment. */
 void builder_comment(struct builder *, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-void builder_loss(struct builder *, const char *reason, int64_t n); /* adds up by reason */
+/* n samples were lost or truncated (stage) for a reason; adds up by reason. */
+void builder_loss(struct builder *, enum loss_stage, const char *reason, int64_t n);
+/* All reasons of an account that are not 0, but those of delivery. */
+void builder_losses(struct builder *, const struct loss_account *);
 void builder_resource(struct builder *, const char *key, const char *value);
 void builder_mapping_flags(struct builder *, uint32_t mapping, uint32_t set, uint32_t clear);
 /* kind, default_type, period, times, id: set them here. strings as indices of this builder. */

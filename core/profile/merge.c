@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/merge.h"
+#include "profile/pprof_loss.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -155,7 +156,7 @@ static void merge_rest(struct merge *m)
 		char *reason = strndup(l->key.p, l->key.len);
 
 		if (reason)
-			builder_loss(m->b, reason, l->num);
+			builder_loss(m->b, pprof_loss_stage(l), reason, l->num);
 		free(reason);
 	}
 	for (uint32_t i = 0; i < m->p->comments.n; i++) {

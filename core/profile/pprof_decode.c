@@ -514,11 +514,12 @@ static void read_comments(struct decoder *d)
 {
 	for (size_t i = 0; i < d->in->n_comment && !d->error; i++) {
 		const char *s = raw(d, d->in->comment[i]);
+		enum loss_stage stage;
+		const char *reason;
 		int64_t n;
-		int end = 0;
 
-		if (sscanf(s, PPROF_LOSS_SCAN, &n, &end) == 1 && end && s[end])
-			builder_loss(d->b, s + end, n);
+		if (pprof_loss_read(s, &stage, &n, &reason))
+			builder_loss(d->b, stage, reason, n);
 		else
 			builder_comment(d->b, "%s", s);
 	}

@@ -376,11 +376,8 @@ static void emit_comments(struct encoder *e)
 		emit_comment(e, s->p, s->len);
 	}
 	for (uint32_t i = 0; i < p->losses.n; i++) {
-		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->losses, i);
-
 		buf_reset(&e->sub);
-		buf_printf(&e->sub, PPROF_LOSS_FORMAT, l->num);
-		buf_add(&e->sub, l->key.p, l->key.len);
+		pprof_loss_write(&e->sub, FUSEE_AT(struct fusee_label, p->losses, i));
 		emit_comment(e, e->sub.p, e->sub.len);
 	}
 	if (e->msg.len)

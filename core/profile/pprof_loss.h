@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a loss stands in a profile's comments: for people, and for pprof_decode(). The reason
- * follows. */
+/* A loss in the comments of a pprof file: "fusee: lost 12 samples: ring full". pprof_decode() reads
+ * it back. */
 #ifndef PROFILE_PPROF_LOSS_H
 #define PROFILE_PPROF_LOSS_H
 
-#include <inttypes.h>
+#include <stdbool.h>
 
-#define PPROF_LOSS_FORMAT "fusee: lost or cut %" PRId64 " samples: "
-#define PPROF_LOSS_SCAN "fusee: lost or cut %" SCNd64 " samples: %n"
+#include <fusee/profile.h>
+
+#include "base/buf.h"
+#include "profile/loss.h"
+
+/* Of one of a profile's losses. */
+enum loss_stage pprof_loss_stage(const struct fusee_label *);
+void pprof_loss_write(struct buf *, const struct fusee_label *);
+/* false: the comment is another one. *reason points into it. Files of earlier versions have "lost
+ * or cut" and no stage of their own. */
+bool pprof_loss_read(const char *comment, enum loss_stage *, int64_t *n, const char **reason);
 #endif

@@ -14,6 +14,7 @@
 #include "profile/render.h"
 #include "profile/render_calls.h"
 #include "profile/render_model.h"
+#include "profile/pprof_loss.h"
 
 #define TITLE_NAMES 3   /* so many targets are named, */
 #define FACTS_REASONS 4 /* and reasons of losses */
@@ -247,24 +248,35 @@ static void put_host(struct buf *out, const struct fusee_profile *p, struct buf 
 	next_fact(out, fact);
 }
 
-static void put_losses(struct buf *out, const struct fusee_profile *p, struct buf *fact)
+static void put_losses(struct buf *out, const struct fusee_profile *p, enum loss_stage stage,
+		       struct buf *fact)
 {
+	struct buf reasons = {0};
 	uint64_t sum = 0;
+	uint32_t n = 0;
 	char number[32];
 
-	for (uint32_t i = 0; i < p->losses.n; i++)
-		sum += (uint64_t)FUSEE_AT(struct fusee_label, p->losses, i)->num;
-	if (!sum)
-		return;
-	buf_printf(fact, "%s samples lost or cut (", text_number(number, sum));
-	for (uint32_t i = 0; i < p->losses.n && i < FACTS_REASONS; i++) {
+	for (uint32_t i = 0; i < p->losses.n; i++) {
 		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->losses, i);
 
-		buf_printf(fact, "%s%s ", i ? ", " : "", text_number(number, (uint64_t)l->num));
-		buf_add(fact, l->key.p, l->key.len);
+		if (pprof_loss_stage(l) != stage || l->num <= 0)
+			continue;
+		sum += (uint64_t)l->num;
+		if (n++ >= FACTS_REASONS)
+			continue;
+		buf_printf(&reasons, "%s%s ", n > 1 ? ", " : "",
+			   text_number(number, (uint64_t)l->num));
+		buf_add(&reasons, l->key.p, l->key.len);
 	}
-	buf_str(fact, p->losses.n > FACTS_REASONS ? " ...)" : ")");
-	next_fact(out, fact);
+	if (sum) {
+		buf_printf(fact, "%s samples %s (", text_number(number, sum),
+			   loss_stage_text(stage));
+		buf_add(fact, reasons.p, reasons.len);
+		buf_str(fact, n > FACTS_REASONS ? " ...)" : ")");
+		next_fact(out, fact);
+	}
+	out->error = out->error ? out->error : reasons.error;
+	buf_fini(&reasons);
 }
 
 static void put_times(struct buf *out, const struct fusee_profile *p, struct buf *fact)
@@ -307,7 +319,8 @@ static int put_head(struct buf *out, const struct render_model *m, const struct 
 	}
 	put_times(out, m->profile, &b);
 	put_host(out, m->profile, &b);
-	put_losses(out, m->profile, &b);
+	put_losses(out, m->profile, LOSS_TICK, &b);
+	put_losses(out, m->profile, LOSS_STACK, &b);
 	if (t->negative) {
 		buf_printf(&b, "%s stacks with negative values left out",
 			   text_number(number, t->negative));

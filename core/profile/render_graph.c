@@ -295,6 +295,8 @@ static bool has_loss(const struct fusee_profile *p, const struct fusee_label *l)
 static void put_comments(const struct fusee_profile *p, const struct fusee_profile *said,
 			 struct buf *out)
 {
+	struct buf line = {0};
+
 	for (uint32_t i = 0; p && i < p->comments.n; i++) {
 		struct fusee_str s = *FUSEE_AT(struct fusee_str, p->comments, i);
 
@@ -306,9 +308,12 @@ static void put_comments(const struct fusee_profile *p, const struct fusee_profi
 
 		if (has_loss(said, l))
 			continue;
-		buf_printf(out, PPROF_LOSS_FORMAT, l->num);
-		put_line(out, "", l->key);
+		pprof_loss_write(&line, l);
+		put_line(out, "", (struct fusee_str){line.p, line.len});
+		buf_reset(&line);
 	}
+	out->error = out->error ? out->error : line.error;
+	buf_fini(&line);
 }
 
 /* Of two profiles: when the first began, and both lengths. */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "profile/render_model.h"
+#include "profile/pprof_loss.h"
 
 static void put_member(struct buf *out, const char *name, struct fusee_str value)
 {
@@ -67,7 +68,8 @@ static void put_losses(const struct fusee_profile *p, struct buf *out)
 	for (uint32_t i = 0; i < p->losses.n; i++) {
 		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->losses, i);
 
-		buf_printf(out, "%s{\"samples\":%" PRId64, i ? "," : "", l->num);
+		buf_printf(out, "%s{\"samples\":%" PRId64 ",\"stage\":\"%s\"", i ? "," : "", l->num,
+			   loss_stage_text(pprof_loss_stage(l)));
 		put_member(out, "reason", l->key);
 		buf_str(out, "}");
 	}

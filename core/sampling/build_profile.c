@@ -326,7 +326,7 @@ static uint32_t reason_location(struct build *n, uint32_t reason)
 	struct fusee_location loc = {.flags = FUSEE_LOCATION_REASON};
 	char name[128];
 
-	snprintf(name, sizeof(name), "[truncated: %s]", n->p->reasons[reason - 1].text);
+	snprintf(name, sizeof(name), "[truncated: %s]", n->p->account.counts[reason].text);
 	return plain(n, name, &loc);
 }
 

@@ -18,7 +18,7 @@ struct sample_key {
 	uint32_t tid;     /* 0 unless threads are kept apart */
 	uint32_t comm;    /* id in comms */
 	uint32_t stack;   /* id in stacks */
-	uint32_t reason;  /* the pipeline's, + 1; 0: whole */
+	uint32_t reason;  /* of the pipeline's loss_account; 0: complete */
 	uint32_t pad;
 };
 

@@ -15,13 +15,6 @@
 #include "bpf/sampler.h"
 #include "sampling/pipeline_state.h"
 
-static const char no_memory[] = "no memory";
-static const char other_life[] = "process changed while its stack was walked";
-static const char not_copied[] = "too many stacks to copy";
-static const char other_code[] = "code changed while its stack was walked";
-static const char endless[] = "an unwinder's frames do not end";
-static const char backwards[] = "an unwinder's caller is not above its callee";
-
 #define SCAN_NS 1000000000ull /* after losses /proc is read again, at most so often */
 #define SCAN_MOST_NS (16 * SCAN_NS)
 
@@ -32,20 +25,6 @@ static void forget_in_kernel(struct pipeline *p, struct process *proc)
 }
 
 /* ---- samples ---- */
-
-static uint32_t reason_index(struct pipeline *p, const char *text)
-{
-	uint32_t i;
-
-	for (i = 0; i < p->stats.nreasons; i++)
-		if (p->reasons[i].text == text || !strcmp(p->reasons[i].text, text))
-			return i;
-	if (i == sizeof(p->reasons) / sizeof(p->reasons[0]))
-		return i - 1;
-	p->reasons[i].text = text;
-	p->stats.nreasons++;
-	return i;
-}
 
 /* Why a language unwinder stopped the walk in the kernel, so that its frames are missing from the
  * one in user space; NULL: none did. */
@@ -58,35 +37,31 @@ static const char *stop_reason(const struct pipeline *p, struct walk_stop stop)
 	switch (stop.reason) {
 	case WALK_FAULT_ROOM:
 	case WALK_FAULT_ENDLESS:
-		return endless;
+		return loss_text(LOSS_ENDLESS);
 	case WALK_FAULT_BACKWARDS:
-		return backwards;
+		return loss_text(LOSS_BACKWARDS);
 	default:
 		return walk_reason(set->instances[stop.unwinder - 1]->descriptor->ops, stop.reason);
 	}
 }
 
-/* Adds the walked sample. Every sample ends in stats.whole or in one reason. */
+/* Adds the walked sample. Each sample is complete or has one reason. */
 static void add(struct pipeline *p, struct process *proc, const struct sample *s,
 		const struct pipeline_route *route, const char *comm)
 {
-	const char *reason = p->walk.reason ? p->walk.reason : stop_reason(p, s->stop);
-	uint32_t index = reason ? reason_index(p, reason) + 1 : 0;
+	const char *text = p->walk.reason ? p->walk.reason : stop_reason(p, s->stop);
+	uint32_t reason = text ? loss_account_reason(&p->account, text) : LOSS_NONE;
 	uint64_t weight = route->weight_ns ? route->weight_ns : s->period;
 
 	for (uint64_t left = route->slots; left; left &= left - 1) {
 		struct collector *c = p->slots[__builtin_ctzll(left)];
 
 		if (c && collector_add(c, proc, route->set, p->o.threads ? (uint32_t)s->tid : 0,
-				       comm, &p->walk, index, weight))
-			reason = no_memory;
+				       comm, &p->walk, reason, weight))
+			reason = LOSS_NO_MEMORY;
 	}
-	p->stats.samples++;
 	p->stats.weight_ns += weight;
-	if (reason)
-		p->reasons[reason_index(p, reason)].n++;
-	else
-		p->stats.whole++;
+	loss_account_add(&p->account, reason, 1);
 	p->stats.guessed += !reason && p->walk.guessed;
 	p->stats.passed += !reason && p->walk.passed;
 	p->stats.kernel_only += !reason && !s->abi;
@@ -95,9 +70,8 @@ static void add(struct pipeline *p, struct process *proc, const struct sample *s
 /* A sample for which there is no memory. */
 static void add_nothing(struct pipeline *p, uint64_t period)
 {
-	p->stats.samples++;
 	p->stats.weight_ns += period;
-	p->reasons[reason_index(p, no_memory)].n++;
+	loss_account_add(&p->account, LOSS_NO_MEMORY, 1);
 }
 
 /* Of all that may wait one process has an eighth at most, and half comes in a second at most: one
@@ -298,7 +272,7 @@ static uint32_t read_user_frame(struct pipeline *p, struct process *proc, uint64
 		return 1;
 	case FRAME_ANONYMOUS:
 		if (!read_anonymous(p, proc, time, word, f, claimed))
-			p->walk.reason = other_code;
+			p->walk.reason = loss_text(LOSS_CODE_CHANGED);
 		p->walk.guessed += f->guessed;
 		return 1;
 	case FRAME_PUSHED:
@@ -310,7 +284,7 @@ static uint32_t read_user_frame(struct pipeline *p, struct process *proc, uint64
 		break;
 	}
 	p->walk.n--;
-	p->walk.reason = other_code;
+	p->walk.reason = loss_text(LOSS_CODE_CHANGED);
 	return 0;
 }
 
@@ -325,7 +299,7 @@ static void read_stack(struct pipeline *p, struct process *proc, uint64_t time,
 	/* The kernel knew of other claims than we do now; but a child runs its parent's code. */
 	if (claimed != r->claimed && r->tick.head.process == proc->id) {
 		set_stale(p, proc);
-		p->walk.reason = other_code;
+		p->walk.reason = loss_text(LOSS_CODE_CHANGED);
 	}
 }
 
@@ -434,9 +408,9 @@ static void on_stack(void *arg, uint64_t time, uint32_t cpu, const struct record
 	if (is_life(proc, r->tick.head.process))
 		read_stack(p, proc, time, r);
 	else
-		p->walk.reason = other_life;
+		p->walk.reason = loss_text(LOSS_PROCESS_CHANGED);
 	if (!p->walk.reason && is_outdated(proc, time, r))
-		p->walk.reason = other_code;
+		p->walk.reason = loss_text(LOSS_CODE_CHANGED);
 	if (p->walk.reason)
 		p->walk.n = p->walk.guessed = 0;
 	memcpy(comm, r->comm, sizeof(comm) - 1);
@@ -456,7 +430,7 @@ static void on_missed(void *arg, uint64_t time, uint32_t cpu, const struct recor
 		return;
 	scan_if_due(p, proc);
 	clear_walk(&p->walk);
-	p->walk.reason = not_copied;
+	p->walk.reason = loss_text(LOSS_NOT_COPIED);
 	memcpy(comm, r->comm, sizeof(comm) - 1);
 	add(p, proc, &s, &route, comm);
 }
@@ -739,11 +713,6 @@ struct files *pipeline_files(struct pipeline *p)
 	return p->files;
 }
 
-const char *pipeline_reason_text(const struct pipeline *p, uint32_t reason)
-{
-	return p->reasons[reason - 1].text;
-}
-
 /* ---- sweeping ---- */
 
 #define ENDED_NS 60000000000u /* an ended process stays so long: late samples and exec'ed pids */
@@ -829,6 +798,7 @@ int pipeline_new(struct pipeline **ret, const struct pipeline_options *o, struct
 	p->worker = worker;
 	p->walker = (struct walker){.unwinders = unwinders, .worker = worker};
 	p->last = &p->first;
+	loss_account_init(&p->account);
 	p->scan = 1;
 	p->scan_pause = SCAN_NS;
 	p->bpf = o->bpf;
@@ -893,7 +863,7 @@ static void count_life(void *arg, struct process *proc)
 void pipeline_stats(struct pipeline *p, struct pipeline_stats *s)
 {
 	*s = p->stats;
-	s->reasons = p->reasons;
+	s->account = &p->account;
 	s->helped = p->walker.helped;
 	s->waiting_bytes = p->waiting_bytes;
 	s->lives = 0;

@@ -13,6 +13,7 @@
 #include "plugin/plugin.h"
 #include "unwind/files.h"
 #include "events/perf_stream.h"
+#include "profile/loss.h"
 #include "worker/worker.h"
 
 struct pipeline;
@@ -38,26 +39,21 @@ struct pipeline_options {
 	struct bpf_sampler *bpf; /* is told of processes; borrowed. NULL: none */
 };
 
-struct pipeline_reason {
-	const char *text;
-	uint64_t n; /* samples */
-};
-
 struct pipeline_stats {
-	uint64_t samples, whole, guessed; /* guessed: whole ones with a guessed frame among them */
-	uint64_t passed; /* whole ones without a language's frames: walked in user space, or not yet
-			    told */
+	/* Borrowed from the pipeline: samples that are complete or truncated, none that is lost. */
+	const struct loss_account *account;
+	uint64_t guessed; /* complete samples with a guessed frame */
+	/* Complete samples that show an interpreter without the program that it runs. */
+	uint64_t passed;
 	uint64_t weight_ns;
-	uint64_t kernel_only; /* whole: kernel threads */
+	uint64_t kernel_only; /* complete samples of kernel threads */
 	uint64_t walked;      /* in the kernel, by the BPF sampler */
 	uint64_t helped;      /* steps that libunwind took */
 	uint64_t lost_records;
 	uint64_t lost_names;             /* emissions of language unwinders that nobody kept */
 	uint64_t unwanted;               /* samples that no route wanted; in none of the others */
 	uint64_t waiting, waiting_bytes; /* samples that are still to be walked; likewise */
-	uint64_t lives; /* processes that are followed, or were until a minute ago */
-	const struct pipeline_reason *reasons; /* why stacks were cut */
-	uint32_t nreasons;
+	uint64_t lives;          /* processes that are followed, or were until a minute ago */
 	uint32_t files, refused; /* mapped by targets; of them not readable */
 };
 
@@ -99,8 +95,5 @@ struct pipeline_sweep {
 	void *arg;
 };
 void pipeline_sweep(struct pipeline *, const struct pipeline_sweep *);
-/* Of a struct sample_key's reason. */
-const char *pipeline_reason_text(const struct pipeline *, uint32_t reason);
-void pipeline_stats(struct pipeline *,
-		    struct pipeline_stats *); /* texts live as long as the pipeline */
+void pipeline_stats(struct pipeline *, struct pipeline_stats *);
 #endif

@@ -37,14 +37,14 @@ struct pipeline {
 	struct collector *slots[PIPELINE_SLOTS];
 	struct waiting *first, **last;
 	uint64_t waiting_bytes;
-	uint64_t kept, kept_since; /* bytes of them in this second; when it began */
-	uint32_t scan;             /* processes scanned before this one are scanned again */
-	uint64_t scan_time;        /* when it was last raised */
-	uint64_t scan_pause;       /* and how long it is not raised again */
-	bool missed;               /* something was lost: it is to be raised */
-	uint64_t time;             /* of the newest sample */
-	uint32_t answers;          /* of files, when it was last looked at */
-	struct pipeline_reason reasons[64];
+	uint64_t kept, kept_since;   /* bytes of them in this second; when it began */
+	uint32_t scan;               /* processes scanned before this one are scanned again */
+	uint64_t scan_time;          /* when it was last raised */
+	uint64_t scan_pause;         /* and how long it is not raised again */
+	bool missed;                 /* something was lost: it is to be raised */
+	uint64_t time;               /* of the newest sample */
+	uint32_t answers;            /* of files, when it was last looked at */
+	struct loss_account account; /* of complete and truncated samples */
 	struct pipeline_stats stats;
 };
 

@@ -218,16 +218,20 @@ int profiler_open_window(struct profiler *p, uint32_t *slot)
 int profiler_close_window(struct profiler *p, uint32_t slot, bool more, struct profiler_window *w)
 {
 	struct collector *next = NULL;
+	struct perf_stream_counts now;
 	int r = more ? collector_new(&next) : 0;
 
 	if (r)
 		return r;
-	*w = (struct profiler_window){.end_ns = clock_now(), .before = p->window_start[slot]};
-	perf_stream_counts(p->stream, &w->after);
+	*w = (struct profiler_window){.end_ns = clock_now()};
+	perf_stream_counts(p->stream, &now);
 	w->collector = pipeline_collect(p->pipeline, slot, next);
 	/* An empty window makes no profile: its losses count for the next window. */
-	if (w->collector && w->collector->count)
-		p->window_start[slot] = w->after;
+	if (w->collector && w->collector->count) {
+		losses_read_window(&w->losses, p->pipeline, w->collector, &p->window_start[slot],
+				   &now);
+		p->window_start[slot] = now;
+	}
 	return 0;
 }
 

@@ -23,6 +23,7 @@
 #include "events/perf_stream.h"
 #include "plugin/plugin.h"
 #include "sampling/collector.h"
+#include "sampling/losses.h"
 #include "sampling/pipeline.h"
 #include "sampling/symbolizer.h"
 #include "worker/worker.h"
@@ -74,7 +75,7 @@ struct profiler {
 struct profiler_window {
 	struct collector *collector; /* owned by the caller */
 	uint64_t end_ns;             /* CLOCK_MONOTONIC */
-	struct perf_stream_counts before, after;
+	struct loss_account losses;  /* of its samples */
 };
 
 /* Ticks at this rate, in CPU time. */

@@ -8,6 +8,8 @@
 
 #include <fusee/unwinder.bpf.h>
 
+#include "profile/loss.h"
+
 /* x86-64 user registers that a sample carries, rbp, rsp and rip (which stand in u themselves) left
  * out. */
 #define LEAF_REGS (0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP))
@@ -187,7 +189,7 @@ const char *walk_reason(const struct fusee_unwinder_ops *ops, uint32_t error)
 	for (uint32_t i = 0; ops->reasons && ops->reasons[i]; i++)
 		if (i + 1 == error)
 			return ops->reasons[i];
-	return "unnamed reason";
+	return loss_text(LOSS_UNNAMED);
 }
 
 /* One step by this unwinder; FUSEE_PASS: not its pc. */
@@ -212,7 +214,7 @@ static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct 
 	}
 	*reason = walk_reason(ops, u->error);
 	if (((struct context *)n->arg)->beyond)
-		*reason = w->copy_full ? "stack larger than its copy" : "stack copy ends early";
+		*reason = w->copy_full ? loss_text(LOSS_COPY_FULL) : loss_text(LOSS_COPY_SHORT);
 	return r;
 }
 
@@ -257,9 +259,9 @@ static int step(struct walker *w, struct fusee_native *n, struct process_mapping
 		if (r != FUSEE_PASS)
 			return r;
 	}
-	*reason = m->file && m->file->state == FILE_ASKED     ? "unwind table not ready in time"
-		  : m->file && m->file->state == FILE_REFUSED ? "file not readable"
-							      : "no unwind information";
+	*reason = m->file && m->file->state == FILE_ASKED     ? loss_text(LOSS_NO_TABLE_YET)
+		  : m->file && m->file->state == FILE_REFUSED ? loss_text(LOSS_FILE_NOT_READABLE)
+							      : loss_text(LOSS_NO_TABLE);
 	return FUSEE_STOP;
 }
 
@@ -297,7 +299,8 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 			return; /* still in exec: the registers are the old program's, there is no
 				   user stack */
 		if (!m) {
-			out->reason = out->n ? "caller outside of code" : "code not mapped";
+			out->reason = out->n ? loss_text(LOSS_CALLER_NOT_CODE)
+					     : loss_text(LOSS_CODE_NOT_MAPPED);
 			return;
 		}
 		if (wait && m->file && m->file->state == FILE_ASKED) {
@@ -314,7 +317,7 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 		u->flags &= ~(uint32_t)(FUSEE_GUESSED | FUSEE_SIGNAL | FUSEE_FIRST |
 					FUSEE_INEXPRESSIBLE);
 	}
-	out->reason = "too deep";
+	out->reason = loss_text(LOSS_TOO_DEEP);
 }
 
 /* Rows that need a register which the table does not follow (libc's lazy binding: rbx) stop a walk:
@@ -355,11 +358,11 @@ void walk_stack(struct walker *w, struct process *p, const struct sample *s, boo
 			.kind = FRAME_KERNEL, .addr = i ? s->kernel[i] - 1 : s->kernel[i]};
 	if (!s->abi) { /* a kernel thread: its kernel frames are all there is */
 		if (!out->n)
-			out->reason = "no registers";
+			out->reason = loss_text(LOSS_NO_REGISTERS);
 		return;
 	}
 	if (s->abi != 2) {
-		out->reason = "32-bit program";
+		out->reason = loss_text(LOSS_32_BIT);
 		return;
 	}
 	walk_sample(w, p, s, wait, out, &n);

@@ -110,7 +110,7 @@ static void kinds(struct builder *b)
 	lines[0] = line(b, "[truncated: too deep]", "", 0);
 	at = location(b, 0, 0, FUSEE_LOCATION_REASON, "native", lines, 1);
 	sample(b, (uint32_t[]){at_main, at}, 2, 10);
-	builder_loss(b, "too deep", 1234);
+	builder_loss(b, LOSS_STACK, "too deep", 1234);
 }
 
 static uint32_t random32(uint32_t below)

@@ -144,7 +144,7 @@ static struct builder *simple(int64_t weight)
 	sample(b, main, "burn_20;main;_start", 20, "two", 100);
 	sample(b, main, "burn_10;helper;main;_start", 10, NULL, 101);
 	sample(b, libc, "@;qsort", 3 * weight, NULL, 0);
-	builder_loss(b, "timer skipped", 12);
+	builder_loss(b, LOSS_TICK, "timer skipped", 12);
 	builder_comment(b, "host example, Linux");
 	return b;
 }

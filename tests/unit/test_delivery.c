@@ -250,8 +250,8 @@ static struct delivery_stats settled(struct delivery *d, uint64_t n)
 	for (;;) {
 		struct delivery_stats s = stats(d);
 
-		if (s.delivered + s.lost[DELIVERY_QUEUE_FULL] + s.lost[DELIVERY_REFUSED] +
-			    s.lost[DELIVERY_ENDED] >=
+		if (s.delivered + s.losses.counts[LOSS_QUEUE_FULL].n +
+			    s.losses.counts[LOSS_REFUSED].n + s.losses.counts[LOSS_ENDED].n >=
 		    n)
 			return s;
 		usleep(1000);
@@ -451,7 +451,7 @@ TEST(what_is_refused_is_counted)
 	for (uint8_t i = 0; i < 3; i++)
 		put(d, i);
 	s = settled(d, 3);
-	CHECK_INT(s.lost[DELIVERY_REFUSED], 2);
+	CHECK_INT(s.losses.counts[LOSS_REFUSED].n, 2);
 	CHECK_INT(s.delivered, 1);
 	CHECK_INT(s.samples_lost, 40);
 	CHECK_STR(s.last_error, "the backend is away");
@@ -477,17 +477,17 @@ TEST(hangs_with_a_full_queue)
 		put(d, i);
 		s = stats(d);
 		CHECK(s.queued_bytes <= limit);
-		CHECK_INT(s.queued + s.lost[DELIVERY_QUEUE_FULL], i + 1);
+		CHECK_INT(s.queued + s.losses.counts[LOSS_QUEUE_FULL].n, i + 1);
 	}
 	CHECK_INT(s.queued, 5);
 	CHECK(s.blocked_since && s.blocked_since <= now());
 	CHECK_INT(s.samples_lost, 45 * 20);
 	CHECK(metric("sink_queue_profiles") == 5);
 	CHECK(metric("sink_queue_bytes") == (double)s.queued_bytes);
-	CHECK(lost("sink_lost_total", "queue_full") == 45);
+	CHECK(lost("sink_lost_total", "queue full") == 45);
 	put_some(d, 50, 1000); /* larger than all of it: nobody else goes */
 	s = stats(d);
-	CHECK_INT(s.lost[DELIVERY_QUEUE_FULL], 46);
+	CHECK_INT(s.losses.counts[LOSS_QUEUE_FULL].n, 46);
 	CHECK_INT(s.queued, 5);
 	set(&stage.hang, false);
 	s = settled(d, 51);
@@ -514,9 +514,9 @@ TEST(a_queue_of_another_size)
 	CHECK_INT(stats(d).queued, 10);
 	delivery_set_queue_bytes(d, 3 * one + one / 2);
 	CHECK_INT(stats(d).queued, 3);
-	CHECK_INT(stats(d).lost[DELIVERY_QUEUE_FULL], 7);
+	CHECK_INT(stats(d).losses.counts[LOSS_QUEUE_FULL].n, 7);
 	CHECK(stats(d).queued_bytes <= 3 * one + one / 2);
-	CHECK(lost("sink_lost_total", "queue_full") == 7);
+	CHECK(lost("sink_lost_total", "queue full") == 7);
 	CHECK(metric("sink_queue_profiles") == 3);
 	delivery_set_queue_bytes(d, 20 * one);
 	put(d, 10);
@@ -546,18 +546,18 @@ TEST(room_of_the_one_in_hand)
 		put_some(d, 2, 90);
 		s = stats(d);
 		CHECK_INT(s.queued, 2);
-		CHECK_INT(s.lost[DELIVERY_QUEUE_FULL], 0);
+		CHECK_INT(s.losses.counts[LOSS_QUEUE_FULL].n, 0);
 		put_some(d, 3, 90);
 		s = stats(d);
 		CHECK_INT(s.queued, 2);
-		CHECK_INT(s.lost[DELIVERY_QUEUE_FULL], 1);
+		CHECK_INT(s.losses.counts[LOSS_QUEUE_FULL].n, 1);
 		stage.also = NULL;
 		set(&stage.hang, false);
 		if (!taken) /* it does not wait for the backoff of the first one */
 			delivery_flush(d, now() + 30 * SECOND, answered, &a);
 		s = settled(d, 3);
 		CHECK_INT(s.delivered, 1 + taken);
-		CHECK_INT(s.lost[DELIVERY_QUEUE_FULL], 2 - taken);
+		CHECK_INT(s.losses.counts[LOSS_QUEUE_FULL].n, 2 - taken);
 		CHECK_INT(s.queued, 0);
 		CHECK_INT(s.queued_bytes, 0);
 		CHECK_INT(s.retried, 0);
@@ -586,7 +586,7 @@ TEST(room_of_the_one_to_be_tried_again)
 		usleep(1000);
 	put_some(d, 2, 90);
 	s = stats(d);
-	CHECK_INT(s.lost[DELIVERY_QUEUE_FULL], 1);
+	CHECK_INT(s.losses.counts[LOSS_QUEUE_FULL].n, 1);
 	CHECK_INT(s.queued, 1);
 	CHECK(s.retry_at > now()); /* the backend is still away */
 	CHECK_INT(s.samples_lost, 200);
@@ -613,7 +613,7 @@ TEST(stop_tries_what_waits)
 	put(d, 3);
 	s = settled(d, 4);
 	CHECK_INT(s.delivered, 3);
-	CHECK_INT(s.lost[DELIVERY_ENDED], 1);
+	CHECK_INT(s.losses.counts[LOSS_ENDED].n, 1);
 	CHECK_INT(s.samples_lost, 20);
 	delivery_free(d);
 	CHECK(!stage.cancelled);
@@ -870,8 +870,8 @@ TEST(nothing_is_lost_without_being_counted)
 			flushes++;
 		}
 		s = stats(d);
-		CHECK_INT(s.delivered + s.lost[DELIVERY_QUEUE_FULL] + s.lost[DELIVERY_REFUSED] +
-				  s.queued,
+		CHECK_INT(s.delivered + s.losses.counts[LOSS_QUEUE_FULL].n +
+				  s.losses.counts[LOSS_REFUSED].n + s.queued,
 			  i + 1);
 		if (i % 16 == 0)
 			usleep(500);
@@ -879,7 +879,7 @@ TEST(nothing_is_lost_without_being_counted)
 	delivery_stop(d, now() + 2 * MS);
 	delivery_free(d);
 	CHECK_INT(a.n, flushes);
-	sum = metric("sink_delivered_total") + lost("sink_lost_total", "queue_full") +
+	sum = metric("sink_delivered_total") + lost("sink_lost_total", "queue full") +
 	      lost("sink_lost_total", "refused") + lost("sink_lost_total", "ended");
 	CHECK(sum == 1000);
 	CHECK(metric("sink_queue_profiles") == 0 && metric("sink_queue_bytes") == 0);

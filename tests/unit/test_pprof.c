@@ -184,8 +184,8 @@ static struct builder *example(void)
 	p->period = 10101010;
 	p->start_ns = 1700000000000000000ull;
 	p->duration_ns = 5000000000ull;
-	builder_loss(b, "timer skipped", 12);
-	builder_loss(b, "too deep", 3);
+	builder_loss(b, LOSS_TICK, "timer skipped", 12);
+	builder_loss(b, LOSS_STACK, "too deep", 3);
 	builder_comment(b, "host %s", "x");
 	return b;
 }
@@ -276,7 +276,7 @@ TEST(encoded_to_the_letter)
 					  ->name],
 		  "[unknown]");
 	CHECK_INT(p->n_comment, 3);
-	CHECK_STR(p->string_table[p->comment[1]], "fusee: lost or cut 12 samples: timer skipped");
+	CHECK_STR(p->string_table[p->comment[1]], "fusee: lost 12 samples: timer skipped");
 	perftools__profiles__profile__free_unpacked(p, NULL);
 	buf_fini(&out);
 	builder_free(b);

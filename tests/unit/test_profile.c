@@ -167,9 +167,9 @@ TEST(losses_comments_resource)
 	struct builder *b = fresh();
 	const struct fusee_profile *p;
 
-	builder_loss(b, "timer skipped", 3);
-	builder_loss(b, "too deep", 1);
-	builder_loss(b, "timer skipped", 4);
+	builder_loss(b, LOSS_TICK, "timer skipped", 3);
+	builder_loss(b, LOSS_STACK, "too deep", 1);
+	builder_loss(b, LOSS_TICK, "timer skipped", 4);
 	builder_comment(b, "host %s", "x");
 	builder_comment(b, "host x");
 	builder_resource(b, "unit", "a.service");

@@ -65,7 +65,7 @@ static const struct fusee_profile *whole(struct builder **ret, uint32_t n)
 			  0);
 	}
 	builder_resource(b, "service_name", "part");
-	builder_loss(b, "timer skipped", 12);
+	builder_loss(b, LOSS_TICK, "timer skipped", 12);
 	builder_comment(b, "made by hand");
 	builder_profile(b)->default_type = 1;
 	builder_profile(b)->period_type = builder_cstr(b, "cpu");

@@ -213,7 +213,7 @@ async function kinds() {
 	ok("guessed frames are hatched", new Set(line).size > 1, line);
 	const edge = await v.pixel("inner", 0.5), inside = await v.pixel("inner", 5);
 	ok("inlined ones have an edge", edge[0] < inside[0] - 30, [edge, inside]);
-	ok("losses are said", (await v.page.innerText("#facts")).includes("1,234 samples lost or cut"), null);
+	ok("losses are said", (await v.page.innerText("#facts")).includes("1,234 samples truncated (1,234 too deep)"), null);
 	await v.shot("kinds");
 	await v.page.mouse.move(5, 5);
 	await v.page.click("#legend input[data-kind='2']");

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile/loss.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/json.h"
+#include "base/text.h"
+
+static const struct {
+	const char *text;
+	enum loss_stage stage;
+	const char *meaning;
+} reasons[LOSS_REASONS] = {
+	[LOSS_NONE] = {"complete", LOSS_NOWHERE, "The stack reaches its thread's outermost frame."},
+	[LOSS_RING_FULL] = {"ring full", LOSS_TICK,
+			    "The kernel had no room for the sample: fusee did not read in time."},
+	[LOSS_TIMER_SKIPPED] = {"timer skipped", LOSS_TICK,
+				"The kernel's timer fired late: one sample came for several "
+				"periods."},
+	[LOSS_KERNEL_NOT_ALLOWED] = {"kernel not allowed", LOSS_TICK,
+				     "The thread ran in the kernel, which this user may not "
+				     "sample."},
+	[LOSS_NO_MEMORY] = {"no memory", LOSS_STACK, "fusee had no memory for the stack."},
+	[LOSS_PROCESS_CHANGED] = {"process changed while its stack was walked", LOSS_STACK,
+				  "The stack was walked with the tables of the program that the "
+				  "process ran before."},
+	[LOSS_CODE_CHANGED] = {"code changed while its stack was walked", LOSS_STACK,
+			       "The code at a frame's address was replaced meanwhile."},
+	[LOSS_NOT_COPIED] = {"too many stacks to copy", LOSS_STACK,
+			     "The kernel could not unwind the stack, and copies had used up their "
+			     "share of the ring."},
+	[LOSS_ENDLESS] = {"an unwinder's frames do not end", LOSS_STACK,
+			  "A language unwinder's step pushed more frames than a stack may have."},
+	[LOSS_BACKWARDS] = {"an unwinder's caller is not above its callee", LOSS_STACK,
+			    "A language unwinder's step returned a frame below the one before."},
+	[LOSS_COPY_FULL] = {"stack larger than its copy", LOSS_STACK,
+			    "The stack copy has its largest size, and frames lie above it."},
+	[LOSS_COPY_SHORT] = {"stack copy ends early", LOSS_STACK,
+			     "A page of the stack could not be copied."},
+	[LOSS_NO_TABLE_YET] = {"unwind table not ready in time", LOSS_STACK,
+			       "The worker had not made the file's unwind table yet."},
+	[LOSS_FILE_NOT_READABLE] = {"file not readable", LOSS_STACK,
+				    "fusee could not read the file that holds the code."},
+	[LOSS_NO_TABLE] = {"no unwind information", LOSS_STACK,
+			   "No unwinder knows the function's frame."},
+	[LOSS_CALLER_NOT_CODE] = {"caller outside of code", LOSS_STACK,
+				  "The return address is in no executable mapping."},
+	[LOSS_CODE_NOT_MAPPED] = {"code not mapped", LOSS_STACK,
+				  "The sampled address is in no executable mapping."},
+	[LOSS_TOO_DEEP] = {"too deep", LOSS_STACK, "The stack has more frames than are kept."},
+	[LOSS_NO_REGISTERS] = {"no registers", LOSS_STACK,
+			       "The kernel recorded no user registers of the thread."},
+	[LOSS_32_BIT] = {"32-bit program", LOSS_STACK, "32-bit code is not unwound."},
+	[LOSS_UNNAMED] = {"unnamed reason", LOSS_STACK,
+			  "An unwinder plugin has no text for its reason."},
+	[LOSS_QUEUE_FULL] = {"queue full", LOSS_DELIVERY,
+			     "The sink's queue had no room for the profile."},
+	[LOSS_REFUSED] = {"refused", LOSS_DELIVERY,
+			  "The sink answered that it will never take the profile."},
+	[LOSS_ENDED] = {"ended", LOSS_DELIVERY,
+			"The sink had not taken the profile when the agent or the plan ended."},
+};
+
+const char *loss_text(enum loss_reason reason)
+{
+	return reasons[reason].text;
+}
+
+enum loss_stage loss_stage(enum loss_reason reason)
+{
+	return reasons[reason].stage;
+}
+
+const char *loss_meaning(enum loss_reason reason)
+{
+	return reasons[reason].meaning;
+}
+
+enum loss_stage loss_stage_of(const char *text)
+{
+	for (uint32_t i = LOSS_NONE + 1; i < LOSS_REASONS; i++)
+		if (!strcmp(reasons[i].text, text))
+			return reasons[i].stage;
+	return LOSS_STACK;
+}
+
+const char *loss_stage_text(enum loss_stage stage)
+{
+	static const char *const texts[] = {"complete", "lost", "truncated", "not delivered"};
+
+	return texts[stage];
+}
+
+void loss_account_init(struct loss_account *a)
+{
+	*a = (struct loss_account){.n = LOSS_REASONS};
+	for (uint32_t i = 0; i < LOSS_REASONS; i++)
+		a->counts[i] = (struct loss_count){reasons[i].text, reasons[i].stage, 0};
+}
+
+uint32_t loss_account_reason(struct loss_account *a, const char *text)
+{
+	for (uint32_t i = LOSS_NONE + 1; i < a->n; i++)
+		if (a->counts[i].text == text || !strcmp(a->counts[i].text, text))
+			return i;
+	if (a->n == LOSS_MAX)
+		return LOSS_UNNAMED;
+	a->counts[a->n] = (struct loss_count){text, LOSS_STACK, 0};
+	return a->n++;
+}
+
+void loss_account_add(struct loss_account *a, uint32_t reason, uint64_t n)
+{
+	uint64_t *const sums[] = {&a->complete, &a->lost, &a->truncated, NULL};
+	uint64_t *sum;
+
+	fusee_assert(reason < a->n);
+	a->counts[reason].n += n;
+	sum = sums[a->counts[reason].stage];
+	if (sum) {
+		*sum += n;
+		a->due += n;
+	}
+	fusee_assert(a->due == a->complete + a->truncated + a->lost);
+}
+
+void loss_account_move(struct loss_account *a, enum loss_reason from, enum loss_reason to,
+		       uint64_t n)
+{
+	uint64_t all = a->counts[from].n;
+
+	fusee_assert(loss_stage(from) == loss_stage(to));
+	n = n < all ? n : all;
+	a->counts[from].n -= n;
+	a->counts[to].n += n;
+}
+
+void loss_account_clear(struct loss_account *a)
+{
+	a->due = a->complete = a->truncated = a->lost = 0;
+	for (uint32_t i = 0; i < a->n; i++)
+		a->counts[i].n = 0;
+}
+
+void loss_account_list(const struct loss_account *a, enum loss_stage stage, struct buf *b)
+{
+	const char *comma = "";
+	char number[32];
+
+	for (uint32_t i = 0; i < a->n; i++) {
+		const struct loss_count *c = &a->counts[i];
+
+		if (c->stage != stage || !c->n)
+			continue;
+		buf_printf(b, "%s%s %s", comma, text_number(number, c->n), c->text);
+		comma = ", ";
+	}
+}
+
+void loss_account_json(const struct loss_account *a, enum loss_stage stage, struct buf *b)
+{
+	const char *comma = "";
+
+	buf_str(b, "{");
+	for (uint32_t i = 0; i < a->n; i++) {
+		const struct loss_count *c = &a->counts[i];
+
+		if (c->stage != stage || (!c->n && stage == LOSS_STACK))
+			continue;
+		buf_str(b, comma);
+		json_text(b, c->text);
+		buf_printf(b, ": %llu", (unsigned long long)c->n);
+		comma = ", ";
+	}
+	buf_str(b, "}");
+}

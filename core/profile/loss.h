@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The account of losses: what became of the samples that were due. Each is complete, truncated or
+ * lost, and each that is not complete has one reason. Whatever shows losses (the summary, top,
+ * report, status, metrics, profiles, the page) iterates this account and has no list of its own.
+ *
+ * Every figure is a number of samples, but those of stage LOSS_DELIVERY: they are profiles.
+ */
+#ifndef PROFILE_LOSS_H
+#define PROFILE_LOSS_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/* What a reason counts, and where. */
+enum loss_stage {
+	LOSS_NOWHERE,  /* complete */
+	LOSS_TICK,     /* lost: a tick without a sample (core/events) */
+	LOSS_STACK,    /* truncated: a sample whose stack is incomplete (core/unwind, sampling) */
+	LOSS_DELIVERY, /* a profile that a sink did not take (core/delivery) */
+};
+
+/* The reasons of the core: their texts and what they mean are in loss.c. Unwinder plugins have
+ * reasons of their own, which have numbers from LOSS_REASONS on in an account. */
+enum loss_reason {
+	LOSS_NONE, /* complete */
+	LOSS_RING_FULL,
+	LOSS_TIMER_SKIPPED,
+	LOSS_KERNEL_NOT_ALLOWED,
+	LOSS_NO_MEMORY,
+	LOSS_PROCESS_CHANGED,
+	LOSS_CODE_CHANGED,
+	LOSS_NOT_COPIED,
+	LOSS_ENDLESS,
+	LOSS_BACKWARDS,
+	LOSS_COPY_FULL,
+	LOSS_COPY_SHORT,
+	LOSS_NO_TABLE_YET,
+	LOSS_FILE_NOT_READABLE,
+	LOSS_NO_TABLE,
+	LOSS_CALLER_NOT_CODE,
+	LOSS_CODE_NOT_MAPPED,
+	LOSS_TOO_DEEP,
+	LOSS_NO_REGISTERS,
+	LOSS_32_BIT,
+	LOSS_UNNAMED,
+	LOSS_QUEUE_FULL,
+	LOSS_REFUSED,
+	LOSS_ENDED,
+	LOSS_REASONS
+};
+
+#define LOSS_MAX 96u /* reasons in an account, those of plugins included */
+
+/* As users and metrics see it; never changed once released. Static. */
+const char *loss_text(enum loss_reason);
+enum loss_stage loss_stage(enum loss_reason);
+/* One sentence for people. Static. */
+const char *loss_meaning(enum loss_reason);
+/* Of a reason by its text, as profiles have it. Texts of plugins are LOSS_STACK. */
+enum loss_stage loss_stage_of(const char *text);
+/* "lost", "truncated", "not delivered"; "complete" of LOSS_NOWHERE. Static. */
+const char *loss_stage_text(enum loss_stage);
+
+struct loss_count {
+	const char *text;
+	enum loss_stage stage;
+	uint64_t n;
+};
+
+/* After loss_account_init(): due == complete + truncated + lost. Iterate counts[1 .. n - 1];
+ * those that are 0 are there too. */
+struct loss_account {
+	uint64_t due, complete, truncated, lost;
+	struct loss_count counts[LOSS_MAX]; /* by reason; [LOSS_NONE]: complete */
+	uint32_t n;
+};
+
+/* Nothing was due. */
+void loss_account_init(struct loss_account *);
+/* The number of the reason with this text, which is added if the account does not have it; the
+ * text must live as long as the account and its copies. Where the account is full: LOSS_UNNAMED. */
+uint32_t loss_account_reason(struct loss_account *, const char *text);
+/* n more samples (or profiles) with this reason; 0: complete. */
+void loss_account_add(struct loss_account *, uint32_t reason, uint64_t n);
+/* At most n samples that were counted with one reason have another one of the same stage. */
+void loss_account_move(struct loss_account *, enum loss_reason from, enum loss_reason to,
+		       uint64_t n);
+/* All figures become 0; the reasons stay, with their numbers. */
+void loss_account_clear(struct loss_account *);
+/* "12 ring full, 3 timer skipped": what one stage counted, for people. Empty: nothing. */
+void loss_account_list(const struct loss_account *, enum loss_stage, struct buf *);
+/* {"ring full": 12, ..}: likewise, as a JSON object. The core's reasons of ticks and delivery are
+ * there with 0 too. */
+void loss_account_json(const struct loss_account *, enum loss_stage, struct buf *);
+#endif
