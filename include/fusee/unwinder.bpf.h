@@ -573,6 +573,14 @@ FUSEE_FN int fusee_emit(struct fusee_unwind *u, __u32 kind, __u64 key, __u32 len
 #define FUSEE_LANGUAGE_STEP(name, step) FUSEE_NATIVE_STEP(name, step)
 #endif /* __bpf__ */
 
+/* Ends the stack: `return fusee_stop(u, MY_REASON);`. reason: index into ops->reasons from 1, or 0
+ * if the stack is complete. */
+FUSEE_FN int fusee_stop(struct fusee_unwind *u, __u32 reason)
+{
+	u->error = reason;
+	return FUSEE_STOP;
+}
+
 /*
  * Pushes a frame of the source: two words that ops->symbolize() is handed to name it by. Once a
  * call of the step. 0, or -1: this call has pushed one.

@@ -65,12 +65,6 @@ enum {
 
 #define AT(u, what, addr) fusee_read(u, what, sizeof(*(what)), addr)
 
-FUSEE_FN int stop(struct fusee_unwind *u, __u32 why)
-{
-	u->error = why;
-	return FUSEE_STOP;
-}
-
 /* ---- which lua_State, which CallInfo ---- */
 
 #define BELOW 64  /* words that the frames below may have saved */
@@ -529,16 +523,16 @@ static int push(struct fusee_unwind *u, __u32 unused)
 	(void)unused;
 	if (fusee_slab32(u, LUA54_FRESH, &fresh) || AT(u, &ci, u->scratch[CALL]) ||
 	    AT(u, &value, ci.func))
-		return stop(u, LUA54_UNREADABLE);
+		return fusee_stop(u, LUA54_UNREADABLE);
 	if (!ci.previous || ci.callstatus & CIST_C)
-		return stop(u, LUA54_NO_FUNCTION);
+		return fusee_stop(u, LUA54_NO_FUNCTION);
 	if (!fresh || ci.callstatus & fresh)
 		u->scratch[DONE] = u->sp;
 	if ((value[1] & 0x3f) != LUA_VLCL || AT(u, &f, value[0] + 8) ||
 	    (__u8)f.header != LUA_VLCL || AT(u, &p, f.p + PROTO_MIDDLE) ||
 	    (__u8)p.header[0] != LUA_VPROTO || AT(u, &source, f.p + PROTO_SOURCE)) {
 		if (u->scratch[TRIED])
-			return stop(u, LUA54_NO_FUNCTION);
+			return fusee_stop(u, LUA54_NO_FUNCTION);
 		u->scratch[TRIED] = 1; /* it returns: what it returns is where it was */
 		u->scratch[CALL] = ci.previous;
 		return FUSEE_AGAIN;
@@ -574,7 +568,7 @@ FUSEE_FN int leave(struct fusee_unwind *u)
 {
 	if (u->scratch[STATE] && u->scratch[CALL]) {
 		if (FUSEE_CALL(fusee_lua54_skip_c, u, 0))
-			return stop(u, LUA54_UNREADABLE);
+			return fusee_stop(u, LUA54_UNREADABLE);
 		if (u->scratch[CALL])
 			return push_and_name(u);
 	}

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unwinder "lua54": frames of PUC Lua 5.4, also of a stripped one. x86-64. */
 #define _GNU_SOURCE /* tdestroy */
-#include <errno.h>
 #include <search.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <fusee/plugin.h>
+#include <fusee/helpers.h>
 #include <fusee/unwinder.bpf.h>
 
 #include "lua54.h"
@@ -16,8 +13,7 @@ int fusee_step_lua54(struct fusee_unwind *u);
 FUSEE_EMBED(lua54_bpf, "lua54.bpf.o");
 
 struct lua54 {
-	struct fusee_instance *in;
-	const struct fusee_host *host;
+	struct fusee_self self;
 	void *processes; /* tsearch() trees, here and below */
 };
 
@@ -98,18 +94,18 @@ static void words_of(int release, uint32_t w[LUA54_WORDS])
 
 static int claim(struct lua54 *l, uint64_t file, struct fusee_range at, uint64_t arg)
 {
-	struct fusee_claim c = {
-		.size = sizeof(c), .flags = FUSEE_CLAIM_STEP, .range = at, .arg = arg};
+	struct fusee_claim c = FUSEE_SIZED(struct fusee_claim, .flags = FUSEE_CLAIM_STEP,
+					   .range = at, .arg = arg);
 
-	return l->host->unwinder->file_claim(l->in, file, &c);
+	return l->self.host->unwinder->file_claim(l->self.in, file, &c);
 }
 
 static int lua54_inspect(void *ctx, uint64_t file)
 {
 	static const char version[] = "$LuaVersion: Lua 5.4.";
 	struct lua54 *l = ctx;
-	const struct fusee_unwinder_host *host = l->host->unwinder;
-	struct fusee_file_info info = {.size = sizeof(info)};
+	const struct fusee_unwinder_host *host = l->self.host->unwinder;
+	struct fusee_file_info info = FUSEE_SIZED(struct fusee_file_info);
 	struct search s = {.host = host, .file = file};
 	struct fusee_range at;
 	uint32_t words[LUA54_WORDS];
@@ -123,12 +119,12 @@ static int lua54_inspect(void *ctx, uint64_t file)
 		return 0;
 	r = ident[sizeof(version) - 1] - '0';
 	if (r < 0 || r > 8 || ident[sizeof(version)] != ' ')
-		return l->host->fail(l->in, -ENOTSUP, "only Lua 5.4.0 to 5.4.8 are known");
+		return fusee_fail(&l->self, -ENOTSUP, "only Lua 5.4.0 to 5.4.8 are known");
 	if (find_execute(&s) || host->file_symbol(file, "lua_resume", &at) ||
 	    host->file_function(file, at.lo, &at))
-		return l->host->fail(l->in, -ENOENT, "Lua's interpreter was not found in it");
+		return fusee_fail(&l->self, -ENOENT, "Lua's interpreter was not found in it");
 	words_of(r, words);
-	r = host->file_slab(l->in, file, words, LUA54_WORDS);
+	r = host->file_slab(l->self.in, file, words, LUA54_WORDS);
 	if (!r)
 		r = claim(l, file, s.found, LUA54_EXECUTE);
 	if (!r)
@@ -224,11 +220,6 @@ static int lua54_record(void *ctx, uint64_t process, const struct fusee_emission
 	return element(&of->places, &at, sizeof(at), by_id) ? 0 : -ENOMEM;
 }
 
-static struct fusee_str str(const char *text)
-{
-	return (struct fusee_str){text, strlen(text)};
-}
-
 static int lua54_symbolize(void *ctx, const struct fusee_raw_frame *frame,
 			   struct fusee_frame_out *out)
 {
@@ -236,7 +227,7 @@ static int lua54_symbolize(void *ctx, const struct fusee_raw_frame *frame,
 	struct process **of = tfind(&frame->process, &l->processes, by_id);
 	struct place **place = of ? tfind(&frame->v[0], &(*of)->places, by_id) : NULL;
 	const struct function *f = place ? (*place)->function : NULL;
-	struct fusee_source_frame named = {.size = sizeof(named)};
+	struct fusee_source_frame named = FUSEE_SIZED(struct fusee_source_frame);
 	char file[256], text[320];
 
 	if (!f)
@@ -252,11 +243,11 @@ static int lua54_symbolize(void *ctx, const struct fusee_raw_frame *frame,
 		snprintf(text, sizeof(text), "function <%s:%u>", file, f->line);
 	else
 		snprintf(text, sizeof(text), "main chunk <%s>", file);
-	named.function = str(text);
-	named.file = str(file);
+	named.function = fusee_text(text);
+	named.file = fusee_text(file);
 	named.line = (*place)->line;
 	named.start_line = f->line;
-	return l->host->unwinder->frame(out, &named) ? -ENOMEM : 1;
+	return l->self.host->unwinder->frame(out, &named) ? -ENOMEM : 1;
 }
 
 static void free_process(void *element)
@@ -277,15 +268,6 @@ static void lua54_detach(void *ctx, uint64_t process)
 		return;
 	tdelete(&process, &l->processes, by_id);
 	free_process(p);
-}
-
-static int lua54_init(void *ctx, struct fusee_instance *in, const struct fusee_host *host)
-{
-	struct lua54 *l = ctx;
-
-	l->in = in;
-	l->host = host;
-	return 0;
 }
 
 static void lua54_fini(void *ctx)
@@ -312,4 +294,5 @@ static const struct fusee_unwinder_ops ops = {
 };
 
 FUSEE_PLUGIN(lua54, FUSEE_UNWINDER, .version = "0.1", .doc = "Frames of PUC Lua 5.4.",
-	     .ctx_size = sizeof(struct lua54), .init = lua54_init, .fini = lua54_fini, .ops = &ops);
+	     .ctx_size = sizeof(struct lua54), .init = fusee_self_init, .fini = lua54_fini,
+	     .ops = &ops);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* discovery "cgroup": a target for each control group, with the container that it is of. Groups are
- * followed by inotify; the trees are read once, and again where the kernel's queue overflowed. */
+/*
+ * discovery "cgroup": a target for each control group, labelled with its path and its container.
+ * inotify reports new and removed groups. The trees are read at the start, and again when the
+ * kernel's inotify queue has overflowed.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -12,36 +15,35 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include <fusee/plugin.h>
+#include <fusee/helpers.h>
 
 #include "container.h"
 #include "mounts.h"
 
 #define BUCKETS 4096u
 #define MAX_PATH 4096u
-#define MAX_DEPTH 64u          /* of groups below groups: the kernel has no limit of its own */
-#define RESCAN_NS 60000000000u /* where not everything can be watched */
-#define AGAIN_NS 1000000000u   /* where memory was short: until all is seen */
+#define MAX_DEPTH 64u          /* of nested groups: the kernel has no limit of its own */
+#define RESCAN_NS FUSEE_MINUTE /* between scans while some groups cannot be watched */
+#define RETRY_NS FUSEE_SECOND  /* between scans while memory is short */
 
-/* A directory that is watched. */
+/* A directory of one hierarchy. */
 struct node {
 	struct node *next;
-	int wd;        /* -1: it could not be watched */
-	uint32_t tree; /* index */
-	char *path;    /* in its hierarchy: "/a/b" */
+	int wd;        /* inotify's watch; -1: the directory cannot be watched */
+	uint32_t tree; /* index into trees */
+	char *path;    /* owned; in the hierarchy: "/a/b" */
 };
 
-/* A path that has been put; it may stand in several hierarchies. */
+/* A path that exists in at least one hierarchy: one target, if the options select it. */
 struct group {
 	struct group *next;
 	char *path;
-	struct node *nodes[MAX_TREES]; /* its directory in each; NULL: not there */
+	struct node *nodes[MAX_TREES]; /* its directory in each hierarchy; NULL: none */
 };
 
 struct cgroup {
-	struct fusee_instance *in;
-	const struct fusee_host *host;
-	const char *root; /* options */
+	struct fusee_self self;
+	const char *root; /* options, from here to max */
 	struct fusee_table match;
 	uint8_t containers;
 	int64_t max;
@@ -51,14 +53,9 @@ struct cgroup {
 	uint32_t ntrees, nnodes;
 	struct node *nodes[BUCKETS];   /* by wd */
 	struct group *groups[BUCKETS]; /* by path */
-	bool said_limit, said_depth, said_watches;
-	bool again; /* not everything was seen: the timer looks soon */
+	bool warned_limit, warned_depth, warned_watches;
+	bool retrying; /* memory was short: the timer starts a scan after RETRY_NS */
 };
-
-static void say(struct cgroup *c, int level, const char *text)
-{
-	c->host->log(c->in, level, text);
-}
 
 /* ---- targets ---- */
 
@@ -80,47 +77,37 @@ static struct group **place_of(struct cgroup *c, const char *path)
 	return at;
 }
 
-static bool is_wanted(const struct cgroup *c, const char *path, bool container)
+static bool is_selected(const struct cgroup *c, const char *path, bool container)
 {
 	if (c->containers && !container)
 		return false;
-	for (uint32_t i = 0; i < c->match.n; i++)
-		if (!fnmatch(FUSEE_AT(struct fusee_str, c->match, i)->p, path, 0))
+	FUSEE_FOR_EACH (struct fusee_str, glob, c->match) {
+		if (!fnmatch(glob->p, path, 0))
 			return true;
+	}
 	return !c->match.n;
-}
-
-static struct fusee_str str(const char *text)
-{
-	return (struct fusee_str){text, strlen(text)};
 }
 
 static int put(struct cgroup *c, const char *path)
 {
 	struct fusee_label labels[3];
-	struct fusee_target t = {
-		.size = sizeof(t),
-		.match = FUSEE_MATCH_CGROUP,
-		.key = str(path),
-		.cgroup = str(path),
-		.labels = {labels, 0, sizeof(labels[0])},
-	};
+	struct fusee_target t = FUSEE_SIZED(struct fusee_target, .match = FUSEE_MATCH_CGROUP,
+					    .key = fusee_text(path), .cgroup = fusee_text(path),
+					    .labels = {labels, 0, sizeof(labels[0])});
 	struct container at;
 	bool container = container_of(path, &at);
 
-	if (!is_wanted(c, path, container))
+	if (!is_selected(c, path, container))
 		return 0;
-	labels[t.labels.n++] = (struct fusee_label){.key = str("cgroup"), .str = str(path)};
+	labels[t.labels.n++] = fusee_text_label("cgroup", path);
 	if (container)
-		labels[t.labels.n++] = (struct fusee_label){.key = str("container_id"),
-							    .str = str(at.id)};
+		labels[t.labels.n++] = fusee_text_label("container_id", at.id);
 	if (container && *at.runtime)
-		labels[t.labels.n++] = (struct fusee_label){.key = str("container_runtime"),
-							    .str = str(at.runtime)};
-	return c->host->discovery->put(c->in, &t);
+		labels[t.labels.n++] = fusee_text_label("container_runtime", at.runtime);
+	return c->self.host->discovery->put(c->self.in, &t);
 }
 
-static bool is_nowhere(const struct group *g)
+static bool has_no_node(const struct group *g)
 {
 	for (uint32_t i = 0; i < MAX_TREES; i++)
 		if (g->nodes[i])
@@ -128,7 +115,8 @@ static bool is_nowhere(const struct group *g)
 	return true;
 }
 
-static int enter(struct cgroup *c, struct node *n)
+/* Adds a directory to its group; the first directory of a group puts the target. */
+static int group_add(struct cgroup *c, struct node *n)
 {
 	struct group **at = place_of(c, n->path), *g = *at;
 	bool first;
@@ -141,21 +129,22 @@ static int enter(struct cgroup *c, struct node *n)
 		}
 		*at = g;
 	}
-	first = is_nowhere(g);
+	first = has_no_node(g);
 	g->nodes[n->tree] = n;
 	return first ? put(c, n->path) : 0;
 }
 
-static void leave(struct cgroup *c, const struct node *n)
+/* The reverse; the last directory of a group deletes the target. */
+static void group_remove(struct cgroup *c, const struct node *n)
 {
 	struct group **at = place_of(c, n->path), *g = *at;
 
 	if (!g || g->nodes[n->tree] != n)
 		return;
 	g->nodes[n->tree] = NULL;
-	if (!is_nowhere(g))
+	if (!has_no_node(g))
 		return;
-	c->host->discovery->del(c->in, str(g->path));
+	c->self.host->discovery->del(c->self.in, fusee_text(g->path));
 	*at = g->next;
 	free(g->path);
 	free(g);
@@ -177,7 +166,7 @@ static void drop_node(struct cgroup *c, struct node **at)
 	struct node *n = *at;
 
 	*at = n->next;
-	leave(c, n);
+	group_remove(c, n);
 	c->nnodes--;
 	free(n->path);
 	free(n);
@@ -185,38 +174,32 @@ static void drop_node(struct cgroup *c, struct node **at)
 
 static int warn_watches(struct cgroup *c, int err)
 {
-	char text[256];
-
-	c->host->count(c->in, "unwatched", NULL, 0, 1);
-	if (c->said_watches)
+	fusee_count(&c->self, "unwatched", 1);
+	if (c->warned_watches)
 		return 0;
-	if (c->host->discovery->timer(c->in, RESCAN_NS) == -ENOMEM)
+	if (c->self.host->discovery->timer(c->self.in, RESCAN_NS) == -ENOMEM)
 		return -ENOMEM;
-	c->said_watches = true;
-	snprintf(text, sizeof(text),
-		 err == ENOSPC
-			 ? "control groups cannot all be watched: raise "
-			   "fs.inotify.max_user_watches; what begins in the others is seen late"
-			 : "a control group cannot be watched: %s",
-		 strerror(err));
-	say(c, FUSEE_WARNING, text);
+	c->warned_watches = true;
+	if (err == ENOSPC)
+		fusee_log(&c->self, FUSEE_WARNING,
+			  "not all control groups can be watched: raise "
+			  "fs.inotify.max_user_watches; new groups in the others are found late");
+	else
+		fusee_log(&c->self, FUSEE_WARNING, "a control group cannot be watched: %s",
+			  strerror(err));
 	return 0;
 }
 
 static bool is_full(struct cgroup *c)
 {
-	char text[128];
-
 	if ((int64_t)c->nnodes < c->max)
 		return false;
-	c->host->count(c->in, "left_out", NULL, 0, 1);
-	if (!c->said_limit) {
-		snprintf(text, sizeof(text),
-			 "more than %lld control groups: the rest is left out (option 'max')",
-			 (long long)c->max);
-		say(c, FUSEE_WARNING, text);
-	}
-	c->said_limit = true;
+	fusee_count(&c->self, "left_out", 1);
+	if (!c->warned_limit)
+		fusee_log(&c->self, FUSEE_WARNING,
+			  "more than %lld control groups: the others are ignored (option 'max')",
+			  (long long)c->max);
+	c->warned_limit = true;
 	return true;
 }
 
@@ -228,7 +211,7 @@ static void join(char *out, const char *a, const char *b, const char *name)
 
 static int add_tree(struct cgroup *c, uint32_t tree, const char *path);
 
-/* Directories below one that is watched already: none can be missed. */
+/* Adds the directories below `path`, which is watched already, so that none can be missed. */
 static int scan(struct cgroup *c, uint32_t tree, const char *path)
 {
 	char dir[MAX_PATH], child[MAX_PATH];
@@ -251,14 +234,14 @@ static int scan(struct cgroup *c, uint32_t tree, const char *path)
 	return r;
 }
 
-/* The directory of a path that is another one now, or none. */
+/* Drops the node of a directory that was removed, or replaced under the same path. */
 static void drop_old(struct cgroup *c, struct node *old)
 {
 	struct node **at = &c->nodes[(uint32_t)old->wd % BUCKETS];
 
 	while (*at != old)
 		at = &(*at)->next;
-	/* cgroupfs keeps a removed directory's watch, and its inode with it */
+	/* cgroupfs keeps the watch of a removed directory, and with it the inode */
 	if (old->wd >= 0)
 		inotify_rm_watch(c->inotify, old->wd);
 	drop_node(c, at);
@@ -272,12 +255,13 @@ static bool is_too_deep(struct cgroup *c, const char *path)
 		depth += *p == '/';
 	if (depth <= MAX_DEPTH && strlen(path) <= MAX_PATH / 4)
 		return false;
-	c->host->count(c->in, "left_out", NULL, 0, 1);
-	if (!c->said_depth)
-		say(c, FUSEE_WARNING,
-		    "control groups that lie more than 64 deep, or have paths of more than 1024 "
-		    "bytes, are left out: their processes count as those of the group above");
-	c->said_depth = true;
+	fusee_count(&c->self, "left_out", 1);
+	if (!c->warned_depth)
+		fusee_log(
+			&c->self, FUSEE_WARNING,
+			"control groups more than 64 levels deep, or with paths of more than 1024 "
+			"bytes, are ignored: their processes count as those of the group above");
+	c->warned_depth = true;
 	return true;
 }
 
@@ -294,10 +278,11 @@ static int new_node(struct cgroup *c, uint32_t tree, int wd, const char *full)
 	n->next = c->nodes[(uint32_t)wd % BUCKETS];
 	c->nodes[(uint32_t)wd % BUCKETS] = n;
 	c->nnodes++;
-	return enter(c, n);
+	return group_add(c, n);
 }
 
-/* What a path is now: watches its directory and all below it, forgets one that is gone. */
+/* Brings the nodes of a path up to date: watches its directory and all below it, or drops the node
+ * of a directory that was removed. */
 static int add_tree(struct cgroup *c, uint32_t tree, const char *path)
 {
 	char dir[MAX_PATH], full[MAX_PATH];
@@ -326,18 +311,18 @@ static int add_tree(struct cgroup *c, uint32_t tree, const char *path)
 	if (wd < 0)
 		r = warn_watches(c, errno);
 	if (r || (old && old->wd == wd))
-		return r; /* met on another way */
+		return r; /* found earlier */
 	if (old)
 		drop_old(c, old);
 	if (wd >= 0 && *node_of(c, wd))
-		return 0; /* under another path: a mount within the tree */
+		return 0; /* found under another path: a mount within the tree */
 	r = new_node(c, tree, wd, full);
 	return r ? r : scan(c, tree, path);
 }
 
-/* ---- all of it ---- */
+/* ---- complete scans ---- */
 
-static void forget_all(struct cgroup *c)
+static void drop_all(struct cgroup *c)
 {
 	for (uint32_t i = 0; i < BUCKETS; i++) {
 		for (struct node *n = c->nodes[i], *next; n; n = next) {
@@ -359,52 +344,53 @@ static void forget_all(struct cgroup *c)
 	c->inotify = -1;
 }
 
+/* Reads all hierarchies and puts all targets. 0 or -errno. */
 static int read_all(struct cgroup *c)
 {
-	int r = c->host->discovery->begin(c->in);
+	int r = c->self.host->discovery->begin(c->self.in);
 
 	if (r)
 		return r;
 	c->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	r = c->inotify < 0 ? -errno : c->host->discovery->watch_fd(c->in, c->inotify, EPOLLIN);
+	r = c->inotify < 0 ? -errno
+			   : c->self.host->discovery->watch_fd(c->self.in, c->inotify, EPOLLIN);
 	c->ntrees = 0;
 	r = r ? r : mounts_find(c->root, c->trees, &c->ntrees);
 	for (uint32_t i = 0; !r && i < c->ntrees; i++)
 		r = add_tree(c, i, "/");
-	if (r != -ENOMEM) /* then it is half of what there is */
-		c->host->discovery->commit(c->in);
+	if (r != -ENOMEM) /* an incomplete scan must not remove targets */
+		c->self.host->discovery->commit(c->self.in);
 	return r;
 }
 
 static int cgroup_start(void *ctx)
 {
 	struct cgroup *c = ctx;
-	char text[512];
 	int r = read_all(c);
 
 	if (!r && !c->ntrees)
-		say(c, FUSEE_INFO,
-		    "no control groups are mounted here: processes have no cgroup labels");
+		fusee_log(&c->self, FUSEE_INFO,
+			  "no control groups are mounted: processes have no cgroup labels");
 	if (!r)
 		return 0;
-	snprintf(text, sizeof(text), "cannot watch control groups: %s%s", strerror(-r),
-		 r == -EMFILE ? " (fs.inotify.max_user_instances)" : "");
-	return c->host->fail(c->in, r, text);
+	return fusee_fail(&c->self, r, "cannot watch control groups: %s%s", strerror(-r),
+			  r == -EMFILE ? " (fs.inotify.max_user_instances)" : "");
 }
 
-/* What was not seen for want of memory is nowhere else to be learned: all is looked at again. */
-static int again(struct cgroup *c, int r)
+/* Starts a timer for a complete scan after -ENOMEM: no event will report the missing groups.
+ * Returns r, or -ENOMEM if the timer cannot be set. */
+static int retry(struct cgroup *c, int r)
 {
-	uint64_t ns = r == -ENOMEM ? AGAIN_NS : c->said_watches ? RESCAN_NS : 0;
+	uint64_t ns = r == -ENOMEM ? RETRY_NS : c->warned_watches ? RESCAN_NS : 0;
 
-	if (r == -ENOMEM || c->again)
-		r = c->host->discovery->timer(c->in, ns) && !r ? -ENOMEM : r;
-	c->again = r == -ENOMEM;
+	if (r == -ENOMEM || c->retrying)
+		r = c->self.host->discovery->timer(c->self.in, ns) && !r ? -ENOMEM : r;
+	c->retrying = r == -ENOMEM;
 	return r;
 }
 
-/* The path of a watched directory as it stands under its mount. */
-static const char *below(const struct cgroup *c, const struct node *n)
+/* The path of a watched directory below the mount point of its hierarchy. */
+static const char *path_below_mount(const struct cgroup *c, const struct node *n)
 {
 	size_t root = strlen(c->trees[n->tree].root);
 
@@ -413,15 +399,15 @@ static const char *below(const struct cgroup *c, const struct node *n)
 
 static int rescan(struct cgroup *c)
 {
-	c->host->count(c->in, "rescans", NULL, 0, 1);
-	c->host->discovery->watch_fd(c->in, c->inotify, 0);
-	forget_all(c);
+	fusee_count(&c->self, "rescans", 1);
+	c->self.host->discovery->watch_fd(c->self.in, c->inotify, 0);
+	drop_all(c);
 	return read_all(c);
 }
 
 static int cgroup_tick(void *ctx)
 {
-	return again(ctx, rescan(ctx));
+	return retry(ctx, rescan(ctx));
 }
 
 static int on_event(struct cgroup *c, const struct inotify_event *e)
@@ -435,10 +421,10 @@ static int on_event(struct cgroup *c, const struct inotify_event *e)
 		drop_node(c, at);
 		return 0;
 	}
-	/* A group that is gone is told by its parent alone: in cgroupfs its own watch stays */
+	/* only the parent reports a removed group: in cgroupfs the group's own watch stays */
 	if (!(e->mask & (IN_CREATE | IN_DELETE | IN_MOVED_TO)) || !(e->mask & IN_ISDIR) || !e->len)
 		return 0;
-	join(child, "", below(c, *at), e->name);
+	join(child, "", path_below_mount(c, *at), e->name);
 	return add_tree(c, (*at)->tree, child);
 }
 
@@ -452,7 +438,7 @@ static int read_events(struct cgroup *c, int fd)
 		for (char *p = buf; !r && p < buf + n;) {
 			const struct inotify_event *e = (const void *)p;
 
-			/* v1 can rename a group: all below it has other paths then */
+			/* v1 can rename a group: all groups below it have other paths then */
 			if (e->mask & (IN_Q_OVERFLOW | IN_MOVE_SELF))
 				return rescan(c);
 			r = on_event(c, e);
@@ -464,15 +450,14 @@ static int read_events(struct cgroup *c, int fd)
 static int cgroup_ready(void *ctx, int fd, uint32_t events)
 {
 	(void)events;
-	return again(ctx, read_events(ctx, fd));
+	return retry(ctx, read_events(ctx, fd));
 }
 
 static int cgroup_init(void *ctx, struct fusee_instance *in, const struct fusee_host *host)
 {
 	struct cgroup *c = ctx;
 
-	c->in = in;
-	c->host = host;
+	fusee_self_init(ctx, in, host);
 	c->inotify = -1;
 	c->trees = calloc(MAX_TREES, sizeof(*c->trees));
 	return c->trees ? 0 : -ENOMEM;
@@ -482,22 +467,21 @@ static void cgroup_fini(void *ctx)
 {
 	struct cgroup *c = ctx;
 
-	if (!c->trees) /* init failed: no descriptor is ours */
+	if (!c->trees) /* init() failed before it opened anything */
 		return;
-	forget_all(c);
+	drop_all(c);
 	free(c->trees);
 }
 
-#define OPTION(field) .name = #field, .offset = offsetof(struct cgroup, field)
 static const struct fusee_option options[] = {
-	{OPTION(match), .type = FUSEE_LIST, .def = "",
-	 .doc = "Only control groups whose path matches one of these globs."},
-	{OPTION(containers), .type = FUSEE_BOOL, .def = "false",
-	 .doc = "Only control groups of containers."},
-	{OPTION(root), .type = FUSEE_STRING, .def = "",
-	 .doc = "A folder that is laid out like /sys/fs/cgroup, in place of what is mounted."},
-	{OPTION(max), .type = FUSEE_INT, .def = "50000", .min = 1, .max = 1000000,
-	 .doc = "At most so many control groups are watched."},
+	FUSEE_OPTION_LIST(struct cgroup, match, "",
+			  "Only control groups whose path matches one of these globs."),
+	FUSEE_OPTION_BOOL(struct cgroup, containers, "false", "Only control groups of containers."),
+	FUSEE_OPTION_STRING(struct cgroup, root, "",
+			    "A folder with the layout of /sys/fs/cgroup, in place of the mounted "
+			    "hierarchies."),
+	FUSEE_OPTION_INT(struct cgroup, max, "50000", 1, 1000000,
+			 "Most control groups that are watched."),
 };
 
 static const struct fusee_discovery_ops ops = {
@@ -509,6 +493,5 @@ static const struct fusee_discovery_ops ops = {
 
 FUSEE_PLUGIN(cgroup, FUSEE_DISCOVERY, .version = "1.0",
 	     .doc = "Labels processes with their control group and container.",
-	     .options = {options, sizeof(options) / sizeof(options[0]), sizeof(options[0])},
-	     .ctx_size = sizeof(struct cgroup), .init = cgroup_init, .fini = cgroup_fini,
-	     .ops = &ops);
+	     .options = FUSEE_TABLE(options), .ctx_size = sizeof(struct cgroup),
+	     .init = cgroup_init, .fini = cgroup_fini, .ops = &ops);

@@ -341,7 +341,7 @@ TEST(a_deep_tree)
 	in_tree("", path, true);
 	f = started(NULL, NULL);
 	CHECK_INT(f->ntargets, 65);
-	CHECK(fake_logged(f, "more than 64 deep"));
+	CHECK(fake_logged(f, "more than 64 levels deep"));
 	CHECK(fake_count(f, "left_out") >= 1);
 	gone();
 	settle(f);
@@ -442,6 +442,6 @@ TEST(nothing_is_mounted)
 	strcpy(top, "/nowhere");
 	f = started(NULL, NULL);
 	CHECK_INT(f->ntargets, 0);
-	CHECK(fake_logged(f, "no control groups are mounted here"));
+	CHECK(fake_logged(f, "no control groups are mounted"));
 	fake_free(f);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* discovery "process": a target for each process, with labels of what it runs, for whom. */
+/* discovery "process": a target for each process, labelled with its program, user and service. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <signal.h>
@@ -7,25 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <fusee/plugin.h>
+#include <fusee/helpers.h>
 
 #include "read.h"
 
 #define BUCKETS 4096u
 #define MAX_LABELS 24u
 
-/* A process that we have put. Its labels are copied to its children when they fork. */
+/* A process that has a target. A forked child copies its labels. */
 struct entry {
 	struct entry *next;
 	uint32_t pid, nlabels;
 	uint64_t start_ticks;
-	char *texts; /* key, value, key, value ..; each terminated */
+	char *texts; /* owned: key, value, key, value ..; each terminated */
 };
 
 struct process {
-	struct fusee_instance *in;
-	const struct fusee_host *host;
-	struct fusee_table names, exe, args, users; /* options */
+	struct fusee_self self;
+	struct fusee_table names, exe, args, users; /* options, from here to cmdline */
 	struct fusee_table env;
 	uint8_t cmdline;
 	struct passwd_cache *passwd;
@@ -36,8 +35,7 @@ static int process_init(void *ctx, struct fusee_instance *in, const struct fusee
 {
 	struct process *p = ctx;
 
-	p->in = in;
-	p->host = host;
+	fusee_self_init(ctx, in, host);
 	p->passwd = passwd_open();
 	return p->passwd ? 0 : -ENOMEM;
 }
@@ -69,43 +67,38 @@ static struct entry **place_of(struct process *p, uint32_t pid)
 static int put(struct process *p, const struct entry *e)
 {
 	struct fusee_label labels[MAX_LABELS];
-	struct fusee_target t = {
-		.size = sizeof(t),
-		.match = FUSEE_MATCH_PID,
-		.pid = e->pid,
-		.pid_start_ticks = e->start_ticks,
-		.labels = {labels, e->nlabels, sizeof(labels[0])},
-	};
+	struct fusee_target t = FUSEE_SIZED(struct fusee_target, .match = FUSEE_MATCH_PID,
+					    .pid = e->pid, .pid_start_ticks = e->start_ticks,
+					    .labels = {labels, e->nlabels, sizeof(labels[0])});
 	const char *text = e->texts;
 	char key[16];
 
 	for (uint32_t i = 0; i < e->nlabels; i++) {
-		labels[i] = (struct fusee_label){.key = {text, strlen(text)}};
-		text += labels[i].key.len + 1;
-		labels[i].str = (struct fusee_str){text, strlen(text)};
-		text += labels[i].str.len + 1;
+		labels[i] = fusee_text_label(text, text + strlen(text) + 1);
+		text = labels[i].str.p + labels[i].str.len + 1;
 	}
-	t.key = (struct fusee_str){key, (uint64_t)snprintf(key, sizeof(key), "%u", e->pid)};
-	return p->host->discovery->put(p->in, &t);
+	snprintf(key, sizeof(key), "%u", e->pid);
+	t.key = fusee_text(key);
+	return p->self.host->discovery->put(p->self.in, &t);
 }
 
+/* Deletes the target of a pid, if it has one. */
 static int drop(struct process *p, uint32_t pid)
 {
 	struct entry **at = place_of(p, pid), *e = *at;
 	char key[16];
-	int n;
 
 	if (!e)
 		return 0;
 	*at = e->next;
 	free(e->texts);
 	free(e);
-	n = snprintf(key, sizeof(key), "%u", pid);
-	p->host->discovery->del(p->in, (struct fusee_str){key, (uint64_t)n});
+	snprintf(key, sizeof(key), "%u", pid);
+	p->self.host->discovery->del(p->self.in, fusee_text(key));
 	return 0;
 }
 
-/* Takes texts over. */
+/* Makes or replaces the target of a pid. Owns texts from now on. 0 or -errno. */
 static int keep(struct process *p, uint32_t pid, uint64_t start_ticks, char *texts,
 		uint32_t nlabels)
 {
@@ -129,18 +122,19 @@ static int keep(struct process *p, uint32_t pid, uint64_t start_ticks, char *tex
 
 /* ---- one process ---- */
 
-static bool matches(const struct fusee_table *globs, const char *text, int flags)
+static bool matches(const struct fusee_table *globs, const char *text)
 {
-	for (uint32_t i = 0; i < globs->n; i++)
-		if (!fnmatch(FUSEE_AT(struct fusee_str, *globs, i)->p, text, flags))
+	FUSEE_FOR_EACH (struct fusee_str, glob, *globs) {
+		if (!fnmatch(glob->p, text, 0))
 			return true;
+	}
 	return !globs->n;
 }
 
-static bool is_wanted(const struct process *p, const struct facts *f)
+static bool is_selected(const struct process *p, const struct facts *f)
 {
-	return matches(&p->names, f->name, 0) && matches(&p->exe, f->exe, 0) &&
-	       matches(&p->args, f->cmdline, 0) && matches(&p->users, f->user, 0);
+	return matches(&p->names, f->name) && matches(&p->exe, f->exe) &&
+	       matches(&p->args, f->cmdline) && matches(&p->users, f->user);
 }
 
 struct labels {
@@ -150,6 +144,7 @@ struct labels {
 	int error;
 };
 
+/* Adds a label unless its value is empty or there are MAX_LABELS. -ENOMEM is kept in l->error. */
 static void add(struct labels *l, const char *key, const char *value)
 {
 	size_t k = strlen(key) + 1, v = strlen(value) + 1;
@@ -179,30 +174,28 @@ static void add_environment(const struct process *p, struct labels *l, const str
 
 	if (!environment_service(f->environ, f->environ_len, value, sizeof(value)))
 		add(l, "service_name", value);
-	for (uint32_t i = 0; i < p->env.n; i++) {
-		const struct fusee_label *e = FUSEE_AT(struct fusee_label, p->env, i);
-
+	FUSEE_FOR_EACH (struct fusee_label, e, p->env) {
 		if (!environment_get(f->environ, f->environ_len, e->str.p, value, sizeof(value)))
 			add(l, e->key.p, value);
 	}
 }
 
-/* A process that runs another program now, or that we have not seen yet. */
-static int look(struct process *p, uint32_t pid)
+/* Reads a process that is new or runs another program, and makes or drops its target. */
+static int update(struct process *p, uint32_t pid)
 {
-	uint32_t want = FACTS_STATUS | FACTS_ENVIRON |
-			(p->cmdline || p->args.n ? FACTS_CMDLINE : 0);
+	uint32_t which = FACTS_STATUS | FACTS_ENVIRON |
+			 (p->cmdline || p->args.n ? FACTS_CMDLINE : 0);
 	struct labels l = {0};
 	struct facts f;
 	char number[16];
-	int r = facts_read(&f, pid, want, p->passwd);
+	int r = facts_read(&f, pid, which, p->passwd);
 
-	if (r == -ENOMEM) { /* what we said of it stands until we are told of it again */
+	if (r == -ENOMEM) { /* the target stays until the core repeats the event */
 		facts_free(&f);
 		return r;
 	}
-	if (r || !is_wanted(p, &f)) {
-		drop(p, pid); /* gone, the kernel's own, or of no interest any more */
+	if (r || !is_selected(p, &f)) {
+		drop(p, pid); /* it has ended, is a kernel thread, or is not selected */
 		facts_free(&f);
 		return 0;
 	}
@@ -222,7 +215,7 @@ static int look(struct process *p, uint32_t pid)
 	return r;
 }
 
-/* A child runs its parent's program: nothing needs to be read. */
+/* A forked child runs its parent's program: its labels are the parent's, and nothing is read. */
 static int inherit(struct process *p, uint32_t parent, uint32_t pid)
 {
 	const struct entry *from = *place_of(p, parent);
@@ -231,7 +224,7 @@ static int inherit(struct process *p, uint32_t parent, uint32_t pid)
 	char number[16];
 
 	if (!from)
-		return look(p, pid); /* we do not know its parent: wanted or not */
+		return update(p, pid); /* the parent has no target: unknown or not selected */
 	snprintf(number, sizeof(number), "%u", pid);
 	text = from->texts;
 	for (uint32_t i = 0; i < from->nlabels; i++) {
@@ -247,17 +240,16 @@ static int inherit(struct process *p, uint32_t parent, uint32_t pid)
 	return keep(p, pid, 0, l.texts, l.n);
 }
 
-/* The pid may be another process's by now, which must not lose its target. */
-static int ended(struct process *p, uint32_t pid)
+/* An exit may be reported after another process was given the pid: that must keep its target. */
+static int exited(struct process *p, uint32_t pid)
 {
 	if (!*place_of(p, pid))
 		return 0;
-	if (kill((pid_t)pid, 0) &&
-	    errno == ESRCH) { /* which nearly always it is, and costs least */
+	if (kill((pid_t)pid, 0) && errno == ESRCH) { /* the common and cheap case */
 		drop(p, pid);
 		return 0;
 	}
-	return look(p, pid);
+	return update(p, pid);
 }
 
 static int process_event(void *ctx, const struct fusee_process_event *e)
@@ -268,11 +260,11 @@ static int process_event(void *ctx, const struct fusee_process_event *e)
 	case FUSEE_PROCESS_FORK:
 		return inherit(p, e->parent, e->pid);
 	case FUSEE_PROCESS_EXIT:
-		return ended(p, e->pid);
+		return exited(p, e->pid);
 	case FUSEE_PROCESS_SYNC:
-		return p->host->discovery->commit(p->in);
+		return p->self.host->discovery->commit(p->self.in);
 	default:
-		return look(p, e->pid);
+		return update(p, e->pid);
 	}
 }
 
@@ -280,23 +272,23 @@ static int process_start(void *ctx)
 {
 	struct process *p = ctx;
 
-	return p->host->discovery->begin(p->in);
+	return p->self.host->discovery->begin(p->self.in);
 }
 
-#define OPTION(field) .name = #field, .offset = offsetof(struct process, field)
 static const struct fusee_option options[] = {
-	{OPTION(names), .type = FUSEE_LIST, .def = "",
-	 .doc = "Only processes whose executable's base name matches one of these globs."},
-	{OPTION(exe), .type = FUSEE_LIST, .def = "",
-	 .doc = "Only processes whose executable's path matches one of these globs."},
-	{OPTION(args), .type = FUSEE_LIST, .def = "",
-	 .doc = "Only processes whose command line, with blanks between, matches one of these "
-		"globs."},
-	{OPTION(users), .type = FUSEE_LIST, .def = "", .doc = "Only processes of these users."},
-	{OPTION(env), .type = FUSEE_MAP, .def = "",
-	 .doc = "Labels from environment variables: label = \"VARIABLE\"."},
-	{OPTION(cmdline), .type = FUSEE_BOOL, .def = "false",
-	 .doc = "Adds the command line as a label; it may hold secrets."},
+	FUSEE_OPTION_LIST(
+		struct process, names, "",
+		"Only processes whose executable's base name matches one of these globs."),
+	FUSEE_OPTION_LIST(struct process, exe, "",
+			  "Only processes whose executable's path matches one of these globs."),
+	FUSEE_OPTION_LIST(struct process, args, "",
+			  "Only processes whose command line, with blanks between the arguments, "
+			  "matches one of these globs."),
+	FUSEE_OPTION_LIST(struct process, users, "", "Only processes of these users."),
+	FUSEE_OPTION_MAP(struct process, env, "",
+			 "Labels from environment variables: label = \"VARIABLE\"."),
+	FUSEE_OPTION_BOOL(struct process, cmdline, "false",
+			  "Adds the command line as a label; it may contain secrets."),
 };
 
 static const struct fusee_discovery_ops ops = {
@@ -307,7 +299,6 @@ static const struct fusee_discovery_ops ops = {
 };
 
 FUSEE_PLUGIN(process, FUSEE_DISCOVERY, .version = "1.0",
-	     .doc = "Labels each process with what it runs, for whom, and its service's name.",
-	     .options = {options, sizeof(options) / sizeof(options[0]), sizeof(options[0])},
-	     .ctx_size = sizeof(struct process), .init = process_init, .fini = process_fini,
-	     .ops = &ops);
+	     .doc = "Labels each process with its program, user and service name.",
+	     .options = FUSEE_TABLE(options), .ctx_size = sizeof(struct process),
+	     .init = process_init, .fini = process_fini, .ops = &ops);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stacks as text, "root;caller;leaf weight" lines, appended to a file or written to standard
- * output. A window is written whole or, to a file, not at all; who reads a pipe may be slow, and
- * cancel() ends the wait.
+ * output. A file receives the complete lines of a window or none of them. The reader of a pipe may
+ * be slow; cancel() ends a write that waits for it.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,49 +16,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fusee/plugin.h>
+#include <fusee/helpers.h>
 
 struct folded {
+	struct fusee_self self;
 	const char *path, *root;
 	uint64_t max_size;
-	struct fusee_instance *in;
-	const struct fusee_host *host;
-	int cancelled; /* eventfd: readable for ever once cancel() was called */
-	char *text;    /* a window as it is written */
+	int cancelled; /* eventfd, readable from the first cancel() on */
+	char *text;    /* the lines of the current window */
 	uint64_t len, cap;
 };
 
 static const struct fusee_option options[] = {
-	{.name = "path",
-	 .type = FUSEE_STRING,
-	 .offset = offsetof(struct folded, path),
-	 .doc = "File that lines are appended to, opened anew for each window; '-' is standard "
-		"output."},
-	{.name = "root",
-	 .type = FUSEE_STRING,
-	 .offset = offsetof(struct folded, root),
-	 .def = "process",
-	 .doc = "Label of the target whose value becomes the first frame of each stack; '' for "
-		"none."},
-	{.name = "max_size",
-	 .type = FUSEE_SIZE,
-	 .offset = offsetof(struct folded, max_size),
-	 .def = "100MiB",
-	 .doc = "A file that would become larger is renamed to PATH.1 first, over the one before; "
-		"0 sets no limit."},
+	FUSEE_OPTION_STRING(struct folded, path, NULL,
+			    "File that lines are appended to, opened again for each window; '-' is "
+			    "standard output."),
+	FUSEE_OPTION_STRING(struct folded, root, "process",
+			    "Label of the target whose value becomes the first frame of each "
+			    "stack; '' for none."),
+	FUSEE_OPTION_SIZE(struct folded, max_size, "100MiB", 0, 0,
+			  "A file that would become larger is renamed to PATH.1 first, replacing "
+			  "the one before; 0 sets no limit."),
 };
-
-__attribute__((format(printf, 3, 4))) static int fail(struct folded *s, int err, const char *format,
-						      ...)
-{
-	char text[PATH_MAX + 256];
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
-	va_end(ap);
-	return s->host->fail(s->in, err, text);
-}
 
 static bool to_stdout(const struct folded *s)
 {
@@ -68,18 +46,7 @@ static bool to_stdout(const struct folded *s)
 
 /* ---- the text ---- */
 
-static const struct fusee_label *root_of(const struct folded *s, const struct fusee_profile *p)
-{
-	for (uint32_t i = 0; i < p->resource.n; i++) {
-		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->resource, i);
-
-		if (l->key.len == strlen(s->root) && !memcmp(l->key.p, s->root, l->key.len))
-			return l->str.len ? l : NULL;
-	}
-	return NULL;
-}
-
-/* ';' parts frames, a line ends a stack. */
+/* The character for c in a root frame: no separator of frames or lines. */
 static char plain(char c)
 {
 	return c == ';' ? ':' : (unsigned char)c < ' ' ? ' ' : c;
@@ -101,7 +68,7 @@ static int add(struct folded *s, const char *p, uint64_t len)
 	return 0;
 }
 
-/* The lines with the root in front of each. */
+/* Fills s->text with the lines, each with the root frame in front. 0 or -ENOMEM. */
 static int put_lines(struct folded *s, struct fusee_str lines, const struct fusee_label *root)
 {
 	int r = 0;
@@ -128,7 +95,7 @@ static int put_lines(struct folded *s, struct fusee_str lines, const struct fuse
 
 /* ---- writing ---- */
 
-/* Until the file takes more: 0; -ECANCELED. */
+/* Waits until fd is writable. 0, -ECANCELED after cancel(), or another -errno. */
 static int wait_for(struct folded *s, int fd)
 {
 	struct pollfd fds[] = {{.fd = s->cancelled, .events = POLLIN},
@@ -140,21 +107,24 @@ static int wait_for(struct folded *s, int fd)
 	return fds[0].revents ? -ECANCELED : 0;
 }
 
-/* *written: how much of it is out. A write to a pipe of standard output, which may not be set to
- * not block since others share it, is no larger than what poll() promises room for. */
+/*
+ * Writes s->text. *written: the bytes that were written, also on failure. Standard output may be a
+ * blocking pipe that other processes share, so its flags stay as they are and each write is at most
+ * PIPE_BUF, for which poll() promises room. 0, -ECANCELED after cancel(), or another -errno.
+ */
 static int write_all(struct folded *s, int fd, uint64_t *written)
 {
-	const uint64_t most = to_stdout(s) ? PIPE_BUF : 1 << 30;
+	const uint64_t max = to_stdout(s) ? PIPE_BUF : 1 << 30;
 	int r;
 
 	for (*written = 0; *written < s->len;) {
-		uint64_t left = s->len - *written;
+		uint64_t rest = s->len - *written;
 		ssize_t n;
 
 		r = wait_for(s, fd);
 		if (r)
 			return r;
-		n = write(fd, s->text + *written, left < most ? left : most);
+		n = write(fd, s->text + *written, rest < max ? rest : max);
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
 			return -errno;
 		*written += n > 0 ? (uint64_t)n : 0;
@@ -162,7 +132,8 @@ static int write_all(struct folded *s, int fd, uint64_t *written)
 	return 0;
 }
 
-/* The file as it is now; logrotate may have put another one there. */
+/* Opens the file for appending. The path is opened for each window, since logrotate may have moved
+ * the previous file away. A descriptor, or -errno after host->fail(). */
 static int open_file(struct folded *s)
 {
 	int fd = open(s->path, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK | O_CLOEXEC,
@@ -172,11 +143,12 @@ static int open_file(struct folded *s)
 	if (fd >= 0)
 		return fd;
 	if (err == ENXIO)
-		return fail(s, -EAGAIN, "nobody reads the pipe '%s'", s->path);
-	return fail(s, -err, "cannot open '%s': %s", s->path, strerror(err));
+		return fusee_fail(&s->self, -EAGAIN, "no process reads the pipe '%s'", s->path);
+	return fusee_fail(&s->self, -err, "cannot open '%s': %s", s->path, strerror(err));
 }
 
-/* The window doesn't fit any more: the file steps aside. *fd is the new one then. */
+/* Renames the file to PATH.1 and opens a new one if the window would exceed max_size; *fd is then
+ * the new file. *size: bytes of the file, -1 for what is no regular file. */
 static int make_room(struct folded *s, int *fd, off_t *size)
 {
 	char old[PATH_MAX];
@@ -184,15 +156,16 @@ static int make_room(struct folded *s, int *fd, off_t *size)
 	int r;
 
 	if (fstat(*fd, &st))
-		return fail(s, -errno, "cannot look at '%s': %s", s->path, strerror(errno));
+		return fusee_fail(&s->self, -errno, "cannot look at '%s': %s", s->path,
+				  strerror(errno));
 	*size = S_ISREG(st.st_mode) ? st.st_size : -1;
 	if (*size <= 0 || !s->max_size || (uint64_t)*size + s->len <= s->max_size)
 		return 0;
 	if (snprintf(old, sizeof(old), "%s.1", s->path) >= (int)sizeof(old))
-		return fail(s, -ENAMETOOLONG, "'%s.1' is too long a path", s->path);
+		return fusee_fail(&s->self, -ENAMETOOLONG, "'%s.1' is too long a path", s->path);
 	if (rename(s->path, old))
-		return fail(s, -errno, "cannot rename '%s' to '%s': %s", s->path, old,
-			    strerror(errno));
+		return fusee_fail(&s->self, -errno, "cannot rename '%s' to '%s': %s", s->path, old,
+				  strerror(errno));
 	r = open_file(s);
 	if (r < 0)
 		return r;
@@ -202,17 +175,19 @@ static int make_room(struct folded *s, int *fd, off_t *size)
 	return 0;
 }
 
-/* Half a window, or half a line, would count wrong; unless somebody has written behind it. */
-static void take_back(struct folded *s, int fd, off_t size, uint64_t written)
+/* Truncates the file to its size before this window, since half a window would be counted as a
+ * complete window. A file that another process has appended to meanwhile stays. */
+static void remove_partial_window(struct folded *s, int fd, off_t size, uint64_t written)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) || (uint64_t)st.st_size != (uint64_t)size + written ||
 	    ftruncate(fd, size))
-		s->host->log(s->in, FUSEE_WARNING, "the first half of a lost window stays");
+		fusee_log(&s->self, FUSEE_WARNING,
+			  "the first part of a lost window remains in the file");
 }
 
-static int append(struct folded *s)
+static int append_to_file(struct folded *s)
 {
 	off_t size = -1;
 	uint64_t written;
@@ -227,34 +202,34 @@ static int append(struct folded *s)
 	if (!r)
 		goto out;
 	if (written && size >= 0)
-		take_back(s, fd, size, written);
-	fail(s, r, "cannot write to '%s': %s", s->path, strerror(-r));
+		remove_partial_window(s, fd, size, written);
+	fusee_fail(&s->self, r, "cannot write to '%s': %s", s->path, strerror(-r));
 out:
 	close(fd);
 	return r;
 }
 
-static int print(struct folded *s)
+static int write_stdout(struct folded *s)
 {
 	uint64_t written;
 	int r = write_all(s, STDOUT_FILENO, &written);
 
-	return r ? fail(s, r, "cannot write to standard output: %s", strerror(-r)) : 0;
+	return r ? fusee_fail(&s->self, r, "cannot write to standard output: %s", strerror(-r)) : 0;
 }
 
 static int consume(void *ctx, const struct fusee_delivery *d)
 {
 	struct folded *s = ctx;
 	struct fusee_str lines;
-	int r = s->host->sink->encode(d->out, d->profile, FUSEE_FOLDED, &lines);
+	int r = s->self.host->sink->encode(d->out, d->profile, FUSEE_FOLDED, &lines);
 
 	if (!r)
-		r = put_lines(s, lines, root_of(s, d->profile));
+		r = put_lines(s, lines, fusee_find_label(d->profile->resource, s->root));
 	if (r)
-		return fail(s, r, "cannot make text of a profile: %s", strerror(-r));
-	r = to_stdout(s) ? print(s) : append(s);
+		return fusee_fail(&s->self, r, "cannot format a profile as text: %s", strerror(-r));
+	r = to_stdout(s) ? write_stdout(s) : append_to_file(s);
 	if (!r)
-		s->host->count(s->in, "bytes_written", NULL, 0, s->len);
+		fusee_count(&s->self, "bytes_written", s->len);
 	return r;
 }
 
@@ -270,17 +245,18 @@ static int init(void *ctx, struct fusee_instance *in, const struct fusee_host *h
 	struct folded *s = ctx;
 	int fd;
 
-	s->in = in;
-	s->host = host;
+	fusee_self_init(ctx, in, host);
 	s->cancelled = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->cancelled < 0)
-		return fail(s, -errno, "cannot make an eventfd: %s", strerror(errno));
+		return fusee_fail(&s->self, -errno, "cannot create an eventfd: %s",
+				  strerror(errno));
 	if (!*s->path)
-		return fail(s, -EINVAL, "option 'path' is empty; '-' is standard output");
+		return fusee_fail(&s->self, -EINVAL,
+				  "option 'path' is empty; '-' is standard output");
 	if (to_stdout(s))
 		return 0;
 	fd = open_file(s);
-	if (fd == -EAGAIN) /* a pipe: its reader may come later */
+	if (fd == -EAGAIN) /* a pipe that has no reader yet */
 		return 0;
 	if (fd >= 0)
 		close(fd);
@@ -301,5 +277,5 @@ static const struct fusee_sink_ops ops = {
 
 FUSEE_PLUGIN(folded, FUSEE_SINK, .version = "0.1",
 	     .doc = "Appends stacks as text to a file, for flame graph tools and grep.",
-	     .options = {options, sizeof(options) / sizeof(*options), sizeof(*options)},
-	     .ctx_size = sizeof(struct folded), .init = init, .fini = fini, .ops = &ops);
+	     .options = FUSEE_TABLE(options), .ctx_size = sizeof(struct folded), .init = init,
+	     .fini = fini, .ops = &ops);

@@ -190,7 +190,7 @@ TEST(a_pipe_that_nobody_reads)
 	CHECK(!mkfifo(path, 0600));
 	f = started("0");
 	CHECK_INT(deliver(f, 1, "web"), -EAGAIN);
-	CHECK(strstr(f->error, "nobody reads the pipe '"));
+	CHECK(strstr(f->error, "no process reads the pipe '"));
 	fd = open(path, O_RDONLY | O_NONBLOCK);
 	CHECK_INT(deliver(f, 1, "web"), 0);
 	check_cancel(f);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the options say, looked at before anything is sent; and the headers made of them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,9 +6,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "http.h"
+#include "check.h"
 
-#define SECRET 8192 /* most bytes of a token or password */
+#define SECRET 8192 /* bytes of a token or password with its NUL, at most */
 
 /* ---- the options ---- */
 
@@ -49,24 +48,24 @@ static int check_url(struct http *h, CURLU *u)
 
 	if (curl_url_set(u, CURLUPART_URL, h->url, 0) ||
 	    (!scheme_is(u, "http") && !scheme_is(u, "https")) || !has(u, CURLUPART_HOST))
-		return http_fail(h, -EINVAL,
-				 "option 'url': '%s' is not an http:// or https:// address",
-				 h->url);
+		return fusee_fail(&h->self, -EINVAL,
+				  "option 'url': '%s' is not an http:// or https:// address",
+				  h->url);
 	if (has(u, CURLUPART_USER) || has(u, CURLUPART_PASSWORD))
-		return http_fail(h, -EINVAL,
-				 "option 'url' has a password in it: use 'user' and "
-				 "'password_file'");
+		return fusee_fail(&h->self, -EINVAL,
+				  "option 'url' has a password in it: use 'user' and "
+				  "'password_file'");
 	h->shown = strndup(h->url, strcspn(h->url, "?#"));
 	if (!h->shown)
 		return -ENOMEM;
 	plain = scheme_is(u, "http") && !loopback(u);
 	if (plain && (*h->bearer_file || *h->password_file))
-		h->host->log(h->in, FUSEE_WARNING,
-			     "the url is not https: whoever is on the way can read the password "
-			     "or token");
+		fusee_log(&h->self, FUSEE_WARNING,
+			  "the url is not https: everyone on the way can read the password or "
+			  "token");
 	if (h->insecure && scheme_is(u, "https"))
-		h->host->log(h->in, FUSEE_WARNING,
-			     "insecure: the server's certificate is not looked at");
+		fusee_log(&h->self, FUSEE_WARNING,
+			  "insecure: the server's certificate is not checked");
 	return 0;
 }
 
@@ -77,9 +76,9 @@ static int check_proxy(struct http *h, CURLU *u)
 	if (curl_url_set(u, CURLUPART_URL, h->proxy, CURLU_NON_SUPPORT_SCHEME) ||
 	    (!scheme_is(u, "http") && !scheme_is(u, "https") && !scheme_is(u, "socks5h")) ||
 	    has(u, CURLUPART_USER))
-		return http_fail(h, -EINVAL,
-				 "option 'proxy': it must be http://HOST:PORT, https:// or "
-				 "socks5h://, without a password");
+		return fusee_fail(&h->self, -EINVAL,
+				  "option 'proxy': it must be http://HOST:PORT, https:// or "
+				  "socks5h://, without a password");
 	return 0;
 }
 
@@ -98,7 +97,7 @@ static bool is_name(struct fusee_str s)
 	return s.len;
 }
 
-/* A line's end in a value would be the beginning of another header. */
+/* A line break in a value would begin another header. */
 static bool is_value(struct fusee_str s)
 {
 	for (uint64_t i = 0; i < s.len; i++)
@@ -107,7 +106,7 @@ static bool is_value(struct fusee_str s)
 	return true;
 }
 
-static bool is_one_of(struct fusee_str s, const char *const *names)
+static bool is_among(struct fusee_str s, const char *const *names)
 {
 	for (; *names; names++)
 		if (s.len == strlen(*names) && !strncasecmp(s.p, *names, s.len))
@@ -121,23 +120,21 @@ static int check_headers(struct http *h)
 					   "expect",       "idempotency-key", NULL};
 	static const char *const secret[] = {"authorization", NULL};
 
-	for (uint32_t i = 0; i < h->headers.n; i++) {
-		const struct fusee_label *l = FUSEE_AT(struct fusee_label, h->headers, i);
-
+	FUSEE_FOR_EACH (struct fusee_label, l, h->headers) {
 		if (!is_name(l->key) || !is_value(l->str))
-			return http_fail(h, -EINVAL,
-					 "option 'headers': '%.*s' is not a header's name, or its "
-					 "value has a control character",
-					 (int)l->key.len, l->key.p);
-		if (is_one_of(l->key, ours))
-			return http_fail(h, -EINVAL,
-					 "option 'headers': '%.*s' is not for you to set",
-					 (int)l->key.len, l->key.p);
-		if (is_one_of(l->key, secret) && (*h->bearer_file || *h->user))
-			return http_fail(h, -EINVAL,
-					 "option 'headers': '%.*s' is made by 'bearer_file' or "
-					 "'user' already",
-					 (int)l->key.len, l->key.p);
+			return fusee_fail(&h->self, -EINVAL,
+					  "option 'headers': '%.*s' is not a header's name, or its "
+					  "value has a control character",
+					  (int)l->key.len, l->key.p);
+		if (is_among(l->key, ours))
+			return fusee_fail(&h->self, -EINVAL,
+					  "option 'headers': '%.*s' is set by the sink itself",
+					  (int)l->key.len, l->key.p);
+		if (is_among(l->key, secret) && (*h->bearer_file || *h->user))
+			return fusee_fail(&h->self, -EINVAL,
+					  "option 'headers': '%.*s' is set by 'bearer_file' or "
+					  "'user'",
+					  (int)l->key.len, l->key.p);
 	}
 	return 0;
 }
@@ -145,8 +142,8 @@ static int check_headers(struct http *h)
 static int check_file(struct http *h, const char *option, const char *path)
 {
 	if (*path && access(path, R_OK))
-		return http_fail(h, -errno, "option '%s': cannot read '%s': %s", option, path,
-				 strerror(errno));
+		return fusee_fail(&h->self, -errno, "option '%s': cannot read '%s': %s", option,
+				  path, strerror(errno));
 	return 0;
 }
 
@@ -165,15 +162,17 @@ static int check_secrets(struct http *h)
 	if (r)
 		return r;
 	if (*h->bearer_file && *h->user)
-		return http_fail(h, -EINVAL, "'bearer_file' and 'user' exclude each other");
+		return fusee_fail(&h->self, -EINVAL, "'bearer_file' and 'user' exclude each other");
 	if (!*h->user != !*h->password_file)
-		return http_fail(h, -EINVAL, "'user' and 'password_file' belong together");
-	if (strchr(h->user, ':') || !is_value((struct fusee_str){h->user, strlen(h->user)}))
-		return http_fail(h, -EINVAL, "option 'user': no ':' and no control characters");
+		return fusee_fail(&h->self, -EINVAL, "'user' and 'password_file' belong together");
+	if (strchr(h->user, ':') || !is_value(fusee_text(h->user)))
+		return fusee_fail(&h->self, -EINVAL,
+				  "option 'user': no ':' and no control characters");
 	if (*h->key_file && !*h->cert_file)
-		return http_fail(h, -EINVAL, "'key_file' needs 'cert_file'");
-	if (!is_value((struct fusee_str){h->content_type, strlen(h->content_type)}))
-		return http_fail(h, -EINVAL, "option 'content_type': no control characters");
+		return fusee_fail(&h->self, -EINVAL, "'key_file' needs 'cert_file'");
+	if (!is_value(fusee_text(h->content_type)))
+		return fusee_fail(&h->self, -EINVAL,
+				  "option 'content_type': no control characters");
 	return 0;
 }
 
@@ -203,7 +202,7 @@ static int add(struct curl_slist **list, const char *name, const char *value, ui
 	char *line = NULL;
 	int n;
 
-	/* libcurl's way to say that a header is empty; "Name:" would take it away */
+	/* "Name;" is libcurl's form of an empty header; "Name:" would remove the header */
 	n = len ? asprintf(&line, "%s: %.*s", name, (int)len, value) : asprintf(&line, "%s;", name);
 	if (n < 0)
 		return -ENOMEM;
@@ -216,15 +215,15 @@ static int add(struct curl_slist **list, const char *name, const char *value, ui
 	return 0;
 }
 
-/* Length, or -errno with its sentence: a token that is not there now may come. */
+/* The length, or -EAGAIN after host->fail(): a token that is missing now may be written later. */
 static int read_secret(struct http *h, const char *path, char buf[SECRET])
 {
-	int n = h->host->read_secret(h->in, path, buf, SECRET);
+	int n = h->self.host->read_secret(h->self.in, path, buf, SECRET);
 
 	if (n < 0)
-		return http_fail(h, -EAGAIN, "cannot read '%s': %s", path, strerror(-n));
+		return fusee_fail(&h->self, -EAGAIN, "cannot read '%s': %s", path, strerror(-n));
 	if (!n || !is_value((struct fusee_str){buf, (uint64_t)n}))
-		return http_fail(h, -EAGAIN, "'%s' is empty or has more than one line", path);
+		return fusee_fail(&h->self, -EAGAIN, "'%s' is empty or has several lines", path);
 	return n;
 }
 
@@ -257,7 +256,7 @@ static int add_authorization(struct http *h, struct curl_slist **list)
 	} else {
 		n = (size_t)snprintf(both, sizeof(both), "%s:%s", h->user, secret);
 		if (user > SECRET || n >= sizeof(both)) {
-			r = http_fail(h, -EINVAL, "option 'user' is too long");
+			r = fusee_fail(&h->self, -EINVAL, "option 'user' is too long");
 			goto out;
 		}
 		memcpy(text, "Basic ", 6);
@@ -284,10 +283,9 @@ int http_headers(struct http *h, const struct fusee_profile *p, struct curl_slis
 		r = add(&list, "Content-Type", h->content_type, strlen(h->content_type));
 	if (!r)
 		r = add(&list, "Idempotency-Key", id, strlen(id));
-	for (uint32_t i = 0; !r && i < h->headers.n; i++) {
-		const struct fusee_label *l = FUSEE_AT(struct fusee_label, h->headers, i);
-
-		r = add(&list, l->key.p, l->str.p, l->str.len);
+	FUSEE_FOR_EACH (struct fusee_label, l, h->headers) {
+		if (!r)
+			r = add(&list, l->key.p, l->str.p, l->str.len);
 	}
 	if (!r && (*h->bearer_file || *h->user))
 		r = add_authorization(h, &list);

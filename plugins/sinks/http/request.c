@@ -1,38 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request by libcurl. The status decides as soon as the answer's headers are whole: of its body
- * only the first line is kept, and only so much of it is read that the connection can be used
- * again.
+ * One request by libcurl. Of the body only the first line is kept. The rest is read, up to
+ * MAX_BODY, so that the connection can be used again.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "http.h"
+#include "request.h"
 
-#define MS 1000000ull
-#define SECOND 1000000000ull
-#define MOST_RETRY_AFTER 3600 /* seconds; one server's mistake is not to stop a sink for a day */
-#define MOST_HEAD (64u << 10)
-#define MOST_BODY (64u << 10)
+#define MS 1000000ull /* ns */
+/* The cap for Retry-After, in seconds: a server's mistake must not stop a sink for a day. */
+#define MAX_RETRY_AFTER 3600
+#define MAX_HEAD (64u << 10) /* bytes of an answer's headers */
+#define MAX_BODY (64u << 10) /* bytes of an answer's body */
 #define POLL_MS 1000
 
-void answer_fini(struct answer *a)
+void http_answer_fini(struct http_answer *a)
 {
 	free(a->redirect);
-	*a = (struct answer){0};
+	*a = (struct http_answer){0};
 }
 
-/* ---- as it comes ---- */
+/* ---- receiving ---- */
 
 static size_t take_head(char *p, size_t size, size_t n, void *arg)
 {
-	struct answer *a = arg;
+	struct http_answer *a = arg;
 
 	n *= size;
 	a->head += n;
-	if (a->head > MOST_HEAD)
+	if (a->head > MAX_HEAD)
 		return 0;
 	if (n >= 5 && !memcmp(p, "HTTP/", 5))
 		a->head_ended = false;
@@ -43,7 +42,7 @@ static size_t take_head(char *p, size_t size, size_t n, void *arg)
 
 static size_t take_body(char *p, size_t size, size_t n, void *arg)
 {
-	struct answer *a = arg;
+	struct http_answer *a = arg;
 
 	n *= size;
 	for (size_t i = 0; i < n && !a->line_ended; i++) {
@@ -53,10 +52,10 @@ static size_t take_body(char *p, size_t size, size_t n, void *arg)
 			a->line[a->len++] = p[i] >= ' ' && p[i] <= '~' ? p[i] : '?';
 	}
 	a->body += n;
-	return a->body > MOST_BODY ? 0 : n;
+	return a->body > MAX_BODY ? 0 : n;
 }
 
-/* ---- where ---- */
+/* ---- redirects ---- */
 
 static bool same_part(CURLU *a, CURLU *b, CURLUPart part)
 {
@@ -78,7 +77,6 @@ static bool part_is(CURLU *u, CURLUPart part, const char *text)
 	return is;
 }
 
-/* The same server; or, from plain to secure, its usual ports. */
 bool http_same_place(const char *from, const char *to)
 {
 	CURLU *a = curl_url(), *b = curl_url();
@@ -95,7 +93,7 @@ bool http_same_place(const char *from, const char *to)
 
 /* ---- setting up ---- */
 
-/* Remembers the first error of many calls. */
+/* Sets an option unless an earlier SET() has failed; `code` keeps the first error. */
 #define SET(option, value) (code = code ? code : curl_easy_setopt(c, option, value))
 
 static CURLcode set_limits(struct http *h, CURL *c)
@@ -109,13 +107,13 @@ static CURLcode set_limits(struct http *h, CURL *c)
 	SET(CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
 #if LIBCURL_VERSION_NUM >= 0x075700
-	/* else a cancelled request waits for the end of its name's lookup */
+	/* without it a cancelled request waits until its name is resolved */
 	SET(CURLOPT_QUICK_EXIT, 1L);
 #endif
 	SET(CURLOPT_FOLLOWLOCATION, 0L);
 	SET(CURLOPT_TIMEOUT_MS, (long)(h->timeout / MS));
 	SET(CURLOPT_CONNECTTIMEOUT_MS, (long)(h->connect_timeout / MS));
-	/* "" keeps libcurl from asking the environment */
+	/* "" keeps libcurl from reading proxies from the environment */
 	SET(CURLOPT_PROXY, h->proxy);
 	SET(CURLOPT_NOPROXY, "");
 	return code;
@@ -138,7 +136,7 @@ static CURLcode set_tls(struct http *h, CURL *c)
 }
 
 static CURLcode set_up(struct http *h, CURL *c, const char *url, struct curl_slist *headers,
-		       struct fusee_str body, struct answer *a)
+		       struct fusee_str body, struct http_answer *a)
 {
 	CURLcode code = set_limits(h, c);
 
@@ -159,13 +157,13 @@ static CURLcode set_up(struct http *h, CURL *c, const char *url, struct curl_sli
 	return code;
 }
 
-/* ---- at work ---- */
+/* ---- the request ---- */
 
-/* True: it ended, as *code says; false: it was cancelled or could not be begun. */
-static bool run(struct http *h, CURLcode *code)
+/* True: the request has ended with *code; false: it was cancelled or could not begin. */
+static bool perform(struct http *h, CURLcode *code)
 {
 	CURLMcode m = CURLM_OK;
-	int running = 1, left;
+	int running = 1, queued;
 	CURLMsg *msg;
 
 	while (!m && running && !atomic_load(&h->cancelled)) {
@@ -173,7 +171,7 @@ static bool run(struct http *h, CURLcode *code)
 		if (!m && running)
 			m = curl_multi_poll(h->multi, NULL, 0, POLL_MS, NULL);
 	}
-	while ((msg = curl_multi_info_read(h->multi, &left)))
+	while ((msg = curl_multi_info_read(h->multi, &queued)))
 		if (msg->msg == CURLMSG_DONE) {
 			*code = msg->data.result;
 			return true;
@@ -182,27 +180,26 @@ static bool run(struct http *h, CURLcode *code)
 	return false;
 }
 
-static int read_answer(struct http *h, CURLcode code, struct answer *a)
+static int read_answer(struct http *h, CURLcode code, struct http_answer *a)
 {
 	curl_off_t seconds = 0;
 	char *redirect = NULL;
 
-	if (a->head_ended && a->head <= MOST_HEAD)
+	if (a->head_ended && a->head <= MAX_HEAD)
 		curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &a->status);
 	if (a->status < 200)
 		a->status = 0;
 	if (!a->status) {
-		if (a->head > MOST_HEAD)
-			strcpy(a->error, "its headers don't end");
+		if (a->head > MAX_HEAD)
+			strcpy(a->error, "its headers do not end");
 		else if (!*a->error)
 			strncat(a->error, curl_easy_strerror(code), sizeof(a->error) - 1);
 		return 0;
 	}
 	curl_easy_getinfo(h->easy, CURLINFO_RETRY_AFTER, &seconds);
 	if (seconds > 0)
-		a->retry_after = (uint64_t)(seconds < MOST_RETRY_AFTER ? seconds
-								       : MOST_RETRY_AFTER) *
-				 SECOND;
+		a->retry_after = (uint64_t)(seconds < MAX_RETRY_AFTER ? seconds : MAX_RETRY_AFTER) *
+				 FUSEE_SECOND;
 	curl_easy_getinfo(h->easy, CURLINFO_REDIRECT_URL, &redirect);
 	if (redirect && !(a->redirect = strdup(redirect)))
 		return -ENOMEM;
@@ -210,7 +207,7 @@ static int read_answer(struct http *h, CURLcode code, struct answer *a)
 }
 
 int http_request(struct http *h, const char *url, struct curl_slist *headers, struct fusee_str body,
-		 struct answer *a)
+		 struct http_answer *a)
 {
 	CURLcode code;
 	int r;
@@ -218,14 +215,14 @@ int http_request(struct http *h, const char *url, struct curl_slist *headers, st
 	curl_easy_reset(h->easy);
 	code = set_up(h, h->easy, url, headers, body, a);
 	if (code)
-		return http_fail(h, -EINVAL, "libcurl refuses '%s': %s", h->shown,
-				 curl_easy_strerror(code));
+		return fusee_fail(&h->self, -EINVAL, "libcurl refuses '%s': %s", h->shown,
+				  curl_easy_strerror(code));
 	if (curl_multi_add_handle(h->multi, h->easy))
 		return -ENOMEM;
-	a->cancelled = !run(h, &code) && atomic_load(&h->cancelled);
+	a->cancelled = !perform(h, &code) && atomic_load(&h->cancelled);
 	r = read_answer(h, code, a);
 	curl_multi_remove_handle(h->multi, h->easy);
-	/* it points into a, and a's life ends here */
+	/* the buffer is in *a, which the caller frees */
 	curl_easy_setopt(h->easy, CURLOPT_ERRORBUFFER, NULL);
 	return r;
 }

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "http.h"
+#include "request.h"
 #include "lib/fakehost.h"
 
 #define SERVER "tests/run/lib/http_server.py"
@@ -247,7 +247,7 @@ TEST(secrets_are_read_each_time)
 	CHECK(logged("\"authorization\": \"Bearer second\""));
 	put("token", "two\r\nX-Evil: lines");
 	CHECK_INT(deliver(f, 3, 3), -EAGAIN);
-	CHECK(strstr(f->error, "token' is empty or has more than one line"));
+	CHECK(strstr(f->error, "token' is empty or has several lines"));
 	unlink(text("%s/token", dir));
 	CHECK_INT(deliver(f, 3, 3), -EAGAIN);
 	CHECK(strstr(f->error, "token': No such file or directory"));
@@ -357,8 +357,8 @@ TEST(answers_that_break_off)
 		{"/huge/200", 0, ""},
 		{"/huge/400", -EBADMSG, "answered 400: a line"},
 		{"/cut-head", -EAGAIN, "no answer from '"},
-		{"/huge-head", -EAGAIN, "its headers don't end"},
-		{"/continue", -EAGAIN, "its headers don't end"},
+		{"/huge-head", -EAGAIN, "its headers do not end"},
+		{"/continue", -EAGAIN, "its headers do not end"},
 		{"/garbage", -EAGAIN, "no answer from '"},
 	};
 	int port;
@@ -596,15 +596,15 @@ TEST(redirects)
 		CHECK_INT(requests(), 2 * (int)i + 2);
 	}
 	f = tried(port, "/redirect/302?to=http://localhost:1/steal%3Fx", -EBADMSG);
-	CHECK_STR(f->error, text("'http://127.0.0.1:%d/redirect/302' leads to another place, "
+	CHECK_STR(f->error, text("'http://127.0.0.1:%d/redirect/302' redirects to "
 				 "'http://localhost:1/steal': make that the 'url' if it is right",
 				 port));
 	fake_free(f);
 	f = tried(port, "/redirect/302?to=file:///etc/passwd", -EBADMSG);
-	CHECK(strstr(f->error, "leads to another place"));
+	CHECK(strstr(f->error, "redirects to"));
 	fake_free(f);
 	f = tried(port, "/redirect/302", -EBADMSG);
-	CHECK(strstr(f->error, "answered 302 without a place to go"));
+	CHECK(strstr(f->error, "answered 302 without a location"));
 	fake_free(f);
 	f = tried(port,
 		  text("/redirect/302?to=http://127.0.0.1:%d/redirect/307%%3fto=/status/429", port),
@@ -628,7 +628,7 @@ TEST(redirects_without_end)
 		  "307%25253fto=/redirect/307%2525253fto=/redirect/307%252525253fto=/redirect/"
 		  "307%25252525253fto=/ok",
 		  -EBADMSG);
-	CHECK(strstr(f->error, "leads on and on"));
+	CHECK(strstr(f->error, "redirects without end"));
 	CHECK(requests() < 20);
 	fake_free(f);
 	clean();
@@ -713,7 +713,7 @@ TEST(tls)
 	CHECK_INT(requests(), 2);
 	f = fake_new(&fusee_plugin, "url", url, "insecure", "true", NULL);
 	CHECK_INT(fake_init(f), 0);
-	CHECK(fake_logged(f, "insecure: the server's certificate is not looked at"));
+	CHECK(fake_logged(f, "insecure: the server's certificate is not checked"));
 	fake_free(f);
 	check_cancel(text("https://127.0.0.1:%d/hang", port), in_dir("ca.pem"));
 	clean();
@@ -800,7 +800,7 @@ TEST(options_that_are_wrong)
 		 "option 'headers': 'X' is not a header's name, or its value has a control "
 		 "character"},
 		{"http://x/", "headers", "Content-Length=5",
-		 "option 'headers': 'Content-Length' is not for you to set"},
+		 "option 'headers': 'Content-Length' is set by the sink itself"},
 		{"http://x/", "bearer_file", "/nope/token",
 		 "option 'bearer_file': cannot read '/nope/token': No such file or directory"},
 		{"http://x/", "ca_file", "/nope/ca",

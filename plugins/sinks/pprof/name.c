@@ -5,16 +5,15 @@
 #include <string.h>
 #include <time.h>
 
-#define NS 1000000000ull
 #define END ".pb.gz"
 #define MAX_TARGET 60
-#define WHEN 20 /* 2026-11-21T08-15-00Z */
+#define TIME 20 /* 2026-11-21T08-15-00Z */
 #define HASH 8
 #define ID 16
 
-/* The first of these labels that the profile has names its target. */
-static const char *const names[] = {"service_name", "workload",     "pod",    "unit",
-				    "container",    "container_id", "process"};
+/* The first of these labels that the profile has is the target in the name. */
+static const char *const target_labels[] = {"service_name", "workload",     "pod",    "unit",
+					    "container",    "container_id", "process"};
 
 static bool plain(char c)
 {
@@ -22,25 +21,14 @@ static bool plain(char c)
 	       c == '.' || c == '_' || c == '-';
 }
 
-static const struct fusee_label *find(const struct fusee_profile *p, const char *key)
-{
-	for (uint32_t i = 0; i < p->resource.n; i++) {
-		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->resource, i);
-
-		if (l->key.len == strlen(key) && !memcmp(l->key.p, key, l->key.len) && l->str.len)
-			return l;
-	}
-	return NULL;
-}
-
-/* Labels come from targets: no letter of theirs may mean something in a path or to a shell. */
-static void target_of(const struct fusee_profile *p, char to[MAX_TARGET + 1])
+/* Labels come from targets: characters that mean something in a path or to a shell become '_'. */
+static void make_target(const struct fusee_profile *p, char to[MAX_TARGET + 1])
 {
 	const struct fusee_label *l = NULL;
 	uint64_t n;
 
-	for (uint32_t i = 0; !l && i < sizeof(names) / sizeof(*names); i++)
-		l = find(p, names[i]);
+	for (uint32_t i = 0; !l && i < sizeof(target_labels) / sizeof(*target_labels); i++)
+		l = fusee_find_label(p->resource, target_labels[i]);
 	n = l ? l->str.len : 0;
 	n = n < MAX_TARGET ? n : MAX_TARGET;
 	for (uint64_t i = 0; i < n; i++)
@@ -60,16 +48,14 @@ static uint32_t hash(uint32_t h, struct fusee_str s)
 void name_make(char name[NAME_SIZE], const struct fusee_profile *p)
 {
 	char when[32], target[MAX_TARGET + 1], id[ID + 1];
-	time_t t = (time_t)(p->start_ns / NS);
+	time_t t = (time_t)(p->start_ns / FUSEE_SECOND);
 	uint32_t h = 2166136261u;
 	struct tm tm;
 
 	gmtime_r(&t, &tm);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H-%M-%SZ", &tm);
-	target_of(p, target);
-	for (uint32_t i = 0; i < p->resource.n; i++) {
-		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->resource, i);
-
+	make_target(p, target);
+	FUSEE_FOR_EACH (struct fusee_label, l, p->resource) {
 		h = hash(hash(h, l->key), l->str);
 	}
 	for (int i = 0; i < ID / 2; i++)
@@ -77,12 +63,12 @@ void name_make(char name[NAME_SIZE], const struct fusee_profile *p)
 	snprintf(name, NAME_SIZE, "%s-%s-%08x-%s" END, when, target, h, id);
 }
 
-void name_unfinished(char part[NAME_SIZE], const char *name)
+void name_make_unfinished(char part[NAME_SIZE], const char *name)
 {
 	snprintf(part, NAME_SIZE, NAME_PREFIX "%.140s" NAME_SUFFIX, name);
 }
 
-/* Is s[0 .. n) hexadecimal with a '-' before it? */
+/* Are s[-1] a '-' and s[0 .. n) hexadecimal digits? */
 static bool is_hex(const char *s, size_t n)
 {
 	return s[-1] == '-' && strspn(s, "0123456789abcdef") >= n;
@@ -101,7 +87,7 @@ static bool is_time(const char *s, uint64_t *ns)
 		return false;
 	t = timegm(&tm);
 	if (ns)
-		*ns = t > 0 ? (uint64_t)t * NS : 0;
+		*ns = t > 0 ? (uint64_t)t * FUSEE_SECOND : 0;
 	return true;
 }
 
@@ -109,7 +95,7 @@ bool name_is_ours(const char *name, uint64_t *ns)
 {
 	size_t len = strlen(name), body;
 
-	if (len >= NAME_SIZE || len < WHEN + 1 + 1 + 1 + HASH + 1 + ID + strlen(END))
+	if (len >= NAME_SIZE || len < TIME + 1 + 1 + 1 + HASH + 1 + ID + strlen(END))
 		return false;
 	body = len - strlen(END);
 	for (size_t i = 0; i < body; i++)

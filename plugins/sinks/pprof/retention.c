@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * No index is kept: others may remove files too, or write into the same directory. A look reads the
- * directory and remembers the oldest files, a bounded number of them; it makes more room than was
- * asked for, so that it is not needed at each window.
+ * There is no index, since other processes may remove files or write into the same directory. A
+ * scan reads the directory and keeps a bounded number of its oldest files. It makes more room than
+ * is needed, so that not every window needs a scan.
  */
 #include "retention.h"
 
@@ -19,20 +19,19 @@
 
 #include "name.h"
 
-#define OLDEST 4096
-#define HOUR 3600000000000ull
+#define OLDEST 4096 /* files that a scan keeps */
 
 struct entry {
 	uint64_t ns, bytes;
 	char name[NAME_SIZE];
 };
 
-struct look {
+struct scan {
 	struct entry *entries; /* 2 * OLDEST */
 	uint32_t n;
-	uint64_t bytes;  /* of all files, also those that are not among the entries */
-	uint64_t oldest; /* window of the oldest that stays */
-	bool more;       /* there are files beyond the entries */
+	uint64_t bytes;  /* of all files, also of those without an entry */
+	uint64_t oldest; /* window of the oldest file that stays; 0: not known */
+	bool more;       /* there are files without an entry */
 };
 
 static uint64_t now(void)
@@ -48,7 +47,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
 
-static void forget_newest(struct look *l)
+/* Keeps the OLDEST entries, sorted. */
+static void drop_newest(struct scan *l)
 {
 	qsort(l->entries, l->n, sizeof(*l->entries), by_name);
 	if (l->n > OLDEST) {
@@ -57,7 +57,7 @@ static void forget_newest(struct look *l)
 	}
 }
 
-static void add(struct look *l, int dir, const char *name)
+static void add(struct scan *l, int dir, const char *name)
 {
 	struct entry *e = &l->entries[l->n];
 	struct stat st;
@@ -69,10 +69,10 @@ static void add(struct look *l, int dir, const char *name)
 	memcpy(e->name, name, strlen(name) + 1);
 	l->bytes += e->bytes;
 	if (++l->n == 2 * OLDEST)
-		forget_newest(l);
+		drop_newest(l);
 }
 
-/* Left by a run that died. Whoever still writes one holds its lock. */
+/* Removes an unfinished file unless the process that writes it holds its lock. */
 static void remove_unfinished(int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -85,7 +85,7 @@ static void remove_unfinished(int dir, const char *name)
 	close(fd);
 }
 
-static int read_names(struct look *l, int dir)
+static int read_names(struct scan *l, int dir)
 {
 	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
 	struct dirent *e;
@@ -110,12 +110,13 @@ static int read_names(struct look *l, int dir)
 	}
 	r = -errno;
 	closedir(d);
-	forget_newest(l);
+	drop_newest(l);
 	return r;
 }
 
-/* From the oldest on; true: something went, and all that could. */
-static bool remove_oldest(struct retention *k, struct look *l, int dir, uint64_t most)
+/* Removes files in order of age. True: all entries were removed, so that another scan may find
+ * more. */
+static bool remove_oldest(struct retention *k, struct scan *l, int dir, uint64_t max)
 {
 	uint64_t t = now(), before = k->keep_ns && t > k->keep_ns ? t - k->keep_ns : 0;
 	bool removed = false;
@@ -125,7 +126,7 @@ static bool remove_oldest(struct retention *k, struct look *l, int dir, uint64_t
 		struct entry *e = &l->entries[i];
 		bool old = e->ns < before;
 
-		if (!old && l->bytes <= most)
+		if (!old && l->bytes <= max)
 			break;
 		if (unlinkat(dir, e->name, 0) && errno != ENOENT)
 			continue;
@@ -137,8 +138,8 @@ static bool remove_oldest(struct retention *k, struct look *l, int dir, uint64_t
 	return removed && i == l->n;
 }
 
-/* What may be there before `need` bytes are added: with room for some more windows. */
-static uint64_t allowed(const struct retention *k, uint64_t bytes, uint64_t need)
+/* Bytes that may remain before `need` bytes are added, with room for some more windows. */
+static uint64_t allowed_bytes(const struct retention *k, uint64_t bytes, uint64_t need)
 {
 	uint64_t spare = k->max_size / 32;
 
@@ -149,16 +150,18 @@ static uint64_t allowed(const struct retention *k, uint64_t bytes, uint64_t need
 	return spare < k->max_size - need ? k->max_size - need - spare : 0;
 }
 
-int retention_look(struct retention *k, int dir, uint64_t need)
+int retention_scan(struct retention *k, int dir, uint64_t need)
 {
-	uint64_t slack = k->keep_ns / 64 < HOUR ? k->keep_ns / 64 : HOUR, t;
-	struct look l = {.entries = calloc(2 * OLDEST, sizeof(*l.entries))};
+	uint64_t slack = k->keep_ns / 64 < (uint64_t)FUSEE_HOUR ? k->keep_ns / 64
+								: (uint64_t)FUSEE_HOUR,
+		 t;
+	struct scan l = {.entries = calloc(2 * OLDEST, sizeof(*l.entries))};
 	bool again = true;
 	int r = l.entries ? 0 : -ENOMEM;
 
 	while (!r && again) {
 		r = read_names(&l, dir);
-		again = !r && remove_oldest(k, &l, dir, allowed(k, l.bytes, need)) && l.more;
+		again = !r && remove_oldest(k, &l, dir, allowed_bytes(k, l.bytes, need)) && l.more;
 	}
 	if (!r) {
 		k->bytes = l.bytes;
@@ -177,5 +180,5 @@ int retention_make_room(struct retention *k, int dir, uint64_t need)
 
 	if (!old && (!k->max_size || (k->bytes <= k->max_size && need <= k->max_size - k->bytes)))
 		return 0;
-	return retention_look(k, dir, need);
+	return retention_scan(k, dir, need);
 }

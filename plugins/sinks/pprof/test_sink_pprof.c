@@ -165,7 +165,7 @@ TEST(names)
 	CHECK_STR(first, name_of(1, "process", "a"));
 	CHECK(name_is_ours(first, &ns) && ns == 1795248900ull * NS);
 	memset(longest, 'x', 299);
-	name_unfinished(part, name_of(1, "process", longest));
+	name_make_unfinished(part, name_of(1, "process", longest));
 	CHECK(name_is_unfinished(part) && !name_is_ours(part, NULL));
 }
 
@@ -239,15 +239,15 @@ TEST(refuses)
 	snprintf(text, sizeof(text), "cannot open directory '%s/file/x': Not a directory", dir);
 	refused("dir", in_dir("file/x"), -ENOTDIR, text);
 	refused("dir", "/proc/nope", -ENOENT,
-		"cannot make directory '/proc/nope': No such file or directory; make it, or name "
-		"another as 'dir'");
+		"cannot create directory '/proc/nope': No such file or directory; create it, or "
+		"name another as 'dir'");
 	refused("dir", "", -EINVAL, "option 'dir' is empty");
 	refused("mode", "rw", -EINVAL,
-		"option 'mode': 'rw' is not an octal number of 0600 to 0666: 0640");
+		"option 'mode': 'rw' is not an octal number from 0600 to 0666, such as 0640");
 	refused("mode", "0755", -EINVAL,
-		"option 'mode': '0755' is not an octal number of 0600 to 0666: 0640");
+		"option 'mode': '0755' is not an octal number from 0600 to 0666, such as 0640");
 	refused("mode", "0040", -EINVAL,
-		"option 'mode': '0040' is not an octal number of 0600 to 0666: 0640");
+		"option 'mode': '0040' is not an octal number from 0600 to 0666, such as 0640");
 	clean();
 }
 
@@ -298,7 +298,7 @@ TEST(planted_links_are_not_followed)
 	scratch();
 	put("victim", "precious");
 	snprintf(name, sizeof(name), "%s", name_of(7, "process", "web"));
-	name_unfinished(part, name);
+	name_make_unfinished(part, name);
 	CHECK(!symlink("victim", in_dir(name)) && !symlink("victim", in_dir(part)));
 	f = started("0", "0");
 	CHECK_INT(deliver(f, 7, 3, 1795248900 * NS), 0);
@@ -315,8 +315,8 @@ TEST(leftovers_go_but_not_those_under_way)
 	int fd;
 
 	scratch();
-	name_unfinished(left, name_of(1, "process", "left"));
-	name_unfinished(busy, name_of(2, "process", "busy"));
+	name_make_unfinished(left, name_of(1, "process", "left"));
+	name_make_unfinished(busy, name_of(2, "process", "busy"));
 	put(left, "half");
 	put(busy, "half");
 	put(".other.part", "half");

@@ -10,14 +10,6 @@
 #define ENTRY_BYTES 64
 enum { STT_FUNC = 2, STT_IFUNC = 10, SYMBOL = 24, RELA = 24 };
 
-static int section(const struct fusee_unwinder_host *host, uint64_t file, const char *name,
-		   struct fusee_section *s)
-{
-	memset(s, 0, sizeof(*s));
-	s->size = sizeof(*s);
-	return !host->file_section(file, name, s) && s->bytes.p;
-}
-
 static uint64_t u64_at(const struct fusee_section *s, uint64_t at)
 {
 	uint64_t v;
@@ -33,7 +25,7 @@ static int add_symbols(const struct fusee_unwinder_host *host, uint64_t file, co
 	struct fusee_section s;
 	int err = 0;
 
-	if (!section(host, file, name, &s))
+	if (fusee_file_section(host, file, name, &s))
 		return 0;
 	for (uint64_t at = 0; !err && s.bytes.len - at >= SYMBOL; at += SYMBOL) {
 		unsigned int type = (unsigned char)s.bytes.p[at + 4] & 15;
@@ -54,13 +46,13 @@ static int add_pointers(const struct fusee_unwinder_host *host, uint64_t file, u
 	int err = 0;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!section(host, file, names[i], &s))
+		if (fusee_file_section(host, file, names[i], &s))
 			continue;
 		for (uint64_t at = 0; !err && s.bytes.len - at >= 8; at += 8)
 			if (u64_at(&s, at) >= lo && u64_at(&s, at) < hi)
 				err = dwt_entries_add(e, u64_at(&s, at));
 	}
-	if (!section(host, file, ".rela.dyn", &s))
+	if (fusee_file_section(host, file, ".rela.dyn", &s))
 		return err;
 	for (uint64_t at = 0; !err && s.bytes.len - at >= RELA; at += RELA)
 		if (u64_at(&s, at + 8) == R_X86_64_RELATIVE && u64_at(&s, at + 16) >= lo &&
@@ -77,7 +69,7 @@ int dwt_code_add(struct dwt *dwt, const struct fusee_unwinder_host *host, uint64
 	struct dwt_code code;
 	int err;
 
-	if (!section(host, file, ".text", &text) || text.bytes.len > DWT_MAX_CODE ||
+	if (fusee_file_section(host, file, ".text", &text) || text.bytes.len > DWT_MAX_CODE ||
 	    !dwt_in_text(dwt, text.vaddr, text.vaddr + text.bytes.len))
 		return 0;
 	code = (struct dwt_code){.bytes = (const uint8_t *)text.bytes.p,

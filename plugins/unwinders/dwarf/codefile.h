@@ -3,7 +3,7 @@
 #ifndef DWARF_CODEFILE_H
 #define DWARF_CODEFILE_H
 
-#include <fusee/plugin.h>
+#include <fusee/helpers.h>
 
 #include "rows.h"
 

@@ -17,12 +17,6 @@ struct special {
 	__s32 cfa, fp, extra;
 };
 
-FUSEE_FN int stop(struct fusee_unwind *u, __u32 reason)
-{
-	u->error = reason;
-	return FUSEE_STOP;
-}
-
 FUSEE_FN __u64 add_signed(__u64 base, __s32 n)
 {
 	return base + (__u64)(__s64)n;
@@ -269,12 +263,12 @@ FUSEE_FN int leave_plain(struct fusee_unwind *u, __u64 cfa, __u32 slot)
 	int known = !(u->flags & FUSEE_FP_LOST);
 
 	if (cfa <= u->sp)
-		return stop(u, DWARF_REASON_NO_PROGRESS);
+		return fusee_stop(u, DWARF_REASON_NO_PROGRESS);
 	if (fusee_read(u, &pc, 8, cfa - 8))
-		return stop(u, DWARF_REASON_STACK_UNREADABLE);
+		return fusee_stop(u, DWARF_REASON_STACK_UNREADABLE);
 	if (slot) {
 		if (fusee_read(u, &fp, 8, cfa - 8 * (slot + 1)))
-			return stop(u, DWARF_REASON_STACK_UNREADABLE);
+			return fusee_stop(u, DWARF_REASON_STACK_UNREADABLE);
 		known = 1;
 	}
 	return arrive(u, cfa, pc, fp, known);
@@ -318,30 +312,30 @@ FUSEE_FN int leave_special(struct fusee_unwind *u, const struct special *s)
 
 	if (reg_value(u, s->reg, &base)) {
 		u->flags |= FUSEE_INEXPRESSIBLE; /* with all registers followed it would be known */
-		return stop(u, DWARF_REASON_REGISTER);
+		return fusee_stop(u, DWARF_REASON_REGISTER);
 	}
 	cfa = add_signed(base, s->cfa);
 	if (s->kind == DWARF_DEREF) {
 		if (fusee_read(u, &cfa, 8, cfa))
-			return stop(u, DWARF_REASON_STACK_UNREADABLE);
+			return fusee_stop(u, DWARF_REASON_STACK_UNREADABLE);
 		cfa = add_signed(cfa, s->extra);
 	}
 	if (s->kind == DWARF_REG && s->flags & DWARF_RA_IN_REG) {
 		if (reg_value(u, (__u32)s->extra, &pc))
-			return stop(u, DWARF_REASON_REGISTER);
+			return fusee_stop(u, DWARF_REASON_REGISTER);
 	} else if (fusee_read(u, &pc, 8,
 			      s->kind == DWARF_REG && s->flags & DWARF_RA_AT
 				      ? add_signed(cfa, s->extra)
 				      : cfa - 8)) {
-		return stop(u, DWARF_REASON_STACK_UNREADABLE);
+		return fusee_stop(u, DWARF_REASON_STACK_UNREADABLE);
 	}
 	reason = caller_fp(u, s, cfa, &fp, &known);
 	if (reason)
-		return stop(u, reason);
+		return fusee_stop(u, reason);
 	/* A return address in a register may have been popped already: then sp stands still, and pc
 	 * must not. */
 	if (!(s->flags & DWARF_OTHER_STACK) && (cfa < u->sp || (cfa == u->sp && pc == u->pc)))
-		return stop(u, DWARF_REASON_NO_PROGRESS);
+		return fusee_stop(u, DWARF_REASON_NO_PROGRESS);
 	return arrive(u, cfa, pc, fp, known);
 }
 
@@ -354,7 +348,7 @@ FUSEE_FN int leave_signal(struct fusee_unwind *u)
 	__u64 regs[UCONTEXT_NREGS];
 
 	if (fusee_read(u, regs, sizeof(regs), u->sp + UCONTEXT_REGS))
-		return stop(u, DWARF_REASON_STACK_UNREADABLE);
+		return fusee_stop(u, DWARF_REASON_STACK_UNREADABLE);
 	for (int i = 0; i < UCONTEXT_NREGS - 1; i++)
 		u->regs[dwarf_number[i] & 15] = regs[i];
 	/* A handler may run on a stack of its own: the interrupted sp can be anywhere. */
@@ -372,7 +366,7 @@ FUSEE_FN int step_special(struct fusee_unwind *u, __u32 i)
 	struct special s;
 
 	if (load_special(u, i, &s))
-		return stop(u, DWARF_REASON_TABLE);
+		return fusee_stop(u, DWARF_REASON_TABLE);
 	switch (s.kind) {
 	case DWARF_SIGNAL:
 		return leave_signal(u);
@@ -382,12 +376,12 @@ FUSEE_FN int step_special(struct fusee_unwind *u, __u32 i)
 	case DWARF_REG:
 		return leave_special(u, &s);
 	case DWARF_SWITCH:
-		return stop(u, DWARF_REASON_SWITCH);
+		return fusee_stop(u, DWARF_REASON_SWITCH);
 	case DWARF_EXPRESSION:
 		u->flags |= FUSEE_INEXPRESSIBLE;
-		return stop(u, DWARF_REASON_EXPRESSION);
+		return fusee_stop(u, DWARF_REASON_EXPRESSION);
 	default:
-		return stop(u, DWARF_REASON_TABLE);
+		return fusee_stop(u, DWARF_REASON_TABLE);
 	}
 }
 
@@ -406,16 +400,16 @@ static int dwarf_step(struct fusee_unwind *u)
 	if (!rule)
 		rule = FUSEE_CALL(fusee_dwarf_search, u, 0);
 	if (rule < 0)
-		return stop(u, DWARF_REASON_TABLE);
+		return fusee_stop(u, DWARF_REASON_TABLE);
 	if (rule == DWARF_RULE_NONE)
 		return FUSEE_PASS;
 	if (rule == RULE_END)
-		return stop(u, 0);
+		return fusee_stop(u, 0);
 	if (rule >= 0xc000)
 		return FUSEE_CALL(fusee_dwarf_special, u, (__u32)rule & 0x3fff);
 	if (rule >= 0x8000) {
 		if (u->flags & FUSEE_FP_LOST)
-			return stop(u, DWARF_REASON_REGISTER);
+			return fusee_stop(u, DWARF_REASON_REGISTER);
 		cfa = u->fp + 8 * ((__u32)rule & DWARF_FP_MAX_OFFSET);
 		slot = (__u32)rule >> 10 & DWARF_MAX_SLOT;
 	} else {

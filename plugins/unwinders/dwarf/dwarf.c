@@ -2,11 +2,10 @@
 /* The dwarf unwinder: tables of rows from what compilers write for exceptions and debuggers. Its
  * step is dwarf.bpf.c; what it can and can't do stands in dwarf.md. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <fusee/plugin.h>
+#include <fusee/helpers.h>
 
 #include "cfi.h"
 #include "codefile.h"
@@ -17,34 +16,16 @@ int fusee_step_dwarf(struct fusee_unwind *u);
 FUSEE_EMBED(dwarf_bpf, "dwarf.bpf.o");
 
 struct dwarf {
-	struct fusee_instance *instance;
-	const struct fusee_host *host;
+	struct fusee_self self;
 };
-
-static int fail(const struct dwarf *d, int err, const char *text)
-{
-	return d->host->fail(d->instance, err, text);
-}
-
-static int get_section(const struct dwarf *d, uint64_t file, const char *name,
-		       struct fusee_section *s)
-{
-	int err;
-
-	memset(s, 0, sizeof(*s));
-	s->size = sizeof(*s);
-	err = d->host->unwinder->file_section(file, name, s);
-	return err ? err : s->bytes.p ? 0 : -ENOENT;
-}
 
 static void take_segments(struct dwt *dwt, const struct fusee_file_info *info)
 {
-	for (uint32_t i = 0; i < info->segments.n && dwt->n_texts < DWT_MAX_TEXTS; i++) {
-		const struct fusee_segment *s = FUSEE_AT(struct fusee_segment, info->segments, i);
+	FUSEE_FOR_EACH (struct fusee_segment, s, info->segments) {
 		uint64_t hi;
 
-		if (!(s->flags & 1) || __builtin_add_overflow(s->vaddr, s->filesz, &hi) ||
-		    hi >= DWT_MAX_ADDRESS)
+		if (!(s->flags & 1) || dwt->n_texts == DWT_MAX_TEXTS ||
+		    __builtin_add_overflow(s->vaddr, s->filesz, &hi) || hi >= DWT_MAX_ADDRESS)
 			continue;
 		dwt->text[dwt->n_texts].lo = s->vaddr;
 		dwt->text[dwt->n_texts++].hi = hi;
@@ -75,7 +56,8 @@ static int add_cfi(const struct dwarf *d, struct dwt *dwt, uint64_t file, int de
 	struct fusee_section s;
 	struct dwt_rows rows = {0};
 	struct dwt_section in;
-	int err = get_section(d, file, debug ? ".debug_frame" : ".eh_frame", &s);
+	int err = fusee_file_section(d->self.host->unwinder, file,
+				     debug ? ".debug_frame" : ".eh_frame", &s);
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
@@ -94,7 +76,7 @@ static int add_go(const struct dwarf *d, struct dwt *dwt, uint64_t file, struct 
 {
 	struct dwt_rows rows = {0};
 	struct dwt_go go;
-	int err = dwt_go_find(&go, d->host->unwinder, file);
+	int err = dwt_go_find(&go, d->self.host->unwinder, file);
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
@@ -133,7 +115,8 @@ static int add_patterns(const struct dwarf *d, struct dwt *dwt, uint64_t file, s
 	struct fusee_section s;
 	int err = 0;
 
-	if (dwt->signals || !is_small(dwt) || get_section(d, file, ".text", &s))
+	if (dwt->signals || !is_small(dwt) ||
+	    fusee_file_section(d->self.host->unwinder, file, ".text", &s))
 		return 0;
 	for (size_t i = 0; !err && i < sizeof(patterns) / sizeof(patterns[0]); i++) {
 		const struct pattern *p = &patterns[i];
@@ -166,7 +149,7 @@ static int add_init(const struct dwarf *d, struct dwt *dwt, uint64_t file, const
 	uint64_t in, out;
 	int err;
 
-	if (get_section(d, file, name, &s) || s.bytes.len < 9 ||
+	if (fusee_file_section(d->self.host->unwinder, file, name, &s) || s.bytes.len < 9 ||
 	    !dwt_in_text(dwt, s.vaddr, s.vaddr + s.bytes.len))
 		return 0;
 	in = !memcmp(s.bytes.p, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0; /* endbr64 */
@@ -192,7 +175,7 @@ static int add_code(const struct dwarf *d, struct dwt *dwt, uint64_t file,
 {
 	struct dwt_rows rows = {0};
 	int err = is_small(dwt)
-			  ? dwt_code_add(dwt, d->host->unwinder, file, info->entry, all, &rows)
+			  ? dwt_code_add(dwt, d->self.host->unwinder, file, info->entry, all, &rows)
 			  : 0;
 
 	if (!err)
@@ -211,9 +194,10 @@ static int is_entry(const struct dwarf *d, uint64_t file, const struct fusee_fil
 
 	if (!info->entry)
 		return 0;
-	if (info->type == 2 /* ET_EXEC */ || get_section(d, file, ".interp", &s) == 0)
+	if (info->type == 2 /* ET_EXEC */ ||
+	    fusee_file_section(d->self.host->unwinder, file, ".interp", &s) == 0)
 		return 1;
-	if (d->host->unwinder->file_read(file, info->entry, code, sizeof(code)))
+	if (d->self.host->unwinder->file_read(file, info->entry, code, sizeof(code)))
 		return 0;
 	if (!memcmp(p, "\xf3\x0f\x1e\xfa", 4)) /* endbr64 */
 		p += 4;
@@ -232,7 +216,7 @@ static int add_entry(const struct dwarf *d, struct dwt *dwt, uint64_t file,
 
 	if (!is_entry(d, file, info) || !dwt_in_text(dwt, info->entry, info->entry + 1))
 		return 0;
-	hi = dwt_entry_end(d->host->unwinder, file, info->entry);
+	hi = dwt_entry_end(d->self.host->unwinder, file, info->entry);
 	for (size_t i = 0; i < all->n; i++) {
 		uint64_t at = DWT_VADDR(all->p[i]);
 
@@ -279,13 +263,10 @@ static int collect(const struct dwarf *d, struct dwt *dwt, uint64_t file,
 
 static void report(const struct dwarf *d, const struct dwt *dwt)
 {
-	char text[128];
-
-	if (!dwt->damaged)
-		return;
-	snprintf(text, sizeof(text), "unwind information of %u of %u functions is damaged",
-		 dwt->damaged, dwt->fdes + dwt->damaged);
-	d->host->log(d->instance, FUSEE_DEBUG, text);
+	if (dwt->damaged)
+		fusee_log(&d->self, FUSEE_DEBUG,
+			  "unwind information of %u of %u functions is damaged", dwt->damaged,
+			  dwt->fdes + dwt->damaged);
 }
 
 static int give(const struct dwarf *d, const struct dwt *dwt, uint64_t file,
@@ -297,18 +278,18 @@ static int give(const struct dwarf *d, const struct dwt *dwt, uint64_t file,
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	err = d->host->unwinder->file_slab(d->instance, file, words, n);
+	err = d->self.host->unwinder->file_slab(d->self.in, file, words, n);
 	free(words);
 	return err < 0 ? err : 1;
 }
 
 static int inspect(void *ctx, uint64_t file)
 {
-	struct fusee_file_info info = {.size = sizeof(info)};
+	struct fusee_file_info info = FUSEE_SIZED(struct fusee_file_info);
 	struct dwt_rows all = {0};
 	struct dwarf *d = ctx;
 	struct dwt dwt;
-	int err = d->host->unwinder->file_info(file, &info);
+	int err = d->self.host->unwinder->file_info(file, &info);
 
 	if (err)
 		return err;
@@ -324,19 +305,10 @@ static int inspect(void *ctx, uint64_t file)
 	dwt_rows_fini(&all);
 	dwt_fini(&dwt);
 	if (err == -EBADMSG)
-		return fail(d, err, "unwind information is damaged");
+		return fusee_fail(&d->self, err, "unwind information is damaged");
 	if (err == -E2BIG)
-		return fail(d, err, "more unwind rows than a table can hold");
-	return err < 0 ? fail(d, err, "cannot make the unwind table") : err;
-}
-
-static int init(void *ctx, struct fusee_instance *instance, const struct fusee_host *host)
-{
-	struct dwarf *d = ctx;
-
-	d->instance = instance;
-	d->host = host;
-	return 0;
+		return fusee_fail(&d->self, err, "more unwind rows than a table can hold");
+	return err < 0 ? fusee_fail(&d->self, err, "cannot make the unwind table") : err;
 }
 
 static const char *const reasons[] = DWARF_REASON_TEXTS;
@@ -356,4 +328,4 @@ static const struct fusee_unwinder_ops ops = {
 
 FUSEE_PLUGIN(dwarf, FUSEE_UNWINDER, .version = "0.1.0",
 	     .doc = "Steps native code by .eh_frame, .debug_frame and Go's .gopclntab.",
-	     .ctx_size = sizeof(struct dwarf), .init = init, .ops = &ops);
+	     .ctx_size = sizeof(struct dwarf), .init = fusee_self_init, .ops = &ops);

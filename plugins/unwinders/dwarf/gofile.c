@@ -11,16 +11,6 @@
 #define MODULE_BYTES 176
 #define R_X86_64_RELATIVE 8
 
-static int section(const struct fusee_unwinder_host *host, uint64_t file, const char *name,
-		   struct fusee_section *s)
-{
-	memset(s, 0, sizeof(*s));
-	s->size = sizeof(*s);
-	int err = host->file_section(file, name, s);
-
-	return err ? err : s->bytes.p ? 0 : -ENOENT;
-}
-
 static uint64_t u64_at(const struct fusee_section *s, uint64_t at)
 {
 	uint64_t v;
@@ -52,13 +42,14 @@ static int find_table(struct dwt_go *go, const struct fusee_unwinder_host *host,
 	struct fusee_section s;
 
 	for (size_t i = 0; i < 2; i++) {
-		if (section(host, file, names[i], &s))
+		if (fusee_file_section(host, file, names[i], &s))
 			continue;
 		*vaddr = s.vaddr;
 		return dwt_go_open(go, s.bytes.p, s.bytes.len);
 	}
 	/* Only a Go binary says how it was built. */
-	if (section(host, file, ".go.buildinfo", &s) || section(host, file, ".data.rel.ro", &s))
+	if (fusee_file_section(host, file, ".go.buildinfo", &s) ||
+	    fusee_file_section(host, file, ".data.rel.ro", &s))
 		return -ENOENT;
 	return find_inside(go, &s, vaddr);
 }
@@ -85,7 +76,7 @@ static uint64_t text_by_module(const struct dwt_go *go, uint64_t table,
 	uint64_t text;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (section(host, file, names[i], &s) || s.bytes.len < MODULE_BYTES)
+		if (fusee_file_section(host, file, names[i], &s) || s.bytes.len < MODULE_BYTES)
 			continue;
 		for (uint64_t at = (8 - s.vaddr % 8) % 8; at <= s.bytes.len - MODULE_BYTES;
 		     at += 8) {
@@ -115,7 +106,8 @@ static uint64_t text_by_relocation(const struct dwt_go *go, uint64_t table,
 	struct fusee_section r;
 	int tries = 16;
 
-	if (section(host, file, ".rela.dyn", &r) && section(host, file, ".rela", &r))
+	if (fusee_file_section(host, file, ".rela.dyn", &r) &&
+	    fusee_file_section(host, file, ".rela", &r))
 		return 0;
 	for (uint64_t at = 0; r.bytes.len - at >= 24 && tries; at += 24) {
 		uint64_t module = u64_at(&r, at), text;
@@ -156,7 +148,7 @@ int dwt_go_find(struct dwt_go *go, const struct fusee_unwinder_host *host, uint6
 
 	if (!err)
 		err = find_text(go, table, host, file);
-	if (!err && !section(host, file, ".text", &code)) {
+	if (!err && !fusee_file_section(host, file, ".text", &code)) {
 		go->code = (const uint8_t *)code.bytes.p;
 		go->code_len = code.bytes.len;
 		go->code_vaddr = code.vaddr;

@@ -3,7 +3,7 @@
 #ifndef DWARF_GOFILE_H
 #define DWARF_GOFILE_H
 
-#include <fusee/plugin.h>
+#include <fusee/helpers.h>
 
 #include "gopclntab.h"
 

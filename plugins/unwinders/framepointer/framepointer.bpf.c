@@ -24,12 +24,6 @@ enum place {
 	IN_FRAME,    /* rbp is this frame's */
 };
 
-FUSEE_FN int stop(struct fusee_unwind *u, __u32 reason)
-{
-	u->error = reason;
-	return FUSEE_STOP;
-}
-
 /* mov %rsp,%rbp in either encoding */
 FUSEE_FN int is_mov(const __u8 *p)
 {
@@ -75,7 +69,7 @@ FUSEE_FN enum place look_at_code(struct fusee_unwind *u)
 FUSEE_FN int arrive(struct fusee_unwind *u, __u64 sp, __u64 pc, __u64 fp, int guessed)
 {
 	if (!pc)
-		return stop(u, FRAMEPOINTER_REASON_END);
+		return fusee_stop(u, FRAMEPOINTER_REASON_END);
 	u->pc = pc;
 	u->sp = sp;
 	u->fp = fp;
@@ -93,25 +87,25 @@ static int framepointer_step(struct fusee_unwind *u)
 
 	u->error = 0;
 	if (u->flags & FUSEE_FP_LOST)
-		return stop(u, FRAMEPOINTER_REASON_LOST);
+		return fusee_stop(u, FRAMEPOINTER_REASON_LOST);
 	if (u->flags & (FUSEE_PC_EXACT | FUSEE_FIRST))
 		place = look_at_code(u);
 	if (place == NO_FRAME || place == MAYBE_ENTRY) {
 		if (fusee_read(u, frame, 8, u->sp))
-			return stop(u, FRAMEPOINTER_REASON_UNREADABLE);
+			return fusee_stop(u, FRAMEPOINTER_REASON_UNREADABLE);
 		return arrive(u, u->sp + 8, frame[0], u->fp, place == MAYBE_ENTRY);
 	}
 	if (place == PUSHED) {
 		if (fusee_read(u, frame, 16, u->sp))
-			return stop(u, FRAMEPOINTER_REASON_UNREADABLE);
+			return fusee_stop(u, FRAMEPOINTER_REASON_UNREADABLE);
 		return arrive(u, u->sp + 16, frame[1], frame[0], 0);
 	}
 	if (!u->fp)
-		return stop(u, FRAMEPOINTER_REASON_END);
+		return fusee_stop(u, FRAMEPOINTER_REASON_END);
 	if (u->fp & 7 || u->fp < u->sp || u->fp - u->sp > FARTHEST)
-		return stop(u, FRAMEPOINTER_REASON_NOT_A_FRAME);
+		return fusee_stop(u, FRAMEPOINTER_REASON_NOT_A_FRAME);
 	if (fusee_read(u, frame, 16, u->fp))
-		return stop(u, FRAMEPOINTER_REASON_UNREADABLE);
+		return fusee_stop(u, FRAMEPOINTER_REASON_UNREADABLE);
 	return arrive(u, u->fp + 16, frame[1], frame[0], place == UNKNOWN);
 }
 

@@ -22,12 +22,6 @@
 	(1ull << FUSEE_X86_RBX | 1ull << FUSEE_X86_R12 | 1ull << FUSEE_X86_R13 | \
 	 1ull << FUSEE_X86_R14 | 1ull << FUSEE_X86_R15)
 
-FUSEE_FN int stop(struct fusee_unwind *u, __u32 reason)
-{
-	u->error = reason;
-	return FUSEE_STOP;
-}
-
 /* Is pc at this offset of a trampoline? -1: cannot be read */
 FUSEE_FN int is_at(struct fusee_unwind *u, __u64 offset)
 {
@@ -48,7 +42,7 @@ FUSEE_FN int leave(struct fusee_unwind *u, __u64 distance)
 	__u64 pc;
 
 	if (fusee_read(u, &pc, 8, u->sp + distance))
-		return stop(u, PERFMAP_REASON_UNREADABLE);
+		return fusee_stop(u, PERFMAP_REASON_UNREADABLE);
 	u->pc = pc;
 	u->sp += distance + 8;
 	u->valid_regs &= KEPT;
@@ -81,7 +75,7 @@ FUSEE_FN int erlang(struct fusee_unwind *u)
 		return FUSEE_PASS;
 	if (u->flags & FUSEE_FP_LOST || !u->fp || u->fp & 7 || u->fp < u->sp ||
 	    u->fp - u->sp > FARTHEST || fusee_read(u, frame, 16, u->fp) || !frame[1])
-		return stop(u, PERFMAP_REASON_ERLANG);
+		return fusee_stop(u, PERFMAP_REASON_ERLANG);
 	return FUSEE_PASS;
 }
 

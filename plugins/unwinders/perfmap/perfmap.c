@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The perf map unwinder's descriptor: finds the maps of processes, claims the memory that they
- * describe, and names its frames. */
+/* unwinder "perfmap": finds the perf maps of processes, claims the memory that they describe, and
+ * symbolizes its frames. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <fusee/plugin.h>
+#include <fusee/helpers.h>
 
 #include "names.h"
 #include "reasons.h"
@@ -19,30 +18,29 @@ FUSEE_EMBED(perfmap_bpf, "perfmap.bpf.o");
 
 static const char *const reasons[] = PERFMAP_REASON_TEXTS;
 
-#define MAX_MEMORY (64u << 20) /* of one process */
+#define MAX_MEMORY (64u << 20) /* bytes for the map of one process */
 
 struct perfmap;
 
 /* A process that executes memory without a file. */
-struct known {
-	struct known *next;
+struct jit_process {
+	struct jit_process *next;
 	struct perfmap *perfmap;
-	uint64_t process;
-	uint32_t pid; /* ours */
+	uint64_t process; /* the core's handle */
+	uint32_t pid;     /* in fusee's pid namespace */
 	struct mapfile file;
-	uint64_t counted[MAP_FAULTS], counted_rewrites; /* what was told of the file's */
-	enum mapfile_refusal told;
+	uint64_t counted[MAP_FAULTS], counted_rewrites; /* of file, as last reported */
+	enum mapfile_refusal reported;
 };
 
 struct perfmap {
-	struct fusee_instance *instance;
-	const struct fusee_host *host;
-	struct known *known;
+	struct fusee_self self;
+	struct jit_process *processes;
 };
 
-static struct known *find(struct perfmap *p, uint64_t process)
+static struct jit_process *find(struct perfmap *p, uint64_t process)
 {
-	struct known *k = p->known;
+	struct jit_process *k = p->processes;
 
 	while (k && k->process != process)
 		k = k->next;
@@ -51,44 +49,36 @@ static struct known *find(struct perfmap *p, uint64_t process)
 
 static uint32_t changed(void *arg)
 {
-	struct known *k = arg;
+	struct jit_process *k = arg;
 
-	return k->perfmap->host->unwinder->process_changed(k->process);
+	return k->perfmap->self.host->unwinder->process_changed(k->process);
 }
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
-static void count(struct perfmap *p, const char *metric, const char *reason, uint64_t n)
-{
-	struct fusee_label label = {.key = {"reason", 6}, .str = {reason, strlen(reason)}};
-
-	if (n && p->host->count)
-		p->host->count(p->instance, metric, &label, 1, n);
-}
-
-static void tell_refusal(struct known *k)
+/* Logs and counts a map that is not read, once for each reason. */
+static void report_refusal(struct jit_process *k)
 {
 	static const char *const why[] = {
-		[MAPFILE_NOT_A_FILE] = "it is no regular file",
-		[MAPFILE_FOREIGN] = "it is neither root's nor its process's user's",
+		[MAPFILE_NOT_A_FILE] = "it is not a regular file",
+		[MAPFILE_FOREIGN] = "its owner is neither root nor the user of the process",
 		[MAPFILE_LINKED] = "it has more than one name",
 		[MAPFILE_OLD] = "it was written before its process began",
 	};
-	char text[160];
 
-	if (k->told == k->file.refusal)
+	if (k->reported == k->file.refusal)
 		return;
-	k->told = k->file.refusal;
-	if (!k->told)
+	k->reported = k->file.refusal;
+	if (!k->reported)
 		return;
-	count(k->perfmap, "maps_refused", why[k->told], 1);
-	snprintf(text, sizeof(text), "/tmp/perf-%u.map of process %u is not read: %s",
-		 k->file.owner.pid, k->pid, why[k->told]);
-	k->perfmap->host->log(k->perfmap->instance,
-			      k->told == MAPFILE_OLD ? FUSEE_DEBUG : FUSEE_WARNING, text);
+	fusee_count_by(&k->perfmap->self, "maps_refused", "reason", why[k->reported], 1);
+	fusee_log(&k->perfmap->self, k->reported == MAPFILE_OLD ? FUSEE_DEBUG : FUSEE_WARNING,
+		  "/tmp/perf-%u.map of process %u is not read: %s", k->file.owner.pid, k->pid,
+		  why[k->reported]);
 }
 
-static void tell_faults(struct known *k)
+/* Counts the lines that were refused since the last report. */
+static void report_faults(struct jit_process *k)
 {
 	static const char *const why[] = {
 		[MAP_NO_NUMBERS] = "no numbers",
@@ -97,42 +87,41 @@ static void tell_faults(struct known *k)
 		[MAP_CUT] = "name cut",
 	};
 	struct mapfile *s = &k->file;
-	char text[160];
 
-	if (s->faults[MAP_FULL] && !k->counted[MAP_FULL]) {
-		snprintf(text, sizeof(text),
-			 "the perf map of process %u takes more than %u MiB: not all of its code "
-			 "is named",
-			 k->pid, MAX_MEMORY >> 20);
-		k->perfmap->host->log(k->perfmap->instance, FUSEE_WARNING, text);
-	}
+	if (s->faults[MAP_FULL] && !k->counted[MAP_FULL])
+		fusee_log(&k->perfmap->self, FUSEE_WARNING,
+			  "the perf map of process %u needs more than %u MiB: not all of its code "
+			  "has names",
+			  k->pid, MAX_MEMORY >> 20);
 	for (int i = 0; i < MAP_FAULTS; i++) {
-		count(k->perfmap, "lines_refused", why[i], s->faults[i] - k->counted[i]);
+		fusee_count_by(&k->perfmap->self, "lines_refused", "reason", why[i],
+			       s->faults[i] - k->counted[i]);
 		k->counted[i] = s->faults[i];
 	}
-	count(k->perfmap, "maps_rewritten", "truncated or replaced",
-	      s->rewrites - k->counted_rewrites);
+	fusee_count_by(&k->perfmap->self, "maps_rewritten", "reason", "truncated or replaced",
+		       s->rewrites - k->counted_rewrites);
 	k->counted_rewrites = s->rewrites;
 }
 
-static int look(struct known *k)
+/* Reads what was added to the map since the last call. */
+static int update(struct jit_process *k)
 {
 	int r = mapfile_read(&k->file, changed, k);
 
-	tell_refusal(k);
-	tell_faults(k);
+	report_refusal(k);
+	report_faults(k);
 	return r;
 }
 
 /* ---- processes ---- */
 
-static struct known *make(struct perfmap *p, uint64_t process)
+static struct jit_process *make(struct perfmap *p, uint64_t process)
 {
-	struct fusee_process_info info = {.size = sizeof(info)};
-	struct known *k = calloc(1, sizeof(*k));
+	struct fusee_process_info info = FUSEE_SIZED(struct fusee_process_info);
+	struct jit_process *k = calloc(1, sizeof(*k));
 	struct mapfile_owner owner;
 
-	if (!k || p->host->unwinder->process_info(process, &info)) {
+	if (!k || p->self.host->unwinder->process_info(process, &info)) {
 		free(k);
 		return NULL;
 	}
@@ -140,53 +129,54 @@ static struct known *make(struct perfmap *p, uint64_t process)
 	k->perfmap = p;
 	k->process = process;
 	k->pid = info.pid;
-	if (mapfile_init(&k->file, &owner,
-			 p->host->unwinder->process_open(process, "/tmp", FUSEE_OPEN_DIRECTORY),
-			 MAX_MEMORY)) {
+	if (mapfile_init(
+		    &k->file, &owner,
+		    p->self.host->unwinder->process_open(process, "/tmp", FUSEE_OPEN_DIRECTORY),
+		    MAX_MEMORY)) {
 		mapfile_fini(&k->file);
 		free(k);
 		return NULL;
 	}
-	k->next = p->known;
-	p->known = k;
+	k->next = p->processes;
+	p->processes = k;
 	return k;
 }
 
 static int perfmap_mapped(void *ctx, uint64_t process, const struct fusee_mapping_view *m)
 {
 	struct perfmap *p = ctx;
-	struct known *k = find(p, process);
-	struct fusee_claim claim = {
-		.size = sizeof(claim), .flags = FUSEE_CLAIM_NAME, .range = {m->lo, m->hi}};
+	struct jit_process *k = find(p, process);
+	struct fusee_claim claim = FUSEE_SIZED(struct fusee_claim, .flags = FUSEE_CLAIM_NAME,
+					       .range = {m->lo, m->hi});
 	enum map_kind kind;
 
 	if (!k)
 		k = make(p, process);
 	if (!k)
 		return -ENOMEM;
-	look(k);
+	update(k);
 	if (!map_covers(k->file.map, m->lo, m->hi, &kind))
 		return 0;
 	if (kind != MAP_FRAMES) {
 		claim.flags |= FUSEE_CLAIM_STEP;
 		claim.arg = kind == MAP_PYTHON ? PERFMAP_PYTHON : PERFMAP_ERLANG;
 	}
-	return p->host->unwinder->process_claim(p->instance, process, &claim);
+	return p->self.host->unwinder->process_claim(p->self.in, process, &claim);
 }
 
 static int perfmap_refresh(void *ctx, uint64_t process)
 {
-	struct known *k = find(ctx, process);
+	struct jit_process *k = find(ctx, process);
 
-	return k ? look(k) : 0;
+	return k ? update(k) : 0;
 }
 
 static int perfmap_symbolize(void *ctx, const struct fusee_raw_frame *raw,
 			     struct fusee_frame_out *out)
 {
-	struct fusee_source_frame frame = {.size = sizeof(frame)};
+	struct fusee_source_frame frame = FUSEE_SIZED(struct fusee_source_frame);
 	struct perfmap *p = ctx;
-	struct known *k = find(p, raw->process);
+	struct jit_process *k = find(p, raw->process);
 	const char *name;
 	uint32_t len;
 	int r;
@@ -194,7 +184,7 @@ static int perfmap_symbolize(void *ctx, const struct fusee_raw_frame *raw,
 	if (!k || !mapfile_lookup(&k->file, raw->addr, raw->generation, &name, &len))
 		return 0;
 	names_split(name, len, &frame);
-	r = p->host->unwinder->frame(out, &frame);
+	r = p->self.host->unwinder->frame(out, &frame);
 	return r ? r : 1;
 }
 
@@ -202,8 +192,8 @@ static void perfmap_detach(void *ctx, uint64_t process)
 {
 	struct perfmap *p = ctx;
 
-	for (struct known **at = &p->known; *at; at = &(*at)->next) {
-		struct known *k = *at;
+	for (struct jit_process **at = &p->processes; *at; at = &(*at)->next) {
+		struct jit_process *k = *at;
 
 		if (k->process != process)
 			continue;
@@ -214,23 +204,14 @@ static void perfmap_detach(void *ctx, uint64_t process)
 	}
 }
 
-/* ---- life ---- */
-
-static int perfmap_init(void *ctx, struct fusee_instance *instance, const struct fusee_host *host)
-{
-	struct perfmap *p = ctx;
-
-	p->instance = instance;
-	p->host = host;
-	return 0;
-}
+/* ---- the plugin ---- */
 
 static void perfmap_fini(void *ctx)
 {
 	struct perfmap *p = ctx;
 
-	while (p->known)
-		perfmap_detach(p, p->known->process);
+	while (p->processes)
+		perfmap_detach(p, p->processes->process);
 }
 
 static const struct fusee_unwinder_ops ops = {
@@ -250,5 +231,5 @@ static const struct fusee_unwinder_ops ops = {
 
 FUSEE_PLUGIN(perfmap, FUSEE_UNWINDER, .version = "0.1",
 	     .doc = "Names code made at run time by the perf maps that runtimes write to /tmp.",
-	     .ctx_size = sizeof(struct perfmap), .init = perfmap_init, .fini = perfmap_fini,
+	     .ctx_size = sizeof(struct perfmap), .init = fusee_self_init, .fini = perfmap_fini,
 	     .ops = &ops);

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fusee/helpers.h - shorthands for the sources of plugins. Optional: nothing here is part of the
+ * ABI, everything is compiled into the plugin, and a plugin may do all of it by hand.
+ *
+ * The header needs libc and <fusee/plugin.h>, and compiles as C11 and as C++17 with the extensions
+ * of gcc and clang. Functions may be called from any thread unless they say otherwise.
+ */
+#ifndef FUSEE_HELPERS_H
+#define FUSEE_HELPERS_H
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <fusee/plugin.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- the instance ---- */
+
+/*
+ * An instance and the host that it calls. Make it the first member of ctx, and fusee_self_init()
+ * can be the plugin's init(), or the first call of it:
+ *
+ *	struct lines {
+ *		struct fusee_self self;
+ *		const char *path;
+ *	};
+ */
+struct fusee_self {
+	struct fusee_instance *in;
+	const struct fusee_host *host;
+};
+
+/* An init() that keeps its arguments in the struct fusee_self at the start of ctx. Returns 0. */
+static inline int fusee_self_init(void *ctx, struct fusee_instance *in,
+				  const struct fusee_host *host)
+{
+	struct fusee_self *self = (struct fusee_self *)ctx;
+
+	self->in = in;
+	self->host = host;
+	return 0;
+}
+
+#define FUSEE_SENTENCE                                                             \
+	4608 /* bytes of a formatted sentence with its NUL; longer text is dropped \
+	      */
+
+/*
+ * Formats a sentence, hands it to host->fail() and returns err, which is a -errno:
+ *
+ *	return fusee_fail(&s->self, -errno, "cannot open '%s': %s", s->path, strerror(errno));
+ *
+ * Only within a callback, as host->fail() itself.
+ */
+__attribute__((format(printf, 3, 4))) static inline int fusee_fail(const struct fusee_self *self,
+								   int err, const char *format, ...)
+{
+	char text[FUSEE_SENTENCE];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	return self->host->fail(self->in, err, text);
+}
+
+/* Formats a line and hands it to host->log(). level: enum fusee_level. */
+__attribute__((format(printf, 3, 4))) static inline void
+fusee_log(const struct fusee_self *self, int level, const char *format, ...)
+{
+	char text[FUSEE_SENTENCE];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	self->host->log(self->in, level, text);
+}
+
+/* ---- text and labels ---- */
+
+/* Initializers: a string literal as struct fusee_str, an array as struct fusee_table. */
+#define FUSEE_TEXT(literal)                     \
+	{                                       \
+		literal "", sizeof(literal) - 1 \
+	}
+#define FUSEE_TABLE(array)                                                                \
+	{                                                                                 \
+		array, (uint32_t)(sizeof(array) / sizeof((array)[0])), sizeof((array)[0]) \
+	}
+
+/* A terminated string as struct fusee_str; the bytes stay the caller's. */
+static inline struct fusee_str fusee_text(const char *text)
+{
+	struct fusee_str s = {text, strlen(text)};
+
+	return s;
+}
+
+/* 1 if the bytes of s are those of the terminated `text`, else 0. */
+static inline int fusee_text_is(struct fusee_str s, const char *text)
+{
+	return s.len == strlen(text) && (!s.len || !memcmp(s.p, text, s.len));
+}
+
+/* A text label of two terminated strings; the bytes stay the caller's. */
+static inline struct fusee_label fusee_text_label(const char *key, const char *text)
+{
+	struct fusee_label l = {fusee_text(key), fusee_text(text), {NULL, 0}, 0};
+
+	return l;
+}
+
+/* Adds n to a counter of this instance: without labels, or with one text label. n == 0 adds nothing
+ * and does not make the counter appear. */
+static inline void fusee_count(const struct fusee_self *self, const char *metric, uint64_t n)
+{
+	if (n)
+		self->host->count(self->in, metric, NULL, 0, n);
+}
+
+static inline void fusee_count_by(const struct fusee_self *self, const char *metric,
+				  const char *key, const char *text, uint64_t n)
+{
+	struct fusee_label l = fusee_text_label(key, text);
+
+	if (n)
+		self->host->count(self->in, metric, &l, 1, n);
+}
+
+/* ---- tables ---- */
+
+/* A loop over a struct fusee_table by its stride; `item` is a const T *. */
+#define FUSEE_FOR_EACH(T, item, table)                                               \
+	for (const T *item = (const T *)(table).at,                                  \
+		     *item##_end = (table).n ? FUSEE_AT(T, table, (table).n) : item; \
+	     item != item##_end; item = (const T *)((const char *)item + (table).stride))
+
+/* The label `key` of a table of struct fusee_label, such as profile->resource. NULL: the table has
+ * no label of this name with a text that is not empty. */
+static inline const struct fusee_label *fusee_find_label(struct fusee_table labels, const char *key)
+{
+	FUSEE_FOR_EACH (struct fusee_label, l, labels) {
+		if (fusee_text_is(l->key, key))
+			return l->str.len ? l : NULL;
+	}
+	return NULL;
+}
+
+/* ---- structs that begin with their size ---- */
+
+/* An initializer that sets the size and the members that are named:
+ *	struct fusee_claim run = FUSEE_SIZED(struct fusee_claim, .flags = FUSEE_CLAIM_STEP);
+ */
+#define FUSEE_SIZED(T, ...)                    \
+	{                                      \
+		.size = sizeof(T), __VA_ARGS__ \
+	}
+
+/* The section `name` of a file, in inspect() only. 0: *s is filled and has bytes; -ENOENT: the file
+ * has no such section, or one without bytes; else what host->file_section() returned. */
+static inline int fusee_file_section(const struct fusee_unwinder_host *host, uint64_t file,
+				     const char *name, struct fusee_section *s)
+{
+	int err;
+
+	memset(s, 0, sizeof(*s));
+	s->size = sizeof(*s);
+	err = host->file_section(file, name, s);
+	return err ? err : s->bytes.p ? 0 : -ENOENT;
+}
+
+/* ---- options ---- */
+
+/*
+ * Entries of an option table. An option is called as the field of ctx that it fills; the compiler
+ * refuses a field of another C type than the option's. `def` is the default as text, as a script
+ * would say it; NULL makes the option required. `doc` is one sentence. Numbers are in the unit of
+ * the field: bytes, nanoseconds, 1/10,000 of a percent. min == max == 0: no limits.
+ *
+ *	static const struct fusee_option options[] = {
+ *		FUSEE_OPTION_STRING(struct lines, path, NULL, "The file to append to."),
+ *		FUSEE_OPTION_DURATION(struct lines, every, "5s", FUSEE_SECOND, FUSEE_HOUR,
+ *				      "How often to look."),
+ *	};
+ *	FUSEE_PLUGIN(.., .options = FUSEE_TABLE(options), .ctx_size = sizeof(struct lines), ..);
+ */
+#define FUSEE_OPTION_BOOL(ctx, field, def, doc) \
+	FUSEE_OPTION(ctx, field, uint8_t, FUSEE_BOOL, def, doc, 0, 0, NULL)
+#define FUSEE_OPTION_INT(ctx, field, def, min, max, doc) \
+	FUSEE_OPTION(ctx, field, int64_t, FUSEE_INT, def, doc, min, max, NULL)
+#define FUSEE_OPTION_PERCENT(ctx, field, def, min, max, doc) \
+	FUSEE_OPTION(ctx, field, int64_t, FUSEE_PERCENT, def, doc, min, max, NULL)
+#define FUSEE_OPTION_SIZE(ctx, field, def, min, max, doc) \
+	FUSEE_OPTION(ctx, field, uint64_t, FUSEE_SIZE, def, doc, min, max, NULL)
+#define FUSEE_OPTION_DURATION(ctx, field, def, min, max, doc) \
+	FUSEE_OPTION(ctx, field, uint64_t, FUSEE_DURATION, def, doc, min, max, NULL)
+#define FUSEE_OPTION_STRING(ctx, field, def, doc) \
+	FUSEE_OPTION(ctx, field, const char *, FUSEE_STRING, def, doc, 0, 0, NULL)
+#define FUSEE_OPTION_SECRET(ctx, field, def, doc) \
+	FUSEE_OPTION(ctx, field, const char *, FUSEE_SECRET, def, doc, 0, 0, NULL)
+/* choices: an array of texts that ends with NULL; the field becomes an index into it. */
+#define FUSEE_OPTION_ENUM(ctx, field, def, choices, doc) \
+	FUSEE_OPTION(ctx, field, int64_t, FUSEE_ENUM, def, doc, 0, 0, choices)
+#define FUSEE_OPTION_LIST(ctx, field, def, doc) \
+	FUSEE_OPTION(ctx, field, struct fusee_table, FUSEE_LIST, def, doc, 0, 0, NULL)
+#define FUSEE_OPTION_MAP(ctx, field, def, doc) \
+	FUSEE_OPTION(ctx, field, struct fusee_table, FUSEE_MAP, def, doc, 0, 0, NULL)
+
+/* Any of them. For a field that is no T the size of an array is negative, which does not compile.
+ */
+#define FUSEE_OPTION(ctx, field, T, kind, text, sentence, low, high, texts)               \
+	{                                                                                 \
+		.name = #field, .def = (text), .doc = (sentence), .type = (kind),         \
+		.offset = (uint32_t)(offsetof(ctx, field) +                               \
+				     0 * sizeof(char[FUSEE_IS(ctx, field, T) ? 1 : -1])), \
+		.min = (low), .max = (high), .choices = (texts),                          \
+	}
+#ifdef __cplusplus
+#define FUSEE_IS(ctx, field, T) 1 /* C++ has no such builtin */
+#else
+#define FUSEE_IS(ctx, field, T) __builtin_types_compatible_p(__typeof__(((ctx *)0)->field), T)
+#endif
+
+#define FUSEE_SECOND 1000000000ll /* ns */
+#define FUSEE_MINUTE (60 * FUSEE_SECOND)
+#define FUSEE_HOUR (60 * FUSEE_MINUTE)
+
+#ifdef __cplusplus
+}
+#endif
+#endif
