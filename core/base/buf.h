@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A growable byte buffer. {0} is an empty one. After a failed append `error` is -ENOMEM and stays:
- * append freely, look once at the end. */
+/* A growable byte buffer. {0} is an empty buffer. A failed append sets `error` and leaves the
+ * content as it was; every later append fails too. A caller may therefore append freely and check
+ * `error` once at the end. */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 
@@ -8,17 +9,22 @@
 #include <stdint.h>
 
 struct buf {
-	char *p; /* owned; not terminated */
-	size_t len, cap;
-	int error;
+	char *p;         /* owned; not terminated by a NUL */
+	size_t len, cap; /* bytes */
+	int error;       /* of the first append that failed; 0: none */
 };
 
-void buf_fini(struct buf *);              /* also makes it {0} */
-void buf_reset(struct buf *);             /* len 0, memory kept */
-void *buf_grow(struct buf *, size_t len); /* appends len bytes, not initialised; NULL: no memory */
+/* The functions that return int return 0 or -errno. */
+
+void buf_fini(struct buf *);  /* frees the memory; the buffer is {0} afterwards */
+void buf_reset(struct buf *); /* sets len and error to 0 and keeps the memory */
+/* Appends len uninitialised bytes and returns their address. NULL: no memory. */
+void *buf_grow(struct buf *, size_t len);
 int buf_add(struct buf *, const void *, size_t len);
 int buf_str(struct buf *, const char *); /* without its NUL */
 int buf_printf(struct buf *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int buf_write(const struct buf *, int fd);         /* all of it; 0 or -errno */
-int buf_read_fd(struct buf *, int fd, size_t max); /* appends until the end; -EFBIG beyond max */
+/* Writes the complete content to fd. */
+int buf_write(const struct buf *, int fd);
+/* Appends what can be read from fd, until its end. -EFBIG: more than max bytes. */
+int buf_read_fd(struct buf *, int fd, size_t max);
 #endif

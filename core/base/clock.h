@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What time it is, in ns. */
+/* Clocks in nanoseconds. [any thread] */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -7,5 +7,5 @@
 #include <time.h>
 
 uint64_t clock_ns(clockid_t);
-uint64_t clock_now(void); /* CLOCK_MONOTONIC */
+uint64_t clock_now(void); /* of CLOCK_MONOTONIC */
 #endif

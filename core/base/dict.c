@@ -8,8 +8,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#define CHUNK_LEAST 1024
-#define CHUNK_MOST 65536
+#include "base/assert.h"
+
+#define CHUNK_MIN 1024
+#define CHUNK_MAX 65536
 
 static uint32_t hash_of(const void *key, size_t len)
 {
@@ -80,23 +82,23 @@ static int grow(struct dict *d)
 	return 0;
 }
 
-/* A profile of one small process has dicts that are hardly more than empty: chunks begin small. */
+/* Chunks begin small because the dicts of a small process's profile are almost empty. */
 static size_t chunk_size(const struct dict *d, size_t need)
 {
-	size_t size = d->bytes < CHUNK_LEAST  ? CHUNK_LEAST
-		      : d->bytes < CHUNK_MOST ? d->bytes
-					      : CHUNK_MOST;
+	size_t size = d->bytes < CHUNK_MIN   ? CHUNK_MIN
+		      : d->bytes < CHUNK_MAX ? d->bytes
+					     : CHUNK_MAX;
 
 	return need > size ? need : size;
 }
 
-/* Memory for one key, in the newest chunk; a key larger than a chunk gets a chunk of its own. */
-static void *keep(struct dict *d, const void *key, size_t len)
+/* Copies a key into the newest chunk, or into a new chunk if it does not fit. */
+static void *copy_key(struct dict *d, const void *key, size_t len)
 {
 	size_t need = (len + 7) & ~(size_t)7;
 	char *at;
 
-	if (!d->chunk || need > d->chunk_left) {
+	if (!d->chunk || need > d->chunk_free) {
 		size_t size = chunk_size(d, need);
 		char *c = malloc(size + 8);
 
@@ -105,11 +107,11 @@ static void *keep(struct dict *d, const void *key, size_t len)
 		memcpy(c, &d->chunk, sizeof(d->chunk));
 		d->chunk = c;
 		d->chunk_at = c + 8;
-		d->chunk_left = size;
+		d->chunk_free = size;
 	}
 	at = d->chunk_at;
 	d->chunk_at += need;
-	d->chunk_left -= need;
+	d->chunk_free -= need;
 	d->bytes += need;
 	if (len)
 		memcpy(at, key, len);
@@ -119,17 +121,18 @@ static void *keep(struct dict *d, const void *key, size_t len)
 uint32_t dict_add(struct dict *d, const void *key, size_t len)
 {
 	uint32_t hash = hash_of(key, len), *slot;
-	void *kept;
+	void *copy;
 
 	if (len > UINT32_MAX || d->n == DICT_NONE - 1 || grow(d))
 		return DICT_NONE;
 	slot = slot_of(d, key, len, hash);
 	if (*slot)
 		return *slot - 1;
-	kept = keep(d, key, len);
-	if (!kept)
+	copy = copy_key(d, key, len);
+	if (!copy)
 		return DICT_NONE;
-	d->entries[d->n] = (struct dict_entry){kept, (uint32_t)len, hash};
+	fusee_assert(d->n < d->cap && d->n < d->nslots);
+	d->entries[d->n] = (struct dict_entry){copy, (uint32_t)len, hash};
 	*slot = ++d->n;
 	return d->n - 1;
 }

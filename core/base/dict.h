@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Distinct byte strings as dense ids, in the order of their first coming: interned strings, stacks,
- * locations. Id 0 is the empty one. A key's bytes never move and live as long as the dict. Keys
- * that are structs must have no padding that is not zeroed.
+ * A dictionary: distinct byte strings as consecutive ids, in the order of their first addition. It
+ * interns strings, stacks and locations. Id 0 is the empty string. A key's bytes are copied, never
+ * move and exist as long as the dict. Structs as keys must have zeroed padding.
  */
 #ifndef BASE_DICT_H
 #define BASE_DICT_H
@@ -10,27 +10,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DICT_NONE UINT32_MAX
+#define DICT_NONE UINT32_MAX /* no id */
 
 struct dict_entry {
-	const void *key; /* 8-byte aligned */
+	const void *key; /* aligned to 8 bytes */
 	uint32_t len, hash;
 };
 
 struct dict {
-	struct dict_entry *entries; /* by id; n of them */
-	uint32_t n, cap;
-	uint32_t *slots; /* id + 1, 0 free; nslots a power of two */
-	uint32_t nslots;
-	char *chunk; /* arena: newest chunk, linked through its first word */
-	size_t chunk_left;
+	struct dict_entry *entries; /* by id */
+	uint32_t n, cap;            /* of entries */
+	uint32_t *slots;            /* hash table: id + 1; 0: free */
+	uint32_t nslots;            /* a power of two */
+	char *chunk;                /* newest chunk of keys; its first word points to the next */
+	size_t chunk_free;          /* bytes at chunk_at */
 	char *chunk_at;
-	size_t bytes; /* memory held by keys */
+	size_t bytes; /* of all keys */
 };
 
-int dict_init(struct dict *);                                         /* 0 or -ENOMEM: it is {0} */
-void dict_fini(struct dict *);                                        /* {0} is fine too */
-uint32_t dict_add(struct dict *, const void *key, size_t len);        /* id; DICT_NONE: no memory */
-uint32_t dict_find(const struct dict *, const void *key, size_t len); /* DICT_NONE: not there */
-uint32_t dict_str(struct dict *, const char *); /* dict_add without the NUL; NULL: 0 */
+int dict_init(struct dict *);  /* 0; -ENOMEM: the dict is {0} */
+void dict_fini(struct dict *); /* {0} is valid */
+/* The key's id, which is new if the key is. DICT_NONE: no memory, or no id is free. */
+uint32_t dict_add(struct dict *, const void *key, size_t len);
+/* The key's id. DICT_NONE: the dict lacks the key. */
+uint32_t dict_find(const struct dict *, const void *key, size_t len);
+/* dict_add() of a string without its NUL. NULL: id 0. */
+uint32_t dict_str(struct dict *, const char *);
 #endif

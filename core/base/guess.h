@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "did you mean 'every'?" */
+/* Finds the word that a misspelt word was meant to be: "did you mean 'every'?" */
 #ifndef BASE_GUESS_H
 #define BASE_GUESS_H
 
 #include <stdint.h>
 
-/* How many letters differ: inserted, left out, changed, swapped with the next one (optimal string
- * alignment). Words of more than 63 bytes are far from everything: UINT32_MAX. */
+/* The number of letters that are inserted, omitted, changed or swapped with their neighbour
+ * (optimal string alignment). UINT32_MAX: a word has more than 63 bytes. */
 uint32_t guess_distance(const char *, const char *);
 
-/* The best guess so far among the words that were offered. {word} to begin. */
+/* Start with {.word = misspelt word}, offer every candidate, then read best. */
 struct guess {
 	const char *word;
-	const char *best; /* NULL: none is near */
+	const char *best; /* borrowed from the candidates; NULL: none is near enough */
 	uint32_t distance;
 };
 void guess_offer(struct guess *, const char *candidate); /* the candidate is borrowed */

@@ -4,98 +4,102 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static uint64_t home(const struct hashmap *t, uint64_t key)
+#include "base/assert.h"
+
+static uint64_t home(const struct hashmap *map, uint64_t key)
 {
 	key *= 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio: spreads neighbours */
-	return (key ^ key >> 32) & (t->nslots - 1);
+	return (key ^ key >> 32) & (map->nslots - 1);
 }
 
-static struct hashmap_slot *find(const struct hashmap *t, uint64_t key)
+static struct hashmap_slot *find(const struct hashmap *map, uint64_t key)
 {
-	uint64_t i = home(t, key);
+	uint64_t i = home(map, key);
 
-	while (t->slots[i].value && t->slots[i].key != key)
-		i = (i + 1) & (t->nslots - 1);
-	return &t->slots[i];
+	while (map->slots[i].value && map->slots[i].key != key)
+		i = (i + 1) & (map->nslots - 1);
+	return &map->slots[i];
 }
 
-void hashmap_fini(struct hashmap *t)
+void hashmap_fini(struct hashmap *map)
 {
-	free(t->slots);
-	*t = (struct hashmap){0};
+	free(map->slots);
+	*map = (struct hashmap){0};
 }
 
-void hashmap_fini_free(struct hashmap *t)
+void hashmap_fini_free(struct hashmap *map)
 {
-	for (uint64_t i = 0; i < t->nslots; i++)
-		free(t->slots[i].value);
-	hashmap_fini(t);
+	for (uint64_t i = 0; i < map->nslots; i++)
+		free(map->slots[i].value);
+	hashmap_fini(map);
 }
 
-void *hashmap_get(const struct hashmap *t, uint64_t key)
+void *hashmap_get(const struct hashmap *map, uint64_t key)
 {
-	return t->nslots ? find(t, key)->value : NULL;
+	return map->nslots ? find(map, key)->value : NULL;
 }
 
-static int grow(struct hashmap *t)
+static int grow(struct hashmap *map)
 {
-	struct hashmap bigger = {.nslots = t->nslots ? t->nslots * 2 : 64};
+	struct hashmap bigger = {.nslots = map->nslots ? map->nslots * 2 : 64};
 
 	bigger.slots = calloc(bigger.nslots, sizeof(*bigger.slots));
 	if (!bigger.slots)
 		return -ENOMEM;
-	for (uint64_t i = 0; i < t->nslots; i++)
-		if (t->slots[i].value)
-			*find(&bigger, t->slots[i].key) = t->slots[i];
-	bigger.n = t->n;
-	free(t->slots);
-	*t = bigger;
+	for (uint64_t i = 0; i < map->nslots; i++)
+		if (map->slots[i].value)
+			*find(&bigger, map->slots[i].key) = map->slots[i];
+	bigger.n = map->n;
+	free(map->slots);
+	*map = bigger;
 	return 0;
 }
 
-int hashmap_put(struct hashmap *t, uint64_t key, void *value)
+int hashmap_put(struct hashmap *map, uint64_t key, void *value)
 {
 	struct hashmap_slot *s;
 
-	if (t->n + t->n / 2 >= t->nslots && grow(t))
+	if (fusee_fails(value))
+		return -EINVAL;
+	if (map->n + map->n / 2 >= map->nslots && grow(map))
 		return -ENOMEM;
-	s = find(t, key);
+	s = find(map, key);
 	if (!s->value)
-		t->n++;
+		map->n++;
 	*s = (struct hashmap_slot){key, value};
 	return 0;
 }
 
-void *hashmap_del(struct hashmap *t, uint64_t key)
+void *hashmap_del(struct hashmap *map, uint64_t key)
 {
-	uint64_t gap, i, mask = t->nslots - 1;
+	uint64_t gap, i, mask = map->nslots - 1;
 	struct hashmap_slot *s;
 	void *value;
 
-	if (!t->nslots)
+	if (!map->nslots)
 		return NULL;
-	s = find(t, key);
+	s = find(map, key);
 	value = s->value;
 	if (!value)
 		return NULL;
-	/* Close the gap: whoever probed past it on the way to its place moves up. */
-	gap = (uint64_t)(s - t->slots);
-	for (i = (gap + 1) & mask; t->slots[i].value; i = (i + 1) & mask) {
-		uint64_t h = home(t, t->slots[i].key);
+	/* Entries behind the gap whose probe sequence crosses it move into it. */
+	gap = (uint64_t)(s - map->slots);
+	for (i = (gap + 1) & mask; map->slots[i].value; i = (i + 1) & mask) {
+		uint64_t h = home(map, map->slots[i].key);
 
 		if (((i - h) & mask) >= ((i - gap) & mask)) {
-			t->slots[gap] = t->slots[i];
+			map->slots[gap] = map->slots[i];
 			gap = i;
 		}
 	}
-	t->slots[gap] = (struct hashmap_slot){0};
-	t->n--;
+	map->slots[gap] = (struct hashmap_slot){0};
+	map->n--;
 	return value;
 }
 
-void hashmap_each(const struct hashmap *t, void (*each)(void *, uint64_t, void *), void *arg)
+void hashmap_each(const struct hashmap *map, void (*each)(void *, uint64_t, void *), void *arg)
 {
-	for (uint64_t i = 0; i < t->nslots; i++)
-		if (t->slots[i].value)
-			each(arg, t->slots[i].key, t->slots[i].value);
+	for (uint64_t i = 0; i < map->nslots; i++)
+		if (map->slots[i].value)
+			each(arg, map->slots[i].key, map->slots[i].value);
 }

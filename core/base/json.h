@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing JSON (RFC 8259): what needs care, the rest is buf_printf(). */
+/* JSON strings (RFC 8259). Other JSON is written by buf_printf(). */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
@@ -7,7 +7,8 @@
 
 #include "base/buf.h"
 
-/* A string with its quotes: UTF-8, what is none as U+FFFD; also safe inside of an HTML script. */
+/* Appends a quoted and escaped string, which is also safe in a script element of HTML. Bytes that
+ * are not UTF-8 become U+FFFD. An error stays in the buffer. */
 void json_string(struct buf *, const char *p, size_t len);
-void json_text(struct buf *, const char *); /* the same of a terminated one; NULL: "" */
+void json_text(struct buf *, const char *); /* of a string with NUL; NULL: "" */
 #endif

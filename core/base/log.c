@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static _Atomic int level = -1; /* -1: not looked at the environment yet */
+static _Atomic int level = -1; /* -1: not yet read from the environment */
 static const char *prefix = "fusee: ";
 static void (*before)(void);
 

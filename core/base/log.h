@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Talk on stderr, each line "fusee: ...". [any thread] A function logs an error or returns it,
- * never both. */
+/* The log: lines on standard error, each "fusee: ...". [any thread] A function either logs an error
+ * or returns it, never both. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
+/* The values are those of syslog(3). */
 enum log_level { LOG_ERROR = 3, LOG_WARNING = 4, LOG_INFO = 6, LOG_DEBUG = 7 };
 
-/* What is printed: this level and below. Default LOG_INFO; FUSEE_DEBUG=1 in the environment:
- * LOG_DEBUG. */
+/* Messages of this level and below are printed. The default is LOG_DEBUG with FUSEE_DEBUG in the
+ * environment, else LOG_INFO. */
 void log_set_level(int level);
 int log_level(void);
-/* Printed before each line instead of "fusee: " (the worker's is "fusee worker: "). Not copied. */
+
+/* The two below are set before other threads start. */
+
+/* The beginning of each line; default "fusee: ". Borrowed. */
 void log_set_prefix(const char *prefix);
-/* Called before a line is printed, so that a progress line can be taken away. NULL: nothing. */
+/* A function that is called before each line, to erase a progress line. NULL: none. */
 void log_set_before(void (*before)(void));
 
 void log_at(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));

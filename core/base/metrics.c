@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads: everything here stands under one lock, held for no longer than a page takes to print. */
+/* One lock protects all metrics. It is held at most for the time that printing them takes. */
 #include "base/metrics.h"
 
 #include <errno.h>
@@ -24,11 +24,11 @@ enum { MAX_NAMES = 1024, MAX_LABELS = 32, MAX_VALUE = 512 };
 struct series {
 	struct series *next; /* of its bucket */
 	uint64_t hash;
-	uint64_t count; /* the value, but: */
-	double real;    /* once it was set */
-	bool is_real;
+	uint64_t count; /* the value if !is_real */
+	double real;    /* the value if is_real */
+	bool is_real;   /* metric_set() was called */
 	uint32_t len;
-	char labels[]; /* as they are printed: "", or {a="b",c="d"} sorted by name */
+	char labels[]; /* as printed: "" or {a="b",c="d"}, sorted by name */
 };
 
 struct family {
@@ -49,7 +49,7 @@ static bool name_char(char c, bool first)
 	       (!first && c >= '0' && c <= '9');
 }
 
-/* What is no character of a name becomes '_'. */
+/* Appends the name; characters that Prometheus does not allow become '_'. */
 static void add_name(struct buf *b, const char *name)
 {
 	if (!*name)
@@ -70,7 +70,7 @@ static void add_escaped(struct buf *b, const char *p, size_t len, bool quotes)
 	}
 }
 
-/* key="value"; a long value is cut. */
+/* key="value"; a value beyond MAX_VALUE is truncated. */
 static void add_label(struct buf *b, const char *key, const char *value)
 {
 	size_t len = strnlen(value, MAX_VALUE + 1);
@@ -78,7 +78,7 @@ static void add_label(struct buf *b, const char *key, const char *value)
 
 	if (len > MAX_VALUE)
 		for (len = MAX_VALUE; len && ((unsigned char)value[len] & 0xc0) == 0x80;)
-			len--; /* not within a character */
+			len--; /* to the beginning of a character */
 	if (utf8_clean(&clean, value, len))
 		b->error = -ENOMEM;
 	add_name(b, key);
@@ -88,9 +88,9 @@ static void add_label(struct buf *b, const char *key, const char *value)
 	buf_fini(&clean);
 }
 
-/* Whether one of the labels begins so: key=" or more. Quotes within values are escaped, so that
- * key=" stands at the beginning of a label only. */
-static bool carries(const char *labels, size_t len, const struct buf *label)
+/* Whether a label begins with the text `label`, which is key=" or longer. Quotes within values are
+ * escaped, so key=" occurs at the beginning of a label only. */
+static bool has_label(const char *labels, size_t len, const struct buf *label)
 {
 	const char *p = labels, *end = len ? labels + len : labels;
 
@@ -115,7 +115,7 @@ static int by_key(const void *a, const void *b)
 	return c ? c : (x->order > y->order) - (x->order < y->order);
 }
 
-/* The labels in one form, however they were given: sorted, each name once. */
+/* The labels in canonical form: sorted, each name once. */
 static int labels_text(const struct metric_labels *l, struct buf *b)
 {
 	struct pair pairs[MAX_LABELS];
@@ -132,7 +132,7 @@ static int labels_text(const struct metric_labels *l, struct buf *b)
 		buf_reset(&name);
 		add_name(&name, pairs[i].key);
 		buf_str(&name, "=\"");
-		if (carries(b->p, b->len, &name))
+		if (has_label(b->p, b->len, &name))
 			continue;
 		buf_str(b, b->len ? "," : "{");
 		add_label(b, pairs[i].key, pairs[i].value);
@@ -145,8 +145,8 @@ static int labels_text(const struct metric_labels *l, struct buf *b)
 
 /* ---- families and their series, under the lock ---- */
 
-/* Where the family is, or would be. */
-static uint32_t place(const char *name, bool *found)
+/* The index at which the family is, or would be inserted. */
+static uint32_t index_of(const char *name, bool *found)
 {
 	uint32_t lo = 0, hi = nfamilies;
 
@@ -184,7 +184,7 @@ static struct family *family_of(const char *name, const char *help)
 {
 	struct family *f, **more;
 	bool found;
-	uint32_t at = place(name, &found);
+	uint32_t at = index_of(name, &found);
 
 	if (found)
 		return families[at];
@@ -262,9 +262,9 @@ static struct series *series_of(struct family *f, const char *p, size_t len)
 	return s;
 }
 
-/* ---- what others call ---- */
+/* ---- public ---- */
 
-/* The family's name and the labels' text: -ENOMEM, or both are the caller's. */
+/* The family's name and the labels' text, owned by the caller. 0 or -ENOMEM. */
 static int texts(const char *name, const struct metric_labels *l, struct buf *n, struct buf *text)
 {
 	add_name(n, name);
@@ -323,7 +323,7 @@ double metric_get(const char *name, const struct metric_labels *l)
 	if (texts(name, l, &n, &text))
 		return 0;
 	pthread_mutex_lock(&lock);
-	at = place(n.p, &found);
+	at = index_of(n.p, &found);
 	if (found)
 		s = series_find(families[at], text.p, text.len,
 				XXH3_64bits(text.len ? text.p : "", text.len));
@@ -348,7 +348,7 @@ void metric_forget(const char *key, const char *value)
 	for (uint32_t i = 0; i < nfamilies; i++)
 		for (uint32_t k = 0; k < families[i]->nbuckets; k++)
 			for (struct series **at = &families[i]->buckets[k], *s; (s = *at);) {
-				if (!carries(s->labels, s->len, &label)) {
+				if (!has_label(s->labels, s->len, &label)) {
 					at = &s->next;
 					continue;
 				}
@@ -360,7 +360,7 @@ void metric_forget(const char *key, const char *value)
 	buf_fini(&label);
 }
 
-/* ---- the page ---- */
+/* ---- text ---- */
 
 static int by_labels(const void *a, const void *b)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The metric registry: counters and gauges, shown as Prometheus text. [any thread] One of the two
- * things that are global. A metric is made at its first use and stays; the number of distinct label
- * sets of one name is bounded (METRICS_MAX_SERIES): what comes beyond is added to the series
- * {overflow="true"}.
+ * The registry of metrics: counters and gauges as Prometheus text. [any thread] The registry is
+ * global. The first use of a metric creates it, and nothing removes it. A metric has at most
+ * METRICS_MAX_SERIES distinct label sets; further label sets share the series {overflow="true"}.
  */
 #ifndef BASE_METRICS_H
 #define BASE_METRICS_H
@@ -14,7 +13,7 @@
 
 #define METRICS_MAX_SERIES 4096
 
-/* key, value, key, value ..; NULL: none. */
+/* key, value, key, value ..; a NULL string is "". */
 struct metric_labels {
 	const char *const *pairs;
 	uint32_t n; /* of strings */
@@ -23,16 +22,17 @@ struct metric_labels {
 	(&(struct metric_labels){(const char *const[]){__VA_ARGS__}, \
 				 sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)})
 
-/* name: "samples_total", without the prefix "fusee_"; help: one sentence, kept by the first call.
- * No memory: nothing happens. */
+/* name: without the prefix "fusee_"; a name "x_total" is a counter, any other a gauge. help: one
+ * sentence; that of the first call is kept. Labels NULL: none. Without memory the call has no
+ * effect. */
 void metric_add(const char *name, const char *help, const struct metric_labels *, uint64_t add);
 void metric_set(const char *name, const char *help, const struct metric_labels *, double value);
-/* The current value, 0 if there is none. */
+/* The current value; 0 if there is none. */
 double metric_get(const char *name, const struct metric_labels *);
-/* Takes away every series that carries this label: of an instance that is gone. */
+/* Removes every series with this label, of an instance that was closed. */
 void metric_forget(const char *key, const char *value);
-/* Prometheus text format 0.0.4, sorted by name and labels. */
+/* Appends all metrics in text format 0.0.4, sorted by name and labels. 0 or -ENOMEM. */
 int metrics_text(struct buf *);
-/* For tests: forgets everything. */
+/* For tests: removes all metrics. */
 void metrics_reset(void);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256 (FIPS 180-4): names for contents that somebody may want to forge. By the CPU's own
- * instructions where it has them. */
+/* SHA-256 (FIPS 180-4), for identities of contents that an attacker may want to forge. Uses the
+ * CPU's SHA instructions if it has them. */
 #ifndef BASE_SHA256_H
 #define BASE_SHA256_H
 
@@ -10,9 +10,9 @@
 
 struct sha256 {
 	uint32_t state[8];
-	uint64_t len;            /* bytes so far */
-	unsigned char block[64]; /* len % 64 of them wait */
-	bool by_cpu;             /* set by init; may be cleared */
+	uint64_t len;            /* bytes added so far */
+	unsigned char block[64]; /* the last len % 64 bytes, not yet in state */
+	bool by_cpu; /* use the CPU's instructions; sha256_init() sets it, tests may clear it */
 };
 
 void sha256_init(struct sha256 *);

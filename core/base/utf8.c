@@ -40,7 +40,7 @@ size_t utf8_char(const char *s, size_t len)
 	return n;
 }
 
-/* Are these eight bytes ASCII? */
+/* Whether these eight bytes are ASCII. */
 static bool is_ascii(const char *p)
 {
 	uint64_t bytes;

@@ -425,7 +425,7 @@ void builder_resource(struct builder *b, const char *key, const char *value)
 
 static uint64_t dict_bytes(const struct dict *d)
 {
-	return d->bytes + d->chunk_left + d->cap * sizeof(*d->entries) +
+	return d->bytes + d->chunk_free + d->cap * sizeof(*d->entries) +
 	       d->nslots * sizeof(*d->slots);
 }
 

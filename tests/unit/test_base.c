@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/dict.h"
+#include "base/hashmap.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -549,6 +550,47 @@ TEST(text_rates)
 	CHECK(hz == 0.5);
 }
 
+/* ---- hashmap ---- */
+
+static void count_entries(void *arg, uint64_t key, void *value)
+{
+	CHECK(*(uint64_t *)value == key);
+	(*(uint64_t *)arg)++;
+}
+
+/* Against an array: keys that collide, are replaced and are removed in the middle of a chain. */
+TEST(hashmaps_agree_with_an_array)
+{
+	static uint64_t keys[1000];
+	static bool present[1000];
+	struct hashmap map = {0};
+	uint64_t n = 0, seen = 0;
+
+	CHECK(!hashmap_get(&map, 1) && !hashmap_del(&map, 1));
+	for (uint32_t i = 0; i < 1000; i++)
+		keys[i] = i << (i % 3 * 20);
+	srandom(1);
+	for (int i = 0; i < 50000; i++) {
+		uint32_t k = (uint32_t)random() % 1000;
+
+		if (random() % 3) {
+			CHECK_INT(hashmap_put(&map, keys[k], &keys[k]), 0);
+			n += !present[k];
+			present[k] = true;
+		} else {
+			CHECK(!hashmap_del(&map, keys[k]) == !present[k]);
+			n -= present[k];
+			present[k] = false;
+		}
+		k = (uint32_t)random() % 1000;
+		CHECK(!hashmap_get(&map, keys[k]) == !present[k]);
+		CHECK(map.n == n);
+	}
+	hashmap_each(&map, count_entries, &seen);
+	CHECK(seen == n && n > 100);
+	hashmap_fini(&map);
+}
+
 /* ---- assert ---- */
 
 static int evaluated;
@@ -614,6 +656,24 @@ TEST(assertions_that_hold_say_nothing)
 
 	CHECK_INT(status_of(pass_assertions, "abort", &lines), 0);
 	CHECK_INT(lines, 0);
+}
+
+static void put_null(void)
+{
+	struct hashmap map = {0};
+
+	if (hashmap_put(&map, 1, NULL) != -EINVAL || map.n)
+		exit(1);
+}
+
+TEST(hashmaps_hold_no_null)
+{
+	int lines, status = status_of(put_null, "abort", &lines);
+
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+#ifndef FUSEE_DEBUG_ASSERT
+	CHECK_INT(status_of(put_null, NULL, &lines), 0);
+#endif
 }
 
 TEST(assertions_that_fail_abort_or_are_logged_once)
