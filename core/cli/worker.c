@@ -30,6 +30,6 @@ int cmd_worker(int argc, char **argv)
 		return EX_USAGE;
 	}
 	/* _exit: what plugins registered for the end might call what the sandbox forbids. */
-	_exit(worker_serve(fd, argc > 3 ? argv[3] : NULL, strtoull(argv[2], NULL, 10)) ? EX_SOFTWARE
-										       : 0);
+	_exit(worker_run(fd, argc > 3 ? argv[3] : NULL, strtoull(argv[2], NULL, 10)) ? EX_SOFTWARE
+										     : 0);
 }

@@ -179,16 +179,16 @@ int child_receive(struct child *c, struct protocol_reply *r, int *fd)
 		if (got <= 0)
 			return got;
 		clean(r->text);
-		if (r->type == REPLY_DONE && c->ready)
+		if (r->kind == REPLY_DONE && c->ready)
 			return 1;
 		if (*fd >= 0)
 			close(*fd);
 		*fd = -1;
-		if (r->type == REPLY_DENIED) {
+		if (r->kind == REPLY_DENIED) {
 			c->denied = r->call + 1;
-		} else if (r->type == REPLY_READY && !r->err) {
+		} else if (r->kind == REPLY_READY && !r->err) {
 			c->ready = true;
-		} else if (r->type == REPLY_READY) {
+		} else if (r->kind == REPLY_READY) {
 			c->err = r->err;
 			snprintf(c->text, sizeof(c->text), "%s", r->text);
 		} else {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The agent's queue of requests: one under way, the others behind it; timeouts, restarts, refusals.
+/*
+ * The agent's queue of requests. The first is sent, the others wait; time limits, restarts of the
+ * worker, refusals of files. An inspection takes two messages: REQUEST_KEY, and, where the key is
+ * neither refused nor in the cache, REQUEST_INSPECT.
  */
 #include "worker/client.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,36 +17,37 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "worker/inspection.h"
-#include "worker/names.h"
+#include "worker/symbolize_reply.h"
 #include "worker/sandbox.h"
 
 #define DEFAULT_IDLE_MS 2000
 #define DEFAULT_REQUEST_MS 60000
 #define MAX_DEATHS 2
-#define MAX_SHORTAGES 5 /* what lasts for longer than 3 seconds is no moment's */
-#define SHORTAGE_NS 100000000u
+#define MAX_SHORTAGES 5        /* retries for want of memory: after 3.1 s the request fails */
+#define SHORTAGE_NS 100000000u /* until the first retry; doubled each time */
 
-struct job {
-	struct job *next;
+struct client_request {
+	struct client_request *next;
 	uint64_t id;
-	int fds[3]; /* file, debug file, dwz file; -1 none; the caller's */
-	char *name;
+	int fds[3];     /* file, debug file, dwz file; -1: none; borrowed */
+	char *name;     /* for messages */
 	struct stat st; /* of the file */
+	bool keyed;     /* the key is known */
 	uint8_t key[32];
-	bool keyed;
 	unsigned int deaths, shortages;
 	void *arg;
-	worker_inspected *inspected; /* one of the two */
+	worker_inspected *inspected; /* this or the next; the other is NULL */
 	worker_symbolized *symbolized;
 	uint64_t *addresses;
-	uint32_t n;
+	uint32_t n; /* addresses */
 	bool inlines;
 };
 
-/* What a job came to. */
+/* How a request ended: the arguments of its callback. */
 struct result {
 	int err;
 	const char *text;
@@ -86,7 +89,7 @@ void client_set_timer(struct worker *w)
 	if (w->sent)
 		at = w->deadline;
 	else if (w->head)
-		at = w->not_before ? w->not_before : 1; /* long ago: now */
+		at = w->not_before ? w->not_before : 1; /* in the past; 0 would disarm */
 	else if (w->child.pid)
 		at = w->idle_since + idle;
 	if (w->stepper.pid) {
@@ -100,32 +103,33 @@ void client_set_timer(struct worker *w)
 
 /* ---- the queue ---- */
 
-static void job_free(struct job *j)
+static void request_free(struct client_request *req)
 {
-	if (!j)
+	if (!req)
 		return;
-	free(j->addresses);
-	free(j->name);
-	free(j);
+	free(req->addresses);
+	free(req->name);
+	free(req);
 }
 
-/* Takes the first job off the queue and tells whoever asked. The callback may ask for more. */
+/* Removes the first request from the queue and runs its callback, which may add requests. */
 static void finish(struct worker *w, struct result r)
 {
-	struct job *j = w->head;
+	struct client_request *req = w->head;
 
-	w->head = j->next;
+	fusee_assert(req && w->pending);
+	w->head = req->next;
 	if (!w->head)
 		w->tail = &w->head;
 	w->pending--;
 	w->sent = false;
 	w->not_before = 0;
 	w->idle_since = clock_now();
-	if (j->inspected)
-		j->inspected(j->arg, r.err, r.text ? r.text : "", r.inspection);
+	if (req->inspected)
+		req->inspected(req->arg, r.err, r.text ? r.text : "", r.inspection);
 	else
-		j->symbolized(j->arg, r.err, r.text ? r.text : "", r.symbols);
-	job_free(j);
+		req->symbolized(req->arg, r.err, r.text ? r.text : "", r.symbols);
+	request_free(req);
 }
 
 static void fail(struct worker *w, int err, const char *text)
@@ -133,33 +137,35 @@ static void fail(struct worker *w, int err, const char *text)
 	finish(w, (struct result){.err = err, .text = text});
 }
 
-/* Where memory is short the first job waits and is tried again, longer each time. */
+/* Fails the first request; after a lack of memory, retries it later, up to `most` times. */
 static void fail_or_wait(struct worker *w, int err, const char *text, unsigned int most)
 {
-	struct job *j = w->head;
+	struct client_request *req = w->head;
 
-	if (err != -ENOMEM || j->shortages >= most) {
+	if (err != -ENOMEM || req->shortages >= most) {
 		fail(w, err, text);
 		return;
 	}
 	w->sent = false;
-	w->not_before = clock_now() + ((uint64_t)SHORTAGE_NS << j->shortages++);
+	w->not_before = clock_now() + ((uint64_t)SHORTAGE_NS << req->shortages++);
 }
 
 static void refuse(struct worker *w, int err, const char *text)
 {
-	struct job *j = w->head;
+	struct client_request *req = w->head;
 
-	refusals_add(&w->refusals, &j->st, j->keyed ? j->key : NULL, err, j->name, text);
-	log_debug("%s is refused: %s", j->name, text);
+	refusals_add(&w->refusals, &req->st, req->keyed ? req->key : NULL, err, req->name, text);
+	log_debug("%s is refused: %s", req->name, text);
 	fail(w, err, text);
 }
 
-/* The worker can't be used any more. Whose fault it is, is the question: before it said that it is
- * ready it can't be the file's. */
-static void died(struct worker *w, const char *instead)
+/*
+ * Ends the worker and decides what becomes of the request that was sent. A death before REPLY_READY
+ * is not the file's fault. `reason` replaces the exit status in messages; NULL: the exit status.
+ */
+static void worker_died(struct worker *w, const char *reason)
 {
-	struct job *j = w->sent ? w->head : NULL;
+	struct client_request *req = w->sent ? w->head : NULL;
 	bool was_ready = w->child.ready;
 	int err = w->child.err == -ENOMEM ? -ENOMEM : -EIO;
 	char why[256], text[512], start[400];
@@ -167,23 +173,23 @@ static void died(struct worker *w, const char *instead)
 	snprintf(start, sizeof(start), "%s", w->child.text);
 	client_stop(w, &w->child, why, sizeof(why));
 	w->sent = false;
-	if (instead)
-		snprintf(why, sizeof(why), "%s", instead);
+	if (reason)
+		snprintf(why, sizeof(why), "%s", reason);
 	log_debug("worker ended: %s", why);
-	if (!j)
+	if (!req)
 		return;
 	if (!was_ready && *start) {
 		fail_or_wait(w, err, start, 1);
-	} else if (!was_ready && ++j->deaths >= MAX_DEATHS) {
+	} else if (!was_ready && ++req->deaths >= MAX_DEATHS) {
 		snprintf(text, sizeof(text), "the worker does not start: %s", why);
 		fail(w, -EIO, text);
-	} else if (was_ready && ++j->deaths >= MAX_DEATHS) {
+	} else if (was_ready && ++req->deaths >= MAX_DEATHS) {
 		snprintf(text, sizeof(text), "it kills the worker that looks at it: %s", why);
 		refuse(w, -EFAULT, text);
 	}
 }
 
-static void took_too_long(struct worker *w)
+static void time_out(struct worker *w)
 {
 	char text[128];
 
@@ -196,57 +202,54 @@ static void took_too_long(struct worker *w)
 
 /* ---- sending ---- */
 
-static int send_job(struct worker *w, struct job *j)
+static int send_request(struct worker *w, struct client_request *req)
 {
-	struct protocol_request q = {.id = j->id = ++w->next_id, .inlines = j->inlines};
-	int fds[3];
+	struct protocol_request q = {.id = req->id = ++w->next_id, .inlines = req->inlines};
 	int err = client_start(w, &w->child);
 
 	if (err)
 		return err;
-	q.type = j->symbolized ? REQUEST_SYMBOLIZE : j->keyed ? REQUEST_INSPECT : REQUEST_KEY;
-	memcpy(fds, j->fds, sizeof(fds));
-	for (unsigned int i = 0, at = 0; i < 3; i++)
-		if (j->fds[i] >= 0) {
+	q.kind = req->symbolized ? REQUEST_SYMBOLIZE : req->keyed ? REQUEST_INSPECT : REQUEST_KEY;
+	for (unsigned int i = 0; i < 3; i++)
+		if (req->fds[i] >= 0)
 			q.fds |= 1u << i;
-			fds[at++] = j->fds[i];
-		}
-	q.payload = (uint64_t)j->n * 8;
-	return protocol_send_request(w->child.sock, &q, fds, j->addresses);
+	q.payload = (uint64_t)req->n * 8;
+	return protocol_send_request(w->child.sock, &q, req->fds, req->addresses);
 }
 
-/* An answer that costs nothing: it was refused, or lies on disk. */
-static bool answer_at_once(struct worker *w, struct job *j)
+/* true: the request needed no worker, as the file is refused or its inspection is in the cache. */
+static bool finish_without_worker(struct worker *w, struct client_request *req)
 {
-	const struct refusal *r = refusals_find(&w->refusals, &j->st, j->keyed ? j->key : NULL);
+	const struct refusal *r = refusals_find(&w->refusals, &req->st,
+						req->keyed ? req->key : NULL);
 	struct inspection *i;
 
 	if (r) {
 		fail(w, r->err, r->text);
 		return true;
 	}
-	if (j->inspected && j->keyed && w->cache && !cache_load(w->cache, j->key, &i)) {
+	if (req->inspected && req->keyed && w->cache && !cache_load(w->cache, req->key, &i)) {
 		finish(w, (struct result){.inspection = i});
 		return true;
 	}
 	return false;
 }
 
-static void pump(struct worker *w)
+static void send_next(struct worker *w)
 {
 	while (w->head && !w->sent && clock_now() >= w->not_before) {
-		struct job *j = w->head;
+		struct client_request *req = w->head;
 		int err;
 
-		if (answer_at_once(w, j))
+		if (finish_without_worker(w, req))
 			continue;
-		err = send_job(w, j);
+		err = send_request(w, req);
 		if (err == -EPIPE || err == -ECONNRESET) {
-			/* It died while it had nothing to do; or it does not start at all. */
+			/* The worker died while idle, or it never became ready. */
 			w->sent = !w->child.ready;
-			died(w, NULL);
+			worker_died(w, NULL);
 		} else if (err) {
-			fail_or_wait(w, err, "the worker cannot be asked", MAX_SHORTAGES);
+			fail_or_wait(w, err, "no request can be sent to the worker", MAX_SHORTAGES);
 		} else {
 			w->sent = true;
 			w->deadline = clock_now() + (uint64_t)w->request_ms * 1000000;
@@ -256,41 +259,41 @@ static void pump(struct worker *w)
 
 /* ---- receiving ---- */
 
-static int map_answer(const struct protocol_reply *r, int fd, void **map)
+static int map_block(const struct protocol_reply *r, int fd, void **map)
 {
 	return fd < 0 ? -EBADMSG : protocol_map(fd, r->bytes, map);
 }
 
 static int take_inspection(struct worker *w, const struct protocol_reply *r, int fd)
 {
-	struct job *j = w->head;
+	struct client_request *req = w->head;
 	struct inspection *i;
 	void *map;
-	int err = map_answer(r, fd, &map);
+	int err = map_block(r, fd, &map);
 
 	if (!err)
-		err = inspection_open(&i, map, r->bytes, j->key);
+		err = inspection_open(&i, map, r->bytes, req->key);
 	if (err)
 		return err;
 	i->incomplete = r->incomplete;
 	if (w->cache && r->cacheable) {
 		err = cache_store(w->cache, i);
 		if (err)
-			log_debug("%s: not kept in the cache: %s", j->name, strerror(-err));
+			log_debug("%s: not kept in the cache: %s", req->name, strerror(-err));
 	}
 	finish(w, (struct result){.inspection = i});
 	return 0;
 }
 
-static int take_names(struct worker *w, const struct protocol_reply *r, int fd)
+static int take_symbols(struct worker *w, const struct protocol_reply *r, int fd)
 {
 	struct worker_symbols symbols;
 	void *map;
-	int err = map_answer(r, fd, &map);
+	int err = map_block(r, fd, &map);
 
 	if (err)
 		return err;
-	err = names_open(&symbols, map, r->bytes, w->head->n);
+	err = symbolize_reply_open(&symbols, map, r->bytes, w->head->n);
 	if (!err) {
 		finish(w, (struct result){.text = r->text, .symbols = &symbols});
 		free((void *)symbols.frames);
@@ -299,32 +302,32 @@ static int take_names(struct worker *w, const struct protocol_reply *r, int fd)
 	return err;
 }
 
-/* 0; -EBADMSG: nonsense, the worker must have been taken over. */
-static int take(struct worker *w, const struct protocol_reply *r, int fd)
+/* 0; -EBADMSG: no valid worker sends this reply; a file may have taken the worker over. */
+static int take_reply(struct worker *w, const struct protocol_reply *r, int fd)
 {
-	struct job *j = w->head;
+	struct client_request *req = w->head;
 
-	if (!w->sent || r->id != j->id)
+	if (!w->sent || r->id != req->id)
 		return -EBADMSG;
 	if (r->refused_calls)
 		log_debug("%s: the worker got EACCES for %u system calls, the last was %s (%u)",
-			  j->name, r->refused_calls, sandbox_call_name(r->call), r->call);
+			  req->name, r->refused_calls, sandbox_call_name(r->call), r->call);
 	if (r->err) {
-		/* the worker's own memory: it may be the file that takes it */
+		/* -ENOMEM: the worker's own limit, which the file may exceed each time. */
 		fail_or_wait(w, r->err < 0 && r->err > -4096 ? r->err : -EBADMSG, r->text, 1);
 		return 0;
 	}
-	if (j->symbolized)
-		return take_names(w, r, fd);
-	if (j->keyed)
+	if (req->symbolized)
+		return take_symbols(w, r, fd);
+	if (req->keyed)
 		return take_inspection(w, r, fd);
-	j->keyed = true;
-	memcpy(j->key, r->key, sizeof(j->key));
+	req->keyed = true;
+	memcpy(req->key, r->key, sizeof(req->key));
 	w->sent = false;
 	return 0;
 }
 
-static void receive(struct worker *w)
+static void receive_replies(struct worker *w)
 {
 	struct protocol_reply r;
 	int fd, got;
@@ -334,17 +337,18 @@ static void receive(struct worker *w)
 		if (!got)
 			return;
 		if (got == 1) {
-			got = take(w, &r, fd);
+			got = take_reply(w, &r, fd);
 			if (fd >= 0)
 				close(fd);
 			if (got == -ENOMEM)
-				fail_or_wait(w, got, "no memory for its answer", MAX_SHORTAGES);
+				fail_or_wait(w, got, "no memory for the worker's reply",
+					     MAX_SHORTAGES);
 		}
 		if (got < 0 && got != -ENOMEM) {
-			died(w, got == -EPIPE ? NULL : "it gave an answer that makes no sense");
+			worker_died(w, got == -EPIPE ? NULL : "it sent a malformed reply");
 			return;
 		}
-		pump(w);
+		send_next(w);
 	}
 }
 
@@ -356,13 +360,13 @@ int worker_dispatch(struct worker *w)
 
 	while (read(w->timer, &expirations, sizeof(expirations)) > 0)
 		;
-	receive(w);
+	receive_replies(w);
 	if (w->sent && clock_now() >= w->deadline)
-		took_too_long(w);
-	pump(w);
+		time_out(w);
+	send_next(w);
 	if (w->child.pid && !w->head && clock_now() >= w->idle_since + idle)
 		client_stop(w, &w->child, NULL, 0);
-	/* Nobody waits for the stepper here: whatever it says now, it says when it ends. */
+	/* No step is under way here: a message of the stepper means that it ends. */
 	if (w->stepper.pid &&
 	    (child_receive(&w->stepper, &r, &fd) || clock_now() >= w->stepper_idle_since + idle))
 		client_stop(w, &w->stepper, NULL, 0);
@@ -385,45 +389,45 @@ int worker_wait(struct worker *w)
 	return 0;
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
-static int job_new(struct job **ret, int fd, const char *name, void *arg)
+static int request_new(struct client_request **ret, int fd, const char *name, void *arg)
 {
-	struct job *j = calloc(1, sizeof(*j));
+	struct client_request *req = calloc(1, sizeof(*req));
 
-	if (!j)
+	if (!req)
 		return -ENOMEM;
-	j->fds[0] = fd;
-	j->fds[1] = j->fds[2] = -1;
-	j->name = strdup(name);
-	j->arg = arg;
-	if (!j->name || fstat(fd, &j->st)) {
-		int err = j->name ? -errno : -ENOMEM;
+	req->fds[0] = fd;
+	req->fds[1] = req->fds[2] = -1;
+	req->name = strdup(name);
+	req->arg = arg;
+	if (!req->name || fstat(fd, &req->st)) {
+		int err = req->name ? -errno : -ENOMEM;
 
-		job_free(j);
+		request_free(req);
 		return err;
 	}
-	*ret = j;
+	*ret = req;
 	return 0;
 }
 
-static void enqueue(struct worker *w, struct job *j)
+static void enqueue(struct worker *w, struct client_request *req)
 {
-	*w->tail = j;
-	w->tail = &j->next;
+	*w->tail = req;
+	w->tail = &req->next;
 	w->pending++;
 	client_set_timer(w);
 }
 
 int worker_inspect(struct worker *w, int fd, const char *name, worker_inspected *done, void *arg)
 {
-	struct job *j;
-	int err = job_new(&j, fd, name, arg);
+	struct client_request *req;
+	int err = request_new(&req, fd, name, arg);
 
 	if (err)
 		return err;
-	j->inspected = done;
-	enqueue(w, j);
+	req->inspected = done;
+	enqueue(w, req);
 	return 0;
 }
 
@@ -431,29 +435,29 @@ int worker_symbolize(struct worker *w, const struct inspection *i, int fd, int d
 		     const char *name, bool inlines, const uint64_t *addresses, uint32_t n,
 		     worker_symbolized *done, void *arg)
 {
-	struct job *j;
+	struct client_request *req;
 	int err;
 
-	if (n > NAMES_MAX_ADDRESSES)
+	if (n > SYMBOLIZE_MAX_ADDRESSES)
 		return -E2BIG;
-	err = job_new(&j, fd, name, arg);
+	err = request_new(&req, fd, name, arg);
 	if (err)
 		return err;
-	j->symbolized = done;
-	j->fds[1] = debug_fd;
-	j->fds[2] = alt_fd;
-	j->inlines = inlines;
-	j->keyed = i != NULL;
+	req->symbolized = done;
+	req->fds[1] = debug_fd;
+	req->fds[2] = alt_fd;
+	req->inlines = inlines;
+	req->keyed = i != NULL;
 	if (i)
-		memcpy(j->key, i->key, sizeof(j->key));
-	j->n = n;
-	j->addresses = malloc(n ? (size_t)n * 8 : 1);
-	if (!j->addresses) {
-		job_free(j);
+		memcpy(req->key, i->key, sizeof(req->key));
+	req->n = n;
+	req->addresses = malloc(n ? (size_t)n * 8 : 1);
+	if (!req->addresses) {
+		request_free(req);
 		return -ENOMEM;
 	}
-	memcpy(j->addresses, addresses, (size_t)n * 8);
-	enqueue(w, j);
+	memcpy(req->addresses, addresses, (size_t)n * 8);
+	enqueue(w, req);
 	return 0;
 }
 
@@ -479,7 +483,7 @@ void worker_refused(const struct worker *w,
 		each(arg, r->name, r->text);
 }
 
-/* ---- life ---- */
+/* ---- the object ---- */
 
 static int make_descriptors(struct worker *w)
 {
@@ -514,7 +518,7 @@ int worker_new(struct worker **ret, const struct worker_options *o)
 	}
 	if (o->cache_dir) {
 		err = cache_open(&w->cache, o->cache_dir, CACHE_DEFAULT_BYTES);
-		if (err) /* slower, not wrong */
+		if (err) /* without a cache the worker is slower, not wrong */
 			log_warning(
 				"'%s' cannot hold the cache of unwind tables: %s; going on without",
 				o->cache_dir,

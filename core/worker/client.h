@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What client.c (the queue) and client_step.c (the blocking step) share. For nobody else. */
+/* What client.c (the queue) and client_step.c (steps, which calls client.c) share. For no other
+ * file. */
 #ifndef WORKER_CLIENT_H
 #define WORKER_CLIENT_H
 
@@ -8,31 +9,35 @@
 #include "worker/refusals.h"
 #include "worker/worker.h"
 
-struct job;
+struct client_request;
 
+/* Times are CLOCK_MONOTONIC, ns. */
 struct worker {
 	char *plugin_dir;
-	uint64_t memory_limit;
+	uint64_t memory_limit; /* bytes */
 	uint32_t idle_ms, request_ms;
 	struct cache *cache; /* NULL: none */
 	struct refusals refusals;
 	int epoll, timer;
-	/* Inspections and names, one at a time. */
+	uint64_t next_id; /* of requests to both processes */
+	/* The process that inspects and symbolizes, and its queue. */
 	struct child child;
-	struct job *head, **tail; /* head is under way if `sent` */
-	uint32_t pending;
-	bool sent;
-	uint64_t not_before;                    /* of head, which memory was short for */
-	uint64_t next_id, deadline, idle_since; /* ns, CLOCK_MONOTONIC */
-	/* Steps: a process of their own, as they can't wait for the others. */
+	struct client_request *head, **tail;
+	uint32_t pending;    /* requests in the queue */
+	bool sent;           /* head was sent and has no reply yet */
+	uint64_t not_before; /* when head is retried after a lack of memory; 0: now */
+	uint64_t deadline;   /* of head if sent */
+	uint64_t idle_since;
+	/* The process that executes steps. */
 	struct child stepper;
 	uint64_t stepper_idle_since;
-	uint32_t steps; /* of this stepper */
+	uint32_t steps; /* of this process */
 };
 
-/* Starts one of the two where it does not run. 0 or -errno. */
+/* Starts the process unless it runs. 0 or -errno. */
 int client_start(struct worker *, struct child *);
+/* Ends the process if it runs; why: see child_stop(). */
 void client_stop(struct worker *, struct child *, char *why, size_t len);
-/* The timer to the next thing that is due. */
+/* Sets the timer to the next time limit, retry or idle exit. */
 void client_set_timer(struct worker *);
 #endif

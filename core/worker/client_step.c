@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* worker_step(): asks the stepper and waits for its answer. */
+/* worker_step(): sends a step to the stepper process and waits for its reply. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -10,14 +10,14 @@
 #include "base/log.h"
 #include "worker/client.h"
 
-#define BELOW_SP 128u /* the red zone */
-#define STEP_MS \
-	1000u /* a step takes microseconds; an expression can loop for ever, and sampling waits */
-#define MAX_STEPS \
-	500000u /* libunwind loses about 100 bytes at each: its allocator is not ours to clean */
+#define RED_ZONE 128u /* bytes below sp that a function may use */
+/* A step takes microseconds, but an expression can loop without end, and the caller waits. */
+#define STEP_MS 1000u
+/* libunwind leaks about 100 bytes at each step; then the process is replaced. */
+#define MAX_STEPS 500000u
 
-/* 1: *r holds the answer; 0: not in time; -EPIPE, -EBADMSG. */
-static int await(struct worker *w, struct protocol_reply *r)
+/* 1: *r is the reply; 0: time is over; -EPIPE, -EBADMSG. */
+static int wait_for_reply(struct worker *w, struct protocol_reply *r)
 {
 	uint32_t ms = w->request_ms < STEP_MS ? w->request_ms : STEP_MS;
 	uint64_t end = clock_now() + (uint64_t)ms * 1000000, now;
@@ -39,13 +39,15 @@ static int await(struct worker *w, struct protocol_reply *r)
 	}
 }
 
-/* The part of the stack that goes along: what a message holds of it, from a bit below sp on. */
-static const void *window(struct protocol_request *q, const void *stack, uint64_t lo, uint32_t len)
+/* Sets the part of the stack copy that is sent: from the red zone on, as much as a message holds.
+ */
+static const void *set_payload(struct protocol_request *q, const void *stack, uint64_t lo,
+			       uint32_t len)
 {
 	uint64_t sp = q->regs[7], skip = 0;
 
-	if (q->valid & 1u << 7 && sp > lo + BELOW_SP && sp - lo < len)
-		skip = (sp - lo - BELOW_SP) & ~7ull;
+	if (q->valid & 1u << 7 && sp > lo + RED_ZONE && sp - lo < len)
+		skip = (sp - lo - RED_ZONE) & ~7ull;
 	if (len - skip > PROTOCOL_INLINE)
 		q->payload = PROTOCOL_INLINE;
 	else
@@ -54,9 +56,9 @@ static const void *window(struct protocol_request *q, const void *stack, uint64_
 	return (const char *)stack + skip;
 }
 
-/* One attempt. 1: *r holds the answer; 0: not in time; -errno. */
-static int ask(struct worker *w, struct protocol_request *q, int fd, const void *stack,
-	       struct protocol_reply *r)
+/* One attempt. 1: *r is the reply; 0: time is over; -errno. */
+static int try_step(struct worker *w, struct protocol_request *q, int fd, const void *stack,
+		    struct protocol_reply *r)
 {
 	int err;
 
@@ -69,10 +71,10 @@ static int ask(struct worker *w, struct protocol_request *q, int fd, const void 
 		return err;
 	w->steps++;
 	q->id = ++w->next_id;
-	err = protocol_send_request(w->stepper.sock, q, &fd, stack);
+	err = protocol_send_request(w->stepper.sock, q, (int[3]){fd, -1, -1}, stack);
 	if (err)
 		return err == -ECONNRESET ? -EPIPE : err;
-	err = await(w, r);
+	err = wait_for_reply(w, r);
 	if (err == 1 && r->id != q->id)
 		err = -EBADMSG;
 	return err;
@@ -96,7 +98,7 @@ int worker_step(struct worker *w, const struct inspection *i, int fd, uint64_t b
 		uint32_t len)
 {
 	struct protocol_request q = {
-		.type = REQUEST_STEP, .fds = FDS_FILE, .bias = bias, .valid = *valid};
+		.kind = REQUEST_STEP, .fds = FDS_FILE, .bias = bias, .valid = *valid};
 	const struct refusal *refused = refusals_find(&w->refusals, NULL, i->key);
 	struct protocol_reply r;
 	char why[256];
@@ -106,11 +108,11 @@ int worker_step(struct worker *w, const struct inspection *i, int fd, uint64_t b
 		return refused->err;
 	memcpy(q.key, i->key, sizeof(q.key));
 	memcpy(q.regs, regs, sizeof(q.regs));
-	stack = window(&q, stack, stack_lo, len);
+	stack = set_payload(&q, stack, stack_lo, len);
 	for (int attempt = 0; attempt < 2 && got != 1; attempt++) {
 		bool was_ready;
 
-		got = ask(w, &q, fd, stack, &r);
+		got = try_step(w, &q, fd, stack, &r);
 		if (got == 1)
 			break;
 		was_ready = w->stepper.ready;
@@ -126,7 +128,7 @@ int worker_step(struct worker *w, const struct inspection *i, int fd, uint64_t b
 	client_set_timer(w);
 	if (r.err < 0)
 		return r.err > -4096 ? r.err : -EBADMSG;
-	*valid = r.valid & 0x1ffff;
+	*valid = r.valid & ((1u << PROTOCOL_REGS) - 1);
 	memcpy(regs, r.regs, sizeof(r.regs));
 	return r.err != 0;
 }

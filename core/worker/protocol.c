@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Messages over the socket pair; descriptors travel as SCM_RIGHTS. */
 #include "worker/protocol.h"
 
 #include <errno.h>
@@ -8,6 +9,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/assert.h"
+#include "base/buf.h"
 
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
@@ -29,7 +33,8 @@ static void attach(struct msghdr *m, union control *c, const int *fds, unsigned 
 	memcpy(CMSG_DATA(&c->head), fds, sizeof(int) * n);
 }
 
-/* Takes what came; more than max are closed. */
+/* Moves at most max received descriptors to fds and closes the rest. Returns how many were moved.
+ */
 static unsigned int detach(struct msghdr *m, int *fds, unsigned int max)
 {
 	unsigned int have = 0;
@@ -63,7 +68,8 @@ static int send_all(int sock, struct msghdr *m, int flags)
 	return n < 0 ? -errno : 0;
 }
 
-int protocol_send_request(int sock, struct protocol_request *q, const int *fds, const void *payload)
+int protocol_send_request(int sock, struct protocol_request *q, const int fds[3],
+			  const void *payload)
 {
 	struct iovec v[2] = {{q, sizeof(*q)}, {(void *)payload, q->payload}};
 	struct msghdr m = {.msg_iov = v, .msg_iovlen = 2};
@@ -71,6 +77,7 @@ int protocol_send_request(int sock, struct protocol_request *q, const int *fds, 
 	unsigned int n = 0;
 	union control c;
 
+	fusee_assert(!(q->fds & ~(uint32_t)(FDS_FILE | FDS_DEBUG | FDS_ALT)));
 	for (unsigned int i = 0; i < 3; i++)
 		if (q->fds & 1u << i)
 			all[n++] = fds[i];
@@ -90,15 +97,27 @@ int protocol_send_request(int sock, struct protocol_request *q, const int *fds, 
 	return err;
 }
 
-int protocol_receive_request(int sock, struct protocol_request *q, int fds[PROTOCOL_MAX_FDS],
-			     void *inline_)
+/* Whether a message of len bytes with n descriptors is what the request in it announces. */
+static bool request_ok(const struct protocol_request *q, const struct msghdr *m, uint64_t len,
+		       unsigned int n)
 {
-	struct iovec v[2] = {{q, sizeof(*q)}, {inline_, PROTOCOL_INLINE}};
+	if (len < sizeof(*q) || q->magic != PROTOCOL_MAGIC ||
+	    m->msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
+	    (unsigned int)__builtin_popcount(q->fds & ((1u << PROTOCOL_MAX_FDS) - 1)) != n)
+		return false;
+	return len - sizeof(*q) == (q->fds & FDS_PAYLOAD ? 0 : q->payload);
+}
+
+int protocol_receive_request(int sock, struct protocol_request *q, int fds[PROTOCOL_MAX_FDS],
+			     void *payload)
+{
+	struct iovec v[2] = {{q, sizeof(*q)}, {payload, PROTOCOL_INLINE}};
 	int got[PROTOCOL_MAX_FDS];
 	union control c;
 	struct msghdr m = {
 		.msg_iov = v, .msg_iovlen = 2, .msg_control = &c, .msg_controllen = sizeof(c)};
 	unsigned int n, at = 0;
+	bool ok;
 	ssize_t len;
 
 	do
@@ -107,9 +126,12 @@ int protocol_receive_request(int sock, struct protocol_request *q, int fds[PROTO
 	if (len <= 0)
 		return len ? -errno : 0;
 	n = detach(&m, got, PROTOCOL_MAX_FDS);
+	ok = request_ok(q, &m, (uint64_t)len, n);
 	for (unsigned int i = 0; i < PROTOCOL_MAX_FDS; i++)
-		fds[i] = (size_t)len >= sizeof(*q) && q->fds & 1u << i && at < n ? got[at++] : -1;
-	return (size_t)len >= sizeof(*q) && q->magic == PROTOCOL_MAGIC ? 1 : -EBADMSG;
+		fds[i] = ok && q->fds & 1u << i ? got[at++] : -1;
+	while (!ok && n)
+		close(got[--n]);
+	return ok ? 1 : -EBADMSG;
 }
 
 int protocol_send_reply(int sock, const struct protocol_reply *r, int fd)

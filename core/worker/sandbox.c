@@ -249,7 +249,7 @@ static void denied(int sig, siginfo_t *info, void *context)
 	}
 	protocol_send_reply(denied_sock,
 			    &(struct protocol_reply){
-				    .magic = PROTOCOL_MAGIC, .type = REPLY_DENIED, .call = number},
+				    .magic = PROTOCOL_MAGIC, .kind = REPLY_DENIED, .call = number},
 			    -1);
 	_exit(EXIT_DENIED);
 }

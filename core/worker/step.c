@@ -32,7 +32,7 @@ int _Ux86_64_dwarf_search_unwind_table(unw_addr_space_t, unw_word_t ip, unw_dyn_
 /* What a function must keep for its caller; the others' values end with a call. */
 #define KEPT (1u << 3 | 1u << 6 | 1u << 7 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15 | 1u << 16)
 
-struct file {
+struct stepper_file {
 	uint8_t key[32];
 	int fd;
 	struct elf *elf;
@@ -44,14 +44,14 @@ struct file {
 
 struct stepper {
 	unw_addr_space_t space;
-	struct file *files[MAX_FILES];
+	struct stepper_file *files[MAX_FILES];
 	uint64_t now;
 };
 
 /* One step: what the accessors see. */
-struct walk {
+struct unwind_step {
 	const struct protocol_request *q;
-	const struct file *file;
+	const struct stepper_file *file;
 	const char *stack;
 	struct {
 		int32_t start, fde;
@@ -76,7 +76,7 @@ static bool copy_word(unw_word_t *value, uint64_t addr, const char *p, uint64_t 
 }
 
 /* Bytes that can't have changed since they left the file. */
-static bool read_file(const struct file *f, uint64_t vaddr, unw_word_t *value)
+static bool read_file(const struct stepper_file *f, uint64_t vaddr, unw_word_t *value)
 {
 	for (uint32_t i = 0; i < f->info.segments.n; i++) {
 		const struct fusee_segment *s = FUSEE_AT(struct fusee_segment, f->info.segments, i);
@@ -91,7 +91,7 @@ static bool read_file(const struct file *f, uint64_t vaddr, unw_word_t *value)
 static int access_mem(unw_addr_space_t space, unw_word_t addr, unw_word_t *value, int write,
 		      void *arg)
 {
-	struct walk *w = arg;
+	struct unwind_step *w = arg;
 	const struct protocol_request *q = w->q;
 
 	(void)space;
@@ -117,7 +117,7 @@ static int access_mem(unw_addr_space_t space, unw_word_t addr, unw_word_t *value
 static int access_reg(unw_addr_space_t space, unw_regnum_t reg, unw_word_t *value, int write,
 		      void *arg)
 {
-	struct walk *w = arg;
+	struct unwind_step *w = arg;
 
 	(void)space;
 	if (write)
@@ -144,7 +144,7 @@ static int access_fpreg(unw_addr_space_t space, unw_regnum_t reg, unw_fpreg_t *v
 static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *info, int need,
 			  void *arg)
 {
-	struct walk *w = arg;
+	struct unwind_step *w = arg;
 	unw_dyn_info_t table = {
 		.format = UNW_INFO_FORMAT_REMOTE_TABLE, .start_ip = ip, .end_ip = ip + 1};
 	int r;
@@ -194,7 +194,7 @@ static int no_name(unw_addr_space_t space, unw_word_t ip, char *name, size_t len
 
 /* ---- files ---- */
 
-static void file_free(struct file *f)
+static void file_free(struct stepper_file *f)
 {
 	if (!f)
 		return;
@@ -205,7 +205,7 @@ static void file_free(struct file *f)
 	free(f);
 }
 
-static int read_frames(struct file *f)
+static int read_frames(struct stepper_file *f)
 {
 	struct fusee_section s;
 	char *copy;
@@ -230,9 +230,9 @@ static int read_frames(struct file *f)
 }
 
 /* Consumes fd. */
-static int file_new(struct file **ret, const uint8_t key[32], int fd)
+static int file_new(struct stepper_file **ret, const uint8_t key[32], int fd)
 {
-	struct file *f = calloc(1, sizeof(*f));
+	struct stepper_file *f = calloc(1, sizeof(*f));
 	int err = -ENOMEM;
 
 	if (!f) {
@@ -255,10 +255,10 @@ static int file_new(struct file **ret, const uint8_t key[32], int fd)
 
 /* The file of this key, opened if need be in place of the one that was not used for longest.
  * Consumes fd. */
-static int file_get(struct stepper *s, const uint8_t key[32], int fd, struct file **ret)
+static int file_get(struct stepper *s, const uint8_t key[32], int fd, struct stepper_file **ret)
 {
 	unsigned int oldest = 0;
-	struct file *f;
+	struct stepper_file *f;
 	int err;
 
 	for (unsigned int i = 0; i < MAX_FILES; i++) {
@@ -284,7 +284,7 @@ static int file_get(struct stepper *s, const uint8_t key[32], int fd, struct fil
 
 /* ---- the step ---- */
 
-static int find_row(struct walk *w)
+static int find_row(struct unwind_step *w)
 {
 	int err = -ENOENT;
 
@@ -304,7 +304,7 @@ static int find_row(struct walk *w)
 	return err;
 }
 
-static bool get(unw_cursor_t *c, int reg, struct walk *w, uint64_t *value)
+static bool get(unw_cursor_t *c, int reg, struct unwind_step *w, uint64_t *value)
 {
 	unw_word_t v;
 
@@ -316,7 +316,7 @@ static bool get(unw_cursor_t *c, int reg, struct walk *w, uint64_t *value)
 }
 
 /* The caller's registers, into q. */
-static int take_registers(unw_cursor_t *c, struct walk *w, struct protocol_request *q)
+static int take_registers(unw_cursor_t *c, struct unwind_step *w, struct protocol_request *q)
 {
 	uint64_t regs[17] = {0}, valid = 0;
 
@@ -331,7 +331,7 @@ static int take_registers(unw_cursor_t *c, struct walk *w, struct protocol_reque
 	return w->signal_frame;
 }
 
-static int step(struct stepper *s, struct walk *w, struct protocol_request *q)
+static int step(struct stepper *s, struct unwind_step *w, struct protocol_request *q)
 {
 	unw_save_loc_t rbp;
 	unw_cursor_t c;
@@ -356,8 +356,8 @@ static int step(struct stepper *s, struct walk *w, struct protocol_request *q)
 int stepper_step(struct stepper *s, struct protocol_request *q, int fd, const void *stack)
 {
 	struct protocol_request was = *q;
-	struct walk w = {.q = &was, .stack = stack};
-	struct file *f;
+	struct unwind_step w = {.q = &was, .stack = stack};
+	struct stepper_file *f;
 	int err;
 
 	if (fd < 0)

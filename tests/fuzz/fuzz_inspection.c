@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sources: core/worker/inspection.c core/worker/names.c core/base/buf.c core/base/utf8.c
+// sources: core/worker/inspection.c core/worker/symbolize_reply.c core/base/buf.c core/base/utf8.c
 // libs:
 // What a worker that was taken over may answer: a block that is believed leads nowhere outside of
 // itself.
@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "symbols/symbols.h"
 #include "worker/inspection.h"
-#include "worker/names.h"
+#include "worker/symbolize_reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -62,7 +62,7 @@ static void names(const uint8_t *data, size_t size)
 	struct worker_symbols s;
 
 	memcpy(copy, data, size);
-	if (size >= 8 && !names_open(&s, copy, size, ((uint32_t *)copy)[1])) {
+	if (size >= 8 && !symbolize_reply_open(&s, copy, size, ((uint32_t *)copy)[1])) {
 		for (uint32_t i = 0; i < s.first[s.n]; i++)
 			if (!utf8_printable(s.frames[i].name, strlen(s.frames[i].name)) ||
 			    !utf8_printable(s.frames[i].system_name,

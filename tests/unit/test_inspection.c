@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "symbols/symbols.h"
 #include "test.h"
-#include "worker/names.h"
+#include "worker/symbolize_reply.h"
 
 static const unsigned char values[] = {0, 1, 2, 7, 8, 0x20, 0x7f, 0x80, 0xff};
 
@@ -162,15 +162,15 @@ TEST(names_of_files_lead_nowhere_else)
 /* ---- names ---- */
 
 struct names {
-	struct names_block head;
+	struct symbolize_reply head;
 	struct worker_span spans[2];
 	uint32_t first[3];
-	struct names_frame frames[4];
+	struct symbolize_reply_frame frames[4];
 	char texts[20]; /* to the end of the struct */
 };
 
 static const struct names good = {
-	.head = {NAMES_MAGIC, 2, 4, INSPECTION_DWARF, 20, 4, 3, {7, 8, 9}, 2, 0},
+	.head = {SYMBOLIZE_REPLY_MAGIC, 2, 4, INSPECTION_DWARF, 20, 4, 3, {7, 8, 9}, 2, 0},
 	.spans = {{0x1000, 0x1010, 3, 1}, {0x1010, 0x1020, 2, 2}},
 	.first = {0, 2, 3},
 	.frames = {{0, 2, 4, 10, 0, 1, 0},
@@ -185,7 +185,7 @@ TEST(names_there_and_back)
 	struct worker_symbols s;
 	struct names n = good;
 
-	CHECK_INT(names_open(&s, &good, sizeof(good), 2), 0);
+	CHECK_INT(symbolize_reply_open(&s, &good, sizeof(good), 2), 0);
 	CHECK(s.n == 2 && s.first[1] == 2 && s.quality == INSPECTION_DWARF);
 	CHECK_STR(s.frames[0].name, "a");
 	CHECK_STR(s.frames[0].file, "gr\303\274n");
@@ -197,22 +197,36 @@ TEST(names_there_and_back)
 	CHECK(s.alt_build_id_len == 3 && !memcmp(s.alt_build_id, "\7\10\11", 3));
 	free((void *)s.frames);
 	n.head.alt_id_len = 0;
-	CHECK_INT(names_open(&s, &n, sizeof(n), 2), 0);
+	CHECK_INT(symbolize_reply_open(&s, &n, sizeof(n), 2), 0);
 	CHECK(!s.alt_name);
 	free((void *)s.frames);
 	n.spans[0].hi = 0x1011; /* they overlap */
-	CHECK_INT(names_open(&s, &n, sizeof(n), 2), -EBADMSG);
+	CHECK_INT(symbolize_reply_open(&s, &n, sizeof(n), 2), -EBADMSG);
 	n.spans[0] = (struct worker_span){0x1000, 0x1000, 3, 1};
-	CHECK_INT(names_open(&s, &n, sizeof(n), 2), -EBADMSG);
+	CHECK_INT(symbolize_reply_open(&s, &n, sizeof(n), 2), -EBADMSG);
 	n.spans[0] = (struct worker_span){0x1000, 0x1010, 3, 2};
-	CHECK_INT(names_open(&s, &n, sizeof(n), 2), -EBADMSG);
+	CHECK_INT(symbolize_reply_open(&s, &n, sizeof(n), 2), -EBADMSG);
 	n.spans[0] = good.spans[0];
 	n.head.alt_id_len = 65;
-	CHECK_INT(names_open(&s, &n, sizeof(n), 2), -EBADMSG);
+	CHECK_INT(symbolize_reply_open(&s, &n, sizeof(n), 2), -EBADMSG);
 	n.head.alt_id_len = 64;
 	n.head.alt_name = 5; /* in the middle of a text */
-	CHECK_INT(names_open(&s, &n, sizeof(n), 2), -EBADMSG);
-	CHECK_INT(names_open(&s, &good, sizeof(good), 3), -EBADMSG);
+	CHECK_INT(symbolize_reply_open(&s, &n, sizeof(n), 2), -EBADMSG);
+	CHECK_INT(symbolize_reply_open(&s, &good, sizeof(good), 3), -EBADMSG);
+}
+
+/* An answer to a request without addresses has no frames and no texts. */
+TEST(names_of_no_address)
+{
+	struct {
+		struct symbolize_reply head;
+		uint32_t first[1];
+	} none = {.head = {.magic = SYMBOLIZE_REPLY_MAGIC}};
+	struct worker_symbols s;
+
+	CHECK_INT(symbolize_reply_open(&s, &none, sizeof(none.head) + 4, 0), 0);
+	CHECK(!s.n && !s.nspans && !s.alt_name);
+	free((void *)s.frames);
 }
 
 static bool is_in(const struct names *n, const char *text)
@@ -232,7 +246,7 @@ TEST(bent_names)
 			unsigned char was = ((unsigned char *)&n)[at];
 
 			((unsigned char *)&n)[at] = values[v];
-			if (names_open(&s, &n, sizeof(n), 2)) {
+			if (symbolize_reply_open(&s, &n, sizeof(n), 2)) {
 				refused++;
 			} else {
 				CHECK(s.n == 2 && s.first[0] == 0 && s.first[2] <= 4 &&
@@ -254,5 +268,5 @@ TEST(bent_names)
 	printf("# %u refused, %u taken\n", refused, taken);
 	CHECK(refused > 200 && taken > 200);
 	for (size_t len = 0; len < sizeof(n); len++)
-		CHECK_INT(names_open(&s, &n, len, 2), -EBADMSG);
+		CHECK_INT(symbolize_reply_open(&s, &n, len, 2), -EBADMSG);
 }

@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The worker's side: source frames of addresses as one block, each text once. */
+/* The worker's side of a symbolization: source frames of addresses as one block, each text once.
+ * Beside the requested addresses it covers those around, as later requests are likely to name
+ * addresses of the same functions. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/dict.h"
 #include "base/utf8.h"
-#include "worker/names.h"
+#include "worker/symbolize_reply.h"
 
-#define AROUND 8192u /* bytes of a function on each side of an address that are named with it */
+#define AROUND 8192u /* bytes of a function on each side of an address that are covered too */
 #define FUNCTION_SPANS 2048u
-#define AROUND_SYMBOLS (128u << 10)
-#define MAX_SPANS 16384u /* of one request */
+#define AROUND_SYMBOLS (128u << 10) /* bytes, where there are no lines */
+#define MAX_SPANS 16384u            /* of one request */
 
 struct writer {
 	struct dict texts;
-	struct buf frames; /* struct names_frame, with ids of texts in place of positions */
-	struct buf *to;    /* where frames go: these, or those of spans */
+	struct buf
+		frames; /* struct symbolize_reply_frame, with ids of texts in place of positions */
+	struct buf *to; /* where add_frame() appends: frames or span_frames */
 	int err;
 	struct buf spans, span_frames; /* struct worker_span, sorted */
 	bool has_lines;
-	uint64_t done; /* up to where functions are named */
+	uint64_t done; /* spans cover the addresses below this */
 };
 
 static uint32_t text_id(struct writer *w, const char *text)
@@ -35,14 +38,14 @@ static uint32_t text_id(struct writer *w, const char *text)
 static void add_frame(void *arg, const struct symbols_frame *f)
 {
 	struct writer *w = arg;
-	struct names_frame frame = {
+	struct symbolize_reply_frame frame = {
 		.name = text_id(w, f->name),
 		.system_name = text_id(w, f->system_name),
 		.file = text_id(w, f->file),
 		.line = f->line,
 		.column = f->column,
 		.start_line = f->start_line,
-		.flags = f->flags & NAMES_KNOWN_FLAGS,
+		.flags = f->flags & SYMBOLIZE_REPLY_FLAGS,
 	};
 
 	buf_add(w->to, &frame, sizeof(frame));
@@ -58,8 +61,8 @@ static uint32_t quality_of(const struct symbols *s)
 	       (q.gopclntab ? INSPECTION_GO : 0);
 }
 
-/* What the agent is to look for. Its name is an id like those of frames. */
-static void add_missing_alt(struct writer *w, const struct symbols *s, struct names_block *head)
+/* The dwz file that the agent has to find. Its name is a text id until place_texts(). */
+static void add_missing_alt(struct writer *w, const struct symbols *s, struct symbolize_reply *head)
 {
 	const uint8_t *id;
 	uint32_t n;
@@ -72,10 +75,10 @@ static void add_missing_alt(struct writer *w, const struct symbols *s, struct na
 	memcpy(head->alt_id, id, n);
 }
 
-/* Texts one after the other; ids in frames become positions. */
-static int place_texts(struct writer *w, struct buf *texts, struct names_block *head)
+/* Lays the texts out; replaces text ids by positions. */
+static int place_texts(struct writer *w, struct buf *texts, struct symbolize_reply *head)
 {
-	struct names_frame *f = (void *)w->frames.p;
+	struct symbolize_reply_frame *f = (void *)w->frames.p;
 	size_t n = w->frames.len / sizeof(*f);
 	uint32_t *at = malloc(w->texts.n * sizeof(*at));
 	int err = -ENOMEM;
@@ -99,17 +102,17 @@ static int place_texts(struct writer *w, struct buf *texts, struct names_block *
 	return err;
 }
 
-/* ---- the functions around ---- */
+/* ---- spans ---- */
 
 static uint32_t count(const struct buf *b, size_t size)
 {
 	return (uint32_t)(b->len / size);
 }
 
-/* Takes what follows the last span for its continuation where it has the same frames. */
-static bool extends(struct writer *w, const struct worker_span *s)
+/* Extends the last span if the new one follows it and has the same frames. */
+static bool merge_span(struct writer *w, const struct worker_span *s)
 {
-	const struct names_frame *f = (const void *)w->span_frames.p;
+	const struct symbolize_reply_frame *f = (const void *)w->span_frames.p;
 	struct worker_span *last;
 
 	if (!w->spans.len)
@@ -123,12 +126,13 @@ static bool extends(struct writer *w, const struct worker_span *s)
 	return true;
 }
 
-/* What holds at addr, and how far, but not beyond end. *next: how far. */
+/* Adds the span of addresses from addr on, at most up to end, that have addr's frames. *next: its
+ * end. */
 static int add_span(struct writer *w, struct symbols *s, uint64_t addr, uint64_t end,
 		    uint64_t *next)
 {
-	struct worker_span span = {.lo = addr,
-				   .first = count(&w->span_frames, sizeof(struct names_frame))};
+	struct worker_span span = {
+		.lo = addr, .first = count(&w->span_frames, sizeof(struct symbolize_reply_frame))};
 	struct symbols_span valid;
 	int r = symbols_lookup_span(s, addr, add_frame, w, &valid);
 
@@ -137,12 +141,12 @@ static int add_span(struct writer *w, struct symbols *s, uint64_t addr, uint64_t
 	if (r)
 		return r;
 	*next = span.hi = valid.hi < end ? valid.hi : end;
-	span.n = count(&w->span_frames, sizeof(struct names_frame)) - span.first;
-	return extends(w, &span) ? 0 : buf_add(&w->spans, &span, sizeof(span));
+	span.n = count(&w->span_frames, sizeof(struct symbolize_reply_frame)) - span.first;
+	return merge_span(w, &span) ? 0 : buf_add(&w->spans, &span, sizeof(span));
 }
 
-/* The function around an address, as far as it is not too long: the next windows will ask for other
- * addresses of it. Addresses that do not ascend are passed over. */
+/* Adds spans of the function at addr, up to AROUND bytes away. Addresses below w->done are covered
+ * or, where they do not ascend, skipped. */
 static int add_function(struct writer *w, struct symbols *s, uint64_t addr)
 {
 	uint32_t before = count(&w->spans, sizeof(struct worker_span));
@@ -164,7 +168,7 @@ static int add_function(struct writer *w, struct symbols *s, uint64_t addr)
 	return r;
 }
 
-/* Where there are symbols and no lines, those around it: an answer is one function long. */
+/* Adds spans of the symbols around addr: without lines a span is a complete function. */
 static int add_symbols(struct writer *w, struct symbols *s, uint64_t addr)
 {
 	uint64_t at = addr > AROUND_SYMBOLS ? addr - AROUND_SYMBOLS : 0;
@@ -191,7 +195,7 @@ static int add_around(struct writer *w, struct symbols *s, uint64_t addr)
 	return r;
 }
 
-/* They go without saying: where there is no memory for them, they are asked for another time. */
+/* Spans are optional: without memory for them, later requests name their addresses. */
 static void drop_spans(struct writer *w)
 {
 	buf_fini(&w->spans);
@@ -203,14 +207,14 @@ static void drop_spans(struct writer *w)
 static int append_spans(struct writer *w)
 {
 	struct worker_span *s = (void *)w->spans.p;
-	uint32_t base = count(&w->frames, sizeof(struct names_frame));
+	uint32_t base = count(&w->frames, sizeof(struct symbolize_reply_frame));
 
 	for (uint32_t i = 0; i < count(&w->spans, sizeof(*s)); i++)
 		s[i].first += base;
 	return buf_add(&w->frames, w->span_frames.p, w->span_frames.len);
 }
 
-/* ---- all of it ---- */
+/* ---- the block ---- */
 
 static int look_up(struct writer *w, struct symbols *s, const uint64_t *addresses, uint32_t n,
 		   uint32_t *first)
@@ -220,7 +224,7 @@ static int look_up(struct writer *w, struct symbols *s, const uint64_t *addresse
 	w->to = &w->frames;
 	w->has_lines = quality_of(s) & (INSPECTION_DWARF | INSPECTION_GO);
 	for (uint32_t i = 0; i < n; i++) {
-		first[i] = count(&w->frames, sizeof(struct names_frame));
+		first[i] = count(&w->frames, sizeof(struct symbolize_reply_frame));
 		err = symbols_lookup(s, addresses[i], add_frame, w);
 		if (!err)
 			err = w->err ? w->err : w->frames.error;
@@ -229,14 +233,14 @@ static int look_up(struct writer *w, struct symbols *s, const uint64_t *addresse
 		if (add_around(w, s, addresses[i]))
 			drop_spans(w);
 	}
-	first[n] = count(&w->frames, sizeof(struct names_frame));
+	first[n] = count(&w->frames, sizeof(struct symbolize_reply_frame));
 	return append_spans(w);
 }
 
-int names_write(struct buf *b, struct symbols *s, const uint64_t *addresses, uint32_t n)
+int symbolize_reply_write(struct buf *b, struct symbols *s, const uint64_t *addresses, uint32_t n)
 {
 	uint32_t *first = malloc(((size_t)n + 1) * sizeof(*first));
-	struct names_block head = {.magic = NAMES_MAGIC, .n = n};
+	struct symbolize_reply head = {.magic = SYMBOLIZE_REPLY_MAGIC, .n = n};
 	struct buf texts = {0};
 	struct writer w = {0};
 	int err = -ENOMEM;
@@ -249,7 +253,7 @@ int names_write(struct buf *b, struct symbols *s, const uint64_t *addresses, uin
 		err = w.err ? w.err : place_texts(&w, &texts, &head);
 	if (err)
 		goto out;
-	head.nframes = count(&w.frames, sizeof(struct names_frame));
+	head.nframes = count(&w.frames, sizeof(struct symbolize_reply_frame));
 	head.nspans = count(&w.spans, sizeof(struct worker_span));
 	head.quality = quality_of(s);
 	head.texts = texts.len;
