@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fusee/testing_unwinder.h - the functions of <fusee/testing.h>, which includes this header, for
+ * unwinders. */
+#ifndef FUSEE_TESTING_UNWINDER_H
+#define FUSEE_TESTING_UNWINDER_H
+
+#ifndef FUSEE_TESTING_H
+#error "include <fusee/testing.h>"
+#endif
+
+static inline struct fusee_testing **fusee_testing_this(void)
+{
+	static struct fusee_testing *t; /* for host calls without an instance */
+
+	return &t;
+}
+
+/* ---- unwinders: the file ---- */
+
+static inline int fusee_testing_file_info(uint64_t file, struct fusee_file_info *info)
+{
+	(void)file;
+	info->machine = 62;
+	return 0;
+}
+
+static inline int fusee_testing_file_section(uint64_t file, const char *name,
+					     struct fusee_section *section)
+{
+	struct fusee_testing_section *s = (*fusee_testing_this())->sections;
+
+	(void)file;
+	for (int i = 0; i < FUSEE_TESTING_SYMBOLS && s[i].name; i++)
+		if (!strcmp(s[i].name, name)) {
+			*section = s[i].section;
+			section->size = sizeof(*section);
+			return 0;
+		}
+	return -ENOENT;
+}
+
+/* Copies [at, at + len) from bytes that begin at `from`. 0, or -1: not all of them are there. */
+static inline int fusee_testing_copy(struct fusee_str bytes, uint64_t from, uint64_t at, void *buf,
+				     uint32_t len)
+{
+	if (at < from || at - from > bytes.len || len > bytes.len - (at - from))
+		return -1;
+	memcpy(buf, bytes.p + (at - from), len);
+	return 0;
+}
+
+static inline int fusee_testing_file_read(uint64_t file, uint64_t vaddr, void *buf, uint32_t len)
+{
+	struct fusee_testing_section *s = (*fusee_testing_this())->sections;
+
+	(void)file;
+	for (int i = 0; i < FUSEE_TESTING_SYMBOLS && s[i].name; i++)
+		if (s[i].section.bytes.p &&
+		    !fusee_testing_copy(s[i].section.bytes, s[i].section.vaddr, vaddr, buf, len))
+			return 0;
+	return -ENOENT;
+}
+
+static inline int fusee_testing_file_symbol(uint64_t file, const char *name, struct fusee_range *at)
+{
+	struct fusee_testing_symbol *s = (*fusee_testing_this())->symbols;
+
+	(void)file;
+	for (int i = 0; i < FUSEE_TESTING_SYMBOLS && s[i].name; i++)
+		if (!strcmp(s[i].name, name)) {
+			*at = s[i].at;
+			return 0;
+		}
+	return -ENOENT;
+}
+
+static inline int fusee_testing_file_function(uint64_t file, uint64_t vaddr, struct fusee_range *at)
+{
+	struct fusee_testing_symbol *s = (*fusee_testing_this())->symbols;
+
+	(void)file;
+	for (int i = 0; i < FUSEE_TESTING_SYMBOLS && s[i].name; i++)
+		if (vaddr >= s[i].at.lo && vaddr < s[i].at.hi) {
+			*at = s[i].at;
+			return 0;
+		}
+	return -ENOENT;
+}
+
+static inline int fusee_testing_file_slab(struct fusee_instance *in, uint64_t file,
+					  const uint32_t *words, uint64_t n)
+{
+	struct fusee_testing *t = fusee_testing_of(in);
+
+	(void)file;
+	if (n > sizeof(t->slab) / sizeof(t->slab[0]))
+		return -ENOSPC;
+	memcpy(t->slab, words, n * sizeof(*words));
+	t->nslab = (uint32_t)n;
+	return 0;
+}
+
+static inline int fusee_testing_file_claim(struct fusee_instance *in, uint64_t file,
+					   const struct fusee_claim *claim)
+{
+	struct fusee_testing *t = fusee_testing_of(in);
+
+	(void)file;
+	if (claim->range.lo >= claim->range.hi || claim->flags != FUSEE_CLAIM_STEP ||
+	    claim->arg >> 31)
+		return -EINVAL;
+	if (t->nclaims == FUSEE_TESTING_SYMBOLS)
+		return -ENOSPC;
+	t->claims[t->nclaims++] = *claim;
+	return 0;
+}
+
+/* ---- unwinders: the process ---- */
+
+static inline int fusee_testing_process_info(uint64_t process, struct fusee_process_info *info)
+{
+	(void)process;
+	*info = (*fusee_testing_this())->process;
+	info->size = sizeof(*info);
+	return 0;
+}
+
+/* The rules of the real host hold: no component is a link, and only the kind that flags name is
+ * opened. */
+static inline int fusee_testing_process_open(uint64_t process, const char *path, uint32_t flags)
+{
+	const char *root = (*fusee_testing_this())->root;
+	const int how = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+	char full[4096];
+	struct stat st;
+	int fd;
+
+	(void)process;
+	if (!root || *path != '/' || strstr(path, "..") ||
+	    (size_t)snprintf(full, sizeof(full), "%s%s", root, path) >= sizeof(full))
+		return -ENOENT;
+	for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+		*slash = '\0';
+		if (lstat(full, &st))
+			return -errno;
+		if (S_ISLNK(st.st_mode))
+			return -ELOOP;
+	}
+	if (flags & FUSEE_OPEN_DIRECTORY)
+		fd = open(full, how | O_DIRECTORY);
+	else
+		fd = open(full, how | O_RDONLY);
+	if (fd < 0)
+		return -errno;
+	if (!(flags & FUSEE_OPEN_DIRECTORY) && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+		close(fd);
+		return -EACCES;
+	}
+	return fd;
+}
+
+static inline int fusee_testing_process_read(uint64_t process, uint64_t addr, void *buf,
+					     uint32_t len)
+{
+	struct fusee_testing_memory *m = (*fusee_testing_this())->memory;
+
+	(void)process;
+	for (int i = 0; i < FUSEE_TESTING_SYMBOLS && m[i].bytes.p; i++)
+		if (!fusee_testing_copy(m[i].bytes, m[i].addr, addr, buf, len))
+			return 0;
+	return -EFAULT;
+}
+
+static inline int fusee_testing_process_unclaim(struct fusee_instance *in, uint64_t process,
+						struct fusee_range range)
+{
+	struct fusee_testing *t = fusee_testing_of(in);
+
+	(void)process;
+	for (uint32_t i = t->nprocess_claims; i-- > 0;)
+		if (t->process_claims[i].range.lo < range.hi &&
+		    range.lo < t->process_claims[i].range.hi)
+			t->process_claims[i] = t->process_claims[--t->nprocess_claims];
+	return 0;
+}
+
+static inline int fusee_testing_process_claim(struct fusee_instance *in, uint64_t process,
+					      const struct fusee_claim *claim)
+{
+	struct fusee_testing *t = fusee_testing_of(in);
+
+	if (claim->range.lo >= claim->range.hi)
+		return -EINVAL;
+	fusee_testing_process_unclaim(in, process, claim->range);
+	if (t->nprocess_claims == FUSEE_TESTING_SYMBOLS)
+		return -ENOSPC;
+	t->process_claims[t->nprocess_claims++] = *claim;
+	return 0;
+}
+
+static inline uint32_t fusee_testing_process_changed(uint64_t process)
+{
+	(void)process;
+	return ++(*fusee_testing_this())->generation;
+}
+
+static inline int fusee_testing_frame(struct fusee_frame_out *out,
+				      const struct fusee_source_frame *f)
+{
+	struct fusee_testing *t = (struct fusee_testing *)(void *)out;
+	size_t at = strlen(t->frames);
+
+	snprintf(t->frames + at, sizeof(t->frames) - at, "%.*s:%u;", (int)f->function.len,
+		 f->function.p, f->line);
+	return 0;
+}
+
+static inline void fusee_testing_fill_unwinder(struct fusee_testing *t)
+{
+	*fusee_testing_this() = t;
+	t->unwinder = (struct fusee_unwinder_host){.size = sizeof(t->unwinder),
+						   .file_info = fusee_testing_file_info,
+						   .file_section = fusee_testing_file_section,
+						   .file_read = fusee_testing_file_read,
+						   .file_symbol = fusee_testing_file_symbol,
+						   .file_function = fusee_testing_file_function,
+						   .file_slab = fusee_testing_file_slab,
+						   .file_claim = fusee_testing_file_claim,
+						   .process_info = fusee_testing_process_info,
+						   .process_open = fusee_testing_process_open,
+						   .process_read = fusee_testing_process_read,
+						   .process_claim = fusee_testing_process_claim,
+						   .process_unclaim = fusee_testing_process_unclaim,
+						   .process_changed = fusee_testing_process_changed,
+						   .frame = fusee_testing_frame};
+}
+
+/* ---- unwinders: the callbacks ---- */
+
+static inline int fusee_testing_inspect(struct fusee_testing *t)
+{
+	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
+
+	t->nclaims = t->nslab = 0;
+	return ops->inspect(t->ctx, 1);
+}
+
+static inline int fusee_testing_emitted(struct fusee_native *n, __u32 kind, __u64 key)
+{
+	struct fusee_testing *t = *fusee_testing_this();
+
+	for (uint32_t i = 0; i < t->nemitted; i++)
+		if (t->emitted[i] == (key ^ (__u64)kind << 56) + n->u.process)
+			return 1;
+	return 0;
+}
+
+static inline int fusee_testing_emit(struct fusee_native *n, __u32 kind, __u64 key,
+				     const void *bytes, __u32 len)
+{
+	struct fusee_testing *t = *fusee_testing_this();
+	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
+	struct fusee_emission e = FUSEE_SIZED(struct fusee_emission, .kind = kind, .key = key,
+					      .bytes = {(const char *)bytes, len});
+
+	if (t->nemitted < sizeof(t->emitted) / sizeof(t->emitted[0]))
+		t->emitted[t->nemitted++] = (key ^ (__u64)kind << 56) + n->u.process;
+	return ops->record(t->ctx, n->u.process, &e);
+}
+
+static inline void fusee_testing_push(struct fusee_testing *t, struct fusee_unwind *u)
+{
+	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
+	struct fusee_raw_frame raw = {
+		.size = sizeof(raw), .process = u->process, .v = {u->pushed[0], u->pushed[1]}};
+
+	u->npushed = 0;
+	if (ops->symbolize(t->ctx, &raw, (struct fusee_frame_out *)(void *)t) <= 0)
+		strncat(t->frames, "?;", sizeof(t->frames) - strlen(t->frames) - 1);
+}
+
+static inline int fusee_testing_step(struct fusee_testing *t, struct fusee_native *n)
+{
+	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
+	int next = FUSEE_PASS;
+
+	n->emitted = fusee_testing_emitted;
+	n->emit = fusee_testing_emit;
+	n->slab = t->slab;
+	n->u.slab_words = t->nslab;
+	for (uint32_t i = 0; i < t->nclaims; i++) {
+		if (n->u.offset - t->claims[i].range.lo >=
+		    t->claims[i].range.hi - t->claims[i].range.lo)
+			continue;
+		n->u.claim_lo = t->claims[i].range.lo + n->u.bias;
+		n->u.claim_arg = t->claims[i].arg;
+		for (int turn = 0; turn < FUSEE_TESTING_TURNS; turn++) {
+			next = ops->native_step(&n->u);
+			if (n->u.npushed)
+				fusee_testing_push(t, &n->u);
+			if (next != FUSEE_AGAIN)
+				return next;
+		}
+		return -ELOOP;
+	}
+	return next;
+}
+
+static inline int fusee_testing_mapped(struct fusee_testing *t, uint64_t process, uint64_t lo,
+				       uint64_t hi)
+{
+	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
+	struct fusee_mapping_view m = {sizeof(m), 0, lo, hi};
+
+	return ops->mapped(t->ctx, process, &m);
+}
+
+static inline int fusee_testing_refresh(struct fusee_testing *t, uint64_t process)
+{
+	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
+
+	return ops->refresh ? ops->refresh(t->ctx, process) : 0;
+}
+
+static inline int fusee_testing_symbolize(struct fusee_testing *t, uint64_t process, uint64_t addr)
+{
+	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
+	struct fusee_raw_frame raw = {sizeof(raw), t->generation, process, addr, {0, 0}};
+
+	return ops->symbolize(t->ctx, &raw, (struct fusee_frame_out *)(void *)t);
+}
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* <fusee/testing.h>: each call of its host, from callbacks of an unwinder. */
+#include "test.h"
+
+#include <fusee/testing.h>
+
+static const struct fusee_unwinder_host *unwinder;
+static struct fusee_instance *instance;
+
+static int keep(void *ctx, struct fusee_instance *in, const struct fusee_host *host)
+{
+	(void)ctx;
+	instance = in;
+	unwinder = host->unwinder;
+	for (size_t at = offsetof(struct fusee_unwinder_host, file_info); at < sizeof(*unwinder);
+	     at += sizeof(void *)) {
+		void *call;
+
+		memcpy(&call, (const char *)unwinder + at, sizeof(call));
+		CHECK(call); /* no call of the real host is missing */
+	}
+	return 0;
+}
+
+static int inspect(void *ctx, uint64_t file)
+{
+	struct fusee_section s;
+	char bytes[4];
+
+	(void)ctx;
+	CHECK_INT(fusee_file_section(unwinder, file, ".text", &s), 0);
+	CHECK_INT(s.vaddr, 0x1000);
+	CHECK_INT(fusee_file_section(unwinder, file, ".bss", &s), -ENOENT);
+	CHECK_INT(fusee_file_section(unwinder, file, ".data", &s), -ENOENT);
+	CHECK_INT(unwinder->file_read(file, 0x1002, bytes, 4), 0);
+	CHECK(!memcmp(bytes, "cdef", 4));
+	CHECK_INT(unwinder->file_read(file, 0x1003, bytes, 4), -ENOENT);
+	CHECK_INT(unwinder->file_read(file, 0xfff, bytes, 1), -ENOENT);
+	return 0;
+}
+
+static int mapped(void *ctx, uint64_t process, const struct fusee_mapping_view *m)
+{
+	struct fusee_claim claim = FUSEE_SIZED(struct fusee_claim, .flags = FUSEE_CLAIM_NAME,
+					       .range = {m->lo, m->hi});
+
+	(void)ctx;
+	return unwinder->process_claim(instance, process, &claim);
+}
+
+static int symbolize(void *ctx, const struct fusee_raw_frame *f, struct fusee_frame_out *out)
+{
+	struct fusee_source_frame frame = FUSEE_SIZED(
+		struct fusee_source_frame, .function = FUSEE_TEXT("jitted"), .line = f->generation);
+
+	(void)ctx;
+	return f->addr == 0x5008 ? unwinder->frame(out, &frame) ? -ENOMEM : 1 : 0;
+}
+
+static const struct fusee_unwinder_ops ops = {
+	.size = sizeof(ops), .inspect = inspect, .mapped = mapped, .symbolize = symbolize};
+
+FUSEE_PLUGIN(toy, FUSEE_UNWINDER, .version = "0.1", .doc = "For the test.", .init = keep,
+	     .ops = &ops);
+
+TEST(file)
+{
+	struct fusee_testing t = {.plugin = &fusee_plugin};
+
+	t.sections[0] = (struct fusee_testing_section){
+		".text", {.vaddr = 0x1000, .bytes = FUSEE_TEXT("abcdef")}};
+	t.sections[1] = (struct fusee_testing_section){".bss", {.vaddr = 0x2000}};
+	CHECK_INT(fusee_testing_init(&t), 0);
+	CHECK_INT(fusee_testing_inspect(&t), 0);
+	fusee_testing_fini(&t);
+}
+
+TEST(process)
+{
+	struct fusee_testing t = {.plugin = &fusee_plugin, .process = {.pid = 12}};
+	struct fusee_process_info info = FUSEE_SIZED(struct fusee_process_info);
+	char root[] = "/tmp/fusee-XXXXXX", path[64], bytes[4];
+	int fd;
+
+	t.memory[0] = (struct fusee_testing_memory){0x7000, FUSEE_TEXT("wxyz")};
+	CHECK_INT(fusee_testing_init(&t), 0);
+	CHECK_INT(unwinder->process_info(7, &info), 0);
+	CHECK_INT(info.pid, 12);
+	CHECK_INT(info.size, sizeof(info));
+	CHECK_INT(unwinder->process_read(7, 0x7000, bytes, 4), 0);
+	CHECK(!memcmp(bytes, "wxyz", 4));
+	CHECK_INT(unwinder->process_read(7, 0x7001, bytes, 4), -EFAULT);
+
+	CHECK_INT(unwinder->process_open(7, "/file", 0), -ENOENT);
+	CHECK(mkdtemp(root));
+	t.root = root;
+	snprintf(path, sizeof(path), "%s/file", root);
+	fd = creat(path, 0600);
+	CHECK(fd >= 0 && !close(fd));
+	fd = unwinder->process_open(7, "/file", 0);
+	CHECK(fd >= 0 && !close(fd));
+	CHECK_INT(unwinder->process_open(7, "/file", FUSEE_OPEN_DIRECTORY), -ENOTDIR);
+	CHECK_INT(unwinder->process_open(7, "/", 0), -EACCES);
+	CHECK_INT(unwinder->process_open(7, "/../file", 0), -ENOENT);
+	CHECK(!unlink(path) && !symlink(root, path));
+	CHECK_INT(unwinder->process_open(7, "/file", 0), -ELOOP);
+	CHECK_INT(unwinder->process_open(7, "/file/x", 0), -ELOOP);
+	CHECK(!unlink(path) && !rmdir(root));
+	fusee_testing_fini(&t);
+}
+
+TEST(claims)
+{
+	struct fusee_testing t = {.plugin = &fusee_plugin};
+
+	CHECK_INT(fusee_testing_init(&t), 0);
+	CHECK_INT(fusee_testing_mapped(&t, 7, 0x5000, 0x6000), 0);
+	CHECK_INT(fusee_testing_mapped(&t, 7, 0x5800, 0x7000), 0); /* replaces the first */
+	CHECK_INT(t.nprocess_claims, 1);
+	CHECK_INT(t.process_claims[0].range.hi, 0x7000);
+	CHECK_INT(fusee_testing_mapped(&t, 7, 0x7000, 0x7000), -EINVAL);
+	CHECK_INT(fusee_testing_refresh(&t, 7), 0);
+	CHECK_INT(fusee_testing_symbolize(&t, 7, 0x5000), 0);
+	CHECK_INT(fusee_testing_symbolize(&t, 7, 0x5008), 1);
+	CHECK_INT(unwinder->process_changed(7), 2);
+	CHECK_INT(fusee_testing_symbolize(&t, 7, 0x5008), 1);
+	CHECK_STR(t.frames, "jitted:1;jitted:2;");
+	CHECK_INT(unwinder->process_unclaim(instance, 7, (struct fusee_range){0x5800, 0x5801}), 0);
+	CHECK_INT(t.nprocess_claims, 0);
+	fusee_testing_fini(&t);
+}
