@@ -8,8 +8,7 @@
 /* The format that the ending of `path` names, as -T of dot has it: "svg", "png", "pdf"; "dot" for
  * .dot and "-". NULL: another ending. */
 const char *graphviz_format(const char *path);
-
-/* Replaces the text in `graph`, Graphviz's language, by the picture in that format. 0; -ENOENT:
- * there is no `dot` in PATH; -EIO: it failed, with a message of its own on stderr; or -errno. */
+/* Replaces the text in `graph`, Graphviz's language, by the picture in that format. 0, or -errno as
+ * tool_run(). */
 int graphviz_draw(struct buf *graph, const char *format);
 #endif

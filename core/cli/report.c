@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "cli/annotate.h"
 #include "cli/cli.h"
 #include "cli/graphviz.h"
 #include "cli/options.h"
@@ -36,6 +37,8 @@ static const char usage_text[] =
 	"      --folded            a line a stack, for other flame graph tools\n"
 	"      --speedscope        JSON for speedscope.app\n"
 	"      --flamegraph FILE   a page for the browser, in one file; - is stdout\n"
+	"      --annotate RE       source lines and instructions of the functions that match, with "
+	"their values\n"
 	"      --calls FILE        the graph of calls: FILE ends with .svg, .png, .pdf (Graphviz's "
 	"dot draws them) or .dot\n"
 	"      --json              functions and stacks, for programs\n"
@@ -58,6 +61,7 @@ enum view {
 	VIEW_SPEEDSCOPE,
 	VIEW_FLAMEGRAPH,
 	VIEW_CALLS,
+	VIEW_ANNOTATE,
 	VIEW_JSON
 };
 
@@ -73,6 +77,7 @@ enum {
 	OPT_PEEK = 256,
 	OPT_FLAMEGRAPH,
 	OPT_CALLS,
+	OPT_ANNOTATE,
 	OPT_DIFF,
 	OPT_FOCUS,
 	OPT_IGNORE,
@@ -90,6 +95,7 @@ static const struct option long_options[] = {
 	{"speedscope", no_argument, NULL, OPT_VIEW + VIEW_SPEEDSCOPE},
 	{"flamegraph", required_argument, NULL, OPT_FLAMEGRAPH},
 	{"calls", required_argument, NULL, OPT_CALLS},
+	{"annotate", required_argument, NULL, OPT_ANNOTATE},
 	{"json", no_argument, NULL, OPT_VIEW + VIEW_JSON},
 	{"diff", required_argument, NULL, OPT_DIFF},
 	{"focus", required_argument, NULL, OPT_FOCUS},
@@ -127,6 +133,10 @@ static int take_option(struct report *r, int c)
 	case OPT_FLAMEGRAPH:
 		r->view = VIEW_FLAMEGRAPH;
 		r->page = optarg;
+		return 0;
+	case OPT_ANNOTATE:
+		r->view = VIEW_ANNOTATE;
+		r->peek = optarg;
 		return 0;
 	case OPT_CALLS:
 		r->view = VIEW_CALLS;
@@ -205,6 +215,8 @@ static int parse(struct report *r, int argc, char **argv)
 		return bad_use("standard input, '-', can be one of the files only");
 	if (r->base && !diffs)
 		return bad_use("--diff goes with --top, --flamegraph, --calls and --json");
+	if (r->view == VIEW_ANNOTATE && (r->o.focus || r->o.ignore || r->o.hide))
+		return bad_use("--annotate goes without --focus, --ignore and --hide");
 	if (r->output && r->page)
 		return bad_use("--flamegraph and --calls name their file: -o can't be given too");
 	if (r->view == VIEW_CALLS && !graphviz_format(r->page))
@@ -283,6 +295,8 @@ static int render(struct report *r, const struct fusee_profile *p, const struct 
 		return render_speedscope(p, &r->o, out);
 	case VIEW_FLAMEGRAPH:
 		return render_flamegraph(p, base, &r->o, out);
+	case VIEW_ANNOTATE:
+		return annotate(p, r->peek, r->o.type, out);
 	case VIEW_CALLS:
 		return render_dot(p, base, &r->o, out);
 	case VIEW_JSON:
@@ -295,7 +309,8 @@ static int render(struct report *r, const struct fusee_profile *p, const struct 
 static int write_out(const struct report *r, const struct buf *b)
 {
 	const char *path = r->page ? r->page : r->output;
-	bool text = r->view == VIEW_TOP || r->view == VIEW_TREE || r->view == VIEW_PEEK;
+	bool text = r->view == VIEW_TOP || r->view == VIEW_TREE || r->view == VIEW_PEEK ||
+		    r->view == VIEW_ANNOTATE;
 	char *error = NULL;
 	int err;
 

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile/annotation.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dict.h"
+#include "profile/render_model.h"
+
+#define NO_FUNCTION UINT32_MAX
+
+/* The key of a line or an address of an annotated function; no padding. */
+struct key {
+	uint32_t function;
+	uint32_t mapping; /* of an address; UINT32_MAX: the key is a line's */
+	uint64_t at;      /* line or address */
+};
+
+/* What has a flat and a cumulative value; `sample` is the last one that was added to cum. */
+struct sums {
+	int64_t flat, cum;
+	uint32_t sample;
+};
+
+struct counter {
+	struct annotation *a;
+	const struct fusee_profile *p;
+	uint32_t *function_of; /* by function of the profile: index into a->functions */
+	struct sums *functions;
+	struct dict keys;
+	struct buf sums; /* struct sums, by key */
+	uint32_t type;
+};
+
+static struct fusee_str string(const struct fusee_profile *p, uint32_t i)
+{
+	return *FUSEE_AT(struct fusee_str, p->strings, i);
+}
+
+static void add_value(int64_t *to, int64_t v)
+{
+	if (__builtin_add_overflow(*to, v, to))
+		*to = v < 0 ? INT64_MIN : INT64_MAX;
+}
+
+static void add(struct sums *s, uint32_t sample, int64_t value, bool leaf)
+{
+	if (leaf)
+		add_value(&s->flat, value);
+	if (s->sample != sample + 1)
+		add_value(&s->cum, value);
+	s->sample = sample + 1;
+}
+
+/* ---- functions that match ---- */
+
+static int find_type(struct counter *c, const char *type, struct buf *error)
+{
+	c->type = c->p->default_type;
+	for (uint32_t i = 0; type && i < c->p->types.n; i++) {
+		const struct fusee_value_type *t = FUSEE_AT(struct fusee_value_type, c->p->types,
+							    i);
+		struct fusee_str name = string(c->p, t->type);
+
+		if (name.len == strlen(type) && !memcmp(name.p, type, name.len)) {
+			c->type = i;
+			type = NULL;
+		}
+	}
+	if (type || c->type >= c->p->types.n) {
+		buf_printf(error, "the profile has no values of type '%s'", type ? type : "");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* The annotated function of this name and file, made if there is none. */
+static int name_function(struct counter *c, struct dict *names, uint32_t i)
+{
+	const struct fusee_function *f = FUSEE_AT(struct fusee_function, c->p->functions, i);
+	const uint32_t key[2] = {f->name, f->file};
+	uint32_t id = dict_add(names, key, sizeof(key));
+	struct annotated_function *to;
+
+	if (id == DICT_NONE)
+		return -ENOMEM;
+	if (id > c->a->n) {
+		to = realloc(c->a->functions, id * sizeof(*to));
+		if (!to)
+			return -ENOMEM;
+		c->a->functions = to;
+		to[c->a->n++] = (struct annotated_function){.name = string(c->p, f->name),
+							    .file = string(c->p, f->file)};
+	}
+	to = &c->a->functions[id - 1];
+	if (f->start_line && (!to->start_line || f->start_line < to->start_line))
+		to->start_line = f->start_line;
+	c->function_of[i] = id - 1;
+	return 0;
+}
+
+static int find_functions(struct counter *c, const regex_t *re)
+{
+	struct dict names;
+	int r = dict_init(&names);
+
+	c->function_of = malloc((c->p->functions.n + (size_t)1) * sizeof(*c->function_of));
+	if (!r && !c->function_of)
+		r = -ENOMEM;
+	for (uint32_t i = 0; !r && i < c->p->functions.n; i++) {
+		const struct fusee_function *f = FUSEE_AT(struct fusee_function, c->p->functions,
+							  i);
+
+		c->function_of[i] = NO_FUNCTION;
+		if (i && render_matches(re, string(c->p, f->name)))
+			r = name_function(c, &names, i);
+	}
+	dict_fini(&names);
+	if (!r)
+		c->functions = calloc(c->a->n + (size_t)1, sizeof(*c->functions));
+	return r ? r : c->functions ? 0 : -ENOMEM;
+}
+
+/* ---- counting ---- */
+
+static int add_key(struct counter *c, const struct key *k, uint32_t sample, int64_t value,
+		   bool leaf)
+{
+	uint32_t id = dict_add(&c->keys, k, sizeof(*k));
+	struct sums *s;
+
+	if (id == DICT_NONE)
+		return -ENOMEM;
+	if (id > c->sums.len / sizeof(*s)) {
+		s = buf_grow(&c->sums, sizeof(*s));
+		if (!s)
+			return -ENOMEM;
+		*s = (struct sums){0};
+	}
+	add((struct sums *)(void *)c->sums.p + id - 1, sample, value, leaf);
+	return 0;
+}
+
+/* A location's last line is the function that has the code; those before were inlined into it. */
+static int add_location(struct counter *c, const struct fusee_location *l, uint32_t sample,
+			int64_t value, bool leaf)
+{
+	uint32_t function = NO_FUNCTION;
+	struct key k;
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < l->nlines; i++) {
+		const struct fusee_line *line = FUSEE_AT(struct fusee_line, c->p->lines,
+							 l->first_line + i);
+
+		function = c->function_of[line->function];
+		if (function == NO_FUNCTION)
+			continue;
+		add(&c->functions[function], sample, value, leaf && !i);
+		k = (struct key){function, UINT32_MAX, line->line};
+		r = add_key(c, &k, sample, value, leaf && !i);
+	}
+	if (r || function == NO_FUNCTION || !l->mapping)
+		return r;
+	k = (struct key){function, l->mapping, l->address};
+	return add_key(c, &k, sample, value, leaf);
+}
+
+static int add_samples(struct counter *c)
+{
+	const struct fusee_profile *p = c->p;
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < p->samples.n; i++) {
+		const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, p->samples, i);
+		const struct fusee_stack *stack = FUSEE_AT(struct fusee_stack, p->stacks, s->stack);
+		int64_t v = *FUSEE_AT(int64_t, p->values, (uint64_t)i * p->types.n + c->type);
+
+		add_value(&c->a->total, v);
+		for (uint32_t k = 0; !r && k < stack->n; k++) {
+			uint32_t at = *FUSEE_AT(uint32_t, p->stack_locations, stack->first + k);
+
+			r = add_location(c, FUSEE_AT(struct fusee_location, p->locations, at), i, v,
+					 !k);
+		}
+	}
+	return r;
+}
+
+/* ---- into the result ---- */
+
+static int by_line(const void *a, const void *b)
+{
+	const struct annotated_line *x = a, *y = b;
+
+	return (x->line > y->line) - (x->line < y->line);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct annotated_address *x = a, *y = b;
+
+	if (x->mapping != y->mapping)
+		return x->mapping > y->mapping ? 1 : -1;
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+static int by_cum(const void *a, const void *b)
+{
+	const struct annotated_function *x = a, *y = b;
+
+	return (x->cum < y->cum) - (x->cum > y->cum);
+}
+
+/* Room for the lines and addresses of each function. */
+static int make_room(struct counter *c)
+{
+	for (uint32_t i = 1; i < c->keys.n; i++) {
+		const struct key *k = c->keys.entries[i].key;
+		struct annotated_function *f = &c->a->functions[k->function];
+
+		if (k->mapping == UINT32_MAX)
+			f->nlines++;
+		else
+			f->naddresses++;
+	}
+	for (uint32_t i = 0; i < c->a->n; i++) {
+		struct annotated_function *f = &c->a->functions[i];
+
+		f->lines = calloc(f->nlines + (size_t)1, sizeof(*f->lines));
+		f->addresses = calloc(f->naddresses + (size_t)1, sizeof(*f->addresses));
+		if (!f->lines || !f->addresses)
+			return -ENOMEM;
+		f->nlines = f->naddresses = 0;
+		f->flat = c->functions[i].flat;
+		f->cum = c->functions[i].cum;
+	}
+	return 0;
+}
+
+/* Functions that no sample has. */
+static void drop_empty(struct annotation *a)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < a->n; i++) {
+		struct annotated_function *f = &a->functions[i];
+
+		if (f->nlines) {
+			a->functions[n++] = *f;
+			continue;
+		}
+		free(f->lines);
+		free(f->addresses);
+	}
+	a->n = n;
+}
+
+static int fill(struct counter *c)
+{
+	const struct sums *sums = (const struct sums *)(const void *)c->sums.p;
+	int r = make_room(c);
+
+	for (uint32_t i = 1; !r && i < c->keys.n; i++) {
+		const struct key *k = c->keys.entries[i].key;
+		struct annotated_function *f = &c->a->functions[k->function];
+		const struct sums *s = &sums[i - 1];
+
+		if (k->mapping == UINT32_MAX)
+			f->lines[f->nlines++] = (struct annotated_line){(uint32_t)k->at, s->flat,
+									s->cum};
+		else
+			f->addresses[f->naddresses++] = (struct annotated_address){
+				k->mapping, k->at, s->flat, s->cum};
+	}
+	for (uint32_t i = 0; !r && i < c->a->n; i++) {
+		struct annotated_function *f = &c->a->functions[i];
+
+		qsort(f->lines, f->nlines, sizeof(*f->lines), by_line);
+		qsort(f->addresses, f->naddresses, sizeof(*f->addresses), by_address);
+	}
+	drop_empty(c->a);
+	if (!r && c->a->n)
+		qsort(c->a->functions, c->a->n, sizeof(*c->a->functions), by_cum);
+	return r;
+}
+
+static int make(struct counter *c, const regex_t *re)
+{
+	int r = dict_init(&c->keys);
+
+	if (!r)
+		r = find_functions(c, re);
+	if (!r)
+		r = add_samples(c);
+	if (!r)
+		r = fill(c);
+	dict_fini(&c->keys);
+	buf_fini(&c->sums);
+	free(c->function_of);
+	free(c->functions);
+	return r;
+}
+
+int annotation_make(struct annotation *a, const struct fusee_profile *p, const char *regex,
+		    const char *type, struct buf *error)
+{
+	struct counter c = {.a = a, .p = p};
+	const struct fusee_value_type *t;
+	char why[128];
+	regex_t re;
+	int r = regcomp(&re, regex, REG_EXTENDED);
+
+	*a = (struct annotation){0};
+	if (r) {
+		regerror(r, &re, why, sizeof(why));
+		buf_printf(error, "bad regular expression '%s': %s", regex, why);
+		return -EINVAL;
+	}
+	r = find_type(&c, type, error);
+	if (!r)
+		r = make(&c, &re);
+	regfree(&re);
+	if (!r) {
+		t = FUSEE_AT(struct fusee_value_type, p->types, c.type);
+		a->type = string(p, t->type);
+		a->unit = string(p, t->unit);
+	}
+	if (!r && !a->n) {
+		buf_printf(error, "no function matches '%s'", regex);
+		r = -EINVAL;
+	}
+	if (r)
+		annotation_free(a);
+	return r;
+}
+
+void annotation_free(struct annotation *a)
+{
+	for (uint32_t i = 0; i < a->n; i++) {
+		free(a->functions[i].lines);
+		free(a->functions[i].addresses);
+	}
+	free(a->functions);
+	*a = (struct annotation){0};
+}
