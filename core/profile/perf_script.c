@@ -45,6 +45,8 @@ struct reader {
 	uint32_t nevents, ntypes;
 	struct buf locations; /* uint32_t: of the sample at hand, leaf first */
 	struct buf lines;     /* struct fusee_line: inlined into the next frame */
+	struct text comm;     /* of the sample at hand */
+	uint32_t main;        /* mapping of the program; 0: not found yet */
 	uint64_t first_ns, last_ns, ignored;
 	const char *error;
 };
@@ -137,12 +139,15 @@ static bool is_time(struct text t, uint64_t *ns)
 	return true;
 }
 
-/* "1234" or "1234/1235". */
+/* "1234" or "1234/1235"; "-1": the thread had ended, pid and tid are 0. */
 static bool is_thread(struct text t, uint32_t *pid, uint32_t *tid)
 {
 	uint64_t first, second;
 	size_t n = number(t, 10, &first);
 
+	*pid = *tid = 0;
+	if (equals(t, (struct text){"-1", 2}))
+		return true;
 	if (!n || first > UINT32_MAX)
 		return false;
 	second = first;
@@ -405,9 +410,25 @@ static uint32_t string(struct reader *r, struct text t)
 	return builder_string(r->b, t.p, t.len);
 }
 
+/* A thread's first comm is the first 15 bytes of its program's name. */
+static bool is_program(struct text path, struct text comm)
+{
+	const char *slash = memrchr(path.p, '/', path.len);
+	struct text name = path;
+
+	if (!slash)
+		return false;
+	name.len -= (size_t)(slash + 1 - path.p);
+	name.p = slash + 1;
+	if (name.len > 15)
+		name.len = 15;
+	return equals(name, comm);
+}
+
 static uint32_t add_mapping(struct reader *r, const struct frame *f)
 {
 	struct fusee_mapping m = {.limit = UINT64_MAX};
+	uint32_t mapping;
 
 	if (!f->dso.len)
 		return 0;
@@ -417,7 +438,10 @@ static uint32_t add_mapping(struct reader *r, const struct frame *f)
 		 starts_with(f->dso, "//anon"))
 		m.flags |= FUSEE_MAPPING_JIT;
 	m.path = string(r, f->dso);
-	return builder_mapping(r->b, &m);
+	mapping = builder_mapping(r->b, &m);
+	if (!r->main && is_program(f->dso, r->comm))
+		r->main = mapping;
+	return mapping;
 }
 
 static struct fusee_line line_of(struct reader *r, const struct frame *f, struct text file,
@@ -506,9 +530,11 @@ static int add_sample(struct reader *r, const struct head *h)
 	const struct fusee_label thread = {.key = {"thread", 6}, .str = {h->comm.p, h->comm.len}};
 	int64_t values[MAX_EVENTS + 1] = {1};
 	const struct event *e = find_event(r, h->event);
-	int err = add_frames(r, h);
+	int err;
 	uint32_t stack;
 
+	r->comm = h->comm;
+	err = add_frames(r, h);
 	if (err || !e)
 		return err ? err : -EINVAL;
 	if (e->type)
@@ -548,6 +574,8 @@ int perf_script_read(struct builder *b, const char *text, size_t len, const char
 		add_types(&r);
 		err = add_samples(&r);
 	}
+	if (r.main && r.main != BUILDER_NONE)
+		builder_mapping_flags(b, r.main, FUSEE_MAPPING_MAIN, 0);
 	if (r.ignored)
 		builder_comment(b, "perf script: %llu lines were not understood",
 				(unsigned long long)r.ignored);

@@ -111,6 +111,21 @@ TEST(comm_with_spaces_and_digits)
 	builder_free(builder);
 }
 
+TEST(threads_that_have_ended)
+{
+	const struct fusee_profile *p = read_text(
+		":-1    -1 [000]  3146.369569:    5025125 cpu-clock: \n"
+		"\tffffffff81000e06 do_exit+0x16 ([kernel.kallsyms])\n\n"
+		"cc1  6574 [000]  3147.676114:    5025125 cpu-clock: \n\n");
+
+	CHECK_INT(p->samples.n, 2);
+	CHECK_STR(thread_of(p, 0), ":-1");
+	CHECK_INT(sample_at(p, 0)->pid, 0);
+	CHECK_STR(stack_of(p, 0), "do_exit");
+	CHECK_STR(stack_of(p, 1), "");
+	builder_free(builder);
+}
+
 TEST(kernel_and_deleted_files)
 {
 	const struct fusee_profile *p = read_text(
