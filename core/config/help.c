@@ -60,12 +60,12 @@ int help_wrap(struct buf *b, const char *text, unsigned int indent, unsigned int
 	size_t width = columns > indent + 20 ? columns - indent : 20;
 
 	while (*text) {
-		size_t len = strcspn(text, "\n"), cut;
+		size_t len = strcspn(text, "\n"), end;
 
 		if (len > width) {
-			for (cut = width; cut && text[cut] != ' '; cut--)
+			for (end = width; end && text[end] != ' '; end--)
 				;
-			len = cut ? cut : strcspn(text, " \n");
+			len = end ? end : strcspn(text, " \n");
 		}
 		blanks(b, indent);
 		buf_add(b, text, len);
@@ -109,12 +109,13 @@ int help_options(struct buf *b, const struct fusee_table *options, unsigned int 
 			return -ENOMEM;
 		}
 		buf_printf(b, "  %s", o->name);
-		if (columns >= 60 && widest < 24) { /* beside the name, what goes on is below it */
+		if (columns >= 60 &&
+		    widest < 24) { /* beside the name; further lines are indented */
 			size_t at = b->len;
 
 			blanks(b, widest - strlen(o->name));
 			help_wrap(b, facts.p, (unsigned int)widest + 4, columns);
-			/* the first line's own indent is there already */
+			/* the first line is indented by the name */
 			if (!b->error) {
 				size_t have = 2 + widest, pad = widest - strlen(o->name);
 
@@ -152,13 +153,14 @@ int help_plugin(struct buf *b, const struct fusee_plugin *d, unsigned int column
 static const struct {
 	const char *name, *doc;
 } functions[] = {
-	{"policy", "policy(function(t) ... end): asked once for each set of labels, with t.labels. "
+	{"policy", "policy(function(t) ... end): called once for each label set, with t.labels. "
 		   "It returns nil or true (the defaults), false (not profiled), or a table of hz, "
 		   "labels = { name = \"value\" } to be added, and to = { handles of sinks }."},
-	{"unknown", "unknown \"keep\" or unknown \"drop\": processes that no discovery knows, or "
-		    "not yet. Default \"keep\"."},
-	{"unwind", "unwind.NAME { enabled = false } leaves an unwinder out."},
-	{"read_file", "read_file(path): a file's text, at most 1 MiB; relative to the script."},
+	{"unknown", "unknown \"keep\" profiles processes that no discovery knows (yet), unknown "
+		    "\"drop\" does not. Default \"keep\"."},
+	{"unwind", "unwind.NAME { enabled = false } disables an unwinder."},
+	{"read_file", "read_file(path): a file's text, at most 1 MiB; relative to the script's "
+		      "directory."},
 	{"require", "require(name): runs name.lua of the script's directory once."},
 	{"help", "help() or help \"sink.NAME\" prints this."},
 };

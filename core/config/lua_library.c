@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The library of scripts: Lua's own without what reaches outside (io, debug, packages, most of os),
- * and with limits where one call of C would run past the hook that measures time: a call in C, an
- * error's handler and a finalizer are not interrupted.
+ * Lua does not call the hook that measures time in C functions, error handlers and finalizers, so
+ * the functions of the standard library that could run for long are wrapped with a limit.
  */
 #include "config/lua_library.h"
 
@@ -17,11 +16,11 @@
 #include "config/lua_state.h"
 #include "config/pattern.h"
 
-#define MOST_STEPS 10000000 /* of a pattern: some tens of milliseconds */
-#define MOST_MOVES 1000000
-#define MOST_BYTES (16 << 20)
+#define MAX_STEPS 10000000 /* of a pattern: some tens of milliseconds */
+#define MAX_MOVES 1000000
+#define MAX_BYTES (16 << 20)
 
-/* "fusee.lua:3: .." */
+/* Whether the text begins with a place: "fusee.lua:3: .." */
 static bool has_place(const char *text)
 {
 	const char *colon = strchr(text, ':');
@@ -30,8 +29,8 @@ static bool has_place(const char *text)
 	       colon[1 + strspn(colon + 1, "0123456789")] == ':';
 }
 
-/* Calls the function that this one stands for with what it was given. What it complains about has
- * no place, since it was not called by the script. */
+/* Calls the wrapped function (upvalue 1) with the same arguments. Its errors lack a place, because
+ * its caller is not the script: the place is added. */
 static int forward(lua_State *L)
 {
 	lua_pushvalue(L, lua_upvalueindex(1));
@@ -56,11 +55,11 @@ static int check_pattern(lua_State *L, enum pattern_search search, bool init_at_
 		init = (lua_Integer)text.len + init < 0 ? 0 : (lua_Integer)text.len + init;
 	else if (init > 0)
 		init--;
-	if (pattern_cost(text, pattern, (size_t)init, search, MOST_STEPS) > MOST_STEPS)
+	if (pattern_cost(text, pattern, (size_t)init, search, MAX_STEPS) > MAX_STEPS)
 		return script_error(L,
 				    "the pattern '%.40s' takes more than %d steps on a text of %zu "
 				    "bytes",
-				    pattern.p, MOST_STEPS, text.len);
+				    pattern.p, MAX_STEPS, text.len);
 	return forward(L);
 }
 
@@ -72,8 +71,8 @@ static int string_find(lua_State *L)
 	luaL_checklstring(L, 2, &word);
 	if (!lua_toboolean(L, 4))
 		return check_pattern(L, PATTERN_FIRST, true);
-	if (word && text / 64 * word > MOST_STEPS)
-		return script_error(L, "looking for %zu bytes in %zu takes too long", word, text);
+	if (word && text / 64 * word > MAX_STEPS)
+		return script_error(L, "a search for %zu bytes in %zu takes too long", word, text);
 	return forward(L);
 }
 
@@ -100,20 +99,20 @@ static int string_rep(lua_State *L)
 	luaL_checklstring(L, 1, &len);
 	if (!lua_isnoneornil(L, 3))
 		luaL_checklstring(L, 3, &separator);
-	/* an empty text is repeated one by one, too */
-	if (n > 0 && ((double)(len + separator) * (double)n > MOST_BYTES || n > MOST_BYTES))
+	/* an empty text takes time as well */
+	if (n > 0 && ((double)(len + separator) * (double)n > MAX_BYTES || n > MAX_BYTES))
 		return script_error(L, "string.rep would make more than 16 MiB");
 	return forward(L);
 }
 
 /* ---- tables ---- */
 
-/* Their lengths are what they hold: __len could say anything. */
-static int table_plain(lua_State *L)
+/* A __len could return any length. */
+static int table_without_len(lua_State *L)
 {
 	luaL_checktype(L, 1, LUA_TTABLE);
 	if (luaL_getmetafield(L, 1, "__len") != LUA_TNIL)
-		return script_error(L, "a table with __len cannot be given here");
+		return script_error(L, "a table with __len is not allowed here");
 	return forward(L);
 }
 
@@ -121,14 +120,14 @@ static int table_move(lua_State *L)
 {
 	lua_Integer from = luaL_checkinteger(L, 2), to = luaL_checkinteger(L, 3);
 
-	if (to >= from && (uint64_t)to - (uint64_t)from > MOST_MOVES)
+	if (to >= from && (uint64_t)to - (uint64_t)from > MAX_MOVES)
 		return script_error(L, "table.move of more than a million elements");
 	return forward(L);
 }
 
 /* ---- base ---- */
 
-/* A finalizer runs where the hook does not. */
+/* The hook is not called in a finalizer. */
 static int base_setmetatable(lua_State *L)
 {
 	if (lua_istable(L, 2)) {
@@ -140,7 +139,7 @@ static int base_setmetatable(lua_State *L)
 	return forward(L);
 }
 
-/* A handler would run where the hook does not: here it runs afterwards. */
+/* The hook is not called in a handler, so the handler runs after the error instead of in it. */
 static int base_xpcall(lua_State *L)
 {
 	int n = lua_gettop(L), status;
@@ -198,7 +197,7 @@ static bool module_name(const char *name)
 	return len && len < 64 && !name[len] && *name != '.' && !strstr(name, "..");
 }
 
-/* Upvalue 1: what was loaded, by name. */
+/* Upvalue 1: the loaded modules by name. */
 static int base_require(lua_State *L)
 {
 	const char *name = luaL_checkstring(L, 1), *file, *path, *shown;
@@ -258,7 +257,7 @@ static int no_global(lua_State *L)
 	lua_pushnil(L);
 	while (lua_next(L, lua_upvalueindex(1))) {
 		lua_pop(L, 1);
-		/* the keys stay in the table, so the text stays too */
+		/* the table refers to the keys, so the text stays valid */
 		if (lua_type(L, -1) == LUA_TSTRING)
 			guess_offer(&g, lua_tostring(L, -1));
 	}
@@ -277,8 +276,8 @@ static int set_global(lua_State *L)
 			    name);
 }
 
-/* Wraps the library's function of this name in fn, or takes it away. The table is on top. */
-static void replace(lua_State *L, const char *name, lua_CFunction fn)
+/* Wraps the function of this name in fn, or removes it if fn is NULL. The table is on top. */
+static void wrap(lua_State *L, const char *name, lua_CFunction fn)
 {
 	lua_getfield(L, -1, name);
 	if (fn) {
@@ -290,16 +289,11 @@ static void replace(lua_State *L, const char *name, lua_CFunction fn)
 	lua_setfield(L, -2, name);
 }
 
-struct change {
-	const char *name;
-	lua_CFunction fn;
-};
-
-static void change(lua_State *L, const char *table, const struct change *c)
+static void wrap_all(lua_State *L, const char *table, const luaL_Reg *c)
 {
 	lua_getfield(L, -1, table);
 	for (; c->name; c++)
-		replace(L, c->name, c->fn);
+		wrap(L, c->name, c->func);
 	lua_pop(L, 1);
 }
 
@@ -317,7 +311,7 @@ static void open_os(lua_State *L)
 	lua_setfield(L, -2, "os");
 }
 
-/* Lua's own into the table on top, as luaL_openlibs() would into _G. */
+/* Adds Lua's standard library to the table on top, as luaL_openlibs() does to _G. */
 static void open_standard(lua_State *L)
 {
 	static const luaL_Reg libraries[] = {
@@ -325,7 +319,7 @@ static void open_standard(lua_State *L)
 		{LUA_MATHLIBNAME, luaopen_math},    {LUA_UTF8LIBNAME, luaopen_utf8},
 		{LUA_COLIBNAME, luaopen_coroutine}, {NULL, NULL}};
 
-	/* the base library fills whatever is the table of globals */
+	/* the base library fills the table of globals, which this must be */
 	lua_pushvalue(L, -1);
 	lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
 	luaL_requiref(L, LUA_GNAME, luaopen_base, 0);
@@ -337,8 +331,9 @@ static void open_standard(lua_State *L)
 	open_os(L);
 }
 
-/* The table of globals stays out of reach: behind an empty one that says what is wrong. */
-static void fence(lua_State *L)
+/* Puts an empty table in front of the globals, whose metamethods say what is wrong with an unknown
+ * or assigned global. */
+static void protect_globals(lua_State *L)
 {
 	lua_newtable(L);
 	lua_pushvalue(L, -1);
@@ -357,31 +352,31 @@ static void fence(lua_State *L)
 
 void library_open(lua_State *L)
 {
-	static const struct change base[] = {{"setmetatable", base_setmetatable},
-					     {"load", base_load},
-					     {"collectgarbage", NULL},
-					     {"dofile", NULL},
-					     {"loadfile", NULL},
-					     {"warn", NULL},
-					     {NULL, NULL}};
-	static const struct change strings[] = {
+	static const luaL_Reg base[] = {{"setmetatable", base_setmetatable},
+					{"load", base_load},
+					{"collectgarbage", NULL},
+					{"dofile", NULL},
+					{"loadfile", NULL},
+					{"warn", NULL},
+					{NULL, NULL}};
+	static const luaL_Reg strings[] = {
 		{"find", string_find}, {"match", string_match}, {"gmatch", string_gmatch},
 		{"gsub", string_gsub}, {"rep", string_rep},     {"dump", NULL},
 		{NULL, NULL}};
-	static const struct change tables[] = {{"concat", table_plain},
-					       {"insert", table_plain},
-					       {"remove", table_plain},
-					       {"sort", table_plain},
-					       {"unpack", table_plain},
-					       {"move", table_move},
-					       {NULL, NULL}};
+	static const luaL_Reg tables[] = {{"concat", table_without_len},
+					  {"insert", table_without_len},
+					  {"remove", table_without_len},
+					  {"sort", table_without_len},
+					  {"unpack", table_without_len},
+					  {"move", table_move},
+					  {NULL, NULL}};
 
 	lua_newtable(L);
 	open_standard(L);
-	for (const struct change *c = base; c->name; c++)
-		replace(L, c->name, c->fn);
-	change(L, LUA_STRLIBNAME, strings);
-	change(L, LUA_TABLIBNAME, tables);
+	for (const luaL_Reg *c = base; c->name; c++)
+		wrap(L, c->name, c->func);
+	wrap_all(L, LUA_STRLIBNAME, strings);
+	wrap_all(L, LUA_TABLIBNAME, tables);
 	lua_pushcfunction(L, base_xpcall);
 	lua_setfield(L, -2, "xpcall");
 	lua_pushcfunction(L, base_print);
@@ -393,6 +388,6 @@ void library_open(lua_State *L)
 	lua_setfield(L, -2, "require");
 	lua_pushvalue(L, -1);
 	lua_setfield(L, LUA_REGISTRYINDEX, LIBRARY_GLOBALS);
-	fence(L);
+	protect_globals(L);
 	lua_pop(L, 1);
 }

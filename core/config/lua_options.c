@@ -31,7 +31,7 @@ static const char *type_in_words(uint32_t type)
 	case FUSEE_BOOL:
 		return "true or false";
 	case FUSEE_INT:
-		return "a whole number";
+		return "an integer";
 	case FUSEE_SIZE:
 		return "a size such as \"64MiB\"";
 	case FUSEE_DURATION:
@@ -76,7 +76,7 @@ static const char *plain_string(lua_State *L, struct reading *r, const struct fu
 static const char *scalar(lua_State *L, struct reading *r, const struct fusee_option *o,
 			  char number[40])
 {
-	int whole;
+	int is_integer;
 
 	switch (o->type) {
 	case FUSEE_BOOL:
@@ -86,8 +86,8 @@ static const char *scalar(lua_State *L, struct reading *r, const struct fusee_op
 	case FUSEE_INT:
 		if (lua_type(L, -1) != LUA_TNUMBER)
 			break;
-		snprintf(number, 40, "%lld", (long long)lua_tointegerx(L, -1, &whole));
-		if (whole)
+		snprintf(number, 40, "%lld", (long long)lua_tointegerx(L, -1, &is_integer));
+		if (is_integer)
 			return number;
 		wrong_type(r, o, lua_pushfstring(L, "%f", lua_tonumber(L, -1)));
 		lua_pop(L, 1);

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -24,13 +24,15 @@ struct script *script_of(lua_State *L)
 
 /* ---- memory ---- */
 
+/* The lua_Alloc of a script. */
 static void *allocate(void *arg, void *old, size_t was, size_t size)
 {
 	struct script *s = arg;
 	void *p;
 
 	if (!old)
-		was = 0; /* it is the kind of object then */
+		was = 0; /* Lua passes the kind of object instead of a size */
+	fusee_assert(was <= s->used);
 	if (!size) {
 		free(old);
 		s->used -= was;
@@ -38,12 +40,12 @@ static void *allocate(void *arg, void *old, size_t was, size_t size)
 	}
 	if (size > was && s->used - was + size > s->limit) {
 		s->refused_memory = true;
-		if (s->L && !*s->near) /* so soon that the hook was never called */
+		if (s->L && !*s->near) /* the hook was not called yet */
 			script_where(s->L, s->near);
 		return NULL;
 	}
 	p = realloc(old, size);
-	if (!p && size <= was) /* Lua takes it for granted that this works */
+	if (!p && size <= was) /* Lua requires that this succeeds */
 		return old;
 	if (p)
 		s->used = s->used - was + size;
@@ -52,8 +54,8 @@ static void *allocate(void *arg, void *old, size_t was, size_t size)
 
 /* ---- time ---- */
 
-/* Once over its time every instruction is an error: a pcall that catches one is left at the next.
- * Threads are hooked as the one that made them. */
+/* After the deadline the hook is called at every instruction and raises an error each time, so that
+ * a pcall that catches an error meets the next. A coroutine inherits the hook of its creator. */
 static void on_count(lua_State *L, lua_Debug *ar)
 {
 	struct script *s = script_of(L);
@@ -101,11 +103,11 @@ int script_error(lua_State *L, const char *format, ...)
 static int to_text(lua_State *L)
 {
 	if (!luaL_callmeta(L, 1, "__tostring") || lua_type(L, -1) != LUA_TSTRING)
-		lua_pushfstring(L, "%s: an error that is a table and no text", script_of(L)->name);
+		lua_pushfstring(L, "%s: the error is a table, not a text", script_of(L)->name);
 	return 1;
 }
 
-/* What was raised, as text; it is on top of the stack. */
+/* The sentence about the error on top of the stack, malloc'ed. */
 static char *error_text(struct script *s, int status)
 {
 	char *text = NULL;
@@ -120,7 +122,7 @@ static char *error_text(struct script *s, int status)
 	else if (lua_type(s->L, -1) == LUA_TSTRING)
 		r = asprintf(&text, "%s", lua_tostring(s->L, -1));
 	else
-		r = asprintf(&text, "%s: an error that is a %s and no text", s->name,
+		r = asprintf(&text, "%s: the error is a %s, not a text", s->name,
 			     luaL_typename(s->L, -1));
 	return r < 0 ? NULL : text;
 }
@@ -143,14 +145,14 @@ int script_enter(struct script *s, lua_CFunction fn, void *ud, uint64_t ns, int 
 	int status = start(s, fn, ud, ns);
 
 	*text = NULL;
-	/* an object as error says what it is by its __tostring, which is the script's code too */
+	/* an error object is converted by its __tostring, which is code of the script as well */
 	if (status == LUA_ERRRUN && !s->expired && lua_istable(s->L, -1)) {
 		lua_pushcfunction(s->L, to_text);
 		lua_insert(s->L, -2);
 		status = lua_pcall(s->L, 1, 1, 0);
 		status = status ? status : LUA_ERRRUN;
 	}
-	/* the limit is the script's, even where the script took no notice */
+	/* the deadline counts even if the script caught the error */
 	if (status || s->expired) {
 		*text = error_text(s, status);
 		lua_settop(s->L, 0);
@@ -162,7 +164,7 @@ int script_enter(struct script *s, lua_CFunction fn, void *ud, uint64_t ns, int 
 
 /* ---- files ---- */
 
-/* luaL_Buffer-free reading: the bytes stand in a userdata, so that nothing leaks by longjmp. */
+/* Reads up to size bytes. The number of bytes or -errno. */
 static int read_all(int fd, char *at, size_t size)
 {
 	size_t done = 0;
@@ -179,7 +181,7 @@ static int read_all(int fd, char *at, size_t size)
 	return (int)done;
 }
 
-/* The descriptor of a file that is small enough, and its size. */
+/* A descriptor and *size of a regular file of at most SCRIPT_MAX_FILE bytes, or -errno. */
 static int open_file(const char *path, size_t *size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r = 0;
@@ -209,7 +211,7 @@ void script_push_file(lua_State *L, const char *path)
 	int fd, n;
 	char *at;
 
-	/* all of it, before anything is open */
+	/* allocated before the file is opened: it may raise */
 	at = lua_newuserdatauv(L, SCRIPT_MAX_FILE, 0);
 	fd = open_file(path, &size);
 	n = fd < 0 ? fd : read_all(fd, at, size);
@@ -218,7 +220,7 @@ void script_push_file(lua_State *L, const char *path)
 	if (n == -EFBIG)
 		script_error(L, "cannot read '%s': it has more than 1 MiB", path);
 	else if (n == -EINVAL)
-		script_error(L, "cannot read '%s': it is no regular file", path);
+		script_error(L, "cannot read '%s': it is not a regular file", path);
 	else if (n < 0)
 		script_error(L, "cannot read '%s': %s", path, strerror(-n));
 	lua_pushlstring(L, at, (size_t)(n < 0 ? 0 : n));

@@ -17,7 +17,7 @@
 
 #include <fusee/plugin.h>
 
-static bool privileged(void)
+static bool is_privileged(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {{0}};
@@ -34,9 +34,9 @@ static int refuse(char **text, const char *path, const char *why)
 	return -EPERM;
 }
 
-/* Not root's, not ours, and not of who owns the fusee that runs (make, then sudo build/fusee): that
- * user could change fusee itself. */
-static bool foreign(const struct stat *st)
+/* Whether the owner is neither root, nor the user, nor the owner of the running executable, who
+ * could change fusee itself (make, then sudo build/fusee). */
+static bool is_foreign(const struct stat *st)
 {
 	struct stat exe;
 
@@ -45,34 +45,34 @@ static bool foreign(const struct stat *st)
 	return stat("/proc/self/exe", &exe) || exe.st_uid != st->st_uid;
 }
 
-/* Who may write a folder may put another file in this one's place; in a sticky one only its owner
- * may. */
+/* A user who may write the folder can replace the file; in a sticky folder only its owner can. */
 static int check_owner(const char *path, const struct stat *st, char **text)
 {
 	char *folder;
 	struct stat dir;
 	int r = 0;
 
-	if (!privileged())
+	if (!is_privileged())
 		return 0;
-	if (foreign(st) || st->st_mode & (S_IWGRP | S_IWOTH))
+	if (is_foreign(st) || st->st_mode & (S_IWGRP | S_IWOTH))
 		return refuse(text, path,
 			      "can be written by others: make it root's or your own, mode 644");
 	folder = strdup(path);
 	if (!folder)
 		return -ENOMEM;
 	if (stat(dirname(folder), &dir))
-		r = refuse(text, path, "stands in a folder that cannot be looked at");
-	else if (foreign(&dir) || (dir.st_mode & (S_IWGRP | S_IWOTH) && !(dir.st_mode & S_ISVTX)))
+		r = refuse(text, path, "is in a folder that cannot be read");
+	else if (is_foreign(&dir) ||
+		 (dir.st_mode & (S_IWGRP | S_IWOTH) && !(dir.st_mode & S_ISVTX)))
 		r = refuse(text, path,
-			   "stands in a folder that others can write: make it root's or your own, "
+			   "is in a folder that others can write: make it root's or your own, "
 			   "mode 755");
 	free(folder);
 	return r;
 }
 
-/* Every segment and the section headers end inside the file. */
-static bool whole(int fd, uint64_t size)
+/* Whether every segment and the section headers end inside the file. */
+static bool is_complete(int fd, uint64_t size)
 {
 	Elf64_Ehdr e;
 	Elf64_Phdr p;
@@ -108,11 +108,11 @@ int check_file(const char *path, char **text)
 		goto out;
 	}
 	if (!S_ISREG(st.st_mode))
-		r = refuse(text, path, "is no regular file");
+		r = refuse(text, path, "is not a regular file");
 	else if (pread(fd, ident, sizeof(ident), 0) != sizeof(ident) ||
 		 memcmp(ident, ELFMAG, SELFMAG) || ident[EI_CLASS] != ELFCLASS64)
-		r = refuse(text, path, "is no shared object for this machine");
-	else if (!whole(fd, (uint64_t)st.st_size))
+		r = refuse(text, path, "is not a shared object for this machine");
+	else if (!is_complete(fd, (uint64_t)st.st_size))
 		r = refuse(text, path, "is truncated: install it again");
 	else
 		r = check_owner(path, &st, text);
@@ -132,7 +132,7 @@ static bool read_at(int fd, void *to, size_t len, uint64_t at)
 	return at < INT64_MAX && pread(fd, to, len, (off_t)at) == (ssize_t)len;
 }
 
-/* Where a virtual address stands in the file. */
+/* The offset in the file of a virtual address. */
 static bool to_offset(int fd, const Elf64_Ehdr *e, uint64_t vaddr, uint64_t *offset)
 {
 	Elf64_Phdr p;
@@ -196,7 +196,7 @@ static uint32_t kind_of(int fd)
 		    !to_offset(fd, &e, vaddr, &offset) ||
 		    !read_at(fd, &d, offsetof(struct fusee_plugin, name), offset))
 			return 0;
-		/* these fields are no addresses: nothing relocates them */
+		/* the fields before `name` are not addresses, so no relocation changes them */
 		return d.magic == FUSEE_MAGIC ? d.kind : 0;
 	}
 	return 0;

@@ -18,19 +18,13 @@ void instance_option_list_free(struct instance_option *o, uint32_t n)
 	free(o);
 }
 
-/* "fusee.lua:12: sink.pprof: ", the line being the option's where it has one of its own. */
-static void prefix(struct buf *b, const struct instance_options *o, int line)
+/* Begins a line with "fusee.lua:12: sink.pprof: ". */
+static void begin_line(struct buf *b, const struct instance_options *o)
 {
-	const char *colon = strrchr(o->where, ':');
-
-	if (line && colon)
-		buf_printf(b, "%.*s:%d: ", (int)(colon - o->where), o->where, line);
-	else if (*o->where)
-		buf_printf(b, "%s: ", o->where);
-	buf_printf(b, "%s: ", o->name);
+	buf_printf(b, "%s%s%s%s: ", b->len ? "\n" : "", o->where, *o->where ? ": " : "", o->name);
 }
 
-static void unknown(struct buf *b, const struct fusee_plugin *d, const char *name)
+static void add_unknown(struct buf *b, const struct fusee_plugin *d, const char *name)
 {
 	struct guess g = {.word = name};
 
@@ -41,7 +35,7 @@ static void unknown(struct buf *b, const struct fusee_plugin *d, const char *nam
 		buf_printf(b, " (did you mean '%s'?)", g.best);
 }
 
-static bool given(const struct instance_options *o, const char *name)
+static bool is_given(const struct instance_options *o, const char *name)
 {
 	for (uint32_t i = 0; i < o->n; i++)
 		if (!strcmp(o->options[i].name, name))
@@ -49,7 +43,8 @@ static bool given(const struct instance_options *o, const char *name)
 	return false;
 }
 
-/* Sets every option that is given, and looks for those that must be. *errors: a sentence a line. */
+/* Sets the given options and checks that every required option is given. *errors: a line for each
+ * mistake. */
 static void set_all(void *ctx, const struct fusee_plugin *d, const struct instance_options *o,
 		    struct buf *errors)
 {
@@ -60,30 +55,26 @@ static void set_all(void *ctx, const struct fusee_plugin *d, const struct instan
 
 		if (option && !options_set(ctx, option, &at->value, &text))
 			continue;
-		if (errors->len)
-			buf_str(errors, "\n");
-		prefix(errors, o, at->line);
+		begin_line(errors, o);
 		if (option)
 			buf_str(errors, text ? text : strerror(ENOMEM));
 		else
-			unknown(errors, d, at->name);
+			add_unknown(errors, d, at->name);
 		free(text);
 	}
 	for (uint32_t i = 0; i < d->options.n; i++) {
 		const struct fusee_option *option = FUSEE_AT(struct fusee_option, d->options, i);
 
-		if (option->def || given(o, option->name))
+		if (option->def || is_given(o, option->name))
 			continue;
-		if (errors->len)
-			buf_str(errors, "\n");
-		prefix(errors, o, 0);
+		begin_line(errors, o);
 		buf_printf(errors, "option '%s' must be given", option->name);
 	}
 }
 
-/* ctx with its options. 0; -EINVAL, or -ENOMEM with *text NULL or not. */
-static int fill(void **ctx, const struct fusee_plugin *d, const struct instance_options *o,
-		char **text)
+/* Allocates ctx and sets its options. 0; -EINVAL with *text; -ENOMEM with *text or NULL. */
+static int make_ctx(void **ctx, const struct fusee_plugin *d, const struct instance_options *o,
+		    char **text)
 {
 	struct buf errors = {0};
 	char *wrong = NULL;
@@ -95,7 +86,7 @@ static int fill(void **ctx, const struct fusee_plugin *d, const struct instance_
 		return -ENOMEM;
 	r = options_defaults(*ctx, &d->options, &wrong);
 	if (r) {
-		prefix(&errors, o, 0);
+		begin_line(&errors, o);
 		buf_str(&errors, wrong ? wrong : strerror(-r));
 	} else {
 		set_all(*ctx, d, o, &errors);
@@ -115,7 +106,7 @@ static int fill(void **ctx, const struct fusee_plugin *d, const struct instance_
 int instance_check(const struct fusee_plugin *d, const struct instance_options *o, char **text)
 {
 	void *ctx;
-	int r = fill(&ctx, d, o, text);
+	int r = make_ctx(&ctx, d, o, text);
 
 	if (ctx)
 		options_clear(ctx, &d->options);
@@ -138,7 +129,7 @@ int instance_new(struct fusee_instance **ret, const struct fusee_plugin *d,
 	in->where = strdup(o->where);
 	if (!in->name || !in->where)
 		goto fail;
-	r = fill(&in->ctx, d, o, text);
+	r = make_ctx(&in->ctx, d, o, text);
 	if (r)
 		goto fail;
 	in->begun = true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One configured use of a plugin: its ctx with its options, and what its calls to the host need. */
+/* Instances: a plugin with its ctx, its options and a name. An instance is used by one thread at a
+ * time, except where include/fusee allows more. */
 #ifndef PLUGIN_INSTANCE_H
 #define PLUGIN_INSTANCE_H
 
@@ -9,47 +10,45 @@
 
 #include "plugin/options.h"
 
-struct plugin;
-
 struct instance_option {
 	char *name;
 	struct option_value value;
-	int line; /* of the script, 0: none */
 };
 
-void instance_option_list_free(struct instance_option *, uint32_t n); /* the array too */
+/* Frees n options and the array. */
+void instance_option_list_free(struct instance_option *, uint32_t n);
 
-/* What a plan says of one. */
+/* An instance as a plan describes it. */
 struct instance_options {
 	const char *name;  /* "sink.http", "sink.http#2": unique in a plan. Copied */
-	const char *where; /* "fusee.lua:12" or "--sink"; "" none. Copied */
+	const char *where; /* "fusee.lua:12", "--sink"; "" none. Copied */
 	const struct instance_option *options;
 	uint32_t n;
-	void *owner; /* for the host's calls */
+	void *owner; /* instance->owner */
 };
 
 struct fusee_instance {
 	const struct fusee_plugin *descriptor;
 	char *name, *where;
-	void *ctx;
-	void *owner;
-	char *error;      /* of host->fail */
-	uint32_t misused; /* bits by enum plugin_misuse: it was told */
-	bool begun;       /* init was called: fini is owed */
+	void *ctx;        /* of the plugin, descriptor->ctx_size bytes */
+	void *owner;      /* of the object that implements the host's functions */
+	char *error;      /* text of the last host->fail(); NULL: none */
+	uint32_t misused; /* bit i: enum plugin_misuse i was reported */
+	bool begun;       /* init() was called, so fini() must be */
 };
 
 /*
- * ctx, options checked and set, init(). Refused options do not come to init. 0, or -errno with one
- * malloc'ed sentence in *text: "fusee.lua:12: sink.pprof: cannot open '/nope': No such file or
- * directory".
+ * Makes an instance: allocates ctx, checks and sets the options, calls init(). init() is not called
+ * if an option is wrong. 0, or -errno with a malloc'ed sentence in *text: "fusee.lua:12:
+ * sink.pprof: cannot open '/nope': No such file or directory" (NULL: no memory).
  */
 int instance_new(struct fusee_instance **ret, const struct fusee_plugin *,
 		 const struct fusee_host *, const struct instance_options *, char **text);
-/* Only the options are checked; nothing is made. -EINVAL: *text has one sentence a line, each wrong
- * option's. */
+/* Checks the options without making an instance. -EINVAL: *text has a line for each wrong option;
+ * -ENOMEM: *text may be NULL. */
 int instance_check(const struct fusee_plugin *, const struct instance_options *, char **text);
-void instance_free(struct fusee_instance *); /* fini; NULL is fine */
-/* "fusee.lua:12: sink.pprof: TEXT", TEXT being what the last host->fail() said, else strerror(err);
- * and forgets it. The caller frees it. */
+void instance_free(struct fusee_instance *); /* calls fini() if begun; NULL is valid */
+/* "fusee.lua:12: sink.pprof: TEXT" with the text of the last host->fail(), or strerror(err) if
+ * there was none. Resets that text. Owned by the caller; NULL: no memory. */
 char *instance_sentence(struct fusee_instance *, int err);
 #endif

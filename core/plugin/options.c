@@ -13,9 +13,9 @@
 #include "base/guess.h"
 #include "base/text.h"
 
-static int wrong(char **text, const struct fusee_option *o, const char *value, const char *want)
+static int wrong(char **text, const struct fusee_option *o, const char *value, const char *allowed)
 {
-	if (asprintf(text, "option '%s': '%s' is not %s", o->name, value, want) < 0)
+	if (asprintf(text, "option '%s': '%s' is not %s", o->name, value, allowed) < 0)
 		*text = NULL;
 	return -EINVAL;
 }
@@ -31,7 +31,7 @@ static const struct unit times[] = {
 	{86400000000000, "d"}, {3600000000000, "h"}, {60000000000, "m"}, {1000000000, "s"},
 	{1000000, "ms"},       {1000, "us"},         {1, "ns"}};
 
-/* In the largest unit of which it is a whole number. */
+/* In the largest unit that divides it. */
 static void put_number(struct buf *b, const struct fusee_option *o, int64_t n)
 {
 	const struct unit *u = o->type == FUSEE_DURATION ? times : sizes;
@@ -71,7 +71,7 @@ static int outside(char **text, const struct fusee_option *o, const char *value)
 	return -EINVAL;
 }
 
-/* n is an option's number, of any type: 64 bits in ctx. */
+/* Sets the 64 bits of an option whose value is a number. */
 static int set_number(char *at, const struct fusee_option *o, const char *value, int64_t n,
 		      char **text)
 {
@@ -89,7 +89,7 @@ static int set_int(char *at, const struct fusee_option *o, const char *value, ch
 	errno = 0;
 	n = strtoll(value, &end, 10);
 	if (end == value || *end || isspace((unsigned char)*value))
-		return wrong(text, o, value, "a whole number");
+		return wrong(text, o, value, "an integer");
 	if (errno)
 		return outside(text, o, value);
 	return set_number(at, o, value, n, text);
@@ -142,7 +142,7 @@ static int set_percent(char *at, const struct fusee_option *o, const char *value
 	return set_number(at, o, value, (int64_t)llround(d * 1e4), text);
 }
 
-/* One block: the elements, then their texts. */
+/* A list or a map is one allocation: the items, then their texts. */
 static int set_pairs(char *at, const struct option_pair *pairs, uint32_t n, bool map)
 {
 	size_t width = map ? sizeof(struct fusee_label) : sizeof(struct fusee_str);
@@ -187,8 +187,8 @@ int options_set(void *ctx, const struct fusee_option *o, const struct option_val
 	if (value->kind == OPTION_TEXT)
 		return options_set_text(ctx, o, value->text, text);
 	if (!map && !list)
-		return wrong(text, o, "{..}", "one value");
-	/* {} is both the empty list and the empty map */
+		return wrong(text, o, "{..}", "a single value");
+	/* {} is the empty list and the empty map */
 	if (value->n && map != (value->kind == OPTION_MAP))
 		return wrong(text, o, "{..}",
 			     map ? "a map: { name = \"value\" }" : "a list: { \"one\", \"two\" }");
@@ -287,14 +287,14 @@ const struct fusee_option *options_find(const struct fusee_table *options, const
 	return NULL;
 }
 
-static bool is_table(const struct fusee_option *o)
+static bool is_list_or_map(const struct fusee_option *o)
 {
 	return o->type == FUSEE_LIST || o->type == FUSEE_MAP;
 }
 
 static uint32_t width_of(const struct fusee_option *o)
 {
-	if (is_table(o))
+	if (is_list_or_map(o))
 		return sizeof(struct fusee_table);
 	return o->type == FUSEE_BOOL ? 1 : 8;
 }
@@ -346,7 +346,7 @@ void options_clear(void *ctx, const struct fusee_table *options)
 		struct fusee_table table = {0};
 		char *old, *none = NULL;
 
-		if (is_table(o)) {
+		if (is_list_or_map(o)) {
 			memcpy(&table, at, sizeof(table));
 			free((void *)table.at);
 			memset(at, 0, sizeof(table));

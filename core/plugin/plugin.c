@@ -14,13 +14,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "plugin/check.h"
 #include "plugin/options.h"
 
-/* ---- the host's common part ---- */
+/* ---- functions of the host ---- */
 
 void plugin_host_log(struct fusee_instance *in, int level, const char *text)
 {
@@ -39,13 +40,15 @@ int plugin_misused(struct fusee_instance *in, enum plugin_misuse what)
 	static const char *const sentences[] = {
 		[PLUGIN_FILE_CLAIM_RANGE] = "file_claim: the range is empty: its lo must be below "
 					    "its hi",
-		[PLUGIN_FILE_CLAIM_FLAGS] = "file_claim: flags must be FUSEE_CLAIM_STEP, and no "
-					    "others",
+		[PLUGIN_FILE_CLAIM_FLAGS] = "file_claim: flags must be FUSEE_CLAIM_STEP and "
+					    "nothing else",
 		[PLUGIN_FILE_CLAIM_ARG] = "file_claim: arg must fit into 31 bits",
 		[PLUGIN_PROCESS_CLAIM_RANGE] = "process_claim: the range is empty: its lo must be "
 					       "below its hi",
 	};
 
+	if (fusee_fails(what < sizeof(sentences) / sizeof(*sentences)))
+		return -EINVAL;
 	if (!(in->misused >> what & 1))
 		plugin_host_log(in, LOG_WARNING, sentences[what]);
 	in->misused |= 1u << what;
@@ -119,9 +122,9 @@ const char *plugin_kind_name(uint32_t kind)
 	}
 }
 
-/* ---- where ---- */
+/* ---- the default folder ---- */
 
-static char *installed_or_beside(void)
+static char *beside_or_installed(void)
 {
 	char exe[PATH_MAX], *dir = NULL;
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
@@ -143,7 +146,7 @@ char *plugin_default_dir(void)
 {
 	const char *path = secure_getenv("FUSEE_PLUGIN_PATH");
 
-	return path && *path ? strdup(path) : installed_or_beside();
+	return path && *path ? strdup(path) : beside_or_installed();
 }
 
 /* ---- loading ---- */
@@ -155,7 +158,7 @@ static int refuse(char **text, const char *format, const char *path, const char 
 	return -EPROTO;
 }
 
-/* The descriptor that the loaded object exports; NULL: none. *size: bytes that it really has. */
+/* The exported descriptor; NULL: none. *size: its size in the symbol table. */
 static const struct fusee_plugin *find_descriptor(void *so, size_t *size)
 {
 	const struct fusee_plugin *d = dlsym(so, "fusee_plugin");
@@ -187,7 +190,7 @@ static const char *wrong_ops(const struct fusee_plugin *d)
 		if (discovery->size != sizeof(*discovery))
 			return "has discovery ops of another size: rebuild it";
 		if (discovery->flags & FUSEE_DISCOVERY_PROCESSES && !discovery->process)
-			return "wants processes but has no process()";
+			return "sets FUSEE_DISCOVERY_PROCESSES but has no process()";
 		return NULL;
 	default:
 		return "is of a kind that this fusee does not know";
@@ -228,7 +231,7 @@ static int check_descriptor(const char *path, const struct fusee_plugin *d, size
 	return r;
 }
 
-/* What the loader says when it has no memory, with more before it or alone. */
+/* Whether an error of dlopen() is about memory. */
 static bool is_no_memory(const char *error)
 {
 	return !error || strstr(error, strerror(ENOMEM)) || strstr(error, "out of memory");
@@ -245,7 +248,7 @@ int plugin_load(const char *path, struct plugin **ret, char **text)
 	*text = NULL;
 	if (!p)
 		return r;
-	/* what is looked at is what is loaded, wherever a link leads a moment later */
+	/* resolved once, so that the checked file is the loaded file even if a link changes */
 	p->path = realpath(path, NULL);
 	if (!p->path && errno != ENOMEM)
 		p->path = strdup(path);
@@ -304,7 +307,7 @@ const struct plugin *plugin_folder_find(const struct plugin_folder *f, uint32_t 
 	return NULL;
 }
 
-/* Takes the sentence over. */
+/* Appends a sentence, which it owns from then on. */
 static int note_refused(struct plugin_folder *f, char *text)
 {
 	char **all = text ? realloc(f->refused, (f->nrefused + 1) * sizeof(char *)) : NULL;
@@ -318,9 +321,9 @@ static int note_refused(struct plugin_folder *f, char *text)
 	return 0;
 }
 
-/* Takes the plugin over: drops it if it is there under another name, refuses another one of its
- * kind and name. */
-static int keep(struct plugin_folder *f, struct plugin *p)
+/* Adds the plugin, which it owns from then on. The same plugin by another path is dropped, another
+ * plugin of its kind and name is refused. */
+static int add_plugin(struct plugin_folder *f, struct plugin *p)
 {
 	const struct plugin *same = plugin_folder_find(f, p->descriptor->kind, p->descriptor->name);
 	struct plugin **all;
@@ -329,7 +332,7 @@ static int keep(struct plugin_folder *f, struct plugin *p)
 
 	if (same) {
 		if (same->descriptor != p->descriptor) {
-			refuse(&text, "plugin '%s' is left out: '%s' has the same name", p->path,
+			refuse(&text, "plugin '%s' is ignored: '%s' has the same name", p->path,
 			       same->path);
 			r = note_refused(f, text);
 		}
@@ -352,8 +355,8 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Names of all *.so of one folder, in order. */
-static int list(const char *dir, char ***ret, uint32_t *n)
+/* The paths of all *.so of a folder, sorted. */
+static int list_folder(const char *dir, char ***ret, uint32_t *n)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
@@ -386,23 +389,22 @@ static int list(const char *dir, char ***ret, uint32_t *n)
 	return r;
 }
 
-/* kind 0: all of them; else files that say that they are of another one are left alone. */
-static int open_one(const char *dir, uint32_t kind, struct plugin_folder *f)
+/* kind not 0: files whose descriptor has another kind are skipped. */
+static int open_folder(const char *dir, uint32_t kind, struct plugin_folder *f)
 {
 	char **paths, *text;
 	uint32_t n;
-	int r = list(dir, &paths, &n);
+	int r = list_folder(dir, &paths, &n);
 
 	for (uint32_t i = 0; i < n; i++) {
+		uint32_t found = !r && kind ? check_kind(paths[i]) : 0;
 		struct plugin *p;
 
-		uint32_t says = !r && kind ? check_kind(paths[i]) : 0;
-
-		if (!r && (!says || says == kind)) {
+		if (!r && (!found || found == kind)) {
 			r = plugin_load(paths[i], &p, &text);
 			if (!r)
-				r = keep(f, p);
-			else if (r != -ENOMEM) /* which says nothing of this plugin */
+				r = add_plugin(f, p);
+			else if (r != -ENOMEM)
 				r = note_refused(f, text);
 			else
 				free(text);
@@ -421,7 +423,7 @@ static int open_folders(const char *dirs, uint32_t kind, struct plugin_folder *f
 	*f = (struct plugin_folder){0};
 	while (!r && (dir = strsep(&rest, ":")))
 		if (*dir)
-			r = open_one(dir, kind, f);
+			r = open_folder(dir, kind, f);
 	free(copy);
 	if (r)
 		plugin_folder_close(f);
@@ -446,7 +448,7 @@ void plugin_folder_close(struct plugin_folder *f)
 	*f = (struct plugin_folder){0};
 }
 
-/* ---- unwinders at work ---- */
+/* ---- instances of unwinders ---- */
 
 static int order_of(const struct fusee_instance *in)
 {
@@ -463,7 +465,7 @@ static int by_order(const void *a, const void *b)
 	return strcmp(x->descriptor->name, y->descriptor->name);
 }
 
-static bool is_wanted(const struct plugin *p, const char *const *without)
+static bool is_enabled_unwinder(const struct plugin *p, const char *const *without)
 {
 	for (; without && *without; without++)
 		if (!strcmp(*without, p->descriptor->name))
@@ -503,7 +505,7 @@ int plugin_set_open(const char *dir, const struct fusee_host *host, const char *
 	for (uint32_t i = 0; i < f.nrefused; i++)
 		log_warning("%s", f.refused[i]);
 	for (uint32_t i = 0; !r && i < f.n; i++)
-		if (is_wanted(f.plugins[i], without))
+		if (is_enabled_unwinder(f.plugins[i], without))
 			r = add_unwinder(set, f.plugins[i], host);
 	plugin_folder_close(&f);
 	if (r)

@@ -237,7 +237,7 @@ TEST(wrong_descriptors)
 		 "static const struct fusee_discovery_ops other =\n"
 		 "	{.size = sizeof(other), .flags = FUSEE_DISCOVERY_PROCESSES};\n"
 		 "FUSEE_PLUGIN(x, FUSEE_DISCOVERY, .ops = &other);",
-		 " wants processes but has no process()"},
+		 " sets FUSEE_DISCOVERY_PROCESSES but has no process()"},
 		{"kind", "FUSEE_PLUGIN(x, 77, .ops = &ops);",
 		 " is of a kind that this fusee does not know"},
 		{"noreasons",
@@ -300,7 +300,7 @@ TEST_FOR(truncated, 300)
 	for (size_t len = 0; len < b.len; len += len < 1024 ? 1 : 61) {
 		write_file(cut, b.p, len);
 		refused(cut, -EPERM,
-			len < EI_NIDENT ? " is no shared object for this machine"
+			len < EI_NIDENT ? " is not a shared object for this machine"
 					: " is truncated: install it again");
 	}
 	write_file(cut, b.p, b.len - 1);
@@ -377,15 +377,15 @@ TEST(no_plugin_at_all)
 
 	begin();
 	write_file(in_dir("script.so"), text, sizeof(text));
-	refused(in_dir("script.so"), -EPERM, " is no shared object for this machine");
+	refused(in_dir("script.so"), -EPERM, " is not a shared object for this machine");
 	memcpy(text, ELFMAG, SELFMAG);
 	text[EI_CLASS] = ELFCLASS32;
 	write_file(in_dir("elf32.so"), text, sizeof(text));
-	refused(in_dir("elf32.so"), -EPERM, " is no shared object for this machine");
+	refused(in_dir("elf32.so"), -EPERM, " is not a shared object for this machine");
 	CHECK(!mkfifo(in_dir("fifo.so"), 0644));
-	refused(in_dir("fifo.so"), -EPERM, " is no regular file"); /* and at once */
+	refused(in_dir("fifo.so"), -EPERM, " is not a regular file"); /* and at once */
 	CHECK(!mkdir(in_dir("folder.so"), 0755));
-	refused(in_dir("folder.so"), -EPERM, " is no regular file");
+	refused(in_dir("folder.so"), -EPERM, " is not a regular file");
 	CHECK(!symlink("nowhere", in_dir("link.so")));
 	CHECK_INT(plugin_load(in_dir("link.so"), &p, &sentence), -ENOENT);
 	CHECK_STR(sentence,
@@ -396,7 +396,7 @@ TEST(no_plugin_at_all)
 /* ---- who can write it ---- */
 
 #define FILE_WHY " can be written by others: make it root's or your own, mode 644"
-#define FOLDER_WHY " stands in a folder that others can write: make it root's or your own, mode 755"
+#define FOLDER_WHY " is in a folder that others can write: make it root's or your own, mode 755"
 
 TEST(writable_by_others)
 {
@@ -600,12 +600,12 @@ TEST(wrong_option_values)
 	} cases[] = {
 		{0, "yes", "option 'flag': 'yes' is not true or false"},
 		{0, "", "option 'flag': '' is not true or false"},
-		{1, "five", "option 'number': 'five' is not a whole number"},
-		{1, "", "option 'number': '' is not a whole number"},
-		{1, " 5", "option 'number': ' 5' is not a whole number"},
-		{1, "5 ", "option 'number': '5 ' is not a whole number"},
-		{1, "1.5", "option 'number': '1.5' is not a whole number"},
-		{1, "0x5", "option 'number': '0x5' is not a whole number"},
+		{1, "five", "option 'number': 'five' is not an integer"},
+		{1, "", "option 'number': '' is not an integer"},
+		{1, " 5", "option 'number': ' 5' is not an integer"},
+		{1, "5 ", "option 'number': '5 ' is not an integer"},
+		{1, "1.5", "option 'number': '1.5' is not an integer"},
+		{1, "0x5", "option 'number': '0x5' is not an integer"},
 		{1, "11", "option 'number': 11 is outside -10 to 10"},
 		{1, "-11", "option 'number': -11 is outside -10 to 10"},
 		{1, "99999999999999999999",
@@ -664,8 +664,8 @@ TEST(lists_maps_and_choices)
 {
 	struct option_pair words[] = {{NULL, "one"}, {NULL, "two,three"}};
 	struct instance_option given[] = {
-		{"list", {.kind = OPTION_LIST, .pairs = words, .n = 2}, 4},
-		{"secret", {.kind = OPTION_TEXT, .text = "x"}, 5},
+		{"list", {.kind = OPTION_LIST, .pairs = words, .n = 2}},
+		{"secret", {.kind = OPTION_TEXT, .text = "x"}},
 	};
 	struct instance_options o = {"sink.more", "f.lua:3", given, 2, NULL};
 	struct fusee_instance *in;
@@ -693,25 +693,25 @@ TEST(all_that_is_wrong_is_said)
 {
 	struct option_pair pair = {"k", "v"};
 	struct instance_option given[] = {
-		{"mode", {.kind = OPTION_TEXT, .text = "fats"}, 4},
-		{"lst", {.kind = OPTION_TEXT, .text = "a"}, 5},
-		{"share", {.kind = OPTION_TEXT, .text = "101%"}, 0},
-		{"list", {.kind = OPTION_MAP, .pairs = &pair, .n = 1}, 7},
-		{"map", {.kind = OPTION_TEXT, .text = "a"}, 8},
-		{"mode", {.kind = OPTION_MAP, .pairs = &pair, .n = 1}, 9},
+		{"mode", {.kind = OPTION_TEXT, .text = "fats"}},
+		{"lst", {.kind = OPTION_TEXT, .text = "a"}},
+		{"share", {.kind = OPTION_TEXT, .text = "101%"}},
+		{"list", {.kind = OPTION_MAP, .pairs = &pair, .n = 1}},
+		{"map", {.kind = OPTION_TEXT, .text = "a"}},
+		{"mode", {.kind = OPTION_MAP, .pairs = &pair, .n = 1}},
 	};
 	struct instance_options o = {"sink.more", "f.lua:3", given, 6, NULL};
 	char *text;
 
 	CHECK_INT(instance_check(&more_plugin, &o, &text), -EINVAL);
 	CHECK_STR(text,
-		  "f.lua:4: sink.more: option 'mode': 'fats' is none of slow, fast (did you mean "
+		  "f.lua:3: sink.more: option 'mode': 'fats' is none of slow, fast (did you mean "
 		  "'fast'?)\n"
-		  "f.lua:5: sink.more: unknown option 'lst' (did you mean 'list'?)\n"
+		  "f.lua:3: sink.more: unknown option 'lst' (did you mean 'list'?)\n"
 		  "f.lua:3: sink.more: option 'share': 101% is outside 0% to 100%\n"
-		  "f.lua:7: sink.more: option 'list': '{..}' is not a list: { \"one\", \"two\" }\n"
-		  "f.lua:8: sink.more: option 'map': 'a' is not name=value\n"
-		  "f.lua:9: sink.more: option 'mode': '{..}' is not one value\n"
+		  "f.lua:3: sink.more: option 'list': '{..}' is not a list: { \"one\", \"two\" }\n"
+		  "f.lua:3: sink.more: option 'map': 'a' is not name=value\n"
+		  "f.lua:3: sink.more: option 'mode': '{..}' is not a single value\n"
 		  "f.lua:3: sink.more: option 'secret' must be given");
 	free(text);
 }

@@ -143,7 +143,7 @@ static const struct {
 	{"\nreturn t.labels.namespace.x",
 	 "s.lua:5: policy: attempt to index a nil value (field 'namespace')"},
 	{"error('I do not know')", "s.lua:4: policy: I do not know"},
-	{"error { 'x' }", "s.lua:3: policy: s.lua: an error that is a table and no text"},
+	{"error { 'x' }", "s.lua:3: policy: s.lua: the error is a table, not a text"},
 	{"x = 1", "s.lua:4: policy: global 'x' is not allowed: write 'local x = ...'"},
 	{"sink.box { dir = '/c' }",
 	 "s.lua:4: policy: sink cannot be called from the policy: the plan is "
