@@ -15,19 +15,6 @@
 
 #define DEFAULT_SCRIPT "/etc/fusee/fusee.lua"
 
-static void usage(FILE *to)
-{
-	fputs("usage: fusee check [--json] [FILE]\n"
-	      "\n"
-	      "Checks the script of an agent, " DEFAULT_SCRIPT " if none is named, without\n"
-	      "starting anything: prints its plan, or everything that is wrong, and exits with "
-	      "78.\n"
-	      "\n"
-	      "      --json   the whole plan, with defaults and lines of the script, as JSON\n"
-	      "  -h, --help   this text\n",
-	      to);
-}
-
 static void put_options(struct buf *b, const struct plan_instance *p)
 {
 	for (uint32_t i = 0; i < p->noptions; i++) {
@@ -142,26 +129,32 @@ static int check(const char *path, bool json)
 	return r;
 }
 
+struct check {
+	bool json;
+};
+
+static const struct cli_option options[] = {
+	{"json", 0, NULL, "the complete plan, with defaults and lines of the script, as JSON",
+	 CLI_TRUE, .offset = offsetof(struct check, json)},
+};
+
+static const struct cli_command command = {
+	.name = "check",
+	.usage = "fusee check [--json] [FILE]\n"
+		 "Checks the script of an agent, " DEFAULT_SCRIPT " if none is named, without\n"
+		 "starting anything: prints its plan, or all that is wrong with it, and exits with "
+		 "78.\n",
+	CLI_OPTIONS(options),
+};
+
 int cmd_check(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
-	bool json = false;
-	int c;
+	struct check o = {0};
+	int first, r = cli_parse(&command, &o, argc, argv, &first);
 
-	while ((c = options_next("check", argc, argv, "h", longs)) != -1) {
-		if (c == 'h') {
-			usage(stdout);
-			return 0;
-		}
-		if (c != 'j')
-			return EX_USAGE;
-		json = true;
-	}
-	if (argc - optind > 1) {
-		log_error("check: one script at a time");
-		usage(stderr);
-		return EX_USAGE;
-	}
-	return check(optind < argc ? argv[optind] : DEFAULT_SCRIPT, json);
+	if (r)
+		return r < 0 ? 0 : r;
+	if (argc - first > 1)
+		return cli_bad_usage(&command, "one script at a time");
+	return check(first < argc ? argv[first] : DEFAULT_SCRIPT, o.json);
 }

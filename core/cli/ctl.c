@@ -20,23 +20,6 @@
 
 #define PATIENCE_NS 60000000000ull
 
-static const char usage_text[] =
-	"usage: fusee ctl [OPTION]... COMMAND\n"
-	"Asks the agent that runs here (fusee run), or tells it what to do.\n"
-	"\n"
-	"  status      what it does, what it lost, and how its sinks are\n"
-	"  targets     what is profiled, at which rate, for which sinks\n"
-	"  reload      read the script again; a wrong one changes nothing\n"
-	"  pause       stop sampling\n"
-	"  resume      go on with it\n"
-	"  flush       end all windows now and deliver everything that waits\n"
-	"  help        print this\n"
-	"\n"
-	"      --socket PATH  the agent's control socket; default /run/fusee/control for root\n"
-	"      --timeout TIME how long to wait for the answer; default 60s\n"
-	"      --json         print the agent's answer as it is\n"
-	"  -h, --help\n";
-
 struct ctl {
 	const char *socket, *command;
 	char *default_socket;
@@ -517,6 +500,31 @@ static int no_answer(const struct ctl *c, int err)
 	}
 }
 
+#define MEMBER(member) .offset = offsetof(struct ctl, member)
+
+static const struct cli_option options[] = {
+	{"socket", 0, "PATH", "the agent's control socket; default /run/fusee/control for root",
+	 CLI_TEXT, MEMBER(socket)},
+	{"timeout", 0, "TIME", "how long to wait for the answer; default 60s", CLI_DURATION,
+	 MEMBER(timeout_ns)},
+	{"json", 0, NULL, "print the agent's answer as it is", CLI_TRUE, MEMBER(json)},
+};
+
+static const struct cli_command ctl_command = {
+	.name = "ctl",
+	.usage = "fusee ctl [OPTION]... COMMAND\n"
+		 "Queries or controls the agent that runs on this machine (fusee run).\n"
+		 "\n"
+		 "  status      what it does, what it lost, and the state of its sinks\n"
+		 "  targets     what is profiled, at which rate, for which sinks\n"
+		 "  reload      read the script again; a wrong script changes nothing\n"
+		 "  pause       stop sampling\n"
+		 "  resume      go on with it\n"
+		 "  flush       end all windows now and deliver everything that waits\n"
+		 "  help        print this\n",
+	CLI_OPTIONS(options),
+};
+
 static int run(struct ctl *c)
 {
 	const struct command *k = find(c->command);
@@ -526,7 +534,7 @@ static int run(struct ctl *c)
 	if (!k)
 		return EX_USAGE;
 	if (!k->print && !c->json) {
-		fputs(usage_text, stdout);
+		cli_print_help(&ctl_command);
 		return 0;
 	}
 	if (!c->socket)
@@ -546,44 +554,18 @@ static int run(struct ctl *c)
 
 int cmd_ctl(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"socket", required_argument, NULL, 's'},
-		{"timeout", required_argument, NULL, 't'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
 	struct ctl c = {.timeout_ns = PATIENCE_NS};
-	int o, code;
+	int first, r = cli_parse(&ctl_command, &c, argc, argv, &first);
 
-	while ((o = options_next("ctl", argc, argv, "h", options)) != -1) {
-		switch (o) {
-		case 's':
-			c.socket = optarg;
-			break;
-		case 't':
-			if (!text_duration(optarg, &c.timeout_ns) && c.timeout_ns)
-				break;
-			log_error("--timeout is a time like 10s, not '%s'", optarg);
-			return EX_USAGE;
-		case 'j':
-			c.json = true;
-			break;
-		case 'h':
-			fputs(usage_text, stdout);
-			return 0;
-		default:
-			return EX_USAGE;
-		}
-	}
-	if (optind + 1 != argc) {
-		log_error("%s", optind < argc ? "fusee ctl takes one command"
-					      : "fusee ctl wants a command: status, targets, "
-						"reload, pause, resume or flush");
-		return EX_USAGE;
-	}
-	c.command = argv[optind];
-	code = run(&c);
+	if (r)
+		return r < 0 ? 0 : r;
+	if (first == argc)
+		return cli_bad_usage(&ctl_command, "name a command: status, targets, reload, "
+						   "pause, resume or flush");
+	if (first + 1 != argc)
+		return cli_bad_usage(&ctl_command, "one command at a time");
+	c.command = argv[first];
+	r = run(&c);
 	free(c.default_socket);
-	return code;
+	return r;
 }

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/session.h"
 #include "bpf/sampler.h"
 #include "unwind/claims.h"
@@ -367,17 +367,6 @@ static void print_text(const struct report *r, const struct probe_perf *perf)
 		printf("fusee cannot sample: %s\n", r->stop);
 }
 
-static int usage(FILE *to)
-{
-	fputs("usage: fusee doctor [--json]\n\n"
-	      "Tries what fusee needs of this machine and says what works, what each thing that\n"
-	      "doesn't costs, and how to get it. Exits with 69 or 77 if nothing can be sampled.\n\n"
-	      "  --json  print it for programs\n"
-	      "  --help  print this\n",
-	      to);
-	return to == stdout ? 0 : EX_USAGE;
-}
-
 static void report_fini(struct report *r)
 {
 	for (unsigned int i = 0; i < r->n; i++) {
@@ -388,46 +377,60 @@ static void report_fini(struct report *r)
 	free(r->stop);
 }
 
+struct doctor {
+	bool json;
+};
+
+static const struct cli_option options[] = {
+	{"json", 0, NULL, "print it for programs", CLI_TRUE,
+	 .offset = offsetof(struct doctor, json)},
+};
+
+static const struct cli_command command = {
+	.name = "doctor",
+	.usage = "fusee doctor [--json]\n"
+		 "Tries what fusee needs of this machine and says what works, what each thing that "
+		 "does\n"
+		 "not work costs, and how to get it. Exits with 69 or 77 if nothing can be "
+		 "sampled.\n",
+	CLI_OPTIONS(options),
+};
+
+static void run_checks(struct report *r, struct probe_perf *perf)
+{
+	uname(&r->kernel);
+	probe_perf(perf);
+	r->privileges = privileges(r);
+	check_own(r, perf);
+	check_scope(r, perf);
+	check_kernel_names(r);
+	check_counters(r, perf);
+	check_memory(r, perf);
+	check_files(r);
+	check_cache(r);
+	check_cgroups(r);
+	check_bpf(r);
+}
+
 int cmd_doctor(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
 	struct report r = {0};
 	struct probe_perf perf;
-	bool json = false;
-	int c;
+	struct doctor o = {0};
+	int first, result = cli_parse(&command, &o, argc, argv, &first);
 
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
-		if (c == 'h')
-			return usage(stdout);
-		if (c != 'j')
-			return usage(stderr);
-		json = true;
-	}
-	if (optind < argc)
-		return usage(stderr);
-	uname(&r.kernel);
-	probe_perf(&perf);
-	r.privileges = privileges(&r);
-	check_own(&r, &perf);
-	check_scope(&r, &perf);
-	check_kernel_names(&r);
-	check_counters(&r, &perf);
-	check_memory(&r, &perf);
-	check_files(&r);
-	check_cache(&r);
-	check_cgroups(&r);
-	check_bpf(&r);
+	if (result)
+		return result < 0 ? 0 : result;
+	if (first < argc)
+		return cli_bad_usage(&command, "'%s' is no option", argv[first]);
+	run_checks(&r, &perf);
 	if (r.no_memory)
 		fputs("fusee: out of memory\n", stderr);
-	else if (json)
+	else if (o.json)
 		print_json(&r, &perf);
 	else
 		print_text(&r, &perf);
-	c = r.no_memory ? 1 : r.stop_code;
+	result = r.no_memory ? 1 : r.stop_code;
 	report_fini(&r);
-	return c;
+	return result;
 }

@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,13 +34,6 @@ EMBED(new_unwinder_lua, "unwinder.lua.in");
 EMBED(new_unwinder_makefile, "Makefile.unwinder.in");
 EMBED(new_makefile, "Makefile.in");
 EMBED(new_readme, "README.md.in");
-
-static const char usage_text[] =
-	"usage: fusee new sink|discovery|unwinder NAME\n"
-	"Writes a folder NAME with a small plugin that works, its test, a Makefile that builds it\n"
-	"against the installed headers, and a script that uses it.\n"
-	"\n"
-	"  -h, --help\n";
 
 struct template
 {
@@ -145,36 +137,33 @@ static int write_all(const char *kind, const char *name)
 	return 0;
 }
 
-static const struct option long_options[] = {{"help", no_argument, NULL, 'h'}, {0}};
-
-static int bad(const char *format, const char *what)
-{
-	log_error(format, what);
-	fputs("fusee new --help says how\n", stderr);
-	return EX_USAGE;
-}
+static const struct cli_command command = {
+	.name = "new",
+	.usage = "fusee new sink|discovery|unwinder NAME\n"
+		 "Writes a folder NAME with a small plugin that works, its test, a Makefile that "
+		 "builds it\n"
+		 "against the installed headers, and a script that uses it.\n",
+};
 
 int cmd_new(int argc, char **argv)
 {
 	const char *kind, *name;
-	int c;
+	int first, r = cli_parse(&command, NULL, argc, argv, &first);
 
-	while ((c = options_next("new", argc, argv, "h", long_options)) != -1) {
-		if (c != 'h')
-			return EX_USAGE;
-		fputs(usage_text, stdout);
-		return 0;
-	}
-	if (argc - optind != 2)
-		return bad("%s", "name a kind, sink, discovery or unwinder, and a name");
-	kind = argv[optind];
-	name = argv[optind + 1];
+	if (r)
+		return r < 0 ? 0 : r;
+	if (argc - first != 2)
+		return cli_bad_usage(&command,
+				     "name a kind, sink, discovery or unwinder, and a name");
+	kind = argv[first];
+	name = argv[first + 1];
 	if (strcmp(kind, "sink") && strcmp(kind, "discovery") && strcmp(kind, "unwinder"))
-		return bad("'%s' is no kind of plugin: sink, discovery or unwinder", kind);
+		return cli_bad_usage(
+			&command, "'%s' is no kind of plugin: sink, discovery or unwinder", kind);
 	if (!is_name(name))
-		return bad(
-			"'%s' is no name for a plugin: lower-case letters, digits and _, a letter "
-			"first",
-			name);
+		return cli_bad_usage(&command,
+				     "'%s' is no name for a plugin: lower-case letters, digits and "
+				     "_, a letter first",
+				     name);
 	return write_all(kind, name);
 }

@@ -1,89 +1,222 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/options.h"
 
-#include <stdbool.h>
+#include <getopt.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/assert.h"
 #include "base/guess.h"
 #include "base/log.h"
 #include "base/text.h"
 
-static void unknown_long(const char *command, const char *typed, const struct option *longs)
-{
-	size_t len = strcspn(typed, "=");
-	char name[64];
-	struct guess guess = {.word = name};
+#define FIRST_LONG 256 /* what getopt_long() returns for the first option of the table */
 
-	snprintf(name, sizeof(name), "%.*s", (int)len, typed);
-	for (int i = 0; longs[i].name; i++) {
-		if (!strncmp(longs[i].name, typed, len) && longs[i].name[len]) {
-			log_error("%s: '--%.*s' could mean several options", command, (int)len,
-				  typed);
-			return;
-		}
-		if (!strncmp(longs[i].name, typed, len)) {
-			log_error("%s: '--%.*s' takes no value", command, (int)len, typed);
-			return;
-		}
-		guess_offer(&guess, longs[i].name);
+/* ---- --help ---- */
+
+/* "  -o, --output FILE" */
+static int put_names(const struct cli_option *o, char *text, size_t size)
+{
+	char letter[8] = "    ";
+
+	if (o->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+	return snprintf(text, size, "  %s--%s%s%s", letter, o->name, o->value ? " " : "",
+			o->value ? o->value : "");
+}
+
+void cli_print_help(const struct cli_command *c)
+{
+	char names[80];
+	int width = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		int len = c->options[i].name ? put_names(&c->options[i], names, sizeof(names)) : 0;
+
+		width = len > width ? len : width;
 	}
-	if (guess.best)
-		log_error("%s: no option '--%.*s' (did you mean '--%s'?)", command, (int)len, typed,
-			  guess.best);
-	else
-		log_error("%s: no option '--%.*s'", command, (int)len, typed);
+	printf("usage: %s\n", c->usage);
+	for (size_t i = 0; i < c->n; i++) {
+		const char *help = c->options[i].help;
+		const char *before = names;
+
+		if (!c->options[i].name) {
+			putchar('\n');
+			continue;
+		}
+		put_names(&c->options[i], names, sizeof(names));
+		for (; *help; before = "") {
+			int len = (int)strcspn(help, "\n");
+
+			printf("%-*s  %.*s\n", width, before, len, help);
+			help += len + (help[len] == '\n');
+		}
+	}
+	printf("  -h, --help\n%s", c->footer ? c->footer : "");
 }
 
-static void explain(const char *command, int c, const char *typed, const struct option *longs)
+/* ---- errors ---- */
+
+int cli_bad_usage(const struct cli_command *c, const char *format, ...)
 {
-	/* optopt is 0 for an unknown name; "--top -z" is still at --top when it stumbles over the z
-	 */
-	bool is_long = !optopt || optopt > 255 || (!strncmp(typed, "--", 2) && strchr(typed, '='));
+	char text[512];
+	va_list ap;
 
-	if (c == ':')
-		log_error("%s: '%s' wants a value after it", command, typed);
-	else if (is_long)
-		unknown_long(command, typed + 2, longs);
-	else
-		log_error("%s: no option '-%c'", command, optopt);
-	fprintf(stderr, "fusee %s --help lists the options\n", command);
-}
-
-int options_next(const char *command, int argc, char **argv, const char *shorts,
-		 const struct option *longs)
-{
-	char quiet[64];
-	int c;
-
-	opterr = 0;
-	snprintf(quiet, sizeof(quiet), "%s:%s", *shorts == '+' ? "+" : "",
-		 *shorts == '+' ? shorts + 1 : shorts);
-	c = getopt_long(argc, argv, quiet, longs, NULL);
-	if (c != ':' && c != '?')
-		return c;
-	explain(command, c, argv[optind - 1], longs);
-	return '?';
-}
-
-int options_bad(const char *command, const char *format, const char *what)
-{
-	log_error(format, what);
-	fprintf(stderr, "fusee %s --help lists the options\n", command);
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	log_error("%s: %s", c->name, text);
+	fprintf(stderr, "fusee %s --help lists the options\n", c->name);
 	return EX_USAGE;
 }
 
-int options_rate(const char *command, const char *text, double *hz)
+static int unknown_name(const struct cli_command *c, const char *typed, const struct option *longs)
 {
-	if (!text_rate(text, hz))
-		return 0;
-	return options_bad(command, "'%s' is not a rate: samples a second, 0.1 to 20000", text);
+	int len = (int)strcspn(typed, "=");
+	char name[64];
+	struct guess guess = {.word = name};
+
+	snprintf(name, sizeof(name), "%.*s", len, typed);
+	for (int i = 0; longs[i].name; i++) {
+		if (!strncmp(longs[i].name, typed, (size_t)len))
+			return cli_bad_usage(c,
+					     longs[i].name[len]
+						     ? "'--%s' could mean several options"
+						     : "'--%s' takes no value",
+					     name);
+		guess_offer(&guess, longs[i].name);
+	}
+	if (guess.best)
+		return cli_bad_usage(c, "no option '--%s' (did you mean '--%s'?)", name,
+				     guess.best);
+	return cli_bad_usage(c, "no option '--%s'", name);
 }
 
-int options_duration(const char *command, const char *text, uint64_t *ns)
+static int explain(const struct cli_command *c, int found, const char *typed,
+		   const struct option *longs)
 {
-	if (!text_duration(text, ns) && *ns)
+	/* optopt is 0 for an unknown name. In "--top -z" getopt_long() is still at --top when it
+	 * finds the z. */
+	bool is_long = !optopt || optopt > 255 || (!strncmp(typed, "--", 2) && strchr(typed, '='));
+
+	if (found == ':')
+		return cli_bad_usage(c, "'%s' requires a value", typed);
+	if (is_long)
+		return unknown_name(c, typed + 2, longs);
+	return cli_bad_usage(c, "no option '-%c'", optopt);
+}
+
+/* ---- values ---- */
+
+static int set_count(const struct cli_command *c, const struct cli_option *o, const char *value,
+		     uint32_t *member)
+{
+	char *end;
+	unsigned long n = strtoul(value, &end, 10);
+
+	if (end == value || *end || *value == '-' || n > UINT32_MAX)
+		return cli_bad_usage(c, "--%s: '%s' is no number", o->name, value);
+	*member = (uint32_t)n;
+	return 0;
+}
+
+static int set(const struct cli_command *c, const struct cli_option *o, void *arg,
+	       const char *value)
+{
+	char *member = (char *)arg + o->offset;
+
+	switch (o->kind) {
+	case CLI_CALL:
+		return o->set(arg, value);
+	case CLI_TRUE:
+	case CLI_FALSE:
+		*(bool *)member = o->kind == CLI_TRUE;
 		return 0;
-	return options_bad(command, "'%s' is not a duration: 10s, 2m, 1h", text);
+	case CLI_NUMBER:
+		memcpy(member, &o->number, sizeof(o->number));
+		return 0;
+	case CLI_TEXT:
+		memcpy(member, &value, sizeof(value));
+		return 0;
+	case CLI_RATE:
+		if (!text_rate(value, (double *)(void *)member))
+			return 0;
+		return cli_bad_usage(c, "--%s: '%s' is not a rate: samples a second, 0.1 to 20000",
+				     o->name, value);
+	case CLI_DURATION:
+		if (!text_duration(value, (uint64_t *)(void *)member) &&
+		    *(uint64_t *)(void *)member)
+			return 0;
+		return cli_bad_usage(c, "--%s: '%s' is not a duration: 10s, 2m, 1h", o->name,
+				     value);
+	case CLI_COUNT:
+		return set_count(c, o, value, (uint32_t *)(void *)member);
+	}
+	return 0;
+}
+
+/* ---- parsing ---- */
+
+/* The table as getopt_long() takes it. */
+static void fill(const struct cli_command *c, struct option *longs, char *shorts)
+{
+	size_t n = 0;
+
+	if (c->operands_end)
+		*shorts++ = '+';
+	*shorts++ = ':';
+	*shorts++ = 'h';
+	for (size_t i = 0; i < c->n; i++) {
+		const struct cli_option *o = &c->options[i];
+
+		if (!o->name)
+			continue;
+		longs[n++] = (struct option){o->name, o->value ? required_argument : no_argument,
+					     NULL, FIRST_LONG + (int)i};
+		if (o->letter)
+			*shorts++ = o->letter;
+		if (o->letter && o->value)
+			*shorts++ = ':';
+	}
+	longs[n++] = (struct option){"help", no_argument, NULL, 'h'};
+	longs[n] = (struct option){0};
+	*shorts = '\0';
+}
+
+/* found: what getopt_long() returned. */
+static const struct cli_option *option_of(const struct cli_command *c, int found)
+{
+	size_t i = 0;
+
+	if (found >= FIRST_LONG)
+		return &c->options[found - FIRST_LONG];
+	while (c->options[i].letter != found)
+		i++;
+	return &c->options[i];
+}
+
+int cli_parse(const struct cli_command *c, void *arg, int argc, char **argv, int *first)
+{
+	struct option longs[CLI_MAX_OPTIONS + 2];
+	char shorts[2 * CLI_MAX_OPTIONS + 4];
+	int found, r = 0;
+
+	fusee_assert(c->n <= CLI_MAX_OPTIONS);
+	fill(c, longs, shorts);
+	opterr = 0;
+	while (!r && (found = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		if (found == 'h') {
+			cli_print_help(c);
+			return -1;
+		}
+		if (found == ':' || found == '?')
+			r = explain(c, found, argv[optind - 1], longs);
+		else
+			r = set(c, option_of(c, found), arg, optarg);
+	}
+	*first = optind;
+	return r;
 }

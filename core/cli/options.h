@@ -1,22 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line, as every command reads it. */
+/*
+ * The command line of a command as one table: option names, their values, the text of --help and
+ * the members of the command's struct that they set.
+ */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
-#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/*
- * The next option, as getopt_long() returns it; -1: there is none left. '?': what is wrong with it
- * was said on stderr, with the nearest name there is, and what lists them all. Use:
- *
- *	while ((c = options_next("report", argc, argv, "n:o:h", longs)) != -1)
- */
-int options_next(const char *command, int argc, char **argv, const char *shorts,
-		 const struct option *longs);
-/* Says what is wrong with this word of the command line: the format has one %s for it. EX_USAGE. */
-int options_bad(const char *command, const char *format, const char *what);
-/* Values that several commands take. 0, or EX_USAGE and it was said why. */
-int options_rate(const char *command, const char *text, double *hz);
-int options_duration(const char *command, const char *text, uint64_t *ns); /* not 0 */
+enum cli_option_kind {
+	CLI_CALL,     /* set() is called */
+	CLI_TRUE,     /* bool member: true */
+	CLI_FALSE,    /* bool member: false */
+	CLI_NUMBER,   /* int or enum member: `number` */
+	CLI_TEXT,     /* const char * member: the value as typed */
+	CLI_RATE,     /* double member: Hz */
+	CLI_DURATION, /* uint64_t member: ns, above 0 */
+	CLI_COUNT,    /* uint32_t member */
+};
+
+struct cli_option {
+	const char *name;  /* without dashes; NULL: an empty line in the help */
+	char letter;       /* '\0': none */
+	const char *value; /* what the help calls its value; NULL: the option takes no value */
+	const char *help;  /* lines of at most 76 columns less those of the names */
+	enum cli_option_kind kind;
+	size_t offset; /* of the member in the command's struct */
+	int number;
+	/* value NULL where the option takes none. 0, or an exit code after one error was logged. */
+	int (*set)(void *arg, const char *value);
+};
+
+struct cli_command {
+	const char *name;
+	const char *usage;                /* of --help, before the options; ends with a newline */
+	const struct cli_option *options; /* n of them; -h, --help is added */
+	size_t n;
+	const char *footer; /* of --help, behind the options; NULL: none */
+	bool operands_end;  /* the first operand ends the options, as for "-- COMMAND" */
+};
+
+#define CLI_OPTIONS(table) .options = (table), .n = sizeof(table) / sizeof((table)[0])
+
+/* At most so many options in a table. */
+#define CLI_MAX_OPTIONS 32
+
+/* Sets the members of *arg. 0, and *first is the index of the first operand; -1: help was printed;
+ * EX_USAGE or what set() returned: one error was logged. */
+int cli_parse(const struct cli_command *, void *arg, int argc, char **argv, int *first);
+void cli_print_help(const struct cli_command *);
+/* Logs what is wrong with the command line and says how to list the options. EX_USAGE. */
+int cli_bad_usage(const struct cli_command *, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 #endif

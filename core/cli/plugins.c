@@ -17,19 +17,7 @@
 #include "config/settings.h"
 #include "profile/render_model.h"
 
-static void usage(FILE *to)
-{
-	fputs("usage: fusee plugins [--json | --markdown] [NAME]\n"
-	      "\n"
-	      "Lists the plugins that are found, where, and what was refused; with a NAME (pprof "
-	      "or\n"
-	      "sink.pprof) that one with its options.\n"
-	      "\n"
-	      "      --json       all of it as JSON\n"
-	      "      --markdown   tables of options, as in docs/lua.md\n"
-	      "  -h, --help       this text\n",
-	      to);
-}
+enum form { FORM_TEXT, FORM_JSON, FORM_MARKDOWN };
 
 unsigned int plugin_list_columns(void)
 {
@@ -69,7 +57,7 @@ static void put_list(struct buf *b, const struct plugin_folder *f, unsigned int 
 	for (uint32_t i = 0; i < f->nrefused; i++)
 		help_wrap(b, f->refused[i], 4, columns);
 	if (!f->n && !f->nrefused)
-		buf_str(b, "no plugins: is fusee installed whole?\n");
+		buf_str(b, "no plugins: is the installation of fusee complete?\n");
 }
 
 static void put_one(struct buf *b, const struct plugin *p, unsigned int columns)
@@ -255,7 +243,7 @@ static int not_found(const struct plugin_folder *f, const char *name, bool sever
 	return EX_USAGE;
 }
 
-static int show(const char *name, int form)
+static int show(const char *name, enum form form)
 {
 	const struct plugin *only = NULL;
 	struct plugin_folder f;
@@ -272,9 +260,9 @@ static int show(const char *name, int form)
 			goto out;
 		}
 	}
-	if (form == 'j')
+	if (form == FORM_JSON)
 		put_json(&b, &f, only);
-	else if (form == 'm')
+	else if (form == FORM_MARKDOWN)
 		put_markdown(&b, &f, only);
 	else if (only)
 		put_one(&b, only, plugin_list_columns());
@@ -290,27 +278,34 @@ out:
 	return r;
 }
 
+struct plugins {
+	enum form form;
+};
+
+static const struct cli_option options[] = {
+	{"json", 0, NULL, "everything as JSON", CLI_NUMBER,
+	 .offset = offsetof(struct plugins, form), FORM_JSON},
+	{"markdown", 0, NULL, "tables of options, as in docs/lua.md", CLI_NUMBER,
+	 .offset = offsetof(struct plugins, form), FORM_MARKDOWN},
+};
+
+static const struct cli_command command = {
+	.name = "plugins",
+	.usage = "fusee plugins [--json | --markdown] [NAME]\n"
+		 "Lists the plugins that are found, their paths, and what was refused; with a NAME "
+		 "(pprof\n"
+		 "or sink.pprof) that plugin with its options.\n",
+	CLI_OPTIONS(options),
+};
+
 int cmd_plugins(int argc, char **argv)
 {
-	static const struct option longs[] = {{"json", no_argument, NULL, 'j'},
-					      {"markdown", no_argument, NULL, 'm'},
-					      {"help", no_argument, NULL, 'h'},
-					      {0}};
-	int c, form = 0;
+	struct plugins o = {0};
+	int first, r = cli_parse(&command, &o, argc, argv, &first);
 
-	while ((c = options_next("plugins", argc, argv, "h", longs)) != -1) {
-		if (c == 'h') {
-			usage(stdout);
-			return 0;
-		}
-		if (c != 'j' && c != 'm')
-			return EX_USAGE;
-		form = c;
-	}
-	if (argc - optind > 1) {
-		log_error("plugins: one name at a time");
-		usage(stderr);
-		return EX_USAGE;
-	}
-	return show(argv[optind], form);
+	if (r)
+		return r < 0 ? 0 : r;
+	if (argc - first > 1)
+		return cli_bad_usage(&command, "one name at a time");
+	return show(argv[first], o.form);
 }

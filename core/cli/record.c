@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fusee record: one profile. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -15,240 +14,231 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/group.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/session.h"
+#include "cli/summary.h"
+#include "sampling/build_profile.h"
 
-#define DEFAULT_HZ 99.0
 #define DEFAULT_OUTPUT "fusee.pb.gz"
+#define MAX_OUTPUTS 16
+#define PROGRESS_NS 500000000u /* between two updates of the progress line */
 
-static const char usage_text[] =
-	"usage: fusee record [OPTION]... -- COMMAND [ARGUMENT]...\n"
-	"       fusee record [OPTION]... -p PID[,PID]...\n"
-	"       fusee record [OPTION]... -a | -G CGROUP | --container ID\n"
-	"Takes one profile of where CPU time goes; ends with the command, with -d, or with "
-	"Ctrl-C.\n"
-	"\n"
-	"  -p, --pid PID[,PID]   processes that run already, with all their threads\n"
-	"  -a, --all             the whole machine\n"
-	"  -G, --cgroup PATH     the processes of a control group, and of those below it\n"
-	"      --container ID    those of a container: the first digits of its id are enough\n"
-	"                        (what they start is followed, what joins from outside is not)\n"
-	"  -F, --rate HZ         samples a second of CPU time; default 99\n"
-	"  -d, --duration TIME   10s, 2m ..\n"
-	"  -o, --output FILE     fusee.pb.gz; its ending says the format: .pb.gz .folded .html\n"
-	"                        .speedscope.json .json; several are allowed; - is stdout "
-	"(.pb.gz)\n"
-	"      --threads         keep threads apart by their number, not only by their name\n"
-	"      --sampler NAME    who walks stacks: bpf (the kernel), snapshot (user space, over\n"
-	"                        copies), auto (default: bpf where it works)\n"
-	"      --stack SIZE      bytes of stack copied with a sample that user space walks;\n"
-	"                        default 65528\n"
-	"      --no-kernel       leave the kernel's part of stacks out\n"
-	"      --no-inlines      do not look for inlined functions (faster at the end)\n"
-	"      --no-cache        neither read nor write unwind tables on disk\n"
-	"      --stats FILE      write the account of all ticks as JSON\n"
-	"  -q, --quiet           print nothing but errors\n"
-	"  -h, --help\n";
+struct record {
+	struct session session;
+	const char *outputs[MAX_OUTPUTS]; /* paths; "-" is stdout */
+	uint32_t noutputs;
+	const char *stats; /* file for the account as JSON; NULL: none */
+	bool quiet;
+	uint64_t progress_ns; /* when the progress line was last updated; 0: never */
+};
 
-static int bad(const char *format, const char *what)
+/* ---- the command line ---- */
+
+static const struct cli_command command;
+
+static struct selection *selection_of(void *arg)
 {
-	return options_bad("record", format, what);
+	return &((struct record *)arg)->session.o.selection;
 }
 
-static int set_stack(struct session_options *o, const char *text)
+static int add_pids(void *arg, const char *value)
 {
+	return selection_add_pids(selection_of(arg), value);
+}
+
+static int add_cgroup(void *arg, const char *value)
+{
+	return selection_add_cgroup(selection_of(arg), value);
+}
+
+static int add_container(void *arg, const char *value)
+{
+	return selection_add_container(selection_of(arg), value);
+}
+
+static int set_sampler(void *arg, const char *value)
+{
+	struct record *r = arg;
+
+	if (!session_sampler(value, &r->session.o.profiler.sampler))
+		return 0;
+	return cli_bad_usage(&command, "'%s' is not a sampler: bpf, snapshot or auto", value);
+}
+
+static int set_stack(void *arg, const char *value)
+{
+	struct record *r = arg;
 	uint64_t bytes;
 
-	if (text_size(text, &bytes) || bytes < 256)
-		return bad("'%s' is not a stack size: 256 to 65528 bytes", text);
-	o->stack_bytes = bytes > SAMPLE_MAX_STACK ? SAMPLE_MAX_STACK : (uint32_t)(bytes & ~7u);
+	if (text_size(value, &bytes) || bytes < 256)
+		return cli_bad_usage(&command, "'%s' is not a stack size: 256 to 65528 bytes",
+				     value);
+	r->session.o.profiler.stack_bytes = bytes > SAMPLE_MAX_STACK ? SAMPLE_MAX_STACK
+								     : (uint32_t)(bytes & ~7u);
 	return 0;
 }
 
-static int add_output(struct session_options *o, const char *path)
+static int add_output(void *arg, const char *value)
 {
+	struct record *r = arg;
 	char *error = NULL;
-	int r = 0;
+	int result = 0;
 
-	if (o->noutputs == SESSION_MAX_OUTPUTS)
-		return bad("too many files: '%s' is one too many", path);
-	if (output_check(path, &error)) {
+	if (r->noutputs == MAX_OUTPUTS)
+		return cli_bad_usage(&command, "more than %d files: '%s'", MAX_OUTPUTS, value);
+	if (output_check(value, &error)) {
 		log_error("%s", error ? error : "no memory");
-		r = EX_USAGE;
+		result = EX_USAGE;
 	}
 	free(error);
-	o->outputs[o->noutputs++] = path;
-	return r;
+	r->outputs[r->noutputs++] = value;
+	return result;
 }
 
-enum {
-	OPT_CONTAINER = 255,
-	OPT_THREADS,
-	OPT_SAMPLER,
-	OPT_STACK,
-	OPT_NO_KERNEL,
-	OPT_NO_INLINES,
-	OPT_NO_CACHE,
-	OPT_STATS
+#define MEMBER(member) .offset = offsetof(struct record, member)
+
+static const struct cli_option options[] = {
+	{"pid", 'p', "PID[,PID]", "running processes, with all their threads", CLI_CALL,
+	 .set = add_pids},
+	{"all", 'a', NULL, "the whole machine", CLI_TRUE, MEMBER(session.o.selection.all)},
+	{"cgroup", 'G', "PATH", "the processes of a control group, and of those below it", CLI_CALL,
+	 .set = add_cgroup},
+	{"container", 0, "ID",
+	 "the processes of a container: the first digits of its id are\n"
+	 "enough (their children are followed; processes that join\n"
+	 "the container later are not)",
+	 CLI_CALL, .set = add_container},
+	{"rate", 'F', "HZ", "samples a second of CPU time; default 99", CLI_RATE,
+	 MEMBER(session.o.hz)},
+	{"duration", 'd', "TIME", "how long to sample: 10s, 2m", CLI_DURATION,
+	 MEMBER(session.o.duration_ns)},
+	{"output", 'o', "FILE",
+	 "default fusee.pb.gz; the suffix selects the format: .pb.gz\n"
+	 ".folded .html .speedscope.json .json; several files are\n"
+	 "allowed; - is stdout (.pb.gz)",
+	 CLI_CALL, .set = add_output},
+	{"threads", 0, NULL, "keep threads apart by thread id, not only by name", CLI_TRUE,
+	 MEMBER(session.o.profiler.threads)},
+	{"sampler", 0, "NAME",
+	 "where stacks are unwound: bpf (in the kernel), snapshot (in\n"
+	 "user space, from copies); default auto (bpf where it works)",
+	 CLI_CALL, .set = set_sampler},
+	{"stack", 0, "SIZE",
+	 "bytes of stack that are copied with a sample which user\n"
+	 "space unwinds; default 65528",
+	 CLI_CALL, .set = set_stack},
+	{"no-kernel", 0, NULL, "without the kernel's part of stacks", CLI_FALSE,
+	 MEMBER(session.o.profiler.kernel)},
+	{"no-inlines", 0, NULL, "do not find inlined functions (faster at the end)", CLI_FALSE,
+	 MEMBER(session.o.profiler.inlines)},
+	{"no-cache", 0, NULL, "neither read nor write unwind tables on disk", CLI_FALSE,
+	 MEMBER(session.o.cache)},
+	{"stats", 0, "FILE", "write what became of each sample, as JSON", CLI_TEXT, MEMBER(stats)},
+	{"quiet", 'q', NULL, "print nothing but errors", CLI_TRUE, MEMBER(quiet)},
 };
 
-static const struct option long_options[] = {
-	{"pid", required_argument, NULL, 'p'},
-	{"all", no_argument, NULL, 'a'},
-	{"cgroup", required_argument, NULL, 'G'},
-	{"container", required_argument, NULL, OPT_CONTAINER},
-	{"rate", required_argument, NULL, 'F'},
-	{"duration", required_argument, NULL, 'd'},
-	{"output", required_argument, NULL, 'o'},
-	{"threads", no_argument, NULL, OPT_THREADS},
-	{"sampler", required_argument, NULL, OPT_SAMPLER},
-	{"stack", required_argument, NULL, OPT_STACK},
-	{"no-kernel", no_argument, NULL, OPT_NO_KERNEL},
-	{"no-inlines", no_argument, NULL, OPT_NO_INLINES},
-	{"no-cache", no_argument, NULL, OPT_NO_CACHE},
-	{"stats", required_argument, NULL, OPT_STATS},
-	{"quiet", no_argument, NULL, 'q'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
+static const struct cli_command command = {
+	.name = "record",
+	.usage =
+		"fusee record [OPTION]... -- COMMAND [ARGUMENT]...\n"
+		"       fusee record [OPTION]... -p PID[,PID]...\n"
+		"       fusee record [OPTION]... -a | -G CGROUP | --container ID\n"
+		"Takes one profile of where CPU time goes; ends with the command, with -d, or with "
+		"Ctrl-C.\n",
+	CLI_OPTIONS(options),
+	.operands_end = true,
 };
 
-/* -1: help was printed. */
-static int take_option(struct session_options *o, int c)
+static int parse(struct record *r, int argc, char **argv)
 {
-	switch (c) {
-	case 'p':
-		return group_add_pids(o, optarg);
-	case 'a':
-		o->all = true;
-		return 0;
-	case 'G':
-		return group_add_cgroup(o, optarg);
-	case OPT_CONTAINER:
-		return group_add_container(o, optarg);
-	case 'F':
-		return options_rate("record", optarg, &o->hz);
-	case 'd':
-		return options_duration("record", optarg, &o->duration_ns);
-	case 'o':
-		return add_output(o, optarg);
-	case OPT_THREADS:
-		o->threads = true;
-		return 0;
-	case OPT_SAMPLER:
-		return session_sampler(optarg, &o->sampler)
-			       ? bad("'%s' is not a sampler: bpf, snapshot or auto", optarg)
-			       : 0;
-	case OPT_STACK:
-		return set_stack(o, optarg);
-	case OPT_NO_KERNEL:
-		o->kernel = false;
-		return 0;
-	case OPT_NO_INLINES:
-		o->inlines = false;
-		return 0;
-	case OPT_NO_CACHE:
-		o->cache = false;
-		return 0;
-	case OPT_STATS:
-		o->stats = optarg;
-		return 0;
-	case 'q':
-		o->quiet = true;
-		return 0;
-	case 'h':
-		fputs(usage_text, stdout);
-		return -1;
-	default:
-		return EX_USAGE; /* and it was said why */
-	}
+	int first, result = cli_parse(&command, r, argc, argv, &first);
+
+	if (result)
+		return result;
+	if (first < argc)
+		selection_of(r)->command = argv + first;
+	if (!selection_kinds(selection_of(r)))
+		return cli_bad_usage(&command,
+				     "nothing to profile: name a command (-- COMMAND), a process "
+				     "(-p PID), a control group (-G PATH), a container "
+				     "(--container ID) or the whole machine (-a)");
+	if (selection_kinds(selection_of(r)) > 1)
+		return cli_bad_usage(&command, "one of '-p PID', '-a' and '-- COMMAND' at a time");
+	return r->noutputs ? 0 : add_output(r, DEFAULT_OUTPUT);
 }
 
-static int parse(struct session_options *o, int argc, char **argv)
-{
-	int c, r = 0, targets;
+/* ---- while sampling ---- */
 
-	while (!r && (c = options_next("record", argc, argv, "+p:aG:F:d:o:qh", long_options)) != -1)
-		r = take_option(o, c);
-	if (r)
-		return r;
-	if (optind < argc)
-		o->command = argv + optind;
-	targets = !!o->npids + o->all + !!o->command;
-	if (!targets) {
-		log_error("nothing to profile: name a command (-- COMMAND), a process (-p PID), "
-			  "a control group (-G PATH), a container (--container ID) or the whole "
-			  "machine (-a)");
-		return EX_USAGE;
-	}
-	if (targets > 1)
-		return bad("one of '%s' at a time", "-p PID', '-a' and '-- COMMAND");
-	if (!o->noutputs)
-		return add_output(o, DEFAULT_OUTPUT);
-	return 0;
+static void clear_progress(void)
+{
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
 }
 
-/* Ends a recording's files in the hands of the user who asked by sudo. */
-static int write_outputs(const struct session *s, const struct fusee_profile *p)
+/* One line on a terminal that is written anew. */
+static void show_progress(struct session *s, bool key)
 {
-	bool sudo;
-	uid_t uid;
-	gid_t gid;
-	int r = 0;
+	struct record *r = s->o.arg;
+	struct loss_account losses;
+	struct pipeline_stats stats;
+	char samples[32], lost[32];
+	uint64_t now = clock_now(), ns = now - s->start_ns;
 
-	sudo = launch_sudo_user(&uid, &gid);
-	if (sudo && (setegid(gid) || seteuid(uid)))
-		return EX_OSERR;
-	for (uint32_t i = 0; i < s->o.noutputs; i++) {
-		char *error = NULL;
-
-		if (output_write(p, s->o.outputs[i], &error)) {
-			log_error("%s", error ? error : "no memory");
-			r = EX_CANTCREAT;
-		}
-		free(error);
-	}
-	if (sudo && (seteuid(0) || setegid(0)))
-		r = EX_OSERR;
-	return r;
+	(void)key;
+	if (r->quiet || !isatty(STDERR_FILENO) || now - r->progress_ns < PROGRESS_NS)
+		return;
+	r->progress_ns = now;
+	pipeline_stats(s->profiler.pipeline, &stats);
+	losses_read(&losses, s->profiler.pipeline, s->profiler.stream);
+	text_number(samples, losses.due);
+	text_number(lost, losses.lost);
+	fprintf(stderr, "\r\033[K  %llu:%02llu   %.2f CPUs   %s samples   %s lost",
+		(unsigned long long)(ns / 60000000000u),
+		(unsigned long long)(ns / 1000000000u % 60),
+		ns ? (double)stats.weight_ns / (double)ns : 0.0, samples, lost);
+	fflush(stderr);
 }
 
-/* Which sampler, and why not the better one. */
-static void say_how(const struct session *s)
+/* Which sampler is used, and why not the other. */
+static void log_sampler(const struct session *s)
 {
-	const char *part = perf_stream_kernel(s->profiler.stream) || !s->o.kernel
+	const struct profiler *p = &s->profiler;
+	const char *part = perf_stream_kernel(p->stream) || !s->o.profiler.kernel
 				   ? ""
 				   : ", without the kernel's part";
 
-	if (s->profiler.bpf)
+	if (p->bpf)
 		log_info("%g Hz, unwinding in the kernel%s", s->o.hz, part);
-	else if (s->profiler.no_bpf)
+	else if (p->no_bpf)
 		log_info("%g Hz, unwinding in user space%s: no BPF sampler, %s "
 			 "(fusee doctor says more)",
-			 s->o.hz, part, s->profiler.no_bpf);
+			 s->o.hz, part, p->no_bpf);
 	else
 		log_info("%g Hz, unwinding in user space%s", s->o.hz, part);
 }
 
-static void named(void *arg)
+/* ---- the profile ---- */
+
+static void on_symbolized(void *arg)
 {
 	(void)arg;
 }
 
 static int make_profile(struct session *s, struct builder **b, const struct fusee_profile **p)
 {
-	const struct collector *c = pipeline_collector(s->profiler.pipeline, 0);
-	struct build_options o = {.period_ns = profiler_period_ns(s->o.hz)};
+	struct profiler *f = &s->profiler;
+	const struct collector *c = pipeline_collector(f->pipeline, 0);
+	const struct build_options o = {.period_ns = profiler_period_ns(s->o.hz)};
 	char host[256] = "";
 	int r = builder_new(b);
 
 	if (!r)
-		r = symbolizer_request(s->profiler.symbolizer, c, named, NULL);
+		r = symbolizer_request(f->symbolizer, c, on_symbolized, NULL);
 	if (!r)
-		r = worker_wait(s->profiler.worker);
+		r = worker_wait(f->worker);
 	if (!r)
-		r = build_profile(*b, c, s->profiler.pipeline, s->profiler.symbolizer, &o);
+		r = build_profile(*b, c, f->pipeline, f->symbolizer, &o);
 	if (r)
 		return r;
 	builder_profile(*b)->start_ns = s->start_wall_ns;
@@ -259,72 +249,115 @@ static int make_profile(struct session *s, struct builder **b, const struct fuse
 	return builder_finish(*b, p);
 }
 
-static int finish(struct session *s)
+/* Under sudo the files belong to the user who called it. 0 or an exit code. */
+static int write_outputs(const struct record *r, const struct fusee_profile *p)
+{
+	bool sudo;
+	uid_t uid;
+	gid_t gid;
+	int result = 0;
+
+	sudo = command_sudo_user(&uid, &gid);
+	if (sudo && (setegid(gid) || seteuid(uid)))
+		return EX_OSERR;
+	for (uint32_t i = 0; i < r->noutputs; i++) {
+		char *error = NULL;
+
+		if (output_write(p, r->outputs[i], &error)) {
+			log_error("%s", error ? error : "no memory");
+			result = EX_CANTCREAT;
+		}
+		free(error);
+	}
+	if (sudo && (seteuid(0) || setegid(0)))
+		result = EX_OSERR;
+	return result;
+}
+
+/* "wrote FILE (SIZE)" for each file, and how to open a pprof file among them. */
+static void print_files(const struct record *r)
+{
+	const char *openable = NULL;
+	struct stat st;
+	char size[32];
+
+	for (uint32_t i = 0; i < r->noutputs; i++) {
+		const char *path = r->outputs[i];
+		size_t len = strlen(path);
+
+		if (!strcmp(path, "-") || stat(path, &st))
+			continue;
+		fprintf(stderr, "%s%s (%s)", openable || i ? ", " : "  wrote ", path,
+			text_bytes(size, (uint64_t)st.st_size));
+		if (!openable && len > 6 && !strcmp(path + len - 6, ".pb.gz"))
+			openable = path;
+	}
+	if (openable)
+		fprintf(stderr, "      fusee report %s        go tool pprof -http=: %s", openable,
+			openable);
+	fputc('\n', stderr);
+}
+
+static int finish(struct record *r)
 {
 	const struct fusee_profile *p;
 	struct builder *b = NULL;
 	uint64_t began = clock_now();
-	int r = make_profile(s, &b, &p);
+	int err = make_profile(&r->session, &b, &p), result = 0;
 
-	if (r) {
-		log_error("cannot make the profile: %s", strerror(-r));
-		r = EX_SOFTWARE;
+	if (err) {
+		log_error("cannot make the profile: %s", strerror(-err));
+		result = EX_SOFTWARE;
 	} else {
-		r = write_outputs(s, p);
-		if (!r && !s->o.quiet)
-			summary_print(s, p, (double)(clock_now() - began) / 1e9);
-		if (s->o.stats && summary_stats(s, s->o.stats)) {
-			log_error("cannot write '%s': %s", s->o.stats, strerror(errno));
-			r = EX_CANTCREAT;
+		result = write_outputs(r, p);
+		if (!result && !r->quiet) {
+			summary_print(&r->session, p, (double)(clock_now() - began) / 1e9);
+			print_files(r);
+		}
+		err = r->stats ? summary_stats(&r->session, r->stats) : 0;
+		if (err) {
+			log_error("cannot write '%s': %s", r->stats, strerror(-err));
+			result = EX_CANTCREAT;
 		}
 	}
 	builder_free(b);
-	return r;
+	return result;
 }
 
-/* The command's own exit status, when nothing of ours failed. */
-static int child_code(const struct session *s)
+static int run(struct record *r)
 {
-	if (!s->o.command)
-		return 0;
-	if (WIFSIGNALED(s->child_status))
-		return 128 + WTERMSIG(s->child_status);
-	return WEXITSTATUS(s->child_status);
+	struct session *s = &r->session;
+	int result = session_open(s);
+
+	if (!result) {
+		if (!r->quiet)
+			log_sampler(s);
+		log_set_before(clear_progress);
+		result = session_run(s);
+		clear_progress();
+	}
+	if (!result)
+		result = finish(r);
+	session_close(s);
+	return result ? result : command_exit_status(&s->command);
 }
 
 int cmd_record(int argc, char **argv)
 {
-	struct session s = {
-		.o = {.hz = DEFAULT_HZ,
-		      .stack_bytes = SAMPLE_MAX_STACK,
-		      .kernel = true,
-		      .inlines = true,
-		      .cache = true},
-		.child = {.pid = -1, .go = -1, .failed = -1},
-	};
-	struct buf again = {0};
-	int r;
+	struct record r = {0};
+	struct buf line = {0};
+	int result;
 
+	session_init(&r.session);
+	r.session.o.tick = show_progress;
+	r.session.o.arg = &r;
 	for (int i = 0; i < argc; i++)
-		buf_printf(&again, "%s%s", i ? " " : "fusee ", argv[i]);
-	buf_add(&again, "", 1);
-	s.o.again = again.p;
-	r = parse(&s.o, argc, argv);
-	if (r)
-		goto out;
-	r = session_open(&s);
-	if (!r) {
-		if (!s.o.quiet)
-			say_how(&s);
-		log_set_before(progress_clear);
-		r = session_run(&s);
-	}
-	if (!r)
-		r = finish(&s);
-	session_close(&s);
-	if (!r)
-		r = child_code(&s);
-out:
-	buf_fini(&again);
-	return r < 0 ? 0 : r;
+		buf_printf(&line, "%s%s", i ? " " : "fusee ", argv[i]);
+	buf_add(&line, "", 1);
+	r.session.o.profiler.command_line = line.error ? "fusee record" : line.p;
+	result = parse(&r, argc, argv);
+	if (!result)
+		result = run(&r);
+	buf_fini(&line);
+	return result < 0 ? 0 : result;
 }

@@ -25,34 +25,6 @@
 #define MAX_FILES 256
 #define MAX_BYTES (1ull << 30)
 
-static const char usage_text[] =
-	"usage: fusee report [OPTION]... FILE...\n"
-	"Shows a pprof file, or the output of perf script (or several, added up; - is stdin). One "
-	"of:\n"
-	"\n"
-	"      --top               functions by their own time, as pprof prints them (this is the "
-	"default)\n"
-	"      --tree              the calls as a tree\n"
-	"      --peek RE           callers and callees of the functions that match\n"
-	"      --folded            a line a stack, for other flame graph tools\n"
-	"      --speedscope        JSON for speedscope.app\n"
-	"      --flamegraph FILE   a page for the browser, in one file; - is stdout\n"
-	"      --annotate RE       source lines and instructions of the functions that match, with "
-	"their values\n"
-	"      --calls FILE        the graph of calls: FILE ends with .svg, .png, .pdf (Graphviz's "
-	"dot draws them) or .dot\n"
-	"      --json              functions and stacks, for programs\n"
-	"\n"
-	"      --diff BASE         what changed since BASE (top, flamegraph, calls, json)\n"
-	"      --focus RE          only stacks with a function that matches\n"
-	"      --ignore RE         without such stacks\n"
-	"      --hide RE           such functions left out of their stacks\n"
-	"      --type NAME         which value: cpu, samples ..; default: as the file says\n"
-	"      --cum               --top: by time with callees\n"
-	"  -n, --rows N            --top: so many; default: as many as matter\n"
-	"  -o, --output FILE       write there instead of to stdout\n"
-	"  -h, --help\n";
-
 enum view {
 	VIEW_TOP,
 	VIEW_TREE,
@@ -73,116 +45,78 @@ struct report {
 	uint32_t nfiles;
 };
 
-enum {
-	OPT_PEEK = 256,
-	OPT_FLAMEGRAPH,
-	OPT_CALLS,
-	OPT_ANNOTATE,
-	OPT_DIFF,
-	OPT_FOCUS,
-	OPT_IGNORE,
-	OPT_HIDE,
-	OPT_TYPE,
-	OPT_CUM
-};
-#define OPT_VIEW 512 /* + enum view */
-
-static const struct option long_options[] = {
-	{"top", no_argument, NULL, OPT_VIEW + VIEW_TOP},
-	{"tree", no_argument, NULL, OPT_VIEW + VIEW_TREE},
-	{"peek", required_argument, NULL, OPT_PEEK},
-	{"folded", no_argument, NULL, OPT_VIEW + VIEW_FOLDED},
-	{"speedscope", no_argument, NULL, OPT_VIEW + VIEW_SPEEDSCOPE},
-	{"flamegraph", required_argument, NULL, OPT_FLAMEGRAPH},
-	{"calls", required_argument, NULL, OPT_CALLS},
-	{"annotate", required_argument, NULL, OPT_ANNOTATE},
-	{"json", no_argument, NULL, OPT_VIEW + VIEW_JSON},
-	{"diff", required_argument, NULL, OPT_DIFF},
-	{"focus", required_argument, NULL, OPT_FOCUS},
-	{"ignore", required_argument, NULL, OPT_IGNORE},
-	{"hide", required_argument, NULL, OPT_HIDE},
-	{"type", required_argument, NULL, OPT_TYPE},
-	{"cum", no_argument, NULL, OPT_CUM},
-	{"rows", required_argument, NULL, 'n'},
-	{"output", required_argument, NULL, 'o'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
-
-static int set_rows(struct report *r, const char *text)
+static int set_view(void *arg, enum view view, const char **member, const char *value)
 {
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
-
-	if (end == text || *end || n > UINT32_MAX) {
-		log_error("report: '%s' is no number of rows", text);
-		return EX_USAGE;
-	}
-	r->o.rows = (uint32_t)n;
+	((struct report *)arg)->view = view;
+	*member = value;
 	return 0;
 }
 
-/* -1: help was printed. */
-static int take_option(struct report *r, int c)
+static int set_peek(void *arg, const char *value)
 {
-	switch (c) {
-	case OPT_PEEK:
-		r->view = VIEW_PEEK;
-		r->peek = optarg;
-		return 0;
-	case OPT_FLAMEGRAPH:
-		r->view = VIEW_FLAMEGRAPH;
-		r->page = optarg;
-		return 0;
-	case OPT_ANNOTATE:
-		r->view = VIEW_ANNOTATE;
-		r->peek = optarg;
-		return 0;
-	case OPT_CALLS:
-		r->view = VIEW_CALLS;
-		r->page = optarg;
-		return 0;
-	case OPT_DIFF:
-		r->base = optarg;
-		return 0;
-	case OPT_FOCUS:
-		r->o.focus = optarg;
-		return 0;
-	case OPT_IGNORE:
-		r->o.ignore = optarg;
-		return 0;
-	case OPT_HIDE:
-		r->o.hide = optarg;
-		return 0;
-	case OPT_TYPE:
-		r->o.type = optarg;
-		return 0;
-	case OPT_CUM:
-		r->o.cumulative = true;
-		return 0;
-	case 'n':
-		return set_rows(r, optarg);
-	case 'o':
-		r->output = optarg;
-		return 0;
-	case 'h':
-		fputs(usage_text, stdout);
-		return -1;
-	default:
-		if (c >= OPT_VIEW) {
-			r->view = (enum view)(c - OPT_VIEW);
-			return 0;
-		}
-		return EX_USAGE; /* and it was said why */
-	}
+	return set_view(arg, VIEW_PEEK, &((struct report *)arg)->peek, value);
 }
 
-static int bad_use(const char *text)
+static int set_annotate(void *arg, const char *value)
 {
-	log_error("report: %s", text);
-	fputs("fusee report --help says more\n", stderr);
-	return EX_USAGE;
+	return set_view(arg, VIEW_ANNOTATE, &((struct report *)arg)->peek, value);
 }
+
+static int set_flamegraph(void *arg, const char *value)
+{
+	return set_view(arg, VIEW_FLAMEGRAPH, &((struct report *)arg)->page, value);
+}
+
+static int set_calls(void *arg, const char *value)
+{
+	return set_view(arg, VIEW_CALLS, &((struct report *)arg)->page, value);
+}
+
+#define MEMBER(member) .offset = offsetof(struct report, member)
+
+static const struct cli_option options[] = {
+	{"top", 0, NULL, "functions by their own time, as pprof prints them (default)", CLI_NUMBER,
+	 MEMBER(view), VIEW_TOP},
+	{"tree", 0, NULL, "the calls as a tree", CLI_NUMBER, MEMBER(view), VIEW_TREE},
+	{"peek", 0, "RE", "callers and callees of the functions that match", CLI_CALL,
+	 .set = set_peek},
+	{"folded", 0, NULL, "a line a stack, for other flame graph tools", CLI_NUMBER, MEMBER(view),
+	 VIEW_FOLDED},
+	{"speedscope", 0, NULL, "JSON for speedscope.app", CLI_NUMBER, MEMBER(view),
+	 VIEW_SPEEDSCOPE},
+	{"flamegraph", 0, "FILE", "a page for the browser, in one file; - is stdout", CLI_CALL,
+	 .set = set_flamegraph},
+	{"calls", 0, "FILE",
+	 "the graph of calls: FILE ends with .svg, .png, .pdf\n"
+	 "(Graphviz's dot draws them) or .dot",
+	 CLI_CALL, .set = set_calls},
+	{"annotate", 0, "RE",
+	 "source lines and instructions of the functions that\n"
+	 "match, with their values",
+	 CLI_CALL, .set = set_annotate},
+	{"json", 0, NULL, "functions and stacks, for programs", CLI_NUMBER, MEMBER(view),
+	 VIEW_JSON},
+	{0},
+	{"diff", 0, "BASE", "what changed since BASE (top, flamegraph, calls, json)", CLI_TEXT,
+	 MEMBER(base)},
+	{"focus", 0, "RE", "only stacks with a function that matches", CLI_TEXT, MEMBER(o.focus)},
+	{"ignore", 0, "RE", "without such stacks", CLI_TEXT, MEMBER(o.ignore)},
+	{"hide", 0, "RE", "stacks without the functions that match", CLI_TEXT, MEMBER(o.hide)},
+	{"type", 0, "NAME", "which value: cpu, samples ..; default: as the file says", CLI_TEXT,
+	 MEMBER(o.type)},
+	{"cum", 0, NULL, "--top: by time with callees", CLI_TRUE, MEMBER(o.cumulative)},
+	{"rows", 'n', "N", "--top: how many functions; default: as many as matter", CLI_COUNT,
+	 MEMBER(o.rows)},
+	{"output", 'o', "FILE", "write there instead of to stdout", CLI_TEXT, MEMBER(output)},
+};
+
+static const struct cli_command command = {
+	.name = "report",
+	.usage = "fusee report [OPTION]... FILE...\n"
+		 "Shows a pprof file, or the output of perf script (or several, added up; - is "
+		 "stdin). One of:\n",
+	CLI_OPTIONS(options),
+};
 
 /* Standard input can be read once. */
 static bool stdin_twice(const struct report *r, char **paths, int n)
@@ -194,34 +128,38 @@ static bool stdin_twice(const struct report *r, char **paths, int n)
 	return times > 1;
 }
 
-static int parse(struct report *r, int argc, char **argv)
+/* What is wrong with the command line; NULL: nothing. */
+static const char *find_mistake(const struct report *r, char **paths, int n)
 {
-	bool diffs = false;
-	int c, result = 0;
+	bool diffs = r->view == VIEW_TOP || r->view == VIEW_FLAMEGRAPH || r->view == VIEW_CALLS ||
+		     r->view == VIEW_JSON;
 
-	while (!result && (c = options_next("report", argc, argv, "n:o:h", long_options)) != -1)
-		result = take_option(r, c);
+	if (!n)
+		return "which profile? fusee record writes fusee.pb.gz: fusee report fusee.pb.gz";
+	if (n > MAX_FILES)
+		return "more than 256 files: add them up in steps, with go tool pprof -proto";
+	if (stdin_twice(r, paths, n))
+		return "standard input, '-', can be one of the files only";
+	if (r->base && !diffs)
+		return "--diff goes with --top, --flamegraph, --calls and --json";
+	if (r->output && r->page)
+		return "--flamegraph and --calls name their file: -o can't be given too";
+	if (r->view == VIEW_CALLS && !graphviz_format(r->page))
+		return "--calls: the file's name ends with .svg, .png, .pdf or .dot";
+	if (r->view == VIEW_ANNOTATE && (r->o.focus || r->o.ignore || r->o.hide))
+		return "--annotate goes without --focus, --ignore and --hide";
+	return NULL;
+}
+
+static int parse(struct report *r, int argc, char **argv, int *first)
+{
+	int result = cli_parse(&command, r, argc, argv, first);
+	const char *mistake;
+
 	if (result)
 		return result;
-	diffs = r->view == VIEW_TOP || r->view == VIEW_FLAMEGRAPH || r->view == VIEW_CALLS ||
-		r->view == VIEW_JSON;
-	if (optind == argc)
-		return bad_use("which profile? fusee record writes fusee.pb.gz:"
-			       " fusee report fusee.pb.gz");
-	if (argc - optind > MAX_FILES)
-		return bad_use(
-			"more than 256 files: add them up in steps, with go tool pprof -proto");
-	if (stdin_twice(r, argv + optind, argc - optind))
-		return bad_use("standard input, '-', can be one of the files only");
-	if (r->base && !diffs)
-		return bad_use("--diff goes with --top, --flamegraph, --calls and --json");
-	if (r->view == VIEW_ANNOTATE && (r->o.focus || r->o.ignore || r->o.hide))
-		return bad_use("--annotate goes without --focus, --ignore and --hide");
-	if (r->output && r->page)
-		return bad_use("--flamegraph and --calls name their file: -o can't be given too");
-	if (r->view == VIEW_CALLS && !graphviz_format(r->page))
-		return bad_use("--calls: the file's name ends with .svg, .png, .pdf or .dot");
-	return 0;
+	mistake = find_mistake(r, argv + *first, argc - *first);
+	return mistake ? cli_bad_usage(&command, "%s", mistake) : 0;
 }
 
 static int read_file(const char *path, struct profile_file **ret)
@@ -295,10 +233,10 @@ static int render(struct report *r, const struct fusee_profile *p, const struct 
 		return render_speedscope(p, &r->o, out);
 	case VIEW_FLAMEGRAPH:
 		return render_flamegraph(p, base, &r->o, out);
-	case VIEW_ANNOTATE:
-		return annotate(p, r->peek, r->o.type, out);
 	case VIEW_CALLS:
 		return render_dot(p, base, &r->o, out);
+	case VIEW_ANNOTATE:
+		return annotate(p, r->peek, r->o.type, out);
 	case VIEW_JSON:
 		return render_json(p, base, &r->o, out);
 	default:
@@ -413,17 +351,17 @@ int cmd_report(int argc, char **argv)
 	struct builder *merged = NULL;
 	struct buf title = {0};
 	struct report r = {0};
-	int result = parse(&r, argc, argv);
+	int first, result = parse(&r, argc, argv, &first);
 
 	if (result)
 		return result < 0 ? 0 : result;
-	result = load(&r, argv + optind, (uint32_t)(argc - optind), &merged, &p);
+	result = load(&r, argv + first, (uint32_t)(argc - first), &merged, &p);
 	if (!result && r.base) {
 		result = read_file(r.base, &r.files[MAX_FILES]);
 		if (!result)
 			base = profile_of(r.files[MAX_FILES]);
 	}
-	make_title(&r, argv + optind, (uint32_t)(argc - optind), &title);
+	make_title(&r, argv + first, (uint32_t)(argc - first), &title);
 	if (!result)
 		result = title.error ? EX_OSERR : show(&r, p, base, title.p);
 	for (uint32_t i = 0; i <= MAX_FILES; i++)

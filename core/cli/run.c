@@ -18,23 +18,6 @@
 #define DEFAULT_SCRIPT "/etc/fusee/fusee.lua"
 #define MAX_FLAGS 64u
 
-static const char usage_text[] =
-	"usage: fusee run [-c FILE]\n"
-	"       fusee run --sink PLUGIN[:OPTION=VALUE,..] [--discover PLUGIN[:..]] [OPTION]...\n"
-	"The agent: profiles what a script or these flags say, always, until it is told to end.\n"
-	"\n"
-	"  -c, --config FILE     the script; default " DEFAULT_SCRIPT "\n"
-	"      --sink SPEC       where profiles go: pprof:dir=/var/lib/fusee,every=60s\n"
-	"                        http:url=http://host:4040/push; several are allowed\n"
-	"      --discover SPEC   who says what there is: process, cgroup; default all of them\n"
-	"  -F, --rate HZ         samples a second of CPU time; default 19 (flags only)\n"
-	"      --listen ADDRESS  /metrics and /healthz: 127.0.0.1:9190 (flags only)\n"
-	"      --control PATH    the socket for fusee ctl (flags only)\n"
-	"  -d, --duration TIME   end after this time\n"
-	"      --no-cache        neither read nor write unwind tables on disk\n"
-	"  -h, --help\n"
-	"SIGHUP reloads the script, SIGUSR2 closes all windows now, SIGTERM ends it.\n";
-
 struct run {
 	const char *script;
 	const char *sinks[MAX_FLAGS], *discoveries[MAX_FLAGS];
@@ -43,88 +26,86 @@ struct run {
 	uint64_t duration_ns;
 };
 
-static int bad(const char *format, const char *what)
-{
-	return options_bad("run", format, what);
-}
+static const struct cli_command command;
 
-static int take_spec(const char **all, uint32_t *n, const char *spec)
+static int add_spec(const char **all, uint32_t *n, const char *spec)
 {
 	if (*n == MAX_FLAGS)
-		return bad("too many of these: '%s' is one too many", spec);
+		return cli_bad_usage(&command, "more than %u of these: '%s'", MAX_FLAGS, spec);
 	all[(*n)++] = spec;
 	return 0;
 }
 
-enum { OPT_SINK = 256, OPT_DISCOVER, OPT_LISTEN, OPT_CONTROL, OPT_NO_CACHE };
+static int add_sink(void *arg, const char *value)
+{
+	struct run *o = arg;
 
-static const struct option long_options[] = {
-	{"config", required_argument, NULL, 'c'},
-	{"sink", required_argument, NULL, OPT_SINK},
-	{"discover", required_argument, NULL, OPT_DISCOVER},
-	{"rate", required_argument, NULL, 'F'},
-	{"listen", required_argument, NULL, OPT_LISTEN},
-	{"control", required_argument, NULL, OPT_CONTROL},
-	{"duration", required_argument, NULL, 'd'},
-	{"no-cache", no_argument, NULL, OPT_NO_CACHE},
-	{"help", no_argument, NULL, 'h'},
-	{0},
+	return add_spec(o->sinks, &o->flags.nsinks, value);
+}
+
+static int add_discovery(void *arg, const char *value)
+{
+	struct run *o = arg;
+
+	return add_spec(o->discoveries, &o->flags.ndiscoveries, value);
+}
+
+#define MEMBER(member) .offset = offsetof(struct run, member)
+
+static const struct cli_option options[] = {
+	{"config", 'c', "FILE", "the script; default " DEFAULT_SCRIPT, CLI_TEXT, MEMBER(script)},
+	{"sink", 0, "SPEC",
+	 "where profiles go: pprof:dir=/var/lib/fusee,every=60s\n"
+	 "http:url=http://host:4040/push; several are allowed",
+	 CLI_CALL, .set = add_sink},
+	{"discover", 0, "SPEC", "what finds targets: process, cgroup; default all of them",
+	 CLI_CALL, .set = add_discovery},
+	{"rate", 'F', "HZ", "samples a second of CPU time; default 19 (flags only)", CLI_RATE,
+	 MEMBER(flags.hz)},
+	{"listen", 0, "ADDRESS", "/metrics and /healthz: 127.0.0.1:9190 (flags only)", CLI_TEXT,
+	 MEMBER(flags.listen)},
+	{"control", 0, "PATH", "the socket for fusee ctl (flags only)", CLI_TEXT,
+	 MEMBER(flags.control)},
+	{"duration", 'd', "TIME", "end after this time", CLI_DURATION, MEMBER(duration_ns)},
+	{"no-cache", 0, NULL, "neither read nor write unwind tables on disk", CLI_FALSE,
+	 MEMBER(cache)},
 };
 
-/* -1: help was printed. */
-static int take_option(struct run *o, int c)
-{
-	switch (c) {
-	case 'c':
-		o->script = optarg;
-		return 0;
-	case OPT_SINK:
-		return take_spec(o->sinks, &o->flags.nsinks, optarg);
-	case OPT_DISCOVER:
-		return take_spec(o->discoveries, &o->flags.ndiscoveries, optarg);
-	case 'F':
-		return options_rate("run", optarg, &o->flags.hz);
-	case OPT_LISTEN:
-		o->flags.listen = optarg;
-		return 0;
-	case OPT_CONTROL:
-		o->flags.control = optarg;
-		return 0;
-	case 'd':
-		return options_duration("run", optarg, &o->duration_ns);
-	case OPT_NO_CACHE:
-		o->cache = false;
-		return 0;
-	case 'h':
-		fputs(usage_text, stdout);
-		return -1;
-	default:
-		return EX_USAGE; /* and it was said why */
-	}
-}
+static const struct cli_command command = {
+	.name = "run",
+	.usage = "fusee run [-c FILE]\n"
+		 "       fusee run --sink PLUGIN[:OPTION=VALUE,..] [--discover PLUGIN[:..]] "
+		 "[OPTION]...\n"
+		 "The agent: profiles what a script or these flags select, until it is stopped.\n",
+	CLI_OPTIONS(options),
+	.footer = "SIGHUP reloads the script, SIGUSR2 closes all windows now, SIGTERM ends it.\n",
+};
 
 static int parse(struct run *o, int argc, char **argv)
 {
 	bool flags;
-	int c, r = 0;
+	int first, r = cli_parse(&command, o, argc, argv, &first);
 
-	while (!r && (c = options_next("run", argc, argv, "c:F:d:h", long_options)) != -1)
-		r = take_option(o, c);
 	if (r)
 		return r;
-	if (optind < argc)
-		return bad("what is '%s'? the script goes behind -c", argv[optind]);
+	if (first < argc)
+		return cli_bad_usage(&command, "'%s' is no option: the script is named with -c",
+				     argv[first]);
 	flags = o->flags.nsinks || o->flags.ndiscoveries || o->flags.hz > 0 || o->flags.listen ||
 		o->flags.control;
 	if (o->script && flags)
-		return bad("%s: a script or flags, not both: what flags say, the script can say",
-			   o->script);
+		return cli_bad_usage(&command,
+				     "%s: a script or flags, not both: the script can say what "
+				     "flags say",
+				     o->script);
 	if (flags && !o->flags.nsinks)
-		return bad("%s", "profiles have nowhere to go: name a --sink");
+		return cli_bad_usage(&command, "profiles have nowhere to go: name a --sink");
 	if (!o->script && !flags) {
 		o->script = DEFAULT_SCRIPT;
 		if (access(o->script, F_OK))
-			return bad("there is no %s: name a script with -c, or a --sink", o->script);
+			return cli_bad_usage(&command,
+					     "there is no %s: name a script with -c, or a --sink",
+					     o->script);
 	}
 	return 0;
 }

@@ -19,17 +19,20 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/entry.h"
+#include "process/procfs.h"
 
-#define TABLE_BYTES (32u << 20) /* in the kernel: clang's libraries alone have 12 MB */
-#define TICK_NS \
-	50000000 /* rings are looked at this often; the kernel wakes us earlier when one fills */
+#define DEFAULT_HZ 99.0
+#define TABLE_BYTES (32u << 20) /* in the kernel: clang's libraries alone have 12 MB of tables */
+/* How often rings are drained and tick() is called. The kernel wakes the loop earlier when a ring
+ * fills. */
+#define TICK_NS 50000000
 
 enum source {
 	SOURCE_SAMPLES,
 	SOURCE_WORKER,
 	SOURCE_SIGNALS,
-	SOURCE_TICK,
-	SOURCE_TARGET,
+	SOURCE_TIMER,
+	SOURCE_PROCESS,
 	SOURCE_KEYS
 };
 
@@ -41,11 +44,11 @@ char *session_cache_dir(void)
 	char *dir = NULL;
 	int n = -1;
 
-	if (!geteuid() && getenv("SUDO_UID")) /* root's files have no place in the user's home */
+	if (!geteuid() && getenv("SUDO_UID")) /* root writes nothing into the user's home */
 		n = asprintf(&dir, "/var/cache/fusee");
 	else if (cache && *cache == '/')
 		n = asprintf(&dir, "%s/fusee", cache);
-	else if (home && *home == '/' && !access(home, W_OK | X_OK)) /* nobody has none */
+	else if (home && *home == '/' && !access(home, W_OK | X_OK)) /* a user may have no home */
 		n = asprintf(&dir, "%s/.cache/fusee", home);
 	else if (!geteuid())
 		n = asprintf(&dir, "/var/cache/fusee");
@@ -60,9 +63,9 @@ static int watch(struct session *s, int fd, enum source source)
 	return fd < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
 }
 
-static int open_loop(struct session *s)
+/* The signals that the loop reads. */
+static int open_signals(void)
 {
-	struct itimerspec every = {{0, TICK_NS}, {0, TICK_NS}};
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -72,26 +75,24 @@ static int open_loop(struct session *s)
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int open_loop(struct session *s)
+{
+	const struct itimerspec every = {{0, TICK_NS}, {0, TICK_NS}};
+
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	s->ticks = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (s->epoll < 0 || s->signals < 0 || s->ticks < 0 ||
-	    timerfd_settime(s->ticks, 0, &every, NULL) || watch(s, s->signals, SOURCE_SIGNALS) ||
-	    watch(s, s->ticks, SOURCE_TICK) ||
-	    (s->o.tick && s->o.keys >= 0 && watch(s, s->o.keys, SOURCE_KEYS))) {
+	s->signals = open_signals();
+	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (s->epoll < 0 || s->signals < 0 || s->timer < 0 ||
+	    timerfd_settime(s->timer, 0, &every, NULL) || watch(s, s->signals, SOURCE_SIGNALS) ||
+	    watch(s, s->timer, SOURCE_TIMER) ||
+	    (s->o.keys >= 0 && watch(s, s->o.keys, SOURCE_KEYS))) {
 		log_error("cannot set up the event loop: %s", strerror(errno));
 		return EX_OSERR;
 	}
 	return 0;
-}
-
-/* A pidfd tells when the target ends (Linux 5.3). */
-static void watch_target(struct session *s, pid_t pid)
-{
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-
-	if (fd >= 0 && !watch(s, fd, SOURCE_TARGET))
-		s->living++;
 }
 
 int session_sampler(const char *name, enum sampler_choice *ret)
@@ -107,24 +108,18 @@ int session_sampler(const char *name, enum sampler_choice *ret)
 static int open_profiler(struct session *s)
 {
 	char *cache = s->o.cache ? session_cache_dir() : NULL, *plugins = plugin_default_dir();
-	const struct profiler_options o = {
-		.plugin_dir = plugins,
-		.cache_dir = cache,
-		.pids = s->o.pids,
-		.npids = s->o.npids,
-		.all = s->o.all,
-		.held = s->o.command,
-		.sampler = s->o.sampler,
-		.period_ns = profiler_period_ns(s->o.hz),
-		.stack_bytes = s->o.stack_bytes,
-		.table_bytes = TABLE_BYTES,
-		.kernel = s->o.kernel,
-		.threads = s->o.threads,
-		.inlines = s->o.inlines,
-		.command_line = s->o.again,
-	};
-	int r = plugins ? profiler_open(&s->profiler, &o) : EX_OSERR;
+	struct profiler_options o = s->o.profiler;
+	int r;
 
+	o.plugin_dir = plugins;
+	o.cache_dir = cache;
+	o.pids = s->o.selection.pids;
+	o.npids = s->o.selection.npids;
+	o.all = s->o.selection.all;
+	o.held = s->command.argv;
+	o.period_ns = profiler_period_ns(s->o.hz);
+	o.table_bytes = TABLE_BYTES;
+	r = plugins ? profiler_open(&s->profiler, &o) : EX_OSERR;
 	free(cache);
 	free(plugins);
 	if (r)
@@ -137,42 +132,71 @@ static int open_profiler(struct session *s)
 	return r ? EX_OSERR : 0;
 }
 
-/* Targets of -p: their ends are watched, and the kernel CPU time that they have used is read. */
-static void watch_targets(struct session *s)
+/* A pidfd becomes readable when the process ends (Linux 5.3). */
+static void watch_process(struct session *s, pid_t pid)
 {
-	for (uint32_t i = 0; !s->o.command && i < s->o.npids; i++) {
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (fd >= 0 && !watch(s, fd, SOURCE_PROCESS))
+		s->running++;
+}
+
+/* The processes of -p. */
+static void watch_processes(struct session *s)
+{
+	const struct selection *o = &s->o.selection;
+
+	for (uint32_t i = 0; !o->command && i < o->npids; i++) {
 		uint64_t user, system;
 
-		watch_target(s, s->o.pids[i]);
-		if (!procfs_cpu_ns(s->o.pids[i], &user, &system))
+		watch_process(s, o->pids[i]);
+		if (!procfs_cpu_ns(o->pids[i], &user, &system))
 			s->system_before_ns += system;
 	}
 }
 
 static int hold_command(struct session *s)
 {
-	int r = launch_hold(&s->child, s->o.command);
+	int r;
 
+	s->command.argv = s->o.selection.command;
+	r = command_hold(&s->command);
 	if (r) {
 		log_error("cannot start a process: %s", strerror(-r));
 		return EX_OSERR;
 	}
-	s->o.pids[0] = s->child.pid;
-	s->o.npids = 1;
+	s->o.selection.pids[0] = s->command.pid;
+	s->o.selection.npids = 1;
 	return 0;
+}
+
+void session_init(struct session *s)
+{
+	*s = (struct session){
+		.o = {.profiler = {.stack_bytes = SAMPLE_MAX_STACK,
+				   .kernel = true,
+				   .inlines = true},
+		      .hz = DEFAULT_HZ,
+		      .cache = true,
+		      .keys = -1},
+		.command = COMMAND_NONE,
+		.epoll = -1,
+		.signals = -1,
+		.timer = -1,
+	};
 }
 
 int session_open(struct session *s)
 {
 	int r = open_loop(s);
 
-	if (!r && s->o.command)
+	if (!r && s->o.selection.command)
 		r = hold_command(s);
 	if (!r)
 		r = open_profiler(s);
 	if (r)
 		return r;
-	watch_targets(s);
+	watch_processes(s);
 	profiler_prepare(&s->profiler);
 	return 0;
 }
@@ -184,86 +208,87 @@ static void prepare_held(void *arg)
 	profiler_prepare_held(arg);
 }
 
-static int begin(struct session *s)
+static int start_command(struct session *s)
+{
+	const char *name = s->command.argv[0];
+	bool seized = s->profiler.bpf && entry_seize(s->command.pid);
+	int r = command_start(&s->command);
+
+	if (!r && seized)
+		entry_pass(s->command.pid, prepare_held, &s->profiler);
+	if (r)
+		log_error("cannot run '%s': %s", name, strerror(-r));
+	return !r ? 0 : r == -ENOENT ? 127 : 126;
+}
+
+static int start(struct session *s)
 {
 	int r;
 
 	s->start_wall_ns = clock_ns(CLOCK_REALTIME);
 	s->start_ns = clock_now();
-	if (s->o.command) {
-		bool seized = s->profiler.bpf && entry_seize(s->child.pid);
-
-		r = launch_go(&s->child);
-		if (!r && seized)
-			entry_pass(s->child.pid, prepare_held, &s->profiler);
-		if (r) {
-			log_error("cannot run '%s': %s", s->o.command[0], strerror(-r));
-			return r == -ENOENT ? 127 : 126;
-		}
-		s->child_runs = true;
-		return 0;
-	}
+	if (s->command.argv)
+		return start_command(s);
 	r = profiler_enable(&s->profiler);
 	if (r)
 		log_error("cannot switch sampling on: %s", strerror(-r));
 	return r ? EX_OSERR : 0;
 }
 
-static void on_signal(struct session *s)
+static void on_signals(struct session *s)
 {
 	struct signalfd_siginfo info;
-	int status;
 
 	while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
-			if (s->child_runs && wait4(s->child.pid, &status, WNOHANG,
-						   &s->child_usage) == s->child.pid) {
-				s->child_status = status;
-				s->child_runs = false;
-				s->stop = true;
-			}
+			s->stop |= command_reap(&s->command);
 			continue;
 		}
-		/* Ctrl-C reaches the command too: its end is ours. The second one ends sampling at
-		 * once. */
+		/* The terminal sends Ctrl-C to the command too, and its end ends the recording. The
+		 * second signal ends sampling at once. */
 		s->interrupts++;
-		if (s->child_runs && info.ssi_signo != SIGINT)
-			kill(s->child.pid, (int)info.ssi_signo);
-		if (!s->child_runs || s->interrupts > 1)
+		if (s->command.running && info.ssi_signo != SIGINT)
+			kill(s->command.pid, (int)info.ssi_signo);
+		if (!s->command.running || s->interrupts > 1)
 			s->stop = true;
 	}
 }
 
-static void on_event(struct session *s, uint64_t data)
+static void on_timer(struct session *s)
 {
 	uint64_t expired;
-	int fd = (int)(uint32_t)data;
 
+	if (read(s->timer, &expired, sizeof(expired)) > 0 && s->o.tick)
+		s->o.tick(s, false);
+}
+
+static void on_process_end(struct session *s, int fd)
+{
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, fd, NULL);
+	close(fd);
+	if (!--s->running)
+		s->stop = true;
+}
+
+static void on_event(struct session *s, uint64_t data)
+{
 	switch ((enum source)(data >> 32)) {
-	case SOURCE_SAMPLES:
+	case SOURCE_SAMPLES: /* drained after each round of events */
 		break;
 	case SOURCE_WORKER:
 		profiler_dispatch(&s->profiler);
 		break;
 	case SOURCE_SIGNALS:
-		on_signal(s);
+		on_signals(s);
 		break;
-	case SOURCE_TICK:
-		if (read(s->ticks, &expired, sizeof(expired)) < 0)
-			break;
-		if (s->o.tick)
-			s->o.tick(s, false);
-		else
-			progress_update(s);
+	case SOURCE_TIMER:
+		on_timer(s);
 		break;
 	case SOURCE_KEYS:
 		s->o.tick(s, true);
 		break;
-	case SOURCE_TARGET:
-		epoll_ctl(s->epoll, EPOLL_CTL_DEL, fd, NULL);
-		close(fd);
-		if (!--s->living)
-			s->stop = true;
+	case SOURCE_PROCESS:
+		on_process_end(s, (int)(uint32_t)data);
 		break;
 	}
 }
@@ -271,7 +296,7 @@ static void on_event(struct session *s, uint64_t data)
 int session_run(struct session *s)
 {
 	struct epoll_event events[16];
-	int r = begin(s);
+	int r = start(s);
 
 	while (!r && !s->stop) {
 		int n = epoll_wait(s->epoll, events, 16, -1);
@@ -284,7 +309,6 @@ int session_run(struct session *s)
 	}
 	s->end_ns = clock_now();
 	profiler_disable(&s->profiler);
-	progress_clear();
 	if (r)
 		return r;
 	profiler_stop(&s->profiler);
@@ -295,14 +319,14 @@ int session_run(struct session *s)
 /* Kernel CPU time of the targets while they were sampled. */
 static uint64_t system_ns(const struct session *s)
 {
-	const struct timeval *of_child = &s->child_usage.ru_stime;
+	const struct timeval *of_child = &s->command.usage.ru_stime;
 	uint64_t sum = 0, user, system;
 
-	if (s->o.command && !s->child_runs)
+	if (s->command.argv && !s->command.running)
 		return (uint64_t)of_child->tv_sec * 1000000000u +
 		       (uint64_t)of_child->tv_usec * 1000u;
-	for (uint32_t i = 0; i < s->o.npids; i++)
-		if (!procfs_cpu_ns(s->o.pids[i], &user, &system))
+	for (uint32_t i = 0; i < s->o.selection.npids; i++)
+		if (!procfs_cpu_ns(s->o.selection.pids[i], &user, &system))
 			sum += system;
 	return sum > s->system_before_ns ? sum - s->system_before_ns : 0;
 }
@@ -320,20 +344,12 @@ void session_account(struct session *s, struct session_account *a)
 
 void session_close(struct session *s)
 {
-	if (s->child_runs) {
-		int status;
-
-		log_info("'%s' still runs: waiting for its end", s->o.command[0]);
-		if (waitpid(s->child.pid, &status, 0) == s->child.pid)
-			s->child_status = status;
-	} else if (s->o.command && s->child.go >= 0) {
-		launch_drop(&s->child);
-	}
+	command_close(&s->command);
 	profiler_close(&s->profiler);
-	if (s->epoll > 0)
+	if (s->epoll >= 0)
 		close(s->epoll);
-	if (s->signals > 0)
+	if (s->signals >= 0)
 		close(s->signals);
-	if (s->ticks > 0)
-		close(s->ticks);
+	if (s->timer >= 0)
+		close(s->timer);
 }

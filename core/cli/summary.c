@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/package.h"
-#include "cli/session.h"
+#include "cli/summary.h"
 #include "profile/render.h"
+#include "sampling/build_profile.h"
 
 static uint32_t terminal_width(void)
 {
@@ -101,35 +101,12 @@ static void print_refused(void *arg, const char *name, const char *text)
 	fprintf(stderr, "  %s was not looked at: %s.\n", name, text);
 }
 
-static void print_files(const struct session *s)
-{
-	const char *openable = NULL;
-	struct stat st;
-	char size[32];
-
-	for (uint32_t i = 0; i < s->o.noutputs; i++) {
-		const char *path = s->o.outputs[i];
-		size_t len = strlen(path);
-
-		if (!strcmp(path, "-") || stat(path, &st))
-			continue;
-		fprintf(stderr, "%s%s (%s)", openable || i ? ", " : "  wrote ", path,
-			text_bytes(size, (uint64_t)st.st_size));
-		if (!openable && len > 6 && !strcmp(path + len - 6, ".pb.gz"))
-			openable = path;
-	}
-	if (openable)
-		fprintf(stderr, "      fusee report %s        go tool pprof -http=: %s", openable,
-			openable);
-	fputc('\n', stderr);
-}
-
-void summary_print(struct session *s, const struct fusee_profile *p, double naming_s)
+void summary_print(struct session *s, const struct fusee_profile *p, double symbolizing_s)
 {
 	struct session_account a;
 
 	session_account(s, &a);
-	log_debug("names took %.3f s; %u files, %u refused; %llu steps by libunwind", naming_s,
+	log_debug("names took %.3f s; %u files, %u refused; %llu steps by libunwind", symbolizing_s,
 		  a.stats.files, a.stats.refused, (unsigned long long)a.stats.helped);
 	fputc('\n', stderr);
 	print_totals(s, &a);
@@ -142,7 +119,6 @@ void summary_print(struct session *s, const struct fusee_profile *p, double nami
 			    " a lower -F helps",
 			    (unsigned long long)a.counts.throttled);
 	fputc('\n', stderr);
-	print_files(s);
 }
 
 void summary_losses(struct session *s, struct builder *b)

@@ -16,33 +16,19 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
-#include "cli/group.h"
 #include "cli/options.h"
 #include "cli/session.h"
 #include "profile/render.h"
+#include "sampling/build_profile.h"
 
-#define DEFAULT_HZ 99.0
-#define DEFAULT_EVERY 2000000000u
+#define DEFAULT_EVERY 2000000000u /* ns */
+#define MIN_EVERY 100000000u
 #define SYMBOL_BYTES (64u << 20) /* symbols that are kept for the next intervals */
-
-static const char usage_text[] =
-	"usage: fusee top [OPTION]... [-a | -p PID[,PID] | -- COMMAND [ARGUMENT]...]\n"
-	"Shows live which functions use the CPU: of the whole machine, or of what is named.\n"
-	"Keys: q ends it, space holds the picture.\n"
-	"\n"
-	"  -a, --all             the whole machine (the default)\n"
-	"  -p, --pid PID[,PID]   processes that run already\n"
-	"  -F, --rate HZ         samples a second of CPU time; default 99\n"
-	"  -i, --interval TIME   a new picture each; default 2s\n"
-	"  -n, --count N         end after so many pictures\n"
-	"  -d, --duration TIME   end after this time\n"
-	"      --json            JSON on stdout, a document for each interval\n"
-	"  -h, --help\n";
 
 struct top {
 	struct session s;
 	uint64_t every_ns, next_ns;
-	uint64_t count; /* pictures left; 0: no end */
+	uint32_t count; /* intervals still to be shown; 0: no limit */
 	bool json, screen, held;
 	struct collector *naming;   /* the last interval's; NULL: none under way */
 	struct loss_account losses; /* of the interval that is being named */
@@ -250,7 +236,7 @@ static void take_key(struct top *t)
 
 static void on_tick(struct session *s, bool key)
 {
-	struct top *t = s->o.tick_arg;
+	struct top *t = s->o.arg;
 	struct profiler_window w;
 
 	if (key)
@@ -275,122 +261,89 @@ static void on_tick(struct session *s, bool key)
 
 /* ---- the command line ---- */
 
-static int bad(const char *format, const char *what)
+static const struct cli_command command;
+
+static int add_pids(void *arg, const char *value)
 {
-	return options_bad("top", format, what);
+	return selection_add_pids(&((struct top *)arg)->s.o.selection, value);
 }
 
-static int take_count(struct top *t, const char *text)
+static int set_interval(void *arg, const char *value)
 {
-	char *end;
+	struct top *t = arg;
 
-	t->count = strtoull(text, &end, 10);
-	return end == text || *end || !t->count ? bad("'%s' is not a number of pictures", text) : 0;
+	if (!text_duration(value, &t->every_ns) && t->every_ns >= MIN_EVERY)
+		return 0;
+	return cli_bad_usage(&command, "'%s' is not an interval: 1s, 500ms; 100ms at least", value);
 }
 
-enum { OPT_JSON = 256 };
+#define MEMBER(member) .offset = offsetof(struct top, member)
 
-static const struct option long_options[] = {
-	{"all", no_argument, NULL, 'a'},
-	{"pid", required_argument, NULL, 'p'},
-	{"rate", required_argument, NULL, 'F'},
-	{"interval", required_argument, NULL, 'i'},
-	{"count", required_argument, NULL, 'n'},
-	{"duration", required_argument, NULL, 'd'},
-	{"json", no_argument, NULL, OPT_JSON},
-	{"help", no_argument, NULL, 'h'},
-	{0},
+static const struct cli_option options[] = {
+	{"all", 'a', NULL, "the whole machine (the default)", CLI_TRUE, MEMBER(s.o.selection.all)},
+	{"pid", 'p', "PID[,PID]", "running processes", CLI_CALL, .set = add_pids},
+	{"rate", 'F', "HZ", "samples a second of CPU time; default 99", CLI_RATE, MEMBER(s.o.hz)},
+	{"interval", 'i', "TIME", "how often the screen is drawn anew; default 2s", CLI_CALL,
+	 .set = set_interval},
+	{"count", 'n', "N", "end after N intervals", CLI_COUNT, MEMBER(count)},
+	{"duration", 'd', "TIME", "end after this time", CLI_DURATION, MEMBER(s.o.duration_ns)},
+	{"json", 0, NULL, "JSON on stdout, a document for each interval", CLI_TRUE, MEMBER(json)},
 };
 
-/* -1: help was printed. */
-static int take_option(struct top *t, int c)
-{
-	switch (c) {
-	case 'a':
-		t->s.o.all = true;
-		return 0;
-	case 'p':
-		return group_add_pids(&t->s.o, optarg);
-	case 'F':
-		return options_rate("top", optarg, &t->s.o.hz);
-	case 'i':
-		return text_duration(optarg, &t->every_ns) || t->every_ns < 100000000
-			       ? bad("'%s' is not an interval: 1s, 500ms; 100ms at least", optarg)
-			       : 0;
-	case 'n':
-		return take_count(t, optarg);
-	case 'd':
-		return options_duration("top", optarg, &t->s.o.duration_ns);
-	case OPT_JSON:
-		t->json = true;
-		return 0;
-	case 'h':
-		fputs(usage_text, stdout);
-		return -1;
-	default:
-		return EX_USAGE; /* and it was said why */
-	}
-}
+static const struct cli_command command = {
+	.name = "top",
+	.usage = "fusee top [OPTION]... [-a | -p PID[,PID] | -- COMMAND [ARGUMENT]...]\n"
+		 "Shows live which functions use the CPU: on the whole machine, or in the "
+		 "processes\n"
+		 "that are named. Keys: q ends it, space holds the screen.\n",
+	CLI_OPTIONS(options),
+	.operands_end = true,
+};
 
 static int parse(struct top *t, int argc, char **argv)
 {
-	int c, r = 0;
+	struct selection *o = &t->s.o.selection;
+	int first, r = cli_parse(&command, t, argc, argv, &first);
 
-	while (!r && (c = options_next("top", argc, argv, "+ap:F:i:n:d:h", long_options)) != -1)
-		r = take_option(t, c);
 	if (r)
 		return r;
-	if (optind < argc)
-		t->s.o.command = argv + optind;
-	if (!!t->s.o.npids + t->s.o.all + !!t->s.o.command > 1)
-		return bad("one of '%s' at a time", "-p PID', '-a' and '-- COMMAND");
-	if (!t->s.o.npids && !t->s.o.command)
-		t->s.o.all = true;
+	if (first < argc)
+		o->command = argv + first;
+	if (selection_kinds(o) > 1)
+		return cli_bad_usage(&command, "one of '-p PID', '-a' and '-- COMMAND' at a time");
+	o->all = !selection_kinds(o) || o->all;
 	return 0;
 }
 
 static int run(struct top *t)
 {
-	struct buf again = {0};
-	int r;
+	int r = session_open(&t->s);
 
-	buf_str(&again, "fusee top");
-	buf_add(&again, "", 1);
-	t->s.o.again = again.p ? again.p : "fusee top";
-	r = session_open(&t->s);
 	if (!r) {
 		screen_open(t);
 		r = session_run(&t->s);
 		screen_close(t);
 	}
-	if (t->naming) { /* its names come no more */
+	if (t->naming) { /* the interval that is still being symbolized is not shown */
 		worker_wait(t->s.profiler.worker);
 		collector_free(t->naming);
 	}
 	session_close(&t->s);
-	buf_fini(&again);
 	return r;
 }
 
 int cmd_top(int argc, char **argv)
 {
-	struct top t = {
-		.s = {.o = {.hz = DEFAULT_HZ,
-			    .stack_bytes = SAMPLE_MAX_STACK,
-			    .kernel = true,
-			    .inlines = true,
-			    .cache = true,
-			    .quiet = true,
-			    .tick = on_tick,
-			    .keys = -1},
-		      .child = {.pid = -1, .go = -1, .failed = -1}},
-		.every_ns = DEFAULT_EVERY,
-	};
-	int r = parse(&t, argc, argv);
+	struct top t = {.every_ns = DEFAULT_EVERY};
+	int r;
 
-	t.s.o.tick_arg = &t;
+	session_init(&t.s);
+	t.s.o.profiler.command_line = "fusee top";
+	t.s.o.tick = on_tick;
+	t.s.o.arg = &t;
 	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
 		t.s.o.keys = STDIN_FILENO;
+	r = parse(&t, argc, argv);
 	if (!r)
 		r = run(&t);
 	return r < 0 ? 0 : r;

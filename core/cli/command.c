@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/launch.h"
+#include "cli/command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,26 +11,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int launch_sudo_user(uid_t *uid, gid_t *gid)
+#include "base/log.h"
+
+bool command_sudo_user(uid_t *uid, gid_t *gid)
 {
 	const char *u = getenv("SUDO_UID"), *g = getenv("SUDO_GID");
 	char *end_u, *end_g;
 
 	if (geteuid() || !u || !g || !*u || !*g)
-		return 0;
+		return false;
 	*uid = (uid_t)strtoul(u, &end_u, 10);
 	*gid = (gid_t)strtoul(g, &end_g, 10);
 	return !*end_u && !*end_g && *uid;
 }
 
-/* 0 or -errno. The environment stays as sudo made it, but for HOME. */
+/* Sets HOME, USER and LOGNAME; the rest of the environment stays as sudo made it. 0 or -errno. */
 static int become_user(void)
 {
 	struct passwd *pw;
 	uid_t uid;
 	gid_t gid;
 
-	if (!launch_sudo_user(&uid, &gid))
+	if (!command_sudo_user(&uid, &gid))
 		return 0;
 	pw = getpwuid(uid);
 	if (pw ? initgroups(pw->pw_name, gid) : setgroups(1, &gid))
@@ -66,11 +68,10 @@ static void child(int go, int failed, char *const argv[])
 	_exit(127);
 }
 
-int launch_hold(struct launch *l, char *const argv[])
+int command_hold(struct command *c)
 {
 	int go[2], failed[2], r;
 
-	*l = (struct launch){.pid = -1, .go = -1, .failed = -1};
 	if (pipe2(go, O_CLOEXEC))
 		return -errno;
 	if (pipe2(failed, O_CLOEXEC)) {
@@ -79,41 +80,69 @@ int launch_hold(struct launch *l, char *const argv[])
 		close(go[1]);
 		return r;
 	}
-	l->pid = fork();
-	r = l->pid < 0 ? -errno : 0;
-	if (!l->pid) {
+	c->pid = fork();
+	r = c->pid < 0 ? -errno : 0;
+	if (!c->pid) {
 		close(go[1]);
 		close(failed[0]);
-		child(go[0], failed[1], argv);
+		child(go[0], failed[1], c->argv);
 	}
 	close(go[0]);
 	close(failed[1]);
-	l->go = go[1];
-	l->failed = failed[0];
+	c->go = go[1];
+	c->failed = failed[0];
 	return r;
 }
 
-int launch_go(struct launch *l)
+static void close_pipes(struct command *c)
+{
+	if (c->go >= 0)
+		close(c->go);
+	if (c->failed >= 0)
+		close(c->failed);
+	c->go = c->failed = -1;
+}
+
+int command_start(struct command *c)
 {
 	int r = 0, err;
 
-	if (write(l->go, "x", 1) != 1)
+	if (write(c->go, "x", 1) != 1)
 		r = -errno;
-	/* Closed by the exec, or written to if that fails. */
-	if (!r && read(l->failed, &err, sizeof(err)) == sizeof(err))
+	/* The exec closes the pipe; a failed exec is written to it. */
+	if (!r && read(c->failed, &err, sizeof(err)) == sizeof(err))
 		r = err;
-	close(l->go);
-	close(l->failed);
-	l->go = l->failed = -1;
+	close_pipes(c);
+	c->running = !r;
 	return r;
 }
 
-void launch_drop(struct launch *l)
+bool command_reap(struct command *c)
 {
-	if (l->pid <= 0)
-		return;
-	close(l->go);
-	close(l->failed);
-	waitpid(l->pid, NULL, 0);
-	l->pid = -1;
+	if (!c->running || wait4(c->pid, &c->status, WNOHANG, &c->usage) != c->pid)
+		return false;
+	c->running = false;
+	return true;
+}
+
+void command_close(struct command *c)
+{
+	bool held = c->go >= 0;
+
+	close_pipes(c); /* a child that waits for its exec ends */
+	if (c->running)
+		log_info("'%s' is still running: waiting for its end", c->argv[0]);
+	if (c->pid > 0 && (held || c->running))
+		waitpid(c->pid, &c->status, 0);
+	c->running = false;
+	c->pid = -1;
+}
+
+int command_exit_status(const struct command *c)
+{
+	if (!c->argv)
+		return 0;
+	if (WIFSIGNALED(c->status))
+		return 128 + WTERMSIG(c->status);
+	return WEXITSTATUS(c->status);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/group.h"
+#include "cli/selection.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -18,14 +18,14 @@
 
 static int add(void *arg, pid_t pid)
 {
-	struct session_options *o = arg;
+	struct selection *o = arg;
 
 	if (pid == getpid())
 		return 0;
-	for (uint32_t i = 0; i < o->npids; i++) /* in several hierarchies */
+	for (uint32_t i = 0; i < o->npids; i++) /* cgroup v1: listed by several hierarchies */
 		if (o->pids[i] == pid)
 			return 0;
-	if (o->npids == SESSION_MAX_PIDS)
+	if (o->npids == SELECTION_MAX_PIDS)
 		return -E2BIG;
 	o->pids[o->npids++] = pid;
 	return 0;
@@ -33,11 +33,11 @@ static int add(void *arg, pid_t pid)
 
 static int too_many(void)
 {
-	log_error("more than %u processes: profile the whole machine (-a)", SESSION_MAX_PIDS);
+	log_error("more than %u processes: profile the whole machine (-a)", SELECTION_MAX_PIDS);
 	return EX_USAGE;
 }
 
-int group_add_pids(struct session_options *o, const char *list)
+int selection_add_pids(struct selection *o, const char *list)
 {
 	while (*list) {
 		char *end;
@@ -47,7 +47,7 @@ int group_add_pids(struct session_options *o, const char *list)
 			log_error("'%s' is not a process number", list);
 			return EX_USAGE;
 		}
-		if (o->npids == SESSION_MAX_PIDS)
+		if (o->npids == SELECTION_MAX_PIDS)
 			return too_many();
 		o->pids[o->npids++] = (pid_t)pid;
 		list = *end ? end + 1 : end;
@@ -55,7 +55,7 @@ int group_add_pids(struct session_options *o, const char *list)
 	return 0;
 }
 
-int group_add_cgroup(struct session_options *o, const char *path)
+int selection_add_cgroup(struct selection *o, const char *path)
 {
 	uint32_t before = o->npids;
 	int r = cgroup_each_process(path, add, o);
@@ -79,11 +79,10 @@ int group_add_cgroup(struct session_options *o, const char *path)
 /* ---- containers ---- */
 
 struct search {
-	struct session_options *o;
+	struct selection *o;
 	const char *id;
-	char found[256]; /* the whole id; "" none yet */
-	char other[256]; /* another one that begins with it; "" none */
-	int result;
+	char found[256]; /* the complete id; "": none yet */
+	char other[256]; /* another id with the same first digits; "": none */
 };
 
 static bool is_hex(const char *p, size_t len)
@@ -94,9 +93,8 @@ static bool is_hex(const char *p, size_t len)
 	return true;
 }
 
-/* The container's id or machine's name that this component of a path is or holds, if it begins with
- * what is searched. */
-static bool holds(const char *word, size_t len, const char *id, char found[256])
+/* Does this component of a path contain a container's id that begins with id? found: all of it. */
+static bool has_id(const char *word, size_t len, const char *id, char found[256])
 {
 	size_t n = strlen(id);
 
@@ -116,7 +114,7 @@ static bool holds(const char *word, size_t len, const char *id, char found[256])
 	return false;
 }
 
-/* Is the text `name`, but for systemd's escapes ("\\x2d")? */
+/* Is the text equal to name once systemd's escapes ("\\x2d") are undone? */
 static bool is_escaped(const char *text, size_t len, const char *name)
 {
 	for (size_t i = 0; i < len; i++, name++) {
@@ -154,20 +152,21 @@ static bool is_machine(const char *word, size_t len, const char *name, char foun
 	return false;
 }
 
-static int look_at(void *arg, pid_t pid)
+/* Adds the process if it is in the container. */
+static int check_process(void *arg, pid_t pid)
 {
 	struct search *s = arg;
-	char path[CGROUP_MAX], found[256] = "", one[256];
+	char path[CGROUP_MAX], found[256] = "", part[256];
 
 	if (cgroup_of("", pid, path))
 		return 0;
-	for (const char *p = path; *p;) { /* the innermost one counts */
+	for (const char *p = path; *p;) { /* the innermost counts */
 		size_t len = strcspn(p, "/");
 
 		if ((strlen(s->id) <= ID_LEN && is_hex(s->id, strlen(s->id)) &&
-		     holds(p, len, s->id, one)) ||
-		    is_machine(p, len, s->id, one))
-			strcpy(found, one);
+		     has_id(p, len, s->id, part)) ||
+		    is_machine(p, len, s->id, part))
+			strcpy(found, part);
 		p += len + (p[len] == '/');
 	}
 	if (!*found)
@@ -181,7 +180,7 @@ static int look_at(void *arg, pid_t pid)
 	return add(s->o, pid);
 }
 
-int group_add_container(struct session_options *o, const char *id)
+int selection_add_container(struct selection *o, const char *id)
 {
 	struct search s = {.o = o, .id = id};
 	uint32_t before = o->npids;
@@ -190,7 +189,7 @@ int group_add_container(struct session_options *o, const char *id)
 		log_error("'%s' is no container: name at least %u digits of its id", id, SHORTEST);
 		return EX_USAGE;
 	}
-	if (procfs_each_process(look_at, &s) == -E2BIG)
+	if (procfs_each_process(check_process, &s) == -E2BIG)
 		return too_many();
 	if (*s.other) {
 		log_error("'%s' is more than one container: %.16s.., %.16s..: name more of its id",
@@ -198,10 +197,15 @@ int group_add_container(struct session_options *o, const char *id)
 		return EX_USAGE;
 	}
 	if (o->npids == before) {
-		log_error("no process runs in a container '%s' (its id is looked for in "
+		log_error("no process runs in a container '%s' (searched for in "
 			  "/proc/*/cgroup)",
 			  id);
 		return EX_NOINPUT;
 	}
 	return 0;
+}
+
+int selection_kinds(const struct selection *o)
+{
+	return !!o->npids + o->all + !!o->command;
 }
