@@ -2,66 +2,56 @@
 #include "agent/agent.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 
+#include "agent/agent_state.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "agent/agent_state.h"
 #include "net/notify.h"
 
-#define FINISH_NS 3000000000u /* so long tables and names of the last samples may take */
+#define FINISH_NS 3000000000u /* the time for unwinding and symbols of the last samples */
+#define ENDING_NS 20000000u
+#define SWEEP_SECONDS 10
+#define TRIM_SECONDS 30 /* windows and reloads leave up to 10 MB of freed memory in the heap */
+#define RING_HZ 99.0    /* rings hold a quarter of a second at this rate */
 
-/* ---- signals ---- */
+/* ---- signals and timers ---- */
 
 static void flush(void *arg)
 {
 	struct agent *a = arg;
 
-	agent_sampling_drain(a);
-	for (uint32_t i = 0; i < a->plan->nsinks; i++)
-		sink_window_close_window(a->windows[i]);
-	worker_dispatch(a->profiler.worker);
+	agent_sampling_drain(&a->sampling);
+	instances_close_windows(&a->instances);
+	worker_dispatch(a->sampling.profiler.worker);
 }
 
 static void reload(void *arg)
 {
-	char *error = NULL;
+	struct agent *a = arg;
 
-	notify_reloading();
-	if (reload_run(arg, &error))
-		log_error("reload failed, the running plan stays:\n%s",
-			  error ? error : strerror(ENOMEM));
-	else
-		log_info("reloaded");
-	free(error);
-	notify_send("READY=1");
+	reload_run(&a->reload);
 }
 
-static bool all_quiet(const struct agent *a)
-{
-	for (uint32_t i = 0; i < a->plan->nsinks; i++)
-		if (!sink_window_is_idle(a->windows[i]) ||
-		    !delivery_ended(sink_window_delivery(a->windows[i])))
-			return false;
-	return true;
-}
-
-/* The end, a few times a second: first what was sampled is walked and named, then it goes out. */
+/* After stop(), each ENDING_NS: waits until the samples are unwound and symbolized, then until the
+ * sinks have delivered. */
 static void on_ending(void *arg)
 {
 	struct agent *a = arg;
 	uint64_t now = clock_now();
 
-	if (!a->stopped && (!worker_pending(a->profiler.worker) || now > a->stop_ns + FINISH_NS)) {
+	if (!a->stopped &&
+	    (!worker_pending(a->sampling.profiler.worker) || now > a->stop_ns + FINISH_NS)) {
 		a->stopped = true;
-		for (uint32_t i = 0; i < a->plan->nsinks; i++)
-			sink_window_stop(a->windows[i], now + STOP_NS);
+		instances_stop(&a->instances, now + STOP_NS);
 	}
-	if (a->stopped && (all_quiet(a) || now > a->stop_ns + FINISH_NS + STOP_NS))
+	if (a->stopped &&
+	    (instances_have_ended(&a->instances) || now > a->stop_ns + FINISH_NS + STOP_NS))
 		loop_stop(a->loop);
 }
 
@@ -70,55 +60,38 @@ static void stop(void *arg)
 	struct agent *a = arg;
 	struct loop_timer *timer;
 
-	if (a->stop_ns) { /* the second time: now */
-		for (uint32_t i = 0; i < a->plan->nsinks; i++)
-			sink_window_stop(a->windows[i], 0);
+	if (a->stop_ns) { /* the second signal: end now */
+		instances_stop(&a->instances, 0);
 		loop_stop(a->loop);
 		return;
 	}
 	a->stop_ns = clock_now();
 	notify_send("STOPPING=1");
-	profiler_disable(&a->profiler);
-	process_events_drain(a->lifecycle);
-	profiler_stop(&a->profiler);
-	if (loop_every(a->loop, 20000000, on_ending, a, &timer)) {
+	agent_sampling_stop(&a->sampling);
+	if (loop_every(a->loop, ENDING_NS, on_ending, a, &timer)) {
 		log_warning("the last windows are lost: %s", strerror(ENOMEM));
 		loop_stop(a->loop);
 	}
 }
 
-static void alive(void *arg)
+static void on_watchdog(void *arg)
 {
 	(void)arg;
 	notify_send("WATCHDOG=1");
 }
 
-/* ---- life ---- */
-
-static int decide(void *arg, const struct fusee_label *labels, uint32_t n, struct policy_answer *d,
-		  char **text)
+static void each_second(void *arg, uint32_t seconds)
 {
-	return lua_policy_ask(((struct agent *)arg)->plan, labels, n, d, text);
+	struct agent *a = arg;
+
+	instances_tidy(&a->instances);
+	if (seconds % SWEEP_SECONDS == 0)
+		instances_sweep(&a->instances);
+	if (seconds % TRIM_SECONDS == 0)
+		malloc_trim(0);
 }
 
-static uint64_t moves(void *arg)
-{
-	return cgroup_moves_count(((struct agent *)arg)->moves);
-}
-
-static int open_registries(struct agent *a)
-{
-	struct decisions_options o = {
-		.decide = decide, .changed = agent_sampling_changed, .moves = moves, .arg = a};
-	int r = targets_new(&a->targets);
-
-	if (!r)
-		r = discoveries_new(&a->discoveries, a->loop, a->targets);
-	o.targets = a->targets;
-	if (!r)
-		r = decisions_new(&a->decisions, &o);
-	return r;
-}
+/* ---- start ---- */
 
 static int open_loop(struct agent *a)
 {
@@ -136,29 +109,33 @@ static int open_loop(struct agent *a)
 	if (!r)
 		r = loop_signal(a->loop, SIGUSR2, flush, a);
 	if (!r && watchdog)
-		r = loop_every(a->loop, watchdog, alive, a, &timer);
+		r = loop_every(a->loop, watchdog, on_watchdog, a, &timer);
 	if (!r && a->o.duration_ns)
 		r = loop_at(a->loop, clock_now() + a->o.duration_ns, stop, a, &timer);
-	if (!r)
-		r = open_registries(a);
 	if (r)
 		log_error("cannot start: %s", strerror(-r));
 	return r ? EX_OSERR : 0;
 }
 
-static int open_plan(struct agent *a)
+static int open_folder(struct agent *a)
 {
-	struct plan_errors errors = {0};
 	int r = plugin_folder_open(a->o.plugin_dir, &a->folder);
 
 	if (r) {
 		log_error("no plugins can be read from %s: %s%s", a->o.plugin_dir, strerror(-r),
-			  r == -ENOENT ? " (is fusee installed whole?)" : "");
+			  r == -ENOENT ? " (is the installation complete?)" : "");
 		return r == -ENOMEM ? EX_OSERR : EX_SOFTWARE;
 	}
 	for (uint32_t i = 0; i < a->folder.nrefused; i++)
 		log_warning("%s", a->folder.refused[i]);
-	r = a->o.plan(a->o.arg, &a->folder, &a->plan, &errors);
+	return 0;
+}
+
+static int make_plan(const struct agent *a, struct plan **plan)
+{
+	struct plan_errors errors = {0};
+	int r = a->o.plan(a->o.arg, &a->folder, plan, &errors);
+
 	for (uint32_t i = 0; i < errors.n; i++)
 		log_error("%s", errors.texts[i]);
 	if (r && !errors.n)
@@ -167,18 +144,42 @@ static int open_plan(struct agent *a)
 	return !r ? 0 : r == -ENOMEM ? EX_OSERR : EX_CONFIG;
 }
 
-static int open_instances(struct agent *a)
+static int open_sampling(struct agent *a, const struct plan *plan)
+{
+	const struct profiler_options o = {
+		.plugin_dir = a->o.plugin_dir,
+		.cache_dir = a->o.cache_dir,
+		.without = (const char *const *)plan->without,
+		.sampler = (enum sampler_choice)plan->sampler,
+		.period_ns = profiler_period_ns(plan->hz > RING_HZ ? plan->hz : RING_HZ),
+		.stack_bytes = (uint32_t)plan->stack_bytes,
+		.kernel = plan->kernel,
+		.threads = plan->threads,
+		.inlines = plan->inlines,
+		.command_line = "fusee run",
+	};
+
+	a->sampling.loop = a->loop;
+	a->sampling.each_second = each_second;
+	a->sampling.arg = a;
+	return agent_sampling_open(&a->sampling, &o);
+}
+
+/* Takes the plan over. */
+static int open_instances(struct agent *a, struct plan *plan)
 {
 	char *error = NULL;
-	int r = reload_plan(a, a->plan, &error);
+	int r;
 
+	a->instances.loop = a->loop;
+	r = instances_set_plan(&a->instances, plan, &error);
 	if (r)
 		log_error("%s%s", error ? "" : "cannot start: ", error ? error : strerror(-r));
 	free(error);
 	return !r ? 0 : r == -ENOMEM ? EX_OSERR : EX_CONFIG;
 }
 
-/* Numbers of the kernel's first namespaces (linux/proc_ns.h). */
+/* Inode numbers of the initial namespaces (linux/proc_ns.h). */
 #define FIRST_CGROUP_NS 0xeffffffbu
 #define FIRST_PID_NS 0xeffffffcu
 
@@ -189,8 +190,8 @@ static bool is_namespace(const char *path, uint32_t first)
 	return !stat(path, &st) && st.st_ino != first;
 }
 
-/* In a container much is out of sight, and nothing fails. */
-static void say_unseen(void)
+/* In a container many processes cannot be seen, and no call fails. */
+static void warn_container(void)
 {
 	bool pids = is_namespace("/proc/self/ns/pid", FIRST_PID_NS);
 	bool cgroups = is_namespace("/proc/self/ns/cgroup", FIRST_CGROUP_NS);
@@ -204,34 +205,58 @@ static void say_unseen(void)
 			    "(--cgroupns=host)");
 }
 
-static void greet(const struct agent *a)
+static void log_start(const struct agent *a)
 {
-	uint32_t profiled, n = decisions_processes(a->decisions, &profiled);
+	const struct profiler *p = &a->sampling.profiler;
+	const struct plan *plan = a->instances.plan;
+	uint32_t profiled, n = decisions_processes(a->sampling.decisions, &profiled);
+	bool no_kernel = plan->kernel && !perf_stream_kernel(p->stream);
 
 	log_info("%u of %u processes are profiled at %g Hz, unwinding in %s%s", profiled, n,
-		 a->plan->hz, a->profiler.bpf ? "the kernel" : "user space",
-		 perf_stream_kernel(a->profiler.stream) || !a->plan->kernel
-			 ? ""
-			 : ", without the kernel's part of stacks");
-	if (a->profiler.no_bpf)
-		log_info("no BPF sampler: %s", a->profiler.no_bpf);
-	say_unseen();
+		 plan->hz, p->bpf ? "the kernel" : "user space",
+		 no_kernel ? ", without the kernel's part of stacks" : "");
+	if (p->no_bpf)
+		log_info("no BPF sampler: %s", p->no_bpf);
+	warn_container();
 	notify_send("READY=1\nSTATUS=%u of %u processes are profiled", profiled, n);
 }
 
 static void agent_close(struct agent *a)
 {
-	status_close(a);
-	reload_close(a);
-	status_free(a);
-	discoveries_free(a->discoveries);
-	decisions_free(a->decisions);
-	agent_sampling_close(a);
-	targets_free(a->targets);
+	flushes_cancel(&a->flushes);
+	http_free(a->http);
+	control_free(a->control);
+	instances_fini(&a->instances);
+	flushes_fini(&a->flushes);
+	agent_sampling_close(&a->sampling);
 	loop_free(a->loop);
-	plan_free(a->plan);
 	plugin_folder_close(&a->folder);
-	free(a->reload_error);
+	reload_fini(&a->reload);
+}
+
+static int agent_open(struct agent *a)
+{
+	struct plan *plan = NULL;
+	int r = open_folder(a);
+
+	if (!r)
+		r = make_plan(a, &plan);
+	if (!r)
+		r = open_loop(a);
+	if (!r)
+		r = open_sampling(a, plan);
+	if (r) {
+		plan_free(plan);
+		return r;
+	}
+	r = open_instances(a, plan);
+	if (!r)
+		r = commands_open(a);
+	if (!r)
+		r = pages_open(a);
+	if (!r)
+		r = agent_sampling_begin(&a->sampling);
+	return r;
 }
 
 int agent_run(const struct agent_options *o)
@@ -242,19 +267,15 @@ int agent_run(const struct agent_options *o)
 	a.host.size = sizeof(a.host);
 	a.host.sink = &delivery_host;
 	a.host.discovery = &discovery_host;
-	r = open_plan(&a);
-	if (!r)
-		r = open_loop(&a);
-	if (!r)
-		r = agent_sampling_open(&a);
-	if (!r)
-		r = open_instances(&a);
-	if (!r)
-		r = status_open(&a);
-	if (!r)
-		r = agent_sampling_begin(&a);
+	a.instances.folder = &a.folder;
+	a.instances.host = &a.host;
+	a.instances.sampling = &a.sampling;
+	a.reload.options = &a.o;
+	a.reload.instances = &a.instances;
+	a.flushes.instances = &a.instances;
+	r = agent_open(&a);
 	if (!r) {
-		greet(&a);
+		log_start(&a);
 		r = loop_run(a.loop) ? EX_OSERR : 0;
 	}
 	agent_close(&a);

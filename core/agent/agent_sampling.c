@@ -1,183 +1,185 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent's sampling: processes as they come and go, their decisions, and the way of a sample to
- * the windows that want it. */
+#include "agent/agent_sampling.h"
+
 #include <errno.h>
-#include <malloc.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sysexits.h>
 
 #include "base/clock.h"
-#include "base/dict.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "agent/agent_state.h"
 #include "process/procfs.h"
 
-/* Windows and reloads leave holes in the heap that the allocator keeps: 10 MB after some dozens. */
 #define TICK_NS 250000000u
 #define TICKS (1000000000u / TICK_NS) /* a second */
-#define TRIM_TICKS (30 * TICKS)
-#define STIRRED (2 * TICKS) /* so long a process that began maps its files */
-/* What happens to a process is seen at once where nothing happened before, else each PACE_NS. */
-#define SETTLE_NS                                                                           \
-	3000000u /* so long process_events_drain() waits for other CPUs' records, and a bit \
-		  */
+#define MAPPING_TICKS (2 * TICKS)     /* a process maps its files for so long after it began */
+/* The first process event after a quiet time is handled within SETTLE_NS, further ones each
+ * PACE_NS. SETTLE_NS is a little more than process_events_drain() waits for records of other CPUs.
+ */
+#define SETTLE_NS 3000000u
 #define PACE_NS 100000000u
 #define SYMBOL_BYTES (16u << 20) /* symbols that are kept for the next window */
-#define RING_HZ 99.0             /* rings hold a quarter of a second of this */
 
 /* ---- samples ---- */
 
-/* A bit of the plan's sinks is one of the pipeline's slots. */
-static uint64_t slots_of(const struct agent *a, uint64_t sinks)
+static uint64_t slots_of(const struct agent_sampling *s, uint64_t sinks)
 {
 	uint64_t slots = 0;
 
-	for (; sinks; sinks &= sinks - 1) {
-		const struct sink_window *o = a->windows[__builtin_ctzll(sinks)];
-
-		if (o)
-			slots |= 1ull << sink_window_slot(o);
-	}
+	for (; sinks; sinks &= sinks - 1)
+		slots |= s->slots[__builtin_ctzll(sinks)];
 	return slots;
 }
 
-static void tell(struct agent *a, uint32_t kind, pid_t pid, pid_t parent)
+static bool route(void *arg, const struct sample *sample, struct pipeline_route *r)
 {
-	const struct fusee_process_event e = {
-		.size = sizeof(e), .kind = kind, .pid = (uint32_t)pid, .parent = (uint32_t)parent};
+	const struct agent_sampling *s = arg;
+	const struct decision *d = decisions_of(s->decisions, sample->pid);
 
-	discoveries_process(a->discoveries, &e);
-}
-
-static bool route(void *arg, const struct sample *s, struct pipeline_route *r)
-{
-	struct agent *a = arg;
-	const struct decision *d = decisions_of(a->decisions, s->pid);
-
-	if (a->paused || !rates_has_sample(a->sampler, s) || !d)
+	if (s->paused || !rates_has_sample(s->rates, sample) || !d)
 		return false;
 	r->set = d->set;
-	r->weight_ns = s->group ? rates_weight_ns(a->sampler, s->pid) : 0;
-	r->slots = slots_of(a, d->sinks);
+	r->weight_ns = sample->group ? rates_weight_ns(s->rates, sample->pid) : 0;
+	r->slots = slots_of(s, d->sinks);
 	return r->slots;
 }
 
-static bool wants(void *arg, pid_t pid)
+static bool selected(void *arg, pid_t pid)
 {
-	const struct agent *a = arg;
-	const struct decision *d = decisions_of(a->decisions, pid);
+	const struct agent_sampling *s = arg;
+	const struct decision *d = decisions_of(s->decisions, pid);
 
 	return d && d->profile;
 }
 
-static void say_refused(struct agent *a, pid_t pid, int r)
+/* ---- decisions ---- */
+
+static int decide(void *arg, const struct fusee_label *labels, uint32_t n,
+		  struct policy_answer *answer, char **text)
 {
-	metric_add("processes_refused_total", "Processes whose events could not be opened.", NULL,
-		   1);
-	if (r != a->sample_error)
+	return lua_policy_ask(((struct agent_sampling *)arg)->plan, labels, n, answer, text);
+}
+
+static uint64_t count_moves(void *arg)
+{
+	return cgroup_moves_count(((struct agent_sampling *)arg)->moves);
+}
+
+static void log_refused(struct agent_sampling *s, pid_t pid, int r)
+{
+	metric_add("processes_refused_total",
+		   "Total number of processes whose events could not be opened.", NULL, 1);
+	if (r != s->refused)
 		log_warning("process %d cannot be sampled: %s%s", (int)pid, strerror(-r),
 			    r == -EACCES || r == -EPERM
 				    ? " (fusee doctor says what it takes)"
 				    : (r == -EMFILE ? " (raise the limit of open files)" : ""));
-	a->sample_error = r;
+	s->refused = r;
 }
 
-int agent_sampling_changed(void *arg, pid_t pid, const struct decision *d, bool inherited)
+static int on_decision(void *arg, pid_t pid, const struct decision *d, bool inherited)
 {
-	struct agent *a = arg;
-	uint32_t before = rates_group(a->sampler, pid), now;
+	struct agent_sampling *s = arg;
+	uint32_t before = rates_group(s->rates, pid), group;
 	int r = 0;
 
 	if (d)
-		r = rates_set(a->sampler, pid, d->profile ? profiler_period_ns(d->hz) : 0,
-			      inherited);
+		r = rates_set(s->rates, pid, d->profile ? profiler_period_ns(d->hz) : 0, inherited);
 	else
-		rates_exited(a->sampler, pid);
-	pipeline_decided(a->profiler.pipeline, pid);
-	now = rates_group(a->sampler, pid);
-	if (now && now != before)
-		pipeline_scan(a->profiler.pipeline,
-			      pid); /* what it mapped before its events stood */
+		rates_exited(s->rates, pid);
+	pipeline_decided(s->profiler.pipeline, pid);
+	group = rates_group(s->rates, pid);
+	if (group && group != before) /* its new events report only later mappings */
+		pipeline_scan(s->profiler.pipeline, pid);
 	if (!r || r == -ESRCH)
 		return 0;
-	say_refused(a, pid, r);
-	return r == -ENOMEM ? r : 0; /* all else will not be better a second later */
+	log_refused(s, pid, r);
+	return r == -ENOMEM ? r : 0; /* other errors are not repeated: they would last */
 }
 
 /* ---- processes ---- */
 
-static void stir(struct agent *a, pid_t pid)
+static void report(struct agent_sampling *s, uint32_t kind, pid_t pid, pid_t parent)
 {
-	if (wants(a, pid))
-		a->stirred = STIRRED;
+	const struct fusee_process_event e = {
+		.size = sizeof(e), .kind = kind, .pid = (uint32_t)pid, .parent = (uint32_t)parent};
+
+	discoveries_process(s->discoveries, &e);
+}
+
+static void expect_mappings(struct agent_sampling *s, pid_t pid)
+{
+	if (selected(s, pid))
+		s->ticks_to_drain = MAPPING_TICKS;
 }
 
 static void on_forked(void *arg, pid_t pid, pid_t parent, uint64_t time)
 {
-	struct agent *a = arg;
+	struct agent_sampling *s = arg;
 
-	tell(a, FUSEE_PROCESS_FORK, pid, parent);
-	rates_forked(a->sampler, parent, pid, time);
-	decisions_forked(a->decisions, parent, pid);
-	stir(a, pid);
+	report(s, FUSEE_PROCESS_FORK, pid, parent);
+	rates_forked(s->rates, parent, pid, time);
+	decisions_forked(s->decisions, parent, pid);
+	expect_mappings(s, pid);
 }
 
 static void on_execed(void *arg, pid_t pid, const char *comm, uint64_t time)
 {
-	struct agent *a = arg;
+	struct agent_sampling *s = arg;
 
-	tell(a, FUSEE_PROCESS_EXEC, pid, 0);
-	decisions_execed(a->decisions, pid, comm, time);
-	stir(a, pid);
+	report(s, FUSEE_PROCESS_EXEC, pid, 0);
+	decisions_execed(s->decisions, pid, comm, time);
+	expect_mappings(s, pid);
 }
 
 static void on_exited(void *arg, pid_t pid, uint64_t time)
 {
-	struct agent *a = arg;
+	struct agent_sampling *s = arg;
 
-	tell(a, FUSEE_PROCESS_EXIT, pid, 0);
-	decisions_exited(a->decisions, pid, time ? time : clock_now());
+	report(s, FUSEE_PROCESS_EXIT, pid, 0);
+	decisions_exited(s->decisions, pid, time ? time : clock_now());
 }
 
-static int look_again(void *arg, pid_t pid)
+static int find_unknown(void *arg, pid_t pid)
 {
-	struct agent *a = arg;
+	struct agent_sampling *s = arg;
 
-	if (!decisions_of(a->decisions, pid)) {
-		tell(a, FUSEE_PROCESS_EXEC, pid, 0);
-		decisions_execed(a->decisions, pid, NULL, 0);
+	if (!decisions_of(s->decisions, pid)) {
+		report(s, FUSEE_PROCESS_EXEC, pid, 0);
+		decisions_execed(s->decisions, pid, NULL, 0);
 	}
 	return 0;
 }
 
 static void on_lost(void *arg)
 {
-	metric_add("lifecycle_lost_total",
-		   "Times that records of processes were lost and /proc was looked over.", NULL, 1);
-	if (procfs_each_process(look_again, arg))
-		decisions_rescan(((struct agent *)arg)->decisions);
+	struct agent_sampling *s = arg;
+
+	metric_add("process_events_lost_total",
+		   "Total number of times that process events were lost and /proc was read.", NULL,
+		   1);
+	if (procfs_each_process(find_unknown, s))
+		decisions_rescan(s->decisions);
 }
 
 static int decide_running(void *arg, pid_t pid)
 {
-	decisions_execed(((struct agent *)arg)->decisions, pid, NULL, 0);
+	decisions_execed(((struct agent_sampling *)arg)->decisions, pid, NULL, 0);
 	return 0;
 }
 
-/* ---- the loop's calls ---- */
+/* ---- callbacks of the loop ---- */
 
-/* Of a process that was not decided about yet nothing would be taken, its mappings neither: what
- * came while it was decided about others waits. */
-void agent_sampling_drain(struct agent *a)
+/* Records of a process without a decision would be dropped, its mappings too. So process events are
+ * handled first, and records that are newer than those wait. */
+void agent_sampling_drain(struct agent_sampling *s)
 {
-	uint64_t known = process_events_drain(a->lifecycle);
+	uint64_t until = process_events_drain(s->process_events);
 
-	decisions_refresh(a->decisions);
-	profiler_drain(&a->profiler, known);
+	decisions_refresh(s->decisions);
+	profiler_drain(&s->profiler, until);
 }
 
 static void on_samples(void *arg, int fd, uint32_t events)
@@ -187,202 +189,248 @@ static void on_samples(void *arg, int fd, uint32_t events)
 	agent_sampling_drain(arg);
 }
 
-static void listen_again(void *arg)
+static void watch_processes(void *arg)
 {
-	loop_watch_events(((struct agent *)arg)->lives, EPOLLIN);
+	loop_watch_events(((struct agent_sampling *)arg)->process_watch, EPOLLIN);
 }
 
 static void on_settled(void *arg)
 {
-	struct agent *a = arg;
+	struct agent_sampling *s = arg;
 
-	agent_sampling_drain(a);
-	if (loop_at(a->loop, clock_now() + PACE_NS, listen_again, a, NULL))
-		listen_again(a);
+	agent_sampling_drain(s);
+	if (loop_at(s->loop, clock_now() + PACE_NS, watch_processes, s, NULL))
+		watch_processes(s);
 }
 
-static void on_lives(void *arg, int fd, uint32_t events)
+static void on_process_event(void *arg, int fd, uint32_t events)
 {
-	struct agent *a = arg;
+	struct agent_sampling *s = arg;
 
 	(void)fd;
 	(void)events;
-	loop_watch_events(a->lives, 0);
-	if (loop_at(a->loop, clock_now() + SETTLE_NS, on_settled, a, NULL))
-		on_settled(a);
+	loop_watch_events(s->process_watch, 0);
+	if (loop_at(s->loop, clock_now() + SETTLE_NS, on_settled, s, NULL))
+		on_settled(s);
 }
 
 static void on_worker(void *arg, int fd, uint32_t events)
 {
-	struct agent *a = arg;
+	struct agent_sampling *s = arg;
 
 	(void)fd;
 	(void)events;
-	profiler_dispatch(&a->profiler);
+	profiler_dispatch(&s->profiler);
 }
 
-/* Else what lies in the rings may wait for a second: each look at them costs more by what it
- * throws out of the caches, and brings back, than by what it finds. Where there is much the rings'
- * descriptor says so. */
-static bool has_news(struct agent *a)
+/* Otherwise the rings are drained once a second, or when their descriptor reports that one is a
+ * quarter full: a drain of few records costs more by what it displaces in the CPU caches than by
+ * its own work. */
+static bool has_to_drain(struct agent_sampling *s)
 {
-	if (a->stirred && a->stirred--)
+	if (s->ticks_to_drain && s->ticks_to_drain--)
 		return true;
-	return process_events_polls(a->lifecycle) || worker_pending(a->profiler.worker) ||
-	       decisions_are_stale(a->decisions) || pipeline_has_news(a->profiler.pipeline);
+	return process_events_polls(s->process_events) || worker_pending(s->profiler.worker) ||
+	       decisions_are_stale(s->decisions) || pipeline_has_news(s->profiler.pipeline);
 }
 
 static void on_tick(void *arg)
 {
-	struct agent *a = arg;
+	struct agent_sampling *s = arg;
 	uint64_t now = clock_now();
+	bool second = (s->ticks + 1) % TICKS == 0;
 
-	if ((a->ticks + 1) % TICKS && !has_news(a)) {
-		a->ticks++;
-		return;
+	if (second || has_to_drain(s)) {
+		agent_sampling_drain(s);
+		/* The descriptor reports answers only of requests that were sent before. */
+		if (worker_pending(s->profiler.worker))
+			worker_dispatch(s->profiler.worker);
 	}
-	agent_sampling_drain(a);
-	if (worker_pending(
-		    a->profiler.worker)) /* asked of meanwhile; all else its descriptor tells */
-		worker_dispatch(a->profiler.worker);
-	if (++a->ticks % TICKS)
+	s->ticks++;
+	if (!second)
 		return;
-	discoveries_retry(a->discoveries);
-	decisions_tidy(a->decisions, now);
-	rates_tidy(a->sampler, now);
-	reload_tidy(a, false);
-	if (!(a->ticks % (10 * TICKS)))
-		agent_sampling_sweep(a);
-	if (!(a->ticks % TRIM_TICKS))
-		malloc_trim(0);
+	discoveries_retry(s->discoveries);
+	decisions_tidy(s->decisions, now);
+	rates_tidy(s->rates, now);
+	s->each_second(s->arg, s->ticks / TICKS);
 }
 
-void agent_sampling_pause(struct agent *a, bool pause)
+void agent_sampling_pause(struct agent_sampling *s, bool pause)
 {
 	if (pause)
-		profiler_disable(&a->profiler);
+		profiler_disable(&s->profiler);
 	else
-		profiler_enable(&a->profiler);
-	a->paused = pause;
+		profiler_enable(&s->profiler);
+	s->paused = pause;
+}
+
+void agent_sampling_stop(struct agent_sampling *s)
+{
+	profiler_disable(&s->profiler);
+	process_events_drain(s->process_events);
+	profiler_stop(&s->profiler);
+}
+
+/* ---- plans ---- */
+
+void agent_sampling_replan(struct agent_sampling *s, const struct plan *plan,
+			   const uint64_t slots[PLAN_MAX_SINKS])
+{
+	int r;
+
+	s->plan = plan;
+	memcpy(s->slots, slots, sizeof(s->slots));
+	pipeline_threads(s->profiler.pipeline, plan->threads);
+	r = rates_set_base(s->rates, profiler_period_ns(plan->hz), plan->unknown_keep);
+	if (r)
+		log_warning("cannot sample whole CPUs: %s; each process gets events of its own, "
+			    "which costs more (fusee doctor says what it takes)",
+			    strerror(-r));
+	decisions_replan(s->decisions, plan->unknown_keep);
 }
 
 /* ---- sweeping ---- */
 
-#define MAX_PENDING (PLAN_MAX_SINKS * 4)
-
 struct used {
-	const struct collector *c[MAX_PENDING + PIPELINE_SLOTS];
+	const struct collector *const *closed;
 	uint32_t n;
+	const struct pipeline *pipeline;
 };
+
+static bool has_set(const struct collector *c, uint32_t set)
+{
+	for (uint32_t p = 1; p < c->processes.n && p < c->ncollected; p++)
+		if (c->collected[p].set == set)
+			return true;
+	return false;
+}
 
 static bool is_used(void *arg, uint32_t set)
 {
 	const struct used *u = arg;
 
 	for (uint32_t i = 0; i < u->n; i++)
-		for (uint32_t p = 1; p < u->c[i]->processes.n; p++)
-			if (p < u->c[i]->ncollected && u->c[i]->collected[p].set == set)
-				return true;
+		if (has_set(u->closed[i], set))
+			return true;
+	for (uint32_t i = 0; i < PIPELINE_SLOTS; i++) {
+		const struct collector *open = pipeline_collector(u->pipeline, i);
+
+		if (open && has_set(open, set))
+			return true;
+	}
 	return false;
 }
 
-void agent_sampling_sweep(struct agent *a)
+void agent_sampling_sweep(struct agent_sampling *s, const struct collector *const *closed,
+			  uint32_t n)
 {
-	struct used u = {0};
+	struct used u = {closed, n, s->profiler.pipeline};
 
-	for (uint32_t i = 0; i < a->plan->nsinks; i++)
-		u.n += sink_window_pending(a->windows[i], u.c + u.n, MAX_PENDING - u.n);
-	for (const struct leaving *l = a->leaving; l; l = l->next)
-		if (l->window)
-			u.n += sink_window_pending(l->window, u.c + u.n, MAX_PENDING - u.n);
-	profiler_sweep(&a->profiler, u.c, u.n, SYMBOL_BYTES);
-	for (uint32_t i = 0; i < PIPELINE_SLOTS; i++)
-		if (pipeline_collector(a->profiler.pipeline, i))
-			u.c[u.n++] = pipeline_collector(a->profiler.pipeline, i);
-	decisions_sweep(a->decisions, is_used, &u);
+	profiler_sweep(&s->profiler, closed, n, SYMBOL_BYTES);
+	decisions_sweep(s->decisions, is_used, &u);
 }
 
-/* ---- life ---- */
+/* ---- the object ---- */
 
-static int open_profiler(struct agent *a)
+static int open_decisions(struct agent_sampling *s)
 {
-	const struct profiler_options o = {
-		.plugin_dir = a->o.plugin_dir,
-		.cache_dir = a->o.cache_dir,
-		.without = (const char *const *)a->plan->without,
-		.dynamic = true,
-		.sampler = (enum sampler_choice)a->plan->sampler,
-		.period_ns = profiler_period_ns(a->plan->hz > RING_HZ ? a->plan->hz : RING_HZ),
-		.stack_bytes = (uint32_t)a->plan->stack_bytes,
-		.kernel = a->plan->kernel,
-		.threads = a->plan->threads,
-		.inlines = a->plan->inlines,
-		.route = route,
-		.selected = wants,
-		.arg = a,
-		.command_line = "fusee run",
-	};
-	int r = profiler_open(&a->profiler, &o);
+	struct decisions_options o = {
+		.decide = decide, .changed = on_decision, .moves = count_moves, .arg = s};
+	int r = targets_new(&s->targets);
 
+	if (!r)
+		r = discoveries_new(&s->discoveries, s->loop, s->targets);
+	o.targets = s->targets;
+	if (!r)
+		r = decisions_new(&s->decisions, &o);
+	if (r)
+		log_error("cannot start: %s", strerror(-r));
+	return r ? EX_OSERR : 0;
+}
+
+static int open_profiler(struct agent_sampling *s, const struct profiler_options *options)
+{
+	struct profiler_options o = *options;
+	int r;
+
+	o.dynamic = true;
+	o.route = route;
+	o.selected = selected;
+	o.arg = s;
+	r = profiler_open(&s->profiler, &o);
 	if (r)
 		return r;
-	r = rates_new(&a->sampler, a->profiler.stream, a->profiler.bpf);
+	r = rates_new(&s->rates, s->profiler.stream, s->profiler.bpf);
 	if (r)
 		log_error("cannot start sampling: %s", strerror(-r));
 	return r ? EX_OSERR : 0;
 }
 
-static int open_loop(struct agent *a)
+static void open_moves(struct agent_sampling *s)
 {
-	struct process_events_handlers on = {a, on_forked, on_execed, on_exited, on_lost};
+	int r = s->profiler.bpf ? cgroup_moves_open(&s->moves) : 0;
+
+	if (r)
+		log_debug("moves between control groups are not counted: %s", strerror(-r));
+}
+
+static int open_watches(struct agent_sampling *s)
+{
+	struct process_events_handlers on = {s, on_forked, on_execed, on_exited, on_lost};
 	struct loop_timer *timer;
 	struct loop_watch *watch;
-	int r = process_events_open(&a->lifecycle, &on),
-	    moves = a->profiler.bpf ? cgroup_moves_open(&a->moves) : 0;
+	int r = process_events_open(&s->process_events, &on);
 
-	if (moves)
-		log_debug("moves between control groups are looked for: %s", strerror(-moves));
 	if (!r)
-		r = loop_watch(a->loop, perf_stream_fd(a->profiler.stream), EPOLLIN, on_samples, a,
+		r = loop_watch(s->loop, perf_stream_fd(s->profiler.stream), EPOLLIN, on_samples, s,
 			       &watch);
 	if (!r)
-		r = loop_watch(a->loop, process_events_fd(a->lifecycle), EPOLLIN, on_lives, a,
-			       &a->lives);
+		r = loop_watch(s->loop, process_events_fd(s->process_events), EPOLLIN,
+			       on_process_event, s, &s->process_watch);
 	if (!r)
-		r = loop_watch(a->loop, worker_fd(a->profiler.worker), EPOLLIN, on_worker, a,
+		r = loop_watch(s->loop, worker_fd(s->profiler.worker), EPOLLIN, on_worker, s,
 			       &watch);
 	if (!r)
-		r = loop_every(a->loop, TICK_NS, on_tick, a, &timer);
+		r = loop_every(s->loop, TICK_NS, on_tick, s, &timer);
 	if (r)
 		log_error("cannot set up the event loop: %s", strerror(-r));
-	else if (process_events_polls(a->lifecycle))
-		log_warning("%s", process_events_how(a->lifecycle));
+	else if (process_events_polls(s->process_events))
+		log_warning("%s", process_events_how(s->process_events));
 	return r ? EX_OSERR : 0;
 }
 
-int agent_sampling_open(struct agent *a)
+int agent_sampling_open(struct agent_sampling *s, const struct profiler_options *options)
 {
-	int r = open_profiler(a);
+	int r = open_decisions(s);
 
-	return r ? r : open_loop(a);
+	if (!r)
+		r = open_profiler(s, options);
+	if (!r) {
+		open_moves(s);
+		r = open_watches(s);
+	}
+	return r;
 }
 
-int agent_sampling_begin(struct agent *a)
+int agent_sampling_begin(struct agent_sampling *s)
 {
 	int r;
 
-	if (procfs_each_process(decide_running, a))
-		decisions_rescan(a->decisions);
-	r = profiler_enable(&a->profiler);
+	if (procfs_each_process(decide_running, s))
+		decisions_rescan(s->decisions);
+	r = profiler_enable(&s->profiler);
 	if (r)
-		log_error("cannot switch sampling on: %s", strerror(-r));
+		log_error("cannot enable sampling: %s", strerror(-r));
 	return r ? EX_OSERR : 0;
 }
 
-void agent_sampling_close(struct agent *a)
+void agent_sampling_close(struct agent_sampling *s)
 {
-	process_events_close(a->lifecycle);
-	cgroup_moves_close(a->moves);
-	rates_free(a->sampler);
-	profiler_close(&a->profiler);
+	discoveries_free(s->discoveries);
+	decisions_free(s->decisions);
+	process_events_close(s->process_events);
+	cgroup_moves_close(s->moves);
+	rates_free(s->rates);
+	profiler_close(&s->profiler);
+	targets_free(s->targets);
 }

@@ -16,7 +16,7 @@
 #include "cli/grid.h"
 #include "cli/options.h"
 #include "config/plan.h"
-#include "net/control.h"
+#include "net/control_client.h"
 
 #define PATIENCE_NS 60000000000ull
 
@@ -543,7 +543,7 @@ static int run(struct ctl *c)
 		log_error("out of memory");
 		return EX_OSERR;
 	}
-	err = control_ask(c->socket, c->command, c->timeout_ns, &answer);
+	err = control_request(c->socket, c->command, c->timeout_ns, &answer);
 	if (err)
 		return no_answer(c, err);
 	c->width = grid_width();

@@ -20,18 +20,22 @@
 #define SECOND 1000000000ull
 
 enum { CLIENTS = 16, LINE_BYTES = 4096, ANSWER_BYTES = 32 << 20 };
-/* of a client: LAST: it is dropped behind its next answer; PARTIAL: its line has a deadline */
-enum state { LAST = 1, PARTIAL = 2 };
+
+enum state {
+	LAST = 1,    /* the client is dropped after its next answer */
+	PARTIAL = 2, /* a part of a line was received: the rest has a deadline */
+};
 
 struct control {
 	struct server *server;
 	const struct control_command *commands;
+	void *arg; /* of the commands */
 	char *path;
 };
 
-/* client->user of the client whose request it is: one at a time. */
+/* client->user while a request runs; a client has one request at a time. */
 struct control_reply {
-	struct client *client; /* NULL: gone */
+	struct client *client; /* NULL: disconnected */
 };
 
 /* ---- the request ---- */
@@ -57,7 +61,7 @@ static int hex4(const char *p, const char *end, uint32_t *ret)
 	return 0;
 }
 
-/* What stands behind a backslash: no command has characters beyond ASCII, so neither does this. */
+/* The character after a backslash. Commands are ASCII, so other characters are refused. */
 static int escaped(const char **at, const char *end, char *to)
 {
 	static const char from[] = "\"\\/bfnrt", is[] = "\"\\/\b\f\n\r\t";
@@ -88,7 +92,7 @@ static const char *skip(const char *p, const char *end)
 	return p;
 }
 
-/* A string of JSON into ret, terminated. Behind it, NULL: it is none. */
+/* Copies a JSON string to ret, terminated. Returns its end, or NULL: it is no string. */
 static const char *string(const char *p, const char *end, char ret[LINE_BYTES])
 {
 	size_t n = 0;
@@ -110,7 +114,7 @@ static const char *string(const char *p, const char *end, char ret[LINE_BYTES])
 	return p < end ? p + 1 : NULL;
 }
 
-/* {"cmd": "status"}; NULL, or what is wrong with it. */
+/* Parses {"cmd": "status"}. NULL, or a sentence. */
 static const char *object(const char *p, const char *end, char ret[LINE_BYTES])
 {
 	static const char wrong[] = "a request is one line: NAME, or {\"cmd\": \"NAME\"}";
@@ -130,7 +134,8 @@ static const char *object(const char *p, const char *end, char ret[LINE_BYTES])
 	return NULL;
 }
 
-/* The request as text: without spaces around it, "" an empty line. NULL, or what is wrong. */
+/* Copies the command to ret, without spaces around it; "" for an empty line. NULL, or a sentence.
+ */
 static const char *request(const char *p, size_t len, char ret[LINE_BYTES])
 {
 	const char *end = p + len;
@@ -161,12 +166,12 @@ static void add_answer(struct buf *b, const char *json, const char *error)
 	}
 	buf_str(b, "}");
 	for (size_t i = from; i < b->len; i++)
-		if (b->p[i] == '\n') /* between members: within strings they are escaped */
+		if (b->p[i] == '\n') /* between members: in strings they are escaped */
 			b->p[i] = ' ';
 	buf_str(b, "\n");
 }
 
-static void give(struct client *c, const char *json, const char *error)
+static void send_answer(struct client *c, const char *json, const char *error)
 {
 	if (!error && strlen(json) > ANSWER_BYTES)
 		error = "the answer is too long";
@@ -175,7 +180,7 @@ static void give(struct client *c, const char *json, const char *error)
 		client_drop(c);
 		return;
 	}
-	client_deadline(c, clock_now() + 10 * SECOND);
+	client_set_deadline(c, clock_now() + 10 * SECOND);
 	client_send(c);
 }
 
@@ -187,23 +192,38 @@ void control_answer(struct control_reply *reply, const char *json, const char *e
 	if (!c)
 		return;
 	c->user = NULL;
-	give(c, json, error);
+	send_answer(c, json, error);
 }
 
 /* ---- clients ---- */
 
-static void unknown(struct client *c, const struct control_command *commands, const char *name)
+static void answer_unknown(struct client *c, const struct control_command *commands,
+			   const char *name)
 {
 	struct guess g = {.word = name};
 	struct buf b = {0};
 
 	for (const struct control_command *k = commands; k->name; k++)
 		guess_offer(&g, k->name);
+	guess_offer(&g, "help");
 	buf_printf(&b, "there is no command '%.64s'", name);
 	if (g.best)
 		buf_printf(&b, " (did you mean '%s'?)", g.best);
 	buf_add(&b, "", 1);
-	give(c, "", b.error ? "out of memory" : b.p);
+	send_answer(c, "", b.error ? "out of memory" : b.p);
+	buf_fini(&b);
+}
+
+static void answer_help(struct client *c, const struct control_command *commands)
+{
+	struct buf b = {0};
+
+	buf_str(&b, "\"commands\": [");
+	for (const struct control_command *k = commands; k->name; k++)
+		buf_printf(&b, "\"%s\", ", k->name);
+	buf_str(&b, "\"help\"]");
+	buf_add(&b, "", 1);
+	send_answer(c, b.error ? "" : b.p, b.error ? "out of memory" : NULL);
 	buf_fini(&b);
 }
 
@@ -219,21 +239,24 @@ static void run(struct control *k, struct client *c, char *text)
 	while (command->name && strcmp(command->name, text))
 		command++;
 	if (!command->name) {
-		unknown(c, k->commands, text);
+		if (!strcmp(text, "help"))
+			answer_help(c, k->commands);
+		else
+			answer_unknown(c, k->commands, text);
 		return;
 	}
 	reply = malloc(sizeof(*reply));
 	if (!reply) {
-		give(c, "", "out of memory");
+		send_answer(c, "", "out of memory");
 		return;
 	}
 	reply->client = c;
 	c->user = reply;
-	client_deadline(c, UINT64_MAX); /* the agent's time now */
-	command->run(command->arg, word, reply);
+	client_set_deadline(c, UINT64_MAX); /* while the agent works */
+	command->run(k->arg, word, reply);
 }
 
-/* The first line of what came is taken; false: there is none. */
+/* Removes the first line from the input and parses it; false: no line is complete. */
 static bool take_line(struct client *c, char text[LINE_BYTES], const char **wrong)
 {
 	const char *eol = c->in.len ? memchr(c->in.p, '\n', c->in.len) : NULL;
@@ -247,27 +270,27 @@ static bool take_line(struct client *c, char text[LINE_BYTES], const char **wron
 	return true;
 }
 
-/* There is no whole line. */
+/* No line is complete. */
 static void wait_for_more(struct client *c)
 {
 	bool partial = c->in.len;
 
 	if (c->in.len >= LINE_BYTES) {
 		c->state = LAST;
-		give(c, "", "the line is too long");
+		send_answer(c, "", "the line is too long");
 	} else if (c->eof) {
 		client_drop(c);
 	} else {
-		client_read(c, true);
+		client_set_reading(c, true);
 		if (!partial)
-			client_deadline(c, clock_now() + 60 * SECOND);
-		else if (c->state != PARTIAL) /* from its first byte, however slowly it comes */
-			client_deadline(c, clock_now() + 5 * SECOND);
+			client_set_deadline(c, clock_now() + 60 * SECOND);
+		else if (c->state != PARTIAL) /* 5 s from its first byte on */
+			client_set_deadline(c, clock_now() + 5 * SECOND);
 		c->state = partial ? PARTIAL : 0;
 	}
 }
 
-/* The next request, when there is no other under way. */
+/* Runs the next request; no other is running. */
 static void next(struct control *k, struct client *c)
 {
 	char text[LINE_BYTES];
@@ -280,9 +303,9 @@ static void next(struct control *k, struct client *c)
 		}
 		c->state = 0;
 	} while (!wrong && !*text);
-	client_read(c, !c->eof);
+	client_set_reading(c, !c->eof);
 	if (wrong)
-		give(c, "", wrong);
+		send_answer(c, "", wrong);
 	else
 		run(k, c, text);
 }
@@ -296,7 +319,7 @@ static bool on_accepted(void *arg, struct client *c)
 	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) ||
 	    (peer.uid && peer.uid != geteuid()))
 		return false;
-	client_deadline(c, clock_now() + 60 * SECOND);
+	client_set_deadline(c, clock_now() + 60 * SECOND);
 	return true;
 }
 
@@ -322,7 +345,7 @@ static void on_late(void *arg, struct client *c)
 	client_drop(c);
 }
 
-static void on_gone(void *arg, struct client *c)
+static void on_dropped(void *arg, struct client *c)
 {
 	struct control_reply *reply = c->user;
 
@@ -336,11 +359,11 @@ static const struct server_callbacks callbacks = {
 	.readable = on_readable,
 	.written = on_written,
 	.late = on_late,
-	.gone = on_gone,
+	.dropped = on_dropped,
 };
 
-/* The folder of the socket: made if it alone is missing. One that others could have put there, or
- * take the socket away from, will not do. */
+/* Makes the socket's directory if only that is missing. Refuses a directory of another user, or
+ * one that others can write to: they could replace the socket. */
 static int make_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -365,7 +388,7 @@ static int make_folder(const char *path)
 }
 
 int control_new(struct control **ret, struct loop *loop, const char *path,
-		const struct control_command *commands)
+		const struct control_command *commands, void *arg)
 {
 	struct control *k = calloc(1, sizeof(*k));
 	char *copy = strdup(path);
@@ -378,7 +401,7 @@ int control_new(struct control **ret, struct loop *loop, const char *path,
 		free(k);
 		return err;
 	}
-	*k = (struct control){.commands = commands, .path = copy};
+	*k = (struct control){.commands = commands, .arg = arg, .path = copy};
 	err = server_new(&k->server, loop, fd, CLIENTS, LINE_BYTES, &callbacks, k);
 	if (err) {
 		control_free(k);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The control socket: `fusee ctl` sends one line, the agent answers with one line of JSON and keeps
- * the connection. A request is {"cmd": "status"} or the bare word; what follows the name after a
- * space is the command's word. The answer is {"ok": true, ..} or {"ok": false, "error":
- * "sentence"}; what the members are stands in docs/internals/daemon.md. Answers come in the order
- * of the requests. Partial lines, several commands in one read, clients that do not read or never
- * finish a line are normal: 16 clients, 4 KiB a line, 5 s to finish one, 10 s to take an answer,
- * 60 s without a word, then dropped. Only root and the agent's own user may connect (mode 0600, and
- * SO_PEERCRED).
+ * The server of the control socket. A request is one line: {"cmd": "NAME"}, or NAME, and after a
+ * space the command's argument. The answer is one line of JSON: {"ok": true, ..} or {"ok": false,
+ * "error": "sentence"}. A connection carries any number of requests; they are answered in order.
+ * docs/internals/agent.md lists the members of the answers.
+ *
+ * Limits: 16 clients; 4 KiB for a request, 5 s from its first byte to its end; 10 s to receive an
+ * answer; 60 s without a request. Beyond them the client is disconnected. Only root and the agent's
+ * own user may connect (mode 0600, and SO_PEERCRED).
  */
 #ifndef NET_CONTROL_H
 #define NET_CONTROL_H
@@ -16,30 +16,23 @@
 #include "net/loop.h"
 
 struct control;
-struct control_reply; /* one request's answer, which may come later */
+struct control_reply; /* the answer to one request, now or later */
 
 struct control_command {
 	const char *name;
-	/* Answers now or later by control_answer(); word: what followed the name, "" nothing. */
+	/* Answers by control_answer(), now or later. word: the argument, "" if there is none. */
 	void (*run)(void *arg, const char *word, struct control_reply *);
-	void *arg;
 };
 
-/* The folder is made (0755) if it is not there; -EPERM: it is somebody else's, or others can write
- * to it. A stale socket file is replaced; one that somebody
- * answers at is -EADDRINUSE, what is no socket -EEXIST. Commands end with {0} and live as long as
- * it. */
+/* commands: ends with {0}; borrowed until control_free(). `help` answers with their names. Makes
+ * the socket's directory (0755) if only that is missing, and replaces a socket that no process
+ * listens at. 0 or -errno: -EPERM: the directory belongs to another user or is writable by others;
+ * -EADDRINUSE: an agent listens there; -EEXIST: the path is no socket. */
 int control_new(struct control **ret, struct loop *, const char *path,
-		const struct control_command *);
-/* Unlinks the socket. Replies that were not answered can still be, to nobody. NULL is fine. */
+		const struct control_command *commands, void *arg);
+/* Unlinks the socket. Replies that are not answered must still be. NULL is fine. */
 void control_free(struct control *);
-/* json: an object's members, without braces ('"pid": 1'), "" none. error: NULL, or a sentence. The
- * reply is freed. Also when the client is long gone. */
+/* Answers, and frees the reply; also if the client has disconnected. json: members of an object
+ * without braces ('"pid": 1'), or "". error: a sentence, or NULL for success. */
 void control_answer(struct control_reply *, const char *json, const char *error);
-
-/* The client's side: connects, sends, waits for the one line. *line is malloc'ed, without newline.
- * 0 or -errno: -ECONNREFUSED and -ENOENT when no agent is there, -EACCES when it is somebody
- * else's, -ETIMEDOUT, -ECONNRESET when it went away without an answer, -EINVAL for a command of
- * more than one line. */
-int control_ask(const char *path, const char *command, uint64_t timeout_ns, char **line);
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client's side of the control socket. */
+#include "net/control_client.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -7,11 +8,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
-#include "net/control.h"
 #include "net/listener.h"
 
-enum { MOST_BYTES = 64 << 20 };
+enum { MAX_BYTES = 64 << 20 };
 
 static int wait_for(int fd, short events, uint64_t deadline)
 {
@@ -35,7 +36,7 @@ static int send_line(int fd, const struct buf *b, uint64_t deadline)
 		if (n >= 0)
 			sent += (size_t)n;
 		else if (errno == EPIPE)
-			return 0; /* it may have said why */
+			return 0; /* the answer may have the reason */
 		else if (errno == EAGAIN)
 			err = wait_for(fd, POLLOUT, deadline);
 		else if (errno != EINTR)
@@ -61,7 +62,7 @@ static int receive_line(int fd, struct buf *b, uint64_t deadline)
 			return 0;
 		if (!n)
 			return -ECONNRESET;
-		if (b->len > MOST_BYTES)
+		if (b->len > MAX_BYTES)
 			return -EFBIG;
 		if (n < 0 && errno == EAGAIN)
 			err = wait_for(fd, POLLIN, deadline);
@@ -72,8 +73,8 @@ static int receive_line(int fd, struct buf *b, uint64_t deadline)
 	}
 }
 
-/* EAGAIN: its queue is full. */
-static int reach(int fd, const struct sockaddr_un *at, uint64_t deadline)
+/* EAGAIN: the queue of the socket is full. */
+static int connect_to(int fd, const struct sockaddr_un *at, uint64_t deadline)
 {
 	while (connect(fd, (const struct sockaddr *)at, sizeof(*at))) {
 		if (errno != EAGAIN && errno != EINTR)
@@ -85,8 +86,8 @@ static int reach(int fd, const struct sockaddr_un *at, uint64_t deadline)
 	return 0;
 }
 
-/* In a folder that all may write somebody else could have put the socket: who answers must be root
- * or ourselves. Root asks whom it names. */
+/* Another user may have made the socket in a directory that all can write to: the server must run
+ * as root or as the caller. Root may connect to any. */
 static int check_peer(int fd)
 {
 	struct ucred peer;
@@ -97,7 +98,7 @@ static int check_peer(int fd)
 	return peer.uid && peer.uid != geteuid() && geteuid() ? -EACCES : 0;
 }
 
-int control_ask(const char *path, const char *command, uint64_t timeout_ns, char **line)
+int control_request(const char *path, const char *command, uint64_t timeout_ns, char **line)
 {
 	uint64_t deadline = clock_now() + timeout_ns;
 	struct buf request = {0}, answer = {0};
@@ -113,7 +114,7 @@ int control_ask(const char *path, const char *command, uint64_t timeout_ns, char
 	if (err)
 		goto out;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	err = fd < 0 ? -errno : reach(fd, &at, deadline);
+	err = fd < 0 ? -errno : connect_to(fd, &at, deadline);
 	if (!err)
 		err = check_peer(fd);
 	if (!err)
@@ -121,7 +122,7 @@ int control_ask(const char *path, const char *command, uint64_t timeout_ns, char
 	if (!err)
 		err = receive_line(fd, &answer, deadline);
 	if (!err) {
-		answer.p[answer.len - 1] = '\0'; /* the newline */
+		answer.p[answer.len - 1] = '\0'; /* for the newline */
 		*line = answer.p;
 		answer = (struct buf){0};
 	}

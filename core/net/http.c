@@ -22,7 +22,8 @@ enum state { REQUEST, ANSWER, LINGER };
 struct http {
 	struct server *server;
 	const struct http_page *pages;
-	char *socket; /* the path of a unix socket, NULL none */
+	void *arg;    /* of the pages */
+	char *socket; /* path of the Unix socket, or NULL */
 	char address[160];
 };
 
@@ -50,15 +51,15 @@ static const char *reason(int status)
 	}
 }
 
-/* body NULL: the status in words. */
+/* body NULL: the reason phrase. */
 static void respond(struct client *c, int status, const char *type, const struct buf *body,
 		    bool head)
 {
-	struct buf words = {0};
+	struct buf text = {0};
 
-	buf_printf(&words, "%s\n", reason(status));
+	buf_printf(&text, "%s\n", reason(status));
 	if (!body) {
-		body = &words;
+		body = &text;
 		type = "text/plain";
 	}
 	buf_printf(&c->out,
@@ -68,15 +69,15 @@ static void respond(struct client *c, int status, const char *type, const struct
 		   status == 405 ? "Allow: GET, HEAD\r\n" : "");
 	if (!head)
 		buf_add(&c->out, body->p, body->len);
-	if (c->out.error || words.error) {
-		buf_fini(&words);
+	if (c->out.error || text.error) {
+		buf_fini(&text);
 		client_drop(c);
 		return;
 	}
-	buf_fini(&words);
+	buf_fini(&text);
 	c->state = ANSWER;
-	client_read(c, false);
-	client_deadline(c, clock_now() + 10 * SECOND);
+	client_set_reading(c, false);
+	client_set_deadline(c, clock_now() + 10 * SECOND);
 	client_send(c);
 }
 
@@ -93,7 +94,7 @@ static void answer(struct http *h, struct client *c, const char *method, const c
 		respond(c, p->path ? 405 : 404, NULL, NULL, head);
 		return;
 	}
-	status = p->get(p->arg, &body);
+	status = p->get(h->arg, &body);
 	if (body.error)
 		respond(c, 500, NULL, NULL, head);
 	else
@@ -109,7 +110,7 @@ static bool is_token(const char *s)
 	return n && !s[n];
 }
 
-/* "GET /metrics?x HTTP/1.1" in place; the status of what is wrong, 0 nothing. */
+/* Parses "GET /metrics?x HTTP/1.1" in place. 0, or the status of an error. */
 static int parse(char *line, const char **method, const char **path)
 {
 	char *target = strchr(line, ' '), *version = target ? strchr(target + 1, ' ') : NULL;
@@ -133,7 +134,7 @@ static int parse(char *line, const char **method, const char **path)
 	return 0;
 }
 
-/* Where the head of the request ends: behind an empty line. 0: not yet. */
+/* The length of the request's head, with the empty line at its end; 0: it is not complete. */
 static size_t head_end(const struct buf *in)
 {
 	for (size_t i = 0; i < in->len; i++) {
@@ -170,7 +171,7 @@ static void on_request(struct http *h, struct client *c)
 static bool on_accepted(void *arg, struct client *c)
 {
 	(void)arg;
-	client_deadline(c, clock_now() + 5 * SECOND);
+	client_set_deadline(c, clock_now() + 5 * SECOND);
 	return true;
 }
 
@@ -182,7 +183,7 @@ static void on_readable(void *arg, struct client *c)
 			return;
 		}
 		buf_reset(&c->in);
-		client_read(c, true);
+		client_set_reading(c, true);
 	} else if (c->in.len && head_end(&c->in)) {
 		on_request(arg, c);
 	} else if (c->eof) {
@@ -192,8 +193,8 @@ static void on_readable(void *arg, struct client *c)
 	}
 }
 
-/* The rest of what it sends is read for a moment: closing with bytes unread would reset the
- * connection, and with it an answer that is still under way. */
+/* Reads the client's remaining input for a second: close() with unread input would reset the
+ * connection, and the client could lose the answer. */
 static void on_written(void *arg, struct client *c)
 {
 	(void)arg;
@@ -203,8 +204,8 @@ static void on_written(void *arg, struct client *c)
 	}
 	c->state = LINGER;
 	buf_reset(&c->in);
-	client_read(c, true);
-	client_deadline(c, clock_now() + SECOND);
+	client_set_reading(c, true);
+	client_set_deadline(c, clock_now() + SECOND);
 }
 
 static void on_late(void *arg, struct client *c)
@@ -223,7 +224,7 @@ static const struct server_callbacks callbacks = {
 	.late = on_late,
 };
 
-/* With the port that the kernel chose. */
+/* Sets the address, with the port that the kernel chose. */
 static void name_address(struct http *h, int fd, const char *listen)
 {
 	struct sockaddr_storage at = {0};
@@ -252,8 +253,8 @@ static int fail(int err, const char *listen, char **text)
 
 	if (err == -EINVAL)
 		n = asprintf(text,
-			     "'%s' is nowhere to listen: it is ADDRESS:PORT, [ADDRESS]:PORT with "
-			     "an IPv6 one, or unix:PATH",
+			     "'%s' is no address to listen at: that is ADDRESS:PORT, "
+			     "[IPV6-ADDRESS]:PORT, or unix:PATH",
 			     listen);
 	else
 		n = asprintf(text, "cannot listen at '%s': %s", listen, strerror(-err));
@@ -263,7 +264,7 @@ static int fail(int err, const char *listen, char **text)
 }
 
 int http_new(struct http **ret, struct loop *loop, const char *listen,
-	     const struct http_page *pages, char **text)
+	     const struct http_page *pages, void *arg, char **text)
 {
 	bool local = !strncmp(listen, "unix:", 5);
 	struct http *h = calloc(1, sizeof(*h));
@@ -273,12 +274,13 @@ int http_new(struct http **ret, struct loop *loop, const char *listen,
 	if (!h)
 		return err;
 	h->pages = pages;
+	h->arg = arg;
 	if (local && !(h->socket = strdup(listen + 5)))
 		goto out;
 	err = local ? listener_unix(listen + 5, 0666, &fd) : listener_tcp(listen, &fd);
 	if (err) {
 		free(h->socket);
-		h->socket = NULL; /* not ours to take away */
+		h->socket = NULL; /* another process listens there: not to be unlinked */
 		goto out;
 	}
 	name_address(h, fd, listen);

@@ -25,8 +25,8 @@ int listener_address(const char *path, struct sockaddr_un *at)
 	return 0;
 }
 
-/* Takes away a socket file that nobody answers at. */
-static int make_way(const char *path, const struct sockaddr_un *at)
+/* Unlinks a socket that no process listens at. */
+static int remove_stale(const char *path, const struct sockaddr_un *at)
 {
 	struct stat st;
 	int fd, err = 0;
@@ -38,7 +38,7 @@ static int make_way(const char *path, const struct sockaddr_un *at)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	/* EAGAIN: its queue is full, so somebody is there */
+	/* EAGAIN: the queue is full, so a process listens */
 	if (!connect(fd, (const struct sockaddr *)at, sizeof(*at)) || errno == EAGAIN)
 		err = -EADDRINUSE;
 	else if (errno != ECONNREFUSED && errno != ENOENT)
@@ -55,13 +55,13 @@ int listener_unix(const char *path, mode_t mode, int *ret)
 	int fd, err = listener_address(path, &at);
 
 	if (!err)
-		err = make_way(path, &at);
+		err = remove_stale(path, &at);
 	if (err)
 		return err;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	/* before bind(): the file has no moment of a wider mode; the umask may narrow it */
+	/* before bind(), so that the file never has a wider mode; the umask may narrow it */
 	if (fchmod(fd, mode) || bind(fd, (struct sockaddr *)&at, sizeof(at))) {
 		err = -errno;
 		close(fd);
@@ -77,8 +77,8 @@ int listener_unix(const char *path, mode_t mode, int *ret)
 	return 0;
 }
 
-/* The port's part of the text; host without brackets. NULL: no such form. */
-static const char *cut(const char *address, char *host, size_t cap)
+/* Copies the host, without brackets, and returns the port; NULL: not a valid address. */
+static const char *split_port(const char *address, char *host, size_t cap)
 {
 	const char *colon = strrchr(address, ':'), *from = address;
 	size_t len;
@@ -91,7 +91,7 @@ static const char *cut(const char *address, char *host, size_t cap)
 		from++;
 		len -= 2;
 	} else if (memchr(address, ':', len)) {
-		return NULL; /* which colon is meant? */
+		return NULL; /* an IPv6 address needs brackets */
 	}
 	if (len >= cap)
 		return NULL;
@@ -102,12 +102,12 @@ static const char *cut(const char *address, char *host, size_t cap)
 
 static int listen_at(const struct addrinfo *a, int *ret)
 {
-	int one = 1, err;
+	int on = 1, err;
 	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(fd, a->ai_addr, a->ai_addrlen) || listen(fd, BACKLOG)) {
 		err = -errno;
 		close(fd);
@@ -123,7 +123,7 @@ int listener_tcp(const char *address, int *ret)
 				       .ai_socktype = SOCK_STREAM,
 				       .ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV};
 	char host[256];
-	const char *port = cut(address, host, sizeof(host)), *name = host;
+	const char *port = split_port(address, host, sizeof(host)), *name = host;
 	struct addrinfo *found;
 	int err = -EINVAL;
 
@@ -131,7 +131,7 @@ int listener_tcp(const char *address, int *ret)
 		return -EINVAL;
 	if (!*host)
 		name = "::";
-	else if (!strcmp(host, "localhost")) /* without asking a name server, which may hang */
+	else if (!strcmp(host, "localhost")) /* without a name server, which may hang */
 		name = "127.0.0.1";
 	if (getaddrinfo(name, port, &hints, &found))
 		return -EINVAL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads: `posted` and `posted_last` stand under the lock; all else is the loop's own thread's.
- * What is taken away while events are handed out is kept until they all are (`dead`), since an
- * event that is still to come may name it.
+ * Threads: `posted` and `posted_last` are under the lock; all else belongs to the loop's thread.
+ * A watch that is removed while events are handled is freed after the last of them (`dead`), since
+ * a later event may point to it.
  */
 #include "net/loop.h"
 
@@ -21,11 +21,11 @@
 #include "base/metrics.h"
 
 enum { EVENTS = 64, MAX_SIGNALS = 16 };
-#define SLOW_NS 50000000ull /* what a callback may take */
+#define SLOW_NS 50000000ull /* a callback that takes longer is counted */
 
 struct loop_watch {
 	struct loop *loop;
-	struct loop_watch *next, *prev; /* of the loop's, or next of the dead */
+	struct loop_watch *next, *prev; /* in loop->watches; next: also in loop->dead */
 	loop_ready *ready;
 	void *arg;
 	int fd;
@@ -35,7 +35,7 @@ struct loop_watch {
 struct loop_timer {
 	struct loop *loop;
 	uint64_t at, period; /* period 0: once */
-	uint64_t order;      /* of those for one moment: the order of their coming */
+	uint64_t order;      /* of timers with equal times */
 	uint32_t index;      /* in the heap */
 	loop_call *call;
 	void *arg;
@@ -54,7 +54,7 @@ struct loop_signal_call {
 };
 
 struct loop {
-	int epoll, event, signal; /* signal: -1 until one is asked for */
+	int epoll, event, signal; /* signal: -1 without signals */
 	bool stop;
 	struct loop_watch *watches, *dead;
 	struct loop_watch *event_watch, *signal_watch;
@@ -72,7 +72,8 @@ static void count_slow(uint64_t began, const char *what)
 {
 	if (clock_now() - began > SLOW_NS)
 		metric_add("loop_slow_calls_total",
-			   "Callbacks on the control thread that took longer than 50 ms.",
+			   "Total number of callbacks on the control thread that took more than 50 "
+			   "ms.",
 			   METRIC_LABELS("what", what), 1);
 }
 
@@ -127,7 +128,7 @@ void loop_unwatch(struct loop_watch *w)
 	l->dead = w;
 }
 
-static void bury(struct loop *l)
+static void free_dead(struct loop *l)
 {
 	for (struct loop_watch *w = l->dead, *next; w; w = next) {
 		next = w->next;
@@ -229,8 +230,8 @@ void loop_timer_free(struct loop_timer *t)
 	free(t);
 }
 
-/* The next moment of its row that is not over yet. */
-static void again(struct loop_timer *t, uint64_t now)
+/* Moves a periodic timer to its next time after now. */
+static void advance(struct loop_timer *t, uint64_t now)
 {
 	uint64_t missed = now > t->at ? (now - t->at) / t->period : 0;
 
@@ -240,7 +241,8 @@ static void again(struct loop_timer *t, uint64_t now)
 	down(t->loop, t->index);
 }
 
-/* No more than there are now, so that one that always adds another does not keep us here. */
+/* Runs at most as many timers as there are now: a callback that adds a due timer each time must not
+ * keep the loop here. */
 static void fire(struct loop *l)
 {
 	uint64_t now = clock_now();
@@ -252,7 +254,7 @@ static void fire(struct loop *l)
 		void *arg = t->arg;
 
 		if (t->period)
-			again(t, now);
+			advance(t, now);
 		else
 			loop_timer_free(t);
 		call(arg);
@@ -261,7 +263,7 @@ static void fire(struct loop *l)
 }
 
 /* Milliseconds until the first timer, rounded up. */
-static int patience(const struct loop *l)
+static int timeout_ms(const struct loop *l)
 {
 	uint64_t now, ms;
 
@@ -291,7 +293,7 @@ static void on_signal(void *arg, int fd, uint32_t events)
 
 int loop_signal(struct loop *l, int signal, loop_call *call, void *arg)
 {
-	sigset_t set = l->set, one;
+	sigset_t set = l->set, added;
 	uint32_t i = 0;
 	int fd, err;
 
@@ -299,8 +301,8 @@ int loop_signal(struct loop *l, int signal, loop_call *call, void *arg)
 		i++;
 	if (i == MAX_SIGNALS)
 		return -ENOSPC;
-	sigemptyset(&one);
-	if (sigaddset(&set, signal) || sigaddset(&one, signal))
+	sigemptyset(&added);
+	if (sigaddset(&set, signal) || sigaddset(&added, signal))
 		return -errno;
 	fd = signalfd(l->signal, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
@@ -311,7 +313,7 @@ int loop_signal(struct loop *l, int signal, loop_call *call, void *arg)
 		if (err)
 			return err;
 	}
-	err = -pthread_sigmask(SIG_BLOCK, &one, NULL);
+	err = -pthread_sigmask(SIG_BLOCK, &added, NULL);
 	if (err)
 		return err;
 	l->set = set;
@@ -349,7 +351,7 @@ static void on_posts(void *arg, int fd, uint32_t events)
 int loop_post(struct loop *l, loop_call *call, void *arg)
 {
 	struct post *p = malloc(sizeof(*p));
-	uint64_t one = 1;
+	uint64_t n = 1;
 
 	if (!p)
 		return -ENOMEM;
@@ -357,10 +359,10 @@ int loop_post(struct loop *l, loop_call *call, void *arg)
 	pthread_mutex_lock(&l->lock);
 	*l->posted_last = p;
 	l->posted_last = &p->next;
-	/* within the lock: after it the call may be over, and the loop with it. It fails when the
-	 * counter is at its end only: then it is readable anyway. */
-	if (write(l->event, &one, sizeof(one)) < 0)
-		one = 0;
+	/* Under the lock: as soon as it is released the call may run and free the loop. write()
+	 * fails only if the counter is at its maximum; the descriptor is readable then. */
+	if (write(l->event, &n, sizeof(n)) < 0)
+		n = 0;
 	pthread_mutex_unlock(&l->lock);
 	return 0;
 }
@@ -397,7 +399,7 @@ void loop_free(struct loop *l)
 		return;
 	while (l->watches)
 		loop_unwatch(l->watches);
-	bury(l);
+	free_dead(l);
 	while (l->ntimers)
 		loop_timer_free(l->heap[l->ntimers - 1]);
 	free(l->heap);
@@ -421,7 +423,7 @@ int loop_run(struct loop *l)
 	int n, err = 0;
 
 	while (!l->stop && !err) {
-		n = epoll_wait(l->epoll, events, EVENTS, patience(l));
+		n = epoll_wait(l->epoll, events, EVENTS, timeout_ms(l));
 		if (n < 0 && errno != EINTR)
 			err = -errno;
 		for (int i = 0; i < n && !l->stop; i++) {
@@ -434,7 +436,7 @@ int loop_run(struct loop *l)
 			if (w != l->event_watch)
 				count_slow(began, "descriptor");
 		}
-		bury(l);
+		free_dead(l);
 		fire(l);
 	}
 	l->stop = false;

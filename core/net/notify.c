@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 
-/* Who listens: 1 there is somebody, 0 nobody. "@name" is an abstract socket. */
+/* The address of $NOTIFY_SOCKET; "@name" is an abstract socket. 1, 0: it is not set, or -errno. */
 static int address(struct sockaddr_un *to, socklen_t *size)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
@@ -33,7 +33,7 @@ static int address(struct sockaddr_un *to, socklen_t *size)
 	memcpy(to->sun_path, path, len);
 	*size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
 	if (*path == '@')
-		to->sun_path[0] = '\0'; /* and the name is not terminated */
+		to->sun_path[0] = '\0'; /* an abstract name is not terminated */
 	else
 		++*size;
 	return 1;
@@ -41,7 +41,7 @@ static int address(struct sockaddr_un *to, socklen_t *size)
 
 int notify_send(const char *format, ...)
 {
-	struct timeval patience = {.tv_usec = 200000}; /* the control thread's, if it is full */
+	struct timeval timeout = {.tv_usec = 200000}; /* if the queue of the socket is full */
 	struct sockaddr_un to;
 	socklen_t size = 0;
 	char text[2048];
@@ -60,7 +60,7 @@ int notify_send(const char *format, ...)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	err = 0;
 	if (sendto(fd, text, (size_t)n, MSG_NOSIGNAL, (struct sockaddr *)&to, size) < 0)
 		err = -errno;
@@ -73,7 +73,7 @@ int notify_reloading(void)
 	return notify_send("RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_now() / 1000);
 }
 
-/* A whole text that is a positive number. */
+/* The number that the text consists of; 0: it is none. */
 static uint64_t number(const char *text)
 {
 	uint64_t v;

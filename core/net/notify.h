@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sd_notify(3) without libsystemd: one datagram to $NOTIFY_SOCKET, nothing where that is not set.
- */
+/* Notifications for the service manager, as sd_notify(3), without libsystemd: a datagram to
+ * $NOTIFY_SOCKET. Nothing happens where that is not set. */
 #ifndef NET_NOTIFY_H
 #define NET_NOTIFY_H
 
 #include <stdint.h>
 
-/* "READY=1\nSTATUS=..", by printf. 0 or -errno; 0 too where nobody listens. */
+/* Sends "READY=1\nSTATUS=..", formatted as by printf(). 0 or -errno; 0 without $NOTIFY_SOCKET. */
 int notify_send(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* RELOADING=1 with MONOTONIC_USEC, which Type=notify-reload wants. */
+/* Sends RELOADING=1 with MONOTONIC_USEC, as Type=notify-reload requires. */
 int notify_reloading(void);
-/* Half of $WATCHDOG_USEC if it is ours ($WATCHDOG_PID), in ns; 0: none. */
+/* Half of $WATCHDOG_USEC in ns, if $WATCHDOG_PID is this process or not set; 0: no watchdog. */
 uint64_t notify_watchdog_ns(void);
 #endif

@@ -15,7 +15,7 @@
 struct server {
 	struct loop *loop;
 	struct loop_watch *watch;
-	struct loop_timer *pause; /* nobody is accepted until then */
+	struct loop_timer *pause; /* until its end no client is accepted */
 	struct client *clients;
 	uint32_t n, max;
 	size_t max_in;
@@ -24,15 +24,15 @@ struct server {
 	void *arg;
 };
 
-/* The client's events: of one that is not read the kernel still tells when it is gone. */
-static void want(struct client *c)
+/* Also without EPOLLIN the kernel reports a client that has disconnected. */
+static void update_events(struct client *c)
 {
 	bool room = c->reading && !c->eof && c->in.len < c->server->max_in;
 
 	loop_watch_events(c->watch, (room ? EPOLLIN : 0u) | (c->sent < c->out.len ? EPOLLOUT : 0u));
 }
 
-static void accept_more(struct server *s)
+static void update_accept(struct server *s)
 {
 	loop_watch_events(s->watch, s->n < s->max && !s->pause ? EPOLLIN : 0);
 }
@@ -41,8 +41,8 @@ void client_drop(struct client *c)
 {
 	struct server *s = c->server;
 
-	if (s->calls->gone)
-		s->calls->gone(s->arg, c);
+	if (s->calls->dropped)
+		s->calls->dropped(s->arg, c);
 	if (c->prev)
 		c->prev->next = c->next;
 	else
@@ -56,18 +56,18 @@ void client_drop(struct client *c)
 	buf_fini(&c->out);
 	free(c);
 	s->n--;
-	accept_more(s);
+	update_accept(s);
 }
 
 void client_send(struct client *c)
 {
-	want(c);
+	update_events(c);
 }
 
-void client_read(struct client *c, bool reading)
+void client_set_reading(struct client *c, bool reading)
 {
 	c->reading = reading;
-	want(c);
+	update_events(c);
 }
 
 static void on_late(void *arg)
@@ -78,15 +78,15 @@ static void on_late(void *arg)
 	c->server->calls->late(c->server->arg, c);
 }
 
-void client_deadline(struct client *c, uint64_t at_ns)
+void client_set_deadline(struct client *c, uint64_t at_ns)
 {
 	loop_timer_free(c->timer);
 	c->timer = NULL;
 	if (at_ns != UINT64_MAX && loop_at(c->server->loop, at_ns, on_late, c, &c->timer))
-		c->timer = NULL; /* no memory: it stays as long as it likes, one of a few */
+		c->timer = NULL; /* no memory: the client has no deadline */
 }
 
-/* Everything that can go now. False: the client was dropped. */
+/* Sends what the socket takes. false: the client was dropped, or may have been. */
 static bool send_some(struct client *c)
 {
 	while (c->sent < c->out.len) {
@@ -104,9 +104,9 @@ static bool send_some(struct client *c)
 	}
 	buf_fini(&c->out);
 	c->sent = 0;
-	want(c);
+	update_events(c);
 	c->server->calls->written(c->server->arg, c);
-	return false; /* maybe */
+	return false;
 }
 
 static void read_some(struct client *c)
@@ -123,7 +123,7 @@ static void read_some(struct client *c)
 		return;
 	}
 	c->eof = !n;
-	want(c);
+	update_events(c);
 	s->calls->readable(s->arg, c);
 }
 
@@ -133,7 +133,7 @@ static void on_client(void *arg, int fd, uint32_t events)
 	bool room = c->reading && !c->eof && c->in.len < c->server->max_in;
 
 	(void)fd;
-	/* gone in both directions: what it sent before is still read */
+	/* closed in both directions: input that was received before is still read */
 	if (events & (EPOLLERR | EPOLLHUP) && !room) {
 		client_drop(c);
 		return;
@@ -149,7 +149,7 @@ static void on_pause_over(void *arg)
 	struct server *s = arg;
 
 	s->pause = NULL;
-	accept_more(s);
+	update_accept(s);
 }
 
 static void add_client(struct server *s, int fd)
@@ -167,7 +167,7 @@ static void add_client(struct server *s, int fd)
 		c->next->prev = c;
 	s->clients = c;
 	s->n++;
-	accept_more(s);
+	update_accept(s);
 	if (!s->calls->accepted(s->arg, c))
 		client_drop(c);
 }
@@ -181,10 +181,10 @@ static void on_accept(void *arg, int fd, uint32_t events)
 	if (c >= 0) {
 		add_client(s, c);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-		/* it would be readable for ever */
+		/* the socket stays readable: pause */
 		if (loop_at(s->loop, clock_now() + PAUSE_NS, on_pause_over, s, &s->pause))
 			s->pause = NULL;
-		accept_more(s);
+		update_accept(s);
 	}
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients of a listening socket, in the loop: a bounded number of them, each with a buffer for what
- * it sends, one for what it is sent, and a deadline. While there are too many nobody is accepted:
- * they wait in the kernel's queue. What a client is sent goes out by the loop, never within a call.
+ * The clients of a listening socket: a bounded number, each with an input buffer, an output buffer
+ * and a deadline. Further connections wait in the kernel's queue. Output is sent by the loop, never
+ * within a call. For the loop's thread.
  */
 #ifndef NET_SERVER_H
 #define NET_SERVER_H
@@ -21,35 +21,36 @@ struct client {
 	struct loop_watch *watch;
 	struct loop_timer *timer;
 	int fd;
-	struct buf in; /* what came and was not used; at most max_in bytes */
+	struct buf in; /* received and not consumed; at most max_in bytes */
 	struct buf out;
-	size_t sent;    /* of out */
-	bool reading;   /* client_read() */
-	bool eof;       /* it will send no more */
-	uint32_t state; /* the callbacks', 0 at first */
-	void *user;     /* the callbacks', NULL at first */
+	size_t sent;    /* bytes of out */
+	bool reading;   /* client_set_reading() */
+	bool eof;       /* the client sends no more */
+	uint32_t state; /* for the callbacks; initially 0 */
+	void *user;     /* for the callbacks; initially NULL */
 };
 
-/* Each may drop the client, as the last that it does with it. */
+/* Each may drop the client, as its last action on it. */
 struct server_callbacks {
-	/* Somebody came: set a deadline. False: it is dropped. */
+	/* A new client; the callback sets a deadline. false: the client is dropped. */
 	bool (*accepted)(void *arg, struct client *);
-	void (*readable)(void *arg, struct client *); /* more in `in`, or `eof` */
-	void (*written)(void *arg, struct client *);  /* all of `out` has gone */
-	void (*late)(void *arg, struct client *);     /* the deadline is over */
-	void (*gone)(void *arg, struct client *);     /* it is being freed; NULL: nothing to do */
+	void (*readable)(void *arg, struct client *); /* `in` grew, or `eof` */
+	void (*written)(void *arg, struct client *);  /* all of `out` was sent */
+	void (*late)(void *arg, struct client *);     /* the deadline has passed */
+	void (*dropped)(void *arg, struct client *);  /* before it is freed; NULL is fine */
 };
 
-/* Takes the listening fd over, also when it fails. The callbacks live as long as it. */
+/* Takes the listening descriptor over, also on failure. The callbacks are borrowed until
+ * server_free(). 0 or -errno. */
 int server_new(struct server **ret, struct loop *, int fd, uint32_t max_clients, size_t max_in,
 	       const struct server_callbacks *, void *arg);
-void server_free(struct server *); /* and its clients; NULL is fine */
+void server_free(struct server *); /* with its clients; NULL is fine */
 
-/* What is in `out` is to be sent. */
+/* Begins to send `out`. */
 void client_send(struct client *);
-/* Whether more is to be read; true at first. Nothing is while `in` is full. */
-void client_read(struct client *, bool);
-/* CLOCK_MONOTONIC; takes the place of the one before. UINT64_MAX: none. */
-void client_deadline(struct client *, uint64_t at_ns);
-void client_drop(struct client *);
+/* Whether input is read; initially true. Nothing is read while `in` is full. */
+void client_set_reading(struct client *, bool);
+/* Replaces the deadline (CLOCK_MONOTONIC ns); UINT64_MAX: none. */
+void client_set_deadline(struct client *, uint64_t at_ns);
+void client_drop(struct client *); /* disconnects and frees */
 #endif

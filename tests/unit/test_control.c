@@ -10,6 +10,7 @@
 #include <sys/un.h>
 
 #include "net/control.h"
+#include "net/control_client.h"
 #include "test.h"
 
 #define SECOND 1000000000ull
@@ -76,8 +77,8 @@ static void on_big(void *arg, const char *word, struct control_reply *r)
 }
 
 static const struct control_command commands[] = {
-	{"echo", on_echo, &agent},       {"fail", on_fail, &agent}, {"hold", on_hold, &agent},
-	{"release", on_release, &agent}, {"big", on_big, &agent},   {0},
+	{"echo", on_echo},       {"fail", on_fail}, {"hold", on_hold},
+	{"release", on_release}, {"big", on_big},   {0},
 };
 
 static void *agent_run(void *arg)
@@ -99,7 +100,7 @@ static void begin(void)
 	CHECK(mkdtemp(agent.dir));
 	snprintf(agent.path, sizeof(agent.path), "%s/made/socket", agent.dir);
 	CHECK_INT(loop_new(&agent.loop), 0);
-	CHECK_INT(control_new(&agent.control, agent.loop, agent.path, commands), 0);
+	CHECK_INT(control_new(&agent.control, agent.loop, agent.path, commands, &agent), 0);
 	CHECK(!stat(agent.path, &st) && S_ISSOCK(st.st_mode) && (st.st_mode & 0777) == 0600);
 	CHECK(!pthread_create(&agent.thread, NULL, agent_run, agent.loop));
 }
@@ -161,7 +162,7 @@ static void ask(const char *command, const char *expected)
 {
 	char *line;
 
-	CHECK_INT(control_ask(agent.path, command, 30 * SECOND, &line), 0);
+	CHECK_INT(control_request(agent.path, command, 30 * SECOND, &line), 0);
 	CHECK_STR(line, expected);
 	free(line);
 }
@@ -317,7 +318,7 @@ TEST(long_answers)
 	char *line;
 
 	begin();
-	CHECK_INT(control_ask(agent.path, "big", 30 * SECOND, &line), 0);
+	CHECK_INT(control_request(agent.path, "big", 30 * SECOND, &line), 0);
 	CHECK_INT(strlen(line), (8 << 20) + 14);
 	free(line);
 	ask("big huge", "{\"ok\": false, \"error\": \"the answer is too long\"}");
@@ -358,7 +359,7 @@ TEST(the_socket_file)
 	int fd;
 
 	begin();
-	CHECK_INT(control_new(&other, agent.loop, agent.path, commands), -EADDRINUSE);
+	CHECK_INT(control_new(&other, agent.loop, agent.path, commands, &agent), -EADDRINUSE);
 	ask("echo", LENGTH(0));
 	snprintf(path, sizeof(path), "%s/stale", agent.dir);
 	/* one that its owner left behind */
@@ -371,28 +372,28 @@ TEST(the_socket_file)
 	}
 	wait(NULL);
 	CHECK(!access(path, F_OK));
-	CHECK_INT(control_ask(path, "echo", SECOND, &line), -ECONNREFUSED);
+	CHECK_INT(control_request(path, "echo", SECOND, &line), -ECONNREFUSED);
 	CHECK_INT(loop_post(agent.loop, stop, agent.loop), 0);
 	CHECK(!pthread_join(agent.thread, NULL));
-	CHECK_INT(control_new(&other, agent.loop, path, commands), 0);
+	CHECK_INT(control_new(&other, agent.loop, path, commands, &agent), 0);
 	control_free(other);
 	CHECK(access(path, F_OK));
 	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	CHECK(fd >= 0);
 	close(fd);
-	CHECK_INT(control_new(&other, agent.loop, path, commands), -EEXIST);
+	CHECK_INT(control_new(&other, agent.loop, path, commands, &agent), -EEXIST);
 	CHECK(!unlink(path)); /* still there */
-	CHECK_INT(control_new(&other, agent.loop, "/nope/nope/nope", commands), -ENOENT);
+	CHECK_INT(control_new(&other, agent.loop, "/nope/nope/nope", commands, &agent), -ENOENT);
 	snprintf(path, sizeof(path), "%s/open", agent.dir);
 	CHECK(!mkdir(path, 0755) && !chmod(path, 0777));
 	strcat(path, "/socket");
-	CHECK_INT(control_new(&other, agent.loop, path, commands), -EPERM);
+	CHECK_INT(control_new(&other, agent.loop, path, commands, &agent), -EPERM);
 	*strrchr(path, '/') = '\0';
 	CHECK(!rmdir(path));
 	memset(path, 'x', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
-	CHECK_INT(control_new(&other, agent.loop, path, commands), -ENAMETOOLONG);
-	CHECK_INT(control_ask(path, "echo", SECOND, &line), -ENAMETOOLONG);
+	CHECK_INT(control_new(&other, agent.loop, path, commands, &agent), -ENAMETOOLONG);
+	CHECK_INT(control_request(path, "echo", SECOND, &line), -ENAMETOOLONG);
 	CHECK(!pthread_create(&agent.thread, NULL, agent_run, agent.loop));
 	end();
 }
@@ -402,18 +403,18 @@ TEST(asking)
 	char *line;
 	int fd, held;
 
-	CHECK_INT(control_ask("/nope/socket", "echo", SECOND, &line), -ENOENT);
-	CHECK_INT(control_ask("", "echo", SECOND, &line), -EINVAL);
+	CHECK_INT(control_request("/nope/socket", "echo", SECOND, &line), -ENOENT);
+	CHECK_INT(control_request("", "echo", SECOND, &line), -EINVAL);
 	begin();
-	CHECK_INT(control_ask(agent.path, "a\nb", SECOND, &line), -EINVAL);
-	CHECK_INT(control_ask(agent.path, "", SECOND, &line), -EINVAL);
-	CHECK_INT(control_ask(agent.path, "hold", SECOND / 20, &line), -ETIMEDOUT);
+	CHECK_INT(control_request(agent.path, "a\nb", SECOND, &line), -EINVAL);
+	CHECK_INT(control_request(agent.path, "", SECOND, &line), -EINVAL);
+	CHECK_INT(control_request(agent.path, "hold", SECOND / 20, &line), -ETIMEDOUT);
 	fd = dial();
 	say(fd, "hold\n");
 	usleep(20000);
 	held = fork();
 	if (!held) {
-		int err = control_ask(agent.path, "hold", 30 * SECOND, &line);
+		int err = control_request(agent.path, "hold", 30 * SECOND, &line);
 
 		_exit(err != -ECONNRESET);
 	}
@@ -468,7 +469,7 @@ TEST(a_socket_of_somebody_else)
 	if (!fork()) {
 		if (setgid(65534) || setuid(65534))
 			_exit(1);
-		_exit(control_ask(at.sun_path, "echo", SECOND, &line) != -EACCES);
+		_exit(control_request(at.sun_path, "echo", SECOND, &line) != -EACCES);
 	}
 	for (int i = 0; i < 2; i++)
 		CHECK(wait(&status) > 0 && !status);

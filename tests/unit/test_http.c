@@ -50,10 +50,10 @@ static int get_broken(void *arg, struct buf *body)
 }
 
 static const struct http_page pages[] = {
-	{"/metrics", "text/plain; version=0.0.4", get_metrics, NULL},
-	{"/readyz", "text/plain", get_ready, NULL},
-	{"/big", "text/plain", get_big, NULL},
-	{"/broken", "text/plain", get_broken, NULL},
+	{"/metrics", "text/plain; version=0.0.4", get_metrics},
+	{"/readyz", "text/plain", get_ready},
+	{"/big", "text/plain", get_big},
+	{"/broken", "text/plain", get_broken},
 	{0},
 };
 
@@ -74,7 +74,7 @@ static void begin(const char *listen)
 	char *text;
 
 	CHECK_INT(loop_new(&loop), 0);
-	CHECK_INT(http_new(&http, loop, listen, pages, &text), 0);
+	CHECK_INT(http_new(&http, loop, listen, pages, NULL, &text), 0);
 	colon = strrchr(http_address(http), ':');
 	port = colon ? (int)strtol(colon + 1, NULL, 10) : 0;
 	CHECK(!pthread_create(&thread, NULL, run, loop));
@@ -275,7 +275,7 @@ TEST(unix_socket)
 	CHECK(!connect(fd, (struct sockaddr *)&at, sizeof(at)));
 	say(fd, "GET /metrics HTTP/1.1\r\n\r\n");
 	CHECK(!strncmp(hear(fd), "HTTP/1.1 200 ", 13));
-	CHECK_INT(http_new(&other, loop, listen, pages, &text), -EADDRINUSE);
+	CHECK_INT(http_new(&other, loop, listen, pages, NULL, &text), -EADDRINUSE);
 	free(text);
 	CHECK(!access(at.sun_path, F_OK));
 	end();
@@ -287,14 +287,14 @@ static void check_refused(const char *listen, int err, const char *expected)
 	struct http *h;
 	char *text = NULL;
 
-	CHECK_INT(http_new(&h, loop, listen, pages, &text), err);
+	CHECK_INT(http_new(&h, loop, listen, pages, NULL, &text), err);
 	CHECK_STR(text, expected);
 	free(text);
 }
 
-#define NOWHERE(x)                                                                       \
-	"'" x "' is nowhere to listen: it is ADDRESS:PORT, [ADDRESS]:PORT with an IPv6 " \
-	"one, or unix:PATH"
+#define NO_ADDRESS(x)                                                                     \
+	"'" x "' is no address to listen at: that is ADDRESS:PORT, [IPV6-ADDRESS]:PORT, " \
+	"or unix:PATH"
 
 TEST(addresses)
 {
@@ -317,15 +317,15 @@ TEST(addresses)
 	snprintf(used, sizeof(used), "127.0.0.1:%d", port);
 	snprintf(expected, sizeof(expected), "cannot listen at '%s': Address already in use", used);
 	check_refused(used, -EADDRINUSE, expected);
-	check_refused("", -EINVAL, NOWHERE(""));
-	check_refused("9190", -EINVAL, NOWHERE("9190"));
-	check_refused("127.0.0.1", -EINVAL, NOWHERE("127.0.0.1"));
-	check_refused("127.0.0.1:", -EINVAL, NOWHERE("127.0.0.1:"));
-	check_refused("127.0.0.1:http", -EINVAL, NOWHERE("127.0.0.1:http"));
-	check_refused("127.0.0.1:70000", -EINVAL, NOWHERE("127.0.0.1:70000"));
-	check_refused("::1:9190", -EINVAL, NOWHERE("::1:9190"));
-	check_refused("example.org:80", -EINVAL, NOWHERE("example.org:80"));
-	check_refused("unix:", -EINVAL, NOWHERE("unix:"));
+	check_refused("", -EINVAL, NO_ADDRESS(""));
+	check_refused("9190", -EINVAL, NO_ADDRESS("9190"));
+	check_refused("127.0.0.1", -EINVAL, NO_ADDRESS("127.0.0.1"));
+	check_refused("127.0.0.1:", -EINVAL, NO_ADDRESS("127.0.0.1:"));
+	check_refused("127.0.0.1:http", -EINVAL, NO_ADDRESS("127.0.0.1:http"));
+	check_refused("127.0.0.1:70000", -EINVAL, NO_ADDRESS("127.0.0.1:70000"));
+	check_refused("::1:9190", -EINVAL, NO_ADDRESS("::1:9190"));
+	check_refused("example.org:80", -EINVAL, NO_ADDRESS("example.org:80"));
+	check_refused("unix:", -EINVAL, NO_ADDRESS("unix:"));
 	check_refused("unix:/nope/x", -ENOENT,
 		      "cannot listen at 'unix:/nope/x': No such file or directory");
 	check_refused("192.0.2.1:0", -EADDRNOTAVAIL,

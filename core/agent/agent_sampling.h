@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's sampling: the profiler, the processes of the machine with their decisions, and the
+ * way of each sample to the windows of its decision's sinks. The loop drives it from
+ * agent_sampling_open() on. For the control thread.
+ */
+#ifndef AGENT_AGENT_SAMPLING_H
+#define AGENT_AGENT_SAMPLING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/cgroup_moves.h"
+#include "config/plan.h"
+#include "events/process_events.h"
+#include "net/loop.h"
+#include "policy/decisions.h"
+#include "policy/discoveries.h"
+#include "policy/rates.h"
+#include "process/target.h"
+#include "sampling/profiler.h"
+
+struct agent_sampling {
+	struct loop *loop; /* borrowed */
+	/* Called once a second with the number of seconds since the start. */
+	void (*each_second)(void *arg, uint32_t seconds);
+	void *arg;
+
+	struct profiler profiler;
+	struct targets *targets;
+	struct discoveries *discoveries;
+	struct decisions *decisions;
+	struct rates *rates;
+	struct process_events *process_events;
+	struct loop_watch *process_watch; /* the descriptor of process_events */
+	struct cgroup_moves *moves;       /* NULL: moves are not counted */
+	const struct plan *plan;          /* borrowed; of the decisions */
+	/* By the bits of decision->sinks: the bit of the pipeline's slot; 0: no window. */
+	uint64_t slots[PLAN_MAX_SINKS];
+	int refused; /* the last error of a process's events that was logged */
+	bool paused;
+	uint32_t ticks;          /* of the timer */
+	uint32_t ticks_to_drain; /* the next ticks drain without a check */
+};
+
+/* Opens targets, discoveries, decisions, profiler and process events. The fields loop, each_second
+ * and arg are set, and plan, the first one. 0, or an exit code after an error was logged:
+ * agent_sampling_close() is still to be called. */
+int agent_sampling_open(struct agent_sampling *, const struct profiler_options *);
+void agent_sampling_close(struct agent_sampling *);
+/* Decides the processes that run, and enables sampling. 0 or an exit code, as above. */
+int agent_sampling_begin(struct agent_sampling *);
+/* Another plan: its rates and its policy hold, and samples go to the slots of its sinks. The plan
+ * is borrowed until the next call. */
+void agent_sampling_replan(struct agent_sampling *, const struct plan *,
+			   const uint64_t slots[PLAN_MAX_SINKS]);
+/* Handles the process events and then the records that are older than the last of them. */
+void agent_sampling_drain(struct agent_sampling *);
+void agent_sampling_pause(struct agent_sampling *, bool pause);
+/* Disables sampling for good and drains what was sampled. */
+void agent_sampling_stop(struct agent_sampling *);
+/* Frees processes, files, symbols and label sets that nothing uses; closed: n collectors of closed
+ * windows that are still to be built. */
+void agent_sampling_sweep(struct agent_sampling *, const struct collector *const *closed,
+			  uint32_t n);
+#endif

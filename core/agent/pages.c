@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pages of the HTTP server: /metrics, /healthz, /readyz. */
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "agent/agent_state.h"
+#include "agent/usage.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "bpf/sampler.h"
+#include "profile/loss.h"
+#include "sampling/losses.h"
+
+/* ---- /metrics ---- */
+
+struct gauge {
+	const char *name, *help;
+	double value;
+};
+
+static void set_gauges(const struct gauge *gauges, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		metric_set(gauges[i].name, gauges[i].help, NULL, gauges[i].value);
+}
+
+static void set_losses(const struct agent *a)
+{
+	struct loss_account l;
+
+	losses_read(&l, a->sampling.profiler.pipeline, a->sampling.profiler.stream);
+	for (uint32_t i = 0; i < l.n; i++) {
+		const struct loss_count *c = &l.counts[i];
+
+		if (c->stage == LOSS_TICK)
+			metric_set("samples_lost", "Samples due that were not recorded.",
+				   METRIC_LABELS("reason", c->text), (double)c->n);
+		else if (c->stage == LOSS_NOWHERE || (c->stage == LOSS_STACK && c->n))
+			metric_set("samples",
+				   "Samples recorded: complete, or truncated for a reason.",
+				   METRIC_LABELS("result", c->text), (double)c->n);
+	}
+}
+
+static void set_sampling(const struct profiler *p)
+{
+	struct pipeline_stats s;
+
+	pipeline_stats(p->pipeline, &s);
+	const struct gauge gauges[] = {
+		{"samples_guessed", "Complete samples with a guessed frame.", (double)s.guessed},
+		{"samples_interpreter_only",
+		 "Complete samples that show an interpreter without the program that it runs.",
+		 (double)s.passed},
+		{"samples_unselected", "Samples dropped because their process is not profiled.",
+		 (double)s.unwanted},
+		{"samples_waiting", "Samples whose unwind tables are being made.",
+		 (double)s.waiting},
+		{"samples_waiting_bytes", "Size in bytes of the stack copies of waiting samples.",
+		 (double)s.waiting_bytes},
+		{"emissions_lost_total", "Total number of lost emissions of language unwinders.",
+		 (double)s.lost_names},
+		{"files", "Files that profiled processes map.", s.files},
+		{"files_refused", "Files that profiled processes map and that cannot be read.",
+		 s.refused},
+		{"processes_followed",
+		 "Processes whose mappings are known, including those that ended a minute ago.",
+		 (double)s.lives},
+		{"events", "Open perf events.", (double)perf_stream_events(p->stream)},
+		{"symbol_bytes", "Memory in bytes of symbols kept for further windows.",
+		 (double)symbolizer_bytes(p->symbolizer)},
+	};
+	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
+}
+
+static void set_bpf(struct bpf_sampler *bpf)
+{
+	struct bpf_sampler_stats b;
+
+	if (!bpf)
+		return;
+	bpf_sampler_stats(bpf, &b);
+	for (uint32_t i = 0; i < TICK_RESULT_COUNT; i++)
+		metric_set("kernel_ticks", "Ticks that the BPF sampler handled, by result.",
+			   METRIC_LABELS("result", tick_result_texts[i]), (double)b.ticks[i]);
+	const struct gauge gauges[] = {
+		{"kernel_table_bytes", "Size in bytes of the unwind tables in the kernel.",
+		 (double)b.table_bytes},
+		{"kernel_table_bytes_limit",
+		 "Maximum size in bytes of the unwind tables in the kernel.", (double)b.table_cap},
+		{"kernel_map_chunks", "Map chunks in use.", b.chunks},
+		{"kernel_map_chunks_limit", "Maximum number of map chunks.", b.chunks_cap},
+	};
+	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
+}
+
+static void set_agent(const struct agent *a)
+{
+	uint32_t profiled, n = decisions_processes(a->sampling.decisions, &profiled);
+	const struct gauge gauges[] = {
+		{"processes", "Processes that run, without kernel threads.", n},
+		{"processes_profiled", "Processes that run and are profiled.", profiled},
+		{"targets", "Targets of all discovery instances.",
+		 targets_count(a->sampling.targets)},
+		{"paused", "Whether sampling is paused.", a->sampling.paused},
+		{"plan_generation", "Number of plans that have run.", a->instances.generation},
+		{"lua_memory_bytes", "Memory in bytes of the script's Lua state.",
+		 (double)lua_policy_memory(a->instances.plan)},
+		{"resident_bytes", "Resident memory of the agent in bytes.",
+		 (double)usage_resident_bytes()},
+		{"heap_bytes", "Memory in bytes that the agent has allocated and not freed.",
+		 (double)usage_heap_bytes()},
+		{"uptime_seconds", "Time in seconds since the start of the agent.",
+		 (double)(clock_now() - a->start_ns) / 1e9},
+	};
+	static const char cpu_help[] = "CPU time in seconds of the agent and its workers.";
+
+	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
+	metric_set("build_info", "A metric with the value 1, labelled with the version.",
+		   METRIC_LABELS("version", FUSEE_VERSION), 1);
+	metric_set("cpu_seconds", cpu_help, METRIC_LABELS("process", "agent"),
+		   usage_cpu_seconds(false));
+	metric_set("cpu_seconds", cpu_help, METRIC_LABELS("process", "workers"),
+		   usage_cpu_seconds(true));
+}
+
+static int get_metrics(void *arg, struct buf *body)
+{
+	const struct agent *a = arg;
+
+	set_losses(a);
+	set_sampling(&a->sampling.profiler);
+	set_bpf(a->sampling.profiler.bpf);
+	set_agent(a);
+	return metrics_text(body) ? 503 : 200;
+}
+
+/* ---- the other pages ---- */
+
+static int get_health(void *arg, struct buf *body)
+{
+	(void)arg;
+	buf_str(body, "ok\n");
+	return 200;
+}
+
+static int get_ready(void *arg, struct buf *body)
+{
+	const struct agent *a = arg;
+	bool ready = discoveries_synced(a->sampling.discoveries) && !a->stop_ns;
+
+	buf_str(body,
+		ready ? "ready\n" : "not ready: discovery has not looked at everything yet\n");
+	return ready ? 200 : 503;
+}
+
+static const struct http_page pages[] = {
+	{"/metrics", "text/plain; version=0.0.4", get_metrics},
+	{"/healthz", "text/plain", get_health},
+	{"/readyz", "text/plain", get_ready},
+	{0},
+};
+
+int pages_open(struct agent *a)
+{
+	const char *address = a->instances.plan->listen;
+	char *text = NULL;
+	int r = *address ? http_new(&a->http, a->loop, address, pages, a, &text) : 0;
+
+	if (r)
+		log_error("%s", text ? text : strerror(-r));
+	free(text);
+	return r ? EX_UNAVAILABLE : 0;
+}
