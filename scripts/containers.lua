@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Containers and nothing else: each one's profile by itself, named by its id and its runtime.
+-- Containers only: a profile of each container, with its id and its runtime as labels.
 sample.cpu { hz = 19 }
 discover.cgroup {}
 discover.process {}

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- To a server that takes pprof by POST, with a token from a file; what it cannot take just now waits in
--- a queue of 128 MiB.
+-- To a server that accepts pprof by POST, with a token from a file. While the server cannot be reached,
+-- up to 128 MiB of profiles wait in a queue.
 sample.cpu { hz = 19 }
 
 sink.http {
@@ -10,5 +10,5 @@ sink.http {
   every = "10s",
   per = "target",
   queue = "128MiB",
-  omit = { "pid", "tid", "thread" }, -- what a server should not index
+  omit = { "pid", "tid", "thread" }, -- labels that the server should not index
 }

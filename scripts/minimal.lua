@@ -1,3 +1,3 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Everything that runs, 19 times a second, a profile a minute into a directory.
+-- All processes, 19 samples per second and CPU, a profile per minute in a directory.
 sink.pprof { dir = os.getenv "FUSEE_DIR" or "/var/lib/fusee" }

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Different targets, different rates, different sinks. The policy is asked once for each set of labels.
+-- Different rates and sinks for different targets. The policy is called once for each label set.
 local dir = os.getenv "FUSEE_DIR" or "/var/lib/fusee"
 
 sample.cpu { hz = 19 }
 discover.process {}
 discover.cgroup {}
-unknown "drop" -- nothing that no discovery knows
+unknown "drop" -- processes that no discovery knows are not profiled
 
 local all = sink.pprof { dir = dir .. "/all", every = "60s" }
 local db = sink.pprof { dir = dir .. "/db", every = "10s", per = "target", keep = "30d" }

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A recorder for one machine: a profile of each target every five minutes, kept for two weeks, and the
--- stacks as text beside them for grep and flame graph tools.
+-- For one machine: a profile of each target every five minutes, kept for two weeks, and the stacks as
+-- text beside them, for grep and flame graph tools.
 local dir = os.getenv "FUSEE_DIR" or "/var/lib/fusee"
 
 sample.cpu { hz = 49, threads = true }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/utf8.h"
 
 #define XXH_INLINE_ALL
@@ -395,8 +396,10 @@ static int family_text(const struct family *f, struct buf *out)
 	if (!all)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < f->nbuckets; i++)
-		for (const struct series *s = f->buckets[i]; s; s = s->next)
+		for (const struct series *s = f->buckets[i]; s; s = s->next) {
+			fusee_require(n < f->n);
 			all[n++] = s;
+		}
 	qsort(all, n, sizeof(const struct series *), by_labels);
 	if (*f->help) {
 		buf_printf(out, "# HELP " PREFIX "%s ", f->name);

@@ -89,47 +89,44 @@ static void put_facts(struct buf *b, const struct fusee_option *o)
 		buf_printf(b, ", default %s", o->def);
 }
 
+/* An option's name, type and limits. indent 0: the name has a line of its own. */
+static void put_head(struct buf *b, const struct fusee_option *o, unsigned int indent,
+		     unsigned int columns)
+{
+	struct buf facts = {0};
+	size_t at = b->len;
+
+	put_facts(&facts, o);
+	buf_add(&facts, "", 1);
+	if (facts.error) {
+		b->error = facts.error;
+	} else if (indent) {
+		help_wrap(b, facts.p, indent, columns);
+		if (!b->error)
+			memcpy(b->p + at + 2, o->name, strlen(o->name));
+	} else {
+		buf_printf(b, "  %s\n", o->name);
+		help_wrap(b, facts.p, 4, columns);
+	}
+	buf_fini(&facts);
+}
+
 int help_options(struct buf *b, const struct fusee_table *options, unsigned int columns)
 {
 	size_t widest = 0;
+	unsigned int indent;
 
 	for (uint32_t i = 0; i < options->n; i++) {
 		size_t len = strlen(FUSEE_AT(struct fusee_option, *options, i)->name);
 
 		widest = len > widest ? len : widest;
 	}
+	indent = columns >= 60 && widest < 24 ? (unsigned int)widest + 4 : 0;
 	for (uint32_t i = 0; i < options->n; i++) {
 		const struct fusee_option *o = FUSEE_AT(struct fusee_option, *options, i);
-		struct buf facts = {0};
 
-		put_facts(&facts, o);
-		buf_add(&facts, "", 1);
-		if (facts.error) {
-			buf_fini(&facts);
-			return -ENOMEM;
-		}
-		buf_printf(b, "  %s", o->name);
-		if (columns >= 60 &&
-		    widest < 24) { /* beside the name; further lines are indented */
-			size_t at = b->len;
-
-			blanks(b, widest - strlen(o->name));
-			help_wrap(b, facts.p, (unsigned int)widest + 4, columns);
-			/* the first line is indented by the name */
-			if (!b->error) {
-				size_t have = 2 + widest, pad = widest - strlen(o->name);
-
-				memmove(b->p + at + pad, b->p + at + pad + have,
-					b->len - at - pad - have);
-				b->len -= have;
-			}
-		} else {
-			buf_str(b, "\n");
-			help_wrap(b, facts.p, 4, columns);
-		}
-		buf_fini(&facts);
-		help_wrap(b, o->doc ? o->doc : "",
-			  columns >= 60 && widest < 24 ? (unsigned int)widest + 4 : 4, columns);
+		put_head(b, o, indent, columns);
+		help_wrap(b, o->doc ? o->doc : "", indent ? indent : 4, columns);
 	}
 	return b->error;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/guess.h"
 #include "config/help.h"
 #include "config/lua_library.h"
@@ -130,6 +131,7 @@ static int construct(lua_State *L)
 	}
 	if (d->kind != FUSEE_SINK)
 		return 0;
+	fusee_assert(!p || a->builder.plan->sinks[a->builder.plan->nsinks - 1] == p);
 	push_handle(L, p ? a->builder.plan->nsinks - 1 : UINT32_MAX, p ? p->name : name);
 	return 1;
 }

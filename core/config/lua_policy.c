@@ -7,10 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/guess.h"
 #include "config/lua_api.h"
 #include "config/lua_state.h"
 #include "config/plan.h"
+
+_Static_assert(PLAN_MAX_SINKS == 64, "the bits of policy_answer.sinks");
 
 #define MAX_TEXTS 65536u
 #define MAX_TEXT_BYTES (4u << 20)
@@ -341,6 +344,7 @@ static char *with_place(const struct script *p, const char *text)
 
 static void set_defaults(const struct plan *plan, struct policy_answer *d)
 {
+	fusee_assert(plan->nsinks <= PLAN_MAX_SINKS);
 	*d = (struct policy_answer){.profile = true,
 				    .hz = plan->hz,
 				    .sinks = plan->nsinks < 64 ? (UINT64_C(1) << plan->nsinks) - 1

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/guess.h"
 #include "base/utf8.h"
@@ -431,6 +432,16 @@ static void add_default_discoveries(struct plan_builder *b)
 	}
 }
 
+static void assert_complete(struct plan_instance *const *all, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		fusee_assert(all[i]->plugin && all[i]->name && all[i]->where && all[i]->omit);
+		fusee_assert(all[i]->identity);
+		for (uint32_t k = 0; k < i && all[i]->identity && all[k]->identity; k++)
+			fusee_assert(strcmp(all[i]->identity, all[k]->identity));
+	}
+}
+
 int plan_builder_finish(struct plan_builder *b, struct plan **ret)
 {
 	struct plan_errors *e = b->errors;
@@ -450,6 +461,8 @@ int plan_builder_finish(struct plan_builder *b, struct plan **ret)
 		}
 	}
 	if (!e->n && !b->no_memory) {
+		assert_complete(b->plan->sinks, b->plan->nsinks);
+		assert_complete(b->plan->discoveries, b->plan->ndiscoveries);
 		*ret = b->plan;
 		return 0;
 	}

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/guess.h"
 
@@ -80,7 +81,10 @@ static int make_ctx(void **ctx, const struct fusee_plugin *d, const struct insta
 	char *wrong = NULL;
 	int r;
 
-	*text = NULL;
+	*ctx = NULL;
+	r = options_check(&d->options, d->ctx_size, text); /* as plugin_load() did */
+	if (fusee_fails(!r))
+		return r;
 	*ctx = calloc(1, d->ctx_size ? d->ctx_size : 1);
 	if (!*ctx)
 		return -ENOMEM;
