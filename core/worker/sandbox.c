@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The list of system calls, the seccomp filter made of it, and the handler of denied calls. */
 #include "worker/sandbox.h"
 
 #include <errno.h>
@@ -23,9 +24,17 @@
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64
 #define RESULT(u) ((u)->uc_mcontext.gregs[REG_RAX])
+#define ARGUMENT0(u) ((u)->uc_mcontext.gregs[REG_RDI])
+#define ARGUMENT1(u) ((u)->uc_mcontext.gregs[REG_RSI])
+#define ARGUMENT2(u) ((u)->uc_mcontext.gregs[REG_RDX])
+#define ARGUMENT3(u) ((u)->uc_mcontext.gregs[REG_R10])
 #elif defined(__aarch64__)
 #define ARCH AUDIT_ARCH_AARCH64
 #define RESULT(u) ((u)->uc_mcontext.regs[0])
+#define ARGUMENT0(u) ((u)->uc_mcontext.regs[0])
+#define ARGUMENT1(u) ((u)->uc_mcontext.regs[1])
+#define ARGUMENT2(u) ((u)->uc_mcontext.regs[2])
+#define ARGUMENT3(u) ((u)->uc_mcontext.regs[3])
 #else
 #error "the sandbox knows no system calls of this machine"
 #endif
@@ -35,13 +44,13 @@
 /* ---- the list ---- */
 
 enum check {
-	ANY,       /* whatever its arguments are */
-	NO_EXEC,   /* argument 2 without PROT_EXEC */
-	PRIVATE,   /* likewise, and argument 3 says MAP_PRIVATE, not MAP_SHARED */
-	BY_FD,     /* argument 3 is AT_EMPTY_PATH alone: fstat() of newer libraries */
-	HARMLESS,  /* argument 1 is one of a few fcntl() commands */
-	OURSELVES, /* argument 0 is our own pid: abort() */
-	BY_PATH,   /* EACCES */
+	ANY,       /* allowed with any arguments */
+	NO_EXEC,   /* allowed if argument 2 is without PROT_EXEC */
+	PRIVATE,   /* as NO_EXEC, and argument 3 has MAP_PRIVATE and not MAP_SHARED */
+	BY_FD,     /* newfstatat(): see stat_descriptor() */
+	HARMLESS,  /* allowed if argument 1 is one of a few fcntl() commands */
+	OURSELVES, /* allowed if argument 0 is the worker's pid: abort() */
+	BY_PATH,   /* returns EACCES, without effect */
 };
 
 static const struct call {
@@ -85,7 +94,7 @@ static const struct call {
 	CALL(rt_sigreturn, ANY),
 	CALL(restart_syscall, ANY),
 	CALL(sched_yield, ANY),
-	CALL(sysinfo, ANY), /* qsort() of glibc asks how much memory there is */
+	CALL(sysinfo, ANY), /* qsort() of glibc reads the size of the memory */
 	CALL(exit, ANY),
 	CALL(exit_group, ANY),
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -110,7 +119,7 @@ static const struct call {
 #endif
 };
 
-/* Not allowed, but likely enough to be met in a message to deserve its name. */
+/* Calls that are not allowed: their names for messages. */
 static const struct {
 	uint32_t number;
 	const char *name;
@@ -209,7 +218,7 @@ void sandbox_print(FILE *f)
 		[ANY] = "allowed",
 		[NO_EXEC] = "allowed, not PROT_EXEC",
 		[PRIVATE] = "allowed, private mappings only, not PROT_EXEC",
-		[BY_FD] = "allowed for a descriptor, not for a path (EACCES)",
+		[BY_FD] = "done as fstat() for a descriptor; EACCES for a path",
 		[HARMLESS] = "allowed: F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC, F_ADD_SEALS, "
 			     "F_GET_SEALS",
 		[OURSELVES] = "allowed to itself (abort)",
@@ -221,30 +230,55 @@ void sandbox_print(FILE *f)
 	fprintf(f, "%-16s %s\n", "anything else", "reported by name, ends the worker");
 }
 
-/* ---- a denied call ---- */
+/* ---- calls that the filter traps ---- */
 
 static int denied_sock;
 static volatile uint32_t refused_calls, refused_last;
 
-static bool is_by_path(uint32_t number)
+/* The check of a call; ANY: it is not in the list, or not trapped for its path. */
+static enum check trapped_check(uint32_t number)
 {
 	for (size_t i = 0; i < N(calls); i++)
-		if ((uint32_t)calls[i].number == number)
-			return calls[i].check == BY_PATH || calls[i].check == BY_FD;
-	return false;
+		if ((uint32_t)calls[i].number == number &&
+		    (calls[i].check == BY_PATH || calls[i].check == BY_FD))
+			return calls[i].check;
+	return ANY;
 }
 
-/* SIGSYS, in the middle of anything: only what is safe in a signal handler. */
-static void denied(int sig, siginfo_t *info, void *context)
+/*
+ * fstat() of newer libraries is newfstatat() with AT_EMPTY_PATH and an empty path. That flag does
+ * not make the kernel ignore a path that is not empty, and a filter cannot read it, so the call is
+ * trapped and an fstat() made in its place.
+ */
+static long stat_descriptor(const ucontext_t *u)
+{
+	const char *path = (const char *)(uintptr_t)ARGUMENT1(u);
+	int saved = errno;
+	long r;
+
+	if (ARGUMENT3(u) != AT_EMPTY_PATH || !path || *path)
+		return -EACCES;
+	r = syscall(SYS_fstat, (int)ARGUMENT0(u), (void *)(uintptr_t)ARGUMENT2(u));
+	r = r ? -errno : 0;
+	errno = saved;
+	return r;
+}
+
+/* SIGSYS can come anywhere: only async-signal-safe calls here. */
+static void handle_sigsys(int sig, siginfo_t *info, void *context)
 {
 	uint32_t number = (uint32_t)info->si_syscall;
 	ucontext_t *u = context;
 
 	(void)sig;
-	if (info->si_arch == ARCH && is_by_path(number)) {
-		refused_calls++;
-		refused_last = number;
-		RESULT(u) = -EACCES;
+	if (info->si_arch == ARCH && trapped_check(number) != ANY) {
+		long r = trapped_check(number) == BY_FD ? stat_descriptor(u) : -EACCES;
+
+		if (r == -EACCES) {
+			refused_calls++;
+			refused_last = number;
+		}
+		RESULT(u) = r;
 		return;
 	}
 	protocol_send_reply(denied_sock,
@@ -274,22 +308,23 @@ static void emit(struct program *p, uint16_t code, uint8_t yes, uint8_t no, uint
 	p->code[p->n++] = (struct sock_filter){code, yes, no, k};
 }
 
-/* The low word; where the high one matters, the check looks at it too. */
-static void load(struct program *p, unsigned int argument, bool high)
+/* Loads the low 32 bits of an argument, which hold every bit that is checked.
+ */
+static void load(struct program *p, unsigned int argument)
 {
 	emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0,
-	     (uint32_t)(offsetof(struct seccomp_data, args) + 8 * argument + (high ? 4 : 0)));
+	     (uint32_t)(offsetof(struct seccomp_data, args) + 8 * argument));
 }
 
 #define ALLOW() emit(p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW)
 #define DENY() emit(p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_TRAP)
 
-/* A = argument & mask; allowed if that is `want`. */
-static void if_masked(struct program *p, unsigned int argument, uint32_t mask, uint32_t want)
+/* Denies the call unless argument & mask is `value`. */
+static void require(struct program *p, unsigned int argument, uint32_t mask, uint32_t value)
 {
-	load(p, argument, false);
+	load(p, argument);
 	emit(p, BPF_ALU | BPF_AND | BPF_K, 0, 0, mask);
-	emit(p, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, want);
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, value);
 	DENY();
 }
 
@@ -302,24 +337,22 @@ static void check_arguments(struct program *p, enum check check)
 	case ANY:
 		break;
 	case PRIVATE:
-		if_masked(p, 3, MAP_SHARED | MAP_PRIVATE, MAP_PRIVATE);
+		require(p, 3, MAP_SHARED | MAP_PRIVATE, MAP_PRIVATE);
 		/* fall through */
 	case NO_EXEC:
-		if_masked(p, 2, PROT_EXEC, 0);
-		break;
-	case BY_FD:
-		if_masked(p, 3, UINT32_MAX, AT_EMPTY_PATH);
+		require(p, 2, PROT_EXEC, 0);
 		break;
 	case HARMLESS:
-		load(p, 1, false);
+		load(p, 1);
 		for (size_t i = 0; i < N(harmless); i++)
 			emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint8_t)(N(harmless) - i), 0,
 			     harmless[i]);
 		DENY();
 		break;
 	case OURSELVES:
-		if_masked(p, 0, UINT32_MAX, (uint32_t)getpid());
+		require(p, 0, UINT32_MAX, (uint32_t)getpid());
 		break;
+	case BY_FD:
 	case BY_PATH:
 		DENY();
 		return;
@@ -335,7 +368,7 @@ static void build(struct program *p)
 	for (size_t i = 0; i < N(calls); i++) {
 		unsigned short at;
 
-		/* Each check loads an argument, so the number is loaded again each time. */
+		/* the check of the call before may have loaded an argument */
 		emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
 		at = p->n;
 		emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, (uint32_t)calls[i].number);
@@ -347,7 +380,7 @@ static void build(struct program *p)
 
 static int filter_calls(int sock)
 {
-	struct sigaction sa = {.sa_sigaction = denied, .sa_flags = SA_SIGINFO | SA_NODEFER};
+	struct sigaction sa = {.sa_sigaction = handle_sigsys, .sa_flags = SA_SIGINFO | SA_NODEFER};
 	static struct program p;
 	struct sock_fprog f;
 
@@ -356,7 +389,7 @@ static int filter_calls(int sock)
 		return -errno;
 	build(&p);
 	f = (struct sock_fprog){.len = p.n, .filter = p.code};
-	/* TSYNC: the threads that a library may have started, too. */
+	/* TSYNC: also for threads that a library started. */
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &f)
 		       ? -errno ?: -EIO
 		       : 0;
@@ -369,9 +402,9 @@ static int drop_capabilities(void)
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct none[2] = {0};
 
+	/* Fails without CAP_SETPCAP, and is not needed then: no_new_privs holds. */
 	for (unsigned long c = 0; c < 64; c++)
-		prctl(PR_CAPBSET_DROP, c, 0, 0,
-		      0); /* only root may; without new privileges it is not needed */
+		prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	return syscall(SYS_capset, &head, none) ? -errno : 0;
 }
@@ -390,7 +423,7 @@ static int limit_resources(uint64_t memory)
 	if (!err)
 		err = limit(RLIMIT_NOFILE, 64);
 	if (!err)
-		err = limit(RLIMIT_FSIZE, memory); /* memfds are no data in RLIMIT_DATA's sense */
+		err = limit(RLIMIT_FSIZE, memory); /* memfds do not count for RLIMIT_DATA */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 	if (!err)
 		err = limit(RLIMIT_DATA, memory);

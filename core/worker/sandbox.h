@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walls around the worker: no capabilities, no new privileges, no tracing of it, no core dumps,
- * bounded memory, and a list of system calls. Allowed: what reading given descriptors, computing
- * and answering takes. A call that looks for a file by path gets EACCES (libraries try, and live
- * without); any other call ends the worker, after it has said which.
+ * The sandbox of the worker process: no capabilities, no new privileges, not dumpable (so processes
+ * of the same user cannot trace it), no core dumps, limited memory and descriptors, and a list of
+ * system calls. The allowed calls read the given descriptors, compute and reply. A call that takes
+ * a path returns EACCES, as libraries try such and work without; any other call ends the worker,
+ * after REPLY_DENIED. The worker keeps the agent's uid and namespaces, and its stderr.
  */
 #ifndef WORKER_SANDBOX_H
 #define WORKER_SANDBOX_H
@@ -11,14 +12,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Closed for ever; call when all libraries are loaded. sock: to say REPLY_DENIED on. 0, or -errno
- * with *what: a phrase. */
+/* Enters the sandbox, for good. To be called when all libraries are loaded. sock: for REPLY_DENIED.
+ * memory_limit: bytes. 0, or -errno with *what: a phrase that completes "the worker cannot". */
 int sandbox_enter(int sock, uint64_t memory_limit, const char **what);
-/* Calls that got EACCES so far, and the last one's number. */
+/* The number of calls that got EACCES so far, and the last of them. */
 uint32_t sandbox_refused(uint32_t *last);
-/* Name of a system call, for messages: "socket", or "" where it is not among those that we can
- * name. */
+/* The name of a system call, such as "socket"; "": not known. For messages. */
 const char *sandbox_call_name(uint32_t call);
-/* The list, for people (`fusee worker --sandbox`). */
+/* Prints the list, for `fusee worker --sandbox`. */
 void sandbox_print(FILE *);
 #endif

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,6 +63,7 @@ static uint32_t outcome(long r)
 static uint32_t attempt(uint64_t what)
 {
 	static const char *const argv[] = {"/bin/true", NULL};
+	static struct stat st;
 
 	switch (what) {
 	case DO_ABORT:
@@ -81,6 +83,9 @@ static uint32_t attempt(uint64_t what)
 		return outcome(open("/etc/shadow", O_RDONLY));
 	case DO_CREATE:
 		return outcome(open("/tmp/fusee-was-here", O_CREAT | O_WRONLY, 0600));
+	case DO_STAT:
+		return outcome(
+			syscall(SYS_newfstatat, AT_FDCWD, "/etc/passwd", &st, AT_EMPTY_PATH));
 	case DO_SOCKET:
 		return outcome(socket(AF_INET, SOCK_STREAM, 0));
 	case DO_EXECVE:

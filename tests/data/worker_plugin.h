@@ -10,6 +10,7 @@ enum worker_plugin_does {
 	DO_TAKE_MEMORY,
 	DO_OPEN,
 	DO_CREATE,
+	DO_STAT, /* by path, with AT_EMPTY_PATH as fstat() has */
 	DO_SOCKET,
 	DO_EXECVE,
 	DO_FORK,

@@ -73,10 +73,10 @@ TEST(ends_it)
 /* Looking for files only fails: libraries do that, and can do without. */
 TEST(files_by_path_are_not_there)
 {
-	static const uint64_t attempts[] = {DO_OPEN, DO_CREATE};
+	static const uint64_t attempts[] = {DO_OPEN, DO_CREATE, DO_STAT};
 	struct worker *w = start();
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		struct asked a = inspect_fd(w, elf_with_entry(attempts[i]));
 
 		CHECK_INT(a.err, 0);
