@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Opening an ELF file: header, program headers, section headers, notes. Nothing here trusts a
- * number of the file. */
+/* Opening an ELF file: header, program headers, section headers, notes. Each number of the file is
+ * checked. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ int elf_pread(const struct elf *e, void *buf, uint64_t len, uint64_t off)
 			continue;
 		if (n < 0)
 			return -EIO;
-		if (!n) /* it shrank since we looked */
+		if (!n) /* the file shrank after fstat() */
 			return -EBADMSG;
 		to += n;
 		off += (uint64_t)n;
@@ -40,7 +40,7 @@ static int read_header(struct elf *e)
 
 	if (fstat(e->fd, &st))
 		return -errno;
-	/* A read of anything else may block for ever, or eat what is there. */
+	/* A read of a FIFO or device can block, or consume data. */
 	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(*h))
 		return -ENOEXEC;
 	e->size = (uint64_t)st.st_size;
@@ -75,7 +75,7 @@ static int read_array(struct elf *e, void **ret, uint64_t n, uint64_t each, uint
 	return err;
 }
 
-/* Section 0 holds the counts that don't fit into the header. */
+/* Section 0 has the counts that do not fit into the header. */
 static int read_section_headers(struct elf *e, uint32_t *names, uint64_t *nsegments)
 {
 	uint64_t n = e->header.e_shnum;
@@ -155,8 +155,8 @@ static int read_segments(struct elf *e, uint64_t n)
 
 		if (p->p_type != PT_LOAD)
 			continue;
-		/* Beyond the file's end is fine here: debug files keep the program headers of the
-		 * original. */
+		/* Segments may end beyond the file: debug files keep the original's program
+		 * headers. */
 		if (p->p_filesz > p->p_memsz ||
 		    __builtin_add_overflow(p->p_vaddr, p->p_memsz, &end) ||
 		    __builtin_add_overflow(p->p_offset, p->p_filesz, &end))
@@ -215,7 +215,7 @@ void elf_close(struct elf *e)
 	free(e);
 }
 
-/* Looks for NT_GNU_BUILD_ID among `len` bytes of notes. align: 8 only where the file says so. */
+/* Finds NT_GNU_BUILD_ID in len bytes of notes. align: 4 or 8. */
 static int find_build_id(struct elf *e, const char *p, uint64_t len, uint64_t align)
 {
 	uint64_t at = 0;
@@ -262,26 +262,25 @@ static int read_note(struct elf *e, uint64_t off, uint64_t len, uint64_t align)
 	return err;
 }
 
-/* By section first: debug files keep their notes there, while their program headers lead nowhere. A
- * note that lies is passed over: the file has no build id then, which costs nothing but its name.
- */
+/* By sections first, as program headers of debug files point nowhere. Malformed notes are ignored:
+ * the file then has no build ID. */
 static int read_build_id(struct elf *e)
 {
 	int err = -ENOENT;
-	uint32_t left = 64;
+	uint32_t rest = 64; /* notes to read at most */
 
 	if (e->notes_read)
 		return 0;
-	for (uint32_t i = 0; i < e->nsections && err && err != -ENOMEM && left; i++) {
+	for (uint32_t i = 0; i < e->nsections && err && err != -ENOMEM && rest; i++) {
 		const Elf64_Shdr *s = &e->sections[i];
 
-		if (s->sh_type == SHT_NOTE && left--)
+		if (s->sh_type == SHT_NOTE && rest--)
 			err = read_note(e, s->sh_offset, s->sh_size, s->sh_addralign);
 	}
-	for (uint32_t i = 0; i < e->nsegments && err && err != -ENOMEM && left; i++) {
+	for (uint32_t i = 0; i < e->nsegments && err && err != -ENOMEM && rest; i++) {
 		const Elf64_Phdr *p = &e->segments[i];
 
-		if (p->p_type == PT_NOTE && left--)
+		if (p->p_type == PT_NOTE && rest--)
 			err = read_note(e, p->p_offset, p->p_filesz, p->p_align);
 	}
 	if (err == -ENOMEM)

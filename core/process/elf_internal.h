@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What elf.c (headers), elf_section.c (contents) and elf_symbol.c (names) share. For nobody else.
- */
+/* What elf.c (headers), elf_section.c (contents) and elf_symbol.c (names) share. For no other file.
+ * elf_symbol.c calls elf_section.c, and that elf.c. */
 #ifndef PROCESS_ELF_INTERNAL_H
 #define PROCESS_ELF_INTERNAL_H
 
@@ -9,14 +9,15 @@
 
 #include "process/elf.h"
 
-/* Real files stay far below these; they bound what one lying header can make us allocate. */
+/* Bounds of what a malformed header can make the reader allocate, far above real files. */
 #define ELF_MAX_SECTIONS (1u << 20)
 #define ELF_MAX_SEGMENTS 65536u
 #define ELF_MAX_NAMES (64u << 20)
 #define ELF_MAX_SECTION (1ull << 30)
 #define ELF_MAX_NOTE (1u << 20)
 
-struct elf_bytes { /* of one section, read and uncompressed */
+/* One section's contents, uncompressed. */
+struct elf_bytes {
 	struct elf_bytes *next;
 	uint32_t section; /* index; UINT32_MAX: .eh_frame of a file without sections */
 	uint64_t len;
@@ -27,26 +28,26 @@ struct elf {
 	int fd;
 	uint64_t size; /* of the file */
 	Elf64_Ehdr header;
-	Elf64_Phdr *segments; /* nsegments of them, as they stand in the file */
+	Elf64_Phdr *segments; /* nsegments, as in the file */
 	uint32_t nsegments;
-	Elf64_Shdr *sections; /* nsections of them, 0: the file has none */
+	Elf64_Shdr *sections; /* nsections, which may be 0 */
 	uint32_t nsections;
 	char *names; /* of sections; names[names_len - 1] is 0 */
 	uint64_t names_len;
 	struct fusee_segment *loads;
 	uint32_t nloads;
-	struct elf_bytes *read; /* all that was handed out */
+	struct elf_bytes *read; /* every section that was read */
 	char *build_id;
 	uint32_t build_id_len;
 	bool notes_read;
 };
 
-/* All len bytes at off: 0, -EBADMSG: beyond the end, -EIO. */
+/* Reads len bytes at off. -EBADMSG: beyond the end; -EIO. */
 int elf_pread(const struct elf *, void *buf, uint64_t len, uint64_t off);
-/* The section's name; "" where it has none or lies about it. */
+/* The section's name; "" if its position is invalid. */
 const char *elf_section_name(const struct elf *, const Elf64_Shdr *);
 /* Contents of section i, kept until close. -ENOENT: SHT_NOBITS. */
 int elf_section_bytes(struct elf *, uint32_t i, const struct elf_bytes **ret);
-/* First section of this name, or of this type where name is NULL; UINT32_MAX: none. */
+/* Index of the first section of this name or, if name is NULL, of this type; UINT32_MAX: none. */
 uint32_t elf_section_find(const struct elf *, const char *name, uint32_t type);
 #endif

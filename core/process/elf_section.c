@@ -37,7 +37,7 @@ static struct elf_bytes *bytes_new(uint32_t section, uint64_t len)
 	b->next = NULL;
 	b->section = section;
 	b->len = len;
-	b->bytes[len] = 0; /* so that a text at its end ends, whatever the file says */
+	b->bytes[len] = 0; /* ends a text at the end of the section */
 	return b;
 }
 
@@ -66,7 +66,7 @@ static int inflate_zstd(char *to, uint64_t to_len, const char *from, uint64_t le
 	return ZSTD_isError(n) || n != to_len ? -EBADMSG : 0;
 }
 
-/* *raw, which is consumed, to what it says when uncompressed. */
+/* Replaces *raw by its uncompressed contents; on failure by NULL. */
 static int expand(struct elf_bytes **raw, bool zdebug)
 {
 	struct elf_bytes *from = *raw, *to = NULL;
@@ -83,7 +83,7 @@ static int expand(struct elf_bytes **raw, bool zdebug)
 		memcpy(&c, from->bytes, sizeof(c));
 		len = c.ch_size;
 	}
-	/* zlib can't do better than 1032 : 1; zstd can, but no section of a real file does. */
+	/* zlib reaches 1032 : 1 at most; zstd more, but not for sections of real files. */
 	if (len > ELF_MAX_SECTION || len / 4096 > from->len)
 		goto out;
 	err = -ENOMEM;
@@ -149,7 +149,7 @@ int elf_section_bytes(struct elf *e, uint32_t i, const struct elf_bytes **ret)
 	return 0;
 }
 
-/* .zdebug_info when .debug_info was asked for. */
+/* The index of .zdebug_info for .debug_info. */
 static uint32_t find_old_compressed(const struct elf *e, const char *name)
 {
 	char z[64] = ".z";
@@ -160,8 +160,7 @@ static uint32_t find_old_compressed(const struct elf *e, const char *name)
 	return elf_section_find(e, z, 0);
 }
 
-/* ---- files whose section headers were taken away: program headers still lead to the unwind tables
- * ---- */
+/* ---- files without section headers: unwind tables by program headers ---- */
 
 static const Elf64_Phdr *find_segment(const struct elf *e, uint32_t type)
 {
@@ -171,7 +170,7 @@ static const Elf64_Phdr *find_segment(const struct elf *e, uint32_t type)
 	return NULL;
 }
 
-/* Where .eh_frame begins by .eh_frame_hdr: its usual encoding only (pcrel, sdata4). */
+/* The address of .eh_frame by .eh_frame_hdr, in its usual encoding only (pcrel, sdata4). */
 static int eh_frame_address(struct elf *e, const Elf64_Phdr *hdr, uint64_t *vaddr)
 {
 	unsigned char head[8];
@@ -190,7 +189,7 @@ static int eh_frame_address(struct elf *e, const Elf64_Phdr *hdr, uint64_t *vadd
 	return 0;
 }
 
-/* Its length stands nowhere: it ends at a length of zero, at the latest with its segment. */
+/* The length of .eh_frame, which ends with an entry of length 0 or with its segment. */
 static uint64_t eh_frame_length(const char *p, uint64_t len)
 {
 	uint64_t at = 0;

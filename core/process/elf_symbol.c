@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Names in an ELF file: one symbol's place, and the files that hold the rest of its debug
- * information. */
+/* Symbols by name, and .gnu_debuglink. */
 #include <errno.h>
 #include <string.h>
 
@@ -50,46 +49,22 @@ int elf_symbol(struct elf *e, const char *name, struct fusee_range *at)
 	return err;
 }
 
-/* The text that a section begins with: its length, without the NUL. */
-static int leading_text(const struct fusee_section *s, uint64_t *len)
-{
-	const char *end = s->bytes.p ? memchr(s->bytes.p, 0, s->bytes.len) : NULL;
-
-	if (!end || end == s->bytes.p)
-		return -EBADMSG;
-	*len = (uint64_t)(end - s->bytes.p);
-	return 0;
-}
-
 int elf_debuglink(struct elf *e, const char **name, uint32_t *crc)
 {
 	struct fusee_section s;
-	uint64_t len, at;
+	const char *end;
+	uint64_t at;
 	int err = elf_section(e, ".gnu_debuglink", &s);
 
-	if (!err)
-		err = leading_text(&s, &len);
 	if (err)
 		return err;
-	at = (len + 1 + 3) & ~3ull; /* the CRC is aligned to 4 */
+	end = s.bytes.p ? memchr(s.bytes.p, 0, s.bytes.len) : NULL;
+	if (!end || end == s.bytes.p)
+		return -EBADMSG;
+	at = ((uint64_t)(end - s.bytes.p) + 1 + 3) & ~3ull; /* the CRC is aligned to 4 */
 	if (at > s.bytes.len || s.bytes.len - at < sizeof(*crc))
 		return -EBADMSG;
 	memcpy(crc, s.bytes.p + at, sizeof(*crc));
 	*name = s.bytes.p;
-	return 0;
-}
-
-int elf_debugaltlink(struct elf *e, const char **name, struct fusee_str *build_id)
-{
-	struct fusee_section s;
-	uint64_t len;
-	int err = elf_section(e, ".gnu_debugaltlink", &s);
-
-	if (!err)
-		err = leading_text(&s, &len);
-	if (err)
-		return err;
-	*name = s.bytes.p;
-	*build_id = (struct fusee_str){s.bytes.p + len + 1, s.bytes.len - len - 1};
 	return 0;
 }

@@ -58,7 +58,7 @@ static void add_value(struct buf *b, struct fusee_str *at, struct fusee_str s)
 	at->len = b->len - from;
 }
 
-/* The texts were laid out in one buffer in this order: sets the next one's address. */
+/* Sets the address of the next of the texts, which are in one buffer. */
 static void point(struct fusee_str *s, const char **at)
 {
 	s->p = *at;

@@ -18,7 +18,7 @@
 #include "process/target.h"
 
 enum {
-	TARGET_MAX = 200000,      /* entries, staged ones included */
+	TARGET_MAX = 200000,      /* entries, staged or not */
 	TARGET_MAX_KEY = 4096,    /* bytes of a key or of a path */
 	TARGET_MAX_CHANGED = 1024 /* pids remembered for targets_changes() */
 };

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
+/* Candidates for a debug file, each opened below a root. */
 #include "symbols/debugfile.h"
 
 #include <errno.h>
@@ -16,8 +17,8 @@
 #define DEBUG_DIR "/usr/lib/debug"
 
 /*
- * Opens a regular file below the root, as if that were "/": links of a container must not lead out
- * of it. First without touching it, as opening a device can do things.
+ * Opens a regular file below the root, as if that were "/": symbolic links cannot lead out of it.
+ * O_PATH comes first, as opening a device node has effects. Neither call has a deadline.
  */
 static int open_below(int root, const char *path)
 {
@@ -63,7 +64,7 @@ static bool hex(char *to, size_t size, const uint8_t *p, size_t n)
 	return true;
 }
 
-/* Length of the folder that path is in, without its last slash. */
+/* Bytes of path before its last slash. */
 static int folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -95,16 +96,16 @@ int debugfile_open(const char *root, const char *path, const uint8_t *build_id, 
 	if (dir < 0)
 		return dir;
 	fd = by_build_id(dir, build_id, n);
-	/* the link is a name: with a slash it could lead anywhere */
+	/* .gnu_debuglink is a file name; with a slash it could be any path below the root */
 	if (fd < 0 && link && *link && !strchr(link, '/')) {
-		/* not the binary itself, which names a file called as it is */
+		/* a link with the binary's own name is not the binary */
 		if (strcmp(link, path + at + (path[at] == '/')))
 			fd = try(dir, "%.*s/%s", at, path, link);
 		if (fd < 0)
 			fd = try(dir, "%.*s/.debug/%s", at, path, link);
 		if (fd < 0)
 			fd = try(dir, DEBUG_DIR "%.*s/%s", at, path, link);
-		/* with a merged /usr the debug packages know either path */
+		/* with a merged /usr, debug packages have either path */
 		if (fd < 0)
 			fd = strncmp(path, "/usr/", 5)
 				     ? try(dir, DEBUG_DIR "/usr%.*s/%s", at, path, link)

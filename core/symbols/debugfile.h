@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the separate debug file of a binary: by build id, then by .gnu_debuglink. Runs in the
- * agent, which opens files but never looks into them: that the file belongs to the binary is
- * checked in the worker.
+ * Finds the separate debug file of a binary: by build ID, then by .gnu_debuglink. Runs in the
+ * agent, which opens files but does not parse them: the worker checks that a file belongs to the
+ * binary. All functions resolve paths below `root` with openat2(RESOLVE_IN_ROOT), check by O_PATH
+ * that the file is regular, and open it then. They can block for as long as its file system does.
+ * [any thread]
  */
 #ifndef SYMBOLS_DEBUGFILE_H
 #define SYMBOLS_DEBUGFILE_H
@@ -10,15 +12,14 @@
 #include <stdint.h>
 
 /*
- * root: where paths begin, "" or "/proc/PID/root"; symbolic links stay below it. path: of the
- * binary there. build_id: raw bytes, len 0: none. debuglink: "" or NULL none. Looked for:
- * /usr/lib/debug/.build-id/xx/yy.debug, then the link beside the binary, in its .debug folder and
- * under /usr/lib/debug. A regular file's descriptor, or -ENOENT; -errno: root can't be opened. [any
- * thread]
+ * root: "" or "/proc/PID/root". path: of the binary, below root. build_id: len raw bytes, 0: none.
+ * debuglink: "" or NULL: none; ignored if it contains '/'. Tries
+ * /usr/lib/debug/.build-id/xx/yy.debug, then the link beside the binary, in .debug there, and below
+ * /usr/lib/debug. Returns a descriptor; -ENOENT; -errno: root cannot be opened.
  */
 int debugfile_open(const char *root, const char *path, const uint8_t *build_id, uint32_t len,
 		   const char *debuglink);
-/* The dwz file that a debug file names in .gnu_debugaltlink, by its build id or its name: likewise.
- * A name that is not absolute is looked for in /usr/lib/debug/.dwz. */
+/* The dwz file that .gnu_debugaltlink names: by build ID, else by its name if that is absolute,
+ * whatever file below root that is, else by its last part in /usr/lib/debug/.dwz. */
 int debugfile_open_alt(const char *root, const char *name, const uint8_t *build_id, uint32_t len);
 #endif

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 #include "symbols/debuglink.h"
 
 #include <errno.h>
@@ -31,18 +31,18 @@ int debuglink_matches(const struct source *file, const struct source *debug)
 {
 	uint8_t a[64], b[64];
 	size_t na = source_build_id(file, a), nb = source_build_id(debug, b);
-	uint32_t want, have;
+	uint32_t expected, crc;
 	int r;
 
 	if (source_machine(file) != source_machine(debug))
 		return 0;
 	if (na && nb)
 		return na == nb && !memcmp(a, b, na);
-	r = expected_crc(file, &want);
+	r = expected_crc(file, &expected);
 	if (r)
 		return r == -ENOENT ? 0 : r;
-	r = source_crc(debug, &have);
-	return r ? r : want == have;
+	r = source_crc(debug, &crc);
+	return r ? r : expected == crc;
 }
 
 int debugaltlink_read(const struct source *file, char **name, uint8_t id[64], size_t *n)
@@ -66,13 +66,13 @@ int debugaltlink_read(const struct source *file, char **name, uint8_t id[64], si
 
 int debugaltlink_matches(const struct source *file, const struct source *alt)
 {
-	uint8_t want[64], id[64];
+	uint8_t expected[64], id[64];
 	size_t len, n = source_build_id(alt, id);
 	char *name;
-	int r = debugaltlink_read(file, &name, want, &len);
+	int r = debugaltlink_read(file, &name, expected, &len);
 
 	if (r)
 		return r == -EBADMSG ? 0 : r;
 	free(name);
-	return n == len && !memcmp(want, id, n);
+	return n == len && !memcmp(expected, id, n);
 }

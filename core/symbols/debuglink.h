@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a file says about its separate debug files, and whether one is really its own. */
+/* The links of a file to its separate debug files, and whether a debug file belongs to it. */
 #ifndef SYMBOLS_DEBUGLINK_H
 #define SYMBOLS_DEBUGLINK_H
 
@@ -8,12 +8,12 @@
 
 struct source;
 
-/* Is `debug` the debug file of `file`? By build id where both have one, else by .gnu_debuglink's
- * CRC. 1, 0, -errno */
+/* Whether `debug` is the debug file of `file`: by build ID if both have one, else by the CRC in
+ * .gnu_debuglink. 1, 0 or -errno. */
 int debuglink_matches(const struct source *file, const struct source *debug);
-/* What .gnu_debugaltlink of `file` says: the dwz file's *name (free() it) and build id, *n bytes of
- * it. 0; -ENOENT: it names none; -EBADMSG, -ENOMEM. */
+/* Reads .gnu_debugaltlink of `file`: *name of the dwz file, which the caller frees, and *n bytes of
+ * its build ID. 0; -ENOENT: no such section; -EBADMSG; -ENOMEM. */
 int debugaltlink_read(const struct source *file, char **name, uint8_t id[64], size_t *n);
-/* Is `alt` the dwz file that .gnu_debugaltlink of `file` names? 1; 0; -ENOENT: it names none. */
+/* Whether `alt` is the dwz file that `file` names. 1, 0 or -errno (-ENOENT: it names none). */
 int debugaltlink_matches(const struct source *file, const struct source *alt);
 #endif

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
+/* libiberty's demanglers, bounded, and a cache. */
 #include "symbols/demangle.h"
 
 #include <ctype.h>
@@ -14,16 +15,15 @@
 #include "base/dict.h"
 #include "base/utf8.h"
 
-#define MAX_INPUT 8192   /* the demanglers take about 64 bytes of stack a byte */
-#define MAX_OUTPUT 16384 /* a short name can stand for a text without end */
+#define MAX_INPUT 8192   /* the demanglers use about 64 bytes of stack for each byte */
+#define MAX_OUTPUT 16384 /* a short name can demangle to an unbounded text */
 #define MAX_CACHE (16u << 20)
 
 struct demangler {
-	struct dict in, out; /* mangled name i stands for text of out[of[i]] */
+	struct dict in, out; /* the text of name i of `in` is out[of[i]] */
 	uint32_t *of, cap;
-	struct dict old_in,
-		old_out; /* the cache that became too large: its texts may still be in use */
-	struct buf text; /* work */
+	struct dict old_in, old_out; /* the previous cache, whose texts may be in use */
+	struct buf text;             /* scratch */
 	jmp_buf full;
 };
 
@@ -54,7 +54,7 @@ void demangler_free(struct demangler *d)
 	free(d);
 }
 
-/* Keeps the cache within its limit: the full one is set aside, the one before it is freed. */
+/* Replaces a full cache by an empty one and frees the cache before it. */
 static int make_room(struct demangler *d)
 {
 	if (d->in.bytes + d->out.bytes < MAX_CACHE)
@@ -91,8 +91,8 @@ static bool is_old_rust(const char *s, size_t len)
 	return true;
 }
 
-/* Into d->text; false: is not such a name. The demanglers that write to a callback keep all that
- * they need on the stack, so that we can leave them by a jump when a name has no end. */
+/* Demangles to d->text. false: not a mangled name. The demanglers with a callback hold nothing but
+ * stack, so longjmp() out of them leaks nothing. */
 static bool run(struct demangler *d, const char *s, size_t len)
 {
 	buf_reset(&d->text);
@@ -108,8 +108,7 @@ static bool run(struct demangler *d, const char *s, size_t len)
 	return false;
 }
 
-/* .cold, .part.0, .isra.0, .constprop.0, .lto_priv.0, .llvm.123: one function, several pieces of
- * code */
+/* Length without clone suffixes: .cold, .part.0, .isra.0, .constprop.0, .lto_priv.0, .llvm.123. */
 static size_t without_clone(const char *s, size_t len)
 {
 	static const char *const suffixes[] = {"cold",        "part", "isra",       "constprop",
@@ -143,7 +142,7 @@ static const char *keep(struct demangler *d, uint32_t id, const char *fallback)
 {
 	uint32_t text;
 
-	/* NUL included: it is handed out as a string */
+	/* with the NUL, as it is returned as a string */
 	if (buf_add(&d->text, "", 1) ||
 	    (text = dict_add(&d->out, d->text.p, d->text.len)) == DICT_NONE)
 		return fallback;
@@ -190,7 +189,7 @@ static const char *cached(struct demangler *d, const char *s, size_t len, bool c
 	if (make_room(d))
 		return "";
 	before = d->in.n;
-	/* a key's first byte tells what was asked */
+	/* the first byte of a key is the operation */
 	buf_reset(&d->text);
 	if (buf_add(&d->text, clean_only ? "c" : "d", 1) || buf_add(&d->text, s, len))
 		return "";
@@ -206,7 +205,7 @@ const char *demangle(struct demangler *d, const char *s)
 {
 	size_t len = strlen(s);
 
-	/* most of C needs nothing: no mangling, no suffix, plain text */
+	/* most C names: not mangled, no suffix, printable */
 	if (!(s[0] == '_' && (s[1] == 'Z' || s[1] == 'R' || s[1] == 'G')) && !memchr(s, '.', len) &&
 	    utf8_printable(s, len))
 		return s;

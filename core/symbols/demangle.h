@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names as people write them: C++ and Rust without parameters and hashes, and texts as valid UTF-8.
- */
+/* Linker names to source names, and texts to printable UTF-8. One thread an object. */
 #ifndef SYMBOLS_DEMANGLE_H
 #define SYMBOLS_DEMANGLE_H
 
@@ -9,14 +8,15 @@
 struct demangler;
 
 int demangler_new(struct demangler **);  /* 0 or -ENOMEM */
-void demangler_free(struct demangler *); /* NULL is fine */
+void demangler_free(struct demangler *); /* NULL is valid */
 /*
- * The name that people know of a linker's name: C++ without parameters but with template arguments,
- * Rust without hash, C without the suffix of a compiler's clone (.cold, .isra.0 ..). What is not
- * mangled, or too long, comes back as it is. The text lives until the second next call or longer.
+ * The source name of a linker name: C++ without parameters but with template arguments, Rust
+ * without hash, C without the suffix of a compiler's clone (.cold, .isra.0). A name that is not
+ * mangled or too long is only cleaned. Valid at least until the call after the next; "" without
+ * memory.
  */
 const char *demangle(struct demangler *, const char *name);
-/* s itself if it is printable UTF-8, else a copy with U+FFFD for each bad byte and control
- * character. Lives as demangle()'s. */
+/* s itself if it is printable UTF-8, else a copy with U+FFFD for each invalid byte and control
+ * character, valid as long as demangle()'s. */
 const char *demangle_clean(struct demangler *, const char *s);
 #endif

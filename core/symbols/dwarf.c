@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
+/* The index from address to unit, and lookups. */
 #include "symbols/dwarf.h"
 
 #include <dwarf.h>
@@ -11,8 +12,8 @@
 #include "symbols/source.h"
 
 #define MAX_UNITS (1u << 20)
-#define MAX_FRAMES 512         /* inlined into one another at one address */
-#define MAX_LOADED (16u << 20) /* bytes of loaded units; libdw frees none before its end */
+#define MAX_FRAMES 512         /* of one address */
+#define MAX_LOADED (16u << 20) /* bytes of loaded units; libdw frees them at its end only */
 
 struct dwarf {
 	struct dwarf_image image, alt_image;
@@ -20,7 +21,7 @@ struct dwarf {
 	const struct source *code;
 	struct unit *units;
 	size_t n, cap;
-	struct segment *index; /* which unit an address is of */
+	struct segment *index; /* id: a unit */
 	size_t nindex;
 	size_t loaded; /* bytes of loaded units */
 	struct dwarf_names names;
@@ -36,8 +37,7 @@ static int begin(struct dwarf *d)
 	return 0;
 }
 
-/* libdw keeps the lines and abbreviations of all units that it ever saw: now and then we begin
- * anew. */
+/* Closes and reopens libdw, which keeps the lines and abbreviations of every unit that it read. */
 static int recycle(struct dwarf *d)
 {
 	for (size_t i = 0; i < d->n; i++)
@@ -63,7 +63,7 @@ static struct unit *add_unit(struct dwarf *d)
 	return &d->units[d->n++];
 }
 
-/* A unit without ranges of its own (some assemblers, old compilers): those of its functions. */
+/* The ranges of a unit's functions, for units without ranges (some assemblers, old compilers). */
 static int ranges_of_functions(struct dwarf *d, struct unit *u, struct range_list *l)
 {
 	size_t before = u->nsegments;
@@ -180,7 +180,8 @@ void dwarf_close(struct dwarf *d)
 	free(d);
 }
 
-/* NULL: there is none, or it cannot be had: then what is said of addr holds for no other. */
+/* The loaded unit of addr; narrows *span. NULL: none, or it cannot be loaded; then *span is addr
+ * alone. */
 static struct unit *find_unit(struct dwarf *d, uint64_t addr, struct symbols_span *span)
 {
 	const struct segment *s = segments_find(d->index, d->nindex, addr);
@@ -201,7 +202,7 @@ static struct unit *find_unit(struct dwarf *d, uint64_t addr, struct symbols_spa
 	return NULL;
 }
 
-/* libdw leaves paths of DWARF 5 relative to where the compiler ran. */
+/* The path of file i. libdw gives paths of DWARF 5 relative to the compiler's folder. */
 static const char *file_name(struct dwarf *d, const struct unit *u, uint32_t i)
 {
 	const char *name = u->files && i < u->nfiles ? dwarf_filesrc(u->files, i, NULL, NULL)

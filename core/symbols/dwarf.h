@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines and inlined calls by DWARF, through libdw. Not for threads. */
+/* Lines and inlined calls by DWARF, read by libdw. One thread an object. */
 #ifndef SYMBOLS_DWARF_H
 #define SYMBOLS_DWARF_H
 
@@ -10,18 +10,18 @@
 struct source;
 struct dwarf;
 
-/* `file` has the sections, `code` says which addresses are code (the file itself), `alt` is the dwz
- * file or NULL. All are only read here. 0; -ENOENT: no DWARF; -ENOMEM; -EIO; -EBADMSG; -ENOTSUP;
- * -EFBIG */
+/* file: has the sections. code: the file itself, for the addresses that are code; borrowed until
+ * close. alt: the dwz file or NULL. 0; -ENOENT: no DWARF; -ENOMEM; -EIO; -EBADMSG; -ENOTSUP;
+ * -EFBIG. */
 int dwarf_open(struct dwarf **ret, const struct source *file, const struct source *code,
 	       const struct source *alt);
-void dwarf_close(struct dwarf *); /* NULL is fine */
+void dwarf_close(struct dwarf *); /* NULL is valid */
 /*
- * Frames of addr, innermost first; how many, 0: it knows nothing of addr. The frames' texts are
- * raw: name is the source's, with its scopes, NULL unknown; system_name the linker's, NULL unknown.
- * Both NULL: only the line is known. They live until the next lookup. Ask in ascending order of
- * addresses: each unit is then read once. *span, which holds addr, is made no larger than where
- * the answer is the same.
+ * Calls each() for the frames of addr, innermost first, and returns their number; 0: unknown
+ * address. Texts are raw and valid until the next lookup: name is the source's with its scopes,
+ * system_name the linker's; NULL: unknown; both NULL: only the line is known. *span, which
+ * contains addr, is narrowed to addresses with the same frames. With ascending addresses each
+ * unit is read once.
  */
 uint32_t dwarf_lookup(struct dwarf *, uint64_t addr, symbols_each *, void *arg,
 		      struct symbols_span *span);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 #include "symbols/dwarf_image.h"
 
 #include <errno.h>
@@ -10,24 +10,25 @@
 
 #define MAX_IMAGE (4ull << 30)
 
-/* What lines and inlined calls need: no locations, no macros, no frames, no indexes. */
-static const char *const wanted[] = {".debug_info",     ".debug_abbrev",   ".debug_line",
+/* Sections of lines and inlined calls: no locations, macros, frames or indexes. */
+static const char *const copied[] = {".debug_info",     ".debug_abbrev",   ".debug_line",
 				     ".debug_str",      ".debug_line_str", ".debug_ranges",
 				     ".debug_rnglists", ".debug_addr",     ".debug_str_offsets"};
 
-#define NWANTED (sizeof(wanted) / sizeof(*wanted))
+#define NCOPIED (sizeof(copied) / sizeof(*copied))
 
-struct plan {
-	const struct source_section *from[NWANTED];
-	uint64_t at[NWANTED], names, headers, len;
+/* Where each section is in the image. */
+struct image_plan {
+	const struct source_section *from[NCOPIED];
+	uint64_t at[NCOPIED], names, headers, len;
 	uint32_t n;
 };
 
-static int make_plan(struct plan *p, const struct source *src)
+static int make_plan(struct image_plan *p, const struct source *src)
 {
-	*p = (struct plan){.len = sizeof(Elf64_Ehdr)};
-	for (size_t i = 0; i < NWANTED; i++) {
-		const struct source_section *c = source_find(src, wanted[i]);
+	*p = (struct image_plan){.len = sizeof(Elf64_Ehdr)};
+	for (size_t i = 0; i < NCOPIED; i++) {
+		const struct source_section *c = source_find(src, copied[i]);
 
 		if (!c || !c->size)
 			continue;
@@ -38,13 +39,13 @@ static int make_plan(struct plan *p, const struct source *src)
 		p->len = (p->len + c->size + 15) & ~15ull;
 	}
 	p->names = p->len;
-	p->len += 1 + NWANTED * sizeof(p->from[0]->name);
+	p->len += 1 + NCOPIED * sizeof(p->from[0]->name);
 	p->headers = (p->len + 7) & ~7ull;
 	p->len = p->headers + (p->n + 2) * sizeof(Elf64_Shdr);
 	return source_find(src, ".debug_info") ? 0 : -ENOENT;
 }
 
-static void write_headers(const struct plan *p, char *image, uint16_t machine)
+static void write_headers(const struct image_plan *p, char *image, uint16_t machine)
 {
 	Elf64_Ehdr *e = (void *)image;
 	Elf64_Shdr *h = (void *)(image + p->headers);
@@ -77,7 +78,7 @@ static void write_headers(const struct plan *p, char *image, uint16_t machine)
 
 int dwarf_image_make(struct dwarf_image *m, const struct source *src)
 {
-	struct plan p;
+	struct image_plan p;
 	int r = make_plan(&p, src);
 
 	*m = (struct dwarf_image){0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The DWARF sections of a file as a small ELF file in memory, which libdw reads. So sections are
- * read once and uncompressed in place (zstd too, that libdw 0.188 can't), sections that nobody asks
- * for cost nothing, and libdw never opens a file by a name that it found in another.
+ * The DWARF sections of a file as a small ELF file in memory, which libdw reads. Each section is
+ * read once and uncompressed in place (zstd too, which libdw 0.188 cannot), other sections are not
+ * read, and libdw has no file name to open another file by.
  */
 #ifndef SYMBOLS_DWARF_IMAGE_H
 #define SYMBOLS_DWARF_IMAGE_H

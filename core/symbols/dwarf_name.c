@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 #include "symbols/dwarf_name.h"
 
 #include <dwarf.h>
@@ -9,7 +9,7 @@
 #include "symbols/dwarf_unit.h"
 
 #define MAX_SCOPES 32
-#define MAX_STEPS (64u << 20) /* DIEs looked at for scopes, in a file's whole life */
+#define MAX_STEPS (64u << 20) /* DIEs visited for scopes, in all of a file */
 
 int dwarf_names_init(struct dwarf_names *n)
 {
@@ -33,7 +33,7 @@ static const char *text(Dwarf_Die *die, unsigned int name)
 	return s && *s ? s : NULL;
 }
 
-/* The DIE where a function was declared first: there its scopes are. */
+/* Moves to the function's first declaration, whose parents are its scopes. */
 static void to_origin(Dwarf_Die *die)
 {
 	for (int i = 0; i < 16; i++) {
@@ -49,8 +49,7 @@ static void to_origin(Dwarf_Die *die)
 	}
 }
 
-/* Of the children of `parent`, the last that begins at or before `target`: it is target or holds
- * it. */
+/* The child of `parent` that is the DIE at `target` or contains it. */
 static bool child_with(struct dwarf_names *n, Dwarf_Die *parent, Dwarf_Off target, Dwarf_Die *ret)
 {
 	Dwarf_Die die, next;
@@ -82,7 +81,7 @@ static const char *scope_name(Dwarf_Die *die)
 	return NULL; /* lexical blocks have no name to show */
 }
 
-/* scope::scope::name into n->work. false: the name stands alone */
+/* Writes scope::scope::name to n->work. false: the name has no scope. */
 static bool put_scopes(struct dwarf_names *n, Dwarf_Die *origin, const char *name)
 {
 	Dwarf_Off target = dwarf_dieoffset(origin);
@@ -111,7 +110,7 @@ static bool put_scopes(struct dwarf_names *n, Dwarf_Die *origin, const char *nam
 	return any && !n->work.error;
 }
 
-/* The text made before for a DIE, or its place to put one. */
+/* Where the text id of a DIE is kept; 0: none yet. NULL: no memory. */
 static uint32_t *place(struct dwarf_names *n, Dwarf *dw, Dwarf_Die *origin)
 {
 	uint64_t key[2] = {dwarf_dieoffset(origin), dwarf_cu_getdwarf(origin->cu) == dw};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Within dwarf: what a function is called, through its abstract origins. */
+/* Used by dwarf.c only: names of functions, by their abstract origins, with their scopes. */
 #ifndef SYMBOLS_DWARF_NAME_H
 #define SYMBOLS_DWARF_NAME_H
 
@@ -11,19 +11,18 @@
 
 struct unit_node;
 
-/* Names put together from scopes; they are kept, as few functions need it. */
+/* Names that were put together from scopes, kept until the end: few functions need it. */
 struct dwarf_names {
 	struct dict texts, dies; /* {0}, then dwarf_names_init() */
-	struct buf work;
-	uint32_t *text_of, cap; /* by die id */
-	uint64_t steps;         /* that searches for scopes may still take */
+	struct buf work;         /* scratch */
+	uint32_t *text_of, cap;  /* ids in texts, by ids in dies */
+	uint64_t steps;          /* DIEs that searches for scopes may still visit */
 };
 
 int dwarf_names_init(struct dwarf_names *);
 void dwarf_names_fini(struct dwarf_names *);
-/* Fills name, linkage and start_line. `qualify`: put scopes before a name that has no linkage name.
- */
+/* Sets name, linkage and start_line. qualify: names without a linkage name get their scopes. */
 void dwarf_names_resolve(struct dwarf_names *, Dwarf *, struct unit_node *, bool qualify);
-/* dir/file, kept; file alone where it is absolute or dir is NULL. */
+/* dir/file, valid until fini; file itself if it is absolute or dir is NULL; "" if file is NULL. */
 const char *dwarf_names_path(struct dwarf_names *, const char *dir, const char *file);
 #endif

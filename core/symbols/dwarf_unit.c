@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 #include "symbols/dwarf_unit.h"
 
 #include <dwarf.h>
@@ -22,7 +22,7 @@ int ranges_of_die(struct range_list *l, Dwarf_Die *die, const struct source *cod
 	while ((at = dwarf_ranges(die, at, &base, &lo, &hi)) > 0) {
 		if (++seen > MAX_CHAIN)
 			return -EFBIG;
-		/* code that the linker threw away is at 0 or beyond the end */
+		/* code that the linker dropped is at 0 or beyond the end */
 		if (lo >= hi || !source_is_code(code, lo))
 			continue;
 		if (l->n && l->p[l->n - 1].id == id && l->p[l->n - 1].hi == lo) {
@@ -45,13 +45,13 @@ int ranges_of_die(struct range_list *l, Dwarf_Die *die, const struct source *cod
 	return 0;
 }
 
-/* A walk over all DIEs of a unit that may hold code, without recursion. */
+/* A walk over the DIEs of a unit that can contain code, without recursion. */
 struct level {
 	Dwarf_Die die; /* the parent */
 	uint32_t node; /* the node that its children are inlined into */
 };
 
-struct walk {
+struct die_walk {
 	struct unit *unit;
 	const struct source *code;
 	struct range_list ranges;
@@ -71,8 +71,8 @@ static uint32_t number(Dwarf_Die *die, unsigned int name)
 		       : 0;
 }
 
-/* A function or an inlined call: a node if it has code. */
-static int add_node(struct walk *w, bool inlined, uint32_t *node)
+/* Adds a node for a function or an inlined call, if it has code. */
+static int add_node(struct die_walk *w, bool inlined, uint32_t *node)
 {
 	struct unit *u = w->unit;
 	struct unit_node *n;
@@ -103,8 +103,8 @@ static int add_node(struct walk *w, bool inlined, uint32_t *node)
 	return 0;
 }
 
-/* Looks at one DIE. 1: go into it, *node is for its children; 0: nothing in there; -errno */
-static int visit(struct walk *w, uint32_t *node)
+/* Visits one DIE. 1: its children can have code, *node is their parent; 0: they cannot; -errno. */
+static int visit(struct die_walk *w, uint32_t *node)
 {
 	int r;
 
@@ -132,11 +132,11 @@ static int visit(struct walk *w, uint32_t *node)
 }
 
 /*
- * Up to the next sibling of a parent. libdw leaves the address of the children's end in `last`,
- * which spares another walk over them (clang writes no DW_AT_sibling); without it the parent is
- * asked.
+ * Moves to the next sibling of a parent. libdw sets `last` to the end of the children, which spares
+ * another walk over them (clang writes no DW_AT_sibling); without that end dwarf_siblingof() of the
+ * parent walks.
  */
-static bool climb(struct walk *w, const Dwarf_Die *last)
+static bool climb(struct die_walk *w, const Dwarf_Die *last)
 {
 	unsigned char *at = last->addr;
 
@@ -169,7 +169,7 @@ static bool climb(struct walk *w, const Dwarf_Die *last)
 	return false;
 }
 
-static bool step(struct walk *w, bool into, uint32_t node)
+static bool step(struct die_walk *w, bool into, uint32_t node)
 {
 	Dwarf_Die next;
 	int r;
@@ -191,7 +191,7 @@ static bool step(struct walk *w, bool into, uint32_t node)
 
 static int load_nodes(struct unit *u, Dwarf_Die *cu, const struct source *code)
 {
-	struct walk w = {.unit = u, .code = code, .node = RANGES_NONE};
+	struct die_walk w = {.unit = u, .code = code, .node = RANGES_NONE};
 	int r = 0;
 
 	w.levels = malloc(MAX_DEPTH * sizeof(*w.levels));

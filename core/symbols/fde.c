@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 #include "symbols/fde.h"
 
 #include <dwarf.h>
@@ -12,7 +12,7 @@
 
 #define MAX_BYTES (1u << 30)
 
-/* One section, and the pointer encoding of the CIE seen last. */
+/* One section, and the pointer encoding of the last CIE. */
 struct frames {
 	Elf_Data data;
 	uint64_t vaddr;
@@ -54,7 +54,7 @@ static int encoding_of(const struct frames *f, const Dwarf_CIE *c)
 	return DW_EH_PE_absptr;
 }
 
-/* One encoded value at p; *used bytes of it. The base of a pc-relative one is p's own address. */
+/* Reads an encoded value of *used bytes at p. pc-relative is relative to p. */
 static bool read_value(const struct frames *f, const uint8_t *p, const uint8_t *end, int encoding,
 		       uint64_t *ret, size_t *used)
 {
@@ -122,7 +122,7 @@ static int add_fde(struct fdes *all, struct frames *f, const unsigned char *iden
 		    dwarf_cfi_cie_p(&cie))
 			f->encoding = encoding_of(f, &cie.cie);
 	}
-	/* relative to data or to the function, indirect: nobody writes these for code */
+	/* data- or function-relative, indirect: compilers do not write these for code */
 	if (f->encoding < 0 || ((f->encoding & 0xf0) & ~DW_EH_PE_pcrel))
 		return 0;
 	if (!read_value(f, e->start, e->end, f->encoding, &start, &used) ||
@@ -148,7 +148,7 @@ static int add_section(struct fdes *all, const struct source *src, const char *n
 	f.vaddr = c->vaddr;
 	f.data = (Elf_Data){
 		.d_buf = bytes, .d_size = len, .d_type = ELF_T_BYTE, .d_version = EV_CURRENT};
-	/* -1: one entry that it does not understand; it goes on behind it */
+	/* -1: an unknown entry; the next follows it */
 	while (!r && at < len) {
 		int got = dwarf_next_cfi(ident, &f.data, eh, at, &next, &entry);
 
@@ -185,8 +185,7 @@ void fdes_sort(struct fdes *f)
 	if (!f->n)
 		return;
 	qsort(f->p, f->n, sizeof(*f->p), compare);
-	/* no overlaps: of two that start at one address the longer one, and an end at the next
-	 * start */
+	/* removes overlaps: of equal starts the longest is kept, and each ends at the next start */
 	for (size_t i = 1; i < f->n; i++) {
 		if (f->p[i].start == f->p[n].start) {
 			f->p[n] = f->p[i];
@@ -205,7 +204,7 @@ void fdes_fini(struct fdes *f)
 	*f = (struct fdes){0};
 }
 
-/* How many begin at or before addr. */
+/* Functions that start at or before addr. */
 static size_t count_before(const struct fdes *f, uint64_t addr)
 {
 	size_t lo = 0, hi = f->n;

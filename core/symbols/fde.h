@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where functions begin and end by the call frame information: .eh_frame and .debug_frame. */
+/* Start and end of functions by call frame information: .eh_frame and .debug_frame. ELF virtual
+ * addresses. */
 #ifndef SYMBOLS_FDE_H
 #define SYMBOLS_FDE_H
 
@@ -10,7 +11,7 @@
 struct source;
 
 struct fde {
-	uint64_t start, end;
+	uint64_t start, end; /* [start, end) */
 };
 
 struct fdes {
@@ -18,12 +19,13 @@ struct fdes {
 	size_t n, cap;
 };
 
-/* Adds the functions of one file's sections, as many as can be read: what lies ends its section. 0
- * or -ENOMEM. */
+/* Adds the functions of a file. A malformed entry ends its section. 0 or -ENOMEM. */
 int fdes_add(struct fdes *, const struct source *);
-void fdes_sort(struct fdes *); /* once, after the last add */
+/* To be called once, after the last add. */
+void fdes_sort(struct fdes *);
 void fdes_fini(struct fdes *);
-const struct fde *fdes_find(const struct fdes *, uint64_t addr); /* that holds addr, or NULL */
-/* The end of the last function that ends at or before addr; 0 none. */
+/* The function that covers addr; NULL: none. */
+const struct fde *fdes_find(const struct fdes *, uint64_t addr);
+/* The end of the last function before addr, if no function covers addr; else 0. */
 uint64_t fdes_gap(const struct fdes *, uint64_t addr);
 #endif

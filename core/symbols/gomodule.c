@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
+/* Finds runtime.moduledata by the words that it must contain. */
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static void load_relocations(struct relocations *r, const struct source *src)
 	}
 }
 
-/* In position-independent programs pointers are in the relocations, not in the bytes. */
+/* Position-independent programs have pointers in relocations and not in the bytes. */
 static void relocate(const struct relocations *r, uint64_t vaddr, uint64_t words[WORDS])
 {
 	for (size_t i = 0; i < r->n; i++) {
@@ -47,7 +48,8 @@ static void relocate(const struct relocations *r, uint64_t vaddr, uint64_t words
 	}
 }
 
-/* Is this it? Many words may equal the table's address, few are followed by all the rest. */
+/* Whether these words are the module. Many words equal the table's address; few have these others
+ * around. */
 static bool is_module(const struct gopclntab *t, const struct source *src, const uint64_t w[WORDS])
 {
 	uint64_t ftab = w[AT_FTAB] - t->vaddr;
@@ -58,7 +60,7 @@ static bool is_module(const struct gopclntab *t, const struct source *src, const
 	       w[AT_MAXPC] <= w[AT_ETEXT] && source_is_code(src, w[AT_MINPC]);
 }
 
-/* The bytes from go:func.* to the end of its section: it has no length of its own. */
+/* Reads go:func.* up to the end of its section, as its length is not recorded. */
 static int load_funcdata(struct gopclntab *t, const struct source *src, uint64_t vaddr)
 {
 	const struct source_section *c;
@@ -83,7 +85,7 @@ static int load_funcdata(struct gopclntab *t, const struct source *src, uint64_t
 	return 0;
 }
 
-/* Reads what may be the module at vaddr; 1: it is. */
+/* Tries the words at vaddr. 1: they are the module; 0; -ENOMEM. */
 static int try_module(struct gopclntab *t, const struct source *src, const struct relocations *r,
 		      uint64_t vaddr)
 {
@@ -100,7 +102,7 @@ static int try_module(struct gopclntab *t, const struct source *src, const struc
 	return err ? err : 1;
 }
 
-/* Looks for the word in one writable section's bytes. */
+/* Tries each place in a section that has the table's address. */
 static int scan_section(struct gopclntab *t, const struct source *src, const struct relocations *r,
 			const struct source_section *c)
 {
@@ -143,8 +145,7 @@ int gomodule_find(struct gopclntab *t, const struct source *src)
 	for (size_t i = 0; !found && (c = source_section(src, i)); i++)
 		if (c->flags & SHF_ALLOC && c->flags & SHF_WRITE && c->type == SHT_PROGBITS)
 			found = scan_section(t, src, &r, c);
-	/* 1.18 to 1.25 have the start of code in the table; in a PIE it is a relocation there too
-	 */
+	/* 1.18 to 1.25 have the base in the table; in a PIE there is a relocation for it */
 	for (size_t i = 0; !found && !t->text && i < r.n; i++)
 		if (r.p[i].r_offset == t->vaddr + 24 && r.p[i].r_addend)
 			t->text = (uint64_t)r.p[i].r_addend;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 #include "symbols/gopclntab.h"
 
 #include <errno.h>
@@ -9,10 +9,10 @@
 
 #define MAX_TABLE (1u << 30)
 #define MAX_INLINED 256     /* frames at one address */
-#define INLINE_TREE_DATA 3  /* its number among a function's funcdata */
-#define INLINE_TREE_INDEX 2 /* and among its pcdata */
+#define INLINE_TREE_DATA 3  /* index in a function's funcdata */
+#define INLINE_TREE_INDEX 2 /* index in its pcdata */
 
-/* What one function's entry says, whatever the version. */
+/* A function's entry, of any version. */
 struct go_function {
 	uint64_t start, end;
 	uint32_t name, pcfile, pcline, npcdata, cu, first_line, nfuncdata;
@@ -27,7 +27,7 @@ static bool part(const struct gopclntab *t, uint64_t at, uint64_t end, struct go
 	return true;
 }
 
-/* Before 1.16 all is one piece: names, files and programs count from its start. */
+/* Before 1.16 names, files and programs are at offsets from the table's start. */
 static int read_header_12(struct gopclntab *t, const struct go_part *all)
 {
 	uint64_t files;
@@ -97,14 +97,14 @@ static int parse(struct gopclntab *t)
 	r = t->version == GO_12 ? read_header_12(t, &all) : read_header(t, &all);
 	if (r)
 		return r;
-	/* pairs of (start, offset of the function's entry), and one start more: the end */
+	/* pairs of (start, offset of the function's entry), then the end of the last function */
 	if (__builtin_mul_overflow(t->nfunc, t->version >= GO_118 ? 8 : 2 * t->pointer, &table) ||
 	    table > t->funcs.len || t->funcs.len - table < (t->version >= GO_118 ? 4 : t->pointer))
 		return -EBADMSG;
 	return t->nfunc ? 0 : -ENOENT;
 }
 
-/* Takes over bytes if a table begins at offset `at` of them. */
+/* 0: a table is at offset `at` of bytes, which it owns now. */
 static int parse_at(struct gopclntab *t, uint8_t *bytes, uint64_t len, uint64_t at, uint64_t vaddr)
 {
 	int r;
@@ -118,7 +118,7 @@ static int parse_at(struct gopclntab *t, uint8_t *bytes, uint64_t len, uint64_t 
 	return r;
 }
 
-/* The linker of a program with C in it may put the table into a larger section: by its header then.
+/* Finds the table by its header in a larger section, where the linker of a cgo program may put it.
  */
 static int search(struct gopclntab *t, uint8_t *bytes, uint64_t len, uint64_t vaddr)
 {
@@ -168,7 +168,7 @@ int gopclntab_open(struct gopclntab **ret, const struct source *src)
 	if (!r)
 		r = gomodule_find(t, src);
 	if (!r && t->version >= GO_118 && !t->text) {
-		/* no module to be seen: a plain program's code begins where its section does */
+		/* no module found: without cgo the base is the start of .text */
 		const struct source_section *c = source_find(src, ".text");
 
 		r = c ? 0 : -EBADMSG;
@@ -190,7 +190,7 @@ void gopclntab_close(struct gopclntab *t)
 	free(t);
 }
 
-/* Start of function i (i == nfunc: the end of the last one) and the offset of its entry. */
+/* Start of function i and offset of its entry. i == nfunc: the end of the last function. */
 static bool table_entry(const struct gopclntab *t, uint64_t i, uint64_t *start, uint64_t *entry)
 {
 	uint32_t a, b = 0;
@@ -213,8 +213,8 @@ static bool table_entry(const struct gopclntab *t, uint64_t i, uint64_t *start, 
 static bool read_function(const struct gopclntab *t, uint64_t at, struct go_function *f)
 {
 	const struct go_part *p = t->version == GO_12 ? &t->pcs
-						      : &t->funcs; /* pcs is all of it there */
-	uint64_t i = at + (t->version >= GO_118 ? 4 : t->pointer); /* behind its own start */
+						      : &t->funcs; /* the complete table */
+	uint64_t i = at + (t->version >= GO_118 ? 4 : t->pointer); /* after its start */
 	uint32_t last;
 
 	/* name, args, deferreturn or frame, pcsp, pcfile, pcln, npcdata */
@@ -304,7 +304,7 @@ static int32_t value_at(const struct gopclntab *t, const struct go_function *f, 
 	}
 }
 
-/* The string at an offset of a part; the NUL behind the section ends it at last. */
+/* The text at an offset of a part; ended by the NUL after the section at the latest. */
 static const char *text_at(const struct go_part *p, uint64_t at)
 {
 	return at < p->len ? (const char *)p->p + at : "";
@@ -343,7 +343,7 @@ static bool inlined_at(const struct gopclntab *t, uint32_t tree, int32_t index, 
 	       (old || go_u32(&p, at + 12, &in->first_line));
 }
 
-/* Where the function's inline tree is in funcdata, and the program of indexes into it. */
+/* Offsets of the function's inline tree and of the program of indexes in it. */
 static bool inline_tree(const struct gopclntab *t, const struct go_function *f, uint32_t *tree,
 			uint32_t *program)
 {
@@ -382,7 +382,7 @@ uint32_t gopclntab_lookup(const struct gopclntab *t, uint64_t addr, symbols_each
 			frame.flags = SYMBOLS_INLINED;
 			each(arg, &frame);
 			n++;
-			/* an instruction that stands where the call was */
+			/* an instruction of the caller at the place of the call */
 			if (in.parent_pc >= f.end - f.start || f.start + in.parent_pc == addr)
 				break;
 			addr = f.start + in.parent_pc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Go's own line table, which stripped programs have too: functions, lines, inlined calls (Go 1.18
- * on) and first lines (1.20 on). All four layouts: Go 1.2, 1.16, 1.18 and 1.20 to 1.26.
+ * Go's line table, which stripped programs have too: functions, lines, inlined calls (since Go
+ * 1.18) and first lines (since 1.20). Reads all four layouts: 1.2, 1.16, 1.18, and 1.20 to 1.26.
  */
 #ifndef SYMBOLS_GOPCLNTAB_H
 #define SYMBOLS_GOPCLNTAB_H
@@ -14,11 +14,11 @@
 struct source;
 struct gopclntab;
 
-/* 0; -ENOENT: no Go program; -EBADMSG: its table lies or is of a version that we don't know;
- * -ENOMEM; -EIO */
+/* 0; -ENOENT: no Go program; -EBADMSG: the table is malformed or of an unknown version; -ENOMEM;
+ * -EIO. The source is used during the call only. */
 int gopclntab_open(struct gopclntab **ret, const struct source *);
-void gopclntab_close(struct gopclntab *); /* NULL is fine */
-/* Frames of addr, innermost first; how many, 0: not in this table's code. Texts are the table's
- * bytes: not checked for UTF-8, they live as long as the table. */
+void gopclntab_close(struct gopclntab *); /* NULL is valid */
+/* Calls each() for the frames of addr, innermost first, and returns their number; 0: addr is not in
+ * the table. Texts are bytes of the table, of any content, and valid until close. */
 uint32_t gopclntab_lookup(const struct gopclntab *, uint64_t addr, symbols_each *, void *arg);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Within gopclntab: one table in memory, and checked reads of it. */
+/* What gopclntab.c and gomodule.c, which it calls, share: a table in memory, and checked reads. */
 #ifndef SYMBOLS_GOTABLE_H
 #define SYMBOLS_GOTABLE_H
 
@@ -10,7 +10,7 @@
 
 enum go_version { GO_12, GO_116, GO_118, GO_120 };
 
-/* A part of the table: offsets within it are checked against len. */
+/* A part of the table. Offsets in it are checked against len. */
 struct go_part {
 	const uint8_t *p;
 	uint64_t len;
@@ -18,14 +18,14 @@ struct go_part {
 
 struct gopclntab {
 	uint8_t *section; /* owned; a NUL follows its bytes */
-	uint8_t *bytes;   /* the table within it, to the section's end */
+	uint8_t *bytes;   /* the table, which ends with the section */
 	uint64_t len, vaddr;
 	enum go_version version;
 	uint8_t quantum, pointer;
 	uint64_t nfunc, nfile;
-	uint64_t text; /* what offsets of code count from; 0 before 1.18 */
+	uint64_t text; /* base of code offsets; 0 before 1.18 */
 	struct go_part names, cus, files, pcs, funcs;
-	uint8_t *funcdata; /* go:func.*, where inline trees are; owned, NULL unknown */
+	uint8_t *funcdata; /* go:func.*, with inline trees; owned; NULL: unknown */
 	uint64_t nfuncdata;
 };
 
@@ -51,9 +51,9 @@ static inline bool go_word(const struct gopclntab *t, const struct go_part *p, u
 struct source;
 
 /*
- * What the table itself does not have and the linker's moduledata does: where code begins (1.26 on,
- * and before in position-independent programs) and where inline trees are. Fills text and funcdata
- * as far as it can.
+ * Sets text and funcdata from runtime.moduledata, as far as it is found: the base of code offsets,
+ * which the table lacks since 1.26 and in position-independent programs, and the inline trees. 0
+ * or -ENOMEM.
  */
 int gomodule_find(struct gopclntab *, const struct source *);
 #endif

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 #include "symbols/kallsyms.h"
 
 #include <ctype.h>
@@ -15,33 +15,32 @@
 #define PIECE 65536
 #define MAX_LINE 1024
 #define MAX_SYMBOLS (4u << 20)
-#define NOT_CODE UINT32_MAX /* name of what only ends the function before it */
+#define NOT_CODE UINT32_MAX /* name of a symbol that only ends the function before it */
 
 struct symbol {
 	uint64_t addr;
 	uint32_t name; /* offset in names */
 	uint16_t module;
-	uint16_t worth;
+	uint16_t rank;
 };
 
 struct kallsyms {
 	struct symbol *p;
 	uint32_t n, cap;
-	struct buf names; /* each with its NUL */
+	struct buf names; /* texts with their NULs */
 	struct dict modules;
 	uint64_t text, end; /* _stext and _etext; 0: not seen */
 	bool any_address;
 };
 
-/* Texts of core symbols for functions that nobody calls by that name: padding before the function.
- */
+/* Symbols of the padding before a function. */
 static bool is_padding(const char *name)
 {
 	return !strncmp(name, "__pfx_", 6) || !strncmp(name, "__cfi_", 6);
 }
 
 /* Global over local over weak, then fewer leading underscores, then shorter. */
-static uint16_t worth_of(char type, const char *name, size_t len)
+static uint16_t rank_of(char type, const char *name, size_t len)
 {
 	uint32_t underscores = 0, kind = type == 'T' ? 2 : type == 't';
 
@@ -65,7 +64,7 @@ static int push(struct kallsyms *k, const struct symbol *s)
 	return 0;
 }
 
-/* "ffffffff81000000 T name" or "... t name\t[module]"; other lines are passed over. */
+/* "ffffffff81000000 T name" or "... t name\t[module]"; other lines are ignored. */
 static int take_line(struct kallsyms *k, char *line)
 {
 	struct symbol s = {.name = NOT_CODE};
@@ -100,15 +99,14 @@ static int take_line(struct kallsyms *k, char *line)
 	if (id > UINT16_MAX)
 		return id == DICT_NONE ? -ENOMEM : 0;
 	s.module = (uint16_t)id;
-	s.worth = worth_of(type, name, strlen(name));
+	s.rank = rank_of(type, name, strlen(name));
 	s.name = (uint32_t)k->names.len;
 	if (k->names.len > UINT32_MAX - MAX_LINE - 2 || buf_add(&k->names, name, strlen(name) + 1))
 		return -ENOMEM;
 	return push(k, &s);
 }
 
-/* Ends each whole line of the len bytes with a NUL and takes it; *rest bytes at the end are no
- * whole line. */
+/* Adds the lines in len bytes; moves the incomplete line at the end, *rest bytes, to the front. */
 static int take_lines(struct kallsyms *k, char *bytes, size_t len, size_t *rest)
 {
 	char *line = bytes, *end;
@@ -153,7 +151,7 @@ static int read_all(struct kallsyms *k, int fd)
 	return r;
 }
 
-/* By address; what is code first, the best alias before others. */
+/* By address; code before other symbols, aliases by rank. */
 static int compare(const void *a, const void *b, void *arg)
 {
 	const struct symbol *x = a, *y = b;
@@ -165,12 +163,12 @@ static int compare(const void *a, const void *b, void *arg)
 		return x->name == NOT_CODE ? 1 : -1;
 	if (x->name == NOT_CODE)
 		return 0;
-	if (x->worth != y->worth)
-		return x->worth > y->worth ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank > y->rank ? -1 : 1;
 	return strcmp(k->names.p + x->name, k->names.p + y->name);
 }
 
-/* One symbol an address, and of what is not code only what ends a function. */
+/* Keeps one symbol for each address, and of other symbols those that end a function. */
 static void thin(struct kallsyms *k)
 {
 	uint32_t n = 0;
@@ -189,7 +187,7 @@ static void thin(struct kallsyms *k)
 		k->p = shrunk;
 }
 
-/* The names that are left, once each and without holes. */
+/* Rebuilds `names` from the names in use, once each. */
 static int pack_names(struct kallsyms *k)
 {
 	struct buf packed = {0};
@@ -297,7 +295,6 @@ bool kallsyms_is_text(const struct kallsyms *k, uint64_t addr)
 	return addr >= k->text && addr < k->end;
 }
 
-/* What ends the text goes on to end the function before it, should one be there. */
 int kallsyms_drop_text(struct kallsyms *k)
 {
 	struct symbol *shrunk;

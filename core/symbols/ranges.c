@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 #include "symbols/ranges.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static int compare(const void *a, const void *b)
 struct sweep {
 	struct segment *out;
 	size_t n;
-	uint32_t *open; /* ranges that began, innermost last */
+	uint32_t *open; /* ranges that contain the current address, innermost last */
 	size_t nopen;
 };
 
@@ -33,7 +33,7 @@ static void put(struct sweep *s, uint64_t lo, uint32_t id)
 	s->out[s->n++] = (struct segment){.lo = lo, .id = id};
 }
 
-/* Ends what ends at or before `to`; what lay around the ended one goes on after it. */
+/* Closes the ranges that end at or before `to`; the range around each continues after it. */
 static void end_until(struct sweep *s, const struct range *r, uint64_t to)
 {
 	while (s->nopen) {

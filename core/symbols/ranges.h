@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From ranges that nest (or overlap, in files that lie) to what is innermost at each address. */
+/* Flattens ranges that nest, or overlap in malformed files, to the innermost range at each
+ * address. */
 #ifndef SYMBOLS_RANGES_H
 #define SYMBOLS_RANGES_H
 
@@ -11,21 +12,20 @@
 struct range {
 	uint64_t lo, hi; /* [lo, hi) */
 	uint32_t id;     /* the caller's; not RANGES_NONE */
-	uint32_t rank;   /* of two that start at one address the higher one is inside */
+	uint32_t rank;   /* of equal starts the highest rank is innermost */
 };
 
-/* Sorted, without overlaps: from lo to the next one's lo it is id, RANGES_NONE in gaps. */
+/* From lo up to the next segment's lo the innermost range is id; RANGES_NONE: no range. */
 struct segment {
 	uint64_t lo;
 	uint32_t id, pad;
 };
 
-/* Sorts the ranges; *ret is the caller's to free, at most 2n + 1 of them. Empty ranges are left
- * out. 0 or -ENOMEM. */
+/* Sorts the ranges in place. The caller frees *ret, which has at most 2n + 1 segments, sorted.
+ * Empty ranges are ignored. 0 or -ENOMEM. */
 int ranges_flatten(struct range *, size_t n, struct segment **ret, size_t *nret);
-/* The segment that holds addr, or NULL before the first one. */
+/* The segment of addr; NULL: addr is before the first. */
 const struct segment *segments_find(const struct segment *, size_t n, uint64_t addr);
-/* Makes [*lo, *hi), which holds addr, no larger than what addr's segment, or the gap before the
- * first one, covers. */
+/* Narrows [*lo, *hi), which contains addr, to the segment of addr or the gap before the first. */
 void segments_narrow(const struct segment *, size_t n, uint64_t addr, uint64_t *lo, uint64_t *hi);
 #endif

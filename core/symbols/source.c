@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 #include "symbols/source.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ struct source {
 	size_t ncode;
 };
 
-/* All len bytes at offset, or -EIO: the file may have shrunk since it was opened. */
+/* Reads len bytes at offset. -EIO: not all could be read, as the file may have shrunk. */
 static int read_raw(const struct source *s, uint64_t offset, void *buf, size_t len)
 {
 	size_t done = 0;
@@ -48,8 +48,8 @@ static int read_raw(const struct source *s, uint64_t offset, void *buf, size_t l
 	return 0;
 }
 
-/* Which compression, and how long the contents are without it. */
-static void look_at_packing(const struct source *s, struct source_section *c, const char *name)
+/* Sets the compression and the uncompressed size. */
+static void read_packing(const struct source *s, struct source_section *c, const char *name)
 {
 	Elf64_Chdr header;
 	uint8_t old[12];
@@ -78,7 +78,7 @@ static void look_at_packing(const struct source *s, struct source_section *c, co
 		c->stored -= 12;
 		c->packing = SOURCE_ZLIB;
 	}
-	/* a size that no such data can have would only cost memory */
+	/* a size that no compression reaches would only cost memory */
 	if (c->packing != SOURCE_PLAIN && c->size / MAX_RATIO > c->stored) {
 		c->packing = SOURCE_UNKNOWN;
 		c->size = c->stored;
@@ -98,7 +98,7 @@ static int add_section(struct source *s, size_t names, Elf_Scn *scn)
 		return 0;
 	if (header.sh_type != SHT_NOBITS &&
 	    (header.sh_offset > s->len || header.sh_size > s->len - header.sh_offset))
-		return 0; /* past the end of a truncated file: as if it had none */
+		return 0; /* beyond the end of a truncated file: as if missing */
 	*c = (struct source_section){
 		.vaddr = header.sh_addr,
 		.flags = header.sh_flags,
@@ -109,7 +109,7 @@ static int add_section(struct source *s, size_t names, Elf_Scn *scn)
 	if (header.sh_type == SHT_NOBITS)
 		c->size = header.sh_size;
 	else
-		look_at_packing(s, c, name);
+		read_packing(s, c, name);
 	if (!strncmp(name, ".zdebug_", 8)) {
 		c->name[0] = '.';
 		strcpy(c->name + 1, name + 2);
@@ -126,11 +126,11 @@ static int read_sections(struct source *s)
 	Elf_Scn *scn = NULL;
 
 	if (elf_getshdrnum(s->elf, &n) || elf_getshdrstrndx(s->elf, &names) || n > MAX_SECTIONS)
-		return 0; /* a file without section headers has no names, but is no error */
+		return 0; /* a file without section headers is valid */
 	s->sections = calloc(n + 1, sizeof(*s->sections));
 	if (!s->sections)
 		return -ENOMEM;
-	for (size_t left = n; left && (scn = elf_nextscn(s->elf, scn)); left--) {
+	for (size_t i = 0; i < n && (scn = elf_nextscn(s->elf, scn)); i++) {
 		int r = add_section(s, names, scn);
 
 		if (r)
@@ -157,7 +157,7 @@ static int read_segments(struct source *s)
 	return 0;
 }
 
-/* Takes over s, also on failure. */
+/* Owns s, also on failure. */
 static int finish_open(struct source **ret, struct source *s)
 {
 	int r = -ENOEXEC;
@@ -245,7 +245,7 @@ const struct source_section *source_find(const struct source *s, const char *nam
 static int read_zlib(const struct source *s, const struct source_section *c, uint8_t *to)
 {
 	z_stream z = {.next_out = to};
-	uint64_t in = 0, left = c->size;
+	uint64_t in = 0, rest = c->size;
 	uint8_t *piece = malloc(PIECE);
 	int r = -ENOMEM, state = Z_OK;
 
@@ -253,10 +253,10 @@ static int read_zlib(const struct source *s, const struct source_section *c, uin
 		return r;
 	if (inflateInit(&z) != Z_OK)
 		goto out;
-	while (state == Z_OK && (left || z.avail_out)) {
+	while (state == Z_OK && (rest || z.avail_out)) {
 		if (!z.avail_out) {
-			z.avail_out = left > UINT32_MAX ? UINT32_MAX : (uInt)left;
-			left -= z.avail_out;
+			z.avail_out = rest > UINT32_MAX ? UINT32_MAX : (uInt)rest;
+			rest -= z.avail_out;
 		}
 		if (!z.avail_in) {
 			size_t n = c->stored - in < PIECE ? (size_t)(c->stored - in) : PIECE;
@@ -270,7 +270,7 @@ static int read_zlib(const struct source *s, const struct source_section *c, uin
 		}
 		state = inflate(&z, Z_NO_FLUSH);
 	}
-	r = (state == Z_OK || state == Z_STREAM_END) && !left && !z.avail_out ? 0 : -EBADMSG;
+	r = (state == Z_OK || state == Z_STREAM_END) && !rest && !z.avail_out ? 0 : -EBADMSG;
 out:
 	inflateEnd(&z);
 	free(piece);
@@ -348,7 +348,7 @@ int source_read_at(const struct source *s, uint64_t vaddr, void *buf, size_t len
 	return -ENOENT;
 }
 
-/* One note section's NT_GNU_BUILD_ID. */
+/* The NT_GNU_BUILD_ID of a note section; 0: none. */
 static size_t find_build_id(const char *p, size_t len, uint8_t id[64])
 {
 	size_t at = 0;

@@ -1,6 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* The order of the sources: Go's own table, then DWARF with the symbol tables' help, then those
- * alone, then a stub. */
+// SPDX-License-Identifier: Apache-2.0
+/* The order of the sources: Go's table; DWARF, with names of the symbol tables; the symbol tables
+ * alone; a stub. */
 #include "symbols/symbols.h"
 
 #include <elf.h>
@@ -30,9 +30,10 @@ struct symbols {
 	struct demangler *demangler;
 	struct symbols_quality quality;
 	struct buf notes;
-	bool have_fdes, want_dwarf;
-	bool lacking;      /* there was no memory for DWARF: another time there may be */
-	char *missing_alt; /* the dwz file that was not handed in, and its build id */
+	bool have_fdes;
+	bool dwarf_pending; /* DWARF is to be opened when an address first needs it */
+	bool lacking;       /* there was no memory for DWARF */
+	char *missing_alt;  /* name of the dwz file that was not passed; owned */
 	uint8_t missing_id[64];
 	size_t missing_id_len;
 };
@@ -46,7 +47,7 @@ static const char *reason(int err)
 	case -ENOTSUP:
 		return "is compressed in a way that is not known";
 	case -EIO:
-		return "could not be read whole";
+		return "could not be read completely";
 	default:
 		return "is damaged";
 	}
@@ -71,7 +72,7 @@ static int load_fdes(struct symbols *s)
 	return r;
 }
 
-/* A table that is not there, or not readable, is no error of the file: others may serve. */
+/* A missing or unreadable table is no error, as other sources may have the names. */
 static int use_table(struct symbols *s, int r, bool *found, const char *what)
 {
 	if (r == -ENOMEM)
@@ -116,7 +117,7 @@ static int open_debug(struct symbols *s, int fd)
 	return 0;
 }
 
-/* The dwz file, for whichever of the two files names one. Without it names of inlined calls are
+/* The dwz file of the debug file or else of the file. Without it, names of inlined calls are
  * missing. */
 static int open_alt(struct symbols *s, int fd)
 {
@@ -153,7 +154,7 @@ static int open_go(struct symbols *s)
 	return 0;
 }
 
-int symbols_open(struct symbols **ret, const struct symbols_files *files, bool want_inlines)
+int symbols_open(struct symbols **ret, const struct symbols_files *files, bool inlines)
 {
 	struct symbols *s = calloc(1, sizeof(*s));
 	int r;
@@ -165,7 +166,7 @@ int symbols_open(struct symbols **ret, const struct symbols_files *files, bool w
 		r = source_open(&s->file, files->fd);
 	if (!r && files->debug_fd >= 0)
 		r = open_debug(s, files->debug_fd);
-	if (!r && want_inlines)
+	if (!r && inlines)
 		r = open_alt(s, files->alt_fd);
 	if (!r)
 		r = open_go(s);
@@ -175,9 +176,9 @@ int symbols_open(struct symbols **ret, const struct symbols_files *files, bool w
 		symbols_close(s);
 		return r;
 	}
-	s->want_dwarf = want_inlines;
-	s->quality.dwarf = want_inlines && ((s->debug && source_find(s->debug, ".debug_info")) ||
-					    source_find(s->file, ".debug_info"));
+	s->dwarf_pending = inlines;
+	s->quality.dwarf = inlines && ((s->debug && source_find(s->debug, ".debug_info")) ||
+				       source_find(s->file, ".debug_info"));
 	*ret = s;
 	return 0;
 }
@@ -206,15 +207,15 @@ const char *symbols_missing_alt(const struct symbols *s, const uint8_t **build_i
 	return s->missing_alt;
 }
 
-/* DWARF is opened when an address first needs it: a Go program's rarely does. */
+/* Opens DWARF when an address first needs it; those of Go programs rarely do. */
 static struct dwarf *get_dwarf(struct symbols *s)
 {
 	const struct source *of = s->file;
 	int r;
 
-	if (!s->want_dwarf)
+	if (!s->dwarf_pending)
 		return s->dwarf;
-	s->want_dwarf = false;
+	s->dwarf_pending = false;
 	if (s->debug && source_find(s->debug, ".debug_info"))
 		of = s->debug;
 	r = dwarf_open(&s->dwarf, of, s->file, s->alt);
@@ -229,11 +230,11 @@ struct lookup {
 	struct symbols *s;
 	symbols_each *each;
 	void *arg;
-	const struct symtab_entry *symbol; /* that covers the address, or NULL */
+	const struct symtab_entry *symbol; /* of the address; NULL: none */
 	const char *stub;
 };
 
-/* Bad bytes and lengths without end stop here. */
+/* Printable UTF-8 of bounded length. */
 static const char *clean(struct symbols *s, const char *text)
 {
 	if (strnlen(text, MAX_TEXT) == MAX_TEXT)
@@ -256,7 +257,7 @@ static void each_go(void *arg, const struct symbols_frame *f)
 	emit(l, &out);
 }
 
-/* Is name "scopes::symbol"? */
+/* Whether name is "scopes::symbol". */
 static bool ends_with_scope(const char *name, const char *symbol)
 {
 	size_t n = strlen(name), m = strlen(symbol);
@@ -264,8 +265,8 @@ static bool ends_with_scope(const char *name, const char *symbol)
 	return n > m + 2 && !strcmp(name + n - m, symbol) && !strncmp(name + n - m - 2, "::", 2);
 }
 
-/* Without a linker's name in DWARF (C, and static functions of C++) the symbol table may know it.
- */
+/* Sets both names. DWARF has no linkage name for C and for static functions of C++; the symbol
+ * table may have it. */
 static void name_frame(struct lookup *l, struct symbols_frame *f)
 {
 	struct symbols *s = l->s;
@@ -275,7 +276,7 @@ static void name_frame(struct lookup *l, struct symbols_frame *f)
 	if (!f->system_name && outer && symbol && (!f->name || !strncmp(symbol, "_Z", 2)))
 		f->system_name = symbol;
 	if (!f->system_name && outer && symbol && ends_with_scope(f->name, symbol)) {
-		/* extern "C" within a namespace */
+		/* extern "C" in a namespace */
 		f->name = clean(s, f->name);
 		f->system_name = clean(s, symbol);
 	} else if (f->system_name) {
@@ -303,9 +304,9 @@ static void each_dwarf(void *arg, const struct symbols_frame *f)
 	emit(l, &out);
 }
 
-/* "+0x" and the start of the function that addr is in, as far as it can be known: all addresses of
- * one stripped function are one stub. Code that neither has a frame description counts from where
- * the known code before it ends. */
+/* "+0x" and the start of addr's function by its FDE, so that all addresses of a stripped function
+ * are one stub. Without an FDE: the end of the symbol, FDE or section start before addr, whichever
+ * is highest. Narrows *span. */
 static void make_stub(struct symbols *s, uint64_t addr, char stub[32], struct symbols_span *span)
 {
 	const struct fde *f;
@@ -370,7 +371,7 @@ int symbols_lookup_span(struct symbols *s, uint64_t vaddr, symbols_each *each, v
 
 	*span = (struct symbols_span){0, UINT64_MAX};
 	r = look_up(s, vaddr, each, arg, span);
-	/* Go's table is not asked how far its answers reach */
+	/* lookups in Go's table do not narrow the span */
 	if (r || s->go || s->lacking || vaddr < span->lo || vaddr >= span->hi)
 		*span = (struct symbols_span){vaddr, vaddr < UINT64_MAX ? vaddr + 1 : vaddr};
 	return r;
@@ -405,7 +406,7 @@ void symbols_quality(const struct symbols *s, struct symbols_quality *q)
 	*q = s->quality;
 	q->note = "";
 	if (s->notes.len) {
-		/* a NUL behind the text, which is not part of it */
+		/* terminates the text without counting the NUL */
 		struct buf *notes = (struct buf *)(uintptr_t)&s->notes;
 
 		if (!buf_add(notes, "", 1))

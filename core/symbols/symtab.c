@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
+/* Function symbols, and which of several gives an address its name. */
 #include "symbols/symtab.h"
 
 #include <elf.h>
@@ -13,10 +14,10 @@
 #define MAX_BYTES (1u << 30) /* of one table */
 #define MAX_NAME 65535
 #define MAX_DEBUGDATA (256u << 20) /* uncompressed */
-#define XZ_MEMORY (96u << 20)      /* what its dictionary may take */
+#define XZ_MEMORY (96u << 20)      /* bytes of its dictionary */
 
 /* Global over weak over local, then fewer leading underscores, then the shorter name. */
-static uint32_t worth_of(const Elf64_Sym *y, const char *name)
+static uint32_t rank_of(const Elf64_Sym *y, const char *name)
 {
 	uint32_t bind = ELF64_ST_BIND(y->st_info), underscores = 0;
 	size_t len = strlen(name);
@@ -28,7 +29,7 @@ static uint32_t worth_of(const Elf64_Sym *y, const char *name)
 	       (uint32_t)(MAX_NAME - (len < MAX_NAME ? len : MAX_NAME));
 }
 
-/* Functions; and what assembly left untyped, if it lies in code. */
+/* Functions, and untyped symbols (of assembly) in code. */
 static bool is_function(const struct source *src, const Elf64_Sym *y, const char *name)
 {
 	switch (ELF64_ST_TYPE(y->st_info)) {
@@ -64,7 +65,7 @@ static int push(struct symtab *t, const struct symtab_entry *e)
 	return 0;
 }
 
-/* Names are copied only of the symbols that are kept: a .strtab has far more. */
+/* Copies the names of functions only: a .strtab has far more. */
 static int add_symbols(struct symtab *t, const struct source *src, const char *symbols, size_t len,
 		       const char *strings, size_t nstrings)
 {
@@ -84,7 +85,7 @@ static int add_symbols(struct symtab *t, const struct source *src, const char *s
 		if (t->names.len + MAX_NAME > UINT32_MAX)
 			break;
 		e = (struct symtab_entry){y.st_value, y.st_size, (uint32_t)t->names.len,
-					  worth_of(&y, name)};
+					  rank_of(&y, name)};
 		if (buf_add(&t->names, name, strnlen(name, MAX_NAME)) || buf_add(&t->names, "", 1))
 			return -ENOMEM;
 		if (push(t, &e))
@@ -172,8 +173,7 @@ int symtab_has_sizeless(const struct symtab *t)
 	return 0;
 }
 
-/* Aliases in the order of their worth, by name where that is the same: the last one is inside, and
- * so is the name. */
+/* By address; aliases by rank, then by name, as the last of equal ranges is innermost. */
 static int compare(const void *a, const void *b, void *arg)
 {
 	const struct symtab_entry *x = a, *y = b;
@@ -181,8 +181,8 @@ static int compare(const void *a, const void *b, void *arg)
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
-	if (x->worth != y->worth)
-		return x->worth < y->worth ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
 	if (x->size != y->size)
 		return x->size < y->size ? -1 : 1;
 	return -strcmp(t->names.p + x->name, t->names.p + y->name);

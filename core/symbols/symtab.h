@@ -14,8 +14,8 @@ struct fdes;
 
 struct symtab_entry {
 	uint64_t start, size;
-	uint32_t name;  /* offset in names */
-	uint32_t worth; /* among aliases: the highest is the name */
+	uint32_t name; /* position in names */
+	uint32_t rank; /* of aliases, the highest gives the name */
 };
 
 struct symtab {
@@ -26,20 +26,21 @@ struct symtab {
 	size_t nsegments;
 };
 
-/* Adds the functions of one table (".symtab", ".strtab" or ".dynsym", ".dynstr"). How many, or
- * -errno: -ENOENT the file has no such table. */
+/* Adds the functions of one table (".symtab", ".strtab" or ".dynsym", ".dynstr"). Returns how many,
+ * -ENOENT (no such table) or -errno. */
 int symtab_add(struct symtab *, const struct source *, const char *table, const char *strings);
-/* The same of the file within .gnu_debugdata. -ENOENT: has none. */
+/* The same for the ELF file in .gnu_debugdata. -ENOENT: no such section. */
 int symtab_add_debugdata(struct symtab *, const struct source *);
-/* After the last add. A symbol without a size counts as far as a function of `fdes` that starts
- * there, else not at all; fdes NULL: none. 0 or -ENOMEM */
+/* To be called once, after the last add. A symbol without a size gets that of the function of
+ * `fdes` (may be NULL) that starts at its address; without such a function it covers nothing. 0 or
+ * -ENOMEM. */
 int symtab_finish(struct symtab *, const struct fdes *);
-/* Are there symbols without a size? Then symtab_finish() wants to know the functions. */
+/* Whether symbols without a size exist, for which symtab_finish() needs fdes. */
 int symtab_has_sizeless(const struct symtab *);
-/* The symbol within whose size addr lies, or NULL; its name lives as long as the table. */
+/* The innermost symbol that covers addr; NULL: none. Valid as long as the table. */
 const struct symtab_entry *symtab_find(const struct symtab *, uint64_t addr);
 const char *symtab_name(const struct symtab *, const struct symtab_entry *);
-/* The end of the last symbol that ends at or before addr; 0 none. */
+/* The end of the last symbol before addr, if no symbol covers addr; else 0. */
 uint64_t symtab_gap(const struct symtab *, uint64_t addr);
 void symtab_fini(struct symtab *);
 #endif

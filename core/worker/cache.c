@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Inspections on disk. */
 #include "worker/cache.h"
 
 #include <dirent.h>
@@ -21,14 +22,16 @@
 
 struct cache {
 	int dir;
-	uint64_t max_bytes, bytes; /* bytes: what lies there, as far as we know */
+	uint64_t max_bytes;
+	uint64_t bytes; /* of all files, if counted; other processes may change it */
 	bool counted;
 };
 
-struct head {
+/* The start of a file. The inspection's block follows. */
+struct cache_head {
 	char magic[8];
 	uint32_t version, inspection_version;
-	uint64_t bytes, checksum; /* of the block that follows: XXH3, 64 bits */
+	uint64_t bytes, checksum; /* of the block; XXH3, 64 bits */
 	uint8_t key[32];
 };
 
@@ -52,7 +55,7 @@ static int make_dirs(const char *dir)
 		}
 	mkdir(path, 0700);
 	free(path);
-	return 0; /* opening it will say what is wrong */
+	return 0; /* open() reports what failed */
 }
 
 int cache_open(struct cache **ret, const char *dir, uint64_t max_bytes)
@@ -105,8 +108,8 @@ static int read_all(int fd, void *buf, size_t len)
 	return 0;
 }
 
-/* By read, not by mmap: a page that the disk can't give would kill us. */
-static int read_block(int fd, const struct head *h, struct inspection **ret)
+/* By read and not by mmap, as a failed disk read of a mapped page is a SIGBUS. */
+static int read_block(int fd, const struct cache_head *h, struct inspection **ret)
 {
 	void *p = mmap(NULL, h->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int err;
@@ -124,7 +127,7 @@ static int read_block(int fd, const struct head *h, struct inspection **ret)
 	return err;
 }
 
-static int read_head(int fd, const uint8_t key[32], struct head *h)
+static int read_head(int fd, const uint8_t key[32], struct cache_head *h)
 {
 	struct stat st;
 	int err;
@@ -147,7 +150,7 @@ static int read_head(int fd, const uint8_t key[32], struct head *h)
 int cache_load(struct cache *c, const uint8_t key[32], struct inspection **ret)
 {
 	char name[65];
-	struct head h;
+	struct cache_head h;
 	int fd, err;
 
 	name_of(key, name);
@@ -162,7 +165,7 @@ int cache_load(struct cache *c, const uint8_t key[32], struct inspection **ret)
 		err = read_block(fd, &h, ret);
 	if (!err) {
 		(*ret)->flags |= INSPECTION_CACHED;
-		futimens(fd, NULL); /* used now: not the next to go */
+		futimens(fd, NULL); /* marks the file as used */
 	} else if (err == -EBADMSG) {
 		unlinkat(c->dir, name, 0);
 		err = -ENOENT;
@@ -173,7 +176,7 @@ int cache_load(struct cache *c, const uint8_t key[32], struct inspection **ret)
 
 /* ---- writing ---- */
 
-struct entry {
+struct cache_entry {
 	char name[65];
 	uint64_t bytes;
 	struct timespec used;
@@ -181,16 +184,16 @@ struct entry {
 
 static int by_age(const void *a, const void *b)
 {
-	const struct timespec *x = &((const struct entry *)a)->used,
-			      *y = &((const struct entry *)b)->used;
+	const struct timespec *x = &((const struct cache_entry *)a)->used,
+			      *y = &((const struct cache_entry *)b)->used;
 
 	if (x->tv_sec != y->tv_sec)
 		return x->tv_sec < y->tv_sec ? -1 : 1;
 	return x->tv_nsec < y->tv_nsec ? -1 : x->tv_nsec > y->tv_nsec;
 }
 
-/* All files of ours, the longest unused first, into an empty buf. */
-static int list(struct cache *c, struct buf *b)
+/* Appends all files to an empty buf, longest unused first. */
+static int list_files(struct cache *c, struct buf *b)
 {
 	int fd = openat(c->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -203,7 +206,7 @@ static int list(struct cache *c, struct buf *b)
 		return -EIO;
 	}
 	while ((e = readdir(d))) {
-		struct entry entry = {0};
+		struct cache_entry entry = {0};
 
 		if (strlen(e->d_name) >= sizeof(entry.name) ||
 		    fstatat(c->dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
@@ -215,23 +218,24 @@ static int list(struct cache *c, struct buf *b)
 	}
 	closedir(d);
 	if (!b->error && b->len)
-		qsort(b->p, b->len / sizeof(struct entry), sizeof(struct entry), by_age);
+		qsort(b->p, b->len / sizeof(struct cache_entry), sizeof(struct cache_entry),
+		      by_age);
 	return b->error;
 }
 
-/* Makes room for `more` bytes: down to nine tenths of the cap, so that it isn't done at each store.
- */
+/* Makes room for `more` bytes. Removes files down to nine tenths of the limit, so that not every
+ * store removes some. */
 static int make_room(struct cache *c, uint64_t more)
 {
 	struct buf b = {0};
-	struct entry *e;
+	struct cache_entry *e;
 	int err;
 
 	if (more > c->max_bytes)
 		return -EFBIG;
 	if (c->counted && c->bytes + more <= c->max_bytes)
 		return 0;
-	err = list(c, &b);
+	err = list_files(c, &b);
 	if (err)
 		goto out;
 	e = (void *)b.p;
@@ -250,7 +254,8 @@ out:
 	return err;
 }
 
-static int write_file(struct cache *c, const char *name, const struct head *h, const void *block)
+static int write_file(struct cache *c, const char *name, const struct cache_head *h,
+		      const void *block)
 {
 	struct buf head = {.p = (void *)h, .len = sizeof(*h)},
 		   body = {.p = (void *)block, .len = h->bytes};
@@ -269,9 +274,9 @@ static int write_file(struct cache *c, const char *name, const struct head *h, c
 
 int cache_store(struct cache *c, const struct inspection *i)
 {
-	struct head h = {.magic = CACHE_MAGIC,
-			 .version = CACHE_VERSION,
-			 .inspection_version = INSPECTION_VERSION};
+	struct cache_head h = {.magic = CACHE_MAGIC,
+			       .version = CACHE_VERSION,
+			       .inspection_version = INSPECTION_VERSION};
 	const void *block = inspection_bytes(i, &h.bytes);
 	char name[65], temporary[32];
 	int err = make_room(c, sizeof(h) + h.bytes);

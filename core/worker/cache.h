@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inspections on disk, a file each, named by their key. The folder is ours alone (0700); files are
- * written whole and renamed. A damaged or foreign file is removed and made again. Above the cap the
- * longest unused go.
+ * Inspections on disk, a file each, named by their key. The folder must belong to the user, and no
+ * other user may write to it. Files are written under a temporary name and renamed. A malformed
+ * file is removed. Above the limit, files that were unused for longest are removed. One thread.
  */
 #ifndef WORKER_CACHE_H
 #define WORKER_CACHE_H
@@ -13,12 +13,13 @@
 
 struct cache;
 
-/* Makes dir, and its parents, if missing. -EPERM: it is another user's, or others can write to it;
- * -errno. */
+/* Makes dir, and its parents, if missing. max_bytes: of all files. -EPERM: the folder is another
+ * user's, or others can write to it; -errno. */
 int cache_open(struct cache **ret, const char *dir, uint64_t max_bytes);
-void cache_close(struct cache *); /* NULL is fine */
-/* 0; -ENOENT; -errno. What it gives has INSPECTION_CACHED. */
+void cache_close(struct cache *); /* NULL is valid */
+/* The inspection of that key, with INSPECTION_CACHED; the caller owns its reference. 0, -ENOENT or
+ * -errno. */
 int cache_load(struct cache *, const uint8_t key[32], struct inspection **ret);
-/* 0 or -errno: the disk is full, and so on: nothing is left behind. */
+/* 0 or -errno, and then no file remains. */
 int cache_store(struct cache *, const struct inspection *);
 #endif

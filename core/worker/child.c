@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Starts and ends worker processes. */
 #include "worker/child.h"
 
 #include <errno.h>
@@ -19,11 +20,11 @@
 #include "worker/sandbox.h"
 
 #define WORKER_FD 3
-#define DEATH_MS \
-	500 /* a killed process that is stuck in a read of a dead file server may take for ever */
+/* A killed process in a read of an unreachable file server may not end at all. */
+#define DEATH_MS 500
+#define LAST_MS 100 /* for a process that is about to end by itself */
 
-/* What the worker may know of our environment: nothing that makes a library look for files or
- * servers. */
+/* The variables that the worker gets: none that makes a library look for files or servers. */
 static bool is_passed_on(const char *variable)
 {
 	static const char *const names[] = {"FUSEE_DEBUG=", "LD_LIBRARY_PATH=", "ASAN_OPTIONS=",
@@ -49,7 +50,7 @@ static char **environment(void)
 	return env;
 }
 
-/* The child keeps stderr and its end of the socket; Ctrl-C is for the agent alone. */
+/* The child keeps stderr and its end of the socket. A session of its own keeps Ctrl-C from it. */
 static int spawn(pid_t *pid, int sock, char *const argv[])
 {
 	posix_spawn_file_actions_t files;
@@ -122,8 +123,7 @@ static void describe(const struct child *c, int status, char *why, size_t len)
 		snprintf(why, len, "it ended with exit code %d", WEXITSTATUS(status));
 }
 
-/* True: it has ended, *status says how. By pidfd where there is one, so that a stuck process
- * doesn't hold us up. */
+/* true: the process ended, and *status is set. With a pidfd the wait is bounded. */
 static bool reap(const struct child *c, int *status)
 {
 	struct pollfd p = {.fd = c->pidfd, .events = POLLIN};
@@ -146,12 +146,12 @@ void child_stop(struct child *c, char *why, size_t len)
 		*why = 0;
 	if (!c->pid)
 		return;
-	/* Its last words, if it had any. */
+	/* REPLY_DENIED may be waiting. */
 	while (child_receive(c, &r, &fd) == 1)
 		if (fd >= 0)
 			close(fd);
-	/* One that is dying by itself is given the moment to do so: how is what we want to know. */
-	if (!why || c->pidfd < 0 || poll(&p, 1, 100) != 1)
+	/* SIGKILL would hide how a process that is about to end ends. */
+	if (!why || c->pidfd < 0 || poll(&p, 1, LAST_MS) != 1)
 		kill(c->pid, SIGKILL);
 	if (!reap(c, &status))
 		log_debug("worker %d does not end", c->pid);
@@ -163,7 +163,7 @@ void child_stop(struct child *c, char *why, size_t len)
 	c->pid = 0;
 }
 
-/* It ends on a terminal, and the worker may have been taken over. */
+/* The text may reach a terminal, and a file may have taken the worker over. */
 static void clean(char *text)
 {
 	for (; *text; text++)

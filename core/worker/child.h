@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent's side of one worker process: start, talk, end, and say how it ended. */
+/* The agent's side of one worker process: start, messages, end. */
 #ifndef WORKER_CHILD_H
 #define WORKER_CHILD_H
 
@@ -10,21 +10,23 @@
 #include "worker/protocol.h"
 
 struct child {
-	pid_t pid; /* 0: none runs; the rest means nothing then */
+	pid_t pid; /* 0: no process; the other fields are undefined then */
 	int pidfd, sock;
-	bool ready;      /* it said so: its sandbox is closed */
-	uint32_t denied; /* 1 + the system call that it said it would die of */
-	int err;         /* why it never became ready, 0 */
-	char text[400];  /* likewise, "" */
+	bool ready;      /* REPLY_READY came: its sandbox is closed */
+	uint32_t denied; /* 1 + the system call of REPLY_DENIED; 0: none came */
+	int err;         /* of a REPLY_READY that reports a failure; 0: none came */
+	char text[400];  /* of the same message */
 };
 
-/* `fusee worker 3 MEMORY PLUGIN_DIR`, by /proc/self/exe, with nothing open but its socket and
- * stderr. 0 or -errno. */
+/* Starts `fusee worker 3 MEMORY PLUGIN_DIR` from /proc/self/exe. It inherits its end of the socket
+ * pair and the agent's stderr, and no other descriptor. 0 or -errno. */
 int child_start(struct child *, const char *plugin_dir, uint64_t memory_limit);
-/* Ends it if it still runs. why: a phrase, "was killed by signal 9 (Killed)"; NULL where nobody
- * asks. */
+/* Kills the process if it runs, and waits for its end for 500 ms at most. why: receives a phrase,
+ * "it was killed by signal 9 (Killed)"; a process that is about to end by itself gets 100 ms for
+ * that. why NULL: not needed. */
 void child_stop(struct child *, char *why, size_t len);
-/* 1: an answer (not READY, not DENIED: those are kept here); 0: none yet; -EPIPE, -EBADMSG: it is
- * of no more use. */
+/* Reads the next REPLY_DONE; other messages change the fields above. Never blocks. *fd: owned by
+ * the caller; -1: none. 1; 0: no message is waiting; -EPIPE, -EBADMSG: the process is to be
+ * stopped. */
 int child_receive(struct child *, struct protocol_reply *, int *fd);
 #endif

@@ -522,7 +522,7 @@ int worker_new(struct worker **ret, const struct worker_options *o)
 			log_warning(
 				"'%s' cannot hold the cache of unwind tables: %s; going on without",
 				o->cache_dir,
-				err == -EPERM ? "it must be yours, and writable by nobody else"
+				err == -EPERM ? "it must be yours, and not writable by others"
 					      : strerror(-err));
 	}
 	*ret = w;

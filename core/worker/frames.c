@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A pass over the entries of .eh_frame. */
 #include "worker/frames.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ static uint64_t fixed(struct cursor *c, unsigned int n)
 	return v;
 }
 
-/* Signed or not: nobody here needs the value of a signed one. */
+/* Signed values are read over only, so their sign is ignored. */
 static uint64_t leb(struct cursor *c)
 {
 	uint64_t v = 0;
@@ -78,11 +79,11 @@ static uint64_t pointer(struct cursor *c, unsigned int encoding, uint64_t here)
 		return 0;
 	}
 	if (encoding & 0x70 & ~PE_PCREL)
-		c->bad = true; /* text-, data- or function-relative: nobody writes these here */
+		c->bad = true; /* text-, data- or function-relative: not used in .eh_frame */
 	return encoding & PE_PCREL ? v + here : v;
 }
 
-/* One entry: its length taken off, c at its id. False: the end. wide: 64-bit DWARF. */
+/* The next entry, from its id on. false: the end. wide: 64-bit DWARF. */
 static bool next_entry(struct cursor *all, struct cursor *entry, bool *wide)
 {
 	uint64_t len;
@@ -93,7 +94,7 @@ static bool next_entry(struct cursor *all, struct cursor *entry, bool *wide)
 	*wide = len == UINT32_MAX;
 	if (*wide)
 		len = fixed(all, 8);
-	if (!len) /* the terminator; what stands behind it belongs to nobody */
+	if (!len) /* the terminator */
 		return false;
 	if (all->bad || len > all->end - all->at) {
 		all->bad = true;
@@ -104,7 +105,7 @@ static bool next_entry(struct cursor *all, struct cursor *entry, bool *wide)
 	return true;
 }
 
-/* How a CIE's FDEs encode their addresses. c: behind the CIE's id. */
+/* The encoding of addresses in a CIE's FDEs. c: after the CIE's id. */
 static int cie_encoding(struct cursor *c, unsigned int *encoding, bool *signal_frame)
 {
 	unsigned int version = (unsigned int)fixed(c, 1);
@@ -153,7 +154,7 @@ int frames_find(struct fusee_str section, uint64_t vaddr, uint64_t pc, struct fr
 			break;
 		id_at = e.at;
 		id = fixed(&e, wide ? 8 : 4);
-		if (e.bad || !id || id > id_at) /* a CIE, or a pointer that leads outside */
+		if (e.bad || !id || id > id_at) /* a CIE, or an invalid pointer */
 			continue;
 		if (cie_at != id_at - id) {
 			struct cursor from = {all.p, id_at - id, all.end, false};

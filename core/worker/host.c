@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The file_* calls of inspect(), the key, the inspection. */
 #include "worker/host.h"
 
 #include <elf.h>
@@ -14,8 +15,8 @@
 #include "worker/inspection.h"
 
 /*
- * The sections that the key covers. An unwinder that makes something of others makes inspections
- * that are not kept on disk, as somebody could bring a file that differs in nothing else.
+ * The sections that the key covers. An inspection that depends on others is not kept on disk: two
+ * files could differ in nothing else.
  */
 enum covered { ALWAYS, IF_GO, IF_SMALL };
 
@@ -35,8 +36,8 @@ static const struct {
 	{".rela", IF_GO},
 };
 
-#define SMALL (256u << 10) /* of a file: the vDSO's size and more */
-#define ENTRY_BYTES 64u    /* from the entry on, covered too */
+#define SMALL (256u << 10) /* bytes of a file; the vDSO is smaller */
+#define ENTRY_BYTES 64u    /* from the entry point on, which the key covers */
 
 static bool is_covered_when(const struct elf *e, enum covered when)
 {
@@ -55,8 +56,8 @@ static bool is_covered(const struct elf *e, const char *name)
 	return false;
 }
 
-/* The first bytes at the entry, read once: those that the key covers are those that an unwinder
- * gets. */
+/* The first bytes at the entry point, read once, so that an unwinder gets those that the key
+ * covers. */
 struct entry {
 	uint64_t vaddr;
 	uint32_t len;
@@ -78,19 +79,19 @@ static int read_entry(struct elf *e, struct entry *entry)
 /* One file while it is inspected: the `file` handle of the plugins. */
 struct host_file {
 	struct elf *elf;
-	const struct fusee_instance *at; /* whose inspect() runs */
+	const struct fusee_instance *at; /* the instance whose inspect() runs */
 	struct inspection_slab slabs[INSPECTION_MAX_SLABS];
 	struct inspection_claim claims[INSPECTION_MAX_SLABS][INSPECTION_MAX_CLAIMS];
 	uint32_t nslabs;
-	bool looked_beyond; /* inspect() looked at what the key does not cover */
-	bool beyond_key;    /* what was handed over may hang on that */
+	bool looked_beyond; /* inspect() read bytes that the key does not cover */
+	bool beyond_key;    /* a slab may depend on such bytes */
 	bool short_of_memory;
 	struct fdes fdes;
 	bool have_fdes;
 	struct entry entry;
 };
 
-/* Good while its inspect() runs. */
+/* Valid while its inspect() runs. */
 static struct host_file *file_of(uint64_t file)
 {
 	return (struct host_file *)(uintptr_t)file;
@@ -109,7 +110,7 @@ static int file_info(uint64_t file, struct fusee_file_info *info)
 	if (err)
 		return err;
 	all.size = size < sizeof(all) ? size : (uint32_t)sizeof(all);
-	memset(info, 0, size); /* an older plugin's is smaller, a newer one's larger */
+	memset(info, 0, size); /* smaller in older plugins, larger in newer */
 	memcpy(info, &all, all.size);
 	return 0;
 }
@@ -158,7 +159,7 @@ static int file_symbol(uint64_t file, const char *name, struct fusee_range *at)
 	return err;
 }
 
-/* What the unwinder that is asked hands over. NULL: no room. */
+/* The slab of the unwinder whose inspect() runs. NULL: there are too many. */
 static struct inspection_slab *slab_of(struct host_file *f)
 {
 	const struct fusee_plugin *d = f->at->descriptor;
@@ -240,7 +241,7 @@ static int file_function(uint64_t file, uint64_t vaddr, struct fusee_range *at)
 	const struct fde *fde;
 	int err = 0;
 
-	f->looked_beyond = true; /* it may have changed since the key was made */
+	f->looked_beyond = true; /* the file may have changed since the key was made */
 	if (!f->have_fdes) {
 		err = source_open(&source, elf_fd(f->elf));
 		if (!err)
@@ -282,7 +283,7 @@ const struct fusee_host worker_host = {
 
 /* ---- the key ---- */
 
-/* Lengths go in before contents, so that no two different lists of pieces are the same bytes. */
+/* The length precedes the contents, so that different pieces are different bytes. */
 static void add_piece(struct sha256 *h, const void *p, uint64_t len)
 {
 	sha256_add(h, &len, sizeof(len));
@@ -312,8 +313,7 @@ static int add_sections(struct sha256 *h, struct elf *elf)
 		err = elf_section(elf, covered[i].name, &s);
 		if (err == -ENOMEM || err == -EIO)
 			return err;
-		/* One that lies gives no bytes to anybody: its header, in the key already, is all
-		 * there is of it. */
+		/* A malformed section gives no bytes; its header is in the key already. */
 		add_piece(h, err ? NULL : s.bytes.p, err ? 0 : s.bytes.len);
 	}
 	return 0;
@@ -376,14 +376,14 @@ static uint32_t flags_of(struct elf *e)
 	return flags;
 }
 
-/* A line that may quote the file. */
+/* A line, which may have text of the file. */
 static void add_note(struct buf *notes, const char *who, const char *text)
 {
 	buf_printf(notes, "%s%s: ", notes->len ? "\n" : "", who);
 	utf8_clean_printable(notes, text, strlen(text));
 }
 
-static void ask_unwinders(struct host_file *f, const struct plugin_set *set, struct buf *notes)
+static void run_unwinders(struct host_file *f, const struct plugin_set *set, struct buf *notes)
 {
 	for (uint32_t i = 0; i < set->n; i++) {
 		const struct fusee_unwinder_ops *ops = set->instances[i]->descriptor->ops;
@@ -396,19 +396,19 @@ static void ask_unwinders(struct host_file *f, const struct plugin_set *set, str
 		f->at = set->instances[i];
 		f->looked_beyond = false;
 		r = ops->inspect(f->at->ctx, (uint64_t)(uintptr_t)f);
-		/* That there is nothing for it is believed by the key alone. */
+		/* A result without a slab is cached whatever it depends on. */
 		f->beyond_key |= f->looked_beyond && f->nslabs > before;
 		if (r >= 0)
 			continue;
 		text = f->at->error;
 		add_note(notes, name, text && *text ? text : strerror(-r));
 		f->short_of_memory |= r == -ENOMEM;
-		while (f->nslabs > before) /* what a failed one handed over is worth nothing */
+		while (f->nslabs > before) /* slabs of a failed inspect() are dropped */
 			free((void *)f->slabs[--f->nslabs].words);
 	}
 }
 
-/* The agent would refuse the whole block for another one: it looks for files by it. */
+/* The agent refuses a block with another debug link, as it opens files by that name. */
 static bool is_file_name(const char *name)
 {
 	return utf8_printable(name, strlen(name)) && !strchr(name, '/') && strlen(name) < 256 &&
@@ -451,7 +451,7 @@ int host_inspect(struct elf *elf, const struct plugin_set *set, struct buf *bloc
 
 	if (err)
 		return err;
-	ask_unwinders(&f, set, &notes);
+	run_unwinders(&f, set, &notes);
 	buf_add(&notes, "", 1);
 	err = notes.error;
 	if (err)

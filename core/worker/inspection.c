@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* An inspection as a block: writing, and checking. */
 #include "worker/inspection.h"
 
 #include <errno.h>
@@ -8,10 +9,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/utf8.h"
 
 struct held {
-	struct inspection inspection; /* first: what callers see */
+	struct inspection inspection; /* first, as pointers to it are cast */
 	void *map;
 	uint64_t len;
 	struct inspection_slab slabs[];
@@ -95,7 +97,7 @@ int inspection_write(struct buf *b, const struct inspection *from)
 
 /* ---- reading ---- */
 
-/* n things of `each` bytes at `at`, which is aligned to `align_to`: all inside? */
+/* Whether n things of `each` bytes at `at`, aligned to align_to, are in len bytes. */
 static bool inside(uint64_t len, uint64_t at, uint64_t n, uint64_t each, uint64_t align_to)
 {
 	uint64_t bytes, end;
@@ -104,7 +106,7 @@ static bool inside(uint64_t len, uint64_t at, uint64_t n, uint64_t each, uint64_
 	       !__builtin_add_overflow(at, bytes, &end) && end <= len;
 }
 
-/* A text for people's terminals: one line, or several. */
+/* Whether a printable text of one line, or of several, is at `at`. */
 static bool is_text(const char *block, uint64_t len, uint64_t at, bool lines)
 {
 	const char *p, *end, *line;
@@ -121,7 +123,7 @@ static bool is_text(const char *block, uint64_t len, uint64_t at, bool lines)
 	return utf8_printable(p, (size_t)(end - p));
 }
 
-/* It becomes the last part of a path that the agent opens. */
+/* The agent opens paths with this name as their last part. */
 static bool is_file_name(const char *name)
 {
 	return !strchr(name, '/') && strcmp(name, ".") && strcmp(name, "..") && strlen(name) < 256;
@@ -248,6 +250,7 @@ const void *inspection_bytes(const struct inspection *i, uint64_t *len)
 
 void inspection_ref(struct inspection *i)
 {
+	fusee_assert(i->refs && i->refs < UINT32_MAX);
 	i->refs++;
 }
 
@@ -255,7 +258,10 @@ void inspection_unref(struct inspection *i)
 {
 	struct held *h = (void *)i;
 
-	if (!i || --i->refs)
+	if (!i)
+		return;
+	fusee_assert(i->refs);
+	if (--i->refs)
 		return;
 	munmap(h->map, h->len);
 	free(h);
@@ -269,8 +275,7 @@ const struct inspection_slab *inspection_slab(const struct inspection *i, const 
 	return NULL;
 }
 
-/* Where the file holds it exactly, or, second best, in the rest of a page that is mapped with it.
- */
+/* By the segment's bytes, extended to multiples of `page` as a mapping is. */
 static bool vaddr_in(const struct fusee_segment *g, uint64_t offset, uint64_t page, uint64_t *vaddr)
 {
 	uint64_t lo = g->offset & -page, hi = g->offset + g->filesz;
@@ -280,7 +285,7 @@ static bool vaddr_in(const struct fusee_segment *g, uint64_t offset, uint64_t pa
 	hi = (hi + page - 1) & -page;
 	if (offset < lo || offset >= hi)
 		return false;
-	*vaddr = g->vaddr + (offset - g->offset); /* may go below: modulo 2^64 that is right */
+	*vaddr = g->vaddr + (offset - g->offset); /* may be below g->vaddr; correct modulo 2^64 */
 	return true;
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An inspection as one block of bytes: how it crosses from the worker and how it lies on disk. Host
- * byte order, positions in bytes from the block's start. The worker may have been taken over by the
- * file that it looked at, so the agent believes nothing of a block that it did not check.
+ * An inspection as one block of bytes, as the worker sends it and the cache stores it. Host byte
+ * order, positions in bytes from the block's start. A file may have taken the worker over, so the
+ * agent checks every number and text of a block before use. What a table means is not checked here.
  */
 #ifndef WORKER_INSPECTION_H
 #define WORKER_INSPECTION_H
+
+#include <assert.h>
 
 #include "base/buf.h"
 #include "worker/worker.h"
@@ -18,7 +20,7 @@
 
 struct inspection_block {
 	uint32_t magic, version;
-	uint64_t bytes; /* of all of it */
+	uint64_t bytes; /* of the block */
 	uint8_t key[32];
 	uint16_t machine, type;
 	uint32_t flags;
@@ -28,8 +30,10 @@ struct inspection_block {
 	uint32_t nsegments, nslabs;
 	uint64_t segments_at;            /* struct fusee_segment */
 	uint64_t slabs_at;               /* struct inspection_block_slab */
-	uint64_t debuglink_at, notes_at; /* end with a NUL */
+	uint64_t debuglink_at, notes_at; /* texts, terminated */
 };
+
+static_assert(sizeof(struct inspection_block) == 176, "without padding");
 
 struct inspection_block_slab {
 	char unwinder[32];
@@ -38,14 +42,17 @@ struct inspection_block_slab {
 	uint64_t claims_at;   /* struct inspection_claim */
 };
 
-/* The worker's side: `from` as a block, appended to an empty buf. 0 or -ENOMEM, -EFBIG. */
+static_assert(sizeof(struct inspection_block_slab) == 64, "without padding");
+
+/* Worker. Appends `from` as a block to an empty buf. 0, -ENOMEM or -EFBIG. */
 int inspection_write(struct buf *, const struct inspection *from);
 
 /*
- * The agent's side. Takes over the mapping at `map` (munmap'ed with the last reference, or here on
- * failure). key NULL: any. 0, -EBADMSG: a position, size or text is not what it must be, -ENOMEM.
+ * Agent. Checks the block at `map`. The inspection owns the mapping and unmaps it with its last
+ * reference; on failure it is unmapped here. key NULL: any key. 0; -EBADMSG: a position, size or
+ * text is invalid; -ENOMEM.
  */
 int inspection_open(struct inspection **ret, void *map, uint64_t len, const uint8_t key[32]);
-/* The block of an open inspection, for writing it to disk. */
+/* The block of an inspection. */
 const void *inspection_bytes(const struct inspection *, uint64_t *len);
 #endif

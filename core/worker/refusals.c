@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Refused files. */
 #include "worker/refusals.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@ static void refusal_free(struct refusal *r)
 	free(r);
 }
 
-static void forget_oldest(struct refusals *all)
+static void drop_oldest(struct refusals *all)
 {
 	struct refusal **p = &all->first;
 
@@ -48,7 +49,7 @@ void refusals_add(struct refusals *all, const struct stat *st, const uint8_t *ke
 		memcpy(r->key, key, sizeof(r->key));
 	}
 	if (all->n == REFUSALS_MAX)
-		forget_oldest(all);
+		drop_oldest(all);
 	r->next = all->first;
 	all->first = r;
 	all->n++;
@@ -65,7 +66,7 @@ const struct refusal *refusals_find(const struct refusals *all, const struct sta
 	for (const struct refusal *r = all->first; r; r = r->next) {
 		if (key && r->keyed && !memcmp(r->key, key, sizeof(r->key)))
 			return r;
-		/* An inode that nobody wrote to since. */
+		/* An inode that was not written to since. */
 		if (st && r->ino == st->st_ino && r->dev == st->st_dev &&
 		    r->size == (uint64_t)st->st_size && same_time(r->mtime, st->st_mtim) &&
 		    same_time(r->ctime, st->st_ctim))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * libunwind is told of one address space a step, made up of: the stack copy at its own address; the
- * file's unwind sections and read-only segments at their ELF virtual addresses; .debug_frame and a
- * search table of one entry at addresses where nothing else can be. The table names the one FDE
- * that covers pc; libunwind's own search would trust .eh_frame_hdr, and its fallbacks would guess.
+ * A step gives libunwind an address space of these parts: the stack copy at its runtime address;
+ * the file's unwind sections and read-only segments at their ELF virtual addresses; .debug_frame
+ * and a search table of one entry at addresses that no program uses. The entry is the FDE that
+ * covers pc: libunwind's own search would trust .eh_frame_hdr, and guess where that has nothing.
  */
 #include "worker/step.h"
 
@@ -19,8 +19,7 @@
 #ifdef __x86_64__
 #include <libunwind.h>
 
-/* Exported for those who bring their own address space, though no header says so when built
- * natively. */
+/* Exported for remote unwinding, but not declared in native builds. */
 int _Ux86_64_dwarf_search_unwind_table(unw_addr_space_t, unw_word_t ip, unw_dyn_info_t *,
 				       unw_proc_info_t *, int need, void *arg);
 
@@ -29,26 +28,28 @@ int _Ux86_64_dwarf_search_unwind_table(unw_addr_space_t, unw_word_t ip, unw_dyn_
 #define DEBUG_FRAME_AT 0xfffd000000000000ull
 #define RSP UNW_X86_64_RSP
 #define RIP UNW_X86_64_RIP
-/* What a function must keep for its caller; the others' values end with a call. */
-#define KEPT (1u << 3 | 1u << 6 | 1u << 7 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15 | 1u << 16)
+/* Registers that a function must preserve; the values of others are lost by a call. */
+#define PRESERVED \
+	(1u << 3 | 1u << 6 | 1u << 7 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15 | 1u << 16)
 
 struct stepper_file {
 	uint8_t key[32];
 	int fd;
 	struct elf *elf;
-	uint64_t used; /* when */
+	uint64_t used; /* stepper.now of the last use */
 	struct fusee_file_info info;
-	struct fusee_str frames[2]; /* .eh_frame; .debug_frame as one, malloc'ed */
+	struct fusee_str
+		frames[2]; /* .eh_frame; .debug_frame in the form of .eh_frame, malloc'ed */
 	uint64_t frames_at[2];
 };
 
 struct stepper {
 	unw_addr_space_t space;
 	struct stepper_file *files[MAX_FILES];
-	uint64_t now;
+	uint64_t now; /* counts uses of files */
 };
 
-/* One step: what the accessors see. */
+/* One step: the argument of the accessors. */
 struct unwind_step {
 	const struct protocol_request *q;
 	const struct stepper_file *file;
@@ -62,7 +63,7 @@ struct unwind_step {
 
 /* ---- the address space ---- */
 
-/* The part of a word at addr that [lo, +len) holds. */
+/* Copies the part of a word at addr that is in [lo, lo + len). */
 static bool copy_word(unw_word_t *value, uint64_t addr, const char *p, uint64_t lo, uint64_t len)
 {
 	uint64_t n;
@@ -75,7 +76,7 @@ static bool copy_word(unw_word_t *value, uint64_t addr, const char *p, uint64_t 
 	return true;
 }
 
-/* Bytes that can't have changed since they left the file. */
+/* Reads from segments that the process cannot have changed. */
 static bool read_file(const struct stepper_file *f, uint64_t vaddr, unw_word_t *value)
 {
 	for (uint32_t i = 0; i < f->info.segments.n; i++) {
@@ -97,7 +98,7 @@ static int access_mem(unw_addr_space_t space, unw_word_t addr, unw_word_t *value
 	(void)space;
 	if (write)
 		return -UNW_EREADONLYREG;
-	/* A value on the stack is only good whole. */
+	/* A word on the stack must be completely in the copy. */
 	if (addr >= q->stack_lo && addr - q->stack_lo < q->payload &&
 	    q->payload - (addr - q->stack_lo) >= 8) {
 		memcpy(value, w->stack + (addr - q->stack_lo), 8);
@@ -223,7 +224,7 @@ static int read_frames(struct stepper_file *f)
 	memcpy(copy, s.bytes.p, s.bytes.len);
 	if (frames_from_debug(copy, s.bytes.len)) {
 		free(copy);
-		return 0; /* .eh_frame may still do */
+		return 0; /* .eh_frame may have the row */
 	}
 	f->frames[1] = (struct fusee_str){copy, s.bytes.len};
 	return 0;
@@ -253,8 +254,7 @@ static int file_new(struct stepper_file **ret, const uint8_t key[32], int fd)
 	return err;
 }
 
-/* The file of this key, opened if need be in place of the one that was not used for longest.
- * Consumes fd. */
+/* The file of this key, opened if necessary in place of the least recently used. Consumes fd. */
 static int file_get(struct stepper *s, const uint8_t key[32], int fd, struct stepper_file **ret)
 {
 	unsigned int oldest = 0;
@@ -299,7 +299,7 @@ static int find_row(struct unwind_step *w)
 		w->fde_at = w->file->frames_at[i] + row.at;
 		w->signal_frame = row.signal_frame;
 	}
-	/* One entry, for whatever address: that the FDE covers it was just looked up. */
+	/* The entry is for every address, as the FDE is known to cover pc. */
 	w->table.start = INT32_MIN;
 	return err;
 }
@@ -321,7 +321,7 @@ static int take_registers(unw_cursor_t *c, struct unwind_step *w, struct protoco
 	uint64_t regs[17] = {0}, valid = 0;
 
 	for (int i = 0; i <= RIP; i++)
-		if ((w->signal_frame || KEPT & 1u << i) && get(c, i, w, &regs[i]))
+		if ((w->signal_frame || PRESERVED & 1u << i) && get(c, i, w, &regs[i]))
 			valid |= 1ull << i;
 	if (!(valid & 1ull << RIP) || !(valid & 1ull << RSP) ||
 	    (!w->signal_frame && regs[RSP] <= q->regs[RSP]))
@@ -340,12 +340,11 @@ static int step(struct stepper *s, struct unwind_step *w, struct protocol_reques
 	if (unw_init_remote(&c, s->space, w))
 		return -EBADMSG;
 	r = unw_step(&c);
-	if (w->no_row) /* it went on to guess */
+	if (w->no_row) /* what libunwind did then is a guess */
 		return -ENOENT;
 	if (r < 0)
 		return r == -UNW_ENOMEM ? -ENOMEM : -EBADMSG;
-	/* libunwind ends a stack at an undefined rbp as well: that is no end, only not expressible.
-	 */
+	/* libunwind also ends the stack at an undefined rbp, which is no end of the stack. */
 	if (!r)
 		return !unw_get_save_loc(&c, UNW_X86_64_RBP, &rbp) && rbp.type != UNW_SLT_NONE
 			       ? -ENODATA
@@ -391,7 +390,7 @@ int stepper_new(struct stepper **ret)
 		free(s);
 		return -ENOMEM;
 	}
-	/* Rules would be remembered by address alone, and each file has its own. */
+	/* libunwind caches rules by address alone, and files share addresses. */
 	unw_set_caching_policy(s->space, UNW_CACHE_NONE);
 	*ret = s;
 	return 0;
@@ -407,7 +406,7 @@ void stepper_free(struct stepper *s)
 	free(s);
 }
 
-#else /* libunwind's step is for x86-64 until somebody needs more */
+#else /* steps by libunwind exist for x86-64 only */
 struct stepper {
 	int none;
 };

@@ -29,7 +29,7 @@ static void ask(struct elf *e)
 		".symtab",   ".gnu_debugdata", ".text",        "",
 		".dynsym"};
 	struct fusee_file_info info;
-	struct fusee_str headers[3], id;
+	struct fusee_str headers[3];
 	struct fusee_section s;
 	struct fusee_range at;
 	const char *name;
@@ -56,10 +56,6 @@ static void ask(struct elf *e)
 	elf_symbol(e, "main", &at);
 	if (!elf_debuglink(e, &name, &crc))
 		touch(name, strlen(name));
-	if (!elf_debugaltlink(e, &name, &id)) {
-		touch(name, strlen(name));
-		touch(id.p, id.len);
-	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -48,7 +48,6 @@ static int ask_all(int fd)
 	struct fusee_file_info info = {.size = sizeof(info)};
 	struct fusee_section s;
 	struct fusee_range at;
-	struct fusee_str id;
 	const char *name;
 	uint32_t crc;
 	struct elf *e;
@@ -75,7 +74,6 @@ static int ask_all(int fd)
 				((volatile const char *)s.bytes.p)[j];
 	elf_symbol(e, "_Z9not_there", &at);
 	elf_debuglink(e, &name, &crc);
-	elf_debugaltlink(e, &name, &id);
 	elf_close(e);
 	return 0;
 }
