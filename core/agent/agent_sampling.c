@@ -89,7 +89,7 @@ static int on_decision(void *arg, pid_t pid, const struct decision *d, bool inhe
 		r = rates_set(s->rates, pid, d->profile ? profiler_period_ns(d->hz) : 0, inherited);
 	else
 		rates_exited(s->rates, pid);
-	pipeline_decided(s->profiler.pipeline, pid);
+	pipeline_selection_changed(s->profiler.pipeline, pid);
 	group = rates_group(s->rates, pid);
 	if (group && group != before) /* its new events report only later mappings */
 		pipeline_scan(s->profiler.pipeline, pid);
@@ -231,7 +231,7 @@ static bool has_to_drain(struct agent_sampling *s)
 	if (s->ticks_to_drain && s->ticks_to_drain--)
 		return true;
 	return process_events_polls(s->process_events) || worker_pending(s->profiler.worker) ||
-	       decisions_are_stale(s->decisions) || pipeline_has_news(s->profiler.pipeline);
+	       decisions_are_stale(s->decisions) || pipeline_is_pending(s->profiler.pipeline);
 }
 
 static void on_tick(void *arg)
@@ -280,7 +280,7 @@ void agent_sampling_replan(struct agent_sampling *s, const struct plan *plan,
 
 	s->plan = plan;
 	memcpy(s->slots, slots, sizeof(s->slots));
-	pipeline_threads(s->profiler.pipeline, plan->threads);
+	pipeline_set_threads(s->profiler.pipeline, plan->threads);
 	r = rates_set_base(s->rates, profiler_period_ns(plan->hz), plan->unknown_keep);
 	if (r)
 		log_warning("cannot sample whole CPUs: %s; each process gets events of its own, "

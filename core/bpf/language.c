@@ -84,7 +84,7 @@ static int load(struct bpf_sampler *b, uint32_t unwinder, struct bpf_object *obj
 	fd = p ? bpf_program__fd(p) : -1;
 	if (fd < 0)
 		return -ENOENT;
-	return bpf_map_update_elem(b->programs, &unwinder, &fd, BPF_ANY) ? -errno : 0;
+	return bpf_map_update_elem(b->fds.programs, &unwinder, &fd, BPF_ANY) ? -errno : 0;
 }
 
 struct job {
@@ -101,7 +101,7 @@ static int link_and_load(void *arg, char *why, size_t len)
 {
 	const struct job *j = arg;
 	const char *what = check_object(plugin_of(j->b, j->unwinder)->ops);
-	struct linker_part parts[BPF_PARTS];
+	struct linker_part parts[SAMPLER_PARTS];
 	struct bpf_object *object;
 	int out, r;
 
@@ -150,7 +150,7 @@ static bool is_shortage(int r)
 	return r == -ENOMEM || r == -EAGAIN || r == -EMFILE || r == -ENFILE;
 }
 
-static bool is_worth_another(const struct bpf_language *l, int r)
+static bool is_worth_another(const struct language_program *l, int r)
 {
 	return is_shortage(r) || (r == -EFAULT && l->attempts < ATTEMPTS);
 }
@@ -158,7 +158,7 @@ static bool is_worth_another(const struct bpf_language *l, int r)
 /* It has been loaded, or not. */
 static void settle(struct bpf_sampler *b, uint32_t unwinder, int r, const char *why)
 {
-	struct bpf_language *l = &b->languages[unwinder];
+	struct language_program *l = &b->languages[unwinder];
 	const char *name = plugin_of(b, unwinder)->name;
 	uint32_t pauses = l->attempts < MOST_PAUSES ? l->attempts : MOST_PAUSES;
 
@@ -166,17 +166,17 @@ static void settle(struct bpf_sampler *b, uint32_t unwinder, int r, const char *
 	if (!why)
 		why = strerror(-r);
 	if (!r) {
-		l->state = BPF_LANGUAGE_READY;
+		l->state = LANGUAGE_READY;
 		log_debug("the unwinder '%s' is loaded", name);
 	} else if (is_worth_another(l, r)) {
-		l->state = BPF_LANGUAGE_LATER;
-		l->again = clock_now() + (PAUSE_NS << pauses);
+		l->state = LANGUAGE_LATER;
+		l->retry_ns = clock_now() + (PAUSE_NS << pauses);
 		if (is_shortage(r) && l->attempts == ATTEMPTS)
 			log_warning("the unwinder '%s' cannot be loaded yet, its frames are left "
 				    "out, retrying: %s",
 				    name, why);
 	} else {
-		l->state = BPF_LANGUAGE_NONE;
+		l->state = LANGUAGE_NONE;
 		log_warning("the unwinder '%s' cannot be loaded, its frames are left out: %s", name,
 			    why);
 	}
@@ -189,33 +189,33 @@ static void try(struct bpf_sampler *b, uint32_t unwinder)
 	if (r)
 		settle(b, unwinder, r, NULL);
 	else
-		b->languages[unwinder].state = BPF_LANGUAGE_LOADING;
+		b->languages[unwinder].state = LANGUAGE_LOADING;
 }
 
-enum bpf_language_state bpf_language_state(struct bpf_sampler *b, uint32_t unwinder)
+enum language_program_state language_program_state(struct bpf_sampler *b, uint32_t unwinder)
 {
 	const struct fusee_unwinder_ops *ops = plugin_of(b, unwinder)->ops;
-	struct bpf_language *l = &b->languages[unwinder];
+	struct language_program *l = &b->languages[unwinder];
 
-	if (l->state == BPF_LANGUAGE_UNTRIED) {
+	if (l->state == LANGUAGE_UNTRIED) {
 		if (!ops->bpf || ops->flags & FUSEE_UNWINDER_NATIVE)
-			l->state = BPF_LANGUAGE_NONE;
+			l->state = LANGUAGE_NONE;
 		else
 			try(b, unwinder);
 	}
 	return l->state;
 }
 
-/* true: processes are to be told. */
-static bool look(struct bpf_sampler *b, uint32_t unwinder, bool wait)
+/* true: the program was loaded, or can't be. */
+static bool poll_program(struct bpf_sampler *b, uint32_t unwinder, bool wait)
 {
-	struct bpf_language *l = &b->languages[unwinder];
+	struct language_program *l = &b->languages[unwinder];
 	char *why;
 	int r;
 
-	if (l->state == BPF_LANGUAGE_LATER && clock_now() >= l->again)
+	if (l->state == LANGUAGE_LATER && clock_now() >= l->retry_ns)
 		try(b, unwinder);
-	if (l->state != BPF_LANGUAGE_LOADING)
+	if (l->state != LANGUAGE_LOADING)
 		return false;
 	r = wait ? loader_wait(&l->child, &why) : loader_ask(&l->child, &why);
 	if (r == -EINPROGRESS)
@@ -225,27 +225,28 @@ static bool look(struct bpf_sampler *b, uint32_t unwinder, bool wait)
 	return true;
 }
 
-bool bpf_sampler_loaded(struct bpf_sampler *b)
+static bool poll_all(struct bpf_sampler *b, bool wait)
 {
-	bool news = false;
+	bool settled = false;
 
 	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
-		news |= look(b, u, false);
-	return news;
+		settled |= poll_program(b, u, wait);
+	return settled;
 }
 
-bool bpf_sampler_wait(struct bpf_sampler *b)
+bool bpf_publish_poll_programs(struct bpf_sampler *b)
 {
-	bool news = false;
-
-	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
-		news |= look(b, u, true);
-	return news;
+	return poll_all(b, false);
 }
 
-void bpf_languages_end(struct bpf_sampler *b)
+bool bpf_publish_wait_programs(struct bpf_sampler *b)
+{
+	return poll_all(b, true);
+}
+
+void language_programs_fini(struct bpf_sampler *b)
 {
 	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
-		if (b->languages[u].state == BPF_LANGUAGE_LOADING)
+		if (b->languages[u].state == LANGUAGE_LOADING)
 			loader_end(&b->languages[u].child);
 }

@@ -1,16 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A process's mappings as the kernel's sampler wants them: what can be stepped there, in order of
- * address, cut into pieces where a language unwinder has claimed code.
- */
+/* Writes a process's mappings into map chunks: what can be stepped in the kernel, in order of
+ * address, split into pieces where a language unwinder has claimed code. */
 #include <errno.h>
 
+#include "../../bpf/frame.h"
 #include "bpf/sampler_state.h"
 
-/* false: user space has to look at code in it. */
-static bool describe(struct bpf_sampler *b, struct process_mapping *m, struct chunk_mapping *to)
+/* A list of chunks that is being written. */
+struct writer {
+	struct bpf_sampler *b;
+	struct published *p;
+	const struct publication *what;
+	int language; /* number of the unwinder whose program unwinds; -1: none */
+	int awaited;  /* number of the unwinder whose program is being loaded; -1: none */
+	struct map_chunk *last;
+	uint32_t n; /* chunks */
+};
+
+static bool is_anonymous_code(const struct publication *what, const struct process_mapping *m)
 {
-	if (!m->file && m->plain) {
+	for (uint32_t i = 0; !m->file && i < what->nanonymous; i++)
+		if (what->anonymous[i].lo == m->lo && what->anonymous[i].since == m->since)
+			return true;
+	return false;
+}
+
+/* false: code in the mapping is for user space. */
+static bool describe(struct writer *w, struct process_mapping *m, struct chunk_mapping *to)
+{
+	if (is_anonymous_code(w->what, m)) {
 		*to = (struct chunk_mapping){.lo = m->lo, .hi = m->hi, .bias = m->lo - m->offset};
 		return true;
 	}
@@ -23,49 +41,45 @@ static bool describe(struct bpf_sampler *b, struct process_mapping *m, struct ch
 				     .shift = m->lo - m->offset,
 				     .file = m->file->id};
 	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
-		if (bpf_tables_place(b, m->file, b->unwinder[i], &to->table[i]))
+		if (slabs_place(w->b, m->file, w->b->unwinder[i], &to->table[i])) {
+			w->p->lacks_table = true;
 			return false;
+		}
 	return true;
 }
 
-/* A chain of chunks that is being written. */
-struct chain {
-	struct bpf_sampler *b;
-	struct map_chunk *last;
-	uint32_t n;
-};
-
-static int append(struct chain *c, const struct chunk_mapping *m)
+static int append(struct writer *w, const struct chunk_mapping *m)
 {
-	struct map_chunk *e = c->last;
+	struct map_chunk *c = w->last;
 
-	if (e->n == CHUNK_MAPPINGS) {
-		if (!c->b->nfree || c->n == MAX_CHUNKS)
+	if (c->n == CHUNK_MAPPINGS) {
+		uint32_t next = w->n < MAX_CHUNKS ? chunks_alloc(w->b) : 0;
+
+		if (!next)
 			return -ENOSPC;
-		e->next = c->b->free_chunks[--c->b->nfree];
-		e = &c->b->chunks[e->next];
-		e->n = e->next = 0;
-		c->last = e;
-		c->n++;
+		c->next = next;
+		c = &w->b->chunks.at[next];
+		c->n = c->next = 0;
+		w->last = c;
+		w->n++;
 	}
-	e->mappings[e->n++] = *m;
+	c->mappings[c->n++] = *m;
 	return 0;
 }
 
 /* ---- claims ---- */
 
-/* A mapping on its way into the chain, piece by piece. */
+/* A mapping that is appended piece by piece. */
 struct pieces {
-	struct chain *chain;
-	int language;              /* the process's: index in the set, or -1 */
-	struct chunk_mapping rest; /* what was not appended yet */
+	struct writer *w;
+	struct chunk_mapping rest; /* not appended yet */
 	struct slab_range table;   /* the language unwinder's, of this file */
-	bool others;               /* somebody else's claims are among them */
+	bool foreign;              /* another unwinder has claimed a part */
 	int r;
 };
 
-/* [lo, hi) is claimed, above what was claimed before. */
-static void cut_piece(struct pieces *p, uint64_t lo, uint64_t hi, uint32_t arg)
+/* Appends [lo, hi), which is claimed, and what is below it. */
+static void append_claimed(struct pieces *p, uint64_t lo, uint64_t hi, uint32_t arg)
 {
 	struct chunk_mapping piece = p->rest;
 
@@ -76,33 +90,30 @@ static void cut_piece(struct pieces *p, uint64_t lo, uint64_t hi, uint32_t arg)
 	p->rest.lo = hi;
 	piece.hi = lo;
 	if (piece.lo < piece.hi)
-		p->r = append(p->chain, &piece);
+		p->r = append(p->w, &piece);
 	piece.lo = lo;
 	piece.hi = hi;
 	piece.claim = arg + 1;
 	piece.language = p->table;
 	if (!p->r)
-		p->r = append(p->chain, &piece);
+		p->r = append(p->w, &piece);
 }
 
 static void on_claim(void *arg, const struct claim *c)
 {
 	struct pieces *p = arg;
 
-	if ((int)c->unwinder != p->language || c->arg > INT32_MAX)
-		p->others = true;
-	else
-		cut_piece(p, c->lo, c->hi, (uint32_t)c->arg);
+	append_claimed(p, c->lo, c->hi, (uint32_t)c->arg);
 }
 
-static void note_other(void *arg, const struct claim *c)
+static void note_foreign(void *arg, const struct claim *c)
 {
 	struct pieces *p = arg;
 
-	p->others |= (int)c->unwinder != p->language || c->arg > INT32_MAX;
+	p->foreign |= (int)c->unwinder != p->w->language || c->arg > INT32_MAX;
 }
 
-/* What the language unwinder claims of this mapping's file; NULL: nothing. */
+/* The language unwinder's claims of this mapping's file; NULL: none. */
 static const struct inspection_slab *claims_of(const struct process_mapping *m, int language)
 {
 	const struct inspection_slab *slab = language < 0 || !m->file ? NULL
@@ -113,36 +124,43 @@ static const struct inspection_slab *claims_of(const struct process_mapping *m, 
 
 static int append_file(struct pieces *p, const struct process_mapping *m)
 {
-	const struct inspection_slab *slab = claims_of(m, p->language);
+	const struct inspection_slab *slab = claims_of(m, p->w->language);
 
 	if (slab)
-		p->r = bpf_tables_place(p->chain->b, m->file, p->language, &p->table);
+		p->r = slabs_place(p->w->b, m->file, p->w->language, &p->table);
 	for (uint32_t i = 0; slab && i < slab->nclaims; i++)
-		cut_piece(p, slab->claims[i].lo + m->bias, slab->claims[i].hi + m->bias,
-			  slab->claims[i].arg);
+		append_claimed(p, slab->claims[i].lo + m->bias, slab->claims[i].hi + m->bias,
+			       slab->claims[i].arg);
 	return p->r;
 }
 
-/* Appends the mapping. false: user space has to look at it. */
-static bool write_mapping(struct chain *c, const struct process *proc, struct process_mapping *m,
-			  int language, const struct claims *claims, int *r)
+static int append_anonymous(struct pieces *p, const struct process_mapping *m)
 {
-	struct pieces p = {.chain = c, .language = language};
+	claims_each_step(p->w->what->claims, p->w->what->process->id, m->lo, m->hi, on_claim, p);
+	return p->r;
+}
 
-	if (!describe(c->b, m, &p.rest))
-		return false;
-	if (m->file) {
-		*r = append_file(&p, m);
-	} else {
-		claims_each_step(claims, proc->id, m->lo, m->hi, note_other, &p);
-		if (p.others)
-			return false;
-		claims_each_step(claims, proc->id, m->lo, m->hi, on_claim, &p);
-		*r = p.r;
-	}
-	if (!*r && p.rest.lo < p.rest.hi)
-		*r = append(c, &p.rest);
-	return true;
+/* Is a part of this memory without a file claimed by an unwinder whose program does not run? */
+static bool is_foreign(struct pieces *p, const struct process_mapping *m)
+{
+	claims_each_step(p->w->what->claims, p->w->what->process->id, m->lo, m->hi, note_foreign,
+			 p);
+	return p->foreign;
+}
+
+/* Appends the mapping, unless code in it is for user space. 0 or -errno. */
+static int write_mapping(struct writer *w, struct process_mapping *m)
+{
+	struct pieces p = {.w = w};
+	int r;
+
+	/* Until its program is loaded, user space counts the stacks that pass through it. */
+	if (claims_of(m, w->awaited) || !describe(w, m, &p.rest) || (!m->file && is_foreign(&p, m)))
+		return 0;
+	r = m->file ? append_file(&p, m) : append_anonymous(&p, m);
+	if (!r && p.rest.lo < p.rest.hi)
+		r = append(w, &p.rest);
+	return r;
 }
 
 struct search {
@@ -157,8 +175,9 @@ static void find_claim(void *arg, const struct claim *c)
 	s->found |= c->unwinder == s->unwinder;
 }
 
-static bool has_claimed(const struct process *p, uint32_t unwinder, const struct claims *claims)
+static bool has_claimed(const struct publication *what, uint32_t unwinder)
 {
+	const struct process *p = what->process;
 	struct search s = {.unwinder = unwinder};
 
 	for (uint32_t i = 0; i < p->n && !s.found; i++) {
@@ -166,47 +185,47 @@ static bool has_claimed(const struct process *p, uint32_t unwinder, const struct
 
 		if (m->file)
 			s.found = claims_of(m, (int)unwinder);
-		else if (m->plain)
-			claims_each_step(claims, p->id, m->lo, m->hi, find_claim, &s);
+		else if (is_anonymous_code(what, m))
+			claims_each_step(what->claims, p->id, m->lo, m->hi, find_claim, &s);
 	}
 	return s.found;
 }
 
-/* The language unwinder that steps in this process: the first that has claimed code of it and can
- * be loaded; -1: none. *awaited: the one that is being loaded, -1: none. */
-static int language_of(struct bpf_sampler *b, struct process *p, const struct claims *claims,
-		       int *awaited)
+/* Chooses the language unwinder of the process: the first that has claimed code of it and can be
+ * loaded. */
+static void choose_language(struct writer *w)
 {
-	*awaited = -1;
-	p->sampler.waits = false;
-	for (uint32_t u = 0; b->set && u < b->set->n && u < FILES_MAX_UNWINDERS; u++) {
-		enum bpf_language_state state = BPF_LANGUAGE_NONE;
+	const struct plugin_set *set = w->b->set;
 
-		if (has_claimed(p, u, claims))
-			state = bpf_language_state(b, u);
-		if (state == BPF_LANGUAGE_READY)
-			return (int)u;
-		p->sampler.waits |= state != BPF_LANGUAGE_NONE;
-		if (state == BPF_LANGUAGE_LOADING) {
-			*awaited = (int)u;
-			break;
+	w->language = w->awaited = -1;
+	w->p->awaits_program = false;
+	for (uint32_t u = 0; set && u < set->n && u < FILES_MAX_UNWINDERS; u++) {
+		enum language_program_state state = LANGUAGE_NONE;
+
+		if (has_claimed(w->what, u))
+			state = language_program_state(w->b, u);
+		if (state == LANGUAGE_READY) {
+			w->language = (int)u;
+			return;
+		}
+		w->p->awaits_program |= state != LANGUAGE_NONE;
+		if (state == LANGUAGE_LOADING) {
+			w->awaited = (int)u;
+			return;
 		}
 	}
-	return -1;
 }
 
-int bpf_mappings_write(struct bpf_sampler *b, struct process *p, const struct claims *claims,
-		       struct map_chunk *head)
+int chunks_write(struct bpf_sampler *b, struct published *p, const struct publication *what,
+		 struct map_chunk *head)
 {
-	struct chain c = {.b = b, .last = head, .n = 1};
-	int awaited, language = language_of(b, p, claims, &awaited), r = 0;
+	struct writer w = {.b = b, .p = p, .what = what, .last = head, .n = 1};
+	int r = 0;
 
-	head->program = (uint32_t)(language + 1);
-	for (uint32_t i = 0; !r && i < p->n; i++) {
-		struct process_mapping *m = &p->mappings[i];
-
-		/* Until its program is there user space counts the stacks that pass through it. */
-		m->told = !claims_of(m, awaited) && write_mapping(&c, p, m, language, claims, &r);
-	}
+	p->lacks_table = false;
+	choose_language(&w);
+	head->program = (uint32_t)(w.language + 1);
+	for (uint32_t i = 0; !r && i < what->process->n; i++)
+		r = write_mapping(&w, &what->process->mappings[i]);
 	return r;
 }

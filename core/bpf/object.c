@@ -72,7 +72,7 @@ static struct linker_part part_of(const struct bpf_sampler *b, int unwinder)
 }
 
 uint32_t sampler_object_parts(const struct bpf_sampler *b, int language,
-			      struct linker_part parts[BPF_PARTS])
+			      struct linker_part parts[SAMPLER_PARTS])
 {
 	uint32_t n = 0;
 

@@ -14,8 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../bpf/records.h"
 #include "base/log.h"
 #include "bpf/linker.h"
+#include "bpf/rates.h"
+#include "bpf/sampler_events.h"
 #include "bpf/sampler_state.h"
 
 #define DEFAULT_TABLES (16u << 20)
@@ -41,7 +44,7 @@ static int say(enum libbpf_print_level level, const char *format, va_list ap)
 
 static int link_object(struct bpf_sampler *b, char **why)
 {
-	struct linker_part parts[BPF_PARTS];
+	struct linker_part parts[SAMPLER_PARTS];
 	int fd, r = linker_link(parts, sampler_object_parts(b, -1, parts), &fd, why);
 
 	if (r)
@@ -63,12 +66,12 @@ static int size_map(struct bpf_sampler *b, const char *name, uint32_t entries)
 	return map ? bpf_map__set_max_entries(map, entries) : -ENOENT;
 }
 
-static int attach_lives(struct bpf_sampler *b)
+static int attach_tracepoints(struct bpf_sampler *b)
 {
 	static const char *const names[] = {"sampler_fork", "sampler_exec", "sampler_exit",
 					    "sampler_mapped"};
 
-	for (uint32_t i = 0; i < BPF_LINKS; i++) {
+	for (uint32_t i = 0; i < SAMPLER_LINKS; i++) {
 		struct bpf_program *p = bpf_object__find_program_by_name(b->object, names[i]);
 
 		b->links[i] = p ? bpf_program__attach(p) : NULL;
@@ -85,17 +88,17 @@ static void *map_memory(int fd, size_t len)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static int map_memories(struct bpf_sampler *b)
+static int map_shared(struct bpf_sampler *b)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	b->chunks_len = ((size_t)b->nchunks * sizeof(struct map_chunk) + page - 1) & ~(page - 1);
-	b->slabs = map_fd(b, "fusee_slabs");
-	b->chunks = map_memory(map_fd(b, "sampler_chunks"), b->chunks_len);
+	b->chunks.len = ((size_t)b->chunks.n * sizeof(struct map_chunk) + page - 1) & ~(page - 1);
+	b->slabs.fd = map_fd(b, "fusee_slabs");
+	b->chunks.at = map_memory(map_fd(b, "sampler_chunks"), b->chunks.len);
 	b->settings = map_memory(map_fd(b, "sampler_settings"), sizeof(*b->settings));
-	if (b->slabs < 0)
-		return b->slabs;
-	if (!b->chunks || !b->settings)
+	if (b->slabs.fd < 0)
+		return b->slabs.fd;
+	if (!b->chunks.at || !b->settings)
 		return -errno;
 	b->settings->copy_limit = UINT32_MAX; /* until the rings are read for the first time */
 	return 0;
@@ -119,26 +122,26 @@ static int leave_out_languages(struct bpf_sampler *b)
 static int load(struct bpf_sampler *b)
 {
 	struct bpf_program *tick = bpf_object__find_program_by_name(b->object, "sampler_tick");
-	int r = size_map(b, "fusee_slabs", b->nslabs), cpus = libbpf_num_possible_cpus();
+	int r = size_map(b, "fusee_slabs", b->slabs.n), cpus = libbpf_num_possible_cpus();
 
 	if (!r)
 		r = leave_out_languages(b);
 	if (!r)
-		r = size_map(b, "sampler_chunks", b->nchunks);
+		r = size_map(b, "sampler_chunks", b->chunks.n);
 	if (!r)
 		r = size_map(b, "sampler_copies", cpus > 0 ? (uint32_t)cpus : 1);
 	if (!r)
 		r = bpf_object__load(b->object);
 	if (r)
 		return r;
-	b->program = bpf_program__fd(tick);
-	b->pids = map_fd(b, "sampler_pids");
-	b->output = map_fd(b, "sampler_output");
-	b->counts = map_fd(b, "sampler_counts");
-	b->grid = map_fd(b, "sampler_cpu_ticks");
-	b->decisions = map_fd(b, "sampler_rates");
-	b->programs = map_fd(b, "sampler_programs");
-	return map_memories(b);
+	b->fds.tick = bpf_program__fd(tick);
+	b->fds.pids = map_fd(b, "sampler_pids");
+	b->fds.output = map_fd(b, "sampler_output");
+	b->fds.counts = map_fd(b, "sampler_counts");
+	b->fds.cpu_ticks = map_fd(b, "sampler_cpu_ticks");
+	b->fds.rates = map_fd(b, "sampler_rates");
+	b->fds.programs = map_fd(b, "sampler_programs");
+	return map_shared(b);
 }
 
 #define FIRST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO of linux/proc_ns.h */
@@ -170,9 +173,9 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 		goto out;
 	libbpf_set_print(say);
 	b->set = set;
-	b->elsewhere = !is_first_namespace();
-	b->nslabs = (uint32_t)((o->table_bytes ? o->table_bytes : DEFAULT_TABLES) / SLAB_BYTES);
-	b->nchunks = (o->chunks ? o->chunks : DEFAULT_CHUNKS) + 1;
+	b->foreign_pids = !is_first_namespace();
+	b->slabs.n = (uint32_t)((o->table_bytes ? o->table_bytes : DEFAULT_TABLES) / SLAB_BYTES);
+	b->chunks.n = (o->chunks ? o->chunks : DEFAULT_CHUNKS) + 1;
 	r = sampler_object_choose(b, why);
 	if (r)
 		goto out;
@@ -185,13 +188,13 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 	if (r)
 		goto out;
 	what = "it cannot follow processes";
-	r = attach_lives(b);
+	r = attach_tracepoints(b);
 	if (r)
 		goto out;
 	what = "no memory";
-	r = bpf_tables_init(b);
+	r = slabs_init(b);
 	if (!r)
-		r = bpf_processes_init(b);
+		r = chunks_init(b);
 out:
 	if (r) {
 		if (!*why)
@@ -223,78 +226,78 @@ void bpf_sampler_close(struct bpf_sampler *b)
 {
 	if (!b)
 		return;
-	for (uint32_t i = 0; i < BPF_LINKS; i++)
+	for (uint32_t i = 0; i < SAMPLER_LINKS; i++)
 		bpf_link__destroy(b->links[i]);
-	bpf_processes_fini(b);
-	bpf_tables_fini(b);
-	if (b->chunks)
-		munmap(b->chunks, b->chunks_len);
+	chunks_fini(b);
+	slabs_fini(b);
+	if (b->chunks.at)
+		munmap(b->chunks.at, b->chunks.len);
 	if (b->settings)
 		munmap(b->settings, sizeof(*b->settings));
-	bpf_languages_end(b);
+	language_programs_fini(b);
 	bpf_object__close(b->object);
 	free(b);
 }
 
 int bpf_sampler_attach(struct bpf_sampler *b, int event)
 {
-	return ioctl(event, PERF_EVENT_IOC_SET_BPF, b->program) ? -errno : 0;
+	return ioctl(event, PERF_EVENT_IOC_SET_BPF, b->fds.tick) ? -errno : 0;
 }
 
-void bpf_sampler_copy(struct bpf_sampler *b, uint32_t bytes)
+void bpf_sampler_set_copy_bytes(struct bpf_sampler *b, uint32_t bytes)
 {
 	b->settings->copy_bytes = bytes < RECORD_MAX_COPY ? bytes : RECORD_MAX_COPY;
 }
 
-int bpf_sampler_output(struct bpf_sampler *b, int cpu, int event)
+int bpf_sampler_set_output(struct bpf_sampler *b, int cpu, int event)
 {
-	return bpf_map_update_elem(b->output, &cpu, &event, 0) ? -errno : 0;
+	return bpf_map_update_elem(b->fds.output, &cpu, &event, 0) ? -errno : 0;
 }
 
-void bpf_sampler_read(struct bpf_sampler *b, uint64_t bytes)
+void bpf_sampler_begin_round(struct bpf_sampler *b, uint64_t copy_bytes)
 {
-	__atomic_store_n(&b->settings->copy_limit, (uint32_t)(bytes / 1024), __ATOMIC_RELAXED);
+	__atomic_store_n(&b->settings->copy_limit, (uint32_t)(copy_bytes / 1024), __ATOMIC_RELAXED);
 	__atomic_add_fetch(&b->settings->round, 1, __ATOMIC_RELAXED);
 	b->older_unknown_ticks = b->unknown_ticks;
 	b->unknown_ticks = __atomic_load_n(&b->settings->unknown_ticks, __ATOMIC_RELAXED);
 }
 
-bool bpf_sampler_is_here(const struct bpf_sampler *b)
+bool bpf_rates_work(const struct bpf_sampler *b)
 {
-	return !b->elsewhere;
+	return !b->foreign_pids;
 }
 
-void bpf_sampler_base(struct bpf_sampler *b, uint64_t period_ns)
+void bpf_sampler_set_cpu_period(struct bpf_sampler *b, uint64_t period_ns)
 {
 	__atomic_store_n(&b->settings->cpu_period, period_ns, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&b->settings->stretch, 1, __ATOMIC_RELEASE);
 }
 
-_Static_assert(BPF_SAMPLER_NONE == PERIOD_NONE, "the programs' own word for it");
+_Static_assert(BPF_RATE_NONE == PERIOD_NONE, "the same period");
 
-int bpf_sampler_decide(struct bpf_sampler *b, pid_t pid, uint64_t period_ns, uint64_t weight_ns)
+int bpf_rates_set(struct bpf_sampler *b, pid_t pid, uint64_t period_ns, uint64_t weight_ns)
 {
-	struct process_rate d = {.period = period_ns};
+	struct process_rate rate = {.period = period_ns};
 
-	if (b->elsewhere)
+	if (b->foreign_pids)
 		return -EXDEV;
 	if (period_ns != PERIOD_NONE && weight_ns > period_ns) {
-		d.weight = weight_ns;
-		d.keep = (uint32_t)((double)period_ns / (double)weight_ns * 0x1p32);
-		d.keep += !d.keep;
+		rate.weight = weight_ns;
+		rate.keep = (uint32_t)((double)period_ns / (double)weight_ns * 0x1p32);
+		rate.keep += !rate.keep;
 	}
-	return bpf_map_update_elem(b->decisions, &pid, &d, BPF_ANY) ? -errno : 0;
+	return bpf_map_update_elem(b->fds.rates, &pid, &rate, BPF_ANY) ? -errno : 0;
 }
 
-void bpf_sampler_decide_unknown(struct bpf_sampler *b, uint64_t period_ns)
+void bpf_rates_set_default(struct bpf_sampler *b, uint64_t period_ns)
 {
 	__atomic_store_n(&b->settings->default_period, period_ns, __ATOMIC_RELAXED);
 }
 
-void bpf_sampler_undecide(struct bpf_sampler *b, pid_t pid)
+void bpf_rates_remove(struct bpf_sampler *b, pid_t pid)
 {
-	if (!b->elsewhere)
-		bpf_map_delete_elem(b->decisions, &pid);
+	if (!b->foreign_pids)
+		bpf_map_delete_elem(b->fds.rates, &pid);
 }
 
 /* Due, but not seen, on one CPU. */
@@ -307,14 +310,14 @@ static uint64_t unseen_of(const struct cpu_ticks *g)
 	return due > g->seen ? due - g->seen : 0;
 }
 
-uint64_t bpf_sampler_unseen(struct bpf_sampler *b)
+uint64_t bpf_sampler_unseen_ticks(struct bpf_sampler *b)
 {
 	int n = libbpf_num_possible_cpus();
 	struct cpu_ticks *g = n > 0 ? calloc((size_t)n, sizeof(*g)) : NULL;
 	uint64_t unseen = 0;
 	uint32_t zero = 0;
 
-	if (g && !bpf_map_lookup_elem(b->grid, &zero, g))
+	if (g && !bpf_map_lookup_elem(b->fds.cpu_ticks, &zero, g))
 		for (int i = 0; i < n; i++)
 			unseen += unseen_of(&g[i]);
 	free(g);
@@ -331,7 +334,7 @@ static void sum_ticks(struct bpf_sampler *b, uint64_t *ticks)
 	uint64_t *values = ncpus > 0 ? calloc((size_t)ncpus, sizeof(*values)) : NULL;
 
 	for (uint32_t i = 0; values && i < TICK_RESULT_COUNT; i++) {
-		if (bpf_map_lookup_elem(b->counts, &i, values))
+		if (bpf_map_lookup_elem(b->fds.counts, &i, values))
 			continue;
 		for (int c = 0; c < ncpus; c++)
 			ticks[i] += values[c];
@@ -346,9 +349,11 @@ void bpf_sampler_stats(struct bpf_sampler *b, struct bpf_sampler_stats *s)
 
 	*s = (struct bpf_sampler_stats){0};
 	sum_ticks(b, s->ticks);
-	bpf_tables_stats(b, s);
-	bpf_processes_stats(b, s);
-	if (!bpf_obj_get_info_by_fd(b->program, &info, &len)) {
+	s->table_bytes = b->slabs.used_words * 4;
+	s->table_cap = (uint64_t)b->slabs.n * SLAB_BYTES;
+	s->chunks = b->chunks.n - 1 - b->chunks.nfree;
+	s->chunks_cap = b->chunks.n - 1;
+	if (!bpf_obj_get_info_by_fd(b->fds.tick, &info, &len)) {
 		s->instructions = info.verified_insns;
 		s->machine_code = info.jited_prog_len;
 	}

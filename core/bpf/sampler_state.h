@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What bpf_sampler.c and bpf_language.c (programs), bpf_object.c (what these are linked from),
- * bpf_processes.c, bpf_mappings.c and bpf_tables.c (what they are told) share. Nobody else includes
- * this. */
+/* struct bpf_sampler and its parts, for the files of core/bpf only. Each part has its own file. */
 #ifndef BPF_SAMPLER_STATE_H
 #define BPF_SAMPLER_STATE_H
 
@@ -10,96 +8,129 @@
 #include <stdint.h>
 
 #include "../../bpf/maps.h"
-#include "../../bpf/records.h"
 #include "base/hashmap.h"
-#include "bpf/loader.h"
 #include "bpf/linker.h"
+#include "bpf/loader.h"
+#include "bpf/publish.h"
 #include "bpf/sampler.h"
 #include "unwind/files.h"
 
 #define SLAB_BYTES (1u << 20) /* FUSEE_SLAB_WORDS of fusee/unwinder.bpf.h */
-#define BPF_LINKS 4u
 #define SLAB_WORDS (SLAB_BYTES / 4)
+#define SAMPLER_LINKS 4u
 
 struct bpf_object;
 struct bpf_link;
 
+/* ---- tables.c: unwind tables in the slabs ---- */
+
 /* A free range of words. */
-struct bpf_hole {
+struct slab_hole {
 	uint32_t at, words;
 };
 
-/* The program of a language unwinder: bpf_language.c. */
-struct bpf_language {
-	enum bpf_language_state {
-		BPF_LANGUAGE_UNTRIED,
-		BPF_LANGUAGE_LOADING, /* in a child process */
-		BPF_LANGUAGE_LATER,   /* there was no room for that; tried again by itself */
-		BPF_LANGUAGE_READY,
-		BPF_LANGUAGE_NONE, /* it has no program, or one that can't be loaded */
+struct slabs {
+	int fd;                  /* map fusee_slabs; owned by the object */
+	uint32_t n;              /* slabs, of SLAB_WORDS each */
+	struct hashmap tables;   /* file and unwinder -> struct slab_table * */
+	struct slab_hole *holes; /* by address */
+	uint32_t nholes, holes_cap;
+	uint64_t used_words;
+	uint32_t ids;   /* numbers of tables that were given */
+	uint64_t clock; /* publications so far: the measure of which table was used last */
+};
+
+/* ---- publish.c: map chunks ---- */
+
+struct chunks {
+	struct map_chunk *at; /* map sampler_chunks, mapped; [0] belongs to no process */
+	size_t len;           /* bytes */
+	uint32_t n;
+	struct published **owners; /* by first chunk; borrowed, NULL: free, or not a first chunk */
+	uint32_t *free, nfree;     /* stack of free chunks */
+	uint32_t versions;         /* the last that was given; even */
+	uint64_t last_change;      /* [0].changed when all were looked through */
+	uint32_t nunconfirmed;     /* found then */
+};
+
+/* ---- language.c: a language unwinder's program ---- */
+
+struct language_program {
+	enum language_program_state {
+		LANGUAGE_UNTRIED,
+		LANGUAGE_LOADING, /* in a child process */
+		LANGUAGE_LATER,   /* resources were short: retried at `retry_ns` */
+		LANGUAGE_READY,
+		LANGUAGE_NONE, /* the unwinder has no program, or it can't be loaded */
 	} state;
 	struct loader child; /* that loads it */
 	uint32_t attempts;
-	uint64_t again; /* CLOCK_MONOTONIC ns: if later, when */
+	uint64_t retry_ns; /* CLOCK_MONOTONIC */
+};
+
+/* Maps and programs of the loaded object, which owns the descriptors. */
+struct sampler_fds {
+	int tick; /* program sampler_tick */
+	int pids, rates, output, counts, cpu_ticks, programs;
 };
 
 struct bpf_sampler {
 	const struct plugin_set *set; /* borrowed */
-	bool elsewhere; /* our numbers of processes are not those that the programs see */
+	bool foreign_pids;            /* our pids differ from those that the programs see */
 	struct bpf_object *object;
-	struct bpf_language languages[FILES_MAX_UNWINDERS]; /* as in the set */
-	struct bpf_link *links[BPF_LINKS];
-	int program, pids, decisions, output, counts, grid, programs; /* owned by the object */
-	int unwinder[SAMPLER_TABLES]; /* index in the set, -1: not there */
-
-	uint32_t nslabs, nchunks;
-	int slabs;                         /* fusee_slabs; owned by the object */
-	struct map_chunk *chunks;          /* mapped: sampler_processes; [0] is nobody's */
+	struct bpf_link *links[SAMPLER_LINKS];
+	struct sampler_fds fds;
+	struct language_program languages[FILES_MAX_UNWINDERS]; /* by number in the set */
+	int unwinder[SAMPLER_TABLES];      /* number in the set of each native step; -1: none */
 	struct sampler_settings *settings; /* mapped */
-	size_t chunks_len;
-	struct process **owners; /* of chunks; borrowed, NULL: none, or within a chain */
-	uint32_t *free_chunks, nfree;
-	struct hashmap placed;  /* file and unwinder -> struct placed * */
-	struct bpf_hole *holes; /* by address */
-	uint32_t nholes, holes_cap;
-	uint64_t used_words;
-	uint32_t ids;         /* of tables */
-	uint64_t last_change; /* as chunks[0] said when all were looked at */
-	uint32_t nchanged;    /* of these, as it was then */
-	uint64_t clock;       /* raised at each put: who was used last */
-	/* the settings' unknown_ticks when rings were read the last time, and the time before: the
-	 * newest records are handed over the next time */
+	struct slabs slabs;
+	struct chunks chunks;
+	/* settings->unknown_ticks at the last two readings of the rings: the newest records are
+	 * read one round later. */
 	uint32_t unknown_ticks, older_unknown_ticks;
 };
 
-#define BPF_PARTS (2 + SAMPLER_TABLES)
+/* ---- object.c ---- */
 
-/* bpf_object.c. Which of the set's unwinders step in the kernel. Stacks must be the same wherever
- * they are walked: with native unwinders that the program does not know, or in another order, user
- * space walks. 0; or -ENOTSUP with a sentence. */
+#define SAMPLER_PARTS (2 + SAMPLER_TABLES)
+
+/* Finds the set's unwinders that the program steps with. Stacks must be the same in the kernel and
+ * in user space, so other native unwinders, or another order, are refused. 0; or -ENOTSUP with a
+ * sentence. */
 int sampler_object_choose(struct bpf_sampler *, char **why);
-/* What is linked into one object: the program, the native steps and, unless it is -1, this language
- * unwinder's. How many. */
+/* The objects that are linked into one: the program, the native steps and, unless `language` is -1,
+ * the step of this language unwinder. Returns how many. */
 uint32_t sampler_object_parts(const struct bpf_sampler *, int language,
-			      struct linker_part parts[BPF_PARTS]);
-/* The linked object in that file, read for its programs and maps; not loaded. 0 or -errno. */
+			      struct linker_part parts[SAMPLER_PARTS]);
+/* Reads the programs and maps of the linked object in a file; does not load them. 0 or -errno. */
 int sampler_object_open(struct bpf_object **ret, int fd);
-/* Is this unwinder's program there? Never untried: the first call lets it be loaded. Unless it is
- * ready its claims do not count. */
-enum bpf_language_state bpf_language_state(struct bpf_sampler *, uint32_t unwinder);
-void bpf_languages_end(struct bpf_sampler *);
-/* The file's table of this unwinder (-1: of nobody), put there if it is not. No table: words 0. 0
- * or -errno: there is no room. */
-int bpf_tables_place(struct bpf_sampler *, const struct file *, int unwinder,
-		     struct slab_range *ret);
-/* Writes the mappings into a chain that begins at head, which is closed for readers. 0 or -ENOSPC.
- */
-int bpf_mappings_write(struct bpf_sampler *, struct process *, const struct claims *,
-		       struct map_chunk *head);
-int bpf_tables_init(struct bpf_sampler *);
-void bpf_tables_fini(struct bpf_sampler *);
-void bpf_tables_stats(const struct bpf_sampler *, struct bpf_sampler_stats *);
-int bpf_processes_init(struct bpf_sampler *);
-void bpf_processes_fini(struct bpf_sampler *);
-void bpf_processes_stats(const struct bpf_sampler *, struct bpf_sampler_stats *);
+
+/* ---- language.c ---- */
+
+/* The state of this unwinder's program. The first call begins to load it, so the answer is never
+ * LANGUAGE_UNTRIED. The unwinder's claims count once the program is ready. */
+enum language_program_state language_program_state(struct bpf_sampler *, uint32_t unwinder);
+void language_programs_fini(struct bpf_sampler *);
+
+/* ---- mappings.c ---- */
+
+/* Writes the mappings into a list that begins at `head`, which no program reads meanwhile, and sets
+ * awaits_program and lacks_table. 0 or -ENOSPC. */
+int chunks_write(struct bpf_sampler *, struct published *, const struct publication *,
+		 struct map_chunk *head);
+
+/* ---- publish.c ---- */
+
+int chunks_init(struct bpf_sampler *); /* chunks.at and chunks.n are set. 0 or -ENOMEM */
+void chunks_fini(struct bpf_sampler *);
+/* A free chunk's index; 0: none. */
+uint32_t chunks_alloc(struct bpf_sampler *);
+
+/* ---- tables.c ---- */
+
+int slabs_init(struct bpf_sampler *); /* slabs.fd and slabs.n are set. 0 or -ENOMEM */
+void slabs_fini(struct bpf_sampler *);
+/* The place of the file's table of this unwinder (-1: none), which is written if it is not in the
+ * slabs. No table: words 0. 0; -ENOSPC or -errno. */
+int slabs_place(struct bpf_sampler *, const struct file *, int unwinder, struct slab_range *ret);
 #endif

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "bpf/sampler.h"
+#include "bpf/sampler_events.h"
 #include "events/cpus.h"
 #include "events/perf_stream_state.h"
 
@@ -192,7 +192,7 @@ static int open_output(struct perf_stream *s, struct cpu *c)
 	r = event_id(c->output, &c->output_id);
 	if (!r && ioctl(c->output, PERF_EVENT_IOC_SET_OUTPUT, c->fd))
 		r = -errno;
-	return r ? r : bpf_sampler_output(s->o.bpf, c->number, c->output);
+	return r ? r : bpf_sampler_set_output(s->o.bpf, c->number, c->output);
 }
 
 static int reopen_event(struct perf_stream *s, struct group *g, struct cpu *c)
@@ -297,7 +297,7 @@ void perf_stream_ration(struct perf_stream *s, uint64_t took_ns)
 		if (free < (double)most)
 			most = free > 0 ? (uint64_t)free : 0;
 	}
-	bpf_sampler_read(s->o.bpf, most);
+	bpf_sampler_begin_round(s->o.bpf, most);
 }
 
 int perf_stream_open(struct perf_stream **ret, const struct perf_stream_options *o)
@@ -329,7 +329,7 @@ int perf_stream_open(struct perf_stream **ret, const struct perf_stream_options 
 		r = open_own_ring(s, &s->cpus[i]);
 	r = r || o->all ? r : add_targets(s);
 	if (!r && o->bpf)
-		bpf_sampler_copy(o->bpf, o->stack_bytes);
+		bpf_sampler_set_copy_bytes(o->bpf, o->stack_bytes);
 	for (uint32_t i = 0; !r && o->bpf && i < s->ncpus; i++)
 		r = open_output(s, &s->cpus[i]);
 	s->counts.gaps = s->form.read || o->bpf;
@@ -421,7 +421,7 @@ int perf_stream_enable(struct perf_stream *s)
 		missed_ticks_anew(&s->tallies);
 	s->enabled = true;
 	if (s->cpus_ns)
-		bpf_sampler_base(s->o.bpf, s->cpus_ns);
+		bpf_sampler_set_cpu_period(s->o.bpf, s->cpus_ns);
 	return on_all(s, PERF_EVENT_IOC_ENABLE);
 }
 
@@ -481,11 +481,11 @@ int perf_stream_add_cpus(struct perf_stream *s, uint64_t period_ns, uint32_t *nu
 	if (!s->o.bpf)
 		return -ENOTSUP;
 	s->cpus_ns = period_ns;
-	bpf_sampler_base(s->o.bpf, period_ns);
+	bpf_sampler_set_cpu_period(s->o.bpf, period_ns);
 	r = perf_stream_add(s, -1, period_ns, number);
 	if (r) {
 		s->cpus_ns = before;
-		bpf_sampler_base(s->o.bpf, before);
+		bpf_sampler_set_cpu_period(s->o.bpf, before);
 	}
 	return r;
 }

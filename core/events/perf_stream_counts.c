@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The account: ticks that were due, and what came of them. */
-#include "bpf/sampler.h"
+#include "bpf/sampler_events.h"
 #include "events/perf_stream_state.h"
 
 void perf_stream_count_group(struct perf_stream *s, const struct group *g,
@@ -97,14 +97,14 @@ static void count(struct perf_stream *s, struct perf_stream_counts *c)
 	if (s->o.dynamic && !s->o.bpf)
 		return;
 	if (s->cpus_ns && s->o.all) {
-		c->skipped = bpf_sampler_unseen(s->o.bpf);
+		c->skipped = bpf_sampler_unseen_ticks(s->o.bpf);
 	} else if (s->o.bpf && !s->o.dynamic) {
 		c->skipped = bounded(s, c);
 	} else if (c->gaps || s->o.all || s->o.dynamic) {
 		/* A sample that found no room is a gap too, and already counted. */
 		c->skipped -= c->skipped < c->ring_full ? c->skipped : c->ring_full;
 		if (s->cpus_ns && s->form.kernel) /* else ticks in the kernel are not due */
-			c->skipped += bpf_sampler_unseen(s->o.bpf);
+			c->skipped += bpf_sampler_unseen_ticks(s->o.bpf);
 	} else {
 		uint64_t ticks = c->count_ns / s->o.period_ns, seen = c->samples + c->ring_full;
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "bpf/sampler.h"
+#include "bpf/sampler_events.h"
 #include "events/perf_stream_state.h"
 
 /* A record becomes visible a little after its time is taken (the virtual CPU may be stopped in

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/hashmap.h"
+#include "bpf/rates.h"
 
 #define IDLE_NS 1000000000u /* the rings may hold samples of an unused source for so long */
 
@@ -160,13 +161,13 @@ static int add_process(struct rates *rates, pid_t pid, struct event_source *e)
  * samples that are not due are dropped by rates_has_sample(). */
 static void update_kernel(struct rates *rates, pid_t pid, const struct event_source *e)
 {
-	uint64_t period_ns = BPF_SAMPLER_NONE;
+	uint64_t period_ns = BPF_RATE_NONE;
 
 	if (!rates->bpf)
 		return;
 	if (e)
 		period_ns = e->base ? e->base->period_ns : e->period_ns;
-	bpf_sampler_decide(rates->bpf, pid, period_ns, e ? e->period_ns : 0);
+	bpf_rates_set(rates->bpf, pid, period_ns, e ? e->period_ns : 0);
 }
 
 void rates_forked(struct rates *rates, pid_t parent, pid_t child, uint64_t time_ns)
@@ -206,7 +207,7 @@ void rates_exited(struct rates *rates, pid_t pid)
 {
 	remove_process(rates, pid);
 	if (rates->bpf)
-		bpf_sampler_undecide(rates->bpf, pid);
+		bpf_rates_remove(rates->bpf, pid);
 }
 
 uint32_t rates_group(const struct rates *rates, pid_t pid)
@@ -264,12 +265,12 @@ int rates_set_base(struct rates *rates, uint64_t period_ns, bool keep_unknown)
 {
 	int r = 0;
 
-	if (!rates->bpf || !bpf_sampler_is_here(rates->bpf))
+	if (!rates->bpf || !bpf_rates_work(rates->bpf))
 		return 0;
 	if (!rates->cpus || rates->cpus->period_ns != period_ns)
 		r = open_cpus(rates, period_ns);
-	bpf_sampler_decide_unknown(rates->bpf, keep_unknown && rates->cpus ? rates->cpus->period_ns
-									   : BPF_SAMPLER_NONE);
+	bpf_rates_set_default(rates->bpf,
+			      keep_unknown && rates->cpus ? rates->cpus->period_ns : BPF_RATE_NONE);
 	return r;
 }
 

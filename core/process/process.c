@@ -14,20 +14,27 @@ struct thread {
 };
 
 struct process_table {
-	struct hashmap pids;  /* pid -> struct process *, newest life */
+	struct process_owner owner;
+	struct hashmap pids;  /* pid -> struct process *, the newest */
 	struct hashmap tids;  /* tid -> struct thread * */
-	struct process **all; /* every life */
+	struct process **all; /* in order of id */
 	uint64_t n, cap, ids;
 };
 
-int process_table_new(struct process_table **ret)
+int process_table_new(struct process_table **ret, const struct process_owner *owner)
 {
 	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : -ENOMEM;
+	if (!*ret)
+		return -ENOMEM;
+	if (owner)
+		(*ret)->owner = *owner;
+	return 0;
 }
 
-static void free_process(struct process *p)
+static void free_process(struct process_table *t, struct process *p)
 {
+	if (t->owner.freed)
+		t->owner.freed(t->owner.arg, p);
 	free(p->mappings);
 	free(p->past);
 	free(p);
@@ -38,7 +45,7 @@ void process_table_free(struct process_table *t)
 	if (!t)
 		return;
 	for (uint64_t i = 0; i < t->n; i++)
-		free_process(t->all[i]);
+		free_process(t, t->all[i]);
 	hashmap_fini_free(&t->tids);
 	hashmap_fini(&t->pids);
 	free(t->all);
@@ -48,6 +55,21 @@ void process_table_free(struct process_table *t)
 struct process *process_find(struct process_table *t, pid_t pid)
 {
 	return hashmap_get(&t->pids, (uint64_t)pid);
+}
+
+struct process *process_by_id(struct process_table *t, uint64_t id)
+{
+	uint64_t lo = 0, hi = t->n;
+
+	while (lo < hi) {
+		uint64_t mid = lo + (hi - lo) / 2;
+
+		if (t->all[mid]->id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < t->n && t->all[lo]->id == id ? t->all[lo] : NULL;
 }
 
 static struct process *begin(struct process_table *t, pid_t pid, const char *comm)
@@ -63,7 +85,7 @@ static struct process *begin(struct process_table *t, pid_t pid, const char *com
 		t->all = all;
 		t->cap = cap;
 	}
-	p = calloc(1, sizeof(*p));
+	p = calloc(1, sizeof(*p) + t->owner.bytes);
 	if (!p)
 		return NULL;
 	p->id = ++t->ids;
@@ -96,8 +118,9 @@ struct process *process_exec(struct process_table *t, pid_t pid, uint64_t time, 
 	return begin(t, pid, comm);
 }
 
-/* A life whose pid is gone, or another life's by now, without a record of its end. */
-static void end_lost(struct process_table *t, struct process *p)
+/* Ends a process whose pid does not exist any more, or is another process's, and whose record of
+ * the end was lost. */
+static void end_if_vanished(struct process_table *t, struct process *p)
 {
 	if (p->ended)
 		return;
@@ -108,21 +131,21 @@ static void end_lost(struct process_table *t, struct process *p)
 void process_sweep(struct process_table *t, uint64_t before,
 		   bool (*keep)(void *arg, struct process *), void *arg)
 {
-	uint64_t left = 0;
+	uint64_t kept = 0;
 
 	for (uint64_t i = 0; i < t->n; i++) {
 		struct process *p = t->all[i];
 
-		end_lost(t, p);
+		end_if_vanished(t, p);
 		if (!p->ended || p->ended >= before || keep(arg, p)) {
-			t->all[left++] = p;
+			t->all[kept++] = p;
 			continue;
 		}
 		if (process_find(t, p->pid) == p)
 			hashmap_del(&t->pids, (uint64_t)p->pid);
-		free_process(p);
+		free_process(t, p);
 	}
-	t->n = left;
+	t->n = kept;
 }
 
 void process_each(struct process_table *t, void (*each)(void *arg, struct process *), void *arg)
@@ -139,18 +162,38 @@ struct process *process_fork(struct process_table *t, pid_t parent, pid_t child)
 	if (!p || !from)
 		return p;
 	memcpy(p->name, from->name, sizeof(p->name));
-	p->scanned = from->scanned;
 	p->started = from->started;
-	p->parents[0] = from->id;
-	p->parents[1] = from->parents[0];
-	if (!from->n)
-		return p;
-	p->mappings = malloc(from->n * sizeof(*p->mappings));
-	if (!p->mappings)
-		return p;
-	memcpy(p->mappings, from->mappings, from->n * sizeof(*p->mappings));
-	p->n = p->cap = from->n;
+	p->ancestors[0] = from->id;
+	p->ancestors[1] = from->ancestors[0];
+	p->mappings = from->n ? malloc(from->n * sizeof(*p->mappings)) : NULL;
+	if (p->mappings) {
+		memcpy(p->mappings, from->mappings, from->n * sizeof(*p->mappings));
+		p->n = p->cap = from->n;
+	}
+	if (t->owner.forked)
+		t->owner.forked(t->owner.arg, from, p);
 	return p;
+}
+
+bool process_thread_exited(struct process_table *t, struct process *p, pid_t tid, uint64_t time)
+{
+	free(hashmap_del(&t->tids, (uint64_t)tid));
+	if (!p)
+		return false;
+	p->last_exited = tid;
+	if (tid != p->pid && !p->leaderless)
+		return false;
+	p->ended = time;
+	return true;
+}
+
+void process_ran(struct process *p, pid_t tid)
+{
+	/* A thread that has exited may still be sampled on its way out. */
+	if (!p->ended || tid == p->last_exited)
+		return;
+	p->ended = 0;
+	p->leaderless = true;
 }
 
 /* Index of the first mapping that ends above addr. */
@@ -169,7 +212,7 @@ static uint32_t above(const struct process *p, uint64_t addr)
 	return lo;
 }
 
-/* Two more than there are: a mapping put into the middle of another one splits it. */
+/* Makes room for two mappings: one in the middle of another splits it. */
 static int reserve(struct process *p)
 {
 	uint32_t cap = p->cap ? p->cap * 2 : 16;
@@ -192,8 +235,7 @@ static void insert(struct process *p, uint32_t at, const struct process_mapping 
 	p->n++;
 }
 
-/* A sample from before a mapping was covered may still have to be walked: its table was not there.
- */
+/* Keeps a covered mapping: a sample from before may still wait for its table. */
 static void keep_past(struct process *p, const struct process_mapping *old, uint64_t until)
 {
 	if (!old->file || !until)
@@ -257,15 +299,15 @@ int process_map(struct process *p, const struct process_mapping *m)
 
 void process_drop_unseen(struct process *p, uint64_t time)
 {
-	uint32_t left = 0;
+	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < p->n; i++) {
 		if (p->mappings[i].seen)
-			p->mappings[left++] = p->mappings[i];
+			p->mappings[kept++] = p->mappings[i];
 		else
 			keep_past(p, &p->mappings[i], time);
 	}
-	p->n = left;
+	p->n = kept;
 	p->last = 0;
 }
 
@@ -310,9 +352,4 @@ const char *process_comm(struct process_table *t, const struct process *p, pid_t
 	const struct thread *th = hashmap_get(&t->tids, (uint64_t)tid);
 
 	return th && *th->comm ? th->comm : p->comm;
-}
-
-void process_thread_exit(struct process_table *t, pid_t tid)
-{
-	free(hashmap_del(&t->tids, (uint64_t)tid));
 }

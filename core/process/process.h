@@ -1,97 +1,111 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes as the sampler sees them: one life of a pid each (exec begins a new one), with the
- * executable mappings that it had. Fed by perf sideband records in order of time, and by /proc for
- * what ran before. For one thread.
+ * Processes and the executable mappings that they have and had. A process is one program in one
+ * pid: exec begins another process, and so does a pid that is used again. The table is fed from
+ * perf's sideband records in order of time, and from /proc for what ran before. Times are perf
+ * times: CLOCK_MONOTONIC nanoseconds. For one thread.
  */
 #ifndef PROCESS_PROCESS_H
 #define PROCESS_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-struct file; /* one file content: core/sampling/files.h */
+struct file; /* one file content: unwind/files.h */
 
 struct process_mapping {
 	uint64_t lo, hi;   /* [lo, hi) */
 	uint64_t offset;   /* file offset of lo */
-	uint64_t since;    /* perf time at which it came, 0: before us */
+	uint64_t since;    /* when it was mapped; 0: before the process was known */
+	uint64_t until;    /* past mappings: when it was covered; else 0 */
 	struct file *file; /* borrowed; NULL: anonymous memory */
 	uint64_t bias;     /* runtime address - ELF virtual address; valid if based */
 	bool based;
-	bool told;      /* the kernel's sampler knows it */
-	bool plain;     /* without a file, and the unwinders were asked who steps its code */
-	bool seen;      /* in the last look at /proc: process_drop_unseen() */
-	uint64_t until; /* of one that was covered: when; else 0 */
+	bool seen; /* found in the current reading of /proc: process_drop_unseen() */
 };
 
 #define PROCESS_PAST 64u
 
 struct process {
-	uint64_t id; /* never used again while we live */
+	uint64_t id; /* never used for another process of the table */
 	pid_t pid;
 	char comm[16];
-	char name[64];                    /* base name of its executable, "" not known yet */
-	struct process_mapping *mappings; /* sorted, disjoint */
+	char name[64]; /* base name of its executable; "": not known yet */
+
+	struct process_mapping *mappings; /* sorted by address, disjoint */
 	uint32_t n, cap;
-	struct process_mapping
-		*past; /* covered by later ones: the newest PROCESS_PAST, as a ring */
-	uint32_t npast;
-	uint32_t last; /* index of the last hit */
-	bool started;  /* has run user code: until then it is between exec and its first instruction
-			*/
-	uint64_t ended; /* perf time of its end, or of the exec that ended this life; 0: it lives */
-	pid_t gone;     /* the thread of it that ended last: what comes of it later is its end */
-	bool headless;  /* its main thread has ended, and others have not */
-	bool replaced;  /* its pid is another life's now: by exec, or used again */
-	uint32_t scanned; /* the pipeline's: when its mappings were last read from /proc; 0 never */
-	uint64_t waiting; /* the pipeline's: bytes of stack copies that wait for its tables */
-	uint64_t parents[2];      /* ids of the lives that it was forked from, and that one from */
-	struct {                  /* what the kernel's sampler is told of it: core/bpf/sampler.h */
-		uint32_t chunk;   /* 0: nothing */
-		uint32_t version; /* of what it was told */
-		bool stale;       /* something has changed since */
-		bool waits;       /* it was told without a program that is not there yet */
-		/* code was covered by other code at that time, when it had been told this version
-		 */
-		uint64_t covered;
-		uint32_t covered_version;
-		uint64_t since;   /* when it was told that: changes are noted from then on */
-		uint64_t looked;  /* when /proc was last read for it */
-		uint64_t no_room; /* when there was none for it; 0: there was */
-	} sampler;
+	uint32_t last;                /* index of the mapping that was found last */
+	struct process_mapping *past; /* ring of the PROCESS_PAST mappings that were covered last */
+	uint32_t npast;               /* mappings that were ever covered */
+
+	/* User code has run. Before that the process is between exec and its first instruction. */
+	bool started;
+	uint64_t ended;        /* when it exited, or another program was exec'ed; 0: it runs */
+	bool replaced;         /* the pid is another process's now */
+	bool leaderless;       /* the main thread has exited and another thread has run since */
+	pid_t last_exited;     /* thread that exited last */
+	uint64_t ancestors[2]; /* ids of the process it was forked from, and of that one's parent */
+
+	max_align_t owner[]; /* process_owner() */
 };
 
 struct process_table;
 
-int process_table_new(struct process_table **ret);
-void process_table_free(struct process_table *);
+/* What the owner of a table keeps for each process. */
+struct process_owner {
+	size_t bytes; /* of process_owner(), zero at first, freed with the process */
+	void (*forked)(void *arg, const struct process *parent,
+		       struct process *child);      /* or NULL */
+	void (*freed)(void *arg, struct process *); /* about to be freed; or NULL */
+	void *arg;
+};
 
-/* The current life of pid, or NULL. */
+/* owner: copied; NULL: none. 0 or -ENOMEM. */
+int process_table_new(struct process_table **ret, const struct process_owner *owner);
+void process_table_free(struct process_table *); /* NULL is fine */
+
+static inline void *process_owner(struct process *p)
+{
+	return p->owner;
+}
+
+/* The process that has this pid now, or had it last; NULL: none is known. */
 struct process *process_find(struct process_table *, pid_t pid);
-/* The current life, made if there is none. NULL: no memory. */
+/* The process with this id, NULL if it was freed. */
+struct process *process_by_id(struct process_table *, uint64_t id);
+/* process_find(), or a new process without mappings. NULL: no memory. */
 struct process *process_get(struct process_table *, pid_t pid);
-/* exec: a new life without mappings. */
+/* exec: a new process without mappings. NULL: no memory. */
 struct process *process_exec(struct process_table *, pid_t pid, uint64_t time, const char *comm);
-/* fork of a process (not of a thread): the child has its parent's mappings and name. */
+/* fork of a process (not of a thread): the child has its parent's mappings and name. NULL: no
+ * memory. */
 struct process *process_fork(struct process_table *, pid_t parent, pid_t child);
+/* A thread has exited: forgets its name. true: the process has ended with it, unless another thread
+ * still runs: process_ran(). `p` may be NULL. */
+bool process_thread_exited(struct process_table *, struct process *p, pid_t tid, uint64_t time);
+/* A sample of this thread arrived. The exit of a main thread looks like the end of its process; a
+ * sample of another thread shows that the process goes on. */
+void process_ran(struct process *, pid_t tid);
 
-/* Covers what was there: what it overlaps is cut. 0 or -ENOMEM. */
+/* Adds a mapping; those that it overlaps are shortened, split or removed. 0 or -ENOMEM. */
 int process_map(struct process *, const struct process_mapping *);
-/* Drops the mappings that are not seen: they ended at that time or before. */
+/* Removes the mappings that are not `seen`: they ended at that time or before. */
 void process_drop_unseen(struct process *, uint64_t time);
-/* The mapping that holds addr, or NULL. */
+/* The mapping that holds addr, or NULL. Valid until the mappings change. */
 struct process_mapping *process_mapping(struct process *, uint64_t addr);
-/* The mapping that held addr at that perf time, also one that was covered since; or NULL. */
+/* The mapping that held addr at that time, past mappings included; or NULL. */
 struct process_mapping *process_mapping_at(struct process *, uint64_t addr, uint64_t time);
-/* Frees the lives that ended before that time and that keep() does not want; ends those whose pid
- * is gone though no record said so. before 0: the latter alone. */
+
+/* Ends processes whose pid no longer exists although no record said so; then frees those that ended
+ * before `before` and for which keep() returns false. before 0: frees none. */
 void process_sweep(struct process_table *, uint64_t before,
 		   bool (*keep)(void *arg, struct process *), void *arg);
 void process_each(struct process_table *, void (*each)(void *arg, struct process *), void *arg);
-/* Thread names. "" unknown: the process's comm. */
+
+/* Names of threads. 0 or -ENOMEM. */
 int process_thread_comm(struct process_table *, pid_t tid, const char *comm);
+/* The name of a thread, or of its process if the thread's is not known. */
 const char *process_comm(struct process_table *, const struct process *, pid_t tid);
-void process_thread_exit(struct process_table *, pid_t tid);
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a sampler's records to collectors: follows processes, walks stacks, and adds each to the
- * collectors that want it. A sample whose unwind table is still being made waits, with its stack
- * copy, in bounded memory. For one thread. Profiles: build_profile.h.
+ * From the records of a perf stream to collectors: follows processes and their mappings, unwinds
+ * stack copies, keeps the BPF sampler's view of processes current, and adds each sample to the
+ * collectors of its route. A sample whose unwind table is still being made waits, with its stack
+ * copy, in bounded memory. build_profile.h makes profiles of collectors. For one thread.
  */
 #ifndef SAMPLING_PIPELINE_H
 #define SAMPLING_PIPELINE_H
@@ -10,10 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "plugin/plugin.h"
-#include "unwind/files.h"
 #include "events/perf_stream.h"
+#include "plugin/plugin.h"
 #include "profile/loss.h"
+#include "unwind/files.h"
 #include "worker/worker.h"
 
 struct pipeline;
@@ -24,19 +25,20 @@ struct collector;
 /* Where a sample goes. */
 struct pipeline_route {
 	uint64_t slots;     /* bit i: the collector in slot i */
-	uint32_t set;       /* its target's label set */
-	uint64_t weight_ns; /* what it stands for; 0: its period */
+	uint32_t set;       /* number of its target's label set */
+	uint64_t weight_ns; /* CPU time that it represents; 0: its period */
 };
 
 struct pipeline_options {
-	bool threads; /* keep threads apart by tid */
-	/* Asked before any cost is paid; false: nobody wants it. NULL: all go to slot 0. */
+	bool threads; /* samples carry thread ids */
+	/* Sets where a sample goes, before it costs anything. false: nowhere. NULL: all samples go
+	 * to slot 0. */
 	bool (*route)(void *arg, const struct sample *, struct pipeline_route *);
-	/* Is this process sampled at all? Of others no file is opened. NULL: all are. */
-	bool (*wants)(void *arg, pid_t pid);
+	/* Is this process sampled? No file of other processes is opened. NULL: all are. */
+	bool (*selected)(void *arg, pid_t pid);
 	void *arg;
-	uint64_t waiting_bytes;  /* stack copies that may wait for tables; 0: 128 MiB */
-	struct bpf_sampler *bpf; /* is told of processes; borrowed. NULL: none */
+	uint64_t waiting_bytes;  /* cap of samples that wait for tables; 0: 128 MiB */
+	struct bpf_sampler *bpf; /* borrowed; NULL: none */
 };
 
 struct pipeline_stats {
@@ -47,53 +49,60 @@ struct pipeline_stats {
 	uint64_t passed;
 	uint64_t weight_ns;
 	uint64_t kernel_only; /* complete samples of kernel threads */
-	uint64_t walked;      /* in the kernel, by the BPF sampler */
-	uint64_t helped;      /* steps that libunwind took */
+	uint64_t walked;      /* samples that were unwound in the kernel */
+	uint64_t helped;      /* steps that the worker took */
 	uint64_t lost_records;
-	uint64_t lost_names;             /* emissions of language unwinders that nobody kept */
-	uint64_t unwanted;               /* samples that no route wanted; in none of the others */
-	uint64_t waiting, waiting_bytes; /* samples that are still to be walked; likewise */
-	uint64_t lives;          /* processes that are followed, or were until a minute ago */
-	uint32_t files, refused; /* mapped by targets; of them not readable */
+	uint64_t lost_names;    /* emissions of language unwinders that could not be kept */
+	uint64_t unwanted;      /* samples without a route; counted in no other figure */
+	uint64_t waiting;       /* samples that wait for tables; counted in no other figure yet */
+	uint64_t waiting_bytes; /* of them */
+	uint64_t lives;         /* processes that are followed, or ended less than a minute ago */
+	uint32_t files;         /* mapped by followed processes */
+	uint32_t refused;       /* of them: not readable */
 };
 
+/* Worker and unwinders are borrowed. 0 or -ENOMEM. */
 int pipeline_new(struct pipeline **ret, const struct pipeline_options *, struct worker *,
 		 const struct plugin_set *unwinders);
-void pipeline_free(struct pipeline *); /* NULL is fine */
-/* What a sampler calls. Lives as long as the pipeline. */
+void pipeline_free(struct pipeline *); /* before the BPF sampler is closed; NULL is fine */
+/* The handlers for a perf stream; valid as long as the pipeline. */
 const struct perf_stream_handlers *pipeline_handlers(struct pipeline *);
-/* Reads what a process that runs already has mapped. 0 or -errno. */
+
+/* Reads the mappings of a running process from /proc. 0 or -errno. */
 int pipeline_scan(struct pipeline *, pid_t pid);
-/* After worker_dispatch(): walks what waited for the tables that came. */
+/* Unwinds the samples whose tables have been made. After worker_dispatch(). */
 void pipeline_retry(struct pipeline *);
-/* Now and then, after records were drained: tells the kernel's sampler what has changed. as_of:
- * the sampler's horizon; 0: none was drained yet. */
-void pipeline_tell(struct pipeline *, uint64_t as_of);
-/* Is there something to tell, or will there be soon? Else it is enough to drain records, and to
- * call pipeline_tell(), once a second. */
-bool pipeline_has_news(const struct pipeline *);
-/* While nobody who was asked for runs: as of now, and waits for the programs that they need. */
-void pipeline_tell_all(struct pipeline *);
-/* What is decided about this process has changed. */
-void pipeline_decided(struct pipeline *, pid_t pid);
-/* Waits for the worker and walks all that still waits. No sample may come after it. */
+/* Publishes to the BPF sampler what changed. After records were drained. as_of: the perf stream's
+ * horizon; 0: no records were read yet. */
+void pipeline_update(struct pipeline *, uint64_t as_of);
+/* The same as of now, and waits for BPF programs that are being loaded. Only while no target
+ * runs. */
+void pipeline_update_all(struct pipeline *);
+/* Will pipeline_update() have work now or soon? Otherwise one drain and update a second are
+ * enough. */
+bool pipeline_is_pending(const struct pipeline *);
+/* The result of options.selected for this process has changed. */
+void pipeline_selection_changed(struct pipeline *, pid_t pid);
+/* Waits for the worker and unwinds all samples that wait. No sample may follow. */
 void pipeline_finish(struct pipeline *);
-void pipeline_threads(struct pipeline *, bool threads); /* from now on */
-/* Puts a collector into a slot (NULL: none; what waits for the slot is forgotten); returns the one
- * that was there, which is the caller's. Slot 0 has one from the beginning where there is no route.
- */
-struct collector *pipeline_collect(struct pipeline *, uint32_t slot, struct collector *);
+void pipeline_set_threads(struct pipeline *, bool threads); /* from now on */
+
+/* Puts a collector into a slot and returns the collector that was there, which the caller then
+ * owns. NULL: none; samples that wait for the slot are dropped from it. Without options.route slot
+ * 0 has a collector from the beginning. */
+struct collector *pipeline_set_collector(struct pipeline *, uint32_t slot, struct collector *);
 struct collector *pipeline_collector(const struct pipeline *, uint32_t slot); /* borrowed */
-struct files *pipeline_files(struct pipeline *);
-/* Frees what nobody needs any more: processes that ended a minute ago, files that no process maps
- * and no collector names (keep: those of collectors that are being built; forget: told of each file
- * before it goes). Now and then. */
+struct files *pipeline_files(struct pipeline *);                              /* borrowed */
+
 struct pipeline_sweep {
-	const struct collector *const *keep;
+	const struct collector *const
+		*keep; /* collectors of which profiles are still to be built */
 	uint32_t n;
-	void (*forget)(void *arg, uint32_t file);
+	void (*forget)(void *arg, uint32_t file); /* called before a file is freed */
 	void *arg;
 };
+/* Frees processes that ended a minute ago, and files that no process maps and no collector names.
+ * To be called now and then. */
 void pipeline_sweep(struct pipeline *, const struct pipeline_sweep *);
 void pipeline_stats(struct pipeline *, struct pipeline_stats *);
 #endif

@@ -1,59 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What pipeline.c (samples in), pipeline_tell.c (what the kernel is told) and build.c (profile out)
- * share. Nobody else includes this. */
+/* struct pipeline, for pipeline.c, pipeline_processes.c (mappings), pipeline_samples.c (samples),
+ * pipeline_records.c (stacks that were unwound in the kernel) and build_profile.c only. */
 #ifndef SAMPLING_PIPELINE_STATE_H
 #define SAMPLING_PIPELINE_STATE_H
 
-#include "unwind/claims.h"
 #include "sampling/collector.h"
-#include "unwind/files.h"
+#include "sampling/kernel_view.h"
 #include "sampling/pipeline.h"
+#include "sampling/waiting.h"
+#include "unwind/claims.h"
+#include "unwind/files.h"
 #include "unwind/walk.h"
 
-struct waiting {
-	struct waiting *next;
-	struct process *process;
-	struct pipeline_route route;
-	char comm[16];        /* its thread may end, and be forgotten, before it is walked */
-	struct sample sample; /* its pointers point behind this struct */
-	uint64_t bytes;
+/* What the pipeline keeps for each process: process_owner(). */
+struct followed {
+	struct kernel_view view; /* first: kernel_view_of() */
+	uint32_t scan;           /* number of the scan that read its mappings; 0: none did */
+	uint64_t waiting_bytes;  /* of samples of it that wait */
+};
+
+/* After records were lost, mappings are read from /proc again. */
+struct rescan {
+	uint32_t number;   /* processes with a lower number are scanned at their next sample */
+	bool due;          /* something was lost: `number` is to be raised */
+	uint64_t time;     /* when it was raised last, CLOCK_MONOTONIC ns */
+	uint64_t pause_ns; /* how long it is not raised again */
 };
 
 struct pipeline {
 	struct pipeline_options o;
-	struct worker *worker;
+	struct worker *worker; /* borrowed */
 	struct process_table *processes;
 	struct files *files;
 	struct claims *claims;
 	struct walker walker;
+	struct walk walk; /* of the current sample */
 	struct perf_stream_handlers handlers;
-	struct bpf_sampler *bpf; /* borrowed; NULL: none */
-	bool stale;              /* some process is, for the kernel */
-	bool no_room;            /* ...there for one of them */
-	uint64_t tidied;         /* when ended ones were last looked for, for that reason */
-	uint64_t as_of;          /* until when records were handed over */
-	uint32_t told_answers;   /* of files, when the kernel was last told */
-	struct walk walk;        /* of the sample at hand */
+	struct kernel_views views;
 	struct collector *slots[PIPELINE_SLOTS];
-	struct waiting *first, **last;
-	uint64_t waiting_bytes;
-	uint64_t kept, kept_since;   /* bytes of them in this second; when it began */
-	uint32_t scan;               /* processes scanned before this one are scanned again */
-	uint64_t scan_time;          /* when it was last raised */
-	uint64_t scan_pause;         /* and how long it is not raised again */
-	bool missed;                 /* something was lost: it is to be raised */
-	uint64_t time;               /* of the newest sample */
-	uint32_t answers;            /* of files, when it was last looked at */
+	struct waiting_queue waiting;
+	struct rescan rescan;
+	uint64_t time;               /* of the newest sample, CLOCK_MONOTONIC ns */
+	uint32_t answers;            /* of the worker, when waiting samples were last retried */
 	struct loss_account account; /* of complete and truncated samples */
 	struct pipeline_stats stats;
 };
 
-/* The kernel is to be told anew of this process. */
-static inline void set_stale(struct pipeline *p, struct process *proc)
+static inline struct followed *followed_of(struct process *p)
 {
-	proc->sampler.stale = p->stale = true;
+	return process_owner(p);
 }
 
-/* What it has mapped now, and nothing else. */
-void pipeline_look_again(struct pipeline *, struct process *);
+/* ---- pipeline_processes.c ---- */
+
+void pipeline_set_process_handlers(struct pipeline *);
+/* Reads the process's mappings, if records were lost since they were read last. */
+void pipeline_scan_if_due(struct pipeline *, struct process *);
+/* Reads the process's mappings and removes those that are not in /proc. */
+void pipeline_reread(struct pipeline *, struct process *);
+
+/* ---- pipeline_samples.c ---- */
+
+void pipeline_set_sample_handlers(struct pipeline *);
+/* Routes a sample and finds its process. NULL: the sample is accounted for. */
+struct process *pipeline_begin_sample(struct pipeline *, const struct sample *,
+				      struct pipeline_route *);
+/* Adds a sample, whose stack is pipeline.walk, to the collectors of its route. */
+void pipeline_add(struct pipeline *, struct process *, const struct sample *,
+		  const struct pipeline_route *, const char *comm);
+
+/* ---- pipeline_records.c ---- */
+
+void pipeline_set_record_handlers(struct pipeline *);
 #endif

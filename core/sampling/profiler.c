@@ -94,7 +94,7 @@ static int open_pipeline(struct profiler *p, const struct profiler_options *o)
 	const struct pipeline_options pipeline = {
 		.threads = o->threads,
 		.route = o->route,
-		.wants = o->selected,
+		.selected = o->selected,
 		.arg = o->arg,
 		.bpf = p->bpf,
 	};
@@ -143,7 +143,7 @@ void profiler_prepare(struct profiler *p)
 	for (uint32_t i = 0; i < p->npids; i++)
 		pipeline_scan(p->pipeline, p->pids[i]);
 	worker_wait(p->worker);
-	pipeline_tell_all(p->pipeline);
+	pipeline_update_all(p->pipeline);
 }
 
 void profiler_prepare_held(struct profiler *p)
@@ -154,7 +154,7 @@ void profiler_prepare_held(struct profiler *p)
 	pipeline_retry(p->pipeline);
 	/* The first call publishes the mappings, the second confirms them. */
 	for (int i = 0; i < 2; i++)
-		pipeline_tell_all(p->pipeline);
+		pipeline_update_all(p->pipeline);
 }
 
 int profiler_enable(struct profiler *p)
@@ -167,7 +167,7 @@ int profiler_enable(struct profiler *p)
 	/* Mappings made since profiler_prepare(); of later ones there are records. */
 	for (uint32_t i = 0; i < p->npids; i++)
 		pipeline_scan(p->pipeline, p->pids[i]);
-	pipeline_tell(p->pipeline, now);
+	pipeline_update(p->pipeline, now);
 	return 0;
 }
 
@@ -179,7 +179,7 @@ int profiler_disable(struct profiler *p)
 void profiler_drain(struct profiler *p, uint64_t until_ns)
 {
 	perf_stream_drain_until(p->stream, pipeline_handlers(p->pipeline), until_ns);
-	pipeline_tell(p->pipeline, perf_stream_horizon(p->stream));
+	pipeline_update(p->pipeline, perf_stream_horizon(p->stream));
 }
 
 void profiler_dispatch(struct profiler *p)
@@ -210,7 +210,7 @@ int profiler_open_window(struct profiler *p, uint32_t *slot)
 	if (r)
 		return r;
 	perf_stream_counts(p->stream, &p->window_start[i]);
-	pipeline_collect(p->pipeline, i, c);
+	pipeline_set_collector(p->pipeline, i, c);
 	*slot = i;
 	return 0;
 }
@@ -225,7 +225,7 @@ int profiler_close_window(struct profiler *p, uint32_t slot, bool more, struct p
 		return r;
 	*w = (struct profiler_window){.end_ns = clock_now()};
 	perf_stream_counts(p->stream, &now);
-	w->collector = pipeline_collect(p->pipeline, slot, next);
+	w->collector = pipeline_set_collector(p->pipeline, slot, next);
 	/* An empty window makes no profile: its losses count for the next window. */
 	if (w->collector && w->collector->count) {
 		losses_read_window(&w->losses, p->pipeline, w->collector, &p->window_start[slot],

@@ -256,7 +256,7 @@ const struct claim *claims_at(struct claims *c, struct process *process,
 	return claim;
 }
 
-bool claims_were_asked(const struct claims *c, uint64_t process)
+bool claims_were_offered(const struct claims *c, uint64_t process)
 {
 	const struct code *p = hashmap_get(&c->processes, process);
 
@@ -275,7 +275,7 @@ void claims_each_step(const struct claims *c, uint64_t process, uint64_t lo, uin
 
 /* ---- frames that were pushed ---- */
 
-void claims_expect(struct claims *c, struct process *process, uint32_t unwinder)
+void claims_expect_pushed(struct claims *c, struct process *process, uint32_t unwinder)
 {
 	struct code *p = unwinder < MAX_UNWINDERS ? code_get(c, process) : NULL;
 

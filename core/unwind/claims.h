@@ -39,7 +39,7 @@ const struct claim *claims_at(struct claims *, struct process *, const struct pr
 			      uint64_t addr, uint64_t time, uint32_t *generation);
 /* Were the unwinders asked about code of this process? Then what they did not claim to step is
  * stepped by the native ones. */
-bool claims_were_asked(const struct claims *, uint64_t process);
+bool claims_were_offered(const struct claims *, uint64_t process);
 /* Claims to step code in [lo, hi), in order of address. claims may be NULL. */
 void claims_each_step(const struct claims *, uint64_t process, uint64_t lo, uint64_t hi,
 		      void (*each)(void *arg, const struct claim *), void *arg);
@@ -55,7 +55,7 @@ int claims_record(struct claims *, struct process *, uint32_t unwinder,
 		  const struct fusee_emission *);
 /* Frames that its step pushed in this process are to be named by claims_name_pushed(), as long as
  * it is marked; likewise. */
-void claims_expect(struct claims *, struct process *, uint32_t unwinder);
+void claims_expect_pushed(struct claims *, struct process *, uint32_t unwinder);
 int claims_name_pushed(struct claims *, uint64_t process, uint32_t unwinder, const uint64_t v[2],
 		       struct fusee_frame_out *out, const char **type);
 /* Marks processes whose frames are still to be named, for claims_is_marked(). */

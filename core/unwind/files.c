@@ -154,7 +154,7 @@ void files_retry(struct files *fs, uint64_t now)
 	}
 }
 
-void files_told(struct files *fs)
+void files_clear_renewed(struct files *fs)
 {
 	for (uint32_t i = 1; i < fs->n; i++)
 		if (fs->all[i])

@@ -28,12 +28,12 @@ struct file {
 	int fd;    /* -1: could not be opened */
 	pid_t pid; /* who mapped it first: its root is where debug files are looked for */
 	char *path, *text;
-	bool executable;               /* a target runs it: not a library */
-	bool claimed;                  /* code of it, by a language unwinder */
-	bool asked;                    /* the worker is: it must stay */
-	bool renewed;                  /* it has tables that were missing; until files_told() */
-	uint64_t again_ns;             /* memory was short: when it is asked once more; 0: never */
-	uint32_t shortages;            /* so often */
+	bool executable;    /* a target runs it: not a library */
+	bool claimed;       /* code of it, by a language unwinder */
+	bool asked;         /* the worker is: it must stay */
+	bool renewed;       /* it has tables that were missing; until files_clear_renewed() */
+	uint64_t again_ns;  /* memory was short: when it is asked once more; 0: never */
+	uint32_t shortages; /* so often */
 	struct inspection *inspection; /* FILE_READY */
 	const struct inspection_slab
 		*slabs[FILES_MAX_UNWINDERS]; /* of each unwinder, in their order; NULL none */
@@ -73,7 +73,7 @@ struct file *files_of(struct files *, pid_t pid, const struct procfs_mapping *);
 /* Asks again, a few times and ever more rarely, for files that the worker was short of memory for.
  * To be called now and then (CLOCK_MONOTONIC ns); costs nothing while there are none. */
 void files_retry(struct files *, uint64_t now);
-void files_told(struct files *); /* `renewed` was looked at */
+void files_clear_renewed(struct files *); /* `renewed` was looked at */
 /* The mapping's bias, from the file's segments; false: not known (yet). */
 bool files_base(struct process_mapping *);
 const char *files_base_name(const struct file *);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel's sampler is told: room for tables, chains of mappings, versions. The memory is
- * ours here; only the map of process numbers is the kernel's, which needs the right to make one. */
+/* What is published to the BPF sampler: room for tables, lists of map chunks, versions. The memory
+ * is the test's; only the maps of pids and slabs are the kernel's, which needs the right to make
+ * maps. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -29,21 +30,22 @@ static void world_new(struct world *w, uint64_t table_words)
 	LIBBPF_OPTS(bpf_map_create_opts, mmapable, .map_flags = BPF_F_MMAPABLE);
 
 	*w = (struct world){0};
-	w->b.pids = bpf_map_create(BPF_MAP_TYPE_HASH, "pids", 4, sizeof(struct pid_entry), 64,
-				   NULL);
-	if (w->b.pids < 0)
+	w->b.fds.pids = bpf_map_create(BPF_MAP_TYPE_HASH, "pids", 4, sizeof(struct pid_entry), 64,
+				       NULL);
+	if (w->b.fds.pids < 0)
 		SKIP("BPF maps need root, or CAP_BPF");
-	w->b.nslabs = SLABS;
-	w->b.nchunks = CHUNKS;
+	w->b.slabs.n = SLABS;
+	w->b.chunks.n = CHUNKS;
 	w->b.unwinder[1] = -1;
-	w->b.slabs = bpf_map_create(BPF_MAP_TYPE_ARRAY, "slabs", 4, SLAB_BYTES, SLABS, &mmapable);
-	w->b.chunks = calloc(CHUNKS, sizeof(struct map_chunk));
+	w->b.slabs.fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "slabs", 4, SLAB_BYTES, SLABS,
+				       &mmapable);
+	w->b.chunks.at = calloc(CHUNKS, sizeof(struct map_chunk));
 	w->words = calloc(table_words, 4);
-	CHECK(w->b.slabs >= 0 && w->b.chunks && w->words);
+	CHECK(w->b.slabs.fd >= 0 && w->b.chunks.at && w->words);
 	for (uint64_t i = 0; i < table_words; i++)
 		w->words[i] = (uint32_t)i * 2654435761u;
-	CHECK_INT(bpf_tables_init(&w->b), 0);
-	CHECK_INT(bpf_processes_init(&w->b), 0);
+	CHECK_INT(slabs_init(&w->b), 0);
+	CHECK_INT(chunks_init(&w->b), 0);
 	w->segment = (struct fusee_segment){.filesz = 1 << 20, .memsz = 1 << 20, .flags = 5};
 	w->inspection = (struct inspection){.nsegments = 1, .segments = &w->segment};
 	for (uint32_t i = 0; i < FILES; i++) {
@@ -59,7 +61,7 @@ static void world_new(struct world *w, uint64_t table_words)
 /* What lies there is the file's table, as the kernel sees it. */
 static void check_table(struct world *w, const struct slab_range *t)
 {
-	uint32_t *p = mmap(NULL, SLABS * SLAB_BYTES, PROT_READ, MAP_SHARED, w->b.slabs, 0);
+	uint32_t *p = mmap(NULL, SLABS * SLAB_BYTES, PROT_READ, MAP_SHARED, w->b.slabs.fd, 0);
 
 	CHECK(p != MAP_FAILED);
 	CHECK(!memcmp(p + t->at, w->words, t->words * 4ull));
@@ -68,12 +70,34 @@ static void check_table(struct world *w, const struct slab_range *t)
 
 static void world_free(struct world *w)
 {
-	bpf_processes_fini(&w->b);
-	bpf_tables_fini(&w->b);
-	close(w->b.slabs);
-	free(w->b.chunks);
+	chunks_fini(&w->b);
+	slabs_fini(&w->b);
+	close(w->b.slabs.fd);
+	free(w->b.chunks.at);
 	free(w->words);
-	close(w->b.pids);
+	close(w->b.fds.pids);
+}
+
+static const struct process_owner owner = {.bytes = sizeof(struct published)};
+
+static struct published *published(struct process *p)
+{
+	return process_owner(p);
+}
+
+static int publish(struct world *w, struct process *p)
+{
+	return bpf_publish(&w->b, published(p), &(struct publication){.process = p});
+}
+
+/* Is this mapping of the process in its chunks? */
+static bool is_published(struct world *w, struct process *p, uint32_t mapping)
+{
+	for (uint32_t e = published(p)->chunk; e; e = w->b.chunks.at[e].next)
+		for (uint32_t i = 0; i < w->b.chunks.at[e].n; i++)
+			if (w->b.chunks.at[e].mappings[i].lo == p->mappings[mapping].lo)
+				return true;
+	return false;
 }
 
 /* A process that maps n of the files, one after the other. */
@@ -92,11 +116,11 @@ static struct process *new_process(struct process_table *t, pid_t pid, struct fi
 	return p;
 }
 
-static bool has_life(struct world *w, pid_t pid, uint64_t *id)
+static bool has_entry(struct world *w, pid_t pid, uint64_t *id)
 {
 	struct pid_entry entry;
 
-	if (bpf_map_lookup_elem(w->b.pids, &pid, &entry))
+	if (bpf_map_lookup_elem(w->b.fds.pids, &pid, &entry))
 		return false;
 	*id = entry.process;
 	return true;
@@ -114,15 +138,15 @@ TEST(a_process_and_its_tables)
 	world_new(&w, 1000);
 	for (uint32_t i = 0; i < 1000; i++)
 		w.words[i] = i * 7;
-	CHECK_INT(process_table_new(&t), 0);
+	CHECK_INT(process_table_new(&t, &owner), 0);
 	p = new_process(t, 100, w.files, 0, 3);
-	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
-	CHECK(has_life(&w, 100, &id) && id == p->id);
-	e = &w.b.chunks[p->sampler.chunk];
+	CHECK_INT(publish(&w, p), 0);
+	CHECK(has_entry(&w, 100, &id) && id == p->id);
+	e = &w.b.chunks.at[published(p)->chunk];
 	CHECK_INT(e->n, 3);
-	CHECK(!(e->version & 1) && e->version == p->sampler.version);
+	CHECK(!(e->version & 1) && e->version == published(p)->version);
 	CHECK(e->changed > e->as_of); /* not walked before it is confirmed */
-	bpf_sampler_confirm(&w.b, p, p->sampler.since);
+	bpf_publish_confirm(&w.b, published(p), published(p)->since);
 	CHECK(e->changed <= e->as_of);
 	for (uint32_t i = 0; i < 3; i++) {
 		const struct slab_range *at = &e->mappings[i].table[0];
@@ -134,14 +158,14 @@ TEST(a_process_and_its_tables)
 	/* a file that is not ready any more is left out; the version moves on */
 	w.files[1].state = FILE_ASKED;
 	version = e->version;
-	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
+	CHECK_INT(publish(&w, p), 0);
 	CHECK_INT(e->n, 2);
 	CHECK(e->version > version && !(e->version & 1));
-	CHECK(p->mappings[0].told && !p->mappings[1].told);
-	bpf_sampler_forget(&w.b, p);
-	CHECK(!has_life(&w, 100, &id));
+	CHECK(is_published(&w, p, 0) && !is_published(&w, p, 1));
+	bpf_publish_withdraw(&w.b, published(p));
+	CHECK(!has_entry(&w, 100, &id));
 	CHECK(e->version & 1);
-	CHECK_INT(p->sampler.chunk, 0);
+	CHECK_INT(published(p)->chunk, 0);
 	process_table_free(t);
 	world_free(&w);
 }
@@ -160,7 +184,7 @@ static void add_language(struct world *w, struct plugin_set *set)
 
 	*set = (struct plugin_set){instances, 2};
 	w->b.set = set;
-	w->b.languages[1] = (struct bpf_language){.state = BPF_LANGUAGE_READY};
+	w->b.languages[1] = (struct language_program){.state = LANGUAGE_READY};
 	language.words = w->words;
 	w->files[1].slabs[1] = &language;
 }
@@ -176,14 +200,14 @@ TEST(claims_cut_a_mapping_into_pieces)
 
 	world_new(&w, 100);
 	add_language(&w, &set);
-	CHECK_INT(process_table_new(&t), 0);
+	CHECK_INT(process_table_new(&t, &owner), 0);
 	p = new_process(t, 100, w.files, 0, 3);
 	q = new_process(t, 101, w.files, 0, 1);
-	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
-	CHECK_INT(bpf_sampler_put(&w.b, q, NULL), 0);
-	e = &w.b.chunks[p->sampler.chunk];
+	CHECK_INT(publish(&w, p), 0);
+	CHECK_INT(publish(&w, q), 0);
+	e = &w.b.chunks.at[published(p)->chunk];
 	CHECK_INT(e->program, 2);
-	CHECK_INT(w.b.chunks[q->sampler.chunk].program, 0);
+	CHECK_INT(w.b.chunks.at[published(q)->chunk].program, 0);
 	CHECK_INT(e->n, 2 + 5);
 	for (uint32_t i = 1; i <= 5; i++) {
 		const struct chunk_mapping *m = &e->mappings[i];
@@ -199,23 +223,23 @@ TEST(claims_cut_a_mapping_into_pieces)
 	      e->mappings[2].hi == lo + 0x20);
 	CHECK(e->mappings[4].claim == 6 && e->mappings[4].hi == lo + 0x200);
 	CHECK_INT(e->mappings[4].language.words, 4);
-	CHECK(!p->sampler.waits);
+	CHECK(!published(p)->awaits_program);
 	/* while its program is being loaded user space walks what passes through its code */
-	w.b.languages[1].state = BPF_LANGUAGE_LOADING;
-	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
-	CHECK_INT(bpf_sampler_put(&w.b, q, NULL), 0);
+	w.b.languages[1].state = LANGUAGE_LOADING;
+	CHECK_INT(publish(&w, p), 0);
+	CHECK_INT(publish(&w, q), 0);
 	CHECK(!e->program && e->n == 2 && e->mappings[0].hi <= lo && e->mappings[1].lo > lo);
-	CHECK(p->sampler.waits && !q->sampler.waits);
-	CHECK(p->mappings[0].told && !p->mappings[1].told && p->mappings[2].told);
+	CHECK(published(p)->awaits_program && !published(q)->awaits_program);
+	CHECK(is_published(&w, p, 0) && !is_published(&w, p, 1) && is_published(&w, p, 2));
 	/* one that is to be tried again claims nothing so far */
-	w.b.languages[1].state = BPF_LANGUAGE_LATER;
-	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
-	CHECK(p->sampler.waits && !e->program && e->n == 3);
+	w.b.languages[1].state = LANGUAGE_LATER;
+	CHECK_INT(publish(&w, p), 0);
+	CHECK(published(p)->awaits_program && !e->program && e->n == 3);
 	/* nor does one that could not be loaded */
-	w.b.languages[1].state = BPF_LANGUAGE_NONE;
-	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
+	w.b.languages[1].state = LANGUAGE_NONE;
+	CHECK_INT(publish(&w, p), 0);
 	CHECK(!e->program && e->n == 3 && e->mappings[1].hi == lo + 4096);
-	CHECK(!p->sampler.waits);
+	CHECK(!published(p)->awaits_program);
 	process_table_free(t);
 	world_free(&w);
 }
@@ -228,12 +252,12 @@ TEST(forgotten)
 	uint64_t id;
 
 	world_new(&w, 10);
-	CHECK_INT(process_table_new(&t), 0);
+	CHECK_INT(process_table_new(&t, &owner), 0);
 	p = new_process(t, 100, w.files, 0, 1);
-	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
-	CHECK(has_life(&w, 100, &id) && id == p->id);
-	bpf_sampler_forget(&w.b, p);
-	CHECK(!has_life(&w, 100, &id));
+	CHECK_INT(publish(&w, p), 0);
+	CHECK(has_entry(&w, 100, &id) && id == p->id);
+	bpf_publish_withdraw(&w.b, published(p));
+	CHECK(!has_entry(&w, 100, &id));
 	process_table_free(t);
 	world_free(&w);
 }
@@ -242,35 +266,34 @@ TEST(forgotten)
  * names. */
 TEST(room)
 {
-	struct bpf_sampler_stats s = {0};
 	struct process_table *t;
 	struct process *p[3];
 	struct world w;
 
 	world_new(&w, 150000);
-	CHECK_INT(process_table_new(&t), 0);
+	CHECK_INT(process_table_new(&t, &owner), 0);
 	for (uint32_t i = 0; i < 3; i++)
 		p[i] = new_process(t, 100 + (pid_t)i, w.files, i, 1);
-	CHECK_INT(bpf_sampler_put(&w.b, p[0], NULL), 0);
-	CHECK_INT(bpf_sampler_put(&w.b, p[1], NULL), 0);
+	CHECK_INT(publish(&w, p[0]), 0);
+	CHECK_INT(publish(&w, p[1]), 0);
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct slab_range *at = &w.b.chunks[p[i]->sampler.chunk].mappings[0].table[0];
+		const struct slab_range *at =
+			&w.b.chunks.at[published(p[i])->chunk].mappings[0].table[0];
 
 		CHECK_INT(at->at / SLAB_WORDS, (at->at + at->words - 1) / SLAB_WORDS);
 	}
 	/* all are in use: the third one's code is left to user space */
-	CHECK_INT(bpf_sampler_put(&w.b, p[2], NULL), 0);
-	CHECK(!p[2]->mappings[0].told);
-	CHECK_INT(w.b.chunks[p[2]->sampler.chunk].n, 0);
-	bpf_sampler_forget(&w.b, p[0]);
-	CHECK_INT(bpf_sampler_put(&w.b, p[2], NULL), 0);
-	CHECK(p[2]->mappings[0].told);
-	bpf_tables_stats(&w.b, &s);
-	CHECK_INT(s.table_bytes, 2 * 600000);
+	CHECK_INT(publish(&w, p[2]), 0);
+	CHECK(!is_published(&w, p[2], 0));
+	CHECK_INT(w.b.chunks.at[published(p[2])->chunk].n, 0);
+	bpf_publish_withdraw(&w.b, published(p[0]));
+	CHECK_INT(publish(&w, p[2]), 0);
+	CHECK(is_published(&w, p[2], 0));
+	CHECK_INT(w.b.slabs.used_words, 2 * 150000);
 	/* the first one comes back when there is room again */
-	bpf_sampler_forget(&w.b, p[1]);
-	CHECK_INT(bpf_sampler_put(&w.b, p[0], NULL), 0);
-	CHECK(p[0]->mappings[0].told);
+	bpf_publish_withdraw(&w.b, published(p[1]));
+	CHECK_INT(publish(&w, p[0]), 0);
+	CHECK(is_published(&w, p[0], 0));
 	process_table_free(t);
 	world_free(&w);
 }
@@ -283,7 +306,7 @@ TEST(holes)
 	struct world w;
 
 	world_new(&w, 200000);
-	CHECK_INT(process_table_new(&t), 0);
+	CHECK_INT(process_table_new(&t, &owner), 0);
 	srand(1);
 	for (uint32_t i = 0; i < FILES; i++)
 		w.slabs[i].n = 1 + (uint32_t)rand() % (i % 4 ? 20000 : 200000);
@@ -292,15 +315,16 @@ TEST(holes)
 		uint32_t used[16][2], n = 0;
 
 		if (p[i] && rand() % 2) {
-			bpf_sampler_forget(&w.b, p[i]);
+			bpf_publish_withdraw(&w.b, published(p[i]));
 			p[i] = NULL;
 		} else if (!p[i]) {
 			p[i] = new_process(t, 1000 + (pid_t)round, w.files,
 					   (uint32_t)rand() % FILES, 1);
-			CHECK_INT(bpf_sampler_put(&w.b, p[i], NULL), 0);
+			CHECK_INT(publish(&w, p[i]), 0);
 		}
 		for (uint32_t k = 0; k < 16; k++) {
-			const struct map_chunk *e = p[k] ? &w.b.chunks[p[k]->sampler.chunk] : NULL;
+			const struct map_chunk *e = p[k] ? &w.b.chunks.at[published(p[k])->chunk]
+							 : NULL;
 
 			if (!e || !e->n)
 				continue;
@@ -327,23 +351,76 @@ TEST(chains)
 	uint32_t n = 0, e;
 
 	world_new(&w, 4);
-	CHECK_INT(process_table_new(&t), 0);
+	CHECK_INT(process_table_new(&t, &owner), 0);
 	p = new_process(t, 100, w.files, 0, 200);
-	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
-	for (e = p->sampler.chunk; e; e = w.b.chunks[e].next)
-		n += w.b.chunks[e].n;
+	CHECK_INT(publish(&w, p), 0);
+	for (e = published(p)->chunk; e; e = w.b.chunks.at[e].next)
+		n += w.b.chunks.at[e].n;
 	CHECK_INT(n, 200);
-	CHECK_INT(w.b.nfree, CHUNKS - 1 - 4);
+	CHECK_INT(w.b.chunks.nfree, CHUNKS - 1 - 4);
 	/* once more: the chain is made anew, and nothing leaks */
-	CHECK_INT(bpf_sampler_put(&w.b, p, NULL), 0);
-	CHECK_INT(w.b.nfree, CHUNKS - 1 - 4);
+	CHECK_INT(publish(&w, p), 0);
+	CHECK_INT(w.b.chunks.nfree, CHUNKS - 1 - 4);
 	/* no room for it all: user space walks that process, and what it took is free again */
 	q = new_process(t, 101, w.files, 0, MAX_CHUNKS * CHUNK_MAPPINGS);
-	CHECK_INT(bpf_sampler_put(&w.b, q, NULL), -ENOSPC);
-	CHECK_INT(q->sampler.chunk, 0);
-	CHECK_INT(w.b.nfree, CHUNKS - 1 - 4);
-	bpf_sampler_forget(&w.b, p);
-	CHECK_INT(w.b.nfree, CHUNKS - 1);
+	CHECK_INT(publish(&w, q), -ENOSPC);
+	CHECK_INT(published(q)->chunk, 0);
+	CHECK_INT(w.b.chunks.nfree, CHUNKS - 1 - 4);
+	bpf_publish_withdraw(&w.b, published(p));
+	CHECK_INT(w.b.chunks.nfree, CHUNKS - 1);
+	process_table_free(t);
+	world_free(&w);
+}
+
+/* What a record was unwound over is compared by version: a process that was withdrawn and is
+ * published in another chunk has a higher one than before. */
+TEST(versions_rise)
+{
+	struct process_table *t;
+	struct process *p, *q;
+	struct world w;
+	uint32_t before;
+
+	world_new(&w, 4);
+	CHECK_INT(process_table_new(&t, &owner), 0);
+	p = new_process(t, 100, w.files, 0, 1);
+	q = new_process(t, 101, w.files, 0, 1);
+	for (int i = 0; i < 10; i++)
+		CHECK_INT(publish(&w, p), 0);
+	before = published(p)->version;
+	CHECK(bpf_publish_holds(&w.b, published(p)));
+	bpf_publish_withdraw(&w.b, published(p));
+	CHECK(!bpf_publish_holds(&w.b, published(p)));
+	CHECK_INT(publish(&w, q), 0); /* takes the chunk */
+	CHECK_INT(publish(&w, p), 0);
+	CHECK(published(q)->version > before && published(p)->version > before);
+	CHECK(bpf_publish_holds(&w.b, published(p)) && bpf_publish_holds(&w.b, published(q)));
+	process_table_free(t);
+	world_free(&w);
+}
+
+/* Memory without a file is published where it was named, until it is mapped anew. */
+TEST(anonymous_code)
+{
+	const struct anonymous_code code = {.lo = 0x1000, .since = 5};
+	struct process_mapping m = {.lo = 0x1000, .hi = 0x2000, .since = 5};
+	struct publication what = {.anonymous = &code, .nanonymous = 1};
+	struct process_table *t;
+	struct process *p;
+	struct world w;
+
+	world_new(&w, 4);
+	CHECK_INT(process_table_new(&t, &owner), 0);
+	what.process = p = process_get(t, 100);
+	CHECK_INT(process_map(p, &m), 0);
+	CHECK_INT(publish(&w, p), 0);
+	CHECK(!is_published(&w, p, 0));
+	CHECK_INT(bpf_publish(&w.b, published(p), &what), 0);
+	CHECK(is_published(&w, p, 0));
+	m.since = 6;
+	CHECK_INT(process_map(p, &m), 0);
+	CHECK_INT(bpf_publish(&w.b, published(p), &what), 0);
+	CHECK(!is_published(&w, p, 0));
 	process_table_free(t);
 	world_free(&w);
 }

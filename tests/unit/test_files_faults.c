@@ -60,7 +60,7 @@ TEST(a_table_that_lacked_memory)
 	CHECK(f->state == FILE_READY && !f->slabs[0]);
 	wait_answers(fs, w, 3);
 	CHECK(f->state == FILE_READY && f->slabs[0] && f->renewed && !f->inspection->incomplete);
-	files_told(fs);
+	files_clear_renewed(fs);
 	CHECK(!f->renewed && !f->asked && !fs->again_ns);
 	files_free(fs);
 	worker_stop(w);

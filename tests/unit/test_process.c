@@ -16,7 +16,7 @@ TEST(mappings_cover_cut_and_split)
 	struct process_table *t;
 	struct process *p;
 
-	CHECK_INT(process_table_new(&t), 0);
+	CHECK_INT(process_table_new(&t, NULL), 0);
 	p = process_get(t, 7);
 	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 100, .hi = 200, .offset = 1000}),
 		  0);
@@ -45,7 +45,7 @@ TEST(mappings_against_a_plain_model)
 	struct process_table *t;
 	struct process *p;
 
-	CHECK_INT(process_table_new(&t), 0);
+	CHECK_INT(process_table_new(&t, NULL), 0);
 	p = process_get(t, 1);
 	srand(1);
 	for (uint64_t i = 1; i <= 3000; i++) {
@@ -75,7 +75,7 @@ TEST(a_covered_mapping_is_found_by_its_time)
 	struct process *p;
 	struct file *one = (void *)&t, *two = (void *)&p;
 
-	CHECK_INT(process_table_new(&t), 0);
+	CHECK_INT(process_table_new(&t, NULL), 0);
 	p = process_get(t, 7);
 	CHECK_INT(process_map(p,
 			      &(struct process_mapping){
@@ -106,7 +106,7 @@ TEST(lives_of_a_pid)
 	struct process_table *t;
 	struct process *parent, *child, *again;
 
-	CHECK_INT(process_table_new(&t), 0);
+	CHECK_INT(process_table_new(&t, NULL), 0);
 	parent = process_get(t, 10);
 	CHECK_INT(process_map(parent, &(struct process_mapping){.lo = 1, .hi = 2}), 0);
 	child = process_fork(t, 10, 11);
@@ -119,8 +119,10 @@ TEST(lives_of_a_pid)
 	CHECK_STR(process_comm(t, again, 11), "prog");
 	CHECK_INT(process_thread_comm(t, 12, "worker"), 0);
 	CHECK_STR(process_comm(t, again, 12), "worker");
-	process_thread_exit(t, 12);
+	CHECK(!process_thread_exited(t, again, 12, 6));
 	CHECK_STR(process_comm(t, again, 12), "prog");
+	CHECK(process_by_id(t, child->id) == child && process_by_id(t, again->id) == again);
+	CHECK(process_by_id(t, parent->id) == parent && !process_by_id(t, 99));
 	process_table_free(t);
 }
 
@@ -247,4 +249,64 @@ TEST(numbers_as_text)
 	CHECK_INT(text_size("64KiB", &v), 0);
 	CHECK_INT(v, 65536);
 	CHECK(text_size("KiB", &v) && text_size("nan", &v));
+}
+
+static bool keep_none(void *arg, struct process *p)
+{
+	(void)arg;
+	(void)p;
+	return false;
+}
+
+static void count_freed(void *arg, struct process *p)
+{
+	++*(uint32_t *)arg;
+	*(uint32_t *)process_owner(p) = 0;
+}
+
+static void hand_on(void *arg, const struct process *parent, struct process *child)
+{
+	(void)arg;
+	*(uint32_t *)process_owner(child) = *(uint32_t *)process_owner((struct process *)parent);
+}
+
+TEST(the_owners_part)
+{
+	uint32_t freed = 0, *own;
+	const struct process_owner owner = {
+		.bytes = sizeof(*own), .forked = hand_on, .freed = count_freed, .arg = &freed};
+	struct process_table *t;
+
+	CHECK_INT(process_table_new(&t, &owner), 0);
+	own = process_owner(process_get(t, 10));
+	CHECK_INT(*own, 0);
+	*own = 7;
+	CHECK_INT(*(uint32_t *)process_owner(process_fork(t, 10, 11)), 7);
+	process_exec(t, 11, 5, "prog");
+	CHECK_INT(*(uint32_t *)process_owner(process_find(t, 11)), 0);
+	process_sweep(t, 6, keep_none, NULL);
+	CHECK(freed >= 1);
+	process_table_free(t);
+	CHECK_INT(freed, 3);
+}
+
+/* The main thread's exit looks like the end, until another thread runs. */
+TEST(a_process_without_its_main_thread)
+{
+	struct process_table *t;
+	struct process *p;
+
+	CHECK_INT(process_table_new(&t, NULL), 0);
+	p = process_get(t, 10);
+	CHECK(!process_thread_exited(t, p, 11, 1));
+	CHECK(!p->ended);
+	CHECK(process_thread_exited(t, p, 10, 2));
+	CHECK_INT(p->ended, 2);
+	process_ran(p, 10); /* on its way out */
+	CHECK_INT(p->ended, 2);
+	process_ran(p, 12);
+	CHECK(!p->ended);
+	CHECK(process_thread_exited(t, p, 12, 3));
+	CHECK_INT(p->ended, 3);
+	process_table_free(t);
 }

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bpf/publish.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "bpf/sampler_state.h"
+
+/*
+ * The programs read while this writes. A walk that runs while a process's mappings are rewritten,
+ * or while a table that only they name is evicted, sees that the version changed and is discarded.
+ */
+static void set_version(struct map_chunk *c, uint32_t version)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&c->version, version, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+uint32_t chunks_alloc(struct bpf_sampler *b)
+{
+	return b->chunks.nfree ? b->chunks.free[--b->chunks.nfree] : 0;
+}
+
+static void free_list(struct bpf_sampler *b, uint32_t chunk)
+{
+	for (uint32_t next; chunk; chunk = next) {
+		struct map_chunk *c = &b->chunks.at[chunk];
+
+		next = c->next;
+		c->process = c->changed = 0;
+		c->n = c->next = 0;
+		b->chunks.owners[chunk] = NULL;
+		b->chunks.free[b->chunks.nfree++] = chunk;
+	}
+}
+
+static int set_pid_entry(struct bpf_sampler *b, const struct published *p)
+{
+	struct pid_entry entry = {.process = p->process->id, .chunk = p->chunk};
+
+	return bpf_map_update_elem(b->fds.pids, &p->process->pid, &entry, BPF_ANY) ? -errno : 0;
+}
+
+/* Writes the list of chunks that begins at p->chunk, and makes it valid. */
+static int write_list(struct bpf_sampler *b, struct published *p, const struct publication *what)
+{
+	struct map_chunk *head = &b->chunks.at[p->chunk];
+	int r;
+
+	/* Versions rise over all processes, so that what a record was unwound over can be compared
+	 * even if the process has other chunks by now. */
+	b->chunks.versions += 2;
+	set_version(head, b->chunks.versions - 1);
+	free_list(b, head->next);
+	head->next = head->n = 0;
+	head->process = what->process->id;
+	head->as_of = 0;
+	b->chunks.owners[p->chunk] = p;
+	b->slabs.clock++;
+	r = chunks_write(b, p, what, head);
+	p->version = b->chunks.versions;
+	set_version(head, p->version);
+	return r;
+}
+
+int bpf_publish(struct bpf_sampler *b, struct published *p, const struct publication *what)
+{
+	int r;
+
+	if (b->foreign_pids)
+		return -EXDEV;
+	if (!p->chunk)
+		p->chunk = chunks_alloc(b);
+	if (!p->chunk)
+		return -ENOSPC;
+	p->process = what->process;
+	r = write_list(b, p, what);
+	if (!r)
+		r = set_pid_entry(b, p);
+	if (r)
+		bpf_publish_withdraw(b, p);
+	/* From now on the kernel notes what changes of this; what changed before is in records that
+	 * are still to be read. */
+	p->since = clock_now();
+	if (!r)
+		__atomic_store_n(&b->chunks.at[p->chunk].changed, p->since, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&b->chunks.at[0].changed, p->since, __ATOMIC_SEQ_CST);
+	return r;
+}
+
+void bpf_publish_confirm(struct bpf_sampler *b, const struct published *p, uint64_t as_of)
+{
+	fusee_assert(p->chunk && as_of >= p->since);
+	__atomic_store_n(&b->chunks.at[p->chunk].as_of, as_of, __ATOMIC_SEQ_CST);
+}
+
+/* The pid may be another process's by now, whose entry stays. */
+static void delete_pid_entry(struct bpf_sampler *b, const struct process *p)
+{
+	struct pid_entry entry;
+
+	if (!bpf_map_lookup_elem(b->fds.pids, &p->pid, &entry) && entry.process == p->id)
+		bpf_map_delete_elem(b->fds.pids, &p->pid);
+}
+
+void bpf_publish_withdraw(struct bpf_sampler *b, struct published *p)
+{
+	if (!p->chunk)
+		return;
+	delete_pid_entry(b, p->process);
+	set_version(&b->chunks.at[p->chunk], b->chunks.at[p->chunk].version | 1);
+	free_list(b, p->chunk);
+	p->chunk = 0;
+	p->process = NULL;
+}
+
+bool bpf_publish_holds(const struct bpf_sampler *b, const struct published *p)
+{
+	const struct map_chunk *c = &b->chunks.at[p->chunk];
+
+	return p->chunk && p->chunk < b->chunks.n && b->chunks.owners[p->chunk] == p &&
+	       c->process == p->process->id && c->version == p->version && !(c->version & 1);
+}
+
+void bpf_publish_each_unconfirmed(struct bpf_sampler *b,
+				  void (*each)(void *arg, struct published *, uint64_t when),
+				  void *arg)
+{
+	struct chunks *c = &b->chunks;
+	uint64_t last = __atomic_load_n(&c->at[0].changed, __ATOMIC_RELAXED);
+
+	if (last == c->last_change && !c->nunconfirmed)
+		return;
+	c->last_change = last;
+	c->nunconfirmed = 0;
+	for (uint32_t i = 1; i < c->n; i++) {
+		uint64_t when = c->owners[i] ? __atomic_load_n(&c->at[i].changed, __ATOMIC_RELAXED)
+					     : 0;
+
+		if (when > c->at[i].as_of) {
+			c->nunconfirmed++;
+			each(arg, c->owners[i], when);
+		}
+	}
+}
+
+bool bpf_publish_is_pending(const struct bpf_sampler *b)
+{
+	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
+		if (b->languages[u].state == LANGUAGE_LOADING)
+			return true;
+	return b->chunks.nunconfirmed ||
+	       __atomic_load_n(&b->settings->unknown_ticks, __ATOMIC_RELAXED) !=
+		       b->older_unknown_ticks ||
+	       __atomic_load_n(&b->chunks.at[0].changed, __ATOMIC_RELAXED) != b->chunks.last_change;
+}
+
+int chunks_init(struct bpf_sampler *b)
+{
+	struct chunks *c = &b->chunks;
+
+	c->free = calloc(c->n, sizeof(*c->free));
+	c->owners = calloc(c->n, sizeof(struct published *));
+	if (!c->free || !c->owners)
+		return -ENOMEM;
+	for (uint32_t i = c->n - 1; i; i--)
+		c->free[c->nfree++] = i;
+	return 0;
+}
+
+void chunks_fini(struct bpf_sampler *b)
+{
+	free(b->chunks.free);
+	free(b->chunks.owners);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Publishes processes' mappings to the BPF sampler. They are written into memory that the programs
+ * read, so no call waits for the kernel. core/sampling/kernel_view.c decides when to call what.
+ * Times are CLOCK_MONOTONIC nanoseconds. For one thread.
+ */
+#ifndef BPF_PUBLISH_H
+#define BPF_PUBLISH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/sampler.h"
+#include "process/process.h"
+#include "unwind/claims.h"
+
+/* Memory without a file that may be stepped in the kernel: a mapping's lo and since. */
+struct anonymous_code {
+	uint64_t lo, since;
+};
+
+/* What of a process is in the kernel. Owned by the caller; zeros: nothing is. */
+struct published {
+	struct process *process; /* borrowed while it is published */
+	uint32_t chunk;          /* the first map chunk; 0: nothing is published */
+	uint32_t version;        /* of what is published; rises each time, for all processes */
+	uint64_t since;          /* when it was published */
+	bool awaits_program;     /* published without the program of its language unwinder */
+	bool lacks_table;        /* a table found no room: its file's code is not published */
+};
+
+/* What is published of a process. */
+struct publication {
+	struct process *process;
+	const struct claims *claims;            /* NULL: none */
+	const struct anonymous_code *anonymous; /* in any order */
+	uint32_t nanonymous;
+};
+
+/* Publishes the process's mappings, but for those whose files are not ready, in place of what was
+ * published before. The kernel does not unwind over them before bpf_publish_confirm(). 0; or
+ * -ENOSPC, -errno: then nothing is published. */
+int bpf_publish(struct bpf_sampler *, struct published *, const struct publication *);
+/* All records of mappings until that time have been read and changed nothing: the kernel may
+ * unwind, if nothing changed after as_of. as_of: p->since or later. */
+void bpf_publish_confirm(struct bpf_sampler *, const struct published *, uint64_t as_of);
+/* The process is unknown to the kernel from now on. */
+void bpf_publish_withdraw(struct bpf_sampler *, struct published *);
+/* For assertions: is the kernel's copy that of p? */
+bool bpf_publish_holds(const struct bpf_sampler *, const struct published *);
+
+/* Calls each() for what is published and not confirmed. when: p->since; or later, the time at which
+ * memory was given out where the process had code. */
+void bpf_publish_each_unconfirmed(struct bpf_sampler *,
+				  void (*each)(void *arg, struct published *, uint64_t when),
+				  void *arg);
+/* The program of a language unwinder is loaded when the first process needs it. true: since the
+ * last call a program became ready or could not be loaded, so processes with awaits_program are to
+ * be published again. Does not wait. */
+bool bpf_publish_poll_programs(struct bpf_sampler *);
+bool bpf_publish_wait_programs(struct bpf_sampler *); /* waits for those that are being loaded */
+/* Is there something unconfirmed, a program being loaded, or do the rings hold stacks that the
+ * kernel would have unwound if it knew more? Costs a few reads of memory. */
+bool bpf_publish_is_pending(const struct bpf_sampler *);
+#endif

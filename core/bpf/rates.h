@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which ticks the BPF sampler keeps of which process. It drops all others before they cost
+ * anything. At first it keeps all ticks of all processes. For one thread.
+ */
+#ifndef BPF_RATES_H
+#define BPF_RATES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bpf/sampler.h"
+
+#define BPF_RATE_NONE UINT64_MAX /* a period that no event has: no tick is kept */
+
+/* false: this process is in another pid namespace than the programs, so that pids differ. */
+bool bpf_rates_work(const struct bpf_sampler *);
+/*
+ * Of this process keeps ticks of events with this period. If weight_ns is above the period, keeps a
+ * random part of them, so that each represents weight_ns of CPU time. A child has its parent's rate
+ * from fork on; exec keeps a rate, but not BPF_RATE_NONE. 0 or -errno, -EXDEV in another pid
+ * namespace.
+ */
+int bpf_rates_set(struct bpf_sampler *, pid_t pid, uint64_t period_ns, uint64_t weight_ns);
+/* The period for processes without a rate. */
+void bpf_rates_set_default(struct bpf_sampler *, uint64_t period_ns);
+void bpf_rates_remove(struct bpf_sampler *, pid_t pid);
+#endif

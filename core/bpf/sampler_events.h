@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What core/events sets at the BPF sampler and reads of it. For one thread. */
+#ifndef BPF_SAMPLER_EVENTS_H
+#define BPF_SAMPLER_EVENTS_H
+
+#include <stdint.h>
+
+#include "bpf/sampler.h"
+
+/* The program runs at each tick of this perf event, and of those that inherit from it. To be called
+ * before the event is enabled. 0 or -errno. */
+int bpf_sampler_attach(struct bpf_sampler *, int event);
+/* The perf event that carries records into this CPU's ring. 0 or -errno. */
+int bpf_sampler_set_output(struct bpf_sampler *, int cpu, int event);
+/* Bytes of a stack that are copied where it is not unwound; 0: the events copy stacks. */
+void bpf_sampler_set_copy_bytes(struct bpf_sampler *, uint32_t bytes);
+/* The rings were read. Until the next call each CPU sends at most this many bytes of stack copies;
+ * further ticks come without a stack. Before the first call there is no limit. */
+void bpf_sampler_begin_round(struct bpf_sampler *, uint64_t copy_bytes);
+/* From now on each CPU has an event of its own with this period (0: none), idle time included.
+ * Ticks that the CPUs' own events missed are counted anew. */
+void bpf_sampler_set_cpu_period(struct bpf_sampler *, uint64_t period_ns);
+/* Ticks that were due on the CPUs' own events and that the program did not see, because the timer
+ * fired late or the kernel did not run the program. */
+uint64_t bpf_sampler_unseen_ticks(struct bpf_sampler *);
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampling/kernel_view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+/*
+ * The states of a process in the kernel's view. Only in CONFIRMED does the kernel unwind its
+ * stacks; in all others they are copied to user space.
+ *
+ *            sampled (D)                 publish: -ENOSPC
+ *            +---------+                 +------------------+
+ *            |         v                 |                  v
+ *         +--+-----------+  publish   +--+----------+   +---------+  sampled (D),
+ *  -----> |    ABSENT    +----------->| UNCONFIRMED |   | NO_ROOM |  RETRY_NS later
+ *         +--------------+            +--+-------+--+   +----+----+
+ *            ^   ^                       |       ^           | publish
+ *            |   | withdraw      confirm |       |           v
+ *            |   | (any state)           v       |       UNCONFIRMED
+ *            |   |                   +-----------+-+
+ *            |   +-------------------+  CONFIRMED  |
+ *            |                       +---+---------+
+ *            |                           | memory is given out where code is known
+ *            |                           v (the kernel, at once)
+ *            |    not selected       +-------------+  read until then, mapping replaced or
+ *            +-----------------------+  SUSPENDED  |  /proc read (D): publish -> UNCONFIRMED
+ *              (any state)           +-------------+
+ *
+ * (D) marks the view dirty; kernel_views_update() publishes dirty views. A view becomes dirty too,
+ * in any state, when a mapping is added, a file's table becomes ready or is renewed, code without a
+ * file is first stepped, a language unwinder's program is loaded, claims change or the decision
+ * about the process changes. Then it is published again and is UNCONFIRMED.
+ *
+ *   publish   bpf_publish(): the mappings are written to map chunks.
+ *   confirm   bpf_publish_confirm(): all records up to the time of publishing have been read, and
+ *             none of them made the view dirty.
+ *   withdraw  bpf_publish_withdraw(): exec, exit, the pid is used again, the process is freed, or
+ * it is not selected by the policy.
+ *
+ * Invariants, checked at each transition of a view (check()):
+ *
+ *   1. In ABSENT and NO_ROOM nothing is published: no map chunk belongs to the view.
+ *   2. In UNCONFIRMED, CONFIRMED and SUSPENDED the kernel's copy belongs to this process, is
+ *      complete (its version is even) and has the version of the view.
+ *   3. If a view is dirty, kernel_views.dirty is set, so the next update finds it.
+ *   4. CONFIRMED is reached only from UNCONFIRMED, and not while the view is dirty.
+ *   5. In NO_ROOM, and only there, no_room says when publishing failed.
+ *   6. A view was covered in a version that is not newer than the version of any later record: what
+ *      is published after that has a higher version (versions rise over all processes).
+ *   7. A process that ended is published again only if one of its threads is sampled afterwards.
+ */
+
+#define RETRY_NS 1000000000u  /* between two searches for room */
+#define RECORD_NS 50000000u   /* a mapping's record is read so soon after its place was chosen */
+#define REREAD_NS 1000000000u /* between two readings of a process's mappings */
+
+static bool is_published(const struct kernel_view *v)
+{
+	return v->state >= VIEW_UNCONFIRMED;
+}
+
+static void check(const struct kernel_views *vs, const struct kernel_view *v)
+{
+	fusee_assert(is_published(v) == (v->published.chunk != 0));
+	fusee_assert(!is_published(v) || bpf_publish_holds(vs->bpf, &v->published));
+	fusee_assert(!v->dirty || vs->dirty);
+	fusee_assert((v->state == VIEW_NO_ROOM) == (v->no_room != 0));
+	fusee_assert(!is_published(v) || v->covered_version <= v->published.version);
+}
+
+static void set_state(struct kernel_views *vs, struct kernel_view *v, enum kernel_view_state state)
+{
+	fusee_assert(state != VIEW_CONFIRMED || (v->state == VIEW_UNCONFIRMED && !v->dirty));
+	v->state = state;
+	if (state != VIEW_NO_ROOM)
+		v->no_room = 0;
+	check(vs, v);
+}
+
+/* ---- events ---- */
+
+void kernel_view_mark_dirty(struct kernel_views *vs, struct process *proc)
+{
+	if (vs->bpf)
+		kernel_view_of(proc)->dirty = vs->dirty = true;
+}
+
+void kernel_view_sampled(struct kernel_views *vs, struct process *proc)
+{
+	if (!is_published(kernel_view_of(proc)) && !proc->ended)
+		kernel_view_mark_dirty(vs, proc);
+}
+
+void kernel_view_covered(struct kernel_views *vs, struct process *proc, uint64_t since)
+{
+	struct kernel_view *v = kernel_view_of(proc);
+
+	if (!vs->bpf)
+		return;
+	v->covered = since ? since : 1;
+	v->covered_version = v->published.version;
+}
+
+bool kernel_view_is_outdated(struct process *proc, uint64_t time, uint64_t process,
+			     uint32_t version)
+{
+	const struct kernel_view *v = kernel_view_of(proc);
+
+	if (!v->covered || v->covered > time)
+		return false;
+	return process != proc->id || version <= v->covered_version;
+}
+
+/* Room for one more. false: no memory. */
+static bool reserve_anonymous(struct kernel_view *v)
+{
+	uint32_t cap = v->anonymous_cap ? v->anonymous_cap * 2 : 8;
+	struct anonymous_code *grown;
+
+	if (v->nanonymous < v->anonymous_cap)
+		return true;
+	grown = realloc(v->anonymous, cap * sizeof(*grown));
+	if (!grown)
+		return false;
+	v->anonymous = grown;
+	v->anonymous_cap = cap;
+	return true;
+}
+
+/* Removes those that are no mappings of the process any more. */
+static void drop_unmapped(struct kernel_view *v, struct process *proc)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < v->nanonymous; i++) {
+		const struct process_mapping *m = process_mapping(proc, v->anonymous[i].lo);
+
+		if (m && !m->file && m->lo == v->anonymous[i].lo &&
+		    m->since == v->anonymous[i].since)
+			v->anonymous[kept++] = v->anonymous[i];
+	}
+	v->nanonymous = kept;
+}
+
+void kernel_view_stepped(struct kernel_views *vs, struct process *proc,
+			 const struct process_mapping *m)
+{
+	struct kernel_view *v = kernel_view_of(proc);
+
+	if (!vs->bpf)
+		return;
+	for (uint32_t i = 0; i < v->nanonymous; i++)
+		if (v->anonymous[i].lo == m->lo && v->anonymous[i].since == m->since)
+			return;
+	if (v->nanonymous == v->anonymous_cap)
+		drop_unmapped(v, proc);
+	if (!reserve_anonymous(v))
+		return;
+	v->anonymous[v->nanonymous++] = (struct anonymous_code){m->lo, m->since};
+	kernel_view_mark_dirty(vs, proc);
+}
+
+void kernel_view_withdraw(struct kernel_views *vs, struct process *proc)
+{
+	struct kernel_view *v = kernel_view_of(proc);
+
+	if (!vs->bpf)
+		return;
+	bpf_publish_withdraw(vs->bpf, &v->published);
+	set_state(vs, v, VIEW_ABSENT);
+}
+
+void kernel_view_forked(const struct process *parent, struct process *child)
+{
+	const struct kernel_view *from = kernel_view_of((struct process *)parent);
+	struct kernel_view *to = kernel_view_of(child);
+
+	if (!from->nanonymous)
+		return;
+	to->anonymous = malloc(from->nanonymous * sizeof(*to->anonymous));
+	if (!to->anonymous)
+		return; /* it is stepped in user space once more */
+	memcpy(to->anonymous, from->anonymous, from->nanonymous * sizeof(*to->anonymous));
+	to->nanonymous = to->anonymous_cap = from->nanonymous;
+}
+
+void kernel_view_freed(struct kernel_views *vs, struct process *proc)
+{
+	kernel_view_withdraw(vs, proc);
+	free(kernel_view_of(proc)->anonymous);
+}
+
+/* ---- updates ---- */
+
+static uint32_t count_ready(const struct process *proc)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < proc->n; i++)
+		n += proc->mappings[i].file && proc->mappings[i].file->state == FILE_READY;
+	return n;
+}
+
+static bool has_renewed(const struct process *proc)
+{
+	for (uint32_t i = 0; i < proc->n; i++)
+		if (proc->mappings[i].file && proc->mappings[i].file->renewed)
+			return true;
+	return false;
+}
+
+static void publish(struct kernel_views *vs, struct process *proc)
+{
+	struct kernel_view *v = kernel_view_of(proc);
+	const struct publication what = {.process = proc,
+					 .claims = vs->claims,
+					 .anonymous = v->anonymous,
+					 .nanonymous = v->nanonymous};
+	int r = bpf_publish(vs->bpf, &v->published, &what);
+
+	if (r == -ENOSPC) {
+		vs->no_room = true;
+		v->no_room = vs->as_of ? vs->as_of : 1;
+	}
+	v->ready = count_ready(proc);
+	set_state(vs, v, !r ? VIEW_UNCONFIRMED : r == -ENOSPC ? VIEW_NO_ROOM : VIEW_ABSENT);
+	if (r)
+		log_debug("pid %d: its stacks are unwound in user space: %s", (int)proc->pid,
+			  strerror(-r));
+}
+
+static void update(void *arg, struct process *proc)
+{
+	struct kernel_views *vs = arg;
+	struct kernel_view *v = kernel_view_of(proc);
+
+	if (!v->dirty)
+		return;
+	v->dirty = false;
+	if (proc->ended || proc->replaced)
+		return;
+	if (vs->selected && !vs->selected(vs->arg, proc->pid))
+		kernel_view_withdraw(vs, proc);
+	else if (v->state != VIEW_NO_ROOM || vs->as_of >= v->no_room + RETRY_NS)
+		publish(vs, proc); /* a process of too many mappings: not at each of its samples */
+}
+
+/* The worker answered: is a file ready, or renewed, that the process maps? */
+static void find_ready(void *arg, struct process *proc)
+{
+	const struct kernel_view *v = kernel_view_of(proc);
+
+	if (is_published(v) &&
+	    (v->published.lacks_table || v->ready != count_ready(proc) || has_renewed(proc)))
+		kernel_view_mark_dirty(arg, proc);
+}
+
+static void find_awaiting(void *arg, struct process *proc)
+{
+	if (kernel_view_of(proc)->published.awaits_program)
+		kernel_view_mark_dirty(arg, proc);
+}
+
+static void on_unconfirmed(void *arg, struct published *p, uint64_t when)
+{
+	struct kernel_views *vs = arg;
+	struct process *proc = p->process;
+	struct kernel_view *v = kernel_view_of(proc);
+
+	if (when != p->since && v->state != VIEW_SUSPENDED)
+		set_state(vs, v, VIEW_SUSPENDED);
+	if (vs->as_of < when || v->dirty)
+		return;
+	if (v->state == VIEW_UNCONFIRMED) {
+		bpf_publish_confirm(vs->bpf, p, vs->as_of);
+		set_state(vs, v, VIEW_CONFIRMED);
+		return;
+	}
+	/* If new code is mapped where memory was given out, its record is read soon. Otherwise
+	 * /proc says what is mapped. */
+	if (v->covered < when) {
+		if (vs->as_of < when + RECORD_NS || vs->as_of < v->reread + REREAD_NS)
+			return;
+		v->reread = vs->as_of;
+		vs->reread(vs->arg, proc);
+	}
+	kernel_view_mark_dirty(vs, proc);
+}
+
+static void withdraw_ended(void *arg, struct process *proc)
+{
+	if (proc->ended)
+		kernel_view_withdraw(arg, proc);
+}
+
+/* Chunks may be held by processes whose records of the end were lost. */
+static void make_room(struct kernel_views *vs)
+{
+	vs->no_room = false;
+	if (vs->as_of < vs->tidied + RETRY_NS)
+		return;
+	vs->tidied = vs->as_of;
+	process_sweep(vs->processes, 0, NULL, NULL);
+	process_each(vs->processes, withdraw_ended, vs);
+}
+
+void kernel_views_update(struct kernel_views *vs, uint64_t as_of)
+{
+	if (!vs->bpf)
+		return;
+	vs->as_of = as_of;
+	bpf_publish_each_unconfirmed(vs->bpf, on_unconfirmed, vs);
+	if (vs->answers != vs->files->answers) {
+		vs->answers = vs->files->answers;
+		process_each(vs->processes, find_ready, vs);
+		files_clear_renewed(vs->files);
+	}
+	if (bpf_publish_poll_programs(vs->bpf))
+		process_each(vs->processes, find_awaiting, vs);
+	if (vs->dirty)
+		process_each(vs->processes, update, vs);
+	vs->dirty = false;
+	if (vs->no_room)
+		make_room(vs);
+}
+
+void kernel_views_update_all(struct kernel_views *vs)
+{
+	kernel_views_update(vs, clock_now());
+	if (!vs->bpf || !bpf_publish_wait_programs(vs->bpf))
+		return;
+	process_each(vs->processes, find_awaiting, vs);
+	kernel_views_update(vs, clock_now());
+}
+
+bool kernel_views_are_pending(const struct kernel_views *vs)
+{
+	return !vs->bpf || vs->dirty || vs->no_room || vs->answers != vs->files->answers ||
+	       bpf_publish_is_pending(vs->bpf);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes, threads and mappings: from sideband records, and from /proc where there are none. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sampling/pipeline_state.h"
+
+#define PAUSE_NS 1000000000ull /* between two scans after losses, at least */
+#define MOST_PAUSE_NS (16 * PAUSE_NS)
+
+/* ---- mappings ---- */
+
+/* Does the new mapping put other code where there was some? */
+static bool covers_other(const struct process *proc, const struct process_mapping *to)
+{
+	for (uint32_t i = 0; i < proc->n; i++) {
+		const struct process_mapping *m = &proc->mappings[i];
+
+		if (m->lo < to->hi && m->hi > to->lo && (m->file || to->file) &&
+		    (m->file != to->file || m->lo - m->offset != to->lo - to->offset))
+			return true;
+	}
+	return false;
+}
+
+/* Is it known already? Of memory without a file a part of a known mapping is enough. */
+static bool has_same(struct process *proc, const struct process_mapping *to)
+{
+	const struct process_mapping *m = process_mapping(proc, to->lo);
+
+	if (!m || m->file != to->file || m->lo > to->lo || m->hi < to->hi)
+		return false;
+	return !to->file || (m->lo == to->lo && m->hi == to->hi && m->offset == to->offset);
+}
+
+static void map(struct pipeline *p, struct process *proc, uint64_t since,
+		const struct procfs_mapping *m)
+{
+	struct process_mapping to = {
+		.lo = m->lo,
+		.hi = m->hi,
+		.offset = m->offset,
+		.since = since,
+		.file = files_of(p->files, proc->pid, m),
+	};
+
+	if (p->files->shortage) {
+		p->files->shortage = false;
+		p->rescan.due = true;
+		return;
+	}
+	/* The kernel maps a new program's executable before its loader. */
+	if (!*proc->name && to.file && *m->name == '/') {
+		snprintf(proc->name, sizeof(proc->name), "%s", files_base_name(to.file));
+		to.file->executable = true;
+	}
+	if (has_same(proc, &to))
+		return;
+	if (covers_other(proc, &to))
+		kernel_view_covered(&p->views, proc, since);
+	kernel_view_mark_dirty(&p->views, proc);
+	if (process_map(proc, &to))
+		p->rescan.due = true;
+}
+
+static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m)
+{
+	struct pipeline *p = arg;
+	struct process *proc = NULL;
+
+	if (!p->o.selected || p->o.selected(p->o.arg, pid))
+		proc = process_get(p->processes, pid);
+	if (proc)
+		map(p, proc, time, m);
+}
+
+/* ---- processes ---- */
+
+/* Events of a CPU have records of all processes. Nothing is kept of those that are not sampled. */
+static bool is_followed(struct pipeline *p, pid_t pid)
+{
+	return !p->o.selected || p->o.selected(p->o.arg, pid) || process_find(p->processes, pid);
+}
+
+static void on_comm(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *comm, bool exec)
+{
+	struct pipeline *p = arg;
+	struct process *proc;
+
+	if (!is_followed(p, pid))
+		return;
+	if (exec) {
+		proc = process_find(p->processes, pid);
+		if (proc)
+			kernel_view_withdraw(&p->views, proc);
+		proc = process_exec(p->processes, pid, time, comm);
+		if (proc)
+			followed_of(proc)->scan = p->rescan.number;
+		return;
+	}
+	proc = process_get(p->processes, pid);
+	if (proc && pid == tid)
+		snprintf(proc->comm, sizeof(proc->comm), "%s", comm);
+	process_thread_comm(p->processes, tid, comm);
+}
+
+static void on_forked(void *arg, pid_t pid, pid_t parent, pid_t tid, uint64_t time)
+{
+	struct pipeline *p = arg;
+	struct process *older;
+
+	(void)time;
+	if (pid != tid || pid == parent)
+		return;
+	older = process_find(p->processes, pid); /* that had this pid */
+	if (older)
+		kernel_view_withdraw(&p->views, older);
+	process_thread_exited(p->processes, NULL, tid, 0);
+	if (older || is_followed(p, parent) || is_followed(p, pid))
+		process_fork(p->processes, parent, pid);
+}
+
+static void on_exited(void *arg, pid_t pid, pid_t tid, uint64_t time)
+{
+	struct pipeline *p = arg;
+	struct process *proc = process_find(p->processes, pid);
+
+	if (process_thread_exited(p->processes, proc, tid, time))
+		kernel_view_withdraw(&p->views, proc);
+}
+
+static void on_lost(void *arg, uint64_t records)
+{
+	struct pipeline *p = arg;
+
+	p->stats.lost_records += records;
+	p->rescan.due = true; /* records of mappings may have been among them */
+	p->rescan.pause_ns = PAUSE_NS;
+}
+
+void pipeline_set_process_handlers(struct pipeline *p)
+{
+	p->handlers.mapped = on_mapped;
+	p->handlers.comm = on_comm;
+	p->handlers.forked = on_forked;
+	p->handlers.exited = on_exited;
+	p->handlers.lost = on_lost;
+	p->rescan = (struct rescan){.number = 1, .pause_ns = PAUSE_NS};
+}
+
+/* ---- /proc ---- */
+
+struct scan {
+	struct pipeline *p;
+	struct process *proc;
+	char exe[4096];
+};
+
+/* The executable is read first, because it gives the process its name. */
+static int scan_executable(void *arg, const struct procfs_mapping *m)
+{
+	struct scan *s = arg;
+
+	if (!strcmp(m->name, s->exe))
+		map(s->p, s->proc, 0, m);
+	return 0;
+}
+
+static int scan_mapping(void *arg, const struct procfs_mapping *m)
+{
+	struct scan *s = arg;
+
+	map(s->p, s->proc, 0, m);
+	return 0;
+}
+
+static int scan_thread(void *arg, pid_t tid)
+{
+	struct scan *s = arg;
+	char comm[16];
+
+	if (!procfs_comm(s->proc->pid, tid, comm))
+		process_thread_comm(s->p->processes, tid, comm);
+	return 0;
+}
+
+int pipeline_scan(struct pipeline *p, pid_t pid)
+{
+	struct scan s = {.p = p, .proc = process_get(p->processes, pid)};
+	char path[64];
+	int r;
+
+	if (!s.proc) {
+		p->rescan.due = true;
+		return -ENOMEM;
+	}
+	followed_of(s.proc)->scan = p->rescan.number;
+	s.proc->started = true;
+	procfs_comm(pid, pid, s.proc->comm);
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	if (readlink(path, s.exe, sizeof(s.exe) - 1) > 0)
+		procfs_each_mapping(pid, scan_executable, &s);
+	procfs_each_thread(pid, scan_thread, &s);
+	r = procfs_each_mapping(pid, scan_mapping, &s);
+	p->rescan.due |= r == -ENOMEM;
+	return r;
+}
+
+/* Losses come in bursts, so not each of them makes all processes be scanned; and as long as there
+ * is no memory for it they are scanned ever more rarely. */
+static void raise_number(struct rescan *r, uint64_t now)
+{
+	if (!r->due || now <= r->time + r->pause_ns)
+		return;
+	r->due = false;
+	r->pause_ns = now < r->time + 2 * r->pause_ns + PAUSE_NS ? r->pause_ns * 2 : PAUSE_NS;
+	if (r->pause_ns > MOST_PAUSE_NS)
+		r->pause_ns = MOST_PAUSE_NS;
+	r->time = now;
+	r->number++;
+}
+
+void pipeline_scan_if_due(struct pipeline *p, struct process *proc)
+{
+	raise_number(&p->rescan, p->time);
+	if (followed_of(proc)->scan < p->rescan.number)
+		pipeline_scan(p, proc->pid);
+}
+
+static int see_mapping(void *arg, const struct procfs_mapping *m)
+{
+	struct scan *s = arg;
+	struct process_mapping *now;
+
+	map(s->p, s->proc, 0, m);
+	now = process_mapping(s->proc, m->lo);
+	if (now)
+		now->seen = true;
+	return 0;
+}
+
+void pipeline_reread(struct pipeline *p, struct process *proc)
+{
+	struct scan s = {.p = p, .proc = proc};
+
+	for (uint32_t i = 0; i < proc->n; i++)
+		proc->mappings[i].seen = false;
+	if (!procfs_each_mapping(proc->pid, see_mapping, &s))
+		process_drop_unseen(proc, p->views.as_of);
+}

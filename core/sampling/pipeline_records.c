@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records of the BPF sampler: stacks that were unwound in the kernel, ticks without a stack, and
+ * what language unwinders emitted. */
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "../../bpf/records.h"
+#include "sampling/pipeline_state.h"
+
+#define MAX_FRAMES (WALK_MAX_FRAMES + 128u) /* of struct walk */
+
+static struct sample sample_of(const struct record_tick *t, uint64_t time, uint32_t cpu)
+{
+	return (struct sample){.pid = (pid_t)t->head.pid,
+			       .tid = (pid_t)t->head.tid,
+			       .cpu = cpu,
+			       .time = time,
+			       .period = t->period,
+			       .abi = 2};
+}
+
+static void clear_walk(struct walk *w)
+{
+	w->n = w->guessed = 0;
+	w->passed = false;
+	w->reason = NULL;
+	w->waiting = NULL;
+}
+
+static void add(struct pipeline *p, struct process *proc, const struct sample *s,
+		const struct pipeline_route *route, const char record_comm[16])
+{
+	char comm[16] = "";
+
+	memcpy(comm, record_comm, sizeof(comm) - 1);
+	pipeline_add(p, proc, s, route, comm);
+}
+
+/* ---- frames ---- */
+
+/* Was the stack unwound over the mappings of this process, or of one that it was forked from? */
+static bool is_of(const struct process *proc, uint64_t id)
+{
+	return proc->id == id || proc->ancestors[0] == id || proc->ancestors[1] == id;
+}
+
+/* The process over whose mappings a stack of proc was unwound. NULL: it was freed. */
+static struct process *unwound_over(struct pipeline *p, struct process *proc, uint64_t id)
+{
+	return proc->id == id ? proc : process_by_id(p->processes, id);
+}
+
+/* Reads a frame in memory without a file. *claimed counts the frames that a language unwinder
+ * claims to step. false: no such memory was mapped at that time. */
+static bool read_anonymous(struct pipeline *p, struct process *proc, uint64_t time, uint64_t word,
+			   struct walk_frame *f, uint32_t *claimed)
+{
+	uint64_t addr = word & FRAME_MAX_ADDRESS;
+	struct process_mapping *m = process_mapping_at(proc, addr, time);
+	const struct claim *claim;
+
+	*f = (struct walk_frame){.kind = FRAME_ANONYMOUS,
+				 .guessed = !!(word & FRAME_GUESSED),
+				 .addr = addr,
+				 .process = proc->id};
+	if (!m || m->file)
+		return false;
+	claim = claims_at(p->claims, proc, m, addr, time, &f->generation);
+	*claimed += claim && claim->flags & FUSEE_CLAIM_STEP;
+	return true;
+}
+
+static struct walk_frame file_frame(uint64_t word)
+{
+	return (struct walk_frame){
+		.kind = FRAME_FILE,
+		.file = (uint32_t)((word & FRAME_MAX_ADDRESS) >> FRAME_FILE_SHIFT),
+		.guessed = !!(word & FRAME_GUESSED),
+		.addr = word & FRAME_MAX_OFFSET};
+}
+
+static struct walk_frame pushed_frame(struct pipeline *p, struct process *proc,
+				      const struct record_stack *r, uint32_t i)
+{
+	uint32_t unwinder = (uint32_t)(r->words[i] & FRAME_MAX_ADDRESS);
+	struct process *over = unwound_over(p, proc, r->tick.head.process);
+
+	if (over)
+		claims_expect_pushed(p->claims, over, unwinder);
+	return (struct walk_frame){.kind = FRAME_PUSHED,
+				   .addr = r->words[i + 1],
+				   .extra = r->words[i + 2],
+				   .process = r->tick.head.process,
+				   .generation = unwinder};
+}
+
+/* Kernel frames that come from a callchain begin with a marker of perf. */
+static void read_kernel_frames(const struct record_stack *r, struct walk *out)
+{
+	uint32_t first = r->nkernel && r->words[0] >= (uint64_t)PERF_CONTEXT_MAX;
+
+	for (uint32_t i = first; i < r->nkernel; i++)
+		out->frames[out->n++] = (struct walk_frame){
+			.kind = FRAME_KERNEL, .addr = i > first ? r->words[i] - 1 : r->words[i]};
+}
+
+/* Reads the frame at word i. Returns its words; 0: the record is wrong. */
+static uint32_t read_user_frame(struct pipeline *p, struct process *proc, uint64_t time,
+				const struct record_stack *r, uint32_t i, uint32_t *claimed)
+{
+	struct walk_frame *f = &p->walk.frames[p->walk.n++];
+	uint64_t word = r->words[i];
+
+	switch ((enum frame_kind)(word >> FRAME_KIND_SHIFT)) {
+	case FRAME_FILE:
+		*f = file_frame(word);
+		p->walk.guessed += f->guessed;
+		return 1;
+	case FRAME_ANONYMOUS:
+		if (!read_anonymous(p, proc, time, word, f, claimed))
+			p->walk.reason = loss_text(LOSS_CODE_CHANGED);
+		p->walk.guessed += f->guessed;
+		return 1;
+	case FRAME_PUSHED:
+		if (record_words(r) - i < FRAME_PUSHED_WORDS)
+			break;
+		*f = pushed_frame(p, proc, r, i);
+		return FRAME_PUSHED_WORDS;
+	case FRAME_KERNEL:
+		break;
+	}
+	p->walk.n--;
+	p->walk.reason = loss_text(LOSS_CODE_CHANGED);
+	return 0;
+}
+
+static void read_stack(struct pipeline *p, struct process *proc, uint64_t time,
+		       const struct record_stack *r)
+{
+	uint32_t claimed = 0, n = 1, end = record_words(r);
+
+	read_kernel_frames(r, &p->walk);
+	for (uint32_t i = r->nkernel; i < end && n && p->walk.n < MAX_FRAMES; i += n)
+		n = read_user_frame(p, proc, time, r, i, &claimed);
+	/* The kernel knew of other claims. A child runs its parent's code, so its claims differ. */
+	if (claimed != r->claimed && r->tick.head.process == proc->id) {
+		kernel_view_mark_dirty(&p->views, proc);
+		p->walk.reason = loss_text(LOSS_CODE_CHANGED);
+	}
+}
+
+/* ---- records ---- */
+
+static void on_stack(void *arg, uint64_t time, uint32_t cpu, const struct record_stack *r)
+{
+	struct pipeline *p = arg;
+	uint64_t over = r->tick.head.process;
+	struct sample s = sample_of(&r->tick, time, cpu);
+	struct pipeline_route route;
+	struct process *proc = pipeline_begin_sample(p, &s, &route);
+
+	if (!proc)
+		return;
+	proc->started = true;
+	pipeline_scan_if_due(p, proc);
+	clear_walk(&p->walk);
+	if (is_of(proc, over))
+		read_stack(p, proc, time, r);
+	else
+		p->walk.reason = loss_text(LOSS_PROCESS_CHANGED);
+	if (!p->walk.reason && kernel_view_is_outdated(proc, time, over, r->version))
+		p->walk.reason = loss_text(LOSS_CODE_CHANGED);
+	if (p->walk.reason)
+		p->walk.n = p->walk.guessed = 0;
+	p->stats.walked++;
+	add(p, proc, &s, &route, r->comm);
+}
+
+static void on_missed(void *arg, uint64_t time, uint32_t cpu, const struct record_missed *r)
+{
+	struct pipeline *p = arg;
+	struct sample s = sample_of(&r->tick, time, cpu);
+	struct pipeline_route route;
+	struct process *proc = pipeline_begin_sample(p, &s, &route);
+
+	if (!proc)
+		return;
+	pipeline_scan_if_due(p, proc);
+	clear_walk(&p->walk);
+	p->walk.reason = loss_text(LOSS_NOT_COPIED);
+	add(p, proc, &s, &route, r->comm);
+}
+
+#define EMISSION_HEAD 16u /* key, kind, bytes */
+
+static void on_emission(void *arg, uint64_t time, const struct record_emission *r)
+{
+	struct pipeline *p = arg;
+	const char *at = (const char *)(r + 1), *end = at + r->bytes;
+	struct process *proc = process_find(p->processes, (pid_t)r->head.pid);
+
+	proc = proc ? unwound_over(p, proc, r->head.process) : NULL;
+	p->stats.lost_names += !proc;
+	while (proc && end - at >= EMISSION_HEAD) {
+		struct fusee_emission e = {.size = sizeof(e), .time_ns = time};
+		uint32_t len;
+
+		memcpy(&e.key, at, 8);
+		memcpy(&e.kind, at + 8, 4);
+		memcpy(&len, at + 12, 4);
+		at += EMISSION_HEAD;
+		if (len > end - at)
+			return;
+		e.bytes = (struct fusee_str){at, len};
+		if (claims_record(p->claims, proc, r->unwinder, &e) < 0)
+			p->stats.lost_names++;
+		at += (len + 7) & ~7ull;
+	}
+}
+
+void pipeline_set_record_handlers(struct pipeline *p)
+{
+	p->handlers.stack = on_stack;
+	p->handlers.missed = on_missed;
+	p->handlers.emission = on_emission;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples with stack copies: routed, unwound in user space, added to collectors; or kept until the
+ * worker has made the tables that they need. */
+#include <string.h>
+
+#include "sampling/pipeline_state.h"
+
+/* Why a language unwinder stopped the walk in the kernel, so that its frames are missing from the
+ * walk in user space. NULL: none did. */
+static const char *stop_reason(const struct pipeline *p, struct walk_stop stop)
+{
+	const struct plugin_set *set = p->walker.unwinders;
+
+	if (!stop.unwinder || stop.unwinder > set->n)
+		return NULL;
+	switch (stop.reason) {
+	case WALK_FAULT_ROOM:
+	case WALK_FAULT_ENDLESS:
+		return loss_text(LOSS_ENDLESS);
+	case WALK_FAULT_BACKWARDS:
+		return loss_text(LOSS_BACKWARDS);
+	default:
+		return walk_reason(set->instances[stop.unwinder - 1]->descriptor->ops, stop.reason);
+	}
+}
+
+void pipeline_add(struct pipeline *p, struct process *proc, const struct sample *s,
+		  const struct pipeline_route *route, const char *comm)
+{
+	const char *text = p->walk.reason ? p->walk.reason : stop_reason(p, s->stop);
+	uint32_t reason = text ? loss_account_reason(&p->account, text) : LOSS_NONE;
+	uint64_t weight = route->weight_ns ? route->weight_ns : s->period;
+
+	for (uint64_t slots = route->slots; slots; slots &= slots - 1) {
+		struct collector *c = p->slots[__builtin_ctzll(slots)];
+
+		if (c && collector_add(c, proc, route->set, p->o.threads ? (uint32_t)s->tid : 0,
+				       comm, &p->walk, reason, weight))
+			reason = LOSS_NO_MEMORY;
+	}
+	p->stats.weight_ns += weight;
+	loss_account_add(&p->account, reason, 1);
+	p->stats.guessed += !reason && p->walk.guessed;
+	p->stats.passed += !reason && p->walk.passed;
+	p->stats.kernel_only += !reason && !s->abi;
+}
+
+struct process *pipeline_begin_sample(struct pipeline *p, const struct sample *s,
+				      struct pipeline_route *route)
+{
+	struct process *proc;
+
+	*route = (struct pipeline_route){.slots = 1};
+	if (p->o.route && !p->o.route(p->o.arg, s, route)) {
+		p->stats.unwanted++;
+		return NULL;
+	}
+	p->time = s->time;
+	proc = process_get(p->processes, s->pid);
+	if (!proc) {
+		p->stats.weight_ns += s->period;
+		loss_account_add(&p->account, LOSS_NO_MEMORY, 1);
+		return NULL;
+	}
+	process_ran(proc, s->tid);
+	kernel_view_sampled(&p->views, proc);
+	return proc;
+}
+
+/* Code without a file that the walk stepped may be stepped in the kernel too, once unwinders could
+ * claim it. */
+static void publish_stepped(struct pipeline *p, struct process *proc)
+{
+	for (uint32_t i = 0; p->views.bpf && i < p->walk.n; i++) {
+		const struct walk_frame *f = &p->walk.frames[i];
+		const struct process_mapping *m = f->kind == FRAME_ANONYMOUS
+							  ? process_mapping(proc, f->addr)
+							  : NULL;
+
+		if (m && !m->file && claims_were_offered(p->claims, proc->id))
+			kernel_view_stepped(&p->views, proc, m);
+	}
+}
+
+static void on_sample(void *arg, const struct sample *s)
+{
+	struct pipeline *p = arg;
+	struct pipeline_route route;
+	struct process *proc = pipeline_begin_sample(p, s, &route);
+	const char *comm;
+
+	if (!proc)
+		return;
+	pipeline_scan_if_due(p, proc);
+	comm = process_comm(p->processes, proc, s->tid);
+	walk_stack(&p->walker, proc, s, true, &p->walk);
+	if (p->walk.waiting) {
+		if (waiting_add(&p->waiting, proc, &followed_of(proc)->waiting_bytes, s, &route,
+				comm))
+			return;
+		walk_stack(&p->walker, proc, s, false, &p->walk);
+	}
+	publish_stepped(p, proc);
+	pipeline_add(p, proc, s, &route, comm);
+}
+
+/* ---- samples that wait ---- */
+
+static bool walk_waiting(struct pipeline *p, const struct waiting *w, bool wait)
+{
+	walk_stack(&p->walker, w->process, &w->sample, wait, &p->walk);
+	if (p->walk.waiting)
+		return false;
+	pipeline_add(p, w->process, &w->sample, &w->route, w->comm);
+	followed_of(w->process)->waiting_bytes -= w->bytes;
+	return true;
+}
+
+static bool retry(void *arg, const struct waiting *w)
+{
+	return walk_waiting(arg, w, true);
+}
+
+static bool finish(void *arg, const struct waiting *w)
+{
+	return walk_waiting(arg, w, false);
+}
+
+void pipeline_retry(struct pipeline *p)
+{
+	if (p->answers == p->files->answers)
+		return;
+	p->answers = p->files->answers;
+	waiting_each(&p->waiting, retry, p);
+}
+
+void pipeline_finish(struct pipeline *p)
+{
+	worker_wait(p->worker);
+	waiting_each(&p->waiting, finish, p);
+}
+
+void pipeline_set_sample_handlers(struct pipeline *p)
+{
+	p->handlers.sample = on_sample;
+}

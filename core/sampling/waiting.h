@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples that wait for unwind tables, with their stack copies, in bounded memory. For one thread.
+ */
+#ifndef SAMPLING_WAITING_H
+#define SAMPLING_WAITING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "process/process.h"
+#include "sampling/pipeline.h"
+#include "unwind/sample.h"
+
+struct waiting {
+	struct waiting *next;
+	struct process *process; /* borrowed */
+	struct pipeline_route route;
+	char comm[16];        /* the thread's name, which it may take with it when it exits */
+	struct sample sample; /* its pointers point behind this struct */
+	uint64_t bytes;       /* of this struct and what is behind it */
+};
+
+struct waiting_queue {
+	struct waiting *first, **last;
+	uint64_t bytes, limit; /* in use, and the cap */
+	uint64_t second_began; /* CLOCK_MONOTONIC ns */
+	uint64_t second_bytes; /* added in this second */
+};
+
+void waiting_init(struct waiting_queue *, uint64_t limit);
+void waiting_fini(struct waiting_queue *);
+/* Copies a sample to the end of the queue. process_bytes: those of its process, updated. false: no
+ * room. */
+bool waiting_add(struct waiting_queue *, struct process *, uint64_t *process_bytes,
+		 const struct sample *, const struct pipeline_route *, const char *comm);
+/* Hands over all samples in order, and removes those for which done() returns true. */
+void waiting_each(struct waiting_queue *, bool (*done)(void *arg, const struct waiting *),
+		  void *arg);
+bool waiting_has(const struct waiting_queue *, const struct process *);
+uint64_t waiting_count(const struct waiting_queue *);
+/* No sample goes to this slot any more. */
+void waiting_drop_slot(struct waiting_queue *, uint32_t slot);
+#endif
