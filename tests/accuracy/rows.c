@@ -110,7 +110,7 @@ static void from_special(const uint32_t *w, struct answer *a)
 static void ours(const struct host_file *file, uint64_t pc, struct answer *a)
 {
 	const uint32_t *special;
-	uint32_t rule = dwt_lookup(file->words, file->n, pc, &special), slot;
+	uint32_t rule = table_lookup(file->words, file->n, pc, &special), slot;
 
 	memset(a, 0, sizeof(*a));
 	if (special) {

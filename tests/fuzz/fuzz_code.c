@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions of any bytes, followed from the first one and from where they point to. */
-// sources: plugins/unwinders/dwarf/code.c plugins/unwinders/dwarf/insn.c
+// sources: plugins/unwinders/dwarf/code.c plugins/unwinders/dwarf/code_state.c
+//
+// sources: plugins/unwinders/dwarf/insn.c
 //
 // sources: plugins/unwinders/dwarf/rows.c
 #include <stdlib.h>
@@ -13,20 +15,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct dwt_entries sure = {0}, maybe = {0};
-	struct dwt_rows none = {0}, rows = {0};
-	struct dwt_code code = {data, len, TEXT, &none};
-	struct dwt dwt;
+	struct code_entries sure = {0}, maybe = {0};
+	struct rows none = {0}, rows = {0};
+	struct code code = {data, len, TEXT, &none};
+	struct table_build build;
 
-	if (dwt_init(&dwt) || dwt_entries_add(&sure, TEXT) || dwt_entries_add(&maybe, TEXT + 64) ||
-	    dwt_code_read(&dwt, &code, &sure, &maybe, &rows))
+	if (table_build_init(&build) || code_entries_add(&sure, TEXT) ||
+	    code_entries_add(&maybe, TEXT + 64) || code_read(&build, &code, &sure, &maybe, &rows))
 		abort();
 	for (size_t i = 1; i < rows.n; i++)
-		if (DWT_VADDR(rows.p[i]) <= DWT_VADDR(rows.p[i - 1]))
+		if (ROW_VADDR(rows.p[i]) <= ROW_VADDR(rows.p[i - 1]))
 			abort();
-	dwt_entries_fini(&sure);
-	dwt_entries_fini(&maybe);
-	dwt_rows_fini(&rows);
-	dwt_fini(&dwt);
+	code_entries_fini(&sure);
+	code_entries_fini(&maybe);
+	rows_fini(&rows);
+	table_build_fini(&build);
 	return 0;
 }

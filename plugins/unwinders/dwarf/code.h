@@ -13,23 +13,23 @@
 
 #include "rows.h"
 
-struct dwt_code {
+struct code {
 	const uint8_t *bytes; /* of the text; borrowed */
 	size_t len;
 	uint64_t vaddr;
-	const struct dwt_rows *known; /* what has rows already is not looked at */
+	const struct rows *known; /* what has rows already is not looked at */
 };
 
-struct dwt_entries {
+struct code_entries {
 	uint64_t *p; /* owned; addresses, in any order, anywhere */
 	size_t n, cap;
 };
 
-int dwt_entries_add(struct dwt_entries *, uint64_t vaddr);
-void dwt_entries_fini(struct dwt_entries *);
+int code_entries_add(struct code_entries *, uint64_t vaddr);
+void code_entries_fini(struct code_entries *);
 
 /* sure: functions begin there (symbols say so); both grow by what the code calls and points to.
  * maybe: pointers to there are in the file. 0, -ENOMEM, -E2BIG. */
-int dwt_code_read(struct dwt *, const struct dwt_code *, struct dwt_entries *sure,
-		  struct dwt_entries *maybe, struct dwt_rows *ret);
+int code_read(struct table_build *, const struct code *, struct code_entries *sure,
+	      struct code_entries *maybe, struct rows *ret);
 #endif

@@ -4,23 +4,16 @@
 #include <string.h>
 
 #include "code.h"
+#include "cursor.h"
 #include "insn.h"
 
 #define R_X86_64_RELATIVE 8
 #define ENTRY_BYTES 64
 enum { STT_FUNC = 2, STT_IFUNC = 10, SYMBOL = 24, RELA = 24 };
 
-static uint64_t u64_at(const struct fusee_section *s, uint64_t at)
-{
-	uint64_t v;
-
-	memcpy(&v, s->bytes.p + at, sizeof(v));
-	return v;
-}
-
 /* Where symbols say that functions begin. */
 static int add_symbols(const struct fusee_unwinder_host *host, uint64_t file, const char *name,
-		       struct dwt_entries *e)
+		       struct code_entries *e)
 {
 	struct fusee_section s;
 	int err = 0;
@@ -29,17 +22,17 @@ static int add_symbols(const struct fusee_unwinder_host *host, uint64_t file, co
 		return 0;
 	for (uint64_t at = 0; !err && s.bytes.len - at >= SYMBOL; at += SYMBOL) {
 		unsigned int type = (unsigned char)s.bytes.p[at + 4] & 15;
-		uint64_t value = u64_at(&s, at + 8);
+		uint64_t value = load_u64(s.bytes.p + at + 8);
 
 		if (value && (type == STT_FUNC || type == STT_IFUNC))
-			err = dwt_entries_add(e, value);
+			err = code_entries_add(e, value);
 	}
 	return err;
 }
 
 /* Words of writable data that may be pointers to functions, as they are or by relocation. */
 static int add_pointers(const struct fusee_unwinder_host *host, uint64_t file, uint64_t lo,
-			uint64_t hi, struct dwt_entries *e)
+			uint64_t hi, struct code_entries *e)
 {
 	static const char *const names[] = {".init_array", ".fini_array", ".data.rel.ro", ".data"};
 	struct fusee_section s;
@@ -49,34 +42,34 @@ static int add_pointers(const struct fusee_unwinder_host *host, uint64_t file, u
 		if (fusee_file_section(host, file, names[i], &s))
 			continue;
 		for (uint64_t at = 0; !err && s.bytes.len - at >= 8; at += 8)
-			if (u64_at(&s, at) >= lo && u64_at(&s, at) < hi)
-				err = dwt_entries_add(e, u64_at(&s, at));
+			if (load_u64(s.bytes.p + at) >= lo && load_u64(s.bytes.p + at) < hi)
+				err = code_entries_add(e, load_u64(s.bytes.p + at));
 	}
 	if (fusee_file_section(host, file, ".rela.dyn", &s))
 		return err;
 	for (uint64_t at = 0; !err && s.bytes.len - at >= RELA; at += RELA)
-		if (u64_at(&s, at + 8) == R_X86_64_RELATIVE && u64_at(&s, at + 16) >= lo &&
-		    u64_at(&s, at + 16) < hi)
-			err = dwt_entries_add(e, u64_at(&s, at + 16));
+		if (load_u64(s.bytes.p + at + 8) == R_X86_64_RELATIVE &&
+		    load_u64(s.bytes.p + at + 16) >= lo && load_u64(s.bytes.p + at + 16) < hi)
+			err = code_entries_add(e, load_u64(s.bytes.p + at + 16));
 	return err;
 }
 
-int dwt_code_add(struct dwt *dwt, const struct fusee_unwinder_host *host, uint64_t file,
-		 uint64_t entry, const struct dwt_rows *known, struct dwt_rows *ret)
+int codefile_add(struct table_build *build, const struct fusee_unwinder_host *host, uint64_t file,
+		 uint64_t entry, const struct rows *known, struct rows *ret)
 {
-	struct dwt_entries sure = {0}, maybe = {0};
+	struct code_entries sure = {0}, maybe = {0};
 	struct fusee_section text;
-	struct dwt_code code;
+	struct code code;
 	int err;
 
-	if (fusee_file_section(host, file, ".text", &text) || text.bytes.len > DWT_MAX_CODE ||
-	    !dwt_in_text(dwt, text.vaddr, text.vaddr + text.bytes.len))
+	if (fusee_file_section(host, file, ".text", &text) || text.bytes.len > CODEFILE_MAX_BYTES ||
+	    !table_in_text(build, text.vaddr, text.vaddr + text.bytes.len))
 		return 0;
-	code = (struct dwt_code){.bytes = (const uint8_t *)text.bytes.p,
-				 .len = text.bytes.len,
-				 .vaddr = text.vaddr,
-				 .known = known};
-	err = dwt_entries_add(&sure, entry);
+	code = (struct code){.bytes = (const uint8_t *)text.bytes.p,
+			     .len = text.bytes.len,
+			     .vaddr = text.vaddr,
+			     .known = known};
+	err = code_entries_add(&sure, entry);
 	if (!err)
 		err = add_symbols(host, file, ".symtab", &sure);
 	if (!err)
@@ -84,25 +77,25 @@ int dwt_code_add(struct dwt *dwt, const struct fusee_unwinder_host *host, uint64
 	if (!err)
 		err = add_pointers(host, file, code.vaddr, code.vaddr + code.len, &maybe);
 	if (!err)
-		err = dwt_code_read(dwt, &code, &sure, &maybe, ret);
-	dwt_entries_fini(&sure);
-	dwt_entries_fini(&maybe);
+		err = code_read(build, &code, &sure, &maybe, ret);
+	code_entries_fini(&sure);
+	code_entries_fini(&maybe);
 	return err;
 }
 
-uint64_t dwt_entry_end(const struct fusee_unwinder_host *host, uint64_t file, uint64_t entry)
+uint64_t codefile_entry_end(const struct fusee_unwinder_host *host, uint64_t file, uint64_t entry)
 {
 	uint8_t code[ENTRY_BYTES];
-	struct dwt_insn in;
+	struct insn in;
 	size_t at = 0, n = sizeof(code);
 
 	while (n && host->file_read(file, entry, code, (uint32_t)n))
 		n /= 2;
-	while (at < n && !dwt_insn(code + at, n - at, &in)) {
+	while (at < n && !insn_decode(code + at, n - at, &in)) {
 		if (in.nop && at) /* padding behind a call that does not return */
 			break;
 		at += in.len;
-		if (in.effect == DWT_HALT || in.effect == DWT_JUMP || in.effect == DWT_RETURN)
+		if (in.effect == INSN_HALT || in.effect == INSN_JUMP || in.effect == INSN_RETURN)
 			break;
 	}
 	return entry + (at ? at : ENTRY_BYTES);

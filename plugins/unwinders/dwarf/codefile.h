@@ -8,11 +8,11 @@
 #include "rows.h"
 
 /* What is followed at most: libraries without a description are small. */
-#define DWT_MAX_CODE (8u << 20)
+#define CODEFILE_MAX_BYTES (8u << 20)
 
 /* Adds rows to `ret` for the text that `known` says nothing about. 0, -ENOMEM, -E2BIG. */
-int dwt_code_add(struct dwt *, const struct fusee_unwinder_host *, uint64_t file, uint64_t entry,
-		 const struct dwt_rows *known, struct dwt_rows *ret);
+int codefile_add(struct table_build *, const struct fusee_unwinder_host *, uint64_t file,
+		 uint64_t entry, const struct rows *known, struct rows *ret);
 /* Behind the last instruction of the code that begins at a program's entry, at most 64 bytes. */
-uint64_t dwt_entry_end(const struct fusee_unwinder_host *, uint64_t file, uint64_t entry);
+uint64_t codefile_entry_end(const struct fusee_unwinder_host *, uint64_t file, uint64_t entry);
 #endif

@@ -9,5 +9,5 @@
 
 /* 0; -ENOENT: not a Go binary; -EBADMSG: its table lies, or nothing says where its text begins.
  * *go borrows from the host, until inspect() returns. */
-int dwt_go_find(struct dwt_go *go, const struct fusee_unwinder_host *, uint64_t file);
+int gofile_find(struct go_table *go, const struct fusee_unwinder_host *, uint64_t file);
 #endif

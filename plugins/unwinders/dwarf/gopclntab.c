@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cfi.h"
+#include "cursor.h"
 
 #define MAGIC_1_2 0xfffffffbu
 #define MAGIC_1_16 0xfffffffau
@@ -13,9 +13,9 @@
 
 enum { RBP = 6, FLAG_SPWRITE = 2 };
 
-static uint64_t word(const struct dwt_go *go, uint64_t at, unsigned int size, int *bad)
+static uint64_t word(const struct go_table *go, uint64_t at, unsigned int size, int *bad)
 {
-	struct dwt_cursor c = {go->bytes, go->bytes + go->len, 0};
+	struct cursor c = {go->bytes, go->bytes + go->len, 0};
 	uint64_t v;
 
 	if (at > go->len) {
@@ -23,7 +23,7 @@ static uint64_t word(const struct dwt_go *go, uint64_t at, unsigned int size, in
 		return 0;
 	}
 	c.p += at;
-	v = dwt_fixed(&c, size);
+	v = cursor_fixed(&c, size);
 	*bad |= c.bad;
 	return v;
 }
@@ -34,19 +34,19 @@ static int version_of(uint64_t magic)
 {
 	switch (magic) {
 	case MAGIC_1_2:
-		return DWT_GO_1_2;
+		return GO_1_2;
 	case MAGIC_1_16:
-		return DWT_GO_1_16;
+		return GO_1_16;
 	case MAGIC_1_18:
-		return DWT_GO_1_18;
+		return GO_1_18;
 	case MAGIC_1_20:
-		return DWT_GO_1_20;
+		return GO_1_20;
 	default:
 		return 0;
 	}
 }
 
-int dwt_go_open(struct dwt_go *go, const void *bytes, size_t len)
+int go_open(struct go_table *go, const void *bytes, size_t len)
 {
 	uint64_t at = 8 + 16;
 	int bad = 0;
@@ -54,15 +54,15 @@ int dwt_go_open(struct dwt_go *go, const void *bytes, size_t len)
 	memset(go, 0, sizeof(*go));
 	go->bytes = bytes;
 	go->len = len;
-	go->version = (enum dwt_go_version)version_of(word(go, 0, 4, &bad));
+	go->version = (enum go_version)version_of(word(go, 0, 4, &bad));
 	if (!go->version || word(go, 4, 2, &bad) || word(go, 6, 1, &bad) != 1 ||
 	    word(go, 7, 1, &bad) != 8)
 		return -ENOENT;
 	go->n = word(go, 8, 8, &bad);
-	if (go->version == DWT_GO_1_2) {
+	if (go->version == GO_1_2) {
 		go->functab = 16;
 	} else {
-		if (go->version >= DWT_GO_1_18) {
+		if (go->version >= GO_1_18) {
 			go->text = word(go, at, 8, &bad);
 			at += 8;
 		}
@@ -71,7 +71,8 @@ int dwt_go_open(struct dwt_go *go, const void *bytes, size_t len)
 		go->functab = word(go, at + 32, 8, &bad);
 	}
 	if (bad || go->functab > len || go->names > len || go->pctab > len ||
-	    go->n >= (len - go->functab) / 8 || go->n > DWT_MAX_ROWS || go->text >= DWT_MAX_ADDRESS)
+	    go->n >= (len - go->functab) / 8 || go->n > TABLE_MAX_ROWS ||
+	    go->text >= TABLE_MAX_ADDRESS)
 		return -EBADMSG;
 	return 0;
 }
@@ -86,20 +87,20 @@ struct func {
 	int spwrite; /* writes sp in ways that pcsp does not know */
 };
 
-static unsigned int pair_size(const struct dwt_go *go)
+static unsigned int pair_size(const struct go_table *go)
 {
-	return go->version >= DWT_GO_1_18 ? 4 : 8;
+	return go->version >= GO_1_18 ? 4 : 8;
 }
 
 /* The address of function i; of i == n: the end. Counted from go->text. */
-static uint64_t entry_of(const struct dwt_go *go, uint64_t i, int *bad)
+static uint64_t entry_of(const struct go_table *go, uint64_t i, int *bad)
 {
 	unsigned int size = pair_size(go);
 
 	return word(go, go->functab + i * 2 * size, size, bad);
 }
 
-int dwt_go_span(const struct dwt_go *go, uint64_t *lo, uint64_t *hi)
+int go_span(const struct go_table *go, uint64_t *lo, uint64_t *hi)
 {
 	int bad = 0;
 
@@ -108,7 +109,7 @@ int dwt_go_span(const struct dwt_go *go, uint64_t *lo, uint64_t *hi)
 	return bad || !go->n || *lo >= *hi ? -EBADMSG : 0;
 }
 
-static void read_name(const struct dwt_go *go, uint64_t at, struct func *f)
+static void read_name(const struct go_table *go, uint64_t at, struct func *f)
 {
 	const char *end;
 
@@ -123,7 +124,7 @@ static void read_name(const struct dwt_go *go, uint64_t at, struct func *f)
 	f->name_len = (size_t)(end - f->name);
 }
 
-static int read_func(const struct dwt_go *go, uint64_t i, struct func *f)
+static int read_func(const struct go_table *go, uint64_t i, struct func *f)
 {
 	unsigned int size = pair_size(go), head = size;
 	uint64_t at, flag_at;
@@ -132,9 +133,9 @@ static int read_func(const struct dwt_go *go, uint64_t i, struct func *f)
 	f->lo = entry_of(go, i, &bad);
 	f->hi = entry_of(go, i + 1, &bad);
 	at = word(go, go->functab + i * 2 * size + size, size, &bad);
-	if (go->version != DWT_GO_1_2)
+	if (go->version != GO_1_2)
 		at += go->functab;
-	if (bad || at >= go->len || f->lo >= f->hi || f->hi >= DWT_MAX_ADDRESS)
+	if (bad || at >= go->len || f->lo >= f->hi || f->hi >= TABLE_MAX_ADDRESS)
 		return -EBADMSG;
 	f->lo += go->text;
 	f->hi += go->text;
@@ -142,8 +143,8 @@ static int read_func(const struct dwt_go *go, uint64_t i, struct func *f)
 	 * funcID, flag */
 	read_name(go, word(go, at + head, 4, &bad), f);
 	f->pcsp = word(go, at + head + 12, 4, &bad) + go->pctab;
-	flag_at = at + head + 32 + (go->version == DWT_GO_1_20 ? 4 : 0) + 1;
-	f->spwrite = go->version >= DWT_GO_1_16 && word(go, flag_at, 1, &bad) & FLAG_SPWRITE;
+	flag_at = at + head + 32 + (go->version == GO_1_20 ? 4 : 0) + 1;
+	f->spwrite = go->version >= GO_1_16 && word(go, flag_at, 1, &bad) & FLAG_SPWRITE;
 	return bad ? -EBADMSG : 0;
 }
 
@@ -193,7 +194,7 @@ struct saved {
 };
 
 /* Code bytes at vaddr. n are there, or NULL. */
-static const uint8_t *code_at(const struct dwt_go *go, uint64_t vaddr, size_t n)
+static const uint8_t *code_at(const struct go_table *go, uint64_t vaddr, size_t n)
 {
 	uint64_t at = vaddr - go->code_vaddr;
 
@@ -221,7 +222,7 @@ static unsigned int rsp_disp(const uint8_t *p, uint8_t opcode, uint64_t *disp)
  * At `pc` sp has just moved from depth `before` to `depth`: is this where rbp is saved? By push
  * %rbp (since Go 1.21), or by a store and lea behind the sub.
  */
-static void see_save(const struct dwt_go *go, uint64_t pc, uint64_t before, uint64_t depth,
+static void see_save(const struct go_table *go, uint64_t pc, uint64_t before, uint64_t depth,
 		     struct saved *s)
 {
 	const uint8_t *p = code_at(go, pc - 1, 1), *rex = code_at(go, pc - 2, 1);
@@ -241,7 +242,7 @@ static void see_save(const struct dwt_go *go, uint64_t pc, uint64_t before, uint
 }
 
 /* The address behind the first mov N(reg),%rsp, or hi: from there on sp is another stack's. */
-static uint64_t switch_at(const struct dwt_go *go, const struct func *f)
+static uint64_t switch_at(const struct go_table *go, const struct func *f)
 {
 	for (uint64_t pc = f->lo; pc < f->hi; pc++) {
 		const uint8_t *p = code_at(go, pc, 4);
@@ -262,9 +263,9 @@ static uint64_t switch_at(const struct dwt_go *go, const struct func *f)
 /* ---- rows ---- */
 
 struct go_run {
-	struct dwt *dwt;
-	const struct dwt_go *go;
-	struct dwt_rows *rows;
+	struct table_build *build;
+	const struct go_table *go;
+	struct rows *rows;
 	struct func f;
 	struct saved saved;
 	uint64_t lost_at;   /* sp is not what pcsp says from here on */
@@ -277,7 +278,7 @@ static int emit(struct go_run *r, uint64_t pc, uint32_t rule)
 	if (rule == r->last_rule)
 		return 0;
 	r->last_rule = rule;
-	return dwt_rows_add(r->rows, pc, rule);
+	return rows_add(r->rows, pc, rule);
 }
 
 static uint32_t depth_rule(struct go_run *r, uint64_t pc, uint64_t depth)
@@ -285,18 +286,18 @@ static uint32_t depth_rule(struct go_run *r, uint64_t pc, uint64_t depth)
 	const struct saved *s = &r->saved;
 	uint64_t slot = s->depth && depth >= s->depth && pc >= s->from ? s->slot : 0;
 
-	if (r->lost_rule && slot == 1 && r->lost_rule != DWT_RULE_END)
-		return dwt_special(
-			r->dwt, DWARF_REG | RBP << 8 | (DWARF_FP_SAVED | DWARF_OTHER_STACK) << 16,
+	if (r->lost_rule && slot == 1 && r->lost_rule != DWARF_RULE_END)
+		return table_special(
+			r->build, DWARF_REG | RBP << 8 | (DWARF_FP_SAVED | DWARF_OTHER_STACK) << 16,
 			16, -16, 0);
 	if (r->lost_rule && pc >= r->lost_at)
 		return r->lost_rule;
 	if (depth % 8 || depth > UINT32_MAX / 2)
-		return DWT_RULE_EXPRESSION;
+		return DWARF_RULE_EXPRESSION;
 	if (slot <= DWARF_MAX_SLOT && depth / 8 < DWARF_SP_MAX_OFFSET)
 		return DWARF_RULE_SP(depth / 8 + 1, slot);
-	return dwt_special(r->dwt, DWARF_REG | 7 << 8 | (slot ? DWARF_FP_SAVED : 0) << 16,
-			   (int32_t)depth + 8, slot ? -8 * (int32_t)(slot + 1) : 0, 0);
+	return table_special(r->build, DWARF_REG | 7 << 8 | (slot ? DWARF_FP_SAVED : 0) << 16,
+			     (int32_t)depth + 8, slot ? -8 * (int32_t)(slot + 1) : 0, 0);
 }
 
 /* mov N(%rsp),%rbp; add $N,%rsp: between them rbp is the caller's already, and sp is ours again. */
@@ -334,7 +335,7 @@ static int64_t unzigzag(uint64_t v)
 /* The pcsp program: pairs of how the value changes and for how many bytes it holds. */
 static int run_pcsp(struct go_run *r)
 {
-	struct dwt_cursor c = {r->go->bytes, r->go->bytes + r->go->len, 0};
+	struct cursor c = {r->go->bytes, r->go->bytes + r->go->len, 0};
 	uint64_t pc = r->f.lo, before = 0;
 	int64_t value = -1;
 	int err = 0;
@@ -343,16 +344,16 @@ static int run_pcsp(struct go_run *r)
 		return -EBADMSG;
 	c.p += r->f.pcsp;
 	while (!err && pc < r->f.hi) {
-		uint64_t zigzag = dwt_uleb(&c), delta;
+		uint64_t zigzag = cursor_uleb(&c), delta;
 
 		if (!zigzag && pc != r->f.lo)
 			return emit(r, pc, DWARF_RULE_NONE); /* padding, mostly */
-		delta = dwt_uleb(&c);
+		delta = cursor_uleb(&c);
 		c.bad |= __builtin_add_overflow(value, unzigzag(zigzag), &value);
 		if (c.bad || !delta || delta > r->f.hi - pc || value > INT32_MAX - 8 || value < -64)
 			return -EBADMSG;
 		if (value < 0) { /* rawVforkSyscall keeps its return address in a register */
-			err = emit(r, pc, DWT_RULE_EXPRESSION);
+			err = emit(r, pc, DWARF_RULE_EXPRESSION);
 		} else {
 			if ((uint64_t)value > before && !r->saved.depth)
 				see_save(r->go, pc, before, (uint64_t)value, &r->saved);
@@ -370,27 +371,27 @@ static int read_rows(struct go_run *r, enum kind kind)
 	r->last_rule = UINT32_MAX;
 	r->lost_rule = 0;
 	if (kind == END)
-		return emit(r, r->f.lo, DWT_RULE_END);
+		return emit(r, r->f.lo, DWARF_RULE_END);
 	if (kind == SIGRETURN) {
-		r->dwt->signals++;
-		return emit(r, r->f.lo, dwt_special(r->dwt, DWARF_SIGNAL, 0, 0, 0));
+		r->build->signals++;
+		return emit(r, r->f.lo, table_special(r->build, DWARF_SIGNAL, 0, 0, 0));
 	}
 	if (kind != PLAIN) {
 		r->lost_at = switch_at(r->go, &r->f);
-		r->lost_rule = kind == MCALL ? DWT_RULE_END
-					     : dwt_special(r->dwt, DWARF_SWITCH, 0, 0, 0);
+		r->lost_rule = kind == MCALL ? DWARF_RULE_END
+					     : table_special(r->build, DWARF_SWITCH, 0, 0, 0);
 	}
 	return run_pcsp(r);
 }
 
-static uint64_t last_row(const struct dwt_rows *rows)
+static uint64_t last_row(const struct rows *rows)
 {
-	return rows->n ? DWT_VADDR(rows->p[rows->n - 1]) : 0;
+	return rows->n ? ROW_VADDR(rows->p[rows->n - 1]) : 0;
 }
 
-int dwt_go_read(struct dwt *dwt, const struct dwt_go *go, struct dwt_rows *ret)
+int go_read(struct table_build *build, const struct go_table *go, struct rows *ret)
 {
-	struct go_run r = {.dwt = dwt, .go = go, .rows = ret};
+	struct go_run r = {.build = build, .go = go, .rows = ret};
 	uint64_t end = 0;
 	int err = 0;
 
@@ -399,16 +400,16 @@ int dwt_go_read(struct dwt *dwt, const struct dwt_go *go, struct dwt_rows *ret)
 		enum kind kind;
 
 		if (read_func(go, i, &r.f) || r.f.lo < end) {
-			dwt->damaged++;
+			build->damaged++;
 			continue;
 		}
-		if (!dwt_in_text(dwt, r.f.lo, r.f.hi)) {
-			dwt->outside++;
+		if (!table_in_text(build, r.f.lo, r.f.hi)) {
+			build->outside++;
 			continue;
 		}
 		kind = kind_of(&r.f);
 		if (end && end != r.f.lo)
-			err = dwt_rows_add(ret, end, DWARF_RULE_NONE);
+			err = rows_add(ret, end, DWARF_RULE_NONE);
 		first = ret->n;
 		/* The handler returns to sigreturn's first byte; the byte before is what is looked
 		 * up. */
@@ -417,14 +418,14 @@ int dwt_go_read(struct dwt *dwt, const struct dwt_go *go, struct dwt_rows *ret)
 		if (!err)
 			err = read_rows(&r, kind);
 		if (err == -EBADMSG) {
-			dwt->damaged++;
+			build->damaged++;
 			ret->n = first;
-			err = dwt_rows_add(ret, r.f.lo, DWT_RULE_EXPRESSION);
+			err = rows_add(ret, r.f.lo, DWARF_RULE_EXPRESSION);
 		}
-		dwt->fdes++;
+		build->fdes++;
 		end = r.f.hi;
 	}
 	if (!err && end)
-		err = dwt_rows_add(ret, end, DWARF_RULE_NONE);
+		err = rows_add(ret, end, DWARF_RULE_NONE);
 	return err;
 }

@@ -10,12 +10,12 @@
 
 #include "rows.h"
 
-enum dwt_go_version { DWT_GO_1_2 = 1, DWT_GO_1_16, DWT_GO_1_18, DWT_GO_1_20 };
+enum go_version { GO_1_2 = 1, GO_1_16, GO_1_18, GO_1_20 };
 
-struct dwt_go {
+struct go_table {
 	const uint8_t *bytes; /* the table; borrowed */
 	size_t len;
-	enum dwt_go_version version;
+	enum go_version version;
 	uint64_t n;    /* functions */
 	uint64_t text; /* what the functions' addresses count from; 0: to be found elsewhere */
 	size_t functab, names,
@@ -26,9 +26,9 @@ struct dwt_go {
 };
 
 /* Reads the header. 0; -ENOENT: not one for x86-64 of a version that we know; -EBADMSG: it lies. */
-int dwt_go_open(struct dwt_go *, const void *bytes, size_t len);
+int go_open(struct go_table *, const void *bytes, size_t len);
 /* The first function's and the end's address, counted from `text`. */
-int dwt_go_span(const struct dwt_go *, uint64_t *lo, uint64_t *hi);
-/* Sorted rows. Functions that lie are left out or EXPRESSION, and counted in dwt. */
-int dwt_go_read(struct dwt *, const struct dwt_go *, struct dwt_rows *ret);
+int go_span(const struct go_table *, uint64_t *lo, uint64_t *hi);
+/* Sorted rows. Functions that lie are left out or EXPRESSION, and counted in build. */
+int go_read(struct table_build *, const struct go_table *, struct rows *ret);
 #endif

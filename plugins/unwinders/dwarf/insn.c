@@ -47,7 +47,7 @@ static const char map0f[256 + 1] = "MMMMX00000X0XM0X"
 
 struct decoder {
 	const uint8_t *p, *start, *end;
-	struct dwt_insn *in;
+	struct insn *in;
 	uint8_t rex, operand16, rep, opcode, map; /* map: 1, 0x0f, 0x38, 0x3a */
 	uint8_t mod, reg, rm;                     /* with REX's bits */
 	int has_modrm, sib, rip;
@@ -236,13 +236,13 @@ static void read_opcode(struct decoder *d)
 
 /* ---- what it does ---- */
 
-static void set(struct decoder *d, enum dwt_effect effect, int64_t value)
+static void set(struct decoder *d, enum insn_effect effect, int64_t value)
 {
 	d->in->effect = (uint8_t)effect;
 	d->in->value = (int32_t)value;
 }
 
-static void flow(struct decoder *d, enum dwt_effect effect)
+static void flow(struct decoder *d, enum insn_effect effect)
 {
 	set(d, effect, 0);
 	d->in->has_target = 1;
@@ -253,9 +253,9 @@ static void flow(struct decoder *d, enum dwt_effect effect)
 static void write_register(struct decoder *d, unsigned int reg)
 {
 	if (reg == RSP)
-		set(d, DWT_WRITE_SP, 0);
+		set(d, INSN_WRITE_SP, 0);
 	else if (reg == RBP)
-		set(d, DWT_WRITE_FP, 0);
+		set(d, INSN_WRITE_FP, 0);
 }
 
 /* add, or, adc, sbb, and, sub, xor: from rm to reg, or the other way round. */
@@ -266,8 +266,8 @@ static void arithmetic(struct decoder *d)
 	if (what == 7 || (d->opcode & 7) > 3 || (!to_reg && d->mod != 3))
 		return; /* cmp; al, eax; to memory */
 	write_register(d, to_reg ? d->reg : d->rm);
-	if (d->in->effect == DWT_WRITE_SP && what == 5)
-		set(d, DWT_LOSE_SP, 0);
+	if (d->in->effect == INSN_WRITE_SP && what == 5)
+		set(d, INSN_LOSE_SP, 0);
 }
 
 /* The same with an immediate. */
@@ -278,14 +278,14 @@ static void arithmetic_immediate(struct decoder *d)
 	if (what == 7 || d->mod != 3)
 		return;
 	write_register(d, d->rm);
-	if (d->in->effect != DWT_WRITE_SP || d->opcode == 0x80 || !(d->rex & REX_W))
+	if (d->in->effect != INSN_WRITE_SP || d->opcode == 0x80 || !(d->rex & REX_W))
 		return;
 	if (what == 0)
-		set(d, DWT_ADD_SP, d->imm);
+		set(d, INSN_ADD_SP, d->imm);
 	else if (what == 5)
-		set(d, DWT_ADD_SP, -(int64_t)d->imm);
+		set(d, INSN_ADD_SP, -(int64_t)d->imm);
 	else if (what == 4 && d->imm < 0)
-		set(d, DWT_LOSE_SP, 0);
+		set(d, INSN_LOSE_SP, 0);
 }
 
 static void move(struct decoder *d)
@@ -297,16 +297,16 @@ static void move(struct decoder *d)
 		if (load)
 			write_register(d, d->reg);
 		else if (d->reg == RBP && d->rm == RSP && d->sib && d->rex & REX_W)
-			set(d, DWT_SAVE_FP, d->disp);
+			set(d, INSN_SAVE_FP, d->disp);
 		return;
 	}
 	write_register(d, to);
 	if (!(d->rex & REX_W))
 		return;
 	if (to == RBP && from == RSP)
-		set(d, DWT_SET_FP, 0);
+		set(d, INSN_SET_FP, 0);
 	else if (to == RSP && from == RBP)
-		set(d, DWT_SP_FROM_FP, 0);
+		set(d, INSN_SP_FROM_FP, 0);
 }
 
 static void load_address(struct decoder *d)
@@ -317,9 +317,9 @@ static void load_address(struct decoder *d)
 	if (d->reg != RSP || !(d->rex & REX_W))
 		return;
 	if (d->rm == RSP)
-		set(d, DWT_ADD_SP, d->disp);
+		set(d, INSN_ADD_SP, d->disp);
 	else if (d->rm == RBP)
-		set(d, DWT_SP_FROM_FP, d->disp);
+		set(d, INSN_SP_FROM_FP, d->disp);
 }
 
 /* inc, dec, call, jmp, push of a register or memory. */
@@ -330,11 +330,11 @@ static void group5(struct decoder *d)
 	if (what < 2 && d->mod == 3)
 		write_register(d, d->rm);
 	else if (what == 2 || what == 3)
-		set(d, DWT_CALL, 0);
+		set(d, INSN_CALL, 0);
 	else if (what == 4 || what == 5)
-		set(d, DWT_JUMP, 0);
+		set(d, INSN_JUMP, 0);
 	else if (what == 6)
-		set(d, DWT_PUSH, 0);
+		set(d, INSN_PUSH, 0);
 }
 
 static void push_pop(struct decoder *d)
@@ -344,11 +344,11 @@ static void push_pop(struct decoder *d)
 	if (d->operand16)
 		d->bad = 1;
 	else if (d->opcode < 0x58)
-		set(d, reg == RBP ? DWT_PUSH_FP : DWT_PUSH, 0);
+		set(d, reg == RBP ? INSN_PUSH_FP : INSN_PUSH, 0);
 	else if (reg == RSP)
-		set(d, DWT_WRITE_SP, 0);
+		set(d, INSN_WRITE_SP, 0);
 	else
-		set(d, reg == RBP ? DWT_POP_FP : DWT_POP, 0);
+		set(d, reg == RBP ? INSN_POP_FP : INSN_POP, 0);
 }
 
 static void effect_two_bytes(struct decoder *d)
@@ -356,13 +356,13 @@ static void effect_two_bytes(struct decoder *d)
 	uint8_t op = d->opcode;
 
 	if (op >= 0x80 && op <= 0x8f)
-		flow(d, DWT_BRANCH);
+		flow(d, INSN_BRANCH);
 	else if (op == 0x0b || op == 0xb9 || op == 0xff)
-		set(d, DWT_HALT, 0);
+		set(d, INSN_HALT, 0);
 	else if (op == 0xa0 || op == 0xa8)
-		set(d, DWT_PUSH, 0);
+		set(d, INSN_PUSH, 0);
 	else if (op == 0xa1 || op == 0xa9)
-		set(d, DWT_POP, 0);
+		set(d, INSN_POP, 0);
 	else if (op == 0x1f)
 		d->in->nop = 1;
 	else if ((op >= 0x40 && op <= 0x4f) || op == 0xaf || op == 0xb6 || op == 0xb7 ||
@@ -384,23 +384,23 @@ static int effect_plain(struct decoder *d)
 	if (op >= 0x50 && op <= 0x5f)
 		push_pop(d);
 	else if (op == 0x68 || op == 0x6a || op == 0x9c)
-		set(d, DWT_PUSH, 0);
+		set(d, INSN_PUSH, 0);
 	else if (op == 0x9d)
-		set(d, DWT_POP, 0);
+		set(d, INSN_POP, 0);
 	else if ((op >= 0x70 && op <= 0x7f) || (op >= 0xe0 && op <= 0xe3))
-		flow(d, DWT_BRANCH);
+		flow(d, INSN_BRANCH);
 	else if (op == 0xe8)
-		flow(d, DWT_CALL);
+		flow(d, INSN_CALL);
 	else if (op == 0xe9 || op == 0xeb)
-		flow(d, DWT_JUMP);
+		flow(d, INSN_JUMP);
 	else if (op == 0xc2 || op == 0xc3 || op == 0xca || op == 0xcb || op == 0xcf)
-		set(d, DWT_RETURN, 0);
+		set(d, INSN_RETURN, 0);
 	else if (op == 0xcc || op == 0xf4 || op == 0xf1)
-		set(d, DWT_HALT, 0);
+		set(d, INSN_HALT, 0);
 	else if (op == 0xc9)
-		set(d, DWT_LEAVE, 0);
+		set(d, INSN_LEAVE, 0);
 	else if (op == 0xc8)
-		set(d, DWT_WRITE_SP, 0);
+		set(d, INSN_WRITE_SP, 0);
 	else if (op == 0x90)
 		d->in->nop = 1;
 	else
@@ -423,7 +423,7 @@ static void effect_one_byte(struct decoder *d)
 	else if (op == 0x8d)
 		load_address(d);
 	else if (op == 0x8f)
-		set(d, d->mod == 3 && d->rm == RSP ? DWT_WRITE_SP : DWT_POP, 0);
+		set(d, d->mod == 3 && d->rm == RSP ? INSN_WRITE_SP : INSN_POP, 0);
 	else if (op == 0xff)
 		group5(d);
 	else if (op == 0x63 || op == 0x69 || op == 0x6b)
@@ -441,7 +441,7 @@ static void effect_one_byte(struct decoder *d)
 		write_register(d, d->rm);
 }
 
-int dwt_insn(const uint8_t *p, size_t n, struct dwt_insn *in)
+int insn_decode(const uint8_t *p, size_t n, struct insn *in)
 {
 	struct decoder d = {.p = p, .start = p, .end = p + (n < 15 ? n : 15), .in = in};
 

@@ -6,30 +6,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum dwt_effect {
-	DWT_NOTHING,
-	DWT_PUSH,       /* sp -= 8 */
-	DWT_PUSH_FP,    /* push %rbp */
-	DWT_POP,        /* sp += 8 */
-	DWT_POP_FP,     /* pop %rbp */
-	DWT_ADD_SP,     /* sp += value */
-	DWT_SAVE_FP,    /* mov %rbp,value(%rsp) */
-	DWT_SET_FP,     /* mov %rsp,%rbp */
-	DWT_SP_FROM_FP, /* sp = rbp + value */
-	DWT_LEAVE,
-	DWT_LOSE_SP,  /* sp becomes lower, nobody knows by how much: and $-16,%rsp; sub %rax,%rsp */
-	DWT_WRITE_SP, /* sp becomes what can't be followed */
-	DWT_WRITE_FP, /* rbp becomes another value */
-	DWT_CALL,     /* to target, 0: unknown. jump, branch alike */
-	DWT_JUMP,
-	DWT_BRANCH,
-	DWT_RETURN,
-	DWT_HALT, /* what stands behind it is not reached: ud2, hlt, int3 */
+enum insn_effect {
+	INSN_NOTHING,
+	INSN_PUSH,       /* sp -= 8 */
+	INSN_PUSH_FP,    /* push %rbp */
+	INSN_POP,        /* sp += 8 */
+	INSN_POP_FP,     /* pop %rbp */
+	INSN_ADD_SP,     /* sp += value */
+	INSN_SAVE_FP,    /* mov %rbp,value(%rsp) */
+	INSN_SET_FP,     /* mov %rsp,%rbp */
+	INSN_SP_FROM_FP, /* sp = rbp + value */
+	INSN_LEAVE,
+	INSN_LOSE_SP, /* sp becomes lower, nobody knows by how much: and $-16,%rsp; sub %rax,%rsp */
+	INSN_WRITE_SP, /* sp becomes what can't be followed */
+	INSN_WRITE_FP, /* rbp becomes another value */
+	INSN_CALL,     /* to target, 0: unknown. jump, branch alike */
+	INSN_JUMP,
+	INSN_BRANCH,
+	INSN_RETURN,
+	INSN_HALT, /* what stands behind it is not reached: ud2, hlt, int3 */
 };
 
-struct dwt_insn {
+struct insn {
 	uint8_t len;
-	uint8_t effect; /* enum dwt_effect */
+	uint8_t effect; /* enum insn_effect */
 	uint8_t nop;    /* padding, maybe */
 	int32_t value;
 	int64_t target; /* relative to the instruction's start; has_target */
@@ -38,5 +38,5 @@ struct dwt_insn {
 };
 
 /* Decodes what stands at p. 0; -1: not an instruction that we know, or not all of it is there. */
-int dwt_insn(const uint8_t *p, size_t n, struct dwt_insn *);
+int insn_decode(const uint8_t *p, size_t n, struct insn *);
 #endif

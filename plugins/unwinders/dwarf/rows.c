@@ -7,38 +7,38 @@
 
 #define FIRST_SPECIALS 64
 
-int dwt_init(struct dwt *dwt)
+int table_build_init(struct table_build *build)
 {
-	struct dwt_specials *s = &dwt->specials;
+	struct table_specials *s = &build->specials;
 
-	memset(dwt, 0, sizeof(*dwt));
+	memset(build, 0, sizeof(*build));
 	s->cap = FIRST_SPECIALS;
 	s->p = calloc(s->cap, sizeof(*s->p));
 	s->slots = calloc(2 * s->cap, sizeof(*s->slots));
 	if (!s->p || !s->slots)
 		return -ENOMEM;
-	dwt_special(dwt, DWARF_EXPRESSION, 0, 0, 0);
-	dwt_special(dwt, DWARF_END, 0, 0, 0);
+	table_special(build, DWARF_EXPRESSION, 0, 0, 0);
+	table_special(build, DWARF_END, 0, 0, 0);
 	return 0;
 }
 
-void dwt_fini(struct dwt *dwt)
+void table_build_fini(struct table_build *build)
 {
-	free(dwt->specials.p);
-	free(dwt->specials.slots);
-	memset(&dwt->specials, 0, sizeof(dwt->specials));
+	free(build->specials.p);
+	free(build->specials.slots);
+	memset(&build->specials, 0, sizeof(build->specials));
 }
 
-int dwt_in_text(const struct dwt *dwt, uint64_t lo, uint64_t hi)
+int table_in_text(const struct table_build *build, uint64_t lo, uint64_t hi)
 {
-	for (uint32_t i = 0; i < dwt->n_texts; i++)
-		if (lo >= dwt->text[i].lo && hi <= dwt->text[i].hi)
+	for (uint32_t i = 0; i < build->n_texts; i++)
+		if (lo >= build->text[i].lo && hi <= build->text[i].hi)
 			return lo < hi;
 	return 0;
 }
 
 /* Where w is, or the free slot where it would be. */
-static uint32_t *find_slot(const struct dwt_specials *s, const uint32_t *w)
+static uint32_t *find_slot(const struct table_specials *s, const uint32_t *w)
 {
 	uint32_t mask = 2 * s->cap - 1, i;
 	uint64_t h = 0;
@@ -51,7 +51,7 @@ static uint32_t *find_slot(const struct dwt_specials *s, const uint32_t *w)
 	return &s->slots[i];
 }
 
-static int grow_specials(struct dwt_specials *s)
+static int grow_specials(struct table_specials *s)
 {
 	uint32_t cap = 2 * s->cap, *slots = calloc(2 * cap, sizeof(*slots));
 	void *p = reallocarray(s->p, cap, sizeof(*s->p));
@@ -70,16 +70,17 @@ static int grow_specials(struct dwt_specials *s)
 	return 0;
 }
 
-uint32_t dwt_special(struct dwt *dwt, uint32_t head, int32_t cfa, int32_t fp, int32_t ra)
+uint32_t table_special(struct table_build *build, uint32_t head, int32_t cfa, int32_t fp,
+		       int32_t ra)
 {
 	uint32_t w[DWARF_SPECIAL_WORDS] = {head, (uint32_t)cfa, (uint32_t)fp, (uint32_t)ra};
-	struct dwt_specials *s = &dwt->specials;
+	struct table_specials *s = &build->specials;
 	uint32_t *slot = find_slot(s, w);
 
 	if (*slot)
 		return DWARF_RULE_SPECIAL(*slot - 1);
 	if (s->n == DWARF_MAX_SPECIALS || (s->n == s->cap && grow_specials(s)))
-		return DWT_RULE_EXPRESSION;
+		return DWARF_RULE_EXPRESSION;
 	memcpy(s->p[s->n++], w, sizeof(w));
 	*find_slot(s, w) = s->n;
 	return DWARF_RULE_SPECIAL(s->n - 1);
@@ -99,9 +100,9 @@ static int grow(void **p, size_t *cap, size_t size)
 	return 0;
 }
 
-int dwt_rows_add_slow(struct dwt_rows *rows, uint64_t row)
+int rows_add_slow(struct rows *rows, uint64_t row)
 {
-	if (rows->n >= 4 * (size_t)DWT_MAX_ROWS)
+	if (rows->n >= 4 * (size_t)TABLE_MAX_ROWS)
 		return -E2BIG;
 	if (rows->n == rows->cap && grow((void **)&rows->p, &rows->cap, sizeof(*rows->p)))
 		return -ENOMEM;
@@ -109,15 +110,15 @@ int dwt_rows_add_slow(struct dwt_rows *rows, uint64_t row)
 	return 0;
 }
 
-void dwt_rows_fini(struct dwt_rows *rows)
+void rows_fini(struct rows *rows)
 {
 	free(rows->p);
 	memset(rows, 0, sizeof(*rows));
 }
 
-int dwt_ranges_add(struct dwt_ranges *ranges, const struct dwt_range *range)
+int functions_add(struct functions *ranges, const struct function_rows *range)
 {
-	if (ranges->n >= DWT_MAX_ROWS)
+	if (ranges->n >= TABLE_MAX_ROWS)
 		return -E2BIG;
 	if (ranges->n == ranges->cap && grow((void **)&ranges->p, &ranges->cap, sizeof(*ranges->p)))
 		return -ENOMEM;
@@ -125,7 +126,7 @@ int dwt_ranges_add(struct dwt_ranges *ranges, const struct dwt_range *range)
 	return 0;
 }
 
-void dwt_ranges_fini(struct dwt_ranges *ranges)
+void functions_fini(struct functions *ranges)
 {
 	free(ranges->p);
 	memset(ranges, 0, sizeof(*ranges));
@@ -133,21 +134,21 @@ void dwt_ranges_fini(struct dwt_ranges *ranges)
 
 /* Appends a row that changes something: the same address again replaces, the same rule is left out.
  */
-static int put(struct dwt_rows *rows, uint64_t vaddr, uint32_t rule)
+static int put(struct rows *rows, uint64_t vaddr, uint32_t rule)
 {
-	if (rows->n && DWT_VADDR(rows->p[rows->n - 1]) == vaddr)
+	if (rows->n && ROW_VADDR(rows->p[rows->n - 1]) == vaddr)
 		rows->n--;
-	if (rule == (rows->n ? DWT_RULE(rows->p[rows->n - 1]) : DWARF_RULE_NONE))
+	if (rule == (rows->n ? ROW_RULE(rows->p[rows->n - 1]) : DWARF_RULE_NONE))
 		return 0;
-	return dwt_rows_add(rows, vaddr, rule);
+	return rows_add(rows, vaddr, rule);
 }
 
 /* ---- sorting ---- */
 
 #define DIGIT_BITS 11
 
-static void sort_pass(const struct dwt_range *from, struct dwt_range *to, size_t n, uint64_t base,
-		      int shift)
+static void sort_pass(const struct function_rows *from, struct function_rows *to, size_t n,
+		      uint64_t base, int shift)
 {
 	uint32_t at[1 << DIGIT_BITS] = {0};
 	uint32_t sum = 0;
@@ -165,10 +166,10 @@ static void sort_pass(const struct dwt_range *from, struct dwt_range *to, size_t
 }
 
 /* By lo, stable. Compilers emit functions nearly in order, so first see whether there is work. */
-static int sort_ranges(struct dwt_ranges *ranges)
+static int sort_ranges(struct functions *ranges)
 {
 	uint64_t min = UINT64_MAX, max = 0;
-	struct dwt_range *other;
+	struct function_rows *other;
 	int sorted = 1;
 
 	for (size_t i = 0; i < ranges->n; i++) {
@@ -185,7 +186,7 @@ static int sort_ranges(struct dwt_ranges *ranges)
 	if (!other)
 		return -ENOMEM;
 	for (int shift = 0; (max - min) >> shift; shift += DIGIT_BITS) {
-		struct dwt_range *p = ranges->p;
+		struct function_rows *p = ranges->p;
 
 		sort_pass(p, other, ranges->n, min, shift);
 		ranges->p = other;
@@ -196,7 +197,7 @@ static int sort_ranges(struct dwt_ranges *ranges)
 	return 0;
 }
 
-int dwt_arrange(const struct dwt_rows *rows, struct dwt_ranges *ranges, struct dwt_rows *ret)
+int rows_arrange(const struct rows *rows, struct functions *ranges, struct rows *ret)
 {
 	int err = sort_ranges(ranges);
 
@@ -207,7 +208,7 @@ int dwt_arrange(const struct dwt_rows *rows, struct dwt_ranges *ranges, struct d
 		ret->cap = rows->n + ranges->n;
 	}
 	for (size_t i = 0; !err && i < ranges->n; i++) {
-		const struct dwt_range *r = &ranges->p[i];
+		const struct function_rows *r = &ranges->p[i];
 		uint64_t hi = r->hi;
 
 		if (i && ranges->p[i - 1].lo == r->lo)
@@ -222,9 +223,9 @@ int dwt_arrange(const struct dwt_rows *rows, struct dwt_ranges *ranges, struct d
 		for (uint32_t k = 0; !err && k < r->n; k++) {
 			uint64_t row = rows->p[r->first + k];
 
-			if (DWT_VADDR(row) >= hi)
+			if (ROW_VADDR(row) >= hi)
 				break;
-			err = put(ret, DWT_VADDR(row), DWT_RULE(row));
+			err = put(ret, ROW_VADDR(row), ROW_RULE(row));
 		}
 		if (!err)
 			err = put(ret, hi, DWARF_RULE_NONE);
@@ -234,34 +235,34 @@ int dwt_arrange(const struct dwt_rows *rows, struct dwt_ranges *ranges, struct d
 
 /* ---- laying lists over each other ---- */
 
-int dwt_overlay(const struct dwt_rows *over, const struct dwt_rows *under, struct dwt_rows *ret)
+int rows_overlay(const struct rows *over, const struct rows *under, struct rows *ret)
 {
 	uint32_t a = DWARF_RULE_NONE, b = DWARF_RULE_NONE;
 	size_t i = 0, k = 0;
 	int err = 0;
 
 	while (!err && (i < over->n || k < under->n)) {
-		uint64_t at_a = i < over->n ? DWT_VADDR(over->p[i]) : UINT64_MAX;
-		uint64_t at_b = k < under->n ? DWT_VADDR(under->p[k]) : UINT64_MAX;
+		uint64_t at_a = i < over->n ? ROW_VADDR(over->p[i]) : UINT64_MAX;
+		uint64_t at_b = k < under->n ? ROW_VADDR(under->p[k]) : UINT64_MAX;
 		uint64_t at = at_a < at_b ? at_a : at_b;
 
 		if (at_a == at)
-			a = DWT_RULE(over->p[i++]);
+			a = ROW_RULE(over->p[i++]);
 		if (at_b == at)
-			b = DWT_RULE(under->p[k++]);
+			b = ROW_RULE(under->p[k++]);
 		err = put(ret, at, a != DWARF_RULE_NONE ? a : b);
 	}
 	return err;
 }
 
-int dwt_force(struct dwt_rows *rows, uint64_t lo, uint64_t hi, uint32_t rule)
+int rows_force(struct rows *rows, uint64_t lo, uint64_t hi, uint32_t rule)
 {
-	uint64_t one[2] = {DWT_ROW(lo, rule), DWT_ROW(hi, DWARF_RULE_NONE)};
-	struct dwt_rows over = {.p = one, .n = 2}, ret = {0};
-	int err = dwt_overlay(&over, rows, &ret);
+	uint64_t one[2] = {ROW(lo, rule), ROW(hi, DWARF_RULE_NONE)};
+	struct rows over = {.p = one, .n = 2}, ret = {0};
+	int err = rows_overlay(&over, rows, &ret);
 
 	if (err) {
-		dwt_rows_fini(&ret);
+		rows_fini(&ret);
 		return err;
 	}
 	free(rows->p);
@@ -295,31 +296,31 @@ static void pack_row(struct packer *p, uint64_t vaddr, uint32_t rule)
 	if (p->in_block == 255) {
 		/* A row at each of 256 bytes can't be counted in 8 bits. The last two become one
 		 * that says nothing wrong. */
-		p->rows[p->n - 1] = (p->rows[p->n - 1] & 0xffff) | DWT_RULE_EXPRESSION << 16;
+		p->rows[p->n - 1] = (p->rows[p->n - 1] & 0xffff) | DWARF_RULE_EXPRESSION << 16;
 		return;
 	}
 	p->rows[p->n++] = (uint32_t)(vaddr & 0xffff) | rule << 16;
 	p->in_block++;
 }
 
-static void pack_rows(struct packer *p, const struct dwt_rows *rows)
+static void pack_rows(struct packer *p, const struct rows *rows)
 {
 	uint64_t page = p->lo, before = DWARF_RULE_NONE;
 
 	for (size_t i = 0; i < rows->n; i++) {
-		uint64_t at = DWT_VADDR(rows->p[i]);
+		uint64_t at = ROW_VADDR(rows->p[i]);
 
 		for (; page <= at; page += PAGE)
 			if (page < at)
 				pack_row(p, page, (uint32_t)before);
-		before = DWT_RULE(rows->p[i]);
+		before = ROW_RULE(rows->p[i]);
 		pack_row(p, at, (uint32_t)before);
 	}
 	close_blocks(p, p->blocks);
 }
 
-int dwt_pack(const struct dwt *dwt, const struct dwt_rows *rows, uint32_t machine, uint32_t **words,
-	     uint64_t *n)
+int table_pack(const struct table_build *build, const struct rows *rows, uint32_t machine,
+	       uint32_t **words, uint64_t *n)
 {
 	uint64_t lo, hi, blocks, max_rows, all;
 	struct packer p = {0};
@@ -327,16 +328,16 @@ int dwt_pack(const struct dwt *dwt, const struct dwt_rows *rows, uint32_t machin
 
 	if (!rows->n)
 		return -ENOENT;
-	lo = DWT_VADDR(rows->p[0]) & ~(uint64_t)(PAGE - 1);
-	hi = DWT_VADDR(rows->p[rows->n - 1]) + 1;
-	if (hi - lo > DWT_MAX_SPAN)
+	lo = ROW_VADDR(rows->p[0]) & ~(uint64_t)(PAGE - 1);
+	hi = ROW_VADDR(rows->p[rows->n - 1]) + 1;
+	if (hi - lo > TABLE_MAX_SPAN)
 		return -E2BIG;
 	blocks = (hi - lo + BLOCK - 1) / BLOCK;
 	max_rows = rows->n + (hi - lo) / PAGE + 1;
-	if (max_rows >= DWT_MAX_ROWS)
+	if (max_rows >= TABLE_MAX_ROWS)
 		return -E2BIG;
 	all = DWARF_HEADER_WORDS + blocks + max_rows +
-	      (uint64_t)dwt->specials.n * DWARF_SPECIAL_WORDS;
+	      (uint64_t)build->specials.n * DWARF_SPECIAL_WORDS;
 	w = calloc(all, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
@@ -351,12 +352,12 @@ int dwt_pack(const struct dwt *dwt, const struct dwt_rows *rows, uint32_t machin
 	w[DWARF_ROWS_AT] = (uint32_t)(DWARF_HEADER_WORDS + blocks);
 	w[DWARF_ROWS] = (uint32_t)p.n;
 	w[DWARF_SPECIALS_AT] = (uint32_t)(w[DWARF_ROWS_AT] + p.n);
-	w[DWARF_SPECIALS] = dwt->specials.n;
+	w[DWARF_SPECIALS] = build->specials.n;
 	w[DWARF_MACHINE] = machine;
-	memcpy(w + w[DWARF_SPECIALS_AT], dwt->specials.p,
-	       dwt->specials.n * sizeof(*dwt->specials.p));
+	memcpy(w + w[DWARF_SPECIALS_AT], build->specials.p,
+	       build->specials.n * sizeof(*build->specials.p));
 	*words = w;
-	*n = w[DWARF_SPECIALS_AT] + (uint64_t)dwt->specials.n * DWARF_SPECIAL_WORDS;
+	*n = w[DWARF_SPECIALS_AT] + (uint64_t)build->specials.n * DWARF_SPECIAL_WORDS;
 	return 0;
 }
 
@@ -376,7 +377,7 @@ static uint32_t find_row(const uint32_t *rows, uint32_t first, uint32_t count, u
 	return first + a - 1;
 }
 
-uint32_t dwt_lookup(const uint32_t *words, uint64_t n, uint64_t vaddr, const uint32_t **special)
+uint32_t table_lookup(const uint32_t *words, uint64_t n, uint64_t vaddr, const uint32_t **special)
 {
 	uint64_t lo = words[DWARF_LO] | (uint64_t)words[DWARF_LO_HIGH] << 32;
 	uint64_t block = (vaddr - lo) / BLOCK;

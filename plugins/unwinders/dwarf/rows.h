@@ -16,45 +16,45 @@
 
 #include "table.h"
 
-#define DWT_MAX_ADDRESS (1ull << 47)
-#define DWT_MAX_ROWS (1u << 24)   /* the index has 24 bits for a row's number */
-#define DWT_MAX_SPAN (1ull << 30) /* of text, from the first row to the last */
-#define DWT_MAX_TEXTS 64
+#define TABLE_MAX_ADDRESS (1ull << 47)
+#define TABLE_MAX_ROWS (1u << 24)   /* the index has 24 bits for a row's number */
+#define TABLE_MAX_SPAN (1ull << 30) /* of text, from the first row to the last */
+#define TABLE_MAX_TEXTS 64
 
 /* vaddr << 16 | rule. {0} is an empty list. */
-struct dwt_rows {
+struct rows {
 	uint64_t *p; /* owned */
 	size_t n, cap;
 };
 
-#define DWT_ROW(vaddr, rule) ((uint64_t)(vaddr) << 16 | (rule))
-#define DWT_VADDR(row) ((row) >> 16)
-#define DWT_RULE(row) ((uint32_t)((row)&0xffff))
+#define ROW(vaddr, rule) ((uint64_t)(vaddr) << 16 | (rule))
+#define ROW_VADDR(row) ((row) >> 16)
+#define ROW_RULE(row) ((uint32_t)((row)&0xffff))
 
 /* One function's rows: [first, first + n) of a list, valid in [lo, hi). */
-struct dwt_range {
+struct function_rows {
 	uint64_t lo, hi;
 	uint32_t first, n;
 };
 
-struct dwt_ranges {
-	struct dwt_range *p; /* owned */
+struct functions {
+	struct function_rows *p; /* owned */
 	size_t n, cap;
 };
 
 /* Distinct specials. Past DWARF_MAX_SPECIALS every new one becomes the first one: EXPRESSION. */
-struct dwt_specials {
+struct table_specials {
 	uint32_t (*p)[DWARF_SPECIAL_WORDS]; /* owned */
 	uint32_t *slots;                    /* owned, 2 * cap of them; index + 1, 0 free */
 	uint32_t n, cap;                    /* cap: a power of two */
 };
 
 /* What a file may have rules for, and what was found in it. */
-struct dwt {
-	struct dwt_specials specials;
+struct table_build {
+	struct table_specials specials;
 	struct {
 		uint64_t lo, hi;
-	} text[DWT_MAX_TEXTS]; /* executable segments */
+	} text[TABLE_MAX_TEXTS]; /* executable segments */
 	uint32_t n_texts;
 	uint32_t fdes;    /* functions taken */
 	uint32_t outside; /* functions left out: no address of this file's text */
@@ -62,26 +62,26 @@ struct dwt {
 	uint32_t signals; /* rows of signal frames */
 };
 
-int dwt_init(struct dwt *);
-void dwt_fini(struct dwt *);
+int table_build_init(struct table_build *);
+void table_build_fini(struct table_build *);
 /* True if [lo, hi) is not empty and in one executable segment. */
-int dwt_in_text(const struct dwt *, uint64_t lo, uint64_t hi);
+int table_in_text(const struct table_build *, uint64_t lo, uint64_t hi);
 /* The rule of a special: kind | reg << 8 | flags << 16, cfa, fp, ra or add (table.h). */
-uint32_t dwt_special(struct dwt *, uint32_t head, int32_t cfa, int32_t fp, int32_t ra);
-#define DWT_RULE_EXPRESSION DWARF_RULE_SPECIAL(0)
-#define DWT_RULE_END DWARF_RULE_SPECIAL(1)
+uint32_t table_special(struct table_build *, uint32_t head, int32_t cfa, int32_t fp, int32_t ra);
+#define DWARF_RULE_EXPRESSION DWARF_RULE_SPECIAL(0)
+#define DWARF_RULE_END DWARF_RULE_SPECIAL(1)
 
-int dwt_rows_add_slow(struct dwt_rows *, uint64_t row);
-static inline int dwt_rows_add(struct dwt_rows *rows, uint64_t vaddr, uint32_t rule)
+int rows_add_slow(struct rows *, uint64_t row);
+static inline int rows_add(struct rows *rows, uint64_t vaddr, uint32_t rule)
 {
 	if (rows->n == rows->cap)
-		return dwt_rows_add_slow(rows, DWT_ROW(vaddr, rule));
-	rows->p[rows->n++] = DWT_ROW(vaddr, rule);
+		return rows_add_slow(rows, ROW(vaddr, rule));
+	rows->p[rows->n++] = ROW(vaddr, rule);
 	return 0;
 }
-void dwt_rows_fini(struct dwt_rows *);
-int dwt_ranges_add(struct dwt_ranges *, const struct dwt_range *);
-void dwt_ranges_fini(struct dwt_ranges *);
+void rows_fini(struct rows *);
+int functions_add(struct functions *, const struct function_rows *);
+void functions_fini(struct functions *);
 
 /*
  * The ranges' rows as one sorted list. Where ranges overlap, the one that begins nearest below an
@@ -89,16 +89,17 @@ void dwt_ranges_fini(struct dwt_ranges *);
  * a longer one that began earlier goes on: as the lookup by .eh_frame_hdr has it. `ranges` is
  * sorted.
  */
-int dwt_arrange(const struct dwt_rows *, struct dwt_ranges *, struct dwt_rows *ret);
+int rows_arrange(const struct rows *, struct functions *, struct rows *ret);
 /* Lets `under` show through the gaps of `over`. */
-int dwt_overlay(const struct dwt_rows *over, const struct dwt_rows *under, struct dwt_rows *ret);
+int rows_overlay(const struct rows *over, const struct rows *under, struct rows *ret);
 /* One rule for [lo, hi), whatever was there. */
-int dwt_force(struct dwt_rows *, uint64_t lo, uint64_t hi, uint32_t rule);
-/* The table of table.h, owned by the caller (free). -E2BIG: beyond DWT_MAX_ROWS or DWT_MAX_SPAN. */
-int dwt_pack(const struct dwt *, const struct dwt_rows *, uint32_t machine, uint32_t **words,
-	     uint64_t *n);
+int rows_force(struct rows *, uint64_t lo, uint64_t hi, uint32_t rule);
+/* The table of table.h, owned by the caller (free). -E2BIG: beyond TABLE_MAX_ROWS or
+ * TABLE_MAX_SPAN. */
+int table_pack(const struct table_build *, const struct rows *, uint32_t machine, uint32_t **words,
+	       uint64_t *n);
 
 /* The rule that governs vaddr, as the step finds it; *special: four words if it is one, else NULL.
  */
-uint32_t dwt_lookup(const uint32_t *words, uint64_t n, uint64_t vaddr, const uint32_t **special);
+uint32_t table_lookup(const uint32_t *words, uint64_t n, uint64_t vaddr, const uint32_t **special);
 #endif

@@ -1,44 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows by following instructions: small functions in machine code. */
-#include "cfi.h"
 #include "code.h"
 #include "insn.h"
 #include "test.h"
+#include "x86_64.h"
 
 #define TEXT 0x1000u
 
-static struct dwt dwt;
-static struct dwt_rows rows, known;
+static struct table_build build;
+static struct rows rows, known;
 static uint32_t *words;
 static uint64_t n_words;
-static struct dwt_entries sure, maybe;
+static struct code_entries sure, maybe;
 
 static void follow(const uint8_t *code, size_t n)
 {
-	struct dwt_code c = {code, n, TEXT, &known};
+	struct code c = {code, n, TEXT, &known};
 
-	dwt_rows_fini(&rows);
-	dwt_fini(&dwt);
+	rows_fini(&rows);
+	table_build_fini(&build);
 	free(words);
 	words = NULL;
-	CHECK_INT(dwt_init(&dwt), 0);
-	CHECK_INT(dwt_code_read(&dwt, &c, &sure, &maybe, &rows), 0);
+	CHECK_INT(table_build_init(&build), 0);
+	CHECK_INT(code_read(&build, &c, &sure, &maybe, &rows), 0);
 	if (rows.n)
-		CHECK_INT(dwt_pack(&dwt, &rows, DWT_MACHINE_X86_64, &words, &n_words), 0);
-	dwt_entries_fini(&sure);
-	dwt_entries_fini(&maybe);
+		CHECK_INT(table_pack(&build, &rows, X86_64_MACHINE, &words, &n_words), 0);
+	code_entries_fini(&sure);
+	code_entries_fini(&maybe);
 }
 
 static void begins(uint32_t at)
 {
-	CHECK_INT(dwt_entries_add(&sure, TEXT + at), 0);
+	CHECK_INT(code_entries_add(&sure, TEXT + at), 0);
 }
 
 static uint32_t rule(uint32_t at)
 {
 	const uint32_t *special;
 
-	return words ? dwt_lookup(words, n_words, TEXT + at, &special) : DWARF_RULE_NONE;
+	return words ? table_lookup(words, n_words, TEXT + at, &special) : DWARF_RULE_NONE;
 }
 
 #define FOLLOW(...) follow((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
@@ -65,13 +65,14 @@ TEST(lengths)
 	};
 
 	for (size_t i = 0; i < sizeof(known_lengths) / sizeof(known_lengths[0]); i++) {
-		struct dwt_insn in;
+		struct insn in;
 		size_t len = known_lengths[i].len;
 
-		CHECK_INT(dwt_insn(known_lengths[i].code, sizeof(known_lengths[i].code), &in), 0);
+		CHECK_INT(insn_decode(known_lengths[i].code, sizeof(known_lengths[i].code), &in),
+			  0);
 		CHECK_INT(in.len, len);
 		for (size_t n = 0; n < len; n++) /* cut */
-			CHECK_INT(dwt_insn(known_lengths[i].code, n, &in), -1);
+			CHECK_INT(insn_decode(known_lengths[i].code, n, &in), -1);
 	}
 }
 
@@ -169,9 +170,9 @@ TEST(pointers_are_followed_with_care)
 	static const uint8_t code[] = {0xc3, 0xcc, 0xcc, 0xcc, 0x53, 0x5b, 0xc3, 0xcc, 0xff, 0xe0};
 
 	begins(0);
-	CHECK_INT(dwt_entries_add(&maybe, TEXT + 4), 0);
-	CHECK_INT(dwt_entries_add(&maybe, TEXT + 8), 0);
-	CHECK_INT(dwt_entries_add(&maybe, TEXT + 5000), 0);
+	CHECK_INT(code_entries_add(&maybe, TEXT + 4), 0);
+	CHECK_INT(code_entries_add(&maybe, TEXT + 8), 0);
+	CHECK_INT(code_entries_add(&maybe, TEXT + 5000), 0);
 	follow(code, sizeof(code));
 	CHECK_INT(rule(5), DWARF_RULE_SP(2, 0));
 	CHECK_INT(rule(8), DWARF_RULE_NONE);
@@ -179,8 +180,8 @@ TEST(pointers_are_followed_with_care)
 
 TEST(what_is_known_is_left_alone)
 {
-	CHECK_INT(dwt_rows_add(&known, TEXT, DWARF_RULE_SP(9, 0)), 0);
-	CHECK_INT(dwt_rows_add(&known, TEXT + 2, DWARF_RULE_NONE), 0);
+	CHECK_INT(rows_add(&known, TEXT, DWARF_RULE_SP(9, 0)), 0);
+	CHECK_INT(rows_add(&known, TEXT + 2, DWARF_RULE_NONE), 0);
 	begins(0);
 	begins(2);
 	FOLLOW(0x53, 0xc3, 0x90, 0xc3);

@@ -7,6 +7,7 @@
 #include "cfi.h"
 #include "gopclntab.h"
 #include "test.h"
+#include "x86_64.h"
 
 #define TEXT 0x10000u
 #define TEXT_END 0x300000u
@@ -89,44 +90,44 @@ static void start(void)
 
 /* ---- what comes out ---- */
 
-static struct dwt dwt;
-static struct dwt_rows rows;
+static struct table_build build;
+static struct rows rows;
 static uint32_t *words;
 static uint64_t n_words;
 static const uint32_t *special;
 
 static void fresh(void)
 {
-	dwt_rows_fini(&rows);
-	dwt_fini(&dwt);
+	rows_fini(&rows);
+	table_build_fini(&build);
 	free(words);
 	words = NULL;
 	n_words = 0;
-	CHECK_INT(dwt_init(&dwt), 0);
-	dwt.n_texts = 1;
-	dwt.text[0].lo = TEXT;
-	dwt.text[0].hi = TEXT_END;
+	CHECK_INT(table_build_init(&build), 0);
+	build.n_texts = 1;
+	build.text[0].lo = TEXT;
+	build.text[0].hi = TEXT_END;
 }
 
 static int read_section(size_t n)
 {
 	uint8_t *copy = malloc(n ? n : 1); /* of this size, so that the sanitizer sees the end */
-	struct dwt_section s = {copy, n, SECTION, debug};
+	struct cfi_section s = {copy, n, SECTION, debug};
 	int err;
 
 	fresh();
 	memcpy(copy, out, n);
-	err = dwt_cfi_read(&dwt, &s, &rows);
+	err = cfi_read(&build, &s, &rows);
 	free(copy);
 	if (rows.n)
-		CHECK_INT(dwt_pack(&dwt, &rows, DWT_MACHINE_X86_64, &words, &n_words), 0);
+		CHECK_INT(table_pack(&build, &rows, X86_64_MACHINE, &words, &n_words), 0);
 	return err;
 }
 
 static uint32_t rule(uint64_t pc)
 {
 	special = NULL;
-	return words ? dwt_lookup(words, n_words, pc, &special) : DWARF_RULE_NONE;
+	return words ? table_lookup(words, n_words, pc, &special) : DWARF_RULE_NONE;
 }
 
 static uint32_t kind(uint64_t pc)
@@ -166,8 +167,8 @@ TEST(a_function_with_a_frame_pointer)
 	CHECK_INT(rule(F + 24), DWARF_RULE_SP(1, 0));
 	CHECK_INT(rule(F + 63), DWARF_RULE_SP(1, 0));
 	CHECK_INT(rule(F + 64), DWARF_RULE_NONE);
-	CHECK_INT(dwt.fdes, 1);
-	CHECK_INT(dwt.damaged, 0);
+	CHECK_INT(build.fdes, 1);
+	CHECK_INT(build.damaged, 0);
 }
 
 TEST(remembered_states)
@@ -291,7 +292,7 @@ TEST(damaged_functions)
 	CHECK_INT(kind(F), DWARF_EXPRESSION);
 	CHECK_INT(kind(F + 63), DWARF_EXPRESSION);
 	CHECK_INT(rule(F + 64), DWARF_RULE_NONE);
-	CHECK_INT(dwt.damaged, 1);
+	CHECK_INT(build.damaged, 1);
 	ONE(0x3f); /* no such instruction */
 	CHECK_INT(kind(F), DWARF_EXPRESSION);
 	ONE(0x0f, 0x7f, 0x77); /* an expression longer than the entry */
@@ -300,14 +301,14 @@ TEST(damaged_functions)
 	CHECK_INT(kind(F), DWARF_EXPRESSION);
 	ONE(0x0f, 1, 0x30, 0x0d, 6); /* another register for an expression */
 	CHECK_INT(kind(F), DWARF_EXPRESSION);
-	CHECK_INT(dwt.damaged, 1);
+	CHECK_INT(build.damaged, 1);
 	start(); /* 33 states remembered */
 	fde(cie("zR", 0x1b), F, 64);
 	for (int i = 0; i < 33; i++)
 		CODE(0x0a);
 	end();
 	CHECK_INT(read_section(len), 0);
-	CHECK_INT(dwt.damaged, 1);
+	CHECK_INT(build.damaged, 1);
 }
 
 TEST(rows_beyond_the_function_are_not_its)
@@ -346,8 +347,8 @@ TEST(overlapping_functions)
 	CHECK_INT(rule(F + 16), DWARF_RULE_SP(4, 0));
 	CHECK_INT(rule(F + 31), DWARF_RULE_SP(4, 0));
 	CHECK_INT(rule(F + 32), DWARF_RULE_NONE);
-	CHECK_INT(dwt.outside, 3);
-	CHECK_INT(dwt.damaged, 0);
+	CHECK_INT(build.outside, 3);
+	CHECK_INT(build.damaged, 0);
 }
 
 /* The value and its length of one pointer by this encoding, at TEXT + 0x80. */
@@ -387,7 +388,7 @@ TEST(pointer_encodings)
 	end();
 	CHECK_INT(read_section(len), 0);
 	CHECK_INT(rows.n, 0);
-	CHECK_INT(dwt.damaged, 1);
+	CHECK_INT(build.damaged, 1);
 	start();
 	fde(cie("zR", 0x2b), F, 64);
 	end();
@@ -419,7 +420,7 @@ TEST(augmentations)
 	end();
 	CHECK_INT(read_section(len), 0);
 	CHECK_INT(rows.n, 0);
-	CHECK_INT(dwt.damaged, 1);
+	CHECK_INT(build.damaged, 1);
 }
 
 TEST(signal_frames)
@@ -434,7 +435,7 @@ TEST(signal_frames)
 	end();
 	CHECK_INT(read_section(len), 0);
 	CHECK_INT(kind(F), DWARF_SIGNAL);
-	CHECK_INT(dwt.signals, 1);
+	CHECK_INT(build.signals, 1);
 	start(); /* a signal frame that keeps its registers elsewhere */
 	fde(cie("zRS", 0x1b), F, 64);
 	CODE(0x0e, 16);
@@ -598,21 +599,20 @@ TEST(lookups_find_what_walks_find)
 		fresh();
 		for (int i = 0; i < 500; i++) {
 			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-			CHECK_INT(
-				dwt_rows_add(&rows, at, i % 7 ? DWARF_RULE_SP(i % 100 + 1, 0) : 0),
-				0);
+			CHECK_INT(rows_add(&rows, at, i % 7 ? DWARF_RULE_SP(i % 100 + 1, 0) : 0),
+				  0);
 			at += 1 + (seed >> 33) % step;
 		}
-		CHECK_INT(dwt_pack(&dwt, &rows, DWT_MACHINE_X86_64, &words, &n_words), 0);
+		CHECK_INT(table_pack(&build, &rows, X86_64_MACHINE, &words, &n_words), 0);
 		for (size_t i = 0; i < rows.n; i++) {
-			uint64_t pc = DWT_VADDR(rows.p[i]);
+			uint64_t pc = ROW_VADDR(rows.p[i]);
 
-			CHECK_INT(rule(pc), DWT_RULE(rows.p[i]));
+			CHECK_INT(rule(pc), ROW_RULE(rows.p[i]));
 			CHECK_INT(rule(pc - 1),
-				  i ? DWT_RULE(rows.p[i - (DWT_VADDR(rows.p[i - 1]) < pc)])
+				  i ? ROW_RULE(rows.p[i - (ROW_VADDR(rows.p[i - 1]) < pc)])
 				    : DWARF_RULE_NONE);
 			if (i + 1 < rows.n)
-				CHECK_INT(rule(DWT_VADDR(rows.p[i + 1]) - 1), DWT_RULE(rows.p[i]));
+				CHECK_INT(rule(ROW_VADDR(rows.p[i + 1]) - 1), ROW_RULE(rows.p[i]));
 		}
 		CHECK_INT(rule(0), DWARF_RULE_NONE);
 		CHECK_INT(rule(UINT64_MAX), DWARF_RULE_NONE);
@@ -622,10 +622,10 @@ TEST(lookups_find_what_walks_find)
 TEST(tables_that_would_be_too_big)
 {
 	fresh();
-	CHECK_INT(dwt_pack(&dwt, &rows, DWT_MACHINE_X86_64, &words, &n_words), -ENOENT);
-	CHECK_INT(dwt_rows_add(&rows, TEXT, DWARF_RULE_SP(1, 0)), 0);
-	CHECK_INT(dwt_rows_add(&rows, TEXT + DWT_MAX_SPAN, DWARF_RULE_NONE), 0);
-	CHECK_INT(dwt_pack(&dwt, &rows, DWT_MACHINE_X86_64, &words, &n_words), -E2BIG);
+	CHECK_INT(table_pack(&build, &rows, X86_64_MACHINE, &words, &n_words), -ENOENT);
+	CHECK_INT(rows_add(&rows, TEXT, DWARF_RULE_SP(1, 0)), 0);
+	CHECK_INT(rows_add(&rows, TEXT + TABLE_MAX_SPAN, DWARF_RULE_NONE), 0);
+	CHECK_INT(table_pack(&build, &rows, X86_64_MACHINE, &words, &n_words), -E2BIG);
 	CHECK(!words);
 }
 
@@ -633,38 +633,38 @@ TEST(more_specials_than_a_rule_can_name)
 {
 	fresh();
 	for (int i = 2; i < (int)DWARF_MAX_SPECIALS; i++)
-		CHECK_INT(dwt_special(&dwt, DWARF_REG, i, 0, 0), DWARF_RULE_SPECIAL(i));
-	CHECK_INT(dwt_special(&dwt, DWARF_REG, -1, 0, 0), DWT_RULE_EXPRESSION);
-	CHECK_INT(dwt_special(&dwt, DWARF_REG, 77, 0, 0), DWARF_RULE_SPECIAL(77));
+		CHECK_INT(table_special(&build, DWARF_REG, i, 0, 0), DWARF_RULE_SPECIAL(i));
+	CHECK_INT(table_special(&build, DWARF_REG, -1, 0, 0), DWARF_RULE_EXPRESSION);
+	CHECK_INT(table_special(&build, DWARF_REG, 77, 0, 0), DWARF_RULE_SPECIAL(77));
 }
 
 TEST(sources_over_each_other)
 {
-	struct dwt_rows over = {0}, ret = {0};
+	struct rows over = {0}, ret = {0};
 
 	fresh();
-	CHECK_INT(dwt_rows_add(&over, 100, 1), 0);
-	CHECK_INT(dwt_rows_add(&over, 110, DWARF_RULE_NONE), 0);
-	CHECK_INT(dwt_rows_add(&over, 120, 2), 0);
-	CHECK_INT(dwt_rows_add(&over, 130, DWARF_RULE_NONE), 0);
-	CHECK_INT(dwt_rows_add(&rows, 90, 3), 0);
-	CHECK_INT(dwt_rows_add(&rows, 115, 4), 0);
-	CHECK_INT(dwt_rows_add(&rows, 125, 2), 0);
-	CHECK_INT(dwt_rows_add(&rows, 140, DWARF_RULE_NONE), 0);
-	CHECK_INT(dwt_overlay(&over, &rows, &ret), 0);
+	CHECK_INT(rows_add(&over, 100, 1), 0);
+	CHECK_INT(rows_add(&over, 110, DWARF_RULE_NONE), 0);
+	CHECK_INT(rows_add(&over, 120, 2), 0);
+	CHECK_INT(rows_add(&over, 130, DWARF_RULE_NONE), 0);
+	CHECK_INT(rows_add(&rows, 90, 3), 0);
+	CHECK_INT(rows_add(&rows, 115, 4), 0);
+	CHECK_INT(rows_add(&rows, 125, 2), 0);
+	CHECK_INT(rows_add(&rows, 140, DWARF_RULE_NONE), 0);
+	CHECK_INT(rows_overlay(&over, &rows, &ret), 0);
 	{
-		const uint64_t want[] = {DWT_ROW(90, 3),  DWT_ROW(100, 1), DWT_ROW(110, 3),
-					 DWT_ROW(115, 4), DWT_ROW(120, 2), DWT_ROW(140, 0)};
+		const uint64_t want[] = {ROW(90, 3),  ROW(100, 1), ROW(110, 3),
+					 ROW(115, 4), ROW(120, 2), ROW(140, 0)};
 
 		CHECK_INT(ret.n, sizeof(want) / 8);
 		CHECK(!memcmp(ret.p, want, sizeof(want)));
 	}
-	CHECK_INT(dwt_force(&ret, 95, 105, 9), 0);
+	CHECK_INT(rows_force(&ret, 95, 105, 9), 0);
 	CHECK_INT(ret.n, 7);
-	CHECK_INT(ret.p[1], DWT_ROW(95, 9));
-	CHECK_INT(ret.p[2], DWT_ROW(105, 1));
-	dwt_rows_fini(&over);
-	dwt_rows_fini(&ret);
+	CHECK_INT(ret.p[1], ROW(95, 9));
+	CHECK_INT(ret.p[2], ROW(105, 1));
+	rows_fini(&over);
+	rows_fini(&ret);
 }
 
 /* ---- Go ---- */
@@ -738,21 +738,21 @@ static void put_go(const struct go_file *g)
 static int read_go(size_t n, const uint8_t *code, size_t code_len)
 {
 	uint8_t *copy = malloc(n ? n : 1);
-	struct dwt_go go;
+	struct go_table go;
 	int err;
 
 	memcpy(copy, out, n);
 	fresh();
-	err = dwt_go_open(&go, copy, n);
+	err = go_open(&go, copy, n);
 	if (!err) {
 		go.code = code;
 		go.code_len = code_len;
 		go.code_vaddr = TEXT;
-		err = dwt_go_read(&dwt, &go, &rows);
+		err = go_read(&build, &go, &rows);
 	}
 	free(copy);
 	if (!err && rows.n)
-		CHECK_INT(dwt_pack(&dwt, &rows, DWT_MACHINE_X86_64, &words, &n_words), 0);
+		CHECK_INT(table_pack(&build, &rows, X86_64_MACHINE, &words, &n_words), 0);
 	return err;
 }
 
@@ -877,7 +877,7 @@ TEST(go_tables_that_lie)
 		put_go(&g);
 		CHECK_INT(read_go(len, NULL, 0), 0);
 		CHECK_INT(kind(TEXT), DWARF_EXPRESSION);
-		CHECK_INT(dwt.damaged, 1);
+		CHECK_INT(build.damaged, 1);
 		g.pcsp = still;
 		g.pcsp_len = sizeof(still);
 		put_go(&g);

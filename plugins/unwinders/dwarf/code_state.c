@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "code_state.h"
+
+#include "table.h"
+
+/* The functions return what code_state_apply() returns. */
+
+static int move_sp(struct code_state *s, int64_t bytes)
+{
+	int64_t depth = (int64_t)s->depth - bytes / 8;
+
+	if (s->depth == CODE_DEPTH_LOST) /* stays lost, until rbp gives it back */
+		return s->base ? 0 : -1;
+	if (bytes % 8 || depth < 0 || depth >= (int64_t)CODE_DEPTH_LOST)
+		return -1;
+	s->depth = (uint32_t)depth;
+	if (s->slot != CODE_SLOT_LOST && s->slot > s->depth)
+		s->slot = 0;
+	return 0;
+}
+
+static int save_fp(struct code_state *s, int64_t bytes_above_sp)
+{
+	int64_t slot = (int64_t)s->depth - bytes_above_sp / 8;
+
+	if (s->slot || s->depth == CODE_DEPTH_LOST)
+		return 0; /* a second copy, or of another value */
+	if (bytes_above_sp % 8 || slot <= 0 || slot > (int64_t)DWARF_MAX_SLOT)
+		return 0;
+	s->slot = (uint32_t)slot;
+	return 0;
+}
+
+static int push_fp(struct code_state *s)
+{
+	if (move_sp(s, -8))
+		return -1;
+	return s->depth == CODE_DEPTH_LOST ? 0 : save_fp(s, 0);
+}
+
+/* rbp comes back: from where it was saved, or it is another value. */
+static int pop_fp(struct code_state *s)
+{
+	int saved = s->slot && s->slot == s->depth;
+
+	if (s->depth == CODE_DEPTH_LOST || move_sp(s, 8))
+		return -1;
+	s->base = 0;
+	if (!saved && !s->slot)
+		s->slot = CODE_SLOT_LOST;
+	else if (saved)
+		s->slot = 0;
+	return 0;
+}
+
+static int sp_from_fp(struct code_state *s, int64_t bytes)
+{
+	if (!s->base)
+		return -1;
+	s->depth = s->base - 1;
+	return move_sp(s, bytes);
+}
+
+static int set_fp(struct code_state *s)
+{
+	if (!s->slot || s->depth == CODE_DEPTH_LOST || s->depth >= 0x3f)
+		return -1;
+	s->base = s->depth + 1;
+	return 0;
+}
+
+static int write_fp(struct code_state *s)
+{
+	if (s->depth == CODE_DEPTH_LOST)
+		return -1;
+	s->base = 0;
+	if (!s->slot)
+		s->slot = CODE_SLOT_LOST; /* overwritten without being saved */
+	return 0;
+}
+
+int code_state_apply(struct code_state *s, const struct insn *in)
+{
+	switch (in->effect) {
+	case INSN_PUSH:
+		return move_sp(s, -8);
+	case INSN_PUSH_FP:
+		return push_fp(s);
+	case INSN_POP:
+		return move_sp(s, 8);
+	case INSN_POP_FP:
+		return pop_fp(s);
+	case INSN_ADD_SP:
+		return move_sp(s, in->value);
+	case INSN_SAVE_FP:
+		return save_fp(s, in->value);
+	case INSN_SET_FP:
+		return set_fp(s);
+	case INSN_SP_FROM_FP:
+		return sp_from_fp(s, in->value);
+	case INSN_LEAVE:
+		return sp_from_fp(s, 0) || pop_fp(s) ? -1 : 0;
+	case INSN_LOSE_SP:
+		s->depth = CODE_DEPTH_LOST;
+		return s->base ? 0 : -1;
+	case INSN_WRITE_SP:
+		return -1;
+	case INSN_WRITE_FP:
+		return write_fp(s);
+	default:
+		return 0;
+	}
+}

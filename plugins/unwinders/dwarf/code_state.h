@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where sp and rbp are, relative to the return address, before an instruction. */
+#ifndef DWARF_CODE_STATE_H
+#define DWARF_CODE_STATE_H
+
+#include <stdint.h>
+
+#include "insn.h"
+
+#define CODE_DEPTH_LOST 0x1fffu /* sp is not known: rbp must restore it */
+#define CODE_SLOT_LOST 0x3fu    /* the caller's rbp is not known */
+
+/* In words of 8 bytes. A zeroed struct is the state at a function's first instruction. */
+struct code_state {
+	/* 13 bits: sp is so far below the return address */
+	uint32_t depth;
+	/* 6 bits. 0: rbp has the caller's value; k: that is saved k words below the return address
+	 */
+	uint32_t slot;
+	/* 6 bits. 0: rbp is no frame pointer; b: rbp = CFA - 8 * b */
+	uint32_t base;
+};
+
+static inline uint32_t code_state_pack(const struct code_state *s)
+{
+	return s->depth | s->slot << 13 | s->base << 19;
+}
+
+static inline struct code_state code_state_unpack(uint32_t v)
+{
+	return (struct code_state){v & 0x1fff, v >> 13 & 0x3f, v >> 19 & 0x3f};
+}
+
+/* Changes the state as the instruction does. 0; -1: the state after it is not known. */
+int code_state_apply(struct code_state *, const struct insn *);
+#endif
