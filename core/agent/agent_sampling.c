@@ -15,7 +15,7 @@
 #define TICK_NS 250000000u
 #define TICKS (1000000000u / TICK_NS) /* a second */
 #define MAPPING_TICKS (2 * TICKS)     /* a process maps its files for so long after it began */
-/* The first process event after a quiet time is handled within SETTLE_NS, further ones each
+/* The first process event after a quiet time is handled within SETTLE_NS, further events each
  * PACE_NS. SETTLE_NS is a little more than process_events_drain() waits for records of other CPUs.
  */
 #define SETTLE_NS 3000000u
@@ -223,8 +223,8 @@ static void on_worker(void *arg, int fd, uint32_t events)
 	profiler_dispatch(&s->profiler);
 }
 
-/* Otherwise the rings are drained once a second, or when their descriptor reports that one is a
- * quarter full: a drain of few records costs more by what it displaces in the CPU caches than by
+/* Otherwise the rings are drained once a second, or when their descriptor reports that a ring is
+ * partly full: a drain of few records costs more by what it displaces in the CPU caches than by
  * its own work. */
 static bool has_to_drain(struct agent_sampling *s)
 {
@@ -283,9 +283,10 @@ void agent_sampling_replan(struct agent_sampling *s, const struct plan *plan,
 	pipeline_set_threads(s->profiler.pipeline, plan->threads);
 	r = rates_set_base(s->rates, profiler_period_ns(plan->hz), plan->unknown_keep);
 	if (r)
-		log_warning("cannot sample whole CPUs: %s; each process gets events of its own, "
-			    "which costs more (fusee doctor says what it takes)",
-			    strerror(-r));
+		log_warning(
+			"cannot open the events of CPUs: %s; each process gets events of its own, "
+			"which costs more (fusee doctor says what it takes)",
+			strerror(-r));
 	decisions_replan(s->decisions, plan->unknown_keep);
 }
 

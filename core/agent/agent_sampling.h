@@ -44,8 +44,8 @@ struct agent_sampling {
 };
 
 /* Opens targets, discoveries, decisions, profiler and process events. The fields loop, each_second
- * and arg are set, and plan, the first one. 0, or an exit code after an error was logged:
- * agent_sampling_close() is still to be called. */
+ * and arg are set. 0, or an exit code after an error was logged: agent_sampling_close() is still to
+ * be called. No process is decided before agent_sampling_replan(). */
 int agent_sampling_open(struct agent_sampling *, const struct profiler_options *);
 void agent_sampling_close(struct agent_sampling *);
 /* Decides the processes that run, and enables sampling. 0 or an exit code, as above. */

@@ -50,9 +50,9 @@ void queue_retry(struct delivery_queue *);
 /* Counts profiles that are not, or no longer, in the queue. */
 void queue_count_lost(struct delivery_queue *, enum loss_reason, uint64_t profiles,
 		      uint64_t samples);
-/* Removes all items but the current one, counts them, and returns them for queue_items_free(). */
+/* Removes the queued items, counts them, and returns them for queue_items_free(). */
 struct queue_item *queue_lose_all(struct delivery_queue *, enum loss_reason);
-/* Bytes of all items and of the current one. */
+/* Bytes of the queued items and of the current item. */
 uint64_t queue_bytes(const struct delivery_queue *);
 void queue_items_free(struct queue_item *); /* a list; without the lock. NULL is fine */
 /* The number of samples that a profile stands for. */

@@ -362,8 +362,8 @@ static const struct server_callbacks callbacks = {
 	.dropped = on_dropped,
 };
 
-/* Makes the socket's directory if only that is missing. Refuses a directory of another user, or
- * one that others can write to: they could replace the socket. */
+/* Makes the socket's directory if only that is missing. Refuses a directory that
+ * belongs to another user or is writable by others: they could replace the socket. */
 static int make_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');

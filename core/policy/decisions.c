@@ -330,7 +330,7 @@ static bool is_thorough(const struct decisions *s)
 	return s->round / RECHECK % 4 == 0;
 }
 
-/* No process moved since this one's control group was read. Every fourth check does not rely on
+/* No process has moved since the control group of t was read. Every fourth check does not rely on
  * the counter. */
 static bool is_settled(const struct decisions *s, const struct tracked *t)
 {

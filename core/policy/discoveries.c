@@ -109,8 +109,8 @@ void discoveries_process(struct discoveries *s, const struct fusee_process_event
 
 /* ---- instances ---- */
 
-/* Keeps the metrics if another instance has the same name: a reload makes the new instance before
- * it removes the old one. */
+/* Keeps the metrics if another instance has the same name: a reload makes the new instance
+ * first and removes the old instance then. */
 static void forget_metrics(const struct discoveries *s, const char *name)
 {
 	for (const struct entry *e = s->first; e; e = e->next)
