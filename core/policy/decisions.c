@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <fusee/helpers.h>
+
 #include "base/assert.h"
 #include "process/cgroup.h"
 #include "process/procfs.h"
@@ -151,9 +153,7 @@ static int read_name(struct tracked *t)
 			snprintf(t->name, sizeof(t->name), "%s", comm);
 		return r;
 	}
-	exe[n] = '\0';
-	if (n > 10 && !strcmp(exe + n - 10, " (deleted)"))
-		exe[n - 10] = '\0';
+	exe[fusee_path_length(exe, (size_t)n)] = '\0';
 	base = strrchr(exe, '/');
 	snprintf(t->name, sizeof(t->name), "%.*s", (int)sizeof(t->name) - 1, base ? base + 1 : exe);
 	return 0;

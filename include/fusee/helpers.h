@@ -103,6 +103,16 @@ static inline struct fusee_str fusee_text(const char *text)
 	return s;
 }
 
+/* The length of a path that was read from /proc/PID/exe, without the " (deleted)" that the kernel
+ * appends to the path of an unlinked file. */
+static inline size_t fusee_path_length(const char *path, size_t n)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t len = sizeof(deleted) - 1;
+
+	return n > len && !memcmp(path + n - len, deleted, len) ? n - len : n;
+}
+
 /* 1 if the bytes of s are those of the terminated `text`, else 0. */
 static inline int fusee_text_is(struct fusee_str s, const char *text)
 {

@@ -112,6 +112,15 @@ static int some_section(uint64_t file, const char *name, struct fusee_section *s
 	return 0;
 }
 
+TEST(paths)
+{
+	CHECK_INT(fusee_path_length("/bin/a", 6), 6);
+	CHECK_INT(fusee_path_length("/bin/a (deleted)", 16), 6);
+	CHECK_INT(fusee_path_length("/bin/a (deleted).so", 19), 19);
+	CHECK_INT(fusee_path_length(" (deleted)", 10), 10);
+	CHECK_INT(fusee_path_length("", 0), 0);
+}
+
 TEST(sections)
 {
 	const struct fusee_unwinder_host unwinder = {.file_section = some_section};

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fusee/helpers.h>
+
 #define MAX_ENVIRON (256u << 10)
 #define MAX_USERS 1024u
 
@@ -190,9 +192,7 @@ static int read_exe(struct facts *f, uint32_t pid)
 		text_clean(f->name, sizeof(f->name), comm, (size_t)n - (comm[n - 1] == '\n'));
 		return 0;
 	}
-	if (n > 10 && !memcmp(exe + n - 10, " (deleted)", 10))
-		n -= 10;
-	text_clean(f->exe, sizeof(f->exe), exe, (size_t)n);
+	text_clean(f->exe, sizeof(f->exe), exe, fusee_path_length(exe, (size_t)n));
 	base = strrchr(f->exe, '/');
 	base = base ? base + 1 : f->exe;
 	text_clean(f->name, sizeof(f->name), base, strlen(base));
