@@ -14,7 +14,6 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "profile/loss.h"
-#include "sampling/losses.h"
 
 #define BLOCKED_NS 5000000000u /* a sink whose call takes longer is reported as blocked */
 
@@ -24,7 +23,7 @@ static void add_losses(const struct agent *a, struct buf *b)
 {
 	struct loss_account l;
 
-	losses_read(&l, a->sampling.profiler.pipeline, a->sampling.profiler.stream);
+	profiler_account(&a->sampling.profiler, &l);
 	buf_printf(b,
 		   "\"samples_due\": %llu, \"samples\": %llu, \"complete\": %llu, \"truncated\": ",
 		   (unsigned long long)l.due, (unsigned long long)(l.due - l.lost),

@@ -11,7 +11,6 @@
 #include "base/metrics.h"
 #include "bpf/sampler.h"
 #include "profile/loss.h"
-#include "sampling/losses.h"
 
 /* ---- /metrics ---- */
 
@@ -30,7 +29,7 @@ static void set_losses(const struct agent *a)
 {
 	struct loss_account l;
 
-	losses_read(&l, a->sampling.profiler.pipeline, a->sampling.profiler.stream);
+	profiler_account(&a->sampling.profiler, &l);
 	for (uint32_t i = 0; i < l.n; i++) {
 		const struct loss_count *c = &l.counts[i];
 

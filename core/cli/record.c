@@ -190,7 +190,7 @@ static void show_progress(struct session *s, bool key)
 		return;
 	r->progress_ns = now;
 	pipeline_stats(s->profiler.pipeline, &stats);
-	losses_read(&losses, s->profiler.pipeline, s->profiler.stream);
+	profiler_account(&s->profiler, &losses);
 	text_number(samples, losses.due);
 	text_number(lost, losses.lost);
 	fprintf(stderr, "\r\033[K  %llu:%02llu   %.2f CPUs   %s samples   %s lost",
@@ -238,7 +238,7 @@ static int make_profile(struct session *s, struct builder **b, const struct fuse
 	if (!r)
 		r = worker_wait(f->worker);
 	if (!r)
-		r = build_profile(*b, c, f->pipeline, f->symbolizer, &o);
+		r = build_profile(*b, f, c, &o);
 	if (r)
 		return r;
 	builder_profile(*b)->start_ns = s->start_wall_ns;

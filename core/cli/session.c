@@ -336,7 +336,7 @@ void session_account(struct session *s, struct session_account *a)
 	*a = (struct session_account){.period_ns = profiler_period_ns(s->o.hz)};
 	perf_stream_counts(s->profiler.stream, &a->counts);
 	pipeline_stats(s->profiler.pipeline, &a->stats);
-	losses_read(&a->losses, s->profiler.pipeline, s->profiler.stream);
+	profiler_account(&s->profiler, &a->losses);
 	if (!perf_stream_kernel(s->profiler.stream))
 		loss_account_move(&a->losses, LOSS_TIMER_SKIPPED, LOSS_KERNEL_NOT_ALLOWED,
 				  system_ns(s) / a->period_ns);

@@ -74,9 +74,8 @@ static void print_hottest(const struct fusee_profile *p)
 static void print_poor(struct session *s, const struct session_account *a)
 {
 	struct poorly_symbolized_file poor[3];
-	uint32_t n = build_find_poorly_symbolized(pipeline_collector(s->profiler.pipeline, 0),
-						  s->profiler.pipeline, s->profiler.symbolizer,
-						  poor, 3);
+	uint32_t n = build_find_poorly_symbolized(
+		&s->profiler, pipeline_collector(s->profiler.pipeline, 0), poor, 3);
 
 	for (uint32_t i = 0; i < n; i++) {
 		const char *base = strrchr(poor[i].path, '/');
@@ -87,8 +86,9 @@ static void print_poor(struct session *s, const struct session_account *a)
 		package = package_debug_symbols(poor[i].path);
 		fprintf(stderr, "  %s has no symbols of its own: %s.%s%s\n",
 			base ? base + 1 : poor[i].path,
-			poor[i].quality & INSPECTION_DYNSYM ? "names are from its dynamic table"
-							    : "functions are shown as +0xoffset",
+			poor[i].symbol_source & INSPECTION_DYNSYM
+				? "names are from its dynamic table"
+				: "functions are shown as +0xoffset",
 			package ? " More: " : "", package ? package : "");
 		free(package);
 	}

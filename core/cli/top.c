@@ -206,7 +206,7 @@ static void named(void *arg)
 
 	t->naming = NULL;
 	if (!r)
-		r = build_profile(b, c, t->s.profiler.pipeline, t->s.profiler.symbolizer, &o);
+		r = build_profile(b, &t->s.profiler, c, &o);
 	if (!r) {
 		builder_profile(b)->duration_ns = t->every_ns;
 		builder_losses(b, &t->losses);

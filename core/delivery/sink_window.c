@@ -57,8 +57,7 @@ static int build(struct builder *b, const struct closed *closed, bool one_set, u
 		.set = set,
 	};
 	char host[256] = "";
-	int r = build_profile(b, closed->window.collector, sink->context.profiler->pipeline,
-			      sink->context.profiler->symbolizer, &options);
+	int r = build_profile(b, sink->context.profiler, closed->window.collector, &options);
 
 	if (r)
 		return r;

@@ -10,32 +10,34 @@
 #include "base/utf8.h"
 #include "unwind/claims.h"
 #include "sampling/pipeline_state.h"
+#include "sampling/profiler.h"
 #include "symbols/symbols.h"
 
 #define MAX_LABELS 48
 
 #define KNOWN 1024
 
-/* A function that was made, by the texts of its names, which are one and the same for a file. */
+/* A slot of a cache of functions that were added to the builder. Texts are compared by address: the
+ * symbolizer keeps each text of a file once. */
 struct known {
 	const char *name, *system_name, *file;
 	uint32_t start_line;
-	uint32_t id; /* 0: none */
+	uint32_t id; /* 0: the slot is free */
 };
 
 struct build {
 	struct builder *b;
 	const struct collector *c;
 	const struct pipeline *p;
-	struct symbolizer *names;
+	struct symbolizer *symbolizer;
 	struct kernel_names *kernel_names;
-	bool kernel_named; /* they are not hidden */
+	bool kernel_named; /* the kernel does not hide its symbols */
 	const struct build_options *o;
-	uint32_t *locations;         /* by id of frame; 0: not made yet */
-	uint32_t *mappings;          /* by id of file; 0: not made yet */
-	uint32_t *flags;             /* by id of file: what all its locations have */
-	uint32_t native, kernel, go; /* strings */
-	struct buf text;             /* scratch */
+	uint32_t *locations;         /* by frame id; 0: not built yet */
+	uint32_t *mappings;          /* by file id; 0: not built yet */
+	uint32_t *flags;             /* by file id: FUSEE_MAPPING_.. that all its locations have */
+	uint32_t native, kernel, go; /* ids of strings */
+	struct buf text;             /* reused by clean() */
 	struct known *known;
 };
 
@@ -51,7 +53,8 @@ static void hex(const uint8_t *p, uint32_t n, char out[129])
 	out[2 * (n < 64 ? n : 64)] = '\0';
 }
 
-static uint32_t plain(struct build *n, const char *name, struct fusee_location *loc)
+/* A location with one function and no line. */
+static uint32_t named_location(struct build *n, const char *name, struct fusee_location *loc)
 {
 	struct fusee_function fn = {0};
 	struct fusee_line line = {0};
@@ -82,14 +85,14 @@ static uint32_t kernel_location(struct build *n, const struct walk_frame *f)
 	struct fusee_location loc = {.address = f->addr, .frame_type = n->kernel};
 
 	loc.mapping = kernel_mapping(n, module);
-	return plain(n, name ? name : "[kernel]", &loc);
+	return named_location(n, name ? name : "[kernel]", &loc);
 }
 
 /* ---- memory without a file ---- */
 
 #define MAX_SOURCE_FRAMES 64u
 
-/* What an unwinder says of one frame. */
+/* Collects the source frames that an unwinder reports for one frame. */
 struct named {
 	struct fusee_frame_out out; /* first */
 	struct build *build;
@@ -97,15 +100,13 @@ struct named {
 	uint32_t n;
 };
 
+/* The id of the text, made printable. */
 static uint32_t clean(struct build *n, struct fusee_str text)
 {
-	uint32_t id;
-
 	buf_reset(&n->text);
 	if (!text.p || utf8_clean_printable(&n->text, text.p, text.len))
 		return 0;
-	id = builder_string(n->b, n->text.p, n->text.len);
-	return id;
+	return builder_string(n->b, n->text.p, n->text.len);
 }
 
 static int add_source_frame(struct fusee_frame_out *out, const struct fusee_source_frame *from)
@@ -148,7 +149,7 @@ static uint32_t anonymous_location(struct build *n, const struct walk_frame *f)
 		loc.frame_type = builder_cstr(n->b, type);
 		return builder_location(n->b, &loc, named.lines, named.n);
 	}
-	return plain(n, "[code made at run time]", &loc);
+	return named_location(n, "[code made at run time]", &loc);
 }
 
 /* ---- frames of languages ---- */
@@ -168,7 +169,7 @@ static uint32_t pushed_location(struct build *n, const struct walk_frame *f)
 		return builder_location(n->b, &loc, named.lines, named.n);
 	}
 	snprintf(name, sizeof(name), "[%s function]", type);
-	return plain(n, name, &loc);
+	return named_location(n, name, &loc);
 }
 
 /* ---- files ---- */
@@ -193,8 +194,8 @@ static uint32_t file_mapping(struct build *n, const struct file *f)
 	return n->mappings[f->id];
 }
 
-/* What all locations of a mapping have is said of the mapping. */
-static void note_flags(struct build *n, uint32_t file, const struct source_frame *f)
+/* A mapping has the flags that all its locations have. */
+static void restrict_flags(struct build *n, uint32_t file, const struct source_frame *f)
 {
 	if (f->flags & SYMBOLS_STUB)
 		n->flags[file] = 0;
@@ -212,7 +213,7 @@ static void flag_mappings(struct build *n)
 		if (!n->mappings[i])
 			continue;
 		if (all & FUSEE_MAPPING_LINES &&
-		    symbolizer_symbol_source(n->names, i) & (INSPECTION_DWARF | INSPECTION_GO))
+		    symbolizer_symbol_source(n->symbolizer, i) & (INSPECTION_DWARF | INSPECTION_GO))
 			all |= FUSEE_MAPPING_INLINES;
 		builder_mapping_flags(n->b, n->mappings[i], all, 0);
 	}
@@ -252,40 +253,40 @@ static uint32_t add_function(struct build *n, const struct file *file, const str
 	return k->id;
 }
 
-/* A frame of a file that the worker could not name. */
-static uint32_t unread_location(struct build *n, const struct file *file,
-				struct fusee_location *loc)
+/* A frame of a file that the worker could not symbolize. */
+static uint32_t unreadable_location(struct build *n, const struct file *file,
+				    struct fusee_location *loc)
 {
 	char name[512];
 
 	n->flags[file->id] = 0;
 	loc->flags = FUSEE_LOCATION_STUB;
 	snprintf(name, sizeof(name), "[%s: not readable]", files_base_name(file));
-	return plain(n, name, loc);
+	return named_location(n, name, loc);
 }
 
 static uint32_t file_location(struct build *n, const struct walk_frame *f)
 {
 	const struct file *file = n->p->files->all[f->file];
-	const struct symbolized_address *name = symbolizer_find(n->names, f->file, f->addr);
-	struct fusee_location loc = {.mapping = file_mapping(n, file),
-				     .frame_type = symbolizer_symbol_source(n->names, f->file) &
-								   INSPECTION_GO
-							   ? n->go
-							   : n->native,
-				     .address = name ? name->address : f->addr};
+	const struct symbolized_address *name = symbolizer_find(n->symbolizer, f->file, f->addr);
+	struct fusee_location loc = {
+		.mapping = file_mapping(n, file),
+		.frame_type = symbolizer_symbol_source(n->symbolizer, f->file) & INSPECTION_GO
+				      ? n->go
+				      : n->native,
+		.address = name ? name->address : f->addr};
 	struct fusee_line *lines;
 	uint32_t id;
 
 	if (!name || !name->n)
-		return unread_location(n, file, &loc);
+		return unreadable_location(n, file, &loc);
 	lines = calloc(name->n, sizeof(*lines));
 	if (!lines)
 		return BUILDER_NONE;
 	for (uint32_t i = 0; i < name->n; i++) {
 		const struct source_frame *at = &name->frames[i];
 
-		note_flags(n, f->file, at);
+		restrict_flags(n, f->file, at);
 		lines[i] = (struct fusee_line){
 			.function = add_function(n, file, at),
 			.line = at->line,
@@ -327,7 +328,7 @@ static uint32_t reason_location(struct build *n, uint32_t reason)
 	char name[128];
 
 	snprintf(name, sizeof(name), "[truncated: %s]", n->p->account.counts[reason].text);
-	return plain(n, name, &loc);
+	return named_location(n, name, &loc);
 }
 
 static uint32_t build_stack(struct build *n, const struct sample_key *k)
@@ -399,7 +400,7 @@ static int add_samples(struct build *n)
 	return r;
 }
 
-/* ---- the whole ---- */
+/* ---- the profile ---- */
 
 static void describe(struct build *n)
 {
@@ -436,13 +437,14 @@ static void add_resource(struct build *n)
 	}
 }
 
-int build_profile(struct builder *b, const struct collector *c, const struct pipeline *p,
-		  struct symbolizer *names, const struct build_options *o)
+int build_profile(struct builder *b, const struct profiler *profiler, const struct collector *c,
+		  const struct build_options *o)
 {
-	struct build n = {.b = b, .c = c, .p = p, .names = names, .o = o};
+	const struct pipeline *p = profiler->pipeline;
+	struct build n = {.b = b, .c = c, .p = p, .symbolizer = profiler->symbolizer, .o = o};
 	int r = -ENOMEM;
 
-	n.kernel_names = symbolizer_kernel_names(names);
+	n.kernel_names = symbolizer_kernel_names(n.symbolizer);
 	n.kernel_named = kernel_names_begin(n.kernel_names, c->start_ns);
 	claims_refresh(p->claims);
 	n.locations = calloc(c->frames.n, sizeof(*n.locations));
@@ -463,7 +465,7 @@ int build_profile(struct builder *b, const struct collector *c, const struct pip
 	return r;
 }
 
-/* ---- poor names ---- */
+/* ---- files with few symbols ---- */
 
 static int by_self(const void *a, const void *b)
 {
@@ -473,6 +475,7 @@ static int by_self(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
+/* Own CPU time by file id. NULL: no memory. */
 static uint64_t *self_times(const struct collector *c, uint32_t nfiles)
 {
 	uint64_t *self = calloc(nfiles, sizeof(*self));
@@ -487,23 +490,23 @@ static uint64_t *self_times(const struct collector *c, uint32_t nfiles)
 	return self;
 }
 
-uint32_t build_find_poorly_symbolized(const struct collector *c, const struct pipeline *p,
-				      const struct symbolizer *names,
+uint32_t build_find_poorly_symbolized(const struct profiler *profiler, const struct collector *c,
 				      struct poorly_symbolized_file *out, uint32_t n)
 {
+	const struct pipeline *p = profiler->pipeline;
 	uint64_t *self = self_times(c, p->files->n);
 	struct poorly_symbolized_file *all = calloc(p->files->n, sizeof(*all));
 	uint32_t count = 0;
 
 	for (uint32_t i = 1; self && all && i < p->files->n; i++) {
 		const struct file *f = p->files->all[i];
-		uint32_t quality = symbolizer_symbol_source(names, i);
+		uint32_t source = symbolizer_symbol_source(profiler->symbolizer, i);
 
 		if (!self[i] || !f || !f->inspection || !strcmp(f->path, "[vdso]") ||
-		    quality & (INSPECTION_SYMTAB | INSPECTION_DWARF | INSPECTION_GO))
+		    source & (INSPECTION_SYMTAB | INSPECTION_DWARF | INSPECTION_GO))
 			continue;
 		all[count] = (struct poorly_symbolized_file){
-			.path = f->path, .quality = quality, .self_ns = self[i]};
+			.path = f->path, .symbol_source = source, .self_ns = self[i]};
 		hex(f->inspection->build_id, f->inspection->build_id_len, all[count++].build_id);
 	}
 	if (count)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a collector, whose names have come, to a profile. */
+/* Builds a profile from a collector whose frames are symbolized. For the thread of the profiler. */
 #ifndef SAMPLING_BUILD_PROFILE_H
 #define SAMPLING_BUILD_PROFILE_H
 
@@ -7,35 +7,36 @@
 
 #include "profile/builder.h"
 #include "sampling/collector.h"
-#include "sampling/symbolizer.h"
 
-struct pipeline;
+struct profiler;
 
+/* Borrowed for the call. */
 struct build_options {
-	uint64_t period_ns; /* the base rate's */
-	/* A label set's labels; NULL: samples carry `process` and `thread` alone. */
+	uint64_t period_ns; /* of the default rate */
+	/* The labels of a label set, valid until the next call; NULL: samples have the labels
+	 * `process` and `thread` only. */
 	const struct fusee_label *(*labels)(void *arg, uint32_t set, uint32_t *n);
 	void *arg;
-	const char *const *omit; /* labels that are left out; ends with NULL. NULL: none */
-	bool one_set;            /* only samples of `set`, whose labels go to the resource */
+	const char *const *omit; /* names of labels to leave out, ends with NULL; NULL: none */
+	bool one_set;            /* only samples of `set`, whose labels become the resource's */
 	uint32_t set;
 };
 
-/* Fills the builder: types samples/count and cpu/nanoseconds, all names, the time of the collector.
- * The files of the collector's frames must still be there. 0 or -errno. */
-int build_profile(struct builder *, const struct collector *, const struct pipeline *,
-		  struct symbolizer *, const struct build_options *);
+/* Adds everything but the duration and the losses to the builder: value types samples/count and
+ * cpu/nanoseconds, samples, locations, symbols, the start time. The files of the collector's frames
+ * must not have been freed (profiler_sweep() keeps them). 0 or -errno. */
+int build_profile(struct builder *, const struct profiler *, const struct collector *,
+		  const struct build_options *);
 
-/* Files whose names are poor, the hottest first: of `self_ns` own CPU time, what its names came
- * from. */
+/* A file without symbols of its own. */
 struct poorly_symbolized_file {
-	const char *path;
-	char build_id[129]; /* hex, "" none */
-	uint32_t quality;   /* INSPECTION_SYMTAB .. */
-	uint64_t self_ns;
+	const char *path;       /* owned by the profiler */
+	char build_id[129];     /* hex; "": none */
+	uint32_t symbol_source; /* as of symbolizer_symbol_source() */
+	uint64_t self_ns;       /* CPU time in its code */
 };
-/* At most n. Returns how many. */
-uint32_t build_find_poorly_symbolized(const struct collector *, const struct pipeline *,
-				      const struct symbolizer *, struct poorly_symbolized_file *,
-				      uint32_t n);
+/* Finds at most n such files of the collector, those with the most CPU time first. Returns how
+ * many. */
+uint32_t build_find_poorly_symbolized(const struct profiler *, const struct collector *,
+				      struct poorly_symbolized_file *, uint32_t n);
 #endif

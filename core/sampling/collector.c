@@ -38,25 +38,25 @@ void collector_free(struct collector *c)
 	free(c);
 }
 
-/* Makes room for element id of an array of *n; new ones are zeroed. NULL: no memory. */
-static void *room(void *array, uint32_t *n, uint32_t id, size_t size)
+/* Grows an array of *n items until index id is in it; new items are zeroed. NULL: no memory. */
+static void *grow(void *array, uint32_t *n, uint32_t id, size_t size)
 {
-	uint32_t want = *n ? *n : 64;
+	uint32_t count = *n ? *n : 64;
 	char *grown;
 
-	while (want <= id)
-		want *= 2;
-	if (want == *n)
+	while (count <= id)
+		count *= 2;
+	if (count == *n)
 		return array;
-	grown = realloc(array, want * size);
+	grown = realloc(array, count * size);
 	if (!grown)
 		return NULL;
-	memset(grown + *n * size, 0, (want - *n) * size);
-	*n = want;
+	memset(grown + *n * size, 0, (count - *n) * size);
+	*n = count;
 	return grown;
 }
 
-/* The walked stack's id, or DICT_NONE. */
+/* The id of the unwound stack, or DICT_NONE. */
 static uint32_t stack_id(struct collector *c, const struct walk *w)
 {
 	uint32_t ids[sizeof(w->frames) / sizeof(w->frames[0])];
@@ -77,21 +77,21 @@ static uint32_t process_id(struct collector *c, const struct process *p, uint32_
 
 	if (id == DICT_NONE)
 		return id;
-	at = room(c->collected, &c->ncollected, id, sizeof(*at));
+	at = grow(c->collected, &c->ncollected, id, sizeof(*at));
 	if (!at)
 		return DICT_NONE;
 	c->collected = at;
 	at += id;
 	at->pid = p->pid;
 	at->set = set;
-	/* its name may come to be known after its first samples */
+	/* The name may become known after the first samples. */
 	memcpy(at->name, *p->name ? p->name : p->comm,
 	       *p->name ? sizeof(at->name) : sizeof(p->comm));
 	return id;
 }
 
 int collector_add(struct collector *c, const struct process *p, uint32_t set, uint32_t tid,
-		  const char *comm, const struct walk *w, uint32_t reason, uint64_t period)
+		  const char *comm, const struct walk *w, uint32_t reason, uint64_t weight_ns)
 {
 	struct sample_key k = {
 		.process = process_id(c, p, set),
@@ -108,13 +108,13 @@ int collector_add(struct collector *c, const struct process *p, uint32_t set, ui
 	id = dict_add(&c->samples, &k, sizeof(k));
 	if (id == DICT_NONE)
 		return -ENOMEM;
-	sums = room(c->sums, &c->nsums, id, sizeof(*sums));
+	sums = grow(c->sums, &c->nsums, id, sizeof(*sums));
 	if (!sums)
 		return -ENOMEM;
 	c->sums = sums;
 	sums[id].count++;
-	sums[id].weight += period;
+	sums[id].weight += weight_ns;
 	c->count++;
-	c->weight_ns += period;
+	c->weight_ns += weight_ns;
 	return 0;
 }

@@ -16,30 +16,31 @@
 #include "bpf/programs.h"
 #include "symbols/kallsyms.h"
 
-#define HIDDEN_NS 600000000000ull /* what was hidden is asked for again after this */
-#define FAILED_NS 10000000000ull  /* likewise where there was no memory */
-#define BLIND_NS                                                                                 \
-	60000000000ull         /* where it cannot be seen what came, all is read anew after this \
-				*/
+/* How long after a failed read kallsyms is read again: where it was hidden, and out of memory. */
+#define HIDDEN_NS 600000000000ull
+#define FAILED_NS 10000000000ull
+/* How long symbols are used where it is unknown whether modules or programs were loaded. */
+#define BLIND_NS 60000000000ull
 #define MAX_MODULES (1u << 20) /* bytes of /proc/modules */
-#define MAX_PROGRAMS 100000u   /* that came since, and are walked over */
+#define MAX_PROGRAMS 100000u   /* BPF programs loaded between two looks */
 
-/* What was there when it was read. */
+/* Which modules and BPF programs are loaded. */
 struct state {
-	uint8_t modules[32];
-	uint32_t program; /* the newest */
-	bool blind;
+	uint8_t modules[32]; /* hash */
+	uint32_t program;    /* id of the newest */
+	bool blind;          /* one of them could not be read */
 };
 
 struct kernel_names {
 	struct kernel_names_from from;
-	struct kallsyms *now, *before; /* before: without the kernel's own text; NULL: none */
-	struct state state;
-	uint64_t read;
-	uint64_t changed[2]; /* when `before` was found to be over; the same of the one before it */
-	uint64_t again;      /* there is none: not before this */
-	uint64_t since;
-	bool checked; /* for the profile at hand */
+	struct kallsyms *now;    /* NULL: hidden, or no memory */
+	struct kallsyms *before; /* as of the read before, without the kernel's own text; or NULL */
+	struct state state;      /* just before `now` was read */
+	uint64_t read;           /* when `now` was read; all times: CLOCK_MONOTONIC ns */
+	uint64_t changed[2];     /* when `before` became out of date; when its predecessor did */
+	uint64_t again;          /* `now` is NULL: not read again before this time */
+	uint64_t since;          /* as of kernel_names_begin() */
+	bool checked;            /* `state` was compared since kernel_names_begin() */
 };
 
 int kernel_names_new(struct kernel_names **ret, const struct kernel_names_from *from)
@@ -67,10 +68,11 @@ void kernel_names_free(struct kernel_names *k)
 	free(k);
 }
 
-/* ---- what is loaded ---- */
+/* ---- modules and programs ---- */
 
-/* One that is loaded again is another entry, even if it is as large and lies where it lay. */
-static void add_entry(struct sha256 *h, const char *name, size_t len)
+/* The inode of a module's folder: it changes when the module is loaded again, even at the same
+ * address. */
+static void add_inode(struct sha256 *h, const char *name, size_t len)
 {
 	char path[128];
 	struct stat st = {0};
@@ -81,7 +83,8 @@ static void add_entry(struct sha256 *h, const char *name, size_t len)
 	sha256_add(h, &st.st_ino, sizeof(st.st_ino));
 }
 
-/* "name size users dependents state address": users and dependents come and go. */
+/* "name size users dependents state address", without users and dependents, which change while the
+ * module stays loaded. */
 static void add_module(struct sha256 *h, const char *line, size_t len)
 {
 	const char *end = line + len;
@@ -91,7 +94,7 @@ static void add_module(struct sha256 *h, const char *line, size_t len)
 		size_t n = (size_t)((space ? space : end) - line);
 
 		if (!field)
-			add_entry(h, line, n);
+			add_inode(h, line, n);
 		if (field != 2 && field != 3)
 			sha256_add(h, line, n);
 		sha256_add(h, " ", 1);
@@ -100,7 +103,7 @@ static void add_module(struct sha256 *h, const char *line, size_t len)
 	sha256_add(h, "\n", 1);
 }
 
-/* A kernel without modules has no such file. */
+/* Hashes /proc/modules, which a kernel without modules does not have. 0 or -errno. */
 static int read_modules(const struct kernel_names *k, uint8_t hash[32])
 {
 	struct buf b = {0};
@@ -122,7 +125,7 @@ static int read_modules(const struct kernel_names *k, uint8_t hash[32])
 	return r;
 }
 
-/* Numbers of programs only grow: none is newer, none came. */
+/* Raises *id to the id of the newest program: ids only grow. 0 or -errno. */
 static int newest_program(const struct kernel_names *k, uint32_t *id)
 {
 	int r = 0;
@@ -132,7 +135,8 @@ static int newest_program(const struct kernel_names *k, uint32_t *id)
 	return r == -ENOENT ? 0 : r ? r : -E2BIG;
 }
 
-static void look(const struct kernel_names *k, struct state *s, uint32_t from)
+/* from: id of a program from which the newest is searched. */
+static void read_state(const struct kernel_names *k, struct state *s, uint32_t from)
 {
 	*s = (struct state){.program = from};
 	s->blind = read_modules(k, s->modules) || newest_program(k, &s->program);
@@ -144,23 +148,23 @@ static void load(struct kernel_names *k)
 {
 	int r;
 
-	look(k, &k->state, 0); /* before: what comes meanwhile counts as new */
+	read_state(k, &k->state, 0); /* first: what is loaded during the read counts as new */
 	k->read = clock_now();
 	r = kallsyms_load(&k->now, k->from.kallsyms);
 	if (r) {
 		k->now = NULL;
 		k->again = k->read + (r == -ENOMEM ? FAILED_NS : HIDDEN_NS);
-		log_debug("no names of the kernel: %s", strerror(-r));
+		log_debug("no symbols of the kernel: %s", strerror(-r));
 	}
 }
 
-/* An address that is not the kernel's own is about to be named: is what is known still so? */
-static void check(struct kernel_names *k)
+/* Reads the symbols anew if modules or programs were loaded or unloaded since the last read. */
+static void refresh(struct kernel_names *k)
 {
 	struct state s;
 
 	k->checked = true;
-	look(k, &s, k->state.program);
+	read_state(k, &s, k->state.program);
 	if (s.blind || k->state.blind
 		    ? clock_now() - k->read < BLIND_NS
 		    : s.program == k->state.program && !memcmp(s.modules, k->state.modules, 32))
@@ -197,15 +201,15 @@ const char *kernel_names_at(struct kernel_names *k, uint64_t addr, const char **
 	if (kallsyms_is_text(k->now, addr))
 		return kallsyms_lookup(k->now, addr, &start, module);
 	if (!k->checked)
-		check(k);
+		refresh(k);
 	name = k->now ? kallsyms_lookup(k->now, addr, &start, module) : NULL;
 	if (k->since > k->changed[0])
 		return name;
 	if (k->since <= k->changed[1] || !k->before) {
 		*module = "";
-		return NULL; /* who knows */
+		return NULL; /* more than one change since: any of several symbols */
 	}
-	/* in part of that time it was what was there before */
+	/* One change since: for a part of that time the symbol of before was valid. */
 	old = kallsyms_lookup(k->before, addr, &start, &old_module);
 	if (!old)
 		return name;

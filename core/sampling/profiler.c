@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "events/probe.h"
@@ -194,6 +195,46 @@ void profiler_stop(struct profiler *p)
 	perf_stream_drain(p->stream, pipeline_handlers(p->pipeline), true);
 }
 
+/* ---- losses ---- */
+
+static void add_lost(struct loss_account *a, const struct perf_stream_counts *before,
+		     const struct perf_stream_counts *after)
+{
+	fusee_assert(after->ring_full >= before->ring_full && after->skipped >= before->skipped);
+	loss_account_add(a, LOSS_RING_FULL, after->ring_full - before->ring_full);
+	loss_account_add(a, LOSS_TIMER_SKIPPED, after->skipped - before->skipped);
+}
+
+void profiler_account(const struct profiler *p, struct loss_account *a)
+{
+	struct perf_stream_counts counts;
+	struct pipeline_stats stats;
+
+	pipeline_stats(p->pipeline, &stats);
+	perf_stream_counts(p->stream, &counts);
+	*a = *stats.account;
+	add_lost(a, &(struct perf_stream_counts){0}, &counts);
+}
+
+/* The samples of a window: those that its collector has, and those that were lost between two reads
+ * of the perf stream. */
+static void account_window(const struct profiler *p, const struct collector *c,
+			   const struct perf_stream_counts *before,
+			   const struct perf_stream_counts *after, struct loss_account *a)
+{
+	struct pipeline_stats stats;
+
+	pipeline_stats(p->pipeline, &stats);
+	*a = *stats.account;
+	loss_account_clear(a);
+	add_lost(a, before, after);
+	for (uint32_t i = 1; i < c->samples.n; i++) {
+		const struct sample_key *k = c->samples.entries[i].key;
+
+		loss_account_add(a, k->reason, c->sums[i].count);
+	}
+}
+
 /* ---- windows ---- */
 
 int profiler_open_window(struct profiler *p, uint32_t *slot)
@@ -228,8 +269,7 @@ int profiler_close_window(struct profiler *p, uint32_t slot, bool more, struct p
 	w->collector = pipeline_set_collector(p->pipeline, slot, next);
 	/* An empty window makes no profile: its losses count for the next window. */
 	if (w->collector && w->collector->count) {
-		losses_read_window(&w->losses, p->pipeline, w->collector, &p->window_start[slot],
-				   &now);
+		account_window(p, w->collector, &p->window_start[slot], &now, &w->losses);
 		p->window_start[slot] = now;
 	}
 	return 0;

@@ -22,8 +22,8 @@
 #include "bpf/sampler.h"
 #include "events/perf_stream.h"
 #include "plugin/plugin.h"
+#include "profile/loss.h"
 #include "sampling/collector.h"
-#include "sampling/losses.h"
 #include "sampling/pipeline.h"
 #include "sampling/symbolizer.h"
 #include "worker/worker.h"
@@ -75,7 +75,7 @@ struct profiler {
 struct profiler_window {
 	struct collector *collector; /* owned by the caller */
 	uint64_t end_ns;             /* CLOCK_MONOTONIC */
-	struct loss_account losses;  /* of its samples */
+	struct loss_account losses;  /* of its samples; zeros if the collector has none */
 };
 
 /* Ticks at this rate, in CPU time. */
@@ -111,6 +111,9 @@ void profiler_stop(struct profiler *);
 int profiler_open_window(struct profiler *, uint32_t *slot);
 /* Ends the slot's window; more: the next window begins. 0, or -ENOMEM: the window goes on. */
 int profiler_close_window(struct profiler *, uint32_t slot, bool more, struct profiler_window *);
+
+/* The account of all samples since profiler_open(). No figure falls from one call to the next. */
+void profiler_account(const struct profiler *, struct loss_account *);
 
 /* Frees processes and files that no mapping and no collector needs, and symbols beyond
  * symbol_bytes. keep: n closed collectors that are still to be built. To be called now and then. */

@@ -12,24 +12,24 @@
 #include "base/hashmap.h"
 #include "symbols/debugfile.h"
 
-#define SPAN_BYTES (4u << 20) /* of code that was not asked for, in all */
-#define KERNEL_SECONDS 600    /* modules come and go: the kernel's names are read anew after this */
+#define SPAN_BYTES (4u << 20) /* memory for spans of all files */
 
-/* Code that has the same frames wherever one is in it: ELF virtual addresses [lo, hi). */
+/* ELF virtual addresses [lo, hi) that all have the same source frames. The worker sends spans
+ * around the addresses that were requested, so that later addresses in them need no request. */
 struct span {
 	uint64_t lo, hi;
-	struct symbolized_address *name;
+	struct symbolized_address *symbols;
 };
 
 struct file_symbols {
 	struct hashmap by_offset; /* file offset + 1 -> struct symbolized_address * */
-	struct span *spans;       /* sorted, apart */
+	struct span *spans;       /* sorted, not overlapping */
 	uint32_t nspans;
 	struct dict texts;
-	uint64_t bytes, span_bytes; /* without texts; those of spans among them */
-	uint64_t used;              /* number of the job that last wanted them */
-	uint32_t quality;
-	char *alt_name; /* the dwz file that its debug information names; NULL: none known */
+	uint64_t bytes, span_bytes; /* without texts; span_bytes: the part of spans */
+	uint64_t used;              /* number of the last request that named the file */
+	uint32_t symbol_source;     /* INSPECTION_SYMTAB .. */
+	char *alt_name; /* path of its dwz file, from its debug information; NULL: unknown */
 	uint8_t alt_id[64];
 	uint32_t alt_id_len;
 };
@@ -38,24 +38,24 @@ struct symbolizer {
 	struct files *files;
 	struct worker *worker;
 	bool inlines;
-	struct file_symbols **all; /* by id of file; NULL: none yet */
+	struct file_symbols **all; /* by file id; NULL: none yet */
 	uint32_t n;
-	uint64_t jobs, busy; /* begun; under way */
+	uint64_t requests, busy; /* calls of symbolizer_request() in all; not answered yet */
 	uint64_t bytes, span_bytes;
 	struct kernel_names *kernel;
 };
 
-/* One symbolizer_request(). */
-struct job {
-	struct symbolizer *names;
+/* One call of symbolizer_request(). */
+struct request {
+	struct symbolizer *symbolizer;
 	void (*done)(void *arg);
 	void *arg;
-	uint32_t waiting; /* answers to come, and one while asking */
+	uint32_t waiting; /* file requests without an answer; 1 more while they are being sent */
 };
 
-/* One request to the worker. */
-struct request {
-	struct job *job;
+/* The part of a request that is about one file: one request to the worker. */
+struct file_request {
+	struct request *request;
 	struct file *file;
 	uint64_t *offsets, *addresses;
 	uint32_t n;
@@ -65,114 +65,114 @@ struct request {
 int symbolizer_new(struct symbolizer **ret, struct files *files, struct worker *worker,
 		   bool inlines)
 {
-	struct symbolizer *n = calloc(1, sizeof(*n));
+	struct symbolizer *s = calloc(1, sizeof(*s));
 
-	if (!n)
+	if (!s)
 		return -ENOMEM;
-	n->files = files;
-	n->worker = worker;
-	n->inlines = inlines;
-	if (kernel_names_new(&n->kernel, NULL)) {
-		free(n);
+	s->files = files;
+	s->worker = worker;
+	s->inlines = inlines;
+	if (kernel_names_new(&s->kernel, NULL)) {
+		free(s);
 		return -ENOMEM;
 	}
-	*ret = n;
+	*ret = s;
 	return 0;
 }
 
-void symbolizer_drop_file(struct symbolizer *n, uint32_t file)
+void symbolizer_drop_file(struct symbolizer *s, uint32_t file)
 {
-	struct file_symbols *f = file < n->n ? n->all[file] : NULL;
+	struct file_symbols *f = file < s->n ? s->all[file] : NULL;
 
 	if (!f)
 		return;
-	n->bytes -= f->bytes + f->texts.bytes;
+	s->bytes -= f->bytes + f->texts.bytes;
 	hashmap_fini_free(&f->by_offset);
 	for (uint32_t i = 0; i < f->nspans; i++)
-		free(f->spans[i].name);
+		free(f->spans[i].symbols);
 	free(f->spans);
-	n->span_bytes -= f->span_bytes;
+	s->span_bytes -= f->span_bytes;
 	dict_fini(&f->texts);
 	free(f->alt_name);
 	free(f);
-	n->all[file] = NULL;
+	s->all[file] = NULL;
 }
 
-void symbolizer_free(struct symbolizer *n)
+void symbolizer_free(struct symbolizer *s)
 {
-	if (!n)
+	if (!s)
 		return;
-	for (uint32_t i = 0; i < n->n; i++)
-		symbolizer_drop_file(n, i);
-	kernel_names_free(n->kernel);
-	free(n->all);
-	free(n);
+	for (uint32_t i = 0; i < s->n; i++)
+		symbolizer_drop_file(s, i);
+	kernel_names_free(s->kernel);
+	free(s->all);
+	free(s);
 }
 
-static struct file_symbols *file_symbols_get(struct symbolizer *n, uint32_t file)
+static struct file_symbols *file_symbols_get(struct symbolizer *s, uint32_t file)
 {
 	struct file_symbols *f;
 
-	if (file >= n->n) {
-		uint32_t want = n->files->n > file ? n->files->n : file + 1;
-		struct file_symbols **all = realloc(n->all, want * sizeof(struct file_symbols *));
+	if (file >= s->n) {
+		uint32_t want = s->files->n > file ? s->files->n : file + 1;
+		struct file_symbols **all = realloc(s->all, want * sizeof(struct file_symbols *));
 
 		if (!all)
 			return NULL;
-		memset(all + n->n, 0, (want - n->n) * sizeof(struct file_symbols *));
-		n->all = all;
-		n->n = want;
+		memset(all + s->n, 0, (want - s->n) * sizeof(struct file_symbols *));
+		s->all = all;
+		s->n = want;
 	}
-	if (n->all[file])
-		return n->all[file];
+	if (s->all[file])
+		return s->all[file];
 	f = calloc(1, sizeof(*f));
 	if (!f || dict_init(&f->texts)) {
 		free(f);
 		return NULL;
 	}
-	n->all[file] = f;
+	s->all[file] = f;
 	return f;
 }
 
-const struct symbolized_address *symbolizer_find(const struct symbolizer *n, uint32_t file,
+const struct symbolized_address *symbolizer_find(const struct symbolizer *s, uint32_t file,
 						 uint64_t offset)
 {
-	return file < n->n && n->all[file] ? hashmap_get(&n->all[file]->by_offset, offset + 1)
+	return file < s->n && s->all[file] ? hashmap_get(&s->all[file]->by_offset, offset + 1)
 					   : NULL;
 }
 
-uint32_t symbolizer_symbol_source(const struct symbolizer *n, uint32_t file)
+uint32_t symbolizer_symbol_source(const struct symbolizer *s, uint32_t file)
 {
-	return file < n->n && n->all[file] ? n->all[file]->quality : 0;
+	return file < s->n && s->all[file] ? s->all[file]->symbol_source : 0;
 }
 
-bool symbolizer_is_busy(const struct symbolizer *n)
+bool symbolizer_is_busy(const struct symbolizer *s)
 {
-	return n->busy;
+	return s->busy;
 }
 
-uint64_t symbolizer_bytes(const struct symbolizer *n)
+uint64_t symbolizer_bytes(const struct symbolizer *s)
 {
-	return n->bytes;
+	return s->bytes;
 }
 
-void symbolizer_trim(struct symbolizer *n, uint64_t bytes)
+void symbolizer_trim(struct symbolizer *s, uint64_t bytes)
 {
-	while (n->bytes > bytes && !n->busy) {
+	while (s->bytes > bytes && !s->busy) {
 		uint32_t oldest = 0;
 
-		for (uint32_t i = 1; i < n->n; i++)
-			if (n->all[i] && (!oldest || n->all[i]->used < n->all[oldest]->used))
+		for (uint32_t i = 1; i < s->n; i++)
+			if (s->all[i] && (!oldest || s->all[i]->used < s->all[oldest]->used))
 				oldest = i;
 		if (!oldest)
 			break;
-		symbolizer_drop_file(n, oldest);
+		symbolizer_drop_file(s, oldest);
 	}
 }
 
-struct kernel_names *symbolizer_kernel_names(struct symbolizer *n)
+struct kernel_names *symbolizer_kernel_names(struct symbolizer *s)
 {
-	return n->kernel;
+	return s->kernel;
 }
 
 /* ---- answers ---- */
@@ -182,7 +182,7 @@ static size_t size_of(uint32_t nframes)
 	return sizeof(struct symbolized_address) + nframes * sizeof(struct source_frame);
 }
 
-/* A text's copy that lives with its file's names; "" for no memory. */
+/* A copy of the text that is freed with the file's symbols; "": no memory. */
 static const char *keep(struct file_symbols *f, const char *text)
 {
 	uint32_t id = dict_add(&f->texts, text ? text : "", text ? strlen(text) + 1 : 1);
@@ -224,7 +224,7 @@ static void put(struct file_symbols *f, uint64_t offset, struct symbolized_addre
 		f->bytes += size_of(name->n) + sizeof(struct hashmap_slot) * 2;
 }
 
-/* ---- code around what was asked ---- */
+/* ---- spans ---- */
 
 static const struct span *find_span(const struct file_symbols *f, uint64_t address)
 {
@@ -241,24 +241,25 @@ static const struct span *find_span(const struct file_symbols *f, uint64_t addre
 	return lo && address < f->spans[lo - 1].hi ? &f->spans[lo - 1] : NULL;
 }
 
-/* The new ones, between those that are there; what these cover already is left out. */
-static void add_spans(struct symbolizer *n, struct file_symbols *f, const struct worker_symbols *s)
+/* Merges the answer's spans into the file's; spans that overlap known spans are dropped. */
+static void add_spans(struct symbolizer *s, struct file_symbols *f,
+		      const struct worker_symbols *answer)
 {
-	struct span *all = s->nspans && n->span_bytes < SPAN_BYTES
-				   ? calloc((size_t)f->nspans + s->nspans, sizeof(*all))
+	struct span *all = answer->nspans && s->span_bytes < SPAN_BYTES
+				   ? calloc((size_t)f->nspans + answer->nspans, sizeof(*all))
 				   : NULL;
 	uint32_t at = 0, old = 0;
 	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; all && i < s->nspans; i++) {
-		const struct worker_span *w = &s->spans[i];
+	for (uint32_t i = 0; all && i < answer->nspans; i++) {
+		const struct worker_span *w = &answer->spans[i];
 		struct symbolized_address *name;
 
 		while (old < f->nspans && f->spans[old].hi <= w->lo)
 			all[at++] = f->spans[old++];
 		if (old < f->nspans && f->spans[old].lo < w->hi)
 			continue;
-		name = make(f, w->lo, s->frames + w->first, w->n);
+		name = make(f, w->lo, answer->frames + w->first, w->n);
 		if (!name)
 			continue;
 		all[at++] = (struct span){w->lo, w->hi, name};
@@ -273,40 +274,40 @@ static void add_spans(struct symbolizer *n, struct file_symbols *f, const struct
 	f->nspans = at;
 	f->bytes += bytes;
 	f->span_bytes += bytes;
-	n->span_bytes += bytes;
+	s->span_bytes += bytes;
 }
 
-/* Names an offset by what is known of the code around it. false: that is nothing. */
-static bool name_by_span(struct symbolizer *n, struct file_symbols *f, const struct file *file,
-			 uint64_t offset)
+/* Symbolizes an offset from a known span. false: none covers it. */
+static bool symbolize_by_span(struct symbolizer *s, struct file_symbols *f, const struct file *file,
+			      uint64_t offset)
 {
-	const struct span *s;
+	const struct span *span;
 	struct symbolized_address *name;
 	uint64_t address, before = f->bytes;
 
 	if (!f->nspans || !inspection_vaddr(file->inspection, offset, &address))
 		return false;
-	s = find_span(f, address);
-	name = s ? malloc(size_of(s->name->n)) : NULL;
+	span = find_span(f, address);
+	name = span ? malloc(size_of(span->symbols->n)) : NULL;
 	if (!name)
 		return false;
-	memcpy(name, s->name, size_of(s->name->n));
+	memcpy(name, span->symbols, size_of(span->symbols->n));
 	name->address = address;
 	put(f, offset, name);
-	n->bytes += f->bytes - before;
+	s->bytes += f->bytes - before;
 	return hashmap_get(&f->by_offset, offset + 1);
 }
 
-static void job_put(struct job *j)
+static void request_put(struct request *request)
 {
-	if (--j->waiting)
+	if (--request->waiting)
 		return;
-	j->names->busy--;
-	j->done(j->arg);
-	free(j);
+	request->symbolizer->busy--;
+	request->done(request->arg);
+	free(request);
 }
 
-static void request_free(struct request *q)
+static void file_request_free(struct file_request *q)
 {
 	if (q->debug_fd >= 0)
 		close(q->debug_fd);
@@ -317,11 +318,12 @@ static void request_free(struct request *q)
 	free(q);
 }
 
-static int ask_worker(struct request *q);
+static int request_symbols(struct file_request *q);
 
-/* The dwz file that debug information of this file names, where there is one. The name is the
- * file's own word: below the root of its process it leads anywhere, in ours to dwz files only. */
-static void open_alt(struct request *q, const struct file_symbols *f)
+/* Opens the dwz file that the debug information of this file names. The name comes from the file
+ * and is not trusted: it is followed below the root of the process; in this process's root only
+ * its last part is used, below the directories of dwz files. */
+static void open_alt(struct file_request *q, const struct file_symbols *f)
 {
 	const char *base = strrchr(f->alt_name, '/');
 	char root[64];
@@ -333,53 +335,55 @@ static void open_alt(struct request *q, const struct file_symbols *f)
 					       f->alt_id_len);
 }
 
-/* The worker misses a dwz file, which only it knows the name of: asks again if there is one. */
-static bool asks_again(struct request *q, struct file_symbols *f, const struct worker_symbols *s)
+/* The worker's answer names a dwz file that it was not given: requests the symbols again with that
+ * file. false: no such file was found, the answer is final. */
+static bool retry_with_alt(struct file_request *q, struct file_symbols *f,
+			   const struct worker_symbols *answer)
 {
-	if (!s->alt_name || f->alt_name || q->alt_fd >= 0 ||
-	    s->alt_build_id_len > sizeof(f->alt_id))
+	if (!answer->alt_name || f->alt_name || q->alt_fd >= 0 ||
+	    answer->alt_build_id_len > sizeof(f->alt_id))
 		return false;
-	f->alt_name = strdup(s->alt_name);
+	f->alt_name = strdup(answer->alt_name);
 	if (!f->alt_name)
 		return false;
-	memcpy(f->alt_id, s->alt_build_id, s->alt_build_id_len);
-	f->alt_id_len = s->alt_build_id_len;
+	memcpy(f->alt_id, answer->alt_build_id, answer->alt_build_id_len);
+	f->alt_id_len = answer->alt_build_id_len;
 	open_alt(q, f);
-	return q->alt_fd >= 0 && !ask_worker(q);
+	return q->alt_fd >= 0 && !request_symbols(q);
 }
 
-static void symbolized(void *arg, int err, const char *text, const struct worker_symbols *s)
+static void symbolized(void *arg, int err, const char *text, const struct worker_symbols *answer)
 {
-	struct request *q = arg;
-	struct symbolizer *n = q->job->names;
-	struct file_symbols *f = file_symbols_get(n, q->file->id);
-	struct job *j = q->job;
+	struct file_request *q = arg;
+	struct symbolizer *s = q->request->symbolizer;
+	struct file_symbols *f = file_symbols_get(s, q->file->id);
+	struct request *request = q->request;
 	uint64_t before;
 
 	if (err)
-		log_debug("%s: no names: %s", q->file->path, text);
-	if (f && !err && asks_again(q, f, s))
+		log_debug("%s: no symbols: %s", q->file->path, text);
+	if (f && !err && retry_with_alt(q, f, answer))
 		return;
 	if (f) {
 		before = f->bytes + f->texts.bytes;
 		for (uint32_t i = 0; i < q->n; i++)
 			put(f, q->offsets[i],
-			    make(f, q->addresses[i], err ? NULL : s->frames + s->first[i],
-				 err ? 0 : s->first[i + 1] - s->first[i]));
+			    make(f, q->addresses[i], err ? NULL : answer->frames + answer->first[i],
+				 err ? 0 : answer->first[i + 1] - answer->first[i]));
 		if (!err) {
-			f->quality = s->quality;
-			add_spans(n, f, s);
+			f->symbol_source = answer->quality;
+			add_spans(s, f, answer);
 		}
-		n->bytes += f->bytes + f->texts.bytes - before;
+		s->bytes += f->bytes + f->texts.bytes - before;
 	}
-	request_free(q);
-	job_put(j);
+	file_request_free(q);
+	request_put(request);
 }
 
-/* ---- questions ---- */
+/* ---- requests ---- */
 
-/* Opens the separate debug file where the file itself has no full symbols. */
-static void open_debug(struct request *q)
+/* Opens the separate debug file if the file itself has no debug information. */
+static void open_debug(struct file_request *q)
 {
 	const struct inspection *i = q->file->inspection;
 	char root[64];
@@ -394,34 +398,34 @@ static void open_debug(struct request *q)
 					     i->debuglink);
 }
 
-static int ask_worker(struct request *q)
+static int request_symbols(struct file_request *q)
 {
-	struct symbolizer *n = q->job->names;
+	struct symbolizer *s = q->request->symbolizer;
 
-	return worker_symbolize(n->worker, q->file->inspection, q->file->fd, q->debug_fd, q->alt_fd,
-				q->file->path, n->inlines, q->addresses, q->n, symbolized, q);
+	return worker_symbolize(s->worker, q->file->inspection, q->file->fd, q->debug_fd, q->alt_fd,
+				q->file->path, s->inlines, q->addresses, q->n, symbolized, q);
 }
 
-/* Takes the request over. */
-static int send(struct request *q)
+/* Frees the request on failure. */
+static int send(struct file_request *q)
 {
-	const struct file_symbols *f = file_symbols_get(q->job->names, q->file->id);
+	const struct file_symbols *f = file_symbols_get(q->request->symbolizer, q->file->id);
 	int r;
 
 	open_debug(q);
 	if (f && f->alt_name)
 		open_alt(q, f);
-	q->job->waiting++;
-	r = ask_worker(q);
+	q->request->waiting++;
+	r = request_symbols(q);
 	if (r) {
-		q->job->waiting--;
-		request_free(q);
+		q->request->waiting--;
+		file_request_free(q);
 	}
 	return r;
 }
 
-/* Frames by file, then by place. */
-static int by_place(const void *a, const void *b)
+/* Frames by file, then by offset. */
+static int by_offset(const void *a, const void *b)
 {
 	const struct walk_frame *x = *(const struct walk_frame *const *)a;
 	const struct walk_frame *y = *(const struct walk_frame *const *)b;
@@ -431,20 +435,20 @@ static int by_place(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* One file's unknown frames. */
-static int ask_file(struct job *j, struct file *file, const struct walk_frame *const *frames,
-		    uint32_t n)
+/* Requests the symbols of n frames of one file. */
+static int request_file(struct request *request, struct file *file,
+			const struct walk_frame *const *frames, uint32_t n)
 {
-	struct request *q = calloc(1, sizeof(*q));
+	struct file_request *q = calloc(1, sizeof(*q));
 
 	if (!q)
 		return -ENOMEM;
-	*q = (struct request){.job = j, .file = file, .debug_fd = -1, .alt_fd = -1};
+	*q = (struct file_request){.request = request, .file = file, .debug_fd = -1, .alt_fd = -1};
 	q->offsets = calloc(n, sizeof(*q->offsets));
 	q->addresses = calloc(n, sizeof(*q->addresses));
 	for (uint32_t i = 0; q->offsets && q->addresses && i < n; i++) {
 		if (q->n && q->offsets[q->n - 1] == frames[i]->addr)
-			continue; /* guessed and not */
+			continue; /* the same offset once guessed and once not */
 		if (!inspection_vaddr(file->inspection, frames[i]->addr, &q->addresses[q->n]))
 			continue;
 		q->offsets[q->n++] = frames[i]->addr;
@@ -452,64 +456,64 @@ static int ask_file(struct job *j, struct file *file, const struct walk_frame *c
 	if (!q->n) {
 		int r = q->offsets && q->addresses ? 0 : -ENOMEM;
 
-		request_free(q);
+		file_request_free(q);
 		return r;
 	}
 	return send(q);
 }
 
-/* The collector's frames that are in readable files and have no names yet, sorted; *n of them.
+/* The collector's frames that are in readable files and not symbolized yet, sorted; *count of them.
  * NULL: no memory. */
-static const struct walk_frame **unknown(struct symbolizer *n, const struct collector *c,
-					 uint32_t *count)
+static const struct walk_frame **frames_to_request(struct symbolizer *s, const struct collector *c,
+						   uint32_t *count)
 {
 	const struct walk_frame **list = calloc(c->frames.n, sizeof(*list));
 
 	*count = 0;
 	for (uint32_t i = 1; list && i < c->frames.n; i++) {
 		const struct walk_frame *f = c->frames.entries[i].key;
-		const struct file *file = f->file ? n->files->all[f->file] : NULL;
+		const struct file *file = f->file ? s->files->all[f->file] : NULL;
 		struct file_symbols *known;
 
 		if (!file || file->state != FILE_READY || file->fd < 0)
 			continue;
-		known = file_symbols_get(n, f->file);
+		known = file_symbols_get(s, f->file);
 		if (known)
-			known->used = n->jobs;
-		if (!symbolizer_find(n, f->file, f->addr) &&
-		    !(known && name_by_span(n, known, file, f->addr)))
+			known->used = s->requests;
+		if (!symbolizer_find(s, f->file, f->addr) &&
+		    !(known && symbolize_by_span(s, known, file, f->addr)))
 			list[(*count)++] = f;
 	}
 	if (list)
-		qsort(list, *count, sizeof(*list), by_place);
+		qsort(list, *count, sizeof(*list), by_offset);
 	return list;
 }
 
-int symbolizer_request(struct symbolizer *n, const struct collector *c, void (*done)(void *arg),
+int symbolizer_request(struct symbolizer *s, const struct collector *c, void (*done)(void *arg),
 		       void *arg)
 {
-	struct job *j = calloc(1, sizeof(*j));
+	struct request *request = calloc(1, sizeof(*request));
 	const struct walk_frame **list;
 	uint32_t count, i, end;
 	int r = 0;
 
-	n->jobs++;
-	list = j ? unknown(n, c, &count) : NULL;
+	s->requests++;
+	list = request ? frames_to_request(s, c, &count) : NULL;
 	if (!list) {
-		free(j);
+		free(request);
 		return -ENOMEM;
 	}
-	*j = (struct job){.names = n, .done = done, .arg = arg, .waiting = 1};
-	n->busy++;
+	*request = (struct request){.symbolizer = s, .done = done, .arg = arg, .waiting = 1};
+	s->busy++;
 	for (i = 0; i < count; i = end) {
 		for (end = i; end < count && list[end]->file == list[i]->file; end++)
 			;
-		r = ask_file(j, n->files->all[list[i]->file], list + i, end - i);
-		if (r) /* its frames go without names */
-			log_debug("%s: not asked for names: %s", n->files->all[list[i]->file]->path,
-				  strerror(-r));
+		r = request_file(request, s->files->all[list[i]->file], list + i, end - i);
+		if (r) /* its frames stay without symbols */
+			log_debug("%s: symbols not requested: %s",
+				  s->files->all[list[i]->file]->path, strerror(-r));
 	}
 	free(list);
-	job_put(j);
+	request_put(request);
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of code: asked of the worker once for each address of a file, then kept, so that a window
- * after window costs only what is new. For one thread.
+ * Functions, files, lines and inlined functions of addresses in files. Each address is requested
+ * from the worker once; the answer is kept, so that a window costs requests only for addresses that
+ * are new in it. For one thread.
  */
 #ifndef SAMPLING_SYMBOLIZER_H
 #define SAMPLING_SYMBOLIZER_H
@@ -13,41 +14,46 @@
 #include "unwind/files.h"
 #include "sampling/kernel_names.h"
 
-/* One source frame; texts live as long as its file's names. */
+/* One source frame. The texts are owned by the symbolizer and freed with the symbols of their file.
+ */
 struct source_frame {
 	const char *name, *system_name, *file;
 	uint32_t line, column, start_line, flags; /* enum symbols_flags */
 };
 
-/* Of one address, innermost frame first. */
+/* The source frames of one address, innermost first. */
 struct symbolized_address {
 	uint64_t address; /* ELF virtual address */
-	uint32_t n;       /* 0: the worker could not say */
+	uint32_t n;       /* 0: the worker found no symbol */
 	struct source_frame frames[];
 };
 
 struct symbolizer;
 
+/* files and worker are borrowed until symbolizer_free(). inlines: inlined functions too. 0 or
+ * -ENOMEM. */
 int symbolizer_new(struct symbolizer **ret, struct files *, struct worker *, bool inlines);
 void symbolizer_free(struct symbolizer *); /* NULL is fine */
 /*
- * Asks for all frames of the collector that are not known yet. done(arg) is called once they are,
- * inside of worker_dispatch(), which is to be called soon, or of this call. The collector must live
- * until then. 0 or -ENOMEM: done is not called.
+ * Requests the symbols of all frames of the collector that are not known yet. done(arg) is called
+ * once all are answered: from worker_dispatch(), which should be called soon, or before this
+ * function returns. The collector is borrowed until then. 0, or -ENOMEM: done is not called.
  */
 int symbolizer_request(struct symbolizer *, const struct collector *, void (*done)(void *arg),
 		       void *arg);
-/* NULL: not known, or not readable. */
+/* The symbols at an offset of a file; NULL: not requested, or not readable. Valid until the symbols
+ * of the file are dropped. */
 const struct symbolized_address *symbolizer_find(const struct symbolizer *, uint32_t file,
 						 uint64_t offset);
-/* INSPECTION_SYMTAB..: where the names of a file came from; 0: none were asked for. */
+/* Which sections the symbols of a file come from: INSPECTION_SYMTAB .. of struct inspection. 0:
+ * none were requested. */
 uint32_t symbolizer_symbol_source(const struct symbolizer *, uint32_t file);
-struct kernel_names *symbolizer_kernel_names(struct symbolizer *);
-/* Its file is about to be freed. */
+struct kernel_names *symbolizer_kernel_names(struct symbolizer *); /* borrowed */
+/* Frees the symbols of a file. To be called before the file is freed. */
 void symbolizer_drop_file(struct symbolizer *, uint32_t file);
-/* A job under way needs this file's names. */
+/* Is a request not answered yet? Then no file may be freed. */
 bool symbolizer_is_busy(const struct symbolizer *);
-/* Forgets files that were not asked for lately, until it holds no more than this. */
+/* Drops files, the least recently requested first, until at most so many bytes are used. */
 void symbolizer_trim(struct symbolizer *, uint64_t bytes);
 uint64_t symbolizer_bytes(const struct symbolizer *);
 #endif
