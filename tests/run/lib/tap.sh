@@ -4,6 +4,7 @@
 #   has "what" FILE PATTERN   ok when a line of FILE matches the extended regular expression
 #   skip "what" "reason"
 #   relay FILE                the TAP lines in FILE as results of this script
+#   go_cache GO               exports GOCACHE: that Go's own, so that its library is compiled once for all tests
 #   becomes PID FILE          waits until the process has become that program (exec), 20 s at most
 #   attached PID              waits until that recorder holds its events and no SIGINT kills it, 20 s at most
 #   finish                    the plan, and each failure again with its reason; exits with 1 if there is any
@@ -69,6 +70,14 @@ relay() {
 		esac
 		line=$next
 	done <"$1"
+}
+go_cache() {
+	GOCACHE=$("$1" env GOCACHE 2>/dev/null)
+	case $GOCACHE in
+	/*) ;;
+	*) GOCACHE=$tmp/go-cache ;;
+	esac
+	export GOCACHE
 }
 becomes() {
 	tries=400
