@@ -20,8 +20,7 @@
 static const uint8_t perf_reg[17] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8};
 #define REGS_MASK 0xff01ffull
 
-static int try_open(const struct event_form *f, const struct perf_stream_options *o, pid_t tid,
-		    int cpu)
+static int try_open(const struct event_form *f, const struct event_options *o, pid_t tid, int cpu)
 {
 	struct perf_event_attr a = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -34,12 +33,12 @@ static int try_open(const struct event_form *f, const struct perf_stream_options
 		.inherit = tid >= 0,
 		.exclude_kernel = !f->kernel,
 		.exclude_hv = 1,
-		.exclude_idle = tid >= 0 || !o->bpf, /* whose ticks would leave gaps */
-		.mmap = !o->told,
-		.mmap2 = !o->told,
-		.comm = !o->told,
-		.comm_exec = !o->told,
-		.task = !o->told,
+		.exclude_idle = !o->idle,
+		.mmap = o->sideband,
+		.mmap2 = o->sideband,
+		.comm = o->sideband,
+		.comm_exec = o->sideband,
+		.task = o->sideband,
 		.enable_on_exec = o->on_exec,
 		.watermark = 1,
 		.wakeup_watermark = 256u << 10,
@@ -58,14 +57,12 @@ static int try_open(const struct event_form *f, const struct perf_stream_options
 	return (int)syscall(SYS_perf_event_open, &a, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-int event_open(struct event_form *f, const struct perf_stream_options *o, pid_t tid, int cpu)
+int event_open(struct event_form *f, const struct event_options *o, pid_t tid, int cpu)
 {
 	int fd;
 
 	if (!f->settled)
-		*f = (struct event_form){.kernel = o->kernel,
-					 .read = !o->all && !o->dynamic && !o->bpf,
-					 .lost = true};
+		*f = (struct event_form){.kernel = o->kernel, .read = o->read, .lost = true};
 	for (;;) {
 		fd = try_open(f, o, tid, cpu);
 		if (fd >= 0) {
@@ -132,7 +129,7 @@ int event_id(int fd, uint64_t *id)
 	return ioctl(fd, PERF_EVENT_IOC_ID, id) ? -errno : 0;
 }
 
-/* A reader over one record: every get checks what is left. */
+/* Reads one record; get() checks the bounds. */
 struct cursor {
 	const char *p, *end;
 };
@@ -225,7 +222,7 @@ bool event_parse_sample(const struct event_form *f, const struct perf_event_head
 	    !get(&c, &s->time, 8) || !get(&c, cpu, 8) || !get(&c, &s->period, 8))
 		return false;
 	s->cpu = cpu[0];
-	if (f->read && (!get(&c, &e->value, 8) || !get(&c, NULL, f->lost ? 16 : 8)))
+	if (f->read && (!get(&c, &e->count_ns, 8) || !get(&c, NULL, f->lost ? 16 : 8)))
 		return false;
 	if (f->kernel && !parse_kernel(&c, s))
 		return false;
@@ -302,15 +299,15 @@ void event_parse_sideband(const struct perf_event_header *h, const struct perf_s
 	}
 }
 
-int event_read(const struct event_form *f, int fd, uint64_t *count, uint64_t *lost)
+int event_read(const struct event_form *f, int fd, uint64_t *count_ns, uint64_t *lost)
 {
 	uint64_t v[3] = {0}; /* value, id, lost */
-	ssize_t want = f->lost ? 24 : 16;
-	ssize_t n = read(fd, v, (size_t)want);
+	ssize_t size = f->lost ? 24 : 16;
+	ssize_t n = read(fd, v, (size_t)size);
 
-	if (n != want)
+	if (n != size)
 		return n < 0 ? -errno : -EIO;
-	*count = v[0];
+	*count_ns = v[0];
 	*lost = v[2];
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The perf events of the snapshot sampler: how they are opened, and how their records are read. */
+/* The perf events of a stream: how each is opened, and how its records are parsed. */
 #ifndef EVENTS_EVENT_H
 #define EVENTS_EVENT_H
 
@@ -10,43 +10,58 @@
 
 #include "events/perf_stream.h"
 
-/* Which parts this kernel and this user get: found by trying, the same for all events of a
- * snapshot. */
+/* Which features this kernel and this user have. The first event_open() settles it by trying; then
+ * it is the same for all events of a stream. */
 struct event_form {
 	bool kernel;  /* kernel mode is sampled, with callchains */
-	bool read;    /* samples carry the event's count (inherited ones: Linux 6.13) */
-	bool lost;    /* counts of lost samples (Linux 6.0) */
-	bool settled; /* has been found out */
+	bool read;    /* samples carry the event's count (inherited events: Linux 6.13) */
+	bool lost;    /* events count their lost records (Linux 6.0) */
+	bool settled; /* the three above are known */
 };
 
-/* Opens the event of one thread on one CPU (tid -1: of the CPU). Gives up parts of the form where
- * the kernel wants that and the form is not settled. fd or -errno. */
-int event_open(struct event_form *, const struct perf_stream_options *, pid_t tid, int cpu);
+struct event_options {
+	uint64_t period_ns;   /* of CPU time */
+	uint32_t stack_bytes; /* of the copied user stack; a multiple of 8 */
+	bool kernel;          /* sample kernel mode, if allowed */
+	bool read;            /* samples carry the event's count, if the kernel can */
+	bool idle;            /* the event of a CPU counts idle time too */
+	bool sideband;        /* also records mmap, comm, fork and exit */
+	bool on_exec;         /* enabled by the next exec */
+};
 
-/* An event that samples nothing, on which other events' ring of that CPU hangs. fd or -errno. */
+/* Opens the sampling event of one thread on one CPU, or, tid -1, of the CPU. While the form is not
+ * settled, it gives up features that the kernel refuses. Returns a file descriptor or -errno. */
+int event_open(struct event_form *, const struct event_options *, pid_t tid, int cpu);
+/* Opens an event without samples; other events of the CPU write into its ring. A descriptor or
+ * -errno. */
 int event_open_ring(int cpu);
-/* An event that carries the BPF sampler's records. fd or -errno. */
+/* Opens the event that carries the records of the BPF sampler. A descriptor or -errno. */
 int event_open_output(const struct event_form *, int cpu);
-/* What such an event carried: the bytes and how many, on which CPU, and the process and thread as
- * our pid namespace has them (UINT32_MAX: no more); NULL: it lies about its size.
- */
-const void *event_parse_output(const struct perf_event_header *, uint32_t *len, uint32_t *cpu,
-			       uint32_t ids[2]);
-uint64_t event_sample_id(const struct perf_event_header *); /* of a sample; 0: too short */
-int event_id(int fd, uint64_t *id); /* as in the samples of it and of those that inherit it */
+/* The id in the samples of the event and of those that inherit it. 0 or -errno. */
+int event_id(int fd, uint64_t *id);
+/* The event's count in ns, children included, and the number of its records that were lost (0
+ * unless form.lost). 0 or -errno. */
+int event_read(const struct event_form *, int fd, uint64_t *count_ns, uint64_t *lost);
 
-uint64_t event_time(const struct perf_event_header *); /* ns */
+/* ---- records; the kernel's sizes are checked ---- */
+
+/* CLOCK_MONOTONIC ns. */
+uint64_t event_time(const struct perf_event_header *);
+/* The event's id in a PERF_RECORD_SAMPLE. 0: the record is too short. */
+uint64_t event_sample_id(const struct perf_event_header *);
 
 struct event_sample {
-	struct sample s;
-	uint64_t id, value; /* event and its count, with form.read */
+	struct sample s;   /* its pointers point into the record */
+	uint64_t id;       /* the event's */
+	uint64_t count_ns; /* the event's count, with form.read */
 };
-/* false: a record that lies about its size. */
+/* false: a size in the record is wrong. */
 bool event_parse_sample(const struct event_form *, const struct perf_event_header *,
 			struct event_sample *);
-/* MMAP2, COMM, FORK, EXIT: calls the handler. LOST and THROTTLE are the caller's. */
+/* Parses what an event of event_open_output() carried: len bytes from cpu; ids: pid and tid in our
+ * pid namespace, UINT32_MAX where they have ended. NULL: a size in the record is wrong. */
+const void *event_parse_output(const struct perf_event_header *, uint32_t *len, uint32_t *cpu,
+			       uint32_t ids[2]);
+/* Calls the handler of an MMAP2, COMM, FORK or EXIT record; ignores others. */
 void event_parse_sideband(const struct perf_event_header *, const struct perf_stream_handlers *);
-
-/* The event's own count, children's included, and the samples that it lost (0 unless form.lost). */
-int event_read(const struct event_form *, int fd, uint64_t *count, uint64_t *lost);
 #endif

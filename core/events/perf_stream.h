@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The snapshot sampler: perf's cpu-clock with a fixed period, and with each sample the user
- * registers, a copy of the user stack and the kernel's callchain. Needs no BPF, and no right but
- * perf_event_open. With the BPF sampler a sample is only written where that one cannot walk the
- * stack to its end in the kernel; else its record is, into the same ring.
+ * All perf events and rings of a recording or of the agent: cpu-clock events with a fixed period,
+ * whose samples carry the user registers, a copy of the user stack and the kernel's callchain. That
+ * is the snapshot sampler; it needs no right but perf_event_open(2). With a BPF sampler a program
+ * runs at each tick: it sends the stack that it unwound into the same ring, and only a stack that
+ * the program can't unwind comes as a copy.
  *
  * Records of all CPUs are handed over in the order of their time. They are read where the kernel
- * wrote them: pointers in a sample live until its handler returns. For one thread.
+ * wrote them: pointers in a sample are valid until its handler returns. For one thread.
  */
 #ifndef EVENTS_PERF_STREAM_H
 #define EVENTS_PERF_STREAM_H
@@ -15,25 +16,28 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../../bpf/records.h"
 #include "process/procfs.h"
 #include "unwind/sample.h"
 
 struct bpf_sampler;
+struct record_stack; /* bpf/records.h */
+struct record_missed;
+struct record_emission;
 
 struct perf_stream_options {
-	const pid_t *pids; /* targets: all their threads, and what these start */
+	/* Targets: some processes with all their threads and what these start; or all processes;
+	 * or, dynamic, those that perf_stream_add() and perf_stream_add_cpus() add. */
+	const pid_t *pids; /* borrowed for perf_stream_open() */
 	uint32_t npids;
-	bool all;     /* the whole machine instead */
-	bool dynamic; /* neither: targets come and go by perf_stream_add() */
-	bool on_exec; /* sampling begins when pids[0] execs */
-	bool told;    /* of mappings and processes by other events than these */
-	uint64_t period_ns;
-	uint32_t stack_bytes;    /* a multiple of 8, at most SAMPLE_MAX_STACK */
-	bool kernel;             /* kernel stacks, where allowed */
-	struct bpf_sampler *bpf; /* walks stacks in the kernel, what it can; borrowed. NULL: none */
+	bool all, dynamic;
+	bool on_exec;            /* sampling begins when pids[0] execs */
+	uint64_t period_ns;      /* of CPU time; dynamic: the shortest that rings are sized for */
+	uint32_t stack_bytes;    /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
+	bool kernel;             /* kernel stacks, if allowed */
+	struct bpf_sampler *bpf; /* borrowed; NULL: the snapshot sampler */
 };
 
+/* Times are CLOCK_MONOTONIC ns. */
 struct perf_stream_handlers {
 	void *arg;
 	void (*sample)(void *arg, const struct sample *);
@@ -44,58 +48,61 @@ struct perf_stream_handlers {
 	void (*missed)(void *arg, uint64_t time, uint32_t cpu, const struct record_missed *);
 	/* What a language unwinder's step emitted; precedes the stack that it is about. */
 	void (*emission)(void *arg, uint64_t time, const struct record_emission *);
-	/* An executable mapping; m->name lives until the handler returns. */
+	/* Sideband. An executable mapping; m->name is valid until the handler returns. */
 	void (*mapped)(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m);
 	void (*comm)(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *comm, bool exec);
-	void (*forked)(void *arg, pid_t pid, pid_t parent, pid_t tid,
-		       uint64_t time); /* tid == pid: a process */
+	/* tid == pid: a process, otherwise a thread of it. */
+	void (*forked)(void *arg, pid_t pid, pid_t parent, pid_t tid, uint64_t time);
 	void (*exited)(void *arg, pid_t pid, pid_t tid, uint64_t time);
-	void (*lost)(void *arg, uint64_t records); /* sideband may be among them, or, 0, was not
-						      told: look at /proc again */
+	/* Records were lost, sideband perhaps among them, so that /proc must be read again. 0: an
+	 * unknown number, because a CPU was not followed for a while. */
+	void (*lost)(void *arg, uint64_t records);
 };
 
-/* The events' own account; ticks are periods of CPU time. */
+/* What became of the ticks. ring_full and skipped never fall from one read to the next. */
 struct perf_stream_counts {
-	uint64_t count_ns;  /* CPU time that the events saw, but for those of CPUs, where it counts
-			       idle time too */
-	uint64_t samples;   /* delivered */
-	uint64_t walked;    /* of them: in the kernel */
-	uint64_t ring_full; /* samples that found no room */
-	uint64_t skipped;   /* ticks without a sample: the timer came late, or in the kernel where
-			       that is excluded */
+	uint64_t count_ns;  /* CPU time that the events counted; 0 of events of CPUs */
+	uint64_t samples;   /* handed over */
+	uint64_t walked;    /* of them: unwound in the kernel */
+	uint64_t ring_full; /* samples for which a ring had no room */
+	uint64_t skipped;   /* ticks without a sample: the timer fired late, or the thread was in
+			       the kernel, which is not sampled */
 	uint64_t invalid;   /* records of the BPF sampler of an unknown kind or a wrong size */
-	uint64_t throttled; /* times that the kernel stopped sampling for a while */
-	bool gaps; /* skipped was seen from sample to sample, not reckoned from the total */
+	uint64_t throttled; /* how often the kernel stopped sampling for a while */
+	bool gaps;          /* skipped is counted from sample to sample, not from the total */
 };
 
 struct perf_stream;
 
-/* 0, or -errno of what stood in the way; nothing runs yet (with on_exec: until the exec). */
+/* Opens all events, disabled (on_exec: until the exec). 0; -ESRCH: no target is alive; or -errno of
+ * what the kernel refused. */
 int perf_stream_open(struct perf_stream **ret, const struct perf_stream_options *);
-/* Kernel stacks are there, as far as events were opened yet. */
+void perf_stream_close(struct perf_stream *); /* NULL is fine */
+/* Kernel stacks are sampled, as far as events were opened yet. */
 bool perf_stream_kernel(const struct perf_stream *);
-uint32_t perf_stream_events(const struct perf_stream *);
-int perf_stream_enable(struct perf_stream *); /* what is added later is enabled too */
+uint32_t perf_stream_events(const struct perf_stream *); /* that are open */
+/* Enables or disables all events, also those that are added later. 0 or -errno. */
+int perf_stream_enable(struct perf_stream *);
 int perf_stream_disable(struct perf_stream *);
-/*
- * Dynamic ones: events for all threads of a process, and for what these start; samples carry
- * *group, never 0 and never used again. 0, -ESRCH: it is gone, or -errno.
- */
+
+/* Dynamic: opens events for all threads of a process and for what these start. Their samples carry
+ * *group, which is never 0 and never used again. 0; -ESRCH: the process has ended; -errno. */
 int perf_stream_add(struct perf_stream *, pid_t pid, uint64_t period_ns, uint32_t *group);
-/* Dynamic ones: an event for each CPU, as with `all`; what is added later needs to tell of no
- * mappings then. Needs `bpf`, which decides whose ticks are taken. 0 or -errno. */
+/* Dynamic: opens an event for each CPU. Their sideband is of all processes; events of processes
+ * that are added later have none. 0; -ENOTSUP: there is no BPF sampler, which selects whose ticks
+ * are sampled; -errno. */
 int perf_stream_add_cpus(struct perf_stream *, uint64_t period_ns, uint32_t *group);
-/* Its events end, with those of all processes that inherited them. Samples that were taken before
- * may still come. */
+/* Closes a group's events, also those that processes inherited. Samples that are in a ring are
+ * still handed over. */
 void perf_stream_remove(struct perf_stream *, uint32_t group);
-int perf_stream_fd(const struct perf_stream *); /* epoll fd: readable when a ring fills */
-/* Hands over what is due. final: everything, after perf_stream_disable(). */
+
+int perf_stream_fd(const struct perf_stream *); /* epoll: readable when a ring fills */
+/* Hands over the records that are due. final: all, after perf_stream_disable(). */
 void perf_stream_drain(struct perf_stream *, const struct perf_stream_handlers *, bool final);
-/* Likewise, not final, but only what is older than that (CLOCK_MONOTONIC ns). */
+/* Likewise, not final, but only records older than until (CLOCK_MONOTONIC ns). */
 void perf_stream_drain_until(struct perf_stream *, const struct perf_stream_handlers *,
 			     uint64_t until);
-/* Records older than this (CLOCK_MONOTONIC ns) have been handed over. */
+/* All records older than this (CLOCK_MONOTONIC ns) have been handed over. */
 uint64_t perf_stream_horizon(const struct perf_stream *);
 void perf_stream_counts(struct perf_stream *, struct perf_stream_counts *);
-void perf_stream_close(struct perf_stream *); /* NULL is fine */
 #endif

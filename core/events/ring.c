@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SMALLEST (128u << 10) /* two records of the largest size */
+#define MIN_SIZE (128u << 10) /* two records of the largest size */
 
 int ring_open(struct ring *r, int fd, uint64_t *size)
 {
@@ -15,7 +15,7 @@ int ring_open(struct ring *r, int fd, uint64_t *size)
 	void *at = MAP_FAILED;
 
 	*r = (struct ring){0};
-	for (; *size >= SMALLEST; *size /= 2) {
+	for (; *size >= MIN_SIZE; *size /= 2) {
 		at = mmap(NULL, page + *size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (at != MAP_FAILED || (errno != EPERM && errno != ENOMEM))
 			break;
@@ -48,13 +48,13 @@ void ring_refresh(struct ring *r)
 
 const struct perf_event_header *ring_peek(struct ring *r)
 {
-	uint64_t at = r->tail & (r->size - 1), left = r->head - r->tail, first;
+	uint64_t at = r->tail & (r->size - 1), unread = r->head - r->tail, first;
 	const struct perf_event_header *h = (const void *)(r->data + at);
 
 	/* Records are multiples of 8 bytes: a header never wraps. */
-	if (left < sizeof(*h))
+	if (unread < sizeof(*h))
 		return NULL;
-	if (h->size < sizeof(*h) || h->size > left) {
+	if (h->size < sizeof(*h) || h->size > unread) {
 		r->tail = r->head;
 		return NULL;
 	}
@@ -76,6 +76,18 @@ void ring_next(struct ring *r)
 void ring_release(struct ring *r)
 {
 	__atomic_store_n(&r->page->data_tail, r->tail, __ATOMIC_RELEASE);
+}
+
+void ring_each(struct ring *r, void (*f)(void *arg, const struct perf_event_header *), void *arg)
+{
+	const struct perf_event_header *h;
+	uint64_t tail = r->tail;
+
+	while ((h = ring_peek(r))) {
+		f(arg, h);
+		ring_next(r);
+	}
+	r->tail = tail;
 }
 
 double ring_full(const struct ring *r)

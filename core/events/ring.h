@@ -1,27 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One CPU's perf ring, read in place. */
+/* The perf ring of one CPU. Records are read where the kernel wrote them. */
 #ifndef EVENTS_RING_H
 #define EVENTS_RING_H
 
 #include <linux/perf_event.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 struct ring {
 	struct perf_event_mmap_page *page;
 	char *data;
-	uint64_t size;       /* of data, a power of two */
-	uint64_t head, tail; /* what is between is ours to read */
-	char *wrapped;       /* 64 KiB: a record that wraps around is put together here */
+	uint64_t size;       /* of data in bytes, a power of two */
+	uint64_t head, tail; /* the bytes in between are unread */
+	char *wrapped;       /* 64 KiB: holds a record that wraps around the end */
 };
 
-int ring_open(struct ring *, int fd,
-	      uint64_t *size); /* tries smaller sizes where the limit forbids; 0 or -errno */
-void ring_close(struct ring *);
-void ring_refresh(struct ring *); /* takes note of what has been written since */
-/* The oldest record, or NULL. A record that lies about its size ends the ring's content. */
+/* Maps the ring of an event. *size in bytes is halved while RLIMIT_MEMLOCK forbids it. 0 or
+ * -errno. */
+int ring_open(struct ring *, int fd, uint64_t *size);
+void ring_close(struct ring *); /* zeros are fine */
+/* Reads the kernel's head: later calls see what was written until now. */
+void ring_refresh(struct ring *);
+/* The oldest unread record, valid until the next call; NULL: none. A record of a wrong size ends
+ * the ring's content. */
 const struct perf_event_header *ring_peek(struct ring *);
-void ring_next(struct ring *);         /* done with it */
-void ring_release(struct ring *);      /* gives the room back to the kernel */
-double ring_full(const struct ring *); /* share in use, 0 to 1 */
+/* The peeked record is read. */
+void ring_next(struct ring *);
+/* Gives the bytes of read records back to the kernel. */
+void ring_release(struct ring *);
+/* Calls f for each unread record; they stay unread. */
+void ring_each(struct ring *, void (*f)(void *arg, const struct perf_event_header *), void *arg);
+/* The share of the ring that is unread, 0 to 1. */
+double ring_full(const struct ring *);
 #endif

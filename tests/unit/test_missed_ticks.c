@@ -37,7 +37,7 @@ TEST(by_the_schedulers_count)
 	/* a CPU each, and the one that began */
 	CHECK_INT(a.unfinished, 3);
 	/* nothing ticked until 9000 */
-	missed_ticks_anew(&a);
+	missed_ticks_restart(&a);
 	missed_ticks_runtime(&a, 1, 0, 9000, 100);
 	missed_ticks_runtime(&a, 1, 0, 9200, 100);
 	CHECK_INT(a.skipped, 2 + 1);

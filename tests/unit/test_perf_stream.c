@@ -201,6 +201,39 @@ TEST(targets_come_and_go)
 	perf_stream_close(s);
 }
 
+/* What is still in a ring is not lost, also when the target's events are closed; no figure falls.
+ */
+TEST(unread_samples_are_no_loss)
+{
+	struct seen n = {0};
+	struct perf_stream_handlers on = handlers(&n);
+	struct perf_stream_options o = {
+		.dynamic = true, .period_ns = 2003009, .stack_bytes = 1024, .kernel = true};
+	struct perf_stream_counts unread, removed, last;
+	struct perf_stream *s;
+	uint32_t group;
+
+	if (perf_stream_open(&s, &o) || perf_stream_add(s, getpid(), o.period_ns, &group))
+		SKIP("perf_event_open is not allowed here");
+	CHECK_INT(perf_stream_enable(s), 0);
+	burn(0.4);
+	perf_stream_counts(s, &unread);
+	CHECK_INT(unread.samples, 0);
+	CHECK_INT(unread.ring_full, 0);
+	perf_stream_remove(s, group);
+	perf_stream_counts(s, &removed);
+	CHECK(removed.skipped >= unread.skipped);
+	perf_stream_drain(s, &on, true);
+	perf_stream_counts(s, &last);
+	fprintf(stderr, "# %llu samples; skipped %llu, %llu, %llu\n",
+		(unsigned long long)last.samples, (unsigned long long)unread.skipped,
+		(unsigned long long)removed.skipped, (unsigned long long)last.skipped);
+	CHECK(last.samples > 50);
+	CHECK_INT(last.skipped, removed.skipped);
+	CHECK(last.samples + last.skipped <= last.count_ns / o.period_ns + 2);
+	perf_stream_close(s);
+}
+
 static void map_code(void)
 {
 	void *p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -284,21 +317,21 @@ TEST(records_are_of_a_known_kind_and_size)
 		uint32_t least = kinds[i].least, most = kinds[i].most;
 
 		from.head = (struct record_head){.kind = kinds[i].kind, .size = least, .pid = 7};
-		CHECK(perf_stream_read_record(&to, &from, least));
+		CHECK(bpf_record_read(&to, &from, least));
 		CHECK_INT(to.head.pid, 7);
-		CHECK(perf_stream_read_record(&to, &from, least + 4));
-		CHECK(!perf_stream_read_record(&to, &from, least - 1));
-		CHECK(!perf_stream_read_record(&to, &from, sizeof(from.head) - 1));
+		CHECK(bpf_record_read(&to, &from, least + 4));
+		CHECK(!bpf_record_read(&to, &from, least - 1));
+		CHECK(!bpf_record_read(&to, &from, sizeof(from.head) - 1));
 		from.head.size = least - 1;
-		CHECK(!perf_stream_read_record(&to, &from, most));
+		CHECK(!bpf_record_read(&to, &from, most));
 		from.head.size = most;
-		CHECK(perf_stream_read_record(&to, &from, most));
+		CHECK(bpf_record_read(&to, &from, most));
 		from.head.size = most + 1;
-		CHECK(!perf_stream_read_record(&to, &from, UINT32_MAX));
+		CHECK(!bpf_record_read(&to, &from, UINT32_MAX));
 	}
 	from.head.size = 64;
 	from.head.kind = 0;
-	CHECK(!perf_stream_read_record(&to, &from, 64));
+	CHECK(!bpf_record_read(&to, &from, 64));
 	from.head.kind = RECORD_EMISSION + 1;
-	CHECK(!perf_stream_read_record(&to, &from, 64));
+	CHECK(!bpf_record_read(&to, &from, 64));
 }

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "events/bpf_record.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include <fusee/unwinder.bpf.h>
+
+/* The least and the largest size of a record of this kind. false: an unknown kind. */
+static bool size_of_kind(uint32_t kind, uint32_t *least, uint32_t *most)
+{
+	static const struct {
+		uint32_t least, most;
+	} sizes[] = {
+		[RECORD_STACK] = {RECORD_STACK_HEAD, sizeof(struct record_stack)},
+		[RECORD_COPY] = {RECORD_COPY_HEAD, sizeof(struct record_copy)},
+		[RECORD_DEFERRED] = {sizeof(struct record_deferred),
+				     sizeof(struct record_deferred)},
+		[RECORD_MISSED] = {sizeof(struct record_missed), sizeof(struct record_missed)},
+		[RECORD_EMISSION] = {sizeof(struct record_emission), sizeof(union record)},
+	};
+
+	if (kind >= sizeof(sizes) / sizeof(*sizes) || !sizes[kind].least)
+		return false;
+	*least = sizes[kind].least;
+	*most = sizes[kind].most;
+	return true;
+}
+
+bool bpf_record_read(union record *r, const void *from, uint32_t len)
+{
+	uint32_t least, most;
+
+	if (len < sizeof(r->head))
+		return false;
+	memcpy(&r->head, from, sizeof(r->head));
+	if (!size_of_kind(r->head.kind, &least, &most) || r->head.size < least ||
+	    r->head.size > most || r->head.size > len)
+		return false;
+	memcpy(r, from, r->head.size);
+	return true;
+}
+
+bool bpf_record_is_sample(const void *from, uint32_t len)
+{
+	struct record_head head;
+
+	if (len < sizeof(head))
+		return false;
+	memcpy(&head, from, sizeof(head));
+	return head.kind == RECORD_STACK || head.kind == RECORD_COPY || head.kind == RECORD_MISSED;
+}
+
+/* Writes each page of the copy to its offset in stack; absent pages are zero. Returns the bytes
+ * up to the end of the last present page. */
+static uint32_t place_pages(unsigned char *stack, const struct record_copy *copy)
+{
+	uint64_t sp = copy->regs[FUSEE_X86_RSP];
+	uint32_t from = 0, to = 0, end = 0;
+
+	for (uint32_t page = 0; page < RECORD_COPY_PAGES && from < copy->bytes; page++) {
+		uint32_t n = RECORD_PAGE - (uint32_t)((sp + to) % RECORD_PAGE);
+
+		if (copy->holes >> page & 1) {
+			memset(stack + to, 0, n);
+		} else {
+			n = n < copy->bytes - from ? n : copy->bytes - from;
+			memcpy(stack + to, copy->stack + from, n);
+			from += n;
+			end = to + n;
+		}
+		to += n;
+	}
+	return end;
+}
+
+/* Kernel frames that come from a callchain begin with a marker of perf. */
+static void set_kernel_frames(const struct record_copy *copy, struct sample *to)
+{
+	bool marked = copy->nkernel && copy->kernel[0] >= (uint64_t)PERF_CONTEXT_MAX;
+
+	to->kernel = (const uint64_t *)copy->kernel + marked;
+	to->nkernel = copy->nkernel - marked;
+}
+
+bool bpf_record_sample(struct bpf_record_reader *reader, uint64_t time, uint32_t cpu,
+		       struct sample *s)
+{
+	const struct record_copy *r = &reader->record.copy;
+
+	if (r->bytes > r->tick.head.size - RECORD_COPY_HEAD || r->bytes > RECORD_MAX_COPY ||
+	    r->nkernel > RECORD_MAX_KERNEL)
+		return false;
+	*s = (struct sample){.pid = (pid_t)r->tick.head.pid,
+			     .tid = (pid_t)r->tick.head.tid,
+			     .cpu = cpu,
+			     .time = time,
+			     .period = r->tick.period,
+			     .abi = 2,
+			     .stop = r->stop,
+			     .stack = reader->stack};
+	memcpy(s->regs, r->regs, sizeof(s->regs));
+	s->stack_len = place_pages(reader->stack, r);
+	s->holes = r->holes;
+	s->stack_full = r->bytes == r->limit;
+	set_kernel_frames(r, s);
+	if (!r->bytes && s->nkernel)
+		s->abi = 0; /* the process is ending, without user memory: a complete stack */
+	return true;
+}

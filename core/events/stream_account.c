@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "events/stream_account.h"
+
+#include "bpf/sampler_events.h"
+#include "events/perf_stream_state.h"
+
+/* ---- reading the sources ---- */
+
+static void note_unread(void *arg, const struct perf_event_header *h)
+{
+	struct stream_cpu *c = ((void **)arg)[1];
+	struct perf_stream *s = ((void **)arg)[0];
+	struct event_group *g;
+	uint32_t len, cpu, ids[2];
+	const void *from;
+
+	if (h->type != PERF_RECORD_SAMPLE)
+		return;
+	if (stream_cpu_is_output(c, h)) {
+		from = event_parse_output(h, &len, &cpu, ids);
+		s->account.unread += from && bpf_record_is_sample(from, len);
+		return;
+	}
+	s->account.unread++;
+	g = hashmap_get(&s->group_by_event, event_sample_id(h));
+	if (g)
+		g->unread++;
+}
+
+/* Samples that are still in the rings are no loss. */
+static void count_unread(struct perf_stream *s)
+{
+	s->account.unread = 0;
+	for (struct event_group *g = s->groups; g; g = g->next)
+		g->unread = 0;
+	for (uint32_t i = 0; i < s->ncpus; i++) {
+		void *arg[2] = {s, &s->cpus[i]};
+
+		if (s->cpus[i].ring_fd < 0)
+			continue;
+		ring_refresh(&s->cpus[i].ring);
+		ring_each(&s->cpus[i].ring, note_unread, arg);
+	}
+}
+
+static void read_programs(struct perf_stream *s)
+{
+	struct bpf_sampler_stats b;
+
+	bpf_sampler_stats(s->o.bpf, &b);
+	s->account.programs.failed = b.ticks[TICK_RING_FULL];
+	s->account.programs.sent = 0;
+	for (uint32_t i = TICK_UNWOUND; i <= TICK_CHANGED; i++)
+		s->account.programs.sent += b.ticks[i];
+}
+
+/* Unread samples come last: what is sent meanwhile makes losses smaller for a moment, not larger.
+ */
+static void read_sources(struct perf_stream *s)
+{
+	event_group_read(s, &s->base);
+	for (struct event_group *g = s->groups; g; g = g->next)
+		event_group_read(s, g);
+	if (s->o.bpf)
+		read_programs(s);
+	count_unread(s);
+}
+
+/* ---- what the ways of counting have in common ---- */
+
+static uint64_t above(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* Samples that found no room in a ring. Events count lost sideband records too; before Linux 6.0
+ * only records tell. The BPF programs know better: what they sent, or left to the event, and that
+ * did not arrive. */
+static uint64_t ring_full_of(const struct perf_stream *s, uint64_t lost_by_events)
+{
+	const struct stream_account *a = &s->account;
+	uint64_t lost = s->form.lost ? lost_by_events : a->records.ring_full, missing;
+
+	if (!s->o.bpf)
+		return lost;
+	lost += a->programs.failed;
+	missing = above(a->programs.sent, a->records.samples + a->unread);
+	return lost < missing ? lost : missing;
+}
+
+/* The sums of removed groups and of those that are open. The count of a CPU's event is left out: it
+ * includes idle time. Returns the lost records. */
+static uint64_t sum_groups(const struct perf_stream *s, struct perf_stream_counts *c)
+{
+	uint64_t lost = s->account.removed.lost;
+
+	c->count_ns = s->account.removed.count_ns;
+	for (const struct event_group *g = s->groups; g; g = g->next) {
+		c->count_ns += g->cpus ? 0 : g->count_ns;
+		lost += g->lost;
+	}
+	return lost;
+}
+
+static uint64_t skipped_in_group(const struct event_group *g)
+{
+	return above(g->count_ns / g->period_ns, g->samples + g->unread + g->lost);
+}
+
+/* ---- the ways of counting ---- */
+
+static void count_threads_by_total(struct perf_stream *s, struct perf_stream_counts *c)
+{
+	c->count_ns = s->base.count_ns;
+	c->ring_full = ring_full_of(s, s->base.lost);
+	c->skipped = above(c->count_ns / s->o.period_ns,
+			   c->samples + s->account.unread + c->ring_full);
+}
+
+static void count_threads_by_sample(struct perf_stream *s, struct perf_stream_counts *c)
+{
+	if (s->account.missed.broken) {
+		count_threads_by_total(s, c);
+		return;
+	}
+	c->count_ns = s->base.count_ns;
+	c->ring_full = ring_full_of(s, s->base.lost);
+	c->skipped = above(s->account.missed.skipped, c->ring_full);
+}
+
+/* The scheduler's clock and the events' differ: it counts context switches too and is read late.
+ * The events are exact, except for the period that each thread began on each CPU and did not end.
+ * So run times are believed within these bounds. */
+static void count_threads_by_runtime(struct perf_stream *s, struct perf_stream_counts *c)
+{
+	uint64_t begun = above(s->account.missed.unfinished, 1), max, min, skipped;
+
+	count_threads_by_total(s, c);
+	max = c->skipped;
+	min = above(max, begun);
+	skipped = above(s->account.missed.skipped, c->ring_full);
+	c->skipped = skipped < min ? min : skipped > max ? max : skipped;
+}
+
+static void count_cpus_by_sample(struct perf_stream *s, struct perf_stream_counts *c)
+{
+	c->ring_full = ring_full_of(s, s->base.lost);
+	c->skipped = above(s->account.missed.skipped, c->ring_full);
+}
+
+static void count_cpus_by_grid(struct perf_stream *s, struct perf_stream_counts *c)
+{
+	c->ring_full = ring_full_of(s, s->base.lost);
+	c->skipped = bpf_sampler_unseen_ticks(s->o.bpf);
+}
+
+static void count_groups_by_total(struct perf_stream *s, struct perf_stream_counts *c)
+{
+	uint64_t lost = sum_groups(s, c);
+
+	c->ring_full = ring_full_of(s, lost);
+	c->skipped = s->account.removed.skipped;
+	for (const struct event_group *g = s->groups; g; g = g->next)
+		c->skipped += skipped_in_group(g);
+	if (!s->form.lost) /* the groups' own counts of lost samples are 0 */
+		c->skipped = above(c->skipped, c->ring_full);
+}
+
+static void count_groups_by_runtime(struct perf_stream *s, struct perf_stream_counts *c)
+{
+	uint64_t lost = sum_groups(s, c);
+
+	c->ring_full = ring_full_of(s, lost);
+	c->skipped = above(s->account.missed.skipped, c->ring_full);
+}
+
+static void count_groups_and_cpus(struct perf_stream *s, struct perf_stream_counts *c)
+{
+	count_groups_by_runtime(s, c);
+	if (s->form.kernel) /* otherwise a CPU event's ticks in the kernel are not due */
+		c->skipped += bpf_sampler_unseen_ticks(s->o.bpf);
+}
+
+void stream_account_choose(struct perf_stream *s)
+{
+	struct stream_account *a = &s->account;
+	bool bpf = s->o.bpf;
+
+	if (s->o.dynamic && bpf)
+		a->count = s->cpu_period_ns ? count_groups_and_cpus : count_groups_by_runtime;
+	else if (s->o.dynamic)
+		a->count = count_groups_by_total;
+	else if (s->o.all)
+		a->count = bpf ? count_cpus_by_grid : count_cpus_by_sample;
+	else if (bpf)
+		a->count = count_threads_by_runtime;
+	else
+		a->count = s->form.read ? count_threads_by_sample : count_threads_by_total;
+	a->records.gaps = s->form.read || bpf;
+}
+
+/* ---- reading ---- */
+
+void stream_account_remove_group(struct perf_stream *s, struct event_group *g)
+{
+	event_group_read(s, g);
+	count_unread(s);
+	s->account.removed.count_ns += g->cpus ? 0 : g->count_ns;
+	s->account.removed.lost += g->lost;
+	s->account.removed.skipped += skipped_in_group(g);
+}
+
+/* Estimates may fall when clocks differ. What was reported does not. */
+static void raise_to(uint64_t *n, uint64_t *reported)
+{
+	if (*n < *reported)
+		*n = *reported;
+	*reported = *n;
+}
+
+void perf_stream_counts(struct perf_stream *s, struct perf_stream_counts *c)
+{
+	struct stream_account *a = &s->account;
+
+	read_sources(s);
+	*c = a->records;
+	c->gaps &= !a->missed.broken;
+	a->count(s, c);
+	raise_to(&c->ring_full, &a->reported.ring_full);
+	raise_to(&c->skipped, &a->reported.skipped);
+}
