@@ -16,8 +16,8 @@
 
 #define MAX_FILE (256u << 10)
 
-/* Which hierarchy's path says most, from the first. v2 has no controllers in its line; where v1's
- * are in use beside it, runtimes put containers there and leave v2 at their own service. */
+/* Hierarchies by preference. A line without controllers is v2; where v1 is in use beside v2,
+ * runtimes put containers into v1 only. */
 static const char *const order[] = {"name=systemd", "",        "pids",    "memory",
 				    "cpu",          "cpuacct", "devices", "freezer"};
 #define KNOWN (sizeof(order) / sizeof(order[0]))
@@ -63,7 +63,7 @@ int cgroup_parse(const char *text, char *out)
 			return -EBADMSG;
 		path++;
 		rank = rank_of(controllers + 1, (size_t)(path - 1 - (controllers + 1)));
-		/* a path of its own: not the root, nor a place above our cgroup namespace's root */
+		/* not the root */
 		if (end - path > 1 && end - path < CGROUP_MAX && rank < best) {
 			memcpy(out, path, (size_t)(end - path));
 			out[end - path] = '\0';
@@ -87,7 +87,8 @@ static int read_file(const char *path, struct buf *b)
 	return r;
 }
 
-/* Nearly always one read holds it. -EFBIG: not here. */
+/* Parses a file of less than 4096 bytes, as nearly all are, without an allocation. -EFBIG: longer.
+ */
 static int parse_short(const char *path, char *out)
 {
 	char text[4096];
@@ -125,13 +126,13 @@ int cgroup_of(const char *root, pid_t pid, char *out)
 
 /* ---- from a path to its processes ---- */
 
-struct walk {
+struct each_process {
 	int (*each)(void *arg, pid_t pid);
 	void *arg;
 	int result;
 };
 
-static void each_in(struct walk *w, const char *dir)
+static void each_in(struct each_process *w, const char *dir)
 {
 	char path[8300], *line = NULL;
 	size_t cap = 0;
@@ -142,7 +143,7 @@ static void each_in(struct walk *w, const char *dir)
 	while (f && !w->result && getline(&line, &cap, f) > 0) {
 		long pid = strtol(line, NULL, 10);
 
-		if (pid > 0) /* 0: of another pid namespace */
+		if (pid > 0) /* 0: not in this pid namespace */
 			w->result = w->each(w->arg, (pid_t)pid);
 	}
 	free(line);
@@ -150,7 +151,7 @@ static void each_in(struct walk *w, const char *dir)
 		fclose(f);
 }
 
-static void walk_tree(struct walk *w, char *dir)
+static void walk_tree(struct each_process *w, char *dir)
 {
 	char *roots[] = {dir, NULL};
 	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_NOSTAT, NULL);
@@ -163,9 +164,8 @@ static void walk_tree(struct walk *w, char *dir)
 		fts_close(tree);
 }
 
-/* Field `from` on of a mountinfo line: root, mount point; and behind " - " the type. false: not a
- * control group hierarchy. */
-static bool parse_mount(char *line, char **root, char **point)
+/* The mount point of a mountinfo line. false: not a control group hierarchy. */
+static bool parse_mount(char *line, char **point)
 {
 	char *fields[6], *rest = line, *type = strstr(line, " - ");
 	int n = 0;
@@ -176,7 +176,6 @@ static bool parse_mount(char *line, char **root, char **point)
 		n++;
 	if (n < 6)
 		return false;
-	*root = fields[3];
 	*point = fields[4];
 	return true;
 }
@@ -184,8 +183,8 @@ static bool parse_mount(char *line, char **root, char **point)
 int cgroup_each_process(const char *path, int (*each)(void *arg, pid_t pid), void *arg)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
-	struct walk w = {each, arg, 0};
-	char *line = NULL, *root, *point, dir[8200];
+	struct each_process w = {each, arg, 0};
+	char *line = NULL, *point, dir[8200];
 	size_t cap = 0;
 	struct stat st;
 	int r = -ENOENT;
@@ -193,11 +192,11 @@ int cgroup_each_process(const char *path, int (*each)(void *arg, pid_t pid), voi
 	if (!f)
 		return -errno;
 	while (r == -ENOENT && getline(&line, &cap, f) > 0) {
-		if (!parse_mount(line, &root, &point))
+		if (!parse_mount(line, &point))
 			continue;
 		snprintf(dir, sizeof(dir), "%.4000s%s%.4000s", point, *path == '/' ? "" : "/",
 			 path);
-		/* the same path may be given as it stands under the mount */
+		/* the path can also be given as mounted */
 		if (!strncmp(path, point, strlen(point)) && path[strlen(point)] == '/')
 			snprintf(dir, sizeof(dir), "%.8000s", path);
 		if (stat(dir, &st) || !S_ISDIR(st.st_mode))

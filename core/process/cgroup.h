@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Control groups as a process sees them: /proc/PID/cgroup, v1, v2 and both (cgroups(7)). */
+/* Control groups of processes: /proc/PID/cgroup, v1, v2 and both mixed (cgroups(7)). [any thread]
+ */
 #ifndef PROCESS_CGROUP_H
 #define PROCESS_CGROUP_H
 
@@ -8,19 +9,20 @@
 
 #include <fusee/profile.h>
 
-#define CGROUP_MAX 4096
+#define CGROUP_MAX 4096 /* bytes of a path, with its NUL */
 
 /*
- * The path that says most of the process: v1's name=systemd where that is not the root (where v1
- * and v2 are mixed, containers are in v1 and v2 says the runtime's service), else v2's, else of the
- * first of pids, memory, cpu, cpuacct, devices, freezer, others that is not the root;
- * "/" where all are. root: "" or the prefix of proc ("/proc" follows), for tests. 0 or -errno;
- * -ESRCH: no such process. out has CGROUP_MAX bytes.
+ * The path that describes a process best: v1's name=systemd unless that is the root (where v1 and
+ * v2 are mixed, containers are in v1, and v2 has the runtime's service), else v2's, else that of
+ * the first of pids, memory, cpu, cpuacct, devices, freezer or another hierarchy that is not the
+ * root, else "/". root: "", or what precedes "/proc" in tests. out: CGROUP_MAX bytes. 0 or -errno;
+ * -ESRCH: no such process; -EBADMSG.
  */
 int cgroup_of(const char *root, pid_t pid, char *out);
-/* The same choice from the text of such a file. */
+/* The same choice from the text of /proc/PID/cgroup. 0 or -EBADMSG. */
 int cgroup_parse(const char *text, char *out);
-/* The processes of the cgroup and those below it, by its path in whatever hierarchy has it under
- * /sys/fs/cgroup (from /proc/self/mountinfo): calls each for each. -ENOENT: no hierarchy has it. */
+/* Calls each() for the processes of a control group and those below it. path: from the hierarchy's
+ * root or as mounted; the hierarchy is the first in /proc/self/mountinfo that has it. -ENOENT: none
+ * has; -errno; a non-zero value of each(), which ends the calls. */
 int cgroup_each_process(const char *path, int (*each)(void *arg, pid_t pid), void *arg);
 #endif

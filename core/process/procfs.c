@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Readers of /proc. Formats: proc(5). */
 #include "process/procfs.h"
 
 #include <dirent.h>
@@ -14,8 +15,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* One line of /proc/PID/maps; false: not an executable mapping, or not a line that we understand.
- */
+/* One line of /proc/PID/maps. false: not an executable mapping, or malformed. */
 static bool parse_line(char *line, struct procfs_mapping *m)
 {
 	char prot[5];
@@ -84,7 +84,7 @@ int procfs_each_process(int (*each)(void *, pid_t), void *arg)
 	return each_number("/proc", each, arg);
 }
 
-/* The whole of a small /proc file, terminated. */
+/* Reads a small /proc file up to cap - 1 bytes, terminated. */
 static int read_small(const char *path, char *buf, size_t cap)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
@@ -113,8 +113,7 @@ int procfs_comm(pid_t pid, pid_t tid, char comm[16])
 	return 0;
 }
 
-/* /proc/PID/stat, and in it what stands behind the name, which may hold anything: from the last
- * ')'. See proc(5). */
+/* Reads /proc/PID/stat. *rest: from the last ')', as the name before it can contain anything. */
 static int read_stat(pid_t pid, char text[1024], char **rest)
 {
 	char path[64];
@@ -190,7 +189,7 @@ int procfs_status(pid_t pid, struct procfs_status *s)
 	uid = strstr(text, "\nUid:");
 	if (!uid || sscanf(uid, "\nUid: %*u %u %*u %u", &s->uid, &s->fs_uid) != 2)
 		return -EBADMSG;
-	s->ns_pid = pid; /* a kernel without namespaces has no such line */
+	s->ns_pid = pid; /* kernels without pid namespaces have no such line */
 	ns = strstr(text, "\nNSpid:");
 	if (ns) {
 		ns += strlen("\nNSpid:");
@@ -204,11 +203,15 @@ int procfs_status(pid_t pid, struct procfs_status *s)
 	return s->ns_pid > 0 ? 0 : -EBADMSG;
 }
 
-/* O_NONBLOCK: a path may meanwhile name a FIFO. */
+/*
+ * Opens the path and closes it again unless it is the mapping's file. O_NONBLOCK: the path can name
+ * a FIFO. It does not help where open() itself blocks (FUSE, unreachable file servers), and a
+ * device node is opened before it is refused.
+ */
 static int open_checked(const char *path, const struct procfs_mapping *m)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r = 0;
-	uint32_t generation[2]; /* an int is written, the request says long */
+	uint32_t generation[2]; /* the ioctl writes an int, though its number says long */
 	struct stat st;
 
 	if (fd < 0)
@@ -233,8 +236,7 @@ int procfs_open_mapping(pid_t pid, const struct procfs_mapping *m)
 	char path[4352];
 	int fd;
 
-	/* The device is not compared: overlayfs and btrfs report another one here than stat() does.
-	 */
+	/* The device is not compared: for overlayfs and btrfs the mapping's differs from st_dev. */
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->lo,
 		 m->hi);
 	fd = open_checked(path, m);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /proc says of a process: read once for what ran before us, and to open the files that it
- * maps. */
+/*
+ * Reads /proc: processes, threads and mappings that existed before the sideband records, and the
+ * files behind mappings. Functions return 0 or -errno; -ESRCH: the process ended; -EACCES, -EPERM:
+ * no right to look into it. [any thread]
+ */
 #ifndef PROCESS_PROCFS_H
 #define PROCESS_PROCFS_H
 
@@ -8,43 +11,47 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* One executable mapping. name: as the kernel prints it, "" anonymous; lives until the callback
- * returns. */
+/* An executable mapping: addresses [lo, hi), from `offset` of the file on. */
 struct procfs_mapping {
 	uint64_t lo, hi, offset;
-	uint64_t ino;
-	uint64_t
-		generation; /* of the inode: its number may be a new file's already; 0: not known */
+	uint64_t ino;        /* 0: not known */
+	uint64_t generation; /* of the inode, whose number can be reused; 0: not known */
 	uint32_t dev_major, dev_minor;
-	const char *name;
+	const char *
+		name; /* as the kernel prints it; "": anonymous; valid until the callback returns */
 };
 
-/* 0, or -errno (-ESRCH: gone; -EACCES: not ours). A callback that returns non-zero ends it, with
- * that value. */
+/* Each calls each() until that returns non-zero, and returns its value then. */
 int procfs_each_mapping(pid_t pid, int (*each)(void *arg, const struct procfs_mapping *),
 			void *arg);
 int procfs_each_thread(pid_t pid, int (*each)(void *arg, pid_t tid), void *arg);
 int procfs_each_process(int (*each)(void *arg, pid_t pid), void *arg);
 
 int procfs_comm(pid_t pid, pid_t tid, char comm[16]);
-int procfs_start_ticks(pid_t pid,
-		       uint64_t *ticks); /* since boot, in clock ticks: names one life of a pid */
-/* Whether it is a thread of the kernel's own; needs no right to look into it. */
+/* The start of a process in clock ticks since boot: with the pid it identifies the process. */
+int procfs_start_ticks(pid_t pid, uint64_t *ticks);
+/* Whether it is a kernel thread. Needs no right to look into the process. */
 int procfs_is_kernel(pid_t pid, bool *kernel);
+/* CPU time of all threads, in ns, rounded to clock ticks. */
+int procfs_cpu_ns(pid_t pid, uint64_t *user, uint64_t *system);
 
 /* Of /proc/PID/status. */
 struct procfs_status {
-	uid_t uid, fs_uid; /* effective; of the files it makes */
-	pid_t ns_pid;      /* in the innermost pid namespace that it is in */
+	uid_t uid;    /* effective */
+	uid_t fs_uid; /* of files that the process creates */
+	pid_t ns_pid; /* its pid in its innermost pid namespace */
 };
-int procfs_status(pid_t pid, struct procfs_status *); /* 0 or -errno */
-int procfs_cpu_ns(pid_t pid, uint64_t *user, uint64_t *system);
+int procfs_status(pid_t pid, struct procfs_status *);
 
 /*
- * Opens the file behind a mapping: by /proc/PID/map_files (right even for deleted and replaced
- * files, but wants CAP_CHECKPOINT_RESTORE), else by its path in the process's root, else, for a
- * process that is gone, by its path in ours. Only a regular file with the mapping's inode, and its
- * generation where the file system tells, is opened (0 is not compared). fd or -errno.
+ * Opens the file behind a mapping: by /proc/PID/map_files (correct even for deleted and replaced
+ * files; needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN), else by its
+ * path below the process's root, else, if the inode is known, by its path below the own root, as
+ * the process may have ended. Returns a descriptor or -errno.
+ *
+ * The descriptor is of a regular file with the mapping's inode number and, where the file system
+ * reports it, generation; 0 is not compared, and the device is not compared. The checks come after
+ * open(2), which follows symbolic links and can open a file of any type, or block.
  */
 int procfs_open_mapping(pid_t pid, const struct procfs_mapping *);
 #endif
