@@ -143,7 +143,8 @@ static uint32_t anonymous_location(struct build *n, const struct walk_frame *f)
 				     .address = f->addr,
 				     .flags = FUSEE_LOCATION_STUB};
 
-	if (claims_name(n->p->claims, f->process, f->addr, f->generation, &named.out, &type) > 0 &&
+	if (claims_symbolize(n->p->claims, f->process, f->addr, f->generation, &named.out, &type) >
+		    0 &&
 	    named.n) {
 		loc.flags = f->guessed ? FUSEE_LOCATION_GUESSED : 0;
 		loc.frame_type = builder_cstr(n->b, type);
@@ -161,7 +162,8 @@ static uint32_t pushed_location(struct build *n, const struct walk_frame *f)
 	struct fusee_location loc = {.flags = FUSEE_LOCATION_STUB};
 	const char *type;
 	char name[80];
-	int r = claims_name_pushed(n->p->claims, f->process, f->generation, v, &named.out, &type);
+	int r = claims_symbolize_pushed(n->p->claims, f->process, f->generation, v, &named.out,
+					&type);
 
 	loc.frame_type = builder_cstr(n->b, type);
 	if (r > 0 && named.n) {

@@ -255,29 +255,29 @@ TEST(naming)
 	struct got g = {.out = {take}};
 	const char *type;
 
-	CHECK_INT(claims_name(w->claims, 7, 0x2000, 1, &g.out, &type), 0);
+	CHECK_INT(claims_symbolize(w->claims, 7, 0x2000, 1, &g.out, &type), 0);
 	whose(w, 0x2000);
 	w->fakes[0].name = "first";
 	w->fakes[1].name = "second";
 	/* nobody's: whoever knows it */
-	CHECK_INT(claims_name(w->claims, 7, 0x2000, 1, &g.out, &type), 1);
+	CHECK_INT(claims_symbolize(w->claims, 7, 0x2000, 1, &g.out, &type), 1);
 	CHECK_STR(g.name, "first");
 	CHECK_INT(claim(w, 1, 0x2000, 0x3000), 0);
-	CHECK_INT(claims_name(w->claims, 7, 0x2000, 5, &g.out, &type), 1);
+	CHECK_INT(claims_symbolize(w->claims, 7, 0x2000, 5, &g.out, &type), 1);
 	CHECK_STR(g.name, "second");
 	CHECK_STR(type, "jit");
 	CHECK_INT(w->fakes[1].raw.generation, 5);
 	CHECK_INT(w->fakes[1].raw.addr, 0x2000);
 	CHECK(w->fakes[1].raw.process == w->fakes[1].process);
 	w->fakes[1].name = NULL; /* who claimed it does not know: nobody does */
-	CHECK_INT(claims_name(w->claims, 7, 0x2000, 5, &g.out, &type), 0);
+	CHECK_INT(claims_symbolize(w->claims, 7, 0x2000, 5, &g.out, &type), 0);
 	claims_mark(w->claims, 7);
 	CHECK(claims_is_marked(w->claims, 7) && !claims_is_marked(w->claims, 8));
 	claims_unmark(w->claims);
 	CHECK(!claims_is_marked(w->claims, 7));
 	claims_forget(w->claims, 7);
 	CHECK_INT(w->fakes[0].detached, 1);
-	CHECK_INT(claims_name(w->claims, 7, 0x2000, 5, &g.out, &type), 0);
+	CHECK_INT(claims_symbolize(w->claims, 7, 0x2000, 5, &g.out, &type), 0);
 	drop(w);
 }
 

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls that unwinders in the agent make: about a process, its memory and its files, claims and
+ * source frames. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "process/procfs.h"
+#include "unwind/claims_state.h"
+
+#define SECOND_NS 1000000000u
+
+static struct process_code *code_of(uint64_t process)
+{
+	return (struct process_code *)(uintptr_t)process;
+}
+
+/* Is the process still there, and not another with its pid? */
+static bool is_there(const struct process_code *p)
+{
+	uint64_t ticks;
+
+	return p->start_ticks && !p->process->replaced &&
+	       !procfs_start_ticks(p->process->pid, &ticks) && ticks == p->start_ticks;
+}
+
+static int host_info(uint64_t process, struct fusee_process_info *info)
+{
+	struct process_code *p = code_of(process);
+	uint64_t tick = SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct procfs_status status;
+	int r = procfs_status(p->process->pid, &status);
+
+	if (r)
+		return r;
+	if (!is_there(p))
+		return -ESRCH;
+	*info = (struct fusee_process_info){
+		.size = sizeof(*info),
+		.pid = (uint32_t)p->process->pid,
+		.ns_pid = (uint32_t)status.ns_pid,
+		.uid = status.uid,
+		.fs_uid = status.fs_uid,
+		.start_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME) +
+			    p->start_ticks * tick,
+	};
+	return 0;
+}
+
+/* A descriptor of the path that does not open it (O_PATH), below `root`, which is closed. No
+ * symbolic link is followed. Or -errno. */
+static int hold(int root, const char *path)
+{
+	int at = root;
+
+	while (at >= 0 && *path) {
+		char name[256];
+		size_t len;
+		int next;
+
+		path += strspn(path, "/");
+		len = strcspn(path, "/");
+		if (!len)
+			break;
+		if (len >= sizeof(name) || (len == 2 && !memcmp(path, "..", 2)))
+			next = -EINVAL;
+		else {
+			memcpy(name, path, len);
+			name[len] = '\0';
+			next = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+			next = next < 0 ? -errno : next;
+		}
+		close(at);
+		at = next;
+		path += len;
+	}
+	return at;
+}
+
+static int open_held(int held, uint32_t flags)
+{
+	bool folder = flags & FUSEE_OPEN_DIRECTORY;
+	struct stat st;
+	char path[64];
+	int fd;
+
+	if (fstat(held, &st))
+		return -errno;
+	if (folder ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode))
+		return folder ? -ENOTDIR : -EINVAL;
+	if (folder)
+		return fcntl(held, F_DUPFD_CLOEXEC, 3);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", held);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+static int host_open(uint64_t process, const char *path, uint32_t flags)
+{
+	struct process_code *p = code_of(process);
+	char root[64];
+	int held, fd;
+
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)p->process->pid);
+	held = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (held < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	held = hold(held, path);
+	if (held < 0)
+		return held;
+	fd = is_there(p) ? open_held(held, flags) : -ESRCH;
+	close(held);
+	return fd;
+}
+
+static int host_read(uint64_t process, uint64_t addr, void *buf, uint32_t len)
+{
+	struct process_code *p = code_of(process);
+	struct iovec to = {buf, len}, from = {(void *)(uintptr_t)addr, len};
+	ssize_t n = p->process->replaced ? -1
+					 : process_vm_readv(p->process->pid, &to, 1, &from, 1, 0);
+
+	if (n != (ssize_t)len)
+		return n < 0 && errno != ESRCH && !p->process->replaced ? -errno
+		       : n < 0                                          ? -ESRCH
+									: -EFAULT;
+	return 0;
+}
+
+static uint32_t host_changed(uint64_t process)
+{
+	return ++code_of(process)->generation;
+}
+
+static uint32_t index_of(const struct claims *c, const struct fusee_instance *in)
+{
+	uint32_t i = 0;
+
+	while (i < c->unwinders->n && c->unwinders->instances[i] != in)
+		i++;
+	return i;
+}
+
+static int host_claim(struct fusee_instance *in, uint64_t process, const struct fusee_claim *c)
+{
+	struct process_code *p = code_of(process);
+	struct claim claim = {.lo = c->range.lo,
+			      .hi = c->range.hi,
+			      .arg = c->arg,
+			      .unwinder = index_of(p->claims, in),
+			      .flags = c->flags};
+
+	if (claim.unwinder == p->claims->unwinders->n)
+		return -EINVAL;
+	if (claim.lo >= claim.hi)
+		return plugin_misused(in, PLUGIN_PROCESS_CLAIM_RANGE);
+	return claim_list_add(&p->list, &claim);
+}
+
+static int host_unclaim(struct fusee_instance *in, uint64_t process, struct fusee_range range)
+{
+	struct process_code *p = code_of(process);
+
+	if (range.lo >= range.hi)
+		return -EINVAL;
+	claim_list_remove(&p->list, range.lo, range.hi, index_of(p->claims, in));
+	return 0;
+}
+
+static int host_frame(struct fusee_frame_out *out, const struct fusee_source_frame *frame)
+{
+	return out->frame(out, frame);
+}
+
+static const struct fusee_unwinder_host unwinder_host = {
+	.size = sizeof(unwinder_host),
+	.process_info = host_info,
+	.process_open = host_open,
+	.process_read = host_read,
+	.process_claim = host_claim,
+	.process_unclaim = host_unclaim,
+	.process_changed = host_changed,
+	.frame = host_frame,
+};
+
+const struct fusee_host claims_host = {
+	.size = sizeof(claims_host),
+	.abi_minor = FUSEE_ABI_MINOR,
+	.log = plugin_host_log,
+	.fail = plugin_host_fail,
+	.count = plugin_host_count,
+	.read_secret = plugin_host_read_secret,
+	.unwinder = &unwinder_host,
+};

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known of one process's code, for claims.c and claims_host.c only. */
+#ifndef UNWIND_CLAIMS_STATE_H
+#define UNWIND_CLAIMS_STATE_H
+
+#include "base/hashmap.h"
+#include "unwind/claim_list.h"
+#include "unwind/claims.h"
+
+struct claims {
+	const struct plugin_set *unwinders; /* borrowed */
+	struct hashmap processes;           /* id -> struct process_code * */
+};
+
+/* Plugins have its address as their handle of the process. */
+struct process_code {
+	struct claims *claims;
+	struct process *process; /* borrowed */
+	uint64_t start_ticks;    /* as procfs_start_ticks(); 0: the process had ended already */
+	uint32_t generation;     /* raised when the code changes */
+	uint32_t attached;       /* bit i: unwinder i has this handle */
+	struct claim_list list;
+	uint64_t offered, offered_lo; /* when, and where, a mapping was last offered for claims */
+	uint32_t offers;              /* in that second */
+	uint64_t refreshed;           /* when plugins last refreshed their claims */
+	bool marked;
+};
+#endif
