@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The states of a process in the kernel's view. The map chunks are the test's memory, where it
+ * writes what the kernel would; only the maps of pids and slabs are the kernel's. */
+#include <bpf/bpf.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bpf/sampler_state.h"
+#include "sampling/kernel_view.h"
+#include "test.h"
+
+#define CHUNKS 20u
+#define SECOND 1000000000ull
+
+struct world {
+	struct bpf_sampler b;
+	struct sampler_settings settings;
+	struct files files;
+	struct file file;
+	struct fusee_segment segment;
+	struct inspection inspection;
+	struct kernel_views views;
+	struct process *p;
+	struct kernel_view *v;
+	int rereads;
+	bool refused;
+};
+
+static void reread(void *arg, struct process *p)
+{
+	(void)p;
+	((struct world *)arg)->rereads++;
+}
+
+static bool selected(void *arg, pid_t pid)
+{
+	(void)pid;
+	return !((struct world *)arg)->refused;
+}
+
+static void forked(void *arg, const struct process *parent, struct process *child)
+{
+	(void)arg;
+	kernel_view_forked(parent, child);
+}
+
+static void freed(void *arg, struct process *p)
+{
+	kernel_view_freed(arg, p);
+}
+
+/* A process that maps one file, which is ready. It has been sampled. */
+static void world_new(struct world *w)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, mmapable, .map_flags = BPF_F_MMAPABLE);
+	const struct process_owner owner = {.bytes = sizeof(struct kernel_view),
+					    .forked = forked,
+					    .freed = freed,
+					    .arg = &w->views};
+	struct process_mapping m = {.lo = 0x1000, .hi = 0x2000, .file = &w->file};
+
+	*w = (struct world){0};
+	w->b.fds.pids = bpf_map_create(BPF_MAP_TYPE_HASH, "pids", 4, sizeof(struct pid_entry), 64,
+				       NULL);
+	if (w->b.fds.pids < 0)
+		SKIP("BPF maps need root, or CAP_BPF");
+	w->b.settings = &w->settings;
+	w->b.unwinder[0] = w->b.unwinder[1] = -1;
+	w->b.slabs.n = 1;
+	w->b.slabs.fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "slabs", 4, SLAB_BYTES, 1, &mmapable);
+	w->b.chunks.n = CHUNKS;
+	w->b.chunks.at = calloc(CHUNKS, sizeof(struct map_chunk));
+	CHECK(w->b.slabs.fd >= 0 && w->b.chunks.at);
+	CHECK_INT(slabs_init(&w->b), 0);
+	CHECK_INT(chunks_init(&w->b), 0);
+	w->segment = (struct fusee_segment){.filesz = 1 << 20, .memsz = 1 << 20, .flags = 5};
+	w->inspection = (struct inspection){.nsegments = 1, .segments = &w->segment};
+	w->file = (struct file){
+		.id = 1, .state = FILE_READY, .fd = -1, .inspection = &w->inspection};
+	w->views = (struct kernel_views){
+		.bpf = &w->b, .files = &w->files, .selected = selected, .reread = reread, .arg = w};
+	CHECK_INT(process_table_new(&w->views.processes, &owner), 0);
+	w->p = process_get(w->views.processes, getpid());
+	w->v = kernel_view_of(w->p);
+	CHECK_INT(process_map(w->p, &m), 0);
+	kernel_view_sampled(&w->views, w->p);
+}
+
+static void world_free(struct world *w)
+{
+	process_table_free(w->views.processes);
+	CHECK_INT(w->b.chunks.nfree, CHUNKS - 1);
+	chunks_fini(&w->b);
+	slabs_fini(&w->b);
+	close(w->b.slabs.fd);
+	close(w->b.fds.pids);
+	free(w->b.chunks.at);
+}
+
+static void confirm(struct world *w)
+{
+	kernel_views_update(&w->views, clock_now());
+	CHECK_INT(w->v->state, VIEW_UNCONFIRMED);
+	kernel_views_update(&w->views, w->v->published.since);
+	CHECK_INT(w->v->state, VIEW_CONFIRMED);
+}
+
+/* As vm_unmapped_area does in the kernel. */
+static uint64_t give_out(struct world *w)
+{
+	uint64_t now = clock_now();
+
+	w->b.chunks.at[w->v->published.chunk].changed = w->b.chunks.at[0].changed = now;
+	return now;
+}
+
+TEST(published_and_confirmed)
+{
+	struct map_chunk *c;
+	struct world w;
+
+	world_new(&w);
+	CHECK(w.v->dirty && w.v->state == VIEW_ABSENT);
+	CHECK(kernel_views_are_pending(&w.views));
+	kernel_views_update(&w.views, 0);
+	CHECK_INT(w.v->state, VIEW_UNCONFIRMED);
+	c = &w.b.chunks.at[w.v->published.chunk];
+	CHECK(c->changed > c->as_of);
+	/* not before all records up to the publication were read */
+	kernel_views_update(&w.views, w.v->published.since - 1);
+	CHECK_INT(w.v->state, VIEW_UNCONFIRMED);
+	kernel_views_update(&w.views, w.v->published.since);
+	CHECK_INT(w.v->state, VIEW_CONFIRMED);
+	CHECK(c->changed <= c->as_of);
+	/* a change makes it unconfirmed again; a sample alone does not */
+	kernel_view_sampled(&w.views, w.p);
+	CHECK(!w.v->dirty);
+	kernel_view_mark_dirty(&w.views, w.p);
+	confirm(&w);
+	world_free(&w);
+}
+
+TEST(a_change_before_the_confirmation)
+{
+	struct world w;
+
+	world_new(&w);
+	kernel_views_update(&w.views, 0);
+	kernel_view_mark_dirty(&w.views, w.p);
+	kernel_views_update(&w.views, w.v->published.since);
+	CHECK_INT(w.v->state, VIEW_UNCONFIRMED);
+	world_free(&w);
+}
+
+TEST(suspended)
+{
+	uint64_t when;
+	struct world w;
+
+	world_new(&w);
+	confirm(&w);
+	when = give_out(&w);
+	kernel_views_update(&w.views, when - 1);
+	CHECK_INT(w.v->state, VIEW_SUSPENDED);
+	CHECK(kernel_views_are_pending(&w.views));
+	/* no record says what is mapped there: /proc is read */
+	kernel_views_update(&w.views, when);
+	CHECK(w.v->state == VIEW_SUSPENDED && !w.rereads);
+	kernel_views_update(&w.views, when + SECOND);
+	CHECK(w.v->state == VIEW_UNCONFIRMED && w.rereads == 1);
+	kernel_views_update(&w.views, when + 2 * SECOND);
+	CHECK_INT(w.v->state, VIEW_CONFIRMED);
+	/* a record does: it is published at once */
+	when = give_out(&w);
+	w.b.chunks.at[w.v->published.chunk].as_of = when - 1;
+	kernel_view_covered(&w.views, w.p, when);
+	kernel_views_update(&w.views, when);
+	CHECK(w.v->state == VIEW_UNCONFIRMED && w.rereads == 1);
+	world_free(&w);
+}
+
+TEST(outdated_stacks)
+{
+	uint32_t version;
+	struct world w;
+
+	world_new(&w);
+	confirm(&w);
+	version = w.v->published.version;
+	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, version));
+	kernel_view_covered(&w.views, w.p, 40);
+	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id, version));
+	CHECK(!kernel_view_is_outdated(w.p, 30, w.p->id, version));
+	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id + 1, version + 2)); /* its parent's */
+	/* withdrawn and published again, it is not for ever */
+	kernel_view_withdraw(&w.views, w.p);
+	CHECK_INT(w.v->state, VIEW_ABSENT);
+	kernel_view_sampled(&w.views, w.p);
+	confirm(&w);
+	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, w.v->published.version));
+	world_free(&w);
+}
+
+TEST(no_room)
+{
+	uint64_t now = clock_now();
+	uint32_t nfree;
+	struct world w;
+
+	world_new(&w);
+	nfree = w.b.chunks.nfree;
+	w.b.chunks.nfree = 0;
+	kernel_views_update(&w.views, now);
+	CHECK_INT(w.v->state, VIEW_NO_ROOM);
+	w.b.chunks.nfree = nfree;
+	kernel_view_sampled(&w.views, w.p);
+	kernel_views_update(&w.views, now + SECOND / 2); /* too early */
+	CHECK_INT(w.v->state, VIEW_NO_ROOM);
+	kernel_view_sampled(&w.views, w.p);
+	kernel_views_update(&w.views, now + 2 * SECOND);
+	CHECK_INT(w.v->state, VIEW_UNCONFIRMED);
+	world_free(&w);
+}
+
+TEST(ended_and_refused)
+{
+	struct world w;
+
+	world_new(&w);
+	confirm(&w);
+	w.refused = true;
+	kernel_view_mark_dirty(&w.views, w.p);
+	kernel_views_update(&w.views, clock_now());
+	CHECK_INT(w.v->state, VIEW_ABSENT);
+	w.refused = false;
+	kernel_view_mark_dirty(&w.views, w.p);
+	confirm(&w);
+	CHECK(process_thread_exited(w.views.processes, w.p, getpid(), clock_now()));
+	kernel_view_withdraw(&w.views, w.p);
+	kernel_view_sampled(&w.views, w.p);
+	CHECK(w.v->state == VIEW_ABSENT && !w.v->dirty);
+	world_free(&w);
+}
+
+/* A file that becomes ready is published; an answer about another file publishes nothing. */
+TEST(files_that_become_ready)
+{
+	struct world w;
+	uint32_t version;
+
+	world_new(&w);
+	w.file.state = FILE_ASKED;
+	confirm(&w);
+	CHECK_INT(w.b.chunks.at[w.v->published.chunk].n, 0);
+	version = w.v->published.version;
+	w.files.answers++;
+	kernel_views_update(&w.views, clock_now());
+	CHECK_INT(w.v->published.version, version);
+	w.file.state = FILE_READY;
+	w.files.answers++;
+	kernel_views_update(&w.views, clock_now());
+	CHECK(w.v->published.version > version);
+	CHECK_INT(w.b.chunks.at[w.v->published.chunk].n, 1);
+	/* renewed: its tables are other ones */
+	version = w.v->published.version;
+	w.file.renewed = true;
+	w.files.answers++;
+	kernel_views_update(&w.views, clock_now());
+	CHECK(w.v->published.version > version);
+	world_free(&w);
+}
+
+TEST(code_without_a_file)
+{
+	struct process_mapping m = {.lo = 0x8000, .hi = 0x9000, .since = 3};
+	struct process *child;
+	struct world w;
+
+	world_new(&w);
+	CHECK_INT(process_map(w.p, &m), 0);
+	confirm(&w);
+	CHECK_INT(w.b.chunks.at[w.v->published.chunk].n, 1);
+	kernel_view_stepped(&w.views, w.p, &m);
+	CHECK(w.v->dirty);
+	confirm(&w);
+	CHECK_INT(w.b.chunks.at[w.v->published.chunk].n, 2);
+	kernel_view_stepped(&w.views, w.p, &m);
+	CHECK(!w.v->dirty);
+	child = process_fork(w.views.processes, getpid(), getpid() + 1);
+	kernel_view_sampled(&w.views, child);
+	kernel_views_update(&w.views, clock_now());
+	CHECK_INT(w.b.chunks.at[kernel_view_of(child)->published.chunk].n, 2);
+	/* many come and go: those that are no more leave the list */
+	for (uint64_t i = 0; i < 100; i++) {
+		m.since = 10 + i;
+		CHECK_INT(process_map(w.p, &m), 0);
+		kernel_view_stepped(&w.views, w.p, &m);
+	}
+	CHECK(w.v->nanonymous <= 8);
+	world_free(&w);
+}
