@@ -31,7 +31,7 @@ static void put_value(const struct printer *pr, int64_t value)
 /* ---- source ---- */
 
 /* The file by its path; else by the end of its path below the current folder, as a source tree that
- * was built elsewhere has it. NULL: not found. */
+ * was built in another folder has it. NULL: not found. */
 static FILE *open_source(struct fusee_str path)
 {
 	char text[4096];
@@ -181,7 +181,7 @@ static const char *why_not(int r)
 {
 	switch (r) {
 	case -ESTALE:
-		return "the file has another build ID than the one that was profiled";
+		return "the build ID of the file differs from that in the profile";
 	case -ENOEXEC:
 		return "objdump is needed: apt install binutils";
 	default:

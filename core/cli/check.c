@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fusee check: a script's whole plan, or everything that is wrong with it. Nothing is started. */
+/* fusee check: prints the plan of a script, or its errors. Nothing is started. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 
 #define DEFAULT_SCRIPT "/etc/fusee/fusee.lua"
 
+/* "name=value name=value", without the values of secrets. */
 static void put_options(struct buf *b, const struct plan_instance *p)
 {
 	for (uint32_t i = 0; i < p->noptions; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fusee doctor: what works here, what each thing that doesn't costs, and how to get it. */
+/* fusee doctor: what works on this machine, what is missing without the rest, and how to get it. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +28,8 @@ enum { MAX_CHECKS = 24 };
 struct check {
 	const char *name;
 	bool works;
-	char *costs; /* what is missing without it; of what works: a remark; NULL nothing. Owned */
-	char *get;   /* how to get it, NULL: no way or no need. Owned */
+	char *costs; /* what is missing without it, or a remark if it works; NULL: nothing. Owned */
+	char *get;   /* how to get it; NULL: impossible or not needed. Owned */
 };
 
 struct report {
@@ -38,8 +38,8 @@ struct report {
 	struct check checks[MAX_CHECKS];
 	unsigned int n;
 	int stop_code;  /* 0: nothing stops fusee */
-	char *stop;     /* why it can't sample at all, owned */
-	bool no_memory; /* a text is missing */
+	char *stop;     /* why nothing can be sampled. Owned */
+	bool no_memory; /* for a text */
 };
 
 /* A copy of the text, NULL for NULL. */
@@ -58,7 +58,7 @@ static void add(struct report *r, const char *name, bool works, const char *cost
 		r->checks[r->n++] = (struct check){name, works, copy(r, costs), copy(r, get)};
 }
 
-/* "root", "root without CAP_SYS_RESOURCE", "user nobody with CAP_PERFMON" */
+/* "root", "root without CAP_SYS_RESOURCE", "user joe with CAP_PERFMON" */
 static char *privileges(struct report *r)
 {
 	const struct passwd *p = getpwuid(geteuid());
@@ -101,7 +101,7 @@ static void check_own(struct report *r, const struct probe_perf *perf)
 		r->stop_code = EX_NOPERM;
 		add(r, "sampling", false, "no memory for sample buffers", "see below");
 	} else if (perf->arrives) {
-		r->stop = copy(r, "the kernel opens the CPU clock, but no sample came from it");
+		r->stop = copy(r, "the kernel opens the CPU clock, but it gives no samples");
 		r->stop_code = EX_UNAVAILABLE;
 		add(r, "sampling", false, "the CPU clock gives no samples", NULL);
 	} else {
@@ -113,10 +113,10 @@ static void check_scope(struct report *r, const struct probe_perf *perf)
 {
 	if (perf->own)
 		return;
-	add(r, "others' programs", !perf->others,
-	    perf->others ? "record -p takes your own processes only" : NULL,
+	add(r, "other users' programs", !perf->others,
+	    perf->others ? "record -p samples your own processes only" : NULL,
 	    perf->others ? "run fusee as root" : NULL);
-	add(r, "the whole system", !perf->whole, perf->whole ? "no record -a" : NULL,
+	add(r, "system-wide sampling", !perf->whole, perf->whole ? "record -a does not work" : NULL,
 	    perf->whole ? "run fusee as root, or sysctl kernel.perf_event_paranoid=0" : NULL);
 	add(r, "stacks in the kernel", !perf->kernel,
 	    perf->kernel ? "time in the kernel is not sampled" : NULL,
@@ -127,7 +127,8 @@ static void check_kernel_names(struct report *r)
 {
 	int hidden = probe_kallsyms();
 
-	add(r, "names of the kernel", !hidden, hidden ? "kernel functions stay addresses" : NULL,
+	add(r, "symbols of the kernel", !hidden,
+	    hidden ? "kernel functions are shown as addresses" : NULL,
 	    hidden ? "run fusee as root, or sysctl kernel.kptr_restrict=0 "
 		     "kernel.perf_event_paranoid=1"
 		   : NULL);
@@ -141,13 +142,13 @@ static void check_counters(struct report *r, const struct probe_perf *perf)
 	if (perf->own)
 		return;
 	add(r, "hardware cycles", !perf->cycles,
-	    perf->cycles ? "CPU time is sampled instead (right below 1 kHz)" : NULL,
+	    perf->cycles ? "CPU time is sampled instead (accurate below 1 kHz)" : NULL,
 	    none           ? "no PMU on this machine"
 	    : perf->cycles ? "run fusee as root"
 			   : NULL);
 	if (perf->build_ids)
 		add(r, "build ids in records", false,
-		    "a file replaced while it runs may stay unnamed",
+		    "a file that is replaced while it runs may have no symbols",
 		    "a newer kernel (they came with 5.12)");
 }
 
@@ -157,7 +158,7 @@ static void check_files(struct report *r)
 	bool root = !geteuid();
 
 	add(r, "replaced files", !denied,
-	    denied ? "a library that was deleted or replaced while in use has no names" : NULL,
+	    denied ? "a library that was deleted or replaced while in use has no symbols" : NULL,
 	    denied ? root ? "CAP_CHECKPOINT_RESTORE" : "run fusee as root" : NULL);
 	if (access("/usr/lib/debug/.build-id", F_OK))
 		add(r, "debug symbols", false,
@@ -198,8 +199,8 @@ static void check_bpf(struct report *r)
 	}
 	denied = bpf == -EPERM || bpf == -EACCES;
 	if (bpf && asprintf(&costs,
-			    "each sample carries a copy of its stack, for user space to walk, and "
-			    "what that can't hold is cut (%s)",
+			    "each sample carries a copy of its stack, which user space unwinds; "
+			    "deeper stacks are truncated (%s)",
 			    why ? why : strerror(-bpf)) < 0)
 		r->no_memory = true;
 	add(r, "unwinding in BPF", !bpf, costs,
@@ -243,7 +244,7 @@ static void check_memory(struct report *r, const struct probe_perf *perf)
 		add(r, "sample buffers", !perf->ring, text, NULL);
 }
 
-/* Bytes of the files in a flat directory; 0 where it isn't one. */
+/* Sum of the sizes of the files in a directory; 0 if it is none. */
 static uint64_t directory_bytes(const char *path)
 {
 	DIR *d = opendir(path);
@@ -260,7 +261,7 @@ static uint64_t directory_bytes(const char *path)
 	return sum;
 }
 
-/* The directory is made at the first recording: until then its parent must be writable. */
+/* Can the directory be written, or be created by the first recording? */
 static bool can_keep(const char *path)
 {
 	char parent[PATH_MAX];
@@ -281,7 +282,8 @@ static void check_cache(struct report *r)
 			 path);
 		add(r, "unwind table cache", true, text, NULL);
 	} else {
-		snprintf(text, sizeof(text), "tables are made anew each time: %s is not writable",
+		snprintf(text, sizeof(text),
+			 "tables are built for each recording: %s is not writable",
 			 path ? path : "~/.cache");
 		add(r, "unwind table cache", false, text,
 		    "set XDG_CACHE_HOME to a directory of yours");

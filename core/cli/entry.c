@@ -18,21 +18,22 @@
 #include "base/clock.h"
 #include "events/probe.h"
 
-#define PATIENCE_NS 2000000000u
-#define LOOK_NS 200000 /* how often the child is looked at */
+#define TIMEOUT_NS 2000000000u
+#define POLL_NS 200000
 
 bool entry_seize(pid_t child)
 {
-	/* Without it the kernel lets a traced setuid program run without its rights. */
+	/* Without this capability a traced setuid program runs without its rights. */
 	if (!(probe_caps() >> CAP_SYS_PTRACE & 1))
 		return false;
 	return !ptrace(PTRACE_SEIZE, child, NULL, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL);
 }
 
-/* The next stop. false: it has ended (and still can be waited for), or the time is over. */
+/* Waits for the next stop. false: the child has ended (and can still be waited for), or the time is
+ * over. */
 static bool next_stop(pid_t pid, uint64_t until, int *status)
 {
-	const struct timespec pause = {.tv_nsec = LOOK_NS};
+	const struct timespec pause = {.tv_nsec = POLL_NS};
 	siginfo_t info;
 
 	while (clock_now() < until) {
@@ -66,7 +67,7 @@ static uint64_t entry_of(pid_t pid)
 	return 0;
 }
 
-/* A breakpoint of the CPU's own. at 0: none. */
+/* Sets a hardware breakpoint; at 0: removes it. */
 static bool set_breakpoint(pid_t pid, uint64_t at)
 {
 	if (at && ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg[0]), at))
@@ -87,14 +88,14 @@ static bool is_exec(int status)
 	return status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8);
 }
 
-/* The signal that the child is about to be handed, for it to be handed on; 0: none. */
+/* The signal that stopped the child and is still to be delivered to it; 0: none. */
 static int signal_of(int status)
 {
 	return status >> 16 ? 0 : WSTOPSIG(status);
 }
 
-/* Lets it go on to its entry. false: it has ended, or the time is over; it may be running. true: it
- * stands, at its entry or because it became another program. */
+/* Lets the child run to its entry point. true: it is stopped there, or after another exec. false:
+ * it has ended, or the time is over and it may be running. */
 static bool run_to(pid_t pid, uint64_t entry, uint64_t until)
 {
 	int status, signal = 0;
@@ -108,21 +109,20 @@ static bool run_to(pid_t pid, uint64_t entry, uint64_t until)
 	}
 }
 
-/* Stops it where it is. The signal that it is to be handed when it is let go, 0 none, -1: it has
- * ended. */
+/* Stops the child. Returns the signal to deliver when it goes on, 0: none; -1: it has ended. */
 static int halt(pid_t pid)
 {
 	int status;
 
 	if (ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) ||
-	    !next_stop(pid, clock_now() + PATIENCE_NS, &status))
+	    !next_stop(pid, clock_now() + TIMEOUT_NS, &status))
 		return -1;
 	return signal_of(status);
 }
 
 void entry_pass(pid_t pid, void (*ready)(void *arg), void *arg)
 {
-	uint64_t until = clock_now() + PATIENCE_NS;
+	uint64_t until = clock_now() + TIMEOUT_NS;
 	int status, signal = 0;
 	uint64_t entry;
 
@@ -135,7 +135,7 @@ void entry_pass(pid_t pid, void (*ready)(void *arg), void *arg)
 	ready(arg);
 	entry = entry_of(pid);
 	if (entry && set_breakpoint(pid, entry)) {
-		if (run_to(pid, entry, clock_now() + PATIENCE_NS))
+		if (run_to(pid, entry, clock_now() + TIMEOUT_NS))
 			ready(arg);
 		else
 			signal = halt(pid);

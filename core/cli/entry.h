@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Halts a command twice before its own code runs: when it has become its program, and where its
- * loader has mapped all libraries and is about to enter it. There all unwind tables can be made, so
- * that no sample comes too early for them. By ptrace(2) and a hardware breakpoint: nothing in the
- * command's memory is changed, and its children know nothing of it.
+ * Stops a command twice before its own code runs: after the exec, and when its loader has mapped
+ * all libraries and is about to enter it. All unwind tables can be made then, before the first
+ * sample. ptrace(2) and a hardware breakpoint stop the command: its memory is not changed, and its
+ * children are not traced.
  */
 #ifndef CLI_ENTRY_H
 #define CLI_ENTRY_H
@@ -11,13 +11,13 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Of a child that waits to exec. false: not allowed, or it would take rights from a setuid program;
- * then it runs as if nothing had been asked. */
+/* Traces a child that waits for its exec. false: not allowed, or tracing would take the rights from
+ * a setuid program; the child runs untraced then. */
 bool entry_seize(pid_t child);
 /*
- * After the exec has been let go: calls ready() at both places, while the child stands still, and
- * lets it run. Returns once it runs freely, or has ended (which wait(2) will tell), two seconds
- * later at most where it does not come to its entry.
+ * After the exec of a traced child: calls ready() at both stops and lets the child go on. Returns
+ * when the child runs untraced or has ended (wait(2) still reports that), at the latest two seconds
+ * after a stop if it does not reach its entry point.
  */
 void entry_pass(pid_t child, void (*ready)(void *arg), void *arg);
 #endif

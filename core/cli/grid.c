@@ -13,7 +13,7 @@
 
 enum { GAP = 2 };
 
-/* Columns that the text takes: one for each character. */
+/* The width of the text: a column for each character. */
 static uint32_t columns_of(const char *s, size_t len)
 {
 	uint32_t n = 0;
@@ -53,8 +53,8 @@ static void add_spaces(struct buf *out, uint32_t n)
 	buf_printf(out, "%*s", (int)n, "");
 }
 
-/* Which columns there is room for; those left out get the width 0. */
-static void choose(const struct grid *g, uint32_t *widths, uint32_t width)
+/* Sets the widths of columns that do not fit to 0, optional columns first. */
+static void drop_columns(const struct grid *g, uint32_t *widths, uint32_t width)
 {
 	for (;;) {
 		uint32_t sum = 0, last = 0, drop = GRID_COLUMNS;
@@ -70,7 +70,7 @@ static void choose(const struct grid *g, uint32_t *widths, uint32_t width)
 			    (drop == GRID_COLUMNS || c->optional < g->columns[drop].optional))
 				drop = i;
 		}
-		/* the last one can be cut, but what is left of it should say something */
+		/* The last column may be truncated, to 24 at least. */
 		if (!g->columns[last].right && widths[last] > 24)
 			sum -= widths[last] - 24;
 		if (!width || sum <= width + GAP || drop == GRID_COLUMNS)
@@ -79,8 +79,8 @@ static void choose(const struct grid *g, uint32_t *widths, uint32_t width)
 	}
 }
 
-/* As much of the text as there is room for, with an ellipsis for the rest. */
-static void add_cut(struct buf *out, const char *s, uint32_t room)
+/* The text, or its beginning and an ellipsis if it is wider than room. */
+static void add_truncated(struct buf *out, const char *s, uint32_t room)
 {
 	size_t len = strlen(s);
 
@@ -114,7 +114,8 @@ static void add_row(const struct grid *g, const uint32_t *widths, uint32_t width
 			at += GAP;
 		}
 		if (i == last && !g->columns[i].right) {
-			add_cut(out, cells[i], width ? (width > at ? width - at : 0) : UINT32_MAX);
+			add_truncated(out, cells[i],
+				      width ? (width > at ? width - at : 0) : UINT32_MAX);
 			break;
 		}
 		if (g->columns[i].right)
@@ -145,7 +146,7 @@ void grid_print(const struct grid *g, uint32_t width, struct buf *out)
 
 		*w = n > *w ? n : *w;
 	}
-	choose(g, widths, width);
+	drop_columns(g, widths, width);
 	add_row(g, widths, width, cells, out);
 	p = g->text.p;
 	for (uint32_t i = 0; i < g->ncells; i++, p += strlen(p) + 1) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables on a terminal: columns as wide as what is in them, and no wider than the terminal. */
+/* Tables on a terminal: columns are as wide as their cells, and the table as the terminal. */
 #ifndef CLI_GRID_H
 #define CLI_GRID_H
 
@@ -13,25 +13,25 @@
 struct grid_column {
 	const char *title;
 	bool right;        /* numbers */
-	uint32_t optional; /* left out where it is too narrow: the lowest first; 0: never */
+	uint32_t optional; /* dropped on a narrow terminal, the lowest number first; 0: never */
 };
 
 struct grid {
 	struct grid_column columns[GRID_COLUMNS];
 	uint32_t ncolumns;
-	struct buf text; /* the cells, each terminated, row by row */
+	struct buf text; /* the cells, each with a NUL, row by row */
 	uint32_t ncells;
 };
 
-/* The next cell, printed by printf; made printable. */
+/* Appends the next cell; control characters are replaced. An error is reported by grid_print(). */
 void grid_cell(struct grid *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Titles and rows. The last column is cut where the line ends; width 0: no limit. */
+/* Appends titles and rows. A last column of text is truncated at the width; 0: no limit. */
 void grid_print(const struct grid *, uint32_t width, struct buf *out);
 void grid_fini(struct grid *);
 
-/* Columns of standard output: $COLUMNS, the terminal's; 0: no limit. */
+/* Width of standard output: $COLUMNS, or that of the terminal; 0: it is no terminal. */
 uint32_t grid_width(void);
-/* Words in lines of at most this width, each behind so many spaces; the first line is begun, so
- * many columns of it are used. */
+/* Appends the words of the text in lines of at most `width` columns (0: no limit) and a newline.
+ * `used` columns of the first line are in use; the others are indented. */
 void grid_wrap(struct buf *out, const char *text, uint32_t used, uint32_t indent, uint32_t width);
 #endif

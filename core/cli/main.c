@@ -7,18 +7,18 @@
 #include "cli/cli.h"
 
 static const struct command {
-	const char *name, *does; /* does NULL: not for people */
+	const char *name, *does; /* does NULL: not listed, fusee runs it itself */
 	int (*run)(int argc, char **argv);
 } commands[] = {
 	{"record", "take a profile of where CPU time goes", cmd_record},
 	{"top", "show live where CPU time goes", cmd_top},
-	{"run", "the agent: profile always, as a script says", cmd_run},
+	{"run", "the agent: profile continuously, as a script says", cmd_run},
 	{"report", "show a profile: functions, calls, a flame graph", cmd_report},
-	{"ctl", "ask a running agent, or tell it what to do", cmd_ctl},
+	{"ctl", "query or control a running agent", cmd_ctl},
 	{"check", "check the script of an agent without starting anything", cmd_check},
 	{"plugins", "list plugins and their options", cmd_plugins},
-	{"new", "begin a plugin of one's own", cmd_new},
-	{"doctor", "say what works on this machine, and how to get the rest", cmd_doctor},
+	{"new", "write the skeleton of a plugin", cmd_new},
+	{"doctor", "show what works on this machine, and how to get the rest", cmd_doctor},
 	{"worker", NULL, cmd_worker},
 	{NULL, NULL, NULL},
 };
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
 		if (!strcmp(c->name, name))
 			return c->run(argc - 1, argv + 1);
 	for (const struct command *c = commands; c->name; c++)
-		if (c->does) /* for people */
+		if (c->does)
 			guess_offer(&guess, c->name);
 	if (*name && guess.best)
 		fprintf(stderr, "fusee: there is no command '%s' (did you mean '%s'?)\n\n", name,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fusee new: a plugin to start from, which builds and passes its own test. */
+/* fusee new: writes the skeleton of a plugin that builds and passes its own test. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ EMBED(new_readme, "README.md.in");
 
 struct template
 {
-	const char *kind; /* NULL: of every kind */
+	const char *kind; /* NULL: for all kinds */
 	const char *file; /* @NAME@ in it too */
 	const char *text, *end;
 };
@@ -60,7 +60,7 @@ static const struct template templates[] = {
 };
 #define TEMPLATES (sizeof(templates) / sizeof(templates[0]))
 
-/* A C identifier in lower case, as scripts and symbols want it. */
+/* A C identifier in lower case: the name is used in symbols and in scripts. */
 static bool is_name(const char *name)
 {
 	size_t n = strlen(name);
@@ -74,16 +74,17 @@ static bool is_name(const char *name)
 	return true;
 }
 
+/* Appends the text with @NAME@ and @KIND@ replaced. */
 static void fill(struct buf *out, const char *text, const char *end, const char *kind,
 		 const char *name)
 {
 	while (text < end) {
-		size_t left = (size_t)(end - text);
+		size_t remaining = (size_t)(end - text);
 
-		if (left >= 6 && !memcmp(text, "@NAME@", 6)) {
+		if (remaining >= 6 && !memcmp(text, "@NAME@", 6)) {
 			buf_str(out, name);
 			text += 6;
-		} else if (left >= 6 && !memcmp(text, "@KIND@", 6)) {
+		} else if (remaining >= 6 && !memcmp(text, "@KIND@", 6)) {
 			buf_str(out, kind);
 			text += 6;
 		} else {
@@ -92,7 +93,7 @@ static void fill(struct buf *out, const char *text, const char *end, const char 
 	}
 }
 
-static int write_one(const struct template *t, const char *kind, const char *name)
+static int write_file(const struct template *t, const char *kind, const char *name)
 {
 	struct buf path = {0}, text = {0};
 	int fd = -1, r;
@@ -121,18 +122,18 @@ static int write_all(const char *kind, const char *name)
 
 	if (mkdir(name, 0777)) {
 		if (errno == EEXIST)
-			log_error("there is a '%s' already: choose another name or folder", name);
+			log_error("'%s' exists: choose another name or folder", name);
 		else
 			log_error("cannot make the folder '%s': %s", name, strerror(errno));
 		return EX_CANTCREAT;
 	}
 	for (size_t i = 0; !r && i < TEMPLATES; i++)
 		if (!templates[i].kind || !strcmp(templates[i].kind, kind))
-			r = write_one(&templates[i], kind, name);
+			r = write_file(&templates[i], kind, name);
 	if (r)
 		return EX_CANTCREAT;
-	printf("wrote %s/: make -C %s check builds it and runs its test; %s/README.md says the "
-	       "rest\n",
+	printf("wrote %s/: make -C %s check builds it and runs its test; %s/README.md says "
+	       "more\n",
 	       name, name, name);
 	return 0;
 }

@@ -42,7 +42,7 @@ static int as_json(const struct fusee_profile *p, struct buf *b)
 #define TEMP_NAMES 100
 
 static const struct format {
-	const char *ending;
+	const char *suffix;
 	int (*render)(const struct fusee_profile *, struct buf *);
 } formats[] = {
 	{".pb.gz", as_pprof},
@@ -60,9 +60,9 @@ static const struct format *format_of(const char *path)
 	if (!strcmp(path, "-"))
 		return &formats[0];
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-		size_t n = strlen(formats[i].ending);
+		size_t n = strlen(formats[i].suffix);
 
-		if (len >= n && !strcmp(path + len - n, formats[i].ending))
+		if (len >= n && !strcmp(path + len - n, formats[i].suffix))
 			return &formats[i];
 	}
 	return NULL;
@@ -87,7 +87,7 @@ int output_check(const char *path, char **error)
 	return -EINVAL;
 }
 
-/* Devices and pipes are written in place: there is nothing to rename. */
+/* Devices and pipes are written in place. */
 static bool in_place(const char *path)
 {
 	struct stat st;
@@ -95,8 +95,8 @@ static bool in_place(const char *path)
 	return !stat(path, &st) && !S_ISREG(st.st_mode);
 }
 
-/* A new file beside `path`, with the mode that the umask leaves; never one that is there already:
- * who owns the folder could have put a link there. *temp: its name. A descriptor or -errno. */
+/* Creates a file beside `path`, with the mode of the umask. An existing file is not opened: the
+ * owner of the folder could have put a link there. *temp: its name. A descriptor or -errno. */
 static int open_beside(const char *path, char **temp)
 {
 	int fd = -EEXIST;
@@ -148,7 +148,7 @@ static int write_file(const struct buf *b, const char *path)
 		fd = open(path, O_WRONLY | O_CLOEXEC);
 		return fd < 0 ? -errno : write_and_close(b, fd);
 	}
-	real = realpath(path, NULL); /* where links lead, if it is there already */
+	real = realpath(path, NULL); /* the target of a link */
 	r = replace(b, real ? real : path);
 	free(real);
 	return r;
@@ -172,7 +172,7 @@ int output_write(const struct fusee_profile *p, const char *path, char **error)
 	r = f->render(p, &b);
 	if (!r)
 		r = b.error;
-	if (r == -EINVAL && b.len) { /* it says why */
+	if (r == -EINVAL && b.len) { /* the renderer says why */
 		if (asprintf(error, "cannot write '%s': %.*s", path, (int)b.len, b.p) < 0)
 			*error = NULL;
 	} else {

@@ -19,8 +19,7 @@ static int lines(const struct buf *b)
 	return n;
 }
 
-/* $PAGER is a shell's command line, as everywhere. -ENOENT: the shell found none; it has said so.
- */
+/* pager is a command line of the shell. -ENOENT: the shell found no such program and said so. */
 static int through(const char *pager, const struct buf *b)
 {
 	int p[2], r, status = 0;
@@ -28,7 +27,7 @@ static int through(const char *pager, const struct buf *b)
 
 	if (pipe2(p, O_CLOEXEC))
 		return -errno;
-	signal(SIGINT, SIG_IGN); /* Ctrl-C is the pager's as long as it runs */
+	signal(SIGINT, SIG_IGN); /* Ctrl-C is for the pager while it runs */
 	pid = fork();
 	if (pid < 0) {
 		close(p[0]);
@@ -53,7 +52,7 @@ static int through(const char *pager, const struct buf *b)
 	return r;
 }
 
-/* As git chooses: an empty one or cat is none at all. */
+/* As git chooses: an empty $PAGER and cat mean no pager (NULL). */
 static const char *chosen(void)
 {
 	const char *pager = getenv("PAGER");

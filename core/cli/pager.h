@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 
-/* To stdout; through $PAGER (else less -FRX) when that is a terminal and the text is longer than
- * it. 0 or -errno. */
+/* Writes a text to stdout: through $PAGER (default: less -FRX) if stdout is a terminal and the text
+ * has more lines. 0 or -errno. */
 int pager_write(const struct buf *);
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The folder of plugins, for commands that look into it. */
+/* The folder of plugins, for commands that print its contents. */
 #ifndef CLI_PLUGIN_LIST_H
 #define CLI_PLUGIN_LIST_H
 
 #include "plugin/plugin.h"
 
-/* The default folder; what is refused in it is not logged. 0, or an exit code with one error
+/* Opens the default folder; refused plugins are not logged. 0, or an exit code after one error was
  * logged. */
 int plugin_list_open(struct plugin_folder *);
-/* Columns of the terminal on stdout; 80 where it is none. */
+/* The width of the terminal on stdout, at most 100; 80 if it is no terminal. */
 unsigned int plugin_list_columns(void);
 #endif

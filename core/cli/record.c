@@ -101,7 +101,8 @@ static int add_output(void *arg, const char *value)
 static const struct cli_option options[] = {
 	{"pid", 'p', "PID[,PID]", "running processes, with all their threads", CLI_CALL,
 	 .set = add_pids},
-	{"all", 'a', NULL, "the whole machine", CLI_TRUE, MEMBER(session.o.selection.all)},
+	{"all", 'a', NULL, "all processes of the machine", CLI_TRUE,
+	 MEMBER(session.o.selection.all)},
 	{"cgroup", 'G', "PATH", "the processes of a control group, and of those below it", CLI_CALL,
 	 .set = add_cgroup},
 	{"container", 0, "ID",
@@ -162,7 +163,7 @@ static int parse(struct record *r, int argc, char **argv)
 		return cli_bad_usage(&command,
 				     "nothing to profile: name a command (-- COMMAND), a process "
 				     "(-p PID), a control group (-G PATH), a container "
-				     "(--container ID) or the whole machine (-a)");
+				     "(--container ID) or all processes (-a)");
 	if (selection_kinds(selection_of(r)) > 1)
 		return cli_bad_usage(&command, "one of '-p PID', '-a' and '-- COMMAND' at a time");
 	return r->noutputs ? 0 : add_output(r, DEFAULT_OUTPUT);

@@ -41,7 +41,7 @@ struct report {
 	enum view view;
 	const char *peek, *page, *base, *output;
 	struct render_options o;
-	struct profile_file *files[MAX_FILES + 1]; /* the last one is the base */
+	struct profile_file *files[MAX_FILES + 1]; /* [MAX_FILES]: the base */
 	uint32_t nfiles;
 };
 

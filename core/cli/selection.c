@@ -33,7 +33,7 @@ static int add(void *arg, pid_t pid)
 
 static int too_many(void)
 {
-	log_error("more than %u processes: profile the whole machine (-a)", SELECTION_MAX_PIDS);
+	log_error("more than %u processes: profile all processes (-a)", SELECTION_MAX_PIDS);
 	return EX_USAGE;
 }
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a recording says at its end. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@ static uint32_t terminal_width(void)
 	return !ioctl(STDERR_FILENO, TIOCGWINSZ, &w) && w.ws_col ? w.ws_col : 80;
 }
 
+/* ", 12 truncated (9 too deep, 3 no memory)" */
 static void print_stage(const struct loss_account *a, enum loss_stage stage, uint64_t n)
 {
 	struct buf reasons = {0};
@@ -70,8 +70,8 @@ static void print_hottest(const struct fusee_profile *p)
 	buf_fini(&b);
 }
 
-/* Only what matters: files with at least 2 % of the CPU time. */
-static void print_poor(struct session *s, const struct session_account *a)
+/* Files with at least 2 % of the CPU time. */
+static void print_poorly_symbolized(struct session *s, const struct session_account *a)
 {
 	struct poorly_symbolized_file poor[3];
 	uint32_t n = build_find_poorly_symbolized(
@@ -94,11 +94,11 @@ static void print_poor(struct session *s, const struct session_account *a)
 	}
 }
 
-/* Files that the worker died of. Their frames are truncated or have no names. */
+/* Files at which the worker process failed: their frames are truncated or have no symbols. */
 static void print_refused(void *arg, const char *name, const char *text)
 {
 	(void)arg;
-	fprintf(stderr, "  %s was not looked at: %s.\n", name, text);
+	fprintf(stderr, "  %s was not read: %s.\n", name, text);
 }
 
 void summary_print(struct session *s, const struct fusee_profile *p, double symbolizing_s)
@@ -106,12 +106,13 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 	struct session_account a;
 
 	session_account(s, &a);
-	log_debug("names took %.3f s; %u files, %u refused; %llu steps by libunwind", symbolizing_s,
-		  a.stats.files, a.stats.refused, (unsigned long long)a.stats.helped);
+	log_debug("symbols took %.3f s; %u files, %u refused; %llu steps by libunwind",
+		  symbolizing_s, a.stats.files, a.stats.refused,
+		  (unsigned long long)a.stats.helped);
 	fputc('\n', stderr);
 	print_totals(s, &a);
 	print_hottest(p);
-	print_poor(s, &a);
+	print_poorly_symbolized(s, &a);
 	worker_refused(s->profiler.worker, print_refused, NULL);
 	if (a.counts.throttled)
 		log_warning("the kernel stopped sampling %llu times: it took too long "
@@ -137,7 +138,7 @@ void summary_losses(struct session *s, struct builder *b)
 				(unsigned long long)a.stats.passed);
 }
 
-/* What the kernel's sampler did with ticks. */
+/* What the BPF sampler did with ticks. */
 static void stats_bpf(struct session *s, const struct session_account *a, FILE *f)
 {
 	struct bpf_sampler_stats b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fusee top: live. Each interval is a window of its own, named while the next one is sampled. */
+/* fusee top: live. Each interval is a window; it is symbolized while the next window fills. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,8 +30,8 @@ struct top {
 	uint64_t every_ns, next_ns;
 	uint32_t count; /* intervals still to be shown; 0: no limit */
 	bool json, screen, held;
-	struct collector *naming;   /* the last interval's; NULL: none under way */
-	struct loss_account losses; /* of the interval that is being named */
+	struct collector *symbolizing; /* of the last interval; NULL: none */
+	struct loss_account losses;    /* of that interval */
 	struct termios was;
 };
 
@@ -44,7 +44,7 @@ static void screen_open(struct top *t)
 	t->screen = !t->json && isatty(STDOUT_FILENO);
 	if (!t->screen)
 		return;
-	fputs("\033[?1049h\033[?25l", stdout); /* another screen, no cursor */
+	fputs("\033[?1049h\033[?25l", stdout); /* the alternate screen, no cursor */
 	fflush(stdout);
 	if (!tcgetattr(STDIN_FILENO, &t->was)) {
 		raw = t->was;
@@ -77,7 +77,7 @@ static void screen_size(uint32_t *columns, uint32_t *rows)
 	}
 }
 
-/* ---- one picture ---- */
+/* ---- one interval ---- */
 
 struct share {
 	const char *name;
@@ -113,7 +113,7 @@ static struct share *shares_of(const struct collector *c, uint32_t *n)
 	return all;
 }
 
-/* One line, as many as fit. */
+/* One line with as many processes as fit. */
 static void put_processes(const struct collector *c, uint32_t columns, struct buf *out)
 {
 	uint32_t n, used = 0;
@@ -166,7 +166,7 @@ static void draw(struct top *t, const struct collector *c, const struct fusee_pr
 	} else {
 		buf_str(&b, "\n  nothing ran\n");
 	}
-	if (t->screen) { /* line by line over the old picture: it does not flicker */
+	if (t->screen) { /* overwritten line by line, which does not flicker */
 		fputs("\033[H", stdout);
 		for (size_t i = 0; i < b.len; i++) {
 			if (b.p[i] == '\n')
@@ -195,16 +195,16 @@ static void show(struct top *t, const struct collector *c, const struct fusee_pr
 	buf_fini(&b);
 }
 
-static void named(void *arg)
+static void on_symbolized(void *arg)
 {
 	struct top *t = arg;
-	struct collector *c = t->naming;
+	struct collector *c = t->symbolizing;
 	struct build_options o = {.period_ns = profiler_period_ns(t->s.o.hz)};
 	const struct fusee_profile *p;
 	struct builder *b = NULL;
 	int r = builder_new(&b);
 
-	t->naming = NULL;
+	t->symbolizing = NULL;
 	if (!r)
 		r = build_profile(b, &t->s.profiler, c, &o);
 	if (!r) {
@@ -220,7 +220,7 @@ static void named(void *arg)
 		t->s.stop = true;
 }
 
-/* ---- the session's ticks ---- */
+/* ---- keys and intervals ---- */
 
 static void take_key(struct top *t)
 {
@@ -243,19 +243,20 @@ static void on_tick(struct session *s, bool key)
 		take_key(t);
 	if (!t->next_ns)
 		t->next_ns = clock_now() + t->every_ns;
-	if (t->naming || clock_now() < t->next_ns ||
+	if (t->symbolizing || clock_now() < t->next_ns ||
 	    profiler_close_window(&s->profiler, 0, true, &w))
 		return;
 	t->next_ns += t->every_ns;
 	if (t->next_ns < clock_now())
 		t->next_ns = clock_now() + t->every_ns;
 	t->losses = w.losses;
-	t->naming = w.collector;
-	if (symbolizer_request(s->profiler.symbolizer, t->naming, named, t)) {
-		collector_free(t->naming);
-		t->naming = NULL;
+	t->symbolizing = w.collector;
+	if (symbolizer_request(s->profiler.symbolizer, t->symbolizing, on_symbolized, t)) {
+		collector_free(t->symbolizing);
+		t->symbolizing = NULL;
 	}
-	profiler_sweep(&s->profiler, (const struct collector *const *)&t->naming, 1, SYMBOL_BYTES);
+	profiler_sweep(&s->profiler, (const struct collector *const *)&t->symbolizing, 1,
+		       SYMBOL_BYTES);
 	worker_dispatch(s->profiler.worker);
 }
 
@@ -280,7 +281,8 @@ static int set_interval(void *arg, const char *value)
 #define MEMBER(member) .offset = offsetof(struct top, member)
 
 static const struct cli_option options[] = {
-	{"all", 'a', NULL, "the whole machine (the default)", CLI_TRUE, MEMBER(s.o.selection.all)},
+	{"all", 'a', NULL, "all processes of the machine (the default)", CLI_TRUE,
+	 MEMBER(s.o.selection.all)},
 	{"pid", 'p', "PID[,PID]", "running processes", CLI_CALL, .set = add_pids},
 	{"rate", 'F', "HZ", "samples a second of CPU time; default 99", CLI_RATE, MEMBER(s.o.hz)},
 	{"interval", 'i', "TIME", "how often the screen is drawn anew; default 2s", CLI_CALL,
@@ -293,9 +295,9 @@ static const struct cli_option options[] = {
 static const struct cli_command command = {
 	.name = "top",
 	.usage = "fusee top [OPTION]... [-a | -p PID[,PID] | -- COMMAND [ARGUMENT]...]\n"
-		 "Shows live which functions use the CPU: on the whole machine, or in the "
-		 "processes\n"
-		 "that are named. Keys: q ends it, space holds the screen.\n",
+		 "Shows live which functions use the CPU: of all processes, or of those that are "
+		 "named.\n"
+		 " Keys: q ends it, space holds the screen.\n",
 	CLI_OPTIONS(options),
 	.operands_end = true,
 };
@@ -324,9 +326,9 @@ static int run(struct top *t)
 		r = session_run(&t->s);
 		screen_close(t);
 	}
-	if (t->naming) { /* the interval that is still being symbolized is not shown */
+	if (t->symbolizing) { /* the interval that is still being symbolized is not shown */
 		worker_wait(t->s.profiler.worker);
-		collector_free(t->naming);
+		collector_free(t->symbolizing);
 	}
 	session_close(&t->s);
 	return r;

@@ -165,7 +165,7 @@ int profiler_enable(struct profiler *p)
 
 	if (r || p->dynamic)
 		return r;
-	/* Mappings made since profiler_prepare(); of later ones there are records. */
+	/* Mappings made since profiler_prepare(); later mappings come as records. */
 	for (uint32_t i = 0; i < p->npids; i++)
 		pipeline_scan(p->pipeline, p->pids[i]);
 	pipeline_update(p->pipeline, now);
