@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile.proto from anybody: protobuf-c reads the messages, the builder makes the profile. Checked
- * is all that pprof's own reader checks (profile.CheckValid and the decoder before it): a file that
- * passes here passes there.
+ * Converts a message of profile.proto from any source into a profile. It checks all that pprof's
+ * own reader checks (profile.CheckValid and the decoder before it), so that a file that is read
+ * here is read there.
  */
 #include "profile/pprof.h"
 
@@ -10,17 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
-#include "profile.pb-c.h"
 #include "profile/builder.h"
 #include "profile/pprof_loss.h"
+#include "profile/pprof_unpack.h"
 
-#define IN_STEP 65536
-#define WINDOW_GZIP (15 + 16)
-#define FIELD_TIME_NANOS 9
-
-typedef Perftools__Profiles__Profile Profile;
 typedef Perftools__Profiles__Sample Sample;
 typedef Perftools__Profiles__Mapping Mapping;
 typedef Perftools__Profiles__Location Location;
@@ -49,8 +43,7 @@ struct ids {
 struct decoder {
 	const char *error; /* NULL: none so far */
 	int code;
-	size_t left; /* memory that protobuf-c may still take */
-	Profile *in;
+	Perftools__Profiles__Profile *in;
 	struct builder *b;
 	uint32_t *strings; /* builder's index by the file's */
 	struct ids mappings, functions, locations;
@@ -64,140 +57,6 @@ static int fail(struct decoder *d, int code, const char *error)
 		d->code = code;
 	}
 	return d->code;
-}
-
-/* ---- gzip ---- */
-
-static int inflate_member(struct decoder *d, z_stream *z, struct buf *out)
-{
-	int ret = Z_OK;
-
-	while (ret != Z_STREAM_END) {
-		size_t n = IN_STEP;
-
-		if (out->len >= PPROF_MAX_BYTES)
-			return fail(d, -EFBIG, "the profile is larger than 512 MiB uncompressed");
-		z->next_out = buf_grow(out, n);
-		if (!z->next_out)
-			return fail(d, -ENOMEM, "no memory");
-		z->avail_out = (uInt)n;
-		ret = inflate(z, Z_NO_FLUSH);
-		out->len -= z->avail_out;
-		if (ret == Z_BUF_ERROR || (ret == Z_OK && !z->avail_in && z->avail_out))
-			return fail(d, -EINVAL, "the gzip stream is cut off");
-		if (ret != Z_OK && ret != Z_STREAM_END)
-			return fail(d, -EINVAL, "the gzip stream is damaged");
-	}
-	return 0;
-}
-
-/* All members, one after the other, and nothing behind them. */
-static int gunzip(struct decoder *d, const uint8_t *p, size_t len, struct buf *out)
-{
-	z_stream z = {.next_in = (Bytef *)(uintptr_t)p, .avail_in = (uInt)len};
-
-	if (len > UINT32_MAX)
-		return fail(d, -EFBIG, "the file is larger than 4 GiB");
-	if (inflateInit2(&z, WINDOW_GZIP) != Z_OK)
-		return fail(d, -ENOMEM, "no memory");
-	while (!inflate_member(d, &z, out) && z.avail_in) {
-		if (z.avail_in < 2 || z.next_in[0] != 0x1f || z.next_in[1] != 0x8b) {
-			fail(d, -EINVAL, "there is something else behind the gzip stream");
-			break;
-		}
-		inflateReset(&z);
-	}
-	inflateEnd(&z);
-	return d->code;
-}
-
-/* ---- wire ---- */
-
-static bool get_varint(const uint8_t **p, const uint8_t *end, uint64_t *v)
-{
-	*v = 0;
-	for (uint32_t shift = 0; shift < 70; shift += 7) {
-		uint8_t byte;
-
-		if (*p == end)
-			return false;
-		byte = *(*p)++;
-		*v |= shift < 64 ? (uint64_t)(byte & 0x7f) << shift : 0;
-		if (!(byte & 0x80))
-			return true;
-	}
-	return false;
-}
-
-/* Steps over a field's value; *v is it where it is a varint. */
-static bool skip_value(const uint8_t **p, const uint8_t *end, uint32_t wire, uint64_t *v)
-{
-	uint64_t len = 0;
-
-	*v = 0;
-	if (wire == 0)
-		return get_varint(p, end, v);
-	if (wire == 1)
-		len = 8;
-	else if (wire == 5)
-		len = 4;
-	else if (wire != 2 || !get_varint(p, end, &len))
-		return false;
-	if (len > (uint64_t)(end - *p))
-		return false;
-	*p += len;
-	return true;
-}
-
-/* Two profiles one behind the other are one message to protobuf, with each scalar the last one's:
- * two times give them away. */
-static int scan(struct decoder *d, const uint8_t *p, size_t len)
-{
-	const uint8_t *end = p + len;
-	uint32_t times = 0;
-
-	while (p < end) {
-		uint64_t tag, v;
-
-		if (!get_varint(&p, end, &tag) || !(tag >> 3) || tag > UINT32_MAX ||
-		    !skip_value(&p, end, tag & 7, &v))
-			return fail(d, -EINVAL, "this is not a pprof profile, or it is cut off");
-		if (tag >> 3 == FIELD_TIME_NANOS && v && times++)
-			return fail(d, -EINVAL, "several profiles are concatenated in this file");
-	}
-	return 0;
-}
-
-/* protobuf-c's memory: each block remembers its size, so that the sum is bounded. */
-static void *take(void *arg, size_t size)
-{
-	struct decoder *d = arg;
-	size_t need;
-	uint64_t *p;
-
-	if (__builtin_add_overflow(size, 16, &need) || need > d->left) {
-		fail(d, -EFBIG, "this profile would take far more memory than its size explains");
-		return NULL;
-	}
-	p = malloc(need);
-	if (!p) {
-		fail(d, -ENOMEM, "no memory");
-		return NULL;
-	}
-	*p = need;
-	d->left -= need;
-	return p + 2;
-}
-
-static void give(void *arg, void *p)
-{
-	struct decoder *d = arg;
-	uint64_t *block = p;
-
-	if (!p)
-		return;
-	d->left += block[-2];
-	free(block - 2);
 }
 
 /* ---- ids ---- */
@@ -549,40 +408,9 @@ static int convert(struct decoder *d, struct pprof_file *f)
 	return error ? fail(d, error, "no memory") : 0;
 }
 
-static int decode(struct decoder *d, const uint8_t *p, size_t len, struct pprof_file *f)
-{
-	ProtobufCAllocator allocator = {take, give, d};
-	struct buf plain = {0};
-
-	if (!len)
-		return fail(d, -EINVAL, "the file is empty");
-	if (len > 1 && p[0] == 0x1f && p[1] == 0x8b) {
-		if (gunzip(d, p, len, &plain))
-			goto out;
-		p = (const uint8_t *)plain.p;
-		len = plain.len;
-	} else if (len > PPROF_MAX_BYTES) {
-		fail(d, -EFBIG, "the profile is larger than 512 MiB");
-		goto out;
-	}
-	if (scan(d, p, len))
-		goto out;
-	d->left = PPROF_MEMORY_BASE + len * PPROF_MEMORY_FACTOR;
-	d->in = perftools__profiles__profile__unpack(&allocator, len, p);
-	buf_fini(&plain);
-	if (!d->in)
-		fail(d, -EINVAL, "this is not a pprof profile, or it is damaged");
-	else
-		convert(d, f);
-	if (d->in)
-		perftools__profiles__profile__free_unpacked(d->in, &allocator);
-out:
-	buf_fini(&plain);
-	return d->code;
-}
-
 int pprof_decode(const void *bytes, size_t len, struct pprof_file **ret, const char **error)
 {
+	struct pprof_message m;
 	struct decoder d = {0};
 	struct pprof_file *f = calloc(1, sizeof(*f));
 
@@ -592,7 +420,13 @@ int pprof_decode(const void *bytes, size_t len, struct pprof_file **ret, const c
 		return -ENOMEM;
 	}
 	d.b = f->builder;
-	decode(&d, bytes, len, f);
+	if (pprof_unpack(&m, bytes, len)) {
+		fail(&d, m.code, m.error);
+	} else {
+		d.in = m.profile;
+		convert(&d, f);
+	}
+	pprof_message_free(&m);
 	free(d.strings);
 	free(d.mappings.at);
 	free(d.functions.at);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "profile/pprof_loss.h"
 #include "test.h"
 
 static void check_sums(const struct loss_account *a)
@@ -103,4 +104,34 @@ TEST(lists)
 	buf_add(&b, "", 1);
 	CHECK_STR(b.p, "{\"ring full\": 3, \"timer skipped\": 0, \"kernel not allowed\": 0}");
 	buf_fini(&b);
+}
+
+TEST(comments_of_pprof_files)
+{
+	static const struct {
+		const char *comment, *reason;
+		enum loss_stage stage;
+		int64_t n;
+	} all[] = {
+		{"fusee: lost 12 samples: ring full", "ring full", LOSS_TICK, 12},
+		{"fusee: truncated 3 samples: x y", "x y", LOSS_STACK, 3},
+		{"fusee: lost 1 samples: of a newer fusee", "of a newer fusee", LOSS_TICK, 1},
+		/* of earlier versions */
+		{"fusee: lost or cut 12 samples: timer skipped", "timer skipped", LOSS_TICK, 12},
+		{"fusee: lost or cut 4 samples: too deep", "too deep", LOSS_STACK, 4},
+	};
+	static const char *const others[] = {"", "fusee: lost 12 samples: ", "lost 12 samples: x",
+					     "fusee: lost many samples: x"};
+	enum loss_stage stage;
+	const char *reason;
+	int64_t n;
+
+	for (uint32_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		CHECK(pprof_loss_read(all[i].comment, &stage, &n, &reason));
+		CHECK_STR(reason, all[i].reason);
+		CHECK_INT(stage, all[i].stage);
+		CHECK_INT(n, all[i].n);
+	}
+	for (uint32_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		CHECK(!pprof_loss_read(others[i], &stage, &n, &reason));
 }

@@ -533,7 +533,7 @@ TEST(containers)
 	buf_reset(&all);
 	buf_add(&all, plain.p, plain.len);
 	buf_add(&all, "\x07", 1);
-	expect_bytes(&all, "this is not a pprof profile, or it is cut off");
+	expect_bytes(&all, "this is not a pprof profile, or it is truncated");
 	/* one profile in two members */
 	buf_reset(&all);
 	for (int i = 0; i < 2; i++) {
