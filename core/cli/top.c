@@ -30,8 +30,7 @@ struct top {
 	uint64_t every_ns, next_ns;
 	uint32_t count; /* intervals still to be shown; 0: no limit */
 	bool json, screen, held;
-	struct collector *symbolizing; /* of the last interval; NULL: none */
-	struct loss_account losses;    /* of that interval */
+	struct profiler_window window; /* of the last interval, until it is symbolized */
 	struct termios was;
 };
 
@@ -145,8 +144,9 @@ static void put_head(const struct top *t, const struct collector *c, uint64_t el
 		 "fusee top %s%s   %.2f CPUs busy   %s samples in %.1f s, %s truncated, %s lost",
 		 clock, t->held ? "  held" : "",
 		 elapsed ? (double)c->weight_ns / (double)elapsed : 0,
-		 text_number(samples, t->losses.due), (double)elapsed / 1e9,
-		 text_number(truncated, t->losses.truncated), text_number(lost, t->losses.lost));
+		 text_number(samples, t->window.losses.due), (double)elapsed / 1e9,
+		 text_number(truncated, t->window.losses.truncated),
+		 text_number(lost, t->window.losses.lost));
 	buf_printf(out, "%.*s\n", (int)columns, line);
 }
 
@@ -198,24 +198,24 @@ static void show(struct top *t, const struct collector *c, const struct fusee_pr
 static void on_symbolized(void *arg)
 {
 	struct top *t = arg;
-	struct collector *c = t->symbolizing;
+	struct collector *c = t->window.collector;
 	struct build_options o = {.period_ns = profiler_period_ns(t->s.o.hz)};
 	const struct fusee_profile *p;
 	struct builder *b = NULL;
 	int r = builder_new(&b);
 
-	t->symbolizing = NULL;
 	if (!r)
 		r = build_profile(b, &t->s.profiler, c, &o);
 	if (!r) {
-		builder_profile(b)->duration_ns = t->every_ns;
-		builder_losses(b, &t->losses);
+		builder_profile(b)->duration_ns = t->window.end_ns - c->start_ns;
+		builder_losses(b, &t->window.losses);
 		r = builder_finish(b, &p);
 	}
 	if (!r && !t->held)
 		show(t, c, p);
 	builder_free(b);
 	collector_free(c);
+	t->window.collector = NULL;
 	if (t->count && !--t->count)
 		t->s.stop = true;
 }
@@ -237,25 +237,22 @@ static void take_key(struct top *t)
 static void on_tick(struct session *s, bool key)
 {
 	struct top *t = s->o.arg;
-	struct profiler_window w;
 
 	if (key)
 		take_key(t);
 	if (!t->next_ns)
 		t->next_ns = clock_now() + t->every_ns;
-	if (t->symbolizing || clock_now() < t->next_ns ||
-	    profiler_close_window(&s->profiler, 0, true, &w))
+	if (s->stop || t->window.collector || clock_now() < t->next_ns ||
+	    profiler_close_window(&s->profiler, 0, true, &t->window))
 		return;
 	t->next_ns += t->every_ns;
 	if (t->next_ns < clock_now())
 		t->next_ns = clock_now() + t->every_ns;
-	t->losses = w.losses;
-	t->symbolizing = w.collector;
-	if (symbolizer_request(s->profiler.symbolizer, t->symbolizing, on_symbolized, t)) {
-		collector_free(t->symbolizing);
-		t->symbolizing = NULL;
+	if (symbolizer_request(s->profiler.symbolizer, t->window.collector, on_symbolized, t)) {
+		collector_free(t->window.collector);
+		t->window.collector = NULL;
 	}
-	profiler_sweep(&s->profiler, (const struct collector *const *)&t->symbolizing, 1,
+	profiler_sweep(&s->profiler, (const struct collector *const *)&t->window.collector, 1,
 		       SYMBOL_BYTES);
 	worker_dispatch(s->profiler.worker);
 }
@@ -326,9 +323,9 @@ static int run(struct top *t)
 		r = session_run(&t->s);
 		screen_close(t);
 	}
-	if (t->symbolizing) { /* the interval that is still being symbolized is not shown */
+	if (t->window.collector) { /* the last interval is still to be symbolized and shown */
 		worker_wait(t->s.profiler.worker);
-		collector_free(t->symbolizing);
+		collector_free(t->window.collector);
 	}
 	session_close(&t->s);
 	return r;

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The profiler as one object: opened, prepared, drained window by window, closed. */
+#include "sampling/profiler.h"
+
+#include <limits.h>
+#include <sysexits.h>
+
+#include "base/clock.h"
+#include "worker_help.h"
+
+#define PERIOD_NS 1000000u
+
+/* "BUILD/plugins", of BUILD/tests/test_profiler. */
+static const char *plugins(void)
+{
+	static char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 16);
+
+	CHECK(n > 0);
+	path[n] = '\0';
+	for (int i = 0; i < 2; i++)
+		*strrchr(path, '/') = '\0';
+	return strcat(path, "/plugins");
+}
+
+static pid_t burner(void)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	while (!pid)
+		__asm__ volatile("");
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static bool to_no_slot(void *arg, const struct sample *s, struct pipeline_route *r)
+{
+	(void)arg;
+	(void)s;
+	(void)r;
+	return false;
+}
+
+static void open_or_skip(struct profiler *p, const struct profiler_options *o)
+{
+	int r = profiler_open(p, o);
+
+	if (r == EX_NOPERM)
+		SKIP("perf events are refused");
+	CHECK_INT(r, 0);
+}
+
+/* Samples for so long, as an event loop would. */
+static void sample(struct profiler *p, uint64_t ns)
+{
+	for (uint64_t until = clock_now() + ns; clock_now() < until;) {
+		usleep(20000);
+		profiler_drain(p, UINT64_MAX);
+		profiler_dispatch(p);
+	}
+}
+
+static void check_sum(const struct loss_account *a)
+{
+	CHECK_INT(a->due, a->complete + a->truncated + a->lost);
+}
+
+TEST(periods_of_rates)
+{
+	CHECK_INT(profiler_period_ns(99), 10101010);
+	CHECK_INT(profiler_period_ns(20000), 50000);
+	CHECK_INT(profiler_period_ns(0.1), 10000000000);
+}
+
+TEST(windows_follow_one_another)
+{
+	pid_t pid = burner();
+	const struct profiler_options o = {.plugin_dir = plugins(),
+					   .pids = &pid,
+					   .npids = 1,
+					   .sampler = SAMPLER_SNAPSHOT,
+					   .period_ns = PERIOD_NS,
+					   .stack_bytes = 1024};
+	struct profiler_window first, second;
+	struct loss_account all;
+	struct profiler p;
+
+	open_or_skip(&p, &o);
+	CHECK(!p.bpf && !p.no_bpf);
+	profiler_prepare(&p);
+	CHECK_INT(profiler_enable(&p), 0);
+	sample(&p, 400000000);
+	CHECK_INT(profiler_close_window(&p, 0, true, &first), 0);
+	sample(&p, 400000000);
+	profiler_stop(&p);
+	end(pid);
+	pipeline_finish(p.pipeline);
+	CHECK_INT(profiler_close_window(&p, 0, false, &second), 0);
+	profiler_account(&p, &all);
+	CHECK(first.collector->count > 10 && second.collector->count > 10);
+	CHECK(first.end_ns > first.collector->start_ns && second.end_ns > first.end_ns);
+	check_sum(&first.losses);
+	check_sum(&second.losses);
+	check_sum(&all);
+	CHECK_INT(first.collector->count + second.collector->count, all.complete + all.truncated);
+	CHECK_INT(first.losses.due + second.losses.due, all.due);
+	CHECK_INT(first.collector->weight_ns, first.collector->count * PERIOD_NS);
+	collector_free(first.collector);
+	collector_free(second.collector);
+	profiler_close(&p);
+}
+
+TEST(slots_are_found_and_given_back)
+{
+	const struct profiler_options o = {.plugin_dir = plugins(),
+					   .dynamic = true,
+					   .sampler = SAMPLER_SNAPSHOT,
+					   .period_ns = PERIOD_NS,
+					   .stack_bytes = 1024,
+					   .route = to_no_slot,
+					   .command_line = "fusee run"};
+	struct profiler_window w;
+	struct profiler p;
+	uint32_t slot;
+
+	open_or_skip(&p, &o);
+	for (uint32_t i = 0; i < PIPELINE_SLOTS; i++) {
+		CHECK_INT(profiler_open_window(&p, &slot), 0);
+		CHECK_INT(slot, i);
+	}
+	CHECK_INT(profiler_open_window(&p, &slot), -ENOSPC);
+	CHECK_INT(profiler_close_window(&p, 7, false, &w), 0);
+	CHECK(w.collector && !w.collector->count);
+	collector_free(w.collector);
+	CHECK_INT(profiler_open_window(&p, &slot), 0);
+	CHECK_INT(slot, 7);
+	profiler_sweep(&p, NULL, 0, 0);
+	profiler_close(&p);
+}
+
+TEST(what_fails_to_open_can_be_closed)
+{
+	const struct profiler_options o = {.plugin_dir = "/nonesuch"};
+	struct profiler p = {0};
+
+	profiler_close(&p);
+	CHECK_INT(profiler_open(&p, &o), EX_SOFTWARE);
+	profiler_close(&p);
+}
