@@ -133,7 +133,7 @@ void pipeline_update_all(struct pipeline *p)
 
 bool pipeline_is_pending(const struct pipeline *p)
 {
-	return p->waiting.first || p->files->again_ns || kernel_views_are_pending(&p->views);
+	return p->waiting.first || p->files->retry_ns || kernel_views_are_pending(&p->views);
 }
 
 void pipeline_selection_changed(struct pipeline *p, pid_t pid)
@@ -213,7 +213,7 @@ void pipeline_sweep(struct pipeline *p, const struct pipeline_sweep *o)
 	for (uint32_t i = 1; i < p->files->n; i++) {
 		const struct file *f = p->files->all[i];
 
-		if (used[i] || !f || f->asked)
+		if (used[i] || !f || f->inspecting)
 			continue;
 		o->forget(o->arg, i);
 		files_drop(p->files, i);

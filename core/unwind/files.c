@@ -16,10 +16,9 @@
 
 #define VDSO "[vdso]"
 #define MAX_SHORTAGES 8u
-#define SHORTAGE_NS 200000000ull /* twice as long each time: the last after 25 s */
-#define RECENT_NS                                                                      \
-	100000000ull /* a file that is written anew is not taken for itself for longer \
-		      */
+#define SHORTAGE_NS 200000000ull /* pause, doubled each time: the last begins after 25 s */
+/* So long a file is recognized without a look: its content may be another one by then. */
+#define RECENT_NS 100000000ull
 
 int files_new(struct files **ret, struct worker *worker, const struct plugin_set *unwinders)
 {
@@ -76,16 +75,16 @@ const char *files_base_name(const struct file *f)
 	return slash && slash[1] ? slash + 1 : f->path;
 }
 
-/* ---- what the worker says ---- */
+/* ---- inspection ---- */
 
-/* Later, if it may be that there is memory then. */
+/* Has the file inspected again when there may be memory. */
 static void schedule(struct file *f)
 {
 	if (f->shortages == MAX_SHORTAGES)
 		return;
-	f->again_ns = clock_now() + (SHORTAGE_NS << f->shortages++);
-	if (!f->files->again_ns || f->again_ns < f->files->again_ns)
-		f->files->again_ns = f->again_ns;
+	f->retry_ns = clock_now() + (SHORTAGE_NS << f->shortages++);
+	if (!f->files->retry_ns || f->retry_ns < f->files->retry_ns)
+		f->files->retry_ns = f->retry_ns;
 }
 
 static void refused(struct file *f, int err, const char *text)
@@ -96,8 +95,8 @@ static void refused(struct file *f, int err, const char *text)
 	log_debug("%s: %s", f->path, f->text ? f->text : "");
 }
 
-/* Is it no fault of the file? -EIO: the worker does not start, or the disk does not answer. */
-static bool may_pass(int err)
+/* Is the error temporary? -EIO: the worker does not start, or the disk does not answer. */
+static bool is_temporary(int err)
 {
 	return err == -ENOMEM || err == -EIO;
 }
@@ -107,11 +106,11 @@ static void inspected(void *arg, int err, const char *text, struct inspection *i
 	struct file *f = arg;
 
 	f->files->answers++;
-	f->asked = false;
-	if (may_pass(err) || (!err && i->incomplete))
+	f->inspecting = false;
+	if (is_temporary(err) || (!err && i->incomplete))
 		schedule(f);
 	if (err) {
-		if (!f->inspection) /* else it keeps what it has */
+		if (!f->inspection) /* otherwise the older inspection stays */
 			refused(f, err, text);
 		return;
 	}
@@ -127,30 +126,30 @@ static void inspected(void *arg, int err, const char *text, struct inspection *i
 	}
 }
 
-static void ask(struct file *f)
+static void inspect(struct file *f)
 {
-	f->again_ns = 0;
-	f->asked = true;
+	f->retry_ns = 0;
+	f->inspecting = true;
 	if (!f->inspection)
-		f->state = FILE_ASKED;
+		f->state = FILE_PENDING;
 	if (worker_inspect(f->files->worker, f->fd, f->path, inspected, f))
 		inspected(f, -ENOMEM, "", NULL);
 }
 
 void files_retry(struct files *fs, uint64_t now)
 {
-	if (!fs->again_ns || now < fs->again_ns)
+	if (!fs->retry_ns || now < fs->retry_ns)
 		return;
-	fs->again_ns = 0;
+	fs->retry_ns = 0;
 	for (uint32_t i = 1; i < fs->n; i++) {
 		struct file *f = fs->all[i];
 
-		if (!f || !f->again_ns)
+		if (!f || !f->retry_ns)
 			continue;
-		if (f->again_ns <= now)
-			ask(f);
-		else if (!fs->again_ns || f->again_ns < fs->again_ns)
-			fs->again_ns = f->again_ns;
+		if (f->retry_ns <= now)
+			inspect(f);
+		else if (!fs->retry_ns || f->retry_ns < fs->retry_ns)
+			fs->retry_ns = f->retry_ns;
 	}
 }
 
@@ -163,7 +162,7 @@ void files_clear_renewed(struct files *fs)
 
 /* ---- opening ---- */
 
-/* The vDSO is the same for all 64-bit processes of a kernel: ours, as a file. fd or -errno. */
+/* A file with our vDSO, which all 64-bit processes of a kernel have in common. fd or -errno. */
 static int open_vdso(void)
 {
 	uint64_t at = getauxval(AT_SYSINFO_EHDR), lo, hi;
@@ -191,12 +190,12 @@ static int open_vdso(void)
 	return fd;
 }
 
-/* What makes two mappings' files the same content. */
+/* Two files with the same identity have the same content. */
 struct identity {
 	uint64_t dev, ino, size, mtime, mtime_ns;
 };
 
-/* The file of this id, which has none. NULL: no memory. */
+/* Makes the file of an id that has none. NULL: no memory. */
 static struct file *add(struct files *fs, uint32_t id, int fd, pid_t pid, const char *path)
 {
 	struct file *f = calloc(1, sizeof(*f));
@@ -228,8 +227,7 @@ fail:
 	return NULL;
 }
 
-/* The id of what has this identity, DICT_NONE: no memory; *ret: the file, NULL: there is none (any
- * more). */
+/* The id of this identity, DICT_NONE: no memory. *ret: its file, NULL: it has none. */
 static uint32_t find(struct files *fs, const void *key, size_t len, struct file **ret)
 {
 	uint32_t id = dict_add(fs->keys, key, len);
@@ -244,8 +242,9 @@ static struct file *no_memory(struct files *fs)
 	return NULL;
 }
 
-/* The file of a new id, asked for. */
-static struct file *take(struct files *fs, uint32_t id, int fd, pid_t pid, const char *path)
+/* Makes the file of an id that has none, and has it inspected. Takes fd. NULL: no memory. */
+static struct file *add_inspected(struct files *fs, uint32_t id, int fd, pid_t pid,
+				  const char *path)
 {
 	struct file *f = add(fs, id, fd, pid, path);
 
@@ -253,11 +252,11 @@ static struct file *take(struct files *fs, uint32_t id, int fd, pid_t pid, const
 		close(fd);
 		return no_memory(fs);
 	}
-	ask(f);
+	inspect(f);
 	return f;
 }
 
-/* A mapping whose file cannot be had any more: known by its path alone. */
+/* A file that can't be opened: known by its path only. */
 static struct file *without_file(struct files *fs, pid_t pid, const char *path, int err)
 {
 	struct file *f;
@@ -273,7 +272,7 @@ static struct file *without_file(struct files *fs, pid_t pid, const char *path, 
 		return no_memory(fs);
 	f->state = FILE_REFUSED;
 	f->text = strdup(err == -ESTALE || err == -ENOENT || err == -ESRCH
-				 ? "the file was gone or replaced before it could be opened"
+				 ? "the file was removed or replaced before it could be opened"
 				 : strerror(-err));
 	return f;
 }
@@ -289,7 +288,7 @@ static struct file *vdso(struct files *fs, pid_t pid)
 	if (id == DICT_NONE)
 		return no_memory(fs);
 	fd = open_vdso();
-	return fd < 0 ? without_file(fs, pid, VDSO, fd) : take(fs, id, fd, pid, VDSO);
+	return fd < 0 ? without_file(fs, pid, VDSO, fd) : add_inspected(fs, id, fd, pid, VDSO);
 }
 
 static struct file *recent(const struct files_recent *r, pid_t pid, const struct procfs_mapping *m)
@@ -338,7 +337,7 @@ struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *
 			       (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec};
 	number = find(fs, &id, sizeof(id), &f);
 	if (!f && number != DICT_NONE)
-		f = take(fs, number, fd, pid, m->name);
+		f = add_inspected(fs, number, fd, pid, m->name);
 	else
 		close(fd);
 	if (!f)

@@ -1,80 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files that targets map: opened while /proc still shows them, looked at by the worker, one
- * struct file for one content of one path. Files live until files_drop(). For one thread.
+ * The files that processes map. A file is opened while /proc still shows its mapping, and the
+ * worker inspects it. Equal content at equal places (device, inode, size, time of change) is one
+ * struct file. For one thread.
  */
 #ifndef UNWIND_FILES_H
 #define UNWIND_FILES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "plugin/plugin.h"
 #include "process/process.h"
 #include "process/procfs.h"
-#include "plugin/plugin.h"
 #include "worker/worker.h"
 
 #define FILES_MAX_UNWINDERS 8
 
 enum file_state {
-	FILE_ASKED, /* the worker is looking at it */
+	FILE_PENDING, /* the worker has not inspected it yet */
 	FILE_READY,
-	FILE_REFUSED, /* cannot be opened, or is no ELF file that we read: text says why */
+	FILE_REFUSED, /* it can't be opened, or is no ELF file: `text` says why */
 };
 
 struct file {
+	struct files *files;
 	uint32_t id; /* from 1 */
 	enum file_state state;
-	int fd;    /* -1: could not be opened */
-	pid_t pid; /* who mapped it first: its root is where debug files are looked for */
-	char *path, *text;
-	bool executable;    /* a target runs it: not a library */
-	bool claimed;       /* code of it, by a language unwinder */
-	bool asked;         /* the worker is: it must stay */
-	bool renewed;       /* it has tables that were missing; until files_clear_renewed() */
-	uint64_t again_ns;  /* memory was short: when it is asked once more; 0: never */
-	uint32_t shortages; /* so often */
+	int fd;    /* -1: it could not be opened */
+	pid_t pid; /* process that mapped it first: debug files are searched below its root */
+	char *path;
+	char *text;                    /* FILE_REFUSED: why */
+	bool executable;               /* a process runs it as its program */
+	bool claimed;                  /* a language unwinder claims code of it */
+	bool inspecting;               /* the worker does: it can't be dropped */
+	bool renewed;                  /* it has new tables, until files_clear_renewed() */
+	uint64_t retry_ns;             /* CLOCK_MONOTONIC: it is inspected again; 0: never */
+	uint32_t shortages;            /* inspections that failed because memory was short */
 	struct inspection *inspection; /* FILE_READY */
-	const struct inspection_slab
-		*slabs[FILES_MAX_UNWINDERS]; /* of each unwinder, in their order; NULL none */
-	struct files *files;
+	/* By unwinder, in the order of the set; NULL: no table. Part of the inspection. */
+	const struct inspection_slab *slabs[FILES_MAX_UNWINDERS];
 };
 
-/* The file that was opened last. A process with thousands of mappings of one file tells of them one
- * after the other, and opening costs more than all else that is done for a mapping. */
+/* The file that was opened last. A process with thousands of mappings of one file reports them in a
+ * row, and opening the file costs more than all else that is done for a mapping. */
 struct files_recent {
 	pid_t pid;
 	uint32_t dev_major, dev_minor;
 	uint64_t ino, generation;
-	uint64_t opened_ns;
-	struct file *file; /* NULL: none */
+	uint64_t opened_ns; /* CLOCK_MONOTONIC */
+	struct file *file;  /* NULL: none */
 };
 
 struct files {
 	struct files_recent recent;
-	struct worker *worker;
-	const struct plugin_set *unwinders;
-	struct dict *keys; /* identity -> id */
-	struct file **all; /* by id; [0] and dropped ones are NULL */
+	struct worker *worker;              /* borrowed */
+	const struct plugin_set *unwinders; /* borrowed */
+	struct dict *keys;                  /* identity -> id */
+	struct file **all;                  /* by id; [0] and those of dropped files are NULL */
 	uint32_t n, cap;
-	uint32_t answers;  /* how many the worker gave: somebody's wait may be over */
-	uint64_t again_ns; /* the first of the files', 0: none */
-	bool shortage;     /* one could not be taken for want of memory; who looks clears it */
+	uint32_t answers;  /* inspections that the worker finished */
+	uint64_t retry_ns; /* the earliest of all files; 0: none */
+	bool shortage;     /* files_of() had no memory; cleared by its caller */
 };
 
-int files_new(struct files **ret, struct worker *, const struct plugin_set *unwinders);
-void files_free(struct files *);
-/* Nobody holds it any more. Should it be mapped again, it has the same id. Not while it is `asked`.
- */
+int files_new(struct files **ret, struct worker *, const struct plugin_set *); /* 0 or -ENOMEM */
+void files_free(struct files *); /* after the worker has stopped; NULL is fine */
+/* Frees a file that nothing refers to. If it is mapped again, it has the same id. Not while it is
+ * `inspecting`. */
 void files_drop(struct files *, uint32_t id);
-/* The file behind an executable mapping; NULL: anonymous memory, or, with `shortage` set, no memory
- * left: then the mapping is to be looked at again. Asks the worker if it is new. */
+/* The file of an executable mapping of a process; the worker inspects it if it is new. NULL:
+ * anonymous memory; or, with `shortage` set, no memory: the mapping is to be read again later. */
 struct file *files_of(struct files *, pid_t pid, const struct procfs_mapping *);
-/* Asks again, a few times and ever more rarely, for files that the worker was short of memory for.
- * To be called now and then (CLOCK_MONOTONIC ns); costs nothing while there are none. */
+/* Inspects files again for which memory was short, a few times and ever more rarely. To be called
+ * now and then with CLOCK_MONOTONIC ns; costs nothing while there are none. */
 void files_retry(struct files *, uint64_t now);
-void files_clear_renewed(struct files *); /* `renewed` was looked at */
-/* The mapping's bias, from the file's segments; false: not known (yet). */
+/* Clears `renewed` of all files. */
+void files_clear_renewed(struct files *);
+/* Sets the mapping's bias from the file's segments. false: it is not known (yet). */
 bool files_base(struct process_mapping *);
+/* The last part of the file's path. */
 const char *files_base_name(const struct file *);
 #endif

@@ -10,20 +10,19 @@
 
 #include "profile/loss.h"
 
-/* x86-64 user registers that a sample carries, rbp, rsp and rip (which stand in u themselves) left
- * out. */
+/* The x86-64 user registers of a sample, without rbp, rsp and rip, which are fields of u. */
 #define LEAF_REGS (0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP))
 
-#define STACK_FAR (1ull << 30) /* above sp: farther away is no stack */
+#define STACK_FAR (1ull << 30) /* bytes above sp: no stack is larger */
 
-/* Of one walk. */
+/* State of one walk. */
 struct context {
 	struct process *process;
-	bool beyond; /* the last step wanted stack above the copy */
+	bool beyond; /* the last step read above the stack copy */
 };
 
-/* Bytes of code, for a step that looks at instructions: from the mapped file, or, where there is
- * none, from the process if it still lives. Other memory has only the stack copy. */
+/* Reads code, for a step that decodes instructions: from the mapped file, or for memory without a
+ * file from the process, if it still runs. Other memory is in the stack copy or nowhere. */
 static int read_code(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
 {
 	struct context *c = n->arg;
@@ -66,7 +65,7 @@ static void begin(struct fusee_native *n, const struct sample *s, struct context
 	memcpy(n->u.regs, s->regs, 16 * sizeof(s->regs[0]));
 }
 
-/* The mapping that holds the code of this frame; fills what a step wants to know of it. */
+/* Finds the mapping of this frame's code and sets what a step reads of it. NULL: none. */
 static struct process_mapping *locate(struct fusee_unwind *u, struct process *p)
 {
 	uint64_t at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1;
@@ -87,13 +86,13 @@ static struct process_mapping *locate(struct fusee_unwind *u, struct process *p)
 	return m;
 }
 
-/* What unwinders may claim: memory without a file, or with one that is no program's. */
+/* Unwinders may claim memory without a file, or whose file is no program. */
 static bool is_claimable(const struct process_mapping *m)
 {
 	return !m->file || m->file->state == FILE_REFUSED;
 }
 
-/* What is known of the code at pc beside its file. */
+/* What is known of code without a file. */
 struct code_at {
 	const struct claim *claim; /* NULL: none */
 	uint32_t generation;
@@ -133,7 +132,7 @@ static void push(struct walk *w, const struct fusee_unwind *u, const struct proc
 
 #define PAGE 4096u
 
-/* Bytes of the stack copy before the first page that is not there. */
+/* Bytes of the stack copy below the first absent page. */
 static uint32_t up_to_hole(const struct fusee_native *n)
 {
 	uint64_t len = n->stack_hi - n->stack_lo, in = n->stack_lo % PAGE, page;
@@ -144,8 +143,7 @@ static uint32_t up_to_hole(const struct fusee_native *n)
 	return (uint32_t)(page <= in ? 0 : page - in < len ? page - in : len);
 }
 
-/* The worker's full interpreter takes the step that the table has no words for: enum fusee_next, or
- * -1: it can't. */
+/* Lets the worker, which has a full CFI interpreter, take a step. enum fusee_next; -1: it can't. */
 static int step_by_worker(struct walker *w, struct fusee_native *n, const struct process_mapping *m)
 {
 	struct fusee_unwind *u = &n->u;
@@ -178,8 +176,9 @@ static int step_by_worker(struct walker *w, struct fusee_native *n, const struct
 	return FUSEE_NEXT;
 }
 
-/* Does a full interpreter go first? Only in a walk that was stopped for want of a register. */
-static bool ask_worker_first(const struct walker *w, const struct process_mapping *m)
+/* Does the worker step first? Only in a walk that stopped before because a register was not known.
+ */
+static bool worker_steps_first(const struct walker *w, const struct process_mapping *m)
 {
 	return w->careful && m->file && m->file->state == FILE_READY;
 }
@@ -192,7 +191,7 @@ const char *walk_reason(const struct fusee_unwinder_ops *ops, uint32_t error)
 	return loss_text(LOSS_UNNAMED);
 }
 
-/* One step by this unwinder; FUSEE_PASS: not its pc. */
+/* One step by this unwinder. enum fusee_next; FUSEE_PASS: the pc is not its own. */
 static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct process_mapping *m,
 		   const char **reason)
 {
@@ -218,7 +217,7 @@ static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct 
 	return r;
 }
 
-/* The unwinder that claimed this memory, if it steps there. */
+/* One step by the unwinder that claimed this memory, if it steps there; else FUSEE_PASS. */
 static int step_by_claim(struct walker *w, const struct claim *c, struct fusee_native *n,
 			 struct process_mapping *m, const char **reason)
 {
@@ -234,14 +233,14 @@ static int step_by_claim(struct walker *w, const struct claim *c, struct fusee_n
 	return step_by(w, c->unwinder, n, m, reason);
 }
 
-/* One step by the first unwinder that knows this pc. Returns enum fusee_next; *reason for a cut
- * stack. */
+/* One step by the first unwinder that does not pass. enum fusee_next; *reason: why the stack is
+ * truncated. */
 static int step(struct walker *w, struct fusee_native *n, struct process_mapping *m,
 		const struct claim *claim, const char **reason)
 {
 	int r;
 
-	if (ask_worker_first(w, m)) {
+	if (worker_steps_first(w, m)) {
 		int helped = step_by_worker(w, n, m);
 
 		if (helped >= 0)
@@ -259,15 +258,15 @@ static int step(struct walker *w, struct fusee_native *n, struct process_mapping
 		if (r != FUSEE_PASS)
 			return r;
 	}
-	*reason = m->file && m->file->state == FILE_ASKED     ? loss_text(LOSS_NO_TABLE_YET)
+	*reason = m->file && m->file->state == FILE_PENDING   ? loss_text(LOSS_NO_TABLE_YET)
 		  : m->file && m->file->state == FILE_REFUSED ? loss_text(LOSS_FILE_NOT_READABLE)
 							      : loss_text(LOSS_NO_TABLE);
 	return FUSEE_STOP;
 }
 
-/* Interrupted in a system call, pc is behind the syscall instruction, which may be its function's
- * last: libc's return from a signal handler is. Then, as with callers, the instruction before pc is
- * what runs. */
+/* If a system call was interrupted, pc is behind the syscall instruction, which may be the last of
+ * its function: libc's return from a signal handler is. Then the instruction before pc is looked
+ * up, as in callers. */
 static bool behind_syscall(struct fusee_native *n)
 {
 	unsigned char code[2];
@@ -303,7 +302,7 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 					     : loss_text(LOSS_CODE_NOT_MAPPED);
 			return;
 		}
-		if (wait && m->file && m->file->state == FILE_ASKED) {
+		if (wait && m->file && m->file->state == FILE_PENDING) {
 			out->waiting = m->file;
 			return;
 		}
@@ -320,9 +319,9 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 	out->reason = loss_text(LOSS_TOO_DEEP);
 }
 
-/* Rows that need a register which the table does not follow (libc's lazy binding: rbx) stop a walk:
- * then all registers are followed from the leaf on, by the worker, as long as this stays rare. */
-static bool wants_care(const struct walker *w, const struct fusee_native *n, const struct walk *out)
+/* Some rows need a register that tables do not follow (rbx, in libc's lazy binding). Then the
+ * worker follows all registers from the leaf on, as long as such walks are rare. */
+static bool needs_care(const struct walker *w, const struct fusee_native *n, const struct walk *out)
 {
 	return out->reason && n->u.flags & FUSEE_INEXPRESSIBLE && w->helped < 1000 + 4 * w->walks;
 }
@@ -366,7 +365,7 @@ void walk_stack(struct walker *w, struct process *p, const struct sample *s, boo
 		return;
 	}
 	walk_sample(w, p, s, wait, out, &n);
-	if (wants_care(w, &n, out)) {
+	if (needs_care(w, &n, out)) {
 		w->careful = true;
 		walk_sample(w, p, s, wait, out, &n);
 		w->careful = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks one stack natively: the driver of the unwinders' steps over a copied stack. */
+/* Unwinds a stack copy in user space, step by step, with the unwinders of a set. For one thread. */
 #ifndef UNWIND_WALK_H
 #define UNWIND_WALK_H
 
@@ -37,30 +37,33 @@ struct walk_frame {
 _Static_assert(sizeof(struct walk_frame) == 40, "no padding");
 
 struct walk {
-	struct walk_frame
-		frames[WALK_MAX_FRAMES + 128]; /* leaf first; kernel frames may come on top */
+	/* Leaf first: up to 128 kernel frames, then user frames. */
+	struct walk_frame frames[WALK_MAX_FRAMES + 128];
 	uint32_t n;
-	uint32_t guessed;   /* how many are */
-	bool passed;        /* code that a language unwinder claims, whose frames only the kernel
-			       can read: they are not here */
-	const char *reason; /* why the stack is cut; NULL: it is whole. Static text */
-	const struct file
-		*waiting; /* its table is not there yet: walk again later. Nothing else is valid */
+	uint32_t guessed; /* number of guessed frames */
+	/* The stack passes through code that a language unwinder claims and whose frames only the
+	 * kernel can read, so they are missing here. */
+	bool passed;
+	const char *reason; /* why the stack is truncated; NULL: it is complete. Static */
+	/* Its table is still being made: the sample is to be walked again later. Then the other
+	 * fields mean nothing. NULL: none. */
+	const struct file *waiting;
 };
 
 struct walker {
-	const struct plugin_set *unwinders; /* native ones, in order */
-	struct worker *worker;              /* for rows that no table expresses */
-	struct claims *claims;              /* of memory without a file */
+	const struct plugin_set *unwinders; /* in order; borrowed, as are the next two */
+	struct worker *worker;              /* takes steps that no table expresses */
+	struct claims *claims;              /* NULL: memory without a file is not claimed */
 	uint64_t walks;                     /* so far */
-	bool careful;                       /* this one asks the worker at each step */
-	bool copy_full;                     /* this sample's stack copy has the largest size */
 	uint64_t helped;                    /* steps that the worker took */
+	bool careful;                       /* the current walk lets the worker take each step */
+	bool copy_full;                     /* the current sample's stack copy has its full size */
 };
 
-/* wait false: a file whose table is not there yet is treated as one that has none. */
+/* Unwinds a sample's stack copy. wait false: a file whose table is still being made is treated as a
+ * file without a table. */
 void walk_stack(struct walker *, struct process *, const struct sample *, bool wait,
 		struct walk *out);
-/* A plugin's reason, which may be a number that it has no text for. */
+/* The text of an unwinder's reason. Static. */
 const char *walk_reason(const struct fusee_unwinder_ops *, uint32_t error);
 #endif

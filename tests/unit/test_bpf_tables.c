@@ -156,7 +156,7 @@ TEST(a_process_and_its_tables)
 		CHECK_INT(e->mappings[i].table[1].words, 0);
 	}
 	/* a file that is not ready any more is left out; the version moves on */
-	w.files[1].state = FILE_ASKED;
+	w.files[1].state = FILE_PENDING;
 	version = e->version;
 	CHECK_INT(publish(&w, p), 0);
 	CHECK_INT(e->n, 2);

@@ -52,7 +52,7 @@ TEST(a_table_that_lacked_memory)
 	to = mapping_of("/lacks");
 	to.m.name = to.copy;
 	f = files_of(fs, getpid(), &to.m);
-	CHECK(f && f->asked && f->state == FILE_ASKED);
+	CHECK(f && f->inspecting && f->state == FILE_PENDING);
 	wait_answers(fs, w, 1);
 	/* what is known of it can be used meanwhile */
 	CHECK(f->state == FILE_READY && !f->slabs[0] && !f->renewed && f->inspection->incomplete);
@@ -61,7 +61,7 @@ TEST(a_table_that_lacked_memory)
 	wait_answers(fs, w, 3);
 	CHECK(f->state == FILE_READY && f->slabs[0] && f->renewed && !f->inspection->incomplete);
 	files_clear_renewed(fs);
-	CHECK(!f->renewed && !f->asked && !fs->again_ns);
+	CHECK(!f->renewed && !f->inspecting && !fs->retry_ns);
 	files_free(fs);
 	worker_stop(w);
 	plugin_set_close(&set);
@@ -95,12 +95,12 @@ static void take(const char *name, const struct wanted *to)
 	CHECK(f && !fs->shortage && !strcmp(f->path, name));
 	CHECK_INT(worker_wait(w), 0);
 	faults_stop();
-	while (f->state != FILE_READY && clock_now() < fs->again_ns + 10000000000ull) {
+	while (f->state != FILE_READY && clock_now() < fs->retry_ns + 10000000000ull) {
 		files_retry(fs, clock_now());
 		CHECK_INT(worker_wait(w), 0);
 		usleep(10000);
 	}
-	CHECK(f->state == FILE_READY && f->inspection && !f->asked);
+	CHECK(f->state == FILE_READY && f->inspection && !f->inspecting);
 	files_free(fs);
 	worker_stop(w);
 }

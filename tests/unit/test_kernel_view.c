@@ -182,20 +182,27 @@ TEST(suspended)
 
 TEST(outdated_stacks)
 {
+	struct process *other;
 	uint32_t version;
 	struct world w;
 
 	world_new(&w);
-	confirm(&w);
+	for (int i = 0; i < 10; i++) {
+		kernel_view_mark_dirty(&w.views, w.p);
+		confirm(&w);
+	}
 	version = w.v->published.version;
 	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, version));
 	kernel_view_covered(&w.views, w.p, 40);
 	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id, version));
 	CHECK(!kernel_view_is_outdated(w.p, 30, w.p->id, version));
 	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id + 1, version + 2)); /* its parent's */
-	/* withdrawn and published again, it is not for ever */
+	/* withdrawn and published again, in another chunk, it is not for ever */
 	kernel_view_withdraw(&w.views, w.p);
 	CHECK_INT(w.v->state, VIEW_ABSENT);
+	other = process_get(w.views.processes, getpid() + 1);
+	kernel_view_sampled(&w.views, other);
+	kernel_views_update(&w.views, clock_now());
 	kernel_view_sampled(&w.views, w.p);
 	confirm(&w);
 	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, w.v->published.version));
@@ -250,7 +257,7 @@ TEST(files_that_become_ready)
 	uint32_t version;
 
 	world_new(&w);
-	w.file.state = FILE_ASKED;
+	w.file.state = FILE_PENDING;
 	confirm(&w);
 	CHECK_INT(w.b.chunks.at[w.v->published.chunk].n, 0);
 	version = w.v->published.version;
