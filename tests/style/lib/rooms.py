@@ -105,7 +105,7 @@ def pages(files):
     """Each source of a room (X.c with X.h) is in the table of its page exactly once."""
     rooms = {}
     for f in files:
-        own = room(f.path)
+        own = room(f.path) or ("bpf" if f.path.startswith("bpf/") else None)
         if own and f.is_product():
             rooms.setdefault(own, set()).add(f.path)
     for own, paths in sorted(rooms.items()):
