@@ -22,6 +22,19 @@ char *text_number(char buf[32], uint64_t n)
 	return buf;
 }
 
+char *text_hex(char *out, const void *bytes, size_t n)
+{
+	static const char digits[] = "0123456789abcdef";
+	const unsigned char *p = bytes;
+
+	for (size_t i = 0; i < n; i++) {
+		out[2 * i] = digits[p[i] >> 4];
+		out[2 * i + 1] = digits[p[i] & 15];
+	}
+	out[2 * n] = '\0';
+	return out;
+}
+
 char *text_bytes(char buf[32], uint64_t n)
 {
 	static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};

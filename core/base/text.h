@@ -4,10 +4,13 @@
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* 1234567 -> "1,234,567"; returns buf. */
 char *text_number(char buf[32], uint64_t);
+/* n bytes as 2n digits, terminated: out has 2n + 1 bytes. Returns out. */
+char *text_hex(char *out, const void *bytes, size_t n);
 /* 18432 -> "18 kB"; units are powers of 1000; returns buf. */
 char *text_bytes(char buf[32], uint64_t);
 /* "10s", "1.5m", "2h", "250ms", "90" (seconds) -> nanoseconds. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/tool.h"
+#include "base/text.h"
 #include "symbols/debugfile.h"
 #include "symbols/source.h"
 #include "symbols/symbols.h"
@@ -18,12 +19,6 @@ struct instructions {
 	struct symbols *symbols;
 	int fd, debug_fd; /* debug_fd -1: none was found */
 };
-
-static void to_hex(const uint8_t *bytes, size_t n, char *out)
-{
-	for (size_t i = 0; i < n; i++)
-		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
 
 /* Compares the build ID with the profile's and opens the separate debug file. */
 static int look(struct instructions *in, const char *path, struct fusee_str build_id)
@@ -37,7 +32,7 @@ static int look(struct instructions *in, const char *path, struct fusee_str buil
 	if (r)
 		return r;
 	n = source_build_id(s, id);
-	to_hex(id, n, hex);
+	text_hex(hex, id, n);
 	if (build_id.len && (build_id.len != strlen(hex) || memcmp(build_id.p, hex, build_id.len)))
 		r = -ESTALE;
 	else

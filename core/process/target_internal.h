@@ -62,7 +62,7 @@ struct targets {
 	char host[LABELSET_VALUE_MAX + 1];
 	struct buf text;             /* scratch of targets_put() and targets_labels() */
 	struct target_entry **found; /* scratch of targets_labels() */
-	uint32_t nfound, cap;
+	size_t nfound, cap;
 };
 
 /* target_index.c */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "process/target_internal.h"
 
 struct lookup {
@@ -42,17 +43,13 @@ static int by_source(const void *a, const void *b)
 /* Appends to ts->found. false: no memory. */
 static bool find_add(struct targets *ts, struct target_entry *e)
 {
-	if (ts->nfound == ts->cap) {
-		uint32_t cap = ts->cap ? ts->cap * 2 : 16;
-		struct target_entry **found = realloc(ts->found,
-						      cap * sizeof(struct target_entry *));
+	struct target_entry **p = array_room(ts->found, ts->nfound, &ts->cap,
+					     sizeof(struct target_entry *));
 
-		if (!found)
-			return false;
-		ts->found = found;
-		ts->cap = cap;
-	}
-	ts->found[ts->nfound++] = e;
+	if (!p)
+		return false;
+	ts->found = p;
+	p[ts->nfound++] = e;
 	return true;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "unwind/claims.h"
 #include "sampling/pipeline_state.h"
@@ -44,13 +45,6 @@ struct build {
 static const struct walk_frame *frame_at(const struct collector *c, uint32_t id)
 {
 	return c->frames.entries[id].key;
-}
-
-static void hex(const uint8_t *p, uint32_t n, char out[129])
-{
-	for (uint32_t i = 0; i < n && i < 64; i++)
-		snprintf(out + 2 * i, 3, "%02x", p[i]);
-	out[2 * (n < 64 ? n : 64)] = '\0';
 }
 
 /* A location with one function and no line. */
@@ -185,7 +179,7 @@ static uint32_t file_mapping(struct build *n, const struct file *f)
 	if (n->mappings[f->id])
 		return n->mappings[f->id];
 	if (i) {
-		hex(i->build_id, i->build_id_len, id);
+		text_hex(id, i->build_id, i->build_id_len);
 		m.flags |= f->executable ? FUSEE_MAPPING_MAIN : FUSEE_MAPPING_LIBRARY;
 	}
 	if (!strcmp(f->path, "[vdso]"))
@@ -509,7 +503,8 @@ uint32_t build_find_poorly_symbolized(const struct profiler *profiler, const str
 			continue;
 		all[count] = (struct poorly_symbolized_file){
 			.path = f->path, .symbol_source = source, .self_ns = self[i]};
-		hex(f->inspection->build_id, f->inspection->build_id_len, all[count++].build_id);
+		text_hex(all[count++].build_id, f->inspection->build_id,
+			 f->inspection->build_id_len);
 	}
 	if (count)
 		qsort(all, count, sizeof(*all), by_self);

@@ -7,12 +7,13 @@
 #include <limits.h>
 #include <linux/openat2.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/text.h"
 
 #define DEBUG_DIR "/usr/lib/debug"
 
@@ -55,15 +56,6 @@ static int try(int root, const char *format, ...)
 	return n < 0 || (size_t)n >= sizeof(path) ? -ENOENT : open_below(root, path);
 }
 
-static bool hex(char *to, size_t size, const uint8_t *p, size_t n)
-{
-	if (n < 2 || size < 2 * n + 1)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		snprintf(to + 2 * i, 3, "%02x", p[i]);
-	return true;
-}
-
 /* Bytes of path before its last slash. */
 static int folder(const char *path)
 {
@@ -83,8 +75,9 @@ static int by_build_id(int root, const uint8_t *build_id, size_t n)
 {
 	char id[129];
 
-	if (!hex(id, sizeof(id), build_id, n))
+	if (n < 2 || n > sizeof(id) / 2)
 		return -ENOENT;
+	text_hex(id, build_id, n);
 	return try(root, DEBUG_DIR "/.build-id/%.2s/%s.debug", id, id + 2);
 }
 

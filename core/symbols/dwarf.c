@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "symbols/dwarf_image.h"
 #include "symbols/dwarf_name.h"
 #include "symbols/dwarf_unit.h"
@@ -50,17 +51,13 @@ static int recycle(struct dwarf *d)
 
 static struct unit *add_unit(struct dwarf *d)
 {
-	if (d->n == d->cap) {
-		size_t cap = d->cap ? d->cap * 2 : 64;
-		struct unit *p = realloc(d->units, cap * sizeof(*p));
+	struct unit *p = array_room(d->units, d->n, &d->cap, sizeof(*p));
 
-		if (!p)
-			return NULL;
-		d->units = p;
-		d->cap = cap;
-	}
-	d->units[d->n] = (struct unit){0};
-	return &d->units[d->n++];
+	if (!p)
+		return NULL;
+	d->units = p;
+	p[d->n] = (struct unit){0};
+	return &p[d->n++];
 }
 
 /* The ranges of a unit's functions, for units without ranges (some assemblers, old compilers). */
@@ -74,17 +71,10 @@ static int ranges_of_functions(struct dwarf *d, struct unit *u, struct range_lis
 	for (size_t i = 0; i + 1 < u->nsegments; i++) {
 		if (u->segments[i].id == RANGES_NONE)
 			continue;
-		if (l->n == l->cap) {
-			size_t cap = l->cap ? l->cap * 2 : 256;
-			struct range *p = realloc(l->p, cap * sizeof(*p));
-
-			if (!p)
-				return -ENOMEM;
-			l->p = p;
-			l->cap = cap;
-		}
-		l->p[l->n++] = (struct range){u->segments[i].lo, u->segments[i + 1].lo,
-					      (uint32_t)(u - d->units), 0};
+		r = range_list_add(l, (struct range){u->segments[i].lo, u->segments[i + 1].lo,
+						     (uint32_t)(u - d->units), 0});
+		if (r)
+			return r;
 	}
 	return 0;
 }

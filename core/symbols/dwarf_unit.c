@@ -6,11 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "symbols/source.h"
 
 #define MAX_RANGES (4u << 20)
 #define MAX_DEPTH 512
 #define MAX_CHAIN (1u << 20) /* entries of one DIE's range list */
+
+int range_list_add(struct range_list *l, struct range r)
+{
+	struct range *p = array_room(l->p, l->n, &l->cap, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	l->p = p;
+	p[l->n++] = r;
+	return 0;
+}
 
 int ranges_of_die(struct range_list *l, Dwarf_Die *die, const struct source *code, uint32_t id,
 		  uint32_t rank)
@@ -31,16 +43,8 @@ int ranges_of_die(struct range_list *l, Dwarf_Die *die, const struct source *cod
 		}
 		if (l->n >= MAX_RANGES)
 			return -EFBIG;
-		if (l->n == l->cap) {
-			size_t cap = l->cap ? l->cap * 2 : 256;
-			struct range *p = realloc(l->p, cap * sizeof(*p));
-
-			if (!p)
-				return -ENOMEM;
-			l->p = p;
-			l->cap = cap;
-		}
-		l->p[l->n++] = (struct range){lo, hi, id, rank};
+		if (range_list_add(l, (struct range){lo, hi, id, rank}))
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -81,16 +85,11 @@ static int add_node(struct die_walk *w, bool inlined, uint32_t *node)
 
 	if (r || w->ranges.n == before)
 		return r;
-	if (u->n == u->cap) {
-		size_t cap = u->cap ? u->cap * 2 : 64;
-
-		n = realloc(u->nodes, cap * sizeof(*n));
-		if (!n)
-			return -ENOMEM;
-		u->nodes = n;
-		u->cap = cap;
-	}
-	n = &u->nodes[u->n];
+	n = array_room(u->nodes, u->n, &u->cap, sizeof(*n));
+	if (!n)
+		return -ENOMEM;
+	u->nodes = n;
+	n += u->n;
 	*n = (struct unit_node){.die = dwarf_dieoffset(&w->die),
 				.parent = inlined ? w->node : RANGES_NONE,
 				.inlined = inlined && w->node != RANGES_NONE};

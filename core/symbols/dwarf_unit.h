@@ -51,6 +51,8 @@ struct range_list {
 	size_t n, cap;
 };
 
+/* 0 or -ENOMEM. */
+int range_list_add(struct range_list *, struct range);
 /* Appends the ranges of a DIE that are code. 0; -ENOMEM; -EFBIG: too many ranges. */
 int ranges_of_die(struct range_list *, Dwarf_Die *, const struct source *code, uint32_t id,
 		  uint32_t rank);

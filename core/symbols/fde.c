@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "symbols/source.h"
 
 #define MAX_BYTES (1u << 30)
@@ -89,19 +90,15 @@ static bool read_value(const struct frames *f, const uint8_t *p, const uint8_t *
 
 static int add(struct fdes *all, uint64_t start, uint64_t len)
 {
+	struct fde *p;
 	uint64_t end;
 
 	if (!len || __builtin_add_overflow(start, len, &end))
 		return 0;
-	if (all->n == all->cap) {
-		size_t cap = all->cap ? all->cap * 2 : 1024;
-		struct fde *p = realloc(all->p, cap * sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		all->p = p;
-		all->cap = cap;
-	}
+	p = array_room(all->p, all->n, &all->cap, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	all->p = p;
 	all->p[all->n++] = (struct fde){start, end};
 	return 0;
 }
@@ -207,17 +204,7 @@ void fdes_fini(struct fdes *f)
 /* Functions that start at or before addr. */
 static size_t count_before(const struct fdes *f, uint64_t addr)
 {
-	size_t lo = 0, hi = f->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (f->p[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return array_count_to(f->p, f->n, sizeof(*f->p), addr);
 }
 
 const struct fde *fdes_find(const struct fdes *f, uint64_t addr)

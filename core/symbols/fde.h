@@ -11,7 +11,7 @@
 struct source;
 
 struct fde {
-	uint64_t start, end; /* [start, end) */
+	uint64_t start, end; /* [start, end); start first, for array_count_to() */
 };
 
 struct fdes {

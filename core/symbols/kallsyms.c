@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/dict.h"
 
@@ -18,7 +19,7 @@
 #define NOT_CODE UINT32_MAX /* name of a symbol that only ends the function before it */
 
 struct symbol {
-	uint64_t addr;
+	uint64_t addr; /* first, for array_count_to() */
 	uint32_t name; /* offset in names */
 	uint16_t module;
 	uint16_t rank;
@@ -26,7 +27,8 @@ struct symbol {
 
 struct kallsyms {
 	struct symbol *p;
-	uint32_t n, cap;
+	uint32_t n;
+	size_t cap;
 	struct buf names; /* texts with their NULs */
 	struct dict modules;
 	uint64_t text, end; /* _stext and _etext; 0: not seen */
@@ -51,15 +53,11 @@ static uint16_t rank_of(char type, const char *name, size_t len)
 
 static int push(struct kallsyms *k, const struct symbol *s)
 {
-	if (k->n == k->cap) {
-		uint32_t cap = k->cap ? k->cap * 2 : 4096;
-		struct symbol *p = realloc(k->p, cap * sizeof(*p));
+	struct symbol *p = array_room(k->p, k->n, &k->cap, sizeof(*p));
 
-		if (!p)
-			return -ENOMEM;
-		k->p = p;
-		k->cap = cap;
-	}
+	if (!p)
+		return -ENOMEM;
+	k->p = p;
 	k->p[k->n++] = *s;
 	return 0;
 }
@@ -168,11 +166,22 @@ static int compare(const void *a, const void *b, void *arg)
 	return strcmp(k->names.p + x->name, k->names.p + y->name);
 }
 
+/* Keeps the first n symbols and gives back the memory of the others. */
+static void shrink(struct kallsyms *k, uint32_t n)
+{
+	struct symbol *p = realloc(k->p, (n + 1) * sizeof(*p));
+
+	k->n = n;
+	if (!p)
+		return;
+	k->p = p;
+	k->cap = n + 1;
+}
+
 /* Keeps one symbol for each address, and of other symbols those that end a function. */
 static void thin(struct kallsyms *k)
 {
 	uint32_t n = 0;
-	struct symbol *shrunk;
 
 	for (uint32_t i = 0; i < k->n; i++) {
 		if (n && k->p[n - 1].addr == k->p[i].addr)
@@ -181,10 +190,7 @@ static void thin(struct kallsyms *k)
 			continue;
 		k->p[n++] = k->p[i];
 	}
-	k->n = n;
-	shrunk = realloc(k->p, (n + 1) * sizeof(*k->p));
-	if (shrunk)
-		k->p = shrunk;
+	shrink(k, n);
 }
 
 /* Rebuilds `names` from the names in use, once each. */
@@ -271,20 +277,12 @@ void kallsyms_free(struct kallsyms *k)
 const char *kallsyms_lookup(const struct kallsyms *k, uint64_t addr, uint64_t *start,
 			    const char **module)
 {
-	uint32_t lo = 0, hi = k->n;
+	size_t before = array_count_to(k->p, k->n, sizeof(*k->p), addr);
 	const struct symbol *s;
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (k->p[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || k->p[lo - 1].name == NOT_CODE)
+	if (!before || k->p[before - 1].name == NOT_CODE)
 		return NULL;
-	s = &k->p[lo - 1];
+	s = &k->p[before - 1];
 	*start = s->addr;
 	*module = k->modules.entries[s->module].key;
 	return k->names.p + s->name;
@@ -297,16 +295,11 @@ bool kallsyms_is_text(const struct kallsyms *k, uint64_t addr)
 
 int kallsyms_drop_text(struct kallsyms *k)
 {
-	struct symbol *shrunk;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < k->n; i++)
 		if (!kallsyms_is_text(k, k->p[i].addr))
 			k->p[n++] = k->p[i];
-	k->n = n;
-	shrunk = realloc(k->p, (n + 1) * sizeof(*k->p));
-	if (shrunk)
-		k->p = shrunk;
-	k->cap = n + 1;
+	shrink(k, n);
 	return pack_names(k);
 }

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 static int compare(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
@@ -78,17 +80,9 @@ int ranges_flatten(struct range *r, size_t n, struct segment **ret, size_t *nret
 
 const struct segment *segments_find(const struct segment *s, size_t n, uint64_t addr)
 {
-	size_t lo = 0, hi = n;
+	size_t before = array_count_to(s, n, sizeof(*s), addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s[mid].lo <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? &s[lo - 1] : NULL;
+	return before ? &s[before - 1] : NULL;
 }
 
 void segments_narrow(const struct segment *s, size_t n, uint64_t addr, uint64_t *lo, uint64_t *hi)

@@ -17,7 +17,7 @@ struct range {
 
 /* From lo up to the next segment's lo the innermost range is id; RANGES_NONE: no range. */
 struct segment {
-	uint64_t lo;
+	uint64_t lo; /* first, for array_count_to() */
 	uint32_t id, pad;
 };
 

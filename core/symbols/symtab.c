@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "symbols/fde.h"
 #include "symbols/source.h"
 
@@ -49,19 +50,14 @@ static bool is_function(const struct source *src, const Elf64_Sym *y, const char
 
 static int push(struct symtab *t, const struct symtab_entry *e)
 {
-	if (t->n == t->cap) {
-		size_t cap = t->cap ? t->cap * 2 : 1024;
-		struct symtab_entry *p;
+	struct symtab_entry *p = t->n < UINT32_MAX / 2
+					 ? array_room(t->entries, t->n, &t->cap, sizeof(*p))
+					 : NULL;
 
-		if (cap > UINT32_MAX / 2)
-			return -ENOMEM;
-		p = realloc(t->entries, cap * sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		t->entries = p;
-		t->cap = cap;
-	}
-	t->entries[t->n++] = *e;
+	if (!p)
+		return -ENOMEM;
+	t->entries = p;
+	p[t->n++] = *e;
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #include <xxhash.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "worker/inspection.h"
 
 #define CACHE_MAGIC "fusee-i\n"
@@ -34,12 +35,6 @@ struct cache_head {
 	uint64_t bytes, checksum; /* of the block; XXH3, 64 bits */
 	uint8_t key[32];
 };
-
-static void name_of(const uint8_t key[32], char name[65])
-{
-	for (int i = 0; i < 32; i++)
-		snprintf(name + 2 * i, 3, "%02x", key[i]);
-}
 
 static int make_dirs(const char *dir)
 {
@@ -153,7 +148,7 @@ int cache_load(struct cache *c, const uint8_t key[32], struct inspection **ret)
 	struct cache_head h;
 	int fd, err;
 
-	name_of(key, name);
+	text_hex(name, key, 32);
 	fd = openat(c->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0) {
 		if (errno == ELOOP)
@@ -285,7 +280,7 @@ int cache_store(struct cache *c, const struct inspection *i)
 		return err;
 	memcpy(h.key, i->key, sizeof(h.key));
 	h.checksum = XXH3_64bits(block, h.bytes);
-	name_of(i->key, name);
+	text_hex(name, i->key, sizeof(i->key));
 	snprintf(temporary, sizeof(temporary), "tmp.%d", (int)getpid());
 	unlinkat(c->dir, temporary, 0);
 	err = write_file(c, temporary, &h, block);

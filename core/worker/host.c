@@ -408,13 +408,6 @@ static void run_unwinders(struct host_file *f, const struct plugin_set *set, str
 	}
 }
 
-/* The agent refuses a block with another debug link, as it opens files by that name. */
-static bool is_file_name(const char *name)
-{
-	return utf8_printable(name, strlen(name)) && !strchr(name, '/') && strlen(name) < 256 &&
-	       strcmp(name, ".") && strcmp(name, "..");
-}
-
 static int describe(struct host_file *f, const struct plugin_set *set, struct inspection *i)
 {
 	struct fusee_file_info info;
@@ -436,7 +429,8 @@ static int describe(struct host_file *f, const struct plugin_set *set, struct in
 	i->build_id_len = (uint32_t)info.build_id.len;
 	if (info.build_id.len)
 		memcpy(i->build_id, info.build_id.p, info.build_id.len);
-	if (elf_debuglink(elf, &i->debuglink, &i->debuglink_crc) || !is_file_name(i->debuglink))
+	if (elf_debuglink(elf, &i->debuglink, &i->debuglink_crc) ||
+	    !inspection_is_file_name(i->debuglink))
 		i->debuglink = "";
 	return 0;
 }

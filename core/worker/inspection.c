@@ -123,10 +123,10 @@ static bool is_text(const char *block, uint64_t len, uint64_t at, bool lines)
 	return utf8_printable(p, (size_t)(end - p));
 }
 
-/* The agent opens paths with this name as their last part. */
-static bool is_file_name(const char *name)
+bool inspection_is_file_name(const char *name)
 {
-	return !strchr(name, '/') && strcmp(name, ".") && strcmp(name, "..") && strlen(name) < 256;
+	return utf8_printable(name, strlen(name)) && !strchr(name, '/') && strcmp(name, ".") &&
+	       strcmp(name, "..") && strlen(name) < 256;
 }
 
 static bool segments_ok(const struct fusee_segment *s, uint32_t n)
@@ -178,8 +178,8 @@ static bool block_ok(const char *p, uint64_t len, const uint8_t key[32])
 		return false;
 	if (!inside(len, b->segments_at, b->nsegments, sizeof(struct fusee_segment), 8) ||
 	    !inside(len, b->slabs_at, b->nslabs, sizeof(struct inspection_block_slab), 8) ||
-	    !is_text(p, len, b->debuglink_at, false) || !is_file_name(p + b->debuglink_at) ||
-	    !is_text(p, len, b->notes_at, true))
+	    !is_text(p, len, b->debuglink_at, false) ||
+	    !inspection_is_file_name(p + b->debuglink_at) || !is_text(p, len, b->notes_at, true))
 		return false;
 	return segments_ok((const void *)(p + b->segments_at), b->nsegments) &&
 	       slabs_ok(p, len, (const void *)(p + b->slabs_at), b->nslabs);

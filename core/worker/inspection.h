@@ -44,6 +44,10 @@ struct inspection_block_slab {
 
 static_assert(sizeof(struct inspection_block_slab) == 64, "without padding");
 
+/* Whether a name can be a debug link: printable, and one part of a path. The agent opens paths with
+ * this name as their last part. */
+bool inspection_is_file_name(const char *name);
+
 /* Worker. Appends `from` as a block to an empty buf. 0, -ENOMEM or -EFBIG. */
 int inspection_write(struct buf *, const struct inspection *from);
 
