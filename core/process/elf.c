@@ -211,42 +211,12 @@ void elf_close(struct elf *e)
 	free(e->sections);
 	free(e->names);
 	free(e->loads);
-	free(e->build_id);
 	free(e);
-}
-
-/* Finds NT_GNU_BUILD_ID in len bytes of notes. align: 4 or 8. */
-static int find_build_id(struct elf *e, const char *p, uint64_t len, uint64_t align)
-{
-	uint64_t at = 0;
-
-	while (len - at >= sizeof(Elf64_Nhdr)) {
-		Elf64_Nhdr note;
-		uint64_t name, desc;
-
-		memcpy(&note, p + at, sizeof(note));
-		name = at + sizeof(note);
-		desc = name + (((uint64_t)note.n_namesz + align - 1) & -align);
-		if (desc > len || note.n_descsz > len - desc)
-			return -EBADMSG;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-		    !memcmp(p + name, "GNU", 4) && note.n_descsz && note.n_descsz <= 64) {
-			e->build_id = malloc(note.n_descsz);
-			if (!e->build_id)
-				return -ENOMEM;
-			memcpy(e->build_id, p + desc, note.n_descsz);
-			e->build_id_len = note.n_descsz;
-			return 0;
-		}
-		at = desc + (((uint64_t)note.n_descsz + align - 1) & -align);
-		if (at > len)
-			break;
-	}
-	return -ENOENT;
 }
 
 static int read_note(struct elf *e, uint64_t off, uint64_t len, uint64_t align)
 {
+	const char *id;
 	char *p;
 	int err;
 
@@ -256,8 +226,12 @@ static int read_note(struct elf *e, uint64_t off, uint64_t len, uint64_t align)
 	if (!p)
 		return -ENOMEM;
 	err = elf_pread(e, p, len, off);
+	if (!err) {
+		e->build_id_len = elf_note_build_id(p, len, align == 8 ? 8 : 4, &id);
+		err = e->build_id_len ? 0 : -ENOENT;
+	}
 	if (!err)
-		err = find_build_id(e, p, len, align == 8 ? 8 : 4);
+		memcpy(e->build_id, id, e->build_id_len);
 	free(p);
 	return err;
 }
@@ -300,7 +274,7 @@ int elf_info(struct elf *e, struct fusee_file_info *info)
 		.machine = e->header.e_machine,
 		.type = e->header.e_type,
 		.entry = e->header.e_entry,
-		.build_id = {e->build_id, e->build_id_len},
+		.build_id = {e->build_id_len ? e->build_id : NULL, e->build_id_len},
 		.segments = {e->loads, e->nloads, sizeof(struct fusee_segment)},
 	};
 	return 0;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "process/elf.h"
+#include "process/elf_note.h"
 
 /* Bounds of what a malformed header can make the reader allocate, far above real files. */
 #define ELF_MAX_SECTIONS (1u << 20)
@@ -37,7 +38,7 @@ struct elf {
 	struct fusee_segment *loads;
 	uint32_t nloads;
 	struct elf_bytes *read; /* every section that was read */
-	char *build_id;
+	char build_id[ELF_BUILD_ID_MAX];
 	uint32_t build_id_len;
 	bool notes_read;
 };

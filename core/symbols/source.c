@@ -9,6 +9,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "process/elf_note.h"
+
 #define MAX_SECTIONS 65536
 #define PIECE 65536
 #define MAX_RATIO 1040 /* deflate reaches 1032; debug information about 5 */
@@ -348,48 +350,23 @@ int source_read_at(const struct source *s, uint64_t vaddr, void *buf, size_t len
 	return -ENOENT;
 }
 
-/* The NT_GNU_BUILD_ID of a note section; 0: none. */
-static size_t find_build_id(const char *p, size_t len, uint8_t id[64])
-{
-	size_t at = 0;
-
-	while (len - at >= 12) {
-		uint32_t h[3], name, desc;
-
-		memcpy(h, p + at, 12);
-		at += 12;
-		if (h[0] > len || h[1] > len)
-			return 0;
-		name = (h[0] + 3) & ~3u;
-		desc = (h[1] + 3) & ~3u;
-		if (name > len - at || h[1] > len - at - name)
-			return 0;
-		if (h[2] == NT_GNU_BUILD_ID && h[0] == 4 && !memcmp(p + at, "GNU", 4) && h[1] &&
-		    h[1] <= 64) {
-			memcpy(id, p + at + name, h[1]);
-			return h[1];
-		}
-		if (desc > len - at - name)
-			return 0;
-		at += name + desc;
-	}
-	return 0;
-}
-
 size_t source_build_id(const struct source *s, uint8_t id[64])
 {
 	for (size_t i = 0; i < s->n; i++) {
 		const struct source_section *c = &s->sections[i];
+		const char *found;
 		char note[4096];
-		size_t n;
+		uint32_t n;
 
 		if (c->type != SHT_NOTE || c->packing != SOURCE_PLAIN || c->size > sizeof(note))
 			continue;
 		if (source_read(s, c, note))
 			continue;
-		n = find_build_id(note, c->size, id);
-		if (n)
-			return n;
+		n = elf_note_build_id(note, c->size, 4, &found);
+		if (!n)
+			continue;
+		memcpy(id, found, n);
+		return n;
 	}
 	return 0;
 }
