@@ -34,12 +34,12 @@ static void answer(void *arg, const char *word, struct control_reply *r)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct control_command commands[] = {
-		{"status", answer, NULL}, {"flush", answer, NULL}, {0}};
+		{"status", answer}, {"flush", answer}, {0}};
 	static struct loop *loop;
 	static struct control *control;
 	struct buf heard;
 
-	if (!loop && (loop_new(&loop) || control_new(&control, loop, place, commands)))
+	if (!loop && (loop_new(&loop) || control_new(&control, loop, place, commands, NULL)))
 		abort();
 	fuzz_talk(loop, place, data, size, &heard);
 	for (char *p = heard.p, *end = p ? p + heard.len : p, *eol; p < end; p = eol + 1) {

@@ -32,13 +32,13 @@ static int get(void *arg, struct buf *body)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct http_page pages[] = {{"/m", "text/plain", get, NULL}, {0}};
+	static const struct http_page pages[] = {{"/m", "text/plain", get}, {0}};
 	static struct loop *loop;
 	static struct http *http;
 	struct buf heard;
 	char *text, *length, *body;
 
-	if (!loop && (loop_new(&loop) || http_new(&http, loop, place, pages, &text)))
+	if (!loop && (loop_new(&loop) || http_new(&http, loop, place, pages, NULL, &text)))
 		abort();
 	fuzz_talk(loop, place + 5, data, size, &heard);
 	if (heard.len) {

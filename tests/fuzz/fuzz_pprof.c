@@ -5,7 +5,7 @@
 // sources: core/profile/render_tree.c core/profile/render_folded.c core/profile/render_speedscope.c
 // sources: core/profile/render_json.c core/profile/render_hottest.c
 // sources: core/profile/check.c core/base/json.c core/base/buf.c core/base/dict.c
-// sources: build/gen/profile.pb-c.c
+// sources: build/gen/profile.pb-c.c core/profile/loss.c core/base/text.c core/profile/pprof_loss.c
 // libs: -lprotobuf-c -lz -lm
 /*
  * Any bytes as a profile: refused with a sentence, or a profile that every report can print and
