@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fusee ctl: asks a running agent, and prints its answers for people. */
+/* fusee ctl: sends a command to a running agent and prints its answer for people. */
 #include <errno.h>
 #include <inttypes.h>
 #include <json-c/json.h>
@@ -18,7 +18,7 @@
 #include "config/plan.h"
 #include "net/control_client.h"
 
-#define PATIENCE_NS 60000000000ull
+#define DEFAULT_TIMEOUT_NS 60000000000ull
 
 struct ctl {
 	const char *socket, *command;
@@ -28,7 +28,7 @@ struct ctl {
 	uint32_t width;
 };
 
-/* ---- members of an answer; of another type or not there: "", 0, false ---- */
+/* ---- members of an answer: "", 0 or false if missing or of another type ---- */
 
 static const char *text_of(struct json_object *o, const char *key)
 {
@@ -54,7 +54,7 @@ static bool bool_of(struct json_object *o, const char *key)
 	return json_object_get_boolean(json_object_object_get(o, key));
 }
 
-/* NULL: none. */
+/* NULL: there is no such array. */
 static struct json_object *list_of(struct json_object *o, const char *key)
 {
 	struct json_object *v = json_object_object_get(o, key);
@@ -99,7 +99,7 @@ static void add_time(struct buf *b, double seconds)
 		buf_printf(b, "%" PRIu64 " s", s);
 }
 
-/* "config     TEXT", and on in the next lines under TEXT. */
+/* "config     TEXT"; further lines are indented to TEXT. */
 static void line(const struct ctl *c, struct buf *out, const char *name, const struct buf *text)
 {
 	struct buf t = {0};
@@ -128,7 +128,7 @@ static void add_config(const struct ctl *c, struct json_object *o, struct buf *o
 	line(c, out, "config", &b);
 	buf_reset(&b);
 	if (reload && !bool_of(reload, "ok")) {
-		buf_printf(&b, "failed, the plan before it is still at work: %s", error);
+		buf_printf(&b, "failed, the plan before it still runs: %s", error);
 		line(c, out, "reload", &b);
 	}
 	buf_fini(&b);
@@ -287,7 +287,7 @@ static void print_status(const struct ctl *c, struct json_object *o, struct buf 
 
 /* ---- targets ---- */
 
-/* Those that people know a target by come first, those that are long last. */
+/* The place of a label: names that people use come first, long labels last. */
 static int rank(const char *label)
 {
 	static const char *const first[] = {"service_name", "namespace", "pod",
@@ -429,7 +429,7 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
-/* Each line of a sentence as one of the log. */
+/* Logs each line of the text as an error of its own. */
 static void log_lines(const char *text)
 {
 	for (;;) {
@@ -449,7 +449,7 @@ static int print_answer(const struct ctl *c, const struct command *k, const char
 	int code = 0, err = 0;
 
 	if (!json_object_is_type(o, json_type_object) || !json_object_object_get(o, "ok")) {
-		log_error("the agent at %s says what fusee ctl does not understand: is it another "
+		log_error("the answer of the agent at %s is not understood: is it another "
 			  "version?",
 			  c->socket);
 		code = EX_PROTOCOL;
@@ -483,19 +483,21 @@ static int no_answer(const struct ctl *c, int err)
 		return EX_UNAVAILABLE;
 	case -EACCES:
 	case -EPERM:
-		log_error("cannot talk to the agent at %s: it listens to root and to the user who "
-			  "started it",
-			  c->socket);
+		log_error(
+			"cannot connect to the agent at %s: only root and the user who started it "
+			"may",
+			c->socket);
 		return EX_NOPERM;
 	case -ETIMEDOUT:
 		log_error("the agent at %s did not answer within %g s", c->socket,
 			  (double)c->timeout_ns / 1e9);
 		return 1;
 	case -ECONNRESET:
-		log_error("the agent at %s went away without an answer", c->socket);
+		log_error("the agent at %s closed the connection without an answer", c->socket);
 		return 1;
 	default:
-		log_error("cannot ask the agent at %s: %s", c->socket, strerror(-err));
+		log_error("cannot send the command to the agent at %s: %s", c->socket,
+			  strerror(-err));
 		return 1;
 	}
 }
@@ -554,7 +556,7 @@ static int run(struct ctl *c)
 
 int cmd_ctl(int argc, char **argv)
 {
-	struct ctl c = {.timeout_ns = PATIENCE_NS};
+	struct ctl c = {.timeout_ns = DEFAULT_TIMEOUT_NS};
 	int first, r = cli_parse(&ctl_command, &c, argc, argv, &first);
 
 	if (r)

@@ -38,7 +38,7 @@ EMBED(new_readme, "README.md.in");
 struct template
 {
 	const char *kind; /* NULL: for all kinds */
-	const char *file; /* @NAME@ in it too */
+	const char *file; /* its name; @NAME@ is replaced */
 	const char *text, *end;
 };
 

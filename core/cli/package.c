@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INFO \
-	"/var/lib/dpkg/info" /* NAME.list or NAME:ARCH.list, a path a line: deb-based systems */
+#define INFO "/var/lib/dpkg/info" /* NAME.list or NAME:ARCH.list, a path a line */
 
 static int lists(const char *list, const char *path)
 {

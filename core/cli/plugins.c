@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fusee plugins: what is found, from where, and its options. */
+/* fusee plugins: the plugins that are found, their paths and options. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,7 +197,7 @@ static void put_markdown(struct buf *b, const struct plugin_folder *f, const str
 
 /* ---- the command ---- */
 
-/* "pprof" or "sink.pprof"; *several: the short name is of more than one. */
+/* Finds "pprof" or "sink.pprof"; *several: more than one plugin has the short name. */
 static const struct plugin *find(const struct plugin_folder *f, const char *name, bool *several)
 {
 	const struct plugin *found = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fusee report: a profile as text, pages and other formats. */
+/* fusee report: a profile as text, HTML and other formats. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -187,7 +187,7 @@ static int read_file(const char *path, struct profile_file **ret)
 	return err;
 }
 
-/* All files as one profile: of *merged, if there are several. */
+/* Reads all files into one profile; several files are merged into *merged, which owns it then. */
 static int load(struct report *r, char **paths, uint32_t n, struct builder **merged,
 		const struct fusee_profile **ret)
 {
@@ -264,7 +264,7 @@ static int write_out(const struct report *r, const struct buf *b)
 		return err ? EX_CANTCREAT : 0;
 	}
 	err = text ? pager_write(b) : buf_write(b, STDOUT_FILENO);
-	if (err == -EPIPE) /* who reads has seen enough */
+	if (err == -EPIPE) /* the reader closed the pipe */
 		return 0;
 	if (err)
 		log_error("cannot write to standard output: %s", strerror(-err));
@@ -303,7 +303,7 @@ static void make_title(const struct report *r, char **paths, uint32_t n, struct 
 	buf_add(title, "", 1);
 }
 
-/* The graph of calls as the picture that its file's name asks for. An exit code. */
+/* Draws the graph of calls in the format of the file's suffix. An exit code. */
 static int draw(const struct report *r, struct buf *graph)
 {
 	const char *format = graphviz_format(r->page);

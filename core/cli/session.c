@@ -316,7 +316,7 @@ int session_run(struct session *s)
 	return 0;
 }
 
-/* Kernel CPU time of the targets while they were sampled. */
+/* Kernel CPU time of the processes since they are sampled, in ns. */
 static uint64_t system_ns(const struct session *s)
 {
 	const struct timeval *of_child = &s->command.usage.ru_stime;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fusee worker: the process that looks at foreign files. Started by fusee itself, not by people. */
+/* fusee worker: the process that parses files of other users. fusee starts it itself. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ int cmd_worker(int argc, char **argv)
 		      stderr);
 		return EX_USAGE;
 	}
-	/* _exit: what plugins registered for the end might call what the sandbox forbids. */
+	/* _exit: exit handlers of plugins might make system calls that the sandbox forbids. */
 	_exit(worker_run(fd, argc > 3 ? argv[3] : NULL, strtoull(argv[2], NULL, 10)) ? EX_SOFTWARE
 										     : 0);
 }

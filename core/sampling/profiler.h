@@ -78,7 +78,7 @@ struct profiler_window {
 	struct loss_account losses;  /* of its samples; zeros if the collector has none */
 };
 
-/* Ticks at this rate, in CPU time. */
+/* The CPU time between two ticks at this rate, in ns. */
 uint64_t profiler_period_ns(double hz);
 
 /* 0, or an exit code of sysexits.h after one error was logged; then profiler_close() is still to
@@ -88,9 +88,9 @@ int profiler_open(struct profiler *, const struct profiler_options *);
 void profiler_close(struct profiler *);
 
 /* Reads the mappings of the targets that run already and waits until their unwind tables are made
- * and published, so that the first sample is complete. Held targets: see below. */
+ * and published, so that the first sample is complete. Does nothing for a held command. */
 void profiler_prepare(struct profiler *);
-/* The same for a held command that has exec'ed and is stopped at its entry point. */
+/* The same for a held command, once it has exec'ed and is stopped. */
 void profiler_prepare_held(struct profiler *);
 
 /* Sampling begins, or goes on; held: not needed, the exec enables the events. 0 or -errno. */
