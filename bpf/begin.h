@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* How an entry program begins a walk: with the registers that the kernel hands out. */
+/* Begins a walk with the interrupted thread's registers. Test programs include this too. */
 #ifndef BPF_BEGIN_H
 #define BPF_BEGIN_H
 
@@ -35,7 +35,7 @@ FUSEE_FN void regs_by_number(__u64 *to, const struct user_regs *r)
 	to[FUSEE_X86_R15] = r->r15;
 }
 
-/* The walk begins at the interrupted instruction, with nothing read of the stack. */
+/* The walk begins at the interrupted instruction. */
 FUSEE_FN void begin(struct fusee_unwind *u, const struct user_regs *r)
 {
 	regs_by_number(u->regs, r);

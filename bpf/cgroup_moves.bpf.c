@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Counts what makes processes' control groups other ones: core/bpf/cgroup_moves. */
+/* Counts events after which processes may be in other control groups: core/bpf/cgroup_moves.c. */
 #include <fusee/unwinder.bpf.h>
 
 struct {
@@ -10,7 +10,7 @@ struct {
 	__type(value, __u64);
 } moves SEC(".maps");
 
-SEC("raw_tp") /* whichever it is attached to */
+SEC("raw_tp") /* attached to several tracepoints */
 int cgroup_moves_note(void *args)
 {
 	__u32 zero = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What the core's BPF programs know of the kernel: the few fields that they read, by name. libbpf
- * finds their places in the running kernel's BTF when the programs are loaded, so this stands for
- * the whole of vmlinux.h on every kernel.
+ * The fields of kernel structs that the BPF programs read, by name, and the helpers that they call.
+ * libbpf finds the fields' offsets in the running kernel's BTF when it loads a program, so this
+ * replaces vmlinux.h.
  */
 #ifndef BPF_KERNEL_H
 #define BPF_KERNEL_H
@@ -11,7 +11,7 @@
 
 struct sched_entity {
 	__u64 sum_exec_runtime;
-	__u64 prev_sum_exec_runtime; /* when it was put on its CPU */
+	__u64 prev_sum_exec_runtime; /* when the thread was put on its CPU */
 } KERNEL_TYPE;
 
 typedef struct {
@@ -23,7 +23,7 @@ struct signal_struct {
 } KERNEL_TYPE;
 
 struct task_struct {
-	int pid, tgid; /* a thread's number, and its process's */
+	int pid, tgid; /* ids of the thread and of its process */
 	void *stack;
 	struct signal_struct *signal;
 	struct sched_entity se;
@@ -33,8 +33,8 @@ struct vm_unmapped_area_info {
 	unsigned long length;
 } KERNEL_TYPE;
 
-/* struct pt_regs of x86-64 (asm/ptrace.h): the same on all kernels, but that cs and ss share their
- * words with other things from 6.9 on. */
+/* struct pt_regs of x86-64 (asm/ptrace.h), the same on all kernels; from 6.9 on, cs and ss share
+ * their words with other values. */
 struct user_regs {
 	__u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, orig_rax;
 	__u64 rip, cs, eflags, rsp, ss;
@@ -48,7 +48,8 @@ struct sampler_context {
 	__u64 sample_period, addr;
 };
 
-/* Is a helper there? Its number in the kernel's enum bpf_func_id (uapi/linux/bpf.h), since when. */
+/* Numbers of helpers in enum bpf_func_id (uapi/linux/bpf.h), for kernel_has(); since which kernel.
+ */
 enum bpf_func_id___has {
 	BPF_FUNC_get_current_task_btf___has = 158, /* 5.11 */
 	BPF_FUNC_task_pt_regs___has = 175,         /* 5.15 */
@@ -79,7 +80,7 @@ static void *(*bpf_task_pt_regs)(void *task) = (void *)175;
 
 #define BPF_F_CURRENT_CPU 0xffffffffull
 
-/* A field of a kernel struct, read safely. 0 or -1. */
+/* Reads a field of a kernel struct, which may fault. 0 or -1. */
 #define kernel_read(to, from) \
 	(bpf_probe_read_kernel(to, sizeof(*(to)), __builtin_preserve_access_index(from)) ? -1 : 0)
 #endif

@@ -11,7 +11,7 @@
 
 FUSEE_EMBED(cgroup_moves_bpf, "cgroup_moves.bpf.o");
 
-/* All after which /proc/PID/cgroup may say something else (trace/events/cgroup.h). */
+/* The tracepoints after which /proc/PID/cgroup may differ (trace/events/cgroup.h). */
 static const char *const points[] = {"cgroup_attach_task", "cgroup_transfer_tasks", "cgroup_rename",
 				     "cgroup_setup_root", "cgroup_remount"};
 #define POINTS (sizeof(points) / sizeof(*points))

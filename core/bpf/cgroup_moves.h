@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moves between control groups, counted by the kernel: no event tells of them, and to read every
- * process's control group over and over is most of what an agent does that has nothing to do. */
+/*
+ * Counts moves of processes between control groups in the kernel. No perf event reports them, and
+ * to read the control group of every process again and again would be most of the work of an idle
+ * agent.
+ */
 #ifndef BPF_CGROUP_MOVES_H
 #define BPF_CGROUP_MOVES_H
 
@@ -8,12 +11,12 @@
 
 struct cgroup_moves;
 
-/* Loads a program of a few instructions. 0 or -errno: the kernel does not let us, or has no such
- * tracepoints. */
+/* Loads a program of a few instructions. 0 or -errno: it is not permitted, or the kernel has no
+ * such tracepoints. */
 int cgroup_moves_open(struct cgroup_moves **ret);
 void cgroup_moves_close(struct cgroup_moves *); /* NULL is fine */
-/* Another number after each move of a process or a thread, and where a hierarchy or a group's name
- * changes; never 0 but for NULL. A process that was put into another group when it began (clone3's
+/* A number that differs after each move of a process or thread, and when a hierarchy or the name of
+ * a group changes. 0 only for NULL. A process that began in another group (clone3 with
  * CLONE_INTO_CGROUP) did not move. */
 uint64_t cgroup_moves_count(const struct cgroup_moves *);
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs of language unwinders: the sampler linked with one more step, over the same maps. One is
- * loaded when a process is first met whose files its unwinder has claimed, and then takes over the
- * ticks of such processes. That takes a good part of a second, and is done by a child process: it
- * puts the program into a table that we hold, and with that the kernel keeps it.
+ * Programs of language unwinders: the sampler linked with one more step, over the same maps. A
+ * program is loaded when the first process is published whose code its unwinder has claimed, and
+ * then unwinds such processes. Loading takes up to 0.2 s and is done by a child process, which puts
+ * the program into a map; the map keeps it loaded when the child ends.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -19,14 +19,14 @@
 #include "bpf/sampler_state.h"
 
 #define MAX_MAPS 64u
-#define ATTEMPTS 3u           /* what crashes may lack memory */
+#define ATTEMPTS 3u           /* a crash may be a lack of memory */
 #define PAUSE_NS 100000000ull /* before the second, twice as long before the third .. */
 #define MOST_PAUSES 8u        /* .. up to 26 s */
 
 /* ---- the child ---- */
 
-/* A stranger's object may bring its step, and maps of its own: no programs, and no memory that each
- * CPU would write at once. NULL, or what is wrong. */
+/* A plugin's object may have its step and maps of its own, but neither programs nor writable global
+ * variables, which all CPUs would write at once. NULL, or what is wrong. */
 static const char *check_object(const struct fusee_unwinder_ops *ops)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "unwinder");
@@ -50,7 +50,7 @@ static const char *check_object(const struct fusee_unwinder_ops *ops)
 	return wrong;
 }
 
-/* All maps of the first object serve this one too; those of languages are its own. */
+/* Both objects use the maps of the first; maps for languages exist only in the second. */
 static int share_maps(struct bpf_sampler *b, struct bpf_object *object)
 {
 	struct bpf_map *map;
@@ -121,10 +121,10 @@ static int link_and_load(void *arg, char *why, size_t len)
 	}
 	if (r)
 		snprintf(why, len, "%s: %s", what, strerror(-r));
-	return r; /* all else goes with the process */
+	return r; /* the exit of this process frees the rest */
 }
 
-/* ---- the agent ---- */
+/* ---- the parent ---- */
 
 static int start(struct bpf_sampler *b, uint32_t unwinder)
 {
@@ -144,18 +144,18 @@ static int start(struct bpf_sampler *b, uint32_t unwinder)
 			    n);
 }
 
-/* Of something that there may be enough of later. */
+/* May there be enough of it later? */
 static bool is_shortage(int r)
 {
 	return r == -ENOMEM || r == -EAGAIN || r == -EMFILE || r == -ENFILE;
 }
 
-static bool is_worth_another(const struct language_program *l, int r)
+static bool is_retried(const struct language_program *l, int r)
 {
 	return is_shortage(r) || (r == -EFAULT && l->attempts < ATTEMPTS);
 }
 
-/* It has been loaded, or not. */
+/* The attempt to load it has ended. */
 static void settle(struct bpf_sampler *b, uint32_t unwinder, int r, const char *why)
 {
 	struct language_program *l = &b->languages[unwinder];
@@ -168,16 +168,16 @@ static void settle(struct bpf_sampler *b, uint32_t unwinder, int r, const char *
 	if (!r) {
 		l->state = LANGUAGE_READY;
 		log_debug("the unwinder '%s' is loaded", name);
-	} else if (is_worth_another(l, r)) {
+	} else if (is_retried(l, r)) {
 		l->state = LANGUAGE_LATER;
 		l->retry_ns = clock_now() + (PAUSE_NS << pauses);
 		if (is_shortage(r) && l->attempts == ATTEMPTS)
-			log_warning("the unwinder '%s' cannot be loaded yet, its frames are left "
-				    "out, retrying: %s",
+			log_warning("the unwinder '%s' cannot be loaded yet, its frames are "
+				    "missing, retrying: %s",
 				    name, why);
 	} else {
 		l->state = LANGUAGE_NONE;
-		log_warning("the unwinder '%s' cannot be loaded, its frames are left out: %s", name,
+		log_warning("the unwinder '%s' cannot be loaded, its frames are missing: %s", name,
 			    why);
 	}
 }
@@ -217,7 +217,7 @@ static bool poll_program(struct bpf_sampler *b, uint32_t unwinder, bool wait)
 		try(b, unwinder);
 	if (l->state != LANGUAGE_LOADING)
 		return false;
-	r = wait ? loader_wait(&l->child, &why) : loader_ask(&l->child, &why);
+	r = wait ? loader_wait(&l->child, &why) : loader_poll(&l->child, &why);
 	if (r == -EINPROGRESS)
 		return false;
 	settle(b, unwinder, r, why);

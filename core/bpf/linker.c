@@ -12,8 +12,8 @@
 
 #include "bpf/loader.h"
 
-#define ATTEMPTS 3   /* what crashes may lack memory, as may what says so */
-#define PAUSE_MS 100 /* before the second, twice as long before the third */
+#define ATTEMPTS 3   /* a crash, too, may be a lack of memory */
+#define PAUSE_MS 100 /* before the second attempt, twice as long before the third */
 
 /* ---- the child ---- */
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joins BPF objects into one: the program with the unwinders' steps, of which some are strangers'.
- * libbpf's linker and libelf below it are not made for what lacks memory or was made to harm, so it
- * is done by a child process (sampling/bpf_child.h): what befalls that costs an error, and its
- * memory goes with it.
+ * Links BPF objects into one: the sampler's program with the steps of unwinders, some of which come
+ * from plugins of others. libbpf's linker and libelf are not made for hostile input or for lack of
+ * memory, so a child process (loader.h) does it.
  */
 #ifndef BPF_LINKER_H
 #define BPF_LINKER_H
@@ -16,10 +15,11 @@ struct linker_part {
 	const void *from, *to;
 };
 
-/* *ret: a memfd with the joined object, which is the caller's to close. 0, or -errno: then *why is
- * one malloc'ed sentence, or NULL where there is no memory for it. Waits for the child, which has a
- * time limit. */
+/* Links n parts in a child process and waits for it; the child has a time limit. *ret: a memfd with
+ * the linked object, to be closed by the caller. 0; or -errno and, in *why, a malloc'ed sentence or
+ * NULL. */
 int linker_link(const struct linker_part *, uint32_t n, int *ret, char **why);
-/* For who is such a child: writes the joined object into the file `out`. 0 or -errno. */
+/* The same in this process, which should be such a child: writes the linked object into the file
+ * `out`. 0 or -errno. */
 int linker_join(const struct linker_part *, uint32_t n, int out);
 #endif

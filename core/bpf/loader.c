@@ -16,24 +16,25 @@
 
 #include "base/clock.h"
 
-#define SECONDS 60 /* it takes 0.2 s */
-#define LOOK_NS 1000000u
-#define LOOKS 500 /* for the end of one that was killed: it may be stuck in the kernel */
+#define SECONDS 60 /* time limit; the work takes 0.2 s */
+#define POLL_NS 1000000u
+#define POLLS 500 /* for the end of a killed child: it may be stuck in the kernel */
 
-/* A child that is gone before it said something has crashed. */
-struct loader_answer {
-	int result; /* 1: nothing yet */
+/* A child that ended without a result has crashed. */
+struct loader_result {
+	int r; /* of work(); 1: none yet */
 	char why[512];
 };
 
 /*
  * ---- the child ----
  *
- * Of our threads it has the one that forked it. It may allocate and print all the same, glibc sees
- * to that; it takes no other lock.
+ * It has only the thread that forked it. glibc makes it safe for it to allocate and print; it
+ * takes no other lock.
  */
 
-/* It ends with us, after a time, without a core file, and by no handler of ours. */
+/* The child ends when its parent does, after the time limit, without a core file and without a
+ * signal handler of the parent. */
 static void prepare(pid_t parent)
 {
 	static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
@@ -53,8 +54,8 @@ static void prepare(pid_t parent)
 	alarm(SECONDS);
 }
 
-/* All descriptors but the first three and those: sockets, rings and events would live as long as
- * the child does. 0 or -errno. */
+/* Closes all descriptors but the first three and keep[n]: sockets, rings and events would stay open
+ * as long as the child runs. 0 or -errno. */
 static int close_others(const int *keep, uint32_t n)
 {
 	unsigned int from = STDERR_FILENO + 1;
@@ -82,63 +83,63 @@ int loader_start(struct loader *c, const char *what, int (*work)(void *arg, char
 	int r;
 
 	*c = (struct loader){.until = clock_now() + (SECONDS + 1) * 1000000000ull, .what = what};
-	c->word = mmap(NULL, sizeof(*c->word), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		       -1, 0);
-	if (c->word == MAP_FAILED)
+	c->result = mmap(NULL, sizeof(*c->result), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (c->result == MAP_FAILED)
 		return -errno;
-	c->word->result = 1;
+	c->result->r = 1;
 	c->pid = fork();
 	if (!c->pid) {
 		prepare(self);
 		r = close_others(keep, n);
 		if (!r)
-			r = work(arg, c->word->why, sizeof(c->word->why));
-		c->word->result = r < 0 ? r : 0;
+			r = work(arg, c->result->why, sizeof(c->result->why));
+		c->result->r = r < 0 ? r : 0;
 		_exit(0);
 	}
 	if (c->pid > 0)
 		return 0;
 	r = -errno;
 	c->pid = 0;
-	munmap(c->word, sizeof(*c->word));
+	munmap(c->result, sizeof(*c->result));
 	return r;
 }
 
-/* Waits for no longer than a moment, so that it is no zombie. */
+/* Kills the child and waits a moment, so that it leaves no zombie. */
 static void reap(pid_t pid)
 {
-	const struct timespec pause = {.tv_nsec = LOOK_NS};
+	const struct timespec pause = {.tv_nsec = POLL_NS};
 
 	kill(pid, SIGKILL);
-	for (int i = 0; i < LOOKS && !waitpid(pid, NULL, WNOHANG); i++)
+	for (int i = 0; i < POLLS && !waitpid(pid, NULL, WNOHANG); i++)
 		nanosleep(&pause, NULL);
 }
 
-static void forget(struct loader *c)
+static void release(struct loader *c)
 {
-	munmap(c->word, sizeof(*c->word));
+	munmap(c->result, sizeof(*c->result));
 	c->pid = 0;
 }
 
-/* How it ended where it did not say. */
+/* Describes how a child without a result ended. */
 static int describe(const struct loader *c, bool late, int status, char **why)
 {
 	int r;
 
 	late |= WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
 	if (late)
-		r = asprintf(why, "%s comes to no end in %d s", c->what, SECONDS);
+		r = asprintf(why, "%s did not end within %d s", c->what, SECONDS);
 	else if (WIFSIGNALED(status))
 		r = asprintf(why, "%s was ended by signal %d (%s)", c->what, WTERMSIG(status),
 			     strsignal(WTERMSIG(status)));
 	else
-		r = asprintf(why, "%s ended without a word", c->what);
+		r = asprintf(why, "%s ended without a result", c->what);
 	if (r < 0)
 		*why = NULL;
 	return late ? -ETIMEDOUT : -EFAULT;
 }
 
-int loader_ask(struct loader *c, char **why)
+int loader_poll(struct loader *c, char **why)
 {
 	int status = 0, r;
 	bool late = false;
@@ -151,21 +152,21 @@ int loader_ask(struct loader *c, char **why)
 			return -EINPROGRESS;
 		reap(c->pid);
 	}
-	/* Of one that nobody could wait for the status is not known. */
-	r = c->word->result <= 0 ? c->word->result : describe(c, late, status, why);
-	c->word->why[sizeof(c->word->why) - 1] = 0;
-	if (r && !*why && *c->word->why)
-		*why = strdup(c->word->why);
-	forget(c);
+	/* If waitpid() failed, the status is 0. */
+	r = c->result->r <= 0 ? c->result->r : describe(c, late, status, why);
+	c->result->why[sizeof(c->result->why) - 1] = 0;
+	if (r && !*why && *c->result->why)
+		*why = strdup(c->result->why);
+	release(c);
 	return r;
 }
 
 int loader_wait(struct loader *c, char **why)
 {
-	const struct timespec pause = {.tv_nsec = LOOK_NS};
+	const struct timespec pause = {.tv_nsec = POLL_NS};
 	int r;
 
-	while ((r = loader_ask(c, why)) == -EINPROGRESS)
+	while ((r = loader_poll(c, why)) == -EINPROGRESS)
 		nanosleep(&pause, NULL);
 	return r;
 }
@@ -175,5 +176,5 @@ void loader_end(struct loader *c)
 	if (!c->pid)
 		return;
 	reap(c->pid);
-	forget(c);
+	release(c);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The object that is loaded: which parts it is linked from. */
+/* The parts that the loaded object is linked from. */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 FUSEE_EMBED(sampler_bpf, "sampler.bpf.o");
 
-/* The native unwinders that the program calls, in its order; their tables are numbered so. */
+/* The native unwinders that the program calls, in its order, which is that of their tables too. */
 static const char *const steps[SAMPLER_TABLES] = {"dwarf", "framepointer"};
 
 static int step_number(const char *name)
@@ -37,7 +37,10 @@ int sampler_object_choose(struct bpf_sampler *b, char **why)
 		if (!ops->native_step || !(ops->flags & FUSEE_UNWINDER_NATIVE))
 			continue;
 		if (number <= last || !ops->bpf) {
-			if (asprintf(why, "the unwinder '%s' has no step for it", d->name) < 0)
+			if (asprintf(why,
+				     "the unwinder '%s' has no step for the kernel, or another "
+				     "order",
+				     d->name) < 0)
 				*why = NULL;
 			return -ENOTSUP;
 		}

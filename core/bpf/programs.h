@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The BPF programs that are loaded in the running kernel, by their IDs. */
+/* The BPF programs that are loaded in the running kernel, by their ids. */
 #ifndef BPF_PROGRAMS_H
 #define BPF_PROGRAMS_H
 
 #include <stdint.h>
 
-/* Stores in *next the lowest program ID above `id`. 0; -ENOENT where there is none; or -errno,
- * -EPERM without CAP_SYS_ADMIN. Thread-safe. */
+/* Sets *next to the lowest program id above `id`. 0; -ENOENT: there is none; or -errno, -EPERM
+ * without CAP_SYS_ADMIN. Thread-safe. */
 int programs_next_id(uint32_t id, uint32_t *next);
 #endif

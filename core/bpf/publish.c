@@ -3,7 +3,6 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -18,24 +17,6 @@ static void set_version(struct map_chunk *c, uint32_t version)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&c->version, version, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-
-uint32_t chunks_alloc(struct bpf_sampler *b)
-{
-	return b->chunks.nfree ? b->chunks.free[--b->chunks.nfree] : 0;
-}
-
-static void free_list(struct bpf_sampler *b, uint32_t chunk)
-{
-	for (uint32_t next; chunk; chunk = next) {
-		struct map_chunk *c = &b->chunks.at[chunk];
-
-		next = c->next;
-		c->process = c->changed = 0;
-		c->n = c->next = 0;
-		b->chunks.owners[chunk] = NULL;
-		b->chunks.free[b->chunks.nfree++] = chunk;
-	}
 }
 
 static int set_pid_entry(struct bpf_sampler *b, const struct published *p)
@@ -55,7 +36,7 @@ static int write_list(struct bpf_sampler *b, struct published *p, const struct p
 	 * even if the process has other chunks by now. */
 	b->chunks.versions += 2;
 	set_version(head, b->chunks.versions - 1);
-	free_list(b, head->next);
+	chunks_free(b, head->next);
 	head->next = head->n = 0;
 	head->process = what->process->id;
 	head->as_of = 0;
@@ -113,7 +94,7 @@ void bpf_publish_withdraw(struct bpf_sampler *b, struct published *p)
 		return;
 	delete_pid_entry(b, p->process);
 	set_version(&b->chunks.at[p->chunk], b->chunks.at[p->chunk].version | 1);
-	free_list(b, p->chunk);
+	chunks_free(b, p->chunk);
 	p->chunk = 0;
 	p->process = NULL;
 }
@@ -157,23 +138,4 @@ bool bpf_publish_is_pending(const struct bpf_sampler *b)
 	       __atomic_load_n(&b->settings->unknown_ticks, __ATOMIC_RELAXED) !=
 		       b->older_unknown_ticks ||
 	       __atomic_load_n(&b->chunks.at[0].changed, __ATOMIC_RELAXED) != b->chunks.last_change;
-}
-
-int chunks_init(struct bpf_sampler *b)
-{
-	struct chunks *c = &b->chunks;
-
-	c->free = calloc(c->n, sizeof(*c->free));
-	c->owners = calloc(c->n, sizeof(struct published *));
-	if (!c->free || !c->owners)
-		return -ENOMEM;
-	for (uint32_t i = c->n - 1; i; i--)
-		c->free[c->nfree++] = i;
-	return 0;
-}
-
-void chunks_fini(struct bpf_sampler *b)
-{
-	free(b->chunks.free);
-	free(b->chunks.owners);
 }

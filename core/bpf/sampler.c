@@ -24,8 +24,8 @@
 #define DEFAULT_TABLES (16u << 20)
 #define DEFAULT_CHUNKS 512u
 
-/* libbpf's own words are for who looks into it. What the verifier disliked stands at the end. */
-static int say(enum libbpf_print_level level, const char *format, va_list ap)
+/* libbpf's messages go to the debug log. The verifier's complaint is at the end of its message. */
+static int log_libbpf(enum libbpf_print_level level, const char *format, va_list ap)
 {
 	char *text;
 	int len;
@@ -100,12 +100,12 @@ static int map_shared(struct bpf_sampler *b)
 		return b->slabs.fd;
 	if (!b->chunks.at || !b->settings)
 		return -errno;
-	b->settings->copy_limit = UINT32_MAX; /* until the rings are read for the first time */
+	b->settings->copy_limit = UINT32_MAX; /* until the first bpf_sampler_begin_round() */
 	return 0;
 }
 
-/* Not made: what only the programs of languages use. */
-static int leave_out_languages(struct bpf_sampler *b)
+/* What only programs of language unwinders use is not created here. */
+static int exclude_languages(struct bpf_sampler *b)
 {
 	static const char *const maps[] = {"fusee_sent", "fusee_emissions"};
 	struct bpf_program *p = bpf_object__find_program_by_name(b->object, "sampler_language");
@@ -125,7 +125,7 @@ static int load(struct bpf_sampler *b)
 	int r = size_map(b, "fusee_slabs", b->slabs.n), cpus = libbpf_num_possible_cpus();
 
 	if (!r)
-		r = leave_out_languages(b);
+		r = exclude_languages(b);
 	if (!r)
 		r = size_map(b, "sampler_chunks", b->chunks.n);
 	if (!r)
@@ -171,7 +171,7 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 	*why = NULL;
 	if (r)
 		goto out;
-	libbpf_set_print(say);
+	libbpf_set_print(log_libbpf);
 	b->set = set;
 	b->foreign_pids = !is_first_namespace();
 	b->slabs.n = (uint32_t)((o->table_bytes ? o->table_bytes : DEFAULT_TABLES) / SLAB_BYTES);
@@ -300,7 +300,7 @@ void bpf_rates_remove(struct bpf_sampler *b, pid_t pid)
 		bpf_map_delete_elem(b->fds.rates, &pid);
 }
 
-/* Due, but not seen, on one CPU. */
+/* Ticks of one CPU that were due and not seen. */
 static uint64_t unseen_of(const struct cpu_ticks *g)
 {
 	uint64_t due = g->before;

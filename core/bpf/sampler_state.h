@@ -40,7 +40,7 @@ struct slabs {
 	uint64_t clock; /* publications so far: the measure of which table was used last */
 };
 
-/* ---- publish.c: map chunks ---- */
+/* ---- chunks.c: map chunks ---- */
 
 struct chunks {
 	struct map_chunk *at; /* map sampler_chunks, mapped; [0] belongs to no process */
@@ -119,12 +119,14 @@ void language_programs_fini(struct bpf_sampler *);
 int chunks_write(struct bpf_sampler *, struct published *, const struct publication *,
 		 struct map_chunk *head);
 
-/* ---- publish.c ---- */
+/* ---- chunks.c ---- */
 
 int chunks_init(struct bpf_sampler *); /* chunks.at and chunks.n are set. 0 or -ENOMEM */
 void chunks_fini(struct bpf_sampler *);
 /* A free chunk's index; 0: none. */
 uint32_t chunks_alloc(struct bpf_sampler *);
+/* Frees a list of chunks; 0: none. */
+void chunks_free(struct bpf_sampler *, uint32_t first);
 
 /* ---- tables.c ---- */
 

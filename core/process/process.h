@@ -46,7 +46,7 @@ struct process {
 	bool replaced;         /* the pid is another process's now */
 	bool leaderless;       /* the main thread has exited and another thread has run since */
 	pid_t last_exited;     /* thread that exited last */
-	uint64_t ancestors[2]; /* ids of the process it was forked from, and of that one's parent */
+	uint64_t ancestors[2]; /* ids of its parent and grandparent, as far as it was forked */
 
 	max_align_t owner[]; /* process_owner() */
 };

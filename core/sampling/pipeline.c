@@ -236,7 +236,7 @@ void pipeline_stats(struct pipeline *p, struct pipeline_stats *s)
 	s->helped = p->walker.helped;
 	s->waiting = waiting_count(&p->waiting);
 	s->waiting_bytes = p->waiting.bytes;
-	process_each(p->processes, count_process, &s->lives);
+	process_each(p->processes, count_process, &s->processes);
 	for (uint32_t i = 1; i < p->files->n; i++) {
 		s->files += !!p->files->all[i];
 		s->refused += p->files->all[i] && p->files->all[i]->state == FILE_REFUSED;

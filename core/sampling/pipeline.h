@@ -52,13 +52,13 @@ struct pipeline_stats {
 	uint64_t walked;      /* samples that were unwound in the kernel */
 	uint64_t helped;      /* steps that the worker took */
 	uint64_t lost_records;
-	uint64_t lost_names;    /* emissions of language unwinders that could not be kept */
-	uint64_t unwanted;      /* samples without a route; counted in no other figure */
-	uint64_t waiting;       /* samples that wait for tables; counted in no other figure yet */
-	uint64_t waiting_bytes; /* of them */
-	uint64_t lives;         /* processes that are followed, or ended less than a minute ago */
-	uint32_t files;         /* mapped by followed processes */
-	uint32_t refused;       /* of them: not readable */
+	uint64_t lost_emissions; /* emissions of language unwinders that could not be kept */
+	uint64_t unrouted;       /* samples without a route; counted in no other figure */
+	uint64_t waiting;        /* samples that wait for tables; counted in no other figure yet */
+	uint64_t waiting_bytes;  /* of them */
+	uint64_t processes;      /* processes that are followed, or ended less than a minute ago */
+	uint32_t files;          /* mapped by followed processes */
+	uint32_t refused;        /* of them: not readable */
 };
 
 /* Worker and unwinders are borrowed. 0 or -ENOMEM. */

@@ -38,7 +38,7 @@ static void add(struct pipeline *p, struct process *proc, const struct sample *s
 
 /* ---- frames ---- */
 
-/* Was the stack unwound over the mappings of this process, or of one that it was forked from? */
+/* Was the stack unwound over the mappings of this process or of an ancestor? */
 static bool is_of(const struct process *proc, uint64_t id)
 {
 	return proc->id == id || proc->ancestors[0] == id || proc->ancestors[1] == id;
@@ -200,7 +200,7 @@ static void on_emission(void *arg, uint64_t time, const struct record_emission *
 	struct process *proc = process_find(p->processes, (pid_t)r->head.pid);
 
 	proc = proc ? unwound_over(p, proc, r->head.process) : NULL;
-	p->stats.lost_names += !proc;
+	p->stats.lost_emissions += !proc;
 	while (proc && end - at >= EMISSION_HEAD) {
 		struct fusee_emission e = {.size = sizeof(e), .time_ns = time};
 		uint32_t len;
@@ -213,7 +213,7 @@ static void on_emission(void *arg, uint64_t time, const struct record_emission *
 			return;
 		e.bytes = (struct fusee_str){at, len};
 		if (claims_record(p->claims, proc, r->unwinder, &e) < 0)
-			p->stats.lost_names++;
+			p->stats.lost_emissions++;
 		at += (len + 7) & ~7ull;
 	}
 }

@@ -52,7 +52,7 @@ struct process *pipeline_begin_sample(struct pipeline *p, const struct sample *s
 
 	*route = (struct pipeline_route){.slots = 1};
 	if (p->o.route && !p->o.route(p->o.arg, s, route)) {
-		p->stats.unwanted++;
+		p->stats.unrouted++;
 		return NULL;
 	}
 	p->time = s->time;

@@ -43,7 +43,7 @@ bool waiting_add(struct waiting_queue *q, struct process *proc, uint64_t *proces
 
 	if (!has_room(q, *process_bytes, s->time, bytes))
 		return false;
-	/* A stack of another program must not be in a core dump of this one. */
+	/* Stacks of other programs must not be in this program's core dump. */
 	w = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (w == MAP_FAILED)
 		return false;

@@ -17,7 +17,7 @@
 #define VDSO "[vdso]"
 #define MAX_SHORTAGES 8u
 #define SHORTAGE_NS 200000000ull /* pause, doubled each time: the last begins after 25 s */
-/* So long a file is recognized without a look: its content may be another one by then. */
+/* A file is recognized without a check for this long: later its content may differ. */
 #define RECENT_NS 100000000ull
 
 int files_new(struct files **ret, struct worker *worker, const struct plugin_set *unwinders)

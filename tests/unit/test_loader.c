@@ -100,7 +100,7 @@ TEST(each_end_has_an_answer)
 	check_deed(FAIL, -EPERM, NULL);
 	check_deed(SAY, -EPERM, "it is not to be");
 	check_deed(CRASH, -EFAULT, "doing it was ended by signal 11 (Segmentation fault)");
-	check_deed(LEAVE, -EFAULT, "doing it ended without a word");
+	check_deed(LEAVE, -EFAULT, "doing it ended without a result");
 	CHECK_INT(do_deed(SAY_MUCH, &why), -EPERM);
 	CHECK(strlen(why) > 100 && strlen(why) < 4096);
 	free(why);
@@ -112,7 +112,7 @@ TEST(ends_that_nobody_can_wait_for)
 	signal(SIGCHLD, SIG_IGN);
 	check_deed(SUCCEED, 0, NULL);
 	check_deed(SAY, -EPERM, "it is not to be");
-	check_deed(CRASH, -EFAULT, "doing it ended without a word");
+	check_deed(CRASH, -EFAULT, "doing it ended without a result");
 }
 
 /* The child stops itself, and is waited for until it has. */
@@ -132,7 +132,7 @@ TEST(nobody_waits_for_one_that_hangs)
 	char *why;
 
 	start_stopped(&c, &j);
-	CHECK_INT(loader_ask(&c, &why), -EINPROGRESS);
+	CHECK_INT(loader_poll(&c, &why), -EINPROGRESS);
 	CHECK(c.pid && !why);
 	kill(c.pid, SIGCONT);
 	CHECK_INT(loader_wait(&c, &why), 0);
@@ -152,8 +152,8 @@ TEST(a_time_limit)
 
 	start_stopped(&c, &j);
 	c.until = 1;
-	CHECK_INT(loader_ask(&c, &why), -ETIMEDOUT);
-	CHECK_STR(why, "doing it comes to no end in 60 s");
+	CHECK_INT(loader_poll(&c, &why), -ETIMEDOUT);
+	CHECK_STR(why, "doing it did not end within 60 s");
 	free(why);
 	CHECK(!c.pid && !has_children());
 
@@ -161,7 +161,7 @@ TEST(a_time_limit)
 	kill(c.pid, SIGALRM); /* its own clock */
 	kill(c.pid, SIGCONT);
 	CHECK_INT(loader_wait(&c, &why), -ETIMEDOUT);
-	CHECK_STR(why, "doing it comes to no end in 60 s");
+	CHECK_STR(why, "doing it did not end within 60 s");
 	free(why);
 }
 
