@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// sources: core/profile/perf_script.c core/profile/builder.c
-// sources: core/base/utf8.c core/base/buf.c core/base/dict.c core/profile/loss.c core/base/text.c core/base/json.c
+// sources: core/profile/perf_script.c core/profile/build*.c core/profile/loss.c core/base/[!al]*.c
 /* Any text as the output of perf script: a profile that is consistent, or a sentence. */
 #include <stdio.h>
 #include <stdlib.h>

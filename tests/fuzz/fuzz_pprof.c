@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// sources: core/profile/pprof_decode.c core/profile/pprof_encode.c core/profile/builder.c
-// sources: core/base/utf8.c core/profile/render_model.c core/profile/render_text.c
-// sources: core/profile/render_graph.c core/profile/render_top.c core/profile/render_peek.c
-// sources: core/profile/render_tree.c core/profile/render_folded.c core/profile/render_speedscope.c
-// sources: core/profile/render_json.c core/profile/render_hottest.c
-// sources: core/profile/check.c core/base/json.c core/base/buf.c core/base/dict.c
-// sources: build/gen/profile.pb-c.c core/profile/loss.c core/base/text.c core/profile/pprof_loss.c
+// sources: core/profile/pprof*.c core/profile/build*.c core/profile/loss.c core/profile/check.c
+// sources: core/profile/render_[!f]*.c core/profile/render_folded.c core/base/[!al]*.c
+// sources: build/gen/profile.pb-c.c
 // libs: -lprotobuf-c -lz -lm
 /*
  * Any bytes as a profile: refused with a sentence, or a profile that every report can print and
