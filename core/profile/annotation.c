@@ -19,7 +19,7 @@ struct key {
 	uint64_t at;      /* line or address */
 };
 
-/* What has a flat and a cumulative value; `sample` is the last one that was added to cum. */
+/* What has a flat and a cumulative value; `sample` is the last sample in cum. */
 struct sums {
 	int64_t flat, cum;
 	uint32_t sample;

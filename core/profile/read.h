@@ -12,7 +12,7 @@ struct profile_file;
 /* 0 or -errno; then *text says what is wrong, in one sentence that is static. The bytes may be
  * freed behind the call. */
 int profile_read(const void *bytes, size_t len, struct profile_file **ret, const char **text);
-/* Borrowed; lives as long as the file. */
+/* Borrowed; valid until profile_file_free(). */
 const struct fusee_profile *profile_of(const struct profile_file *);
 void profile_file_free(struct profile_file *); /* NULL is fine */
 #endif

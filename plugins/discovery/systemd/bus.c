@@ -22,7 +22,7 @@
 #define RETRY_FIRST FUSEE_SECOND
 #define RETRY_MOST FUSEE_MINUTE
 
-/* A unit that the manager is asked about, or is to be. */
+/* A unit whose properties are requested from the manager, or will be. */
 struct request {
 	struct request *next;
 	struct bus *bus;
@@ -115,7 +115,7 @@ static int failed(struct bus *b, int r, const char *what)
 	return 0;
 }
 
-/* The manager is asked about this unit once there is room. */
+/* Requests the unit's properties once fewer than REQUESTS calls are under way. */
 static int request(struct bus *b, const char *name)
 {
 	struct request **at = find_request(b, name), *r = *at;
@@ -198,7 +198,7 @@ static int take_unit(struct request *q)
 	return units_put(q->bus->units, q->name, &f);
 }
 
-/* One that the manager does not know any more has been removed since. */
+/* An error: the manager has removed the unit since. */
 static int on_unit(sd_bus_message *m, void *arg, sd_bus_error *error)
 {
 	struct request *q = arg;
@@ -220,7 +220,7 @@ static int on_unit(sd_bus_message *m, void *arg, sd_bus_error *error)
 	end_request(find_request(b, name));
 	if (r >= 0 && again)
 		r = request(b, name);
-	return r == -ENOMEM ? failed(b, r, "a unit was not taken") : 0;
+	return r == -ENOMEM ? failed(b, r, "a unit cannot be kept") : 0;
 }
 
 static const char *interface_of(const char *type)
@@ -444,11 +444,11 @@ int bus_process(struct bus *b, uint64_t now_ns, const char **why)
 
 int bus_fd(struct bus *b, uint32_t *events)
 {
-	int wanted = b->bus ? sd_bus_get_events(b->bus) : -1;
+	int poll_events = b->bus ? sd_bus_get_events(b->bus) : -1;
 
-	if (wanted < 0)
+	if (poll_events < 0)
 		return -1;
-	*events = (uint32_t)wanted; /* poll's bits are epoll's */
+	*events = (uint32_t)poll_events; /* poll's bits are epoll's */
 	return sd_bus_get_fd(b->bus);
 }
 

@@ -181,9 +181,8 @@ static const struct fusee_option options[] = {
 	FUSEE_OPTION_LIST(struct systemd, exclude, "",
 			  "No units whose name matches one of these globs."),
 	FUSEE_OPTION_BOOL(struct systemd, description, "false", "Adds the label description."),
-	FUSEE_OPTION_BOOL(
-		struct systemd, invocation_id, "false",
-		"Adds the label invocation_id, which is another one at each start of a unit."),
+	FUSEE_OPTION_BOOL(struct systemd, invocation_id, "false",
+			  "Adds the label invocation_id, which differs for each start of a unit."),
 };
 
 static const struct fusee_discovery_ops ops = {
