@@ -127,11 +127,11 @@ static inline struct fusee_label fusee_text_label(const char *key, const char *t
 	return l;
 }
 
-/* Adds n to a counter of this instance: without labels, or with one text label. n == 0 adds nothing
- * and does not make the counter appear. */
+/* Adds n to a counter of this instance: without labels, or with a text label. n == 0 does not make
+ * the counter appear. In the worker process, whose host has no counters, nothing is counted. */
 static inline void fusee_count(const struct fusee_self *self, const char *metric, uint64_t n)
 {
-	if (n)
+	if (n && self->host->count)
 		self->host->count(self->in, metric, NULL, 0, n);
 }
 
@@ -140,7 +140,7 @@ static inline void fusee_count_by(const struct fusee_self *self, const char *met
 {
 	struct fusee_label l = fusee_text_label(key, text);
 
-	if (n)
+	if (n && self->host->count)
 		self->host->count(self->in, metric, &l, 1, n);
 }
 

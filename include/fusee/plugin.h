@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fusee/plugin.h - the C ABI between the core and a plugin. Version 0.x: exact match.
+ * fusee/plugin.h - the C ABI between the core and a plugin. In version 0.x the plugin's ABI version
+ * must equal the core's.
  *
- * A plugin is a shared object that exports one symbol, `fusee_plugin`, and needs no symbol of the
- * core: everything that the core offers comes in the host table handed to init().
+ * A plugin is a shared object that exports one symbol, `fusee_plugin`. It uses no symbol of the
+ * core: all calls into the core go through the host table that init() receives.
  *
- * - ABI: every struct that crosses begins with its size (fusee_plugin: magic and versions) and only
- *   grows at the end; FROZEN ones never grow; arrays are a struct fusee_table.
- * - Threads: an instance is in one callback at a time. Which thread that is stands at each
- * callback. Host calls are for that thread unless marked [any thread].
- * - Ownership: borrow in, copy out. What a callback is handed lives until it returns; what it hands
- *   over is copied before the host call returns. No allocator crosses the line.
- * - Errors: 0 or -errno. Who can say why calls host->fail(instance, -errno, sentence) and returns
- *   its result; the core prefixes where it came from and prints it once. A sentence starts lower
- *   case, quotes the user's words with '', and says what to do where it can.
+ * - ABI: every struct that is passed begins with its size (struct fusee_plugin: with magic and
+ *   versions) and grows only at its end. Structs marked FROZEN never grow. Arrays are passed as
+ *   struct fusee_table.
+ * - Threads: an instance is in one callback at a time. The comment at each callback names its
+ *   thread in []. A host call may be made from within callbacks only, unless its comment says
+ *   [any thread].
+ * - Ownership: a callback may use its arguments until it returns. The core copies the arguments of
+ *   a host call before that call returns. Neither side frees memory of the other.
+ * - Errors: functions return 0 or -errno unless their comment says otherwise. Where the plugin
+ *   knows the cause, it calls host->fail(instance, -errno, sentence) and returns its result; the
+ *   core adds the script's file and line, and prints the sentence once. A sentence begins in lower
+ *   case, quotes the user's words in '' and says what to do where that is known.
  *
- * fini is always called, also after a failed init; only options that are refused come before init.
- * Plugins are never unloaded.
+ * The core calls fini() after each init(), also after an init() that failed. It checks the options
+ * before init(). Plugins are never unloaded.
  */
 #ifndef FUSEE_PLUGIN_H
 #define FUSEE_PLUGIN_H
@@ -31,94 +35,100 @@ extern "C" {
 #endif
 
 #define FUSEE_MAGIC 0x65737566u /* "fuse" */
-/* 1 only after Python, HotSpot, Lua, a labeler and off-CPU went through it */
+/* 1 when Python, HotSpot, Lua, a labeler and an off-CPU sampler have been built on it */
 #define FUSEE_ABI_MAJOR 0
 #define FUSEE_ABI_MINOR 4
 #define FUSEE_EXPORT __attribute__((visibility("default")))
+/* Does the struct at p, as its writer knew it, have this field? */
 #define FUSEE_HAS(p, field) ((p)->size >= offsetof(__typeof__(*(p)), field) + sizeof((p)->field))
 
-struct fusee_instance;  /* one configured use of a plugin */
-struct fusee_sink_out;  /* one delivery in progress */
-struct fusee_frame_out; /* receives the source frames of one raw frame */
+struct fusee_instance;  /* the use of a plugin by one line of a script */
+struct fusee_sink_out;  /* a delivery in progress */
+struct fusee_frame_out; /* receives the source frames of a raw frame */
 struct fusee_unwind;    /* fusee/unwinder.bpf.h */
 
 enum fusee_level { FUSEE_ERROR = 3, FUSEE_WARNING = 4, FUSEE_INFO = 6, FUSEE_DEBUG = 7 };
 
 /* ---- unwinders ---- */
 
-/* A section of a file, uncompressed. bytes live until inspect() returns; NULL for SHT_NOBITS. */
+/* A section of an ELF file, uncompressed. The bytes are valid until inspect() returns; a section of
+ * type SHT_NOBITS has none (bytes.p is NULL). */
 struct fusee_section {
 	uint32_t size, type; /* type: sh_type */
 	uint64_t flags, vaddr, offset;
 	struct fusee_str bytes;
 };
 
-/* One PT_LOAD. FROZEN */
+/* A PT_LOAD program header. FROZEN */
 struct fusee_segment {
 	uint64_t offset, vaddr, filesz, memsz;
-	uint32_t flags, pad; /* PF_X.. */
+	uint32_t flags, pad; /* flags: PF_X and others */
 };
 
 struct fusee_file_info {
 	uint32_t size;
 	uint16_t machine, type; /* e_machine, e_type */
 	uint64_t entry;
-	struct fusee_str build_id;   /* raw bytes, may be empty */
+	struct fusee_str build_id;   /* binary, may be empty */
 	struct fusee_table segments; /* struct fusee_segment, sorted by vaddr */
 };
 
 /* An executable mapping of a process. */
 struct fusee_mapping_view {
 	uint32_t size, pad;
-	uint64_t lo, hi; /* [lo, hi) */
+	uint64_t lo, hi; /* addresses [lo, hi) */
 };
 
 struct fusee_process_info {
 	uint32_t size;
-	uint32_t pid, ns_pid; /* ours; and in the innermost pid namespace that it is in */
-	uint32_t uid, fs_uid; /* effective, and that of the files it makes */
+	uint32_t pid,
+		ns_pid; /* in the core's pid namespace; in the process's innermost namespace */
+	uint32_t uid, fs_uid; /* effective user; owner of the files that the process creates */
 	uint32_t pad;
-	uint64_t start_ns; /* when the pid was made, CLOCK_REALTIME; exec doesn't change it */
+	uint64_t start_ns; /* CLOCK_REALTIME of the fork; exec does not change it */
 };
 
-/* What process_open() opens. */
 enum fusee_open_flags {
-	FUSEE_OPEN_DIRECTORY =
-		1, /* an O_PATH descriptor, for openat() also when the process is gone */
+	/* process_open() opens a directory. The descriptor is O_PATH, and openat() works on it also
+	 * after the process has ended. */
+	FUSEE_OPEN_DIRECTORY = 1,
 };
 
 /*
- * Memory, or code of a file, that this unwinder knows something about. A claim says who steps and
- * who names, separately: a perf map names frames that the framepointer unwinder stepped.
+ * A range of addresses, in a process or in a file, whose frames an unwinder handles. Stepping and
+ * symbolizing are claimed separately: the perfmap unwinder symbolizes frames that the framepointer
+ * unwinder has stepped.
  */
 enum fusee_claim_flags {
-	FUSEE_CLAIM_STEP = 1, /* my step is asked first, with u->claim_lo and claim_arg */
-	FUSEE_CLAIM_NAME = 2, /* my symbolize() names its frames */
+	FUSEE_CLAIM_STEP =
+		1, /* this unwinder's step is called first, with u->claim_lo, claim_arg */
+	FUSEE_CLAIM_NAME = 2, /* this unwinder's symbolize() is called for the frames */
 };
 
 struct fusee_claim {
 	uint32_t size, flags;
 	struct fusee_range range;
-	uint64_t arg; /* u->claim_arg */
+	uint64_t arg; /* the step finds it in u->claim_arg */
 };
 
-/* A frame of claimed memory, as it was sampled; or one that a language unwinder's step pushed. */
+/* A frame to symbolize: an address in claimed memory, or a frame that a step has pushed. */
 struct fusee_raw_frame {
 	uint32_t size;
-	uint32_t generation; /* of the process's code, when it was sampled */
-	uint64_t process;
-	uint64_t addr; /* of a caller: inside its call instruction; 0: a pushed frame */
-	uint64_t v[2]; /* of a pushed frame: what fusee_push() was given */
+	uint32_t generation; /* of the process's code at the sample: see process_changed() */
+	uint64_t process;    /* handle */
+	uint64_t addr; /* of a caller: an address inside its call instruction; 0: a pushed frame */
+	uint64_t v[2]; /* the arguments of fusee_push(), for a pushed frame */
 };
 
-/* What a step emitted while its frame was alive. Foreign bytes. */
+/* The bytes of one fusee_emit() of a step. They come from the target and can be anything. */
 struct fusee_emission {
-	uint32_t size, kind;
-	uint64_t key, time_ns; /* CLOCK_MONOTONIC */
+	uint32_t size, kind;   /* kind: the step's argument */
+	uint64_t key, time_ns; /* key: the step's argument; time: CLOCK_MONOTONIC */
 	struct fusee_str bytes;
 };
 
-/* Texts may be empty and hold anything; they are cleaned when they are copied. */
+/* A frame with its names. Texts may be empty. The core replaces bytes that are not printable UTF-8
+ * when it copies them. Lines and columns count from 1; 0 is unknown. */
 struct fusee_source_frame {
 	uint32_t size, flags; /* flags: 0 */
 	struct fusee_str function, system_name, file;
@@ -126,235 +136,266 @@ struct fusee_source_frame {
 };
 
 /*
- * file_*: in inspect() only. -ENOENT for what the file does not have, -EBADMSG for what it lies
- * about. `file` is the handle that inspect() was given. Foreign bytes: check every offset that you
- * read from them.
+ * Host calls of unwinders. Calls that a process cannot make are NULL: the worker's host has only
+ * file_*, the host outside of the worker only process_* and frame().
  *
- * process_*, frame: on the sampling thread only. `process` is the handle of one life of a pid (exec
- * begins a new one), good from the first callback that was given it until its detach() returned.
- * -ESRCH: gone, or another program by now.
+ * file_*: in inspect() only. `file` is the handle that inspect() received. They return -ENOENT if
+ * the file does not have the object, and -EBADMSG if its headers contradict each other. The bytes
+ * of a file come from the target: check every offset that is read from them.
+ *
+ * process_* and frame(): on the sampling thread only. `process` is the handle of one process: an
+ * exec begins a new process. The handle is valid from the first callback that receives it until
+ * detach() for it returns. The calls return -ESRCH after the process has ended or run exec.
  */
 struct fusee_unwinder_host {
 	uint32_t size, pad;
-	int (*file_info)(uint64_t file, struct fusee_file_info *info); /* set info->size first */
-	/* Set section->size first. */
+	/* Fills *info. The caller sets info->size. */
+	int (*file_info)(uint64_t file, struct fusee_file_info *info);
+	/* Fills *section with the section of this name. The caller sets section->size. */
 	int (*file_section)(uint64_t file, const char *name, struct fusee_section *section);
-	/* Through PT_LOAD; all of it or an error. */
+	/* Copies len bytes at vaddr of a PT_LOAD segment: all of them, or none and -errno. */
 	int (*file_read)(uint64_t file, uint64_t vaddr, void *buf, uint32_t len);
-	/* .symtab, then .dynsym. */
+	/* Finds a symbol in .symtab, then in .dynsym. */
 	int (*file_symbol)(uint64_t file, const char *name, struct fusee_range *at);
-	/* The function that holds vaddr, by call frame information: also of stripped files.
-	 * -ENOENT: none is known to */
+	/* Finds the function that contains vaddr by call frame information, which stripped files
+	 * have too. -ENOENT: no description covers vaddr. */
 	int (*file_function)(uint64_t file, uint64_t vaddr, struct fusee_range *at);
-	/* This file's table for the step: words of the host's byte order. Once per inspect(). */
+	/* Sets the table of this file that the step reads: n words in the host's byte order. At
+	 * most once in each inspect(). */
 	int (*file_slab)(struct fusee_instance *, uint64_t file, const uint32_t *words, uint64_t n);
-	/* Code that my step is asked about, FUSEE_CLAIM_STEP: a range of vaddrs that overlaps no
-	 * other claim of this file; arg: 31 bits. 0; -EEXIST: it overlaps one; -ENOSPC: more than
-	 * 16; -EINVAL: its range is empty, its flags or its arg are others, as the log says once */
+	/* Claims code of this file for the step. The flags are FUSEE_CLAIM_STEP, the range is of
+	 * vaddrs, arg has at most 31 bits. -EEXIST: the range overlaps another claim of the file;
+	 * -ENOSPC: the file has 16 claims already; -EINVAL: the range is empty, or flags or arg are
+	 * not allowed, which the log says once. */
 	int (*file_claim)(struct fusee_instance *, uint64_t file, const struct fusee_claim *);
-	int (*process_info)(uint64_t process, struct fusee_process_info *); /* set size first */
-	/* Opens path for reading in the process's own root and mount namespace: no component may be
-	 * a link or "..", what it names must be a regular file (or, by flags, a directory); nothing
-	 * else is opened. A descriptor that is the plugin's, or -errno */
+	/* Fills *info. The caller sets info->size. */
+	int (*process_info)(uint64_t process, struct fusee_process_info *info);
+	/* Opens a file for reading, in the process's root directory and mount namespace. No
+	 * component of the absolute path may be a link or "..". The file must be regular, or with
+	 * FUSEE_OPEN_DIRECTORY a directory; nothing else is ever opened. Returns a descriptor,
+	 * which the plugin closes, or -errno. */
 	int (*process_open)(uint64_t process, const char *path, uint32_t flags);
-	int (*process_read)(uint64_t process, uint64_t addr, void *buf,
-			    uint32_t len); /* all or -errno */
-	/* Covers this unwinder's claims that it overlaps; of several unwinders' the first made
-	 * counts. 0, -ENOMEM, -ENOSPC: too many */
+	/* Copies len bytes of the process's memory: all of them, or none and -errno. */
+	int (*process_read)(uint64_t process, uint64_t addr, void *buf, uint32_t len);
+	/* Claims memory of the process. Earlier claims of this instance lose what they share with
+	 * it. Where claims of several unwinders overlap, the oldest counts. -ENOMEM; -ENOSPC: the
+	 * process has too many claims. */
 	int (*process_claim)(struct fusee_instance *, uint64_t process, const struct fusee_claim *);
+	/* Takes the range from this instance's claims. */
 	int (*process_unclaim)(struct fusee_instance *, uint64_t process, struct fusee_range);
-	/* Code was replaced by other code: frames sampled from now on carry a new generation, which
-	 * is returned. The first one is 1 */
+	/* Reports that code was replaced by other code. Returns the new generation, which frames
+	 * that are sampled from now on carry. A process begins with generation 1. */
 	uint32_t (*process_changed)(uint64_t process);
-	/* From symbolize(): once for each source frame, innermost first. 0 or -errno */
+	/* Adds a source frame in symbolize(), innermost first. 0 or -errno. */
 	int (*frame)(struct fusee_frame_out *, const struct fusee_source_frame *);
 };
 
 enum fusee_unwinder_flags {
-	FUSEE_UNWINDER_NATIVE = 1, /* steps machine frames of any mapping; tried by `order`. Without
-				    * it: a language unwinder, which steps what it claimed */
+	/* A native unwinder: steps machine frames of any mapping, in turn by `order`. Without the
+	 * flag it is a language unwinder, which steps only the code that it has claimed. */
+	FUSEE_UNWINDER_NATIVE = 1,
 };
 
 struct fusee_unwinder_ops {
-	uint32_t size, flags;
-	int32_t order;              /* native: lower is asked first (dwarf 10, framepointer 90) */
-	uint32_t slab_version;      /* of the table's layout: part of the cache's key */
-	const char *frame_type;     /* OTLP's name: "native", "cpython" .. */
-	const char *const *reasons; /* texts of u->error, from 1; ends with NULL. Metric labels */
-	const void *bpf, *bpf_end;  /* the BPF half, an ELF object */
-	/* [sampling thread] the native half; see fusee/unwinder.bpf.h. Returns enum fusee_next */
+	uint32_t size, flags;       /* enum fusee_unwinder_flags */
+	int32_t order;              /* native: the lowest steps first (dwarf 10, framepointer 90) */
+	uint32_t slab_version;      /* of the table's layout: a part of the key of the disk cache */
+	const char *frame_type;     /* as OTLP names it: "native", "cpython" */
+	const char *const *reasons; /* texts of u->error from 1 on, then NULL; metric labels */
+	const void *bpf, *bpf_end;  /* the step for the kernel, an ELF object: FUSEE_EMBED() */
+	/* [sampling thread, worker] The step compiled natively: see <fusee/unwinder.bpf.h>. Returns
+	 * enum fusee_next. */
 	int (*native_step)(struct fusee_unwind *u);
-	/* [worker process, sandboxed] once per file content: make the table with
-	 * host->unwinder->file_slab(), claim code with file_claim(). 1 the file has one, 0 nothing
-	 * for me here, -errno: refused, with host->fail() */
+	/* [worker process, sandboxed] Called once for each file content. Makes the table with
+	 * file_slab() and claims code with file_claim(). 1: the file has a table or claims; 0: it
+	 * has nothing for this unwinder; -errno after host->fail(): it has, but cannot be used. */
 	int (*inspect)(void *ctx, uint64_t file);
 
-	/* The rest [sampling thread]: short reads of files, no waiting. A process is known to the
-	 * plugin from its first mapped() or record() on. */
-	/* A sample fell into executable memory without a file that nobody claimed: claim it, or
-	 * not; asked again a second later at the earliest. 0 or -errno */
+	/*
+	 * The remaining callbacks: [sampling thread]. They may read short files, and must not wait.
+	 * The first mapped() or record() for a process is the first that the plugin hears of it.
+	 * Any of them may be NULL.
+	 */
+	/* A sample was taken in executable memory that has no file and no claim: the plugin may
+	 * claim it. Called again after one second at the earliest, while it is not claimed. */
 	int (*mapped)(void *ctx, uint64_t process, const struct fusee_mapping_view *);
-	/* Before frames are named, and while claimed memory is sampled about once a second: look
-	 * what is new. Not once the pid runs another program */
+	/* Brings the plugin's names of a process up to date. Called before frames are symbolized,
+	 * and about once a second while claimed memory is sampled. Not called once the pid runs
+	 * another program. */
 	int (*refresh)(void *ctx, uint64_t process);
-	/* Language unwinders: bytes that the step emitted in this process, each before the first
-	 * sample with a frame that they name. They may come again. 0 or -errno: lost */
+	/* Language unwinders: an emission of the step in this process. It comes before the first
+	 * sample that has a frame with its key, and may come several times. -errno: the emission is
+	 * lost. */
 	int (*record)(void *ctx, uint64_t process, const struct fusee_emission *);
-	/* Names a frame with host->unwinder->frame(). How many source frames, 0: not known; or
-	 * -errno */
+	/* Symbolizes a frame with host->unwinder->frame(). Returns the number of source frames, 0:
+	 * the frame has no name, or -errno. */
 	int (*symbolize)(void *ctx, const struct fusee_raw_frame *, struct fusee_frame_out *);
-	/* No frame of it will come any more. */
+	/* The process has ended, and none of its frames will be symbolized any more. */
 	void (*detach)(void *ctx, uint64_t process);
 };
 
-/* ---- sinks: an instance has its own thread, window and bounded queue ---- */
+/* ---- sinks: each instance has a thread, a window and a bounded queue of its own ---- */
 
 enum fusee_format {
-	FUSEE_PPROF_GZ = 1, /* profile.proto, gzipped: what pprof tools take */
-	FUSEE_PPROF = 2,
-	FUSEE_FOLDED = 3, /* "root;caller;leaf weight" lines, text */
+	FUSEE_PPROF_GZ = 1, /* profile.proto, gzipped: the input of pprof tools */
+	FUSEE_PPROF = 2,    /* profile.proto */
+	FUSEE_FOLDED = 3,   /* text, a line "root;caller;leaf weight" for each stack */
 };
 
-/* One profile on its way out. The same profile->id comes again, attempt + 1, after -EAGAIN. */
+/* A profile for a sink. After -EAGAIN the same profile, with the same profile->id, is delivered
+ * again with the next attempt number. */
 struct fusee_delivery {
 	uint32_t size, attempt; /* attempt: from 0 */
 	const struct fusee_profile *profile;
-	struct fusee_sink_out *out;
+	struct fusee_sink_out *out; /* for the host's calls */
 };
 
-/* For consume() only, with the delivery's `out`. */
+/* Host calls of sinks: in consume() only, with the `out` of its delivery. */
 struct fusee_sink_host {
 	uint32_t size, pad;
-	/* *bytes live until consume() returns; the delivery's own profile is encoded only once,
-	 * however often it is tried. 0 or -ENOMEM, -EINVAL (no such format) */
+	/* Encodes a profile. *bytes are valid until consume() returns. The delivered profile is
+	 * encoded once in each format, also if consume() is attempted again. -ENOMEM; -EINVAL:
+	 * there is no such format. */
 	int (*encode)(struct fusee_sink_out *, const struct fusee_profile *, uint32_t format,
 		      struct fusee_str *bytes);
-	/* Parts of a profile: at most max_samples samples each, and about max_bytes of FUSEE_PPROF
-	 * (0: no limit), each with an id of its own that is the same at each attempt. Stops at the
-	 * first each() that returns not 0 and returns that. */
+	/* Splits a profile into parts of at most max_samples samples and about max_bytes of
+	 * FUSEE_PPROF (0: no limit), and calls each(arg, part) for every part. A part has an id of
+	 * its own, which is the same at each attempt. Ends at the first each() that does not return
+	 * 0, and returns its result. */
 	int (*split)(struct fusee_sink_out *, const struct fusee_profile *, uint64_t max_samples,
 		     uint64_t max_bytes, int (*each)(void *arg, const struct fusee_profile *part),
 		     void *arg);
-	/* With -EAGAIN: not before ns have passed. Without it the host backs off, 1 s to 5 min. */
+	/* Before -EAGAIN is returned: the next attempt is not earlier than in ns nanoseconds.
+	 * Without this call the core waits 1 s, then twice as long each time, up to 5 min. */
 	void (*retry_after)(struct fusee_sink_out *, uint64_t ns);
 };
 
 struct fusee_sink_ops {
 	uint32_t size, flags; /* flags: 0 */
-	/* [the instance's thread; may block] 0: taken. -EAGAIN: keep it and try again, with the
-	 * queue behind it waiting. Anything else: dropped and counted, with host->fail()'s text */
+	/* [the instance's thread; may block] Takes one profile. 0: the sink has it. -EAGAIN:
+	 * deliver it again later; the queue behind it waits. Any other -errno: the profile is lost
+	 * and counted, with the sentence of host->fail(). */
 	int (*consume)(void *ctx, const struct fusee_delivery *);
-	/* [the instance's thread; may block] write out what was held back: at a flush and at the
-	 * end. CLOCK_MONOTONIC deadline. NULL: nothing is ever held back */
+	/* [the instance's thread; may block] Writes out what the sink has kept, at a flush and at
+	 * the end. deadline_ns: CLOCK_MONOTONIC. NULL: the sink keeps nothing. */
 	int (*flush)(void *ctx, uint64_t deadline_ns);
-	/* [any thread] the end is near: a blocked consume() or flush() returns -ECANCELED soon, and
-	 * so does each later one. NULL: they never block for long */
+	/* [any thread] The end is near: a consume() or flush() that blocks, and every later one,
+	 * returns -ECANCELED soon. NULL: they never block for long. */
 	void (*cancel)(void *ctx);
 };
 
-/* ---- discovery: says which targets there are, and their labels ---- */
+/* ---- discovery: reports targets and their labels ---- */
 
 enum fusee_match {
 	FUSEE_MATCH_PID = 1,    /* one process */
-	FUSEE_MATCH_CGROUP = 2, /* the processes of a control group and of those below it */
-	FUSEE_MATCH_LABEL = 3,  /* joins labels onto whatever carries match_label */
+	FUSEE_MATCH_CGROUP = 2, /* the processes of a control group and of the groups below it */
+	FUSEE_MATCH_LABEL = 3,  /* every target that has match_label: adds labels to it */
 };
 
-/* Where several say something of one label: by process before by cgroup, before by a parent cgroup;
- * joined ones come last. */
+/* A target. Where several targets set the same label of a process, FUSEE_MATCH_PID wins over
+ * FUSEE_MATCH_CGROUP, a control group wins over its parent, and FUSEE_MATCH_LABEL comes last. */
 struct fusee_target {
 	uint32_t size, match;
-	struct fusee_str key; /* this instance's own stable name for it */
+	struct fusee_str key; /* names the target within this instance; stays the same */
 	uint32_t pid, pad;
-	uint64_t pid_start_ticks;       /* field 22 of /proc/PID/stat; 0: whoever has the pid now */
-	struct fusee_str cgroup;        /* path from its hierarchy's root: "/a/b" */
-	struct fusee_label match_label; /* "container_id" = .. */
-	struct fusee_table labels;      /* struct fusee_label, text ones */
+	uint64_t pid_start_ticks; /* field 22 of /proc/PID/stat; 0: the process that has the pid */
+	struct fusee_str cgroup;  /* path from the root of its hierarchy: "/a/b" */
+	struct fusee_label match_label; /* a text label, such as container_id */
+	struct fusee_table labels;      /* struct fusee_label, text labels only */
 };
 
 enum fusee_process_event_kind {
-	FUSEE_PROCESS_RUNNING = 1, /* was there when we began */
-	FUSEE_PROCESS_FORK = 2,    /* has its parent's program */
-	FUSEE_PROCESS_EXEC = 3,    /* runs another program now */
-	FUSEE_PROCESS_EXIT = 4, /* may come after its pid was given to another process: see EXEC */
-	FUSEE_PROCESS_SYNC = 5, /* all RUNNING ones have been told; pid 0 */
+	FUSEE_PROCESS_RUNNING = 1, /* the process existed when the agent started */
+	FUSEE_PROCESS_FORK = 2,    /* a new process that runs its parent's program */
+	FUSEE_PROCESS_EXEC = 3,    /* the process runs another program */
+	/* The process has ended. Its pid may belong to a new process already, whose FORK or EXEC
+	 * was reported before. */
+	FUSEE_PROCESS_EXIT = 4,
+	FUSEE_PROCESS_SYNC = 5, /* every RUNNING process has been reported; pid is 0 */
 };
 
 struct fusee_process_event {
-	uint32_t size, kind, pid, parent; /* parent: of FORK */
+	uint32_t size, kind, pid, parent; /* kind: as above; parent: of FORK */
 };
 
+/* Host calls of discovery plugins: in their callbacks only, but for wake(). */
 struct fusee_discovery_host {
 	uint32_t size, pad;
-	int (*begin)(struct fusee_instance *); /* what is not put again before commit is gone */
-	int (*put)(struct fusee_instance *, const struct fusee_target *); /* new, or changed */
-	int (*del)(struct fusee_instance *, struct fusee_str key);        /* -ENOENT: not there */
-	int (*commit)(struct fusee_instance *); /* the first one says: in sync */
-	/* ops->ready(fd, events) when epoll says so; events 0: no more. The fd stays the plugin's.
-	 */
+	/* From begin() to commit() the plugin puts all its targets; commit() removes the targets
+	 * that were not put. Outside of them put() and del() take effect at once. The first
+	 * commit() reports that the instance is in sync. */
+	int (*begin)(struct fusee_instance *);
+	int (*put)(struct fusee_instance *, const struct fusee_target *); /* adds or replaces */
+	int (*del)(struct fusee_instance *, struct fusee_str key); /* -ENOENT: no such target */
+	int (*commit)(struct fusee_instance *);
+	/* Calls ops->ready(fd, events) when epoll reports events for fd; events 0: stops. The
+	 * descriptor stays the plugin's. */
 	int (*watch_fd)(struct fusee_instance *, int fd, uint32_t events);
-	int (*timer)(struct fusee_instance *, uint64_t period_ns); /* ops->tick(); 0: no more */
-	/* [any thread] ops->ready(-1, 0) soon, on the control thread */
+	/* Calls ops->tick() every period_ns nanoseconds; 0: stops. */
+	int (*timer)(struct fusee_instance *, uint64_t period_ns);
+	/* [any thread] Calls ops->ready(-1, 0) soon, on the control thread. */
 	int (*wake)(struct fusee_instance *);
 };
 
 enum fusee_discovery_flags {
-	FUSEE_DISCOVERY_PROCESSES = 1, /* wants ops->process() */
+	FUSEE_DISCOVERY_PROCESSES = 1, /* ops->process() is called for the machine's processes */
 };
 
-/* All on the control thread: never block, 50 ms at most. The host's calls but wake are for within
- * them. Outside of begin .. commit put and del take effect at once. A callback that fails is logged
- * once and tried again at the next occasion.
- */
+/* All callbacks: [control thread]. They must not block; 50 ms is the limit. A callback that fails
+ * is logged once and called again at its next occasion. */
 struct fusee_discovery_ops {
-	uint32_t size, flags;
-	int (*start)(void *ctx); /* once, after init */
+	uint32_t size, flags;    /* enum fusee_discovery_flags */
+	int (*start)(void *ctx); /* once, after init() */
 	int (*ready)(void *ctx, int fd, uint32_t events);
 	int (*tick)(void *ctx);
-	/* -ENOMEM: told again a second later, as EXEC, or EXIT of one that is gone meanwhile */
+	/* -ENOMEM: the core repeats the event one second later as EXEC, or as EXIT if the process
+	 * has ended by then. */
 	int (*process)(void *ctx, const struct fusee_process_event *);
 };
 
-/* ---- host: what the core offers to every kind ---- */
+/* ---- host: the calls that every kind of plugin has ---- */
 struct fusee_host {
 	uint32_t size, abi_minor;
-	void (*log)(struct fusee_instance *, int level, const char *text); /* [any thread] */
-	int (*fail)(struct fusee_instance *, int err,
-		    const char *text); /* keeps text, returns err */
-	/* [any thread] adds to the counter fusee_plugin_<metric>_total{instance="sink.http"}; text
-	 * labels. metric: snake_case */
+	/* [any thread] Logs a line. level: enum fusee_level. */
+	void (*log)(struct fusee_instance *, int level, const char *text);
+	/* Keeps the sentence for the error that this callback returns. Returns err, a -errno. */
+	int (*fail)(struct fusee_instance *, int err, const char *text);
+	/* [any thread] Adds to the counter fusee_plugin_METRIC_total{instance="sink.http"}. metric:
+	 * snake_case; labels: text labels. NULL in the worker process. */
 	void (*count)(struct fusee_instance *, const char *metric, const struct fusee_label *labels,
 		      uint32_t nlabels, uint64_t add);
-	/* A file with a token or password: without the last newline, terminated; read anew each
-	 * time, so that it can be changed. Length, or -errno, -EFBIG */
+	/* Reads a file with a token or password into buf, without its last newline and terminated.
+	 * Read it at each use, so that the file can be changed. Returns the length or -errno;
+	 * -EFBIG: it does not fit into cap bytes. NULL in the worker process. */
 	int (*read_secret)(struct fusee_instance *, const char *path, char *buf, uint32_t cap);
+	/* By kind; the others are NULL. */
 	const struct fusee_unwinder_host *unwinder;
 	const struct fusee_sink_host *sink;
 	const struct fusee_discovery_host *discovery;
 };
 
-/* ---- options: the core checks and fills ctx before init ---- */
+/* ---- options: the core checks them and writes them into ctx before init() ---- */
 enum fusee_option_type {
 	FUSEE_BOOL = 1, /* uint8_t */
 	FUSEE_INT,      /* int64_t */
-	FUSEE_SIZE,     /* uint64_t bytes: "2GiB" */
-	FUSEE_DURATION, /* uint64_t ns: "10s" */
-	FUSEE_STRING,   /* const char * */
+	FUSEE_SIZE,     /* uint64_t, bytes: "2GiB" */
+	FUSEE_DURATION, /* uint64_t, nanoseconds: "10s" */
+	FUSEE_STRING,   /* const char *, valid until fini() has returned */
 	FUSEE_ENUM,     /* int64_t: index into `choices` */
 	FUSEE_PERCENT,  /* int64_t, in 1/10,000 of a percent: "1.5%" is 15,000 */
-	FUSEE_LIST,     /* struct fusee_table of struct fusee_str, each terminated too */
-	FUSEE_MAP,      /* struct fusee_table of struct fusee_label: key and str, terminated too */
-	FUSEE_SECRET,   /* const char *, never shown or logged */
+	FUSEE_LIST,     /* struct fusee_table of struct fusee_str, which are terminated */
+	FUSEE_MAP,      /* struct fusee_table of struct fusee_label; key and str are terminated */
+	FUSEE_SECRET,   /* const char *, never printed or logged */
 };
 
 struct fusee_option {
-	/* def NULL: required; LIST and MAP: "" is the empty one, else "a,b" and "k=v,k=v".
-	 * doc: one sentence */
+	/* def: the default as text, NULL: the option is required. A LIST is "a,b", a MAP "k=v,k=v";
+	 * "" is empty. doc: one sentence. */
 	const char *name, *def, *doc;
 	uint32_t type;              /* enum fusee_option_type */
-	uint32_t offset;            /* in ctx */
-	int64_t min, max;           /* both 0: no limits */
-	const char *const *choices; /* FUSEE_ENUM; ends with NULL */
+	uint32_t offset;            /* of the field in ctx */
+	int64_t min, max;           /* in the unit of the field; both 0: no limits */
+	const char *const *choices; /* FUSEE_ENUM: texts, then NULL */
 };
 
 /* ---- the descriptor ---- */
@@ -366,18 +407,24 @@ struct fusee_plugin {
 	uint32_t size, kind;
 	const char *name, *version, *doc;
 	struct fusee_table options; /* struct fusee_option */
-	uint32_t ctx_size, pad;     /* the core allocates ctx, zeroed; 0: none */
+	uint32_t ctx_size, pad;     /* bytes of ctx, which the core allocates, zeroed, and frees */
+	/* [control thread] The instance and the host are valid until fini() has returned. An error
+	 * stops the start or the reload. inspect() is called on an instance of its own, whose
+	 * init() runs in the worker process. May be NULL. */
 	int (*init)(void *ctx, struct fusee_instance *, const struct fusee_host *);
+	/* [control thread, or a sink's own] The last call for this ctx. May be NULL. */
 	void (*fini)(void *ctx);
-	const void *ops; /* by kind */
+	const void *ops; /* struct fusee_sink_ops, .._discovery_ops or .._unwinder_ops, by kind */
 };
 
-#ifdef FUSEE_STATIC /* the same source linked into a program or a test */
+/* FUSEE_STATIC: several plugins are linked into one program, each with a symbol of its own. */
+#ifdef FUSEE_STATIC
 #define FUSEE_PLUGIN_SYMBOL(n) fusee_plugin_##n
 #else
 #define FUSEE_PLUGIN_SYMBOL(n) fusee_plugin
 #endif
 
+/* The descriptor: FUSEE_PLUGIN(name, FUSEE_SINK, .doc = "..", .ops = &ops); */
 #define FUSEE_PLUGIN(n, k, ...)                                                                  \
 	extern FUSEE_EXPORT const struct fusee_plugin FUSEE_PLUGIN_SYMBOL(n);                    \
 	const struct fusee_plugin FUSEE_PLUGIN_SYMBOL(n) = {.magic = FUSEE_MAGIC,                \
@@ -388,7 +435,7 @@ struct fusee_plugin {
 							    .name = #n,                          \
 							    __VA_ARGS__}
 
-/* Put the compiled BPF half into the plugin: FUSEE_EMBED(dwarf_bpf, "dwarf.bpf.o"); */
+/* Embeds a file in the plugin, as sym[] up to sym_end[]: FUSEE_EMBED(dwarf_bpf, "dwarf.bpf.o"); */
 #define FUSEE_EMBED(sym, path)                                                            \
 	__asm__(".pushsection .rodata\n.balign 8\n" #sym ":\n.incbin \"" path "\"\n" #sym \
 		"_end:\n.byte 0\n.popsection\n");                                         \

@@ -125,38 +125,33 @@ static inline int fusee_testing_process_info(uint64_t process, struct fusee_proc
 	return 0;
 }
 
-/* The rules of the real host hold: no component is a link, and only the kind that flags name is
- * opened. */
+/* As the core does: no component may be a link, and the last must be of the kind that flags name.
+ */
 static inline int fusee_testing_process_open(uint64_t process, const char *path, uint32_t flags)
 {
 	const char *root = (*fusee_testing_this())->root;
-	const int how = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 	char full[4096];
 	struct stat st;
 	int fd;
 
 	(void)process;
-	if (!root || *path != '/' || strstr(path, "..") ||
-	    (size_t)snprintf(full, sizeof(full), "%s%s", root, path) >= sizeof(full))
+	if (!root || (size_t)snprintf(full, sizeof(full), "%s%s", root, path) >= sizeof(full))
 		return -ENOENT;
-	for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+	if (*path != '/' || strstr(path, "/.."))
+		return -EINVAL;
+	for (char *slash = full + strlen(root); (slash = strchr(slash + 1, '/')); *slash = '/') {
 		*slash = '\0';
 		if (lstat(full, &st))
 			return -errno;
-		if (S_ISLNK(st.st_mode))
-			return -ELOOP;
+		if (!S_ISDIR(st.st_mode))
+			return -ENOTDIR;
 	}
-	if (flags & FUSEE_OPEN_DIRECTORY)
-		fd = open(full, how | O_DIRECTORY);
-	else
-		fd = open(full, how | O_RDONLY);
-	if (fd < 0)
+	if (lstat(full, &st))
 		return -errno;
-	if (!(flags & FUSEE_OPEN_DIRECTORY) && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
-		close(fd);
-		return -EACCES;
-	}
-	return fd;
+	if (flags & FUSEE_OPEN_DIRECTORY ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode))
+		return flags & FUSEE_OPEN_DIRECTORY ? -ENOTDIR : -EINVAL;
+	fd = open(full, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
 }
 
 static inline int fusee_testing_process_read(uint64_t process, uint64_t addr, void *buf,
@@ -171,31 +166,50 @@ static inline int fusee_testing_process_read(uint64_t process, uint64_t addr, vo
 	return -EFAULT;
 }
 
+/* Adds a claim unless its range is empty. 0 or -ENOSPC. */
+static inline int fusee_testing_add_claim(struct fusee_testing *t, struct fusee_claim claim,
+					  uint64_t lo, uint64_t hi)
+{
+	if (lo >= hi)
+		return 0;
+	if (t->nprocess_claims == FUSEE_TESTING_SYMBOLS)
+		return -ENOSPC;
+	claim.range.lo = lo;
+	claim.range.hi = hi;
+	t->process_claims[t->nprocess_claims++] = claim;
+	return 0;
+}
+
 static inline int fusee_testing_process_unclaim(struct fusee_instance *in, uint64_t process,
 						struct fusee_range range)
 {
 	struct fusee_testing *t = fusee_testing_of(in);
+	int r = 0;
 
 	(void)process;
-	for (uint32_t i = t->nprocess_claims; i-- > 0;)
-		if (t->process_claims[i].range.lo < range.hi &&
-		    range.lo < t->process_claims[i].range.hi)
-			t->process_claims[i] = t->process_claims[--t->nprocess_claims];
-	return 0;
+	for (uint32_t i = t->nprocess_claims; !r && i-- > 0;) {
+		struct fusee_claim old = t->process_claims[i];
+
+		if (old.range.lo >= range.hi || range.lo >= old.range.hi)
+			continue;
+		t->process_claims[i] = t->process_claims[--t->nprocess_claims];
+		r = fusee_testing_add_claim(t, old, old.range.lo, range.lo);
+		if (!r)
+			r = fusee_testing_add_claim(t, old, range.hi, old.range.hi);
+	}
+	return r;
 }
 
 static inline int fusee_testing_process_claim(struct fusee_instance *in, uint64_t process,
 					      const struct fusee_claim *claim)
 {
-	struct fusee_testing *t = fusee_testing_of(in);
+	int r = fusee_testing_process_unclaim(in, process, claim->range);
 
 	if (claim->range.lo >= claim->range.hi)
 		return -EINVAL;
-	fusee_testing_process_unclaim(in, process, claim->range);
-	if (t->nprocess_claims == FUSEE_TESTING_SYMBOLS)
-		return -ENOSPC;
-	t->process_claims[t->nprocess_claims++] = *claim;
-	return 0;
+	return r ? r
+		 : fusee_testing_add_claim(fusee_testing_of(in), *claim, claim->range.lo,
+					   claim->range.hi);
 }
 
 static inline uint32_t fusee_testing_process_changed(uint64_t process)

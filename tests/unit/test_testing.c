@@ -100,11 +100,13 @@ TEST(process)
 	fd = unwinder->process_open(7, "/file", 0);
 	CHECK(fd >= 0 && !close(fd));
 	CHECK_INT(unwinder->process_open(7, "/file", FUSEE_OPEN_DIRECTORY), -ENOTDIR);
-	CHECK_INT(unwinder->process_open(7, "/", 0), -EACCES);
-	CHECK_INT(unwinder->process_open(7, "/../file", 0), -ENOENT);
+	CHECK_INT(unwinder->process_open(7, "/", 0), -EINVAL);
+	CHECK_INT(unwinder->process_open(7, "/../file", 0), -EINVAL);
+	fd = unwinder->process_open(7, "/", FUSEE_OPEN_DIRECTORY);
+	CHECK(fd >= 0 && !close(fd));
 	CHECK(!unlink(path) && !symlink(root, path));
-	CHECK_INT(unwinder->process_open(7, "/file", 0), -ELOOP);
-	CHECK_INT(unwinder->process_open(7, "/file/x", 0), -ELOOP);
+	CHECK_INT(unwinder->process_open(7, "/file", 0), -EINVAL);
+	CHECK_INT(unwinder->process_open(7, "/file/x", 0), -ENOTDIR);
 	CHECK(!unlink(path) && !rmdir(root));
 	fusee_testing_fini(&t);
 }
@@ -115,9 +117,10 @@ TEST(claims)
 
 	CHECK_INT(fusee_testing_init(&t), 0);
 	CHECK_INT(fusee_testing_mapped(&t, 7, 0x5000, 0x6000), 0);
-	CHECK_INT(fusee_testing_mapped(&t, 7, 0x5800, 0x7000), 0); /* replaces the first */
-	CHECK_INT(t.nprocess_claims, 1);
-	CHECK_INT(t.process_claims[0].range.hi, 0x7000);
+	CHECK_INT(fusee_testing_mapped(&t, 7, 0x5800, 0x7000), 0);
+	CHECK_INT(t.nprocess_claims, 2);
+	CHECK_INT(t.process_claims[0].range.hi, 0x5800); /* it lost what they share */
+	CHECK_INT(t.process_claims[1].range.hi, 0x7000);
 	CHECK_INT(fusee_testing_mapped(&t, 7, 0x7000, 0x7000), -EINVAL);
 	CHECK_INT(fusee_testing_refresh(&t, 7), 0);
 	CHECK_INT(fusee_testing_symbolize(&t, 7, 0x5000), 0);
@@ -125,7 +128,10 @@ TEST(claims)
 	CHECK_INT(unwinder->process_changed(7), 2);
 	CHECK_INT(fusee_testing_symbolize(&t, 7, 0x5008), 1);
 	CHECK_STR(t.frames, "jitted:1;jitted:2;");
-	CHECK_INT(unwinder->process_unclaim(instance, 7, (struct fusee_range){0x5800, 0x5801}), 0);
+	CHECK_INT(unwinder->process_unclaim(instance, 7, (struct fusee_range){0x5800, 0x6800}), 0);
+	CHECK_INT(t.nprocess_claims, 2);
+	CHECK_INT(t.process_claims[1].range.lo, 0x6800);
+	CHECK_INT(unwinder->process_unclaim(instance, 7, (struct fusee_range){0, UINT64_MAX}), 0);
 	CHECK_INT(t.nprocess_claims, 0);
 	fusee_testing_fini(&t);
 }
