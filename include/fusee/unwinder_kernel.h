@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * fusee/unwinder_kernel.h - the functions of <fusee/unwinder.bpf.h> for BPF. They use maps of the
+ * core, which are matched by name when the step's object is linked with the core's at load time.
+ * The maps and all that is not described in <fusee/unwinder.bpf.h> belong to the core.
+ */
+#ifndef FUSEE_UNWINDER_KERNEL_H
+#define FUSEE_UNWINDER_KERNEL_H
+
+#define SEC(name) __attribute__((section(name), used))
+#define __uint(name, val) int(*name)[val]
+#define __type(name, val) typeof(val) *name
+
+#define FUSEE_SLAB_WORDS 262144 /* of one map element: 1 MiB */
+#define FUSEE_SLAB_SHIFT 18
+
+/* Helper numbers: enum bpf_func_id of the kernel's uapi/linux/bpf.h. */
+static void *(*fusee_bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static long (*fusee_bpf_probe_read_user)(void *dst, __u32 size, const void *from) = (void *)112;
+static long (*fusee_bpf_probe_read_user_str)(void *dst, __u32 size, const void *from) = (void *)114;
+static long (*fusee_bpf_map_update_elem)(void *map, const void *key, const void *value,
+					 __u64 flags) = (void *)2;
+
+struct fusee_slab_element {
+	__u32 word[FUSEE_SLAB_WORDS];
+};
+
+/* The tables of all files. The core sets its size and writes it through mmap. */
+struct {
+	__uint(type, 2 /* ARRAY */);
+	__uint(max_entries, 1);
+	__uint(map_flags, 1024 /* MMAPABLE */);
+	__uint(key_size, 4);
+	__uint(value_size, sizeof(struct fusee_slab_element));
+} fusee_slabs SEC(".maps") __attribute__((weak));
+
+/* The walk on this CPU. */
+struct {
+	__uint(type, 6 /* PERCPU_ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fusee_unwind);
+} fusee_state SEC(".maps") __attribute__((weak));
+
+/*
+ * The window: a piece of the user stack that is read with one helper call, since a call for 1 KiB
+ * takes little more time than a call for 8 bytes, and both take more than the rest of a step. The
+ * window must be empty when a walk begins, since its content is only true for one sample. Most
+ * stacks are short and the caches cold, so the window begins small and each move doubles it.
+ */
+#define FUSEE_WINDOW_WORDS 512
+#define FUSEE_WINDOW_FIRST 1024       /* bytes */
+#define FUSEE_WINDOW_REACH (1u << 20) /* bytes above sp that are taken for the stack */
+
+struct fusee_window {
+	__u64 base;                         /* word[] is [base, base + len) of the target */
+	__u32 len;                          /* 0: the window is empty */
+	__u32 next;                         /* bytes that the next move reads */
+	__u64 word[FUSEE_WINDOW_WORDS + 1]; /* the last keeps masked indices within the array */
+};
+
+/* The window on this CPU. */
+struct {
+	__uint(type, 6 /* PERCPU_ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fusee_window);
+} fusee_window SEC(".maps") __attribute__((weak));
+
+/* Empties the window. The core calls it at each sample, before the first step. */
+FUSEE_FN void fusee_window_reset(void)
+{
+	__u32 zero = 0;
+	struct fusee_window *w = fusee_bpf_map_lookup_elem(&fusee_window, &zero);
+
+	if (w) {
+		w->len = 0;
+		w->next = FUSEE_WINDOW_FIRST;
+	}
+}
+
+/*
+ * Moves the window to addr, with room below it for what a frame saves below its return address. 0,
+ * or -1: addr cannot be read. The function is global, so that all linked objects share it and the
+ * verifier checks it once.
+ */
+__attribute__((noinline, weak)) int fusee_window_move(__u64 addr)
+{
+	__u32 zero = 0, size, most = FUSEE_WINDOW_WORDS * 8;
+	struct fusee_window *w = fusee_bpf_map_lookup_elem(&fusee_window, &zero);
+	__u64 base = (addr - 56) & ~63ull;
+
+	if (!w)
+		return -1;
+	size = w->next;
+	if (size > most) /* for the verifier: it never is */
+		return -1;
+	w->base = base;
+	w->len = 0;
+	w->next = size < most ? size * 2 : most;
+	if (fusee_bpf_probe_read_user(w->word, size, (const void *)base)) {
+		/* the next page may be missing */
+		most = size;
+		size = -(__u32)base & 4095;
+		if (!size || size >= most ||
+		    fusee_bpf_probe_read_user(w->word, size, (const void *)base))
+			return -1;
+	}
+	w->len = size;
+	return 0;
+}
+
+FUSEE_FN int fusee_window_holds(const struct fusee_window *w, __u64 addr, __u32 len)
+{
+	__u64 at = addr - w->base;
+
+	return at < w->len && len <= w->len - at;
+}
+
+FUSEE_FN int fusee_read(struct fusee_unwind *u, void *dst, __u32 len, __u64 addr)
+{
+	struct fusee_window *w;
+	__u32 zero = 0, i;
+
+	/* Steps read words and pairs of words of the stack; other reads are rare. */
+	if ((len != 8 && len != 16) || addr & 7)
+		goto direct;
+	w = fusee_bpf_map_lookup_elem(&fusee_window, &zero);
+	if (!w)
+		goto direct;
+	if (__builtin_expect(!fusee_window_holds(w, addr, len), 0) &&
+	    (addr - u->sp >= FUSEE_WINDOW_REACH || fusee_window_move(addr) ||
+	     !fusee_window_holds(w, addr, len)))
+		goto direct;
+	i = (addr - w->base) / 8 & (FUSEE_WINDOW_WORDS - 1);
+	__builtin_memcpy(dst, &w->word[i], 8);
+	if (len == 16)
+		__builtin_memcpy((char *)dst + 8, &w->word[i + 1], 8);
+	return 0;
+direct:
+	return fusee_bpf_probe_read_user(dst, len, (const void *)addr) ? -1 : 0;
+}
+
+FUSEE_FN int fusee_slab32(struct fusee_unwind *u, __u64 i, __u32 *word)
+{
+	struct fusee_slab_element *e;
+	__u64 at = u->slab + i;
+	__u32 key = at >> FUSEE_SLAB_SHIFT;
+
+	if (i >= u->slab_words)
+		return -1;
+	e = fusee_bpf_map_lookup_elem(&fusee_slabs, &key);
+	if (!e)
+		return -1;
+	*word = e->word[at & (FUSEE_SLAB_WORDS - 1)];
+	return 0;
+}
+
+struct fusee_words {
+	const struct fusee_slab_element *element;
+	__u32 at;
+};
+
+FUSEE_FN int fusee_slab_words(struct fusee_unwind *u, __u64 i, __u32 n, struct fusee_words *words)
+{
+	__u64 at = u->slab + i;
+	__u32 key = at >> FUSEE_SLAB_SHIFT;
+
+	if (i >= u->slab_words || n > u->slab_words - i)
+		return -1;
+	words->at = at & (FUSEE_SLAB_WORDS - 1);
+	if (n > FUSEE_SLAB_WORDS - words->at)
+		return -1;
+	words->element = fusee_bpf_map_lookup_elem(&fusee_slabs, &key);
+	return words->element ? 0 : -1;
+}
+
+FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k)
+{
+	return words->element->word[(words->at + k) & (FUSEE_SLAB_WORDS - 1)];
+}
+
+FUSEE_FN int fusee_read_str(struct fusee_unwind *u, char *dst, __u32 cap, __u64 addr)
+{
+	long n = fusee_bpf_probe_read_user_str(dst, cap, (const void *)addr);
+
+	(void)u;
+	return n > 0 ? (int)n : -1;
+}
+
+#define FUSEE_EMITS 64u        /* emissions of one sample, at most */
+#define FUSEE_EMIT_ROOM 16384u /* bytes of all emissions of one sample, at most */
+#define FUSEE_EMIT_HEAD 64u    /* bytes of the core before them */
+#define FUSEE_EMIT_EACH 16u    /* bytes before each emission: key, kind, length */
+
+struct fusee_sent_key {
+	__u64 process, key;
+	__u32 kind, slot;
+};
+
+/* The keys that were sent or are sent with this sample. */
+struct {
+	__uint(type, 9 /* LRU_HASH */);
+	__uint(max_entries, 16384);
+	__type(key, struct fusee_sent_key);
+	__type(value, __u32);
+} fusee_sent SEC(".maps") __attribute__((weak));
+
+/* The emissions of this sample. The core sends them before the sample. */
+struct fusee_emissions {
+	__u32 n, at; /* at: bytes used */
+	struct fusee_sent_key key[FUSEE_EMITS];
+	__u8 head[FUSEE_EMIT_HEAD];
+	__u8 byte[FUSEE_EMIT_ROOM + FUSEE_EMIT_EACH + FUSEE_EMIT_BYTES];
+};
+
+struct {
+	__uint(type, 6 /* PERCPU_ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fusee_emissions);
+} fusee_emissions SEC(".maps") __attribute__((weak));
+
+FUSEE_FN void *fusee_buffer(struct fusee_unwind *u)
+{
+	__u32 zero = 0, at;
+	struct fusee_emissions *e = fusee_bpf_map_lookup_elem(&fusee_emissions, &zero);
+
+	(void)u;
+	if (!e || e->n >= FUSEE_EMITS)
+		return 0;
+	at = e->at;
+	if (at > FUSEE_EMIT_ROOM - FUSEE_EMIT_EACH - FUSEE_EMIT_BYTES)
+		return 0;
+	return &e->byte[at + FUSEE_EMIT_EACH];
+}
+
+FUSEE_FN int fusee_emitted(struct fusee_unwind *u, __u32 kind, __u64 key)
+{
+	struct fusee_sent_key k = {u->process, key, kind, u->slot};
+
+	return fusee_bpf_map_lookup_elem(&fusee_sent, &k) != 0;
+}
+
+FUSEE_FN int fusee_emit(struct fusee_unwind *u, __u32 kind, __u64 key, __u32 len)
+{
+	struct fusee_sent_key k = {u->process, key, kind, u->slot};
+	__u32 zero = 0, at, present = 1;
+	struct fusee_emissions *e = fusee_bpf_map_lookup_elem(&fusee_emissions, &zero);
+
+	if (!e || e->n >= FUSEE_EMITS || len > FUSEE_EMIT_BYTES)
+		return -1;
+	at = e->at;
+	if (at > FUSEE_EMIT_ROOM - FUSEE_EMIT_EACH - FUSEE_EMIT_BYTES ||
+	    fusee_bpf_map_update_elem(&fusee_sent, &k, &present, 0))
+		return -1;
+	__asm__ volatile("" : "+r"(at));
+	at &= FUSEE_EMIT_ROOM - 1; /* true already; Linux 5.10 forgets bounds of spilled values */
+	*(__u64 *)&e->byte[at] = key;
+	*(__u32 *)&e->byte[at + 8] = kind;
+	*(__u32 *)&e->byte[at + 12] = len;
+	e->key[e->n & (FUSEE_EMITS - 1)] = k;
+	e->n++;
+	e->at = at + FUSEE_EMIT_EACH + ((len + 7) & ~7u);
+	return 0;
+}
+
+/* A global function. The empty assembly keeps an argument that nothing reads: the verifier requires
+ * it, and the compiler would drop it. */
+#define FUSEE_PART(name, part)                                                           \
+	__attribute__((noinline)) int name(__u32 arg)                                    \
+	{                                                                                \
+		__u32 zero = 0;                                                          \
+		struct fusee_unwind *u = fusee_bpf_map_lookup_elem(&fusee_state, &zero); \
+                                                                                         \
+		__asm__ volatile("" : "+r"(arg));                                        \
+		return u ? part(u, arg) : -1;                                            \
+	}
+#define FUSEE_CALL(name, u, arg) name(arg)
+
+/* A global function that the core's loop calls. */
+#define FUSEE_NATIVE_STEP(name, step)                                                    \
+	__attribute__((noinline)) int fusee_step_##name(__u32 slot)                      \
+	{                                                                                \
+		__u32 zero = 0;                                                          \
+		struct fusee_unwind *u = fusee_bpf_map_lookup_elem(&fusee_state, &zero); \
+                                                                                         \
+		(void)slot;                                                              \
+		return u ? step(u) : FUSEE_STOP;                                         \
+	}                                                                                \
+	char LICENSE[] SEC("license") = "Dual BSD/GPL"
+
+/* A program has one language unwinder, so that the function has a fixed name. */
+#define FUSEE_LANGUAGE_STEP(name, step)                                                  \
+	__attribute__((noinline)) int fusee_language_step(__u32 slot)                    \
+	{                                                                                \
+		__u32 zero = 0;                                                          \
+		struct fusee_unwind *u = fusee_bpf_map_lookup_elem(&fusee_state, &zero); \
+                                                                                         \
+		__asm__ volatile("" : "+r"(slot));                                       \
+		return u ? step(u) : FUSEE_STOP;                                         \
+	}                                                                                \
+	char LICENSE[] SEC("license") = "Dual BSD/GPL"
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * fusee/unwinder_native.h - the functions of <fusee/unwinder.bpf.h> for a step that is compiled
+ * natively: over a copied stack, over memory that a test makes up, or under a fuzzer.
+ */
+#ifndef FUSEE_UNWINDER_NATIVE_H
+#define FUSEE_UNWINDER_NATIVE_H
+
+/*
+ * A native walk. The caller of the step makes it and passes &native->u, so `u` stays the first
+ * member. Reads of [stack_lo, stack_hi) are served from the copy, all others by `read`.
+ */
+struct fusee_native {
+	struct fusee_unwind u;
+	const unsigned char *stack; /* copy of the target's [stack_lo, stack_hi); borrowed */
+	__u64 stack_lo, stack_hi;
+	__u64 holes;       /* bit i: page i of the copy is missing; page 0 contains stack_lo */
+	const __u32 *slab; /* u.slab_words words; borrowed */
+	/* Copies memory. 0 or -1. NULL: nothing but the copy can be read. */
+	int (*read)(struct fusee_native *, void *dst, __u32 len, __u64 addr);
+	void *arg; /* for the callbacks */
+	/* 1: the key was emitted already. NULL: no key was. */
+	int (*emitted)(struct fusee_native *, __u32 kind, __u64 key);
+	/* Takes an emission. 0, or -1: no room. NULL: there is never room. */
+	int (*emit)(struct fusee_native *, __u32 kind, __u64 key, const void *, __u32 len);
+	__u64 buffer[FUSEE_EMIT_BYTES / 8]; /* fusee_buffer() */
+};
+
+/* 1: some of the bytes are in a missing page of the copy. */
+FUSEE_FN int fusee_hole(const struct fusee_native *n, __u64 addr, __u32 len)
+{
+	__u64 page = (addr >> 12) - (n->stack_lo >> 12), last = (addr + len - 1) >> 12;
+
+	for (; page < 64 && page <= last - (n->stack_lo >> 12); page++)
+		if (n->holes >> page & 1)
+			return 1;
+	return 0;
+}
+
+FUSEE_FN int fusee_read(struct fusee_unwind *u, void *dst, __u32 len, __u64 addr)
+{
+	struct fusee_native *n = (struct fusee_native *)u;
+
+	if (addr >= n->stack_lo && addr < n->stack_hi && len <= n->stack_hi - addr) {
+		if (n->holes && fusee_hole(n, addr, len))
+			return -1;
+		__builtin_memcpy(dst, n->stack + (addr - n->stack_lo), len);
+		return 0;
+	}
+	return n->read ? n->read(n, dst, len, addr) : -1;
+}
+
+FUSEE_FN int fusee_slab32(struct fusee_unwind *u, __u64 i, __u32 *word)
+{
+	struct fusee_native *n = (struct fusee_native *)u;
+
+	if (i >= u->slab_words)
+		return -1;
+	*word = n->slab[i];
+	return 0;
+}
+
+struct fusee_words {
+	const __u32 *word;
+};
+
+FUSEE_FN int fusee_slab_words(struct fusee_unwind *u, __u64 i, __u32 n, struct fusee_words *words)
+{
+	if (i >= u->slab_words || n > u->slab_words - i)
+		return -1;
+	words->word = ((struct fusee_native *)u)->slab + i;
+	return 0;
+}
+
+FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k)
+{
+	return words->word[k];
+}
+
+FUSEE_FN int fusee_read_str(struct fusee_unwind *u, char *dst, __u32 cap, __u64 addr)
+{
+	__u32 n = 0;
+
+	if (!cap)
+		return -1;
+	for (; n < cap - 1; n++) {
+		if (fusee_read(u, &dst[n], 1, addr + n))
+			return -1;
+		if (!dst[n])
+			return (int)n + 1;
+	}
+	dst[n] = 0;
+	return (int)cap;
+}
+
+FUSEE_FN void *fusee_buffer(struct fusee_unwind *u)
+{
+	return ((struct fusee_native *)u)->buffer;
+}
+
+FUSEE_FN int fusee_emitted(struct fusee_unwind *u, __u32 kind, __u64 key)
+{
+	struct fusee_native *n = (struct fusee_native *)u;
+
+	return n->emitted ? n->emitted(n, kind, key) : 0;
+}
+
+FUSEE_FN int fusee_emit(struct fusee_unwind *u, __u32 kind, __u64 key, __u32 len)
+{
+	struct fusee_native *n = (struct fusee_native *)u;
+
+	return n->emit && len <= FUSEE_EMIT_BYTES ? n->emit(n, kind, key, n->buffer, len) : -1;
+}
+
+#define FUSEE_PART(name, part)                                    \
+	static inline int name(struct fusee_unwind *u, __u32 arg) \
+	{                                                         \
+		return part(u, arg);                              \
+	}
+#define FUSEE_CALL(name, u, arg) name(u, arg)
+
+#define FUSEE_NATIVE_STEP(name, step)                  \
+	int fusee_step_##name(struct fusee_unwind *u); \
+	int fusee_step_##name(struct fusee_unwind *u)  \
+	{                                              \
+		return step(u);                        \
+	}                                              \
+	_Static_assert(1, "")
+#define FUSEE_LANGUAGE_STEP(name, step) FUSEE_NATIVE_STEP(name, step)
+#endif
