@@ -2,17 +2,18 @@
 #include "cli/package.h"
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define INFO "/var/lib/dpkg/info" /* NAME.list or NAME:ARCH.list, a path a line */
 
-static int lists(const char *list, const char *path)
+static bool lists(const char *list, const char *path)
 {
 	char file[512], *line = NULL;
 	size_t cap = 0;
-	int found = 0;
+	bool found = false;
 	FILE *f;
 
 	snprintf(file, sizeof(file), INFO "/%s", list);
@@ -27,7 +28,7 @@ static int lists(const char *list, const char *path)
 	return found;
 }
 
-static int exists(const char *package)
+static bool exists(const char *package)
 {
 	char file[512];
 	FILE *f;
@@ -36,11 +37,11 @@ static int exists(const char *package)
 	f = fopen(file, "re");
 	if (f)
 		fclose(f);
-	return f != NULL;
+	return f;
 }
 
 /* /lib and /usr/lib are one folder on merged systems, and dpkg knows a file by either name. */
-static int owns(const char *list, const char *path)
+static bool owns(const char *list, const char *path)
 {
 	return lists(list, path) || (!strncmp(path, "/usr/lib", 8) && lists(list, path + 4));
 }

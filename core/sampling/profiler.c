@@ -264,6 +264,7 @@ int profiler_close_window(struct profiler *p, uint32_t slot, bool more, struct p
 
 	if (r)
 		return r;
+	fusee_assert(slot < PIPELINE_SLOTS);
 	*w = (struct profiler_window){.end_ns = clock_now()};
 	perf_stream_counts(p->stream, &now);
 	w->collector = pipeline_set_collector(p->pipeline, slot, next);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/dict.h"
 #include "base/log.h"
 #include "base/hashmap.h"
@@ -300,6 +301,7 @@ static bool symbolize_by_span(struct symbolizer *s, struct file_symbols *f, cons
 
 static void request_put(struct request *request)
 {
+	fusee_assert(request->waiting && request->symbolizer->busy);
 	if (--request->waiting)
 		return;
 	request->symbolizer->busy--;
