@@ -10,7 +10,7 @@ import subprocess
 
 import pprof
 
-# One kind of stack: chain (None: kernel only), how often, why it was cut (None: it wasn't), labels.
+# One kind of stack: chain (None: kernel only), how often, why it was truncated (None: it wasn't), labels.
 Stack = collections.namedtuple("Stack", "chain count reason labels weight")
 
 TRUNCATED = re.compile(r"\[truncated: (.*)\]")
@@ -78,9 +78,9 @@ def of_fusee(path, program, names=None):
     stacks = []
     for s in profile.samples:
         frames, reason = s.frames, None
-        cut = TRUNCATED.fullmatch(frames[0].name) if frames else None
-        if cut:
-            reason, frames = cut.group(1), frames[1:]
+        truncated = TRUNCATED.fullmatch(frames[0].name) if frames else None
+        if truncated:
+            reason, frames = truncated.group(1), frames[1:]
         out = []
         for f in frames:
             if kernel(f.file, f.address):

@@ -5,7 +5,7 @@ A chain is written as its frames with ';' between. A frame of the program itself
 name, without parameters; one of another file is 'file!name', or 'file!?' where that file has no
 name for it (a C library without debug symbols has none for its inner functions); '?' alone is code
 of the program that no symbol covers. Kernel frames are left out. A grammar is a regular expression
-over the whole chain: one frame more, less, or other is not true.
+over the complete chain: one frame more, less, or other is not true.
 """
 
 import re
@@ -177,7 +177,7 @@ GOLEAF = "|".join(
     ]
 )
 
-# name: grammar; "excused": chains, cut or not, of moments at which no copy of the stack can tell
+# name: grammar; "excused": chains, truncated or not, of moments at which no copy of the stack can tell
 # the truth, at most verdict.EXCUSED of the ticks; "copy": can a copy of 65,528 bytes hold its stacks (and
 # are its files there)?; "kernel": can it walk them (as a rule what a copy holds)?; "names": an unstripped twin of a stripped program
 PROGRAMS = {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does one run's count of stacks hold? Numbers only: tests/run/accuracy-verdict tries them.
 
-The ticks due are those of a twin event. A timer that comes late leaves ticks out, and the twin's
+The samples due are those of a twin event. A timer that comes late leaves ticks out, and the twin's
 timer and the profiler's own come late independently of each other: where the machine is busy, the
 profiler may well have skipped some more than the twin did. Those are no fault of its stacks, so
 what it counted as `timer skipped` beyond the twin's skips is excused, but only as far as chance
@@ -24,16 +24,16 @@ def late(twin, own):
 
 
 def enough(ticks, skipped, true, excused, own):
-    """None, or why too few of the ticks due became whole and true stacks. skipped: the twin's,
+    """None, or why too few of the samples due became complete and true stacks. skipped: the twin's,
     own: what the profiler itself counted as skipped by its timer."""
     if not ticks:
         return "the twin saw no tick"
     if excused > EXCUSED * ticks:
-        return "%d of %d ticks due are excused: too many" % (excused, ticks)
+        return "%d of %d samples due are excused: too many" % (excused, ticks)
     spare = late(skipped, own)
     if true + spare < BAR * (ticks - excused):
         return (
-            "%d of %d ticks due are whole and true, %d more were skipped by its timer beyond the "
+            "%d of %d samples due are complete and true, %d more were skipped by its timer beyond the "
             "twin's and may be: less than 99.9 %%" % (true, ticks - excused, spare)
         )
     return None
