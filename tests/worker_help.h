@@ -23,7 +23,7 @@ __attribute__((constructor)) static void become_worker(int argc, char **argv)
 				 strtoull(argv[3], NULL, 10)) != 0);
 }
 
-/* A folder of this test's own, gone at its end. */
+/* A folder of this test, removed at its end. */
 static const char *scratch(void)
 {
 	static char dir[64];
@@ -75,7 +75,7 @@ __attribute__((unused)) static int elf_with_entry(uint64_t entry)
 	return fd;
 }
 
-struct asked {
+struct inspected {
 	int calls, err;
 	char text[512];
 	struct inspection *i;
@@ -84,7 +84,7 @@ struct asked {
 __attribute__((unused)) static void answered(void *arg, int err, const char *text,
 					     struct inspection *i)
 {
-	struct asked *a = arg;
+	struct inspected *a = arg;
 
 	a->calls++;
 	a->err = err;
@@ -92,9 +92,9 @@ __attribute__((unused)) static void answered(void *arg, int err, const char *tex
 	snprintf(a->text, sizeof(a->text), "%s", text);
 }
 
-__attribute__((unused)) static struct asked inspect_fd(struct worker *w, int fd)
+__attribute__((unused)) static struct inspected inspect_fd(struct worker *w, int fd)
 {
-	struct asked a = {0};
+	struct inspected a = {0};
 
 	CHECK(fd >= 0);
 	CHECK_INT(worker_inspect(w, fd, "a file", answered, &a), 0);
@@ -107,7 +107,7 @@ __attribute__((unused)) static struct asked inspect_fd(struct worker *w, int fd)
 /* Where only the answer counts. */
 __attribute__((unused)) static int inspect_err(struct worker *w, int fd)
 {
-	struct asked a = inspect_fd(w, fd);
+	struct inspected a = inspect_fd(w, fd);
 
 	inspection_unref(a.i);
 	return a.err;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The ELF reader: what libelf says of real files, and files that are cut, bent or no files at all.
+/* The ELF reader: compared with libelf on real files; truncated and malformed files, and others
+ * that are no files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -178,7 +179,7 @@ TEST(what_is_no_elf_file_is_refused)
 	CHECK(elf_open(&(struct elf *){0}, -1) == -EBADF);
 }
 
-TEST(cut_at_every_64_bytes)
+TEST(truncated_at_every_64_bytes)
 {
 	unsigned int opened = 0;
 
@@ -190,7 +191,7 @@ TEST(cut_at_every_64_bytes)
 			opened++;
 		close(fd);
 	}
-	/* Section headers stand at the end: no shorter file can be a whole one. */
+	/* Section headers are at the end, so no shorter file can be complete. */
 	CHECK_INT(opened, 0);
 }
 
@@ -356,10 +357,11 @@ TEST(compressed_sections)
 		  0);
 	CHECK_INT(compressed_is(one_section(".zdebug_frame", 0, old, 12 + len), text, sizeof(text)),
 		  0);
-	for (size_t cut = 0; cut < n; cut += 7)
-		CHECK_INT(compressed_is(one_section(".debug_frame", SHF_COMPRESSED, packed, cut),
-					text, sizeof(text)),
-			  -EBADMSG);
+	for (size_t shorter = 0; shorter < n; shorter += 7)
+		CHECK_INT(
+			compressed_is(one_section(".debug_frame", SHF_COMPRESSED, packed, shorter),
+				      text, sizeof(text)),
+			-EBADMSG);
 	/* It says more, or less, than there is. */
 	for (int d = -1; d <= 1; d += 2) {
 		c.ch_size = sizeof(text) + (uint64_t)(int64_t)d;

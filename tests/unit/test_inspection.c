@@ -131,7 +131,7 @@ TEST(bent_blocks)
 	buf_fini(&b);
 }
 
-TEST(cut_blocks)
+TEST(truncated_blocks)
 {
 	struct inspection *i;
 	struct buf b = {0};

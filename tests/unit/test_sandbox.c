@@ -59,7 +59,7 @@ TEST(ends_it)
 	struct worker *w = start();
 
 	for (size_t i = 0; i < sizeof(attempts) / sizeof(*attempts); i++) {
-		struct asked a = inspect_fd(w, elf_with_entry(attempts[i].what));
+		struct inspected a = inspect_fd(w, elf_with_entry(attempts[i].what));
 
 		printf("# %-18s %s\n", attempts[i].call, a.text);
 		CHECK_INT(a.err, -EFAULT);
@@ -77,7 +77,7 @@ TEST(files_by_path_are_not_there)
 	struct worker *w = start();
 
 	for (int i = 0; i < 3; i++) {
-		struct asked a = inspect_fd(w, elf_with_entry(attempts[i]));
+		struct inspected a = inspect_fd(w, elf_with_entry(attempts[i]));
 
 		CHECK_INT(a.err, 0);
 		CHECK_INT(a.i->slabs[0].words[1], EACCES);
@@ -90,7 +90,7 @@ TEST(files_by_path_are_not_there)
 TEST(memory_ends_at_its_limit)
 {
 	struct worker *w = start();
-	struct asked a;
+	struct inspected a;
 
 #ifdef __SANITIZE_ADDRESS__
 	stop(w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of code are asked of the worker once for a function, not once for an address. */
+/* The worker symbolizes a function once, not each of its addresses. */
 #include "sampling/symbolizer.h"
 
 #include "base/clock.h"
@@ -107,7 +107,7 @@ static void check_name(const struct world *w, uint64_t offset, const char *funct
 	CHECK_INT(name->address, vaddr);
 }
 
-TEST(a_function_is_asked_for_once)
+TEST(a_function_is_requested_once)
 {
 	uint64_t one, two;
 	struct world w;

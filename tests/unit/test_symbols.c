@@ -225,8 +225,8 @@ TEST(aliases)
 	symbols_close(s);
 }
 
-/* What is no ELF file is refused; a file cut at any byte is refused or answers with stubs. */
-TEST(cut_short)
+/* A file that is no ELF is refused; a file truncated at any byte is refused or gives stubs. */
+TEST(truncated)
 {
 	static const struct sym syms[] = {{"first", TEXT + 0x100, 0x20, FUNC(GLOBAL)}};
 	struct symbols_files files = {make_elf(syms, 1), -1, -1};

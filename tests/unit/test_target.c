@@ -129,7 +129,7 @@ TEST(every_set_has_process_cgroup_and_host)
 	targets_free(NULL);
 }
 
-TEST(nearer_ones_come_first)
+TEST(nearer_targets_come_first)
 {
 	struct targets *ts = new_targets();
 
@@ -361,7 +361,7 @@ TEST(wrong_targets)
 	refused(t, "key");
 }
 
-TEST(values_are_cut_between_characters)
+TEST(values_are_truncated_between_characters)
 {
 	struct targets *ts = new_targets();
 	char long_value[2000];
@@ -377,7 +377,7 @@ TEST(values_are_cut_between_characters)
 	CHECK_INT(strlen(value(ts, id, "cgroup")), 255);
 	CHECK_STR(value(ts, id, "b"), "x\xef\xbf\xbdy");
 	CHECK_STR(value(ts, id, "c"), "(none)");
-	/* a join by what would be cut finds it all the same */
+	/* a join by the untruncated value matches */
 	put(ts, 1, BY_LABEL("j", "a", long_value, LABEL("joined", "yes")));
 	CHECK_STR(value(ts, labels(ts, 1, 0, ""), "joined"), "yes");
 	targets_free(ts);
@@ -423,7 +423,7 @@ static bool is(void *arg, uint32_t id)
 TEST(sweep)
 {
 	struct targets *ts = new_targets();
-	uint32_t kept = labels(ts, 1, 0, "/kept"), gone = labels(ts, 1, 0, "/gone"), n;
+	uint32_t kept = labels(ts, 1, 0, "/kept"), swept = labels(ts, 1, 0, "/swept"), n;
 
 	for (int i = 0; i < 1000; i++) {
 		char path[32];
@@ -432,10 +432,10 @@ TEST(sweep)
 		labels(ts, 1, 0, path);
 	}
 	targets_sweep(ts, is, &kept);
-	CHECK(!targets_set(ts, gone, &n));
+	CHECK(!targets_set(ts, swept, &n));
 	CHECK(targets_set(ts, kept, &n));
 	CHECK_INT(labels(ts, 1, 0, "/kept"), kept);
-	CHECK(labels(ts, 1, 0, "/gone") > gone + 1000);
+	CHECK(labels(ts, 1, 0, "/swept") > swept + 1000);
 	targets_free(ts);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation failed in turn, from a discovery instance's start to a process's decision: an
- * error that says so, and once there is memory again the next look makes it whole. */
+ * error that says so, and once there is memory again the next scan completes it. */
 #include "test.h"
 
 #include "policy/decisions.h"
@@ -151,7 +151,7 @@ static void work(struct world *w)
 	decisions_tidy(w->d, 20000000000u);
 }
 
-/* Told once, with an allocation failing: no news comes again by itself. */
+/* Reported once, with an allocation failing: no event is repeated by itself. */
 TEST_FOR(one_event_alone, 900)
 {
 	const struct fusee_process_event exec = {
@@ -171,7 +171,7 @@ TEST_FOR(one_event_alone, 900)
 		decisions_refresh(w.d);
 		decisions_forked(w.d, getpid(), getppid());
 		faults.armed = false;
-		for (int i = 0; i < 2; i++) { /* what it takes is left behind by the first */
+		for (int i = 0; i < 2; i++) { /* the first allocates what remains */
 			discoveries_retry(w.all);
 			decisions_refresh(w.d);
 			decisions_tidy(w.d, 20000000000u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The agent's side with a real worker: answers, the cache, deaths, time limits, refusals, and gone
- * when idle. */
+/* The agent's side with a real worker: answers, the cache, deaths, time limits, refusals, and its
+ * end when idle. */
 #include <inttypes.h>
 #include <signal.h>
 #include <time.h>
@@ -57,7 +57,7 @@ static int cached_files(void)
 TEST(what_an_inspection_says)
 {
 	struct worker *w = start((struct worker_options){.cache_dir = NULL});
-	struct asked a = inspect_fd(w, open_file("/bin/true"));
+	struct inspected a = inspect_fd(w, open_file("/bin/true"));
 	uint64_t vaddr;
 
 	CHECK_INT(a.err, 0);
@@ -83,7 +83,7 @@ TEST(second_time_from_disk)
 {
 	struct worker_options o = {.cache_dir = cache_dir(), .plugin_dir = nasty_plugins()};
 	struct worker *w = start(o);
-	struct asked first = inspect_fd(w, open_file("/bin/true")), second;
+	struct inspected first = inspect_fd(w, open_file("/bin/true")), second;
 
 	CHECK_INT(first.err, 0);
 	CHECK(!(first.i->flags & INSPECTION_CACHED));
@@ -116,7 +116,7 @@ TEST(claims_of_code)
 {
 	struct worker *w = start(
 		(struct worker_options){.cache_dir = cache_dir(), .plugin_dir = nasty_plugins()});
-	struct asked a = inspect_fd(w, open_file("/proc/self/exe"));
+	struct inspected a = inspect_fd(w, open_file("/proc/self/exe"));
 	const struct inspection_claim *c;
 
 	CHECK_INT(a.err, 0);
@@ -139,7 +139,7 @@ static uint32_t count(const char *text, const char *what)
 	return n;
 }
 
-/* The plugin above is told what it did wrong, once for each. */
+/* Each misuse by the plugin above is logged once. */
 TEST(wrong_claims_are_said)
 {
 	int said = memfd_create("said", 0), before = dup(2);
@@ -149,7 +149,7 @@ TEST(wrong_claims_are_said)
 	CHECK(dup2(said, 2) == 2);
 	w = start((struct worker_options){.plugin_dir = nasty_plugins()});
 	for (int i = 0; i < 2; i++) {
-		struct asked a = inspect_fd(w, open_file("/proc/self/exe"));
+		struct inspected a = inspect_fd(w, open_file("/proc/self/exe"));
 
 		CHECK_INT(a.err, 0);
 		inspection_unref(a.i);
@@ -163,12 +163,12 @@ TEST(wrong_claims_are_said)
 	remove_scratch();
 }
 
-/* Each byte of the cached file in turn is another one: never believed, always made again. */
+/* Each byte of the cached file is changed in turn: never used, always made again. */
 TEST(damaged_cache)
 {
 	struct worker_options o = {.cache_dir = cache_dir(), .plugin_dir = nasty_plugins()};
 	struct worker *w = start(o);
-	struct asked a = inspect_fd(w, elf_with_entry(DO_NOTHING));
+	struct inspected a = inspect_fd(w, elf_with_entry(DO_NOTHING));
 	char path[160], *bytes;
 	struct stat st;
 	int fd;
@@ -194,8 +194,8 @@ TEST(damaged_cache)
 		CHECK(!(a.i->flags & INSPECTION_CACHED));
 		inspection_unref(a.i);
 	}
-	for (off_t cut = 0; cut < st.st_size; cut += 8) {
-		CHECK(!truncate(path, cut));
+	for (off_t len = 0; len < st.st_size; len += 8) {
+		CHECK(!truncate(path, len));
 		a = inspect_fd(w, elf_with_entry(DO_NOTHING));
 		CHECK(!a.err && !(a.i->flags & INSPECTION_CACHED));
 		inspection_unref(a.i);
@@ -228,7 +228,7 @@ TEST(only_what_the_key_covers_is_kept)
 TEST(the_key_covers_what_matters)
 {
 	struct worker *w = start((struct worker_options){.cache_dir = NULL});
-	struct asked first = inspect_fd(w, open_file("/bin/true")), other;
+	struct inspected first = inspect_fd(w, open_file("/bin/true")), other;
 	static char bytes[1 << 20];
 	int in = open_file("/bin/true"), fd;
 	ssize_t len = read(in, bytes, sizeof(bytes));
@@ -266,7 +266,7 @@ TEST(the_key_covers_what_matters)
 TEST(cache_of_others)
 {
 	struct worker *w;
-	struct asked a;
+	struct inspected a;
 	char command[200];
 
 	snprintf(command, sizeof(command), "mkdir -p %s && chmod 0777 %s", cache_dir(),
@@ -281,10 +281,10 @@ TEST(cache_of_others)
 	remove_scratch();
 }
 
-TEST(gone_when_idle)
+TEST(ends_when_idle)
 {
 	struct worker *w = start((struct worker_options){.idle_ms = 100});
-	struct asked a = inspect_fd(w, open_file("/bin/true"));
+	struct inspected a = inspect_fd(w, open_file("/bin/true"));
 	int pid = worker_pid(w);
 	double from = now();
 
@@ -296,7 +296,7 @@ TEST(gone_when_idle)
 		CHECK(poll(&p, 1, 5000) == 1);
 		CHECK_INT(worker_dispatch(w), 0);
 	}
-	printf("# gone after %.0f ms\n", (now() - from) * 1e3);
+	printf("# ended after %.0f ms\n", (now() - from) * 1e3);
 	CHECK(kill(pid, 0) && errno == ESRCH);
 	/* And back when there is something to do. */
 	inspection_unref(a.i);
@@ -309,7 +309,7 @@ TEST(gone_when_idle)
 TEST(killed_in_the_middle_is_tried_again)
 {
 	struct worker *w = start((struct worker_options){.plugin_dir = nasty_plugins()});
-	struct asked a = {0}, b = {0};
+	struct inspected a = {0}, b = {0};
 	int killed = 0, fd = elf_with_entry(DO_TAKE_LONG), other = elf_with_entry(DO_NOTHING);
 	double from = now();
 
@@ -347,7 +347,7 @@ static void count_refused(void *arg, const char *name, const char *text)
 TEST(kills_it_twice_is_refused)
 {
 	struct worker *w = start((struct worker_options){.plugin_dir = nasty_plugins()});
-	struct asked a = inspect_fd(w, elf_with_entry(DO_ABORT));
+	struct inspected a = inspect_fd(w, elf_with_entry(DO_ABORT));
 	int n = 0, pid;
 
 	CHECK_INT(a.err, -EFAULT);
@@ -357,7 +357,7 @@ TEST(kills_it_twice_is_refused)
 	CHECK(strstr(a.text, "signal 11"));
 	CHECK_INT(inspect_err(w, elf_with_entry(DO_NOTHING)), 0);
 	pid = worker_pid(w);
-	/* The same content in another file: known by its key, and the worker lives. */
+	/* The same content in another file: known by its key, and the worker goes on. */
 	a = inspect_fd(w, elf_with_entry(DO_ABORT));
 	CHECK_INT(a.err, -EFAULT);
 	CHECK_INT(worker_pid(w), pid);
@@ -372,7 +372,7 @@ TEST(takes_too_long)
 	struct worker *w = start(
 		(struct worker_options){.plugin_dir = nasty_plugins(), .request_ms = 1500});
 	double from = now();
-	struct asked a = inspect_fd(w, elf_with_entry(DO_HANG));
+	struct inspected a = inspect_fd(w, elf_with_entry(DO_HANG));
 
 	CHECK_INT(a.err, -ETIMEDOUT);
 	CHECK(now() - from < 30);
@@ -386,7 +386,7 @@ TEST(takes_too_long)
 TEST(what_an_unwinder_refuses)
 {
 	struct worker *w = start((struct worker_options){.plugin_dir = nasty_plugins()});
-	struct asked a = inspect_fd(w, elf_with_entry(DO_REFUSE));
+	struct inspected a = inspect_fd(w, elf_with_entry(DO_REFUSE));
 
 	CHECK_INT(a.err, 0);
 	CHECK_INT(a.i->nslabs, 0);
@@ -415,7 +415,7 @@ TEST(what_is_no_program)
 TEST(stopped_with_requests_under_way)
 {
 	struct worker *w = start((struct worker_options){.plugin_dir = nasty_plugins()});
-	struct asked a = {0}, b = {0};
+	struct inspected a = {0}, b = {0};
 	int fd = elf_with_entry(DO_HANG);
 
 	CHECK_INT(worker_inspect(w, fd, "one", answered, &a), 0);
@@ -453,7 +453,7 @@ TEST(names_of_addresses)
 {
 	struct worker *w = start((struct worker_options){.cache_dir = NULL});
 	int fd = open_file("/proc/self/exe");
-	struct asked a = inspect_fd(w, open_file("/proc/self/exe"));
+	struct inspected a = inspect_fd(w, open_file("/proc/self/exe"));
 	static uint64_t addresses[20000];
 	struct names n = {0};
 	extern const char __ehdr_start[] __attribute__((visibility("hidden")));

@@ -16,7 +16,7 @@ static void symbolized(void *arg, int err, const char *text, const struct worker
 
 static int try_all(struct worker *w, int fd)
 {
-	struct asked a = {.err = 1};
+	struct inspected a = {.err = 1};
 	int named = 1, r = worker_inspect(w, fd, "true", answered, &a);
 	uint64_t entry;
 

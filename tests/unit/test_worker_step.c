@@ -112,7 +112,7 @@ static struct stepping before(void (*f)(void))
 	struct stepping s = {.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
 			     .bias = (uint64_t)(uintptr_t)__ehdr_start,
 			     .valid = BIT(RBX) | BIT(RBP) | BIT(RSP) | 0xf000 | BIT(RIP)};
-	struct asked a;
+	struct inspected a;
 
 	CHECK_INT(worker_new(&s.w, &(struct worker_options){.request_ms = 10000}), 0);
 	a = inspect_fd(s.w, dup(s.fd));
@@ -172,7 +172,7 @@ TEST(a_stack_that_ends_too_early)
 {
 	struct stepping s = before(step_expression);
 	uint64_t regs[17], valid = s.valid;
-	uint32_t whole = stack_len;
+	uint32_t all = stack_len;
 
 	memcpy(regs, s.regs, sizeof(regs));
 	for (stack_len = 0; stack_len < 64; stack_len += 4) {
@@ -180,7 +180,7 @@ TEST(a_stack_that_ends_too_early)
 		s.valid = valid;
 		CHECK_INT(step(&s), -EBADMSG); /* the return address stands at 56 */
 	}
-	stack_len = 64 < whole ? 64 : whole;
+	stack_len = 64 < all ? 64 : all;
 	CHECK_INT(step(&s), 0);
 	CHECK_INT(s.regs[RIP], step_return);
 	after(&s);
@@ -213,7 +213,7 @@ TEST(no_row)
 	after(&s);
 }
 
-TEST(gone_when_idle)
+TEST(ends_when_idle)
 {
 	struct stepping s = before(step_expression);
 	char command[64];
@@ -261,13 +261,13 @@ TEST(many)
 	after(&s);
 }
 
-/* A file that nobody loaded, with these lines for its function at 0x3000, and a stack that nobody
+/* A file that no process loaded, with these lines for its function at 0x3000, and a stack that none
  * had. */
 static struct stepping before_lines(const char *lines)
 {
 	struct stepping s = {.valid = BIT(RBX) | BIT(RSP) | BIT(RIP), .bias = 0x500000000000};
 	char command[640], so[128];
-	struct asked a;
+	struct inspected a;
 
 	snprintf(so, sizeof(so), "%s/frames.so", scratch());
 	snprintf(command, sizeof(command),
