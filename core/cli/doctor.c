@@ -116,8 +116,8 @@ static void check_scope(struct report *r, const struct probe_perf *perf)
 	add(r, "other users' programs", !perf->others,
 	    perf->others ? "record -p samples your own processes only" : NULL,
 	    perf->others ? "run fusee as root" : NULL);
-	add(r, "system-wide sampling", !perf->whole, perf->whole ? "record -a does not work" : NULL,
-	    perf->whole ? "run fusee as root, or sysctl kernel.perf_event_paranoid=0" : NULL);
+	add(r, "system-wide sampling", !perf->all, perf->all ? "record -a does not work" : NULL,
+	    perf->all ? "run fusee as root, or sysctl kernel.perf_event_paranoid=0" : NULL);
 	add(r, "stacks in the kernel", !perf->kernel,
 	    perf->kernel ? "time in the kernel is not sampled" : NULL,
 	    perf->kernel ? "run fusee as root, or sysctl kernel.perf_event_paranoid=1" : NULL);

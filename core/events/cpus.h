@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which CPUs are online; they may go and come back. */
+/* Which CPUs are online. It may change at any time. */
 #ifndef EVENTS_CPUS_H
 #define EVENTS_CPUS_H
 
@@ -12,15 +12,16 @@ struct cpus {
 	uint64_t bits[CPUS_MAX / 64];
 };
 
-/* Those of a list such as "0-3,6", up to what is none. */
+/* Parses a list such as "0-3,6", up to the first other character. */
 void cpus_parse(struct cpus *, const char *list);
-/* The kernel's list of those that are online, to be read over and over: to open it costs five times
- * what to read does. A descriptor, the caller's; or -errno, which is fine for cpus_read(). */
+/* Opens the kernel's list of online CPUs, to be read repeatedly: opening it costs five times as
+ * much as reading. Returns a descriptor that the caller closes, or -errno, which cpus_read()
+ * accepts. */
 int cpus_open(void);
-/* Those that are online now; where that can't be read, as many as there are. */
+/* Reads which CPUs are online now; if that fails, all configured CPUs are. */
 void cpus_read(struct cpus *, int fd);
 bool cpus_has(const struct cpus *, int number);
 void cpus_remove(struct cpus *, int number);
-/* One more than the last one's number; 0: there is none. */
+/* The highest number + 1; 0: there are none. */
 int cpus_end(const struct cpus *);
 #endif

@@ -70,8 +70,7 @@ const char *probe_cap_name(unsigned int cap)
 	return cap < sizeof(cap_names) / sizeof(*cap_names) ? cap_names[cap] : NULL;
 }
 
-/* The value behind "Name:" in /proc/self/status, as a number of that base; 0 where there is none.
- */
+/* The value of "Name:" in /proc/self/status, a number of this base; 0: there is none. */
 static uint64_t status_field(const char *name, int base)
 {
 	char line[256];
@@ -144,7 +143,7 @@ static struct perf_event_attr attr_base(void)
 	};
 }
 
-/* Burns CPU under the event until its ring buffer has something, half a second at most. */
+/* Uses CPU under the event until its ring has a record, for at most half a second. */
 static int perf_wait(int fd, const struct perf_event_mmap_page *page)
 {
 	uint64_t end = clock_now() + 500000000u;
@@ -172,7 +171,7 @@ static void perf_own(struct probe_perf *ret)
 	int fd;
 
 	attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-	attr.sample_regs_user = 0xff0fff; /* all that a process has on x86-64 */
+	attr.sample_regs_user = 0xff0fff; /* all user registers of x86-64 */
 	attr.sample_stack_user = 65528;
 	ret->ring = ret->arrives = -ECANCELED;
 	fd = perf_open(&attr, 0, -1, 0);
@@ -214,7 +213,7 @@ void probe_perf(struct probe_perf *ret)
 	ret->mlock_kb = sysctl_int("/proc/sys/kernel/perf_event_mlock_kb");
 	perf_own(ret);
 	ret->others = perf_try(&attr, 1, -1, 0);
-	ret->whole = perf_try(&attr, -1, 0, 0);
+	ret->all = perf_try(&attr, -1, 0, 0);
 	ret->cgroup = perf_cgroup();
 	attr.mmap = attr.mmap2 = 1;
 	attr.build_id = 1;
@@ -237,7 +236,7 @@ int probe_kallsyms(void)
 
 	if (!f)
 		return -errno;
-	/* hidden addresses are zeros; a few per-CPU symbols are zero by right */
+	/* hidden addresses are 0; so are those of a few per-CPU symbols */
 	while (r && fgets(line, sizeof(line), f))
 		if (strtoull(line, NULL, 16) >> 32)
 			r = 0;
@@ -297,7 +296,7 @@ static void add_pid(struct buf *b, pid_t pid)
 		buf_printf(b, " (%s)", comm);
 }
 
-/* 0 or -errno; the user whose process it is */
+/* The user whom the process belongs to. 0 or -errno. */
 static int pid_owner(pid_t pid, uid_t *uid)
 {
 	char path[64];
@@ -310,7 +309,7 @@ static int pid_owner(pid_t pid, uid_t *uid)
 	return 0;
 }
 
-/* A line to paste and what it does, in two columns. */
+/* A command line and what it does, in two columns. */
 static void add_way(struct buf *b, const char *paste, const char *does)
 {
 	buf_printf(b, "\n    %-48s  %s", paste, does);
@@ -321,7 +320,7 @@ static void add_sudo(struct buf *b, const struct probe_target *t)
 	char line[512];
 
 	snprintf(line, sizeof(line), "sudo %s", t->again);
-	add_way(b, line, t->pid || t->whole ? "once" : "once (the program still runs as you)");
+	add_way(b, line, t->pid || t->all ? "once" : "once (the program still runs as you)");
 }
 
 static void add_setcap(struct buf *b)
@@ -368,24 +367,24 @@ static void explain_refused(struct buf *b, int error, const struct probe_target 
 		buf_printf(b, " belongs to %s: run fusee as root%s%s", name, uid ? " or as " : "",
 			   uid ? strchr(name, ' ') + 1 : "");
 	} else if (paranoid > 2 && !admin) {
-		/* levels above 2 are Debian's and Ubuntu's own, and know CAP_SYS_ADMIN alone */
+		/* levels above 2 exist on Debian and Ubuntu only, and require CAP_SYS_ADMIN */
 		buf_printf(b,
-			   "this kernel lets nobody but root sample (kernel.perf_event_paranoid is "
+			   "this kernel lets only root sample (kernel.perf_event_paranoid is "
 			   "%d); "
 			   "one of these helps:",
 			   paranoid);
 		add_sudo(b, t);
-		add_sysctl(b, t->whole ? 0 : 2);
-	} else if (t->whole && paranoid > 0 && !perfmon) {
+		add_sysctl(b, t->all ? 0 : 2);
+	} else if (t->all && paranoid > 0 && !perfmon) {
 		buf_printf(b,
-			   "this kernel lets nobody but root sample other users' programs "
+			   "this kernel lets only root sample other users' programs "
 			   "(kernel.perf_event_paranoid is %d); one of these helps:",
 			   paranoid);
 		add_sudo(b, t);
 		add_setcap(b);
 		add_sysctl(b, 0);
 	} else if (error == EPERM && !probe_own()) {
-		/* the event can be had, so it was the mapping of its ring buffer that failed */
+		/* events can be opened: the mapping of the ring failed */
 		buf_printf(b,
 			   "no memory for sample buffers: %d kB a CPU are allowed, and 'ulimit -l' "
 			   "on top; one of these helps:",

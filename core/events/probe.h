@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this kernel lets this process sample, found out by trying: no version numbers, no
- * assumptions. Everything is opened, looked at and closed again; nothing stays changed. [any
- * thread]
+ * Finds out by trying what this kernel lets this process sample; versions are not compared.
+ * Everything that is opened is closed again. [any thread]
  */
 #ifndef EVENTS_PROBE_H
 #define EVENTS_PROBE_H
@@ -14,14 +13,14 @@
 
 #define PROBE_UNKNOWN INT_MIN
 
-/* Each int is 0 when it works, else the -errno that the kernel answered. */
+/* Each int but the last two is 0 when it works, else the -errno that the kernel returned. */
 struct probe_perf {
-	int own;       /* cpu-clock with user registers and stack, of a program of one's own */
+	int own;       /* cpu-clock with user registers and stack, of this process */
 	int ring;      /* mapping a ring buffer of 512 KiB for it */
-	int arrives;   /* a sample came while this process burned CPU; -ETIME: none did */
+	int arrives;   /* a sample came while this process used CPU; -ETIME: none came */
 	int kernel;    /* the kernel's part of the stack */
 	int others;    /* other users' processes (tried with process 1) */
-	int whole;     /* all processes of a CPU */
+	int all;       /* all processes of a CPU */
 	int build_ids; /* mmap2 records that carry build ids */
 	int cycles;    /* the hardware's cycle counter */
 	int cgroup;    /* events of a control group */
@@ -31,24 +30,24 @@ struct probe_perf {
 
 void probe_perf(struct probe_perf *ret);
 
-int probe_kallsyms(void);  /* 0: addresses are shown; -EPERM: hidden; other -errno */
-int probe_map_files(void); /* opening /proc/PID/map_files of a process of one's own */
+int probe_kallsyms(void);  /* 0: addresses are shown; -EPERM: they are hidden; or -errno */
+int probe_map_files(void); /* opening a file in /proc/self/map_files: 0 or -errno */
 uint64_t probe_caps(void); /* effective capabilities, bit n is capability n */
 bool probe_seccomp(void);  /* a seccomp filter is on this process */
 /* "CAP_PERFMON"; NULL beyond the last known. */
 const char *probe_cap_name(unsigned int cap);
 
-/* What was to be sampled when perf_event_open failed. */
+/* What perf_event_open(2) failed for. */
 struct probe_target {
-	pid_t pid;         /* a running process; 0: none named */
-	bool whole;        /* all processes */
-	const char *again; /* the command line to paste again: "fusee record -- ./prog" */
+	pid_t pid;         /* a running process; 0: none */
+	bool all;          /* all processes */
+	const char *again; /* the command line, to be pasted again: "fusee record -- ./prog" */
 };
 
 /*
- * The sentence for the person in front of it, from the -errno (or errno) of a failed
- * perf_event_open: what stands in the way and what helps, without a final newline; lines after the
- * first are indented. The caller frees it; NULL: no memory.
+ * Explains the error (errno or -errno) of a failed perf_event_open(2) to a user: the reason and
+ * what helps, without a final newline; lines after the first are indented. The caller frees the
+ * text; NULL: no memory.
  */
 char *probe_explain(int error, const struct probe_target *);
 #endif

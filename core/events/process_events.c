@@ -20,31 +20,31 @@
 #include "events/ring.h"
 
 #define RING_BYTES (512u << 10) /* some 5,000 processes */
-#define SLACK_NS 2000000u       /* so long we wait for other CPUs' records */
+#define SLACK_NS 2000000u       /* records are due when they are older than this */
 #define POLL_NS 1000000000u
-#define CPUS_NS 2000000000u /* CPUs that came or went are looked for */
+#define FOLLOW_CPUS_NS 2000000000u
 
 struct watched_cpu {
 	struct ring ring;
 	int fd; /* -1: none */
 };
 
-/* A process as /proc showed it. */
-struct seen {
+/* A process in /proc. */
+struct known_process {
 	uint64_t start_ticks;
-	char exe[128]; /* enough of it to see that it has changed */
-	bool here;     /* in this look */
+	char exe[128]; /* the beginning of its path: enough to see that it has changed */
+	bool found;    /* in this scan */
 };
 
 struct process_events {
 	struct process_events_handlers on;
 	struct watched_cpu *cpus; /* by number */
 	int ncpus;
-	int online; /* of cpus_open() */
+	int online_fd; /* of cpus_open() */
 	int epoll;
 	bool polls;
-	uint64_t looked;     /* over /proc, or at the CPUs */
-	struct hashmap seen; /* pid -> struct seen * */
+	uint64_t read_ns;     /* when /proc, or the list of CPUs, was read */
+	struct hashmap known; /* pid -> struct known_process * */
 	char how[256];
 };
 
@@ -54,7 +54,7 @@ static int open_event(int cpu)
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(a),
 		.config = PERF_COUNT_SW_DUMMY,
-		/* the same trailer as of samples: event_time() reads it */
+		/* the same trailer as that of samples, for event_time() */
 		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
 			       PERF_SAMPLE_CPU,
 		.task = 1,
@@ -63,7 +63,7 @@ static int open_event(int cpu)
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.watermark = 1,
-		.wakeup_watermark = 1, /* whoever waits paces itself */
+		.wakeup_watermark = 1, /* the caller sets the pace */
 		.sample_id_all = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
@@ -73,11 +73,11 @@ static int open_event(int cpu)
 	return fd < 0 ? -errno : fd;
 }
 
-static int open_cpu(struct process_events *l, int cpu)
+static int open_cpu(struct process_events *e, int cpu)
 {
-	struct epoll_event e = {.events = EPOLLIN};
+	struct epoll_event in = {.events = EPOLLIN};
 	uint64_t size = RING_BYTES;
-	struct watched_cpu *c = &l->cpus[cpu];
+	struct watched_cpu *c = &e->cpus[cpu];
 	int r;
 
 	c->fd = open_event(cpu);
@@ -87,7 +87,7 @@ static int open_cpu(struct process_events *l, int cpu)
 		return r;
 	}
 	r = ring_open(&c->ring, c->fd, &size);
-	if (!r && epoll_ctl(l->epoll, EPOLL_CTL_ADD, c->fd, &e))
+	if (!r && epoll_ctl(e->epoll, EPOLL_CTL_ADD, c->fd, &in))
 		r = -errno;
 	return r;
 }
@@ -100,109 +100,109 @@ static void close_cpu(struct watched_cpu *c)
 	c->fd = -1;
 }
 
-static void close_cpus(struct process_events *l)
+static void close_cpus(struct process_events *e)
 {
-	for (int i = 0; i < l->ncpus; i++)
-		close_cpu(&l->cpus[i]);
+	for (int i = 0; i < e->ncpus; i++)
+		close_cpu(&e->cpus[i]);
 }
 
-/* Which CPUs are online; there is a place for each. */
-static int list_cpus(struct process_events *l, struct cpus *online)
+/* Reads which CPUs are online and makes room for each. */
+static int list_cpus(struct process_events *e, struct cpus *online)
 {
 	struct watched_cpu *cpus;
 	int n;
 
-	cpus_read(online, l->online);
+	cpus_read(online, e->online_fd);
 	n = cpus_end(online);
-	if (n <= l->ncpus)
+	if (n <= e->ncpus)
 		return 0;
-	cpus = realloc(l->cpus, (size_t)n * sizeof(*cpus));
+	cpus = realloc(e->cpus, (size_t)n * sizeof(*cpus));
 	if (!cpus)
 		return -ENOMEM;
-	for (int i = l->ncpus; i < n; i++)
+	for (int i = e->ncpus; i < n; i++)
 		cpus[i] = (struct watched_cpu){.fd = -1};
-	l->cpus = cpus;
-	l->ncpus = n;
+	e->cpus = cpus;
+	e->ncpus = n;
 	return 0;
 }
 
-static int open_cpus(struct process_events *l)
+static int open_cpus(struct process_events *e)
 {
 	struct cpus online;
-	int r = list_cpus(l, &online), opened = 0;
+	int r = list_cpus(e, &online), opened = 0;
 
-	for (int i = 0; !r && i < l->ncpus; i++) {
+	for (int i = 0; !r && i < e->ncpus; i++) {
 		if (!cpus_has(&online, i))
 			continue;
-		r = open_cpu(l, i);
+		r = open_cpu(e, i);
 		opened += !r;
-		if (r == -ENODEV) /* went offline meanwhile */
+		if (r == -ENODEV) /* offline meanwhile */
 			r = 0;
 	}
 	return r ? r : opened ? 0 : -ENODEV;
 }
 
-/* An event goes with its CPU, and does not come back with it. */
-static void follow_cpus(struct process_events *l)
+/* The event of a CPU that goes offline ends, and must be opened again when the CPU is back. */
+static void follow_cpus(struct process_events *e)
 {
 	bool missed = false;
 	struct cpus online;
 
-	l->looked = clock_now();
-	if (list_cpus(l, &online))
+	e->read_ns = clock_now();
+	if (list_cpus(e, &online))
 		return;
-	for (int i = 0; i < l->ncpus; i++) {
-		struct watched_cpu *c = &l->cpus[i];
+	for (int i = 0; i < e->ncpus; i++) {
+		struct watched_cpu *c = &e->cpus[i];
 
 		if (!cpus_has(&online, i) && c->fd >= 0) {
-			close_cpu(c); /* and what it still held */
+			close_cpu(c); /* with its unread records */
 			missed = true;
 		} else if (cpus_has(&online, i) && c->fd < 0) {
-			if (open_cpu(l, i))
-				close_cpu(c); /* the next time, maybe */
+			if (open_cpu(e, i))
+				close_cpu(c); /* to be tried again */
 			else
-				missed = true; /* what began there before */
+				missed = true; /* processes that began there meanwhile */
 		}
 	}
 	if (missed)
-		l->on.lost(l->on.arg);
+		e->on.lost(e->on.arg);
 }
 
 /* ---- /proc ---- */
 
-struct look {
-	struct process_events *l;
+struct scan {
+	struct process_events *events;
 	bool first;
 };
 
-static void see(struct look *k, pid_t pid, uint64_t ticks, const char *exe)
+static void report_process(struct scan *k, pid_t pid, uint64_t ticks, const char *exe)
 {
-	struct process_events *l = k->l;
-	struct seen *s = hashmap_get(&l->seen, (uint64_t)pid);
+	struct process_events *e = k->events;
+	struct known_process *s = hashmap_get(&e->known, (uint64_t)pid);
 	bool is_new = !s || s->start_ticks != ticks;
 
 	if (s && is_new && !k->first)
-		l->on.exited(l->on.arg, pid, 0);
+		e->on.exited(e->on.arg, pid, 0);
 	if (!s) {
 		s = calloc(1, sizeof(*s));
-		if (!s || hashmap_put(&l->seen, (uint64_t)pid, s)) {
+		if (!s || hashmap_put(&e->known, (uint64_t)pid, s)) {
 			free(s);
 			return;
 		}
 	}
 	if (!k->first && is_new)
-		l->on.forked(l->on.arg, pid, 0, 0);
+		e->on.forked(e->on.arg, pid, 0, 0);
 	if (!k->first && (is_new || strcmp(s->exe, exe)))
-		l->on.execed(l->on.arg, pid, NULL, 0);
+		e->on.execed(e->on.arg, pid, NULL, 0);
 	s->start_ticks = ticks;
-	s->here = true;
+	s->found = true;
 	strcpy(s->exe, exe);
 }
 
-static int look_at(void *arg, pid_t pid)
+static int scan_process(void *arg, pid_t pid)
 {
-	struct look *k = arg;
-	char path[64], exe[sizeof(((struct seen *)NULL)->exe)] = "";
+	struct scan *k = arg;
+	char path[64], exe[sizeof(((struct known_process *)NULL)->exe)] = "";
 	uint64_t ticks;
 	ssize_t n;
 
@@ -211,47 +211,47 @@ static int look_at(void *arg, pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	n = readlink(path, exe, sizeof(exe) - 1);
 	exe[n > 0 ? n : 0] = '\0';
-	see(k, pid, ticks, exe);
+	report_process(k, pid, ticks, exe);
 	return 0;
 }
 
-struct gone {
+struct ended {
 	pid_t pids[256];
 	uint32_t n;
 };
 
-static void find_gone(void *arg, uint64_t key, void *value)
+static void find_ended(void *arg, uint64_t key, void *value)
 {
-	struct gone *g = arg;
-	struct seen *s = value;
+	struct ended *g = arg;
+	struct known_process *s = value;
 
-	if (!s->here && g->n < sizeof(g->pids) / sizeof(g->pids[0]))
+	if (!s->found && g->n < sizeof(g->pids) / sizeof(g->pids[0]))
 		g->pids[g->n++] = (pid_t)key;
 }
 
-static void not_here(void *arg, uint64_t key, void *value)
+static void clear_found(void *arg, uint64_t key, void *value)
 {
 	(void)arg;
 	(void)key;
-	((struct seen *)value)->here = false;
+	((struct known_process *)value)->found = false;
 }
 
-static void look_over(struct process_events *l, bool first)
+static void scan_proc(struct process_events *e, bool first)
 {
-	struct look k = {l, first};
-	struct gone g;
+	struct scan k = {e, first};
+	struct ended g;
 
-	hashmap_each(&l->seen, not_here, NULL);
-	procfs_each_process(look_at, &k);
+	hashmap_each(&e->known, clear_found, NULL);
+	procfs_each_process(scan_process, &k);
 	do {
 		g.n = 0;
-		hashmap_each(&l->seen, find_gone, &g);
+		hashmap_each(&e->known, find_ended, &g);
 		for (uint32_t i = 0; i < g.n; i++) {
-			free(hashmap_del(&l->seen, (uint64_t)g.pids[i]));
-			l->on.exited(l->on.arg, g.pids[i], 0);
+			free(hashmap_del(&e->known, (uint64_t)g.pids[i]));
+			e->on.exited(e->on.arg, g.pids[i], 0);
 		}
 	} while (g.n);
-	l->looked = clock_now();
+	e->read_ns = clock_now();
 }
 
 /* ---- records ---- */
@@ -266,7 +266,7 @@ static bool is_pid(uint32_t pid)
 	return pid && pid <= INT32_MAX;
 }
 
-/* Of a COMM record: behind pid and tid. NULL: it has none. */
+/* The name in a COMM record; NULL: the record is too short. */
 static const char *comm_of(const struct perf_event_header *h)
 {
 	const char *comm = (const char *)(h + 1) + 8;
@@ -274,14 +274,14 @@ static const char *comm_of(const struct perf_event_header *h)
 	return h->size > sizeof(*h) + 8 && memchr(comm, 0, h->size - sizeof(*h) - 8) ? comm : NULL;
 }
 
-static void tell(struct process_events *l, const struct perf_event_header *h)
+static void report_record(struct process_events *e, const struct perf_event_header *h)
 {
 	uint64_t time = event_time(h);
 	struct task t = {0};
 	bool process;
 
 	if (h->type == PERF_RECORD_LOST) {
-		l->on.lost(l->on.arg);
+		e->on.lost(e->on.arg);
 		return;
 	}
 	if (h->size < sizeof(*h) + 8)
@@ -289,120 +289,120 @@ static void tell(struct process_events *l, const struct perf_event_header *h)
 	memcpy(&t, h + 1, h->size < sizeof(*h) + sizeof(t) ? 8 : sizeof(t));
 	process = is_pid(t.pid) && t.pid == t.tid;
 	if (h->type == PERF_RECORD_FORK && process && t.pid != t.ppid)
-		l->on.forked(l->on.arg, (pid_t)t.pid, is_pid(t.ppid) ? (pid_t)t.ppid : 0, time);
+		e->on.forked(e->on.arg, (pid_t)t.pid, is_pid(t.ppid) ? (pid_t)t.ppid : 0, time);
 	else if (h->type == PERF_RECORD_EXIT && process)
-		l->on.exited(l->on.arg, (pid_t)t.pid, time);
+		e->on.exited(e->on.arg, (pid_t)t.pid, time);
 	else if (h->type == PERF_RECORD_COMM && is_pid(t.pid) &&
 		 h->misc & PERF_RECORD_MISC_COMM_EXEC)
-		l->on.execed(l->on.arg, (pid_t)t.pid, comm_of(h), time);
+		e->on.execed(e->on.arg, (pid_t)t.pid, comm_of(h), time);
 }
 
-static struct ring *oldest(struct process_events *l, uint64_t until)
+static struct ring *oldest_record(struct process_events *e, uint64_t until)
 {
 	struct ring *found = NULL;
 
-	for (int i = 0; i < l->ncpus; i++) {
+	for (int i = 0; i < e->ncpus; i++) {
 		const struct perf_event_header *h;
 
-		if (l->cpus[i].fd < 0)
+		if (e->cpus[i].fd < 0)
 			continue;
-		h = ring_peek(&l->cpus[i].ring);
+		h = ring_peek(&e->cpus[i].ring);
 		if (h && event_time(h) < until) {
 			until = event_time(h);
-			found = &l->cpus[i].ring;
+			found = &e->cpus[i].ring;
 		}
 	}
 	return found;
 }
 
-uint64_t process_events_drain(struct process_events *l)
+uint64_t process_events_drain(struct process_events *e)
 {
 	uint64_t until = clock_now() - SLACK_NS;
 	struct ring *r;
 
-	if (l->polls) {
-		if (clock_now() - l->looked >= POLL_NS)
-			look_over(l, false);
+	if (e->polls) {
+		if (clock_now() - e->read_ns >= POLL_NS)
+			scan_proc(e, false);
 		return until;
 	}
-	if (clock_now() - l->looked >= CPUS_NS)
-		follow_cpus(l);
-	for (int i = 0; i < l->ncpus; i++)
-		if (l->cpus[i].fd >= 0)
-			ring_refresh(&l->cpus[i].ring);
-	while ((r = oldest(l, until))) {
-		tell(l, ring_peek(r));
+	if (clock_now() - e->read_ns >= FOLLOW_CPUS_NS)
+		follow_cpus(e);
+	for (int i = 0; i < e->ncpus; i++)
+		if (e->cpus[i].fd >= 0)
+			ring_refresh(&e->cpus[i].ring);
+	while ((r = oldest_record(e, until))) {
+		report_record(e, ring_peek(r));
 		ring_next(r);
 		ring_release(r);
 	}
 	return until;
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
-static void say_how(struct process_events *l, int r)
+static void describe(struct process_events *e, int r)
 {
 	const char *why = strerror(-r);
 
 	if (!r)
-		why = "new processes are told of by the kernel at once (perf events)";
+		why = "the kernel reports new processes at once (perf events)";
 	else if (r == -EACCES || r == -EPERM)
-		why = "the kernel tells of all of them only with CAP_PERFMON";
-	snprintf(l->how, sizeof(l->how), "%s%s",
+		why = "the kernel reports them only to processes with CAP_PERFMON";
+	snprintf(e->how, sizeof(e->how), "%s%s",
 		 r ? "new processes are looked for in /proc once a second: " : "", why);
 }
 
 int process_events_open(struct process_events **ret, const struct process_events_handlers *on)
 {
-	struct process_events *l = calloc(1, sizeof(*l));
+	struct process_events *e = calloc(1, sizeof(*e));
 	int r = -ENOMEM;
 
-	if (!l)
+	if (!e)
 		return r;
-	l->on = *on;
-	l->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (l->epoll < 0) {
+	e->on = *on;
+	e->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (e->epoll < 0) {
 		r = -errno;
-		free(l);
+		free(e);
 		return r;
 	}
-	l->looked = clock_now();
-	l->online = cpus_open();
-	r = open_cpus(l);
-	say_how(l, r);
+	e->read_ns = clock_now();
+	e->online_fd = cpus_open();
+	r = open_cpus(e);
+	describe(e, r);
 	if (r) { /* not allowed, or no room for rings */
-		close_cpus(l);
-		l->polls = true;
-		look_over(l, true);
+		close_cpus(e);
+		e->polls = true;
+		scan_proc(e, true);
 	}
-	*ret = l;
+	*ret = e;
 	return 0;
 }
 
-void process_events_close(struct process_events *l)
+void process_events_close(struct process_events *e)
 {
-	if (!l)
+	if (!e)
 		return;
-	close_cpus(l);
-	hashmap_fini_free(&l->seen);
-	close(l->epoll);
-	if (l->online >= 0)
-		close(l->online);
-	free(l->cpus);
-	free(l);
+	close_cpus(e);
+	hashmap_fini_free(&e->known);
+	close(e->epoll);
+	if (e->online_fd >= 0)
+		close(e->online_fd);
+	free(e->cpus);
+	free(e);
 }
 
-bool process_events_polls(const struct process_events *l)
+bool process_events_polls(const struct process_events *e)
 {
-	return l->polls;
+	return e->polls;
 }
 
-int process_events_fd(const struct process_events *l)
+int process_events_fd(const struct process_events *e)
 {
-	return l->epoll;
+	return e->epoll;
 }
 
-const char *process_events_how(const struct process_events *l)
+const char *process_events_how(const struct process_events *e)
 {
-	return l->how;
+	return e->how;
 }

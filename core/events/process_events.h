@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes of the whole machine as they begin, exec and end: from perf's records of a dummy event
- * on each CPU, or, where the kernel refuses that, by looking over /proc once a second. For one
- * thread.
+ * Reports the processes of the machine as they begin, exec and end: from the sideband records of a
+ * dummy event on each CPU, or, where the kernel refuses these events, by reading /proc once a
+ * second. For one thread.
  */
 #ifndef EVENTS_PROCESS_EVENTS_H
 #define EVENTS_PROCESS_EVENTS_H
@@ -11,29 +11,32 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* time: CLOCK_MONOTONIC ns; 0 where /proc is looked over. In order of time. */
+/* Called in the order of time. time: CLOCK_MONOTONIC ns; 0: read from /proc. */
 struct process_events_handlers {
 	void *arg;
-	void (*forked)(void *arg, pid_t pid, pid_t parent,
-		       uint64_t time); /* a process, no thread */
-	/* comm: its name, 15 bytes of it; NULL: not told. It lives until the handler returns. */
+	/* A process began; threads are not reported. parent 0: unknown. */
+	void (*forked)(void *arg, pid_t pid, pid_t parent, uint64_t time);
+	/* comm: the first 15 bytes of its name, valid until the handler returns; NULL: unknown. */
 	void (*execed)(void *arg, pid_t pid, const char *comm, uint64_t time);
-	/* Its first thread has ended: others may go on for a while. */
+	/* The main thread ended; other threads may run on. */
 	void (*exited)(void *arg, pid_t pid, uint64_t time);
-	void (*lost)(void *arg); /* records, or CPUs came late: look at /proc again */
+	/* Records were lost, or a CPU was not followed for a while: read /proc again. */
+	void (*lost)(void *arg);
 };
 
 struct process_events;
 
-/* 0 or -errno. Nothing is told of what runs already. */
+/* 0 or -errno. Processes that run already are not reported. */
 int process_events_open(struct process_events **ret, const struct process_events_handlers *);
-void process_events_close(struct process_events *);       /* NULL is fine */
-bool process_events_polls(const struct process_events *); /* /proc is looked over */
-/* One sentence that says how it works, and why not better. Lives as long as it. */
+void process_events_close(struct process_events *); /* NULL is fine */
+/* /proc is read, because the kernel refuses the events. */
+bool process_events_polls(const struct process_events *);
+/* One sentence: which way is used, and why. Borrowed. */
 const char *process_events_how(const struct process_events *);
-/* An epoll fd, readable when something has happened: each time, so whoever waits for it may want to
- * leave it for a while afterwards. */
+/* An epoll descriptor, readable after each event. A caller may wait a while before it drains, to
+ * be woken less often. */
 int process_events_fd(const struct process_events *);
-/* Tells what has happened. Several times a second. Until when (CLOCK_MONOTONIC ns) all is told. */
+/* Calls the handlers; to be called several times a second. Returns the time (CLOCK_MONOTONIC ns)
+ * until which everything was reported. */
 uint64_t process_events_drain(struct process_events *);
 #endif

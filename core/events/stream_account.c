@@ -74,8 +74,8 @@ static uint64_t above(uint64_t a, uint64_t b)
 }
 
 /* Samples that found no room in a ring. Events count lost sideband records too; before Linux 6.0
- * only records tell. The BPF programs know better: what they sent, or left to the event, and that
- * did not arrive. */
+ * only records tell. The BPF programs know better: what they sent, or deferred to the event,
+ * and that did not arrive. */
 static uint64_t ring_full_of(const struct perf_stream *s, uint64_t lost_by_events)
 {
 	const struct stream_account *a = &s->account;
@@ -88,8 +88,8 @@ static uint64_t ring_full_of(const struct perf_stream *s, uint64_t lost_by_event
 	return lost < missing ? lost : missing;
 }
 
-/* The sums of removed groups and of those that are open. The count of a CPU's event is left out: it
- * includes idle time. Returns the lost records. */
+/* The sums of removed groups and of those that are open. The count of a CPU's event is not in it,
+ * because it includes idle time. Returns the lost records. */
 static uint64_t sum_groups(const struct perf_stream *s, struct perf_stream_counts *c)
 {
 	uint64_t lost = s->account.removed.lost;

@@ -37,7 +37,7 @@ struct stream_account {
 	} removed;       /* sums of removed groups */
 	uint64_t unread; /* samples in the rings, as of the last read */
 	struct {
-		uint64_t sent;   /* samples that the BPF programs sent or left to the event */
+		uint64_t sent;   /* samples that the BPF programs sent or deferred to the event */
 		uint64_t failed; /* and for which the ring had no room */
 	} programs;
 	struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes a struct fusee_profile: every add function returns the index of the (deduplicated) element,
- * or BUILDER_NONE after a failed allocation; the error stays and builder_finish() returns it, so
- * look once.
+ * Makes a struct fusee_profile. Each function that adds an element returns its index; equal
+ * elements have one index. After an error they return BUILDER_NONE, and builder_finish() returns
+ * the first error, so that a caller checks once. For one thread.
  */
 #ifndef PROFILE_BUILDER_H
 #define PROFILE_BUILDER_H
@@ -18,36 +18,42 @@
 struct builder;
 
 int builder_new(struct builder **ret);
-void builder_free(struct builder *); /* NULL is fine; the finished profile goes with it */
+/* Frees the finished profile too. NULL is fine. */
+void builder_free(struct builder *);
 
-uint32_t builder_string(struct builder *, const char *p,
-			uint64_t len);                 /* bad UTF-8 becomes U+FFFD */
+/* Invalid UTF-8 becomes U+FFFD. */
+uint32_t builder_string(struct builder *, const char *p, uint64_t len);
 uint32_t builder_cstr(struct builder *, const char *); /* NULL: "" */
 uint32_t builder_function(struct builder *, const struct fusee_function *);
 uint32_t builder_mapping(struct builder *, const struct fusee_mapping *);
-/* location.first_line and nlines are filled in; lines are copied, innermost first. */
+/* Copies the lines, innermost first; first_line and nlines of the location are ignored. */
 uint32_t builder_location(struct builder *, const struct fusee_location *,
 			  const struct fusee_line *lines, uint32_t n);
 uint32_t builder_stack(struct builder *, const uint32_t *locations, uint32_t n); /* leaf first */
-uint32_t builder_type(struct builder *, const char *type,
-		      const char *unit); /* before the first sample */
-/* Adds to the sample of the same (stack, labels, pid, tid); values: one for each type. Label texts
- * are copied; of two labels of one key the first stays, and no more than 64 keys do. */
+/* To be called before the first sample. */
+uint32_t builder_type(struct builder *, const char *type, const char *unit);
+/* Adds values, one for each type, to the sample with this stack, labels, pid and tid. Label texts
+ * are copied. Of two labels with the same key the first is kept, and at most 64 keys are. 0 or
+ * -errno. */
 int builder_sample(struct builder *, uint32_t stack, const struct fusee_label *labels,
 		   uint32_t nlabels, uint32_t pid, uint32_t tid, const int64_t *values);
-/* The same text twice is one comment. */
+/* A text that is there already is not added again. */
 void builder_comment(struct builder *, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* n samples were lost or truncated (stage) for a reason; adds up by reason. */
+/* n more samples were lost or truncated (stage) for this reason. */
 void builder_loss(struct builder *, enum loss_stage, const char *reason, int64_t n);
-/* All reasons of an account that are not 0, but those of delivery. */
+/* Adds the samples that an account has as lost or truncated. */
 void builder_losses(struct builder *, const struct loss_account *);
+/* A label of the target; replaces that of the same key. */
 void builder_resource(struct builder *, const char *key, const char *value);
+/* FUSEE_MAPPING_* of a mapping that was added. */
 void builder_mapping_flags(struct builder *, uint32_t mapping, uint32_t set, uint32_t clear);
-/* kind, default_type, period, times, id: set them here. strings as indices of this builder. */
+/* The profile, to set kind, default_type, period, start_ns, duration_ns and id; strings are indices
+ * of this builder. */
 struct fusee_profile *builder_profile(struct builder *);
-/* Fills the tables. The profile lives as long as the builder; nothing can be added after it. */
+/* Fills the tables of the profile, which is valid until builder_free(). Nothing can be added after
+ * it. 0 or -errno. */
 int builder_finish(struct builder *, const struct fusee_profile **ret);
-/* About how much memory it holds, finished or not: for queues with a limit. */
+/* About how many bytes of memory the builder holds. */
 uint64_t builder_bytes(const struct builder *);
 #endif

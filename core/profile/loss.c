@@ -32,8 +32,9 @@ static const struct {
 			     "share of the ring."},
 	[LOSS_ENDLESS] = {"an unwinder's frames do not end", LOSS_STACK,
 			  "A language unwinder's step pushed more frames than a stack may have."},
-	[LOSS_BACKWARDS] = {"an unwinder's caller is not above its callee", LOSS_STACK,
-			    "A language unwinder's step returned a frame below the one before."},
+	[LOSS_BACKWARDS] =
+		{"an unwinder's caller is not above its callee", LOSS_STACK,
+		 "A language unwinder's step returned a caller that is not above its callee."},
 	[LOSS_COPY_FULL] = {"stack larger than its copy", LOSS_STACK,
 			    "The stack copy has its largest size, and frames lie above it."},
 	[LOSS_COPY_SHORT] = {"stack copy ends early", LOSS_STACK,
@@ -59,7 +60,7 @@ static const struct {
 	[LOSS_REFUSED] = {"refused", LOSS_DELIVERY,
 			  "The sink answered that it will never take the profile."},
 	[LOSS_ENDED] = {"ended", LOSS_DELIVERY,
-			"The sink had not taken the profile when the agent or the plan ended."},
+			"The profile was still queued when the agent or the plan ended."},
 };
 
 const char *loss_text(enum loss_reason reason)

@@ -84,7 +84,7 @@ void loss_account_init(struct loss_account *);
 uint32_t loss_account_reason(struct loss_account *, const char *text);
 /* n more samples (or profiles) with this reason; 0: complete. */
 void loss_account_add(struct loss_account *, uint32_t reason, uint64_t n);
-/* At most n samples that were counted with one reason have another one of the same stage. */
+/* Counts at most n samples of the reason `from` as `to`, which is of the same stage. */
 void loss_account_move(struct loss_account *, enum loss_reason from, enum loss_reason to,
 		       uint64_t n);
 /* All figures become 0; the reasons stay, with their numbers. */

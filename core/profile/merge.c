@@ -122,7 +122,7 @@ static bool same_types(const struct fusee_profile *a, const struct fusee_profile
 	return true;
 }
 
-/* What the first profile says of the whole. */
+/* What the merged profile has of the first profile. */
 static int merge_head(struct builder *b, const struct fusee_profile *p)
 {
 	struct fusee_profile *to = builder_profile(b);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several profiles as one. */
+/* Merges profiles. */
 #ifndef PROFILE_MERGE_H
 #define PROFILE_MERGE_H
 
 #include "profile/builder.h"
 
-/* Fills b with all of them: n is at least 1. The first one gives types, period and start; durations
- * add up. -EINVAL: one of them has other types, its index in *odd. */
+/* Adds n profiles, at least 1, to an empty builder. Types, period and start are those of the first
+ * profile; durations are added up. 0; -ENOMEM; -EINVAL: profile *odd has other types. */
 int merge_profiles(struct builder *b, const struct fusee_profile *const *profiles, uint32_t n,
 		   uint32_t *odd);
 #endif

@@ -8,22 +8,22 @@
 #include "base/buf.h"
 #include <fusee/profile.h>
 
-/* Appends the encoded profile. 0 or -errno. Losses go into comments, `resource` labels onto every
- * sample that has no label of that name. */
+/* Appends the encoded profile. Losses become comments (pprof_loss.h); labels of `resource` are
+ * added to every sample that has no label of that key. 0 or -errno. */
 int pprof_encode(const struct fusee_profile *, bool gzip, struct buf *out);
 
-/* A decoded profile owns everything in it. Accepts gzip or plain. On error *text (static or in the
- * object's memory; never NULL) says what is wrong. What the model doesn't have is gone: a second
- * value of a label's key, drop_frames, doc_url. Losses come back from the comments that
- * pprof_encode() wrote. */
+/* A decoded file; owns its profile. */
 struct pprof_file;
 
-/* Refused with -EFBIG: a file of more bytes than this uncompressed; and one whose messages take
- * more memory than real profiles of its size do, PPROF_MEMORY_BASE + its bytes *
- * PPROF_MEMORY_FACTOR. */
+/* Limits of uncompressed bytes, and of the memory that the messages of a file take: base + bytes *
+ * factor, which real profiles never reach. */
 #define PPROF_MAX_BYTES (512ull << 20)
 #define PPROF_MEMORY_BASE (64ull << 20)
 #define PPROF_MEMORY_FACTOR 40
+/* Decodes a file, gzip or plain. What struct fusee_profile has no field for is not kept: a second
+ * value of a label's key, drop_frames, doc_url. Comments that pprof_encode() wrote of losses become
+ * losses. 0; -EINVAL; -EFBIG: above a limit; -ENOMEM. *text is a static sentence about the error.
+ */
 int pprof_decode(const void *bytes, size_t len, struct pprof_file **ret, const char **text);
 const struct fusee_profile *pprof_profile(const struct pprof_file *);
 void pprof_free(struct pprof_file *);

@@ -139,7 +139,7 @@ static bool begins(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-/* What the format doesn't say and a report wants to know. */
+/* The kind of a mapping, which the format does not have and reports need. */
 static uint32_t kind_of_mapping(const char *path, bool first)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -345,7 +345,7 @@ static void read_samples(struct decoder *d)
 static void read_types(struct decoder *d)
 {
 	struct fusee_profile *p = builder_profile(d->b);
-	const char *wanted = raw(d, d->in->default_sample_type), *name = "";
+	const char *default_type = raw(d, d->in->default_sample_type), *name = "";
 	bool found = false;
 
 	for (size_t i = 0; i < d->in->n_sample_type && !d->error; i++) {
@@ -355,7 +355,7 @@ static void read_types(struct decoder *d)
 		builder_type(d->b, type, unit);
 		if (found)
 			continue;
-		found = *wanted && !strcmp(type, wanted);
+		found = *default_type && !strcmp(type, default_type);
 		p->default_type = (uint32_t)i;
 		name = type;
 	}

@@ -32,7 +32,7 @@ struct encoder {
 	struct dict texts;       /* the file's string table */
 	uint32_t *text_of;       /* by string of the profile: id in texts + 1, 0 not yet */
 	uint32_t *mapping_of;    /* by mapping of the profile: id in the file */
-	uint32_t *mapping_flags; /* FUSEE_MAPPING_*, the has_ ones only where they are true */
+	uint32_t *mapping_flags; /* FUSEE_MAPPING_*, those of symbols only if they are true */
 	struct buf msg, sub, clean, keys;
 	struct buf block; /* what zlib has not got yet */
 };
@@ -94,8 +94,8 @@ static void deflate_block(struct encoder *e, int flush)
 {
 	const char *at = e->block.p;
 
-	for (size_t left = e->block.len, n; left; left -= n, at += n) {
-		n = left < INT32_MAX ? left : INT32_MAX;
+	for (size_t rest = e->block.len, n; rest; rest -= n, at += n) {
+		n = rest < INT32_MAX ? rest : INT32_MAX;
 		deflate_some(e, at, n, Z_NO_FLUSH);
 	}
 	if (flush != Z_NO_FLUSH)
@@ -258,7 +258,7 @@ static void put_labels(struct encoder *e, const struct fusee_sample *s)
 		put_label(e, FUSEE_AT(struct fusee_label, p->resource, i));
 }
 
-/* The location that stands in where there is none: the one after the last. */
+/* The id of a location. Where there is none, an extra location behind the last is written. */
 static uint64_t location_id(struct encoder *e, uint32_t i)
 {
 	if (i)

@@ -14,7 +14,7 @@
 /* Of one of a profile's losses. */
 enum loss_stage pprof_loss_stage(const struct fusee_label *);
 void pprof_loss_write(struct buf *, const struct fusee_label *);
-/* false: the comment is another one. *reason points into it. Files of earlier versions have "lost
- * or cut" and no stage of their own. */
+/* false: the comment is no loss. *reason points into it. Comments of earlier versions, which name
+ * no stage, are read too. */
 bool pprof_loss_read(const char *comment, enum loss_stage *, int64_t *n, const char **reason);
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A profile as text and pages: what `fusee report` prints. All functions append to a buf. */
+/* Renders profiles as text and pages: what `fusee report` prints. Each function appends to a buf.
+ */
 #ifndef PROFILE_RENDER_H
 #define PROFILE_RENDER_H
 
@@ -10,18 +11,18 @@
 #include <fusee/profile.h>
 
 struct render_options {
-	const char *focus, *ignore,
-		*hide;    /* extended regular expressions on function names; NULL: none */
+	/* Extended regular expressions that match function names; NULL: none. */
+	const char *focus, *ignore, *hide;
 	const char *type; /* value type, NULL: the profile's default */
-	uint32_t rows;    /* top: 0 all */
+	uint32_t rows;    /* of a table; 0: all */
 	uint32_t width;   /* columns of the terminal, 0: no limit */
 	bool cumulative;  /* top: sort by cum */
 	bool color;
-	const char *title; /* pages */
+	const char *title; /* of a page */
 };
 
-/* Common: 0 or -errno; on -EINVAL `out->p` holds one sentence (a bad regular expression). base may
- * be NULL: no diff. */
+/* All return 0 or -errno; after -EINVAL out->p holds one sentence, for example about a bad regular
+ * expression. base: the profile is compared with it; NULL: there is no comparison. */
 int render_top(const struct fusee_profile *, const struct fusee_profile *base,
 	       const struct render_options *, struct buf *out);
 int render_tree(const struct fusee_profile *, const struct render_options *, struct buf *out);
@@ -31,8 +32,7 @@ int render_folded(const struct fusee_profile *, const struct render_options *, s
 int render_speedscope(const struct fusee_profile *, const struct render_options *, struct buf *out);
 int render_flamegraph(const struct fusee_profile *, const struct fusee_profile *base,
 		      const struct render_options *, struct buf *out);
-/* The graph of calls in Graphviz's language; the hottest 80 functions unless o->rows says another
- * number. */
+/* The graph of calls in Graphviz's language, of the hottest o->rows functions (0: 80). */
 int render_dot(const struct fusee_profile *, const struct fusee_profile *base,
 	       const struct render_options *, struct buf *out);
 int render_json(const struct fusee_profile *, const struct fusee_profile *base,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model's stacks as a tree of calls, as the flame graph page has it. */
+/* The stacks of a model as a tree of calls, for the flame graph page. */
 #ifndef PROFILE_RENDER_CALLS_H
 #define PROFILE_RENDER_CALLS_H
 
@@ -7,11 +7,11 @@
 #include "profile/render_model.h"
 
 struct render_call {
-	uint32_t function;      /* of the model */
-	uint32_t parent, depth; /* the root is call 0, at depth 0 */
-	uint32_t first, next;   /* child, sibling in the order of names; 0: none */
-	uint32_t flags;         /* RENDER_INLINED: at every call; RENDER_GUESSED: at one at least */
-	uint32_t line;          /* 0: unknown, or not always the same */
+	uint32_t function;       /* of the model */
+	uint32_t parent, depth;  /* the root is call 0, at depth 0 */
+	uint32_t first, next;    /* child, sibling in the order of names; 0: none */
+	uint32_t flags;          /* RENDER_INLINED: of all calls; RENDER_GUESSED: of any call */
+	uint32_t line;           /* 0: unknown, or several */
 	int64_t self, base_self; /* never negative */
 };
 
@@ -19,15 +19,15 @@ struct render_calls {
 	struct render_call *calls;
 	uint32_t n;
 	uint32_t *order;   /* the model's functions by name */
-	uint32_t *rank;    /* where a function stands in that order */
-	uint32_t negative; /* stacks left out: a width can't show less than nothing */
+	uint32_t *rank;    /* the position of a function in that order */
+	uint32_t negative; /* stacks that are not in the tree, because a width cannot be negative */
 
-	/* the tree's own */
+	/* private */
 	struct buf buf;
 	struct dict keys;
 };
 
-/* 0 or -ENOMEM. The model must live as long. */
+/* 0 or -ENOMEM. Borrows the model. */
 int render_calls_make(struct render_calls *, const struct render_model *);
 void render_calls_free(struct render_calls *);
 #endif

@@ -27,7 +27,7 @@
 EMBED(flamegraph_html, "core/profile/flamegraph.html");
 EMBED(flamegraph_css, "core/profile/flamegraph.css");
 EMBED(flamegraph_js, "flamegraph.js");     /* both scripts, */
-EMBED(flamegraph_hash, "flamegraph.hash"); /* the only ones that the page lets run */
+EMBED(flamegraph_hash, "flamegraph.hash"); /* the page runs only scripts with these hashes */
 
 static const struct part {
 	const char *mark, *text, *end; /* text NULL: the data */
@@ -109,14 +109,14 @@ static void put_base64(struct buf *out, const struct buf *in)
 	char *to = buf_grow(out, (in->len + 2) / 3 * 4);
 
 	for (size_t i = 0; to && i < in->len; i += 3) {
-		size_t left = in->len - i;
-		uint32_t v = (uint32_t)p[i] << 16 | (left > 1 ? (uint32_t)p[i + 1] << 8 : 0) |
-			     (left > 2 ? p[i + 2] : 0);
+		size_t n = in->len - i;
+		uint32_t v = (uint32_t)p[i] << 16 | (n > 1 ? (uint32_t)p[i + 1] << 8 : 0) |
+			     (n > 2 ? p[i + 2] : 0);
 
 		*to++ = digits[v >> 18];
 		*to++ = digits[v >> 12 & 63];
-		*to++ = left > 1 ? digits[v >> 6 & 63] : '=';
-		*to++ = left > 2 ? digits[v & 63] : '=';
+		*to++ = n > 1 ? digits[v >> 6 & 63] : '=';
+		*to++ = n > 2 ? digits[v & 63] : '=';
 	}
 }
 
@@ -322,7 +322,7 @@ static int put_head(struct buf *out, const struct render_model *m, const struct 
 	put_losses(out, m->profile, LOSS_TICK, &b);
 	put_losses(out, m->profile, LOSS_STACK, &b);
 	if (t->negative) {
-		buf_printf(&b, "%s stacks with negative values left out",
+		buf_printf(&b, "%s stacks with negative values are not shown",
 			   text_number(number, t->negative));
 		next_fact(out, &b);
 	}

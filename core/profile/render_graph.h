@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions and who calls whom, trimmed and sorted as pprof does it: what --top and --peek print.
+/* Functions and their callers and callees, trimmed and sorted as pprof does: for --top and --peek.
  */
 #ifndef PROFILE_RENDER_GRAPH_H
 #define PROFILE_RENDER_GRAPH_H
 
 #include "profile/render_model.h"
 
-/* In a diff all numbers are the profile's less the base's. */
+/* In a comparison all numbers are the difference from the base. */
 struct render_node {
 	uint32_t function;
 	int64_t flat, cum;
 };
 
 struct render_edge {
-	uint32_t src, dst; /* functions: the caller and the called */
+	uint32_t src, dst; /* functions: caller and callee */
 	int64_t weight;
-	bool inlined; /* at every call */
+	bool inlined; /* all calls are */
 };
 
 struct render_graph {
@@ -24,12 +24,12 @@ struct render_graph {
 	struct render_edge *edges;
 	uint32_t nnodes, nedges;
 	uint32_t all;             /* nodes before the limit of rows */
-	uint32_t dropped;         /* for their small cum, before that */
-	int64_t total, shown;     /* what percentages are of; sum of flat */
+	uint32_t dropped;         /* nodes that were trimmed before */
+	int64_t total, shown;     /* 100 %; the sum of flat of the nodes */
 	char unit[RENDER_NUMBER]; /* for render_value() */
 };
 
-/* trim: leave out what is under half a percent. 0 or -ENOMEM. */
+/* trim: drops nodes below half a percent. 0 or -ENOMEM. Borrows the model. */
 int render_graph_make(struct render_graph *, const struct render_model *,
 		      const struct render_options *, bool trim);
 void render_graph_free(struct render_graph *);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The few functions that matter, at the end of `fusee record`. Why a stack was cut is no function.
+/* The few functions that matter, at the end of `fusee record`. The reason of a truncated stack is
+ * no function.
  */
 #include "profile/render.h"
 
@@ -21,7 +22,7 @@ struct hottest {
 	const struct render_model *m;
 	uint32_t *order;
 	uint32_t n;
-	double factor; /* values are divided by it; 0: whole numbers */
+	double factor; /* values are divided by it; 0: integers */
 	const char *unit;
 	int digits;
 };
@@ -41,7 +42,7 @@ static int compare(const void *a, const void *b, void *model)
 	return order ? order : (x->name.len > y->name.len) - (x->name.len < y->name.len);
 }
 
-/* One unit for the whole table. */
+/* One unit for the table. */
 static void choose_unit(struct hottest *h)
 {
 	struct fusee_str u = h->m->unit;
@@ -74,7 +75,7 @@ static void grouped(char out[RENDER_NUMBER], const char *digits)
 
 static void put_value(const struct hottest *h, int64_t v, struct buf *out)
 {
-	char digits[RENDER_NUMBER], number[RENDER_NUMBER], whole[RENDER_NUMBER + 4];
+	char digits[RENDER_NUMBER], number[RENDER_NUMBER], text[RENDER_NUMBER + 4];
 	double share = h->m->total ? (double)v / (double)h->m->total * 100 : 0;
 
 	if (h->factor > 0)
@@ -82,8 +83,8 @@ static void put_value(const struct hottest *h, int64_t v, struct buf *out)
 	else
 		snprintf(digits, sizeof(digits), "%" PRId64, v);
 	grouped(number, digits);
-	snprintf(whole, sizeof(whole), "%s%s", number, h->unit);
-	buf_printf(out, "%10s %5.1f %%", whole, share);
+	snprintf(text, sizeof(text), "%s%s", number, h->unit);
+	buf_printf(out, "%10s %5.1f %%", text, share);
 }
 
 static uint32_t larger(uint32_t a, uint32_t b)
@@ -117,7 +118,7 @@ static uint32_t name_width(const struct hottest *h, uint32_t width)
 static void put_row(const struct hottest *h, const struct render_function *f, uint32_t width,
 		    bool narrow, struct buf *out)
 {
-	struct fusee_str cut;
+	struct fusee_str name;
 	size_t at;
 	uint32_t len;
 	const char *library = render_base_name(f->library, &len);
@@ -128,9 +129,9 @@ static void put_row(const struct hottest *h, const struct render_function *f, ui
 	buf_str(out, "   ");
 	at = out->len;
 	render_name(out, f->name, width);
-	cut = (struct fusee_str){out->p + at, out->len - at};
+	name = (struct fusee_str){out->p + at, out->len - at};
 	if (len && !out->error) {
-		buf_printf(out, "%*s  ", (int)(width - render_columns(cut)), "");
+		buf_printf(out, "%*s  ", (int)(width - render_columns(name)), "");
 		render_name(out, (struct fusee_str){library, len}, narrow ? LIBRARY_MAX : 0);
 	}
 	buf_str(out, "\n");

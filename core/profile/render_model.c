@@ -19,7 +19,7 @@ struct reader {
 	const struct fusee_profile *p;
 	bool is_base;
 	uint32_t type;
-	uint32_t wanted;         /* MATCH_* that are asked for */
+	uint32_t used;           /* MATCH_* of the expressions that were given */
 	uint8_t *function_match; /* MATCH_* by function of the profile */
 	uint8_t *mapping_match;
 	uint32_t *function_of; /* model's function by function of the profile */
@@ -117,7 +117,7 @@ static int choose_type(struct render_model *m, const struct render_options *o, u
 /* A name in an expression is a function's, its source file's or its library's, as pprof's are. */
 static void match(struct reader *r, const regex_t *re, uint32_t bit)
 {
-	r->wanted |= bit;
+	r->used |= bit;
 	for (uint32_t i = 1; i < r->p->functions.n; i++) {
 		const struct fusee_function *f = FUSEE_AT(struct fusee_function, r->p->functions,
 							  i);
@@ -176,7 +176,7 @@ static uint32_t location_match(const struct reader *r, const struct fusee_locati
 
 static bool stack_stays(const struct reader *r, const struct fusee_stack *s)
 {
-	bool focused = !(r->wanted & MATCH_FOCUS);
+	bool focused = !(r->used & MATCH_FOCUS);
 
 	for (uint32_t i = 0; i < s->n; i++) {
 		uint32_t at = *FUSEE_AT(uint32_t, r->p->stack_locations, s->first + i);
@@ -208,7 +208,7 @@ static uint32_t code_of(const struct fusee_profile *p, const struct fusee_locati
 	return RENDER_LIBRARY;
 }
 
-/* The function of that key; a new one is empty but for its name. */
+/* The function with this key; a new function is empty except for its name. */
 static struct render_function *function(struct reader *r, const void *key, size_t len,
 					struct fusee_str name, uint32_t *index)
 {
@@ -220,7 +220,7 @@ static struct render_function *function(struct reader *r, const void *key, size_
 		r->error = -ENOMEM;
 		return NULL;
 	}
-	*index = id - 1; /* the dict's 0 is the empty key, which nobody has */
+	*index = id - 1; /* the dict's 0 is the empty key */
 	if (*index < m->nfunctions)
 		return (struct render_function *)(void *)m->function_buf.p + *index;
 	f = buf_grow(&m->function_buf, sizeof(*f));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all reports are made of: a profile (and a base to compare it with) with one value type
- * chosen, the filters applied, inlined calls expanded, and functions told apart by name as pprof
- * does it. So every report counts the same, and the same as `go tool pprof`.
+ * The model of all reports: a profile, and a base to compare it with, of one value type, with the
+ * filters applied and inlined calls expanded. Functions are distinguished by name, as pprof does,
+ * so that every report counts the same as `go tool pprof`.
  */
 #ifndef PROFILE_RENDER_MODEL_H
 #define PROFILE_RENDER_MODEL_H
@@ -13,7 +13,7 @@
 #include "base/dict.h"
 #include "profile/render.h"
 
-/* Where a function's code lives. */
+/* The kind of a function's code. */
 enum render_code {
 	RENDER_PROGRAM,
 	RENDER_LIBRARY,
@@ -22,14 +22,15 @@ enum render_code {
 	RENDER_REASON,  /* no code: "[truncated: too deep]", "[unknown]" */
 };
 
-/* Texts live as long as the profiles; they are not terminated. */
+/* Texts are borrowed from the profiles and not terminated. */
 struct render_function {
-	struct fusee_str name;    /* "[libc.so.6]" where none is known */
+	struct fusee_str name;    /* "[libc.so.6]" if it is unknown */
 	struct fusee_str file;    /* source file, may be empty */
-	struct fusee_str library; /* path of the mapping that it was first seen in, may be empty */
+	struct fusee_str library; /* path of the first mapping with it, may be empty */
 	uint32_t start_line;      /* 0 unknown */
 	uint32_t code;            /* enum render_code */
-	int64_t self, total; /* flat and cum; a recursive function counts once a stack in total */
+	/* pprof's flat and cum; total counts a recursive function once for each stack. */
+	int64_t self, total;
 	int64_t base_self, base_total;
 };
 
@@ -56,10 +57,10 @@ struct render_model {
 	struct render_frame *frames;
 	struct render_stack *stacks;
 	uint32_t nfunctions, nframes, nstacks;
-	int64_t total, base_total; /* of all samples, also of those that a filter took away;
-				      absolute values */
+	/* Sums of absolute values of all samples, filtered samples included. */
+	int64_t total, base_total;
 
-	/* the rest is the model's own */
+	/* private */
 	struct dict names;
 	struct buf function_buf, frame_buf, stack_buf;
 	char **kept;
@@ -73,32 +74,33 @@ int render_model_make(struct render_model *, const struct fusee_profile *,
 		      struct buf *error);
 void render_model_free(struct render_model *);
 
-/* What 100 % is: the base's total where there is a base that is not empty. */
+/* 100 %: the total of the base if it is not empty, otherwise of the profile. */
 int64_t render_percent_of(const struct render_model *);
 
 /* ---- numbers as pprof prints them ---- */
 
 #define RENDER_NUMBER 48 /* bytes that a formatted number needs */
 
-/* "1.23s", "40ms", "12"; to: "auto", or a unit ("s"), or the one render_unit() chose. */
+/* "1.23s", "40ms", "12"; to: "auto", a unit ("s"), or the result of render_unit(). */
 void render_value(char out[RENDER_NUMBER], int64_t value, struct fusee_str unit, const char *to);
 /* " 12.34%", six characters wide. */
 void render_percent(char out[RENDER_NUMBER], int64_t value, int64_t total);
-/* The one unit in which all values from smallest to largest (absolute) can be read. */
+/* The unit in which all values from smallest to largest (absolute) are readable. */
 void render_unit(char out[RENDER_NUMBER], int64_t smallest, int64_t largest, struct fusee_str unit);
 
 /* ---- text ---- */
 
 const char *render_base_name(struct fusee_str path, uint32_t *len);
-/* Appends text without what a terminal would obey: a control character becomes '?'. */
+/* Appends text; a control character becomes '?', so that a terminal obeys nothing. */
 void render_plain(struct buf *, struct fusee_str);
-/* Appends a name of at most `width` columns, cut in its middle with "..."; 0: whole. */
+/* Appends a name; if it has more columns than width, "..." replaces its middle. width 0: no limit.
+ */
 void render_name(struct buf *, struct fusee_str name, uint32_t width);
-/* A text that is longer than RENDER_MATCH_MAX is looked at up to there. */
+/* Only this many bytes of a text are matched. */
 #define RENDER_MATCH_MAX 4096
 bool render_matches(const regex_t *, struct fusee_str);
-/* How many columns a text takes: its characters. */
+/* The columns that a text takes: its number of characters. */
 uint32_t render_columns(struct fusee_str);
-/* Appends "text" with its quotes, fit for JSON and for a <script> of a page. */
+/* Appends "text" with quotes, escaped for JSON and for a <script> of a page. */
 void render_json_string(struct buf *, struct fusee_str);
 #endif

@@ -42,8 +42,8 @@ static void put_frames(const struct render_model *m, struct buf *out)
 	}
 }
 
-/* There is no order in time, so alike stacks stand beside each other: the left heavy picture at
- * once. */
+/* The profile has no order in time. Similar stacks are sorted beside each other, so that speedscope
+ * shows its sorted view at once. */
 static int compare(const void *a, const void *b, void *model)
 {
 	const struct render_model *m = model;

@@ -151,7 +151,7 @@ void render_unit(char out[RENDER_NUMBER], int64_t smallest, int64_t largest, str
 	scale((double)smallest, from, MINIMUM, &low);
 	scale((double)largest, from, MINIMUM, &high);
 	chosen = low;
-	/* Far apart: two digits behind the point show the small ones too. */
+	/* A wide range: two digits behind the point show small values too. */
 	if (strcmp(low, high) && (double)smallest * 100 < (double)largest)
 		scale((double)smallest * 100, from, MINIMUM, &chosen);
 	snprintf(out, RENDER_NUMBER, "%s", *chosen ? chosen : from);

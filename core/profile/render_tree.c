@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The call tree from its roots, as lines: the share of the whole and of the function itself at the
- * left, so that eyes run down one column. A call that is the only one of its caller isn't indented:
- * deep stacks stay readable.
+ * The call tree from its roots, as lines: at the beginning of a line are the shares of the total
+ * and of the function itself. The only call of a caller is not indented, so that deep stacks stay
+ * readable.
  */
 #include "profile/render.h"
 
@@ -221,7 +221,7 @@ static int enter(struct tree *t, struct buf *places, uint32_t parent)
 	return buf_add(places, &p, sizeof(p));
 }
 
-/* Without recursion: a stack may be as deep as whoever made the file wants. */
+/* Without recursion: a stack in a foreign file may have any depth. */
 static int walk(struct tree *t, struct buf *out)
 {
 	struct buf places = {0};

@@ -16,10 +16,10 @@
 #include "base/sha256.h"
 #include "profile/check.h"
 
-/* Elements of one table that the part has. */
+/* The elements of a table that a part has. */
 struct chosen {
-	uint32_t *to;   /* by index in the whole: index in the part, 0 not there */
-	uint32_t *from; /* by index in the part; from[0] is the empty one */
+	uint32_t *to;   /* by index in the profile: index in the part; 0: it is not in the part */
+	uint32_t *from; /* by index in the part: index in the profile; [0] is the empty element */
 	uint32_t n;
 };
 
@@ -31,7 +31,7 @@ struct split {
 	const struct fusee_profile *p;
 	struct chosen strings, functions, mappings, locations, stacks, texts;
 	struct dict label_dict;
-	struct label_texts *labels; /* by label of the whole */
+	struct label_texts *labels; /* by label of the profile */
 	uint32_t string_id;         /* bytes of the longest number of a string */
 	uint64_t head;              /* bytes of what each part has */
 	uint64_t every_sample;      /* bytes of the resource's labels on each sample */
@@ -79,7 +79,7 @@ static bool choose(struct chosen *c, uint32_t i)
 	return true;
 }
 
-static void cut_back(struct chosen *c, uint32_t n)
+static void shorten(struct chosen *c, uint32_t n)
 {
 	while (c->n > n)
 		c->to[c->from[--c->n]] = 0;
@@ -207,17 +207,18 @@ static void add_head_strings(struct split *s)
 
 static void begin_part(struct split *s)
 {
-	cut_back(&s->strings, 1);
-	cut_back(&s->functions, 1);
-	cut_back(&s->mappings, 1);
-	cut_back(&s->locations, 1);
-	cut_back(&s->stacks, 1);
-	cut_back(&s->texts, 1);
+	shorten(&s->strings, 1);
+	shorten(&s->functions, 1);
+	shorten(&s->mappings, 1);
+	shorten(&s->locations, 1);
+	shorten(&s->stacks, 1);
+	shorten(&s->texts, 1);
 	s->bytes = s->head;
 	add_head_strings(s);
 }
 
-/* What stands beside the samples. Losses are counted for each part; only the first one has them. */
+/* Bytes of what is beside the samples. Losses are counted for each part, though only the first part
+ * has them. */
 static uint64_t head_bytes(const struct split *s)
 {
 	const struct fusee_profile *p = s->p;
@@ -391,8 +392,8 @@ static void take_stacks(const struct split *s, struct part *part)
 	}
 }
 
-/* Labels, values and times of samples stay where they are: nobody looks at those that no sample
- * names. */
+/* Labels, values and times of the profile are shared: what no sample of the part refers to is not
+ * read. */
 static void take_samples(const struct split *s, struct part *part, uint32_t first, uint32_t n)
 {
 	const struct fusee_profile *p = s->p;
@@ -466,12 +467,12 @@ static bool fits(struct split *s, uint32_t i, uint32_t n, uint64_t max_samples, 
 	add_sample(s, i);
 	if (!n || !max_bytes || s->bytes <= max_bytes)
 		return true;
-	cut_back(&s->strings, strings);
-	cut_back(&s->functions, functions);
-	cut_back(&s->mappings, mappings);
-	cut_back(&s->locations, locations);
-	cut_back(&s->stacks, stacks);
-	cut_back(&s->texts, texts);
+	shorten(&s->strings, strings);
+	shorten(&s->functions, functions);
+	shorten(&s->mappings, mappings);
+	shorten(&s->locations, locations);
+	shorten(&s->stacks, stacks);
+	shorten(&s->texts, texts);
 	return false;
 }
 

@@ -55,7 +55,7 @@ static int explain_refusal(const struct profiler_options *o, int error)
 {
 	const struct probe_target target = {
 		.pid = o->npids && !o->held ? o->pids[0] : 0,
-		.whole = o->all || o->dynamic,
+		.all = o->all || o->dynamic,
 		.again = o->command_line,
 	};
 	char *why = probe_explain(error, &target);

@@ -85,7 +85,7 @@ static uint32_t sample(struct builder *b, const uint32_t *locations, uint32_t n,
 }
 
 /* main (program) calls outer+inner (inlined, a library), guess (guessed, JIT), read (kernel); one
- * stack is cut. */
+ * stack is truncated. */
 static void kinds(struct builder *b)
 {
 	uint32_t program = mapping(b, "/bin/program", FUSEE_MAPPING_MAIN);
@@ -123,8 +123,9 @@ static uint32_t random32(uint32_t below)
 	return (uint32_t)(state >> 20) % below;
 }
 
-/* Each stack is an earlier one that was left near its leaf and went on otherwise, as a program's
- * are. */
+/* Each stack shares its callers with an earlier stack and differs near the leaf, as in real
+ * programs.
+ */
 static void big(struct builder *b, uint32_t n)
 {
 	enum { FUNCTIONS = 5000, DEEPEST = 64 };

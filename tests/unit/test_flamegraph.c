@@ -73,7 +73,7 @@ static void check_name(const struct made *x, uint32_t i, const char *name)
 	CHECK(s.len == strlen(name) && !memcmp(s.p, name, s.len));
 }
 
-TEST(children_stand_by_name_and_values_are_own_ones)
+TEST(children_are_sorted_by_name_and_values_are_their_own)
 {
 	struct made x = {.b = fresh()};
 	uint32_t root = frame(x.b, "main", 1, 0), kid;
@@ -119,7 +119,7 @@ TEST(lines_that_differ_are_none_and_one_guess_is_a_guess)
 	done(&x);
 }
 
-TEST(negative_values_are_left_out_and_counted)
+TEST(negative_values_are_not_drawn_but_counted)
 {
 	struct made x = {.b = fresh()};
 

@@ -155,7 +155,8 @@ static pid_t burner(double seconds, bool fork_first, int gate)
 	return pid;
 }
 
-/* Two targets of two rates in one ring: the first one's child inherits; a removed one is silent. */
+/* Two targets of two rates in one ring: the child of the first inherits its events; a removed
+ * target has no more samples. */
 TEST(targets_come_and_go)
 {
 	struct seen n = {0};
@@ -164,7 +165,7 @@ TEST(targets_come_and_go)
 		.dynamic = true, .period_ns = 2003009, .stack_bytes = 1024, .kernel = true};
 	struct perf_stream_counts c;
 	struct perf_stream *s;
-	uint32_t slow, fast, gone;
+	uint32_t slow, fast, none;
 	pid_t first, second;
 	uint64_t before;
 	int gate[2];
@@ -178,7 +179,7 @@ TEST(targets_come_and_go)
 	if (perf_stream_add(s, first, 4003009, &slow))
 		SKIP("perf_event_open is not allowed here");
 	CHECK_INT(perf_stream_add(s, second, 1003009, &fast), 0);
-	CHECK_INT(perf_stream_add(s, 4194301, 1003009, &gone), -ESRCH);
+	CHECK_INT(perf_stream_add(s, 4194301, 1003009, &none), -ESRCH);
 	CHECK(write(gate[1], "xx", 2) == 2);
 	waitpid(first, NULL, 0);
 	perf_stream_drain(s, &on, true);

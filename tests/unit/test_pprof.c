@@ -558,26 +558,26 @@ TEST(containers)
 	builder_free(b);
 }
 
-TEST(cut_anywhere)
+TEST(truncated_anywhere)
 {
 	struct builder *b = example();
 	const struct fusee_profile *p = finished(b);
 
 	for (int gzip = 0; gzip < 2; gzip++) {
-		struct buf whole = {0};
+		struct buf all = {0};
 
-		CHECK_INT(pprof_encode(p, gzip, &whole), 0);
-		for (size_t len = 0; len < whole.len; len++) {
+		CHECK_INT(pprof_encode(p, gzip, &all), 0);
+		for (size_t len = 0; len < all.len; len++) {
 			char *exact = malloc(len ? len : 1); /* so that a read behind it is seen */
 			struct pprof_file *f = NULL;
 			const char *text;
 
-			memcpy(exact, whole.p, len);
+			memcpy(exact, all.p, len);
 			CHECK(pprof_decode(exact, len, &f, &text) < 0);
 			CHECK(text && *text);
 			free(exact);
 		}
-		buf_fini(&whole);
+		buf_fini(&all);
 	}
 	builder_free(b);
 }

@@ -62,18 +62,18 @@ static const struct process_events_handlers on = {NULL, on_forked, on_execed, on
 
 static struct process_events *open_events(void)
 {
-	struct process_events *l;
+	struct process_events *events;
 
-	CHECK_INT(process_events_open(&l, &on), 0);
-	if (process_events_polls(l)) {
+	CHECK_INT(process_events_open(&events, &on), 0);
+	if (process_events_polls(events)) {
 		if (!geteuid()) {
-			fprintf(stderr, "# %s\n", process_events_how(l));
+			fprintf(stderr, "# %s\n", process_events_how(events));
 			SKIP("root may not open perf events here");
 		}
 		SKIP("needs CAP_PERFMON");
 	}
-	CHECK(strstr(process_events_how(l), "perf events"));
-	return l;
+	CHECK(strstr(process_events_how(events), "perf events"));
+	return events;
 }
 
 static int count(enum what what, pid_t pid)
@@ -90,7 +90,7 @@ static const struct note *find(enum what what, pid_t pid)
 	for (int i = 0; i < nnotes; i++)
 		if (notes[i].what == what && notes[i].pid == pid)
 			return &notes[i];
-	fprintf(stderr, "# nothing was told of %d: %d\n", (int)pid, (int)what);
+	fprintf(stderr, "# nothing was reported of %d: %d\n", (int)pid, (int)what);
 	exit(1);
 }
 
@@ -122,10 +122,10 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void drain(struct process_events *l, unsigned int ms)
+static void drain(struct process_events *events, unsigned int ms)
 {
 	usleep(ms * 1000);
-	process_events_drain(l);
+	process_events_drain(events);
 }
 
 static void *nothing(void *arg)
@@ -135,7 +135,7 @@ static void *nothing(void *arg)
 
 TEST(fork_exec_exit)
 {
-	struct process_events *l = open_events();
+	struct process_events *events = open_events();
 	uint64_t began = now();
 	pid_t plain, execs;
 	pthread_t t;
@@ -146,7 +146,7 @@ TEST(fork_exec_exit)
 	reap(execs);
 	CHECK(!pthread_create(&t, NULL, nothing, NULL));
 	pthread_join(t, NULL);
-	drain(l, 10);
+	drain(events, 10);
 	CHECK_INT(find(FORKED, plain)->parent, getpid());
 	CHECK_INT(find(FORKED, execs)->parent, getpid());
 	CHECK_INT(count(EXECED, plain), 0);
@@ -157,36 +157,36 @@ TEST(fork_exec_exit)
 	CHECK_INT(count(FORKED, getpid()), 0); /* a thread is no process */
 	CHECK_INT(count(EXITED, getpid()), 0);
 	CHECK_INT(nlost, 0);
-	process_events_close(l);
+	process_events_close(events);
 	process_events_close(NULL);
 }
 
 TEST(many_on_all_cpus)
 {
-	struct process_events *l = open_events();
+	struct process_events *events = open_events();
 	pid_t pids[400];
 
 	for (int i = 0; i < 400; i++) {
 		pids[i] = spawn(i % 2);
 		if (i % 50 == 49)
-			process_events_drain(l);
+			process_events_drain(events);
 	}
 	for (int i = 0; i < 400; i++)
 		reap(pids[i]);
-	drain(l, 10);
+	drain(events, 10);
 	CHECK_INT(nlost, 0);
 	for (int i = 0; i < 400; i++) {
 		CHECK_INT(count(FORKED, pids[i]), 1);
 		CHECK_INT(count(EXECED, pids[i]), i % 2);
 		CHECK_INT(count(EXITED, pids[i]), 1);
 	}
-	process_events_close(l);
+	process_events_close(events);
 }
 
-/* Nobody drains: the ring is full, and that is said when it has room again. */
+/* Without draining the ring fills; that records were lost is reported when it has room again. */
 TEST(lost_records)
 {
-	struct process_events *l = open_events();
+	struct process_events *events = open_events();
 	cpu_set_t set;
 	int cpu = sched_getcpu();
 
@@ -201,11 +201,11 @@ TEST(lost_records)
 		CHECK(pid > 0);
 		waitpid(pid, NULL, 0);
 	}
-	drain(l, 10);
+	drain(events, 10);
 	reap(spawn(false));
-	drain(l, 10);
+	drain(events, 10);
 	CHECK(nlost > 0);
-	process_events_close(l);
+	process_events_close(events);
 }
 
 /* What others do there has the numbers 0 and -1 for us: nothing that could be looked up. */
@@ -227,17 +227,17 @@ TEST(in_a_pid_namespace)
 			waitpid(child, &status, 0);
 			_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 		}
-		struct process_events *l = open_events();
+		struct process_events *events = open_events();
 
 		CHECK(write(ready[1], "r", 1) == 1 && read(done[0], &c, 1) == 1);
 		child = spawn(true);
 		reap(child);
-		drain(l, 10);
+		drain(events, 10);
 		CHECK(child < 10);
 		CHECK_INT(find(FORKED, child)->parent, 1);
 		CHECK_INT(count(EXECED, child) + count(EXITED, child), 2);
 		CHECK(nnotes < 20); /* note() looks at each pid */
-		process_events_close(l);
+		process_events_close(events);
 		_exit(0);
 	}
 	close(ready[1]);
@@ -256,49 +256,49 @@ TEST(in_a_pid_namespace)
 
 static struct process_events *open_polling(void)
 {
-	struct process_events *l;
+	struct process_events *events;
 
 	if (!geteuid()) {
 		CHECK(!setresgid(65534, 65534, 65534) && !setresuid(65534, 65534, 65534));
 		prctl(PR_SET_DUMPABLE, 1); /* or even our own /proc/PID/exe is not ours */
 	}
-	CHECK_INT(process_events_open(&l, &on), 0);
-	if (!process_events_polls(l))
+	CHECK_INT(process_events_open(&events, &on), 0);
+	if (!process_events_polls(events))
 		SKIP("everybody may open perf events of all processes here");
-	CHECK(strstr(process_events_how(l), "/proc"));
-	return l;
+	CHECK(strstr(process_events_how(events), "/proc"));
+	return events;
 }
 
 TEST(without_rights_proc_is_looked_over)
 {
-	struct process_events *l = open_polling();
+	struct process_events *events = open_polling();
 	int go[2];
 	pid_t pid;
 	char c;
 
 	CHECK(!pipe(go));
-	drain(l, 0);
-	CHECK_INT(nnotes, 0); /* what ran before is not told */
+	drain(events, 0);
+	CHECK_INT(nnotes, 0); /* processes that ran before are not reported */
 	pid = fork();
 	if (!pid) {
 		if (read(go[0], &c, 1) == 1)
 			execl("/bin/sleep", "sleep", "60", (char *)NULL);
 		_exit(1);
 	}
-	drain(l, 100);
+	drain(events, 100);
 	CHECK_INT(count(FORKED, pid), 0); /* not before the second is over */
-	drain(l, 1000);
+	drain(events, 1000);
 	CHECK(find(EXECED, pid) > find(FORKED, pid));
 	CHECK_INT(count(EXECED, pid), 1);
 	CHECK(write(go[1], "g", 1) == 1);
-	drain(l, 1050);
+	drain(events, 1050);
 	CHECK_INT(count(FORKED, pid), 1);
 	CHECK_INT(count(EXECED, pid), 2); /* another executable */
 	CHECK_INT(count(EXITED, pid), 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	drain(l, 1050);
+	drain(events, 1050);
 	CHECK_INT(count(EXITED, pid), 1);
 	CHECK_INT(nlost, 0);
-	process_events_close(l);
+	process_events_close(events);
 }

@@ -140,8 +140,8 @@ TEST(errors_are_sentences)
 	CHECK_INT(render_peek(p, "[", &none, &out), -EINVAL);
 	CHECK(strstr(text(&out), "bad regular expression '['"));
 	buf_reset(&out);
-	CHECK_INT(render_peek(p, "nobody", &none, &out), -EINVAL);
-	CHECK_STR(text(&out), "no function matches 'nobody'");
+	CHECK_INT(render_peek(p, "nothing", &none, &out), -EINVAL);
+	CHECK_STR(text(&out), "no function matches 'nothing'");
 	buf_fini(&out);
 	builder_free(b);
 }
@@ -171,7 +171,7 @@ TEST(tree)
 	builder_free(b);
 }
 
-/* Wide names lose their middle; deep ones still have room; what a terminal would obey is gone. */
+/* Wide names lose their middle, also in deep trees; control characters are replaced. */
 TEST(tree_in_a_narrow_terminal)
 {
 	struct builder *b = fresh();

@@ -33,7 +33,7 @@ static uint32_t location(struct builder *b, uint32_t mapping, uint32_t i)
 
 /* `n` samples of depth 3 to 22, with a thread's name and two values; a third of the locations are
  * in all. */
-static const struct fusee_profile *whole(struct builder **ret, uint32_t n)
+static const struct fusee_profile *profile_of_all(struct builder **ret, uint32_t n)
 {
 	const struct fusee_profile *p = NULL;
 	struct fusee_mapping m = {.limit = UINT64_MAX};
@@ -144,8 +144,8 @@ static struct seen *split(const struct fusee_profile *p, uint64_t max_samples, u
 	return s;
 }
 
-/* Put together again the parts are the whole: stacks and sums. */
-static void check_whole(const struct seen *s)
+/* All parts together have the stacks and sums of the profile. */
+static void check_all(const struct seen *s)
 {
 	static const struct render_options none;
 	const struct fusee_profile *parts[PARTS], *put = NULL;
@@ -171,13 +171,13 @@ static void check_whole(const struct seen *s)
 static uint32_t check_split(uint32_t samples, uint64_t max_samples, uint64_t max_bytes)
 {
 	struct builder *b;
-	const struct fusee_profile *p = whole(&b, samples);
+	const struct fusee_profile *p = profile_of_all(&b, samples);
 	struct seen *s = split(p, max_samples, max_bytes), *again;
 	uint32_t n = s->n;
 
 	CHECK_INT(s->samples, samples);
 	CHECK(!s->small);
-	check_whole(s);
+	check_all(s);
 	again = split(p, max_samples, max_bytes);
 	CHECK_INT(again->n, n);
 	CHECK(!memcmp(s->ids, again->ids, sizeof(s->ids)));
@@ -220,24 +220,24 @@ static int same(void *arg, const struct fusee_profile *part)
 TEST(what_fits_is_handed_on_as_it_is)
 {
 	struct builder *b;
-	const struct fusee_profile *p = whole(&b, 100), *seen = p;
+	const struct fusee_profile *p = profile_of_all(&b, 100), *seen = p;
 
 	CHECK_INT(profile_split(p, 0, 0, same, &seen), 7);
 	CHECK(!seen);
 	seen = p;
 	CHECK_INT(profile_split(p, 100, 1 << 20, same, &seen), 7);
 	builder_free(b);
-	p = seen = whole(&b, 0);
+	p = seen = profile_of_all(&b, 0);
 	CHECK_INT(profile_split(p, 1, 1, same, &seen), 7);
 	builder_free(b);
 }
 
-TEST(stops_where_it_is_told)
+TEST(stops_at_the_first_error)
 {
 	struct seen *s = calloc(1, sizeof(*s));
 	struct builder *b;
 
-	s->p = whole(&b, 100);
+	s->p = profile_of_all(&b, 100);
 	s->stop_at = 3;
 	CHECK_INT(profile_split(s->p, 10, 0, see, s), -ECANCELED);
 	CHECK_INT(s->n, 3);
@@ -249,7 +249,7 @@ TEST(stops_where_it_is_told)
 TEST(ids_follow_from_what_is_inside)
 {
 	struct builder *b;
-	const struct fusee_profile *p = whole(&b, 100);
+	const struct fusee_profile *p = profile_of_all(&b, 100);
 	struct seen *tens = split(p, 10, 0), *twenties = split(p, 20, 0);
 
 	for (uint32_t i = 0; i < tens->n; i++)
@@ -263,7 +263,7 @@ TEST(ids_follow_from_what_is_inside)
 TEST(times_and_labels_stay_with_their_samples)
 {
 	struct builder *b;
-	struct fusee_profile p = *whole(&b, 20);
+	struct fusee_profile p = *profile_of_all(&b, 20);
 	struct fusee_sample samples[20];
 	uint64_t times[20];
 	struct seen *s;
@@ -308,7 +308,7 @@ static int none(void *arg, const struct fusee_profile *part)
 TEST(an_index_that_leads_nowhere)
 {
 	struct builder *b;
-	const struct fusee_profile *good = whole(&b, 5);
+	const struct fusee_profile *good = profile_of_all(&b, 5);
 	struct fusee_sample bad = {.stack = 6};
 	struct fusee_profile p = *good;
 
@@ -349,11 +349,11 @@ TEST(bytes_of_a_builder)
 	filled = builder_bytes(b);
 	CHECK(filled > 1000000 && filled < 1300000);
 	builder_free(b);
-	whole(&b, 100);
+	profile_of_all(&b, 100);
 	filled = builder_bytes(b);
 	CHECK(filled > 100000 && filled < 1000000);
 	builder_free(b);
-	whole(&b, 1000);
+	profile_of_all(&b, 1000);
 	CHECK(builder_bytes(b) > 8 * filled && builder_bytes(b) < 12 * filled);
 	builder_free(b);
 }
