@@ -129,7 +129,7 @@ struct fusee_profile {
 	struct fusee_table times;    /* uint64_t, CLOCK_REALTIME ns */
 	struct fusee_table values;   /* int64_t: sample i has values[i * types.n] and following */
 	struct fusee_table resource; /* fusee_label: the target's labels */
-	/* fusee_label: the number of samples that are lost or truncated, by reason */
+	/* fusee_label: key is the reason, str "lost" or "truncated", num the number of samples */
 	struct fusee_table losses;
 	struct fusee_table comments; /* fusee_str: for human readers */
 };
