@@ -701,7 +701,8 @@ TEST(five_thousand)
 	}
 	put_pid(&w, NOBODY + 1, "t1");
 	decisions_refresh(w.d);
-	fprintf(stderr, "# a change of one process: %.3f ms\n", (double)(clock() - t1) * 10 / CLOCKS_PER_SEC);
+	fprintf(stderr, "# a change of one process: %.3f ms\n",
+		(double)(clock() - t1) * 10 / CLOCKS_PER_SEC);
 	w.asked -= 100;
 	sweep(&w, 1);
 	CHECK_INT(decisions_processes(w.d, &profiled), 5001);
