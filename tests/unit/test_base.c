@@ -568,7 +568,7 @@ TEST(hashmaps_agree_with_an_array)
 
 	CHECK(!hashmap_get(&map, 1) && !hashmap_del(&map, 1));
 	for (uint32_t i = 0; i < 1000; i++)
-		keys[i] = i << (i % 3 * 20);
+		keys[i] = (uint64_t)i << (i % 3 * 20);
 	srandom(1);
 	for (int i = 0; i < 50000; i++) {
 		uint32_t k = (uint32_t)random() % 1000;
