@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A host for tests of one plugin. It sets options from text as the core does, keeps what the plugin
- * said and counted, really encodes profiles, and plays the control thread for discovery:
+ * logged and counted, encodes profiles, and is the control thread for discovery:
  *
  *	struct fake *f = fake_new(&fusee_plugin, "dir", "/tmp/x", "keep", "1h", NULL);
  *	CHECK_INT(fake_init(f), 0);
@@ -143,7 +143,7 @@ FAKE int fake_read_secret(struct fusee_instance *in, const char *path, char *buf
 	(void)in;
 	if (fd < 0)
 		return -errno;
-	r = buf_read_fd(&b, fd, cap); /* the newline may be one more than fits */
+	r = buf_read_fd(&b, fd, cap); /* a newline may be the byte that does not fit */
 	close(fd);
 	if (!r && b.len && b.p[b.len - 1] == '\n')
 		b.len--;
@@ -158,7 +158,7 @@ FAKE int fake_read_secret(struct fusee_instance *in, const char *path, char *buf
 	return r;
 }
 
-/* A counter by its whole name, labels included: 0 if it was never counted. */
+/* A counter by its name with labels; 0 if it was never counted. */
 FAKE uint64_t fake_count(struct fake *f, const char *name)
 {
 	uint64_t n = 0;
@@ -568,16 +568,16 @@ FAKE void fake_set_table(void *at, uint32_t type, const char *text)
 {
 	struct fusee_table t = {.stride = type == FUSEE_MAP ? sizeof(struct fusee_label)
 							    : sizeof(struct fusee_str)};
-	char *copy = strdup(text), *rest = copy, *one;
+	char *copy = strdup(text), *rest = copy, *item;
 	char *to = calloc(strlen(text) + 1, t.stride);
 
 	CHECK(copy && to);
 	t.at = to;
-	while (*text && (one = strsep(&rest, ","))) {
-		char *value = type == FUSEE_MAP ? strchr(one, '=') : NULL;
+	while (*text && (item = strsep(&rest, ","))) {
+		char *value = type == FUSEE_MAP ? strchr(item, '=') : NULL;
 		struct fusee_label l = {
-			.key = fake_copy((struct fusee_str){one, value ? (uint64_t)(value - one)
-								       : strlen(one)})};
+			.key = fake_copy((struct fusee_str){item, value ? (uint64_t)(value - item)
+									: strlen(item)})};
 
 		CHECK(value || type == FUSEE_LIST);
 		if (value)
@@ -598,7 +598,7 @@ FAKE int64_t fake_choice(const struct fusee_option *o, const char *text)
 	return i;
 }
 
-/* The test's own texts: one that is wrong ends the test. */
+/* Sets an option from text. A text that is not valid ends the test. */
 FAKE void fake_set(void *ctx, const struct fusee_option *o, const char *text)
 {
 	void *at = (char *)ctx + o->offset;

@@ -53,13 +53,13 @@ enum {
 
 /* u->scratch */
 enum {
-	STATE, /* the lua_State whose frames we are among */
+	STATE, /* the lua_State of the current frames */
 	CALL,  /* its next CallInfo; 0: they are all pushed */
-	FRAME, /* sp of the luaV_execute that we are at */
-	DONE,  /* sp of the one whose CallInfos are pushed */
-	LEFT,  /* the lua_State whose frames we have left last */
+	FRAME, /* sp of the current luaV_execute */
+	DONE,  /* sp of the luaV_execute whose CallInfos are pushed */
+	PAST,  /* the lua_State whose frames were pushed last */
 	WORD,  /* between this file's functions */
-	TRIED, /* not 0: no more the innermost frame */
+	TRIED, /* not 0: the innermost frame is done */
 	NEW,   /* the CallInfo that was pushed */
 };
 
@@ -188,14 +188,14 @@ static int returned(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_lua54_returned, returned)
 
-/* Is scratch[WORD] the lua_State of this frame? 1: it is; 0: it is one; -1: it is none; -2: not all
- * could be read. */
+/* Is scratch[WORD] the lua_State of this frame? 1: it is; 0: it is another lua_State; -1: it is
+ * none; -2: not all could be read. */
 FUSEE_FN int try_state(struct fusee_unwind *u, __u32 loosely)
 {
 	__u64 word = u->scratch[WORD];
 
-	/* what points into the stack is none, nor is the one whose frames we have left */
-	if (word & 7 || word < 65536 || word >> 47 || word == u->scratch[LEFT] ||
+	/* what points into the stack is none, nor is the state whose frames were pushed */
+	if (word & 7 || word < 65536 || word >> 47 || word == u->scratch[PAST] ||
 	    word - u->first_sp < u->sp - u->first_sp + 65536 ||
 	    FUSEE_CALL(fusee_lua54_is_state, u, 0) != 1)
 		return -1;
@@ -207,7 +207,7 @@ FUSEE_FN int try_state(struct fusee_unwind *u, __u32 loosely)
 	case 1:
 		u->scratch[CALL] = u->scratch[WORD];
 		return 1;
-	case 2: /* if it was the last of this frame's, nothing is left of it */
+	case 2: /* if it was the last of this frame, nothing remains of it */
 		return FUSEE_CALL(fusee_lua54_returned, u, 0) ? -2 : 1;
 	default:
 		return -2;
@@ -300,7 +300,7 @@ FUSEE_FN int enter(struct fusee_unwind *u)
 	if (u->scratch[CALL] && FUSEE_CALL(fusee_lua54_skip_c, u, 0))
 		return -1;
 	if (!u->scratch[CALL]) {
-		u->scratch[LEFT] = u->scratch[STATE];
+		u->scratch[PAST] = u->scratch[STATE];
 		if (FUSEE_CALL(fusee_lua54_find_state, u, 0)) {
 			u->error = LUA54_NO_STATE;
 			return -1;
@@ -321,7 +321,7 @@ struct work {
 	struct proto p;
 	struct closure f;
 	__u64 value[2], name;
-	__u32 pc, left;
+	__u32 pc, skip;
 };
 
 /* The function that CallInfo `at` runs goes to ci and p. 0, -1: none. */
@@ -365,7 +365,7 @@ static int find_fetch(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_lua54_find_fetch, find_fetch)
 
-/* Is variable i of the function the one that w->left says, of those alive at instruction w->pc? 1:
+/* Is variable i of the function number w->skip, of those alive at instruction w->pc? 1:
  * its name is w->name; 0; -1: there are no more. */
 static int local(struct fusee_unwind *u, __u32 i)
 {
@@ -377,7 +377,7 @@ static int local(struct fusee_unwind *u, __u32 i)
 
 	if (!w || i >= w->p.sizelocvars || AT(u, &v, w->p.locvars + 16 * i) || v.start > w->pc)
 		return -1;
-	if (w->pc >= v.end || w->left--)
+	if (w->pc >= v.end || w->skip--)
 		return 0;
 	w->name = v.name;
 	return 1;
@@ -392,7 +392,7 @@ FUSEE_FN __u64 name_of(struct fusee_unwind *u, struct work *w, __u32 i)
 
 	switch (i & 127) {
 	case OP_MOVE:
-		w->left = i >> 16 & 255;
+		w->skip = i >> 16 & 255;
 		for (__u32 k = 0; k < 200 && !r; k++)
 			r = FUSEE_CALL(fusee_lua54_local, u, k);
 		return r == 1 ? w->name : 0;
@@ -487,7 +487,7 @@ FUSEE_PART(fusee_lua54_emit, emit)
 /* ---- frames ---- */
 
 /* The instruction that a function is at, -1: it has not begun. The interpreter stores it only
- * before what may raise an error: of the innermost one, a register knows better. */
+ * before what may raise an error: for the innermost function a register knows better. */
 FUSEE_FN __u32 current(struct fusee_unwind *u, __u64 code, __u32 sizecode, __u64 savedpc)
 {
 	__u64 size = 4ull * sizecode;
@@ -538,7 +538,8 @@ static int push(struct fusee_unwind *u, __u32 unused)
 		return FUSEE_AGAIN;
 	}
 	pc = current(u, p.code, p.sizecode, ci.savedpc);
-	/* one that has not begun may still be its caller, whose place a tail call gives it */
+	/* a function that has not begun may still be its caller, whose place a tail call gives it
+	 */
 	u->scratch[WORD] = ci.callstatus & fresh || pc == -1u ? LUA54_OTHER : LUA54_CALLED;
 	pc = pc == -1u ? 0 : pc;
 	fusee_push(u, mix(mix(mix(mix(f.p, p.code), source), p.linedefined), pc), pc);

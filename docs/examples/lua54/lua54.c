@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unwinder "lua54": frames of PUC Lua 5.4, also of a stripped one. x86-64. */
+/* unwinder "lua54": frames of PUC Lua 5.4, also of a stripped interpreter. x86-64. */
 #define _GNU_SOURCE /* tdestroy */
 #include <search.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct search {
 	uint32_t n;
 };
 
-/* A function that the search came to. 1: it is luaV_execute. */
+/* Adds a function to the search. 1: it is luaV_execute. */
 static int met(struct search *s, struct fusee_range r)
 {
 	if (r.hi - r.lo >= LARGE) {
@@ -44,7 +44,7 @@ static int met(struct search *s, struct fusee_range r)
 	return 0;
 }
 
-/* Whom does it call, by e8 (call) or e9 (jmp) with 32 bits? */
+/* Finds the functions that it calls, by e8 (call) or e9 (jmp) with 32 bits. */
 static int follow(struct search *s, struct fusee_range r)
 {
 	unsigned char code[LARGE];
@@ -64,8 +64,8 @@ static int follow(struct search *s, struct fusee_range r)
 	return 0;
 }
 
-/* luaV_execute is no exported function: without its symbol it is the first large one on the way
- * from those that call Lua. 0 or -ENOENT. */
+/* luaV_execute is no exported function: without its symbol it is the first large function that is
+ * found from the functions that call Lua. 0 or -ENOENT. */
 static int find_execute(struct search *s)
 {
 	static const char *const from[] = {"lua_callk", "lua_pcallk", "lua_resume"};
@@ -88,7 +88,7 @@ static void words_of(int release, uint32_t w[LUA54_WORDS])
 {
 	w[LUA54_MAINTHREAD] = release == 0 ? 256 : 264;             /* 5.4.1: lastatomic */
 	w[LUA54_ERRORJMP] = release == 1 || release == 2 ? 80 : 88; /* 5.4.3: tbclist */
-	w[LUA54_FRESH] = release < 2 ? 0 : 1 << 2; /* before 5.4.2 each call is one of C */
+	w[LUA54_FRESH] = release < 2 ? 0 : 1 << 2; /* before 5.4.2 C makes each call */
 	w[LUA54_TAIL] = release < 2 ? 1 << 4 : 1 << 5;
 }
 
@@ -132,9 +132,9 @@ static int lua54_inspect(void *ctx, uint64_t file)
 	return r ? r : 1;
 }
 
-/* ---- on the sampling thread: what frames are called ---- */
+/* ---- on the sampling thread: the names of frames ---- */
 
-#define PLACES 16384 /* of one process, which may be a liar */
+#define PLACES 16384 /* of one process, which may be hostile */
 
 struct function {
 	uint32_t line; /* the first two tell functions apart */

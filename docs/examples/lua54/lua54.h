@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What the two halves of the Lua unwinder tell each other. */
+/* The interface between the two halves of the Lua unwinder. */
 #ifndef LUA54_H
 #define LUA54_H
 
@@ -11,7 +11,7 @@ enum lua54_word {
 	LUA54_MAINTHREAD, /* offset in global_State */
 	LUA54_ERRORJMP,   /* offset in lua_State: 80 or 88 */
 	LUA54_FRESH,      /* bit of callstatus: C called this function; 0: C calls each */
-	LUA54_TAIL,       /* bit of callstatus: its caller is gone */
+	LUA54_TAIL,       /* bit of callstatus: a tail call: its caller has no frame */
 	LUA54_WORDS,
 };
 

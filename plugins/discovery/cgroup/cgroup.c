@@ -194,7 +194,7 @@ static bool is_full(struct cgroup *c)
 {
 	if ((int64_t)c->nnodes < c->max)
 		return false;
-	fusee_count(&c->self, "left_out", 1);
+	fusee_count(&c->self, "ignored", 1);
 	if (!c->warned_limit)
 		fusee_log(&c->self, FUSEE_WARNING,
 			  "more than %lld control groups: the others are ignored (option 'max')",
@@ -255,7 +255,7 @@ static bool is_too_deep(struct cgroup *c, const char *path)
 		depth += *p == '/';
 	if (depth <= MAX_DEPTH && strlen(path) <= MAX_PATH / 4)
 		return false;
-	fusee_count(&c->self, "left_out", 1);
+	fusee_count(&c->self, "ignored", 1);
 	if (!c->warned_depth)
 		fusee_log(
 			&c->self, FUSEE_WARNING,

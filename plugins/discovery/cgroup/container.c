@@ -102,7 +102,7 @@ static bool by_prefix(struct container *c, struct word w)
 	return false;
 }
 
-/* "system.slice:docker:ID": runc's systemd form where systemd was not asked. */
+/* "system.slice:docker:ID": runc's systemd form without a systemd manager. */
 static bool by_colons(struct container *c, struct word w)
 {
 	const char *last = memrchr(w.p, ':', w.len), *before;
@@ -138,7 +138,7 @@ static bool by_parents(struct container *c, const struct word *words, int at)
 		else if (is(words[i], "buildkit"))
 			runtime = "buildkit";
 		else if (is_id(words[i].p, words[i].len))
-			break; /* that one's own */
+			break; /* a part of that container */
 	}
 	return found(c, words[at].p, words[at].len, runtime);
 }

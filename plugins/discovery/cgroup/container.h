@@ -6,9 +6,9 @@
 #include <stdbool.h>
 
 struct container {
-	char id[256]; /* 64 hex digits, or a name (systemd-nspawn, LXC) */
-	const char *
-		runtime; /* "docker", "containerd", "cri-o", "podman" ..; "" not told by the path */
+	char id[256];        /* 64 hex digits, or a name (systemd-nspawn, LXC) */
+	const char *runtime; /* "docker", "containerd", "cri-o", "podman" ..; "" the path does not
+				say */
 };
 
 /* The innermost container of the path; false: none. */

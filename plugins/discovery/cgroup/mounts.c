@@ -96,16 +96,16 @@ static int from_mountinfo(struct found *f)
 	FILE *mounts = fopen("/proc/self/mountinfo", "re");
 	char *line = NULL;
 	size_t cap = 0;
-	bool whole;
+	bool complete;
 
 	if (!mounts)
 		return errno == ENOMEM ? -ENOMEM : 0;
 	while (getline(&line, &cap, mounts) > 0)
 		parse(f, line);
-	whole = feof(mounts) || ferror(mounts);
+	complete = feof(mounts) || ferror(mounts);
 	free(line);
 	fclose(mounts);
-	return whole ? 0 : -ENOMEM;
+	return complete ? 0 : -ENOMEM;
 }
 
 static bool is_unified(const char *dir)

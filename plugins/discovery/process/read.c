@@ -102,7 +102,7 @@ static int passwd_refresh(struct passwd_cache *c)
 	char *line = NULL;
 	size_t cap = 0;
 	struct stat st;
-	bool whole;
+	bool complete;
 	FILE *f;
 
 	if (stat("/etc/passwd", &st) ||
@@ -114,11 +114,11 @@ static int passwd_refresh(struct passwd_cache *c)
 	c->n = 0;
 	while (getline(&line, &cap, f) > 0)
 		passwd_line(c, line);
-	whole = feof(f) || ferror(f);
-	c->changed = whole ? st.st_mtim : (struct timespec){0};
+	complete = feof(f) || ferror(f);
+	c->changed = complete ? st.st_mtim : (struct timespec){0};
 	free(line);
 	fclose(f);
-	return whole ? 0 : -ENOMEM;
+	return complete ? 0 : -ENOMEM;
 }
 
 static int user_name(struct passwd_cache *c, unsigned long uid, char *out, size_t cap)
@@ -185,7 +185,7 @@ static int read_exe(struct facts *f, uint32_t pid)
 	n = readlink(path, exe, sizeof(exe) - 1);
 	if (n < 0 && errno == ENOENT)
 		return -ENOENT;
-	if (n < 0) { /* somebody else's */
+	if (n < 0) { /* no permission: another user's process */
 		n = read_proc(pid, "comm", comm, sizeof(comm));
 		if (n <= 0)
 			return -ESRCH;
@@ -238,7 +238,7 @@ static void read_cmdline(struct facts *f, uint32_t pid)
 	text_clean(f->cmdline, sizeof(f->cmdline), text, n > 0 ? (size_t)n : 0);
 }
 
-int facts_read(struct facts *f, uint32_t pid, uint32_t want, struct passwd_cache *c)
+int facts_read(struct facts *f, uint32_t pid, uint32_t which, struct passwd_cache *c)
 {
 	int r;
 
@@ -249,11 +249,11 @@ int facts_read(struct facts *f, uint32_t pid, uint32_t want, struct passwd_cache
 	r = read_start(f, pid);
 	if (!r)
 		r = read_exe(f, pid);
-	if (!r && want & FACTS_ENVIRON)
+	if (!r && which & FACTS_ENVIRON)
 		r = read_environ(f, pid);
-	if (!r && want & FACTS_STATUS)
+	if (!r && which & FACTS_STATUS)
 		r = read_user(f, pid, c);
-	if (!r && want & FACTS_CMDLINE)
+	if (!r && which & FACTS_CMDLINE)
 		read_cmdline(f, pid);
 	return r;
 }

@@ -8,7 +8,7 @@
 #include "cfi_program.h"
 
 #define MAX_CIES 65536
-#define DATA_ALIGN_LIMIT 1024 /* real ones are -8, -4 */
+#define DATA_ALIGN_LIMIT 1024 /* compilers write -8 and -4 */
 
 /* ---- encoded pointers ---- */
 
@@ -23,7 +23,7 @@ static unsigned int pe_size(uint8_t encoding)
 	return size[encoding & 15];
 }
 
-/* The value alone, as `encoding & 15` says, sign-extended. */
+/* Reads a value of the format `encoding & 15`, sign-extended. */
 static uint64_t pe_value(struct cursor *c, uint8_t encoding)
 {
 	unsigned int size = pe_size(encoding);
@@ -43,7 +43,7 @@ static uint64_t pe_value(struct cursor *c, uint8_t encoding)
 	return v;
 }
 
-/* A personality routine or the like: only its length matters. */
+/* Skips a pointer, such as a personality routine. */
 static void pe_skip(struct cursor *c, uint8_t encoding, const struct cfi_section *s)
 {
 	uint64_t at = s->vaddr + (uint64_t)(c->p - s->bytes);
@@ -84,13 +84,13 @@ struct reader {
 	struct cfi_program program;
 };
 
-/* The entry at *at; moves *at behind it. 1; 0: the end; -EBADMSG. */
+/* Reads the entry at *at and moves *at behind it. 1; 0: the end; -EBADMSG. */
 static int next_entry(const struct cfi_section *s, size_t *at, struct entry *e)
 {
 	struct cursor c = {s->bytes + *at, s->bytes + s->len, 0};
 	uint64_t len = 0;
 
-	/* A linker's terminator in the middle is no reason to lose what follows. */
+	/* a linker may put a terminator in the middle: entries can follow */
 	while (c.p < c.end && !len) {
 		e->at = (size_t)(c.p - s->bytes);
 		if (c.end - c.p < 4)
@@ -240,7 +240,7 @@ static const struct cie *find_cie(struct reader *r, const struct entry *e)
 	return &r->cies[a];
 }
 
-/* The function's addresses. -ENOENT: not in this file's text. */
+/* Reads the addresses of a function. 0; -ENOENT: they are not in this file's text; -EBADMSG. */
 static int read_range(struct reader *r, const struct cie *cie, struct cursor *c,
 		      struct function_rows *range)
 {
@@ -261,7 +261,8 @@ static int read_range(struct reader *r, const struct cie *cie, struct cursor *c,
 	return 0;
 }
 
-/* Where a function's description can't be read, what it said so far is not to be trusted either. */
+/* Replaces the rows of a function whose description cannot be read: its first rows may be wrong,
+ * too. */
 static int distrust(struct reader *r, struct function_rows *range)
 {
 	r->build->damaged++;

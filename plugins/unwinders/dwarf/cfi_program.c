@@ -31,7 +31,7 @@ enum {
 	CFA_GNU_NEGATIVE_OFFSET = 0x2f,
 };
 
-/* A row for what holds at loc, where it differs from the row before. */
+/* Adds a row for the frame at loc, if its rule is not that of the last row. */
 static void emit(struct cfi_program *p)
 {
 	struct cfi_frame frame = p->frame;
@@ -106,7 +106,7 @@ static void define_cfa(struct cfi_program *p, uint64_t reg, int64_t off)
 	p->frame.cfa = (struct cfi_place){.kind = CFI_OFFSET, .reg = (uint16_t)reg, .off = off};
 }
 
-/* Instructions about the CFA. 0: not one of them. */
+/* Instructions about the CFA. 0: the opcode is another. */
 static int run_cfa(struct cfi_program *p, uint8_t op)
 {
 	struct cfi_place *cfa = &p->frame.cfa;
@@ -152,7 +152,7 @@ static void run_register(struct cfi_program *p)
 		*place = (struct cfi_place){.kind = CFI_REGISTER, .reg = (uint16_t)from};
 }
 
-/* Instructions about a register, whose number comes first. 0: not one of them. */
+/* Instructions about a register, whose number comes first. 0: the opcode is another. */
 static int run_rule(struct cfi_program *p, uint8_t op)
 {
 	struct cursor *c = &p->c;
@@ -199,7 +199,7 @@ static int run_rule(struct cfi_program *p, uint8_t op)
 	}
 }
 
-/* The others. Unknown ones can't be skipped: how long they are is not known. */
+/* The other instructions. An unknown instruction ends the program, since its length is unknown. */
 static void run_other(struct cfi_program *p, uint8_t op)
 {
 	switch (op) {

@@ -12,15 +12,16 @@
 #define MAX_PASSES 4
 #define MAX_ENTRIES (1u << 20)
 
-/* A byte of text. An instruction's first byte has its state in the low bits, as it is before it. */
+/* Flags of a byte of text. The first byte of an instruction has in its low bits the packed state
+ * before the instruction. */
 enum {
-	COVERED = 1u << 31,  /* has rows from elsewhere */
+	COVERED = 1u << 31,  /* has rows of another source */
 	STATE = 1u << 30,    /* an instruction begins here and has been followed */
-	INSIDE = 1u << 29,   /* another byte of such a one */
-	DOUBT = 1u << 28,    /* what led here did not add up */
-	TARGET = 1u << 27,   /* something that looks like a call or a pointer leads here */
+	INSIDE = 1u << 29,   /* a later byte of such an instruction */
+	DOUBT = 1u << 28,    /* a path to here contradicts itself */
+	TARGET = 1u << 27,   /* what looks like a call or a pointer leads here */
 	SURE = 1u << 26,     /* a function begins here */
-	NORETURN = 1u << 25, /* one that does not come back */
+	NORETURN = 1u << 25, /* a function begins here that does not return */
 };
 
 struct branch {
@@ -30,19 +31,19 @@ struct branch {
 
 struct tracer {
 	const struct code *code;
-	uint32_t *bytes;        /* one for each byte of text */
+	uint32_t *bytes;        /* flags and state of each byte of text */
 	struct branch *pending; /* branches still to be followed */
 	size_t n_pending, cap_pending;
 	size_t *seen; /* instructions of this function */
 	size_t n_seen, cap_seen;
 	struct code_entries *sure, *maybe;
-	unsigned int ends;  /* ways out of this function that add up */
-	unsigned int tails; /* calls that nothing follows */
-	unsigned int gone;  /* calls that don't return */
-	int doubt;          /* something does not */
-	int jumps;          /* to where nobody knows */
-	int lost;           /* a path that could not be followed to its end */
-	int found;          /* functions that don't return, new in this pass */
+	unsigned int ends;           /* exits of this function that are consistent */
+	unsigned int tails;          /* calls that nothing follows */
+	unsigned int noreturn_calls; /* calls of functions that do not return */
+	int doubt;                   /* a path contradicts itself */
+	int jumps;                   /* jumps to unknown addresses */
+	int lost;                    /* a path that could not be followed to its end */
+	int found;                   /* functions that don't return, new in this pass */
 	int err;
 };
 
@@ -117,8 +118,8 @@ static int is_start(const struct code_state *s)
 	return !s->depth && !s->slot && !s->base;
 }
 
-/* Only padding up to the next function, or what looks like one: the call before it does not return.
- */
+/* 1: only padding lies between here and what may be the next function, so the call before does not
+ * return. */
 static int nothing_follows(const struct tracer *t, size_t at)
 {
 	size_t i = at;
@@ -141,7 +142,7 @@ static int nothing_follows(const struct tracer *t, size_t at)
 	return i >= t->code->len;
 }
 
-/* The target of a call or lea: functions begin there, or maybe. */
+/* Adds the target of a call or lea to the list of functions that begin surely, or maybe. */
 static void note(struct tracer *t, size_t from, int64_t to, struct code_entries *entries)
 {
 	uint64_t vaddr = t->code->vaddr + from + (uint64_t)to;
@@ -160,7 +161,7 @@ static void jump(struct tracer *t, size_t at, const struct insn *in, const struc
 	size_t to;
 
 	if (!in->has_target) {
-		/* Through a pointer: the next function when nothing is pushed, else a switch. */
+		/* through a pointer: a tail call if nothing is pushed, else a switch table */
 		t->ends += (unsigned int)is_start(s);
 		t->jumps++;
 		return;
@@ -172,17 +173,17 @@ static void jump(struct tracer *t, size_t at, const struct insn *in, const struc
 		return;
 	}
 	if (t->bytes[to] & SURE && is_start(s))
-		t->ends++; /* what was called last returns for us */
+		t->ends++; /* a tail call */
 	else
 		later(t, to, s);
 }
 
-/* 1: it comes back. */
+/* 1: the call returns. */
 static int call(struct tracer *t, size_t at, const struct insn *in)
 {
 	size_t to;
 
-	if (in->has_target && in->target == in->len) { /* call; pop: where am I? */
+	if (in->has_target && in->target == in->len) { /* call and pop, to read pc */
 		t->lost = 1;
 		return 0;
 	}
@@ -190,7 +191,7 @@ static int call(struct tracer *t, size_t at, const struct insn *in)
 		note(t, at, in->target, t->sure);
 		if (in_text(t, t->code->vaddr + at + (uint64_t)in->target, &to) &&
 		    t->bytes[to] & NORETURN) {
-			t->gone++;
+			t->noreturn_calls++;
 			return 0;
 		}
 	}
@@ -200,7 +201,7 @@ static int call(struct tracer *t, size_t at, const struct insn *in)
 	return 0;
 }
 
-/* One instruction. 1: the next one follows. */
+/* Follows one instruction. 1: execution continues at *next. */
 static int follow(struct tracer *t, size_t at, struct code_state *s, size_t *next)
 {
 	struct insn in;
@@ -237,7 +238,7 @@ static int follow(struct tracer *t, size_t at, struct code_state *s, size_t *nex
 	}
 }
 
-/* Nothing that is reached from here is certain, whoever followed it. */
+/* Marks everything that is reached from here with DOUBT. */
 static void spread_doubt(struct tracer *t, size_t at)
 {
 	struct code_state none = {0};
@@ -263,7 +264,8 @@ static void spread_doubt(struct tracer *t, size_t at)
 	}
 }
 
-/* Been here before: with the same state, or one of them is wrong. rbp's place alone may differ. */
+/* An address that was reached before: both states must agree, but for the place of rbp. 1: follow
+ * the path again, with rbp lost. */
 static int merge(struct tracer *t, size_t at, const struct code_state *s)
 {
 	struct code_state old = code_state_unpack(t->bytes[at]);
@@ -275,18 +277,18 @@ static int merge(struct tracer *t, size_t at, const struct code_state *s)
 	}
 	if (old.slot == s->slot || old.slot == CODE_SLOT_LOST)
 		return 0;
-	return 1; /* once more, with rbp lost */
+	return 1;
 }
 
 static void follow_path(struct tracer *t, size_t at, struct code_state s)
 {
 	while (!t->err && at < t->code->len && !(t->bytes[at] & COVERED)) {
 		if (t->bytes[at] & (INSIDE | DOUBT)) {
-			t->doubt = 1; /* into the middle of an instruction */
+			t->doubt = 1; /* a jump into the middle of an instruction */
 			return;
 		}
 		if (t->bytes[at] & SURE && t->n_seen && !is_start(&s)) {
-			t->doubt = 1; /* into another function, with something pushed */
+			t->doubt = 1; /* a jump into another function, with words pushed */
 			return;
 		}
 		if (t->bytes[at] & STATE) {
@@ -307,7 +309,7 @@ static void follow_function(struct tracer *t, uint64_t vaddr, int sure)
 	if (!in_text(t, vaddr, &at) || t->bytes[at] & (COVERED | STATE | INSIDE | DOUBT))
 		return;
 	t->n_seen = 0;
-	t->ends = t->tails = t->gone = 0;
+	t->ends = t->tails = t->noreturn_calls = 0;
 	t->doubt = t->jumps = t->lost = 0;
 	later(t, at, &start);
 	while (t->n_pending && !t->err) {
@@ -320,7 +322,7 @@ static void follow_function(struct tracer *t, uint64_t vaddr, int sure)
 		t->bytes[at] |= NORETURN;
 		t->found = 1;
 	}
-	if (!t->doubt && (sure || ((t->ends || t->tails || t->gone) && !t->jumps)))
+	if (!t->doubt && (sure || ((t->ends || t->tails || t->noreturn_calls) && !t->jumps)))
 		return;
 	for (size_t i = 0; i < t->n_seen; i++)
 		t->bytes[t->seen[i]] |= DOUBT;
@@ -366,7 +368,7 @@ static int emit_rows(struct table_build *build, const struct tracer *t, struct r
 	return err;
 }
 
-/* ---- what is there before ---- */
+/* ---- preparation ---- */
 
 static void cover(struct tracer *t)
 {
@@ -394,8 +396,8 @@ static void mark(struct tracer *t, const struct code_entries *e, uint32_t bits)
 			t->bytes[at] |= bits;
 }
 
-/* Where calls and pointers seem to lead, by reading straight on: a hint of where functions begin.
- */
+/* Marks where calls and pointers seem to lead, by decoding the text in sequence: a hint of where
+ * functions begin. */
 static void mark_targets(struct tracer *t)
 {
 	for (size_t at = 0; at < t->code->len;) {
@@ -418,7 +420,7 @@ static void mark_targets(struct tracer *t)
 	}
 }
 
-/* What is called from what is known to be code comes before what may be code. */
+/* Follows the sure functions first, then what may be functions. */
 static void follow_all(struct tracer *t)
 {
 	size_t i = 0, k = 0;
@@ -447,7 +449,8 @@ int code_read(struct table_build *build, const struct code *code, struct code_en
 	mark_targets(&w);
 	mark(&w, sure, TARGET | SURE);
 	mark(&w, maybe, TARGET);
-	/* Each pass knows more functions that don't return, behind whose calls others begin. */
+	/* Each pass knows more functions that do not return; behind calls of them other functions
+	 * begin. */
 	for (int pass = 0; pass < MAX_PASSES && w.found && !w.err; pass++)
 		follow_all(&w);
 	err = w.err ? w.err : emit_rows(build, &w, ret);

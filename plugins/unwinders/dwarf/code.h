@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows for code that has no description (musl's, hand-written assembly): functions are followed
- * from their first instruction, along every branch, counting what they push. What does not add up
- * (a return with something still pushed, one place with two depths) is left without rows, and so is
- * what is not reached: a row is a proof or it is not there.
+ * Rows for code without a description, such as musl's or hand-written assembly. The reader follows
+ * each function from its first instruction along every branch, and counts what it pushes. Code that
+ * contradicts itself (a return with words still pushed, two depths at one address) gets no rows,
+ * and neither does code that is not reached: every row is proved.
  */
 #ifndef DWARF_CODE_H
 #define DWARF_CODE_H
@@ -17,19 +17,19 @@ struct code {
 	const uint8_t *bytes; /* of the text; borrowed */
 	size_t len;
 	uint64_t vaddr;
-	const struct rows *known; /* what has rows already is not looked at */
+	const struct rows *known; /* code that has rows already is skipped */
 };
 
 struct code_entries {
-	uint64_t *p; /* owned; addresses, in any order, anywhere */
+	uint64_t *p; /* owned; addresses, in any order, also outside of the text */
 	size_t n, cap;
 };
 
 int code_entries_add(struct code_entries *, uint64_t vaddr);
 void code_entries_fini(struct code_entries *);
 
-/* sure: functions begin there (symbols say so); both grow by what the code calls and points to.
- * maybe: pointers to there are in the file. 0, -ENOMEM, -E2BIG. */
+/* sure: addresses where functions begin, by symbols. maybe: addresses that pointers in the file
+ * lead to. Both lists grow by what the code calls and points to. 0, -ENOMEM, -E2BIG. */
 int code_read(struct table_build *, const struct code *, struct code_entries *sure,
 	      struct code_entries *maybe, struct rows *ret);
 #endif

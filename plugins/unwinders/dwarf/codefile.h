@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows for a file's code without a description. */
+/* Rows for the code of a file that has no description. */
 #ifndef DWARF_CODEFILE_H
 #define DWARF_CODEFILE_H
 
@@ -7,12 +7,12 @@
 
 #include "rows.h"
 
-/* What is followed at most: libraries without a description are small. */
+/* Larger text is not read: libraries without a description are small. */
 #define CODEFILE_MAX_BYTES (8u << 20)
 
-/* Adds rows to `ret` for the text that `known` says nothing about. 0, -ENOMEM, -E2BIG. */
+/* Adds rows to `ret` for the text that has none in `known`. 0, -ENOMEM, -E2BIG. */
 int codefile_add(struct table_build *, const struct fusee_unwinder_host *, uint64_t file,
 		 uint64_t entry, const struct rows *known, struct rows *ret);
-/* Behind the last instruction of the code that begins at a program's entry, at most 64 bytes. */
+/* The address behind the code that begins at a program's entry; at most 64 bytes are decoded. */
 uint64_t codefile_entry_end(const struct fusee_unwinder_host *, uint64_t file, uint64_t entry);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* One step by the table that inspect() made from .eh_frame, .debug_frame or .gopclntab. x86-64. */
+/* The step of the dwarf unwinder: by the table that inspect() made. x86-64. */
 #include <fusee/unwinder.bpf.h>
 
 #include "reasons.h"
@@ -37,8 +37,8 @@ FUSEE_FN int load_header(struct fusee_unwind *u, __u32 *header, __u32 n)
 	return header[DWARF_MAGIC] == DWARF_TABLE_MAGIC ? 0 : -1;
 }
 
-/* The rule of the last row at or below pc_low: one of the block's `count` rows from `first` on, or
- * the one before. They must lie together. */
+/* The rule of the last row at or below pc_low: of the `count` rows of the block, or of the row
+ * before them. All are consecutive words. */
 FUSEE_FN __u32 search_words(const struct fusee_words *rows, __u32 before, __u32 count, __u32 pc_low)
 {
 	__u32 low = 0, high = count;
@@ -51,11 +51,11 @@ FUSEE_FN __u32 search_words(const struct fusee_words *rows, __u32 before, __u32 
 		else
 			high = middle;
 	}
-	/* none begins below, and no row stands before the first one */
+	/* no row begins at or below pc, and the block is the first with rows */
 	return low + before ? fusee_word(rows, low + before - 1) >> 16 : DWARF_RULE_NONE;
 }
 
-/* The same where the block's rows lie across two elements, or the table is damaged: -1. */
+/* The same for rows that the kernel holds in two pieces. -1: the table is damaged. */
 FUSEE_FN int search_slab(struct fusee_unwind *u, const __u32 *header, __u32 first, __u32 count,
 			 __u32 pc_low)
 {
@@ -80,7 +80,7 @@ FUSEE_FN int search_slab(struct fusee_unwind *u, const __u32 *header, __u32 firs
 	return (int)(row >> 16);
 }
 
-/* The rule that governs `at`; -1: the table is damaged. No row: DWARF_RULE_NONE. */
+/* The rule for `at`, DWARF_RULE_NONE if there is no row; -1: the table is damaged. */
 FUSEE_FN int find_rule(struct fusee_unwind *u, __u64 at)
 {
 	__u32 header[DWARF_ROWS + 1], word, first, count, before;
@@ -104,16 +104,16 @@ FUSEE_FN int find_rule(struct fusee_unwind *u, __u64 at)
 	return (int)search_words(&rows, before, count, at & 0xffff);
 }
 
-/* What stands for a special that says END from where it was looked up on: each whole stack comes to
- * one. No table has this rule: CFA = sp. */
+/* In place of a special of kind END once it was looked up, since each complete stack ends at such a
+ * special. No table has this rule, CFA = sp. */
 #define RULE_END ((int)DWARF_RULE_SP(0, 1))
 
 #ifdef __bpf__
 /*
- * Rules that were found lately: a table is searched once for a pc, not once for a frame. An entry
- * is one word, so that no CPU sees half of another's. With its place in the array, which is 13 bits
- * of the key, its upper 48 bits are the whole key (slab_id, 29 bits, and address, 32), mixed by a
- * multiplication that loses nothing: another key is never taken for it. The lower 16 are the rule.
+ * A cache of rules by pc. An entry is one word, so that no CPU reads half of another CPU's write.
+ * The key, slab_id (29 bits) and address (32 bits), is mixed by a multiplication that is
+ * reversible. 13 bits of the result are the index of the entry, the other 48 are its upper bits:
+ * together they are the complete key, so that no other key matches. The lower 16 bits are the rule.
  */
 #define PLACE_BITS 13
 #define ADDRESS_BITS 32
@@ -130,7 +130,7 @@ struct {
 	__type(value, struct remembered);
 } fusee_dwarf_rules SEC(".maps") __attribute__((weak));
 
-/* The entry of `at`, and what its upper bits must be. NULL: there is none. */
+/* The cache entry for `at`, and in *tag its upper bits. NULL: this key is not cached. */
 FUSEE_FN volatile __u64 *entry_of(struct fusee_unwind *u, __u64 at, __u64 *tag)
 {
 	__u64 key = (u->slab_id << ADDRESS_BITS | at) * 0x9e3779b97f4a7c15ull;
@@ -179,7 +179,7 @@ FUSEE_FN void remember_rule(struct fusee_unwind *u, __u64 at, __u32 rule)
 }
 #endif
 
-/* Where this frame's rule is looked up. */
+/* The address whose rule holds in this frame. */
 FUSEE_FN __u64 place_of(const struct fusee_unwind *u)
 {
 	return u->offset - (u->flags & FUSEE_PC_EXACT ? 0 : 1);
@@ -234,7 +234,7 @@ FUSEE_FN int reg_value(const struct fusee_unwind *u, __u32 reg, __u64 *value)
 	else if (reg == FUSEE_X86_RBP && !(u->flags & FUSEE_FP_LOST))
 		*value = u->fp;
 	else if (reg < 16 && reg != FUSEE_X86_RBP && u->valid_regs >> reg & 1) {
-		/* the verifier of Linux 5.10 does not see what the compiler knows: mask it anew */
+		/* Linux 5.10 does not know the bound that the compiler has proved: mask it again */
 		__asm__ volatile("" : "+r"(reg));
 		*value = u->regs[reg & 15];
 	} else {
@@ -243,8 +243,8 @@ FUSEE_FN int reg_value(const struct fusee_unwind *u, __u32 reg, __u64 *value)
 	return 0;
 }
 
-/* The frame's registers become the caller's; nothing but fp is known of the rest. */
-FUSEE_FN int arrive(struct fusee_unwind *u, __u64 cfa, __u64 pc, __u64 fp, int fp_known)
+/* Sets the caller's registers. Apart from pc, sp and fp none is known. */
+FUSEE_FN int set_caller(struct fusee_unwind *u, __u64 cfa, __u64 pc, __u64 fp, int fp_known)
 {
 	u->pc = pc;
 	u->sp = cfa;
@@ -256,8 +256,8 @@ FUSEE_FN int arrive(struct fusee_unwind *u, __u64 cfa, __u64 pc, __u64 fp, int f
 	return FUSEE_NEXT;
 }
 
-/* CFA is known: return address at CFA - 8, fp by slot. */
-FUSEE_FN int leave_plain(struct fusee_unwind *u, __u64 cfa, __u32 slot)
+/* The return address is at CFA - 8, the caller's fp in a slot or unchanged. */
+FUSEE_FN int step_plain(struct fusee_unwind *u, __u64 cfa, __u32 slot)
 {
 	__u64 pc, fp = u->fp;
 	int known = !(u->flags & FUSEE_FP_LOST);
@@ -271,10 +271,10 @@ FUSEE_FN int leave_plain(struct fusee_unwind *u, __u64 cfa, __u32 slot)
 			return fusee_stop(u, DWARF_REASON_STACK_UNREADABLE);
 		known = 1;
 	}
-	return arrive(u, cfa, pc, fp, known);
+	return set_caller(u, cfa, pc, fp, known);
 }
 
-/* Into *fp the caller's frame pointer, into *known whether it is. 0 or a reason. */
+/* *fp: the frame pointer of the caller; *known: 1 if it is known. 0 or a reason. */
 FUSEE_FN __u32 caller_fp(struct fusee_unwind *u, const struct special *s, __u64 cfa, __u64 *fp,
 			 int *known)
 {
@@ -304,14 +304,15 @@ FUSEE_FN __u32 caller_fp(struct fusee_unwind *u, const struct special *s, __u64 
 }
 
 /* Kinds REG and DEREF. */
-FUSEE_FN int leave_special(struct fusee_unwind *u, const struct special *s)
+FUSEE_FN int step_by_register(struct fusee_unwind *u, const struct special *s)
 {
 	__u64 base, cfa, pc, fp;
 	__u32 reason;
 	int known;
 
 	if (reg_value(u, s->reg, &base)) {
-		u->flags |= FUSEE_INEXPRESSIBLE; /* with all registers followed it would be known */
+		u->flags |= FUSEE_INEXPRESSIBLE; /* an interpreter that follows all registers knows
+						    it */
 		return fusee_stop(u, DWARF_REASON_REGISTER);
 	}
 	cfa = add_signed(base, s->cfa);
@@ -332,15 +333,15 @@ FUSEE_FN int leave_special(struct fusee_unwind *u, const struct special *s)
 	reason = caller_fp(u, s, cfa, &fp, &known);
 	if (reason)
 		return fusee_stop(u, reason);
-	/* A return address in a register may have been popped already: then sp stands still, and pc
-	 * must not. */
+	/* With a return address in a register, which may have been popped, sp can stay the same;
+	 * then pc must change. */
 	if (!(s->flags & DWARF_OTHER_STACK) && (cfa < u->sp || (cfa == u->sp && pc == u->pc)))
 		return fusee_stop(u, DWARF_REASON_NO_PROGRESS);
-	return arrive(u, cfa, pc, fp, known);
+	return set_caller(u, cfa, pc, fp, known);
 }
 
-/* The kernel put all registers of the interrupted code on the stack. */
-FUSEE_FN int leave_signal(struct fusee_unwind *u)
+/* The caller is the interrupted code, whose registers the kernel has put on the stack. */
+FUSEE_FN int step_signal_frame(struct fusee_unwind *u)
 {
 	/* r8 .. r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip */
 	static const __u8 dwarf_number[UCONTEXT_NREGS] = {8, 9, 10, 11, 12, 13, 14, 15, 5,
@@ -369,12 +370,12 @@ FUSEE_FN int step_special(struct fusee_unwind *u, __u32 i)
 		return fusee_stop(u, DWARF_REASON_TABLE);
 	switch (s.kind) {
 	case DWARF_SIGNAL:
-		return leave_signal(u);
+		return step_signal_frame(u);
 	case DWARF_PLT:
-		return leave_plain(u, u->sp + ((u->pc & 15) >= (__u32)s.extra ? 16 : 8), 0);
+		return step_plain(u, u->sp + ((u->pc & 15) >= (__u32)s.extra ? 16 : 8), 0);
 	case DWARF_DEREF:
 	case DWARF_REG:
-		return leave_special(u, &s);
+		return step_by_register(u, &s);
 	case DWARF_SWITCH:
 		return fusee_stop(u, DWARF_REASON_SWITCH);
 	case DWARF_EXPRESSION:
@@ -416,7 +417,7 @@ static int dwarf_step(struct fusee_unwind *u)
 		cfa = u->sp + 8 * ((__u32)rule & DWARF_SP_MAX_OFFSET);
 		slot = (__u32)rule >> 11;
 	}
-	return leave_plain(u, cfa, slot);
+	return step_plain(u, cfa, slot);
 }
 
 FUSEE_NATIVE_STEP(dwarf, dwarf_step);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dwarf unwinder: tables of rows from what compilers write for exceptions and debuggers. Its
- * step is dwarf.bpf.c; what it can and can't do stands in dwarf.md. */
+/* unwinder "dwarf": makes tables of rows from the unwind information that compilers write for
+ * exceptions and debuggers. Its step is dwarf.bpf.c; dwarf.md describes its limits. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,8 @@ struct dwarf {
 	struct fusee_self self;
 };
 
-static void take_segments(struct table_build *build, const struct fusee_file_info *info)
+/* The executable segments: only their addresses get rows. */
+static void read_segments(struct table_build *build, const struct fusee_file_info *info)
 {
 	FUSEE_FOR_EACH (struct fusee_segment, s, info->segments) {
 		uint64_t hi;
@@ -33,7 +34,7 @@ static void take_segments(struct table_build *build, const struct fusee_file_inf
 	}
 }
 
-/* Lays a source's rows under what is there already, and frees them. */
+/* Fills the gaps of `all` with the rows of another source, and frees those. */
 static int add_under(struct rows *all, struct rows *more)
 {
 	struct rows both = {0};
@@ -90,13 +91,14 @@ static int add_go(const struct dwarf *d, struct table_build *build, uint64_t fil
 
 /* ---- hand-written code without a description ---- */
 
-/* libc's way out of a signal handler and musl's start of a thread, by their bytes. */
+/* The bytes of libc's return from a signal handler and of musl's start of a thread. */
 static const struct pattern {
 	const char *bytes;
-	uint8_t len, before; /* bytes before it that the rule covers too */
+	uint8_t len, before; /* bytes before it that the rule covers, too */
 	uint8_t kind;
 } patterns[] = {
-	/* mov $15,%rax; syscall: the handler returns to its first byte, one less is looked up */
+	/* mov $15,%rax; syscall: the handler returns to its first byte, and the step looks up pc -
+	   1 */
 	{"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9, 1, DWARF_SIGNAL},
 	/* xor %ebp,%ebp; pop %rdi; call *%r9; mov %eax,%edi; xor %eax,%eax; mov $60,%al; syscall */
 	{"\x31\xed\x5f\x41\xff\xd1\x89\xc7\x31\xc0\xb0\x3c\x0f\x05", 14, 0, DWARF_END},
@@ -140,7 +142,7 @@ static int add_patterns(const struct dwarf *d, struct table_build *build, uint64
 	return err;
 }
 
-/* .init and .fini are put together from pieces of several files, without a description: sub
+/* .init and .fini consist of pieces of several files, without a description: sub
  * $8,%rsp; calls; add $8,%rsp; ret. */
 static int add_init(const struct dwarf *d, struct table_build *build, uint64_t file,
 		    const char *name, struct rows *all)
@@ -171,7 +173,7 @@ static int add_init(const struct dwarf *d, struct table_build *build, uint64_t f
 	return err;
 }
 
-/* What still has no rows, by following its instructions. */
+/* Adds rows for the code that has none, by following its instructions. */
 static int add_code(const struct dwarf *d, struct table_build *build, uint64_t file,
 		    const struct fusee_file_info *info, struct rows *all)
 {
@@ -186,7 +188,8 @@ static int add_code(const struct dwarf *d, struct table_build *build, uint64_t f
 	return err;
 }
 
-/* Old linkers name the start of .text as a library's entry: is this where a program begins? */
+/* 1: a program begins at the entry. Old linkers set the entry of a library to the start of .text.
+ */
 static int is_entry(const struct dwarf *d, uint64_t file, const struct fusee_file_info *info)
 {
 	static const char *const starts[] = {"\x31\xed", "\x48\x31\xed", "\x48\x89\xe7"};
@@ -237,14 +240,14 @@ static int add_entry(const struct dwarf *d, struct table_build *build, uint64_t 
 static int collect(const struct dwarf *d, struct table_build *build, uint64_t file,
 		   const struct fusee_file_info *info, struct rows *all)
 {
-	int lies = 0, err = 0;
+	int damaged = 0, err = 0;
 
 	/* Go's .debug_frame, made from the same numbers as .gopclntab, knows neither rbp nor where
-	 * stacks end: it fills what gaps are left. */
+	 * stacks end: it fills the remaining gaps. */
 	for (int i = 0; i < 3 && !err; i++) {
 		err = i == 1 ? add_go(d, build, file, all) : add_cfi(d, build, file, i == 2, all);
 		if (err == -EBADMSG) {
-			lies = err;
+			damaged = err;
 			err = 0;
 		}
 	}
@@ -258,7 +261,7 @@ static int collect(const struct dwarf *d, struct table_build *build, uint64_t fi
 		err = add_entry(d, build, file, info, all);
 	if (!err)
 		err = add_code(d, build, file, info, all);
-	if (!err && !all->n && (lies || build->damaged))
+	if (!err && !all->n && (damaged || build->damaged))
 		return -EBADMSG;
 	return err;
 }
@@ -271,8 +274,9 @@ static void report(const struct dwarf *d, const struct table_build *build)
 			  build->fdes + build->damaged);
 }
 
-static int give(const struct dwarf *d, const struct table_build *build, uint64_t file,
-		const struct rows *all)
+/* Packs the rows and hands the table to the host. 1, 0: there are no rows, or -errno. */
+static int set_table(const struct dwarf *d, const struct table_build *build, uint64_t file,
+		     const struct rows *all)
 {
 	uint32_t *words;
 	uint64_t n;
@@ -298,11 +302,11 @@ static int inspect(void *ctx, uint64_t file)
 	if (info.machine != X86_64_MACHINE)
 		return 0;
 	err = table_build_init(&build);
-	take_segments(&build, &info);
+	read_segments(&build, &info);
 	if (!err)
 		err = collect(d, &build, file, &info, &all);
 	if (!err)
-		err = give(d, &build, file, &all);
+		err = set_table(d, &build, file, &all);
 	report(d, &build);
 	rows_fini(&all);
 	table_build_fini(&build);

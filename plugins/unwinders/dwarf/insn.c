@@ -376,7 +376,7 @@ static void effect_two_bytes(struct decoder *d)
 		write_register(d, (op & 7) | (d->rex & REX_B ? 8 : 0));
 }
 
-/* Opcodes whose effect is said by themselves. 0: not one of them. */
+/* Opcodes that alone determine the effect. 0: another opcode. */
 static int effect_plain(struct decoder *d)
 {
 	uint8_t op = d->opcode;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* x86-64 instructions: how long they are and what they do to the stack and to the flow. */
+/* Decodes x86-64 instructions: their length and their effects on sp, rbp and the flow. */
 #ifndef DWARF_INSN_H
 #define DWARF_INSN_H
 
@@ -17,26 +17,26 @@ enum insn_effect {
 	INSN_SET_FP,     /* mov %rsp,%rbp */
 	INSN_SP_FROM_FP, /* sp = rbp + value */
 	INSN_LEAVE,
-	INSN_LOSE_SP, /* sp becomes lower, nobody knows by how much: and $-16,%rsp; sub %rax,%rsp */
-	INSN_WRITE_SP, /* sp becomes what can't be followed */
-	INSN_WRITE_FP, /* rbp becomes another value */
+	INSN_LOSE_SP,  /* sp decreases by an unknown amount: and $-16,%rsp; sub %rax,%rsp */
+	INSN_WRITE_SP, /* sp gets a value that cannot be followed */
+	INSN_WRITE_FP, /* rbp gets another value */
 	INSN_CALL,     /* to target, 0: unknown. jump, branch alike */
 	INSN_JUMP,
 	INSN_BRANCH,
 	INSN_RETURN,
-	INSN_HALT, /* what stands behind it is not reached: ud2, hlt, int3 */
+	INSN_HALT, /* the next instruction is not reached: ud2, hlt, int3 */
 };
 
 struct insn {
 	uint8_t len;
 	uint8_t effect; /* enum insn_effect */
-	uint8_t nop;    /* padding, maybe */
+	uint8_t nop;    /* 1: may be padding */
 	int32_t value;
 	int64_t target; /* relative to the instruction's start; has_target */
 	uint8_t has_target;
 	int64_t address; /* what lea n(%rip) makes, likewise; 0: none */
 };
 
-/* Decodes what stands at p. 0; -1: not an instruction that we know, or not all of it is there. */
+/* Decodes the instruction at p. 0; -1: unknown instruction, or it has more than n bytes. */
 int insn_decode(const uint8_t *p, size_t n, struct insn *);
 #endif

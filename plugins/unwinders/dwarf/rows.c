@@ -37,7 +37,7 @@ int table_in_text(const struct table_build *build, uint64_t lo, uint64_t hi)
 	return 0;
 }
 
-/* Where w is, or the free slot where it would be. */
+/* The slot of special w, or the free slot for it. */
 static uint32_t *find_slot(const struct table_specials *s, const uint32_t *w)
 {
 	uint32_t mask = 2 * s->cap - 1, i;
@@ -132,7 +132,7 @@ void functions_fini(struct functions *ranges)
 	memset(ranges, 0, sizeof(*ranges));
 }
 
-/* Appends a row that changes something: the same address again replaces, the same rule is left out.
+/* Appends a row. A row at the same address replaces the last; a row with the same rule is dropped.
  */
 static int put(struct rows *rows, uint64_t vaddr, uint32_t rule)
 {
@@ -165,7 +165,8 @@ static void sort_pass(const struct function_rows *from, struct function_rows *to
 		to[at[(from[i].lo - base) >> shift & ((1 << DIGIT_BITS) - 1)]++] = from[i];
 }
 
-/* By lo, stable. Compilers emit functions nearly in order, so first see whether there is work. */
+/* Sorts by lo, stable. Compilers emit functions nearly in order, so most lists are sorted already.
+ */
 static int sort_ranges(struct functions *ranges)
 {
 	uint64_t min = UINT64_MAX, max = 0;
@@ -233,7 +234,7 @@ int rows_arrange(const struct rows *rows, struct functions *ranges, struct rows 
 	return err;
 }
 
-/* ---- laying lists over each other ---- */
+/* ---- combining lists ---- */
 
 int rows_overlay(const struct rows *over, const struct rows *under, struct rows *ret)
 {
@@ -257,8 +258,8 @@ int rows_overlay(const struct rows *over, const struct rows *under, struct rows 
 
 int rows_force(struct rows *rows, uint64_t lo, uint64_t hi, uint32_t rule)
 {
-	uint64_t one[2] = {ROW(lo, rule), ROW(hi, DWARF_RULE_NONE)};
-	struct rows over = {.p = one, .n = 2}, ret = {0};
+	uint64_t row[2] = {ROW(lo, rule), ROW(hi, DWARF_RULE_NONE)};
+	struct rows over = {.p = row, .n = 2}, ret = {0};
 	int err = rows_overlay(&over, rows, &ret);
 
 	if (err) {
@@ -281,7 +282,7 @@ struct packer {
 	uint64_t in_block, block; /* rows in the newest block, and its number */
 };
 
-/* Closes the blocks below `block`: those without rows point behind the last one. */
+/* Closes the blocks below `block`. A block without rows points behind the last row. */
 static void close_blocks(struct packer *p, uint64_t block)
 {
 	for (; p->block < block; p->block++) {
@@ -294,8 +295,8 @@ static void pack_row(struct packer *p, uint64_t vaddr, uint32_t rule)
 {
 	close_blocks(p, (vaddr - p->lo) / BLOCK);
 	if (p->in_block == 255) {
-		/* A row at each of 256 bytes can't be counted in 8 bits. The last two become one
-		 * that says nothing wrong. */
+		/* 8 bits cannot count a row at each of 256 bytes: the last two rows become a row
+		 * with the rule EXPRESSION, which is never wrong. */
 		p->rows[p->n - 1] = (p->rows[p->n - 1] & 0xffff) | DWARF_RULE_EXPRESSION << 16;
 		return;
 	}
@@ -361,7 +362,7 @@ int table_pack(const struct table_build *build, const struct rows *rows, uint32_
 	return 0;
 }
 
-/* The last row at or below `low` of those of a block; else the row before the block. */
+/* The last row of a block at or below `low`, or the row before the block. */
 static uint32_t find_row(const uint32_t *rows, uint32_t first, uint32_t count, uint32_t low)
 {
 	uint32_t a = 0, b = count;

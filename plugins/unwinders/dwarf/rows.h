@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of one file while its table is made. A row says which rule holds from its address on, up
- * to the next row. Sources (.eh_frame, .debug_frame, .gopclntab) each make a sorted list, which are
- * then laid over each other and packed into the words of table.h.
+ * The rows of one file while its table is made. A row's rule holds from its address to the address
+ * of the next row. Each source (.eh_frame, .debug_frame, .gopclntab) makes a sorted list of rows.
+ * The lists are combined and packed into the words of table.h.
  *
- * Nothing here looks at foreign bytes; addresses are below 2^47 and inside the file's executable
- * segments when they come here. All calls: 0 or -errno.
+ * The callers have checked all addresses: they are below 2^47 and in the file's executable
+ * segments. Functions return 0 or -errno unless their comment says otherwise.
  */
 #ifndef DWARF_ROWS_H
 #define DWARF_ROWS_H
@@ -17,8 +17,8 @@
 #include "table.h"
 
 #define TABLE_MAX_ADDRESS (1ull << 47)
-#define TABLE_MAX_ROWS (1u << 24)   /* the index has 24 bits for a row's number */
-#define TABLE_MAX_SPAN (1ull << 30) /* of text, from the first row to the last */
+#define TABLE_MAX_ROWS (1u << 24)   /* the index has 24 bits for the number of a row */
+#define TABLE_MAX_SPAN (1ull << 30) /* bytes of text, from the first row to the last */
 #define TABLE_MAX_TEXTS 64
 
 /* vaddr << 16 | rule. {0} is an empty list. */
@@ -31,7 +31,7 @@ struct rows {
 #define ROW_VADDR(row) ((row) >> 16)
 #define ROW_RULE(row) ((uint32_t)((row)&0xffff))
 
-/* One function's rows: [first, first + n) of a list, valid in [lo, hi). */
+/* The rows of one function, [first, first + n) of a list. They hold in [lo, hi). */
 struct function_rows {
 	uint64_t lo, hi;
 	uint32_t first, n;
@@ -42,22 +42,22 @@ struct functions {
 	size_t n, cap;
 };
 
-/* Distinct specials. Past DWARF_MAX_SPECIALS every new one becomes the first one: EXPRESSION. */
+/* Distinct specials. Beyond DWARF_MAX_SPECIALS every new special becomes special 0: EXPRESSION. */
 struct table_specials {
 	uint32_t (*p)[DWARF_SPECIAL_WORDS]; /* owned */
 	uint32_t *slots;                    /* owned, 2 * cap of them; index + 1, 0 free */
 	uint32_t n, cap;                    /* cap: a power of two */
 };
 
-/* What a file may have rules for, and what was found in it. */
+/* The table of one file while it is built. */
 struct table_build {
 	struct table_specials specials;
 	struct {
 		uint64_t lo, hi;
 	} text[TABLE_MAX_TEXTS]; /* executable segments */
 	uint32_t n_texts;
-	uint32_t fdes;    /* functions taken */
-	uint32_t outside; /* functions left out: no address of this file's text */
+	uint32_t fdes;    /* functions that were read */
+	uint32_t outside; /* functions that were skipped: they are not in the text */
 	uint32_t damaged; /* functions whose description could not be read: EXPRESSION */
 	uint32_t signals; /* rows of signal frames */
 };
@@ -84,22 +84,21 @@ int functions_add(struct functions *, const struct function_rows *);
 void functions_fini(struct functions *);
 
 /*
- * The ranges' rows as one sorted list. Where ranges overlap, the one that begins nearest below an
- * address governs it, of equals the one that came first; past its end is a gap (rule NONE), also if
- * a longer one that began earlier goes on: as the lookup by .eh_frame_hdr has it. `ranges` is
- * sorted.
+ * Makes one sorted list of the rows of all functions, and sorts the functions. Where functions
+ * overlap, the nearest start below an address decides, and of equal starts the first in the list.
+ * Behind the end of that function is a gap (rule NONE), also if a function that begins earlier
+ * reaches further: the lookup by .eh_frame_hdr has the same result.
  */
 int rows_arrange(const struct rows *, struct functions *, struct rows *ret);
-/* Lets `under` show through the gaps of `over`. */
+/* Fills the gaps of `over` with `under`. */
 int rows_overlay(const struct rows *over, const struct rows *under, struct rows *ret);
-/* One rule for [lo, hi), whatever was there. */
+/* Sets one rule for [lo, hi). */
 int rows_force(struct rows *, uint64_t lo, uint64_t hi, uint32_t rule);
 /* The table of table.h, owned by the caller (free). -E2BIG: beyond TABLE_MAX_ROWS or
  * TABLE_MAX_SPAN. */
 int table_pack(const struct table_build *, const struct rows *, uint32_t machine, uint32_t **words,
 	       uint64_t *n);
 
-/* The rule that governs vaddr, as the step finds it; *special: four words if it is one, else NULL.
- */
+/* The rule for vaddr, as the step finds it. *special: the four words of a special, else NULL. */
 uint32_t table_lookup(const uint32_t *words, uint64_t n, uint64_t vaddr, const uint32_t **special);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The dwarf unwinder's table of one file: made by inspect(), read by the step, in the kernel too.
+ * The dwarf unwinder's table of one file. inspect() makes it, and the step reads it.
  *
  * Words of 32 bits, host byte order. Positions are word indices from the table's start:
  *
@@ -18,7 +18,7 @@
 #define DWARF_TABLE_H
 
 #define DWARF_TABLE_MAGIC 0x31747764u /* "dwt1" */
-/* Raised also when rows say something else than before: tables are kept on disk. */
+/* Raise it also when other rows are made for the same file: tables are kept on disk. */
 #define DWARF_TABLE_VERSION 6
 
 enum dwarf_header {
@@ -64,11 +64,11 @@ enum dwarf_special_kind {
 	DWARF_DEREF,
 	/* CFA = reg + cfa: offsets too large for a plain rule, other registers. */
 	DWARF_REG,
-	/* An expression or a place that this table has no words for: the stack is cut, natively
+	/* An expression or a place that this table cannot express: the stack is truncated; natively
 	 * libunwind takes the step. */
 	DWARF_EXPRESSION,
-	/* This frame runs on another stack than its caller, and where that one is stands in no
-	 * register (Go's systemstack): cut. libunwind can't help either. */
+	/* This frame runs on another stack than its caller, and no register leads to that stack
+	 * (Go's systemstack): truncated. libunwind cannot help either. */
 	DWARF_SWITCH,
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * One step by frame pointer, for code that has no table: JIT code and assembly. x86-64: rbp points
- * to the caller's rbp, and the return address stands above it.
+ * The step of the framepointer unwinder, for code without a table: JIT code and assembly. On x86-64
+ * rbp points to the saved rbp of the caller, and the return address is above it.
  *
- * The interrupted function may not have its frame yet, or no more, or never. Its instructions
- * around pc tell the first two; else the caller that rbp leads to is marked as a guess: the true
- * one may be missing. (Whether a call stands before the return address would be no test: HotSpot's
- * interpreter pushes addresses that no call made.)
+ * The interrupted function may have no frame: before its prologue, in its epilogue, or ever. The
+ * instructions around pc show the first two cases. In all other cases the caller that rbp leads to
+ * is marked as a guess, since the true caller may be missing. (A call instruction before the return
+ * address would be no proof: HotSpot's interpreter pushes addresses that are not of calls.)
  */
 #include <fusee/unwinder.bpf.h>
 
@@ -17,7 +17,7 @@
 #define CODE 12
 
 enum place {
-	UNKNOWN,     /* rbp is taken for a frame's */
+	UNKNOWN,     /* rbp is assumed to be this frame's */
 	MAYBE_ENTRY, /* looks like a function's first instruction */
 	NO_FRAME,    /* return address at sp */
 	PUSHED,      /* caller's rbp at sp, return address above */
@@ -30,7 +30,7 @@ FUSEE_FN int is_mov(const __u8 *p)
 	return p[0] == 0x48 && ((p[1] == 0x89 && p[2] == 0xe5) || (p[1] == 0x8b && p[2] == 0xec));
 }
 
-/* ret, ret n, and ret with a prefix that means nothing */
+/* ret, ret n, and ret with a prefix without effect */
 FUSEE_FN int is_ret(const __u8 *p)
 {
 	return p[0] == 0xc3 || p[0] == 0xc2 || ((p[0] == 0xf3 || p[0] == 0xf2) && p[1] == 0xc3);
@@ -41,7 +41,7 @@ FUSEE_FN enum place look_at_code(struct fusee_unwind *u)
 {
 	__u8 code[CODE] = {0}, *at = code + BEFORE;
 
-	/* The page before may be missing, or the one behind. */
+	/* the page before pc may be missing, or the page behind it */
 	if (fusee_read(u, code, CODE, u->pc - BEFORE)) {
 		__builtin_memset(code, 0, CODE);
 		if (fusee_read(u, at, 4, u->pc))
@@ -66,7 +66,7 @@ FUSEE_FN enum place look_at_code(struct fusee_unwind *u)
 	return UNKNOWN;
 }
 
-FUSEE_FN int arrive(struct fusee_unwind *u, __u64 sp, __u64 pc, __u64 fp, int guessed)
+FUSEE_FN int set_caller(struct fusee_unwind *u, __u64 sp, __u64 pc, __u64 fp, int guessed)
 {
 	if (!pc)
 		return fusee_stop(u, FRAMEPOINTER_REASON_END);
@@ -93,12 +93,12 @@ static int framepointer_step(struct fusee_unwind *u)
 	if (place == NO_FRAME || place == MAYBE_ENTRY) {
 		if (fusee_read(u, frame, 8, u->sp))
 			return fusee_stop(u, FRAMEPOINTER_REASON_UNREADABLE);
-		return arrive(u, u->sp + 8, frame[0], u->fp, place == MAYBE_ENTRY);
+		return set_caller(u, u->sp + 8, frame[0], u->fp, place == MAYBE_ENTRY);
 	}
 	if (place == PUSHED) {
 		if (fusee_read(u, frame, 16, u->sp))
 			return fusee_stop(u, FRAMEPOINTER_REASON_UNREADABLE);
-		return arrive(u, u->sp + 16, frame[1], frame[0], 0);
+		return set_caller(u, u->sp + 16, frame[1], frame[0], 0);
 	}
 	if (!u->fp)
 		return fusee_stop(u, FRAMEPOINTER_REASON_END);
@@ -106,7 +106,7 @@ static int framepointer_step(struct fusee_unwind *u)
 		return fusee_stop(u, FRAMEPOINTER_REASON_NOT_A_FRAME);
 	if (fusee_read(u, frame, 16, u->fp))
 		return fusee_stop(u, FRAMEPOINTER_REASON_UNREADABLE);
-	return arrive(u, u->fp + 16, frame[1], frame[0], place == UNKNOWN);
+	return set_caller(u, u->fp + 16, frame[1], frame[0], place == UNKNOWN);
 }
 
 FUSEE_NATIVE_STEP(framepointer, framepointer_step);

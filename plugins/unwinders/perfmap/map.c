@@ -4,21 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAST 16384u /* replaced pieces that are remembered */
+#define PAST 16384u /* replaced pieces that are kept */
 
 /* Committed pieces are sorted and disjoint. */
 struct piece {
 	uint64_t lo;
 	uint32_t len;
-	uint32_t name; /* offset in names: u16 length, then the bytes */
-	uint32_t born; /* generation in which it was committed */
-	uint32_t died; /* of a past one */
+	uint32_t name;  /* offset in names: u16 length, then the bytes */
+	uint32_t first; /* generation in which it was committed */
+	uint32_t end;   /* generation in which it was replaced */
 };
 
 /* A line, not committed yet. */
 struct entry {
 	uint64_t lo, hi;
-	uint32_t name, number; /* number: later lines have higher ones */
+	uint32_t name, number; /* number: of the line, in order */
 };
 
 struct list {
@@ -31,7 +31,7 @@ struct map {
 	char *names;
 	uint32_t names_len, names_cap;
 	struct list live;
-	struct list painted; /* what is fed, made disjoint */
+	struct list painted; /* the uncommitted entries, made disjoint */
 	bool is_painted;
 	struct piece *past; /* a ring */
 	uint32_t npast, past_cap;
@@ -39,7 +39,7 @@ struct map {
 	uint32_t nfed, fed_cap;
 	uint64_t faults[MAP_FAULTS];
 	uint32_t line_len;
-	bool overlong; /* the rest of the line at hand is left out */
+	bool overlong; /* the rest of the current line is ignored */
 	char line[MAP_LINE];
 };
 
@@ -118,28 +118,28 @@ static bool take_number(const char **p, const char *end, uint64_t *value)
 	return true;
 }
 
-/* Room for n more elements, doubled. */
+/* Makes room for n elements, by doubling. */
 static bool grow(void **array, uint32_t *cap, uint32_t n, size_t size)
 {
-	uint64_t want = *cap ? *cap : 256;
+	uint64_t needed = *cap ? *cap : 256;
 	void *grown;
 
-	while (want < n)
-		want *= 2;
-	if (want == *cap)
+	while (needed < n)
+		needed *= 2;
+	if (needed == *cap)
 		return true;
-	if (want > UINT32_MAX)
+	if (needed > UINT32_MAX)
 		return false;
-	grown = realloc(*array, want * size);
+	grown = realloc(*array, needed * size);
 	if (!grown)
 		return false;
 	*array = grown;
-	*cap = (uint32_t)want;
+	*cap = (uint32_t)needed;
 	return true;
 }
 
-/* A commit makes at most two pieces of an entry more than there are, in a second list. What grows
- * by doubling is reckoned twice. */
+/* A commit adds at most two pieces for each entry, in a second list. Arrays that grow by doubling
+ * count twice. */
 static bool fits(const struct map *m, uint32_t name_len)
 {
 	uint64_t pieces = m->live.n + 4ull * (m->nfed + 1);
@@ -192,7 +192,7 @@ static void end_line(struct map *m, const char *p, size_t len)
 	if (fault != MAP_FAULTS)
 		m->faults[fault]++;
 	else
-		m->faults[MAP_CUT] += m->overlong;
+		m->faults[MAP_TRUNCATED] += m->overlong;
 	m->overlong = false;
 	m->line_len = 0;
 }
@@ -222,7 +222,7 @@ void map_feed(struct map *m, const char *p, size_t len)
 	}
 }
 
-/* ---- later ones win ---- */
+/* ---- later lines replace earlier lines ---- */
 
 static int by_start(const void *a, const void *b)
 {
@@ -272,12 +272,12 @@ static void append(struct list *l, uint64_t lo, uint64_t hi, const struct piece 
 	if (lo >= hi)
 		return;
 	if (last && last->lo + last->len == lo && last->name == like->name &&
-	    last->born == like->born && last->len + (hi - lo) <= MAP_LARGEST) {
+	    last->first == like->first && last->len + (hi - lo) <= MAP_LARGEST) {
 		last->len += (uint32_t)(hi - lo);
 		return;
 	}
 	l->at[l->n++] = (struct piece){
-		.lo = lo, .len = (uint32_t)(hi - lo), .name = like->name, .born = like->born};
+		.lo = lo, .len = (uint32_t)(hi - lo), .name = like->name, .first = like->first};
 }
 
 /* From left to right: at each place the latest of the entries that cover it. */
@@ -364,18 +364,18 @@ bool map_replaces(struct map *m)
 	return false;
 }
 
-static void bury(struct map *m, uint64_t lo, uint64_t hi, const struct piece *p, uint32_t died)
+static void bury(struct map *m, uint64_t lo, uint64_t hi, const struct piece *p, uint32_t end)
 {
 	uint32_t slot = m->npast % PAST;
 
 	if (lo >= hi || !grow((void **)&m->past, &m->past_cap, slot + 1, sizeof(*m->past)))
 		return;
-	m->past[slot] = (struct piece){lo, (uint32_t)(hi - lo), p->name, p->born, died};
+	m->past[slot] = (struct piece){lo, (uint32_t)(hi - lo), p->name, p->first, end};
 	m->npast++;
 }
 
-/* What is left of one live piece under the painted ones from *j on; those that end before it does
- * go out too. */
+/* Appends the parts of a live piece that painted pieces from *j on do not cover, and the painted
+ * pieces that end before it. */
 static void merge_one(struct map *m, struct list *out, const struct piece *l, uint32_t *j,
 		      uint32_t generation)
 {
@@ -413,7 +413,7 @@ void map_commit(struct map *m, uint32_t generation)
 		goto out;
 	}
 	for (uint32_t i = 0; i < m->painted.n; i++)
-		m->painted.at[i].born = generation;
+		m->painted.at[i].first = generation;
 	for (uint32_t i = 0; i < m->live.n; i++)
 		merge_one(m, &out, &m->live.at[i], &j, generation);
 	for (; j < m->painted.n; j++)
@@ -423,7 +423,7 @@ void map_commit(struct map *m, uint32_t generation)
 out:
 	m->nfed = 0;
 	m->is_painted = false;
-	if (m->painted.cap > 4096) { /* a large batch was the first one */
+	if (m->painted.cap > 4096) { /* the first batch is large, later batches are small */
 		free(m->painted.at);
 		free(m->fed);
 		m->painted = (struct list){0};
@@ -456,11 +456,11 @@ bool map_lookup(const struct map *m, uint64_t addr, uint32_t generation, const c
 	uint32_t i = above(m, addr);
 	const struct piece *p = i < m->live.n && m->live.at[i].lo <= addr ? &m->live.at[i] : NULL;
 
-	for (uint32_t k = 0; (!p || p->born > generation) && k < m->npast && k < PAST; k++) {
+	for (uint32_t k = 0; (!p || p->first > generation) && k < m->npast && k < PAST; k++) {
 		const struct piece *old = &m->past[(m->npast - 1 - k) % PAST];
 
-		if (addr >= old->lo && addr < end_of(old) && old->born <= generation &&
-		    generation < old->died) {
+		if (addr >= old->lo && addr < end_of(old) && old->first <= generation &&
+		    generation < old->end) {
 			p = old;
 			break;
 		}

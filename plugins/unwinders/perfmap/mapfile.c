@@ -57,7 +57,7 @@ static enum mapfile_refusal judge(const struct mapfile *s, const struct stat *st
 		return MAPFILE_FOREIGN;
 	if (st->st_nlink > 1)
 		return MAPFILE_LINKED;
-	return mtime + SLACK_NS < s->owner.start_ns ? MAPFILE_OLD : MAPFILE_TAKEN;
+	return mtime + SLACK_NS < s->owner.start_ns ? MAPFILE_OLD : MAPFILE_ACCEPTED;
 }
 
 /* What stands there may change at any moment: it is held first, without opening it, then judged,
@@ -94,7 +94,7 @@ static void forget_file(struct mapfile *s)
 	s->written = (struct timespec){0};
 }
 
-/* Opens what is there now if that is not what is open. *another: a file took the place of one that
+/* Opens the file that is there now unless it is open. *another: it has replaced a file that
  * was read. 0, or -errno: there is none and never was. */
 static int find_file(struct mapfile *s, bool *another)
 {
@@ -132,7 +132,7 @@ static bool still(const struct mapfile *s, const char *mark, uint32_t n, uint64_
 	return pread(s->fd, now, n, (off_t)at) == (ssize_t)n && !memcmp(now, mark, n);
 }
 
-/* Not grown only: truncated, or written anew. */
+/* True: the file was truncated or rewritten, and not only appended to. */
 static bool is_rewritten(const struct mapfile *s, const struct stat *st)
 {
 	if ((uint64_t)st->st_size < s->offset)
@@ -143,7 +143,7 @@ static bool is_rewritten(const struct mapfile *s, const struct stat *st)
 	       !still(s, s->tail, s->ntail, s->offset - s->ntail);
 }
 
-/* Keeps the first bytes of the file and the last ones read. */
+/* Keeps the first bytes of the file and the last bytes read. */
 static void mark(struct mapfile *s, const char *p, uint32_t n)
 {
 	uint32_t keep;
@@ -167,7 +167,7 @@ static void mark(struct mapfile *s, const char *p, uint32_t n)
 struct reading {
 	uint32_t (*changed)(void *arg);
 	void *arg;
-	bool raised; /* once is enough for what comes at one time */
+	bool raised; /* the generation changes once for each reading */
 };
 
 static void raise_generation(struct mapfile *s, struct reading *r)

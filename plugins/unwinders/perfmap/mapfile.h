@@ -13,19 +13,19 @@
 
 #include "map.h"
 
-#define MAPFILE_MARK 256u /* bytes at the head and before the place that was read to */
+#define MAPFILE_MARK 256u /* bytes at the start of the file, and before the offset */
 
-/* Whose file it may be. */
+/* The process whose file it must be. */
 struct mapfile_owner {
-	uint32_t pid, uid, fs_uid; /* pid: in its own namespace */
-	uint64_t start_ns;         /* CLOCK_REALTIME; an older file is another process's */
+	uint32_t pid, uid, fs_uid; /* pid: in its innermost namespace */
+	uint64_t start_ns;         /* CLOCK_REALTIME; an older file belongs to another process */
 };
 
 enum mapfile_refusal {
-	MAPFILE_TAKEN,      /* none */
+	MAPFILE_ACCEPTED,   /* not refused */
 	MAPFILE_NOT_A_FILE, /* a link, FIFO, device, folder */
-	MAPFILE_FOREIGN,    /* neither root's nor its process's */
-	MAPFILE_LINKED,     /* it has other names */
+	MAPFILE_FOREIGN,    /* owned by neither root nor the process's user */
+	MAPFILE_LINKED,     /* it has several links */
 	MAPFILE_OLD,        /* last written before its process began */
 };
 
@@ -33,28 +33,28 @@ struct mapfile {
 	struct mapfile_owner owner;
 	int folder, fd; /* fd -1: no map yet */
 	uint64_t dev, ino;
-	enum mapfile_refusal refusal; /* of what stands there now */
-	uint64_t offset;              /* read up to here */
+	enum mapfile_refusal refusal; /* of the file that is there now */
+	uint64_t offset;              /* bytes read */
 	struct timespec written;      /* mtime when it was read */
 	char head[MAPFILE_MARK], tail[MAPFILE_MARK];
 	uint32_t nhead, ntail;
-	struct map *map, *before; /* before: of the file that was rewritten */
-	uint32_t first;           /* generation in which map began */
+	struct map *map, *before; /* before: of the file before it was rewritten */
+	uint32_t first;           /* generation from which map is valid */
 	uint32_t generation;
 	uint64_t max_bytes;
-	uint64_t next_ns; /* CLOCK_MONOTONIC: not to be read before */
+	uint64_t next_ns; /* CLOCK_MONOTONIC of the next reading at the earliest */
 	uint64_t faults[MAP_FAULTS];
 	uint64_t rewrites;
 };
 
-/* folder: an O_PATH descriptor of its /tmp, which is its own from now on, also on failure. 0
- * or -ENOMEM. */
+/* folder: an O_PATH descriptor of the process's /tmp, which mapfile owns from now on, also on
+ * failure. 0 or -ENOMEM. */
 int mapfile_init(struct mapfile *, const struct mapfile_owner *, int folder, uint64_t max_bytes);
 void mapfile_fini(struct mapfile *);
 /*
- * Reads what is new. changed(arg) is called where code was replaced, before that counts, and
- * returns the new generation. A large map is not read again before ten times the time that it took
- * has passed. 0, or -errno: there is none, or it is not to be read.
+ * Reads what was added. Where code was replaced, changed(arg) is called before the new entries are
+ * valid, and returns the new generation. A large map is read again after ten times the time that
+ * the last reading took. 0, or -errno: there is no map, or it is refused.
  */
 int mapfile_read(struct mapfile *, uint32_t (*changed)(void *arg), void *arg);
 bool mapfile_lookup(const struct mapfile *, uint64_t addr, uint32_t generation, const char **name,

@@ -15,8 +15,8 @@ static const char *last_colon(const char *p, uint64_t len)
 	return memrchr(p, ':', len);
 }
 
-/* ":12" at the end of *text is cut off. 0: none. */
-static uint32_t cut_number(struct fusee_str *text)
+/* Removes ":12" from the end of *text and returns the number. 0: there is none. */
+static uint32_t remove_number(struct fusee_str *text)
 {
 	const char *colon = last_colon(text->p, text->len), *end = text->p + text->len;
 	uint32_t n = 0;
@@ -47,7 +47,7 @@ static void split_python(const char *p, uint32_t len, struct fusee_source_frame 
 /*
  * V8: "JS:*name /path/of/file.js:12:5", the sign before the name being how the function was
  * compiled: ~ interpreted, ^ baseline, + mid-tier, * optimized. A name may be empty, and paths may
- * have blanks: the file begins behind the first one.
+ * have blanks: the file begins behind the first blank.
  */
 static void split_v8(const char *p, uint32_t len, struct fusee_source_frame *f)
 {
@@ -63,9 +63,9 @@ static void split_v8(const char *p, uint32_t len, struct fusee_source_frame *f)
 		return;
 	f->function.len = (uint64_t)(blank - p);
 	f->file = (struct fusee_str){blank + 1, len - f->function.len - 1};
-	f->column = cut_number(&f->file);
-	f->start_line = cut_number(&f->file);
-	if (!f->start_line) /* one number is the line */
+	f->column = remove_number(&f->file);
+	f->start_line = remove_number(&f->file);
+	if (!f->start_line) /* a single number is the line */
 		f->start_line = f->column;
 	f->column = 0; /* of the function's beginning, not of what runs */
 	if (!f->function.len)

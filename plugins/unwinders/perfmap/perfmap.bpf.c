@@ -3,7 +3,7 @@
  * Steps for code of perf maps that the frame pointer unwinder cannot step. Everything else is
  * passed on to it.
  *
- * CPython's trampolines (-X perf), one for each Python function, keep no frame pointer:
+ * CPython's trampolines (-X perf), a copy for each Python function, keep no frame pointer:
  *
  *	sub $8,%rsp; call *%rcx; add $8,%rsp; ret
  *
@@ -15,14 +15,14 @@
 #include "reasons.h"
 
 #define TRAMPOLINE 11
-#define CALLED 6 /* offset of what is behind the call */
+#define CALLED 6 /* offset of the instruction behind the call */
 #define FARTHEST (1ull << 20)
-/* what a call keeps, beside rbp */
+/* callee-saved registers except rbp */
 #define KEPT                                                                     \
 	(1ull << FUSEE_X86_RBX | 1ull << FUSEE_X86_R12 | 1ull << FUSEE_X86_R13 | \
 	 1ull << FUSEE_X86_R14 | 1ull << FUSEE_X86_R15)
 
-/* Is pc at this offset of a trampoline? -1: cannot be read */
+/* 1: pc is at this offset of a trampoline; 0: it is not; -1: the code cannot be read. */
 FUSEE_FN int is_at(struct fusee_unwind *u, __u64 offset)
 {
 	__u8 c[TRAMPOLINE];
@@ -35,9 +35,8 @@ FUSEE_FN int is_at(struct fusee_unwind *u, __u64 offset)
 	       c[10] == 0xc3;                                                  /* ret */
 }
 
-/* The caller, whose return address is at sp + distance. Registers that calls keep are as they were.
- */
-FUSEE_FN int leave(struct fusee_unwind *u, __u64 distance)
+/* Steps to the caller, whose return address is at sp + distance. Callee-saved registers stay. */
+FUSEE_FN int step_by_sp(struct fusee_unwind *u, __u64 distance)
 {
 	__u64 pc;
 
@@ -54,19 +53,19 @@ FUSEE_FN int python(struct fusee_unwind *u)
 {
 	int called = is_at(u, CALLED);
 
-	/* Code that cannot be read any more: a caller is always behind its call. */
+	/* also if the code cannot be read any more: a return address is always behind the call */
 	if (called > 0 || (called < 0 && !(u->flags & FUSEE_PC_EXACT)))
-		return leave(u, 8);
+		return step_by_sp(u, 8);
 	if (!(u->flags & FUSEE_PC_EXACT))
 		return FUSEE_PASS;
 	if (is_at(u, 4) > 0)
-		return leave(u, 8);
+		return step_by_sp(u, 8);
 	if (is_at(u, 0) > 0 || is_at(u, 10) > 0)
-		return leave(u, 0);
+		return step_by_sp(u, 0);
 	return FUSEE_PASS;
 }
 
-/* Ends where frame pointers do. */
+/* Ends the stack where the chain of frame pointers ends. */
 FUSEE_FN int erlang(struct fusee_unwind *u)
 {
 	__u64 frame[2];

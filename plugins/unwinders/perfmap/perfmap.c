@@ -84,7 +84,7 @@ static void report_faults(struct jit_process *k)
 		[MAP_NO_NUMBERS] = "no numbers",
 		[MAP_BAD_RANGE] = "bad range",
 		[MAP_FULL] = "no room",
-		[MAP_CUT] = "name cut",
+		[MAP_TRUNCATED] = "name truncated",
 	};
 	struct mapfile *s = &k->file;
 

@@ -115,7 +115,7 @@ TEST(long_lines)
 		CHECK(map_lookup(m, 0x1000, 1, &name, &got));
 		CHECK(got <= MAP_LINE && got > MAP_LINE - 16);
 		CHECK_STR(at(m, 0x2000, 1), "two");
-		CHECK_INT(map_faults(m)[MAP_CUT], 1);
+		CHECK_INT(map_faults(m)[MAP_TRUNCATED], 1);
 		map_free(m);
 		free(text);
 	}
@@ -456,7 +456,7 @@ TEST(planted)
 	CHECK_INT(s.refusal, MAPFILE_OLD);
 	put("perf-42.map", "a", "2000 10 new\n");
 	CHECK_INT(look(&s), 0);
-	CHECK_INT(s.refusal, MAPFILE_TAKEN);
+	CHECK_INT(s.refusal, MAPFILE_ACCEPTED);
 	CHECK_STR(name_at(&s, 0x2000, 1), "new");
 	/* what was taken stays when something is planted over it */
 	CHECK(!unlink(path("perf-42.map")));
