@@ -11,38 +11,36 @@
 
 /*
  * The states of a process in the kernel's view. Only in CONFIRMED does the kernel unwind its
- * stacks; in all others they are copied to user space.
+ * stacks; in all other states they are copied to user space.
  *
- *            sampled (D)                 publish: -ENOSPC
- *            +---------+                 +------------------+
- *            |         v                 |                  v
- *         +--+-----------+  publish   +--+----------+   +---------+  sampled (D),
- *  -----> |    ABSENT    +----------->| UNCONFIRMED |   | NO_ROOM |  RETRY_NS later
- *         +--------------+            +--+-------+--+   +----+----+
- *            ^   ^                       |       ^           | publish
- *            |   | withdraw      confirm |       |           v
- *            |   | (any state)           v       |       UNCONFIRMED
- *            |   |                   +-----------+-+
- *            |   +-------------------+  CONFIRMED  |
- *            |                       +---+---------+
- *            |                           | memory is given out where code is known
- *            |                           v (the kernel, at once)
- *            |    not selected       +-------------+  read until then, mapping replaced or
- *            +-----------------------+  SUSPENDED  |  /proc read (D): publish -> UNCONFIRMED
- *              (any state)           +-------------+
+ *          +--------+   publish    +-------------+   confirm   +-----------+
+ *   -----> | ABSENT |------------->| UNCONFIRMED |------------>| CONFIRMED |
+ *          +--------+              +-------------+             +-----------+
+ *            |    ^                  ^    ^    |                 |       |
+ *    no room |    | withdraw         |    |    | suspend         |       |
+ *            v    | (from any state) |    |    v                 |       |
+ *          +---------+    publish    |  +-----------+   suspend  |       |
+ *          | NO_ROOM |---------------+  | SUSPENDED |<-----------+       |
+ *          +---------+               |  +-----------+      publish       |
+ *                                    +-----------------------------------+
  *
- * (D) marks the view dirty; kernel_views_update() publishes dirty views. A view becomes dirty too,
- * in any state, when a mapping is added, a file's table becomes ready or is renewed, code without a
- * file is first stepped, a language unwinder's program is loaded, claims change or the decision
- * about the process changes. Then it is published again and is UNCONFIRMED.
- *
- *   publish   bpf_publish(): the mappings are written to map chunks.
+ *   publish   In any state, if the view is dirty: bpf_publish() writes the mappings to map chunks.
+ *             In NO_ROOM not before RETRY_NS after the last attempt.
+ *   no room   bpf_publish() failed with -ENOSPC, in any state.
  *   confirm   bpf_publish_confirm(): all records up to the time of publishing have been read, and
  *             none of them made the view dirty.
- *   withdraw  bpf_publish_withdraw(): exec, exit, the pid is used again, the process is freed, or
- * it is not selected by the policy.
+ *   suspend   The kernel gave out memory where it knows code. It does not unwind from then on; the
+ *             next kernel_views_update() sees it. When all records up to then have been read, and a
+ *             mapping was replaced or /proc was read, the view is dirty.
+ *   withdraw  bpf_publish_withdraw(): exec, exit, the pid is used again, the process is freed or
+ *             not selected, or publishing failed for another reason than room.
  *
- * Invariants, checked at each transition of a view (check()):
+ * A view becomes dirty when a sample arrives in ABSENT or NO_ROOM, and in any state when a mapping
+ * is added, a file's table is made or renewed, code without a file is first stepped, a language
+ * unwinder's program is loaded, claims differ, or the selection of the process may have changed.
+ * The next kernel_views_update() publishes all dirty views.
+ *
+ * Invariants; check() and set_state() assert 1 to 6 at each transition:
  *
  *   1. In ABSENT and NO_ROOM nothing is published: no map chunk belongs to the view.
  *   2. In UNCONFIRMED, CONFIRMED and SUSPENDED the kernel's copy belongs to this process, is
