@@ -10,7 +10,7 @@
 struct merge {
 	struct builder *b;
 	const struct fusee_profile *p;
-	uint32_t *functions, *mappings, *locations, *stacks; /* index there -> index in b */
+	uint32_t *functions, *mappings, *locations, *stacks; /* by index in p: index in b */
 };
 
 static struct fusee_str text(const struct fusee_profile *p, uint32_t i)

@@ -28,7 +28,7 @@ struct pprof_file {
 	const struct fusee_profile *profile;
 };
 
-/* An id of the file, the builder's index of the thing, and the thing's name. */
+/* An id in the file, with the builder's index and the name of the element. */
 struct id {
 	uint64_t id;
 	const char *name;
@@ -45,7 +45,7 @@ struct decoder {
 	int code;
 	Perftools__Profiles__Profile *in;
 	struct builder *b;
-	uint32_t *strings; /* builder's index by the file's */
+	uint32_t *strings; /* by index in the file: index in the builder */
 	struct ids mappings, functions, locations;
 	struct buf lines, labels, stack;
 };
@@ -86,7 +86,7 @@ static int ids_close(struct decoder *d, struct ids *ids, const char *zero, const
 	return 0;
 }
 
-/* NULL: not there. Files count from 1, so look at that place first. */
+/* NULL: there is none. Ids usually count from 1, so element id - 1 is tried first. */
 static const struct id *ids_find(const struct ids *ids, uint64_t id)
 {
 	struct id key = {.id = id};
@@ -201,7 +201,7 @@ static void read_functions(struct decoder *d)
 	ids_close(d, &d->functions, "a function has the id 0", "two functions have the same id");
 }
 
-/* The model's flags go into a file as names only: see them again. */
+/* A file has the flags of a location as names only: infers them. */
 static uint32_t kind_of_location(const char *name, const struct id *mapping)
 {
 	const char *path, *slash;
@@ -214,7 +214,7 @@ static uint32_t kind_of_location(const char *name, const struct id *mapping)
 	return begins(name, path) && begins(name + strlen(path), "+0x") ? FUSEE_LOCATION_STUB : 0;
 }
 
-/* *name: of the innermost function. */
+/* *name: the innermost function. */
 static int read_lines(struct decoder *d, const Location *l, const char **name)
 {
 	buf_reset(&d->lines);
@@ -272,7 +272,7 @@ static void read_locations(struct decoder *d)
 
 /* ---- samples ---- */
 
-/* pid and tid have places of their own in the model. */
+/* pid and tid are fields of a sample in the model. */
 static bool take_number(const char *key, int64_t n, const char *want, uint32_t *to)
 {
 	if (strcmp(key, want) || *to || n <= 0 || n >= UINT32_MAX)

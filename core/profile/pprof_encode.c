@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A profile as profile.proto. Ours to do without a library: messages are made in two buffers and go
- * through zlib as they come, strings last, so that only the string table is held beside the
- * profile. What backends refuse is kept out here: gaps in ids, samples without a location, bad
- * UTF-8, a second value of a label's key, and letters in a type's name that their query languages
- * can't say.
+ * Encodes a profile as profile.proto, without a library: messages are made in two buffers and are
+ * compressed as they come, strings last, so that only the string table is held beside the profile.
+ * What backends refuse is not written: gaps in ids, samples without a location, invalid UTF-8, a
+ * second value of a label's key, and characters in a type's name that their query languages do not
+ * have.
  */
 #include "profile/pprof.h"
 
@@ -19,7 +19,7 @@
 #include "profile/pprof_loss.h"
 
 #define OUT_STEP 65536
-#define BLOCK 16384 /* zlib is called once for so much, not for each message of some bytes */
+#define BLOCK 16384 /* bytes for each call of zlib */
 #define WINDOW_GZIP (15 + 16)
 #define LEVEL 4 /* half the time of zlib's own choice, for files that are 1 % larger */
 
@@ -29,12 +29,12 @@ struct encoder {
 	int error;
 	bool gzip, unknown_used;
 	z_stream z;
-	struct dict texts;       /* the file's string table */
-	uint32_t *text_of;       /* by string of the profile: id in texts + 1, 0 not yet */
-	uint32_t *mapping_of;    /* by mapping of the profile: id in the file */
+	struct dict texts;    /* the file's string table */
+	uint32_t *text_of;    /* by string of the profile: id in texts + 1; 0: not in texts yet */
+	uint32_t *mapping_of; /* by mapping of the profile: id in the file */
 	uint32_t *mapping_flags; /* FUSEE_MAPPING_*, those of symbols only if they are true */
 	struct buf msg, sub, clean, keys;
-	struct buf block; /* what zlib has not got yet */
+	struct buf block; /* not compressed yet */
 };
 
 /* ---- wire ---- */
@@ -170,7 +170,7 @@ static uint32_t string(struct encoder *e, uint32_t i)
 	return e->text_of[i] - 1;
 }
 
-/* Backends make selectors of these: '-', '.' and ' ' are errors in some. */
+/* Backends make selectors of these texts; '-', '.' and ' ' are errors in some. */
 static uint32_t type_name(struct encoder *e, uint32_t i)
 {
 	const struct fusee_str *s = FUSEE_AT(struct fusee_str, e->p->strings, i);
@@ -213,7 +213,7 @@ static void emit_types(struct encoder *e)
 		emit_type(e, 11, p->period_type, p->period_unit);
 }
 
-/* A Label, unless readers would drop it or the sample has one of that key. */
+/* Writes a Label, unless readers would drop it or the sample has a label of this key. */
 static void put_label(struct encoder *e, const struct fusee_label *l)
 {
 	uint32_t key = text(e, l->key.p, l->key.len), *seen;
@@ -394,9 +394,9 @@ static void emit_strings(struct encoder *e)
 	}
 }
 
-/* ---- before the first byte ---- */
+/* ---- preparing ---- */
 
-/* The main program first: pprof's header speaks of the first mapping. */
+/* The main program comes first: pprof's header describes the first mapping. */
 static void number_mappings(struct encoder *e)
 {
 	uint32_t id = 0;
@@ -412,8 +412,8 @@ static void number_mappings(struct encoder *e)
 	}
 }
 
-/* Takes has_* flags back where a location of the mapping doesn't keep their word: with one of them
- * set no reader looks for symbols again. */
+/* Clears the has_* flags that are not true of every location of the mapping: if a flag is set, no
+ * reader symbolizes the mapping. */
 static void check_flags(struct encoder *e)
 {
 	const uint32_t has = FUSEE_MAPPING_FUNCTIONS | FUSEE_MAPPING_FILENAMES |

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A call is known by its caller and its function. A dictionary key: no padding. */
+/* Calls with the same caller and function are one. A dictionary key: no padding. */
 struct key {
 	uint32_t parent, function;
 };
@@ -61,7 +61,7 @@ static struct render_call *new_call(struct render_calls *t)
 	return c;
 }
 
-/* The call of that frame below `parent`, as an index; 0: no memory. */
+/* The index of the call of this frame below parent; 0: no memory. */
 static uint32_t child(struct render_calls *t, uint32_t parent, const struct render_frame *f)
 {
 	struct key k = {parent, f->function};
@@ -108,8 +108,8 @@ static int add_stack(struct render_calls *t, const struct render_model *m,
 	return 0;
 }
 
-/* Children into lists by name: calls sorted by their function's rank, the last one goes in first.
- */
+/* Makes the lists of children, by name: calls are sorted by the rank of their functions and added
+ * from the last to the first. */
 static int link_children(struct render_calls *t, uint32_t nfunctions)
 {
 	uint32_t *starts = calloc(nfunctions + (size_t)1, sizeof(*starts));

@@ -16,8 +16,8 @@
 #include "profile/render_model.h"
 #include "profile/pprof_loss.h"
 
-#define TITLE_NAMES 3   /* so many targets are named, */
-#define FACTS_REASONS 4 /* and reasons of losses */
+#define TITLE_NAMES 3   /* targets in the title */
+#define FACTS_REASONS 4 /* reasons of losses */
 
 #define EMBED(sym, path)                                                       \
 	__asm__(".pushsection .rodata\n" #sym ":\n.incbin \"" path "\"\n" #sym \
@@ -26,8 +26,8 @@
 
 EMBED(flamegraph_html, "core/profile/flamegraph.html");
 EMBED(flamegraph_css, "core/profile/flamegraph.css");
-EMBED(flamegraph_js, "flamegraph.js");     /* both scripts, */
-EMBED(flamegraph_hash, "flamegraph.hash"); /* the page runs only scripts with these hashes */
+EMBED(flamegraph_js, "flamegraph.js");     /* all scripts */
+EMBED(flamegraph_hash, "flamegraph.hash"); /* the page runs only the script with this hash */
 
 static const struct part {
 	const char *mark, *text, *end; /* text NULL: the data */
@@ -51,7 +51,7 @@ static int64_t gcd(int64_t a, int64_t b)
 	return a;
 }
 
-/* The largest number that divides all values: they are written in units of it. */
+/* The greatest common divisor of all values, which is the unit that they are written in. */
 static int64_t scale_of(const struct render_calls *t)
 {
 	int64_t g = 0;
@@ -72,7 +72,7 @@ static void put_number(struct buf *b, uint64_t n)
 	buf_add(b, bytes, len);
 }
 
-/* What follows i in preorder; 0: nothing does. */
+/* The call behind i in preorder; 0: none. */
 static uint32_t next_call(const struct render_calls *t, uint32_t i)
 {
 	if (t->calls[i].first)
@@ -185,7 +185,7 @@ static void put_text(struct buf *out, const struct buf *text)
 	render_json_string(out, (struct fusee_str){text->p ? text->p : "", text->len});
 }
 
-/* The targets' executables: "convert", "make, cc1 and 3 more". How many. */
+/* Appends the targets' executables: "convert", "make, cc1 and 3 more". Returns their number. */
 static uint32_t targets(struct buf *b, const struct fusee_profile *p)
 {
 	uint32_t n = 0, len;
@@ -217,7 +217,7 @@ static bool is_host(const struct fusee_label *l)
 	return l->key.len == 4 && !memcmp(l->key.p, "host", 4) && l->str.p;
 }
 
-/* The host that the target or all its samples are labelled with; p NULL: none, or several. */
+/* The label `host` of the target or of all samples; p NULL: there is none, or several. */
 static struct fusee_str host_of(const struct fusee_profile *p)
 {
 	struct fusee_str host = {0};

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line a distinct stack: "root;caller;leaf value", for flamegraph.pl and all that read its input.
- */
+/* One line for each distinct stack: "root;caller;leaf value", the input of flamegraph.pl. */
 #include "profile/render.h"
 
 #include <errno.h>
@@ -10,7 +9,7 @@
 
 #include "profile/render_model.h"
 
-/* ';' parts frames and a line ends a stack: neither can be in a name. */
+/* ';' separates frames and a newline ends a stack, so a name can have neither. */
 static void put_name(struct buf *out, struct fusee_str name)
 {
 	for (uint64_t i = 0; i < name.len; i++) {

@@ -108,7 +108,7 @@ static int take_nodes(struct render_graph *g, const struct render_options *o, bo
 
 /* ---- edges ---- */
 
-/* The work on edges; by function: is it shown; and the stack that an edge was last seen in. */
+/* Sums up edges. By function: whether it is shown; by edge: the last stack with it. */
 struct edges {
 	struct render_graph *g;
 	struct dict pairs;
@@ -143,8 +143,8 @@ static int add_edge(struct edges *e, uint32_t src, uint32_t dst, const struct re
 	return 0;
 }
 
-/* A call is between the nearest frames that are shown, once a stack; a function's calls of itself
- * don't count. */
+/* A call is between the nearest frames that are shown, and counts once for each stack; recursive
+ * calls do not count. */
 static int add_stack(struct edges *e, uint32_t i)
 {
 	const struct render_model *m = e->g->model;
@@ -272,7 +272,7 @@ static bool same(struct fusee_str a, struct fusee_str b)
 	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
 }
 
-/* Does the other profile say it too? */
+/* The other profile has this comment too. */
 static bool has_comment(const struct fusee_profile *p, struct fusee_str s)
 {
 	for (uint32_t i = 0; p && i < p->comments.n; i++)
@@ -316,7 +316,7 @@ static void put_comments(const struct fusee_profile *p, const struct fusee_profi
 	buf_fini(&line);
 }
 
-/* Of two profiles: when the first began, and both lengths. */
+/* When the first profile began, and the duration of both. */
 static void put_time(const struct render_graph *g, struct buf *out)
 {
 	const struct fusee_profile *p = g->model->profile, *base = g->model->base;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The few functions that matter, at the end of `fusee record`. The reason of a truncated stack is
+/* The hottest functions, at the end of `fusee record`. The reason of a truncated stack is
  * no function.
  */
 #include "profile/render.h"
@@ -92,7 +92,7 @@ static uint32_t larger(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* Columns for names: as many as the longest needs, or as the libraries leave. */
+/* Columns of names: as many as the longest name needs, if libraries have room beside it. */
 static uint32_t name_width(const struct hottest *h, uint32_t width)
 {
 	uint32_t names = 0, libraries = 0, room;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report for programs: functions with their numbers, stacks as indices of them, losses. */
+/* The report for programs: functions with their values, stacks as indices of functions, losses. */
 #include "profile/render.h"
 
 #include <inttypes.h>

@@ -13,7 +13,7 @@ enum { MATCH_FOCUS = 1, MATCH_IGNORE = 2, MATCH_HIDE = 4 };
 
 static const struct fusee_str no_name = {"<unknown>", 9};
 
-/* The work on one profile of the two. */
+/* Reads one of the two profiles into the model. */
 struct reader {
 	struct render_model *m;
 	const struct fusee_profile *p;
@@ -22,8 +22,8 @@ struct reader {
 	uint32_t used;           /* MATCH_* of the expressions that were given */
 	uint8_t *function_match; /* MATCH_* by function of the profile */
 	uint8_t *mapping_match;
-	uint32_t *function_of; /* model's function by function of the profile */
-	uint32_t *nameless_of; /* ... by mapping */
+	uint32_t *function_of; /* by function of the profile: the model's function */
+	uint32_t *nameless_of; /* by mapping: the model's function of unknown addresses */
 	int64_t *values;       /* by stack */
 	int error;
 };
@@ -56,14 +56,14 @@ const char *render_base_name(struct fusee_str path, uint32_t *len)
 	return path.p + at;
 }
 
-/* ---- which value ---- */
+/* ---- the value type ---- */
 
 static struct fusee_value_type type_at(const struct fusee_profile *p, uint32_t i)
 {
 	return *FUSEE_AT(struct fusee_value_type, p->types, i);
 }
 
-/* unit NULL: whichever. */
+/* unit NULL: any. */
 static bool find_type(const struct fusee_profile *p, struct fusee_str want,
 		      const struct fusee_str *unit, uint32_t *type)
 {
@@ -114,7 +114,7 @@ static int choose_type(struct render_model *m, const struct render_options *o, u
 
 /* ---- filters ---- */
 
-/* A name in an expression is a function's, its source file's or its library's, as pprof's are. */
+/* An expression matches a function, its source file or its library, as in pprof. */
 static void match(struct reader *r, const regex_t *re, uint32_t bit)
 {
 	r->used |= bit;
@@ -262,7 +262,7 @@ static uint32_t named(struct reader *r, uint32_t i, const struct fusee_location 
 	return r->function_of[i];
 }
 
-/* Memory that the model gives back at its end. */
+/* Memory that render_model_free() frees. */
 static char *keep(struct render_model *m, size_t len)
 {
 	char **more = realloc(m->kept, (m->nkept + 1) * sizeof(*more));
@@ -274,8 +274,8 @@ static char *keep(struct render_model *m, size_t len)
 	return more[m->nkept] ? more[m->nkept++] : NULL;
 }
 
-/* An address without a function: a row for each file, "[libc.so.6]". Its key is no function's name.
- */
+/* The function of addresses without a function: one for each file, "[libc.so.6]". Its key is no
+ * function's name. */
 static uint32_t nameless(struct reader *r, const struct fusee_location *l)
 {
 	struct fusee_str path = string(
@@ -307,7 +307,7 @@ static uint32_t nameless(struct reader *r, const struct fusee_location *l)
 	return *at;
 }
 
-/* A sample without a stack is written as this one frame too. */
+/* A sample without a stack has this frame. */
 static uint32_t unknown(struct reader *r)
 {
 	const struct fusee_str name = {"[unknown]", 9};
@@ -351,7 +351,7 @@ static void add_location(struct reader *r, uint32_t i)
 			add_frame(r, named(r, line->function, l), guessed | RENDER_INLINED,
 				  line->line);
 	}
-	/* what stays of it last is called, not inlined */
+	/* the outermost frame that is kept is called, not inlined */
 	if (r->m->nframes > before && !r->error)
 		((struct render_frame *)(void *)r->m->frame_buf.p)[r->m->nframes - 1].flags =
 			guessed;
@@ -427,7 +427,8 @@ static int read_profile(struct reader r, const struct render_options *o, struct 
 	return r.error;
 }
 
-/* Self and total of every function; `seen` keeps a recursive one from counting twice. */
+/* Sums up self and total of every function; `seen`: a recursive function counts once for each
+ * stack. */
 static int count(struct render_model *m)
 {
 	uint32_t *seen = calloc(m->nfunctions + 1, sizeof(*seen));

@@ -38,11 +38,11 @@ static const struct unit times[] = {
 
 static const struct {
 	const struct unit *units;
-	const char *standard; /* where nothing fits */
+	const char *standard; /* if no other fits */
 	double factor;
 } families[] = {{bytes, "B", 1}, {times, "s", 1e9}};
 
-/* Without the case and the plural. */
+/* Ignores case and plural. */
 static const struct unit *find_unit(const struct unit *units, const char *name)
 {
 	char plain[32];
@@ -61,7 +61,7 @@ static const struct unit *find_unit(const struct unit *units, const char *name)
 	return NULL;
 }
 
-/* The largest unit of which there is at least one. */
+/* The largest unit in which the value is at least 1. */
 static double scale_auto(const struct unit *units, double v, const char **name)
 {
 	const struct unit *best = NULL;
@@ -75,7 +75,7 @@ static double scale_auto(const struct unit *units, double v, const char **name)
 	return v / best->factor;
 }
 
-/* value of unit `from` in unit `to`; *name is what to print behind it. */
+/* Converts a value from one unit to another; *name: what is printed behind it. */
 static double scale(double value, const char *from, const char *to, const char **name)
 {
 	bool any = !strcmp(to, MINIMUM) || !strcmp(to, "auto");
@@ -166,7 +166,7 @@ uint32_t render_columns(struct fusee_str s)
 	return n;
 }
 
-/* Where column `n` begins. */
+/* The offset of column n. */
 static uint64_t column(struct fusee_str s, uint32_t n)
 {
 	uint64_t i = 0;

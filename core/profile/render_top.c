@@ -9,7 +9,7 @@
 
 enum { INLINED = 1, CALLED = 2 };
 
-/* How each function is called, by all callers that are shown: always inlined, sometimes, never. */
+/* Whether the calls of a function by all shown callers are inlined: always, sometimes, never. */
 static uint8_t *how_called(const struct render_graph *g)
 {
 	uint8_t *how = calloc(g->model->nfunctions + 1, 1);

@@ -100,7 +100,7 @@ static int compare(const void *a, const void *b, void *tree)
 	return order ? order : (p.len > q.len) - (p.len < q.len);
 }
 
-/* Sorts the calls below one: the list through `next` becomes one by weight. */
+/* Sorts the calls below a call by weight: the list through `next`. */
 static void sort(struct tree *t, uint32_t parent)
 {
 	uint32_t n = 0, base = 0, *link = &call(t, parent)->child;
@@ -143,7 +143,7 @@ static void put_prefix(const struct tree *t, const char *last, struct buf *out)
 	buf_str(out, t->o->color ? PLAIN : "");
 }
 
-/* Said once, where the stack enters it. */
+/* Printed once, where the stack enters the library. */
 static struct fusee_str library_of(const struct tree *t, const struct call *c, uint32_t caller)
 {
 	const struct render_function *f = &t->m->functions[c->function], *g;
@@ -202,8 +202,7 @@ static void put_rest(const struct tree *t, uint32_t first, const char *last, str
 		   n > 1 ? ", each under 1 %" : ", under 1 %", t->o->color ? PLAIN : "");
 }
 
-/* Where the walk is: the next call to print among its siblings, and how the prefix was before them.
- */
+/* The position of the walk: the next call among its siblings, and the length of their prefix. */
 struct place {
 	uint32_t next, caller;
 	size_t prefix;

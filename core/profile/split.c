@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sample after sample goes into the part, with what it needs of the tables; where one more makes it
- * too large, that sample's elements are taken out again and the part is handed on. What it costs is
- * counted as the encoder would write it, numbers of strings, which are not known yet, as long as
- * the longest.
+ * Each sample is added to the part with what it needs of the tables. If a sample makes the part too
+ * large, its elements are removed again and the part is passed to the caller. The size is counted
+ * as the encoder would write it; numbers of strings, which are not known yet, count as the longest.
  */
 #include "profile/split.h"
 
@@ -33,7 +32,7 @@ struct split {
 	struct dict label_dict;
 	struct label_texts *labels; /* by label of the profile */
 	uint32_t string_id;         /* bytes of the longest number of a string */
-	uint64_t head;              /* bytes of what each part has */
+	uint64_t head;              /* bytes that each part has */
 	uint64_t every_sample;      /* bytes of the resource's labels on each sample */
 	uint64_t bytes;             /* of the part so far */
 };
@@ -53,7 +52,7 @@ static uint64_t field(uint64_t len)
 	return 1 + varint(len) + len;
 }
 
-/* ---- choosing ---- */
+/* ---- elements of a part ---- */
 
 static int chosen_init(struct chosen *c, uint32_t n)
 {
@@ -69,7 +68,7 @@ static void chosen_fini(struct chosen *c)
 	free(c->from);
 }
 
-/* True: it is new in this part. */
+/* true: the element is new in this part. */
 static bool choose(struct chosen *c, uint32_t i)
 {
 	if (!i || c->to[i])
@@ -456,7 +455,7 @@ static int hand_on(const struct split *s, uint32_t first, uint32_t n,
 	return r;
 }
 
-/* Adds a sample if it fits; a part's first one always does. */
+/* Adds a sample if it fits; the first sample of a part always does. */
 static bool fits(struct split *s, uint32_t i, uint32_t n, uint64_t max_samples, uint64_t max_bytes)
 {
 	uint32_t strings = s->strings.n, functions = s->functions.n, mappings = s->mappings.n;
