@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: overlaps
 /* core/base: buffers, dictionaries, the log, characters, numbers. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: overlaps
 /* Every allocation failed in turn: an error that says so, or all is well; never a crash or a leak
  * (build with SANITIZER=address). */
 #include "lib/config.h"

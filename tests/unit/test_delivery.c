@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: overlaps
 /* core/delivery/delivery: a sink at work, whatever it does; every profile is delivered, waits, or
  * is counted as lost. */
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: overlaps
 /* The ELF reader: compared with libelf on real files; truncated and malformed files, and others
  * that are no files.
  */

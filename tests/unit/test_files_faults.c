@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: overlaps
 /* Files for which there was no memory are asked for again: in the agent, where each allocation
  * fails in turn, and in the worker, where an unwinder had none. */
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: overlaps
 /* core/net/http: what scrapers and others send. */
 #include <arpa/inet.h>
 #include <errno.h>

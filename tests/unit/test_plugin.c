@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: overlaps
 /* Plugins built here, good ones and all kinds of bad ones, opened as fusee opens them. */
 #include "base/metrics.h"
 #include "plugin/check.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: overlaps
 /* Every allocation failed in turn while a folder of plugins is opened: all of them are there, or it
  * is -ENOMEM; none is left out for want of memory. */
 #include "test.h"

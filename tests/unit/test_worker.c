@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: overlaps
 /* The agent's side with a real worker: answers, the cache, deaths, time limits, refusals, and its
  * end when idle. */
 #include <inttypes.h>

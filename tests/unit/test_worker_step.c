@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: overlaps
 /* A step by libunwind over this program's own rows: frames whose places only DWARF expressions
  * name. */
 #include <time.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: overlaps
 /* Against tests/run/lib/http_server.py: run from the source's root. */
 #include <arpa/inet.h>
 #include <net/if.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: overlaps
 /* Tables from CFI and Go function tables that are put together by hand. */
 #include <errno.h>
 
