@@ -13,7 +13,9 @@ LIBDIR ?= $(PREFIX)/lib
 # where fusee.service goes, and with it /etc/fusee/fusee.lua; empty: neither is installed
 SYSTEMD_UNIT_DIR ?= $(if $(filter /usr,$(PREFIX)),/usr/lib/systemd/system)
 comma := ,
-B := build$(if $(SANITIZER),-$(subst $(comma),-,$(SANITIZER)))$(if $(DEBUG),-debug)
+# of the command line alone: many environments set DEBUG for something else
+ASSERTS := $(if $(filter command%,$(origin DEBUG)),$(DEBUG))
+B := build$(if $(SANITIZER),-$(subst $(comma),-,$(SANITIZER)))$(if $(ASSERTS),-debug)
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(patsubst $(B)/%,%,$@);)
 
@@ -22,7 +24,7 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -W
 HARDEN := $(if $(SANITIZER),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong)
 # fences that the thread sanitizer does not see are those that the kernel reads behind
 SAN := $(if $(SANITIZER),-fsanitize=$(SANITIZER) -fno-omit-frame-pointer $(if $(findstring thread,$(SANITIZER)),-Wno-tsan))
-CFLAGS ?= $(if $(DEBUG),-Og,-O2) -g
+CFLAGS ?= $(if $(ASSERTS),-Og,-O2) -g
 LDFLAGS ?= -Wl,-z,relro,-z,now
 # no path of the build in what it makes
 PREFIX_MAP := -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(CURDIR)/=
@@ -30,7 +32,7 @@ PACKAGES := libbpf libelf libdw zlib libzstd libprotobuf-c libunwind-generic lua
 LUA_CFLAGS := $(shell $(PKG_CONFIG) --cflags lua5.4)
 ALL_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DFUSEE_VERSION='"$(VERSION)"' -DFUSEE_LIBDIR='"$(LIBDIR)"' -Icore -Iinclude -I$(B)/gen \
 	-fPIC -fvisibility=hidden $(PREFIX_MAP) -MMD -MP $(WARN) $(HARDEN) $(SAN) \
-	$(if $(DEBUG)$(SANITIZER),-DFUSEE_DEBUG_ASSERT) $(CFLAGS)
+	$(if $(ASSERTS)$(SANITIZER),-DFUSEE_DEBUG_ASSERT) $(CFLAGS)
 LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -liberty -llzma -ldl -lpthread -lm
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -Iinclude -Ibpf $(PREFIX_MAP) -MMD -MP
 
