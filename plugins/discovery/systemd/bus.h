@@ -20,8 +20,8 @@ void bus_close(struct bus *); /* NULL is fine */
 
 /* Connects if there is no connection, not before an earlier failure is 1 to 60 s ago; sends what is
  * due. To be called once a second, and when the descriptor says so. 0; -ENOMEM; or -errno after the
- * connection failed, with *why one sentence, which lives until the next call; *why is NULL where
- * that was said. */
+ * connection failed: *why is one sentence, valid until the next call, or NULL where the failure was
+ * reported before. */
 int bus_process(struct bus *, uint64_t now_ns, const char **why);
 /* The descriptor and the epoll events to wait for; -1: there is none. */
 int bus_fd(struct bus *, uint32_t *events);
