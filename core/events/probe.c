@@ -353,6 +353,30 @@ static void explain_filter(struct buf *b)
 	add_way(b, "SystemCallFilter=perf_event_open", "in the systemd unit, if it has a filter");
 }
 
+/* Levels above 2 exist on Debian and Ubuntu only, and require CAP_SYS_ADMIN. */
+static void explain_paranoid(struct buf *b, int paranoid, const struct probe_target *t)
+{
+	buf_printf(b,
+		   "this kernel lets only root sample%s (kernel.perf_event_paranoid is %d); one of "
+		   "these helps:",
+		   paranoid > 2 ? "" : " other users' programs", paranoid);
+	add_sudo(b, t);
+	if (paranoid <= 2)
+		add_setcap(b);
+	add_sysctl(b, t->all ? 0 : 2);
+}
+
+/* Events can be opened: the mapping of the ring failed. */
+static void explain_locked_memory(struct buf *b, const struct probe_target *t)
+{
+	buf_printf(b,
+		   "no memory for sample buffers: %d kB a CPU are allowed, and 'ulimit -l' on top; "
+		   "one of these helps:",
+		   sysctl_int("/proc/sys/kernel/perf_event_mlock_kb"));
+	add_sudo(b, t);
+	add_way(b, "sudo sysctl kernel.perf_event_mlock_kb=4096", "until the next boot");
+}
+
 static void explain_refused(struct buf *b, int error, const struct probe_target *t)
 {
 	int paranoid = sysctl_int("/proc/sys/kernel/perf_event_paranoid");
@@ -366,31 +390,10 @@ static void explain_refused(struct buf *b, int error, const struct probe_target 
 		user_name(uid, name, sizeof(name));
 		buf_printf(b, " belongs to %s: run fusee as root%s%s", name, uid ? " or as " : "",
 			   uid ? strchr(name, ' ') + 1 : "");
-	} else if (paranoid > 2 && !admin) {
-		/* levels above 2 exist on Debian and Ubuntu only, and require CAP_SYS_ADMIN */
-		buf_printf(b,
-			   "this kernel lets only root sample (kernel.perf_event_paranoid is "
-			   "%d); "
-			   "one of these helps:",
-			   paranoid);
-		add_sudo(b, t);
-		add_sysctl(b, t->all ? 0 : 2);
-	} else if (t->all && paranoid > 0 && !perfmon) {
-		buf_printf(b,
-			   "this kernel lets only root sample other users' programs "
-			   "(kernel.perf_event_paranoid is %d); one of these helps:",
-			   paranoid);
-		add_sudo(b, t);
-		add_setcap(b);
-		add_sysctl(b, 0);
+	} else if ((paranoid > 2 && !admin) || (t->all && paranoid > 0 && !perfmon)) {
+		explain_paranoid(b, paranoid, t);
 	} else if (error == EPERM && !probe_own()) {
-		/* events can be opened: the mapping of the ring failed */
-		buf_printf(b,
-			   "no memory for sample buffers: %d kB a CPU are allowed, and 'ulimit -l' "
-			   "on top; one of these helps:",
-			   sysctl_int("/proc/sys/kernel/perf_event_mlock_kb"));
-		add_sudo(b, t);
-		add_way(b, "sudo sysctl kernel.perf_event_mlock_kb=4096", "until the next boot");
+		explain_locked_memory(b, t);
 	} else if (probe_seccomp()) {
 		explain_filter(b);
 	} else if (t->pid && !perfmon) {
@@ -403,6 +406,15 @@ static void explain_refused(struct buf *b, int error, const struct probe_target 
 			   "container's rules may forbid it: run fusee outside of them",
 			   strerror(error));
 	}
+}
+
+static void explain_no_events(struct buf *b)
+{
+	if (probe_seccomp())
+		explain_filter(b);
+	else
+		buf_str(b, "this kernel was built without perf events (CONFIG_PERF_EVENTS): "
+			   "nothing can be sampled on it");
 }
 
 char *probe_explain(int error, const struct probe_target *t)
@@ -425,12 +437,7 @@ char *probe_explain(int error, const struct probe_target *t)
 		add_way(&b, "ulimit -n $(ulimit -Hn)", "in this shell");
 		break;
 	case ENOSYS:
-		if (probe_seccomp())
-			explain_filter(&b);
-		else
-			buf_str(&b,
-				"this kernel was built without perf events (CONFIG_PERF_EVENTS): "
-				"nothing can be sampled on it");
+		explain_no_events(&b);
 		break;
 	case ENOENT:
 	case EOPNOTSUPP:

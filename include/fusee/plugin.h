@@ -279,7 +279,7 @@ struct fusee_sink_ops {
 	/* [the instance's thread; may block] Writes out what the sink has kept, at a flush and at
 	 * the end. deadline_ns: CLOCK_MONOTONIC. NULL: the sink keeps nothing. */
 	int (*flush)(void *ctx, uint64_t deadline_ns);
-	/* [any thread] The end is near: a consume() or flush() that blocks, and every later one,
+	/* [any thread] The end is near: a consume() or flush() that blocks, and every later call,
 	 * returns -ECANCELED soon. NULL: they never block for long. */
 	void (*cancel)(void *ctx);
 };

@@ -69,7 +69,7 @@ enum fusee_mapping_flags {
 };
 
 /* A file content, the kernel, or JIT code. Addresses of locations are ELF virtual addresses of the
- * file: start is 0, limit ~0 and offset 0, except in a profile that was read from elsewhere. */
+ * file: start is 0, limit ~0 and offset 0, except in a profile that another program made. */
 struct fusee_mapping {
 	uint32_t path, build_id, flags, pad; /* build_id: text, lower-case hex */
 	uint64_t start, limit, offset;

@@ -36,7 +36,7 @@ static const struct fusee_option options[] = {
 			    "stack; '' for none."),
 	FUSEE_OPTION_SIZE(struct folded, max_size, "100MiB", 0, 0,
 			  "A file that would become larger is renamed to PATH.1 first, replacing "
-			  "the one before; 0 sets no limit."),
+			  "the previous file; 0 sets no limit."),
 };
 
 static bool to_stdout(const struct folded *s)
@@ -147,7 +147,7 @@ static int open_file(struct folded *s)
 	return fusee_fail(&s->self, -err, "cannot open '%s': %s", s->path, strerror(err));
 }
 
-/* Renames the file to PATH.1 and opens a new one if the window would exceed max_size; *fd is then
+/* Renames the file to PATH.1 and opens a new file if the window would exceed max_size; *fd is then
  * the new file. *size: bytes of the file, -1 for what is no regular file. */
 static int make_room(struct folded *s, int *fd, off_t *size)
 {

@@ -183,16 +183,13 @@ static int run_rule(struct cfi_program *p, uint8_t op)
 		restore(p, reg);
 		return 1;
 	case CFA_UNDEFINED:
-		set(p, reg, CFI_UNDEFINED, 0);
-		return 1;
 	case CFA_SAME_VALUE:
-		set(p, reg, CFI_SAME, 0);
+		set(p, reg, op == CFA_UNDEFINED ? CFI_UNDEFINED : CFI_SAME, 0);
 		return 1;
 	case CFA_EXPRESSION:
-		expression(p, x86_64_place(&p->frame, reg), CFI_AT_EXPR);
-		return 1;
 	case CFA_VAL_EXPRESSION:
-		expression(p, x86_64_place(&p->frame, reg), CFI_VAL_EXPR);
+		expression(p, x86_64_place(&p->frame, reg),
+			   op == CFA_EXPRESSION ? CFI_AT_EXPR : CFI_VAL_EXPR);
 		return 1;
 	default:
 		return 0;

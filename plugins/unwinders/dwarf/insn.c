@@ -10,7 +10,7 @@ enum { REX_B = 1, REX_X = 2, REX_R = 4, REX_W = 8 };
 
 /* What follows an opcode: M modrm; 1, 2 bytes; Z 2 or 4 by operand size; V 4 or 8 by REX.W; J 4; 0
  * nothing; A modrm and 1; B modrm and Z; O an address; E 3 bytes; X not an instruction; P handled
- * elsewhere. */
+ * by another table or function. */
 static const char map1[256 + 1] = "MMMM1ZXXMMMM1ZXP"
 				  "MMMM1ZXXMMMM1ZXX"
 				  "MMMM1ZPXMMMM1ZPX"
@@ -120,7 +120,7 @@ static void read_prefixes(struct decoder *d)
 		else if (b == 0xf2 || b == 0xf3)
 			d->rep = b;
 		else if (b == 0x67)
-			d->bad = 1; /* 32-bit addresses: nobody writes this */
+			d->bad = 1; /* 32-bit addresses: no compiler emits this */
 		else if (b != 0x2e && b != 0x36 && b != 0x3e && b != 0x26 && b != 0x64 &&
 			 b != 0x65 && b != 0xf0)
 			break;

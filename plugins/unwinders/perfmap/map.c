@@ -280,7 +280,7 @@ static void append(struct list *l, uint64_t lo, uint64_t hi, const struct piece 
 		.lo = lo, .len = (uint32_t)(hi - lo), .name = like->name, .first = like->first};
 }
 
-/* From left to right: at each place the latest of the entries that cover it. */
+/* In order of address: at each place the latest of the entries that cover it. */
 static void sweep(struct list *out, const struct entry *e, uint32_t n, struct heap *h)
 {
 	uint64_t at = 0;
