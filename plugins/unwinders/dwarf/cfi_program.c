@@ -152,16 +152,12 @@ static void run_register(struct cfi_program *p)
 		*place = (struct cfi_place){.kind = CFI_REGISTER, .reg = (uint16_t)from};
 }
 
-/* Instructions about a register, whose number comes first. 0: the opcode is another. */
+/* Instructions with a register and its place. 0: the opcode is another. */
 static int run_rule(struct cfi_program *p, uint8_t op)
 {
 	struct cursor *c = &p->c;
 	uint64_t reg;
 
-	if (op == CFA_REGISTER) {
-		run_register(p);
-		return 1;
-	}
 	reg = cursor_uleb(c);
 	switch (op) {
 	case CFA_OFFSET_EXTENDED:
@@ -222,6 +218,9 @@ static void run_other(struct cfi_program *p, uint8_t op)
 			p->c.bad = 1;
 		else
 			p->frame = p->remembered[--p->depth];
+		break;
+	case CFA_REGISTER:
+		run_register(p);
 		break;
 	case CFA_GNU_ARGS_SIZE:
 		cursor_uleb(&p->c);

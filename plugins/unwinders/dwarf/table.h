@@ -8,7 +8,7 @@
  * index: one word for each 256 bytes of text from `lo` on: first_row << 8 | count: the rows whose
  *   address lies in this block. The row that governs a pc is the last row at or below it: in its
  *   block, or, if none is there, row first_row - 1.
- * rows: one word each, sorted by address: low 16 bits: address & 0xffff, high 16 bits: rule. At
+ * rows: a word each, sorted by address: low 16 bits: address & 0xffff, high 16 bits: rule. At
  * each 64 KiB border the governing row is repeated: the row before a block is in its 64 KiB page.
  * specials: DWARF_SPECIAL_WORDS words each.
  *
