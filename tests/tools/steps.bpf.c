@@ -24,7 +24,8 @@ struct {
 extern int fusee_step_dwarf(__u32 slot);
 extern int fusee_step_framepointer(__u32 slot);
 
-/* One step; not 0: the last one. Global: verified once, whatever the loop's length. */
+/* Takes one step. Not 0: it was the last. A global function is verified once, whatever the loop's
+ * length. */
 __attribute__((noinline)) int steps_one(__u32 i)
 {
 	__u32 zero = 0, by = 1;

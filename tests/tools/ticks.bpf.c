@@ -87,12 +87,12 @@ int ticks_entry(__u64 *args)
 	struct at_hand *a = at_hand();
 	void *function = 0;
 	__u32 zero = 0;
-	__u64 *wanted = fusee_bpf_map_lookup_elem(&ticks_function, &zero);
+	__u64 *expected = fusee_bpf_map_lookup_elem(&ticks_function, &zero);
 
-	if (!a || !wanted)
+	if (!a || !expected)
 		return 0;
 	a->timer = 0;
-	if (kernel_read(&function, &timer->function) || (__u64)function != *wanted ||
+	if (kernel_read(&function, &timer->function) || (__u64)function != *expected ||
 	    kernel_read(&a->expires, &timer->node.expires))
 		return 0;
 	a->timer = (__u64)timer;

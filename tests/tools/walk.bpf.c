@@ -69,8 +69,8 @@ __attribute__((noinline)) int walk_find(__u32 unused)
 	return -1;
 }
 
-/* Fills what a step wants to know of the mapping that holds this frame's code: most often the one
- * of the frame before, which is seen without a call. -1: none does. */
+/* Sets what a step reads of the mapping that holds this frame's code. It is most often the mapping
+ * of the frame before, which is found without a call. -1: no mapping holds it. */
 FUSEE_FN int locate(struct fusee_unwind *u)
 {
 	__u64 at = u->pc - !(u->flags & FUSEE_PC_EXACT);
@@ -112,16 +112,16 @@ FUSEE_FN void copy_stack(struct walk_record *r, __u64 sp)
 	r->pages = i;
 }
 
-/* One step, by the unwinders in order; *who: the last that was asked. */
-FUSEE_FN int step(struct fusee_unwind *u, __u32 *who)
+/* One step by the unwinders in order. *unwinder: the last that was called. */
+FUSEE_FN int step(struct fusee_unwind *u, __u32 *unwinder)
 {
 	int next;
 
 	u->flags &= ~(__u32)FUSEE_GUESSED;
-	*who = WALK_DWARF;
+	*unwinder = WALK_DWARF;
 	next = fusee_step_dwarf(0);
 	if (next == FUSEE_PASS) {
-		*who = WALK_FRAMEPOINTER;
+		*unwinder = WALK_FRAMEPOINTER;
 		next = fusee_step_framepointer(0);
 	}
 	if (next == FUSEE_NEXT)
@@ -129,8 +129,8 @@ FUSEE_FN int step(struct fusee_unwind *u, __u32 *who)
 	return next;
 }
 
-/* The steps of one stack. A loop with its state in a map: verified once for each unwinder, not for
- * each frame. */
+/* Unwinds one stack, in a loop whose state is in a map, so that a step is verified once for each
+ * unwinder and not for each frame. */
 FUSEE_FN void walk_user(struct fusee_unwind *u, struct walk_record *r)
 {
 	__u32 i;
@@ -139,7 +139,7 @@ FUSEE_FN void walk_user(struct fusee_unwind *u, struct walk_record *r)
 	r->end.error = 2;
 	for (i = 0; i < WALK_MAX_FRAMES; i++) {
 		struct walk_frame *f = &r->frames[i & (WALK_MAX_FRAMES - 1)];
-		__u32 who;
+		__u32 unwinder;
 		int next;
 
 		if (locate(u)) {
@@ -150,9 +150,9 @@ FUSEE_FN void walk_user(struct fusee_unwind *u, struct walk_record *r)
 		f->sp = u->sp;
 		f->fp = u->fp;
 		f->flags = u->flags;
-		next = step(u, &who);
+		next = step(u, &unwinder);
 		if (next != FUSEE_NEXT) {
-			r->end.unwinder = next == FUSEE_PASS ? WALK_NOBODY : who;
+			r->end.unwinder = next == FUSEE_PASS ? WALK_NOBODY : unwinder;
 			r->end.error = next == FUSEE_PASS ? 1 : u->error;
 			i++;
 			break;
@@ -262,7 +262,7 @@ FUSEE_FN struct walk_times *note_time(__u64 from)
 FUSEE_FN void walk_to_count(struct fusee_unwind *u, struct stack *stack)
 {
 	volatile __u64 *hash = &stack->hash;
-	__u32 who;
+	__u32 unwinder;
 
 	*hash = 0;
 	for (__u32 i = 0; i < WALK_MAX_FRAMES; i++) {
@@ -275,7 +275,7 @@ FUSEE_FN void walk_to_count(struct fusee_unwind *u, struct stack *stack)
 		word = (*hash ^ word) * 0x9e3779b97f4a7c15ull;
 		*hash = word ^ word >> 32;
 		*(volatile __u32 *)&stack->n = i + 1;
-		if (step(u, &who) != FUSEE_NEXT)
+		if (step(u, &unwinder) != FUSEE_NEXT)
 			break;
 	}
 }
