@@ -45,10 +45,18 @@ static void set_losses(const struct agent *a)
 
 static void set_sampling(const struct profiler *p)
 {
+	struct perf_stream_counts counts;
 	struct pipeline_stats s;
 
 	pipeline_stats(p->pipeline, &s);
+	perf_stream_counts(p->stream, &counts);
 	const struct gauge gauges[] = {
+		{"records_invalid_total",
+		 "Total number of records of the BPF sampler of an unknown kind or a wrong size.",
+		 (double)counts.invalid},
+		{"throttled_total",
+		 "Total number of times that the kernel stopped sampling for a while.",
+		 (double)counts.throttled},
 		{"samples_guessed", "Complete samples with a guessed frame.", (double)s.guessed},
 		{"samples_interpreter_only",
 		 "Complete samples that show an interpreter without the program that it runs.",
