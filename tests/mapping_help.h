@@ -9,7 +9,7 @@
 #include "process/procfs.h"
 
 /* The first whose name has this in it; m.name is its copy. */
-struct wanted {
+struct expected_mapping {
 	const char *name;
 	struct procfs_mapping m;
 	char copy[256];
@@ -17,7 +17,7 @@ struct wanted {
 
 static int find_mapping(void *arg, const struct procfs_mapping *m)
 {
-	struct wanted *w = arg;
+	struct expected_mapping *w = arg;
 
 	if (!strstr(m->name, w->name))
 		return 0;

@@ -463,7 +463,7 @@ static uint64_t row_address(const uint32_t *w, uint32_t block, uint32_t row)
 }
 
 /* Every row: its address, the bytes on both sides of it, and the middle between it and the next
- * one. */
+ * row. */
 static void check_rows(struct check *c)
 {
 	const uint32_t *w = c->file->words;

@@ -6,7 +6,7 @@
  *	twin -c PERIOD_NS -p PID
  *
  * Opens it on every thread of PID and, by inheritance, on every thread and child to come; prints
- *"ready", then, when PID is gone (or at SIGTERM), one JSON object: ticks (records that the event
+ *"ready", then, when PID has ended (or at SIGTERM), one JSON object: ticks (records that the event
  *really wrote), count_ns (its count, the CPU time that it saw), lost. A tick that the machine
  *skipped for the twin as well was not due.
  */
@@ -143,7 +143,7 @@ int main(int argc, char **argv)
 {
 	struct sigaction sa = {.sa_handler = on_stop};
 	uint64_t period = 0;
-	struct pollfd gone;
+	struct pollfd ended;
 	pid_t pid = 0;
 	int opt;
 
@@ -161,14 +161,14 @@ int main(int argc, char **argv)
 	n_cpus = (int)sysconf(_SC_NPROCESSORS_CONF);
 	if (n_cpus > MAX_CPUS)
 		n_cpus = MAX_CPUS;
-	gone = (struct pollfd){.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
-	if (gone.fd < 0)
+	ended = (struct pollfd){.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+	if (ended.fd < 0)
 		return fail("pidfd_open");
 	if (open_all(pid, period))
 		return fail("perf_event_open");
 	puts("ready");
 	fflush(stdout);
-	while (!stop && poll(&gone, 1, 500) <= 0)
+	while (!stop && poll(&ended, 1, 500) <= 0)
 		drain_all();
 	drain_all();
 	printf("{\"ticks\": %llu, \"lost\": %llu, \"count_ns\": %llu, \"period_ns\": %llu}\n",

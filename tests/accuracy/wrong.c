@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deliberately wrong unwinders, to show that the accuracy run catches them. Both are asked before
+ * Deliberately wrong unwinders, to show that the accuracy run finds them. Both are called before
  *all others. (nothing)	believes that every frame is 16 bytes, and that a stack whose next word is
  *no address is complete RARELY		leaves the work to the others, but once in some 50 frames it
  *moves sp by one word before

@@ -18,7 +18,7 @@ struct fuzz_client {
 	struct loop *loop;
 	struct loop_watch *watch;
 	const uint8_t *data;
-	size_t left;
+	size_t rest;
 	struct buf heard;
 };
 
@@ -29,10 +29,10 @@ static void fuzz_ready(void *arg, int fd, uint32_t events)
 	ssize_t n;
 
 	if (events & EPOLLOUT) {
-		n = send(fd, c->data, c->left, MSG_NOSIGNAL);
+		n = send(fd, c->data, c->rest, MSG_NOSIGNAL);
 		c->data += n > 0 ? n : 0;
-		c->left -= n > 0 ? (size_t)n : 0;
-		if (!c->left || n < 0) {
+		c->rest -= n > 0 ? (size_t)n : 0;
+		if (!c->rest || n < 0) {
 			shutdown(fd, SHUT_WR);
 			loop_watch_events(c->watch, EPOLLIN);
 		}
@@ -52,7 +52,7 @@ static void fuzz_ready(void *arg, int fd, uint32_t events)
 static void fuzz_talk(struct loop *loop, const char *path, const uint8_t *data, size_t size,
 		      struct buf *heard)
 {
-	struct fuzz_client c = {.loop = loop, .data = data, .left = size};
+	struct fuzz_client c = {.loop = loop, .data = data, .rest = size};
 	struct sockaddr_un at;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 

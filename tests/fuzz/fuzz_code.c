@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instructions of any bytes, followed from the first one and from where they point to. */
+/* Instructions of any bytes, followed from the first and from where they point to. */
 // sources: plugins/unwinders/dwarf/code.c plugins/unwinders/dwarf/code_state.c
 //
 // sources: plugins/unwinders/dwarf/insn.c

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char place[120];
 
-/* Beside the program: what an earlier run left there is replaced. */
+/* Beside the program: the socket of an earlier run is replaced. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;

@@ -3,7 +3,7 @@
 // sources: core/symbols/demangle.c core/base/utf8.c core/base/buf.c core/base/dict.c
 // libs: -liberty
 // clang-format on
-// A name of a symbol table, whatever its bytes: the answer is clean UTF-8, and the same when asked
+// A name of a symbol table, whatever its bytes: the answer is clean UTF-8, and the same when called
 // again.
 #include <stdint.h>
 #include <stdlib.h>

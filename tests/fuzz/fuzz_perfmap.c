@@ -5,7 +5,7 @@
 // libs:
 // clang-format on
 // A perf map, whatever a process wrote into it, fed in pieces and committed now and then: bounded
-// memory, and each name that is found is one that stands in the file.
+// memory, and each name that is found is in the file.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

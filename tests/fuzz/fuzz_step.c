@@ -36,7 +36,7 @@ struct input {
 
 static void right_header(uint32_t *table, uint32_t words, uint32_t specials)
 {
-	uint32_t left = words - DWARF_HEADER_WORDS, blocks = left / 8 + 1;
+	uint32_t rest = words - DWARF_HEADER_WORDS, blocks = rest / 8 + 1;
 	uint32_t at = words - specials * DWARF_SPECIAL_WORDS;
 
 	table[DWARF_LO] = CODE;
@@ -49,7 +49,7 @@ static void right_header(uint32_t *table, uint32_t words, uint32_t specials)
 	table[DWARF_SPECIALS] = specials;
 	for (uint32_t b = 0; b < blocks && DWARF_HEADER_WORDS + b < words; b++)
 		table[DWARF_HEADER_WORDS + b] %= (table[DWARF_ROWS] + 1) << 8;
-	/* Half of the special rules name one that is there. */
+	/* Half of the special rules name a rule that exists. */
 	for (uint32_t i = DWARF_HEADER_WORDS + blocks; i < at && specials; i++)
 		if (table[i] >> 30 == 3 && table[i] & 0x20000000)
 			table[i] = (DWARF_RULE_SPECIAL((table[i] >> 16) % specials) << 16) |
@@ -66,7 +66,7 @@ static void check(const struct fusee_unwind *u, int by_dwarf, int r, uint64_t sp
 		abort();
 	if (r != FUSEE_STOP && u->error)
 		abort();
-	if (!by_dwarf && r == FUSEE_STOP && !u->error) /* a chain's end is never whole */
+	if (!by_dwarf && r == FUSEE_STOP && !u->error) /* a chain's end is never complete */
 		abort();
 	if (r == FUSEE_NEXT && u->sp <= sp && (!by_dwarf || how & PLAIN))
 		abort();

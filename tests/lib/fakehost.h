@@ -520,7 +520,7 @@ FAKE int fake_process(struct fake *f, uint32_t kind, uint32_t pid, uint32_t pare
 }
 
 /* What the control thread does in one round: wakes and watched descriptors, waiting up to `ms` for
- * the first. How many callbacks were called; -errno of one that failed. */
+ * the first. How many callbacks were called; -errno of the callback that failed. */
 FAKE int fake_round(struct fake *f, int ms)
 {
 	const struct fusee_discovery_ops *ops = f->plugin->ops;

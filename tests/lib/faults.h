@@ -119,13 +119,13 @@ __attribute__((unused)) static void faults_from(unsigned long after)
 /* The next round; false once a round went by without a failure. */
 __attribute__((unused)) static bool faults_next(void)
 {
-	bool whole = faults.begun && faults.seen < faults.fail_at;
+	bool complete = faults.begun && faults.seen < faults.fail_at;
 
-	faults.armed = !whole;
+	faults.armed = !complete;
 	faults.begun = true;
 	faults.seen = 0;
 	faults.fail_at++;
-	return !whole;
+	return !complete;
 }
 
 /* This round's failure has happened. */

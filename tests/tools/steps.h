@@ -57,7 +57,7 @@ FUSEE_FN int steps_locate(struct fusee_unwind *u, const struct steps_input *in)
 	return -1;
 }
 
-/* What a step has answered. Not 0: this was the last one. */
+/* What a step has answered. Not 0: this was the last step. */
 FUSEE_FN int steps_note(struct fusee_unwind *u, struct steps_output *out, __u32 i, __u32 by, int r)
 {
 	out->result = (__u32)r;

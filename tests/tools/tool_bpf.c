@@ -5,7 +5,7 @@
  *
  *	tool_bpf load PLUGINS            prints how many instructions the verifier looked at
  *	tool_bpf walk PLUGINS COMMAND..  COMMAND (one of tests/accuracy: it waits at BURN_GATE) is
- *		sampled; each stack as walked in the kernel must be the one that the same steps
+ *		sampled; each stack as walked in the kernel must equal the stack that the same steps
  *		find natively over a copy of it
  *	tool_bpf wrong PLUGINS COMMAND.. the same with rows that differ in the kernel: must fail
  *	tool_bpf tableless PLUGINS COMMAND..  the same without tables: by frame pointer alone
@@ -259,7 +259,7 @@ static void add_table(struct target *t, struct walk_mapping *m, const struct pro
 	t->nwords += file->n;
 }
 
-/* The process may be gone when its last samples are walked. */
+/* The process may have ended when its last samples are walked. */
 static void add_code(struct target *t, const struct walk_mapping *m)
 {
 	size_t len = m->hi - m->lo;
@@ -325,7 +325,7 @@ static void fill(struct bpf_object *object, struct target *t)
 
 struct native_walk {
 	const struct target *target;
-	bool beyond; /* wanted memory that is not in the copy */
+	bool beyond; /* needed memory that is not in the copy */
 	uint32_t n;
 	struct walk_end end;
 	struct walk_frame frames[WALK_MAX_FRAMES];
@@ -429,7 +429,7 @@ static void walk_natively(const struct target *t, const struct walk_record *r,
 
 struct comparison {
 	const struct target *target;
-	uint64_t samples, frames, whole, beyond, different, deepest;
+	uint64_t samples, frames, complete, beyond, different, deepest;
 };
 
 static void show(const char *what, const struct walk_frame *f, uint32_t n, struct walk_end end)
@@ -466,7 +466,7 @@ static int on_record(void *arg, void *data, size_t len)
 	c->samples++;
 	c->frames += r->n;
 	c->beyond += w.beyond;
-	c->whole += r->end.unwinder == WALK_DWARF && !r->end.error;
+	c->complete += r->end.unwinder == WALK_DWARF && !r->end.error;
 	if (r->n > c->deepest)
 		c->deepest = r->n;
 	if (!same(r, &w) && ++c->different <= 2) {
@@ -561,16 +561,16 @@ static int walk(struct target *t, char **argv)
 	bpf_object__close(object);
 	printf("# %llu samples in user mode, %llu found no room; %llu compared: %llu frames, at "
 	       "most "
-	       "%llu; %llu whole, %llu beyond the copy, %llu different\n",
+	       "%llu; %llu complete, %llu beyond the copy, %llu different\n",
 	       (unsigned long long)counts[0], (unsigned long long)counts[1],
 	       (unsigned long long)c.samples, (unsigned long long)c.frames,
-	       (unsigned long long)c.deepest, (unsigned long long)c.whole,
+	       (unsigned long long)c.deepest, (unsigned long long)c.complete,
 	       (unsigned long long)c.beyond, (unsigned long long)c.different);
 	if (counts[0] != counts[1] + c.samples)
 		die("samples are missing");
 	/* a comparison of nothing, or of stacks that all end at once, shows nothing */
 	if (c.samples < 100 || c.frames < 3 * c.samples ||
-	    (!t->tableless && c.whole < c.samples / 2))
+	    (!t->tableless && c.complete < c.samples / 2))
 		die("too little to compare");
 	return c.different != 0;
 }
@@ -618,7 +618,7 @@ static void *map_times(struct bpf_object *object)
 	return p;
 }
 
-/* Starts one that knows no gate, and stops it when it has mapped all. */
+/* Starts a program that knows no gate, and stops it when it has mapped all. */
 static void start_running(char **argv, pid_t *pid)
 {
 	*pid = fork();
@@ -671,7 +671,7 @@ static int time_walks(struct target *target, char **argv, bool gated)
 	int rounds = atoi(argv[2]), gate[2];
 
 	if (t.hz < 1 || t.seconds <= 0)
-		die("a rate and a time are wanted");
+		die("a rate and a time are required");
 	t.object = link_all(&target->set);
 	start_both(&t, argv + 3, gated, gate);
 	target->pid = t.pid[0];

@@ -159,7 +159,7 @@ static void big(struct builder *b, uint32_t n)
 		depths[i] = depth;
 		for (uint32_t k = 0; k < depth; k++)
 			stack[depth - 1 - k] = seen[i][k];
-		/* stacks count from 1; one that was there already is no new one */
+		/* stacks count from 1; a stack that was there already is not new */
 		i += sample(b, stack, depth, 1 + random32(5)) > i;
 	}
 	free(seen);

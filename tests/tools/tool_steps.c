@@ -355,7 +355,7 @@ static void judge(const char *what, __u32 recursions)
 		printf("# %s\n", found.different);
 	ok(!found.different && found.result == FUSEE_STOP && !found.error &&
 		   found.recursions == recursions,
-	   "%s: the kernel's %u frames are the native ones, whole, %u of %u are ours", what,
+	   "%s: the kernel's %u frames are the native frames, complete, %u of %u are ours", what,
 	   found.n, found.recursions, recursions);
 	found = (struct found){0};
 }
@@ -512,7 +512,7 @@ static void noise_walks(int walks)
 			.mappings = {{.hi = ~0ull,
 				      .slab = at,
 				      .slab_words = words,
-				      /* a table cut short is another one */
+				      /* a table that is shorter is another table */
 				      .slab_id = words == NOISE_TABLE
 							 ? STEPS_MAPPINGS + 1 + (__u64)i / 16
 							 : 0,

@@ -46,7 +46,7 @@ static int say_nothing(enum libbpf_print_level level, const char *format, va_lis
 	return 0;
 }
 
-/* A function of the kernel, 0: not told. */
+/* A function of the kernel, 0: not reported. */
 static uint64_t address_of(const char *name)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
@@ -80,7 +80,7 @@ static struct bpf_object *load(void)
 	r = bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "ticks_function"), &zero,
 				&function, 0);
 	if (r)
-		give_up("it cannot be told the function: %s", strerror(errno));
+		give_up("it cannot be given the function: %s", strerror(errno));
 	bpf_object__for_each_program(program, object) if (!bpf_program__attach(program))
 		give_up("timers' tracepoints are not there: %s", strerror(errno));
 	return object;

@@ -189,7 +189,7 @@ static long (*get_stackid)(const void *ctx, void *map, __u64 flags) = (void *)27
 
 #define USER_STACK (1 << 8)
 #define STACK_DEPTH 127 /* PERF_MAX_STACK_DEPTH */
-#define STACKS 16384    /* distinct ones */
+#define STACKS 16384    /* distinct stacks */
 #define PROBED 4
 
 struct {

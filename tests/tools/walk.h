@@ -38,7 +38,7 @@ struct walk_record {
 	__u32 n, pages; /* frames; pages of the stack that could be copied */
 	struct walk_end end;
 	struct walk_frame frames[WALK_MAX_FRAMES];
-	unsigned char stack[WALK_PAGES * WALK_PAGE]; /* whole pages, from the one that holds rsp;
+	unsigned char stack[WALK_PAGES * WALK_PAGE]; /* pages, from the page that holds rsp;
 						      * the first is there from rsp on */
 };
 

@@ -194,7 +194,7 @@ TEST(dict_small)
 	CHECK(!d.entries && !d.n);
 }
 
-/* Keys longer than a chunk of the arena, and of all sizes around it, between short ones. */
+/* Keys longer than a chunk of the arena, and of all sizes around it, between short keys. */
 TEST(dict_long_keys)
 {
 	static const size_t sizes[] = {65527, 65528, 65529, 65535, 65536, 65537, 1 << 20, 5 << 20};
@@ -342,7 +342,7 @@ TEST(log_debug_by_environment)
 		  "fusee: an error: why\nfusee: a warning\nfusee: info\nfusee: debug\n");
 }
 
-/* A line that is too long is cut, and is still one line. */
+/* A line that is too long is truncated, and is still one line. */
 TEST(log_long_line)
 {
 	struct buf b = stderr_of(long_line);
@@ -421,7 +421,7 @@ TEST(utf8_texts)
 		{"plain", NULL, NULL},
 		{"fusée \xf0\x9f\x9a\x80", NULL, NULL},
 		{"caf\xe9", "caf\xef\xbf\xbd", "caf\xef\xbf\xbd"}, /* Latin-1 */
-		{"cut \xe2\x82", "cut \xef\xbf\xbd\xef\xbf\xbd", "cut \xef\xbf\xbd\xef\xbf\xbd"},
+		{"end \xe2\x82", "end \xef\xbf\xbd\xef\xbf\xbd", "end \xef\xbf\xbd\xef\xbf\xbd"},
 		{"\xed\xa0\x80!", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd!",
 		 "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd!"}, /* a surrogate */
 		{"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd", "\xef\xbf\xbd\xef\xbf\xbd"}, /* overlong */

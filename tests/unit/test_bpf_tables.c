@@ -155,7 +155,7 @@ TEST(a_process_and_its_tables)
 		check_table(&w, at);
 		CHECK_INT(e->mappings[i].table[1].words, 0);
 	}
-	/* a file that is not ready any more is left out; the version moves on */
+	/* a file that is not ready any more is skipped; the version moves on */
 	w.files[1].state = FILE_PENDING;
 	version = e->version;
 	CHECK_INT(publish(&w, p), 0);
@@ -189,7 +189,7 @@ static void add_language(struct world *w, struct plugin_set *set)
 	w->files[1].slabs[1] = &language;
 }
 
-TEST(claims_cut_a_mapping_into_pieces)
+TEST(claims_divide_a_mapping)
 {
 	struct process_table *t;
 	struct map_chunk *e;
@@ -231,11 +231,11 @@ TEST(claims_cut_a_mapping_into_pieces)
 	CHECK(!e->program && e->n == 2 && e->mappings[0].hi <= lo && e->mappings[1].lo > lo);
 	CHECK(published(p)->awaits_program && !published(q)->awaits_program);
 	CHECK(is_published(&w, p, 0) && !is_published(&w, p, 1) && is_published(&w, p, 2));
-	/* one that is to be tried again claims nothing so far */
+	/* a program that is to be loaded again claims nothing so far */
 	w.b.languages[1].state = LANGUAGE_LATER;
 	CHECK_INT(publish(&w, p), 0);
 	CHECK(published(p)->awaits_program && !e->program && e->n == 3);
-	/* nor does one that could not be loaded */
+	/* nor does a program that could not be loaded */
 	w.b.languages[1].state = LANGUAGE_NONE;
 	CHECK_INT(publish(&w, p), 0);
 	CHECK(!e->program && e->n == 3 && e->mappings[1].hi == lo + 4096);
@@ -262,8 +262,8 @@ TEST(forgotten)
 	world_free(&w);
 }
 
-/* Two tables of 150,000 words have no room in one element, and a third evicts the one that nobody
- * names. */
+/* Two tables of 150,000 words have no room in one element, and a third evicts the table that no
+ * process names. */
 TEST(room)
 {
 	struct process_table *t;
@@ -282,7 +282,7 @@ TEST(room)
 
 		CHECK_INT(at->at / SLAB_WORDS, (at->at + at->words - 1) / SLAB_WORDS);
 	}
-	/* all are in use: the third one's code is left to user space */
+	/* all are in use: the code of the third is not unwound in the kernel */
 	CHECK_INT(publish(&w, p[2]), 0);
 	CHECK(!is_published(&w, p[2], 0));
 	CHECK_INT(w.b.chunks.at[published(p[2])->chunk].n, 0);
@@ -373,7 +373,7 @@ TEST(chains)
 }
 
 /* What a record was unwound over is compared by version: a process that was withdrawn and is
- * published in another chunk has a higher one than before. */
+ * published in another chunk has a higher version than before. */
 TEST(versions_rise)
 {
 	struct process_table *t;

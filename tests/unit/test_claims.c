@@ -11,7 +11,7 @@
 #include "process/procfs.h"
 #include "unwind/claims.h"
 
-/* Two unwinders that claim what the test says, and keep what they were asked. */
+/* Two unwinders that claim what the test says, and keep what they were called with. */
 struct fake {
 	const struct fusee_host *host;
 	struct fusee_instance *instance;
@@ -131,7 +131,7 @@ static int claim(struct world *w, int by, uint64_t lo, uint64_t hi)
 	return claims_host.unwinder->process_claim(w->list[by], w->fakes[0].process, &c);
 }
 
-/* Asked at the first sample, and again a second later; a claim is found without being asked. */
+/* Called at the first sample, and again a second later; a claim is found without a call. */
 TEST(asking)
 {
 	struct world *w = make(getpid());
@@ -355,7 +355,7 @@ TEST(opening)
 }
 
 /* A process that has ended is known to have. */
-TEST(gone)
+TEST(ended)
 {
 	static int word = 5;
 	struct fusee_process_info info = {.size = sizeof(info)};

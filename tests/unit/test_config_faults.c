@@ -48,9 +48,9 @@ TEST_FOR(a_script, 900)
 
 		CHECK(!r == !!p);
 		if (!r) {
-			int asked = ask(p), json = plan_json(p, &b);
+			int answered = ask(p), json = plan_json(p, &b);
 
-			CHECK(!asked || faults_happened());
+			CHECK(!answered || faults_happened());
 			CHECK(!json || json == -ENOMEM);
 			faults_stop();
 			CHECK_INT(ask(p), 0); /* once there is memory again */
@@ -71,7 +71,7 @@ TEST_FOR(a_wrong_script, 900)
 {
 	struct plan_errors errors;
 	unsigned long rounds = 0;
-	uint32_t whole = 0;
+	uint32_t total = 0;
 
 	config_write(wrong_script);
 	for (faults_from(0); faults_next(); rounds++) {
@@ -80,11 +80,11 @@ TEST_FOR(a_wrong_script, 900)
 
 		CHECK(r < 0 && !p);
 		CHECK(r == -ENOMEM || errors.n);
-		whole = errors.n;
+		total = errors.n;
 		plan_errors_fini(&errors);
 	}
 	faults_stop();
-	CHECK_INT(whole, 11);
+	CHECK_INT(total, 11);
 	CHECK(rounds > 200);
 	config_clean();
 }

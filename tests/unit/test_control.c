@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: overlaps
-/* core/net/control: requests whole, in pieces and wrong; answers now, late and never. */
+/* core/net/control: requests complete, in pieces and wrong; answers now, late and never. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -270,15 +270,15 @@ TEST(long_lines)
 /* Answers that come late come in order, and to nobody when the client went away. */
 TEST(late_answers)
 {
-	int fd, gone;
+	int fd, closed;
 
 	begin();
 	fd = dial();
-	gone = dial();
-	say(gone, "hold\n");
+	closed = dial();
+	say(closed, "hold\n");
 	say(fd, "hold\necho 1\n");
 	usleep(20000);
-	close(gone);
+	close(closed);
 	usleep(20000);
 	ask("release", "{\"ok\": true}");
 	hear(fd, "{\"ok\": true, \"held\": true}");
@@ -287,7 +287,7 @@ TEST(late_answers)
 	usleep(20000);
 	close(fd);
 	fd = dial();
-	say(fd, "hold\n"); /* not answered until the socket is gone */
+	say(fd, "hold\n"); /* not answered until the socket is removed */
 	usleep(20000);
 	end();
 	hear_end(fd);
@@ -365,7 +365,7 @@ TEST(the_socket_file)
 	CHECK_INT(control_new(&other, agent.loop, agent.path, commands, &agent), -EADDRINUSE);
 	ask("echo", LENGTH(0));
 	snprintf(path, sizeof(path), "%s/stale", agent.dir);
-	/* one that its owner left behind */
+	/* a socket whose owner has ended */
 	if (!fork()) {
 		struct sockaddr_un at = {.sun_family = AF_UNIX};
 
@@ -427,14 +427,14 @@ TEST(asking)
 	CHECK(waitpid(held, &fd, 0) == held && !fd);
 }
 
-/* Somebody else's user is not listened to, whatever the file's mode says. */
+/* Another user is refused, whatever the file's mode says. */
 TEST(other_users)
 {
 	int fd, status;
 	char c;
 
 	if (geteuid())
-		SKIP("needs root to be somebody else");
+		SKIP("needs root to be another user");
 	begin();
 	CHECK(!chmod(agent.path, 0777) && !chmod(agent.dir, 0755));
 	if (!fork()) {
@@ -448,15 +448,15 @@ TEST(other_users)
 	end();
 }
 
-/* Who may have put his socket there is not asked. */
-TEST(a_socket_of_somebody_else)
+/* A socket that another user may have made is not used. */
+TEST(a_socket_of_another_user)
 {
 	char dir[] = "/tmp/fusee-control.XXXXXX", *line;
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	int fd, status, ready[2];
 
 	if (geteuid())
-		SKIP("needs root to be somebody else");
+		SKIP("needs root to be another user");
 	CHECK(mkdtemp(dir) && !chmod(dir, 0777) && !pipe(ready));
 	snprintf(at.sun_path, sizeof(at.sun_path), "%s/socket", dir);
 	if (!fork()) {
@@ -465,7 +465,7 @@ TEST(a_socket_of_somebody_else)
 			_exit(1);
 		if (chmod(at.sun_path, 0777) || listen(fd, 2) || write(ready[1], "x", 1) != 1)
 			_exit(2);
-		fd = accept(fd, NULL, NULL); /* somebody comes, and goes */
+		fd = accept(fd, NULL, NULL); /* a client connects, and ends */
 		_exit(read(fd, dir, 1) != 0);
 	}
 	CHECK_INT(read(ready[0], &status, 1), 1);

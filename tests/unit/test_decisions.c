@@ -21,15 +21,16 @@
 struct world {
 	struct targets *targets;
 	struct decisions *d;
-	int asked, changes, mine; /* changes of ours */
+	int calls, changes, mine; /* changes of ours */
 	pid_t last;
 	const struct decision *now;
-	double hz;              /* of the fake policy */
-	int told;               /* changed() answers */
-	bool inherited;         /* as changed() was last told */
-	int error;              /* it answers */
-	uint64_t moves;         /* the kernel's count of them */
-	struct hashmap decided; /* pid -> struct decision *, as changed() said; sampled ones */
+	double hz;      /* of the fake policy */
+	int answer;     /* changed() answers */
+	bool inherited; /* as of the last changed() */
+	int error;      /* it answers */
+	uint64_t moves; /* the kernel's count of them */
+	struct hashmap
+		decided; /* pid -> struct decision *, as changed() said; of sampled processes */
 };
 
 static struct fusee_str str(const char *s)
@@ -55,7 +56,7 @@ static int decide(void *arg, const struct fusee_label *labels, uint32_t n,
 {
 	struct world *w = arg;
 
-	w->asked++;
+	w->calls++;
 	*ret = (struct policy_answer){.profile = true, .hz = w->hz, .sinks = 1};
 	if (!strcmp(label(labels, n, "team"), "off"))
 		ret->profile = false;
@@ -76,8 +77,8 @@ static int changed(void *arg, pid_t pid, const struct decision *d, bool inherite
 	struct world *w = arg;
 
 	w->inherited = inherited;
-	if (w->told)
-		return w->told;
+	if (w->answer)
+		return w->answer;
 	w->changes++;
 	w->mine += pid == getpid();
 	w->last = pid;
@@ -189,7 +190,7 @@ TEST(a_child_has_its_parents_then_its_own)
 
 	world_new(&w, true);
 	decisions_execed(w.d, getpid(), NULL, 0);
-	CHECK_INT(w.asked, 1);
+	CHECK_INT(w.calls, 1);
 	CHECK_INT(w.last, getpid());
 	CHECK_STR(label_of(&w, getpid(), "process"), "test_decisions");
 	CHECK(hz_of(&w, getpid()) == 19);
@@ -198,7 +199,7 @@ TEST(a_child_has_its_parents_then_its_own)
 	CHECK(w.inherited);
 	CHECK(decisions_of(w.d, child) == decisions_of(w.d, getpid()));
 	CHECK_INT(w.last, child);
-	CHECK_INT(w.asked, 1);
+	CHECK_INT(w.calls, 1);
 	CHECK_INT(decisions_of(w.d, child)->processes, 2);
 	end(child);
 
@@ -206,13 +207,13 @@ TEST(a_child_has_its_parents_then_its_own)
 	decisions_forked(w.d, getpid(), child);
 	decisions_execed(w.d, child, NULL, 0);
 	CHECK(strcmp(label_of(&w, child, "process"), "test_decisions"));
-	CHECK_INT(w.asked, 2);
+	CHECK_INT(w.calls, 2);
 	decisions_execed(w.d, child, NULL, 0);
-	CHECK_INT(w.asked, 2);
+	CHECK_INT(w.calls, 2);
 	CHECK_INT(w.changes, 4);
-	/* a child of somebody whom we don't know yet */
+	/* the child of an unknown process */
 	decisions_forked(w.d, NOBODY, getpid());
-	CHECK(!w.inherited); /* nobody knows what that one's is */
+	CHECK(!w.inherited); /* the decision of the parent is unknown */
 	CHECK(hz_of(&w, getpid()) == 19);
 	end(child);
 	world_free(&w);
@@ -275,16 +276,16 @@ TEST(changed_targets)
 {
 	struct world w;
 	pid_t me = getpid();
-	int asked;
+	int calls;
 
 	world_new(&w, true);
 	decisions_execed(w.d, me, NULL, 0);
 	decisions_forked(w.d, me, NOBODY);
 	decisions_forked(w.d, me, NOBODY + 1);
 	decisions_refresh(w.d);
-	asked = w.asked;
+	calls = w.calls;
 	decisions_refresh(w.d);
-	CHECK_INT(w.asked, asked);
+	CHECK_INT(w.calls, calls);
 	put_pid(&w, NOBODY, "db");
 	CHECK(hz_of(&w, NOBODY) == 19);
 	w.changes = 0;
@@ -301,11 +302,11 @@ TEST(changed_targets)
 	targets_forget(w.targets, 1);
 	decisions_refresh(w.d);
 	CHECK(hz_of(&w, NOBODY) == 19);
-	CHECK_INT(w.asked, asked + 2); /* once for each distinct set */
+	CHECK_INT(w.calls, calls + 2); /* once for each distinct set */
 	world_free(&w);
 }
 
-TEST(unknown_ones_dropped)
+TEST(unknown_processes_are_dropped)
 {
 	struct world w;
 	pid_t me = getpid();
@@ -313,12 +314,12 @@ TEST(unknown_ones_dropped)
 	world_new(&w, false);
 	decisions_execed(w.d, me, NULL, 0);
 	decisions_forked(w.d, me, NOBODY);
-	CHECK_INT(w.asked, 0);
+	CHECK_INT(w.calls, 0);
 	CHECK(hz_of(&w, me) == 0);
 	put_pid(&w, NOBODY, "x");
 	decisions_refresh(w.d);
 	CHECK(hz_of(&w, NOBODY) == 19 && hz_of(&w, me) == 0);
-	CHECK_INT(w.asked, 1);
+	CHECK_INT(w.calls, 1);
 	/* known without a label that says so: the set is the same, the decision is not */
 	CHECK_INT(targets_put(w.targets, 2,
 			      &(struct fusee_target){.size = sizeof(struct fusee_target),
@@ -395,12 +396,12 @@ TEST(forgotten_after_a_while)
 	CHECK(!decisions_of(w.d, child));
 	CHECK(w.last == child && !w.now);
 	CHECK_INT(decisions_of(w.d, getpid())->processes, 1);
-	/* gone before we could look */
+	/* ended before its name was read */
 	decisions_execed(w.d, NOBODY, NULL, 0);
 	decisions_exited(w.d, NOBODY + 7, now);
 	CHECK(!decisions_of(w.d, NOBODY));
 	decisions_tidy(w.d, now + 12 * SECOND);
-	/* likewise, but the kernel told its name: its samples are still to come */
+	/* likewise, but the kernel reported its name: its samples are still to come */
 	decisions_forked(w.d, getpid(), NOBODY);
 	decisions_execed(w.d, NOBODY, "brief", now + 13 * SECOND);
 	CHECK_STR(label_of(&w, NOBODY, "process"), "brief");
@@ -411,7 +412,7 @@ TEST(forgotten_after_a_while)
 	world_free(&w);
 }
 
-/* Nobody told of its end: it is noticed all the same. */
+/* No record reports its end, which is noticed all the same. */
 TEST(a_lost_end)
 {
 	uint64_t now = 100 * SECOND;
@@ -466,9 +467,9 @@ TEST(another_plan)
 	CHECK(hz_of(&w, me) == 19 && hz_of(&w, NOBODY) == 97);
 	before = decisions_of(w.d, me);
 	w.hz = 49;
-	w.asked = 0;
+	w.calls = 0;
 	decisions_replan(w.d, true);
-	CHECK_INT(w.asked, 2);
+	CHECK_INT(w.calls, 2);
 	CHECK(hz_of(&w, me) == 49 && hz_of(&w, NOBODY) == 97 && hz_of(&w, NOBODY + 1) == 49);
 	CHECK(decisions_of(w.d, me) != before);
 	CHECK_INT(decisions_of(w.d, me)->processes, 1); /* the other one ended */
@@ -483,11 +484,11 @@ TEST(what_there_was_no_memory_for_comes_later)
 	struct world w;
 
 	world_new(&w, true);
-	w.told = -ENOMEM;
+	w.answer = -ENOMEM;
 	decisions_execed(w.d, getpid(), NULL, 0);
 	decisions_tidy(w.d, SECOND);
 	CHECK(!w.changes);
-	w.told = 0;
+	w.answer = 0;
 	decisions_tidy(w.d, 2 * SECOND);
 	CHECK(w.mine == 1 && hz_of(&w, getpid()) == 19);
 	w.mine = 0;
@@ -562,11 +563,11 @@ static void tidy(struct world *w, int rounds)
 }
 
 /* A child that begins after some rounds and moves after others, in a world where the kernel counts
- * moves up from `from`, or, 0, not at all; told: it counts this one. */
+ * moves up from `from`, or, 0, not at all; counted: it counts this move. */
 struct move {
 	int begin, before, after;
 	uint64_t from;
-	bool told;
+	bool counted;
 };
 
 /* The child's rate in the end; 0: no control group can be made. */
@@ -594,7 +595,7 @@ static double rate_after(const struct move *m)
 	hz = hz_of(&w, child);
 	tidy(&w, m->before);
 	moved = write_file(procs, "%d", (int)child);
-	w.moves += m->told;
+	w.moves += m->counted;
 	tidy(&w, m->after);
 	end(child);
 	usleep(20000);
@@ -627,7 +628,7 @@ TEST(a_move_after_a_long_time)
 
 TEST(a_move_that_the_kernel_counts)
 {
-	check_move((struct move){.before = 16, .after = 15, .from = 1, .told = true}, 97);
+	check_move((struct move){.before = 16, .after = 15, .from = 1, .counted = true}, 97);
 }
 
 /* Nothing is read where nobody moved .. */
@@ -703,11 +704,11 @@ TEST(five_thousand)
 	decisions_refresh(w.d);
 	fprintf(stderr, "# a change of one process: %.3f ms\n",
 		(double)(clock() - t1) * 10 / CLOCKS_PER_SEC);
-	w.asked -= 100;
+	w.calls -= 100;
 	sweep(&w, 1);
 	CHECK_INT(decisions_processes(w.d, &profiled), 5001);
 	CHECK_INT(profiled, 5001);
-	CHECK_INT(w.asked, 5001);
+	CHECK_INT(w.calls, 5001);
 	sets = 0;
 	decisions_each_set(w.d, count_set, &sets);
 	CHECK_INT(sets, 5001);

@@ -19,7 +19,7 @@
 #define MS 1000000ull
 #define SECOND 1000000000ull
 
-/* ---- a sink that does as it is told ---- */
+/* ---- a sink that the test controls ---- */
 
 struct call {
 	uint8_t id;
@@ -338,7 +338,7 @@ TEST(delivers_in_order)
 static struct fusee_str first_bytes;
 static int encodes;
 
-/* The bytes of all attempts are the same ones; they are what pprof tools read. */
+/* The bytes of all attempts are the same; they are what pprof tools read. */
 static int encode_all(const struct fusee_delivery *d)
 {
 	const struct fusee_sink_host *h = stage.host->sink;
@@ -528,7 +528,7 @@ TEST(a_queue_of_another_size)
 	delivery_free(d);
 }
 
-/* The one in consume() goes last, and only if it is not taken. */
+/* The profile in consume() is removed last, and only if the sink does not take it. */
 TEST(room_of_the_one_in_hand)
 {
 	for (int taken = 0; taken < 2; taken++) {
@@ -572,7 +572,7 @@ static int wait_an_hour(const struct fusee_delivery *d)
 	return 0;
 }
 
-/* One that waits to be tried again is the oldest: it makes room too. */
+/* A profile that waits to be tried again is the oldest: it makes room too. */
 TEST(room_of_the_one_to_be_tried_again)
 {
 	const struct fusee_profile *p;

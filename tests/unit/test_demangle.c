@@ -70,7 +70,7 @@ TEST(bad_bytes)
 	CHECK(!utf8_printable("\xc0\x80", 2));         /* overlong */
 	CHECK(!utf8_printable("\xed\xa0\x80", 3));     /* a surrogate */
 	CHECK(!utf8_printable("\xf4\x90\x80\x80", 4)); /* beyond the last one */
-	CHECK(!utf8_printable("\xe2\x82", 2));         /* cut short */
+	CHECK(!utf8_printable("\xe2\x82", 2));         /* ends early */
 	CHECK(utf8_printable("\xf0\x9f\x94\xa5", 4));
 }
 
@@ -80,7 +80,7 @@ TEST_FOR(hostile, 20)
 	struct buf b = {0};
 	const char *out;
 
-	/* each S_ stands for twice as much as the one before */
+	/* each S_ stands for twice as much as the previous */
 	buf_str(&b, "_Z1fI1AE");
 	for (int i = 0; i < 2000; i++)
 		buf_str(&b, i & 1 ? "1XIS0_S_E" : "St4pairIS_S_E");

@@ -257,7 +257,7 @@ TEST(an_event_that_there_was_no_memory_for)
 	CHECK_STR(discovery_error(d), "");
 	discoveries_retry(w.all);
 	CHECK_INT(s.events[FUSEE_PROCESS_EXEC], 2);
-	/* more than are remembered one by one: all are told, and SYNC */
+	/* more than are remembered: all are reported, and SYNC */
 	s.ticks = -1000000;
 	e.kind = FUSEE_PROCESS_EXEC;
 	for (e.pid = 5000000; e.pid < 5000300; e.pid++)

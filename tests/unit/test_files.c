@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files by their mappings: opened once for many mappings, and never taken for another one. */
+/* Files by their mappings: opened once for many mappings, and never confused. */
 #include "base/clock.h"
 #include "plugin/plugin.h"
 #include "process/procfs.h"
@@ -8,7 +8,7 @@
 #include "worker_help.h"
 
 /* Maps a page of a new file of this name as code. */
-static void *map_new(const char *name, struct wanted *to)
+static void *map_new(const char *name, struct expected_mapping *to)
 {
 	char path[128];
 	void *p;
@@ -31,7 +31,7 @@ TEST(many_mappings_of_one_file_open_it_once)
 {
 	struct worker_options o = {0};
 	struct plugin_set set = {0};
-	struct wanted one, two;
+	struct expected_mapping one, two;
 	struct procfs_mapping more;
 	struct file *f, *g;
 	struct worker *w;
@@ -44,7 +44,7 @@ TEST(many_mappings_of_one_file_open_it_once)
 	map_new("recent_two", &two);
 	f = files_of(fs, getpid(), &one.m);
 	CHECK(f && f->fd >= 0);
-	/* it can be opened no more, and that it is the same one is known all the same */
+	/* it can be opened no more, and is recognized all the same */
 	CHECK(!munmap(at, 4096) && !unlink(one.m.name));
 	more = one.m;
 	more.lo += 4096;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: overlaps
-/* Files for which there was no memory are asked for again: in the agent, where each allocation
+/* Files for which there was no memory are opened again: in the agent, where each allocation
  * fails in turn, and in the worker, where an unwinder had none. */
 #include "base/clock.h"
 #include "plugin/plugin.h"
@@ -11,16 +11,16 @@
 
 #include "lib/faults.h"
 
-static struct wanted mapping_of(const char *name)
+static struct expected_mapping mapping_of(const char *name)
 {
-	struct wanted w = {.name = name};
+	struct expected_mapping w = {.name = name};
 
 	CHECK_INT(procfs_each_mapping(getpid(), find_mapping, &w), 1);
 	w.m.name = NULL;
 	return w;
 }
 
-/* Until it has been asked as often as that. */
+/* Until it has been called as often as that. */
 static void wait_answers(struct files *fs, struct worker *w, uint32_t n)
 {
 	for (uint64_t end = clock_now() + 20000000000ull; fs->answers < n;) {
@@ -36,7 +36,7 @@ TEST(a_table_that_lacked_memory)
 	struct worker_options o = {.plugin_dir = nasty_plugins()};
 	struct plugin_set set = {0};
 	char path[128];
-	struct wanted to;
+	struct expected_mapping to;
 	struct worker *w;
 	struct files *fs;
 	struct file *f;
@@ -70,7 +70,7 @@ TEST(a_table_that_lacked_memory)
 }
 
 /* One round: it may fail, but then says so, and the next time it is there. */
-static void take(const char *name, const struct wanted *to)
+static void take(const char *name, const struct expected_mapping *to)
 {
 	struct worker_options o = {0};
 	struct plugin_set set = {0};
@@ -108,7 +108,7 @@ static void take(const char *name, const struct wanted *to)
 
 static void take_all(const char *part, const char *name)
 {
-	struct wanted to = mapping_of(part);
+	struct expected_mapping to = mapping_of(part);
 	unsigned long rounds = 0;
 
 	to.m.name = to.copy;

@@ -222,7 +222,7 @@ TEST(pieces_and_long_heads)
 	end();
 }
 
-/* More than a client takes at once; and nobody waits for one that takes nothing. */
+/* More than a client takes at once; and nothing waits for a client that takes nothing. */
 TEST(long_answers)
 {
 	const char *answer;
@@ -238,7 +238,7 @@ TEST(long_answers)
 	end();
 }
 
-/* 16 that say nothing are let go after 5 seconds; then it is the next ones' turn. */
+/* 16 silent clients are closed after 5 seconds; then the next are served. */
 TEST(silent_clients)
 {
 	int fds[20];

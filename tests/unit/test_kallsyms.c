@@ -47,7 +47,7 @@ TEST(names_and_modules)
 			   "ffffffffc0001000 t tail\t[xfs]"),
 		  0);
 	CHECK_STR(at(k, 0xffffffff80ffffff, 0, ""), "(none)");
-	/* of aliases the one without the underscore; both are global */
+	/* of aliases the name without the underscore; both are global */
 	CHECK_STR(at(k, 0xffffffff81000000, 0xffffffff81000000, ""), "startup_64");
 	CHECK_STR(at(k, 0xffffffff810000ff, 0xffffffff81000000, ""), "startup_64");
 	CHECK_STR(at(k, 0xffffffff810001f8, 0xffffffff81000100, ""), "helper");

@@ -90,7 +90,7 @@ TEST(a_module_takes_anothers_place)
 	write_all(w.modules, "one 4096 3 x,y, Live 0xffffffffc0000000\n");
 	CHECK(kernel_names_begin(w.k, clock_now()));
 	is(&w, 0xffffffffc0000010, "one_fn", "one");
-	/* another one is there: what was sampled since before may be either's */
+	/* another module is there: what was sampled since before may be of either */
 	write_all(w.kallsyms, TEXT TWO);
 	write_all(w.modules, "two 8192 0 - Live 0xffffffffc0000000\n");
 	CHECK(kernel_names_begin(w.k, began));
@@ -101,7 +101,7 @@ TEST(a_module_takes_anothers_place)
 	CHECK(kernel_names_begin(w.k, clock_now() + 1));
 	is(&w, 0xffffffffc0000010, "two_fn", "two");
 	is(&w, 0xffffffffc0000090, "two_more", "two");
-	/* gone: what was sampled before has its name still, if there was no other change */
+	/* removed: what was sampled before still has its name, if there was no other change */
 	write_all(w.kallsyms, TEXT);
 	write_all(w.modules, "");
 	CHECK(kernel_names_begin(w.k, clock_now()));
@@ -171,7 +171,7 @@ TEST(addresses_are_hidden)
 	world_new(&w, "0000000000000000 T _stext\n0000000000000000 T do_work\n", "");
 	CHECK(!kernel_names_begin(w.k, clock_now()));
 	is(&w, 0xffffffff81001010, "(none)", "");
-	/* not asked each time */
+	/* not read each time */
 	write_all(w.kallsyms, TEXT);
 	CHECK(!kernel_names_begin(w.k, clock_now()));
 	world_free(&w);

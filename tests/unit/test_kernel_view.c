@@ -269,7 +269,7 @@ TEST(files_that_become_ready)
 	kernel_views_update(&w.views, clock_now());
 	CHECK(w.v->published.version > version);
 	CHECK_INT(w.b.chunks.at[w.v->published.chunk].n, 1);
-	/* renewed: its tables are other ones */
+	/* renewed: its tables are others */
 	version = w.v->published.version;
 	w.file.renewed = true;
 	w.files.answers++;

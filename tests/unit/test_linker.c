@@ -190,7 +190,7 @@ TEST_FOR(memory_is_short, 120)
 	CHECK(fail_each(99, 10) > 5);
 }
 
-/* A stranger's object: cut off, empty, no object, or with its section headers led astray. */
+/* A stranger's object: truncated, empty, no object, or with its section headers led astray. */
 TEST(nonsense_is_refused)
 {
 	size_t len = (size_t)(dwarf_object_end - dwarf_object);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* However a child ends, or does not, there is one answer, and nothing is left of it. */
+/* However a child ends, or does not, there is one answer, and nothing of it remains. */
 #include "bpf/loader.h"
 
 #include <dirent.h>
@@ -204,5 +204,5 @@ TEST(there_is_no_room_for_one)
 	CHECK_INT(loader_start(&c, "doing it", work, &j, NULL, 0), -EAGAIN);
 	CHECK(!c.pid);
 	loader_end(&c);
-	_exit(0); /* a sanitizer's look for leaks wants a process too */
+	_exit(0); /* a sanitizer needs a process to look for leaks */
 }

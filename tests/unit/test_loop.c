@@ -192,14 +192,14 @@ static void sleeps(void *arg)
 		loop_stop(t->loop);
 }
 
-TEST(late_ones_are_not_made_up_for)
+TEST(late_calls_are_not_made_up_for)
 {
 	struct loop *l = new_loop();
 	struct ticks t = {.loop = l};
 
 	CHECK_INT(loop_every(l, 20 * MS, sleeps, &t, &t.timer), 0);
 	run(l);
-	/* behind the first call: one that is late, and the moments of the row since then */
+	/* behind the first call: a late call, and the moments of the row since then */
 	CHECK((uint64_t)t.n - 1 <= (t.last - t.first) / (20 * MS) + 2);
 	CHECK(metric_get("loop_slow_calls_total", METRIC_LABELS("what", "timer")) >= 1);
 	loop_free(l);
@@ -294,7 +294,7 @@ TEST(signals)
 	CHECK_INT(usr1, 1);
 	CHECK_INT(again, 1);
 	loop_free(l);
-	raise(SIGTERM); /* still blocked: a second one at the end does not kill */
+	raise(SIGTERM); /* still blocked: a second signal at the end does not kill */
 }
 
 /* ---- posts ---- */

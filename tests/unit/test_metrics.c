@@ -83,7 +83,7 @@ TEST(labels)
 		   "fusee_x_total{a=\"first\"} 1\n"
 		   "fusee_x_total{c_d=\"2\"} 1\n");
 	metrics_reset();
-	/* cut, and not within a character */
+	/* truncated, and not within a character */
 	memset(longer, 'x', sizeof(longer));
 	memcpy(longer + 510, "\xe2\x82\xac", 3);
 	longer[sizeof(longer) - 1] = '\0';

@@ -52,7 +52,7 @@ static void talk(const char *path)
 	CHECK(us + 60000000 > (uint64_t)now.tv_sec * 1000000);
 	memset(longer, 'x', sizeof(longer));
 	longer[sizeof(longer) - 1] = '\0';
-	CHECK_INT(notify_send("STATUS=%s", longer), 0); /* cut, but sent */
+	CHECK_INT(notify_send("STATUS=%s", longer), 0); /* truncated, but sent */
 	CHECK_INT(strlen(received(fd, buf, sizeof(buf))), 2047);
 	close(fd);
 }

@@ -30,7 +30,7 @@ static const char *string_at(const struct fusee_profile *p, uint32_t i)
 	return to;
 }
 
-/* "leaf;caller" of a sample; functions inlined are in front of the one that has their code. */
+/* "leaf;caller" of a sample; functions inlined are in front of the function that has their code. */
 static const char *stack_of(const struct fusee_profile *p, uint32_t sample)
 {
 	static char out[1024];

@@ -37,7 +37,7 @@ TEST(defaults)
 	CHECK_INT(p->sinks[0]->every_ns, 60000000000);
 	CHECK_INT(p->sinks[0]->queue_bytes, 64 << 20);
 	CHECK(!p->sinks[0]->per_target && !*p->sinks[0]->omit);
-	/* the one that needs no option */
+	/* the instance that needs no option */
 	CHECK_INT(p->ndiscoveries, 1);
 	CHECK_STR(p->discoveries[0]->name, "discover.crowd");
 	CHECK_STR(p->discoveries[0]->where, "");
@@ -58,7 +58,7 @@ TEST(everything)
 				     "sink.box { dir = '/b' }\n");
 
 	CHECK(p->hz == 99.5 && !p->kernel && p->threads && !p->inlines && !p->unknown_keep);
-	CHECK_INT(p->stack_bytes, 10000); /* whole words */
+	CHECK_INT(p->stack_bytes, 10000); /* a multiple of 8 */
 	CHECK_STR(p->listen, "127.0.0.1:9190");
 	CHECK_STR(p->control, "/c");
 	CHECK_INT(p->ndiscoveries, 1);
@@ -103,7 +103,7 @@ TEST(unwinders)
 	}
 }
 
-/* The same instance after a reload is the one whose own options are the same. */
+/* The same instance after a reload has the same own options. */
 TEST(identities)
 {
 	static const char *const same[] = {
@@ -257,7 +257,7 @@ TEST(costs_of_patterns)
 	CHECK(cost(text, "^a*b", PATTERN_GMATCH) < 2000);       /* '^' is a letter there */
 	CHECK_INT(cost(text, "a*a*b", PATTERN_FIRST), 1000001); /* the cube: stopped */
 	CHECK_INT(cost(text, ".-.-.-.-b", PATTERN_ALL), 1000001);
-	/* malformed ones end where they are wrong */
+	/* malformed values end where they are wrong */
 	CHECK(cost(text, "[", PATTERN_FIRST) < 10);
 	CHECK(cost(text, "%", PATTERN_FIRST) < 10);
 	CHECK(cost(text, "(a", PATTERN_FIRST) < 10);

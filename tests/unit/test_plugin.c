@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: overlaps
-/* Plugins built here, good ones and all kinds of bad ones, opened as fusee opens them. */
+/* Plugins built here, good and bad in many ways, opened as fusee opens them. */
 #include "base/metrics.h"
 #include "plugin/check.h"
 #include "plugin/plugin.h"
@@ -25,7 +25,7 @@ static void clean_up(void)
 
 	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
 	if (system(command))
-		fprintf(stderr, "# '%s' is left behind\n", dir);
+		fprintf(stderr, "# '%s' remains\n", dir);
 }
 
 static void begin(void)
@@ -287,27 +287,27 @@ TEST(a_symbol_that_is_nowhere)
 	refused(path, -EPROTO, why);
 }
 
-/* Cut anywhere, it is refused: each of these would be a SIGBUS or worse in ld.so. */
+/* Truncated anywhere, it is refused: each of these would be a SIGBUS or worse in ld.so. */
 TEST_FOR(truncated, 300)
 {
-	const char *cut, *path;
+	const char *truncated, *path;
 	struct buf b;
 
 	begin();
 	path = build("good", GOOD);
 	b = read_file(path);
 	CHECK(b.len > 4096);
-	cut = in_dir("cut.so");
+	truncated = in_dir("truncated.so");
 	for (size_t len = 0; len < b.len; len += len < 1024 ? 1 : 61) {
-		write_file(cut, b.p, len);
-		refused(cut, -EPERM,
+		write_file(truncated, b.p, len);
+		refused(truncated, -EPERM,
 			len < EI_NIDENT ? " is not a shared object for this machine"
 					: " is truncated: install it again");
 	}
-	write_file(cut, b.p, b.len - 1);
-	refused(cut, -EPERM, " is truncated: install it again");
-	write_file(cut, b.p, b.len);
-	plugin_free(opened(cut));
+	write_file(truncated, b.p, b.len - 1);
+	refused(truncated, -EPERM, " is truncated: install it again");
+	write_file(truncated, b.p, b.len);
+	plugin_free(opened(truncated));
 	buf_fini(&b);
 }
 
@@ -331,13 +331,13 @@ TEST_FOR(truncated_without_sections, 300)
 	e.e_shoff = e.e_shnum = e.e_shstrndx = 0;
 	memcpy(b.p, &e, sizeof(e));
 	for (size_t len = sizeof(e); len < end; len += 61) {
-		write_file(in_dir("cut.so"), b.p, len);
-		refused(in_dir("cut.so"), -EPERM, " is truncated: install it again");
+		write_file(in_dir("truncated.so"), b.p, len);
+		refused(in_dir("truncated.so"), -EPERM, " is truncated: install it again");
 	}
-	write_file(in_dir("cut.so"), b.p, end - 1);
-	refused(in_dir("cut.so"), -EPERM, " is truncated: install it again");
-	write_file(in_dir("cut.so"), b.p, end);
-	plugin_free(opened(in_dir("cut.so")));
+	write_file(in_dir("truncated.so"), b.p, end - 1);
+	refused(in_dir("truncated.so"), -EPERM, " is truncated: install it again");
+	write_file(in_dir("truncated.so"), b.p, end);
+	plugin_free(opened(in_dir("truncated.so")));
 	buf_fini(&b);
 }
 
@@ -826,7 +826,7 @@ TEST(a_folder)
 }
 
 /* What is of another kind is not even loaded: its libraries cost memory in every process. */
-TEST(other_kinds_are_left_alone)
+TEST(other_kinds_are_not_loaded)
 {
 	struct plugin_folder f;
 	struct plugin_set set;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: overlaps
 /* Every allocation failed in turn while a folder of plugins is opened: all of them are there, or it
- * is -ENOMEM; none is left out for want of memory. */
+ * is -ENOMEM; none is skipped for lack of memory. */
 #include "test.h"
 
 #include <libgen.h>
@@ -27,20 +27,20 @@ TEST_FOR(a_folder, 300)
 {
 	struct plugin_folder f;
 	unsigned long rounds = 0;
-	uint32_t whole = 0;
+	uint32_t total = 0;
 
 	CHECK_INT(plugin_folder_open(folder(), &f), 0);
-	whole = f.n;
-	CHECK(whole && !f.nrefused);
+	total = f.n;
+	CHECK(total && !f.nrefused);
 	plugin_folder_close(&f);
 	for (faults_from(0); faults_next(); rounds++) {
 		int r = plugin_folder_open(folder(), &f);
 
-		CHECK(r ? r == -ENOMEM && faults_happened() : f.n == whole && !f.nrefused);
+		CHECK(r ? r == -ENOMEM && faults_happened() : f.n == total && !f.nrefused);
 		faults_stop();
 		plugin_folder_close(&f);
 	}
-	CHECK(rounds > 3 * whole);
+	CHECK(rounds > 3 * total);
 	fprintf(stderr, "# %lu allocations\n", rounds);
 }
 
@@ -48,18 +48,18 @@ TEST_FOR(unwinders, 300)
 {
 	struct plugin_set set;
 	unsigned long rounds = 0;
-	uint32_t whole = 0;
+	uint32_t total = 0;
 
 	CHECK_INT(plugin_set_open(folder(), &plugin_host_base, NULL, &set), 0);
-	whole = set.n;
+	total = set.n;
 	plugin_set_close(&set);
 	for (faults_from(0); faults_next(); rounds++) {
 		int r = plugin_set_open(folder(), &plugin_host_base, NULL, &set);
 
-		CHECK(r ? r == -ENOMEM && faults_happened() : set.n == whole);
+		CHECK(r ? r == -ENOMEM && faults_happened() : set.n == total);
 		faults_stop();
 		plugin_set_close(&set);
 	}
-	CHECK(rounds > 3 * whole);
+	CHECK(rounds > 3 * total);
 	fprintf(stderr, "# %lu allocations\n", rounds);
 }

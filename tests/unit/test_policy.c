@@ -179,7 +179,7 @@ TEST(wrong_answers)
 	}
 }
 
-/* A stopped one is asked again, with its time anew; what it keeps for itself stays. */
+/* A stopped policy is called again, with its full time; what it keeps for itself stays. */
 TEST(after_a_stop)
 {
 	struct plan *p = config_plan(
@@ -224,7 +224,7 @@ TEST(labels_live_as_long_as_the_plan)
 	plan_free(p);
 }
 
-/* A policy that makes up labels without end is told so; memory stays bounded. */
+/* A policy that makes up labels without end is stopped; memory stays bounded. */
 TEST_FOR(labels_without_end, 120)
 {
 	struct plan *p = config_plan("sink.box { dir = '/a' } local n = 0\n"

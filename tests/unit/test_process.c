@@ -11,7 +11,7 @@
 #include "process/process.h"
 #include "process/procfs.h"
 
-TEST(mappings_cover_cut_and_split)
+TEST(mappings_cover_shorten_and_split)
 {
 	struct process_table *t;
 	struct process *p;
@@ -101,7 +101,7 @@ TEST(a_covered_mapping_is_found_by_its_time)
 	process_table_free(t);
 }
 
-TEST(lives_of_a_pid)
+TEST(processes_of_a_pid)
 {
 	struct process_table *t;
 	struct process *parent, *child, *again;
@@ -186,7 +186,7 @@ static int open_successor(void *arg, const struct procfs_mapping *m)
 	return 1;
 }
 
-TEST(a_new_file_with_the_old_ones_inode_is_not_opened)
+TEST(a_new_file_with_the_old_inode_is_not_opened)
 {
 	int known = 0;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* core/worker/protocol: messages there and back, and malformed ones. */
+/* core/worker/protocol: messages there and back, and malformed messages. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -6,7 +6,8 @@
 /* u->claim_arg: whose code pc is in. */
 enum lua54_code { LUA54_EXECUTE = 1, LUA54_RESUME };
 
-/* The table of a file: where its release of Lua 5.4 keeps what others keep elsewhere. */
+/* The table of a file: where its release of Lua 5.4 keeps what other releases keep in other places.
+ */
 enum lua54_word {
 	LUA54_MAINTHREAD, /* offset in global_State */
 	LUA54_ERRORJMP,   /* offset in lua_State: 80 or 88 */

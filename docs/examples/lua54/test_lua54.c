@@ -36,7 +36,7 @@ static void *ctx;
 /* ---- the file: liblua5.4, as it is loaded here ---- */
 
 static char *image;
-static int symbols = 1; /* 0: those that only a debugger has are gone */
+static int symbols = 1; /* 0: without those that only a debugger has */
 static struct fusee_claim claims[4];
 static uint32_t nclaims, slab[16], nslab;
 

@@ -176,7 +176,7 @@ static const char *const *layout(const char *kind)
 	return trees;
 }
 
-static void gone(void)
+static void all_removed(void)
 {
 	nftw(top, unlink_one, 16, FTW_DEPTH | FTW_PHYS);
 }
@@ -198,7 +198,7 @@ static struct fake *started(const char *option, const char *value)
 	return f;
 }
 
-/* Each form of path in each layout: there at the start, or made later; then gone. */
+/* Each form of path in each layout: there at the start, or made later; then removed. */
 static void all_forms(const char *kind)
 {
 	const char *const *trees = layout(kind);
@@ -231,7 +231,7 @@ static void all_forms(const char *kind)
 		CHECK_STR(id ? id : "none", form->id ? form->id : "none");
 		CHECK_STR(runtime ? runtime : "", form->runtime ? form->runtime : "");
 	}
-	gone();
+	all_removed();
 	settle(f);
 	CHECK_INT(f->ntargets, 0);
 	fake_free(f);
@@ -252,7 +252,7 @@ TEST(forms_in_hybrid)
 	all_forms("hybrid");
 }
 
-/* A path in two hierarchies is one target until both are gone. */
+/* A path in two hierarchies is one target until both are removed. */
 TEST(one_path_in_two_trees)
 {
 	struct fake *f;
@@ -270,7 +270,7 @@ TEST(one_path_in_two_trees)
 	in_tree("/systemd", "/a", false);
 	settle(f);
 	CHECK(!fake_find(f, "/a"));
-	gone();
+	all_removed();
 	fake_free(f);
 }
 
@@ -294,7 +294,7 @@ TEST(only_some)
 	CHECK(fake_logged(f, "more than 2 control groups"));
 	CHECK(fake_count(f, "ignored") >= 1);
 	fake_free(f);
-	gone();
+	all_removed();
 }
 
 /* Groups that come and go faster than they can be looked at; the queue overflows or not. */
@@ -323,7 +323,7 @@ TEST(a_storm)
 	settle(f);
 	CHECK_INT(f->ntargets, 2001);
 	CHECK(fake_find(f, "/g999/below"));
-	gone();
+	all_removed();
 	settle(f);
 	CHECK_INT(f->ntargets, 0);
 	fake_free(f);
@@ -343,7 +343,7 @@ TEST(a_deep_tree)
 	CHECK_INT(f->ntargets, 65);
 	CHECK(fake_logged(f, "more than 64 levels deep"));
 	CHECK(fake_count(f, "ignored") >= 1);
-	gone();
+	all_removed();
 	settle(f);
 	CHECK_INT(f->ntargets, 0);
 	fake_free(f);
@@ -359,7 +359,7 @@ TEST(a_hidden_name)
 	f = started(NULL, NULL);
 	CHECK(fake_find(f, "/.hidden"));
 	CHECK(fake_find(f, "/\xff\xfe: %s"));
-	gone();
+	all_removed();
 	fake_free(f);
 }
 
@@ -381,7 +381,7 @@ TEST(made_again)
 	in_tree("", "/a/c/d", true);
 	settle(f);
 	CHECK(fake_find(f, "/a/c/d"));
-	gone();
+	all_removed();
 	settle(f);
 	CHECK_INT(f->ntargets, 0);
 	fake_free(f);

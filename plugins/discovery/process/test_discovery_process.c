@@ -87,10 +87,10 @@ TEST(labels_of_a_process)
 	CHECK(t);
 	CHECK_STR(fake_label(t, "service_name"), "shop");
 	CHECK_STR(fake_label(t, "pid"), "4000000");
-	/* the child execs, and is gone before we look */
+	/* the child execs, and has ended before it is read */
 	CHECK_INT(fake_process(f, FUSEE_PROCESS_EXEC, 4000000, 0), 0);
 	CHECK(!target_of(f, 4000000));
-	/* the end of another process, told late: this one has its pid now */
+	/* a late report of the end of another process, whose pid this process has now */
 	CHECK_INT(fake_process(f, FUSEE_PROCESS_EXIT, (uint32_t)pid, 0), 0);
 	CHECK(target_of(f, (uint32_t)pid));
 	kill(pid, SIGKILL);
@@ -108,7 +108,7 @@ TEST(only_some)
 {
 	static const struct {
 		const char *option, *value;
-		bool wanted;
+		bool expected;
 	} cases[] = {
 		{"names", "sleep", true}, {"names", "cat,sl*", true},  {"names", "cat", false},
 		{"exe", "*/sleep", true}, {"exe", "sleep", false},     {"args", "*s 6?", true},
@@ -122,7 +122,7 @@ TEST(only_some)
 			fake_new(&fusee_plugin, cases[i].option, cases[i].value, NULL));
 
 		CHECK_INT(fake_process(f, FUSEE_PROCESS_EXEC, (uint32_t)pid, 0), 0);
-		CHECK_INT(!!target_of(f, pid), cases[i].wanted);
+		CHECK_INT(!!target_of(f, pid), cases[i].expected);
 		fake_free(f);
 	}
 	end(pid);

@@ -114,7 +114,7 @@ TEST(steps_aside_when_it_is_large)
 	CHECK_INT(strlen(text_of(path)), 100);
 	CHECK_INT(strlen(text_of(old)), 100);
 	CHECK_INT(fake_count(f, "bytes_written"), total);
-	/* one that is larger than the limit is a file of its own */
+	/* a window larger than the limit is a file of its own */
 	CHECK_INT(deliver(f, 10, "web"), 0);
 	CHECK_INT(strlen(text_of(path)), 250);
 	fake_free(f);
@@ -243,7 +243,7 @@ static void *slow_reader(void *arg)
 	return all;
 }
 
-/* A window larger than a pipe arrives whole. */
+/* A window larger than a pipe arrives completely. */
 TEST(a_slow_reader)
 {
 	struct fake *f = fake_new(&fusee_plugin, "path", "-", NULL);
@@ -267,7 +267,7 @@ TEST(a_slow_reader)
 /* ---- disks that are full ---- */
 
 /* The kernel writes what still fits under RLIMIT_FSIZE, then fails: half a window is taken back. */
-TEST(a_write_that_is_cut)
+TEST(a_truncated_write)
 {
 	struct rlimit limit = {1000, 1000};
 	struct fake *f;

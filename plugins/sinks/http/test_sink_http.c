@@ -165,7 +165,7 @@ TEST(delivers)
 	struct fake *f;
 	int port, fd;
 
-	setenv("http_proxy", "http://127.0.0.1:1", 1); /* not asked */
+	setenv("http_proxy", "http://127.0.0.1:1", 1); /* not used */
 	scratch();
 	port = serve(NULL, NULL, NULL);
 	f = fake_new(&fusee_plugin, "url", text("http://127.0.0.1:%d/ok?key=1", port), "headers",
@@ -352,12 +352,12 @@ TEST(answers_that_break_off)
 		int r;
 		const char *error;
 	} all[] = {
-		{"/cut-answer/200", 0, ""},
-		{"/cut-answer/403", -EBADMSG, "answered 403: the first line"},
-		{"/cut-answer/500", -EAGAIN, "answered 500: the first line"},
+		{"/truncated-answer/200", 0, ""},
+		{"/truncated-answer/403", -EBADMSG, "answered 403: the first line"},
+		{"/truncated-answer/500", -EAGAIN, "answered 500: the first line"},
 		{"/huge/200", 0, ""},
 		{"/huge/400", -EBADMSG, "answered 400: a line"},
-		{"/cut-head", -EAGAIN, "no answer from '"},
+		{"/truncated-head", -EAGAIN, "no answer from '"},
 		{"/huge-head", -EAGAIN, "its headers do not end"},
 		{"/continue", -EAGAIN, "its headers do not end"},
 		{"/garbage", -EAGAIN, "no answer from '"},
@@ -376,12 +376,12 @@ TEST(answers_that_break_off)
 	clean();
 }
 
-TEST(a_request_that_is_cut)
+TEST(a_truncated_request)
 {
 	struct fake *f;
 
 	scratch();
-	f = sink_of(text("http://127.0.0.1:%d/cut-request", serve(NULL, NULL, NULL)));
+	f = sink_of(text("http://127.0.0.1:%d/truncated-request", serve(NULL, NULL, NULL)));
 	CHECK_INT(deliver(f, 1, 20000), -EAGAIN);
 	CHECK(access(text("%s/1.pb.gz", dir), F_OK));
 	CHECK_INT(fake_count(f, "requests{status=\"none\"}"), 1);
@@ -424,7 +424,7 @@ TEST(a_stale_connection)
 
 /* ---- who does not answer ---- */
 
-/* A port of our own: nobody listens, or somebody who never accepts. */
+/* A port of our own: without a listener, or with a listener that never accepts. */
 static int silent(int backlog, int *fd)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -499,7 +499,7 @@ static void *cancel_soon(void *arg)
 	return NULL;
 }
 
-/* cancel() ends a blocked delivery within a second, and each later one at once. */
+/* cancel() ends a blocked delivery within a second, and each later delivery at once. */
 static void check_cancel(const char *url, const char *ca_file)
 {
 	struct fake *f = fake_new(&fusee_plugin, "url", url, "timeout", "1h", "connect_timeout",

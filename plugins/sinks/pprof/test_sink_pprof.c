@@ -18,7 +18,7 @@ extern const struct fusee_plugin fusee_plugin;
 
 /* ---- a disk that fails ---- */
 
-static int fsync_error; /* of the next ones */
+static int fsync_error; /* of the next calls */
 
 int fsync(int fd)
 {
@@ -312,19 +312,19 @@ TEST(planted_links_are_not_followed)
 
 TEST(leftovers_go_but_not_those_under_way)
 {
-	char left[NAME_SIZE], busy[NAME_SIZE];
+	char abandoned[NAME_SIZE], busy[NAME_SIZE];
 	int fd;
 
 	scratch();
-	name_make_unfinished(left, name_of(1, "process", "left"));
+	name_make_unfinished(abandoned, name_of(1, "process", "abandoned"));
 	name_make_unfinished(busy, name_of(2, "process", "busy"));
-	put(left, "half");
+	put(abandoned, "half");
 	put(busy, "half");
 	put(".other.part", "half");
 	fd = open(in_dir(busy), O_RDONLY);
 	CHECK(!flock(fd, LOCK_EX));
 	fake_free(started("7d", "1GiB"));
-	CHECK(access(in_dir(left), F_OK));
+	CHECK(access(in_dir(abandoned), F_OK));
 	CHECK(!access(in_dir(busy), F_OK));
 	CHECK(!access(in_dir(".other.part"), F_OK));
 	close(fd);

@@ -71,7 +71,7 @@ TEST(lengths)
 		CHECK_INT(insn_decode(known_lengths[i].code, sizeof(known_lengths[i].code), &in),
 			  0);
 		CHECK_INT(in.len, len);
-		for (size_t n = 0; n < len; n++) /* cut */
+		for (size_t n = 0; n < len; n++) /* truncated */
 			CHECK_INT(insn_decode(known_lengths[i].code, n, &in), -1);
 	}
 }
@@ -155,7 +155,7 @@ TEST(calls_that_do_not_return)
 	CHECK_INT(rule(8), DWARF_RULE_SP(1, 0));
 	CHECK_INT(rule(17), DWARF_RULE_SP(2, 0));
 	CHECK_INT(rule(22), DWARF_RULE_NONE);
-	/* and when somebody knows that a function begins there, it has its own rows */
+	/* and when it is known that a function begins there, it has its own rows */
 	begins(0);
 	begins(16);
 	begins(22);
@@ -178,7 +178,7 @@ TEST(pointers_are_followed_with_care)
 	CHECK_INT(rule(8), DWARF_RULE_NONE);
 }
 
-TEST(what_is_known_is_left_alone)
+TEST(what_is_known_is_kept)
 {
 	CHECK_INT(rows_add(&known, TEXT, DWARF_RULE_SP(9, 0)), 0);
 	CHECK_INT(rows_add(&known, TEXT + 2, DWARF_RULE_NONE), 0);

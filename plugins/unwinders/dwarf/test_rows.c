@@ -437,7 +437,7 @@ TEST(signal_frames)
 	CHECK_INT(read_section(len), 0);
 	CHECK_INT(kind(F), DWARF_SIGNAL);
 	CHECK_INT(build.signals, 1);
-	start(); /* a signal frame that keeps its registers elsewhere */
+	start(); /* a signal frame that keeps its registers in other places */
 	fde(cie("zRS", 0x1b), F, 64);
 	CODE(0x0e, 16);
 	end();
@@ -488,7 +488,8 @@ TEST(a_terminator_in_the_middle)
 	CHECK_INT(rule(F + 16), DWARF_RULE_SP(2, 0));
 }
 
-/* Cut anywhere: the functions whose bytes are all there keep their rules, the others have none. */
+/* Truncated anywhere: the functions whose bytes are all there keep their rules, the others have
+ * none. */
 /* What is saved below sp from the start (the red zone) stays there; what was popped is back in rbp.
  */
 TEST(popped_and_red_zone)
@@ -515,18 +516,18 @@ TEST(popped_and_red_zone)
 TEST(truncated_at_every_byte)
 {
 	enum { FUNCTIONS = 12 };
-	size_t ends[FUNCTIONS], whole;
+	size_t ends[FUNCTIONS], total;
 
 	start();
-	whole = cie("zR", 0x1b);
+	total = cie("zR", 0x1b);
 	for (int i = 0; i < FUNCTIONS; i++) {
-		fde(whole, F + 64 * i, 64);
+		fde(total, F + 64 * i, 64);
 		CODE(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x0a, 0x48, 0x0c, 7, 8, 0x41, 0x0b);
 		end();
 		ends[i] = len;
 	}
-	whole = len;
-	for (size_t n = 0; n <= whole; n++) {
+	total = len;
+	for (size_t n = 0; n <= total; n++) {
 		int err = read_section(n);
 
 		CHECK(!err || err == -EBADMSG);
@@ -551,7 +552,7 @@ TEST(truncated_at_every_byte)
  * CIE. */
 TEST(every_byte_changed)
 {
-	size_t at, first, whole;
+	size_t at, first, total;
 
 	start();
 	at = cie("zR", 0x1b);
@@ -562,11 +563,11 @@ TEST(every_byte_changed)
 	fde(at, F + 64, 64);
 	CODE(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6);
 	end();
-	whole = len;
-	for (size_t i = first; i < whole; i++) {
+	total = len;
+	for (size_t i = first; i < total; i++) {
 		for (int bit = 0; bit < 8; bit++) {
 			out[i] ^= (uint8_t)(1 << bit);
-			read_section(whole);
+			read_section(total);
 			if (i >= first + 12) /* behind the addresses */
 				CHECK_INT(rule(F + 1), DWARF_RULE_SP(2, 0));
 			out[i] ^= (uint8_t)(1 << bit);
@@ -862,11 +863,11 @@ TEST(go_tables_that_lie)
 
 	for (size_t i = 0; i < 4; i++) {
 		struct go_file g = {go_magics[i], "main.f", pcsp, sizeof(pcsp), 0};
-		size_t whole;
+		size_t total;
 
 		put_go(&g);
-		whole = len;
-		for (size_t n = 0; n < whole; n++) {
+		total = len;
+		for (size_t n = 0; n < total; n++) {
 			int err = read_go(n, NULL, 0);
 
 			CHECK(!err || err == -ENOENT || err == -EBADMSG);

@@ -84,7 +84,7 @@ static struct fusee_native start(struct world *w, __u64 pc, __u64 sp, __u64 fp)
 	};
 }
 
-/* Walks to the end; the pcs in pcs. Returns how many; *n is left as the last step left it. */
+/* Walks to the end; the pcs in pcs. Returns how many; *n is as the last step set it. */
 static int walk(struct fusee_native *n, __u64 *pcs, int max)
 {
 	int count = 0, r;
@@ -291,7 +291,7 @@ TEST(drap_epilogue)
 		w.stack[29] = 0x10020;
 		w.stack[16] = 0x5555;
 		w.stack[8] = 0x6666;
-		w.stack[40] = 0x7777; /* what a caller's frame has saved is not this one's */
+		w.stack[40] = 0x7777; /* what a caller's frame has saved is not this frame.s */
 		CHECK_INT(fusee_step_dwarf(&n.u), FUSEE_NEXT);
 		CHECK(n.u.pc == 0x10020 && n.u.sp == STACK + 8 * 30);
 		CHECK_INT(n.u.fp, cases[i].caller_fp);

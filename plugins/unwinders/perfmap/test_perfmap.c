@@ -94,7 +94,7 @@ TEST(what_makes_no_sense)
 	map_free(m);
 }
 
-/* A name of 1 MB is cut, fed in pieces of all sizes; what comes behind it is right. */
+/* A name of 1 MB is truncated, fed in pieces of all sizes; what comes behind it is right. */
 TEST(long_lines)
 {
 	for (size_t piece = 1; piece < 100000; piece = piece * 7 + 1) {
@@ -122,15 +122,16 @@ TEST(long_lines)
 	}
 }
 
-TEST(later_ones_win)
+TEST(later_entries_win)
 {
 	struct map *m = map_new(1 << 20);
 
-	feed(m, "1000 100 old\n1040 10 middle\n10f0 20 right\nff0 20 left\n2000 10 a\n2000 10 b\n");
+	feed(m,
+	     "1000 100 old\n1040 10 middle\n10f0 20 right\nff0 20 lower\n2000 10 a\n2000 10 b\n");
 	CHECK(!map_replaces(m)); /* within what comes at one time */
 	map_commit(m, 1);
-	CHECK_STR(at(m, 0xff0, 1), "left");
-	CHECK_STR(at(m, 0x100f, 1), "left");
+	CHECK_STR(at(m, 0xff0, 1), "lower");
+	CHECK_STR(at(m, 0x100f, 1), "lower");
 	CHECK_STR(at(m, 0x1010, 1), "old");
 	CHECK_STR(at(m, 0x1040, 1), "middle");
 	CHECK_STR(at(m, 0x1050, 1), "old");
@@ -375,7 +376,7 @@ TEST(grows)
 	CHECK_STR(name_at(&s, 0x1008, 2), "three");
 	CHECK_STR(name_at(&s, 0x1008, 1), "one");
 	CHECK_INT(s.rewrites, 0);
-	/* its name is gone, as it is when a container ends: what was open stays */
+	/* its name is removed, as it is when a container ends: what was open stays */
 	CHECK(!unlink(path("perf-42.map")));
 	CHECK_INT(look(&s), 0);
 	CHECK_STR(name_at(&s, 0x1008, 2), "three");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Libraries that come and go while they are profiled: libone.so and libtwo.so in turn, most likely
- * at the same address; built with DELETED, each is a fresh copy whose file is gone before it burns
- * (for longer: who comes too late has nothing to look at). With BRIEF too it is unmapped before
- * anybody can come.
+ * at the same address; built with DELETED, each is a fresh copy whose file is deleted before its
+ * code runs (for longer: who comes too late has nothing to look at). With BRIEF too it is unmapped
+ * before anybody can come.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Four frames, one with a 24 KiB array of which nothing was ever touched: the kernel's copy of a
- * stack ends at the first page that isn't there, so no copy can hold this one.
+ * stack ends at the first page that isn't there, so no copy can hold this stack.
  */
 #include "burn.h"
 

@@ -25,14 +25,14 @@ static NOINLINE unsigned leaf(unsigned x)
 {
 	for (unsigned long i = 0; i < ~0ul; i++) {
 		x = next(x);
-		if (cold) /* the next place is known when this one has come */
+		if (cold) /* the next place is known when this read is done */
 			x ^= table[x >> 13 & (TABLE / sizeof(*table) - 1)];
 		__asm__ volatile("" : "+r"(x), "+r"(i));
 	}
 	return x;
 }
 
-/* `room` words of locals; what lives across the call is in registers that the callee saves. */
+/* `room` words of locals; what is used across the call is in registers that the callee saves. */
 #define CALLER(name, callee, room)                                   \
 	static NOINLINE unsigned callee(unsigned depth, unsigned x); \
 	static NOINLINE unsigned name(unsigned depth, unsigned x)    \

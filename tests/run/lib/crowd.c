@@ -8,9 +8,9 @@
  *	                             there, and maps it anew over one of them, for ever
  *	crowd rotate FILE..          maps the code of these ELF files, eight at a time, for ever
  *	crowd spawn RATE FOLDER PREFIX LIBRARY PROGRAM..
- *	                             RATE processes a second, of those programs (this one, compiled
- *	                             several times), of copies in FOLDER each with a build id of its
- *	                             own, and without exec; until SIGTERM, then prints their number
+ *	                             RATE processes a second, of those programs (this program,
+ *compiled several times), of copies in FOLDER each with a build id of its own, and without exec;
+ *until SIGTERM, then prints their number
  *
  * Compiled with -DFLAVOUR=N; with -DLIBRARY it is the library.
  */

@@ -2,9 +2,9 @@
 /*
  * LD_PRELOAD=faults.so FUSEE_FAULTS=FILE[:SKIP]: the allocations of one process are counted and one
  * of them fails, whoever asks: the program, libc, and every library, on every thread. FILE is a
- * struct control, shared with the test, which says when. The first process that starts with it is
- * the one; with :SKIP, so many before it are not. What it forks belongs to it, what it starts does
- * not.
+ * struct control, shared with the test, which says when. The first process that starts with it
+ * counts; with :SKIP, so many before it do not. What it forks belongs to it, what it
+ * starts does not.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -32,7 +32,7 @@ struct control {
 	_Atomic uint64_t hit;     /* it has */
 	_Atomic uint32_t pid;     /* whose */
 	_Atomic uint32_t started; /* processes so far */
-	uint64_t frames[FRAMES];  /* of the one that failed: offsets in .. */
+	uint64_t frames[FRAMES];  /* of the call that failed: offsets in .. */
 	char modules[FRAMES][32]; /* .. these files */
 	uint64_t place, nth;      /* place not 0: not by number, but the nth of that place fails */
 	_Atomic uint64_t met;

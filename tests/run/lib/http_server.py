@@ -13,8 +13,8 @@ with CLIENT_CA only to those who have a certificate of it. Paths:
     /flaky/N/STATUS        N times STATUS, then 200 for ever
     /hang                  takes the body and never answers
     /slow/SECONDS          answers 200 byte by byte, taking that long
-    /cut-request           resets the connection in the middle of the body
-    /cut-head, /cut-answer/N   ends in the middle of its headers, of its body
+    /truncated-request           resets the connection in the middle of the body
+    /truncated-head, /truncated-answer/N   ends in the middle of its headers, of its body
     /huge/N                N with a body that doesn't end
     /huge-head, /continue  headers, or interim answers, that don't end
     /garbage               not HTTP
@@ -100,7 +100,7 @@ class Connection:
         url = urllib.parse.urlsplit(target)
         path = [urllib.parse.unquote(p) for p in url.path.split("/")[1:]]
         length = int(headers.get("content-length", "0"))
-        if path[0] == "cut-request":
+        if path[0] == "truncated-request":
             self.body(min(length, 1000))
             self.reset()
         body = self.body(length)
@@ -127,7 +127,7 @@ class Connection:
             self.answer(200)
             time.sleep(0.2)
             raise Gone
-        elif what in ("hang", "slow", "cut-head", "cut-answer", "huge", "huge-head", "continue",
+        elif what in ("hang", "slow", "truncated-head", "truncated-answer", "huge", "huge-head", "continue",
                       "garbage"):
             self.misbehave(what, rest)
         else:
@@ -143,9 +143,9 @@ class Connection:
                 time.sleep(float(rest[0]) / len(text))
                 self.send(text[i:i + 1])
             return
-        elif what == "cut-head":
+        elif what == "truncated-head":
             self.send("HTTP/1.1 200 OK\r\nContent-Le")
-        elif what == "cut-answer":
+        elif what == "truncated-answer":
             self.send(f"HTTP/1.1 {rest[0]} X\r\nContent-Length: 100000\r\n\r\nthe first line\nmor")
         elif what == "huge":
             self.send(f"HTTP/1.1 {rest[0]} X\r\n\r\na line\n")

@@ -9,7 +9,7 @@ struct crowd {
 static const struct fusee_option options[] = {
 	{.name = "node",
 	 .def = "",
-	 .doc = "Which one.",
+	 .doc = "Which crowd.",
 	 .type = FUSEE_STRING,
 	 .offset = offsetof(struct crowd, node)},
 };
