@@ -14,6 +14,8 @@
 #include "profile/render.h"
 #include "sampling/build_profile.h"
 
+#define LEAST_UNSAMPLED_NS 50000000u /* less is not worth a line */
+
 static uint32_t terminal_width(void)
 {
 	struct winsize w;
@@ -43,9 +45,9 @@ static void print_totals(const struct session *s, const struct session_account *
 	fprintf(stderr, "  %.1f s, %.1f s of CPU, %s samples",
 		(double)(s->end_ns - s->start_ns) / 1e9, (double)a->stats.weight_ns / 1e9,
 		text_number(n, l->due));
-	if (l->complete == l->due)
+	if (l->due && l->complete == l->due)
 		fprintf(stderr, ", all complete");
-	else
+	else if (l->due)
 		fprintf(stderr, "%s: %s complete", l->lost ? " due" : "",
 			text_number(n, l->complete));
 	print_stage(l, LOSS_STACK, l->truncated);
@@ -56,6 +58,32 @@ static void print_totals(const struct session *s, const struct session_account *
 		fprintf(stderr, "; %s show an interpreter without the program that it runs",
 			text_number(n, a->stats.passed));
 	fputs("\n\n", stderr);
+}
+
+/* CPU time in periods that did not end: of threads that slept nearly always, or that were shorter
+ * than a period, as the children of a shell are. Such time has no sample. */
+static void print_unsampled(const struct session_account *a)
+{
+	uint64_t used = a->counts.count_ns, sampled = a->losses.due * a->period_ns;
+	double period_ms = (double)a->period_ns / 1e6;
+
+	if (!used && !a->losses.due)
+		fputs("  Nothing was sampled: the target did not run on a CPU.\n\n", stderr);
+	else if (used > sampled && used - sampled > LEAST_UNSAMPLED_NS &&
+		 used - sampled > used / 20)
+		fprintf(stderr,
+			"  %.1f s of %.1f s of CPU time have no sample: threads ran for less than "
+			"a "
+			"period of %.1f ms.\n  fusee record -a samples them by chance, and a "
+			"higher -F "
+			"samples more of them.\n\n",
+			(double)(used - sampled) / 1e9, (double)used / 1e9, period_ms);
+	else if (!a->losses.due)
+		fprintf(stderr,
+			"  Nothing was sampled: the target ran on a CPU for %.1f ms, and a period "
+			"is "
+			"%.1f ms.\n\n",
+			(double)used / 1e6, period_ms);
 }
 
 static void print_hottest(const struct fusee_profile *p)
@@ -111,6 +139,8 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 		  (unsigned long long)a.stats.helped);
 	fputc('\n', stderr);
 	print_totals(s, &a);
+	if (!s->o.selection.all)
+		print_unsampled(&a);
 	print_hottest(p);
 	print_poorly_symbolized(s, &a);
 	worker_refused(s->profiler.worker, print_refused, NULL);
