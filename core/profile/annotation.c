@@ -310,16 +310,12 @@ int annotation_make(struct annotation *a, const struct fusee_profile *p, const c
 {
 	struct counter c = {.a = a, .p = p};
 	const struct fusee_value_type *t;
-	char why[128];
 	regex_t re;
-	int r = regcomp(&re, regex, REG_EXTENDED);
+	int r = render_compile(&re, "", regex, error);
 
 	*a = (struct annotation){0};
-	if (r) {
-		regerror(r, &re, why, sizeof(why));
-		buf_printf(error, "bad regular expression '%s': %s", regex, why);
-		return -EINVAL;
-	}
+	if (r)
+		return r;
 	r = find_type(&c, type, error);
 	if (!r)
 		r = make(&c, &re);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,19 +145,16 @@ static int match_all(struct reader *r, const struct render_options *o, struct bu
 		       {"hide", o->hide, MATCH_HIDE}};
 
 	for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
-		char why[128];
+		char prefix[32];
 		regex_t re;
 		int ret;
 
 		if (!filters[i].text || !*filters[i].text)
 			continue;
-		ret = regcomp(&re, filters[i].text, REG_EXTENDED);
-		if (ret) {
-			regerror(ret, &re, why, sizeof(why));
-			buf_printf(error, "--%s: bad regular expression '%s': %s", filters[i].name,
-				   filters[i].text, why);
-			return -EINVAL;
-		}
+		snprintf(prefix, sizeof(prefix), "--%s: ", filters[i].name);
+		ret = render_compile(&re, prefix, filters[i].text, error);
+		if (ret)
+			return ret;
 		match(r, &re, filters[i].bit);
 		regfree(&re);
 	}

@@ -99,6 +99,9 @@ void render_name(struct buf *, struct fusee_str name, uint32_t width);
 /* Only this many bytes of a text are matched. */
 #define RENDER_MATCH_MAX 4096
 bool render_matches(const regex_t *, struct fusee_str);
+/* Compiles an extended regular expression. 0, or -EINVAL with "PREFIXbad regular expression .." in
+ * error->p. The caller frees *re with regfree(). */
+int render_compile(regex_t *re, const char *prefix, const char *regex, struct buf *error);
 /* The columns that a text takes: its number of characters. */
 uint32_t render_columns(struct fusee_str);
 /* Appends "text" with quotes, escaped for JSON and for a <script> of a page. */

@@ -118,15 +118,11 @@ int render_peek(const struct fusee_profile *p, const char *regex, const struct r
 		struct buf *out)
 {
 	struct render_model m;
-	char why[128];
 	regex_t re;
-	int ret = regcomp(&re, regex, REG_EXTENDED);
+	int ret = render_compile(&re, "", regex, out);
 
-	if (ret) {
-		regerror(ret, &re, why, sizeof(why));
-		buf_printf(out, "bad regular expression '%s': %s", regex, why);
-		return -EINVAL;
-	}
+	if (ret)
+		return ret;
 	ret = render_model_make(&m, p, NULL, o, out);
 	if (!ret) {
 		ret = peek(&m, &re, regex, o, out);

@@ -4,6 +4,7 @@
 #include "profile/render_model.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -213,6 +214,18 @@ void render_name(struct buf *out, struct fusee_str name, uint32_t width)
 void render_json_string(struct buf *out, struct fusee_str s)
 {
 	json_string(out, s.p, s.len);
+}
+
+int render_compile(regex_t *re, const char *prefix, const char *regex, struct buf *error)
+{
+	char why[128];
+	int r = regcomp(re, regex, REG_EXTENDED);
+
+	if (!r)
+		return 0;
+	regerror(r, re, why, sizeof(why));
+	buf_printf(error, "%sbad regular expression '%s': %s", prefix, regex, why);
+	return -EINVAL;
 }
 
 bool render_matches(const regex_t *re, struct fusee_str s)
