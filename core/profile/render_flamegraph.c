@@ -269,7 +269,7 @@ static void put_losses(struct buf *out, const struct fusee_profile *p, enum loss
 		buf_add(&reasons, l->key.p, l->key.len);
 	}
 	if (sum) {
-		buf_printf(fact, "%s samples %s (", text_number(number, sum),
+		buf_printf(fact, "%s sample%s %s (", text_number(number, sum), sum == 1 ? "" : "s",
 			   loss_stage_text(stage));
 		buf_add(fact, reasons.p, reasons.len);
 		buf_str(fact, n > FACTS_REASONS ? " ...)" : ")");
