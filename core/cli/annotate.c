@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/instructions.h"
 #include "profile/annotation.h"
@@ -30,6 +31,14 @@ static void put_value(const struct printer *pr, int64_t value)
 
 /* ---- source ---- */
 
+/* A profile may name a device or a pipe, which are not opened. */
+static FILE *open_regular(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) ? fopen(path, "re") : NULL;
+}
+
 /* The file by its path; else by the end of its path below the current folder, as a source tree that
  * was built in another folder has it. NULL: not found. */
 static FILE *open_source(struct fusee_str path)
@@ -41,10 +50,10 @@ static FILE *open_source(struct fusee_str path)
 		return NULL;
 	memcpy(text, path.p, path.len);
 	text[path.len] = '\0';
-	f = fopen(text, "re");
+	f = open_regular(text);
 	for (const char *end = text; !f && (end = strchr(end, '/')); end++)
 		if (end[1] && end[1] != '/')
-			f = fopen(end + 1, "re");
+			f = open_regular(end + 1);
 	return f;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/tool.h"
@@ -46,10 +47,14 @@ int instructions_open(struct instructions **ret, struct fusee_str path, struct f
 	struct instructions *in = calloc(1, sizeof(*in));
 	char *text = strndup(path.len ? path.p : "", path.len);
 	struct symbols_files files;
+	struct stat st;
 	int r = in && text ? 0 : -ENOMEM;
 
+	if (in)
+		in->fd = in->debug_fd = -1;
+	if (!r && (stat(text, &st) || !S_ISREG(st.st_mode))) /* a profile may name a device */
+		r = -ENOENT;
 	if (!r) {
-		in->debug_fd = -1;
 		in->fd = open(text, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 		r = in->fd < 0 ? -errno : look(in, text, build_id);
 	}
