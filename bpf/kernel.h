@@ -22,11 +22,16 @@ struct signal_struct {
 	atomic_t live; /* threads of the process that have not begun to end */
 } KERNEL_TYPE;
 
+struct thread_struct {
+	unsigned long fsbase; /* x86-64: the thread pointer, as of the last switch */
+} KERNEL_TYPE;
+
 struct task_struct {
 	int pid, tgid; /* ids of the thread and of its process */
 	void *stack;
 	struct signal_struct *signal;
 	struct sched_entity se;
+	struct thread_struct thread;
 } KERNEL_TYPE;
 
 struct vm_unmapped_area_info {

@@ -26,6 +26,16 @@ FUSEE_FN struct fusee_emissions *emissions(void)
 	return fusee_bpf_map_lookup_elem(&fusee_emissions, &zero);
 }
 
+/* The thread pointer, which only wrfsbase could have changed since the thread was put on its CPU;
+ * C libraries set it with arch_prctl or clone, which write the kernel's copy too. 0: not known. */
+FUSEE_FN __u64 thread_pointer(void)
+{
+	struct task_struct *task = bpf_get_current_task();
+	unsigned long base;
+
+	return kernel_read(&base, &task->thread.fsbase) ? 0 : base;
+}
+
 /* Prepares a walk. */
 FUSEE_FN void language_begin(struct fusee_unwind *u, struct scratch *s)
 {
@@ -37,6 +47,9 @@ FUSEE_FN void language_begin(struct fusee_unwind *u, struct scratch *s)
 	u->pid = s->record.tick.head.pid;
 	u->tid = s->record.tick.head.tid;
 	u->slot = s->slot;
+	u->tls = thread_pointer();
+	u->time_ns = bpf_ktime_get_ns();
+	u->value = s->record.tick.period;
 	u->npushed = 0;
 	if (e)
 		e->n = e->at = 0;

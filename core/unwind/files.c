@@ -101,6 +101,24 @@ static bool is_temporary(int err)
 	return err == -ENOMEM || err == -EIO;
 }
 
+#define MAX_NOTES 16u /* sentences of unwinders that are warnings; more are a flood */
+
+/* Why unwinders cannot use the file: a sentence a line. */
+static void print_notes(struct file *f, const struct inspection *i)
+{
+	const char *at = i->notes;
+
+	while (*at) {
+		int len = (int)strcspn(at, "\n");
+
+		if (f->files->notes++ < MAX_NOTES)
+			log_warning("%s: %.*s", f->path, len, at);
+		else
+			log_debug("%s: %.*s", f->path, len, at);
+		at += len + (at[len] == '\n');
+	}
+}
+
 static void inspected(void *arg, int err, const char *text, struct inspection *i)
 {
 	struct file *f = arg;
@@ -114,6 +132,8 @@ static void inspected(void *arg, int err, const char *text, struct inspection *i
 			refused(f, err, text);
 		return;
 	}
+	if (!f->inspection)
+		print_notes(f, i);
 	f->state = FILE_READY;
 	f->renewed = f->inspection;
 	inspection_unref(f->inspection);

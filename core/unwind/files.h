@@ -61,6 +61,7 @@ struct files {
 	struct file **all;                  /* by id; [0] and those of dropped files are NULL */
 	uint32_t n, cap;
 	uint32_t answers;  /* inspections that the worker finished */
+	uint32_t notes;    /* sentences of unwinders about files that they cannot use */
 	uint64_t retry_ns; /* the earliest of all files; 0: none */
 	bool shortage;     /* files_of() had no memory; cleared by its caller */
 };

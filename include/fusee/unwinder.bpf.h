@@ -99,16 +99,18 @@ enum fusee_origin { FUSEE_CPU = 1, FUSEE_OFF_CPU, FUSEE_ALLOC, FUSEE_EVENT };
 /* The state of a walk over one stack. The struct grows only at its end. */
 struct fusee_unwind {
 	__u32 origin, pid, tid;
-	__u32 machine;             /* ELF e_machine: 62 x86-64, 183 aarch64 */
-	__u32 slot;                /* the core's: which unwinder this step is of */
-	__u32 error;               /* of FUSEE_STOP: index into ops->reasons from 1; 0: complete */
-	__u32 flags;               /* enum fusee_unwind_flags */
-	__u32 budget;              /* the core's: steps that may follow */
-	__u64 process;             /* number of the process, which no other process ever has */
-	__u64 time_ns;             /* CLOCK_MONOTONIC of the sample */
-	__u64 value;               /* weight of the sample, in ns */
-	__u64 pc, sp, fp, lr;      /* fp: rbp or x29; lr: aarch64, innermost frame only */
-	__u64 tls;                 /* thread pointer; 0: not known */
+	__u32 machine;        /* ELF e_machine: 62 x86-64, 183 aarch64 */
+	__u32 slot;           /* the core's: which unwinder this step is of */
+	__u32 error;          /* of FUSEE_STOP: index into ops->reasons from 1; 0: complete */
+	__u32 flags;          /* enum fusee_unwind_flags */
+	__u32 budget;         /* the core's: steps that may follow */
+	__u64 process;        /* number of the process, which no other process ever has */
+	__u64 time_ns;        /* CLOCK_MONOTONIC of the sample; for language unwinders */
+	__u64 value;          /* weight of the sample, in ns; for language unwinders */
+	__u64 pc, sp, fp, lr; /* fp: rbp or x29; lr: aarch64, innermost frame only */
+	/* The thread pointer: x86-64 the base of fs, which pthread_self() is. For language
+	 * unwinders in the kernel; 0: not known, as always over a stack copy. */
+	__u64 tls;
 	__u64 file;                /* that the mapping of pc maps; 0: anonymous memory */
 	__u64 offset;              /* ELF virtual address of pc in that file */
 	__u64 bias;                /* pc = offset + bias */
@@ -118,9 +120,9 @@ struct fusee_unwind {
 	 * frame, which is this frame's too if it is callee-saved and no function has saved it. */
 	__u64 valid_regs;
 	__u64 regs[FUSEE_MAX_REGS]; /* by DWARF number; pc, sp and fp are the fields above */
-	__u64 context;
-	__u64 slab, slab_words; /* this unwinder's table of `file`, in words; 0 words: none */
-	__u64 slab_id;          /* number of this table's content; 0: do not cache its words */
+	__u64 context;              /* 0 */
+	__u64 slab, slab_words;     /* this unwinder's table of `file`, in words; 0 words: none */
+	__u64 slab_id;              /* number of this table's content; 0: do not cache its words */
 	/* For language unwinders. */
 	__u64 first_sp;   /* sp of the innermost frame; memory below it belongs to no frame */
 	__u64 scratch[8]; /* for the step: zero at first, kept until the walk ends */
