@@ -6,13 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* One line of /proc/PID/maps. false: not an executable mapping, or malformed. */
@@ -201,50 +197,4 @@ int procfs_status(pid_t pid, struct procfs_status *s)
 		}
 	}
 	return s->ns_pid > 0 ? 0 : -EBADMSG;
-}
-
-/*
- * Opens the path and closes it again unless it is the mapping's file. O_NONBLOCK: the path can name
- * a FIFO. It does not help where open() itself blocks (FUSE, unreachable file servers), and a
- * device node is opened before it is refused.
- */
-static int open_checked(const char *path, const struct procfs_mapping *m)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r = 0;
-	uint32_t generation[2]; /* the ioctl writes an int, though its number says long */
-	struct stat st;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st))
-		r = -errno;
-	else if (!S_ISREG(st.st_mode))
-		r = -EINVAL;
-	else if (m->ino && st.st_ino != m->ino)
-		r = -ESTALE;
-	else if (m->generation && !ioctl(fd, FS_IOC_GETVERSION, generation) &&
-		 generation[0] != (uint32_t)m->generation)
-		r = -ESTALE;
-	if (!r)
-		return fd;
-	close(fd);
-	return r;
-}
-
-int procfs_open_mapping(pid_t pid, const struct procfs_mapping *m)
-{
-	char path[4352];
-	int fd;
-
-	/* The device is not compared: for overlayfs and btrfs the mapping's differs from st_dev. */
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->lo,
-		 m->hi);
-	fd = open_checked(path, m);
-	if (fd >= 0 || *m->name != '/')
-		return fd;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, m->name);
-	fd = open_checked(path, m);
-	if (fd >= 0 || !m->ino)
-		return fd;
-	return open_checked(m->name, m);
 }

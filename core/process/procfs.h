@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads /proc: processes, threads and mappings that existed before the sideband records, and the
- * files behind mappings. Functions return 0 or -errno; -ESRCH: the process ended; -EACCES, -EPERM:
- * no right to look into it. [any thread]
+ * Reads /proc: processes, threads and mappings that existed before the sideband records. Functions
+ * return 0 or -errno; -ESRCH: the process ended; -EACCES, -EPERM: no right to look into it.
+ * [any thread]
  */
 #ifndef PROCESS_PROCFS_H
 #define PROCESS_PROCFS_H
@@ -42,16 +42,4 @@ struct procfs_status {
 	pid_t ns_pid; /* its pid in its innermost pid namespace */
 };
 int procfs_status(pid_t pid, struct procfs_status *);
-
-/*
- * Opens the file behind a mapping: by /proc/PID/map_files (correct even for deleted and replaced
- * files; needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN), else by its
- * path below the process's root, else, if the inode is known, by its path below the own root, as
- * the process may have ended. Returns a descriptor or -errno.
- *
- * The descriptor is of a regular file with the mapping's inode number and, where the file system
- * reports it, generation; 0 is not compared, and the device is not compared. The checks come after
- * open(2), which follows symbolic links and can open a file of any type, or block.
- */
-int procfs_open_mapping(pid_t pid, const struct procfs_mapping *);
 #endif

@@ -5,55 +5,29 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/text.h"
+#include "process/safe_open.h"
 
 #define DEBUG_DIR "/usr/lib/debug"
-
-/*
- * Opens a regular file below the root, as if that were "/": symbolic links cannot lead out of it.
- * O_PATH comes first, as opening a device node has effects. Neither call has a deadline.
- */
-static int open_below(int root, const char *path)
-{
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
-			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-	char self[64];
-	struct stat st;
-	int at = (int)syscall(SYS_openat2, root, path, &how, sizeof(how)), fd;
-
-	if (at < 0)
-		return -errno;
-	if (fstat(at, &st) || !S_ISREG(st.st_mode)) {
-		close(at);
-		return -ENOENT;
-	}
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
-	fd = open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0)
-		fd = -errno;
-	close(at);
-	return fd;
-}
 
 static int try(int root, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static int try(int root, const char *format, ...)
 {
 	char path[PATH_MAX];
+	struct stat st;
 	va_list ap;
 	int n;
 
 	va_start(ap, format);
 	n = vsnprintf(path, sizeof(path), format, ap);
 	va_end(ap);
-	return n < 0 || (size_t)n >= sizeof(path) ? -ENOENT : open_below(root, path);
+	return n < 0 || (size_t)n >= sizeof(path) ? -ENOENT : safe_open(root, path, 0, &st);
 }
 
 /* Bytes of path before its last slash. */

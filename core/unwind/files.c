@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/dict.h"
 #include "base/log.h"
+#include "process/safe_open.h"
 
 #define VDSO "[vdso]"
 #define MAX_SHORTAGES 8u
@@ -346,7 +347,7 @@ struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *
 	if (!*m->name || !strncmp(m->name, "//anon", 6) || !strncmp(m->name, "/dev/zero", 9) ||
 	    *m->name == '[')
 		return NULL;
-	fd = procfs_open_mapping(pid, m);
+	fd = safe_open_mapping(pid, m);
 	if (fd < 0)
 		return without_file(fs, pid, m->name, fd);
 	if (fstat(fd, &st)) {

@@ -42,6 +42,7 @@
 #include "../accuracy/host.h"
 #include "plugin/plugin.h"
 #include "process/procfs.h"
+#include "process/safe_open.h"
 #include "walk.h"
 
 #define MAX_FILES WALK_MAX_MAPPINGS
@@ -243,7 +244,7 @@ static void add_table(struct target *t, struct walk_mapping *m, const struct pro
 {
 	struct host_file *file = &t->files[t->maps.n];
 
-	file->fd = procfs_open_mapping(t->pid, from);
+	file->fd = safe_open_mapping(t->pid, from);
 	if (file->fd < 0 || elf_open(&file->elf, file->fd))
 		return; /* anonymous, or the vDSO: stepped by frame pointer, in both walks */
 	if (!bias_of(file, from, &m->bias) || t->tableless ||

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "process/process.h"
 #include "process/procfs.h"
+#include "process/safe_open.h"
 
 TEST(mappings_cover_shorten_and_split)
 {
@@ -133,7 +134,7 @@ static int count_code(void *arg, const struct procfs_mapping *m)
 	(*n)++;
 	if (*m->name != '/')
 		return 0;
-	fd = procfs_open_mapping(getpid(), m);
+	fd = safe_open_mapping(getpid(), m);
 	CHECK(fd >= 0);
 	close(fd);
 	return 0;
@@ -158,7 +159,7 @@ static int open_changed(void *arg, const struct procfs_mapping *m)
 	(void)arg;
 	other.ino++; /* as if the file had been replaced */
 	other.lo++;  /* and map_files could not be used */
-	CHECK_INT(procfs_open_mapping(getpid(), &other), -116 /* ESTALE */);
+	CHECK_INT(safe_open_mapping(getpid(), &other), -116 /* ESTALE */);
 	return 1;
 }
 
@@ -170,17 +171,17 @@ static int open_successor(void *arg, const struct procfs_mapping *m)
 
 	if (*m->name != '/')
 		return 0;
-	fd = procfs_open_mapping(getpid(), m);
+	fd = safe_open_mapping(getpid(), m);
 	CHECK(fd >= 0);
 	if (!ioctl(fd, FS_IOC_GETVERSION, generation) && generation[0]) {
 		*(int *)arg = 1;
 		close(fd);
 		other.generation = generation[0];
-		fd = procfs_open_mapping(getpid(), &other);
+		fd = safe_open_mapping(getpid(), &other);
 		CHECK(fd >= 0);
 		other.generation = generation[0] +
 				   1; /* the inode's number was given to another file */
-		CHECK_INT(procfs_open_mapping(getpid(), &other), -116 /* ESTALE */);
+		CHECK_INT(safe_open_mapping(getpid(), &other), -116 /* ESTALE */);
 	}
 	close(fd);
 	return 1;

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/safe_open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+int safe_hold(int root, const char *path, uint64_t resolve)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | resolve};
+	int held = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	return held < 0 ? -errno : held;
+}
+
+int safe_reopen(int held, struct stat *st)
+{
+	char path[64];
+	int fd;
+
+	if (fstat(held, st))
+		return -errno;
+	if (!S_ISREG(st->st_mode))
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", held);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+int safe_open(int root, const char *path, uint64_t resolve, struct stat *st)
+{
+	int held = safe_hold(root, path, resolve), fd;
+
+	if (held < 0)
+		return held;
+	fd = safe_reopen(held, st);
+	close(held);
+	return fd;
+}
+
+/* ---- the file of a mapping ---- */
+
+/* The device of a mount, as the kernel also prints it for mappings. */
+static bool device_of_mount(const char *mountinfo, uint64_t mount, dev_t *dev)
+{
+	unsigned int major, minor;
+	char *line = NULL;
+	bool found = false;
+	uint64_t id;
+	size_t cap = 0;
+	FILE *f = fopen(mountinfo, "re");
+
+	while (f && !found && getline(&line, &cap, f) > 0)
+		found = sscanf(line, "%" SCNu64 " %*u %u:%u", &id, &major, &minor) == 3 &&
+			id == mount;
+	free(line);
+	if (f)
+		fclose(f);
+	if (found)
+		*dev = makedev(major, minor);
+	return found;
+}
+
+/* Is the held file on the mapping's device? btrfs and overlayfs report another device for a file
+ * than for a mapping of it; the table of mounts has the mapping's. */
+static bool is_on_device(int held, const struct stat *st, pid_t pid, const struct procfs_mapping *m)
+{
+	dev_t mapped = makedev(m->dev_major, m->dev_minor), dev;
+	struct statx more;
+	char mounts[64];
+
+	if (!mapped || st->st_dev == mapped)
+		return true;
+	if (statx(held, "", AT_EMPTY_PATH, STATX_MNT_ID, &more) || !(more.stx_mask & STATX_MNT_ID))
+		return false;
+	snprintf(mounts, sizeof(mounts), "/proc/%d/mountinfo", (int)pid);
+	return (device_of_mount(mounts, more.stx_mnt_id, &dev) ||
+		device_of_mount("/proc/self/mountinfo", more.stx_mnt_id, &dev)) &&
+	       dev == mapped;
+}
+
+/* Opens what is held if it is the mapping's file, and closes `held`. */
+static int open_judged(int held, pid_t pid, const struct procfs_mapping *m)
+{
+	uint32_t generation[2]; /* the ioctl writes an int, though its number says long */
+	struct stat st;
+	int fd;
+
+	if (held < 0)
+		return held;
+	if (fstat(held, &st))
+		fd = -errno;
+	else if (!S_ISREG(st.st_mode))
+		fd = -EINVAL;
+	else if (m->ino && (st.st_ino != m->ino || !is_on_device(held, &st, pid, m)))
+		fd = -ESTALE;
+	else
+		fd = safe_reopen(held, &st);
+	close(held);
+	if (fd >= 0 && m->generation && !ioctl(fd, FS_IOC_GETVERSION, generation) &&
+	    generation[0] != (uint32_t)m->generation) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+static int open_below(const char *root, pid_t pid, const struct procfs_mapping *m)
+{
+	int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+
+	if (dir < 0)
+		return -errno;
+	fd = open_judged(safe_hold(dir, m->name, RESOLVE_NO_SYMLINKS), pid, m);
+	close(dir);
+	return fd;
+}
+
+/* Passes with time: says nothing about the file. */
+static bool is_shortage(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -EAGAIN;
+}
+
+int safe_open_mapping(pid_t pid, const struct procfs_mapping *m)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->lo,
+		 m->hi);
+	fd = open(path, O_PATH | O_CLOEXEC); /* the link leads to the mapped file, by no name */
+	fd = open_judged(fd < 0 ? -errno : fd, pid, m);
+	if (fd >= 0 || *m->name != '/' || is_shortage(fd))
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	fd = open_below(path, pid, m);
+	if (fd >= 0 || !m->ino || is_shortage(fd))
+		return fd;
+	return open_below("/", pid, m);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens files by names that other users chose. A name is resolved to an O_PATH descriptor first,
+ * which opens nothing, and judged; only a regular file is then opened. Each call can block as long
+ * as the file system that the name leads to. [any thread]
+ */
+#ifndef PROCESS_SAFE_OPEN_H
+#define PROCESS_SAFE_OPEN_H
+
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "process/procfs.h"
+
+/* An O_PATH descriptor of the path, with `root` as "/": neither ".." nor a link leads out of it.
+ * No link of /proc is followed; with `resolve` RESOLVE_NO_SYMLINKS no link at all. Or -errno. */
+int safe_hold(int root, const char *path, uint64_t resolve);
+/* Opens for reading what an O_PATH descriptor holds. -EINVAL: it is not a regular file, and was not
+ * opened. st: of the file. fd or -errno; `held` stays open. */
+int safe_reopen(int held, struct stat *st);
+/* safe_hold() and safe_reopen(). */
+int safe_open(int root, const char *path, uint64_t resolve, struct stat *st);
+
+/*
+ * Opens the file behind a mapping: by /proc/PID/map_files (correct even for deleted and replaced
+ * files; needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN), else by its
+ * path below the process's root, else, if the inode is known, by its path below the own root, as
+ * the process may have ended. Returns a descriptor or -errno.
+ *
+ * The descriptor is of a regular file with the mapping's inode number, device and, where the file
+ * system reports it, generation. What is 0 in the mapping is not compared. No symbolic link in the
+ * path is followed.
+ */
+int safe_open_mapping(pid_t pid, const struct procfs_mapping *);
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that lie behind names of others: what is opened, and what is only looked at. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "process/safe_open.h"
+
+static char folder[] = "/tmp/fusee-safe-open-XXXXXX";
+
+static const char *at(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return path;
+}
+
+static void end(void)
+{
+	unlink(at("file"));
+	unlink(at("fifo"));
+	unlink(at("device"));
+	CHECK_INT(rmdir(folder), 0);
+}
+
+static void write_file(const char *name)
+{
+	int fd = open(at(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	CHECK(fd >= 0 && ftruncate(fd, 4096) == 0);
+	close(fd);
+}
+
+/* How often files of the folder were opened since the last call. */
+static int opened(int watch)
+{
+	char events[4096];
+	ssize_t n = read(watch, events, sizeof(events));
+	int count = 0;
+
+	for (ssize_t i = 0; i < n; count++)
+		i += (ssize_t)(sizeof(struct inotify_event) +
+			       ((struct inotify_event *)(events + i))->len);
+	return count;
+}
+
+/* The mapping of a file of the folder. Its name is in a buffer that at() does not use. */
+static struct procfs_mapping map(const char *name, bool unmap)
+{
+	static char path[128];
+	int fd = open(at(name), O_RDONLY | O_CLOEXEC);
+	struct procfs_mapping m = {0};
+	struct stat st;
+	char *p;
+
+	CHECK(fd >= 0 && !fstat(fd, &st));
+	p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	CHECK(p != MAP_FAILED);
+	close(fd);
+	snprintf(path, sizeof(path), "%s", at(name));
+	m.lo = (uint64_t)(uintptr_t)p;
+	m.hi = m.lo + 4096;
+	m.ino = st.st_ino;
+	m.name = path;
+	if (unmap)
+		munmap(p, 4096);
+	return m;
+}
+
+TEST(only_regular_files_are_opened)
+{
+	int root = open("/", O_PATH | O_CLOEXEC), watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), fd; /* nobody else opens it */
+	char device[64];
+	struct stat st;
+
+	CHECK(mkdtemp(folder));
+	CHECK(terminal >= 0 && !ptsname_r(terminal, device, sizeof(device)));
+	write_file("file");
+	CHECK_INT(mkfifo(at("fifo"), 0600), 0);
+	CHECK_INT(symlink(device, at("device")), 0);
+	CHECK(inotify_add_watch(watch, folder, IN_OPEN) >= 0);
+	CHECK(inotify_add_watch(watch, device, IN_OPEN) >= 0);
+	fd = safe_open(root, at("file"), 0, &st);
+	CHECK(fd >= 0 && st.st_size == 4096);
+	close(fd);
+	CHECK_INT(opened(watch), 1); /* the watch sees what is opened */
+	CHECK_INT(safe_open(root, at("fifo"), 0, &st), -EINVAL);
+	CHECK_INT(safe_open(root, at("device"), 0, &st), -EINVAL);
+	CHECK_INT(safe_open(root, device, 0, &st), -EINVAL);
+	CHECK_INT(safe_open(root, folder, 0, &st), -EINVAL);
+	CHECK_INT(safe_open(root, at("device"), RESOLVE_NO_SYMLINKS, &st), -ELOOP);
+	CHECK_INT(safe_open(root, "/proc/self/exe", 0, &st), -ELOOP);
+	CHECK_INT(opened(watch), 0);
+	close(terminal);
+	close(watch);
+	close(root);
+	end();
+}
+
+TEST(a_name_that_became_a_link_is_not_followed)
+{
+	struct procfs_mapping m;
+	char moved[128];
+	int fd, watch;
+
+	CHECK(mkdtemp(folder));
+	write_file("file");
+	m = map("file", true);
+	fd = safe_open_mapping(getpid(), &m);
+	CHECK(fd >= 0);
+	close(fd);
+	snprintf(moved, sizeof(moved), "%s", at("moved"));
+	CHECK_INT(rename(at("file"), moved), 0);
+	CHECK_INT(symlink(moved, at("file")), 0);
+	watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	CHECK(inotify_add_watch(watch, moved, IN_OPEN) >= 0);
+	CHECK_INT(safe_open_mapping(getpid(), &m), -ELOOP); /* though the inode is the same */
+	CHECK_INT(unlink(at("file")), 0);
+	CHECK_INT(symlink("/dev/null", at("file")), 0);
+	CHECK_INT(safe_open_mapping(getpid(), &m), -ELOOP);
+	CHECK_INT(unlink(at("file")), 0);
+	CHECK_INT(mkfifo(at("file"), 0600), 0);
+	CHECK_INT(safe_open_mapping(getpid(), &m), -EINVAL);
+	CHECK_INT(opened(watch), 0);
+	close(watch);
+	CHECK_INT(rename(moved, at("file")), 0);
+	end();
+}
+
+TEST(the_device_is_compared)
+{
+	struct procfs_mapping m;
+	int fd;
+
+	CHECK(mkdtemp(folder));
+	write_file("file");
+	m = map("file", true);
+	m.dev_major = 4095;
+	m.dev_minor = 4095;
+	CHECK_INT(safe_open_mapping(getpid(), &m), -ESTALE);
+	m.dev_major = m.dev_minor = 0;
+	fd = safe_open_mapping(getpid(), &m);
+	CHECK(fd >= 0);
+	close(fd);
+	end();
+}
