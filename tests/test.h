@@ -7,12 +7,15 @@
 #ifndef TEST_H
 #define TEST_H
 
+#include <errno.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,21 +85,39 @@ __attribute__((noreturn, format(printf, 3, 4))) static void test_fail(const char
 		exit(77);                                \
 	} while (0)
 
-/* Runs a test in a child. 0: it passed, 77: it was skipped, else test_why says what failed. */
+static int test_remove(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path) && 0;
+}
+
+/* Runs a test in a child whose TMPDIR is a new folder, removed however the test ends. 0: it passed,
+ * 77: it was skipped, else test_why says what failed. */
 static int test_run(struct test *t)
 {
+	const char *tmp = getenv("TMPDIR");
 	int status = 0;
+	char dir[64];
 	pid_t pid;
 
 	test_why[0] = '\0';
 	fflush(stdout);
+	snprintf(dir, sizeof(dir), "%.20s/fusee-test-XXXXXX", tmp ? tmp : "/tmp");
+	if (!mkdtemp(dir) || chmod(dir, 0755)) {
+		snprintf(test_why, TEST_WHY, "no folder %s: %s", dir, strerror(errno));
+		return 1;
+	}
 	pid = fork();
 	if (!pid) {
+		setenv("TMPDIR", dir, 1);
 		alarm(t->seconds);
 		t->run();
 		exit(0);
 	}
 	waitpid(pid, &status, 0);
+	nftw(dir, test_remove, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 	if (WIFEXITED(status) && (!WEXITSTATUS(status) || WEXITSTATUS(status) == 77))
 		return WEXITSTATUS(status);
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)

@@ -29,8 +29,8 @@ void step_outermost(void);
 /* Its caller's frame and what lies above, as far as this thread's stack goes. */
 void step_copy_stack(void)
 {
-	extern char **environ;
-	uint64_t hi = (uint64_t)(uintptr_t)environ & ~7ull;
+	extern void *__libc_stack_end; /* of glibc's loader: sp at the program's entry */
+	uint64_t hi = (uint64_t)(uintptr_t)__libc_stack_end & ~7ull;
 
 	stack_lo = step_regs[RSP];
 	stack_len = hi - stack_lo < sizeof(stack_copy) ? (uint32_t)(hi - stack_lo)
