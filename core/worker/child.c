@@ -22,7 +22,8 @@
 #define WORKER_FD 3
 /* A killed process in a read of an unreachable file server may not end at all. */
 #define DEATH_MS 500
-#define LAST_MS 100 /* for a process that is about to end by itself */
+#define LAST_MS 100     /* for a process that is about to end by itself */
+#define LAST_MESSAGES 4 /* that are read of an ended process */
 
 /* The variables that the worker gets: none that makes a library look for files or servers. */
 static bool is_passed_on(const char *variable)
@@ -50,14 +51,15 @@ static char **environment(void)
 	return env;
 }
 
-/* The child keeps stderr and its end of the socket. A session of its own keeps Ctrl-C from it. */
-static int spawn(pid_t *pid, int sock, char *const argv[])
+/* The child gets its end of the socket and of the pipe. A session of its own keeps Ctrl-C and the
+ * terminal from it. */
+static int spawn(pid_t *pid, int sock, int err_fd, char *const argv[])
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
 	char **env = environment();
 	sigset_t none, all;
-	int err;
+	int err = 0;
 
 	if (!env)
 		return -ENOMEM;
@@ -67,7 +69,13 @@ static int spawn(pid_t *pid, int sock, char *const argv[])
 	sigdelset(&all, SIGSTOP);
 	posix_spawn_file_actions_init(&files);
 	posix_spawnattr_init(&attributes);
-	err = posix_spawn_file_actions_adddup2(&files, sock, WORKER_FD);
+	/* Both may have any number: a copy above the targets keeps them apart. */
+	if (err_fd == WORKER_FD)
+		err = posix_spawn_file_actions_adddup2(&files, err_fd, STDERR_FILENO);
+	if (!err)
+		err = posix_spawn_file_actions_adddup2(&files, sock, WORKER_FD);
+	if (!err && err_fd != WORKER_FD)
+		err = posix_spawn_file_actions_adddup2(&files, err_fd, STDERR_FILENO);
 	if (!err)
 		err = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
 	if (!err)
@@ -88,20 +96,26 @@ static int spawn(pid_t *pid, int sock, char *const argv[])
 	return -err;
 }
 
-int child_start(struct child *c, const char *plugin_dir, uint64_t memory_limit)
+int child_start(struct child *c, const char *plugin_dir, uint64_t memory_limit,
+		struct output_limit *limit)
 {
 	char fd[16], memory[32];
 	char *argv[] = {"fusee", "worker", fd, memory, (char *)plugin_dir, NULL};
-	int pair[2], err;
+	int pair[2], writer, err;
 
 	snprintf(fd, sizeof(fd), "%d", WORKER_FD);
 	snprintf(memory, sizeof(memory), "%" PRIu64, memory_limit);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
 	*c = (struct child){.sock = pair[0], .pidfd = -1};
-	err = spawn(&c->pid, pair[1], argv);
+	err = output_open(&c->output, limit, &writer);
+	if (!err) {
+		err = spawn(&c->pid, pair[1], writer, argv);
+		close(writer);
+	}
 	close(pair[1]);
 	if (err) {
+		output_close(&c->output, 0);
 		close(pair[0]);
 		c->pid = 0;
 		return err;
@@ -136,27 +150,37 @@ static bool reap(const struct child *c, int *status)
 	return true;
 }
 
-void child_stop(struct child *c, char *why, size_t len)
+/* Reads the last messages of an ended process, REPLY_DENIED among them. */
+static void drain(struct child *c)
 {
 	struct protocol_reply r;
+	int fd;
+
+	for (int i = 0; i < LAST_MESSAGES && child_receive(c, &r, &fd) == 1; i++)
+		if (fd >= 0)
+			close(fd);
+}
+
+void child_stop(struct child *c, char *why, size_t len)
+{
 	struct pollfd p = {.fd = c->pidfd, .events = POLLIN};
-	int status = 0, fd;
+	int status = 0;
+	bool ended;
 
 	if (why)
 		*why = 0;
 	if (!c->pid)
 		return;
-	/* REPLY_DENIED may be waiting. */
-	while (child_receive(c, &r, &fd) == 1)
-		if (fd >= 0)
-			close(fd);
 	/* SIGKILL would hide how a process that is about to end ends. */
 	if (!why || c->pidfd < 0 || poll(&p, 1, LAST_MS) != 1)
 		kill(c->pid, SIGKILL);
-	if (!reap(c, &status))
+	ended = reap(c, &status);
+	drain(c);
+	if (!ended)
 		log_debug("worker %d does not end", c->pid);
 	else if (why)
 		describe(c, status, why, len);
+	output_close(&c->output, c->pid);
 	close(c->sock);
 	if (c->pidfd >= 0)
 		close(c->pidfd);
@@ -184,8 +208,11 @@ int child_receive(struct child *c, struct protocol_reply *r, int *fd)
 		if (*fd >= 0)
 			close(*fd);
 		*fd = -1;
-		if (r->kind == REPLY_DENIED) {
-			c->denied = r->call + 1;
+		/* Each comes once, so that this loop ends. */
+		if (r->kind == REPLY_DENIED && !c->denied) {
+			c->denied = r->call + 1 ? r->call + 1 : 1;
+		} else if (r->kind == REPLY_READY && (c->ready || c->err)) {
+			return -EBADMSG;
 		} else if (r->kind == REPLY_READY && !r->err) {
 			c->ready = true;
 		} else if (r->kind == REPLY_READY) {

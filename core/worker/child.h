@@ -7,26 +7,31 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "worker/output.h"
 #include "worker/protocol.h"
 
 struct child {
 	pid_t pid; /* 0: no process; the other fields are undefined then */
 	int pidfd, sock;
-	bool ready;      /* REPLY_READY came: its sandbox is closed */
-	uint32_t denied; /* 1 + the system call of REPLY_DENIED; 0: none came */
-	int err;         /* of a REPLY_READY that reports a failure; 0: none came */
-	char text[400];  /* of the same message */
+	struct output output; /* what it prints */
+	bool ready;           /* REPLY_READY came: its sandbox is closed */
+	uint32_t denied;      /* 1 + the system call of REPLY_DENIED; 0: none came */
+	int err;              /* of a REPLY_READY that reports a failure; 0: none came */
+	char text[400];       /* of the same message */
 };
 
 /* Starts `fusee worker 3 MEMORY PLUGIN_DIR` from /proc/self/exe. It inherits its end of the socket
- * pair and the agent's stderr, and no other descriptor. 0 or -errno. */
-int child_start(struct child *, const char *plugin_dir, uint64_t memory_limit);
+ * pair, a pipe as stderr, and no other descriptor. The limit must outlive the process. 0 or
+ * -errno. */
+int child_start(struct child *, const char *plugin_dir, uint64_t memory_limit,
+		struct output_limit *);
 /* Kills the process if it runs, and waits for its end for 500 ms at most. why: receives a phrase,
  * "it was killed by signal 9 (Killed)"; a process that is about to end by itself gets 100 ms for
- * that. why NULL: not needed. */
+ * that. why NULL: not needed. What it sent last is read after its end, within a bound. */
 void child_stop(struct child *, char *why, size_t len);
 /* Reads the next REPLY_DONE; other messages change the fields above. Never blocks. *fd: owned by
- * the caller; -1: none. 1; 0: no message is waiting; -EPIPE, -EBADMSG: the process is to be
- * stopped. */
+ * the caller; -1: none. 1; 0: no message is waiting; -EPIPE, -EBADMSG (also after a second
+ * REPLY_READY or REPLY_DENIED, so that no process can keep the caller reading): the process is to
+ * be stopped. */
 int child_receive(struct child *, struct protocol_reply *, int *fd);
 #endif

@@ -64,10 +64,11 @@ int client_start(struct worker *w, struct child *c)
 
 	if (c->pid)
 		return 0;
-	err = child_start(c, w->plugin_dir, w->memory_limit);
+	err = child_start(c, w->plugin_dir, w->memory_limit, &w->output_limit);
 	if (err)
 		return err;
-	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, c->sock, &e)) {
+	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, c->sock, &e) ||
+	    epoll_ctl(w->epoll, EPOLL_CTL_ADD, c->output.fd, &e)) {
 		err = -errno;
 		child_stop(c, NULL, 0);
 	}
@@ -79,6 +80,13 @@ void client_stop(struct worker *w, struct child *c, char *why, size_t len)
 	if (c->pid)
 		epoll_ctl(w->epoll, EPOLL_CTL_DEL, c->sock, NULL);
 	child_stop(c, why, len);
+}
+
+/* Logs what a process prints. A pipe whose other end is closed would be readable for ever. */
+static void read_output(struct child *c)
+{
+	if (c->pid && c->output.fd >= 0 && output_read(&c->output, c->pid))
+		output_close(&c->output, c->pid);
 }
 
 void client_set_timer(struct worker *w)
@@ -360,6 +368,8 @@ int worker_dispatch(struct worker *w)
 
 	while (read(w->timer, &expirations, sizeof(expirations)) > 0)
 		;
+	read_output(&w->child);
+	read_output(&w->stepper);
 	receive_replies(w);
 	if (w->sent && clock_now() >= w->deadline)
 		time_out(w);

@@ -20,6 +20,7 @@ struct worker {
 	struct refusals refusals;
 	int epoll, timer;
 	uint64_t next_id; /* of requests to both processes */
+	struct output_limit output_limit;
 	/* The process that inspects and symbolizes, and its queue. */
 	struct child child;
 	struct client_request *head, **tail;

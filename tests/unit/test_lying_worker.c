@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// check: overlaps
+/* The agent's side against workers that were taken over: this program is its own worker, and what
+ * would be the plugin folder says how it lies. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "test.h"
+#include "worker/protocol.h"
+#include "worker/worker.h"
+
+static void say(int sock, uint32_t kind, uint64_t id)
+{
+	struct protocol_reply r = {.magic = PROTOCOL_MAGIC, .kind = kind, .id = id, .call = 41};
+
+	if (protocol_send_reply(sock, &r, -1))
+		_exit(1);
+}
+
+/* The next request, with its descriptors closed. */
+static struct protocol_request hear(int sock)
+{
+	static char payload[PROTOCOL_INLINE];
+	struct protocol_request q;
+	int fds[PROTOCOL_MAX_FDS];
+
+	if (protocol_receive_request(sock, &q, fds, payload) != 1)
+		_exit(1);
+	for (int i = 0; i < PROTOCOL_MAX_FDS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	return q;
+}
+
+static void lie(int sock, const char *how)
+{
+	if (!strcmp(how, "ready without end"))
+		for (;;)
+			say(sock, REPLY_READY, 0);
+	say(sock, REPLY_READY, 0);
+	if (!strcmp(how, "denied without end"))
+		for (;;)
+			say(sock, REPLY_DENIED, 0);
+	if (!strcmp(how, "prints")) {
+		for (int i = 0; i < 10000; i++)
+			dprintf(2, "\033]0;title\007\033[2Jline %d\n%s", i, i ? "" : "\n\r\x9b");
+		hear(sock);
+		_exit(3);
+	}
+	if (!strcmp(how, "done without end"))
+		for (uint64_t id = hear(sock).id;;)
+			say(sock, REPLY_DONE, ++id);
+	_exit(2);
+}
+
+__attribute__((constructor)) static void become_worker(int argc, char **argv)
+{
+	if (argc >= 5 && !strcmp(argv[1], "worker"))
+		lie(atoi(argv[2]), argv[4]);
+}
+
+struct answer {
+	int calls, err;
+	char text[400];
+};
+
+static void answered(void *arg, int err, const char *text, struct inspection *i)
+{
+	struct answer *a = arg;
+
+	a->calls++;
+	a->err = err;
+	snprintf(a->text, sizeof(a->text), "%s", text);
+	inspection_unref(i);
+}
+
+/* One request to such a worker. */
+static struct answer ask(const char *how)
+{
+	struct worker_options o = {.plugin_dir = how, .request_ms = 1000};
+	int fd = open("/bin/true", O_RDONLY | O_CLOEXEC);
+	uint64_t began = clock_now();
+	struct answer a = {0};
+	struct worker *w;
+
+	CHECK_INT(worker_new(&w, &o), 0);
+	CHECK_INT(worker_inspect(w, fd, "true", answered, &a), 0);
+	CHECK_INT(worker_wait(w), 0);
+	CHECK_INT(a.calls, 1);
+	worker_stop(w);
+	close(fd);
+	CHECK(clock_now() - began < 30000000000ull);
+	return a;
+}
+
+TEST(messages_without_end)
+{
+	struct answer a = ask("ready without end");
+
+	CHECK_INT(a.err, -EFAULT);
+	CHECK(strstr(a.text, "malformed reply"));
+	a = ask("denied without end");
+	CHECK_INT(a.err, -EFAULT);
+	a = ask("done without end");
+	CHECK_INT(a.err, -EFAULT);
+	CHECK(strstr(a.text, "malformed reply"));
+}
+
+/* The lines are cleaned and counted; no control character reaches the terminal. */
+TEST(what_it_prints)
+{
+	int said = memfd_create("said", 0), before = dup(2);
+	static char text[1 << 20];
+	uint32_t lines = 0;
+	ssize_t n;
+
+	CHECK(dup2(said, 2) == 2);
+	CHECK_INT(ask("prints").err, -EFAULT);
+	dup2(before, 2);
+	n = pread(said, text, sizeof(text) - 1, 0);
+	CHECK(n > 0);
+	for (ssize_t i = 0; i < n; i++) {
+		CHECK((unsigned char)text[i] >= 0x20 || text[i] == '\n');
+		CHECK((unsigned char)text[i] != 0x9b || (unsigned char)text[i - 1] >= 0x80);
+		lines += text[i] == '\n';
+	}
+	CHECK(strstr(text, "fusee: worker ") && strstr(text, "]0;title"));
+	CHECK(strstr(text, "further lines are dropped"));
+	CHECK_INT(lines, 201);
+}
