@@ -153,13 +153,32 @@ static int get_health(void *arg, struct buf *body)
 	return 200;
 }
 
+static int not_ready(struct buf *body, const char *why)
+{
+	buf_printf(body, "not ready: %s\n", why);
+	return 503;
+}
+
 static int get_ready(void *arg, struct buf *body)
 {
 	const struct agent *a = arg;
-	bool ready = discoveries_synced(a->sampling.discoveries) && !a->stop_ns;
+	const struct plan *plan = a->instances.plan;
+	bool ready = true;
 
-	buf_str(body,
-		ready ? "ready\n" : "not ready: discovery has not looked at everything yet\n");
+	if (a->stop_ns)
+		return not_ready(body, "the agent is ending");
+	if (!discoveries_synced(a->sampling.discoveries))
+		return not_ready(body, "discovery has not looked at everything yet");
+	for (uint32_t i = 0; i < plan->nsinks; i++) {
+		const char *why = sink_window_problem(a->instances.windows[i], clock_now());
+
+		if (!why)
+			continue;
+		ready = false;
+		buf_printf(body, "not ready: %s: %s\n", plan->sinks[i]->name, why);
+	}
+	if (ready)
+		buf_str(body, "ready\n");
 	return ready ? 200 : 503;
 }
 
@@ -170,11 +189,17 @@ static const struct http_page pages[] = {
 	{0},
 };
 
+static const struct fusee_table *get_hosts(void *arg)
+{
+	return &((const struct agent *)arg)->instances.plan->hosts;
+}
+
 int pages_open(struct agent *a)
 {
-	const char *address = a->instances.plan->listen;
+	const struct http_options o = {
+		.listen = a->instances.plan->listen, .pages = pages, .hosts = get_hosts, .arg = a};
 	char *text = NULL;
-	int r = *address ? http_new(&a->http, a->loop, address, pages, a, &text) : 0;
+	int r = *o.listen ? http_new(&a->http, a->loop, &o, &text) : 0;
 
 	if (r)
 		log_error("%s", text ? text : strerror(-r));

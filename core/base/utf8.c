@@ -62,11 +62,37 @@ bool utf8_valid(const char *p, size_t len)
 	return true;
 }
 
-static bool is_control(const char *s, size_t n)
+static uint32_t code_point(const char *s, size_t n)
 {
 	const uint8_t *p = (const uint8_t *)s;
+	uint32_t c = n == 1 ? p[0] : p[0] & (0x7fu >> n);
 
-	return n == 1 ? p[0] < 0x20 || p[0] == 0x7f : n == 2 && p[0] == 0xc2 && p[1] < 0xa0;
+	for (size_t i = 1; i < n; i++)
+		c = c << 6 | (p[i] & 0x3f);
+	return c;
+}
+
+/* Control characters, and those that no terminal shows but that change how others are shown: of
+ * bidirectional text, separators of lines, invisible characters. The joiners U+200C and U+200D are
+ * part of words. */
+static bool is_control(const char *s, size_t n)
+{
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+		{0x00, 0x1f},       {0x7f, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},
+		{0x180e, 0x180e},   {0x200b, 0x200b}, {0x200e, 0x200f}, {0x2028, 0x202e},
+		{0x2060, 0x206f},   {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0x1d173, 0x1d17a},
+		{0xe0000, 0xe007f},
+	};
+	uint32_t c = code_point(s, n);
+
+	if (c >= 0x20 && c < 0x7f)
+		return false;
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges) && c >= ranges[i].first; i++)
+		if (c <= ranges[i].last)
+			return true;
+	return false;
 }
 
 bool utf8_printable(const char *p, size_t len)

@@ -15,7 +15,8 @@ bool utf8_valid(const char *p, size_t len);
 /* Appends the text with each byte that is not part of a character as U+FFFD. 0 or -ENOMEM. */
 int utf8_clean(struct buf *out, const char *p, size_t len);
 /* The same two, but control characters are invalid as well (those of C1 begin escape sequences in
- * some terminals). */
+ * some terminals), and invisible characters that change how others are shown, as U+202E, which
+ * reverses the text behind it. */
 bool utf8_printable(const char *p, size_t len);
 int utf8_clean_printable(struct buf *out, const char *p, size_t len);
 #endif

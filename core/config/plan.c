@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "config/lua_state.h"
+#include "config/settings.h"
+#include "plugin/options.h"
 
 char *plan_default_control(void)
 {
@@ -67,7 +69,7 @@ void plan_free(struct plan *p)
 		script_fini(p->policy);
 	free(p->policy);
 	free(p->path);
-	free(p->listen);
+	options_clear(p, &plan_settings[SETTINGS_METRICS].options); /* listen, hosts */
 	free(p->control);
 	free(p);
 }

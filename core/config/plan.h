@@ -45,7 +45,9 @@ struct plan {
 	int64_t sampler;   /* enum sampler_choice */
 	bool unknown_keep; /* profile processes that no discovery knows (yet); default true */
 	char *listen;      /* address of /metrics: "127.0.0.1:9190"; "" none, the default */
-	char *control;     /* path of the control socket */
+	/* struct fusee_str: further hosts that requests for /metrics may name; "*": any. */
+	struct fusee_table hosts;
+	char *control; /* path of the control socket */
 	struct plan_instance **sinks, **discoveries;
 	uint32_t nsinks, ndiscoveries;
 	char **without;        /* names of disabled unwinders; NULL-terminated, never NULL */

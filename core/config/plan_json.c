@@ -123,7 +123,12 @@ int plan_json(const struct plan *p, struct buf *b)
 		   boolean(p->policy));
 	buf_str(b, ",\n\"metrics\":{\"listen\":");
 	json_text(b, p->listen);
-	buf_str(b, "},\"control\":{\"path\":");
+	buf_str(b, ",\"hosts\":[");
+	for (uint32_t i = 0; i < p->hosts.n; i++) {
+		buf_str(b, i ? "," : "");
+		json_text(b, FUSEE_AT(struct fusee_str, p->hosts, i)->p);
+	}
+	buf_str(b, "]},\"control\":{\"path\":");
 	json_text(b, p->control);
 	buf_str(b, "},\n\"unwind\":{\"without\":[");
 	for (char **w = p->without; *w; w++) {

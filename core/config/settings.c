@@ -53,6 +53,13 @@ static const struct fusee_option metrics[] = {
 	 .def = "127.0.0.1:9190",
 	 .doc = "Address and port of /metrics, /healthz and /readyz, or unix:/path; without a "
 		"metrics line nothing listens."},
+	{.name = "hosts",
+	 .type = FUSEE_LIST,
+	 .offset = offsetof(struct plan, hosts),
+	 .def = "",
+	 .doc = "Names under which clients may request the pages, beside localhost, the machine's "
+		"name and the address that they connect to; \"*\" is any. A request with another "
+		"Host is refused: it may come from a page in a browser."},
 };
 
 static const struct fusee_option control[] = {

@@ -31,6 +31,7 @@ struct delivery_stats {
 	struct loss_account losses;    /* profiles, by the reasons of LOSS_DELIVERY */
 	uint64_t samples_lost;         /* in lost profiles */
 	uint64_t queued, queued_bytes; /* including the profile in consume() */
+	uint64_t last_lost_ns;         /* the last loss, CLOCK_MONOTONIC; 0: none */
 	uint64_t last_ok_ns;           /* the last delivery, CLOCK_MONOTONIC; 0: none */
 	uint64_t blocked_since;        /* the beginning of the running call; 0: none runs */
 	uint64_t retry_at;             /* the next attempt, CLOCK_MONOTONIC; 0: at once */

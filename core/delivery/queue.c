@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/metrics.h"
 
 /* ---- counts ---- */
@@ -17,6 +18,8 @@ void queue_count_lost(struct delivery_queue *q, enum loss_reason why, uint64_t p
 
 	loss_account_add(&q->stats.losses, why, profiles);
 	q->stats.samples_lost += samples;
+	if (profiles)
+		q->stats.last_lost_ns = clock_now();
 	metric_add("sink_lost_total", "Total number of profiles lost before a sink took them.",
 		   labels, profiles);
 	metric_add("sink_samples_lost_total", "Total number of samples in lost profiles.", labels,

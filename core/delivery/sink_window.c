@@ -17,6 +17,7 @@
 /* Closed windows of one sink that may wait for symbols. Further windows are lost and counted, so
  * that a slow worker does not take memory without bound. */
 #define MAX_CLOSED 4
+#define MINUTE 60000000000ull
 
 /* A closed window that waits for symbols. */
 struct closed {
@@ -32,6 +33,7 @@ struct sink_window {
 	uint64_t every_ns; /* the period of the timer */
 	uint32_t slot;     /* of the pipeline */
 	struct closed *closed[MAX_CLOSED];
+	uint64_t last_lost_ns; /* the last lost window, CLOCK_MONOTONIC; 0: none */
 	bool stopping;
 	uint64_t deadline_ns;
 };
@@ -72,11 +74,17 @@ static int build(struct builder *b, const struct closed *closed, bool one_set, u
 	return builder_finish(b, p);
 }
 
-static void log_lost(const struct sink_window *sink, int err)
+static void count_lost(struct sink_window *sink)
 {
-	log_warning("%s: a window is lost: %s", sink->plan->name, strerror(-err));
+	sink->last_lost_ns = clock_now();
 	count(sink, "windows_lost_total",
 	      "Total number of windows lost before a profile was built.", 1);
+}
+
+static void log_lost(struct sink_window *sink, int err)
+{
+	log_warning("%s: a window is lost: %s", sink->plan->name, strerror(-err));
+	count_lost(sink);
 }
 
 static void put(struct closed *closed, bool one_set, uint32_t set)
@@ -163,8 +171,9 @@ static void symbolize_window(struct sink_window *sink, const struct profiler_win
 	while (i < MAX_CLOSED && sink->closed[i])
 		i++;
 	if (!closed || i == MAX_CLOSED) {
-		count(sink, "windows_lost_total",
-		      "Total number of windows lost before a profile was built.", 1);
+		log_warning("%s: a window is lost: %d windows wait for symbols already",
+			    sink->plan->name, MAX_CLOSED);
+		count_lost(sink);
 		lose_samples(sink, w->collector);
 		free(closed);
 		return;
@@ -261,6 +270,22 @@ bool sink_window_is_idle(const struct sink_window *sink)
 	return true;
 }
 
+const char *sink_window_problem(const struct sink_window *sink, uint64_t now)
+{
+	uint64_t recent = sink->every_ns > MINUTE / 2 ? 2 * sink->every_ns : MINUTE;
+	struct delivery_stats d;
+
+	for (uint32_t i = 0; i < MAX_CLOSED; i++)
+		if (sink->closed[i] && now > sink->closed[i]->window.end_ns + sink->every_ns)
+			return "a window has waited for symbols longer than a period";
+	if (sink->last_lost_ns && now - sink->last_lost_ns < recent)
+		return "a window was lost";
+	delivery_stats(sink->delivery, &d);
+	if (d.last_lost_ns && now - d.last_lost_ns < recent)
+		return "a profile was lost";
+	return NULL;
+}
+
 uint32_t sink_window_slot(const struct sink_window *sink)
 {
 	return sink->slot;
@@ -309,8 +334,7 @@ void sink_window_free(struct sink_window *sink)
 		delivery_stop(sink->delivery, sink->deadline_ns);
 	for (uint32_t i = 0; i < MAX_CLOSED; i++)
 		if (sink->closed[i]) {
-			count(sink, "windows_lost_total",
-			      "Total number of windows lost before a profile was built.", 1);
+			count_lost(sink);
 			sink->closed[i]->sink = NULL;
 		}
 	delivery_free(sink->delivery);

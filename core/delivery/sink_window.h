@@ -40,6 +40,9 @@ int sink_window_replan(struct sink_window *, const struct plan_instance *, uint6
 void sink_window_close_window(struct sink_window *);
 /* No closed window waits for symbols. */
 bool sink_window_is_idle(const struct sink_window *);
+/* What of the sink's profiles is late, or was lost within its last two periods (at least a minute):
+ * "a profile was lost"; NULL: nothing. now: CLOCK_MONOTONIC ns. */
+const char *sink_window_problem(const struct sink_window *, uint64_t now);
 uint32_t sink_window_slot(const struct sink_window *); /* of the pipeline */
 struct delivery *sink_window_delivery(const struct sink_window *);
 const struct plan_instance *sink_window_plan(const struct sink_window *);

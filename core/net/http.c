@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "net/http_host.h"
 #include "net/listener.h"
 #include "net/server.h"
 
@@ -21,9 +22,8 @@ enum state { REQUEST, ANSWER, LINGER };
 
 struct http {
 	struct server *server;
-	const struct http_page *pages;
-	void *arg;    /* of the pages */
-	char *socket; /* path of the Unix socket, or NULL */
+	struct http_options o; /* without listen */
+	char *socket;          /* path of the Unix socket, or NULL */
 	char address[160];
 };
 
@@ -40,6 +40,8 @@ static const char *reason(int status)
 		return "Method Not Allowed";
 	case 408:
 		return "Request Timeout";
+	case 421:
+		return "Misdirected Request";
 	case 431:
 		return "Request Header Fields Too Large";
 	case 503:
@@ -84,7 +86,7 @@ static void respond(struct client *c, int status, const char *type, const struct
 static void answer(struct http *h, struct client *c, const char *method, const char *path)
 {
 	bool head = !strcmp(method, "HEAD");
-	const struct http_page *p = h->pages;
+	const struct http_page *p = h->o.pages;
 	struct buf body = {0};
 	int status;
 
@@ -94,7 +96,7 @@ static void answer(struct http *h, struct client *c, const char *method, const c
 		respond(c, p->path ? 405 : 404, NULL, NULL, head);
 		return;
 	}
-	status = p->get(h->arg, &body);
+	status = p->get(h->o.arg, &body);
 	if (body.error)
 		respond(c, 500, NULL, NULL, head);
 	else
@@ -148,8 +150,30 @@ static size_t head_end(const struct buf *in)
 	return 0;
 }
 
-static void on_request(struct http *h, struct client *c)
+static enum http_host check_host(const struct http *h, const struct client *c, size_t len)
 {
+	struct sockaddr_storage at = {0};
+	socklen_t size = sizeof(at);
+
+	if (h->socket)
+		return HTTP_HOST_GOOD; /* no browser connects to a Unix socket */
+	getsockname(c->fd, (struct sockaddr *)&at, &size);
+	return http_host_check(c->in.p, len, (const struct sockaddr *)&at, h->o.hosts(h->o.arg));
+}
+
+static void respond_foreign(struct client *c)
+{
+	struct buf body = {0};
+
+	buf_str(&body, "This server has another name than the request's Host. Name the host in "
+		       "the script: metrics { hosts = { \"NAME\" } }\n");
+	respond(c, 421, "text/plain", &body, false);
+	buf_fini(&body);
+}
+
+static void on_request(struct http *h, struct client *c, size_t len)
+{
+	enum http_host host = check_host(h, c, len);
 	const char *method = NULL, *path = NULL;
 	char *eol = memchr(c->in.p, '\n', c->in.len);
 	int status;
@@ -162,8 +186,12 @@ static void on_request(struct http *h, struct client *c)
 		eol--;
 	*eol = '\0';
 	status = parse(c->in.p, &method, &path);
+	if (!status && host == HTTP_HOST_WRONG)
+		status = 400;
 	if (status)
 		respond(c, status, NULL, NULL, false);
+	else if (host == HTTP_HOST_FOREIGN)
+		respond_foreign(c);
 	else
 		answer(h, c, method, path);
 }
@@ -177,6 +205,8 @@ static bool on_accepted(void *arg, struct client *c)
 
 static void on_readable(void *arg, struct client *c)
 {
+	size_t head = c->state == REQUEST ? head_end(&c->in) : 0;
+
 	if (c->state == LINGER) {
 		if (c->eof) {
 			client_drop(c);
@@ -184,8 +214,8 @@ static void on_readable(void *arg, struct client *c)
 		}
 		buf_reset(&c->in);
 		client_set_reading(c, true);
-	} else if (c->in.len && head_end(&c->in)) {
-		on_request(arg, c);
+	} else if (head) {
+		on_request(arg, c, head);
 	} else if (c->eof) {
 		client_drop(c);
 	} else if (c->in.len >= REQUEST_BYTES) {
@@ -217,7 +247,13 @@ static void on_late(void *arg, struct client *c)
 		client_drop(c);
 }
 
+static bool is_idle(const struct client *c)
+{
+	return c->state != ANSWER;
+}
+
 static const struct server_callbacks callbacks = {
+	.idle = is_idle,
 	.accepted = on_accepted,
 	.readable = on_readable,
 	.written = on_written,
@@ -263,9 +299,9 @@ static int fail(int err, const char *listen, char **text)
 	return err;
 }
 
-int http_new(struct http **ret, struct loop *loop, const char *listen,
-	     const struct http_page *pages, void *arg, char **text)
+int http_new(struct http **ret, struct loop *loop, const struct http_options *o, char **text)
 {
+	const char *listen = o->listen;
 	bool local = !strncmp(listen, "unix:", 5);
 	struct http *h = calloc(1, sizeof(*h));
 	int fd = -1, err = -ENOMEM;
@@ -273,8 +309,7 @@ int http_new(struct http **ret, struct loop *loop, const char *listen,
 	*text = NULL;
 	if (!h)
 		return err;
-	h->pages = pages;
-	h->arg = arg;
+	h->o = *o;
 	if (local && !(h->socket = strdup(listen + 5)))
 		goto out;
 	err = local ? listener_unix(listen + 5, 0666, &fd) : listener_tcp(listen, &fd);

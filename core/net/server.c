@@ -34,7 +34,9 @@ static void update_events(struct client *c)
 
 static void update_accept(struct server *s)
 {
-	loop_watch_events(s->watch, s->n < s->max && !s->pause ? EPOLLIN : 0);
+	bool room = s->n < s->max || s->calls->idle;
+
+	loop_watch_events(s->watch, room && !s->pause ? EPOLLIN : 0);
 }
 
 void client_drop(struct client *c)
@@ -152,10 +154,27 @@ static void on_pause_over(void *arg)
 	update_accept(s);
 }
 
+/* The list begins with the newest client. */
+static void make_room(struct server *s)
+{
+	struct client *oldest = NULL, *idle = NULL;
+
+	if (s->n < s->max)
+		return;
+	for (struct client *c = s->clients; c; c = c->next) {
+		oldest = c;
+		if (s->calls->idle(c))
+			idle = c;
+	}
+	client_drop(idle ? idle : oldest);
+}
+
 static void add_client(struct server *s, int fd)
 {
-	struct client *c = calloc(1, sizeof(*c));
+	struct client *c;
 
+	make_room(s);
+	c = calloc(1, sizeof(*c));
 	if (c)
 		*c = (struct client){.server = s, .fd = fd, .reading = true, .next = s->clients};
 	if (!c || loop_watch(s->loop, fd, EPOLLIN, on_client, c, &c->watch)) {
@@ -170,6 +189,8 @@ static void add_client(struct server *s, int fd)
 	update_accept(s);
 	if (!s->calls->accepted(s->arg, c))
 		client_drop(c);
+	else
+		read_some(c); /* a request that has arrived is answered before the next accept */
 }
 
 static void on_accept(void *arg, int fd, uint32_t events)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The clients of a listening socket: a bounded number, each with an input buffer, an output buffer
- * and a deadline. Further connections wait in the kernel's queue. Output is sent by the loop, never
+ * and a deadline. Further connections wait in the kernel's queue, or take an older client's place
+ * (`idle`). Output is sent by the loop, never
  * within a call. For the loop's thread.
  */
 #ifndef NET_SERVER_H
@@ -37,7 +38,10 @@ struct server_callbacks {
 	void (*readable)(void *arg, struct client *); /* `in` grew, or `eof` */
 	void (*written)(void *arg, struct client *);  /* all of `out` was sent */
 	void (*late)(void *arg, struct client *);     /* the deadline has passed */
-	void (*dropped)(void *arg, struct client *);  /* before it is freed; NULL is fine */
+	/* A further client takes the place of the oldest idle client, or, if none is idle, of the
+	 * oldest. NULL: it waits until a client was dropped. Does not drop the client. */
+	bool (*idle)(const struct client *);
+	void (*dropped)(void *arg, struct client *); /* before it is freed; NULL is fine */
 };
 
 /* Takes the listening descriptor over, also on failure. The callbacks are borrowed until

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/net/http.c core/net/server.c core/net/listener.c core/net/loop.c
+// sources: core/net/http.c core/net/http_host.c core/net/server.c core/net/listener.c core/net/loop.c
 // sources: core/base/buf.c core/base/clock.c core/base/utf8.c core/base/metrics.c
 // libs: -lpthread
 // clang-format on
@@ -33,12 +33,13 @@ static int get(void *arg, struct buf *body)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct http_page pages[] = {{"/m", "text/plain", get}, {0}};
+	const struct http_options options = {.listen = place, .pages = pages};
 	static struct loop *loop;
 	static struct http *http;
 	struct buf heard;
 	char *text, *length, *body;
 
-	if (!loop && (loop_new(&loop) || http_new(&http, loop, place, pages, NULL, &text)))
+	if (!loop && (loop_new(&loop) || http_new(&http, loop, &options, &text)))
 		abort();
 	fuzz_talk(loop, place + 5, data, size, &heard);
 	if (heard.len) {

@@ -433,8 +433,13 @@ TEST(utf8_texts)
 		 "31m",
 		 NULL,
 		 "\xef\xbf\xbd"
-		 "31m"},                  /* CSI in one character */
-		{"\xc2\xa0", NULL, NULL}, /* the first behind C1 */
+		 "31m"},                                                /* CSI in one character */
+		{"\xc2\xa0", NULL, NULL},                               /* the first behind C1 */
+		{"a\xe2\x80\xaegpj.exe", NULL, "a\xef\xbf\xbdgpj.exe"}, /* U+202E */
+		{"\xe2\x81\xa7|\xe2\x80\x8f|\xd8\x9c|\xef\xbb\xbf|\xc2\xad|\xf3\xa0\x81\x81", NULL,
+		 "\xef\xbf\xbd|\xef\xbf\xbd|\xef\xbf\xbd|\xef\xbf\xbd|\xef\xbf\xbd|\xef\xbf\xbd"},
+		{"\xe2\x80\x8d\xe2\x80\x8c", NULL, NULL},         /* joiners are part of words */
+		{"\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d", NULL, NULL}, /* Hebrew letters */
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

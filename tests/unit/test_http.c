@@ -58,6 +58,18 @@ static const struct http_page pages[] = {
 	{0},
 };
 
+static const struct fusee_table *get_hosts(void *arg)
+{
+	static const struct fusee_str hosts[] = {{"node7.example", 13}, {"10.9.8.7", 8}};
+	static const struct fusee_table table = {hosts, 2, sizeof(*hosts)};
+
+	(void)arg;
+	return &table;
+}
+
+#define OPTIONS(address) \
+	(&(const struct http_options){.listen = (address), .pages = pages, .hosts = get_hosts})
+
 static void *run(void *arg)
 {
 	CHECK_INT(loop_run(arg), 0);
@@ -75,7 +87,7 @@ static void begin(const char *listen)
 	char *text;
 
 	CHECK_INT(loop_new(&loop), 0);
-	CHECK_INT(http_new(&http, loop, listen, pages, NULL, &text), 0);
+	CHECK_INT(http_new(&http, loop, OPTIONS(listen), &text), 0);
 	colon = strrchr(http_address(http), ':');
 	port = colon ? (int)strtol(colon + 1, NULL, 10) : 0;
 	CHECK(!pthread_create(&thread, NULL, run, loop));
@@ -139,7 +151,7 @@ static void check_status(const char *request, const char *status)
 TEST(pages_and_methods)
 {
 	begin("127.0.0.1:0");
-	CHECK_STR(ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"),
+	CHECK_STR(ask("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"),
 		  "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n"
 		  "Content-Length: 10\r\nConnection: close\r\nCache-Control: no-store\r\n\r\n"
 		  "fusee_a 1\n");
@@ -238,22 +250,108 @@ TEST(long_answers)
 	end();
 }
 
-/* 16 silent clients are closed after 5 seconds; then the next are served. */
+/* Silent clients are dropped for later clients, the oldest first, and a client's half request does
+ * not protect it. */
 TEST(silent_clients)
 {
-	int fds[20];
+	int fds[60];
 
 	begin("127.0.0.1:0");
-	for (int i = 0; i < 20; i++)
+	for (int i = 0; i < 60; i++) {
 		fds[i] = dial();
-	say(fds[0], "GET /met");
-	check_status("GET /metrics HTTP/1.1\r\n\r\n", "200");
-	CHECK(!strncmp(hear(fds[0]), "HTTP/1.1 408 ", 13));
-	for (int i = 1; i < 16; i++)
-		CHECK_STR(hear(fds[i]), "");
+		if (i % 2)
+			say(fds[i], "GET /met");
+	}
+	for (int i = 0; i < 100; i++)
+		check_status("GET /metrics HTTP/1.1\r\n\r\n", "200");
+	for (int i = 0; i < 40; i++)
+		hear(fds[i]);
 	end();
-	for (int i = 16; i < 20; i++)
+	for (int i = 40; i < 60; i++)
 		close(fds[i]);
+}
+
+/* Clients that take no answer are dropped as well, if there are no others. */
+TEST(clients_that_take_nothing)
+{
+	int fds[40];
+
+	begin("127.0.0.1:0");
+	for (int i = 0; i < 40; i++) {
+		fds[i] = dial();
+		say(fds[i], "GET /big HTTP/1.1\r\n\r\n");
+	}
+	for (int i = 0; i < 20; i++)
+		check_status("GET /metrics HTTP/1.1\r\n\r\n", "200");
+	for (int i = 0; i < 40; i++)
+		close(fds[i]);
+	end();
+}
+
+/* A half request has 5 seconds. */
+TEST(a_late_request)
+{
+	int fd;
+
+	begin("127.0.0.1:0");
+	fd = dial();
+	say(fd, "GET /met");
+	CHECK(!strncmp(hear(fd), "HTTP/1.1 408 ", 13));
+	end();
+}
+
+static void check_host(const char *host, const char *status)
+{
+	char request[600];
+
+	snprintf(request, sizeof(request), "GET /metrics HTTP/1.1\r\n%s\r\n\r\n", host);
+	check_status(request, status);
+}
+
+TEST(hosts)
+{
+	static const char *const good[] = {
+		"Host: localhost",
+		"hOST:LocalHost:9190",
+		"Host:\t127.0.0.1:1 ",
+		"Host: [::1]:9190",
+		"Host: [::1]",
+		"Host: a.localhost",
+		"Host: localhost.",
+		"Host: NODE7.example:5",
+		"Host: 10.9.8.7",
+		"Host: 127.8.9.10:9190",
+		"Host:",
+		"X: y",
+		"Host: [::ffff:127.0.0.1]",
+	};
+	static const char *const foreign[] = {
+		"Host: evil.example",           "Host: 10.9.8.6",
+		"Host: localhost.evil.example", "Host: x",
+		"Host: evillocalhost",          "Host: 127.0.0.1.evil.example",
+		"Host: [fe80::1]:80",           "Host: node7.example.x",
+		"A: b\r\nHost: evil.example",
+	};
+	static const char *const wrong[] = {
+		"Host: localhost\r\nHost: localhost",
+		"Host: [::1",
+		"Host: localhost:80x",
+		"Host: [::1]x:80",
+	};
+	char own[300] = "Host: ";
+
+	begin("127.0.0.1:0");
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+		check_host(good[i], "200");
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++)
+		check_host(foreign[i], "421");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		check_host(wrong[i], "400");
+	CHECK(!gethostname(own + 6, sizeof(own) - 7));
+	check_host(own, "200");
+	CHECK(strstr(ask("GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n"),
+		     "Name the host in the script: metrics { hosts"));
+	end();
 }
 
 TEST(unix_socket)
@@ -276,7 +374,7 @@ TEST(unix_socket)
 	CHECK(!connect(fd, (struct sockaddr *)&at, sizeof(at)));
 	say(fd, "GET /metrics HTTP/1.1\r\n\r\n");
 	CHECK(!strncmp(hear(fd), "HTTP/1.1 200 ", 13));
-	CHECK_INT(http_new(&other, loop, listen, pages, NULL, &text), -EADDRINUSE);
+	CHECK_INT(http_new(&other, loop, OPTIONS(listen), &text), -EADDRINUSE);
 	free(text);
 	CHECK(!access(at.sun_path, F_OK));
 	end();
@@ -288,7 +386,7 @@ static void check_refused(const char *listen, int err, const char *expected)
 	struct http *h;
 	char *text = NULL;
 
-	CHECK_INT(http_new(&h, loop, listen, pages, NULL, &text), err);
+	CHECK_INT(http_new(&h, loop, OPTIONS(listen), &text), err);
 	CHECK_STR(text, expected);
 	free(text);
 }
