@@ -47,7 +47,7 @@ static int become_user(void)
 	return 0;
 }
 
-static void child(int go, int failed, char *const argv[])
+static void child(const struct command *command, int go, int failed)
 {
 	sigset_t none;
 	char c;
@@ -56,11 +56,14 @@ static void child(int go, int failed, char *const argv[])
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	if (read(go, &c, 1) != 1)
 		_exit(127);
 	r = become_user();
+	if (!r && command->stdout_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		r = -errno;
 	if (!r) {
-		execvp(argv[0], argv);
+		execvp(command->argv[0], command->argv);
 		r = -errno;
 	}
 	if (write(failed, &r, sizeof(r)) != sizeof(r))
@@ -85,7 +88,7 @@ int command_hold(struct command *c)
 	if (!c->pid) {
 		close(go[1]);
 		close(failed[0]);
-		child(go[0], failed[1], c->argv);
+		child(c, go[0], failed[1]);
 	}
 	close(go[0]);
 	close(failed[1]);

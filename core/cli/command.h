@@ -13,9 +13,10 @@ struct command {
 	pid_t pid;         /* -1: none */
 	int go, failed;    /* pipes: a byte written to `go` lets the child exec; it writes -errno of
 			      a failed exec to `failed`. -1: closed */
-	bool running;      /* it has exec'ed and has not been waited for */
-	int status;        /* of wait(2), once it has ended */
-	struct rusage usage; /* likewise */
+	bool stdout_to_stderr; /* its standard output is fusee's standard error */
+	bool running;          /* it has exec'ed and has not been waited for */
+	int status;            /* of wait(2), once it has ended */
+	struct rusage usage;   /* likewise */
 };
 
 #define COMMAND_NONE ((struct command){.pid = -1, .go = -1, .failed = -1})

@@ -2,15 +2,13 @@
 #include "cli/output.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/buf.h"
+#include "cli/outfile.h"
 #include "profile/pprof.h"
 #include "profile/render.h"
 
@@ -39,8 +37,6 @@ static int as_json(const struct fusee_profile *p, struct buf *b)
 	return render_json(p, NULL, &(struct render_options){0}, b);
 }
 
-#define TEMP_NAMES 100
-
 static const struct format {
 	const char *suffix;
 	int (*render)(const struct fusee_profile *, struct buf *);
@@ -57,7 +53,7 @@ static const struct format *format_of(const char *path)
 {
 	size_t len = strlen(path);
 
-	if (!strcmp(path, "-"))
+	if (outfile_descriptor(path) >= 0)
 		return &formats[0];
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		size_t n = strlen(formats[i].suffix);
@@ -66,13 +62,6 @@ static const struct format *format_of(const char *path)
 			return &formats[i];
 	}
 	return NULL;
-}
-
-static int fail(char **error, const char *path, int r)
-{
-	if (asprintf(error, "cannot write '%s': %s", path, strerror(-r)) < 0)
-		*error = NULL;
-	return r;
 }
 
 int output_check(const char *path, char **error)
@@ -87,78 +76,23 @@ int output_check(const char *path, char **error)
 	return -EINVAL;
 }
 
-/* Devices and pipes are written in place. */
-static bool in_place(const char *path)
+/* The bytes, to a file of another folder; *error says where. */
+static void save(const struct buf *b, const char *suffix, char **error)
 {
-	struct stat st;
+	char *saved = NULL, *text = NULL, *why = *error;
+	int r = outfile_save(b, suffix, &saved), n;
 
-	return !stat(path, &st) && !S_ISREG(st.st_mode);
-}
-
-/* Creates a file beside `path`, with the mode of the umask. An existing file is not opened: the
- * owner of the folder could have put a link there. *temp: its name. A descriptor or -errno. */
-static int open_beside(const char *path, char **temp)
-{
-	int fd = -EEXIST;
-
-	for (int i = 0; fd == -EEXIST && i < TEMP_NAMES; i++) {
-		free(*temp);
-		*temp = NULL;
-		if (asprintf(temp, "%s.%d-%d.tmp", path, (int)getpid(), i) < 0) {
-			*temp = NULL;
-			return -ENOMEM;
-		}
-		fd = open(*temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-		if (fd < 0)
-			fd = -errno;
+	if (r)
+		n = asprintf(&text, "%s; nor to $TMPDIR, /tmp or /var/tmp (%s): it is lost",
+			     why ? why : "no memory", strerror(-r));
+	else
+		n = asprintf(&text, "%s; it is saved as %s", why ? why : "no memory", saved);
+	if (n >= 0) {
+		free(why);
+		*error = text;
 	}
-	return fd;
-}
-
-static int write_and_close(const struct buf *b, int fd)
-{
-	int r = buf_write(b, fd);
-
-	if (close(fd) && !r)
-		r = -errno;
-	return r;
-}
-
-static int replace(const struct buf *b, const char *path)
-{
-	char *temp = NULL;
-	int fd = open_beside(path, &temp), r = fd < 0 ? fd : write_and_close(b, fd);
-
-	if (!r && rename(temp, path))
-		r = -errno;
-	if (r && fd >= 0)
-		unlink(temp);
-	free(temp);
-	return r;
-}
-
-static int write_file(const struct buf *b, const char *path)
-{
-	char *real;
-	int fd, r;
-
-	if (!strcmp(path, "-"))
-		return buf_write(b, STDOUT_FILENO);
-	if (in_place(path)) {
-		fd = open(path, O_WRONLY | O_CLOEXEC);
-		return fd < 0 ? -errno : write_and_close(b, fd);
-	}
-	real = realpath(path, NULL); /* the target of a link */
-	r = replace(b, real ? real : path);
-	free(real);
-	return r;
-}
-
-int output_bytes(const struct buf *b, const char *path, char **error)
-{
-	int r = write_file(b, path);
-
-	return r ? fail(error, path, r) : 0;
+	if (!r)
+		free(saved);
 }
 
 int output_write(const struct fusee_profile *p, const char *path, char **error)
@@ -172,11 +106,16 @@ int output_write(const struct fusee_profile *p, const char *path, char **error)
 	r = f->render(p, &b);
 	if (!r)
 		r = b.error;
-	if (r == -EINVAL && b.len) { /* the renderer says why */
-		if (asprintf(error, "cannot write '%s': %.*s", path, (int)b.len, b.p) < 0)
+	if (r) { /* -EINVAL: the renderer says why */
+		bool why = r == -EINVAL && b.len;
+
+		if (asprintf(error, "cannot write '%s': %.*s", path, why ? (int)b.len : 1024,
+			     why ? b.p : strerror(-r)) < 0)
 			*error = NULL;
 	} else {
-		r = r ? fail(error, path, r) : output_bytes(&b, path, error);
+		r = outfile_write(&b, path, error);
+		if (r)
+			save(&b, f->suffix, error);
 	}
 	buf_fini(&b);
 	return r;

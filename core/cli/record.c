@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fusee record: one profile. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/outfile.h"
 #include "cli/output.h"
 #include "cli/session.h"
 #include "cli/summary.h"
@@ -27,6 +29,7 @@
 struct record {
 	struct session session;
 	const char *outputs[MAX_OUTPUTS]; /* paths; "-" is stdout */
+	bool written[MAX_OUTPUTS];
 	uint32_t noutputs;
 	const char *stats; /* file for the account as JSON; NULL: none */
 	bool quiet;
@@ -117,8 +120,13 @@ static const struct cli_option options[] = {
 	{"output", 'o', "FILE",
 	 "default fusee.pb.gz; the suffix selects the format: .pb.gz\n"
 	 ".folded .html .speedscope.json .json; several files are\n"
-	 "allowed; - is stdout (.pb.gz)",
+	 "allowed; - is stdout (.pb.gz); a file that is there is kept\n"
+	 "as FILE.old",
 	 CLI_CALL, .set = add_output},
+	{"stdout-to-stderr", 0, NULL,
+	 "standard output of the command goes to standard error: for\n"
+	 "-o -, which sends the profile to standard output",
+	 CLI_TRUE, MEMBER(session.command.stdout_to_stderr)},
 	{"threads", 0, NULL, "keep threads apart by thread id, not only by name", CLI_TRUE,
 	 MEMBER(session.o.profiler.threads)},
 	{"sampler", 0, "NAME",
@@ -151,6 +159,41 @@ static const struct cli_command command = {
 	.operands_end = true,
 };
 
+/* Where the i-th file is written; the last is that of --stats, if there is one. */
+static const char *file_at(const struct record *r, uint32_t i)
+{
+	return i < r->noutputs ? r->outputs[i] : i == r->noutputs ? r->stats : NULL;
+}
+
+/* Files that would overwrite each other, or be mixed with what the command prints. */
+static int check_outputs(const struct record *r)
+{
+	const char *path, *other;
+
+	for (uint32_t i = 0; (path = file_at(r, i)); i++) {
+		int fd = outfile_descriptor(path);
+
+		for (uint32_t k = 0; k < i; k++) {
+			other = file_at(r, k);
+			if (!strcmp(path, other) || (fd >= 0 && fd == outfile_descriptor(other)))
+				return cli_bad_usage(&command, "'%s' is named twice", path);
+		}
+		if (fd != STDOUT_FILENO)
+			continue;
+		if (r->session.o.selection.command && !r->session.command.stdout_to_stderr)
+			return cli_bad_usage(&command,
+					     "'%s' would mix the profile with what the command "
+					     "prints: add --stdout-to-stderr, or name a file",
+					     path);
+		if (isatty(fd) && path != r->stats)
+			return cli_bad_usage(&command,
+					     "'%s' is a terminal, and the profile is "
+					     "compressed data: name a file",
+					     path);
+	}
+	return 0;
+}
+
 static int parse(struct record *r, int argc, char **argv)
 {
 	int first, result = cli_parse(&command, r, argc, argv, &first);
@@ -166,7 +209,8 @@ static int parse(struct record *r, int argc, char **argv)
 				     "(--container ID) or all processes (-a)");
 	if (selection_kinds(selection_of(r)) > 1)
 		return cli_bad_usage(&command, "one of '-p PID', '-a' and '-- COMMAND' at a time");
-	return r->noutputs ? 0 : add_output(r, DEFAULT_OUTPUT);
+	result = r->noutputs ? 0 : add_output(r, DEFAULT_OUTPUT);
+	return result ? result : check_outputs(r);
 }
 
 /* ---- while sampling ---- */
@@ -251,28 +295,79 @@ static int make_profile(struct session *s, struct builder **b, const struct fuse
 }
 
 /* Under sudo the files belong to the user who called it. 0 or an exit code. */
-static int write_outputs(const struct record *r, const struct fusee_profile *p)
+static int become_owner(bool *sudo)
 {
-	bool sudo;
 	uid_t uid;
 	gid_t gid;
-	int result = 0;
 
-	sudo = command_sudo_user(&uid, &gid);
-	if (sudo && (setegid(gid) || seteuid(uid)))
-		return EX_OSERR;
-	for (uint32_t i = 0; i < r->noutputs; i++) {
+	*sudo = command_sudo_user(&uid, &gid);
+	if (!*sudo || (!setegid(gid) && !seteuid(uid)))
+		return 0;
+	log_error("cannot become user %u, who called sudo: %s", (unsigned int)uid, strerror(errno));
+	return EX_OSERR;
+}
+
+static int become_root(bool sudo)
+{
+	if (!sudo || (!seteuid(0) && !setegid(0)))
+		return 0;
+	log_error("cannot become root again: %s", strerror(errno));
+	return EX_OSERR;
+}
+
+static void log_and_free(char *error)
+{
+	log_error("%s", error ? error : "no memory");
+	free(error);
+}
+
+/* Before the first sample: a recording is not made for a file that cannot be written. */
+static int try_outputs(const struct record *r)
+{
+	const char *path;
+	bool sudo;
+	int result = become_owner(&sudo);
+
+	for (uint32_t i = 0; !result && (path = file_at(r, i)); i++) {
 		char *error = NULL;
 
-		if (output_write(p, r->outputs[i], &error)) {
-			log_error("%s", error ? error : "no memory");
-			result = EX_CANTCREAT;
-		}
-		free(error);
+		if (!outfile_try(path, &error))
+			continue;
+		log_and_free(error);
+		result = EX_CANTCREAT;
 	}
-	if (sudo && (seteuid(0) || setegid(0)))
-		result = EX_OSERR;
-	return result;
+	return become_root(sudo) ? EX_OSERR : result;
+}
+
+/* What became of all samples, as JSON. 0 or -errno. */
+static int write_stats(struct record *r, char **error)
+{
+	struct buf b = {0};
+	int err = summary_stats(&r->session, &b);
+
+	if (!err)
+		err = outfile_write(&b, r->stats, error);
+	buf_fini(&b);
+	return err;
+}
+
+static int write_outputs(struct record *r, const struct fusee_profile *p)
+{
+	bool sudo;
+	int result = become_owner(&sudo);
+
+	for (uint32_t i = 0; file_at(r, i); i++) {
+		char *error = NULL;
+
+		if (i == r->noutputs ? write_stats(r, &error)
+				     : output_write(p, r->outputs[i], &error)) {
+			log_and_free(error);
+			result = EX_IOERR;
+		} else if (i < r->noutputs) {
+			r->written[i] = true;
+		}
+	}
+	return become_root(sudo) ? EX_OSERR : result;
 }
 
 /* "wrote FILE (SIZE)" for each file, and how to open a pprof file among them. */
@@ -280,15 +375,16 @@ static void print_files(const struct record *r)
 {
 	const char *openable = NULL;
 	struct stat st;
+	uint32_t n = 0;
 	char size[32];
 
 	for (uint32_t i = 0; i < r->noutputs; i++) {
 		const char *path = r->outputs[i];
 		size_t len = strlen(path);
 
-		if (!strcmp(path, "-") || stat(path, &st))
+		if (!r->written[i] || outfile_descriptor(path) >= 0 || stat(path, &st))
 			continue;
-		fprintf(stderr, "%s%s (%s)", openable || i ? ", " : "  wrote ", path,
+		fprintf(stderr, "%s%s (%s)", n++ ? ", " : "  wrote ", path,
 			text_bytes(size, (uint64_t)st.st_size));
 		if (!openable && len > 6 && !strcmp(path + len - 6, ".pb.gz"))
 			openable = path;
@@ -296,7 +392,8 @@ static void print_files(const struct record *r)
 	if (openable)
 		fprintf(stderr, "      fusee report %s        go tool pprof -http=: %s", openable,
 			openable);
-	fputc('\n', stderr);
+	if (n)
+		fputc('\n', stderr);
 }
 
 static int finish(struct record *r)
@@ -311,14 +408,9 @@ static int finish(struct record *r)
 		result = EX_SOFTWARE;
 	} else {
 		result = write_outputs(r, p);
-		if (!result && !r->quiet) {
+		if (!r->quiet) {
 			summary_print(&r->session, p, (double)(clock_now() - began) / 1e9);
 			print_files(r);
-		}
-		err = r->stats ? summary_stats(&r->session, r->stats) : 0;
-		if (err) {
-			log_error("cannot write '%s': %s", r->stats, strerror(-err));
-			result = EX_CANTCREAT;
 		}
 	}
 	builder_free(b);
@@ -328,8 +420,10 @@ static int finish(struct record *r)
 static int run(struct record *r)
 {
 	struct session *s = &r->session;
-	int result = session_open(s);
+	int result = try_outputs(r);
 
+	if (!result)
+		result = session_open(s);
 	if (!result) {
 		if (!r->quiet)
 			log_sampler(s);
@@ -349,6 +443,7 @@ int cmd_record(int argc, char **argv)
 	struct buf line = {0};
 	int result;
 
+	signal(SIGXFSZ, SIG_IGN); /* a limit of file size is an error of write() */
 	session_init(&r.session);
 	r.session.o.tick = show_progress;
 	r.session.o.arg = &r;

@@ -16,7 +16,7 @@
 #include "cli/cli.h"
 #include "cli/graphviz.h"
 #include "cli/options.h"
-#include "cli/output.h"
+#include "cli/outfile.h"
 #include "cli/pager.h"
 #include "profile/merge.h"
 #include "profile/read.h"
@@ -107,7 +107,10 @@ static const struct cli_option options[] = {
 	{"cum", 0, NULL, "--top: by time with callees", CLI_TRUE, MEMBER(o.cumulative)},
 	{"rows", 'n', "N", "--top: how many functions; default: as many as matter", CLI_COUNT,
 	 MEMBER(o.rows)},
-	{"output", 'o', "FILE", "write there instead of to stdout", CLI_TEXT, MEMBER(output)},
+	{"output", 'o', "FILE",
+	 "write there instead of to stdout; a file that is there is\n"
+	 "kept as FILE.old",
+	 CLI_TEXT, MEMBER(output)},
 };
 
 static const struct cli_command command = {
@@ -160,6 +163,25 @@ static int parse(struct report *r, int argc, char **argv, int *first)
 		return result;
 	mistake = find_mistake(r, argv + *first, argc - *first);
 	return mistake ? cli_bad_usage(&command, "%s", mistake) : 0;
+}
+
+static const char *output_path(const struct report *r)
+{
+	const char *path = r->page ? r->page : r->output;
+
+	return path && !strcmp(path, "-") ? NULL : path;
+}
+
+/* Before profiles are read. An exit code. */
+static int try_output(const struct report *r)
+{
+	char *error = NULL;
+
+	if (!output_path(r) || !outfile_try(output_path(r), &error))
+		return 0;
+	log_error("%s", error ? error : "no memory");
+	free(error);
+	return EX_CANTCREAT;
 }
 
 static int read_file(const char *path, struct profile_file **ret)
@@ -246,14 +268,14 @@ static int render(struct report *r, const struct fusee_profile *p, const struct 
 
 static int write_out(const struct report *r, const struct buf *b)
 {
-	const char *path = r->page ? r->page : r->output;
+	const char *path = output_path(r);
 	bool text = r->view == VIEW_TOP || r->view == VIEW_TREE || r->view == VIEW_PEEK ||
 		    r->view == VIEW_ANNOTATE;
 	char *error = NULL;
 	int err;
 
-	if (path && strcmp(path, "-") != 0) {
-		err = output_bytes(b, path, &error);
+	if (path) {
+		err = outfile_write(b, path, &error);
 		if (err)
 			log_error("%s", error ? error : "no memory");
 		else if (r->view == VIEW_FLAMEGRAPH)
@@ -355,6 +377,9 @@ int cmd_report(int argc, char **argv)
 
 	if (result)
 		return result < 0 ? 0 : result;
+	result = try_output(&r);
+	if (result)
+		return result;
 	result = load(&r, argv + first, (uint32_t)(argc - first), &merged, &p);
 	if (!result && r.base) {
 		result = read_file(r.base, &r.files[MAX_FILES]);

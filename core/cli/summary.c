@@ -169,56 +169,50 @@ void summary_losses(struct session *s, struct builder *b)
 }
 
 /* What the BPF sampler did with ticks. */
-static void stats_bpf(struct session *s, const struct session_account *a, FILE *f)
+static void stats_bpf(struct session *s, const struct session_account *a, struct buf *b)
 {
-	struct bpf_sampler_stats b;
+	struct bpf_sampler_stats stats;
 
 	if (!s->profiler.bpf)
 		return;
-	bpf_sampler_stats(s->profiler.bpf, &b);
-	fprintf(f,
-		", \"bpf\": {\"delivered\": %llu, \"table_bytes\": %llu, \"table_cap\": %llu, "
-		"\"processes\": %u, \"verified\": %u, \"machine_code\": %u",
-		(unsigned long long)a->stats.walked, (unsigned long long)b.table_bytes,
-		(unsigned long long)b.table_cap, b.chunks, b.instructions, b.machine_code);
+	bpf_sampler_stats(s->profiler.bpf, &stats);
+	buf_printf(b,
+		   ", \"bpf\": {\"delivered\": %llu, \"table_bytes\": %llu, \"table_cap\": %llu, "
+		   "\"processes\": %u, \"verified\": %u, \"machine_code\": %u",
+		   (unsigned long long)a->stats.walked, (unsigned long long)stats.table_bytes,
+		   (unsigned long long)stats.table_cap, stats.chunks, stats.instructions,
+		   stats.machine_code);
 	for (uint32_t i = 0; i < TICK_RESULT_COUNT; i++)
-		fprintf(f, ", \"%s\": %llu", tick_result_texts[i], (unsigned long long)b.ticks[i]);
-	fputs("}", f);
+		buf_printf(b, ", \"%s\": %llu", tick_result_texts[i],
+			   (unsigned long long)stats.ticks[i]);
+	buf_str(b, "}");
 }
 
-int summary_stats(struct session *s, const char *path)
+int summary_stats(struct session *s, struct buf *b)
 {
 	struct session_account a;
-	FILE *f = fopen(path, "we");
 	struct buf truncated = {0}, lost = {0};
-	int r = 0;
 
-	if (!f)
-		return -errno;
 	session_account(s, &a);
 	loss_account_json(&a.losses, LOSS_STACK, &truncated);
 	loss_account_json(&a.losses, LOSS_TICK, &lost);
-	fprintf(f,
-		"{\"period_ns\": %llu, \"duration_ns\": %llu, \"samples_due\": %llu, "
-		"\"samples\": %llu, \"complete\": %llu, \"truncated\": %.*s, \"lost\": %.*s, "
-		"\"guessed\": %llu, \"passed\": %llu, \"count_ns\": %llu, "
-		"\"weight_ns\": %llu, \"kernel\": %s, \"gaps\": %s, \"helped\": %llu",
-		(unsigned long long)a.period_ns, (unsigned long long)(s->end_ns - s->start_ns),
-		(unsigned long long)a.losses.due,
-		(unsigned long long)(a.losses.due - a.losses.lost),
-		(unsigned long long)a.losses.complete, (int)truncated.len, truncated.p,
-		(int)lost.len, lost.p, (unsigned long long)a.stats.guessed,
-		(unsigned long long)a.stats.passed, (unsigned long long)a.counts.count_ns,
-		(unsigned long long)a.stats.weight_ns,
-		perf_stream_kernel(s->profiler.stream) ? "true" : "false",
-		a.counts.gaps ? "true" : "false", (unsigned long long)a.stats.helped);
+	buf_printf(b,
+		   "{\"period_ns\": %llu, \"duration_ns\": %llu, \"samples_due\": %llu, "
+		   "\"samples\": %llu, \"complete\": %llu, \"truncated\": %.*s, \"lost\": %.*s, "
+		   "\"guessed\": %llu, \"passed\": %llu, \"count_ns\": %llu, "
+		   "\"weight_ns\": %llu, \"kernel\": %s, \"gaps\": %s, \"helped\": %llu",
+		   (unsigned long long)a.period_ns, (unsigned long long)(s->end_ns - s->start_ns),
+		   (unsigned long long)a.losses.due,
+		   (unsigned long long)(a.losses.due - a.losses.lost),
+		   (unsigned long long)a.losses.complete, (int)truncated.len, truncated.p,
+		   (int)lost.len, lost.p, (unsigned long long)a.stats.guessed,
+		   (unsigned long long)a.stats.passed, (unsigned long long)a.counts.count_ns,
+		   (unsigned long long)a.stats.weight_ns,
+		   perf_stream_kernel(s->profiler.stream) ? "true" : "false",
+		   a.counts.gaps ? "true" : "false", (unsigned long long)a.stats.helped);
 	buf_fini(&truncated);
 	buf_fini(&lost);
-	stats_bpf(s, &a, f);
-	fputs("}\n", f);
-	if (ferror(f))
-		r = -EIO;
-	if (fclose(f) && !r)
-		r = -errno;
-	return r;
+	stats_bpf(s, &a, b);
+	buf_str(b, "}\n");
+	return b->error;
 }
