@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "codes.h"
+
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+#include "versions.h"
+
+#define MOST_BYTES (64u << 20) /* of one process, which may be hostile */
+
+struct python_process {
+	uint64_t id;
+	void *codes; /* a tree of struct python_code */
+	uint64_t bytes;
+};
+
+static int by_id(const void *a, const void *b) /* of processes and of code objects */
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void free_code(void *element)
+{
+	struct python_code *c = element;
+
+	free(c->name);
+	free(c->file);
+	free(c->lines);
+	free(c);
+}
+
+static void free_process(void *element)
+{
+	struct python_process *p = element;
+
+	tdestroy(p->codes, free_code);
+	free(p);
+}
+
+static void *find(void *const *tree, uint64_t id)
+{
+	void **node = tfind(&id, tree, by_id);
+
+	return node ? *node : NULL;
+}
+
+/* The process, made if it is new. NULL: no memory. */
+static struct python_process *process_of(void **processes, uint64_t id)
+{
+	struct python_process *p = find(processes, id);
+
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->id = id;
+	if (!tsearch(p, processes, by_id)) {
+		free(p);
+		return NULL;
+	}
+	return p;
+}
+
+/* Takes n bytes, padded to a multiple of 8, of an emission. NULL: it is shorter. */
+static const unsigned char *take(const unsigned char **at, uint64_t *rest, uint64_t n)
+{
+	const unsigned char *p = *at;
+	uint64_t padded = (n + 7) & ~7ull;
+
+	if (n > *rest)
+		return NULL;
+	padded = padded < *rest ? padded : *rest;
+	*at += padded;
+	*rest -= padded;
+	return p;
+}
+
+/* A code object of the emission, without its line table. NULL: it is damaged, or no memory. */
+static struct python_code *new_code(uint64_t key, const struct python_head *h,
+				    const unsigned char **at, uint64_t *rest)
+{
+	const unsigned char *name = take(at, rest, h->name.bytes);
+	const unsigned char *file = name ? take(at, rest, h->file.bytes) : NULL;
+	struct python_code *c = file ? calloc(1, sizeof(*c)) : NULL;
+
+	if (!c)
+		return NULL;
+	c->key = key;
+	c->minor = h->minor;
+	c->first_line = h->first_line;
+	c->nlines = h->table;
+	c->name = python_text(name, &h->name);
+	c->file = python_text(file, &h->file);
+	c->lines = malloc(h->table ? h->table : 1);
+	if (c->name && c->file && c->lines)
+		return c;
+	free_code(c);
+	return NULL;
+}
+
+/* Appends a part of the line table, if it is the next. */
+static void add_lines(struct python_code *c, uint32_t part, const unsigned char *bytes, uint64_t n)
+{
+	if ((uint64_t)part * PYTHON_PART_BYTES != c->arrived || n > c->nlines - c->arrived)
+		return;
+	memcpy(c->lines + c->arrived, bytes, n);
+	c->arrived += (uint32_t)n;
+}
+
+static int add_head(struct python_process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
+{
+	struct python_head h;
+	struct python_code *c;
+
+	if (n < sizeof(h))
+		return -EBADMSG;
+	memcpy(&h, bytes, sizeof(h));
+	if (h.table > PYTHON_PARTS * PYTHON_PART_BYTES)
+		return -EBADMSG;
+	if (find(&p->codes, key))
+		return 0;
+	if (p->bytes + sizeof(*c) + n + h.table > MOST_BYTES)
+		return -ENOSPC;
+	bytes += sizeof(h);
+	n -= sizeof(h);
+	c = new_code(key, &h, &bytes, &n);
+	if (!c)
+		return errno == ENOMEM ? -ENOMEM : -EBADMSG;
+	add_lines(c, 0, bytes, n < h.part.bytes ? n : h.part.bytes);
+	if (!tsearch(c, &p->codes, by_id)) {
+		free_code(c);
+		return -ENOMEM;
+	}
+	p->bytes += sizeof(*c) + strlen(c->name) + strlen(c->file) + h.table;
+	return 0;
+}
+
+int python_codes_add(void **processes, uint64_t process, uint64_t key, const void *bytes,
+		     uint64_t n)
+{
+	struct python_process *p;
+	struct python_part part;
+	struct python_code *c;
+
+	if (n < sizeof(part))
+		return -EBADMSG;
+	memcpy(&part, bytes, sizeof(part));
+	if (part.bytes > n - sizeof(part) || part.part >= PYTHON_PARTS)
+		return -EBADMSG;
+	p = process_of(processes, process);
+	if (!p)
+		return -ENOMEM;
+	errno = 0;
+	if (!part.part)
+		return add_head(p, key, bytes, n);
+	c = find(&p->codes, key);
+	if (c)
+		add_lines(c, part.part, (const unsigned char *)bytes + sizeof(part), part.bytes);
+	return 0;
+}
+
+const struct python_code *python_codes_find(void *const *processes, uint64_t process, uint64_t key)
+{
+	struct python_process *p = find(processes, process);
+
+	return p ? find(&p->codes, key) : NULL;
+}
+
+void python_codes_remove(void **processes, uint64_t process)
+{
+	struct python_process *p = find(processes, process);
+
+	if (!p)
+		return;
+	tdelete(p, processes, by_id);
+	free_process(p);
+}
+
+void python_codes_free(void **processes)
+{
+	tdestroy(*processes, free_process);
+	*processes = NULL;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "find.h"
+
+#include <string.h>
+
+#include "versions.h"
+
+#define BEGINNING 0x180 /* bytes that a prologue has at most */
+
+static uint32_t u32(const unsigned char *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* An operand D(%rsp), whose ModRM byte is at p. Its length, 0: it is none. */
+static uint32_t of_sp(const unsigned char *p, uint32_t *disp)
+{
+	if ((p[0] & 7) != 4 || p[1] != 0x24)
+		return 0;
+	switch (p[0] >> 6) {
+	case 1:
+		*disp = p[2];
+		return p[2] < 128 ? 3 : 0;
+	case 2:
+		*disp = u32(p + 2);
+		return *disp < 1u << 16 ? 6 : 0;
+	default:
+		return 0;
+	}
+}
+
+/* Is this the first byte behind a prefix of an instruction that stores into memory? */
+static int is_store(const unsigned char *p)
+{
+	return p[0] == 0x88 || p[0] == 0x89 || p[0] == 0xc6 || p[0] == 0xc7 ||
+	       (p[-1] == 0x0f && (p[0] == 0x11 || p[0] == 0x13 || p[0] == 0x17 || p[0] == 0x29 ||
+				  p[0] == 0x7f || p[0] == 0xd6));
+}
+
+/* The bytes that an immediate operand of the store at p has. */
+static uint32_t immediate(const unsigned char *p)
+{
+	return p[0] == 0xc6 ? 1 : p[0] == 0xc7 ? (p[-1] == 0x66 ? 2 : 4) : 0;
+}
+
+/* The end of the last instruction of the beginning that stores into [from, to) from sp; 0: none. */
+static uint32_t last_store(const unsigned char *code, uint32_t from, uint32_t to)
+{
+	uint32_t end = 0, disp, n;
+
+	for (uint32_t i = 1; i < BEGINNING; i++) {
+		if (!is_store(code + i))
+			continue;
+		n = of_sp(code + i + 1, &disp);
+		if (n && disp >= from && disp < to)
+			end = i + 1 + n + immediate(code + i);
+	}
+	return end;
+}
+
+/* 3.11, 3.12: `lea K(%rsp),%reg`, `mov %reg,CFRAME(tstate)`: the cframe of this C frame. */
+static void find_cframe(const unsigned char *code, const uint32_t *words, struct python_places *f)
+{
+	uint32_t disp, n, field = words[PYTHON_CURRENT];
+
+	for (uint32_t i = 0; i < BEGINNING; i++) {
+		uint32_t reg = (uint32_t)(code[i + 2] >> 3 & 7) | (uint32_t)(code[i] >> 2 & 1) << 3;
+
+		if ((code[i] & 0xfb) != 0x48 || code[i + 1] != 0x8d)
+			continue;
+		n = of_sp(code + i + 2, &disp);
+		for (uint32_t k = i + 2 + n; n && k < i + 64; k++) {
+			const unsigned char *p = code + k;
+
+			if ((p[0] & 0xfa) != 0x48 || p[1] != 0x89 || p[2] >> 6 != 1 ||
+			    (p[2] & 7) == 4 || p[3] != field ||
+			    ((uint32_t)(p[2] >> 3 & 7) | (uint32_t)(p[0] >> 2 & 1) << 3) != reg)
+				continue;
+			f->place = disp + (words[PYTHON_FAMILY] == PYTHON_ENTRIES ? 8 : 0);
+			f->prologue = last_store(code, disp, disp + 24);
+			if (f->prologue < k + 4)
+				f->prologue = k + 4;
+			return;
+		}
+	}
+}
+
+/* 3.13: `movb $3,OWNER+E(%rsp)`: entry_frame; the prologue ends with `mov %reg,CURRENT(tstate)`. */
+static void find_entry(const unsigned char *code, const uint32_t *words, struct python_places *f)
+{
+	uint32_t owner = 64 + (words[PYTHON_FRAME] & 255) / 8, disp, n;
+
+	for (uint32_t i = 0; i < BEGINNING && !f->place; i++) {
+		n = code[i] == 0xc6 ? of_sp(code + i + 1, &disp) : 0;
+		if (n && code[i + 1 + n] == (words[PYTHON_FRAME] >> 8 & 255) && disp >= owner)
+			f->place = disp - owner;
+	}
+	for (uint32_t i = 0; f->place && i < BEGINNING; i++) {
+		const unsigned char *p = code + i;
+
+		if ((p[0] & 0xfa) == 0x48 && p[1] == 0x89 && p[2] >> 6 == 1 && (p[2] & 7) != 4 &&
+		    p[3] == words[PYTHON_CURRENT]) {
+			f->prologue = i + 4;
+			return;
+		}
+	}
+	f->place = 0;
+}
+
+/* `sub $N,%rsp` begins the body, `add $N,%rsp` ends it. */
+static void find_epilogue(struct python_code_bytes code, struct python_places *f)
+{
+	uint32_t size = 0, n;
+
+	for (uint32_t i = 0; i + 7 < 64 && !size; i++)
+		if (!memcmp(code.at + i, "\x48\x81\xec", 3))
+			size = u32(code.at + i + 3);
+	for (uint32_t i = 0; size && i + 7 + 32 < code.n; i++) {
+		if (memcmp(code.at + i, "\x48\x81\xc4", 3) || u32(code.at + i + 3) != size)
+			continue;
+		for (n = 7; n < 32 && code.at[i + n] != 0xc3; n++)
+			;
+		if (n == 32)
+			continue;
+		f->epilogue = i + 7;
+		f->epilogue_end = i + n + 1;
+		return;
+	}
+}
+
+void python_find_places(struct python_code_bytes code, const uint32_t *words,
+			struct python_places *found)
+{
+	memset(found, 0, sizeof(*found));
+	if (code.n < BEGINNING + 128)
+		return;
+	switch (words[PYTHON_FAMILY]) {
+	case PYTHON_ENTRIES:
+	case PYTHON_SHIMS:
+		find_cframe(code.at, words, found);
+		break;
+	case PYTHON_CHAIN:
+		find_entry(code.at, words, found);
+		break;
+	}
+	find_epilogue(code, found);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the machine code of an interpreter says. */
+#ifndef PYTHON_FIND_H
+#define PYTHON_FIND_H
+
+#include <stdint.h>
+
+/* The interpreter's function. */
+struct python_code_bytes {
+	const unsigned char *at;
+	uint32_t n;
+};
+
+/* What was found in it, in bytes from its beginning and from sp; 0: not found. */
+struct python_places {
+	uint32_t place, prologue, epilogue, epilogue_end;
+};
+
+/* Finds where the function keeps the frame that it runs. words[]: the table so far. */
+void python_find_places(struct python_code_bytes code, const uint32_t *words,
+			struct python_places *found);
+
+#endif

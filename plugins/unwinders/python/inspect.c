@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inspect.h"
+
+#include <stdlib.h>
+
+#include "find.h"
+#include "tables.h"
+#include "versions.h"
+
+#define EVAL "_PyEval_EvalFrameDefault"
+#define MOST_CODE (1u << 20) /* bytes of the interpreter's function */
+
+struct interpreter {
+	const struct fusee_self *self;
+	const struct fusee_unwinder_host *host;
+	uint64_t file;
+	struct fusee_range runtime, eval, cold;
+	struct python_code_bytes code; /* of eval */
+	uint32_t version;              /* PY_VERSION_HEX; 0: not known */
+	uint32_t words[PYTHON_WORDS];
+};
+
+/* ---- the version ---- */
+
+/* From 3.11 on the file has it as a number. */
+static uint32_t version_of(const struct interpreter *in)
+{
+	struct fusee_range at;
+	uint32_t version;
+
+	if (in->host->file_symbol(in->file, "Py_Version", &at) ||
+	    in->host->file_read(in->file, at.lo, &version, sizeof(version)))
+		return 0;
+	return version;
+}
+
+/* Fills in->words. 0, or what host->fail() returned. */
+static int find_version(struct interpreter *in)
+{
+	unsigned char offsets[PYTHON_DEBUG_OFFSETS];
+	uint32_t major, minor;
+	int err;
+
+	in->version = version_of(in);
+	major = in->version >> 24;
+	minor = in->version >> 16 & 255;
+	if (!in->version)
+		return fusee_fail(in->self, -ENOTSUP,
+				  "the version of the Python in it was not found");
+	err = major == 3 && minor < 13 ? python_version_words(in->version, in->words) : -ENOTSUP;
+	if (major == 3 && minor >= 13) {
+		err = in->host->file_read(in->file, in->runtime.lo, offsets, sizeof(offsets));
+		err = err ? err : python_debug_words(offsets, sizeof(offsets), in->words);
+	}
+	if (err == -ENOTSUP)
+		return fusee_fail(in->self, err, "Python %u.%u is not known: only 3.8 to 3.14 are",
+				  major, minor);
+	if (err)
+		return fusee_fail(in->self, err, "Python %u.%u's own offsets are not those of it",
+				  major, minor);
+	return 0;
+}
+
+/* ---- its code ---- */
+
+static uint32_t u32(const unsigned char *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+#define CANDIDATES 16
+#define JUMPS                                                                               \
+	8 /* into a function, behind its first byte, that make it a part of the interpreter \
+	   */
+
+struct candidate {
+	struct fusee_range at;
+	uint32_t jumps;
+};
+
+/* Counts a jump out of the interpreter's function. */
+static void count_jump(const struct interpreter *in, struct candidate *c, uint64_t to)
+{
+	struct fusee_range at;
+
+	for (int i = 0; i < CANDIDATES && c[i].jumps; i++)
+		if (to >= c[i].at.lo && to < c[i].at.hi) {
+			c[i].jumps++;
+			return;
+		}
+	if (in->host->file_function(in->file, to, &at) || at.lo == to || to >= at.hi)
+		return;
+	for (int i = 0; i < CANDIDATES; i++)
+		if (!c[i].jumps) {
+			c[i].at = at;
+			c[i].jumps = 1;
+			return;
+		}
+}
+
+/* Compilers move code that is rarely used away, to a function of its own that has no name in
+ * stripped files: that function which most jumps from the interpreter into the middle of functions
+ * go to.
+ */
+static void find_cold(struct interpreter *in)
+{
+	struct candidate c[CANDIDATES] = {0};
+	const unsigned char *p = in->code.at;
+	int best = 0;
+
+	if (!in->host->file_symbol(in->file, EVAL ".cold", &in->cold))
+		return;
+	for (uint32_t i = 0; i + 6 <= in->code.n; i++) {
+		uint32_t n = p[i] == 0xe9 ? 1 : p[i] == 0x0f && (p[i + 1] & 0xf0) == 0x80 ? 2 : 0;
+		uint64_t to = in->eval.lo + i + n + 4 + (uint64_t)(int32_t)u32(p + i + n);
+
+		if (n && to - in->eval.lo >= in->code.n)
+			count_jump(in, c, to);
+	}
+	for (int i = 1; i < CANDIDATES; i++)
+		if (c[i].jumps > c[best].jumps)
+			best = i;
+	if (c[best].jumps >= JUMPS)
+		in->cold = c[best].at;
+}
+
+/* Reads the interpreter's function. 0 or -errno. */
+static int read_code(struct interpreter *in)
+{
+	uint64_t n = in->eval.hi - in->eval.lo;
+	unsigned char *code;
+	int err;
+
+	if (in->eval.hi <= in->eval.lo || n > MOST_CODE)
+		return -EBADMSG;
+	code = malloc(n);
+	if (!code)
+		return -ENOMEM;
+	err = in->host->file_read(in->file, in->eval.lo, code, (uint32_t)n);
+	if (err) {
+		free(code);
+		return err;
+	}
+	in->code = (struct python_code_bytes){code, (uint32_t)n};
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+static int claim(const struct interpreter *in, struct fusee_range at, uint64_t arg)
+{
+	struct fusee_claim c = FUSEE_SIZED(struct fusee_claim, .flags = FUSEE_CLAIM_STEP,
+					   .range = at, .arg = arg);
+
+	return in->host->file_claim(in->self->in, in->file, &c);
+}
+
+/* Makes the table and claims the code. 1 or -errno. */
+static int publish(struct interpreter *in)
+{
+	struct python_places places;
+	int err;
+
+	python_find_places(in->code, in->words, &places);
+	find_cold(in);
+	in->words[PYTHON_RUNTIME] = (uint32_t)in->runtime.lo;
+	in->words[PYTHON_RUNTIME_HIGH] = (uint32_t)(in->runtime.lo >> 32);
+	in->words[PYTHON_PLACE] = places.place;
+	in->words[PYTHON_PROLOGUE] = places.prologue;
+	in->words[PYTHON_EPILOGUE] = places.epilogue;
+	in->words[PYTHON_EPILOGUE_END] = places.epilogue_end;
+	err = in->host->file_slab(in->self->in, in->file, in->words, PYTHON_WORDS);
+	if (!err)
+		err = claim(in, in->eval, PYTHON_EVAL);
+	if (!err && in->cold.lo < in->cold.hi)
+		err = claim(in, in->cold, PYTHON_COLD);
+	return err ? err : 1;
+}
+
+int python_inspect(const struct fusee_self *self, uint64_t file)
+{
+	struct interpreter in = {.self = self, .host = self->host->unwinder, .file = file};
+	struct fusee_file_info info = FUSEE_SIZED(struct fusee_file_info);
+	int err;
+
+	if (in.host->file_info(file, &info) || info.machine != 62 ||
+	    in.host->file_symbol(file, "_PyRuntime", &in.runtime) ||
+	    in.host->file_symbol(file, EVAL, &in.eval))
+		return 0;
+	err = find_version(&in);
+	if (err)
+		return err;
+	err = read_code(&in);
+	if (err)
+		return fusee_fail(self, err, "the code of the Python in it was not found");
+	err = publish(&in);
+	free((void *)in.code.at);
+	return err;
+}

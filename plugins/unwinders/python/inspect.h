@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PYTHON_INSPECT_H
+#define PYTHON_INSPECT_H
+
+#include <fusee/helpers.h>
+
+/* What ops->inspect() returns: makes the table of a file that contains CPython, and claims its
+ * interpreter. In the worker. */
+int python_inspect(const struct fusee_self *self, uint64_t file);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unwinder "python": frames of CPython 3.8 and later. x86-64. */
+#include <fusee/helpers.h>
+#include <fusee/unwinder.bpf.h>
+
+#include "codes.h"
+#include "inspect.h"
+#include "lines.h"
+#include "versions.h"
+
+int fusee_step_python(struct fusee_unwind *u);
+FUSEE_EMBED(python_bpf, "python.bpf.o");
+
+struct python {
+	struct fusee_self self;
+	void *processes; /* see codes.h */
+};
+
+static int on_inspect(void *ctx, uint64_t file)
+{
+	struct python *p = ctx;
+
+	return python_inspect(&p->self, file);
+}
+
+static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e)
+{
+	struct python *p = ctx;
+	int err = python_codes_add(&p->processes, process, e->key, e->bytes.p, e->bytes.len);
+
+	if (err)
+		fusee_count_by(&p->self, "code_objects_lost", "reason",
+			       err == -ENOSPC   ? "too many of one process"
+			       : err == -ENOMEM ? "no memory"
+						: "damaged",
+			       1);
+	return err;
+}
+
+static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct fusee_frame_out *out)
+{
+	struct python *p = ctx;
+	const struct python_code *c = python_codes_find(&p->processes, frame->process, frame->v[0]);
+	struct fusee_source_frame named = FUSEE_SIZED(struct fusee_source_frame);
+	struct python_lines lines;
+
+	if (!c)
+		return 0;
+	lines = (struct python_lines){c->minor, c->first_line, c->lines, c->arrived};
+	named.function = fusee_text(c->name);
+	named.file = fusee_text(c->file);
+	named.start_line = c->first_line;
+	if (frame->v[1] != PYTHON_NO_INSTRUCTION)
+		named.line = python_line(&lines, (uint32_t)frame->v[1]);
+	if (!named.line)
+		named.line = c->first_line;
+	return p->self.host->unwinder->frame(out, &named) ? -ENOMEM : 1;
+}
+
+static void on_detach(void *ctx, uint64_t process)
+{
+	struct python *p = ctx;
+
+	python_codes_remove(&p->processes, process);
+}
+
+static void on_fini(void *ctx)
+{
+	struct python *p = ctx;
+
+	python_codes_free(&p->processes);
+}
+
+static const char *const reasons[] = PYTHON_REASONS;
+
+static const struct fusee_unwinder_ops ops = {
+	.size = sizeof(ops),
+	.slab_version = 1,
+	.frame_type = "cpython",
+	.reasons = reasons,
+	.bpf = python_bpf,
+	.bpf_end = python_bpf_end,
+	.native_step = fusee_step_python,
+	.inspect = on_inspect,
+	.record = on_record,
+	.symbolize = on_symbolize,
+	.detach = on_detach,
+};
+
+FUSEE_PLUGIN(python, FUSEE_UNWINDER, .version = "0.1",
+	     .doc = "Functions of programs that CPython 3.8 and later runs.",
+	     .ctx_size = sizeof(struct python), .init = fusee_self_init, .fini = on_fini,
+	     .ops = &ops);

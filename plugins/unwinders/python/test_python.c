@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <errno.h>
+
+#include "codes.h"
+#include "lines.h"
+#include "tables.h"
+#include "text.h"
+
+/* ---- texts ---- */
+
+static int reads_as(const char *bytes, unsigned short n, unsigned char kind,
+		    unsigned char shortened, const char *expected)
+{
+	struct python_text t = {n, kind, shortened};
+	char *text = python_text((const unsigned char *)bytes, &t);
+	int same = text && !strcmp(text, expected);
+
+	free(text);
+	return same;
+}
+
+TEST(texts_of_each_kind)
+{
+	CHECK(reads_as("main", 4, 1, 0, "main"));
+	CHECK(reads_as("gr\xf6\xdf"
+		       "e",
+		       5, 1, 0, "größe"));
+	CHECK(reads_as("\xfd\x51\x70\x65", 4, 2, 0, "函数"));
+	CHECK(reads_as("\x00\xf6\x01\x00", 4, 4, 0, "\xf0\x9f\x98\x80"));
+	CHECK(reads_as("abc", 3, 1, 1, "abc..."));
+	CHECK(reads_as("", 0, 1, 0, ""));
+}
+
+TEST(damaged_texts)
+{
+	CHECK(reads_as("\x00\xd8", 2, 2, 0, "\xef\xbf\xbd"));         /* half of a pair */
+	CHECK(reads_as("\xff\xff\xff\xff", 4, 4, 0, "\xef\xbf\xbd")); /* above 10ffff */
+	CHECK(reads_as("\x41\x00\x00", 3, 2, 0, "A"));                /* half a character */
+	CHECK(reads_as("ab", 2, 7, 0, "ab"));                         /* no such kind */
+}
+
+/* ---- code objects ---- */
+
+struct emission {
+	struct python_head head;
+	char name[8], file[8];
+	unsigned char table[PYTHON_PART_BYTES];
+};
+
+static struct emission emission(uint32_t table)
+{
+	struct emission e = {.head = {.first_line = 7,
+				      .table = table,
+				      .name = {4, 1, 0},
+				      .file = {5, 1, 0},
+				      .minor = 13},
+			     .name = "main",
+			     .file = "/a.py"};
+
+	e.head.part.bytes = table < PYTHON_PART_BYTES ? table : PYTHON_PART_BYTES;
+	memset(e.table, 0x80, sizeof(e.table)); /* each: one instruction, on the line before */
+	return e;
+}
+
+static uint64_t length(const struct emission *e)
+{
+	return sizeof(*e) - sizeof(e->table) + e->head.part.bytes;
+}
+
+TEST(code_object_in_one_emission)
+{
+	void *processes = NULL;
+	struct emission e = emission(10);
+	const struct python_code *c;
+
+	CHECK_INT(python_codes_add(&processes, 1, 42, &e, length(&e)), 0);
+	CHECK_INT(python_codes_add(&processes, 1, 42, &e, length(&e)), 0); /* again */
+	c = python_codes_find(&processes, 1, 42);
+	CHECK(c && !strcmp(c->name, "main") && !strcmp(c->file, "/a.py"));
+	CHECK(c && c->first_line == 7 && c->minor == 13 && c->nlines == 10 && c->arrived == 10);
+	CHECK(!python_codes_find(&processes, 1, 43));
+	CHECK(!python_codes_find(&processes, 2, 42));
+	python_codes_remove(&processes, 1);
+	CHECK(!python_codes_find(&processes, 1, 42));
+	python_codes_remove(&processes, 1);
+	python_codes_free(&processes);
+}
+
+TEST(code_object_in_parts)
+{
+	void *processes = NULL;
+	struct emission e = emission(2 * PYTHON_PART_BYTES + 5);
+	struct {
+		struct python_part head;
+		unsigned char table[PYTHON_PART_BYTES];
+	} part = {.head = {.part = 2, .bytes = 5}};
+	const struct python_code *c;
+
+	CHECK_INT(python_codes_add(&processes, 1, 42, &e, length(&e)), 0);
+	c = python_codes_find(&processes, 1, 42);
+	CHECK(c && c->arrived == PYTHON_PART_BYTES);
+	CHECK_INT(python_codes_add(&processes, 1, 42, &part, 8 + 5), 0);
+	CHECK_INT(c->arrived, PYTHON_PART_BYTES); /* the part before it is missing */
+	part.head = (struct python_part){1, PYTHON_PART_BYTES};
+	CHECK_INT(python_codes_add(&processes, 1, 42, &part, sizeof(part)), 0);
+	CHECK_INT(python_codes_add(&processes, 1, 42, &part, sizeof(part)), 0); /* again */
+	part.head = (struct python_part){2, 5};
+	CHECK_INT(python_codes_add(&processes, 1, 42, &part, 8 + 5), 0);
+	CHECK_INT(c->arrived, 2 * PYTHON_PART_BYTES + 5);
+	part.head = (struct python_part){3, 5};
+	CHECK_INT(python_codes_add(&processes, 1, 42, &part, 8 + 5), 0);
+	CHECK_INT(c->arrived, 2 * PYTHON_PART_BYTES + 5); /* more than the table has */
+	CHECK_INT(python_codes_add(&processes, 1, 9, &part, 8 + 5), 0); /* of no code object */
+	python_codes_free(&processes);
+}
+
+TEST(damaged_emissions)
+{
+	void *processes = NULL;
+	struct emission e = emission(10);
+
+	for (uint64_t n = 0; n < sizeof(e.head); n++)
+		CHECK_INT(python_codes_add(&processes, 1, n, &e, n), -EBADMSG);
+	e.head.name.bytes = 60000;
+	CHECK_INT(python_codes_add(&processes, 1, 100, &e, length(&e)), -EBADMSG);
+	e = emission(10);
+	e.head.file.bytes = 60000;
+	CHECK_INT(python_codes_add(&processes, 1, 100, &e, length(&e)), -EBADMSG);
+	e = emission(10);
+	e.head.table = PYTHON_PARTS * PYTHON_PART_BYTES + 1;
+	CHECK_INT(python_codes_add(&processes, 1, 100, &e, length(&e)), -EBADMSG);
+	e = emission(10);
+	e.head.part.bytes = 60000;
+	CHECK_INT(python_codes_add(&processes, 1, 100, &e, sizeof(e)), -EBADMSG);
+	e.head.part = (struct python_part){PYTHON_PARTS, 0};
+	CHECK_INT(python_codes_add(&processes, 1, 100, &e, length(&e)), -EBADMSG);
+	CHECK(!python_codes_find(&processes, 1, 100));
+	python_codes_free(&processes);
+}
+
+TEST(memory_of_one_process_is_limited)
+{
+	void *processes = NULL;
+	struct emission e = emission(PYTHON_PARTS * PYTHON_PART_BYTES);
+	int err = 0;
+	uint64_t key = 0;
+
+	while (!err && key < 1000)
+		err = python_codes_add(&processes, 1, key++, &e, length(&e));
+	CHECK_INT(err, -ENOSPC);
+	CHECK(key > 400);
+	CHECK_INT(python_codes_add(&processes, 2, 1, &e, length(&e)), 0); /* others have theirs */
+	python_codes_free(&processes);
+}
+
+/* ---- versions ---- */
+
+TEST(versions_that_are_known)
+{
+	uint32_t words[PYTHON_WORDS];
+
+	for (uint32_t minor = 8; minor <= 12; minor++)
+		CHECK_INT(python_version_words(3u << 24 | minor << 16, words), 0);
+	CHECK_INT(python_version_words(3u << 24 | 7u << 16, words), -ENOTSUP);
+	CHECK_INT(python_version_words(3u << 24 | 13u << 16, words), -ENOTSUP);
+	CHECK_INT(python_version_words(2u << 24 | 8u << 16, words), -ENOTSUP);
+	CHECK(python_version_was_run(0x030b07f0));
+	CHECK(!python_version_was_run(0x030b09f0));
+}
+
+/* What 3.13.0's file has. */
+static void debug_offsets(uint64_t o[PYTHON_DEBUG_OFFSETS / 8])
+{
+	memset(o, 0, PYTHON_DEBUG_OFFSETS);
+	memcpy(o, "xdebugpy", 8);
+	o[1] = 0x030d00f0;
+	o[5] = 632;
+	o[8] = 7264;
+	o[9] = 7344;
+	o[21] = 8;
+	o[23] = 72;
+	o[24] = 152;
+	o[29] = 8;
+	o[31] = 56;
+	o[33] = 70;
+	o[35] = 112;
+	o[36] = 120;
+	o[37] = 128;
+	o[38] = 136;
+	o[39] = 68;
+	o[43] = 200;
+	o[68] = 32;
+	o[69] = 16;
+	o[70] = 40;
+}
+
+TEST(offsets_of_3_13)
+{
+	uint64_t o[PYTHON_DEBUG_OFFSETS / 8];
+	uint32_t words[PYTHON_WORDS];
+
+	debug_offsets(o);
+	CHECK_INT(python_debug_words((void *)o, sizeof(o), words), 0);
+	CHECK_INT(words[PYTHON_FAMILY], PYTHON_CHAIN);
+	CHECK_INT(words[PYTHON_CODE], 64);
+	CHECK_INT(words[PYTHON_FIRST_LINE], 32);
+	CHECK_INT(words[PYTHON_FRAME], 48 | 3 << 8);
+	CHECK_INT(words[PYTHON_TEXT], 40 | 56 << 16);
+	CHECK_INT(words[PYTHON_VERSION], 13 << 8);
+}
+
+TEST(offsets_that_contradict_are_refused)
+{
+	static const uint32_t fixed[] = {21, 29, 31, 33, 35, 36, 37, 38, 39, 68, 69};
+	uint64_t o[PYTHON_DEBUG_OFFSETS / 8];
+	uint32_t words[PYTHON_WORDS];
+
+	debug_offsets(o);
+	CHECK_INT(python_debug_words((void *)o, sizeof(o) - 1, words), -EBADMSG);
+	o[1] = 0x030f00f0;
+	CHECK_INT(python_debug_words((void *)o, sizeof(o), words), -ENOTSUP);
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+		debug_offsets(o);
+		o[fixed[i]] += 100;
+		CHECK_INT(python_debug_words((void *)o, sizeof(o), words), -EBADMSG);
+		o[fixed[i]] = ~0ull;
+		CHECK_INT(python_debug_words((void *)o, sizeof(o), words), -EBADMSG);
+	}
+}
+
+/* ---- lines: tests/run/python-lines holds them against the interpreters ---- */
+
+TEST(truncated_tables_have_no_more_lines)
+{
+	static const unsigned char table[] = {0x80, 0x00, 0xe8, 0x02, 0xf0, 0x40, 0x40, 0x40};
+
+	for (uint32_t minor = 8; minor < 15; minor++)
+		for (uint32_t n = 0; n <= sizeof(table); n++) {
+			struct python_lines l = {minor, 5, table, n};
+
+			for (uint32_t at = 0; at < 3000; at++)
+				CHECK(python_line(&l, at) < 1000);
+			CHECK(minor < 10 || !python_line(&l, PYTHON_NO_INSTRUCTION));
+		}
+}
+
+TEST(lines_that_are_not_positive_are_none)
+{
+	/* svarint -3 from line 2 */
+	struct python_lines l = {12, 2, (const unsigned char *)"\xe8\x07", 2};
+
+	CHECK_INT(python_line(&l, 0), 0);
+	l.first_line = 10;
+	CHECK_INT(python_line(&l, 0), 7);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tables.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define BIT(byte) (((byte)-64) * 8) /* of a byte of a frame, from byte 64 on */
+#define MICRO(major, minor, micro) \
+	((uint32_t)(major) << 24 | (uint32_t)(minor) << 16 | (uint32_t)(micro) << 8)
+
+/*
+ * From the headers of each version (Include/cpython/{code,frameobject,pystate}.h,
+ * Include/internal/pycore_{runtime,interp,frame,pystate}.h), as tests/run/python-offsets computes
+ * them where these headers are installed. The layouts of a minor version are the same in all its
+ * releases.
+ */
+struct version {
+	uint32_t minor, family, key, interpreters, threads, thread_id, current, frame, code, line,
+		bytecode, ascii;
+};
+
+static const struct version versions[] = {
+	{8, PYTHON_OBJECTS, 1392, 32, 8, 176, 24, 104, 40, 0, 0, 48},
+	{9, PYTHON_OBJECTS, 584, 32, 8, 176, 24, 104, 40, 0, 0, 48},
+	{10, PYTHON_OBJECTS, 584, 32, 8, 176, 24, 96, 40, 0, 0, 48},
+	{11, PYTHON_ENTRIES, 592, 40, 16, 152, 56, BIT(68) | 1 << 8, 64, 64, 184, 48},
+	{12, PYTHON_SHIMS, 1544, 40, 72, 136, 56, BIT(70) | 3 << 8, 64, 32, 192, 40},
+};
+
+/* Releases that the tests have run. */
+static const uint32_t were_run[] = {
+	MICRO(3, 8, 18), MICRO(3, 9, 18), MICRO(3, 10, 13), MICRO(3, 11, 2),
+	MICRO(3, 11, 7), MICRO(3, 12, 1), MICRO(3, 13, 0),
+};
+
+int python_version_was_run(uint32_t version)
+{
+	for (size_t i = 0; i < sizeof(were_run) / sizeof(were_run[0]); i++)
+		if (were_run[i] == (version & 0xffffff00u))
+			return 1;
+	return 0;
+}
+
+int python_version_words(uint32_t version, uint32_t words[PYTHON_WORDS])
+{
+	const struct version *v = versions, *end = versions + sizeof(versions) / sizeof(*versions);
+
+	while (v < end && (version >> 24 != 3 || v->minor != (version >> 16 & 255)))
+		v++;
+	if (v == end)
+		return -ENOTSUP;
+	memset(words, 0, PYTHON_WORDS * sizeof(*words));
+	words[PYTHON_FAMILY] = v->family;
+	words[PYTHON_KEY] = v->key;
+	words[PYTHON_INTERPRETERS] = v->interpreters;
+	words[PYTHON_THREADS] = v->threads;
+	words[PYTHON_THREAD_ID] = v->thread_id;
+	words[PYTHON_CURRENT] = v->current;
+	words[PYTHON_FRAME] = v->frame;
+	words[PYTHON_CODE] = v->code;
+	words[PYTHON_FIRST_LINE] = v->line;
+	words[PYTHON_BYTECODE] = v->bytecode;
+	words[PYTHON_TEXT] = v->ascii | (v->ascii == 48 ? 72u : 56u) << 16;
+	words[PYTHON_VERSION] = version >> 8 & 0xffff;
+	return 0;
+}
+
+/* ---- 3.13 and later ---- */
+
+/* Where the parts of _Py_DebugOffsets begin, in 64-bit words, and what it does not contain. */
+struct layout {
+	uint32_t minor, words;
+	uint32_t thread, frame, code, unicode; /* each begins with its own size */
+	uint32_t key;                          /* autoTSSkey in _PyRuntime */
+};
+
+static const struct layout layouts[] = {
+	{13, 73, 19, 28, 34, 67, 2160},
+	{14, 95, 22, 31, 39, 77, 2336},
+};
+
+/* Words of the parts. */
+enum { INTERPRETERS = 5, NEXT = 8, THREADS = 9 };
+enum { THREAD_NEXT = 2, THREAD_CURRENT = 4, THREAD_ID = 5 };
+enum { FRAME_PREVIOUS = 1, FRAME_EXECUTABLE, FRAME_INSTRUCTION, FRAME_OWNER = 5 };
+enum {
+	CODE_FILENAME = 1,
+	CODE_NAME,
+	CODE_QUALNAME,
+	CODE_TABLE,
+	CODE_FIRST_LINE,
+	CODE_BYTECODE = 9
+};
+enum { TEXT_STATE = 1, TEXT_LENGTH, TEXT_ASCII };
+
+#define COOKIE "xdebugpy"
+
+/* Does the step read what these offsets say? It has constants for some of them. */
+static int fits(const uint64_t *o, const struct layout *l)
+{
+	const uint64_t *frame = o + l->frame, *code = o + l->code, *text = o + l->unicode;
+
+	for (uint32_t i = 3; i < l->words; i++)
+		if (o[i] > 1u << 30)
+			return 0;
+	return o[l->thread + THREAD_NEXT] == 8 && frame[FRAME_PREVIOUS] == 8 &&
+	       frame[FRAME_EXECUTABLE] == 0 && frame[FRAME_INSTRUCTION] == 56 &&
+	       frame[FRAME_OWNER] >= 64 && frame[FRAME_OWNER] < 80 && code[CODE_FILENAME] >= 48 &&
+	       code[CODE_NAME] == code[CODE_FILENAME] + 8 &&
+	       code[CODE_QUALNAME] == code[CODE_FILENAME] + 16 &&
+	       code[CODE_TABLE] == code[CODE_FILENAME] + 24 &&
+	       (code[CODE_FIRST_LINE] == code[CODE_FILENAME] - 44 ||
+		code[CODE_FIRST_LINE] == code[CODE_FILENAME] - 40) &&
+	       text[TEXT_STATE] == 32 && text[TEXT_LENGTH] == 16 && text[TEXT_ASCII] < 256;
+}
+
+int python_debug_words(const unsigned char *offsets, uint32_t n, uint32_t words[PYTHON_WORDS])
+{
+	uint64_t o[PYTHON_DEBUG_OFFSETS / 8];
+	const struct layout *l = layouts, *end = layouts + sizeof(layouts) / sizeof(*layouts);
+	uint32_t version;
+
+	if (n < sizeof(o) || memcmp(offsets, COOKIE, 8))
+		return -EBADMSG;
+	memcpy(o, offsets, sizeof(o));
+	version = (uint32_t)o[1];
+	while (l < end && (version >> 24 != 3 || l->minor != (version >> 16 & 255)))
+		l++;
+	if (l == end)
+		return -ENOTSUP;
+	if (!fits(o, l))
+		return -EBADMSG;
+	memset(words, 0, PYTHON_WORDS * sizeof(*words));
+	words[PYTHON_FAMILY] = PYTHON_CHAIN;
+	words[PYTHON_KEY] = o[2] ? 0 : l->key; /* threads without the GIL: other layout */
+	words[PYTHON_INTERPRETERS] = (uint32_t)o[INTERPRETERS];
+	words[PYTHON_NEXT] = (uint32_t)o[NEXT];
+	words[PYTHON_THREADS] = (uint32_t)o[THREADS];
+	words[PYTHON_THREAD_ID] = (uint32_t)o[l->thread + THREAD_ID];
+	words[PYTHON_CURRENT] = (uint32_t)o[l->thread + THREAD_CURRENT];
+	words[PYTHON_FRAME] = (uint32_t)BIT(o[l->frame + FRAME_OWNER]) | 3 << 8;
+	words[PYTHON_CODE] = (uint32_t)o[l->code + CODE_FILENAME] - 48;
+	words[PYTHON_FIRST_LINE] = (uint32_t)(o[l->code + CODE_FIRST_LINE] - words[PYTHON_CODE]) *
+				   8;
+	words[PYTHON_BYTECODE] = (uint32_t)o[l->code + CODE_BYTECODE];
+	words[PYTHON_TEXT] = (uint32_t)o[l->unicode + TEXT_ASCII] |
+			     (uint32_t)(o[l->unicode + TEXT_ASCII] + 16) << 16;
+	words[PYTHON_VERSION] = version >> 8 & 0xffff;
+	return 0;
+}
