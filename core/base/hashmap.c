@@ -39,20 +39,27 @@ void *hashmap_get(const struct hashmap *map, uint64_t key)
 	return map->nslots ? find(map, key)->value : NULL;
 }
 
-static int grow(struct hashmap *map)
-{
-	struct hashmap bigger = {.nslots = map->nslots ? map->nslots * 2 : 64};
+#define MIN_SLOTS 64u
 
-	bigger.slots = calloc(bigger.nslots, sizeof(*bigger.slots));
-	if (!bigger.slots)
+static int resize(struct hashmap *map, uint64_t nslots)
+{
+	struct hashmap other = {.nslots = nslots};
+
+	other.slots = calloc(nslots, sizeof(*other.slots));
+	if (!other.slots)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < map->nslots; i++)
 		if (map->slots[i].value)
-			*find(&bigger, map->slots[i].key) = map->slots[i];
-	bigger.n = map->n;
+			*find(&other, map->slots[i].key) = map->slots[i];
+	other.n = map->n;
 	free(map->slots);
-	*map = bigger;
+	*map = other;
 	return 0;
+}
+
+static int grow(struct hashmap *map)
+{
+	return resize(map, map->nslots ? map->nslots * 2 : MIN_SLOTS);
 }
 
 int hashmap_put(struct hashmap *map, uint64_t key, void *value)
@@ -94,6 +101,8 @@ void *hashmap_del(struct hashmap *map, uint64_t key)
 	}
 	map->slots[gap] = (struct hashmap_slot){0};
 	map->n--;
+	if (map->nslots > MIN_SLOTS && map->n < map->nslots / 8)
+		resize(map, map->nslots / 2); /* without memory it keeps its size */
 	return value;
 }
 

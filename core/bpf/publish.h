@@ -46,6 +46,11 @@ int bpf_publish(struct bpf_sampler *, struct published *, const struct publicati
 void bpf_publish_confirm(struct bpf_sampler *, const struct published *, uint64_t as_of);
 /* The process is unknown to the kernel from now on. */
 void bpf_publish_withdraw(struct bpf_sampler *, struct published *);
+/* Sets used[file] of each file with an id below n that published mappings name. Without a sampler
+ * (NULL) this and the next function do nothing. */
+void bpf_publish_mark_files(const struct bpf_sampler *, bool *used, uint32_t n);
+/* No published mapping names the file, and its id may become another file's: frees its tables. */
+void bpf_publish_forget_file(struct bpf_sampler *, uint32_t file);
 /* For assertions: is the kernel's copy that of p? */
 bool bpf_publish_holds(const struct bpf_sampler *, const struct published *);
 

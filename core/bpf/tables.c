@@ -117,6 +117,32 @@ static void mark_used(struct bpf_sampler *b)
 	}
 }
 
+void bpf_publish_mark_files(const struct bpf_sampler *b, bool *used, uint32_t n)
+{
+	for (uint32_t e = 1; b && e < b->chunks.n; e++) {
+		const struct map_chunk *p = &b->chunks.at[e];
+
+		for (uint32_t i = 0; i < p->n; i++)
+			if (p->mappings[i].file < n)
+				used[p->mappings[i].file] = true;
+	}
+}
+
+static void drop_table(struct bpf_sampler *b, uint64_t key)
+{
+	struct slab_table *p = hashmap_del(&b->slabs.tables, key);
+
+	if (p)
+		free_words(b, p->at, p->words);
+	free(p);
+}
+
+void bpf_publish_forget_file(struct bpf_sampler *b, uint32_t file)
+{
+	for (uint32_t i = 0; b && i < FILES_MAX_UNWINDERS; i++)
+		drop_table(b, table_key(file, i));
+}
+
 struct oldest {
 	uint64_t before; /* named at this clock or later: in use, not evicted */
 	uint64_t key;
@@ -142,9 +168,7 @@ static bool evict(struct bpf_sampler *b)
 	hashmap_each(&b->slabs.tables, find_oldest, &o);
 	if (!o.table)
 		return false;
-	hashmap_del(&b->slabs.tables, o.key);
-	free_words(b, o.table->at, o.table->words);
-	free(o.table);
+	drop_table(b, o.key);
 	return true;
 }
 

@@ -210,14 +210,17 @@ void pipeline_sweep(struct pipeline *p, const struct pipeline_sweep *o)
 		mark_frames(p, o->keep[i], used);
 	process_sweep(p->processes, before, is_needed, p);
 	process_each(p->processes, mark_mappings, used);
+	bpf_publish_mark_files(p->o.bpf, used, p->files->n);
 	for (uint32_t i = 1; i < p->files->n; i++) {
 		const struct file *f = p->files->all[i];
 
 		if (used[i] || !f || f->inspecting)
 			continue;
 		o->forget(o->arg, i);
+		bpf_publish_forget_file(p->o.bpf, i);
 		files_drop(p->files, i);
 	}
+	files_trim(p->files);
 	free(used);
 }
 

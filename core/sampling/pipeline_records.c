@@ -114,6 +114,8 @@ static uint32_t read_user_frame(struct pipeline *p, struct process *proc, uint64
 	switch ((enum frame_kind)(word >> FRAME_KIND_SHIFT)) {
 	case FRAME_FILE:
 		*f = file_frame(word);
+		if (!files_is_of_time(p->files, f->file, time))
+			break;
 		p->walk.guessed += f->guessed;
 		return 1;
 	case FRAME_ANONYMOUS:

@@ -11,13 +11,16 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/dict.h"
 #include "base/log.h"
+#include "unwind/file_index.h"
 #include "process/safe_open.h"
 
 #define VDSO "[vdso]"
 #define MAX_SHORTAGES 8u
 #define SHORTAGE_NS 200000000ull /* pause, doubled each time: the last begins after 25 s */
+#define MAX_UNREADABLE 4096u     /* files that are known by their path only */
+#define PATH_BYTES (8u << 20)
+#define SHORT_PATH 255u
 /* A file is recognized without a check for this long: later its content may differ. */
 #define RECENT_NS 100000000ull
 
@@ -27,15 +30,9 @@ int files_new(struct files **ret, struct worker *worker, const struct plugin_set
 
 	if (!f)
 		return -ENOMEM;
-	f->keys = calloc(1, sizeof(*f->keys));
-	if (!f->keys || dict_init(f->keys)) {
-		free(f->keys);
-		free(f);
-		return -ENOMEM;
-	}
 	f->worker = worker;
 	f->unwinders = unwinders;
-	f->n = 1;
+	f->n = f->lowest = 1;
 	*ret = f;
 	return 0;
 }
@@ -51,10 +48,16 @@ void files_drop(struct files *fs, uint32_t id)
 	inspection_unref(f->inspection);
 	if (f->fd >= 0)
 		close(f->fd);
-	free(f->path);
+	else
+		fs->unreadable--;
+	fs->path_bytes -= strlen(f->path);
 	free(f->text);
-	free(f);
-	fs->all[id] = NULL;
+	file_index_remove(fs, f, clock_now());
+}
+
+void files_trim(struct files *fs)
+{
+	file_index_trim(fs, clock_now());
 }
 
 void files_free(struct files *f)
@@ -63,9 +66,7 @@ void files_free(struct files *f)
 		return;
 	for (uint32_t i = 1; i < f->n; i++)
 		files_drop(f, i);
-	dict_fini(f->keys);
-	free(f->keys);
-	free(f->all);
+	file_index_fini(f);
 	free(f);
 }
 
@@ -216,45 +217,28 @@ struct identity {
 	uint64_t dev, ino, size, mtime, mtime_ns;
 };
 
-/* Makes the file of an id that has none. NULL: no memory. */
-static struct file *add(struct files *fs, uint32_t id, int fd, pid_t pid, const char *path)
+/* The path, or, once all paths take PATH_BYTES, the end of a long path. */
+static const char *stored_path(const struct files *fs, const char *path)
 {
-	struct file *f = calloc(1, sizeof(*f));
+	size_t len = strlen(path);
+	const char *end = path + len - (len < SHORT_PATH ? len : SHORT_PATH), *slash;
 
-	if (id >= fs->cap) {
-		uint32_t cap = fs->cap ? fs->cap : 64;
-		struct file **all;
-
-		while (cap <= id)
-			cap *= 2;
-		all = realloc(fs->all, cap * sizeof(struct file *));
-		if (!all)
-			goto fail;
-		memset(all + fs->cap, 0, (cap - fs->cap) * sizeof(struct file *));
-		fs->all = all;
-		fs->cap = cap;
-	}
-	if (!f)
-		goto fail;
-	*f = (struct file){.id = id, .fd = fd, .pid = pid, .path = strdup(path), .files = fs};
-	if (!f->path)
-		goto fail;
-	fs->all[id] = f;
-	if (id >= fs->n)
-		fs->n = id + 1;
-	return f;
-fail:
-	free(f);
-	return NULL;
+	if (end == path || fs->path_bytes + len <= PATH_BYTES)
+		return path;
+	slash = strchr(end, '/');
+	return slash && slash[1] ? slash : end;
 }
 
-/* The id of this identity, DICT_NONE: no memory. *ret: its file, NULL: it has none. */
-static uint32_t find(struct files *fs, const void *key, size_t len, struct file **ret)
+/* Makes the file of a key. Takes fd, but not on failure. NULL: no memory. */
+static struct file *add(struct files *fs, const void *key, size_t len, pid_t pid, const char *path)
 {
-	uint32_t id = dict_add(fs->keys, key, len);
+	struct file *f = file_index_add(fs, key, len, stored_path(fs, path), clock_now());
 
-	*ret = id != DICT_NONE && id < fs->n ? fs->all[id] : NULL;
-	return id;
+	if (!f)
+		return NULL;
+	f->pid = pid;
+	fs->path_bytes += strlen(f->path);
+	return f;
 }
 
 static struct file *no_memory(struct files *fs)
@@ -263,34 +247,39 @@ static struct file *no_memory(struct files *fs)
 	return NULL;
 }
 
-/* Makes the file of an id that has none, and has it inspected. Takes fd. NULL: no memory. */
-static struct file *add_inspected(struct files *fs, uint32_t id, int fd, pid_t pid,
+/* Makes the file of a key, and has it inspected. Takes fd. NULL: no memory. */
+static struct file *add_inspected(struct files *fs, const void *key, size_t len, int fd, pid_t pid,
 				  const char *path)
 {
-	struct file *f = add(fs, id, fd, pid, path);
+	struct file *f = add(fs, key, len, pid, path);
 
 	if (!f) {
 		close(fd);
 		return no_memory(fs);
 	}
+	f->fd = fd;
 	inspect(f);
 	return f;
 }
 
-/* A file that can't be opened: known by its path only. */
+/* A file that can't be opened: known by its path only, or, if there are very many, not even so. */
 static struct file *without_file(struct files *fs, pid_t pid, const char *path, int err)
 {
 	struct file *f;
-	uint32_t id;
 
 	if (err == -ENOMEM)
 		return no_memory(fs);
-	id = find(fs, path, strlen(path), &f);
+	f = file_index_find(fs, path, strlen(path));
+	if (!f && fs->unreadable >= MAX_UNREADABLE) {
+		path = "[files that cannot be read]";
+		f = file_index_find(fs, path, strlen(path));
+	}
 	if (f)
 		return f;
-	f = id == DICT_NONE ? NULL : add(fs, id, -1, pid, path);
+	f = add(fs, path, strlen(path), pid, path);
 	if (!f)
 		return no_memory(fs);
+	fs->unreadable++;
 	f->state = FILE_REFUSED;
 	f->text = strdup(err == -ESTALE || err == -ENOENT || err == -ESRCH
 				 ? "the file was removed or replaced before it could be opened"
@@ -300,16 +289,14 @@ static struct file *without_file(struct files *fs, pid_t pid, const char *path, 
 
 static struct file *vdso(struct files *fs, pid_t pid)
 {
-	struct file *f;
-	uint32_t id = find(fs, VDSO, strlen(VDSO), &f);
+	struct file *f = file_index_find(fs, VDSO, strlen(VDSO));
 	int fd;
 
 	if (f)
 		return f;
-	if (id == DICT_NONE)
-		return no_memory(fs);
 	fd = open_vdso();
-	return fd < 0 ? without_file(fs, pid, VDSO, fd) : add_inspected(fs, id, fd, pid, VDSO);
+	return fd < 0 ? without_file(fs, pid, VDSO, fd)
+		      : add_inspected(fs, VDSO, strlen(VDSO), fd, pid, VDSO);
 }
 
 static struct file *recent(const struct files_recent *r, pid_t pid, const struct procfs_mapping *m)
@@ -337,7 +324,6 @@ struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *
 	struct file *f = recent(&fs->recent, pid, m);
 	struct identity id;
 	struct stat st;
-	uint32_t number;
 	int fd;
 
 	if (f)
@@ -356,15 +342,20 @@ struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *
 	}
 	id = (struct identity){st.st_dev, st.st_ino, (uint64_t)st.st_size,
 			       (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec};
-	number = find(fs, &id, sizeof(id), &f);
-	if (!f && number != DICT_NONE)
-		f = add_inspected(fs, number, fd, pid, m->name);
-	else
+	f = file_index_find(fs, &id, sizeof(id));
+	if (f)
 		close(fd);
+	else
+		f = add_inspected(fs, &id, sizeof(id), fd, pid, m->name);
 	if (!f)
 		return no_memory(fs);
 	remember(fs, pid, m, f);
 	return f;
+}
+
+bool files_is_of_time(const struct files *fs, uint32_t id, uint64_t time)
+{
+	return id < fs->n && fs->all[id] && fs->all[id]->added_ns <= time;
 }
 
 bool files_base(struct process_mapping *m)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/hashmap.h"
 #include "plugin/plugin.h"
 #include "process/process.h"
 #include "process/procfs.h"
@@ -28,19 +29,25 @@ struct file {
 	struct files *files;
 	uint32_t id; /* from 1 */
 	enum file_state state;
-	int fd;    /* -1: it could not be opened */
-	pid_t pid; /* process that mapped it first: debug files are searched below its root */
-	char *path;
-	char *text;                    /* FILE_REFUSED: why */
-	bool executable;               /* a process runs it as its program */
-	bool claimed;                  /* a language unwinder claims code of it */
-	bool inspecting;               /* the worker does: it can't be dropped */
-	bool renewed;                  /* it has new tables, until files_clear_renewed() */
+	int fd;          /* -1: it could not be opened */
+	pid_t pid;       /* process that mapped it first: debug files are searched below its root */
+	char *path;      /* a part of it, if paths take too much memory */
+	char *text;      /* FILE_REFUSED: why */
+	bool executable; /* a process runs it as its program */
+	bool claimed;    /* a language unwinder claims code of it */
+	bool inspecting; /* the worker does: it can't be dropped */
+	bool renewed;    /* it has new tables, until files_clear_renewed() */
 	uint64_t retry_ns;             /* CLOCK_MONOTONIC: it is inspected again; 0: never */
 	uint32_t shortages;            /* inspections that failed because memory was short */
 	struct inspection *inspection; /* FILE_READY */
 	/* By unwinder, in the order of the set; NULL: no table. Part of the inspection. */
 	const struct inspection_slab *slabs[FILES_MAX_UNWINDERS];
+
+	/* Of file_index.c. */
+	uint64_t added_ns; /* CLOCK_MONOTONIC */
+	void *key;         /* identity, or path */
+	size_t key_len;
+	struct file *same_hash;
 };
 
 /* The file that was opened last. A process with thousands of mappings of one file reports them in a
@@ -57,23 +64,30 @@ struct files {
 	struct files_recent recent;
 	struct worker *worker;              /* borrowed */
 	const struct plugin_set *unwinders; /* borrowed */
-	struct dict *keys;                  /* identity -> id */
+	struct hashmap by_hash;             /* of file_index.c */
 	struct file **all;                  /* by id; [0] and those of dropped files are NULL */
+	uint64_t *dropped_ns;               /* by id: when its file was dropped; 0: never */
 	uint32_t n, cap;
-	uint32_t answers;  /* inspections that the worker finished */
-	uint32_t notes;    /* sentences of unwinders about files that they cannot use */
-	uint64_t retry_ns; /* the earliest of all files; 0: none */
-	bool shortage;     /* files_of() had no memory; cleared by its caller */
+	uint32_t lowest;     /* no lower id is free */
+	uint32_t unreadable; /* files that are known by their path only */
+	uint64_t path_bytes; /* of all files */
+	uint32_t answers;    /* inspections that the worker finished */
+	uint32_t notes;      /* sentences of unwinders about files that they cannot use */
+	uint64_t retry_ns;   /* the earliest of all files; 0: none */
+	bool shortage;       /* files_of() had no memory; cleared by its caller */
 };
 
 int files_new(struct files **ret, struct worker *, const struct plugin_set *); /* 0 or -ENOMEM */
 void files_free(struct files *); /* after the worker has stopped; NULL is fine */
-/* Frees a file that nothing refers to. If it is mapped again, it has the same id. Not while it is
- * `inspecting`. */
+/* Frees a file that nothing refers to, but perhaps records that the kernel wrote in the last
+ * seconds. Its id is used again later. Not while it is `inspecting`. */
 void files_drop(struct files *, uint32_t id);
+void files_trim(struct files *); /* after files were dropped: gives memory back */
 /* The file of an executable mapping of a process; the worker inspects it if it is new. NULL:
  * anonymous memory; or, with `shortage` set, no memory: the mapping is to be read again later. */
 struct file *files_of(struct files *, pid_t pid, const struct procfs_mapping *);
+/* Whether the id was this file's at that time (CLOCK_MONOTONIC ns): it may be an earlier file's. */
+bool files_is_of_time(const struct files *, uint32_t id, uint64_t time);
 /* Inspects files again for which memory was short, a few times and ever more rarely. To be called
  * now and then with CLOCK_MONOTONIC ns; costs nothing while there are none. */
 void files_retry(struct files *, uint64_t now);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "plugin/plugin.h"
 #include "process/procfs.h"
+#include "unwind/file_index.h"
 #include "unwind/files.h"
 #include "mapping_help.h"
 #include "worker_help.h"
@@ -65,4 +66,67 @@ TEST(many_mappings_of_one_file_open_it_once)
 	files_free(fs);
 	worker_stop(w);
 	remove_scratch();
+}
+
+static uint32_t add_key(struct files *fs, uint32_t key, uint64_t now)
+{
+	struct file *f = file_index_add(fs, &key, sizeof(key), "/x", now);
+
+	CHECK(f && file_index_find(fs, &key, sizeof(key)) == f);
+	return f->id;
+}
+
+/* Ids are used again after a while, the lowest first, and memory is given back. */
+TEST(ids_are_used_again)
+{
+	const uint64_t second = 1000000000;
+	struct plugin_set set = {0};
+	struct files *fs;
+	uint32_t key = 0;
+
+	CHECK_INT(files_new(&fs, NULL, &set), 0);
+	for (uint64_t t = 1; t <= 200; t++) {
+		for (uint32_t i = 0; i < 1000; i++)
+			CHECK(add_key(fs, ++key, t * second) < 40 * 1000);
+		for (uint32_t i = 1; i < fs->n; i++)
+			if (fs->all[i])
+				file_index_remove(fs, fs->all[i], t * second);
+		file_index_trim(fs, t * second);
+	}
+	CHECK(fs->n > 20 * 1000 && fs->by_hash.n == 0);
+	file_index_trim(fs, 300 * second);
+	CHECK(fs->n == 1 && fs->cap == 64 && fs->by_hash.nslots == 64);
+	CHECK_INT(add_key(fs, 5, 301 * second), 1);
+	CHECK(files_is_of_time(fs, 1, 301 * second) && !files_is_of_time(fs, 1, 300 * second));
+	CHECK(!files_is_of_time(fs, 2, 301 * second));
+	file_index_remove(fs, fs->all[1], 302 * second);
+	files_free(fs);
+}
+
+/* Files that cannot be opened are bounded in number and memory, and forgotten. */
+TEST(many_files_that_cannot_be_opened)
+{
+	struct procfs_mapping m = {.lo = 4096, .hi = 8192, .ino = 12345};
+	struct plugin_set set = {0};
+	char path[4000];
+	struct files *fs;
+	struct file *f;
+
+	CHECK_INT(files_new(&fs, NULL, &set), 0);
+	memset(path, 'x', sizeof(path));
+	for (uint32_t i = 0; i < 6000; i++) {
+		snprintf(path + 3800, 100, "/none/file-%u", i);
+		path[0] = '/';
+		m.name = path;
+		f = files_of(fs, getpid(), &m);
+		CHECK(f && f->state == FILE_REFUSED && f->text);
+		if (i == 3000)
+			CHECK_STR(f->path, "/none/file-3000");
+	}
+	CHECK_STR(f->path, "[files that cannot be read]");
+	CHECK(fs->n < 4200 && fs->path_bytes < 10u << 20);
+	for (uint32_t i = 1; i < fs->n; i++)
+		files_drop(fs, i);
+	CHECK(!fs->path_bytes && !fs->unreadable && !fs->by_hash.n);
+	files_free(fs);
 }
