@@ -46,6 +46,18 @@ static uint32_t immediate(const unsigned char *p)
 	return p[0] == 0xc6 ? 1 : p[0] == 0xc7 ? (p[-1] == 0x66 ? 2 : 4) : 0;
 }
 
+/* Is there `mov %reg,disp(%base)` at p, disp < 128? Its length, 0: there is another instruction. */
+static uint32_t is_store_of(const unsigned char *p, uint32_t *reg, uint32_t disp)
+{
+	uint32_t sib = (p[2] & 7) == 4;
+
+	if ((p[0] & 0xfa) != 0x48 || p[1] != 0x89 || p[2] >> 6 != 1 || p[3 + sib] != disp ||
+	    (sib && p[3] != 0x24))
+		return 0;
+	*reg = (uint32_t)(p[2] >> 3 & 7) | (uint32_t)(p[0] >> 2 & 1) << 3;
+	return 4 + sib;
+}
+
 /* The end of the last instruction of the beginning that stores into [from, to) from sp; 0: none. */
 static uint32_t last_store(const unsigned char *code, uint32_t from, uint32_t to)
 {
@@ -73,16 +85,14 @@ static void find_cframe(const unsigned char *code, const uint32_t *words, struct
 			continue;
 		n = of_sp(code + i + 2, &disp);
 		for (uint32_t k = i + 2 + n; n && k < i + 64; k++) {
-			const unsigned char *p = code + k;
+			uint32_t stored, len = is_store_of(code + k, &stored, field);
 
-			if ((p[0] & 0xfa) != 0x48 || p[1] != 0x89 || p[2] >> 6 != 1 ||
-			    (p[2] & 7) == 4 || p[3] != field ||
-			    ((uint32_t)(p[2] >> 3 & 7) | (uint32_t)(p[0] >> 2 & 1) << 3) != reg)
+			if (!len || stored != reg)
 				continue;
 			f->place = disp + (words[PYTHON_FAMILY] == PYTHON_ENTRIES ? 8 : 0);
 			f->prologue = last_store(code, disp, disp + 24);
-			if (f->prologue < k + 4)
-				f->prologue = k + 4;
+			if (f->prologue < k + len)
+				f->prologue = k + len;
 			return;
 		}
 	}
@@ -99,15 +109,71 @@ static void find_entry(const unsigned char *code, const uint32_t *words, struct 
 			f->place = disp - owner;
 	}
 	for (uint32_t i = 0; f->place && i < BEGINNING; i++) {
-		const unsigned char *p = code + i;
-
-		if ((p[0] & 0xfa) == 0x48 && p[1] == 0x89 && p[2] >> 6 == 1 && (p[2] & 7) != 4 &&
-		    p[3] == words[PYTHON_CURRENT]) {
-			f->prologue = i + 4;
+		n = is_store_of(code + i, &disp, words[PYTHON_CURRENT]);
+		if (n) {
+			f->prologue = i + n;
 			return;
 		}
 	}
 	f->place = 0;
+}
+
+/* DWARF numbers of the registers that functions keep, by the machine's. */
+static const unsigned char kept[16] = {
+	[3] = 3, [5] = 6, [12] = 12, [13] = 13, [14] = 14, [15] = 15};
+
+/*
+ * 3.8 to 3.10: the register that the function keeps the frame in, its first argument in 3.8 and its
+ * second later; the prologue ends where the thread state gets it.
+ */
+static void find_register(const unsigned char *code, const uint32_t *words, struct python_places *f)
+{
+	uint32_t argument = words[PYTHON_VERSION] >> 8 == 8 ? 7 : 6; /* rdi, rsi */
+	uint32_t reg = 0, stored;
+
+	for (uint32_t i = 0; i < BEGINNING && !reg; i++)
+		if ((code[i] & 0xfe) == 0x48 && code[i + 1] == 0x89 && code[i + 2] >> 6 == 3 &&
+		    (code[i + 2] >> 3 & 7) == argument)
+			reg = (uint32_t)(code[i + 2] & 7) | (uint32_t)(code[i] & 1) << 3;
+	for (uint32_t i = 0; kept[reg] && i < BEGINNING; i++) {
+		uint32_t n = is_store_of(code + i, &stored, words[PYTHON_CURRENT]);
+
+		if (n && stored == reg) {
+			f->place = kept[reg];
+			f->prologue = i + n;
+			return;
+		}
+	}
+}
+
+/* Do only jumps and moves between registers follow, from `at` to `end`? */
+static int leads_to(struct python_code_bytes code, uint64_t at, uint32_t end)
+{
+	for (int i = 0; i < 5 && at + 5 <= code.n; i++) {
+		const unsigned char *p = code.at + at;
+
+		if (at == end)
+			return 1;
+		if (*p == 0xeb)
+			at += 2 + (uint64_t)(int8_t)p[1];
+		else if (*p == 0xe9)
+			at += 5 + (uint64_t)(int32_t)u32(p + 1);
+		else if ((*p & 0xfa) == 0x48 && p[1] == 0x89 && p[2] >> 6 == 3)
+			at += 3;
+		else
+			return 0;
+	}
+	return 0;
+}
+
+/* 3.8 to 3.10: the frame is unlinked before the function's last call. */
+static void find_returns(struct python_code_bytes code, uint32_t end, struct python_places *f)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i + 5 <= code.n && n < PYTHON_RETURNS; i++)
+		if (code.at[i] == 0xe8 && leads_to(code, i + 5, end))
+			f->unlinked[n++] = i + 5;
 }
 
 /* `sub $N,%rsp` begins the body, `add $N,%rsp` ends it. */
@@ -127,6 +193,7 @@ static void find_epilogue(struct python_code_bytes code, struct python_places *f
 			continue;
 		f->epilogue = i + 7;
 		f->epilogue_end = i + n + 1;
+		find_returns(code, i, f);
 		return;
 	}
 }
@@ -138,6 +205,9 @@ void python_find_places(struct python_code_bytes code, const uint32_t *words,
 	if (code.n < BEGINNING + 128)
 		return;
 	switch (words[PYTHON_FAMILY]) {
+	case PYTHON_OBJECTS:
+		find_register(code.at, words, found);
+		break;
 	case PYTHON_ENTRIES:
 	case PYTHON_SHIMS:
 		find_cframe(code.at, words, found);

@@ -12,8 +12,10 @@ struct python_code_bytes {
 };
 
 /* What was found in it, in bytes from its beginning and from sp; 0: not found. */
+#define PYTHON_RETURNS 4
 struct python_places {
 	uint32_t place, prologue, epilogue, epilogue_end;
+	uint32_t unlinked[PYTHON_RETURNS]; /* return addresses of calls that only the end follows */
 };
 
 /* Finds where the function keeps the frame that it runs. words[]: the table so far. */

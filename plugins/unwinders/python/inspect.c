@@ -9,6 +9,7 @@
 
 #define EVAL "_PyEval_EvalFrameDefault"
 #define MOST_CODE (1u << 20) /* bytes of the interpreter's function */
+#define GET_VERSION 256      /* bytes of Py_GetVersion() that are looked at */
 
 struct interpreter {
 	const struct fusee_self *self;
@@ -22,16 +23,65 @@ struct interpreter {
 
 /* ---- the version ---- */
 
+static uint32_t u32(const unsigned char *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* "3.9.18", "3.10.0rc1" as PY_VERSION_HEX without the kind of release. 0: the text is no version.
+ */
+static uint32_t parse_version(const char text[16])
+{
+	unsigned int minor, micro;
+	int n = 0;
+
+	return sscanf(text, "3.%2u.%2u%n", &minor, &micro, &n) == 2 && n >= 5
+		       ? 3u << 24 | minor << 16 | micro << 8
+		       : 0;
+}
+
+/* The version is a text that Py_GetVersion() formats: an address in its code. */
+static uint32_t version_in_code(const struct interpreter *in)
+{
+	unsigned char code[GET_VERSION];
+	struct fusee_range at;
+	uint64_t n;
+
+	if (in->host->file_symbol(in->file, "Py_GetVersion", &at) || at.hi <= at.lo)
+		return 0;
+	n = at.hi - at.lo < sizeof(code) ? at.hi - at.lo : sizeof(code);
+	if (in->host->file_read(in->file, at.lo, code, (uint32_t)n))
+		return 0;
+	for (uint32_t i = 0; i + 7 <= n; i++) {
+		char text[16] = "";
+		uint64_t to = 0;
+		uint32_t version;
+
+		if ((code[i] & 0xfb) == 0x48 && code[i + 1] == 0x8d && (code[i + 2] & 0xc7) == 5)
+			to = at.lo + i + 7 + (uint64_t)(int32_t)u32(code + i + 3); /* lea N(%rip) */
+		else if ((code[i] & 0xf8) == 0xb8)
+			to = u32(code + i + 1); /* mov $N */
+		if (!to || in->host->file_read(in->file, to, text, sizeof(text) - 1))
+			continue;
+		version = parse_version(text);
+		if (version)
+			return version;
+	}
+	return 0;
+}
+
 /* From 3.11 on the file has it as a number. */
 static uint32_t version_of(const struct interpreter *in)
 {
 	struct fusee_range at;
 	uint32_t version;
 
-	if (in->host->file_symbol(in->file, "Py_Version", &at) ||
-	    in->host->file_read(in->file, at.lo, &version, sizeof(version)))
-		return 0;
-	return version;
+	if (in->host->file_symbol(in->file, "Py_Version", &at))
+		return version_in_code(in);
+	return in->host->file_read(in->file, at.lo, &version, sizeof(version)) ? 0 : version;
 }
 
 /* Fills in->words. 0, or what host->fail() returned. */
@@ -62,14 +112,6 @@ static int find_version(struct interpreter *in)
 }
 
 /* ---- its code ---- */
-
-static uint32_t u32(const unsigned char *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
 
 #define CANDIDATES 16
 #define JUMPS                                                                               \
@@ -172,6 +214,7 @@ static int publish(struct interpreter *in)
 	in->words[PYTHON_PROLOGUE] = places.prologue;
 	in->words[PYTHON_EPILOGUE] = places.epilogue;
 	in->words[PYTHON_EPILOGUE_END] = places.epilogue_end;
+	memcpy(in->words + PYTHON_UNLINKED, places.unlinked, sizeof(places.unlinked));
 	err = in->host->file_slab(in->self->in, in->file, in->words, PYTHON_WORDS);
 	if (!err)
 		err = claim(in, in->eval, PYTHON_EVAL);
