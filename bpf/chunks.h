@@ -87,8 +87,39 @@ FUSEE_FN int holds_code(__u32 first, __u64 lo, __u64 hi)
 	return low < c->n && low < CHUNK_MAPPINGS && c->mappings[low].lo < hi;
 }
 
+/* What note_changed() found. */
+enum changed_range {
+	CHANGED_NONE, /* no published mapping is in the range */
+	CHANGED_NOTED,
+	CHANGED_UNKNOWN, /* the list was being written, or the range is in several chunks */
+};
+
+/* Notes in the published mappings that overlap [lo, hi) that memory was given out there. */
+FUSEE_FN enum changed_range note_changed(struct map_chunk *head, __u32 first, __u64 lo, __u64 hi,
+					 __u64 now)
+{
+	__u32 version = READ_ONCE(head->version), i;
+	struct map_chunk *c = chunk_of(first, lo);
+	enum changed_range found = CHANGED_NONE;
+
+	if (!c || version & 1)
+		return CHANGED_UNKNOWN;
+	i = first_above(c, lo);
+	for (__u32 n = 0; n < CHUNK_MAPPINGS; n++) {
+		__asm__ volatile("" : "+r"(i)); /* the verifier needs each bound */
+		if (i >= c->n || i >= CHUNK_MAPPINGS || c->mappings[i].lo >= hi)
+			break;
+		READ_ONCE(c->mappings[i].changed) = now;
+		found = CHANGED_NOTED;
+		i++;
+	}
+	if (i >= c->n && c->next && (c = chunk_at(c->next)) && c->mappings[0].lo < hi)
+		return CHANGED_UNKNOWN;
+	return READ_ONCE(head->version) == version ? found : CHANGED_UNKNOWN;
+}
+
 /* The version of a process's mappings. Odd: they are being written, belong to another process, or
- * memory was given out over them that user space does not know yet. */
+ * memory was given out while they were written that user space does not know yet. */
 FUSEE_FN __u32 version_of(__u32 first, __u64 process)
 {
 	struct map_chunk *c = chunk_at(first);
@@ -97,7 +128,7 @@ FUSEE_FN __u32 version_of(__u32 first, __u64 process)
 	if (!c)
 		return 1;
 	version = READ_ONCE(c->version);
-	return READ_ONCE(c->process) == process && READ_ONCE(c->changed) <= READ_ONCE(c->as_of)
+	return READ_ONCE(c->process) == process && READ_ONCE(c->blurred) <= READ_ONCE(c->as_of)
 		       ? version
 		       : 1;
 }

@@ -32,6 +32,9 @@ struct chunk_mapping {
 	struct slab_range language; /* table of the language unwinder that claims the range */
 	__u32 file;  /* struct file's number; 0: memory without a file, for native steps */
 	__u32 claim; /* 1 + the claim's arg; 0: no language unwinder steps here */
+	/* When memory was last given out in this range, so that other code may be here; 0: never.
+	 * Nothing is unwound over the mapping while that is later than the list's as_of. */
+	__u64 changed;
 };
 
 /*
@@ -48,7 +51,8 @@ struct map_chunk {
 	__u32 program; /* 1 + the language unwinder whose program unwinds; 0: sampler_tick does */
 	__u64 process; /* struct process's id; 0: none */
 	__u64 as_of;   /* user space knows what was mapped until then */
-	__u64 changed; /* when memory was last given out where the process had code */
+	__u64 changed; /* when memory was last given out in one of the mappings */
+	__u64 blurred; /* .. while the list was being written: it counts for all of them */
 	struct chunk_mapping mappings[CHUNK_MAPPINGS];
 };
 
@@ -123,8 +127,8 @@ struct cpu_ticks {
 enum tick_result { TICK_RESULTS(TICK_NAME) TICK_RESULT_COUNT };
 
 _Static_assert(sizeof(struct slab_range) == 16, "slab_range");
-_Static_assert(sizeof(struct chunk_mapping) == 88, "chunk_mapping");
-_Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 40, "map_chunk");
+_Static_assert(sizeof(struct chunk_mapping) == 96, "chunk_mapping");
+_Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 48, "map_chunk");
 _Static_assert(sizeof(struct pid_entry) == 16, "pid_entry");
 _Static_assert(sizeof(struct process_rate) == 24, "process_rate");
 _Static_assert(sizeof(struct sampler_settings) == 40, "sampler_settings");

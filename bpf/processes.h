@@ -96,8 +96,8 @@ int sampler_exit(__u64 *args)
 
 /*
  * Memory is given out at free addresses. Where code is known a library was unmapped, and another
- * may follow. The process's stacks are not unwound in the kernel until user space has published
- * what is mapped now.
+ * may follow. Stacks that pass through the range are not unwound in the kernel until user space
+ * knows what is mapped there now.
  */
 SEC("raw_tp/vm_unmapped_area")
 int sampler_mapped(__u64 *args)
@@ -105,29 +105,33 @@ int sampler_mapped(__u64 *args)
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct vm_unmapped_area_info *info = (void *)args[1];
 	struct pid_entry *entry = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
+	__u64 at = args[0], now;
+	enum changed_range range;
 	struct map_chunk *c;
-	__u64 at = args[0];
 	unsigned long len;
-	__u32 chunk;
 
-	if (!entry || at > (__u64)-4096)
+	if (!entry || at > (__u64)-4096 || kernel_read(&len, &info->length))
 		return 0;
-	chunk = entry->chunk;
-	if (kernel_read(&len, &info->length) || !holds_code(chunk, at, at + len))
+	c = chunk_at(entry->chunk);
+	if (!c)
 		return 0;
 	if (entry->inherited) { /* the parent's code is still mapped in the parent */
-		bpf_map_delete_elem(&sampler_pids, &tgid);
+		if (holds_code(entry->chunk, at, at + len))
+			bpf_map_delete_elem(&sampler_pids, &tgid);
 		return 0;
 	}
-	c = chunk_at(chunk);
-	if (c && c->process == entry->process) {
-		__u64 now = bpf_ktime_get_ns();
-
+	if (c->process != entry->process)
+		return 0;
+	now = bpf_ktime_get_ns();
+	range = note_changed(c, entry->chunk, at, at + len, now);
+	if (range == CHANGED_NONE)
+		return 0;
+	if (range == CHANGED_UNKNOWN)
+		READ_ONCE(c->blurred) = now;
+	READ_ONCE(c->changed) = now;
+	c = chunk_at(0);
+	if (c)
 		READ_ONCE(c->changed) = now;
-		c = chunk_at(0);
-		if (c)
-			READ_ONCE(c->changed) = now;
-	}
 	return 0;
 }
 #endif

@@ -28,6 +28,7 @@ struct scratch {
 	__u32 round;  /* of struct sampler_settings, in which `copied` was counted */
 	__u32 copied; /* bytes of stack copies */
 	__u32 pad;
+	__u64 as_of; /* of the mappings: struct map_chunk */
 	union {
 		struct record_tick tick; /* what the others begin with */
 		struct record_stack stack;
@@ -90,6 +91,7 @@ enum step_end {
 	STEP_COMPLETE,     /* the stack reached its outermost frame */
 	STEP_UNKNOWN_CODE, /* no published mapping holds the frame's address */
 	STEP_STOPPED,      /* the step stopped for a reason */
+	STEP_CHANGED,      /* other code may be mapped at the frame's address by now */
 	STEP_NATIVE,       /* the native unwinders step this frame */
 };
 

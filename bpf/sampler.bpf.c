@@ -163,6 +163,7 @@ FUSEE_FN int send_stack(struct sampler_context *c, struct scratch *s)
 FUSEE_FN __u32 walk_published(struct sampler_context *c, struct scratch *s, struct pid_entry *entry,
 			      const int languages)
 {
+	struct map_chunk *head = chunk_at(entry->chunk);
 	struct fusee_unwind *u = state();
 	__u64 process = entry->process;
 	__u32 version;
@@ -171,13 +172,14 @@ FUSEE_FN __u32 walk_published(struct sampler_context *c, struct scratch *s, stru
 	s->chunk = entry->chunk;
 	s->record.tick.head.process = process;
 	version = version_of(s->chunk, process);
-	if (version & 1 || !u)
+	if (version & 1 || !u || !head)
 		return TICK_CHANGED;
+	s->as_of = READ_ONCE(head->as_of);
 	how = walk(c, u, s, languages);
+	if (how == STEP_CHANGED || version != version_of(s->chunk, process))
+		return TICK_CHANGED;
 	if (how != STEP_COMPLETE)
 		return how == STEP_UNKNOWN_CODE ? TICK_UNKNOWN_CODE : TICK_STOPPED;
-	if (version != version_of(s->chunk, process))
-		return TICK_CHANGED;
 	s->record.stack.version = version;
 	return TICK_UNWOUND;
 }

@@ -56,6 +56,8 @@ __attribute__((noinline)) int sampler_step(__u32 unused)
 	m = locate(u, s, at);
 	if (!m || (m->claim && !s->languages))
 		return STEP_UNKNOWN_CODE;
+	if (READ_ONCE(m->changed) > s->as_of)
+		return STEP_CHANGED;
 	if (m->claim) {
 		next = language_turn(u, s, m, at);
 		if (next != STEP_NATIVE)

@@ -11,6 +11,7 @@ struct writer {
 	struct bpf_sampler *b;
 	struct published *p;
 	const struct publication *what;
+	const struct marks *marks;
 	int language; /* number of the unwinder whose program unwinds; -1: none */
 	int awaited;  /* number of the unwinder whose program is being loaded; -1: none */
 	struct map_chunk *last;
@@ -25,11 +26,29 @@ static bool is_anonymous_code(const struct publication *what, const struct proce
 	return false;
 }
 
+/* When memory was last given out where the mapping is, after it was mapped; 0: never. */
+static uint64_t changed_since(const struct writer *w, const struct process_mapping *m)
+{
+	uint64_t changed = 0;
+
+	for (uint32_t i = 0; i < w->marks->n; i++) {
+		const struct mark *at = &w->marks->at[i];
+
+		if (at->lo < m->hi && at->hi > m->lo && at->changed >= m->since &&
+		    at->changed > changed)
+			changed = at->changed;
+	}
+	return changed;
+}
+
 /* false: code in the mapping is for user space. */
 static bool describe(struct writer *w, struct process_mapping *m, struct chunk_mapping *to)
 {
 	if (is_anonymous_code(w->what, m)) {
-		*to = (struct chunk_mapping){.lo = m->lo, .hi = m->hi, .bias = m->lo - m->offset};
+		*to = (struct chunk_mapping){.lo = m->lo,
+					     .hi = m->hi,
+					     .bias = m->lo - m->offset,
+					     .changed = changed_since(w, m)};
 		return true;
 	}
 	if (!m->file || m->file->state != FILE_READY || !files_base(m) ||
@@ -39,7 +58,8 @@ static bool describe(struct writer *w, struct process_mapping *m, struct chunk_m
 				     .hi = m->hi,
 				     .bias = m->bias,
 				     .shift = m->lo - m->offset,
-				     .file = m->file->id};
+				     .file = m->file->id,
+				     .changed = changed_since(w, m)};
 	for (uint32_t i = 0; i < SAMPLER_TABLES; i++)
 		if (slabs_place(w->b, m->file, w->b->unwinder[i], &to->table[i])) {
 			w->p->lacks_table = true;
@@ -217,9 +237,10 @@ static void choose_language(struct writer *w)
 }
 
 int chunks_write(struct bpf_sampler *b, struct published *p, const struct publication *what,
-		 struct map_chunk *head)
+		 const struct marks *marks)
 {
-	struct writer w = {.b = b, .p = p, .what = what, .last = head, .n = 1};
+	struct map_chunk *head = &b->chunks.at[p->chunk];
+	struct writer w = {.b = b, .p = p, .what = what, .marks = marks, .last = head, .n = 1};
 	int r = 0;
 
 	p->lacks_table = false;

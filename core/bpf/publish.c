@@ -5,7 +5,6 @@
 #include <errno.h>
 
 #include "base/assert.h"
-#include "base/clock.h"
 #include "bpf/sampler_state.h"
 
 /*
@@ -19,6 +18,24 @@ static void set_version(struct map_chunk *c, uint32_t version)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/* Reads from the list that is published what changed of it and is not confirmed. */
+static void marks_read(const struct bpf_sampler *b, const struct map_chunk *head, struct marks *to)
+{
+	to->n = 0;
+	to->blurred = false;
+	for (const struct map_chunk *c = head; c; c = c->next ? &b->chunks.at[c->next] : NULL)
+		for (uint32_t i = 0; i < c->n; i++) {
+			const struct chunk_mapping *m = &c->mappings[i];
+
+			if (m->changed <= head->as_of)
+				continue;
+			if (to->n < MAX_MARKS)
+				to->at[to->n++] = (struct mark){m->lo, m->hi, m->changed};
+			else
+				to->blurred = true;
+		}
+}
+
 static int set_pid_entry(struct bpf_sampler *b, const struct published *p)
 {
 	struct pid_entry entry = {.process = p->process->id, .chunk = p->chunk};
@@ -30,19 +47,22 @@ static int set_pid_entry(struct bpf_sampler *b, const struct published *p)
 static int write_list(struct bpf_sampler *b, struct published *p, const struct publication *what)
 {
 	struct map_chunk *head = &b->chunks.at[p->chunk];
+	struct marks marks;
 	int r;
 
 	/* Versions rise over all processes, so that what a record was unwound over can be compared
 	 * even if the process has other chunks by now. */
 	b->chunks.versions += 2;
 	set_version(head, b->chunks.versions - 1);
+	marks_read(b, head, &marks);
 	chunks_free(b, head->next);
 	head->next = head->n = 0;
 	head->process = what->process->id;
-	head->as_of = 0;
 	b->chunks.owners[p->chunk] = p;
 	b->slabs.clock++;
-	r = chunks_write(b, p, what, head);
+	r = chunks_write(b, p, what, &marks);
+	if (marks.blurred)
+		head->blurred = head->changed;
 	p->version = b->chunks.versions;
 	set_version(head, p->version);
 	return r;
@@ -64,18 +84,12 @@ int bpf_publish(struct bpf_sampler *b, struct published *p, const struct publica
 		r = set_pid_entry(b, p);
 	if (r)
 		bpf_publish_withdraw(b, p);
-	/* From now on the kernel notes what changes of this; what changed before is in records that
-	 * are still to be read. */
-	p->since = clock_now();
-	if (!r)
-		__atomic_store_n(&b->chunks.at[p->chunk].changed, p->since, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&b->chunks.at[0].changed, p->since, __ATOMIC_SEQ_CST);
 	return r;
 }
 
 void bpf_publish_confirm(struct bpf_sampler *b, const struct published *p, uint64_t as_of)
 {
-	fusee_assert(p->chunk && as_of >= p->since);
+	fusee_assert(p->chunk);
 	__atomic_store_n(&b->chunks.at[p->chunk].as_of, as_of, __ATOMIC_SEQ_CST);
 }
 

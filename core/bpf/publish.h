@@ -24,7 +24,6 @@ struct published {
 	struct process *process; /* borrowed while it is published */
 	uint32_t chunk;          /* the first map chunk; 0: nothing is published */
 	uint32_t version;        /* of what is published; rises each time, for all processes */
-	uint64_t since;          /* when it was published */
 	bool awaits_program;     /* published without the program of its language unwinder */
 	bool lacks_table;        /* a table found no room: its file's code is not published */
 };
@@ -38,11 +37,10 @@ struct publication {
 };
 
 /* Publishes the process's mappings, but for those whose files are not ready, in place of what was
- * published before. The kernel does not unwind over them before bpf_publish_confirm(). 0; or
- * -ENOSPC, -errno: then nothing is published. */
+ * published before. The kernel unwinds over them at once, but not where it gave out memory that no
+ * bpf_publish_confirm() covers yet. 0; or -ENOSPC, -errno: then nothing is published. */
 int bpf_publish(struct bpf_sampler *, struct published *, const struct publication *);
-/* All records of mappings until that time have been read and changed nothing: the kernel may
- * unwind, if nothing changed after as_of. as_of: p->since or later. */
+/* All records of mappings until that time have been read, and what they changed is published. */
 void bpf_publish_confirm(struct bpf_sampler *, const struct published *, uint64_t as_of);
 /* The process is unknown to the kernel from now on. */
 void bpf_publish_withdraw(struct bpf_sampler *, struct published *);
@@ -54,8 +52,8 @@ void bpf_publish_forget_file(struct bpf_sampler *, uint32_t file);
 /* For assertions: is the kernel's copy that of p? */
 bool bpf_publish_holds(const struct bpf_sampler *, const struct published *);
 
-/* Calls each() for what is published and not confirmed. when: p->since; or later, the time at which
- * memory was given out where the process had code. */
+/* Calls each() for what is published and not confirmed. when: memory was last given out then where
+ * the process had code. */
 void bpf_publish_each_unconfirmed(struct bpf_sampler *,
 				  void (*each)(void *arg, struct published *, uint64_t when),
 				  void *arg);

@@ -114,10 +114,24 @@ void language_programs_fini(struct bpf_sampler *);
 
 /* ---- mappings.c ---- */
 
-/* Writes the mappings into a list that begins at `head`, which no program reads meanwhile, and sets
- * awaits_program and lacks_table. 0 or -ENOSPC. */
-int chunks_write(struct bpf_sampler *, struct published *, const struct publication *,
-		 struct map_chunk *head);
+#define MAX_MARKS 32u
+
+/* What the kernel noted in the list before: memory was given out then in [lo, hi). */
+struct mark {
+	uint64_t lo, hi, changed;
+};
+
+struct marks {
+	struct mark at[MAX_MARKS];
+	uint32_t n;
+	bool blurred; /* there may be more, of any range */
+};
+
+/* Writes the mappings into the list that begins at p->chunk, which no program reads meanwhile, and
+ * sets awaits_program and lacks_table. Mappings that are older than a mark on their range keep it.
+ * 0 or -ENOSPC. */
+int chunks_write(struct bpf_sampler *, struct published *p, const struct publication *,
+		 const struct marks *);
 
 /* ---- chunks.c ---- */
 

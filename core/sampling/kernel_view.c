@@ -10,47 +10,48 @@
 #include "base/log.h"
 
 /*
- * The states of a process in the kernel's view. Only in CONFIRMED does the kernel unwind its
- * stacks; in all other states they are copied to user space.
+ * The states of a process in the kernel's view. In PUBLISHED the kernel unwinds its stacks; in
+ * CHANGED those that do not pass through a range where it gave out memory. The others are copied to
+ * user space.
  *
- *          +--------+   publish    +-------------+   confirm   +-----------+
- *   -----> | ABSENT |------------->| UNCONFIRMED |------------>| CONFIRMED |
- *          +--------+              +-------------+             +-----------+
- *            |    ^                  ^    ^    |                 |       |
- *    no room |    | withdraw         |    |    | suspend         |       |
- *            v    | (from any state) |    |    v                 |       |
- *          +---------+    publish    |  +-----------+   suspend  |       |
- *          | NO_ROOM |---------------+  | SUSPENDED |<-----------+       |
- *          +---------+               |  +-----------+      publish       |
- *                                    +-----------------------------------+
+ *          +--------+   publish    +-----------+   change   +---------+
+ *   -----> | ABSENT |------------->| PUBLISHED |----------->| CHANGED |
+ *          +--------+              +-----------+            +---------+
+ *            |    ^                  ^    ^    |  confirm        |
+ *    no room |    | withdraw         |    |    +<----------------+
+ *            v    | (from any state) |    |
+ *          +---------+    publish    |    | publish (any state)
+ *          | NO_ROOM |---------------+    |
+ *          +---------+               -----+
  *
  *   publish   In any state, if the view is dirty: bpf_publish() writes the mappings to map chunks.
  *             In NO_ROOM not before RETRY_NS after the last attempt.
  *   no room   bpf_publish() failed with -ENOSPC, in any state.
- *   confirm   bpf_publish_confirm(): all records up to the time of publishing have been read, and
- *             none of them made the view dirty.
- *   suspend   The kernel gave out memory where it knows code. It does not unwind from then on; the
- *             next kernel_views_update() sees it. When all records up to then have been read, and a
- *             mapping was replaced or /proc was read, the view is dirty.
+ *   change    The kernel gave out memory where it knows code, and noted it in these mappings. It
+ *             does not unwind over them from then on; the next kernel_views_update() sees it.
+ *   confirm   bpf_publish_confirm(): all records up to the change have been read, and a mapping was
+ *             replaced and the view published since, or /proc was read and nothing differed.
  *   withdraw  bpf_publish_withdraw(): exec, exit, the pid is used again, the process is freed or
  *             not selected, or publishing failed for another reason than room.
+ *
+ * What is published is as old as the records that were read. So a stack can be unwound over code
+ * that was replaced since: the record about it is read before the stack's own, which is then
+ * discarded (kernel_view_is_outdated()).
  *
  * A view becomes dirty when a sample arrives in ABSENT or NO_ROOM, and in any state when a mapping
  * is added, a file's table is made or renewed, code without a file is first stepped, a language
  * unwinder's program is loaded, claims differ, or the selection of the process may have changed.
  * The next kernel_views_update() publishes all dirty views.
  *
- * Invariants; check() and set_state() assert 1 to 6 at each transition:
+ * Invariants; check() and set_state() assert them at each transition:
  *
  *   1. In ABSENT and NO_ROOM nothing is published: no map chunk belongs to the view.
- *   2. In UNCONFIRMED, CONFIRMED and SUSPENDED the kernel's copy belongs to this process, is
- *      complete (its version is even) and has the version of the view.
+ *   2. In PUBLISHED and CHANGED the kernel's copy belongs to this process, is complete (its version
+ *      is even) and has the version of the view.
  *   3. If a view is dirty, kernel_views.dirty is set, so the next update finds it.
- *   4. CONFIRMED is reached only from UNCONFIRMED, and not while the view is dirty.
- *   5. In NO_ROOM, and only there, no_room says when publishing failed.
- *   6. A view was covered in a version that is not newer than the version of any later record: what
+ *   4. In NO_ROOM, and only there, no_room says when publishing failed.
+ *   5. A view was covered in a version that is not newer than the version of any later record: what
  *      is published after that has a higher version (versions rise over all processes).
- *   7. A process that ended is published again only if one of its threads is sampled afterwards.
  */
 
 #define RETRY_NS 1000000000u  /* between two searches for room */
@@ -59,7 +60,7 @@
 
 static bool is_published(const struct kernel_view *v)
 {
-	return v->state >= VIEW_UNCONFIRMED;
+	return v->state >= VIEW_PUBLISHED;
 }
 
 static void check(const struct kernel_views *vs, const struct kernel_view *v)
@@ -73,7 +74,6 @@ static void check(const struct kernel_views *vs, const struct kernel_view *v)
 
 static void set_state(struct kernel_views *vs, struct kernel_view *v, enum kernel_view_state state)
 {
-	fusee_assert(state != VIEW_CONFIRMED || (v->state == VIEW_UNCONFIRMED && !v->dirty));
 	v->state = state;
 	if (state != VIEW_NO_ROOM)
 		v->no_room = 0;
@@ -94,23 +94,37 @@ void kernel_view_sampled(struct kernel_views *vs, struct process *proc)
 		kernel_view_mark_dirty(vs, proc);
 }
 
-void kernel_view_covered(struct kernel_views *vs, struct process *proc, uint64_t since)
+void kernel_view_covered(struct kernel_views *vs, struct process *proc, uint64_t since,
+			 uint32_t file)
 {
 	struct kernel_view *v = kernel_view_of(proc);
+	bool another = v->covered && v->covered_version == v->published.version &&
+		       v->covered_file != file;
 
 	if (!vs->bpf)
 		return;
 	v->covered = since ? since : 1;
 	v->covered_version = v->published.version;
+	v->covered_file = another ? 0 : file;
+}
+
+static bool has_code_of(const struct walk *w, uint32_t file)
+{
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->frames[i].file == file)
+			return true;
+	return false;
 }
 
 bool kernel_view_is_outdated(struct process *proc, uint64_t time, uint64_t process,
-			     uint32_t version)
+			     uint32_t version, const struct walk *w)
 {
 	const struct kernel_view *v = kernel_view_of(proc);
 
 	if (!v->covered || v->covered > time)
 		return false;
+	if (process == proc->id && version == v->covered_version && v->covered_file)
+		return has_code_of(w, v->covered_file);
 	return process != proc->id || version <= v->covered_version;
 }
 
@@ -226,7 +240,7 @@ static void publish(struct kernel_views *vs, struct process *proc)
 		v->no_room = vs->as_of ? vs->as_of : 1;
 	}
 	v->ready = count_ready(proc);
-	set_state(vs, v, !r ? VIEW_UNCONFIRMED : r == -ENOSPC ? VIEW_NO_ROOM : VIEW_ABSENT);
+	set_state(vs, v, !r ? VIEW_PUBLISHED : r == -ENOSPC ? VIEW_NO_ROOM : VIEW_ABSENT);
 	if (r)
 		log_debug("pid %d: its stacks are unwound in user space: %s", (int)proc->pid,
 			  strerror(-r));
@@ -264,30 +278,31 @@ static void find_awaiting(void *arg, struct process *proc)
 		kernel_view_mark_dirty(arg, proc);
 }
 
+/* Memory was given out at that time where the process had code. */
 static void on_unconfirmed(void *arg, struct published *p, uint64_t when)
 {
 	struct kernel_views *vs = arg;
 	struct process *proc = p->process;
 	struct kernel_view *v = kernel_view_of(proc);
 
-	if (when != p->since && v->state != VIEW_SUSPENDED)
-		set_state(vs, v, VIEW_SUSPENDED);
+	if (v->state != VIEW_CHANGED)
+		set_state(vs, v, VIEW_CHANGED);
 	if (vs->as_of < when || v->dirty)
 		return;
-	if (v->state == VIEW_UNCONFIRMED) {
-		bpf_publish_confirm(vs->bpf, p, vs->as_of);
-		set_state(vs, v, VIEW_CONFIRMED);
-		return;
-	}
-	/* If new code is mapped where memory was given out, its record is read soon. Otherwise
-	 * /proc says what is mapped. */
+	/* If new code is mapped there, its record is read soon. Otherwise /proc says what is
+	 * mapped. */
 	if (v->covered < when) {
 		if (vs->as_of < when + RECORD_NS || vs->as_of < v->reread + REREAD_NS)
 			return;
 		v->reread = vs->as_of;
 		vs->reread(vs->arg, proc);
+		v->dirty = false;
+		publish(vs, proc);
 	}
-	kernel_view_mark_dirty(vs, proc);
+	if (!is_published(v))
+		return;
+	bpf_publish_confirm(vs->bpf, p, when);
+	set_state(vs, v, VIEW_PUBLISHED);
 }
 
 static void withdraw_ended(void *arg, struct process *proc)

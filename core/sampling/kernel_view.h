@@ -14,13 +14,13 @@
 #include "process/process.h"
 #include "unwind/claims.h"
 #include "unwind/files.h"
+#include "unwind/walk.h"
 
 enum kernel_view_state {
 	VIEW_ABSENT,
 	VIEW_NO_ROOM,
-	VIEW_UNCONFIRMED,
-	VIEW_CONFIRMED,
-	VIEW_SUSPENDED,
+	VIEW_PUBLISHED,
+	VIEW_CHANGED,
 };
 
 /* Of one process. What process_owner() returns begins with it; zeros: absent. */
@@ -30,9 +30,10 @@ struct kernel_view {
 	bool dirty;               /* what is published is out of date */
 	uint32_t ready;           /* mappings whose file was ready when it was published */
 	uint64_t no_room;         /* VIEW_NO_ROOM: when publishing failed */
-	uint64_t reread;          /* when /proc was last read because of VIEW_SUSPENDED */
+	uint64_t reread;          /* when /proc was last read because of VIEW_CHANGED */
 	uint64_t covered;         /* when code was last covered by other code; 0: never */
-	uint32_t covered_version; /* published then; stacks of it or older may be wrong */
+	uint32_t covered_version; /* published then; stacks of older versions may be wrong .. */
+	uint32_t covered_file;    /* .. and of this version with code of this file; 0: any */
 	uint32_t nanonymous, anonymous_cap;
 	struct anonymous_code *anonymous; /* that user space has stepped; owned */
 };
@@ -71,15 +72,17 @@ bool kernel_views_are_pending(const struct kernel_views *);
 void kernel_view_mark_dirty(struct kernel_views *, struct process *);
 /* A sample of the process was read. */
 void kernel_view_sampled(struct kernel_views *, struct process *);
-/* A mapping that began at this time replaces code of the process. Before process_map(). */
-void kernel_view_covered(struct kernel_views *, struct process *, uint64_t since);
+/* A mapping that began at this time replaces code of the process, of this file; 0: of several files
+ * or of none. Before process_map(). */
+void kernel_view_covered(struct kernel_views *, struct process *, uint64_t since, uint32_t file);
 /* A walk in user space stepped code in this memory without a file. */
 void kernel_view_stepped(struct kernel_views *, struct process *, const struct process_mapping *);
 /* The process exec'ed, exited, or its pid is used again. */
 void kernel_view_withdraw(struct kernel_views *, struct process *);
 /* Was a stack of this time unwound over mappings that were replaced by then? process and version
  * are those of its record. */
-bool kernel_view_is_outdated(struct process *, uint64_t time, uint64_t process, uint32_t version);
+bool kernel_view_is_outdated(struct process *, uint64_t time, uint64_t process, uint32_t version,
+			     const struct walk *);
 
 /* For struct process_owner. */
 void kernel_view_forked(const struct process *parent, struct process *child);

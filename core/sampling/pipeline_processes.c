@@ -12,17 +12,24 @@
 
 /* ---- mappings ---- */
 
-/* Does the new mapping put other code where there was some? */
-static bool covers_other(const struct process *proc, const struct process_mapping *to)
+/* Does the new mapping put other code where there was some? *file: whose code that was; 0: that of
+ * several files, of none, or of an interpreter, whose frames are not among those of a stack. */
+static bool covers_other(const struct process *proc, const struct process_mapping *to,
+			 uint32_t *file)
 {
+	bool covers = false;
+
 	for (uint32_t i = 0; i < proc->n; i++) {
 		const struct process_mapping *m = &proc->mappings[i];
+		uint32_t id = m->file && !m->file->claimed ? m->file->id : 0;
 
-		if (m->lo < to->hi && m->hi > to->lo && (m->file || to->file) &&
-		    (m->file != to->file || m->lo - m->offset != to->lo - to->offset))
-			return true;
+		if (m->lo >= to->hi || m->hi <= to->lo || (!m->file && !to->file) ||
+		    (m->file == to->file && m->lo - m->offset == to->lo - to->offset))
+			continue;
+		*file = covers && *file != id ? 0 : id;
+		covers = true;
 	}
-	return false;
+	return covers;
 }
 
 /* Is it known already? Of memory without a file a part of a known mapping is enough. */
@@ -45,6 +52,7 @@ static void map(struct pipeline *p, struct process *proc, uint64_t since,
 		.since = since,
 		.file = files_of(p->files, proc->pid, m),
 	};
+	uint32_t covered = 0;
 
 	if (p->files->shortage) {
 		p->files->shortage = false;
@@ -58,8 +66,8 @@ static void map(struct pipeline *p, struct process *proc, uint64_t since,
 	}
 	if (has_same(proc, &to))
 		return;
-	if (covers_other(proc, &to))
-		kernel_view_covered(&p->views, proc, since);
+	if (covers_other(proc, &to, &covered))
+		kernel_view_covered(&p->views, proc, since, covered);
 	kernel_view_mark_dirty(&p->views, proc);
 	if (process_map(proc, &to))
 		p->rescan.due = true;

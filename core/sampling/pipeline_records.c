@@ -170,7 +170,7 @@ static void on_stack(void *arg, uint64_t time, uint32_t cpu, const struct record
 		read_stack(p, proc, time, r);
 	else
 		p->walk.reason = loss_text(LOSS_PROCESS_CHANGED);
-	if (!p->walk.reason && kernel_view_is_outdated(proc, time, over, r->version))
+	if (!p->walk.reason && kernel_view_is_outdated(proc, time, over, r->version, &p->walk))
 		p->walk.reason = loss_text(LOSS_CODE_CHANGED);
 	if (p->walk.reason)
 		p->walk.n = p->walk.guessed = 0;

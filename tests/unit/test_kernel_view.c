@@ -98,24 +98,28 @@ static void world_free(struct world *w)
 	free(w->b.chunks.at);
 }
 
-static void confirm(struct world *w)
+static void update(struct world *w)
 {
 	kernel_views_update(&w->views, clock_now());
-	CHECK_INT(w->v->state, VIEW_UNCONFIRMED);
-	kernel_views_update(&w->views, w->v->published.since);
-	CHECK_INT(w->v->state, VIEW_CONFIRMED);
+	CHECK_INT(w->v->state, VIEW_PUBLISHED);
 }
 
-/* As vm_unmapped_area does in the kernel. */
+static struct map_chunk *chunk_of(const struct world *w)
+{
+	return &w->b.chunks.at[w->v->published.chunk];
+}
+
+/* As vm_unmapped_area does in the kernel, over the first mapping. */
 static uint64_t give_out(struct world *w)
 {
+	struct map_chunk *c = chunk_of(w);
 	uint64_t now = clock_now();
 
-	w->b.chunks.at[w->v->published.chunk].changed = w->b.chunks.at[0].changed = now;
+	c->mappings[0].changed = c->changed = w->b.chunks.at[0].changed = now;
 	return now;
 }
 
-TEST(published_and_confirmed)
+TEST(published)
 {
 	struct map_chunk *c;
 	struct world w;
@@ -124,64 +128,96 @@ TEST(published_and_confirmed)
 	CHECK(w.v->dirty && w.v->state == VIEW_ABSENT);
 	CHECK(kernel_views_are_pending(&w.views));
 	kernel_views_update(&w.views, 0);
-	CHECK_INT(w.v->state, VIEW_UNCONFIRMED);
-	c = &w.b.chunks.at[w.v->published.chunk];
-	CHECK(c->changed > c->as_of);
-	/* not before all records up to the publication were read */
-	kernel_views_update(&w.views, w.v->published.since - 1);
-	CHECK_INT(w.v->state, VIEW_UNCONFIRMED);
-	kernel_views_update(&w.views, w.v->published.since);
-	CHECK_INT(w.v->state, VIEW_CONFIRMED);
-	CHECK(c->changed <= c->as_of);
-	/* a change makes it unconfirmed again; a sample alone does not */
+	CHECK_INT(w.v->state, VIEW_PUBLISHED);
+	c = chunk_of(&w);
+	CHECK(!c->changed && !c->blurred && !c->mappings[0].changed); /* the kernel may unwind */
+	/* a sample alone publishes nothing */
 	kernel_view_sampled(&w.views, w.p);
 	CHECK(!w.v->dirty);
 	kernel_view_mark_dirty(&w.views, w.p);
-	confirm(&w);
+	update(&w);
 	world_free(&w);
 }
 
-TEST(a_change_before_the_confirmation)
+TEST(a_range_that_changed)
 {
-	struct world w;
-
-	world_new(&w);
-	kernel_views_update(&w.views, 0);
-	kernel_view_mark_dirty(&w.views, w.p);
-	kernel_views_update(&w.views, w.v->published.since);
-	CHECK_INT(w.v->state, VIEW_UNCONFIRMED);
-	world_free(&w);
-}
-
-TEST(suspended)
-{
+	struct process_mapping other = {.lo = 0x4000, .hi = 0x5000};
 	uint64_t when;
 	struct world w;
 
 	world_new(&w);
-	confirm(&w);
+	other.file = &w.file;
+	CHECK_INT(process_map(w.p, &other), 0);
+	update(&w);
 	when = give_out(&w);
 	kernel_views_update(&w.views, when - 1);
-	CHECK_INT(w.v->state, VIEW_SUSPENDED);
+	CHECK_INT(w.v->state, VIEW_CHANGED);
 	CHECK(kernel_views_are_pending(&w.views));
+	/* published again for another reason: that range is not to be trusted, the other is */
+	kernel_view_mark_dirty(&w.views, w.p);
+	kernel_views_update(&w.views, when - 1);
+	CHECK(chunk_of(&w)->mappings[0].changed == when && !chunk_of(&w)->mappings[1].changed);
+	CHECK(chunk_of(&w)->as_of < when);
 	/* no record says what is mapped there: /proc is read */
 	kernel_views_update(&w.views, when);
-	CHECK(w.v->state == VIEW_SUSPENDED && !w.rereads);
+	CHECK(w.v->state == VIEW_CHANGED && !w.rereads);
 	kernel_views_update(&w.views, when + SECOND);
-	CHECK(w.v->state == VIEW_UNCONFIRMED && w.rereads == 1);
-	kernel_views_update(&w.views, when + 2 * SECOND);
-	CHECK_INT(w.v->state, VIEW_CONFIRMED);
-	/* a record does: it is published at once */
+	CHECK(w.v->state == VIEW_PUBLISHED && w.rereads == 1);
+	CHECK(chunk_of(&w)->as_of >= when);
+	world_free(&w);
+}
+
+TEST(a_range_with_other_code)
+{
+	struct process_mapping next = {.lo = 0x1000, .hi = 0x2000, .offset = 0x3000};
+	uint64_t when;
+	struct world w;
+
+	world_new(&w);
+	update(&w);
 	when = give_out(&w);
-	w.b.chunks.at[w.v->published.chunk].as_of = when - 1;
-	kernel_view_covered(&w.views, w.p, when);
-	kernel_views_update(&w.views, when);
-	CHECK(w.v->state == VIEW_UNCONFIRMED && w.rereads == 1);
+	/* a record says what is mapped there: it is published at once, and no mark holds for it */
+	next.file = &w.file;
+	next.since = when + 1;
+	kernel_view_covered(&w.views, w.p, next.since, 1);
+	CHECK_INT(process_map(w.p, &next), 0);
+	kernel_view_mark_dirty(&w.views, w.p);
+	kernel_views_update(&w.views, when - 1);
+	CHECK(chunk_of(&w)->n == 1 && !chunk_of(&w)->mappings[0].changed);
+	kernel_views_update(&w.views, when + 2);
+	CHECK(w.v->state == VIEW_PUBLISHED && !w.rereads && chunk_of(&w)->as_of >= when);
+	world_free(&w);
+}
+
+TEST(more_ranges_than_are_remembered)
+{
+	struct world w;
+	uint64_t when;
+
+	world_new(&w);
+	for (uint64_t i = 1; i <= MAX_MARKS; i++) {
+		struct process_mapping m = {
+			.lo = i << 16, .hi = (i << 16) + 0x1000, .file = &w.file};
+
+		CHECK_INT(process_map(w.p, &m), 0);
+	}
+	update(&w);
+	when = give_out(&w);
+	for (uint32_t i = 0; i < MAX_MARKS; i++)
+		chunk_of(&w)->mappings[i].changed = when;
+	kernel_view_mark_dirty(&w.views, w.p);
+	kernel_views_update(&w.views, when - 1);
+	CHECK(!chunk_of(&w)->blurred);
+	chunk_of(&w)->mappings[MAX_MARKS].changed = when;
+	kernel_view_mark_dirty(&w.views, w.p);
+	kernel_views_update(&w.views, when - 1);
+	CHECK(chunk_of(&w)->blurred == when);
 	world_free(&w);
 }
 
 TEST(outdated_stacks)
 {
+	struct walk *walk = calloc(1, sizeof(*walk));
 	struct process *other;
 	uint32_t version;
 	struct world w;
@@ -189,14 +225,22 @@ TEST(outdated_stacks)
 	world_new(&w);
 	for (int i = 0; i < 10; i++) {
 		kernel_view_mark_dirty(&w.views, w.p);
-		confirm(&w);
+		update(&w);
 	}
 	version = w.v->published.version;
-	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, version));
-	kernel_view_covered(&w.views, w.p, 40);
-	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id, version));
-	CHECK(!kernel_view_is_outdated(w.p, 30, w.p->id, version));
-	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id + 1, version + 2)); /* its parent's */
+	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, version, walk));
+	kernel_view_covered(&w.views, w.p, 40, 7);
+	/* those with code of the file */
+	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, version, walk));
+	walk->frames[walk->n++].file = 7;
+	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id, version, walk));
+	CHECK(!kernel_view_is_outdated(w.p, 30, w.p->id, version, walk));
+	walk->n = 0;
+	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id, version - 1, walk));
+	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id + 1, version + 2, walk)); /* its parent's */
+	/* of several files: any */
+	kernel_view_covered(&w.views, w.p, 45, 8);
+	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id, version, walk));
 	/* withdrawn and published again, in another chunk, it is not for ever */
 	kernel_view_withdraw(&w.views, w.p);
 	CHECK_INT(w.v->state, VIEW_ABSENT);
@@ -204,8 +248,9 @@ TEST(outdated_stacks)
 	kernel_view_sampled(&w.views, other);
 	kernel_views_update(&w.views, clock_now());
 	kernel_view_sampled(&w.views, w.p);
-	confirm(&w);
-	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, w.v->published.version));
+	update(&w);
+	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, w.v->published.version, walk));
+	free(walk);
 	world_free(&w);
 }
 
@@ -226,7 +271,7 @@ TEST(no_room)
 	CHECK_INT(w.v->state, VIEW_NO_ROOM);
 	kernel_view_sampled(&w.views, w.p);
 	kernel_views_update(&w.views, now + 2 * SECOND);
-	CHECK_INT(w.v->state, VIEW_UNCONFIRMED);
+	CHECK_INT(w.v->state, VIEW_PUBLISHED);
 	world_free(&w);
 }
 
@@ -235,14 +280,14 @@ TEST(ended_and_refused)
 	struct world w;
 
 	world_new(&w);
-	confirm(&w);
+	update(&w);
 	w.refused = true;
 	kernel_view_mark_dirty(&w.views, w.p);
 	kernel_views_update(&w.views, clock_now());
 	CHECK_INT(w.v->state, VIEW_ABSENT);
 	w.refused = false;
 	kernel_view_mark_dirty(&w.views, w.p);
-	confirm(&w);
+	update(&w);
 	CHECK(process_thread_exited(w.views.processes, w.p, getpid(), clock_now()));
 	kernel_view_withdraw(&w.views, w.p);
 	kernel_view_sampled(&w.views, w.p);
@@ -258,7 +303,7 @@ TEST(files_that_become_ready)
 
 	world_new(&w);
 	w.file.state = FILE_PENDING;
-	confirm(&w);
+	update(&w);
 	CHECK_INT(w.b.chunks.at[w.v->published.chunk].n, 0);
 	version = w.v->published.version;
 	w.files.answers++;
@@ -286,11 +331,11 @@ TEST(code_without_a_file)
 
 	world_new(&w);
 	CHECK_INT(process_map(w.p, &m), 0);
-	confirm(&w);
+	update(&w);
 	CHECK_INT(w.b.chunks.at[w.v->published.chunk].n, 1);
 	kernel_view_stepped(&w.views, w.p, &m);
 	CHECK(w.v->dirty);
-	confirm(&w);
+	update(&w);
 	CHECK_INT(w.b.chunks.at[w.v->published.chunk].n, 2);
 	kernel_view_stepped(&w.views, w.p, &m);
 	CHECK(!w.v->dirty);
