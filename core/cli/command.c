@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -148,4 +149,26 @@ int command_exit_status(const struct command *c)
 	if (WIFSIGNALED(c->status))
 		return 128 + WTERMSIG(c->status);
 	return WEXITSTATUS(c->status);
+}
+
+void command_put(char *const *argv, struct buf *b)
+{
+	for (; *argv; argv++) {
+		const char *c = *argv;
+
+		while (isalnum((unsigned char)*c) || (*c && strchr("-_./=:,+@%", *c)))
+			c++;
+		if (!*c && **argv) {
+			buf_str(b, *argv);
+		} else {
+			buf_str(b, "'");
+			for (c = *argv; *c; c++)
+				if (*c == '\'')
+					buf_str(b, "'\\''");
+				else
+					buf_add(b, c, 1);
+			buf_str(b, "'");
+		}
+		buf_str(b, argv[1] ? " " : "");
+	}
 }

@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
+
 struct command {
 	char *const *argv; /* NULL: there is no command; else it ends with NULL */
 	pid_t pid;         /* -1: none */
@@ -32,6 +34,8 @@ bool command_reap(struct command *);
 void command_close(struct command *);
 /* The exit status that a shell would show: 128 + N after signal N; 0 without a command. */
 int command_exit_status(const struct command *);
+/* Appends a command as a shell reads it. */
+void command_put(char *const *argv, struct buf *);
 
 /* The user who called sudo. false: this process does not run under sudo. */
 bool command_sudo_user(uid_t *uid, gid_t *gid);

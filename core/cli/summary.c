@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cli/package.h"
+#include "cli/hints.h"
 #include "cli/summary.h"
 #include "profile/render.h"
 #include "sampling/build_profile.h"
@@ -98,30 +98,6 @@ static void print_hottest(const struct fusee_profile *p)
 	buf_fini(&b);
 }
 
-/* Files with at least 2 % of the CPU time. */
-static void print_poorly_symbolized(struct session *s, const struct session_account *a)
-{
-	struct poorly_symbolized_file poor[3];
-	uint32_t n = build_find_poorly_symbolized(
-		&s->profiler, pipeline_collector(s->profiler.pipeline, 0), poor, 3);
-
-	for (uint32_t i = 0; i < n; i++) {
-		const char *base = strrchr(poor[i].path, '/');
-		char *package;
-
-		if (poor[i].self_ns * 50 < a->stats.weight_ns)
-			break;
-		package = package_debug_symbols(poor[i].path);
-		fprintf(stderr, "  %s has no symbols of its own: %s.%s%s\n",
-			base ? base + 1 : poor[i].path,
-			poor[i].symbol_source & INSPECTION_DYNSYM
-				? "names are from its dynamic table"
-				: "functions are shown as +0xoffset",
-			package ? " More: " : "", package ? package : "");
-		free(package);
-	}
-}
-
 /* Files at which the worker process failed: their frames are truncated or have no symbols. */
 static void print_refused(void *arg, const char *name, const char *text)
 {
@@ -142,7 +118,7 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 	if (!s->o.selection.all)
 		print_unsampled(&a);
 	print_hottest(p);
-	print_poorly_symbolized(s, &a);
+	hints_print(s, &a, p);
 	worker_refused(s->profiler.worker, print_refused, NULL);
 	if (a.counts.throttled)
 		log_warning("the kernel stopped sampling %llu times: it took too long "

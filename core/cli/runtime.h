@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Language runtimes whose functions have no names in a profile, and how to start them so that they
+ * have. */
+#ifndef CLI_RUNTIME_H
+#define CLI_RUNTIME_H
+
+#include "cli/selection.h"
+#include "profile/builder.h"
+
+/* Appends a hint for each runtime of which much CPU time has no names. `all_ns`: the CPU time of
+ * the profile. 0 or -ENOMEM. */
+int runtime_hints(const struct fusee_profile *, const struct selection *, uint64_t all_ns,
+		  struct buf *);
+#endif
