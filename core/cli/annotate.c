@@ -253,11 +253,41 @@ static void put_instructions(const struct printer *pr, const struct annotated_fu
 
 /* ---- functions ---- */
 
+static bool same(struct fusee_str a, struct fusee_str b)
+{
+	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
+}
+
+/* " [/usr/bin/bb 1a2b3c4d]", where another mapping has a function of this name. */
+static void put_library(const struct printer *pr, const struct annotated_function *f)
+{
+	bool several = false;
+
+	for (uint32_t i = 0; i < pr->a->n && !several; i++) {
+		const struct annotated_function *g = &pr->a->functions[i];
+
+		several = same(f->name, g->name) &&
+			  (!same(f->library, g->library) || !same(f->build_id, g->build_id));
+	}
+	if (!several || !f->library.len)
+		return;
+	buf_str(pr->out, " [");
+	render_plain(pr->out, f->library);
+	if (f->build_id.len) {
+		buf_str(pr->out, " ");
+		render_plain(pr->out,
+			     (struct fusee_str){f->build_id.p,
+						f->build_id.len < 8 ? f->build_id.len : 8});
+	}
+	buf_str(pr->out, "]");
+}
+
 static void put_function(const struct printer *pr, const struct annotated_function *f)
 {
 	char percent[RENDER_NUMBER];
 
 	render_plain(pr->out, f->name);
+	put_library(pr, f);
 	if (f->file.len) {
 		buf_str(pr->out, "  ");
 		render_plain(pr->out, f->file);

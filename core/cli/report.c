@@ -72,6 +72,21 @@ static int set_calls(void *arg, const char *value)
 	return set_view(arg, VIEW_CALLS, &((struct report *)arg)->page, value);
 }
 
+static int add_where(void *arg, const char *value)
+{
+	struct render_options *o = &((struct report *)arg)->o;
+	uint32_t n = 0;
+
+	while (o->where[n])
+		n++;
+	if (n == RENDER_MAX_WHERE) {
+		log_error("--where can be given %u times", RENDER_MAX_WHERE);
+		return EX_USAGE;
+	}
+	o->where[n] = value;
+	return 0;
+}
+
 #define MEMBER(member) .offset = offsetof(struct report, member)
 
 static const struct cli_option options[] = {
@@ -102,8 +117,14 @@ static const struct cli_option options[] = {
 	{"focus", 0, "RE", "only stacks with a function that matches", CLI_TEXT, MEMBER(o.focus)},
 	{"ignore", 0, "RE", "without such stacks", CLI_TEXT, MEMBER(o.ignore)},
 	{"hide", 0, "RE", "stacks without the functions that match", CLI_TEXT, MEMBER(o.hide)},
-	{"type", 0, "NAME", "which value: cpu, samples ..; default: as the file says", CLI_TEXT,
-	 MEMBER(o.type)},
+	{"by", 0, "LABEL,..", "group by labels, as in process,thread", CLI_TEXT, MEMBER(o.by)},
+	{"where", 0, "LABEL=VALUE",
+	 "only such samples; also !=, =~ and !~ (expressions);\n"
+	 "several must all be met",
+	 CLI_CALL, .set = add_where},
+	{"sample-type", 0, "NAME", "which value: cpu, samples ..; default: as the file says",
+	 CLI_TEXT, MEMBER(o.type)},
+	{"type", 0, "NAME", "the same", CLI_TEXT, MEMBER(o.type)},
 	{"cum", 0, NULL, "--top: by time with callees", CLI_TRUE, MEMBER(o.cumulative)},
 	{"rows", 'n', "N", "--top: how many functions; default: as many as matter", CLI_COUNT,
 	 MEMBER(o.rows)},

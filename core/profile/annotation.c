@@ -25,11 +25,18 @@ struct sums {
 	uint32_t sample;
 };
 
+/* The key of an annotated function: its name, source file and mapping, as strings of the profile.
+ */
+struct name_key {
+	uint32_t name, file, path, build_id;
+};
+
 struct counter {
 	struct annotation *a;
 	const struct fusee_profile *p;
-	uint32_t *function_of; /* by function of the profile: index into a->functions */
-	struct sums *functions;
+	bool *matches;        /* by function of the profile */
+	struct dict names;    /* struct name_key: an id less 1 is an index into a->functions */
+	struct buf functions; /* struct sums, by annotated function */
 	struct dict keys;
 	struct buf sums; /* struct sums, by key */
 	uint32_t type;
@@ -77,51 +84,55 @@ static int find_type(struct counter *c, const char *type, struct buf *error)
 	return 0;
 }
 
-/* The annotated function of this name and file, made if there is none. */
-static int name_function(struct counter *c, struct dict *names, uint32_t i)
+static int find_functions(struct counter *c, const regex_t *re)
 {
-	const struct fusee_function *f = FUSEE_AT(struct fusee_function, c->p->functions, i);
-	const uint32_t key[2] = {f->name, f->file};
-	uint32_t id = dict_add(names, key, sizeof(key));
-	struct annotated_function *to;
+	c->matches = calloc(c->p->functions.n + (size_t)1, sizeof(*c->matches));
+	for (uint32_t i = 1; c->matches && i < c->p->functions.n; i++)
+		c->matches[i] = render_matches(
+			re,
+			string(c->p, FUSEE_AT(struct fusee_function, c->p->functions, i)->name));
+	return c->matches ? 0 : -ENOMEM;
+}
 
-	if (id == DICT_NONE)
-		return -ENOMEM;
-	if (id > c->a->n) {
-		to = realloc(c->a->functions, id * sizeof(*to));
-		if (!to)
-			return -ENOMEM;
+static int add_function(struct counter *c, const struct fusee_function *f,
+			const struct fusee_mapping *m)
+{
+	struct annotated_function *to = realloc(c->a->functions, (c->a->n + 1) * sizeof(*to));
+	struct sums *sums = buf_grow(&c->functions, sizeof(*sums));
+
+	if (to)
 		c->a->functions = to;
-		to[c->a->n++] = (struct annotated_function){.name = string(c->p, f->name),
-							    .file = string(c->p, f->file)};
-	}
-	to = &c->a->functions[id - 1];
-	if (f->start_line && (!to->start_line || f->start_line < to->start_line))
-		to->start_line = f->start_line;
-	c->function_of[i] = id - 1;
+	if (!to || !sums)
+		return -ENOMEM;
+	*sums = (struct sums){0};
+	to[c->a->n++] = (struct annotated_function){.name = string(c->p, f->name),
+						    .file = string(c->p, f->file),
+						    .library = string(c->p, m->path),
+						    .build_id = string(c->p, m->build_id)};
 	return 0;
 }
 
-static int find_functions(struct counter *c, const regex_t *re)
+/* The annotated function of function i in a mapping, made if there is none. UINT32_MAX: the
+ * function does not match. */
+static int function_of(struct counter *c, uint32_t i, uint32_t mapping, uint32_t *ret)
 {
-	struct dict names;
-	int r = dict_init(&names);
+	const struct fusee_function *f = FUSEE_AT(struct fusee_function, c->p->functions, i);
+	const struct fusee_mapping *m = FUSEE_AT(struct fusee_mapping, c->p->mappings, mapping);
+	const struct name_key key = {f->name, f->file, m->path, m->build_id};
+	struct annotated_function *to;
+	uint32_t id;
 
-	c->function_of = malloc((c->p->functions.n + (size_t)1) * sizeof(*c->function_of));
-	if (!r && !c->function_of)
-		r = -ENOMEM;
-	for (uint32_t i = 0; !r && i < c->p->functions.n; i++) {
-		const struct fusee_function *f = FUSEE_AT(struct fusee_function, c->p->functions,
-							  i);
-
-		c->function_of[i] = NO_FUNCTION;
-		if (i && render_matches(re, string(c->p, f->name)))
-			r = name_function(c, &names, i);
-	}
-	dict_fini(&names);
-	if (!r)
-		c->functions = calloc(c->a->n + (size_t)1, sizeof(*c->functions));
-	return r ? r : c->functions ? 0 : -ENOMEM;
+	*ret = NO_FUNCTION;
+	if (!c->matches[i])
+		return 0;
+	id = dict_add(&c->names, &key, sizeof(key));
+	if (id == DICT_NONE || (id > c->a->n && add_function(c, f, m)))
+		return -ENOMEM;
+	to = &c->a->functions[id - 1];
+	if (f->start_line && (!to->start_line || f->start_line < to->start_line))
+		to->start_line = f->start_line;
+	*ret = id - 1;
+	return 0;
 }
 
 /* ---- counting ---- */
@@ -156,10 +167,10 @@ static int add_location(struct counter *c, const struct fusee_location *l, uint3
 		const struct fusee_line *line = FUSEE_AT(struct fusee_line, c->p->lines,
 							 l->first_line + i);
 
-		function = c->function_of[line->function];
-		if (function == NO_FUNCTION)
+		r = function_of(c, line->function, l->mapping, &function);
+		if (r || function == NO_FUNCTION)
 			continue;
-		add(&c->functions[function], sample, value, leaf && !i);
+		add((struct sums *)(void *)c->functions.p + function, sample, value, leaf && !i);
 		k = (struct key){function, UINT32_MAX, line->line};
 		r = add_key(c, &k, sample, value, leaf && !i);
 	}
@@ -218,6 +229,8 @@ static int by_cum(const void *a, const void *b)
 /* Room for the lines and addresses of each function. */
 static int make_room(struct counter *c)
 {
+	const struct sums *sums = (const struct sums *)(const void *)c->functions.p;
+
 	for (uint32_t i = 1; i < c->keys.n; i++) {
 		const struct key *k = c->keys.entries[i].key;
 		struct annotated_function *f = &c->a->functions[k->function];
@@ -235,8 +248,8 @@ static int make_room(struct counter *c)
 		if (!f->lines || !f->addresses)
 			return -ENOMEM;
 		f->nlines = f->naddresses = 0;
-		f->flat = c->functions[i].flat;
-		f->cum = c->functions[i].cum;
+		f->flat = sums[i].flat;
+		f->cum = sums[i].cum;
 	}
 	return 0;
 }
@@ -290,7 +303,7 @@ static int fill(struct counter *c)
 
 static int make(struct counter *c, const regex_t *re)
 {
-	int r = dict_init(&c->keys);
+	int r = dict_init(&c->keys) || dict_init(&c->names) ? -ENOMEM : 0;
 
 	if (!r)
 		r = find_functions(c, re);
@@ -299,9 +312,10 @@ static int make(struct counter *c, const regex_t *re)
 	if (!r)
 		r = fill(c);
 	dict_fini(&c->keys);
+	dict_fini(&c->names);
 	buf_fini(&c->sums);
-	free(c->function_of);
-	free(c->functions);
+	buf_fini(&c->functions);
+	free(c->matches);
 	return r;
 }
 

@@ -23,10 +23,11 @@ struct annotated_address {
 	int64_t flat, cum;
 };
 
-/* One function of one source file. Texts live as long as the profile. */
+/* One function of one source file and one mapping. Texts live as long as the profile. */
 struct annotated_function {
 	struct fusee_str name, file;
-	uint32_t start_line; /* 0: unknown */
+	struct fusee_str library, build_id; /* of the mapping, may be empty */
+	uint32_t start_line;                /* 0: unknown */
 	int64_t flat, cum;
 	struct annotated_line *lines; /* by line */
 	uint32_t nlines;

@@ -10,13 +10,26 @@
 #include "base/buf.h"
 #include <fusee/profile.h>
 
+#define RENDER_MAX_WHERE 16
+
+/* What becomes of the labels of --by in a view. */
+enum render_grouping {
+	RENDER_BY_ROOT, /* frames at the root of each stack, "process: bb" */
+	RENDER_BY_ROW,  /* each group has functions of its own */
+	RENDER_BY_SET,  /* a group is a set of all labels of a sample, as a JSON object */
+};
+
 struct render_options {
 	/* Extended regular expressions that match function names; NULL: none. */
 	const char *focus, *ignore, *hide;
-	const char *type; /* value type, NULL: the profile's default */
-	uint32_t rows;    /* of a table; 0: all */
-	uint32_t width;   /* columns of the terminal, 0: no limit */
-	bool cumulative;  /* top: sort by cum */
+	const char *by; /* keys of labels to group by, "process,thread"; NULL: no groups */
+	/* "KEY=VALUE", also with !=, =~ and !~: only samples that meet all. NULL ends them. */
+	const char *where[RENDER_MAX_WHERE + 1];
+	enum render_grouping grouping; /* set by the views */
+	const char *type;              /* value type, NULL: the profile's default */
+	uint32_t rows;                 /* of a table; 0: all */
+	uint32_t width;                /* columns of the terminal, 0: no limit */
+	bool cumulative;               /* top: sort by cum */
 	bool color;
 	const char *title; /* of a page */
 };

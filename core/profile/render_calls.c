@@ -22,7 +22,7 @@ static int compare_functions(const void *a, const void *b, void *arg)
 {
 	const struct render_model *m = arg;
 	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
-	const struct fusee_str *x = &m->functions[ia].name, *y = &m->functions[ib].name;
+	const struct fusee_str *x = &m->functions[ia].shown, *y = &m->functions[ib].shown;
 	uint64_t len = x->len < y->len ? x->len : y->len;
 	int d = len ? memcmp(x->p, y->p, len) : 0;
 

@@ -14,7 +14,8 @@
 #define PEN_RANGE 5.0
 
 /* Fill colours by enum render_code. */
-static const char *const fills[] = {"#f6d9c3", "#dbe4f3", "#e3dbea", "#dcecd8", "#e0e0dc"};
+static const char *const fills[] = {"#f6d9c3", "#dbe4f3", "#e3dbea",
+				    "#dcecd8", "#e0e0dc", "#f4f4f2"};
 
 static double share(int64_t value, int64_t total)
 {
@@ -57,7 +58,7 @@ static void put_node(const struct render_graph *g, uint32_t i, struct buf *out)
 	const char *library = render_base_name(f->library, &len);
 
 	buf_printf(out, "N%u [label=\"", n->function);
-	put_label(out, f->name);
+	put_label(out, f->shown);
 	if (f->library.len && f->code != RENDER_REASON) {
 		buf_str(out, "\\n");
 		put_label(out, (struct fusee_str){library, len});

@@ -146,7 +146,7 @@ static int put_function(struct buf *b, const struct render_function *f, bool dif
 	if (file == DICT_NONE || library == DICT_NONE)
 		return -ENOMEM;
 	buf_str(b, "[");
-	render_json_string(b, f->name);
+	render_json_string(b, f->shown);
 	buf_printf(b, ",%u,%u,%u,%u,%" PRId64 ",%" PRId64, file, f->start_line, library, f->code,
 		   f->self, f->total);
 	if (diff)

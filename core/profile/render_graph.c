@@ -35,7 +35,7 @@ static int64_t plus(int64_t a, int64_t b)
 
 int render_compare_names(const struct render_model *m, uint32_t a, uint32_t b)
 {
-	struct fusee_str x = m->functions[a].name, y = m->functions[b].name;
+	struct fusee_str x = m->functions[a].shown, y = m->functions[b].shown;
 	int order = memcmp(x.p, y.p, x.len < y.len ? x.len : y.len);
 
 	return order ? order : (x.len > y.len) - (x.len < y.len);
@@ -354,6 +354,12 @@ static void put_filters(const struct render_options *o, struct buf *out)
 			continue;
 		buf_printf(out, "%s   %s=%s\n", any ? "" : "Active filters:\n", filters[i],
 			   filters[i + 1]);
+		any = true;
+	}
+	for (uint32_t i = 0; o->where[i]; i++) {
+		buf_printf(out, "%s   where ", any ? "" : "Active filters:\n");
+		render_plain(out, (struct fusee_str){o->where[i], strlen(o->where[i])});
+		buf_str(out, "\n");
 		any = true;
 	}
 }

@@ -38,8 +38,9 @@ static int compare(const void *a, const void *b, void *model)
 		return x->self > y->self ? -1 : 1;
 	if (x->total != y->total)
 		return x->total > y->total ? -1 : 1;
-	order = memcmp(x->name.p, y->name.p, x->name.len < y->name.len ? x->name.len : y->name.len);
-	return order ? order : (x->name.len > y->name.len) - (x->name.len < y->name.len);
+	order = memcmp(x->shown.p, y->shown.p,
+		       x->shown.len < y->shown.len ? x->shown.len : y->shown.len);
+	return order ? order : (x->shown.len > y->shown.len) - (x->shown.len < y->shown.len);
 }
 
 /* One unit for the table. */
@@ -92,6 +93,12 @@ static uint32_t larger(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
+/* The library is beside the name, which says more only where two have the same base name. */
+static struct fusee_str name_of(const struct hottest *h, const struct render_function *f)
+{
+	return h->m->modules[f->module].shares_name ? f->shown : f->name;
+}
+
 /* Columns of names: as many as the longest name needs, if libraries have room beside it. */
 static uint32_t name_width(const struct hottest *h, uint32_t width)
 {
@@ -104,7 +111,7 @@ static uint32_t name_width(const struct hottest *h, uint32_t width)
 
 		base.p = render_base_name(f->library, &len);
 		base.len = len;
-		names = larger(names, render_columns(f->name));
+		names = larger(names, render_columns(name_of(h, f)));
 		libraries = larger(libraries, render_columns(base));
 	}
 	if (!width)
@@ -128,7 +135,7 @@ static void put_row(const struct hottest *h, const struct render_function *f, ui
 	put_value(h, f->total, out);
 	buf_str(out, "   ");
 	at = out->len;
-	render_name(out, f->name, width);
+	render_name(out, name_of(h, f), width);
 	name = (struct fusee_str){out->p + at, out->len - at};
 	if (len && !out->error) {
 		buf_printf(out, "%*s  ", (int)(width - render_columns(name)), "");

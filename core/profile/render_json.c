@@ -15,11 +15,10 @@ static void put_member(struct buf *out, const char *name, struct fusee_str value
 
 static const char *code_name(uint32_t code)
 {
-	static const char *const names[] = {[RENDER_PROGRAM] = "program",
-					    [RENDER_LIBRARY] = "library",
-					    [RENDER_KERNEL] = "kernel",
-					    [RENDER_RUNTIME] = "runtime",
-					    [RENDER_REASON] = "reason"};
+	static const char *const names[] = {
+		[RENDER_PROGRAM] = "program", [RENDER_LIBRARY] = "library",
+		[RENDER_KERNEL] = "kernel",   [RENDER_RUNTIME] = "runtime",
+		[RENDER_REASON] = "reason",   [RENDER_LABEL] = "label"};
 
 	return code < sizeof(names) / sizeof(*names) ? names[code] : "";
 }
@@ -34,6 +33,7 @@ static void put_functions(const struct render_model *m, struct buf *out)
 		render_json_string(out, f->name);
 		put_member(out, "file", f->file);
 		put_member(out, "library", f->library);
+		put_member(out, "build_id", f->build_id);
 		buf_printf(out,
 			   ",\"line\":%u,\"code\":\"%s\",\"self\":%" PRId64 ",\"total\":%" PRId64,
 			   f->start_line, code_name(f->code), f->self, f->total);
@@ -57,7 +57,9 @@ static void put_stacks(const struct render_model *m, struct buf *out)
 		buf_str(out, ",\"frames\":[");
 		for (uint32_t k = 0; k < s->n; k++)
 			buf_printf(out, k ? ",%u" : "%u", m->frames[s->first + k].function);
-		buf_str(out, "]}");
+		buf_str(out, "],\"labels\":");
+		buf_add(out, m->groups[s->group].text.p, m->groups[s->group].text.len);
+		buf_str(out, "}");
 	}
 	buf_str(out, "]");
 }
@@ -82,10 +84,14 @@ static void put_losses(const struct fusee_profile *p, struct buf *out)
 }
 
 int render_json(const struct fusee_profile *p, const struct fusee_profile *base,
-		const struct render_options *o, struct buf *out)
+		const struct render_options *options, struct buf *out)
 {
+	struct render_options o = *options;
 	struct render_model m;
-	int ret = render_model_make(&m, p, base, o, out);
+	int ret;
+
+	o.grouping = RENDER_BY_SET;
+	ret = render_model_make(&m, p, base, &o, out);
 
 	if (ret)
 		return ret;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The model of all reports: a profile, and a base to compare it with, of one value type, with the
- * filters applied and inlined calls expanded. Functions are distinguished by name, as pprof does,
- * so that every report counts the same as `go tool pprof`.
+ * filters applied and inlined calls expanded. A function is its mapping and its name; where no name
+ * is in two mappings, every report counts the same as `go tool pprof`, which knows the name alone.
  */
 #ifndef PROFILE_RENDER_MODEL_H
 #define PROFILE_RENDER_MODEL_H
@@ -20,18 +20,31 @@ enum render_code {
 	RENDER_KERNEL,
 	RENDER_RUNTIME, /* JIT code, an interpreter's frames */
 	RENDER_REASON,  /* no code: "[truncated: too deep]", "[unknown]" */
+	RENDER_LABEL,   /* no code: the value of a label of --by, "process: bb" */
+};
+
+/* The variances of a function's sums as random draws: the sum over the samples of the square of
+ * what each represents. */
+struct render_noise {
+	double self, total, base_self, base_total;
 };
 
 /* Texts are borrowed from the profiles and not terminated. */
 struct render_function {
-	struct fusee_str name;    /* "[libc.so.6]" if it is unknown */
-	struct fusee_str file;    /* source file, may be empty */
-	struct fusee_str library; /* path of the first mapping with it, may be empty */
-	uint32_t start_line;      /* 0 unknown */
-	uint32_t code;            /* enum render_code */
+	struct fusee_str name;     /* "[libc.so.6]" if it is unknown */
+	struct fusee_str shown;    /* name, or "name [libc.so.6]" if several mappings have it */
+	struct fusee_str file;     /* source file, may be empty */
+	struct fusee_str library;  /* path of its mapping, may be empty */
+	struct fusee_str build_id; /* of its mapping, may be empty */
+	uint32_t module;           /* index into modules */
+	uint32_t group;            /* index into groups; 0 but for RENDER_BY_ROW */
+	uint32_t start_line;       /* 0 unknown */
+	uint32_t code;             /* enum render_code */
+	bool is_nameless;          /* the addresses of a mapping that no symbol covers */
 	/* pprof's flat and cum; total counts a recursive function once for each stack. */
 	int64_t self, total;
 	int64_t base_self, base_total;
+	struct render_noise noise;
 };
 
 enum render_frame_flags {
@@ -47,7 +60,26 @@ struct render_frame {
 
 struct render_stack {
 	uint32_t first, n;   /* frames, leaf first; n is never 0 */
+	uint32_t group;      /* index into groups */
 	int64_t value, base; /* of the profile and of the base; one of them is 0 */
+	double noise;        /* variance of value or base */
+};
+
+/* What the identity of functions is made of beside their names: a file content, or where there is
+ * no file (run-time code, frames of an interpreter) the source file. Module 0: neither is known. */
+struct render_module {
+	struct fusee_str path, build_id;
+	bool is_source;
+	bool is_main;     /* the target's executable */
+	bool shares_name; /* another module has the same base name .. */
+	bool shares_path; /* .. and the same path */
+	bool in_base;     /* the base has it */
+};
+
+/* Samples with the same values of the labels of --by. Group 0: all samples, or no label. */
+struct render_group {
+	struct fusee_str text; /* "process: bb, thread: io"; RENDER_BY_SET: a JSON object */
+	int64_t total, base;
 };
 
 struct render_model {
@@ -56,15 +88,15 @@ struct render_model {
 	struct render_function *functions;
 	struct render_frame *frames;
 	struct render_stack *stacks;
-	uint32_t nfunctions, nframes, nstacks;
+	struct render_module *modules;
+	struct render_group *groups;
+	uint32_t nfunctions, nframes, nstacks, nmodules, ngroups;
 	/* Sums of absolute values of all samples, filtered samples included. */
 	int64_t total, base_total;
+	double noise, base_noise; /* of these sums */
 
 	/* private */
-	struct dict names;
-	struct buf function_buf, frame_buf, stack_buf;
-	char **kept;
-	uint32_t nkept;
+	struct render_tables *tables;
 };
 
 /* base may be NULL. 0, -ENOMEM, or -EINVAL with a sentence in error->p (a bad regular expression,

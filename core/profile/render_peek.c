@@ -41,7 +41,7 @@ static void put_edges(const struct render_graph *g, const struct render_node *n,
 	for (uint32_t i = 0; i < count; i++) {
 		char value[RENDER_NUMBER], percent[RENDER_NUMBER];
 		struct fusee_str name =
-			g->model->functions[callers ? list[i]->src : list[i]->dst].name;
+			g->model->functions[callers ? list[i]->src : list[i]->dst].shown;
 
 		render_graph_value(g, value, list[i]->weight);
 		render_percent(percent, list[i]->weight, n->cum);
@@ -55,7 +55,7 @@ static void put_node(const struct render_graph *g, const struct render_node *n, 
 		     const struct render_edge **list, struct buf *out)
 {
 	char flat[RENDER_NUMBER], cum[RENDER_NUMBER], percent[3][RENDER_NUMBER];
-	struct fusee_str name = g->model->functions[n->function].name;
+	struct fusee_str name = g->model->functions[n->function].shown;
 
 	buf_str(out, SEPARATOR);
 	put_edges(g, n, true, list, out);
@@ -80,7 +80,9 @@ static int put_nodes(const struct render_graph *g, const regex_t *re, struct buf
 	if (!list)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < g->nnodes; i++) {
-		if (!render_matches(re, g->model->functions[g->nodes[i].function].name))
+		const struct render_function *f = &g->model->functions[g->nodes[i].function];
+
+		if (!render_matches(re, f->name) && !render_matches(re, f->shown))
 			continue;
 		matched++;
 		if (__builtin_add_overflow(sum, g->nodes[i].flat, &sum))

@@ -31,7 +31,7 @@ static void put_frames(const struct render_model *m, struct buf *out)
 		const struct render_function *f = &m->functions[i];
 
 		buf_str(out, i ? ",\n{\"name\":" : "{\"name\":");
-		render_json_string(out, f->name);
+		render_json_string(out, f->shown);
 		if (f->file.len) {
 			buf_str(out, ",\"file\":");
 			render_json_string(out, f->file);

@@ -158,6 +158,16 @@ void render_unit(char out[RENDER_NUMBER], int64_t smallest, int64_t largest, str
 	snprintf(out, RENDER_NUMBER, "%s", *chosen ? chosen : from);
 }
 
+const char *render_base_name(struct fusee_str path, uint32_t *len)
+{
+	uint64_t at = path.len;
+
+	while (at && path.p[at - 1] != '/')
+		at--;
+	*len = (uint32_t)(path.len - at);
+	return path.p + at;
+}
+
 uint32_t render_columns(struct fusee_str s)
 {
 	uint32_t n = 0;

@@ -91,7 +91,7 @@ static int compare(const void *a, const void *b, void *tree)
 {
 	const struct call *x = *(struct call *const *)a, *y = *(struct call *const *)b;
 	const struct render_model *m = ((struct tree *)tree)->m;
-	struct fusee_str p = m->functions[x->function].name, q = m->functions[y->function].name;
+	struct fusee_str p = m->functions[x->function].shown, q = m->functions[y->function].shown;
 	int order;
 
 	if (x->total != y->total)
@@ -165,7 +165,7 @@ static void put_call(const struct tree *t, const struct call *c, uint32_t caller
 		     struct buf *out)
 {
 	struct fusee_str prefix = {t->prefix.p, t->prefix.len}, branch = {last, strlen(last)};
-	struct fusee_str name = t->m->functions[c->function].name,
+	struct fusee_str name = t->m->functions[c->function].shown,
 			 library = library_of(t, c, caller);
 	uint32_t used = SHARES_WIDTH + render_columns(prefix) + render_columns(branch);
 	uint32_t width = !t->o->width                    ? 0

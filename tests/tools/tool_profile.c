@@ -188,7 +188,8 @@ static void write_small(const char *dir)
 	save(b, dir, "negative");
 }
 
-/* Thousands of stacks over a few hundred functions of very unlike weight. */
+/* Thousands of stacks over a few hundred functions of very unlike weight. A name is in one mapping.
+ */
 static void write_big(const char *dir, const char *name, uint32_t n, uint32_t functions)
 {
 	struct builder *b = fresh();
@@ -199,16 +200,19 @@ static void write_big(const char *dir, const char *name, uint32_t n, uint32_t fu
 	for (uint32_t i = 0; i < n; i++) {
 		char stack[2048] = "";
 		uint32_t depth = 1 + random32() % 30, weight = 1 + random32() % 7;
+		uint32_t map = random32() % 3;
 
 		for (uint32_t k = 0; k < depth; k++) {
 			uint32_t f = random32() % functions, inl = random32() % 5;
 
 			f = f * (random32() % functions) / functions;
-			snprintf(stack + strlen(stack), sizeof(stack) - strlen(stack), "%sf%u%s",
-				 k ? ";" : "", f, inl ? "" : ",g");
+			snprintf(stack + strlen(stack), sizeof(stack) - strlen(stack), "%s%cf%u",
+				 k ? ";" : "", "abc"[map], f);
+			if (!inl)
+				snprintf(stack + strlen(stack), sizeof(stack) - strlen(stack),
+					 ",%cg", "abc"[map]);
 		}
-		sample(b, maps[random32() % 3], stack, weight, random32() % 2 ? "x" : NULL,
-		       random32() % 4);
+		sample(b, maps[map], stack, weight, random32() % 2 ? "x" : NULL, random32() % 4);
 	}
 	save(b, dir, name);
 }

@@ -23,26 +23,60 @@ static struct builder *fresh(void)
 	return b;
 }
 
-/* Names parted by ';', leaf first; in brackets: a reason. n samples of 10 ms. */
+/* A frame: "name"; "path!name", with "path@id!name" of a build; in brackets: a reason. */
+static uint32_t frame(struct builder *b, const char *path, char *s)
+{
+	char *name = strchr(s, '!'), *id = strchr(s, '@');
+	struct fusee_mapping map = {.limit = UINT64_MAX};
+	struct fusee_function f = {0};
+	struct fusee_location l = {0};
+	struct fusee_line line = {0};
+
+	if (name) {
+		*name++ = '\0';
+		path = s;
+	}
+	if (name && id && id < name) {
+		*id = '\0';
+		map.build_id = builder_cstr(b, id + 1);
+	}
+	map.path = builder_cstr(b, path);
+	f.name = builder_cstr(b, name ? name : s);
+	line.function = builder_function(b, &f);
+	if (*s == '[' && !name)
+		l.flags = FUSEE_LOCATION_REASON;
+	else
+		l = (struct fusee_location){.mapping = builder_mapping(b, &map),
+					    .address = strlen(name ? name : s)};
+	return builder_location(b, &l, &line, 1);
+}
+
+/* Frames parted by ';', leaf first, with labels "key=value,key=value" (NULL: none). n samples of 10
+ * ms. */
+static void labelled(struct builder *b, const char *path, const char *stack, const char *labels,
+		     int64_t n)
+{
+	const int64_t values[] = {n, n * 10000000};
+	char *copy = strdup(stack), *texts = strdup(labels ? labels : ""), *at = NULL;
+	struct fusee_label l[8] = {0};
+	uint32_t locations[128], k = 0, nlabels = 0;
+
+	for (char *s = strtok_r(copy, ";", &at); s; s = strtok_r(NULL, ";", &at))
+		locations[k++] = frame(b, path, s);
+	for (char *s = strtok_r(texts, ",", &at); s; s = strtok_r(NULL, ",", &at)) {
+		char *value = strchr(s, '=');
+
+		*value++ = '\0';
+		l[nlabels++] = (struct fusee_label){.key = str(s), .str = str(value)};
+	}
+	builder_sample(b, builder_stack(b, locations, k), l, nlabels, 0, 0, values);
+	free(copy);
+	free(texts);
+}
+
 static void sample(struct builder *b, const char *path, const char *stack, int64_t n)
 {
-	struct fusee_mapping map = {.path = builder_cstr(b, path), .limit = UINT64_MAX};
-	const int64_t values[] = {n, n * 10000000};
-	char *copy = strdup(stack), *at = NULL;
-	uint32_t locations[128], k = 0;
-
-	for (char *s = strtok_r(copy, ";", &at); s; s = strtok_r(NULL, ";", &at)) {
-		struct fusee_function f = {.name = builder_cstr(b, s)};
-		struct fusee_line line = {.function = builder_function(b, &f)};
-		struct fusee_location l = {.mapping = builder_mapping(b, &map),
-					   .address = strlen(s)};
-
-		if (*s == '[')
-			l = (struct fusee_location){.flags = FUSEE_LOCATION_REASON};
-		locations[k++] = builder_location(b, &l, &line, 1);
-	}
-	builder_sample(b, builder_stack(b, locations, k), NULL, 0, 0, 0, values);
-	free(copy);
+	labelled(b, path, stack, NULL, n);
 }
 
 static const struct fusee_profile *finished(struct builder *b)
@@ -155,7 +189,7 @@ TEST(tree)
 
 	sample(b, "/bin/x", "hot;middle;main", 700);
 	sample(b, "/bin/x", "warm;middle;main", 200);
-	sample(b, "/lib/libc.so", "read;main", 94);
+	sample(b, "/bin/x", "/lib/libc.so!read;main", 94);
 	sample(b, "/bin/x", "one;main", 3);
 	sample(b, "/bin/x", "two;main", 2);
 	sample(b, "/bin/x", "[truncated: too deep]", 1);
@@ -170,6 +204,152 @@ TEST(tree)
 			      "   0.1 %           └─ 1 more, under 1 %\n");
 	buf_fini(&out);
 	builder_free(b);
+}
+
+static void check_folded(struct builder *b, const struct render_options *o, const char *expected)
+{
+	struct buf out = {0};
+
+	CHECK_INT(render_folded(finished(b), o, &out), 0);
+	CHECK_STR(text(&out), expected);
+	buf_fini(&out);
+	builder_free(b);
+}
+
+TEST(a_function_is_its_mapping_and_its_name)
+{
+	struct render_options none = {0};
+	struct builder *b = fresh();
+
+	sample(b, "/tmp/aa", "work;main", 77);
+	sample(b, "/tmp/bb", "work;main", 23);
+	sample(b, "/tmp/bb", "only;main", 1);
+	check_folded(b, &none,
+		     "main [aa];work [aa] 770000000\n"
+		     "main [bb];only 10000000\n"
+		     "main [bb];work [bb] 230000000\n");
+	/* libraries with one base name, and two builds with one path */
+	b = fresh();
+	sample(b, "/bin/x",
+	       "/a/liby.so!f;/b/liby.so!f;/lib/libz.so@11223344556677!f;"
+	       "/lib/libz.so@99aabbccddeeff!f;main",
+	       1);
+	check_folded(b, &none,
+		     "main;f [libz.so 99aabbcc];f [libz.so 11223344];f [/b/liby.so];f [/a/liby.so] "
+		     "10000000\n");
+	/* the kernel and its modules; reasons are no functions of a mapping */
+	b = fresh();
+	sample(b, "[kernel.kallsyms]", "init;[ext4]!init;[truncated: too deep]", 1);
+	sample(b, "/bin/x", "[truncated: too deep]", 1);
+	check_folded(b, &none,
+		     "[truncated: too deep] 10000000\n"
+		     "[truncated: too deep];init [ext4];init [kernel.kallsyms] 10000000\n");
+}
+
+/* Code that is in no file: a source file is its mapping. */
+TEST(functions_without_a_mapping)
+{
+	struct render_options none = {0};
+	struct builder *b = fresh();
+	uint32_t locations[3];
+	const int64_t values[] = {1, 10000000};
+	struct fusee_mapping jit = {
+		.path = builder_cstr(b, "//anon"), .flags = FUSEE_MAPPING_JIT, .limit = UINT64_MAX};
+	const struct {
+		const char *name, *file;
+		uint32_t mapping;
+	} frames[] = {{"run", "/app/a.py", 0}, {"run", "/app/b.py", 0}, {"run", "/app/c.js", 1}};
+
+	for (uint32_t i = 0; i < 3; i++) {
+		struct fusee_function f = {.name = builder_cstr(b, frames[i].name),
+					   .file = builder_cstr(b, frames[i].file)};
+		struct fusee_line line = {.function = builder_function(b, &f)};
+		struct fusee_location l = {.mapping = frames[i].mapping ? builder_mapping(b, &jit)
+									: 0};
+
+		locations[i] = builder_location(b, &l, &line, 1);
+	}
+	builder_sample(b, builder_stack(b, locations, 3), NULL, 0, 0, 0, values);
+	check_folded(b, &none, "run [c.js];run [b.py];run [a.py] 10000000\n");
+}
+
+/* A new build is the same function; a function that moved is another. */
+TEST(modules_of_a_base)
+{
+	struct builder *b = fresh(), *base = fresh();
+	struct render_options o = {.type = "samples"};
+	struct render_model m;
+	struct buf error = {0};
+
+	sample(b, "/bin/x@22", "/bin/x@22!f;/lib/l.so@44!g;/new!moved", 5);
+	sample(base, "/bin/x@11", "/bin/x@11!f;/lib/l.so@33!g;/old!moved", 3);
+	CHECK_INT(render_model_make(&m, finished(b), finished(base), &o, &error), 0);
+	CHECK_INT(find(&m, "f")->self, 5);
+	CHECK_INT(find(&m, "f")->base_self, 3);
+	CHECK_INT(find(&m, "g")->base_total, 3);
+	CHECK_INT(m.nfunctions, 4);
+	CHECK_INT(find(&m, "moved")->base_total, 0);
+	CHECK(!memcmp(find(&m, "moved")->shown.p, "moved [new]", 11));
+	render_model_free(&m);
+	builder_free(b);
+	builder_free(base);
+}
+
+static struct builder *threads(void)
+{
+	struct builder *b = fresh();
+
+	labelled(b, "/bin/x", "f;main", "process=aa,thread=one", 1);
+	labelled(b, "/bin/x", "f;main", "process=aa,thread=two", 2);
+	labelled(b, "/bin/x", "f;main", "process=bb,thread=one", 4);
+	labelled(b, "/bin/x", "g;main", NULL, 8);
+	return b;
+}
+
+TEST(labels_group_and_filter)
+{
+	const struct {
+		struct render_options o;
+		const char *folded;
+	} cases[] = {
+		{{.by = "process"},
+		 "process: (none);main;g 80000000\nprocess: aa;main;f 30000000\n"
+		 "process: bb;main;f 40000000\n"},
+		{{.by = "process,thread", .where = {"process=aa"}},
+		 "process: aa;thread: one;main;f 10000000\n"
+		 "process: aa;thread: two;main;f 20000000\n"},
+		{{.where = {"thread=one", "process!=bb"}}, "main;f 10000000\n"},
+		{{.where = {"thread!=one"}}, "main;f 20000000\nmain;g 80000000\n"},
+		{{.where = {"thread=~^t"}}, "main;f 20000000\n"},
+		{{.where = {"thread!~^(o|t)"}}, "main;g 80000000\n"},
+		{{.where = {"process=cc"}}, ""},
+	};
+	const struct {
+		struct render_options o;
+		const char *error;
+	} mistakes[] = {
+		{{.by = "unit"}, "--by: no sample has a label 'unit' (there are: process thread)"},
+		{{.by = "process,,"}, "--by: it takes up to 8 labels, as in process,thread"},
+		{{.where = {"proces=aa"}},
+		 "--where: no sample has a label 'proces' (there are: process thread)"},
+		{{.where = {"process"}},
+		 "--where: 'process' is no condition: LABEL=VALUE, LABEL!=VALUE, LABEL=~RE or "
+		 "LABEL!~RE"},
+		{{.where = {"process=~("}},
+		 "--where: bad regular expression '(': Unmatched ( or \\("},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		check_folded(threads(), &cases[i].o, cases[i].folded);
+	for (size_t i = 0; i < sizeof(mistakes) / sizeof(*mistakes); i++) {
+		struct builder *b = threads();
+		struct buf out = {0};
+
+		CHECK_INT(render_folded(finished(b), &mistakes[i].o, &out), -EINVAL);
+		CHECK_STR(text(&out), mistakes[i].error);
+		buf_fini(&out);
+		builder_free(b);
+	}
 }
 
 /* Wide names lose their middle, also in deep trees; control characters are replaced. */
