@@ -15,41 +15,93 @@ struct {
 	__type(value, struct cpu_ticks);
 } sampler_cpu_ticks SEC(".maps");
 
-/* Was this CPU idle during such a gap? Otherwise its timer fired late. */
-FUSEE_FN int was_idle(__u64 gap, __u64 period)
+/* A number that changes when this CPU becomes idle. 0: the kernel does not say. */
+FUSEE_FN __u64 idle_mark(struct task_struct *task)
 {
-	struct task_struct *task = bpf_get_current_task();
+	struct cfs_rq *queue;
+	struct task_struct *idle;
+	__u64 clock = 0, start = 0;
+	struct rq *rq;
+
+	if (!kernel_has_field(task->se.cfs_rq) || kernel_read(&queue, &task->se.cfs_rq) ||
+	    kernel_read(&rq, &queue->rq))
+		return 0;
+	if (kernel_has_field(rq->clock_idle) && kernel_read(&clock, &rq->clock_idle))
+		return 0;
+	if (kernel_read(&idle, &rq->idle) || kernel_read(&start, &idle->se.exec_start))
+		return 0;
+	return clock + start;
+}
+
+/* For how long the running thread has been on this CPU, in ns. The scheduler's count may be
+ * RUNTIME_AGE_NS old. */
+FUSEE_FN __u64 on_cpu(struct task_struct *task)
+{
 	__u64 runtime, before;
 
-	if (gap <= GAP_NS + 2 * period)
+	if (kernel_read(&runtime, &task->se.sum_exec_runtime) ||
+	    kernel_read(&before, &task->se.prev_sum_exec_runtime))
 		return 0;
-	return kernel_read(&runtime, &task->se.sum_exec_runtime) ||
-	       kernel_read(&before, &task->se.prev_sum_exec_runtime) ||
-	       runtime - before + RUNTIME_AGE_NS < gap;
+	return runtime - before;
 }
 
-/* Adds the ticks of the stretch that has ended to `before`. */
-FUSEE_FN void begin_stretch(struct cpu_ticks *t, const struct sampler_settings *o, __u64 now)
+/* Ticks that did not come between the last tick and the current tick. Where the CPU was idle
+ * meanwhile, only those since the running thread is on it: some CPUs do not run the program in idle
+ * time. */
+FUSEE_FN __s64 missed_ticks(const struct cpu_ticks *t, __u64 now, __u64 ran, int was_idle)
 {
-	if (t->first)
-		t->before += (t->last - t->first + t->period / 2) / t->period + 1;
-	t->first = now;
-	t->period = o->cpu_period;
-	t->stretch = o->stretch;
+	__u64 period = t->period, from, to;
+	__s64 missed;
+
+	if (!period)
+		return 0;
+	from = (t->last - t->first + period / 2) / period;
+	to = (now - t->first + period / 2) / period;
+	missed = (__s64)(to - from) - 1;
+	if (was_idle && missed > 0 && ran / period < (__u64)missed)
+		missed = (__s64)(ran / period);
+	return missed;
 }
 
-FUSEE_FN void note_cpu_tick(const struct sampler_settings *o)
+FUSEE_FN struct cpu_ticks *cpu_ticks(void)
 {
 	__u32 zero = 0;
-	struct cpu_ticks *t = fusee_bpf_map_lookup_elem(&sampler_cpu_ticks, &zero);
-	__u64 now = bpf_ktime_get_ns();
+
+	return fusee_bpf_map_lookup_elem(&sampler_cpu_ticks, &zero);
+}
+
+FUSEE_FN void note_cpu_tick(const struct sampler_settings *o, int is_idle)
+{
+	struct task_struct *task = bpf_get_current_task();
+	__u64 now = bpf_ktime_get_ns(), mark = idle_mark(task), ran = is_idle ? 0 : on_cpu(task);
+	struct cpu_ticks *t = cpu_ticks();
+	__u64 gap;
 
 	if (!t)
 		return;
-	if (!t->first || !t->period || t->stretch != o->stretch ||
-	    was_idle(now - t->last, t->period))
-		begin_stretch(t, o, now);
+	gap = now - t->last;
+	if (!t->first || t->stretch != o->stretch ||
+	    (gap > GAP_NS + 2 * t->period && ran + RUNTIME_AGE_NS < gap)) {
+		t->first = now;
+		t->period = o->cpu_period;
+		t->stretch = o->stretch;
+		t->newest = 0;
+	} else {
+		t->newest = missed_ticks(t, now, ran,
+					 is_idle || t->is_idle || t->idle_mark != mark);
+		t->missed += t->newest;
+	}
 	t->last = now;
-	t->seen++;
+	t->idle_mark = mark;
+	t->is_idle = is_idle;
+}
+
+/* The newest tick of the CPU's own event is a sample. */
+FUSEE_FN void note_selected_tick(void)
+{
+	struct cpu_ticks *t = cpu_ticks();
+
+	if (t)
+		t->missed_of_selected += t->newest;
 }
 #endif

@@ -9,9 +9,23 @@
 
 #define KERNEL_TYPE __attribute__((preserve_access_index))
 
+struct cfs_rq;
+
 struct sched_entity {
+	__u64 exec_start; /* of the idle task: when it was put on its CPU (6.8) */
 	__u64 sum_exec_runtime;
 	__u64 prev_sum_exec_runtime; /* when the thread was put on its CPU */
+	struct cfs_rq *cfs_rq;       /* with CONFIG_FAIR_GROUP_SCHED */
+} KERNEL_TYPE;
+
+/* A CPU's queue of threads. */
+struct rq {
+	struct task_struct *idle;
+	__u64 clock_idle; /* when the CPU last became idle (6.0) */
+} KERNEL_TYPE;
+
+struct cfs_rq {
+	struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED */
 } KERNEL_TYPE;
 
 typedef struct {
@@ -84,6 +98,8 @@ static void *(*bpf_get_current_task_btf)(void) = (void *)158;
 static void *(*bpf_task_pt_regs)(void *task) = (void *)175;
 
 #define BPF_F_CURRENT_CPU 0xffffffffull
+
+#define kernel_has_field(field) __builtin_preserve_field_info(field, 2 /* does it exist? */)
 
 /* Reads a field of a kernel struct, which may fault. 0 or -1. */
 #define kernel_read(to, from) \

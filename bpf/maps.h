@@ -64,7 +64,7 @@ struct pid_entry {
 };
 
 /* Map sampler_rates, by pid. fork copies the parent's entry; exec deletes it if the period is
- * PERIOD_NONE. */
+ * PERIOD_NONE, and makes PERIOD_ON_EXEC PERIOD_ANY. */
 struct process_rate {
 	__u64 period; /* ns: only ticks of events with this period are samples; or PERIOD_* */
 	__u64 weight; /* ns that a sample represents, where only a part of the ticks is kept */
@@ -74,6 +74,12 @@ struct process_rate {
 
 #define PERIOD_ANY 0ull
 #define PERIOD_NONE (~0ull)
+#define PERIOD_ON_EXEC (~0ull - 1)
+
+/* Map sampler_threads: threads that have events of their own, which tick at each of their periods.
+ * Of such a thread only those ticks are samples, of all others only ticks of the CPUs' own events.
+ * Its exec or exit removes a thread. */
+#define MAX_OWN_THREADS 64u
 
 /* Map sampler_settings: its only element, which user space writes in place. */
 struct sampler_settings {
@@ -84,28 +90,34 @@ struct sampler_settings {
 	__u32 round;          /* raised each time that user space has read the rings */
 	__u32 copy_limit;     /* KiB of stack copies that a CPU may send in a round */
 	/* Written by the programs: stacks that were not unwound because the kernel did not know
-	 * enough of their process. CPUs race, so the number is approximate. */
+	 * enough of their process; and children of selected processes for which sampler_rates had
+	 * no room. CPUs race, so the numbers are approximate. */
 	__u32 unknown_ticks;
+	__u32 unfollowed;
+	__u32 own_threads; /* 1: sampler_threads has entries */
+	__u32 pad;
 };
 
 /*
  * Map sampler_cpu_ticks, per CPU: the ticks of the CPU's own event. They have a fixed distance, in
- * idle time too, so the first and the last tick say how many were due. A gap, for example because
- * the CPU was offline, begins a new stretch.
+ * idle time too, so their times say which of them did not come. Idle time is no loss: some CPUs do
+ * not run the program in it. A long gap, for example because the CPU was offline, begins a new
+ * stretch.
  */
 struct cpu_ticks {
 	__u64 first, last; /* times in this stretch; 0: none yet */
 	__u64 period;      /* ns */
-	__u64 before;      /* ticks due in earlier stretches */
-	__u64 seen;        /* ticks in all stretches */
 	__u64 stretch;     /* of struct sampler_settings */
+	__u64 idle_mark;   /* changes when the CPU becomes idle */
+	__u64 is_idle;     /* the CPU was idle at `last` */
+	/* Ticks that did not come, without those of idle time: all; and those before a tick that
+	 * was a sample, which are its process's. A tick that came too early counts as -1. */
+	__s64 missed, missed_of_selected;
+	__s64 newest; /* before the newest tick */
 };
 
-/*
- * A gap longer than GAP_NS + 2 periods is idle time unless the running thread's scheduler runtime
- * covers it: some CPUs do not run the program while they are idle. The scheduler's count may be
- * RUNTIME_AGE_NS old.
- */
+/* A gap longer than GAP_NS + 2 periods, which the running thread's scheduler runtime does not
+ * cover, begins a new stretch. The scheduler's count may be RUNTIME_AGE_NS old. */
 #define GAP_NS 20000000ull
 #define RUNTIME_AGE_NS 10000000ull
 
@@ -131,6 +143,6 @@ _Static_assert(sizeof(struct chunk_mapping) == 96, "chunk_mapping");
 _Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 48, "map_chunk");
 _Static_assert(sizeof(struct pid_entry) == 16, "pid_entry");
 _Static_assert(sizeof(struct process_rate) == 24, "process_rate");
-_Static_assert(sizeof(struct sampler_settings) == 40, "sampler_settings");
-_Static_assert(sizeof(struct cpu_ticks) == 48, "cpu_ticks");
+_Static_assert(sizeof(struct sampler_settings) == 48, "sampler_settings");
+_Static_assert(sizeof(struct cpu_ticks) == 72, "cpu_ticks");
 #endif

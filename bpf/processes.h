@@ -26,13 +26,46 @@ struct {
 	__type(value, struct process_rate);
 } sampler_rates SEC(".maps");
 
+struct {
+	__uint(type, 2 /* ARRAY */);
+	__uint(max_entries, 1);
+	__uint(map_flags, 1024 /* MMAPABLE */);
+	__type(key, __u32);
+	__type(value, struct sampler_settings);
+} sampler_settings SEC(".maps");
+
+struct {
+	__uint(type, 1 /* HASH */);
+	__uint(max_entries, MAX_OWN_THREADS);
+	__type(key, __u32);
+	__type(value, __u32);
+} sampler_threads SEC(".maps");
+
+FUSEE_FN struct sampler_settings *settings(void)
+{
+	__u32 zero = 0;
+
+	return fusee_bpf_map_lookup_elem(&sampler_settings, &zero);
+}
+
+FUSEE_FN void forget_thread(__u32 tid)
+{
+	struct sampler_settings *o = settings();
+
+	if (o && o->own_threads)
+		bpf_map_delete_elem(&sampler_threads, &tid);
+}
+
 FUSEE_FN void inherit_rate(__u32 from, __u32 to)
 {
 	struct process_rate *rate = fusee_bpf_map_lookup_elem(&sampler_rates, &from), copy;
+	struct sampler_settings *o;
 
 	if (rate) {
 		copy = *rate;
-		bpf_map_update_elem(&sampler_rates, &to, &copy, 0);
+		o = settings();
+		if (bpf_map_update_elem(&sampler_rates, &to, &copy, 0) && o)
+			o->unfollowed++;
 	} else {
 		bpf_map_delete_elem(&sampler_rates, &to);
 	}
@@ -62,16 +95,20 @@ int sampler_fork(__u64 *args)
 }
 
 /* The process runs another program, whose code is unknown. A rate stays; but that the program
- * before, a shell maybe, was not sampled does not hold for the new program. */
+ * before, a shell maybe, was not sampled does not hold for the new program. A thread's own events
+ * may have ended (a setuid program). */
 SEC("raw_tp/sched_process_exec")
 int sampler_exec(__u64 *args)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct process_rate *rate = fusee_bpf_map_lookup_elem(&sampler_rates, &tgid);
 
-	(void)args;
-	if (rate && rate->period == PERIOD_NONE)
+	if (rate && rate->period == PERIOD_ON_EXEC)
+		rate->period = PERIOD_ANY;
+	else if (rate && rate->period == PERIOD_NONE)
 		bpf_map_delete_elem(&sampler_rates, &tgid);
+	forget_thread(tgid);
+	forget_thread((__u32)args[1]); /* the thread that exec'ed; it has its process's id now */
 	bpf_map_delete_elem(&sampler_pids, &tgid);
 	return 0;
 }
@@ -86,6 +123,7 @@ int sampler_exit(__u64 *args)
 	int others;
 
 	(void)args;
+	forget_thread((__u32)ids);
 	if (tgid == (__u32)ids)
 		bpf_map_delete_elem(&sampler_pids, &tgid);
 	if (!kernel_read(&group, &task->signal) && !kernel_read(&others, &group->live.counter) &&

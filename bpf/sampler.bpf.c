@@ -17,14 +17,6 @@
 #include "sample.h"
 #include "walk.h"
 
-struct {
-	__uint(type, 2 /* ARRAY */);
-	__uint(max_entries, 1);
-	__uint(map_flags, 1024 /* MMAPABLE */);
-	__type(key, __u32);
-	__type(value, struct sampler_settings);
-} sampler_settings SEC(".maps");
-
 /* By number of the language unwinder: its sampler_language. */
 struct {
 	__uint(type, 3 /* PROG_ARRAY */);
@@ -129,8 +121,7 @@ FUSEE_FN int send_deferred(struct sampler_context *c, struct scratch *s)
  * send its own sample. Returns what the event is to be answered. */
 FUSEE_FN int send_not_unwound(struct sampler_context *c, struct scratch *s, __u32 why)
 {
-	__u32 zero = 0;
-	struct sampler_settings *o = fusee_bpf_map_lookup_elem(&sampler_settings, &zero);
+	struct sampler_settings *o = settings();
 
 	count(why);
 	if (o && why != TICK_NO_REGISTERS && why != TICK_STOPPED)
@@ -195,16 +186,31 @@ FUSEE_FN __u32 walk_tick(struct sampler_context *c, struct scratch *s, struct pi
 
 /* ---- programs ---- */
 
+/* Threads with events of their own have no samples of other events, and other threads have samples
+ * of the CPUs' events only. */
+FUSEE_FN int is_of_thread(const struct sampler_settings *o, __u64 period, __u32 tid)
+{
+	int own;
+
+	if (!o->own_threads)
+		return 1;
+	own = fusee_bpf_map_lookup_elem(&sampler_threads, &tid) ? 1 : 0;
+	return own == (period != o->cpu_period);
+}
+
 /* Is this tick a sample of its process? Sets what the tick represents. */
 FUSEE_FN int is_selected(const struct sampler_context *c, struct record_tick *r,
-			 const struct sampler_settings *o, __u32 tgid)
+			 const struct sampler_settings *o, __u64 ids)
 {
+	__u32 tgid = ids >> 32;
 	struct process_rate *rate = fusee_bpf_map_lookup_elem(&sampler_rates, &tgid);
 	__u64 period = c->sample_period, selected = rate ? rate->period : o->default_period;
 
 	r->period = period;
 	r->head.flags = period == o->cpu_period ? RECORD_CPU_EVENT : 0;
 	if (selected != PERIOD_ANY && selected != period)
+		return 0;
+	if (!is_of_thread(o, period, ids))
 		return 0;
 	if (!rate || !rate->keep)
 		return 1;
@@ -236,23 +242,25 @@ SEC("perf_event")
 int sampler_tick(struct sampler_context *c)
 {
 	__u64 ids = bpf_get_current_pid_tgid();
-	__u32 tgid = ids >> 32, result, program, zero = 0;
-	struct sampler_settings *o = fusee_bpf_map_lookup_elem(&sampler_settings, &zero);
+	__u32 tgid = ids >> 32, result, program;
+	struct sampler_settings *o = settings();
 	struct scratch *s = scratch();
 	struct pid_entry *entry;
 
 	if (!s || !o)
 		return 1;
 	if (o->cpu_period && c->sample_period == o->cpu_period)
-		note_cpu_tick(o);
+		note_cpu_tick(o, !ids);
 	if (!ids) {
 		count(TICK_IDLE);
 		return 0;
 	}
-	if (!is_selected(c, &s->record.tick, o, tgid)) {
+	if (!is_selected(c, &s->record.tick, o, ids)) {
 		count(TICK_NOT_SELECTED);
 		return 0;
 	}
+	if (s->record.tick.head.flags & RECORD_CPU_EVENT)
+		note_selected_tick();
 	entry = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
 	program = entry ? program_of(entry) : 0;
 	if (program) /* if the call fails, the walk ends where the claim begins */

@@ -13,6 +13,7 @@
 #include "bpf/sampler.h"
 
 #define BPF_RATE_NONE UINT64_MAX /* a period that no event has: no tick is kept */
+#define BPF_RATE_ANY 0u          /* ticks of all events are kept */
 
 /* false: this process is in another pid namespace than the programs, so that pids differ. */
 bool bpf_rates_work(const struct bpf_sampler *);
@@ -23,7 +24,11 @@ bool bpf_rates_work(const struct bpf_sampler *);
  * namespace.
  */
 int bpf_rates_set(struct bpf_sampler *, pid_t pid, uint64_t period_ns, uint64_t weight_ns);
+/* Keeps all ticks of this process and of what it starts, from its next exec on. 0 or -errno. */
+int bpf_rates_set_on_exec(struct bpf_sampler *, pid_t pid);
 /* The period for processes without a rate. */
 void bpf_rates_set_default(struct bpf_sampler *, uint64_t period_ns);
 void bpf_rates_remove(struct bpf_sampler *, pid_t pid);
+/* Calls each() with the processes that have a rate. */
+void bpf_rates_each(struct bpf_sampler *, void (*each)(void *arg, pid_t pid), void *arg);
 #endif

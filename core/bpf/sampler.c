@@ -17,7 +17,6 @@
 #include "../../bpf/records.h"
 #include "base/log.h"
 #include "bpf/linker.h"
-#include "bpf/rates.h"
 #include "bpf/sampler_events.h"
 #include "bpf/sampler_state.h"
 
@@ -140,6 +139,7 @@ static int load(struct bpf_sampler *b)
 	b->fds.counts = map_fd(b, "sampler_counts");
 	b->fds.cpu_ticks = map_fd(b, "sampler_cpu_ticks");
 	b->fds.rates = map_fd(b, "sampler_rates");
+	b->fds.threads = map_fd(b, "sampler_threads");
 	b->fds.programs = map_fd(b, "sampler_programs");
 	return map_shared(b);
 }
@@ -262,66 +262,30 @@ void bpf_sampler_begin_round(struct bpf_sampler *b, uint64_t copy_bytes)
 	b->unknown_ticks = __atomic_load_n(&b->settings->unknown_ticks, __ATOMIC_RELAXED);
 }
 
-bool bpf_rates_work(const struct bpf_sampler *b)
-{
-	return !b->foreign_pids;
-}
-
 void bpf_sampler_set_cpu_period(struct bpf_sampler *b, uint64_t period_ns)
 {
 	__atomic_store_n(&b->settings->cpu_period, period_ns, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&b->settings->stretch, 1, __ATOMIC_RELEASE);
 }
 
-_Static_assert(BPF_RATE_NONE == PERIOD_NONE, "the same period");
-
-int bpf_rates_set(struct bpf_sampler *b, pid_t pid, uint64_t period_ns, uint64_t weight_ns)
+static uint64_t above_zero(int64_t n)
 {
-	struct process_rate rate = {.period = period_ns};
-
-	if (b->foreign_pids)
-		return -EXDEV;
-	if (period_ns != PERIOD_NONE && weight_ns > period_ns) {
-		rate.weight = weight_ns;
-		rate.keep = (uint32_t)((double)period_ns / (double)weight_ns * 0x1p32);
-		rate.keep += !rate.keep;
-	}
-	return bpf_map_update_elem(b->fds.rates, &pid, &rate, BPF_ANY) ? -errno : 0;
+	return n > 0 ? (uint64_t)n : 0;
 }
 
-void bpf_rates_set_default(struct bpf_sampler *b, uint64_t period_ns)
-{
-	__atomic_store_n(&b->settings->default_period, period_ns, __ATOMIC_RELAXED);
-}
-
-void bpf_rates_remove(struct bpf_sampler *b, pid_t pid)
-{
-	if (!b->foreign_pids)
-		bpf_map_delete_elem(b->fds.rates, &pid);
-}
-
-/* Ticks of one CPU that were due and not seen. */
-static uint64_t unseen_of(const struct cpu_ticks *g)
-{
-	uint64_t due = g->before;
-
-	if (g->first && g->period)
-		due += (g->last - g->first + g->period / 2) / g->period + 1;
-	return due > g->seen ? due - g->seen : 0;
-}
-
-uint64_t bpf_sampler_unseen_ticks(struct bpf_sampler *b)
+void bpf_sampler_missed_ticks(struct bpf_sampler *b, struct bpf_missed_ticks *missed)
 {
 	int n = libbpf_num_possible_cpus();
-	struct cpu_ticks *g = n > 0 ? calloc((size_t)n, sizeof(*g)) : NULL;
-	uint64_t unseen = 0;
+	struct cpu_ticks *t = n > 0 ? calloc((size_t)n, sizeof(*t)) : NULL;
 	uint32_t zero = 0;
 
-	if (g && !bpf_map_lookup_elem(b->fds.cpu_ticks, &zero, g))
-		for (int i = 0; i < n; i++)
-			unseen += unseen_of(&g[i]);
-	free(g);
-	return unseen;
+	*missed = (struct bpf_missed_ticks){0};
+	if (t && !bpf_map_lookup_elem(b->fds.cpu_ticks, &zero, t))
+		for (int i = 0; i < n; i++) {
+			missed->all += above_zero(t[i].missed);
+			missed->selected += above_zero(t[i].missed_of_selected);
+		}
+	free(t);
 }
 
 #define TICK_TEXT(name, text) text,
@@ -353,6 +317,7 @@ void bpf_sampler_stats(struct bpf_sampler *b, struct bpf_sampler_stats *s)
 	s->table_cap = (uint64_t)b->slabs.n * SLAB_BYTES;
 	s->chunks = b->chunks.n - 1 - b->chunks.nfree;
 	s->chunks_cap = b->chunks.n - 1;
+	s->unfollowed = __atomic_load_n(&b->settings->unfollowed, __ATOMIC_RELAXED);
 	if (!bpf_obj_get_info_by_fd(b->fds.tick, &info, &len)) {
 		s->instructions = info.verified_insns;
 		s->machine_code = info.jited_prog_len;

@@ -45,9 +45,10 @@ void bpf_sampler_close(struct bpf_sampler *); /* after its events are closed; NU
 extern const char *const tick_result_texts[TICK_RESULT_COUNT];
 
 struct bpf_sampler_stats {
-	uint64_t ticks[TICK_RESULT_COUNT];   /* since it was opened, by enum tick_result */
-	uint64_t table_bytes, table_cap;     /* unwind tables: in use, and the cap */
-	uint32_t chunks, chunks_cap;         /* map chunks: in use, and the cap */
+	uint64_t ticks[TICK_RESULT_COUNT]; /* since it was opened, by enum tick_result */
+	uint64_t table_bytes, table_cap;   /* unwind tables: in use, and the cap */
+	uint32_t chunks, chunks_cap;       /* map chunks: in use, and the cap */
+	uint32_t unfollowed; /* children of selected processes that bpf/rates.h had no room for */
 	uint32_t instructions, machine_code; /* verified instructions, bytes of machine code */
 };
 

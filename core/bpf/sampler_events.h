@@ -4,6 +4,7 @@
 #define BPF_SAMPLER_EVENTS_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "bpf/sampler.h"
 
@@ -20,7 +21,14 @@ void bpf_sampler_begin_round(struct bpf_sampler *, uint64_t copy_bytes);
 /* From now on each CPU has an event of its own with this period (0: none), idle time included.
  * Ticks that the CPUs' own events missed are counted anew. */
 void bpf_sampler_set_cpu_period(struct bpf_sampler *, uint64_t period_ns);
-/* Ticks that were due on the CPUs' own events and that the program did not see, because the timer
- * fired late or the kernel did not run the program. */
-uint64_t bpf_sampler_unseen_ticks(struct bpf_sampler *);
+/* Ticks that were due on the CPUs' own events, not in idle time, and that the program did not see,
+ * because the timer fired late or the kernel did not run the program. */
+struct bpf_missed_ticks {
+	uint64_t all;
+	uint64_t selected; /* while a process ran whose ticks are samples */
+};
+void bpf_sampler_missed_ticks(struct bpf_sampler *, struct bpf_missed_ticks *);
+/* This thread has events of its own, whose ticks are its samples from now on; no others are. It
+ * ends with its exec or exit. 0; -E2BIG: too many have; or -errno. */
+int bpf_sampler_add_thread(struct bpf_sampler *, pid_t tid);
 #endif

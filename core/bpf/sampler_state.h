@@ -71,7 +71,7 @@ struct language_program {
 /* Maps and programs of the loaded object, which owns the descriptors. */
 struct sampler_fds {
 	int tick; /* program sampler_tick */
-	int pids, rates, output, counts, cpu_ticks, programs;
+	int pids, rates, threads, output, counts, cpu_ticks, programs;
 };
 
 struct bpf_sampler {

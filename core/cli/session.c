@@ -227,12 +227,12 @@ static int start(struct session *s)
 
 	s->start_wall_ns = clock_ns(CLOCK_REALTIME);
 	s->start_ns = clock_now();
-	if (s->command.argv)
-		return start_command(s);
-	r = profiler_enable(&s->profiler);
-	if (r)
+	r = s->command.argv && !s->profiler.tree ? 0 : profiler_enable(&s->profiler);
+	if (r) {
 		log_error("cannot switch sampling on: %s", strerror(-r));
-	return r ? EX_OSERR : 0;
+		return EX_OSERR;
+	}
+	return s->command.argv ? start_command(s) : 0;
 }
 
 static void on_signals(struct session *s)

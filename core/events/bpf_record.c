@@ -51,6 +51,14 @@ bool bpf_record_is_sample(const void *from, uint32_t len)
 	return head.kind == RECORD_STACK || head.kind == RECORD_COPY || head.kind == RECORD_MISSED;
 }
 
+bool bpf_record_of_cpu(const void *from)
+{
+	struct record_head head;
+
+	memcpy(&head, from, sizeof(head));
+	return head.flags & RECORD_CPU_EVENT;
+}
+
 /* Writes each page of the copy to its offset in stack; absent pages are zero. Returns the bytes
  * up to the end of the last present page. */
 static uint32_t place_pages(unsigned char *stack, const struct record_copy *copy)

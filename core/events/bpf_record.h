@@ -32,6 +32,8 @@ struct bpf_record_reader {
 bool bpf_record_read(union record *, const void *from, uint32_t len);
 /* The record in these bytes is a sample: a stack, a copy or a missed tick. */
 bool bpf_record_is_sample(const void *from, uint32_t len);
+/* The record, which is a sample, is of a CPU's own event. */
+bool bpf_record_of_cpu(const void *from);
 /* The copy that was read, as a sample that is valid until the next record is read. time:
  * CLOCK_MONOTONIC ns. false: the record contradicts itself. */
 bool bpf_record_sample(struct bpf_record_reader *, uint64_t time, uint32_t cpu, struct sample *);

@@ -30,7 +30,7 @@ static int try_open(const struct event_form *f, const struct event_options *o, p
 		.sample_type = SAMPLE_TYPE,
 		.read_format = PERF_FORMAT_ID | (f->lost ? FORMAT_LOST : 0),
 		.disabled = 1,
-		.inherit = tid >= 0,
+		.inherit = o->inherit,
 		.exclude_kernel = !f->kernel,
 		.exclude_hv = 1,
 		.exclude_idle = !o->idle,
@@ -80,6 +80,22 @@ int event_open(struct event_form *f, const struct event_options *o, pid_t tid, i
 		else
 			return -errno;
 	}
+}
+
+int event_open_count(const struct event_form *f, pid_t tid, bool on_exec)
+{
+	struct perf_event_attr a = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(a),
+		.config = PERF_COUNT_SW_TASK_CLOCK,
+		.read_format = PERF_FORMAT_ID | (f->lost ? FORMAT_LOST : 0),
+		.disabled = 1,
+		.inherit = 1,
+		.enable_on_exec = on_exec,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &a, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
 }
 
 int event_open_ring(int cpu)

@@ -27,11 +27,15 @@ struct event_options {
 	bool idle;            /* the event of a CPU counts idle time too */
 	bool sideband;        /* also records mmap, comm, fork and exit */
 	bool on_exec;         /* enabled by the next exec */
+	bool inherit;         /* what the thread starts has the event too */
 };
 
 /* Opens the sampling event of one thread on one CPU, or, tid -1, of the CPU. While the form is not
  * settled, it gives up features that the kernel refuses. Returns a file descriptor or -errno. */
 int event_open(struct event_form *, const struct event_options *, pid_t tid, int cpu);
+/* Opens an event that counts the CPU time of a thread and of what it starts, on all CPUs, and does
+ * not sample. A descriptor or -errno. */
+int event_open_count(const struct event_form *, pid_t tid, bool on_exec);
 /* Opens an event without samples; other events of the CPU write into its ring. A descriptor or
  * -errno. */
 int event_open_ring(int cpu);

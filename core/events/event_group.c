@@ -70,7 +70,8 @@ static int add_event(struct perf_stream *s, struct event_group *g, struct stream
 		.read = !s->o.all && !s->o.dynamic && !s->o.bpf,
 		.idle = tid < 0 && s->o.bpf, /* else the CPU's grid of ticks has gaps */
 		.sideband = g->cpus || !s->cpu_period_ns,
-		.on_exec = s->o.on_exec,
+		.on_exec = s->o.on_exec && !g->own && !g->cpus,
+		.inherit = tid >= 0 && !g->own,
 	};
 	int fd = event_open(&s->form, &o, tid, c->number), r;
 
@@ -91,20 +92,36 @@ static int add_event(struct perf_stream *s, struct event_group *g, struct stream
 struct adding {
 	struct perf_stream *s;
 	struct event_group *g;
+	int (*add)(struct perf_stream *, struct event_group *, pid_t tid);
 	struct hashmap seen;
 	uint32_t added;
 };
 
-/* Adds a thread on all CPUs. A thread that has ended meanwhile is no error. */
+static int add_on_all_cpus(struct perf_stream *s, struct event_group *g, pid_t tid)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < s->ncpus; i++)
+		r = add_event(s, g, &s->cpus[i], tid);
+	return r;
+}
+
+static int add_count(struct perf_stream *s, struct event_group *g, pid_t tid)
+{
+	int fd = event_open_count(&s->form, tid, s->o.on_exec);
+
+	return fd < 0 ? fd : add_fd(g, fd);
+}
+
+/* A thread that has ended meanwhile is no error. */
 static int add_thread(void *arg, pid_t tid)
 {
 	struct adding *a = arg;
-	int r = 0;
+	int r;
 
 	if (hashmap_get(&a->seen, (uint64_t)tid))
 		return 0;
-	for (uint32_t i = 0; !r && i < a->s->ncpus; i++)
-		r = add_event(a->s, a->g, &a->s->cpus[i], tid);
+	r = a->add(a->s, a->g, tid);
 	if (r && r != -ESRCH)
 		return r;
 	if (!r)
@@ -112,15 +129,29 @@ static int add_thread(void *arg, pid_t tid)
 	return hashmap_put(&a->seen, (uint64_t)tid, a);
 }
 
-int event_group_add_process(struct perf_stream *s, struct event_group *g, pid_t pid)
+static int add_process(struct adding a, pid_t pid)
 {
-	struct adding a = {.s = s, .g = g};
 	int r = procfs_each_thread(pid, add_thread, &a);
 
 	if (!r && !a.added)
 		r = -ESRCH;
 	hashmap_fini(&a.seen);
 	return r;
+}
+
+int event_group_add_process(struct perf_stream *s, struct event_group *g, pid_t pid)
+{
+	return add_process((struct adding){.s = s, .g = g, .add = add_on_all_cpus}, pid);
+}
+
+int event_group_add_count(struct perf_stream *s, struct event_group *g, pid_t pid)
+{
+	return add_process((struct adding){.s = s, .g = g, .add = add_count}, pid);
+}
+
+int event_group_add_own(struct perf_stream *s, struct event_group *g, pid_t tid)
+{
+	return add_on_all_cpus(s, g, tid);
 }
 
 int event_group_add_cpus(struct perf_stream *s, struct event_group *g)

@@ -14,6 +14,7 @@ struct event_group {
 	struct event_group *next;
 	uint32_t number; /* 0: the targets of the stream's options */
 	bool cpus;       /* one event for each CPU */
+	bool own;        /* of threads that no other event samples; nothing inherits them */
 	uint64_t period_ns;
 	int *fds;
 	uint32_t nfds, cap;
@@ -26,6 +27,11 @@ struct event_group {
 /* Opens the events of all threads of a process; what these start inherits them. 0; -ESRCH: the
  * process has ended; -errno. On an error the group is to be closed. */
 int event_group_add_process(struct perf_stream *, struct event_group *, pid_t pid);
+/* Opens an event that counts and does not sample for each thread of a process. Results as above. */
+int event_group_add_count(struct perf_stream *, struct event_group *, pid_t pid);
+/* Opens the events of a thread, which nothing inherits: while a BPF sampler knows it, no other
+ * event samples the thread. 0 or -errno. */
+int event_group_add_own(struct perf_stream *, struct event_group *, pid_t tid);
 /* Opens the events of all CPUs that are online. 0 or -errno. */
 int event_group_add_cpus(struct perf_stream *, struct event_group *);
 /* The CPU is online again: opens its event, where the group has one for each CPU. 0 or -errno. */

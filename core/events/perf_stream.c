@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -29,6 +30,26 @@ static int add_pids(struct perf_stream *s)
 	return !r && s->o.npids && !added ? -ESRCH : r;
 }
 
+/* Counts are a comfort: without descriptors for them sampling goes on. -ESRCH: no process is alive.
+ */
+static int count_pids(struct perf_stream *s)
+{
+	uint32_t ended = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < s->o.npids; i++) {
+		r = event_group_add_count(s, &s->used, s->o.pids[i]);
+		ended += r == -ESRCH;
+		if (r == -ESRCH)
+			r = 0;
+	}
+	if (r) {
+		event_group_close(s, &s->used);
+		s->used = (struct event_group){0};
+	}
+	return s->o.npids == ended ? -ESRCH : 0;
+}
+
 static int add_rings(struct perf_stream *s)
 {
 	int r = 0;
@@ -40,10 +61,12 @@ static int add_rings(struct perf_stream *s)
 
 static int add_targets(struct perf_stream *s)
 {
-	if (s->o.all) {
+	if (s->base.cpus) {
 		int r = event_group_add_cpus(s, &s->base);
 
-		s->cpu_period_ns = s->o.bpf ? s->o.period_ns : 0;
+		s->cpu_period_ns = s->o.bpf ? s->base.period_ns : 0;
+		if (!r && s->o.cpus)
+			r = count_pids(s);
 		return r;
 	}
 	/* Targets that come and go must not take a ring with them. */
@@ -81,8 +104,9 @@ int perf_stream_open(struct perf_stream **ret, const struct perf_stream_options 
 	if (!s)
 		return -ENOMEM;
 	s->o = *o;
-	s->base.period_ns = o->period_ns;
-	s->base.cpus = o->all;
+	s->base.cpus = o->all || o->cpus;
+	/* A tick says by its period which event it is of: a thread's own, or its CPU's. */
+	s->base.period_ns = o->period_ns + o->cpus;
 	s->online_fd = -1;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	r = s->epoll < 0 ? -errno : stream_cpus_open(s);
@@ -115,6 +139,7 @@ void perf_stream_close(struct perf_stream *s)
 		free_group(s, g);
 	}
 	event_group_close(s, &s->base);
+	event_group_close(s, &s->used);
 	hashmap_fini(&s->group_by_event);
 	missed_ticks_fini(&s->account.missed);
 	if (s->epoll >= 0)
@@ -147,6 +172,7 @@ static int ioctl_all(struct perf_stream *s, unsigned long request)
 {
 	int r = event_group_ioctl(&s->base, request);
 
+	event_group_ioctl(&s->used, request);
 	for (const struct event_group *g = s->groups; g; g = g->next)
 		if (event_group_ioctl(g, request))
 			r = -errno;
@@ -218,6 +244,63 @@ int perf_stream_add_cpus(struct perf_stream *s, uint64_t period_ns, uint32_t *nu
 	}
 	stream_account_choose(s);
 	return r;
+}
+
+/* ---- threads with events of their own ---- */
+
+struct thread_list {
+	const struct perf_stream *s;
+	pid_t tids[MOST_OWN_THREADS];
+	uint32_t n, most;
+};
+
+static int list_thread(void *arg, pid_t tid)
+{
+	struct thread_list *list = arg;
+
+	for (uint32_t i = 0; i < list->s->nown; i++)
+		if (list->s->own[i] == tid)
+			return 0;
+	if (list->n == list->most)
+		return -E2BIG;
+	list->tids[list->n++] = tid;
+	return 0;
+}
+
+static int add_own_group(struct perf_stream *s, const struct thread_list *list)
+{
+	struct event_group *g = calloc(1, sizeof(*g));
+	int r = 0;
+
+	if (!g)
+		return -ENOMEM;
+	g->number = ++s->last_number;
+	g->period_ns = s->o.period_ns;
+	g->own = true;
+	for (uint32_t i = 0; !r && i < list->n; i++)
+		r = event_group_add_own(s, g, list->tids[i]);
+	if (!r && s->enabled)
+		r = event_group_ioctl(g, PERF_EVENT_IOC_ENABLE);
+	if (r) {
+		free_group(s, g);
+		return r;
+	}
+	g->next = s->groups;
+	s->groups = g;
+	return 0;
+}
+
+void perf_stream_add_own(struct perf_stream *s, pid_t pid)
+{
+	struct thread_list list = {.s = s, .most = MOST_OWN_THREADS - s->nown};
+
+	if (!s->o.cpus || procfs_each_thread(pid, list_thread, &list) || !list.n ||
+	    add_own_group(s, &list))
+		return;
+	/* A thread that the kernel does not take has samples of the CPUs' events. */
+	for (uint32_t i = 0; i < list.n; i++)
+		if (!bpf_sampler_add_thread(s->o.bpf, list.tids[i]))
+			s->own[s->nown++] = list.tids[i];
 }
 
 void perf_stream_remove(struct perf_stream *s, uint32_t number)

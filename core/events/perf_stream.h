@@ -30,6 +30,9 @@ struct perf_stream_options {
 	const pid_t *pids; /* borrowed for perf_stream_open() */
 	uint32_t npids;
 	bool all, dynamic;
+	/* The processes are sampled by the CPUs' events, and bpf/rates.h selects what they start. A
+	 * child then has no period of its own, so that short children are sampled by chance. */
+	bool cpus;
 	bool on_exec;            /* sampling begins when pids[0] execs */
 	uint64_t period_ns;      /* of CPU time; dynamic: the shortest that rings are sized for */
 	uint32_t stack_bytes;    /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
@@ -59,17 +62,20 @@ struct perf_stream_handlers {
 	void (*lost)(void *arg, uint64_t records);
 };
 
-/* What became of the ticks. ring_full and skipped never fall from one read to the next. */
+/* What became of the ticks. ring_full, skipped and unfinished never fall from one read to the next.
+ */
 struct perf_stream_counts {
-	uint64_t count_ns;  /* CPU time that the events counted; 0 of events of CPUs */
-	uint64_t samples;   /* handed over */
-	uint64_t walked;    /* of them: unwound in the kernel */
-	uint64_t ring_full; /* samples for which a ring had no room */
-	uint64_t skipped;   /* ticks without a sample: the timer fired late, or the thread was in
-			       the kernel, which is not sampled */
-	uint64_t invalid;   /* records of the BPF sampler of an unknown kind or a wrong size */
-	uint64_t throttled; /* how often the kernel stopped sampling for a while */
-	bool gaps;          /* skipped is counted from sample to sample, not from the total */
+	uint64_t count_ns;   /* CPU time that the targets used; 0 of all processes */
+	uint64_t samples;    /* handed over */
+	uint64_t walked;     /* of them: unwound in the kernel */
+	uint64_t ring_full;  /* samples for which a ring had no room */
+	uint64_t skipped;    /* ticks without a sample: the timer fired late, or the thread was in
+				the kernel, which is not sampled */
+	uint64_t unfinished; /* periods of CPU time without a tick: of threads that ended, or
+				slept, before their first */
+	uint64_t invalid;    /* records of the BPF sampler of an unknown kind or a wrong size */
+	uint64_t throttled;  /* how often the kernel stopped sampling for a while */
+	bool gaps;           /* skipped is counted from sample to sample, not from the total */
 };
 
 struct perf_stream;
@@ -95,6 +101,11 @@ int perf_stream_add_cpus(struct perf_stream *, uint64_t period_ns, uint32_t *gro
 /* Closes a group's events, also those that processes inherited. Samples that are in a ring are
  * still handed over. */
 void perf_stream_remove(struct perf_stream *, uint32_t group);
+
+/* With options.cpus: opens events of the process's threads, if there are few. They then have a
+ * sample for each of their periods, until they exec or exit; with many the CPUs' events sample them
+ * by chance. */
+void perf_stream_add_own(struct perf_stream *, pid_t pid);
 
 int perf_stream_fd(const struct perf_stream *); /* epoll: readable when a ring fills */
 /* Hands over the records that are due. final: all, after perf_stream_disable(). */

@@ -14,6 +14,14 @@
 #define HURRY 0.5
 #define FOLLOW_CPUS_NS 1000000000u
 
+static bool is_own(const struct perf_stream *s, uint32_t tid)
+{
+	for (uint32_t i = 0; i < s->nown; i++)
+		if (s->own[i] == (pid_t)tid)
+			return true;
+	return false;
+}
+
 /* A thread began or ended. Beside CPU events a thread is counted from the first tick of its own
  * events on. */
 static void note_thread(struct perf_stream *s, const struct perf_event_header *h)
@@ -22,10 +30,22 @@ static void note_thread(struct perf_stream *s, const struct perf_event_header *h
 
 	if (h->size < sizeof(*h) + 16)
 		return;
+	if (h->type == PERF_RECORD_FORK)
+		s->account.own.forked |= is_own(s, ids[3]);
 	if (h->type == PERF_RECORD_FORK && !s->cpu_period_ns)
 		missed_ticks_begin(&s->account.missed, ids[2]);
 	else
 		missed_ticks_end(&s->account.missed, ids[2]);
+}
+
+/* A thread's exec takes its own events from it. */
+static void note_exec(struct perf_stream *s, const struct perf_event_header *h)
+{
+	const uint32_t *ids = (const void *)(h + 1); /* pid, tid */
+
+	if (!(h->misc & PERF_RECORD_MISC_COMM_EXEC) || h->size < sizeof(*h) + 8)
+		return;
+	s->account.own.execed |= is_own(s, ids[1]);
 }
 
 static void note_group(struct perf_stream *s, struct event_sample *e)
@@ -49,9 +69,10 @@ static void note_runtime(struct perf_stream *s, const struct sent *at)
 {
 	const struct record_tick *t = &at->r->tick;
 
-	if (!(t->head.flags & RECORD_CPU_EVENT))
-		missed_ticks_runtime(&s->account.missed, t->head.tid, at->cpu, t->runtime,
-				     t->period);
+	if (t->head.flags & RECORD_CPU_EVENT)
+		return;
+	s->account.own.samples++;
+	missed_ticks_runtime(&s->account.missed, t->head.tid, at->cpu, t->runtime, t->period);
 }
 
 static bool dispatch_copy(struct perf_stream *s, const struct sent *at,
@@ -168,6 +189,10 @@ static void dispatch(struct perf_stream *s, struct stream_cpu *c, const struct p
 	const uint64_t *body = (const void *)(h + 1);
 
 	switch (h->type) {
+	case PERF_RECORD_COMM:
+		note_exec(s, h);
+		event_parse_sideband(h, on);
+		break;
 	case PERF_RECORD_SAMPLE:
 		if (stream_cpu_is_output(c, h))
 			dispatch_record(s, c, h, on);

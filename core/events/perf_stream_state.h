@@ -19,13 +19,18 @@
 #include "events/stream_account.h"
 #include "events/stream_cpu.h"
 
+#define MOST_OWN_THREADS 8u
+
 struct perf_stream {
 	struct perf_stream_options o;
 	struct event_form form;
 	struct stream_cpu *cpus;
 	uint32_t ncpus;
-	struct event_group base;       /* of the targets in the options */
-	struct event_group *groups;    /* of perf_stream_add..(), newest first */
+	struct event_group base;     /* of the targets in the options */
+	struct event_group used;     /* counts the CPU time of the targets; or has no events */
+	struct event_group *groups;  /* of perf_stream_add..(), newest first */
+	pid_t own[MOST_OWN_THREADS]; /* threads with events of their own */
+	uint32_t nown;
 	uint32_t last_number;          /* of a group */
 	struct hashmap group_by_event; /* id -> struct event_group *, without the base */
 	uint64_t cpu_period_ns;        /* of CPU events beside a BPF sampler; 0: there are none */

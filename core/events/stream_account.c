@@ -18,19 +18,24 @@ static void note_unread(void *arg, const struct perf_event_header *h)
 		return;
 	if (stream_cpu_is_output(c, h)) {
 		from = event_parse_output(h, &len, &cpu, ids);
-		s->account.unread += from && bpf_record_is_sample(from, len);
+		if (from && bpf_record_is_sample(from, len)) {
+			s->account.unread++;
+			s->account.own.unread += !bpf_record_of_cpu(from);
+		}
 		return;
 	}
 	s->account.unread++;
 	g = hashmap_get(&s->group_by_event, event_sample_id(h));
-	if (g)
+	if (g) {
 		g->unread++;
+		s->account.own.unread += g->own;
+	}
 }
 
 /* Samples that are still in the rings are no loss. */
 static void count_unread(struct perf_stream *s)
 {
-	s->account.unread = 0;
+	s->account.unread = s->account.own.unread = 0;
 	for (struct event_group *g = s->groups; g; g = g->next)
 		g->unread = 0;
 	for (uint32_t i = 0; i < s->ncpus; i++) {
@@ -59,6 +64,7 @@ static void read_programs(struct perf_stream *s)
 static void read_sources(struct perf_stream *s)
 {
 	event_group_read(s, &s->base);
+	event_group_read(s, &s->used);
 	for (struct event_group *g = s->groups; g; g = g->next)
 		event_group_read(s, g);
 	if (s->o.bpf)
@@ -150,8 +156,38 @@ static void count_cpus_by_sample(struct perf_stream *s, struct perf_stream_count
 
 static void count_cpus_by_grid(struct perf_stream *s, struct perf_stream_counts *c)
 {
+	struct bpf_missed_ticks missed;
+
 	c->ring_full = ring_full_of(s, s->base.lost);
-	c->skipped = bpf_sampler_unseen_ticks(s->o.bpf);
+	bpf_sampler_missed_ticks(s->o.bpf, &missed);
+	c->skipped = missed.all;
+}
+
+/* Ticks that a thread's own events skipped, within the bounds of what these counted. */
+static uint64_t skipped_of_own(const struct perf_stream *s, const struct perf_stream_counts *c)
+{
+	const struct stream_account *a = &s->account;
+	uint64_t due = 0, max, min, skipped = above(a->missed.skipped, c->ring_full);
+
+	for (const struct event_group *g = s->groups; g; g = g->next)
+		due += g->count_ns / g->period_ns;
+	max = above(due, a->own.samples + a->own.unread + c->ring_full);
+	/* After an exec the events still count, and no tick is a sample. */
+	min = a->own.execed ? 0 : above(max, above(a->missed.unfinished, 1));
+	return skipped < min ? min : skipped > max ? max : skipped;
+}
+
+static void count_own_and_cpus(struct perf_stream *s, struct perf_stream_counts *c)
+{
+	struct bpf_missed_ticks missed;
+	uint64_t lost = s->base.lost + sum_groups(s, c);
+
+	/* Events of different kinds do not begin and end at the same moment. */
+	if (s->nown != s->used.nfds || s->account.own.execed || s->account.own.forked)
+		c->count_ns = s->used.count_ns;
+	c->ring_full = ring_full_of(s, lost);
+	bpf_sampler_missed_ticks(s->o.bpf, &missed);
+	c->skipped = skipped_of_own(s, c) + missed.selected;
 }
 
 static void count_groups_by_total(struct perf_stream *s, struct perf_stream_counts *c)
@@ -176,9 +212,12 @@ static void count_groups_by_runtime(struct perf_stream *s, struct perf_stream_co
 
 static void count_groups_and_cpus(struct perf_stream *s, struct perf_stream_counts *c)
 {
+	struct bpf_missed_ticks missed;
+
 	count_groups_by_runtime(s, c);
+	bpf_sampler_missed_ticks(s->o.bpf, &missed);
 	if (s->form.kernel) /* otherwise a CPU event's ticks in the kernel are not due */
-		c->skipped += bpf_sampler_unseen_ticks(s->o.bpf);
+		c->skipped += missed.selected;
 }
 
 void stream_account_choose(struct perf_stream *s)
@@ -190,6 +229,8 @@ void stream_account_choose(struct perf_stream *s)
 		a->count = s->cpu_period_ns ? count_groups_and_cpus : count_groups_by_runtime;
 	else if (s->o.dynamic)
 		a->count = count_groups_by_total;
+	else if (s->o.cpus)
+		a->count = count_own_and_cpus;
 	else if (s->o.all)
 		a->count = bpf ? count_cpus_by_grid : count_cpus_by_sample;
 	else if (bpf)

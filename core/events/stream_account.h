@@ -9,6 +9,8 @@
  *                          what the events' counts have more than the samples
  *   processes    bpf       a gap between the run times of a thread's samples, within the
  *                          bounds of the events' counts
+ *   processes,   bpf       likewise, of threads with events of their own; of all others a gap
+ *   cpus                   in the grid of a CPU's ticks that ends while they run
  *   all          snapshot  a gap between the counts of a thread's samples
  *   all          bpf       a gap in the grid of a CPU's ticks
  *   dynamic      snapshot  what the counts of a target's events have more than its samples
@@ -36,12 +38,18 @@ struct stream_account {
 		uint64_t count_ns, lost, skipped;
 	} removed;       /* sums of removed groups */
 	uint64_t unread; /* samples in the rings, as of the last read */
+	/* With options.cpus: samples that are of threads' own events. */
+	struct {
+		uint64_t samples, unread;
+		bool execed; /* a thread has lost its events by an exec */
+		bool forked; /* a thread has started another, or a process */
+	} own;
 	struct {
 		uint64_t sent;   /* samples that the BPF programs sent or deferred to the event */
 		uint64_t failed; /* and for which the ring had no room */
 	} programs;
 	struct {
-		uint64_t ring_full, skipped;
+		uint64_t ring_full, skipped, unfinished;
 	} reported; /* the highest figures that were read */
 };
 

@@ -18,6 +18,9 @@ static const struct {
 	[LOSS_TIMER_SKIPPED] = {"timer skipped", LOSS_TICK,
 				"The kernel's timer fired late: one sample came for several "
 				"periods."},
+	[LOSS_UNFINISHED] = {"period not finished", LOSS_TICK,
+			     "The thread ended, or slept, before its first period of CPU time was "
+			     "over."},
 	[LOSS_KERNEL_NOT_ALLOWED] = {"kernel not allowed", LOSS_TICK,
 				     "The thread ran in the kernel, which this user may not "
 				     "sample."},

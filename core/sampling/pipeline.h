@@ -36,6 +36,9 @@ struct pipeline_options {
 	bool (*route)(void *arg, const struct sample *, struct pipeline_route *);
 	/* Is this process sampled? No file of other processes is opened. NULL: all are. */
 	bool (*selected)(void *arg, pid_t pid);
+	/* A process began; before `selected` is called for it. Records were lost. Or NULL. */
+	void (*forked)(void *arg, pid_t parent, pid_t child);
+	void (*lost)(void *arg);
 	void *arg;
 	uint64_t waiting_bytes;  /* cap of samples that wait for tables; 0: 128 MiB */
 	struct bpf_sampler *bpf; /* borrowed; NULL: none */

@@ -122,6 +122,8 @@ static void on_forked(void *arg, pid_t pid, pid_t parent, pid_t tid, uint64_t ti
 	(void)time;
 	if (pid != tid || pid == parent)
 		return;
+	if (p->o.forked)
+		p->o.forked(p->o.arg, parent, pid);
 	older = process_find(p->processes, pid); /* that had this pid */
 	if (older)
 		kernel_view_withdraw(&p->views, older);
@@ -146,6 +148,8 @@ static void on_lost(void *arg, uint64_t records)
 	p->stats.lost_records += records;
 	p->rescan.due = true; /* records of mappings may have been among them */
 	p->rescan.pause_ns = PAUSE_NS;
+	if (p->o.lost)
+		p->o.lost(p->o.arg);
 }
 
 void pipeline_set_process_handlers(struct pipeline *p)

@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "bpf/rates.h"
 #include "events/probe.h"
 #include "unwind/claims.h"
 
@@ -65,6 +66,38 @@ static int explain_refusal(const struct profiler_options *o, int error)
 	return error == -ESRCH ? EX_NOINPUT : EX_NOPERM;
 }
 
+/* Processes that the CPUs' events sample are selected in the kernel before there is an event. */
+static int open_tree(struct profiler *p)
+{
+	uint32_t added = 0;
+	int r = process_tree_new(&p->tree, p->bpf);
+
+	for (uint32_t i = 0; !r && i < p->npids; i++)
+		added += !process_tree_add(p->tree, p->pids[i], p->held);
+	return r ? r : added < p->npids ? -E2BIG : 0;
+}
+
+static void close_tree(struct profiler *p)
+{
+	process_tree_free(p->tree);
+	p->tree = NULL;
+	if (p->bpf)
+		bpf_rates_set_default(p->bpf, BPF_RATE_ANY);
+}
+
+static int open_cpus(struct profiler *p, const struct perf_stream_options *o)
+{
+	struct perf_stream_options stream = *o;
+	int r = open_tree(p);
+
+	stream.cpus = true;
+	if (!r)
+		r = perf_stream_open(&p->stream, &stream);
+	if (r)
+		close_tree(p);
+	return r;
+}
+
 static int open_stream(struct profiler *p, const struct profiler_options *o)
 {
 	struct perf_stream_options stream = {
@@ -78,8 +111,12 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 		.kernel = o->kernel,
 		.bpf = p->bpf,
 	};
-	int r = perf_stream_open(&p->stream, &stream);
+	int r = -ENOTSUP;
 
+	if (p->bpf && o->npids && bpf_rates_work(p->bpf))
+		r = open_cpus(p, &stream);
+	if (r && r != -ESRCH)
+		r = perf_stream_open(&p->stream, &stream);
 	/* The programs load, but the kernel refuses the events that they need. */
 	if (r && p->bpf && o->sampler == SAMPLER_AUTO) {
 		p->no_bpf = strdup(strerror(-r));
@@ -90,17 +127,44 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 	return r ? explain_refusal(o, r) : 0;
 }
 
+static bool tree_has(void *arg, pid_t pid)
+{
+	return process_tree_has(((struct profiler *)arg)->tree, pid);
+}
+
+static void tree_forked(void *arg, pid_t parent, pid_t child)
+{
+	process_tree_forked(((struct profiler *)arg)->tree, parent, child);
+}
+
+static void scan_added(void *arg, pid_t pid)
+{
+	pipeline_scan(((struct profiler *)arg)->pipeline, pid);
+}
+
+static void tree_lost(void *arg)
+{
+	process_tree_reread(((struct profiler *)arg)->tree, scan_added, arg);
+}
+
 static int open_pipeline(struct profiler *p, const struct profiler_options *o)
 {
-	const struct pipeline_options pipeline = {
+	struct pipeline_options pipeline = {
 		.threads = o->threads,
 		.route = o->route,
 		.selected = o->selected,
 		.arg = o->arg,
 		.bpf = p->bpf,
 	};
-	int r = pipeline_new(&p->pipeline, &pipeline, p->worker, &p->unwinders);
+	int r;
 
+	if (p->tree) {
+		pipeline.selected = tree_has;
+		pipeline.forked = tree_forked;
+		pipeline.lost = tree_lost;
+		pipeline.arg = p;
+	}
+	r = pipeline_new(&p->pipeline, &pipeline, p->worker, &p->unwinders);
 	if (!r)
 		r = symbolizer_new(&p->symbolizer, pipeline_files(p->pipeline), p->worker,
 				   o->inlines);
@@ -129,6 +193,7 @@ void profiler_close(struct profiler *p)
 	worker_stop(p->worker);
 	symbolizer_free(p->symbolizer);
 	pipeline_free(p->pipeline);
+	process_tree_free(p->tree);
 	bpf_sampler_close(p->bpf);
 	free(p->no_bpf);
 	plugin_set_close(&p->unwinders);
@@ -145,6 +210,8 @@ void profiler_prepare(struct profiler *p)
 		pipeline_scan(p->pipeline, p->pids[i]);
 	worker_wait(p->worker);
 	pipeline_update_all(p->pipeline);
+	for (uint32_t i = 0; i < p->npids; i++)
+		perf_stream_add_own(p->stream, p->pids[i]);
 }
 
 void profiler_prepare_held(struct profiler *p)
@@ -156,6 +223,7 @@ void profiler_prepare_held(struct profiler *p)
 	/* The first call publishes the mappings, the second confirms them. */
 	for (int i = 0; i < 2; i++)
 		pipeline_update_all(p->pipeline);
+	perf_stream_add_own(p->stream, p->pids[0]);
 }
 
 int profiler_enable(struct profiler *p)
@@ -163,11 +231,13 @@ int profiler_enable(struct profiler *p)
 	int r = perf_stream_enable(p->stream);
 	uint64_t now = clock_now();
 
-	if (r || p->dynamic)
+	if (r || p->dynamic || p->held)
 		return r;
 	/* Mappings made since profiler_prepare(); later mappings come as records. */
 	for (uint32_t i = 0; i < p->npids; i++)
 		pipeline_scan(p->pipeline, p->pids[i]);
+	if (p->tree) /* what the processes started until the events recorded it */
+		tree_lost(p);
 	pipeline_update(p->pipeline, now);
 	return 0;
 }
@@ -200,9 +270,11 @@ void profiler_stop(struct profiler *p)
 static void add_lost(struct loss_account *a, const struct perf_stream_counts *before,
 		     const struct perf_stream_counts *after)
 {
-	fusee_assert(after->ring_full >= before->ring_full && after->skipped >= before->skipped);
+	fusee_assert(after->ring_full >= before->ring_full && after->skipped >= before->skipped &&
+		     after->unfinished >= before->unfinished);
 	loss_account_add(a, LOSS_RING_FULL, after->ring_full - before->ring_full);
 	loss_account_add(a, LOSS_TIMER_SKIPPED, after->skipped - before->skipped);
+	loss_account_add(a, LOSS_UNFINISHED, after->unfinished - before->unfinished);
 }
 
 void profiler_account(const struct profiler *p, struct loss_account *a)
@@ -292,5 +364,7 @@ void profiler_sweep(struct profiler *p, const struct collector *const *keep, uin
 	if (symbolizer_is_busy(p->symbolizer))
 		return;
 	pipeline_sweep(p->pipeline, &sweep);
+	if (p->tree)
+		process_tree_sweep(p->tree);
 	symbolizer_trim(p->symbolizer, symbol_bytes);
 }

@@ -25,6 +25,7 @@
 #include "profile/loss.h"
 #include "sampling/collector.h"
 #include "sampling/pipeline.h"
+#include "sampling/process_tree.h"
 #include "sampling/symbolizer.h"
 #include "worker/worker.h"
 
@@ -68,6 +69,8 @@ struct profiler {
 	const pid_t *pids; /* these four as in the options */
 	uint32_t npids;
 	bool dynamic, held;
+	struct process_tree
+		*tree; /* with the CPUs' events: pids and what they started; else NULL */
 	struct perf_stream_counts window_start[PIPELINE_SLOTS]; /* when each slot's window began */
 };
 

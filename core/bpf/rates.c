@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bpf/rates.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+
+#include "bpf/sampler_events.h"
+#include "bpf/sampler_state.h"
+
+_Static_assert(BPF_RATE_NONE == PERIOD_NONE && BPF_RATE_ANY == PERIOD_ANY, "the same periods");
+
+bool bpf_rates_work(const struct bpf_sampler *b)
+{
+	return !b->foreign_pids;
+}
+
+static int set(struct bpf_sampler *b, pid_t pid, const struct process_rate *rate)
+{
+	if (b->foreign_pids)
+		return -EXDEV;
+	return bpf_map_update_elem(b->fds.rates, &pid, rate, BPF_ANY) ? -errno : 0;
+}
+
+int bpf_rates_set(struct bpf_sampler *b, pid_t pid, uint64_t period_ns, uint64_t weight_ns)
+{
+	struct process_rate rate = {.period = period_ns};
+
+	if (period_ns != PERIOD_NONE && weight_ns > period_ns) {
+		rate.weight = weight_ns;
+		rate.keep = (uint32_t)((double)period_ns / (double)weight_ns * 0x1p32);
+		rate.keep += !rate.keep;
+	}
+	return set(b, pid, &rate);
+}
+
+int bpf_rates_set_on_exec(struct bpf_sampler *b, pid_t pid)
+{
+	return set(b, pid, &(struct process_rate){.period = PERIOD_ON_EXEC});
+}
+
+void bpf_rates_set_default(struct bpf_sampler *b, uint64_t period_ns)
+{
+	__atomic_store_n(&b->settings->default_period, period_ns, __ATOMIC_RELAXED);
+}
+
+void bpf_rates_remove(struct bpf_sampler *b, pid_t pid)
+{
+	if (!b->foreign_pids)
+		bpf_map_delete_elem(b->fds.rates, &pid);
+}
+
+void bpf_rates_each(struct bpf_sampler *b, void (*each)(void *arg, pid_t pid), void *arg)
+{
+	uint32_t pid, most = bpf_map__max_entries(
+			      bpf_object__find_map_by_name(b->object, "sampler_rates"));
+	const void *before = NULL;
+
+	/* If the key before is removed meanwhile, the kernel begins anew: hence the limit. */
+	for (uint32_t i = 0; i < most && !bpf_map_get_next_key(b->fds.rates, before, &pid); i++) {
+		each(arg, (pid_t)pid);
+		before = &pid;
+	}
+}
+
+int bpf_sampler_add_thread(struct bpf_sampler *b, pid_t tid)
+{
+	const uint32_t yes = 1;
+
+	if (bpf_map_update_elem(b->fds.threads, &tid, &yes, BPF_ANY))
+		return -errno;
+	__atomic_store_n(&b->settings->own_threads, 1, __ATOMIC_RELEASE);
+	return 0;
+}
