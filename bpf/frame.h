@@ -17,14 +17,17 @@ enum frame_kind {
 
 /*
  * A frame is one word; a pushed frame is three words, of which the last two are the unwinder's.
+ * A pushed frame that is in the record already, as in recursions, is one word: FRAME_AGAIN.
  *
  *	bits 62-63  enum frame_kind; a kernel address has both bits set already
- *	bit  61     FRAME_GUESSED, not for kernel frames
+ *	bit  61     FRAME_GUESSED, not for kernel frames; pushed: FRAME_AGAIN
  *	bits 0-60   file: number of the file (bits 41-60) and offset in it (bits 0-40);
- *	            anonymous: address; pushed: number of the unwinder
+ *	            anonymous: address; pushed: number of the unwinder; FRAME_AGAIN: index of the
+ *	            word with which the equal frame begins
  */
 #define FRAME_KIND_SHIFT 62
 #define FRAME_GUESSED (1ull << 61)
+#define FRAME_AGAIN (1ull << 61)
 #define FRAME_FILE_SHIFT 41
 #define FRAME_MAX_FILE 0xfffffu
 #define FRAME_MAX_OFFSET ((1ull << FRAME_FILE_SHIFT) - 1)
@@ -43,8 +46,7 @@ struct walk_stop {
 
 /* Reasons that the sampler gives for a step that breaks its contract. */
 enum walk_fault {
-	WALK_FAULT_ROOM = 0xfffd,      /* more frames than a record holds */
-	WALK_FAULT_ENDLESS = 0xfffe,   /* frames without end */
+	WALK_FAULT_ENDLESS = 0xfffe,   /* calls without end that push nothing */
 	WALK_FAULT_BACKWARDS = 0xffff, /* a caller that is not above its callee on the stack */
 };
 #endif

@@ -19,6 +19,8 @@ __attribute__((weak, noinline)) int fusee_language_step(__u32 slot)
 	return FUSEE_PASS;
 }
 
+#define MAX_IDLE 64u /* calls of a step in a row that push nothing */
+
 FUSEE_FN struct fusee_emissions *emissions(void)
 {
 	__u32 zero = 0;
@@ -64,20 +66,48 @@ FUSEE_FN int language_stop(struct fusee_unwind *u, struct scratch *s, __u32 reas
 	return STEP_STOPPED;
 }
 
-/* Appends the frame that the step pushed, which replaces the machine's. 0; -1: no room. */
+/* Is the frame that the step pushed in the record already, at this index? */
+FUSEE_FN int is_equal_to(struct fusee_unwind *u, struct scratch *s, __u32 i)
+{
+	if (i >= s->at || i > RECORD_MAX_WORDS - FRAME_PUSHED_WORDS)
+		return 0;
+	return s->record.stack.words[i] == ((__u64)FRAME_PUSHED << FRAME_KIND_SHIFT | s->slot) &&
+	       s->record.stack.words[i + 1] == u->pushed[0] &&
+	       s->record.stack.words[i + 2] == u->pushed[1];
+}
+
+/* Appends the frame that the step pushed, which replaces the machine's. STEP_AGAIN or STEP_FULL. */
 FUSEE_FN int append_pushed(struct fusee_unwind *u, struct scratch *s)
 {
-	__u32 at = s->at;
+	__u64 hash = (u->pushed[0] ^ u->pushed[1]) & (SCRATCH_EQUAL - 1);
+	__u32 at = s->at, equal = s->equal[hash];
 
 	if (at > RECORD_MAX_WORDS - FRAME_PUSHED_WORDS)
-		return -1;
+		return STEP_FULL;
+	u->npushed = 0;
+	s->pushed = 1;
+	s->idle = 0;
+	if (is_equal_to(u, s, equal)) {
+		s->record.stack.words[at] = (__u64)FRAME_PUSHED << FRAME_KIND_SHIFT | FRAME_AGAIN |
+					    equal;
+		s->at = at + 1;
+		return STEP_AGAIN;
+	}
 	s->record.stack.words[at] = (__u64)FRAME_PUSHED << FRAME_KIND_SHIFT | s->slot;
 	s->record.stack.words[at + 1] = u->pushed[0];
 	s->record.stack.words[at + 2] = u->pushed[1];
+	s->equal[hash] = at;
 	s->at = at + FRAME_PUSHED_WORDS;
-	s->pushed = 1;
-	u->npushed = 0;
-	return 0;
+	return STEP_AGAIN;
+}
+
+/* Appends the machine's frame, unless the step has pushed frames in its place. As above. */
+FUSEE_FN int append_unpushed(struct scratch *s, const struct chunk_mapping *m, __u64 at)
+{
+	int r = s->pushed ? STEP_AGAIN : push(s, m, at);
+
+	s->pushed = 0;
+	return r;
 }
 
 /* Calls the step at a pc that its unwinder claims. STEP_NATIVE: the native unwinders are next. */
@@ -85,31 +115,34 @@ FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, struct chu
 			   __u64 at)
 {
 	__u64 sp = u->sp;
-	int next;
+	int next, r;
 
 	u->error = 0;
 	u->claim_lo = m->lo;
 	u->claim_arg = m->claim - 1;
 	set_table(u, &m->language);
+	s->idle++;
 	next = fusee_language_step(0);
 	if (u->npushed && append_pushed(u, s))
-		return language_stop(u, s, WALK_FAULT_ROOM);
+		return STEP_FULL;
 	switch (next) {
 	case FUSEE_AGAIN:
-		return STEP_AGAIN;
+		return s->idle < MAX_IDLE ? STEP_AGAIN : language_stop(u, s, WALK_FAULT_ENDLESS);
 	case FUSEE_NEXT:
 		if (u->sp <= sp)
 			return language_stop(u, s, WALK_FAULT_BACKWARDS);
-		if (!s->pushed && push(s, m, at))
-			return STEP_UNKNOWN_CODE;
-		s->pushed = 0;
+		r = append_unpushed(s, m, at);
+		if (r)
+			return r;
+		s->idle = 0;
 		s->guessed = u->flags & FUSEE_GUESSED;
 		u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FIRST | FUSEE_GUESSED);
 		return STEP_AGAIN;
 	case FUSEE_STOP:
 		if (u->error)
 			return language_stop(u, s, u->error);
-		return s->pushed || !push(s, m, at) ? STEP_COMPLETE : STEP_UNKNOWN_CODE;
+		r = append_unpushed(s, m, at);
+		return r ? r : STEP_COMPLETE;
 	case FUSEE_NATIVE_TOO:
 		s->pushed = 0;
 		return STEP_NATIVE;

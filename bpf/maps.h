@@ -12,7 +12,7 @@
 
 #define CHUNK_MAPPINGS 64u      /* of a map chunk */
 #define MAX_CHUNKS 16u          /* of a process: 1024 mappings */
-#define SAMPLER_MAX_STEPS 1024u /* of a walk */
+#define SAMPLER_MAX_STEPS 6144u /* of a walk */
 #define SAMPLER_TABLES 2u       /* native unwinders that may have tables */
 #define SAMPLER_LANGUAGES 32u   /* unwinders; those of languages have programs by their number */
 

@@ -9,7 +9,7 @@
 
 #include "frame.h"
 
-#define RECORD_MAX_WORDS 3072u /* of frames in one record */
+#define RECORD_MAX_WORDS 4032u /* of frames in one record; a per-CPU value has at most 32 KiB */
 #define RECORD_MAX_KERNEL 127u /* kernel frames: kernel.perf_event_max_stack */
 #define RECORD_MAX_COPY 61440u /* bytes of a stack copy; a record of perf has less than 64 KiB */
 #define RECORD_COPY_PAGES 17u  /* pages that a stack copy touches at most */
@@ -23,11 +23,15 @@ enum record_kind {
 	RECORD_EMISSION,  /* struct record_emission: what a language unwinder emitted */
 };
 
-#define RECORD_CPU_EVENT 1u /* flag: a tick of the CPU's own event, which the programs count */
+enum record_flags {
+	RECORD_CPU_EVENT = 1, /* a tick of the CPU's own event, which the programs count */
+	RECORD_TOO_DEEP =
+		2, /* the stack has more frames than the record: these are the inner frames */
+};
 
 struct record_head {
 	__u16 kind;  /* enum record_kind */
-	__u16 flags; /* RECORD_CPU_EVENT */
+	__u16 flags; /* enum record_flags */
 	__u32 size;  /* of the record in bytes, head included */
 	__u32 pid, tid;
 	__u64 process; /* struct process's id, whose mappings were used */

@@ -16,6 +16,8 @@ struct {
 	__uint(value_size, 4);
 } sampler_output SEC(".maps");
 
+#define SCRATCH_EQUAL 32u
+
 struct scratch {
 	struct user_regs regs;
 	__u32 chunk;     /* first chunk of the process's mappings */
@@ -25,10 +27,12 @@ struct scratch {
 	__u32 slot;      /* number of that unwinder */
 	__u32 pushed;    /* 1: the step has pushed frames for this pc */
 	struct walk_stop stop;
-	__u32 round;  /* of struct sampler_settings, in which `copied` was counted */
-	__u32 copied; /* bytes of stack copies */
-	__u32 pad;
-	__u64 as_of; /* of the mappings: struct map_chunk */
+	__u32 round;                /* of struct sampler_settings, in which `copied` was counted */
+	__u32 copied;               /* bytes of stack copies */
+	__u32 idle;                 /* calls of the step in a row that pushed nothing */
+	__u64 as_of;                /* of the mappings: struct map_chunk */
+	__u16 equal[SCRATCH_EQUAL]; /* by hash: index of a pushed frame, of this or another sample
+				     */
 	union {
 		struct record_tick tick; /* what the others begin with */
 		struct record_stack stack;
@@ -91,6 +95,7 @@ enum step_end {
 	STEP_COMPLETE,     /* the stack reached its outermost frame */
 	STEP_UNKNOWN_CODE, /* no published mapping holds the frame's address */
 	STEP_STOPPED,      /* the step stopped for a reason */
+	STEP_FULL,         /* the record has no room for another frame */
 	STEP_CHANGED,      /* other code may be mapped at the frame's address by now */
 	STEP_NATIVE,       /* the native unwinders step this frame */
 };
@@ -102,23 +107,23 @@ FUSEE_FN void set_table(struct fusee_unwind *u, const struct slab_range *t)
 	u->slab_id = t->id;
 }
 
-/* Appends the frame at this address to the record. 0; -1: no room. */
+/* Appends the frame at this address to the record. STEP_AGAIN, STEP_UNKNOWN_CODE or STEP_FULL. */
 FUSEE_FN int push(struct scratch *s, const struct chunk_mapping *m, __u64 at)
 {
 	__u64 word, offset = at - m->shift;
 
 	if (m->file) {
 		if (offset > FRAME_MAX_OFFSET)
-			return -1;
+			return STEP_UNKNOWN_CODE;
 		word = (__u64)m->file << FRAME_FILE_SHIFT | offset;
 	} else {
 		word = (__u64)FRAME_ANONYMOUS << FRAME_KIND_SHIFT | (at & FRAME_MAX_ADDRESS);
 	}
 	if (s->at >= RECORD_MAX_WORDS)
-		return -1;
+		return STEP_FULL;
 	s->record.stack.words[s->at] = word | (s->guessed ? FRAME_GUESSED : 0);
 	s->at++;
 	s->record.stack.claimed += m->claim && !m->file;
-	return 0;
+	return STEP_AGAIN;
 }
 #endif

@@ -169,7 +169,9 @@ FUSEE_FN __u32 walk_published(struct sampler_context *c, struct scratch *s, stru
 	how = walk(c, u, s, languages);
 	if (how == STEP_CHANGED || version != version_of(s->chunk, process))
 		return TICK_CHANGED;
-	if (how != STEP_COMPLETE)
+	if (how == STEP_FULL)
+		s->record.tick.head.flags |= RECORD_TOO_DEEP;
+	else if (how != STEP_COMPLETE)
 		return how == STEP_UNKNOWN_CODE ? TICK_UNKNOWN_CODE : TICK_STOPPED;
 	s->record.stack.version = version;
 	return TICK_UNWOUND;

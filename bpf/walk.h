@@ -63,9 +63,10 @@ __attribute__((noinline)) int sampler_step(__u32 unused)
 		if (next != STEP_NATIVE)
 			return next;
 	}
-	if (!s->pushed && push(s, m, at))
-		return STEP_UNKNOWN_CODE;
-	s->pushed = 0;
+	next = append_unpushed(s, m, at);
+	if (next != STEP_AGAIN)
+		return next;
+	s->idle = 0;
 	u->error = 0;
 	set_table(u, &m->table[0]);
 	next = fusee_step_dwarf(0);
@@ -122,14 +123,12 @@ FUSEE_FN int walk(const struct sampler_context *c, struct fusee_unwind *u, struc
 		}
 	}
 	s->at = r->nkernel;
-	s->guessed = s->pushed = 0;
+	s->guessed = s->pushed = s->idle = 0;
 	for (__u32 i = 0; i < SAMPLER_MAX_STEPS; i++) {
 		next = sampler_step(0);
 		if (next != STEP_AGAIN)
 			break;
 	}
-	if (next == STEP_AGAIN && s->pushed)
-		return language_stop(u, s, WALK_FAULT_ENDLESS);
-	return next;
+	return next == STEP_AGAIN ? STEP_FULL : next;
 }
 #endif

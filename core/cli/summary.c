@@ -54,9 +54,6 @@ static void print_totals(const struct session *s, const struct session_account *
 	print_stage(l, LOSS_TICK, l->lost);
 	if (a->stats.guessed)
 		fprintf(stderr, "; %s with a guessed frame", text_number(n, a->stats.guessed));
-	if (a->stats.passed)
-		fprintf(stderr, "; %s show an interpreter without the program that it runs",
-			text_number(n, a->stats.passed));
 	fputs("\n\n", stderr);
 }
 
@@ -137,11 +134,6 @@ void summary_losses(struct session *s, struct builder *b)
 	if (a.stats.guessed)
 		builder_comment(b, "guessed: %llu samples have a frame that was guessed",
 				(unsigned long long)a.stats.guessed);
-	if (a.stats.passed)
-		builder_comment(b,
-				"passed: %llu samples show an interpreter without the program "
-				"that it runs",
-				(unsigned long long)a.stats.passed);
 }
 
 /* What the BPF sampler did with ticks. */
@@ -175,15 +167,14 @@ int summary_stats(struct session *s, struct buf *b)
 	buf_printf(b,
 		   "{\"period_ns\": %llu, \"duration_ns\": %llu, \"samples_due\": %llu, "
 		   "\"samples\": %llu, \"complete\": %llu, \"truncated\": %.*s, \"lost\": %.*s, "
-		   "\"guessed\": %llu, \"passed\": %llu, \"count_ns\": %llu, "
+		   "\"guessed\": %llu, \"count_ns\": %llu, "
 		   "\"weight_ns\": %llu, \"kernel\": %s, \"gaps\": %s, \"helped\": %llu",
 		   (unsigned long long)a.period_ns, (unsigned long long)(s->end_ns - s->start_ns),
 		   (unsigned long long)a.losses.due,
 		   (unsigned long long)(a.losses.due - a.losses.lost),
 		   (unsigned long long)a.losses.complete, (int)truncated.len, truncated.p,
 		   (int)lost.len, lost.p, (unsigned long long)a.stats.guessed,
-		   (unsigned long long)a.stats.passed, (unsigned long long)a.counts.count_ns,
-		   (unsigned long long)a.stats.weight_ns,
+		   (unsigned long long)a.counts.count_ns, (unsigned long long)a.stats.weight_ns,
 		   perf_stream_kernel(s->profiler.stream) ? "true" : "false",
 		   a.counts.gaps ? "true" : "false", (unsigned long long)a.stats.helped);
 	buf_fini(&truncated);

@@ -33,8 +33,9 @@ static const struct {
 	[LOSS_NOT_COPIED] = {"too many stacks to copy", LOSS_STACK,
 			     "The kernel could not unwind the stack, and copies had used up their "
 			     "share of the ring."},
-	[LOSS_ENDLESS] = {"an unwinder's frames do not end", LOSS_STACK,
-			  "A language unwinder's step pushed more frames than a stack may have."},
+	[LOSS_ENDLESS] =
+		{"an unwinder's frames do not end", LOSS_STACK,
+		 "A language unwinder's step was called again and again and pushed nothing."},
 	[LOSS_BACKWARDS] =
 		{"an unwinder's caller is not above its callee", LOSS_STACK,
 		 "A language unwinder's step returned a caller that is not above its callee."},
@@ -53,6 +54,12 @@ static const struct {
 	[LOSS_CODE_NOT_MAPPED] = {"code not mapped", LOSS_STACK,
 				  "The sampled address is in no executable mapping."},
 	[LOSS_TOO_DEEP] = {"too deep", LOSS_STACK, "The stack has more frames than are kept."},
+	[LOSS_NO_LANGUAGE] = {"interpreter without its program", LOSS_STACK,
+			      "The stack passes through an interpreter and was unwound in user "
+			      "space, which cannot read the frames of the program that it runs."},
+	[LOSS_UNRECORDED] = {"names of frames lost", LOSS_STACK,
+			     "The language's unwinder refused, or had no memory for, what names "
+			     "frames of the stack."},
 	[LOSS_NO_REGISTERS] = {"no registers", LOSS_STACK,
 			       "The kernel recorded no user registers of the thread."},
 	[LOSS_32_BIT] = {"32-bit program", LOSS_STACK, "32-bit code is not unwound."},

@@ -48,8 +48,6 @@ struct pipeline_stats {
 	/* Borrowed from the pipeline: samples that are complete or truncated, none that is lost. */
 	const struct loss_account *account;
 	uint64_t guessed; /* complete samples with a guessed frame */
-	/* Complete samples that show an interpreter without the program that it runs. */
-	uint64_t passed;
 	uint64_t weight_ns;
 	uint64_t kernel_only; /* complete samples of kernel threads */
 	uint64_t walked;      /* samples that were unwound in the kernel */

@@ -110,6 +110,7 @@ static uint32_t read_user_frame(struct pipeline *p, struct process *proc, uint64
 {
 	struct walk_frame *f = &p->walk.frames[p->walk.n++];
 	uint64_t word = r->words[i];
+	uint32_t n;
 
 	switch ((enum frame_kind)(word >> FRAME_KIND_SHIFT)) {
 	case FRAME_FILE:
@@ -124,10 +125,13 @@ static uint32_t read_user_frame(struct pipeline *p, struct process *proc, uint64
 		p->walk.guessed += f->guessed;
 		return 1;
 	case FRAME_PUSHED:
-		if (record_words(r) - i < FRAME_PUSHED_WORDS)
+		n = word & FRAME_AGAIN ? 1 : FRAME_PUSHED_WORDS;
+		if (n == 1)
+			i = (uint32_t)(word & (FRAME_AGAIN - 1));
+		if (i >= record_words(r) || record_words(r) - i < FRAME_PUSHED_WORDS)
 			break;
 		*f = pushed_frame(p, proc, r, i);
-		return FRAME_PUSHED_WORDS;
+		return n;
 	case FRAME_KERNEL:
 		break;
 	}
@@ -174,6 +178,12 @@ static void on_stack(void *arg, uint64_t time, uint32_t cpu, const struct record
 		p->walk.reason = loss_text(LOSS_CODE_CHANGED);
 	if (p->walk.reason)
 		p->walk.n = p->walk.guessed = 0;
+	else if (r->tick.head.flags & RECORD_TOO_DEEP)
+		p->walk.reason = loss_text(LOSS_TOO_DEEP);
+	else if (p->unrecorded == s.tid)
+		p->walk.reason = loss_text(LOSS_UNRECORDED);
+	if (p->unrecorded == s.tid)
+		p->unrecorded = 0;
 	p->stats.walked++;
 	add(p, proc, &s, &route, r->comm);
 }
@@ -203,6 +213,7 @@ static void on_emission(void *arg, uint64_t time, const struct record_emission *
 
 	proc = proc ? unwound_over(p, proc, r->head.process) : NULL;
 	p->stats.lost_emissions += !proc;
+	p->unrecorded = proc ? 0 : (pid_t)r->head.tid;
 	while (proc && end - at >= EMISSION_HEAD) {
 		struct fusee_emission e = {.size = sizeof(e), .time_ns = time};
 		uint32_t len;
@@ -214,8 +225,10 @@ static void on_emission(void *arg, uint64_t time, const struct record_emission *
 		if (len > end - at)
 			return;
 		e.bytes = (struct fusee_str){at, len};
-		if (claims_record(p->claims, proc, r->unwinder, &e) < 0)
+		if (claims_record(p->claims, proc, r->unwinder, &e) < 0) {
 			p->stats.lost_emissions++;
+			p->unrecorded = (pid_t)r->head.tid;
+		}
 		at += (len + 7) & ~7ull;
 	}
 }

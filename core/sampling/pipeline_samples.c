@@ -14,7 +14,6 @@ static const char *stop_reason(const struct pipeline *p, struct walk_stop stop)
 	if (!stop.unwinder || stop.unwinder > set->n)
 		return NULL;
 	switch (stop.reason) {
-	case WALK_FAULT_ROOM:
 	case WALK_FAULT_ENDLESS:
 		return loss_text(LOSS_ENDLESS);
 	case WALK_FAULT_BACKWARDS:
@@ -27,7 +26,10 @@ static const char *stop_reason(const struct pipeline *p, struct walk_stop stop)
 void pipeline_add(struct pipeline *p, struct process *proc, const struct sample *s,
 		  const struct pipeline_route *route, const char *comm)
 {
-	const char *text = p->walk.reason ? p->walk.reason : stop_reason(p, s->stop);
+	const char *text = p->walk.reason     ? p->walk.reason
+			   : s->stop.unwinder ? stop_reason(p, s->stop)
+			   : p->walk.passed   ? loss_text(LOSS_NO_LANGUAGE)
+					      : NULL;
 	uint32_t reason = text ? loss_account_reason(&p->account, text) : LOSS_NONE;
 	uint64_t weight = route->weight_ns ? route->weight_ns : s->period;
 
@@ -41,7 +43,6 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 	p->stats.weight_ns += weight;
 	loss_account_add(&p->account, reason, 1);
 	p->stats.guessed += !reason && p->walk.guessed;
-	p->stats.passed += !reason && p->walk.passed;
 	p->stats.kernel_only += !reason && !s->abi;
 }
 

@@ -41,6 +41,7 @@ struct pipeline {
 	struct waiting_queue waiting;
 	struct rescan rescan;
 	uint64_t time;               /* of the newest sample, CLOCK_MONOTONIC ns */
+	pid_t unrecorded;            /* an emission of this thread's next stack was lost; 0: none */
 	uint32_t answers;            /* of the worker, when waiting samples were last retried */
 	struct loss_account account; /* of complete and truncated samples */
 	struct pipeline_stats stats;

@@ -13,7 +13,7 @@
 #include "unwind/files.h"
 #include "unwind/sample.h"
 
-#define WALK_MAX_FRAMES 1024u
+#define WALK_MAX_FRAMES 4096u
 
 /*
  * A frame. It is also a dictionary key, so there is no padding, and fields that the kind does not
