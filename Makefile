@@ -10,6 +10,7 @@ CLANG ?= clang
 PKG_CONFIG ?= pkg-config
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
+ZSH_DIR ?= $(PREFIX)/share/zsh/site-functions
 # where fusee.service goes, and with it /etc/fusee/fusee.lua; empty: neither is installed
 SYSTEMD_UNIT_DIR ?= $(if $(filter /usr,$(PREFIX)),/usr/lib/systemd/system)
 comma := ,
@@ -78,6 +79,7 @@ $(B)/obj/core/profile/render_flamegraph.o: $(wildcard core/profile/flamegraph.*)
 $(B)/obj/core/profile/render_flamegraph.o: ALL_CFLAGS += -Wa,-I$(B)/gen
 
 $(B)/obj/core/cli/new.o: $(wildcard core/cli/skeleton/*)
+$(B)/obj/core/cli/completion.o: $(wildcard core/cli/completion/*)
 
 # pprof's schema, for decoding and for the tests' oracle
 $(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: core/profile/%.proto
@@ -190,6 +192,11 @@ install: all
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	sed 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@VERSION@|$(VERSION)|' packaging/fusee.pc.in \
 		> $(DESTDIR)$(LIBDIR)/pkgconfig/fusee.pc
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(ZSH_DIR) \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	$(B)/fusee completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/fusee
+	$(B)/fusee completion zsh > $(DESTDIR)$(ZSH_DIR)/_fusee
+	$(B)/fusee completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/fusee.fish
 	install -d $(DESTDIR)$(PREFIX)/share/doc/fusee/examples
 	install -m 644 docs/*.md $(DESTDIR)$(PREFIX)/share/doc/fusee
 	install -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/fusee/copyright

@@ -139,23 +139,25 @@ static const struct cli_option options[] = {
 	 CLI_TRUE, .offset = offsetof(struct check, json)},
 };
 
-static const struct cli_command command = {
+const struct cli_command check_command = {
 	.name = "check",
+	.does = "check the script of an agent without starting anything",
 	.usage = "fusee check [--json] [FILE]\n"
 		 "Checks the script of an agent, " DEFAULT_SCRIPT " if none is named, without\n"
 		 "starting anything: prints its plan, or all that is wrong with it, and exits with "
 		 "78.\n",
 	CLI_OPTIONS(options),
+	.operand = "FILE",
 };
 
 int cmd_check(int argc, char **argv)
 {
 	struct check o = {0};
-	int first, r = cli_parse(&command, &o, argc, argv, &first);
+	int first, r = cli_parse(&check_command, &o, argc, argv, &first);
 
 	if (r)
 		return r < 0 ? 0 : r;
 	if (argc - first > 1)
-		return cli_bad_usage(&command, "one script at a time");
+		return cli_bad_usage(&check_command, "one script at a time");
 	return check(first < argc ? argv[first] : DEFAULT_SCRIPT, o.json);
 }

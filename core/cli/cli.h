@@ -3,6 +3,8 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
+#include "cli/options.h"
+
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_check(int argc, char **argv);
@@ -13,4 +15,10 @@ int cmd_run(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_worker(int argc, char **argv);
+
+extern const struct cli_command record_command, report_command, check_command, plugins_command,
+	doctor_command, new_command, run_command, top_command, ctl_command, completion_command;
+
+/* `fusee completion`: prints the completion of these commands, n of them, for a shell. */
+int completion(const struct cli_command *const *all, uint32_t n, int argc, char **argv);
 #endif

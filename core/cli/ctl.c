@@ -512,8 +512,9 @@ static const struct cli_option options[] = {
 	{"json", 0, NULL, "print the agent's answer as it is", CLI_TRUE, MEMBER(json)},
 };
 
-static const struct cli_command ctl_command = {
+const struct cli_command ctl_command = {
 	.name = "ctl",
+	.does = "query or control a running agent",
 	.usage = "fusee ctl [OPTION]... COMMAND\n"
 		 "Queries or controls the agent that runs on this machine (fusee run).\n"
 		 "\n"
@@ -525,6 +526,7 @@ static const struct cli_command ctl_command = {
 		 "  flush       end all windows now and deliver everything that waits\n"
 		 "  help        print this\n",
 	CLI_OPTIONS(options),
+	.words = "status targets reload pause resume flush help",
 };
 
 static int run(struct ctl *c)

@@ -388,8 +388,9 @@ static const struct cli_option options[] = {
 	 .offset = offsetof(struct doctor, json)},
 };
 
-static const struct cli_command command = {
+const struct cli_command doctor_command = {
 	.name = "doctor",
+	.does = "show what works on this machine, and how to get the rest",
 	.usage = "fusee doctor [--json]\n"
 		 "Tries what fusee needs of this machine and says what works, what each thing that "
 		 "does\n"
@@ -419,12 +420,12 @@ int cmd_doctor(int argc, char **argv)
 	struct report r = {0};
 	struct probe_perf perf;
 	struct doctor o = {0};
-	int first, result = cli_parse(&command, &o, argc, argv, &first);
+	int first, result = cli_parse(&doctor_command, &o, argc, argv, &first);
 
 	if (result)
 		return result < 0 ? 0 : result;
 	if (first < argc)
-		return cli_bad_usage(&command, "'%s' is no option", argv[first]);
+		return cli_bad_usage(&doctor_command, "'%s' is no option", argv[first]);
 	run_checks(&r, &perf);
 	if (r.no_memory)
 		fputs("fusee: out of memory\n", stderr);

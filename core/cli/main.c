@@ -6,29 +6,34 @@
 #include "base/guess.h"
 #include "cli/cli.h"
 
+static int cmd_completion(int argc, char **argv);
+
 static const struct command {
-	const char *name, *does; /* does NULL: not listed, fusee runs it itself */
+	const struct cli_command *command;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{"record", "take a profile of where CPU time goes", cmd_record},
-	{"top", "show live where CPU time goes", cmd_top},
-	{"run", "the agent: profile continuously, as a script says", cmd_run},
-	{"report", "show a profile: functions, calls, a flame graph", cmd_report},
-	{"ctl", "query or control a running agent", cmd_ctl},
-	{"check", "check the script of an agent without starting anything", cmd_check},
-	{"plugins", "list plugins and their options", cmd_plugins},
-	{"new", "write the skeleton of a plugin", cmd_new},
-	{"doctor", "show what works on this machine, and how to get the rest", cmd_doctor},
-	{"worker", NULL, cmd_worker},
-	{NULL, NULL, NULL},
+	{&record_command, cmd_record},   {&top_command, cmd_top},
+	{&run_command, cmd_run},         {&report_command, cmd_report},
+	{&ctl_command, cmd_ctl},         {&check_command, cmd_check},
+	{&plugins_command, cmd_plugins}, {&new_command, cmd_new},
+	{&doctor_command, cmd_doctor},   {&completion_command, cmd_completion},
 };
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static int cmd_completion(int argc, char **argv)
+{
+	const struct cli_command *all[COMMANDS];
+
+	for (size_t i = 0; i < COMMANDS; i++)
+		all[i] = commands[i].command;
+	return completion(all, COMMANDS, argc, argv);
+}
 
 static int usage(FILE *to)
 {
 	fputs("usage: fusee COMMAND [ARGUMENT]...   (fusee COMMAND --help says more)\n\n", to);
-	for (const struct command *c = commands; c->name; c++)
-		if (c->does)
-			fprintf(to, "  %-8s %s\n", c->name, c->does);
+	for (size_t i = 0; i < COMMANDS; i++)
+		fprintf(to, "  %-10s %s\n", commands[i].command->name, commands[i].command->does);
 	return to == stdout ? 0 : EX_USAGE;
 }
 
@@ -43,12 +48,13 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(name, "--help") || !strcmp(name, "help"))
 		return usage(stdout);
-	for (const struct command *c = commands; c->name; c++)
-		if (!strcmp(c->name, name))
-			return c->run(argc - 1, argv + 1);
-	for (const struct command *c = commands; c->name; c++)
-		if (c->does)
-			guess_offer(&guess, c->name);
+	if (!strcmp(name, "worker")) /* fusee runs it itself */
+		return cmd_worker(argc - 1, argv + 1);
+	for (size_t i = 0; i < COMMANDS; i++) {
+		if (!strcmp(commands[i].command->name, name))
+			return commands[i].run(argc - 1, argv + 1);
+		guess_offer(&guess, commands[i].command->name);
+	}
 	if (*name && guess.best)
 		fprintf(stderr, "fusee: there is no command '%s' (did you mean '%s'?)\n\n", name,
 			guess.best);

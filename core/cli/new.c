@@ -138,31 +138,34 @@ static int write_all(const char *kind, const char *name)
 	return 0;
 }
 
-static const struct cli_command command = {
+const struct cli_command new_command = {
 	.name = "new",
+	.does = "write the skeleton of a plugin",
 	.usage = "fusee new sink|discovery|unwinder NAME\n"
 		 "Writes a folder NAME with a small plugin that works, its test, a Makefile that "
 		 "builds it\n"
 		 "against the installed headers, and a script that uses it.\n",
+	.words = "sink discovery unwinder",
 };
 
 int cmd_new(int argc, char **argv)
 {
 	const char *kind, *name;
-	int first, r = cli_parse(&command, NULL, argc, argv, &first);
+	int first, r = cli_parse(&new_command, NULL, argc, argv, &first);
 
 	if (r)
 		return r < 0 ? 0 : r;
 	if (argc - first != 2)
-		return cli_bad_usage(&command,
+		return cli_bad_usage(&new_command,
 				     "name a kind, sink, discovery or unwinder, and a name");
 	kind = argv[first];
 	name = argv[first + 1];
 	if (strcmp(kind, "sink") && strcmp(kind, "discovery") && strcmp(kind, "unwinder"))
-		return cli_bad_usage(
-			&command, "'%s' is no kind of plugin: sink, discovery or unwinder", kind);
+		return cli_bad_usage(&new_command,
+				     "'%s' is no kind of plugin: sink, discovery or unwinder",
+				     kind);
 	if (!is_name(name))
-		return cli_bad_usage(&command,
+		return cli_bad_usage(&new_command,
 				     "'%s' is no name for a plugin: lower-case letters, digits and "
 				     "_, a letter first",
 				     name);

@@ -22,24 +22,30 @@ enum cli_option_kind {
 };
 
 struct cli_option {
-	const char *name;  /* without dashes; NULL: an empty line in the help */
-	char letter;       /* '\0': none */
-	const char *value; /* what the help calls its value; NULL: the option takes no value */
-	const char *help;  /* lines of at most 76 columns less those of the names */
+	const char *name; /* without dashes; NULL: an empty line in the help */
+	char letter;      /* '\0': none */
+	/* What the help calls its value; NULL: the option takes no value. Shells complete FILE,
+	 * PATH and BASE as files, and PID[,PID], CGROUP, SINK, DISCOVERY. */
+	const char *value;
+	const char *help; /* lines of at most 76 columns less those of the names */
 	enum cli_option_kind kind;
 	size_t offset; /* of the member in the command's struct */
 	int number;
 	/* value NULL where the option takes none. 0, or an exit code after one error was logged. */
 	int (*set)(void *arg, const char *value);
+	const char *words; /* all values, separated by blanks; NULL: there are too many */
 };
 
 struct cli_command {
 	const char *name;
+	const char *does;                 /* a line of fusee --help */
 	const char *usage;                /* of --help, before the options; ends with a newline */
 	const struct cli_option *options; /* n of them; -h, --help is added */
 	size_t n;
-	const char *footer; /* of --help, behind the options; NULL: none */
-	bool operands_end;  /* the first operand ends the options, as for "-- COMMAND" */
+	const char *footer;  /* of --help, behind the options; NULL: none */
+	const char *operand; /* as `value` of an option, or COMMAND, PLUGIN; NULL: see `words` */
+	const char *words;   /* all values of the first operand; NULL: it is none of a few words */
+	bool operands_end;   /* the first operand ends the options, as for "-- COMMAND" */
 };
 
 #define CLI_OPTIONS(table) .options = (table), .n = sizeof(table) / sizeof((table)[0])

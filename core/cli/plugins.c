@@ -289,23 +289,25 @@ static const struct cli_option options[] = {
 	 .offset = offsetof(struct plugins, form), FORM_MARKDOWN},
 };
 
-static const struct cli_command command = {
+const struct cli_command plugins_command = {
 	.name = "plugins",
+	.does = "list plugins and their options",
 	.usage = "fusee plugins [--json | --markdown] [NAME]\n"
 		 "Lists the plugins that are found, their paths, and what was refused; with a NAME "
 		 "(pprof\n"
 		 "or sink.pprof) that plugin with its options.\n",
 	CLI_OPTIONS(options),
+	.operand = "PLUGIN",
 };
 
 int cmd_plugins(int argc, char **argv)
 {
 	struct plugins o = {0};
-	int first, r = cli_parse(&command, &o, argc, argv, &first);
+	int first, r = cli_parse(&plugins_command, &o, argc, argv, &first);
 
 	if (r)
 		return r < 0 ? 0 : r;
 	if (argc - first > 1)
-		return cli_bad_usage(&command, "one name at a time");
+		return cli_bad_usage(&plugins_command, "one name at a time");
 	return show(argv[first], o.form);
 }

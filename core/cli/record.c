@@ -38,8 +38,6 @@ struct record {
 
 /* ---- the command line ---- */
 
-static const struct cli_command command;
-
 static struct selection *selection_of(void *arg)
 {
 	return &((struct record *)arg)->session.o.selection;
@@ -66,7 +64,8 @@ static int set_sampler(void *arg, const char *value)
 
 	if (!session_sampler(value, &r->session.o.profiler.sampler))
 		return 0;
-	return cli_bad_usage(&command, "'%s' is not a sampler: bpf, snapshot or auto", value);
+	return cli_bad_usage(&record_command, "'%s' is not a sampler: bpf, snapshot or auto",
+			     value);
 }
 
 static int set_stack(void *arg, const char *value)
@@ -75,8 +74,8 @@ static int set_stack(void *arg, const char *value)
 	uint64_t bytes;
 
 	if (text_size(value, &bytes) || bytes < 256)
-		return cli_bad_usage(&command, "'%s' is not a stack size: 256 to 65528 bytes",
-				     value);
+		return cli_bad_usage(&record_command,
+				     "'%s' is not a stack size: 256 to 65528 bytes", value);
 	r->session.o.profiler.stack_bytes = bytes > SAMPLE_MAX_STACK ? SAMPLE_MAX_STACK
 								     : (uint32_t)(bytes & ~7u);
 	return 0;
@@ -89,7 +88,8 @@ static int add_output(void *arg, const char *value)
 	int result = 0;
 
 	if (r->noutputs == MAX_OUTPUTS)
-		return cli_bad_usage(&command, "more than %d files: '%s'", MAX_OUTPUTS, value);
+		return cli_bad_usage(&record_command, "more than %d files: '%s'", MAX_OUTPUTS,
+				     value);
 	if (output_check(value, &error)) {
 		log_error("%s", error ? error : "no memory");
 		result = EX_USAGE;
@@ -106,8 +106,8 @@ static const struct cli_option options[] = {
 	 .set = add_pids},
 	{"all", 'a', NULL, "all processes of the machine", CLI_TRUE,
 	 MEMBER(session.o.selection.all)},
-	{"cgroup", 'G', "PATH", "the processes of a control group, and of those below it", CLI_CALL,
-	 .set = add_cgroup},
+	{"cgroup", 'G', "CGROUP", "the processes of a control group, and of those below it",
+	 CLI_CALL, .set = add_cgroup},
 	{"container", 0, "ID",
 	 "the processes of a container: the first digits of its id are\n"
 	 "enough (their children are followed; processes that join\n"
@@ -132,7 +132,7 @@ static const struct cli_option options[] = {
 	{"sampler", 0, "NAME",
 	 "where stacks are unwound: bpf (in the kernel), snapshot (in\n"
 	 "user space, from copies); default auto (bpf where it works)",
-	 CLI_CALL, .set = set_sampler},
+	 CLI_CALL, .set = set_sampler, .words = "bpf snapshot auto"},
 	{"stack", 0, "SIZE",
 	 "bytes of stack that are copied with a sample which user\n"
 	 "space unwinds; default 65528",
@@ -147,8 +147,9 @@ static const struct cli_option options[] = {
 	{"quiet", 'q', NULL, "print nothing but errors", CLI_TRUE, MEMBER(quiet)},
 };
 
-static const struct cli_command command = {
+const struct cli_command record_command = {
 	.name = "record",
+	.does = "take a profile of where CPU time goes",
 	.usage =
 		"fusee record [OPTION]... -- COMMAND [ARGUMENT]...\n"
 		"       fusee record [OPTION]... -p PID[,PID]...\n"
@@ -156,6 +157,7 @@ static const struct cli_command command = {
 		"Takes one profile of where CPU time goes; ends with the command, with -d, or with "
 		"Ctrl-C.\n",
 	CLI_OPTIONS(options),
+	.operand = "COMMAND",
 	.operands_end = true,
 };
 
@@ -176,17 +178,17 @@ static int check_outputs(const struct record *r)
 		for (uint32_t k = 0; k < i; k++) {
 			other = file_at(r, k);
 			if (!strcmp(path, other) || (fd >= 0 && fd == outfile_descriptor(other)))
-				return cli_bad_usage(&command, "'%s' is named twice", path);
+				return cli_bad_usage(&record_command, "'%s' is named twice", path);
 		}
 		if (fd != STDOUT_FILENO)
 			continue;
 		if (r->session.o.selection.command && !r->session.command.stdout_to_stderr)
-			return cli_bad_usage(&command,
+			return cli_bad_usage(&record_command,
 					     "'%s' would mix the profile with what the command "
 					     "prints: add --stdout-to-stderr, or name a file",
 					     path);
 		if (isatty(fd) && path != r->stats)
-			return cli_bad_usage(&command,
+			return cli_bad_usage(&record_command,
 					     "'%s' is a terminal, and the profile is "
 					     "compressed data: name a file",
 					     path);
@@ -196,19 +198,20 @@ static int check_outputs(const struct record *r)
 
 static int parse(struct record *r, int argc, char **argv)
 {
-	int first, result = cli_parse(&command, r, argc, argv, &first);
+	int first, result = cli_parse(&record_command, r, argc, argv, &first);
 
 	if (result)
 		return result;
 	if (first < argc)
 		selection_of(r)->command = argv + first;
 	if (!selection_kinds(selection_of(r)))
-		return cli_bad_usage(&command,
+		return cli_bad_usage(&record_command,
 				     "nothing to profile: name a command (-- COMMAND), a process "
 				     "(-p PID), a control group (-G PATH), a container "
 				     "(--container ID) or all processes (-a)");
 	if (selection_kinds(selection_of(r)) > 1)
-		return cli_bad_usage(&command, "one of '-p PID', '-a' and '-- COMMAND' at a time");
+		return cli_bad_usage(&record_command,
+				     "one of '-p PID', '-a' and '-- COMMAND' at a time");
 	result = r->noutputs ? 0 : add_output(r, DEFAULT_OUTPUT);
 	return result ? result : check_outputs(r);
 }

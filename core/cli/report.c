@@ -134,12 +134,14 @@ static const struct cli_option options[] = {
 	 CLI_TEXT, MEMBER(output)},
 };
 
-static const struct cli_command command = {
+const struct cli_command report_command = {
 	.name = "report",
+	.does = "show a profile: functions, calls, a flame graph",
 	.usage = "fusee report [OPTION]... FILE...\n"
 		 "Shows a pprof file, or the output of perf script (or several, added up; - is "
 		 "stdin). One of:\n",
 	CLI_OPTIONS(options),
+	.operand = "FILE",
 };
 
 /* Standard input can be read once. */
@@ -177,13 +179,13 @@ static const char *find_mistake(const struct report *r, char **paths, int n)
 
 static int parse(struct report *r, int argc, char **argv, int *first)
 {
-	int result = cli_parse(&command, r, argc, argv, first);
+	int result = cli_parse(&report_command, r, argc, argv, first);
 	const char *mistake;
 
 	if (result)
 		return result;
 	mistake = find_mistake(r, argv + *first, argc - *first);
-	return mistake ? cli_bad_usage(&command, "%s", mistake) : 0;
+	return mistake ? cli_bad_usage(&report_command, "%s", mistake) : 0;
 }
 
 static const char *output_path(const struct report *r)

@@ -26,12 +26,10 @@ struct run {
 	uint64_t duration_ns;
 };
 
-static const struct cli_command command;
-
 static int add_spec(const char **all, uint32_t *n, const char *spec)
 {
 	if (*n == MAX_FLAGS)
-		return cli_bad_usage(&command, "more than %u of these: '%s'", MAX_FLAGS, spec);
+		return cli_bad_usage(&run_command, "more than %u of these: '%s'", MAX_FLAGS, spec);
 	all[(*n)++] = spec;
 	return 0;
 }
@@ -54,11 +52,11 @@ static int add_discovery(void *arg, const char *value)
 
 static const struct cli_option options[] = {
 	{"config", 'c', "FILE", "the script; default " DEFAULT_SCRIPT, CLI_TEXT, MEMBER(script)},
-	{"sink", 0, "SPEC",
+	{"sink", 0, "SINK",
 	 "where profiles go: pprof:dir=/var/lib/fusee,every=60s\n"
 	 "http:url=http://host:4040/push; several are allowed",
 	 CLI_CALL, .set = add_sink},
-	{"discover", 0, "SPEC", "what finds targets: process, cgroup; default all of them",
+	{"discover", 0, "DISCOVERY", "what finds targets: process, cgroup; default all of them",
 	 CLI_CALL, .set = add_discovery},
 	{"rate", 'F', "HZ", "samples a second of CPU time; default 19 (flags only)", CLI_RATE,
 	 MEMBER(flags.hz)},
@@ -71,8 +69,9 @@ static const struct cli_option options[] = {
 	 MEMBER(cache)},
 };
 
-static const struct cli_command command = {
+const struct cli_command run_command = {
 	.name = "run",
+	.does = "the agent: profile continuously, as a script says",
 	.usage = "fusee run [-c FILE]\n"
 		 "       fusee run --sink PLUGIN[:OPTION=VALUE,..] [--discover PLUGIN[:..]] "
 		 "[OPTION]...\n"
@@ -84,26 +83,26 @@ static const struct cli_command command = {
 static int parse(struct run *o, int argc, char **argv)
 {
 	bool flags;
-	int first, r = cli_parse(&command, o, argc, argv, &first);
+	int first, r = cli_parse(&run_command, o, argc, argv, &first);
 
 	if (r)
 		return r;
 	if (first < argc)
-		return cli_bad_usage(&command, "'%s' is no option: the script is named with -c",
+		return cli_bad_usage(&run_command, "'%s' is no option: the script is named with -c",
 				     argv[first]);
 	flags = o->flags.nsinks || o->flags.ndiscoveries || o->flags.hz > 0 || o->flags.listen ||
 		o->flags.control;
 	if (o->script && flags)
-		return cli_bad_usage(&command,
+		return cli_bad_usage(&run_command,
 				     "%s: a script or flags, not both: the script can say what "
 				     "flags say",
 				     o->script);
 	if (flags && !o->flags.nsinks)
-		return cli_bad_usage(&command, "profiles have nowhere to go: name a --sink");
+		return cli_bad_usage(&run_command, "profiles have nowhere to go: name a --sink");
 	if (!o->script && !flags) {
 		o->script = DEFAULT_SCRIPT;
 		if (access(o->script, F_OK))
-			return cli_bad_usage(&command,
+			return cli_bad_usage(&run_command,
 					     "there is no %s: name a script with -c, or a --sink",
 					     o->script);
 	}

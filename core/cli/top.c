@@ -259,8 +259,6 @@ static void on_tick(struct session *s, bool key)
 
 /* ---- the command line ---- */
 
-static const struct cli_command command;
-
 static int add_pids(void *arg, const char *value)
 {
 	return selection_add_pids(&((struct top *)arg)->s.o.selection, value);
@@ -272,7 +270,8 @@ static int set_interval(void *arg, const char *value)
 
 	if (!text_duration(value, &t->every_ns) && t->every_ns >= MIN_EVERY)
 		return 0;
-	return cli_bad_usage(&command, "'%s' is not an interval: 1s, 500ms; 100ms at least", value);
+	return cli_bad_usage(&top_command, "'%s' is not an interval: 1s, 500ms; 100ms at least",
+			     value);
 }
 
 #define MEMBER(member) .offset = offsetof(struct top, member)
@@ -289,27 +288,30 @@ static const struct cli_option options[] = {
 	{"json", 0, NULL, "JSON on stdout, a document for each interval", CLI_TRUE, MEMBER(json)},
 };
 
-static const struct cli_command command = {
+const struct cli_command top_command = {
 	.name = "top",
+	.does = "show live where CPU time goes",
 	.usage = "fusee top [OPTION]... [-a | -p PID[,PID] | -- COMMAND [ARGUMENT]...]\n"
 		 "Shows live which functions use the CPU: of all processes, or of those that are "
 		 "named.\n"
 		 " Keys: q ends it, space holds the screen.\n",
 	CLI_OPTIONS(options),
+	.operand = "COMMAND",
 	.operands_end = true,
 };
 
 static int parse(struct top *t, int argc, char **argv)
 {
 	struct selection *o = &t->s.o.selection;
-	int first, r = cli_parse(&command, t, argc, argv, &first);
+	int first, r = cli_parse(&top_command, t, argc, argv, &first);
 
 	if (r)
 		return r;
 	if (first < argc)
 		o->command = argv + first;
 	if (selection_kinds(o) > 1)
-		return cli_bad_usage(&command, "one of '-p PID', '-a' and '-- COMMAND' at a time");
+		return cli_bad_usage(&top_command,
+				     "one of '-p PID', '-a' and '-- COMMAND' at a time");
 	o->all = !selection_kinds(o) || o->all;
 	return 0;
 }
