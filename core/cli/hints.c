@@ -147,9 +147,11 @@ static void put_reason(const struct session *s, const struct session_account *a,
 }
 
 /* Language unwinders read a program's frames in the kernel. */
-static void put_passed(const struct session *s, const struct session_account *a, struct buf *b)
+static void put_no_language(const struct session *s, const struct session_account *a, struct buf *b)
 {
-	if (a->stats.passed * LEAST_PART < a->losses.due || !a->stats.passed)
+	uint64_t n = a->losses.counts[LOSS_NO_LANGUAGE].n;
+
+	if (n * LEAST_PART < a->losses.due || !n || s->profiler.bpf)
 		return;
 	buf_str(b, "  The frames of interpreted programs are read in the kernel only:\n"
 		   "    sudo fusee record --sampler bpf ");
@@ -201,7 +203,7 @@ void hints_print(struct session *s, const struct session_account *a, const struc
 
 	put_sleeping(s, a, &b);
 	named = !runtime_hints(p, &s->o.selection, a->stats.weight_ns, &b) && b.len;
-	put_passed(s, a, &b);
+	put_no_language(s, a, &b);
 	put_reason(s, a, LOSS_TICK, named, &b);
 	put_reason(s, a, LOSS_STACK, named, &b);
 	put_poorly_symbolized(s, a, &b);
