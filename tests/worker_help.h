@@ -62,17 +62,55 @@ __attribute__((unused)) static const char *nasty_plugins(void)
 	return dir;
 }
 
-/* A file that is an ELF header and nothing else. */
-__attribute__((unused)) static int elf_with_entry(uint64_t entry)
+static void write_elf(int fd, uint64_t entry)
 {
 	Elf64_Ehdr h = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
 			.e_type = ET_DYN,
 			.e_machine = EM_X86_64,
 			.e_entry = entry};
-	int fd = memfd_create("entry", MFD_CLOEXEC);
 
 	CHECK(fd >= 0 && write(fd, &h, sizeof(h)) == sizeof(h));
+}
+
+/* A file that is an ELF header and nothing else. It is on no file system that the agent knows. */
+__attribute__((unused)) static int elf_with_entry(uint64_t entry)
+{
+	int fd = memfd_create("entry", MFD_CLOEXEC);
+
+	write_elf(fd, entry);
 	return fd;
+}
+
+/* The same, in the scratch folder. */
+__attribute__((unused)) static int elf_on_disk(uint64_t entry, const char *name)
+{
+	char path[160];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", scratch(), name);
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	write_elf(fd, entry);
+	return fd;
+}
+
+/* Copies what the newest refusal says. */
+static void newest_refusal(void *arg, const char *name, const char *text, bool partly)
+{
+	char *to = arg;
+
+	(void)name;
+	(void)partly;
+	if (!*to)
+		snprintf(to, 512, "%s", text);
+}
+
+__attribute__((unused)) static const char *refusal(const struct worker *w)
+{
+	static char text[512];
+
+	*text = 0;
+	worker_refused(w, newest_refusal, text);
+	return text;
 }
 
 struct inspected {
@@ -97,7 +135,7 @@ __attribute__((unused)) static struct inspected inspect_fd(struct worker *w, int
 	struct inspected a = {0};
 
 	CHECK(fd >= 0);
-	CHECK_INT(worker_inspect(w, fd, "a file", answered, &a), 0);
+	CHECK_INT(worker_inspect(w, fd, "a file", NULL, answered, &a), 0);
 	CHECK_INT(worker_wait(w), 0);
 	CHECK_INT(a.calls, 1);
 	close(fd);

@@ -282,7 +282,7 @@ static int make_profile(struct session *s, struct builder **b, const struct fuse
 	int r = builder_new(b);
 
 	if (!r)
-		r = symbolizer_request(f->symbolizer, c, on_symbolized, NULL);
+		r = symbolizer_request(f->symbolizer, c, 0, on_symbolized, NULL);
 	if (!r)
 		r = worker_wait(f->worker);
 	if (!r)

@@ -96,10 +96,10 @@ static void print_hottest(const struct fusee_profile *p)
 }
 
 /* Files at which the worker process failed: their frames are truncated or have no symbols. */
-static void print_refused(void *arg, const char *name, const char *text)
+static void print_refused(void *arg, const char *name, const char *text, bool partly)
 {
 	(void)arg;
-	fprintf(stderr, "  %s was not read: %s.\n", name, text);
+	fprintf(stderr, "  %s%s: %s.\n", name, partly ? "" : " was not read", text);
 }
 
 void summary_print(struct session *s, const struct fusee_profile *p, double symbolizing_s)

@@ -23,6 +23,7 @@
 
 #define DEFAULT_EVERY 2000000000u /* ns */
 #define MIN_EVERY 100000000u
+#define NAMES_NS 2000000000u     /* an interval is shown without symbols that take longer */
 #define SYMBOL_BYTES (64u << 20) /* symbols that are kept for the next intervals */
 
 struct top {
@@ -242,13 +243,15 @@ static void on_tick(struct session *s, bool key)
 		take_key(t);
 	if (!t->next_ns)
 		t->next_ns = clock_now() + t->every_ns;
+	symbolizer_expire(s->profiler.symbolizer, clock_now());
 	if (s->stop || t->window.collector || clock_now() < t->next_ns ||
 	    profiler_close_window(&s->profiler, 0, true, &t->window))
 		return;
 	t->next_ns += t->every_ns;
 	if (t->next_ns < clock_now())
 		t->next_ns = clock_now() + t->every_ns;
-	if (symbolizer_request(s->profiler.symbolizer, t->window.collector, on_symbolized, t)) {
+	if (symbolizer_request(s->profiler.symbolizer, t->window.collector, clock_now() + NAMES_NS,
+			       on_symbolized, t)) {
 		collector_free(t->window.collector);
 		t->window.collector = NULL;
 	}
@@ -326,7 +329,8 @@ static int run(struct top *t)
 		screen_close(t);
 	}
 	if (t->window.collector) { /* the last interval is still to be symbolized and shown */
-		worker_wait(t->s.profiler.worker);
+		worker_wait_until(t->s.profiler.worker, clock_now() + NAMES_NS);
+		symbolizer_expire(t->s.profiler.symbolizer, UINT64_MAX);
 		collector_free(t->window.collector);
 	}
 	session_close(&t->s);

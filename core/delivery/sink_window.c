@@ -2,6 +2,7 @@
 #include "delivery/sink_window.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +20,15 @@
 #define MAX_CLOSED 4
 #define MINUTE 60000000000ull
 
+/* A closed window waits for symbols for one period, and for so long at most. */
+#define NAMES_NS 5000000000ull
+
 /* A closed window that waits for symbols. */
 struct closed {
 	struct sink_window *sink; /* NULL: freed meanwhile */
+	struct profiler *profiler;
 	struct profiler_window window;
+	struct loop_timer *timer; /* after which it waits no longer */
 };
 
 struct sink_window {
@@ -36,6 +42,7 @@ struct sink_window {
 	uint64_t last_lost_ns; /* the last lost window, CLOCK_MONOTONIC; 0: none */
 	bool stopping;
 	uint64_t deadline_ns;
+	uint64_t late; /* windows without all names */
 };
 
 static void count(const struct sink_window *sink, const char *name, const char *help, uint64_t n)
@@ -142,6 +149,7 @@ static void on_symbolized(void *arg)
 	struct closed *closed = arg;
 	struct sink_window *sink = closed->sink;
 
+	loop_timer_free(closed->timer);
 	if (sink) {
 		if (sink->plan->per_target)
 			put_each(closed);
@@ -155,6 +163,27 @@ static void on_symbolized(void *arg)
 	free(closed);
 }
 
+/* The names have not come in time: the profile has addresses in their place. */
+static void on_late(void *arg)
+{
+	struct closed *closed = arg;
+	struct sink_window *sink = closed->sink;
+	uint32_t files;
+
+	closed->timer = NULL;
+	if (sink)
+		sink->late++;
+	if (sink && !(sink->late & (sink->late - 1))) /* the 1st, 2nd, 4th .. */
+		log_warning("%s: a window is delivered without all names, as the workers have not "
+			    "found them in time (%" PRIu64 " windows so far)",
+			    sink->plan->name, sink->late);
+	if (sink)
+		count(sink, "windows_without_names_total",
+		      "Total number of windows delivered before all their addresses had names.", 1);
+	files = symbolizer_expire(closed->profiler->symbolizer, clock_now());
+	log_debug("%u files have no answer of the workers yet", files);
+}
+
 static void lose_samples(const struct sink_window *sink, struct collector *c)
 {
 	count(sink, "window_samples_lost_total", "Total number of samples in lost windows.",
@@ -166,6 +195,8 @@ static void lose_samples(const struct sink_window *sink, struct collector *c)
 static void symbolize_window(struct sink_window *sink, const struct profiler_window *w)
 {
 	struct closed *closed = calloc(1, sizeof(*closed));
+	uint64_t wait = sink->every_ns < NAMES_NS ? sink->every_ns : NAMES_NS;
+	uint64_t deadline = clock_now() + wait;
 	uint32_t i = 0;
 
 	while (i < MAX_CLOSED && sink->closed[i])
@@ -178,13 +209,15 @@ static void symbolize_window(struct sink_window *sink, const struct profiler_win
 		free(closed);
 		return;
 	}
-	*closed = (struct closed){.sink = sink, .window = *w};
+	*closed = (struct closed){.sink = sink, .profiler = sink->context.profiler, .window = *w};
 	sink->closed[i] = closed;
-	if (symbolizer_request(sink->context.profiler->symbolizer, w->collector, on_symbolized,
+	if (loop_at(sink->context.loop, deadline, on_late, closed, &closed->timer) ||
+	    symbolizer_request(closed->profiler->symbolizer, w->collector, deadline, on_symbolized,
 			       closed)) {
 		log_lost(sink, -ENOMEM);
 		lose_samples(sink, w->collector);
 		forget_closed(sink, closed);
+		loop_timer_free(closed->timer);
 		free(closed);
 	}
 }
@@ -336,6 +369,8 @@ void sink_window_free(struct sink_window *sink)
 		if (sink->closed[i]) {
 			count_lost(sink);
 			sink->closed[i]->sink = NULL;
+			loop_timer_free(sink->closed[i]->timer);
+			sink->closed[i]->timer = NULL;
 		}
 	delivery_free(sink->delivery);
 	free(sink);

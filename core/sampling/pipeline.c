@@ -212,9 +212,11 @@ void pipeline_sweep(struct pipeline *p, const struct pipeline_sweep *o)
 	process_each(p->processes, mark_mappings, used);
 	bpf_publish_mark_files(p->o.bpf, used, p->files->n);
 	for (uint32_t i = 1; i < p->files->n; i++) {
-		const struct file *f = p->files->all[i];
+		struct file *f = p->files->all[i];
 
-		if (used[i] || !f || f->inspecting)
+		if (f)
+			f->unmapped = !used[i];
+		if (used[i] || !f || f->uses)
 			continue;
 		o->forget(o->arg, i);
 		bpf_publish_forget_file(p->o.bpf, i);

@@ -3,7 +3,11 @@
  * worker has made the tables that they need. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "sampling/pipeline_state.h"
+
+/* A sample waits for tables and steps so long at most. */
+#define WAIT_NS 20000000000ull
 
 /* Why a language unwinder stopped the walk in the kernel, so that its frames are missing from the
  * walk in user space. NULL: none did. */
@@ -88,28 +92,34 @@ static void on_sample(void *arg, const struct sample *s)
 	struct pipeline *p = arg;
 	struct pipeline_route route;
 	struct process *proc = pipeline_begin_sample(p, s, &route);
+	struct walk_steps *steps = NULL;
+	struct waiting *w;
 	const char *comm;
 
 	if (!proc)
 		return;
 	pipeline_scan_if_due(p, proc);
 	comm = process_comm(p->processes, proc, s->tid);
-	walk_stack(&p->walker, proc, s, true, &p->walk);
+	walk_stack(&p->walker, proc, s, true, &steps, &p->walk);
 	if (p->walk.waiting) {
-		if (waiting_add(&p->waiting, proc, &followed_of(proc)->waiting_bytes, s, &route,
-				comm))
+		w = waiting_add(&p->waiting, proc, &followed_of(proc)->waiting_bytes, s, &route,
+				comm);
+		if (w) {
+			w->steps = steps;
 			return;
-		walk_stack(&p->walker, proc, s, false, &p->walk);
+		}
+		walk_stack(&p->walker, proc, s, false, &steps, &p->walk);
 	}
+	walk_steps_release(steps);
 	publish_stepped(p, proc);
 	pipeline_add(p, proc, s, &route, comm);
 }
 
 /* ---- samples that wait ---- */
 
-static bool walk_waiting(struct pipeline *p, const struct waiting *w, bool wait)
+static bool walk_waiting(struct pipeline *p, struct waiting *w, bool wait)
 {
-	walk_stack(&p->walker, w->process, &w->sample, wait, &p->walk);
+	walk_stack(&p->walker, w->process, &w->sample, wait, &w->steps, &p->walk);
 	if (p->walk.waiting)
 		return false;
 	pipeline_add(p, w->process, &w->sample, &w->route, w->comm);
@@ -117,27 +127,52 @@ static bool walk_waiting(struct pipeline *p, const struct waiting *w, bool wait)
 	return true;
 }
 
-static bool retry(void *arg, const struct waiting *w)
+/* What is new since the last try, and from when on samples wait no longer. */
+struct retry {
+	struct pipeline *pipeline;
+	bool files;
+	uint64_t oldest_ns;
+};
+
+static bool retry(void *arg, struct waiting *w)
 {
-	return walk_waiting(arg, w, true);
+	const struct retry *r = arg;
+
+	if (w->sample.time < r->oldest_ns)
+		return walk_waiting(r->pipeline, w, false);
+	if (w->steps ? w->steps->pending : !r->files)
+		return false;
+	return walk_waiting(r->pipeline, w, true);
 }
 
-static bool finish(void *arg, const struct waiting *w)
+static bool finish(void *arg, struct waiting *w)
 {
 	return walk_waiting(arg, w, false);
 }
 
 void pipeline_retry(struct pipeline *p)
 {
-	if (p->answers == p->files->answers)
+	uint64_t now = clock_now();
+	struct retry r = {.pipeline = p,
+			  .files = p->answers != p->files->answers,
+			  .oldest_ns = now > WAIT_NS ? now - WAIT_NS : 0};
+
+	if (!p->waiting.first || (!r.files && p->step_answers == p->walker.answers &&
+				  p->waiting.first->sample.time >= r.oldest_ns))
 		return;
 	p->answers = p->files->answers;
-	waiting_each(&p->waiting, retry, p);
+	p->step_answers = p->walker.answers;
+	waiting_each(&p->waiting, retry, &r);
 }
 
 void pipeline_finish(struct pipeline *p)
 {
-	worker_wait(p->worker);
+	uint64_t deadline = clock_now() + WAIT_NS;
+
+	do {
+		worker_wait_until(p->worker, deadline);
+		pipeline_retry(p); /* may request further steps */
+	} while (worker_pending(p->worker) && clock_now() < deadline);
 	waiting_each(&p->waiting, finish, p);
 }
 

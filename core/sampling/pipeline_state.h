@@ -43,6 +43,7 @@ struct pipeline {
 	uint64_t time;               /* of the newest sample, CLOCK_MONOTONIC ns */
 	pid_t unrecorded;            /* an emission of this thread's next stack was lost; 0: none */
 	uint32_t answers;            /* of the worker, when waiting samples were last retried */
+	uint64_t step_answers;       /* the same, for steps */
 	struct loss_account account; /* of complete and truncated samples */
 	struct pipeline_stats stats;
 };

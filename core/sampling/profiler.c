@@ -22,8 +22,8 @@ uint64_t profiler_period_ns(double hz)
 
 static int open_worker(struct profiler *p, const struct profiler_options *o)
 {
-	const struct worker_options worker = {.cache_dir = o->cache_dir,
-					      .plugin_dir = o->plugin_dir};
+	const struct worker_options worker = {
+		.cache_dir = o->cache_dir, .plugin_dir = o->plugin_dir, .unwinders = &p->unwinders};
 	int r = plugin_set_open(o->plugin_dir, &claims_host, o->without, &p->unwinders);
 
 	if (r == -ENOMEM) {
@@ -251,6 +251,7 @@ void profiler_drain(struct profiler *p, uint64_t until_ns)
 {
 	perf_stream_drain_until(p->stream, pipeline_handlers(p->pipeline), until_ns);
 	pipeline_update(p->pipeline, perf_stream_horizon(p->stream));
+	pipeline_retry(p->pipeline);
 }
 
 void profiler_dispatch(struct profiler *p)
@@ -361,8 +362,6 @@ void profiler_sweep(struct profiler *p, const struct collector *const *keep, uin
 	const struct pipeline_sweep sweep = {
 		.keep = keep, .n = n, .forget = drop_symbols, .arg = p->symbolizer};
 
-	if (symbolizer_is_busy(p->symbolizer))
-		return;
 	pipeline_sweep(p->pipeline, &sweep);
 	if (p->tree)
 		process_tree_sweep(p->tree);

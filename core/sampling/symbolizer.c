@@ -41,15 +41,18 @@ struct symbolizer {
 	bool inlines;
 	struct file_symbols **all; /* by file id; NULL: none yet */
 	uint32_t n;
-	uint64_t requests, busy; /* calls of symbolizer_request() in all; not answered yet */
+	uint64_t requests;       /* calls of symbolizer_request() in all */
+	struct request *waiting; /* their done() was not called yet */
 	uint64_t bytes, span_bytes;
 	struct kernel_names *kernel;
 };
 
 /* One call of symbolizer_request(). */
 struct request {
+	struct request *next; /* that waits; newest first */
 	struct symbolizer *symbolizer;
-	void (*done)(void *arg);
+	uint64_t number, deadline_ns; /* as in file_symbols.used; 0: none */
+	void (*done)(void *arg);      /* NULL: it was called */
 	void *arg;
 	uint32_t waiting; /* file requests without an answer; 1 more while they are being sent */
 };
@@ -147,11 +150,6 @@ uint32_t symbolizer_symbol_source(const struct symbolizer *s, uint32_t file)
 	return file < s->n && s->all[file] ? s->all[file]->symbol_source : 0;
 }
 
-bool symbolizer_is_busy(const struct symbolizer *s)
-{
-	return s->busy;
-}
-
 uint64_t symbolizer_bytes(const struct symbolizer *s)
 {
 	return s->bytes;
@@ -159,11 +157,16 @@ uint64_t symbolizer_bytes(const struct symbolizer *s)
 
 void symbolizer_trim(struct symbolizer *s, uint64_t bytes)
 {
-	while (s->bytes > bytes && !s->busy) {
+	uint64_t needed = s->requests + 1; /* by the oldest request that waits */
+
+	for (const struct request *r = s->waiting; r; r = r->next)
+		needed = r->number;
+	while (s->bytes > bytes) {
 		uint32_t oldest = 0;
 
 		for (uint32_t i = 1; i < s->n; i++)
-			if (s->all[i] && (!oldest || s->all[i]->used < s->all[oldest]->used))
+			if (s->all[i] && s->all[i]->used < needed &&
+			    (!oldest || s->all[i]->used < s->all[oldest]->used))
 				oldest = i;
 		if (!oldest)
 			break;
@@ -299,14 +302,43 @@ static bool symbolize_by_span(struct symbolizer *s, struct file_symbols *f, cons
 	return hashmap_get(&f->by_offset, offset + 1);
 }
 
+/* Calls done(), once. */
+static void request_done(struct request *request)
+{
+	struct request **at = &request->symbolizer->waiting;
+	void (*done)(void *arg) = request->done;
+
+	if (!done)
+		return;
+	while (*at != request)
+		at = &(*at)->next;
+	*at = request->next;
+	request->done = NULL;
+	done(request->arg);
+}
+
 static void request_put(struct request *request)
 {
-	fusee_assert(request->waiting && request->symbolizer->busy);
+	fusee_assert(request->waiting);
 	if (--request->waiting)
 		return;
-	request->symbolizer->busy--;
-	request->done(request->arg);
+	request_done(request);
 	free(request);
+}
+
+uint32_t symbolizer_expire(struct symbolizer *s, uint64_t now)
+{
+	struct request *r = s->waiting, *next;
+	uint32_t files = 0;
+
+	for (; r; r = next) {
+		next = r->next;
+		if (!r->deadline_ns || now < r->deadline_ns)
+			continue;
+		files += r->waiting;
+		request_done(r);
+	}
+	return files;
 }
 
 static void file_request_free(struct file_request *q)
@@ -315,6 +347,7 @@ static void file_request_free(struct file_request *q)
 		close(q->debug_fd);
 	if (q->alt_fd >= 0)
 		close(q->alt_fd);
+	q->file->uses--;
 	free(q->offsets);
 	free(q->addresses);
 	free(q);
@@ -403,9 +436,19 @@ static void open_debug(struct file_request *q)
 static int request_symbols(struct file_request *q)
 {
 	struct symbolizer *s = q->request->symbolizer;
+	const struct worker_requester by = {.uid = q->file->uid, .pid = q->file->pid};
+	const struct worker_symbolization what = {
+		.inspection = q->file->inspection,
+		.fd = q->file->fd,
+		.debug_fd = q->debug_fd,
+		.alt_fd = q->alt_fd,
+		.name = q->file->path,
+		.inlines = s->inlines,
+		.addresses = q->addresses,
+		.n = q->n,
+	};
 
-	return worker_symbolize(s->worker, q->file->inspection, q->file->fd, q->debug_fd, q->alt_fd,
-				q->file->path, s->inlines, q->addresses, q->n, symbolized, q);
+	return worker_symbolize(s->worker, &what, &by, symbolized, q);
 }
 
 /* Frees the request on failure. */
@@ -446,6 +489,7 @@ static int request_file(struct request *request, struct file *file,
 	if (!q)
 		return -ENOMEM;
 	*q = (struct file_request){.request = request, .file = file, .debug_fd = -1, .alt_fd = -1};
+	file->uses++;
 	q->offsets = calloc(n, sizeof(*q->offsets));
 	q->addresses = calloc(n, sizeof(*q->addresses));
 	for (uint32_t i = 0; q->offsets && q->addresses && i < n; i++) {
@@ -491,8 +535,8 @@ static const struct walk_frame **frames_to_request(struct symbolizer *s, const s
 	return list;
 }
 
-int symbolizer_request(struct symbolizer *s, const struct collector *c, void (*done)(void *arg),
-		       void *arg)
+int symbolizer_request(struct symbolizer *s, const struct collector *c, uint64_t deadline_ns,
+		       void (*done)(void *arg), void *arg)
 {
 	struct request *request = calloc(1, sizeof(*request));
 	const struct walk_frame **list;
@@ -505,8 +549,14 @@ int symbolizer_request(struct symbolizer *s, const struct collector *c, void (*d
 		free(request);
 		return -ENOMEM;
 	}
-	*request = (struct request){.symbolizer = s, .done = done, .arg = arg, .waiting = 1};
-	s->busy++;
+	*request = (struct request){.next = s->waiting,
+				    .symbolizer = s,
+				    .number = s->requests,
+				    .deadline_ns = deadline_ns,
+				    .done = done,
+				    .arg = arg,
+				    .waiting = 1};
+	s->waiting = request;
 	for (i = 0; i < count; i = end) {
 		for (end = i; end < count && list[end]->file == list[i]->file; end++)
 			;

@@ -37,10 +37,14 @@ void symbolizer_free(struct symbolizer *); /* NULL is fine */
 /*
  * Requests the symbols of all frames of the collector that are not known yet. done(arg) is called
  * once all are answered: from worker_dispatch(), which should be called soon, or before this
- * function returns. The collector is borrowed until then. 0, or -ENOMEM: done is not called.
+ * function returns; or from symbolizer_expire(). The collector is borrowed until then. deadline_ns:
+ * CLOCK_MONOTONIC; 0: none. 0, or -ENOMEM: done is not called.
  */
-int symbolizer_request(struct symbolizer *, const struct collector *, void (*done)(void *arg),
-		       void *arg);
+int symbolizer_request(struct symbolizer *, const struct collector *, uint64_t deadline_ns,
+		       void (*done)(void *arg), void *arg);
+/* Calls done() of the requests whose deadline has passed. Answers that come later are kept for
+ * other requests. Returns the number of files without an answer. */
+uint32_t symbolizer_expire(struct symbolizer *, uint64_t now);
 /* The symbols at an offset of a file; NULL: not requested, or not readable. Valid until the symbols
  * of the file are dropped. */
 const struct symbolized_address *symbolizer_find(const struct symbolizer *, uint32_t file,
@@ -51,9 +55,8 @@ uint32_t symbolizer_symbol_source(const struct symbolizer *, uint32_t file);
 struct kernel_names *symbolizer_kernel_names(struct symbolizer *); /* borrowed */
 /* Frees the symbols of a file. To be called before the file is freed. */
 void symbolizer_drop_file(struct symbolizer *, uint32_t file);
-/* Is a request not answered yet? Then no file may be freed. */
-bool symbolizer_is_busy(const struct symbolizer *);
-/* Drops files, the least recently requested first, until at most so many bytes are used. */
+/* Drops files, the least recently requested first, until at most so many bytes are used. Those of
+ * requests whose done() was not called yet stay. */
 void symbolizer_trim(struct symbolizer *, uint64_t bytes);
 uint64_t symbolizer_bytes(const struct symbolizer *);
 #endif

@@ -13,13 +13,19 @@ void waiting_init(struct waiting_queue *q, uint64_t limit)
 	q->last = &q->first;
 }
 
+static void release(struct waiting *w)
+{
+	walk_steps_release(w->steps);
+	munmap(w, w->bytes);
+}
+
 void waiting_fini(struct waiting_queue *q)
 {
 	struct waiting *next;
 
 	for (struct waiting *w = q->first; w; w = next) {
 		next = w->next;
-		munmap(w, w->bytes);
+		release(w);
 	}
 }
 
@@ -35,18 +41,19 @@ static bool has_room(struct waiting_queue *q, uint64_t of_process, uint64_t time
 	       q->second_bytes + bytes <= q->limit / 2;
 }
 
-bool waiting_add(struct waiting_queue *q, struct process *proc, uint64_t *process_bytes,
-		 const struct sample *s, const struct pipeline_route *route, const char *comm)
+struct waiting *waiting_add(struct waiting_queue *q, struct process *proc, uint64_t *process_bytes,
+			    const struct sample *s, const struct pipeline_route *route,
+			    const char *comm)
 {
 	uint64_t bytes = sizeof(struct waiting) + s->nkernel * 8ull + s->stack_len;
 	struct waiting *w;
 
 	if (!has_room(q, *process_bytes, s->time, bytes))
-		return false;
+		return NULL;
 	/* Stacks of other programs must not be in this program's core dump. */
 	w = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (w == MAP_FAILED)
-		return false;
+		return NULL;
 	madvise(w, bytes, MADV_DONTDUMP);
 	*w = (struct waiting){.process = proc, .route = *route, .sample = *s, .bytes = bytes};
 	snprintf(w->comm, sizeof(w->comm), "%s", comm);
@@ -61,11 +68,10 @@ bool waiting_add(struct waiting_queue *q, struct process *proc, uint64_t *proces
 	q->bytes += bytes;
 	q->second_bytes += bytes;
 	*process_bytes += bytes;
-	return true;
+	return w;
 }
 
-void waiting_each(struct waiting_queue *q, bool (*done)(void *arg, const struct waiting *),
-		  void *arg)
+void waiting_each(struct waiting_queue *q, bool (*done)(void *arg, struct waiting *), void *arg)
 {
 	struct waiting *w = q->first, *next;
 
@@ -75,7 +81,7 @@ void waiting_each(struct waiting_queue *q, bool (*done)(void *arg, const struct 
 		next = w->next;
 		if (done(arg, w)) {
 			q->bytes -= w->bytes;
-			munmap(w, w->bytes);
+			release(w);
 			continue;
 		}
 		w->next = NULL;

@@ -10,14 +10,16 @@
 #include "process/process.h"
 #include "sampling/pipeline.h"
 #include "unwind/sample.h"
+#include "unwind/walk.h"
 
 struct waiting {
 	struct waiting *next;
 	struct process *process; /* borrowed */
 	struct pipeline_route route;
-	char comm[16];        /* the thread's name, which it may take with it when it exits */
-	struct sample sample; /* its pointers point behind this struct */
-	uint64_t bytes;       /* of this struct and what is behind it */
+	char comm[16];            /* the thread's name, which it may take with it when it exits */
+	struct walk_steps *steps; /* owned; NULL: none */
+	struct sample sample;     /* its pointers point behind this struct */
+	uint64_t bytes;           /* of this struct and what is behind it */
 };
 
 struct waiting_queue {
@@ -29,13 +31,12 @@ struct waiting_queue {
 
 void waiting_init(struct waiting_queue *, uint64_t limit);
 void waiting_fini(struct waiting_queue *);
-/* Copies a sample to the end of the queue. process_bytes: those of its process, updated. false: no
- * room. */
-bool waiting_add(struct waiting_queue *, struct process *, uint64_t *process_bytes,
-		 const struct sample *, const struct pipeline_route *, const char *comm);
+/* Copies a sample to the end of the queue. process_bytes: those of its process, updated. The copy,
+ * whose `steps` the caller may set; NULL: no room. */
+struct waiting *waiting_add(struct waiting_queue *, struct process *, uint64_t *process_bytes,
+			    const struct sample *, const struct pipeline_route *, const char *comm);
 /* Hands over all samples in order, and removes those for which done() returns true. */
-void waiting_each(struct waiting_queue *, bool (*done)(void *arg, const struct waiting *),
-		  void *arg);
+void waiting_each(struct waiting_queue *, bool (*done)(void *arg, struct waiting *), void *arg);
 bool waiting_has(const struct waiting_queue *, const struct process *);
 uint64_t waiting_count(const struct waiting_queue *);
 /* No sample goes to this slot any more. */

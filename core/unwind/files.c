@@ -127,6 +127,8 @@ static void inspected(void *arg, int err, const char *text, struct inspection *i
 
 	f->files->answers++;
 	f->inspecting = false;
+	f->uses--;
+	f->again = err == -ECANCELED || err == -EBUSY || err == -EAGAIN;
 	if (is_temporary(err) || (!err && i->incomplete))
 		schedule(f);
 	if (err) {
@@ -148,14 +150,29 @@ static void inspected(void *arg, int err, const char *text, struct inspection *i
 	}
 }
 
+static bool is_needed(void *arg)
+{
+	const struct file *f = arg;
+
+	return !f->unmapped;
+}
+
 static void inspect(struct file *f)
 {
+	const struct worker_requester by = {.uid = f->uid, .pid = f->pid, .needed = is_needed};
+	int r;
+
 	f->retry_ns = 0;
+	f->again = false;
 	f->inspecting = true;
+	f->uses++;
 	if (!f->inspection)
 		f->state = FILE_PENDING;
-	if (worker_inspect(f->files->worker, f->fd, f->path, inspected, f))
-		inspected(f, -ENOMEM, "", NULL);
+	r = worker_inspect(f->files->worker, f->fd, f->path, &by, inspected, f);
+	if (r)
+		inspected(f, r == -EBUSY ? r : -ENOMEM,
+			  r == -EBUSY ? "its user has too many files that wait for the worker" : "",
+			  NULL);
 }
 
 void files_retry(struct files *fs, uint64_t now)
@@ -217,6 +234,23 @@ struct identity {
 	uint64_t dev, ino, size, mtime, mtime_ns;
 };
 
+/* The user of a process; no user's id if it has ended. */
+static uint32_t user_of(pid_t pid)
+{
+	struct procfs_status status;
+
+	return procfs_status(pid, &status) ? UINT32_MAX : status.uid;
+}
+
+/* It is mapped, again perhaps. */
+static struct file *seen(struct file *f)
+{
+	f->unmapped = false;
+	if (f->again && !f->inspecting)
+		inspect(f);
+	return f;
+}
+
 /* The path, or, once all paths take PATH_BYTES, the end of a long path. */
 static const char *stored_path(const struct files *fs, const char *path)
 {
@@ -258,6 +292,7 @@ static struct file *add_inspected(struct files *fs, const void *key, size_t len,
 		return no_memory(fs);
 	}
 	f->fd = fd;
+	f->uid = user_of(pid);
 	inspect(f);
 	return f;
 }
@@ -327,7 +362,7 @@ struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *
 	int fd;
 
 	if (f)
-		return f;
+		return seen(f);
 	if (!strcmp(m->name, VDSO))
 		return vdso(fs, pid);
 	if (!*m->name || !strncmp(m->name, "//anon", 6) || !strncmp(m->name, "/dev/zero", 9) ||
@@ -350,7 +385,7 @@ struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *
 	if (!f)
 		return no_memory(fs);
 	remember(fs, pid, m, f);
-	return f;
+	return seen(f);
 }
 
 bool files_is_of_time(const struct files *fs, uint32_t id, uint64_t time)

@@ -31,12 +31,16 @@ struct file {
 	enum file_state state;
 	int fd;          /* -1: it could not be opened */
 	pid_t pid;       /* process that mapped it first: debug files are searched below its root */
+	uint32_t uid;    /* of that process: the user for whom the worker works */
 	char *path;      /* a part of it, if paths take too much memory */
 	char *text;      /* FILE_REFUSED: why */
 	bool executable; /* a process runs it as its program */
 	bool claimed;    /* a language unwinder claims code of it */
-	bool inspecting; /* the worker does: it can't be dropped */
+	bool inspecting; /* the worker does */
+	bool unmapped;   /* no process mapped it at the last sweep */
+	bool again;      /* its inspection was dropped: it is made if it is mapped */
 	bool renewed;    /* it has new tables, until files_clear_renewed() */
+	uint32_t uses;   /* requests to the worker: it can't be dropped */
 	uint64_t retry_ns;             /* CLOCK_MONOTONIC: it is inspected again; 0: never */
 	uint32_t shortages;            /* inspections that failed because memory was short */
 	struct inspection *inspection; /* FILE_READY */
@@ -80,7 +84,7 @@ struct files {
 int files_new(struct files **ret, struct worker *, const struct plugin_set *); /* 0 or -ENOMEM */
 void files_free(struct files *); /* after the worker has stopped; NULL is fine */
 /* Frees a file that nothing refers to, but perhaps records that the kernel wrote in the last
- * seconds. Its id is used again later. Not while it is `inspecting`. */
+ * seconds. Its id is used again later. Not while it has `uses`. */
 void files_drop(struct files *, uint32_t id);
 void files_trim(struct files *); /* after files were dropped: gives memory back */
 /* The file of an executable mapping of a process; the worker inspects it if it is new. NULL:

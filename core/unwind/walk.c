@@ -2,6 +2,7 @@
 #include "unwind/walk.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -143,36 +144,158 @@ static uint32_t up_to_hole(const struct fusee_native *n)
 	return (uint32_t)(page <= in ? 0 : page - in < len ? page - in : len);
 }
 
-/* Lets the worker, which has a full CFI interpreter, take a step. enum fusee_next; -1: it can't. */
+/* ---- steps of the worker ---- */
+
+#define STEP_FAILS -1
+#define STEP_WAITS -2
+
+void walk_steps_release(struct walk_steps *s)
+{
+	if (!s || --s->refs)
+		return;
+	free(s->at);
+	free(s);
+}
+
+/* Appends a step. Without memory nothing: the walk will request it again. */
+static void add_step(struct walk_steps *s, const struct walk_step *step)
+{
+	if (s->n == s->cap) {
+		uint32_t cap = s->cap ? s->cap * 2 : 4;
+		struct walk_step *at = realloc(s->at, cap * sizeof(*at));
+
+		if (!at)
+			return;
+		s->at = at;
+		s->cap = cap;
+	}
+	s->at[s->n++] = *step;
+}
+
+/* A step that was requested: where it began, until the answer. */
+struct requested {
+	struct walk_steps *steps;
+	struct file *file;
+	struct walk_step step;
+};
+
+static void on_stepped(void *arg, int err, const uint64_t regs[17], uint64_t valid)
+{
+	struct requested *r = arg;
+
+	r->step.err = err;
+	r->step.valid = valid;
+	memcpy(r->step.regs, regs, sizeof(r->step.regs));
+	r->steps->pending = false;
+	r->file->uses--;
+	if (err != -ECANCELED) {
+		r->steps->walker->answers++;
+		r->steps->walker->helped += err >= 0;
+		add_step(r->steps, &r->step);
+	}
+	walk_steps_release(r->steps);
+	free(r);
+}
+
+/* Requests the walk's next step. 0: it is under way; -errno. */
+static int request_step(struct walker *w, const struct fusee_native *n,
+			const struct process_mapping *m)
+{
+	const struct fusee_unwind *u = &n->u;
+	const struct worker_requester by = {.uid = m->file->uid, .pid = w->pid};
+	struct walk_steps *steps = *w->steps;
+	struct requested *r = calloc(1, sizeof(*r));
+	struct worker_step step = {
+		.inspection = m->file->inspection,
+		.fd = m->file->fd,
+		.bias = m->bias,
+		.valid = u->valid_regs | SPECIAL_REGS,
+		.stack_lo = n->stack_lo,
+		.stack = n->stack,
+		.len = up_to_hole(n),
+	};
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	if (u->flags & FUSEE_FP_LOST)
+		step.valid &= ~BIT(FUSEE_X86_RBP);
+	memcpy(step.regs, u->regs, sizeof(step.regs) - 8);
+	step.regs[FUSEE_X86_RBP] = u->fp;
+	step.regs[FUSEE_X86_RSP] = u->sp;
+	step.regs[FUSEE_X86_RIP] = u->flags & FUSEE_PC_EXACT ? u->offset : u->offset - 1;
+	*r = (struct requested){
+		.steps = steps, .file = m->file, .step = {.pc = u->pc, .sp = u->sp}};
+	err = worker_step(w->worker, &step, &by, on_stepped, r);
+	if (err) {
+		free(r);
+		return err;
+	}
+	m->file->uses++;
+	steps->refs++;
+	steps->pending = true;
+	return 0;
+}
+
+/* Makes the walk's steps. false: it has none and may have none, or no memory. */
+static bool make_steps(struct walker *w)
+{
+	struct walk_steps *s = *w->steps;
+
+	if (s || !w->waits)
+		return s;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return false;
+	*s = (struct walk_steps){.refs = 1, .walker = w};
+	*w->steps = s;
+	return true;
+}
+
+/* The answer to the walk's next step. NULL: there is none; *r: why. */
+static const struct walk_step *next_step(struct walker *w, const struct fusee_native *n,
+					 const struct process_mapping *m, int *r)
+{
+	struct walk_steps *s;
+	const struct walk_step *step;
+
+	*r = STEP_FAILS;
+	if (!m->based || m->file->fd < 0 || !make_steps(w))
+		return NULL;
+	s = *w->steps;
+	if (w->step < s->n) {
+		step = &s->at[w->step++];
+		/* Other tables since: another way through the stack. */
+		return step->pc == n->u.pc && step->sp == n->u.sp ? step : NULL;
+	}
+	if (w->waits && (s->pending || (s->n < WALK_MAX_STEPS && !request_step(w, n, m))))
+		*r = STEP_WAITS;
+	return NULL;
+}
+
+/* Lets the worker, which has a full CFI interpreter, take a step. enum fusee_next; STEP_FAILS,
+ * STEP_WAITS. */
 static int step_by_worker(struct walker *w, struct fusee_native *n, const struct process_mapping *m)
 {
 	struct fusee_unwind *u = &n->u;
-	uint64_t regs[17], valid = u->valid_regs | SPECIAL_REGS;
+	const struct walk_step *step;
 	int r;
 
-	if (!m->based)
-		return -1;
-	if (u->flags & FUSEE_FP_LOST)
-		valid &= ~BIT(FUSEE_X86_RBP);
-	memcpy(regs, u->regs, sizeof(regs) - 8);
-	regs[FUSEE_X86_RBP] = u->fp;
-	regs[FUSEE_X86_RSP] = u->sp;
-	regs[FUSEE_X86_RIP] = u->flags & FUSEE_PC_EXACT ? u->offset : u->offset - 1;
-	r = worker_step(w->worker, m->file->inspection, m->file->fd, m->bias, regs, &valid,
-			n->stack_lo, n->stack, up_to_hole(n));
-	if (r == -ENODATA)
+	step = next_step(w, n, m, &r);
+	if (!step)
+		return r;
+	if (step->err == -ENODATA)
 		return FUSEE_STOP;
-	if (r < 0)
-		return -1;
-	u->pc = regs[FUSEE_X86_RIP];
-	u->sp = regs[FUSEE_X86_RSP];
-	u->fp = regs[FUSEE_X86_RBP];
-	memcpy(u->regs, regs, sizeof(regs) - 8);
-	u->valid_regs = valid & ~SPECIAL_REGS;
+	if (step->err < 0)
+		return STEP_FAILS;
+	u->pc = step->regs[FUSEE_X86_RIP];
+	u->sp = step->regs[FUSEE_X86_RSP];
+	u->fp = step->regs[FUSEE_X86_RBP];
+	memcpy(u->regs, step->regs, sizeof(step->regs) - 8);
+	u->valid_regs = step->valid & ~SPECIAL_REGS;
 	u->flags &= ~(uint32_t)(FUSEE_PC_EXACT | FUSEE_FP_LOST);
-	u->flags |= (r ? FUSEE_PC_EXACT | FUSEE_SIGNAL : 0) |
-		    (valid & BIT(FUSEE_X86_RBP) ? 0 : FUSEE_FP_LOST);
-	w->helped++;
+	u->flags |= (step->err ? FUSEE_PC_EXACT | FUSEE_SIGNAL : 0) |
+		    (step->valid & BIT(FUSEE_X86_RBP) ? 0 : FUSEE_FP_LOST);
 	return FUSEE_NEXT;
 }
 
@@ -180,8 +303,10 @@ static int step_by_worker(struct walker *w, struct fusee_native *n, const struct
  */
 static bool worker_steps_first(const struct walker *w, const struct process_mapping *m)
 {
-	return w->careful && m->file && m->file->state == FILE_READY;
+	return *w->steps && (*w->steps)->careful && m->file && m->file->state == FILE_READY;
 }
+
+/* ---- steps ---- */
 
 const char *walk_reason(const struct fusee_unwinder_ops *ops, uint32_t error)
 {
@@ -191,7 +316,7 @@ const char *walk_reason(const struct fusee_unwinder_ops *ops, uint32_t error)
 	return loss_text(LOSS_UNNAMED);
 }
 
-/* One step by this unwinder. enum fusee_next; FUSEE_PASS: the pc is not its own. */
+/* One step by this unwinder. enum fusee_next; FUSEE_PASS: the pc is not its own; STEP_WAITS. */
 static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct process_mapping *m,
 		   const char **reason)
 {
@@ -206,8 +331,8 @@ static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct 
 	r = ops->native_step(u);
 	if (r != FUSEE_STOP || !u->error)
 		return r;
-	helped = u->flags & FUSEE_INEXPRESSIBLE ? step_by_worker(w, n, m) : -1;
-	if (helped >= 0) {
+	helped = u->flags & FUSEE_INEXPRESSIBLE ? step_by_worker(w, n, m) : STEP_FAILS;
+	if (helped != STEP_FAILS) {
 		u->error = 0;
 		return helped;
 	}
@@ -233,8 +358,8 @@ static int step_by_claim(struct walker *w, const struct claim *c, struct fusee_n
 	return step_by(w, c->unwinder, n, m, reason);
 }
 
-/* One step by the first unwinder that does not pass. enum fusee_next; *reason: why the stack is
- * truncated. */
+/* One step by the first unwinder that does not pass. enum fusee_next, STEP_WAITS; *reason: why the
+ * stack is truncated. */
 static int step(struct walker *w, struct fusee_native *n, struct process_mapping *m,
 		const struct claim *claim, const char **reason)
 {
@@ -243,11 +368,11 @@ static int step(struct walker *w, struct fusee_native *n, struct process_mapping
 	if (worker_steps_first(w, m)) {
 		int helped = step_by_worker(w, n, m);
 
-		if (helped >= 0)
+		if (helped != STEP_FAILS)
 			return helped;
 	}
 	r = step_by_claim(w, claim, n, m, reason);
-	if (r == FUSEE_NEXT || r == FUSEE_STOP)
+	if (r != FUSEE_PASS)
 		return r;
 	for (uint32_t i = 0; i < w->unwinders->n && i < FILES_MAX_UNWINDERS; i++) {
 		const struct fusee_unwinder_ops *ops = w->unwinders->instances[i]->descriptor->ops;
@@ -293,6 +418,7 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 	while (out->n < WALK_MAX_FRAMES) {
 		struct process_mapping *m = locate(u, p);
 		struct code_at code;
+		int r;
 
 		if (!m && !p->started && out->n)
 			return; /* still in exec: the registers are the old program's, there is no
@@ -310,7 +436,10 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 		code = claim_at(w, p, u, m);
 		push(out, u, m, &code, guessed);
 		out->passed |= m->file && m->file->claimed && is_claimed(m->file, u->offset);
-		if (step(w, n, m, code.claim, &out->reason) != FUSEE_NEXT)
+		r = step(w, n, m, code.claim, &out->reason);
+		if (r == STEP_WAITS)
+			out->waiting = m->file;
+		if (r != FUSEE_NEXT)
 			return;
 		guessed = u->flags & FUSEE_GUESSED;
 		u->flags &= ~(uint32_t)(FUSEE_GUESSED | FUSEE_SIGNAL | FUSEE_FIRST |
@@ -321,9 +450,10 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 
 /* Some rows need a register that tables do not follow (rbx, in libc's lazy binding). Then the
  * worker follows all registers from the leaf on, as long as such walks are rare. */
-static bool needs_care(const struct walker *w, const struct fusee_native *n, const struct walk *out)
+static bool needs_care(struct walker *w, const struct fusee_native *n, const struct walk *out)
 {
-	return out->reason && n->u.flags & FUSEE_INEXPRESSIBLE && w->helped < 1000 + 4 * w->walks;
+	return !out->waiting && out->reason && n->u.flags & FUSEE_INEXPRESSIBLE &&
+	       w->helped < 1000 + 4 * w->walks && make_steps(w) && !(*w->steps)->careful;
 }
 
 static void walk_sample(struct walker *w, struct process *p, const struct sample *s, bool wait,
@@ -335,6 +465,7 @@ static void walk_sample(struct walker *w, struct process *p, const struct sample
 	out->guessed = 0;
 	out->passed = false;
 	out->reason = NULL;
+	w->step = 0;
 	begin(n, s, &c);
 	if (s->nkernel && behind_syscall(n))
 		n->u.flags &= ~(uint32_t)FUSEE_PC_EXACT;
@@ -342,7 +473,7 @@ static void walk_sample(struct walker *w, struct process *p, const struct sample
 }
 
 void walk_stack(struct walker *w, struct process *p, const struct sample *s, bool wait,
-		struct walk *out)
+		struct walk_steps **steps, struct walk *out)
 {
 	struct fusee_native n;
 
@@ -364,10 +495,13 @@ void walk_stack(struct walker *w, struct process *p, const struct sample *s, boo
 		out->reason = loss_text(LOSS_32_BIT);
 		return;
 	}
+	w->pid = s->pid;
+	w->steps = steps;
+	w->waits = wait;
 	walk_sample(w, p, s, wait, out, &n);
 	if (needs_care(w, &n, out)) {
-		w->careful = true;
+		(*steps)->careful = true;
+		(*steps)->n = 0;
 		walk_sample(w, p, s, wait, out, &n);
-		w->careful = false;
 	}
 }

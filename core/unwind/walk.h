@@ -36,6 +36,28 @@ struct walk_frame {
 };
 _Static_assert(sizeof(struct walk_frame) == 40, "no padding");
 
+/* A step that the worker took, and where it began. */
+struct walk_step {
+	uint64_t pc, sp;
+	int err; /* see worker_stepped */
+	uint64_t regs[17], valid;
+};
+
+#define WALK_MAX_STEPS 512u /* that the worker takes for one stack */
+
+/*
+ * The worker's steps of one stack. A walk that needs another step ends and waits for it; the next
+ * walk of the same stack repeats those that are here. Reference counted, as the worker may answer
+ * after the stack was given up.
+ */
+struct walk_steps {
+	uint32_t refs, n, cap;
+	bool pending; /* the next step was requested */
+	bool careful; /* the worker takes each step */
+	struct walker *walker;
+	struct walk_step *at;
+};
+
 struct walk {
 	/* Leaf first: up to 128 kernel frames, then user frames. */
 	struct walk_frame frames[WALK_MAX_FRAMES + 128];
@@ -45,8 +67,8 @@ struct walk {
 	 * kernel can read, so they are missing here. */
 	bool passed;
 	const char *reason; /* why the stack is truncated; NULL: it is complete. Static */
-	/* Its table is still being made: the sample is to be walked again later. Then the other
-	 * fields mean nothing. NULL: none. */
+	/* Its table, or a step through it, is still being made: the sample is to be walked again
+	 * later. Then the other fields mean nothing. NULL: none. */
 	const struct file *waiting;
 };
 
@@ -56,14 +78,21 @@ struct walker {
 	struct claims *claims;              /* NULL: memory without a file is not claimed */
 	uint64_t walks;                     /* so far */
 	uint64_t helped;                    /* steps that the worker took */
-	bool careful;                       /* the current walk lets the worker take each step */
-	bool copy_full;                     /* the current sample's stack copy has its full size */
+	uint64_t answers;                   /* the same, those that failed included */
+	/* Of the current walk: */
+	struct walk_steps **steps; /* what the worker did for it; NULL there: nothing yet */
+	uint32_t step;             /* steps of them that it has used */
+	bool waits;                /* it may request steps */
+	pid_t pid;
+	bool copy_full; /* the current sample's stack copy has its full size */
 };
 
 /* Unwinds a sample's stack copy. wait false: a file whose table is still being made is treated as a
- * file without a table. */
+ * file without a table, and a step of the worker that has no answer as a step that failed. *steps:
+ * NULL at first; the caller keeps it while the sample waits, and releases it. */
 void walk_stack(struct walker *, struct process *, const struct sample *, bool wait,
-		struct walk *out);
+		struct walk_steps **steps, struct walk *out);
+void walk_steps_release(struct walk_steps *); /* NULL is valid */
 /* The text of an unwinder's reason. Static. */
 const char *walk_reason(const struct fusee_unwinder_ops *, uint32_t error);
 #endif

@@ -19,7 +19,7 @@
 #include "worker/inspection.h"
 
 #define CACHE_MAGIC "fusee-i\n"
-#define CACHE_VERSION 1
+#define CACHE_VERSION 2
 
 struct cache {
 	int dir;
@@ -117,7 +117,7 @@ static int read_block(int fd, const struct cache_head *h, struct inspection **re
 	if (!err && mprotect(p, h->bytes, PROT_READ))
 		err = -ENOMEM;
 	if (!err)
-		return inspection_open(ret, p, h->bytes, h->key);
+		return inspection_open(ret, p, h->bytes, NULL);
 	munmap(p, h->bytes);
 	return err;
 }
@@ -267,7 +267,7 @@ static int write_file(struct cache *c, const char *name, const struct cache_head
 	return err;
 }
 
-int cache_store(struct cache *c, const struct inspection *i)
+int cache_store(struct cache *c, const uint8_t key[32], const struct inspection *i)
 {
 	struct cache_head h = {.magic = CACHE_MAGIC,
 			       .version = CACHE_VERSION,
@@ -278,9 +278,9 @@ int cache_store(struct cache *c, const struct inspection *i)
 
 	if (err)
 		return err;
-	memcpy(h.key, i->key, sizeof(h.key));
+	memcpy(h.key, key, sizeof(h.key));
 	h.checksum = XXH3_64bits(block, h.bytes);
-	text_hex(name, i->key, sizeof(i->key));
+	text_hex(name, key, 32);
 	snprintf(temporary, sizeof(temporary), "tmp.%d", (int)getpid());
 	unlinkat(c->dir, temporary, 0);
 	err = write_file(c, temporary, &h, block);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inspections on disk, a file each, named by their key. The folder must belong to the user, and no
- * other user may write to it. Files are written under a temporary name and renamed. A malformed
- * file is removed. Above the limit, files that were unused for longest are removed. One thread.
+ * Inspections on disk, a file each, named by a key of the caller's. The folder must belong to the
+ * user, and no other user may write to it. Files are written under a temporary name and renamed. A
+ * malformed file is removed. Above the limit, files that were unused for longest are removed. One
+ * thread.
  */
 #ifndef WORKER_CACHE_H
 #define WORKER_CACHE_H
@@ -21,5 +22,5 @@ void cache_close(struct cache *); /* NULL is valid */
  * -errno. */
 int cache_load(struct cache *, const uint8_t key[32], struct inspection **ret);
 /* 0 or -errno, and then no file remains. */
-int cache_store(struct cache *, const struct inspection *);
+int cache_store(struct cache *, const uint8_t key[32], const struct inspection *);
 #endif

@@ -12,18 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "worker/sandbox.h"
 
 #define WORKER_FD 3
 /* A killed process in a read of an unreachable file server may not end at all. */
-#define DEATH_MS 500
-#define LAST_MS 100     /* for a process that is about to end by itself */
-#define LAST_MESSAGES 4 /* that are read of an ended process */
+#define DEATH_NS 500000000u
+#define LAST_NS 100000000u /* for a process that is about to end by itself */
+#define LAST_MESSAGES 4    /* that are read of an ended process */
 
 /* The variables that the worker gets: none that makes a library look for files or servers. */
 static bool is_passed_on(const char *variable)
@@ -107,7 +107,7 @@ int child_start(struct child *c, const char *plugin_dir, uint64_t memory_limit,
 	snprintf(memory, sizeof(memory), "%" PRIu64, memory_limit);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	*c = (struct child){.sock = pair[0], .pidfd = -1};
+	*c = (struct child){.sock = pair[0]};
 	err = output_open(&c->output, limit, &writer);
 	if (!err) {
 		err = spawn(&c->pid, pair[1], writer, argv);
@@ -120,7 +120,6 @@ int child_start(struct child *c, const char *plugin_dir, uint64_t memory_limit,
 		c->pid = 0;
 		return err;
 	}
-	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	log_debug("worker %d started", c->pid);
 	return 0;
 }
@@ -137,17 +136,21 @@ static void describe(const struct child *c, int status, char *why, size_t len)
 		snprintf(why, len, "it ended with exit code %d", WEXITSTATUS(status));
 }
 
-/* true: the process ended, and *status is set. With a pidfd the wait is bounded. */
-static bool reap(const struct child *c, int *status)
+static void kill_now(struct child *c)
 {
-	struct pollfd p = {.fd = c->pidfd, .events = POLLIN};
+	kill(c->pid, SIGKILL);
+	c->killed = true;
+	c->end_ns = clock_now() + DEATH_NS;
+}
 
-	if (c->pidfd >= 0 && poll(&p, 1, DEATH_MS) != 1)
-		return false;
-	while (waitpid(c->pid, status, 0) < 0)
-		if (errno != EINTR)
-			return false;
-	return true;
+void child_end(struct child *c, bool kill)
+{
+	if (!c->pid || (c->ending && (c->killed || !kill)))
+		return;
+	c->ending = true;
+	c->end_ns = clock_now() + LAST_NS;
+	if (kill)
+		kill_now(c);
 }
 
 /* Reads the last messages of an ended process, REPLY_DENIED among them. */
@@ -161,30 +164,52 @@ static void drain(struct child *c)
 			close(fd);
 }
 
-void child_stop(struct child *c, char *why, size_t len)
+static void release(struct child *c)
 {
-	struct pollfd p = {.fd = c->pidfd, .events = POLLIN};
-	int status = 0;
-	bool ended;
-
-	if (why)
-		*why = 0;
-	if (!c->pid)
-		return;
-	/* SIGKILL would hide how a process that is about to end ends. */
-	if (!why || c->pidfd < 0 || poll(&p, 1, LAST_MS) != 1)
-		kill(c->pid, SIGKILL);
-	ended = reap(c, &status);
-	drain(c);
-	if (!ended)
-		log_debug("worker %d does not end", c->pid);
-	else if (why)
-		describe(c, status, why, len);
 	output_close(&c->output, c->pid);
 	close(c->sock);
-	if (c->pidfd >= 0)
-		close(c->pidfd);
 	c->pid = 0;
+}
+
+bool child_has_ended(struct child *c, char *why, size_t len, bool *stuck)
+{
+	int status = 0;
+	pid_t got;
+
+	*stuck = false;
+	do
+		got = waitpid(c->pid, &status, WNOHANG);
+	while (got < 0 && errno == EINTR);
+	if (got) {
+		drain(c);
+		if (why)
+			describe(c, status, why, len);
+		release(c);
+		return true;
+	}
+	if (clock_now() < c->end_ns)
+		return false;
+	*stuck = c->killed;
+	if (!c->killed)
+		kill_now(c);
+	return false;
+}
+
+void child_stop(struct child *c)
+{
+	bool stuck = false;
+
+	if (!c->pid)
+		return;
+	child_end(c, true);
+	while (!child_has_ended(c, NULL, 0, &stuck)) {
+		if (stuck) {
+			log_debug("worker %d does not end", c->pid);
+			release(c);
+			return;
+		}
+		poll(NULL, 0, 1);
+	}
 }
 
 /* The text may reach a terminal, and a file may have taken the worker over. */
@@ -203,7 +228,7 @@ int child_receive(struct child *c, struct protocol_reply *r, int *fd)
 		if (got <= 0)
 			return got;
 		clean(r->text);
-		if (r->kind == REPLY_DONE && c->ready)
+		if ((r->kind == REPLY_DONE || r->kind == REPLY_UNWINDER) && c->ready)
 			return 1;
 		if (*fd >= 0)
 			close(*fd);

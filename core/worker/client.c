@@ -1,51 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The agent's queue of requests. The first is sent, the others wait; time limits, restarts of the
- * worker, refusals of files. An inspection takes two messages: REQUEST_KEY, and, where the key is
- * neither refused nor in the cache, REQUEST_INSPECT.
+ * The agent's requests: which is sent to which process, time limits, restarts, refusals of files.
+ * An inspection takes two messages: REQUEST_KEY, and, unless the key is refused, REQUEST_INSPECT.
  */
 #include "worker/client.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "worker/inspection.h"
-#include "worker/symbolize_reply.h"
 #include "worker/sandbox.h"
+#include "worker/symbolize_reply.h"
 
-#define DEFAULT_IDLE_MS 2000
-#define DEFAULT_REQUEST_MS 60000
 #define MAX_DEATHS 2
 #define MAX_SHORTAGES 5        /* retries for want of memory: after 3.1 s the request fails */
 #define SHORTAGE_NS 100000000u /* until the first retry; doubled each time */
-
-struct client_request {
-	struct client_request *next;
-	uint64_t id;
-	int fds[3];     /* file, debug file, dwz file; -1: none; borrowed */
-	char *name;     /* for messages */
-	struct stat st; /* of the file */
-	bool keyed;     /* the key is known */
-	uint8_t key[32];
-	unsigned int deaths, shortages;
-	void *arg;
-	worker_inspected *inspected; /* this or the next; the other is NULL */
-	worker_symbolized *symbolized;
-	uint64_t *addresses;
-	uint32_t n; /* addresses */
-	bool inlines;
-};
+#define INSPECT_MS 5000u       /* for inspect() of one unwinder */
+#define STEP_MS 1000u          /* a step takes microseconds, but an expression can be endless */
+#define MAX_STEPS 500000u      /* libunwind leaks about 100 bytes at each; of one process */
+#define MAX_MESSAGES 64        /* of one process that are read in a row */
+#define TURN_NS 250000000u     /* a process that has begun with a user's files goes on so long */
 
 /* How a request ended: the arguments of its callback. */
 struct result {
@@ -55,212 +39,316 @@ struct result {
 	const struct worker_symbols *symbols;
 };
 
-/* ---- processes ---- */
+/* ---- the end of a request ---- */
 
-int client_start(struct worker *w, struct child *c)
+/* Runs the callback, which may add requests, and frees the request. */
+static void finish(struct worker *w, struct client_request *req, struct result r)
 {
-	struct epoll_event e = {.events = EPOLLIN};
-	int err;
+	const char *text = r.text ? r.text : "";
 
-	if (c->pid)
-		return 0;
-	err = child_start(c, w->plugin_dir, w->memory_limit, &w->output_limit);
-	if (err)
-		return err;
-	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, c->sock, &e) ||
-	    epoll_ctl(w->epoll, EPOLL_CTL_ADD, c->output.fd, &e)) {
-		err = -errno;
-		child_stop(c, NULL, 0);
-	}
-	return err;
-}
-
-void client_stop(struct worker *w, struct child *c, char *why, size_t len)
-{
-	if (c->pid)
-		epoll_ctl(w->epoll, EPOLL_CTL_DEL, c->sock, NULL);
-	child_stop(c, why, len);
-}
-
-/* Logs what a process prints. A pipe whose other end is closed would be readable for ever. */
-static void read_output(struct child *c)
-{
-	if (c->pid && c->output.fd >= 0 && output_read(&c->output, c->pid))
-		output_close(&c->output, c->pid);
-}
-
-void client_set_timer(struct worker *w)
-{
-	struct itimerspec t = {0};
-	uint64_t at = 0, idle = (uint64_t)w->idle_ms * 1000000, other;
-
-	if (w->sent)
-		at = w->deadline;
-	else if (w->head)
-		at = w->not_before ? w->not_before : 1; /* in the past; 0 would disarm */
-	else if (w->child.pid)
-		at = w->idle_since + idle;
-	if (w->stepper.pid) {
-		other = w->stepper_idle_since + idle;
-		at = at && at < other ? at : other;
-	}
-	t.it_value.tv_sec = (time_t)(at / 1000000000u);
-	t.it_value.tv_nsec = (long)(at % 1000000000u);
-	timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &t, NULL);
-}
-
-/* ---- the queue ---- */
-
-static void request_free(struct client_request *req)
-{
-	if (!req)
-		return;
-	free(req->addresses);
-	free(req->name);
-	free(req);
-}
-
-/* Removes the first request from the queue and runs its callback, which may add requests. */
-static void finish(struct worker *w, struct result r)
-{
-	struct client_request *req = w->head;
-
-	fusee_assert(req && w->pending);
-	w->head = req->next;
-	if (!w->head)
-		w->tail = &w->head;
+	fusee_assert(w->pending);
 	w->pending--;
-	w->sent = false;
-	w->not_before = 0;
-	w->idle_since = clock_now();
 	if (req->inspected)
-		req->inspected(req->arg, r.err, r.text ? r.text : "", r.inspection);
+		req->inspected(req->arg, r.err, text, r.inspection);
+	else if (req->symbolized)
+		req->symbolized(req->arg, r.err, text, r.symbols);
 	else
-		req->symbolized(req->arg, r.err, r.text ? r.text : "", r.symbols);
-	request_free(req);
+		client_step_finish(req, &(struct protocol_reply){.err = r.err});
+	client_request_free(req);
 }
 
-static void fail(struct worker *w, int err, const char *text)
+static void fail(struct worker *w, struct client_request *req, int err, const char *text)
 {
-	finish(w, (struct result){.err = err, .text = text});
+	finish(w, req, (struct result){.err = err, .text = text});
 }
 
-/* Fails the first request; after a lack of memory, retries it later, up to `most` times. */
-static void fail_or_wait(struct worker *w, int err, const char *text, unsigned int most)
+/* Fails the request; after a lack of memory, retries it later, up to `most` times. */
+static void fail_or_wait(struct worker *w, struct client_request *req, int err, const char *text,
+			 unsigned int most)
 {
-	struct client_request *req = w->head;
-
 	if (err != -ENOMEM || req->shortages >= most) {
-		fail(w, err, text);
+		fail(w, req, err, text);
 		return;
 	}
-	w->sent = false;
-	w->not_before = clock_now() + ((uint64_t)SHORTAGE_NS << req->shortages++);
+	req->not_before = clock_now() + ((uint64_t)SHORTAGE_NS << req->shortages++);
+	req->item.next = (void *)w->delayed;
+	w->delayed = req;
 }
 
-static void refuse(struct worker *w, int err, const char *text)
+static void add_refusal(struct worker *w, const struct client_request *req, int err, uint64_t skip,
+			const char *text)
 {
-	struct client_request *req = w->head;
+	struct refusal r = {.file = req->file,
+			    .keyed = req->keyed,
+			    .err = err,
+			    .skip = skip,
+			    .name = req->name,
+			    .text = (char *)text};
 
-	refusals_add(&w->refusals, &req->st, req->keyed ? req->key : NULL, err, req->name, text);
+	memcpy(r.key, req->key, sizeof(r.key));
+	refusals_add(&w->refusals, &r);
+	metric_add(
+		"worker_refusals_total",
+		"Total number of files, or unwinders' tables of a file, that are refused because "
+		"a worker did not survive them or did not come to an end.",
+		NULL, 1);
+}
+
+static void refuse(struct worker *w, struct client_request *req, int err, const char *text)
+{
+	add_refusal(w, req, err, 0, text);
 	log_debug("%s is refused: %s", req->name, text);
-	fail(w, err, text);
+	fail(w, req, err, text);
 }
 
-/*
- * Ends the worker and decides what becomes of the request that was sent. A death before REPLY_READY
- * is not the file's fault. `reason` replaces the exit status in messages; NULL: the exit status.
- */
-static void worker_died(struct worker *w, const char *reason)
+/* inspect() of an unwinder did not survive this file, or did not end: the others go on. */
+static void blame_unwinder(struct worker *w, struct slot *s, struct client_request *req,
+			   const char *why)
 {
-	struct client_request *req = w->sent ? w->head : NULL;
-	bool was_ready = w->child.ready;
-	int err = w->child.err == -ENOMEM ? -ENOMEM : -EIO;
-	char why[256], text[512], start[400];
+	char text[400];
 
-	snprintf(start, sizeof(start), "%s", w->child.text);
-	client_stop(w, &w->child, why, sizeof(why));
-	w->sent = false;
-	if (reason)
-		snprintf(why, sizeof(why), "%s", reason);
+	req->skip |= 1ull << s->unwinder;
+	req->deaths = 0;
+	snprintf(text, sizeof(text), "the unwinder '%s' makes no tables of it: %s",
+		 s->unwinder_name, why);
+	add_refusal(w, req, 0, 1ull << s->unwinder, text);
+	if (output_is_allowed(&w->output_limit))
+		log_warning("%s: %s", req->name, text);
+	metric_add("unwinder_inspect_failures_total",
+		   "Total number of files that an unwinder's inspect() did not survive or did not "
+		   "finish in time.",
+		   METRIC_LABELS("unwinder", s->unwinder_name), 1);
+	s->next = req;
+}
+
+/* ---- the end of a process ---- */
+
+/* Takes the slot's request from it. */
+static struct client_request *take_current(struct worker *w, struct slot *s)
+{
+	struct client_request *req = s->current;
+	uint64_t now = clock_now();
+
+	s->current = NULL;
+	s->idle_since = now;
+	if (req)
+		turns_charge(&w->queues[req->lane], req->item.uid, now, now - s->sent_ns, 0);
+	return req;
+}
+
+static void timed_out(struct worker *w, struct slot *s, struct client_request *req)
+{
+	uint64_t ms = (s->deadline - s->sent_ns) / 1000000;
+	char text[160];
+
+	if (s->unwinder >= 0) {
+		blame_unwinder(w, s, req, "its inspect() does not come to an end");
+		return;
+	}
+	snprintf(text, sizeof(text), "%s does not come to an end in %u.%03u s",
+		 req->stepped ? "a step through it" : "the worker that looks at it",
+		 (unsigned int)(ms / 1000), (unsigned int)(ms % 1000));
+	refuse(w, req, -ETIMEDOUT, text);
+}
+
+/* Decides what becomes of the request that the process worked on. A death before REPLY_READY is not
+ * the file's fault. */
+static void on_ended(struct worker *w, struct slot *s, const char *why)
+{
+	struct client_request *req = take_current(w, s);
+	char text[512];
+
+	if (s->reason)
+		why = s->reason;
 	log_debug("worker ended: %s", why);
 	if (!req)
 		return;
-	if (!was_ready && *start) {
-		fail_or_wait(w, err, start, 1);
-	} else if (!was_ready && ++req->deaths >= MAX_DEATHS) {
+	if (s->timed_out) {
+		timed_out(w, s, req);
+	} else if (!s->child.ready && s->child.err) {
+		fail_or_wait(w, req, s->child.err == -ENOMEM ? -ENOMEM : -EIO, s->child.text, 1);
+	} else if (++req->deaths < MAX_DEATHS) {
+		s->next = req;
+	} else if (!s->child.ready) {
 		snprintf(text, sizeof(text), "the worker does not start: %s", why);
-		fail(w, -EIO, text);
-	} else if (was_ready && ++req->deaths >= MAX_DEATHS) {
-		snprintf(text, sizeof(text), "it kills the worker that looks at it: %s", why);
-		refuse(w, -EFAULT, text);
+		fail(w, req, -EIO, text);
+	} else if (s->unwinder >= 0) {
+		snprintf(text, sizeof(text), "its inspect() kills the worker: %s", why);
+		blame_unwinder(w, s, req, text);
+	} else {
+		snprintf(text, sizeof(text), "%s: %s",
+			 req->stepped ? "a step through it ends the worker"
+				      : "it kills the worker that looks at it",
+			 why);
+		refuse(w, req, -EFAULT, text);
 	}
-}
-
-static void time_out(struct worker *w)
-{
-	char text[128];
-
-	snprintf(text, sizeof(text),
-		 "the worker that looks at it does not come to an end in %u.%03u s",
-		 w->request_ms / 1000, w->request_ms % 1000);
-	client_stop(w, &w->child, NULL, 0);
-	refuse(w, -ETIMEDOUT, text);
 }
 
 /* ---- sending ---- */
 
-static int send_request(struct worker *w, struct client_request *req)
+static uint32_t time_limit_ms(const struct worker *w, const struct client_request *req)
 {
-	struct protocol_request q = {.id = req->id = ++w->next_id, .inlines = req->inlines};
-	int err = client_start(w, &w->child);
+	uint32_t ms = req->stepped ? STEP_MS : w->request_ms;
+
+	/* Of files of others also the key, as reading one can block. */
+	if (req->inspected && (req->keyed || req->lane == LANE_OTHERS))
+		ms = INSPECT_MS;
+	return ms < w->request_ms ? ms : w->request_ms;
+}
+
+static int send_request(struct worker *w, struct slot *s, struct client_request *req)
+{
+	struct protocol_request q = {.inlines = req->inlines, .skip = req->skip};
+	int err = pool_start(w, s);
 
 	if (err)
 		return err;
-	q.kind = req->symbolized ? REQUEST_SYMBOLIZE : req->keyed ? REQUEST_INSPECT : REQUEST_KEY;
+	if (req->step)
+		q = *req->step;
+	else
+		q.kind = req->symbolized ? REQUEST_SYMBOLIZE
+			 : req->keyed    ? REQUEST_INSPECT
+					 : REQUEST_KEY;
+	q.id = req->id = ++w->next_id;
 	for (unsigned int i = 0; i < 3; i++)
 		if (req->fds[i] >= 0)
 			q.fds |= 1u << i;
-	q.payload = (uint64_t)req->n * 8;
-	return protocol_send_request(w->child.sock, &q, req->fds, req->addresses);
+	q.payload = req->len;
+	return protocol_send_request(s->child.sock, &q, req->fds, req->payload);
 }
 
-/* true: the request needed no worker, as the file is refused or its inspection is in the cache. */
+/* true: the request needed no worker: no process maps the file, it is refused, or its inspection is
+ * in the cache. */
 static bool finish_without_worker(struct worker *w, struct client_request *req)
 {
-	const struct refusal *r = refusals_find(&w->refusals, &req->st,
+	const struct refusal *r = refusals_find(&w->refusals, &req->file,
 						req->keyed ? req->key : NULL);
 	struct inspection *i;
+	uint8_t key[32];
 
 	if (r) {
-		fail(w, r->err, r->text);
+		fail(w, req, r->err, r->text);
 		return true;
 	}
-	if (req->inspected && req->keyed && w->cache && !cache_load(w->cache, req->key, &i)) {
-		finish(w, (struct result){.inspection = i});
+	if (req->needed && !req->needed(req->arg)) {
+		metric_add("worker_requests_dropped_total",
+			   "Total number of requests for files that no process maps any more.",
+			   NULL, 1);
+		fail(w, req, -ECANCELED, "no process maps it any more");
 		return true;
 	}
-	return false;
+	if (pool_is_stuck(w, req->item.uid)) {
+		fail(w, req, -EAGAIN, "files of its user keep workers from ending");
+		return true;
+	}
+	if (!req->inspected || req->keyed || !w->cache || !owner_is_kept(&req->file.owner))
+		return false;
+	owner_key(&req->file.identity, w->unwinders, key);
+	if (cache_load(w->cache, key, &i))
+		return false;
+	finish(w, req, (struct result){.inspection = i});
+	return true;
 }
 
-static void send_next(struct worker *w)
+struct turn {
+	const struct worker *w;
+	const struct slot *slot;
+};
+
+/* A user has one process of the others' at a time. */
+static bool may_have_slot(void *arg, uint32_t uid)
 {
-	while (w->head && !w->sent && clock_now() >= w->not_before) {
-		struct client_request *req = w->head;
+	const struct turn *t = arg;
+
+	for (int i = 0; i < POOL_SLOTS; i++) {
+		const struct slot *s = &t->w->slots[i];
+
+		if (s != t->slot && s->lane == t->slot->lane && (s->current || s->next) &&
+		    s->user == uid)
+			return false;
+	}
+	return true;
+}
+
+static struct client_request *next_request(struct worker *w, struct slot *s)
+{
+	struct turn turn = {w, s};
+	struct turns *q = &w->queues[s->lane];
+	struct client_request *req = s->next;
+	uint64_t now = clock_now();
+	bool step = s->lane == LANE_STEP_CLEAN || s->lane == LANE_STEP_OTHERS, over = false;
+
+	s->next = NULL;
+	if (req)
+		return req;
+	req = (void *)turns_take(q, now, false,
+				 s->child.pid && now - s->turn_ns < TURN_NS ? &s->user : NULL,
+				 may_have_slot, &turn);
+	if (!req && (step || !s->spare)) {
+		req = (void *)turns_take(q, now, true, NULL, may_have_slot, &turn);
+		over = req;
+	}
+	if (!req)
+		return NULL;
+	if (s->user != req->item.uid || now - s->turn_ns >= TURN_NS)
+		s->turn_ns = now;
+	s->user = req->item.uid;
+	if (!over || !step)
+		return req;
+	fail(w, req, -EBUSY, "its user's share of steps is used up");
+	return next_request(w, s);
+}
+
+/* Frees the slot for files of another owner. */
+static bool is_fit(struct worker *w, struct slot *s, const struct client_request *req)
+{
+	if (!s->child.pid ||
+	    (s->requests < MAX_STEPS && (!s->used || owner_equal(&s->owner, &req->file.owner))))
+		return true;
+	return pool_retire(w, s);
+}
+
+static void sent(struct worker *w, struct slot *s, struct client_request *req)
+{
+	s->current = req;
+	s->used = true;
+	s->owner = req->file.owner;
+	s->requests++;
+	s->unwinder = -1;
+	s->timed_out = false;
+	s->sent_ns = clock_now();
+	s->deadline = s->sent_ns + (uint64_t)time_limit_ms(w, req) * 1000000;
+	if (!req->keyed)
+		turns_charge(&w->queues[req->lane], req->item.uid, s->sent_ns, 0, req->item.bytes);
+}
+
+static void send_next(struct worker *w, struct slot *s)
+{
+	while (!s->current && !(s->child.pid && s->child.ending)) {
+		struct client_request *req = next_request(w, s);
 		int err;
 
+		if (!req)
+			return;
 		if (finish_without_worker(w, req))
 			continue;
-		err = send_request(w, req);
+		if (!is_fit(w, s, req)) {
+			s->next = req;
+			return;
+		}
+		err = send_request(w, s, req);
 		if (err == -EPIPE || err == -ECONNRESET) {
 			/* The worker died while idle, or it never became ready. */
-			w->sent = !w->child.ready;
-			worker_died(w, NULL);
+			if (s->child.ready)
+				s->next = req;
+			else
+				sent(w, s, req);
+			pool_end(w, s, NULL);
 		} else if (err) {
-			fail_or_wait(w, err, "no request can be sent to the worker", MAX_SHORTAGES);
+			fail_or_wait(w, req, err, "no request can be sent to the worker",
+				     MAX_SHORTAGES);
 		} else {
-			w->sent = true;
-			w->deadline = clock_now() + (uint64_t)w->request_ms * 1000000;
+			sent(w, s, req);
 		}
 	}
 }
@@ -272,9 +360,26 @@ static int map_block(const struct protocol_reply *r, int fd, void **map)
 	return fd < 0 ? -EBADMSG : protocol_map(fd, r->bytes, map);
 }
 
-static int take_inspection(struct worker *w, const struct protocol_reply *r, int fd)
+/* Keeps an inspection on disk, unless the file has changed meanwhile. */
+static void store(struct worker *w, const struct client_request *req, const struct inspection *i)
 {
-	struct client_request *req = w->head;
+	struct owner_file now;
+	uint8_t key[32];
+	int err;
+
+	if (!w->cache || i->incomplete || req->skip || !owner_is_kept(&req->file.owner) ||
+	    owner_of(&w->devices, req->fds[0], &now) ||
+	    memcmp(&now.identity, &req->file.identity, sizeof(now.identity)))
+		return;
+	owner_key(&req->file.identity, w->unwinders, key);
+	err = cache_store(w->cache, key, i);
+	if (err)
+		log_debug("%s: not kept in the cache: %s", req->name, strerror(-err));
+}
+
+static int take_inspection(struct worker *w, struct slot *s, const struct protocol_reply *r, int fd)
+{
+	struct client_request *req = s->current;
 	struct inspection *i;
 	void *map;
 	int err = map_block(r, fd, &map);
@@ -284,16 +389,12 @@ static int take_inspection(struct worker *w, const struct protocol_reply *r, int
 	if (err)
 		return err;
 	i->incomplete = r->incomplete;
-	if (w->cache && r->cacheable) {
-		err = cache_store(w->cache, i);
-		if (err)
-			log_debug("%s: not kept in the cache: %s", req->name, strerror(-err));
-	}
-	finish(w, (struct result){.inspection = i});
+	store(w, req, i);
+	finish(w, take_current(w, s), (struct result){.inspection = i});
 	return 0;
 }
 
-static int take_symbols(struct worker *w, const struct protocol_reply *r, int fd)
+static int take_symbols(struct worker *w, struct slot *s, const struct protocol_reply *r, int fd)
 {
 	struct worker_symbols symbols;
 	void *map;
@@ -301,258 +402,179 @@ static int take_symbols(struct worker *w, const struct protocol_reply *r, int fd
 
 	if (err)
 		return err;
-	err = symbolize_reply_open(&symbols, map, r->bytes, w->head->n);
+	err = symbolize_reply_open(&symbols, map, r->bytes, (uint32_t)(s->current->len / 8));
 	if (!err) {
-		finish(w, (struct result){.text = r->text, .symbols = &symbols});
+		finish(w, take_current(w, s),
+		       (struct result){.text = r->text, .symbols = &symbols});
 		free((void *)symbols.frames);
 	}
 	munmap(map, r->bytes);
 	return err;
 }
 
-/* 0; -EBADMSG: no valid worker sends this reply; a file may have taken the worker over. */
-static int take_reply(struct worker *w, const struct protocol_reply *r, int fd)
+static void take_step(struct worker *w, struct slot *s, const struct protocol_reply *r)
 {
-	struct client_request *req = w->head;
+	struct client_request *req = take_current(w, s);
 
-	if (!w->sent || r->id != req->id)
-		return -EBADMSG;
-	if (r->refused_calls)
-		log_debug("%s: the worker got EACCES for %u system calls, the last was %s (%u)",
-			  req->name, r->refused_calls, sandbox_call_name(r->call), r->call);
-	if (r->err) {
-		/* -ENOMEM: the worker's own limit, which the file may exceed each time. */
-		fail_or_wait(w, r->err < 0 && r->err > -4096 ? r->err : -EBADMSG, r->text, 1);
-		return 0;
-	}
-	if (req->symbolized)
-		return take_symbols(w, r, fd);
-	if (req->keyed)
-		return take_inspection(w, r, fd);
+	w->pending--;
+	client_step_finish(req, r);
+	client_request_free(req);
+}
+
+static void take_key(struct worker *w, struct slot *s, const struct protocol_reply *r)
+{
+	struct client_request *req = take_current(w, s);
+
 	req->keyed = true;
 	memcpy(req->key, r->key, sizeof(req->key));
-	w->sent = false;
+	req->skip = refusals_skip(&w->refusals, &req->file, req->key);
+	s->next = req;
+}
+
+/* Unwinders are named as their plugins are. */
+static bool is_unwinder_name(const char *name)
+{
+	size_t len = strspn(name,
+			    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
+
+	return len && !name[len] && len < sizeof(((struct slot *)0)->unwinder_name);
+}
+
+/* inspect() of an unwinder begins, and has a time of its own. */
+static int take_unwinder(struct worker *w, struct slot *s, const struct protocol_reply *r)
+{
+	const struct client_request *req = s->current;
+	uint32_t ms = INSPECT_MS < w->request_ms ? INSPECT_MS : w->request_ms;
+
+	if (!req->inspected || !req->keyed || r->call >= 64 || (int)r->call <= s->unwinder ||
+	    req->skip & 1ull << r->call || !is_unwinder_name(r->text))
+		return -EBADMSG;
+	s->unwinder = (int)r->call;
+	memcpy(s->unwinder_name, r->text, strlen(r->text) + 1);
+	s->deadline = clock_now() + (uint64_t)ms * 1000000;
 	return 0;
 }
 
-static void receive_replies(struct worker *w)
+/* 0; -EBADMSG: no valid worker sends this reply; a file may have taken the worker over. */
+static int take_reply(struct worker *w, struct slot *s, const struct protocol_reply *r, int fd)
+{
+	struct client_request *req = s->current;
+
+	if (!req || r->id != req->id)
+		return -EBADMSG;
+	if (r->kind == REPLY_UNWINDER)
+		return take_unwinder(w, s, r);
+	if (r->refused_calls)
+		log_debug("%s: the worker got EACCES for %u system calls, the last was %s (%u)",
+			  req->name, r->refused_calls, sandbox_call_name(r->call), r->call);
+	if (req->stepped) {
+		take_step(w, s, r);
+	} else if (r->err) {
+		/* -ENOMEM: the worker's own limit, which the file may exceed each time. */
+		fail_or_wait(w, take_current(w, s),
+			     r->err < 0 && r->err > -4096 ? r->err : -EBADMSG, r->text, 1);
+	} else if (req->symbolized) {
+		return take_symbols(w, s, r, fd);
+	} else if (req->keyed) {
+		return take_inspection(w, s, r, fd);
+	} else {
+		take_key(w, s, r);
+	}
+	return 0;
+}
+
+static void receive_replies(struct worker *w, struct slot *s)
 {
 	struct protocol_reply r;
 	int fd, got;
 
-	while (w->child.pid) {
-		got = child_receive(&w->child, &r, &fd);
+	for (int i = 0; i < MAX_MESSAGES && s->child.pid && !s->child.ending; i++) {
+		got = child_receive(&s->child, &r, &fd);
 		if (!got)
 			return;
 		if (got == 1) {
-			got = take_reply(w, &r, fd);
+			got = take_reply(w, s, &r, fd);
 			if (fd >= 0)
 				close(fd);
 			if (got == -ENOMEM)
-				fail_or_wait(w, got, "no memory for the worker's reply",
-					     MAX_SHORTAGES);
+				fail_or_wait(w, take_current(w, s), got,
+					     "no memory for the worker's reply", MAX_SHORTAGES);
 		}
-		if (got < 0 && got != -ENOMEM) {
-			worker_died(w, got == -EPIPE ? NULL : "it sent a malformed reply");
-			return;
+		if (got < 0 && got != -ENOMEM)
+			pool_end(w, s, got == -EPIPE ? NULL : "it sent a malformed reply");
+		else
+			send_next(w, s);
+	}
+}
+
+static void check_time(struct worker *w, struct slot *s)
+{
+	uint64_t now = clock_now();
+
+	if (!s->child.pid || s->child.ending)
+		return;
+	if (s->current && now >= s->deadline) {
+		s->timed_out = true;
+		pool_end(w, s, "it does not come to an end");
+	} else if (!s->current && !s->next &&
+		   now >= s->idle_since + (uint64_t)w->idle_ms * 1000000) {
+		pool_end(w, s, "it has nothing to do");
+	}
+}
+
+/* Requests whose pause is over wait as all others do. */
+static void wake_delayed(struct worker *w)
+{
+	struct client_request **at = &w->delayed, *req;
+	uint64_t now = clock_now();
+
+	while ((req = *at)) {
+		if (req->not_before > now) {
+			at = (struct client_request **)(void *)&req->item.next;
+			continue;
 		}
-		send_next(w);
+		*at = (void *)req->item.next;
+		if (turns_add(&w->queues[req->lane], &req->item))
+			fail(w, req, -ENOMEM, "no memory for the request");
 	}
 }
 
 int worker_dispatch(struct worker *w)
 {
-	uint64_t idle = (uint64_t)w->idle_ms * 1000000, expirations;
-	struct protocol_reply r;
-	int fd;
+	uint64_t expirations;
 
 	while (read(w->timer, &expirations, sizeof(expirations)) > 0)
 		;
-	read_output(&w->child);
-	read_output(&w->stepper);
-	receive_replies(w);
-	if (w->sent && clock_now() >= w->deadline)
-		time_out(w);
-	send_next(w);
-	if (w->child.pid && !w->head && clock_now() >= w->idle_since + idle)
-		client_stop(w, &w->child, NULL, 0);
-	/* No step is under way here: a message of the stepper means that it ends. */
-	if (w->stepper.pid &&
-	    (child_receive(&w->stepper, &r, &fd) || clock_now() >= w->stepper_idle_since + idle))
-		client_stop(w, &w->stepper, NULL, 0);
-	client_set_timer(w);
-	return 0;
-}
-
-int worker_wait(struct worker *w)
-{
-	while (w->pending) {
-		struct pollfd p = {.fd = w->epoll, .events = POLLIN};
-		int err;
-
-		if (poll(&p, 1, -1) < 0 && errno != EINTR)
-			return -errno;
-		err = worker_dispatch(w);
-		if (err)
-			return err;
+	w->changed = false;
+	pool_read_output(w);
+	pool_reap(w, on_ended);
+	wake_delayed(w);
+	for (int i = 0; i < POOL_SLOTS; i++) {
+		receive_replies(w, &w->slots[i]);
+		check_time(w, &w->slots[i]);
+		send_next(w, &w->slots[i]);
 	}
+	pool_set_timer(w);
 	return 0;
 }
 
-/* ---- requests ---- */
-
-static int request_new(struct client_request **ret, int fd, const char *name, void *arg)
-{
-	struct client_request *req = calloc(1, sizeof(*req));
-
-	if (!req)
-		return -ENOMEM;
-	req->fds[0] = fd;
-	req->fds[1] = req->fds[2] = -1;
-	req->name = strdup(name);
-	req->arg = arg;
-	if (!req->name || fstat(fd, &req->st)) {
-		int err = req->name ? -errno : -ENOMEM;
-
-		request_free(req);
-		return err;
-	}
-	*ret = req;
-	return 0;
-}
-
-static void enqueue(struct worker *w, struct client_request *req)
-{
-	*w->tail = req;
-	w->tail = &req->next;
-	w->pending++;
-	client_set_timer(w);
-}
-
-int worker_inspect(struct worker *w, int fd, const char *name, worker_inspected *done, void *arg)
+void client_cancel_all(struct worker *w)
 {
 	struct client_request *req;
-	int err = request_new(&req, fd, name, arg);
 
-	if (err)
-		return err;
-	req->inspected = done;
-	enqueue(w, req);
-	return 0;
-}
+	for (int i = 0; i < POOL_SLOTS; i++) {
+		struct slot *s = &w->slots[i];
 
-int worker_symbolize(struct worker *w, const struct inspection *i, int fd, int debug_fd, int alt_fd,
-		     const char *name, bool inlines, const uint64_t *addresses, uint32_t n,
-		     worker_symbolized *done, void *arg)
-{
-	struct client_request *req;
-	int err;
-
-	if (n > SYMBOLIZE_MAX_ADDRESSES)
-		return -E2BIG;
-	err = request_new(&req, fd, name, arg);
-	if (err)
-		return err;
-	req->symbolized = done;
-	req->fds[1] = debug_fd;
-	req->fds[2] = alt_fd;
-	req->inlines = inlines;
-	req->keyed = i != NULL;
-	if (i)
-		memcpy(req->key, i->key, sizeof(req->key));
-	req->n = n;
-	req->addresses = malloc(n ? (size_t)n * 8 : 1);
-	if (!req->addresses) {
-		request_free(req);
-		return -ENOMEM;
+		if ((req = s->current ? s->current : s->next))
+			fail(w, req, -ECANCELED, "");
+		s->current = s->next = NULL;
 	}
-	memcpy(req->addresses, addresses, (size_t)n * 8);
-	enqueue(w, req);
-	return 0;
-}
-
-uint32_t worker_pending(const struct worker *w)
-{
-	return w->pending;
-}
-
-int worker_pid(const struct worker *w)
-{
-	return w->child.pid;
-}
-
-int worker_fd(const struct worker *w)
-{
-	return w->epoll;
-}
-
-void worker_refused(const struct worker *w,
-		    void (*each)(void *arg, const char *name, const char *text), void *arg)
-{
-	for (const struct refusal *r = w->refusals.first; r; r = r->next)
-		each(arg, r->name, r->text);
-}
-
-/* ---- the object ---- */
-
-static int make_descriptors(struct worker *w)
-{
-	struct epoll_event e = {.events = EPOLLIN};
-
-	w->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (w->epoll < 0)
-		return -errno;
-	w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (w->timer < 0 || epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->timer, &e))
-		return -errno;
-	return 0;
-}
-
-int worker_new(struct worker **ret, const struct worker_options *o)
-{
-	struct worker *w = calloc(1, sizeof(*w));
-	int err;
-
-	if (!w)
-		return -ENOMEM;
-	w->epoll = w->timer = -1;
-	w->tail = &w->head;
-	w->memory_limit = o->memory_limit;
-	w->idle_ms = o->idle_ms ? o->idle_ms : DEFAULT_IDLE_MS;
-	w->request_ms = o->request_ms ? o->request_ms : DEFAULT_REQUEST_MS;
-	w->plugin_dir = o->plugin_dir ? strdup(o->plugin_dir) : NULL;
-	err = o->plugin_dir && !w->plugin_dir ? -ENOMEM : make_descriptors(w);
-	if (err) {
-		worker_stop(w);
-		return err;
+	while ((req = w->delayed)) {
+		w->delayed = (void *)req->item.next;
+		fail(w, req, -ECANCELED, "");
 	}
-	if (o->cache_dir) {
-		err = cache_open(&w->cache, o->cache_dir, CACHE_DEFAULT_BYTES);
-		if (err) /* without a cache the worker is slower, not wrong */
-			log_warning(
-				"'%s' cannot hold the cache of unwind tables: %s; going on without",
-				o->cache_dir,
-				err == -EPERM ? "it must be yours, and not writable by others"
-					      : strerror(-err));
-	}
-	*ret = w;
-	return 0;
-}
-
-void worker_stop(struct worker *w)
-{
-	if (!w)
-		return;
-	while (w->head)
-		fail(w, -ECANCELED, "");
-	client_stop(w, &w->child, NULL, 0);
-	client_stop(w, &w->stepper, NULL, 0);
-	refusals_fini(&w->refusals);
-	cache_close(w->cache);
-	if (w->timer >= 0)
-		close(w->timer);
-	if (w->epoll >= 0)
-		close(w->epoll);
-	free(w->plugin_dir);
-	free(w);
+	for (int i = 0; i < LANES; i++)
+		while ((req = (void *)turns_take(&w->queues[i], clock_now(), true, NULL, NULL,
+						 NULL)))
+			fail(w, req, -ECANCELED, "");
 }

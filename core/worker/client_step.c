@@ -1,134 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
-/* worker_step(): sends a step to the stepper process and waits for its reply. */
+/* worker_step(): a step by libunwind, as a request. */
 #include <errno.h>
-#include <poll.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "worker/client.h"
 
 #define RED_ZONE 128u /* bytes below sp that a function may use */
-/* A step takes microseconds, but an expression can loop without end, and the caller waits. */
-#define STEP_MS 1000u
-/* libunwind leaks about 100 bytes at each step; then the process is replaced. */
-#define MAX_STEPS 500000u
-
-/* 1: *r is the reply; 0: time is over; -EPIPE, -EBADMSG. */
-static int wait_for_reply(struct worker *w, struct protocol_reply *r)
-{
-	uint32_t ms = w->request_ms < STEP_MS ? w->request_ms : STEP_MS;
-	uint64_t end = clock_now() + (uint64_t)ms * 1000000, now;
-	int fd, got;
-
-	for (;;) {
-		struct pollfd p = {.fd = w->stepper.sock, .events = POLLIN};
-
-		got = child_receive(&w->stepper, r, &fd);
-		if (fd >= 0)
-			close(fd);
-		if (got)
-			return got;
-		now = clock_now();
-		if (now >= end)
-			return 0;
-		if (poll(&p, 1, (int)((end - now) / 1000000) + 1) < 0 && errno != EINTR)
-			return -errno;
-	}
-}
 
 /* Sets the part of the stack copy that is sent: from the red zone on, as much as a message holds.
  */
-static const void *set_payload(struct protocol_request *q, const void *stack, uint64_t lo,
-			       uint32_t len)
+static const void *set_payload(struct client_request *req, const struct worker_step *s)
 {
-	uint64_t sp = q->regs[7], skip = 0;
+	uint64_t sp = s->regs[7], skip = 0;
 
-	if (q->valid & 1u << 7 && sp > lo + RED_ZONE && sp - lo < len)
-		skip = (sp - lo - RED_ZONE) & ~7ull;
-	if (len - skip > PROTOCOL_INLINE)
-		q->payload = PROTOCOL_INLINE;
-	else
-		q->payload = len - skip;
-	q->stack_lo = lo + skip;
-	return (const char *)stack + skip;
+	if (s->valid & 1u << 7 && sp > s->stack_lo + RED_ZONE && sp - s->stack_lo < s->len)
+		skip = (sp - s->stack_lo - RED_ZONE) & ~7ull;
+	req->len = s->len - skip < PROTOCOL_INLINE ? s->len - skip : PROTOCOL_INLINE;
+	req->step->stack_lo = s->stack_lo + skip;
+	return (const char *)s->stack + skip;
 }
 
-/* One attempt. 1: *r is the reply; 0: time is over; -errno. */
-static int try_step(struct worker *w, struct protocol_request *q, int fd, const void *stack,
-		    struct protocol_reply *r)
+/* 0 or -ENOMEM. */
+static int fill(struct client_request *req, const struct worker_step *s)
 {
-	int err;
+	const void *stack;
 
-	if (w->steps == MAX_STEPS)
-		client_stop(w, &w->stepper, NULL, 0);
-	if (!w->stepper.pid)
-		w->steps = 0;
-	err = client_start(w, &w->stepper);
+	req->step = calloc(1, sizeof(*req->step));
+	if (!req->step)
+		return -ENOMEM;
+	req->step->kind = REQUEST_STEP;
+	req->step->bias = s->bias;
+	req->step->valid = s->valid;
+	memcpy(req->step->key, s->inspection->key, sizeof(req->step->key));
+	memcpy(req->step->regs, s->regs, sizeof(req->step->regs));
+	stack = set_payload(req, s);
+	req->payload = malloc(req->len ? req->len : 1);
+	if (!req->payload)
+		return -ENOMEM;
+	memcpy(req->payload, stack, req->len);
+	return 0;
+}
+
+int worker_step(struct worker *w, const struct worker_step *s, const struct worker_requester *by,
+		worker_stepped *done, void *arg)
+{
+	struct client_request *req;
+	const struct refusal *refused;
+	int err = client_request_new(w, &req, s->fd, "a file with rows that no table expresses", by,
+				     arg);
+
 	if (err)
 		return err;
-	w->steps++;
-	q->id = ++w->next_id;
-	err = protocol_send_request(w->stepper.sock, q, (int[3]){fd, -1, -1}, stack);
-	if (err)
-		return err == -ECONNRESET ? -EPIPE : err;
-	err = wait_for_reply(w, r);
-	if (err == 1 && r->id != q->id)
-		err = -EBADMSG;
-	return err;
-}
-
-static int refuse(struct worker *w, int fd, const struct inspection *i, int err, const char *why)
-{
-	struct stat st;
-	char text[400];
-
-	snprintf(text, sizeof(text), "a step through it ends the worker: %s", why);
-	if (!fstat(fd, &st))
-		refusals_add(&w->refusals, &st, i->key, err,
-			     "a file with rows that no table expresses", text);
-	log_debug("%s", text);
-	return err;
-}
-
-int worker_step(struct worker *w, const struct inspection *i, int fd, uint64_t bias,
-		uint64_t regs[17], uint64_t *valid, uint64_t stack_lo, const void *stack,
-		uint32_t len)
-{
-	struct protocol_request q = {
-		.kind = REQUEST_STEP, .fds = FDS_FILE, .bias = bias, .valid = *valid};
-	const struct refusal *refused = refusals_find(&w->refusals, NULL, i->key);
-	struct protocol_reply r;
-	char why[256];
-	int got = -EPIPE;
-
-	if (refused)
-		return refused->err;
-	memcpy(q.key, i->key, sizeof(q.key));
-	memcpy(q.regs, regs, sizeof(q.regs));
-	stack = set_payload(&q, stack, stack_lo, len);
-	for (int attempt = 0; attempt < 2 && got != 1; attempt++) {
-		bool was_ready;
-
-		got = try_step(w, &q, fd, stack, &r);
-		if (got == 1)
-			break;
-		was_ready = w->stepper.ready;
-		client_stop(w, &w->stepper, why, sizeof(why));
-		if (!got)
-			return refuse(w, fd, i, -ETIMEDOUT, "it does not come to an end");
-		if (got != -EPIPE && got != -EBADMSG)
-			return got;
-		if (attempt)
-			return was_ready ? refuse(w, fd, i, -EFAULT, why) : -EIO;
+	req->stepped = done;
+	req->item.bytes = 0; /* the file's size is not what a step costs */
+	req->lane = req->lane == LANE_CLEAN ? LANE_STEP_CLEAN : LANE_STEP_OTHERS;
+	req->keyed = true;
+	memcpy(req->key, s->inspection->key, sizeof(req->key));
+	refused = refusals_find(&w->refusals, &req->file, req->key);
+	err = refused ? refused->err : fill(req, s);
+	if (err) {
+		client_request_free(req);
+		return err;
 	}
-	w->stepper_idle_since = clock_now();
-	client_set_timer(w);
-	if (r.err < 0)
-		return r.err > -4096 ? r.err : -EBADMSG;
-	*valid = r.valid & ((1u << PROTOCOL_REGS) - 1);
-	memcpy(regs, r.regs, sizeof(r.regs));
-	return r.err != 0;
+	return client_enqueue(w, req);
+}
+
+void client_step_finish(struct client_request *req, const struct protocol_reply *r)
+{
+	uint64_t valid = r->valid & ((1u << PROTOCOL_REGS) - 1);
+	int err = r->err;
+
+	if (err < -4095 || err > 1)
+		err = -EBADMSG;
+	req->stepped(req->arg, err, r->regs, err < 0 ? 0 : valid);
 }

@@ -14,10 +14,7 @@
 #include "symbols/source.h"
 #include "worker/inspection.h"
 
-/*
- * The sections that the key covers. An inspection that depends on others is not kept on disk: two
- * files could differ in nothing else.
- */
+/* The sections that the key covers. */
 enum covered { ALWAYS, IF_GO, IF_SMALL };
 
 static const struct {
@@ -48,14 +45,6 @@ static bool is_covered_when(const struct elf *e, enum covered when)
 	return when == ALWAYS || elf_size(e) <= SMALL;
 }
 
-static bool is_covered(const struct elf *e, const char *name)
-{
-	for (size_t i = 0; i < sizeof(covered) / sizeof(*covered); i++)
-		if (!strcmp(covered[i].name, name) && is_covered_when(e, covered[i].when))
-			return true;
-	return false;
-}
-
 /* The first bytes at the entry point, read once, so that an unwinder gets those that the key
  * covers. */
 struct entry {
@@ -83,8 +72,6 @@ struct host_file {
 	struct inspection_slab slabs[INSPECTION_MAX_SLABS];
 	struct inspection_claim claims[INSPECTION_MAX_SLABS][INSPECTION_MAX_CLAIMS];
 	uint32_t nslabs;
-	bool looked_beyond; /* inspect() read bytes that the key does not cover */
-	bool beyond_key;    /* a slab may depend on such bytes */
 	bool short_of_memory;
 	struct fdes fdes;
 	bool have_fdes;
@@ -125,7 +112,6 @@ static int file_section(uint64_t file, const char *name, struct fusee_section *s
 	if (size < 4)
 		return -EINVAL;
 	err = elf_section(f->elf, name, &all);
-	f->looked_beyond |= !err && all.bytes.p && !is_covered(f->elf, name);
 	f->short_of_memory |= err == -ENOMEM;
 	if (err)
 		return err;
@@ -144,7 +130,6 @@ static int file_read(uint64_t file, uint64_t vaddr, void *buf, uint32_t len)
 		memcpy(buf, f->entry.bytes + (vaddr - f->entry.vaddr), len);
 		return 0;
 	}
-	f->looked_beyond = true;
 	return elf_read(f->elf, vaddr, buf, len);
 }
 
@@ -153,7 +138,6 @@ static int file_symbol(uint64_t file, const char *name, struct fusee_range *at)
 	struct host_file *f = file_of(file);
 	int err;
 
-	f->looked_beyond |= elf_has_section(f->elf, ".symtab"); /* .dynsym is in the key */
 	err = elf_symbol(f->elf, name, at);
 	f->short_of_memory |= err == -ENOMEM;
 	return err;
@@ -241,7 +225,6 @@ static int file_function(uint64_t file, uint64_t vaddr, struct fusee_range *at)
 	const struct fde *fde;
 	int err = 0;
 
-	f->looked_beyond = true; /* the file may have changed since the key was made */
 	if (!f->have_fdes) {
 		err = source_open(&source, elf_fd(f->elf));
 		if (!err)
@@ -383,7 +366,8 @@ static void add_note(struct buf *notes, const char *who, const char *text)
 	utf8_clean_printable(notes, text, strlen(text));
 }
 
-static void run_unwinders(struct host_file *f, const struct plugin_set *set, struct buf *notes)
+static void run_unwinders(struct host_file *f, const struct plugin_set *set,
+			  const struct host_inspection *how, struct buf *notes)
 {
 	for (uint32_t i = 0; i < set->n; i++) {
 		const struct fusee_unwinder_ops *ops = set->instances[i]->descriptor->ops;
@@ -391,13 +375,12 @@ static void run_unwinders(struct host_file *f, const struct plugin_set *set, str
 		uint32_t before = f->nslabs;
 		int r;
 
-		if (!FUSEE_HAS(ops, inspect) || !ops->inspect)
+		if (!FUSEE_HAS(ops, inspect) || !ops->inspect || (i < 64 && how->skip >> i & 1))
 			continue;
+		if (i < 64)
+			how->begins(how->arg, i, name);
 		f->at = set->instances[i];
-		f->looked_beyond = false;
 		r = ops->inspect(f->at->ctx, (uint64_t)(uintptr_t)f);
-		/* A result without a slab is cached whatever it depends on. */
-		f->beyond_key |= f->looked_beyond && f->nslabs > before;
 		if (r >= 0)
 			continue;
 		text = f->at->error;
@@ -435,8 +418,8 @@ static int describe(struct host_file *f, const struct plugin_set *set, struct in
 	return 0;
 }
 
-int host_inspect(struct elf *elf, const struct plugin_set *set, struct buf *block, bool *cacheable,
-		 bool *incomplete)
+int host_inspect(struct elf *elf, const struct plugin_set *set, const struct host_inspection *how,
+		 struct buf *block, bool *incomplete)
 {
 	struct host_file f = {.elf = elf};
 	struct inspection i = {0};
@@ -445,7 +428,7 @@ int host_inspect(struct elf *elf, const struct plugin_set *set, struct buf *bloc
 
 	if (err)
 		return err;
-	run_unwinders(&f, set, &notes);
+	run_unwinders(&f, set, how, &notes);
 	buf_add(&notes, "", 1);
 	err = notes.error;
 	if (err)
@@ -455,7 +438,6 @@ int host_inspect(struct elf *elf, const struct plugin_set *set, struct buf *bloc
 	i.notes = notes.p;
 	err = inspection_write(block, &i);
 	*incomplete = f.short_of_memory;
-	*cacheable = !f.short_of_memory && !f.beyond_key;
 out:
 	while (f.nslabs)
 		free((void *)f.slabs[--f.nslabs].words);

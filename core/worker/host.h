@@ -12,13 +12,19 @@
 
 extern const struct fusee_host worker_host; /* for plugin_set_open() */
 
-/* A hash of everything that a cacheable inspection depends on: equal keys, equal inspections. The
- * sections that went into it stay in the elf, so that an inspection of the same elf sees the same
- * bytes even if the file changes. 0 or -errno. */
+/* A hash of the headers, the unwind sections and what else unwinders usually read: equal contents
+ * have equal keys. The sections that went into it stay in the elf, so that an inspection of the
+ * same elf sees the same bytes even if the file changes. 0 or -errno. */
 int host_key(struct elf *, const struct plugin_set *, uint8_t key[32]);
-/* Runs inspect() of each unwinder and appends a block as in inspection.h to an empty buf.
- * *cacheable: the inspection depends on nothing but what the key covers, and memory was not short.
+
+struct host_inspection {
+	uint64_t skip; /* bit i: inspect() of unwinder i is not called */
+	/* Called before inspect() of each unwinder. */
+	void (*begins)(void *arg, uint32_t i, const char *unwinder);
+	void *arg;
+};
+/* Runs inspect() of the unwinders and appends a block as in inspection.h to an empty buf.
  * *incomplete: memory was short. 0 or -errno. */
-int host_inspect(struct elf *, const struct plugin_set *, struct buf *block, bool *cacheable,
-		 bool *incomplete);
+int host_inspect(struct elf *, const struct plugin_set *, const struct host_inspection *,
+		 struct buf *block, bool *incomplete);
 #endif

@@ -36,7 +36,7 @@ int output_open(struct output *o, struct output_limit *limit, int *writer)
 	return 0;
 }
 
-static bool is_allowed(struct output_limit *limit)
+bool output_is_allowed(struct output_limit *limit)
 {
 	uint64_t now = clock_now();
 
@@ -49,9 +49,12 @@ static bool is_allowed(struct output_limit *limit)
 		return true;
 	}
 	if (limit->lines++ == OUTPUT_MAX_LINES)
-		log_warning("workers print too much: further lines are dropped for a minute");
+		log_warning("workers, and files, say too much: further lines are dropped for a "
+			    "minute");
 	metric_add("worker_output_dropped_total",
-		   "Total number of lines that workers printed and that were not logged.", NULL, 1);
+		   "Total number of lines that workers printed, or that say which file an unwinder "
+		   "does not survive, and that were not logged.",
+		   NULL, 1);
 	return false;
 }
 
@@ -63,7 +66,7 @@ static void end_line(struct output *o, pid_t pid)
 	o->line[o->len] = 0;
 	if (!strncmp(text, PREFIX, sizeof(PREFIX) - 1))
 		text += sizeof(PREFIX) - 1;
-	if (*text && is_allowed(o->limit)) {
+	if (*text && output_is_allowed(o->limit)) {
 		utf8_clean_printable(&clean, text, strlen(text));
 		buf_add(&clean, "", 1);
 		if (!clean.error)

@@ -6,6 +6,7 @@
 #ifndef WORKER_OUTPUT_H
 #define WORKER_OUTPUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -25,6 +26,8 @@ struct output {
 	char line[OUTPUT_LINE + 1];
 };
 
+/* Counts a line about files of others. false: there were too many in this minute. */
+bool output_is_allowed(struct output_limit *);
 /* Makes the pipe. *writer, which the worker gets, is the caller's to close. 0 or -errno. */
 int output_open(struct output *, struct output_limit *, int *writer);
 /* Logs what is there, 64 KiB at most. Never blocks. 0; -EPIPE: all writers are closed. */

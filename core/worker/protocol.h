@@ -8,11 +8,14 @@
  *   REQUEST_KEY        to worker    FDS_FILE                      -
  *   REQUEST_INSPECT    to worker    FDS_FILE                      -
  *   REQUEST_SYMBOLIZE  to worker    FDS_FILE [FDS_DEBUG FDS_ALT]  uint64_t addresses[payload / 8]
- *   REQUEST_STEP       to worker    FDS_FILE                      stack copy, at most
- * PROTOCOL_INLINE REPLY_READY        to agent     -                             - REPLY_DENIED to
- * agent     -                             - REPLY_DONE to KEY, STEP         - - REPLY_DONE to
- * INSPECT           a memfd                       struct inspection_block REPLY_DONE to SYMBOLIZE
- * a memfd                       struct symbolize_reply
+ *   REQUEST_STEP       to worker    FDS_FILE                      stack copy: PROTOCOL_INLINE
+ *   REPLY_READY        to agent     -                             -
+ *   REPLY_DENIED       to agent     -                             -
+ *   REPLY_UNWINDER     to agent     -                             -
+ *   REPLY_DONE to
+ *     KEY, STEP        to agent     -                             -
+ *     INSPECT          to agent     a memfd                       struct inspection_block
+ *     SYMBOLIZE        to agent     a memfd                       struct symbolize_reply
  *
  * A payload of a request up to PROTOCOL_INLINE bytes follows the struct; a longer payload is a
  * sealed memfd, FDS_PAYLOAD. A block of a reply is always a sealed memfd: the agent maps only what
@@ -43,10 +46,11 @@ struct protocol_request {
 	uint32_t inlines; /* SYMBOLIZE: inlined calls too */
 	uint64_t payload; /* bytes */
 	uint8_t key[32];  /* STEP: of the file's inspection */
+	uint64_t skip;    /* INSPECT: bit i: not by unwinder i */
 	/* STEP: see worker_step(). */
 	uint64_t bias, stack_lo, valid, regs[PROTOCOL_REGS];
 };
-static_assert(sizeof(struct protocol_request) == 224, "without padding");
+static_assert(sizeof(struct protocol_request) == 232, "without padding");
 
 enum protocol_reply_kind {
 	/* First message of a worker, once: its sandbox is closed, or `err` and `text` say why it
@@ -55,23 +59,25 @@ enum protocol_reply_kind {
 	REPLY_DONE,
 	/* Last message of a worker: it tried the system call `call`. */
 	REPLY_DENIED,
+	/* During INSPECT: inspect() of unwinder `call`, whose name is `text`, begins. The numbers
+	 * of one request grow. */
+	REPLY_UNWINDER,
 };
 
 struct protocol_reply {
 	uint32_t magic;
-	uint32_t kind;            /* enum protocol_reply_kind */
-	uint64_t id;              /* DONE: the request's */
-	int32_t err;              /* 0 or -errno; DONE to STEP: 0, 1 or -errno */
-	uint32_t call;            /* DENIED: the system call; DONE: the last that got EACCES */
-	uint32_t refused_calls;   /* system calls that got EACCES since the worker started */
-	uint32_t cacheable;       /* DONE to INSPECT: the key covers all that it depends on */
-	uint32_t incomplete, pad; /* DONE to INSPECT: memory was short for a part of it */
-	uint8_t key[32];          /* DONE to KEY */
+	uint32_t kind; /* enum protocol_reply_kind */
+	uint64_t id;   /* DONE: the request's */
+	int32_t err;   /* 0 or -errno; DONE to STEP: 0, 1 or -errno */
+	uint32_t call; /* DENIED: the system call; DONE: the last that got EACCES; UNWINDER */
+	uint32_t refused_calls; /* system calls that got EACCES since the worker started */
+	uint32_t incomplete;    /* DONE to INSPECT: memory was short for a part of it */
+	uint8_t key[32];        /* DONE to KEY */
 	uint64_t valid, regs[PROTOCOL_REGS]; /* DONE to STEP */
 	uint64_t bytes;                      /* of the memfd; 0: no memfd is sent */
 	char text[400];                      /* sentences for people, terminated */
 };
-static_assert(sizeof(struct protocol_reply) == 624, "without padding");
+static_assert(sizeof(struct protocol_reply) == 616, "without padding");
 
 /* Agent. Sends fds[i] for each bit i of q->fds but FDS_PAYLOAD, whose memfd is made and closed
  * here, and sets q->magic. Never blocks. 0 or -errno. */

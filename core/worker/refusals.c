@@ -25,28 +25,18 @@ static void drop_oldest(struct refusals *all)
 	all->n--;
 }
 
-void refusals_add(struct refusals *all, const struct stat *st, const uint8_t *key, int err,
-		  const char *name, const char *text)
+void refusals_add(struct refusals *all, const struct refusal *from)
 {
 	struct refusal *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return;
-	r->name = strdup(name);
-	r->text = strdup(text);
+	*r = *from;
+	r->name = strdup(from->name);
+	r->text = strdup(from->text);
 	if (!r->name || !r->text) {
 		refusal_free(r);
 		return;
-	}
-	r->dev = st->st_dev;
-	r->ino = st->st_ino;
-	r->size = (uint64_t)st->st_size;
-	r->mtime = st->st_mtim;
-	r->ctime = st->st_ctim;
-	r->err = err;
-	if (key) {
-		r->keyed = true;
-		memcpy(r->key, key, sizeof(r->key));
 	}
 	if (all->n == REFUSALS_MAX)
 		drop_oldest(all);
@@ -55,24 +45,38 @@ void refusals_add(struct refusals *all, const struct stat *st, const uint8_t *ke
 	all->n++;
 }
 
-static bool same_time(struct timespec a, struct timespec b)
+static bool is_same_content(const struct refusal *r, const struct owner_file *file,
+			    const uint8_t *key)
 {
-	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+	return key && r->keyed && owner_equal(&r->file.owner, &file->owner) &&
+	       !memcmp(r->key, key, sizeof(r->key));
 }
 
-const struct refusal *refusals_find(const struct refusals *all, const struct stat *st,
+/* An inode that was not written to since. */
+static bool is_same_inode(const struct refusal *r, const struct owner_file *file)
+{
+	return r->file.dev == file->dev &&
+	       !memcmp(&r->file.identity, &file->identity, sizeof(file->identity));
+}
+
+const struct refusal *refusals_find(const struct refusals *all, const struct owner_file *file,
 				    const uint8_t *key)
 {
-	for (const struct refusal *r = all->first; r; r = r->next) {
-		if (key && r->keyed && !memcmp(r->key, key, sizeof(r->key)))
+	for (const struct refusal *r = all->first; r; r = r->next)
+		if (r->err && (is_same_content(r, file, key) || is_same_inode(r, file)))
 			return r;
-		/* An inode that was not written to since. */
-		if (st && r->ino == st->st_ino && r->dev == st->st_dev &&
-		    r->size == (uint64_t)st->st_size && same_time(r->mtime, st->st_mtim) &&
-		    same_time(r->ctime, st->st_ctim))
-			return r;
-	}
 	return NULL;
+}
+
+uint64_t refusals_skip(const struct refusals *all, const struct owner_file *file,
+		       const uint8_t key[32])
+{
+	uint64_t skip = 0;
+
+	for (const struct refusal *r = all->first; r; r = r->next)
+		if (!r->err && is_same_content(r, file, key))
+			skip |= r->skip;
+	return skip;
 }
 
 void refusals_fini(struct refusals *all)

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that killed the worker or exceeded its time, by the key of their content, or by their inode
- * as long as it is unchanged. One thread. */
+ * as long as it is unchanged. A key is what a worker answered, which the files of an owner may have
+ * taken over, so it refuses files of the same owner only. One thread. */
 #ifndef WORKER_REFUSALS_H
 #define WORKER_REFUSALS_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/stat.h>
+
+#include "worker/owner.h"
 
 /* The oldest is dropped then: refusing its file again costs two deaths of the worker. */
 #define REFUSALS_MAX 1024u
 
 struct refusal {
 	struct refusal *next;
-	uint64_t dev, ino, size;
-	struct timespec mtime, ctime;
-	bool keyed; /* the key is known */
+	struct owner_file file; /* when it was refused */
+	bool keyed;             /* the key is known */
 	uint8_t key[32];
-	int err;
-	char *name, *text; /* owned */
+	int err;           /* 0: only the unwinders of `skip` are refused */
+	uint64_t skip;     /* bit i: inspect() of unwinder i is not called */
+	char *name, *text; /* owned; for messages */
 };
 
 struct refusals {
@@ -26,12 +28,13 @@ struct refusals {
 	uint32_t n;
 };
 
-/* st: of the file. key NULL: not known. Texts are copied. Does nothing without memory. */
-void refusals_add(struct refusals *, const struct stat *st, const uint8_t *key, int err,
-		  const char *name, const char *text);
-/* The refusal of that key (NULL: not known) or inode (NULL: not known). NULL: not refused. Valid
- * until the next add. */
-const struct refusal *refusals_find(const struct refusals *, const struct stat *st,
+/* Copies what the refusal has but `next`. Does nothing without memory. */
+void refusals_add(struct refusals *, const struct refusal *);
+/* The refusal of that file, by its inode, or by its key (NULL: not known). NULL: it is not refused.
+ * Valid until the next add. */
+const struct refusal *refusals_find(const struct refusals *, const struct owner_file *,
 				    const uint8_t *key);
+/* The unwinders that are not to inspect a file of that key. */
+uint64_t refusals_skip(const struct refusals *, const struct owner_file *, const uint8_t key[32]);
 void refusals_fini(struct refusals *);
 #endif

@@ -96,17 +96,34 @@ static int handle_key(struct server *s, struct exchange *x)
 	return err ? explain(x, err) : 0;
 }
 
+struct announcement {
+	int sock;
+	uint64_t id;
+};
+
+/* So that the agent knows whose inspect() does not end, or ends the process. */
+static void announce(void *arg, uint32_t i, const char *unwinder)
+{
+	const struct announcement *a = arg;
+	struct protocol_reply r = {
+		.magic = PROTOCOL_MAGIC, .kind = REPLY_UNWINDER, .id = a->id, .call = i};
+
+	snprintf(r.text, sizeof(r.text), "%s", unwinder);
+	protocol_send_reply(a->sock, &r, -1);
+}
+
 static int handle_inspect(struct server *s, struct exchange *x)
 {
-	bool cacheable = false, incomplete = false;
+	struct announcement a = {s->sock, x->q.id};
+	struct host_inspection how = {.skip = x->q.skip, .begins = announce, .arg = &a};
+	bool incomplete = false;
 	struct elf *elf;
 	int err = open_file(x, &elf);
 
 	if (err)
 		return err;
-	err = host_inspect(elf, &s->plugins, &x->block, &cacheable, &incomplete);
+	err = host_inspect(elf, &s->plugins, &how, &x->block, &incomplete);
 	elf_close(elf);
-	x->r.cacheable = cacheable;
 	x->r.incomplete = incomplete;
 	return err ? explain(x, err) : 0;
 }

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's side of the worker: a second process of `fusee`, without capabilities, under seccomp
- * and RLIMIT_DATA, which parses files of other processes. It is started at the first request,
- * stopped after `idle_ms` without a request, and started again when it dies. A request during
- * which it dies is repeated once in a new worker; after the second death its file is refused:
- * every later request for that file fails at once with -EFAULT.
+ * The agent's side of the workers: processes of `fusee` without capabilities, under seccomp and
+ * RLIMIT_DATA, which parse files of other processes. A worker reads the files of one owner only.
+ * It is started at the first request, stopped after `idle_ms` without a request, and started again
+ * when it dies. A request during which it dies is repeated once in a new worker; after the second
+ * death its file is refused: every later request for that file fails at once with -EFAULT. Where
+ * inspect() of an unwinder kills it or does not end, only that unwinder's tables are missing.
  *
- * Threads: all calls from one thread. Callbacks run inside worker_dispatch(), in the order of the
- * requests, each exactly once (also in worker_stop(), with -ECANCELED). A callback may make
- * further requests.
+ * Users take turns, and processes of a user: a request may be answered before older requests.
+ *
+ * Threads: all calls from one thread. Callbacks run inside worker_dispatch(), each exactly once
+ * (also in worker_stop(), with -ECANCELED). A callback may make further requests.
  */
 #ifndef WORKER_WORKER_H
 #define WORKER_WORKER_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <fusee/plugin.h>
+
+#include "plugin/plugin.h"
 
 struct worker;
 
@@ -27,6 +32,17 @@ struct worker_options {
 	uint64_t memory_limit;  /* RLIMIT_DATA, bytes; 0: 1 GiB */
 	uint32_t idle_ms;       /* 0: 2000 */
 	uint32_t request_ms;    /* the worker is killed after this time; 0: 60000 */
+	/* Those that the agent loaded, for the names of files in the cache; borrowed; NULL: none */
+	const struct plugin_set *unwinders;
+};
+
+/* Who maps a file: the work is shared between users and between processes. */
+struct worker_requester {
+	uint32_t uid;
+	pid_t pid;
+	/* Called with the request's arg before the work begins. false: the request fails with
+	 * -ECANCELED. NULL: it is always needed. */
+	bool (*needed)(void *arg);
 };
 
 /* Code whose steps go to a language unwinder: ELF virtual addresses [lo, hi). */
@@ -126,38 +142,59 @@ int worker_fd(const struct worker *);
 int worker_dispatch(struct worker *);
 /* Dispatches until no request is pending. 0 or -errno. */
 int worker_wait(struct worker *);
+/* The same, until deadline_ns (CLOCK_MONOTONIC; 0: none) at most: then -ETIMEDOUT. */
+int worker_wait_until(struct worker *, uint64_t deadline_ns);
 /* Requests without an answer. */
 uint32_t worker_pending(const struct worker *);
-/* The worker's pid; 0: none runs. */
+/* The pid of a worker that runs, of a busy worker if there is any; 0: none runs. */
 int worker_pid(const struct worker *);
 
 /* Requests an inspection of a file. fd is borrowed until the callback; `name` is for messages.
- * 0 or -errno, and then without a callback. */
-int worker_inspect(struct worker *, int fd, const char *name, worker_inspected *, void *arg);
-/* Requests functions, files and lines of n ELF virtual addresses, which are copied. The
- * descriptors are those of struct symbols_files (-1: none), borrowed until the callback. The
- * inspection, which may be NULL, is used during the call only. 0 or -errno (-E2BIG: too many
- * addresses), and then without a callback. */
-int worker_symbolize(struct worker *, const struct inspection *, int fd, int debug_fd, int alt_fd,
-		     const char *name, bool inlines, const uint64_t *addresses, uint32_t n,
-		     worker_symbolized *, void *arg);
+ * by NULL: the agent itself. 0 or -errno, and then without a callback; -EBUSY: its user has too
+ * many requests. */
+int worker_inspect(struct worker *, int fd, const char *name, const struct worker_requester *by,
+		   worker_inspected *, void *arg);
+
+/* Addresses of a file. All is copied but the descriptors, which are those of struct symbols_files
+ * (-1: none) and borrowed until the callback. A debug or dwz file is used only if it is clean or of
+ * the file's own owner. */
+struct worker_symbolization {
+	const struct inspection *inspection; /* NULL: not known */
+	int fd, debug_fd, alt_fd;
+	const char *name; /* for messages */
+	bool inlines;
+	const uint64_t *addresses; /* ELF virtual addresses */
+	uint32_t n;
+};
+/* Requests functions, files and lines. 0 or -errno (-E2BIG: too many addresses; -EBUSY), and then
+ * without a callback. */
+int worker_symbolize(struct worker *, const struct worker_symbolization *,
+		     const struct worker_requester *by, worker_symbolized *, void *arg);
+
+/* One step by libunwind, for a row that no table expresses. All is copied but fd. */
+struct worker_step {
+	const struct inspection *inspection;
+	int fd;        /* borrowed until the callback */
+	uint64_t bias; /* runtime address of ELF virtual address 0 */
+	/* x86-64 registers by DWARF number; bit n of valid: regs[n] is known. regs[16] is the ELF
+	 * virtual address of the row: the interrupted instruction, or a return address - 1. */
+	uint64_t regs[17], valid;
+	uint64_t stack_lo; /* runtime address of the copy */
+	const void *stack;
+	uint32_t len; /* bytes of the copy */
+};
 /*
- * One step by libunwind, for a row that no table expresses. Blocks for a second at most
- * (request_ms if that is less). A worker process of its own executes it, so it never waits for an
- * inspection.
- *
- * regs: x86-64 registers by DWARF number; bit n of *valid: regs[n] is known. regs[16] is the ELF
- * virtual address of the row: the interrupted instruction, or a return address - 1. bias: runtime
- * address of ELF virtual address 0. stack: len bytes, a copy from the runtime address stack_lo on.
- *
- * 0: regs and *valid are the caller's, regs[16] its runtime pc. 1: the same, and the frame was a
+ * err 0: regs and valid are the caller's, regs[16] its runtime pc. 1: the same, and the frame was a
  * signal frame, so the caller's pc is exact. -ENODATA: the return address is undefined, the stack
  * ends. -ENOENT: no row. -EBADMSG: the row is malformed or needs an unknown register. -EFAULT,
- * -ETIMEDOUT: and the file is refused. -ENOTSUP, -ENOMEM.
+ * -ETIMEDOUT (a second): and the file is refused. -EBUSY: its user's share of the minute is used
+ * up. -ENOTSUP, -ENOMEM, -EIO, -ECANCELED. regs are valid until the callback returns.
  */
-int worker_step(struct worker *, const struct inspection *, int fd, uint64_t bias,
-		uint64_t regs[17], uint64_t *valid, uint64_t stack_lo, const void *stack,
-		uint32_t len);
+typedef void worker_stepped(void *arg, int err, const uint64_t regs[17], uint64_t valid);
+/* Requests a step. It never waits for an inspection. 0 or -errno, and then without a callback:
+ * -EFAULT, -ETIMEDOUT: the file is refused; -EBUSY: its user has too many steps. */
+int worker_step(struct worker *, const struct worker_step *, const struct worker_requester *by,
+		worker_stepped *, void *arg);
 
 void inspection_ref(struct inspection *);
 void inspection_unref(struct inspection *); /* NULL is valid */
@@ -167,9 +204,9 @@ const struct inspection_slab *inspection_slab(const struct inspection *, const c
  * pages that a mapping has. false: no segment has the offset. */
 bool inspection_vaddr(const struct inspection *, uint64_t offset, uint64_t *vaddr);
 
-/* Calls each() for every refused file. */
-void worker_refused(const struct worker *,
-		    void (*each)(void *arg, const char *name, const char *text), void *arg);
+/* Calls each() for every refused file; partly: only an unwinder is not called for it. */
+typedef void worker_refusal(void *arg, const char *name, const char *text, bool partly);
+void worker_refused(const struct worker *, worker_refusal *each, void *arg);
 
 /* The worker process: answers requests on the socket fd until the agent closes its end. For the
  * hidden command `fusee worker FD MEMORY_LIMIT [PLUGIN_DIR]`. 0 or -errno. */

@@ -175,11 +175,6 @@ static int inspect(void *ctx, uint64_t file)
 		return c->host->fail(c->instance, -EBADMSG, "its \033[31mtables\n lie");
 	if (info.entry == DO_LACK_MEMORY && c->lacks++ < 2)
 		return c->host->fail(c->instance, -ENOMEM, "no memory for its table");
-	if (info.entry == DO_READ_BEYOND_KEY) {
-		char byte;
-
-		(void)c->host->unwinder->file_read(file, 0, &byte, 1);
-	}
 	if (info.build_id.len == sizeof(deadly) - 1 &&
 	    !memcmp(info.build_id.p, deadly, sizeof(deadly) - 1))
 		abort();

@@ -23,6 +23,5 @@ enum worker_plugin_does {
 	DO_MAP_SHARED,
 	DO_PROTECT_EXEC,
 	DO_SIGACTION,
-	DO_READ_BEYOND_KEY,
 	DO_LACK_MEMORY, /* the first two times */
 };

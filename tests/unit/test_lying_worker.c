@@ -91,7 +91,7 @@ static struct answer ask(const char *how)
 	struct worker *w;
 
 	CHECK_INT(worker_new(&w, &o), 0);
-	CHECK_INT(worker_inspect(w, fd, "true", answered, &a), 0);
+	CHECK_INT(worker_inspect(w, fd, "true", NULL, answered, &a), 0);
 	CHECK_INT(worker_wait(w), 0);
 	CHECK_INT(a.calls, 1);
 	worker_stop(w);

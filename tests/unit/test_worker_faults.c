@@ -18,7 +18,7 @@ static void symbolized(void *arg, int err, const char *text, const struct worker
 static int try_all(struct worker *w, int fd)
 {
 	struct inspected a = {.err = 1};
-	int named = 1, r = worker_inspect(w, fd, "true", answered, &a);
+	int named = 1, r = worker_inspect(w, fd, "true", NULL, answered, &a);
 	uint64_t entry;
 
 	CHECK(!r || (r == -ENOMEM && faults_happened()));
@@ -28,7 +28,15 @@ static int try_all(struct worker *w, int fd)
 		return r;
 	CHECK_INT(a.err, 0);
 	entry = a.i->entry;
-	r = worker_symbolize(w, a.i, fd, -1, -1, "true", false, &entry, 1, symbolized, &named);
+	r = worker_symbolize(w,
+			     &(struct worker_symbolization){.inspection = a.i,
+							    .fd = fd,
+							    .debug_fd = -1,
+							    .alt_fd = -1,
+							    .name = "true",
+							    .addresses = &entry,
+							    .n = 1},
+			     NULL, symbolized, &named);
 	CHECK(!r || (r == -ENOMEM && faults_happened()));
 	if (!r)
 		CHECK_INT(worker_wait(w), 0);

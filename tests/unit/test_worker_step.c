@@ -125,10 +125,40 @@ static struct stepping before(void (*f)(void))
 	return s;
 }
 
+struct stepped {
+	struct stepping *s;
+	int err;
+};
+
+static void stepped(void *arg, int err, const uint64_t regs[17], uint64_t valid)
+{
+	struct stepped *t = arg;
+
+	t->err = err;
+	if (err < 0)
+		return;
+	memcpy(t->s->regs, regs, sizeof(t->s->regs));
+	t->s->valid = valid;
+}
+
 static int step(struct stepping *s)
 {
-	return worker_step(s->w, s->i, s->fd, s->bias, s->regs, &s->valid, stack_lo, stack_copy,
-			   stack_len);
+	struct stepped t = {s, 2};
+	struct worker_step step = {.inspection = s->i,
+				   .fd = s->fd,
+				   .bias = s->bias,
+				   .valid = s->valid,
+				   .stack_lo = stack_lo,
+				   .stack = stack_copy,
+				   .len = stack_len};
+	int err;
+
+	memcpy(step.regs, s->regs, sizeof(step.regs));
+	err = worker_step(s->w, &step, NULL, stepped, &t);
+	if (err)
+		return err;
+	CHECK_INT(worker_wait(s->w), 0);
+	return t.err;
 }
 
 static void after(struct stepping *s)

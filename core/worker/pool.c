@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The worker processes: for root's files, for those of others, an owner at a time, for steps. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "worker/client.h"
+
+#define ENDING_NS 5000000u   /* how often an ending process is waited for */
+#define STUCK_NS 1000000000u /* the same, if it is stuck; also for users above their share */
+#define MAX_STUCK_OF_USER 2u /* processes */
+
+void pool_init(struct worker *w)
+{
+	static const enum client_lane lanes[POOL_SLOTS] = {LANE_CLEAN, LANE_OTHERS, LANE_OTHERS,
+							   LANE_STEP_CLEAN, LANE_STEP_OTHERS};
+
+	for (int i = 0; i < POOL_SLOTS; i++)
+		w->slots[i] = (struct slot){.lane = lanes[i], .unwinder = -1};
+	w->slots[2].spare = true;
+}
+
+static void release_dying(struct worker *w)
+{
+	for (int i = 0; i < POOL_DYING; i++)
+		child_stop(&w->dying[i].child);
+}
+
+void pool_stop(struct worker *w)
+{
+	for (int i = 0; i < POOL_SLOTS; i++)
+		child_end(&w->slots[i].child, true);
+	for (int i = 0; i < POOL_SLOTS; i++)
+		child_stop(&w->slots[i].child);
+	release_dying(w);
+}
+
+int pool_start(struct worker *w, struct slot *s)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+	int err;
+
+	if (s->child.pid)
+		return 0;
+	err = child_start(&s->child, w->plugin_dir, w->memory_limit, &w->output_limit);
+	if (err)
+		return err;
+	s->used = false;
+	s->requests = 0;
+	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, s->child.sock, &e) ||
+	    epoll_ctl(w->epoll, EPOLL_CTL_ADD, s->child.output.fd, &e)) {
+		err = -errno;
+		child_stop(&s->child);
+	}
+	return err;
+}
+
+/* Moves the process to those that were killed. */
+static bool move_to_dying(struct worker *w, struct slot *s, bool stuck)
+{
+	for (int i = 0; i < POOL_DYING; i++) {
+		struct dying *d = &w->dying[i];
+
+		if (d->child.pid)
+			continue;
+		*d = (struct dying){.child = s->child, .user = s->user, .stuck = stuck};
+		output_close(&d->child.output, d->child.pid);
+		s->child.pid = 0;
+		return true;
+	}
+	return false;
+}
+
+void pool_end(struct worker *w, struct slot *s, const char *reason)
+{
+	s->reason = reason;
+	/* An end of file would be readable until the process has ended. */
+	if (s->child.pid && !s->child.ending)
+		epoll_ctl(w->epoll, EPOLL_CTL_DEL, s->child.sock, NULL);
+	child_end(&s->child, reason);
+}
+
+bool pool_retire(struct worker *w, struct slot *s)
+{
+	pool_end(w, s, "it is not needed");
+	return move_to_dying(w, s, false);
+}
+
+static void reap_slot(struct worker *w, struct slot *s,
+		      void (*ended)(struct worker *, struct slot *, const char *why))
+{
+	char why[256];
+	bool stuck;
+
+	if (child_has_ended(&s->child, why, sizeof(why), &stuck)) {
+		ended(w, s, why);
+	} else if (stuck && move_to_dying(w, s, true)) {
+		ended(w, s, "it does not end when it is killed");
+	}
+}
+
+void pool_reap(struct worker *w, void (*ended)(struct worker *, struct slot *, const char *why))
+{
+	for (int i = 0; i < POOL_SLOTS; i++)
+		if (w->slots[i].child.pid && w->slots[i].child.ending)
+			reap_slot(w, &w->slots[i], ended);
+	for (int i = 0; i < POOL_DYING; i++) {
+		struct dying *d = &w->dying[i];
+		bool stuck;
+
+		if (d->child.pid && !child_has_ended(&d->child, NULL, 0, &stuck))
+			d->stuck |= stuck;
+	}
+}
+
+void pool_read_output(struct worker *w)
+{
+	for (int i = 0; i < POOL_SLOTS; i++) {
+		struct child *c = &w->slots[i].child;
+
+		/* A pipe whose other end is closed would be readable for ever. */
+		if (c->pid && c->output.fd >= 0 && output_read(&c->output, c->pid))
+			output_close(&c->output, c->pid);
+	}
+}
+
+bool pool_is_stuck(const struct worker *w, uint32_t user)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < POOL_DYING; i++)
+		n += w->dying[i].child.pid && w->dying[i].stuck && w->dying[i].user == user;
+	return n >= MAX_STUCK_OF_USER;
+}
+
+/* ---- the timer ---- */
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a && a < b ? a : b;
+}
+
+static uint64_t next_of_slot(const struct worker *w, const struct slot *s, uint64_t now,
+			     uint64_t at)
+{
+	if (s->child.pid && s->child.ending)
+		return earlier(at, now + ENDING_NS);
+	if (s->current)
+		return earlier(at, s->deadline);
+	if (s->next)
+		return earlier(at, now + ENDING_NS);
+	if (s->child.pid)
+		return earlier(at, s->idle_since + (uint64_t)w->idle_ms * 1000000);
+	return at;
+}
+
+void pool_set_timer(struct worker *w)
+{
+	uint64_t now = clock_now(), at = w->changed ? 1 : 0; /* in the past; 0 would disarm */
+	struct itimerspec t = {0};
+
+	for (int i = 0; i < POOL_SLOTS; i++)
+		at = next_of_slot(w, &w->slots[i], now, at);
+	for (int i = 0; i < POOL_DYING; i++)
+		if (w->dying[i].child.pid)
+			at = earlier(at, now + (w->dying[i].stuck ? STUCK_NS : ENDING_NS));
+	for (const struct client_request *r = w->delayed; r; r = (void *)r->item.next)
+		at = earlier(at, r->not_before);
+	for (int i = 0; i < LANES; i++)
+		if (w->queues[i].n)
+			at = earlier(at, now + STUCK_NS);
+	t.it_value.tv_sec = (time_t)(at / 1000000000u);
+	t.it_value.tv_nsec = (long)(at % 1000000000u);
+	timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &t, NULL);
+}

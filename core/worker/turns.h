@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests that wait for a worker: by user, by process, small files first. Users take turns, and so
+ * do the processes of a user; a user who had more than a minute's share of time or bytes waits for
+ * those who had not. One thread.
+ */
+#ifndef WORKER_TURNS_H
+#define WORKER_TURNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define TURNS_CLASSES 5 /* of sizes: each is 16 times the class before */
+/* A user's share of a minute. It is no limit while no other user waits. */
+#define TURNS_SHARE_NS 10000000000ull
+#define TURNS_SHARE_BYTES (1ull << 30)
+
+struct turns_item {
+	struct turns_item *next;
+	uint32_t uid; /* whose process maps the file, and which: not the file's owner */
+	pid_t pid;
+	uint64_t bytes; /* that the file holds */
+};
+
+struct turns_user;
+
+struct turns {
+	struct turns_user *first, **last; /* the next in turn first */
+	uint32_t n;                       /* items */
+	uint32_t max;                     /* items of one user */
+};
+
+void turns_init(struct turns *, uint32_t max);
+/* Frees the users. It must be empty. */
+void turns_fini(struct turns *);
+/* 0; -EBUSY: the user has too many; -ENOMEM. The item is borrowed until it is taken. */
+int turns_add(struct turns *, struct turns_item *);
+/*
+ * The next item, removed; NULL: none. now: CLOCK_MONOTONIC ns. over: of users above their share
+ * too, after all others. prefer: a user whose turn goes on, or NULL. allowed(): whether an item of
+ * this user may be taken now; NULL: each may.
+ */
+struct turns_item *turns_take(struct turns *, uint64_t now, bool over, const uint32_t *prefer,
+			      bool (*allowed)(void *arg, uint32_t uid), void *arg);
+/* Adds to what a user had in this minute. */
+void turns_charge(struct turns *, uint32_t uid, uint64_t now, uint64_t ns, uint64_t bytes);
+#endif

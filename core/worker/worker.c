@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The object, and the requests that are made of it. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "worker/client.h"
+#include "worker/symbolize_reply.h"
+
+#define DEFAULT_IDLE_MS 2000
+#define DEFAULT_REQUEST_MS 60000
+#define MAX_REQUESTS 4096u /* of a user that wait */
+#define MAX_STEPS 64u      /* the same; each holds a stack copy */
+
+/* ---- requests ---- */
+
+int worker_inspect(struct worker *w, int fd, const char *name, const struct worker_requester *by,
+		   worker_inspected *done, void *arg)
+{
+	struct client_request *req;
+	int err = client_request_new(w, &req, fd, name, by, arg);
+
+	if (err)
+		return err;
+	req->inspected = done;
+	return client_enqueue(w, req);
+}
+
+/* A debug file of another owner than the file's would give the file names of that owner's choice,
+ * and would come into the hands of a worker that has read other files than that owner's. */
+static int accepted(const struct worker *w, const struct client_request *req, int fd)
+{
+	struct owner_file f;
+
+	if (fd < 0 || owner_of(&w->devices, fd, &f))
+		return -1;
+	if (f.owner.clean || owner_equal(&f.owner, &req->file.owner))
+		return fd;
+	log_debug("%s: its debug file belongs to another user, and is not used", req->name);
+	return -1;
+}
+
+int worker_symbolize(struct worker *w, const struct worker_symbolization *s,
+		     const struct worker_requester *by, worker_symbolized *done, void *arg)
+{
+	struct client_request *req;
+	int err;
+
+	if (s->n > SYMBOLIZE_MAX_ADDRESSES)
+		return -E2BIG;
+	err = client_request_new(w, &req, s->fd, s->name, by, arg);
+	if (err)
+		return err;
+	req->symbolized = done;
+	req->fds[1] = accepted(w, req, s->debug_fd);
+	req->fds[2] = accepted(w, req, s->alt_fd);
+	req->inlines = s->inlines;
+	req->keyed = s->inspection;
+	if (s->inspection)
+		memcpy(req->key, s->inspection->key, sizeof(req->key));
+	req->len = (uint64_t)s->n * 8;
+	req->payload = malloc(req->len ? req->len : 1);
+	if (!req->payload) {
+		client_request_free(req);
+		return -ENOMEM;
+	}
+	memcpy(req->payload, s->addresses, req->len);
+	return client_enqueue(w, req);
+}
+
+/* ---- the object ---- */
+
+int worker_wait_until(struct worker *w, uint64_t deadline_ns)
+{
+	while (w->pending) {
+		struct pollfd p = {.fd = w->epoll, .events = POLLIN};
+		uint64_t now = clock_now();
+		int err;
+
+		if (deadline_ns && now >= deadline_ns)
+			return -ETIMEDOUT;
+		if (poll(&p, 1, deadline_ns ? (int)((deadline_ns - now) / 1000000) + 1 : -1) < 0 &&
+		    errno != EINTR)
+			return -errno;
+		err = worker_dispatch(w);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int worker_wait(struct worker *w)
+{
+	return worker_wait_until(w, 0);
+}
+
+uint32_t worker_pending(const struct worker *w)
+{
+	return w->pending;
+}
+
+int worker_pid(const struct worker *w)
+{
+	int pid = 0;
+
+	for (int i = 0; i < POOL_SLOTS; i++)
+		if (w->slots[i].child.pid && (!pid || w->slots[i].current))
+			pid = w->slots[i].child.pid;
+	return pid;
+}
+
+int worker_fd(const struct worker *w)
+{
+	return w->epoll;
+}
+
+void worker_refused(const struct worker *w, worker_refusal *each, void *arg)
+{
+	for (const struct refusal *r = w->refusals.first; r; r = r->next)
+		each(arg, r->name, r->text, !r->err);
+}
+
+static int make_descriptors(struct worker *w)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+
+	w->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (w->epoll < 0)
+		return -errno;
+	w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (w->timer < 0 || epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->timer, &e))
+		return -errno;
+	return 0;
+}
+
+static void open_cache(struct worker *w, const char *dir)
+{
+	int err = cache_open(&w->cache, dir, CACHE_DEFAULT_BYTES);
+
+	if (err) /* without a cache the worker is slower, not wrong */
+		log_warning("'%s' cannot hold the cache of unwind tables: %s; going on without",
+			    dir,
+			    err == -EPERM ? "it must be yours, and not writable by others"
+					  : strerror(-err));
+}
+
+int worker_new(struct worker **ret, const struct worker_options *o)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	w->epoll = w->timer = -1;
+	w->memory_limit = o->memory_limit;
+	w->idle_ms = o->idle_ms ? o->idle_ms : DEFAULT_IDLE_MS;
+	w->request_ms = o->request_ms ? o->request_ms : DEFAULT_REQUEST_MS;
+	w->unwinders = o->unwinders;
+	pool_init(w);
+	for (int i = 0; i < LANES; i++)
+		turns_init(&w->queues[i], i < LANE_STEP_CLEAN ? MAX_REQUESTS : MAX_STEPS);
+	owner_find_devices(&w->devices);
+	w->plugin_dir = o->plugin_dir ? strdup(o->plugin_dir) : NULL;
+	err = o->plugin_dir && !w->plugin_dir ? -ENOMEM : make_descriptors(w);
+	if (err) {
+		worker_stop(w);
+		return err;
+	}
+	if (o->cache_dir)
+		open_cache(w, o->cache_dir);
+	*ret = w;
+	return 0;
+}
+
+void worker_stop(struct worker *w)
+{
+	if (!w)
+		return;
+	client_cancel_all(w);
+	pool_stop(w);
+	for (int i = 0; i < LANES; i++)
+		turns_fini(&w->queues[i]);
+	refusals_fini(&w->refusals);
+	cache_close(w->cache);
+	if (w->timer >= 0)
+		close(w->timer);
+	if (w->epoll >= 0)
+		close(w->epoll);
+	free(w->plugin_dir);
+	free(w);
+}
