@@ -19,7 +19,7 @@ static int as_pprof(const struct fusee_profile *p, struct buf *b)
 
 static int as_folded(const struct fusee_profile *p, struct buf *b)
 {
-	return render_folded(p, &(struct render_options){0}, b);
+	return render_folded(p, NULL, &(struct render_options){0}, b);
 }
 
 static int as_html(const struct fusee_profile *p, struct buf *b)

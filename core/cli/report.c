@@ -112,8 +112,10 @@ static const struct cli_option options[] = {
 	{"json", 0, NULL, "functions and stacks, for programs", CLI_NUMBER, MEMBER(view),
 	 VIEW_JSON},
 	{0},
-	{"diff", 0, "BASE", "what changed since BASE (top, flamegraph, calls, json)", CLI_TEXT,
-	 MEMBER(base)},
+	{"diff", 0, "BASE",
+	 "what changed since BASE, and how surely: z beyond 2.6 is not\n"
+	 "chance",
+	 CLI_TEXT, MEMBER(base)},
 	{"focus", 0, "RE", "only stacks with a function that matches", CLI_TEXT, MEMBER(o.focus)},
 	{"ignore", 0, "RE", "without such stacks", CLI_TEXT, MEMBER(o.ignore)},
 	{"hide", 0, "RE", "stacks without the functions that match", CLI_TEXT, MEMBER(o.hide)},
@@ -157,8 +159,7 @@ static bool stdin_twice(const struct report *r, char **paths, int n)
 /* What is wrong with the command line; NULL: nothing. */
 static const char *find_mistake(const struct report *r, char **paths, int n)
 {
-	bool diffs = r->view == VIEW_TOP || r->view == VIEW_FLAMEGRAPH || r->view == VIEW_CALLS ||
-		     r->view == VIEW_JSON;
+	bool diffs = r->view != VIEW_SPEEDSCOPE && r->view != VIEW_ANNOTATE;
 
 	if (!n)
 		return "which profile? fusee record writes fusee.pb.gz: fusee report fusee.pb.gz";
@@ -167,13 +168,14 @@ static const char *find_mistake(const struct report *r, char **paths, int n)
 	if (stdin_twice(r, paths, n))
 		return "standard input, '-', can be one of the files only";
 	if (r->base && !diffs)
-		return "--diff goes with --top, --flamegraph, --calls and --json";
+		return "--diff goes with every view but --speedscope and --annotate";
 	if (r->output && r->page)
 		return "--flamegraph and --calls name their file: -o can't be given too";
 	if (r->view == VIEW_CALLS && !graphviz_format(r->page))
 		return "--calls: the file's name ends with .svg, .png, .pdf or .dot";
-	if (r->view == VIEW_ANNOTATE && (r->o.focus || r->o.ignore || r->o.hide))
-		return "--annotate goes without --focus, --ignore and --hide";
+	if (r->view == VIEW_ANNOTATE &&
+	    (r->o.focus || r->o.ignore || r->o.hide || r->o.by || *r->o.where))
+		return "--annotate goes without --focus, --ignore, --hide, --by and --where";
 	return NULL;
 }
 
@@ -269,11 +271,11 @@ static int render(struct report *r, const struct fusee_profile *p, const struct 
 {
 	switch (r->view) {
 	case VIEW_TREE:
-		return render_tree(p, &r->o, out);
+		return render_tree(p, base, &r->o, out);
 	case VIEW_PEEK:
-		return render_peek(p, r->peek, &r->o, out);
+		return render_peek(p, base, r->peek, &r->o, out);
 	case VIEW_FOLDED:
-		return render_folded(p, &r->o, out);
+		return render_folded(p, base, &r->o, out);
 	case VIEW_SPEEDSCOPE:
 		return render_speedscope(p, &r->o, out);
 	case VIEW_FLAMEGRAPH:

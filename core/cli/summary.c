@@ -130,7 +130,7 @@ void summary_losses(struct session *s, struct builder *b)
 	struct session_account a;
 
 	session_account(s, &a);
-	builder_losses(b, &a.losses);
+	build_losses(b, &a.losses, a.period_ns);
 	if (a.stats.guessed)
 		builder_comment(b, "guessed: %llu samples have a frame that was guessed",
 				(unsigned long long)a.stats.guessed);

@@ -209,7 +209,7 @@ static void on_symbolized(void *arg)
 		r = build_profile(b, &t->s.profiler, c, &o);
 	if (!r) {
 		builder_profile(b)->duration_ns = t->window.end_ns - c->start_ns;
-		builder_losses(b, &t->window.losses);
+		build_losses(b, &t->window.losses, o.period_ns);
 		r = builder_finish(b, &p);
 	}
 	if (!r && !t->held)

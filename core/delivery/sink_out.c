@@ -13,7 +13,7 @@ static int encode_to(const struct fusee_profile *p, uint32_t format, struct buf 
 {
 	const struct render_options none = {0};
 
-	return format == FUSEE_FOLDED ? render_folded(p, &none, b)
+	return format == FUSEE_FOLDED ? render_folded(p, NULL, &none, b)
 				      : pprof_encode(p, format == FUSEE_PPROF_GZ, b);
 }
 

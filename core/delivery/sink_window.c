@@ -53,6 +53,15 @@ static void count(const struct sink_window *sink, const char *name, const char *
 
 /* ---- one profile ---- */
 
+/* A lost tick represents as much CPU time as the others of its window do on average: processes may
+ * have rates of their own. */
+static void add_losses(struct builder *b, const struct closed *closed, uint64_t period_ns)
+{
+	const struct collector *c = closed->window.collector;
+
+	build_losses(b, &closed->window.losses, c->count ? c->weight_ns / c->count : period_ns);
+}
+
 static int build(struct builder *b, const struct closed *closed, bool one_set, uint32_t set,
 		 const struct fusee_profile **p)
 {
@@ -75,7 +84,7 @@ static int build(struct builder *b, const struct closed *closed, bool one_set, u
 	if (!gethostname(host, sizeof(host) - 1) && *host && !one_set)
 		builder_resource(b, "host", host);
 	if (!one_set)
-		builder_losses(b, &closed->window.losses);
+		add_losses(b, closed, options.period_ns);
 	if (getrandom(builder_profile(b)->id, 16, 0) != 16)
 		return -EIO;
 	return builder_finish(b, p);

@@ -38,10 +38,12 @@ struct render_options {
  * expression. base: the profile is compared with it; NULL: there is no comparison. */
 int render_top(const struct fusee_profile *, const struct fusee_profile *base,
 	       const struct render_options *, struct buf *out);
-int render_tree(const struct fusee_profile *, const struct render_options *, struct buf *out);
-int render_peek(const struct fusee_profile *, const char *regex, const struct render_options *,
-		struct buf *out);
-int render_folded(const struct fusee_profile *, const struct render_options *, struct buf *out);
+int render_tree(const struct fusee_profile *, const struct fusee_profile *base,
+		const struct render_options *, struct buf *out);
+int render_peek(const struct fusee_profile *, const struct fusee_profile *base, const char *regex,
+		const struct render_options *, struct buf *out);
+int render_folded(const struct fusee_profile *, const struct fusee_profile *base,
+		  const struct render_options *, struct buf *out);
 int render_speedscope(const struct fusee_profile *, const struct render_options *, struct buf *out);
 int render_flamegraph(const struct fusee_profile *, const struct fusee_profile *base,
 		      const struct render_options *, struct buf *out);

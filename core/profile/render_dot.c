@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "profile/render_change.h"
 #include "profile/render_graph.h"
 
 #define NODES 80u /* more cannot be read; pprof's limit too */
@@ -16,6 +17,11 @@
 /* Fill colours by enum render_code. */
 static const char *const fills[] = {"#f6d9c3", "#dbe4f3", "#e3dbea",
 				    "#dcecd8", "#e0e0dc", "#f4f4f2"};
+
+/* In a comparison: what is more, what is less, and what is within its noise. */
+#define FILL_MORE "#f3b9a5"
+#define FILL_LESS "#b5cff0"
+#define FILL_NOISE "#f4f4f2"
 
 static double share(int64_t value, int64_t total)
 {
@@ -50,6 +56,18 @@ static void put_value(const struct render_graph *g, int64_t value, struct buf *o
 	buf_printf(out, "%s (%s)", number, percent + strspn(percent, " "));
 }
 
+static const char *fill_of(const struct render_graph *g, const struct render_node *n)
+{
+	const struct render_function *f = &g->model->functions[n->function];
+	double own = render_z_self(g->model, f), all = render_z_total(g->model, f);
+
+	if (!g->model->base)
+		return fills[f->code];
+	if (render_is_noise(g->model, f))
+		return FILL_NOISE;
+	return (fabs(own) >= RENDER_Z_LIMIT ? own : all) > 0 ? FILL_MORE : FILL_LESS;
+}
+
 static void put_node(const struct render_graph *g, uint32_t i, struct buf *out)
 {
 	const struct render_node *n = &g->nodes[i];
@@ -70,8 +88,12 @@ static void put_node(const struct render_graph *g, uint32_t i, struct buf *out)
 		buf_str(out, n->flat ? "\\nof " : "0 of ");
 		put_value(g, n->cum, out);
 	}
-	buf_printf(out, "\" fontsize=%.0f fillcolor=\"%s\"]\n",
-		   FONT_SMALLEST + FONT_RANGE * sqrt(share(n->flat, g->total)), fills[f->code]);
+	if (g->model->base)
+		buf_printf(out, "\\nz %+.1f, %+.1f%s", render_z_self(g->model, f),
+			   render_z_total(g->model, f), render_presence(g->model, f));
+	buf_printf(out, "\" fontsize=%.0f fillcolor=\"%s\"%s]\n",
+		   FONT_SMALLEST + FONT_RANGE * sqrt(share(n->flat, g->total)), fill_of(g, n),
+		   render_is_noise(g->model, f) ? " fontcolor=\"#8c8f94\"" : "");
 }
 
 static void put_edge(const struct render_graph *g, const struct render_edge *e, struct buf *out)

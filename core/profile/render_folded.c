@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line for each distinct stack: "root;caller;leaf value", the input of flamegraph.pl. */
+/* One line for each distinct stack: "root;caller;leaf value", the input of flamegraph.pl. In a
+ * comparison "root;caller;leaf base value", as difffolded.pl writes it. */
 #include "profile/render.h"
 
 #include <errno.h>
@@ -19,10 +20,21 @@ static void put_name(struct buf *out, struct fusee_str name)
 	}
 }
 
+/* The values of a line. */
+struct pair {
+	int64_t value, base;
+};
+
+static void add(int64_t *to, int64_t v)
+{
+	if (__builtin_add_overflow(*to, v, to))
+		*to = v < 0 ? INT64_MIN : INT64_MAX;
+}
+
 static int add_stack(const struct render_model *m, const struct render_stack *s, struct dict *lines,
 		     struct buf *values, struct buf *scratch)
 {
-	int64_t *v;
+	struct pair *v;
 	uint32_t id;
 
 	buf_reset(scratch);
@@ -39,11 +51,11 @@ static int add_stack(const struct render_model *m, const struct render_stack *s,
 		v = buf_grow(values, sizeof(*v));
 		if (!v)
 			return -ENOMEM;
-		*v = 0;
+		*v = (struct pair){0};
 	}
-	v = (int64_t *)(void *)values->p + id;
-	if (__builtin_add_overflow(*v, s->value, v))
-		*v = s->value < 0 ? INT64_MIN : INT64_MAX;
+	v = (struct pair *)(void *)values->p + id;
+	add(&v->value, s->value);
+	add(&v->base, s->base);
 	return 0;
 }
 
@@ -57,7 +69,7 @@ static int compare(const void *a, const void *b, void *dict)
 	return order ? order : (x->len > y->len) - (x->len < y->len);
 }
 
-static int put_lines(struct dict *lines, const int64_t *values, struct buf *out)
+static int put_lines(struct dict *lines, const struct pair *values, bool diff, struct buf *out)
 {
 	uint32_t *order = calloc(lines->n, sizeof(*order));
 
@@ -69,21 +81,26 @@ static int put_lines(struct dict *lines, const int64_t *values, struct buf *out)
 	for (uint32_t i = 0; i < lines->n; i++) {
 		const struct dict_entry *e = &lines->entries[order[i]];
 
-		if (!e->len || !values[order[i]])
+		const struct pair *v = &values[order[i]];
+
+		if (!e->len || (!v->value && !v->base))
 			continue;
 		buf_add(out, e->key, e->len);
-		buf_printf(out, " %" PRId64 "\n", values[order[i]]);
+		if (diff)
+			buf_printf(out, " %" PRId64, v->base);
+		buf_printf(out, " %" PRId64 "\n", v->value);
 	}
 	free(order);
 	return out->error;
 }
 
-int render_folded(const struct fusee_profile *p, const struct render_options *o, struct buf *out)
+int render_folded(const struct fusee_profile *p, const struct fusee_profile *base,
+		  const struct render_options *o, struct buf *out)
 {
 	struct render_model m;
 	struct dict lines;
 	struct buf values = {0}, scratch = {0};
-	int ret = render_model_make(&m, p, NULL, o, out);
+	int ret = render_model_make(&m, p, base, o, out);
 
 	if (ret)
 		return ret;
@@ -91,7 +108,7 @@ int render_folded(const struct fusee_profile *p, const struct render_options *o,
 	for (uint32_t i = 0; !ret && i < m.nstacks; i++)
 		ret = add_stack(&m, &m.stacks[i], &lines, &values, &scratch);
 	if (!ret && m.nstacks)
-		ret = put_lines(&lines, (const int64_t *)(const void *)values.p, out);
+		ret = put_lines(&lines, (const struct pair *)(const void *)values.p, base, out);
 	dict_fini(&lines);
 	buf_fini(&values);
 	buf_fini(&scratch);

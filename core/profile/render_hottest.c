@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hottest functions, at the end of `fusee record`. The reason of a truncated stack is
- * no function.
- */
+/* The hottest functions, at the end of `fusee record`. The reason of a truncated stack is no
+ * function; what was lost is a row, so that the rows are shares of the CPU time used. */
 #include "profile/render.h"
 
 #include <errno.h>
@@ -153,8 +152,8 @@ static int choose(struct hottest *h, const struct render_options *o)
 	if (!h->order)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < m->nfunctions; i++)
-		if (m->functions[i].code != RENDER_REASON &&
-		    (m->functions[i].self || m->functions[i].total))
+		if (m->functions[i].self ||
+		    (m->functions[i].code != RENDER_REASON && m->functions[i].total))
 			h->order[functions++] = i;
 	qsort_r(h->order, functions, sizeof(*h->order), compare, (void *)(uintptr_t)m);
 	for (h->n = 0; h->n < rows && h->n < functions && m->functions[h->order[h->n]].self > 0;)

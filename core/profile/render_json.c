@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "profile/render_model.h"
+#include "profile/render_change.h"
 #include "profile/pprof_loss.h"
 
 static void put_member(struct buf *out, const char *name, struct fusee_str value)
@@ -38,8 +38,11 @@ static void put_functions(const struct render_model *m, struct buf *out)
 			   ",\"line\":%u,\"code\":\"%s\",\"self\":%" PRId64 ",\"total\":%" PRId64,
 			   f->start_line, code_name(f->code), f->self, f->total);
 		if (m->base)
-			buf_printf(out, ",\"base_self\":%" PRId64 ",\"base_total\":%" PRId64,
-				   f->base_self, f->base_total);
+			buf_printf(out,
+				   ",\"base_self\":%" PRId64 ",\"base_total\":%" PRId64
+				   ",\"z_self\":%.3f,\"z_total\":%.3f",
+				   f->base_self, f->base_total, render_z_self(m, f),
+				   render_z_total(m, f));
 		buf_str(out, "}");
 	}
 	buf_str(out, "]");

@@ -6,6 +6,7 @@
 #include <regex.h>
 #include <stdlib.h>
 
+#include "profile/render_change.h"
 #include "profile/render_graph.h"
 
 #define SEPARATOR "----------------------------------------------------------+-------------\n"
@@ -55,7 +56,7 @@ static void put_node(const struct render_graph *g, const struct render_node *n, 
 		     const struct render_edge **list, struct buf *out)
 {
 	char flat[RENDER_NUMBER], cum[RENDER_NUMBER], percent[3][RENDER_NUMBER];
-	struct fusee_str name = g->model->functions[n->function].shown;
+	const struct render_function *f = &g->model->functions[n->function];
 
 	buf_str(out, SEPARATOR);
 	put_edges(g, n, true, list, out);
@@ -66,7 +67,12 @@ static void put_node(const struct render_graph *g, const struct render_node *n, 
 	render_percent(percent[2], n->cum, g->total);
 	buf_printf(out, "%10s %s %s %10s %s                | ", flat, percent[0], percent[1], cum,
 		   percent[2]);
-	render_name(out, name, 0);
+	render_name(out, f->shown, 0);
+	if (g->model->base)
+		buf_printf(out, "  z %+.1f, %+.1f%s%s", render_z_self(g->model, f),
+			   render_z_total(g->model, f),
+			   render_is_noise(g->model, f) ? ": noise" : "",
+			   render_presence(g->model, f));
 	buf_str(out, "\n");
 	put_edges(g, n, false, list, out);
 }
@@ -116,8 +122,8 @@ static int peek(const struct render_model *m, const regex_t *re, const char *reg
 	return ret ? ret : out->error;
 }
 
-int render_peek(const struct fusee_profile *p, const char *regex, const struct render_options *o,
-		struct buf *out)
+int render_peek(const struct fusee_profile *p, const struct fusee_profile *base, const char *regex,
+		const struct render_options *o, struct buf *out)
 {
 	struct render_model m;
 	regex_t re;
@@ -125,7 +131,7 @@ int render_peek(const struct fusee_profile *p, const char *regex, const struct r
 
 	if (ret)
 		return ret;
-	ret = render_model_make(&m, p, NULL, o, out);
+	ret = render_model_make(&m, p, base, o, out);
 	if (!ret) {
 		ret = peek(&m, &re, regex, o, out);
 		render_model_free(&m);

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The call tree from its roots, as lines: at the beginning of a line are the shares of the total
- * and of the function itself. The only call of a caller is not indented, so that deep stacks stay
- * readable.
+ * and of the function itself; in a comparison the share, its change and the change's significance.
+ * The only call of a caller is not indented, so that deep stacks stay readable.
  */
 #include "profile/render.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/render_model.h"
+#include "profile/render_change.h"
 
 #define FOLD_PERCENT 1
 #define NAME_MIN 24
 #define SHARES_WIDTH 19
+#define CHANGE_WIDTH 28
 #define NONE UINT32_MAX
 
 #define DIM "\033[2m"
@@ -24,7 +26,8 @@
 struct call {
 	uint32_t function;
 	uint32_t child, next; /* heaviest first once sorted */
-	int64_t total, self;
+	int64_t total, self, base;
+	double noise, base_noise; /* of total and base */
 };
 
 struct tree {
@@ -64,6 +67,13 @@ static int add_call(struct tree *t, uint32_t caller, uint32_t function, uint32_t
 	return 0;
 }
 
+static void add_stack(struct call *c, const struct render_stack *s)
+{
+	add(&c->total, s->value);
+	add(&c->base, s->base);
+	*(s->base ? &c->base_noise : &c->noise) += s->noise;
+}
+
 static int grow(struct tree *t)
 {
 	struct call root = {.function = NONE, .child = NONE, .next = NONE};
@@ -74,11 +84,11 @@ static int grow(struct tree *t)
 		const struct render_stack *s = &t->m->stacks[i];
 		uint32_t at = 0;
 
-		add(&call(t, 0)->total, s->value);
+		add_stack(call(t, 0), s);
 		for (uint32_t k = s->n; k-- > 0;) {
 			if (add_call(t, at, t->m->frames[s->first + k].function, &at))
 				return -ENOMEM;
-			add(&call(t, at)->total, s->value);
+			add_stack(call(t, at), s);
 		}
 		add(&call(t, at)->self, s->value);
 	}
@@ -87,6 +97,19 @@ static int grow(struct tree *t)
 
 /* ---- order ---- */
 
+static double share(int64_t value, int64_t all)
+{
+	return all ? (double)value / (double)all : 0;
+}
+
+/* In a comparison the larger of both shares: what vanished has a place too. */
+static double size(const struct tree *t, const struct call *c)
+{
+	double now = share(c->total, t->m->total), before = share(c->base, t->m->base_total);
+
+	return now > before ? now : before;
+}
+
 static int compare(const void *a, const void *b, void *tree)
 {
 	const struct call *x = *(struct call *const *)a, *y = *(struct call *const *)b;
@@ -94,8 +117,8 @@ static int compare(const void *a, const void *b, void *tree)
 	struct fusee_str p = m->functions[x->function].shown, q = m->functions[y->function].shown;
 	int order;
 
-	if (x->total != y->total)
-		return x->total > y->total ? -1 : 1;
+	if (size(tree, x) != size(tree, y))
+		return size(tree, x) > size(tree, y) ? -1 : 1;
 	order = memcmp(p.p, q.p, p.len < q.len ? p.len : q.len);
 	return order ? order : (p.len > q.len) - (p.len < q.len);
 }
@@ -119,18 +142,37 @@ static void sort(struct tree *t, uint32_t parent)
 
 static bool is_small(const struct tree *t, const struct call *c)
 {
-	return (double)c->total * 100 < (double)call(t, 0)->total * FOLD_PERCENT;
+	return size(t, c) * 100 < size(t, call(t, 0)) * FOLD_PERCENT;
 }
 
-static void put_shares(const struct tree *t, int64_t total, int64_t self, struct buf *out)
+static double z_of(const struct tree *t, const struct call *c)
 {
-	double all = (double)t->m->total;
+	const struct render_model *m = t->m;
+	struct render_part now = {c->total, m->total, c->noise, m->noise};
+	struct render_part before = {c->base, m->base_total, c->base_noise, m->base_noise};
 
-	buf_printf(out, "%6.1f %% ", all ? (double)total / all * 100 : 0);
-	if (self)
-		buf_printf(out, "%6.1f %%", all ? (double)self / all * 100 : 0);
-	else
+	return m->base ? render_z(&now, &before) : 0;
+}
+
+static bool is_noise(const struct tree *t, const struct call *c)
+{
+	return t->m->base && fabs(z_of(t, c)) < RENDER_Z_LIMIT;
+}
+
+/* "~" marks what is within its noise. */
+static void put_shares(const struct tree *t, const struct call *c, struct buf *out)
+{
+	double now = share(c->total, t->m->total) * 100;
+
+	buf_printf(out, "%6.1f %% ", now);
+	if (t->m->base) {
+		buf_printf(out, "%+7.2f %% ", now - share(c->base, t->m->base_total) * 100);
+		buf_printf(out, "%s%+6.1f ", is_noise(t, c) ? "~" : " ", z_of(t, c));
+	} else if (c->self) {
+		buf_printf(out, "%6.1f %%", share(c->self, t->m->total) * 100);
+	} else {
 		buf_str(out, "        ");
+	}
 }
 
 static void put_prefix(const struct tree *t, const char *last, struct buf *out)
@@ -161,24 +203,33 @@ static struct fusee_str library_of(const struct tree *t, const struct call *c, u
 	return base;
 }
 
+/* Whether only one of the profiles has the path. */
+static const char *presence(const struct tree *t, const struct call *c)
+{
+	return !t->m->base || !c->total == !c->base ? "" : c->base ? " (vanished)" : " (new)";
+}
+
 static void put_call(const struct tree *t, const struct call *c, uint32_t caller, const char *last,
 		     struct buf *out)
 {
 	struct fusee_str prefix = {t->prefix.p, t->prefix.len}, branch = {last, strlen(last)};
 	struct fusee_str name = t->m->functions[c->function].shown,
 			 library = library_of(t, c, caller);
-	uint32_t used = SHARES_WIDTH + render_columns(prefix) + render_columns(branch);
+	uint32_t used = (t->m->base ? CHANGE_WIDTH : SHARES_WIDTH) + render_columns(prefix) +
+			render_columns(branch);
 	uint32_t width = !t->o->width                    ? 0
 			 : t->o->width > used + NAME_MIN ? t->o->width - used
 							 : NAME_MIN;
 	bool hot = (double)c->self * 20 >= (double)call(t, 0)->total && c->self > 0;
+	const char *style = !t->o->color ? "" : is_noise(t, c) ? DIM : hot ? BOLD : "";
 
-	put_shares(t, c->total, c->self, out);
+	put_shares(t, c, out);
 	buf_str(out, "  ");
 	put_prefix(t, last, out);
-	buf_str(out, t->o->color && hot ? BOLD : "");
+	buf_str(out, style);
 	render_name(out, name, width);
-	buf_str(out, t->o->color && hot ? PLAIN : "");
+	buf_str(out, presence(t, c));
+	buf_str(out, *style ? PLAIN : "");
 	if (library.len &&
 	    (!width || render_columns(name) + 2 + render_columns(library) <= width)) {
 		buf_str(out, t->o->color ? "  " DIM : "  ");
@@ -190,12 +241,16 @@ static void put_call(const struct tree *t, const struct call *c, uint32_t caller
 
 static void put_rest(const struct tree *t, uint32_t first, const char *last, struct buf *out)
 {
-	int64_t total = 0;
+	struct call rest = {0};
 	uint32_t n = 0;
 
-	for (uint32_t i = first; i != NONE; i = call(t, i)->next, n++)
-		add(&total, call(t, i)->total);
-	put_shares(t, total, 0, out);
+	for (uint32_t i = first; i != NONE; i = call(t, i)->next, n++) {
+		add(&rest.total, call(t, i)->total);
+		add(&rest.base, call(t, i)->base);
+		rest.noise += call(t, i)->noise;
+		rest.base_noise += call(t, i)->base_noise;
+	}
+	put_shares(t, &rest, out);
 	buf_str(out, "  ");
 	put_prefix(t, last, out);
 	buf_printf(out, "%s%u more%s%s\n", t->o->color ? DIM : "", n,
@@ -253,9 +308,15 @@ static void put_head(const struct tree *t, struct buf *out)
 	char value[RENDER_NUMBER];
 
 	render_value(value, call(t, 0)->total, t->m->unit, "auto");
-	buf_str(out, "   total     self  ");
+	buf_str(out, t->m->base ? "   total    change       z  " : "   total     self  ");
 	render_plain(out, t->m->type);
-	buf_printf(out, ": %s", value);
+	if (t->m->base) {
+		char before[RENDER_NUMBER];
+
+		render_value(before, call(t, 0)->base, t->m->unit, "auto");
+		buf_printf(out, ": %s before", before);
+	}
+	buf_printf(out, t->m->base ? ", %s now" : ": %s", value);
 	if (t->m->total != call(t, 0)->total && t->m->total > 0) {
 		char all[RENDER_NUMBER], percent[RENDER_NUMBER];
 
@@ -266,11 +327,12 @@ static void put_head(const struct tree *t, struct buf *out)
 	buf_str(out, "\n");
 }
 
-int render_tree(const struct fusee_profile *p, const struct render_options *o, struct buf *out)
+int render_tree(const struct fusee_profile *p, const struct fusee_profile *base,
+		const struct render_options *o, struct buf *out)
 {
 	struct render_model m;
 	struct tree t = {.m = &m, .o = o};
-	int ret = render_model_make(&m, p, NULL, o, out);
+	int ret = render_model_make(&m, p, base, o, out);
 
 	if (ret)
 		return ret;

@@ -178,10 +178,12 @@ static uint32_t file_mapping(struct build *n, const struct file *f)
 
 	if (n->mappings[f->id])
 		return n->mappings[f->id];
-	if (i) {
+	if (i)
 		text_hex(id, i->build_id, i->build_id_len);
-		m.flags |= f->executable ? FUSEE_MAPPING_MAIN : FUSEE_MAPPING_LIBRARY;
-	}
+	if (f->executable)
+		m.flags |= FUSEE_MAPPING_MAIN;
+	else if (i)
+		m.flags |= FUSEE_MAPPING_LIBRARY;
 	if (!strcmp(f->path, "[vdso]"))
 		m.flags = 0;
 	m.build_id = builder_cstr(n->b, id);
@@ -396,6 +398,50 @@ static int add_samples(struct build *n)
 	return r;
 }
 
+/* ---- the program ---- */
+
+/* The weight of each process name, as ids of *names. NULL: no memory. */
+static uint64_t *weigh_names(const struct build *n, struct dict *names)
+{
+	const struct collector *c = n->c;
+	uint64_t *weights = calloc(c->processes.n + 1, sizeof(*weights));
+
+	for (uint32_t i = 1; weights && i < c->samples.n; i++) {
+		const struct sample_key *k = c->samples.entries[i].key;
+		const struct collected_process *proc = &c->collected[k->process];
+		uint32_t id = dict_add(names, proc->name, strnlen(proc->name, sizeof(proc->name)));
+
+		if (id != DICT_NONE && (!n->o->one_set || proc->set == n->o->set))
+			weights[id] += c->sums[i].weight;
+	}
+	return weights;
+}
+
+/* Readers take the first mapping for the program: it is that of the program with the most CPU time,
+ * even if no frame is in it. */
+static void add_program(struct build *n)
+{
+	const struct files *files = n->p->files;
+	struct dict names = {0};
+	uint64_t *weights = dict_init(&names) ? NULL : weigh_names(n, &names), most = 0;
+	const struct file *program = NULL;
+
+	for (uint32_t i = 1; weights && i < files->n; i++) {
+		const struct file *f = files->all[i];
+		const char *name = f && f->executable ? files_base_name(f) : NULL;
+		uint32_t id = name ? dict_find(&names, name, strlen(name)) : DICT_NONE;
+
+		if (id == DICT_NONE || weights[id] <= most)
+			continue;
+		most = weights[id];
+		program = f;
+	}
+	if (program)
+		file_mapping(n, program);
+	dict_fini(&names);
+	free(weights);
+}
+
 /* ---- the profile ---- */
 
 static void describe(struct build *n)
@@ -450,6 +496,7 @@ int build_profile(struct builder *b, const struct profiler *profiler, const stru
 	if (n.locations && n.mappings && n.flags && n.known) {
 		describe(&n);
 		add_resource(&n);
+		add_program(&n);
 		r = add_samples(&n);
 		flag_mappings(&n);
 	}

@@ -28,6 +28,12 @@ struct build_options {
 int build_profile(struct builder *, const struct profiler *, const struct collector *,
 		  const struct build_options *);
 
+/* Adds the losses of an account: the figures of all, and a sample for each reason of a tick, so
+ * that the sums of the profile are the samples due and their CPU time. Its stack is one frame,
+ * "[lost: ring full]", in no mapping; its label `reason` has the reason alone. weight_ns: what a
+ * lost tick represents. */
+void build_losses(struct builder *, const struct loss_account *, uint64_t weight_ns);
+
 /* A file without symbols of its own. */
 struct poorly_symbolized_file {
 	const char *path;       /* owned by the profiler */

@@ -3,7 +3,8 @@
 
 read(path) -> Profile: sample_types [(type, unit)], period, comments, samples: Sample(frames,
 values, labels), where frames go from root to leaf, each a Frame(name, file, address, offset,
-inlined): inlined ones follow the function that they are in.
+inlined): inlined ones follow the function that they are in. What fusee lost is in `lost`, not in
+samples: {reason: values}.
 """
 
 import collections
@@ -12,7 +13,7 @@ import struct
 
 Frame = collections.namedtuple("Frame", "name file address offset inlined")
 Sample = collections.namedtuple("Sample", "frames values labels")
-Profile = collections.namedtuple("Profile", "sample_types period duration_ns comments samples")
+Profile = collections.namedtuple("Profile", "sample_types period duration_ns comments samples lost")
 
 
 def varint(b, i):
@@ -99,7 +100,7 @@ def read(path):
         locations[one(m, 1)] = [
             Frame(n, file, address, at, i < last) for i, n in enumerate(names)
         ] or [Frame("", file, address, at, False)]
-    samples = []
+    samples, lost = [], {}
     for b in p[2]:
         m = message(b)
         frames = [f for i in numbers(m[1]) for f in locations[i]]
@@ -109,6 +110,10 @@ def read(path):
             labels[text[one(label, 1)]] = (
                 text[one(label, 2)] if label[2] else numbers([one(label, 3)])[0]
             )
+        if len(frames) == 1 and frames[0].name.startswith("[lost: ") and "reason" in labels:
+            lost[labels["reason"]] = numbers(m[2])
+            continue
         samples.append(Sample(frames[::-1], numbers(m[2]), labels))
     types = [(text[one(message(b), 1)], text[one(message(b), 2)]) for b in p[1]]
-    return Profile(types, one(p, 12), one(p, 10), [text[i] for i in numbers(p[13])], samples)
+    return Profile(types, one(p, 12), one(p, 10), [text[i] for i in numbers(p[13])], samples,
+                   lost)

@@ -35,9 +35,9 @@ static void reports(const struct fusee_profile *p)
 		must(!ret || (p->types.n == 0 && out.len), "top");
 		if (ret)
 			break;
-		must(!render_tree(p, &o, &out), "tree");
-		render_peek(p, ".", &o, &out);
-		must(!render_folded(p, &o, &out), "folded");
+		must(!render_tree(p, NULL, &o, &out), "tree");
+		render_peek(p, NULL, ".", &o, &out);
+		must(!render_folded(p, NULL, &o, &out), "folded");
 		must(!render_speedscope(p, &o, &out), "speedscope");
 		must(!render_json(p, p, &o, &out), "json");
 		must(!render_hottest(p, &o, &out), "hottest");

@@ -204,7 +204,7 @@ FAKE int fake_encode(struct fusee_sink_out *out, const struct fusee_profile *p, 
 		buf_reset(&f->encoded[format]);
 		f->encodes++;
 		r = format == FUSEE_FOLDED
-			    ? render_folded(p, &none, &f->encoded[format])
+			    ? render_folded(p, NULL, &none, &f->encoded[format])
 			    : pprof_encode(p, format == FUSEE_PPROF_GZ, &f->encoded[format]);
 		f->has[format] = !r && p == f->delivered;
 	}

@@ -318,11 +318,11 @@ static int render(const char *view, const struct fusee_profile *p, const struct 
 	if (!strcmp(view, "top"))
 		return render_top(p, base, o, out);
 	if (!strcmp(view, "tree"))
-		return render_tree(p, o, out);
+		return render_tree(p, base, o, out);
 	if (!strcmp(view, "peek"))
-		return render_peek(p, regex, o, out);
+		return render_peek(p, base, regex, o, out);
 	if (!strcmp(view, "folded"))
-		return render_folded(p, o, out);
+		return render_folded(p, base, o, out);
 	if (!strcmp(view, "speedscope"))
 		return render_speedscope(p, o, out);
 	if (!strcmp(view, "json"))

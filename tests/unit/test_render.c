@@ -150,7 +150,7 @@ TEST(filters)
 			.focus = cases[i].focus, .ignore = cases[i].ignore, .hide = cases[i].hide};
 		struct buf out = {0};
 
-		CHECK_INT(render_folded(p, &o, &out), 0);
+		CHECK_INT(render_folded(p, NULL, &o, &out), 0);
 		CHECK_STR(text(&out), cases[i].folded);
 		buf_fini(&out);
 	}
@@ -169,13 +169,13 @@ TEST(errors_are_sentences)
 	CHECK_INT(render_top(p, NULL, &bad, &out), -EINVAL);
 	CHECK(strstr(text(&out), "--focus: bad regular expression '('"));
 	buf_reset(&out);
-	CHECK_INT(render_tree(p, &type, &out), -EINVAL);
+	CHECK_INT(render_tree(p, NULL, &type, &out), -EINVAL);
 	CHECK_STR(text(&out), "no values of type 'heap' (there are: samples cpu)");
 	buf_reset(&out);
-	CHECK_INT(render_peek(p, "[", &none, &out), -EINVAL);
+	CHECK_INT(render_peek(p, NULL, "[", &none, &out), -EINVAL);
 	CHECK(strstr(text(&out), "bad regular expression '['"));
 	buf_reset(&out);
-	CHECK_INT(render_peek(p, "nothing", &none, &out), -EINVAL);
+	CHECK_INT(render_peek(p, NULL, "nothing", &none, &out), -EINVAL);
 	CHECK_STR(text(&out), "no function matches 'nothing'");
 	buf_fini(&out);
 	builder_free(b);
@@ -193,7 +193,7 @@ TEST(tree)
 	sample(b, "/bin/x", "one;main", 3);
 	sample(b, "/bin/x", "two;main", 2);
 	sample(b, "/bin/x", "[truncated: too deep]", 1);
-	CHECK_INT(render_tree(finished(b), &o, &out), 0);
+	CHECK_INT(render_tree(finished(b), NULL, &o, &out), 0);
 	CHECK_STR(text(&out), "   total     self  cpu: 10s\n"
 			      "  99.9 %           ├─ main  x\n"
 			      "  90.0 %           │  ├─ middle\n"
@@ -210,7 +210,7 @@ static void check_folded(struct builder *b, const struct render_options *o, cons
 {
 	struct buf out = {0};
 
-	CHECK_INT(render_folded(finished(b), o, &out), 0);
+	CHECK_INT(render_folded(finished(b), NULL, o, &out), 0);
 	CHECK_STR(text(&out), expected);
 	buf_fini(&out);
 	builder_free(b);
@@ -345,7 +345,7 @@ TEST(labels_group_and_filter)
 		struct builder *b = threads();
 		struct buf out = {0};
 
-		CHECK_INT(render_folded(finished(b), &mistakes[i].o, &out), -EINVAL);
+		CHECK_INT(render_folded(finished(b), NULL, &mistakes[i].o, &out), -EINVAL);
 		CHECK_STR(text(&out), mistakes[i].error);
 		buf_fini(&out);
 		builder_free(b);
@@ -365,7 +365,7 @@ TEST(tree_in_a_narrow_terminal)
 	memcpy(name + 295, "finish", 7);
 	sample(b, "/bin/x", name, 1);
 	sample(b, "/bin/x", "\033[31mred\a;b", 1);
-	CHECK_INT(render_tree(finished(b), &o, &out), 0);
+	CHECK_INT(render_tree(finished(b), NULL, &o, &out), 0);
 	CHECK(strstr(text(&out), "beginxx") && strstr(out.p, "...") && strstr(out.p, "xxfinish\n"));
 	CHECK(!strpbrk(out.p, "\033\a") && strstr(out.p, "?[31mred?"));
 	for (char *line = strtok(out.p, "\n"); line; line = strtok(NULL, "\n"))
@@ -394,26 +394,64 @@ TEST(deep_stacks_need_no_stack)
 		locations[i] = builder_location(b, &l, &line, 1);
 	}
 	builder_sample(b, builder_stack(b, locations, n), NULL, 0, 0, 0, one);
-	CHECK_INT(render_tree(finished(b), &o, &out), 0);
+	CHECK_INT(render_tree(finished(b), NULL, &o, &out), 0);
 	CHECK(strstr(text(&out), "  f0\n"));
 	free(locations);
 	buf_fini(&out);
 	builder_free(b);
 }
 
+/* What changed is told from what is chance; new and vanished paths are marked. */
+TEST(a_comparison)
+{
+	struct builder *b = fresh(), *base = fresh();
+	struct render_options o = {0};
+	const struct fusee_profile *p, *q;
+	struct buf out = {0};
+
+	sample(base, "/bin/x", "a;main", 5000);
+	sample(base, "/bin/x", "b;main", 5030);
+	sample(base, "/bin/x", "old;main", 2000);
+	sample(b, "/bin/x", "a;main", 6000);
+	sample(b, "/bin/x", "b;main", 3990);
+	sample(b, "/bin/x", "fresh;main", 2010);
+	p = finished(b);
+	q = finished(base);
+	CHECK_INT(render_tree(p, q, &o, &out), 0);
+	CHECK_STR(text(&out), "   total    change       z  cpu: 120.30s before, 120s now\n"
+			      " 100.0 %   +0.00 % ~  +0.0   main  x\n"
+			      "  50.0 %   +8.44 %   +13.1   ├─ a\n"
+			      "  33.2 %   -8.56 %   -13.7   ├─ b\n"
+			      "  16.8 %  +16.75 %   +46.9   ├─ fresh (new)\n"
+			      "   0.0 %  -16.63 %   -46.6   └─ old (vanished)\n");
+	buf_fini(&out);
+	CHECK_INT(render_folded(p, q, &o, &out), 0);
+	CHECK_STR(text(&out), "main;a 50000000000 60000000000\nmain;b 50300000000 39900000000\n"
+			      "main;fresh 0 20100000000\nmain;old 20000000000 0\n");
+	buf_fini(&out);
+	CHECK_INT(render_top(p, q, &o, &out), 0);
+	CHECK(strstr(text(&out), "~+0.0  main\n"));
+	CHECK(strstr(text(&out), "-46.6   -46.6  old (vanished)\n"));
+	buf_fini(&out);
+	builder_free(b);
+	builder_free(base);
+}
+
 TEST(hottest)
 {
 	struct builder *b = fresh();
-	struct render_options o = {.width = 80, .rows = 2};
+	struct render_options o = {.width = 80, .rows = 3};
 	struct buf out = {0};
 
 	sample(b, "/usr/lib/libwebp.so.7", "quantize_block;encode_macroblock", 812);
 	sample(b, "/usr/lib/libwebp.so.7", "encode_macroblock", 291);
 	sample(b, "/usr/lib/libz.so.1", "inflate_fast", 177);
-	sample(b, "/usr/lib/libz.so.1", "[truncated: stack not readable];inflate_fast", 1000);
+	sample(b, "/usr/lib/libz.so.1", "inflate_fast;[truncated: too deep]", 3);
+	sample(b, "", "[lost: ring full]", 997);
 	CHECK_INT(render_hottest(finished(b), &o, &out), 0);
 	CHECK_STR(text(&out),
 		  "        self             total\n"
+		  "      9.97 s  43.7 %    9.97 s  43.7 %   [lost: ring full]\n"
 		  "      8.12 s  35.6 %    8.12 s  35.6 %   quantize_block     libwebp.so.7\n"
 		  "      2.91 s  12.8 %   11.03 s  48.4 %   encode_macroblock  libwebp.so.7\n");
 	buf_fini(&out);
@@ -430,8 +468,8 @@ TEST(nothing_at_all)
 	CHECK_INT(render_hottest(p, &o, &out), 0);
 	CHECK_INT(out.len, 0);
 	CHECK_INT(render_top(p, NULL, &o, &out), 0);
-	CHECK_INT(render_tree(p, &o, &out), 0);
-	CHECK_INT(render_folded(p, &o, &out), 0);
+	CHECK_INT(render_tree(p, NULL, &o, &out), 0);
+	CHECK_INT(render_folded(p, NULL, &o, &out), 0);
 	CHECK_INT(render_speedscope(p, &o, &out), 0);
 	CHECK_INT(render_json(p, p, &o, &out), 0);
 	buf_fini(&out);

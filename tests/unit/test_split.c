@@ -160,8 +160,8 @@ static void check_all(const struct seen *s)
 	CHECK_INT(builder_finish(m, &put), 0);
 	CHECK_INT(put->samples.n, s->p->samples.n);
 	CHECK_INT(FUSEE_AT(struct fusee_label, put->losses, 0)->num, 12);
-	CHECK_INT(render_folded(put, &none, &a), 0);
-	CHECK_INT(render_folded(s->p, &none, &b), 0);
+	CHECK_INT(render_folded(put, NULL, &none, &a), 0);
+	CHECK_INT(render_folded(s->p, NULL, &none, &b), 0);
 	CHECK(a.len == b.len && a.len && !memcmp(a.p, b.p, a.len));
 	buf_fini(&a);
 	buf_fini(&b);

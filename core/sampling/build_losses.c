@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Losses as samples of a profile. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sampling/build_profile.h"
+
+static void add_lost(struct builder *b, const struct loss_count *c, uint64_t weight_ns)
+{
+	struct fusee_label label = {.key = {"reason", 6}, .str = {c->text, strlen(c->text)}};
+	struct fusee_location loc = {.flags = FUSEE_LOCATION_REASON};
+	struct fusee_function fn = {0};
+	struct fusee_line line = {0};
+	int64_t values[2] = {(int64_t)c->n, (int64_t)(c->n * weight_ns)};
+	uint32_t at;
+	char name[160];
+
+	snprintf(name, sizeof(name), "[%s: %s]", loss_stage_text(c->stage), c->text);
+	fn.name = fn.system_name = builder_cstr(b, name);
+	line.function = builder_function(b, &fn);
+	at = builder_location(b, &loc, &line, 1);
+	builder_sample(b, builder_stack(b, &at, 1), &label, 1, 0, 0, values);
+}
+
+void build_losses(struct builder *b, const struct loss_account *a, uint64_t weight_ns)
+{
+	builder_losses(b, a);
+	for (uint32_t i = 0; i < a->n; i++)
+		if (a->counts[i].n && a->counts[i].stage == LOSS_TICK)
+			add_lost(b, &a->counts[i], weight_ns);
+}
