@@ -401,7 +401,7 @@ TEST(deep_stacks_need_no_stack)
 	builder_free(b);
 }
 
-/* What changed is told from what is chance; new and vanished paths are marked. */
+/* Changes beside what is chance; new and vanished paths are marked. */
 TEST(a_comparison)
 {
 	struct builder *b = fresh(), *base = fresh();
