@@ -178,6 +178,7 @@ check-long: unit
 	@scripts/check --long $(B)
 accuracy: all
 	@tests/accuracy/run $(B)
+	@tests/accuracy/python $(B)
 bench: all
 	@tests/bench/run $(B)
 fuzz:

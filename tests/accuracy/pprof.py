@@ -3,7 +3,8 @@
 
 read(path) -> Profile: sample_types [(type, unit)], period, comments, samples: Sample(frames,
 values, labels), where frames go from root to leaf, each a Frame(name, file, address, offset,
-inlined): inlined ones follow the function that they are in. What fusee lost is in `lost`, not in
+inlined, line, source, first): inlined ones follow the function that they are in; file is the
+mapping's, source the function's, first its first line. What fusee lost is in `lost`, not in
 samples: {reason: values}.
 """
 
@@ -11,7 +12,7 @@ import collections
 import gzip
 import struct
 
-Frame = collections.namedtuple("Frame", "name file address offset inlined")
+Frame = collections.namedtuple("Frame", "name file address offset inlined line source first")
 Sample = collections.namedtuple("Sample", "frames values labels")
 Profile = collections.namedtuple("Profile", "sample_types period duration_ns comments samples lost")
 
@@ -89,17 +90,19 @@ def read(path):
         mappings[one(m, 1)] = (text[one(m, 5)], one(m, 2), one(m, 4))
     for b in p[5]:
         m = message(b)
-        functions[one(m, 1)] = text[one(m, 2)]
+        functions[one(m, 1)] = text[one(m, 2)], text[one(m, 4)], one(m, 5)
     for b in p[4]:
         m = message(b)
         file, start, offset = mappings.get(one(m, 2), ("", 0, 0))
         address = one(m, 3)
         at = address - start + offset if file else address
-        names = [functions[one(message(line), 1)] for line in m[4]]  # leaf first
-        last = len(names) - 1  # the function itself, the others are inlined in it
+        lines = [message(line) for line in m[4]]  # leaf first
+        lines = [functions[one(line, 1)] + (one(line, 2),) for line in lines]
+        last = len(lines) - 1  # the function itself, the others are inlined in it
         locations[one(m, 1)] = [
-            Frame(n, file, address, at, i < last) for i, n in enumerate(names)
-        ] or [Frame("", file, address, at, False)]
+            Frame(name, file, address, at, i < last, line, source, first)
+            for i, (name, source, first, line) in enumerate(lines)
+        ] or [Frame("", file, address, at, False, 0, "", 0)]
     samples, lost = [], {}
     for b in p[2]:
         m = message(b)
