@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/agent_state.h"
+#include "agent/preview.h"
 #include "agent/usage.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -119,35 +120,15 @@ struct listing {
 	bool first;
 };
 
-static void add_sinks_of(const struct agent *a, struct buf *b, uint64_t sinks)
-{
-	bool first = true;
-
-	for (; sinks; sinks &= sinks - 1) {
-		buf_str(b, first ? "" : ", ");
-		json_text(b, a->instances.plan->sinks[__builtin_ctzll(sinks)]->name);
-		first = false;
-	}
-}
-
 static void add_target(void *arg, const struct decision *d)
 {
 	struct listing *l = arg;
 
 	if (!d->processes)
 		return;
-	buf_printf(l->b, "%s{\"labels\": {", l->first ? "" : ", ");
+	buf_str(l->b, l->first ? "" : ", ");
 	l->first = false;
-	for (uint32_t i = 0; i < d->nlabels; i++) {
-		buf_str(l->b, i ? ", " : "");
-		json_string(l->b, d->labels[i].key.p, d->labels[i].key.len);
-		buf_str(l->b, ": ");
-		json_string(l->b, d->labels[i].str.p, d->labels[i].str.len);
-	}
-	buf_printf(l->b, "}, \"processes\": %u, \"profile\": %s, \"hz\": %g, \"sinks\": [",
-		   d->processes, d->profile ? "true" : "false", d->hz);
-	add_sinks_of(l->a, l->b, d->sinks);
-	buf_str(l->b, "]}");
+	decision_json(l->a->instances.plan, d, l->b);
 }
 
 static void on_targets(void *arg, const char *word, struct control_reply *reply)

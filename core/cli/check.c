@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fusee check: prints the plan of a script, or its errors. Nothing is started. */
+/* fusee check: prints the plan of a script and what it would do with the processes that run now, or
+ * its errors. Nothing is sampled, and no sink is made. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
+#include <json-c/json.h>
+
+#include "agent/preview.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/grid.h"
 #include "cli/options.h"
 #include "cli/plugin_list.h"
+#include "cli/target_table.h"
 #include "config/help.h"
 #include "config/script.h"
 
+#define WAIT_NS 5000000000u /* at most, until the discoveries have found targets */
+#define MAX_ROWS 40         /* of the table */
 #define DEFAULT_SCRIPT "/etc/fusee/fusee.lua"
 
 /* "name=value name=value", without the values of secrets. */
@@ -92,11 +101,64 @@ static int put_plan(struct buf *b, const struct plan *p, unsigned int columns)
 	return b->error;
 }
 
-static int show(const struct plan *p, bool json)
+/* ---- the processes that run now ---- */
+
+struct check {
+	bool json, plan;
+};
+
+static void put_running(struct buf *b, const struct preview *p)
+{
+	uint32_t profiled, n = preview_processes(p, &profiled);
+	struct buf targets = {0};
+	struct json_object *list;
+
+	buf_printf(b, "\nprocesses that run now: %u, of which %u would be profiled\n", n, profiled);
+	if (geteuid())
+		buf_printf(b,
+			   "  (as user %u: programs of other users are known by the names of their "
+			   "main threads;\n  sudo fusee check sees what an agent of root sees)\n",
+			   (unsigned int)geteuid());
+	if (preview_failed(p))
+		buf_printf(b, "  (without the targets of the discoveries that failed: %u)\n",
+			   preview_failed(p));
+	preview_targets(p, &targets);
+	buf_add(&targets, "", 1);
+	list = targets.error ? NULL : json_tokener_parse(targets.p);
+	if (list)
+		target_table(list, grid_width(), MAX_ROWS, b);
+	else
+		b->error = -ENOMEM;
+	json_object_put(list);
+	buf_fini(&targets);
+}
+
+/* As a member of the plan's object. */
+static void put_running_json(struct buf *b, const struct preview *p)
+{
+	uint32_t profiled, n = preview_processes(p, &profiled);
+
+	b->len -= strlen("}\n");
+	buf_printf(b,
+		   ",\n\"running\":{\"processes\": %u, \"profiled\": %u, "
+		   "\"discoveries_failed\": %u, \"policy_errors\": %u, \"targets\": ",
+		   n, profiled, preview_failed(p), preview_wrong(p));
+	preview_targets(p, b);
+	buf_str(b, "}}\n");
+}
+
+/* ---- all of it ---- */
+
+static int show(const struct plan *p, const struct preview *running, bool json)
 {
 	struct buf b = {0};
 	int r = json ? plan_json(p, &b) : put_plan(&b, p, plugin_list_columns());
 
+	if (!r && running && json)
+		put_running_json(&b, running);
+	else if (!r && running)
+		put_running(&b, running);
+	r = r ? r : b.error;
 	if (!r)
 		r = buf_write(&b, 1);
 	buf_fini(&b);
@@ -105,7 +167,23 @@ static int show(const struct plan *p, bool json)
 	return r ? EXIT_FAILURE : 0;
 }
 
-static int check(const char *path, bool json)
+static int check_plan(const struct plan *plan, const struct check *o)
+{
+	struct preview *running = NULL;
+	int r = o->plan ? 0 : preview_new(&running, plan, WAIT_NS);
+
+	if (r)
+		log_warning("the processes that run now cannot be read: %s", strerror(-r));
+	r = show(plan, running, o->json);
+	if (!r && running && preview_wrong(running)) {
+		log_error("wrong answers of the policy: %u", preview_wrong(running));
+		r = EX_CONFIG;
+	}
+	preview_free(running);
+	return r;
+}
+
+static int check(const char *path, const struct check *o)
 {
 	struct plugin_folder folder;
 	struct plan_errors errors;
@@ -120,7 +198,7 @@ static int check(const char *path, bool json)
 	if (r && !errors.n)
 		log_error("%s: %s", path, strerror(-r));
 	if (!r) {
-		r = show(plan, json);
+		r = check_plan(plan, o);
 		plan_free(plan);
 	} else {
 		r = r == -EINVAL ? EX_CONFIG : r == -ENOMEM ? EX_OSERR : EX_NOINPUT;
@@ -130,22 +208,20 @@ static int check(const char *path, bool json)
 	return r;
 }
 
-struct check {
-	bool json;
-};
-
 static const struct cli_option options[] = {
 	{"json", 0, NULL, "the complete plan, with defaults and lines of the script, as JSON",
 	 CLI_TRUE, .offset = offsetof(struct check, json)},
+	{"plan", 0, NULL, "the plan only: no process is read and no discovery runs", CLI_TRUE,
+	 .offset = offsetof(struct check, plan)},
 };
 
 const struct cli_command check_command = {
 	.name = "check",
-	.does = "check the script of an agent without starting anything",
-	.usage = "fusee check [--json] [FILE]\n"
-		 "Checks the script of an agent, " DEFAULT_SCRIPT " if none is named, without\n"
-		 "starting anything: prints its plan, or all that is wrong with it, and exits with "
-		 "78.\n",
+	.does = "check the script of an agent, and what it would profile",
+	.usage = "fusee check [--json] [--plan] [FILE]\n"
+		 "Checks the script of an agent, " DEFAULT_SCRIPT " if none is named: prints its\n"
+		 "plan and what it would do with the processes that run now, or all that is wrong, "
+		 "and\nexits with 78. Discoveries run once; nothing is sampled or sent.\n",
 	CLI_OPTIONS(options),
 	.operand = "FILE",
 };
@@ -159,5 +235,5 @@ int cmd_check(int argc, char **argv)
 		return r < 0 ? 0 : r;
 	if (argc - first > 1)
 		return cli_bad_usage(&check_command, "one script at a time");
-	return check(first < argc ? argv[first] : DEFAULT_SCRIPT, o.json);
+	return check(first < argc ? argv[first] : DEFAULT_SCRIPT, &o);
 }

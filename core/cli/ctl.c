@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/grid.h"
 #include "cli/options.h"
+#include "cli/target_table.h"
 #include "config/plan.h"
 #include "net/control_client.h"
 
@@ -285,92 +286,9 @@ static void print_status(const struct ctl *c, struct json_object *o, struct buf 
 	add_discoveries(c, o, out);
 }
 
-/* ---- targets ---- */
-
-/* The place of a label: names that people use come first, long labels last. */
-static int rank(const char *label)
-{
-	static const char *const first[] = {"service_name", "namespace", "pod",
-					    "container",    "unit",      "process"};
-	static const char *const last[] = {"container_id", "host", "slice", "cgroup"};
-
-	for (int i = 0; i < 6; i++)
-		if (!strcmp(label, first[i]))
-			return i;
-	for (int i = 0; i < 4; i++)
-		if (!strcmp(label, last[i]))
-			return 20 + i;
-	return 10;
-}
-
-static void add_labels(struct json_object *target, struct buf *b)
-{
-	struct json_object *labels = json_object_object_get(target, "labels");
-
-	if (!json_object_is_type(labels, json_type_object))
-		return;
-	for (int at = 0; at < 24; at++) {
-		json_object_object_foreach(labels, key, v)
-		{
-			if (rank(key) == at)
-				buf_printf(b, "%s%s=%s", b->len ? " " : "", key,
-					   json_object_get_string(v));
-		}
-	}
-}
-
-static void add_target(struct grid *g, struct json_object *t)
-{
-	struct json_object *sinks = list_of(t, "sinks");
-	bool profile = bool_of(t, "profile");
-	struct buf b = {0};
-
-	grid_cell(g, "%" PRIu64, number_of(t, "processes"));
-	if (profile)
-		grid_cell(g, "%g", real_of(t, "hz"));
-	else
-		grid_cell(g, "-");
-	for (size_t i = 0; i < length(sinks); i++)
-		buf_printf(&b, "%s%s", i ? "," : "",
-			   json_object_get_string(json_object_array_get_idx(sinks, i)));
-	grid_cell(g, "%.*s", profile ? (int)b.len : 1, profile ? b.p ? b.p : "" : "-");
-	buf_reset(&b);
-	add_labels(t, &b);
-	grid_cell(g, "%.*s", (int)b.len, b.p ? b.p : "");
-	if (b.error)
-		g->text.error = b.error;
-	buf_fini(&b);
-}
-
-static int by_processes(const void *a, const void *b)
-{
-	struct json_object *x = *(struct json_object *const *)a,
-			   *y = *(struct json_object *const *)b;
-	uint64_t n = number_of(x, "processes"), m = number_of(y, "processes");
-
-	if (bool_of(x, "profile") != bool_of(y, "profile"))
-		return bool_of(x, "profile") ? -1 : 1;
-	return (n < m) - (n > m);
-}
-
 static void print_targets(const struct ctl *c, struct json_object *o, struct buf *out)
 {
-	struct json_object *list = list_of(o, "targets");
-	struct grid g = {.columns = {{"PROCESSES", true, 0},
-				     {"HZ", true, 0},
-				     {"SINKS", false, 1},
-				     {"LABELS", false, 0}},
-			 .ncolumns = 4};
-
-	if (!length(list)) {
-		buf_str(out, "there are no targets\n");
-		return;
-	}
-	json_object_array_sort(list, by_processes);
-	for (size_t i = 0; i < length(list); i++)
-		add_target(&g, json_object_array_get_idx(list, i));
-	grid_print(&g, c->width, out);
-	grid_fini(&g);
+	target_table(list_of(o, "targets"), c->width, 0, out);
 }
 
 /* ---- the commands ---- */
