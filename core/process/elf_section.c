@@ -6,6 +6,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/holes.h"
 #include "process/elf_internal.h"
 
 #ifndef ELFCOMPRESS_ZSTD
@@ -128,7 +129,7 @@ int elf_section_bytes(struct elf *e, uint32_t i, const struct elf_bytes **ret)
 	if (s->sh_type == SHT_NOBITS)
 		return -ENOENT;
 	if (s->sh_size > ELF_MAX_SECTION || s->sh_offset > e->size ||
-	    s->sh_size > e->size - s->sh_offset)
+	    s->sh_size > e->size - s->sh_offset || holes_prevail(e->fd, s->sh_offset, s->sh_size))
 		return -EBADMSG;
 	b = bytes_new(i, s->sh_size);
 	if (!b)

@@ -9,6 +9,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/holes.h"
 #include "process/elf_note.h"
 
 #define MAX_SECTIONS 65536
@@ -322,6 +323,8 @@ int source_load(const struct source *s, const char *name, uint64_t max, char **r
 		return -ENOENT;
 	if (c->size > max)
 		return -EFBIG;
+	if (s->fd >= 0 && holes_prevail(s->fd, c->offset, c->stored))
+		return -EBADMSG;
 	p = malloc(c->size + 1);
 	if (!p)
 		return -ENOMEM;
