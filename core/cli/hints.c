@@ -40,7 +40,7 @@ static void put_sleeping(const struct session *s, const struct session_account *
 {
 	double used_s = (double)a->counts.count_ns / 1e9, hz;
 
-	if (a->losses.due || s->o.selection.all)
+	if (a->losses.due > a->losses.lost || s->o.selection.all)
 		return;
 	if (used_s <= 0) {
 		buf_str(b, "  fusee samples time on a CPU, and the target slept or waited. Longer, "

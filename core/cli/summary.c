@@ -57,30 +57,29 @@ static void print_totals(const struct session *s, const struct session_account *
 	fputs("\n\n", stderr);
 }
 
-/* CPU time in periods that did not end: of threads that slept nearly always, or that were shorter
- * than a period, as the children of a shell are. Such time has no sample. */
-static void print_unsampled(const struct session_account *a)
+/* Why a target that ran has few samples or none. */
+static void print_unsampled(const struct session *s, const struct session_account *a)
 {
-	uint64_t used = a->counts.count_ns, sampled = a->losses.due * a->period_ns;
-	double period_ms = (double)a->period_ns / 1e6;
+	uint64_t unfinished = a->losses.counts[LOSS_UNFINISHED].n;
+	double used = (double)a->counts.count_ns, period = (double)a->period_ns;
 
 	if (!used && !a->losses.due)
 		fputs("  Nothing was sampled: the target did not run on a CPU.\n\n", stderr);
-	else if (used > sampled && used - sampled > LEAST_UNSAMPLED_NS &&
-		 used - sampled > used / 20)
+	else if (unfinished * a->period_ns > LEAST_UNSAMPLED_NS && unfinished > a->losses.due / 20)
 		fprintf(stderr,
 			"  %.1f s of %.1f s of CPU time have no sample: threads ran for less than "
 			"a "
-			"period of %.1f ms.\n  fusee record -a samples them by chance, and a "
-			"higher -F "
-			"samples more of them.\n\n",
-			(double)(used - sampled) / 1e9, (double)used / 1e9, period_ms);
-	else if (!a->losses.due)
+			"period of %.1f ms.\n  %s\n\n",
+			(double)unfinished * period / 1e9, used / 1e9, period / 1e6,
+			s->o.selection.all || s->profiler.tree
+				? "A higher -F samples more of them."
+				: "A higher -F samples more of them; where unwinding in BPF works "
+				  "(fusee doctor), they are sampled by chance.");
+	else if (a->losses.due == a->losses.lost)
 		fprintf(stderr,
 			"  Nothing was sampled: the target ran on a CPU for %.1f ms, and a period "
-			"is "
-			"%.1f ms.\n\n",
-			(double)used / 1e6, period_ms);
+			"is %.1f ms.\n\n",
+			used / 1e6, period / 1e6);
 }
 
 static void print_hottest(const struct fusee_profile *p)
@@ -113,7 +112,7 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 	fputc('\n', stderr);
 	print_totals(s, &a);
 	if (!s->o.selection.all)
-		print_unsampled(&a);
+		print_unsampled(s, &a);
 	print_hottest(p);
 	hints_print(s, &a, p);
 	worker_refused(s->profiler.worker, print_refused, NULL);

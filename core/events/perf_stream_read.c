@@ -207,10 +207,15 @@ static void dispatch(struct perf_stream *s, struct stream_cpu *c, const struct p
 	case PERF_RECORD_THROTTLE:
 		s->account.records.throttled++;
 		break;
-	default:
-		if (s->o.bpf && !s->o.all &&
-		    (h->type == PERF_RECORD_FORK || h->type == PERF_RECORD_EXIT))
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		s->account.threads.forked += h->type == PERF_RECORD_FORK;
+		s->account.threads.ended += h->type == PERF_RECORD_EXIT;
+		if (s->o.bpf && !s->o.all)
 			note_thread(s, h);
+		event_parse_sideband(h, on);
+		break;
+	default:
 		event_parse_sideband(h, on);
 	}
 }

@@ -115,12 +115,35 @@ static uint64_t skipped_in_group(const struct event_group *g)
 
 /* ---- the ways of counting ---- */
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Periods of the targets' CPU time that are no sample. */
+static uint64_t missing_periods(const struct perf_stream *s, const struct perf_stream_counts *c)
+{
+	return above(c->count_ns / s->o.period_ns, c->samples + s->account.unread + c->ring_full);
+}
+
+/* What remains of the missing periods is of threads that ended or slept before their tick. A thread
+ * may be in the midst of a period on each CPU, and still get its tick while sampling goes on. */
+static void count_unfinished(const struct perf_stream *s, struct perf_stream_counts *c)
+{
+	uint64_t running = s->base.nfds / s->ncpus + s->account.threads.forked;
+
+	running = s->enabled ? above(running, s->account.threads.ended) : 0;
+	c->unfinished = above(missing_periods(s, c), c->skipped + (running + 1) * s->ncpus);
+}
+
+/* The total does not say why a period has no sample. Each thread that was started has at most one
+ * period that is not finished for each CPU. */
 static void count_threads_by_total(struct perf_stream *s, struct perf_stream_counts *c)
 {
 	c->count_ns = s->base.count_ns;
 	c->ring_full = ring_full_of(s, s->base.lost);
-	c->skipped = above(c->count_ns / s->o.period_ns,
-			   c->samples + s->account.unread + c->ring_full);
+	c->skipped = above(missing_periods(s, c), s->account.threads.forked * s->ncpus);
+	count_unfinished(s, c);
 }
 
 static void count_threads_by_sample(struct perf_stream *s, struct perf_stream_counts *c)
@@ -132,6 +155,7 @@ static void count_threads_by_sample(struct perf_stream *s, struct perf_stream_co
 	c->count_ns = s->base.count_ns;
 	c->ring_full = ring_full_of(s, s->base.lost);
 	c->skipped = above(s->account.missed.skipped, c->ring_full);
+	count_unfinished(s, c);
 }
 
 /* The scheduler's clock and the events' differ: it counts context switches too and is read late.
@@ -141,11 +165,13 @@ static void count_threads_by_runtime(struct perf_stream *s, struct perf_stream_c
 {
 	uint64_t begun = above(s->account.missed.unfinished, 1), max, min, skipped;
 
-	count_threads_by_total(s, c);
-	max = c->skipped;
+	c->count_ns = s->base.count_ns;
+	c->ring_full = ring_full_of(s, s->base.lost);
+	max = missing_periods(s, c);
 	min = above(max, begun);
 	skipped = above(s->account.missed.skipped, c->ring_full);
-	c->skipped = skipped < min ? min : skipped > max ? max : skipped;
+	c->skipped = skipped < min ? min : least(skipped, max);
+	count_unfinished(s, c);
 }
 
 static void count_cpus_by_sample(struct perf_stream *s, struct perf_stream_counts *c)
@@ -174,7 +200,7 @@ static uint64_t skipped_of_own(const struct perf_stream *s, const struct perf_st
 	max = above(due, a->own.samples + a->own.unread + c->ring_full);
 	/* After an exec the events still count, and no tick is a sample. */
 	min = a->own.execed ? 0 : above(max, above(a->missed.unfinished, 1));
-	return skipped < min ? min : skipped > max ? max : skipped;
+	return skipped < min ? min : least(skipped, max);
 }
 
 static void count_own_and_cpus(struct perf_stream *s, struct perf_stream_counts *c)
@@ -269,4 +295,5 @@ void perf_stream_counts(struct perf_stream *s, struct perf_stream_counts *c)
 	a->count(s, c);
 	raise_to(&c->ring_full, &a->reported.ring_full);
 	raise_to(&c->skipped, &a->reported.skipped);
+	raise_to(&c->unfinished, &a->reported.unfinished);
 }

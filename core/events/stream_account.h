@@ -17,6 +17,9 @@
  *   dynamic      bpf       a gap between the run times of a thread's samples; with CPU events
  *                          also a gap in the grid of a CPU's ticks
  *
+ * Where events are those of threads, what children used without a tick is counted too: each begins
+ * a period of its own, and the events' counts have its CPU time.
+ *
  * A gap of either kind includes samples that found no room in the ring, which are counted apart.
  */
 #ifndef EVENTS_STREAM_ACCOUNT_H
@@ -38,6 +41,9 @@ struct stream_account {
 		uint64_t count_ns, lost, skipped;
 	} removed;       /* sums of removed groups */
 	uint64_t unread; /* samples in the rings, as of the last read */
+	struct {
+		uint64_t forked, ended; /* by records */
+	} threads;
 	/* With options.cpus: samples that are of threads' own events. */
 	struct {
 		uint64_t samples, unread;
