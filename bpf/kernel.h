@@ -28,14 +28,6 @@ struct cfs_rq {
 	struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED */
 } KERNEL_TYPE;
 
-typedef struct {
-	int counter;
-} KERNEL_TYPE atomic_t;
-
-struct signal_struct {
-	atomic_t live; /* threads of the process that have not begun to end */
-} KERNEL_TYPE;
-
 struct thread_struct {
 	unsigned long fsbase; /* x86-64: the thread pointer, as of the last switch */
 } KERNEL_TYPE;
@@ -43,7 +35,6 @@ struct thread_struct {
 struct task_struct {
 	int pid, tgid; /* ids of the thread and of its process */
 	void *stack;
-	struct signal_struct *signal;
 	struct sched_entity se;
 	struct thread_struct thread;
 } KERNEL_TYPE;

@@ -113,21 +113,28 @@ int sampler_exec(__u64 *args)
 	return 0;
 }
 
+/* The thread's own events end now; from 6.16 on its memory is given back only then. */
 SEC("raw_tp/sched_process_exit")
 int sampler_exit(__u64 *args)
 {
 	__u64 ids = bpf_get_current_pid_tgid();
-	struct task_struct *task = bpf_get_current_task();
-	struct signal_struct *group;
 	__u32 tgid = ids >> 32;
-	int others;
 
 	(void)args;
 	forget_thread((__u32)ids);
 	if (tgid == (__u32)ids)
 		bpf_map_delete_elem(&sampler_pids, &tgid);
-	if (!kernel_read(&group, &task->signal) && !kernel_read(&others, &group->live.counter) &&
-	    !others)
+	return 0;
+}
+
+/* The process has used its last CPU time and was waited for. */
+SEC("raw_tp/sched_process_free")
+int sampler_free(__u64 *args)
+{
+	struct task_struct *task = (void *)args[0];
+	__u32 tgid, tid;
+
+	if (!kernel_read(&tgid, &task->tgid) && !kernel_read(&tid, &task->pid) && tgid == tid)
 		bpf_map_delete_elem(&sampler_rates, &tgid);
 	return 0;
 }

@@ -68,7 +68,7 @@ static int size_map(struct bpf_sampler *b, const char *name, uint32_t entries)
 static int attach_tracepoints(struct bpf_sampler *b)
 {
 	static const char *const names[] = {"sampler_fork", "sampler_exec", "sampler_exit",
-					    "sampler_mapped"};
+					    "sampler_free", "sampler_mapped"};
 
 	for (uint32_t i = 0; i < SAMPLER_LINKS; i++) {
 		struct bpf_program *p = bpf_object__find_program_by_name(b->object, names[i]);

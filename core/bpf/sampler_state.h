@@ -17,7 +17,7 @@
 
 #define SLAB_BYTES (1u << 20) /* FUSEE_SLAB_WORDS of fusee/unwinder.bpf.h */
 #define SLAB_WORDS (SLAB_BYTES / 4)
-#define SAMPLER_LINKS 4u
+#define SAMPLER_LINKS 5u
 
 struct bpf_object;
 struct bpf_link;

@@ -316,19 +316,42 @@ int session_run(struct session *s)
 	return 0;
 }
 
+static uint64_t timeval_ns(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_usec * 1000u;
+}
+
+static bool command_has_ended(const struct session *s)
+{
+	return s->command.argv && !s->command.running;
+}
+
 /* Kernel CPU time of the processes since they are sampled, in ns. */
 static uint64_t system_ns(const struct session *s)
 {
-	const struct timeval *of_child = &s->command.usage.ru_stime;
 	uint64_t sum = 0, user, system;
 
-	if (s->command.argv && !s->command.running)
-		return (uint64_t)of_child->tv_sec * 1000000000u +
-		       (uint64_t)of_child->tv_usec * 1000u;
+	if (command_has_ended(s))
+		return timeval_ns(&s->command.usage.ru_stime);
 	for (uint32_t i = 0; i < s->o.selection.npids; i++)
 		if (!procfs_cpu_ns(s->o.selection.pids[i], &user, &system))
 			sum += system;
 	return sum > s->system_before_ns ? sum - s->system_before_ns : 0;
+}
+
+/* Events of threads end where a thread's exit begins, and on Linux 6.16 its memory is given back
+ * only then. wait4(2) has the CPU time of all that the command waited for. The clocks differ by
+ * some parts of a thousand. */
+static void add_exits(const struct session *s, struct session_account *a)
+{
+	const struct rusage *u = &s->command.usage;
+	uint64_t used = timeval_ns(&u->ru_utime) + timeval_ns(&u->ru_stime);
+
+	if (!command_has_ended(s) || s->profiler.tree ||
+	    used < a->counts.count_ns + a->counts.count_ns / 100)
+		return;
+	loss_account_add(&a->losses, LOSS_UNFINISHED, (used - a->counts.count_ns) / a->period_ns);
+	a->counts.count_ns = used;
 }
 
 void session_account(struct session *s, struct session_account *a)
@@ -337,6 +360,7 @@ void session_account(struct session *s, struct session_account *a)
 	perf_stream_counts(s->profiler.stream, &a->counts);
 	pipeline_stats(s->profiler.pipeline, &a->stats);
 	profiler_account(&s->profiler, &a->losses);
+	add_exits(s, a);
 	if (!perf_stream_kernel(s->profiler.stream))
 		loss_account_move(&a->losses, LOSS_TIMER_SKIPPED, LOSS_KERNEL_NOT_ALLOWED,
 				  system_ns(s) / a->period_ns);

@@ -19,7 +19,7 @@ static const struct {
 				"The kernel's timer fired late: one sample came for several "
 				"periods."},
 	[LOSS_UNFINISHED] = {"period not finished", LOSS_TICK,
-			     "The thread ended, or slept, before its first period of CPU time was "
+			     "The thread ended, or slept, before its period of CPU time was "
 			     "over."},
 	[LOSS_KERNEL_NOT_ALLOWED] = {"kernel not allowed", LOSS_TICK,
 				     "The thread ran in the kernel, which this user may not "
