@@ -19,6 +19,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "worker/isolate.h"
 #include "worker/protocol.h"
 
 #if defined(__x86_64__)
@@ -435,6 +436,10 @@ int sandbox_enter(int sock, uint64_t memory_limit, const char **what)
 {
 	int err;
 
+	*what = "become a user of its own";
+	err = isolate_enter();
+	if (err)
+		return err;
 	*what = "drop its capabilities";
 	err = drop_capabilities();
 	if (err)
@@ -443,6 +448,7 @@ int sandbox_enter(int sock, uint64_t memory_limit, const char **what)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
 	    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
 		return -errno;
+	isolate_landlock();
 	*what = "limit its memory";
 	err = limit_resources(memory_limit);
 	if (err)

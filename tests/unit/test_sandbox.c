@@ -2,6 +2,9 @@
 /* What the worker may do, and what happens when it tries more: each attempt made by a plugin inside
  * a real one. */
 #include "worker/sandbox.h"
+#include <dirent.h>
+#include <sched.h>
+
 #include "worker_help.h"
 
 static struct worker *start(void)
@@ -122,6 +125,47 @@ static void field(int pid, const char *name, char *value, size_t len)
 	value[strcspn(value, "\n")] = 0;
 }
 
+static bool in_our_namespace(int pid, const char *kind)
+{
+	char ours[64], its[64], path[64];
+	ssize_t n, m;
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+	n = readlink(path, ours, sizeof(ours));
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, kind);
+	m = readlink(path, its, sizeof(its));
+	return n == m && n > 0 && !memcmp(ours, its, (size_t)n);
+}
+
+/* A user of its own, empty namespaces: where this test has the rights of root for it. */
+static void check_isolation(int pid)
+{
+	static const char *const kinds[] = {"net", "ipc", "uts", "mnt"};
+	unsigned int real, effective, saved, fs;
+	char value[64], path[64];
+	struct dirent *e;
+	DIR *d;
+
+	field(pid, "Uid", value, sizeof(value));
+	CHECK_INT(sscanf(value, "%u %u %u %u", &real, &effective, &saved, &fs), 4);
+	if (geteuid() || unshare(CLONE_NEWNET | CLONE_NEWNS))
+		return;
+	CHECK(real >= 0x7f000000 && real == effective && real == fs && !saved);
+	field(pid, "Gid", value, sizeof(value));
+	CHECK(atoll(value) == real);
+	field(pid, "Groups", value, sizeof(value));
+	CHECK(strspn(value, " ") == strlen(value));
+	for (int i = 0; i < 4; i++)
+		CHECK(!in_our_namespace(pid, kinds[i]));
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	d = opendir(path);
+	CHECK(d);
+	while ((e = readdir(d)))
+		CHECK(!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."));
+	closedir(d);
+	printf("# uid %u, an empty root\n", real);
+}
+
 /* As the kernel says: no capability, no new privileges, a filter, nothing open but what it must
  * have. */
 TEST(as_the_kernel_sees_it)
@@ -140,6 +184,7 @@ TEST(as_the_kernel_sees_it)
 	}
 	field(pid, "NoNewPrivs", value, sizeof(value));
 	CHECK_STR(value, "1");
+	check_isolation(pid);
 	field(pid, "Seccomp", value, sizeof(value));
 	CHECK_STR(value, "2");
 	/* Its stdio and its socket; pipes are libunwind's, which tests with them what may be read.
