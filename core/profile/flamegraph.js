@@ -140,6 +140,10 @@ function compile(text) {
 function matched() {
 	let value = 0, base = 0;
 	for (let i = 1; i < calls.fn.length;) {
+		if (isOut(i)) {
+			i = calls.end[i];
+			continue;
+		}
 		if (!state.matches[calls.fn[i]]) {
 			i++;
 			continue;
@@ -156,7 +160,7 @@ function setSearch(text, quiet) {
 	if (input.value !== text)
 		input.value = text;
 	state.pattern = pattern || null;
-	functions.forEach((f, i) => { state.matches[i] = pattern && pattern.test(f.name) ? 1 : 0; });
+	functions.forEach((f, i) => { state.matches[i] = pattern && (!isLabel(i) || state.by.size) && pattern.test(f.name) ? 1 : 0; });
 	input.setAttribute("aria-invalid", pattern === undefined);
 	$("matched").value = pattern ? matched() : pattern === undefined ? "not a regular expression" : "";
 	state.rows = MORE;
@@ -174,11 +178,13 @@ $("search").addEventListener("input", e => setSearch(e.target.value));
 
 // ---- buttons and legend ----
 
-const skipped = fn => state.off.has(functions[fn].kind);
+const skipped = fn => isLabel(fn) ? !state.by.has(functions[fn].kind - LABELS) : state.off.has(functions[fn].kind);
 function chooseTree() {
-	const off = state.off.size ? i => i > 0 && skipped(calls.fn[i]) : () => false;
-	state.tree = state.inverted ? new Inverted(calls, off) : state.off.size ? new Filtered(calls, off) : calls;
+	const plain = !state.off.size && state.by.size === data.labels.length && !isFiltered();
+	const off = i => i > 0 && skipped(calls.fn[i]);
+	state.tree = state.inverted ? new Inverted(calls, off, isOut) : plain ? calls : new Filtered(calls, off, isOut);
 	state.zoom = state.selected = 0;
+	filtered = null;
 	hideTip();
 }
 function setInverted(on) {
@@ -188,12 +194,9 @@ function setInverted(on) {
 	goTo(0);
 	save(true);
 }
-function setKind(kind, on) {
+// Another tree; the zoom stays as far as it can.
+function regrow() {
 	const path = state.tree.path(state.zoom);
-	if (on)
-		state.off.delete(kind);
-	else
-		state.off.add(kind);
 	chooseTree();
 	state.zoom = state.selected = state.tree.follow(path, skipped);
 	state.scroll = true;
@@ -201,11 +204,68 @@ function setKind(kind, on) {
 	tell();
 	save(true);
 }
+function setKind(kind, on) {
+	if (on)
+		state.off.delete(kind);
+	else
+		state.off.add(kind);
+	regrow();
+}
 function allKinds(off) {
 	state.off = off;
 	for (const box of document.querySelectorAll("#legend input"))
 		box.checked = !off.has(Number(box.dataset.kind));
 }
+// ---- labels: process, thread ----
+
+const labelText = fn => functions[fn].name.slice(functions[fn].name.indexOf(": ") + 2);
+// The groups that can be chosen: no label, the first, the first two ..; of two labels the second alone, too.
+function groupings() {
+	const { labels } = data, out = [[]];
+	labels.forEach((_, n) => out.push([...labels.keys()].slice(0, n + 1)));
+	if (labels.length === 2)
+		out.push([1]);
+	return out;
+}
+const groupText = g => g.length ? g.map(l => data.labels[l]).join(", ") : "no groups";
+function select(name, options, onchange) {
+	const label = element("label", name + " "), list = element("select");
+	for (const [value, text] of options) {
+		const option = element("option", short(text));
+		option.value = value;
+		list.append(option);
+	}
+	list.onchange = () => onchange(list.value);
+	label.append(list);
+	$("groups").append(label);
+	return list;
+}
+const lists = [];
+function setGroups(groups, only) {
+	state.by = new Set(groups);
+	state.only = only;
+	lists.forEach((list, n) => { list.value = n ? only[n - 1] : groups.join("."); });
+}
+function regroup(groups, only) {
+	setGroups(groups, only);
+	regrow();
+	setSearch($("search").value, true);
+}
+function labelLists() {
+	$("groups").hidden = !data.labels.length;
+	if (!data.labels.length)
+		return;
+	lists.push(select("group by", groupings().map(g => [g.join("."), groupText(g)]),
+		value => regroup(numbers(value), state.only)));
+	data.labels.forEach((name, label) => {
+		const values = functions.map((f, fn) => fn).filter(fn => functions[fn].kind === LABELS + label);
+		values.sort((a, b) => functions[b].total + functions[b].baseTotal - functions[a].total - functions[a].baseTotal);
+		const options = values.slice(0, MORE).map(fn => [fn, `${labelText(fn)}  ${percent(functions[fn].total, data.total)}`]);
+		lists.push(select(name, [[-1, "all"], ...options],
+			value => regroup([...state.by], state.only.with(label, Number(value)))));
+	});
+}
+
 function setAmounts(on) {
 	state.amounts = on;
 	$("amounts").setAttribute("aria-pressed", on);
@@ -224,9 +284,10 @@ $("amounts").onclick = () => setAmounts(!state.amounts);
 $("showtable").onclick = () => setTable($("side").hidden);
 $("back").onclick = back;
 $("reset").onclick = () => {
-	setSearch("");
 	allKinds(new Set());
+	setGroups(data.grouped ? [...data.labels.keys()] : [], data.labels.map(() => -1));
 	chooseTree();
+	setSearch("");
 	goTo(0);
 	save(true);
 };
@@ -260,7 +321,7 @@ function legend() {
 	if (!diff)
 		return;
 	note("less than before", "", rgb(LESS_COLOR));
-	note("same", "", "#a4a6a8");
+	note("same, or within its noise", "", "#d0d0ce");
 	note("more", "", rgb(MORE_COLOR));
 }
 
@@ -274,6 +335,8 @@ function address() {
 	put("search", $("search").value, $("search").value);
 	put("invert", state.inverted, 1);
 	put("off", state.off.size, [...state.off].join("."));
+	put("by", [...state.by].join() !== (data.grouped ? [...data.labels.keys()] : []).join(), [...state.by].join("."));
+	put("only", isFiltered(), state.only.join("."));
 	put("amounts", state.amounts, 1);
 	put("table", $("side").hidden, 0);
 	return "#" + p;
@@ -295,6 +358,8 @@ function restore() {
 	const p = new URLSearchParams(location.hash.slice(1));
 	restoring = true;
 	allKinds(new Set(numbers(p.get("off")).filter(k => k in KINDS)));
+	setGroups(p.has("by") ? numbers(p.get("by")).filter(l => l in data.labels) : data.grouped ? [...data.labels.keys()] : [],
+		data.labels.map((_, l) => numbers(p.get("only"))[l] ?? -1).map((fn, l) => functions[fn]?.kind === LABELS + l ? fn : -1));
 	setTable(p.get("table") !== "0");
 	setAmounts(diff && p.get("amounts") === "1");
 	setInverted(p.get("invert") === "1");
@@ -314,6 +379,7 @@ function start() {
 	$("amounts").hidden = !diff;
 	$("table").classList.toggle("diff", diff);
 	legend();
+	labelLists();
 	head();
 	restore();
 }

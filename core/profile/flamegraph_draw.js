@@ -54,10 +54,12 @@ function drawBox({ i, x, w, row, above }, top) {
 	}
 	paper.globalAlpha = 1;
 	if (w > 26)
-		drawName(nameOf(i), x + (flags & INLINED ? 7 : 5), y + h / 2 + 0.5, w - 11, above, hit, i);
+		drawName(markOf(i) + nameOf(i), x + (flags & INLINED ? 7 : 5), y + h / 2 + 0.5, w - 11, above, hit, i);
 	if ((i && i === state.selected) || i === state.hovered || (fn >= 0 && fn === state.lit))
 		outline(x, y, wide, h, i === state.selected ? 2 : 1.5);
 }
+const MARKS = { new: "+ ", vanished: "− ", "": "" };
+const markOf = i => i > 0 ? MARKS[presence(state.tree.value[i], state.tree.base[i])] : "";
 function outline(x, y, w, h, thick) {
 	paper.strokeStyle = isDark() ? "#fff" : "#000";
 	paper.lineWidth = thick;
@@ -177,6 +179,11 @@ function numbersOf(i) {
 	}
 	return table;
 }
+// How sure the change is.
+function sureness(i) {
+	const t = state.tree, z = zOf(functions[t.fn[i]], t.value[i], t.base[i]), text = presence(t.value[i], t.base[i]);
+	return (text && text + "; ") + (isNoisy(i) ? "within its noise" : "more than chance") + ` (z ${signed(z, rounded(z, 1))})`;
+}
 function describe(i) {
 	const parts = [element("b", short(nameOf(i)))];
 	if (i > 0) {
@@ -190,12 +197,16 @@ function describe(i) {
 			parts.push(element("div", "guessed: the unwinder was not sure of this frame", "dim"));
 	}
 	parts.push(numbersOf(i));
+	if (diff && i > 0)
+		parts.push(element("div", sureness(i), "dim"));
 	return parts;
 }
 function oneLine(i) {
 	const t = state.tree, parts = [short(nameOf(i)), `${amount(t.value[i])} (${percent(t.value[i], data.total)})`];
 	if (diff)
 		parts.push(`before ${amount(t.base[i])} (${percent(t.base[i], data.base)})`);
+	if (diff && i)
+		parts.push(sureness(i));
 	if (t.self[i] && i)
 		parts.push(`self ${amount(t.self[i])}`);
 	if (i && functions[t.fn[i]].library)

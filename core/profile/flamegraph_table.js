@@ -1,6 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flame graph page: the table of functions.
 
+const isFiltered = () => state.only.some(fn => fn >= 0);
+// The functions with the values of the stacks that are shown.
+let filtered = null;
+function sums() {
+	if (!isFiltered())
+		return functions;
+	if (filtered)
+		return filtered;
+	filtered = functions.map(f => ({ ...f, self: 0, total: 0, baseSelf: 0, baseTotal: 0 }));
+	const open = new Int32Array(functions.length), path = [];
+	for (let i = 1; i < calls.fn.length; i++) {
+		while (path.length && calls.end[path.at(-1)] <= i)
+			open[calls.fn[path.pop()]]--;
+		if (isOut(i)) {
+			i = calls.end[i] - 1;
+			continue;
+		}
+		const f = filtered[calls.fn[i]];
+		f.self += calls.self[i];
+		f.baseSelf += calls.baseSelf[i];
+		if (!open[calls.fn[i]]++) {
+			f.total += calls.value[i];
+			f.baseTotal += calls.base[i];
+		}
+		path.push(i);
+	}
+	return filtered;
+}
+// A node whose label is not the selected value.
+function isOut(i) {
+	const fn = calls.fn[i], label = fn >= 0 ? functions[fn].kind - LABELS : -1;
+	return label >= 0 && state.only[label] >= 0 && state.only[label] !== fn;
+}
+
 const by = (now, before) => f => {
 	if (!diff)
 		return f[now];
@@ -35,20 +69,24 @@ function numberCell(f, c) {
 	return td;
 }
 function rowOf(fn, room) {
-	const f = functions[fn], tr = element("tr"), name = element("td", fit(f.name, room) || short(f.name), "text name");
+	const f = sums()[fn], tr = element("tr"), name = element("td", fit(f.name, room) || short(f.name), "text name");
 	const library = element("td", fileName(f.library), "text library");
 	tr.tabIndex = 0;
 	tr.dataset.fn = fn;
 	name.title = short(f.name);
 	library.title = short(f.library);
+	if (isNoise(f, f.self, f.baseSelf) && isNoise(f, f.total, f.baseTotal))
+		tr.className = "noise";
+	if (presence(f.total, f.baseTotal))
+		name.append(element("small", " " + presence(f.total, f.baseTotal)));
 	tr.append(numberCell(f, 0), numberCell(f, 1), name, library);
 	return tr;
 }
 function sorted() {
 	const { key, text } = COLUMNS[state.order], sign = state.down ? -1 : 1;
-	const keys = functions.map(f => diff && !text ? Math.abs(key(f)) : key(f)), out = [];
+	const keys = sums().map(f => diff && !text ? Math.abs(key(f)) : key(f)), out = [], some = isFiltered();
 	for (let i = 0; i < functions.length; i++)
-		if (!state.pattern || state.matches[i])
+		if (!isLabel(i) && (!some || sums()[i].total || sums()[i].baseTotal) && (!state.pattern || state.matches[i]))
 			out.push(i);
 	return out.sort((a, b) => (keys[a] < keys[b] ? -sign : keys[a] > keys[b] ? sign : a - b));
 }

@@ -49,6 +49,7 @@ class CallTree extends Tree {
 		this.fn[0] = this.parent[0] = -1;
 		this.read(bytes, n, data);
 		this.add(n);
+		this.omit(...data.omitted);
 	}
 	read(bytes, n, data) {
 		let at = 0, above = 0;
@@ -87,6 +88,11 @@ class CallTree extends Tree {
 		}
 		this.end[0] = n;
 	}
+	// The root's own: stacks that are not drawn.
+	omit(value, base) {
+		this.value[0] += this.self[0] = value;
+		this.base[0] += this.baseSelf[0] = base;
+	}
 	find(i) {
 		const out = [];
 		for (let k = i + 1; k < this.end[i]; k = this.end[k])
@@ -97,13 +103,29 @@ class CallTree extends Tree {
 
 // A tree whose nodes stand for several of the call tree's: `items` are [node, value, base value] of each.
 class Grouped extends Tree {
-	constructor(calls, off) {
+	// off: (node of the call tree) => are its calls its caller's? out: .. => is it omitted, with its calls?
+	constructor(calls, off, out) {
 		super();
 		this.calls = calls;
-		this.off = off; // (node of the call tree) => is it left out?
+		this.off = off;
+		this.out = out;
 		this.items = [];
-		this.value[0] = calls.value[0];
-		this.base[0] = calls.base[0];
+		const dropped = this.dropped();
+		this.value[0] = calls.value[0] - dropped.reduce((sum, i) => sum + calls.value[i], 0);
+		this.base[0] = calls.base[0] - dropped.reduce((sum, i) => sum + calls.base[i], 0);
+	}
+	// The nodes that are omitted: labels are at the roots, so that no other node is visited.
+	dropped() {
+		const c = this.calls, todo = [0], list = [];
+		while (todo.length) {
+			for (const k of c.find(todo.pop())) {
+				if (this.out(k))
+					list.push(k);
+				else if (isLabel(c.fn[k]))
+					todo.push(k);
+			}
+		}
+		return list;
 	}
 	group(parent, items) {
 		const groups = new Map(), c = this.calls;
@@ -136,9 +158,9 @@ class Grouped extends Tree {
 
 // The call tree with some frames left out: their time is their caller's.
 class Filtered extends Grouped {
-	constructor(calls, off) {
-		super(calls, off);
-		this.items.push([[0, calls.value[0], calls.base[0]]]);
+	constructor(calls, off, out) {
+		super(calls, off, out);
+		this.items.push([[0, this.value[0], this.base[0]]]);
 		this.self[0] = this.own(0, "self");
 		this.baseSelf[0] = this.own(0, "baseSelf");
 	}
@@ -150,7 +172,7 @@ class Filtered extends Grouped {
 			const k = todo.pop();
 			sum += c[what][k];
 			for (let d = k + 1; d < c.end[k]; d = c.end[d])
-				if (this.off(d))
+				if (!this.out(d) && this.off(d))
 					todo.push(d);
 		}
 		return sum;
@@ -166,6 +188,8 @@ class Filtered extends Grouped {
 		while (todo.length) {
 			const k = todo.pop();
 			for (let d = k + 1; d < c.end[k]; d = c.end[d]) {
+				if (this.out(d))
+					continue;
 				if (this.off(d))
 					todo.push(d);
 				else
@@ -178,12 +202,15 @@ class Filtered extends Grouped {
 
 // Leaf first: below the root what has time of its own, below that its callers.
 class Inverted extends Grouped {
-	constructor(calls, off) {
-		super(calls, off);
-		const leaves = [];
-		for (let i = 1; i < calls.fn.length; i++)
+	constructor(calls, off, out) {
+		super(calls, off, out);
+		const leaves = [], ends = new Map(this.dropped().map(i => [i, calls.end[i]]));
+		for (let i = 1; i < calls.fn.length; i++) {
+			while (ends.has(i))
+				i = ends.get(i);
 			if (calls.self[i] || calls.baseSelf[i])
 				leaves.push([i, calls.self[i], calls.baseSelf[i]]);
+		}
 		this.items.push(leaves);
 	}
 	node(parent, fn, items) {

@@ -5,7 +5,7 @@ const $ = id => document.getElementById(id);
 const data = JSON.parse($("data").textContent), diff = data.diff;
 const functions = data.functions.map(f => ({
 	name: f[0], file: data.strings[f[1]], start: f[2], library: data.strings[f[3]], kind: f[4],
-	self: f[5], total: f[6], baseSelf: f[7] || 0, baseTotal: f[8] || 0,
+	self: f[5], total: f[6], baseSelf: f[7] || 0, baseTotal: f[8] || 0, weight: f[9] || 0, baseWeight: f[10] || 0,
 }));
 // In the order of enum render_code; colours that colour-blind readers can tell apart.
 const KINDS = [
@@ -15,6 +15,9 @@ const KINDS = [
 	{ name: "runtime and JIT", color: [72, 180, 142] },
 	{ name: "no code", color: [170, 172, 176] },
 ];
+// Functions of a kind from here on are values of data.labels: "process: bb".
+const LABELS = KINDS.length;
+const isLabel = fn => fn >= 0 && functions[fn].kind >= LABELS;
 const FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
 const ROW = 19, MORE = 500, LESS_COLOR = [66, 138, 222], MORE_COLOR = [226, 98, 58];
 const canvas = $("canvas"), scroller = $("scroller"), paper = canvas.getContext("2d");
@@ -24,6 +27,8 @@ const calls = new CallTree(data);
 const state = {
 	tree: calls, zoom: 0, selected: 0, hovered: -1, lit: -1,
 	off: new Set(), inverted: false, amounts: false,
+	by: new Set(data.grouped ? data.labels.keys() : []), // labels that are shown as frames
+	only: data.labels.map(() => -1), // by label: the function whose stacks are shown
 	pattern: null, matches: new Uint8Array(functions.length),
 	order: 0, down: true, rows: MORE, // the table's column and direction
 	boxes: [], width: 0, printing: false, scroll: false,
@@ -78,6 +83,30 @@ function change(v, b) {
 	return v + b ? (v - b) / (v + b) : 0;
 }
 
+// ---- what is chance ----
+
+// As core/profile/render_change.c: the difference of two shares in standard deviations.
+const Z_LIMIT = 2.576;
+function weightOf(own, value, other, mean) {
+	return value && own ? own : Math.max(mean, other);
+}
+function zOf(f, v, b) {
+	const [mean, baseMean] = data.weights;
+	if (!diff || !mean || !baseMean)
+		return 0;
+	const pa = v / data.total, pb = b / data.base, na = data.total / mean, nb = data.base / baseMean;
+	const p = (pa * na + pb * nb) / (na + nb);
+	if (!(p > 0 && p < 1))
+		return 0;
+	const ea = data.total / ((1 - p) * weightOf(f.weight, v, f.baseWeight, mean) + p * mean);
+	const eb = data.base / ((1 - p) * weightOf(f.baseWeight, b, f.weight, baseMean) + p * baseMean);
+	const d = Math.abs(pa - pb) - (1 / ea + 1 / eb) / 2;
+	return d > 0 ? Math.sign(pa - pb) * d / Math.sqrt(p * (1 - p) * (1 / ea + 1 / eb)) : 0;
+}
+const isNoise = (f, v, b) => diff && Math.abs(zOf(f, v, b)) < Z_LIMIT;
+const isNoisy = i => i > 0 && isNoise(functions[state.tree.fn[i]], state.tree.value[i], state.tree.base[i]);
+const presence = (v, b) => !diff || !v === !b ? "" : b ? "vanished" : "new";
+
 // ---- colours ----
 
 const rgb = c => `rgb(${c.map(Math.round).join(",")})`;
@@ -116,6 +145,8 @@ function colorOf(i) {
 	if (i === 0)
 		return isDark() ? "#3b3e44" : "#e0e0dc";
 	if (diff)
-		return diffColor(change(state.tree.value[i], state.tree.base[i]));
+		return diffColor(change(state.tree.value[i], state.tree.base[i]) * (isNoisy(i) ? 0.12 : 1));
+	if (isLabel(state.tree.fn[i]))
+		return isDark() ? "#4a4e56" : "#d0d3d8";
 	return shadeOf(state.tree.fn[i]);
 }

@@ -139,8 +139,9 @@ static bool begins(const char *s, const char *with)
 	return !strncmp(s, with, strlen(with));
 }
 
-/* The kind of a mapping, which the format does not have and reports need. */
-static uint32_t kind_of_mapping(const char *path, bool first)
+/* The kind of a mapping, which the format does not have and reports need. may_be_main: it is the
+ * first, or the first is a program. */
+static uint32_t kind_of_mapping(const char *path, bool may_be_main)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
@@ -153,11 +154,13 @@ static uint32_t kind_of_mapping(const char *path, bool first)
 		return FUSEE_MAPPING_KERNEL;
 	if (strstr(name, ".so"))
 		return FUSEE_MAPPING_LIBRARY;
-	return first ? FUSEE_MAPPING_MAIN : 0;
+	return may_be_main ? FUSEE_MAPPING_MAIN : 0;
 }
 
 static void read_mappings(struct decoder *d)
 {
+	bool main = true;
+
 	if (ids_make(d, &d->mappings, d->in->n_mapping))
 		return;
 	for (size_t i = 0; i < d->in->n_mapping && !d->error; i++) {
@@ -168,7 +171,8 @@ static void read_mappings(struct decoder *d)
 					   .limit = m->memory_limit,
 					   .offset = m->file_offset};
 
-		to.flags = kind_of_mapping(raw(d, m->filename), !i);
+		to.flags = kind_of_mapping(raw(d, m->filename), main);
+		main = to.flags & FUSEE_MAPPING_MAIN || (i && main);
 		to.flags |= m->has_functions ? FUSEE_MAPPING_FUNCTIONS : 0;
 		to.flags |= m->has_filenames ? FUSEE_MAPPING_FILENAMES : 0;
 		to.flags |= m->has_line_numbers ? FUSEE_MAPPING_LINES : 0;

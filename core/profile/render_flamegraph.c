@@ -3,6 +3,7 @@
  * reads them. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +14,13 @@
 #include "base/text.h"
 #include "profile/render.h"
 #include "profile/render_calls.h"
+#include "profile/render_labels.h"
 #include "profile/render_model.h"
 #include "profile/pprof_loss.h"
 
 #define TITLE_NAMES 3   /* targets in the title */
 #define FACTS_REASONS 4 /* reasons of losses */
+#define MAX_STACKS 100000u
 
 #define EMBED(sym, path)                                                       \
 	__asm__(".pushsection .rodata\n" #sym ":\n.incbin \"" path "\"\n" #sym \
@@ -137,7 +140,29 @@ static int put_tree(struct buf *out, const struct render_calls *t, bool diff)
 
 /* ---- functions ---- */
 
-static int put_function(struct buf *b, const struct render_function *f, bool diff,
+/* The code of a function as the page numbers it: the labels of --by follow the kinds of code. */
+static uint32_t code_of(const struct render_function *f, const char *by)
+{
+	uint32_t code = f->code;
+
+	while (f->code == RENDER_LABEL && *by) {
+		size_t n = strcspn(by, ",");
+
+		if (f->name.len > n && !memcmp(f->name.p, by, n) && f->name.p[n] == ':')
+			break;
+		code++;
+		by += n + (by[n] == ',');
+	}
+	return code;
+}
+
+/* What one sample of a function represents, on average. */
+static double weight_of(int64_t value, double noise)
+{
+	return value ? noise / fabs((double)value) : 0;
+}
+
+static int put_function(struct buf *b, const struct render_function *f, bool diff, const char *by,
 			struct dict *strings)
 {
 	uint32_t file = dict_add(strings, f->file.p, f->file.len);
@@ -147,15 +172,18 @@ static int put_function(struct buf *b, const struct render_function *f, bool dif
 		return -ENOMEM;
 	buf_str(b, "[");
 	render_json_string(b, f->shown);
-	buf_printf(b, ",%u,%u,%u,%u,%" PRId64 ",%" PRId64, file, f->start_line, library, f->code,
-		   f->self, f->total);
+	buf_printf(b, ",%u,%u,%u,%u,%" PRId64 ",%" PRId64, file, f->start_line, library,
+		   code_of(f, by), f->self, f->total);
 	if (diff)
-		buf_printf(b, ",%" PRId64 ",%" PRId64, f->base_self, f->base_total);
+		buf_printf(b, ",%" PRId64 ",%" PRId64 ",%.0f,%.0f", f->base_self, f->base_total,
+			   weight_of(f->total, f->noise.total),
+			   weight_of(f->base_total, f->noise.base_total));
 	buf_str(b, "]");
 	return 0;
 }
 
-static int put_functions(struct buf *b, const struct render_model *m, const struct render_calls *t)
+static int put_functions(struct buf *b, const struct render_model *m, const struct render_calls *t,
+			 const char *by)
 {
 	struct dict strings;
 	int r = dict_init(&strings);
@@ -165,7 +193,7 @@ static int put_functions(struct buf *b, const struct render_model *m, const stru
 	buf_str(b, ",\n\"functions\":[");
 	for (uint32_t i = 0; !r && i < m->nfunctions; i++) {
 		buf_str(b, i ? ",\n" : "\n");
-		r = put_function(b, &m->functions[t->order[i]], m->base, &strings);
+		r = put_function(b, &m->functions[t->order[i]], m->base, by, &strings);
 	}
 	buf_str(b, "],\n\"strings\":[");
 	for (uint32_t i = 0; i < strings.n; i++) {
@@ -296,8 +324,119 @@ static void put_times(struct buf *out, const struct fusee_profile *p, struct buf
 	}
 }
 
+/* ---- the stacks that are drawn ---- */
+
+/* The sums of the stacks that are too many for a browser. */
+struct omitted {
+	uint32_t stacks;
+	int64_t value, base;
+};
+
+static int64_t size_of(const struct render_stack *s)
+{
+	int64_t v = s->value ? s->value : s->base;
+
+	return v == INT64_MIN ? INT64_MAX : v < 0 ? -v : v;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct render_stack *x = a, *y = b;
+
+	if (size_of(x) != size_of(y))
+		return size_of(x) > size_of(y) ? -1 : 1;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Keeps the largest stacks of the model. Sums of functions stay those of all stacks. */
+static struct omitted omit_small(struct render_model *m)
+{
+	struct omitted o = {0};
+
+	if (m->nstacks <= MAX_STACKS)
+		return o;
+	qsort(m->stacks, m->nstacks, sizeof(*m->stacks), by_size);
+	for (uint32_t i = MAX_STACKS; i < m->nstacks; i++) {
+		if (m->stacks[i].value > 0 &&
+		    __builtin_add_overflow(o.value, m->stacks[i].value, &o.value))
+			o.value = INT64_MAX;
+		if (m->stacks[i].base > 0 &&
+		    __builtin_add_overflow(o.base, m->stacks[i].base, &o.base))
+			o.base = INT64_MAX;
+	}
+	o.stacks = m->nstacks - MAX_STACKS;
+	m->nstacks = MAX_STACKS;
+	return o;
+}
+
+static void put_omitted(struct buf *out, const struct render_model *m, const struct omitted *o,
+			struct buf *fact)
+{
+	char value[RENDER_NUMBER], percent[RENDER_NUMBER], number[32], drawn[32];
+
+	if (!o->stacks)
+		return;
+	render_value(value, o->value, m->unit, "auto");
+	render_percent(percent, o->value, m->total);
+	buf_printf(fact, "the largest %s are drawn; the other %s stacks have %s (%s)",
+		   text_number(drawn, MAX_STACKS), text_number(number, o->stacks), value,
+		   percent + strspn(percent, " "));
+	next_fact(out, fact);
+}
+
+/* ---- process and thread ---- */
+
+/* Whether samples differ in a label. */
+static bool differs(const struct fusee_profile *p, const char *key)
+{
+	struct fusee_str k = {key, strlen(key)};
+	struct buf first = {0}, other = {0};
+	bool found = false;
+
+	for (uint32_t i = 0; p && !found && i < p->samples.n; i++) {
+		buf_reset(&other);
+		render_label(p, FUSEE_AT(struct fusee_sample, p->samples, i), k,
+			     i ? &other : &first);
+		found = i && (first.len != other.len ||
+			      (first.len && memcmp(first.p, other.p, first.len)));
+	}
+	buf_fini(&first);
+	buf_fini(&other);
+	return found;
+}
+
+/* The labels that the page can group by, where --by names none. */
+static const char *page_labels(const struct fusee_profile *p, const struct fusee_profile *base)
+{
+	bool process = differs(p, "process") || differs(base, "process");
+	bool thread = differs(p, "thread") || differs(base, "thread");
+
+	return process && thread ? "process,thread"
+	       : process         ? "process"
+	       : thread          ? "thread"
+				 : NULL;
+}
+
+static void put_labels(struct buf *out, const char *by)
+{
+	const char *comma = "";
+
+	buf_str(out, ",\n\"labels\":[");
+	while (*by) {
+		size_t n = strcspn(by, ",");
+
+		buf_str(out, comma);
+		render_json_string(out, (struct fusee_str){by, n});
+		by += n + (by[n] == ',');
+		comma = ",";
+	}
+	buf_str(out, "]");
+}
+
+/* ---- the page ---- */
+
 static int put_head(struct buf *out, const struct render_model *m, const struct render_calls *t,
-		    const char *given)
+		    const struct omitted *omitted, const char *given)
 {
 	struct buf b = {0};
 	char number[32];
@@ -309,10 +448,11 @@ static int put_head(struct buf *out, const struct render_model *m, const struct 
 	buf_str(out, "\"title\":");
 	put_text(out, &b);
 	buf_reset(&b);
-	buf_printf(&b, "%s stacks", text_number(number, m->nstacks));
+	buf_printf(&b, "%s stacks", text_number(number, m->nstacks + omitted->stacks));
 	buf_str(out, ",\"facts\":[");
 	put_text(out, &b);
 	buf_reset(&b);
+	put_omitted(out, m, omitted, &b);
 	if (named && given) {
 		buf_str(&b, given);
 		next_fact(out, &b);
@@ -332,25 +472,31 @@ static int put_head(struct buf *out, const struct render_model *m, const struct 
 	return r;
 }
 
-/* ---- the page ---- */
-
-static int put_data(struct buf *out, const struct render_model *m, const char *title)
+static int put_data(struct buf *out, struct render_model *m, const struct render_options *o,
+		    bool grouped)
 {
+	struct omitted omitted = omit_small(m);
+	const char *by = o->by ? o->by : "";
 	struct render_calls t;
 	int r = render_calls_make(&t, m);
 
 	if (r)
 		return r;
 	buf_str(out, "{");
-	r = put_head(out, m, &t, title);
+	r = put_head(out, m, &t, &omitted, o->title);
 	buf_str(out, ",\"type\":");
 	render_json_string(out, m->type);
 	buf_str(out, ",\"unit\":");
 	render_json_string(out, m->unit);
 	buf_printf(out, ",\"diff\":%s,\"total\":%" PRId64 ",\"base\":%" PRId64,
 		   m->base ? "true" : "false", m->total, m->base_total);
+	buf_printf(out, ",\"weights\":[%.0f,%.0f],\"omitted\":[%" PRId64 ",%" PRId64 "]",
+		   weight_of(m->total, m->noise), weight_of(m->base_total, m->base_noise),
+		   omitted.value, omitted.base);
+	put_labels(out, by);
+	buf_printf(out, ",\"grouped\":%s", grouped ? "true" : "false");
 	if (!r)
-		r = put_functions(out, m, &t);
+		r = put_functions(out, m, &t, by);
 	if (!r)
 		r = put_tree(out, &t, m->base);
 	buf_str(out, "}");
@@ -359,12 +505,16 @@ static int put_data(struct buf *out, const struct render_model *m, const char *t
 }
 
 int render_flamegraph(const struct fusee_profile *p, const struct fusee_profile *base,
-		      const struct render_options *o, struct buf *out)
+		      const struct render_options *options, struct buf *out)
 {
+	struct render_options o = *options;
 	const char *at = flamegraph_html;
 	struct render_model m;
-	int r = render_model_make(&m, p, base, o, out);
+	int r;
 
+	if (!o.by)
+		o.by = page_labels(p, base);
+	r = render_model_make(&m, p, base, &o, out);
 	if (r)
 		return r;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
@@ -375,7 +525,7 @@ int render_flamegraph(const struct fusee_profile *p, const struct fusee_profile 
 		if (parts[i].text)
 			buf_add(out, parts[i].text, (size_t)(parts[i].end - parts[i].text));
 		else if (!r)
-			r = put_data(out, &m, o->title);
+			r = put_data(out, &m, &o, options->by);
 	}
 	buf_add(out, at, (size_t)(flamegraph_html_end - at));
 	render_model_free(&m);

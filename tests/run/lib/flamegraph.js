@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks at flame graph pages as a person would: clicks, types, reads. TAP on stdout.
-// usage: node flamegraph.js DIR [SCREENSHOTS]      DIR: now diff focus kinds hostile, each .html
+// usage: node flamegraph.js DIR [SCREENSHOTS]      DIR: now diff focus kinds hostile groups
+// grouped noise many, each .html
 "use strict";
 const { chromium } = require("playwright-core");
 const [dir, shots] = process.argv.slice(2);
@@ -311,6 +312,73 @@ async function comparison() {
 	await dark.close();
 }
 
+// The names of a row of frames, with their values in ms.
+const rowOf = async (v, row) => (await v.frames()).filter(f => f.row === row).map(f => `${f.name} ${f.value / 1e6}`).sort().join();
+
+async function groups() {
+	const v = await View.open("groups", { width: 1200, height: 560 });
+	const list = n => v.page.locator("#groups select").nth(n);
+	is("one name in two programs is two functions", await rowOf(v, 2), "main [aa] 400,main [bb] 300,read_all 200,serve 100");
+	is("without groups threads are one tree", await rowOf(v, 1), "_start [aa] 400,_start [bb] 300,clone 300");
+	await list(0).selectOption("0");
+	await v.painted();
+	is("grouped by process", await rowOf(v, 1), "process: aa 600,process: bb 400");
+	await list(0).selectOption("0.1");
+	await v.painted();
+	is("and by thread", await rowOf(v, 2), "thread: aa 400,thread: bb 300,thread: io 100,thread: io 200");
+	await v.shot("groups");
+	await list(0).selectOption("1");
+	await v.painted();
+	is("by thread alone", await rowOf(v, 1), "thread: aa 400,thread: bb 300,thread: io 300");
+	await list(0).selectOption("");
+	await list(1).selectOption({ label: "bb  40.0 %" });
+	await v.painted();
+	is("one process alone", await rowOf(v, 1), "_start [bb] 300,clone 100");
+	const rows = await v.page.$$eval("#table tbody td.name", all => all.map(td => td.textContent).sort().join());
+	is("in the table too", rows, "_start [bb],clone,main [bb],read,serve,work [bb]");
+	ok("with its own sums", (await v.page.innerText("tr:has(td[title='read'])")).includes("100 ms"),
+		await v.page.innerText("tr:has(td[title='read'])"));
+	is("and in the search", await v.search("^read$"), "10.0 % matched");
+	await v.search("");
+	await v.button("invert");
+	is("inverted as well", await rowOf(v, 1), "read 100,work [bb] 300");
+	const link = v.page.url();
+	await v.button("reset");
+	is("reset shows all", await rowOf(v, 1), "read 300,work [aa] 400,work [bb] 300");
+	await v.close();
+	const again = await View.open(link);
+	is("a link keeps the process", await rowOf(again, 1), "read 100,work [bb] 300");
+	await again.close();
+	const by = await View.open("grouped");
+	is("--by opens the page with its groups", await rowOf(by, 1), "process: aa 600,process: bb 400");
+	await by.close();
+	const plain = await View.open("now");
+	ok("no lists where there is nothing to choose", !await plain.page.isVisible("#groups"), null);
+	await plain.close();
+}
+
+async function noise() {
+	const v = await View.open("noise", { width: 1200, height: 420 });
+	const spread = c => Math.max(...c) - Math.min(...c);
+	const [same, less] = [await v.pixel("leaf_a"), await v.pixel("leaf_b")];
+	ok("a change within its noise is pale", spread(same) < 25 && spread(less) > 40, [same, less]);
+	ok("and says so", (await v.hover("leaf_a")).includes("within its noise"), await v.hover("leaf_a"));
+	ok("a real change says so", (await v.hover("leaf_b")).includes("more than chance"), await v.hover("leaf_b"));
+	ok("what is new", (await v.hover("fresh")).includes("new; more than chance"), await v.hover("fresh"));
+	ok("what vanished", (await v.hover("old")).includes("vanished; more than chance"), await v.hover("old"));
+	is("rows of noise are pale", await v.page.$$eval("tr.noise td.name", all => all.map(td => td.textContent).sort().join()), "leaf_a,main");
+	await v.shot("noise");
+	await v.close();
+}
+
+async function many() {
+	const v = await View.open("many"), facts = await v.page.innerText("#facts");
+	ok("of too many stacks the largest are drawn, and the others' weight is said",
+		facts.includes("the largest 100,000 are drawn; the other 500 stacks have 5s (0.17%)"), facts);
+	is("their weight is in the whole", await v.page.evaluate(() => window.fusee.state.tree.value[0]), (100000 * 3 + 500) * 1e7);
+	await v.close();
+}
+
 async function filtered() {
 	const v = await View.open("focus");
 	const tip = await v.hover("leaf_b");
@@ -359,6 +427,9 @@ async function main() {
 	await kinds();
 	await printing();
 	await comparison();
+	await groups();
+	await noise();
+	await many();
 	await filtered();
 	await hostile();
 }

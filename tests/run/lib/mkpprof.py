@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a pprof file from folded stacks on stdin: "mapping!function;mapping!function count", root first.
 
+A mapping "path@id" has that build ID; labels come first: "{process=bb,thread=io} mapping!function 7".
+
 usage: mkpprof.py OUT.pb.gz [UNIT] < FOLDED. Field numbers: pprof's profile.proto. 10 ms a sample.
 """
 import gzip
@@ -40,20 +42,26 @@ def main(path, unit="nanoseconds"):
     samples = []
     for line in sys.stdin.buffer:
         stack, count = line.decode("utf-8", "surrogateescape").rstrip("\n").rsplit(" ", 1)
-        frames = []
+        frames, labels = [], {}
+        if stack.startswith("{"):
+            texts, stack = stack[1:].split("} ", 1)
+            labels = dict(t.split("=", 1) for t in texts.split(","))
         for frame in stack.split(";"):
             mapping, _, name = frame.partition("!") if "!" in frame else ("", "", frame)
             mappings.add(mapping or "/bin/program")
             frames.append(functions.add((mapping or "/bin/program", name)))
-        samples.append((frames[::-1], int(count)))
+        samples.append((frames[::-1], int(count), labels))
     out = bytearray()
     for kind, unit in (("samples", "count"), ("cpu", unit)):
         out += block(1, number(1, strings.add(kind)) + number(2, strings.add(unit)))
-    for frames, count in samples:
+    for frames, count, labels in samples:
         ids = b"".join(varint(f + 1) for f in frames)
-        out += block(2, block(1, ids) + block(2, varint(count) + varint(count * 10000000)))
+        out += block(2, block(1, ids) + block(2, varint(count) + varint(count * 10000000))
+                     + b"".join(block(3, number(1, strings.add(k)) + number(2, strings.add(v))) for k, v in labels.items()))
     for mapping, i in mappings.ids.items():
-        out += block(3, number(1, i + 1) + number(3, (1 << 64) - 1) + number(5, strings.add(mapping)) + number(7, 1))
+        file, _, build = mapping.partition("@")
+        out += block(3, number(1, i + 1) + number(3, (1 << 64) - 1) + number(5, strings.add(file))
+                     + (number(6, strings.add(build)) if build else b"") + number(7, 1))
     for (mapping, name), i in functions.ids.items():
         out += block(4, number(1, i + 1) + number(2, mappings.ids[mapping] + 1) + number(3, 0x1000 + 16 * i)
                      + block(4, number(1, i + 1) + number(2, 7)))
