@@ -164,13 +164,16 @@ static uint64_t count_moves(const struct decisions *s)
 	return s->o.moves ? s->o.moves(s->o.arg) : 0;
 }
 
-/* 0 or -errno; *changed: the path differs from the last. */
+/* 0 or -errno; *changed: the path differs from the last. In version 1 of control groups a process
+ * that exits is shown in the root, where it did not run. */
 static int read_cgroup(const struct decisions *s, struct tracked *t, bool *changed)
 {
 	char path[CGROUP_MAX];
 	uint64_t moves = count_moves(s);
 	int r = cgroup_of("", t->pid, path);
 
+	if (!r && !strcmp(path, "/") && procfs_is_exiting(t->pid))
+		r = -ESRCH;
 	t->moves = r ? 0 : moves;
 	*changed = !r && (!t->cgroup || strcmp(t->cgroup, path));
 	if (*changed) {
@@ -217,7 +220,10 @@ void decisions_execed(struct decisions *s, pid_t pid, const char *comm, uint64_t
 	if (t->start_ticks && t->start_ticks != ticks)
 		set_decision(s, t, NULL, false); /* another process in this pid */
 	t->start_ticks = ticks;
-	read_cgroup(s, t, &changed);
+	if (read_cgroup(s, t, &changed)) {
+		t->cgroup = cgroup;
+		cgroup = NULL;
+	}
 	decide(s, t);
 out:
 	free(cgroup);

@@ -139,19 +139,33 @@ static int stat_fields(pid_t pid, uint64_t *user, uint64_t *system, uint64_t *st
 }
 
 #define PF_KTHREAD 0x00200000u /* the kernel's linux/sched.h */
+#define PF_EXITING 0x00000004u
 
-int procfs_is_kernel(pid_t pid, bool *kernel)
+static int read_flags(pid_t pid, unsigned int *flags)
 {
 	char text[1024], *p;
-	unsigned int flags;
 	int r = read_stat(pid, text, &p);
 
 	if (r)
 		return r;
-	if (sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-		return -EBADMSG;
-	*kernel = flags & PF_KTHREAD;
-	return 0;
+	return sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %u", flags) == 1 ? 0 : -EBADMSG;
+}
+
+int procfs_is_kernel(pid_t pid, bool *kernel)
+{
+	unsigned int flags;
+	int r = read_flags(pid, &flags);
+
+	if (!r)
+		*kernel = flags & PF_KTHREAD;
+	return r;
+}
+
+bool procfs_is_exiting(pid_t pid)
+{
+	unsigned int flags;
+
+	return read_flags(pid, &flags) || flags & PF_EXITING;
 }
 
 int procfs_start_ticks(pid_t pid, uint64_t *ticks)

@@ -32,6 +32,8 @@ int procfs_comm(pid_t pid, pid_t tid, char comm[16]);
 int procfs_start_ticks(pid_t pid, uint64_t *ticks);
 /* Whether it is a kernel thread. Needs no right to look into the process. */
 int procfs_is_kernel(pid_t pid, bool *kernel);
+/* Its main thread has ended, or is about to: some files of it say what does not hold any more. */
+bool procfs_is_exiting(pid_t pid);
 /* CPU time of all threads, in ns, rounded to clock ticks. */
 int procfs_cpu_ns(pid_t pid, uint64_t *user, uint64_t *system);
 
