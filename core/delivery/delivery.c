@@ -388,6 +388,13 @@ int delivery_new(struct delivery **ret, struct fusee_instance *in, const struct 
 	return 0;
 }
 
+void delivery_not_built(struct delivery *d, uint64_t samples)
+{
+	pthread_mutex_lock(&d->lock);
+	queue_count_lost(&d->queue, LOSS_NOT_BUILT, 1, samples);
+	pthread_mutex_unlock(&d->lock);
+}
+
 void delivery_put(struct delivery *d, struct builder *b, const struct fusee_profile *p)
 {
 	struct queue_item *it = calloc(1, sizeof(*it)), *unused = NULL;

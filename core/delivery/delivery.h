@@ -48,6 +48,8 @@ int delivery_new(struct delivery **ret, struct fusee_instance *, const struct de
  * The profile's size is builder_bytes(). If there is no room, the oldest profiles are lost; the
  * profile in consume() is lost last, and only if that attempt fails. */
 void delivery_put(struct delivery *, struct builder *, const struct fusee_profile *);
+/* Counts a profile of so many samples that could not be built. */
+void delivery_not_built(struct delivery *, uint64_t samples);
 /* Sets the size of the queue; the oldest profiles that no longer fit are lost. */
 void delivery_set_queue_bytes(struct delivery *, uint64_t bytes);
 /* Tries all queued profiles now, without backoff, until an attempt fails with -EAGAIN, then calls

@@ -90,17 +90,32 @@ static int build(struct builder *b, const struct closed *closed, bool one_set, u
 	return builder_finish(b, p);
 }
 
-static void count_lost(struct sink_window *sink)
+static void count_lost(struct sink_window *sink, uint64_t samples)
 {
+	delivery_not_built(sink->delivery, samples);
 	sink->last_lost_ns = clock_now();
 	count(sink, "windows_lost_total",
 	      "Total number of windows lost before a profile was built.", 1);
 }
 
-static void log_lost(struct sink_window *sink, int err)
+static void log_lost(struct sink_window *sink, int err, uint64_t samples)
 {
 	log_warning("%s: a window is lost: %s", sink->plan->name, strerror(-err));
-	count_lost(sink);
+	count_lost(sink, samples);
+}
+
+/* The samples of one label set, or of all. */
+static uint64_t samples_of(const struct collector *c, bool one_set, uint32_t set)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 1; i < c->samples.n; i++) {
+		const struct sample_key *k = c->samples.entries[i].key;
+
+		if (!one_set || c->collected[k->process].set == set)
+			n += c->sums[i].count;
+	}
+	return n;
 }
 
 static void put(struct closed *closed, bool one_set, uint32_t set)
@@ -116,7 +131,7 @@ static void put(struct closed *closed, bool one_set, uint32_t set)
 		return;
 	}
 	builder_free(b);
-	log_lost(closed->sink, r);
+	log_lost(closed->sink, r, samples_of(closed->window.collector, one_set, set));
 }
 
 /* One profile for each label set that has samples. */
@@ -126,7 +141,7 @@ static void put_each(struct closed *closed)
 	struct dict sets = {0};
 
 	if (dict_init(&sets)) {
-		log_lost(closed->sink, -ENOMEM);
+		log_lost(closed->sink, -ENOMEM, c->count);
 		return;
 	}
 	for (uint32_t i = 1; i < c->samples.n; i++) {
@@ -137,7 +152,8 @@ static void put_each(struct closed *closed)
 		if (id == before)
 			put(closed, true, set);
 		else if (id == DICT_NONE) {
-			log_lost(closed->sink, -ENOMEM); /* with the sets after it */
+			log_lost(closed->sink, -ENOMEM,
+				 samples_of(c, true, set)); /* and the sets after it */
 			break;
 		}
 	}
@@ -213,7 +229,7 @@ static void symbolize_window(struct sink_window *sink, const struct profiler_win
 	if (!closed || i == MAX_CLOSED) {
 		log_warning("%s: a window is lost: %d windows wait for symbols already",
 			    sink->plan->name, MAX_CLOSED);
-		count_lost(sink);
+		count_lost(sink, w->collector->count);
 		lose_samples(sink, w->collector);
 		free(closed);
 		return;
@@ -223,7 +239,7 @@ static void symbolize_window(struct sink_window *sink, const struct profiler_win
 	if (loop_at(sink->context.loop, deadline, on_late, closed, &closed->timer) ||
 	    symbolizer_request(closed->profiler->symbolizer, w->collector, deadline, on_symbolized,
 			       closed)) {
-		log_lost(sink, -ENOMEM);
+		log_lost(sink, -ENOMEM, w->collector->count);
 		lose_samples(sink, w->collector);
 		forget_closed(sink, closed);
 		loop_timer_free(closed->timer);
@@ -376,7 +392,7 @@ void sink_window_free(struct sink_window *sink)
 		delivery_stop(sink->delivery, sink->deadline_ns);
 	for (uint32_t i = 0; i < MAX_CLOSED; i++)
 		if (sink->closed[i]) {
-			count_lost(sink);
+			count_lost(sink, sink->closed[i]->window.collector->count);
 			sink->closed[i]->sink = NULL;
 			loop_timer_free(sink->closed[i]->timer);
 			sink->closed[i]->timer = NULL;

@@ -148,6 +148,11 @@ void process_sweep(struct process_table *t, uint64_t before,
 	t->n = kept;
 }
 
+uint64_t process_count(const struct process_table *t)
+{
+	return t->n;
+}
+
 void process_each(struct process_table *t, void (*each)(void *arg, struct process *), void *arg)
 {
 	for (uint64_t i = 0; i < t->n; i++)

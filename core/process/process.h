@@ -102,6 +102,7 @@ struct process_mapping *process_mapping_at(struct process *, uint64_t addr, uint
  * before `before` and for which keep() returns false. before 0: frees none. */
 void process_sweep(struct process_table *, uint64_t before,
 		   bool (*keep)(void *arg, struct process *), void *arg);
+uint64_t process_count(const struct process_table *); /* running, or not freed yet */
 void process_each(struct process_table *, void (*each)(void *arg, struct process *), void *arg);
 
 /* Names of threads. 0 or -ENOMEM. */

@@ -71,6 +71,9 @@ static const struct {
 			  "The sink answered that it will never take the profile."},
 	[LOSS_ENDED] = {"ended", LOSS_DELIVERY,
 			"The profile was still queued when the agent or the plan ended."},
+	[LOSS_NOT_BUILT] = {"not built", LOSS_DELIVERY,
+			    "fusee had no memory for the profile, or too many windows waited for "
+			    "symbols."},
 };
 
 const char *loss_text(enum loss_reason reason)

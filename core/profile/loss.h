@@ -51,6 +51,7 @@ enum loss_reason {
 	LOSS_QUEUE_FULL,
 	LOSS_REFUSED,
 	LOSS_ENDED,
+	LOSS_NOT_BUILT,
 	LOSS_REASONS
 };
 

@@ -228,12 +228,6 @@ void pipeline_sweep(struct pipeline *p, const struct pipeline_sweep *o)
 
 /* ---- statistics ---- */
 
-static void count_process(void *arg, struct process *proc)
-{
-	(void)proc;
-	++*(uint64_t *)arg;
-}
-
 void pipeline_stats(struct pipeline *p, struct pipeline_stats *s)
 {
 	*s = p->stats;
@@ -241,7 +235,7 @@ void pipeline_stats(struct pipeline *p, struct pipeline_stats *s)
 	s->helped = p->walker.helped;
 	s->waiting = waiting_count(&p->waiting);
 	s->waiting_bytes = p->waiting.bytes;
-	process_each(p->processes, count_process, &s->processes);
+	s->processes = process_count(p->processes);
 	for (uint32_t i = 1; i < p->files->n; i++) {
 		s->files += !!p->files->all[i];
 		s->refused += p->files->all[i] && p->files->all[i]->state == FILE_REFUSED;

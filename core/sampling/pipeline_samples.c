@@ -63,7 +63,7 @@ struct process *pipeline_begin_sample(struct pipeline *p, const struct sample *s
 	p->time = s->time;
 	proc = process_get(p->processes, s->pid);
 	if (!proc) {
-		p->stats.weight_ns += s->period;
+		p->stats.weight_ns += route->weight_ns ? route->weight_ns : s->period;
 		loss_account_add(&p->account, LOSS_NO_MEMORY, 1);
 		return NULL;
 	}

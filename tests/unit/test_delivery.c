@@ -621,6 +621,17 @@ TEST(stop_tries_what_waits)
 	CHECK_INT(stage.flushes, 1);
 }
 
+TEST(profiles_that_were_not_built_are_counted)
+{
+	struct delivery *d = new_delivery();
+
+	delivery_not_built(d, 7);
+	CHECK_INT(stats(d).losses.counts[LOSS_NOT_BUILT].n, 1);
+	CHECK_INT(stats(d).samples_lost, 7);
+	CHECK(lost("sink_lost_total", "not built") == 1);
+	delivery_free(d);
+}
+
 /* What could not be tried before the deadline is not waited for. */
 TEST(stop_with_a_dead_backend)
 {
