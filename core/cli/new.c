@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,34 +75,74 @@ static bool is_name(const char *name)
 	return true;
 }
 
-/* Appends the text with @NAME@ and @KIND@ replaced. */
-static void fill(struct buf *out, const char *text, const char *end, const char *kind,
-		 const char *name)
-{
-	while (text < end) {
-		size_t remaining = (size_t)(end - text);
+/* What the templates' marks become. */
+struct marks {
+	const char *kind, *name;
+	char tree[PATH_MAX];  /* that this program was built in, and its sources are; "": installed
+			       */
+	char build[PATH_MAX]; /* the folder of this program */
+	const char *plugin_dir;
+};
 
-		if (remaining >= 6 && !memcmp(text, "@NAME@", 6)) {
-			buf_str(out, name);
-			text += 6;
-		} else if (remaining >= 6 && !memcmp(text, "@KIND@", 6)) {
-			buf_str(out, kind);
-			text += 6;
-		} else {
+static void find_tree(struct marks *m)
+{
+	ssize_t n = readlink("/proc/self/exe", m->build, sizeof(m->build) - 1);
+	char path[PATH_MAX + 32], *slash;
+
+	m->plugin_dir = "$(pkg-config --variable=plugindir fusee)";
+	m->build[n > 0 ? n : 0] = '\0';
+	slash = strrchr(m->build, '/');
+	if (!slash)
+		return;
+	*slash = '\0';
+	/* Plugins are beside a program that is not installed. */
+	snprintf(path, sizeof(path), "%s/plugins", m->build);
+	if (access(path, F_OK))
+		return;
+	snprintf(path, sizeof(path), "%s/../include/fusee/plugin.h", m->build);
+	if (access(path, F_OK))
+		return;
+	snprintf(m->tree, sizeof(m->tree), "%.*s", (int)(strrchr(m->build, '/') - m->build),
+		 m->build);
+}
+
+/* Appends the text with its marks replaced. */
+static void fill(struct buf *out, const char *text, const char *end, const struct marks *m)
+{
+	const struct {
+		const char *mark, *text, *more;
+	} all[] = {
+		{"@NAME@", m->name, ""},
+		{"@KIND@", m->kind, ""},
+		{"@TREE@", m->tree, ""},
+		{"@BUILD@", m->build, ""},
+		{"@PLUGINDIR@", *m->tree ? m->build : m->plugin_dir, *m->tree ? "/plugins" : ""}};
+	size_t n = sizeof(all) / sizeof(all[0]);
+
+	while (text < end) {
+		size_t i = 0;
+
+		while (i < n && ((size_t)(end - text) < strlen(all[i].mark) ||
+				 memcmp(text, all[i].mark, strlen(all[i].mark)) != 0))
+			i++;
+		if (i == n) {
 			buf_add(out, text++, 1);
+			continue;
 		}
+		buf_printf(out, "%s%s", all[i].text, all[i].more);
+		text += strlen(all[i].mark);
 	}
 }
 
-static int write_file(const struct template *t, const char *kind, const char *name)
+static int write_file(const struct template *t, const struct marks *m)
 {
 	struct buf path = {0}, text = {0};
 	int fd = -1, r;
 
-	buf_printf(&path, "%s/", name);
-	fill(&path, t->file, t->file + strlen(t->file), kind, name);
+	buf_printf(&path, "%s/", m->name);
+	fill(&path, t->file, t->file + strlen(t->file), m);
 	buf_add(&path, "", 1);
-	fill(&text, t->text, t->end, kind, name);
+	fill(&text, t->text, t->end, m);
 	r = path.error ? path.error : text.error;
 	if (!r) {
 		fd = open(path.p, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -110,7 +151,7 @@ static int write_file(const struct template *t, const char *kind, const char *na
 	if (fd >= 0 && close(fd) && !r)
 		r = -errno;
 	if (r)
-		log_error("cannot write '%s': %s", path.p ? path.p : name, strerror(-r));
+		log_error("cannot write '%s': %s", path.p ? path.p : m->name, strerror(-r));
 	buf_fini(&path);
 	buf_fini(&text);
 	return r;
@@ -118,8 +159,10 @@ static int write_file(const struct template *t, const char *kind, const char *na
 
 static int write_all(const char *kind, const char *name)
 {
+	struct marks marks = {.kind = kind, .name = name};
 	int r = 0;
 
+	find_tree(&marks);
 	if (mkdir(name, 0777)) {
 		if (errno == EEXIST)
 			log_error("'%s' exists: choose another name or folder", name);
@@ -129,7 +172,7 @@ static int write_all(const char *kind, const char *name)
 	}
 	for (size_t i = 0; !r && i < TEMPLATES; i++)
 		if (!templates[i].kind || !strcmp(templates[i].kind, kind))
-			r = write_file(&templates[i], kind, name);
+			r = write_file(&templates[i], &marks);
 	if (r)
 		return EX_CANTCREAT;
 	printf("wrote %s/: make -C %s check builds it and runs its test; %s/README.md says "
@@ -144,7 +187,7 @@ const struct cli_command new_command = {
 	.usage = "fusee new sink|discovery|unwinder NAME\n"
 		 "Writes a folder NAME with a small plugin that works, its test, a Makefile that "
 		 "builds it\n"
-		 "against the installed headers, and a script that uses it.\n",
+		 "against the headers of this fusee, and a script that uses it.\n",
 	.words = "sink discovery unwinder",
 };
 
