@@ -40,7 +40,7 @@ static void put_sleeping(const struct session *s, const struct session_account *
 {
 	double used_s = (double)a->counts.count_ns / 1e9, hz;
 
-	if (a->losses.due > a->losses.lost || s->o.selection.all)
+	if (a->losses.due > a->losses.lost || s->o.selection.all || *s->o.event.name)
 		return;
 	if (used_s <= 0) {
 		buf_str(b, "  fusee samples time on a CPU, and the target slept or waited. Longer, "
@@ -71,6 +71,7 @@ static const struct {
 	enum remedy remedy;
 } remedies[] = {
 	{"ring full", REMEDY_RATE},
+	{"throttled", REMEDY_RATE},
 	{"too many stacks to copy", REMEDY_RATE},
 	{"kernel not allowed", REMEDY_ROOT},
 	{"file not readable", REMEDY_ROOT},
@@ -96,7 +97,12 @@ static void put_remedy(enum remedy remedy, const struct session *s, struct buf *
 		buf_printf(b, "with more rights it is sampled:\n    sudo fusee record ");
 		break;
 	case REMEDY_RATE:
-		buf_printf(b, "a lower rate helps:\n    fusee record -F %g ", s->o.hz / 2);
+		buf_str(b, "fewer samples help:\n    fusee record ");
+		if (*s->o.event.name)
+			buf_printf(b, "-e %s -c %llu ", s->o.event.name,
+				   (unsigned long long)session_period(s) * 10);
+		else
+			buf_printf(b, "-F %g ", s->o.hz / 2);
 		break;
 	case REMEDY_AGAIN:
 		buf_printf(b, "the table is kept now, so record again:\n    fusee record ");

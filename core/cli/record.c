@@ -24,6 +24,7 @@
 
 #define DEFAULT_OUTPUT "fusee.pb.gz"
 #define MAX_OUTPUTS 16
+#define EVENT_STACK 16384u     /* bytes of stack that are copied with a sample of -e */
 #define PROGRESS_NS 500000000u /* between two updates of the progress line */
 
 struct record {
@@ -66,6 +67,24 @@ static int set_sampler(void *arg, const char *value)
 		return 0;
 	return cli_bad_usage(&record_command, "'%s' is not a sampler: bpf, snapshot or auto",
 			     value);
+}
+
+/* "cpu-clock" and "task-clock" are what is sampled without -e. */
+static int set_event(void *arg, const char *value)
+{
+	struct event_kind *kind = &((struct record *)arg)->session.o.event;
+	char *error = NULL;
+	int r = 0;
+
+	*kind = (struct event_kind){0};
+	if (strcmp(value, "cpu-clock") != 0 && strcmp(value, "task-clock") != 0)
+		r = event_kind_find(value, kind, &error);
+	if (r)
+		log_error("%s", error ? error : "no memory");
+	free(error);
+	if (r == -EACCES || r == -EPERM)
+		return EX_NOPERM;
+	return !r ? 0 : r == -EINVAL ? EX_USAGE : r == -ENODEV ? EX_UNAVAILABLE : EX_OSERR;
 }
 
 static int set_stack(void *arg, const char *value)
@@ -115,6 +134,13 @@ static const struct cli_option options[] = {
 	 CLI_CALL, .set = add_container},
 	{"rate", 'F', "HZ", "samples a second of CPU time; default 99", CLI_RATE,
 	 MEMBER(session.o.hz)},
+	{"event", 'e', "EVENT",
+	 "what is sampled, in place of CPU time: cycles, cache-misses,\n"
+	 "page-faults, context-switches .., or a tracepoint, as\n"
+	 "sched:sched_switch",
+	 CLI_CALL, .set = set_event, .words = event_kind_names},
+	{"period", 'c', "N", "a sample for each N events of -e; default by the event", CLI_COUNT,
+	 MEMBER(session.o.event_period)},
 	{"duration", 'd', "TIME", "how long to sample: 10s, 2m", CLI_DURATION,
 	 MEMBER(session.o.duration_ns)},
 	{"output", 'o', "FILE",
@@ -135,7 +161,7 @@ static const struct cli_option options[] = {
 	 CLI_CALL, .set = set_sampler, .words = "bpf snapshot auto"},
 	{"stack", 0, "SIZE",
 	 "bytes of stack that are copied with a sample which user\n"
-	 "space unwinds; default 65528",
+	 "space unwinds; default 65528, with -e 16384",
 	 CLI_CALL, .set = set_stack},
 	{"no-kernel", 0, NULL, "without the kernel's part of stacks", CLI_FALSE,
 	 MEMBER(session.o.profiler.kernel)},
@@ -150,12 +176,12 @@ static const struct cli_option options[] = {
 const struct cli_command record_command = {
 	.name = "record",
 	.does = "take a profile of where CPU time goes",
-	.usage =
-		"fusee record [OPTION]... -- COMMAND [ARGUMENT]...\n"
-		"       fusee record [OPTION]... -p PID[,PID]...\n"
-		"       fusee record [OPTION]... -a | -G CGROUP | --container ID\n"
-		"Takes one profile of where CPU time goes; ends with the command, with -d, or with "
-		"Ctrl-C.\n",
+	.usage = "fusee record [OPTION]... -- COMMAND [ARGUMENT]...\n"
+		 "       fusee record [OPTION]... -p PID[,PID]...\n"
+		 "       fusee record [OPTION]... -a | -G CGROUP | --container ID\n"
+		 "Takes one profile of where CPU time goes, or another event happens; ends with "
+		 "the command, with -d, or with "
+		 "Ctrl-C.\n",
 	CLI_OPTIONS(options),
 	.operand = "COMMAND",
 	.operands_end = true,
@@ -196,6 +222,35 @@ static int check_outputs(const struct record *r)
 	return 0;
 }
 
+static int check_event(const struct record *r)
+{
+	const struct session_options *o = &r->session.o;
+
+	if (!*o->event.name)
+		return o->event_period ? cli_bad_usage(&record_command,
+						       "-c N goes with -e EVENT; the rate of "
+						       "samples of CPU time is -F HZ")
+				       : 0;
+	if (o->profiler.sampler == SAMPLER_BPF)
+		return cli_bad_usage(&record_command,
+				     "-e %s is sampled without BPF: leave --sampler bpf out",
+				     o->event.name);
+	if (o->hz > DEFAULT_HZ || o->hz < DEFAULT_HZ)
+		return cli_bad_usage(
+			&record_command,
+			"-F is a rate of CPU time: with -e %s, -c N takes a sample for "
+			"each N events",
+			o->event.name);
+	return 0;
+}
+
+/* Events may come in bursts, and a copy takes its full size in a ring. */
+static void choose_stack(struct session_options *o)
+{
+	if (*o->event.name && o->profiler.stack_bytes == SAMPLE_MAX_STACK)
+		o->profiler.stack_bytes = EVENT_STACK;
+}
+
 static int parse(struct record *r, int argc, char **argv)
 {
 	int first, result = cli_parse(&record_command, r, argc, argv, &first);
@@ -212,6 +267,10 @@ static int parse(struct record *r, int argc, char **argv)
 	if (selection_kinds(selection_of(r)) > 1)
 		return cli_bad_usage(&record_command,
 				     "one of '-p PID', '-a' and '-- COMMAND' at a time");
+	result = check_event(r);
+	if (result)
+		return result;
+	choose_stack(&r->session.o);
 	result = r->noutputs ? 0 : add_output(r, DEFAULT_OUTPUT);
 	return result ? result : check_outputs(r);
 }
@@ -241,10 +300,11 @@ static void show_progress(struct session *s, bool key)
 	profiler_account(&s->profiler, &losses);
 	text_number(samples, losses.due);
 	text_number(lost, losses.lost);
-	fprintf(stderr, "\r\033[K  %llu:%02llu   %.2f CPUs   %s samples   %s lost",
-		(unsigned long long)(ns / 60000000000u),
-		(unsigned long long)(ns / 1000000000u % 60),
-		ns ? (double)stats.weight_ns / (double)ns : 0.0, samples, lost);
+	fprintf(stderr, "\r\033[K  %llu:%02llu   ", (unsigned long long)(ns / 60000000000u),
+		(unsigned long long)(ns / 1000000000u % 60));
+	if (!*s->o.event.name)
+		fprintf(stderr, "%.2f CPUs   ", ns ? (double)stats.weight_ns / (double)ns : 0.0);
+	fprintf(stderr, "%s samples   %s lost", samples, lost);
 	fflush(stderr);
 }
 
@@ -256,7 +316,10 @@ static void log_sampler(const struct session *s)
 				   ? ""
 				   : ", without the kernel's part";
 
-	if (p->bpf)
+	if (*s->o.event.name)
+		log_info("%s, a sample for each %llu%s", s->o.event.name,
+			 (unsigned long long)session_period(s), part);
+	else if (p->bpf)
 		log_info("%g Hz, unwinding in the kernel%s", s->o.hz, part);
 	else if (p->no_bpf)
 		log_info("%g Hz, unwinding in user space%s: no BPF sampler, %s "
@@ -277,7 +340,8 @@ static int make_profile(struct session *s, struct builder **b, const struct fuse
 {
 	struct profiler *f = &s->profiler;
 	const struct collector *c = pipeline_collector(f->pipeline, 0);
-	const struct build_options o = {.period_ns = profiler_period_ns(s->o.hz)};
+	const struct build_options o = {.period_ns = session_period(s),
+					.event = *s->o.event.name ? s->o.event.name : NULL};
 	char host[256] = "";
 	int r = builder_new(b);
 

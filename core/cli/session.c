@@ -21,7 +21,6 @@
 #include "cli/entry.h"
 #include "process/procfs.h"
 
-#define DEFAULT_HZ 99.0
 #define TABLE_BYTES (32u << 20) /* in the kernel: clang's libraries alone have 12 MB of tables */
 /* How often rings are drained and tick() is called. The kernel wakes the loop earlier when a ring
  * fills. */
@@ -117,7 +116,8 @@ static int open_profiler(struct session *s)
 	o.npids = s->o.selection.npids;
 	o.all = s->o.selection.all;
 	o.held = s->command.argv;
-	o.period_ns = profiler_period_ns(s->o.hz);
+	o.kind = *s->o.event.name ? &s->o.event : NULL;
+	o.period_ns = session_period(s);
 	o.table_bytes = TABLE_BYTES;
 	r = plugins ? profiler_open(&s->profiler, &o) : EX_OSERR;
 	free(cache);
@@ -354,12 +354,23 @@ static void add_exits(const struct session *s, struct session_account *a)
 	a->counts.count_ns = used;
 }
 
+uint64_t session_period(const struct session *s)
+{
+	if (!*s->o.event.name)
+		return profiler_period_ns(s->o.hz);
+	return s->o.event_period ? s->o.event_period : s->o.event.period;
+}
+
 void session_account(struct session *s, struct session_account *a)
 {
-	*a = (struct session_account){.period_ns = profiler_period_ns(s->o.hz)};
+	*a = (struct session_account){.period_ns = session_period(s)};
 	perf_stream_counts(s->profiler.stream, &a->counts);
 	pipeline_stats(s->profiler.pipeline, &a->stats);
 	profiler_account(&s->profiler, &a->losses);
+	if (*s->o.event.name) { /* no timer: the kernel stopped an event that came too often */
+		loss_account_move(&a->losses, LOSS_TIMER_SKIPPED, LOSS_THROTTLED, UINT64_MAX);
+		return;
+	}
 	add_exits(s, a);
 	if (!perf_stream_kernel(s->profiler.stream))
 		loss_account_move(&a->losses, LOSS_TIMER_SKIPPED, LOSS_KERNEL_NOT_ALLOWED,

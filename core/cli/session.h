@@ -14,6 +14,8 @@
 #include "profile/builder.h"
 #include "sampling/profiler.h"
 
+#define DEFAULT_HZ 99.0
+
 struct session;
 
 struct session_options {
@@ -22,8 +24,10 @@ struct session_options {
 	 * session_open() fills in the rest. */
 	struct profiler_options profiler;
 	double hz;
-	uint64_t duration_ns; /* 0: no limit */
-	bool cache;           /* unwind tables are read from and written to disk */
+	struct event_kind event; /* what is sampled; no name: CPU time at that rate */
+	uint32_t event_period;   /* events between two samples; 0: the kind's default */
+	uint64_t duration_ns;    /* 0: no limit */
+	bool cache;              /* unwind tables are read from and written to disk */
 	/* Called 20 times a second; and, with key, when the descriptor keys (-1: none) can be read.
 	 */
 	void (*tick)(struct session *, bool key);
@@ -49,7 +53,7 @@ struct session_account {
 	struct loss_account losses;
 	struct perf_stream_counts counts;
 	struct pipeline_stats stats;
-	uint64_t period_ns;
+	uint64_t period_ns; /* of another event than CPU time: a number of events */
 };
 
 /* Where unwind tables are kept: $XDG_CACHE_HOME/fusee, ~/.cache/fusee, or /var/cache/fusee for
@@ -65,6 +69,8 @@ void session_init(struct session *);
 int session_open(struct session *);
 /* Samples until the end; all samples are in the collectors then. 0 or an exit code. */
 int session_run(struct session *);
+/* In ns of CPU time, or in events. */
+uint64_t session_period(const struct session *);
 void session_account(struct session *, struct session_account *);
 /* Waits for the command. */
 void session_close(struct session *);

@@ -42,9 +42,12 @@ static void print_totals(const struct session *s, const struct session_account *
 	const struct loss_account *l = &a->losses;
 	char n[32];
 
-	fprintf(stderr, "  %.1f s, %.1f s of CPU, %s samples",
-		(double)(s->end_ns - s->start_ns) / 1e9, (double)a->stats.weight_ns / 1e9,
-		text_number(n, l->due));
+	fprintf(stderr, "  %.1f s, ", (double)(s->end_ns - s->start_ns) / 1e9);
+	if (*s->o.event.name)
+		fprintf(stderr, "%s %s, ", text_number(n, a->stats.weight_ns), s->o.event.name);
+	else
+		fprintf(stderr, "%.1f s of CPU, ", (double)a->stats.weight_ns / 1e9);
+	fprintf(stderr, "%s samples", text_number(n, l->due));
 	if (l->due && l->complete == l->due)
 		fprintf(stderr, ", all complete");
 	else if (l->due)
@@ -111,7 +114,12 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 		  (unsigned long long)a.stats.helped);
 	fputc('\n', stderr);
 	print_totals(s, &a);
-	if (!s->o.selection.all)
+	if (*s->o.event.name && !a.losses.due)
+		fprintf(stderr,
+			"  Nothing was sampled: %llu %s, and a sample is for each %llu.\n\n",
+			(unsigned long long)a.counts.count_ns, s->o.event.name,
+			(unsigned long long)a.period_ns);
+	else if (!s->o.selection.all && !*s->o.event.name)
 		print_unsampled(s, &a);
 	print_hottest(p);
 	hints_print(s, &a, p);
@@ -164,12 +172,13 @@ int summary_stats(struct session *s, struct buf *b)
 	loss_account_json(&a.losses, LOSS_STACK, &truncated);
 	loss_account_json(&a.losses, LOSS_TICK, &lost);
 	buf_printf(b,
-		   "{\"period_ns\": %llu, \"duration_ns\": %llu, \"samples_due\": %llu, "
+		   "{\"event\": \"%s\", \"period_ns\": %llu, \"duration_ns\": %llu, "
+		   "\"samples_due\": %llu, "
 		   "\"samples\": %llu, \"complete\": %llu, \"truncated\": %.*s, \"lost\": %.*s, "
 		   "\"guessed\": %llu, \"count_ns\": %llu, "
 		   "\"weight_ns\": %llu, \"kernel\": %s, \"gaps\": %s, \"helped\": %llu",
-		   (unsigned long long)a.period_ns, (unsigned long long)(s->end_ns - s->start_ns),
-		   (unsigned long long)a.losses.due,
+		   *s->o.event.name ? s->o.event.name : "cpu", (unsigned long long)a.period_ns,
+		   (unsigned long long)(s->end_ns - s->start_ns), (unsigned long long)a.losses.due,
 		   (unsigned long long)(a.losses.due - a.losses.lost),
 		   (unsigned long long)a.losses.complete, (int)truncated.len, truncated.p,
 		   (int)lost.len, lost.p, (unsigned long long)a.stats.guessed,

@@ -23,9 +23,9 @@ static const uint8_t perf_reg[17] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20,
 static int try_open(const struct event_form *f, const struct event_options *o, pid_t tid, int cpu)
 {
 	struct perf_event_attr a = {
-		.type = PERF_TYPE_SOFTWARE,
+		.type = o->kind ? o->kind->type : PERF_TYPE_SOFTWARE,
 		.size = sizeof(a),
-		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.config = o->kind ? o->kind->config : PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = o->period_ns,
 		.sample_type = SAMPLE_TYPE,
 		.read_format = PERF_FORMAT_ID | (f->lost ? FORMAT_LOST : 0),
@@ -50,6 +50,8 @@ static int try_open(const struct event_form *f, const struct event_options *o, p
 		.sample_stack_user = o->stack_bytes,
 	};
 
+	if (f->period)
+		a.sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
 	if (f->kernel)
 		a.sample_type |= PERF_SAMPLE_CALLCHAIN;
 	if (f->read)
@@ -62,7 +64,11 @@ int event_open(struct event_form *f, const struct event_options *o, pid_t tid, i
 	int fd;
 
 	if (!f->settled)
-		*f = (struct event_form){.kernel = o->kernel, .read = o->read, .lost = true};
+		*f = (struct event_form){.kernel = o->kernel,
+					 .read = o->read,
+					 .lost = true,
+					 .period = o->kind && !o->kind->hardware ? o->period_ns
+										 : 0};
 	for (;;) {
 		fd = try_open(f, o, tid, cpu);
 		if (fd >= 0) {
@@ -233,9 +239,9 @@ bool event_parse_sample(const struct event_form *f, const struct perf_event_head
 	struct sample *s = &e->s;
 	uint32_t cpu[2];
 
-	*e = (struct event_sample){0};
+	*e = (struct event_sample){.s.period = f->period};
 	if (!get(&c, &e->id, 8) || !get(&c, &s->pid, 4) || !get(&c, &s->tid, 4) ||
-	    !get(&c, &s->time, 8) || !get(&c, cpu, 8) || !get(&c, &s->period, 8))
+	    !get(&c, &s->time, 8) || !get(&c, cpu, 8) || (!f->period && !get(&c, &s->period, 8)))
 		return false;
 	s->cpu = cpu[0];
 	if (f->read && (!get(&c, &e->count_ns, 8) || !get(&c, NULL, f->lost ? 16 : 8)))

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "events/event_kind.h"
 #include "events/perf_stream.h"
 
 /* Which features this kernel and this user have. The first event_open() settles it by trying; then
@@ -17,17 +18,21 @@ struct event_form {
 	bool read;    /* samples carry the event's count (inherited events: Linux 6.13) */
 	bool lost;    /* events count their lost records (Linux 6.0) */
 	bool settled; /* the three above are known */
+	/* Samples do not carry their period: it is this. The kernel's own events have a sample for
+	 * each event, whatever the period, where samples carry it. 0: they do. */
+	uint64_t period;
 };
 
 struct event_options {
-	uint64_t period_ns;   /* of CPU time */
-	uint32_t stack_bytes; /* of the copied user stack; a multiple of 8 */
-	bool kernel;          /* sample kernel mode, if allowed */
-	bool read;            /* samples carry the event's count, if the kernel can */
-	bool idle;            /* the event of a CPU counts idle time too */
-	bool sideband;        /* also records mmap, comm, fork and exit */
-	bool on_exec;         /* enabled by the next exec */
-	bool inherit;         /* what the thread starts has the event too */
+	const struct event_kind *kind; /* what is counted; NULL: CPU time */
+	uint64_t period_ns;            /* of CPU time; of another kind: a number of events */
+	uint32_t stack_bytes;          /* of the copied user stack; a multiple of 8 */
+	bool kernel;                   /* sample kernel mode, if allowed */
+	bool read;                     /* samples carry the event's count, if the kernel can */
+	bool idle;                     /* the event of a CPU counts idle time too */
+	bool sideband;                 /* also records mmap, comm, fork and exit */
+	bool on_exec;                  /* enabled by the next exec */
+	bool inherit;                  /* what the thread starts has the event too */
 };
 
 /* Opens the sampling event of one thread on one CPU, or, tid -1, of the CPU. While the form is not

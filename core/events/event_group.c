@@ -11,11 +11,13 @@
 
 #define MIN_RING (1u << 20)
 #define MAX_RING (64u << 20)
+#define EVENT_RECORDS 500u /* that a ring holds of events whose rate is not known */
 
 /* A quarter of a second of full records of one busy CPU. */
 static uint64_t ring_size(const struct perf_stream_options *o)
 {
-	uint64_t need = (uint64_t)o->stack_bytes * (250000000u / o->period_ns + 1), size = MIN_RING;
+	uint64_t records = o->kind ? EVENT_RECORDS : 250000000u / o->period_ns + 1;
+	uint64_t need = o->stack_bytes * records, size = MIN_RING;
 
 	while (size < need && size < MAX_RING)
 		size *= 2;
@@ -64,10 +66,11 @@ static int list_event(struct perf_stream *s, struct event_group *g, int fd)
 static int add_event(struct perf_stream *s, struct event_group *g, struct stream_cpu *c, pid_t tid)
 {
 	struct event_options o = {
+		.kind = s->o.kind,
 		.period_ns = g->period_ns,
 		.stack_bytes = s->o.stack_bytes,
 		.kernel = s->o.kernel,
-		.read = !s->o.all && !s->o.dynamic && !s->o.bpf,
+		.read = !s->o.all && !s->o.dynamic && !s->o.bpf && !s->o.kind,
 		.idle = tid < 0 && s->o.bpf, /* else the CPU's grid of ticks has gaps */
 		.sideband = g->cpus || !s->cpu_period_ns,
 		.on_exec = s->o.on_exec && !g->own && !g->cpus,

@@ -20,6 +20,7 @@
 #include "unwind/sample.h"
 
 struct bpf_sampler;
+struct event_kind;
 struct record_stack; /* bpf/records.h */
 struct record_missed;
 struct record_emission;
@@ -33,8 +34,11 @@ struct perf_stream_options {
 	/* The processes are sampled by the CPUs' events, and bpf/rates.h selects what they start. A
 	 * child then has no period of its own, so that short children are sampled by chance. */
 	bool cpus;
-	bool on_exec;            /* sampling begins when pids[0] execs */
-	uint64_t period_ns;      /* of CPU time; dynamic: the shortest that rings are sized for */
+	bool on_exec;                  /* sampling begins when pids[0] execs */
+	const struct event_kind *kind; /* what is sampled, borrowed; NULL: CPU time */
+	/* Of CPU time, or a number of events of the kind; dynamic: the shortest that rings are
+	 * sized for. */
+	uint64_t period_ns;
 	uint32_t stack_bytes;    /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
 	bool kernel;             /* kernel stacks, if allowed */
 	struct bpf_sampler *bpf; /* borrowed; NULL: the snapshot sampler */

@@ -24,6 +24,8 @@ static const struct {
 	[LOSS_KERNEL_NOT_ALLOWED] = {"kernel not allowed", LOSS_TICK,
 				     "The thread ran in the kernel, which this user may not "
 				     "sample."},
+	[LOSS_THROTTLED] = {"throttled", LOSS_TICK,
+			    "The kernel stopped the event for a while, because it came too often."},
 	[LOSS_NO_MEMORY] = {"no memory", LOSS_STACK, "fusee had no memory for the stack."},
 	[LOSS_PROCESS_CHANGED] = {"process changed while its stack was walked", LOSS_STACK,
 				  "The stack was walked with the tables of the program that the "

@@ -447,16 +447,18 @@ static void add_program(struct build *n)
 static void describe(struct build *n)
 {
 	struct fusee_profile *p = builder_profile(n->b);
+	const char *type = n->o->event ? n->o->event : "cpu";
+	const char *unit = n->o->event ? "count" : "nanoseconds";
 
 	n->native = builder_cstr(n->b, "native");
 	n->kernel = builder_cstr(n->b, "kernel");
 	n->go = builder_cstr(n->b, "go");
 	builder_type(n->b, "samples", "count");
-	builder_type(n->b, "cpu", "nanoseconds");
+	builder_type(n->b, type, unit);
 	p->default_type = 1;
-	p->kind = builder_cstr(n->b, "cpu");
-	p->period_type = builder_cstr(n->b, "cpu");
-	p->period_unit = builder_cstr(n->b, "nanoseconds");
+	p->kind = builder_cstr(n->b, type);
+	p->period_type = builder_cstr(n->b, type);
+	p->period_unit = builder_cstr(n->b, unit);
 	p->period = (int64_t)n->o->period_ns;
 	p->start_ns = n->c->start_wall_ns;
 }

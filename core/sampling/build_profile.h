@@ -12,7 +12,8 @@ struct profiler;
 
 /* Borrowed for the call. */
 struct build_options {
-	uint64_t period_ns; /* of the default rate */
+	uint64_t period_ns; /* of the default rate, or a number of events of `event` */
+	const char *event;  /* what was sampled, "cycles"; NULL: CPU time */
 	/* The labels of a label set, valid until the next call; NULL: samples have the labels
 	 * `process` and `thread` only. */
 	const struct fusee_label *(*labels)(void *arg, uint32_t set, uint32_t *n);

@@ -2,6 +2,7 @@
 #include "sampling/profiler.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -44,7 +45,8 @@ static int open_worker(struct profiler *p, const struct profiler_options *o)
 static int open_bpf(struct profiler *p, const struct profiler_options *o)
 {
 	const struct bpf_sampler_options bpf = {.table_bytes = o->table_bytes};
-	int r = bpf_sampler_choose(&p->bpf, o->sampler, &p->unwinders, &bpf, &p->no_bpf);
+	int r = o->kind ? 0
+			: bpf_sampler_choose(&p->bpf, o->sampler, &p->unwinders, &bpf, &p->no_bpf);
 
 	if (!r)
 		return 0;
@@ -63,6 +65,8 @@ static int explain_refusal(const struct profiler_options *o, int error)
 
 	log_error("%s", why ? why : strerror(-error));
 	free(why);
+	if (error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV)
+		return EX_UNAVAILABLE;
 	return error == -ESRCH ? EX_NOINPUT : EX_NOPERM;
 }
 
@@ -106,6 +110,7 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 		.all = o->all,
 		.dynamic = o->dynamic,
 		.on_exec = o->held,
+		.kind = o->kind,
 		.period_ns = o->period_ns,
 		.stack_bytes = o->stack_bytes,
 		.kernel = o->kernel,
@@ -123,6 +128,12 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 		bpf_sampler_close(p->bpf);
 		p->bpf = stream.bpf = NULL;
 		r = perf_stream_open(&p->stream, &stream);
+	}
+	if (!r && o->kind && o->kind->in_kernel && !perf_stream_kernel(p->stream)) {
+		log_error("'%s' happens in the kernel, which this user may not sample: run fusee "
+			  "with sudo, or sudo sysctl kernel.perf_event_paranoid=%d",
+			  o->kind->name, o->kind->type == PERF_TYPE_TRACEPOINT ? -1 : 1);
+		return EX_NOPERM;
 	}
 	return r ? explain_refusal(o, r) : 0;
 }

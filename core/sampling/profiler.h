@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include "bpf/sampler.h"
+#include "events/event_kind.h"
 #include "events/perf_stream.h"
 #include "plugin/plugin.h"
 #include "profile/loss.h"
@@ -43,6 +44,9 @@ struct profiler_options {
 	bool held; /* pids[0] waits to exec a command: sampling begins with the exec */
 
 	enum sampler_choice sampler;
+	/* What is sampled, borrowed until profiler_close(); NULL: CPU time. Another kind is sampled
+	 * by the snapshot sampler, and its periods and weights are numbers of events. */
+	const struct event_kind *kind;
 	uint64_t period_ns;   /* of the events; dynamic: the shortest that rings are sized for */
 	uint32_t stack_bytes; /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
 	uint64_t table_bytes; /* cap of unwind tables in the kernel; 0: the BPF sampler's default */

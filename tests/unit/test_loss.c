@@ -103,7 +103,7 @@ TEST(lists)
 	loss_account_json(&a, LOSS_TICK, &b);
 	buf_add(&b, "", 1);
 	CHECK_STR(b.p, "{\"ring full\": 3, \"timer skipped\": 0, "
-		       "\"period not finished\": 0, \"kernel not allowed\": 0}");
+		       "\"period not finished\": 0, \"kernel not allowed\": 0, \"throttled\": 0}");
 	buf_fini(&b);
 }
 
