@@ -27,6 +27,8 @@ enum record_flags {
 	RECORD_CPU_EVENT = 1, /* a tick of the CPU's own event, which the programs count */
 	RECORD_TOO_DEEP =
 		2, /* the stack has more frames than the record: these are the inner frames */
+	/* the return address of the last frame is 0, as of the first frame of a coroutine */
+	RECORD_RETURNS_TO_0 = 4,
 };
 
 struct record_head {

@@ -171,6 +171,8 @@ FUSEE_FN __u32 walk_published(struct sampler_context *c, struct scratch *s, stru
 		return TICK_CHANGED;
 	if (how == STEP_FULL)
 		s->record.tick.head.flags |= RECORD_TOO_DEEP;
+	else if (how == STEP_UNKNOWN_CODE && !u->pc) /* user space could not say more */
+		s->record.tick.head.flags |= RECORD_RETURNS_TO_0;
 	else if (how != STEP_COMPLETE)
 		return how == STEP_UNKNOWN_CODE ? TICK_UNKNOWN_CODE : TICK_STOPPED;
 	s->record.stack.version = version;

@@ -180,6 +180,8 @@ static void on_stack(void *arg, uint64_t time, uint32_t cpu, const struct record
 		p->walk.n = p->walk.guessed = 0;
 	else if (r->tick.head.flags & RECORD_TOO_DEEP)
 		p->walk.reason = loss_text(LOSS_TOO_DEEP);
+	else if (r->tick.head.flags & RECORD_RETURNS_TO_0)
+		p->walk.reason = loss_text(LOSS_CALLER_NOT_CODE);
 	else if (p->unrecorded == s.tid)
 		p->walk.reason = loss_text(LOSS_UNRECORDED);
 	if (p->unrecorded == s.tid)
