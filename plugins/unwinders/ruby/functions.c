@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "functions.h"
+
+#include <errno.h>
+#include <search.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "words.h"
+
+#define MOST_BYTES (64u << 20) /* of one process, which may be hostile */
+
+struct process {
+	uint64_t id;
+	void *functions, *places; /* trees, by key */
+	uint64_t bytes;
+};
+
+struct place {
+	uint64_t key;
+	uint32_t line;
+};
+
+static int by_id(const void *a, const void *b) /* of processes, functions and places */
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void free_process(void *element)
+{
+	struct process *p = element;
+
+	tdestroy(p->functions, free);
+	tdestroy(p->places, free);
+	free(p);
+}
+
+static void *find(void *const *tree, uint64_t id)
+{
+	void **node = tfind(&id, tree, by_id);
+
+	return node ? *node : NULL;
+}
+
+/* Adds an element, which begins with its key and is not in the tree. It is the tree's, or freed. 0
+ * or -ENOMEM. */
+static int insert(void **tree, void *element)
+{
+	if (element && tsearch(element, tree, by_id))
+		return 0;
+	free(element);
+	return -ENOMEM;
+}
+
+/* The process, made if it is new. NULL: no memory. */
+static struct process *process_of(void **processes, uint64_t id)
+{
+	struct process *p = find(processes, id);
+
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (p)
+		p->id = id;
+	return insert(processes, p) ? NULL : p;
+}
+
+static int add_function(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
+{
+	struct ruby_function f;
+	struct ruby_named *named;
+	char *text;
+
+	memset(&f, 0, sizeof(f));
+	if (n < offsetof(struct ruby_function, path) || n > sizeof(f))
+		return -EBADMSG;
+	memcpy(&f, bytes, n);
+	if (f.label_bytes > sizeof(f.label) ||
+	    f.path_bytes > n - offsetof(struct ruby_function, path))
+		return -EBADMSG;
+	if (find(&p->functions, key))
+		return 0;
+	if (p->bytes + sizeof(*named) + n > MOST_BYTES)
+		return -ENOSPC;
+	named = calloc(1, sizeof(*named) + f.label_bytes + f.path_bytes + 2u);
+	if (!named)
+		return -ENOMEM;
+	text = (char *)(named + 1);
+	*named = (struct ruby_named){key, f.first_line, f.is_c, text, text + f.label_bytes + 1};
+	memcpy(text, f.label, f.label_bytes);
+	memcpy(text + f.label_bytes + 1, f.path, f.path_bytes);
+	p->bytes += sizeof(*named) + f.label_bytes + f.path_bytes + 2u;
+	return insert(&p->functions, named);
+}
+
+static int add_place(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
+{
+	struct ruby_place emitted;
+	struct place *place;
+
+	if (n != sizeof(emitted))
+		return -EBADMSG;
+	memcpy(&emitted, bytes, sizeof(emitted));
+	if (find(&p->places, key))
+		return 0;
+	if (p->bytes + sizeof(*place) > MOST_BYTES)
+		return -ENOSPC;
+	place = malloc(sizeof(*place));
+	if (place)
+		*place = (struct place){key, emitted.line};
+	p->bytes += sizeof(*place);
+	return insert(&p->places, place);
+}
+
+int ruby_functions_add(void **processes, uint64_t process, uint32_t kind, uint64_t key,
+		       const void *bytes, uint64_t n)
+{
+	struct process *p;
+
+	if (kind != RUBY_FUNCTION && kind != RUBY_PLACE)
+		return -EBADMSG;
+	p = process_of(processes, process);
+	if (!p)
+		return -ENOMEM;
+	return kind == RUBY_FUNCTION ? add_function(p, key, bytes, n) : add_place(p, key, bytes, n);
+}
+
+const struct ruby_named *ruby_functions_find(void *const *processes, uint64_t process, uint64_t key,
+					     uint64_t number, uint32_t *line)
+{
+	struct process *p = find(processes, process);
+	const struct place *place = p ? find(&p->places, ruby_mix(key, number)) : NULL;
+
+	*line = place ? place->line : 0;
+	return p ? find(&p->functions, key) : NULL;
+}
+
+void ruby_functions_remove(void **processes, uint64_t process)
+{
+	struct process *p = find(processes, process);
+
+	if (!p)
+		return;
+	tdelete(p, processes, by_id);
+	free_process(p);
+}
+
+void ruby_functions_free(void **processes)
+{
+	tdestroy(*processes, free_process);
+	*processes = NULL;
+}

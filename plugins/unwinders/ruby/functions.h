@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions of processes and lines of their instructions, as the step emitted them. */
+#ifndef RUBY_FUNCTIONS_H
+#define RUBY_FUNCTIONS_H
+
+#include <stdint.h>
+
+/* Owned by its process. Texts are terminated. */
+struct ruby_named {
+	uint64_t key;
+	uint32_t first_line, is_c;
+	const char *label, *path;
+};
+
+/* Adds an emission of a process: `bytes` can be anything. 0; -EBADMSG: it is no emission of the
+ * step; -ENOSPC: the process has too many functions; -ENOMEM. Any thread, one at a time. */
+int ruby_functions_add(void **processes, uint64_t process, uint32_t kind, uint64_t key,
+		       const void *bytes, uint64_t n);
+
+/* NULL: the function was not emitted. Valid until the process is removed. *line is that of its
+ * instruction `number`, 0: not known. */
+const struct ruby_named *ruby_functions_find(void *const *processes, uint64_t process, uint64_t key,
+					     uint64_t number, uint32_t *line);
+
+void ruby_functions_remove(void **processes, uint64_t process);
+void ruby_functions_free(void **processes);
+
+#endif

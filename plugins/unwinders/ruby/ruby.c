@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unwinder "ruby": frames of CRuby 2.7 to 3.3. x86-64. */
+#include <fusee/helpers.h>
+#include <fusee/unwinder.bpf.h>
+
+#include "functions.h"
+#include "inspect.h"
+#include "words.h"
+
+int fusee_step_ruby(struct fusee_unwind *u);
+FUSEE_EMBED(ruby_bpf, "ruby.bpf.o");
+
+struct ruby {
+	struct fusee_self self;
+	void *processes; /* see functions.h */
+};
+
+static int on_inspect(void *ctx, uint64_t file)
+{
+	struct ruby *r = ctx;
+
+	return ruby_inspect(&r->self, file);
+}
+
+static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e)
+{
+	struct ruby *r = ctx;
+	int err = ruby_functions_add(&r->processes, process, e->kind, e->key, e->bytes.p,
+				     e->bytes.len);
+
+	if (err)
+		fusee_count_by(&r->self, "functions_lost", "reason",
+			       err == -ENOSPC   ? "too many of one process"
+			       : err == -ENOMEM ? "no memory"
+						: "damaged",
+			       1);
+	return err;
+}
+
+static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct fusee_frame_out *out)
+{
+	struct ruby *r = ctx;
+	struct fusee_source_frame named = FUSEE_SIZED(struct fusee_source_frame);
+	const struct ruby_named *f = ruby_functions_find(&r->processes, frame->process, frame->v[0],
+							 frame->v[1], &named.line);
+
+	if (!f || !*f->label)
+		return 0;
+	named.function = fusee_text(f->label);
+	named.file = fusee_text(f->path);
+	named.start_line = f->first_line;
+	if (!named.line)
+		named.line = f->first_line;
+	return r->self.host->unwinder->frame(out, &named) ? -ENOMEM : 1;
+}
+
+static void on_detach(void *ctx, uint64_t process)
+{
+	struct ruby *r = ctx;
+
+	ruby_functions_remove(&r->processes, process);
+}
+
+static void on_fini(void *ctx)
+{
+	struct ruby *r = ctx;
+
+	ruby_functions_free(&r->processes);
+}
+
+static const char *const reasons[] = RUBY_REASONS;
+
+static const struct fusee_unwinder_ops ops = {
+	.size = sizeof(ops),
+	.slab_version = 3,
+	.frame_type = "ruby",
+	.reasons = reasons,
+	.bpf = ruby_bpf,
+	.bpf_end = ruby_bpf_end,
+	.native_step = fusee_step_ruby,
+	.inspect = on_inspect,
+	.record = on_record,
+	.symbolize = on_symbolize,
+	.detach = on_detach,
+};
+
+FUSEE_PLUGIN(ruby, FUSEE_UNWINDER, .version = "0.1",
+	     .doc = "Methods and blocks of programs that CRuby 2.7 to 3.3 runs.",
+	     .ctx_size = sizeof(struct ruby), .init = fusee_self_init, .fini = on_fini,
+	     .ops = &ops);

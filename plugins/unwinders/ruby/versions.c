@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "versions.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Offsets of a 64-bit build. 2.7.4, 3.1.2 and 3.3.8: printed by a program that includes vm_core.h
+ * (2.7, 3.3) or rb_mjit_min_header.h (3.1) as Debian builds them. 3.0 and 3.2: read from their
+ * headers.
+ */
+static const struct version {
+	const char *name; /* "major.minor" */
+	unsigned char frame_size, insns, insn_size, first_line_fixnum, string_embed, last_operator;
+} versions[] = {
+	{"2.7", 56, 120, 8, 1, 16, 168},  {"3.0", 56, 120, 8, 1, 16, 169},
+	{"3.1", 64, 120, 12, 1, 16, 169}, {"3.2", 64, 112, 12, 0, 24, 169},
+	{"3.3", 56, 112, 12, 0, 24, 169},
+};
+
+#define THREAD_CONTEXT_27 32 /* ec in struct rb_thread_struct of 2.7 */
+
+int ruby_version_words(const char *text, uint32_t words[RUBY_WORDS])
+{
+	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
+		const struct version *v = versions + i;
+		size_t n = strlen(v->name);
+
+		if (strncmp(text, v->name, n) || text[n] != '.')
+			continue;
+		words[RUBY_FRAME_SIZE] = v->frame_size;
+		words[RUBY_INSNS] = v->insns;
+		words[RUBY_INSN_SIZE] = v->insn_size;
+		words[RUBY_FIRST_LINE] = v->first_line_fixnum;
+		words[RUBY_STRING_EMBED] = v->string_embed;
+		words[RUBY_LAST_OPERATOR] = v->last_operator;
+		if (!i) {
+			words[RUBY_BY] = RUBY_BY_KEY;
+			words[RUBY_CONTEXT_OFFSET] = THREAD_CONTEXT_27;
+		}
+		return 0;
+	}
+	return -ENOTSUP;
+}
