@@ -292,3 +292,47 @@ int cache_store(struct cache *c, const uint8_t key[32], const struct inspection 
 		c->bytes += sizeof(h) + h.bytes;
 	return err;
 }
+
+/* ---- texts ---- */
+
+#define TEXT_BYTES (1 << 20)
+
+/* fd or -errno. st: of the file, which is the user's own. */
+static int open_text(struct cache *c, const char *name, int flags, struct stat *st)
+{
+	int fd = openat(c->dir, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, st) && S_ISREG(st->st_mode) && st->st_uid == geteuid() &&
+	    !(st->st_mode & 022))
+		return fd;
+	close(fd);
+	return -EBADMSG;
+}
+
+int cache_append(struct cache *c, const char *name, const struct buf *line)
+{
+	struct stat st;
+	int fd = open_text(c, name, O_WRONLY | O_CREAT | O_APPEND, &st), err;
+
+	if (fd < 0)
+		return fd;
+	err = st.st_size > TEXT_BYTES ? -EFBIG : buf_write(line, fd);
+	close(fd);
+	return err;
+}
+
+int cache_text(struct cache *c, const char *name, struct buf *text)
+{
+	struct stat st;
+	int fd = open_text(c, name, O_RDONLY, &st), err;
+
+	if (fd < 0)
+		return fd;
+	err = buf_read_fd(text, fd, TEXT_BYTES * 2);
+	close(fd);
+	if (st.st_size > TEXT_BYTES / 2)
+		unlinkat(c->dir, name, 0);
+	return err < 0 ? err : 0;
+}

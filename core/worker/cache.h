@@ -8,6 +8,7 @@
 #ifndef WORKER_CACHE_H
 #define WORKER_CACHE_H
 
+#include "base/buf.h"
 #include "worker/worker.h"
 
 #define CACHE_DEFAULT_BYTES (512ull << 20)
@@ -21,6 +22,10 @@ void cache_close(struct cache *); /* NULL is valid */
 /* The inspection of that key, with INSPECTION_CACHED; the caller owns its reference. 0, -ENOENT or
  * -errno. */
 int cache_load(struct cache *, const uint8_t key[32], struct inspection **ret);
+/* Appends a line to a text that is kept beside the inspections. 0; -EFBIG: it has 1 MiB; -errno. */
+int cache_append(struct cache *, const char *name, const struct buf *line);
+/* Reads such a text, and removes the file if it has more than 512 KiB. 0 or -errno. */
+int cache_text(struct cache *, const char *name, struct buf *text);
 /* 0 or -errno, and then no file remains. */
 int cache_store(struct cache *, const uint8_t key[32], const struct inspection *);
 #endif

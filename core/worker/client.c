@@ -84,9 +84,16 @@ static void add_refusal(struct worker *w, const struct client_request *req, int 
 			    .skip = skip,
 			    .name = req->name,
 			    .text = (char *)text};
+	struct buf line = {0};
 
 	memcpy(r.key, req->key, sizeof(r.key));
 	refusals_add(&w->refusals, &r);
+	/* A disk that does not answer in time is no fault of root's file. */
+	if (w->cache && err && !(err == -ETIMEDOUT && req->file.owner.clean)) {
+		refusals_write(&w->refusals, &line);
+		cache_append(w->cache, w->refusals_name, &line);
+		buf_fini(&line);
+	}
 	metric_add(
 		"worker_refusals_total",
 		"Total number of files, or unwinders' tables of a file, that are refused because "

@@ -73,6 +73,9 @@ struct worker {
 	uint32_t idle_ms, request_ms;
 	struct cache *cache; /* NULL: none */
 	struct refusals refusals;
+	/* The text in the cache by which they outlive a restart of the same program: another
+	 * program may survive such files. */
+	char refusals_name[32];
 	struct owner_devices devices;
 	struct output_limit output_limit;
 	int epoll, timer;

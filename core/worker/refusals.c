@@ -2,6 +2,8 @@
 /* Refused files. */
 #include "worker/refusals.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +79,64 @@ uint64_t refusals_skip(const struct refusals *all, const struct owner_file *file
 		if (!r->err && is_same_content(r, file, key))
 			skip |= r->skip;
 	return skip;
+}
+
+/* ---- as text ---- */
+
+/* The key is not kept: it is what a worker answered. */
+void refusals_write(const struct refusals *all, struct buf *b)
+{
+	const struct refusal *r = all->first;
+	const struct owner_identity *i = r ? &r->file.identity : NULL;
+	size_t at = b->len;
+
+	if (!r || !r->err)
+		return;
+	buf_printf(b,
+		   "%" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64
+		   " %" PRIx32 " %" PRIx32 " %d ",
+		   r->file.dev, i->fsid, i->ino, i->size, (uint64_t)i->mtime_ns,
+		   (uint64_t)i->ctime_ns, i->uid, i->mode, r->err);
+	buf_printf(b, "%s\t%s", r->name, r->text);
+	for (; !b->error && at < b->len; at++)
+		if (b->p[at] == '\n')
+			b->p[at] = ' ';
+	buf_str(b, "\n");
+}
+
+/* One line, which is changed. */
+static void read_line(struct refusals *all, char *line)
+{
+	struct refusal r = {0};
+	struct owner_identity *i = &r.file.identity;
+	uint64_t mtime, ctime;
+	int used = 0;
+
+	if (sscanf(line,
+		   "%" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
+		   " %" SCNx32 " %" SCNx32 " %d %n",
+		   &r.file.dev, &i->fsid, &i->ino, &i->size, &mtime, &ctime, &i->uid, &i->mode,
+		   &r.err, &used) != 9 ||
+	    !used || r.err >= 0 || r.err < -4095)
+		return;
+	i->mtime_ns = (int64_t)mtime;
+	i->ctime_ns = (int64_t)ctime;
+	r.name = line + used;
+	r.text = strchr(r.name, '\t');
+	if (!r.text)
+		return;
+	*r.text++ = 0;
+	refusals_add(all, &r);
+}
+
+void refusals_read(struct refusals *all, const char *text)
+{
+	char *copy = strdup(text), *save = NULL;
+
+	for (char *line = copy ? strtok_r(copy, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		read_line(all, line);
+	free(copy);
 }
 
 void refusals_fini(struct refusals *all)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "worker/owner.h"
 
 /* The oldest is dropped then: refusing its file again costs two deaths of the worker. */
@@ -36,5 +37,9 @@ const struct refusal *refusals_find(const struct refusals *, const struct owner_
 				    const uint8_t *key);
 /* The unwinders that are not to inspect a file of that key. */
 uint64_t refusals_skip(const struct refusals *, const struct owner_file *, const uint8_t key[32]);
+/* Appends the newest refusal as a line. No effect if there is none. */
+void refusals_write(const struct refusals *, struct buf *);
+/* Adds those of a text of such lines; malformed lines are ignored. */
+void refusals_read(struct refusals *, const char *text);
 void refusals_fini(struct refusals *);
 #endif

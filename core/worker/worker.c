@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The object, and the requests that are made of it. */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -142,6 +145,18 @@ static int make_descriptors(struct worker *w)
 static void open_cache(struct worker *w, const char *dir)
 {
 	int err = cache_open(&w->cache, dir, CACHE_DEFAULT_BYTES);
+	struct buf refusals = {0};
+	struct stat st;
+
+	if (stat("/proc/self/exe", &st))
+		st = (struct stat){0};
+	snprintf(w->refusals_name, sizeof(w->refusals_name), "refusals-%" PRIx64,
+		 (uint64_t)st.st_mtim.tv_sec * 1000003 + (uint64_t)st.st_mtim.tv_nsec +
+			 (uint64_t)st.st_size);
+	if (!err && !cache_text(w->cache, w->refusals_name, &refusals) &&
+	    !buf_add(&refusals, "", 1))
+		refusals_read(&w->refusals, refusals.p);
+	buf_fini(&refusals);
 
 	if (err) /* without a cache the worker is slower, not wrong */
 		log_warning("'%s' cannot hold the cache of unwind tables: %s; going on without",

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "test.h"
+#include "worker/inspection.h"
 #include "worker/protocol.h"
 #include "worker/worker.h"
 
@@ -39,6 +40,49 @@ static struct protocol_request hear(int sock)
 	return q;
 }
 
+/* The next request, with the owner of its file. */
+static struct protocol_request hear_owner(int sock, uid_t *owner)
+{
+	static char payload[PROTOCOL_INLINE];
+	struct protocol_request q;
+	int fds[PROTOCOL_MAX_FDS];
+	struct stat st;
+
+	if (protocol_receive_request(sock, &q, fds, payload) != 1 || fstat(fds[0], &st))
+		_exit(1);
+	close(fds[0]);
+	*owner = st.st_uid;
+	return q;
+}
+
+/* Answers the same key for every file. Dies of files of user 12345; of others it makes a table. */
+static void poison(int sock)
+{
+	for (;;) {
+		static const uint32_t words[] = {0xbad};
+		struct inspection_slab slab = {.unwinder = "nasty", .words = words, .n = 1};
+		struct inspection i = {
+			.key = {7}, .slabs = &slab, .nslabs = 1, .debuglink = "", .notes = ""};
+		struct protocol_reply r = {.magic = PROTOCOL_MAGIC, .kind = REPLY_DONE, .key = {7}};
+		struct buf b = {0};
+		uid_t owner;
+		struct protocol_request q = hear_owner(sock, &owner);
+		int fd = -1;
+
+		r.id = q.id;
+		if (q.kind == REQUEST_INSPECT) {
+			if (owner == 12345 || inspection_write(&b, &i))
+				_exit(3);
+			r.bytes = b.len;
+			fd = protocol_seal(b.p, b.len);
+			buf_fini(&b);
+		}
+		if (protocol_send_reply(sock, &r, fd))
+			_exit(1);
+		close(fd);
+	}
+}
+
 static void lie(int sock, const char *how)
 {
 	if (!strcmp(how, "ready without end"))
@@ -54,6 +98,8 @@ static void lie(int sock, const char *how)
 		hear(sock);
 		_exit(3);
 	}
+	if (!strncmp(how, "poison", 6))
+		poison(sock);
 	if (!strcmp(how, "done without end"))
 		for (uint64_t id = hear(sock).id;;)
 			say(sock, REPLY_DONE, ++id);
@@ -134,4 +180,80 @@ TEST(what_it_prints)
 	CHECK(strstr(text, "fusee: worker ") && strstr(text, "]0;title"));
 	CHECK(strstr(text, "further lines are dropped"));
 	CHECK_INT(lines, 201);
+}
+
+/* ---- what it says of other files ---- */
+
+static char dir[64];
+
+/* A file of this user below the scratch folder. */
+static int file_of(const char *name, uid_t owner)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	CHECK(fd >= 0 && write(fd, name, strlen(name)) > 0 && !fchown(fd, owner, owner));
+	return fd;
+}
+
+static struct answer ask_of(struct worker *w, int fd)
+{
+	struct answer a = {0};
+
+	CHECK_INT(worker_inspect(w, fd, "a file", NULL, answered, &a), 0);
+	CHECK_INT(worker_wait(w), 0);
+	CHECK_INT(a.calls, 1);
+	return a;
+}
+
+static int files_in_cache(void)
+{
+	char command[128];
+	int n = -1;
+	FILE *f;
+
+	snprintf(command, sizeof(command), "find %s/cache -type f ! -name 'refusals-*' | wc -l",
+		 dir);
+	f = popen(command, "r");
+	CHECK(f && fscanf(f, "%d", &n) == 1);
+	pclose(f);
+	return n;
+}
+
+/* A worker of one user's files says that they have the key of another owner's. It is refused, and
+ * kept, for neither; and a restart remembers the refusal. */
+TEST(a_key_of_others)
+{
+	char cache[80], command[80];
+	struct worker_options o = {.plugin_dir = "poison", .cache_dir = cache};
+	struct worker *w;
+	int bad, other, clean;
+
+	if (geteuid())
+		SKIP("takes files of several users");
+	snprintf(dir, sizeof(dir), "/tmp/fusee-lies-XXXXXX");
+	CHECK(mkdtemp(dir));
+	snprintf(cache, sizeof(cache), "%s/cache", dir);
+	bad = file_of("bad", 12345);
+	other = file_of("other", 12346);
+	clean = file_of("clean", 0);
+	CHECK_INT(worker_new(&w, &o), 0);
+	CHECK_INT(ask_of(w, bad).err, -EFAULT);
+	CHECK_INT(ask_of(w, other).err, 0);
+	CHECK_INT(files_in_cache(), 0);
+	CHECK_INT(ask_of(w, clean).err, 0);
+	CHECK_INT(files_in_cache(), 1);
+	worker_stop(w);
+	CHECK_INT(worker_new(&w, &o), 0);
+	CHECK_INT(ask_of(w, bad).err, -EFAULT);
+	CHECK_INT(worker_pid(w), 0); /* none was started for it */
+	CHECK_INT(ask_of(w, other).err, 0);
+	worker_stop(w);
+	close(bad);
+	close(other);
+	close(clean);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	CHECK(!system(command));
 }
