@@ -98,15 +98,35 @@ static void find_cframe(const unsigned char *code, const uint32_t *words, struct
 	}
 }
 
-/* 3.13: `movb $3,OWNER+E(%rsp)`: entry_frame; the prologue ends with `mov %reg,CURRENT(tstate)`. */
+/* An operand -D(%rbp), whose ModRM byte is at p. Its length, 0: it is none. */
+static uint32_t below_fp(const unsigned char *p, uint32_t *disp)
+{
+	if ((p[0] & 7) != 5 || (p[0] >> 6 != 1 && p[0] >> 6 != 2))
+		return 0;
+	*disp = 0u - (p[0] >> 6 == 1 ? (uint32_t)(int8_t)p[1] : u32(p + 1));
+	return *disp > 0 && *disp < PYTHON_MOST_FRAME ? (p[0] >> 6 == 1 ? 2 : 5) : 0;
+}
+
+/* 3.13 on: `lea E(%rsp),%reg` or `lea -E(%rbp),%reg`, then `mov %reg,PREVIOUS(frame)`: entry_frame;
+ * the prologue ends with `mov %reg,CURRENT(tstate)`. */
 static void find_entry(const unsigned char *code, const uint32_t *words, struct python_places *f)
 {
-	uint32_t owner = 64 + (words[PYTHON_FRAME] & 255) / 8, disp, n;
+	uint32_t disp, n, stored;
 
 	for (uint32_t i = 0; i < BEGINNING && !f->place; i++) {
-		n = code[i] == 0xc6 ? of_sp(code + i + 1, &disp) : 0;
-		if (n && code[i + 1 + n] == (words[PYTHON_FRAME] >> 8 & 255) && disp >= owner)
-			f->place = disp - owner;
+		uint32_t reg = (uint32_t)(code[i + 2] >> 3 & 7) | (uint32_t)(code[i] >> 2 & 1) << 3;
+		uint32_t fp = 0;
+
+		if ((code[i] & 0xfb) != 0x48 || code[i + 1] != 0x8d)
+			continue;
+		n = of_sp(code + i + 2, &disp);
+		if (!n) {
+			n = below_fp(code + i + 2, &disp);
+			fp = PYTHON_BELOW_FP;
+		}
+		for (uint32_t k = i + 2 + n; n && k < i + 24; k++)
+			if (is_store_of(code + k, &stored, 8) && stored == reg)
+				f->place = disp | fp;
 	}
 	for (uint32_t i = 0; f->place && i < BEGINNING; i++) {
 		n = is_store_of(code + i, &disp, words[PYTHON_CURRENT]);
@@ -176,6 +196,19 @@ static void find_returns(struct python_code_bytes code, uint32_t end, struct pyt
 			f->unlinked[n++] = i + 5;
 }
 
+/* `leave` ends the body of a function that keeps fp. */
+static void find_leave(struct python_code_bytes code, struct python_places *f)
+{
+	if (memcmp(code.at, "\x55\x48\x89\xe5", 4) && memcmp(code.at + 4, "\x55\x48\x89\xe5", 4))
+		return;
+	for (uint32_t i = 0; i + 2 <= code.n; i++)
+		if (code.at[i] == 0xc9 && code.at[i + 1] == 0xc3) {
+			f->epilogue = i + 1;
+			f->epilogue_end = i + 2;
+			return;
+		}
+}
+
 /* `sub $N,%rsp` begins the body, `add $N,%rsp` ends it. */
 static void find_epilogue(struct python_code_bytes code, struct python_places *f)
 {
@@ -217,4 +250,6 @@ void python_find_places(struct python_code_bytes code, const uint32_t *words,
 		break;
 	}
 	find_epilogue(code, found);
+	if (!found->epilogue)
+		find_leave(code, found);
 }

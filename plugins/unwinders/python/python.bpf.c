@@ -187,8 +187,13 @@ static int enter(struct fusee_unwind *u, __u32 unused)
 		return PYTHON_NO_STATE;
 	if (family == PYTHON_OBJECTS)
 		return is_unlinked(u) ? -1 : 0;
+	if (place & PYTHON_BELOW_FP && u->flags & FUSEE_FP_LOST)
+		return 0;
 	if (family == PYTHON_CHAIN && place) {
-		if (AT(u, &previous, u->sp + place + 8))
+		if (AT(u, &previous,
+		       (place & PYTHON_BELOW_FP ? u->fp - (place & ~PYTHON_BELOW_FP)
+						: u->sp + place) +
+			       8))
 			return PYTHON_UNREADABLE;
 		if (previous == u->scratch[FRAME])
 			return -1; /* it has unlinked its frames */
@@ -267,7 +272,7 @@ FUSEE_FN int leave(struct fusee_unwind *u, __u64 previous)
 	__u64 at = u->scratch[FRAME] - u->sp;
 
 	u->scratch[FRAME] = previous;
-	return at > word(u, PYTHON_PLACE) + 4096 ? fusee_stop(u, PYTHON_OUT_OF_STEP) : FUSEE_NATIVE;
+	return at > PYTHON_MOST_FRAME ? fusee_stop(u, PYTHON_OUT_OF_STEP) : FUSEE_NATIVE;
 }
 
 /* Pushes FRAME, and goes to its caller. */
@@ -279,7 +284,7 @@ static int push(struct fusee_unwind *u, __u32 family)
 
 	if (AT(u, &f, u->scratch[FRAME]))
 		return fusee_stop(u, PYTHON_UNREADABLE);
-	last = (how & 64 ? f[9] >> (how & 63) : f[8] >> (how & 63) & 255) == (how >> 8 & 255);
+	last = ((how & 64 ? f[9] : f[8]) >> (how & 63) & 255) == (how >> 8 & 255);
 	if (family == PYTHON_ENTRIES) {
 		u->scratch[CODE] = f[4];
 		previous = f[6];
@@ -335,7 +340,7 @@ FUSEE_FN __u64 naming(struct fusee_unwind *u, struct python_head *h)
 	__u32 at = word(u, PYTHON_CODE), version = word(u, PYTHON_VERSION);
 
 	h->minor = version >> 8;
-	h->pad = 0;
+	h->micro = version & 255;
 	if (word(u, PYTHON_FAMILY) == PYTHON_OBJECTS) {
 		if (AT(u, &c, u->scratch[CODE] + at))
 			return 0;

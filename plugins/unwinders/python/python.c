@@ -6,14 +6,18 @@
 #include "codes.h"
 #include "inspect.h"
 #include "lines.h"
+#include "tables.h"
 #include "versions.h"
 
 int fusee_step_python(struct fusee_unwind *u);
 FUSEE_EMBED(python_bpf, "python.bpf.o");
 
+#define RELEASES 16 /* that a line of the log is written for */
+
 struct python {
 	struct fusee_self self;
 	void *processes; /* see codes.h */
+	uint32_t logged[RELEASES], nlogged;
 };
 
 static int on_inspect(void *ctx, uint64_t file)
@@ -23,11 +27,35 @@ static int on_inspect(void *ctx, uint64_t file)
 	return python_inspect(&p->self, file);
 }
 
+/* Logs once that a release of Python was never run by the tests of this plugin. */
+static void log_release(struct python *p, const struct fusee_emission *e)
+{
+	struct python_head h;
+	uint32_t version;
+
+	if (e->bytes.len < sizeof(h))
+		return;
+	memcpy(&h, e->bytes.p, sizeof(h));
+	version = 3u << 24 | (h.minor & 255) << 16 | (h.micro & 255) << 8;
+	if (h.part.part || python_version_was_run(version) || p->nlogged == RELEASES)
+		return;
+	for (uint32_t i = 0; i < p->nlogged; i++)
+		if (p->logged[i] == version)
+			return;
+	p->logged[p->nlogged++] = version;
+	fusee_log(&p->self, FUSEE_INFO,
+		  "Python 3.%u.%u was never tried with this version of fusee; other releases of "
+		  "3.%u were",
+		  h.minor, h.micro, h.minor);
+}
+
 static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e)
 {
 	struct python *p = ctx;
 	int err = python_codes_add(&p->processes, process, e->key, e->bytes.p, e->bytes.len);
 
+	if (!err)
+		log_release(p, e);
 	if (err)
 		fusee_count_by(&p->self, "code_objects_lost", "reason",
 			       err == -ENOSPC   ? "too many of one process"
@@ -75,7 +103,7 @@ static const char *const reasons[] = PYTHON_REASONS;
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
-	.slab_version = 1,
+	.slab_version = 2,
 	.frame_type = "cpython",
 	.reasons = reasons,
 	.bpf = python_bpf,

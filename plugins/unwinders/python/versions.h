@@ -29,7 +29,7 @@ enum python_word {
 	PYTHON_CURRENT,      /* frame, cframe or current_frame in PyThreadState */
 	/* ENTRIES, SHIMS: cframe.current_frame, from sp in the function's body; CHAIN: entry_frame,
 	 * from there; OBJECTS: DWARF number of the register that holds the frame. 0: not found */
-	PYTHON_PLACE,
+	PYTHON_PLACE,    /* with PYTHON_BELOW_FP: bytes below fp, and not above sp */
 	PYTHON_PROLOGUE, /* bytes of the function before what PYTHON_PLACE names is filled */
 	PYTHON_EPILOGUE, /* bytes [from, to) of the function in which sp moves; 0, 0: not found */
 	PYTHON_EPILOGUE_END,
@@ -44,6 +44,9 @@ enum python_word {
 	PYTHON_UNLINKED,   /* OBJECTS: offsets of return addresses at which the frame is unlinked */
 	PYTHON_WORDS = PYTHON_UNLINKED + 4,
 };
+
+#define PYTHON_BELOW_FP (1u << 31)
+#define PYTHON_MOST_FRAME 4096 /* bytes of a C frame of the interpreter */
 
 /* claim_arg */
 enum python_claim {
@@ -85,7 +88,7 @@ struct python_head {
 	unsigned int first_line;
 	unsigned int table; /* bytes of the complete line table */
 	struct python_text name, file;
-	unsigned int minor, pad;
+	unsigned int minor, micro; /* of the version */
 };
 
 #define PYTHON_NO_INSTRUCTION 0xffffffffu /* v[1] of a frame that has not begun */
