@@ -81,16 +81,34 @@ static uint32_t mapping_module(struct render_model *m, const struct fusee_profil
 
 /* ---- modules of the base ---- */
 
-/* What the mappings of the base may be: a module of the profile by its path, and the program. */
+/* What the mappings of the base may be: a module of the profile by its path, and the program where
+ * each profile has one program. */
 struct candidates {
 	struct dict paths;
 	uint32_t *module_of; /* by path */
 	uint32_t program;
 };
 
+/* The only program of the profile, if the base has only one too. 0: there is none, or several. */
+static uint32_t only_program(struct render_model *m)
+{
+	uint32_t n = 0, nbase = 0, program = 0;
+
+	for (uint32_t i = 1; i < m->nmodules; i++) {
+		if (!modules(m)[i].is_main)
+			continue;
+		n++;
+		program = i;
+	}
+	for (uint32_t i = 1; i < m->base->mappings.n; i++)
+		nbase += !!(FUSEE_AT(struct fusee_mapping, m->base->mappings, i)->flags &
+			    FUSEE_MAPPING_MAIN);
+	return n == 1 && nbase == 1 ? program : 0;
+}
+
 static int list_candidates(struct render_model *m, struct candidates *c)
 {
-	c->program = NONE;
+	c->program = only_program(m);
 	c->module_of = calloc(m->nmodules + (size_t)2, sizeof(*c->module_of));
 	if (!c->module_of || dict_init(&c->paths))
 		return -ENOMEM;
@@ -105,8 +123,6 @@ static int list_candidates(struct render_model *m, struct candidates *c)
 			return -ENOMEM;
 		if (!c->module_of[path])
 			c->module_of[path] = i;
-		if (to->is_main && c->program == NONE)
-			c->program = i;
 	}
 	return 0;
 }
@@ -118,7 +134,7 @@ static uint32_t match(struct render_model *m, struct candidates *c, const struct
 	uint32_t id = path.len ? dict_find(&c->paths, path.p, path.len) : DICT_NONE, i;
 
 	i = id == DICT_NONE ? 0 : c->module_of[id];
-	if (!i && map->flags & FUSEE_MAPPING_MAIN && c->program != NONE)
+	if (!i && map->flags & FUSEE_MAPPING_MAIN)
 		i = c->program;
 	if (!i || modules(m)[i].in_base)
 		return NONE;

@@ -19,7 +19,8 @@ struct render_tables {
 int render_read(struct render_model *, bool is_base, uint32_t type, const struct render_labels *,
 		const struct render_options *, struct buf *error);
 /* The module of each mapping of the profile or of the base. A mapping of the base is the module of
- * the profile that has its path and build ID, else its path; the programs of both are one. */
+ * the profile that has its path and build ID, else its path; where each has one program, these are
+ * one module. */
 int render_modules(struct render_model *, bool is_base, uint32_t *module_of);
 /* The module of a source file. UINT32_MAX: no memory. */
 uint32_t render_source_module(struct render_model *, struct fusee_str path);

@@ -358,7 +358,7 @@ async function groups() {
 }
 
 async function noise() {
-	const v = await View.open("noise", { width: 1200, height: 420 });
+	const v = await View.open("noise", { width: 1500, height: 420 });
 	const spread = c => Math.max(...c) - Math.min(...c);
 	const [same, less] = [await v.pixel("leaf_a"), await v.pixel("leaf_b")];
 	ok("a change within its noise is pale", spread(same) < 25 && spread(less) > 40, [same, less]);
@@ -367,6 +367,7 @@ async function noise() {
 	ok("what is new", (await v.hover("fresh")).includes("new; more than chance"), await v.hover("fresh"));
 	ok("what vanished", (await v.hover("old")).includes("vanished; more than chance"), await v.hover("old"));
 	is("rows of noise are pale", await v.page.$$eval("tr.noise td.name", all => all.map(td => td.textContent).sort().join()), "leaf_a,main");
+	await v.hover("leaf_b");
 	await v.shot("noise");
 	await v.close();
 }
