@@ -153,6 +153,7 @@ static int open_sampling(struct agent *a, const struct plan *plan)
 		.sampler = (enum sampler_choice)plan->sampler,
 		.period_ns = profiler_period_ns(plan->hz > RING_HZ ? plan->hz : RING_HZ),
 		.stack_bytes = (uint32_t)plan->stack_bytes,
+		.ring_bytes = plan->ring_bytes,
 		.kernel = plan->kernel,
 		.threads = plan->threads,
 		.inlines = plan->inlines,

@@ -172,6 +172,8 @@ static int decide_running(void *arg, pid_t pid)
 
 /* ---- callbacks of the loop ---- */
 
+static void on_behind(void *arg);
+
 /* Records of a process without a decision would be dropped, its mappings too. So process events are
  * handled first, and records that are newer than those wait. */
 void agent_sampling_drain(struct agent_sampling *s)
@@ -180,6 +182,17 @@ void agent_sampling_drain(struct agent_sampling *s)
 
 	decisions_refresh(s->decisions);
 	profiler_drain(&s->profiler, until);
+	if (perf_stream_is_behind(s->profiler.stream) && !s->behind)
+		s->behind = !loop_at(s->loop, clock_now(), on_behind, s, NULL);
+}
+
+/* The rest of the records, after others had their turn. */
+static void on_behind(void *arg)
+{
+	struct agent_sampling *s = arg;
+
+	s->behind = false;
+	agent_sampling_drain(s);
 }
 
 static void on_samples(void *arg, int fd, uint32_t events)

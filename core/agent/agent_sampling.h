@@ -39,6 +39,7 @@ struct agent_sampling {
 	uint64_t slots[PLAN_MAX_SINKS];
 	int refused; /* the last error of a process's events that was logged */
 	bool paused;
+	bool behind;             /* another drain is due at once */
 	uint32_t ticks;          /* of the timer */
 	uint32_t ticks_to_drain; /* the next ticks drain without a check */
 };

@@ -62,6 +62,8 @@ static int check_fixed(struct attempt *t)
 		return fail_fixed(t, "another 'sampler' of sample.cpu");
 	if (is->stack_bytes != new->stack_bytes)
 		return fail_fixed(t, "another 'stack' of sample.cpu");
+	if (is->ring_bytes != new->ring_bytes)
+		return fail_fixed(t, "another 'rings' of sample.cpu");
 	if (is->kernel != new->kernel)
 		return fail_fixed(t, "another 'kernel' of sample.cpu");
 	if (is->inlines != new->inlines)

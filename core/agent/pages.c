@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "bpf/sampler.h"
 #include "profile/loss.h"
+#include "sampling/budget.h"
 
 /* ---- /metrics ---- */
 
@@ -43,6 +44,30 @@ static void set_losses(const struct agent *a)
 	}
 }
 
+static void set_processes(const struct profiler *p)
+{
+	struct pipeline_stats s;
+
+	pipeline_stats(p->pipeline, &s);
+	const struct gauge gauges[] = {
+		{"files", "Files that profiled processes map.", s.files},
+		{"files_refused", "Files that profiled processes map and that cannot be read.",
+		 s.refused},
+		{"processes_followed",
+		 "Processes whose mappings are known, including those that ended seconds ago.",
+		 (double)s.processes},
+		{"files_unreadable", "Files that could not be opened, known by their path only.",
+		 s.unreadable},
+		{"mappings", "Mappings that are known of all processes.", (double)s.mappings},
+		{"mappings_limit", "Maximum number of mappings that are known.", BUDGET_MAPPINGS},
+		{"processes_paused_total",
+		 "Total number of times that a process mapped more code, or more often, than is "
+		 "followed.",
+		 (double)s.paused},
+	};
+	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
+}
+
 static void set_sampling(const struct profiler *p)
 {
 	struct perf_stream_counts counts;
@@ -66,12 +91,6 @@ static void set_sampling(const struct profiler *p)
 		 (double)s.waiting_bytes},
 		{"emissions_lost_total", "Total number of lost emissions of language unwinders.",
 		 (double)s.lost_emissions},
-		{"files", "Files that profiled processes map.", s.files},
-		{"files_refused", "Files that profiled processes map and that cannot be read.",
-		 s.refused},
-		{"processes_followed",
-		 "Processes whose mappings are known, including those that ended a minute ago.",
-		 (double)s.processes},
 		{"events", "Open perf events.", (double)perf_stream_events(p->stream)},
 		{"symbol_bytes", "Memory in bytes of symbols kept for further windows.",
 		 (double)symbolizer_bytes(p->symbolizer)},
@@ -136,6 +155,7 @@ static int get_metrics(void *arg, struct buf *body)
 
 	set_losses(a);
 	set_sampling(&a->sampling.profiler);
+	set_processes(&a->sampling.profiler);
 	set_bpf(a->sampling.profiler.bpf);
 	set_agent(a);
 	return metrics_text(body) ? 503 : 200;

@@ -303,7 +303,9 @@ int session_run(struct session *s)
 
 		for (int i = 0; i < n; i++)
 			on_event(s, events[i].data.u64);
-		profiler_drain(&s->profiler, UINT64_MAX);
+		do
+			profiler_drain(&s->profiler, UINT64_MAX);
+		while (perf_stream_is_behind(s->profiler.stream));
 		if (s->o.duration_ns && clock_now() - s->start_ns >= s->o.duration_ns)
 			s->stop = true;
 	}

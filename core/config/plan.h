@@ -41,6 +41,7 @@ struct plan {
 	char *path;           /* of the script; NULL: made by flags */
 	double hz;            /* of targets whose rate the policy does not set; default 19 */
 	uint64_t stack_bytes; /* of a stack copy; default and maximum 65528 */
+	uint64_t ring_bytes;  /* of the rings of all CPUs; default 32 MiB */
 	bool kernel, threads, inlines;
 	int64_t sampler;   /* enum sampler_choice */
 	bool unknown_keep; /* profile processes that no discovery knows (yet); default true */

@@ -116,9 +116,9 @@ int plan_json(const struct plan *p, struct buf *b)
 	buf_printf(
 		b,
 		",\n\"sample\":{\"cpu\":{\"hz\":%.15g,\"sampler\":\"%s\",\"stack_bytes\":%" PRIu64
-		",\"kernel\":%s,\"threads\":%s,\"inlines\":%s}}",
-		p->hz, sampler_choices[p->sampler], p->stack_bytes, boolean(p->kernel),
-		boolean(p->threads), boolean(p->inlines));
+		",\"ring_bytes\":%" PRIu64 ",\"kernel\":%s,\"threads\":%s,\"inlines\":%s}}",
+		p->hz, sampler_choices[p->sampler], p->stack_bytes, p->ring_bytes,
+		boolean(p->kernel), boolean(p->threads), boolean(p->inlines));
 	buf_printf(b, ",\n\"unknown\":\"%s\",\"policy\":%s", p->unknown_keep ? "keep" : "drop",
 		   boolean(p->policy));
 	buf_str(b, ",\n\"metrics\":{\"listen\":");

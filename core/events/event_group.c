@@ -9,19 +9,18 @@
 #include "bpf/sampler_events.h"
 #include "events/perf_stream_state.h"
 
-#define MIN_RING (1u << 20)
-#define MAX_RING (64u << 20)
+#define LEAST_NEED (1u << 20)
+#define MOST_NEED (64u << 20)
 #define EVENT_RECORDS 500u /* that a ring holds of events whose rate is not known */
 
-/* A quarter of a second of full records of one busy CPU. */
-static uint64_t ring_size(const struct perf_stream_options *o)
+/* A quarter of a second of full records of one busy CPU, within the memory of all rings. */
+static uint64_t ring_size(const struct perf_stream *s)
 {
-	uint64_t records = o->kind ? EVENT_RECORDS : 250000000u / o->period_ns + 1;
-	uint64_t need = o->stack_bytes * records, size = MIN_RING;
+	uint64_t records = s->o.kind ? EVENT_RECORDS : 250000000u / s->o.period_ns + 1;
+	uint64_t need = s->o.stack_bytes * records;
 
-	while (size < need && size < MAX_RING)
-		size *= 2;
-	return size;
+	need = need < LEAST_NEED ? LEAST_NEED : need > MOST_NEED ? MOST_NEED : need;
+	return ring_choose_size(need, RING_MIN, s->ncpus, s->o.ring_bytes);
 }
 
 /* Takes the descriptor over. */
@@ -46,7 +45,7 @@ int event_group_add_ring(struct perf_stream *s, struct event_group *g, struct st
 {
 	int fd = event_open_ring(c->number), r = fd < 0 ? fd : add_fd(g, fd);
 
-	return r ? r : stream_cpu_open_ring(c, s->epoll, fd, ring_size(&s->o));
+	return r ? r : stream_cpu_open_ring(c, s->epoll, fd, ring_size(s));
 }
 
 /* Samples of the base group, number 0, are not counted by group. */
@@ -86,7 +85,7 @@ static int add_event(struct perf_stream *s, struct event_group *g, struct stream
 	if (r)
 		return r;
 	if (c->ring_fd < 0)
-		r = stream_cpu_open_ring(c, s->epoll, fd, ring_size(&s->o));
+		r = stream_cpu_open_ring(c, s->epoll, fd, ring_size(s));
 	else if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, c->ring_fd))
 		r = -errno;
 	return r ? r : list_event(s, g, fd);

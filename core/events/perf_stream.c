@@ -13,6 +13,8 @@
 #include "events/perf_stream_state.h"
 #include "events/stream_cpus.h"
 
+#define DEFAULT_RINGS (256u << 20)
+
 /* ---- opening and closing ---- */
 
 /* One of several processes may have ended meanwhile; a single one may not. */
@@ -104,6 +106,7 @@ int perf_stream_open(struct perf_stream **ret, const struct perf_stream_options 
 	if (!s)
 		return -ENOMEM;
 	s->o = *o;
+	s->o.ring_bytes = o->ring_bytes ? o->ring_bytes : DEFAULT_RINGS;
 	s->base.cpus = o->all || o->cpus;
 	/* A tick says by its period which event it is of: a thread's own, or its CPU's. */
 	s->base.period_ns = o->period_ns + o->cpus;

@@ -39,6 +39,7 @@ struct perf_stream_options {
 	/* Of CPU time, or a number of events of the kind; dynamic: the shortest that rings are
 	 * sized for. */
 	uint64_t period_ns;
+	uint64_t ring_bytes;     /* of all rings, as far as RING_MIN of each allows; 0: 256 MiB */
 	uint32_t stack_bytes;    /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
 	bool kernel;             /* kernel stacks, if allowed */
 	struct bpf_sampler *bpf; /* borrowed; NULL: the snapshot sampler */
@@ -117,6 +118,9 @@ void perf_stream_drain(struct perf_stream *, const struct perf_stream_handlers *
 /* Likewise, not final, but only records older than until (CLOCK_MONOTONIC ns). */
 void perf_stream_drain_until(struct perf_stream *, const struct perf_stream_handlers *,
 			     uint64_t until);
+/* The last drain, which was not final, ended after a while although more records are due: the
+ * caller is to look after others, and then to drain again at once. */
+bool perf_stream_is_behind(const struct perf_stream *);
 /* All records older than this (CLOCK_MONOTONIC ns) have been handed over. */
 uint64_t perf_stream_horizon(const struct perf_stream *);
 void perf_stream_counts(struct perf_stream *, struct perf_stream_counts *);

@@ -12,6 +12,9 @@
  * between). Records are due when they are older than this, or when a ring is fuller than HURRY. */
 #define SLACK_NS 20000000u
 #define HURRY 0.5
+/* A drain that is not final ends after this time, so that the rest of the agent does not wait. */
+#define SLICE_NS 20000000u
+#define SLICE_CHECK 16u /* records between two looks at the clock */
 #define FOLLOW_CPUS_NS 1000000000u
 
 static bool is_own(const struct perf_stream *s, uint32_t tid)
@@ -259,16 +262,23 @@ static void drain(struct perf_stream *s, const struct perf_stream_handlers *on, 
 {
 	uint64_t began = clock_now(), due = began - SLACK_NS, until;
 	struct stream_cpu *c;
+	uint32_t n = 0;
 
 	if (!final && s->enabled && due - s->cpus_read_ns > FOLLOW_CPUS_NS && stream_cpus_follow(s))
 		on->lost(on->arg, 0);
 	until = refresh_rings(s) || final ? UINT64_MAX : due;
 	until = until < limit ? until : limit;
+	s->behind = false;
 	while ((c = oldest_record(s, until))) {
+		s->behind = !final && ++n % SLICE_CHECK == 0 && clock_now() - began > SLICE_NS;
+		if (s->behind)
+			break;
 		dispatch(s, c, ring_peek(&c->ring), on);
 		ring_next(&c->ring);
 		ring_release(&c->ring);
 	}
+	if (s->behind)
+		limit = event_time(ring_peek(&c->ring)) - 1;
 	s->horizon_ns = due < limit ? due : limit;
 	if (s->o.bpf)
 		stream_cpus_set_copy_budget(s, clock_now() - began);
@@ -283,6 +293,11 @@ void perf_stream_drain_until(struct perf_stream *s, const struct perf_stream_han
 			     uint64_t until)
 {
 	drain(s, on, false, until);
+}
+
+bool perf_stream_is_behind(const struct perf_stream *s)
+{
+	return s->behind;
 }
 
 uint64_t perf_stream_horizon(const struct perf_stream *s)

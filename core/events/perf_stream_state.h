@@ -42,5 +42,6 @@ struct perf_stream {
 	int online_fd;         /* of cpus_open() */
 	uint64_t cpus_read_ns; /* when stream_cpus_follow() ran last, CLOCK_MONOTONIC */
 	uint64_t horizon_ns;   /* of perf_stream_horizon() */
+	bool behind;           /* perf_stream_is_behind() */
 };
 #endif

@@ -20,7 +20,9 @@
 #include "events/ring.h"
 
 #define RING_BYTES (512u << 10) /* some 5,000 processes */
-#define SLACK_NS 2000000u       /* records are due when they are older than this */
+#define RING_LEAST (32u << 10)
+#define RINGS_BYTES (8u << 20) /* of all CPUs */
+#define SLACK_NS 2000000u      /* records are due when they are older than this */
 #define POLL_NS 1000000000u
 #define FOLLOW_CPUS_NS 2000000000u
 
@@ -76,7 +78,7 @@ static int open_event(int cpu)
 static int open_cpu(struct process_events *e, int cpu)
 {
 	struct epoll_event in = {.events = EPOLLIN};
-	uint64_t size = RING_BYTES;
+	uint64_t size = ring_choose_size(RING_BYTES, RING_LEAST, (uint32_t)e->ncpus, RINGS_BYTES);
 	struct watched_cpu *c = &e->cpus[cpu];
 	int r;
 

@@ -7,7 +7,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MIN_SIZE (128u << 10) /* two records of the largest size */
+#define LEAST (16u << 10)
+
+uint64_t ring_choose_size(uint64_t need, uint64_t min, uint32_t n, uint64_t total)
+{
+	uint64_t size = min;
+
+	while (size < need)
+		size *= 2;
+	while (size > min && size * n > total)
+		size /= 2;
+	return size;
+}
 
 int ring_open(struct ring *r, int fd, uint64_t *size)
 {
@@ -15,7 +26,7 @@ int ring_open(struct ring *r, int fd, uint64_t *size)
 	void *at = MAP_FAILED;
 
 	*r = (struct ring){0};
-	for (; *size >= MIN_SIZE; *size /= 2) {
+	for (; *size >= LEAST; *size /= 2) {
 		at = mmap(NULL, page + *size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (at != MAP_FAILED || (errno != EPERM && errno != ENOMEM))
 			break;

@@ -14,6 +14,11 @@ struct ring {
 	char *wrapped;       /* 64 KiB: holds a record that wraps around the end */
 };
 
+#define RING_MIN (128u << 10) /* two records of the largest size */
+
+/* The size of each of n rings: the smallest power of two that is at least `need`, halved while all
+ * together take more than `total` and each is larger than `min`, a power of two. */
+uint64_t ring_choose_size(uint64_t need, uint64_t min, uint32_t n, uint64_t total);
 /* Maps the ring of an event. *size in bytes is halved while RLIMIT_MEMLOCK forbids it. 0 or
  * -errno. */
 int ring_open(struct ring *, int fd, uint64_t *size);

@@ -19,6 +19,7 @@ struct process_table {
 	struct hashmap tids;  /* tid -> struct thread * */
 	struct process **all; /* in order of id */
 	uint64_t n, cap, ids;
+	uint64_t mappings; /* of all processes */
 };
 
 int process_table_new(struct process_table **ret, const struct process_owner *owner)
@@ -35,9 +36,32 @@ static void free_process(struct process_table *t, struct process *p)
 {
 	if (t->owner.freed)
 		t->owner.freed(t->owner.arg, p);
+	process_forget_mappings(p);
+	free(p);
+}
+
+void process_forget_mappings(struct process *p)
+{
+	p->table->mappings -= p->n;
 	free(p->mappings);
 	free(p->past);
-	free(p);
+	p->mappings = p->past = NULL;
+	p->n = p->cap = p->last = p->npast = 0;
+}
+
+uint64_t process_mappings(const struct process_table *t)
+{
+	return t->mappings;
+}
+
+struct process *process_largest(const struct process_table *t)
+{
+	struct process *largest = NULL;
+
+	for (uint64_t i = 0; i < t->n; i++)
+		if (t->all[i]->n > (largest ? largest->n : 0))
+			largest = t->all[i];
+	return largest;
 }
 
 void process_table_free(struct process_table *t)
@@ -88,6 +112,7 @@ static struct process *begin(struct process_table *t, pid_t pid, const char *com
 	p = calloc(1, sizeof(*p) + t->owner.bytes);
 	if (!p)
 		return NULL;
+	p->table = t;
 	p->id = ++t->ids;
 	p->pid = pid;
 	snprintf(p->comm, sizeof(p->comm), "%s", comm);
@@ -174,6 +199,7 @@ struct process *process_fork(struct process_table *t, pid_t parent, pid_t child)
 	if (p->mappings) {
 		memcpy(p->mappings, from->mappings, from->n * sizeof(*p->mappings));
 		p->n = p->cap = from->n;
+		t->mappings += p->n;
 	}
 	if (t->owner.forked)
 		t->owner.forked(t->owner.arg, from, p);
@@ -201,8 +227,7 @@ void process_ran(struct process *p, pid_t tid)
 	p->leaderless = true;
 }
 
-/* Index of the first mapping that ends above addr. */
-static uint32_t above(const struct process *p, uint64_t addr)
+uint32_t process_first_above(const struct process *p, uint64_t addr)
 {
 	uint32_t lo = 0, hi = p->n;
 
@@ -238,6 +263,7 @@ static void insert(struct process *p, uint32_t at, const struct process_mapping 
 	memmove(&p->mappings[at + 1], &p->mappings[at], (p->n - at) * sizeof(*m));
 	p->mappings[at] = *m;
 	p->n++;
+	p->table->mappings++;
 }
 
 /* Keeps a covered mapping: a sample from before may still wait for its table. */
@@ -270,10 +296,12 @@ struct process_mapping *process_mapping_at(struct process *p, uint64_t addr, uin
 
 int process_map(struct process *p, const struct process_mapping *m)
 {
-	uint32_t first = above(p, m->lo), last;
+	uint32_t first = process_first_above(p, m->lo), last;
 
 	if (m->lo >= m->hi)
 		return 0;
+	if (p->n >= PROCESS_MAX_MAPPINGS)
+		return -E2BIG;
 	if (reserve(p))
 		return -ENOMEM;
 	for (uint32_t i = first; i < p->n && p->mappings[i].lo < m->hi; i++)
@@ -297,6 +325,7 @@ int process_map(struct process *p, const struct process_mapping *m)
 	}
 	memmove(&p->mappings[first], &p->mappings[last], (p->n - last) * sizeof(*m));
 	p->n -= last - first;
+	p->table->mappings -= last - first;
 	insert(p, first, m);
 	p->last = first;
 	return 0;
@@ -312,6 +341,7 @@ void process_drop_unseen(struct process *p, uint64_t time)
 		else
 			keep_past(p, &p->mappings[i], time);
 	}
+	p->table->mappings -= p->n - kept;
 	p->n = kept;
 	p->last = 0;
 }
@@ -326,7 +356,7 @@ struct process_mapping *process_mapping(struct process *p, uint64_t addr)
 		if (addr >= m->lo && addr < m->hi)
 			return m;
 	}
-	i = above(p, addr);
+	i = process_first_above(p, addr);
 	if (i == p->n || addr < p->mappings[i].lo)
 		return NULL;
 	p->last = i;

@@ -27,8 +27,10 @@ struct process_mapping {
 };
 
 #define PROCESS_PAST 64u
+#define PROCESS_MAX_MAPPINGS 16384u /* of a process; the kernel allows it 65,530 */
 
 struct process {
+	struct process_table *table;
 	uint64_t id; /* never used for another process of the table */
 	pid_t pid;
 	char comm[16];
@@ -89,10 +91,18 @@ bool process_thread_exited(struct process_table *, struct process *p, pid_t tid,
  * sample of another thread shows that the process goes on. */
 void process_ran(struct process *, pid_t tid);
 
-/* Adds a mapping; those that it overlaps are shortened, split or removed. 0 or -ENOMEM. */
+/* Adds a mapping; those that it overlaps are shortened, split or removed. 0; -ENOMEM; -E2BIG: it
+ * has PROCESS_MAX_MAPPINGS. */
 int process_map(struct process *, const struct process_mapping *);
 /* Removes the mappings that are not `seen`: they ended at that time or before. */
 void process_drop_unseen(struct process *, uint64_t time);
+/* Frees all its mappings, past mappings included. */
+void process_forget_mappings(struct process *);
+/* The mappings of all processes, and the process that has most; NULL: none has any. */
+uint64_t process_mappings(const struct process_table *);
+struct process *process_largest(const struct process_table *);
+/* Index of the first mapping that ends above addr. */
+uint32_t process_first_above(const struct process *, uint64_t addr);
 /* The mapping that holds addr, or NULL. Valid until the mappings change. */
 struct process_mapping *process_mapping(struct process *, uint64_t addr);
 /* The mapping that held addr at that time, past mappings included; or NULL. */

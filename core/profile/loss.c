@@ -55,6 +55,9 @@ static const struct {
 				  "The return address is in no executable mapping."},
 	[LOSS_CODE_NOT_MAPPED] = {"code not mapped", LOSS_STACK,
 				  "The sampled address is in no executable mapping."},
+	[LOSS_TOO_MANY_MAPPINGS] = {"too many mappings", LOSS_STACK,
+				    "The process maps more code, or changes it more often, than "
+				    "is kept of a process."},
 	[LOSS_TOO_DEEP] = {"too deep", LOSS_STACK, "The stack has more frames than are kept."},
 	[LOSS_NO_LANGUAGE] = {"interpreter without its program", LOSS_STACK,
 			      "The stack passes through an interpreter and was unwound in user "

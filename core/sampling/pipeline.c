@@ -8,7 +8,9 @@
 #include "sampling/pipeline_state.h"
 
 #define DEFAULT_WAITING (128u << 20)
-#define ENDED_NS 60000000000u /* an ended process is kept so long, for late samples */
+#define ENDED_NS 10000000000u  /* an ended process is kept so long, for late samples */
+#define UNUSED_NS 60000000000u /* a file is kept so long: it may be mapped again */
+#define MAX_UNUSED 8192u       /* such files */
 
 /* ---- open and close ---- */
 
@@ -34,8 +36,11 @@ static void reread(void *arg, struct process *proc)
 
 static bool is_selected(void *arg, pid_t pid)
 {
-	const struct pipeline *p = arg;
+	struct pipeline *p = arg;
+	struct process *proc = process_find(p->processes, pid);
 
+	if (proc && followed_of(proc)->paused)
+		return false;
 	return !p->o.selected || p->o.selected(p->o.arg, pid);
 }
 
@@ -195,12 +200,41 @@ static bool is_needed(void *arg, struct process *proc)
 	return claims_is_marked(p->claims, proc->id) || waiting_has(&p->waiting, proc);
 }
 
+/* Drops the files that nothing has used for a while; all unused files if there are very many. */
+static void drop_files(struct pipeline *p, const struct pipeline_sweep *o, const bool *used,
+		       uint64_t now)
+{
+	uint32_t unused = 0;
+
+	for (uint32_t i = 1; i < p->files->n; i++) {
+		struct file *f = p->files->all[i];
+
+		if (!f)
+			continue;
+		f->unmapped = !used[i];
+		if (used[i])
+			f->used_ns = now;
+		unused += !used[i];
+	}
+	for (uint32_t i = 1; i < p->files->n; i++) {
+		const struct file *f = p->files->all[i];
+
+		if (!f || used[i] || f->uses)
+			continue;
+		if (unused <= MAX_UNUSED && now - f->used_ns < UNUSED_NS)
+			continue;
+		o->forget(o->arg, i);
+		bpf_publish_forget_file(p->o.bpf, i);
+		files_drop(p->files, i);
+	}
+	files_trim(p->files);
+}
+
 void pipeline_sweep(struct pipeline *p, const struct pipeline_sweep *o)
 {
 	bool *used = calloc(p->files->n, sizeof(*used));
-	uint64_t before = clock_now();
+	uint64_t now = clock_now();
 
-	before = before > ENDED_NS ? before - ENDED_NS : 0;
 	if (!used)
 		return;
 	claims_unmark(p->claims);
@@ -208,21 +242,10 @@ void pipeline_sweep(struct pipeline *p, const struct pipeline_sweep *o)
 		mark_frames(p, p->slots[i], used);
 	for (uint32_t i = 0; i < o->n; i++)
 		mark_frames(p, o->keep[i], used);
-	process_sweep(p->processes, before, is_needed, p);
+	process_sweep(p->processes, now > ENDED_NS ? now - ENDED_NS : 0, is_needed, p);
 	process_each(p->processes, mark_mappings, used);
 	bpf_publish_mark_files(p->o.bpf, used, p->files->n);
-	for (uint32_t i = 1; i < p->files->n; i++) {
-		struct file *f = p->files->all[i];
-
-		if (f)
-			f->unmapped = !used[i];
-		if (used[i] || !f || f->uses)
-			continue;
-		o->forget(o->arg, i);
-		bpf_publish_forget_file(p->o.bpf, i);
-		files_drop(p->files, i);
-	}
-	files_trim(p->files);
+	drop_files(p, o, used, now);
 	free(used);
 }
 
@@ -236,6 +259,8 @@ void pipeline_stats(struct pipeline *p, struct pipeline_stats *s)
 	s->waiting = waiting_count(&p->waiting);
 	s->waiting_bytes = p->waiting.bytes;
 	s->processes = process_count(p->processes);
+	s->mappings = process_mappings(p->processes);
+	s->unreadable = p->files->unreadable;
 	for (uint32_t i = 1; i < p->files->n; i++) {
 		s->files += !!p->files->all[i];
 		s->refused += p->files->all[i] && p->files->all[i]->state == FILE_REFUSED;

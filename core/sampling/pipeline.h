@@ -57,9 +57,12 @@ struct pipeline_stats {
 	uint64_t unrouted;       /* samples without a route; counted in no other figure */
 	uint64_t waiting;        /* samples that wait for tables; counted in no other figure yet */
 	uint64_t waiting_bytes;  /* of them */
-	uint64_t processes;      /* processes that are followed, or ended less than a minute ago */
+	uint64_t processes;      /* processes that are followed, or ended a few seconds ago */
 	uint32_t files;          /* mapped by followed processes */
 	uint32_t refused;        /* of them: not readable */
+	uint32_t unreadable;     /* of them: known by their path only */
+	uint64_t mappings;       /* of followed processes */
+	uint64_t paused;         /* how often a process had too many mappings */
 };
 
 /* Worker and unwinders are borrowed. 0 or -ENOMEM. */
@@ -102,8 +105,8 @@ struct pipeline_sweep {
 	void (*forget)(void *arg, uint32_t file); /* called before a file is freed */
 	void *arg;
 };
-/* Frees processes that ended a minute ago, and files that no process maps and no collector names.
- * To be called now and then. */
+/* Frees processes that ended some seconds ago, and files that no process has mapped for a minute
+ * and no collector names. To be called now and then. */
 void pipeline_sweep(struct pipeline *, const struct pipeline_sweep *);
 void pipeline_stats(struct pipeline *, struct pipeline_stats *);
 #endif

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "sampling/budget.h"
 #include "sampling/pipeline_state.h"
 
 #define PAUSE_NS 1000000000ull /* between two scans after losses, at least */
@@ -19,11 +21,12 @@ static bool covers_other(const struct process *proc, const struct process_mappin
 {
 	bool covers = false;
 
-	for (uint32_t i = 0; i < proc->n; i++) {
+	for (uint32_t i = process_first_above(proc, to->lo);
+	     i < proc->n && proc->mappings[i].lo < to->hi; i++) {
 		const struct process_mapping *m = &proc->mappings[i];
 		uint32_t id = m->file && !m->file->claimed ? m->file->id : 0;
 
-		if (m->lo >= to->hi || m->hi <= to->lo || (!m->file && !to->file) ||
+		if ((!m->file && !to->file) ||
 		    (m->file == to->file && m->lo - m->offset == to->lo - to->offset))
 			continue;
 		*file = covers && *file != id ? 0 : id;
@@ -52,6 +55,7 @@ static void map(struct pipeline *p, struct process *proc, uint64_t since,
 		.since = since,
 		.file = files_of(p->files, proc->pid, m),
 	};
+	int r;
 	uint32_t covered = 0;
 
 	if (p->files->shortage) {
@@ -69,19 +73,27 @@ static void map(struct pipeline *p, struct process *proc, uint64_t since,
 	if (covers_other(proc, &to, &covered))
 		kernel_view_covered(&p->views, proc, since, covered);
 	kernel_view_mark_dirty(&p->views, proc);
-	if (process_map(proc, &to))
+	r = process_map(proc, &to);
+	if (r == -E2BIG)
+		budget_pause(p, proc, since);
+	else if (r)
 		p->rescan.due = true;
+	else
+		budget_check_mappings(p, since);
 }
 
 static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m)
 {
 	struct pipeline *p = arg;
 	struct process *proc = NULL;
+	uint64_t now = clock_now();
 
 	if (!p->o.selected || p->o.selected(p->o.arg, pid))
 		proc = process_get(p->processes, pid);
-	if (proc)
-		map(p, proc, time, m);
+	if (!proc || !budget_allows(p, proc, now))
+		return;
+	map(p, proc, time, m);
+	budget_add(p, proc, now);
 }
 
 /* ---- processes ---- */
@@ -177,7 +189,7 @@ static int scan_executable(void *arg, const struct procfs_mapping *m)
 
 	if (!strcmp(m->name, s->exe))
 		map(s->p, s->proc, 0, m);
-	return 0;
+	return followed_of(s->proc)->paused != 0;
 }
 
 static int scan_mapping(void *arg, const struct procfs_mapping *m)
@@ -185,7 +197,7 @@ static int scan_mapping(void *arg, const struct procfs_mapping *m)
 	struct scan *s = arg;
 
 	map(s->p, s->proc, 0, m);
-	return 0;
+	return followed_of(s->proc)->paused != 0;
 }
 
 static int scan_thread(void *arg, pid_t tid)
@@ -236,7 +248,15 @@ static void raise_number(struct rescan *r, uint64_t now)
 
 void pipeline_scan_if_due(struct pipeline *p, struct process *proc)
 {
+	uint64_t now = clock_now();
+
 	raise_number(&p->rescan, p->time);
+	if (budget_end_pause(p, proc, now)) {
+		pipeline_scan(p, proc->pid);
+		budget_add_reading(p, now);
+	}
+	if (followed_of(proc)->paused)
+		return;
 	if (followed_of(proc)->scan < p->rescan.number)
 		pipeline_scan(p, proc->pid);
 }
@@ -247,6 +267,8 @@ static int see_mapping(void *arg, const struct procfs_mapping *m)
 	struct process_mapping *now;
 
 	map(s->p, s->proc, 0, m);
+	if (followed_of(s->proc)->paused)
+		return 1;
 	now = process_mapping(s->proc, m->lo);
 	if (now)
 		now->seen = true;

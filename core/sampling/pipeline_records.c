@@ -19,14 +19,6 @@ static struct sample sample_of(const struct record_tick *t, uint64_t time, uint3
 			       .abi = 2};
 }
 
-static void clear_walk(struct walk *w)
-{
-	w->n = w->guessed = 0;
-	w->passed = false;
-	w->reason = NULL;
-	w->waiting = NULL;
-}
-
 static void add(struct pipeline *p, struct process *proc, const struct sample *s,
 		const struct pipeline_route *route, const char record_comm[16])
 {
@@ -169,8 +161,10 @@ static void on_stack(void *arg, uint64_t time, uint32_t cpu, const struct record
 		return;
 	proc->started = true;
 	pipeline_scan_if_due(p, proc);
-	clear_walk(&p->walk);
-	if (is_of(proc, over))
+	pipeline_clear_walk(p, LOSS_NONE);
+	if (followed_of(proc)->paused)
+		p->walk.reason = loss_text(LOSS_TOO_MANY_MAPPINGS);
+	else if (is_of(proc, over))
 		read_stack(p, proc, time, r);
 	else
 		p->walk.reason = loss_text(LOSS_PROCESS_CHANGED);
@@ -200,8 +194,7 @@ static void on_missed(void *arg, uint64_t time, uint32_t cpu, const struct recor
 	if (!proc)
 		return;
 	pipeline_scan_if_due(p, proc);
-	clear_walk(&p->walk);
-	p->walk.reason = loss_text(LOSS_NOT_COPIED);
+	pipeline_clear_walk(p, LOSS_NOT_COPIED);
 	add(p, proc, &s, &route, r->comm);
 }
 

@@ -50,6 +50,16 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 	p->stats.kernel_only += !reason && !s->abi;
 }
 
+void pipeline_clear_walk(struct pipeline *p, enum loss_reason reason)
+{
+	struct walk *w = &p->walk;
+
+	w->n = w->guessed = 0;
+	w->passed = false;
+	w->reason = reason ? loss_text(reason) : NULL;
+	w->waiting = NULL;
+}
+
 struct process *pipeline_begin_sample(struct pipeline *p, const struct sample *s,
 				      struct pipeline_route *route)
 {
@@ -100,7 +110,10 @@ static void on_sample(void *arg, const struct sample *s)
 		return;
 	pipeline_scan_if_due(p, proc);
 	comm = process_comm(p->processes, proc, s->tid);
-	walk_stack(&p->walker, proc, s, true, &steps, &p->walk);
+	if (followed_of(proc)->paused)
+		pipeline_clear_walk(p, LOSS_TOO_MANY_MAPPINGS);
+	else
+		walk_stack(&p->walker, proc, s, true, &steps, &p->walk);
 	if (p->walk.waiting) {
 		w = waiting_add(&p->waiting, proc, &followed_of(proc)->waiting_bytes, s, &route,
 				comm);

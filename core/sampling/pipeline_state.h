@@ -12,11 +12,21 @@
 #include "unwind/files.h"
 #include "unwind/walk.h"
 
+/* The time that was used in a second. */
+struct time_used {
+	uint64_t second; /* CLOCK_MONOTONIC s */
+	uint64_t ns;
+};
+
 /* What the pipeline keeps for each process: process_owner(). */
 struct followed {
 	struct kernel_view view; /* first: kernel_view_of() */
 	uint32_t scan;           /* number of the scan that read its mappings; 0: none did */
 	uint64_t waiting_bytes;  /* of samples of it that wait */
+
+	/* Of budget.c. */
+	uint64_t paused; /* since when; 0: it is not. CLOCK_MONOTONIC ns */
+	struct time_used mapping;
 };
 
 /* After records were lost, mappings are read from /proc again. */
@@ -40,6 +50,8 @@ struct pipeline {
 	struct collector *slots[PIPELINE_SLOTS];
 	struct waiting_queue waiting;
 	struct rescan rescan;
+	struct time_used mapping;    /* for records of mappings, of all processes */
+	struct time_used reading;    /* for mappings of paused processes */
 	uint64_t time;               /* of the newest sample, CLOCK_MONOTONIC ns */
 	pid_t unrecorded;            /* an emission of this thread's next stack was lost; 0: none */
 	uint32_t answers;            /* of the worker, when waiting samples were last retried */
@@ -67,6 +79,8 @@ void pipeline_set_sample_handlers(struct pipeline *);
 /* Routes a sample and finds its process. NULL: the sample is accounted for. */
 struct process *pipeline_begin_sample(struct pipeline *, const struct sample *,
 				      struct pipeline_route *);
+/* Makes pipeline.walk an empty stack. LOSS_NONE: there is no reason yet. */
+void pipeline_clear_walk(struct pipeline *, enum loss_reason);
 /* Adds a sample, whose stack is pipeline.walk, to the collectors of its route. */
 void pipeline_add(struct pipeline *, struct process *, const struct sample *,
 		  const struct pipeline_route *, const char *comm);

@@ -113,6 +113,7 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 		.kind = o->kind,
 		.period_ns = o->period_ns,
 		.stack_bytes = o->stack_bytes,
+		.ring_bytes = o->ring_bytes,
 		.kernel = o->kernel,
 		.bpf = p->bpf,
 	};

@@ -48,6 +48,7 @@ struct profiler_options {
 	 * by the snapshot sampler, and its periods and weights are numbers of events. */
 	const struct event_kind *kind;
 	uint64_t period_ns;   /* of the events; dynamic: the shortest that rings are sized for */
+	uint64_t ring_bytes;  /* of all rings; 0: the perf stream's default */
 	uint32_t stack_bytes; /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
 	uint64_t table_bytes; /* cap of unwind tables in the kernel; 0: the BPF sampler's default */
 	bool kernel;          /* kernel stacks, where the kernel allows them */

@@ -71,8 +71,12 @@ struct file *file_index_add(struct files *fs, const void *key, size_t len, const
 
 	if (!f)
 		return NULL;
-	*f = (struct file){
-		.files = fs, .fd = -1, .added_ns = now, .key = malloc(len), .path = strdup(path)};
+	*f = (struct file){.files = fs,
+			   .fd = -1,
+			   .added_ns = now,
+			   .used_ns = now,
+			   .key = malloc(len),
+			   .path = strdup(path)};
 	f->id = f->key && f->path ? choose_id(fs, now) : 0;
 	f->same_hash = hashmap_get(&fs->by_hash, hash);
 	if (!f->id || hashmap_put(&fs->by_hash, hash, f)) {

@@ -43,8 +43,9 @@ void files_drop(struct files *fs, uint32_t id)
 
 	if (!f)
 		return;
-	if (fs->recent.file == f)
-		fs->recent.file = NULL;
+	for (uint32_t i = 0; i < FILES_RECENT; i++)
+		if (fs->recent[i].file == f)
+			fs->recent[i].file = NULL;
 	inspection_unref(f->inspection);
 	if (f->fd >= 0)
 		close(f->fd);
@@ -334,29 +335,33 @@ static struct file *vdso(struct files *fs, pid_t pid)
 		      : add_inspected(fs, VDSO, strlen(VDSO), fd, pid, VDSO);
 }
 
-static struct file *recent(const struct files_recent *r, pid_t pid, const struct procfs_mapping *m)
+/* A number without a generation may be another file's in another process: the file was removed and
+ * its number used again. */
+static struct file *recent(struct files *fs, pid_t pid, const struct procfs_mapping *m)
 {
-	if (!r->file || !m->ino || r->pid != pid || r->ino != m->ino ||
-	    r->dev_major != m->dev_major || r->dev_minor != m->dev_minor ||
-	    r->generation != m->generation || clock_now() - r->opened_ns > RECENT_NS)
+	const struct files_recent *r = &fs->recent[m->ino % FILES_RECENT];
+
+	if (!r->file || !m->ino || r->ino != m->ino || r->dev_major != m->dev_major ||
+	    r->dev_minor != m->dev_minor || r->generation != m->generation ||
+	    (!m->generation && r->pid != pid) || clock_now() - r->opened_ns > RECENT_NS)
 		return NULL;
 	return r->file;
 }
 
 static void remember(struct files *fs, pid_t pid, const struct procfs_mapping *m, struct file *f)
 {
-	fs->recent = (struct files_recent){.pid = pid,
-					   .dev_major = m->dev_major,
-					   .dev_minor = m->dev_minor,
-					   .ino = m->ino,
-					   .generation = m->generation,
-					   .opened_ns = clock_now(),
-					   .file = f};
+	fs->recent[m->ino % FILES_RECENT] = (struct files_recent){.pid = pid,
+								  .dev_major = m->dev_major,
+								  .dev_minor = m->dev_minor,
+								  .ino = m->ino,
+								  .generation = m->generation,
+								  .opened_ns = clock_now(),
+								  .file = f};
 }
 
 struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *m)
 {
-	struct file *f = recent(&fs->recent, pid, m);
+	struct file *f = recent(fs, pid, m);
 	struct identity id;
 	struct stat st;
 	int fd;

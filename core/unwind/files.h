@@ -41,6 +41,7 @@ struct file {
 	bool again;      /* its inspection was dropped: it is made if it is mapped */
 	bool renewed;    /* it has new tables, until files_clear_renewed() */
 	uint32_t uses;   /* requests to the worker: it can't be dropped */
+	uint64_t used_ns;              /* when a process or a collector was last seen to name it */
 	uint64_t retry_ns;             /* CLOCK_MONOTONIC: it is inspected again; 0: never */
 	uint32_t shortages;            /* inspections that failed because memory was short */
 	struct inspection *inspection; /* FILE_READY */
@@ -54,8 +55,10 @@ struct file {
 	struct file *same_hash;
 };
 
-/* The file that was opened last. A process with thousands of mappings of one file reports them in a
- * row, and opening the file costs more than all else that is done for a mapping. */
+/* Files that were opened a moment ago. Processes with thousands of mappings of one file report them
+ * in a row, and opening the file costs more than all else that is done for a mapping. */
+#define FILES_RECENT 64u
+
 struct files_recent {
 	pid_t pid;
 	uint32_t dev_major, dev_minor;
@@ -65,12 +68,12 @@ struct files_recent {
 };
 
 struct files {
-	struct files_recent recent;
-	struct worker *worker;              /* borrowed */
-	const struct plugin_set *unwinders; /* borrowed */
-	struct hashmap by_hash;             /* of file_index.c */
-	struct file **all;                  /* by id; [0] and those of dropped files are NULL */
-	uint64_t *dropped_ns;               /* by id: when its file was dropped; 0: never */
+	struct files_recent recent[FILES_RECENT]; /* by inode number */
+	struct worker *worker;                    /* borrowed */
+	const struct plugin_set *unwinders;       /* borrowed */
+	struct hashmap by_hash;                   /* of file_index.c */
+	struct file **all;    /* by id; [0] and those of dropped files are NULL */
+	uint64_t *dropped_ns; /* by id: when its file was dropped; 0: never */
 	uint32_t n, cap;
 	uint32_t lowest;     /* no lower id is free */
 	uint32_t unreadable; /* files that are known by their path only */

@@ -157,6 +157,27 @@ static pid_t burner(double seconds, bool fork_first, int gate)
 
 /* Two targets of two rates in one ring: the child of the first inherits its events; a removed
  * target has no more samples. */
+/* The agent's rings at 99 Hz: of samples, and of process events. */
+TEST(rings_have_a_limit)
+{
+	static const uint32_t cpus[] = {1, 2, 16, 64, 256, 1024};
+	const uint64_t total = 32u << 20;
+
+	for (size_t i = 0; i < sizeof(cpus) / sizeof(*cpus); i++) {
+		uint64_t n = cpus[i];
+		uint64_t samples = ring_choose_size(65528 * 26, RING_MIN, cpus[i], total) * n;
+		uint64_t events = ring_choose_size(512u << 10, 32u << 10, cpus[i], 8u << 20) * n;
+
+		printf("# %u CPUs: %.1f MiB of samples, %.1f MiB of process events\n", cpus[i],
+		       (double)samples / 1048576, (double)events / 1048576);
+		CHECK(samples <= total || samples == RING_MIN * n);
+		CHECK(events <= 8u << 20 || events == (32u << 10) * n);
+	}
+	CHECK_INT(ring_choose_size(65528 * 26, RING_MIN, 2, total), 2 << 20);
+	CHECK_INT(ring_choose_size(1, RING_MIN, 2, total), RING_MIN);
+	CHECK_INT(ring_choose_size(65528 * 26, RING_MIN, 2, 0), RING_MIN);
+}
+
 TEST(targets_come_and_go)
 {
 	struct seen n = {0};

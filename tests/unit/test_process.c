@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <errno.h>
 #include <linux/fs.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -309,5 +310,45 @@ TEST(a_process_without_its_main_thread)
 	CHECK(!p->ended);
 	CHECK(process_thread_exited(t, p, 12, 3));
 	CHECK_INT(p->ended, 3);
+	process_table_free(t);
+}
+
+static bool keeps_none(void *arg, struct process *p)
+{
+	(void)arg;
+	(void)p;
+	return false;
+}
+
+/* The number of mappings is that of all processes, whatever is done to them, and has a limit. */
+TEST(mappings_are_counted_and_bounded)
+{
+	struct process_mapping m = {.lo = 0, .hi = 10};
+	struct process_table *t;
+	struct process *p, *child;
+
+	CHECK_INT(process_table_new(&t, NULL), 0);
+	p = process_get(t, 1);
+	CHECK(!process_largest(t));
+	for (uint32_t i = 0; i < PROCESS_MAX_MAPPINGS; i++, m.lo += 20, m.hi += 20)
+		CHECK_INT(process_map(p, &m), 0);
+	CHECK_INT(process_map(p, &m), -E2BIG);
+	CHECK_INT(process_mappings(t), PROCESS_MAX_MAPPINGS);
+	child = process_fork(t, 1, 2);
+	CHECK_INT(process_mappings(t), 2 * PROCESS_MAX_MAPPINGS);
+	process_forget_mappings(child);
+	CHECK(!child->n && process_largest(t) == p);
+	CHECK_INT(process_mappings(t), PROCESS_MAX_MAPPINGS);
+	p->mappings[7].seen = p->mappings[9].seen = true;
+	process_drop_unseen(p, 0);
+	CHECK_INT(process_mappings(t), 2);
+	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 142, .hi = 145}), 0);
+	CHECK_INT(process_mappings(t), 4); /* it splits another */
+	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 0, .hi = 1000}), 0);
+	CHECK_INT(process_mappings(t), 1);
+	p->ended = 1;
+	child->ended = 1;
+	process_sweep(t, 2, keeps_none, NULL);
+	CHECK_INT(process_mappings(t), 0);
 	process_table_free(t);
 }

@@ -63,7 +63,7 @@ def wait_for(what, seconds=30):
 
 
 class Agent:
-    def __init__(self, build, script, env=None, args=()):
+    def __init__(self, build, script, env=None, args=(), before=()):
         self.folder = tempfile.mkdtemp(prefix="fusee-agent-")
         os.chmod(self.folder, 0o755)
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
@@ -72,7 +72,7 @@ class Agent:
         self.log = os.path.join(self.folder, "log")
         self.write(script)
         self.fusee = os.path.join(os.path.abspath(build), "fusee")
-        self.proc = subprocess.Popen([self.fusee, "run", "-c", self.script, *args],
+        self.proc = subprocess.Popen([*before, self.fusee, "run", "-c", self.script, *args],
                                      stdout=open(self.log, "w"), stderr=subprocess.STDOUT,
                                      env=dict(os.environ, **(env or {})))
 

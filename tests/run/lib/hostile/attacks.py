@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The attacks of tests/run/hostile: each is a program or a function that an ordinary user runs."""
+import contextlib
+import glob
+import os
+import shutil
+import socket
+import subprocess
+import time
+
+import watch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+USER = "nobody"
+GROUP = "nogroup"
+
+
+class Attack:
+    """name: for the command line; what: one line of the report; before: what it did at the first review."""
+    together = True
+
+    def __init__(self, name, what, before):
+        self.name, self.what, self.before = name, what, before
+        self.stage = None
+
+    def missing(self):
+        """Why it can't be made here, or nothing."""
+        return ""
+
+    def run(self, seconds):
+        """Attacks for so long. What went wrong beside what is measured for all attacks, or nothing."""
+        raise NotImplementedError
+
+
+class Program(Attack):
+    """A program of the folder, as another user, in a folder of that user's own: COMMAND.. SECONDS."""
+
+    def __init__(self, name, what, before, *command, copies=1):
+        super().__init__(name, what, before)
+        self.command, self.copies = command, copies
+
+    def start(self, seconds):
+        where = os.path.join(self.folder, "by-" + self.name)
+        os.makedirs(where, exist_ok=True)
+        shutil.chown(where, USER, GROUP)
+        return [subprocess.Popen(["setpriv", "--reuid", USER, "--regid", GROUP, "--clear-groups",
+                                  *self.command, str(seconds)], cwd=where, start_new_session=True,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                for _ in range(self.copies)]
+
+    def run(self, seconds):
+        started = self.start(seconds)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            for p in started:
+                p.wait(seconds + 5)
+        stop(started)
+        return ""
+
+
+def stop(started):
+    for p in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(p.pid, 9)  # of its own session: what it started too
+        p.wait()
+
+
+def together(chosen, seconds):
+    programs = [a for a in chosen if isinstance(a, Program)]
+    started = [p for a in programs for p in a.start(seconds)]
+    time.sleep(seconds)
+    stop(started)
+    return ""
+
+
+# ---- on the agent's sockets ----
+
+class Idle(Attack):
+    together = False
+
+    def run(self, seconds):
+        clients = [socket.create_connection(("127.0.0.1", self.stage.port)) for _ in range(60)]
+        for c in clients[::2]:
+            c.sendall(b"GET /healthz HTTP/1.1\r\nX: ")
+        time.sleep(seconds)
+        for c in clients:
+            c.close()
+        return ""
+
+
+class Flood(Attack):
+    """Requests without a pause, some with answers that are not read."""
+    together = False
+
+    def run(self, seconds):
+        end, unread, n = time.time() + seconds, [], 0
+        while time.time() < end:
+            c = socket.create_connection(("127.0.0.1", self.stage.port))
+            with contextlib.suppress(OSError):
+                c.sendall(b"GET /metrics HTTP/1.1\r\n\r\n" if n % 2 else b"x" * 9000)
+            unread.append(c)
+            n += 1
+            if len(unread) > 40:
+                unread.pop(0).close()
+            time.sleep(0.002)
+        for c in unread:
+            c.close()
+        return ""
+
+
+class Host(Attack):
+    together = False
+
+    def run(self, seconds):
+        foreign = watch.get(self.stage.port, "/metrics", "evil.example")
+        own = watch.get(self.stage.port, "/metrics", "localhost")
+        return "" if foreign[0] == 421 and own[0] == 200 else "evil.example: %s, localhost: %s" % (
+            foreign[0], own[0])
+
+
+class Control(Attack):
+    """The control socket, from another user."""
+    together = False
+
+    def run(self, seconds):
+        got = subprocess.run(["setpriv", "--reuid", USER, "--regid", GROUP, "--clear-groups", "python3", "-c",
+                              "import socket,sys\ns = socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])",
+                              self.stage.agent.socket], stderr=subprocess.PIPE, text=True)
+        return "" if "PermissionError" in got.stderr else "another user could connect: " + got.stderr[-200:]
+
+
+class Names(Program):
+    """Names of threads with escape sequences and U+202E, as `fusee ctl` prints them."""
+
+    def run(self, seconds):
+        started = self.start(seconds)
+        time.sleep(seconds / 2)
+        fusee = [self.stage.agent.fusee, "ctl", "-s", self.stage.agent.socket]
+        text = subprocess.run(fusee + ["targets"], capture_output=True).stdout
+        stop(started)
+        shown = [c for c in ("\x1b", "\u202e", "\x07") if c.encode() in text]
+        return "ctl prints %r" % shown if shown else ""
+
+
+def build(folder, build_folder):
+    """Compiles the programs into the folder; the attacks, in the order in which they are run."""
+    program = os.path.join(folder, "attack")
+    subprocess.run(["gcc", "-O1", "-pthread", "-o", program, os.path.join(HERE, "attack.c")], check=True)
+
+    def of(name, what, before, copies=1):
+        return Program(name, what, before, program, name, copies=copies)
+
+    new = "not tried"
+    found = [
+        of("renames", "6: a file is renamed below a path of 4 KiB, mapped each time",
+           "heap 86 to 322 MB, never given back"),
+        of("memfds", "7: 40,000 memfds are mapped as code", "all descriptors in use, others' programs not readable"),
+        of("sparse", "5b: a sparse ELF file of 1,000 MiB", "the worker dies for memory twice"),
+        Idle("idle", "11: 60 idle clients of the HTTP server", "/healthz times out"),
+        Host("host", "12: a foreign Host", "200"),
+        Names("names", "13: names with U+202E and escape sequences", "U+202E passes to the terminal", program, "names"),
+        of("execs", "14: execs with distinct names of 230 bytes", "heap 3 to 116 MB", copies=2),
+        of("forks", "a fork storm", "held", copies=2),
+        of("many-mappings", "20 processes with 30,000 mappings each", "held at 800 each"),
+        of("threads", "a storm of threads with names", new),
+        of("maps", "code is mapped and unmapped as fast as possible", new),
+        of("deep", "stacks that are deeper than any limit", new),
+        of("jit", "code without a file in ever new memory", new),
+        of("stopped", "children that ptrace stops, and zombies", new),
+        of("truncated", "files that shrink while they are mapped", new),
+        of("garbage", "stacks of random words", new),
+        of("environments", "execs with 360 KB of environment", new),
+        Flood("flood", "requests without a pause", new),
+        Control("control", "the control socket, as another user", "held"),
+    ]
+    for attack in found:
+        attack.folder = folder
+    return found
+
+
+def clean(folder):
+    for path in glob.glob(os.path.join(folder, "by-*")):
+        shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an agent under attack is judged by: its answers on /healthz, its memory and descriptors, and the
+profiles of three victims."""
+import glob
+import math
+import os
+import re
+import socket
+import threading
+import time
+
+import pprof
+
+LOST = re.compile(r"fusee: (lost|truncated) (\d+) samples?: (.*)")
+
+
+def get(port, path, host="localhost", timeout=10):
+    """(status, body) of a page."""
+    with socket.create_connection(("127.0.0.1", port), timeout=timeout) as s:
+        s.settimeout(timeout)
+        s.sendall(("GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (path, host)).encode())
+        got = b""
+        while True:
+            data = s.recv(65536)
+            if not data:
+                break
+            got += data
+    head, _, body = got.partition(b"\r\n\r\n")
+    return int(head.split()[1]) if head else 0, body.decode("utf-8", "replace")
+
+
+class Health(threading.Thread):
+    """Requests /healthz 20 times a second: (time, seconds until the answer) of each."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.port, self.answers, self.ending = port, [], False
+
+    def run(self):
+        while not self.ending:
+            start = time.monotonic()
+            try:
+                good = get(self.port, "/healthz", timeout=10)[0] == 200
+            except OSError:
+                good = False
+            self.answers.append((start, time.monotonic() - start if good else 10.0))
+            time.sleep(0.05)
+
+    def p99(self, since, until):
+        times = sorted(t for at, t in self.answers if since <= at < until)
+        return times[min(len(times) - 1, int(len(times) * 0.99))] if times else math.inf
+
+
+class Meter(threading.Thread):
+    """Resident memory, heap and descriptors of the agent, twice a second."""
+
+    def __init__(self, port, pid):
+        super().__init__(daemon=True)
+        self.port, self.pid, self.rows, self.ending = port, pid, [], False
+
+    def look(self):
+        metrics = dict(line.rsplit(" ", 1) for line in get(self.port, "/metrics")[1].splitlines()
+                       if line and line[0] != "#")
+        return {"rss": float(metrics["fusee_resident_bytes"]), "heap": float(metrics["fusee_heap_bytes"]),
+                "fds": len(os.listdir("/proc/%d/fd" % self.pid)), "metrics": metrics}
+
+    def run(self):
+        while not self.ending:
+            try:
+                self.rows.append((time.monotonic(), self.look()))
+            except (OSError, KeyError):
+                pass
+            time.sleep(0.5)
+
+    def most(self, what, since, until):
+        return max((row[what] for at, row in self.rows if since <= at < until), default=math.nan)
+
+
+class Windows(threading.Thread):
+    """The windows that a sink delivers into a folder: profile, beginning, end and time of delivery, in ns."""
+
+    def __init__(self, folder):
+        super().__init__(daemon=True)
+        self.folder, self.all, self.known, self.ending = folder, [], set(), False
+
+    def run(self):
+        while not self.ending:
+            self.look()
+            time.sleep(0.1)
+
+    def look(self):
+        for path in sorted(glob.glob(os.path.join(self.folder, "*.pb.gz"))):
+            if path in self.known:
+                continue
+            self.known.add(path)
+            start, duration = times_of(path)
+            self.all.append((pprof.read(path), start, start + duration, os.stat(path).st_mtime_ns))
+            os.unlink(path)
+
+    def of(self, since, until):
+        """The windows that are between two times of time.time_ns() for the most part."""
+        return [w for w in self.all if since <= (w[1] + w[2]) // 2 < until]
+
+
+def times_of(path):
+    import gzip
+    with gzip.open(path) as f:
+        p = pprof.message(f.read())
+    return pprof.one(p, 9), pprof.one(p, 10)
+
+
+class Victims:
+    """Sums of windows: complete and other samples of the victims, what was lost, and who ran."""
+
+    def __init__(self, windows, names):
+        self.complete = self.broken = self.nameless = 0
+        self.strange = {}
+        self.lost = {}
+        self.functions = {name: {"heavy": 0, "light": 0} for name in names}
+        for profile, *_ in windows:
+            self.add(profile)
+
+    def add(self, profile):
+        for comment in profile.comments:
+            found = LOST.match(comment)
+            if found and found.group(1) == "lost":
+                self.lost[found.group(3)] = self.lost.get(found.group(3), 0) + int(found.group(2))
+        for s in profile.samples:
+            name = s.labels.get("process")
+            if name in self.functions:
+                self.add_sample(name, [f.name for f in s.frames], s.values[0])
+
+    def add_sample(self, name, frames, n):
+        if "main" not in frames:
+            key = ";".join(frames) or "nothing"
+            self.strange[key] = self.strange.get(key, 0) + n
+            self.broken += n
+            return
+        self.complete += n
+        callee = frames[frames.index("main") + 1:][:1]
+        if callee and callee[0] in ("heavy", "light"):
+            self.functions[name][callee[0]] += n
+
+    def share(self, name):
+        f = self.functions[name]
+        return f["heavy"], f["heavy"] + f["light"]
+
+    def fraction(self, ignored=("timer skipped",)):
+        """The part of the victims' samples that are complete. Whose lost samples were is not known: all count."""
+        lost = sum(n for why, n in self.lost.items() if not any(i in why for i in ignored))
+        due = self.complete + self.broken + lost
+        return self.complete / due if due else 0.0
+
+
+def deviates(got, of, expected):
+    """Whether a share differs from the expected one, p < 1e-4."""
+    return abs(got / max(of, 1) - expected) > 3.9 * math.sqrt(expected * (1 - expected) / max(of, 1))
+
+
+def differ(a, b):
+    """Whether two shares (count, total) differ, p < 1e-4."""
+    n, m = max(a[1], 1), max(b[1], 1)
+    p = (a[0] + b[0]) / (n + m)
+    return abs(a[0] / n - b[0] / m) > 3.9 * math.sqrt(max(p * (1 - p), 1e-9) * (1 / n + 1 / m))
