@@ -33,7 +33,8 @@ make_bare_root() {
 		for conf in $(grep -l '^Acquire' /etc/apt/apt.conf /etc/apt/apt.conf.d/* 2>/dev/null); do
 			cp "$conf" "$1/etc/apt/apt.conf.d" || return
 		done
-	mkdir -p "$1/srv/fusee"
-	(cd "$here/../.." && git -c safe.directory='*' ls-files -z -c -o --exclude-standard |
-		tar -c --null --ignore-failed-read -T - 2>/dev/null) | tar -x -C "$1/srv/fusee"
+	# a clone, and in it the tree as it is
+	git -c safe.directory='*' clone -q "$here/../.." "$1/srv/fusee" &&
+		(cd "$here/../.." && git -c safe.directory='*' ls-files -z -c -o --exclude-standard |
+			tar -c --null --ignore-failed-read -T - 2>/dev/null) | tar -x -C "$1/srv/fusee"
 }
