@@ -63,6 +63,17 @@ FUSEE_FN __s64 missed_ticks(const struct cpu_ticks *t, __u64 now, __u64 ran, int
 	return missed;
 }
 
+/* Of the missed ticks those that the running thread was on the CPU for: others were of another, or
+ * of another machine that the hypervisor ran. A tick that came too early takes one back. */
+FUSEE_FN __s64 missed_of_thread(__s64 missed, __s64 before, __u64 ran, __u64 period)
+{
+	if (missed < 0)
+		return before > 0 ? -1 : 0;
+	if (period && ran / period < (__u64)missed)
+		return (__s64)(ran / period);
+	return missed;
+}
+
 FUSEE_FN struct cpu_ticks *cpu_ticks(void)
 {
 	__u32 zero = 0;
@@ -75,6 +86,7 @@ FUSEE_FN void note_cpu_tick(const struct sampler_settings *o, int is_idle)
 	struct task_struct *task = bpf_get_current_task();
 	__u64 now = bpf_ktime_get_ns(), mark = idle_mark(task), ran = is_idle ? 0 : on_cpu(task);
 	struct cpu_ticks *t = cpu_ticks();
+	__s64 missed;
 	__u64 gap;
 
 	if (!t)
@@ -87,9 +99,9 @@ FUSEE_FN void note_cpu_tick(const struct sampler_settings *o, int is_idle)
 		t->stretch = o->stretch;
 		t->newest = 0;
 	} else {
-		t->newest = missed_ticks(t, now, ran,
-					 is_idle || t->is_idle || t->idle_mark != mark);
-		t->missed += t->newest;
+		missed = missed_ticks(t, now, ran, is_idle || t->is_idle || t->idle_mark != mark);
+		t->newest = missed_of_thread(missed, t->newest, ran, t->period);
+		t->missed += missed;
 	}
 	t->last = now;
 	t->idle_mark = mark;

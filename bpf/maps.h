@@ -113,7 +113,7 @@ struct cpu_ticks {
 	/* Ticks that did not come, without those of idle time: all; and those before a tick that
 	 * was a sample, which are its process's. A tick that came too early counts as -1. */
 	__s64 missed, missed_of_selected;
-	__s64 newest; /* before the newest tick */
+	__s64 newest; /* before the newest tick, of the thread that it interrupted */
 };
 
 /* A gap longer than GAP_NS + 2 periods, which the running thread's scheduler runtime does not
