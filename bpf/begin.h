@@ -9,13 +9,6 @@
 
 #define EM_X86_64 62 /* ELF e_machine (linux/elf-em.h) */
 
-FUSEE_FN struct fusee_unwind *state(void)
-{
-	__u32 zero = 0;
-
-	return fusee_bpf_map_lookup_elem(&fusee_state, &zero);
-}
-
 /* All but rbp, rsp and rip. */
 FUSEE_FN void regs_by_number(__u64 *to, const struct user_regs *r)
 {
@@ -47,6 +40,7 @@ FUSEE_FN void begin(struct fusee_unwind *u, const struct user_regs *r)
 	u->machine = EM_X86_64;
 	u->flags = FUSEE_PC_EXACT | FUSEE_FIRST;
 	u->error = 0;
+	u->slab_words = u->words = 0;
 	fusee_window_reset();
 }
 #endif

@@ -9,9 +9,6 @@
 #include "kernel.h"
 #include "sample.h"
 
-_Static_assert(sizeof(struct record_emission) <= FUSEE_EMIT_HEAD,
-	       "there is room for the record's head before emissions");
-
 /* The weak default claims no frame; the language unwinder of this program overrides it. */
 __attribute__((weak, noinline)) int fusee_language_step(__u32 slot)
 {
@@ -21,11 +18,127 @@ __attribute__((weak, noinline)) int fusee_language_step(__u32 slot)
 
 #define MAX_IDLE 64u /* calls of a step in a row that push nothing */
 
-FUSEE_FN struct fusee_emissions *emissions(void)
+/* ---- emissions ---- */
+
+#define EMITS 64u        /* of one sample, at most */
+#define EMIT_ROOM 16384u /* bytes of all emissions of one sample, at most */
+#define EMIT_HEAD 64u    /* bytes for the record's head before them */
+
+_Static_assert(sizeof(struct record_emission) <= EMIT_HEAD, "the head has room");
+
+struct sent_key {
+	__u64 process, key;
+	__u32 kind, slot;
+};
+
+/* The keys that were sent or are sent with this sample. */
+struct {
+	__uint(type, 9 /* LRU_HASH */);
+	__uint(max_entries, 16384);
+	__type(key, struct sent_key);
+	__type(value, __u32);
+} sampler_sent SEC(".maps");
+
+/* The emissions of this sample. */
+struct emissions {
+	__u32 n, at; /* at: bytes used */
+	struct sent_key key[EMITS];
+	__u8 head[EMIT_HEAD];
+	__u8 byte[EMIT_ROOM + sizeof(struct emission_head) + FUSEE_EMIT_BYTES];
+};
+
+struct {
+	__uint(type, 6 /* PERCPU_ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct emissions);
+} sampler_emissions SEC(".maps");
+
+FUSEE_FN struct emissions *emissions(void)
 {
 	__u32 zero = 0;
 
-	return fusee_bpf_map_lookup_elem(&fusee_emissions, &zero);
+	return fusee_bpf_map_lookup_elem(&sampler_emissions, &zero);
+}
+
+/* For the steps: fusee_emitted(). */
+__attribute__((noinline)) int fusee_core_emitted(__u32 kind, __u64 key)
+{
+	struct scratch *s = scratch();
+	struct sent_key k = {.key = key, .kind = kind};
+
+	if (!s)
+		return 0;
+	k.process = s->record.tick.head.process;
+	k.slot = s->slot;
+	return fusee_bpf_map_lookup_elem(&sampler_sent, &k) != 0;
+}
+
+/* For the steps: fusee_emit(). */
+__attribute__((noinline)) int fusee_core_emit(__u32 kind, __u64 key, __u32 len)
+{
+	const __u32 most = EMIT_ROOM - sizeof(struct emission_head) - FUSEE_EMIT_BYTES;
+	void *buffer = fusee_buffer(0);
+	struct emissions *e = emissions();
+	struct scratch *s = scratch();
+	struct sent_key k = {.key = key, .kind = kind};
+	struct emission_head *head;
+	__u32 at, present = 1;
+
+	if (!e || !s || !buffer || e->n >= EMITS || len > FUSEE_EMIT_BYTES)
+		return -1;
+	k.process = s->record.tick.head.process;
+	k.slot = s->slot;
+	at = e->at;
+	if (at > most || bpf_map_update_elem(&sampler_sent, &k, &present, 0))
+		return -1;
+	__asm__ volatile("" : "+r"(at), "+r"(len));
+	at &= EMIT_ROOM - 1; /* true already; Linux 5.10 forgets bounds of spilled values */
+	len &= 2 * FUSEE_EMIT_BYTES - 1;
+	if (len > FUSEE_EMIT_BYTES)
+		return -1;
+	head = (void *)&e->byte[at];
+	head->key = key;
+	head->kind = kind;
+	head->len = len;
+	head->unwinder = s->slot;
+	if (bpf_probe_read_kernel(&e->byte[at + sizeof(*head)], len, buffer))
+		return -1;
+	e->key[e->n & (EMITS - 1)] = k;
+	e->n++;
+	e->at = at + sizeof(*head) + ((len + 7) & ~7u);
+	return 0;
+}
+
+/* ---- steps ---- */
+
+/* What each language's step keeps in u->scratch. */
+struct language_scratch {
+	__u64 words[SAMPLER_LANGUAGES][8];
+};
+
+struct {
+	__uint(type, 6 /* PERCPU_ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct language_scratch);
+} sampler_language_scratch SEC(".maps");
+
+/* From now on the walk calls the step of this language, with what that has kept. */
+FUSEE_FN int language_switch(struct fusee_unwind *u, struct scratch *s, __u32 to)
+{
+	__u32 zero = 0, from = s->slot;
+	struct language_scratch *l = fusee_bpf_map_lookup_elem(&sampler_language_scratch, &zero);
+
+	if (!l || from >= SAMPLER_LANGUAGES || to >= SAMPLER_LANGUAGES)
+		return -1;
+	for (__u32 i = 0; i < 8; i++) {
+		l->words[from][i] = u->scratch[i];
+		u->scratch[i] = s->begun & 1u << to ? l->words[to][i] : 0;
+	}
+	s->begun |= 1u << to;
+	s->slot = to;
+	return 0;
 }
 
 /* The thread pointer, which only wrfsbase could have changed since the thread was put on its CPU;
@@ -41,14 +154,14 @@ FUSEE_FN __u64 thread_pointer(void)
 /* Prepares a walk. */
 FUSEE_FN void language_begin(struct fusee_unwind *u, struct scratch *s)
 {
-	struct fusee_emissions *e = emissions();
+	struct emissions *e = emissions();
 
 	for (__u32 i = 0; i < 8; i++)
 		u->scratch[i] = 0;
 	u->process = s->record.tick.head.process;
 	u->pid = s->record.tick.head.pid;
 	u->tid = s->record.tick.head.tid;
-	u->slot = s->slot;
+	s->begun = 1u << (s->slot & 31);
 	u->tls = thread_pointer();
 	u->time_ns = bpf_ktime_get_ns();
 	u->value = s->record.tick.period;
@@ -119,8 +232,10 @@ FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, struct chu
 
 	u->error = 0;
 	u->claim_lo = m->lo;
-	u->claim_arg = m->claim - 1;
+	u->claim_arg = m->arg;
 	set_table(u, &m->language);
+	u->words_at = m->words.at;
+	u->words = m->words.words;
 	s->idle++;
 	next = fusee_language_step(0);
 	if (u->npushed && append_pushed(u, s))
@@ -155,15 +270,15 @@ FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, struct chu
  * so the next sample emits them again. */
 __attribute__((noinline)) int sampler_unsent(__u32 unused)
 {
-	struct fusee_emissions *e = emissions();
+	struct emissions *e = emissions();
 
 	__asm__ volatile("" : "+r"(unused));
 	if (!e)
 		return 0;
-	for (__u32 i = 0; i < FUSEE_EMITS; i++) {
+	for (__u32 i = 0; i < EMITS; i++) {
 		if (i >= e->n)
 			break;
-		bpf_map_delete_elem(&fusee_sent, &e->key[i]);
+		bpf_map_delete_elem(&sampler_sent, &e->key[i]);
 	}
 	e->n = 0;
 	return 0;
@@ -172,21 +287,21 @@ __attribute__((noinline)) int sampler_unsent(__u32 unused)
 /* Sends the sample's emissions; the stack is to follow. 0; -1: no room in the ring. */
 FUSEE_FN int send_emissions(struct sampler_context *c, const struct record_head *tick)
 {
-	struct fusee_emissions *e = emissions();
+	struct emissions *e = emissions();
 	struct record_emission *r;
 	__u32 len;
 
 	if (!e || !e->n)
 		return 0;
 	len = e->at;
-	if (len > FUSEE_EMIT_ROOM)
+	if (len > EMIT_ROOM)
 		return -1;
-	r = (void *)&e->head[FUSEE_EMIT_HEAD - sizeof(*r)]; /* directly before the bytes */
+	r = (void *)&e->head[EMIT_HEAD - sizeof(*r)]; /* directly before the bytes */
 	r->head = *tick;
 	r->head.kind = RECORD_EMISSION;
 	r->head.size = sizeof(*r) + len;
-	r->unwinder = e->key[0].slot;
 	r->bytes = len;
+	r->pad = 0;
 	return bpf_perf_event_output(c, &sampler_output, BPF_F_CURRENT_CPU, r, sizeof(*r) + len)
 		       ? -1
 		       : 0;

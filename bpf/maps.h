@@ -13,6 +13,7 @@
 #define CHUNK_MAPPINGS 64u      /* of a map chunk */
 #define MAX_CHUNKS 16u          /* of a process: 1024 mappings */
 #define SAMPLER_MAX_STEPS 6144u /* of a walk */
+#define NO_PROGRAM 0xffffffffu  /* the unwinder that claims the range has no program */
 #define SAMPLER_TABLES 2u       /* native unwinders that may have tables */
 #define SAMPLER_LANGUAGES 32u   /* unwinders; those of languages have programs by their number */
 
@@ -30,8 +31,11 @@ struct chunk_mapping {
 	__u64 shift; /* pc - shift: file offset */
 	struct slab_range table[SAMPLER_TABLES];
 	struct slab_range language; /* table of the language unwinder that claims the range */
-	__u32 file;  /* struct file's number; 0: memory without a file, for native steps */
-	__u32 claim; /* 1 + the claim's arg; 0: no language unwinder steps here */
+	struct slab_range words;    /* that it has set for the process */
+	__u32 file;                 /* struct file's number; 0: memory without a file */
+	__u32 unwinder; /* 1 + the language unwinder that claims the range; 0: none; or NO_PROGRAM
+			 */
+	__u64 arg;      /* of the claim */
 	/* When memory was last given out in this range, so that other code may be here; 0: never.
 	 * Nothing is unwound over the mapping while that is later than the list's as_of. */
 	__u64 changed;
@@ -48,7 +52,7 @@ struct map_chunk {
 	__u32 version; /* of the list; in the first chunk, as are program, process and the times */
 	__u32 n;
 	__u32 next;    /* chunk with the next higher mappings; 0: none */
-	__u32 program; /* 1 + the language unwinder whose program unwinds; 0: sampler_tick does */
+	__u32 program; /* 1 + a language unwinder, whose program begins walks; 0: sampler_tick */
 	__u64 process; /* struct process's id; 0: none */
 	__u64 as_of;   /* user space knows what was mapped until then */
 	__u64 changed; /* when memory was last given out in one of the mappings */
@@ -139,7 +143,7 @@ struct cpu_ticks {
 enum tick_result { TICK_RESULTS(TICK_NAME) TICK_RESULT_COUNT };
 
 _Static_assert(sizeof(struct slab_range) == 16, "slab_range");
-_Static_assert(sizeof(struct chunk_mapping) == 96, "chunk_mapping");
+_Static_assert(sizeof(struct chunk_mapping) == 120, "chunk_mapping");
 _Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 48, "map_chunk");
 _Static_assert(sizeof(struct pid_entry) == 16, "pid_entry");
 _Static_assert(sizeof(struct process_rate) == 24, "process_rate");

@@ -25,10 +25,10 @@ enum record_kind {
 
 enum record_flags {
 	RECORD_CPU_EVENT = 1, /* a tick of the CPU's own event, which the programs count */
-	RECORD_TOO_DEEP =
-		2, /* the stack has more frames than the record: these are the inner frames */
+	RECORD_TOO_DEEP = 2,  /* the record has no room for the outer frames */
 	/* the return address of the last frame is 0, as of the first frame of a coroutine */
 	RECORD_RETURNS_TO_0 = 4,
+	RECORD_NO_LANGUAGE = 8, /* a language's frames are missing: its unwinder has no program */
 };
 
 struct record_head {
@@ -81,15 +81,19 @@ struct record_missed {
 	__u32 pad;
 };
 
-/*
- * Emissions precede the stack whose frames they are about. The bytes behind the struct hold, for
- * each emission: key (u64), kind and length in bytes (u32 each), and the bytes, padded to a
- * multiple of 8.
- */
+/* Emissions precede the stack whose frames they are about. The bytes behind the struct hold, for
+ * each emission, a struct emission_head and its bytes, padded to a multiple of 8. */
 struct record_emission {
 	struct record_head head;
-	__u32 unwinder; /* its number in the set of plugins */
-	__u32 bytes;    /* behind this struct */
+	__u32 bytes; /* behind this struct */
+	__u32 pad;
+};
+
+struct emission_head {
+	__u64 key;
+	__u32 kind;
+	__u16 len;      /* bytes */
+	__u16 unwinder; /* its number in the set of plugins */
 };
 
 #define RECORD_STACK_HEAD __builtin_offsetof(struct record_stack, words)
@@ -118,6 +122,7 @@ _Static_assert(sizeof(struct record_copy) == 1216 + RECORD_MAX_COPY + RECORD_PAG
 _Static_assert(sizeof(struct record_deferred) == 48, "record_deferred");
 _Static_assert(__builtin_offsetof(struct record_missed, why) == 56, "record_missed");
 _Static_assert(sizeof(struct record_missed) == 64, "record_missed");
-_Static_assert(__builtin_offsetof(struct record_emission, unwinder) == 24, "record_emission");
+_Static_assert(__builtin_offsetof(struct record_emission, bytes) == 24, "record_emission");
+_Static_assert(sizeof(struct emission_head) == 16, "emission_head");
 _Static_assert(sizeof(struct record_emission) == 32, "record_emission");
 #endif

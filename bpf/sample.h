@@ -25,6 +25,9 @@ struct scratch {
 	__u32 guessed;   /* the next frame was guessed */
 	__u32 languages; /* 1: this program has a language unwinder's step */
 	__u32 slot;      /* number of that unwinder */
+	__u32 begun;     /* bit i: the step of language i was called in this walk */
+	__u32 version;   /* of the mappings */
+	__u32 resumed;   /* 1: another language's program began the walk */
 	__u32 pushed;    /* 1: the step has pushed frames for this pc */
 	struct walk_stop stop;
 	__u32 round;                /* of struct sampler_settings, in which `copied` was counted */
@@ -97,6 +100,7 @@ enum step_end {
 	STEP_STOPPED,      /* the step stopped for a reason */
 	STEP_FULL,         /* the record has no room for another frame */
 	STEP_CHANGED,      /* other code may be mapped at the frame's address by now */
+	STEP_OTHER,        /* another language's program is to go on, that of `slot` */
 	STEP_NATIVE,       /* the native unwinders step this frame */
 };
 
@@ -123,7 +127,7 @@ FUSEE_FN int push(struct scratch *s, const struct chunk_mapping *m, __u64 at)
 		return STEP_FULL;
 	s->record.stack.words[s->at] = word | (s->guessed ? FRAME_GUESSED : 0);
 	s->at++;
-	s->record.stack.claimed += m->claim && !m->file;
+	s->record.stack.claimed += m->unwinder && !m->file;
 	return STEP_AGAIN;
 }
 #endif

@@ -9,6 +9,8 @@
  * for each language unwinder that has claimed code once more with that unwinder's step
  * (sampler_language). sampler_tick hands the ticks of such processes over by a tail call.
  */
+#define FUSEE_CORE /* the functions that steps call are here */
+
 #include "begin.h"
 #include "copy.h"
 #include "cpu_ticks.h"
@@ -150,24 +152,22 @@ FUSEE_FN int send_stack(struct sampler_context *c, struct scratch *s)
 	return sent(output(c, s, RECORD_STACK, size)) ? 1 : 0;
 }
 
-/* Unwinds the stack over the mappings of a pid entry. Returns enum tick_result. */
-FUSEE_FN __u32 walk_published(struct sampler_context *c, struct scratch *s, struct pid_entry *entry,
-			      const int languages)
+/* Goes on with a walk that has begun. If it comes to another language's code, this does not return.
+ * Returns enum tick_result. */
+FUSEE_FN __u32 walk_on(struct sampler_context *c, struct scratch *s, const int languages)
 {
-	struct map_chunk *head = chunk_at(entry->chunk);
-	struct fusee_unwind *u = state();
-	__u64 process = entry->process;
-	__u32 version;
-	int how;
+	struct fusee_unwind *u = fusee_current();
+	int how = walk();
 
-	s->chunk = entry->chunk;
-	s->record.tick.head.process = process;
-	version = version_of(s->chunk, process);
-	if (version & 1 || !u || !head)
-		return TICK_CHANGED;
-	s->as_of = READ_ONCE(head->as_of);
-	how = walk(c, u, s, languages);
-	if (how == STEP_CHANGED || version != version_of(s->chunk, process))
+	if (!u)
+		return TICK_STOPPED;
+	if (languages && how == STEP_OTHER) {
+		s->resumed = 1;
+		bpf_tail_call(c, &sampler_programs, s->slot);
+		s->resumed = 0;
+		how = STEP_UNKNOWN_CODE; /* it is not loaded, or there were too many calls */
+	}
+	if (how == STEP_CHANGED || s->version != version_of(s->chunk, s->record.tick.head.process))
 		return TICK_CHANGED;
 	if (how == STEP_FULL)
 		s->record.tick.head.flags |= RECORD_TOO_DEEP;
@@ -175,8 +175,25 @@ FUSEE_FN __u32 walk_published(struct sampler_context *c, struct scratch *s, stru
 		s->record.tick.head.flags |= RECORD_RETURNS_TO_0;
 	else if (how != STEP_COMPLETE)
 		return how == STEP_UNKNOWN_CODE ? TICK_UNKNOWN_CODE : TICK_STOPPED;
-	s->record.stack.version = version;
+	s->record.stack.version = s->version;
 	return TICK_UNWOUND;
+}
+
+/* Unwinds the stack over the mappings of a pid entry. Returns enum tick_result. */
+FUSEE_FN __u32 walk_published(struct sampler_context *c, struct scratch *s, struct pid_entry *entry,
+			      const int languages)
+{
+	struct map_chunk *head = chunk_at(entry->chunk);
+	struct fusee_unwind *u = fusee_current();
+
+	s->chunk = entry->chunk;
+	s->record.tick.head.process = entry->process;
+	s->version = version_of(s->chunk, entry->process);
+	if (s->version & 1 || !u || !head)
+		return TICK_CHANGED;
+	s->as_of = READ_ONCE(head->as_of);
+	walk_begin(c, u, s, languages);
+	return walk_on(c, s, languages);
 }
 
 /* Unwinds this tick's stack; entry may be NULL. Returns enum tick_result. */
@@ -234,7 +251,7 @@ FUSEE_FN void describe(struct record_tick *r, __u64 ids)
 		r->runtime = 0;
 }
 
-/* 1 + the language unwinder whose program unwinds stacks of this process; 0: none. */
+/* 1 + the language unwinder whose program begins walks in this process; 0: none. */
 FUSEE_FN __u32 program_of(const struct pid_entry *entry)
 {
 	struct map_chunk *c = chunk_at(entry->chunk);
@@ -267,6 +284,7 @@ int sampler_tick(struct sampler_context *c)
 		note_selected_tick();
 	entry = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
 	program = entry ? program_of(entry) : 0;
+	s->resumed = 0;
 	if (program) /* if the call fails, the walk ends where the claim begins */
 		bpf_tail_call(c, &sampler_programs, program - 1);
 	describe(&s->record.tick, ids);
@@ -286,12 +304,17 @@ int sampler_language(struct sampler_context *c)
 
 	if (!s)
 		return 1;
-	entry = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
-	describe(&s->record.tick, ids);
-	s->stop.unwinder = s->stop.reason = 0;
-	s->languages = 1;
-	s->slot = entry ? program_of(entry) - 1 : 0;
-	result = walk_tick(c, s, entry, 1);
+	if (s->resumed) {
+		s->resumed = 0;
+		result = walk_on(c, s, 1);
+	} else {
+		entry = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
+		describe(&s->record.tick, ids);
+		s->stop.unwinder = s->stop.reason = 0;
+		s->languages = 1;
+		s->slot = entry ? program_of(entry) - 1 : 0;
+		result = walk_tick(c, s, entry, 1);
+	}
 	if (result == TICK_UNWOUND && send_emissions(c, &s->record.tick.head))
 		result = TICK_STOPPED; /* the ring may have room for what follows */
 	if (result != TICK_UNWOUND) {

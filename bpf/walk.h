@@ -39,11 +39,26 @@ FUSEE_FN struct chunk_mapping *locate(struct fusee_unwind *u, struct scratch *s,
 	return m;
 }
 
+/* The turn of the language unwinder that claims the frame's code. */
+FUSEE_FN int claimed_step(struct fusee_unwind *u, struct scratch *s, struct chunk_mapping *m,
+			  __u64 at)
+{
+	if (m->unwinder == NO_PROGRAM) {
+		s->record.tick.head.flags |= RECORD_NO_LANGUAGE;
+		return STEP_NATIVE;
+	}
+	if (!s->languages)
+		return STEP_UNKNOWN_CODE;
+	if (m->unwinder - 1 != s->slot)
+		return language_switch(u, s, m->unwinder - 1) ? STEP_UNKNOWN_CODE : STEP_OTHER;
+	return language_turn(u, s, m, at);
+}
+
 /* Steps one frame. A global function, so that the verifier checks it once and not for each pass of
  * the loop. */
 __attribute__((noinline)) int sampler_step(__u32 unused)
 {
-	struct fusee_unwind *u = state();
+	struct fusee_unwind *u = fusee_current();
 	struct scratch *s = scratch();
 	struct chunk_mapping *m;
 	__u64 at;
@@ -54,15 +69,13 @@ __attribute__((noinline)) int sampler_step(__u32 unused)
 		return STEP_STOPPED;
 	at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1;
 	m = locate(u, s, at);
-	if (!m || (m->claim && !s->languages))
+	if (!m)
 		return STEP_UNKNOWN_CODE;
 	if (READ_ONCE(m->changed) > s->as_of)
 		return STEP_CHANGED;
-	if (m->claim) {
-		next = language_turn(u, s, m, at);
-		if (next != STEP_NATIVE)
-			return next;
-	}
+	next = m->unwinder ? claimed_step(u, s, m, at) : STEP_NATIVE;
+	if (next != STEP_NATIVE)
+		return next;
 	next = append_unpushed(s, m, at);
 	if (next != STEP_AGAIN)
 		return next;
@@ -101,29 +114,32 @@ FUSEE_FN void kernel_frames(const struct sampler_context *c, struct record_stack
 	r->nkernel = bytes > 0 ? (__u32)bytes / 8 : 0;
 }
 
-/* Unwinds the stack into the scratch's record. `languages` is constant at compile time, because
- * sampler_tick does not even have the maps of languages. Returns enum step_end. */
-FUSEE_FN int walk(const struct sampler_context *c, struct fusee_unwind *u, struct scratch *s,
-		  const int languages)
+/* Begins a walk. `languages` is constant at compile time, because sampler_tick does not even have
+ * the maps of languages. */
+FUSEE_FN void walk_begin(const struct sampler_context *c, struct fusee_unwind *u, struct scratch *s,
+			 const int languages)
 {
 	struct record_stack *r = &s->record.stack;
-	int next = STEP_AGAIN;
+	__u64 cs = c->regs.cs;
 
 	begin(u, &s->regs);
 	if (languages)
 		language_begin(u, s);
 	r->nkernel = r->claimed = 0;
-	{
-		__u64 cs = c->regs.cs;
-
-		__asm__ volatile("" : "+r"(cs));
-		if (!(cs & 3)) {
-			kernel_frames(c, r);
-			mark_syscall(u);
-		}
+	__asm__ volatile("" : "+r"(cs));
+	if (!(cs & 3)) {
+		kernel_frames(c, r);
+		mark_syscall(u);
 	}
 	s->at = r->nkernel;
 	s->guessed = s->pushed = s->idle = 0;
+}
+
+/* Unwinds the stack into the scratch's record. Returns enum step_end. */
+FUSEE_FN int walk(void)
+{
+	int next = STEP_AGAIN;
+
 	for (__u32 i = 0; i < SAMPLER_MAX_STEPS; i++) {
 		next = sampler_step(0);
 		if (next != STEP_AGAIN)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs of language unwinders: the sampler linked with one more step, over the same maps. A
- * program is loaded when the first process is published whose code its unwinder has claimed, and
- * then unwinds such processes. Loading takes up to 0.2 s and is done by a child process, which puts
- * the program into a map; the map keeps it loaded when the child ends.
+ * Programs of language unwinders: the sampler linked with one more step, over the same maps. All
+ * are loaded when the sampler is opened. A walk that comes to code that another unwinder has
+ * claimed goes on in that unwinder's program. Loading takes up to 0.2 s and is done by a child
+ * process, which puts the program into a map; the map keeps it loaded when the child ends.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <fusee/unwinder.bpf.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -34,6 +36,7 @@ static const char *check_object(const struct fusee_unwinder_ops *ops)
 		ops->bpf, (size_t)((const char *)ops->bpf_end - (const char *)ops->bpf), &o);
 	const char *wrong = NULL;
 	struct bpf_map *map;
+	uint32_t abi = 0;
 
 	if (!object)
 		return "it is no BPF object";
@@ -45,12 +48,16 @@ static const char *check_object(const struct fusee_unwinder_ops *ops)
 
 		if (bpf_map__is_internal(map) && !strstr(name, ".rodata"))
 			wrong = "it has global variables that can be written";
+		if (!strcmp(name, "fusee_abi"))
+			abi = bpf_map__max_entries(map);
 	}
+	if (abi != FUSEE_BPF_ABI)
+		wrong = "its step was built for another version of the plugin ABI: build it again";
 	bpf_object__close(object);
 	return wrong;
 }
 
-/* Both objects use the maps of the first; maps for languages exist only in the second. */
+/* Both objects use the maps of the first; the plugin's own exist only in the second. */
 static int share_maps(struct bpf_sampler *b, struct bpf_object *object)
 {
 	struct bpf_map *map;
@@ -60,6 +67,8 @@ static int share_maps(struct bpf_sampler *b, struct bpf_object *object)
 		struct bpf_map *first = bpf_object__find_map_by_name(b->object, bpf_map__name(map));
 		int r;
 
+		if (!strcmp(bpf_map__name(map), "fusee_abi"))
+			bpf_map__set_autocreate(map, false);
 		if (!first || bpf_map__is_internal(map) || bpf_map__fd(first) < 0)
 			continue;
 		r = bpf_map__reuse_fd(map, bpf_map__fd(first));
@@ -232,6 +241,12 @@ static bool poll_all(struct bpf_sampler *b, bool wait)
 	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
 		settled |= poll_program(b, u, wait);
 	return settled;
+}
+
+void language_programs_begin(struct bpf_sampler *b)
+{
+	for (uint32_t u = 0; u < b->set->n && u < FILES_MAX_UNWINDERS; u++)
+		language_program_state(b, u);
 }
 
 bool bpf_publish_poll_programs(struct bpf_sampler *b)

@@ -12,8 +12,6 @@ struct writer {
 	struct published *p;
 	const struct publication *what;
 	const struct marks *marks;
-	int language; /* number of the unwinder whose program unwinds; -1: none */
-	int awaited;  /* number of the unwinder whose program is being loaded; -1: none */
 	struct map_chunk *last;
 	uint32_t n; /* chunks */
 };
@@ -44,15 +42,14 @@ static uint64_t changed_since(const struct writer *w, const struct process_mappi
 /* false: code in the mapping is for user space. */
 static bool describe(struct writer *w, struct process_mapping *m, struct chunk_mapping *to)
 {
-	if (is_anonymous_code(w->what, m)) {
+	if (!m->file) {
 		*to = (struct chunk_mapping){.lo = m->lo,
 					     .hi = m->hi,
 					     .bias = m->lo - m->offset,
 					     .changed = changed_since(w, m)};
 		return true;
 	}
-	if (!m->file || m->file->state != FILE_READY || !files_base(m) ||
-	    m->file->id > FRAME_MAX_FILE)
+	if (m->file->state != FILE_READY || !files_base(m) || m->file->id > FRAME_MAX_FILE)
 		return false;
 	*to = (struct chunk_mapping){.lo = m->lo,
 				     .hi = m->hi,
@@ -92,14 +89,47 @@ static int append(struct writer *w, const struct chunk_mapping *m)
 /* A mapping that is appended piece by piece. */
 struct pieces {
 	struct writer *w;
+	const struct process_mapping *m;
 	struct chunk_mapping rest; /* not appended yet */
-	struct slab_range table;   /* the language unwinder's, of this file */
-	bool foreign;              /* another unwinder has claimed a part */
+	bool foreign;              /* a part is claimed by an unwinder whose program does not run */
 	int r;
 };
 
+static enum language_program_state state_of(const struct writer *w, uint32_t unwinder)
+{
+	return unwinder < FILES_MAX_UNWINDERS ? language_program_state(w->b, unwinder)
+					      : LANGUAGE_NONE;
+}
+
+/* Sets what the step reads. A table that finds no room is missing from the piece, and the step
+ * finds that out. */
+static void set_unwinder(struct pieces *p, struct chunk_mapping *piece, uint32_t unwinder)
+{
+	struct writer *w = p->w;
+	const struct file *f = p->m->file;
+	const uint32_t *words;
+	uint64_t n;
+	int r;
+
+	if (state_of(w, unwinder) != LANGUAGE_READY) {
+		piece->unwinder = NO_PROGRAM;
+		return;
+	}
+	piece->unwinder = unwinder + 1;
+	w->p->program = w->p->program ? w->p->program : unwinder + 1;
+	if (!f || !f->slabs[unwinder])
+		f = files_with_table(w->what->process, unwinder);
+	r = f ? slabs_place(w->b, f, (int)unwinder, &piece->language) : 0;
+	words = claims_words(w->what->claims, w->what->process->id, unwinder, &n);
+	if (!r && words)
+		r = slabs_place_words(w->b, w->what->process->id, unwinder, words, n,
+				      &piece->words);
+	w->p->lacks_table |= r != 0;
+}
+
 /* Appends [lo, hi), which is claimed, and what is below it. */
-static void append_claimed(struct pieces *p, uint64_t lo, uint64_t hi, uint32_t arg)
+static void append_claimed(struct pieces *p, uint64_t lo, uint64_t hi, uint64_t arg,
+			   uint32_t unwinder)
 {
 	struct chunk_mapping piece = p->rest;
 
@@ -113,50 +143,75 @@ static void append_claimed(struct pieces *p, uint64_t lo, uint64_t hi, uint32_t 
 		p->r = append(p->w, &piece);
 	piece.lo = lo;
 	piece.hi = hi;
-	piece.claim = arg + 1;
-	piece.language = p->table;
+	piece.arg = arg;
+	set_unwinder(p, &piece, unwinder);
 	if (!p->r)
 		p->r = append(p->w, &piece);
 }
 
 static void on_claim(void *arg, const struct claim *c)
 {
-	struct pieces *p = arg;
+	append_claimed(arg, c->lo, c->hi, c->arg, c->unwinder);
+}
 
-	append_claimed(p, c->lo, c->hi, (uint32_t)c->arg);
+/* Is the program of a language to come? */
+static bool is_awaited(enum language_program_state state)
+{
+	return state == LANGUAGE_LOADING || state == LANGUAGE_LATER;
 }
 
 static void note_foreign(void *arg, const struct claim *c)
 {
 	struct pieces *p = arg;
+	enum language_program_state state = state_of(p->w, c->unwinder);
 
-	p->foreign |= (int)c->unwinder != p->w->language || c->arg > INT32_MAX;
+	p->foreign |= state != LANGUAGE_READY;
+	p->w->p->awaits_program |= is_awaited(state);
 }
 
-/* The language unwinder's claims of this mapping's file; NULL: none. */
-static const struct inspection_slab *claims_of(const struct process_mapping *m, int language)
+/* The claims of several unwinders of one file, in order of address: the next that ends above `at`.
+ * Where claims overlap, that of the unwinder that comes first counts. */
+static const struct inspection_claim *next_claim(const struct file *f, uint64_t at, uint32_t *of)
 {
-	const struct inspection_slab *slab = language < 0 || !m->file ? NULL
-								      : m->file->slabs[language];
+	const struct inspection_claim *next = NULL;
 
-	return slab && slab->nclaims ? slab : NULL;
+	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++) {
+		const struct inspection_slab *slab = f->slabs[u];
+
+		for (uint32_t i = 0; slab && i < slab->nclaims; i++) {
+			const struct inspection_claim *c = &slab->claims[i];
+
+			if (c->hi <= at)
+				continue;
+			if (!next || c->lo < next->lo) {
+				next = c;
+				*of = u;
+			}
+			break;
+		}
+	}
+	return next;
 }
 
 static int append_file(struct pieces *p, const struct process_mapping *m)
 {
-	const struct inspection_slab *slab = claims_of(m, p->w->language);
+	const struct inspection_claim *c;
+	uint32_t unwinder = 0;
 
-	if (slab)
-		p->r = slabs_place(p->w->b, m->file, p->w->language, &p->table);
-	for (uint32_t i = 0; slab && i < slab->nclaims; i++)
-		append_claimed(p, slab->claims[i].lo + m->bias, slab->claims[i].hi + m->bias,
-			       slab->claims[i].arg);
+	while (m->file->claimed && !p->r && p->rest.lo < p->rest.hi &&
+	       (c = next_claim(m->file, p->rest.lo - m->bias, &unwinder)) &&
+	       c->lo + m->bias < p->rest.hi)
+		append_claimed(p, c->lo + m->bias, c->hi + m->bias, c->arg, unwinder);
 	return p->r;
 }
 
 static int append_anonymous(struct pieces *p, const struct process_mapping *m)
 {
 	claims_each_step(p->w->what->claims, p->w->what->process->id, m->lo, m->hi, on_claim, p);
+	/* Nothing else is published of memory that no walk in user space has stepped: it was not
+	 * offered for claims yet. */
+	if (!is_anonymous_code(p->w->what, m))
+		p->rest.lo = p->rest.hi;
 	return p->r;
 }
 
@@ -168,72 +223,27 @@ static bool is_foreign(struct pieces *p, const struct process_mapping *m)
 	return p->foreign;
 }
 
+static void note_awaited(struct writer *w, const struct process_mapping *m)
+{
+	for (uint32_t u = 0; m->file && m->file->claimed && u < FILES_MAX_UNWINDERS; u++) {
+		if (m->file->slabs[u] && m->file->slabs[u]->nclaims)
+			w->p->awaits_program |= is_awaited(state_of(w, u));
+	}
+}
+
 /* Appends the mapping, unless code in it is for user space. 0 or -errno. */
 static int write_mapping(struct writer *w, struct process_mapping *m)
 {
-	struct pieces p = {.w = w};
+	struct pieces p = {.w = w, .m = m};
 	int r;
 
-	/* Until its program is loaded, user space counts the stacks that pass through it. */
-	if (claims_of(m, w->awaited) || !describe(w, m, &p.rest) || (!m->file && is_foreign(&p, m)))
+	note_awaited(w, m);
+	if (!describe(w, m, &p.rest) || (!m->file && is_foreign(&p, m)))
 		return 0;
 	r = m->file ? append_file(&p, m) : append_anonymous(&p, m);
 	if (!r && p.rest.lo < p.rest.hi)
 		r = append(w, &p.rest);
 	return r;
-}
-
-struct search {
-	uint32_t unwinder;
-	bool found;
-};
-
-static void find_claim(void *arg, const struct claim *c)
-{
-	struct search *s = arg;
-
-	s->found |= c->unwinder == s->unwinder;
-}
-
-static bool has_claimed(const struct publication *what, uint32_t unwinder)
-{
-	const struct process *p = what->process;
-	struct search s = {.unwinder = unwinder};
-
-	for (uint32_t i = 0; i < p->n && !s.found; i++) {
-		const struct process_mapping *m = &p->mappings[i];
-
-		if (m->file)
-			s.found = claims_of(m, (int)unwinder);
-		else if (is_anonymous_code(what, m))
-			claims_each_step(what->claims, p->id, m->lo, m->hi, find_claim, &s);
-	}
-	return s.found;
-}
-
-/* Chooses the language unwinder of the process: the first that has claimed code of it and can be
- * loaded. */
-static void choose_language(struct writer *w)
-{
-	const struct plugin_set *set = w->b->set;
-
-	w->language = w->awaited = -1;
-	w->p->awaits_program = false;
-	for (uint32_t u = 0; set && u < set->n && u < FILES_MAX_UNWINDERS; u++) {
-		enum language_program_state state = LANGUAGE_NONE;
-
-		if (has_claimed(w->what, u))
-			state = language_program_state(w->b, u);
-		if (state == LANGUAGE_READY) {
-			w->language = (int)u;
-			return;
-		}
-		w->p->awaits_program |= state != LANGUAGE_NONE;
-		if (state == LANGUAGE_LOADING) {
-			w->awaited = (int)u;
-			return;
-		}
-	}
 }
 
 int chunks_write(struct bpf_sampler *b, struct published *p, const struct publication *what,
@@ -243,10 +253,10 @@ int chunks_write(struct bpf_sampler *b, struct published *p, const struct public
 	struct writer w = {.b = b, .p = p, .what = what, .marks = marks, .last = head, .n = 1};
 	int r = 0;
 
-	p->lacks_table = false;
-	choose_language(&w);
-	head->program = (uint32_t)(w.language + 1);
+	p->lacks_table = p->awaits_program = false;
+	p->program = 0;
 	for (uint32_t i = 0; !r && i < what->process->n; i++)
 		r = write_mapping(&w, &what->process->mappings[i]);
+	head->program = p->program;
 	return r;
 }

@@ -24,7 +24,8 @@ struct published {
 	struct process *process; /* borrowed while it is published */
 	uint32_t chunk;          /* the first map chunk; 0: nothing is published */
 	uint32_t version;        /* of what is published; rises each time, for all processes */
-	bool awaits_program;     /* published without the program of its language unwinder */
+	uint32_t program;        /* 1 + a language unwinder that has claimed code of it; 0: none */
+	bool awaits_program;     /* published without the program of a language unwinder */
 	bool lacks_table;        /* a table found no room: its file's code is not published */
 };
 

@@ -103,14 +103,27 @@ static int map_shared(struct bpf_sampler *b)
 	return 0;
 }
 
-/* What only programs of language unwinders use is not created here. */
+static bool has_languages(const struct plugin_set *set)
+{
+	for (uint32_t i = 0; i < set->n; i++) {
+		const struct fusee_unwinder_ops *ops = set->instances[i]->descriptor->ops;
+
+		if (ops->bpf && !(ops->flags & FUSEE_UNWINDER_NATIVE))
+			return true;
+	}
+	return false;
+}
+
+/* What only programs of language unwinders use is not made without them. */
 static int exclude_languages(struct bpf_sampler *b)
 {
-	static const char *const maps[] = {"fusee_sent", "fusee_emissions"};
+	static const char *const maps[] = {"fusee_abi", "fusee_emission", "sampler_sent",
+					   "sampler_emissions"};
 	struct bpf_program *p = bpf_object__find_program_by_name(b->object, "sampler_language");
 	int r = p ? bpf_program__set_autoload(p, false) : -ENOENT;
+	uint32_t n = has_languages(b->set) ? 1 : sizeof(maps) / sizeof(*maps);
 
-	for (uint32_t i = 0; !r && i < sizeof(maps) / sizeof(*maps); i++) {
+	for (uint32_t i = 0; !r && i < n; i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(b->object, maps[i]);
 
 		r = map ? bpf_map__set_autocreate(map, false) : -ENOENT;
@@ -161,6 +174,17 @@ static char *explain(int r, const char *what)
 	return asprintf(&text, "%s: %s%s", what, strerror(-r), hint) < 0 ? NULL : text;
 }
 
+static int init_parts(struct bpf_sampler *b)
+{
+	int r = slabs_init(b);
+
+	if (!r)
+		r = chunks_init(b);
+	if (!r)
+		language_programs_begin(b);
+	return r;
+}
+
 int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 		     const struct bpf_sampler_options *o, char **why)
 {
@@ -192,9 +216,7 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 	if (r)
 		goto out;
 	what = "no memory";
-	r = slabs_init(b);
-	if (!r)
-		r = chunks_init(b);
+	r = init_parts(b);
 out:
 	if (r) {
 		if (!*why)

@@ -108,8 +108,10 @@ int sampler_object_open(struct bpf_object **ret, int fd);
 /* ---- language.c ---- */
 
 /* The state of this unwinder's program. The first call begins to load it, so the answer is never
- * LANGUAGE_UNTRIED. The unwinder's claims count once the program is ready. */
+ * LANGUAGE_UNTRIED. Until it is ready, the machine's frames are shown where the unwinder has
+ * claimed code, with a reason. */
 enum language_program_state language_program_state(struct bpf_sampler *, uint32_t unwinder);
+void language_programs_begin(struct bpf_sampler *); /* begins to load those of all unwinders */
 void language_programs_fini(struct bpf_sampler *);
 
 /* ---- mappings.c ---- */
@@ -149,4 +151,7 @@ void slabs_fini(struct bpf_sampler *);
 /* The place of the file's table of this unwinder (-1: none), which is written if it is not in the
  * slabs. No table: words 0. 0; -ENOSPC or -errno. */
 int slabs_place(struct bpf_sampler *, const struct file *, int unwinder, struct slab_range *ret);
+/* The place of the words that this unwinder has set for the process. As above. */
+int slabs_place_words(struct bpf_sampler *, uint64_t process, uint32_t unwinder,
+		      const uint32_t *words, uint64_t n, struct slab_range *ret);
 #endif

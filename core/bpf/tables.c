@@ -99,6 +99,19 @@ static uint64_t table_key(uint32_t file, uint32_t unwinder)
 	return (uint64_t)file * FILES_MAX_UNWINDERS + unwinder + 1;
 }
 
+static uint64_t words_key(uint64_t process, uint32_t unwinder)
+{
+	return 1ull << 63 | (process * FILES_MAX_UNWINDERS + unwinder);
+}
+
+static void mark(struct bpf_sampler *b, uint64_t key)
+{
+	struct slab_table *at = hashmap_get(&b->slabs.tables, key);
+
+	if (at)
+		at->used = b->slabs.clock;
+}
+
 /* Marks the tables that published processes name. */
 static void mark_used(struct bpf_sampler *b)
 {
@@ -106,14 +119,12 @@ static void mark_used(struct bpf_sampler *b)
 	for (uint32_t e = 1; e < b->chunks.n; e++) {
 		const struct map_chunk *p = &b->chunks.at[e];
 
-		for (uint32_t i = 0; i < p->n; i++)
-			for (uint32_t t = 0; t < FILES_MAX_UNWINDERS; t++) {
-				struct slab_table *at = hashmap_get(
-					&b->slabs.tables, table_key(p->mappings[i].file, t));
-
-				if (at)
-					at->used = b->slabs.clock;
-			}
+		for (uint32_t t = 0; t < FILES_MAX_UNWINDERS; t++) {
+			if (p->process)
+				mark(b, words_key(p->process, t));
+			for (uint32_t i = 0; i < p->n; i++)
+				mark(b, table_key(p->mappings[i].file, t));
+		}
 	}
 }
 
@@ -199,6 +210,39 @@ static int write_words(const struct bpf_sampler *b, uint32_t at, const uint32_t 
 	return 0;
 }
 
+/* Makes the table of a key. NULL: no room; *r is -errno. */
+static struct slab_table *table_new(struct bpf_sampler *b, uint64_t key, const uint32_t *words,
+				    uint64_t n, int *r)
+{
+	struct slab_table *p = n > (uint64_t)b->slabs.n * SLAB_WORDS ? NULL : calloc(1, sizeof(*p));
+
+	*r = n > (uint64_t)b->slabs.n * SLAB_WORDS ? -ENOSPC : p ? 0 : -ENOMEM;
+	if (*r)
+		return NULL;
+	p->words = (uint32_t)n;
+	*r = make_room(b, p->words, &p->at);
+	if (*r) {
+		free(p);
+		return NULL;
+	}
+	*r = write_words(b, p->at, words, n);
+	if (!*r)
+		*r = hashmap_put(&b->slabs.tables, key, p);
+	if (*r) {
+		free_words(b, p->at, p->words);
+		free(p);
+		return NULL;
+	}
+	p->id = b->slabs.ids < MAX_IDS ? ++b->slabs.ids : 0;
+	return p;
+}
+
+static void use(struct bpf_sampler *b, struct slab_table *p, struct slab_range *ret)
+{
+	p->used = b->slabs.clock + 1; /* not evicted for the next table of the same process */
+	*ret = (struct slab_range){.at = p->at, .words = p->words, .id = p->id};
+}
+
 int slabs_place(struct bpf_sampler *b, const struct file *f, int unwinder, struct slab_range *ret)
 {
 	const struct inspection_slab *slab = unwinder < 0 ? NULL : f->slabs[unwinder];
@@ -209,31 +253,33 @@ int slabs_place(struct bpf_sampler *b, const struct file *f, int unwinder, struc
 	*ret = (struct slab_range){0};
 	if (!slab || !slab->n)
 		return 0;
-	if (!p) {
-		if (slab->n > (uint64_t)b->slabs.n * SLAB_WORDS)
-			return -ENOSPC;
-		p = calloc(1, sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		p->words = (uint32_t)slab->n;
-		r = make_room(b, p->words, &p->at);
-		if (r) {
-			free(p);
-			return r;
-		}
-		r = write_words(b, p->at, slab->words, slab->n);
-		if (!r)
-			r = hashmap_put(&b->slabs.tables, key, p);
-		if (r) {
-			free_words(b, p->at, p->words);
-			free(p);
-			return r;
-		}
-		p->id = b->slabs.ids < MAX_IDS ? ++b->slabs.ids : 0;
+	if (!p)
+		p = table_new(b, key, slab->words, slab->n, &r);
+	if (p)
+		use(b, p, ret);
+	return r;
+}
+
+int slabs_place_words(struct bpf_sampler *b, uint64_t process, uint32_t unwinder,
+		      const uint32_t *words, uint64_t n, struct slab_range *ret)
+{
+	uint64_t key = words_key(process, unwinder);
+	struct slab_table *p = hashmap_get(&b->slabs.tables, key);
+	int r;
+
+	*ret = (struct slab_range){0};
+	if (p && p->words != n) {
+		drop_table(b, key);
+		p = NULL;
 	}
-	p->used = b->slabs.clock + 1; /* not evicted for the next table of the same process */
-	*ret = (struct slab_range){.at = p->at, .words = p->words, .id = p->id};
-	return 0;
+	/* They are written in place, since no walk that reads them is used: the mappings' version
+	 * is odd. */
+	r = p ? write_words(b, p->at, words, n) : 0;
+	if (!p)
+		p = table_new(b, key, words, n, &r);
+	if (!r)
+		use(b, p, ret);
+	return r;
 }
 
 /* ---- open and close ---- */

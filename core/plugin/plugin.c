@@ -42,7 +42,6 @@ int plugin_misused(struct fusee_instance *in, enum plugin_misuse what)
 					    "its hi",
 		[PLUGIN_FILE_CLAIM_FLAGS] = "file_claim: flags must be FUSEE_CLAIM_STEP and "
 					    "nothing else",
-		[PLUGIN_FILE_CLAIM_ARG] = "file_claim: arg must fit into 31 bits",
 		[PLUGIN_PROCESS_CLAIM_RANGE] = "process_claim: the range is empty: its lo must be "
 					       "below its hi",
 	};

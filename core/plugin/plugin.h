@@ -67,7 +67,6 @@ extern const struct fusee_host plugin_host_base; /* these four and no other func
 enum plugin_misuse {
 	PLUGIN_FILE_CLAIM_RANGE,
 	PLUGIN_FILE_CLAIM_FLAGS,
-	PLUGIN_FILE_CLAIM_ARG,
 	PLUGIN_PROCESS_CLAIM_RANGE,
 };
 

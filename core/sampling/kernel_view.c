@@ -226,6 +226,21 @@ static bool has_renewed(const struct process *proc)
 	return false;
 }
 
+/* Tells unwinders that a library of theirs is mapped, so that they can claim what belongs to it. */
+static void report_libraries(struct kernel_views *vs, struct process *proc)
+{
+	uint32_t unwinders = vs->claims && vs->files->unwinders ? vs->files->unwinders->n : 0;
+
+	for (uint32_t i = 0; i < proc->n; i++)
+		for (uint32_t u = 0; u < unwinders && u < FILES_MAX_UNWINDERS; u++) {
+			struct process_mapping *m = &proc->mappings[i];
+			const struct inspection_slab *slab = m->file ? m->file->slabs[u] : NULL;
+
+			if (slab && m->file->state == FILE_READY && files_base(m))
+				claims_library(vs->claims, proc, m, u);
+		}
+}
+
 static void publish(struct kernel_views *vs, struct process *proc)
 {
 	struct kernel_view *v = kernel_view_of(proc);
@@ -233,7 +248,11 @@ static void publish(struct kernel_views *vs, struct process *proc)
 					 .claims = vs->claims,
 					 .anonymous = v->anonymous,
 					 .nanonymous = v->nanonymous};
-	int r = bpf_publish(vs->bpf, &v->published, &what);
+	int r;
+
+	report_libraries(vs, proc);
+	v->dirty = false; /* what they claimed is published now */
+	r = bpf_publish(vs->bpf, &v->published, &what);
 
 	if (r == -ENOSPC) {
 		vs->no_room = true;

@@ -42,7 +42,7 @@ struct kernel_view {
 struct kernel_views {
 	struct bpf_sampler *bpf; /* NULL: there is no BPF sampler */
 	struct process_table *processes;
-	const struct claims *claims;
+	struct claims *claims;
 	struct files *files;
 	bool (*selected)(void *arg, pid_t pid);          /* is it sampled? NULL: all are */
 	void (*reread)(void *arg, struct process *proc); /* reads its mappings from /proc */

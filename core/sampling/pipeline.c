@@ -34,6 +34,13 @@ static void reread(void *arg, struct process *proc)
 	pipeline_reread(arg, proc);
 }
 
+static void on_claims(void *arg, struct process *proc)
+{
+	struct pipeline *p = arg;
+
+	kernel_view_mark_dirty(&p->views, proc);
+}
+
 static bool is_selected(void *arg, pid_t pid)
 {
 	struct pipeline *p = arg;
@@ -90,6 +97,7 @@ int pipeline_new(struct pipeline **ret, const struct pipeline_options *o, struct
 					 .selected = is_selected,
 					 .reread = reread,
 					 .arg = p};
+	claims_set_listener(p->claims, on_claims, p);
 	*ret = p;
 	return 0;
 }

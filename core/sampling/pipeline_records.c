@@ -176,6 +176,8 @@ static void on_stack(void *arg, uint64_t time, uint32_t cpu, const struct record
 		p->walk.reason = loss_text(LOSS_TOO_DEEP);
 	else if (r->tick.head.flags & RECORD_RETURNS_TO_0)
 		p->walk.reason = loss_text(LOSS_CALLER_NOT_CODE);
+	else if (r->tick.head.flags & RECORD_NO_LANGUAGE)
+		p->walk.reason = loss_text(LOSS_NO_LANGUAGE);
 	else if (p->unrecorded == s.tid)
 		p->walk.reason = loss_text(LOSS_UNRECORDED);
 	if (p->unrecorded == s.tid)
@@ -198,8 +200,6 @@ static void on_missed(void *arg, uint64_t time, uint32_t cpu, const struct recor
 	add(p, proc, &s, &route, r->comm);
 }
 
-#define EMISSION_HEAD 16u /* key, kind, bytes */
-
 static void on_emission(void *arg, uint64_t time, const struct record_emission *r)
 {
 	struct pipeline *p = arg;
@@ -209,22 +209,22 @@ static void on_emission(void *arg, uint64_t time, const struct record_emission *
 	proc = proc ? unwound_over(p, proc, r->head.process) : NULL;
 	p->stats.lost_emissions += !proc;
 	p->unrecorded = proc ? 0 : (pid_t)r->head.tid;
-	while (proc && end - at >= EMISSION_HEAD) {
+	while (proc && end - at >= (ptrdiff_t)sizeof(struct emission_head)) {
 		struct fusee_emission e = {.size = sizeof(e), .time_ns = time};
-		uint32_t len;
+		struct emission_head head;
 
-		memcpy(&e.key, at, 8);
-		memcpy(&e.kind, at + 8, 4);
-		memcpy(&len, at + 12, 4);
-		at += EMISSION_HEAD;
-		if (len > end - at)
+		memcpy(&head, at, sizeof(head));
+		at += sizeof(head);
+		if (head.len > end - at)
 			return;
-		e.bytes = (struct fusee_str){at, len};
-		if (claims_record(p->claims, proc, r->unwinder, &e) < 0) {
+		e.key = head.key;
+		e.kind = head.kind;
+		e.bytes = (struct fusee_str){at, head.len};
+		if (claims_record(p->claims, proc, head.unwinder, &e) < 0) {
 			p->stats.lost_emissions++;
 			p->unrecorded = (pid_t)r->head.tid;
 		}
-		at += (len + 7) & ~7ull;
+		at += (head.len + 7u) & ~7u;
 	}
 }
 

@@ -43,6 +43,8 @@ static void code_free(struct process_code *p)
 			ops->detach(p->claims->unwinders->instances[i]->ctx, handle(p));
 	}
 	claim_list_fini(&p->list);
+	for (uint32_t i = 0; i < FILES_MAX_UNWINDERS; i++)
+		free(p->words[i].at);
 	free(p);
 }
 
@@ -132,23 +134,60 @@ static bool may_offer(struct process_code *p, uint64_t lo, uint64_t time)
 	return true;
 }
 
+static void call_mapped(struct process_code *p, uint32_t i, const struct fusee_mapping_view *view)
+{
+	const struct fusee_instance *in = p->claims->unwinders->instances[i];
+	const struct fusee_unwinder_ops *ops = in->descriptor->ops;
+	int r;
+
+	if (!ops->mapped)
+		return;
+	p->attached |= 1u << i;
+	r = ops->mapped(in->ctx, handle(p), view);
+	if (r < 0)
+		log_debug("%s: pid %d: %s", in->name, (int)p->process->pid, strerror(-r));
+}
+
 static void offer(struct process_code *p, const struct process_mapping *m)
 {
 	struct fusee_mapping_view view = {.size = sizeof(view), .lo = m->lo, .hi = m->hi};
-	const struct plugin_set *set = p->claims->unwinders;
 
-	for (uint32_t i = 0; i < set->n && i < MAX_UNWINDERS; i++) {
-		const struct fusee_unwinder_ops *ops = ops_of(p->claims, i);
-		int r;
+	for (uint32_t i = 0; i < p->claims->unwinders->n && i < MAX_UNWINDERS; i++)
+		call_mapped(p, i, &view);
+}
 
-		if (!ops->mapped)
-			continue;
-		p->attached |= 1u << i;
-		r = ops->mapped(set->instances[i]->ctx, handle(p), &view);
-		if (r < 0)
-			log_debug("%s: pid %d: %s", set->instances[i]->name, (int)p->process->pid,
-				  strerror(-r));
-	}
+void claims_library(struct claims *c, struct process *process, const struct process_mapping *m,
+		    uint32_t unwinder)
+{
+	struct fusee_mapping_view view = {.size = sizeof(view),
+					  .flags = FUSEE_VIEW_LIBRARY,
+					  .lo = m->lo,
+					  .hi = m->hi,
+					  .bias = m->bias};
+	const struct fusee_unwinder_ops *ops = ops_of(c, unwinder);
+	struct process_code *p = ops->mapped ? code_get(c, process) : NULL;
+
+	if (!p || process->replaced || p->library[unwinder] == m->bias + 1)
+		return;
+	p->library[unwinder] = m->bias + 1;
+	call_mapped(p, unwinder, &view);
+}
+
+const uint32_t *claims_words(const struct claims *c, uint64_t process, uint32_t unwinder,
+			     uint64_t *n)
+{
+	const struct process_code *p = c ? hashmap_get(&c->processes, process) : NULL;
+
+	if (!p || unwinder >= FILES_MAX_UNWINDERS || !p->words[unwinder].n)
+		return NULL;
+	*n = p->words[unwinder].n;
+	return p->words[unwinder].at;
+}
+
+void claims_set_listener(struct claims *c, void (*changed)(void *arg, struct process *), void *arg)
+{
+	c->changed = changed;
+	c->arg = arg;
 }
 
 static void refresh(struct process_code *p)

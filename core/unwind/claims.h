@@ -44,6 +44,16 @@ bool claims_were_offered(const struct claims *, uint64_t process);
 /* Calls each() for claims to step code in [lo, hi), in order of address. claims may be NULL. */
 void claims_each_step(const struct claims *, uint64_t process, uint64_t lo, uint64_t hi,
 		      void (*each)(void *arg, const struct claim *), void *arg);
+/* The words that the unwinder's step reads of this process; NULL: none. Valid until they are set.
+ */
+const uint32_t *claims_words(const struct claims *, uint64_t process, uint32_t unwinder,
+			     uint64_t *n);
+/* Calls back when claims or words of a process have changed. */
+void claims_set_listener(struct claims *, void (*changed)(void *arg, struct process *), void *arg);
+/* The unwinder's mapped() is called for this mapping of a file that it has a table or claims of, if
+ * it was not yet. */
+void claims_library(struct claims *, struct process *, const struct process_mapping *,
+		    uint32_t unwinder);
 /* Lets the unwinders look for new code. Before frames are symbolized. */
 void claims_refresh(struct claims *);
 

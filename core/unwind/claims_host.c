@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -147,6 +148,12 @@ static uint32_t index_of(const struct claims *c, const struct fusee_instance *in
 	return i;
 }
 
+static void report_change(struct process_code *p)
+{
+	if (p->claims->changed)
+		p->claims->changed(p->claims->arg, p->process);
+}
+
 static int host_claim(struct fusee_instance *in, uint64_t process, const struct fusee_claim *c)
 {
 	struct process_code *p = code_of(process);
@@ -155,12 +162,16 @@ static int host_claim(struct fusee_instance *in, uint64_t process, const struct 
 			      .arg = c->arg,
 			      .unwinder = index_of(p->claims, in),
 			      .flags = c->flags};
+	int r;
 
 	if (claim.unwinder == p->claims->unwinders->n)
 		return -EINVAL;
 	if (claim.lo >= claim.hi)
 		return plugin_misused(in, PLUGIN_PROCESS_CLAIM_RANGE);
-	return claim_list_add(&p->list, &claim);
+	r = claim_list_add(&p->list, &claim);
+	if (!r)
+		report_change(p);
+	return r;
 }
 
 static int host_unclaim(struct fusee_instance *in, uint64_t process, struct fusee_range range)
@@ -170,6 +181,33 @@ static int host_unclaim(struct fusee_instance *in, uint64_t process, struct fuse
 	if (range.lo >= range.hi)
 		return -EINVAL;
 	claim_list_remove(&p->list, range.lo, range.hi, index_of(p->claims, in));
+	report_change(p);
+	return 0;
+}
+
+#define MAX_WORDS 65536u /* of an unwinder for one process */
+
+static int host_slab(struct fusee_instance *in, uint64_t process, const uint32_t *words, uint64_t n)
+{
+	struct process_code *p = code_of(process);
+	uint32_t i = index_of(p->claims, in);
+	struct process_words *to;
+	uint32_t *copy;
+
+	if (i == p->claims->unwinders->n || i >= FILES_MAX_UNWINDERS)
+		return -EINVAL;
+	if (n > MAX_WORDS)
+		return -EFBIG;
+	to = &p->words[i];
+	if (to->n == n && (!n || !memcmp(to->at, words, n * sizeof(*words))))
+		return 0;
+	copy = malloc((n ? n : 1) * sizeof(*words));
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, words, n * sizeof(*words));
+	free(to->at);
+	*to = (struct process_words){copy, n};
+	report_change(p);
 	return 0;
 }
 
@@ -186,6 +224,7 @@ static const struct fusee_unwinder_host unwinder_host = {
 	.process_claim = host_claim,
 	.process_unclaim = host_unclaim,
 	.process_changed = host_changed,
+	.process_slab = host_slab,
 	.frame = host_frame,
 };
 

@@ -6,10 +6,13 @@
 #include "base/hashmap.h"
 #include "unwind/claim_list.h"
 #include "unwind/claims.h"
+#include "unwind/files.h"
 
 struct claims {
-	const struct plugin_set *unwinders; /* borrowed */
-	struct hashmap processes;           /* id -> struct process_code * */
+	const struct plugin_set *unwinders;           /* borrowed */
+	struct hashmap processes;                     /* id -> struct process_code * */
+	void (*changed)(void *arg, struct process *); /* claims or words are others; or NULL */
+	void *arg;
 };
 
 /* Plugins have its address as their handle of the process. */
@@ -20,6 +23,12 @@ struct process_code {
 	uint32_t generation;     /* raised when the code changes */
 	uint32_t attached;       /* bit i: unwinder i has this handle */
 	struct claim_list list;
+	struct process_words {
+		uint32_t *at; /* owned; NULL: none */
+		uint64_t n;
+	} words[FILES_MAX_UNWINDERS];          /* for the steps, by unwinder */
+	uint64_t library[FILES_MAX_UNWINDERS]; /* 1 + bias that mapped() was last called with; 0:
+						  none */
 	uint64_t offered, offered_lo; /* when, and where, a mapping was last offered for claims */
 	uint32_t offers;              /* in that second */
 	uint64_t refreshed;           /* when plugins last refreshed their claims */

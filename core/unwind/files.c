@@ -409,3 +409,14 @@ bool files_base(struct process_mapping *m)
 	}
 	return m->based;
 }
+
+struct file *files_with_table(const struct process *p, uint32_t unwinder)
+{
+	for (uint32_t i = 0; i < p->n; i++) {
+		struct file *f = p->mappings[i].file;
+
+		if (f && f->slabs[unwinder] && f->slabs[unwinder]->n)
+			return f;
+	}
+	return NULL;
+}

@@ -17,7 +17,7 @@
 #include "process/procfs.h"
 #include "worker/worker.h"
 
-#define FILES_MAX_UNWINDERS 8
+#define FILES_MAX_UNWINDERS 16
 
 enum file_state {
 	FILE_PENDING, /* the worker has not inspected it yet */
@@ -102,6 +102,8 @@ void files_retry(struct files *, uint64_t now);
 void files_clear_renewed(struct files *);
 /* Sets the mapping's bias from the file's segments. false: it is not known (yet). */
 bool files_base(struct process_mapping *);
+/* The first file that the process maps of which the unwinder has a table; NULL: none. */
+struct file *files_with_table(const struct process *, uint32_t unwinder);
 /* The last part of the file's path. */
 const char *files_base_name(const struct file *);
 #endif

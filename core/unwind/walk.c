@@ -316,17 +316,32 @@ const char *walk_reason(const struct fusee_unwinder_ops *ops, uint32_t error)
 	return loss_text(LOSS_UNNAMED);
 }
 
+/* The unwinder's table of the mapping's file; of memory without a file, for a language unwinder,
+ * that of the first file that has one. */
+static const struct inspection_slab *table_of(const struct context *c, uint32_t unwinder,
+					      const struct fusee_unwinder_ops *ops,
+					      const struct process_mapping *m)
+{
+	const struct file *f = m->file;
+
+	if (!f && !(ops->flags & FUSEE_UNWINDER_NATIVE))
+		f = files_with_table(c->process, unwinder);
+	else if (!m->based)
+		return NULL;
+	return f ? f->slabs[unwinder] : NULL;
+}
+
 /* One step by this unwinder. enum fusee_next; FUSEE_PASS: the pc is not its own; STEP_WAITS. */
 static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct process_mapping *m,
 		   const char **reason)
 {
 	const struct fusee_unwinder_ops *ops = w->unwinders->instances[i]->descriptor->ops;
-	const struct inspection_slab *slab = m->file ? m->file->slabs[i] : NULL;
+	const struct inspection_slab *slab = table_of(n->arg, i, ops, m);
 	struct fusee_unwind *u = &n->u;
 	int r, helped;
 
 	u->error = 0;
-	u->slab_words = slab && m->based ? slab->n : 0;
+	u->slab_words = slab ? slab->n : 0;
 	n->slab = u->slab_words ? slab->words : NULL;
 	r = ops->native_step(u);
 	if (r != FUSEE_STOP || !u->error)
@@ -347,6 +362,7 @@ static int step_by_claim(struct walker *w, const struct claim *c, struct fusee_n
 			 struct process_mapping *m, const char **reason)
 {
 	const struct fusee_unwinder_ops *ops;
+	uint64_t words = 0;
 
 	if (!c || !(c->flags & FUSEE_CLAIM_STEP) || c->unwinder >= FILES_MAX_UNWINDERS)
 		return FUSEE_PASS;
@@ -355,6 +371,8 @@ static int step_by_claim(struct walker *w, const struct claim *c, struct fusee_n
 		return FUSEE_PASS;
 	n->u.claim_lo = c->lo;
 	n->u.claim_arg = c->arg;
+	n->words = claims_words(w->claims, n->u.process, c->unwinder, &words);
+	n->u.words = n->words ? words : 0;
 	return step_by(w, c->unwinder, n, m, reason);
 }
 

@@ -70,7 +70,7 @@ struct host_file {
 	struct elf *elf;
 	const struct fusee_instance *at; /* the instance whose inspect() runs */
 	struct inspection_slab slabs[INSPECTION_MAX_SLABS];
-	struct inspection_claim claims[INSPECTION_MAX_SLABS][INSPECTION_MAX_CLAIMS];
+	struct inspection_claim *claims[INSPECTION_MAX_SLABS]; /* owned; NULL: none */
 	uint32_t nslabs;
 	bool short_of_memory;
 	struct fdes fdes;
@@ -160,6 +160,15 @@ static struct inspection_slab *slab_of(struct host_file *f)
 	return s;
 }
 
+static void drop_last_slab(struct host_file *f)
+{
+	uint32_t i = --f->nslabs;
+
+	free((void *)f->slabs[i].words);
+	free(f->claims[i]);
+	f->claims[i] = NULL;
+}
+
 static int file_slab(struct fusee_instance *instance, uint64_t file, const uint32_t *words,
 		     uint64_t n)
 {
@@ -201,19 +210,22 @@ static int file_claim(struct fusee_instance *instance, uint64_t file, const stru
 		return plugin_misused(instance, PLUGIN_FILE_CLAIM_RANGE);
 	if (c->flags != FUSEE_CLAIM_STEP)
 		return plugin_misused(instance, PLUGIN_FILE_CLAIM_FLAGS);
-	if (c->arg > INT32_MAX)
-		return plugin_misused(instance, PLUGIN_FILE_CLAIM_ARG);
 	s = slab_of(f);
 	if (!s || s->nclaims == INSPECTION_MAX_CLAIMS)
 		return -ENOSPC;
+	if (!f->claims[s - f->slabs])
+		f->claims[s - f->slabs] = calloc(INSPECTION_MAX_CLAIMS, sizeof(*claims));
 	claims = f->claims[s - f->slabs];
+	if (!claims) {
+		f->short_of_memory = true;
+		return -ENOMEM;
+	}
 	for (i = 0; i < s->nclaims && claims[i].hi <= c->range.lo; i++)
 		;
 	if (i < s->nclaims && claims[i].lo < c->range.hi)
 		return -EEXIST;
 	memmove(&claims[i + 1], &claims[i], (s->nclaims++ - i) * sizeof(*claims));
-	claims[i] = (struct inspection_claim){
-		.lo = c->range.lo, .hi = c->range.hi, .arg = (uint32_t)c->arg};
+	claims[i] = (struct inspection_claim){c->range.lo, c->range.hi, c->arg};
 	s->claims = claims;
 	return 0;
 }
@@ -387,7 +399,7 @@ static void run_unwinders(struct host_file *f, const struct plugin_set *set,
 		add_note(notes, name, text && *text ? text : strerror(-r));
 		f->short_of_memory |= r == -ENOMEM;
 		while (f->nslabs > before) /* slabs of a failed inspect() are dropped */
-			free((void *)f->slabs[--f->nslabs].words);
+			drop_last_slab(f);
 	}
 }
 
@@ -440,7 +452,7 @@ int host_inspect(struct elf *elf, const struct plugin_set *set, const struct hos
 	*incomplete = f.short_of_memory;
 out:
 	while (f.nslabs)
-		free((void *)f.slabs[--f.nslabs].words);
+		drop_last_slab(&f);
 	fdes_fini(&f.fdes);
 	buf_fini(&notes);
 	return err;

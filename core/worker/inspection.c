@@ -145,7 +145,7 @@ static bool segments_ok(const struct fusee_segment *s, uint32_t n)
 static bool claims_ok(const struct inspection_claim *c, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (c[i].lo >= c[i].hi || c[i].arg > INT32_MAX || (i && c[i].lo < c[i - 1].hi))
+		if (c[i].lo >= c[i].hi || (i && c[i].lo < c[i - 1].hi))
 			return false;
 	return true;
 }

@@ -48,7 +48,7 @@ struct worker_requester {
 /* Code whose steps go to a language unwinder: ELF virtual addresses [lo, hi). */
 struct inspection_claim {
 	uint64_t lo, hi;
-	uint32_t arg, pad; /* arg: the unwinder's own number, at most INT32_MAX */
+	uint64_t arg; /* the unwinder's own number */
 };
 
 /* What one unwinder made of the file. */

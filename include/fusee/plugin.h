@@ -37,7 +37,7 @@ extern "C" {
 #define FUSEE_MAGIC 0x65737566u /* "fuse" */
 /* 1 when Python, HotSpot, Lua, a labeler and an off-CPU sampler have been built on it */
 #define FUSEE_ABI_MAJOR 0
-#define FUSEE_ABI_MINOR 4
+#define FUSEE_ABI_MINOR 5
 #define FUSEE_EXPORT __attribute__((visibility("default")))
 /* Does the struct at p, as its writer knew it, have this field? */
 #define FUSEE_HAS(p, field) ((p)->size >= offsetof(__typeof__(*(p)), field) + sizeof((p)->field))
@@ -73,10 +73,17 @@ struct fusee_file_info {
 	struct fusee_table segments; /* struct fusee_segment, sorted by vaddr */
 };
 
+enum fusee_view_flags {
+	/* Of a file that this unwinder has made a table of, or claimed code of. Without the flag it
+	 * is memory without a file. */
+	FUSEE_VIEW_LIBRARY = 1,
+};
+
 /* An executable mapping of a process. */
 struct fusee_mapping_view {
-	uint32_t size, pad;
-	uint64_t lo, hi; /* addresses [lo, hi) */
+	uint32_t size, flags; /* enum fusee_view_flags */
+	uint64_t lo, hi;      /* addresses [lo, hi) */
+	uint64_t bias;        /* of a library: address of its vaddr 0 */
 };
 
 struct fusee_process_info {
@@ -164,9 +171,9 @@ struct fusee_unwinder_host {
 	 * most once in each inspect(). */
 	int (*file_slab)(struct fusee_instance *, uint64_t file, const uint32_t *words, uint64_t n);
 	/* Claims code of this file for the step. The flags are FUSEE_CLAIM_STEP, the range is of
-	 * vaddrs, arg has at most 31 bits. -EEXIST: the range overlaps another claim of the file;
-	 * -ENOSPC: the file has 16 claims already; -EINVAL: the range is empty, or flags or arg are
-	 * not allowed, which the log says once. */
+	 * vaddrs. -EEXIST: the range overlaps another claim of this unwinder in the file; -ENOSPC:
+	 * it has 256 there already; -EINVAL: the range is empty, or the flags are not allowed,
+	 * which the log says once. */
 	int (*file_claim)(struct fusee_instance *, uint64_t file, const struct fusee_claim *);
 	/* Fills *info. The caller sets info->size. */
 	int (*process_info)(uint64_t process, struct fusee_process_info *info);
@@ -186,6 +193,11 @@ struct fusee_unwinder_host {
 	/* Reports that code was replaced by other code. Returns the new generation, which frames
 	 * that are sampled from now on carry. A process begins with generation 1. */
 	uint32_t (*process_changed)(uint64_t process);
+	/* Sets the words that the step reads of this process with fusee_process_word(), in place of
+	 * those before: what is only known at run time, as where code lies. -EFBIG: more than
+	 * 65,536. */
+	int (*process_slab)(struct fusee_instance *, uint64_t process, const uint32_t *words,
+			    uint64_t n);
 	/* Adds a source frame in symbolize(), innermost first. 0 or -errno. */
 	int (*frame)(struct fusee_frame_out *, const struct fusee_source_frame *);
 };
@@ -216,8 +228,9 @@ struct fusee_unwinder_ops {
 	 * The first mapped() or record() for a process is the first that the plugin hears of it.
 	 * Any of them may be NULL.
 	 */
-	/* A sample was taken in executable memory that has no file and no claim: the plugin may
-	 * claim it. Called again after one second at the earliest, while it is not claimed. */
+	/* A library of this unwinder was mapped (FUSEE_VIEW_LIBRARY), once for each place of it;
+	 * or a sample was taken in executable memory that has no file and no claim, at most once a
+	 * second: the plugin may claim memory, and set the words of the process. */
 	int (*mapped)(void *ctx, uint64_t process, const struct fusee_mapping_view *);
 	/* Brings the plugin's names of a process up to date. Called before frames are symbolized,
 	 * and about once a second while claimed memory is sampled. Not called once the pid runs

@@ -98,6 +98,7 @@ struct fusee_testing {
 	/* The claims that the process has now, and the generation of its code, 1 at first. */
 	struct fusee_claim process_claims[FUSEE_TESTING_SYMBOLS];
 	uint32_t nprocess_claims, generation;
+	uint32_t words[256], nwords; /* of the last process_slab() */
 	/* The source frames so far, as "inner:12;outer:7;"; "?;" for a frame without a name. */
 	char frames[4096];
 	uint64_t emitted[256]; /* hashes of the emissions so far */
@@ -129,7 +130,8 @@ static inline int fusee_testing_tick(struct fusee_testing *t);
 /* Calls inspect() for the file and returns its result. t->claims and t->slab are filled. */
 static inline int fusee_testing_inspect(struct fusee_testing *t);
 /*
- * Calls the step at one place until it answers something else than FUSEE_AGAIN. The test sets
+ * Calls the step at one place, by the claim that holds n->u.offset in the file or n->u.pc in the
+ * process, until it answers something else than FUSEE_AGAIN. The test sets
  * n->u.process, pc, sp, offset and bias, and n->read, which reads the target's memory. Emissions go
  * to record() at once; pushed frames are symbolized and added to t->frames. Returns the last
  * answer, enum fusee_next; FUSEE_PASS: no claim holds n->u.offset; -ELOOP: FUSEE_TESTING_TURNS were

@@ -218,6 +218,19 @@ static inline uint32_t fusee_testing_process_changed(uint64_t process)
 	return ++(*fusee_testing_this())->generation;
 }
 
+static inline int fusee_testing_process_slab(struct fusee_instance *in, uint64_t process,
+					     const uint32_t *words, uint64_t n)
+{
+	struct fusee_testing *t = fusee_testing_of(in);
+
+	(void)process;
+	if (n > sizeof(t->words) / sizeof(t->words[0]))
+		return -EFBIG;
+	memcpy(t->words, words, n * sizeof(*words));
+	t->nwords = (uint32_t)n;
+	return 0;
+}
+
 static inline int fusee_testing_frame(struct fusee_frame_out *out,
 				      const struct fusee_source_frame *f)
 {
@@ -246,6 +259,7 @@ static inline void fusee_testing_fill_unwinder(struct fusee_testing *t)
 						   .process_claim = fusee_testing_process_claim,
 						   .process_unclaim = fusee_testing_process_unclaim,
 						   .process_changed = fusee_testing_process_changed,
+						   .process_slab = fusee_testing_process_slab,
 						   .frame = fusee_testing_frame};
 }
 
@@ -293,38 +307,56 @@ static inline void fusee_testing_push(struct fusee_testing *t, struct fusee_unwi
 		strncat(t->frames, "?;", sizeof(t->frames) - strlen(t->frames) - 1);
 }
 
+/* The claim that holds the frame: of the file, or of the process's memory. NULL: none. *bias: what
+ * its range is to be moved by. */
+static inline const struct fusee_claim *
+fusee_testing_claim(struct fusee_testing *t, const struct fusee_native *n, uint64_t *bias)
+{
+	*bias = n->u.bias;
+	for (uint32_t i = 0; i < t->nclaims; i++)
+		if (n->u.offset - t->claims[i].range.lo <
+		    t->claims[i].range.hi - t->claims[i].range.lo)
+			return &t->claims[i];
+	*bias = 0;
+	for (uint32_t i = 0; i < t->nprocess_claims; i++)
+		if (n->u.pc - t->process_claims[i].range.lo <
+		    t->process_claims[i].range.hi - t->process_claims[i].range.lo)
+			return &t->process_claims[i];
+	return NULL;
+}
+
 static inline int fusee_testing_step(struct fusee_testing *t, struct fusee_native *n)
 {
 	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
+	uint64_t bias;
+	const struct fusee_claim *claim = fusee_testing_claim(t, n, &bias);
 	int next = FUSEE_PASS;
 
+	if (!claim)
+		return next;
 	n->emitted = fusee_testing_emitted;
 	n->emit = fusee_testing_emit;
 	n->slab = t->slab;
+	n->words = t->words;
 	n->u.slab_words = t->nslab;
-	for (uint32_t i = 0; i < t->nclaims; i++) {
-		if (n->u.offset - t->claims[i].range.lo >=
-		    t->claims[i].range.hi - t->claims[i].range.lo)
-			continue;
-		n->u.claim_lo = t->claims[i].range.lo + n->u.bias;
-		n->u.claim_arg = t->claims[i].arg;
-		for (int turn = 0; turn < FUSEE_TESTING_TURNS; turn++) {
-			next = ops->native_step(&n->u);
-			if (n->u.npushed)
-				fusee_testing_push(t, &n->u);
-			if (next != FUSEE_AGAIN)
-				return next;
-		}
-		return -ELOOP;
+	n->u.words = t->nwords;
+	n->u.claim_lo = claim->range.lo + bias;
+	n->u.claim_arg = claim->arg;
+	for (int turn = 0; turn < FUSEE_TESTING_TURNS; turn++) {
+		next = ops->native_step(&n->u);
+		if (n->u.npushed)
+			fusee_testing_push(t, &n->u);
+		if (next != FUSEE_AGAIN)
+			return next;
 	}
-	return next;
+	return -ELOOP;
 }
 
 static inline int fusee_testing_mapped(struct fusee_testing *t, uint64_t process, uint64_t lo,
 				       uint64_t hi)
 {
 	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
-	struct fusee_mapping_view m = {sizeof(m), 0, lo, hi};
+	struct fusee_mapping_view m = {sizeof(m), 0, lo, hi, 0};
 
 	return ops->mapped(t->ctx, process, &m);
 }

@@ -46,6 +46,9 @@ typedef long long __s64;
 #include <linux/types.h>
 #endif
 
+/* FUSEE_ABI_MAJOR << 8 | FUSEE_ABI_MINOR of <fusee/plugin.h>. */
+#define FUSEE_BPF_ABI 0x0005
+
 #define FUSEE_MAX_REGS 33
 
 /* x86-64 DWARF register numbers (System V psABI, figure 3.36). */
@@ -96,14 +99,13 @@ enum fusee_unwind_flags {
 
 enum fusee_origin { FUSEE_CPU = 1, FUSEE_OFF_CPU, FUSEE_ALLOC, FUSEE_EVENT };
 
-/* The state of a walk over one stack. The struct grows only at its end. */
+/* The state of a walk over one stack. The struct grows only at its end. What is private to the core
+ * is not in it. */
 struct fusee_unwind {
 	__u32 origin, pid, tid;
 	__u32 machine;        /* ELF e_machine: 62 x86-64, 183 aarch64 */
-	__u32 slot;           /* the core's: which unwinder this step is of */
 	__u32 error;          /* of FUSEE_STOP: index into ops->reasons from 1; 0: complete */
 	__u32 flags;          /* enum fusee_unwind_flags */
-	__u32 budget;         /* the core's: steps that may follow */
 	__u64 process;        /* number of the process, which no other process ever has */
 	__u64 time_ns;        /* CLOCK_MONOTONIC of the sample; for language unwinders */
 	__u64 value;          /* weight of the sample, in ns; for language unwinders */
@@ -111,23 +113,25 @@ struct fusee_unwind {
 	/* The thread pointer: x86-64 the base of fs, which pthread_self() is. For language
 	 * unwinders in the kernel; 0: not known, as always over a stack copy. */
 	__u64 tls;
-	__u64 file;                /* that the mapping of pc maps; 0: anonymous memory */
-	__u64 offset;              /* ELF virtual address of pc in that file */
-	__u64 bias;                /* pc = offset + bias */
-	__u64 claim_lo, claim_arg; /* claim_lo: runtime address of the claim's first byte */
-	__u64 map_lo, map_hi;      /* the mapping of pc: [map_lo, map_hi) */
+	__u64 file;           /* that the mapping of pc maps; 0: anonymous memory */
+	__u64 offset;         /* ELF virtual address of pc in that file */
+	__u64 bias;           /* pc = offset + bias */
+	__u64 map_lo, map_hi; /* the mapping of pc, or a part of it: [map_lo, map_hi) */
 	/* Bit n: regs[n] is the value in this frame. Another register has its value in an inner
 	 * frame, which is this frame's too if it is callee-saved and no function has saved it. */
 	__u64 valid_regs;
 	__u64 regs[FUSEE_MAX_REGS]; /* by DWARF number; pc, sp and fp are the fields above */
-	__u64 context;              /* 0 */
-	__u64 slab, slab_words;     /* this unwinder's table of `file`, in words; 0 words: none */
-	__u64 slab_id;              /* number of this table's content; 0: do not cache its words */
+	/* This unwinder's table of `file`, in words; 0 words: none. In memory without a file, for
+	 * language unwinders: that of the first file of the process that has a table. */
+	__u64 slab, slab_words;
+	__u64 slab_id; /* number of this table's content; 0: do not cache its words */
 	/* For language unwinders. */
-	__u64 first_sp;   /* sp of the innermost frame; memory below it belongs to no frame */
-	__u64 scratch[8]; /* for the step: zero at first, kept until the walk ends */
-	__u64 pushed[2];  /* the arguments of fusee_push() */
-	__u32 npushed;    /* 1: a frame is pushed; the core stores it and sets 0 */
+	__u64 first_sp;            /* sp of the innermost frame; memory below it is no frame's */
+	__u64 claim_lo, claim_arg; /* claim_lo: runtime address of the claim's first byte */
+	__u64 words_at, words; /* of the process: fusee_process_word() reads them; 0 words: none */
+	__u64 scratch[8];      /* for the step: zero at first, kept until the walk ends */
+	__u64 pushed[2];       /* the arguments of fusee_push() */
+	__u32 npushed;         /* 1: a frame is pushed; the core stores it and sets 0 */
 	__u32 pad;
 };
 
@@ -163,6 +167,10 @@ FUSEE_FN int fusee_slab_words(struct fusee_unwind *u, __u64 i, __u32 n, struct f
  * not allowed. */
 FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k);
 
+/* Copies word i of those that host->process_slab() has set for this process. 0, or -1: there are
+ * fewer. For language unwinders. */
+FUSEE_FN int fusee_process_word(struct fusee_unwind *u, __u64 i, __u32 *word);
+
 /* ---- frames of a language ---- */
 
 /* Pushes a frame: two words that ops->symbolize() receives. One frame at each call of the step. 0,
@@ -175,13 +183,24 @@ FUSEE_FN int fusee_push(struct fusee_unwind *u, __u64 v0, __u64 v1);
  * distinguishes its contents.
  */
 
+/*
+ * A key of several values: begin with any number and mix one value after the other into it. Equal
+ * values do not cancel each other, and their order counts.
+ */
+FUSEE_FN __u64 fusee_mix(__u64 key, __u64 value)
+{
+	key = (key ^ value) * 0x9e3779b97f4a7c15ull;
+	return key ^ key >> 32;
+}
+
 /* 1: the key was emitted for this process already. */
 FUSEE_FN int fusee_emitted(struct fusee_unwind *u, __u32 kind, __u64 key);
-/* The buffer of the next emission: FUSEE_EMIT_BYTES, with arbitrary content. NULL: this sample has
- * no room for another emission. */
+/* The buffer of the next emission: FUSEE_EMIT_BYTES, and as many behind them for the step's own
+ * use, with arbitrary content. NULL: there is none. */
 FUSEE_FN void *fusee_buffer(struct fusee_unwind *u);
 /* Emits the first len bytes of the buffer. 0, or -1: this sample has no room; the step emits them
- * with a later sample. */
+ * with a later sample. What is longer than FUSEE_EMIT_BYTES is emitted in parts, each of its own
+ * kind: check fusee_emitted() of each, and emit the part last that a frame's name needs. */
 FUSEE_FN int fusee_emit(struct fusee_unwind *u, __u32 kind, __u64 key, __u32 len);
 
 /* ---- the step and its parts ---- */

@@ -3,6 +3,11 @@
  * fusee/unwinder_kernel.h - the functions of <fusee/unwinder.bpf.h> for BPF. They use maps of the
  * core, which are matched by name when the step's object is linked with the core's at load time.
  * The maps and all that is not described in <fusee/unwinder.bpf.h> belong to the core.
+ *
+ * An object that was built against an older header of the same ABI must still link. So maps that
+ * both sides access have values of bytes with room, into which structs grow at their ends, and one
+ * entry, to be resized by the core when it loads them; and what is not needed at each frame is a
+ * function of the core (fusee_core_*), whose weak default in the object is replaced at link time.
  */
 #ifndef FUSEE_UNWINDER_KERNEL_H
 #define FUSEE_UNWINDER_KERNEL_H
@@ -21,6 +26,14 @@ static long (*fusee_bpf_probe_read_user_str)(void *dst, __u32 size, const void *
 static long (*fusee_bpf_map_update_elem)(void *map, const void *key, const void *value,
 					 __u64 flags) = (void *)2;
 
+/* The version of the ABI that the object was built for, as the size of a map that is never made. */
+struct {
+	__uint(type, 2 /* ARRAY */);
+	__uint(max_entries, FUSEE_BPF_ABI);
+	__uint(key_size, 4);
+	__uint(value_size, 4);
+} fusee_abi SEC(".maps") __attribute__((weak));
+
 struct fusee_slab_element {
 	__u32 word[FUSEE_SLAB_WORDS];
 };
@@ -34,13 +47,20 @@ struct {
 	__uint(value_size, sizeof(struct fusee_slab_element));
 } fusee_slabs SEC(".maps") __attribute__((weak));
 
-/* The walk on this CPU. */
+/* The walk on this CPU: struct fusee_unwind, with room. */
 struct {
 	__uint(type, 6 /* PERCPU_ARRAY */);
 	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct fusee_unwind);
+	__uint(key_size, 4);
+	__uint(value_size, 2048);
 } fusee_state SEC(".maps") __attribute__((weak));
+
+FUSEE_FN struct fusee_unwind *fusee_current(void)
+{
+	__u32 zero = 0;
+
+	return fusee_bpf_map_lookup_elem(&fusee_state, &zero);
+}
 
 /*
  * The window: a piece of the user stack that is read with one helper call, since a call for 1 KiB
@@ -59,12 +79,12 @@ struct fusee_window {
 	__u64 word[FUSEE_WINDOW_WORDS + 1]; /* the last keeps masked indices within the array */
 };
 
-/* The window on this CPU. */
+/* The window on this CPU: struct fusee_window, with room. */
 struct {
 	__uint(type, 6 /* PERCPU_ARRAY */);
 	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct fusee_window);
+	__uint(key_size, 4);
+	__uint(value_size, 8192);
 } fusee_window SEC(".maps") __attribute__((weak));
 
 /* Empties the window. The core calls it at each sample, before the first step. */
@@ -141,19 +161,27 @@ direct:
 	return fusee_bpf_probe_read_user(dst, len, (const void *)addr) ? -1 : 0;
 }
 
-FUSEE_FN int fusee_slab32(struct fusee_unwind *u, __u64 i, __u32 *word)
+/* Word `at` of all tables. */
+FUSEE_FN int fusee_slab_word(__u64 at, __u32 *word)
 {
 	struct fusee_slab_element *e;
-	__u64 at = u->slab + i;
 	__u32 key = at >> FUSEE_SLAB_SHIFT;
 
-	if (i >= u->slab_words)
-		return -1;
 	e = fusee_bpf_map_lookup_elem(&fusee_slabs, &key);
 	if (!e)
 		return -1;
 	*word = e->word[at & (FUSEE_SLAB_WORDS - 1)];
 	return 0;
+}
+
+FUSEE_FN int fusee_slab32(struct fusee_unwind *u, __u64 i, __u32 *word)
+{
+	return i < u->slab_words ? fusee_slab_word(u->slab + i, word) : -1;
+}
+
+FUSEE_FN int fusee_process_word(struct fusee_unwind *u, __u64 i, __u32 *word)
+{
+	return i < u->words ? fusee_slab_word(u->words_at + i, word) : -1;
 }
 
 struct fusee_words {
@@ -188,118 +216,84 @@ FUSEE_FN int fusee_read_str(struct fusee_unwind *u, char *dst, __u32 cap, __u64 
 	return n > 0 ? (int)n : -1;
 }
 
-#define FUSEE_EMITS 64u        /* emissions of one sample, at most */
-#define FUSEE_EMIT_ROOM 16384u /* bytes of all emissions of one sample, at most */
-#define FUSEE_EMIT_HEAD 64u    /* bytes of the core before them */
-#define FUSEE_EMIT_EACH 16u    /* bytes before each emission: key, kind, length */
-
-struct fusee_sent_key {
-	__u64 process, key;
-	__u32 kind, slot;
-};
-
-/* The keys that were sent or are sent with this sample. */
-struct {
-	__uint(type, 9 /* LRU_HASH */);
-	__uint(max_entries, 16384);
-	__type(key, struct fusee_sent_key);
-	__type(value, __u32);
-} fusee_sent SEC(".maps") __attribute__((weak));
-
-/* The emissions of this sample. The core sends them before the sample. */
-struct fusee_emissions {
-	__u32 n, at; /* at: bytes used */
-	struct fusee_sent_key key[FUSEE_EMITS];
-	__u8 head[FUSEE_EMIT_HEAD];
-	__u8 byte[FUSEE_EMIT_ROOM + FUSEE_EMIT_EACH + FUSEE_EMIT_BYTES];
-};
-
+/* The buffer of fusee_buffer() on this CPU. */
 struct {
 	__uint(type, 6 /* PERCPU_ARRAY */);
 	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct fusee_emissions);
-} fusee_emissions SEC(".maps") __attribute__((weak));
+	__uint(key_size, 4);
+	__uint(value_size, 2 * FUSEE_EMIT_BYTES);
+} fusee_emission SEC(".maps") __attribute__((weak));
 
 FUSEE_FN void *fusee_buffer(struct fusee_unwind *u)
 {
-	__u32 zero = 0, at;
-	struct fusee_emissions *e = fusee_bpf_map_lookup_elem(&fusee_emissions, &zero);
+	__u32 zero = 0;
 
 	(void)u;
-	if (!e || e->n >= FUSEE_EMITS)
-		return 0;
-	at = e->at;
-	if (at > FUSEE_EMIT_ROOM - FUSEE_EMIT_EACH - FUSEE_EMIT_BYTES)
-		return 0;
-	return &e->byte[at + FUSEE_EMIT_EACH];
+	return fusee_bpf_map_lookup_elem(&fusee_emission, &zero);
 }
+
+#ifdef FUSEE_CORE
+int fusee_core_emitted(__u32 kind, __u64 key);
+int fusee_core_emit(__u32 kind, __u64 key, __u32 len);
+#else
+/* The empty assembly keeps arguments that nothing reads: the verifier requires them, and the
+ * compiler would drop them. */
+__attribute__((noinline, weak)) int fusee_core_emitted(__u32 kind, __u64 key)
+{
+	__asm__ volatile("" : "+r"(kind), "+r"(key));
+	return 0;
+}
+
+__attribute__((noinline, weak)) int fusee_core_emit(__u32 kind, __u64 key, __u32 len)
+{
+	__asm__ volatile("" : "+r"(kind), "+r"(key), "+r"(len));
+	return -1;
+}
+#endif
 
 FUSEE_FN int fusee_emitted(struct fusee_unwind *u, __u32 kind, __u64 key)
 {
-	struct fusee_sent_key k = {u->process, key, kind, u->slot};
-
-	return fusee_bpf_map_lookup_elem(&fusee_sent, &k) != 0;
+	(void)u;
+	return fusee_core_emitted(kind, key);
 }
 
 FUSEE_FN int fusee_emit(struct fusee_unwind *u, __u32 kind, __u64 key, __u32 len)
 {
-	struct fusee_sent_key k = {u->process, key, kind, u->slot};
-	__u32 zero = 0, at, present = 1;
-	struct fusee_emissions *e = fusee_bpf_map_lookup_elem(&fusee_emissions, &zero);
-
-	if (!e || e->n >= FUSEE_EMITS || len > FUSEE_EMIT_BYTES)
-		return -1;
-	at = e->at;
-	if (at > FUSEE_EMIT_ROOM - FUSEE_EMIT_EACH - FUSEE_EMIT_BYTES ||
-	    fusee_bpf_map_update_elem(&fusee_sent, &k, &present, 0))
-		return -1;
-	__asm__ volatile("" : "+r"(at));
-	at &= FUSEE_EMIT_ROOM - 1; /* true already; Linux 5.10 forgets bounds of spilled values */
-	*(__u64 *)&e->byte[at] = key;
-	*(__u32 *)&e->byte[at + 8] = kind;
-	*(__u32 *)&e->byte[at + 12] = len;
-	e->key[e->n & (FUSEE_EMITS - 1)] = k;
-	e->n++;
-	e->at = at + FUSEE_EMIT_EACH + ((len + 7) & ~7u);
-	return 0;
+	(void)u;
+	return fusee_core_emit(kind, key, len);
 }
 
-/* A global function. The empty assembly keeps an argument that nothing reads: the verifier requires
- * it, and the compiler would drop it. */
-#define FUSEE_PART(name, part)                                                           \
-	__attribute__((noinline)) int name(__u32 arg)                                    \
-	{                                                                                \
-		__u32 zero = 0;                                                          \
-		struct fusee_unwind *u = fusee_bpf_map_lookup_elem(&fusee_state, &zero); \
-                                                                                         \
-		__asm__ volatile("" : "+r"(arg));                                        \
-		return u ? part(u, arg) : -1;                                            \
+/* A global function. */
+#define FUSEE_PART(name, part)                            \
+	__attribute__((noinline)) int name(__u32 arg)     \
+	{                                                 \
+		struct fusee_unwind *u = fusee_current(); \
+                                                          \
+		__asm__ volatile("" : "+r"(arg));         \
+		return u ? part(u, arg) : -1;             \
 	}
 #define FUSEE_CALL(name, u, arg) name(arg)
 
 /* A global function that the core's loop calls. */
-#define FUSEE_NATIVE_STEP(name, step)                                                    \
-	__attribute__((noinline)) int fusee_step_##name(__u32 slot)                      \
-	{                                                                                \
-		__u32 zero = 0;                                                          \
-		struct fusee_unwind *u = fusee_bpf_map_lookup_elem(&fusee_state, &zero); \
-                                                                                         \
-		(void)slot;                                                              \
-		return u ? step(u) : FUSEE_STOP;                                         \
-	}                                                                                \
+#define FUSEE_NATIVE_STEP(name, step)                               \
+	__attribute__((noinline)) int fusee_step_##name(__u32 slot) \
+	{                                                           \
+		struct fusee_unwind *u = fusee_current();           \
+                                                                    \
+		(void)slot;                                         \
+		return u ? step(u) : FUSEE_STOP;                    \
+	}                                                           \
 	char LICENSE[] SEC("license") = "Dual BSD/GPL"
 
 /* A program has one language unwinder, so that the function has a fixed name. */
-#define FUSEE_LANGUAGE_STEP(name, step)                                                  \
-	__attribute__((noinline)) int fusee_language_step(__u32 slot)                    \
-	{                                                                                \
-		__u32 zero = 0;                                                          \
-		struct fusee_unwind *u = fusee_bpf_map_lookup_elem(&fusee_state, &zero); \
-                                                                                         \
-		__asm__ volatile("" : "+r"(slot));                                       \
-		return u ? step(u) : FUSEE_STOP;                                         \
-	}                                                                                \
+#define FUSEE_LANGUAGE_STEP(name, step)                               \
+	__attribute__((noinline)) int fusee_language_step(__u32 slot) \
+	{                                                             \
+		struct fusee_unwind *u = fusee_current();             \
+                                                                      \
+		__asm__ volatile("" : "+r"(slot));                    \
+		return u ? step(u) : FUSEE_STOP;                      \
+	}                                                             \
 	char LICENSE[] SEC("license") = "Dual BSD/GPL"
 
 #endif

@@ -14,8 +14,9 @@ struct fusee_native {
 	struct fusee_unwind u;
 	const unsigned char *stack; /* copy of the target's [stack_lo, stack_hi); borrowed */
 	__u64 stack_lo, stack_hi;
-	__u64 holes;       /* bit i: page i of the copy is missing; page 0 contains stack_lo */
-	const __u32 *slab; /* u.slab_words words; borrowed */
+	__u64 holes;        /* bit i: page i of the copy is missing; page 0 contains stack_lo */
+	const __u32 *slab;  /* u.slab_words words; borrowed */
+	const __u32 *words; /* u.words words; borrowed */
 	/* Copies memory. 0 or -1. NULL: nothing but the copy can be read. */
 	int (*read)(struct fusee_native *, void *dst, __u32 len, __u64 addr);
 	void *arg; /* for the callbacks */
@@ -23,7 +24,7 @@ struct fusee_native {
 	int (*emitted)(struct fusee_native *, __u32 kind, __u64 key);
 	/* Takes an emission. 0, or -1: no room. NULL: there is never room. */
 	int (*emit)(struct fusee_native *, __u32 kind, __u64 key, const void *, __u32 len);
-	__u64 buffer[FUSEE_EMIT_BYTES / 8]; /* fusee_buffer() */
+	__u64 buffer[2 * FUSEE_EMIT_BYTES / 8]; /* fusee_buffer() */
 };
 
 /* 1: some of the bytes are in a missing page of the copy. */
@@ -57,6 +58,16 @@ FUSEE_FN int fusee_slab32(struct fusee_unwind *u, __u64 i, __u32 *word)
 	if (i >= u->slab_words)
 		return -1;
 	*word = n->slab[i];
+	return 0;
+}
+
+FUSEE_FN int fusee_process_word(struct fusee_unwind *u, __u64 i, __u32 *word)
+{
+	struct fusee_native *n = (struct fusee_native *)u;
+
+	if (i >= u->words)
+		return -1;
+	*word = n->words[i];
 	return 0;
 }
 

@@ -149,12 +149,10 @@ static int claim_marked(struct ctx *c, uint64_t file)
 		err = claim(c, file, at, 7);
 	if (!err)
 		err = claim(c, file, (struct fusee_range){at.lo - 1, at.lo}, 8);
-	if (!err &&
-	    (claim(c, file, (struct fusee_range){at.hi - 1, at.hi + 1}, 9) != -EEXIST ||
-	     claim(c, file, (struct fusee_range){at.hi, at.hi}, 9) != -EINVAL ||
-	     claim(c, file, (struct fusee_range){at.hi, at.hi + 1}, 1ull << 31) != -EINVAL ||
-	     claim_as(c, file, (struct fusee_range){at.hi, at.hi + 1}, 9, FUSEE_CLAIM_NAME) !=
-		     -EINVAL))
+	if (!err && (claim(c, file, (struct fusee_range){at.hi - 1, at.hi + 1}, 9) != -EEXIST ||
+		     claim(c, file, (struct fusee_range){at.hi, at.hi}, 9) != -EINVAL ||
+		     claim_as(c, file, (struct fusee_range){at.hi, at.hi + 1}, 9,
+			      FUSEE_CLAIM_NAME) != -EINVAL))
 		err = -EPROTO;
 	return err;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* The sampler's programs with a fault: each hundredth record is lost and not counted. The checks
  * of losses must find it (tests/run/losses). */
+#define FUSEE_CORE
+
 #include <fusee/unwinder.bpf.h>
 
 #include "kernel.h"

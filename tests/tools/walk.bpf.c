@@ -41,7 +41,7 @@ FUSEE_FN void count(__u32 what)
 /* Finds the mapping that holds this frame's code. -1: none does. */
 __attribute__((noinline)) int walk_find(__u32 unused)
 {
-	struct fusee_unwind *u = state();
+	struct fusee_unwind *u = fusee_current();
 	struct walk_mappings *maps;
 	__u32 zero = 0;
 	__u64 at;
@@ -164,7 +164,7 @@ FUSEE_FN void walk_user(struct fusee_unwind *u, struct walk_record *r)
 SEC("perf_event")
 int walk(const struct sampler_context *s)
 {
-	struct fusee_unwind *u = state();
+	struct fusee_unwind *u = fusee_current();
 	struct walk_record *r;
 
 	if (!u || !(s->regs.cs & 3))
@@ -304,7 +304,7 @@ SEC("perf_event")
 int time_walk(const struct sampler_context *s)
 {
 	__u64 from = bpf_ktime_get_ns();
-	struct fusee_unwind *u = state();
+	struct fusee_unwind *u = fusee_current();
 	__u32 zero = 0;
 	struct stack *stack = fusee_bpf_map_lookup_elem(&walk_stack, &zero);
 	struct walk_times *t;

@@ -175,20 +175,25 @@ static void add_language(struct world *w, struct plugin_set *set)
 	static const struct fusee_unwinder_ops ops = {.size = sizeof(ops)};
 	static const struct fusee_plugin native = {.name = "n", .ops = &ops};
 	static struct fusee_instance in = {.descriptor = &native};
-	static struct fusee_instance *instances[] = {&in, &in};
+	static struct fusee_instance *instances[] = {&in, &in, &in};
 	static const struct inspection_claim claims[] = {
-		{0x10, 0x20, 0, 0}, {0x100, 0x200, 5, 0}, {0x2000, 0x3000, 6, 0}};
+		{0x10, 0x20, 1ull << 40}, {0x100, 0x200, 5}, {0x2000, 0x3000, 6}};
 	static struct inspection_slab language = {.nclaims = 3, .claims = claims, .n = 4};
 
-	*set = (struct plugin_set){instances, 2};
+	*set = (struct plugin_set){instances, 3};
 	w->b.set = set;
 	w->b.languages[1] = (struct language_program){.state = LANGUAGE_READY};
 	language.words = w->words;
 	w->files[1].slabs[1] = &language;
+	w->files[1].claimed = true;
 }
 
 TEST(claims_divide_a_mapping)
 {
+	static const struct inspection_claim others[] = {{0x20, 0x30, 9}, {0x150, 0x160, 8}};
+	static const uint32_t two[] = {1, 2};
+	static const struct inspection_slab other = {
+		.nclaims = 2, .claims = others, .words = two, .n = 2};
 	struct process_table *t;
 	struct map_chunk *e;
 	struct plugin_set set;
@@ -216,28 +221,36 @@ TEST(claims_divide_a_mapping)
 		at = m->hi;
 	}
 	CHECK_INT(at, lo + 4096);
-	CHECK(!e->mappings[1].claim && !e->mappings[3].claim && !e->mappings[5].claim);
-	CHECK(e->mappings[2].claim == 1 && e->mappings[2].lo == lo + 0x10 &&
+	CHECK(!e->mappings[1].unwinder && !e->mappings[3].unwinder && !e->mappings[5].unwinder);
+	CHECK(e->mappings[2].unwinder == 2 && e->mappings[4].unwinder == 2);
+	CHECK(e->mappings[2].arg == 1ull << 40 && e->mappings[2].lo == lo + 0x10 &&
 	      e->mappings[2].hi == lo + 0x20);
-	CHECK(e->mappings[4].claim == 6 && e->mappings[4].hi == lo + 0x200);
+	CHECK(e->mappings[4].arg == 5 && e->mappings[4].hi == lo + 0x200);
 	CHECK_INT(e->mappings[4].language.words, 4);
 	CHECK(!published(p)->awaits_program);
-	/* while its program is being loaded user space walks what passes through its code */
-	w.b.languages[1].state = LANGUAGE_LOADING;
+	/* until its program is loaded, and if it cannot be, the machine's frames are stepped, and
+	 * the sample says that others are missing */
+	for (enum language_program_state state = LANGUAGE_LOADING; state <= LANGUAGE_NONE;
+	     state++) {
+		if (state == LANGUAGE_READY)
+			continue;
+		w.b.languages[1].state = state;
+		CHECK_INT(publish(&w, p), 0);
+		CHECK_INT(publish(&w, q), 0);
+		CHECK(!e->program && e->n == 7);
+		CHECK(e->mappings[2].unwinder == NO_PROGRAM && !e->mappings[3].unwinder);
+		CHECK_INT(published(p)->awaits_program, state != LANGUAGE_NONE);
+		CHECK(!published(q)->awaits_program);
+	}
+	/* another language in the same file; where both claim, one counts */
+	w.b.languages[2].state = w.b.languages[1].state = LANGUAGE_READY;
+	w.files[1].slabs[2] = &other;
 	CHECK_INT(publish(&w, p), 0);
-	CHECK_INT(publish(&w, q), 0);
-	CHECK(!e->program && e->n == 2 && e->mappings[0].hi <= lo && e->mappings[1].lo > lo);
-	CHECK(published(p)->awaits_program && !published(q)->awaits_program);
-	CHECK(is_published(&w, p, 0) && !is_published(&w, p, 1) && is_published(&w, p, 2));
-	/* a program that is to be loaded again claims nothing so far */
-	w.b.languages[1].state = LANGUAGE_LATER;
-	CHECK_INT(publish(&w, p), 0);
-	CHECK(published(p)->awaits_program && !e->program && e->n == 3);
-	/* nor does a program that could not be loaded */
-	w.b.languages[1].state = LANGUAGE_NONE;
-	CHECK_INT(publish(&w, p), 0);
-	CHECK(!e->program && e->n == 3 && e->mappings[1].hi == lo + 4096);
-	CHECK(!published(p)->awaits_program);
+	CHECK(e->n == 8 && e->program == 2);
+	CHECK(e->mappings[2].unwinder == 2 && e->mappings[3].unwinder == 3);
+	CHECK(e->mappings[3].arg == 9 && e->mappings[3].language.words == 2);
+	CHECK(e->mappings[5].unwinder == 2 && e->mappings[5].hi == lo + 0x200);
+	CHECK(!e->mappings[6].unwinder);
 	process_table_free(t);
 	world_free(&w);
 }
