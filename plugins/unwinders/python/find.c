@@ -26,7 +26,7 @@ static uint32_t of_sp(const unsigned char *p, uint32_t *disp)
 		return p[2] < 128 ? 3 : 0;
 	case 2:
 		*disp = u32(p + 2);
-		return *disp < 1u << 16 ? 6 : 0;
+		return *disp < PYTHON_MOST_FRAME ? 6 : 0;
 	default:
 		return 0;
 	}

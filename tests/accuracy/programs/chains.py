@@ -314,9 +314,10 @@ NOTED = set()
 
 def threads(stop):
     note()
-    all = [threading.Thread(target=f, args=(stop,)) for f in (compressing, counting, compressing, counting)]
-    for t in all:
-        t.start()
+    all = []
+    for f in (compressing, counting, compressing, counting):
+        all.append(threading.Thread(target=f, args=(stop,)))
+        all[-1].start()
     for t in all:
         t.join()
 
