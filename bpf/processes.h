@@ -117,13 +117,8 @@ int sampler_exec(__u64 *args)
 SEC("raw_tp/sched_process_exit")
 int sampler_exit(__u64 *args)
 {
-	__u64 ids = bpf_get_current_pid_tgid();
-	__u32 tgid = ids >> 32;
-
 	(void)args;
-	forget_thread((__u32)ids);
-	if (tgid == (__u32)ids)
-		bpf_map_delete_elem(&sampler_pids, &tgid);
+	forget_thread((__u32)bpf_get_current_pid_tgid());
 	return 0;
 }
 
@@ -134,8 +129,10 @@ int sampler_free(__u64 *args)
 	struct task_struct *task = (void *)args[0];
 	__u32 tgid, tid;
 
-	if (!kernel_read(&tgid, &task->tgid) && !kernel_read(&tid, &task->pid) && tgid == tid)
-		bpf_map_delete_elem(&sampler_rates, &tgid);
+	if (kernel_read(&tgid, &task->tgid) || kernel_read(&tid, &task->pid) || tgid != tid)
+		return 0;
+	bpf_map_delete_elem(&sampler_pids, &tgid);
+	bpf_map_delete_elem(&sampler_rates, &tgid);
 	return 0;
 }
 
