@@ -26,7 +26,7 @@ static void must(bool ok, const char *what)
 
 static void reports(const struct fusee_profile *p)
 {
-	struct render_options o = {.width = 80, .focus = "[a-m]", .hide = "z"};
+	struct render_options by, o = {.width = 80, .focus = "[a-m]", .hide = "z"};
 	struct buf out = {0};
 	int ret;
 
@@ -38,6 +38,13 @@ static void reports(const struct fusee_profile *p)
 		must(!render_tree(p, NULL, &o, &out), "tree");
 		render_peek(p, NULL, ".", &o, &out);
 		must(!render_folded(p, NULL, &o, &out), "folded");
+		must(!render_folded(p, p, &o, &out), "folded beside itself");
+		must(!render_tree(p, p, &o, &out), "tree beside itself");
+		must(!render_top(p, p, &o, &out), "top beside itself");
+		by = o;
+		by.by = "process,tid";
+		render_tree(p, NULL, &by, &out); /* refused where no sample has the labels */
+		render_top(p, p, &by, &out);
 		must(!render_speedscope(p, &o, &out), "speedscope");
 		must(!render_json(p, p, &o, &out), "json");
 		must(!render_hottest(p, &o, &out), "hottest");
