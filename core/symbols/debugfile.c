@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +16,24 @@
 #include "process/safe_open.h"
 
 #define DEBUG_DIR "/usr/lib/debug"
+
+/* Names come from files, or from a worker that a file has taken over: a file that not everybody may
+ * read is never handed to the worker, but for the own files of a user without rights. */
+static bool is_public(const struct stat *st)
+{
+	return st->st_mode & S_IROTH || (geteuid() && st->st_uid == geteuid());
+}
+
+/* fd if it is an ELF file; otherwise it is closed. */
+static int elf_only(int fd)
+{
+	char magic[4];
+
+	if (fd < 0 || (pread(fd, magic, 4, 0) == 4 && !memcmp(magic, "\177ELF", 4)))
+		return fd;
+	close(fd);
+	return -ENOEXEC;
+}
 
 static int try(int root, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static int try(int root, const char *format, ...)
@@ -27,7 +46,14 @@ static int try(int root, const char *format, ...)
 	va_start(ap, format);
 	n = vsnprintf(path, sizeof(path), format, ap);
 	va_end(ap);
-	return n < 0 || (size_t)n >= sizeof(path) ? -ENOENT : safe_open(root, path, 0, &st);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENOENT;
+	n = safe_open(root, path, 0, &st);
+	if (n >= 0 && !is_public(&st)) {
+		close(n);
+		n = -EACCES;
+	}
+	return n;
 }
 
 /* Bytes of path before its last slash. */
@@ -91,7 +117,7 @@ int debugfile_open_alt(const char *root, const char *name, const uint8_t *build_
 		return dir;
 	fd = by_build_id(dir, build_id, n);
 	if (fd < 0 && name[0] == '/')
-		fd = try(dir, "%s", name);
+		fd = elf_only(try(dir, "%s", name));
 	base = base ? base + 1 : name;
 	if (fd < 0 && *base)
 		fd = try(dir, DEBUG_DIR "/.dwz/%s", base);

@@ -461,6 +461,15 @@ TEST(debug_files_are_found)
 	CHECK_STR(text_of(debugfile_open(root, "/opt/app/prog", NULL, 0, NULL)), "(none)");
 	put_file(root, "usr/lib/debug/.dwz/common.debug", "dwz");
 	CHECK_STR(text_of(debugfile_open_alt(root, "../../.dwz/common.debug", NULL, 0)), "dwz");
+	/* a path from a file leads to ELF files only, and never to a secret */
+	CHECK_STR(text_of(debugfile_open_alt(root, "/opt/app/prog", NULL, 0)), "(none)");
+	CHECK_STR(text_of(debugfile_open_alt(root, "/usr/lib/debug/.dwz/common.debug", NULL, 0)),
+		  "dwz");
+	if (!geteuid()) {
+		snprintf(path, sizeof(path), "%s/usr/lib/debug/.dwz/common.debug", root);
+		CHECK_INT(chmod(path, 0640), 0);
+		CHECK_STR(text_of(debugfile_open_alt(root, "common.debug", NULL, 0)), "(none)");
+	}
 	/* links stay below the root, and only regular files are opened */
 	snprintf(path, sizeof(path), "%s/opt/app/out.debug", root);
 	CHECK_INT(symlink("/opt/app/prog", path), 0);

@@ -3,16 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #define CHUNK 65536u
-#define MAX_FILE (1ull << 30) /* more of one file is not read */
-#define SLACK_NS 2000000000u  /* between the clocks that date a process and a file */
-#define PAUSE 10u             /* times as long as reading took */
+#define MAX_FILE (64ull << 20) /* more of one file is not read */
+#define SLACK_NS 2000000000u   /* between the clocks that date a process and a file */
+#define PAUSE 10u              /* times as long as reading took */
 
 int mapfile_init(struct mapfile *s, const struct mapfile_owner *owner, int folder,
 		 uint64_t max_bytes)
@@ -53,7 +55,8 @@ static enum mapfile_refusal judge(const struct mapfile *s, const struct stat *st
 
 	if (!S_ISREG(st->st_mode))
 		return MAPFILE_NOT_A_FILE;
-	if (st->st_uid && st->st_uid != s->owner.uid && st->st_uid != s->owner.fs_uid)
+	if (st->st_uid != s->owner.uid && st->st_uid != s->owner.fs_uid &&
+	    (st->st_uid || !(st->st_mode & S_IROTH)))
 		return MAPFILE_FOREIGN;
 	if (st->st_nlink > 1)
 		return MAPFILE_LINKED;
@@ -64,9 +67,16 @@ static enum mapfile_refusal judge(const struct mapfile *s, const struct stat *st
  * then opened through what is held. fd or -errno. */
 static int open_judged(struct mapfile *s, const char *name, struct stat *st)
 {
-	int held = openat(s->folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = -ENOENT;
+	/* NO_XDEV: in a user namespace anybody can mount another user's file on the name. */
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
+	int held = (int)syscall(SYS_openat2, s->folder, name, &how, sizeof(how)), fd = -ENOENT;
 	char path[64];
 
+	if (held < 0 && (errno == ELOOP || errno == EXDEV)) {
+		s->refusal = errno == ELOOP ? MAPFILE_NOT_A_FILE : MAPFILE_MOUNTED;
+		return -EPERM;
+	}
 	if (held < 0)
 		return -errno;
 	if (fstat(held, st)) {

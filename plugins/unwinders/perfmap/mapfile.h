@@ -26,6 +26,7 @@ enum mapfile_refusal {
 	MAPFILE_NOT_A_FILE, /* a link, FIFO, device, folder */
 	MAPFILE_FOREIGN,    /* owned by neither root nor the process's user */
 	MAPFILE_LINKED,     /* it has several links */
+	MAPFILE_MOUNTED,    /* another file is mounted on the name */
 	MAPFILE_OLD,        /* last written before its process began */
 };
 

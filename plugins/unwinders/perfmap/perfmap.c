@@ -63,6 +63,7 @@ static void report_refusal(struct jit_process *k)
 		[MAPFILE_NOT_A_FILE] = "it is not a regular file",
 		[MAPFILE_FOREIGN] = "its owner is neither root nor the user of the process",
 		[MAPFILE_LINKED] = "it has more than one name",
+		[MAPFILE_MOUNTED] = "another file is mounted on its name",
 		[MAPFILE_OLD] = "it was written before its process began",
 	};
 

@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -428,6 +430,24 @@ TEST(rewritten)
 	}
 }
 
+/* As in a user namespace, where anybody can mount what is visible there. */
+TEST(mounted)
+{
+	struct mapfile s = open_mapfile();
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
+		SKIP("no user namespaces");
+	put("secret", "w", "1000 10 secret\n");
+	put("perf-42.map", "w", "");
+	CHECK(!mount(path("secret"), path("perf-42.map"), NULL, MS_BIND, NULL));
+	close(s.folder);
+	s.folder = open(path("."), O_PATH | O_DIRECTORY | O_CLOEXEC); /* of this namespace */
+	CHECK_INT(look(&s), -EPERM);
+	CHECK_INT(s.refusal, MAPFILE_MOUNTED);
+	CHECK(!umount2(path("perf-42.map"), MNT_DETACH));
+	close_mapfile(&s);
+}
+
 /* Nothing of this is opened, and nothing waits. */
 TEST(planted)
 {
@@ -450,6 +470,14 @@ TEST(planted)
 	CHECK(!mkdir(path("perf-42.map"), 0755));
 	CHECK_INT(look(&s), -EPERM);
 	CHECK(!rmdir(path("perf-42.map")));
+	/* root's own, which the process could not read */
+	put("perf-42.map", "w", "1000 10 secret\n");
+	CHECK(!chmod(path("perf-42.map"), 0600));
+	s.owner.uid = s.owner.fs_uid = geteuid() + 1;
+	CHECK_INT(look(&s), -EPERM);
+	CHECK_INT(s.refusal, MAPFILE_FOREIGN);
+	s.owner.uid = s.owner.fs_uid = geteuid();
+	CHECK(!chmod(path("perf-42.map"), 0644));
 	/* of a process that had the number before */
 	put("perf-42.map", "w", "1000 10 old\n");
 	s.owner.start_ns = 2000ull * 1000000000;
