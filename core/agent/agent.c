@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 
@@ -206,6 +207,14 @@ static void warn_container(void)
 			    "(--cgroupns=host)");
 }
 
+static rlim_t file_limit(void)
+{
+	struct rlimit files = {0};
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	return files.rlim_cur;
+}
+
 static void log_start(const struct agent *a)
 {
 	const struct profiler *p = &a->sampling.profiler;
@@ -216,6 +225,12 @@ static void log_start(const struct agent *a)
 	log_info("%u of %u processes are profiled at %g Hz, unwinding in %s%s", profiled, n,
 		 plan->hz, p->bpf ? "the kernel" : "user space",
 		 no_kernel ? ", without the kernel's part of stacks" : "");
+	if (!n)
+		log_warning(
+			"no process of this machine could be read: is /proc mounted, and is the "
+			"limit of open files large enough? (it is %lu: ulimit -n 4096, or "
+			"LimitNOFILE= of a unit, raises it)",
+			(unsigned long)file_limit());
 	if (p->no_bpf)
 		log_info("no BPF sampler: %s", p->no_bpf);
 	warn_container();
