@@ -207,12 +207,17 @@ static void warn_container(void)
 			    "(--cgroupns=host)");
 }
 
-static rlim_t file_limit(void)
-{
-	struct rlimit files = {0};
+#define FILES 512 /* descriptors that an agent with some sinks has on a small machine */
 
-	getrlimit(RLIMIT_NOFILE, &files);
-	return files.rlim_cur;
+static void warn_few_files(void)
+{
+	struct rlimit files;
+
+	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_max < FILES)
+		log_warning(
+			"only %llu files may be open, which is too few to profile all processes: "
+			"'ulimit -n 4096', or LimitNOFILE= of a unit, allows more",
+			(unsigned long long)files.rlim_max);
 }
 
 static void log_start(const struct agent *a)
@@ -226,11 +231,7 @@ static void log_start(const struct agent *a)
 		 plan->hz, p->bpf ? "the kernel" : "user space",
 		 no_kernel ? ", without the kernel's part of stacks" : "");
 	if (!n)
-		log_warning(
-			"no process of this machine could be read: is /proc mounted, and is the "
-			"limit of open files large enough? (it is %lu: ulimit -n 4096, or "
-			"LimitNOFILE= of a unit, raises it)",
-			(unsigned long)file_limit());
+		log_warning("no process of this machine could be read: is /proc mounted?");
 	if (p->no_bpf)
 		log_info("no BPF sampler: %s", p->no_bpf);
 	warn_container();
@@ -255,6 +256,7 @@ static int agent_open(struct agent *a)
 	struct plan *plan = NULL;
 	int r = open_folder(a);
 
+	warn_few_files();
 	if (!r)
 		r = make_plan(a, &plan);
 	if (!r)
