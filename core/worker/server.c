@@ -3,6 +3,7 @@
  */
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -238,6 +239,19 @@ static int handle_one(struct server *s)
 	return err ? err : 1;
 }
 
+/* Where memory is short, the kernel ends a worker before the agent, and before most other
+ * processes. */
+static void give_way(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, "1000", 4) < 0)
+		log_debug("the worker keeps its oom_score_adj: %s", strerror(errno));
+	close(fd);
+}
+
 /* Prepares everything and sends REPLY_READY, with the reason if it failed. */
 static int start(struct server *s, const char *plugin_dir, uint64_t memory_limit)
 {
@@ -263,6 +277,7 @@ int worker_run(int fd, const char *plugin_dir, uint64_t memory_limit)
 	int err;
 
 	log_set_prefix("fusee worker: ");
+	give_way();
 	signal(SIGXFSZ, SIG_IGN); /* a memfd above RLIMIT_FSIZE is an error */
 	/* A sanitizer's handlers would open files and start programs, which the sandbox forbids. */
 	signal(SIGSEGV, SIG_DFL);

@@ -166,6 +166,18 @@ static void check_isolation(int pid)
 	printf("# uid %u, an empty root\n", real);
 }
 
+static void check_ends_first(int pid)
+{
+	char path[64], value[16] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", pid);
+	f = fopen(path, "r");
+	CHECK(f && fgets(value, sizeof(value), f));
+	CHECK_INT(atoi(value), 1000);
+	fclose(f);
+}
+
 /* As the kernel says: no capability, no new privileges, a filter, nothing open but what it must
  * have. */
 TEST(as_the_kernel_sees_it)
@@ -184,6 +196,7 @@ TEST(as_the_kernel_sees_it)
 	}
 	field(pid, "NoNewPrivs", value, sizeof(value));
 	CHECK_STR(value, "1");
+	check_ends_first(pid);
 	check_isolation(pid);
 	field(pid, "Seccomp", value, sizeof(value));
 	CHECK_STR(value, "2");
