@@ -16,6 +16,7 @@
 #define NUMBERS_WIDTH 43 /* with the gaps around names */
 #define LIBRARY_MAX 16
 #define NAME_MIN 20
+#define PLACE 128
 
 struct hottest {
 	const struct render_model *m;
@@ -98,6 +99,19 @@ static struct fusee_str name_of(const struct hottest *h, const struct render_fun
 	return h->m->modules[f->module].shares_name ? f->shown : f->name;
 }
 
+/* Beside the name: the library, or file and line of a function that no library holds. */
+static struct fusee_str place_of(const struct render_function *f, char text[PLACE])
+{
+	uint32_t len;
+	const char *base = render_base_name(f->library.len ? f->library : f->file, &len);
+
+	if (f->library.len || !len || !f->start_line)
+		return (struct fusee_str){base, len};
+	snprintf(text, PLACE, "%.*s:%" PRIu32, (int)(len < PLACE / 2 ? len : PLACE / 2), base,
+		 f->start_line);
+	return (struct fusee_str){text, strlen(text)};
+}
+
 /* Columns of names: as many as the longest name needs, if libraries have room beside it. */
 static uint32_t name_width(const struct hottest *h, uint32_t width)
 {
@@ -105,13 +119,10 @@ static uint32_t name_width(const struct hottest *h, uint32_t width)
 
 	for (uint32_t i = 0; i < h->n; i++) {
 		const struct render_function *f = &h->m->functions[h->order[i]];
-		struct fusee_str base;
-		uint32_t len;
+		char text[PLACE];
 
-		base.p = render_base_name(f->library, &len);
-		base.len = len;
 		names = larger(names, render_columns(name_of(h, f)));
-		libraries = larger(libraries, render_columns(base));
+		libraries = larger(libraries, render_columns(place_of(f, text)));
 	}
 	if (!width)
 		return names;
@@ -124,10 +135,9 @@ static uint32_t name_width(const struct hottest *h, uint32_t width)
 static void put_row(const struct hottest *h, const struct render_function *f, uint32_t width,
 		    bool narrow, struct buf *out)
 {
-	struct fusee_str name;
+	char text[PLACE];
+	struct fusee_str name, place = place_of(f, text);
 	size_t at;
-	uint32_t len;
-	const char *library = render_base_name(f->library, &len);
 
 	buf_str(out, "  ");
 	put_value(h, f->self, out);
@@ -136,9 +146,9 @@ static void put_row(const struct hottest *h, const struct render_function *f, ui
 	at = out->len;
 	render_name(out, name_of(h, f), width);
 	name = (struct fusee_str){out->p + at, out->len - at};
-	if (len && !out->error) {
+	if (place.len && !out->error) {
 		buf_printf(out, "%*s  ", (int)(width - render_columns(name)), "");
-		render_name(out, (struct fusee_str){library, len}, narrow ? LIBRARY_MAX : 0);
+		render_name(out, place, narrow ? LIBRARY_MAX : 0);
 	}
 	buf_str(out, "\n");
 }

@@ -437,10 +437,24 @@ TEST(a_comparison)
 	builder_free(base);
 }
 
+/* n samples of 10 ms in a function of a language: no library holds it. */
+static void sample_in_file(struct builder *b, const char *name, const char *file, uint32_t line,
+			   int64_t n)
+{
+	const int64_t values[] = {n, n * 10000000};
+	struct fusee_function f = {
+		.name = builder_cstr(b, name), .file = builder_cstr(b, file), .start_line = line};
+	struct fusee_line at = {.function = builder_function(b, &f), .line = line + 1};
+	struct fusee_location l = {0};
+	uint32_t location = builder_location(b, &l, &at, 1);
+
+	builder_sample(b, builder_stack(b, &location, 1), NULL, 0, 0, 0, values);
+}
+
 TEST(hottest)
 {
 	struct builder *b = fresh();
-	struct render_options o = {.width = 80, .rows = 3};
+	struct render_options o = {.width = 80, .rows = 4};
 	struct buf out = {0};
 
 	sample(b, "/usr/lib/libwebp.so.7", "quantize_block;encode_macroblock", 812);
@@ -448,12 +462,14 @@ TEST(hottest)
 	sample(b, "/usr/lib/libz.so.1", "inflate_fast", 177);
 	sample(b, "/usr/lib/libz.so.1", "inflate_fast;[truncated: too deep]", 3);
 	sample(b, "", "[lost: ring full]", 997);
+	sample_in_file(b, "Model.save", "/srv/app/models.py", 41, 280);
 	CHECK_INT(render_hottest(finished(b), &o, &out), 0);
 	CHECK_STR(text(&out),
 		  "        self             total\n"
-		  "      9.97 s  43.7 %    9.97 s  43.7 %   [lost: ring full]\n"
-		  "      8.12 s  35.6 %    8.12 s  35.6 %   quantize_block     libwebp.so.7\n"
-		  "      2.91 s  12.8 %   11.03 s  48.4 %   encode_macroblock  libwebp.so.7\n");
+		  "      9.97 s  38.9 %    9.97 s  38.9 %   [lost: ring full]\n"
+		  "      8.12 s  31.7 %    8.12 s  31.7 %   quantize_block     libwebp.so.7\n"
+		  "      2.91 s  11.4 %   11.03 s  43.1 %   encode_macroblock  libwebp.so.7\n"
+		  "      2.80 s  10.9 %    2.80 s  10.9 %   Model.save         models.py:41\n");
 	buf_fini(&out);
 	builder_free(b);
 }
