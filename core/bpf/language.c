@@ -234,12 +234,21 @@ static bool poll_program(struct bpf_sampler *b, uint32_t unwinder, bool wait)
 	return true;
 }
 
-static bool poll_all(struct bpf_sampler *b, bool wait)
+bool bpf_publish_poll_programs(struct bpf_sampler *b)
 {
 	bool settled = false;
 
 	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
-		settled |= poll_program(b, u, wait);
+		settled |= poll_program(b, u, false);
+	return settled;
+}
+
+bool bpf_publish_wait_programs(struct bpf_sampler *b, bool all)
+{
+	bool settled = false;
+
+	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
+		settled |= poll_program(b, u, all || b->languages[u].awaited);
 	return settled;
 }
 
@@ -247,16 +256,6 @@ void language_programs_begin(struct bpf_sampler *b)
 {
 	for (uint32_t u = 0; u < b->set->n && u < FILES_MAX_UNWINDERS; u++)
 		language_program_state(b, u);
-}
-
-bool bpf_publish_poll_programs(struct bpf_sampler *b)
-{
-	return poll_all(b, false);
-}
-
-bool bpf_publish_wait_programs(struct bpf_sampler *b)
-{
-	return poll_all(b, true);
 }
 
 void language_programs_fini(struct bpf_sampler *b)

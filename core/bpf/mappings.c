@@ -154,19 +154,23 @@ static void on_claim(void *arg, const struct claim *c)
 	append_claimed(arg, c->lo, c->hi, c->arg, c->unwinder);
 }
 
-/* Is the program of a language to come? */
-static bool is_awaited(enum language_program_state state)
+/* Code of the process is claimed by this unwinder: notes if its program is yet to come. */
+static enum language_program_state note_program(struct writer *w, uint32_t unwinder)
 {
-	return state == LANGUAGE_LOADING || state == LANGUAGE_LATER;
+	enum language_program_state state = state_of(w, unwinder);
+
+	if (state == LANGUAGE_LOADING || state == LANGUAGE_LATER) {
+		w->p->awaits_program = true;
+		w->b->languages[unwinder].awaited = true;
+	}
+	return state;
 }
 
 static void note_foreign(void *arg, const struct claim *c)
 {
 	struct pieces *p = arg;
-	enum language_program_state state = state_of(p->w, c->unwinder);
 
-	p->foreign |= state != LANGUAGE_READY;
-	p->w->p->awaits_program |= is_awaited(state);
+	p->foreign |= note_program(p->w, c->unwinder) != LANGUAGE_READY;
 }
 
 /* The claims of several unwinders of one file, in order of address: the next that ends above `at`.
@@ -225,10 +229,9 @@ static bool is_foreign(struct pieces *p, const struct process_mapping *m)
 
 static void note_awaited(struct writer *w, const struct process_mapping *m)
 {
-	for (uint32_t u = 0; m->file && m->file->claimed && u < FILES_MAX_UNWINDERS; u++) {
+	for (uint32_t u = 0; m->file && m->file->claimed && u < FILES_MAX_UNWINDERS; u++)
 		if (m->file->slabs[u] && m->file->slabs[u]->nclaims)
-			w->p->awaits_program |= is_awaited(state_of(w, u));
-	}
+			note_program(w, u);
 }
 
 /* Appends the mapping, unless code in it is for user space. 0 or -errno. */

@@ -64,6 +64,7 @@ struct language_program {
 		LANGUAGE_NONE, /* the unwinder has no program, or it can't be loaded */
 	} state;
 	struct loader child; /* that loads it */
+	bool awaited;        /* a process has code that the unwinder claims */
 	uint32_t attempts;
 	uint64_t retry_ns; /* CLOCK_MONOTONIC */
 };

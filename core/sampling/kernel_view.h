@@ -62,9 +62,9 @@ static inline struct kernel_view *kernel_view_of(struct process *p)
 
 /* Publishes what changed. To be called after records were read, until as_of; 0: none were yet. */
 void kernel_views_update(struct kernel_views *, uint64_t as_of);
-/* The same as of now, and waits for programs that are being loaded. Only while no process that is
- * sampled runs. */
-void kernel_views_update_all(struct kernel_views *);
+/* The same as of now, and waits for the programs of languages that processes await, or for all that
+ * are being loaded. Only while nothing is sampled. */
+void kernel_views_update_all(struct kernel_views *, bool all_programs);
 /* Will kernel_views_update() have work now or soon? */
 bool kernel_views_are_pending(const struct kernel_views *);
 

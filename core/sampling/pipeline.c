@@ -138,10 +138,10 @@ void pipeline_update(struct pipeline *p, uint64_t as_of)
 	kernel_views_update(&p->views, as_of);
 }
 
-void pipeline_update_all(struct pipeline *p)
+void pipeline_update_all(struct pipeline *p, bool all_programs)
 {
 	files_retry(p->files, clock_now());
-	kernel_views_update_all(&p->views);
+	kernel_views_update_all(&p->views, all_programs);
 }
 
 bool pipeline_is_pending(const struct pipeline *p)

@@ -79,9 +79,9 @@ void pipeline_retry(struct pipeline *);
 /* Publishes to the BPF sampler what changed. After records were drained. as_of: the perf stream's
  * horizon; 0: no records were read yet. */
 void pipeline_update(struct pipeline *, uint64_t as_of);
-/* The same as of now, and waits for BPF programs that are being loaded. Only while no target
- * runs. */
-void pipeline_update_all(struct pipeline *);
+/* The same as of now, and waits for the BPF programs of languages that targets await, or for all
+ * that are being loaded. Only while nothing is sampled. */
+void pipeline_update_all(struct pipeline *, bool all_programs);
 /* Will pipeline_update() have work now or soon? Otherwise one drain and update a second are
  * enough. */
 bool pipeline_is_pending(const struct pipeline *);

@@ -221,7 +221,8 @@ void profiler_prepare(struct profiler *p)
 	for (uint32_t i = 0; i < p->npids; i++)
 		pipeline_scan(p->pipeline, p->pids[i]);
 	worker_wait(p->worker);
-	pipeline_update_all(p->pipeline);
+	/* Processes run already: what they might start later is not worth the delay. */
+	pipeline_update_all(p->pipeline, false);
 	for (uint32_t i = 0; i < p->npids; i++)
 		perf_stream_add_own(p->stream, p->pids[i]);
 }
@@ -234,7 +235,7 @@ void profiler_prepare_held(struct profiler *p)
 	pipeline_retry(p->pipeline);
 	/* The first call publishes the mappings, the second confirms them. */
 	for (int i = 0; i < 2; i++)
-		pipeline_update_all(p->pipeline);
+		pipeline_update_all(p->pipeline, true);
 	perf_stream_add_own(p->stream, p->pids[0]);
 }
 

@@ -63,7 +63,7 @@ def settle(pid, process):
         n = events(pid)
         if n != last:
             last, since = n, time.monotonic()
-        return n and time.monotonic() - since > 0.3
+        return n and time.monotonic() - since > 0.6
 
     wait_for("the profiler's events", 20, quiet)
 
