@@ -521,3 +521,18 @@ void plugin_set_close(struct plugin_set *set)
 	free(set->instances);
 	*set = (struct plugin_set){0};
 }
+
+struct plugin_stamp plugin_stamp(const struct fusee_plugin *d)
+{
+	struct plugin_stamp stamp = {0};
+	struct stat st;
+	Dl_info info;
+
+	if (dladdr(d, &info) && !stat(info.dli_fname, &st))
+		stamp = (struct plugin_stamp){.dev = st.st_dev,
+					      .ino = st.st_ino,
+					      .size = (uint64_t)st.st_size,
+					      .mtime_ns = st.st_mtim.tv_sec * 1000000000ll +
+							  st.st_mtim.tv_nsec};
+	return stamp;
+}

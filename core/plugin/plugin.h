@@ -55,6 +55,14 @@ int plugin_set_open(const char *dir, const struct fusee_host *, const char *cons
 		    struct plugin_set *ret);
 void plugin_set_close(struct plugin_set *);
 
+/* What tells the file that a plugin was loaded from from others, also from an earlier build of it.
+ */
+struct plugin_stamp {
+	uint64_t dev, ino, size;
+	int64_t mtime_ns;
+};
+struct plugin_stamp plugin_stamp(const struct fusee_plugin *); /* zeros: not known */
+
 /* The functions of struct fusee_host that are the same for every kind of plugin. */
 void plugin_host_log(struct fusee_instance *, int level, const char *text);
 int plugin_host_fail(struct fusee_instance *, int err, const char *text);

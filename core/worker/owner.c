@@ -119,8 +119,10 @@ void owner_key(const struct owner_identity *i, const struct plugin_set *unwinder
 	for (uint32_t u = 0; unwinders && u < unwinders->n; u++) {
 		const struct fusee_plugin *d = unwinders->instances[u]->descriptor;
 		const struct fusee_unwinder_ops *ops = d->ops;
+		struct plugin_stamp stamp = plugin_stamp(d);
 
 		add(&h, d->name, strlen(d->name));
+		add(&h, &stamp, sizeof(stamp));
 		add(&h, &ops->slab_version, sizeof(ops->slab_version));
 	}
 	sha256_end(&h, key);
