@@ -173,6 +173,12 @@ static void on_ended(struct worker *w, struct slot *s, const char *why)
 	if (s->timed_out) {
 		timed_out(w, s, req);
 	} else if (!s->child.ready && s->child.err) {
+		if (!w->warned)
+			log_warning("%s: files are not read, so that stacks are truncated and "
+				    "functions have no "
+				    "names",
+				    s->child.text);
+		w->warned = true;
 		fail_or_wait(w, req, s->child.err == -ENOMEM ? -ENOMEM : -EIO, s->child.text, 1);
 	} else if (++req->deaths < MAX_DEATHS) {
 		s->next = req;

@@ -82,6 +82,7 @@ struct worker {
 	uint64_t next_id;
 	uint32_t pending; /* requests without an answer */
 	bool changed;     /* requests were added */
+	bool warned;      /* that a process cannot prepare itself */
 	struct client_request *delayed;
 	struct turns queues[LANES];
 	struct slot slots[POOL_SLOTS];
