@@ -54,9 +54,10 @@
  *      is published after that has a higher version (versions rise over all processes).
  */
 
-#define RETRY_NS 1000000000u  /* between two searches for room */
-#define RECORD_NS 50000000u   /* a mapping's record is read so soon after its place was chosen */
-#define REREAD_NS 1000000000u /* between two readings of a process's mappings */
+#define RETRY_NS 1000000000u   /* between two searches for room */
+#define RECORD_NS 50000000u    /* a mapping's record is read so soon after its place was chosen */
+#define COVERED_NS 1000000000u /* a stack is read so soon after its sample */
+#define REREAD_NS 1000000000u  /* between two readings of a process's mappings */
 
 static bool is_published(const struct kernel_view *v)
 {
@@ -94,25 +95,44 @@ void kernel_view_sampled(struct kernel_views *vs, struct process *proc)
 		kernel_view_mark_dirty(vs, proc);
 }
 
+/* Notes a file whose code was covered; 0: several files. */
+static void add_covered(struct kernel_view *v, uint32_t file)
+{
+	for (uint32_t i = 0; i < v->ncovered && i < KERNEL_VIEW_COVERED; i++)
+		if (v->covered_files[i] == file)
+			return;
+	if (!file)
+		v->ncovered = KERNEL_VIEW_COVERED;
+	else if (v->ncovered < KERNEL_VIEW_COVERED)
+		v->covered_files[v->ncovered] = file;
+	if (v->ncovered <= KERNEL_VIEW_COVERED)
+		v->ncovered++;
+}
+
 void kernel_view_covered(struct kernel_views *vs, struct process *proc, uint64_t since,
 			 uint32_t file)
 {
 	struct kernel_view *v = kernel_view_of(proc);
-	bool another = v->covered && v->covered_version == v->published.version &&
-		       v->covered_file != file;
 
 	if (!vs->bpf)
 		return;
+	/* Stacks of earlier versions are read until then. */
+	if (!v->covered ||
+	    (since > v->covered + COVERED_NS && v->covered_version != v->published.version))
+		v->ncovered = 0;
+	add_covered(v, file);
 	v->covered = since ? since : 1;
 	v->covered_version = v->published.version;
-	v->covered_file = another ? 0 : file;
 }
 
-static bool has_code_of(const struct walk *w, uint32_t file)
+static bool has_covered_code(const struct kernel_view *v, const struct walk *w)
 {
+	if (v->ncovered > KERNEL_VIEW_COVERED)
+		return true;
 	for (uint32_t i = 0; i < w->n; i++)
-		if (w->frames[i].file == file)
-			return true;
+		for (uint32_t k = 0; k < v->ncovered; k++)
+			if (w->frames[i].file == v->covered_files[k])
+				return true;
 	return false;
 }
 
@@ -123,9 +143,9 @@ bool kernel_view_is_outdated(struct process *proc, uint64_t time, uint64_t proce
 
 	if (!v->covered || v->covered > time)
 		return false;
-	if (process == proc->id && version == v->covered_version && v->covered_file)
-		return has_code_of(w, v->covered_file);
-	return process != proc->id || version <= v->covered_version;
+	if (process != proc->id) /* its parent's */
+		return true;
+	return version <= v->covered_version && has_covered_code(v, w);
 }
 
 /* Room for one more. false: no memory. */

@@ -24,6 +24,8 @@ enum kernel_view_state {
 };
 
 /* Of one process. What process_owner() returns begins with it; zeros: absent. */
+#define KERNEL_VIEW_COVERED 4u
+
 struct kernel_view {
 	struct published published;
 	enum kernel_view_state state;
@@ -32,8 +34,10 @@ struct kernel_view {
 	uint64_t no_room;         /* VIEW_NO_ROOM: when publishing failed */
 	uint64_t reread;          /* when /proc was last read because of VIEW_CHANGED */
 	uint64_t covered;         /* when code was last covered by other code; 0: never */
-	uint32_t covered_version; /* published then; stacks of older versions may be wrong .. */
-	uint32_t covered_file;    /* .. and of this version with code of this file; 0: any */
+	uint32_t covered_version; /* published then; stacks of older versions and .. */
+	/* .. of this version may be wrong if they have code of these files */
+	uint32_t covered_files[KERNEL_VIEW_COVERED];
+	uint32_t ncovered; /* above KERNEL_VIEW_COVERED: too many, so any code */
 	uint32_t nanonymous, anonymous_cap;
 	struct anonymous_code *anonymous; /* that user space has stepped; owned */
 };

@@ -235,11 +235,21 @@ TEST(outdated_stacks)
 	walk->frames[walk->n++].file = 7;
 	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id, version, walk));
 	CHECK(!kernel_view_is_outdated(w.p, 30, w.p->id, version, walk));
-	walk->n = 0;
 	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id, version - 1, walk));
+	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, version + 1, walk));
+	walk->n = 0;
+	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, version - 1, walk));
 	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id + 1, version + 2, walk)); /* its parent's */
-	/* of several files: any */
+	/* of several files: those with code of one */
 	kernel_view_covered(&w.views, w.p, 45, 8);
+	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, version, walk));
+	walk->frames[walk->n++].file = 7;
+	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id, version, walk));
+	walk->frames[0].file = 8;
+	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id, version, walk));
+	walk->n = 0;
+	/* of more than are kept, or not known: any */
+	kernel_view_covered(&w.views, w.p, 46, 0);
 	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id, version, walk));
 	/* withdrawn and published again, in another chunk, it is not for ever */
 	kernel_view_withdraw(&w.views, w.p);
