@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// clang-format off
+// sources: plugins/discovery/process/read.c plugins/discovery/cgroup/container.c plugins/discovery/cgroup/mounts.c
+// sources: plugins/discovery/systemd/path.c core/base/utf8.c core/base/buf.c
+// flags: -Iplugins/discovery -Wl,--wrap=open -Wl,--wrap=fopen -Wl,--wrap=readlink -Wl,--wrap=stat
+// libs:
+// clang-format on
+// What discoveries make of the texts that processes and containers choose: environments, command
+// lines, programs' paths, control groups. Each value is terminated and can be shown.
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
+#include "cgroup/container.h"
+#include "cgroup/mounts.h"
+#include "process/read.h"
+#include "systemd/path.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int __wrap_open(const char *path, int flags, ...);
+int __real_open(const char *path, int flags, ...);
+FILE *__wrap_fopen(const char *path, const char *mode);
+FILE *__real_fopen(const char *path, const char *mode);
+int __wrap_stat(const char *path, struct stat *st);
+int __real_stat(const char *path, struct stat *st);
+ssize_t __wrap_readlink(const char *path, char *to, size_t cap);
+
+static const uint8_t *text;
+static size_t length;
+static bool active; /* libFuzzer opens files too */
+
+static int content(void)
+{
+	int fd = memfd_create("proc", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, length) != (ssize_t)length || lseek(fd, 0, SEEK_SET))
+		abort();
+	return fd;
+}
+
+static bool is_proc(const char *path)
+{
+	return active && (!strncmp(path, "/proc/", 6) || !strcmp(path, "/etc/passwd"));
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+	va_list ap;
+	int mode;
+
+	if (is_proc(path))
+		return content();
+	va_start(ap, flags);
+	mode = va_arg(ap, int);
+	va_end(ap);
+	return __real_open(path, flags, mode);
+}
+
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	return is_proc(path) ? fdopen(content(), "r") : __real_fopen(path, mode);
+}
+
+/* /etc/passwd changes each time. */
+int __wrap_stat(const char *path, struct stat *st)
+{
+	static int64_t changes;
+
+	if (!is_proc(path))
+		return __real_stat(path, st);
+	*st = (struct stat){.st_mode = S_IFREG, .st_mtim.tv_nsec = ++changes % 1000000000};
+	return 0;
+}
+
+ssize_t __wrap_readlink(const char *path, char *to, size_t cap)
+{
+	size_t n = length < cap ? length : cap;
+
+	(void)path;
+	memcpy(to, text, n);
+	return (ssize_t)n;
+}
+
+static void shown(const char *value, size_t cap)
+{
+	if (strnlen(value, cap) == cap || !utf8_valid(value, strlen(value)))
+		abort();
+	for (const char *p = value; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			abort();
+}
+
+static void facts(void)
+{
+	static struct passwd_cache *users;
+	struct facts f;
+	char value[256];
+	int r;
+
+	if (!users && !(users = passwd_open()))
+		abort();
+	r = facts_read(&f, 777, FACTS_STATUS | FACTS_ENVIRON | FACTS_CMDLINE, users);
+	shown(f.exe, sizeof(f.exe));
+	shown(f.name, sizeof(f.name));
+	shown(f.user, sizeof(f.user));
+	shown(f.cmdline, sizeof(f.cmdline));
+	if (r > 0)
+		abort();
+	facts_free(&f);
+	if (!environment_get((const char *)text, length, "A", value, sizeof(value)))
+		shown(value, sizeof(value));
+	if (!environment_service((const char *)text, length, value, sizeof(value)))
+		shown(value, sizeof(value));
+}
+
+/* The parts of a path that are of the path. */
+static void groups(const char *path)
+{
+	struct unit_path u;
+	struct container c;
+	char of_process[300];
+
+	if (container_of(path, &c) && (strnlen(c.id, sizeof(c.id)) == sizeof(c.id) || !c.runtime))
+		abort();
+	if (unit_path_parse(path, &u)) {
+		shown(u.unit, sizeof(u.unit));
+		shown(u.slice, sizeof(u.slice));
+		shown(u.user_unit, sizeof(u.user_unit));
+		if (u.len > strlen(path) || !unit_type(u.unit) ||
+		    strnlen(u.machine, sizeof(u.machine)) == sizeof(u.machine))
+			abort();
+	}
+	if (unit_path_of_process(path, of_process, sizeof(of_process)) &&
+	    strnlen(of_process, sizeof(of_process)) == sizeof(of_process))
+		abort();
+}
+
+static void mounts(void)
+{
+	static struct tree trees[MAX_TREES];
+	uint32_t n;
+
+	mounts_find("", trees, &n);
+	if (n > MAX_TREES)
+		abort();
+	for (uint32_t i = 0; i < n; i++)
+		if (strnlen(trees[i].point, sizeof(trees[i].point)) == sizeof(trees[i].point) ||
+		    strnlen(trees[i].root, sizeof(trees[i].root)) == sizeof(trees[i].root))
+			abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *path = strndup((const char *)data, size);
+
+	if (!path)
+		return 0;
+	text = data;
+	length = size;
+	active = true;
+	facts();
+	groups(path);
+	mounts();
+	active = false;
+	free(path);
+	return 0;
+}

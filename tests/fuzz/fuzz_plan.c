@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// clang-format off
+// sources: core/config/script.c core/config/lua_api.c core/config/lua_library.c core/config/lua_options.c
+// sources: core/config/lua_policy.c core/config/lua_state.c core/config/pattern.c core/config/plan.c
+// sources: core/config/plan_builder.c core/config/plan_json.c core/config/settings.c core/config/help.c
+// sources: core/plugin/options.c core/plugin/instance.c
+// sources: core/base/buf.c core/base/clock.c core/base/dict.c core/base/guess.c core/base/json.c core/base/text.c
+// sources: core/base/utf8.c
+// flags: -I/usr/include/lua5.4 -Itests
+// libs: -llua5.4
+// clang-format on
+// Any text as a script: a plan, or sentences about what is wrong, within the limits of memory and
+// time; a plan can be shown, and its policy be called.
+#include <errno.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Of the tests' helpers only the plugins. */
+#define TEST_H
+#define CHECK(x)                 \
+	do {                     \
+		if (!(x))        \
+			abort(); \
+	} while (0)
+#define CHECK_INT(a, b) CHECK((a) == (b))
+#include "lib/config.h"
+
+#include "base/log.h"
+#include "base/utf8.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* ---- what core/config has of other rooms ---- */
+
+const char *const sampler_choices[] = {"auto", "bpf", "snapshot", NULL};
+
+const char *plugin_kind_name(uint32_t kind)
+{
+	static const char *const names[] = {
+		[FUSEE_SINK] = "sink", [FUSEE_DISCOVERY] = "discover", [FUSEE_UNWINDER] = "unwind"};
+
+	return kind < sizeof(names) / sizeof(*names) ? names[kind] : NULL;
+}
+
+const struct plugin *plugin_folder_find(const struct plugin_folder *f, uint32_t kind,
+					const char *name)
+{
+	for (uint32_t i = 0; i < f->n; i++)
+		if (f->plugins[i]->descriptor->kind == kind &&
+		    !strcmp(f->plugins[i]->descriptor->name, name))
+			return f->plugins[i];
+	return NULL;
+}
+
+static void ask(const struct plan *p)
+{
+	static const struct fusee_label labels[] = {
+		{.key = {"process", 7}, .str = {"postgres", 8}},
+		{.key = {"cgroup", 6}, .str = {"/system.slice/x.service", 23}},
+	};
+	struct policy_answer a;
+	char *text = NULL;
+	int r = lua_policy_ask(p, labels, 2, &a, &text);
+
+	if ((r == -EINVAL) != !!text && r != -ENOMEM)
+		abort();
+	if (a.hz < 0.1 || a.hz > 20000 || a.nlabels > POLICY_MAX_LABELS ||
+	    (p->nsinks < 64 && a.sinks >> p->nsinks))
+		abort();
+	for (uint32_t i = 0; i < a.nlabels; i++)
+		if (!utf8_valid(a.labels[i].str.p, a.labels[i].str.len))
+			abort();
+	free(text);
+}
+
+static void show(const struct plan *p)
+{
+	struct buf b = {0};
+
+	if (plan_json(p, &b) || !utf8_valid(b.p, b.len))
+		abort();
+	buf_fini(&b);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int fd = memfd_create("script", MFD_CLOEXEC);
+	struct plan_errors errors;
+	struct plan *p = NULL;
+	char path[64];
+	int r;
+
+	log_set_level(0);
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		abort();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	r = plan_from_script(&p, path, &config_folder, &errors);
+	if (!r != !!p || (r == -EINVAL && !errors.n) || (!r && errors.n) ||
+	    errors.n > PLAN_MAX_ERRORS + 1)
+		abort();
+	if (p) {
+		show(p);
+		for (int i = 0; i < 3; i++)
+			ask(p);
+	}
+	plan_free(p);
+	plan_errors_fini(&errors);
+	close(fd);
+	return 0;
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// clang-format off
+// sources: core/process/procfs.c core/process/cgroup.c core/base/buf.c
+// flags: -Wl,--wrap=open -Wl,--wrap=fopen -Wl,--wrap=stat -Wl,--wrap=fts_open
+// libs:
+// clang-format on
+// Texts of /proc: a process chooses its name, the names of its mappings and the depth of its
+// control groups, and a container what is mounted. What is read is in order, terminated, and of
+// this text.
+#include <fcntl.h>
+#include <fts.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "process/cgroup.h"
+#include "process/procfs.h"
+
+#define PID 777777
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int __wrap_open(const char *path, int flags, ...);
+int __real_open(const char *path, int flags, ...);
+FILE *__wrap_fopen(const char *path, const char *mode);
+FILE *__real_fopen(const char *path, const char *mode);
+int __wrap_stat(const char *path, struct stat *st);
+FTS *__wrap_fts_open(char *const *paths, int options,
+		     int (*compare)(const FTSENT **, const FTSENT **));
+int __real_stat(const char *path, struct stat *st);
+
+static const uint8_t *text;
+static size_t length;
+static bool active; /* libFuzzer opens files too */
+
+static bool is_process(const char *path)
+{
+	return active &&
+	       (!strncmp(path, "/proc/777777/", 13) || !strcmp(path, "/proc/self/mountinfo"));
+}
+
+static int content(void)
+{
+	int fd = memfd_create("proc", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, length) != (ssize_t)length || lseek(fd, 0, SEEK_SET))
+		abort();
+	return fd;
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+	va_list ap;
+	int mode;
+
+	if (is_process(path))
+		return content();
+	va_start(ap, flags);
+	mode = va_arg(ap, int);
+	va_end(ap);
+	return __real_open(path, flags, mode);
+}
+
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	return is_process(path) ? fdopen(content(), "r") : __real_fopen(path, mode);
+}
+
+int __wrap_stat(const char *path, struct stat *st)
+{
+	if (!active)
+		return __real_stat(path, st);
+	if (strlen(path) >= 8200)
+		abort();
+	*st = (struct stat){.st_mode = S_IFDIR};
+	return 0;
+}
+
+/* The folder would be walked now. */
+FTS *__wrap_fts_open(char *const *paths, int options,
+		     int (*compare)(const FTSENT **, const FTSENT **))
+{
+	(void)options;
+	(void)compare;
+	if (!memmem(text, length, paths[0], strcspn(paths[0], "/")) || !strstr(paths[0], "/a/b") ||
+	    paths[1])
+		abort();
+	return NULL;
+}
+
+static int each_mapping(void *arg, const struct procfs_mapping *m)
+{
+	uint32_t *n = arg;
+
+	if (m->lo >= m->hi || strchr(m->name, '\n') ||
+	    (*m->name && !memmem(text, length, m->name, strlen(m->name))))
+		abort();
+	return ++*n > 100;
+}
+
+static int each_process(void *arg, pid_t pid)
+{
+	(void)arg;
+	return pid <= 0;
+}
+
+static void processes(void)
+{
+	uint64_t ticks = 0, user = 0, system = 0;
+	struct procfs_status status;
+	bool kernel = false;
+	uint32_t n = 0;
+	char comm[16];
+
+	procfs_each_mapping(PID, each_mapping, &n);
+	if (!procfs_comm(PID, PID, comm) && (strnlen(comm, 16) == 16 || strchr(comm, '\n')))
+		abort();
+	procfs_start_ticks(PID, &ticks);
+	procfs_is_kernel(PID, &kernel);
+	procfs_is_exiting(PID);
+	procfs_cpu_ns(PID, &user, &system);
+	if (!procfs_status(PID, &status) && status.ns_pid <= 0)
+		abort();
+}
+
+static void groups(void)
+{
+	char path[CGROUP_MAX];
+
+	if (!cgroup_of("", PID, path) &&
+	    (*path != '/' || strlen(path) >= CGROUP_MAX || strchr(path, '\n')))
+		abort();
+	cgroup_each_process("/a/b", each_process, NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	text = data;
+	length = size;
+	active = true;
+	processes();
+	groups();
+	active = false;
+	return 0;
+}
