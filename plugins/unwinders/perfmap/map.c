@@ -47,9 +47,15 @@ struct map *map_new(uint64_t max_bytes)
 {
 	struct map *m = calloc(1, sizeof(*m));
 
-	if (m) /* offsets of names are 32 bits */
-		m->max = max_bytes < UINT32_MAX / 2 ? max_bytes : UINT32_MAX / 2;
+	if (m)
+		map_limit(m, max_bytes);
 	return m;
+}
+
+void map_limit(struct map *m, uint64_t max_bytes)
+{
+	/* offsets of names are 32 bits */
+	m->max = max_bytes < UINT32_MAX / 2 ? max_bytes : UINT32_MAX / 2;
 }
 
 void map_free(struct map *m)

@@ -48,5 +48,7 @@ bool map_lookup(const struct map *, uint64_t addr, uint32_t generation, const ch
 bool map_covers(const struct map *, uint64_t lo, uint64_t hi, enum map_kind *kind);
 const uint64_t *map_faults(const struct map *); /* lines so far, by enum map_fault */
 uint64_t map_bytes(const struct map *);         /* memory in use */
+/* Another limit. What is in use beyond it stays; no line is added then. */
+void map_limit(struct map *, uint64_t max_bytes);
 uint32_t map_entries(const struct map *);
 #endif

@@ -39,6 +39,22 @@ void mapfile_fini(struct mapfile *s)
 		close(s->folder);
 }
 
+uint64_t mapfile_bytes(const struct mapfile *s)
+{
+	return map_bytes(s->map) + (s->before ? map_bytes(s->before) : 0);
+}
+
+void mapfile_limit(struct mapfile *s, uint64_t max_bytes)
+{
+	s->max_bytes = max_bytes / 2;
+	map_limit(s->map, s->max_bytes);
+}
+
+void mapfile_reread(struct mapfile *s)
+{
+	s->reread = s->fd >= 0;
+}
+
 static uint64_t clock_ns(void)
 {
 	struct timespec t;
@@ -100,6 +116,7 @@ out:
 static void forget_file(struct mapfile *s)
 {
 	s->offset = 0;
+	s->full = false;
 	s->nhead = s->ntail = 0;
 	s->written = (struct timespec){0};
 }
@@ -209,14 +226,15 @@ static int read_on(struct mapfile *s, struct reading *r)
 	if (!buf)
 		return -ENOMEM;
 	memcpy(before, map_faults(s->map), sizeof(before));
-	while (s->offset < MAX_FILE && (n = pread(s->fd, buf, CHUNK, (off_t)s->offset)) > 0) {
+	while (!s->full && s->offset < MAX_FILE &&
+	       (n = pread(s->fd, buf, CHUNK, (off_t)s->offset)) > 0) {
 		map_feed(s->map, buf, (size_t)n);
 		mark(s, buf, (uint32_t)n);
 		s->offset += (uint64_t)n;
 		if (map_pending(s->map) >= MAP_PENDING)
 			commit(s, r);
-		if (map_faults(s->map)[MAP_FULL] > before[MAP_FULL] + 1000)
-			s->offset = MAX_FILE; /* the rest has no room either */
+		/* the rest has no room either */
+		s->full = map_faults(s->map)[MAP_FULL] > before[MAP_FULL] + 1000;
 	}
 	commit(s, r);
 	add_faults(s, s->map, before);
@@ -241,6 +259,20 @@ static int begin_anew(struct mapfile *s, struct reading *r)
 	return 0;
 }
 
+/* There is room now for lines that had none. */
+static int read_again(struct mapfile *s)
+{
+	struct map *m = map_new(s->max_bytes);
+
+	s->reread = false;
+	if (!m)
+		return -ENOMEM;
+	map_free(s->map);
+	s->map = m;
+	forget_file(s);
+	return 0;
+}
+
 int mapfile_read(struct mapfile *s, uint32_t (*changed)(void *arg), void *arg)
 {
 	struct reading reading = {.changed = changed, .arg = arg};
@@ -258,6 +290,8 @@ int mapfile_read(struct mapfile *s, uint32_t (*changed)(void *arg), void *arg)
 		return -errno;
 	if (another || is_rewritten(s, &st))
 		r = begin_anew(s, &reading);
+	else if (s->reread)
+		r = read_again(s);
 	if (!r && (uint64_t)st.st_size > s->offset)
 		r = read_on(s, &reading);
 	s->written = st.st_mtim;

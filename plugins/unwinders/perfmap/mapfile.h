@@ -43,6 +43,8 @@ struct mapfile {
 	uint32_t first;           /* generation from which map is valid */
 	uint32_t generation;
 	uint64_t max_bytes;
+	bool full;        /* the rest of the file has no room */
+	bool reread;      /* mapfile_reread() was called */
 	uint64_t next_ns; /* CLOCK_MONOTONIC of the next reading at the earliest */
 	uint64_t faults[MAP_FAULTS];
 	uint64_t rewrites;
@@ -58,6 +60,11 @@ void mapfile_fini(struct mapfile *);
  * the last reading took. 0, or -errno: there is no map, or it is refused.
  */
 int mapfile_read(struct mapfile *, uint32_t (*changed)(void *arg), void *arg);
+/* Memory in use; and another limit of it, as max_bytes of mapfile_init(). */
+uint64_t mapfile_bytes(const struct mapfile *);
+void mapfile_limit(struct mapfile *, uint64_t max_bytes);
+/* The next reading begins anew: there was no room for all lines, and now there is. */
+void mapfile_reread(struct mapfile *);
 bool mapfile_lookup(const struct mapfile *, uint64_t addr, uint32_t generation, const char **name,
 		    uint32_t *len);
 #endif

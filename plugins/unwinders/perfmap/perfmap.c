@@ -18,9 +18,17 @@ FUSEE_EMBED(perfmap_bpf, "perfmap.bpf.o");
 
 static const char *const reasons[] = PERFMAP_REASON_TEXTS;
 
-#define MAX_MEMORY (64u << 20) /* bytes for the map of one process */
+/* Bytes of memory for the map of a process, for those of a user, and for all: any user can make
+ * many processes with large maps. */
+#define MAX_MEMORY (64u << 20)
+#define MAX_OF_USER (96u << 20)
+#define MAX_OF_ALL (160u << 20)
+/* A map that had no room is read again when there is room for as much. */
+#define ROOM_AGAIN (16u << 20)
 
 struct perfmap;
+
+enum room { ROOM_OF_PROCESS, ROOM_OF_USER, ROOM_OF_ALL };
 
 /* A process that executes memory without a file. */
 struct jit_process {
@@ -29,13 +37,18 @@ struct jit_process {
 	uint64_t process; /* the core's handle */
 	uint32_t pid;     /* in fusee's pid namespace */
 	struct mapfile file;
+	uint64_t bytes; /* of memory of its map, after the last reading */
 	uint64_t counted[MAP_FAULTS], counted_rewrites; /* of file, as last reported */
 	enum mapfile_refusal reported;
+	enum room room; /* what bounds its map */
+	bool full;      /* its map had no room for all lines, because of others */
 };
 
 struct perfmap {
 	struct fusee_self self;
 	struct jit_process *processes;
+	uint64_t bytes; /* of memory of all maps */
+	bool warned[ROOM_OF_ALL + 1];
 };
 
 static struct jit_process *find(struct perfmap *p, uint64_t process)
@@ -78,6 +91,22 @@ static void report_refusal(struct jit_process *k)
 		  why[k->reported]);
 }
 
+/* Logs once for each limit that it was reached. */
+static void warn_full(struct jit_process *k)
+{
+	static const char *const whose[] = {"process", "its user", "all processes"};
+	static const uint32_t most[] = {MAX_MEMORY, MAX_OF_USER, MAX_OF_ALL};
+
+	if (k->perfmap->warned[k->room])
+		return;
+	k->perfmap->warned[k->room] = k->room != ROOM_OF_PROCESS;
+	fusee_log(&k->perfmap->self, FUSEE_WARNING,
+		  "the perf map of process %u has no room: the maps of %s may take %u MiB; not all "
+		  "of "
+		  "its code has names",
+		  k->pid, whose[k->room], most[k->room] >> 20);
+}
+
 /* Counts the lines that were refused since the last report. */
 static void report_faults(struct jit_process *k)
 {
@@ -87,15 +116,17 @@ static void report_faults(struct jit_process *k)
 		[MAP_FULL] = "no room",
 		[MAP_TRUNCATED] = "name truncated",
 	};
+	static const char *const no_room[] = {"no room", "no room for its user", "no room for all"};
 	struct mapfile *s = &k->file;
 
-	if (s->faults[MAP_FULL] && !k->counted[MAP_FULL])
-		fusee_log(&k->perfmap->self, FUSEE_WARNING,
-			  "the perf map of process %u needs more than %u MiB: not all of its code "
-			  "has names",
-			  k->pid, MAX_MEMORY >> 20);
+	if (s->faults[MAP_FULL] > k->counted[MAP_FULL]) {
+		if (!k->counted[MAP_FULL])
+			warn_full(k);
+		k->full = k->room != ROOM_OF_PROCESS;
+	}
 	for (int i = 0; i < MAP_FAULTS; i++) {
-		fusee_count_by(&k->perfmap->self, "lines_refused", "reason", why[i],
+		fusee_count_by(&k->perfmap->self, "lines_refused", "reason",
+			       i == MAP_FULL ? no_room[k->room] : why[i],
 			       s->faults[i] - k->counted[i]);
 		k->counted[i] = s->faults[i];
 	}
@@ -104,11 +135,51 @@ static void report_faults(struct jit_process *k)
 	k->counted_rewrites = s->rewrites;
 }
 
+static uint64_t bytes_of_user(const struct perfmap *p, uint32_t uid)
+{
+	uint64_t sum = 0;
+
+	for (const struct jit_process *k = p->processes; k; k = k->next)
+		sum += k->file.owner.uid == uid ? k->bytes : 0;
+	return sum;
+}
+
+/* How much memory the map may take: its own limit, or what others leave of theirs. */
+static uint64_t share_of(struct jit_process *k)
+{
+	const struct perfmap *p = k->perfmap;
+	uint64_t all = p->bytes - k->bytes, user = 0;
+
+	if (all > MAX_OF_USER - MAX_MEMORY) /* otherwise no user can have so much */
+		user = bytes_of_user(p, k->file.owner.uid) - k->bytes;
+	user = user < MAX_OF_USER ? MAX_OF_USER - user : 0;
+	all = all < MAX_OF_ALL ? MAX_OF_ALL - all : 0;
+	k->room = all < user && all < MAX_MEMORY ? ROOM_OF_ALL
+		  : user < MAX_MEMORY            ? ROOM_OF_USER
+						 : ROOM_OF_PROCESS;
+	all = all < user ? all : user;
+	return all < MAX_MEMORY ? all : MAX_MEMORY;
+}
+
+static void count_bytes(struct jit_process *k, uint64_t bytes)
+{
+	k->perfmap->bytes += bytes - k->bytes;
+	k->bytes = bytes;
+}
+
 /* Reads what was added to the map since the last call. */
 static int update(struct jit_process *k)
 {
-	int r = mapfile_read(&k->file, changed, k);
+	uint64_t share = share_of(k);
+	int r;
 
+	if (k->full && share >= k->bytes + ROOM_AGAIN) {
+		k->full = false;
+		mapfile_reread(&k->file);
+	}
+	mapfile_limit(&k->file, share);
+	r = mapfile_read(&k->file, changed, k);
+	count_bytes(k, mapfile_bytes(&k->file));
 	report_refusal(k);
 	report_faults(k);
 	return r;
@@ -199,6 +270,7 @@ static void perfmap_detach(void *ctx, uint64_t process)
 		if (k->process != process)
 			continue;
 		*at = k->next;
+		count_bytes(k, 0);
 		mapfile_fini(&k->file);
 		free(k);
 		return;

@@ -385,6 +385,36 @@ TEST(grows)
 	close_mapfile(&s);
 }
 
+/* Others may leave less memory for a map, and more again later. */
+TEST(limits_that_change)
+{
+	struct mapfile s = open_mapfile();
+	FILE *f = fopen(path("perf-42.map"), "w");
+
+	for (unsigned int i = 0; i < 20000; i++)
+		fprintf(f, "%x 10 function %u\n", 0x100000 + 16 * i, i);
+	CHECK(!fclose(f));
+	mapfile_limit(&s, 400000);
+	CHECK_INT(look(&s), 0);
+	CHECK(mapfile_bytes(&s) <= 400000 && s.faults[MAP_FULL] > 1000);
+	CHECK_STR(name_at(&s, 0x100000, 1), "function 0");
+	CHECK_STR(name_at(&s, 0x100000 + 16 * 19999, 1), "");
+	/* less than there is: nothing is added, nothing is lost */
+	mapfile_limit(&s, 0);
+	put("perf-42.map", "a", "1000 10 one\n");
+	CHECK_INT(look(&s), 0);
+	CHECK_STR(name_at(&s, 0x1000, 1), "");
+	CHECK_STR(name_at(&s, 0x100000, 1), "function 0");
+	mapfile_limit(&s, 16 << 20);
+	mapfile_reread(&s);
+	CHECK_INT(look(&s), 0);
+	CHECK_STR(name_at(&s, 0x1000, 1), "one");
+	CHECK_STR(name_at(&s, 0x100000 + 16 * 19999, 1), "function 19999");
+	CHECK_INT(s.rewrites, 0);
+	CHECK_INT(generation, 1);
+	close_mapfile(&s);
+}
+
 /* Truncated; longer than before, from its head or from its end; another file in its place. */
 TEST(rewritten)
 {
