@@ -16,14 +16,16 @@ enum frame_kind {
 };
 
 /*
- * A frame is one word; a pushed frame is three words, of which the last two are the unwinder's.
- * A pushed frame that is in the record already, as in recursions, is one word: FRAME_AGAIN.
+ * A frame is one word; a pushed frame is three words, or five, of which the last two or four are
+ * the unwinder's. A pushed frame that is in the record already, as in recursions, is one word:
+ * FRAME_AGAIN.
  *
  *	bits 62-63  enum frame_kind; a kernel address has both bits set already
  *	bit  61     FRAME_GUESSED, not for kernel frames; pushed: FRAME_AGAIN
  *	bits 0-60   file: number of the file (bits 41-60) and offset in it (bits 0-40);
- *	            anonymous: address; pushed: number of the unwinder; FRAME_AGAIN: index of the
- *	            word with which the equal frame begins
+ *	            anonymous: address; pushed: number of the unwinder (bits 0-7), its flags
+ *	            (bits 8-15), FRAME_FOUR_WORDS; FRAME_AGAIN: index of the word with which the
+ *	            equal frame begins
  */
 #define FRAME_KIND_SHIFT 62
 #define FRAME_GUESSED (1ull << 61)
@@ -33,6 +35,10 @@ enum frame_kind {
 #define FRAME_MAX_OFFSET ((1ull << FRAME_FILE_SHIFT) - 1)
 #define FRAME_MAX_ADDRESS (FRAME_GUESSED - 1)
 #define FRAME_PUSHED_WORDS 3u
+#define FRAME_FOUR_WORDS (1ull << 16) /* it has two more words */
+#define FRAME_MOST_WORDS 5u
+#define FRAME_UNWINDER 0xffu
+#define FRAME_FLAGS_SHIFT 8
 
 /* A file's number of 20 bits fits below FRAME_GUESSED. */
 _Static_assert(((__u64)FRAME_MAX_FILE << FRAME_FILE_SHIFT | FRAME_MAX_OFFSET) == FRAME_MAX_ADDRESS,

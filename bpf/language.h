@@ -179,14 +179,26 @@ FUSEE_FN int language_stop(struct fusee_unwind *u, struct scratch *s, __u32 reas
 	return STEP_STOPPED;
 }
 
+/* The first word of the frame that the step pushed. */
+FUSEE_FN __u64 pushed_word(const struct fusee_unwind *u, const struct scratch *s)
+{
+	return (__u64)FRAME_PUSHED << FRAME_KIND_SHIFT |
+	       (u->pushed_words > 2 ? FRAME_FOUR_WORDS : 0) |
+	       (__u64)(u->push_flags & 0xff) << FRAME_FLAGS_SHIFT | s->slot;
+}
+
 /* Is the frame that the step pushed in the record already, at this index? */
 FUSEE_FN int is_equal_to(struct fusee_unwind *u, struct scratch *s, __u32 i)
 {
-	if (i >= s->at || i > RECORD_MAX_WORDS - FRAME_PUSHED_WORDS)
+	const __u64 *words = s->record.stack.words;
+
+	if (i >= s->at || i > RECORD_MAX_WORDS - FRAME_MOST_WORDS)
 		return 0;
-	return s->record.stack.words[i] == ((__u64)FRAME_PUSHED << FRAME_KIND_SHIFT | s->slot) &&
-	       s->record.stack.words[i + 1] == u->pushed[0] &&
-	       s->record.stack.words[i + 2] == u->pushed[1];
+	if (words[i] != pushed_word(u, s) || words[i + 1] != u->pushed[0] ||
+	    words[i + 2] != u->pushed[1])
+		return 0;
+	return u->pushed_words <= 2 ||
+	       (words[i + 3] == u->pushed[2] && words[i + 4] == u->pushed[3]);
 }
 
 /* Appends the frame that the step pushed, which replaces the machine's. STEP_AGAIN or STEP_FULL. */
@@ -195,7 +207,7 @@ FUSEE_FN int append_pushed(struct fusee_unwind *u, struct scratch *s)
 	__u64 hash = (u->pushed[0] ^ u->pushed[1]) & (SCRATCH_EQUAL - 1);
 	__u32 at = s->at, equal = s->equal[hash];
 
-	if (at > RECORD_MAX_WORDS - FRAME_PUSHED_WORDS)
+	if (at > RECORD_MAX_WORDS - FRAME_MOST_WORDS)
 		return STEP_FULL;
 	u->npushed = 0;
 	s->pushed = 1;
@@ -206,11 +218,16 @@ FUSEE_FN int append_pushed(struct fusee_unwind *u, struct scratch *s)
 		s->at = at + 1;
 		return STEP_AGAIN;
 	}
-	s->record.stack.words[at] = (__u64)FRAME_PUSHED << FRAME_KIND_SHIFT | s->slot;
+	s->record.stack.words[at] = pushed_word(u, s);
 	s->record.stack.words[at + 1] = u->pushed[0];
 	s->record.stack.words[at + 2] = u->pushed[1];
 	s->equal[hash] = at;
 	s->at = at + FRAME_PUSHED_WORDS;
+	if (u->pushed_words > 2) {
+		s->record.stack.words[at + 3] = u->pushed[2];
+		s->record.stack.words[at + 4] = u->pushed[3];
+		s->at = at + FRAME_MOST_WORDS;
+	}
 	return STEP_AGAIN;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "profile/builder.h"
+#include "profile/pprof_flags.h"
 #include "profile/pprof_loss.h"
 #include "profile/pprof_unpack.h"
 
@@ -188,19 +189,31 @@ static uint32_t small(int64_t v)
 	return v > 0 && v < UINT32_MAX ? (uint32_t)v : 0;
 }
 
+/* The builder's index of the function. */
+static uint32_t read_function(struct decoder *d, const Function *f)
+{
+	struct fusee_function to = {.name = string(d, f->name),
+				    .system_name = string(d, f->system_name),
+				    .file = string(d, f->filename),
+				    .start_line = small(f->start_line)};
+	const char *name = raw(d, f->system_name);
+	size_t len = strlen(name);
+
+	to.flags = pprof_flags_read(name, &len);
+	if (to.flags)
+		to.system_name = builder_string(d->b, name, len);
+	return builder_function(d->b, &to);
+}
+
 static void read_functions(struct decoder *d)
 {
 	if (ids_make(d, &d->functions, d->in->n_function))
 		return;
 	for (size_t i = 0; i < d->in->n_function && !d->error; i++) {
 		const Function *f = d->in->function[i];
-		struct fusee_function to = {.name = string(d, f->name),
-					    .system_name = string(d, f->system_name),
-					    .file = string(d, f->filename),
-					    .start_line = small(f->start_line)};
 
 		d->functions.at[d->functions.n++] = (struct id){f->id, raw(d, f->name),
-								builder_function(d->b, &to)};
+								read_function(d, f)};
 	}
 	ids_close(d, &d->functions, "a function has the id 0", "two functions have the same id");
 }

@@ -16,6 +16,7 @@
 #include "base/dict.h"
 #include "base/utf8.h"
 #include "profile/check.h"
+#include "profile/pprof_flags.h"
 #include "profile/pprof_loss.h"
 
 #define OUT_STEP 65536
@@ -330,6 +331,22 @@ static void emit_location(struct encoder *e, uint32_t i)
 	emit_msg(e, 4);
 }
 
+/* The string of a function's system name, with its flags. */
+static uint32_t system_name(struct encoder *e, uint32_t name, uint32_t flags)
+{
+	const struct fusee_str *s = FUSEE_AT(struct fusee_str, e->p->strings, name);
+
+	if (!flags)
+		return string(e, name);
+	buf_reset(&e->sub);
+	buf_add(&e->sub, s->p, s->len);
+	pprof_flags_write(&e->sub, flags);
+	if (!e->sub.error)
+		return text(e, e->sub.p, e->sub.len);
+	fail(e, -ENOMEM);
+	return 0;
+}
+
 static void emit_function(struct encoder *e, uint32_t i)
 {
 	const struct fusee_function *f = FUSEE_AT(struct fusee_function, e->p->functions, i);
@@ -337,7 +354,7 @@ static void emit_function(struct encoder *e, uint32_t i)
 
 	put_uint(&e->msg, 1, i);
 	put_uint(&e->msg, 2, string(e, name));
-	put_uint(&e->msg, 3, string(e, f->system_name ? f->system_name : name));
+	put_uint(&e->msg, 3, system_name(e, f->system_name ? f->system_name : name, f->flags));
 	put_uint(&e->msg, 4, string(e, f->file));
 	put_uint(&e->msg, 5, f->start_line);
 	emit_msg(e, 5);

@@ -14,6 +14,7 @@
 #include "base/dict.h"
 #include "base/sha256.h"
 #include "profile/check.h"
+#include "profile/pprof_flags.h"
 
 /* The elements of a table that a part has. */
 struct chosen {
@@ -107,6 +108,9 @@ static void add_function(struct split *s, uint32_t i)
 	add_string(s, f->file);
 	s->bytes += field(1 + varint(s->functions.to[i]) + 3 * (1 + s->string_id) + 1 +
 			  varint(f->start_line));
+	if (f->flags) /* a system name of its own, with the flags in it */
+		s->bytes += field(FUSEE_AT(struct fusee_str, s->p->strings, f->system_name)->len +
+				  PPROF_FLAGS_MOST);
 }
 
 static void add_mapping(struct split *s, uint32_t i)

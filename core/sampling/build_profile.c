@@ -85,11 +85,13 @@ static uint32_t kernel_location(struct build *n, const struct walk_frame *f)
 /* ---- memory without a file ---- */
 
 #define MAX_SOURCE_FRAMES 64u
+#define FRAME_FLAGS (FUSEE_FRAME_ASYNC | FUSEE_FRAME_BUILTIN | FUSEE_FRAME_HIDDEN)
 
 /* Collects the source frames that an unwinder reports for one frame. */
 struct named {
 	struct fusee_frame_out out; /* first */
 	struct build *build;
+	uint32_t flags; /* enum fusee_frame_flags of all of them */
 	struct fusee_line lines[MAX_SOURCE_FRAMES];
 	uint32_t n;
 };
@@ -106,7 +108,8 @@ static uint32_t clean(struct build *n, struct fusee_str text)
 static int add_source_frame(struct fusee_frame_out *out, const struct fusee_source_frame *from)
 {
 	struct named *d = (struct named *)out;
-	struct fusee_function fn = {.start_line = from->start_line};
+	struct fusee_function fn = {.start_line = from->start_line,
+				    .flags = (from->flags | d->flags) & FRAME_FLAGS};
 
 	if (d->n == MAX_SOURCE_FRAMES)
 		return -ENOSPC;
@@ -151,12 +154,13 @@ static uint32_t anonymous_location(struct build *n, const struct walk_frame *f)
 
 static uint32_t pushed_location(struct build *n, const struct walk_frame *f)
 {
-	struct named named = {.out = {add_source_frame}, .build = n};
-	uint64_t v[2] = {f->addr, f->extra};
+	struct named named = {.out = {add_source_frame}, .build = n, .flags = f->flags};
 	struct fusee_location loc = {.flags = FUSEE_LOCATION_STUB};
 	const char *type;
 	char name[80];
-	int r = claims_symbolize_pushed(n->p->claims, f->process, f->generation, v, &named.out,
+	struct fusee_raw_frame raw = {.v = {f->addr, f->extra[0], f->extra[1], f->extra[2]},
+				      .flags = f->flags};
+	int r = claims_symbolize_pushed(n->p->claims, f->process, f->generation, &raw, &named.out,
 					&type);
 
 	loc.frame_type = builder_cstr(n->b, type);

@@ -71,19 +71,35 @@ static struct walk_frame file_frame(uint64_t word)
 		.addr = word & FRAME_MAX_OFFSET};
 }
 
+/* The words of the pushed frame that begins at word i. 0: it ends behind the record. */
+static uint32_t pushed_words(const struct record_stack *r, uint32_t i)
+{
+	uint32_t all = record_words(r), n;
+
+	if (i >= all || r->words[i] >> FRAME_KIND_SHIFT != FRAME_PUSHED ||
+	    r->words[i] & FRAME_AGAIN)
+		return 0;
+	n = r->words[i] & FRAME_FOUR_WORDS ? FRAME_MOST_WORDS : FRAME_PUSHED_WORDS;
+	return all - i < n ? 0 : n;
+}
+
 static struct walk_frame pushed_frame(struct pipeline *p, struct process *proc,
 				      const struct record_stack *r, uint32_t i)
 {
-	uint32_t unwinder = (uint32_t)(r->words[i] & FRAME_MAX_ADDRESS);
+	uint64_t first = r->words[i];
+	uint32_t unwinder = (uint32_t)(first & FRAME_UNWINDER);
+	bool four = first & FRAME_FOUR_WORDS;
 	struct process *over = unwound_over(p, proc, r->tick.head.process);
 
 	if (over)
 		claims_expect_pushed(p->claims, over, unwinder);
-	return (struct walk_frame){.kind = FRAME_PUSHED,
-				   .addr = r->words[i + 1],
-				   .extra = r->words[i + 2],
-				   .process = r->tick.head.process,
-				   .generation = unwinder};
+	return (struct walk_frame){
+		.kind = FRAME_PUSHED,
+		.addr = r->words[i + 1],
+		.extra = {r->words[i + 2], four ? r->words[i + 3] : 0, four ? r->words[i + 4] : 0},
+		.process = r->tick.head.process,
+		.generation = unwinder,
+		.flags = (uint32_t)(first >> FRAME_FLAGS_SHIFT & 0xff)};
 }
 
 /* Kernel frames that come from a callchain begin with a marker of perf. */
@@ -117,13 +133,13 @@ static uint32_t read_user_frame(struct pipeline *p, struct process *proc, uint64
 		p->walk.guessed += f->guessed;
 		return 1;
 	case FRAME_PUSHED:
-		n = word & FRAME_AGAIN ? 1 : FRAME_PUSHED_WORDS;
-		if (n == 1)
+		if (word & FRAME_AGAIN)
 			i = (uint32_t)(word & (FRAME_AGAIN - 1));
-		if (i >= record_words(r) || record_words(r) - i < FRAME_PUSHED_WORDS)
+		n = pushed_words(r, i);
+		if (!n)
 			break;
 		*f = pushed_frame(p, proc, r, i);
-		return n;
+		return word & FRAME_AGAIN ? 1 : n;
 	case FRAME_KERNEL:
 		break;
 	}

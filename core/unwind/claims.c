@@ -317,14 +317,16 @@ int claims_symbolize(struct claims *c, uint64_t process, uint64_t addr, uint32_t
 }
 
 int claims_symbolize_pushed(struct claims *c, uint64_t process, uint32_t unwinder,
-			    const uint64_t v[2], struct fusee_frame_out *out, const char **type)
+			    const struct fusee_raw_frame *pushed, struct fusee_frame_out *out,
+			    const char **type)
 {
 	struct process_code *p = hashmap_get(&c->processes, process);
-	struct fusee_raw_frame raw = {.size = sizeof(raw), .v = {v[0], v[1]}};
+	struct fusee_raw_frame raw = *pushed;
 
 	*type = ops_of(c, unwinder)->frame_type;
 	if (!p)
 		return 0;
+	raw.size = sizeof(raw);
 	raw.process = handle(p);
 	raw.generation = p->generation;
 	return symbolize_by(p, unwinder, &raw, out, type);

@@ -62,9 +62,10 @@ void claims_refresh(struct claims *);
  * received, 0: not known; or -errno. */
 int claims_symbolize(struct claims *, uint64_t process, uint64_t addr, uint32_t generation,
 		     struct fusee_frame_out *out, const char **type);
-/* The same for a frame that the unwinder's step pushed. */
+/* The same for a frame that the unwinder's step pushed: its words and flags are set. */
 int claims_symbolize_pushed(struct claims *, uint64_t process, uint32_t unwinder,
-			    const uint64_t v[2], struct fusee_frame_out *out, const char **type);
+			    const struct fusee_raw_frame *pushed, struct fusee_frame_out *out,
+			    const char **type);
 /* Hands an emission of the unwinder's step to its plugin. 0, or -errno: it is lost. */
 int claims_record(struct claims *, struct process *, uint32_t unwinder,
 		  const struct fusee_emission *);

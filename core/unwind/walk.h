@@ -22,7 +22,7 @@
  *	kind             file     addr           process  extra        generation
  *	FRAME_FILE       its id   file offset    0        0            0
  *	FRAME_ANONYMOUS  0        address        its id   0            of its code (claims.h)
- *	FRAME_PUSHED     0        first word     its id   second word  number of the unwinder
+ *	FRAME_PUSHED     0        first word     its id   other words  number of the unwinder
  *	FRAME_KERNEL     0        kernel address 0        0            0
  */
 struct walk_frame {
@@ -31,10 +31,11 @@ struct walk_frame {
 	uint16_t guessed;
 	uint64_t addr;
 	uint64_t process;
-	uint64_t extra;
-	uint32_t generation, pad;
+	uint64_t extra[3];
+	uint32_t generation;
+	uint32_t flags; /* of a pushed frame: enum fusee_frame_flags */
 };
-_Static_assert(sizeof(struct walk_frame) == 40, "no padding");
+_Static_assert(sizeof(struct walk_frame) == 56, "no padding");
 
 /* A step that the worker took, and where it began. */
 struct walk_step {

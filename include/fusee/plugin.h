@@ -124,7 +124,8 @@ struct fusee_raw_frame {
 	uint32_t generation; /* of the process's code at the sample: see process_changed() */
 	uint64_t process;    /* handle */
 	uint64_t addr; /* of a caller: an address inside its call instruction; 0: a pushed frame */
-	uint64_t v[2]; /* the arguments of fusee_push(), for a pushed frame */
+	uint64_t v[4]; /* the arguments of fusee_push() or fusee_push4(), for a pushed frame */
+	uint32_t flags, pad; /* enum fusee_frame_flags of fusee_push4() */
 };
 
 /* The bytes of one fusee_emit() of a step. They come from the target and can be anything. */
@@ -137,7 +138,7 @@ struct fusee_emission {
 /* A frame with its names. Texts may be empty. The core replaces bytes that are not printable UTF-8
  * when it copies them. Lines and columns count from 1; 0 is unknown. */
 struct fusee_source_frame {
-	uint32_t size, flags; /* flags: 0 */
+	uint32_t size, flags; /* enum fusee_frame_flags, added to those of the raw frame */
 	struct fusee_str function, system_name, file;
 	uint32_t line, column, start_line, pad;
 };

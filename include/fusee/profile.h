@@ -50,11 +50,19 @@ struct fusee_value_type {
 	uint32_t type, unit; /* "cpu", "nanoseconds" */
 };
 
+enum fusee_frame_flags {
+	FUSEE_FRAME_ASYNC = 1,   /* its caller in the stack does not call it, but awaits it */
+	FUSEE_FRAME_BUILTIN = 2, /* a function of the language that has no source in it */
+	/* A part of the language's run time, which views omit unless all frames are requested. */
+	FUSEE_FRAME_HIDDEN = 4,
+};
+
 struct fusee_function {
 	uint32_t name;        /* demangled; equals system_name if that is not mangled */
 	uint32_t system_name; /* the symbol's name */
 	uint32_t file;        /* source file */
 	uint32_t start_line;  /* from 1; 0: unknown */
+	uint32_t flags;       /* enum fusee_frame_flags: functions with other flags are others */
 };
 
 enum fusee_mapping_flags {

@@ -99,8 +99,10 @@ struct fusee_testing {
 	struct fusee_claim process_claims[FUSEE_TESTING_SYMBOLS];
 	uint32_t nprocess_claims, generation;
 	uint32_t words[256], nwords; /* of the last process_slab() */
-	/* The source frames so far, as "inner:12;outer:7;"; "?;" for a frame without a name. */
+	/* The source frames so far, as "inner:12;outer:7:hidden;"; "?;" for a frame without a name.
+	 */
 	char frames[4096];
+	uint32_t flags;        /* that the step has pushed with the frame that is symbolized */
 	uint64_t emitted[256]; /* hashes of the emissions so far */
 	uint32_t nemitted;
 };

@@ -236,9 +236,12 @@ static inline int fusee_testing_frame(struct fusee_frame_out *out,
 {
 	struct fusee_testing *t = (struct fusee_testing *)(void *)out;
 	size_t at = strlen(t->frames);
+	uint32_t flags = f->flags | t->flags;
 
-	snprintf(t->frames + at, sizeof(t->frames) - at, "%.*s:%u;", (int)f->function.len,
-		 f->function.p, f->line);
+	snprintf(t->frames + at, sizeof(t->frames) - at, "%.*s:%u%s%s%s;", (int)f->function.len,
+		 f->function.p, f->line, flags & FUSEE_FRAME_ASYNC ? ":async" : "",
+		 flags & FUSEE_FRAME_BUILTIN ? ":builtin" : "",
+		 flags & FUSEE_FRAME_HIDDEN ? ":hidden" : "");
 	return 0;
 }
 
@@ -299,10 +302,16 @@ static inline int fusee_testing_emit(struct fusee_native *n, __u32 kind, __u64 k
 static inline void fusee_testing_push(struct fusee_testing *t, struct fusee_unwind *u)
 {
 	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
-	struct fusee_raw_frame raw = {
-		.size = sizeof(raw), .process = u->process, .v = {u->pushed[0], u->pushed[1]}};
+	struct fusee_raw_frame raw = FUSEE_SIZED(struct fusee_raw_frame, .process = u->process,
+						 .v = {u->pushed[0], u->pushed[1]},
+						 .flags = u->push_flags);
 
+	if (u->pushed_words > 2) {
+		raw.v[2] = u->pushed[2];
+		raw.v[3] = u->pushed[3];
+	}
 	u->npushed = 0;
+	t->flags = raw.flags;
 	if (ops->symbolize(t->ctx, &raw, (struct fusee_frame_out *)(void *)t) <= 0)
 		strncat(t->frames, "?;", sizeof(t->frames) - strlen(t->frames) - 1);
 }
@@ -371,8 +380,11 @@ static inline int fusee_testing_refresh(struct fusee_testing *t, uint64_t proces
 static inline int fusee_testing_symbolize(struct fusee_testing *t, uint64_t process, uint64_t addr)
 {
 	const struct fusee_unwinder_ops *ops = (const struct fusee_unwinder_ops *)t->plugin->ops;
-	struct fusee_raw_frame raw = {sizeof(raw), t->generation, process, addr, {0, 0}};
+	struct fusee_raw_frame raw = FUSEE_SIZED(struct fusee_raw_frame,
+						 .generation = t->generation, .process = process,
+						 .addr = addr);
 
+	t->flags = 0;
 	return ops->symbolize(t->ctx, &raw, (struct fusee_frame_out *)(void *)t);
 }
 

@@ -130,8 +130,10 @@ struct fusee_unwind {
 	__u64 claim_lo, claim_arg; /* claim_lo: runtime address of the claim's first byte */
 	__u64 words_at, words; /* of the process: fusee_process_word() reads them; 0 words: none */
 	__u64 scratch[8];      /* for the step: zero at first, kept until the walk ends */
-	__u64 pushed[2];       /* the arguments of fusee_push() */
+	__u64 pushed[4];       /* the arguments of fusee_push4() */
 	__u32 npushed;         /* 1: a frame is pushed; the core stores it and sets 0 */
+	__u32 pushed_words;    /* of that frame: 2 or 4 */
+	__u32 push_flags;      /* enum fusee_push_flags */
 	__u32 pad;
 };
 
@@ -173,9 +175,15 @@ FUSEE_FN int fusee_process_word(struct fusee_unwind *u, __u64 i, __u32 *word);
 
 /* ---- frames of a language ---- */
 
+/* As enum fusee_frame_flags of <fusee/profile.h>. */
+enum fusee_push_flags { FUSEE_PUSH_ASYNC = 1, FUSEE_PUSH_BUILTIN = 2, FUSEE_PUSH_HIDDEN = 4 };
+
 /* Pushes a frame: two words that ops->symbolize() receives. One frame at each call of the step. 0,
  * or -1: this call has pushed a frame already. */
 FUSEE_FN int fusee_push(struct fusee_unwind *u, __u64 v0, __u64 v1);
+/* The same with four words and enum fusee_push_flags. */
+FUSEE_FN int fusee_push4(struct fusee_unwind *u, __u64 v0, __u64 v1, __u64 v2, __u64 v3,
+			 __u32 flags);
 
 /*
  * Emissions: bytes for ops->record(). The kernel keeps which keys were emitted for a process, so
@@ -236,7 +244,21 @@ FUSEE_FN int fusee_push(struct fusee_unwind *u, __u64 v0, __u64 v1)
 		return -1;
 	u->pushed[0] = v0;
 	u->pushed[1] = v1;
+	u->push_flags = 0;
+	u->pushed_words = 2;
 	u->npushed = 1;
+	return 0;
+}
+
+FUSEE_FN int fusee_push4(struct fusee_unwind *u, __u64 v0, __u64 v1, __u64 v2, __u64 v3,
+			 __u32 flags)
+{
+	if (fusee_push(u, v0, v1))
+		return -1;
+	u->pushed[2] = v2;
+	u->pushed[3] = v3;
+	u->push_flags = flags;
+	u->pushed_words = 4;
 	return 0;
 }
 #endif

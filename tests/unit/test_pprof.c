@@ -317,6 +317,55 @@ TEST(round_trip)
 	builder_free(b);
 }
 
+/* A flag is at the end of a system name only; functions with other flags are others. */
+TEST(flags_of_functions)
+{
+	static const struct {
+		const char *name;
+		uint32_t flags;
+	} want[] = {
+		{"plain", 0},
+		{"plain", FUSEE_FRAME_HIDDEN},
+		{"plain", FUSEE_FRAME_ASYNC | FUSEE_FRAME_BUILTIN | FUSEE_FRAME_HIDDEN},
+		{"x [y]", FUSEE_FRAME_BUILTIN},
+		{"x [hidden,y]", 0},
+		{"x [,hidden]", 0},
+		{"[hidden]", 0},
+		{"x[hidden]", 0},
+		{"]", 0},
+		{" [async]", FUSEE_FRAME_ASYNC},
+	};
+	const uint32_t n = sizeof(want) / sizeof(want[0]);
+	const struct fusee_profile *p;
+	struct pprof_file *file;
+	struct builder *b;
+	struct buf out = {0};
+
+	CHECK_INT(builder_new(&b), 0);
+	builder_type(b, "samples", "count");
+	for (uint32_t i = 0; i < n; i++) {
+		struct fusee_function f = {.name = builder_cstr(b, want[i].name),
+					   .flags = want[i].flags};
+
+		CHECK_INT(builder_function(b, &f), i + 1);
+	}
+	CHECK_INT(pprof_encode(finished(b), false, &out), 0);
+	file = decode(&out);
+	p = pprof_profile(file);
+	CHECK_INT(p->functions.n, n + 1);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct fusee_function *f = FUSEE_AT(struct fusee_function, p->functions,
+							  i + 1);
+		const struct fusee_str *s = FUSEE_AT(struct fusee_str, p->strings, f->system_name);
+
+		CHECK_INT(f->flags, want[i].flags);
+		CHECK(s->len == strlen(want[i].name) && !memcmp(s->p, want[i].name, s->len));
+	}
+	pprof_free(file);
+	buf_fini(&out);
+	builder_free(b);
+}
+
 TEST(resource_labels_go_on_samples)
 {
 	struct builder *b;

@@ -78,6 +78,8 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 	named.function = fusee_text(c->name);
 	named.file = fusee_text(c->file);
 	named.start_line = c->first_line;
+	if (!strncmp(c->file, "<frozen importlib", 17)) /* as CPython's own tracebacks do */
+		named.flags = FUSEE_FRAME_HIDDEN;
 	if (frame->v[1] != PYTHON_NO_INSTRUCTION)
 		named.line = python_line(&lines, (uint32_t)frame->v[1]);
 	if (!named.line)

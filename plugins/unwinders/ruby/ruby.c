@@ -49,6 +49,8 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 	named.function = fusee_text(f->label);
 	named.file = fusee_text(f->path);
 	named.start_line = f->first_line;
+	if (f->is_c || !strncmp(f->path, "<internal:", 10))
+		named.flags = FUSEE_FRAME_BUILTIN;
 	if (!named.line)
 		named.line = f->first_line;
 	return r->self.host->unwinder->frame(out, &named) ? -ENOMEM : 1;
