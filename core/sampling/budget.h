@@ -10,17 +10,21 @@
 
 #include "sampling/pipeline_state.h"
 
-/* Time for records of mappings: of a process in a second, of all, and of a process beyond that. */
+/* CPU time for records of mappings: of a process in a second, of all, and of a process beyond that.
+ */
 #define BUDGET_PROCESS_NS 20000000ull
 #define BUDGET_ALL_NS 300000000ull
 #define BUDGET_REST_NS 1000000ull
+#define BUDGET_RECORDS \
+	256u /* of a process in a second, however slow the machine, before all is used */
 #define BUDGET_MAPPINGS (512u << 10)   /* of all processes */
 #define BUDGET_PAUSE_NS 5000000000ull  /* at least */
 #define BUDGET_READING_NS 100000000ull /* for mappings of paused processes, in a second */
 
-/* A record of a mapping of the process was read at `now`. false: it is to be skipped. Otherwise its
- * work is done, and then budget_add() called. */
+/* A record of a mapping of the process was read at `now`, CLOCK_MONOTONIC ns. false: it is to be
+ * skipped. Otherwise its work is done between budget_begin() and budget_add(). */
 bool budget_allows(struct pipeline *, struct process *, uint64_t now);
+uint64_t budget_begin(void); /* CPU time of this thread in ns: `began` */
 void budget_add(struct pipeline *, struct process *, uint64_t began);
 /* The process has more mappings than it may. */
 void budget_pause(struct pipeline *, struct process *, uint64_t time);

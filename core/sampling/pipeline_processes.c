@@ -86,14 +86,15 @@ static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_m
 {
 	struct pipeline *p = arg;
 	struct process *proc = NULL;
-	uint64_t now = clock_now();
+	uint64_t began;
 
 	if (!p->o.selected || p->o.selected(p->o.arg, pid))
 		proc = process_get(p->processes, pid);
-	if (!proc || !budget_allows(p, proc, now))
+	if (!proc || !budget_allows(p, proc, clock_now()))
 		return;
+	began = budget_begin();
 	map(p, proc, time, m);
-	budget_add(p, proc, now);
+	budget_add(p, proc, began);
 }
 
 /* ---- processes ---- */
@@ -248,12 +249,12 @@ static void raise_number(struct rescan *r, uint64_t now)
 
 void pipeline_scan_if_due(struct pipeline *p, struct process *proc)
 {
-	uint64_t now = clock_now();
-
 	raise_number(&p->rescan, p->time);
-	if (budget_end_pause(p, proc, now)) {
+	if (budget_end_pause(p, proc, clock_now())) {
+		uint64_t began = budget_begin();
+
 		pipeline_scan(p, proc->pid);
-		budget_add_reading(p, now);
+		budget_add_reading(p, began);
 	}
 	if (followed_of(proc)->paused)
 		return;

@@ -15,7 +15,8 @@
 /* The time that was used in a second. */
 struct time_used {
 	uint64_t second; /* CLOCK_MONOTONIC s */
-	uint64_t ns;
+	uint64_t ns;     /* CPU time of the control thread */
+	uint32_t records;
 };
 
 /* What the pipeline keeps for each process: process_owner(). */
