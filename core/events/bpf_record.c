@@ -116,3 +116,9 @@ bool bpf_record_sample(struct bpf_record_reader *reader, uint64_t time, uint32_t
 		s->abi = 0; /* the process is ending, without user memory: a complete stack */
 	return true;
 }
+
+void bpf_record_wipe(struct bpf_record_reader *reader, const struct sample *s)
+{
+	explicit_bzero(reader->stack, s->stack_len);
+	explicit_bzero(&reader->record.copy, reader->record.head.size);
+}

@@ -37,4 +37,7 @@ bool bpf_record_of_cpu(const void *from);
 /* The copy that was read, as a sample that is valid until the next record is read. time:
  * CLOCK_MONOTONIC ns. false: the record contradicts itself. */
 bool bpf_record_sample(struct bpf_record_reader *, uint64_t time, uint32_t cpu, struct sample *);
+/* The sample is used: nothing of its stack stays in memory, which may be that of a process that is
+ * not selected any more. */
+void bpf_record_wipe(struct bpf_record_reader *, const struct sample *);
 #endif

@@ -88,6 +88,7 @@ static bool dispatch_copy(struct perf_stream *s, const struct sent *at,
 	note_runtime(s, at);
 	s->account.records.samples++;
 	on->sample(on->arg, &sample);
+	bpf_record_wipe(&s->reader, &sample);
 	return true;
 }
 

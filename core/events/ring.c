@@ -79,8 +79,11 @@ const struct perf_event_header *ring_peek(struct ring *r)
 
 void ring_next(struct ring *r)
 {
-	const struct perf_event_header *h = (const void *)(r->data + (r->tail & (r->size - 1)));
+	uint64_t at = r->tail & (r->size - 1);
+	const struct perf_event_header *h = (const void *)(r->data + at);
 
+	if (at + h->size > r->size)
+		explicit_bzero(r->wrapped, h->size); /* it may hold a target's stack */
 	r->tail += h->size;
 }
 

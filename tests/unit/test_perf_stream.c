@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include <fusee/unwinder.bpf.h>
+
 #include "base/clock.h"
 #include "events/event.h"
 #include "events/perf_stream_state.h"
@@ -320,6 +322,32 @@ TEST(a_record_that_lies_is_refused)
 			event_parse_sideband(&u.h, &on);
 		}
 	}
+}
+
+static bool holds(const void *p, size_t size, const char *text)
+{
+	return memmem(p, size, text, strlen(text));
+}
+
+/* A sample has the stack of its record; nothing of it stays once it is used. */
+TEST(a_used_copy_is_wiped)
+{
+	static struct bpf_record_reader reader;
+	static struct record_copy copy;
+	struct sample s;
+
+	copy.tick.head = (struct record_head){
+		.kind = RECORD_COPY, .size = RECORD_COPY_HEAD + RECORD_PAGE, .pid = 7, .tid = 7};
+	copy.bytes = copy.limit = RECORD_PAGE;
+	copy.regs[FUSEE_X86_RSP] = 0x7ffc00001ff0; /* 16 bytes of its first page */
+	memcpy(copy.stack, "a secret, ", 10);
+	memcpy(copy.stack + RECORD_PAGE - 10, "and more", 8);
+	CHECK(bpf_record_read(&reader.record, &copy, copy.tick.head.size));
+	CHECK(bpf_record_sample(&reader, 1, 0, &s));
+	CHECK(holds(s.stack, s.stack_len, "a secret") && holds(s.stack, s.stack_len, "and more"));
+	bpf_record_wipe(&reader, &s);
+	CHECK(!holds(&reader, sizeof(reader), "a secret") &&
+	      !holds(&reader, sizeof(reader), "and more"));
 }
 
 /* A record of each kind is read at its own sizes, and at no others. */
