@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
@@ -302,6 +303,134 @@ static void environments(const char *seconds, uint32_t i)
 	}
 }
 
+/* Processes that share their memory and are no threads of each other. */
+static int sharer(void *arg)
+{
+	(void)arg;
+	burn(20);
+	return 0;
+}
+
+static void clones(void)
+{
+	static char stacks[16][65536];
+
+	while (now() < end) {
+		for (int i = 0; i < 16; i++)
+			clone(sharer, stacks[i] + sizeof(stacks[i]), CLONE_VM | SIGCHLD, NULL);
+		while (waitpid(-1, NULL, 0) > 0)
+			;
+	}
+}
+
+/* User and pid namespaces in each other, as deep as the kernel has them. */
+static void nested(void)
+{
+	while (now() < end) {
+		pid_t pid = fork();
+
+		for (int depth = 0; !pid && depth < 30; depth++) {
+			if (unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS))
+				break;
+			pid = fork();
+			if (pid) {
+				waitpid(pid, NULL, 0);
+				_exit(0);
+			}
+		}
+		if (!pid) {
+			burn(20);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+}
+
+/* Code that runs with a stack pointer that leads to memory of files, to nothing, to itself. */
+static void stacks(void)
+{
+	int fd = open(self, O_RDONLY | O_CLOEXEC);
+	char *room = mmap(NULL, 64 * PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	for (uint32_t i = 0; now() < end; i++) {
+		const uintptr_t places[] = {8, (uintptr_t)room + 8 * (i % 8000), UINT64_MAX - 15,
+					    (uintptr_t)stacks, 0xdeadbeef000ull + i};
+		uint64_t left = 20000000, sp = places[i % 5] & ~(uintptr_t)7;
+
+		__asm__ volatile("mov %%rsp, %%rbx\n\tmov %1, %%rsp\n\tmov %1, %%rbp\n"
+				 "1:\tdec %0\n\tjnz 1b\n\tmov %%rbx, %%rsp"
+				 : "+r"(left)
+				 : "r"(sp)
+				 : "rbx", "rbp", "cc", "memory");
+	}
+}
+
+#define MAP_TEXT (31u << 20)
+
+/* A process with a perf map of 31 MiB for the code that it runs. */
+static void perf_map(const char *text, size_t len, void (*run)(void))
+{
+	char name[64];
+	int fd;
+
+	snprintf(name, sizeof(name), "perf-%d.map", getpid());
+	fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0 || write(fd, text, len) < 0)
+		return;
+	while (now() < end)
+		run();
+}
+
+/* In a mount namespace, where this folder is /tmp. */
+static void perf_maps(void)
+{
+	static const uint8_t code[] = {0xb9, 0, 0, 0x10, 0, 0xff, 0xc9, 0x75, 0xfc, 0xc3};
+	char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
+	char here[4096], *text = malloc(MAP_TEXT + 256);
+	size_t len = 0;
+
+	if (!text || p == MAP_FAILED || !getcwd(here, sizeof(here)) ||
+	    unshare(CLONE_NEWUSER | CLONE_NEWNS) || mount(here, "/tmp", NULL, MS_BIND, NULL) ||
+	    chdir("/tmp"))
+		exit(3);
+	memcpy(p, code, sizeof(code));
+	for (size_t n = 0; len < MAP_TEXT; n++)
+		len += (size_t)sprintf(text + len, "%zx 20 function_%0100zu\n", (size_t)p + 32 * n,
+				       n);
+	for (int i = 0; i < 24; i++)
+		if (!fork()) {
+			perf_map(text, len, (void (*)(void))(uintptr_t)p);
+			_exit(0);
+		}
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+}
+
+/* Very many small ELF files of different content, each mapped as code and kept. */
+static void elves(void)
+{
+	char name[64];
+
+	for (uint32_t i = 0; now() < end && i < 14000; i++) {
+		int fd;
+
+		snprintf(name, sizeof(name), "elf%u", i % 16);
+		copy_self(name);
+		fd = open(name, O_RDWR | O_CLOEXEC);
+		/* in the padding of the header: another file */
+		if (pwrite(fd, &i, sizeof(i), 9) < 0)
+			exit(2);
+		mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+		close(fd);
+		unlink(name);
+		if (i % 32 == 0)
+			burn(1);
+	}
+	while (now() < end)
+		burn(10);
+}
+
 struct elf_header {
 	uint8_t ident[16];
 	uint16_t type, machine;
@@ -362,11 +491,12 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } attacks[] = {
-	{"renames", renames}, {"memfds", memfds}, {"forks", forks},
-	{"threads", threads}, {"maps", maps},     {"many-mappings", many_mappings},
-	{"names", names},     {"deep", deep},     {"jit", jit},
-	{"stopped", stopped}, {"sparse", sparse}, {"truncated", truncated},
-	{"garbage", garbage},
+	{"renames", renames}, {"memfds", memfds},       {"forks", forks},
+	{"threads", threads}, {"maps", maps},           {"many-mappings", many_mappings},
+	{"names", names},     {"deep", deep},           {"jit", jit},
+	{"stopped", stopped}, {"sparse", sparse},       {"truncated", truncated},
+	{"garbage", garbage}, {"clones", clones},       {"nested", nested},
+	{"stacks", stacks},   {"perf-maps", perf_maps}, {"elves", elves},
 };
 
 int main(int argc, char **argv)

@@ -150,7 +150,17 @@ def build(folder, build_folder):
         return Program(name, what, before, program, name, copies=copies)
 
     new = "not tried"
+    loops = [os.path.join(folder, name) for name in ("cfa_loops", "cfa_loop.so")]
+    subprocess.run(["gcc", "-D_GNU_SOURCE", "-O1", "-pthread", "-o", loops[0], os.path.join(HERE, "cfa_loops.c")], check=True)
+    subprocess.run(["gcc", "-shared", "-nostdlib", "-Wl,--build-id=0x0102030405060708", "-o", loops[1],
+                    os.path.join(HERE, "cfa_loop.s")], check=True)
+    # whole seconds, as these two programs take them
     found = [
+        Program("cfa-loops", "2: 1,000 libraries with CFA expressions that loop, in 40 threads", "/healthz silent "
+                "for 63 s", "sh", "-c", 'exec %s %s . 1000 40 "${0%%.*}"' % tuple(loops)),
+        Program("sparse-elfs", "3: 30 sparse ELF files with 900 MiB of .eh_frame", "no profile for 260 s", "sh", "-c",
+                'exec python3 %s . 30 900 "${0%%.*}"' % os.path.join(HERE, "sparse_elf")),
+        of("perf-maps", "5a: 24 processes with a perf map of 31 MiB each", "the agent is killed for memory"),
         of("renames", "6: a file is renamed below a path of 4 KiB, mapped each time",
            "heap 86 to 322 MB, never given back"),
         of("memfds", "7: 40,000 memfds are mapped as code", "all descriptors in use, others' programs not readable"),
@@ -168,6 +178,10 @@ def build(folder, build_folder):
         of("stopped", "children that ptrace stops, and zombies", new),
         of("truncated", "files that shrink while they are mapped", new),
         of("garbage", "stacks of random words", new),
+        of("clones", "processes that share their memory", new),
+        of("nested", "namespaces in each other, 30 deep", new),
+        of("stacks", "stack pointers that lead anywhere", new),
+        of("elves", "14,000 small ELF files of different content", new),
         of("environments", "execs with 360 KB of environment", new),
         Flood("flood", "requests without a pause", new),
         Control("control", "the control socket, as another user", "held"),
