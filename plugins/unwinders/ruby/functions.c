@@ -3,9 +3,12 @@
 
 #include <errno.h>
 #include <search.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <fusee/unwinder.bpf.h>
 
 #include "words.h"
 
@@ -68,31 +71,54 @@ static struct process *process_of(void **processes, uint64_t id)
 	return insert(processes, p) ? NULL : p;
 }
 
+/* Bytes of the label, with the class before the method's name: "block in Class#method". NULL `to`:
+ * only counts. The texts fit into the emission. */
+static size_t label_of(const struct ruby_function *f, char *to)
+{
+	bool qualified = f->class_bytes && f->base_bytes && f->base_bytes <= f->label_bytes;
+	size_t before = qualified ? (size_t)f->label_bytes - f->base_bytes : 0;
+	size_t n = f->label_bytes + (qualified ? f->class_bytes + 1u : 0u);
+
+	if (!to)
+		return n;
+	memcpy(to, f->label, before);
+	to += before;
+	if (qualified) {
+		memcpy(to, f->class_name, f->class_bytes);
+		to[f->class_bytes] = f->is_singleton ? '.' : '#';
+		to += f->class_bytes + 1;
+	}
+	memcpy(to, f->label + before, f->label_bytes - before);
+	return n;
+}
+
 static int add_function(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
 {
 	struct ruby_function f;
 	struct ruby_named *named;
+	size_t label;
 	char *text;
 
 	memset(&f, 0, sizeof(f));
 	if (n < offsetof(struct ruby_function, path) || n > sizeof(f))
 		return -EBADMSG;
 	memcpy(&f, bytes, n);
-	if (f.label_bytes > sizeof(f.label) ||
+	if (f.label_bytes > sizeof(f.label) || f.class_bytes > sizeof(f.class_name) ||
 	    f.path_bytes > n - offsetof(struct ruby_function, path))
 		return -EBADMSG;
 	if (find(&p->functions, key))
 		return 0;
 	if (p->bytes + sizeof(*named) + n > MOST_BYTES)
 		return -ENOSPC;
-	named = calloc(1, sizeof(*named) + f.label_bytes + f.path_bytes + 2u);
+	label = label_of(&f, NULL);
+	named = calloc(1, sizeof(*named) + label + f.path_bytes + 2u);
 	if (!named)
 		return -ENOMEM;
 	text = (char *)(named + 1);
-	*named = (struct ruby_named){key, f.first_line, f.is_c, text, text + f.label_bytes + 1};
-	memcpy(text, f.label, f.label_bytes);
-	memcpy(text + f.label_bytes + 1, f.path, f.path_bytes);
-	p->bytes += sizeof(*named) + f.label_bytes + f.path_bytes + 2u;
+	*named = (struct ruby_named){key, f.first_line, f.is_c, text, text + label + 1};
+	label_of(&f, text);
+	memcpy(text + label + 1, f.path, f.path_bytes);
+	p->bytes += sizeof(*named) + label + f.path_bytes + 2u;
 	return insert(&p->functions, named);
 }
 
@@ -132,7 +158,7 @@ const struct ruby_named *ruby_functions_find(void *const *processes, uint64_t pr
 					     uint64_t number, uint32_t *line)
 {
 	struct process *p = find(processes, process);
-	const struct place *place = p ? find(&p->places, ruby_mix(key, number)) : NULL;
+	const struct place *place = p ? find(&p->places, fusee_mix(key, number)) : NULL;
 
 	*line = place ? place->line : 0;
 	return p ? find(&p->functions, key) : NULL;

@@ -4,72 +4,12 @@
 #include <elf.h>
 #include <stdlib.h>
 
+#include "fibers.h"
 #include "versions.h"
 
-#define LARGE                                                                                      \
-	8192         /* vm_exec_core() has 16 KiB and more; no function that it is searched in has \
-		      */
-#define SEARCHED 256 /* functions in which vm_exec_core() is searched */
-#define MOST_CODE (1u << 20) /* bytes of a function that is read */
-
-struct interpreter {
-	const struct fusee_self *self;
-	const struct fusee_unwinder_host *host;
-	uint64_t file;
-	struct fusee_range exec, core, cold;
-	uint32_t words[RUBY_WORDS];
-};
-
-/* Bytes of the file. */
-struct code {
-	uint64_t vaddr;
-	unsigned char *at;
-	uint32_t n;
-};
-
-static int64_t s32(const unsigned char *p)
-{
-	int32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static void set_address(uint32_t *words, uint64_t vaddr)
-{
-	words[0] = (uint32_t)vaddr;
-	words[1] = (uint32_t)(vaddr >> 32);
-}
-
-/* The caller frees code->at. 0 or -errno. */
-static int read_code(const struct interpreter *in, struct fusee_range r, struct code *code)
-{
-	int err;
-
-	if (r.hi <= r.lo || r.hi - r.lo > MOST_CODE)
-		return -EBADMSG;
-	code->vaddr = r.lo;
-	code->n = (uint32_t)(r.hi - r.lo);
-	code->at = malloc(code->n);
-	if (!code->at)
-		return -ENOMEM;
-	err = in->host->file_read(in->file, r.lo, code->at, code->n);
-	if (err)
-		free(code->at);
-	return err;
-}
-
-/* The function with this symbol, with the end that call frame information gives it. 0 or -ENOENT.
- */
-static int function(const struct interpreter *in, const char *name, struct fusee_range *at)
-{
-	struct fusee_range r;
-
-	if (in->host->file_symbol(in->file, name, &r) ||
-	    in->host->file_function(in->file, r.lo, at) || at->lo != r.lo)
-		return -ENOENT;
-	return 0;
-}
+#define LARGE                                                                              \
+	8192 /* vm_exec_core() has 16 KiB and more; no function that it is searched in has \
+	      */
 
 /* ---- the interpreter's functions ---- */
 
@@ -82,7 +22,7 @@ struct candidate {
 };
 
 /* Counts a jump out of the interpreter. */
-static void count_jump(const struct interpreter *in, struct candidate *c, uint64_t to)
+static void count_jump(const struct ruby_file *in, struct candidate *c, uint64_t to)
 {
 	struct fusee_range at;
 
@@ -103,7 +43,7 @@ static void count_jump(const struct interpreter *in, struct candidate *c, uint64
 
 /* Compilers move code that is rarely used away, to a function of its own without a symbol: the
  * function which most jumps from the interpreter into the middle of functions go to. */
-static void find_cold(struct interpreter *in, const struct code *c)
+static void find_cold(struct ruby_file *in, const struct ruby_code *c)
 {
 	struct candidate found[CANDIDATES] = {0};
 	int best = 0;
@@ -112,7 +52,7 @@ static void find_cold(struct interpreter *in, const struct code *c)
 		uint32_t n = c->at[i] == 0xe9                                    ? 1
 			     : c->at[i] == 0x0f && (c->at[i + 1] & 0xf0) == 0x80 ? 2
 										 : 0;
-		uint64_t to = c->vaddr + i + n + 4 + (uint64_t)s32(c->at + i + n);
+		uint64_t to = c->vaddr + i + n + 4 + (uint64_t)ruby_s32(c->at + i + n);
 
 		if (n && to - c->vaddr >= c->n)
 			count_jump(in, found, to);
@@ -125,7 +65,7 @@ static void find_cold(struct interpreter *in, const struct code *c)
 }
 
 /* Bytes of the core until it has its first control frame, ec->cfp, in r15; 0: not found. */
-static uint32_t end_of_prologue(const struct code *c)
+static uint32_t end_of_prologue(const struct ruby_code *c)
 {
 	/* mov 16(%reg),%r15 */
 	for (uint32_t i = 0; i + 4 <= c->n && i < 256; i++)
@@ -138,7 +78,7 @@ static uint32_t end_of_prologue(const struct code *c)
 #define NEAR 128 /* bytes between a part's beginning and the function's return, at most */
 
 /* The byte behind the first return at `from` or soon after: a pop, ret. 0: there is none near. */
-static uint32_t end_of_return(const struct code *c, uint32_t from)
+static uint32_t end_of_return(const struct ruby_code *c, uint32_t from)
 {
 	for (uint32_t i = from; i + 2 <= c->n && i < from + NEAR; i++)
 		if ((c->at[i] & 0xf8) == 0x58 && c->at[i + 1] == 0xc3)
@@ -148,11 +88,11 @@ static uint32_t end_of_return(const struct code *c, uint32_t from)
 
 /* Where the jump or the jump if equal at byte i goes; c->n: it is none, or goes out of the
  * function. */
-static uint32_t jump_at(const struct code *c, uint32_t i)
+static uint32_t jump_at(const struct ruby_code *c, uint32_t i)
 {
 	const unsigned char *p = c->at + i;
-	uint64_t to = p[0] == 0xe9                     ? i + 5 + (uint64_t)s32(p + 1)
-		      : p[0] == 0x0f && p[1] == 0x84   ? i + 6 + (uint64_t)s32(p + 2)
+	uint64_t to = p[0] == 0xe9                     ? i + 5 + (uint64_t)ruby_s32(p + 1)
+		      : p[0] == 0x0f && p[1] == 0x84   ? i + 6 + (uint64_t)ruby_s32(p + 2)
 		      : (p[0] == 0xeb || p[0] == 0x74) ? i + 2 + (uint64_t)(signed char)p[1]
 						       : c->n;
 
@@ -160,7 +100,7 @@ static uint32_t jump_at(const struct code *c, uint32_t i)
 }
 
 /* Where the core returns: from the comparison of the stack's canary on. */
-static void find_core_end(const struct code *c, uint32_t words[2])
+static void find_core_end(const struct ruby_code *c, uint32_t words[2])
 {
 	static const unsigned char canary[] = {0x64, 0x48, 0x2b,
 					       0x04, 0x25, 0x28}; /* sub %fs:40,%rax */
@@ -177,12 +117,12 @@ static void find_core_end(const struct code *c, uint32_t words[2])
 }
 
 /* Where rb_vm_exec() returns behind its call of the core: at once, or at the end of a jump. */
-static void find_exec_end(const struct code *c, uint64_t core, uint32_t *words)
+static void find_exec_end(const struct ruby_code *c, uint64_t core, uint32_t *words)
 {
 	uint32_t at = 0;
 
 	for (uint32_t i = 0; i + 5 <= c->n && !at; i++)
-		if (c->at[i] == 0xe8 && c->vaddr + i + 5 + (uint64_t)s32(c->at + i + 1) == core)
+		if (c->at[i] == 0xe8 && ruby_target(c, i, 5) == core)
 			at = i + 5;
 	if (!at)
 		return;
@@ -200,19 +140,19 @@ static void find_exec_end(const struct code *c, uint64_t core, uint32_t *words)
 }
 
 /* Finds where the functions begin and end, and the core's cold part. 0 or -errno. */
-static int find_parts(struct interpreter *in)
+static int find_parts(struct ruby_file *in)
 {
-	struct code c;
+	struct ruby_code c;
 	int err;
 
 	if (in->core.hi) {
-		err = read_code(in, in->exec, &c);
+		err = ruby_read_code(in, in->exec, &c);
 		if (err)
 			return err;
 		find_exec_end(&c, in->core.lo, in->words + RUBY_EXEC_END);
 		free(c.at);
 	}
-	err = read_code(in, in->core.hi ? in->core : in->exec, &c);
+	err = ruby_read_code(in, in->core.hi ? in->core : in->exec, &c);
 	if (err)
 		return err;
 	find_cold(in, &c);
@@ -222,28 +162,13 @@ static int find_parts(struct interpreter *in)
 	return 0;
 }
 
-/* The functions that lead to the interpreter, in the order in which they are found. */
-struct search {
-	struct fusee_range at[SEARCHED];
-	uint32_t n;
-};
-
-static void add(struct search *s, struct fusee_range r)
-{
-	for (uint32_t i = 0; i < s->n; i++)
-		if (s->at[i].lo == r.lo)
-			return;
-	if (s->n < SEARCHED)
-		s->at[s->n++] = r;
-}
-
 /* Is it vm_exec_core()? 1: it is. */
-static int is_core(const struct interpreter *in, struct fusee_range r)
+static int is_core(const struct ruby_file *in, struct fusee_range r)
 {
-	struct code c;
+	struct ruby_code c;
 	int is;
 
-	if (r.hi - r.lo < LARGE || read_code(in, r, &c))
+	if (r.hi - r.lo < LARGE || ruby_read_code(in, r, &c))
 		return 0;
 	is = end_of_prologue(&c) != 0;
 	free(c.at);
@@ -252,24 +177,21 @@ static int is_core(const struct interpreter *in, struct fusee_range r)
 
 /* Adds the functions that function i of the search calls. 1: one of them is the core, and i is
  * rb_vm_exec(). */
-static int follow(struct interpreter *in, struct search *s, uint32_t i)
+static int follow(struct ruby_file *in, struct ruby_search *s, uint32_t i)
 {
 	struct fusee_range at;
-	struct code c;
+	struct ruby_code c;
 
-	if (read_code(in, s->at[i], &c))
+	if (ruby_read_code(in, s->at[i], &c))
 		return 0;
 	for (uint32_t k = 0; k + 5 <= c.n && !in->core.hi; k++) {
-		uint64_t to = c.vaddr + k + 5 + (uint64_t)s32(c.at + k + 1);
-
-		if ((c.at[k] & 0xfe) != 0xe8 || in->host->file_function(in->file, to, &at) ||
-		    at.lo != to)
+		if ((c.at[k] & 0xfe) != 0xe8 || !ruby_begins(in, ruby_target(&c, k, 5), &at))
 			continue;
 		if (is_core(in, at)) {
 			in->exec = s->at[i];
 			in->core = at;
 		}
-		add(s, at);
+		ruby_search_add(s, at);
 	}
 	free(c.at);
 	return in->core.hi != 0;
@@ -277,19 +199,19 @@ static int follow(struct interpreter *in, struct search *s, uint32_t i)
 
 /* rb_vm_exec() has no symbol in stripped libraries from 3.3 on: it is found from functions that run
  * methods. 0 or -errno. */
-static int find_code(struct interpreter *in)
+static int find_code(struct ruby_file *in)
 {
 	static const char *const from[] = {"rb_vm_exec", "rb_yield", "rb_funcallv"};
-	struct search s = {.n = 0};
+	struct ruby_search s = {.n = 0};
 	struct fusee_range at;
 
 	for (size_t i = 0; i < sizeof(from) / sizeof(*from); i++)
-		if (!function(in, from[i], &at)) {
+		if (!ruby_function(in, from[i], &at)) {
 			if (is_core(in, at)) {
 				in->exec = at;
 				return find_parts(in);
 			}
-			add(&s, at);
+			ruby_search_add(&s, at);
 		}
 	for (uint32_t i = 0; i < s.n; i++)
 		if (follow(in, &s, i))
@@ -307,30 +229,28 @@ struct references {
 };
 
 /* Adds the words of memory that code reads from rip or compares with a register. */
-static void add_references(struct references *r, const struct code *c)
+static void add_references(struct references *r, const struct ruby_code *c)
 {
 	for (uint32_t i = 1; i + 5 <= c->n && r->n < REFERENCES; i++)
 		if ((c->at[i] & 0xc7) == 5 &&
 		    (c->at[i - 1] == 0x8b || c->at[i - 1] == 0x39 || c->at[i - 1] == 0x3b))
-			r->at[r->n++] = c->vaddr + i + 5 + (uint64_t)s32(c->at + i + 1);
+			r->at[r->n++] = ruby_target(c, i, 5);
 }
 
 /* rb_id2str(), or what it calls, reads the table's last_id and its ids, which are 16 bytes behind.
  */
-static void find_symbols(struct interpreter *in)
+static void find_symbols(struct ruby_file *in)
 {
 	struct references r = {.n = 0};
 	struct fusee_range at;
-	struct code c, next;
+	struct ruby_code c, next;
 
-	if (function(in, "rb_id2str", &at) || read_code(in, at, &c))
+	if (ruby_function(in, "rb_id2str", &at) || ruby_read_code(in, at, &c))
 		return;
 	add_references(&r, &c);
 	for (uint32_t i = 0; i + 5 <= c.n; i++) {
-		uint64_t to = c.vaddr + i + 5 + (uint64_t)s32(c.at + i + 1);
-
-		if ((c.at[i] & 0xfe) != 0xe8 || in->host->file_function(in->file, to, &at) ||
-		    at.lo != to || read_code(in, at, &next))
+		if ((c.at[i] & 0xfe) != 0xe8 || !ruby_begins(in, ruby_target(&c, i, 5), &at) ||
+		    ruby_read_code(in, at, &next))
 			continue;
 		add_references(&r, &next);
 		free(next.at);
@@ -339,25 +259,24 @@ static void find_symbols(struct interpreter *in)
 	for (uint32_t i = 0; i < r.n; i++)
 		for (uint32_t k = 0; k < r.n; k++)
 			if (r.at[k] == r.at[i] + 16)
-				set_address(in->words + RUBY_SYMBOLS, r.at[i]);
+				ruby_set_address(in->words + RUBY_SYMBOLS, r.at[i]);
 }
 
 /* ---- the execution context ---- */
 
 /* 2.7: ruby_native_thread_p() asks pthread_getspecific() with the key of threads, a variable. */
-static int find_key(struct interpreter *in)
+static int find_key(struct ruby_file *in)
 {
 	struct fusee_range at;
-	struct code c;
+	struct ruby_code c;
 	int err = -ENOENT;
 
-	if (function(in, "ruby_native_thread_p", &at) || read_code(in, at, &c))
+	if (ruby_function(in, "ruby_native_thread_p", &at) || ruby_read_code(in, at, &c))
 		return err;
 	/* mov key(%rip),%edi */
 	for (uint32_t i = 0; i + 6 <= c.n && err; i++)
 		if (c.at[i] == 0x8b && c.at[i + 1] == 0x3d) {
-			set_address(in->words + RUBY_CONTEXT,
-				    c.vaddr + i + 6 + (uint64_t)s32(c.at + i + 2));
+			ruby_set_address(in->words + RUBY_CONTEXT, ruby_target(&c, i, 6));
 			err = 0;
 		}
 	free(c.at);
@@ -367,7 +286,7 @@ static int find_key(struct interpreter *in)
 #define CONTEXT "ruby_current_ec"
 
 /* Is symbol `index` of .dynsym the context's? Its value is in *offset. */
-static int is_context(const struct interpreter *in, uint64_t index, uint64_t *offset)
+static int is_context(const struct ruby_file *in, uint64_t index, uint64_t *offset)
 {
 	struct fusee_section symbols = FUSEE_SIZED(struct fusee_section),
 			     names = FUSEE_SIZED(struct fusee_section);
@@ -388,7 +307,7 @@ static int is_context(const struct interpreter *in, uint64_t index, uint64_t *of
 
 /* The context is a thread-local variable of a shared library: its pair of words in the GOT has a
  * relocation. */
-static int find_in_library(struct interpreter *in)
+static int find_in_library(struct ruby_file *in)
 {
 	struct fusee_section s = FUSEE_SIZED(struct fusee_section);
 	uint64_t offset;
@@ -402,7 +321,7 @@ static int find_in_library(struct interpreter *in)
 		    !is_context(in, ELF64_R_SYM(r.r_info), &offset) || offset > INT32_MAX)
 			continue;
 		in->words[RUBY_BY] = RUBY_BY_MODULE;
-		set_address(in->words + RUBY_CONTEXT, r.r_offset);
+		ruby_set_address(in->words + RUBY_CONTEXT, r.r_offset);
 		in->words[RUBY_CONTEXT_OFFSET] = (uint32_t)offset;
 		return 0;
 	}
@@ -411,7 +330,7 @@ static int find_in_library(struct interpreter *in)
 
 /* The size of the program's thread-local variables, which end at the thread pointer; 0: it has
  * none. */
-static uint64_t tls_size(const struct interpreter *in, const struct fusee_file_info *info)
+static uint64_t tls_size(const struct ruby_file *in, const struct fusee_file_info *info)
 {
 	const struct fusee_segment *first = info->segments.at;
 	Elf64_Ehdr e;
@@ -436,31 +355,31 @@ static int displacement(const unsigned char *p, int64_t *disp)
 {
 	if ((p[0] & 0xfb) != 0x48 || p[1] != 0x8b || (p[2] & 7) != 0)
 		return -1;
-	*disp = p[2] >> 6 == 1 ? (signed char)p[3] : p[2] >> 6 == 2 ? s32(p + 3) : 0;
+	*disp = p[2] >> 6 == 1 ? (signed char)p[3] : p[2] >> 6 == 2 ? ruby_s32(p + 3) : 0;
 	return p[2] >> 6 == 3 ? -1 : 0;
 }
 
 /* From 3.3 on the variable has no symbol: rb_yield() begins with reading it, as a variable of the
  * library's block of thread-local variables. */
-static int find_in_code(struct interpreter *in)
+static int find_in_code(struct ruby_file *in)
 {
 	struct fusee_range at;
 	uint64_t got, block;
 	int64_t offset;
-	struct code c;
+	struct ruby_code c;
 	int err = -ENOENT;
 
-	if (function(in, "rb_yield", &at) || read_code(in, at, &c))
+	if (ruby_function(in, "rb_yield", &at) || ruby_read_code(in, at, &c))
 		return -ENOENT;
 	/* lea got(%rip),%rdi; call __tls_get_addr; mov offset(%rax),%reg */
 	for (uint32_t i = 0; i + 19 <= c.n && i < 128 && err; i++) {
-		got = c.vaddr + i + 7 + (uint64_t)s32(c.at + i + 3);
+		got = ruby_target(&c, i, 7);
 		if (memcmp(c.at + i, "\x48\x8d\x3d", 3) || c.at[i + 7] != 0xe8 ||
 		    displacement(c.at + i + 12, &offset) ||
 		    in->host->file_read(in->file, got + 8, &block, sizeof(block)))
 			continue;
 		in->words[RUBY_BY] = RUBY_BY_MODULE;
-		set_address(in->words + RUBY_CONTEXT, got);
+		ruby_set_address(in->words + RUBY_CONTEXT, got);
 		in->words[RUBY_CONTEXT_OFFSET] = (uint32_t)(block + (uint64_t)offset);
 		err = 0;
 	}
@@ -469,7 +388,7 @@ static int find_in_code(struct interpreter *in)
 }
 
 /* The context is a thread-local variable of the program itself. */
-static int find_in_program(struct interpreter *in, const struct fusee_file_info *info)
+static int find_in_program(struct ruby_file *in, const struct fusee_file_info *info)
 {
 	struct fusee_section s = FUSEE_SIZED(struct fusee_section);
 	uint64_t size = tls_size(in, info), offset;
@@ -485,7 +404,7 @@ static int find_in_program(struct interpreter *in, const struct fusee_file_info 
 	return -ENOENT;
 }
 
-static int find_context(struct interpreter *in, const struct fusee_file_info *info)
+static int find_context(struct ruby_file *in, const struct fusee_file_info *info)
 {
 	if (in->words[RUBY_BY] == RUBY_BY_KEY)
 		return find_key(in);
@@ -496,7 +415,7 @@ static int find_context(struct interpreter *in, const struct fusee_file_info *in
 
 /* ---- all of it ---- */
 
-static int claim(const struct interpreter *in, struct fusee_range at, uint64_t arg)
+static int claim(const struct ruby_file *in, struct fusee_range at, uint64_t arg)
 {
 	struct fusee_claim c = FUSEE_SIZED(struct fusee_claim, .flags = FUSEE_CLAIM_STEP,
 					   .range = at, .arg = arg);
@@ -505,7 +424,7 @@ static int claim(const struct interpreter *in, struct fusee_range at, uint64_t a
 }
 
 /* Makes the table and claims the code. 1 or -errno. */
-static int publish(struct interpreter *in)
+static int publish(struct ruby_file *in)
 {
 	int err = in->host->file_slab(in->self->in, in->file, in->words, RUBY_WORDS);
 
@@ -515,12 +434,14 @@ static int publish(struct interpreter *in)
 		err = claim(in, in->core, RUBY_CORE);
 	if (!err)
 		err = claim(in, in->cold, RUBY_COLD);
+	if (!err)
+		err = claim(in, in->fiber, RUBY_FIBER);
 	return err ? err : 1;
 }
 
 int ruby_inspect(const struct fusee_self *self, uint64_t file)
 {
-	struct interpreter in = {.self = self, .host = self->host->unwinder, .file = file};
+	struct ruby_file in = {.self = self, .host = self->host->unwinder, .file = file};
 	struct fusee_file_info info = FUSEE_SIZED(struct fusee_file_info);
 	struct fusee_range at;
 	char version[8] = "";
@@ -541,5 +462,8 @@ int ruby_inspect(const struct fusee_self *self, uint64_t file)
 				  "the execution contexts of Ruby %s were not found in it",
 				  version);
 	find_symbols(&in);
+	ruby_find_fiber_entry(&in);
+	if (!in.host->file_symbol(file, "ruby_current_vm_ptr", &at))
+		ruby_set_address(in.words + RUBY_VM, at.lo);
 	return publish(&in);
 }

@@ -22,12 +22,13 @@ enum {
 	INSIDE,  /* vm_exec_core() of the next rb_vm_exec() has pushed its frames */
 	ISEQ,    /* of the frame that is pushed; of a C function: its method entry */
 	BODY,    /* of the iseq; of a C function: its method's ID */
-	NUMBER,  /* of the instruction; NO_INSTRUCTION: a C function */
+	OWNER,   /* class or module of its method; 0: none */
 };
 
 #define LOOK 8 /* control frames that are passed over at once */
 
 #define NO_INSTRUCTION (~0ull)
+#define UNKNOWN_INSTRUCTION (~1ull) /* code made at run time has not written where it is */
 
 #define AT(u, what, addr) fusee_read(u, what, sizeof(*(what)), addr)
 
@@ -42,10 +43,12 @@ struct control_frame {
 	__u64 pc, sp, iseq, self, ep;
 };
 
-/* struct rb_iseq_constant_body from iseq_encoded on, to location.first_lineno */
+/* struct rb_iseq_constant_body up to location.first_lineno. The upper half of `size` is the number
+ * of words of code, the lower half the type. */
 struct body {
-	__u64 encoded, parameters[6], path, base_label, label, first_line;
+	__u64 size, encoded, parameters[6], path, base_label, label, first_line;
 };
+#define BODY_SIZE 0
 #define BODY_ENCODED 8
 
 FUSEE_FN __u32 word(struct fusee_unwind *u, __u32 i)
@@ -213,36 +216,90 @@ static int enter(struct fusee_unwind *u, __u32 code)
 }
 FUSEE_PART(fusee_ruby_enter, enter)
 
+/* fiber_entry(), the outermost function of a fiber: all control frames of the fiber must have been
+ * pushed. */
+static int end_fiber(struct fusee_unwind *u, __u32 unused)
+{
+	(void)unused;
+	if (u->scratch[CONTEXT] && next_iseq(u, u->scratch[FRAME]))
+		return fusee_stop(u, RUBY_OUT_OF_STEP);
+	return fusee_stop(u, 0);
+}
+FUSEE_PART(fusee_ruby_end_fiber, end_fiber)
+
 /* ---- frames ---- */
 
-/* A method's definition, by the environment of its frame. 0, or -1: it has none. */
-FUSEE_FN int method_of(struct fusee_unwind *u, __u64 ep)
-{
-	__u64 m[5], flags, id;
+/* The words before a frame's environment pointer, and at it. */
+struct environment {
+	__u64 method, outer, flags; /* outer: of a block, the environment pointer around it */
+};
+#define FRAME_LOCAL 2 /* of flags: it is no block's */
+#define OUTER 8       /* blocks around a block, at most */
 
-	/* ep[-2] of a C function's frame is its method entry */
-	if (AT(u, &u->scratch[ISEQ], ep - 16) || !u->scratch[ISEQ] || AT(u, &m, u->scratch[ISEQ]))
-		return -1;
-	flags = m[0];
-	if ((flags & 31) != 0x1a || (flags >> 12 & 15) != 6) /* T_IMEMO, imemo_ment */
-		return -1;
-	if (AT(u, &id, m[2] + 32))
-		return -1;
-	u->scratch[BODY] = id;
-	return 0;
+/* struct rb_method_entry_struct. `about` of an imemo_svar is what its place had before. */
+struct method {
+	__u64 flags, about, definition, called, owner;
+};
+#define DEFINITION_ID 32 /* original_id in struct rb_method_definition_struct */
+
+FUSEE_FN int environment_at(struct fusee_unwind *u, struct environment *e, __u64 ep)
+{
+	return AT(u, e, ep - 16);
 }
 
-/* Pushes a C function. 0 or -1. */
-static int push_c(struct fusee_unwind *u, __u32 unused)
+/* Kind of an internal object, enum imemo_type; 16: it is none. */
+FUSEE_FN __u32 imemo(__u64 flags)
 {
-	__u64 ep;
+	return (flags & 31) == 0x1a ? flags >> 12 & 15 : 16;
+}
+#define IMEMO_SVAR 2
+#define IMEMO_METHOD 6
+
+/* OWNER becomes the class of the method that this environment belongs to, BODY a C function's ID,
+ * if `is_c`. 0, or -1: it cannot be read, or it is of no method. */
+FUSEE_FN int read_method(struct fusee_unwind *u, __u64 at, __u32 is_c)
+{
+	struct method m;
+
+	if (!at || at & 7 || AT(u, &m, at))
+		return -1;
+	if (imemo(m.flags) == IMEMO_SVAR && (!m.about || AT(u, &m, m.about)))
+		return -1;
+	if (imemo(m.flags) != IMEMO_METHOD)
+		return -1;
+	u->scratch[OWNER] = m.owner;
+	return is_c ? AT(u, &u->scratch[BODY], m.definition + DEFINITION_ID) : 0;
+}
+
+/* OWNER becomes the class of the method that the block or method with environment OWNER is in; 0 if
+ * there is none. */
+static int find_owner(struct fusee_unwind *u, __u32 unused)
+{
+	struct environment e = {0};
+	__u64 ep = u->scratch[OWNER];
 
 	(void)unused;
-	if (AT(u, &ep, u->scratch[FRAME] + __builtin_offsetof(struct control_frame, ep)) ||
-	    method_of(u, ep))
+	u->scratch[OWNER] = 0;
+	for (int i = 0; i <= OUTER; i++) {
+		if (environment_at(u, &e, ep))
+			return -1;
+		if (e.flags & FRAME_LOCAL) {
+			read_method(u, e.method, 0);
+			return 0;
+		}
+		ep = e.outer & ~3ull;
+	}
+	return 0;
+}
+FUSEE_PART(fusee_ruby_find_owner, find_owner)
+
+/* Pushes a C function, whose method is ISEQ. 0 or -1. */
+static int push_c(struct fusee_unwind *u, __u32 unused)
+{
+	(void)unused;
+	if (read_method(u, u->scratch[ISEQ], 1))
 		return -1;
-	u->scratch[NUMBER] = NO_INSTRUCTION;
-	return fusee_push(u, ruby_mix(ruby_mix(0x72756279, u->scratch[ISEQ]), u->scratch[BODY]),
+	return fusee_push(u, fusee_mix(fusee_mix(0x72756279, u->scratch[OWNER]), u->scratch[BODY]),
 			  NO_INSTRUCTION);
 }
 FUSEE_PART(fusee_ruby_push_c, push_c)
@@ -256,185 +313,67 @@ static int push_iseq(struct fusee_unwind *u, __u32 unused)
 
 	(void)unused;
 	if (AT(u, &f, u->scratch[FRAME]) || AT(u, &u->scratch[BODY], f.iseq + 16) ||
-	    AT(u, &b, u->scratch[BODY] + BODY_ENCODED))
+	    AT(u, &b, u->scratch[BODY] + BODY_SIZE))
 		return -1;
 	u->scratch[ISEQ] = f.iseq;
+	u->scratch[OWNER] = f.ep;
+	if (FUSEE_CALL(fusee_ruby_find_owner, u, 0))
+		return -1;
 	/* pc is behind the instruction, but for a function that has not begun */
 	number = (f.pc - b.encoded) / 8;
-	u->scratch[NUMBER] = f.pc < b.encoded || number > 1u << 24 ? 0 : number ? number - 1 : 0;
-	key = ruby_mix(
-		ruby_mix(ruby_mix(ruby_mix(ruby_mix(0x72756279, f.iseq), b.encoded), b.label),
-			 b.path),
-		b.first_line);
-	return fusee_push(u, key, u->scratch[NUMBER]);
+	if (f.pc < b.encoded || number > b.size >> 32)
+		number = UNKNOWN_INSTRUCTION;
+	else if (number)
+		number--;
+	key = fusee_mix(fusee_mix(fusee_mix(0x72756279, f.iseq), b.encoded), b.label);
+	key = fusee_mix(fusee_mix(fusee_mix(key, b.path), b.first_line), u->scratch[OWNER]);
+	return fusee_push(u, key, number);
 }
 FUSEE_PART(fusee_ruby_push_iseq, push_iseq)
 
-/* Pushes the next control frame that has a function. */
+/* Pushes the next control frame, if it has a function. */
 static int push(struct fusee_unwind *u, __u32 unused)
 {
-	__u32 size = word(u, RUBY_FRAME_SIZE), kind = 0;
-	__u64 flags = 0;
+	__u32 size = word(u, RUBY_FRAME_SIZE), kind;
+	struct environment e;
+	__u64 ep;
 
 	(void)unused;
-	for (int i = 0; i < LOOK; i++) {
-		if (u->scratch[FRAME] + size > u->scratch[END])
-			return fusee_stop(u, RUBY_OUT_OF_STEP);
-		if (flags_of(u, u->scratch[FRAME], &flags))
-			return fusee_stop(u, RUBY_UNREADABLE);
-		kind = flags & FRAME_KIND;
-		if (kind != FRAME_IFUNC && kind != FRAME_DUMMY)
-			break;
-		u->scratch[FRAME] += size;
-	}
-	if (kind == FRAME_IFUNC || kind == FRAME_DUMMY)
-		return FUSEE_AGAIN;
+	if (u->scratch[FRAME] + size > u->scratch[END])
+		return fusee_stop(u, RUBY_OUT_OF_STEP);
+	if (AT(u, &ep, u->scratch[FRAME] + __builtin_offsetof(struct control_frame, ep)) ||
+	    environment_at(u, &e, ep))
+		return fusee_stop(u, RUBY_UNREADABLE);
+	kind = e.flags & FRAME_KIND;
 	if (!(kind & 1)) /* all kinds have this bit */
 		return fusee_stop(u, RUBY_UNREADABLE);
-	if (kind == FRAME_CFUNC ? FUSEE_CALL(fusee_ruby_push_c, u, 0)
-				: FUSEE_CALL(fusee_ruby_push_iseq, u, 0))
-		return fusee_stop(u, RUBY_UNREADABLE);
+	if (kind == FRAME_CFUNC) {
+		u->scratch[ISEQ] = e.method;
+		if (FUSEE_CALL(fusee_ruby_push_c, u, 0))
+			return fusee_stop(u, RUBY_UNREADABLE);
+	} else if (kind != FRAME_IFUNC && kind != FRAME_DUMMY) {
+		if (FUSEE_CALL(fusee_ruby_push_iseq, u, 0))
+			return fusee_stop(u, RUBY_UNREADABLE);
+		if (e.flags & FRAME_FINISH) {
+			u->scratch[FRAME] += size;
+			return FUSEE_NATIVE;
+		}
+	}
 	u->scratch[FRAME] += size;
-	return kind != FRAME_CFUNC && flags & FRAME_FINISH ? FUSEE_NATIVE : FUSEE_AGAIN;
+	return FUSEE_AGAIN;
 }
 FUSEE_PART(fusee_ruby_push, push)
 
-/* ---- what names a function ---- */
-
-/* Copies a String to dst, which has room for cap bytes, a power of two or 3/4 of one. The bytes; 0:
- * it cannot be read. */
-FUSEE_FN __u32 text(struct fusee_unwind *u, char *dst, __u32 cap, __u64 string)
-{
-	__u32 embed = word(u, RUBY_STRING_EMBED), n;
-	__u64 s[4], at, length; /* flags, class, length, characters or their address */
-
-	if (!string || string & 7 || AT(u, &s, string) || (s[0] & 31) != 5)
-		return 0;
-	if (s[0] & 1 << 13) {
-		length = s[2];
-		at = s[3];
-	} else {
-		length = embed == 16 ? s[0] >> 14 & 31 : s[2];
-		at = string + embed;
-	}
-	n = length > cap ? cap : (__u32)length;
-	__asm__ volatile("" : "+r"(n));
-	n &= 1023;
-	if (n > cap || !n || fusee_read(u, dst, n, at))
-		return 0;
-	return n;
-}
-
-/* Word i of an Array. 0: there is none. */
-FUSEE_FN __u64 element(struct fusee_unwind *u, __u64 array, __u64 i)
-{
-	__u64 a[5], v; /* flags, class, length or word 0, .., address */
-
-	if (!array || array & 7 || AT(u, &a, array) || (a[0] & 31) != 7)
-		return 0;
-	if (a[0] & 1 << 13)
-		return i < (a[0] >> 15 & (word(u, RUBY_STRING_EMBED) == 16 ? 3 : 127)) &&
-				       !AT(u, &v, array + 16 + 8 * i)
-			       ? v
-			       : 0;
-	return i < a[2] && !AT(u, &v, a[4] + 8 * i) ? v : 0;
-}
-
-#define SYMBOLS_IDS 16   /* offset of the Array of Arrays of all symbols */
-#define SYMBOLS_UNIT 512 /* symbols of one of them, with two words each */
-#define ID_SCOPE_SHIFT 4
-
-/* The String of a method's ID. 0: not found. */
-FUSEE_FN __u64 name_of(struct fusee_unwind *u, __u64 id)
-{
-	__u64 at = address(u, RUBY_SYMBOLS), ids, number = id;
-
-	if (!at || AT(u, &ids, u->bias + at + SYMBOLS_IDS))
-		return 0;
-	if (id > word(u, RUBY_LAST_OPERATOR))
-		number = id >> ID_SCOPE_SHIFT;
-	ids = element(u, ids, number / SYMBOLS_UNIT);
-	return element(u, ids, number % SYMBOLS_UNIT * 2);
-}
-
-static int emit_c(struct fusee_unwind *u, __u32 unused)
-{
-	struct ruby_function *f = fusee_buffer(u);
-
-	(void)unused;
-	if (!f)
-		return -1;
-	f->first_line = 0;
-	f->is_c = 1;
-	f->pad = 0;
-	f->path_bytes = 0;
-	f->label_bytes = text(u, f->label, RUBY_LABEL_BYTES, name_of(u, u->scratch[BODY]));
-	return fusee_emit(u, RUBY_FUNCTION, u->pushed[0],
-			  __builtin_offsetof(struct ruby_function, path));
-}
-FUSEE_PART(fusee_ruby_emit_c, emit_c)
-
-static int emit_function(struct fusee_unwind *u, __u32 unused)
-{
-	struct ruby_function *f = fusee_buffer(u);
-	struct body b;
-	__u64 type, path;
-	__u32 n;
-
-	(void)unused;
-	if (!f || AT(u, &b, u->scratch[BODY] + BODY_ENCODED))
-		return -1;
-	f->first_line = word(u, RUBY_FIRST_LINE) ? (__u32)(b.first_line >> 1) : (__u32)b.first_line;
-	f->is_c = 0;
-	f->pad = 0;
-	f->label_bytes = text(u, f->label, RUBY_LABEL_BYTES, b.label);
-	path = b.path; /* a String, or an Array of it and its real path */
-	if (!AT(u, &type, path) && (type & 31) == 7)
-		path = element(u, path, 0);
-	n = text(u, f->path, RUBY_PATH_BYTES, path);
-	f->path_bytes = n;
-	__asm__ volatile("" : "+r"(n));
-	n &= 1023;
-	if (n > RUBY_PATH_BYTES)
-		return -1;
-	return fusee_emit(u, RUBY_FUNCTION, u->pushed[0],
-			  __builtin_offsetof(struct ruby_function, path) + n);
-}
-FUSEE_PART(fusee_ruby_emit_function, emit_function)
-
-static int emit_place(struct fusee_unwind *u, __u32 unused)
-{
-	struct ruby_place *p = fusee_buffer(u);
-	__u64 key = ruby_mix(u->pushed[0], u->pushed[1]);
-
-	(void)unused;
-	if (!p)
-		return -1;
-	p->function = u->pushed[0];
-	p->line = ruby_line(u, u->scratch[BODY] + word(u, RUBY_INSNS), word(u, RUBY_INSN_SIZE),
-			    u->scratch[NUMBER]);
-	p->pad = 0;
-	return fusee_emit(u, RUBY_PLACE, key, sizeof(*p));
-}
-FUSEE_PART(fusee_ruby_emit_place, emit_place)
-
-/* Emits what names the frame that was pushed. What has no room comes with the next sample. */
-static int emit(struct fusee_unwind *u, __u32 is_c)
-{
-	if (fusee_emitted(u, RUBY_FUNCTION, u->pushed[0]))
-		return 0;
-	return is_c ? FUSEE_CALL(fusee_ruby_emit_c, u, 0)
-		    : FUSEE_CALL(fusee_ruby_emit_function, u, 0);
-}
-FUSEE_PART(fusee_ruby_emit, emit)
+#include "names.h"
 
 /* ---- the step ---- */
 
 static int ruby_step(struct fusee_unwind *u)
 {
-	__u32 is_c;
 	int r;
 
+	if (u->claim_arg == RUBY_FIBER)
+		return FUSEE_CALL(fusee_ruby_end_fiber, u, 0);
 	if (u->scratch[SP] != u->sp) {
 		r = FUSEE_CALL(fusee_ruby_enter, u, (__u32)u->claim_arg);
 		if (r < 0)
@@ -443,14 +382,8 @@ static int ruby_step(struct fusee_unwind *u)
 			return FUSEE_NATIVE;
 	}
 	r = FUSEE_CALL(fusee_ruby_push, u, 0);
-	if (u->npushed) {
-		is_c = u->pushed[1] == NO_INSTRUCTION;
-		if (is_c || !fusee_emitted(u, RUBY_PLACE, ruby_mix(u->pushed[0], u->pushed[1]))) {
-			FUSEE_CALL(fusee_ruby_emit, u, is_c);
-			if (!is_c)
-				FUSEE_CALL(fusee_ruby_emit_place, u, 0);
-		}
-	}
+	if (u->npushed)
+		emit(u);
 	return r;
 }
 FUSEE_LANGUAGE_STEP(ruby, ruby_step);

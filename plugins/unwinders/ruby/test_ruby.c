@@ -40,7 +40,8 @@ TEST(functions_and_lines)
 	CHECK_INT(ruby_functions_add(&processes, 1, RUBY_FUNCTION, 42, &f, length(&f)), 0);
 	CHECK_INT(ruby_functions_add(&processes, 1, RUBY_FUNCTION, 42, &f, length(&f)),
 		  0); /* again */
-	CHECK_INT(ruby_functions_add(&processes, 1, RUBY_PLACE, ruby_mix(42, 3), &p, sizeof(p)), 0);
+	CHECK_INT(ruby_functions_add(&processes, 1, RUBY_PLACE, fusee_mix(42, 3), &p, sizeof(p)),
+		  0);
 	named = ruby_functions_find(&processes, 1, 42, 3, &line);
 	CHECK(named && !strcmp(named->label, "block in top") && !strcmp(named->path, "/a.rb"));
 	CHECK(named && named->first_line == 7);
@@ -150,7 +151,7 @@ static void call(struct made *m, const char *label, uint64_t flags, uint64_t num
 	m->frame -= m->words[RUBY_FRAME_SIZE];
 	put(m, EC + 16, m->frame);
 	put(m, m->frame + 32, ep);
-	put(m, ep, flags);
+	put(m, ep, flags | 2); /* of a method */
 	put(m, ep - 16, entry);
 	put(m, entry, 0x1a | 6 << 12);
 	put(m, entry + 16, entry + 64);
@@ -159,7 +160,8 @@ static void call(struct made *m, const char *label, uint64_t flags, uint64_t num
 		return;
 	put(m, m->frame + 16, iseq);
 	put(m, iseq + 16, body);
-	put(m, body + 8, 0x30000); /* encoded */
+	put(m, body, 1 | 64ull << 32); /* a method of 64 words */
+	put(m, body + 8, 0x30000);     /* encoded */
 	put(m, m->frame, 0x30000 + 8 * (number + 1));
 	put(m, body + 64, string(m, "/a.rb"));
 	put(m, body + 80, string(m, label));

@@ -6,17 +6,20 @@
 #include <string.h>
 
 /*
- * Offsets of a 64-bit build. 2.7.4, 3.1.2 and 3.3.8: printed by a program that includes vm_core.h
- * (2.7, 3.3) or rb_mjit_min_header.h (3.1) as Debian builds them. 3.0 and 3.2: read from their
- * headers.
+ * Offsets of a 64-bit build, printed by programs that include vm_core.h (3.2, 3.3) or
+ * rb_mjit_min_header.h (2.7, 3.1), as Debian and Ubuntu build them. 3.0: read from its headers.
  */
 static const struct version {
 	const char *name; /* "major.minor" */
-	unsigned char frame_size, insns, insn_size, first_line_fixnum, string_embed, last_operator;
+	unsigned char frame_size, insns, insn_size, first_line_fixnum, string_embed, last_operator,
+		local_iseq, class_by;
+	unsigned short vm_shapes;
 } versions[] = {
-	{"2.7", 56, 120, 8, 1, 16, 168},  {"3.0", 56, 120, 8, 1, 16, 169},
-	{"3.1", 64, 120, 12, 1, 16, 169}, {"3.2", 64, 112, 12, 0, 24, 169},
-	{"3.3", 56, 112, 12, 0, 24, 169},
+	{"2.7", 56, 120, 8, 1, 16, 168, 176, RUBY_CLASS_BY_TABLE, 0},
+	{"3.0", 56, 120, 8, 1, 16, 169, 176, RUBY_CLASS_BY_TABLE, 0},
+	{"3.1", 64, 120, 12, 1, 16, 169, 176, RUBY_CLASS_BY_TABLE, 0},
+	{"3.2", 64, 112, 12, 0, 24, 169, 168, RUBY_CLASS_BY_SHAPE, 376},
+	{"3.3", 56, 112, 12, 0, 24, 169, 168, RUBY_CLASS_BY_FIELD, 0},
 };
 
 #define THREAD_CONTEXT_27 32 /* ec in struct rb_thread_struct of 2.7 */
@@ -35,6 +38,9 @@ int ruby_version_words(const char *text, uint32_t words[RUBY_WORDS])
 		words[RUBY_FIRST_LINE] = v->first_line_fixnum;
 		words[RUBY_STRING_EMBED] = v->string_embed;
 		words[RUBY_LAST_OPERATOR] = v->last_operator;
+		words[RUBY_LOCAL_ISEQ] = v->local_iseq;
+		words[RUBY_CLASS_BY] = v->class_by;
+		words[RUBY_VM_SHAPES] = v->vm_shapes;
 		if (!i) {
 			words[RUBY_BY] = RUBY_BY_KEY;
 			words[RUBY_CONTEXT_OFFSET] = THREAD_CONTEXT_27;

@@ -29,6 +29,11 @@ enum ruby_word {
 	RUBY_STRING_EMBED, /* offset of the characters of an embedded String: 16 or 24 */
 	RUBY_SYMBOLS,      /* vaddr of the table of symbols: two words; 0: not found */
 	RUBY_SYMBOLS_HIGH,
+	RUBY_LOCAL_ISEQ, /* offset of local_iseq in struct rb_iseq_constant_body */
+	RUBY_CLASS_BY,   /* enum ruby_class */
+	RUBY_VM,         /* RUBY_CLASS_BY_SHAPE: vaddr of ruby_current_vm_ptr: two words */
+	RUBY_VM_HIGH,
+	RUBY_VM_SHAPES,     /* .. offset of shape_list in rb_vm_t */
 	RUBY_LAST_OPERATOR, /* tLAST_OP_ID: up to it a symbol's ID is its number in the table */
 	/*
 	 * Parts of the functions, each two words: its first byte and the byte behind it, from the
@@ -46,11 +51,19 @@ enum ruby_word {
 	RUBY_WORDS,
 };
 
+/* Where a class has its name. */
+enum ruby_class {
+	RUBY_CLASS_BY_TABLE = 1, /* to 3.1: its table of variables */
+	RUBY_CLASS_BY_SHAPE,     /* 3.2: its variables, by its shape */
+	RUBY_CLASS_BY_FIELD,     /* from 3.3 on: a field */
+};
+
 /* u->claim_arg: whose code pc is in. */
-enum ruby_code {
+enum ruby_part {
 	RUBY_CORE = 1, /* vm_exec_core(): runs methods until the method that C has called returns */
 	RUBY_COLD,     /* a part of it that is rarely used */
 	RUBY_EXEC,     /* rb_vm_exec(): calls it, and goes on after an exception */
+	RUBY_FIBER,    /* fiber_entry(): the outermost function of a fiber */
 };
 
 /* Kinds of emissions. */
@@ -59,29 +72,28 @@ enum ruby_kind { RUBY_FUNCTION = 1, RUBY_PLACE };
 #define RUBY_LABEL_BYTES 192u
 #define RUBY_PATH_BYTES 512u
 
-/* What names a function; the path's bytes are as many as are emitted. Neither text is terminated.
- */
+#define RUBY_CLASS_BYTES 192u
+
+/* What names a function; the path's bytes are as many as are emitted. No text is terminated. */
 struct ruby_function {
 	unsigned int first_line;
 	unsigned short label_bytes, path_bytes;
-	unsigned int is_c, pad; /* is_c: 1: implemented in C, without path and line */
+	/* The name of the class or module; 0 bytes: it has none. The last base_bytes of the label,
+	 * if there are as many, are the method's name. */
+	unsigned short class_bytes, base_bytes;
+	unsigned short is_c;         /* 1: implemented in C, without path and line */
+	unsigned short is_singleton; /* 1: a method of the class itself */
 	char label[RUBY_LABEL_BYTES];
+	char class_name[RUBY_CLASS_BYTES];
 	char path[RUBY_PATH_BYTES];
 };
 
-/* The line of an instruction of a function. */
+/* The line of an instruction of a function. The place of instruction n of function f has the key
+ * fusee_mix(f, n). */
 struct ruby_place {
 	unsigned long long function; /* its key */
 	unsigned int line, pad;
 };
-
-/* Mixes a word into a key. The place of instruction n of function f has the key ruby_mix(f, n). */
-static inline __attribute__((always_inline)) unsigned long long ruby_mix(unsigned long long a,
-									 unsigned long long b)
-{
-	a = (a ^ b) * 0x9e3779b97f4a7c15ull;
-	return a ^ a >> 32;
-}
 
 enum ruby_reason {
 	RUBY_NO_CONTEXT = 1,

@@ -72,6 +72,53 @@ def fiber
   10.times { f.resume }
 end
 
+# methods of all kinds of owners; two owners of one method
+module Outer
+  class Deep
+    def instance
+      burn(100)
+    end
+
+    def self.single
+      [1].each { burn(100) }
+    end
+
+    class << self
+      def second
+        burn(100)
+      end
+    end
+  end
+
+  module_function
+
+  def shared
+    burn(100)
+  end
+end
+
+class Includes
+  include Outer
+  def calls
+    shared
+  end
+end
+
+ANONYMOUS = [Class.new { def nameless() burn(100) end }.new, Object.new]
+def (ANONYMOUS[1]).own
+  burn(100)
+end
+
+def owners
+  Outer::Deep.new.instance
+  Outer::Deep.single
+  Outer::Deep.second
+  Outer.shared
+  Includes.new.calls
+  ANONYMOUS[0].nameless
+  ANONYMOUS[1].own
+end
+
 def first_thread
   burn(2000)
 end
@@ -88,6 +135,11 @@ def run(test)
   when "exceptions" then loop { rescues }
   when "dynamic" then loop { dynamic }
   when "fibers" then loop { fiber }
+  when "owners" then loop { owners }
+  when "ractors"
+    a = Ractor.new { loop { first_thread } }
+    b = Ractor.new { loop { second_thread } }
+    [a, b].each(&:take)
   when "threads"
     a = Thread.new { loop { first_thread } }
     b = Thread.new { loop { second_thread } }

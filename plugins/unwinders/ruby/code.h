@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Machine code of a file with a CRuby, which inspect() searches. x86-64. */
+#ifndef RUBY_CODE_H
+#define RUBY_CODE_H
+
+#include <stdint.h>
+
+#include <fusee/helpers.h>
+
+#include "words.h"
+
+struct ruby_file {
+	const struct fusee_self *self;
+	const struct fusee_unwinder_host *host;
+	uint64_t file;
+	struct fusee_range exec, core, cold, fiber; /* vaddrs; hi 0: there is none */
+	uint32_t words[RUBY_WORDS];
+};
+
+/* Bytes of the file. */
+struct ruby_code {
+	uint64_t vaddr;
+	unsigned char *at;
+	uint32_t n;
+};
+
+/* The signed 32 bits at p. */
+int64_t ruby_s32(const unsigned char *p);
+/* Where a reference of 32 bits, which ends `behind` bytes behind byte i, leads to. */
+uint64_t ruby_target(const struct ruby_code *c, uint32_t i, uint32_t behind);
+void ruby_set_address(uint32_t *words, uint64_t vaddr);
+
+/* The caller frees code->at. 0 or -errno. */
+int ruby_read_code(const struct ruby_file *, struct fusee_range, struct ruby_code *code);
+/* The function with this symbol, with the end that call frame information gives it. 0 or -ENOENT.
+ */
+int ruby_function(const struct ruby_file *, const char *name, struct fusee_range *at);
+/* Does a function begin at this vaddr? 1, and *at: it does. */
+int ruby_begins(const struct ruby_file *, uint64_t vaddr, struct fusee_range *at);
+
+#define RUBY_SEARCHED 256
+
+/* The functions of a search, in the order in which they were found. */
+struct ruby_search {
+	struct fusee_range at[RUBY_SEARCHED];
+	uint32_t n;
+};
+
+/* Adds a function that is not there yet; what has no room is not searched. */
+void ruby_search_add(struct ruby_search *, struct fusee_range);
+/* Adds the functions that a function calls or jumps to. */
+void ruby_search_calls(const struct ruby_file *, const struct ruby_code *, struct ruby_search *);
+
+#endif
