@@ -110,6 +110,7 @@ void pipeline_free(struct pipeline *p)
 	for (uint32_t i = 0; i < PIPELINE_SLOTS; i++)
 		collector_free(p->slots[i]);
 	process_table_free(p->processes);
+	walk_languages_free(p->walker.languages);
 	claims_free(p->claims);
 	files_free(p->files);
 	free(p);

@@ -19,6 +19,7 @@
 
 struct pipeline;
 struct collector;
+struct walk_steps;
 
 #define PIPELINE_SLOTS 64u
 
@@ -105,6 +106,19 @@ struct pipeline_sweep {
 	void (*forget)(void *arg, uint32_t file); /* called before a file is freed */
 	void *arg;
 };
+/* Lets the unwinders see all libraries and all executable memory without a file of a process that
+ * was scanned, so that no walk waits for them. */
+void pipeline_offer(struct pipeline *, pid_t pid);
+/* Unwinds the stack of a stopped thread of a process that was scanned (sample.memory), frames of
+ * languages included. 0; -EAGAIN: the worker makes something for it, and the walk is to be repeated
+ * with *steps after that, at once or when the thread was stopped anew; -ENOENT: as 0, but code was
+ * not mapped when the process was scanned; -ESRCH: it was not. wait false: 0 instead of -EAGAIN.
+ * *steps: NULL at first; walk_steps_release(). */
+int pipeline_walk_stopped(struct pipeline *, const struct sample *, bool wait,
+			  struct walk_steps **steps);
+/* Adds the stack that was unwound last to slot 0. */
+void pipeline_add_stopped(struct pipeline *, const struct sample *);
+
 /* Frees processes that ended some seconds ago, and files that no process has mapped for a minute
  * and no collector names. To be called now and then. */
 void pipeline_sweep(struct pipeline *, const struct pipeline_sweep *);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "sampling/pipeline_state.h"
+#include "unwind/unwinders.h"
 
 /* A sample waits for tables and steps so long at most. */
 #define WAIT_NS 20000000000ull
@@ -23,7 +24,8 @@ static const char *stop_reason(const struct pipeline *p, struct walk_stop stop)
 	case WALK_FAULT_BACKWARDS:
 		return loss_text(LOSS_BACKWARDS);
 	default:
-		return walk_reason(set->instances[stop.unwinder - 1]->descriptor->ops, stop.reason);
+		return unwinder_reason(set->instances[stop.unwinder - 1]->descriptor->ops,
+				       stop.reason);
 	}
 }
 

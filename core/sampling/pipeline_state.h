@@ -11,6 +11,7 @@
 #include "unwind/claims.h"
 #include "unwind/files.h"
 #include "unwind/walk.h"
+#include "unwind/walk_language.h"
 
 /* The time that was used in a second. */
 struct time_used {

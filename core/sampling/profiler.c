@@ -192,9 +192,9 @@ int profiler_open(struct profiler *p, const struct profiler_options *o)
 	*p = (struct profiler){
 		.pids = o->pids, .npids = o->npids, .dynamic = o->dynamic, .held = o->held};
 	r = open_worker(p, o);
-	if (!r)
+	if (!r && !o->no_events)
 		r = open_bpf(p, o);
-	if (!r)
+	if (!r && !o->no_events)
 		r = open_stream(p, o);
 	return r ? r : open_pipeline(p, o);
 }

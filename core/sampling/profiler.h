@@ -41,7 +41,8 @@ struct profiler_options {
 	const pid_t *pids;
 	uint32_t npids;
 	bool all, dynamic;
-	bool held; /* pids[0] waits to exec a command: sampling begins with the exec */
+	bool no_events; /* nothing is sampled: stacks are taken of stopped threads, see dump.h */
+	bool held;      /* pids[0] waits to exec a command: sampling begins with the exec */
 
 	enum sampler_choice sampler;
 	/* What is sampled, borrowed until profiler_close(); NULL: CPU time. Another kind is sampled
@@ -68,7 +69,7 @@ struct profiler {
 	struct worker *worker;
 	struct bpf_sampler *bpf; /* NULL: stacks are unwound in user space */
 	char *no_bpf;            /* why bpf is NULL; NULL where the snapshot sampler was chosen */
-	struct perf_stream *stream;
+	struct perf_stream *stream; /* NULL: no_events */
 	struct pipeline *pipeline;
 	struct symbolizer *symbolizer;
 	const pid_t *pids; /* these four as in the options */

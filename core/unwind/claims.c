@@ -10,7 +10,8 @@
 #include "unwind/claims_state.h"
 
 #define SECOND_NS 1000000000u
-#define OFFERS 8u         /* of a process's mappings in a second */
+#define OFFERS 8u /* of a process's mappings in a second */
+#define OFFERS_OF_ALL 256u
 #define MAX_UNWINDERS 32u /* bits of process_code.attached */
 
 static const struct fusee_unwinder_ops *ops_of(const struct claims *c, uint32_t i)
@@ -171,6 +172,36 @@ void claims_library(struct claims *c, struct process *process, const struct proc
 		return;
 	p->library[unwinder] = m->bias + 1;
 	call_mapped(p, unwinder, &view);
+}
+
+static void offer_libraries(struct claims *c, struct process *process,
+			    const struct process_mapping *m)
+{
+	for (uint32_t u = 0; u < c->unwinders->n && u < FILES_MAX_UNWINDERS; u++)
+		if (m->file->slabs[u])
+			claims_library(c, process, m, u);
+}
+
+void claims_offer_all(struct claims *c, struct process *process, uint64_t time)
+{
+	struct process_code *p = code_get(c, process);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; p && i < process->n; i++) {
+		struct process_mapping *m = &process->mappings[i];
+
+		if (m->file && m->file->state != FILE_REFUSED) {
+			if (files_base(m))
+				offer_libraries(c, process, m);
+		} else if (n < OFFERS_OF_ALL) {
+			offer(p, m);
+			n++;
+		}
+	}
+	if (!p)
+		return;
+	p->offered = p->refreshed = time;
+	p->offers = OFFERS;
 }
 
 const uint32_t *claims_words(const struct claims *c, uint64_t process, uint32_t unwinder,

@@ -54,6 +54,10 @@ void claims_set_listener(struct claims *, void (*changed)(void *arg, struct proc
  * it was not yet. */
 void claims_library(struct claims *, struct process *, const struct process_mapping *,
 		    uint32_t unwinder);
+/* Calls mapped() of all unwinders for all of a process that it is called for: libraries, and at
+ * most 256 mappings that may be claimed. Nothing is offered or refreshed in the second after that.
+ */
+void claims_offer_all(struct claims *, struct process *, uint64_t time);
 /* Lets the unwinders look for new code. Before frames are symbolized. */
 void claims_refresh(struct claims *);
 

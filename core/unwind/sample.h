@@ -12,6 +12,12 @@
 /* perf's maximum in bytes: 64 KiB - 8 */
 #define SAMPLE_MAX_STACK 65528u
 
+/* Reads memory of a thread that is stopped. */
+struct sample_memory {
+	int (*read)(void *arg, void *dst, uint32_t len, uint64_t addr); /* 0, or -1: not all */
+	void *arg;
+};
+
 struct sample {
 	pid_t pid, tid;
 	uint32_t cpu;
@@ -27,5 +33,10 @@ struct sample {
 	uint64_t holes;        /* bit i: page i of the copy, counted from rsp's, is absent */
 	bool stack_full;       /* the copy has the requested size: the stack may continue above */
 	struct walk_stop stop; /* which language unwinder stopped the walk in the kernel */
+	/* There is no copy: the thread is stopped, and all of its memory can be read. NULL: not so.
+	 */
+	const struct sample_memory *memory;
+	uint64_t tls;    /* with memory: the base of fs */
+	bool in_syscall; /* with memory: pc is behind the instruction of a system call */
 };
 #endif

@@ -10,26 +10,25 @@
 #include <fusee/unwinder.bpf.h>
 
 #include "profile/loss.h"
+#include "unwind/unwinders.h"
+#include "unwind/walk_language.h"
 
 /* The x86-64 user registers of a sample, without rbp, rsp and rip, which are fields of u. */
 #define LEAF_REGS (0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP))
 
 #define STACK_FAR (1ull << 30) /* bytes above sp: no stack is larger */
-
-/* State of one walk. */
-struct context {
-	struct process *process;
-	bool beyond; /* the last step read above the stack copy */
-};
+#define PAGE 4096u
 
 /* Reads code, for a step that decodes instructions: from the mapped file, or for memory without a
  * file from the process, if it still runs. Other memory is in the stack copy or nowhere. */
 static int read_code(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
 {
-	struct context *c = n->arg;
+	struct walk_context *c = n->arg;
 	const struct process_mapping *m = process_mapping_at(c->process, addr, n->u.time_ns);
 	struct iovec to = {dst, len}, from = {(void *)(uintptr_t)addr, len};
 
+	if (c->memory)
+		return c->memory->read(c->memory->arg, dst, len, addr);
 	c->beyond = !m && addr + len > n->stack_hi && addr - n->stack_lo < STACK_FAR;
 	if (!m || len > m->hi - addr)
 		return -1;
@@ -41,7 +40,7 @@ static int read_code(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
 	return process_vm_readv((pid_t)n->u.pid, &to, 1, &from, 1, 0) == (ssize_t)len ? 0 : -1;
 }
 
-static void begin(struct fusee_native *n, const struct sample *s, struct context *c)
+static void begin(struct fusee_native *n, const struct sample *s, struct walk_context *c)
 {
 	*n = (struct fusee_native){
 		.u = {.origin = FUSEE_CPU,
@@ -55,6 +54,8 @@ static void begin(struct fusee_native *n, const struct sample *s, struct context
 		      .pc = s->regs[FUSEE_X86_RIP],
 		      .sp = s->regs[FUSEE_X86_RSP],
 		      .fp = s->regs[FUSEE_X86_RBP],
+		      .first_sp = s->regs[FUSEE_X86_RSP],
+		      .tls = s->tls,
 		      .valid_regs = LEAF_REGS},
 		.stack = s->stack,
 		.stack_lo = s->regs[FUSEE_X86_RSP],
@@ -110,28 +111,25 @@ static struct code_at claim_at(struct walker *w, struct process *p, const struct
 	return at;
 }
 
-static void push(struct walk *w, const struct fusee_unwind *u, const struct process_mapping *m,
-		 const struct code_at *code, bool guessed)
+static struct walk_frame frame_of(const struct fusee_unwind *u, const struct process_mapping *m,
+				  const struct code_at *code, bool guessed)
 {
 	uint64_t at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1;
-	struct walk_frame *f = &w->frames[w->n++];
+	struct walk_frame f = {.kind = FRAME_FILE, .addr = at, .guessed = guessed};
 
-	*f = (struct walk_frame){.kind = FRAME_FILE, .addr = at, .guessed = guessed};
-	w->guessed += guessed;
 	if (m->file && !code->claim) {
-		f->file = m->file->id;
-		f->addr = at - m->lo + m->offset;
+		f.file = m->file->id;
+		f.addr = at - m->lo + m->offset;
 	} else {
-		f->kind = FRAME_ANONYMOUS;
-		f->process = u->process;
-		f->generation = code->generation;
+		f.kind = FRAME_ANONYMOUS;
+		f.process = u->process;
+		f.generation = code->generation;
 	}
+	return f;
 }
 
 #define BIT(n) (1ull << (n))
 #define SPECIAL_REGS (BIT(FUSEE_X86_RBP) | BIT(FUSEE_X86_RSP) | BIT(FUSEE_X86_RIP))
-
-#define PAGE 4096u
 
 /* Bytes of the stack copy below the first absent page. */
 static uint32_t up_to_hole(const struct fusee_native *n)
@@ -197,11 +195,34 @@ static void on_stepped(void *arg, int err, const uint64_t regs[17], uint64_t val
 	free(r);
 }
 
+#define WINDOW 16384u /* bytes of a stopped thread's stack */
+
+/* Copies the part of a stopped thread's stack that a step may need. */
+static void read_window(const struct walk_context *c, uint64_t sp, struct worker_step *step,
+			unsigned char *window)
+{
+	uint32_t n = 0;
+
+	while (n < WINDOW) {
+		uint32_t len = PAGE - (uint32_t)((sp + n) % PAGE);
+
+		if (len > WINDOW - n)
+			len = WINDOW - n;
+		if (c->memory->read(c->memory->arg, window + n, len, sp + n))
+			break;
+		n += len;
+	}
+	step->stack_lo = sp;
+	step->stack = window;
+	step->len = n;
+}
+
 /* Requests the walk's next step. 0: it is under way; -errno. */
 static int request_step(struct walker *w, const struct fusee_native *n,
 			const struct process_mapping *m)
 {
 	const struct fusee_unwind *u = &n->u;
+	unsigned char window[WINDOW];
 	const struct worker_requester by = {.uid = m->file->uid, .pid = w->pid};
 	struct walk_steps *steps = *w->steps;
 	struct requested *r = calloc(1, sizeof(*r));
@@ -218,6 +239,8 @@ static int request_step(struct walker *w, const struct fusee_native *n,
 
 	if (!r)
 		return -ENOMEM;
+	if (((struct walk_context *)n->arg)->memory)
+		read_window(n->arg, u->sp, &step, window);
 	if (u->flags & FUSEE_FP_LOST)
 		step.valid &= ~BIT(FUSEE_X86_RBP);
 	memcpy(step.regs, u->regs, sizeof(step.regs) - 8);
@@ -308,35 +331,13 @@ static bool worker_steps_first(const struct walker *w, const struct process_mapp
 
 /* ---- steps ---- */
 
-const char *walk_reason(const struct fusee_unwinder_ops *ops, uint32_t error)
-{
-	for (uint32_t i = 0; ops->reasons && ops->reasons[i]; i++)
-		if (i + 1 == error)
-			return ops->reasons[i];
-	return loss_text(LOSS_UNNAMED);
-}
-
-/* The unwinder's table of the mapping's file; of memory without a file, for a language unwinder,
- * that of the first file that has one. */
-static const struct inspection_slab *table_of(const struct context *c, uint32_t unwinder,
-					      const struct fusee_unwinder_ops *ops,
-					      const struct process_mapping *m)
-{
-	const struct file *f = m->file;
-
-	if (!f && !(ops->flags & FUSEE_UNWINDER_NATIVE))
-		f = files_with_table(c->process, unwinder);
-	else if (!m->based)
-		return NULL;
-	return f ? f->slabs[unwinder] : NULL;
-}
-
 /* One step by this unwinder. enum fusee_next; FUSEE_PASS: the pc is not its own; STEP_WAITS. */
 static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct process_mapping *m,
 		   const char **reason)
 {
 	const struct fusee_unwinder_ops *ops = w->unwinders->instances[i]->descriptor->ops;
-	const struct inspection_slab *slab = table_of(n->arg, i, ops, m);
+	const struct inspection_slab *slab = unwinder_table(
+		((struct walk_context *)n->arg)->process, i, ops, m);
 	struct fusee_unwind *u = &n->u;
 	int r, helped;
 
@@ -351,8 +352,8 @@ static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct 
 		u->error = 0;
 		return helped;
 	}
-	*reason = walk_reason(ops, u->error);
-	if (((struct context *)n->arg)->beyond)
+	*reason = unwinder_reason(ops, u->error);
+	if (((struct walk_context *)n->arg)->beyond)
 		*reason = w->copy_full ? loss_text(LOSS_COPY_FULL) : loss_text(LOSS_COPY_SHORT);
 	return r;
 }
@@ -417,14 +418,36 @@ static bool behind_syscall(struct fusee_native *n)
 	return !read_code(n, code, 2, n->u.pc - 2) && code[0] == 0x0f && code[1] == 0x05;
 }
 
-/* Does a language unwinder claim this code? */
-static bool is_claimed(const struct file *f, uint64_t vaddr)
+/* Adds the frame, and those of languages in it, and goes to its caller. enum fusee_next,
+ * STEP_WAITS. */
+static int pass_frame(struct walker *w, struct process *p, struct fusee_native *n,
+		      struct process_mapping *m, bool guessed, struct walk *out)
 {
-	for (uint32_t u = 0; u < FILES_MAX_UNWINDERS; u++)
-		for (uint32_t i = 0; f->slabs[u] && i < f->slabs[u]->nclaims; i++)
-			if (vaddr >= f->slabs[u]->claims[i].lo && vaddr < f->slabs[u]->claims[i].hi)
-				return true;
-	return false;
+	struct walk_context *c = n->arg;
+	struct fusee_unwind *u = &n->u;
+	struct code_at code = claim_at(w, p, u, m);
+	struct walk_frame frame = frame_of(u, m, &code, guessed);
+	enum language_turn turn = walk_language_turn(w, n, m, code.claim, out);
+
+	if (!c->languages || !c->languages->pushed) {
+		out->frames[out->n++] = frame;
+		out->guessed += guessed;
+	}
+	if (c->languages)
+		c->languages->pushed = false;
+	switch (turn) {
+	case LANGUAGE_NATIVE:
+		return step(w, n, m, c->languages ? NULL : code.claim, &out->reason);
+	case LANGUAGE_NEXT:
+		u->flags &= ~(uint32_t)FUSEE_PC_EXACT;
+		return FUSEE_NEXT;
+	case LANGUAGE_FULL:
+		out->reason = loss_text(LOSS_TOO_DEEP);
+		break;
+	case LANGUAGE_END:
+		break;
+	}
+	return FUSEE_STOP;
 }
 
 static void walk_user(struct walker *w, struct process *p, struct fusee_native *n, bool wait,
@@ -435,7 +458,6 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 
 	while (out->n < WALK_MAX_FRAMES) {
 		struct process_mapping *m = locate(u, p);
-		struct code_at code;
 		int r;
 
 		if (!m && !p->started && out->n)
@@ -451,10 +473,7 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 			return;
 		}
 		p->started = true;
-		code = claim_at(w, p, u, m);
-		push(out, u, m, &code, guessed);
-		out->passed |= m->file && m->file->claimed && is_claimed(m->file, u->offset);
-		r = step(w, n, m, code.claim, &out->reason);
+		r = pass_frame(w, p, n, m, guessed, out);
 		if (r == STEP_WAITS)
 			out->waiting = m->file;
 		if (r != FUSEE_NEXT)
@@ -477,7 +496,8 @@ static bool needs_care(struct walker *w, const struct fusee_native *n, const str
 static void walk_sample(struct walker *w, struct process *p, const struct sample *s, bool wait,
 			struct walk *out, struct fusee_native *n)
 {
-	struct context c = {.process = p};
+	struct walk_context c = {
+		.process = p, .memory = s->memory, .languages = s->memory ? w->languages : NULL};
 
 	out->n = s->nkernel < 128 ? s->nkernel : 128;
 	out->guessed = 0;
@@ -485,9 +505,13 @@ static void walk_sample(struct walker *w, struct process *p, const struct sample
 	out->reason = NULL;
 	w->step = 0;
 	begin(n, s, &c);
-	if (s->nkernel && behind_syscall(n))
+	if (c.languages)
+		walk_languages_begin(c.languages, w, p, out);
+	if ((s->nkernel || s->in_syscall) && behind_syscall(n))
 		n->u.flags &= ~(uint32_t)FUSEE_PC_EXACT;
 	walk_user(w, p, n, wait, out);
+	if (c.languages && !out->reason)
+		out->reason = c.languages->reason;
 }
 
 void walk_stack(struct walker *w, struct process *p, const struct sample *s, bool wait,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unwinds a stack copy in user space, step by step, with the unwinders of a set. For one thread. */
+/* Unwinds a stack copy, or the stack of a thread that is stopped, in user space, step by step, with
+ * the unwinders of a set. For one thread. */
 #ifndef UNWIND_WALK_H
 #define UNWIND_WALK_H
 
@@ -77,6 +78,7 @@ struct walker {
 	const struct plugin_set *unwinders; /* in order; borrowed, as are the next two */
 	struct worker *worker;              /* takes steps that no table expresses */
 	struct claims *claims;              /* NULL: memory without a file is not claimed */
+	struct walk_languages *languages;   /* of stopped threads; NULL: machine frames only */
 	uint64_t walks;                     /* so far */
 	uint64_t helped;                    /* steps that the worker took */
 	uint64_t answers;                   /* the same, those that failed included */
@@ -94,6 +96,4 @@ struct walker {
 void walk_stack(struct walker *, struct process *, const struct sample *, bool wait,
 		struct walk_steps **steps, struct walk *out);
 void walk_steps_release(struct walk_steps *); /* NULL is valid */
-/* The text of an unwinder's reason. Static. */
-const char *walk_reason(const struct fusee_unwinder_ops *, uint32_t error);
 #endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernel says of one thread: its name, what it does or waits for, and its kernel stack.
+ * Formats: proc(5). [any thread] */
+#ifndef PROCESS_THREAD_STATE_H
+#define PROCESS_THREAD_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct thread_state {
+	pid_t tid;
+	char comm[16];
+	char state;      /* as in /proc/PID/stat: R S D T t Z X I */
+	bool kernel;     /* a kernel thread */
+	pid_t tracer;    /* that traces it; 0: none */
+	char wchan[64];  /* the kernel function in which it waits; "": not known, or it runs */
+	bool waits;      /* in the kernel, in a system call or an exception */
+	uint64_t sp, pc; /* then: its user registers; 0: not readable */
+	/* Lines of /proc/PID/task/TID/stack as "name" or "name [module]", innermost first; "": not
+	 * readable, or it runs. */
+	char stack[4096];
+};
+
+/* 0; -ESRCH: the thread has ended; or -errno. What is not readable is empty. */
+int thread_state_read(pid_t pid, pid_t tid, struct thread_state *);
+/* "sleeping", "running". Static. */
+const char *thread_state_text(char state);
+#endif

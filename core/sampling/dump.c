@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampling/dump.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "process/procfs.h"
+#include "process/stopped_thread.h"
+#include "sampling/thread_memory.h"
+#include "unwind/walk.h"
+
+#define MAX_STOPS 8 /* of one thread: for tables that are made late, and code that is new */
+#define STOP_NS 1000000000u
+#define STOP_D_NS 20000000u    /* of a thread in uninterruptible sleep, which may end just now */
+#define WORKER_NS 10000000000u /* for what a stack needs */
+
+/* One taking, in a thread of its own: when that ends, the kernel lets go of all that it traced. */
+struct taking {
+	struct dump *dump;
+	struct profiler *profiler;
+	const struct dump_options *o;
+	struct thread_memory *memory;
+	int r;
+};
+
+/* ---- one thread ---- */
+
+/* The thread is stopped: makes a sample of it. */
+static struct sample sample_of(pid_t pid, const struct stopped_thread *t,
+			       const struct sample_memory *memory)
+{
+	struct sample s = {
+		.pid = pid,
+		.tid = t->tid,
+		.time = clock_now(),
+		.period = 1,
+		.abi = t->is_32_bit ? 1 : 2,
+		.memory = memory,
+		.tls = t->tls,
+		.in_syscall = t->in_syscall,
+	};
+
+	memcpy(s.regs, t->regs, sizeof(s.regs));
+	return s;
+}
+
+/* What the thread waited for is what it was stopped in, unless it ran in between. */
+static void check_wait(struct thread_state *state, const struct stopped_thread *t)
+{
+	if (!state->waits || (state->sp == t->regs[7] && state->pc == t->regs[16]))
+		return;
+	*state->wchan = *state->stack = '\0';
+	state->state = 'R';
+}
+
+static enum dump_miss miss_of(int err, const struct thread_state *state)
+{
+	if (err == -ESRCH)
+		return DUMP_ENDED;
+	if (err == -ETIMEDOUT)
+		return DUMP_NO_STOP;
+	return state->tracer ? DUMP_TRACED : DUMP_NO_RIGHT;
+}
+
+/* Stops the thread, unwinds its stack and lets it go on. 0: it was unwound; -EAGAIN: the worker
+ * makes something for it; -ENOENT: new code; or as stopped_thread_begin(). */
+static int take_once(struct taking *k, struct dumped_thread *d, bool last, struct sample *s,
+		     struct walk_steps **steps)
+{
+	uint64_t limit = d->state.state == 'D' ? STOP_D_NS : STOP_NS;
+	uint64_t sp = s->regs[7], pc = s->regs[16];
+	struct stopped_thread t;
+	int r = stopped_thread_begin(&t, d->state.tid, clock_now() + limit);
+
+	if (r)
+		return r;
+	thread_memory_begin(k->memory, k->o->pid, t.regs[7]);
+	*s = sample_of(k->o->pid, &t, &k->memory->reader);
+	if (*steps && (sp != s->regs[7] || pc != s->regs[16])) { /* they are another stack's */
+		walk_steps_release(*steps);
+		*steps = NULL;
+	}
+	r = pipeline_walk_stopped(k->profiler->pipeline, s, !last, steps);
+	d->stopped_ns += stopped_thread_end(&t);
+	d->stops++;
+	check_wait(&d->state, &t);
+	return r;
+}
+
+static void prepare(struct taking *k)
+{
+	worker_wait_until(k->profiler->worker, clock_now() + WORKER_NS);
+	pipeline_offer(k->profiler->pipeline, k->o->pid);
+}
+
+static void take_stack(struct taking *k, struct dumped_thread *d)
+{
+	struct walk_steps *steps = NULL;
+	struct sample s = {0};
+	int r = -EAGAIN;
+
+	for (int i = 1; i <= MAX_STOPS && (r == -EAGAIN || r == -ENOENT); i++) {
+		r = take_once(k, d, i == MAX_STOPS, &s, &steps);
+		if (r == -EAGAIN) {
+			worker_wait_until(k->profiler->worker, clock_now() + WORKER_NS);
+		} else if (r == -ENOENT) {
+			if (i > 1)
+				break;
+			pipeline_scan(k->profiler->pipeline, k->o->pid);
+			prepare(k);
+		}
+	}
+	d->miss = r && r != -ENOENT ? miss_of(r, &d->state) : DUMP_TAKEN;
+	if (d->miss == DUMP_TAKEN)
+		pipeline_add_stopped(k->profiler->pipeline, &s);
+	walk_steps_release(steps);
+}
+
+static void take_thread(struct taking *k, struct dumped_thread *d)
+{
+	int r = thread_state_read(k->o->pid, d->state.tid, &d->state);
+
+	if (r == -ESRCH || d->state.state == 'Z' || d->state.state == 'X')
+		d->miss = DUMP_ENDED;
+	else if (d->state.kernel)
+		d->miss = DUMP_KERNEL;
+	else if (d->state.tracer)
+		d->miss = DUMP_TRACED;
+	else
+		take_stack(k, d);
+}
+
+/* ---- all threads ---- */
+
+static bool is_selected(const struct dump_options *o, pid_t tid)
+{
+	for (uint32_t i = 0; i < o->ntids; i++)
+		if (o->tids[i] == tid)
+			return true;
+	return !o->ntids;
+}
+
+static int add_thread(void *arg, pid_t tid)
+{
+	struct taking *k = arg;
+	struct dump *d = k->dump;
+
+	if (!is_selected(k->o, tid))
+		return 0;
+	for (uint32_t i = 0; i < d->n; i++)
+		if (d->threads[i].state.tid == tid)
+			return 0;
+	if (d->n == DUMP_MAX_THREADS)
+		return -EFBIG;
+	if (d->n == d->cap) {
+		uint32_t cap = d->cap ? d->cap * 2 : 16;
+		struct dumped_thread *more = realloc(d->threads, cap * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		d->threads = more;
+		d->cap = cap;
+	}
+	d->threads[d->n++] = (struct dumped_thread){.state = {.tid = tid}};
+	return 0;
+}
+
+/* Also threads that begin meanwhile, but no endless row of them. */
+static void *take_all(void *arg)
+{
+	struct taking *k = arg;
+	uint32_t done = k->dump->n;
+
+	for (int round = 0; round < 3; round++) {
+		k->r = procfs_each_thread(k->o->pid, add_thread, k);
+		if (k->r || done == k->dump->n)
+			break;
+		for (; done < k->dump->n; done++)
+			take_thread(k, &k->dump->threads[done]);
+	}
+	if (k->r == -ESRCH && k->dump->n) /* it has ended meanwhile; what was taken is there */
+		k->r = 0;
+	return NULL;
+}
+
+int dump_process(struct dump *d, struct profiler *p, const struct dump_options *o)
+{
+	struct taking k = {.dump = d, .profiler = p, .o = o};
+	bool kernel = false;
+	pthread_t thread;
+	int r = procfs_is_kernel(o->pid, &kernel);
+
+	if (!r && !kernel)
+		r = pipeline_scan(p->pipeline, o->pid);
+	if (r)
+		return r;
+	prepare(&k);
+	k.memory = thread_memory_new();
+	if (!k.memory)
+		return -ENOMEM;
+	r = -pthread_create(&thread, NULL, take_all, &k);
+	if (!r)
+		r = -pthread_join(thread, NULL);
+	thread_memory_free(k.memory);
+	return r ? r : k.r;
+}
+
+void dump_fini(struct dump *d)
+{
+	free(d->threads);
+	*d = (struct dump){0};
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Takes the stacks of all threads of a process now, of waiting threads too. Each thread is stopped
+ * by ptrace(2) while its registers and the memory that its stack is unwound over are read. The
+ * profiler is one without events. For one thread.
+ */
+#ifndef SAMPLING_DUMP_H
+#define SAMPLING_DUMP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "process/thread_state.h"
+#include "sampling/profiler.h"
+
+/* Why a thread has no user stack. */
+enum dump_miss {
+	DUMP_TAKEN, /* it has: in the collector, by its tid */
+	DUMP_ENDED,
+	DUMP_NO_RIGHT,
+	DUMP_TRACED,  /* state.tracer traces it */
+	DUMP_NO_STOP, /* it did not stop in time */
+	DUMP_KERNEL,  /* a kernel thread has none */
+};
+
+struct dumped_thread {
+	struct thread_state state;
+	enum dump_miss miss;
+	uint64_t stopped_ns; /* in all, at most */
+	uint32_t stops;      /* more than one: unwind tables were missing at first */
+};
+
+struct dump {
+	struct dumped_thread *threads; /* owned; by tid, but the main thread first */
+	uint32_t n, cap;
+};
+
+#define DUMP_MAX_THREADS 16384u
+
+struct dump_options {
+	pid_t pid;
+	const pid_t *tids; /* only these threads; ntids 0: all */
+	uint32_t ntids;
+};
+
+/* Adds the threads of one process, and their stacks to the collector in slot 0. 0; -ESRCH: there is
+ * no such process, or it has ended; -EACCES, -EPERM: no right to look into it; -EFBIG: more than
+ * DUMP_MAX_THREADS; -errno. */
+int dump_process(struct dump *, struct profiler *, const struct dump_options *);
+void dump_fini(struct dump *);
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the memory of a stopped thread page by page, each page once, so that a stop is short. For
+ * one thread. */
+#ifndef SAMPLING_THREAD_MEMORY_H
+#define SAMPLING_THREAD_MEMORY_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "unwind/sample.h"
+
+struct thread_memory {
+	struct sample_memory reader;
+	pid_t pid;
+	uint64_t sp;
+	struct memory_page *pages; /* by page number */
+};
+
+struct thread_memory *thread_memory_new(void); /* NULL: no memory */
+void thread_memory_free(struct thread_memory *);
+/* Another stop: forgets all pages. */
+void thread_memory_begin(struct thread_memory *, pid_t pid, uint64_t sp);
+#endif
