@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fusee dump: the stacks of all threads of a process, now. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/dump_print.h"
+#include "cli/options.h"
+#include "cli/selection.h"
+#include "cli/session.h"
+#include "process/procfs.h"
+#include "sampling/build_profile.h"
+#include "sampling/dump.h"
+#include "unwind/walk.h"
+
+#define MAX_TIDS 256u
+#define NAMES_NS 60000000000u /* stacks are shown without symbols that take longer */
+
+struct dump_command {
+	struct selection selection;
+	pid_t tids[MAX_TIDS];
+	uint32_t ntids;
+	bool json, native, inlines, cache;
+	struct profiler profiler;
+	struct buf out;
+	uint32_t printed; /* processes */
+};
+
+/* ---- what went wrong ---- */
+
+static int cannot_look(pid_t pid, int err)
+{
+	switch (-err) {
+	case ESRCH:
+	case ENOENT:
+		log_error("there is no process %d", (int)pid);
+		return EX_NOINPUT;
+	case EACCES:
+	case EPERM:
+		log_error("no right to look into process %d: it is another user's, or has more "
+			  "rights: run fusee with sudo",
+			  (int)pid);
+		return EX_NOPERM;
+	case EFBIG:
+		log_error("process %d has more than %u threads: choose some with --thread",
+			  (int)pid, DUMP_MAX_THREADS);
+		return EX_UNAVAILABLE;
+	default:
+		log_error("cannot take the stacks of process %d: %s", (int)pid, strerror(-err));
+		return 1;
+	}
+}
+
+static int yama_scope(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	int scope = 0;
+
+	if (f && fscanf(f, "%d", &scope) != 1)
+		scope = 0;
+	if (f)
+		fclose(f);
+	return scope;
+}
+
+static void no_right(pid_t pid)
+{
+	int scope = yama_scope();
+
+	if (scope == 3)
+		log_error("cannot stop the threads of process %d: kernel.yama.ptrace_scope is 3, "
+			  "so no process may, until the machine is started anew",
+			  (int)pid);
+	else if (scope)
+		log_error("cannot stop the threads of process %d: kernel.yama.ptrace_scope is %d: "
+			  "run fusee with sudo, or sudo sysctl kernel.yama.ptrace_scope=0",
+			  (int)pid, scope);
+	else
+		log_error("cannot stop the threads of process %d: it is another user's, or has "
+			  "more rights: run fusee with sudo",
+			  (int)pid);
+}
+
+static void traced(pid_t pid, pid_t tracer)
+{
+	char comm[16] = "";
+
+	if (!procfs_comm(tracer, tracer, comm) && *comm)
+		log_error("process %d is traced by process %d (%s), and a process has one tracer "
+			  "at most: detach that first",
+			  (int)pid, (int)tracer, comm);
+	else
+		log_error("process %d is traced already, and a process has one tracer at most: "
+			  "detach the other first",
+			  (int)pid);
+}
+
+/* Why no thread has a user stack. 0: some have, or the process is a kernel thread. */
+static int check(pid_t pid, const struct dump *d)
+{
+	for (uint32_t i = 0; i < d->n; i++)
+		if (d->threads[i].miss == DUMP_TAKEN || d->threads[i].miss == DUMP_KERNEL)
+			return 0;
+	if (!d->n) {
+		log_error("process %d has no such thread", (int)pid);
+		return EX_NOINPUT;
+	}
+	for (uint32_t i = 0; i < d->n; i++) {
+		if (d->threads[i].miss == DUMP_NO_RIGHT) {
+			no_right(pid);
+			return EX_NOPERM;
+		}
+		if (d->threads[i].miss == DUMP_TRACED) {
+			traced(pid, d->threads[i].state.tracer);
+			return 1;
+		}
+		if (d->threads[i].miss == DUMP_NO_STOP) {
+			log_error("process %d did not stop: a thread in uninterruptible sleep "
+				  "cannot be looked at before its wait ends",
+				  (int)pid);
+			return 1;
+		}
+	}
+	log_error(d->threads[0].state.state == 'Z'
+			  ? "process %d has ended, and its parent has not waited for it yet"
+			  : "process %d has ended",
+		  (int)pid);
+	return EX_NOINPUT;
+}
+
+/* ---- one process ---- */
+
+/* Has a language unwinder claimed code of this file? */
+static bool is_interpreter(void *arg, struct fusee_str path)
+{
+	const struct files *files = pipeline_files(((struct dump_command *)arg)->profiler.pipeline);
+
+	for (uint32_t i = 1; i < files->n; i++) {
+		const struct file *f = files->all[i];
+
+		if (f && f->claimed && strlen(f->path) == path.len &&
+		    !memcmp(f->path, path.p, path.len))
+			return true;
+	}
+	return false;
+}
+
+static void on_symbolized(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+static void symbolize(struct profiler *p, const struct collector *c)
+{
+	uint64_t deadline = clock_now() + NAMES_NS;
+	bool done = false;
+
+	if (symbolizer_request(p->symbolizer, c, deadline, on_symbolized, &done))
+		return;
+	worker_wait_until(p->worker, deadline);
+	if (!done)
+		symbolizer_expire(p->symbolizer, UINT64_MAX);
+}
+
+static int print(struct dump_command *o, pid_t pid, const struct dump *d, const struct collector *c)
+{
+	const struct build_options build = {.period_ns = 1};
+	struct dump_view view = {.pid = pid,
+				 .dump = d,
+				 .is_interpreter = o->native ? NULL : is_interpreter,
+				 .arg = o};
+	struct builder *b = NULL;
+	int r = builder_new(&b);
+
+	if (!r)
+		r = build_profile(b, &o->profiler, c, &build);
+	if (!r)
+		r = builder_finish(b, &view.profile);
+	if (!r && o->json) {
+		buf_str(&o->out, o->printed++ ? ",\n" : "{\"processes\":[\n");
+		dump_print_json(&view, &o->out);
+	} else if (!r) {
+		buf_str(&o->out, o->printed++ ? "\n" : "");
+		dump_print_text(&view, &o->out);
+	}
+	builder_free(b);
+	if (r)
+		log_error("cannot print the stacks of process %d: %s", (int)pid, strerror(-r));
+	return r ? EX_OSERR : 0;
+}
+
+static int dump_pid(struct dump_command *o, pid_t pid)
+{
+	const struct dump_options what = {.pid = pid, .tids = o->tids, .ntids = o->ntids};
+	struct collector *c = NULL;
+	struct dump d = {0};
+	int r = collector_new(&c), code;
+
+	if (r)
+		return cannot_look(pid, r);
+	collector_free(pipeline_set_collector(o->profiler.pipeline, 0, c));
+	r = dump_process(&d, &o->profiler, &what);
+	code = r ? cannot_look(pid, r) : 0;
+	if (!r && d.n) {
+		symbolize(&o->profiler, c);
+		code = print(o, pid, &d, c);
+	}
+	if (!code)
+		code = check(pid, &d);
+	dump_fini(&d);
+	return code;
+}
+
+/* ---- the command line ---- */
+
+static int add_pids(void *arg, const char *value)
+{
+	return selection_add_pids(&((struct dump_command *)arg)->selection, value);
+}
+
+static int add_cgroup(void *arg, const char *value)
+{
+	return selection_add_cgroup(&((struct dump_command *)arg)->selection, value);
+}
+
+static int add_container(void *arg, const char *value)
+{
+	return selection_add_container(&((struct dump_command *)arg)->selection, value);
+}
+
+static int add_tids(void *arg, const char *value)
+{
+	struct dump_command *o = arg;
+
+	for (const char *at = value; *at;) {
+		char *end;
+		long tid = strtol(at, &end, 10);
+
+		if (end == at || tid <= 0 || tid > INT32_MAX || (*end && *end != ','))
+			return cli_bad_usage(&dump_command, "'%s' is not a list of thread ids",
+					     value);
+		if (o->ntids == MAX_TIDS)
+			return cli_bad_usage(&dump_command, "more than %u threads are selected",
+					     MAX_TIDS);
+		o->tids[o->ntids++] = (pid_t)tid;
+		at = *end ? end + 1 : end;
+	}
+	return 0;
+}
+
+#define MEMBER(member) .offset = offsetof(struct dump_command, member)
+
+static const struct cli_option options[] = {
+	{"pid", 'p', "PID[,PID]", "running processes", CLI_CALL, .set = add_pids},
+	{"cgroup", 'G', "CGROUP", "the processes of a control group", CLI_CALL, .set = add_cgroup},
+	{"container", 0, "ID", "the processes of a container", CLI_CALL, .set = add_container},
+	{"thread", 0, "TID[,TID]", "only these threads", CLI_CALL, .set = add_tids},
+	{"native", 0, NULL, "the interpreter's own frames too", CLI_TRUE, MEMBER(native)},
+	{"no-inlines", 0, NULL, "no inlined functions", CLI_FALSE, MEMBER(inlines)},
+	{"no-cache", 0, NULL, "unwind tables are not read from or written to disk", CLI_FALSE,
+	 MEMBER(cache)},
+	{"json", 0, NULL, "JSON on stdout", CLI_TRUE, MEMBER(json)},
+};
+
+const struct cli_command dump_command = {
+	.name = "dump",
+	.does = "print the stacks of all threads of a process, now",
+	.usage = "fusee dump [OPTION]... -p PID[,PID]\n"
+		 "Prints the stacks of all threads, of waiting threads too: the kernel's, the "
+		 "machine's and\nthe languages' frames. Each thread is stopped while its stack is "
+		 "read, and the output\nsays for how long.\n",
+	CLI_OPTIONS(options),
+};
+
+static int parse(struct dump_command *o, int argc, char **argv)
+{
+	int first, r = cli_parse(&dump_command, o, argc, argv, &first);
+
+	if (r)
+		return r;
+	if (first < argc)
+		return cli_bad_usage(&dump_command,
+				     "'%s' is not an option: name a process with "
+				     "-p PID",
+				     argv[first]);
+	if (!o->selection.npids)
+		return cli_bad_usage(&dump_command, "name a process with -p PID");
+	return 0;
+}
+
+static int open_profiler(struct dump_command *o)
+{
+	char *cache = o->cache ? session_cache_dir() : NULL, *plugins = plugin_default_dir();
+	const struct profiler_options p = {.plugin_dir = plugins,
+					   .cache_dir = cache,
+					   .no_events = true,
+					   .kernel = true,
+					   .threads = true,
+					   .inlines = o->inlines};
+	int r = plugins ? profiler_open(&o->profiler, &p) : EX_OSERR;
+
+	free(cache);
+	free(plugins);
+	return r;
+}
+
+static int run(struct dump_command *o)
+{
+	int r = open_profiler(o), first = 0;
+
+	for (uint32_t i = 0; !r && i < o->selection.npids; i++) {
+		int code = dump_pid(o, o->selection.pids[i]);
+
+		first = first ? first : code;
+	}
+	if (!r && o->json)
+		buf_str(&o->out, o->printed ? "]}\n" : "{\"processes\":[]}\n");
+	if (!r && buf_write(&o->out, STDOUT_FILENO)) {
+		log_error("cannot write to standard output: %s", strerror(errno));
+		r = EX_IOERR;
+	}
+	buf_fini(&o->out);
+	profiler_close(&o->profiler);
+	return r ? r : first;
+}
+
+int cmd_dump(int argc, char **argv)
+{
+	struct dump_command *o = calloc(1, sizeof(*o));
+	int r;
+
+	if (!o) {
+		log_error("%s", strerror(ENOMEM));
+		return EX_OSERR;
+	}
+	o->inlines = o->cache = true;
+	r = parse(o, argc, argv);
+	if (!r)
+		r = run(o);
+	free(o);
+	return r < 0 ? 0 : r;
+}
