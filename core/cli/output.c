@@ -12,34 +12,36 @@
 #include "profile/pprof.h"
 #include "profile/render.h"
 
-static int as_pprof(const struct fusee_profile *p, struct buf *b)
+static int as_pprof(const struct fusee_profile *p, const struct render_options *o, struct buf *b)
 {
+	(void)o;
 	return pprof_encode(p, true, b);
 }
 
-static int as_folded(const struct fusee_profile *p, struct buf *b)
+static int as_folded(const struct fusee_profile *p, const struct render_options *o, struct buf *b)
 {
-	return render_folded(p, NULL, &(struct render_options){0}, b);
+	return render_folded(p, NULL, o, b);
 }
 
-static int as_html(const struct fusee_profile *p, struct buf *b)
+static int as_html(const struct fusee_profile *p, const struct render_options *o, struct buf *b)
 {
-	return render_flamegraph(p, NULL, &(struct render_options){0}, b);
+	return render_flamegraph(p, NULL, o, b);
 }
 
-static int as_speedscope(const struct fusee_profile *p, struct buf *b)
+static int as_speedscope(const struct fusee_profile *p, const struct render_options *o,
+			 struct buf *b)
 {
-	return render_speedscope(p, &(struct render_options){0}, b);
+	return render_speedscope(p, o, b);
 }
 
-static int as_json(const struct fusee_profile *p, struct buf *b)
+static int as_json(const struct fusee_profile *p, const struct render_options *o, struct buf *b)
 {
-	return render_json(p, NULL, &(struct render_options){0}, b);
+	return render_json(p, NULL, o, b);
 }
 
 static const struct format {
 	const char *suffix;
-	int (*render)(const struct fusee_profile *, struct buf *);
+	int (*render)(const struct fusee_profile *, const struct render_options *, struct buf *);
 } formats[] = {
 	{".pb.gz", as_pprof},
 	{".pprof", as_pprof},
@@ -95,7 +97,8 @@ static void save(const struct buf *b, const char *suffix, char **error)
 		free(saved);
 }
 
-int output_write(const struct fusee_profile *p, const char *path, char **error)
+int output_write(const struct fusee_profile *p, const struct render_options *o, const char *path,
+		 char **error)
 {
 	const struct format *f = format_of(path);
 	struct buf b = {0};
@@ -103,7 +106,7 @@ int output_write(const struct fusee_profile *p, const char *path, char **error)
 
 	if (!f)
 		return output_check(path, error);
-	r = f->render(p, &b);
+	r = f->render(p, o, &b);
 	if (!r)
 		r = b.error;
 	if (r) { /* -EINVAL: the renderer says why */

@@ -5,6 +5,8 @@
 
 #include <fusee/profile.h>
 
+struct render_options;
+
 /* Suffixes: .pb.gz and .pprof, .folded, .html, .speedscope.json, .json; "-" and other open
  * descriptors (cli/outfile.h) as .pb.gz. On an error *error is one sentence that the caller frees
  * (NULL: no memory). */
@@ -13,5 +15,6 @@
 int output_check(const char *path, char **error);
 /* outfile_write() with the profile in that format; where it fails, the profile is saved in another
  * folder, and *error says in which file. 0 or -errno. */
-int output_write(const struct fusee_profile *, const char *path, char **error);
+int output_write(const struct fusee_profile *, const struct render_options *, const char *path,
+		 char **error);
 #endif

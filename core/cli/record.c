@@ -20,6 +20,7 @@
 #include "cli/output.h"
 #include "cli/session.h"
 #include "cli/summary.h"
+#include "profile/render.h"
 #include "sampling/build_profile.h"
 
 #define DEFAULT_OUTPUT "fusee.pb.gz"
@@ -163,6 +164,10 @@ static const struct cli_option options[] = {
 	 "bytes of stack that are copied with a sample which user\n"
 	 "space unwinds; default 65528, with -e 16384",
 	 CLI_CALL, .set = set_stack},
+	{"native", 0, NULL,
+	 "reports show an interpreter's own functions too, beside\n"
+	 "those of the program that it runs (.pb.gz always has both)",
+	 CLI_TRUE, MEMBER(session.o.native)},
 	{"no-kernel", 0, NULL, "without the kernel's part of stacks", CLI_FALSE,
 	 MEMBER(session.o.profiler.kernel)},
 	{"no-inlines", 0, NULL, "do not find inlined functions (faster at the end)", CLI_FALSE,
@@ -424,10 +429,11 @@ static int write_outputs(struct record *r, const struct fusee_profile *p)
 	int result = become_owner(&sudo);
 
 	for (uint32_t i = 0; file_at(r, i); i++) {
+		const struct render_options o = {.native = r->session.o.native};
 		char *error = NULL;
 
 		if (i == r->noutputs ? write_stats(r, &error)
-				     : output_write(p, r->outputs[i], &error)) {
+				     : output_write(p, &o, r->outputs[i], &error)) {
 			log_and_free(error);
 			result = EX_IOERR;
 		} else if (i < r->noutputs) {

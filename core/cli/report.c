@@ -119,6 +119,10 @@ static const struct cli_option options[] = {
 	{"focus", 0, "RE", "only stacks with a function that matches", CLI_TEXT, MEMBER(o.focus)},
 	{"ignore", 0, "RE", "without such stacks", CLI_TEXT, MEMBER(o.ignore)},
 	{"hide", 0, "RE", "stacks without the functions that match", CLI_TEXT, MEMBER(o.hide)},
+	{"native", 0, NULL,
+	 "with an interpreter's own functions beside those of the\n"
+	 "program that it runs",
+	 CLI_TRUE, MEMBER(o.native)},
 	{"by", 0, "LABEL,..", "group by labels, as in process,thread", CLI_TEXT, MEMBER(o.by)},
 	{"where", 0, "LABEL=VALUE",
 	 "only such samples; also !=, =~ and !~ (expressions);\n"

@@ -28,6 +28,7 @@ struct session_options {
 	uint32_t event_period;   /* events between two samples; 0: the kind's default */
 	uint64_t duration_ns;    /* 0: no limit */
 	bool cache;              /* unwind tables are read from and written to disk */
+	bool native;             /* reports show an interpreter's own functions too */
 	/* Called 20 times a second; and, with key, when the descriptor keys (-1: none) can be read.
 	 */
 	void (*tick)(struct session *, bool key);

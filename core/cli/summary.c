@@ -85,10 +85,11 @@ static void print_unsampled(const struct session *s, const struct session_accoun
 			used / 1e6, period / 1e6);
 }
 
-static void print_hottest(const struct fusee_profile *p)
+static void print_hottest(const struct session *s, const struct fusee_profile *p)
 {
 	struct render_options o = {.rows = 10,
 				   .width = terminal_width(),
+				   .native = s->o.native,
 				   .color = isatty(STDERR_FILENO) && !getenv("NO_COLOR")};
 	struct buf b = {0};
 
@@ -121,7 +122,7 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 			(unsigned long long)a.period_ns);
 	else if (!s->o.selection.all && !*s->o.event.name)
 		print_unsampled(s, &a);
-	print_hottest(p);
+	print_hottest(s, p);
 	hints_print(s, &a, p);
 	worker_refused(s->profiler.worker, print_refused, NULL);
 	if (a.counts.throttled)

@@ -153,7 +153,8 @@ static void put_head(const struct top *t, const struct collector *c, uint64_t el
 
 static void draw(struct top *t, const struct collector *c, const struct fusee_profile *p)
 {
-	struct render_options o = {.color = t->screen && !getenv("NO_COLOR")};
+	struct render_options o = {.color = t->screen && !getenv("NO_COLOR"),
+				   .native = t->s.o.native};
 	uint32_t columns, rows;
 	struct buf b = {0};
 
@@ -184,7 +185,7 @@ static void draw(struct top *t, const struct collector *c, const struct fusee_pr
 
 static void show(struct top *t, const struct collector *c, const struct fusee_profile *p)
 {
-	struct render_options o = {0};
+	struct render_options o = {.native = t->s.o.native};
 	struct buf b = {0};
 
 	if (!t->json) {
@@ -288,6 +289,10 @@ static const struct cli_option options[] = {
 	 .set = set_interval},
 	{"count", 'n', "N", "end after N intervals", CLI_COUNT, MEMBER(count)},
 	{"duration", 'd', "TIME", "end after this time", CLI_DURATION, MEMBER(s.o.duration_ns)},
+	{"native", 0, NULL,
+	 "with an interpreter's own functions beside those of the\n"
+	 "program that it runs",
+	 CLI_TRUE, MEMBER(s.o.native)},
 	{"json", 0, NULL, "JSON on stdout, a document for each interval", CLI_TRUE, MEMBER(json)},
 };
 

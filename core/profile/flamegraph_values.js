@@ -12,7 +12,8 @@ const KINDS = [
 	{ name: "program", color: [240, 167, 60] },
 	{ name: "libraries", color: [112, 182, 230] },
 	{ name: "kernel", color: [213, 138, 184] },
-	{ name: "runtime and JIT", color: [72, 180, 142] },
+	{ name: "run-time code", color: [72, 180, 142] },
+	{ name: "language", color: [232, 214, 78] },
 	{ name: "no code", color: [170, 172, 176] },
 ];
 // Functions of a kind from here on are values of data.labels: "process: bb".

@@ -13,6 +13,7 @@
 
 #include "profile/builder.h"
 #include "profile/pprof_flags.h"
+#include "profile/pprof_interpreter.h"
 #include "profile/pprof_loss.h"
 #include "profile/pprof_unpack.h"
 
@@ -49,6 +50,7 @@ struct decoder {
 	uint32_t *strings; /* by index in the file: index in the builder */
 	struct ids mappings, functions, locations;
 	struct buf lines, labels, stack;
+	struct pprof_interpreter interpreter;
 };
 
 static int fail(struct decoder *d, int code, const char *error)
@@ -231,11 +233,11 @@ static uint32_t kind_of_location(const char *name, const struct id *mapping)
 	return begins(name, path) && begins(name + strlen(path), "+0x") ? FUSEE_LOCATION_STUB : 0;
 }
 
-/* *name: the innermost function. */
-static int read_lines(struct decoder *d, const Location *l, const char **name)
+/* *inner, *outer: the innermost and the outermost function. */
+static int read_lines(struct decoder *d, const Location *l, const char **inner, const char **outer)
 {
 	buf_reset(&d->lines);
-	*name = "";
+	*inner = *outer = "";
 	for (size_t i = 0; i < l->n_line; i++) {
 		const Line *line = l->line[i];
 		const struct id *function = ids_find(&d->functions, line->function_id);
@@ -247,7 +249,8 @@ static int read_lines(struct decoder *d, const Location *l, const char **name)
 			return fail(d, -EINVAL, "a line's function is not in the profile");
 		to.function = function->index;
 		if (!i)
-			*name = function->name;
+			*inner = function->name;
+		*outer = function->name;
 		if (buf_add(&d->lines, &to, sizeof(to)))
 			return fail(d, -ENOMEM, "no memory");
 	}
@@ -259,11 +262,11 @@ static int read_location(struct decoder *d, const Location *l)
 	const struct id *mapping = l->mapping_id ? ids_find(&d->mappings, l->mapping_id) : NULL;
 	struct fusee_location to = {.address = l->address};
 	const struct fusee_line *lines;
-	const char *name;
+	const char *name, *outer;
 
 	if (l->mapping_id && !mapping)
 		return fail(d, -EINVAL, "a location's mapping is not in the profile");
-	if (read_lines(d, l, &name))
+	if (read_lines(d, l, &name, &outer))
 		return d->code;
 	lines = (const struct fusee_line *)(const void *)d->lines.p;
 	if (mapping) {
@@ -273,6 +276,8 @@ static int read_location(struct decoder *d, const Location *l)
 	}
 	if (l->n_line == 1)
 		to.flags = kind_of_location(name, mapping);
+	if (mapping && pprof_interpreter_has(&d->interpreter, mapping->name, outer))
+		to.flags |= FUSEE_LOCATION_INTERPRETER;
 	d->locations.at[d->locations.n++] = (struct id){
 		l->id, NULL, builder_location(d->b, &to, lines, (uint32_t)l->n_line)};
 	return 0;
@@ -386,6 +391,14 @@ static void read_types(struct decoder *d)
 	p->duration_ns = d->in->duration_nanos > 0 ? (uint64_t)d->in->duration_nanos : 0;
 }
 
+/* Before locations are read. */
+static void read_interpreters(struct decoder *d)
+{
+	for (size_t i = 0; i < d->in->n_comment && !d->error; i++)
+		if (pprof_interpreter_read(&d->interpreter, raw(d, d->in->comment[i])) < 0)
+			fail(d, -ENOMEM, "no memory");
+}
+
 static void read_comments(struct decoder *d)
 {
 	for (size_t i = 0; i < d->in->n_comment && !d->error; i++) {
@@ -396,7 +409,7 @@ static void read_comments(struct decoder *d)
 
 		if (pprof_loss_read(s, &stage, &n, &reason))
 			builder_loss(d->b, stage, reason, n);
-		else
+		else if (!pprof_interpreter_read(&d->interpreter, s))
 			builder_comment(d->b, "%s", s);
 	}
 }
@@ -413,6 +426,7 @@ static int convert(struct decoder *d, struct pprof_file *f)
 	read_types(d);
 	read_mappings(d);
 	read_functions(d);
+	read_interpreters(d);
 	if (!d->error)
 		read_locations(d);
 	if (!d->error)
@@ -451,6 +465,7 @@ int pprof_decode(const void *bytes, size_t len, struct pprof_file **ret, const c
 	buf_fini(&d.lines);
 	buf_fini(&d.labels);
 	buf_fini(&d.stack);
+	pprof_interpreter_fini(&d.interpreter);
 	if (d.error) {
 		pprof_free(f);
 		*error = d.error;

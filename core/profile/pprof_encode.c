@@ -17,6 +17,7 @@
 #include "base/utf8.h"
 #include "profile/check.h"
 #include "profile/pprof_flags.h"
+#include "profile/pprof_interpreter.h"
 #include "profile/pprof_loss.h"
 
 #define OUT_STEP 65536
@@ -375,8 +376,9 @@ static void emit_unknown(struct encoder *e)
 	emit_msg(e, 5);
 }
 
-static void emit_comment(struct encoder *e, const char *p, uint64_t len)
+static void emit_comment(void *arg, const char *p, uint64_t len)
 {
+	struct encoder *e = arg;
 	uint32_t id = text(e, p, len);
 
 	if (id)
@@ -397,6 +399,8 @@ static void emit_comments(struct encoder *e)
 		pprof_loss_write(&e->sub, FUSEE_AT(struct fusee_label, p->losses, i));
 		emit_comment(e, e->sub.p, e->sub.len);
 	}
+	if (pprof_interpreter_write(p, emit_comment, e))
+		fail(e, -ENOMEM);
 	if (e->msg.len)
 		emit_msg(e, 13);
 }

@@ -16,9 +16,10 @@ static void put_member(struct buf *out, const char *name, struct fusee_str value
 static const char *code_name(uint32_t code)
 {
 	static const char *const names[] = {
-		[RENDER_PROGRAM] = "program", [RENDER_LIBRARY] = "library",
-		[RENDER_KERNEL] = "kernel",   [RENDER_RUNTIME] = "runtime",
-		[RENDER_REASON] = "reason",   [RENDER_LABEL] = "label"};
+		[RENDER_PROGRAM] = "program",   [RENDER_LIBRARY] = "library",
+		[RENDER_KERNEL] = "kernel",     [RENDER_RUNTIME] = "runtime",
+		[RENDER_LANGUAGE] = "language", [RENDER_REASON] = "reason",
+		[RENDER_LABEL] = "label"};
 
 	return code < sizeof(names) / sizeof(*names) ? names[code] : "";
 }

@@ -18,9 +18,10 @@ enum render_code {
 	RENDER_PROGRAM,
 	RENDER_LIBRARY,
 	RENDER_KERNEL,
-	RENDER_RUNTIME, /* JIT code, an interpreter's frames */
-	RENDER_REASON,  /* no code: "[truncated: too deep]", "[unknown]" */
-	RENDER_LABEL,   /* no code: the value of a label of --by, "process: bb" */
+	RENDER_RUNTIME,  /* code that was made at run time */
+	RENDER_LANGUAGE, /* an interpreted program's frames */
+	RENDER_REASON,   /* no code: "[truncated: too deep]", "[unknown]" */
+	RENDER_LABEL,    /* no code: the value of a label of --by, "process: bb" */
 };
 
 /* The variances of a function's sums as random draws: the sum over the samples of the square of

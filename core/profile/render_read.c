@@ -160,9 +160,9 @@ static uint32_t code_of(const struct fusee_profile *p, const struct fusee_locati
 		return RENDER_KERNEL;
 	if (flags & FUSEE_MAPPING_MAIN)
 		return RENDER_PROGRAM;
-	if (flags & FUSEE_MAPPING_JIT || !l->mapping)
-		return RENDER_RUNTIME;
-	return RENDER_LIBRARY;
+	if (!l->mapping)
+		return RENDER_LANGUAGE;
+	return flags & FUSEE_MAPPING_JIT ? RENDER_RUNTIME : RENDER_LIBRARY;
 }
 
 /* The function with this key. A new function has module, group and name; its code is UNSEEN. */
@@ -349,16 +349,38 @@ static void add_labels(struct reader *r, uint32_t group)
 	}
 }
 
+static const struct fusee_location *location_of(const struct reader *r, const struct fusee_stack *s,
+						uint32_t i)
+{
+	return FUSEE_AT(struct fusee_location, r->p->locations,
+			*FUSEE_AT(uint32_t, r->p->stack_locations, s->first + i));
+}
+
+/* The flags of locations that are omitted: where frames of a language are in the stack, an
+ * interpreter's own code says nothing more. */
+static uint32_t omitted_flags(const struct reader *r, const struct fusee_stack *s)
+{
+	for (uint32_t k = 0; !r->o->native && k < s->n; k++) {
+		const struct fusee_location *l = location_of(r, s, k);
+
+		if (!l->mapping && l->nlines && !(l->flags & FUSEE_LOCATION_REASON))
+			return FUSEE_LOCATION_INTERPRETER;
+	}
+	return 0;
+}
+
 static void add_entry(struct reader *r, const struct entry *e)
 {
 	const struct fusee_stack *s = FUSEE_AT(struct fusee_stack, r->p->stacks, e->stack);
 	struct render_stack to = {.first = r->m->nframes, .group = e->group, .noise = e->noise};
+	uint32_t omitted = omitted_flags(r, s);
 
 	if (!stack_stays(r, s))
 		return;
 	r->group = r->o->grouping == RENDER_BY_ROW ? e->group : 0;
 	for (uint32_t k = 0; k < s->n && !r->error; k++)
-		add_location(r, *FUSEE_AT(uint32_t, r->p->stack_locations, s->first + k));
+		if (!(location_of(r, s, k)->flags & omitted))
+			add_location(r, *FUSEE_AT(uint32_t, r->p->stack_locations, s->first + k));
 	if (!s->n)
 		add_frame(r, unknown(r), 0, 0);
 	if (r->m->nframes == to.first)

@@ -15,6 +15,7 @@
 #include "base/sha256.h"
 #include "profile/check.h"
 #include "profile/pprof_flags.h"
+#include "profile/pprof_interpreter.h"
 
 /* The elements of a table that a part has. */
 struct chosen {
@@ -220,8 +221,16 @@ static void begin_part(struct split *s)
 	add_head_strings(s);
 }
 
-/* Bytes of what is beside the samples. Losses are counted for each part, though only the first part
- * has them. */
+static void add_comment(void *arg, const char *text, uint64_t len)
+{
+	struct split *s = arg;
+
+	(void)text;
+	s->head += field(len) + s->string_id;
+}
+
+/* Bytes of what is beside the samples. Losses and interpreters are counted for each part, though
+ * parts have fewer. */
 static uint64_t head_bytes(const struct split *s)
 {
 	const struct fusee_profile *p = s->p;
@@ -276,7 +285,7 @@ static int split_init(struct split *s)
 	    chosen_init(&s->texts, s->label_dict.n))
 		return -ENOMEM;
 	s->string_id = varint((uint64_t)p->strings.n + s->label_dict.n + p->resource.n * 2ull +
-			      p->comments.n + p->losses.n + 8);
+			      p->comments.n + p->losses.n + p->functions.n + p->mappings.n + 8ull);
 	for (uint32_t i = 0; i < p->resource.n; i++) {
 		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->resource, i);
 
@@ -284,8 +293,9 @@ static int split_init(struct split *s)
 					 (l->str.p ? 0 : 1 + varint((uint64_t)l->num)));
 	}
 	s->head = head_bytes(s);
+	r = pprof_interpreter_write(p, add_comment, s);
 	begin_part(s);
-	return 0;
+	return r;
 }
 
 static void split_fini(struct split *s)

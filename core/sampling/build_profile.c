@@ -262,9 +262,22 @@ static uint32_t unreadable_location(struct build *n, const struct file *file,
 	char name[512];
 
 	n->flags[file->id] = 0;
-	loc->flags = FUSEE_LOCATION_STUB;
+	loc->flags |= FUSEE_LOCATION_STUB;
 	snprintf(name, sizeof(name), "[%s: not readable]", files_base_name(file));
 	return named_location(n, name, loc);
+}
+
+/* Is the address an interpreter's own code? */
+static bool is_interpreter(const struct file *f, uint64_t vaddr)
+{
+	for (uint32_t u = 0; f->claimed && u < FILES_MAX_UNWINDERS; u++)
+		for (uint32_t i = 0; f->slabs[u] && i < f->slabs[u]->nclaims; i++) {
+			const struct inspection_claim *c = &f->slabs[u]->claims[i];
+
+			if (c->flags & FUSEE_CLAIM_INTERPRETER || (vaddr >= c->lo && vaddr < c->hi))
+				return true;
+		}
+	return false;
 }
 
 static uint32_t file_location(struct build *n, const struct walk_frame *f)
@@ -280,6 +293,8 @@ static uint32_t file_location(struct build *n, const struct walk_frame *f)
 	struct fusee_line *lines;
 	uint32_t id;
 
+	if (is_interpreter(file, loc.address))
+		loc.flags |= FUSEE_LOCATION_INTERPRETER;
 	if (!name || !name->n)
 		return unreadable_location(n, file, &loc);
 	lines = calloc(name->n, sizeof(*lines));

@@ -208,7 +208,7 @@ static int file_claim(struct fusee_instance *instance, uint64_t file, const stru
 		return -EBADF;
 	if (c->range.lo >= c->range.hi)
 		return plugin_misused(instance, PLUGIN_FILE_CLAIM_RANGE);
-	if (c->flags != FUSEE_CLAIM_STEP)
+	if ((c->flags & ~(uint32_t)FUSEE_CLAIM_INTERPRETER) != FUSEE_CLAIM_STEP)
 		return plugin_misused(instance, PLUGIN_FILE_CLAIM_FLAGS);
 	s = slab_of(f);
 	if (!s || s->nclaims == INSPECTION_MAX_CLAIMS)
@@ -225,7 +225,7 @@ static int file_claim(struct fusee_instance *instance, uint64_t file, const stru
 	if (i < s->nclaims && claims[i].lo < c->range.hi)
 		return -EEXIST;
 	memmove(&claims[i + 1], &claims[i], (s->nclaims++ - i) * sizeof(*claims));
-	claims[i] = (struct inspection_claim){c->range.lo, c->range.hi, c->arg};
+	claims[i] = (struct inspection_claim){c->range.lo, c->range.hi, c->arg, c->flags};
 	s->claims = claims;
 	return 0;
 }

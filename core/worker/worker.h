@@ -48,7 +48,8 @@ struct worker_requester {
 /* Code whose steps go to a language unwinder: ELF virtual addresses [lo, hi). */
 struct inspection_claim {
 	uint64_t lo, hi;
-	uint64_t arg; /* the unwinder's own number */
+	uint64_t arg;   /* the unwinder's own number */
+	uint64_t flags; /* enum fusee_claim_flags */
 };
 
 /* What one unwinder made of the file. */

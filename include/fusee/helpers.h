@@ -186,6 +186,51 @@ static inline int fusee_file_section(const struct fusee_unwinder_host *host, uin
 	return err ? err : s->bytes.p ? 0 : -ENOENT;
 }
 
+/* ---- what a file is ---- */
+
+/* max: bytes at text that may be read. */
+static inline int fusee_begins_with_any(const char *text, uint64_t max,
+					const char *const *beginnings)
+{
+	for (; *beginnings; beginnings++)
+		if (max > strlen(*beginnings) && !memcmp(text, *beginnings, strlen(*beginnings)))
+			return 1;
+	return 0;
+}
+
+/* A symbol of a 64-bit ELF file. FROZEN */
+struct fusee_elf_symbol {
+	uint32_t name; /* its place in .dynstr */
+	uint8_t info, other;
+	uint16_t section; /* 0: another file has it */
+	uint64_t value, size;
+};
+
+/* Of the functions that the file exports, do nine in ten have names with one of these beginnings
+ * (NULL ends them)? Then the file is that library, or a program that is nothing else; a program
+ * that embeds it exports functions of its own. In inspect() only, for 64-bit files. */
+static inline int fusee_exports_mostly(const struct fusee_unwinder_host *host, uint64_t file,
+				       const char *const *beginnings)
+{
+	struct fusee_section symbols, names;
+	struct fusee_elf_symbol s;
+	uint64_t all = 0, similar = 0;
+
+	if (fusee_file_section(host, file, ".dynsym", &symbols) ||
+	    fusee_file_section(host, file, ".dynstr", &names))
+		return 0;
+	for (uint64_t at = 0; symbols.bytes.len - at >= sizeof(s); at += sizeof(s)) {
+		memcpy(&s, symbols.bytes.p + at, sizeof(s));
+		if (!s.section || (s.info & 15) != 2 || s.name >= names.bytes.len)
+			continue; /* not its own, or no function */
+		all++;
+		if (fusee_begins_with_any(names.bytes.p + s.name, names.bytes.len - s.name,
+					  beginnings))
+			similar++;
+	}
+	return all && similar * 10 >= all * 9;
+}
+
 /* ---- options ---- */
 
 /*

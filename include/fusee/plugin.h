@@ -110,6 +110,9 @@ enum fusee_claim_flags {
 	FUSEE_CLAIM_STEP =
 		1, /* this unwinder's step is called first, with u->claim_lo, claim_arg */
 	FUSEE_CLAIM_NAME = 2, /* this unwinder's symbolize() is called for the frames */
+	/* Of a file: all its code is the interpreter's. Reports omit its frames in stacks that have
+	 * frames of the language. Without the flag they omit the frames in the claim only. */
+	FUSEE_CLAIM_INTERPRETER = 4,
 };
 
 struct fusee_claim {
@@ -171,10 +174,10 @@ struct fusee_unwinder_host {
 	/* Sets the table of this file that the step reads: n words in the host's byte order. At
 	 * most once in each inspect(). */
 	int (*file_slab)(struct fusee_instance *, uint64_t file, const uint32_t *words, uint64_t n);
-	/* Claims code of this file for the step. The flags are FUSEE_CLAIM_STEP, the range is of
-	 * vaddrs. -EEXIST: the range overlaps another claim of this unwinder in the file; -ENOSPC:
-	 * it has 256 there already; -EINVAL: the range is empty, or the flags are not allowed,
-	 * which the log says once. */
+	/* Claims code of this file for the step. The flags are FUSEE_CLAIM_STEP, with
+	 * FUSEE_CLAIM_INTERPRETER or without; the range is of vaddrs. -EEXIST: the range overlaps
+	 * another claim of this unwinder in the file; -ENOSPC: it has 256 there already; -EINVAL:
+	 * the range is empty, or the flags are not allowed, which the log says once. */
 	int (*file_claim)(struct fusee_instance *, uint64_t file, const struct fusee_claim *);
 	/* Fills *info. The caller sets info->size. */
 	int (*process_info)(uint64_t process, struct fusee_process_info *info);

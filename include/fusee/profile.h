@@ -96,6 +96,8 @@ enum fusee_location_flags {
 	FUSEE_LOCATION_GUESSED = 1, /* the unwinder has guessed this frame */
 	FUSEE_LOCATION_STUB = 2,    /* no symbol is known: the name is module+0xoffset */
 	FUSEE_LOCATION_REASON = 4,  /* no code, but a reason: "[truncated: stack not readable]" */
+	/* An interpreter's own code: reports omit it in stacks that have frames of the language. */
+	FUSEE_LOCATION_INTERPRETER = 8,
 };
 
 /* A code address. Its source frames are lines[first_line] to lines[first_line + nlines - 1],

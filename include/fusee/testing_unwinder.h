@@ -106,7 +106,8 @@ static inline int fusee_testing_file_claim(struct fusee_instance *in, uint64_t f
 	struct fusee_testing *t = fusee_testing_of(in);
 
 	(void)file;
-	if (claim->range.lo >= claim->range.hi || claim->flags != FUSEE_CLAIM_STEP ||
+	if (claim->range.lo >= claim->range.hi ||
+	    (claim->flags & ~(uint32_t)FUSEE_CLAIM_INTERPRETER) != FUSEE_CLAIM_STEP ||
 	    claim->arg >> 31)
 		return -EINVAL;
 	if (t->nclaims == FUSEE_TESTING_SYMBOLS)

@@ -177,7 +177,7 @@ static void add_language(struct world *w, struct plugin_set *set)
 	static struct fusee_instance in = {.descriptor = &native};
 	static struct fusee_instance *instances[] = {&in, &in, &in};
 	static const struct inspection_claim claims[] = {
-		{0x10, 0x20, 1ull << 40}, {0x100, 0x200, 5}, {0x2000, 0x3000, 6}};
+		{0x10, 0x20, 1ull << 40, 1}, {0x100, 0x200, 5, 1}, {0x2000, 0x3000, 6, 1}};
 	static struct inspection_slab language = {.nclaims = 3, .claims = claims, .n = 4};
 
 	*set = (struct plugin_set){instances, 3};
@@ -190,7 +190,7 @@ static void add_language(struct world *w, struct plugin_set *set)
 
 TEST(claims_divide_a_mapping)
 {
-	static const struct inspection_claim others[] = {{0x20, 0x30, 9}, {0x150, 0x160, 8}};
+	static const struct inspection_claim others[] = {{0x20, 0x30, 9, 1}, {0x150, 0x160, 8, 1}};
 	static const uint32_t two[] = {1, 2};
 	static const struct inspection_slab other = {
 		.nclaims = 2, .claims = others, .words = two, .n = 2};

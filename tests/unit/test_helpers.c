@@ -2,6 +2,8 @@
 /* <fusee/helpers.h>, with what plugins do not use themselves. */
 #include "test.h"
 
+#include <elf.h>
+
 #include <fusee/helpers.h>
 
 struct kept {
@@ -139,6 +141,43 @@ struct ctx {
 	const char *text, *token;
 	struct fusee_table list, map;
 };
+
+/* Functions f, rb_a .. rb_i; and, not exported, x: of ten functions nine are Ruby's. */
+static int symbols_section(uint64_t file, const char *name, struct fusee_section *s)
+{
+	static const char names[] = "\0f\0rb_a\0rb_b\0rb_c\0rb_d\0rb_e\0rb_f\0rb_g\0rb_h\0rb_i\0x";
+	static Elf64_Sym symbols[12];
+	uint32_t at = 1;
+
+	for (int i = 1; i < 12; i++) {
+		symbols[i] = (Elf64_Sym){.st_name = at,
+					 .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+					 .st_shndx = i < 11 ? 1 : SHN_UNDEF};
+		at += (uint32_t)strlen(names + at) + 1;
+	}
+	symbols[5].st_name = file == 1 ? symbols[5].st_name : file == 2 ? 1 : 1u << 30;
+	if (file == 4)
+		return -ENOENT;
+	if (!strcmp(name, ".dynstr"))
+		s->bytes = (struct fusee_str){names, sizeof(names)};
+	else
+		s->bytes = (struct fusee_str){(const char *)symbols,
+					      sizeof(symbols) - 1 + (file == 1)};
+	return 0;
+}
+
+TEST(what_a_file_exports)
+{
+	static const struct fusee_unwinder_host unwinder = {.size = sizeof(unwinder),
+							    .file_section = symbols_section};
+	static const char *const own[] = {"ruby_", "rb_", NULL}, *const other[] = {"Py", NULL};
+
+	CHECK(fusee_exports_mostly(&unwinder, 1, own));
+	CHECK(!fusee_exports_mostly(&unwinder, 1, other));
+	CHECK(!fusee_exports_mostly(&unwinder, 2, own)); /* eight of ten */
+	CHECK(!fusee_exports_mostly(&unwinder, 3, own)); /* a name outside of the names */
+	CHECK(!fusee_exports_mostly(&unwinder, 4, own)); /* no such section */
+}
 
 TEST(options)
 {

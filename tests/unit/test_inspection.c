@@ -27,8 +27,8 @@ static void make(struct buf *b)
 	static const struct fusee_segment segments[] = {{0, 0x1000, 0x500, 0x500, 5, 0},
 							{0x1500, 0x3500, 0x200, 0x900, 6, 0}};
 	static const uint32_t one[] = {1, 2, 3}, two[] = {4};
-	static const struct inspection_claim claims[] = {{0x1000, 0x1100, 7},
-							 {0x1100, 0x1180, UINT64_MAX}};
+	static const struct inspection_claim claims[] = {{0x1000, 0x1100, 7, 1},
+							 {0x1100, 0x1180, UINT64_MAX, 5}};
 	static const struct inspection_slab slabs[] = {{"dwarf", 7, 0, one, 3, NULL},
 						       {"other", 1, 2, two, 1, claims}};
 	struct inspection i = {.machine = 62,
@@ -67,7 +67,8 @@ TEST(there_and_back)
 	CHECK(inspection_slab(i, "other")->version == 1 && !inspection_slab(i, "othe"));
 	CHECK(inspection_slab(i, "other")->nclaims == 2 && !inspection_slab(i, "dwarf")->nclaims);
 	CHECK(inspection_slab(i, "other")->claims[1].hi == 0x1180 &&
-	      inspection_slab(i, "other")->claims[1].arg == UINT64_MAX);
+	      inspection_slab(i, "other")->claims[1].arg == UINT64_MAX &&
+	      inspection_slab(i, "other")->claims[1].flags == 5);
 	CHECK(inspection_vaddr(i, 0x4ff, &vaddr) && vaddr == 0x14ff);
 	/* The rest of its last page is mapped with it; the next segment is not for code. */
 	CHECK(inspection_vaddr(i, 0x500, &vaddr) && vaddr == 0x1500);

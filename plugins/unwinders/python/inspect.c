@@ -18,6 +18,7 @@ struct interpreter {
 	struct fusee_range runtime, eval, cold;
 	struct python_code_bytes code; /* of eval */
 	uint32_t version;              /* PY_VERSION_HEX; 0: not known */
+	uint32_t claim_flags;
 	uint32_t words[PYTHON_WORDS];
 };
 
@@ -194,10 +195,19 @@ static int read_code(struct interpreter *in)
 
 static int claim(const struct interpreter *in, struct fusee_range at, uint64_t arg)
 {
-	struct fusee_claim c = FUSEE_SIZED(struct fusee_claim, .flags = FUSEE_CLAIM_STEP,
+	struct fusee_claim c = FUSEE_SIZED(struct fusee_claim, .flags = in->claim_flags,
 					   .range = at, .arg = arg);
 
 	return in->host->file_claim(in->self->in, in->file, &c);
+}
+
+static uint32_t claim_flags(const struct interpreter *in)
+{
+	static const char *const own[] = {"Py", "_Py", NULL};
+
+	return fusee_exports_mostly(in->host, in->file, own)
+		       ? FUSEE_CLAIM_STEP | FUSEE_CLAIM_INTERPRETER
+		       : FUSEE_CLAIM_STEP;
 }
 
 /* Makes the table and claims the code. 1 or -errno. */
@@ -208,6 +218,7 @@ static int publish(struct interpreter *in)
 
 	python_find_places(in->code, in->words, &places);
 	find_cold(in);
+	in->claim_flags = claim_flags(in);
 	in->words[PYTHON_RUNTIME] = (uint32_t)in->runtime.lo;
 	in->words[PYTHON_RUNTIME_HIGH] = (uint32_t)(in->runtime.lo >> 32);
 	in->words[PYTHON_PLACE] = places.place;

@@ -105,7 +105,7 @@ static const char *const reasons[] = PYTHON_REASONS;
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
-	.slab_version = 2,
+	.slab_version = 3,
 	.frame_type = "cpython",
 	.reasons = reasons,
 	.bpf = python_bpf,

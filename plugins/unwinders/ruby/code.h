@@ -14,6 +14,7 @@ struct ruby_file {
 	const struct fusee_unwinder_host *host;
 	uint64_t file;
 	struct fusee_range exec, core, cold, fiber; /* vaddrs; hi 0: there is none */
+	uint32_t claim_flags;
 	uint32_t words[RUBY_WORDS];
 };
 

@@ -417,10 +417,19 @@ static int find_context(struct ruby_file *in, const struct fusee_file_info *info
 
 static int claim(const struct ruby_file *in, struct fusee_range at, uint64_t arg)
 {
-	struct fusee_claim c = FUSEE_SIZED(struct fusee_claim, .flags = FUSEE_CLAIM_STEP,
+	struct fusee_claim c = FUSEE_SIZED(struct fusee_claim, .flags = in->claim_flags,
 					   .range = at, .arg = arg);
 
 	return at.lo < at.hi ? in->host->file_claim(in->self->in, in->file, &c) : 0;
+}
+
+static uint32_t claim_flags(const struct ruby_file *in)
+{
+	static const char *const own[] = {"rb_", "ruby_", "onig", "st_", "Init_", NULL};
+
+	return fusee_exports_mostly(in->host, in->file, own)
+		       ? FUSEE_CLAIM_STEP | FUSEE_CLAIM_INTERPRETER
+		       : FUSEE_CLAIM_STEP;
 }
 
 /* Makes the table and claims the code. 1 or -errno. */
@@ -465,5 +474,6 @@ int ruby_inspect(const struct fusee_self *self, uint64_t file)
 	ruby_find_fiber_entry(&in);
 	if (!in.host->file_symbol(file, "ruby_current_vm_ptr", &at))
 		ruby_set_address(in.words + RUBY_VM, at.lo);
+	in.claim_flags = claim_flags(&in);
 	return publish(&in);
 }

@@ -74,7 +74,7 @@ static const char *const reasons[] = RUBY_REASONS;
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
-	.slab_version = 4,
+	.slab_version = 5,
 	.frame_type = "ruby",
 	.reasons = reasons,
 	.bpf = ruby_bpf,

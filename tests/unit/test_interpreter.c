@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An interpreter's own code in reports, and in pprof files. */
+// check: overlaps
+#include "test.h"
+
+#include "profile/builder.h"
+#include "profile/pprof.h"
+#include "profile/render.h"
+
+#define LIBRARY "/usr/lib/libx.so.1"
+
+static struct builder *fresh(void)
+{
+	struct builder *b;
+
+	CHECK_INT(builder_new(&b), 0);
+	builder_type(b, "samples", "count");
+	return b;
+}
+
+/* "eval*" is the interpreter's code in its library, "eval*!" in the program, "app!" the program's,
+ * "f@app.x" a function of the language, "[r]" a reason. */
+static uint32_t frame(struct builder *b, const char *s)
+{
+	char name[64];
+	struct fusee_mapping map = {.limit = UINT64_MAX};
+	struct fusee_function f = {.start_line = 7};
+	struct fusee_location l = {0};
+	struct fusee_line line = {.line = 9};
+	const char *at = strchr(s, '@'), *star = strchr(s, '*');
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(s, "@*!"), s);
+	f.name = builder_cstr(b, name);
+	map.path = builder_cstr(b, strchr(s, '!') ? "/bin/program" : LIBRARY);
+	map.flags = strchr(s, '!') ? FUSEE_MAPPING_MAIN : FUSEE_MAPPING_LIBRARY;
+	l.flags = star ? FUSEE_LOCATION_INTERPRETER : *s == '[' ? FUSEE_LOCATION_REASON : 0;
+	if (at)
+		f.file = builder_cstr(b, at + 1);
+	else if (*s != '[')
+		l.mapping = builder_mapping(b, &map);
+	l.address = strlen(name);
+	line.function = builder_function(b, &f);
+	return builder_location(b, &l, &line, 1);
+}
+
+/* Frames, leaf first. */
+static void sample(struct builder *b, const char *stack, int64_t n)
+{
+	uint32_t locations[16], k = 0;
+	char *copy = strdup(stack), *at = NULL;
+
+	for (char *s = strtok_r(copy, ";", &at); s; s = strtok_r(NULL, ";", &at))
+		locations[k++] = frame(b, s);
+	builder_sample(b, builder_stack(b, locations, k), NULL, 0, 0, 0, &n);
+	free(copy);
+}
+
+static const struct fusee_profile *finished(struct builder *b)
+{
+	const struct fusee_profile *p;
+
+	CHECK_INT(builder_finish(b, &p), 0);
+	return p;
+}
+
+static void check_folded(const struct fusee_profile *p, bool native, const char *text)
+{
+	struct render_options o = {.native = native};
+	struct buf out = {0};
+
+	CHECK_INT(render_folded(p, NULL, &o, &out), 0);
+	buf_add(&out, "", 1);
+	CHECK_STR(out.p, text);
+	buf_fini(&out);
+}
+
+/* The same from the profile, and from a file of it. */
+static void check_both(struct builder *b, bool native, const char *text)
+{
+	const struct fusee_profile *p = finished(b);
+	struct pprof_file *file;
+	struct buf bytes = {0};
+	const char *error;
+
+	check_folded(p, native, text);
+	CHECK_INT(pprof_encode(p, false, &bytes), 0);
+	CHECK_INT(pprof_decode(bytes.p, bytes.len, &file, &error), 0);
+	check_folded(pprof_profile(file), native, text);
+	CHECK_INT(pprof_profile(file)->comments.n, 0);
+	pprof_free(file);
+	buf_fini(&bytes);
+}
+
+static struct builder *usual(void)
+{
+	struct builder *b = fresh();
+
+	sample(b, "add*;f@app.x;eval*;call*;<top>@app.x;eval*;run*;main!", 4);
+	sample(b, "memcpy!;add*;f@app.x;eval*;call*;<top>@app.x;eval*;run*;main!", 1);
+	sample(b, "collect*;run*;main!", 2); /* no frame of the language */
+	sample(b, "add*;[truncated: too deep]", 3);
+	return b;
+}
+
+TEST(an_interpreter_is_omitted_where_its_language_is)
+{
+	struct builder *b = usual();
+
+	check_both(b, false,
+		   "[truncated: too deep];add 3\n"
+		   "main;<top>;f 4\n"
+		   "main;<top>;f;memcpy 1\n"
+		   "main;run;collect 2\n");
+	builder_free(b);
+}
+
+TEST(all_on_request)
+{
+	struct builder *b = usual();
+
+	check_both(b, true,
+		   "[truncated: too deep];add 3\n"
+		   "main;run;collect 2\n"
+		   "main;run;eval;<top>;call;eval;f;add 4\n"
+		   "main;run;eval;<top>;call;eval;f;add;memcpy 1\n");
+	builder_free(b);
+}
+
+/* A program that embeds the interpreter has code of its own in the same file. */
+TEST(a_program_with_an_interpreter_inside)
+{
+	struct builder *b = fresh();
+
+	sample(b, "draw!;f@app.x;eval*!;app!", 5);
+	sample(b, "eval*!;app!", 1);
+	check_both(b, false, "app;eval 1\napp;f;draw 5\n");
+	builder_free(b);
+}
+
+/* Comments that name other files, or none, change nothing. */
+TEST(comments_of_others)
+{
+	struct builder *b = fresh();
+	struct pprof_file *file;
+	struct buf bytes = {0};
+	const char *error;
+
+	sample(b, "draw!;f@app.x;app!", 5);
+	builder_comment(b, "fusee: interpreter: /bin/other");
+	builder_comment(b, "fusee: interpreter: ");
+	builder_comment(b, "fusee: interpreter: app in /bin/other");
+	CHECK_INT(pprof_encode(finished(b), false, &bytes), 0);
+	CHECK_INT(pprof_decode(bytes.p, bytes.len, &file, &error), 0);
+	check_folded(pprof_profile(file), false, "app;f;draw 5\n");
+	CHECK_INT(pprof_profile(file)->comments.n, 1);
+	pprof_free(file);
+	buf_fini(&bytes);
+	builder_free(b);
+}
