@@ -30,7 +30,8 @@ struct render_options {
 	uint32_t rows;                 /* of a table; 0: all */
 	uint32_t width;                /* columns of the terminal, 0: no limit */
 	bool cumulative;               /* top: sort by cum */
-	bool native; /* with an interpreter's own code beside the frames of its language */
+	bool native; /* with what an interpreter runs beside the program: its code, hidden functions
+		      */
 	bool color;
 	const char *title; /* of a page */
 };

@@ -10,7 +10,8 @@
 
 #include "profile/render_change.h"
 
-enum { MATCH_FOCUS = 1, MATCH_IGNORE = 2, MATCH_HIDE = 4 };
+/* Of a function: the expressions that match it, and whether its language hides it. */
+enum { MATCH_FOCUS = 1, MATCH_IGNORE = 2, MATCH_HIDE = 4, MATCH_HIDDEN = 8 };
 
 #define UNSEEN UINT32_MAX
 
@@ -300,7 +301,8 @@ static void add_frame(struct reader *r, uint32_t function, uint32_t flags, uint3
 	r->m->nframes++;
 }
 
-static void add_location(struct reader *r, uint32_t i)
+/* hidden: MATCH_* of the functions that are omitted. */
+static void add_location(struct reader *r, uint32_t i, uint32_t hidden)
 {
 	const struct fusee_location *l = FUSEE_AT(struct fusee_location, r->p->locations, i);
 	uint32_t guessed = l->flags & FUSEE_LOCATION_GUESSED ? RENDER_GUESSED : 0;
@@ -318,7 +320,7 @@ static void add_location(struct reader *r, uint32_t i)
 		const struct fusee_line *line = FUSEE_AT(struct fusee_line, r->p->lines,
 							 l->first_line + k);
 
-		if (!(r->function_match[line->function] & MATCH_HIDE))
+		if (!(r->function_match[line->function] & hidden))
 			add_frame(r, named(r, line->function, l), guessed | RENDER_INLINED,
 				  line->line);
 	}
@@ -360,7 +362,7 @@ static const struct fusee_location *location_of(const struct reader *r, const st
  * interpreter's own code says nothing more. */
 static uint32_t omitted_flags(const struct reader *r, const struct fusee_stack *s)
 {
-	for (uint32_t k = 0; !r->o->native && k < s->n; k++) {
+	for (uint32_t k = 0; k < s->n; k++) {
 		const struct fusee_location *l = location_of(r, s, k);
 
 		if (!l->mapping && l->nlines && !(l->flags & FUSEE_LOCATION_REASON))
@@ -369,20 +371,31 @@ static uint32_t omitted_flags(const struct reader *r, const struct fusee_stack *
 	return 0;
 }
 
+/* all: also what is omitted without --native. */
+static void add_frames(struct reader *r, const struct fusee_stack *s, bool all)
+{
+	uint32_t omitted = all ? 0 : omitted_flags(r, s);
+	uint32_t hidden = all ? MATCH_HIDE : MATCH_HIDE | MATCH_HIDDEN;
+
+	for (uint32_t k = 0; k < s->n && !r->error; k++)
+		if (!(location_of(r, s, k)->flags & omitted))
+			add_location(r, *FUSEE_AT(uint32_t, r->p->stack_locations, s->first + k),
+				     hidden);
+	if (!s->n)
+		add_frame(r, unknown(r), 0, 0);
+}
+
 static void add_entry(struct reader *r, const struct entry *e)
 {
 	const struct fusee_stack *s = FUSEE_AT(struct fusee_stack, r->p->stacks, e->stack);
 	struct render_stack to = {.first = r->m->nframes, .group = e->group, .noise = e->noise};
-	uint32_t omitted = omitted_flags(r, s);
 
 	if (!stack_stays(r, s))
 		return;
 	r->group = r->o->grouping == RENDER_BY_ROW ? e->group : 0;
-	for (uint32_t k = 0; k < s->n && !r->error; k++)
-		if (!(location_of(r, s, k)->flags & omitted))
-			add_location(r, *FUSEE_AT(uint32_t, r->p->stack_locations, s->first + k));
-	if (!s->n)
-		add_frame(r, unknown(r), 0, 0);
+	add_frames(r, s, r->o->native);
+	if (r->m->nframes == to.first && !r->o->native) /* the language hides all of it */
+		add_frames(r, s, true);
 	if (r->m->nframes == to.first)
 		return;
 	if (r->o->grouping == RENDER_BY_ROOT && e->group)
@@ -539,6 +552,9 @@ static int reader_init(struct reader *r)
 	if (!r->function_match || !r->mapping_match || !r->seen || !r->module_of)
 		return -ENOMEM;
 	memset(r->seen, 0xff, r->p->functions.n * sizeof(*r->seen));
+	for (uint32_t i = 1; i < r->p->functions.n; i++)
+		if (FUSEE_AT(struct fusee_function, r->p->functions, i)->flags & FUSEE_FRAME_HIDDEN)
+			r->function_match[i] = MATCH_HIDDEN;
 	if (make_entries(r))
 		return -ENOMEM;
 	return render_modules(r->m, r->is_base, r->module_of);

@@ -19,7 +19,7 @@ static struct builder *fresh(void)
 }
 
 /* "eval*" is the interpreter's code in its library, "eval*!" in the program, "app!" the program's,
- * "f@app.x" a function of the language, "[r]" a reason. */
+ * "f@app.x" a function of the language, "f#@app.x" a hidden function, "[r]" a reason. */
 static uint32_t frame(struct builder *b, const char *s)
 {
 	char name[64];
@@ -29,8 +29,9 @@ static uint32_t frame(struct builder *b, const char *s)
 	struct fusee_line line = {.line = 9};
 	const char *at = strchr(s, '@'), *star = strchr(s, '*');
 
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(s, "@*!"), s);
-	f.name = builder_cstr(b, name);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(s, "@*!#"), s);
+	f.name = f.system_name = builder_cstr(b, name);
+	f.flags = strchr(s, '#') ? FUSEE_FRAME_HIDDEN : 0;
 	map.path = builder_cstr(b, strchr(s, '!') ? "/bin/program" : LIBRARY);
 	map.flags = strchr(s, '!') ? FUSEE_MAPPING_MAIN : FUSEE_MAPPING_LIBRARY;
 	l.flags = star ? FUSEE_LOCATION_INTERPRETER : *s == '[' ? FUSEE_LOCATION_REASON : 0;
@@ -75,9 +76,8 @@ static void check_folded(const struct fusee_profile *p, bool native, const char 
 }
 
 /* The same from the profile, and from a file of it. */
-static void check_both(struct builder *b, bool native, const char *text)
+static void check_both(const struct fusee_profile *p, bool native, const char *text)
 {
-	const struct fusee_profile *p = finished(b);
 	struct pprof_file *file;
 	struct buf bytes = {0};
 	const char *error;
@@ -106,7 +106,7 @@ TEST(an_interpreter_is_omitted_where_its_language_is)
 {
 	struct builder *b = usual();
 
-	check_both(b, false,
+	check_both(finished(b), false,
 		   "[truncated: too deep];add 3\n"
 		   "main;<top>;f 4\n"
 		   "main;<top>;f;memcpy 1\n"
@@ -118,7 +118,7 @@ TEST(all_on_request)
 {
 	struct builder *b = usual();
 
-	check_both(b, true,
+	check_both(finished(b), true,
 		   "[truncated: too deep];add 3\n"
 		   "main;run;collect 2\n"
 		   "main;run;eval;<top>;call;eval;f;add 4\n"
@@ -133,7 +133,22 @@ TEST(a_program_with_an_interpreter_inside)
 
 	sample(b, "draw!;f@app.x;eval*!;app!", 5);
 	sample(b, "eval*!;app!", 1);
-	check_both(b, false, "app;eval 1\napp;f;draw 5\n");
+	check_both(finished(b), false, "app;eval 1\napp;f;draw 5\n");
+	builder_free(b);
+}
+
+/* What the language hides is its caller's, but for a stack of nothing else. */
+TEST(functions_that_a_language_hides)
+{
+	struct builder *b = fresh();
+	const struct fusee_profile *p;
+
+	sample(b, "f@app.x;find#@import.x;<top>@app.x;main!", 3);
+	sample(b, "find#@import.x;<top>@app.x;main!", 2);
+	sample(b, "find#@import.x", 1);
+	p = finished(b);
+	check_both(p, false, "find 1\nmain;<top> 2\nmain;<top>;f 3\n");
+	check_both(p, true, "find 1\nmain;<top>;find 2\nmain;<top>;find;f 3\n");
 	builder_free(b);
 }
 
