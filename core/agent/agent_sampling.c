@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "process/procfs.h"
+#include "sampling/collector.h"
 
 #define TICK_NS 250000000u
 #define TICKS (1000000000u / TICK_NS) /* a second */
@@ -20,7 +21,8 @@
  */
 #define SETTLE_NS 3000000u
 #define PACE_NS 100000000u
-#define SYMBOL_BYTES (16u << 20) /* symbols that are kept for the next window */
+#define COLLECTED_BYTES (96u << 20) /* samples of all windows */
+#define SYMBOL_BYTES (16u << 20)    /* symbols that are kept for the next window */
 
 /* ---- samples ---- */
 
@@ -367,6 +369,7 @@ static int open_profiler(struct agent_sampling *s, const struct profiler_options
 	struct profiler_options o = *options;
 	int r;
 
+	collector_set_limit(COLLECTED_BYTES);
 	o.dynamic = true;
 	o.route = route;
 	o.selected = selected;

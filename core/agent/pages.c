@@ -12,6 +12,7 @@
 #include "bpf/sampler.h"
 #include "profile/loss.h"
 #include "sampling/budget.h"
+#include "sampling/collector.h"
 
 /* ---- /metrics ---- */
 
@@ -91,6 +92,9 @@ static void set_sampling(const struct profiler *p)
 		 (double)s.waiting_bytes},
 		{"emissions_lost_total", "Total number of lost emissions of language unwinders.",
 		 (double)s.lost_emissions},
+		{"collected_bytes",
+		 "Memory in bytes of the samples of all windows that are not delivered yet.",
+		 (double)collector_bytes()},
 		{"events", "Open perf events.", (double)perf_stream_events(p->stream)},
 		{"symbol_bytes", "Memory in bytes of symbols kept for further windows.",
 		 (double)symbolizer_bytes(p->symbolizer)},

@@ -59,6 +59,9 @@ static const struct {
 				    "The process maps more code, or changes it more often, than "
 				    "is kept of a process."},
 	[LOSS_TOO_DEEP] = {"too deep", LOSS_STACK, "The stack has more frames than are kept."},
+	[LOSS_PROFILE_FULL] = {"too many different stacks", LOSS_STACK,
+			       "The process has more different stacks in a window, or deeper "
+			       "stacks, than are kept of a process."},
 	[LOSS_NO_LANGUAGE] = {"interpreter without its program", LOSS_STACK,
 			      "The stack passes through an interpreter and was unwound in user "
 			      "space, which cannot read the frames of the program that it runs."},

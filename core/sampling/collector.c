@@ -2,12 +2,30 @@
 #include "sampling/collector.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
+
+#define SHARE 8u  /* of what is free, of a process */
+#define ENTRY 24u /* bytes of an entry of a dictionary, beside its key */
+
+static struct {
+	uint64_t bytes, limit;
+} memory; /* of all collectors */
+
+void collector_set_limit(uint64_t bytes)
+{
+	memory.limit = bytes;
+}
+
+uint64_t collector_bytes(void)
+{
+	return memory.bytes;
+}
 
 int collector_new(struct collector **ret)
 {
@@ -33,6 +51,7 @@ void collector_free(struct collector *c)
 	dict_fini(&c->comms);
 	dict_fini(&c->processes);
 	dict_fini(&c->samples);
+	memory.bytes -= c->bytes;
 	free(c->sums);
 	free(c->collected);
 	free(c);
@@ -90,22 +109,50 @@ static uint32_t process_id(struct collector *c, const struct process *p, uint32_
 	return id;
 }
 
-int collector_add(struct collector *c, const struct process *p, uint32_t set, uint32_t tid,
-		  const char *comm, const struct walk *w, uint32_t reason, uint64_t weight_ns)
-{
-	struct sample_key k = {
-		.process = process_id(c, p, set),
-		.tid = tid,
-		.comm = dict_str(&c->comms, comm),
-		.stack = stack_id(c, w),
-		.reason = reason,
-	};
-	struct sample_sum *sums;
-	uint32_t id;
+/* ---- limits ---- */
 
-	if (k.process == DICT_NONE || k.comm == DICT_NONE || k.stack == DICT_NONE)
-		return -ENOMEM;
-	id = dict_add(&c->samples, &k, sizeof(k));
+static uint64_t bytes_of(const struct dict *d)
+{
+	return d->bytes + (uint64_t)d->n * ENTRY;
+}
+
+/* Charges the process with what was added since the last call. */
+static void charge(struct collector *c, uint32_t process)
+{
+	uint64_t bytes = bytes_of(&c->frames) + bytes_of(&c->stacks) + bytes_of(&c->comms) +
+			 bytes_of(&c->processes) + bytes_of(&c->samples) +
+			 c->nsums * sizeof(*c->sums) + c->ncollected * sizeof(*c->collected);
+
+	c->collected[process].bytes += bytes - c->bytes;
+	memory.bytes += bytes - c->bytes;
+	c->bytes = bytes;
+}
+
+static bool is_full(const struct collector *c, uint32_t process)
+{
+	return memory.limit &&
+	       (memory.bytes >= memory.limit ||
+		c->collected[process].bytes > (memory.limit - memory.bytes) / SHARE);
+}
+
+static bool has_stack(const struct collector *c, const struct walk *w)
+{
+	uint32_t ids[sizeof(w->frames) / sizeof(w->frames[0])];
+
+	for (uint32_t i = 0; i < w->n; i++) {
+		ids[i] = dict_find(&c->frames, &w->frames[i], sizeof(w->frames[i]));
+		if (ids[i] == DICT_NONE)
+			return false;
+	}
+	return dict_find(&c->stacks, ids, w->n * sizeof(ids[0])) != DICT_NONE;
+}
+
+/* Adds the key, which is new or not. */
+static int count(struct collector *c, const struct sample_key *k, uint64_t weight_ns)
+{
+	uint32_t id = dict_add(&c->samples, k, sizeof(*k));
+	struct sample_sum *sums;
+
 	if (id == DICT_NONE)
 		return -ENOMEM;
 	sums = grow(c->sums, &c->nsums, id, sizeof(*sums));
@@ -117,4 +164,21 @@ int collector_add(struct collector *c, const struct process *p, uint32_t set, ui
 	c->count++;
 	c->weight_ns += weight_ns;
 	return 0;
+}
+
+int collector_add(struct collector *c, const struct process *p, uint32_t set, uint32_t tid,
+		  const char *comm, const struct walk *w, uint32_t reason, uint64_t weight_ns)
+{
+	struct sample_key k = {.process = process_id(c, p, set), .tid = tid, .reason = reason};
+	int r;
+
+	if (k.process == DICT_NONE)
+		return -ENOMEM;
+	if (w && is_full(c, k.process) && !has_stack(c, w))
+		return -E2BIG;
+	k.comm = dict_str(&c->comms, comm);
+	k.stack = w ? stack_id(c, w) : 0;
+	r = k.comm == DICT_NONE || k.stack == DICT_NONE ? -ENOMEM : count(c, &k, weight_ns);
+	charge(c, k.process);
+	return r;
 }

@@ -31,8 +31,9 @@ struct sample_sum {
 /* A process under one label set. */
 struct collected_process {
 	pid_t pid;
-	uint32_t set;  /* number of the label set */
-	char name[64]; /* of the executable, else of the main thread; not terminated if full */
+	uint32_t set;   /* number of the label set */
+	char name[64];  /* of the executable, else of the main thread; not terminated if full */
+	uint64_t bytes; /* of memory that its samples were the first to need */
 };
 
 struct collector {
@@ -44,14 +45,21 @@ struct collector {
 	struct sample_sum *sums;             /* by id in samples */
 	struct collected_process *collected; /* by id in processes */
 	uint32_t nsums, ncollected;
+	uint64_t bytes;                   /* of memory */
 	uint64_t count, weight_ns;        /* sums of all samples */
 	uint64_t start_wall_ns, start_ns; /* of the window: CLOCK_REALTIME, CLOCK_MONOTONIC */
 };
 
+/* Limits the memory of all collectors together; 0, the default: no limit. A process may add another
+ * stack while its own take less than an eighth of what is free: a process with ever new stacks
+ * loses its own, and no other's. */
+void collector_set_limit(uint64_t bytes);
+uint64_t collector_bytes(void);            /* of all collectors */
 int collector_new(struct collector **ret); /* 0 or -ENOMEM */
 void collector_free(struct collector *);   /* NULL is fine */
 /* Adds an unwound sample. set: number of its label set; tid, reason: as in struct sample_key;
- * weight_ns: the CPU time that it represents. 0 or -ENOMEM. */
+ * weight_ns: the CPU time that it represents. A walk of NULL has no frames, and always has room. 0;
+ * -E2BIG: the limit leaves no room for another stack of the process; -ENOMEM. */
 int collector_add(struct collector *, const struct process *, uint32_t set, uint32_t tid,
 		  const char *comm, const struct walk *, uint32_t reason, uint64_t weight_ns);
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples with stack copies: routed, unwound in user space, added to collectors; or kept until the
  * worker has made the tables that they need. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -41,10 +42,15 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 
 	for (uint64_t slots = route->slots; slots; slots &= slots - 1) {
 		struct collector *c = p->slots[__builtin_ctzll(slots)];
+		uint32_t tid = p->o.threads ? (uint32_t)s->tid : 0;
+		int r = c ? collector_add(c, proc, route->set, tid, comm, &p->walk, reason, weight)
+			  : 0;
 
-		if (c && collector_add(c, proc, route->set, p->o.threads ? (uint32_t)s->tid : 0,
-				       comm, &p->walk, reason, weight))
-			reason = LOSS_NO_MEMORY;
+		if (r == -E2BIG) {
+			reason = LOSS_PROFILE_FULL;
+			r = collector_add(c, proc, route->set, 0, "", NULL, reason, weight);
+		}
+		reason = r ? LOSS_NO_MEMORY : reason;
 	}
 	p->stats.weight_ns += weight;
 	loss_account_add(&p->account, reason, 1);

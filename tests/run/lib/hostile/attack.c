@@ -355,11 +355,11 @@ static void stacks(void)
 	for (uint32_t i = 0; now() < end; i++) {
 		const uintptr_t places[] = {8, (uintptr_t)room + 8 * (i % 8000), UINT64_MAX - 15,
 					    (uintptr_t)stacks, 0xdeadbeef000ull + i};
-		uint64_t left = 20000000, sp = places[i % 5] & ~(uintptr_t)7;
+		uint64_t rounds = 20000000, sp = places[i % 5] & ~(uintptr_t)7;
 
 		__asm__ volatile("mov %%rsp, %%rbx\n\tmov %1, %%rsp\n\tmov %1, %%rbp\n"
 				 "1:\tdec %0\n\tjnz 1b\n\tmov %%rbx, %%rsp"
-				 : "+r"(left)
+				 : "+r"(rounds)
 				 : "r"(sp)
 				 : "rbx", "rbp", "cc", "memory");
 	}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// check: overlaps
+/* Memory of the samples of windows: a process with ever new stacks loses its own, no other's. */
+#include "sampling/collector.h"
+
+#include <errno.h>
+
+#include "test.h"
+
+#define LIMIT (4u << 20)
+
+static struct walk stack; /* large */
+
+/* A sample of a process, of so many frames; `number` makes it different from others. */
+static int add(struct collector *c, uint64_t process, uint32_t number, uint32_t frames)
+{
+	struct process p = {.id = process, .pid = (pid_t)process, .comm = "x"};
+
+	stack.n = frames;
+	memset(stack.frames, 0, frames * sizeof(*stack.frames));
+	for (uint32_t i = 0; i < frames; i++)
+		stack.frames[i].addr = i % 7 ? i : (uint64_t)process << 40 | number;
+	return collector_add(c, &p, 1, 0, "x", &stack, 0, 1);
+}
+
+TEST(ever_new_stacks)
+{
+	struct collector *c;
+	uint32_t added = 0;
+	uint64_t full;
+
+	collector_set_limit(LIMIT);
+	CHECK_INT(collector_new(&c), 0);
+	while (added < 1u << 20 && !add(c, 1, added, 500))
+		added++;
+	CHECK(added > 100 && added < 1u << 20);
+	CHECK_INT(add(c, 1, added, 500), -E2BIG);
+	full = collector_bytes();
+	CHECK(full > LIMIT / 16 && full < LIMIT / 4);
+	/* what is known is counted on, and the sample without frames has room */
+	CHECK_INT(add(c, 1, 0, 500), 0);
+	CHECK_INT(collector_add(c, &(struct process){.id = 1}, 1, 0, "", NULL, 5, 1), 0);
+	/* another process has room */
+	for (uint32_t i = 0; i < 50; i++)
+		CHECK_INT(add(c, 2, i, 100), 0);
+	CHECK_INT(c->count, added + 1 + 1 + 50);
+	collector_free(c);
+	CHECK_INT(collector_bytes(), 0);
+}
+
+/* Hundreds of such processes: others still have room, and the limit holds. */
+TEST(many_processes)
+{
+	struct collector *c[2];
+	uint32_t refused = 0;
+
+	collector_set_limit(LIMIT);
+	CHECK_INT(collector_new(&c[0]), 0);
+	CHECK_INT(collector_new(&c[1]), 0);
+	for (uint32_t i = 0; i < 400; i++)
+		for (uint64_t process = 1; process <= 200; process++)
+			refused += add(c[i % 2], process, i, 300) == -E2BIG;
+	CHECK(refused > 1000);
+	CHECK(collector_bytes() < LIMIT);
+	for (uint32_t i = 0; i < 5; i++)
+		CHECK_INT(add(c[0], 1000, i, 30), 0);
+	CHECK_INT(collector_bytes(), c[0]->bytes + c[1]->bytes);
+	collector_free(c[0]);
+	CHECK_INT(collector_bytes(), c[1]->bytes);
+	collector_free(c[1]);
+}
+
+TEST(without_a_limit)
+{
+	struct collector *c;
+
+	collector_set_limit(0);
+	CHECK_INT(collector_new(&c), 0);
+	for (uint32_t i = 0; i < 5000; i++)
+		CHECK_INT(add(c, 1, i, 500), 0);
+	CHECK(collector_bytes() > 5000 * 500 * 4);
+	collector_free(c);
+}
