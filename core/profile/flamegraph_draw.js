@@ -71,6 +71,14 @@ function drawName(name, x, y, room, above, hit, i) {
 	paper.fillStyle = pale ? "#d6d8da" : "#141517";
 	if (text)
 		paper.fillText(text, x, y);
+	// File and line beside the name of a language's function, where there is room.
+	const place = i > 0 && text === name && kindOf(i) === LANGUAGE ? placeOf(functions[state.tree.fn[i]]) : "";
+	const used = place ? paper.measureText(text + "  ").width : 0;
+	if (!place || used + paper.measureText(place).width > room)
+		return;
+	paper.globalAlpha = 0.6;
+	paper.fillText(place, x + used, y);
+	paper.globalAlpha = 1;
 }
 // Cut in the middle, and only where it does not fit.
 function fit(text, room) {

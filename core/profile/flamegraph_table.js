@@ -44,7 +44,7 @@ const COLUMNS = [
 	{ name: "self", key: by("self", "baseSelf") },
 	{ name: "total", key: by("total", "baseTotal") },
 	{ name: "function", key: f => f.name, text: true },
-	{ name: "library", key: f => fileName(f.library), text: true },
+	{ name: "library", key: f => fileName(f.library) || placeOf(f), text: true },
 ];
 function head() {
 	const tr = $("table").tHead.rows[0];
@@ -70,11 +70,11 @@ function numberCell(f, c) {
 }
 function rowOf(fn, room) {
 	const f = sums()[fn], tr = element("tr"), name = element("td", fit(f.name, room) || short(f.name), "text name");
-	const library = element("td", fileName(f.library), "text library");
+	const library = element("td", fileName(f.library) || placeOf(f), "text library");
 	tr.tabIndex = 0;
 	tr.dataset.fn = fn;
 	name.title = short(f.name);
-	library.title = short(f.library);
+	library.title = short(f.library || f.file);
 	if (isNoise(f, f.self, f.baseSelf) && isNoise(f, f.total, f.baseTotal))
 		tr.className = "noise";
 	if (presence(f.total, f.baseTotal))

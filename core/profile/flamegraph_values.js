@@ -16,6 +16,7 @@ const KINDS = [
 	{ name: "language", color: [232, 214, 78] },
 	{ name: "no code", color: [170, 172, 176] },
 ];
+const LANGUAGE = 4;
 // Functions of a kind from here on are values of data.labels: "process: bb".
 const LABELS = KINDS.length;
 const isLabel = fn => fn >= 0 && functions[fn].kind >= LABELS;
@@ -64,6 +65,8 @@ const percent = (v, of) => rounded(share(v, of), Math.abs(share(v, of)) >= 9.95 
 const signed = (n, text) => (n > 0 ? "+" : "") + text;
 const points = n => signed(n, rounded(n, 2)) + " %";
 const fileName = path => path.slice(path.lastIndexOf("/") + 1);
+// "app.py:42" of a function that no library holds.
+const placeOf = f => f.library || !f.file ? "" : fileName(f.file) + (f.start ? ":" + f.start : "");
 const short = s => s.length > 600 ? s.slice(0, 300) + " … " + s.slice(-290) : s;
 const nameOf = i => i > 0 ? functions[state.tree.fn[i]].name : "all";
 const kindOf = i => functions[state.tree.fn[i]].kind;

@@ -15,8 +15,10 @@
 #define PEN_RANGE 5.0
 
 /* Fill colours by enum render_code. */
-static const char *const fills[] = {"#f6d9c3", "#dbe4f3", "#e3dbea",
-				    "#dcecd8", "#e0e0dc", "#f4f4f2"};
+static const char *const fills[] = {
+	[RENDER_PROGRAM] = "#f6d9c3", [RENDER_LIBRARY] = "#dbe4f3",  [RENDER_KERNEL] = "#e3dbea",
+	[RENDER_RUNTIME] = "#dcecd8", [RENDER_LANGUAGE] = "#f3ecb8", [RENDER_REASON] = "#e0e0dc",
+	[RENDER_LABEL] = "#f4f4f2"};
 
 /* In a comparison: what is more, what is less, and what is within its noise. */
 #define FILL_MORE "#f3b9a5"
@@ -74,12 +76,17 @@ static void put_node(const struct render_graph *g, uint32_t i, struct buf *out)
 	const struct render_function *f = &g->model->functions[n->function];
 	uint32_t len;
 	const char *library = render_base_name(f->library, &len);
+	char text[RENDER_PLACE];
+	struct fusee_str place = {library, len};
 
 	buf_printf(out, "N%u [label=\"", n->function);
-	put_label(out, f->shown);
-	if (f->library.len && f->code != RENDER_REASON) {
+	put_label(out,
+		  f->code == RENDER_LANGUAGE ? render_name_beside_place(g->model, f) : f->shown);
+	if (f->code == RENDER_LANGUAGE)
+		place = render_place(f, text);
+	if (place.len && f->code != RENDER_REASON) {
 		buf_str(out, "\\n");
-		put_label(out, (struct fusee_str){library, len});
+		put_label(out, place);
 	}
 	buf_str(out, "\\n");
 	if (n->flat)

@@ -16,7 +16,6 @@
 #define NUMBERS_WIDTH 43 /* with the gaps around names */
 #define LIBRARY_MAX 16
 #define NAME_MIN 20
-#define PLACE 128
 
 struct hottest {
 	const struct render_model *m;
@@ -93,23 +92,13 @@ static uint32_t larger(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* The library is beside the name, which says more only where two have the same base name. */
-static struct fusee_str name_of(const struct hottest *h, const struct render_function *f)
-{
-	return h->m->modules[f->module].shares_name ? f->shown : f->name;
-}
-
 /* Beside the name: the library, or file and line of a function that no library holds. */
-static struct fusee_str place_of(const struct render_function *f, char text[PLACE])
+static struct fusee_str place_of(const struct render_function *f, char text[RENDER_PLACE])
 {
 	uint32_t len;
-	const char *base = render_base_name(f->library.len ? f->library : f->file, &len);
+	const char *base = render_base_name(f->library, &len);
 
-	if (f->library.len || !len || !f->start_line)
-		return (struct fusee_str){base, len};
-	snprintf(text, PLACE, "%.*s:%" PRIu32, (int)(len < PLACE / 2 ? len : PLACE / 2), base,
-		 f->start_line);
-	return (struct fusee_str){text, strlen(text)};
+	return f->library.len ? (struct fusee_str){base, len} : render_place(f, text);
 }
 
 /* Columns of names: as many as the longest name needs, if libraries have room beside it. */
@@ -119,9 +108,9 @@ static uint32_t name_width(const struct hottest *h, uint32_t width)
 
 	for (uint32_t i = 0; i < h->n; i++) {
 		const struct render_function *f = &h->m->functions[h->order[i]];
-		char text[PLACE];
+		char text[RENDER_PLACE];
 
-		names = larger(names, render_columns(name_of(h, f)));
+		names = larger(names, render_columns(render_name_beside_place(h->m, f)));
 		libraries = larger(libraries, render_columns(place_of(f, text)));
 	}
 	if (!width)
@@ -135,7 +124,7 @@ static uint32_t name_width(const struct hottest *h, uint32_t width)
 static void put_row(const struct hottest *h, const struct render_function *f, uint32_t width,
 		    bool narrow, struct buf *out)
 {
-	char text[PLACE];
+	char text[RENDER_PLACE];
 	struct fusee_str name, place = place_of(f, text);
 	size_t at;
 
@@ -144,7 +133,7 @@ static void put_row(const struct hottest *h, const struct render_function *f, ui
 	put_value(h, f->total, out);
 	buf_str(out, "   ");
 	at = out->len;
-	render_name(out, name_of(h, f), width);
+	render_name(out, render_name_beside_place(h->m, f), width);
 	name = (struct fusee_str){out->p + at, out->len - at};
 	if (place.len && !out->error) {
 		buf_printf(out, "%*s  ", (int)(width - render_columns(name)), "");

@@ -124,6 +124,14 @@ void render_unit(char out[RENDER_NUMBER], int64_t smallest, int64_t largest, str
 /* ---- text ---- */
 
 const char *render_base_name(struct fusee_str path, uint32_t *len);
+#define RENDER_PLACE 128 /* bytes that a place needs */
+/* "app.py:42" of a function that no library holds: its source file and first line. Empty if they
+ * are not known. It is in text or in the function's texts. */
+struct fusee_str render_place(const struct render_function *, char text[RENDER_PLACE]);
+/* The name that is printed beside library or place: it says more than the name only where two of
+ * these have the same base name. */
+struct fusee_str render_name_beside_place(const struct render_model *,
+					  const struct render_function *);
 /* Appends text; a control character becomes '?', so that a terminal obeys nothing. */
 void render_plain(struct buf *, struct fusee_str);
 /* Appends a name; if it has more columns than width, "..." replaces its middle. width 0: no limit.

@@ -187,6 +187,24 @@ static uint64_t column(struct fusee_str s, uint32_t n)
 	return i;
 }
 
+struct fusee_str render_place(const struct render_function *f, char text[RENDER_PLACE])
+{
+	uint32_t len;
+	const char *base = render_base_name(f->file, &len);
+
+	if (f->library.len || !len || !f->start_line)
+		return (struct fusee_str){base, f->library.len ? 0 : len};
+	snprintf(text, RENDER_PLACE, "%.*s:%" PRIu32,
+		 (int)(len < RENDER_PLACE / 2 ? len : RENDER_PLACE / 2), base, f->start_line);
+	return (struct fusee_str){text, strlen(text)};
+}
+
+struct fusee_str render_name_beside_place(const struct render_model *m,
+					  const struct render_function *f)
+{
+	return m->modules[f->module].shares_name ? f->shown : f->name;
+}
+
 void render_plain(struct buf *out, struct fusee_str s)
 {
 	for (uint64_t i = 0; i < s.len; i++) {

@@ -45,6 +45,24 @@ static uint32_t name_width(const struct render_options *o, bool diff)
 	return !o->width ? 0 : o->width > numbers + NAME_MIN ? o->width - numbers : NAME_MIN;
 }
 
+/* The name; of a language's function with file and line, if they fit. */
+static void put_name(const struct render_model *m, const struct render_function *f, uint32_t width,
+		     struct buf *out)
+{
+	bool has_place = f->code == RENDER_LANGUAGE && f->start_line;
+	struct fusee_str name = has_place ? render_name_beside_place(m, f) : f->shown, place;
+	char text[RENDER_PLACE];
+
+	render_name(out, name, width);
+	if (!has_place)
+		return;
+	place = render_place(f, text);
+	if (!width || render_columns(name) + 2 + render_columns(place) <= width) {
+		buf_str(out, "  ");
+		render_plain(out, place);
+	}
+}
+
 static void put_row(const struct render_graph *g, const struct render_node *n, int64_t sum,
 		    uint8_t how, const struct render_options *o, struct buf *out)
 {
@@ -64,7 +82,7 @@ static void put_row(const struct render_graph *g, const struct render_node *n, i
 		put_z(render_z_total(g->model, f), out);
 		buf_str(out, " ");
 	}
-	render_name(out, f->shown, name_width(o, g->model->base));
+	put_name(g->model, f, name_width(o, g->model->base), out);
 	buf_str(out, how == INLINED              ? " (inline)"
 		     : how == (INLINED | CALLED) ? " (partial-inline)"
 						 : "");

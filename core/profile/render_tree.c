@@ -185,13 +185,17 @@ static void put_prefix(const struct tree *t, const char *last, struct buf *out)
 	buf_str(out, t->o->color ? PLAIN : "");
 }
 
-/* Printed once, where the stack enters the library. */
-static struct fusee_str library_of(const struct tree *t, const struct call *c, uint32_t caller)
+/* The library, printed once, where the stack enters it; or file and line of a language's function.
+ */
+static struct fusee_str place_of(const struct tree *t, const struct call *c, uint32_t caller,
+				 char text[RENDER_PLACE])
 {
 	const struct render_function *f = &t->m->functions[c->function], *g;
 	struct fusee_str none = {0}, base;
 	uint32_t len;
 
+	if (f->code == RENDER_LANGUAGE && f->start_line)
+		return render_place(f, text);
 	if (f->code == RENDER_REASON || !f->library.len || *f->name.p == '[')
 		return none;
 	g = caller ? &t->m->functions[call(t, caller)->function] : NULL;
@@ -212,9 +216,13 @@ static const char *presence(const struct tree *t, const struct call *c)
 static void put_call(const struct tree *t, const struct call *c, uint32_t caller, const char *last,
 		     struct buf *out)
 {
+	char text[RENDER_PLACE];
 	struct fusee_str prefix = {t->prefix.p, t->prefix.len}, branch = {last, strlen(last)};
-	struct fusee_str name = t->m->functions[c->function].shown,
-			 library = library_of(t, c, caller);
+	const struct render_function *f = &t->m->functions[c->function];
+	struct fusee_str name = f->code == RENDER_LANGUAGE && f->start_line
+					? render_name_beside_place(t->m, f)
+					: f->shown,
+			 place = place_of(t, c, caller, text);
 	uint32_t used = (t->m->base ? CHANGE_WIDTH : SHARES_WIDTH) + render_columns(prefix) +
 			render_columns(branch);
 	uint32_t width = !t->o->width                    ? 0
@@ -230,10 +238,9 @@ static void put_call(const struct tree *t, const struct call *c, uint32_t caller
 	render_name(out, name, width);
 	buf_str(out, presence(t, c));
 	buf_str(out, *style ? PLAIN : "");
-	if (library.len &&
-	    (!width || render_columns(name) + 2 + render_columns(library) <= width)) {
+	if (place.len && (!width || render_columns(name) + 2 + render_columns(place) <= width)) {
 		buf_str(out, t->o->color ? "  " DIM : "  ");
-		render_plain(out, library);
+		render_plain(out, place);
 		buf_str(out, t->o->color ? PLAIN : "");
 	}
 	buf_str(out, "\n");

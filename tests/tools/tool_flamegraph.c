@@ -101,7 +101,16 @@ static void kinds(struct builder *b)
 	sample(b, (uint32_t[]){at, at_main}, 2, 40);
 	lines[0] = line(b, "guess", "", 0);
 	at = location(b, jit, 0x3000, FUSEE_LOCATION_GUESSED, "jit", lines, 1);
-	sample(b, (uint32_t[]){at, at_main}, 2, 30);
+	sample(b, (uint32_t[]){at, at_main}, 2, 20);
+	lines[0] = line(b, "view", "/srv/shop/app.py", 44);
+	at = location(b, 0, 0, 0, "script", lines, 1);
+	lines[0] = line(b, "evaluate", "", 0);
+	sample(b,
+	       (uint32_t[]){
+		       at,
+		       location(b, library, 0x6000, FUSEE_LOCATION_INTERPRETER, "native", lines, 1),
+		       at_main},
+	       3, 10);
 	lines[0] = line(b, "vfs_read", "", 0);
 	at = location(b, kernel, 0x4000, 0, "kernel", lines, 1);
 	lines[0] = line(b, "do_syscall_64", "", 0);

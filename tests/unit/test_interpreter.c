@@ -137,6 +137,30 @@ TEST(a_program_with_an_interpreter_inside)
 	builder_free(b);
 }
 
+/* Beside the name in tables. */
+TEST(a_language_has_file_and_line)
+{
+	struct render_options o = {0};
+	struct builder *b = usual();
+	const struct fusee_profile *p;
+	struct buf out = {0};
+
+	sample(b, "f!;main!", 1); /* the same name elsewhere */
+	p = finished(b);
+	CHECK_INT(render_top(p, NULL, &o, &out) | render_tree(p, NULL, &o, &out), 0);
+	CHECK_INT(render_hottest(p, &(struct render_options){.width = 60}, &out) |
+			  render_dot(p, NULL, &o, &out),
+		  0);
+	buf_add(&out, "", 1);
+	CHECK(strstr(out.p, "  f  app.x:7\n"));
+	CHECK(strstr(out.p, "  <top>  app.x:7\n"));
+	CHECK(strstr(out.p, "│  f  app.x:7\n"));
+	CHECK(strstr(out.p, " %   f        app.x:7\n"));
+	CHECK(strstr(out.p, "label=\"f\\napp.x:7\\n"));
+	buf_fini(&out);
+	builder_free(b);
+}
+
 /* What the language hides is its caller's, but for a stack of nothing else. */
 TEST(functions_that_a_language_hides)
 {

@@ -203,10 +203,13 @@ async function table(v) {
 async function kinds() {
 	const v = await View.open("kinds", { width: 1200, height: 600 });
 	const names = (await v.page.$$eval("#legend label", all => all.map(e => e.textContent))).join();
-	is("the legend has all kinds that there are", names, "program,libraries,kernel,runtime and JIT,no code");
+	is("the legend has all kinds that there are", names, "program,libraries,kernel,run-time code,language,no code");
 	const tip = await v.hover("inner");
 	ok("hover tells name, place, library, self and total", ["inner", "work.h:30", "/lib/libwork.so.1", "self", "total", "400 ms",
 		"40.0 % of all", "inlined"].every(s => tip.includes(s)), tip);
+	const script = await v.hover("view"), place = await v.page.innerText("tbody tr:has(td[title='view']) td:nth-child(4)");
+	ok("a function of a language has its file and line", script.includes("/srv/shop/app.py:44") && place === "app.py:42", [script, place]);
+	ok("its interpreter's are omitted", !await v.has("evaluate"), await v.frames());
 	ok("and what is guessed", (await v.hover("guess")).includes("guessed"), await v.hover("guess"));
 	const line = [], f = await v.frame("guess");
 	for (let dx = 60; dx < 80; dx++)
