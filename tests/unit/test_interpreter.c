@@ -145,7 +145,7 @@ TEST(a_language_has_file_and_line)
 	const struct fusee_profile *p;
 	struct buf out = {0};
 
-	sample(b, "f!;main!", 1); /* the same name elsewhere */
+	sample(b, "f!;main!", 1); /* the same name in the program */
 	p = finished(b);
 	CHECK_INT(render_top(p, NULL, &o, &out) | render_tree(p, NULL, &o, &out), 0);
 	CHECK_INT(render_hottest(p, &(struct render_options){.width = 60}, &out) |
