@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sysexits.h>
 
+#include "agent/memory.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -21,7 +22,8 @@
  */
 #define SETTLE_NS 3000000u
 #define PACE_NS 100000000u
-#define COLLECTED_BYTES (96u << 20) /* samples of all windows */
+#define COLLECTED_BYTES (64u << 20) /* samples of all windows */
+#define WAITING_BYTES (64u << 20)   /* stack copies that wait for tables */
 #define SYMBOL_BYTES (16u << 20)    /* symbols that are kept for the next window */
 
 /* ---- samples ---- */
@@ -370,6 +372,8 @@ static int open_profiler(struct agent_sampling *s, const struct profiler_options
 	int r;
 
 	collector_set_limit(COLLECTED_BYTES);
+	o.waiting_bytes = WAITING_BYTES;
+	o.worker_bytes = memory_of_worker(memory_available());
 	o.dynamic = true;
 	o.route = route;
 	o.selected = selected;

@@ -23,8 +23,10 @@ uint64_t profiler_period_ns(double hz)
 
 static int open_worker(struct profiler *p, const struct profiler_options *o)
 {
-	const struct worker_options worker = {
-		.cache_dir = o->cache_dir, .plugin_dir = o->plugin_dir, .unwinders = &p->unwinders};
+	const struct worker_options worker = {.cache_dir = o->cache_dir,
+					      .plugin_dir = o->plugin_dir,
+					      .memory_limit = o->worker_bytes,
+					      .unwinders = &p->unwinders};
 	int r = plugin_set_open(o->plugin_dir, &claims_host, o->without, &p->unwinders);
 
 	if (r == -ENOMEM) {
@@ -166,6 +168,7 @@ static int open_pipeline(struct profiler *p, const struct profiler_options *o)
 		.route = o->route,
 		.selected = o->selected,
 		.arg = o->arg,
+		.waiting_bytes = o->waiting_bytes,
 		.bpf = p->bpf,
 	};
 	int r;

@@ -40,6 +40,15 @@ void pool_stop(struct worker *w)
 	release_dying(w);
 }
 
+/* 0: the worker's default. */
+static uint64_t memory_of(const struct worker *w, enum client_lane lane)
+{
+	static const uint32_t parts[LANES] = {
+		[LANE_CLEAN] = 1, [LANE_OTHERS] = 2, [LANE_STEP_CLEAN] = 4, [LANE_STEP_OTHERS] = 4};
+
+	return w->memory_limit / parts[lane];
+}
+
 int pool_start(struct worker *w, struct slot *s)
 {
 	struct epoll_event e = {.events = EPOLLIN};
@@ -47,7 +56,7 @@ int pool_start(struct worker *w, struct slot *s)
 
 	if (s->child.pid)
 		return 0;
-	err = child_start(&s->child, w->plugin_dir, w->memory_limit, &w->output_limit);
+	err = child_start(&s->child, w->plugin_dir, memory_of(w, s->lane), &w->output_limit);
 	if (err)
 		return err;
 	s->used = false;

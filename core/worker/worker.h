@@ -29,9 +29,11 @@ struct worker;
 struct worker_options {
 	const char *cache_dir;  /* of inspections, made if missing; NULL: no cache */
 	const char *plugin_dir; /* of the unwinders that inspect; NULL: none */
-	uint64_t memory_limit;  /* RLIMIT_DATA, bytes; 0: 1 GiB */
-	uint32_t idle_ms;       /* 0: 2000 */
-	uint32_t request_ms;    /* the worker is killed after this time; 0: 60000 */
+	/* RLIMIT_DATA of the worker of clean files, bytes; others have half of it, and those that
+	 * take steps a quarter. 0: 1 GiB, each. */
+	uint64_t memory_limit;
+	uint32_t idle_ms;    /* 0: 2000 */
+	uint32_t request_ms; /* the worker is killed after this time; 0: 60000 */
 	/* Those that the agent loaded, for the names of files in the cache; borrowed; NULL: none */
 	const struct plugin_set *unwinders;
 };

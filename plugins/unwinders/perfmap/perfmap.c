@@ -21,8 +21,8 @@ static const char *const reasons[] = PERFMAP_REASON_TEXTS;
 /* Bytes of memory for the map of a process, for those of a user, and for all: any user can make
  * many processes with large maps. */
 #define MAX_MEMORY (64u << 20)
-#define MAX_OF_USER (96u << 20)
-#define MAX_OF_ALL (160u << 20)
+#define MAX_OF_USER (72u << 20)
+#define MAX_OF_ALL (112u << 20)
 /* A map that had no room is read again when there is room for as much. */
 #define ROOM_AGAIN (16u << 20)
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// check: overlaps
+/* The memory that an agent's control group leaves it. */
+#include "agent/memory.h"
+
+#include "test.h"
+
+static char dir[] = "/tmp/fusee-XXXXXX";
+
+static void put(const char *name, const char *text)
+{
+	char path[200];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "w");
+	CHECK(f && fputs(text, f) >= 0 && !fclose(f));
+}
+
+static void make(const char *name)
+{
+	char path[200];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	CHECK(!mkdir(path, 0700));
+}
+
+TEST(the_smallest_limit_counts)
+{
+	char command[64];
+
+	CHECK(mkdtemp(dir));
+	make("a");
+	make("a/b");
+	make("memory");
+	CHECK(memory_limit_of(dir, "/a/b") == UINT64_MAX);
+	put("a/b/memory.max", "max\n");
+	CHECK(memory_limit_of(dir, "/a/b") == UINT64_MAX);
+	put("a/b/memory.max", "3000\n");
+	put("a/memory.max", "2000\n");
+	CHECK_INT(memory_limit_of(dir, "/a/b"), 2000);
+	CHECK_INT(memory_limit_of(dir, "/a/b/none/of/these"), 2000);
+	CHECK(memory_limit_of(dir, "/") == UINT64_MAX);
+	put("memory/memory.limit_in_bytes", "1000\n"); /* version 1 */
+	CHECK_INT(memory_limit_of(dir, "/a/b"), 1000);
+	put("memory/memory.limit_in_bytes", "0\n");
+	put("a/memory.max", "none");
+	CHECK_INT(memory_limit_of(dir, "/a/b"), 3000);
+	CHECK(memory_available() > 1 << 20);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	CHECK(!system(command));
+}
+
+/* What docs/agent.md says: a third of MemoryMax=1G stays free. */
+TEST(shares)
+{
+	uint64_t clean = memory_of_worker(1u << 30);
+
+	CHECK_INT(clean, 128 << 20);
+	CHECK(clean + 2 * (clean / 2) + 2 * (clean / 4) <= (1u << 30) / 3);
+	CHECK_INT(memory_of_worker(64ull << 30), 1 << 30);
+	CHECK_INT(memory_of_worker(64 << 20), 96 << 20);
+}
