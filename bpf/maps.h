@@ -89,6 +89,7 @@ struct process_rate {
 struct sampler_settings {
 	__u64 cpu_period;     /* ns: of the CPUs' own events; 0: there are none */
 	__u64 default_period; /* of processes without a process_rate; ns or PERIOD_* */
+	__u64 quiet_until;    /* user space is not woken before that time */
 	__u32 stretch;        /* raised when the CPUs' own events begin anew */
 	__u32 copy_bytes;     /* of a stack copy; 0: the events copy the stacks */
 	__u32 round;          /* raised each time that user space has read the rings */
@@ -147,6 +148,6 @@ _Static_assert(sizeof(struct chunk_mapping) == 120, "chunk_mapping");
 _Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 48, "map_chunk");
 _Static_assert(sizeof(struct pid_entry) == 16, "pid_entry");
 _Static_assert(sizeof(struct process_rate) == 24, "process_rate");
-_Static_assert(sizeof(struct sampler_settings) == 48, "sampler_settings");
+_Static_assert(sizeof(struct sampler_settings) == 56, "sampler_settings");
 _Static_assert(sizeof(struct cpu_ticks) == 72, "cpu_ticks");
 #endif

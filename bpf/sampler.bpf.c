@@ -17,6 +17,7 @@
 #include "language.h"
 #include "processes.h"
 #include "sample.h"
+#include "wake.h"
 #include "walk.h"
 
 /* By number of the language unwinder: its sampler_language. */
@@ -128,6 +129,8 @@ FUSEE_FN int send_not_unwound(struct sampler_context *c, struct scratch *s, __u3
 	count(why);
 	if (o && why != TICK_NO_REGISTERS && why != TICK_STOPPED)
 		o->unknown_ticks++;
+	if (o && (why == TICK_UNKNOWN_PROCESS || why == TICK_UNKNOWN_CODE))
+		sampler_wake_reader(s->record.tick.head.pid, s->version);
 	if (o && why != TICK_NO_REGISTERS) {
 		if (!may_copy(s, o))
 			return send_missed(c, s, why);
@@ -200,6 +203,7 @@ FUSEE_FN __u32 walk_published(struct sampler_context *c, struct scratch *s, stru
 FUSEE_FN __u32 walk_tick(struct sampler_context *c, struct scratch *s, struct pid_entry *entry,
 			 const int languages)
 {
+	s->version = 0;
 	if (user_regs(c, s) || s->regs.cs != USER_CS)
 		return TICK_NO_REGISTERS;
 	return entry ? walk_published(c, s, entry, languages) : TICK_UNKNOWN_PROCESS;

@@ -180,14 +180,19 @@ static void on_behind(void *arg);
 
 /* Records of a process without a decision would be dropped, its mappings too. So process events are
  * handled first, and records that are newer than those wait. */
-void agent_sampling_drain(struct agent_sampling *s)
+static void drain(struct agent_sampling *s, bool now)
 {
-	uint64_t until = process_events_drain(s->process_events);
+	uint64_t until = process_events_drain(s->process_events, now);
 
 	decisions_refresh(s->decisions);
 	profiler_drain(&s->profiler, until);
 	if (perf_stream_is_behind(s->profiler.stream) && !s->behind)
 		s->behind = !loop_at(s->loop, clock_now(), on_behind, s, NULL);
+}
+
+void agent_sampling_drain(struct agent_sampling *s)
+{
+	drain(s, false);
 }
 
 /* The rest of the records, after others had their turn. */
@@ -203,7 +208,7 @@ static void on_samples(void *arg, int fd, uint32_t events)
 {
 	(void)fd;
 	(void)events;
-	agent_sampling_drain(arg);
+	drain(arg, true);
 }
 
 static void watch_processes(void *arg)
@@ -284,7 +289,7 @@ void agent_sampling_pause(struct agent_sampling *s, bool pause)
 void agent_sampling_stop(struct agent_sampling *s)
 {
 	profiler_disable(&s->profiler);
-	process_events_drain(s->process_events);
+	process_events_drain(s->process_events, false);
 	profiler_stop(&s->profiler);
 }
 

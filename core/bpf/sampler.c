@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../../bpf/records.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "bpf/linker.h"
 #include "bpf/sampler_events.h"
@@ -22,6 +23,8 @@
 
 #define DEFAULT_TABLES (16u << 20)
 #define DEFAULT_CHUNKS 512u
+#define WAKE_NS 1000000u /* between two wakes, at least */
+#define WAKE_PAUSE 20u   /* .. and so many times as long as the last took */
 
 /* libbpf's messages go to the debug log. The verifier's complaint is at the end of its message. */
 static int log_libbpf(enum libbpf_print_level level, const char *format, va_list ap)
@@ -87,6 +90,14 @@ static void *map_memory(int fd, size_t len)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+static int on_wake(void *arg, void *data, size_t len)
+{
+	(void)arg;
+	(void)data;
+	(void)len;
+	return 0;
+}
+
 static int map_shared(struct bpf_sampler *b)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -98,6 +109,9 @@ static int map_shared(struct bpf_sampler *b)
 	if (b->slabs.fd < 0)
 		return b->slabs.fd;
 	if (!b->chunks.at || !b->settings)
+		return -errno;
+	b->wakes = ring_buffer__new(map_fd(b, "sampler_wake"), on_wake, NULL, NULL);
+	if (!b->wakes)
 		return -errno;
 	b->settings->copy_limit = UINT32_MAX; /* until the first bpf_sampler_begin_round() */
 	return 0;
@@ -257,6 +271,7 @@ void bpf_sampler_close(struct bpf_sampler *b)
 	if (b->settings)
 		munmap(b->settings, sizeof(*b->settings));
 	language_programs_fini(b);
+	ring_buffer__free(b->wakes);
 	bpf_object__close(b->object);
 	free(b);
 }
@@ -282,6 +297,23 @@ void bpf_sampler_begin_round(struct bpf_sampler *b, uint64_t copy_bytes)
 	__atomic_add_fetch(&b->settings->round, 1, __ATOMIC_RELAXED);
 	b->older_unknown_ticks = b->unknown_ticks;
 	b->unknown_ticks = __atomic_load_n(&b->settings->unknown_ticks, __ATOMIC_RELAXED);
+}
+
+int bpf_sampler_wake_fd(const struct bpf_sampler *b)
+{
+	return ring_buffer__epoll_fd(b->wakes);
+}
+
+bool bpf_sampler_take_wake(struct bpf_sampler *b)
+{
+	return ring_buffer__consume(b->wakes) > 0;
+}
+
+void bpf_sampler_woke(struct bpf_sampler *b, uint64_t took_ns)
+{
+	uint64_t quiet = took_ns * WAKE_PAUSE > WAKE_NS ? took_ns * WAKE_PAUSE : WAKE_NS;
+
+	__atomic_store_n(&b->settings->quiet_until, clock_now() + quiet, __ATOMIC_RELAXED);
 }
 
 void bpf_sampler_set_cpu_period(struct bpf_sampler *b, uint64_t period_ns)

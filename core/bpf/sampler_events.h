@@ -3,6 +3,7 @@
 #ifndef BPF_SAMPLER_EVENTS_H
 #define BPF_SAMPLER_EVENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -18,6 +19,14 @@ void bpf_sampler_set_copy_bytes(struct bpf_sampler *, uint32_t bytes);
 /* The rings were read. Until the next call each CPU sends at most this many bytes of stack copies;
  * further ticks come without a stack. Before the first call there is no limit. */
 void bpf_sampler_begin_round(struct bpf_sampler *, uint64_t copy_bytes);
+/* Readable when stacks were not unwound for want of mappings whose records may be in the rings.
+ * Owned by the sampler. */
+int bpf_sampler_wake_fd(const struct bpf_sampler *);
+/* Was it readable? It is not until the next such stack. */
+bool bpf_sampler_take_wake(struct bpf_sampler *);
+/* Reading the rings and publishing what they said took this long. The next wake is so much later
+ * that all of them together take a small share of a CPU. */
+void bpf_sampler_woke(struct bpf_sampler *, uint64_t took_ns);
 /* From now on each CPU has an event of its own with this period (0: none), idle time included.
  * Ticks that the CPUs' own events missed are counted anew. */
 void bpf_sampler_set_cpu_period(struct bpf_sampler *, uint64_t period_ns);

@@ -21,6 +21,7 @@
 
 struct bpf_object;
 struct bpf_link;
+struct ring_buffer;
 
 /* ---- tables.c: unwind tables in the slabs ---- */
 
@@ -84,6 +85,7 @@ struct bpf_sampler {
 	struct language_program languages[FILES_MAX_UNWINDERS]; /* by number in the set */
 	int unwinder[SAMPLER_TABLES];      /* number in the set of each native step; -1: none */
 	struct sampler_settings *settings; /* mapped */
+	struct ring_buffer *wakes;         /* map sampler_wake */
 	struct slabs slabs;
 	struct chunks chunks;
 	/* settings->unknown_ticks at the last two readings of the rings: the newest records are

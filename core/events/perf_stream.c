@@ -77,9 +77,12 @@ static int add_targets(struct perf_stream *s)
 
 static int open_outputs(struct perf_stream *s)
 {
+	struct epoll_event e = {.events = EPOLLIN};
 	int r = 0;
 
 	bpf_sampler_set_copy_bytes(s->o.bpf, s->o.stack_bytes);
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, bpf_sampler_wake_fd(s->o.bpf), &e))
+		r = -errno;
 	for (uint32_t i = 0; !r && i < s->ncpus; i++)
 		r = stream_cpu_open_output(&s->cpus[i], &s->form, s->o.bpf);
 	if (!r)

@@ -9,7 +9,11 @@
 #include "events/stream_cpus.h"
 
 /* A record becomes visible a little after its time was taken (a virtual CPU may be stopped in
- * between). Records are due when they are older than this, or when a ring is fuller than HURRY. */
+ * between). Records are due when they are older than this, or when a ring is fuller than HURRY;
+ * and where the BPF programs met a process that they do not know yet, all that are older than the
+ * reading, since the process may end soon. That is no less right: what a sample depends on, its
+ * thread's fork, exec and mappings, was written before the thread went on, so it is in the rings if
+ * the sample is older than the reading. */
 #define SLACK_NS 20000000u
 #define HURRY 0.5
 /* A drain that is not final ends after this time, so that the rest of the agent does not wait. */
@@ -261,13 +265,14 @@ static struct stream_cpu *oldest_record(struct perf_stream *s, uint64_t until)
 static void drain(struct perf_stream *s, const struct perf_stream_handlers *on, bool final,
 		  uint64_t limit)
 {
+	bool woken = s->o.bpf && bpf_sampler_take_wake(s->o.bpf);
 	uint64_t began = clock_now(), due = began - SLACK_NS, until;
 	struct stream_cpu *c;
 	uint32_t n = 0;
 
 	if (!final && s->enabled && due - s->cpus_read_ns > FOLLOW_CPUS_NS && stream_cpus_follow(s))
 		on->lost(on->arg, 0);
-	until = refresh_rings(s) || final ? UINT64_MAX : due;
+	until = refresh_rings(s) || final ? UINT64_MAX : woken ? began : due;
 	until = until < limit ? until : limit;
 	s->behind = false;
 	while ((c = oldest_record(s, until))) {

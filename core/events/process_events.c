@@ -317,9 +317,9 @@ static struct ring *oldest_record(struct process_events *e, uint64_t until)
 	return found;
 }
 
-uint64_t process_events_drain(struct process_events *e)
+uint64_t process_events_drain(struct process_events *e, bool now)
 {
-	uint64_t until = clock_now() - SLACK_NS;
+	uint64_t until = clock_now() - (now ? 0 : SLACK_NS);
 	struct ring *r;
 
 	if (e->polls) {

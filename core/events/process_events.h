@@ -36,7 +36,9 @@ const char *process_events_how(const struct process_events *);
 /* An epoll descriptor, readable after each event. A caller may wait a while before it drains, to
  * be woken less often. */
 int process_events_fd(const struct process_events *);
-/* Calls the handlers; to be called several times a second. Returns the time (CLOCK_MONOTONIC ns)
- * until which everything was reported. */
-uint64_t process_events_drain(struct process_events *);
+/* Calls the handlers; to be called several times a second. A record of the last 2 ms waits for
+ * those of other CPUs, unless all are to be reported `now`: then events of unrelated processes may
+ * be reported in another order. Returns the time (CLOCK_MONOTONIC ns) until which everything was
+ * reported. */
+uint64_t process_events_drain(struct process_events *, bool now);
 #endif

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "bpf/rates.h"
+#include "bpf/sampler_events.h"
 #include "events/probe.h"
 #include "unwind/claims.h"
 
@@ -265,8 +266,12 @@ int profiler_disable(struct profiler *p)
 
 void profiler_drain(struct profiler *p, uint64_t until_ns)
 {
+	uint64_t began = clock_now();
+
 	perf_stream_drain_until(p->stream, pipeline_handlers(p->pipeline), until_ns);
 	pipeline_update(p->pipeline, perf_stream_horizon(p->stream));
+	if (p->bpf)
+		bpf_sampler_woke(p->bpf, clock_now() - began);
 	pipeline_retry(p->pipeline);
 }
 

@@ -125,7 +125,7 @@ static uint64_t now(void)
 static void drain(struct process_events *events, unsigned int ms)
 {
 	usleep(ms * 1000);
-	process_events_drain(events);
+	process_events_drain(events, false);
 }
 
 static void *nothing(void *arg)
@@ -169,7 +169,7 @@ TEST(many_on_all_cpus)
 	for (int i = 0; i < 400; i++) {
 		pids[i] = spawn(i % 2);
 		if (i % 50 == 49)
-			process_events_drain(events);
+			process_events_drain(events, false);
 	}
 	for (int i = 0; i < 400; i++)
 		reap(pids[i]);
