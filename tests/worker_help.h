@@ -19,8 +19,7 @@
 __attribute__((constructor)) static void become_worker(int argc, char **argv)
 {
 	if (argc >= 4 && !strcmp(argv[1], "worker"))
-		_exit(worker_run(atoi(argv[2]), argc > 4 ? argv[4] : NULL,
-				 strtoull(argv[3], NULL, 10)) != 0);
+		_exit(worker_run(atoi(argv[2]), strtoull(argv[3], NULL, 10), argv + 4) != 0);
 }
 
 /* A folder of this test, removed at its end. */

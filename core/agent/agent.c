@@ -147,10 +147,12 @@ static int make_plan(const struct agent *a, struct plan **plan)
 
 static int open_sampling(struct agent *a, const struct plan *plan)
 {
+	struct unwinder_options list[PLAN_MAX_UNWINDERS];
+	struct unwinder_choice unwinders = plan_unwinders(plan, list);
 	const struct profiler_options o = {
 		.plugin_dir = a->o.plugin_dir,
 		.cache_dir = a->o.cache_dir,
-		.without = (const char *const *)plan->without,
+		.unwinders = &unwinders,
 		.sampler = (enum sampler_choice)plan->sampler,
 		.period_ns = profiler_period_ns(plan->hz > RING_HZ ? plan->hz : RING_HZ),
 		.stack_bytes = (uint32_t)plan->stack_bytes,

@@ -52,6 +52,20 @@ static bool same_words(char *const *a, char *const *b)
 }
 
 /* The profiler, the control socket and the HTTP server are opened once. */
+static bool same_instance(const struct plan_instance *a, const struct plan_instance *b)
+{
+	return !strcmp(a->identity, b->identity) && !strcmp(a->name, b->name);
+}
+
+static bool same_unwinders(const struct plan *a, const struct plan *b)
+{
+	bool same = a->nunwinders == b->nunwinders;
+
+	for (uint32_t i = 0; same && i < a->nunwinders; i++)
+		same = same_instance(a->unwinders[i], b->unwinders[i]);
+	return same;
+}
+
 static int check_fixed(struct attempt *t)
 {
 	const struct plan *is = t->running->plan, *new = t->plan;
@@ -68,8 +82,8 @@ static int check_fixed(struct attempt *t)
 		return fail_fixed(t, "another 'kernel' of sample.cpu");
 	if (is->inlines != new->inlines)
 		return fail_fixed(t, "another 'inlines' of sample.cpu");
-	if (!same_words(is->without, new->without))
-		return fail_fixed(t, "another choice of unwinders");
+	if (!same_words(is->without, new->without) || !same_unwinders(is, new))
+		return fail_fixed(t, "other unwinders, or other options of them");
 	if (strcmp(is->control, new->control))
 		return fail_fixed(t, "another control socket");
 	if (strcmp(is->listen, new->listen))
@@ -89,11 +103,6 @@ static int new_instance(struct attempt *t, const struct plan_instance *plan,
 	if (!p)
 		return -ENOENT;
 	return instance_new(ret, p->descriptor, t->running->host, &o, &t->error);
-}
-
-static bool same_instance(const struct plan_instance *a, const struct plan_instance *b)
-{
-	return !strcmp(a->identity, b->identity) && !strcmp(a->name, b->name);
 }
 
 /* ---- sinks ---- */

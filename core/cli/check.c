@@ -92,6 +92,9 @@ static int put_plan(struct buf *b, const struct plan *p, unsigned int columns)
 			buf_printf(b, " %s", *w);
 		buf_str(b, "\n");
 	}
+	if (p->nunwinders)
+		buf_str(b, "unwind\n");
+	put_instances(b, p->unwinders, p->nunwinders, columns);
 	buf_printf(b, "metrics   %s\n", *p->listen ? p->listen : "not served");
 	buf_printf(b, "control   %s\n", p->control);
 	buf_printf(b, "discover%s\n", p->ndiscoveries ? "" : "  nothing");

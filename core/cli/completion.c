@@ -35,6 +35,8 @@ static const struct value {
 	{"SINK", "list sinks", " _fusee_list sinks", "-x -a '(__fusee_list sinks)'"},
 	{"DISCOVERY", "list discoveries", " _fusee_list discoveries",
 	 "-x -a '(__fusee_list discoveries)'"},
+	{"UNWINDER", "list unwinders", " _fusee_list unwinders",
+	 "-x -a '(__fusee_list unwinders)'"},
 	{"PLUGIN", "list plugins", " _fusee_list plugins", "-x -a '(__fusee_list plugins)'"},
 	{"COMMAND", "command", "_normal", NULL},
 	{NULL, "any", " ", "-x"},
@@ -264,7 +266,8 @@ static int list(const char *what, struct buf *b)
 		const struct fusee_plugin *d = f.plugins[i]->descriptor;
 
 		if (!strcmp(what, "plugins") || (!strcmp(what, "sinks") && d->kind == FUSEE_SINK) ||
-		    (!strcmp(what, "discoveries") && d->kind == FUSEE_DISCOVERY))
+		    (!strcmp(what, "discoveries") && d->kind == FUSEE_DISCOVERY) ||
+		    (!strcmp(what, "unwinders") && d->kind == FUSEE_UNWINDER))
 			buf_printf(b, "%s\n", d->name);
 	}
 	plugin_folder_close(&f);
@@ -272,8 +275,8 @@ static int list(const char *what, struct buf *b)
 }
 
 static const struct cli_option options[] = {
-	{"list", 0, "KIND", "names of plugins: sinks, discoveries or plugins", CLI_TEXT,
-	 .offset = 0, .words = "sinks discoveries plugins"},
+	{"list", 0, "KIND", "names of plugins: sinks, discoveries, unwinders or plugins", CLI_TEXT,
+	 .offset = 0, .words = "sinks discoveries unwinders plugins"},
 };
 
 const struct cli_command completion_command = {

@@ -25,7 +25,7 @@ struct cli_option {
 	const char *name; /* without dashes; NULL: an empty line in the help */
 	char letter;      /* '\0': none */
 	/* What the help calls its value; NULL: the option takes no value. Shells complete FILE,
-	 * PATH and BASE as files, and PID[,PID], CGROUP, SINK, DISCOVERY. */
+	 * PATH and BASE as files, and PID[,PID], CGROUP, SINK, DISCOVERY, UNWINDER. */
 	const char *value;
 	const char *help; /* lines of at most 76 columns less those of the names */
 	enum cli_option_kind kind;

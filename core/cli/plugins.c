@@ -129,6 +129,8 @@ static void put_json(struct buf *b, const struct plugin_folder *f, const struct 
 	}
 	buf_str(b, "],\n\"every_sink\":");
 	json_options(b, &plan_sink_options);
+	buf_str(b, ",\n\"every_unwinder\":");
+	json_options(b, &plan_unwinder_options);
 	buf_str(b, ",\n\"refused\":[");
 	for (uint32_t i = 0; i < f->nrefused; i++) {
 		buf_str(b, i ? "," : "");
@@ -192,6 +194,8 @@ static void put_markdown(struct buf *b, const struct plugin_folder *f, const str
 		buf_str(b,
 			"### every sink\n\nWhat the core does for each sink, whatever it is.\n\n");
 		markdown_options(b, &plan_sink_options);
+		buf_str(b, "\n### every unwinder\n\n");
+		markdown_options(b, &plan_unwinder_options);
 	}
 }
 

@@ -60,6 +60,11 @@ static int add_container(void *arg, const char *value)
 	return selection_add_container(selection_of(arg), value);
 }
 
+static int add_unwind(void *arg, const char *value)
+{
+	return unwind_flags_add(&((struct record *)arg)->session.o.unwind, value);
+}
+
 static int set_sampler(void *arg, const char *value)
 {
 	struct record *r = arg;
@@ -168,6 +173,7 @@ static const struct cli_option options[] = {
 	 "reports show an interpreter's own functions too, beside\n"
 	 "those of the program that it runs (.pb.gz always has both)",
 	 CLI_TRUE, MEMBER(session.o.native)},
+	{"unwind", 0, "UNWINDER", UNWIND_HELP, CLI_CALL, .set = add_unwind},
 	{"no-kernel", 0, NULL, "without the kernel's part of stacks", CLI_FALSE,
 	 MEMBER(session.o.profiler.kernel)},
 	{"no-inlines", 0, NULL, "do not find inlined functions (faster at the end)", CLI_FALSE,

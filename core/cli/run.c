@@ -20,7 +20,7 @@
 
 struct run {
 	const char *script;
-	const char *sinks[MAX_FLAGS], *discoveries[MAX_FLAGS];
+	const char *sinks[MAX_FLAGS], *discoveries[MAX_FLAGS], *unwinders[MAX_FLAGS];
 	struct plan_flags flags;
 	bool cache;
 	uint64_t duration_ns;
@@ -48,6 +48,13 @@ static int add_discovery(void *arg, const char *value)
 	return add_spec(o->discoveries, &o->flags.ndiscoveries, value);
 }
 
+static int add_unwinder(void *arg, const char *value)
+{
+	struct run *o = arg;
+
+	return add_spec(o->unwinders, &o->flags.nunwinders, value);
+}
+
 #define MEMBER(member) .offset = offsetof(struct run, member)
 
 static const struct cli_option options[] = {
@@ -58,6 +65,7 @@ static const struct cli_option options[] = {
 	 CLI_CALL, .set = add_sink},
 	{"discover", 0, "DISCOVERY", "what finds targets: process, cgroup; default all of them",
 	 CLI_CALL, .set = add_discovery},
+	{"unwind", 0, "UNWINDER", UNWIND_HELP, CLI_CALL, .set = add_unwinder},
 	{"rate", 'F', "HZ", "samples a second of CPU time; default 19 (flags only)", CLI_RATE,
 	 MEMBER(flags.hz)},
 	{"listen", 0, "ADDRESS", "/metrics and /healthz: 127.0.0.1:9190 (flags only)", CLI_TEXT,
@@ -90,8 +98,8 @@ static int parse(struct run *o, int argc, char **argv)
 	if (first < argc)
 		return cli_bad_usage(&run_command, "'%s' is no option: the script is named with -c",
 				     argv[first]);
-	flags = o->flags.nsinks || o->flags.ndiscoveries || o->flags.hz > 0 || o->flags.listen ||
-		o->flags.control;
+	flags = o->flags.nsinks || o->flags.ndiscoveries || o->flags.nunwinders ||
+		o->flags.hz > 0 || o->flags.listen || o->flags.control;
 	if (o->script && flags)
 		return cli_bad_usage(&run_command,
 				     "%s: a script or flags, not both: the script can say what "
@@ -127,6 +135,7 @@ int cmd_run(int argc, char **argv)
 
 	o.flags.sinks = o.sinks;
 	o.flags.discoveries = o.discoveries;
+	o.flags.unwinders = o.unwinders;
 	r = parse(&o, argc, argv);
 	if (!r) {
 		cache = o.cache ? session_cache_dir() : NULL;

@@ -107,8 +107,11 @@ int session_sampler(const char *name, enum sampler_choice *ret)
 static int open_profiler(struct session *s)
 {
 	char *cache = s->o.cache ? session_cache_dir() : NULL, *plugins = plugin_default_dir();
+	struct unwinder_options list[PLAN_MAX_UNWINDERS];
 	struct profiler_options o = s->o.profiler;
-	int r;
+	struct unwinder_choice unwinders;
+	struct plan *plan = NULL;
+	int r = plugins ? unwind_flags_plan(&s->o.unwind, plugins, &plan) : EX_OSERR;
 
 	o.plugin_dir = plugins;
 	o.cache_dir = cache;
@@ -119,7 +122,13 @@ static int open_profiler(struct session *s)
 	o.kind = *s->o.event.name ? &s->o.event : NULL;
 	o.period_ns = session_period(s);
 	o.table_bytes = TABLE_BYTES;
-	r = plugins ? profiler_open(&s->profiler, &o) : EX_OSERR;
+	if (plan) {
+		unwinders = plan_unwinders(plan, list);
+		o.unwinders = &unwinders;
+	}
+	if (!r)
+		r = profiler_open(&s->profiler, &o);
+	plan_free(plan);
 	free(cache);
 	free(plugins);
 	if (r)

@@ -11,6 +11,7 @@
 
 #include "cli/command.h"
 #include "cli/selection.h"
+#include "cli/unwind_flags.h"
 #include "profile/builder.h"
 #include "sampling/profiler.h"
 
@@ -20,6 +21,7 @@ struct session;
 
 struct session_options {
 	struct selection selection;
+	struct unwind_flags unwind; /* --unwind */
 	/* stack_bytes, kernel, threads, inlines, sampler and command_line are the caller's;
 	 * session_open() fills in the rest. */
 	struct profiler_options profiler;

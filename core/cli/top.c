@@ -268,6 +268,11 @@ static int add_pids(void *arg, const char *value)
 	return selection_add_pids(&((struct top *)arg)->s.o.selection, value);
 }
 
+static int add_unwind(void *arg, const char *value)
+{
+	return unwind_flags_add(&((struct top *)arg)->s.o.unwind, value);
+}
+
 static int set_interval(void *arg, const char *value)
 {
 	struct top *t = arg;
@@ -293,6 +298,7 @@ static const struct cli_option options[] = {
 	 "with an interpreter's own functions beside those of the\n"
 	 "program that it runs",
 	 CLI_TRUE, MEMBER(s.o.native)},
+	{"unwind", 0, "UNWINDER", UNWIND_HELP, CLI_CALL, .set = add_unwind},
 	{"json", 0, NULL, "JSON on stdout, a document for each interval", CLI_TRUE, MEMBER(json)},
 };
 

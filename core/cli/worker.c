@@ -22,7 +22,7 @@ int cmd_worker(int argc, char **argv)
 		return 0;
 	}
 	fd = argc >= 2 ? (int)strtol(argv[1], NULL, 10) : -1;
-	if (argc < 3 || argc > 4 || getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) ||
+	if (argc < 3 || getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) ||
 	    type != SOCK_SEQPACKET) {
 		fputs("fusee: 'worker' is started by fusee itself; fusee worker --sandbox lists "
 		      "what it may do\n",
@@ -30,6 +30,5 @@ int cmd_worker(int argc, char **argv)
 		return EX_USAGE;
 	}
 	/* _exit: exit handlers of plugins might make system calls that the sandbox forbids. */
-	_exit(worker_run(fd, argc > 3 ? argv[3] : NULL, strtoull(argv[2], NULL, 10)) ? EX_SOFTWARE
-										     : 0);
+	_exit(worker_run(fd, strtoull(argv[2], NULL, 10), argv + 3) ? EX_SOFTWARE : 0);
 }

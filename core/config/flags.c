@@ -16,13 +16,6 @@ struct reading {
 	uint32_t n;
 };
 
-static const struct fusee_option *find(const struct fusee_plugin *d, const char *name)
-{
-	const struct fusee_option *o = options_find(&d->options, name);
-
-	return o || d->kind != FUSEE_SINK ? o : options_find(&plan_sink_options, name);
-}
-
 /* Splits the text up to the next comma that is not escaped off *rest, and unescapes it in place.
  * NULL: the end. */
 static char *next_item(char **rest)
@@ -72,7 +65,7 @@ static int add_item(struct option_value *v, char *text)
 
 static int begin_option(struct reading *r, const char *name, char *value)
 {
-	const struct fusee_option *known = find(r->d, name);
+	const struct fusee_option *known = plan_option(r->d, name);
 	struct instance_option *all = realloc(r->options, (r->n + 1) * sizeof(*all)), *o;
 	uint32_t type = known ? known->type : FUSEE_STRING;
 
@@ -102,7 +95,7 @@ static int read_item(struct reading *r, char *item, const char **why)
 
 	if (equals) {
 		*equals = '\0';
-		known = find(r->d, item);
+		known = plan_option(r->d, item);
 		if (!known)
 			*equals = '=';
 	}
@@ -182,7 +175,9 @@ int plan_from_flags(struct plan **ret, const struct plan_flags *f,
 		add_flag(&b, FUSEE_SINK, "--sink", f->sinks[i]);
 	for (uint32_t i = 0; i < f->ndiscoveries; i++)
 		add_flag(&b, FUSEE_DISCOVERY, "--discover", f->discoveries[i]);
-	if (!f->nsinks)
+	for (uint32_t i = 0; i < f->nunwinders; i++)
+		add_flag(&b, FUSEE_UNWINDER, "--unwind", f->unwinders[i]);
+	if (!f->nsinks && !f->no_sinks)
 		plan_builder_error(&b, "",
 				   "no sink: say where profiles go, such as --sink "
 				   "pprof:dir=/var/lib/fusee");

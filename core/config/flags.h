@@ -3,6 +3,8 @@
 #ifndef CONFIG_FLAGS_H
 #define CONFIG_FLAGS_H
 
+#include <stdbool.h>
+
 #include "config/plan.h"
 
 /* Sinks "pprof:dir=/var/lib/fusee,every=60s" or "http:url=http://x:4040", discoveries "cgroup".
@@ -10,7 +12,9 @@
  * ("omit=pid,tid"); "\," is a comma in a value. */
 struct plan_flags {
 	const char *const *sinks, *const *discoveries;
-	uint32_t nsinks, ndiscoveries;
+	const char *const *unwinders; /* "python:native=true" */
+	uint32_t nsinks, ndiscoveries, nunwinders;
+	bool no_sinks;       /* the plan may have no sinks */
 	double hz;           /* 0: default */
 	const char *listen;  /* NULL: default */
 	const char *control; /* NULL: default */

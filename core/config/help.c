@@ -140,9 +140,10 @@ int help_plugin(struct buf *b, const struct fusee_plugin *d, unsigned int column
 		buf_str(b, "\n");
 		help_options(b, &d->options, columns);
 	}
-	if (d->kind == FUSEE_SINK) {
-		buf_str(b, "\nand, as for every sink:\n\n");
-		help_options(b, &plan_sink_options, columns);
+	if (plan_core_options(d->kind)->n) {
+		buf_printf(b, "\n%s, as for every %s:\n\n", d->options.n ? "and" : "options",
+			   d->kind == FUSEE_SINK ? "sink" : "unwinder");
+		help_options(b, plan_core_options(d->kind), columns);
 	}
 	return b->error;
 }
@@ -155,7 +156,9 @@ static const struct {
 		   "labels = { name = \"value\" } to be added, and to = { handles of sinks }."},
 	{"unknown", "unknown \"keep\" profiles processes that no discovery knows (yet), unknown "
 		    "\"drop\" does not. Default \"keep\"."},
-	{"unwind", "unwind.NAME { enabled = false } disables an unwinder."},
+	{"unwind",
+	 "unwind.NAME { enabled = false } disables an unwinder; unwind.NAME { option = value } "
+	 "sets its options."},
 	{"read_file", "read_file(path): a file's text, at most 1 MiB; relative to the script's "
 		      "directory."},
 	{"require", "require(name): runs name.lua of the script's directory once."},

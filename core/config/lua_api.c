@@ -104,12 +104,11 @@ static bool is_one_table(lua_State *L, struct api *a, const char *name, const ch
 static const struct fusee_option *plugin_option(const void *arg, const char *name)
 {
 	const struct fusee_plugin *d = arg;
-	const struct fusee_option *o = options_find(&d->options, name);
 
-	return o || d->kind != FUSEE_SINK ? o : options_find(&plan_sink_options, name);
+	return plan_option(d, name);
 }
 
-/* sink.X {..}, discover.X {..}. Upvalue 1: the descriptor. */
+/* sink.X {..}, discover.X {..}, unwind.X {..}. Upvalue 1: the descriptor. */
 static int construct(lua_State *L)
 {
 	const struct fusee_plugin *d = lua_touserdata(L, lua_upvalueindex(1));
@@ -215,42 +214,6 @@ static int configure(lua_State *L)
 	return 0;
 }
 
-static const struct fusee_option enabled_option[] = {
-	{.name = "enabled", .type = FUSEE_BOOL, .def = "true", .doc = "false: it is not used."}};
-static const struct fusee_table enabled_table = {enabled_option, 1, sizeof(*enabled_option)};
-static const struct plan_settings unwind_settings = {
-	"unwind", "", {enabled_option, 1, sizeof(*enabled_option)}};
-
-/* unwind.X { enabled = false }. Upvalue 1: the descriptor. */
-static int unwinder(lua_State *L)
-{
-	const char *name = lua_tostring(L, lua_upvalueindex(2));
-	struct api *a = api_of(L, name);
-	struct plan_settings g = unwind_settings;
-	char where[SCRIPT_WHERE];
-	struct api_declared *s;
-
-	script_where(L, where);
-	s = declare_once(a, name, where);
-	if (!s || !is_one_table(L, a, name, where))
-		return 0;
-	g.name = name;
-	lua_options_read(L, &a->options, name, where, 1, setting_option, &enabled_table);
-	for (uint32_t i = 0; i < a->options.n; i++) {
-		struct instance_option *o = &a->options.list[i];
-
-		if (!strcmp(o->name, "enabled")) {
-			s->disabled = o->value.kind && !strcmp(o->value.text, "false");
-			o->value.kind = 0;
-			free(o->value.text);
-			o->value.text = NULL;
-		}
-	}
-	set_all(a, &g, where); /* every other option is unknown */
-	lua_options_fini(&a->options);
-	return 0;
-}
-
 /* ---- namespaces ---- */
 
 /* sink.NAME, discover.NAME, unwind.NAME. Upvalue 1: the kind. */
@@ -270,7 +233,7 @@ static int plugin_constructor(lua_State *L)
 	}
 	lua_pushlightuserdata(L, (void *)p->descriptor);
 	lua_pushfstring(L, "%s.%s", plugin_kind_name(kind), name);
-	lua_pushcclosure(L, kind == FUSEE_UNWINDER ? unwinder : construct, 2);
+	lua_pushcclosure(L, construct, 2);
 	return 1;
 }
 

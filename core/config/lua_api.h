@@ -14,7 +14,6 @@
 /* A declaration that may occur only once, and its place. */
 struct api_declared {
 	char name[80], where[SCRIPT_WHERE];
-	bool disabled; /* of unwinders: enabled = false */
 };
 
 /* The owner of the struct script while the script runs; made outside of Lua. */

@@ -58,12 +58,24 @@ static void free_instances(struct plan_instance **all, uint32_t n)
 	free(all);
 }
 
+struct unwinder_choice plan_unwinders(const struct plan *p, struct unwinder_options *list)
+{
+	for (uint32_t i = 0; i < p->nunwinders; i++) {
+		const struct plan_instance *u = p->unwinders[i];
+
+		list[i] = (struct unwinder_options){u->plugin, u->where, u->options, u->noptions};
+	}
+	return (struct unwinder_choice){
+		.without = (const char *const *)p->without, .options = list, .n = p->nunwinders};
+}
+
 void plan_free(struct plan *p)
 {
 	if (!p)
 		return;
 	free_instances(p->sinks, p->nsinks);
 	free_instances(p->discoveries, p->ndiscoveries);
+	free_instances(p->unwinders, p->nunwinders);
 	free_texts(p->without);
 	if (p->policy)
 		script_fini(p->policy);

@@ -16,6 +16,7 @@ struct script;
 
 #define PLAN_MAX_SINKS 64 /* bits of struct policy_answer.sinks */
 #define PLAN_MAX_DISCOVERIES 64
+#define PLAN_MAX_UNWINDERS 32
 #define PLAN_MAX_ERRORS 20
 
 struct plan_instance {
@@ -50,11 +51,14 @@ struct plan {
 	struct fusee_table hosts;
 	char *control; /* path of the control socket */
 	struct plan_instance **sinks, **discoveries;
-	uint32_t nsinks, ndiscoveries;
+	struct plan_instance **unwinders; /* that have options; others have defaults */
+	uint32_t nsinks, ndiscoveries, nunwinders;
 	char **without;        /* names of disabled unwinders; NULL-terminated, never NULL */
 	struct script *policy; /* the script whose policy lua_policy.h calls; NULL: no policy */
 };
 
+/* What the plan says of unwinders; list: PLAN_MAX_UNWINDERS. Borrows from the plan. */
+struct unwinder_choice plan_unwinders(const struct plan *, struct unwinder_options *list);
 /* Frees the plan with its policy. NULL is valid. */
 void plan_free(struct plan *);
 /* Appends the plan as JSON, with defaults and places in the script, without secrets. 0, -ENOMEM. */

@@ -12,6 +12,7 @@
 #include "base/guess.h"
 #include "base/utf8.h"
 #include "config/settings.h"
+#include "plugin/option_list.h"
 
 /* ---- errors ---- */
 
@@ -122,12 +123,13 @@ static void unknown_option(struct plan_builder *b, const struct plan_instance *p
 			   struct buf *wrong)
 {
 	const struct fusee_table *own = &p->descriptor->options;
+	const struct fusee_table *common = plan_core_options(p->kind);
 	struct guess g = {.word = name};
 
 	for (uint32_t i = 0; i < own->n; i++)
 		guess_offer(&g, FUSEE_AT(struct fusee_option, *own, i)->name);
-	for (uint32_t i = 0; p->kind == FUSEE_SINK && i < plan_sink_options.n; i++)
-		guess_offer(&g, FUSEE_AT(struct fusee_option, plan_sink_options, i)->name);
+	for (uint32_t i = 0; i < common->n; i++)
+		guess_offer(&g, FUSEE_AT(struct fusee_option, *common, i)->name);
 	if (g.best) {
 		buf_add(wrong, g.best, strlen(g.best) + 1);
 		plan_builder_error(b, p->where, "%s.%s: unknown option '%s' (did you mean '%s'?)",
@@ -138,26 +140,25 @@ static void unknown_option(struct plan_builder *b, const struct plan_instance *p
 	}
 }
 
-/* Moves the options that every sink has from p->options to *c, and removes options that are
+/* Moves the options that all of its kind have from p->options to *c, and removes options that are
  * unknown or have a wrong type. False: there was such an option; it is recorded. */
-static bool move_sink_settings(struct plan_builder *b, struct plan_instance *p,
-			       struct sink_settings *c, struct buf *wrong)
+static bool move_core_settings(struct plan_builder *b, struct plan_instance *p,
+			       struct core_settings *c, struct buf *wrong)
 {
+	const struct fusee_table *common = plan_core_options(p->kind);
 	bool good = true;
 	uint32_t kept = 0;
 	char *text;
 
-	if (options_defaults(c, &plan_sink_options, &text)) {
+	if (options_defaults(c, common, &text)) {
 		free(text);
 		b->no_memory = true;
 		return false;
 	}
 	for (uint32_t i = 0; i < p->noptions; i++) {
 		struct instance_option *o = &p->options[i];
-		const struct fusee_option *known = NULL;
+		const struct fusee_option *known = options_find(common, o->name);
 
-		if (p->kind == FUSEE_SINK)
-			known = options_find(&plan_sink_options, o->name);
 		if (o->value.kind && !known && options_find(&p->descriptor->options, o->name)) {
 			p->options[kept++] = *o;
 			continue;
@@ -182,7 +183,7 @@ static bool move_sink_settings(struct plan_builder *b, struct plan_instance *p,
 }
 
 static bool set_sink_settings(struct plan_builder *b, struct plan_instance *p,
-			      const struct sink_settings *c)
+			      const struct core_settings *c)
 {
 	p->every_ns = c->every;
 	p->queue_bytes = c->queue;
@@ -224,34 +225,18 @@ static int by_name(const void *a, const void *b)
 		      ((const struct instance_option *)b)->name);
 }
 
-static void add_text(struct buf *b, const char *text)
-{
-	buf_printf(b, "%zu:", strlen(text));
-	buf_str(b, text);
-}
-
-/* Each text follows its length, so that different lists of options are different texts. number:
- * distinguishes instances of one plan whose options are equal. */
+/* number: distinguishes instances of one plan whose options are equal. */
 static char *identity_of(const struct plan_instance *p, uint32_t number)
 {
-	struct buf b = {0};
+	char *options = option_text(p->options, p->noptions), *identity = NULL;
 
-	buf_printf(&b, "%s.%s#%u", plugin_kind_name(p->kind), p->plugin, number);
-	for (uint32_t i = 0; i < p->noptions; i++) {
-		const struct option_value *v = &p->options[i].value;
-
-		buf_printf(&b, " %s=%d:", p->options[i].name, (int)v->kind);
-		if (v->kind == OPTION_TEXT)
-			add_text(&b, v->text);
-		for (uint32_t k = 0; k < v->n; k++) {
-			add_text(&b, v->pairs[k].key ? v->pairs[k].key : "");
-			add_text(&b, v->pairs[k].value);
-		}
-	}
-	buf_add(&b, "", 1);
-	if (b.error)
-		buf_fini(&b);
-	return b.p;
+	if (options && asprintf(&identity, "%s.%s#%u %s", plugin_kind_name(p->kind), p->plugin,
+				number, options) < 0)
+		identity = NULL;
+	if (options)
+		explicit_bzero(options, strlen(options));
+	free(options);
+	return identity;
 }
 
 static void set_identity(struct plan_builder *b, struct plan_instance *p,
@@ -272,51 +257,102 @@ static void set_identity(struct plan_builder *b, struct plan_instance *p,
 	}
 }
 
+/* The plan's instances of a kind. */
+struct kind_list {
+	struct plan_instance ***all;
+	uint32_t *n, max;
+	const char *name;
+};
+
+static struct kind_list list_of(struct plan *p, uint32_t kind)
+{
+	if (kind == FUSEE_SINK)
+		return (struct kind_list){&p->sinks, &p->nsinks, PLAN_MAX_SINKS, "sinks"};
+	if (kind == FUSEE_UNWINDER)
+		return (struct kind_list){&p->unwinders, &p->nunwinders, PLAN_MAX_UNWINDERS,
+					  "unwinders"};
+	return (struct kind_list){&p->discoveries, &p->ndiscoveries, PLAN_MAX_DISCOVERIES,
+				  "discoveries"};
+}
+
+/* May another instance of this plugin be added? first: of it that the plan has; NULL: none. */
+static bool may_add(struct plan_builder *b, const struct kind_list *l, const struct fusee_plugin *d,
+		    const char *where, const struct plan_instance *first)
+{
+	if (*l->n >= l->max)
+		plan_builder_error(b, where, "more than %u %s in one plan", l->max, l->name);
+	else if (first && d->kind == FUSEE_UNWINDER)
+		plan_builder_error(b, where, "unwind.%s: given twice, first at %s", d->name,
+				   first->where);
+	else
+		return true;
+	return false;
+}
+
 /* Appends an instance without options to the plan. NULL: failed, recorded. */
 static struct plan_instance *append(struct plan_builder *b, const struct fusee_plugin *d,
 				    const char *where)
 {
-	bool sink = d->kind == FUSEE_SINK;
-	struct plan_instance ***all = sink ? &b->plan->sinks : &b->plan->discoveries, **more;
-	uint32_t *n = sink ? &b->plan->nsinks : &b->plan->ndiscoveries, same = 1;
-	uint32_t max = sink ? PLAN_MAX_SINKS : PLAN_MAX_DISCOVERIES;
-	struct plan_instance *p;
+	struct kind_list l = list_of(b->plan, d->kind);
+	struct plan_instance *p, **more, *first = NULL;
+	uint32_t same = 0;
 
-	if (*n >= max) {
-		plan_builder_error(b, where, "more than %u %s in one plan", max,
-				   sink ? "sinks" : "discoveries");
+	for (uint32_t i = *l.n; i-- > 0;)
+		if ((*l.all)[i]->descriptor == d) {
+			first = (*l.all)[i];
+			same++;
+		}
+	if (!may_add(b, &l, d, where, first))
 		return NULL;
-	}
-	more = realloc(*all, (*n + 1) * sizeof(*more));
+	more = realloc(*l.all, (*l.n + 1) * sizeof(*more));
 	if (more)
-		*all = more;
+		*l.all = more;
 	p = more ? calloc(1, sizeof(*p)) : NULL;
 	if (!p) {
 		b->no_memory = true;
 		return NULL;
 	}
-	for (uint32_t i = 0; i < *n; i++)
-		same += more[i]->descriptor == d;
 	p->kind = d->kind;
 	p->descriptor = d;
 	p->plugin = strdup(d->name);
 	p->where = strdup(where);
-	if (asprintf(&p->name, same > 1 ? "%s.%s#%u" : "%s.%s", plugin_kind_name(d->kind), d->name,
-		     same) < 0)
+	if (asprintf(&p->name, same ? "%s.%s#%u" : "%s.%s", plugin_kind_name(d->kind), d->name,
+		     same + 1) < 0)
 		p->name = NULL;
-	more[(*n)++] = p;
+	more[(*l.n)++] = p;
 	if (p->plugin && p->where && p->name)
 		return p;
 	b->no_memory = true;
 	return NULL;
 }
 
+static void disable(struct plan_builder *b, const char *unwinder)
+{
+	struct plan *p = b->plan;
+	size_t n = 0;
+	char **all;
+
+	while (p->without[n])
+		n++;
+	all = realloc(p->without, (n + 2) * sizeof(char *));
+	if (!all) {
+		b->no_memory = true;
+		return;
+	}
+	p->without = all;
+	all[n] = strdup(unwinder);
+	all[n + 1] = NULL;
+	if (!all[n])
+		b->no_memory = true;
+}
+
 struct plan_instance *plan_builder_add(struct plan_builder *b, const struct fusee_plugin *d,
 				       const char *where, struct instance_option *options,
 				       uint32_t n)
 {
-	struct plan_instance *p = append(b, d, where), **before;
-	struct sink_settings c = {0};
+	struct plan_instance *p = append(b, d, where);
+	struct kind_list l = list_of(b->plan, d->kind);
+	struct core_settings c = {0};
 	struct buf wrong = {0};
 	bool good;
 
@@ -326,16 +362,16 @@ struct plan_instance *plan_builder_add(struct plan_builder *b, const struct fuse
 	}
 	p->options = options;
 	p->noptions = n;
-	good = move_sink_settings(b, p, &c, &wrong);
+	good = move_core_settings(b, p, &c, &wrong);
 	good = set_sink_settings(b, p, &c) && good;
-	options_clear(&c, &plan_sink_options);
+	if (good && d->kind == FUSEE_UNWINDER && !c.enabled)
+		disable(b, d->name);
+	options_clear(&c, plan_core_options(d->kind));
 	good = check_plugin_options(b, p, &wrong) && good;
 	if (wrong.error)
 		b->no_memory = true;
 	buf_fini(&wrong);
-	before = p->kind == FUSEE_SINK ? b->plan->sinks : b->plan->discoveries;
-	set_identity(b, p, before,
-		     (p->kind == FUSEE_SINK ? b->plan->nsinks : b->plan->ndiscoveries) - 1);
+	set_identity(b, p, *l.all, *l.n - 1);
 	return good ? p : NULL;
 }
 
@@ -463,6 +499,7 @@ int plan_builder_finish(struct plan_builder *b, struct plan **ret)
 	if (!e->n && !b->no_memory) {
 		assert_complete(b->plan->sinks, b->plan->nsinks);
 		assert_complete(b->plan->discoveries, b->plan->ndiscoveries);
+		assert_complete(b->plan->unwinders, b->plan->nunwinders);
 		*ret = b->plan;
 		return 0;
 	}

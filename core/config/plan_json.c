@@ -136,6 +136,8 @@ int plan_json(const struct plan *p, struct buf *b)
 		json_text(b, *w);
 	}
 	buf_str(b, "]}");
+	if (p->nunwinders)
+		put_instances(b, "unwinders", p->unwinders, p->nunwinders);
 	put_instances(b, "discoveries", p->discoveries, p->ndiscoveries);
 	put_instances(b, "sinks", p->sinks, p->nsinks);
 	buf_str(b, "}\n");

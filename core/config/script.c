@@ -23,58 +23,6 @@ static int run(lua_State *L)
 	return 0;
 }
 
-/* ---- which unwinders ---- */
-
-static bool is_native(const struct fusee_plugin *d)
-{
-	return ((const struct fusee_unwinder_ops *)d->ops)->flags & FUSEE_UNWINDER_NATIVE;
-}
-
-static void disable_unwinder(struct api *a, const char *name)
-{
-	struct plan *p = a->builder.plan;
-	size_t n = 0;
-	char **all;
-
-	while (p->without[n])
-		n++;
-	all = realloc(p->without, (n + 2) * sizeof(char *));
-	if (!all) {
-		a->builder.no_memory = true;
-		return;
-	}
-	p->without = all;
-	all[n] = strdup(name);
-	all[n + 1] = NULL;
-	if (!all[n])
-		a->builder.no_memory = true;
-}
-
-/* Disables unwinders with enabled = false. If the script enables a language unwinder, those
- * language unwinders that it does not name are disabled too. */
-static void choose_unwinders(struct api *a)
-{
-	const struct plugin_folder *f = a->builder.folder;
-	bool language_enabled = false;
-	char name[80];
-
-	for (int pass = 0; pass < 2; pass++)
-		for (uint32_t i = 0; i < f->n; i++) {
-			const struct fusee_plugin *d = f->plugins[i]->descriptor;
-			const struct api_declared *declared;
-
-			if (d->kind != FUSEE_UNWINDER)
-				continue;
-			snprintf(name, sizeof(name), "unwind.%s", d->name);
-			declared = api_declared(a, name);
-			if (!pass)
-				language_enabled |= declared && !declared->disabled &&
-						    !is_native(d);
-			else if (declared ? declared->disabled : language_enabled && !is_native(d))
-				disable_unwinder(a, d->name);
-		}
-}
-
 /* ---- the plan ---- */
 
 static void complete_plan(struct api *a, const struct script *s)
@@ -84,7 +32,6 @@ static void complete_plan(struct api *a, const struct script *s)
 	p->path = strdup(s->path);
 	if (!p->path)
 		a->builder.no_memory = true;
-	choose_unwinders(a);
 	if (!p->nsinks && !a->builder.errors->n)
 		plan_builder_error(&a->builder, s->name,
 				   "no sink: say where profiles go, such as sink.pprof { dir = "

@@ -83,14 +83,14 @@ static const char *const pers[] = {[PER_WINDOW] = "window", [PER_TARGET] = "targ
 static const struct fusee_option sink[] = {
 	{.name = "every",
 	 .type = FUSEE_DURATION,
-	 .offset = offsetof(struct sink_settings, every),
+	 .offset = offsetof(struct core_settings, every),
 	 .def = "60s",
 	 .min = 1000000000,
 	 .max = 86400000000000,
 	 .doc = "Window: the time that one profile covers."},
 	{.name = "queue",
 	 .type = FUSEE_SIZE,
-	 .offset = offsetof(struct sink_settings, queue),
+	 .offset = offsetof(struct core_settings, queue),
 	 .def = "64MiB",
 	 .min = 65536,
 	 .max = INT64_C(1) << 40,
@@ -98,15 +98,23 @@ static const struct fusee_option sink[] = {
 		"dropped and counted."},
 	{.name = "per",
 	 .type = FUSEE_ENUM,
-	 .offset = offsetof(struct sink_settings, per),
+	 .offset = offsetof(struct core_settings, per),
 	 .def = "window",
 	 .choices = pers,
 	 .doc = "One profile for each window, or in each window one for each target."},
 	{.name = "omit",
 	 .type = FUSEE_LIST,
-	 .offset = offsetof(struct sink_settings, omit),
+	 .offset = offsetof(struct core_settings, omit),
 	 .def = "",
 	 .doc = "Labels that are removed from this sink's profiles."},
+};
+
+static const struct fusee_option unwinder[] = {
+	{.name = "enabled",
+	 .type = FUSEE_BOOL,
+	 .offset = offsetof(struct core_settings, enabled),
+	 .def = "true",
+	 .doc = "false: it is not used."},
 };
 
 #define TABLE(a)                                             \
@@ -115,6 +123,23 @@ static const struct fusee_option sink[] = {
 	}
 
 const struct fusee_table plan_sink_options = TABLE(sink);
+const struct fusee_table plan_unwinder_options = TABLE(unwinder);
+
+const struct fusee_table *plan_core_options(uint32_t kind)
+{
+	static const struct fusee_table none;
+
+	return kind == FUSEE_SINK       ? &plan_sink_options
+	       : kind == FUSEE_UNWINDER ? &plan_unwinder_options
+					: &none;
+}
+
+const struct fusee_option *plan_option(const struct fusee_plugin *d, const char *name)
+{
+	const struct fusee_option *o = options_find(&d->options, name);
+
+	return o ? o : options_find(plan_core_options(d->kind), name);
+}
 
 const struct plan_settings plan_settings[SETTINGS_N] = {
 	[SETTINGS_SAMPLE_CPU] = {"sample.cpu",

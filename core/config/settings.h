@@ -16,13 +16,21 @@ struct plan_settings {
 enum plan_settings_group { SETTINGS_SAMPLE_CPU, SETTINGS_METRICS, SETTINGS_CONTROL, SETTINGS_N };
 extern const struct plan_settings plan_settings[SETTINGS_N];
 
-/* The options that every sink has beside its plugin's own: every, queue, per, omit. */
-struct sink_settings {
+/* The options that instances have beside their plugin's own: of sinks every, queue, per, omit; of
+ * unwinders enabled. */
+struct core_settings {
 	uint64_t every; /* ns */
 	uint64_t queue; /* bytes */
 	int64_t per;    /* enum sink_per */
 	struct fusee_table omit;
+	uint8_t enabled;
 };
 enum sink_per { PER_WINDOW, PER_TARGET };
-extern const struct fusee_table plan_sink_options; /* offsets are those of struct sink_settings */
+/* Offsets are those of struct core_settings. */
+extern const struct fusee_table plan_sink_options, plan_unwinder_options;
+
+/* Those of a kind of plugin. */
+const struct fusee_table *plan_core_options(uint32_t kind);
+/* An option of a plugin, or an option that all plugins of its kind have. NULL: there is none. */
+const struct fusee_option *plan_option(const struct fusee_plugin *, const char *name);
 #endif

@@ -10,15 +10,6 @@
 #include "base/buf.h"
 #include "base/guess.h"
 
-void instance_option_list_free(struct instance_option *o, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		free(o[i].name);
-		option_value_fini(&o[i].value);
-	}
-	free(o);
-}
-
 /* Begins a line with "fusee.lua:12: sink.pprof: ". */
 static void begin_line(struct buf *b, const struct instance_options *o)
 {
@@ -131,7 +122,8 @@ int instance_new(struct fusee_instance **ret, const struct fusee_plugin *d,
 	in->owner = o->owner;
 	in->name = strdup(o->name);
 	in->where = strdup(o->where);
-	if (!in->name || !in->where)
+	in->given = option_text(o->options, o->n);
+	if (!in->name || !in->where || !in->given)
 		goto fail;
 	r = make_ctx(&in->ctx, d, o, text);
 	if (r)
@@ -160,6 +152,7 @@ void instance_free(struct fusee_instance *in)
 	free(in->ctx);
 	free(in->name);
 	free(in->where);
+	free(in->given);
 	free(in->error);
 	free(in);
 }

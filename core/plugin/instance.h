@@ -8,15 +8,7 @@
 
 #include <fusee/plugin.h>
 
-#include "plugin/options.h"
-
-struct instance_option {
-	char *name;
-	struct option_value value;
-};
-
-/* Frees n options and the array. */
-void instance_option_list_free(struct instance_option *, uint32_t n);
+#include "plugin/option_list.h"
 
 /* An instance as a plan describes it. */
 struct instance_options {
@@ -30,6 +22,7 @@ struct instance_options {
 struct fusee_instance {
 	const struct fusee_plugin *descriptor;
 	char *name, *where;
+	char *given;      /* the options that were set: option_text() */
 	void *ctx;        /* of the plugin, descriptor->ctx_size bytes */
 	void *owner;      /* of the object that implements the host's functions */
 	char *error;      /* text of the last host->fail(); NULL: none */

@@ -168,6 +168,27 @@ static const struct fusee_plugin *find_descriptor(void *so, size_t *size)
 	return d;
 }
 
+/* Up to the last field that version 0.5 began with. A plugin that was built with a later header of
+ * the same version may have more fields than this core knows, and is refused. */
+#define LEAST(T, field) (offsetof(struct T, field) + sizeof(((struct T *)0)->field))
+#define DESCRIPTOR_LEAST LEAST(fusee_plugin, ops)
+#define UNWINDER_LEAST LEAST(fusee_unwinder_ops, detach)
+#define SINK_LEAST LEAST(fusee_sink_ops, cancel)
+#define DISCOVERY_LEAST LEAST(fusee_discovery_ops, process)
+
+static bool is_size_of(uint32_t size, size_t least, size_t most)
+{
+	return size >= least && size <= most;
+}
+
+static bool has_secret(const struct fusee_plugin *d)
+{
+	for (uint32_t i = 0; i < d->options.n; i++)
+		if (FUSEE_AT(struct fusee_option, d->options, i)->type == FUSEE_SECRET)
+			return true;
+	return false;
+}
+
 static const char *wrong_ops(const struct fusee_plugin *d)
 {
 	const struct fusee_unwinder_ops *unwinder = d->ops;
@@ -176,17 +197,19 @@ static const char *wrong_ops(const struct fusee_plugin *d)
 
 	switch (d->kind) {
 	case FUSEE_UNWINDER:
-		if (unwinder->size != sizeof(*unwinder))
+		if (!is_size_of(unwinder->size, UNWINDER_LEAST, sizeof(*unwinder)))
 			return "has unwinder ops of another size: rebuild it";
+		if (has_secret(d))
+			return "has a secret option, which an unwinder cannot have";
 		if (unwinder->native_step && !unwinder->reasons)
 			return "has a step but no reasons";
 		return NULL;
 	case FUSEE_SINK:
-		if (sink->size != sizeof(*sink))
+		if (!is_size_of(sink->size, SINK_LEAST, sizeof(*sink)))
 			return "has sink ops of another size: rebuild it";
 		return sink->consume ? NULL : "has no consume()";
 	case FUSEE_DISCOVERY:
-		if (discovery->size != sizeof(*discovery))
+		if (!is_size_of(discovery->size, DISCOVERY_LEAST, sizeof(*discovery)))
 			return "has discovery ops of another size: rebuild it";
 		if (discovery->flags & FUSEE_DISCOVERY_PROCESSES && !discovery->process)
 			return "sets FUSEE_DISCOVERY_PROCESSES but has no process()";
@@ -216,7 +239,8 @@ static int check_descriptor(const char *path, const struct fusee_plugin *d, size
 			 d->abi_major, d->abi_minor, FUSEE_ABI_MAJOR, FUSEE_ABI_MINOR);
 		return refuse(text, "plugin '%s' %s", path, versions);
 	}
-	if (size < sizeof(*d) || d->size != sizeof(*d) || !d->name || !d->ops)
+	if (size < d->size || !is_size_of(d->size, DESCRIPTOR_LEAST, sizeof(*d)) || !d->name ||
+	    !d->ops)
 		return refuse(
 			text, "plugin '%s' %s", path,
 			"has a descriptor of another size or without name and ops: rebuild it");
@@ -464,19 +488,39 @@ static int by_order(const void *a, const void *b)
 	return strcmp(x->descriptor->name, y->descriptor->name);
 }
 
-static bool is_enabled_unwinder(const struct plugin *p, const char *const *without)
+static bool is_enabled_unwinder(const struct plugin *p, const struct unwinder_choice *choice)
 {
+	const char *const *without = choice ? choice->without : NULL;
+
 	for (; without && *without; without++)
 		if (!strcmp(*without, p->descriptor->name))
 			return false;
 	return p->descriptor->kind == FUSEE_UNWINDER;
 }
 
+/* The instance of this name with the options that are chosen for it. */
+static struct instance_options options_of(const char *name, const struct fusee_plugin *d,
+					  const struct unwinder_choice *choice)
+{
+	struct instance_options o = {.name = name, .where = ""};
+
+	for (uint32_t i = 0; choice && i < choice->n; i++) {
+		const struct unwinder_options *u = &choice->options[i];
+
+		if (strcmp(u->name, d->name) != 0)
+			continue;
+		o.where = u->where;
+		o.options = u->options;
+		o.n = u->n;
+	}
+	return o;
+}
+
 static int add_unwinder(struct plugin_set *set, const struct plugin *p,
-			const struct fusee_host *host)
+			const struct fusee_host *host, const struct unwinder_choice *choice)
 {
 	char name[128], *text;
-	struct instance_options o = {.name = name, .where = ""};
+	struct instance_options o = options_of(name, p->descriptor, choice);
 	struct fusee_instance **all;
 	int r;
 
@@ -494,8 +538,8 @@ static int add_unwinder(struct plugin_set *set, const struct plugin *p,
 	return r == -ENOMEM ? r : 0;
 }
 
-int plugin_set_open(const char *dir, const struct fusee_host *host, const char *const *without,
-		    struct plugin_set *set)
+int plugin_set_open(const char *dir, const struct fusee_host *host,
+		    const struct unwinder_choice *choice, struct plugin_set *set)
 {
 	struct plugin_folder f;
 	int r = open_folders(dir, FUSEE_UNWINDER, &f);
@@ -504,8 +548,8 @@ int plugin_set_open(const char *dir, const struct fusee_host *host, const char *
 	for (uint32_t i = 0; i < f.nrefused; i++)
 		log_warning("%s", f.refused[i]);
 	for (uint32_t i = 0; !r && i < f.n; i++)
-		if (is_enabled_unwinder(f.plugins[i], without))
-			r = add_unwinder(set, f.plugins[i], host);
+		if (is_enabled_unwinder(f.plugins[i], choice))
+			r = add_unwinder(set, f.plugins[i], host, choice);
 	plugin_folder_close(&f);
 	if (r)
 		plugin_set_close(set);

@@ -48,10 +48,24 @@ struct plugin_set {
 	uint32_t n;
 };
 
-/* Makes an instance of each unwinder of dir, with default options, except those that `without`
- * names (NULL-terminated; NULL: none). An unwinder that is refused or whose init() fails is logged
- * as a warning and skipped. 0, -ENOENT, -ENOMEM. */
-int plugin_set_open(const char *dir, const struct fusee_host *, const char *const *without,
+/* Options of one unwinder; texts and options are borrowed. */
+struct unwinder_options {
+	const char *name, *where; /* "python"; "fusee.lua:12", "--unwind", "" none */
+	const struct instance_option *options;
+	uint32_t n;
+};
+
+/* Which unwinders are used, and their options; what is not named has default options. */
+struct unwinder_choice {
+	const char *const *without; /* names, ends with NULL; NULL: none */
+	const struct unwinder_options *options;
+	uint32_t n;
+};
+
+/* Makes an instance of each chosen unwinder of dir (choice NULL: all, with default options). An
+ * unwinder that is refused or whose init() fails is logged as a warning and skipped. 0, -ENOENT,
+ * -ENOMEM. */
+int plugin_set_open(const char *dir, const struct fusee_host *, const struct unwinder_choice *,
 		    struct plugin_set *ret);
 void plugin_set_close(struct plugin_set *);
 

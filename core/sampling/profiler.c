@@ -28,7 +28,7 @@ static int open_worker(struct profiler *p, const struct profiler_options *o)
 					      .plugin_dir = o->plugin_dir,
 					      .memory_limit = o->worker_bytes,
 					      .unwinders = &p->unwinders};
-	int r = plugin_set_open(o->plugin_dir, &claims_host, o->without, &p->unwinders);
+	int r = plugin_set_open(o->plugin_dir, &claims_host, o->unwinders, &p->unwinders);
 
 	if (r == -ENOMEM) {
 		log_error("cannot load unwinders: %s", strerror(-r));

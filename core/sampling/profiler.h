@@ -33,8 +33,8 @@
 /* Borrowed for profiler_open(), but pids until profiler_close(). */
 struct profiler_options {
 	const char *plugin_dir;
-	const char *cache_dir;      /* unwind tables on disk; NULL: none are kept */
-	const char *const *without; /* names of unwinders not to load, ends with NULL; NULL: none */
+	const char *cache_dir;                   /* unwind tables on disk; NULL: none are kept */
+	const struct unwinder_choice *unwinders; /* NULL: all, with default options */
 
 	/* Targets: some processes with all their threads and children, all processes, or, dynamic,
 	 * those that perf_stream_add() and perf_stream_add_cpus() add. */

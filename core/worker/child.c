@@ -96,13 +96,15 @@ static int spawn(pid_t *pid, int sock, int err_fd, char *const argv[])
 	return -err;
 }
 
-int child_start(struct child *c, const char *plugin_dir, uint64_t memory_limit,
+int child_start(struct child *c, char *const *arguments, uint64_t memory_limit,
 		struct output_limit *limit)
 {
 	char fd[16], memory[32];
-	char *argv[] = {"fusee", "worker", fd, memory, (char *)plugin_dir, NULL};
+	char *argv[CHILD_MAX_ARGUMENTS + 5] = {"fusee", "worker", fd, memory};
 	int pair[2], writer, err;
 
+	for (uint32_t i = 0; i < CHILD_MAX_ARGUMENTS && arguments[i]; i++)
+		argv[4 + i] = arguments[i];
 	snprintf(fd, sizeof(fd), "%d", WORKER_FD);
 	snprintf(memory, sizeof(memory), "%" PRIu64, memory_limit);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))

@@ -23,10 +23,12 @@ struct child {
 	uint64_t end_ns;      /* CLOCK_MONOTONIC: what happens next if it has not ended */
 };
 
-/* Starts `fusee worker 3 MEMORY PLUGIN_DIR` from /proc/self/exe. It inherits its end of the socket
- * pair, a pipe as stderr, and no other descriptor. The limit must outlive the process. 0 or
+/* Starts `fusee worker 3 MEMORY ARGUMENTS` from /proc/self/exe, with at most CHILD_MAX_ARGUMENTS,
+ * which end with NULL. It inherits its end of the socket pair, a pipe as stderr, and no other
+ * descriptor. The limit must outlive the process. 0 or
  * -errno. */
-int child_start(struct child *, const char *plugin_dir, uint64_t memory_limit,
+#define CHILD_MAX_ARGUMENTS 128u
+int child_start(struct child *, char *const *arguments, uint64_t memory_limit,
 		struct output_limit *);
 /* Reads the next REPLY_DONE or REPLY_UNWINDER; other messages change the fields above. *fd: owned
  * by the caller; -1: none. 1; 0: no message is waiting; -EPIPE, -EBADMSG (also after a second

@@ -67,7 +67,7 @@ struct dying {
 };
 
 struct worker {
-	char *plugin_dir;
+	char **arguments; /* of `fusee worker`, behind its memory limit; ends with NULL */
 	const struct plugin_set *unwinders;
 	uint64_t memory_limit; /* bytes */
 	uint32_t idle_ms, request_ms;

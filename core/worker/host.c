@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "symbols/fde.h"
 #include "symbols/source.h"
+#include "plugin/instance.h"
 #include "worker/inspection.h"
 
 /* The sections that the key covers. */
@@ -294,6 +295,7 @@ static void add_unwinders(struct sha256 *h, const struct plugin_set *set)
 
 		add_piece(h, d->name, strlen(d->name));
 		add_piece(h, &ops->slab_version, sizeof(ops->slab_version));
+		add_piece(h, set->instances[i]->given, strlen(set->instances[i]->given));
 	}
 }
 

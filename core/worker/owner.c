@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/sha256.h"
+#include "plugin/instance.h"
 #include "worker/inspection.h"
 
 #ifndef XFS_SUPER_MAGIC
@@ -124,6 +125,7 @@ void owner_key(const struct owner_identity *i, const struct plugin_set *unwinder
 		add(&h, d->name, strlen(d->name));
 		add(&h, &stamp, sizeof(stamp));
 		add(&h, &ops->slab_version, sizeof(ops->slab_version));
+		add(&h, unwinders->instances[u]->given, strlen(unwinders->instances[u]->given));
 	}
 	sha256_end(&h, key);
 }

@@ -56,7 +56,7 @@ int pool_start(struct worker *w, struct slot *s)
 
 	if (s->child.pid)
 		return 0;
-	err = child_start(&s->child, w->plugin_dir, memory_of(w, s->lane), &w->output_limit);
+	err = child_start(&s->child, w->arguments, memory_of(w, s->lane), &w->output_limit);
 	if (err)
 		return err;
 	s->used = false;

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "plugin/option_list.h"
 #include "symbols/symbols.h"
+#include "worker/child.h"
 #include "worker/host.h"
 #include "worker/symbolize_reply.h"
 #include "worker/protocol.h"
@@ -252,16 +254,41 @@ static void give_way(void)
 	close(fd);
 }
 
+/* arguments: the plugins' folder, then name and options of unwinders. */
+static int open_plugins(struct server *s, char *const *arguments)
+{
+	struct unwinder_options list[CHILD_MAX_ARGUMENTS / 2];
+	struct instance_option *options[CHILD_MAX_ARGUMENTS / 2];
+	struct unwinder_choice choice = {.options = list};
+	int r = 0;
+
+	for (char *const *a = arguments + 1; !r && a[0] && a[1]; a += 2) {
+		struct unwinder_options *u = &list[choice.n];
+
+		if (choice.n == CHILD_MAX_ARGUMENTS / 2)
+			return -E2BIG;
+		*u = (struct unwinder_options){.name = a[0], .where = ""};
+		r = option_text_read(a[1], &options[choice.n], &u->n);
+		u->options = options[choice.n];
+		choice.n += !r;
+	}
+	if (!r)
+		r = plugin_set_open(arguments[0], &worker_host, &choice, &s->plugins);
+	for (uint32_t i = 0; i < choice.n; i++)
+		instance_option_list_free(options[i], list[i].n);
+	return r;
+}
+
 /* Prepares everything and sends REPLY_READY, with the reason if it failed. */
-static int start(struct server *s, const char *plugin_dir, uint64_t memory_limit)
+static int start(struct server *s, char *const *arguments, uint64_t memory_limit)
 {
 	struct protocol_reply r = {.magic = PROTOCOL_MAGIC, .kind = REPLY_READY};
 	const char *what = "load its plugins";
 
 	s->payload = malloc(PROTOCOL_INLINE);
 	r.err = s->payload ? stepper_new(&s->stepper) : -ENOMEM;
-	if (!r.err && plugin_dir)
-		r.err = plugin_set_open(plugin_dir, &worker_host, NULL, &s->plugins);
+	if (!r.err && arguments[0])
+		r.err = open_plugins(s, arguments);
 	if (!r.err)
 		r.err = sandbox_enter(s->sock, memory_limit ? memory_limit : DEFAULT_MEMORY, &what);
 	if (r.err)
@@ -271,7 +298,7 @@ static int start(struct server *s, const char *plugin_dir, uint64_t memory_limit
 	return r.err;
 }
 
-int worker_run(int fd, const char *plugin_dir, uint64_t memory_limit)
+int worker_run(int fd, uint64_t memory_limit, char *const *arguments)
 {
 	struct server s = {.sock = fd};
 	int err;
@@ -284,7 +311,7 @@ int worker_run(int fd, const char *plugin_dir, uint64_t memory_limit)
 	signal(SIGBUS, SIG_DFL);
 	signal(SIGFPE, SIG_DFL);
 	signal(SIGILL, SIG_DFL);
-	err = start(&s, plugin_dir, memory_limit);
+	err = start(&s, arguments, memory_limit);
 	if (!err)
 		do
 			err = handle_one(&s);

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "plugin/instance.h"
 #include "worker/client.h"
 #include "worker/symbolize_reply.h"
 
@@ -165,6 +166,31 @@ static void open_cache(struct worker *w, const char *dir)
 					  : strerror(-err));
 }
 
+/* The folder of the plugins, then name and options of each unwinder that has options. */
+static int make_arguments(struct worker *w, const struct worker_options *o)
+{
+	uint32_t n = 0, unwinders = o->unwinders ? o->unwinders->n : 0;
+
+	w->arguments = calloc(2 + 2 * (size_t)unwinders, sizeof(*w->arguments));
+	if (!w->arguments)
+		return -ENOMEM;
+	if (!o->plugin_dir)
+		return 0;
+	w->arguments[n++] = strdup(o->plugin_dir);
+	for (uint32_t i = 0; i < unwinders && n + 2 <= CHILD_MAX_ARGUMENTS; i++) {
+		const struct fusee_instance *in = o->unwinders->instances[i];
+
+		if (!in->given || !*in->given)
+			continue;
+		w->arguments[n++] = strdup(in->descriptor->name);
+		w->arguments[n++] = strdup(in->given);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		if (!w->arguments[i])
+			return -ENOMEM;
+	return 0;
+}
+
 int worker_new(struct worker **ret, const struct worker_options *o)
 {
 	struct worker *w = calloc(1, sizeof(*w));
@@ -181,8 +207,9 @@ int worker_new(struct worker **ret, const struct worker_options *o)
 	for (int i = 0; i < LANES; i++)
 		turns_init(&w->queues[i], i < LANE_STEP_CLEAN ? MAX_REQUESTS : MAX_STEPS);
 	owner_find_devices(&w->devices);
-	w->plugin_dir = o->plugin_dir ? strdup(o->plugin_dir) : NULL;
-	err = o->plugin_dir && !w->plugin_dir ? -ENOMEM : make_descriptors(w);
+	err = make_arguments(w, o);
+	if (!err)
+		err = make_descriptors(w);
 	if (err) {
 		worker_stop(w);
 		return err;
@@ -207,6 +234,8 @@ void worker_stop(struct worker *w)
 		close(w->timer);
 	if (w->epoll >= 0)
 		close(w->epoll);
-	free(w->plugin_dir);
+	for (uint32_t i = 0; w->arguments && w->arguments[i]; i++)
+		free(w->arguments[i]);
+	free(w->arguments);
 	free(w);
 }

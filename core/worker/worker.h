@@ -212,6 +212,7 @@ typedef void worker_refusal(void *arg, const char *name, const char *text, bool 
 void worker_refused(const struct worker *, worker_refusal *each, void *arg);
 
 /* The worker process: answers requests on the socket fd until the agent closes its end. For the
- * hidden command `fusee worker FD MEMORY_LIMIT [PLUGIN_DIR]`. 0 or -errno. */
-int worker_run(int fd, const char *plugin_dir, uint64_t memory_limit);
+ * hidden command `fusee worker FD MEMORY_LIMIT [PLUGIN_DIR [UNWINDER OPTIONS]...]`, whose arguments
+ * behind the limit end with NULL; OPTIONS: as option_text() writes them. 0 or -errno. */
+int worker_run(int fd, uint64_t memory_limit, char *const *arguments);
 #endif

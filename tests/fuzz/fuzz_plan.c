@@ -3,7 +3,7 @@
 // sources: core/config/script.c core/config/lua_api.c core/config/lua_library.c core/config/lua_options.c
 // sources: core/config/lua_policy.c core/config/lua_state.c core/config/pattern.c core/config/plan.c
 // sources: core/config/plan_builder.c core/config/plan_json.c core/config/settings.c core/config/help.c
-// sources: core/plugin/options.c core/plugin/instance.c
+// sources: core/plugin/options.c core/plugin/instance.c core/plugin/option_list.c
 // sources: core/base/buf.c core/base/clock.c core/base/dict.c core/base/guess.c core/base/json.c core/base/text.c
 // sources: core/base/utf8.c
 // flags: -I/usr/include/lua5.4 -Itests

@@ -41,7 +41,8 @@
 #define FIRST_PID (1 << 24)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int __wrap_child_start(struct child *c, const char *dir, uint64_t memory, struct output_limit *l);
+int __wrap_child_start(struct child *c, char *const *arguments, uint64_t memory,
+		       struct output_limit *l);
 pid_t __wrap_waitpid(pid_t pid, int *status, int options);
 int __wrap_kill(pid_t pid, int sig);
 uint64_t __wrap_clock_now(void);
@@ -142,12 +143,13 @@ int __wrap_kill(pid_t pid, int sig)
 	return 0;
 }
 
-int __wrap_child_start(struct child *c, const char *dir, uint64_t memory, struct output_limit *l)
+int __wrap_child_start(struct child *c, char *const *arguments, uint64_t memory,
+		       struct output_limit *l)
 {
 	struct fake *f = &fakes[nfakes];
 	int pair[2], err;
 
-	(void)dir;
+	(void)arguments;
 	(void)memory;
 	if (nfakes == FAKES)
 		return -ENOMEM;

@@ -7,6 +7,7 @@
 // sources: core/symbols/debuglink.c core/symbols/demangle.c core/symbols/dwarf.c core/symbols/dwarf_image.c
 // sources: core/symbols/dwarf_name.c core/symbols/dwarf_unit.c core/symbols/gopclntab.c core/symbols/gomodule.c
 // sources: core/base/utf8.c core/base/buf.c core/base/dict.c core/base/sha256.c core/base/holes.c
+// sources: core/plugin/option_list.c core/plugin/options.c core/base/text.c core/base/guess.c
 // flags: -Wl,--wrap=signal
 // libs: -ldw -lelf -lz -lzstd -llzma -liberty -lunwind-x86_64 -lunwind
 // clang-format on
@@ -55,12 +56,12 @@ uint32_t sandbox_refused(uint32_t *last)
 	return 0;
 }
 
-int plugin_set_open(const char *dir, const struct fusee_host *host, const char *const *without,
-		    struct plugin_set *ret)
+int plugin_set_open(const char *dir, const struct fusee_host *host,
+		    const struct unwinder_choice *choice, struct plugin_set *ret)
 {
 	(void)dir;
 	(void)host;
-	(void)without;
+	(void)choice;
 	(void)ret;
 	return -ENOENT;
 }
@@ -165,7 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	n = send_requests(pair[0], data, heads, file);
 	shutdown(pair[0], SHUT_WR);
-	worker_run(pair[1], NULL, 0);
+	worker_run(pair[1], 0, (char *[]){NULL});
 	check_replies(pair[0], data, n);
 	close(pair[0]);
 	close(pair[1]);

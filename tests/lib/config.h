@@ -53,8 +53,14 @@ static const struct fusee_unwinder_ops native_ops = {.size = sizeof(native_ops),
 static const struct fusee_unwinder_ops language_ops = {.size = sizeof(language_ops)};
 static const struct fusee_plugin native_plugin = {
 	.kind = FUSEE_UNWINDER, .name = "native", .ops = &native_ops};
+static const struct fusee_option snake_options[] = {
+	{.name = "depth", .type = FUSEE_INT, .def = "7", .min = 1, .max = 99}};
 static const struct fusee_plugin snake_plugin = {
-	.kind = FUSEE_UNWINDER, .name = "snake", .ops = &language_ops};
+	.kind = FUSEE_UNWINDER,
+	.name = "snake",
+	.options = {snake_options, 1, sizeof(*snake_options)},
+	.ctx_size = 8,
+	.ops = &language_ops};
 static const struct fusee_plugin gem_plugin = {
 	.kind = FUSEE_UNWINDER, .name = "gem", .ops = &language_ops};
 

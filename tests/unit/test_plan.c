@@ -82,7 +82,7 @@ TEST(unwinders)
 	} cases[] = {
 		{"", ""},
 		{"unwind.native { enabled = false }", "native "},
-		{"unwind.snake {}", "gem "},
+		{"unwind.snake {}", ""},
 		{"unwind.snake { enabled = false }", "snake "},
 		{"unwind.native {}", ""},
 		{"unwind.snake {} unwind.gem {} unwind.native { enabled = false }", "native "},
@@ -100,6 +100,61 @@ TEST(unwinders)
 		}
 		CHECK_STR(found, cases[i].without);
 		plan_free(p);
+	}
+}
+
+TEST(options_of_unwinders)
+{
+	struct plan *p = config_plan(
+		"sink.box { dir = '/x' } unwind.snake { depth = 9 } unwind.gem {}");
+	struct unwinder_options list[PLAN_MAX_UNWINDERS];
+	struct unwinder_choice c = plan_unwinders(p, list);
+
+	CHECK_INT(c.n, 2);
+	CHECK(!*c.without);
+	CHECK_STR(list[0].name, "snake");
+	CHECK_STR(list[0].where, "s.lua:1");
+	CHECK_INT(list[0].n, 1);
+	CHECK_STR(list[0].options[0].value.text, "9");
+	CHECK_INT(list[1].n, 0);
+	plan_free(p);
+}
+
+TEST(flags_of_unwinders)
+{
+	static const struct {
+		const char *flag, *error;
+	} wrong[] = {
+		{"snake:depth=100",
+		 "--unwind: unwind.snake: option 'depth': 100 is outside 1 to 99"},
+		{"snake:dept=1",
+		 "--unwind: unwind.snake: unknown option 'dept' (did you mean 'depth'?)"},
+		{"snake:depth", "--unwind: unwind.snake: 'depth' must be option=value"},
+		{"snak:depth=1", "--unwind: no 'unwind.snak' (did you mean 'unwind.snake'?)"},
+		{"gem:enabled=perhaps",
+		 "--unwind: unwind.gem: option 'enabled': 'perhaps' is not true or "
+		 "false"},
+	};
+	const char *flags[] = {"snake:depth=12", "gem:enabled=false", "snake"};
+	struct plan_flags f = {.unwinders = flags, .nunwinders = 2, .no_sinks = true};
+	struct unwinder_options list[PLAN_MAX_UNWINDERS];
+	struct plan_errors errors;
+	struct plan *p;
+
+	CHECK_INT(plan_from_flags(&p, &f, &config_folder, &errors), 0);
+	CHECK_STR(plan_unwinders(p, list).without[0], "gem");
+	CHECK_STR(list[0].options[0].value.text, "12");
+	plan_free(p);
+	f.nunwinders = 3;
+	CHECK_INT(plan_from_flags(&p, &f, &config_folder, &errors), -EINVAL);
+	CHECK_STR(errors.texts[0], "--unwind: unwind.snake: given twice, first at --unwind");
+	plan_errors_fini(&errors);
+	f.nunwinders = 1;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		flags[0] = wrong[i].flag;
+		CHECK_INT(plan_from_flags(&p, &f, &config_folder, &errors), -EINVAL);
+		CHECK_STR(errors.texts[0], wrong[i].error);
+		plan_errors_fini(&errors);
 	}
 }
 

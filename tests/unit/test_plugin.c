@@ -3,6 +3,7 @@
 /* Plugins built here, good and bad in many ways, opened as fusee opens them. */
 #include "base/metrics.h"
 #include "plugin/check.h"
+#include "plugin/option_list.h"
 #include "plugin/plugin.h"
 
 #include <elf.h>
@@ -778,6 +779,7 @@ TEST(options_of_plugins)
 TEST(a_folder)
 {
 	static const char *const without[] = {"late", NULL};
+	static const struct unwinder_choice choice = {.without = without};
 	struct plugin_folder f;
 	struct plugin_set set;
 	static const char unwinder[] =
@@ -808,7 +810,7 @@ TEST(a_folder)
 	CHECK_STR(set.instances[2]->name, "unwind.late");
 	plugin_set_close(&set);
 	CHECK_INT(set.n, 0);
-	CHECK_INT(plugin_set_open(dir, &plugin_host_base, without, &set), 0);
+	CHECK_INT(plugin_set_open(dir, &plugin_host_base, &choice, &set), 0);
 	CHECK_INT(set.n, 2);
 	plugin_set_close(&set);
 	CHECK_INT(plugin_set_open(in_dir("nowhere"), &plugin_host_base, NULL, &set), -ENOENT);
@@ -823,6 +825,51 @@ TEST(a_folder)
 	CHECK(strstr(f.refused[1], "has the same name"));
 	plugin_folder_close(&f);
 	CHECK_INT(plugin_folder_open(in_dir("nowhere"), &f), -ENOENT);
+}
+
+/* The text of a list of options is read back as the same list; a damaged text is refused. */
+TEST(options_as_text)
+{
+	struct option_pair list[] = {{NULL, "a"}, {NULL, ""}}, map[] = {{"k", "1:2"}, {"", "v"}};
+	const struct instance_option all[] = {
+		{"name", {.kind = OPTION_TEXT, .text = "12:x"}},
+		{"tags", {.kind = OPTION_LIST, .pairs = list, .n = 2}},
+		{"none", {.kind = OPTION_LIST}},
+		{"map", {.kind = OPTION_MAP, .pairs = map, .n = 2}},
+		{"", {.kind = OPTION_TEXT, .text = ""}},
+	};
+	char *text = option_text(all, 5), *again, *none = option_text(NULL, 0);
+	struct instance_option *read;
+	size_t accepted = 0, len = strlen(text);
+	uint32_t n;
+
+	CHECK_STR(none, "");
+	CHECK_INT(option_text_read(text, &read, &n), 0);
+	CHECK_INT(n, 5);
+	CHECK(!read[1].value.pairs[0].key && read[3].value.pairs[1].key);
+	again = option_text(read, n);
+	CHECK_STR(again, text);
+	instance_option_list_free(read, n);
+	for (size_t i = 0; i < len; i++) {
+		char was = text[i];
+
+		text[i] = '\0'; /* ends between two options at most */
+		if (!option_text_read(text, &read, &n)) {
+			accepted++;
+			instance_option_list_free(read, n);
+		}
+		text[i] = '9';
+		if (!option_text_read(text, &read, &n))
+			instance_option_list_free(read, n);
+		text[i] = was;
+	}
+	CHECK_INT(accepted, 5);
+	CHECK_INT(option_text_read("1:a4", &read, &n), -EINVAL);
+	CHECK_INT(option_text_read("1:a25000:", &read, &n), -EINVAL);
+	CHECK_INT(option_text_read("-1:a1", &read, &n), -EINVAL);
+	free(text);
+	free(again);
+	free(none);
 }
 
 /* What is of another kind is not even loaded: its libraries cost memory in every process. */
