@@ -108,12 +108,13 @@ $(foreach f,$(FOLDERS),$(eval $(call plugin,$(notdir $(f)),$(f))))
 $(B)/obj/plugins/%.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
 
 # ---- the core's own BPF programs ----
-$(B)/bpf/sampler.bpf.o $(B)/bpf/cgroup_moves.bpf.o: $(B)/bpf/%.bpf.o: bpf/%.bpf.c
+$(B)/bpf/sampler.bpf.o $(B)/bpf/cgroup_moves.bpf.o $(B)/bpf/task_registers.bpf.o: $(B)/bpf/%.bpf.o: bpf/%.bpf.c
 	@mkdir -p $(@D)
 	$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
 $(B)/obj/core/bpf/object.o: $(B)/bpf/sampler.bpf.o
 $(B)/obj/core/bpf/cgroup_moves.o: $(B)/bpf/cgroup_moves.bpf.o
-$(B)/obj/core/bpf/object.o $(B)/obj/core/bpf/cgroup_moves.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
+$(B)/obj/core/bpf/task_registers.o: $(B)/bpf/task_registers.bpf.o
+$(B)/obj/core/bpf/object.o $(B)/obj/core/bpf/cgroup_moves.o $(B)/obj/core/bpf/task_registers.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
 
 # ---- tests ----
 vpath %.c tests/unit $(wildcard plugins/*/*)

@@ -96,6 +96,15 @@ struct emission_head {
 	__u16 unwinder; /* its number in the set of plugins */
 };
 
+/* What bpf/task_registers.bpf.c writes of a thread that is off its CPU. */
+struct task_record {
+	__u32 tid, is_32_bit;
+	__u64 nvcsw, nivcsw; /* how often it was taken off its CPU: voluntarily, and not */
+	__u64 tls;           /* base of fs */
+	__u64 regs[17];      /* x86-64, by DWARF number */
+	__s64 syscall;       /* its number; negative: it entered the kernel otherwise */
+};
+
 #define RECORD_STACK_HEAD __builtin_offsetof(struct record_stack, words)
 #define RECORD_COPY_HEAD __builtin_offsetof(struct record_copy, stack)
 

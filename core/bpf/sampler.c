@@ -11,13 +11,13 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../bpf/records.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "bpf/linker.h"
+#include "bpf/programs.h"
 #include "bpf/sampler_events.h"
 #include "bpf/sampler_state.h"
 
@@ -171,15 +171,6 @@ static int load(struct bpf_sampler *b)
 	return map_shared(b);
 }
 
-#define FIRST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO of linux/proc_ns.h */
-
-static bool is_first_namespace(void)
-{
-	struct stat st;
-
-	return !stat("/proc/self/ns/pid", &st) && st.st_ino == FIRST_PID_NAMESPACE;
-}
-
 static char *explain(int r, const char *what)
 {
 	const char *hint = r == -EPERM || r == -EACCES ? " (it needs CAP_BPF and CAP_PERFMON)" : "";
@@ -211,7 +202,7 @@ int bpf_sampler_open(struct bpf_sampler **ret, const struct plugin_set *set,
 		goto out;
 	libbpf_set_print(log_libbpf);
 	b->set = set;
-	b->foreign_pids = !is_first_namespace();
+	b->foreign_pids = !programs_see_our_pids();
 	b->slabs.n = (uint32_t)((o->table_bytes ? o->table_bytes : DEFAULT_TABLES) / SLAB_BYTES);
 	b->chunks.n = (o->chunks ? o->chunks : DEFAULT_CHUNKS) + 1;
 	r = sampler_object_choose(b, why);

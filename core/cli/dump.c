@@ -26,7 +26,7 @@ struct dump_command {
 	struct selection selection;
 	pid_t tids[MAX_TIDS];
 	uint32_t ntids;
-	bool json, native, inlines, cache;
+	bool json, native, inlines, cache, stop;
 	struct profiler profiler;
 	struct buf out;
 	uint32_t printed; /* processes */
@@ -122,7 +122,8 @@ static int check(pid_t pid, const struct dump *d)
 		}
 		if (d->threads[i].miss == DUMP_NO_STOP) {
 			log_error("process %d did not stop: a thread in uninterruptible sleep "
-				  "cannot be looked at before its wait ends",
+				  "cannot be stopped before its wait ends: run fusee as root, "
+				  "without --stop",
 				  (int)pid);
 			return 1;
 		}
@@ -197,7 +198,8 @@ static int print(struct dump_command *o, pid_t pid, const struct dump *d, const 
 
 static int dump_pid(struct dump_command *o, pid_t pid)
 {
-	const struct dump_options what = {.pid = pid, .tids = o->tids, .ntids = o->ntids};
+	const struct dump_options what = {
+		.pid = pid, .tids = o->tids, .ntids = o->ntids, .stop = o->stop};
 	struct collector *c = NULL;
 	struct dump d = {0};
 	int r = collector_new(&c), code;
@@ -261,6 +263,7 @@ static const struct cli_option options[] = {
 	{"cgroup", 'G', "CGROUP", "the processes of a control group", CLI_CALL, .set = add_cgroup},
 	{"container", 0, "ID", "the processes of a container", CLI_CALL, .set = add_container},
 	{"thread", 0, "TID[,TID]", "only these threads", CLI_CALL, .set = add_tids},
+	{"stop", 0, NULL, "each thread is stopped, waiting threads too", CLI_TRUE, MEMBER(stop)},
 	{"native", 0, NULL, "the interpreter's own frames too", CLI_TRUE, MEMBER(native)},
 	{"no-inlines", 0, NULL, "no inlined functions", CLI_FALSE, MEMBER(inlines)},
 	{"no-cache", 0, NULL, "unwind tables are not read from or written to disk", CLI_FALSE,
@@ -273,8 +276,9 @@ const struct cli_command dump_command = {
 	.does = "print the stacks of all threads of a process, now",
 	.usage = "fusee dump [OPTION]... -p PID[,PID]\n"
 		 "Prints the stacks of all threads, of waiting threads too: the kernel's, the "
-		 "machine's and\nthe languages' frames. Each thread is stopped while its stack is "
-		 "read, and the output\nsays for how long.\n",
+		 "machine's and\nthe languages' frames. Threads that run are stopped while their "
+		 "stacks are read, and\nthe output says for how long; without root, waiting "
+		 "threads too.\n",
 	CLI_OPTIONS(options),
 };
 

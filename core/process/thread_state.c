@@ -121,6 +121,34 @@ int thread_state_read(pid_t pid, pid_t tid, struct thread_state *t)
 	return 0;
 }
 
+/* The number behind a key of /proc/PID/status. false: there is none. */
+static bool number_of(const char *text, const char *key, uint64_t *to)
+{
+	const char *at = strstr(text, key);
+
+	return at && sscanf(at + strlen(key), " %" SCNu64, to) == 1;
+}
+
+int thread_switches_read(pid_t pid, pid_t tid, uint64_t *voluntary, uint64_t *involuntary)
+{
+	struct thread_state t = {.tid = tid};
+	char text[8192];
+	int r;
+
+	/* The kernel waits until the thread is off its CPU, and by then it has counted that. A
+	 * state alone can say "sleeping" while the thread still runs. */
+	read_registers(pid, &t);
+	if (!t.waits)
+		return -EBUSY;
+	r = read_of(pid, tid, "status", text, sizeof(text));
+	if (r)
+		return r;
+	return number_of(text, "\nvoluntary_ctxt_switches:", voluntary) &&
+			       number_of(text, "\nnonvoluntary_ctxt_switches:", involuntary)
+		       ? 0
+		       : -EBADMSG;
+}
+
 const char *thread_state_text(char state)
 {
 	switch (state) {

@@ -24,6 +24,9 @@ struct thread_state {
 
 /* 0; -ESRCH: the thread has ended; or -errno. What is not readable is empty. */
 int thread_state_read(pid_t pid, pid_t tid, struct thread_state *);
+/* How often a thread was taken off its CPU: voluntarily, and not. 0; -EBUSY: it runs, or
+ * is about to; or -errno. */
+int thread_switches_read(pid_t pid, pid_t tid, uint64_t *voluntary, uint64_t *involuntary);
 /* "sleeping", "running". Static. */
 const char *thread_state_text(char state);
 #endif

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "process/procfs.h"
 #include "process/stopped_thread.h"
+#include "sampling/saved_registers.h"
 #include "sampling/thread_memory.h"
 #include "unwind/walk.h"
 
@@ -23,6 +24,7 @@ struct taking {
 	struct profiler *profiler;
 	const struct dump_options *o;
 	struct thread_memory *memory;
+	struct saved_registers *saved; /* NULL: threads are stopped */
 	int r;
 };
 
@@ -119,14 +121,54 @@ static void take_stack(struct taking *k, struct dumped_thread *d)
 	walk_steps_release(steps);
 }
 
+/* Unwinds the stack of a thread that does not run. false: it ran, or its stack is not known. */
+static bool take_unstopped(struct taking *k, struct dumped_thread *d)
+{
+	const struct task_record *saved = k->saved ? saved_registers_of(k->saved, d->state.tid)
+						   : NULL;
+	struct walk_steps *steps = NULL;
+	struct stopped_thread t;
+	struct task_record before;
+	struct sample s;
+	bool taken = false;
+	int r = -EAGAIN;
+
+	if (!saved)
+		return false;
+	before = *saved;
+	t = (struct stopped_thread){.tid = d->state.tid,
+				    .tls = before.tls,
+				    .in_syscall = before.syscall >= 0,
+				    .is_32_bit = before.is_32_bit};
+	memcpy(t.regs, before.regs, sizeof(t.regs));
+	thread_memory_begin(k->memory, k->o->pid, t.regs[7]);
+	s = sample_of(k->o->pid, &t, &k->memory->reader);
+	for (int i = 1; i <= MAX_STOPS && r == -EAGAIN; i++) {
+		r = pipeline_walk_stopped(k->profiler->pipeline, &s, i < MAX_STOPS, &steps);
+		if (r == -EAGAIN)
+			worker_wait_until(k->profiler->worker, clock_now() + WORKER_NS);
+	}
+	if (!r && saved_registers_hold(k->saved, &before)) {
+		pipeline_add_stopped(k->profiler->pipeline, &s);
+		taken = true;
+	}
+	walk_steps_release(steps);
+	return taken;
+}
+
 static void take_thread(struct taking *k, struct dumped_thread *d)
 {
-	int r = thread_state_read(k->o->pid, d->state.tid, &d->state);
+	int r;
 
+	if (k->saved) /* before the state, which then is of the same wait */
+		saved_registers_of(k->saved, d->state.tid);
+	r = thread_state_read(k->o->pid, d->state.tid, &d->state);
 	if (r == -ESRCH || d->state.state == 'Z' || d->state.state == 'X')
 		d->miss = DUMP_ENDED;
 	else if (d->state.kernel)
 		d->miss = DUMP_KERNEL;
+	else if (take_unstopped(k, d))
+		d->miss = DUMP_TAKEN;
 	else if (d->state.tracer)
 		d->miss = DUMP_TRACED;
 	else
@@ -201,9 +243,11 @@ int dump_process(struct dump *d, struct profiler *p, const struct dump_options *
 	k.memory = thread_memory_new();
 	if (!k.memory)
 		return -ENOMEM;
+	k.saved = o->stop || kernel ? NULL : saved_registers_new(o->pid);
 	r = -pthread_create(&thread, NULL, take_all, &k);
 	if (!r)
 		r = -pthread_join(thread, NULL);
+	saved_registers_free(k.saved);
 	thread_memory_free(k.memory);
 	return r ? r : k.r;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes the stacks of all threads of a process now, of waiting threads too. Each thread is stopped
- * by ptrace(2) while its registers and the memory that its stack is unwound over are read. The
- * profiler is one without events. For one thread.
+ * Takes the stacks of all threads of a process now, of waiting threads too. Where the kernel
+ * permits it, the stacks of threads that do not run are read without a stop: their registers are
+ * those that the kernel saved, and that they did not run meanwhile is checked. Other threads are
+ * stopped by ptrace(2) while their registers and the memory that their stack is unwound over are
+ * read. The profiler is one without events. For one thread.
  */
 #ifndef SAMPLING_DUMP_H
 #define SAMPLING_DUMP_H
@@ -28,7 +30,7 @@ struct dumped_thread {
 	struct thread_state state;
 	enum dump_miss miss;
 	uint64_t stopped_ns; /* in all, at most */
-	uint32_t stops;      /* more than one: unwind tables were missing at first */
+	uint32_t stops;      /* 0: it was not; more than one: something was missing at first */
 };
 
 struct dump {
@@ -42,6 +44,7 @@ struct dump_options {
 	pid_t pid;
 	const pid_t *tids; /* only these threads; ntids 0: all */
 	uint32_t ntids;
+	bool stop; /* each thread is stopped, also where that is not necessary */
 };
 
 /* Adds the threads of one process, and their stacks to the collector in slot 0. 0; -ESRCH: there is

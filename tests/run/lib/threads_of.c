@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -199,6 +200,24 @@ static void *run_vfork(void *arg)
 	return arg;
 }
 
+/* Ends with EINTR if the thread is stopped. */
+__attribute__((noinline)) static void wait_by_epoll(void)
+{
+	struct epoll_event e;
+	int fd = epoll_create1(0);
+
+	say("epolls", "wait_by_epoll run_epolls");
+	if (epoll_wait(fd, &e, 1, -1) < 0)
+		interrupted++;
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void *run_epolls(void *arg)
+{
+	wait_by_epoll();
+	return arg;
+}
+
 static void start(void *(*run)(void *))
 {
 	pthread_attr_t a;
@@ -217,7 +236,9 @@ static void start_all(const char *what)
 	const int n = sizeof(all) / sizeof(*all);
 
 	pthread_mutex_lock(&locked);
-	if (!strcmp(what, "all"))
+	if (!strcmp(what, "epoll"))
+		start(run_epolls);
+	if (!strcmp(what, "all") || !strcmp(what, "epoll"))
 		for (int i = 0; i < n; i++)
 			start(all[i]);
 	for (int i = 0; !strcmp(what, "many") && i < 200; i++)
@@ -239,7 +260,7 @@ static void stop(int signal)
 	_exit(write(STDOUT_FILENO, "ok\n", 3) == 3 ? 0 : 4);
 }
 
-/* threads_of all|many|brief|deep|vfork [DEPTH] */
+/* threads_of all|epoll|many|brief|deep|vfork [DEPTH] */
 int main(int argc, char **argv)
 {
 	const struct timespec pause = {0, 200000000};

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * User registers of the threads of a process that are off their CPUs, as the kernel saved them:
+ * nothing is stopped. It needs CAP_BPF and CAP_PERFMON. For one thread.
+ */
+#ifndef BPF_READ_TASK_REGISTERS_H
+#define BPF_READ_TASK_REGISTERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "../../bpf/records.h"
+
+struct task_registers;
+
+/* 0; -errno: the kernel has no such iterator or does not permit it, or pids here are not those of
+ * the first pid namespace. */
+int task_registers_open(struct task_registers **ret, pid_t pid);
+void task_registers_close(struct task_registers *); /* NULL is fine */
+/* Calls each() for each thread that is off its CPU. 0 or -errno. */
+int task_registers_read(struct task_registers *,
+			void (*each)(void *arg, const struct task_record *), void *arg);
+#endif
