@@ -3,21 +3,22 @@
 
 #include <stdlib.h>
 
+#include <fusee/code.h>
+
 #include "find.h"
 #include "tables.h"
 #include "versions.h"
 
 #define EVAL "_PyEval_EvalFrameDefault"
-#define MOST_CODE (1u << 20) /* bytes of the interpreter's function */
-#define GET_VERSION 256      /* bytes of Py_GetVersion() that are looked at */
+#define GET_VERSION 256 /* bytes of Py_GetVersion() that are looked at */
 
 struct interpreter {
 	const struct fusee_self *self;
 	const struct fusee_unwinder_host *host;
 	uint64_t file;
 	struct fusee_range runtime, eval, cold;
-	struct python_code_bytes code; /* of eval */
-	uint32_t version;              /* PY_VERSION_HEX; 0: not known */
+	struct fusee_code code; /* of eval */
+	uint32_t version;       /* PY_VERSION_HEX; 0: not known */
 	uint32_t claim_flags;
 	uint32_t words[PYTHON_WORDS];
 };
@@ -114,81 +115,11 @@ static int find_version(struct interpreter *in)
 
 /* ---- its code ---- */
 
-#define CANDIDATES 16
-#define JUMPS                                                                               \
-	8 /* into a function, behind its first byte, that make it a part of the interpreter \
-	   */
-
-struct candidate {
-	struct fusee_range at;
-	uint32_t jumps;
-};
-
-/* Counts a jump out of the interpreter's function. */
-static void count_jump(const struct interpreter *in, struct candidate *c, uint64_t to)
-{
-	struct fusee_range at;
-
-	for (int i = 0; i < CANDIDATES && c[i].jumps; i++)
-		if (to >= c[i].at.lo && to < c[i].at.hi) {
-			c[i].jumps++;
-			return;
-		}
-	if (in->host->file_function(in->file, to, &at) || at.lo == to || to >= at.hi)
-		return;
-	for (int i = 0; i < CANDIDATES; i++)
-		if (!c[i].jumps) {
-			c[i].at = at;
-			c[i].jumps = 1;
-			return;
-		}
-}
-
-/* Compilers move code that is rarely used away, to a function of its own that has no name in
- * stripped files: that function which most jumps from the interpreter into the middle of functions
- * go to.
- */
+/* Its cold part has a symbol, or is found by the jumps into it. */
 static void find_cold(struct interpreter *in)
 {
-	struct candidate c[CANDIDATES] = {0};
-	const unsigned char *p = in->code.at;
-	int best = 0;
-
-	if (!in->host->file_symbol(in->file, EVAL ".cold", &in->cold))
-		return;
-	for (uint32_t i = 0; i + 6 <= in->code.n; i++) {
-		uint32_t n = p[i] == 0xe9 ? 1 : p[i] == 0x0f && (p[i + 1] & 0xf0) == 0x80 ? 2 : 0;
-		uint64_t to = in->eval.lo + i + n + 4 + (uint64_t)(int32_t)u32(p + i + n);
-
-		if (n && to - in->eval.lo >= in->code.n)
-			count_jump(in, c, to);
-	}
-	for (int i = 1; i < CANDIDATES; i++)
-		if (c[i].jumps > c[best].jumps)
-			best = i;
-	if (c[best].jumps >= JUMPS)
-		in->cold = c[best].at;
-}
-
-/* Reads the interpreter's function. 0 or -errno. */
-static int read_code(struct interpreter *in)
-{
-	uint64_t n = in->eval.hi - in->eval.lo;
-	unsigned char *code;
-	int err;
-
-	if (in->eval.hi <= in->eval.lo || n > MOST_CODE)
-		return -EBADMSG;
-	code = malloc(n);
-	if (!code)
-		return -ENOMEM;
-	err = in->host->file_read(in->file, in->eval.lo, code, (uint32_t)n);
-	if (err) {
-		free(code);
-		return err;
-	}
-	in->code = (struct python_code_bytes){code, (uint32_t)n};
-	return 0;
+	if (in->host->file_symbol(in->file, EVAL ".cold", &in->cold))
+		fusee_find_cold(in->host, in->file, &in->code, &in->cold);
 }
 
 /* ---- all of it ---- */
@@ -216,7 +147,7 @@ static int publish(struct interpreter *in)
 	struct python_places places;
 	int err;
 
-	python_find_places(in->code, in->words, &places);
+	python_find_places((struct python_code_bytes){in->code.at, in->code.n}, in->words, &places);
 	find_cold(in);
 	in->claim_flags = claim_flags(in);
 	in->words[PYTHON_RUNTIME] = (uint32_t)in->runtime.lo;
@@ -247,10 +178,10 @@ int python_inspect(const struct fusee_self *self, uint64_t file)
 	err = find_version(&in);
 	if (err)
 		return err;
-	err = read_code(&in);
+	err = fusee_read_code(in.host, in.file, in.eval, &in.code);
 	if (err)
 		return fusee_fail(self, err, "the code of the Python in it was not found");
 	err = publish(&in);
-	free((void *)in.code.at);
+	free(in.code.at);
 	return err;
 }

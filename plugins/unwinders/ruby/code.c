@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_CODE (1u << 20) /* bytes of a function that is read */
-
 int64_t ruby_s32(const unsigned char *p)
 {
 	int32_t v;
@@ -15,7 +13,7 @@ int64_t ruby_s32(const unsigned char *p)
 	return v;
 }
 
-uint64_t ruby_target(const struct ruby_code *c, uint32_t i, uint32_t behind)
+uint64_t ruby_target(const struct fusee_code *c, uint32_t i, uint32_t behind)
 {
 	return c->vaddr + i + behind + (uint64_t)ruby_s32(c->at + i + behind - 4);
 }
@@ -24,23 +22,6 @@ void ruby_set_address(uint32_t *words, uint64_t vaddr)
 {
 	words[0] = (uint32_t)vaddr;
 	words[1] = (uint32_t)(vaddr >> 32);
-}
-
-int ruby_read_code(const struct ruby_file *in, struct fusee_range r, struct ruby_code *code)
-{
-	int err;
-
-	if (r.hi <= r.lo || r.hi - r.lo > MOST_CODE)
-		return -EBADMSG;
-	code->vaddr = r.lo;
-	code->n = (uint32_t)(r.hi - r.lo);
-	code->at = malloc(code->n);
-	if (!code->at)
-		return -ENOMEM;
-	err = in->host->file_read(in->file, r.lo, code->at, code->n);
-	if (err)
-		free(code->at);
-	return err;
 }
 
 int ruby_begins(const struct ruby_file *in, uint64_t vaddr, struct fusee_range *at)
@@ -65,7 +46,8 @@ void ruby_search_add(struct ruby_search *s, struct fusee_range r)
 		s->at[s->n++] = r;
 }
 
-void ruby_search_calls(const struct ruby_file *in, const struct ruby_code *c, struct ruby_search *s)
+void ruby_search_calls(const struct ruby_file *in, const struct fusee_code *c,
+		       struct ruby_search *s)
 {
 	struct fusee_range at;
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include <fusee/helpers.h>
+#include <fusee/code.h>
 
 #include "words.h"
 
@@ -18,21 +18,12 @@ struct ruby_file {
 	uint32_t words[RUBY_WORDS];
 };
 
-/* Bytes of the file. */
-struct ruby_code {
-	uint64_t vaddr;
-	unsigned char *at;
-	uint32_t n;
-};
-
 /* The signed 32 bits at p. */
 int64_t ruby_s32(const unsigned char *p);
 /* Where a reference of 32 bits, which ends `behind` bytes behind byte i, leads to. */
-uint64_t ruby_target(const struct ruby_code *c, uint32_t i, uint32_t behind);
+uint64_t ruby_target(const struct fusee_code *c, uint32_t i, uint32_t behind);
 void ruby_set_address(uint32_t *words, uint64_t vaddr);
 
-/* The caller frees code->at. 0 or -errno. */
-int ruby_read_code(const struct ruby_file *, struct fusee_range, struct ruby_code *code);
 /* The function with this symbol, with the end that call frame information gives it. 0 or -ENOENT.
  */
 int ruby_function(const struct ruby_file *, const char *name, struct fusee_range *at);
@@ -50,6 +41,6 @@ struct ruby_search {
 /* Adds a function that is not there yet; what has no room is not searched. */
 void ruby_search_add(struct ruby_search *, struct fusee_range);
 /* Adds the functions that a function calls or jumps to. */
-void ruby_search_calls(const struct ruby_file *, const struct ruby_code *, struct ruby_search *);
+void ruby_search_calls(const struct ruby_file *, const struct fusee_code *, struct ruby_search *);
 
 #endif

@@ -16,7 +16,7 @@ static int stores_below(const unsigned char *p, unsigned char opcode, unsigned i
 }
 
 /* The function whose address code near byte `from` puts into this register: lea F(%rip),%reg. */
-static int function_in(const struct ruby_file *in, const struct ruby_code *c, uint32_t from,
+static int function_in(const struct ruby_file *in, const struct fusee_code *c, uint32_t from,
 		       unsigned int reg, struct fusee_range *at)
 {
 	for (uint32_t i = from > NEAR ? from - NEAR : 0; i + 7 <= c->n && i < from + NEAR; i++)
@@ -34,7 +34,7 @@ static int function_in(const struct ruby_file *in, const struct ruby_code *c, ui
  *
  *	movq $0,-8(%a); ..; mov %f,-8(%b)
  */
-static int find_in(struct ruby_file *in, const struct ruby_code *c)
+static int find_in(struct ruby_file *in, const struct fusee_code *c)
 {
 	static const unsigned char zero[4];
 	unsigned int reg;
@@ -55,14 +55,14 @@ void ruby_find_fiber_entry(struct ruby_file *in)
 	static const char *const from[] = {"rb_fiber_resume_kw", "rb_fiber_resume"};
 	struct ruby_search s = {.n = 0};
 	struct fusee_range at;
-	struct ruby_code c;
+	struct fusee_code c;
 	int found = 0;
 
 	for (size_t i = 0; i < sizeof(from) / sizeof(*from); i++)
 		if (!ruby_function(in, from[i], &at))
 			ruby_search_add(&s, at);
 	for (uint32_t i = 0; i < s.n && !found; i++) {
-		if (ruby_read_code(in, s.at[i], &c))
+		if (fusee_read_code(in->host, in->file, s.at[i], &c))
 			continue;
 		found = find_in(in, &c);
 		ruby_search_calls(in, &c, &s);

@@ -13,59 +13,8 @@
 
 /* ---- the interpreter's functions ---- */
 
-#define CANDIDATES 16
-#define JUMPS 8 /* into the middle of a function that make it a part of the interpreter */
-
-struct candidate {
-	struct fusee_range at;
-	uint32_t jumps;
-};
-
-/* Counts a jump out of the interpreter. */
-static void count_jump(const struct ruby_file *in, struct candidate *c, uint64_t to)
-{
-	struct fusee_range at;
-
-	for (int i = 0; i < CANDIDATES && c[i].jumps; i++)
-		if (to >= c[i].at.lo && to < c[i].at.hi) {
-			c[i].jumps++;
-			return;
-		}
-	if (in->host->file_function(in->file, to, &at) || at.lo == to)
-		return;
-	for (int i = 0; i < CANDIDATES; i++)
-		if (!c[i].jumps) {
-			c[i].at = at;
-			c[i].jumps = 1;
-			return;
-		}
-}
-
-/* Compilers move code that is rarely used away, to a function of its own without a symbol: the
- * function which most jumps from the interpreter into the middle of functions go to. */
-static void find_cold(struct ruby_file *in, const struct ruby_code *c)
-{
-	struct candidate found[CANDIDATES] = {0};
-	int best = 0;
-
-	for (uint32_t i = 0; i + 6 <= c->n; i++) {
-		uint32_t n = c->at[i] == 0xe9                                    ? 1
-			     : c->at[i] == 0x0f && (c->at[i + 1] & 0xf0) == 0x80 ? 2
-										 : 0;
-		uint64_t to = c->vaddr + i + n + 4 + (uint64_t)ruby_s32(c->at + i + n);
-
-		if (n && to - c->vaddr >= c->n)
-			count_jump(in, found, to);
-	}
-	for (int i = 1; i < CANDIDATES; i++)
-		if (found[i].jumps > found[best].jumps)
-			best = i;
-	if (found[best].jumps >= JUMPS)
-		in->cold = found[best].at;
-}
-
 /* Bytes of the core until it has its first control frame, ec->cfp, in r15; 0: not found. */
-static uint32_t end_of_prologue(const struct ruby_code *c)
+static uint32_t end_of_prologue(const struct fusee_code *c)
 {
 	/* mov 16(%reg),%r15 */
 	for (uint32_t i = 0; i + 4 <= c->n && i < 256; i++)
@@ -78,7 +27,7 @@ static uint32_t end_of_prologue(const struct ruby_code *c)
 #define NEAR 128 /* bytes between a part's beginning and the function's return, at most */
 
 /* The byte behind the first return at `from` or soon after: a pop, ret. 0: there is none near. */
-static uint32_t end_of_return(const struct ruby_code *c, uint32_t from)
+static uint32_t end_of_return(const struct fusee_code *c, uint32_t from)
 {
 	for (uint32_t i = from; i + 2 <= c->n && i < from + NEAR; i++)
 		if ((c->at[i] & 0xf8) == 0x58 && c->at[i + 1] == 0xc3)
@@ -88,7 +37,7 @@ static uint32_t end_of_return(const struct ruby_code *c, uint32_t from)
 
 /* Where the jump or the jump if equal at byte i goes; c->n: it is none, or goes out of the
  * function. */
-static uint32_t jump_at(const struct ruby_code *c, uint32_t i)
+static uint32_t jump_at(const struct fusee_code *c, uint32_t i)
 {
 	const unsigned char *p = c->at + i;
 	uint64_t to = p[0] == 0xe9                     ? i + 5 + (uint64_t)ruby_s32(p + 1)
@@ -100,7 +49,7 @@ static uint32_t jump_at(const struct ruby_code *c, uint32_t i)
 }
 
 /* Where the core returns: from the comparison of the stack's canary on. */
-static void find_core_end(const struct ruby_code *c, uint32_t words[2])
+static void find_core_end(const struct fusee_code *c, uint32_t words[2])
 {
 	static const unsigned char canary[] = {0x64, 0x48, 0x2b,
 					       0x04, 0x25, 0x28}; /* sub %fs:40,%rax */
@@ -117,7 +66,7 @@ static void find_core_end(const struct ruby_code *c, uint32_t words[2])
 }
 
 /* Where rb_vm_exec() returns behind its call of the core: at once, or at the end of a jump. */
-static void find_exec_end(const struct ruby_code *c, uint64_t core, uint32_t *words)
+static void find_exec_end(const struct fusee_code *c, uint64_t core, uint32_t *words)
 {
 	uint32_t at = 0;
 
@@ -142,20 +91,20 @@ static void find_exec_end(const struct ruby_code *c, uint64_t core, uint32_t *wo
 /* Finds where the functions begin and end, and the core's cold part. 0 or -errno. */
 static int find_parts(struct ruby_file *in)
 {
-	struct ruby_code c;
+	struct fusee_code c;
 	int err;
 
 	if (in->core.hi) {
-		err = ruby_read_code(in, in->exec, &c);
+		err = fusee_read_code(in->host, in->file, in->exec, &c);
 		if (err)
 			return err;
 		find_exec_end(&c, in->core.lo, in->words + RUBY_EXEC_END);
 		free(c.at);
 	}
-	err = ruby_read_code(in, in->core.hi ? in->core : in->exec, &c);
+	err = fusee_read_code(in->host, in->file, in->core.hi ? in->core : in->exec, &c);
 	if (err)
 		return err;
-	find_cold(in, &c);
+	fusee_find_cold(in->host, in->file, &c, &in->cold);
 	in->words[RUBY_CORE_BEGIN_TO] = end_of_prologue(&c);
 	find_core_end(&c, in->words + RUBY_CORE_END);
 	free(c.at);
@@ -165,10 +114,10 @@ static int find_parts(struct ruby_file *in)
 /* Is it vm_exec_core()? 1: it is. */
 static int is_core(const struct ruby_file *in, struct fusee_range r)
 {
-	struct ruby_code c;
+	struct fusee_code c;
 	int is;
 
-	if (r.hi - r.lo < LARGE || ruby_read_code(in, r, &c))
+	if (r.hi - r.lo < LARGE || fusee_read_code(in->host, in->file, r, &c))
 		return 0;
 	is = end_of_prologue(&c) != 0;
 	free(c.at);
@@ -180,9 +129,9 @@ static int is_core(const struct ruby_file *in, struct fusee_range r)
 static int follow(struct ruby_file *in, struct ruby_search *s, uint32_t i)
 {
 	struct fusee_range at;
-	struct ruby_code c;
+	struct fusee_code c;
 
-	if (ruby_read_code(in, s->at[i], &c))
+	if (fusee_read_code(in->host, in->file, s->at[i], &c))
 		return 0;
 	for (uint32_t k = 0; k + 5 <= c.n && !in->core.hi; k++) {
 		if ((c.at[k] & 0xfe) != 0xe8 || !ruby_begins(in, ruby_target(&c, k, 5), &at))
@@ -229,7 +178,7 @@ struct references {
 };
 
 /* Adds the words of memory that code reads from rip or compares with a register. */
-static void add_references(struct references *r, const struct ruby_code *c)
+static void add_references(struct references *r, const struct fusee_code *c)
 {
 	for (uint32_t i = 1; i + 5 <= c->n && r->n < REFERENCES; i++)
 		if ((c->at[i] & 0xc7) == 5 &&
@@ -243,14 +192,14 @@ static void find_symbols(struct ruby_file *in)
 {
 	struct references r = {.n = 0};
 	struct fusee_range at;
-	struct ruby_code c, next;
+	struct fusee_code c, next;
 
-	if (ruby_function(in, "rb_id2str", &at) || ruby_read_code(in, at, &c))
+	if (ruby_function(in, "rb_id2str", &at) || fusee_read_code(in->host, in->file, at, &c))
 		return;
 	add_references(&r, &c);
 	for (uint32_t i = 0; i + 5 <= c.n; i++) {
 		if ((c.at[i] & 0xfe) != 0xe8 || !ruby_begins(in, ruby_target(&c, i, 5), &at) ||
-		    ruby_read_code(in, at, &next))
+		    fusee_read_code(in->host, in->file, at, &next))
 			continue;
 		add_references(&r, &next);
 		free(next.at);
@@ -268,10 +217,11 @@ static void find_symbols(struct ruby_file *in)
 static int find_key(struct ruby_file *in)
 {
 	struct fusee_range at;
-	struct ruby_code c;
+	struct fusee_code c;
 	int err = -ENOENT;
 
-	if (ruby_function(in, "ruby_native_thread_p", &at) || ruby_read_code(in, at, &c))
+	if (ruby_function(in, "ruby_native_thread_p", &at) ||
+	    fusee_read_code(in->host, in->file, at, &c))
 		return err;
 	/* mov key(%rip),%edi */
 	for (uint32_t i = 0; i + 6 <= c.n && err; i++)
@@ -366,10 +316,10 @@ static int find_in_code(struct ruby_file *in)
 	struct fusee_range at;
 	uint64_t got, block;
 	int64_t offset;
-	struct ruby_code c;
+	struct fusee_code c;
 	int err = -ENOENT;
 
-	if (ruby_function(in, "rb_yield", &at) || ruby_read_code(in, at, &c))
+	if (ruby_function(in, "rb_yield", &at) || fusee_read_code(in->host, in->file, at, &c))
 		return -ENOENT;
 	/* lea got(%rip),%rdi; call __tls_get_addr; mov offset(%rax),%reg */
 	for (uint32_t i = 0; i + 19 <= c.n && i < 128 && err; i++) {
