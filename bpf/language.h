@@ -166,6 +166,7 @@ FUSEE_FN void language_begin(struct fusee_unwind *u, struct scratch *s)
 	u->time_ns = bpf_ktime_get_ns();
 	u->value = s->record.tick.period;
 	u->npushed = 0;
+	u->stored = 0;
 	if (e)
 		e->n = e->at = 0;
 }
@@ -210,6 +211,7 @@ FUSEE_FN int append_pushed(struct fusee_unwind *u, struct scratch *s)
 	if (at > RECORD_MAX_WORDS - FRAME_MOST_WORDS)
 		return STEP_FULL;
 	u->npushed = 0;
+	u->stored++;
 	s->pushed = 1;
 	s->idle = 0;
 	if (is_equal_to(u, s, equal)) {
@@ -261,8 +263,10 @@ FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, struct chu
 	case FUSEE_AGAIN:
 		return s->idle < MAX_IDLE ? STEP_AGAIN : language_stop(u, s, WALK_FAULT_ENDLESS);
 	case FUSEE_NEXT:
+	case FUSEE_NEXT_OMIT:
 		if (u->sp <= sp)
 			return language_stop(u, s, WALK_FAULT_BACKWARDS);
+		s->pushed |= next == FUSEE_NEXT_OMIT;
 		r = append_unpushed(s, m, at);
 		if (r)
 			return r;

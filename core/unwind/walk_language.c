@@ -86,6 +86,7 @@ static bool add_pushed(struct walk_languages *l, struct fusee_unwind *u)
 	if (l->out->n >= WALK_MAX_FRAMES)
 		return false;
 	u->npushed = 0;
+	u->stored++;
 	l->pushed = true;
 	claims_expect_pushed(l->claims, l->process, l->current);
 	l->out->frames[l->out->n++] = (struct walk_frame){
@@ -126,6 +127,10 @@ static enum language_turn turns(struct walk_languages *l, struct fusee_unwind *u
 		return give_up(l, loss_text(LOSS_ENDLESS));
 	if (next == FUSEE_STOP)
 		return u->error ? give_up(l, unwinder_reason(ops, u->error)) : LANGUAGE_END;
+	if (next == FUSEE_NEXT_OMIT) {
+		l->pushed = true;
+		next = FUSEE_NEXT;
+	}
 	if (next == FUSEE_NEXT && u->sp > sp)
 		return LANGUAGE_NEXT;
 	if (next == FUSEE_NEXT) {

@@ -80,6 +80,7 @@ enum fusee_next {
 	FUSEE_NATIVE,     /* language: the frames are pushed; native unwinders step from here */
 	FUSEE_AGAIN,      /* the core calls the step again at the same place */
 	FUSEE_NATIVE_TOO, /* language: as FUSEE_NATIVE; the native frame is shown too, as caller */
+	FUSEE_NEXT_OMIT,  /* language: as FUSEE_NEXT; the native frame is not shown */
 };
 
 enum fusee_unwind_flags {
@@ -134,7 +135,7 @@ struct fusee_unwind {
 	__u32 npushed;         /* 1: a frame is pushed; the core stores it and sets 0 */
 	__u32 pushed_words;    /* of that frame: 2 or 4 */
 	__u32 push_flags;      /* enum fusee_push_flags */
-	__u32 pad;
+	__u32 stored;          /* frames of languages that the core has stored of this stack */
 };
 
 #define FUSEE_EMIT_BYTES 2048u /* of one emission at most */

@@ -65,6 +65,19 @@ FUSEE_FN int python(struct fusee_unwind *u)
 	return FUSEE_PASS;
 }
 
+/* What a trampoline called is the interpreter, for one function. If an unwinder has shown a
+ * function since the last trampoline, it is this function, and with its line: the trampoline is
+ * omitted. */
+FUSEE_FN int once(struct fusee_unwind *u, int next)
+{
+	__u64 shown = u->scratch[0];
+
+	if (next != FUSEE_NEXT)
+		return next;
+	u->scratch[0] = u->stored;
+	return shown == u->stored ? FUSEE_NEXT : FUSEE_NEXT_OMIT;
+}
+
 /* Ends the stack where the chain of frame pointers ends. */
 FUSEE_FN int erlang(struct fusee_unwind *u)
 {
@@ -82,7 +95,7 @@ static int perfmap_step(struct fusee_unwind *u)
 {
 	u->error = 0;
 	if (u->claim_arg == PERFMAP_PYTHON)
-		return python(u);
+		return once(u, python(u));
 	if (u->claim_arg == PERFMAP_ERLANG)
 		return erlang(u);
 	return FUSEE_PASS;

@@ -116,6 +116,27 @@ TEST(python_callers)
 	CHECK_INT(n.u.error, PERFMAP_REASON_UNREADABLE);
 }
 
+/* A trampoline is omitted where its function was shown by another unwinder. */
+TEST(python_once)
+{
+	static struct world w;
+	struct fusee_native n;
+
+	write_trampolines(&w, 11);
+	n = start(&w, PERFMAP_PYTHON, CODE + 6, STACK + 24, 0);
+	n.u.stored = 1;
+	CHECK_INT(fusee_step_perfmap(&n.u), FUSEE_NEXT_OMIT);
+	CHECK_INT(n.u.pc, CALLER);
+	n.u.pc = CODE + 17; /* its caller's; nothing was shown in between */
+	n.u.sp = STACK + 24;
+	CHECK_INT(fusee_step_perfmap(&n.u), FUSEE_NEXT);
+	CHECK_INT(n.u.pc, CALLER);
+	n.u.pc = CODE + 28;
+	n.u.sp = STACK + 24;
+	n.u.stored = 3;
+	CHECK_INT(fusee_step_perfmap(&n.u), FUSEE_NEXT_OMIT);
+}
+
 /* Frame pointers lead on, until there is none. */
 TEST(erlang)
 {
