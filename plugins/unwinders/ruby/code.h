@@ -13,7 +13,8 @@ struct ruby_file {
 	const struct fusee_self *self;
 	const struct fusee_unwinder_host *host;
 	uint64_t file;
-	struct fusee_range exec, core, cold, fiber; /* vaddrs; hi 0: there is none */
+	struct fusee_range exec, core, cold; /* vaddrs; hi 0: there is none */
+	struct fusee_range coroutine[2];     /* with which stacks of fibers and threads begin */
 	uint32_t claim_flags;
 	uint32_t words[RUBY_WORDS];
 };

@@ -34,7 +34,7 @@ static int function_in(const struct ruby_file *in, const struct fusee_code *c, u
  *
  *	movq $0,-8(%a); ..; mov %f,-8(%b)
  */
-static int find_in(struct ruby_file *in, const struct fusee_code *c)
+static int find_in(const struct ruby_file *in, const struct fusee_code *c, struct fusee_range *at)
 {
 	static const unsigned char zero[4];
 	unsigned int reg;
@@ -43,31 +43,41 @@ static int find_in(struct ruby_file *in, const struct fusee_code *c)
 		if (!stores_below(c->at + i, 0xc7, &reg) || memcmp(c->at + i + 4, zero, 4))
 			continue;
 		for (uint32_t k = i + 8; k < i + 8 + NEAR; k++)
-			if (stores_below(c->at + k, 0x89, &reg) &&
-			    function_in(in, c, k, reg, &in->fiber))
+			if (stores_below(c->at + k, 0x89, &reg) && function_in(in, c, k, reg, at))
 				return 1;
 	}
 	return 0;
 }
 
-void ruby_find_fiber_entry(struct ruby_file *in)
+/* Searches the functions on the way from one of these. */
+static void search(struct ruby_file *in, const char *const *from, struct fusee_range *found)
 {
-	static const char *const from[] = {"rb_fiber_resume_kw", "rb_fiber_resume"};
 	struct ruby_search s = {.n = 0};
 	struct fusee_range at;
 	struct fusee_code c;
-	int found = 0;
+	int is_found = 0;
 
-	for (size_t i = 0; i < sizeof(from) / sizeof(*from); i++)
-		if (!ruby_function(in, from[i], &at))
+	for (; *from; from++)
+		if (!ruby_function(in, *from, &at))
 			ruby_search_add(&s, at);
-	for (uint32_t i = 0; i < s.n && !found; i++) {
+	for (uint32_t i = 0; i < s.n && !is_found; i++) {
 		if (fusee_read_code(in->host, in->file, s.at[i], &c))
 			continue;
-		found = find_in(in, &c);
+		is_found = find_in(in, &c, found);
 		ruby_search_calls(in, &c, &s);
 		free(c.at);
 	}
-	if (!found)
-		in->fiber = (struct fusee_range){0};
+	if (!is_found)
+		*found = (struct fusee_range){0};
+}
+
+void ruby_find_coroutines(struct ruby_file *in)
+{
+	static const char *const fibers[] = {"rb_fiber_resume_kw", "rb_fiber_resume", NULL};
+	static const char *const threads[] = {"rb_thread_create", NULL};
+
+	search(in, fibers, &in->coroutine[0]);
+	search(in, threads, &in->coroutine[1]);
+	if (in->coroutine[1].lo == in->coroutine[0].lo)
+		in->coroutine[1] = (struct fusee_range){0};
 }

@@ -4,8 +4,8 @@
 
 #include "code.h"
 
-/* Sets in->fiber to fiber_entry(), the outermost function on the C stack of each fiber, if it can
- * be found. */
-void ruby_find_fiber_entry(struct ruby_file *in);
+/* Sets in->coroutine to fiber_entry(), the outermost function on the C stack of each fiber, and
+ * from 3.3 on co_start(), that of threads of ractors, as far as they are found. */
+void ruby_find_coroutines(struct ruby_file *in);
 
 #endif

@@ -18,6 +18,7 @@ struct process {
 	uint64_t id;
 	void *functions, *places; /* trees, by key */
 	uint64_t bytes;
+	struct ruby_library library;
 };
 
 struct place {
@@ -69,6 +70,13 @@ static struct process *process_of(void **processes, uint64_t id)
 	if (p)
 		p->id = id;
 	return insert(processes, p) ? NULL : p;
+}
+
+struct ruby_library *ruby_functions_library(void **processes, uint64_t process)
+{
+	struct process *p = process_of(processes, process);
+
+	return p ? &p->library : NULL;
 }
 
 /* Bytes of the label, with the class before the method's name: "block in Class#method". NULL `to`:

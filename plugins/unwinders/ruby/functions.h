@@ -12,6 +12,14 @@ struct ruby_named {
 	const char *label, *path;
 };
 
+/* Where the library of a process is: its bias and its code. hi 0: not known. */
+struct ruby_library {
+	uint64_t bias, lo, hi;
+};
+
+/* The process's own, which the caller may change. NULL: no memory. */
+struct ruby_library *ruby_functions_library(void **processes, uint64_t process);
+
 /* Adds an emission of a process: `bytes` can be anything. 0; -EBADMSG: it is no emission of the
  * step; -ENOSPC: the process has too many functions; -ENOMEM. Any thread, one at a time. */
 int ruby_functions_add(void **processes, uint64_t process, uint32_t kind, uint64_t key,

@@ -88,6 +88,40 @@ static void find_exec_end(const struct fusee_code *c, uint64_t core, uint32_t *w
 	}
 }
 
+#define AFTER_JIT 24 /* bytes in which rb_vm_exec() takes what code of YJIT returned */
+
+/* The operand of cmpq $imm8,.. at p, which has 9 bytes; 0: it is another instruction. */
+static uint32_t compared(const unsigned char *p)
+{
+	uint32_t mode = p[2] >> 6, sib = (p[2] & 7) == 4;
+
+	if (p[0] != 0x48 || p[1] != 0x83 || (p[2] & 0x38) != 0x38)
+		return 0;
+	return mode == 3 ? p[3] : mode == 1 ? p[4 + sib] : mode == 2 ? p[7 + sib] : 0;
+}
+
+/* rb_vm_exec() calls code that YJIT made, and compares what it returns: call *%rax; ..; cmpq
+ * $Qundef,.. */
+static void find_jit_calls(const struct fusee_code *c, uint32_t *words)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i + 2 + AFTER_JIT + 9 <= c->n && n < 4; i++) {
+		uint32_t undef = 0;
+
+		if (c->at[i] != 0xff || c->at[i + 1] != 0xd0)
+			continue;
+		for (uint32_t k = i + 2; k < i + 2 + AFTER_JIT && !undef; k++)
+			undef = compared(c->at + k);
+		if (!undef)
+			continue;
+		words[RUBY_EXEC_JIT + n] = i + 2;
+		words[RUBY_EXEC_JIT + n + 1] = i + 2 + AFTER_JIT;
+		words[RUBY_UNDEF] = undef;
+		n += 2;
+	}
+}
+
 /* Finds where the functions begin and end, and the core's cold part. 0 or -errno. */
 static int find_parts(struct ruby_file *in)
 {
@@ -99,6 +133,7 @@ static int find_parts(struct ruby_file *in)
 		if (err)
 			return err;
 		find_exec_end(&c, in->core.lo, in->words + RUBY_EXEC_END);
+		find_jit_calls(&c, in->words);
 		free(c.at);
 	}
 	err = fusee_read_code(in->host, in->file, in->core.hi ? in->core : in->exec, &c);
@@ -393,8 +428,8 @@ static int publish(struct ruby_file *in)
 		err = claim(in, in->core, RUBY_CORE);
 	if (!err)
 		err = claim(in, in->cold, RUBY_COLD);
-	if (!err)
-		err = claim(in, in->fiber, RUBY_FIBER);
+	for (int i = 0; i < 2 && !err; i++)
+		err = claim(in, in->coroutine[i], RUBY_COROUTINE);
 	return err ? err : 1;
 }
 
@@ -421,7 +456,7 @@ int ruby_inspect(const struct fusee_self *self, uint64_t file)
 				  "the execution contexts of Ruby %s were not found in it",
 				  version);
 	find_symbols(&in);
-	ruby_find_fiber_entry(&in);
+	ruby_find_coroutines(&in);
 	if (!in.host->file_symbol(file, "ruby_current_vm_ptr", &at))
 		ruby_set_address(in.words + RUBY_VM, at.lo);
 	in.claim_flags = claim_flags(&in);

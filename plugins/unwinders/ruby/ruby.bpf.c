@@ -19,13 +19,15 @@ enum {
 	FRAME,   /* the next control frame */
 	END,     /* of the VM's stack */
 	SP,      /* of the C frame whose control frames are being pushed */
-	INSIDE,  /* vm_exec_core() of the next rb_vm_exec() has pushed its frames */
+	INSIDE,  /* 1: vm_exec_core() of the next rb_vm_exec() has pushed its frames; ALL_INSIDE */
 	ISEQ,    /* of the frame that is pushed; of a C function: its method entry */
 	BODY,    /* of the iseq; of a C function: its method's ID */
 	OWNER,   /* class or module of its method; 0: none */
 };
 
 #define LOOK 8 /* control frames that are passed over at once */
+
+#define ALL_INSIDE 2 /* code of YJIT has pushed those of the next C frame of the VM */
 
 #define NO_INSTRUCTION (~0ull)
 #define UNKNOWN_INSTRUCTION (~1ull) /* code made at run time has not written where it is */
@@ -129,6 +131,13 @@ FUSEE_FN int is_in(struct fusee_unwind *u, __u32 i)
 	return u->flags & FUSEE_FIRST && at >= word(u, i) && at < word(u, i + 1);
 }
 
+/* Has code of YJIT returned to rb_vm_exec(), and not for the core to go on? */
+FUSEE_FN int is_behind_jit(struct fusee_unwind *u)
+{
+	return (is_in(u, RUBY_EXEC_JIT) || is_in(u, RUBY_EXEC_JIT_2)) &&
+	       u->regs[FUSEE_X86_RAX] != word(u, RUBY_UNDEF);
+}
+
 /* vm_exec_core() was interrupted. Has it popped the last of its control frames? 1: it has. */
 FUSEE_FN int core_is_done(struct fusee_unwind *u)
 {
@@ -162,16 +171,15 @@ FUSEE_FN __u64 next_iseq(struct fusee_unwind *u, __u64 frame)
 }
 
 /*
- * The walk comes to vm_exec_core(), which has called something. Has C pushed the innermost control
- * frame, and has vm_exec_core() not begun to run it? Such a frame is marked FINISH and is at its
- * first instruction; so may be a frame that this C frame runs. The r15 of this C frame decides,
- * which a callee has saved. 1: it has not begun.
+ * The walk comes to vm_exec_core(), or to code of YJIT, which has called something. Has C pushed
+ * the innermost control frame, and has the VM not begun to run it? Such a frame is marked FINISH
+ * and is at its first instruction; so may be a frame that this C frame runs. Its register `reg`
+ * decides, which a callee has saved: the control frame that it runs. 1: the VM has not begun.
  */
-static int is_pending(struct fusee_unwind *u, __u32 unused)
+static int is_pending(struct fusee_unwind *u, __u32 reg)
 {
 	__u64 frame = u->scratch[FRAME], flags = 0, pc, iseq, body, encoded, next, w;
 
-	(void)unused;
 	if (flags_of(u, frame, &flags) || !(flags & FRAME_FINISH) || AT(u, &pc, frame) ||
 	    AT(u, &iseq, frame + __builtin_offsetof(struct control_frame, iseq)) ||
 	    AT(u, &body, iseq + 16) || AT(u, &encoded, body + BODY_ENCODED) || pc != encoded)
@@ -185,7 +193,7 @@ static int is_pending(struct fusee_unwind *u, __u32 unused)
 		if (w == next || w == frame)
 			return w == next;
 	}
-	return u->regs[FUSEE_X86_R15] == next;
+	return u->regs[reg == FUSEE_X86_R13 ? FUSEE_X86_R13 : FUSEE_X86_R15] == next;
 }
 FUSEE_PART(fusee_ruby_is_pending, is_pending)
 
@@ -201,31 +209,30 @@ static int enter(struct fusee_unwind *u, __u32 code)
 	if (code == RUBY_CORE && is_in(u, RUBY_CORE_BEGIN))
 		return 0;
 	u->scratch[INSIDE] = code != RUBY_EXEC;
-	if (code == RUBY_EXEC && inside)
+	if (inside && (code == RUBY_EXEC || inside == ALL_INSIDE))
 		return 0;
 	if (!u->scratch[CONTEXT]) {
 		if (FUSEE_CALL(fusee_ruby_find_frames, u, 0))
 			return -1;
 		if (code != RUBY_EXEC && !(u->flags & FUSEE_FIRST) &&
-		    FUSEE_CALL(fusee_ruby_is_pending, u, 0) == 1)
+		    FUSEE_CALL(fusee_ruby_is_pending, u, FUSEE_X86_R15) == 1)
 			u->scratch[FRAME] += word(u, RUBY_FRAME_SIZE);
 	}
 	if (code == RUBY_EXEC)
-		return !is_in(u, RUBY_EXEC_END) && !is_in(u, RUBY_EXEC_RETURN);
+		return !is_in(u, RUBY_EXEC_END) && !is_in(u, RUBY_EXEC_RETURN) && !is_behind_jit(u);
 	return !(u->flags & FUSEE_FIRST && core_is_done(u));
 }
 FUSEE_PART(fusee_ruby_enter, enter)
 
-/* fiber_entry(), the outermost function of a fiber: all control frames of the fiber must have been
- * pushed. */
-static int end_fiber(struct fusee_unwind *u, __u32 unused)
+/* The outermost function of a fiber or thread: all its control frames must have been pushed. */
+static int end_coroutine(struct fusee_unwind *u, __u32 unused)
 {
 	(void)unused;
 	if (u->scratch[CONTEXT] && next_iseq(u, u->scratch[FRAME]))
 		return fusee_stop(u, RUBY_OUT_OF_STEP);
 	return fusee_stop(u, 0);
 }
-FUSEE_PART(fusee_ruby_end_fiber, end_fiber)
+FUSEE_PART(fusee_ruby_end_coroutine, end_coroutine)
 
 /* ---- frames ---- */
 
@@ -365,6 +372,7 @@ static int push(struct fusee_unwind *u, __u32 unused)
 FUSEE_PART(fusee_ruby_push, push)
 
 #include "names.h"
+#include "yjit.h"
 
 /* ---- the step ---- */
 
@@ -372,8 +380,10 @@ static int ruby_step(struct fusee_unwind *u)
 {
 	int r;
 
-	if (u->claim_arg == RUBY_FIBER)
-		return FUSEE_CALL(fusee_ruby_end_fiber, u, 0);
+	if (u->claim_arg == RUBY_JIT)
+		return jit_step(u);
+	if (u->claim_arg == RUBY_COROUTINE)
+		return FUSEE_CALL(fusee_ruby_end_coroutine, u, 0);
 	if (u->scratch[SP] != u->sp) {
 		r = FUSEE_CALL(fusee_ruby_enter, u, (__u32)u->claim_arg);
 		if (r < 0)

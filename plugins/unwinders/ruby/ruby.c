@@ -56,6 +56,38 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 	return r->self.host->unwinder->frame(out, &named) ? -ENOMEM : 1;
 }
 
+#define FARTHEST (1ull << 31) /* YJIT makes code where the library can be called from it */
+
+/* Claims memory with code that is no file's and is near the library: YJIT's, or else the step
+ * passes. The words say where the library is. */
+static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_view *m)
+{
+	struct ruby *r = ctx;
+	const struct fusee_unwinder_host *host = r->self.host->unwinder;
+	struct fusee_claim claim = FUSEE_SIZED(struct fusee_claim,
+					       .flags = FUSEE_CLAIM_STEP | FUSEE_CLAIM_NAME,
+					       .range = {m->lo, m->hi}, .arg = RUBY_JIT);
+	struct ruby_library *l = ruby_functions_library(&r->processes, process);
+	uint32_t words[RUBY_PROCESS_WORDS];
+
+	if (!l)
+		return -ENOMEM;
+	if (m->flags & FUSEE_VIEW_LIBRARY) {
+		*l = (struct ruby_library){m->bias, m->lo, m->hi};
+		for (int i = 0; i < RUBY_PROCESS_WORDS; i++) {
+			uint64_t v = i < RUBY_PROCESS_LO   ? m->bias
+				     : i < RUBY_PROCESS_HI ? m->lo
+							   : m->hi;
+
+			words[i] = (uint32_t)(v >> i % 2 * 32);
+		}
+		return host->process_slab(r->self.in, process, words, RUBY_PROCESS_WORDS);
+	}
+	if (!l->hi || (m->lo > l->hi ? m->lo - l->hi : l->lo - m->lo) > FARTHEST)
+		return 0;
+	return host->process_claim(r->self.in, process, &claim);
+}
+
 static void on_detach(void *ctx, uint64_t process)
 {
 	struct ruby *r = ctx;
@@ -74,13 +106,14 @@ static const char *const reasons[] = RUBY_REASONS;
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
-	.slab_version = 5,
+	.slab_version = 8,
 	.frame_type = "ruby",
 	.reasons = reasons,
 	.bpf = ruby_bpf,
 	.bpf_end = ruby_bpf_end,
 	.native_step = fusee_step_ruby,
 	.inspect = on_inspect,
+	.mapped = on_mapped,
 	.record = on_record,
 	.symbolize = on_symbolize,
 	.detach = on_detach,

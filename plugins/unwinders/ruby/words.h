@@ -48,7 +48,22 @@ enum ruby_word {
 	RUBY_EXEC_END_TO,
 	RUBY_EXEC_RETURN,
 	RUBY_EXEC_RETURN_TO,
+	/* rb_vm_exec() behind its first and second call of code that YJIT made, if it has them;
+	 * and Qundef, with which that code returns if the core is to go on with its frame. */
+	RUBY_EXEC_JIT,
+	RUBY_EXEC_JIT_TO,
+	RUBY_EXEC_JIT_2,
+	RUBY_EXEC_JIT_2_TO,
+	RUBY_UNDEF,
 	RUBY_WORDS,
+};
+
+/* Words of a process, each two words: the library's bias, and its code. */
+enum ruby_process_word {
+	RUBY_PROCESS_BIAS,
+	RUBY_PROCESS_LO = 2,
+	RUBY_PROCESS_HI = 4,
+	RUBY_PROCESS_WORDS = 6,
 };
 
 /* Where a class has its name. */
@@ -63,7 +78,8 @@ enum ruby_part {
 	RUBY_CORE = 1, /* vm_exec_core(): runs methods until the method that C has called returns */
 	RUBY_COLD,     /* a part of it that is rarely used */
 	RUBY_EXEC,     /* rb_vm_exec(): calls it, and goes on after an exception */
-	RUBY_FIBER,    /* fiber_entry(): the outermost function of a fiber */
+	RUBY_COROUTINE, /* the outermost function of a fiber, or of a ractor's thread */
+	RUBY_JIT,       /* memory in which YJIT makes code */
 };
 
 /* Kinds of emissions. */
