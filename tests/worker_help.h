@@ -13,13 +13,16 @@
 
 #include "data/worker_plugin.h"
 #include "test.h"
+#include "worker/opener.h"
 #include "worker/worker.h"
 
-/* The worker is /proc/self/exe: this program. */
+/* The worker and the opener are /proc/self/exe: this program. */
 __attribute__((constructor)) static void become_worker(int argc, char **argv)
 {
 	if (argc >= 4 && !strcmp(argv[1], "worker"))
 		_exit(worker_run(atoi(argv[2]), strtoull(argv[3], NULL, 10), argv + 4) != 0);
+	if (argc == 3 && !strcmp(argv[1], "opener"))
+		_exit(opener_run(atoi(argv[2])) != 0);
 }
 
 /* A folder of this test, removed at its end. */

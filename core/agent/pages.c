@@ -13,6 +13,7 @@
 #include "profile/loss.h"
 #include "sampling/budget.h"
 #include "sampling/collector.h"
+#include "worker/opener.h"
 
 /* ---- /metrics ---- */
 
@@ -123,6 +124,35 @@ static void set_bpf(struct bpf_sampler *bpf)
 	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
 }
 
+static void set_opener(const struct opener *o)
+{
+	struct opener_counts c;
+
+	opener_counts(o, &c);
+	const struct gauge gauges[] = {
+		{"opener_queries_total",
+		 "Total number of files and pieces of memory of targets that the opener was to "
+		 "open or "
+		 "read.",
+		 (double)c.queries},
+		{"opener_processes", "Opener processes that run.", c.processes},
+		{"opener_processes_stuck",
+		 "Opener processes that wait for a file system that does not answer.", c.stuck},
+		{"opener_copied_bytes",
+		 "Memory in bytes of copies of files on such file systems as can keep readers "
+		 "waiting.",
+		 (double)c.copied},
+	};
+	static const char help[] = "Total number of queries without an answer, by reason.";
+
+	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
+	metric_set("opener_queries_failed_total", help, METRIC_LABELS("reason", "timed out"),
+		   (double)c.timed_out);
+	metric_set("opener_queries_failed_total", help,
+		   METRIC_LABELS("reason", "others of its process or user timed out"),
+		   (double)c.refused);
+}
+
 static void set_agent(const struct agent *a)
 {
 	uint32_t profiled, n = decisions_processes(a->sampling.decisions, &profiled);
@@ -161,6 +191,7 @@ static int get_metrics(void *arg, struct buf *body)
 	set_sampling(&a->sampling.profiler);
 	set_processes(&a->sampling.profiler);
 	set_bpf(a->sampling.profiler.bpf);
+	set_opener(worker_opener(a->sampling.profiler.worker));
 	set_agent(a);
 	return metrics_text(body) ? 503 : 200;
 }

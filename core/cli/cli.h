@@ -16,6 +16,7 @@ int cmd_top(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_worker(int argc, char **argv);
+int cmd_opener(int argc, char **argv);
 
 extern const struct cli_command record_command, report_command, check_command, plugins_command,
 	doctor_command, new_command, run_command, top_command, dump_command, ctl_command,

@@ -56,6 +56,8 @@ int main(int argc, char **argv)
 		return usage(stdout);
 	if (!strcmp(name, "worker")) /* fusee runs it itself */
 		return cmd_worker(argc - 1, argv + 1);
+	if (!strcmp(name, "opener"))
+		return cmd_opener(argc - 1, argv + 1);
 	for (size_t i = 0; i < COMMANDS; i++) {
 		if (!strcmp(commands[i].command->name, name))
 			return commands[i].run(argc - 1, argv + 1);

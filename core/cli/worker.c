@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fusee worker: the process that parses files of other users. fusee starts it itself. */
+/* fusee worker: the process that parses files of other users; fusee opener: the process that opens
+ * them. fusee starts both itself. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,21 +11,39 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "worker/opener.h"
 #include "worker/sandbox.h"
 #include "worker/worker.h"
 
+static bool is_socket(int fd)
+{
+	int type = 0;
+	socklen_t len = sizeof(type);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_SEQPACKET;
+}
+
+int cmd_opener(int argc, char **argv)
+{
+	int fd = argc == 2 ? (int)strtol(argv[1], NULL, 10) : -1;
+
+	if (!is_socket(fd)) {
+		fputs("fusee: 'opener' is started by fusee itself\n", stderr);
+		return EX_USAGE;
+	}
+	_exit(opener_run(fd) ? EX_SOFTWARE : 0);
+}
+
 int cmd_worker(int argc, char **argv)
 {
-	int fd, type = 0;
-	socklen_t len = sizeof(type);
+	int fd;
 
 	if (argc == 2 && !strcmp(argv[1], "--sandbox")) {
 		sandbox_print(stdout);
 		return 0;
 	}
 	fd = argc >= 2 ? (int)strtol(argv[1], NULL, 10) : -1;
-	if (argc < 3 || getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) ||
-	    type != SOCK_SEQPACKET) {
+	if (argc < 3 || !is_socket(fd)) {
 		fputs("fusee: 'worker' is started by fusee itself; fusee worker --sandbox lists "
 		      "what it may do\n",
 		      stderr);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,7 +13,12 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#ifndef XFS_SUPER_MAGIC
+#define XFS_SUPER_MAGIC 0x58465342
+#endif
 
 int safe_hold(int root, const char *path, uint64_t resolve)
 {
@@ -50,19 +56,22 @@ int safe_open(int root, const char *path, uint64_t resolve, struct stat *st)
 
 /* ---- the file of a mapping ---- */
 
-/* The device of a mount, as the kernel also prints it for mappings. */
-static bool device_of_mount(const char *mountinfo, uint64_t mount, dev_t *dev)
+bool safe_mount_device(int fd, const char *mountinfo, dev_t *dev)
 {
 	unsigned int major, minor;
+	struct statx more;
 	char *line = NULL;
 	bool found = false;
 	uint64_t id;
 	size_t cap = 0;
-	FILE *f = fopen(mountinfo, "re");
+	FILE *f;
 
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &more) || !(more.stx_mask & STATX_MNT_ID))
+		return false;
+	f = fopen(mountinfo, "re");
 	while (f && !found && getline(&line, &cap, f) > 0)
 		found = sscanf(line, "%" SCNu64 " %*u %u:%u", &id, &major, &minor) == 3 &&
-			id == mount;
+			id == more.stx_mnt_id;
 	free(line);
 	if (f)
 		fclose(f);
@@ -72,20 +81,18 @@ static bool device_of_mount(const char *mountinfo, uint64_t mount, dev_t *dev)
 }
 
 /* Is the held file on the mapping's device? btrfs and overlayfs report another device for a file
- * than for a mapping of it; the table of mounts has the mapping's. */
+ * than for a mapping of it; the table of mounts of the process, or the own (pid 0: no other table),
+ * has the mapping's. */
 static bool is_on_device(int held, const struct stat *st, pid_t pid, const struct procfs_mapping *m)
 {
 	dev_t mapped = makedev(m->dev_major, m->dev_minor), dev;
-	struct statx more;
 	char mounts[64];
 
 	if (!mapped || st->st_dev == mapped)
 		return true;
-	if (statx(held, "", AT_EMPTY_PATH, STATX_MNT_ID, &more) || !(more.stx_mask & STATX_MNT_ID))
-		return false;
 	snprintf(mounts, sizeof(mounts), "/proc/%d/mountinfo", (int)pid);
-	return (device_of_mount(mounts, more.stx_mnt_id, &dev) ||
-		device_of_mount("/proc/self/mountinfo", more.stx_mnt_id, &dev)) &&
+	return ((pid && safe_mount_device(held, mounts, &dev)) ||
+		safe_mount_device(held, "/proc/self/mountinfo", &dev)) &&
 	       dev == mapped;
 }
 
@@ -124,6 +131,36 @@ static int open_below(const char *root, pid_t pid, const struct procfs_mapping *
 	fd = open_judged(safe_hold(dir, m->name, RESOLVE_NO_SYMLINKS), pid, m);
 	close(dir);
 	return fd;
+}
+
+/* File systems on disks of this machine, whose users cannot change what they answer. */
+static bool is_on_disk(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs))
+		return false;
+	return fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC ||
+	       fs.f_type == BTRFS_SUPER_MAGIC || fs.f_type == F2FS_SUPER_MAGIC ||
+	       fs.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
+int safe_open_own(const struct procfs_mapping *m)
+{
+	static int root = -1;
+	static bool tried;
+
+	if (!tried) {
+		tried = true;
+		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (root >= 0 && !is_on_disk(root)) {
+			close(root);
+			root = -1;
+		}
+	}
+	if (root < 0 || *m->name != '/' || !m->ino)
+		return -ENOENT;
+	return open_judged(safe_hold(root, m->name, RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV), 0, m);
 }
 
 /* Passes with time: says nothing about the file. */

@@ -7,6 +7,7 @@
 #ifndef PROCESS_SAFE_OPEN_H
 #define PROCESS_SAFE_OPEN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -20,6 +21,15 @@ int safe_hold(int root, const char *path, uint64_t resolve);
 int safe_reopen(int held, struct stat *st);
 /* safe_hold() and safe_reopen(). */
 int safe_open(int root, const char *path, uint64_t resolve, struct stat *st);
+
+/* Is the mount of this descriptor in a table as /proc/PID/mountinfo? *dev: its device, as the
+ * kernel also prints it for mappings. */
+bool safe_mount_device(int fd, const char *mountinfo, dev_t *dev);
+
+/* The same as safe_open_mapping(), but waits for nothing that a user could keep it waiting for: by
+ * the mapping's path below the own root, if all of it is on the root's own file system and that is
+ * on a disk. One thread. */
+int safe_open_own(const struct procfs_mapping *);
 
 /*
  * Opens the file behind a mapping: by /proc/PID/map_files (correct even for deleted and replaced

@@ -98,6 +98,7 @@ int pipeline_new(struct pipeline **ret, const struct pipeline_options *o, struct
 					 .reread = reread,
 					 .arg = p};
 	claims_set_listener(p->claims, on_claims, p);
+	claims_set_opener(p->claims, worker_opener(worker));
 	*ret = p;
 	return 0;
 }

@@ -8,9 +8,12 @@
 #include "base/clock.h"
 #include "sampling/budget.h"
 #include "sampling/pipeline_state.h"
+#include "worker/opener.h"
 
 #define PAUSE_NS 1000000000ull /* between two scans after losses, at least */
 #define MOST_PAUSE_NS (16 * PAUSE_NS)
+#define RETRY_NS (PAUSE_NS / 5)
+#define MOST_RETRY_NS (64 * PAUSE_NS)
 
 /* ---- mappings ---- */
 
@@ -26,6 +29,10 @@ static bool covers_other(const struct process *proc, const struct process_mappin
 		const struct process_mapping *m = &proc->mappings[i];
 		uint32_t id = m->file && !m->file->claimed ? m->file->id : 0;
 
+		/* The kernel has no table of a file that could not be opened. */
+		if (m->file && m->file->state == FILE_REFUSED && m->lo == to->lo &&
+		    m->offset == to->offset && m->hi == to->hi)
+			continue;
 		if ((!m->file && !to->file) ||
 		    (m->file == to->file && m->lo - m->offset == to->lo - to->offset))
 			continue;
@@ -45,6 +52,20 @@ static bool has_same(struct process *proc, const struct process_mapping *to)
 	return !to->file || (m->lo == to->lo && m->hi == to->hi && m->offset == to->offset);
 }
 
+/* A file could not be opened for a reason that passes: the mappings are read again at a sample a
+ * moment later, and then ever more rarely. */
+static void retry_later(struct process *proc)
+{
+	struct followed *f = followed_of(proc);
+
+	if (f->retry_ns)
+		return;
+	f->retry_pause_ns = !f->retry_pause_ns                  ? RETRY_NS
+			    : f->retry_pause_ns < MOST_RETRY_NS ? 2 * f->retry_pause_ns
+								: f->retry_pause_ns;
+	f->retry_ns = clock_now() + f->retry_pause_ns;
+}
+
 static void map(struct pipeline *p, struct process *proc, uint64_t since,
 		const struct procfs_mapping *m)
 {
@@ -62,6 +83,10 @@ static void map(struct pipeline *p, struct process *proc, uint64_t since,
 		p->files->shortage = false;
 		p->rescan.due = true;
 		return;
+	}
+	if (p->files->later) {
+		p->files->later = false;
+		retry_later(proc);
 	}
 	/* The kernel maps a new program's executable before its loader. */
 	if (!*proc->name && to.file && *m->name == '/') {
@@ -258,6 +283,10 @@ void pipeline_scan_if_due(struct pipeline *p, struct process *proc)
 	}
 	if (followed_of(proc)->paused)
 		return;
+	if (followed_of(proc)->retry_ns && clock_now() >= followed_of(proc)->retry_ns) {
+		followed_of(proc)->retry_ns = 0;
+		followed_of(proc)->scan = 0;
+	}
 	if (followed_of(proc)->scan < p->rescan.number)
 		pipeline_scan(p, proc->pid);
 }

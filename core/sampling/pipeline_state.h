@@ -25,6 +25,8 @@ struct followed {
 	struct kernel_view view; /* first: kernel_view_of() */
 	uint32_t scan;           /* number of the scan that read its mappings; 0: none did */
 	uint64_t waiting_bytes;  /* of samples of it that wait */
+	uint64_t retry_ns;       /* its mappings are read again at a sample after this; 0: never */
+	uint64_t retry_pause_ns; /* how long after the last such reading */
 
 	/* Of budget.c. */
 	uint64_t paused; /* since when; 0: it is not. CLOCK_MONOTONIC ns */

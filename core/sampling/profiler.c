@@ -2,6 +2,7 @@
 #include "sampling/profiler.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,10 +25,14 @@ uint64_t profiler_period_ns(double hz)
 
 static int open_worker(struct profiler *p, const struct profiler_options *o)
 {
-	const struct worker_options worker = {.cache_dir = o->cache_dir,
-					      .plugin_dir = o->plugin_dir,
-					      .memory_limit = o->worker_bytes,
-					      .unwinders = &p->unwinders};
+	const struct worker_options worker = {
+		.cache_dir = o->cache_dir,
+		.plugin_dir = o->plugin_dir,
+		.memory_limit = o->worker_bytes,
+		.unwinders = &p->unwinders,
+		/* Who may look into his own processes only can keep but himself waiting. */
+		.opener = probe_caps() >> CAP_SYS_PTRACE & 1,
+	};
 	int r = plugin_set_open(o->plugin_dir, &claims_host, o->unwinders, &p->unwinders);
 
 	if (r == -ENOMEM) {

@@ -11,7 +11,7 @@
 #include "base/dict.h"
 #include "base/log.h"
 #include "base/hashmap.h"
-#include "symbols/debugfile.h"
+#include "worker/opener.h"
 
 #define SPAN_BYTES (4u << 20) /* memory for spans of all files */
 
@@ -355,19 +355,24 @@ static void file_request_free(struct file_request *q)
 
 static int request_symbols(struct file_request *q);
 
-/* Opens the dwz file that the debug information of this file names. The name comes from the file
- * and is not trusted: it is followed below the root of the process; in this process's root only
- * its last part is used, below the directories of dwz files. */
+/* Opens a debug or dwz file of this file. A name comes from the file and is not trusted: opener.h
+ * says where it is looked for. fd or -1. */
+static int open_beside(struct file_request *q, struct opener_query *what)
+{
+	struct opener_answer a;
+
+	what->pid = q->file->pid;
+	return opener_call(worker_opener(q->request->symbolizer->worker), what, &a) ? -1 : a.fd;
+}
+
 static void open_alt(struct file_request *q, const struct file_symbols *f)
 {
-	const char *base = strrchr(f->alt_name, '/');
-	char root[64];
+	struct opener_query what = {.kind = OPENER_ALT,
+				    .path = f->alt_name,
+				    .build_id = f->alt_id,
+				    .build_id_len = f->alt_id_len};
 
-	snprintf(root, sizeof(root), "/proc/%d/root", (int)q->file->pid);
-	q->alt_fd = debugfile_open_alt(root, f->alt_name, f->alt_id, f->alt_id_len);
-	if (q->alt_fd < 0)
-		q->alt_fd = debugfile_open_alt("", base ? base + 1 : f->alt_name, f->alt_id,
-					       f->alt_id_len);
+	q->alt_fd = open_beside(q, &what);
 }
 
 /* The worker's answer names a dwz file that it was not given: requests the symbols again with that
@@ -421,22 +426,21 @@ static void symbolized(void *arg, int err, const char *text, const struct worker
 static void open_debug(struct file_request *q)
 {
 	const struct inspection *i = q->file->inspection;
-	char root[64];
+	struct opener_query what = {.kind = OPENER_DEBUG,
+				    .path = q->file->path,
+				    .build_id = i->build_id,
+				    .build_id_len = i->build_id_len,
+				    .link = i->debuglink};
 
-	if (i->flags & (INSPECTION_DWARF | INSPECTION_GO))
-		return;
-	snprintf(root, sizeof(root), "/proc/%d/root", (int)q->file->pid);
-	q->debug_fd = debugfile_open(root, q->file->path, i->build_id, i->build_id_len,
-				     i->debuglink);
-	if (q->debug_fd < 0)
-		q->debug_fd = debugfile_open("", q->file->path, i->build_id, i->build_id_len,
-					     i->debuglink);
+	if (!(i->flags & (INSPECTION_DWARF | INSPECTION_GO)))
+		q->debug_fd = open_beside(q, &what);
 }
 
 static int request_symbols(struct file_request *q)
 {
 	struct symbolizer *s = q->request->symbolizer;
-	const struct worker_requester by = {.uid = q->file->uid, .pid = q->file->pid};
+	const struct worker_requester by = {
+		.uid = q->file->uid, .pid = q->file->pid, .copy_of = q->file->source.copy_of};
 	const struct worker_symbolization what = {
 		.inspection = q->file->inspection,
 		.fd = q->file->fd,

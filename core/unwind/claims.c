@@ -56,6 +56,11 @@ static void free_code(void *arg, uint64_t key, void *value)
 	code_free(value);
 }
 
+void claims_set_opener(struct claims *c, struct opener *o)
+{
+	c->opener = o;
+}
+
 void claims_free(struct claims *c)
 {
 	if (!c)

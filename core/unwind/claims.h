@@ -14,6 +14,7 @@
 #include "process/process.h"
 
 struct claims;
+struct opener;
 
 struct claim {
 	uint64_t lo, hi, arg;
@@ -30,6 +31,8 @@ struct fusee_frame_out {
 extern const struct fusee_host claims_host;
 
 int claims_new(struct claims **ret, const struct plugin_set *unwinders); /* 0 or -ENOMEM */
+/* What reads targets' memory and opens their files; NULL: this process does. */
+void claims_set_opener(struct claims *, struct opener *);
 void claims_free(struct claims *); /* detaches the plugins from all processes; NULL is fine */
 
 /*

@@ -2,18 +2,15 @@
 /* The calls that unwinders in the agent make: about a process, its memory and its files, claims and
  * source frames. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "process/procfs.h"
 #include "unwind/claims_state.h"
+#include "worker/opener.h"
 
 #define SECOND_NS 1000000000u
 
@@ -54,84 +51,39 @@ static int host_info(uint64_t process, struct fusee_process_info *info)
 	return 0;
 }
 
-/* A descriptor of the path that does not open it (O_PATH), below `root`, which is closed. No
- * symbolic link is followed. Or -errno. */
-static int hold(int root, const char *path)
-{
-	int at = root;
-
-	while (at >= 0 && *path) {
-		char name[256];
-		size_t len;
-		int next;
-
-		path += strspn(path, "/");
-		len = strcspn(path, "/");
-		if (!len)
-			break;
-		if (len >= sizeof(name) || (len == 2 && !memcmp(path, "..", 2)))
-			next = -EINVAL;
-		else {
-			memcpy(name, path, len);
-			name[len] = '\0';
-			next = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-			next = next < 0 ? -errno : next;
-		}
-		close(at);
-		at = next;
-		path += len;
-	}
-	return at;
-}
-
-static int open_held(int held, uint32_t flags)
-{
-	bool folder = flags & FUSEE_OPEN_DIRECTORY;
-	struct stat st;
-	char path[64];
-	int fd;
-
-	if (fstat(held, &st))
-		return -errno;
-	if (folder ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode))
-		return folder ? -ENOTDIR : -EINVAL;
-	if (folder)
-		return fcntl(held, F_DUPFD_CLOEXEC, 3);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", held);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	return fd < 0 ? -errno : fd;
-}
-
 static int host_open(uint64_t process, const char *path, uint32_t flags)
 {
 	struct process_code *p = code_of(process);
-	char root[64];
-	int held, fd;
+	const struct opener_query q = {.kind = flags & FUSEE_OPEN_DIRECTORY ? OPENER_FOLDER
+									    : OPENER_FILE,
+				       .pid = p->process->pid,
+				       .path = path};
+	struct opener_answer a;
 
-	snprintf(root, sizeof(root), "/proc/%d/root", (int)p->process->pid);
-	held = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (held < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	held = hold(held, path);
-	if (held < 0)
-		return held;
-	fd = is_there(p) ? open_held(held, flags) : -ESRCH;
-	close(held);
-	return fd;
+	if (opener_call(p->claims->opener, &q, &a))
+		return a.err;
+	if (is_there(p) && !a.st.remote)
+		return a.fd;
+	close(a.fd);
+	return a.st.remote ? -EREMOTE : -ESRCH;
 }
 
 static int host_read(uint64_t process, uint64_t addr, void *buf, uint32_t len)
 {
 	struct process_code *p = code_of(process);
-	struct iovec to = {buf, len}, from = {(void *)(uintptr_t)addr, len};
-	ssize_t n = p->process->replaced ? -1
-					 : process_vm_readv(p->process->pid, &to, 1, &from, 1, 0);
+	struct opener_query q = {.kind = OPENER_MEMORY, .pid = p->process->pid};
+	struct opener_answer a;
+	uint32_t done = 0;
+	int err = 0;
 
-	if (n != (ssize_t)len)
-		return n < 0 && errno != ESRCH && !p->process->replaced ? -errno
-		       : n < 0                                          ? -ESRCH
-									: -EFAULT;
-	return 0;
+	while (!err && done < len) {
+		q.address = addr + done;
+		q.buf = (char *)buf + done;
+		q.len = len - done < OPENER_MAX_BYTES ? len - done : OPENER_MAX_BYTES;
+		err = p->process->replaced ? -ESRCH : opener_call(p->claims->opener, &q, &a);
+		done += q.len;
+	}
+	return p->process->replaced ? -ESRCH : err;
 }
 
 static uint32_t host_changed(uint64_t process)

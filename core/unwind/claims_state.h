@@ -9,6 +9,7 @@
 #include "unwind/files.h"
 
 struct claims {
+	struct opener *opener;                        /* borrowed; NULL: none */
 	const struct plugin_set *unwinders;           /* borrowed */
 	struct hashmap processes;                     /* id -> struct process_code * */
 	void (*changed)(void *arg, struct process *); /* claims or words are others; or NULL */

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "unwind/file_index.h"
 #include "process/safe_open.h"
+#include "worker/opener.h"
 
 #define VDSO "[vdso]"
 #define MAX_SHORTAGES 8u
@@ -51,6 +52,7 @@ void files_drop(struct files *fs, uint32_t id)
 		close(f->fd);
 	else
 		fs->unreadable--;
+	opener_release_copy(worker_opener(fs->worker), f->source.copied);
 	fs->path_bytes -= strlen(f->path);
 	free(f->text);
 	file_index_remove(fs, f, clock_now());
@@ -65,6 +67,7 @@ void files_free(struct files *f)
 {
 	if (!f)
 		return;
+	f->worker = NULL;
 	for (uint32_t i = 1; i < f->n; i++)
 		files_drop(f, i);
 	file_index_fini(f);
@@ -160,7 +163,8 @@ static bool is_needed(void *arg)
 
 static void inspect(struct file *f)
 {
-	const struct worker_requester by = {.uid = f->uid, .pid = f->pid, .needed = is_needed};
+	const struct worker_requester by = {
+		.uid = f->uid, .pid = f->pid, .copy_of = f->source.copy_of, .needed = is_needed};
 	int r;
 
 	f->retry_ns = 0;
@@ -282,20 +286,46 @@ static struct file *no_memory(struct files *fs)
 	return NULL;
 }
 
-/* Makes the file of a key, and has it inspected. Takes fd. NULL: no memory. */
-static struct file *add_inspected(struct files *fs, const void *key, size_t len, int fd, pid_t pid,
-				  const char *path)
+/* Makes the file of a key, and has it inspected. Takes the descriptor. NULL: no memory. */
+static struct file *add_inspected(struct files *fs, const void *key, size_t len,
+				  const struct opener_answer *a, pid_t pid, const char *path)
 {
 	struct file *f = add(fs, key, len, pid, path);
 
 	if (!f) {
-		close(fd);
+		close(a->fd);
+		opener_release_copy(worker_opener(fs->worker), a->st.copied);
 		return no_memory(fs);
 	}
-	f->fd = fd;
+	f->fd = a->fd;
+	f->source.copied = a->st.copied;
+	f->source.copy_of = a->st.copied ? a->st.dev : 0;
+	f->source.remote = a->st.remote;
 	f->uid = user_of(pid);
 	inspect(f);
 	return f;
+}
+
+static const char *explain(int err)
+{
+	switch (-err) {
+	case ESTALE:
+	case ENOENT:
+	case ESRCH:
+		return "the file was removed or replaced before it could be opened";
+	case ETIMEDOUT:
+		return "its file system does not answer, or files of its user do not";
+	case EAGAIN:
+		return "it could not be opened yet";
+	case ENOBUFS:
+		return "its file system can keep readers waiting, and copies of other files on "
+		       "such file systems take all memory for that";
+	case EFBIG:
+		return "its file system can keep readers waiting, and the file is too large to be "
+		       "copied";
+	default:
+		return strerror(-err);
+	}
 }
 
 /* A file that can't be opened: known by its path only, or, if there are very many, not even so. */
@@ -317,22 +347,21 @@ static struct file *without_file(struct files *fs, pid_t pid, const char *path, 
 		return no_memory(fs);
 	fs->unreadable++;
 	f->state = FILE_REFUSED;
-	f->text = strdup(err == -ESTALE || err == -ENOENT || err == -ESRCH
-				 ? "the file was removed or replaced before it could be opened"
-				 : strerror(-err));
+	f->text = strdup(explain(err));
+	log_debug("%s: %s", f->path, f->text ? f->text : "");
 	return f;
 }
 
 static struct file *vdso(struct files *fs, pid_t pid)
 {
 	struct file *f = file_index_find(fs, VDSO, strlen(VDSO));
-	int fd;
+	struct opener_answer a = {0};
 
 	if (f)
 		return f;
-	fd = open_vdso();
-	return fd < 0 ? without_file(fs, pid, VDSO, fd)
-		      : add_inspected(fs, VDSO, strlen(VDSO), fd, pid, VDSO);
+	a.fd = open_vdso();
+	return a.fd < 0 ? without_file(fs, pid, VDSO, a.fd)
+			: add_inspected(fs, VDSO, strlen(VDSO), &a, pid, VDSO);
 }
 
 /* A number without a generation may be another file's in another process: the file was removed and
@@ -359,12 +388,35 @@ static void remember(struct files *fs, pid_t pid, const struct procfs_mapping *m
 								  .file = f};
 }
 
+/* 0 or -errno. */
+static int open_mapping(struct files *fs, pid_t pid, const struct procfs_mapping *m,
+			struct opener_answer *a)
+{
+	struct opener *o = worker_opener(fs->worker);
+	const struct opener_query q = {.kind = OPENER_MAPPING, .pid = pid, .mapping = *m};
+	struct stat st;
+
+	*a = (struct opener_answer){.fd = o ? safe_open_own(m) : -1};
+	if (a->fd < 0)
+		return opener_call(o, &q, a);
+	if (fstat(a->fd, &st)) {
+		close(a->fd);
+		return -errno;
+	}
+	a->st = (struct opener_stat){.dev = st.st_dev,
+				     .ino = st.st_ino,
+				     .size = (uint64_t)st.st_size,
+				     .mtime = (uint64_t)st.st_mtim.tv_sec,
+				     .mtime_ns = (uint64_t)st.st_mtim.tv_nsec};
+	return 0;
+}
+
 struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *m)
 {
 	struct file *f = recent(fs, pid, m);
+	struct opener_answer a;
 	struct identity id;
-	struct stat st;
-	int fd;
+	int err;
 
 	if (f)
 		return seen(f);
@@ -373,20 +425,19 @@ struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *
 	if (!*m->name || !strncmp(m->name, "//anon", 6) || !strncmp(m->name, "/dev/zero", 9) ||
 	    *m->name == '[')
 		return NULL;
-	fd = safe_open_mapping(pid, m);
-	if (fd < 0)
-		return without_file(fs, pid, m->name, fd);
-	if (fstat(fd, &st)) {
-		close(fd);
-		return NULL;
+	err = open_mapping(fs, pid, m, &a);
+	if (err) {
+		fs->later |= opener_is_temporary(err);
+		return without_file(fs, pid, m->name, err);
 	}
-	id = (struct identity){st.st_dev, st.st_ino, (uint64_t)st.st_size,
-			       (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec};
+	id = (struct identity){a.st.dev, a.st.ino, a.st.size, a.st.mtime, a.st.mtime_ns};
 	f = file_index_find(fs, &id, sizeof(id));
-	if (f)
-		close(fd);
-	else
-		f = add_inspected(fs, &id, sizeof(id), fd, pid, m->name);
+	if (f) {
+		close(a.fd);
+		opener_release_copy(worker_opener(fs->worker), a.st.copied);
+	} else {
+		f = add_inspected(fs, &id, sizeof(id), &a, pid, m->name);
+	}
 	if (!f)
 		return no_memory(fs);
 	remember(fs, pid, m, f);

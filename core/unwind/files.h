@@ -25,8 +25,16 @@ enum file_state {
 	FILE_REFUSED, /* it can't be opened, or is no ELF file: `text` says why */
 };
 
+/* What the descriptor of a file is of. */
+struct file_source {
+	bool remote;      /* a file of a file server: reading it can wait */
+	uint64_t copied;  /* bytes of memory that it is a copy in; 0: it is the file itself */
+	uint64_t copy_of; /* the device of the file then */
+};
+
 struct file {
 	struct files *files;
+	struct file_source source;
 	uint32_t id; /* from 1 */
 	enum file_state state;
 	int fd;          /* -1: it could not be opened */
@@ -82,6 +90,7 @@ struct files {
 	uint32_t notes;      /* sentences of unwinders about files that they cannot use */
 	uint64_t retry_ns;   /* the earliest of all files; 0: none */
 	bool shortage;       /* files_of() had no memory; cleared by its caller */
+	bool later;          /* it could not open a file that it may open later; likewise */
 };
 
 int files_new(struct files **ret, struct worker *, const struct plugin_set *); /* 0 or -ENOMEM */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <fusee/unwinder.bpf.h>
@@ -12,6 +11,7 @@
 #include "profile/loss.h"
 #include "unwind/unwinders.h"
 #include "unwind/walk_language.h"
+#include "worker/opener.h"
 
 /* The x86-64 user registers of a sample, without rbp, rsp and rip, which are fields of u. */
 #define LEAF_REGS (0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP))
@@ -25,19 +25,21 @@ static int read_code(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
 {
 	struct walk_context *c = n->arg;
 	const struct process_mapping *m = process_mapping_at(c->process, addr, n->u.time_ns);
-	struct iovec to = {dst, len}, from = {(void *)(uintptr_t)addr, len};
+	struct opener_query q = {.kind = OPENER_MEMORY, .address = addr, .buf = dst, .len = len};
+	struct opener_answer a;
 
 	if (c->memory)
 		return c->memory->read(c->memory->arg, dst, len, addr);
 	c->beyond = !m && addr + len > n->stack_hi && addr - n->stack_lo < STACK_FAR;
 	if (!m || len > m->hi - addr)
 		return -1;
-	if (m->file && m->file->fd >= 0)
+	if (m->file && m->file->fd >= 0 && !m->file->source.remote)
 		return pread(m->file->fd, dst, len, (off_t)(addr - m->lo + m->offset)) ==
 				       (ssize_t)len
 			       ? 0
 			       : -1;
-	return process_vm_readv((pid_t)n->u.pid, &to, 1, &from, 1, 0) == (ssize_t)len ? 0 : -1;
+	q.pid = (pid_t)n->u.pid;
+	return opener_call(c->opener, &q, &a) ? -1 : 0;
 }
 
 static void begin(struct fusee_native *n, const struct sample *s, struct walk_context *c)
@@ -223,7 +225,8 @@ static int request_step(struct walker *w, const struct fusee_native *n,
 {
 	const struct fusee_unwind *u = &n->u;
 	unsigned char window[WINDOW];
-	const struct worker_requester by = {.uid = m->file->uid, .pid = w->pid};
+	const struct worker_requester by = {
+		.uid = m->file->uid, .pid = w->pid, .copy_of = m->file->source.copy_of};
 	struct walk_steps *steps = *w->steps;
 	struct requested *r = calloc(1, sizeof(*r));
 	struct worker_step step = {
@@ -496,8 +499,10 @@ static bool needs_care(struct walker *w, const struct fusee_native *n, const str
 static void walk_sample(struct walker *w, struct process *p, const struct sample *s, bool wait,
 			struct walk *out, struct fusee_native *n)
 {
-	struct walk_context c = {
-		.process = p, .memory = s->memory, .languages = s->memory ? w->languages : NULL};
+	struct walk_context c = {.process = p,
+				 .opener = worker_opener(w->worker),
+				 .memory = s->memory,
+				 .languages = s->memory ? w->languages : NULL};
 
 	out->n = s->nkernel < 128 ? s->nkernel : 128;
 	out->guessed = 0;

@@ -29,6 +29,7 @@ struct walk_languages {
 /* What fusee_native.arg points at in each walk. */
 struct walk_context {
 	struct process *process;
+	struct opener *opener;              /* NULL: none */
 	const struct sample_memory *memory; /* of a stopped thread; NULL: there is a stack copy */
 	struct walk_languages *languages;   /* NULL: none are walked */
 	bool beyond;                        /* the last step read above the stack copy */

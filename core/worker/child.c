@@ -53,7 +53,7 @@ static char **environment(void)
 
 /* The child gets its end of the socket and of the pipe. A session of its own keeps Ctrl-C and the
  * terminal from it. */
-static int spawn(pid_t *pid, int sock, int err_fd, char *const argv[])
+int child_spawn(pid_t *pid, int sock, int err_fd, char *const argv[])
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
@@ -112,7 +112,7 @@ int child_start(struct child *c, char *const *arguments, uint64_t memory_limit,
 	*c = (struct child){.sock = pair[0]};
 	err = output_open(&c->output, limit, &writer);
 	if (!err) {
-		err = spawn(&c->pid, pair[1], writer, argv);
+		err = child_spawn(&c->pid, pair[1], writer, argv);
 		close(writer);
 	}
 	close(pair[1]);

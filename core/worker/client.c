@@ -558,6 +558,8 @@ int worker_dispatch(struct worker *w)
 
 	while (read(w->timer, &expirations, sizeof(expirations)) > 0)
 		;
+	if (w->opener)
+		opener_dispatch(w->opener);
 	w->changed = false;
 	pool_read_output(w);
 	pool_reap(w, on_ended);

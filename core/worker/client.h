@@ -6,6 +6,7 @@
 
 #include "worker/cache.h"
 #include "worker/child.h"
+#include "worker/opener.h"
 #include "worker/owner.h"
 #include "worker/turns.h"
 #include "worker/refusals.h"
@@ -78,6 +79,7 @@ struct worker {
 	char refusals_name[32];
 	struct owner_devices devices;
 	struct output_limit output_limit;
+	struct opener *opener; /* NULL: none */
 	int epoll, timer;
 	uint64_t next_id;
 	uint32_t pending; /* requests without an answer */

@@ -191,6 +191,22 @@ static int make_arguments(struct worker *w, const struct worker_options *o)
 	return 0;
 }
 
+/* The opener's descriptor is readable when the worker's is. */
+static int add_opener(struct worker *w)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+	int err = opener_new(&w->opener);
+
+	if (!err && epoll_ctl(w->epoll, EPOLL_CTL_ADD, opener_fd(w->opener), &e))
+		err = -errno;
+	return err;
+}
+
+struct opener *worker_opener(const struct worker *w)
+{
+	return w ? w->opener : NULL;
+}
+
 int worker_new(struct worker **ret, const struct worker_options *o)
 {
 	struct worker *w = calloc(1, sizeof(*w));
@@ -210,6 +226,8 @@ int worker_new(struct worker **ret, const struct worker_options *o)
 	err = make_arguments(w, o);
 	if (!err)
 		err = make_descriptors(w);
+	if (!err && o->opener)
+		err = add_opener(w);
 	if (err) {
 		worker_stop(w);
 		return err;
@@ -226,6 +244,7 @@ void worker_stop(struct worker *w)
 		return;
 	client_cancel_all(w);
 	pool_stop(w);
+	opener_free(w->opener);
 	for (int i = 0; i < LANES; i++)
 		turns_fini(&w->queues[i]);
 	refusals_fini(&w->refusals);

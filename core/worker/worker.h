@@ -36,12 +36,14 @@ struct worker_options {
 	uint32_t request_ms; /* the worker is killed after this time; 0: 60000 */
 	/* Those that the agent loaded, for the names of files in the cache; borrowed; NULL: none */
 	const struct plugin_set *unwinders;
+	bool opener; /* with a process that opens files and reads memory of targets: opener.h */
 };
 
 /* Who maps a file: the work is shared between users and between processes. */
 struct worker_requester {
 	uint32_t uid;
 	pid_t pid;
+	uint64_t copy_of; /* the descriptor is of a copy of a file of this device; 0: it is not */
 	/* Called with the request's arg before the work begins. false: the request fails with
 	 * -ECANCELED. NULL: it is always needed. */
 	bool (*needed)(void *arg);
@@ -139,6 +141,8 @@ typedef void worker_symbolized(void *arg, int err, const char *text, const struc
 int worker_new(struct worker **ret, const struct worker_options *);
 /* Cancels all requests, ends the worker and frees. NULL is valid. */
 void worker_stop(struct worker *);
+/* NULL: it has none. */
+struct opener *worker_opener(const struct worker *);
 /* An epoll descriptor: readable when worker_dispatch() has something to do. */
 int worker_fd(const struct worker *);
 /* Reads replies, runs callbacks, sends the next request, enforces time limits. Never blocks. */
