@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/session.h"
+#include "cli/unwind_flags.h"
 #include "process/procfs.h"
 #include "sampling/build_profile.h"
 #include "sampling/dump.h"
@@ -26,6 +27,7 @@ struct dump_command {
 	struct selection selection;
 	pid_t tids[MAX_TIDS];
 	uint32_t ntids;
+	struct unwind_flags unwind; /* --unwind */
 	bool json, native, inlines, cache, stop;
 	struct profiler profiler;
 	struct buf out;
@@ -137,21 +139,6 @@ static int check(pid_t pid, const struct dump *d)
 
 /* ---- one process ---- */
 
-/* Has a language unwinder claimed code of this file? */
-static bool is_interpreter(void *arg, struct fusee_str path)
-{
-	const struct files *files = pipeline_files(((struct dump_command *)arg)->profiler.pipeline);
-
-	for (uint32_t i = 1; i < files->n; i++) {
-		const struct file *f = files->all[i];
-
-		if (f && f->claimed && strlen(f->path) == path.len &&
-		    !memcmp(f->path, path.p, path.len))
-			return true;
-	}
-	return false;
-}
-
 static void on_symbolized(void *arg)
 {
 	*(bool *)arg = true;
@@ -172,10 +159,7 @@ static void symbolize(struct profiler *p, const struct collector *c)
 static int print(struct dump_command *o, pid_t pid, const struct dump *d, const struct collector *c)
 {
 	const struct build_options build = {.period_ns = 1};
-	struct dump_view view = {.pid = pid,
-				 .dump = d,
-				 .is_interpreter = o->native ? NULL : is_interpreter,
-				 .arg = o};
+	struct dump_view view = {.pid = pid, .dump = d, .native = o->native};
 	struct builder *b = NULL;
 	int r = builder_new(&b);
 
@@ -256,6 +240,11 @@ static int add_tids(void *arg, const char *value)
 	return 0;
 }
 
+static int add_unwind(void *arg, const char *value)
+{
+	return unwind_flags_add(&((struct dump_command *)arg)->unwind, value);
+}
+
 #define MEMBER(member) .offset = offsetof(struct dump_command, member)
 
 static const struct cli_option options[] = {
@@ -265,6 +254,7 @@ static const struct cli_option options[] = {
 	{"thread", 0, "TID[,TID]", "only these threads", CLI_CALL, .set = add_tids},
 	{"stop", 0, NULL, "each thread is stopped, waiting threads too", CLI_TRUE, MEMBER(stop)},
 	{"native", 0, NULL, "the interpreter's own frames too", CLI_TRUE, MEMBER(native)},
+	{"unwind", 0, "UNWINDER", UNWIND_HELP, CLI_CALL, .set = add_unwind},
 	{"no-inlines", 0, NULL, "no inlined functions", CLI_FALSE, MEMBER(inlines)},
 	{"no-cache", 0, NULL, "unwind tables are not read from or written to disk", CLI_FALSE,
 	 MEMBER(cache)},
@@ -301,14 +291,24 @@ static int parse(struct dump_command *o, int argc, char **argv)
 static int open_profiler(struct dump_command *o)
 {
 	char *cache = o->cache ? session_cache_dir() : NULL, *plugins = plugin_default_dir();
-	const struct profiler_options p = {.plugin_dir = plugins,
-					   .cache_dir = cache,
-					   .no_events = true,
-					   .kernel = true,
-					   .threads = true,
-					   .inlines = o->inlines};
-	int r = plugins ? profiler_open(&o->profiler, &p) : EX_OSERR;
+	struct unwinder_options list[PLAN_MAX_UNWINDERS];
+	struct unwinder_choice unwinders;
+	struct plan *plan = NULL;
+	struct profiler_options p = {.plugin_dir = plugins,
+				     .cache_dir = cache,
+				     .no_events = true,
+				     .kernel = true,
+				     .threads = true,
+				     .inlines = o->inlines};
+	int r = plugins ? unwind_flags_plan(&o->unwind, plugins, &plan) : EX_OSERR;
 
+	if (plan) {
+		unwinders = plan_unwinders(plan, list);
+		p.unwinders = &unwinders;
+	}
+	if (!r)
+		r = profiler_open(&o->profiler, &p);
+	plan_free(plan);
 	free(cache);
 	free(plugins);
 	return r;

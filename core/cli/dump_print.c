@@ -117,7 +117,7 @@ static struct fusee_str put_stack(struct printer *r, const struct fusee_sample *
 	const struct fusee_stack *s = FUSEE_AT(struct fusee_stack, p->stacks, sample->stack);
 	struct fusee_str reason = {"", 0};
 
-	r->fold = v->is_interpreter && has_language(p, s);
+	r->fold = !v->native && has_language(p, s);
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct fusee_location *l = location_at(p, s, i);
 		const struct fusee_line *line = FUSEE_AT(struct fusee_line, p->lines,
@@ -127,7 +127,7 @@ static struct fusee_str put_stack(struct printer *r, const struct fusee_sample *
 			reason = text_of(
 				p, FUSEE_AT(struct fusee_function, p->functions, line->function)
 					   ->name);
-		else if (!r->fold || !l->mapping || !v->is_interpreter(v->arg, path_of(p, l)))
+		else if (!r->fold || !(l->flags & FUSEE_LOCATION_INTERPRETER))
 			put_location(r, l);
 	}
 	if (reason.len > strlen(REASON) && !memcmp(reason.p, REASON, strlen(REASON))) {

@@ -14,10 +14,9 @@ struct dump_view {
 	pid_t pid;
 	const struct dump *dump;
 	const struct fusee_profile *profile; /* a sample for each thread whose stack was taken */
-	/* Is the file the interpreter of a language? Its frames are not shown in threads with
-	 * frames of that language. NULL: all are shown. */
-	bool (*is_interpreter)(void *arg, struct fusee_str path);
-	void *arg;
+	/* Frames of an interpreter's own code, and those that a language hides, also in threads
+	 * with frames of the language. */
+	bool native;
 };
 
 /* Both append to a buf. */

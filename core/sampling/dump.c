@@ -25,6 +25,7 @@ struct taking {
 	const struct dump_options *o;
 	struct thread_memory *memory;
 	struct saved_registers *saved; /* NULL: threads are stopped */
+	bool copy; /* no language: a thread goes on as soon as its stack is copied */
 	int r;
 };
 
@@ -67,58 +68,95 @@ static enum dump_miss miss_of(int err, const struct thread_state *state)
 	return state->tracer ? DUMP_TRACED : DUMP_NO_RIGHT;
 }
 
+static void let_go(struct dumped_thread *d, struct stopped_thread *t)
+{
+	d->stopped_ns += stopped_thread_end(t);
+	d->stops++;
+	check_wait(&d->state, t);
+}
+
+/* The walk's steps so far are those of another stack. */
+static void drop_steps(struct walk_steps **steps)
+{
+	walk_steps_release(*steps);
+	*steps = NULL;
+}
+
+/* How a thread is taken. */
+struct attempt {
+	bool last; /* nothing is waited for */
+	bool copy; /* the thread goes on before its stack is unwound */
+	struct sample s;
+	struct walk_steps *steps;
+};
+
 /* Stops the thread, unwinds its stack and lets it go on. 0: it was unwound; -EAGAIN: the worker
- * makes something for it; -ENOENT: new code; or as stopped_thread_begin(). */
-static int take_once(struct taking *k, struct dumped_thread *d, bool last, struct sample *s,
-		     struct walk_steps **steps)
+ * makes something for it; -ENOENT: new code; -EFBIG: its stack is larger than the copy; or as
+ * stopped_thread_begin(). */
+static int take_once(struct taking *k, struct dumped_thread *d, struct attempt *a)
 {
 	uint64_t limit = d->state.state == 'D' ? STOP_D_NS : STOP_NS;
-	uint64_t sp = s->regs[7], pc = s->regs[16];
+	uint64_t sp = a->s.regs[7], pc = a->s.regs[16];
 	struct stopped_thread t;
 	int r = stopped_thread_begin(&t, d->state.tid, clock_now() + limit);
 
 	if (r)
 		return r;
 	thread_memory_begin(k->memory, k->o->pid, t.regs[7]);
-	*s = sample_of(k->o->pid, &t, &k->memory->reader);
-	if (*steps && (sp != s->regs[7] || pc != s->regs[16])) { /* they are another stack's */
-		walk_steps_release(*steps);
-		*steps = NULL;
+	a->s = sample_of(k->o->pid, &t, &k->memory->reader);
+	if (sp != t.regs[7] || pc != t.regs[16])
+		drop_steps(&a->steps);
+	if (a->copy) {
+		thread_memory_copy(k->memory);
+		let_go(d, &t);
 	}
-	r = pipeline_walk_stopped(k->profiler->pipeline, s, !last, steps);
-	d->stopped_ns += stopped_thread_end(&t);
-	d->stops++;
-	check_wait(&d->state, &t);
-	return r;
+	r = pipeline_walk_stopped(k->profiler->pipeline, &a->s, !a->last, &a->steps);
+	if (!a->copy)
+		let_go(d, &t);
+	return k->memory->missed ? -EFBIG : r;
 }
 
 static void prepare(struct taking *k)
 {
 	worker_wait_until(k->profiler->worker, clock_now() + WORKER_NS);
-	pipeline_offer(k->profiler->pipeline, k->o->pid);
+	k->copy = !pipeline_offer(k->profiler->pipeline, k->o->pid);
+}
+
+static bool may_try_again(struct taking *k, struct attempt *a, int r, bool *scanned)
+{
+	switch (r) {
+	case -EAGAIN:
+		worker_wait_until(k->profiler->worker, clock_now() + WORKER_NS);
+		return true;
+	case -EFBIG:
+		a->copy = false;
+		return true;
+	case -ENOENT:
+		if (*scanned)
+			return false;
+		*scanned = true;
+		pipeline_scan(k->profiler->pipeline, k->o->pid);
+		prepare(k);
+		return true;
+	default:
+		return false;
+	}
 }
 
 static void take_stack(struct taking *k, struct dumped_thread *d)
 {
-	struct walk_steps *steps = NULL;
-	struct sample s = {0};
-	int r = -EAGAIN;
+	struct attempt a = {.copy = k->copy};
+	bool scanned = false;
+	int r, n = 0;
 
-	for (int i = 1; i <= MAX_STOPS && (r == -EAGAIN || r == -ENOENT); i++) {
-		r = take_once(k, d, i == MAX_STOPS, &s, &steps);
-		if (r == -EAGAIN) {
-			worker_wait_until(k->profiler->worker, clock_now() + WORKER_NS);
-		} else if (r == -ENOENT) {
-			if (i > 1)
-				break;
-			pipeline_scan(k->profiler->pipeline, k->o->pid);
-			prepare(k);
-		}
-	}
-	d->miss = r && r != -ENOENT ? miss_of(r, &d->state) : DUMP_TAKEN;
+	do {
+		a.last = ++n >= MAX_STOPS;
+		r = take_once(k, d, &a);
+	} while (n <= MAX_STOPS && may_try_again(k, &a, r, &scanned));
+	d->miss = r && r != -ENOENT && r != -EFBIG ? miss_of(r, &d->state) : DUMP_TAKEN;
 	if (d->miss == DUMP_TAKEN)
-		pipeline_add_stopped(k->profiler->pipeline, &s);
-	walk_steps_release(steps);
+		pipeline_add_stopped(k->profiler->pipeline, &a.s);
+	walk_steps_release(a.steps);
 }
 
 /* Unwinds the stack of a thread that does not run. false: it ran, or its stack is not known. */

@@ -107,8 +107,8 @@ struct pipeline_sweep {
 	void *arg;
 };
 /* Lets the unwinders see all libraries and all executable memory without a file of a process that
- * was scanned, so that no walk waits for them. */
-void pipeline_offer(struct pipeline *, pid_t pid);
+ * was scanned, so that no walk waits for them. true: language unwinders step some of its code. */
+bool pipeline_offer(struct pipeline *, pid_t pid);
 /* Unwinds the stack of a stopped thread of a process that was scanned (sample.memory), frames of
  * languages included. 0; -EAGAIN: the worker makes something for it, and the walk is to be repeated
  * with *steps after that, at once or when the thread was stopped anew; -ENOENT: as 0, but code was

@@ -6,12 +6,24 @@
 #include "base/clock.h"
 #include "sampling/pipeline_state.h"
 
-void pipeline_offer(struct pipeline *p, pid_t pid)
+static void note_step(void *arg, const struct claim *c)
+{
+	(void)c;
+	*(bool *)arg = true;
+}
+
+bool pipeline_offer(struct pipeline *p, pid_t pid)
 {
 	struct process *proc = process_find(p->processes, pid);
+	bool steps = false;
 
-	if (proc)
-		claims_offer_all(p->claims, proc, clock_now());
+	if (!proc)
+		return false;
+	claims_offer_all(p->claims, proc, clock_now());
+	claims_each_step(p->claims, proc->id, 0, UINT64_MAX, note_step, &steps);
+	for (uint32_t i = 0; i < proc->n; i++)
+		steps |= proc->mappings[i].file && proc->mappings[i].file->claimed;
+	return steps;
 }
 
 int pipeline_walk_stopped(struct pipeline *p, const struct sample *s, bool wait,
