@@ -178,27 +178,38 @@ static void put_commands(const char *commands, struct buf *b)
 	}
 }
 
+static void put_file(const struct poorly_symbolized_file *f, const char *commands, struct buf *b)
+{
+	const char *base = strrchr(f->path, '/');
+
+	buf_printf(b, "  %s has no symbols of its own: %s.%s\n", base ? base + 1 : f->path,
+		   f->symbol_source & INSPECTION_DYNSYM ? "names are from its dynamic table"
+							: "functions are shown as +0xoffset",
+		   commands ? " More:" : "");
+	put_commands(commands ? commands : "", b);
+}
+
+/* Of interpreters whose code the table omits symbols would show nothing. */
 static void put_poorly_symbolized(struct session *s, const struct session_account *a, struct buf *b)
 {
-	struct poorly_symbolized_file poor[MAX_FILES];
-	uint32_t n = build_find_poorly_symbolized(
-		&s->profiler, pipeline_collector(s->profiler.pipeline, 0), poor, MAX_FILES);
+	struct poorly_symbolized_file poor[MAX_FILES], shown[MAX_FILES];
+	const char *paths[MAX_FILES];
+	char *commands[MAX_FILES];
+	uint32_t n = build_find_poorly_symbolized(&s->profiler,
+						  pipeline_collector(s->profiler.pipeline, 0), poor,
+						  MAX_FILES),
+		 count = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
-		const char *base = strrchr(poor[i].path, '/');
-		char *commands;
-
-		if (poor[i].self_ns * LEAST_PART < a->stats.weight_ns)
-			break;
-		commands = package_debug_symbols(poor[i].path);
-		buf_printf(b, "  %s has no symbols of its own: %s.%s\n",
-			   base ? base + 1 : poor[i].path,
-			   poor[i].symbol_source & INSPECTION_DYNSYM
-				   ? "names are from its dynamic table"
-				   : "functions are shown as +0xoffset",
-			   commands ? " More:" : "");
-		put_commands(commands ? commands : "", b);
-		free(commands);
+	for (uint32_t i = 0; i < n && poor[i].self_ns * LEAST_PART >= a->stats.weight_ns; i++) {
+		if (poor[i].is_interpreter && !s->o.native)
+			continue;
+		shown[count] = poor[i];
+		paths[count++] = poor[i].path;
+	}
+	package_debug_symbols(paths, count, commands);
+	for (uint32_t i = 0; i < count; i++) {
+		put_file(&shown[i], commands[i], b);
+		free(commands[i]);
 	}
 }
 

@@ -2,11 +2,13 @@
 #include "cli/package.h"
 
 #include <dirent.h>
+#include <glob.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/tool.h"
@@ -97,25 +99,29 @@ static bool find_owner(const char *path, char name[256])
 
 /* ---- what apt knows ---- */
 
-/* What `apt-cache policy` prints of the package and of those that could have its symbols. A package
- * that apt does not know is not printed. NULL: apt does not answer. */
-static char *ask_apt(const char *name)
+/* What `apt-cache policy` prints of the packages and of those that could have their symbols. A
+ * package that apt does not know is not printed. NULL: apt does not answer. */
+static char *ask_apt(char names[][256], uint32_t n)
 {
-	char debug[2][272];
-	char *argv[] = {"sh",
-			"-c",
-			"exec timeout " APT_SECONDS
-			" env LC_ALL=C apt-cache policy \"$@\" 2> /dev/null",
-			"sh",
-			(char *)(uintptr_t)name,
-			debug[0],
-			debug[1],
-			NULL};
+	char debug[PACKAGE_MAX][2][272];
+	char *argv[4 + 3 * PACKAGE_MAX + 1] = {"sh", "-c",
+					       "exec timeout " APT_SECONDS
+					       " env LC_ALL=C apt-cache policy \"$@\" 2> /dev/null",
+					       "sh"};
 	struct buf b = {0};
+	uint32_t k = 4;
 
-	for (int i = 0; i < 2; i++)
-		snprintf(debug[i], sizeof(debug[i]), "%s%s", name, endings[i]);
-	if (tool_run(argv, NULL, &b) || buf_add(&b, "", 1)) {
+	for (uint32_t i = 0; i < n; i++) {
+		if (!*names[i])
+			continue;
+		argv[k++] = names[i];
+		for (int e = 0; e < 2; e++) {
+			snprintf(debug[i][e], sizeof(debug[i][e]), "%.255s%s", names[i],
+				 endings[e]);
+			argv[k++] = debug[i][e];
+		}
+	}
+	if (k == 4 || tool_run(argv, NULL, &b) || buf_add(&b, "", 1)) {
 		buf_fini(&b);
 		return NULL;
 	}
@@ -217,7 +223,7 @@ static char *install_known(const char *answer, const char *name, bool *installed
 	char debug[272], *part, *text = NULL;
 
 	for (int i = 0; i < 2 && !text && !*installed; i++) {
-		snprintf(debug, sizeof(debug), "%s%s", name, endings[i]);
+		snprintf(debug, sizeof(debug), "%.255s%s", name, endings[i]);
 		part = part_of(answer, debug);
 		if (!part)
 			continue;
@@ -248,18 +254,43 @@ static char *add_archive(const char *part, const char *name)
 	return text;
 }
 
-char *package_debug_symbols(const char *path)
+/* Does dpkg list the package? */
+static bool is_installed(const char *name, const char *ending)
 {
-	char name[256], *answer, *part, *text;
-	bool installed = false;
+	char pattern[600];
+	glob_t found = {0};
+	bool is;
 
-	if (!find_owner(path, name) || !(answer = ask_apt(name)))
-		return NULL;
-	text = install_known(answer, name, &installed);
-	part = part_of(answer, name);
+	snprintf(pattern, sizeof(pattern), INFO "/%s%s.list", name, ending);
+	is = !access(pattern, F_OK);
+	snprintf(pattern, sizeof(pattern), INFO "/%s%s:*.list", name, ending);
+	is = is || !glob(pattern, GLOB_NOSORT, NULL, &found);
+	globfree(&found);
+	return is;
+}
+
+static char *commands_for(const char *answer, const char *name)
+{
+	bool installed = false;
+	char *text = install_known(answer, name, &installed), *part = part_of(answer, name);
+
 	if (!text && !installed && part)
 		text = add_archive(part, name);
 	free(part);
-	free(answer);
 	return text;
+}
+
+void package_debug_symbols(const char *const *paths, uint32_t n, char **texts)
+{
+	char names[PACKAGE_MAX][256] = {""}, *answer;
+
+	for (uint32_t i = 0; i < n && i < PACKAGE_MAX; i++)
+		if (!find_owner(paths[i], names[i]) || is_installed(names[i], endings[0]) ||
+		    is_installed(names[i], endings[1]))
+			*names[i] = '\0';
+	answer = ask_apt(names, n < PACKAGE_MAX ? n : PACKAGE_MAX);
+	for (uint32_t i = 0; i < n; i++)
+		texts[i] = answer && i < PACKAGE_MAX && *names[i] ? commands_for(answer, names[i])
+								  : NULL;
+	free(answer);
 }

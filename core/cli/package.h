@@ -3,8 +3,13 @@
 #ifndef CLI_PACKAGE_H
 #define CLI_PACKAGE_H
 
-/* A line of the shell that installs them, by the package that owns path and what apt's lists say;
- * NULL: not known, installed already, or Debian has none. Looks at local files only and takes a few
- * seconds at most. Owned by the caller. */
-char *package_debug_symbols(const char *path);
+#include <stdint.h>
+
+#define PACKAGE_MAX 8u /* files of one call */
+
+/* Sets texts[i] to the lines of the shell that install the symbols of paths[i], by the package that
+ * owns it and what apt's lists say; NULL: not known, installed already, or Debian has none. Looks
+ * at local files only; apt is called once, which takes a second where it keeps no cache. The caller
+ * frees the texts. */
+void package_debug_symbols(const char *const *paths, uint32_t n, char **texts);
 #endif

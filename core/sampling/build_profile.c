@@ -570,7 +570,10 @@ uint32_t build_find_poorly_symbolized(const struct profiler *profiler, const str
 		    source & (INSPECTION_SYMTAB | INSPECTION_DWARF | INSPECTION_GO))
 			continue;
 		all[count] = (struct poorly_symbolized_file){
-			.path = f->path, .symbol_source = source, .self_ns = self[i]};
+			.path = f->path,
+			.symbol_source = source,
+			.self_ns = self[i],
+			.is_interpreter = is_interpreter(f, 0)};
 		text_hex(all[count++].build_id, f->inspection->build_id,
 			 f->inspection->build_id_len);
 	}

@@ -41,6 +41,7 @@ struct poorly_symbolized_file {
 	char build_id[129];     /* hex; "": none */
 	uint32_t symbol_source; /* as of symbolizer_symbol_source() */
 	uint64_t self_ns;       /* CPU time in its code */
+	bool is_interpreter;    /* FUSEE_CLAIM_INTERPRETER */
 };
 /* Finds at most n such files of the collector, those with the most CPU time first. Returns how
  * many. */
