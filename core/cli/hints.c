@@ -219,7 +219,9 @@ void hints_print(struct session *s, const struct session_account *a, const struc
 	bool named;
 
 	put_sleeping(s, a, &b);
-	named = !runtime_hints(p, &s->o.selection, a->stats.weight_ns, &b) && b.len;
+	named = !runtime_hints(p, &s->profiler.unwinders, &s->o.selection, a->stats.weight_ns,
+			       &b) &&
+		b.len;
 	put_no_language(s, a, &b);
 	put_reason(s, a, LOSS_TICK, named, &b);
 	put_reason(s, a, LOSS_STACK, named, &b);

@@ -11,36 +11,15 @@
 
 #define LEAST_PART 20 /* a hint is for 1 / LEAST_PART of the CPU time and more */
 
-static const struct runtime {
-	const char *name;
-	const char *files[2]; /* beginnings of the names of its executable and of its library */
-	const char *variable; /* of the environment, which makes it write its names */
-	unsigned int major, minor; /* the oldest version that can; 0: all that are in use */
-	bool interprets;           /* without names there are frames of the interpreter only */
-	bool on_request;           /* jcmd makes a running process write its names */
-} runtimes[] = {
-	{"Python", {"libpython", "python"}, "PYTHONPERFSUPPORT=1", 3, 12, true, false},
-	{"Node.js",
-	 {"node", "libnode"},
-	 "NODE_OPTIONS='--perf-basic-prof --interpreted-frames-native-stack'",
-	 0,
-	 0,
-	 false,
-	 false},
-	{"Java",
-	 {"libjvm.so", "libjvm.so"},
-	 "JAVA_TOOL_OPTIONS='-XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions "
-	 "-XX:+DumpPerfMapAtExit'",
-	 0,
-	 0,
-	 false,
-	 true},
-	{"Ruby", {"libruby", "ruby"}, "RUBYOPT='--yjit --yjit-perf'", 3, 3, true, false},
-	{".NET", {"libcoreclr.so", "libclrjit.so"}, "DOTNET_PerfMapEnabled=1", 0, 0, false, false},
-	{"Erlang", {"beam.smp", "beam.smp"}, "ERL_FLAGS='+JPperf true'", 0, 0, false, false},
-};
-#define RUNTIMES (sizeof(runtimes) / sizeof(runtimes[0]))
+#define MAX_RUNTIMES 32
 #define NO_RUNTIME 255
+
+/* A run time of a language, as unwinders describe it. */
+struct runtime {
+	const struct fusee_runtime *started; /* names its functions if it is started so; or NULL */
+	const struct fusee_runtime *read;    /* `unwinder` reads its memory; or NULL */
+	const struct fusee_plugin *unwinder;
+};
 
 /* What the hints know of a location. */
 struct seen_location {
@@ -60,8 +39,43 @@ struct study {
 	struct seen_location *locations;
 	struct dict processes; /* key: pid */
 	uint8_t *runtime_of;   /* by id in processes */
-	struct usage usage[RUNTIMES];
+	struct runtime runtimes[MAX_RUNTIMES];
+	uint8_t n;
+	struct usage usage[MAX_RUNTIMES];
 };
+
+static const struct fusee_runtime *any_of(const struct runtime *r)
+{
+	return r->started ? r->started : r->read;
+}
+
+/* The run time of this name, which is new if the name is. NULL: there are too many. */
+static struct runtime *runtime_of_name(struct study *s, const char *name)
+{
+	for (uint8_t i = 0; i < s->n; i++)
+		if (!strcmp(any_of(&s->runtimes[i])->name, name))
+			return &s->runtimes[i];
+	return s->n < MAX_RUNTIMES ? &s->runtimes[s->n++] : NULL;
+}
+
+static void add_runtimes(struct study *s, const struct plugin_set *unwinders)
+{
+	for (uint32_t i = 0; i < unwinders->n; i++) {
+		const struct fusee_plugin *p = unwinders->instances[i]->descriptor;
+		const struct fusee_unwinder_ops *ops = p->ops;
+
+		for (uint32_t k = 0; FUSEE_HAS(ops, runtimes) && k < ops->runtimes.n; k++) {
+			const struct fusee_runtime *from = FUSEE_AT(struct fusee_runtime,
+								    ops->runtimes, k);
+			struct runtime *to = runtime_of_name(s, from->name);
+
+			if (to && from->environment)
+				to->started = from;
+			else if (to)
+				*to = (struct runtime){to->started, from, p};
+		}
+	}
+}
 
 static const char *text_of(const struct fusee_profile *p, uint32_t i, size_t *len)
 {
@@ -79,7 +93,7 @@ static bool is_text(const struct fusee_profile *p, uint32_t i, const char *text)
 	return len == strlen(text) && !memcmp(s, text, len);
 }
 
-/* "libpython3.11.so.1.0" is 3.11. */
+/* "libx3.11.so.1.0" is 3.11. */
 static void read_version(const char *base, size_t len, struct usage *u)
 {
 	char text[64];
@@ -91,6 +105,15 @@ static void read_version(const char *base, size_t len, struct usage *u)
 		u->major = u->minor = 0;
 }
 
+/* "node" and not "nodeadm": behind the beginning is nothing or a version. */
+static bool begins(const char *base, size_t len, const char *with)
+{
+	size_t n = strlen(with);
+
+	return len >= n && !memcmp(base, with, n) &&
+	       (len == n || strchr("0123456789.-js", base[n]));
+}
+
 static uint8_t runtime_of_file(struct study *s, uint32_t path)
 {
 	size_t len;
@@ -98,14 +121,9 @@ static uint8_t runtime_of_file(struct study *s, uint32_t path)
 	const char *base = slash ? slash + 1 : text;
 
 	len -= (size_t)(base - text);
-	for (uint8_t i = 0; i < RUNTIMES; i++)
-		for (int k = 0; k < 2; k++) {
-			size_t n = strlen(runtimes[i].files[k]);
-
-			if (len < n || memcmp(base, runtimes[i].files[k], n))
-				continue;
-			/* "node" and not "nodeadm": behind the name is nothing or a version. */
-			if (len > n && !strchr("0123456789.-js", base[n]))
+	for (uint8_t i = 0; i < s->n; i++)
+		for (const char *const *f = any_of(&s->runtimes[i])->files; *f; f++) {
+			if (!begins(base, len, *f))
 				continue;
 			read_version(base, len, &s->usage[i]);
 			return i;
@@ -206,41 +224,52 @@ static void add_sample(struct study *s, uint32_t i)
 	u->pid = (pid_t)sample->pid;
 	if (named)
 		u->named_ns += ns;
-	else if (unnamed || (inside && runtimes[s->runtime_of[id]].interprets))
+	else if (unnamed || (inside && any_of(&s->runtimes[s->runtime_of[id]])->flags &
+					       FUSEE_RUNTIME_INTERPRETS))
 		u->unnamed_ns += ns;
+}
+
+/* How to start the run time so that it names its functions. */
+static void put_start(const struct fusee_runtime *r, const struct usage *u,
+		      const struct selection *o, struct buf *b)
+{
+	bool old = u->major &&
+		   (u->major < r->major || (u->major == r->major && u->minor < r->minor));
+
+	if (old) {
+		buf_printf(b,
+			   ". %s %u.%u cannot name them to profilers;\n  version %u.%u and later "
+			   "can, with this in the environment:\n    %s\n",
+			   r->name, u->major, u->minor, r->major, r->minor, r->environment);
+	} else if (o->command) {
+		buf_printf(b, ". This names them:\n    fusee record -- env %s ", r->environment);
+		command_put(o->command, b);
+		buf_str(b, "\n");
+	} else if (r->command) {
+		buf_printf(b,
+			   ". While it is recorded:\n    %s %d %s\n  and for complete stacks "
+			   "start it with this in the environment:\n    %s\n",
+			   r->command, (int)u->pid, r->command_end, r->environment);
+	} else {
+		buf_printf(b, ". Start it with this in the environment:\n    %s\n", r->environment);
+	}
 }
 
 /* What is wrong, and the command that mends it. */
 static void put_hint(const struct runtime *r, const struct usage *u, const struct selection *o,
 		     uint64_t all_ns, struct buf *b)
 {
-	bool old = u->major &&
-		   (u->major < r->major || (u->major == r->major && u->minor < r->minor));
-
 	buf_printf(b, "  %.0f %% of the CPU time is code of %s whose functions have no names",
-		   100.0 * (double)u->unnamed_ns / (double)all_ns, r->name);
-	if (old) {
+		   100.0 * (double)u->unnamed_ns / (double)all_ns, any_of(r)->name);
+	if (r->read)
 		buf_printf(b,
-			   ". %s %u.%u cannot name them to profilers;\n  version %u.%u and later "
-			   "can, with this in the environment:\n    %s\n",
-			   r->name, u->major, u->minor, r->major, r->minor, r->variable);
-		return;
-	}
-	if (o->command) {
-		buf_str(b, ". This names them:\n    fusee record -- env ");
-		buf_printf(b, "%s ", r->variable);
-		command_put(o->command, b);
+			   ".\n  The unwinder %s reads them from %s %u.%u on, in the kernel "
+			   "(fusee doctor)",
+			   r->unwinder->name, r->read->name, r->read->major, r->read->minor);
+	if (r->started)
+		put_start(r->started, u, o, b);
+	else
 		buf_str(b, "\n");
-		return;
-	}
-	if (r->on_request) {
-		buf_printf(b,
-			   ". While it is recorded:\n    jcmd %d Compiler.perfmap\n  and for "
-			   "complete stacks start it with this in the environment:\n    %s\n",
-			   (int)u->pid, r->variable);
-		return;
-	}
-	buf_printf(b, ". Start it with this in the environment:\n    %s\n", r->variable);
 }
 
 static int study(struct study *s)
@@ -258,17 +287,19 @@ static int study(struct study *s)
 	return r;
 }
 
-int runtime_hints(const struct fusee_profile *p, const struct selection *o, uint64_t all_ns,
-		  struct buf *b)
+int runtime_hints(const struct fusee_profile *p, const struct plugin_set *unwinders,
+		  const struct selection *o, uint64_t all_ns, struct buf *b)
 {
 	struct study s = {.p = p};
-	int r = study(&s);
+	int r;
 
-	for (size_t i = 0; !r && i < RUNTIMES; i++) {
+	add_runtimes(&s, unwinders);
+	r = study(&s);
+	for (uint8_t i = 0; !r && i < s.n; i++) {
 		const struct usage *u = &s.usage[i];
 
 		if (u->unnamed_ns * LEAST_PART >= all_ns && u->unnamed_ns > u->named_ns && all_ns)
-			put_hint(&runtimes[i], u, o, all_ns, b);
+			put_hint(&s.runtimes[i], u, o, all_ns, b);
 	}
 	free(s.locations);
 	free(s.runtime_of);

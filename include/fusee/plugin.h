@@ -212,6 +212,28 @@ enum fusee_unwinder_flags {
 	FUSEE_UNWINDER_NATIVE = 1,
 };
 
+enum fusee_runtime_flags {
+	/* Without names its samples have frames of the interpreter only, and no code made at run
+	 * time. */
+	FUSEE_RUNTIME_INTERPRETS = 1,
+};
+
+/* A language's run time whose functions the unwinder symbolizes. A recording in which they have no
+ * names ends with a hint made of it. */
+struct fusee_runtime {
+	uint32_t size, flags;
+	const char *name; /* "Node.js" */
+	/* Beginnings of the base names of its programs and libraries, then NULL. */
+	const char *const *files;
+	/* A variable of the environment, with its value as a shell needs it, that makes the run
+	 * time name its functions. NULL: the unwinder reads them from its memory. */
+	const char *environment;
+	/* A command that makes a process do so while it runs; the pid follows, then `command`'s
+	 * second part. NULL: there is none. */
+	const char *command, *command_end;
+	uint32_t major, minor; /* the first version that can; 0: all that are in use */
+};
+
 struct fusee_unwinder_ops {
 	uint32_t size, flags;       /* enum fusee_unwinder_flags */
 	int32_t order;              /* native: the lowest steps first (dwarf 10, framepointer 90) */
@@ -249,6 +271,7 @@ struct fusee_unwinder_ops {
 	int (*symbolize)(void *ctx, const struct fusee_raw_frame *, struct fusee_frame_out *);
 	/* The process has ended, and none of its frames will be symbolized any more. */
 	void (*detach)(void *ctx, uint64_t process);
+	struct fusee_table runtimes; /* struct fusee_runtime */
 };
 
 /* ---- sinks: each instance has a thread, a window and a bounded queue of its own ---- */

@@ -11,6 +11,7 @@
 #include "names.h"
 #include "reasons.h"
 #include "mapfile.h"
+#include "runtimes.h"
 
 int fusee_step_perfmap(struct fusee_unwind *u);
 
@@ -300,6 +301,7 @@ static const struct fusee_unwinder_ops ops = {
 	.refresh = perfmap_refresh,
 	.symbolize = perfmap_symbolize,
 	.detach = perfmap_detach,
+	.runtimes = {perfmap_runtimes, PERFMAP_RUNTIMES, sizeof(struct fusee_runtime)},
 };
 
 FUSEE_PLUGIN(perfmap, FUSEE_UNWINDER, .version = "0.1",

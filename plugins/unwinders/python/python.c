@@ -103,6 +103,12 @@ static void on_fini(void *ctx)
 
 static const char *const reasons[] = PYTHON_REASONS;
 
+static const char *const files[] = {"libpython", "python", NULL};
+static const struct fusee_runtime runtimes[] = {
+	FUSEE_SIZED(struct fusee_runtime, .name = "Python", .files = files, .major = 3, .minor = 8,
+		    .flags = FUSEE_RUNTIME_INTERPRETS),
+};
+
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
 	.slab_version = 3,
@@ -115,6 +121,7 @@ static const struct fusee_unwinder_ops ops = {
 	.record = on_record,
 	.symbolize = on_symbolize,
 	.detach = on_detach,
+	.runtimes = FUSEE_TABLE(runtimes),
 };
 
 FUSEE_PLUGIN(python, FUSEE_UNWINDER, .version = "0.1",

@@ -104,6 +104,12 @@ static void on_fini(void *ctx)
 
 static const char *const reasons[] = RUBY_REASONS;
 
+static const char *const files[] = {"libruby", "ruby", NULL};
+static const struct fusee_runtime runtimes[] = {
+	FUSEE_SIZED(struct fusee_runtime, .name = "Ruby", .files = files, .major = 2, .minor = 7,
+		    .flags = FUSEE_RUNTIME_INTERPRETS),
+};
+
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
 	.slab_version = 8,
@@ -117,6 +123,7 @@ static const struct fusee_unwinder_ops ops = {
 	.record = on_record,
 	.symbolize = on_symbolize,
 	.detach = on_detach,
+	.runtimes = FUSEE_TABLE(runtimes),
 };
 
 FUSEE_PLUGIN(ruby, FUSEE_UNWINDER, .version = "0.1",
