@@ -80,37 +80,42 @@ static enum mapfile_refusal judge(const struct mapfile *s, const struct stat *st
 }
 
 /* What stands there may change at any moment: it is held first, without opening it, then judged,
- * then opened through what is held. fd or -errno. */
-static int open_judged(struct mapfile *s, const char *name, struct stat *st)
+ * then opened through what is held. An O_PATH descriptor or -errno. */
+static int hold(struct mapfile *s, struct stat *st)
 {
-	/* NO_XDEV: in a user namespace anybody can mount another user's file on the name. */
+	/* NO_XDEV: in a user namespace anybody can mount another user's file on the name, or a file
+	 * whose file system keeps waiting who looks at it. */
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
 			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
-	int held = (int)syscall(SYS_openat2, s->folder, name, &how, sizeof(how)), fd = -ENOENT;
-	char path[64];
+	char name[64];
+	int held;
 
+	snprintf(name, sizeof(name), "perf-%u.map", s->owner.pid);
+	held = (int)syscall(SYS_openat2, s->folder, name, &how, sizeof(how));
 	if (held < 0 && (errno == ELOOP || errno == EXDEV)) {
 		s->refusal = errno == ELOOP ? MAPFILE_NOT_A_FILE : MAPFILE_MOUNTED;
 		return -EPERM;
 	}
 	if (held < 0)
 		return -errno;
-	if (fstat(held, st)) {
-		fd = -errno;
-		goto out;
-	}
+	if (!fstat(held, st))
+		return held;
+	close(held);
+	return -EIO;
+}
+
+/* fd or -errno. */
+static int open_judged(struct mapfile *s, int held, const struct stat *st)
+{
+	char path[64];
+	int fd;
+
 	s->refusal = judge(s, st);
-	if (s->refusal) {
-		fd = -EPERM;
-		goto out;
-	}
+	if (s->refusal)
+		return -EPERM;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", held);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0)
-		fd = -errno;
-out:
-	close(held);
-	return fd;
+	return fd < 0 ? -errno : fd;
 }
 
 static void forget_file(struct mapfile *s)
@@ -126,17 +131,18 @@ static void forget_file(struct mapfile *s)
 static int find_file(struct mapfile *s, bool *another)
 {
 	struct stat st;
-	char name[64];
-	int fd;
+	int held = s->folder < 0 ? -ENOENT : hold(s, &st), fd;
 
 	*another = false;
-	snprintf(name, sizeof(name), "perf-%u.map", s->owner.pid);
-	if (s->folder < 0 || fstatat(s->folder, name, &st, AT_SYMLINK_NOFOLLOW))
-		return s->fd >= 0 ? 0 : -ENOENT;
-	if (s->fd >= 0 && st.st_dev == s->dev && st.st_ino == s->ino)
+	if (held < 0) /* what is open stays */
+		return s->fd >= 0 ? 0 : held;
+	if (s->fd >= 0 && st.st_dev == s->dev && st.st_ino == s->ino) {
+		close(held);
 		return 0;
-	fd = open_judged(s, name, &st);
-	if (fd < 0) /* what is open stays */
+	}
+	fd = open_judged(s, held, &st);
+	close(held);
+	if (fd < 0)
 		return s->fd >= 0 ? 0 : fd;
 	if (s->fd >= 0) {
 		close(s->fd);
@@ -194,7 +200,8 @@ static void mark(struct mapfile *s, const char *p, uint32_t n)
 struct reading {
 	uint32_t (*changed)(void *arg);
 	void *arg;
-	bool raised; /* the generation changes once for each reading */
+	bool raised;    /* the generation changes once for each reading */
+	uint64_t until; /* when it ends at the latest; the next one goes on */
 };
 
 static void raise_generation(struct mapfile *s, struct reading *r)
@@ -226,7 +233,7 @@ static int read_on(struct mapfile *s, struct reading *r)
 	if (!buf)
 		return -ENOMEM;
 	memcpy(before, map_faults(s->map), sizeof(before));
-	while (!s->full && s->offset < MAX_FILE &&
+	while (!s->full && s->offset < MAX_FILE && clock_ns() <= r->until &&
 	       (n = pread(s->fd, buf, CHUNK, (off_t)s->offset)) > 0) {
 		map_feed(s->map, buf, (size_t)n);
 		mark(s, buf, (uint32_t)n);
@@ -283,6 +290,7 @@ int mapfile_read(struct mapfile *s, uint32_t (*changed)(void *arg), void *arg)
 
 	if (begin < s->next_ns)
 		return 0;
+	reading.until = s->most_ns ? begin + s->most_ns : UINT64_MAX;
 	r = find_file(s, &another);
 	if (r)
 		return r;

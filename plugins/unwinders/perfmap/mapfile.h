@@ -27,6 +27,7 @@ enum mapfile_refusal {
 	MAPFILE_FOREIGN,    /* owned by neither root nor the process's user */
 	MAPFILE_LINKED,     /* it has several links */
 	MAPFILE_MOUNTED,    /* another file is mounted on the name */
+	MAPFILE_REMOTE,     /* its folder is on a file system that can keep readers waiting */
 	MAPFILE_OLD,        /* last written before its process began */
 };
 
@@ -46,6 +47,7 @@ struct mapfile {
 	bool full;        /* the rest of the file has no room */
 	bool reread;      /* mapfile_reread() was called */
 	uint64_t next_ns; /* CLOCK_MONOTONIC of the next reading at the earliest */
+	uint64_t most_ns; /* time of a reading, at most; 0: no limit */
 	uint64_t faults[MAP_FAULTS];
 	uint64_t rewrites;
 };

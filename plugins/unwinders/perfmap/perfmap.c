@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <fusee/helpers.h>
@@ -27,6 +28,12 @@ static const char *const reasons[] = PERFMAP_REASON_TEXTS;
 /* A map that had no room is read again when there is room for as much. */
 #define ROOM_AGAIN (16u << 20)
 
+/* Time for one reading, and for all readings in a second: others wait meanwhile. */
+#define READ_NS 50000000u
+#define READ_ALL_NS 150000000u
+#define SECOND_NS 1000000000u
+#define FOLDER_TRIES 8u
+
 struct perfmap;
 
 enum room { ROOM_OF_PROCESS, ROOM_OF_USER, ROOM_OF_ALL };
@@ -41,14 +48,16 @@ struct jit_process {
 	uint64_t bytes; /* of memory of its map, after the last reading */
 	uint64_t counted[MAP_FAULTS], counted_rewrites; /* of file, as last reported */
 	enum mapfile_refusal reported;
-	enum room room; /* what bounds its map */
-	bool full;      /* its map had no room for all lines, because of others */
+	enum room room;        /* what bounds its map */
+	uint32_t folder_tries; /* how often its folder was to be opened */
+	bool full;             /* its map had no room for all lines, because of others */
 };
 
 struct perfmap {
 	struct fusee_self self;
 	struct jit_process *processes;
-	uint64_t bytes; /* of memory of all maps */
+	uint64_t bytes;           /* of memory of all maps */
+	uint64_t second, read_ns; /* when the current second began; time for readings in it */
 	bool warned[ROOM_OF_ALL + 1];
 };
 
@@ -78,6 +87,7 @@ static void report_refusal(struct jit_process *k)
 		[MAPFILE_FOREIGN] = "its owner is neither root nor the user of the process",
 		[MAPFILE_LINKED] = "it has more than one name",
 		[MAPFILE_MOUNTED] = "another file is mounted on its name",
+		[MAPFILE_REMOTE] = "its file system can keep readers waiting",
 		[MAPFILE_OLD] = "it was written before its process began",
 	};
 
@@ -168,18 +178,56 @@ static void count_bytes(struct jit_process *k, uint64_t bytes)
 	k->bytes = bytes;
 }
 
+static uint64_t clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+/* How long a reading may take. 0: none may begin in this second. */
+static uint64_t time_of_reading(struct perfmap *p, uint64_t now)
+{
+	if (now >= p->second + SECOND_NS) {
+		p->second = now;
+		p->read_ns = 0;
+	}
+	return p->read_ns < READ_ALL_NS ? READ_NS : 0;
+}
+
+/* The folder could not be opened, for a reason that passes. */
+static void open_folder(struct jit_process *k)
+{
+	if (k->folder_tries >= FOLDER_TRIES)
+		return;
+	k->folder_tries++;
+	k->file.folder = k->perfmap->self.host->unwinder->process_open(k->process, "/tmp",
+								       FUSEE_OPEN_DIRECTORY);
+	if (k->file.folder == -EREMOTE)
+		k->file.refusal = MAPFILE_REMOTE;
+	if (k->file.folder != -EAGAIN && k->file.folder != -ETIMEDOUT)
+		k->folder_tries = FOLDER_TRIES;
+}
+
 /* Reads what was added to the map since the last call. */
 static int update(struct jit_process *k)
 {
-	uint64_t share = share_of(k);
+	uint64_t share = share_of(k), now = clock_ns();
 	int r;
 
+	k->file.most_ns = time_of_reading(k->perfmap, now);
+	if (!k->file.most_ns)
+		return 0;
+	if (k->file.folder < 0)
+		open_folder(k);
 	if (k->full && share >= k->bytes + ROOM_AGAIN) {
 		k->full = false;
 		mapfile_reread(&k->file);
 	}
 	mapfile_limit(&k->file, share);
 	r = mapfile_read(&k->file, changed, k);
+	k->perfmap->read_ns += clock_ns() - now;
 	count_bytes(k, mapfile_bytes(&k->file));
 	report_refusal(k);
 	report_faults(k);
@@ -202,10 +250,7 @@ static struct jit_process *make(struct perfmap *p, uint64_t process)
 	k->perfmap = p;
 	k->process = process;
 	k->pid = info.pid;
-	if (mapfile_init(
-		    &k->file, &owner,
-		    p->self.host->unwinder->process_open(process, "/tmp", FUSEE_OPEN_DIRECTORY),
-		    MAX_MEMORY)) {
+	if (mapfile_init(&k->file, &owner, -1, MAX_MEMORY)) {
 		mapfile_fini(&k->file);
 		free(k);
 		return NULL;
