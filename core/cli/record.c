@@ -19,13 +19,13 @@
 #include "cli/outfile.h"
 #include "cli/output.h"
 #include "cli/session.h"
+#include "cli/session_event.h"
 #include "cli/summary.h"
 #include "profile/render.h"
 #include "sampling/build_profile.h"
 
 #define DEFAULT_OUTPUT "fusee.pb.gz"
 #define MAX_OUTPUTS 16
-#define EVENT_STACK 16384u     /* bytes of stack that are copied with a sample of -e */
 #define PROGRESS_NS 500000000u /* between two updates of the progress line */
 
 struct record {
@@ -75,22 +75,9 @@ static int set_sampler(void *arg, const char *value)
 			     value);
 }
 
-/* "cpu-clock" and "task-clock" are what is sampled without -e. */
 static int set_event(void *arg, const char *value)
 {
-	struct event_kind *kind = &((struct record *)arg)->session.o.event;
-	char *error = NULL;
-	int r = 0;
-
-	*kind = (struct event_kind){0};
-	if (strcmp(value, "cpu-clock") != 0 && strcmp(value, "task-clock") != 0)
-		r = event_kind_find(value, kind, &error);
-	if (r)
-		log_error("%s", error ? error : "no memory");
-	free(error);
-	if (r == -EACCES || r == -EPERM)
-		return EX_NOPERM;
-	return !r ? 0 : r == -EINVAL ? EX_USAGE : r == -ENODEV ? EX_UNAVAILABLE : EX_OSERR;
+	return session_event_set(&((struct record *)arg)->session.o, value);
 }
 
 static int set_stack(void *arg, const char *value)
@@ -233,35 +220,6 @@ static int check_outputs(const struct record *r)
 	return 0;
 }
 
-static int check_event(const struct record *r)
-{
-	const struct session_options *o = &r->session.o;
-
-	if (!*o->event.name)
-		return o->event_period ? cli_bad_usage(&record_command,
-						       "-c N goes with -e EVENT; the rate of "
-						       "samples of CPU time is -F HZ")
-				       : 0;
-	if (o->profiler.sampler == SAMPLER_BPF)
-		return cli_bad_usage(&record_command,
-				     "-e %s is sampled without BPF: leave --sampler bpf out",
-				     o->event.name);
-	if (o->hz > DEFAULT_HZ || o->hz < DEFAULT_HZ)
-		return cli_bad_usage(
-			&record_command,
-			"-F is a rate of CPU time: with -e %s, -c N takes a sample for "
-			"each N events",
-			o->event.name);
-	return 0;
-}
-
-/* Events may come in bursts, and a copy takes its full size in a ring. */
-static void choose_stack(struct session_options *o)
-{
-	if (*o->event.name && o->profiler.stack_bytes == SAMPLE_MAX_STACK)
-		o->profiler.stack_bytes = EVENT_STACK;
-}
-
 static int parse(struct record *r, int argc, char **argv)
 {
 	int first, result = cli_parse(&record_command, r, argc, argv, &first);
@@ -278,10 +236,9 @@ static int parse(struct record *r, int argc, char **argv)
 	if (selection_kinds(selection_of(r)) > 1)
 		return cli_bad_usage(&record_command,
 				     "one of '-p PID', '-a' and '-- COMMAND' at a time");
-	result = check_event(r);
+	result = session_event_check(&record_command, &r->session.o);
 	if (result)
 		return result;
-	choose_stack(&r->session.o);
 	result = r->noutputs ? 0 : add_output(r, DEFAULT_OUTPUT);
 	return result ? result : check_outputs(r);
 }

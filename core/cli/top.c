@@ -18,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/session.h"
+#include "cli/session_event.h"
 #include "profile/render.h"
 #include "sampling/build_profile.h"
 
@@ -133,20 +134,33 @@ static void put_processes(const struct collector *c, uint32_t columns, struct bu
 	free(all);
 }
 
+/* "1.93 CPUs busy", "12,345 page-faults a second" */
+static void put_load(const struct top *t, const struct collector *c, uint64_t elapsed,
+		     char text[128])
+{
+	double each = elapsed ? (double)c->weight_ns / (double)elapsed : 0;
+	char number[32];
+
+	if (!*t->s.o.event.name)
+		snprintf(text, 128, "%.2f CPUs busy", each);
+	else
+		snprintf(text, 128, "%s %.80s a second",
+			 text_number(number, (uint64_t)(each * 1e9)), t->s.o.event.name);
+}
+
 static void put_head(const struct top *t, const struct collector *c, uint64_t elapsed,
 		     uint32_t columns, struct buf *out)
 {
-	char clock[16], line[256], samples[32], truncated[32], lost[32];
+	char clock[16], line[384], samples[32], truncated[32], lost[32], load[128];
 	time_t now = time(NULL);
 	struct tm tm;
 
 	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
+	put_load(t, c, elapsed, load);
 	snprintf(line, sizeof(line),
-		 "fusee top %s%s   %.2f CPUs busy   %s samples in %.1f s, %s truncated, %s lost",
-		 clock, t->held ? "  held" : "",
-		 elapsed ? (double)c->weight_ns / (double)elapsed : 0,
-		 text_number(samples, t->window.losses.due), (double)elapsed / 1e9,
-		 text_number(truncated, t->window.losses.truncated),
+		 "fusee top %s%s   %s   %s samples in %.1f s, %s truncated, %s lost", clock,
+		 t->held ? "  held" : "", load, text_number(samples, t->window.losses.due),
+		 (double)elapsed / 1e9, text_number(truncated, t->window.losses.truncated),
 		 text_number(lost, t->window.losses.lost));
 	buf_printf(out, "%.*s\n", (int)columns, line);
 }
@@ -201,7 +215,8 @@ static void on_symbolized(void *arg)
 {
 	struct top *t = arg;
 	struct collector *c = t->window.collector;
-	struct build_options o = {.period_ns = profiler_period_ns(t->s.o.hz)};
+	const struct build_options o = {.period_ns = session_period(&t->s),
+					.event = *t->s.o.event.name ? t->s.o.event.name : NULL};
 	const struct fusee_profile *p;
 	struct builder *b = NULL;
 	int r = builder_new(&b);
@@ -273,6 +288,11 @@ static int add_unwind(void *arg, const char *value)
 	return unwind_flags_add(&((struct top *)arg)->s.o.unwind, value);
 }
 
+static int set_event(void *arg, const char *value)
+{
+	return session_event_set(&((struct top *)arg)->s.o, value);
+}
+
 static int set_interval(void *arg, const char *value)
 {
 	struct top *t = arg;
@@ -290,6 +310,10 @@ static const struct cli_option options[] = {
 	 MEMBER(s.o.selection.all)},
 	{"pid", 'p', "PID[,PID]", "running processes", CLI_CALL, .set = add_pids},
 	{"rate", 'F', "HZ", "samples a second of CPU time; default 99", CLI_RATE, MEMBER(s.o.hz)},
+	{"event", 'e', "EVENT", "what is sampled, in place of CPU time, as fusee record -e",
+	 CLI_CALL, .set = set_event, .words = event_kind_names},
+	{"period", 'c', "N", "a sample for each N events of -e; default by the event", CLI_COUNT,
+	 MEMBER(s.o.event_period)},
 	{"interval", 'i', "TIME", "how often the screen is drawn anew; default 2s", CLI_CALL,
 	 .set = set_interval},
 	{"count", 'n', "N", "end after N intervals", CLI_COUNT, MEMBER(count)},
@@ -327,7 +351,7 @@ static int parse(struct top *t, int argc, char **argv)
 		return cli_bad_usage(&top_command,
 				     "one of '-p PID', '-a' and '-- COMMAND' at a time");
 	o->all = !selection_kinds(o) || o->all;
-	return 0;
+	return session_event_check(&top_command, &t->s.o);
 }
 
 static int run(struct top *t)
