@@ -105,7 +105,9 @@ static int find_version(struct interpreter *in)
 		err = err ? err : python_debug_words(offsets, sizeof(offsets), in->words);
 	}
 	if (err == -ENOTSUP)
-		return fusee_fail(in->self, err, "Python %u.%u is not known: only 3.8 to 3.14 are",
+		return fusee_fail(in->self, err,
+				  "Python %u.%u is not known: only 3.8 to 3.14 are, and "
+				  "without the GIL 3.13",
 				  major, minor);
 	if (err)
 		return fusee_fail(in->self, err, "Python %u.%u's own offsets are not those of it",

@@ -316,6 +316,7 @@ FUSEE_FN void text(struct fusee_unwind *u, struct python_text *t, void *dst, __u
 	t->bytes = 0;
 	t->shortened = 0;
 	t->kind = 1;
+	at += word(u, PYTHON_HEADER);
 	if (AT(u, &s, at + 16))
 		return;
 	kind = s.state >> 2 & 7;
@@ -332,8 +333,8 @@ FUSEE_FN void text(struct fusee_unwind *u, struct python_text *t, void *dst, __u
 	t->shortened = s.length > cap / kind;
 }
 
-/* Finds the words of CODE that name it: WORK becomes co_filename, NEXT the line table, and the
- * result is the name. 0: they cannot be read. */
+/* Finds the words of CODE that name it: WORK becomes co_filename, NEXT the line table, as far as
+ * bytes of a shorter header would begin, and the result is the name. 0: they cannot be read. */
 FUSEE_FN __u64 naming(struct fusee_unwind *u, struct python_head *h)
 {
 	__u64 c[PYTHON_CODE_WORDS];
@@ -353,7 +354,7 @@ FUSEE_FN __u64 naming(struct fusee_unwind *u, struct python_head *h)
 		return 0;
 	h->first_line = word(u, PYTHON_FIRST_LINE) == 64 ? c[1] : c[0] >> 32;
 	u->scratch[WORK] = c[PYTHON_NEW_FILENAME];
-	u->scratch[NEXT] = c[PYTHON_NEW_FILENAME + 3];
+	u->scratch[NEXT] = c[PYTHON_NEW_FILENAME + 3] + word(u, PYTHON_HEADER);
 	return c[PYTHON_NEW_FILENAME + 2];
 }
 

@@ -211,6 +211,32 @@ TEST(offsets_of_3_13)
 	CHECK_INT(words[PYTHON_VERSION], 13 << 8);
 }
 
+/* Without the GIL objects have a longer header; as _PyRuntime of 3.13.5 has it. */
+TEST(offsets_without_the_gil)
+{
+	static const uint64_t code[] = {128, 136, 144, 152, 84}, text[] = {48, 32, 56};
+	uint64_t o[PYTHON_DEBUG_OFFSETS / 8];
+	uint32_t words[PYTHON_WORDS];
+
+	debug_offsets(o);
+	o[2] = 1;
+	CHECK_INT(python_debug_words((void *)o, sizeof(o), words), -EBADMSG);
+	memcpy(o + 35, code, sizeof(code));
+	o[43] = 216;
+	memcpy(o + 68, text, sizeof(text));
+	CHECK_INT(python_debug_words((void *)o, sizeof(o), words), 0);
+	CHECK_INT(words[PYTHON_HEADER], 16);
+	CHECK_INT(words[PYTHON_CODE], 80);
+	CHECK_INT(words[PYTHON_FIRST_LINE], 32);
+	CHECK_INT(words[PYTHON_TEXT], 40 | 56 << 16);
+	CHECK_INT(words[PYTHON_KEY], 2160);
+	o[2] = 0;
+	CHECK_INT(python_debug_words((void *)o, sizeof(o), words), -EBADMSG);
+	o[1] = 0x030e00f0;
+	o[2] = 1;
+	CHECK_INT(python_debug_words((void *)o, sizeof(o), words), -ENOTSUP);
+}
+
 TEST(offsets_that_contradict_are_refused)
 {
 	static const uint32_t fixed[] = {21, 29, 31, 33, 35, 36, 37, 38, 39, 68, 69};

@@ -80,7 +80,7 @@ static const struct layout layouts[] = {
 };
 
 /* Words of the parts. */
-enum { INTERPRETERS = 5, NEXT = 8, THREADS = 9 };
+enum { FREE_THREADED = 2, INTERPRETERS = 5, NEXT = 8, THREADS = 9 };
 enum { THREAD_NEXT = 2, THREAD_CURRENT = 4, THREAD_ID = 5 };
 enum { FRAME_PREVIOUS = 1, FRAME_EXECUTABLE, FRAME_INSTRUCTION, FRAME_OWNER = 5 };
 enum {
@@ -93,12 +93,14 @@ enum {
 };
 enum { TEXT_STATE = 1, TEXT_LENGTH, TEXT_ASCII };
 
+#define MORE_HEADER 16u /* bytes of an object's header without the GIL beyond those with it */
 #define COOKIE "xdebugpy"
 
 /* Does the step read what these offsets say? It has constants for some of them. */
 static int fits(const uint64_t *o, const struct layout *l)
 {
 	const uint64_t *frame = o + l->frame, *code = o + l->code, *text = o + l->unicode;
+	uint64_t header = o[FREE_THREADED] ? MORE_HEADER : 0;
 
 	for (uint32_t i = 3; i < l->words; i++)
 		if (o[i] > 1u << 30)
@@ -111,14 +113,15 @@ static int fits(const uint64_t *o, const struct layout *l)
 	       code[CODE_TABLE] == code[CODE_FILENAME] + 24 &&
 	       (code[CODE_FIRST_LINE] == code[CODE_FILENAME] - 44 ||
 		code[CODE_FIRST_LINE] == code[CODE_FILENAME] - 40) &&
-	       text[TEXT_STATE] == 32 && text[TEXT_LENGTH] == 16 && text[TEXT_ASCII] < 256;
+	       text[TEXT_STATE] == 32 + header && text[TEXT_LENGTH] == 16 + header &&
+	       text[TEXT_ASCII] < 256;
 }
 
 int python_debug_words(const unsigned char *offsets, uint32_t n, uint32_t words[PYTHON_WORDS])
 {
 	uint64_t o[PYTHON_DEBUG_OFFSETS / 8];
 	const struct layout *l = layouts, *end = layouts + sizeof(layouts) / sizeof(*layouts);
-	uint32_t version;
+	uint32_t version, text;
 
 	if (n < sizeof(o) || memcmp(offsets, COOKIE, 8))
 		return -EBADMSG;
@@ -126,13 +129,14 @@ int python_debug_words(const unsigned char *offsets, uint32_t n, uint32_t words[
 	version = (uint32_t)o[1];
 	while (l < end && (version >> 24 != 3 || l->minor != (version >> 16 & 255)))
 		l++;
-	if (l == end)
+	/* without the GIL each thread of 3.14 has bytecode of its own */
+	if (l == end || (o[FREE_THREADED] && l->minor > 13))
 		return -ENOTSUP;
 	if (!fits(o, l))
 		return -EBADMSG;
 	memset(words, 0, PYTHON_WORDS * sizeof(*words));
 	words[PYTHON_FAMILY] = PYTHON_CHAIN;
-	words[PYTHON_KEY] = o[2] ? 0 : l->key; /* threads without the GIL: other layout */
+	words[PYTHON_KEY] = l->key;
 	words[PYTHON_INTERPRETERS] = (uint32_t)o[INTERPRETERS];
 	words[PYTHON_NEXT] = (uint32_t)o[NEXT];
 	words[PYTHON_THREADS] = (uint32_t)o[THREADS];
@@ -143,8 +147,10 @@ int python_debug_words(const unsigned char *offsets, uint32_t n, uint32_t words[
 	words[PYTHON_FIRST_LINE] = (uint32_t)(o[l->code + CODE_FIRST_LINE] - words[PYTHON_CODE]) *
 				   8;
 	words[PYTHON_BYTECODE] = (uint32_t)o[l->code + CODE_BYTECODE];
-	words[PYTHON_TEXT] = (uint32_t)o[l->unicode + TEXT_ASCII] |
-			     (uint32_t)(o[l->unicode + TEXT_ASCII] + 16) << 16;
+	words[PYTHON_HEADER] = o[FREE_THREADED] ? MORE_HEADER : 0;
+	/* from the object's beginning as if its header were the shorter */
+	text = (uint32_t)o[l->unicode + TEXT_ASCII] - words[PYTHON_HEADER];
+	words[PYTHON_TEXT] = text | (text + 16) << 16;
 	words[PYTHON_VERSION] = version >> 8 & 0xffff;
 	return 0;
 }

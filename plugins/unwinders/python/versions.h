@@ -40,6 +40,7 @@ enum python_word {
 	PYTHON_FIRST_LINE, /* its bit in what is read */
 	PYTHON_BYTECODE,   /* co_code_adaptive in PyCodeObject */
 	PYTHON_TEXT,       /* sizeof(PyASCIIObject), sizeof(PyCompactUnicodeObject) << 16 */
+	PYTHON_HEADER,     /* bytes that each object's header has more: without the GIL 16 */
 	PYTHON_VERSION,    /* minor << 8 | micro */
 	PYTHON_UNLINKED,   /* OBJECTS: offsets of return addresses at which the frame is unlinked */
 	PYTHON_WORDS = PYTHON_UNLINKED + 4,
