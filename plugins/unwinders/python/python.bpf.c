@@ -85,35 +85,63 @@ static int next_state(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_python_next_state, next_state)
 
-/* The state by the runtime's lists, which may change meanwhile. As above. */
-static int state_by_list(struct fusee_unwind *u, __u32 unused)
+/* The state by the runtime's lists, which may change meanwhile; other: not STATE. As above. */
+static int state_by_list(struct fusee_unwind *u, __u32 other)
 {
-	(void)unused;
 	u->scratch[WORK] = 0;
 	if (AT(u, &u->scratch[NEXT], u->scratch[BASE] + word(u, PYTHON_INTERPRETERS)))
 		return 0;
 	for (int i = 0; i < THREADS; i++) {
 		int r = FUSEE_CALL(fusee_python_next_state, u, 0);
 
-		if (r)
-			return r > 0;
+		if (r < 0)
+			return 0;
+		if (r && (!other || u->scratch[WORK] != u->scratch[STATE]))
+			return 1;
 	}
 	return 0;
 }
 FUSEE_PART(fusee_python_state_by_list, state_by_list)
 
-/* FRAME becomes the innermost frame of the thread. 0, or -1: there is no state. */
-static int find_state(struct fusee_unwind *u, __u32 unused)
+/* To 3.10: a thread that runs a second interpreter keeps the state of the first under its key. The
+ * thread that has the GIL runs the state that the runtime names. 0: WORK is the state that runs;
+ * -1: it cannot be known. */
+static int running_state(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 state = u->scratch[WORK], next;
+	__u32 at = word(u, PYTHON_HOLDER);
+
+	(void)unused;
+	if (!at)
+		return 0;
+	if (!AT(u, &u->scratch[WORK], u->scratch[BASE] + at) && is_own(u))
+		return 0;
+	u->scratch[WORK] = state;
+	if (AT(u, &next, u->scratch[BASE] + word(u, PYTHON_INTERPRETERS)) || !next ||
+	    AT(u, &next, next + word(u, PYTHON_NEXT)))
+		return -1;
+	return next ? -1 : 0; /* there are several interpreters */
+}
+FUSEE_PART(fusee_python_running_state, running_state)
+
+/* FRAME becomes the innermost frame of the thread; other: of the other interpreter that the thread
+ * runs, from which it called the first. 0, or -1: there is no state. */
+static int find_state(struct fusee_unwind *u, __u32 other)
 {
 	__u32 family = word(u, PYTHON_FAMILY);
 	__u64 at;
 
-	(void)unused;
-	u->scratch[PLACED] = 1;
+	u->scratch[PLACED] = 1 + other;
 	u->scratch[FRAME] = 0;
-	if (!u->tls || (FUSEE_CALL(fusee_python_state_by_key, u, 0) != 1 &&
-			FUSEE_CALL(fusee_python_state_by_list, u, 0) != 1))
+	if (other) {
+		if (FUSEE_CALL(fusee_python_state_by_list, u, 1) != 1)
+			return -1;
+	} else if (!u->tls ||
+		   (FUSEE_CALL(fusee_python_state_by_key, u, 0) != 1 &&
+		    FUSEE_CALL(fusee_python_state_by_list, u, 0) != 1) ||
+		   FUSEE_CALL(fusee_python_running_state, u, 0)) {
 		return -1;
+	}
 	u->scratch[STATE] = u->scratch[WORK];
 	if (AT(u, &at, u->scratch[STATE] + word(u, PYTHON_CURRENT)))
 		return -1;
@@ -185,6 +213,8 @@ static int enter(struct fusee_unwind *u, __u32 unused)
 		return AT(u, &u->scratch[FRAME], u->sp + place) ? PYTHON_UNREADABLE : 0;
 	if (!u->scratch[PLACED] && FUSEE_CALL(fusee_python_find_state, u, 0))
 		return PYTHON_NO_STATE;
+	if (!u->scratch[FRAME] && u->scratch[PLACED] == 1)
+		FUSEE_CALL(fusee_python_find_state, u, 1);
 	if (family == PYTHON_OBJECTS)
 		return is_unlinked(u) ? -1 : 0;
 	if (place & PYTHON_BELOW_FP && u->flags & FUSEE_FP_LOST)

@@ -16,15 +16,15 @@
  */
 struct version {
 	uint32_t minor, family, key, interpreters, threads, thread_id, current, frame, code, line,
-		bytecode, ascii;
+		bytecode, ascii, holder;
 };
 
 static const struct version versions[] = {
-	{8, PYTHON_OBJECTS, 1392, 32, 8, 176, 24, 104, 40, 0, 0, 48},
-	{9, PYTHON_OBJECTS, 584, 32, 8, 176, 24, 104, 40, 0, 0, 48},
-	{10, PYTHON_OBJECTS, 584, 32, 8, 176, 24, 96, 40, 0, 0, 48},
-	{11, PYTHON_ENTRIES, 592, 40, 16, 152, 56, BIT(68) | 1 << 8, 64, 64, 184, 48},
-	{12, PYTHON_SHIMS, 1544, 40, 72, 136, 56, BIT(70) | 3 << 8, 64, 32, 192, 40},
+	{8, PYTHON_OBJECTS, 1392, 32, 8, 176, 24, 104, 40, 0, 0, 48, 1368},
+	{9, PYTHON_OBJECTS, 584, 32, 8, 176, 24, 104, 40, 0, 0, 48, 568},
+	{10, PYTHON_OBJECTS, 584, 32, 8, 176, 24, 96, 40, 0, 0, 48, 568},
+	{11, PYTHON_ENTRIES, 592, 40, 16, 152, 56, BIT(68) | 1 << 8, 64, 64, 184, 48, 0},
+	{12, PYTHON_SHIMS, 1544, 40, 72, 136, 56, BIT(70) | 3 << 8, 64, 32, 192, 40, 0},
 };
 
 /* Releases that the tests have run. */
@@ -52,6 +52,7 @@ int python_version_words(uint32_t version, uint32_t words[PYTHON_WORDS])
 	memset(words, 0, PYTHON_WORDS * sizeof(*words));
 	words[PYTHON_FAMILY] = v->family;
 	words[PYTHON_KEY] = v->key;
+	words[PYTHON_HOLDER] = v->holder;
 	words[PYTHON_INTERPRETERS] = v->interpreters;
 	words[PYTHON_THREADS] = v->threads;
 	words[PYTHON_THREAD_ID] = v->thread_id;

@@ -22,6 +22,7 @@ enum python_word {
 	PYTHON_RUNTIME, /* vaddr of _PyRuntime: two words, low and high */
 	PYTHON_RUNTIME_HIGH,
 	PYTHON_KEY,          /* autoTSSkey in _PyRuntime: is it made, and the key; 0: not known */
+	PYTHON_HOLDER,       /* OBJECTS: gilstate.tstate_current in _PyRuntime: who has the GIL */
 	PYTHON_INTERPRETERS, /* interpreters.head in _PyRuntime */
 	PYTHON_NEXT,         /* next in PyInterpreterState */
 	PYTHON_THREADS,      /* threads.head in PyInterpreterState */

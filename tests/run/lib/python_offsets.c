@@ -28,6 +28,7 @@ static void show_old(void)
 	SHOW("threads", struct _is, tstate_head);
 	SHOW("current", PyThreadState, frame);
 	SHOW("frame", struct _frame, f_lasti);
+	SHOW("holder", _PyRuntimeState, gilstate.tstate_current);
 	SHOW("f_back", struct _frame, f_back);
 	SHOW("f_code", struct _frame, f_code);
 #if PY_VERSION_HEX >= 0x030a0000
