@@ -171,7 +171,12 @@ $(B)/tests/fusee_dropping: $(B)/obj/core/cli/main.o $(B)/dropping/object.o $(B)/
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(ALL_CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(LIBS)
 
-unit: $(UNIT:%=$(B)/tests/%) $(TOOLS:%=$(B)/tests/%) $(B)/tests/fusee_dropping all
+# fusee whose workers were taken over
+$(B)/tests/fusee_liar: $(B)/obj/core/cli/main.o $(B)/obj/tests/tools/liar.o $(B)/libcore.a
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(ALL_CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(LIBS)
+
+unit: $(UNIT:%=$(B)/tests/%) $(TOOLS:%=$(B)/tests/%) $(B)/tests/fusee_dropping $(B)/tests/fusee_liar all
 
 check: unit
 	@scripts/check $(B)

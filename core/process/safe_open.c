@@ -43,17 +43,6 @@ int safe_reopen(int held, struct stat *st)
 	return fd < 0 ? -errno : fd;
 }
 
-int safe_open(int root, const char *path, uint64_t resolve, struct stat *st)
-{
-	int held = safe_hold(root, path, resolve), fd;
-
-	if (held < 0)
-		return held;
-	fd = safe_reopen(held, st);
-	close(held);
-	return fd;
-}
-
 /* ---- the file of a mapping ---- */
 
 bool safe_mount_device(int fd, const char *mountinfo, dev_t *dev)

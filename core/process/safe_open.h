@@ -19,8 +19,6 @@ int safe_hold(int root, const char *path, uint64_t resolve);
 /* Opens for reading what an O_PATH descriptor holds. -EINVAL: it is not a regular file, and was not
  * opened. st: of the file. fd or -errno; `held` stays open. */
 int safe_reopen(int held, struct stat *st);
-/* safe_hold() and safe_reopen(). */
-int safe_open(int root, const char *path, uint64_t resolve, struct stat *st);
 
 /* Is the mount of this descriptor in a table as /proc/PID/mountinfo? *dev: its device, as the
  * kernel also prints it for mappings. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -35,11 +36,50 @@ static int elf_only(int fd)
 	return -ENOEXEC;
 }
 
+/* Judged before it is opened. */
+static int open_public(int root, const char *path, uint64_t resolve)
+{
+	int held = safe_hold(root, path, resolve), fd;
+	struct stat st;
+
+	if (held < 0)
+		return held;
+	if (fstat(held, &st))
+		fd = -errno;
+	else
+		fd = is_public(&st) ? safe_reopen(held, &st) : -EACCES;
+	close(held);
+	return fd;
+}
+
+/* Whether everybody may search the folders of a path, so that the file's own mode says who may read
+ * it. */
+static bool is_reachable(int root, const char *path)
+{
+	char folder[PATH_MAX];
+	bool reachable = true;
+	struct stat st;
+
+	for (const char *p = strchr(path + 1, '/'); p && reachable; p = strchr(p + 1, '/')) {
+		int held;
+
+		if ((size_t)(p - path) >= sizeof(folder))
+			return false;
+		memcpy(folder, path, (size_t)(p - path));
+		folder[p - path] = '\0';
+		held = safe_hold(root, folder, RESOLVE_NO_SYMLINKS);
+		reachable = held >= 0 && !fstat(held, &st) &&
+			    (st.st_mode & S_IXOTH || (geteuid() && st.st_uid == geteuid()));
+		if (held >= 0)
+			close(held);
+	}
+	return reachable;
+}
+
 static int try(int root, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static int try(int root, const char *format, ...)
 {
 	char path[PATH_MAX];
-	struct stat st;
 	va_list ap;
 	int n;
 
@@ -48,12 +88,7 @@ static int try(int root, const char *format, ...)
 	va_end(ap);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENOENT;
-	n = safe_open(root, path, 0, &st);
-	if (n >= 0 && !is_public(&st)) {
-		close(n);
-		n = -EACCES;
-	}
-	return n;
+	return open_public(root, path, 0);
 }
 
 /* Bytes of path before its last slash. */
@@ -116,8 +151,8 @@ int debugfile_open_alt(const char *root, const char *name, const uint8_t *build_
 	if (dir < 0)
 		return dir;
 	fd = by_build_id(dir, build_id, n);
-	if (fd < 0 && name[0] == '/')
-		fd = elf_only(try(dir, "%s", name));
+	if (fd < 0 && name[0] == '/' && is_reachable(dir, name))
+		fd = elf_only(open_public(dir, name, RESOLVE_NO_SYMLINKS));
 	base = base ? base + 1 : name;
 	if (fd < 0 && *base)
 		fd = try(dir, DEBUG_DIR "/.dwz/%s", base);

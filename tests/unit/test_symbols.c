@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 
 #include "symbols/debugfile.h"
@@ -480,4 +481,31 @@ TEST(debug_files_are_found)
 	CHECK_STR(text_of(debugfile_open(root, "/opt/app/prog", NULL, 0, "pipe.debug")), "(none)");
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	CHECK_INT(system(command), 0);
+}
+/* A name can be any text: what others may not read is not even opened. */
+TEST(names_of_secret_files)
+{
+	char root[] = "/tmp/fusee-XXXXXX", path[200], event[4096];
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+	CHECK(mkdtemp(root) && watch >= 0);
+	put_file(root, "a/secret", "\177ELF secret");
+	put_file(root, "private/open", "\177ELF open");
+	snprintf(path, sizeof(path), "%s/a/secret", root);
+	CHECK(!chmod(path, 0600));
+	CHECK(inotify_add_watch(watch, path, IN_OPEN) >= 0);
+	snprintf(path, sizeof(path), "%s/private/open", root);
+	CHECK(!chmod(path, 0644));
+	CHECK(inotify_add_watch(watch, path, IN_OPEN) >= 0);
+	CHECK_STR(text_of(debugfile_open_alt(root, "/private/open", NULL, 0)), "\177ELF open");
+	CHECK(read(watch, event, sizeof(event)) > 0);
+	if (geteuid()) /* a user may read his own */
+		SKIP("needs root");
+	snprintf(path, sizeof(path), "%s/private", root);
+	CHECK(!chmod(path, 0700));
+	CHECK_STR(text_of(debugfile_open_alt(root, "/private/open", NULL, 0)), "(none)");
+	CHECK_STR(text_of(debugfile_open_alt(root, "/a/secret", NULL, 0)), "(none)");
+	CHECK_STR(text_of(debugfile_open(root, "/a/program", NULL, 0, "secret")), "(none)");
+	CHECK_INT(read(watch, event, sizeof(event)), -1);
+	close(watch);
 }

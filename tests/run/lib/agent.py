@@ -63,7 +63,7 @@ def wait_for(what, seconds=30):
 
 
 class Agent:
-    def __init__(self, build, script, env=None, args=(), before=()):
+    def __init__(self, build, script, env=None, args=(), before=(), fusee=None):
         self.folder = tempfile.mkdtemp(prefix="fusee-agent-")
         os.chmod(self.folder, 0o755)
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
@@ -71,7 +71,7 @@ class Agent:
         self.socket = os.path.join(self.folder, "control")
         self.log = os.path.join(self.folder, "log")
         self.write(script)
-        self.fusee = os.path.join(os.path.abspath(build), "fusee")
+        self.fusee = fusee or os.path.join(os.path.abspath(build), "fusee")
         self.proc = subprocess.Popen([*before, self.fusee, "run", "-c", self.script, *args],
                                      stdout=open(self.log, "w"), stderr=subprocess.STDOUT,
                                      env=dict(os.environ, **(env or {})))
