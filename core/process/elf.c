@@ -277,6 +277,12 @@ int elf_info(struct elf *e, struct fusee_file_info *info)
 		.build_id = {e->build_id_len ? e->build_id : NULL, e->build_id_len},
 		.segments = {e->loads, e->nloads, sizeof(struct fusee_segment)},
 	};
+	for (uint32_t i = 0; i < e->nsegments; i++)
+		if (e->segments[i].p_type == PT_TLS) {
+			info->tls_vaddr = e->segments[i].p_vaddr;
+			info->tls_memsz = e->segments[i].p_memsz;
+			info->tls_align = e->segments[i].p_align;
+		}
 	return 0;
 }
 

@@ -71,6 +71,8 @@ struct fusee_file_info {
 	uint64_t entry;
 	struct fusee_str build_id;   /* binary, may be empty */
 	struct fusee_table segments; /* struct fusee_segment, sorted by vaddr */
+	/* PT_TLS, of the thread-local variables; tls_memsz 0: there are none. See <fusee/tls.h>. */
+	uint64_t tls_vaddr, tls_memsz, tls_align;
 };
 
 enum fusee_view_flags {
@@ -166,7 +168,8 @@ struct fusee_unwinder_host {
 	int (*file_section)(uint64_t file, const char *name, struct fusee_section *section);
 	/* Copies len bytes at vaddr of a PT_LOAD segment: all of them, or none and -errno. */
 	int (*file_read)(uint64_t file, uint64_t vaddr, void *buf, uint32_t len);
-	/* Finds a symbol in .symtab, then in .dynsym. */
+	/* Finds a symbol in .symtab, then in .dynsym: its vaddrs, or of a thread-local variable
+	 * its offset in PT_TLS. */
 	int (*file_symbol)(uint64_t file, const char *name, struct fusee_range *at);
 	/* Finds the function that contains vaddr by call frame information, which stripped files
 	 * have too. -ENOENT: no description covers vaddr. */
