@@ -20,6 +20,7 @@
 #include "sampling/dump.h"
 #include "unwind/walk.h"
 
+#define TRIES 5
 #define MAX_TIDS 256u
 #define NAMES_NS 60000000000u /* stacks are shown without symbols that take longer */
 
@@ -49,6 +50,11 @@ static int cannot_look(pid_t pid, int err)
 			  "rights: run fusee with sudo",
 			  (int)pid);
 		return EX_NOPERM;
+	case EAGAIN:
+		log_error("process %d replaces its code again and again, so its stacks are not "
+			  "certain: try again",
+			  (int)pid);
+		return EX_TEMPFAIL;
 	case EFBIG:
 		log_error("process %d has more than %u threads: choose some with --thread",
 			  (int)pid, DUMP_MAX_THREADS);
@@ -180,19 +186,30 @@ static int print(struct dump_command *o, pid_t pid, const struct dump *d, const 
 	return r ? EX_OSERR : 0;
 }
 
-static int dump_pid(struct dump_command *o, pid_t pid)
+/* Takes the stacks; again if the process unmaps code meanwhile. */
+static int take(struct dump_command *o, pid_t pid, struct dump *d, struct collector **c)
 {
 	const struct dump_options what = {
 		.pid = pid, .tids = o->tids, .ntids = o->ntids, .stop = o->stop};
+	int r = -EAGAIN;
+
+	for (int i = 0; i < TRIES && r == -EAGAIN; i++) {
+		dump_fini(d);
+		r = collector_new(c);
+		if (r)
+			return r;
+		collector_free(pipeline_set_collector(o->profiler.pipeline, 0, *c));
+		r = dump_process(d, &o->profiler, &what);
+	}
+	return r;
+}
+
+static int dump_pid(struct dump_command *o, pid_t pid)
+{
 	struct collector *c = NULL;
 	struct dump d = {0};
-	int r = collector_new(&c), code;
+	int r = take(o, pid, &d, &c), code = r ? cannot_look(pid, r) : 0;
 
-	if (r)
-		return cannot_look(pid, r);
-	collector_free(pipeline_set_collector(o->profiler.pipeline, 0, c));
-	r = dump_process(&d, &o->profiler, &what);
-	code = r ? cannot_look(pid, r) : 0;
 	if (!r && d.n) {
 		symbolize(&o->profiler, c);
 		code = print(o, pid, &d, c);

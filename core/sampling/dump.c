@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "process/procfs.h"
 #include "process/stopped_thread.h"
+#include "sampling/mapped_code.h"
 #include "sampling/saved_registers.h"
 #include "sampling/thread_memory.h"
 #include "unwind/walk.h"
@@ -266,28 +267,43 @@ static void *take_all(void *arg)
 	return NULL;
 }
 
+/* Takes all threads, of a process whose code is known. */
+static int take_process(struct taking *k, bool kernel)
+{
+	pthread_t thread;
+	int r;
+
+	k->memory = thread_memory_new();
+	if (!k->memory)
+		return -ENOMEM;
+	k->saved = k->o->stop || kernel ? NULL : saved_registers_new(k->o->pid);
+	r = -pthread_create(&thread, NULL, take_all, k);
+	if (!r)
+		r = -pthread_join(thread, NULL);
+	saved_registers_free(k->saved);
+	thread_memory_free(k->memory);
+	return r ? r : k->r;
+}
+
 int dump_process(struct dump *d, struct profiler *p, const struct dump_options *o)
 {
 	struct taking k = {.dump = d, .profiler = p, .o = o};
+	struct mapped_code code = {0};
 	bool kernel = false;
-	pthread_t thread;
 	int r = procfs_is_kernel(o->pid, &kernel);
 
 	if (!r && !kernel)
-		r = pipeline_scan(p->pipeline, o->pid);
-	if (r)
-		return r;
-	prepare(&k);
-	k.memory = thread_memory_new();
-	if (!k.memory)
-		return -ENOMEM;
-	k.saved = o->stop || kernel ? NULL : saved_registers_new(o->pid);
-	r = -pthread_create(&thread, NULL, take_all, &k);
-	if (!r)
-		r = -pthread_join(thread, NULL);
-	saved_registers_free(k.saved);
-	thread_memory_free(k.memory);
-	return r ? r : k.r;
+		r = mapped_code_read(&code, o->pid);
+	if (!r && !kernel)
+		r = pipeline_scan_anew(p->pipeline, o->pid);
+	if (!r) {
+		prepare(&k);
+		r = take_process(&k, kernel);
+	}
+	if (!r && !mapped_code_holds(&code, o->pid) && code.n)
+		r = procfs_is_exiting(o->pid) ? 0 : -EAGAIN;
+	mapped_code_fini(&code);
+	return r;
 }
 
 void dump_fini(struct dump *d)

@@ -49,7 +49,8 @@ struct dump_options {
 
 /* Adds the threads of one process, and their stacks to the collector in slot 0. 0; -ESRCH: there is
  * no such process, or it has ended; -EACCES, -EPERM: no right to look into it; -EFBIG: more than
- * DUMP_MAX_THREADS; -errno. */
+ * DUMP_MAX_THREADS; -EAGAIN: code was unmapped meanwhile, so that the stacks may be wrong; -errno.
+ */
 int dump_process(struct dump *, struct profiler *, const struct dump_options *);
 void dump_fini(struct dump *);
 #endif

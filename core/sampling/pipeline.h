@@ -106,6 +106,8 @@ struct pipeline_sweep {
 	void (*forget)(void *arg, uint32_t file); /* called before a file is freed */
 	void *arg;
 };
+/* pipeline_scan(), which also forgets what is not mapped any more. */
+int pipeline_scan_anew(struct pipeline *, pid_t pid);
 /* Lets the unwinders see all libraries and all executable memory without a file of a process that
  * was scanned, so that no walk waits for them. true: language unwinders step some of its code. */
 bool pipeline_offer(struct pipeline *, pid_t pid);

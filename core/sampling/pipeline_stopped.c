@@ -6,6 +6,16 @@
 #include "base/clock.h"
 #include "sampling/pipeline_state.h"
 
+int pipeline_scan_anew(struct pipeline *p, pid_t pid)
+{
+	int r = pipeline_scan(p, pid);
+	struct process *proc = process_find(p->processes, pid);
+
+	if (!r && proc)
+		pipeline_reread(p, proc);
+	return r;
+}
+
 static void note_step(void *arg, const struct claim *c)
 {
 	(void)c;
