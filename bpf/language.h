@@ -242,13 +242,10 @@ FUSEE_FN int append_unpushed(struct scratch *s, const struct chunk_mapping *m, _
 	return r;
 }
 
-/* Calls the step at a pc that its unwinder claims. STEP_NATIVE: the native unwinders are next. */
-FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, struct chunk_mapping *m,
-			   __u64 at)
+/* Prepares a call of the step at a pc that its unwinder claims. */
+FUSEE_FN void language_prepare(struct fusee_unwind *u, struct scratch *s,
+			       const struct chunk_mapping *m)
 {
-	__u64 sp = u->sp;
-	int next, r;
-
 	u->error = 0;
 	u->claim_lo = m->lo;
 	u->claim_arg = m->arg;
@@ -256,15 +253,19 @@ FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, struct chu
 	u->words_at = m->words.at;
 	u->words = m->words.words;
 	s->idle++;
-	next = fusee_language_step(0);
-	if (u->npushed && append_pushed(u, s))
-		return STEP_FULL;
+	s->claimed_sp = u->sp;
+}
+
+/* What the step answered. STEP_NATIVE: the native unwinders are next. */
+FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, const struct chunk_mapping *m,
+			   __u64 at, int next)
+{
+	int r;
+
 	switch (next) {
-	case FUSEE_AGAIN:
-		return s->idle < MAX_IDLE ? STEP_AGAIN : language_stop(u, s, WALK_FAULT_ENDLESS);
 	case FUSEE_NEXT:
 	case FUSEE_NEXT_OMIT:
-		if (u->sp <= sp)
+		if (u->sp <= s->claimed_sp)
 			return language_stop(u, s, WALK_FAULT_BACKWARDS);
 		s->pushed |= next == FUSEE_NEXT_OMIT;
 		r = append_unpushed(s, m, at);

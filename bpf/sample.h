@@ -34,6 +34,8 @@ struct scratch {
 	__u32 copied;               /* bytes of stack copies */
 	__u32 idle;                 /* calls of the step in a row that pushed nothing */
 	__u64 as_of;                /* of the mappings: struct map_chunk */
+	__u64 claimed_at;           /* address that the language steps */
+	__u64 claimed_sp;           /* sp before that step */
 	__u16 equal[SCRATCH_EQUAL]; /* by hash: index of a pushed frame, of this or another sample
 				     */
 	union {
@@ -102,6 +104,7 @@ enum step_end {
 	STEP_CHANGED,      /* other code may be mapped at the frame's address by now */
 	STEP_OTHER,        /* another language's program is to go on, that of `slot` */
 	STEP_NATIVE,       /* the native unwinders step this frame */
+	STEP_CLAIMED,      /* the language unwinder's step is to be called */
 };
 
 FUSEE_FN void set_table(struct fusee_unwind *u, const struct slab_range *t)

@@ -39,8 +39,8 @@ FUSEE_FN struct chunk_mapping *locate(struct fusee_unwind *u, struct scratch *s,
 	return m;
 }
 
-/* The turn of the language unwinder that claims the frame's code. */
-FUSEE_FN int claimed_step(struct fusee_unwind *u, struct scratch *s, struct chunk_mapping *m,
+/* The frame is in code that a language unwinder claims. */
+FUSEE_FN int claimed_step(struct fusee_unwind *u, struct scratch *s, const struct chunk_mapping *m,
 			  __u64 at)
 {
 	if (m->unwinder == NO_PROGRAM) {
@@ -51,11 +51,43 @@ FUSEE_FN int claimed_step(struct fusee_unwind *u, struct scratch *s, struct chun
 		return STEP_UNKNOWN_CODE;
 	if (m->unwinder - 1 != s->slot)
 		return language_switch(u, s, m->unwinder - 1) ? STEP_UNKNOWN_CODE : STEP_OTHER;
-	return language_turn(u, s, m, at);
+	language_prepare(u, s, m);
+	s->claimed_at = at;
+	return STEP_CLAIMED;
 }
 
-/* Steps one frame. A global function, so that the verifier checks it once and not for each pass of
- * the loop. */
+/* The turn of the native unwinders. */
+FUSEE_FN int native_step(struct fusee_unwind *u, struct scratch *s, const struct chunk_mapping *m,
+			 __u64 at)
+{
+	int next = append_unpushed(s, m, at);
+
+	if (next != STEP_AGAIN)
+		return next;
+	s->idle = 0;
+	u->error = 0;
+	set_table(u, &m->table[0]);
+	next = fusee_step_dwarf(0);
+	if (next == FUSEE_PASS) {
+		set_table(u, &m->table[1]);
+		next = fusee_step_framepointer(0);
+	}
+	if (next == FUSEE_NEXT) {
+		s->guessed = u->flags & FUSEE_GUESSED;
+		u->flags &= ~(__u32)(FUSEE_GUESSED | FUSEE_SIGNAL | FUSEE_FIRST |
+				     FUSEE_INEXPRESSIBLE);
+		return STEP_AGAIN;
+	}
+	return next == FUSEE_STOP && !u->error ? STEP_COMPLETE : STEP_STOPPED;
+}
+
+/*
+ * The next three are global functions: the verifier checks each of them once, and not for each pass
+ * of a loop or each caller. Below a language unwinder's step are only two others, because eight
+ * functions may be nested, and it calls some of its own.
+ */
+
+/* Steps a frame; or prepares a language's step: STEP_CLAIMED. */
 __attribute__((noinline)) int sampler_step(__u32 unused)
 {
 	struct fusee_unwind *u = fusee_current();
@@ -74,26 +106,47 @@ __attribute__((noinline)) int sampler_step(__u32 unused)
 	if (READ_ONCE(m->changed) > s->as_of)
 		return STEP_CHANGED;
 	next = m->unwinder ? claimed_step(u, s, m, at) : STEP_NATIVE;
-	if (next != STEP_NATIVE)
-		return next;
-	next = append_unpushed(s, m, at);
-	if (next != STEP_AGAIN)
-		return next;
-	s->idle = 0;
-	u->error = 0;
-	set_table(u, &m->table[0]);
-	next = fusee_step_dwarf(0);
-	if (next == FUSEE_PASS) {
-		set_table(u, &m->table[1]);
-		next = fusee_step_framepointer(0);
+	return next == STEP_NATIVE ? native_step(u, s, m, at) : next;
+}
+
+/* Goes on after a language's step with what that has answered. */
+__attribute__((noinline)) int sampler_answered(int answer)
+{
+	struct fusee_unwind *u = fusee_current();
+	struct scratch *s = scratch();
+	struct map_chunk *c;
+	struct chunk_mapping *m;
+	int next;
+
+	__asm__ volatile("" : "+r"(answer));
+	if (!u || !s)
+		return STEP_STOPPED;
+	if (u->npushed && append_pushed(u, s))
+		return STEP_FULL;
+	if (answer == FUSEE_AGAIN)
+		return s->idle < MAX_IDLE ? STEP_AGAIN : language_stop(u, s, WALK_FAULT_ENDLESS);
+	c = chunk_of(s->chunk, s->claimed_at);
+	m = c ? mapping_of(c, s->claimed_at) : 0;
+	if (!m)
+		return STEP_CHANGED;
+	next = language_turn(u, s, m, s->claimed_at, answer);
+	return next == STEP_NATIVE ? native_step(u, s, m, s->claimed_at) : next;
+}
+
+#define WALK_STEPS 64u
+
+/* Steps that many frames at most. */
+__attribute__((noinline)) int sampler_steps(__u32 unused)
+{
+	int next = STEP_AGAIN;
+
+	__asm__ volatile("" : "+r"(unused));
+	for (__u32 i = 0; i < WALK_STEPS && next == STEP_AGAIN; i++) {
+		next = sampler_step(0);
+		if (next == STEP_CLAIMED)
+			next = sampler_answered(fusee_language_step(0));
 	}
-	if (next == FUSEE_NEXT) {
-		s->guessed = u->flags & FUSEE_GUESSED;
-		u->flags &= ~(__u32)(FUSEE_GUESSED | FUSEE_SIGNAL | FUSEE_FIRST |
-				     FUSEE_INEXPRESSIBLE);
-		return STEP_AGAIN;
-	}
-	return next == FUSEE_STOP && !u->error ? STEP_COMPLETE : STEP_STOPPED;
+	return next;
 }
 
 /* If a system call was interrupted, pc is behind the syscall instruction, which may be the last of
@@ -140,11 +193,8 @@ FUSEE_FN int walk(void)
 {
 	int next = STEP_AGAIN;
 
-	for (__u32 i = 0; i < SAMPLER_MAX_STEPS; i++) {
-		next = sampler_step(0);
-		if (next != STEP_AGAIN)
-			break;
-	}
+	for (__u32 i = 0; i < SAMPLER_MAX_STEPS / WALK_STEPS && next == STEP_AGAIN; i++)
+		next = sampler_steps(0);
 	return next == STEP_AGAIN ? STEP_FULL : next;
 }
 #endif
