@@ -185,6 +185,7 @@ check-long: unit
 accuracy: all
 	@tests/accuracy/run $(B)
 	@tests/accuracy/python $(B)
+	@tests/accuracy/ruby $(B)
 bench: all
 	@tests/bench/run $(B)
 fuzz:

@@ -150,7 +150,7 @@ FUSEE_FN int core_is_done(struct fusee_unwind *u)
 	       !flags_of(u, frame, &flags) && flags & FRAME_FINISH;
 }
 
-#define SAVED 64 /* words below a C frame in which its callees may have saved its r15 */
+#define SAVED 96 /* words below a C frame in which its callees may have saved its r15 */
 
 /* The first control frame from `frame` on that runs an iseq. 0: there is none near, or it cannot be
  * read. */
@@ -170,19 +170,30 @@ FUSEE_FN __u64 next_iseq(struct fusee_unwind *u, __u64 frame)
 	return 0;
 }
 
+/* Is the innermost control frame one that the VM has not begun to run? Such a frame is marked
+ * FINISH and is at its first instruction. 2.7 publishes frames before it fills them in. */
+FUSEE_FN int may_be_pending(struct fusee_unwind *u)
+{
+	__u64 frame = u->scratch[FRAME], flags = 0, pc, iseq, body, encoded;
+
+	if (word(u, RUBY_PUBLISHED_EARLY))
+		return flags_of(u, frame, &flags) || (flags & FRAME_KIND) != FRAME_CFUNC;
+	return !flags_of(u, frame, &flags) && flags & FRAME_FINISH && !AT(u, &pc, frame) &&
+	       !AT(u, &iseq, frame + __builtin_offsetof(struct control_frame, iseq)) &&
+	       !AT(u, &body, iseq + 16) && !AT(u, &encoded, body + BODY_ENCODED) && pc == encoded;
+}
+
 /*
  * The walk comes to vm_exec_core(), or to code of YJIT, which has called something. Has C pushed
- * the innermost control frame, and has the VM not begun to run it? Such a frame is marked FINISH
- * and is at its first instruction; so may be a frame that this C frame runs. Its register `reg`
- * decides, which a callee has saved: the control frame that it runs. 1: the VM has not begun.
+ * the innermost control frame, and has the VM not begun to run it? A frame that this C frame runs
+ * may look so too. Its register `reg` decides, which a callee has saved: the control frame that it
+ * runs. 1: the VM has not begun.
  */
 static int is_pending(struct fusee_unwind *u, __u32 reg)
 {
-	__u64 frame = u->scratch[FRAME], flags = 0, pc, iseq, body, encoded, next, w;
+	__u64 frame = u->scratch[FRAME], next, w;
 
-	if (flags_of(u, frame, &flags) || !(flags & FRAME_FINISH) || AT(u, &pc, frame) ||
-	    AT(u, &iseq, frame + __builtin_offsetof(struct control_frame, iseq)) ||
-	    AT(u, &body, iseq + 16) || AT(u, &encoded, body + BODY_ENCODED) || pc != encoded)
+	if (!may_be_pending(u))
 		return 0;
 	next = next_iseq(u, frame + word(u, RUBY_FRAME_SIZE));
 	if (!next)
@@ -196,6 +207,24 @@ static int is_pending(struct fusee_unwind *u, __u32 reg)
 	return u->regs[reg == FUSEE_X86_R13 ? FUSEE_X86_R13 : FUSEE_X86_R15] == next;
 }
 FUSEE_PART(fusee_ruby_is_pending, is_pending)
+
+/* The control frames when the walk comes to vm_exec_core() or rb_vm_exec() first. 0 or -1. */
+FUSEE_FN int begin_in_vm(struct fusee_unwind *u, __u32 code)
+{
+	__u64 size = word(u, RUBY_FRAME_SIZE);
+	int skips = 0;
+
+	if (FUSEE_CALL(fusee_ruby_find_frames, u, 0))
+		return -1;
+	if (code != RUBY_EXEC)
+		/* the core itself pushes a frame, and has not begun to run it; or C has */
+		skips = u->flags & FUSEE_FIRST
+				? u->regs[FUSEE_X86_R15] == u->scratch[FRAME] + size
+				: FUSEE_CALL(fusee_ruby_is_pending, u, FUSEE_X86_R15) == 1;
+	if (skips)
+		u->scratch[FRAME] += size;
+	return 0;
+}
 
 /* 1: this C frame has control frames; 0: it has none; or -1: they cannot be found. */
 static int enter(struct fusee_unwind *u, __u32 code)
@@ -211,13 +240,8 @@ static int enter(struct fusee_unwind *u, __u32 code)
 	u->scratch[INSIDE] = code != RUBY_EXEC;
 	if (inside && (code == RUBY_EXEC || inside == ALL_INSIDE))
 		return 0;
-	if (!u->scratch[CONTEXT]) {
-		if (FUSEE_CALL(fusee_ruby_find_frames, u, 0))
-			return -1;
-		if (code != RUBY_EXEC && !(u->flags & FUSEE_FIRST) &&
-		    FUSEE_CALL(fusee_ruby_is_pending, u, FUSEE_X86_R15) == 1)
-			u->scratch[FRAME] += word(u, RUBY_FRAME_SIZE);
-	}
+	if (!u->scratch[CONTEXT] && begin_in_vm(u, code))
+		return -1;
 	if (code == RUBY_EXEC)
 		return !is_in(u, RUBY_EXEC_END) && !is_in(u, RUBY_EXEC_RETURN) && !is_behind_jit(u);
 	return !(u->flags & FUSEE_FIRST && core_is_done(u));

@@ -112,7 +112,7 @@ static const struct fusee_runtime runtimes[] = {
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
-	.slab_version = 8,
+	.slab_version = 9,
 	.frame_type = "ruby",
 	.reasons = reasons,
 	.bpf = ruby_bpf,

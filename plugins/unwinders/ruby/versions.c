@@ -42,6 +42,7 @@ int ruby_version_words(const char *text, uint32_t words[RUBY_WORDS])
 		words[RUBY_CLASS_BY] = v->class_by;
 		words[RUBY_VM_SHAPES] = v->vm_shapes;
 		if (!i) {
+			words[RUBY_PUBLISHED_EARLY] = 1;
 			words[RUBY_BY] = RUBY_BY_KEY;
 			words[RUBY_CONTEXT_OFFSET] = THREAD_CONTEXT_27;
 		}

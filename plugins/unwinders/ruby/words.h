@@ -29,9 +29,10 @@ enum ruby_word {
 	RUBY_STRING_EMBED, /* offset of the characters of an embedded String: 16 or 24 */
 	RUBY_SYMBOLS,      /* vaddr of the table of symbols: two words; 0: not found */
 	RUBY_SYMBOLS_HIGH,
-	RUBY_LOCAL_ISEQ, /* offset of local_iseq in struct rb_iseq_constant_body */
-	RUBY_CLASS_BY,   /* enum ruby_class */
-	RUBY_VM,         /* RUBY_CLASS_BY_SHAPE: vaddr of ruby_current_vm_ptr: two words */
+	RUBY_PUBLISHED_EARLY, /* 1: ec->cfp is a new control frame before that is filled in */
+	RUBY_LOCAL_ISEQ,      /* offset of local_iseq in struct rb_iseq_constant_body */
+	RUBY_CLASS_BY,        /* enum ruby_class */
+	RUBY_VM,              /* RUBY_CLASS_BY_SHAPE: vaddr of ruby_current_vm_ptr: two words */
 	RUBY_VM_HIGH,
 	RUBY_VM_SHAPES,     /* .. offset of shape_list in rb_vm_t */
 	RUBY_LAST_OPERATOR, /* tLAST_OP_ID: up to it a symbol's ID is its number in the table */

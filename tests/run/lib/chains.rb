@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# chains.rb TEST: runs until it is killed. Each test has one set of chains of calls; tests/run/ruby knows them.
+# chains.rb TEST [SECONDS]: runs until it is killed, or for SECONDS of CPU time. Each test has one set of chains of calls; tests/run/ruby knows them.
 ITEMS = (1..40).to_a.shuffle(random: Random.new(1))
 
 def burn(n)
@@ -131,6 +131,7 @@ def run(test)
   case test
   when "hot" then loop { hot }
   when "deep" then loop { deep(300) }
+  when "deep1500" then loop { deep(1500) }
   when "through_c" then loop { through_c(60) }
   when "exceptions" then loop { rescues }
   when "dynamic" then loop { dynamic }
@@ -147,4 +148,5 @@ def run(test)
   end
 end
 
+Process.setrlimit(Process::RLIMIT_CPU, ARGV[1].to_i, ARGV[1].to_i) if ARGV[1]
 run(ARGV[0])
