@@ -432,6 +432,7 @@ int agent_sampling_open(struct agent_sampling *s, const struct profiler_options 
 	if (!r)
 		r = open_profiler(s, options);
 	if (!r) {
+		discoveries_set_opener(s->discoveries, worker_opener(s->profiler.worker));
 		open_moves(s);
 		r = open_watches(s);
 	}

@@ -180,6 +180,11 @@ int discoveries_new(struct discoveries **ret, struct loop *loop, struct targets 
 	return 0;
 }
 
+void discoveries_set_opener(struct discoveries *s, struct opener *o)
+{
+	s->context.opener = o;
+}
+
 void discoveries_free(struct discoveries *s)
 {
 	if (!s)

@@ -13,6 +13,7 @@
 #include "base/metrics.h"
 #include "base/hashmap.h"
 #include "plugin/plugin.h"
+#include "worker/opener.h"
 
 #define SLOW_NS 50000000ull /* a callback that takes longer is counted as slow */
 #define BACKOFF_NS 1000000000ull
@@ -406,6 +407,25 @@ static int host_wake(struct fusee_instance *in)
 	return write(d->wake, &n, sizeof(n)) < 0 && errno != EAGAIN ? -errno : 0;
 }
 
+static int64_t host_process_text(struct fusee_instance *in, uint32_t pid, const char *name,
+				 uint64_t offset, void *buf, uint64_t len)
+{
+	struct discovery *d = caller(in);
+	struct opener_query q = {.kind = OPENER_TEXT,
+				 .pid = (pid_t)pid,
+				 .path = name,
+				 .address = offset,
+				 .buf = buf,
+				 .len = len < OPENER_MAX_BYTES ? (uint32_t)len : OPENER_MAX_BYTES};
+	struct opener_answer a;
+
+	if (!d)
+		return -EPERM;
+	if (strcmp(name, "cmdline") != 0 && strcmp(name, "environ") != 0)
+		return -EINVAL;
+	return opener_call(d->context->opener, &q, &a) ? a.err : (int64_t)a.len;
+}
+
 const struct fusee_discovery_host discovery_host = {
 	.size = sizeof(discovery_host),
 	.begin = host_begin,
@@ -415,6 +435,7 @@ const struct fusee_discovery_host discovery_host = {
 	.watch_fd = host_watch_fd,
 	.timer = host_timer,
 	.wake = host_wake,
+	.process_text = host_process_text,
 };
 
 /* ---- the instance ---- */

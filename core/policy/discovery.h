@@ -23,6 +23,7 @@ struct discovery;
 struct discovery_context {
 	struct loop *loop;
 	struct targets *targets;
+	struct opener *opener; /* reads processes' memory; NULL: this process does */
 	/* The instance whose callback runs, or NULL: host calls of others fail with -EPERM. */
 	struct discovery *running;
 };

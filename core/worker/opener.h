@@ -40,7 +40,7 @@ enum opener_kind {
 			 the process's root, then below the own */
 	OPENER_ALT,   /* the dwz file `path` of a file with debug information, with this build ID */
 	OPENER_MEMORY, /* the process's memory at `address` */
-	OPENER_TEXT,   /* the beginning of /proc/PID/`path` */
+	OPENER_TEXT,   /* /proc/PID/`path`, from `address` on */
 };
 
 /* What the kind does not name is 0. */

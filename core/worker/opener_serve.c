@@ -125,7 +125,8 @@ static int read_text(const struct opener_query *q, struct opener_answer *a)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	while (a->len < q->len && (n = read(fd, (char *)q->buf + a->len, q->len - a->len)) > 0)
+	while (a->len < q->len && (n = pread(fd, (char *)q->buf + a->len, q->len - a->len,
+					     (off_t)(q->address + a->len))) > 0)
 		a->len += (uint32_t)n;
 	n = n < 0 ? -errno : 0;
 	close(fd);

@@ -306,6 +306,24 @@ static inline int fusee_testing_set(struct fusee_testing *t, const char *name, c
 	return r ? r : o ? fusee_testing_write(t, o, value) : -ENOENT;
 }
 
+static inline int64_t fusee_testing_process_text(struct fusee_instance *in, uint32_t pid,
+						 const char *name, uint64_t offset, void *buf,
+						 uint64_t len)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	(void)in;
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = pread(fd, buf, len, (off_t)offset);
+	close(fd);
+	return n < 0 ? -1 : n;
+}
+
 static inline int fusee_testing_init(struct fusee_testing *t)
 {
 	int r = fusee_testing_prepare(t);
@@ -322,7 +340,8 @@ static inline int fusee_testing_init(struct fusee_testing *t)
 						     .commit = fusee_testing_commit,
 						     .watch_fd = fusee_testing_watch_fd,
 						     .timer = fusee_testing_timer,
-						     .wake = fusee_testing_wake};
+						     .wake = fusee_testing_wake,
+						     .process_text = fusee_testing_process_text};
 	fusee_testing_fill_unwinder(t);
 	t->host = (struct fusee_host){.size = sizeof(t->host),
 				      .abi_minor = FUSEE_ABI_MINOR,

@@ -96,8 +96,23 @@ static void shown(const char *value, size_t cap)
 			abort();
 }
 
+static int64_t memory(struct fusee_instance *in, uint32_t pid, const char *name, uint64_t offset,
+		      void *buf, uint64_t len)
+{
+	uint64_t n = offset < length ? length - offset : 0;
+
+	(void)in;
+	(void)pid;
+	(void)name;
+	n = n < len ? n : len;
+	if (n)
+		memcpy(buf, text + offset, n);
+	return (int64_t)n;
+}
+
 static void facts(void)
 {
+	static const struct facts_source from = {memory, NULL};
 	static struct passwd_cache *users;
 	struct facts f;
 	char value[256];
@@ -105,7 +120,7 @@ static void facts(void)
 
 	if (!users && !(users = passwd_open()))
 		abort();
-	r = facts_read(&f, 777, FACTS_STATUS | FACTS_ENVIRON | FACTS_CMDLINE, users);
+	r = facts_read(&f, 777, FACTS_STATUS | FACTS_ENVIRON | FACTS_CMDLINE, users, &from);
 	shown(f.exe, sizeof(f.exe));
 	shown(f.name, sizeof(f.name));
 	shown(f.user, sizeof(f.user));

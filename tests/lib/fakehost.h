@@ -663,6 +663,23 @@ FAKE void fake_clear(void *ctx, const struct fusee_option *o)
 	}
 }
 
+static int64_t fake_process_text(struct fusee_instance *in, uint32_t pid, const char *name,
+				 uint64_t offset, void *buf, uint64_t len)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	(void)in;
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = pread(fd, buf, len, (off_t)offset);
+	close(fd);
+	return n < 0 ? -EIO : n;
+}
+
 /* ---- one instance ---- */
 
 /* An instance with its options set: name, text, .., NULL; the others have their defaults. */
@@ -678,9 +695,16 @@ FAKE struct fake *fake_new(const struct fusee_plugin *plugin, ...)
 	f->plugin = plugin;
 	f->sink = (struct fusee_sink_host){
 		.size = sizeof(f->sink), .encode = fake_encode, .retry_after = fake_retry_after};
-	f->discovery = (struct fusee_discovery_host){
-		sizeof(f->discovery), 0,          fake_begin, fake_put, fake_del, fake_commit,
-		fake_watch_fd,        fake_timer, fake_wake};
+	f->discovery = (struct fusee_discovery_host){sizeof(f->discovery),
+						     0,
+						     fake_begin,
+						     fake_put,
+						     fake_del,
+						     fake_commit,
+						     fake_watch_fd,
+						     fake_timer,
+						     fake_wake,
+						     fake_process_text};
 	f->host = (struct fusee_host){.size = sizeof(f->host),
 				      .abi_minor = FUSEE_ABI_MINOR,
 				      .log = fake_log,

@@ -188,8 +188,11 @@ static int update(struct process *p, uint32_t pid)
 	struct labels l = {0};
 	struct facts f;
 	char number[16];
-	int r = facts_read(&f, pid, which, p->passwd);
+	const struct facts_source from = {p->self.host->discovery->process_text, p->self.in};
+	int r = facts_read(&f, pid, which, p->passwd, &from);
 
+	if (f.unread)
+		fusee_count_by(&p->self, "texts_unread", "reason", "no answer in time", 1);
 	if (r == -ENOMEM) { /* the target stays until the core repeats the event */
 		facts_free(&f);
 		return r;

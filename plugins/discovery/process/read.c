@@ -209,7 +209,19 @@ static int read_user(struct facts *f, uint32_t pid, struct passwd_cache *c)
 	return uid ? user_name(c, strtoul(uid + 5, NULL, 10), f->user, sizeof(f->user)) : 0;
 }
 
-static int read_environ(struct facts *f, uint32_t pid)
+/* Reads a text that is in the process's memory, until cap or its end. Length or -errno. */
+static ssize_t read_text(const struct facts_source *from, uint32_t pid, const char *name, char *buf,
+			 size_t cap)
+{
+	size_t len = 0;
+	int64_t n = 0;
+
+	while (len < cap && (n = from->text(from->in, pid, name, len, buf + len, cap - len)) > 0)
+		len += (size_t)n;
+	return n < 0 ? (ssize_t)n : (ssize_t)len;
+}
+
+static int read_environ(struct facts *f, const struct facts_source *from, uint32_t pid)
 {
 	char *grown;
 	ssize_t n;
@@ -217,19 +229,22 @@ static int read_environ(struct facts *f, uint32_t pid)
 	f->environ = malloc(MAX_ENVIRON);
 	if (!f->environ)
 		return -ENOMEM;
-	n = read_proc(pid, "environ", f->environ, MAX_ENVIRON);
+	n = read_text(from, pid, "environ", f->environ, MAX_ENVIRON - 1);
+	f->unread = n == -ETIMEDOUT || n == -EAGAIN;
 	f->environ_len = n > 0 ? (size_t)n : 0;
+	f->environ[f->environ_len] = '\0';
 	grown = realloc(f->environ, f->environ_len + 1);
 	if (grown)
 		f->environ = grown;
 	return 0;
 }
 
-static void read_cmdline(struct facts *f, uint32_t pid)
+static void read_cmdline(struct facts *f, const struct facts_source *from, uint32_t pid)
 {
 	char text[4 * sizeof(f->cmdline)];
-	ssize_t n = read_proc(pid, "cmdline", text, sizeof(text));
+	ssize_t n = read_text(from, pid, "cmdline", text, sizeof(text));
 
+	f->unread |= n == -ETIMEDOUT || n == -EAGAIN;
 	while (n > 0 && !text[n - 1])
 		n--;
 	for (ssize_t i = 0; i < n; i++)
@@ -238,7 +253,8 @@ static void read_cmdline(struct facts *f, uint32_t pid)
 	text_clean(f->cmdline, sizeof(f->cmdline), text, n > 0 ? (size_t)n : 0);
 }
 
-int facts_read(struct facts *f, uint32_t pid, uint32_t which, struct passwd_cache *c)
+int facts_read(struct facts *f, uint32_t pid, uint32_t which, struct passwd_cache *c,
+	       const struct facts_source *from)
 {
 	int r;
 
@@ -246,15 +262,16 @@ int facts_read(struct facts *f, uint32_t pid, uint32_t which, struct passwd_cach
 	*f->exe = *f->name = *f->user = *f->cmdline = '\0';
 	f->environ = NULL;
 	f->environ_len = 0;
+	f->unread = false;
 	r = read_start(f, pid);
 	if (!r)
 		r = read_exe(f, pid);
 	if (!r && which & FACTS_ENVIRON)
-		r = read_environ(f, pid);
+		r = read_environ(f, from, pid);
 	if (!r && which & FACTS_STATUS)
 		r = read_user(f, pid, c);
 	if (!r && which & FACTS_CMDLINE)
-		read_cmdline(f, pid);
+		read_cmdline(f, from, pid);
 	return r;
 }
 

@@ -24,11 +24,21 @@ struct facts {
 	char cmdline[512]; /* arguments with blanks between, truncated; "" not read */
 	char *environ;     /* owned; "NAME=value" texts, each terminated; NULL: not read */
 	size_t environ_len;
+	bool unread; /* a text in its memory could not be read in time */
+};
+
+struct fusee_instance;
+/* Where the texts in a process's memory come from: fusee_discovery_host's process_text(). */
+struct facts_source {
+	int64_t (*text)(struct fusee_instance *, uint32_t pid, const char *name, uint64_t offset,
+			void *buf, uint64_t len);
+	struct fusee_instance *in;
 };
 
 /* Reads the facts that `which` selects. 0; -ESRCH: the process has ended; -ENOENT: it is a kernel
  * thread, which has no executable; -ENOMEM. The caller frees them in any case. */
-int facts_read(struct facts *, uint32_t pid, uint32_t which, struct passwd_cache *);
+int facts_read(struct facts *, uint32_t pid, uint32_t which, struct passwd_cache *,
+	       const struct facts_source *);
 void facts_free(struct facts *);
 
 /* Copies the value of a variable, cleaned and truncated to fit. 0, or -ENOENT: not set, or empty.

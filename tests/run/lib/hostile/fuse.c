@@ -184,6 +184,10 @@ static void child(const char *dir, char **argv, int ready)
 		if (mmap(last + PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 2 * PAGE) ==
 		    MAP_FAILED)
 			_exit(1);
+		/* a new process, so that its arguments are read now */
+		if (fork())
+			pause();
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	}
 	if (write(ready, "x", 1) != 1)
 		_exit(1);
