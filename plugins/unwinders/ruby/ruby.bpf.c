@@ -170,7 +170,7 @@ FUSEE_FN __u64 next_iseq(struct fusee_unwind *u, __u64 frame)
 	return 0;
 }
 
-/* Is the innermost control frame one that the VM has not begun to run? Such a frame is marked
+/* Is the innermost control frame a frame that the VM has not begun to run? Such a frame is marked
  * FINISH and is at its first instruction. 2.7 publishes frames before it fills them in. */
 FUSEE_FN int may_be_pending(struct fusee_unwind *u)
 {

@@ -56,6 +56,34 @@ TEST(functions_and_lines)
 	ruby_functions_free(&processes);
 }
 
+/* The label of a function whose emission has these texts. */
+static const char *label_with(const char *label, const char *class, const char *base, int singleton)
+{
+	static char text[512];
+	void *processes = NULL;
+	struct ruby_function f = function(label, "/a.rb");
+	uint32_t line;
+
+	f.class_bytes = (unsigned short)strlen(class);
+	memcpy(f.class_name, class, f.class_bytes);
+	f.base_bytes = (unsigned short)strlen(base);
+	f.is_singleton = (unsigned short)singleton;
+	CHECK_INT(ruby_functions_add(&processes, 1, RUBY_FUNCTION, 42, &f, length(&f)), 0);
+	snprintf(text, sizeof(text), "%s", ruby_functions_find(&processes, 1, 42, 3, &line)->label);
+	ruby_functions_free(&processes);
+	return text;
+}
+
+TEST(labels_have_their_class)
+{
+	CHECK_STR(label_with("each", "Array", "each", 0), "Array#each");
+	CHECK_STR(label_with("block in run", "A::B", "run", 0), "block in A::B#run");
+	CHECK_STR(label_with("rescue in top", "Tool", "top", 1), "rescue in Tool.top");
+	CHECK_STR(label_with("<main>", "Object", "", 0), "<main>");
+	CHECK_STR(label_with("nameless", "", "nameless", 0), "nameless");
+	CHECK_STR(label_with("f", "Object", "longer than the label", 0), "f");
+}
+
 TEST(damaged_emissions)
 {
 	void *processes = NULL;
@@ -252,6 +280,63 @@ TEST(names_and_lines_are_emitted)
 	CHECK(m->function.path_bytes == 5 && !memcmp(m->function.path, "/a.rb", 5));
 	CHECK_INT(m->function.first_line, 5);
 	CHECK_INT(m->place.line, 9);
+}
+
+TEST(a_coroutine_ends_where_no_control_frame_remains)
+{
+	struct made *m = make();
+	int next;
+
+	call(m, "f", METHOD | FINISH, 4);
+	CHECK_INT(frames(m, &next), 1);
+	m->native.u.sp += 256;
+	m->native.u.claim_arg = RUBY_COROUTINE;
+	CHECK_INT(frames(m, &next), 0);
+	CHECK_INT(next, FUSEE_STOP);
+	CHECK_INT(m->native.u.error, 0);
+
+	m = make();
+	call(m, "outer", METHOD | FINISH, 4);
+	call(m, "f", METHOD | FINISH, 4);
+	CHECK_INT(frames(m, &next), 1);
+	m->native.u.claim_arg = RUBY_COROUTINE;
+	frames(m, &next);
+	CHECK_INT(m->native.u.error, RUBY_OUT_OF_STEP);
+}
+
+/* Code of YJIT: two saved words, and a return address behind call *%rax in the library. */
+TEST(a_frame_of_yjit_takes_the_control_frames_up_to_finish)
+{
+	static uint32_t words[RUBY_PROCESS_WORDS] = {0, 0, 0x600, 0, 0x700, 0};
+	struct made *m = make();
+	struct fusee_unwind *u = &m->native.u;
+	int next;
+
+	call(m, "outer", METHOD | FINISH, 4);
+	call(m, "<main>", METHOD | FINISH, 4);
+	call(m, "inner", METHOD, 4);
+	m->native.words = words;
+	u->words = RUBY_PROCESS_WORDS;
+	u->claim_arg = RUBY_JIT;
+	m->memory[0x64e] = 0xff;
+	m->memory[0x64f] = 0xd0;
+	put(m, u->sp + 16, 0x650);
+	CHECK_INT(frames(m, &next), 2);
+	CHECK_INT(next, FUSEE_NEXT);
+	CHECK_INT(u->pc, 0x650);
+	CHECK_INT(u->sp, 0x8000 + 24);
+	/* the core that has called it has none of its own */
+	u->claim_arg = RUBY_CORE;
+	CHECK_INT(frames(m, &next), 0);
+	CHECK_INT(next, FUSEE_NATIVE);
+
+	m = make();
+	call(m, "f", METHOD | FINISH, 4);
+	m->native.words = words;
+	m->native.u.words = RUBY_PROCESS_WORDS;
+	m->native.u.claim_arg = RUBY_JIT;
+	CHECK_INT(frames(m, &next), 0); /* no return address */
+	CHECK_INT(next, FUSEE_PASS);
 }
 
 TEST(no_context)
