@@ -31,7 +31,7 @@ static int as_html(const struct fusee_profile *p, const struct render_options *o
 static int as_speedscope(const struct fusee_profile *p, const struct render_options *o,
 			 struct buf *b)
 {
-	return render_speedscope(p, o, b);
+	return render_speedscope(p, NULL, o, b);
 }
 
 static int as_json(const struct fusee_profile *p, const struct render_options *o, struct buf *b)

@@ -163,16 +163,14 @@ static bool stdin_twice(const struct report *r, char **paths, int n)
 /* What is wrong with the command line; NULL: nothing. */
 static const char *find_mistake(const struct report *r, char **paths, int n)
 {
-	bool diffs = r->view != VIEW_SPEEDSCOPE && r->view != VIEW_ANNOTATE;
-
 	if (!n)
 		return "which profile? fusee record writes fusee.pb.gz: fusee report fusee.pb.gz";
 	if (n > MAX_FILES)
 		return "more than 256 files: add them up in steps, with go tool pprof -proto";
 	if (stdin_twice(r, paths, n))
 		return "standard input, '-', can be one of the files only";
-	if (r->base && !diffs)
-		return "--diff goes with every view but --speedscope and --annotate";
+	if (r->base && r->view == VIEW_ANNOTATE)
+		return "--diff goes with every view but --annotate";
 	if (r->output && r->page)
 		return "--flamegraph and --calls name their file: -o can't be given too";
 	if (r->view == VIEW_CALLS && !graphviz_format(r->page))
@@ -281,7 +279,7 @@ static int render(struct report *r, const struct fusee_profile *p, const struct 
 	case VIEW_FOLDED:
 		return render_folded(p, base, &r->o, out);
 	case VIEW_SPEEDSCOPE:
-		return render_speedscope(p, &r->o, out);
+		return render_speedscope(p, base, &r->o, out);
 	case VIEW_FLAMEGRAPH:
 		return render_flamegraph(p, base, &r->o, out);
 	case VIEW_CALLS:

@@ -46,7 +46,9 @@ int render_peek(const struct fusee_profile *, const struct fusee_profile *base, 
 		const struct render_options *, struct buf *out);
 int render_folded(const struct fusee_profile *, const struct fusee_profile *base,
 		  const struct render_options *, struct buf *out);
-int render_speedscope(const struct fusee_profile *, const struct render_options *, struct buf *out);
+/* With a base there are four profiles in it: the profile, the base, and what each has more. */
+int render_speedscope(const struct fusee_profile *, const struct fusee_profile *base,
+		      const struct render_options *, struct buf *out);
 int render_flamegraph(const struct fusee_profile *, const struct fusee_profile *base,
 		      const struct render_options *, struct buf *out);
 /* The graph of calls in Graphviz's language, of the hottest o->rows functions (0: 80). */

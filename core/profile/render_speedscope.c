@@ -60,52 +60,122 @@ static int compare(const void *a, const void *b, void *model)
 	return (x->n > y->n) - (x->n < y->n);
 }
 
-/* Only what is more than nothing: a width. */
-static const struct render_stack **sorted(struct render_model *m, uint32_t *n)
+/* All stacks of the model, in the order of compare(). */
+static const struct render_stack **sorted(struct render_model *m)
 {
 	const struct render_stack **list = calloc(m->nstacks + 1, sizeof(*list));
 
-	*n = 0;
 	for (uint32_t i = 0; list && i < m->nstacks; i++)
-		if (m->stacks[i].value > 0)
-			list[(*n)++] = &m->stacks[i];
+		list[i] = &m->stacks[i];
 	if (list)
-		qsort_r(list, *n, sizeof(*list), compare, m);
+		qsort_r(list, m->nstacks, sizeof(*list), compare, m);
 	return list;
 }
 
-static void put_stacks(const struct render_model *m, const struct render_stack **list, uint32_t n,
-		       struct buf *out)
+/* A stack of distinct functions, with the sums of both profiles. */
+struct entry {
+	const struct render_stack *stack;
+	int64_t value, base;
+};
+
+static void add(int64_t *to, int64_t v)
 {
-	uint64_t sum = 0;
+	if (__builtin_add_overflow(*to, v, to))
+		*to = v < 0 ? INT64_MIN : INT64_MAX;
+}
+
+/* Joins what differs in its side or its lines only. NULL: no memory. */
+static struct entry *join(struct render_model *m, uint32_t *n)
+{
+	const struct render_stack **list = sorted(m);
+	struct entry *all = list ? calloc(m->nstacks + 1, sizeof(*all)) : NULL;
+
+	*n = 0;
+	for (uint32_t i = 0; all && i < m->nstacks; i++) {
+		if (!i || compare(&list[i - 1], &list[i], m))
+			all[(*n)++].stack = list[i];
+		add(&all[*n - 1].value, list[i]->value);
+		add(&all[*n - 1].base, list[i]->base);
+	}
+	free(list);
+	return all;
+}
+
+/* The profiles of a comparison; without a base the first is all. */
+enum side { NOW, BASE, MORE, LESS, SIDES };
+
+static int64_t width_of(const struct entry *e, enum side side)
+{
+	int64_t v = side == BASE || side == LESS ? e->base : e->value;
+
+	if (side == MORE)
+		add(&v, e->base == INT64_MIN ? INT64_MAX : -e->base);
+	if (side == LESS)
+		add(&v, e->value == INT64_MIN ? INT64_MAX : -e->value);
+	return v;
+}
+
+/* Only what is more than nothing: a width. */
+static void put_stacks(const struct render_model *m, const struct entry *all, uint32_t n,
+		       enum side side, struct buf *out)
+{
+	int64_t sum = 0;
+	const char *comma = "";
 
 	for (uint32_t i = 0; i < n; i++)
-		if (__builtin_add_overflow(sum, (uint64_t)list[i]->value, &sum))
-			sum = UINT64_MAX;
-	buf_printf(out, "\"startValue\":0,\"endValue\":%" PRIu64 ",\"samples\":[", sum);
+		if (width_of(&all[i], side) > 0)
+			add(&sum, width_of(&all[i], side));
+	buf_printf(out, "\"startValue\":0,\"endValue\":%" PRId64 ",\"samples\":[", sum);
 	for (uint32_t i = 0; i < n; i++) {
-		buf_str(out, i ? ",\n[" : "[");
-		for (uint32_t k = list[i]->n; k-- > 0;)
-			buf_printf(out, k ? "%u," : "%u]", m->frames[list[i]->first + k].function);
+		if (width_of(&all[i], side) <= 0)
+			continue;
+		buf_printf(out, "%s[", comma);
+		for (uint32_t k = all[i].stack->n; k-- > 0;)
+			buf_printf(out, k ? "%u," : "%u]",
+				   m->frames[all[i].stack->first + k].function);
+		comma = ",\n";
 	}
 	buf_str(out, "],\"weights\":[");
-	for (uint32_t i = 0; i < n; i++)
-		buf_printf(out, i ? ",%" PRId64 : "%" PRId64, list[i]->value);
+	comma = "";
+	for (uint32_t i = 0; i < n; i++) {
+		if (width_of(&all[i], side) <= 0)
+			continue;
+		buf_printf(out, "%s%" PRId64, comma, width_of(&all[i], side));
+		comma = ",";
+	}
 	buf_str(out, "]");
 }
 
-int render_speedscope(const struct fusee_profile *p, const struct render_options *o,
-		      struct buf *out)
+static void put_profile(const struct render_model *m, const struct entry *all, uint32_t n,
+			enum side side, struct buf *out)
+{
+	static const char *const names[SIDES] = {"", ", base", ", more than base",
+						 ", less than base"};
+	struct buf name = {0};
+
+	buf_add(&name, m->type.p, m->type.len);
+	buf_str(&name, names[side]);
+	buf_str(out, "{\"type\":\"sampled\",\"name\":");
+	render_json_string(out, (struct fusee_str){name.p, name.len});
+	buf_printf(out, ",\"unit\":\"%s\",", unit_of(m->unit));
+	put_stacks(m, all, n, side, out);
+	buf_str(out, "}");
+	out->error = out->error ? out->error : name.error;
+	buf_fini(&name);
+}
+
+int render_speedscope(const struct fusee_profile *p, const struct fusee_profile *base,
+		      const struct render_options *o, struct buf *out)
 {
 	struct render_model m;
-	const struct render_stack **list;
+	struct entry *all;
 	uint32_t n;
-	int ret = render_model_make(&m, p, NULL, o, out);
+	int ret = render_model_make(&m, p, base, o, out);
 
 	if (ret)
 		return ret;
-	list = sorted(&m, &n);
-	if (!list) {
+	all = join(&m, &n);
+	if (!all) {
 		render_model_free(&m);
 		return -ENOMEM;
 	}
@@ -115,12 +185,13 @@ int render_speedscope(const struct fusee_profile *p, const struct render_options
 	render_json_string(out, o->title ? text(o->title) : m.type);
 	buf_str(out, ",\n\"shared\":{\"frames\":[");
 	put_frames(&m, out);
-	buf_str(out, "]},\n\"profiles\":[{\"type\":\"sampled\",\"name\":");
-	render_json_string(out, m.type);
-	buf_printf(out, ",\"unit\":\"%s\",", unit_of(m.unit));
-	put_stacks(&m, list, n, out);
-	buf_str(out, "}]}\n");
-	free(list);
+	buf_str(out, "]},\n\"profiles\":[");
+	for (enum side side = NOW; side < (base ? SIDES : BASE); side++) {
+		buf_str(out, side ? ",\n" : "");
+		put_profile(&m, all, n, side, out);
+	}
+	buf_str(out, "]}\n");
+	free(all);
 	render_model_free(&m);
 	return out->error;
 }

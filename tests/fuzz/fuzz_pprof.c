@@ -45,7 +45,8 @@ static void reports(const struct fusee_profile *p)
 		by.by = "process,tid";
 		render_tree(p, NULL, &by, &out); /* refused where no sample has the labels */
 		render_top(p, p, &by, &out);
-		must(!render_speedscope(p, &o, &out), "speedscope");
+		must(!render_speedscope(p, NULL, &o, &out), "speedscope");
+		must(!render_speedscope(p, p, &o, &out), "speedscope beside itself");
 		must(!render_json(p, p, &o, &out), "json");
 		must(!render_hottest(p, &o, &out), "hottest");
 		o = (struct render_options){.cumulative = true, .rows = 3, .color = true};

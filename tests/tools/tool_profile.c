@@ -324,7 +324,7 @@ static int render(const char *view, const struct fusee_profile *p, const struct 
 	if (!strcmp(view, "folded"))
 		return render_folded(p, base, o, out);
 	if (!strcmp(view, "speedscope"))
-		return render_speedscope(p, o, out);
+		return render_speedscope(p, base, o, out);
 	if (!strcmp(view, "json"))
 		return render_json(p, base, o, out);
 	if (!strcmp(view, "hottest"))

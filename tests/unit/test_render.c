@@ -451,6 +451,33 @@ static void sample_in_file(struct builder *b, const char *name, const char *file
 	builder_sample(b, builder_stack(b, &location, 1), NULL, 0, 0, 0, values);
 }
 
+/* Four profiles: both, and what each has more. Stacks are equal if their functions are. */
+TEST(a_comparison_for_speedscope)
+{
+	struct render_options o = {.type = "samples"};
+	struct builder *b = fresh(), *base = fresh();
+	struct buf out = {0};
+
+	sample(b, "/bin/x", "f;main", 7);
+	sample(b, "/bin/x", "new;main", 2);
+	sample(base, "/bin/x", "f;main", 3);
+	sample(base, "/bin/x", "old;main", 5);
+	CHECK_INT(render_speedscope(finished(b), finished(base), &o, &out), 0);
+	text(&out);
+	/* main, f, new, old in the order of their first stacks */
+	CHECK(strstr(out.p, "\"name\":\"samples\",\"unit\":\"none\",\"startValue\":0,"
+			    "\"endValue\":9,\"samples\":[[1,0],\n[1,2]],\"weights\":[7,2]}"));
+	CHECK(strstr(out.p, "\"samples, base\",\"unit\":\"none\",\"startValue\":0,"
+			    "\"endValue\":8,\"samples\":[[1,0],\n[1,3]],\"weights\":[3,5]}"));
+	CHECK(strstr(out.p, "\"samples, more than base\",\"unit\":\"none\",\"startValue\":0,"
+			    "\"endValue\":6,\"samples\":[[1,0],\n[1,2]],\"weights\":[4,2]}"));
+	CHECK(strstr(out.p, "\"samples, less than base\",\"unit\":\"none\",\"startValue\":0,"
+			    "\"endValue\":5,\"samples\":[[1,3]],\"weights\":[5]}"));
+	buf_fini(&out);
+	builder_free(b);
+	builder_free(base);
+}
+
 TEST(hottest)
 {
 	struct builder *b = fresh();
@@ -486,7 +513,7 @@ TEST(nothing_at_all)
 	CHECK_INT(render_top(p, NULL, &o, &out), 0);
 	CHECK_INT(render_tree(p, NULL, &o, &out), 0);
 	CHECK_INT(render_folded(p, NULL, &o, &out), 0);
-	CHECK_INT(render_speedscope(p, &o, &out), 0);
+	CHECK_INT(render_speedscope(p, NULL, &o, &out), 0);
 	CHECK_INT(render_json(p, p, &o, &out), 0);
 	buf_fini(&out);
 	builder_free(b);
