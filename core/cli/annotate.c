@@ -17,6 +17,7 @@ struct printer {
 	const struct fusee_profile *p;
 	const struct annotation *a;
 	struct buf *out;
+	bool is_difference; /* values are those of the profile less those of a base */
 };
 
 /* "." where there is nothing, so that values are easy to find. */
@@ -228,6 +229,8 @@ static void put_instructions(const struct printer *pr, const struct annotated_fu
 {
 	struct code c = {.pr = pr, .f = f};
 
+	if (pr->is_difference && !f->naddresses)
+		buf_str(pr->out, "  (no instructions: the base does not have this build of it)\n");
 	while (c.at < f->naddresses) {
 		uint32_t mapping = f->addresses[c.at].mapping;
 		const struct fusee_mapping *m = FUSEE_AT(struct fusee_mapping, pr->p->mappings,
@@ -302,16 +305,45 @@ static void put_function(const struct printer *pr, const struct annotated_functi
 	buf_str(pr->out, "\n");
 }
 
-int annotate(const struct fusee_profile *p, const char *regex, const char *type, struct buf *out)
+/* A function can be in one of the profiles only. */
+static int make_difference(struct annotation *a, const struct fusee_profile *p,
+			   const struct fusee_profile *base, const char *regex, const char *type,
+			   struct buf *error)
 {
-	struct annotation a;
-	struct printer pr = {.p = p, .a = &a, .out = out};
-	int r = annotation_make(&a, p, regex, type, out);
+	struct annotation before = {0};
+	int r = annotation_make(a, p, regex, type, error), b = -ENOENT;
 
-	if (r)
-		return r;
-	for (uint32_t i = 0; i < a.n; i++)
+	if (!r || r == -ENOENT) {
+		buf_reset(error);
+		b = annotation_make(&before, base, regex, type, error);
+	}
+	if (r == -ENOENT && !b)
+		r = 0;
+	else if (!r && b && b != -ENOENT)
+		r = b;
+	if (!r && !same(a->unit, before.unit)) {
+		buf_reset(error);
+		buf_str(error, "the values of the base have another unit");
+		r = -EINVAL;
+	}
+	if (!r) {
+		buf_reset(error);
+		r = annotation_subtract(a, &before);
+	}
+	annotation_free(&before);
+	return r;
+}
+
+int annotate(const struct fusee_profile *p, const struct fusee_profile *base, const char *regex,
+	     const char *type, struct buf *out)
+{
+	struct annotation a = {0};
+	struct printer pr = {.p = p, .a = &a, .out = out, .is_difference = base};
+	int r = base ? make_difference(&a, p, base, regex, type, out)
+		     : annotation_make(&a, p, regex, type, out);
+
+	for (uint32_t i = 0; !r && i < a.n; i++)
 		put_function(&pr, &a.functions[i]);
 	annotation_free(&a);
-	return out->error;
+	return r == -ENOENT ? -EINVAL : r ? r : out->error;
 }

@@ -169,8 +169,6 @@ static const char *find_mistake(const struct report *r, char **paths, int n)
 		return "more than 256 files: add them up in steps, with go tool pprof -proto";
 	if (stdin_twice(r, paths, n))
 		return "standard input, '-', can be one of the files only";
-	if (r->base && r->view == VIEW_ANNOTATE)
-		return "--diff goes with every view but --annotate";
 	if (r->output && r->page)
 		return "--flamegraph and --calls name their file: -o can't be given too";
 	if (r->view == VIEW_CALLS && !graphviz_format(r->page))
@@ -285,7 +283,7 @@ static int render(struct report *r, const struct fusee_profile *p, const struct 
 	case VIEW_CALLS:
 		return render_dot(p, base, &r->o, out);
 	case VIEW_ANNOTATE:
-		return annotate(p, r->peek, r->o.type, out);
+		return annotate(p, base, r->peek, r->o.type, out);
 	case VIEW_JSON:
 		return render_json(p, base, &r->o, out);
 	default:

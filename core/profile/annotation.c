@@ -339,13 +339,13 @@ int annotation_make(struct annotation *a, const struct fusee_profile *p, const c
 		a->type = string(p, t->type);
 		a->unit = string(p, t->unit);
 	}
-	if (!r && !a->n) {
-		buf_printf(error, "no function matches '%s'", regex);
-		r = -EINVAL;
-	}
-	if (r)
+	if (r) {
 		annotation_free(a);
-	return r;
+		return r;
+	}
+	if (!a->n)
+		buf_printf(error, "no function matches '%s'", regex);
+	return a->n ? 0 : -ENOENT;
 }
 
 void annotation_free(struct annotation *a)

@@ -43,9 +43,14 @@ struct annotation {
 	uint32_t n;
 };
 
-/* type: a value type of the profile, NULL: its default. 0; -ENOMEM; or -EINVAL with one sentence in
- * error->p: a bad expression, no such type, no such function. */
+/* type: a value type of the profile, NULL: its default. 0; -ENOMEM; or with one sentence in
+ * error->p -EINVAL: a bad expression, no such type; or -ENOENT: no such function. After 0 and
+ * -ENOENT *a is to be freed. */
 int annotation_make(struct annotation *, const struct fusee_profile *, const char *regex,
 		    const char *type, struct buf *error);
+/* Subtracts the values of base, by function and line; by address too where the build is the same,
+ * and where it is not the function has no addresses any more. Functions that only base has are
+ * added. The total is base's. 0 or -ENOMEM, after which *a is still to be freed. */
+int annotation_subtract(struct annotation *a, const struct annotation *base);
 void annotation_free(struct annotation *);
 #endif
