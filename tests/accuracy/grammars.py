@@ -201,8 +201,7 @@ PROGRAMS = {
         grammar=signals(THREAD + ";thread_main") + r"|(?:%s|%s)(?:;%s)*" % (MAIN, THREAD, SYSTEM)
     ),
     "threads": dict(grammar=THREADS + r"|(?:%s|%s)(?:;%s)*" % (MAIN, THREAD, SYSTEM)),
-    # a stack that the kernel walked through a library whose place another has just taken is discarded as a whole
-    "dlopen": dict(grammar=main_calls(r"%s|round_of;use(?:;(?:%s|%s))?" % (LOADING, ONE, TWO)), excused=r""),
+    "dlopen": dict(grammar=main_calls(r"%s|round_of;use(?:;(?:%s|%s))?" % (LOADING, ONE, TWO))),
     "dlopen-deleted": dict(
         grammar=main_calls(r"%s|round_of;use(?:;(?:%s|%s))?" % (LOADING, ONE, TWO))
     ),
