@@ -34,6 +34,7 @@ int files_new(struct files **ret, struct worker *worker, const struct plugin_set
 	f->worker = worker;
 	f->unwinders = unwinders;
 	f->n = f->lowest = 1;
+	file_quota_init(&f->quota);
 	*ret = f;
 	return 0;
 }
@@ -48,10 +49,12 @@ void files_drop(struct files *fs, uint32_t id)
 		if (fs->recent[i].file == f)
 			fs->recent[i].file = NULL;
 	inspection_unref(f->inspection);
-	if (f->fd >= 0)
+	if (f->fd >= 0) {
 		close(f->fd);
-	else
+		file_quota_remove(&fs->quota, f->pid, f->uid);
+	} else {
 		fs->unreadable--;
+	}
 	opener_release_copy(worker_opener(fs->worker), f->source.copied);
 	fs->path_bytes -= strlen(f->path);
 	free(f->text);
@@ -71,6 +74,7 @@ void files_free(struct files *f)
 	for (uint32_t i = 1; i < f->n; i++)
 		files_drop(f, i);
 	file_index_fini(f);
+	file_quota_fini(&f->quota);
 	free(f);
 }
 
@@ -286,26 +290,6 @@ static struct file *no_memory(struct files *fs)
 	return NULL;
 }
 
-/* Makes the file of a key, and has it inspected. Takes the descriptor. NULL: no memory. */
-static struct file *add_inspected(struct files *fs, const void *key, size_t len,
-				  const struct opener_answer *a, pid_t pid, const char *path)
-{
-	struct file *f = add(fs, key, len, pid, path);
-
-	if (!f) {
-		close(a->fd);
-		opener_release_copy(worker_opener(fs->worker), a->st.copied);
-		return no_memory(fs);
-	}
-	f->fd = a->fd;
-	f->source.copied = a->st.copied;
-	f->source.copy_of = a->st.copied ? a->st.dev : 0;
-	f->source.remote = a->st.remote;
-	f->uid = user_of(pid);
-	inspect(f);
-	return f;
-}
-
 static const char *explain(int err)
 {
 	switch (-err) {
@@ -320,6 +304,8 @@ static const char *explain(int err)
 	case ENOBUFS:
 		return "its file system can keep readers waiting, and copies of other files on "
 		       "such file systems take all memory for that";
+	case EDQUOT:
+		return "its process or its user maps too many files to keep them all open";
 	case EFBIG:
 		return "its file system can keep readers waiting, and the file is too large to be "
 		       "copied";
@@ -349,6 +335,36 @@ static struct file *without_file(struct files *fs, pid_t pid, const char *path, 
 	f->state = FILE_REFUSED;
 	f->text = strdup(explain(err));
 	log_debug("%s: %s", f->path, f->text ? f->text : "");
+	return f;
+}
+
+static void close_answer(struct files *fs, const struct opener_answer *a)
+{
+	close(a->fd);
+	opener_release_copy(worker_opener(fs->worker), a->st.copied);
+}
+
+/* Makes the file of a key, and has it inspected. Takes the descriptor. NULL: no memory. */
+static struct file *add_inspected(struct files *fs, const void *key, size_t len,
+				  const struct opener_answer *a, pid_t pid, const char *path)
+{
+	uint32_t uid = user_of(pid);
+	int err = file_quota_add(&fs->quota, pid, uid);
+	struct file *f = err ? NULL : add(fs, key, len, pid, path);
+
+	if (!f) {
+		close_answer(fs, a);
+		if (!err)
+			file_quota_remove(&fs->quota, pid, uid);
+		fs->later |= err == -EDQUOT;
+		return err == -EDQUOT ? without_file(fs, pid, path, err) : no_memory(fs);
+	}
+	f->fd = a->fd;
+	f->source.copied = a->st.copied;
+	f->source.copy_of = a->st.copied ? a->st.dev : 0;
+	f->source.remote = a->st.remote;
+	f->uid = uid;
+	inspect(f);
 	return f;
 }
 
@@ -432,15 +448,14 @@ struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *
 	}
 	id = (struct identity){a.st.dev, a.st.ino, a.st.size, a.st.mtime, a.st.mtime_ns};
 	f = file_index_find(fs, &id, sizeof(id));
-	if (f) {
-		close(a.fd);
-		opener_release_copy(worker_opener(fs->worker), a.st.copied);
-	} else {
+	if (f)
+		close_answer(fs, &a);
+	else
 		f = add_inspected(fs, &id, sizeof(id), &a, pid, m->name);
-	}
 	if (!f)
 		return no_memory(fs);
-	remember(fs, pid, m, f);
+	if (f->fd >= 0)
+		remember(fs, pid, m, f);
 	return seen(f);
 }
 

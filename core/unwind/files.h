@@ -15,6 +15,7 @@
 #include "plugin/plugin.h"
 #include "process/process.h"
 #include "process/procfs.h"
+#include "unwind/file_quota.h"
 #include "worker/worker.h"
 
 #define FILES_MAX_UNWINDERS 16
@@ -83,14 +84,15 @@ struct files {
 	struct file **all;    /* by id; [0] and those of dropped files are NULL */
 	uint64_t *dropped_ns; /* by id: when its file was dropped; 0: never */
 	uint32_t n, cap;
-	uint32_t lowest;     /* no lower id is free */
-	uint32_t unreadable; /* files that are known by their path only */
-	uint64_t path_bytes; /* of all files */
-	uint32_t answers;    /* inspections that the worker finished */
-	uint32_t notes;      /* sentences of unwinders about files that they cannot use */
-	uint64_t retry_ns;   /* the earliest of all files; 0: none */
-	bool shortage;       /* files_of() had no memory; cleared by its caller */
-	bool later;          /* it could not open a file that it may open later; likewise */
+	uint32_t lowest;         /* no lower id is free */
+	struct file_quota quota; /* of those with a descriptor */
+	uint32_t unreadable;     /* files that are known by their path only */
+	uint64_t path_bytes;     /* of all files */
+	uint32_t answers;        /* inspections that the worker finished */
+	uint32_t notes;          /* sentences of unwinders about files that they cannot use */
+	uint64_t retry_ns;       /* the earliest of all files; 0: none */
+	bool shortage;           /* files_of() had no memory; cleared by its caller */
+	bool later;              /* it could not open a file that it may open later; likewise */
 };
 
 int files_new(struct files **ret, struct worker *, const struct plugin_set *); /* 0 or -ENOMEM */

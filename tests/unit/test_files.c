@@ -28,6 +28,58 @@ static void *map_new(const char *name, struct expected_mapping *to)
 	return p;
 }
 
+/* A process that maps ever new files has some of them open, and more when those are dropped. */
+TEST(files_of_a_process_are_limited)
+{
+	struct worker_options o = {0};
+	struct plugin_set set = {0};
+	struct expected_mapping m[3];
+	struct file *f[3];
+	struct worker *w;
+	struct files *fs;
+
+	CHECK_INT(worker_new(&w, &o), 0);
+	CHECK_INT(files_new(&fs, w, &set), 0);
+	CHECK(fs->quota.of_process >= 16 && fs->quota.of_process <= fs->quota.of_user &&
+	      fs->quota.of_user <= fs->quota.of_all);
+	fs->quota.of_process = 2;
+	map_new("limit_one", &m[0]);
+	map_new("limit_two", &m[1]);
+	map_new("limit_three", &m[2]);
+	for (int i = 0; i < 3; i++)
+		f[i] = files_of(fs, getpid(), &m[i].m);
+	CHECK(f[0]->fd >= 0 && f[1]->fd >= 0 && f[2]->fd < 0);
+	CHECK(fs->later && !fs->shortage);
+	CHECK_INT(f[2]->state, FILE_REFUSED);
+	CHECK(strstr(f[2]->text, "too many files"));
+	CHECK_INT(worker_wait(w), 0);
+	files_drop(fs, f[0]->id);
+	CHECK(files_of(fs, getpid(), &m[2].m)->fd >= 0);
+	CHECK_INT(fs->quota.n, 2);
+	CHECK_INT(worker_wait(w), 0);
+	worker_stop(w);
+	files_free(fs);
+}
+
+/* By users: root's processes have no limit but that of all. */
+TEST(files_of_users_are_limited)
+{
+	struct file_quota q;
+
+	file_quota_init(&q);
+	q.of_process = 3;
+	q.of_user = 5;
+	q.of_all = 11;
+	for (int i = 0; i < 6; i++)
+		CHECK_INT(file_quota_add(&q, 100 + i / 3, 1000), i < 5 ? 0 : -EDQUOT);
+	for (int i = 0; i < 7; i++)
+		CHECK_INT(file_quota_add(&q, 200 + i / 3, 0), i < 6 ? 0 : -EDQUOT);
+	file_quota_remove(&q, 100, 1000);
+	CHECK_INT(file_quota_add(&q, 300, 0), 0);
+	CHECK_INT(file_quota_add(&q, 301, 1001), -EDQUOT);
+	file_quota_fini(&q);
+}
+
 TEST(many_mappings_of_one_file_open_it_once)
 {
 	struct worker_options o = {0};
