@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
@@ -381,18 +380,16 @@ static void perf_map(const char *text, size_t len, void (*run)(void))
 		run();
 }
 
-/* In a mount namespace, where this folder is /tmp. */
+/* attacks.py removes the files. */
 static void perf_maps(void)
 {
 	static const uint8_t code[] = {0xb9, 0, 0, 0x10, 0, 0xff, 0xc9, 0x75, 0xfc, 0xc3};
 	char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
 		       -1, 0);
-	char here[4096], *text = malloc(MAP_TEXT + 256);
+	char *text = malloc(MAP_TEXT + 256);
 	size_t len = 0;
 
-	if (!text || p == MAP_FAILED || !getcwd(here, sizeof(here)) ||
-	    unshare(CLONE_NEWUSER | CLONE_NEWNS) || mount(here, "/tmp", NULL, MS_BIND, NULL) ||
-	    chdir("/tmp"))
+	if (!text || p == MAP_FAILED || chdir("/tmp"))
 		exit(3);
 	memcpy(p, code, sizeof(code));
 	for (size_t n = 0; len < MAP_TEXT; n++)

@@ -3,6 +3,7 @@
 import contextlib
 import glob
 import os
+import pwd
 import shutil
 import socket
 import subprocess
@@ -128,6 +129,20 @@ class Control(Attack):
         return "" if "PermissionError" in got.stderr else "another user could connect: " + got.stderr[-200:]
 
 
+class PerfMaps(Program):
+    def run(self, seconds):
+        problem = super().run(seconds)
+        remove_maps()
+        return problem
+
+
+def remove_maps():
+    for path in glob.glob("/tmp/perf-*.map"):
+        with contextlib.suppress(OSError):
+            if os.lstat(path).st_uid == pwd.getpwnam(USER).pw_uid:
+                os.unlink(path)
+
+
 class Names(Program):
     """Names of threads with escape sequences and U+202E, as `fusee ctl` prints them."""
 
@@ -160,7 +175,8 @@ def build(folder, build_folder):
                 "for 63 s", "sh", "-c", 'exec %s %s . 1000 40 "${0%%.*}"' % tuple(loops)),
         Program("sparse-elfs", "3: 30 sparse ELF files with 900 MiB of .eh_frame", "no profile for 260 s", "sh", "-c",
                 'exec python3 %s . 30 900 "${0%%.*}"' % os.path.join(HERE, "sparse_elf")),
-        of("perf-maps", "5a: 24 processes with a perf map of 31 MiB each", "the agent is killed for memory"),
+        PerfMaps("perf-maps", "5a: 24 processes with a perf map of 31 MiB each", "the agent is killed for memory",
+                 program, "perf-maps"),
         of("renames", "6: a file is renamed below a path of 4 KiB, mapped each time",
            "heap 86 to 322 MB, never given back"),
         of("memfds", "7: 40,000 memfds are mapped as code", "all descriptors in use, others' programs not readable"),
@@ -192,5 +208,6 @@ def build(folder, build_folder):
 
 
 def clean(folder):
+    remove_maps()
     for path in glob.glob(os.path.join(folder, "by-*")):
         shutil.rmtree(path, ignore_errors=True)
