@@ -171,10 +171,16 @@ int python_inspect(const struct fusee_self *self, uint64_t file)
 {
 	struct interpreter in = {.self = self, .host = self->host->unwinder, .file = file};
 	struct fusee_file_info info = FUSEE_SIZED(struct fusee_file_info);
+	struct fusee_range other;
 	int err;
 
-	if (in.host->file_info(file, &info) || info.machine != 62 ||
-	    in.host->file_symbol(file, "_PyRuntime", &in.runtime) ||
+	if (in.host->file_info(file, &info) || info.machine != 62)
+		return 0;
+	if (!in.host->file_symbol(file, "PyPy_GetVersion", &other))
+		return fusee_fail(
+			self, -ENOTSUP,
+			"functions of PyPy programs cannot be shown, only those of CPython");
+	if (in.host->file_symbol(file, "_PyRuntime", &in.runtime) ||
 	    in.host->file_symbol(file, EVAL, &in.eval))
 		return 0;
 	err = find_version(&in);

@@ -29,8 +29,8 @@ static const struct version versions[] = {
 
 /* Releases that the tests have run. */
 static const uint32_t were_run[] = {
-	MICRO(3, 8, 18), MICRO(3, 9, 18), MICRO(3, 10, 13), MICRO(3, 11, 2),
-	MICRO(3, 11, 7), MICRO(3, 12, 1), MICRO(3, 13, 0),  MICRO(3, 14, 10),
+	MICRO(3, 8, 18), MICRO(3, 9, 18), MICRO(3, 10, 13), MICRO(3, 11, 2),  MICRO(3, 11, 7),
+	MICRO(3, 12, 1), MICRO(3, 13, 0), MICRO(3, 13, 5),  MICRO(3, 14, 10),
 };
 
 int python_version_was_run(uint32_t version)
