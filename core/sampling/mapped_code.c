@@ -21,7 +21,7 @@ static int add(void *arg, const struct procfs_mapping *m)
 {
 	struct mapped_code *c = arg;
 
-	/* The vdso lies elsewhere in each program that the process begins, also in the same
+	/* Each program that the process begins has the vdso at another address, also the same
 	 * program once more. */
 	if (!m->ino && strcmp(m->name, "[vdso]") != 0)
 		return 0;
