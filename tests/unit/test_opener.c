@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The opener: answers, answers that come late, processes that end. */
+#include <signal.h>
+
+#include "base/clock.h"
+#include "process/procfs.h"
+#include "mapping_help.h"
+#include "worker_help.h"
+
+/* The opener's only process; 0: it has several or none. */
+static pid_t process_of_opener(void)
+{
+	char path[64], text[256] = "";
+	int fd, pid = 0, more = 0;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	close(fd);
+	return n > 0 && sscanf(text, "%d %d", &pid, &more) == 1 ? pid : 0;
+}
+
+/* Repeats the query as long as the opener, which may have no CPU, does not answer in time. */
+static int ask(struct opener *o, const struct opener_query *q, struct opener_answer *a)
+{
+	struct pollfd p = {.fd = opener_fd(o), .events = POLLIN};
+	int err;
+
+	while (opener_is_temporary(err = opener_call(o, q, a))) {
+		poll(&p, 1, 100);
+		opener_dispatch(o);
+	}
+	return err;
+}
+
+static int call_mapping(struct opener *o, const struct procfs_mapping *m)
+{
+	const struct opener_query q = {.kind = OPENER_MAPPING, .pid = getpid(), .mapping = *m};
+	struct opener_answer a;
+	int err = opener_call(o, &q, &a);
+
+	if (!err) {
+		CHECK(a.fd >= 0 && a.st.ino == m->ino && !a.st.copied && !a.st.remote);
+		close(a.fd);
+	}
+	return err;
+}
+
+static int first_call(struct opener *o, const struct procfs_mapping *m)
+{
+	const struct opener_query q = {.kind = OPENER_MAPPING, .pid = getpid(), .mapping = *m};
+	struct opener_answer a;
+	int err = ask(o, &q, &a);
+
+	if (!err)
+		close(a.fd);
+	return err;
+}
+
+static void map_page(struct expected_mapping *to)
+{
+	char path[160];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/page", scratch());
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0755);
+	CHECK(fd >= 0 && !ftruncate(fd, 4096));
+	CHECK(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) != MAP_FAILED);
+	close(fd);
+	*to = (struct expected_mapping){.name = "/page"};
+	CHECK_INT(procfs_each_mapping(getpid(), find_mapping, to), 1);
+}
+
+TEST(what_is_opened_and_read)
+{
+	char here[] = "these bytes", buf[64];
+	struct opener_query q = {.kind = OPENER_MEMORY,
+				 .pid = getpid(),
+				 .address = (uint64_t)(uintptr_t)here,
+				 .buf = buf,
+				 .len = sizeof(here)};
+	struct opener_answer a;
+	struct opener *o;
+	int err;
+
+	CHECK_INT(opener_new(&o), 0);
+	err = ask(o, &q, &a);
+	if (err != -EPERM) { /* where ptrace is restricted to children */
+		CHECK_INT(err, 0);
+		CHECK_STR(buf, "these bytes");
+		q.address = 4096;
+		CHECK_INT(ask(o, &q, &a), -EFAULT);
+	}
+	q = (struct opener_query){
+		.kind = OPENER_TEXT, .pid = getpid(), .path = "cmdline", .buf = buf, .len = 8};
+	CHECK_INT(ask(o, &q, &a), 0);
+	CHECK_INT(a.len, 8);
+	q.path = "../../etc/passwd";
+	CHECK_INT(ask(o, &q, &a), -EINVAL);
+	q = (struct opener_query){.kind = OPENER_FOLDER, .pid = getpid(), .path = "/proc"};
+	CHECK_INT(ask(o, &q, &a), 0);
+	CHECK(a.fd >= 0 && fcntl(a.fd, F_GETFL) & O_PATH);
+	close(a.fd);
+	q.kind = OPENER_FILE;
+	CHECK_INT(ask(o, &q, &a), -EINVAL);
+	q.path = "/dev/null";
+	CHECK_INT(ask(o, &q, &a), -EINVAL);
+	opener_free(o);
+}
+
+TEST(an_answer_that_comes_late_is_kept)
+{
+	struct expected_mapping to;
+	struct opener_counts before, c;
+	struct opener *o;
+	pid_t pid;
+
+	map_page(&to);
+	CHECK_INT(opener_new(&o), 0);
+	CHECK_INT(first_call(o, &to.m), 0);
+	opener_counts(o, &before);
+	pid = process_of_opener();
+	if (!pid || before.timed_out) {
+		opener_free(o);
+		remove_scratch();
+		SKIP("this machine is too busy: the opener did not answer in 50 ms");
+	}
+	CHECK(!kill(pid, SIGSTOP));
+	CHECK_INT(call_mapping(o, &to.m), -ETIMEDOUT);
+	opener_counts(o, &c);
+	CHECK(c.timed_out == 1 && c.stuck == 1 && !c.refused);
+	CHECK_INT(call_mapping(o, &to.m), -ETIMEDOUT);
+	opener_counts(o, &c);
+	CHECK(c.timed_out == 1 && c.refused == 1); /* it was not waited for again */
+	CHECK(!kill(pid, SIGCONT));
+	while (c.stuck) {
+		struct pollfd p = {.fd = opener_fd(o), .events = POLLIN};
+
+		poll(&p, 1, -1);
+		opener_dispatch(o);
+		opener_counts(o, &c);
+	}
+	CHECK_INT(call_mapping(o, &to.m), 0);
+	opener_counts(o, &c);
+	CHECK(c.timed_out == 1 && c.refused == 1);
+	opener_free(o);
+	remove_scratch();
+}
+
+TEST(an_opener_that_ends_is_replaced)
+{
+	struct expected_mapping to;
+	struct opener *o;
+	pid_t pid;
+
+	map_page(&to);
+	CHECK_INT(opener_new(&o), 0);
+	CHECK_INT(first_call(o, &to.m), 0);
+	pid = process_of_opener();
+	CHECK(!pid || !kill(pid, SIGKILL));
+	CHECK_INT(first_call(o, &to.m), 0);
+	CHECK(!pid || process_of_opener() != pid);
+	opener_free(o);
+	remove_scratch();
+}
