@@ -32,15 +32,17 @@ static int host_info(uint64_t process, struct fusee_process_info *info)
 {
 	struct process_code *p = code_of(process);
 	uint64_t tick = SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct fusee_process_info all;
 	struct procfs_status status;
-	int r = procfs_status(p->process->pid, &status);
+	uint32_t size = info->size;
+	int r = size < sizeof(size) ? -EINVAL : procfs_status(p->process->pid, &status);
 
 	if (r)
 		return r;
 	if (!is_there(p))
 		return -ESRCH;
-	*info = (struct fusee_process_info){
-		.size = sizeof(*info),
+	all = (struct fusee_process_info){
+		.size = size < sizeof(all) ? size : (uint32_t)sizeof(all),
 		.pid = (uint32_t)p->process->pid,
 		.ns_pid = (uint32_t)status.ns_pid,
 		.uid = status.uid,
@@ -48,6 +50,8 @@ static int host_info(uint64_t process, struct fusee_process_info *info)
 		.start_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME) +
 			    p->start_ticks * tick,
 	};
+	memset(info, 0, size); /* smaller in older plugins, larger in newer */
+	memcpy(info, &all, all.size);
 	return 0;
 }
 

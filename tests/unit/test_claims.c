@@ -377,6 +377,13 @@ TEST(ended)
 		  -EFAULT);
 	CHECK_INT(claims_host.unwinder->process_info(w->fakes[0].process, &info), 0);
 	CHECK_INT(info.ns_pid, pid);
+	/* a plugin that knows less of the struct */
+	info = (struct fusee_process_info){
+		.size = offsetof(struct fusee_process_info, uid), .uid = 7, .start_ns = 8};
+	CHECK_INT(claims_host.unwinder->process_info(w->fakes[0].process, &info), 0);
+	CHECK(info.ns_pid == (uint32_t)pid && info.uid == 7 && info.start_ns == 8 &&
+	      info.size == offsetof(struct fusee_process_info, uid));
+	info.size = sizeof(info);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	CHECK_INT(claims_host.unwinder->process_info(w->fakes[0].process, &info), -ESRCH);
