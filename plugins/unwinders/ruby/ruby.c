@@ -57,6 +57,7 @@ static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct f
 }
 
 #define FARTHEST (1ull << 31) /* YJIT makes code where the library can be called from it */
+#define RESERVED (128u << 20) /* bytes around code of YJIT in which it makes more, page by page */
 
 /* Claims memory with code that is no file's and is near the library: YJIT's, or else the step
  * passes. The words say where the library is. */
@@ -64,9 +65,10 @@ static int on_mapped(void *ctx, uint64_t process, const struct fusee_mapping_vie
 {
 	struct ruby *r = ctx;
 	const struct fusee_unwinder_host *host = r->self.host->unwinder;
-	struct fusee_claim claim = FUSEE_SIZED(struct fusee_claim,
-					       .flags = FUSEE_CLAIM_STEP | FUSEE_CLAIM_NAME,
-					       .range = {m->lo, m->hi}, .arg = RUBY_JIT);
+	struct fusee_claim claim = FUSEE_SIZED(
+		struct fusee_claim, .flags = FUSEE_CLAIM_STEP | FUSEE_CLAIM_NAME,
+		.range = {m->lo < RESERVED ? 0 : m->lo - RESERVED, m->hi + RESERVED},
+		.arg = RUBY_JIT);
 	struct ruby_library *l = ruby_functions_library(&r->processes, process);
 	uint32_t words[RUBY_PROCESS_WORDS];
 
