@@ -15,6 +15,7 @@
 
 /* event.c has the parsers and also system calls, which this program never makes. */
 #include "events/event.c"
+#include "bpf/sampler_events.h"
 #include "events/perf_stream_state.h"
 #include "events/stream_cpus.h"
 
@@ -50,6 +51,12 @@ void stream_cpus_set_copy_budget(struct perf_stream *s, uint64_t took_ns)
 {
 	(void)s;
 	(void)took_ns;
+}
+
+bool bpf_sampler_take_wake(struct bpf_sampler *b)
+{
+	(void)b;
+	return false;
 }
 
 bool stream_cpu_is_output(const struct stream_cpu *c, const struct perf_event_header *h)
