@@ -308,13 +308,14 @@ int session_run(struct session *s)
 	int r = start(s);
 
 	while (!r && !s->stop) {
-		int n = epoll_wait(s->epoll, events, 16, -1);
+		/* Records that remain must not keep the worker's answers waiting: without tables
+		 * each stack is copied, and there are ever more records. */
+		bool behind = perf_stream_is_behind(s->profiler.stream);
+		int n = epoll_wait(s->epoll, events, 16, behind ? 0 : -1);
 
 		for (int i = 0; i < n; i++)
 			on_event(s, events[i].data.u64);
-		do
-			profiler_drain(&s->profiler, UINT64_MAX);
-		while (perf_stream_is_behind(s->profiler.stream));
+		profiler_drain(&s->profiler, UINT64_MAX);
 		if (s->o.duration_ns && clock_now() - s->start_ns >= s->o.duration_ns)
 			s->stop = true;
 	}
