@@ -120,6 +120,10 @@ static void set_bpf(struct bpf_sampler *bpf)
 		 "Maximum size in bytes of the unwind tables in the kernel.", (double)b.table_cap},
 		{"kernel_map_chunks", "Map chunks in use.", b.chunks},
 		{"kernel_map_chunks_limit", "Maximum number of map chunks.", b.chunks_cap},
+		{"kernel_unfollowed_total",
+		 "Total number of children for whose rate the kernel had no room when they were "
+		 "forked.",
+		 b.unfollowed},
 	};
 	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
 }

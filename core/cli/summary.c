@@ -105,6 +105,20 @@ static void print_refused(void *arg, const char *name, const char *text, bool pa
 	fprintf(stderr, "  %s%s: %s.\n", name, partly ? "" : " was not read", text);
 }
 
+/* The kernel hands the selection on at each fork, as long as it has room for the child. */
+static void print_unfollowed(const struct session *s)
+{
+	struct bpf_sampler_stats stats;
+
+	if (!s->profiler.bpf)
+		return;
+	bpf_sampler_stats(s->profiler.bpf, &stats);
+	if (stats.unfollowed)
+		log_warning("%u processes that the target started were not sampled: too many run "
+			    "at once; -a samples all",
+			    stats.unfollowed);
+}
+
 void summary_print(struct session *s, const struct fusee_profile *p, double symbolizing_s)
 {
 	struct session_account a;
@@ -125,6 +139,7 @@ void summary_print(struct session *s, const struct fusee_profile *p, double symb
 	print_hottest(s, p);
 	hints_print(s, &a, p);
 	worker_refused(s->profiler.worker, print_refused, NULL);
+	print_unfollowed(s);
 	if (a.counts.throttled)
 		log_warning("the kernel stopped sampling %llu times: it took too long "
 			    "(kernel.perf_cpu_time_max_percent);"
@@ -154,10 +169,10 @@ static void stats_bpf(struct session *s, const struct session_account *a, struct
 	bpf_sampler_stats(s->profiler.bpf, &stats);
 	buf_printf(b,
 		   ", \"bpf\": {\"delivered\": %llu, \"table_bytes\": %llu, \"table_cap\": %llu, "
-		   "\"processes\": %u, \"verified\": %u, \"machine_code\": %u",
+		   "\"processes\": %u, \"unfollowed\": %u, \"verified\": %u, \"machine_code\": %u",
 		   (unsigned long long)a->stats.walked, (unsigned long long)stats.table_bytes,
-		   (unsigned long long)stats.table_cap, stats.chunks, stats.instructions,
-		   stats.machine_code);
+		   (unsigned long long)stats.table_cap, stats.chunks, stats.unfollowed,
+		   stats.instructions, stats.machine_code);
 	for (uint32_t i = 0; i < TICK_RESULT_COUNT; i++)
 		buf_printf(b, ", \"%s\": %llu", tick_result_texts[i],
 			   (unsigned long long)stats.ticks[i]);
