@@ -299,12 +299,16 @@ static uint32_t width_of(const struct fusee_option *o)
 	return o->type == FUSEE_BOOL ? 1 : 8;
 }
 
+/* Up to the last field that version 0.5 of the ABI began with. */
+#define OPTION_LEAST \
+	(offsetof(struct fusee_option, choices) + sizeof(((struct fusee_option *)0)->choices))
+
 int options_check(const struct fusee_table *options, uint32_t ctx_size, char **text)
 {
 	int r = 0;
 
 	*text = NULL;
-	if (options->n && (!options->at || options->stride < sizeof(struct fusee_option)))
+	if (options->n && (!options->at || options->stride < OPTION_LEAST))
 		r = asprintf(text, "has an option table of another size: rebuild it");
 	for (uint32_t i = 0; !r && i < options->n; i++) {
 		const struct fusee_option *o = FUSEE_AT(struct fusee_option, *options, i);
