@@ -208,21 +208,26 @@ static int is_pending(struct fusee_unwind *u, __u32 reg)
 }
 FUSEE_PART(fusee_ruby_is_pending, is_pending)
 
+/* The core was interrupted. Has it pushed a control frame of an iseq, which it has not begun to
+ * run? Where the core ends, r15 is its caller's already. */
+FUSEE_FN int core_pushes(struct fusee_unwind *u, __u32 code)
+{
+	__u64 frame = u->scratch[FRAME], flags = 0;
+
+	return u->regs[FUSEE_X86_R15] == frame + word(u, RUBY_FRAME_SIZE) &&
+	       !(code == RUBY_CORE && is_in(u, RUBY_CORE_END)) &&
+	       (flags_of(u, frame, &flags) || (flags & FRAME_KIND) != FRAME_CFUNC);
+}
+
 /* The control frames when the walk comes to vm_exec_core() or rb_vm_exec() first. 0 or -1. */
 FUSEE_FN int begin_in_vm(struct fusee_unwind *u, __u32 code)
 {
-	__u64 size = word(u, RUBY_FRAME_SIZE);
-	int skips = 0;
-
 	if (FUSEE_CALL(fusee_ruby_find_frames, u, 0))
 		return -1;
-	if (code != RUBY_EXEC)
-		/* the core itself pushes a frame, and has not begun to run it; or C has */
-		skips = u->flags & FUSEE_FIRST
-				? u->regs[FUSEE_X86_R15] == u->scratch[FRAME] + size
-				: FUSEE_CALL(fusee_ruby_is_pending, u, FUSEE_X86_R15) == 1;
-	if (skips)
-		u->scratch[FRAME] += size;
+	if (code != RUBY_EXEC &&
+	    (u->flags & FUSEE_FIRST ? core_pushes(u, code)
+				    : FUSEE_CALL(fusee_ruby_is_pending, u, FUSEE_X86_R15) == 1))
+		u->scratch[FRAME] += word(u, RUBY_FRAME_SIZE);
 	return 0;
 }
 
