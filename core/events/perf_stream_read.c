@@ -208,6 +208,8 @@ static void dispatch(struct perf_stream *s, struct stream_cpu *c, const struct p
 			dispatch_sample(s, c, h, on);
 		break;
 	case PERF_RECORD_LOST: /* id, lost */
+		if (h->size < sizeof(*h) + 2 * sizeof(*body))
+			break;
 		on->lost(on->arg, body[1]);
 		if (!s->form.lost)
 			s->account.records.ring_full += body[1];

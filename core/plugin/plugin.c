@@ -519,12 +519,13 @@ static struct instance_options options_of(const char *name, const struct fusee_p
 static int add_unwinder(struct plugin_set *set, const struct plugin *p,
 			const struct fusee_host *host, const struct unwinder_choice *choice)
 {
-	char name[128], *text;
-	struct instance_options o = options_of(name, p->descriptor, choice);
 	struct fusee_instance **all;
+	struct instance_options o;
+	char name[128], *text;
 	int r;
 
 	snprintf(name, sizeof(name), "unwind.%s", p->descriptor->name);
+	o = options_of(name, p->descriptor, choice);
 	all = realloc(set->instances, (set->n + 1) * sizeof(*all));
 	if (!all)
 		return -ENOMEM;

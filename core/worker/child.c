@@ -214,11 +214,13 @@ void child_stop(struct child *c)
 	}
 }
 
-/* The text may reach a terminal, and a file may have taken the worker over. */
-static void clean(char *text)
+/* The text may reach a terminal, and a file may have taken the worker over. lines: it may have
+ * several. */
+static void clean(char *text, bool lines)
 {
 	for (; *text; text++)
-		if (((unsigned char)*text < 0x20 && *text != '\n') || (unsigned char)*text >= 0x7f)
+		if (((unsigned char)*text < 0x20 && !(lines && *text == '\n')) ||
+		    (unsigned char)*text >= 0x7f)
 			*text = '?';
 }
 
@@ -229,7 +231,7 @@ int child_receive(struct child *c, struct protocol_reply *r, int *fd)
 
 		if (got <= 0)
 			return got;
-		clean(r->text);
+		clean(r->text, r->kind != REPLY_READY);
 		if ((r->kind == REPLY_DONE || r->kind == REPLY_UNWINDER) && c->ready)
 			return 1;
 		if (*fd >= 0)

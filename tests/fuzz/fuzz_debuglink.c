@@ -57,11 +57,13 @@ static bool ends(const char *path, const char *name)
 /* In place of safe_open.c: judges the path, and opens nothing. */
 int safe_hold(int root, const char *path, uint64_t resolve)
 {
-	if (resolve && strcmp(path, alternate)) /* a folder on the way to a dwz file */
-		return strncmp(alternate, path, strlen(path)) ? -ELOOP
-							      : __real_open("/tmp", O_PATH);
 	if (root < 0 || strlen(path) >= PATH_MAX)
 		abort();
+	if (resolve && !strcmp(path, alternate)) /* no link on the way, so any path will do */
+		return -ENOENT;
+	if (resolve) /* a folder on the way to a dwz file */
+		return strncmp(alternate, path, strlen(path)) ? -ELOOP
+							      : __real_open("/tmp", O_PATH);
 	if (!strncmp(path, "/usr/lib/debug/.build-id/", 25)) {
 		if (strspn(path + 25, "0123456789abcdef/.debug") != strlen(path + 25) ||
 		    strstr(path, ".."))
