@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * LD_PRELOAD=faults.so FUSEE_FAULTS=FILE[:SKIP]: the allocations of one process are counted and one
- * of them fails, whoever asks: the program, libc, and every library, on every thread. FILE is a
+ * LD_PRELOAD=faults.so FUSEE_FAULTS=FILE[:COMMAND]: the allocations of one process are counted and
+ * one of them fails, whoever asks: the program, libc, and every library, on every thread. FILE is a
  * struct control, shared with the test, which says when. The first process that starts with it
- * counts; with :SKIP, so many before it do not. What it forks belongs to it, what it
+ * counts; with :COMMAND, the first of `fusee COMMAND`. What it forks belongs to it, what it
  * starts does not.
  */
 #define _GNU_SOURCE
@@ -47,13 +47,25 @@ void *__libc_memalign(size_t, size_t);
 
 static struct control *control;
 
+/* Is this `fusee COMMAND`? */
+static int runs(const char *command)
+{
+	char text[4096] = {0};
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 2);
+	size_t first = strlen(text) + 1;
+
+	if (fd >= 0)
+		close(fd);
+	return (ssize_t)first < n && !strcmp(text + first, command);
+}
+
 __attribute__((constructor)) static void begin(void)
 {
 	char path[4096];
 	const char *name = getenv("FUSEE_FAULTS");
 	void *frames[4];
 	char *colon;
-	uint32_t skip = 0;
 	struct control *c;
 	int fd;
 
@@ -61,16 +73,16 @@ __attribute__((constructor)) static void begin(void)
 		return;
 	snprintf(path, sizeof(path), "%s", name);
 	colon = strrchr(path, ':');
-	if (colon) {
+	if (colon)
 		*colon = '\0';
-		skip = (uint32_t)strtoul(colon + 1, NULL, 10);
-	}
+	if (colon && colon[1] && !runs(colon + 1))
+		return;
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	c = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (c == MAP_FAILED)
 		_exit(125);
 	close(fd);
-	if (atomic_fetch_add(&c->started, 1) != skip)
+	if (atomic_fetch_add(&c->started, 1))
 		return;
 	backtrace(frames, 4); /* what it allocates, now */
 	atomic_store(&c->pid, (uint32_t)getpid());
