@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/dict.h"
+#include "base/saturate.h"
 #include "profile/render_model.h"
 
 #define NO_FUNCTION UINT32_MAX
@@ -47,18 +48,12 @@ static struct fusee_str string(const struct fusee_profile *p, uint32_t i)
 	return *FUSEE_AT(struct fusee_str, p->strings, i);
 }
 
-static void add_value(int64_t *to, int64_t v)
-{
-	if (__builtin_add_overflow(*to, v, to))
-		*to = v < 0 ? INT64_MIN : INT64_MAX;
-}
-
 static void add(struct sums *s, uint32_t sample, int64_t value, bool leaf)
 {
 	if (leaf)
-		add_value(&s->flat, value);
+		saturate_add(&s->flat, value);
 	if (s->sample != sample + 1)
-		add_value(&s->cum, value);
+		saturate_add(&s->cum, value);
 	s->sample = sample + 1;
 }
 
@@ -190,7 +185,7 @@ static int add_samples(struct counter *c)
 		const struct fusee_stack *stack = FUSEE_AT(struct fusee_stack, p->stacks, s->stack);
 		int64_t v = *FUSEE_AT(int64_t, p->values, (uint64_t)i * p->types.n + c->type);
 
-		add_value(&c->a->total, v);
+		saturate_add(&c->a->total, v);
 		for (uint32_t k = 0; !r && k < stack->n; k++) {
 			uint32_t at = *FUSEE_AT(uint32_t, p->stack_locations, stack->first + k);
 

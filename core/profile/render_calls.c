@@ -5,16 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturate.h"
+
 /* Calls with the same caller and function are one. A dictionary key: no padding. */
 struct key {
 	uint32_t parent, function;
 };
-
-static void add_value(int64_t *to, int64_t v)
-{
-	if (__builtin_add_overflow(*to, v, to))
-		*to = INT64_MAX;
-}
 
 /* ---- functions by name ---- */
 
@@ -103,8 +99,8 @@ static int add_stack(struct render_calls *t, const struct render_model *m,
 		if (!at)
 			return -ENOMEM;
 	}
-	add_value(&t->calls[at].self, s->value);
-	add_value(&t->calls[at].base_self, s->base);
+	saturate_add(&t->calls[at].self, s->value);
+	saturate_add(&t->calls[at].base_self, s->base);
 	return 0;
 }
 

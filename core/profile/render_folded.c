@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturate.h"
 #include "profile/render_model.h"
 
 /* ';' separates frames and a newline ends a stack, so a name can have neither. */
@@ -24,12 +25,6 @@ static void put_name(struct buf *out, struct fusee_str name)
 struct pair {
 	int64_t value, base;
 };
-
-static void add(int64_t *to, int64_t v)
-{
-	if (__builtin_add_overflow(*to, v, to))
-		*to = v < 0 ? INT64_MIN : INT64_MAX;
-}
 
 static int add_stack(const struct render_model *m, const struct render_stack *s, struct dict *lines,
 		     struct buf *values, struct buf *scratch)
@@ -54,8 +49,8 @@ static int add_stack(const struct render_model *m, const struct render_stack *s,
 		*v = (struct pair){0};
 	}
 	v = (struct pair *)(void *)values->p + id;
-	add(&v->value, s->value);
-	add(&v->base, s->base);
+	saturate_add(&v->value, s->value);
+	saturate_add(&v->base, s->base);
 	return 0;
 }
 

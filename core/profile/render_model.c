@@ -5,15 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturate.h"
 #include "profile/render_read.h"
-
-static bool add_overflow(int64_t *to, int64_t v)
-{
-	if (!__builtin_add_overflow(*to, v, to))
-		return false;
-	*to = v < 0 ? INT64_MIN : INT64_MAX;
-	return true;
-}
 
 static struct fusee_str string(const struct fusee_profile *p, uint32_t i)
 {
@@ -97,15 +90,15 @@ static int count(struct render_model *m)
 			struct render_function *f = &m->functions[at];
 
 			if (!k) {
-				add_overflow(&f->self, s->value);
-				add_overflow(&f->base_self, s->base);
+				saturate_add(&f->self, s->value);
+				saturate_add(&f->base_self, s->base);
 				*(s->base ? &f->noise.base_self : &f->noise.self) += s->noise;
 			}
 			if (seen[at] == i + 1)
 				continue;
 			seen[at] = i + 1;
-			add_overflow(&f->total, s->value);
-			add_overflow(&f->base_total, s->base);
+			saturate_add(&f->total, s->value);
+			saturate_add(&f->base_total, s->base);
 			*(s->base ? &f->noise.base_total : &f->noise.total) += s->noise;
 		}
 	}
@@ -206,6 +199,6 @@ int64_t render_percent_of(const struct render_model *m)
 
 	if (m->base && m->base_total)
 		return m->base_total;
-	add_overflow(&all, m->base_total);
+	saturate_add(&all, m->base_total);
 	return all;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturate.h"
 #include "profile/render_change.h"
 
 /* Of a function: the expressions that match it, and whether its language hides it. */
@@ -59,14 +60,6 @@ struct reader {
 	struct buf labels_key; /* of a group */
 	int error;
 };
-
-static bool add_overflow(int64_t *to, int64_t v)
-{
-	if (!__builtin_add_overflow(*to, v, to))
-		return false;
-	*to = v < 0 ? INT64_MIN : INT64_MAX;
-	return true;
-}
 
 static struct fusee_str string(const struct fusee_profile *p, uint32_t i)
 {
@@ -377,10 +370,14 @@ static void add_frames(struct reader *r, const struct fusee_stack *s, bool all)
 	uint32_t omitted = all ? 0 : omitted_flags(r, s);
 	uint32_t hidden = all ? MATCH_HIDE : MATCH_HIDE | MATCH_HIDDEN;
 
-	for (uint32_t k = 0; k < s->n && !r->error; k++)
-		if (!(location_of(r, s, k)->flags & omitted))
-			add_location(r, *FUSEE_AT(uint32_t, r->p->stack_locations, s->first + k),
-				     hidden);
+	for (uint32_t k = 0; k < s->n && !r->error; k++) {
+		uint32_t i = *FUSEE_AT(uint32_t, r->p->stack_locations, s->first + k);
+
+		if (location_of(r, s, k)->flags & omitted)
+			r->m->omits = true;
+		else
+			add_location(r, i, hidden);
+	}
 	if (!s->n)
 		add_frame(r, unknown(r), 0, 0);
 }
@@ -502,7 +499,7 @@ static void sum_sample(struct reader *r, uint32_t i, const struct render_count *
 	uint32_t group;
 	struct entry *e;
 
-	add_overflow(r->is_base ? &r->m->base_total : &r->m->total, absolute);
+	saturate_add(r->is_base ? &r->m->base_total : &r->m->total, absolute);
 	*(r->is_base ? &r->m->base_noise : &r->m->noise) += noise;
 	if (!render_labels_keep(r->labels, r->p, s))
 		return;
@@ -510,12 +507,12 @@ static void sum_sample(struct reader *r, uint32_t i, const struct render_count *
 	e = r->error ? NULL : entry_of(r, s->stack, group);
 	if (!e)
 		return;
-	add_overflow(&e->value, v);
+	saturate_add(&e->value, v);
 	e->noise += noise;
 	if (group) {
 		struct render_group *g = (struct render_group *)(void *)r->t->group_buf.p + group;
 
-		add_overflow(r->is_base ? &g->base : &g->total, absolute);
+		saturate_add(r->is_base ? &g->base : &g->total, absolute);
 	}
 }
 

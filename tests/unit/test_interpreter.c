@@ -126,6 +126,33 @@ TEST(all_on_request)
 	builder_free(b);
 }
 
+static bool says_omitted(const struct fusee_profile *p, bool native)
+{
+	struct render_options o = {.native = native};
+	struct buf out = {0};
+	bool says;
+
+	CHECK_INT(render_top(p, NULL, &o, &out), 0);
+	buf_add(&out, "", 1);
+	says = strstr(out.p, "--native shows them");
+	buf_fini(&out);
+	return says;
+}
+
+/* The table's head says it, if there is anything that is omitted. */
+TEST(what_is_omitted_is_said)
+{
+	struct builder *b = usual(), *without = fresh();
+	const struct fusee_profile *p = finished(b);
+
+	CHECK(says_omitted(p, false));
+	CHECK(!says_omitted(p, true));
+	sample(without, "collect*;run*;main!", 2);
+	CHECK(!says_omitted(finished(without), false));
+	builder_free(b);
+	builder_free(without);
+}
+
 /* A program that embeds the interpreter has code of its own in the same file. */
 TEST(a_program_with_an_interpreter_inside)
 {
