@@ -5,6 +5,9 @@
 
 #include "cli/options.h"
 
+/* What record writes and report reads if no file is named. */
+#define CLI_DEFAULT_PROFILE "fusee.pb.gz"
+
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_check(int argc, char **argv);

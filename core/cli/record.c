@@ -24,7 +24,6 @@
 #include "profile/render.h"
 #include "sampling/build_profile.h"
 
-#define DEFAULT_OUTPUT "fusee.pb.gz"
 #define MAX_OUTPUTS 16
 #define PROGRESS_NS 500000000u /* between two updates of the progress line */
 
@@ -239,7 +238,7 @@ static int parse(struct record *r, int argc, char **argv)
 	result = session_event_check(&record_command, &r->session.o);
 	if (result)
 		return result;
-	result = r->noutputs ? 0 : add_output(r, DEFAULT_OUTPUT);
+	result = r->noutputs ? 0 : add_output(r, CLI_DEFAULT_PROFILE);
 	return result ? result : check_outputs(r);
 }
 

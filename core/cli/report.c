@@ -143,11 +143,16 @@ static const struct cli_option options[] = {
 const struct cli_command report_command = {
 	.name = "report",
 	.does = "show a profile: functions, calls, a flame graph",
-	.usage = "fusee report [OPTION]... FILE...\n"
+	.usage = "fusee report [OPTION]... [FILE]...\n"
 		 "Shows a pprof file, or the output of perf script (or several, added up; - is "
-		 "stdin). One of:\n",
+		 "stdin; none: " CLI_DEFAULT_PROFILE "). One of:\n",
 	CLI_OPTIONS(options),
 	.operand = "FILE",
+};
+
+struct operands {
+	char **paths;
+	int n;
 };
 
 /* Standard input can be read once. */
@@ -164,7 +169,8 @@ static bool stdin_twice(const struct report *r, char **paths, int n)
 static const char *find_mistake(const struct report *r, char **paths, int n)
 {
 	if (!n)
-		return "which profile? fusee record writes fusee.pb.gz: fusee report fusee.pb.gz";
+		return "which profile? there is no " CLI_DEFAULT_PROFILE
+		       ", which fusee record writes, in this folder: fusee report FILE";
 	if (n > MAX_FILES)
 		return "more than 256 files: add them up in steps, with go tool pprof -proto";
 	if (stdin_twice(r, paths, n))
@@ -179,14 +185,19 @@ static const char *find_mistake(const struct report *r, char **paths, int n)
 	return NULL;
 }
 
-static int parse(struct report *r, int argc, char **argv, int *first)
+/* Without a FILE, what record wrote into this folder is one. */
+static int parse(struct report *r, int argc, char **argv, struct operands *files)
 {
-	int result = cli_parse(&report_command, r, argc, argv, first);
+	static char latest[] = CLI_DEFAULT_PROFILE, *latest_only[] = {latest};
+	int first, result = cli_parse(&report_command, r, argc, argv, &first);
 	const char *mistake;
 
 	if (result)
 		return result;
-	mistake = find_mistake(r, argv + *first, argc - *first);
+	*files = (struct operands){argv + first, argc - first};
+	if (!files->n && !access(latest, F_OK))
+		*files = (struct operands){latest_only, 1};
+	mistake = find_mistake(r, files->paths, files->n);
 	return mistake ? cli_bad_usage(&report_command, "%s", mistake) : 0;
 }
 
@@ -397,21 +408,22 @@ int cmd_report(int argc, char **argv)
 	const struct fusee_profile *p = NULL, *base = NULL;
 	struct builder *merged = NULL;
 	struct buf title = {0};
+	struct operands files = {0};
 	struct report r = {0};
-	int first, result = parse(&r, argc, argv, &first);
+	int result = parse(&r, argc, argv, &files);
 
 	if (result)
 		return result < 0 ? 0 : result;
 	result = try_output(&r);
 	if (result)
 		return result;
-	result = load(&r, argv + first, (uint32_t)(argc - first), &merged, &p);
+	result = load(&r, files.paths, (uint32_t)files.n, &merged, &p);
 	if (!result && r.base) {
 		result = read_file(r.base, &r.files[MAX_FILES]);
 		if (!result)
 			base = profile_of(r.files[MAX_FILES]);
 	}
-	make_title(&r, argv + first, (uint32_t)(argc - first), &title);
+	make_title(&r, files.paths, (uint32_t)files.n, &title);
 	if (!result)
 		result = title.error ? EX_OSERR : show(&r, p, base, title.p);
 	for (uint32_t i = 0; i <= MAX_FILES; i++)
