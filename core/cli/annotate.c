@@ -58,13 +58,33 @@ static FILE *open_source(struct fusee_str path)
 	return f;
 }
 
+/* With spaces up to the next column of eight for each tab. */
+static void put_text(struct buf *out, struct fusee_str text)
+{
+	const char *tab;
+
+	for (uint32_t column = 0; text.len && (tab = memchr(text.p, '\t', text.len));) {
+		struct fusee_str part = {text.p, (uint64_t)(tab - text.p)};
+		uint32_t spaces;
+
+		column += render_columns(part);
+		spaces = 8 - column % 8;
+		column += spaces;
+		render_plain(out, part);
+		buf_printf(out, "%*s", (int)spaces, "");
+		text.p += part.len + 1;
+		text.len -= part.len + 1;
+	}
+	render_plain(out, text);
+}
+
 static void put_line(const struct printer *pr, const struct annotated_line *l, uint32_t number,
 		     struct fusee_str text)
 {
 	put_value(pr, l ? l->flat : 0);
 	put_value(pr, l ? l->cum : 0);
 	buf_printf(pr->out, "%6u:", number);
-	render_plain(pr->out, text);
+	put_text(pr->out, text);
 	buf_str(pr->out, "\n");
 }
 
