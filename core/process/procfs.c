@@ -80,8 +80,7 @@ int procfs_each_process(int (*each)(void *, pid_t), void *arg)
 	return each_number("/proc", each, arg);
 }
 
-/* Reads a small /proc file up to cap - 1 bytes, terminated. */
-static int read_small(const char *path, char *buf, size_t cap)
+int procfs_read_small(const char *path, char *buf, size_t cap)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
 	ssize_t n;
@@ -101,7 +100,7 @@ int procfs_comm(pid_t pid, pid_t tid, char comm[16])
 	int r;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
-	r = read_small(path, text, sizeof(text));
+	r = procfs_read_small(path, text, sizeof(text));
 	if (r)
 		return r;
 	text[strcspn(text, "\n")] = '\0';
@@ -116,7 +115,7 @@ static int read_stat(pid_t pid, char text[1024], char **rest)
 	int r;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	r = read_small(path, text, 1024);
+	r = procfs_read_small(path, text, 1024);
 	if (r)
 		return r;
 	*rest = strrchr(text, ')');
@@ -193,7 +192,7 @@ int procfs_status(pid_t pid, struct procfs_status *s)
 	int r;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	r = read_small(path, text, sizeof(text));
+	r = procfs_read_small(path, text, sizeof(text));
 	if (r)
 		return r;
 	uid = strstr(text, "\nUid:");

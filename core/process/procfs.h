@@ -27,6 +27,9 @@ int procfs_each_mapping(pid_t pid, int (*each)(void *arg, const struct procfs_ma
 int procfs_each_thread(pid_t pid, int (*each)(void *arg, pid_t tid), void *arg);
 int procfs_each_process(int (*each)(void *arg, pid_t pid), void *arg);
 
+/* Reads a /proc file up to cap - 1 bytes, terminated. 0; -ESRCH: it is not there, and buf is as it
+ * was; or -errno. */
+int procfs_read_small(const char *path, char *buf, size_t cap);
 int procfs_comm(pid_t pid, pid_t tid, char comm[16]);
 /* The start of a process in clock ticks since boot: with the pid it identifies the process. */
 int procfs_start_ticks(pid_t pid, uint64_t *ticks);

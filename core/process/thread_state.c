@@ -2,12 +2,12 @@
 #include "process/thread_state.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "process/procfs.h"
 
 #define PF_KTHREAD 0x00200000u /* the kernel's linux/sched.h */
 
@@ -15,19 +15,10 @@
 static int read_of(pid_t pid, pid_t tid, const char *name, char *buf, size_t cap)
 {
 	char path[96];
-	ssize_t n;
-	int fd, r;
 
 	*buf = '\0';
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	n = read(fd, buf, cap - 1);
-	r = n < 0 ? -errno : 0;
-	buf[n < 0 ? 0 : n] = '\0';
-	close(fd);
-	return r;
+	return procfs_read_small(path, buf, cap);
 }
 
 static int read_stat(pid_t pid, struct thread_state *t)

@@ -410,21 +410,15 @@ static int open_mapping(struct files *fs, pid_t pid, const struct procfs_mapping
 {
 	struct opener *o = worker_opener(fs->worker);
 	const struct opener_query q = {.kind = OPENER_MAPPING, .pid = pid, .mapping = *m};
-	struct stat st;
+	int err;
 
 	*a = (struct opener_answer){.fd = o ? safe_open_own(m) : -1};
 	if (a->fd < 0)
 		return opener_call(o, &q, a);
-	if (fstat(a->fd, &st)) {
+	err = opener_describe(a);
+	if (err)
 		close(a->fd);
-		return -errno;
-	}
-	a->st = (struct opener_stat){.dev = st.st_dev,
-				     .ino = st.st_ino,
-				     .size = (uint64_t)st.st_size,
-				     .mtime = (uint64_t)st.st_mtim.tv_sec,
-				     .mtime_ns = (uint64_t)st.st_mtim.tv_nsec};
-	return 0;
+	return err;
 }
 
 struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *m)

@@ -83,6 +83,8 @@ int opener_new(struct opener **ret);
 void opener_free(struct opener *);
 /* Makes a query and waits for its answer; returns its err. */
 int opener_call(struct opener *, const struct opener_query *, struct opener_answer *);
+/* Sets `st` of an answer with a descriptor of the file itself. 0 or -errno. */
+int opener_describe(struct opener_answer *);
 /* The copy of so many bytes was closed. */
 void opener_release_copy(struct opener *, uint64_t bytes);
 /* Does the error say nothing about the file, so that it is to be tried again later? */

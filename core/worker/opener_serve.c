@@ -13,7 +13,7 @@
 #include "symbols/debugfile.h"
 #include "worker/opener_protocol.h"
 
-static int describe(struct opener_answer *a)
+int opener_describe(struct opener_answer *a)
 {
 	struct stat st;
 
@@ -32,7 +32,7 @@ static int take(struct opener_answer *a, int fd)
 	if (fd < 0)
 		return fd;
 	a->fd = fd;
-	return describe(a);
+	return opener_describe(a);
 }
 
 /* An O_PATH descriptor of the path below the process's root. No link is followed. Or -errno. */
