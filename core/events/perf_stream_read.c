@@ -263,18 +263,26 @@ static struct stream_cpu *oldest_record(struct perf_stream *s, uint64_t until)
 	return oldest;
 }
 
+/* What a drain leaves for the next one. */
+enum drain_mode {
+	DRAIN_DUE, /* records that others may still precede */
+	DRAIN_NOW, /* nothing that is there */
+	DRAIN_FINAL,
+};
+
 /* Hands over nothing newer than limit. */
-static void drain(struct perf_stream *s, const struct perf_stream_handlers *on, bool final,
-		  uint64_t limit)
+static void drain(struct perf_stream *s, const struct perf_stream_handlers *on,
+		  enum drain_mode mode, uint64_t limit)
 {
-	bool woken = s->o.bpf && bpf_sampler_take_wake(s->o.bpf);
+	bool final = mode == DRAIN_FINAL;
+	bool now = mode == DRAIN_NOW || (s->o.bpf && bpf_sampler_take_wake(s->o.bpf));
 	uint64_t began = clock_now(), due = began - SLACK_NS, until;
 	struct stream_cpu *c;
 	uint32_t n = 0;
 
 	if (!final && s->enabled && due - s->cpus_read_ns > FOLLOW_CPUS_NS && stream_cpus_follow(s))
 		on->lost(on->arg, 0);
-	until = refresh_rings(s) || final ? UINT64_MAX : woken ? began : due;
+	until = refresh_rings(s) || final ? UINT64_MAX : now ? began : due;
 	until = until < limit ? until : limit;
 	s->behind = false;
 	while ((c = oldest_record(s, until))) {
@@ -288,19 +296,25 @@ static void drain(struct perf_stream *s, const struct perf_stream_handlers *on, 
 	if (s->behind)
 		limit = event_time(ring_peek(&c->ring)) - 1;
 	s->horizon_ns = due < limit ? due : limit;
-	if (s->o.bpf)
+	if (s->o.bpf && mode != DRAIN_NOW) /* it follows another */
 		stream_cpus_set_copy_budget(s, clock_now() - began);
 }
 
 void perf_stream_drain(struct perf_stream *s, const struct perf_stream_handlers *on, bool final)
 {
-	drain(s, on, final, UINT64_MAX);
+	drain(s, on, final ? DRAIN_FINAL : DRAIN_DUE, UINT64_MAX);
 }
 
 void perf_stream_drain_until(struct perf_stream *s, const struct perf_stream_handlers *on,
 			     uint64_t until)
 {
-	drain(s, on, false, until);
+	drain(s, on, DRAIN_DUE, until);
+}
+
+void perf_stream_drain_now(struct perf_stream *s, const struct perf_stream_handlers *on,
+			   uint64_t until)
+{
+	drain(s, on, DRAIN_NOW, until);
 }
 
 bool perf_stream_is_behind(const struct perf_stream *s)

@@ -390,8 +390,13 @@ void kernel_views_update_all(struct kernel_views *vs, bool all_programs)
 	kernel_views_update(vs, clock_now());
 }
 
+bool kernel_views_are_unpublished(const struct kernel_views *vs)
+{
+	return vs->bpf && (vs->dirty || vs->answers != vs->files->answers);
+}
+
 bool kernel_views_are_pending(const struct kernel_views *vs)
 {
-	return !vs->bpf || vs->dirty || vs->no_room || vs->answers != vs->files->answers ||
+	return !vs->bpf || vs->no_room || kernel_views_are_unpublished(vs) ||
 	       bpf_publish_is_pending(vs->bpf);
 }

@@ -69,7 +69,9 @@ void kernel_views_update(struct kernel_views *, uint64_t as_of);
 /* The same as of now, and waits for the programs of languages that processes await, or for all that
  * are being loaded. Only while nothing is sampled. */
 void kernel_views_update_all(struct kernel_views *, bool all_programs);
-/* Will kernel_views_update() have work now or soon? */
+/* Will kernel_views_update() publish processes? */
+bool kernel_views_are_unpublished(const struct kernel_views *);
+/* Will it have work now or soon? */
 bool kernel_views_are_pending(const struct kernel_views *);
 
 /* What is published of the process is out of date. */

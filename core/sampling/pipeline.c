@@ -146,6 +146,11 @@ void pipeline_update_all(struct pipeline *p, bool all_programs)
 	kernel_views_update_all(&p->views, all_programs);
 }
 
+bool pipeline_has_unpublished(const struct pipeline *p)
+{
+	return kernel_views_are_unpublished(&p->views);
+}
+
 bool pipeline_is_pending(const struct pipeline *p)
 {
 	return p->waiting.first || p->files->retry_ns || kernel_views_are_pending(&p->views);

@@ -83,7 +83,9 @@ void pipeline_update(struct pipeline *, uint64_t as_of);
 /* The same as of now, and waits for the BPF programs of languages that targets await, or for all
  * that are being loaded. Only while nothing is sampled. */
 void pipeline_update_all(struct pipeline *, bool all_programs);
-/* Will pipeline_update() have work now or soon? Otherwise one drain and update a second are
+/* Will pipeline_update() publish processes? */
+bool pipeline_has_unpublished(const struct pipeline *);
+/* Will it have work now or soon? Otherwise one drain and update a second are
  * enough. */
 bool pipeline_is_pending(const struct pipeline *);
 /* The result of options.selected for this process has changed. */

@@ -274,6 +274,11 @@ void profiler_drain(struct profiler *p, uint64_t until_ns)
 	uint64_t began = clock_now();
 
 	perf_stream_drain_until(p->stream, pipeline_handlers(p->pipeline), until_ns);
+	/* What is published for the first time is to be of this moment: the kernel does not note
+	 * that memory is given out where it knows no code, so stacks over a library that was
+	 * replaced since would be discarded. */
+	if (pipeline_has_unpublished(p->pipeline) && !perf_stream_is_behind(p->stream))
+		perf_stream_drain_now(p->stream, pipeline_handlers(p->pipeline), until_ns);
 	pipeline_update(p->pipeline, perf_stream_horizon(p->stream));
 	if (p->bpf)
 		bpf_sampler_woke(p->bpf, clock_now() - began);

@@ -290,6 +290,28 @@ TEST(what_is_newer_than_the_limit_waits)
 	perf_stream_close(s);
 }
 
+TEST(what_is_young_waits_unless_it_is_read_now)
+{
+	struct perf_stream_options o = {.dynamic = true, .period_ns = 1000000, .stack_bytes = 1024};
+	struct seen n = {0};
+	struct perf_stream_handlers on = handlers(&n);
+	struct perf_stream *s;
+	uint32_t group;
+
+	if (perf_stream_open(&s, &o))
+		SKIP("perf events are refused");
+	CHECK_INT(perf_stream_add(s, getpid(), o.period_ns, &group), 0);
+	CHECK_INT(perf_stream_enable(s), 0);
+	perf_stream_drain_until(s, &on, UINT64_MAX);
+	map_code();
+	map_code();
+	perf_stream_drain_now(s, &on, UINT64_MAX);
+	CHECK_INT(n.maps, 2);
+	/* as far as nothing older can follow */
+	CHECK(perf_stream_horizon(s) < clock_now());
+	perf_stream_close(s);
+}
+
 TEST(a_record_that_lies_is_refused)
 {
 	static union {
