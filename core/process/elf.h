@@ -37,6 +37,9 @@ void elf_headers(const struct elf *, struct fusee_str headers[3]);
 uint64_t elf_size(const struct elf *);
 /* The range of a defined symbol of .symtab, else of .dynsym. Linear search. -ENOENT. */
 int elf_symbol(struct elf *, const char *name, struct fusee_range *at);
+/* Whether .dynsym has an undefined symbol of these names, which end with NULL. -ENOENT: the file
+ * has no dynamic symbols; -EBADMSG; -ENOMEM; -EIO. */
+int elf_imports(struct elf *, const char *const *names, bool *imports);
 /* The name and CRC in .gnu_debuglink. -ENOENT; -EBADMSG. */
 int elf_debuglink(struct elf *, const char **name, uint32_t *crc);
 #endif

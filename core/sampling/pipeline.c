@@ -146,6 +146,18 @@ void pipeline_update_all(struct pipeline *p, bool all_programs)
 	kernel_views_update_all(&p->views, all_programs);
 }
 
+bool pipeline_may_start(struct pipeline *p, pid_t pid)
+{
+	const struct process *proc = process_find(p->processes, pid);
+	const struct file *f = NULL;
+
+	for (uint32_t i = 0; proc && i < proc->n && !(f && f->executable); i++)
+		f = proc->mappings[i].file;
+	if (!f || !f->executable || f->state != FILE_READY)
+		return true;
+	return f->inspection->flags & INSPECTION_STARTS;
+}
+
 bool pipeline_has_unpublished(const struct pipeline *p)
 {
 	return kernel_views_are_unpublished(&p->views);

@@ -238,13 +238,19 @@ void profiler_prepare(struct profiler *p)
 
 void profiler_prepare_held(struct profiler *p)
 {
+	bool all;
+
 	perf_stream_drain(p->stream, pipeline_handlers(p->pipeline), true);
 	pipeline_scan(p->pipeline, p->pids[0]);
 	worker_wait(p->worker);
 	pipeline_retry(p->pipeline);
+	/* What the command starts may need the program of any language at once. */
+	all = pipeline_may_start(p->pipeline, p->pids[0]);
+	log_debug("the command waits for the unwinders of %s",
+		  all ? "all languages: it may start other programs" : "its own languages only");
 	/* The first call publishes the mappings, the second confirms them. */
 	for (int i = 0; i < 2; i++)
-		pipeline_update_all(p->pipeline, true);
+		pipeline_update_all(p->pipeline, all);
 	perf_stream_add_own(p->stream, p->pids[0]);
 }
 

@@ -352,6 +352,38 @@ int host_key(struct elf *elf, const struct plugin_set *set, uint8_t key[32])
 
 /* ---- the inspection ---- */
 
+/* Functions by which a program loads a library that nothing names before, or starts another. */
+static const char *const starters[] = {"dlopen",       "dlmopen",
+				       "execl",        "execle",
+				       "execlp",       "execv",
+				       "execve",       "execveat",
+				       "execvp",       "execvpe",
+				       "fexecve",      "fork",
+				       "forkpty",      "popen",
+				       "posix_spawn",  "posix_spawnp",
+				       "syscall.Exec", "syscall.forkExec",
+				       "system",       "vfork",
+				       "wordexp",      NULL};
+#define STARTERS_LOAD 2u /* the first two: static programs have them for the C library's own use \
+			  */
+
+/* Without an answer, yes. */
+static bool starts_others(struct elf *e)
+{
+	bool starts = false, go = elf_has_section(e, ".gopclntab");
+	struct fusee_range at;
+
+	/* Static programs, and all of Go, have such functions themselves. */
+	if (!elf_imports(e, starters, &starts) && (starts || !go))
+		return starts;
+	if (!elf_has_section(e, ".symtab"))
+		return true;
+	for (size_t i = STARTERS_LOAD; starters[i]; i++)
+		if (elf_symbol(e, starters[i], &at) != -ENOENT)
+			return true;
+	return false;
+}
+
 static uint32_t flags_of(struct elf *e)
 {
 	static const struct {
@@ -370,7 +402,7 @@ static uint32_t flags_of(struct elf *e)
 	for (size_t i = 0; i < sizeof(sections) / sizeof(*sections); i++)
 		if (elf_has_section(e, sections[i].name))
 			flags |= sections[i].flag;
-	return flags;
+	return starts_others(e) ? flags | INSPECTION_STARTS : flags;
 }
 
 /* A line, which may have text of the file. */

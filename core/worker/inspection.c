@@ -21,7 +21,7 @@ struct held {
 
 #define KNOWN_FLAGS                                                                     \
 	(INSPECTION_GO | INSPECTION_SYMTAB | INSPECTION_DYNSYM | INSPECTION_DEBUGDATA | \
-	 INSPECTION_DWARF)
+	 INSPECTION_DWARF | INSPECTION_STARTS)
 
 /* ---- writing ---- */
 

@@ -13,7 +13,7 @@
 #include "worker/worker.h"
 
 #define INSPECTION_MAGIC 0x65757366u
-#define INSPECTION_VERSION 4
+#define INSPECTION_VERSION 5
 #define INSPECTION_MAX_SLABS 64u
 #define INSPECTION_MAX_CLAIMS 256u
 #define INSPECTION_MAX_BYTES (1ull << 30)

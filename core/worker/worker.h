@@ -73,6 +73,8 @@ enum inspection_flags {
 	INSPECTION_DEBUGDATA = 8,
 	INSPECTION_DWARF = 16,
 	INSPECTION_CACHED = 32, /* read from the cache on disk */
+	/* Of an executable: it may start other programs or load libraries by name. */
+	INSPECTION_STARTS = 64,
 };
 
 /*

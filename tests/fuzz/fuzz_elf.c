@@ -33,6 +33,7 @@ static void ask(struct elf *e)
 	struct fusee_str headers[3];
 	struct fusee_section s;
 	struct fusee_range at;
+	bool imports;
 	const char *name;
 	uint32_t crc;
 	char buf[64];
@@ -55,6 +56,7 @@ static void ask(struct elf *e)
 		if (!elf_section(e, names[i], &s))
 			touch(s.bytes.p, s.bytes.len);
 	elf_symbol(e, "main", &at);
+	elf_imports(e, (const char *const[]){"main", "fork", NULL}, &imports);
 	if (!elf_debuglink(e, &name, &crc))
 		touch(name, strlen(name));
 }

@@ -52,6 +52,7 @@ static int ask_all(int fd)
 	struct fusee_range at;
 	const char *name;
 	uint32_t crc;
+	bool imports;
 	struct elf *e;
 	char buf[64];
 	int err = elf_open(&e, fd);
@@ -75,6 +76,7 @@ static int ask_all(int fd)
 			for (uint64_t j = 0; j < s.bytes.len; j += 512)
 				((volatile const char *)s.bytes.p)[j];
 	elf_symbol(e, "_Z9not_there", &at);
+	elf_imports(e, (const char *const[]){"_Z9not_there", NULL}, &imports);
 	elf_debuglink(e, &name, &crc);
 	elf_close(e);
 	return 0;
@@ -159,6 +161,23 @@ TEST(symbols_and_bytes_are_what_the_loader_sees)
 	CHECK_INT(elf_section(e, ".nope", &(struct fusee_section){0}), -ENOENT);
 	CHECK_INT(elf_read(e, 1ull << 60, buf, 1), -ENOENT);
 	elf_close(e);
+}
+
+TEST(imports_are_undefined_symbols)
+{
+	static const char *const calls[] = {"no_such_function", "dl_iterate_phdr", NULL};
+	static const char *const own[] = {"no_such_function", "elf_imports", NULL};
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	bool imports = false;
+	struct elf *e;
+
+	CHECK_INT(elf_open(&e, fd), 0);
+	CHECK_INT(elf_imports(e, own, &imports), 0);
+	CHECK(!imports);
+	CHECK_INT(elf_imports(e, calls, &imports), 0);
+	CHECK(imports);
+	elf_close(e);
+	close(fd);
 }
 
 TEST(what_is_no_elf_file_is_refused)

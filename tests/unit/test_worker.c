@@ -67,6 +67,7 @@ TEST(what_an_inspection_says)
 	CHECK_INT(a.i->build_id_len, 20);
 	CHECK(a.i->flags & INSPECTION_DYNSYM &&
 	      !(a.i->flags & (INSPECTION_GO | INSPECTION_DWARF | INSPECTION_CACHED)));
+	CHECK(!(a.i->flags & INSPECTION_STARTS));
 	CHECK(a.i->nsegments >= 2 && strstr(a.i->debuglink, ".debug"));
 	for (uint32_t s = 0; s < a.i->nsegments; s++) {
 		const struct fusee_segment *g = &a.i->segments[s];
@@ -77,6 +78,21 @@ TEST(what_an_inspection_says)
 	}
 	CHECK(a.i->entry && !a.i->nslabs);
 	inspection_unref(a.i);
+	worker_stop(w);
+}
+
+TEST(what_starts_other_programs)
+{
+	struct worker *w = start((struct worker_options){.cache_dir = NULL});
+	static const char *const programs[] = {"/bin/sh", "/usr/bin/env", "/proc/self/exe"};
+
+	for (size_t i = 0; i < 3; i++) {
+		struct inspected a = inspect_fd(w, open_file(programs[i]));
+
+		CHECK_INT(a.err, 0);
+		CHECK(a.i->flags & INSPECTION_STARTS);
+		inspection_unref(a.i);
+	}
 	worker_stop(w);
 }
 
