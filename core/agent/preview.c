@@ -2,17 +2,21 @@
 #include "agent/preview.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "config/lua_policy.h"
+#include "events/probe.h"
 #include "net/loop.h"
 #include "plugin/instance.h"
 #include "policy/discoveries.h"
 #include "process/procfs.h"
+#include "worker/opener.h"
 
 #define CHECK_NS 20000000u /* between two looks whether the discoveries have committed */
 
@@ -20,6 +24,7 @@ struct preview {
 	const struct plan *plan;
 	struct fusee_host host;
 	struct loop *loop;
+	struct opener *opener; /* NULL: without CAP_SYS_PTRACE only the own processes are read */
 	struct targets *targets;
 	struct discoveries *discoveries;
 	struct discovery *found[PLAN_MAX_DISCOVERIES]; /* of plan->discoveries[i]; NULL: failed */
@@ -136,6 +141,29 @@ static int run_discoveries(struct preview *p, uint64_t wait_ns)
 	return r;
 }
 
+static void on_opener(void *arg, int fd, uint32_t events)
+{
+	(void)fd;
+	(void)events;
+	opener_dispatch(arg);
+}
+
+static int open_discoveries(struct preview *p)
+{
+	struct loop_watch *watch;
+	int r = discoveries_new(&p->discoveries, p->loop, p->targets);
+
+	if (r || !(probe_caps() >> CAP_SYS_PTRACE & 1))
+		return r;
+	r = opener_new(&p->opener);
+	if (!r)
+		r = loop_watch(p->loop, opener_fd(p->opener), EPOLLIN, on_opener, p->opener,
+			       &watch);
+	if (!r)
+		discoveries_set_opener(p->discoveries, p->opener);
+	return r;
+}
+
 /* ---- decisions ---- */
 
 static int decide(void *arg, const struct fusee_label *labels, uint32_t n,
@@ -192,7 +220,7 @@ int preview_new(struct preview **ret, const struct plan *plan, uint64_t wait_ns)
 	if (!r)
 		r = targets_new(&p->targets);
 	if (!r)
-		r = discoveries_new(&p->discoveries, p->loop, p->targets);
+		r = open_discoveries(p);
 	if (!r)
 		r = run_discoveries(p, wait_ns);
 	if (!r)
@@ -213,6 +241,7 @@ void preview_free(struct preview *p)
 	discoveries_free(p->discoveries);
 	targets_free(p->targets);
 	loop_free(p->loop);
+	opener_free(p->opener);
 	free(p);
 }
 

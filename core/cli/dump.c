@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fusee dump: the stacks of all threads of a process, now. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/dump_print.h"
+#include "cli/guarded.h"
 #include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/session.h"
@@ -23,6 +26,17 @@
 #define TRIES 5
 #define MAX_TIDS 256u
 #define NAMES_NS 60000000000u /* stacks are shown without symbols that take longer */
+#define BEAT_NS 1000000000u   /* between two steps, at most */
+#define PATIENCE_S 10u        /* for one step */
+
+/* What the process that takes stacks shares with the process that waits for it. */
+struct progress {
+	_Atomic uint32_t beats;
+	uint32_t at;      /* of the selection: the process whose stacks are taken */
+	uint32_t printed; /* processes */
+	bool open;        /* the profiler is */
+	int code;         /* the first that is not 0 */
+};
 
 struct dump_command {
 	struct selection selection;
@@ -32,7 +46,7 @@ struct dump_command {
 	bool json, native, inlines, cache, stop;
 	struct profiler profiler;
 	struct buf out;
-	uint32_t printed; /* processes */
+	struct progress *progress;
 };
 
 /* ---- what went wrong ---- */
@@ -59,6 +73,11 @@ static int cannot_look(pid_t pid, int err)
 		log_error("process %d has more than %u threads: choose some with --thread",
 			  (int)pid, DUMP_MAX_THREADS);
 		return EX_UNAVAILABLE;
+	case ETIMEDOUT:
+		log_error("process %d cannot be read: its memory or its files kept fusee waiting "
+			  "for %u s, as those of a file server that does not answer do",
+			  (int)pid, PATIENCE_S);
+		return EX_TEMPFAIL;
 	default:
 		log_error("cannot take the stacks of process %d: %s", (int)pid, strerror(-err));
 		return 1;
@@ -150,14 +169,19 @@ static void on_symbolized(void *arg)
 	*(bool *)arg = true;
 }
 
-static void symbolize(struct profiler *p, const struct collector *c)
+static void symbolize(struct dump_command *o, const struct collector *c)
 {
 	uint64_t deadline = clock_now() + NAMES_NS;
+	struct profiler *p = &o->profiler;
 	bool done = false;
+	int r = -ETIMEDOUT;
 
 	if (symbolizer_request(p->symbolizer, c, deadline, on_symbolized, &done))
 		return;
-	worker_wait_until(p->worker, deadline);
+	for (uint64_t at = clock_now() + BEAT_NS; r == -ETIMEDOUT && at < deadline; at += BEAT_NS) {
+		atomic_fetch_add(&o->progress->beats, 1);
+		r = worker_wait_until(p->worker, at);
+	}
 	if (!done)
 		symbolizer_expire(p->symbolizer, UINT64_MAX);
 }
@@ -174,10 +198,10 @@ static int print(struct dump_command *o, pid_t pid, const struct dump *d, const 
 	if (!r)
 		r = builder_finish(b, &view.profile);
 	if (!r && o->json) {
-		buf_str(&o->out, o->printed++ ? ",\n" : "{\"processes\":[\n");
+		buf_str(&o->out, o->progress->printed ? ",\n" : "{\"processes\":[\n");
 		dump_print_json(&view, &o->out);
 	} else if (!r) {
-		buf_str(&o->out, o->printed++ ? "\n" : "");
+		buf_str(&o->out, o->progress->printed ? "\n" : "");
 		dump_print_text(&view, &o->out);
 	}
 	builder_free(b);
@@ -189,8 +213,11 @@ static int print(struct dump_command *o, pid_t pid, const struct dump *d, const 
 /* Takes the stacks; again if the process unmaps code meanwhile. */
 static int take(struct dump_command *o, pid_t pid, struct dump *d, struct collector **c)
 {
-	const struct dump_options what = {
-		.pid = pid, .tids = o->tids, .ntids = o->ntids, .stop = o->stop};
+	const struct dump_options what = {.pid = pid,
+					  .tids = o->tids,
+					  .ntids = o->ntids,
+					  .stop = o->stop,
+					  .beats = &o->progress->beats};
 	int r = -EAGAIN;
 
 	for (int i = 0; i < TRIES && r == -EAGAIN; i++) {
@@ -211,7 +238,7 @@ static int dump_pid(struct dump_command *o, pid_t pid)
 	int r = take(o, pid, &d, &c), code = r ? cannot_look(pid, r) : 0;
 
 	if (!r && d.n) {
-		symbolize(&o->profiler, c);
+		symbolize(o, c);
 		code = print(o, pid, &d, c);
 	}
 	if (!code)
@@ -331,24 +358,87 @@ static int open_profiler(struct dump_command *o)
 	return r;
 }
 
-static int run(struct dump_command *o)
+/* ---- the process that takes stacks ---- */
+
+static int take_all(void *arg)
 {
-	int r = open_profiler(o), first = 0;
+	struct dump_command *o = arg;
+	struct progress *p = o->progress;
+	int r = open_profiler(o);
 
-	for (uint32_t i = 0; !r && i < o->selection.npids; i++) {
-		int code = dump_pid(o, o->selection.pids[i]);
+	p->open = !r;
+	for (; !r && p->at < o->selection.npids; p->at++) {
+		int code = dump_pid(o, o->selection.pids[p->at]);
 
-		first = first ? first : code;
-	}
-	if (!r && o->json)
-		buf_str(&o->out, o->printed ? "]}\n" : "{\"processes\":[]}\n");
-	if (!r && buf_write(&o->out, STDOUT_FILENO)) {
-		log_error("cannot write to standard output: %s", strerror(errno));
-		r = EX_IOERR;
+		p->code = p->code ? p->code : code;
+		if (buf_write(&o->out, STDOUT_FILENO)) {
+			log_error("cannot keep the stacks in memory: %s", strerror(errno));
+			r = EX_OSERR;
+		}
+		p->printed += o->out.len != 0;
+		buf_reset(&o->out);
 	}
 	buf_fini(&o->out);
 	profiler_close(&o->profiler);
-	return r ? r : first;
+	return r;
+}
+
+/* Takes the stacks in a process of its own, and in another if a target does not let that go on. */
+static int run_guarded(struct dump_command *o, int out)
+{
+	struct progress *p = o->progress;
+	int r;
+
+	do {
+		p->open = false;
+		r = guarded_run(take_all, o, out, &p->beats, PATIENCE_S * 1000000000ull);
+		if (r >= 0)
+			return r;
+		if (!p->open) {
+			log_error("cannot start: %s", strerror(-r));
+			return EX_OSERR;
+		}
+		r = cannot_look(o->selection.pids[p->at], r);
+		p->code = p->code ? p->code : r;
+	} while (++p->at < o->selection.npids);
+	return 0;
+}
+
+static int print_all(struct dump_command *o, int from)
+{
+	int r = lseek(from, 0, SEEK_SET) < 0 ? -errno : buf_read_fd(&o->out, from, SIZE_MAX);
+
+	if (r) {
+		log_error("cannot read the stacks: %s", strerror(-r));
+		return EX_OSERR;
+	}
+	if (o->json)
+		buf_str(&o->out, o->progress->printed ? "]}\n" : "{\"processes\":[]}\n");
+	if (!buf_write(&o->out, STDOUT_FILENO))
+		return 0;
+	log_error("cannot write to standard output: %s", strerror(errno));
+	return EX_IOERR;
+}
+
+static int run(struct dump_command *o)
+{
+	int from = memfd_create("stacks", MFD_CLOEXEC), r = EX_OSERR;
+
+	o->progress = mmap(NULL, sizeof(*o->progress), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (from < 0 || o->progress == MAP_FAILED) {
+		log_error("cannot start: %s", strerror(errno));
+	} else {
+		r = run_guarded(o, from);
+		if (!r)
+			r = print_all(o, from);
+		if (!r)
+			r = o->progress->code;
+	}
+	if (from >= 0)
+		close(from);
+	buf_fini(&o->out);
+	return r;
 }
 
 int cmd_dump(int argc, char **argv)

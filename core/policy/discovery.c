@@ -2,6 +2,7 @@
 #include "policy/discovery.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -418,12 +419,21 @@ static int64_t host_process_text(struct fusee_instance *in, uint32_t pid, const 
 				 .buf = buf,
 				 .len = len < OPENER_MAX_BYTES ? (uint32_t)len : OPENER_MAX_BYTES};
 	struct opener_answer a;
+	char text[160];
 
 	if (!d)
 		return -EPERM;
 	if (strcmp(name, "cmdline") != 0 && strcmp(name, "environ") != 0)
 		return -EINVAL;
-	return opener_call(d->context->opener, &q, &a) ? a.err : (int64_t)a.len;
+	if (!opener_call(d->context->opener, &q, &a))
+		return (int64_t)a.len;
+	if (a.err == -ETIMEDOUT) {
+		snprintf(text, sizeof(text),
+			 "%.64s: the %s of process %u could not be read: no answer in time",
+			 name_of(d), name, pid);
+		log_once(d, text);
+	}
+	return a.err;
 }
 
 const struct fusee_discovery_host discovery_host = {

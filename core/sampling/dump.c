@@ -18,6 +18,7 @@
 #define STOP_NS 1000000000u
 #define STOP_D_NS 20000000u    /* of a thread in uninterruptible sleep, which may end just now */
 #define WORKER_NS 10000000000u /* for what a stack needs */
+#define BEAT_NS 1000000000u    /* between two steps, at most */
 
 /* One taking, in a thread of its own: when that ends, the kernel lets go of all that it traced. */
 struct taking {
@@ -29,6 +30,24 @@ struct taking {
 	bool copy; /* no language: a thread goes on as soon as its stack is copied */
 	int r;
 };
+
+static void beat(const struct taking *k)
+{
+	atomic_fetch_add(k->o->beats, 1);
+}
+
+/* For what a stack needs of the worker. */
+static void wait_for_worker(const struct taking *k)
+{
+	uint64_t until = clock_now() + WORKER_NS;
+	int r = -ETIMEDOUT;
+
+	for (uint64_t at = clock_now() + BEAT_NS; r == -ETIMEDOUT && at < until; at += BEAT_NS) {
+		beat(k);
+		r = worker_wait_until(k->profiler->worker, at);
+	}
+	beat(k);
+}
 
 /* ---- one thread ---- */
 
@@ -99,8 +118,10 @@ static int take_once(struct taking *k, struct dumped_thread *d, struct attempt *
 	uint64_t limit = d->state.state == 'D' ? STOP_D_NS : STOP_NS;
 	uint64_t sp = a->s.regs[7], pc = a->s.regs[16];
 	struct stopped_thread t;
-	int r = stopped_thread_begin(&t, d->state.tid, clock_now() + limit);
+	int r;
 
+	beat(k);
+	r = stopped_thread_begin(&t, d->state.tid, clock_now() + limit);
 	if (r)
 		return r;
 	thread_memory_begin(k->memory, k->o->pid, t.regs[7]);
@@ -119,7 +140,7 @@ static int take_once(struct taking *k, struct dumped_thread *d, struct attempt *
 
 static void prepare(struct taking *k)
 {
-	worker_wait_until(k->profiler->worker, clock_now() + WORKER_NS);
+	wait_for_worker(k);
 	k->copy = !pipeline_offer(k->profiler->pipeline, k->o->pid);
 }
 
@@ -127,7 +148,7 @@ static bool may_try_again(struct taking *k, struct attempt *a, int r, bool *scan
 {
 	switch (r) {
 	case -EAGAIN:
-		worker_wait_until(k->profiler->worker, clock_now() + WORKER_NS);
+		wait_for_worker(k);
 		return true;
 	case -EFBIG:
 		a->copy = false;
@@ -185,7 +206,7 @@ static bool take_unstopped(struct taking *k, struct dumped_thread *d)
 	for (int i = 1; i <= MAX_STOPS && r == -EAGAIN; i++) {
 		r = pipeline_walk_stopped(k->profiler->pipeline, &s, i < MAX_STOPS, &steps);
 		if (r == -EAGAIN)
-			worker_wait_until(k->profiler->worker, clock_now() + WORKER_NS);
+			wait_for_worker(k);
 	}
 	if (!r && saved_registers_hold(k->saved, &before)) {
 		pipeline_add_stopped(k->profiler->pipeline, &s);
@@ -199,6 +220,7 @@ static void take_thread(struct taking *k, struct dumped_thread *d)
 {
 	int r;
 
+	beat(k);
 	if (k->saved) /* before the state, which then is of the same wait */
 		saved_registers_of(k->saved, d->state.tid);
 	r = thread_state_read(k->o->pid, d->state.tid, &d->state);
@@ -290,12 +312,16 @@ int dump_process(struct dump *d, struct profiler *p, const struct dump_options *
 	struct taking k = {.dump = d, .profiler = p, .o = o};
 	struct mapped_code code = {0};
 	bool kernel = false;
-	int r = procfs_is_kernel(o->pid, &kernel);
+	int r;
+
+	beat(&k);
+	r = procfs_is_kernel(o->pid, &kernel);
 
 	if (!r && !kernel)
 		r = mapped_code_read(&code, o->pid);
 	if (!r && !kernel)
 		r = pipeline_scan_anew(p->pipeline, o->pid);
+	beat(&k);
 	if (!r) {
 		prepare(&k);
 		r = take_process(&k, kernel);

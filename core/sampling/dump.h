@@ -9,6 +9,7 @@
 #ifndef SAMPLING_DUMP_H
 #define SAMPLING_DUMP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -44,7 +45,9 @@ struct dump_options {
 	pid_t pid;
 	const pid_t *tids; /* only these threads; ntids 0: all */
 	uint32_t ntids;
-	bool stop; /* each thread is stopped, also where that is not necessary */
+	bool stop;               /* each thread is stopped, also where that is not necessary */
+	_Atomic uint32_t *beats; /* incremented at each step, which takes seconds at most, unless
+				    the process keeps its readers waiting */
 };
 
 /* Adds the threads of one process, and their stacks to the collector in slot 0. 0; -ESRCH: there is

@@ -5,6 +5,8 @@
  * a child. CALL of any other process is never answered: lookup, getattr, open, read or flush;
  * "none": all are. "memory": as none, but the child also maps the file's last page, which is never
  * read for any process, over ARGV's place in its own arguments: who reads /proc/PID/cmdline waits.
+ * "stack": the same, but code of this program runs: nothing has read the file before. "exec": the
+ * child executes the file, and waits in the kernel for its first page.
  *
  * Run by root, it does what fusermount does for users where /etc/fuse.conf has user_allow_other,
  * and becomes the user with that number. Prints the child's pid when the child runs. Ends when its
@@ -84,10 +86,15 @@ static struct fuse_attr attributes(uint64_t node)
 				  .blksize = PAGE};
 }
 
+static int is_mode(const char *name)
+{
+	return !strcmp(mode, name);
+}
+
 /* Is this a call that is never answered? */
 static int hangs(const struct fuse_in_header *in, const char *call)
 {
-	return !strcmp(mode, call) && (pid_t)in->pid != own;
+	return is_mode(call) && (pid_t)in->pid != own;
 }
 
 static void init(const struct fuse_in_header *in, const void *arg)
@@ -112,7 +119,9 @@ static void read_page(const struct fuse_in_header *in, const void *arg)
 	/* readahead has the pid 0 */
 	if (hangs(in, "read") && r->offset != PAGE)
 		return;
-	if (!strcmp(mode, "memory") && r->offset + r->size > 2 * PAGE)
+	if ((is_mode("memory") || is_mode("stack")) && r->offset + r->size > 2 * PAGE)
+		return;
+	if (is_mode("exec"))
 		return;
 	answer(in->unique, 0, content + r->offset, n);
 }
@@ -163,6 +172,12 @@ static void serve_one(const struct fuse_in_header *in, const void *arg)
 	}
 }
 
+static _Noreturn void spin(void)
+{
+	for (;;)
+		__asm__ volatile("");
+}
+
 static void child(const char *dir, char **argv, int ready)
 {
 	char path[512];
@@ -178,7 +193,7 @@ static void child(const char *dir, char **argv, int ready)
 		perror(path);
 		_exit(1);
 	}
-	if (!strcmp(mode, "memory")) {
+	if (is_mode("memory") || is_mode("stack")) {
 		last = (char *)((uintptr_t)argv[4] & ~(uintptr_t)(PAGE - 1));
 		/* argv[4] is long: the page is full of it */
 		if (mmap(last + PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 2 * PAGE) ==
@@ -191,6 +206,10 @@ static void child(const char *dir, char **argv, int ready)
 	}
 	if (write(ready, "x", 1) != 1)
 		_exit(1);
+	if (is_mode("stack"))
+		spin();
+	if (is_mode("exec"))
+		execl(path, path, NULL);
 	((void (*)(void))code)();
 }
 
