@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "process/procfs.h"
+#include "profile/omit.h"
 
 #define REASON "[truncated: "
 
@@ -24,7 +25,8 @@ struct printer {
 	const struct dump_view *view;
 	struct buf *out;
 	uint32_t n; /* frames so far, of the thread */
-	bool fold;  /* frames of interpreters are not shown */
+	bool fold;  /* what the language hides is not shown */
+	struct omit omit;
 	void (*frame)(struct printer *, const struct frame *);
 };
 
@@ -66,20 +68,6 @@ static struct fusee_str path_of(const struct fusee_profile *p, const struct fuse
 	return text_of(p, FUSEE_AT(struct fusee_mapping, p->mappings, l->mapping)->path);
 }
 
-/* A frame of the program's own language, which has no machine code. */
-static bool is_language(const struct fusee_location *l)
-{
-	return !l->mapping && !(l->flags & FUSEE_LOCATION_REASON);
-}
-
-static bool has_language(const struct fusee_profile *p, const struct fusee_stack *s)
-{
-	for (uint32_t i = 0; i < s->n; i++)
-		if (is_language(location_at(p, s, i)))
-			return true;
-	return false;
-}
-
 static void put_location(struct printer *r, const struct fusee_location *l)
 {
 	const struct fusee_profile *p = r->view->profile;
@@ -117,7 +105,10 @@ static struct fusee_str put_stack(struct printer *r, const struct fusee_sample *
 	const struct fusee_stack *s = FUSEE_AT(struct fusee_stack, p->stacks, sample->stack);
 	struct fusee_str reason = {"", 0};
 
-	r->fold = !v->native && has_language(p, s);
+	r->fold = !v->native;
+	r->omit = (struct omit){0};
+	if (r->fold)
+		omit_init(&r->omit, p, s);
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct fusee_location *l = location_at(p, s, i);
 		const struct fusee_line *line = FUSEE_AT(struct fusee_line, p->lines,
@@ -127,7 +118,7 @@ static struct fusee_str put_stack(struct printer *r, const struct fusee_sample *
 			reason = text_of(
 				p, FUSEE_AT(struct fusee_function, p->functions, line->function)
 					   ->name);
-		else if (!r->fold || !(l->flags & FUSEE_LOCATION_INTERPRETER))
+		else if (!omit_location(&r->omit, l))
 			put_location(r, l);
 	}
 	if (reason.len > strlen(REASON) && !memcmp(reason.p, REASON, strlen(REASON))) {

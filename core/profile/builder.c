@@ -145,8 +145,8 @@ uint32_t builder_location(struct builder *b, const struct fusee_location *l,
 		return BUILDER_NONE;
 	key.first_line = 0;
 	key.nlines = n;
-	key.pad = 0;
-	if (outside(&b->mappings, l->mapping) || outside(&b->strings, l->frame_type))
+	if (outside(&b->mappings, l->mapping) || outside(&b->strings, l->frame_type) ||
+	    outside(&b->strings, l->language))
 		return builder_fail(b, -EINVAL);
 	for (uint32_t i = 0; i < n; i++)
 		if (outside(&b->functions, lines[i].function))

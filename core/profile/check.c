@@ -42,7 +42,7 @@ static bool check_indices(const struct fusee_profile *p)
 		const struct fusee_location *l = FUSEE_AT(struct fusee_location, p->locations, i);
 
 		ok = l->mapping < p->mappings.n && l->frame_type < p->strings.n &&
-		     within(l->first_line, l->nlines, p->lines);
+		     l->language < p->strings.n && within(l->first_line, l->nlines, p->lines);
 	}
 	for (uint32_t i = 0; ok && i < p->stack_locations.n; i++)
 		ok = *FUSEE_AT(uint32_t, p->stack_locations, i) < p->locations.n;

@@ -62,6 +62,7 @@ static int merge_locations(struct merge *m)
 		}
 		l.mapping = m->mappings[l.mapping];
 		l.frame_type = string(m, l.frame_type);
+		l.language = string(m, l.language);
 		m->locations[i] = builder_location(m->b, &l, lines, l.nlines);
 		free(lines);
 	}

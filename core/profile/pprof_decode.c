@@ -35,6 +35,7 @@ struct id {
 	uint64_t id;
 	const char *name;
 	uint32_t index;
+	uint32_t language; /* of a function that tells, in the builder; 0: it does not */
 };
 
 struct ids {
@@ -181,7 +182,7 @@ static void read_mappings(struct decoder *d)
 		to.flags |= m->has_line_numbers ? FUSEE_MAPPING_LINES : 0;
 		to.flags |= m->has_inline_frames ? FUSEE_MAPPING_INLINES : 0;
 		d->mappings.at[d->mappings.n++] = (struct id){m->id, raw(d, m->filename),
-							      builder_mapping(d->b, &to)};
+							      builder_mapping(d->b, &to), 0};
 	}
 	ids_close(d, &d->mappings, "a mapping has the id 0", "two mappings have the same id");
 }
@@ -191,32 +192,33 @@ static uint32_t small(int64_t v)
 	return v > 0 && v < UINT32_MAX ? (uint32_t)v : 0;
 }
 
-/* The builder's index of the function. */
-static uint32_t read_function(struct decoder *d, const Function *f)
+static struct id read_function(struct decoder *d, const Function *f)
 {
 	struct fusee_function to = {.name = string(d, f->name),
 				    .system_name = string(d, f->system_name),
 				    .file = string(d, f->filename),
 				    .start_line = small(f->start_line)};
 	const char *name = raw(d, f->system_name);
+	struct fusee_str language;
 	size_t len = strlen(name);
 
-	to.flags = pprof_flags_read(name, &len);
-	if (to.flags)
+	to.flags = pprof_flags_read(name, &len, &language);
+	if (to.flags || language.len)
 		to.system_name = builder_string(d->b, name, len);
-	return builder_function(d->b, &to);
+	return (struct id){
+		.id = f->id,
+		.name = raw(d, f->name),
+		.index = builder_function(d->b, &to),
+		.language = language.len ? builder_string(d->b, language.p, language.len) : 0,
+	};
 }
 
 static void read_functions(struct decoder *d)
 {
 	if (ids_make(d, &d->functions, d->in->n_function))
 		return;
-	for (size_t i = 0; i < d->in->n_function && !d->error; i++) {
-		const Function *f = d->in->function[i];
-
-		d->functions.at[d->functions.n++] = (struct id){f->id, raw(d, f->name),
-								read_function(d, f)};
-	}
+	for (size_t i = 0; i < d->in->n_function && !d->error; i++)
+		d->functions.at[d->functions.n++] = read_function(d, d->in->function[i]);
 	ids_close(d, &d->functions, "a function has the id 0", "two functions have the same id");
 }
 
@@ -257,6 +259,28 @@ static int read_lines(struct decoder *d, const Location *l, const char **inner, 
 	return 0;
 }
 
+/* Is the location an interpreter's own code? */
+static void find_interpreter(struct decoder *d, const struct id *mapping, const char *function,
+			     struct fusee_location *to)
+{
+	struct fusee_str language;
+
+	if (!pprof_interpreter_has(&d->interpreter, mapping->name, function, &language))
+		return;
+	to->flags |= FUSEE_LOCATION_INTERPRETER;
+	to->language = builder_string(d->b, language.p, language.len);
+}
+
+/* The frame type of a location without code. */
+static uint32_t language_of(struct decoder *d, const Location *l)
+{
+	const struct id *function = ids_find(&d->functions, l->line[0]->function_id);
+
+	if (function && function->language)
+		return function->language;
+	return d->interpreter.language ? builder_cstr(d->b, d->interpreter.language) : 0;
+}
+
 static int read_location(struct decoder *d, const Location *l)
 {
 	const struct id *mapping = l->mapping_id ? ids_find(&d->mappings, l->mapping_id) : NULL;
@@ -276,10 +300,12 @@ static int read_location(struct decoder *d, const Location *l)
 	}
 	if (l->n_line == 1)
 		to.flags = kind_of_location(name, mapping);
-	if (mapping && pprof_interpreter_has(&d->interpreter, mapping->name, outer))
-		to.flags |= FUSEE_LOCATION_INTERPRETER;
+	if (mapping)
+		find_interpreter(d, mapping, outer, &to);
+	else if (l->n_line && !(to.flags & FUSEE_LOCATION_REASON))
+		to.frame_type = language_of(d, l);
 	d->locations.at[d->locations.n++] = (struct id){
-		l->id, NULL, builder_location(d->b, &to, lines, (uint32_t)l->n_line)};
+		l->id, NULL, builder_location(d->b, &to, lines, (uint32_t)l->n_line), 0};
 	return 0;
 }
 

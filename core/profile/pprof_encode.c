@@ -16,6 +16,7 @@
 #include "base/dict.h"
 #include "base/utf8.h"
 #include "profile/check.h"
+#include "profile/omit.h"
 #include "profile/pprof_flags.h"
 #include "profile/pprof_interpreter.h"
 #include "profile/pprof_loss.h"
@@ -35,6 +36,8 @@ struct encoder {
 	uint32_t *text_of;    /* by string of the profile: id in texts + 1; 0: not in texts yet */
 	uint32_t *mapping_of; /* by mapping of the profile: id in the file */
 	uint32_t *mapping_flags; /* FUSEE_MAPPING_*, those of symbols only if they are true */
+	uint32_t *language_of;   /* by function of the profile: its language, a string; 0: that of
+				    most */
 	struct buf msg, sub, clean, keys;
 	struct buf block; /* not compressed yet */
 };
@@ -332,16 +335,16 @@ static void emit_location(struct encoder *e, uint32_t i)
 	emit_msg(e, 4);
 }
 
-/* The string of a function's system name, with its flags. */
-static uint32_t system_name(struct encoder *e, uint32_t name, uint32_t flags)
+/* The string of a function's system name, with its flags and its language. */
+static uint32_t system_name(struct encoder *e, uint32_t name, uint32_t flags, uint32_t language)
 {
 	const struct fusee_str *s = FUSEE_AT(struct fusee_str, e->p->strings, name);
 
-	if (!flags)
+	if (!flags && !language)
 		return string(e, name);
 	buf_reset(&e->sub);
 	buf_add(&e->sub, s->p, s->len);
-	pprof_flags_write(&e->sub, flags);
+	pprof_flags_write(&e->sub, flags, *FUSEE_AT(struct fusee_str, e->p->strings, language));
 	if (!e->sub.error)
 		return text(e, e->sub.p, e->sub.len);
 	fail(e, -ENOMEM);
@@ -355,7 +358,9 @@ static void emit_function(struct encoder *e, uint32_t i)
 
 	put_uint(&e->msg, 1, i);
 	put_uint(&e->msg, 2, string(e, name));
-	put_uint(&e->msg, 3, system_name(e, f->system_name ? f->system_name : name, f->flags));
+	put_uint(&e->msg, 3,
+		 system_name(e, f->system_name ? f->system_name : name, f->flags,
+			     e->language_of[i]));
 	put_uint(&e->msg, 4, string(e, f->file));
 	put_uint(&e->msg, 5, f->start_line);
 	emit_msg(e, 5);
@@ -453,6 +458,24 @@ static void check_flags(struct encoder *e)
 	}
 }
 
+/* Notes the languages of functions that are not in the language of most. */
+static void find_languages(struct encoder *e)
+{
+	const struct fusee_profile *p = e->p;
+	uint32_t most = pprof_interpreter_most(p, NULL);
+
+	for (uint32_t i = 1; i < p->locations.n; i++) {
+		const struct fusee_location *l = FUSEE_AT(struct fusee_location, p->locations, i);
+
+		if (!omit_is_language(l) || l->frame_type == most ||
+		    !pprof_flags_takes(*FUSEE_AT(struct fusee_str, p->strings, l->frame_type)))
+			continue;
+		for (uint32_t k = 0; k < l->nlines; k++)
+			e->language_of[FUSEE_AT(struct fusee_line, p->lines, l->first_line + k)
+					       ->function] = l->frame_type;
+	}
+}
+
 static int start(struct encoder *e)
 {
 	const struct fusee_profile *p = e->p;
@@ -462,8 +485,11 @@ static int start(struct encoder *e)
 	e->text_of = calloc(p->strings.n, sizeof(*e->text_of));
 	e->mapping_of = calloc(p->mappings.n, sizeof(*e->mapping_of));
 	e->mapping_flags = calloc(p->mappings.n, sizeof(*e->mapping_flags));
-	if (!e->text_of || !e->mapping_of || !e->mapping_flags || dict_init(&e->texts))
+	e->language_of = calloc(p->functions.n, sizeof(*e->language_of));
+	if (!e->text_of || !e->mapping_of || !e->mapping_flags || !e->language_of ||
+	    dict_init(&e->texts))
 		return -ENOMEM;
+	find_languages(e);
 	number_mappings(e);
 	check_flags(e);
 	return 0;
@@ -517,6 +543,7 @@ int pprof_encode(const struct fusee_profile *p, bool gzip, struct buf *out)
 	free(e.text_of);
 	free(e.mapping_of);
 	free(e.mapping_flags);
+	free(e.language_of);
 	dict_fini(&e.texts);
 	buf_fini(&e.msg);
 	buf_fini(&e.sub);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "profile/omit.h"
 #include "profile/render_change.h"
 
 /* Of a function: the expressions that match it, and whether its language hides it. */
@@ -351,29 +352,18 @@ static const struct fusee_location *location_of(const struct reader *r, const st
 			*FUSEE_AT(uint32_t, r->p->stack_locations, s->first + i));
 }
 
-/* The flags of locations that are omitted: where frames of a language are in the stack, an
- * interpreter's own code says nothing more. */
-static uint32_t omitted_flags(const struct reader *r, const struct fusee_stack *s)
-{
-	for (uint32_t k = 0; k < s->n; k++) {
-		const struct fusee_location *l = location_of(r, s, k);
-
-		if (!l->mapping && l->nlines && !(l->flags & FUSEE_LOCATION_REASON))
-			return FUSEE_LOCATION_INTERPRETER;
-	}
-	return 0;
-}
-
 /* all: also what is omitted without --native. */
 static void add_frames(struct reader *r, const struct fusee_stack *s, bool all)
 {
-	uint32_t omitted = all ? 0 : omitted_flags(r, s);
 	uint32_t hidden = all ? MATCH_HIDE : MATCH_HIDE | MATCH_HIDDEN;
+	struct omit omit = {0};
 
+	if (!all)
+		omit_init(&omit, r->p, s);
 	for (uint32_t k = 0; k < s->n && !r->error; k++) {
 		uint32_t i = *FUSEE_AT(uint32_t, r->p->stack_locations, s->first + k);
 
-		if (location_of(r, s, k)->flags & omitted)
+		if (omit_location(&omit, location_of(r, s, k)))
 			r->m->omits = true;
 		else
 			add_location(r, i, hidden);

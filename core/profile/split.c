@@ -37,6 +37,7 @@ struct split {
 	uint64_t head;              /* bytes that each part has */
 	uint64_t every_sample;      /* bytes of the resource's labels on each sample */
 	uint64_t bytes;             /* of the part so far */
+	bool languages;             /* there are several: functions tell theirs */
 };
 
 static uint32_t varint(uint64_t v)
@@ -109,7 +110,7 @@ static void add_function(struct split *s, uint32_t i)
 	add_string(s, f->file);
 	s->bytes += field(1 + varint(s->functions.to[i]) + 3 * (1 + s->string_id) + 1 +
 			  varint(f->start_line));
-	if (f->flags) /* a system name of its own, with the flags in it */
+	if (f->flags || s->languages) /* a system name of its own, with the flags in it */
 		s->bytes += field(FUSEE_AT(struct fusee_str, s->p->strings, f->system_name)->len +
 				  PPROF_FLAGS_MOST);
 }
@@ -134,6 +135,7 @@ static void add_location(struct split *s, uint32_t i)
 	if (!choose(&s->locations, i))
 		return;
 	add_string(s, l->frame_type);
+	add_string(s, l->language);
 	add_mapping(s, l->mapping);
 	for (uint32_t k = 0; k < l->nlines; k++) {
 		const struct fusee_line *line = FUSEE_AT(struct fusee_line, s->p->lines,
@@ -293,6 +295,7 @@ static int split_init(struct split *s)
 					 (l->str.p ? 0 : 1 + varint((uint64_t)l->num)));
 	}
 	s->head = head_bytes(s);
+	pprof_interpreter_most(p, &s->languages);
 	r = pprof_interpreter_write(p, add_comment, s);
 	begin_part(s);
 	return r;
@@ -378,6 +381,7 @@ static void take_locations(const struct split *s, struct part *part)
 		l[i].first_line = (uint32_t)n;
 		l[i].mapping = s->mappings.to[l[i].mapping];
 		l[i].frame_type = s->strings.to[l[i].frame_type];
+		l[i].language = s->strings.to[l[i].language];
 		n += l[i].nlines;
 	}
 }

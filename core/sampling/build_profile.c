@@ -267,17 +267,22 @@ static uint32_t unreadable_location(struct build *n, const struct file *file,
 	return named_location(n, name, loc);
 }
 
-/* Is the address an interpreter's own code? */
-static bool is_interpreter(const struct file *f, uint64_t vaddr)
+/* The frame type of the language whose interpreter's own code the address is, by a claimed range
+ * or, of other addresses, for the complete file. NULL: it is no such code. */
+static const char *interpreted_at(const struct claims *c, const struct file *f, uint64_t vaddr)
 {
+	const char *of_file = NULL;
+
 	for (uint32_t u = 0; f->claimed && u < FILES_MAX_UNWINDERS; u++)
 		for (uint32_t i = 0; f->slabs[u] && i < f->slabs[u]->nclaims; i++) {
-			const struct inspection_claim *c = &f->slabs[u]->claims[i];
+			const struct inspection_claim *l = &f->slabs[u]->claims[i];
 
-			if (c->flags & FUSEE_CLAIM_INTERPRETER || (vaddr >= c->lo && vaddr < c->hi))
-				return true;
+			if (vaddr >= l->lo && vaddr < l->hi)
+				return claims_frame_type(c, u);
+			if (l->flags & FUSEE_CLAIM_INTERPRETER)
+				of_file = claims_frame_type(c, u);
 		}
-	return false;
+	return of_file;
 }
 
 static uint32_t file_location(struct build *n, const struct walk_frame *f)
@@ -290,11 +295,14 @@ static uint32_t file_location(struct build *n, const struct walk_frame *f)
 				      ? n->go
 				      : n->native,
 		.address = name ? name->address : f->addr};
+	const char *language = interpreted_at(n->p->claims, file, loc.address);
 	struct fusee_line *lines;
 	uint32_t id;
 
-	if (is_interpreter(file, loc.address))
+	if (language) {
 		loc.flags |= FUSEE_LOCATION_INTERPRETER;
+		loc.language = builder_cstr(n->b, language);
+	}
 	if (!name || !name->n)
 		return unreadable_location(n, file, &loc);
 	lines = calloc(name->n, sizeof(*lines));
@@ -573,7 +581,7 @@ uint32_t build_find_poorly_symbolized(const struct profiler *profiler, const str
 			.path = f->path,
 			.symbol_source = source,
 			.self_ns = self[i],
-			.is_interpreter = is_interpreter(f, 0)};
+			.is_interpreter = interpreted_at(p->claims, f, 0)};
 		text_hex(all[count++].build_id, f->inspection->build_id,
 			 f->inspection->build_id_len);
 	}

@@ -323,6 +323,11 @@ int claims_record(struct claims *c, struct process *process, uint32_t unwinder,
 
 /* ---- symbolizing ---- */
 
+const char *claims_frame_type(const struct claims *c, uint32_t unwinder)
+{
+	return ops_of(c, unwinder)->frame_type;
+}
+
 static int symbolize_by(struct process_code *p, uint32_t i, const struct fusee_raw_frame *raw,
 			struct fusee_frame_out *out, const char **type)
 {
@@ -359,7 +364,7 @@ int claims_symbolize_pushed(struct claims *c, uint64_t process, uint32_t unwinde
 	struct process_code *p = hashmap_get(&c->processes, process);
 	struct fusee_raw_frame raw = *pushed;
 
-	*type = ops_of(c, unwinder)->frame_type;
+	*type = claims_frame_type(c, unwinder);
 	if (!p)
 		return 0;
 	raw.size = sizeof(raw);

@@ -64,6 +64,8 @@ void claims_offer_all(struct claims *, struct process *, uint64_t time);
 /* Lets the unwinders look for new code. Before frames are symbolized. */
 void claims_refresh(struct claims *);
 
+/* The frame type of what an unwinder names. */
+const char *claims_frame_type(const struct claims *, uint32_t unwinder);
 /* Symbolizes a frame: the unwinder that claims addr does, or if none does, each that is attached to
  * the process. *type: the unwinder's frame type. Returns the number of source frames that `out`
  * received, 0: not known; or -errno. */

@@ -96,15 +96,16 @@ enum fusee_location_flags {
 	FUSEE_LOCATION_GUESSED = 1, /* the unwinder has guessed this frame */
 	FUSEE_LOCATION_STUB = 2,    /* no symbol is known: the name is module+0xoffset */
 	FUSEE_LOCATION_REASON = 4,  /* no code, but a reason: "[truncated: stack not readable]" */
-	/* An interpreter's own code: reports omit it in stacks that have frames of the language. */
+	/* An interpreter's own code: reports omit it in stacks that have frames of its language. */
 	FUSEE_LOCATION_INTERPRETER = 8,
 };
 
 /* A code address. Its source frames are lines[first_line] to lines[first_line + nlines - 1],
  * innermost first. */
 struct fusee_location {
-	/* frame_type: text: "native", "kernel", "go" */
-	uint32_t mapping, frame_type, flags, first_line, nlines, pad;
+	/* frame_type: text: "native", "kernel", "go"; language: of an interpreter's own code the
+	 * frame_type of the functions that it runs, 0: not known */
+	uint32_t mapping, frame_type, flags, first_line, nlines, language;
 	uint64_t address; /* ELF virtual address; of a caller: an address in its call instruction */
 };
 

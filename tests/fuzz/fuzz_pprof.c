@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // sources: core/profile/pprof*.c core/profile/build*.c core/profile/loss.c core/profile/check.c
+// sources: core/profile/omit.c
 // sources: core/profile/render_[!f]*.c core/profile/render_folded.c core/base/[!al]*.c
 // sources: build/gen/profile.pb-c.c
 // libs: -lprotobuf-c -lz -lm

@@ -19,7 +19,8 @@ static struct builder *fresh(void)
 }
 
 /* "eval*" is the interpreter's code in its library, "eval*!" in the program, "app!" the program's,
- * "f@app.x" a function of the language, "f#@app.x" a hidden function, "[r]" a reason. */
+ * "f@app.x" a function of the language, "f#@app.x" a hidden function, "[r]" a reason. Behind '^':
+ * the language, of a function or of the interpreter. */
 static uint32_t frame(struct builder *b, const char *s)
 {
 	char name[64];
@@ -27,16 +28,18 @@ static uint32_t frame(struct builder *b, const char *s)
 	struct fusee_function f = {.start_line = 7};
 	struct fusee_location l = {0};
 	struct fusee_line line = {.line = 9};
-	const char *at = strchr(s, '@'), *star = strchr(s, '*');
+	const char *at = strchr(s, '@'), *star = strchr(s, '*'), *language = strchr(s, '^');
 
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(s, "@*!#"), s);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(s, "@*!#^"), s);
 	f.name = f.system_name = builder_cstr(b, name);
 	f.flags = strchr(s, '#') ? FUSEE_FRAME_HIDDEN : 0;
 	map.path = builder_cstr(b, strchr(s, '!') ? "/bin/program" : LIBRARY);
 	map.flags = strchr(s, '!') ? FUSEE_MAPPING_MAIN : FUSEE_MAPPING_LIBRARY;
 	l.flags = star ? FUSEE_LOCATION_INTERPRETER : *s == '[' ? FUSEE_LOCATION_REASON : 0;
+	if (language)
+		*(star ? &l.language : &l.frame_type) = builder_cstr(b, language + 1);
 	if (at)
-		f.file = builder_cstr(b, at + 1);
+		f.file = builder_string(b, at + 1, strcspn(at + 1, "^"));
 	else if (*s != '[')
 		l.mapping = builder_mapping(b, &map);
 	l.address = strlen(name);
@@ -203,6 +206,37 @@ TEST(functions_that_a_language_hides)
 	builder_free(b);
 }
 
+/* An interpreter's frames are omitted where functions of its own language represent them. */
+TEST(interpreters_of_two_languages)
+{
+	struct builder *b = fresh();
+
+	sample(b, "add*^x;f@app.x^x;eval*^x;run*^x;main!", 1);
+	sample(b, "do*!^y;f@app.x^x;eval*^x;run*^x;main!", 2); /* Y has begun nothing */
+	sample(b, "do*!^y;g@app.y^y;do*!^y;f@app.x^x;eval*^x;main!", 4);
+	sample(b, "do*!^y;h@app.y^y;do*!^y;main!", 8);
+	sample(b, "do*!^y;eval*^x;main!", 16);
+	check_both(finished(b), false,
+		   "main;eval;do 16\n"
+		   "main;f 1\n"
+		   "main;f;do 2\n"
+		   "main;f;g 4\n"
+		   "main;h 8\n");
+	builder_free(b);
+}
+
+/* Of a language that is not known they are omitted wherever a language is, and the other way round.
+ */
+TEST(an_interpreter_of_an_unknown_language)
+{
+	struct builder *b = fresh();
+
+	sample(b, "add*;f@app.x^x;eval*^x;main!", 1);
+	sample(b, "do*!^y;h@app.y;eval*^x;main!", 2);
+	check_folded(finished(b), false, "main;f 1\nmain;h 2\n");
+	builder_free(b);
+}
+
 /* Comments that name other files, or none, change nothing. */
 TEST(comments_of_others)
 {
@@ -215,10 +249,15 @@ TEST(comments_of_others)
 	builder_comment(b, "fusee: interpreter: /bin/other");
 	builder_comment(b, "fusee: interpreter: ");
 	builder_comment(b, "fusee: interpreter: app in /bin/other");
+	builder_comment(b, "fusee: interpreter of x: app in /bin/other");
+	builder_comment(b, "fusee: interpreter of x y: app in /bin/program");
+	builder_comment(b, "fusee: interpreter of : app in /bin/program");
+	builder_comment(b, "fusee: interpreter of x");
+	builder_comment(b, "fusee: language: [x]");
 	CHECK_INT(pprof_encode(finished(b), false, &bytes), 0);
 	CHECK_INT(pprof_decode(bytes.p, bytes.len, &file, &error), 0);
 	check_folded(pprof_profile(file), false, "app;f;draw 5\n");
-	CHECK_INT(pprof_profile(file)->comments.n, 1);
+	CHECK_INT(pprof_profile(file)->comments.n, 5);
 	pprof_free(file);
 	buf_fini(&bytes);
 	builder_free(b);
