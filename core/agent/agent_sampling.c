@@ -178,6 +178,16 @@ static int decide_running(void *arg, pid_t pid)
 
 static void on_behind(void *arg);
 
+/* What remains is done after others had their turn. */
+static void go_on(struct agent_sampling *s)
+{
+	bool behind = perf_stream_is_behind(s->profiler.stream) ||
+		      pipeline_is_behind(s->profiler.pipeline);
+
+	if (behind && !s->behind)
+		s->behind = !loop_at(s->loop, clock_now(), on_behind, s, NULL);
+}
+
 /* Records of a process without a decision would be dropped, its mappings too. So process events are
  * handled first, and records that are newer than those wait. */
 static void drain(struct agent_sampling *s, bool now)
@@ -186,8 +196,7 @@ static void drain(struct agent_sampling *s, bool now)
 
 	decisions_refresh(s->decisions);
 	profiler_drain(&s->profiler, until);
-	if (perf_stream_is_behind(s->profiler.stream) && !s->behind)
-		s->behind = !loop_at(s->loop, clock_now(), on_behind, s, NULL);
+	go_on(s);
 }
 
 void agent_sampling_drain(struct agent_sampling *s)
@@ -195,7 +204,6 @@ void agent_sampling_drain(struct agent_sampling *s)
 	drain(s, false);
 }
 
-/* The rest of the records, after others had their turn. */
 static void on_behind(void *arg)
 {
 	struct agent_sampling *s = arg;
@@ -243,6 +251,17 @@ static void on_worker(void *arg, int fd, uint32_t events)
 	(void)fd;
 	(void)events;
 	profiler_dispatch(&s->profiler);
+	go_on(s);
+}
+
+static void on_mappings(void *arg, int fd, uint32_t events)
+{
+	struct agent_sampling *s = arg;
+
+	(void)fd;
+	(void)events;
+	profiler_take_mappings(&s->profiler);
+	go_on(s);
 }
 
 /* Otherwise the rings are drained once a second, or when their descriptor reports that a ring is
@@ -413,6 +432,9 @@ static int open_watches(struct agent_sampling *s)
 	if (!r)
 		r = loop_watch(s->loop, process_events_fd(s->process_events), EPOLLIN,
 			       on_process_event, s, &s->process_watch);
+	if (!r)
+		r = loop_watch(s->loop, pipeline_mappings_fd(s->profiler.pipeline), EPOLLIN,
+			       on_mappings, s, &watch);
 	if (!r)
 		r = loop_watch(s->loop, worker_fd(s->profiler.worker), EPOLLIN, on_worker, s,
 			       &watch);

@@ -118,7 +118,7 @@ void perf_stream_drain(struct perf_stream *, const struct perf_stream_handlers *
 /* Likewise, not final, but only records older than until (CLOCK_MONOTONIC ns). */
 void perf_stream_drain_until(struct perf_stream *, const struct perf_stream_handlers *,
 			     uint64_t until);
-/* Likewise, also those that are so young that an older one of another CPU may follow. */
+/* Likewise, also those that are so young that an older record of another CPU may follow. */
 void perf_stream_drain_now(struct perf_stream *, const struct perf_stream_handlers *,
 			   uint64_t until);
 /* The last drain, which was not final, ended after a while although more records are due: the

@@ -263,7 +263,7 @@ static struct stream_cpu *oldest_record(struct perf_stream *s, uint64_t until)
 	return oldest;
 }
 
-/* What a drain leaves for the next one. */
+/* What a drain leaves for the next drain. */
 enum drain_mode {
 	DRAIN_DUE, /* records that others may still precede */
 	DRAIN_NOW, /* nothing that is there */

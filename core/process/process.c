@@ -331,12 +331,12 @@ int process_map(struct process *p, const struct process_mapping *m)
 	return 0;
 }
 
-void process_drop_unseen(struct process *p, uint64_t time)
+void process_drop_unseen(struct process *p, uint64_t time, uint64_t kept_since)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < p->n; i++) {
-		if (p->mappings[i].seen)
+		if (p->mappings[i].seen || p->mappings[i].since > kept_since)
 			p->mappings[kept++] = p->mappings[i];
 		else
 			keep_past(p, &p->mappings[i], time);

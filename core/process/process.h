@@ -94,8 +94,9 @@ void process_ran(struct process *, pid_t tid);
 /* Adds a mapping; those that it overlaps are shortened, split or removed. 0; -ENOMEM; -E2BIG: it
  * has PROCESS_MAX_MAPPINGS. */
 int process_map(struct process *, const struct process_mapping *);
-/* Removes the mappings that are not `seen`: they ended at that time or before. */
-void process_drop_unseen(struct process *, uint64_t time);
+/* Removes the mappings that are not `seen`, but for those since a later time than `kept_since`:
+ * they ended at that time or before. */
+void process_drop_unseen(struct process *, uint64_t time, uint64_t kept_since);
 /* Frees all its mappings, past mappings included. */
 void process_forget_mappings(struct process *);
 /* The mappings of all processes, and the process that has most; NULL: none has any. */

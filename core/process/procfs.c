@@ -28,7 +28,7 @@ static bool parse_line(char *line, struct procfs_mapping *m)
 
 int procfs_each_mapping(pid_t pid, int (*each)(void *, const struct procfs_mapping *), void *arg)
 {
-	char path[64], *line = NULL;
+	char path[64], *line = NULL, room[16384];
 	size_t cap = 0;
 	int r = 0;
 	FILE *f;
@@ -37,6 +37,7 @@ int procfs_each_mapping(pid_t pid, int (*each)(void *, const struct procfs_mappi
 	f = fopen(path, "re");
 	if (!f)
 		return errno == ENOENT ? -ESRCH : -errno;
+	setvbuf(f, room, _IOFBF, sizeof(room)); /* each read takes a lock of the process */
 	while (!r && (errno = 0, getline(&line, &cap, f)) > 0) {
 		struct procfs_mapping m = {0};
 

@@ -79,7 +79,7 @@ void budget_check_mappings(struct pipeline *p, uint64_t time)
 static bool may_read(struct pipeline *p, uint64_t now)
 {
 	begin_second(&p->reading, now);
-	return p->reading.ns < BUDGET_READING_NS;
+	return p->reading.ns < BUDGET_READING_NS && p->reading.records < BUDGET_READINGS;
 }
 
 bool budget_end_pause(struct pipeline *p, struct process *proc, uint64_t time)

@@ -19,7 +19,8 @@
 	256u /* of a process in a second, however slow the machine, before all is used */
 #define BUDGET_MAPPINGS (512u << 10)   /* of all processes */
 #define BUDGET_PAUSE_NS 5000000000ull  /* at least */
-#define BUDGET_READING_NS 100000000ull /* for mappings of paused processes, in a second */
+#define BUDGET_READING_NS 100000000ull /* for mappings that are read from /proc, in a second */
+#define BUDGET_READINGS 64u            /* of paused processes, in a second */
 
 /* A record of a mapping of the process was read at `now`, CLOCK_MONOTONIC ns. false: it is to be
  * skipped. Otherwise its work is done between budget_begin() and budget_add(). */

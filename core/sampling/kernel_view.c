@@ -197,6 +197,11 @@ void kernel_view_stepped(struct kernel_views *vs, struct process *proc,
 	kernel_view_mark_dirty(vs, proc);
 }
 
+void kernel_view_was_read(struct process *proc, uint64_t time)
+{
+	kernel_view_of(proc)->read = time;
+}
+
 void kernel_view_withdraw(struct kernel_views *vs, struct process *proc)
 {
 	struct kernel_view *v = kernel_view_of(proc);
@@ -330,11 +335,12 @@ static void on_unconfirmed(void *arg, struct published *p, uint64_t when)
 		return;
 	/* If new code is mapped there, its record is read soon. Otherwise /proc says what is
 	 * mapped. */
-	if (v->covered < when) {
+	if (v->covered < when && v->read < when + RECORD_NS) {
 		if (vs->as_of < when + RECORD_NS || vs->as_of < v->reread + REREAD_NS)
 			return;
 		v->reread = vs->as_of;
-		vs->reread(vs->arg, proc);
+		if (!vs->reread(vs->arg, proc))
+			return;
 		v->dirty = false;
 		publish(vs, proc);
 	}

@@ -32,7 +32,8 @@ struct kernel_view {
 	bool dirty;               /* what is published is out of date */
 	uint32_t ready;           /* mappings whose file was ready when it was published */
 	uint64_t no_room;         /* VIEW_NO_ROOM: when publishing failed */
-	uint64_t reread;          /* when /proc was last read because of VIEW_CHANGED */
+	uint64_t reread;          /* when /proc was last to be read because of VIEW_CHANGED */
+	uint64_t read;            /* its mappings are at least as new as this */
 	uint64_t covered;         /* when code was last covered by other code; 0: never */
 	uint32_t covered_version; /* published then; stacks of older versions and .. */
 	/* .. of this version may be wrong if they have code of these files */
@@ -48,8 +49,9 @@ struct kernel_views {
 	struct process_table *processes;
 	struct claims *claims;
 	struct files *files;
-	bool (*selected)(void *arg, pid_t pid);          /* is it sampled? NULL: all are */
-	void (*reread)(void *arg, struct process *proc); /* reads its mappings from /proc */
+	bool (*selected)(void *arg, pid_t pid); /* is it sampled? NULL: all are */
+	/* Reads its mappings from /proc. false: later, with kernel_view_was_read(). */
+	bool (*reread)(void *arg, struct process *proc);
 	void *arg;
 
 	bool dirty;       /* a process may be */
@@ -83,6 +85,8 @@ void kernel_view_sampled(struct kernel_views *, struct process *);
 void kernel_view_covered(struct kernel_views *, struct process *, uint64_t since, uint32_t file);
 /* A walk in user space stepped code in this memory without a file. */
 void kernel_view_stepped(struct kernel_views *, struct process *, const struct process_mapping *);
+/* The mappings of the process are those of this time or later. */
+void kernel_view_was_read(struct process *, uint64_t time);
 /* The process exec'ed, exited, or its pid is used again. */
 void kernel_view_withdraw(struct kernel_views *, struct process *);
 /* Was a stack of this time unwound over mappings that were replaced by then? process and version

@@ -16,8 +16,10 @@
 
 static void on_process_forked(void *arg, const struct process *parent, struct process *child)
 {
+	const struct followed *from = followed_of((struct process *)parent);
+
 	(void)arg;
-	followed_of(child)->scan = followed_of((struct process *)parent)->scan;
+	followed_of(child)->scan = from->reading ? 0 : from->scan;
 	kernel_view_forked(parent, child);
 }
 
@@ -29,9 +31,9 @@ static void on_process_freed(void *arg, struct process *proc)
 	kernel_view_freed(&p->views, proc);
 }
 
-static void reread(void *arg, struct process *proc)
+static bool reread(void *arg, struct process *proc)
 {
-	pipeline_reread(arg, proc);
+	return pipeline_reread(arg, proc);
 }
 
 static void on_claims(void *arg, struct process *proc)
@@ -46,7 +48,7 @@ static bool is_selected(void *arg, pid_t pid)
 	struct pipeline *p = arg;
 	struct process *proc = process_find(p->processes, pid);
 
-	if (proc && followed_of(proc)->paused)
+	if (proc && (followed_of(proc)->paused || followed_of(proc)->awaited))
 		return false;
 	return !p->o.selected || p->o.selected(p->o.arg, pid);
 }
@@ -65,6 +67,8 @@ static int open_parts(struct pipeline *p, const struct plugin_set *unwinders)
 		r = files_new(&p->files, p->worker, unwinders);
 	if (!r)
 		r = process_table_new(&p->processes, &owner);
+	if (!r && p->o.background)
+		r = maps_reader_new(&p->reader, PROCESS_MAX_MAPPINGS);
 	return r;
 }
 
@@ -107,6 +111,8 @@ void pipeline_free(struct pipeline *p)
 {
 	if (!p)
 		return;
+	maps_reader_free(p->reader);
+	maps_answer_free(p->answer);
 	waiting_fini(&p->waiting);
 	for (uint32_t i = 0; i < PIPELINE_SLOTS; i++)
 		collector_free(p->slots[i]);
@@ -161,6 +167,11 @@ bool pipeline_may_start(struct pipeline *p, pid_t pid)
 bool pipeline_has_unpublished(const struct pipeline *p)
 {
 	return kernel_views_are_unpublished(&p->views);
+}
+
+bool pipeline_is_behind(const struct pipeline *p)
+{
+	return p->behind;
 }
 
 bool pipeline_is_pending(const struct pipeline *p)
@@ -224,7 +235,7 @@ static bool is_needed(void *arg, struct process *proc)
 {
 	struct pipeline *p = arg;
 
-	return claims_is_marked(p->claims, proc->id) || waiting_has(&p->waiting, proc);
+	return claims_is_marked(p->claims, proc->id) || followed_of(proc)->waiting_bytes;
 }
 
 /* Drops the files that nothing has used for a while; all unused files if there are very many. */

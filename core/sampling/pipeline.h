@@ -43,6 +43,8 @@ struct pipeline_options {
 	void *arg;
 	uint64_t waiting_bytes;  /* cap of samples that wait for tables; 0: 128 MiB */
 	struct bpf_sampler *bpf; /* borrowed; NULL: none */
+	/* Mappings are read from /proc by threads, as a target can keep who reads them waiting. */
+	bool background;
 };
 
 struct pipeline_stats {
@@ -73,10 +75,18 @@ void pipeline_free(struct pipeline *); /* before the BPF sampler is closed; NULL
 /* The handlers for a perf stream; valid as long as the pipeline. */
 const struct perf_stream_handlers *pipeline_handlers(struct pipeline *);
 
-/* Reads the mappings of a running process from /proc. 0 or -errno. */
+/* Reads the mappings of a running process from /proc; with `background`, has them read. 0 or
+ * -errno. */
 int pipeline_scan(struct pipeline *, pid_t pid);
-/* Unwinds the samples whose tables have been made. After worker_dispatch(). */
+/* Takes what was read in the background, for a few milliseconds. */
+void pipeline_take_mappings(struct pipeline *);
+/* Readable while pipeline_take_mappings() has work; -1: without `background`. */
+int pipeline_mappings_fd(const struct pipeline *);
+/* Unwinds the samples whose tables have been made. After worker_dispatch(). With `background` it
+ * ends after a few milliseconds. */
 void pipeline_retry(struct pipeline *);
+/* Is pipeline_retry() to be called again, after others had their turn? */
+bool pipeline_is_behind(const struct pipeline *);
 /* Publishes to the BPF sampler what changed. After records were drained. as_of: the perf stream's
  * horizon; 0: no records were read yet. */
 void pipeline_update(struct pipeline *, uint64_t as_of);

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes, threads and mappings: from sideband records, and from /proc where there are none. */
+/* Processes, threads and mappings, from sideband records. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "sampling/budget.h"
 #include "sampling/pipeline_state.h"
-#include "worker/opener.h"
 
-#define PAUSE_NS 1000000000ull /* between two scans after losses, at least */
-#define MOST_PAUSE_NS (16 * PAUSE_NS)
-#define RETRY_NS (PAUSE_NS / 5)
-#define MOST_RETRY_NS (64 * PAUSE_NS)
+#define RETRY_NS 200000000ull
+#define MOST_RETRY_NS 64000000000ull
 
 /* ---- mappings ---- */
 
@@ -54,7 +50,7 @@ static bool has_same(struct process *proc, const struct process_mapping *to)
 
 /* A file could not be opened for a reason that passes: the mappings are read again at a sample a
  * moment later, and then ever more rarely. */
-static void retry_later(struct process *proc)
+void pipeline_retry_later(struct process *proc)
 {
 	struct followed *f = followed_of(proc);
 
@@ -66,8 +62,8 @@ static void retry_later(struct process *proc)
 	f->retry_ns = clock_now() + f->retry_pause_ns;
 }
 
-static void map(struct pipeline *p, struct process *proc, uint64_t since,
-		const struct procfs_mapping *m)
+void pipeline_map(struct pipeline *p, struct process *proc, uint64_t since,
+		  const struct procfs_mapping *m)
 {
 	struct process_mapping to = {
 		.lo = m->lo,
@@ -86,7 +82,7 @@ static void map(struct pipeline *p, struct process *proc, uint64_t since,
 	}
 	if (p->files->later) {
 		p->files->later = false;
-		retry_later(proc);
+		pipeline_retry_later(proc);
 	}
 	/* The kernel maps a new program's executable before its loader. */
 	if (!*proc->name && to.file && *m->name == '/') {
@@ -118,7 +114,7 @@ static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_m
 	if (!proc || !budget_allows(p, proc, clock_now()))
 		return;
 	began = budget_begin();
-	map(p, proc, time, m);
+	pipeline_map(p, proc, time, m);
 	budget_add(p, proc, began);
 }
 
@@ -185,7 +181,7 @@ static void on_lost(void *arg, uint64_t records)
 
 	p->stats.lost_records += records;
 	p->rescan.due = true; /* records of mappings may have been among them */
-	p->rescan.pause_ns = PAUSE_NS;
+	p->rescan.pause_ns = PIPELINE_PAUSE_NS;
 	if (p->o.lost)
 		p->o.lost(p->o.arg);
 }
@@ -197,120 +193,5 @@ void pipeline_set_process_handlers(struct pipeline *p)
 	p->handlers.forked = on_forked;
 	p->handlers.exited = on_exited;
 	p->handlers.lost = on_lost;
-	p->rescan = (struct rescan){.number = 1, .pause_ns = PAUSE_NS};
-}
-
-/* ---- /proc ---- */
-
-struct scan {
-	struct pipeline *p;
-	struct process *proc;
-	char exe[4096];
-};
-
-/* The executable is read first, because it gives the process its name. */
-static int scan_executable(void *arg, const struct procfs_mapping *m)
-{
-	struct scan *s = arg;
-
-	if (!strcmp(m->name, s->exe))
-		map(s->p, s->proc, 0, m);
-	return followed_of(s->proc)->paused != 0;
-}
-
-static int scan_mapping(void *arg, const struct procfs_mapping *m)
-{
-	struct scan *s = arg;
-
-	map(s->p, s->proc, 0, m);
-	return followed_of(s->proc)->paused != 0;
-}
-
-static int scan_thread(void *arg, pid_t tid)
-{
-	struct scan *s = arg;
-	char comm[16];
-
-	if (!procfs_comm(s->proc->pid, tid, comm))
-		process_thread_comm(s->p->processes, tid, comm);
-	return 0;
-}
-
-int pipeline_scan(struct pipeline *p, pid_t pid)
-{
-	struct scan s = {.p = p, .proc = process_get(p->processes, pid)};
-	char path[64];
-	int r;
-
-	if (!s.proc) {
-		p->rescan.due = true;
-		return -ENOMEM;
-	}
-	followed_of(s.proc)->scan = p->rescan.number;
-	s.proc->started = true;
-	procfs_comm(pid, pid, s.proc->comm);
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	if (readlink(path, s.exe, sizeof(s.exe) - 1) > 0)
-		procfs_each_mapping(pid, scan_executable, &s);
-	procfs_each_thread(pid, scan_thread, &s);
-	r = procfs_each_mapping(pid, scan_mapping, &s);
-	p->rescan.due |= r == -ENOMEM;
-	return r;
-}
-
-/* Losses come in bursts, so not each of them makes all processes be scanned; and as long as there
- * is no memory for it they are scanned ever more rarely. */
-static void raise_number(struct rescan *r, uint64_t now)
-{
-	if (!r->due || now <= r->time + r->pause_ns)
-		return;
-	r->due = false;
-	r->pause_ns = now < r->time + 2 * r->pause_ns + PAUSE_NS ? r->pause_ns * 2 : PAUSE_NS;
-	if (r->pause_ns > MOST_PAUSE_NS)
-		r->pause_ns = MOST_PAUSE_NS;
-	r->time = now;
-	r->number++;
-}
-
-void pipeline_scan_if_due(struct pipeline *p, struct process *proc)
-{
-	raise_number(&p->rescan, p->time);
-	if (budget_end_pause(p, proc, clock_now())) {
-		uint64_t began = budget_begin();
-
-		pipeline_scan(p, proc->pid);
-		budget_add_reading(p, began);
-	}
-	if (followed_of(proc)->paused)
-		return;
-	if (followed_of(proc)->retry_ns && clock_now() >= followed_of(proc)->retry_ns) {
-		followed_of(proc)->retry_ns = 0;
-		followed_of(proc)->scan = 0;
-	}
-	if (followed_of(proc)->scan < p->rescan.number)
-		pipeline_scan(p, proc->pid);
-}
-
-static int see_mapping(void *arg, const struct procfs_mapping *m)
-{
-	struct scan *s = arg;
-	struct process_mapping *now;
-
-	map(s->p, s->proc, 0, m);
-	if (followed_of(s->proc)->paused)
-		return 1;
-	now = process_mapping(s->proc, m->lo);
-	if (now)
-		now->seen = true;
-	return 0;
-}
-
-void pipeline_reread(struct pipeline *p, struct process *proc)
-{
-	struct scan s = {.p = p, .proc = proc};
-
-	for (uint32_t i = 0; i < proc->n; i++)
-		proc->mappings[i].seen = false;
-	if (!procfs_each_mapping(proc->pid, see_mapping, &s))
-		process_drop_unseen(proc, p->views.as_of);
+	p->rescan = (struct rescan){.number = 1, .pause_ns = PIPELINE_PAUSE_NS};
 }

@@ -10,6 +10,7 @@
 
 /* A sample waits for tables and steps so long at most. */
 #define WAIT_NS 20000000000ull
+#define SLICE_NS 5000000ull /* of pipeline_retry() */
 
 /* Why a language unwinder stopped the walk in the kernel, so that its frames are missing from the
  * walk in user space. NULL: none did. */
@@ -120,13 +121,14 @@ static void on_sample(void *arg, const struct sample *s)
 	comm = process_comm(p->processes, proc, s->tid);
 	if (followed_of(proc)->paused)
 		pipeline_clear_walk(p, LOSS_TOO_MANY_MAPPINGS);
-	else
+	else if (!followed_of(proc)->awaited)
 		walk_stack(&p->walker, proc, s, true, &steps, &p->walk);
-	if (p->walk.waiting) {
+	if (p->walk.waiting || followed_of(proc)->awaited) {
 		w = waiting_add(&p->waiting, proc, &followed_of(proc)->waiting_bytes, s, &route,
 				comm);
 		if (w) {
 			w->steps = steps;
+			w->file = p->walk.waiting ? p->walk.waiting->id : 0;
 			return;
 		}
 		walk_stack(&p->walker, proc, s, false, &steps, &p->walk);
@@ -140,7 +142,13 @@ static void on_sample(void *arg, const struct sample *s)
 
 static bool walk_waiting(struct pipeline *p, struct waiting *w, bool wait)
 {
-	walk_stack(&p->walker, w->process, &w->sample, wait, &w->steps, &p->walk);
+	if (wait && followed_of(w->process)->awaited)
+		return false;
+	if (followed_of(w->process)->paused)
+		pipeline_clear_walk(p, LOSS_TOO_MANY_MAPPINGS);
+	else
+		walk_stack(&p->walker, w->process, &w->sample, wait, &w->steps, &p->walk);
+	w->file = p->walk.waiting ? p->walk.waiting->id : 0;
 	if (p->walk.waiting)
 		return false;
 	pipeline_add(p, w->process, &w->sample, &w->route, w->comm);
@@ -153,17 +161,26 @@ struct retry {
 	struct pipeline *pipeline;
 	bool files;
 	uint64_t oldest_ns;
+	uint64_t until; /* further samples wait for the next call */
 };
+
+static bool is_pending(const struct pipeline *p, uint32_t file)
+{
+	const struct file *f = file < p->files->n ? p->files->all[file] : NULL;
+
+	return file && f && f->state == FILE_PENDING;
+}
 
 static bool retry(void *arg, struct waiting *w)
 {
 	const struct retry *r = arg;
+	struct pipeline *p = r->pipeline;
+	bool old = w->sample.time < r->oldest_ns;
 
-	if (w->sample.time < r->oldest_ns)
-		return walk_waiting(r->pipeline, w, false);
-	if (w->steps ? w->steps->pending : !r->files)
+	if (!old && (w->steps ? w->steps->pending : !r->files || is_pending(p, w->file)))
 		return false;
-	return walk_waiting(r->pipeline, w, true);
+	p->behind = p->behind || clock_now() > r->until;
+	return !p->behind && walk_waiting(p, w, !old);
 }
 
 static bool finish(void *arg, struct waiting *w)
@@ -175,13 +192,17 @@ void pipeline_retry(struct pipeline *p)
 {
 	uint64_t now = clock_now();
 	struct retry r = {.pipeline = p,
-			  .files = p->answers != p->files->answers,
-			  .oldest_ns = now > WAIT_NS ? now - WAIT_NS : 0};
+			  .files = p->answers != p->files->answers || p->scanned,
+			  .oldest_ns = now > WAIT_NS ? now - WAIT_NS : 0,
+			  .until = p->o.background ? now + SLICE_NS : UINT64_MAX};
 
+	r.files |= p->behind;
 	if (!p->waiting.first || (!r.files && p->step_answers == p->walker.answers &&
 				  p->waiting.first->sample.time >= r.oldest_ns))
 		return;
+	p->behind = false;
 	p->answers = p->files->answers;
+	p->scanned = false;
 	p->step_answers = p->walker.answers;
 	waiting_each(&p->waiting, retry, &r);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* struct pipeline, for pipeline.c, pipeline_processes.c (mappings), pipeline_samples.c (samples),
- * pipeline_records.c (stacks that were unwound in the kernel) and build_profile.c only. */
+/* struct pipeline, for pipeline.c, pipeline_processes.c and pipeline_scan.c (mappings),
+ * pipeline_samples.c (samples), pipeline_records.c (stacks that were unwound in the kernel) and
+ * build_profile.c only. */
 #ifndef SAMPLING_PIPELINE_STATE_H
 #define SAMPLING_PIPELINE_STATE_H
 
+#include "process/maps_reader.h"
 #include "sampling/collector.h"
 #include "sampling/kernel_view.h"
 #include "sampling/pipeline.h"
@@ -27,6 +29,12 @@ struct followed {
 	uint64_t waiting_bytes;  /* of samples of it that wait */
 	uint64_t retry_ns;       /* its mappings are read again at a sample after this; 0: never */
 	uint64_t retry_pause_ns; /* how long after the last such reading */
+
+	/* Of pipeline_scan.c. */
+	bool reading; /* its mappings are being read by another thread */
+	bool again;   /* after that they are to be read again */
+	bool awaited; /* they are not known yet: nothing is unwound over them */
+	bool rereads; /* those that were not read are to be dropped */
 
 	/* Of budget.c. */
 	uint64_t paused; /* since when; 0: it is not. CLOCK_MONOTONIC ns */
@@ -56,6 +64,11 @@ struct pipeline {
 	struct rescan rescan;
 	struct time_used mapping;    /* for records of mappings, of all processes */
 	struct time_used reading;    /* for mappings of paused processes */
+	struct maps_reader *reader;  /* NULL: mappings are read at once */
+	struct maps_answer *answer;  /* that is being taken; NULL: none */
+	uint32_t taken;              /* mappings of it */
+	bool scanned;                /* since waiting samples were last retried */
+	bool behind;                 /* samples that could be unwound wait, for lack of time */
 	uint64_t time;               /* of the newest sample, CLOCK_MONOTONIC ns */
 	pid_t unrecorded;            /* an emission of this thread's next stack was lost; 0: none */
 	uint32_t answers;            /* of the worker, when waiting samples were last retried */
@@ -71,11 +84,22 @@ static inline struct followed *followed_of(struct process *p)
 
 /* ---- pipeline_processes.c ---- */
 
+#define PIPELINE_PAUSE_NS 1000000000ull /* between two scans after losses, at least */
+
 void pipeline_set_process_handlers(struct pipeline *);
+/* The process has this mapping since then; 0: since before it was known. */
+void pipeline_map(struct pipeline *, struct process *, uint64_t since,
+		  const struct procfs_mapping *);
+/* Its mappings are to be read again, a moment later. */
+void pipeline_retry_later(struct process *);
+
+/* ---- pipeline_scan.c ---- */
+
 /* Reads the process's mappings, if records were lost since they were read last. */
 void pipeline_scan_if_due(struct pipeline *, struct process *);
-/* Reads the process's mappings and removes those that are not in /proc. */
-void pipeline_reread(struct pipeline *, struct process *);
+/* Reads the process's mappings and removes those that are not in /proc. false: that is done later,
+ * and kernel_view_was_read() is called. */
+bool pipeline_reread(struct pipeline *, struct process *);
 
 /* ---- pipeline_samples.c ---- */
 

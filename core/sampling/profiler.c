@@ -176,6 +176,7 @@ static int open_pipeline(struct profiler *p, const struct profiler_options *o)
 		.arg = o->arg,
 		.waiting_bytes = o->waiting_bytes,
 		.bpf = p->bpf,
+		.background = o->dynamic,
 	};
 	int r;
 
@@ -294,6 +295,15 @@ void profiler_drain(struct profiler *p, uint64_t until_ns)
 void profiler_dispatch(struct profiler *p)
 {
 	worker_dispatch(p->worker);
+	pipeline_retry(p->pipeline);
+}
+
+void profiler_take_mappings(struct profiler *p)
+{
+	pipeline_take_mappings(p->pipeline);
+	/* The first call publishes the mappings, the second confirms them. */
+	for (int i = 0; i < 2; i++)
+		pipeline_update(p->pipeline, perf_stream_horizon(p->stream));
 	pipeline_retry(p->pipeline);
 }
 

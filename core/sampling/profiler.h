@@ -106,6 +106,8 @@ void profiler_prepare_held(struct profiler *);
 
 /* Sampling begins, or goes on; held: not needed, the exec enables the events. 0 or -errno. */
 int profiler_enable(struct profiler *);
+/* Takes mappings that were read in the background: when pipeline_mappings_fd() is readable. */
+void profiler_take_mappings(struct profiler *);
 /* No more samples are taken. profiler_enable() undoes it. */
 int profiler_disable(struct profiler *);
 /* Hands all records that are due and older than until_ns (CLOCK_MONOTONIC; UINT64_MAX: all that

@@ -90,14 +90,6 @@ void waiting_each(struct waiting_queue *q, bool (*done)(void *arg, struct waitin
 	}
 }
 
-bool waiting_has(const struct waiting_queue *q, const struct process *proc)
-{
-	for (const struct waiting *w = q->first; w; w = w->next)
-		if (w->process == proc)
-			return true;
-	return false;
-}
-
 uint64_t waiting_count(const struct waiting_queue *q)
 {
 	uint64_t n = 0;

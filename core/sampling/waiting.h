@@ -18,6 +18,7 @@ struct waiting {
 	struct pipeline_route route;
 	char comm[16];            /* the thread's name, which it may take with it when it exits */
 	struct walk_steps *steps; /* owned; NULL: none */
+	uint32_t file;            /* id of the file whose table is missing; 0: none */
 	struct sample sample;     /* its pointers point behind this struct */
 	uint64_t bytes;           /* of this struct and what is behind it */
 };
@@ -37,7 +38,6 @@ struct waiting *waiting_add(struct waiting_queue *, struct process *, uint64_t *
 			    const struct sample *, const struct pipeline_route *, const char *comm);
 /* Hands over all samples in order, and removes those for which done() returns true. */
 void waiting_each(struct waiting_queue *, bool (*done)(void *arg, struct waiting *), void *arg);
-bool waiting_has(const struct waiting_queue *, const struct process *);
 uint64_t waiting_count(const struct waiting_queue *);
 /* No sample goes to this slot any more. */
 void waiting_drop_slot(struct waiting_queue *, uint32_t slot);

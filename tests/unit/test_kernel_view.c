@@ -24,13 +24,15 @@ struct world {
 	struct process *p;
 	struct kernel_view *v;
 	int rereads;
+	bool later; /* what is read comes later */
 	bool refused;
 };
 
-static void reread(void *arg, struct process *p)
+static bool reread(void *arg, struct process *p)
 {
 	(void)p;
 	((struct world *)arg)->rereads++;
+	return !((struct world *)arg)->later;
 }
 
 static bool selected(void *arg, pid_t pid)
@@ -164,6 +166,30 @@ TEST(a_range_that_changed)
 	kernel_views_update(&w.views, when + SECOND);
 	CHECK(w.v->state == VIEW_PUBLISHED && w.rereads == 1);
 	CHECK(chunk_of(&w)->as_of >= when);
+	world_free(&w);
+}
+
+TEST(mappings_that_are_read_later)
+{
+	uint64_t when;
+	struct world w;
+
+	world_new(&w);
+	update(&w);
+	w.later = true;
+	when = give_out(&w);
+	kernel_views_update(&w.views, when + SECOND);
+	kernel_views_update(&w.views, when + SECOND + 1);
+	CHECK(w.v->state == VIEW_CHANGED && w.rereads == 1);
+	/* a reading from before the change says nothing */
+	kernel_view_was_read(w.p, when - 1);
+	kernel_views_update(&w.views, when + SECOND + 2);
+	CHECK(w.v->state == VIEW_CHANGED && w.rereads == 1);
+	kernel_view_was_read(w.p, when + SECOND);
+	kernel_view_mark_dirty(&w.views, w.p);
+	for (int i = 3; i < 5; i++)
+		kernel_views_update(&w.views, when + SECOND + (uint64_t)i);
+	CHECK(w.v->state == VIEW_PUBLISHED && w.rereads == 1 && chunk_of(&w)->as_of >= when);
 	world_free(&w);
 }
 

@@ -340,7 +340,7 @@ TEST(mappings_are_counted_and_bounded)
 	CHECK(!child->n && process_largest(t) == p);
 	CHECK_INT(process_mappings(t), PROCESS_MAX_MAPPINGS);
 	p->mappings[7].seen = p->mappings[9].seen = true;
-	process_drop_unseen(p, 0);
+	process_drop_unseen(p, 0, UINT64_MAX);
 	CHECK_INT(process_mappings(t), 2);
 	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 142, .hi = 145}), 0);
 	CHECK_INT(process_mappings(t), 4); /* it splits another */

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads: everything in struct maps_reader is under the lock, but `most`, and `event`, which does
+ * not change. An answer belongs to its thread until it is put, then to who takes it. The struct is
+ * freed by the last of its owner and its threads: a thread may be stuck when the owner ends.
+ */
+#include "process/maps_reader.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define END_NS 100000000u /* threads that wait for nothing end in this time */
+
+struct maps_reader {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	int event;
+	uint32_t most;
+	bool ending, owned;
+	uint32_t threads, idle;
+	struct maps_answer *queue, **queue_last; /* the oldest first */
+	uint32_t waiting, running;
+	uint32_t users[MAPS_READER_THREADS]; /* 1 + whose process is read now; 0: none's */
+	struct maps_answer *done, **done_last;
+	uint64_t bytes; /* of answers in `done` */
+};
+
+/* ---- a reading ---- */
+
+static int grow(void **at, uint32_t n, uint32_t most, size_t size)
+{
+	void *grown;
+
+	/* Full at 16 and each doubling. */
+	if (n && (n < 16 || n & (n - 1)))
+		return 0;
+	if (n >= most)
+		return -E2BIG;
+	grown = realloc(*at, (n < 16 ? 16 : 2 * (size_t)n) * size);
+	if (!grown)
+		return -ENOMEM;
+	*at = grown;
+	return 0;
+}
+
+/* Names are kept as positions in the text, which moves, until set_names(). */
+static int keep_name(struct maps_answer *a, const char *name, uint32_t *room)
+{
+	uint32_t len = (uint32_t)strlen(name) + 1;
+	const struct procfs_mapping *last = a->n ? &a->mappings[a->n - 1] : NULL;
+	struct procfs_mapping *m = &a->mappings[a->n];
+	char *grown;
+
+	if (last && !strcmp(a->text + (uintptr_t)last->name, name)) {
+		m->name = last->name;
+		return 0;
+	}
+	if (len > MAPS_READER_TEXT - a->ntext)
+		return -E2BIG;
+	if (a->ntext + len > *room) {
+		*room = 2 * *room > a->ntext + len ? 2 * *room : a->ntext + len;
+		grown = realloc(a->text, *room);
+		if (!grown)
+			return -ENOMEM;
+		a->text = grown;
+	}
+	memcpy(a->text + a->ntext, name, len);
+	m->name = (const char *)(uintptr_t)a->ntext;
+	a->ntext += len;
+	return 0;
+}
+
+struct reading {
+	struct maps_answer *a;
+	uint32_t most, room;
+};
+
+static int keep_mapping(void *arg, const struct procfs_mapping *m)
+{
+	struct reading *r = arg;
+	struct maps_answer *a = r->a;
+	int err = a->n == r->most
+			  ? -E2BIG
+			  : grow((void **)&a->mappings, a->n, r->most, sizeof(*a->mappings));
+
+	if (err)
+		return err;
+	a->mappings[a->n] = *m;
+	err = keep_name(a, m->name, &r->room);
+	a->n += !err;
+	return err;
+}
+
+static int keep_thread(void *arg, pid_t tid)
+{
+	struct maps_answer *a = arg;
+	struct maps_thread t = {.tid = tid};
+
+	if (procfs_comm(a->pid, tid, t.comm))
+		return 0;
+	if (grow((void **)&a->threads, a->nthreads, MAPS_READER_NAMED, sizeof(*a->threads)))
+		return 1;
+	a->threads[a->nthreads++] = t;
+	return 0;
+}
+
+/* Its text begins with the path of the executable. */
+static int keep_exe(struct maps_answer *a, uint32_t *room)
+{
+	char path[64], *exe = malloc(PATH_MAX);
+	ssize_t n;
+
+	if (!exe)
+		return -ENOMEM;
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)a->pid);
+	n = readlink(path, exe, PATH_MAX - 1);
+	exe[n < 0 ? 0 : n] = '\0';
+	a->text = exe;
+	a->ntext = (uint32_t)strlen(exe) + 1;
+	*room = PATH_MAX;
+	return 0;
+}
+
+static void read_process(struct maps_answer *a, uint32_t most)
+{
+	struct reading r = {.a = a, .most = most};
+	uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	a->err = keep_exe(a, &r.room);
+	if (!a->err) {
+		procfs_comm(a->pid, a->pid, a->comm);
+		procfs_each_thread(a->pid, keep_thread, a);
+		a->err = procfs_each_mapping(a->pid, keep_mapping, &r);
+	}
+	for (uint32_t i = 0; i < a->n; i++)
+		a->mappings[i].name = a->text + (uintptr_t)a->mappings[i].name;
+	a->exe = a->text ? a->text : "";
+	a->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+}
+
+static uint64_t bytes_of(const struct maps_answer *a)
+{
+	return sizeof(*a) + a->n * sizeof(*a->mappings) + a->nthreads * sizeof(*a->threads) +
+	       a->ntext;
+}
+
+void maps_answer_free(struct maps_answer *a)
+{
+	if (!a)
+		return;
+	free(a->mappings);
+	free(a->threads);
+	free(a->text);
+	free(a);
+}
+
+/* ---- the threads ---- */
+
+static uint32_t of_user(const struct maps_reader *r, uint32_t user)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < MAPS_READER_THREADS; i++)
+		n += r->users[i] == user + 1;
+	return n;
+}
+
+/* Takes the oldest request of a user who may have another reading. *place: of the user in `users`.
+ * NULL: there is none. */
+static struct maps_answer *take_request(struct maps_reader *r, uint32_t *place)
+{
+	struct maps_answer **at = &r->queue, *a;
+
+	while (*at && of_user(r, (*at)->user) >= ((*at)->user ? 1 : MAPS_READER_THREADS - 1))
+		at = &(*at)->next;
+	a = *at;
+	if (!a)
+		return NULL;
+	*at = a->next;
+	if (!*at)
+		r->queue_last = at;
+	r->waiting--;
+	for (*place = 0; r->users[*place]; ++*place)
+		;
+	r->users[*place] = a->user + 1;
+	return a;
+}
+
+static void put_answer(struct maps_reader *r, struct maps_answer *a)
+{
+	uint64_t one = 1;
+
+	a->next = NULL;
+	*r->done_last = a;
+	r->done_last = &a->next;
+	r->bytes += bytes_of(a);
+	(void)!write(r->event, &one, sizeof(one));
+}
+
+static void free_all(struct maps_reader *r)
+{
+	for (struct maps_answer *a = r->queue, *next; a; a = next) {
+		next = a->next;
+		maps_answer_free(a);
+	}
+	for (struct maps_answer *a = r->done, *next; a; a = next) {
+		next = a->next;
+		maps_answer_free(a);
+	}
+	close(r->event);
+	pthread_cond_destroy(&r->changed);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+static void *thread(void *arg)
+{
+	struct maps_reader *r = arg;
+	struct maps_answer *a;
+	uint32_t place;
+	bool last;
+
+	pthread_mutex_lock(&r->lock);
+	while (!r->ending) {
+		a = r->bytes < MAPS_READER_UNREAD_BYTES ? take_request(r, &place) : NULL;
+		if (!a) {
+			r->idle++;
+			pthread_cond_wait(&r->changed, &r->lock);
+			r->idle--;
+			continue;
+		}
+		r->running++;
+		pthread_mutex_unlock(&r->lock);
+		read_process(a, r->most);
+		pthread_mutex_lock(&r->lock);
+		r->running--;
+		r->users[place] = 0;
+		put_answer(r, a);
+		pthread_cond_signal(&r->changed); /* another process of the user may be read */
+	}
+	last = !--r->threads && !r->owned;
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+	if (last)
+		free_all(r);
+	return NULL;
+}
+
+/* With all signals blocked: they are the control thread's. */
+static int start_thread(struct maps_reader *r)
+{
+	pthread_attr_t detached;
+	sigset_t all, before;
+	pthread_t t;
+	int err;
+
+	sigfillset(&all);
+	pthread_attr_init(&detached);
+	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&t, &detached, thread, r);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&detached);
+	r->threads += !err;
+	return -err;
+}
+
+/* ---- for the owner ---- */
+
+int maps_reader_new(struct maps_reader **ret, uint32_t most)
+{
+	struct maps_reader *r = calloc(1, sizeof(*r));
+	pthread_condattr_t monotonic;
+
+	if (!r)
+		return -ENOMEM;
+	r->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (r->event < 0) {
+		free(r);
+		return -errno;
+	}
+	r->most = most;
+	r->owned = true;
+	r->queue_last = &r->queue;
+	r->done_last = &r->done;
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&r->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	*ret = r;
+	return 0;
+}
+
+void maps_reader_free(struct maps_reader *r)
+{
+	uint64_t end = clock_now() + END_NS;
+	struct timespec until = {(time_t)(end / 1000000000u), (long)(end % 1000000000u)};
+	bool last;
+
+	if (!r)
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->ending = true;
+	pthread_cond_broadcast(&r->changed);
+	while (r->threads && !pthread_cond_timedwait(&r->changed, &r->lock, &until))
+		;
+	r->owned = false;
+	last = !r->threads;
+	pthread_mutex_unlock(&r->lock);
+	if (last)
+		free_all(r);
+}
+
+static uint32_t user_of(pid_t pid)
+{
+	struct procfs_status status;
+
+	return procfs_status(pid, &status) ? UINT32_MAX - 1 : status.uid;
+}
+
+int maps_reader_request(struct maps_reader *r, pid_t pid, uint64_t id)
+{
+	struct maps_answer *a = calloc(1, sizeof(*a));
+	int err = 0;
+
+	if (!a)
+		return -ENOMEM;
+	*a = (struct maps_answer){
+		.pid = pid, .id = id, .user = user_of(pid), .requested_ns = clock_now()};
+	pthread_mutex_lock(&r->lock);
+	if (r->waiting == MAPS_READER_WAITING)
+		err = -EBUSY;
+	else if (r->idle <= r->waiting && r->threads < MAPS_READER_THREADS)
+		err = start_thread(r);
+	if (err && err != -EBUSY && r->threads)
+		err = 0; /* another thread takes it */
+	if (!err) {
+		*r->queue_last = a;
+		r->queue_last = &a->next;
+		r->waiting++;
+		pthread_cond_signal(&r->changed);
+	}
+	pthread_mutex_unlock(&r->lock);
+	if (err)
+		maps_answer_free(a);
+	return err;
+}
+
+struct maps_answer *maps_reader_take(struct maps_reader *r)
+{
+	struct maps_answer *a;
+	uint64_t n;
+
+	pthread_mutex_lock(&r->lock);
+	a = r->done;
+	if (a) {
+		r->done = a->next;
+		if (!r->done)
+			r->done_last = &r->done;
+		r->bytes -= bytes_of(a);
+		a->next = NULL;
+		pthread_cond_signal(&r->changed); /* there may be room */
+	}
+	if (!a)
+		(void)!read(r->event, &n, sizeof(n));
+	pthread_mutex_unlock(&r->lock);
+	return a;
+}
+
+int maps_reader_fd(const struct maps_reader *r)
+{
+	return r->event;
+}
+
+uint32_t maps_reader_pending(struct maps_reader *r)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&r->lock);
+	n = r->waiting + r->running;
+	pthread_mutex_unlock(&r->lock);
+	return n;
+}

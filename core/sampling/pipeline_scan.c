@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mappings and names of threads of processes that run already, or of which records were lost: from
+ * /proc. With a reader they are read by other threads and taken later, in slices: meanwhile samples
+ * of a process of which nothing is known wait, and what a record says is newer than what was read.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "sampling/budget.h"
+#include "sampling/pipeline_state.h"
+
+#define MOST_PAUSE_NS (16 * PIPELINE_PAUSE_NS)
+#define SLICE_NS 2000000u /* of pipeline_take_mappings() */
+#define SLICE_CHECK 16u   /* mappings between two looks at the clock */
+
+struct scan {
+	struct pipeline *p;
+	struct process *proc;
+	char exe[4096];
+};
+
+/* ---- at once ---- */
+
+/* The executable is read first, because it gives the process its name. */
+static int scan_executable(void *arg, const struct procfs_mapping *m)
+{
+	struct scan *s = arg;
+
+	if (!strcmp(m->name, s->exe))
+		pipeline_map(s->p, s->proc, 0, m);
+	return followed_of(s->proc)->paused != 0;
+}
+
+static int scan_mapping(void *arg, const struct procfs_mapping *m)
+{
+	struct scan *s = arg;
+
+	pipeline_map(s->p, s->proc, 0, m);
+	return followed_of(s->proc)->paused != 0;
+}
+
+static int scan_thread(void *arg, pid_t tid)
+{
+	struct scan *s = arg;
+	char comm[16];
+
+	if (!procfs_comm(s->proc->pid, tid, comm))
+		process_thread_comm(s->p->processes, tid, comm);
+	return 0;
+}
+
+static int scan_now(struct pipeline *p, struct process *proc)
+{
+	struct scan s = {.p = p, .proc = proc};
+	char path[64];
+	int r;
+
+	procfs_comm(proc->pid, proc->pid, proc->comm);
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)proc->pid);
+	if (readlink(path, s.exe, sizeof(s.exe) - 1) > 0)
+		procfs_each_mapping(proc->pid, scan_executable, &s);
+	procfs_each_thread(proc->pid, scan_thread, &s);
+	r = procfs_each_mapping(proc->pid, scan_mapping, &s);
+	p->rescan.due |= r == -ENOMEM;
+	return r;
+}
+
+static int see_mapping(void *arg, const struct procfs_mapping *m)
+{
+	struct scan *s = arg;
+	struct process_mapping *now;
+
+	pipeline_map(s->p, s->proc, 0, m);
+	if (followed_of(s->proc)->paused)
+		return 1;
+	now = process_mapping(s->proc, m->lo);
+	if (now)
+		now->seen = true;
+	return 0;
+}
+
+static void clear_seen(struct process *proc)
+{
+	for (uint32_t i = 0; i < proc->n; i++)
+		proc->mappings[i].seen = false;
+}
+
+static void reread_now(struct pipeline *p, struct process *proc)
+{
+	struct scan s = {.p = p, .proc = proc};
+
+	clear_seen(proc);
+	if (!procfs_each_mapping(proc->pid, see_mapping, &s))
+		process_drop_unseen(proc, p->views.as_of, UINT64_MAX);
+}
+
+/* ---- by the reader ---- */
+
+static int request(struct pipeline *p, struct process *proc)
+{
+	struct followed *f = followed_of(proc);
+	int r;
+
+	if (f->reading) {
+		f->again = true;
+		return 0;
+	}
+	r = maps_reader_request(p->reader, proc->pid, proc->id);
+	f->reading = !r;
+	f->awaited = !r && !proc->n;
+	if (r)
+		pipeline_retry_later(proc);
+	return r;
+}
+
+/* Did a record that is newer than the reading say what is mapped there? */
+static bool is_older(const struct maps_answer *a, const struct process *proc,
+		     const struct procfs_mapping *m)
+{
+	for (uint32_t i = process_first_above(proc, m->lo);
+	     i < proc->n && proc->mappings[i].lo < m->hi; i++)
+		if (proc->mappings[i].since > a->requested_ns)
+			return true;
+	return false;
+}
+
+static void take_mapping(struct pipeline *p, struct process *proc, const struct maps_answer *a,
+			 const struct procfs_mapping *m)
+{
+	struct process_mapping *now;
+
+	if (is_older(a, proc, m)) {
+		pipeline_retry_later(proc);
+		return;
+	}
+	pipeline_map(p, proc, 0, m);
+	now = followed_of(proc)->paused ? NULL : process_mapping(proc, m->lo);
+	if (now)
+		now->seen = true;
+}
+
+/* Names of threads; the executable is taken first, because it gives the process its name. */
+static void begin_answer(struct pipeline *p, struct process *proc, const struct maps_answer *a)
+{
+	clear_seen(proc);
+	if (*a->comm)
+		memcpy(proc->comm, a->comm, sizeof(proc->comm));
+	for (uint32_t i = 0; i < a->nthreads; i++)
+		process_thread_comm(p->processes, a->threads[i].tid, a->threads[i].comm);
+	for (uint32_t i = 0; i < a->n && !*proc->name; i++)
+		if (!strcmp(a->mappings[i].name, a->exe))
+			take_mapping(p, proc, a, &a->mappings[i]);
+}
+
+static void end_answer(struct pipeline *p, struct process *proc, const struct maps_answer *a)
+{
+	struct followed *f = followed_of(proc);
+	bool again = f->again;
+
+	if (f->rereads && !a->err && !f->paused)
+		process_drop_unseen(proc, p->views.as_of, a->requested_ns);
+	if (f->rereads)
+		kernel_view_was_read(proc, a->requested_ns);
+	p->rescan.due |= a->err == -ENOMEM;
+	f->reading = f->again = f->awaited = f->rereads = false;
+	p->scanned = true;
+	if (a->err == -E2BIG)
+		budget_pause(p, proc, clock_now());
+	kernel_view_mark_dirty(&p->views, proc);
+	if (again && !f->paused)
+		request(p, proc);
+}
+
+/* The process of the answer that is taken. NULL: it is another program's by now. */
+static struct process *process_of(struct pipeline *p, const struct maps_answer *a)
+{
+	struct process *proc = process_by_id(p->processes, a->id);
+
+	return proc && !proc->replaced ? proc : NULL;
+}
+
+/* Takes mappings until that time. true: all. */
+static bool take_answer(struct pipeline *p, struct process *proc, uint64_t until)
+{
+	const struct maps_answer *a = p->answer;
+
+	if (!p->taken)
+		begin_answer(p, proc, a);
+	while (p->taken < a->n && a->err != -E2BIG && !followed_of(proc)->paused) {
+		take_mapping(p, proc, a, &a->mappings[p->taken++]);
+		if (p->taken % SLICE_CHECK == 0 && clock_now() > until)
+			return false;
+	}
+	end_answer(p, proc, a);
+	return true;
+}
+
+void pipeline_take_mappings(struct pipeline *p)
+{
+	uint64_t until = clock_now() + SLICE_NS, began = budget_begin();
+
+	while (p->reader && clock_now() < until) {
+		struct process *proc;
+
+		if (!p->answer) {
+			p->answer = maps_reader_take(p->reader);
+			p->taken = 0;
+		}
+		if (!p->answer)
+			break;
+		proc = process_of(p, p->answer);
+		if (proc && !take_answer(p, proc, until))
+			break;
+		p->reading.ns += p->answer->cpu_ns;
+		maps_answer_free(p->answer);
+		p->answer = NULL;
+	}
+	p->reading.ns += budget_begin() - began;
+}
+
+int pipeline_mappings_fd(const struct pipeline *p)
+{
+	return p->reader ? maps_reader_fd(p->reader) : -1;
+}
+
+/* ---- when ---- */
+
+int pipeline_scan(struct pipeline *p, pid_t pid)
+{
+	struct process *proc = process_get(p->processes, pid);
+
+	if (!proc) {
+		p->rescan.due = true;
+		return -ENOMEM;
+	}
+	followed_of(proc)->scan = p->rescan.number;
+	proc->started = true;
+	return p->reader ? request(p, proc) : scan_now(p, proc);
+}
+
+bool pipeline_reread(struct pipeline *p, struct process *proc)
+{
+	if (!p->reader) {
+		reread_now(p, proc);
+		return true;
+	}
+	if (!followed_of(proc)->reading)
+		followed_of(proc)->rereads = !request(p, proc);
+	return false;
+}
+
+/* Losses come in bursts, so not each of them makes all processes be scanned; and as long as there
+ * is no memory for it they are scanned ever more rarely. */
+static void raise_number(struct rescan *r, uint64_t now)
+{
+	if (!r->due || now <= r->time + r->pause_ns)
+		return;
+	r->due = false;
+	r->pause_ns = now < r->time + 2 * r->pause_ns + PIPELINE_PAUSE_NS ? r->pause_ns * 2
+									  : PIPELINE_PAUSE_NS;
+	if (r->pause_ns > MOST_PAUSE_NS)
+		r->pause_ns = MOST_PAUSE_NS;
+	r->time = now;
+	r->number++;
+}
+
+void pipeline_scan_if_due(struct pipeline *p, struct process *proc)
+{
+	struct followed *f = followed_of(proc);
+
+	raise_number(&p->rescan, p->time);
+	if (budget_end_pause(p, proc, clock_now())) {
+		uint64_t began = budget_begin();
+
+		pipeline_scan(p, proc->pid);
+		budget_add_reading(p, began);
+	}
+	if (f->paused)
+		return;
+	if (f->retry_ns && clock_now() >= f->retry_ns) {
+		f->retry_ns = 0;
+		f->scan = 0;
+	}
+	if (f->scan < p->rescan.number)
+		pipeline_scan(p, proc->pid);
+}
