@@ -10,6 +10,7 @@
 #define KERNEL_TYPE __attribute__((preserve_access_index))
 
 struct cfs_rq;
+struct css_set;
 
 struct sched_entity {
 	__u64 exec_start; /* of the idle task: when it was put on its CPU (6.8) */
@@ -34,9 +35,11 @@ struct thread_struct {
 
 struct task_struct {
 	int pid, tgid; /* ids of the thread and of its process */
+	struct task_struct *real_parent;
 	void *stack;
 	struct sched_entity se;
 	struct thread_struct thread;
+	struct css_set *cgroups; /* with CONFIG_CGROUPS */
 } KERNEL_TYPE;
 
 struct vm_unmapped_area_info {
@@ -86,6 +89,7 @@ static struct task_struct *(*bpf_get_current_task)(void) = (void *)35;
 static long (*bpf_tail_call)(void *ctx, void *programs, __u32 index) = (void *)12;
 static long (*bpf_get_stack)(void *ctx, void *buf, __u32 size, __u64 flags) = (void *)67;
 static long (*bpf_probe_read_kernel)(void *dst, __u32 size, const void *from) = (void *)113;
+static __u64 (*bpf_get_current_ancestor_cgroup_id)(int level) = (void *)123;
 static void *(*bpf_get_current_task_btf)(void) = (void *)158;
 static void *(*bpf_task_pt_regs)(void *task) = (void *)175;
 

@@ -100,8 +100,15 @@ struct sampler_settings {
 	__u32 unknown_ticks;
 	__u32 unfollowed;
 	__u32 own_threads; /* 1: sampler_threads has entries */
-	__u32 pad;
+	__u32 groups;      /* 1: sampler_groups has entries */
+	__u32 joined;      /* raised when a program adds a process to sampler_rates */
+	__u32 own;         /* pid of the recorder: it and its children join no group */
 };
+
+/* Map sampler_groups: ids of control groups (v2). Whichever process without a process_rate ticks in
+ * them, or in a group below, has all its ticks taken from then on. */
+#define MAX_GROUPS 64u
+#define GROUP_LEVELS 32 /* of the hierarchy are looked at */
 
 /*
  * Map sampler_cpu_ticks, per CPU: the ticks of the CPU's own event. They have a fixed distance, in
@@ -148,6 +155,6 @@ _Static_assert(sizeof(struct chunk_mapping) == 120, "chunk_mapping");
 _Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 48, "map_chunk");
 _Static_assert(sizeof(struct pid_entry) == 16, "pid_entry");
 _Static_assert(sizeof(struct process_rate) == 24, "process_rate");
-_Static_assert(sizeof(struct sampler_settings) == 56, "sampler_settings");
+_Static_assert(sizeof(struct sampler_settings) == 64, "sampler_settings");
 _Static_assert(sizeof(struct cpu_ticks) == 72, "cpu_ticks");
 #endif

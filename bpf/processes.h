@@ -41,6 +41,13 @@ struct {
 	__type(value, __u32);
 } sampler_threads SEC(".maps");
 
+struct {
+	__uint(type, 1 /* HASH */);
+	__uint(max_entries, MAX_GROUPS);
+	__type(key, __u64);
+	__type(value, __u32);
+} sampler_groups SEC(".maps");
+
 FUSEE_FN struct sampler_settings *settings(void)
 {
 	__u32 zero = 0;
@@ -69,6 +76,43 @@ FUSEE_FN void inherit_rate(__u32 from, __u32 to)
 	} else {
 		bpf_map_delete_elem(&sampler_rates, &to);
 	}
+}
+
+/* Is the running thread in one of the groups, and not of the recorder? */
+FUSEE_FN int is_in_group(__u32 own)
+{
+	struct task_struct *task = bpf_get_current_task(), *parent;
+	__u32 tgid;
+
+	if (!kernel_has_field(task->cgroups))
+		return 0;
+	if (kernel_read(&parent, &task->real_parent) || kernel_read(&tgid, &parent->tgid) ||
+	    tgid == own || (__u32)(bpf_get_current_pid_tgid() >> 32) == own)
+		return 0;
+	for (int level = 0; level < GROUP_LEVELS; level++) {
+		__u64 id = bpf_get_current_ancestor_cgroup_id(level);
+
+		if (!id) /* deeper than its group */
+			return 0;
+		if (fusee_bpf_map_lookup_elem(&sampler_groups, &id))
+			return 1;
+	}
+	return 0;
+}
+
+/* The rate of a running process that has none: it may have joined a group. NULL: it has not. */
+FUSEE_FN struct process_rate *join_group(struct sampler_settings *o, __u32 tgid)
+{
+	const struct process_rate any = {.period = PERIOD_ANY};
+
+	if (!o->groups || !is_in_group(o->own))
+		return 0;
+	if (bpf_map_update_elem(&sampler_rates, &tgid, &any, 0)) {
+		o->unfollowed++;
+		return 0;
+	}
+	o->joined++;
+	return fusee_bpf_map_lookup_elem(&sampler_rates, &tgid);
 }
 
 /* A child has its parent's rate, and runs its code at the same addresses. */

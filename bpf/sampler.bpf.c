@@ -225,12 +225,15 @@ FUSEE_FN int is_of_thread(const struct sampler_settings *o, __u64 period, __u32 
 
 /* Is this tick a sample of its process? Sets what the tick represents. */
 FUSEE_FN int is_selected(const struct sampler_context *c, struct record_tick *r,
-			 const struct sampler_settings *o, __u64 ids)
+			 struct sampler_settings *o, __u64 ids)
 {
 	__u32 tgid = ids >> 32;
 	struct process_rate *rate = fusee_bpf_map_lookup_elem(&sampler_rates, &tgid);
-	__u64 period = c->sample_period, selected = rate ? rate->period : o->default_period;
+	__u64 period = c->sample_period, selected;
 
+	if (!rate)
+		rate = join_group(o, tgid);
+	selected = rate ? rate->period : o->default_period;
 	r->period = period;
 	r->head.flags = period == o->cpu_period ? RECORD_CPU_EVENT : 0;
 	if (selected != PERIOD_ANY && selected != period)

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <unistd.h>
 
 #include "bpf/sampler_events.h"
 #include "bpf/sampler_state.h"
@@ -48,6 +49,30 @@ void bpf_rates_remove(struct bpf_sampler *b, pid_t pid)
 {
 	if (!b->foreign_pids)
 		bpf_map_delete_elem(b->fds.rates, &pid);
+}
+
+bool bpf_rates_has(const struct bpf_sampler *b, pid_t pid)
+{
+	struct process_rate rate;
+
+	return !bpf_map_lookup_elem(b->fds.rates, &pid, &rate);
+}
+
+int bpf_rates_add_group(struct bpf_sampler *b, uint64_t id)
+{
+	int fd = bpf_object__find_map_fd_by_name(b->object, "sampler_groups");
+	const uint32_t yes = 1;
+
+	if (bpf_map_update_elem(fd, &id, &yes, BPF_ANY))
+		return -errno;
+	b->settings->own = (uint32_t)getpid();
+	__atomic_store_n(&b->settings->groups, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+uint32_t bpf_rates_joined(const struct bpf_sampler *b)
+{
+	return __atomic_load_n(&b->settings->joined, __ATOMIC_ACQUIRE);
 }
 
 void bpf_rates_each(struct bpf_sampler *b, void (*each)(void *arg, pid_t pid), void *arg)

@@ -117,12 +117,13 @@ static const struct cli_option options[] = {
 	 .set = add_pids},
 	{"all", 'a', NULL, "all processes of the machine", CLI_TRUE,
 	 MEMBER(session.o.selection.all)},
-	{"cgroup", 'G', "CGROUP", "the processes of a control group, and of those below it",
+	{"cgroup", 'G', "CGROUP",
+	 "the processes of a control group, and of those below it; those\n"
+	 "that join it later too",
 	 CLI_CALL, .set = add_cgroup},
 	{"container", 0, "ID",
-	 "the processes of a container: the first digits of its id are\n"
-	 "enough (their children are followed; processes that join\n"
-	 "the container later are not)",
+	 "the processes of a container, those that join it later too:\n"
+	 "the first digits of its id are enough",
 	 CLI_CALL, .set = add_container},
 	{"rate", 'F', "HZ", "samples a second of CPU time; default 99", CLI_RATE,
 	 MEMBER(session.o.hz)},

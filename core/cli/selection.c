@@ -20,7 +20,7 @@ static int add(void *arg, pid_t pid)
 {
 	struct selection *o = arg;
 
-	if (pid == getpid())
+	if (procfs_is_own(pid))
 		return 0;
 	for (uint32_t i = 0; i < o->npids; i++) /* cgroup v1: listed by several hierarchies */
 		if (o->pids[i] == pid)
@@ -55,11 +55,28 @@ int selection_add_pids(struct selection *o, const char *list)
 	return 0;
 }
 
+static int add_group(struct selection *o, const char *dir)
+{
+	for (uint32_t i = 0; i < o->ngroups; i++)
+		if (!strcmp(o->groups[i], dir))
+			return 0;
+	if (o->ngroups == SELECTION_MAX_GROUPS) {
+		log_error("more than %u control groups: profile all processes (-a)",
+			  SELECTION_MAX_GROUPS);
+		return EX_USAGE;
+	}
+	strcpy(o->groups[o->ngroups++], dir);
+	return 0;
+}
+
 int selection_add_cgroup(struct selection *o, const char *path)
 {
 	uint32_t before = o->npids;
-	int r = cgroup_each_process(path, add, o);
+	char dir[CGROUP_MAX];
+	int r = cgroup_find(path, dir);
 
+	if (!r)
+		r = cgroup_each_process(dir, add, o);
 	if (r == -E2BIG)
 		return too_many();
 	if (r) {
@@ -73,7 +90,7 @@ int selection_add_cgroup(struct selection *o, const char *path)
 		log_error("no process runs in control group '%s'", path);
 		return EX_NOINPUT;
 	}
-	return 0;
+	return add_group(o, dir);
 }
 
 /* ---- containers ---- */
@@ -156,7 +173,8 @@ static bool is_machine(const char *word, size_t len, const char *name, char foun
 static int check_process(void *arg, pid_t pid)
 {
 	struct search *s = arg;
-	char path[CGROUP_MAX], found[256] = "", part[256];
+	char path[CGROUP_MAX], dir[CGROUP_MAX], found[256] = "", part[256];
+	size_t end = 0; /* of the container's own part of the path */
 
 	if (cgroup_of("", pid, path))
 		return 0;
@@ -165,8 +183,10 @@ static int check_process(void *arg, pid_t pid)
 
 		if ((strlen(s->id) <= ID_LEN && is_hex(s->id, strlen(s->id)) &&
 		     has_id(p, len, s->id, part)) ||
-		    is_machine(p, len, s->id, part))
+		    is_machine(p, len, s->id, part)) {
 			strcpy(found, part);
+			end = (size_t)(p - path) + len;
+		}
 		p += len + (p[len] == '/');
 	}
 	if (!*found)
@@ -177,6 +197,9 @@ static int check_process(void *arg, pid_t pid)
 		strcpy(s->other, found);
 		return 0;
 	}
+	path[end] = '\0';
+	if (!cgroup_find(path, dir) && add_group(s->o, dir))
+		return EX_USAGE;
 	return add(s->o, pid);
 }
 
@@ -184,12 +207,16 @@ int selection_add_container(struct selection *o, const char *id)
 {
 	struct search s = {.o = o, .id = id};
 	uint32_t before = o->npids;
+	int r;
 
 	if (strlen(id) < SHORTEST || strlen(id) > 200) {
 		log_error("'%s' is no container: name at least %u digits of its id", id, SHORTEST);
 		return EX_USAGE;
 	}
-	if (procfs_each_process(check_process, &s) == -E2BIG)
+	r = procfs_each_process(check_process, &s);
+	if (r > 0)
+		return r;
+	if (r == -E2BIG)
 		return too_many();
 	if (*s.other) {
 		log_error("'%s' is more than one container: %.16s.., %.16s..: name more of its id",

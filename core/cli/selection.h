@@ -8,13 +8,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "process/cgroup.h"
+
 #define SELECTION_MAX_PIDS 4096u
+#define SELECTION_MAX_GROUPS 8u
 
 struct selection {
 	pid_t pids[SELECTION_MAX_PIDS];
 	uint32_t npids;
 	bool all;
 	char *const *command; /* its arguments, ends with NULL; NULL: none */
+	/* Folders of the control groups that are selected, or that the containers are. */
+	char groups[SELECTION_MAX_GROUPS][CGROUP_MAX];
+	uint32_t ngroups;
 };
 
 /* "12,345". 0 or EX_USAGE. */

@@ -109,6 +109,7 @@ static int open_profiler(struct session *s)
 	char *cache = s->o.cache ? session_cache_dir() : NULL, *plugins = plugin_default_dir();
 	struct unwinder_options list[PLAN_MAX_UNWINDERS];
 	struct profiler_options o = s->o.profiler;
+	const char *groups[SELECTION_MAX_GROUPS + 1] = {NULL};
 	struct unwinder_choice unwinders;
 	struct plan *plan = NULL;
 	int r = plugins ? unwind_flags_plan(&s->o.unwind, plugins, &plan) : EX_OSERR;
@@ -119,6 +120,9 @@ static int open_profiler(struct session *s)
 	o.npids = s->o.selection.npids;
 	o.all = s->o.selection.all;
 	o.held = s->command.argv;
+	for (uint32_t i = 0; i < s->o.selection.ngroups; i++)
+		groups[i] = s->o.selection.groups[i];
+	o.groups = groups;
 	o.kind = *s->o.event.name ? &s->o.event : NULL;
 	o.period_ns = session_period(s);
 	o.table_bytes = TABLE_BYTES;
@@ -271,12 +275,25 @@ static void on_timer(struct session *s)
 		s->o.tick(s, false);
 }
 
+static int watch_member(void *arg, pid_t pid)
+{
+	if (!procfs_is_own(pid))
+		watch_process(arg, pid);
+	return 0;
+}
+
+/* Those of the control groups may not be the processes that were there when sampling began. */
 static void on_process_end(struct session *s, int fd)
 {
+	const struct selection *o = &s->o.selection;
+
 	epoll_ctl(s->epoll, EPOLL_CTL_DEL, fd, NULL);
 	close(fd);
-	if (!--s->running)
-		s->stop = true;
+	if (--s->running)
+		return;
+	for (uint32_t i = 0; i < o->ngroups && s->profiler.tree; i++)
+		cgroup_each_process(o->groups[i], watch_member, s);
+	s->stop = !s->running;
 }
 
 static void on_event(struct session *s, uint64_t data)

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
+#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -180,33 +182,63 @@ static bool parse_mount(char *line, char **point)
 	return true;
 }
 
-int cgroup_each_process(const char *path, int (*each)(void *arg, pid_t pid), void *arg)
+/* Joins the mount point and the path. false: they are too long. */
+static bool join_path(const char *point, const char *path, char *dir)
+{
+	/* the path can also be given as mounted */
+	bool mounted = !strncmp(path, point, strlen(point)) && path[strlen(point)] == '/';
+	int n = snprintf(dir, CGROUP_MAX, "%s%s%s", mounted ? "" : point,
+			 mounted || *path == '/' ? "" : "/", path);
+
+	return n > 0 && n < CGROUP_MAX;
+}
+
+int cgroup_find(const char *path, char *dir)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
-	struct each_process w = {each, arg, 0};
-	char *line = NULL, *point, dir[8200];
+	char *line = NULL, *point;
+	int r = -ENOENT;
 	size_t cap = 0;
 	struct stat st;
-	int r = -ENOENT;
 
 	if (!f)
 		return -errno;
-	while (r == -ENOENT && getline(&line, &cap, f) > 0) {
-		if (!parse_mount(line, &point))
-			continue;
-		snprintf(dir, sizeof(dir), "%.4000s%s%.4000s", point, *path == '/' ? "" : "/",
-			 path);
-		/* the path can also be given as mounted */
-		if (!strncmp(path, point, strlen(point)) && path[strlen(point)] == '/')
-			snprintf(dir, sizeof(dir), "%.8000s", path);
-		if (stat(dir, &st) || !S_ISDIR(st.st_mode))
-			continue;
-		walk_tree(&w, dir);
-		r = w.result;
-		if (!r)
-			break;
-	}
+	while (r == -ENOENT && getline(&line, &cap, f) > 0)
+		if (parse_mount(line, &point) && join_path(point, path, dir) && !stat(dir, &st) &&
+		    S_ISDIR(st.st_mode))
+			r = 0;
 	free(line);
 	fclose(f);
 	return r;
+}
+
+int cgroup_each_process(const char *dir, int (*each)(void *arg, pid_t pid), void *arg)
+{
+	struct each_process w = {each, arg, 0};
+	char *copy = strdup(dir);
+
+	if (!copy)
+		return -ENOMEM;
+	walk_tree(&w, copy);
+	free(copy);
+	return w.result;
+}
+
+int cgroup_id(const char *dir, uint64_t *id)
+{
+	union {
+		struct file_handle head;
+		char bytes[sizeof(struct file_handle) + sizeof(*id)];
+	} h = {.head.handle_bytes = sizeof(*id)};
+	struct statfs fs;
+	int mount;
+
+	if (statfs(dir, &fs))
+		return -errno;
+	if (fs.f_type != CGROUP2_SUPER_MAGIC)
+		return -ENOTSUP;
+	if (name_to_handle_at(AT_FDCWD, dir, &h.head, &mount, 0))
+		return -errno;
+	memcpy(id, h.head.f_handle, sizeof(*id));
+	return 0;
 }

@@ -21,8 +21,14 @@
 int cgroup_of(const char *root, pid_t pid, char *out);
 /* The same choice from the text of /proc/PID/cgroup. 0 or -EBADMSG. */
 int cgroup_parse(const char *text, char *out);
-/* Calls each() for the processes of a control group and those below it. path: from the hierarchy's
- * root or as mounted; the hierarchy is the first in /proc/self/mountinfo that has it. -ENOENT: none
- * has; -errno; a non-zero value of each(), which ends the calls. */
-int cgroup_each_process(const char *path, int (*each)(void *arg, pid_t pid), void *arg);
+/* The folder of a control group. path: from the hierarchy's root or as mounted; the hierarchy is
+ * the first in /proc/self/mountinfo that has it. dir: CGROUP_MAX bytes. 0; -ENOENT: none has;
+ * -errno. */
+int cgroup_find(const char *path, char *dir);
+/* Calls each() for the processes of the control group with this folder and of those below it. 0, or
+ * a non-zero value of each(), which ends the calls. */
+int cgroup_each_process(const char *dir, int (*each)(void *arg, pid_t pid), void *arg);
+/* The kernel's number of the control group with this folder. 0; -ENOTSUP: it is not of the v2
+ * hierarchy, whose groups alone have one; -errno. */
+int cgroup_id(const char *dir, uint64_t *id);
 #endif

@@ -47,4 +47,6 @@ struct procfs_status {
 	pid_t ns_pid; /* its pid in its innermost pid namespace */
 };
 int procfs_status(pid_t pid, struct procfs_status *);
+/* Is it this process or a child of it? */
+bool procfs_is_own(pid_t pid);
 #endif

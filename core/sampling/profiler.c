@@ -79,13 +79,15 @@ static int explain_refusal(const struct profiler_options *o, int error)
 }
 
 /* Processes that the CPUs' events sample are selected in the kernel before there is an event. */
-static int open_tree(struct profiler *p)
+static int open_tree(struct profiler *p, const struct profiler_options *o)
 {
 	uint32_t added = 0;
 	int r = process_tree_new(&p->tree, p->bpf);
 
 	for (uint32_t i = 0; !r && i < p->npids; i++)
 		added += !process_tree_add(p->tree, p->pids[i], p->held);
+	for (const char *const *dir = o->groups; !r && dir && *dir; dir++)
+		r = process_tree_follow_group(p->tree, *dir);
 	return r ? r : added < p->npids ? -E2BIG : 0;
 }
 
@@ -97,10 +99,11 @@ static void close_tree(struct profiler *p)
 		bpf_rates_set_default(p->bpf, BPF_RATE_ANY);
 }
 
-static int open_cpus(struct profiler *p, const struct perf_stream_options *o)
+static int open_cpus(struct profiler *p, const struct profiler_options *options,
+		     const struct perf_stream_options *o)
 {
 	struct perf_stream_options stream = *o;
-	int r = open_tree(p);
+	int r = open_tree(p, options);
 
 	stream.cpus = true;
 	if (!r)
@@ -128,7 +131,7 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 	int r = -ENOTSUP;
 
 	if (p->bpf && o->npids && bpf_rates_work(p->bpf))
-		r = open_cpus(p, &stream);
+		r = open_cpus(p, o, &stream);
 	if (r && r != -ESRCH)
 		r = perf_stream_open(&p->stream, &stream);
 	/* The programs load, but the kernel refuses the events that they need. */
@@ -138,6 +141,9 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 		p->bpf = stream.bpf = NULL;
 		r = perf_stream_open(&p->stream, &stream);
 	}
+	if (!r && o->groups && *o->groups && !p->tree)
+		log_warning("processes that join the control group from now on are not sampled: "
+			    "it needs the sampler 'bpf'");
 	if (!r && o->kind && o->kind->in_kernel && !perf_stream_kernel(p->stream)) {
 		log_error("'%s' happens in the kernel, which this user may not sample: run fusee "
 			  "with sudo, or sudo sysctl kernel.perf_event_paranoid=%d",
@@ -280,6 +286,8 @@ void profiler_drain(struct profiler *p, uint64_t until_ns)
 {
 	uint64_t began = clock_now();
 
+	if (p->tree)
+		process_tree_poll(p->tree, began);
 	perf_stream_drain_until(p->stream, pipeline_handlers(p->pipeline), until_ns);
 	/* What is published for the first time is to be of this moment: the kernel does not note
 	 * that memory is given out where it knows no code, so stacks over a library that was

@@ -43,6 +43,10 @@ struct profiler_options {
 	bool all, dynamic;
 	bool no_events; /* nothing is sampled: stacks are taken of stopped threads, see dump.h */
 	bool held;      /* pids[0] waits to exec a command: sampling begins with the exec */
+	/* Folders of control groups whose processes the pids are: processes that join them later
+	 * are targets too, where the BPF sampler works. Ends with NULL; NULL: none. Texts: until
+	 * profiler_close(). */
+	const char *const *groups;
 
 	enum sampler_choice sampler;
 	/* What is sampled, borrowed until profiler_close(); NULL: CPU time. Another kind is sampled

@@ -128,12 +128,13 @@ static void processes(void)
 
 static void groups(void)
 {
-	char path[CGROUP_MAX];
+	char path[CGROUP_MAX], dir[CGROUP_MAX];
 
 	if (!cgroup_of("", PID, path) &&
 	    (*path != '/' || strlen(path) >= CGROUP_MAX || strchr(path, '\n')))
 		abort();
-	cgroup_each_process("/a/b", each_process, NULL);
+	if (!cgroup_find("/a/b", dir))
+		cgroup_each_process(dir, each_process, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

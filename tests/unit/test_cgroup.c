@@ -60,13 +60,20 @@ static int note(void *arg, pid_t pid)
 
 TEST(of_live_processes)
 {
-	char out[CGROUP_MAX];
+	char out[CGROUP_MAX], dir[CGROUP_MAX];
 	pid_t me = getpid();
+	uint64_t id = 0;
+	int r;
 
 	CHECK_INT(cgroup_of("", 4194301, out), -ESRCH);
 	CHECK_INT(cgroup_of("", me, out), 0);
-	CHECK_INT(cgroup_each_process("/no/such/group", note, &me), -ENOENT);
-	if (cgroup_each_process(out, note, &me))
+	CHECK_INT(cgroup_find("/no/such/group", dir), -ENOENT);
+	if (cgroup_find(out, dir))
 		SKIP("no control groups are mounted here");
+	CHECK_INT(cgroup_each_process(dir, note, &me), 0);
 	CHECK(found >= 1);
+	r = cgroup_id(dir, &id);
+	CHECK(r == -ENOTSUP || (!r && id));
+	CHECK_INT(cgroup_id("/proc", &id), -ENOTSUP);
+	CHECK_INT(cgroup_id("/no/such/folder", &id), -ENOENT);
 }
