@@ -10,11 +10,13 @@ import subprocess
 
 import pprof
 
-# One kind of stack: chain (None: kernel only), how often, why it was truncated (None: it wasn't), labels.
+# One kind of stack: chain, how often, why it was truncated (None: it wasn't), labels.
 Stack = collections.namedtuple("Stack", "chain count reason labels weight")
 
 TRUNCATED = re.compile(r"\[truncated: (.*)\]")
 NO_NAME = re.compile(r"(.*)\+0x([0-9a-f]+)")
+# A thread that exits has no user stack any more once its memory is gone: its chain is that of the kernel alone.
+EXIT, EXITING = "[exit]", "do_exit"
 NO_FILE = re.compile(r"\[.*: not readable\]")
 
 
@@ -94,17 +96,19 @@ def of_fusee(path, program, names=None):
             elif m or not name or NO_FILE.fullmatch(name):
                 name = "?"
             out.append(written(plain(name), file, program))
+        if not out and reason is None and any(f.name == EXITING for f in frames):
+            out = [EXIT]
         stacks.append(Stack(";".join(out), s.values[count], reason, s.labels, s.values[weight]))
     return stacks, profile
 
 
 def of_perf(text, program, names=None):
     """The output of perf script -F comm,tid,ip,sym,dso --show-mmap-events."""
-    stacks, frames, maps = [], None, []
+    stacks, frames, maps, exiting = [], None, [], False
 
     def end():
         if frames is not None:
-            stacks.append(Stack(";".join(frames[::-1]), 1, None, {}, 0))
+            stacks.append(Stack(";".join(frames[::-1]) or (EXIT if exiting else ""), 1, None, {}, 0))
 
     for line in text.splitlines():
         mmap = re.search(
@@ -120,6 +124,7 @@ def of_perf(text, program, names=None):
                 continue
             ip, name, file = int(m.group(1), 16), m.group(2), file_name(m.group(3))
             if kernel(file, ip):
+                exiting = exiting or name == EXITING
                 continue
             if name == "[unknown]" and names and file == program:
                 at = [
@@ -131,6 +136,6 @@ def of_perf(text, program, names=None):
             frames.append(written(plain(name), file, program))
         elif line and not line.startswith("#") and "PERF_RECORD" not in line:
             end()
-            frames = []
+            frames, exiting = [], False
     end()
     return stacks
