@@ -104,9 +104,9 @@ TEST(this_kernel)
 		uint64_t start;
 
 		if (sscanf(line, "%llx %c %511s", &addr, &type, name) != 3 || !strchr("tT", type) ||
-		    strchr(line, '[') ||
-		    !strncmp(name, "__pfx_", 6) || !strncmp(name, "__cfi_", 6) ||
-		    !strcmp(name, "_etext") || !strcmp(name, "_einittext"))
+		    strchr(line, '[') || !strncmp(name, "__pfx_", 6) ||
+		    !strncmp(name, "__cfi_", 6) || !strcmp(name, "_etext") ||
+		    !strcmp(name, "_einittext"))
 			continue;
 		got = kallsyms_lookup(k, addr, &start, &module);
 		CHECK(got);
