@@ -139,9 +139,11 @@ static void groups(const char *path)
 {
 	struct unit_path u;
 	struct container c;
-	char of_process[300];
+	char of_process[300], uid[POD_UID];
 
 	if (container_of(path, &c) && (strnlen(c.id, sizeof(c.id)) == sizeof(c.id) || !c.runtime))
+		abort();
+	if (container_pod_uid(path, uid) && strnlen(uid, sizeof(uid)) == sizeof(uid))
 		abort();
 	if (unit_path_parse(path, &u)) {
 		shown(u.unit, sizeof(u.unit));

@@ -90,11 +90,12 @@ static bool is_selected(const struct cgroup *c, const char *path, bool container
 
 static int put(struct cgroup *c, const char *path)
 {
-	struct fusee_label labels[3];
+	struct fusee_label labels[4];
 	struct fusee_target t = FUSEE_SIZED(struct fusee_target, .match = FUSEE_MATCH_CGROUP,
 					    .key = fusee_text(path), .cgroup = fusee_text(path),
 					    .labels = {labels, 0, sizeof(labels[0])});
 	struct container at;
+	char uid[POD_UID];
 	bool container = container_of(path, &at);
 
 	if (!is_selected(c, path, container))
@@ -104,6 +105,8 @@ static int put(struct cgroup *c, const char *path)
 		labels[t.labels.n++] = fusee_text_label("container_id", at.id);
 	if (container && *at.runtime)
 		labels[t.labels.n++] = fusee_text_label("container_runtime", at.runtime);
+	if (container_pod_uid(path, uid))
+		labels[t.labels.n++] = fusee_text_label("pod_uid", uid);
 	return c->self.host->discovery->put(c->self.in, &t);
 }
 

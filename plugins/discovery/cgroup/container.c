@@ -185,3 +185,60 @@ bool container_of(const char *path, struct container *c)
 			return true;
 	return false;
 }
+
+/* ---- pods ---- */
+
+/* A UID is a UUID, or the 32 hexadecimal digits that the kubelet gives to pods of files. In a
+ * slice's name '_' replaces '-'. */
+static bool is_uid(const char *p, size_t len, char dash)
+{
+	if (len != POD_UID - 1 && len != 32)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		bool at_dash = len == POD_UID - 1 && (i == 8 || i == 13 || i == 18 || i == 23);
+
+		if (at_dash ? p[i] != dash : !isxdigit((unsigned char)p[i]))
+			return false;
+	}
+	return true;
+}
+
+/* "podUID" of the driver cgroupfs, "kubepods-burstable-podUID.slice" of systemd. */
+static bool uid_of_word(struct word w, char uid[POD_UID])
+{
+	static const char pod[] = "pod";
+	const char *colon = memchr(w.p, ':', w.len), *at = w.p; /* "SLICE:cri-containerd:ID" */
+	bool slice;
+
+	w.len = colon ? (size_t)(colon - w.p) : w.len;
+	slice = ends(w, ".slice");
+	if (slice) {
+		w.len -= 6;
+		for (const char *p = w.p; p + 4 < w.p + w.len; p++)
+			if (!memcmp(p, "-pod", 4))
+				at = p + 1;
+	}
+	w.len -= (size_t)(at - w.p);
+	w.p = at;
+	if (!begins(w, pod) || !is_uid(w.p + 3, w.len - 3, slice ? '_' : '-'))
+		return false;
+	for (size_t i = 0; i < w.len - 3; i++)
+		uid[i] = w.p[3 + i] == '_' ? '-' : w.p[3 + i];
+	uid[w.len - 3] = '\0';
+	return true;
+}
+
+bool container_pod_uid(const char *path, char uid[POD_UID])
+{
+	bool found_uid = false;
+
+	if (!strstr(path, "kubepods"))
+		return false;
+	while (*path) {
+		size_t len = strcspn(path, "/");
+
+		found_uid |= uid_of_word((struct word){path, len}, uid);
+		path += len + (path[len] == '/');
+	}
+	return found_uid;
+}

@@ -11,6 +11,11 @@ struct container {
 				say */
 };
 
+#define POD_UID 37 /* 36 characters, or 32 of a pod that the kubelet has from a file */
+
 /* The innermost container of the path; false: none. */
 bool container_of(const char *path, struct container *);
+/* The UID of the Kubernetes pod that the path is in, by the kubelet's forms of paths; false: it is
+ * in none. */
+bool container_pod_uid(const char *path, char uid[POD_UID]);
 #endif

@@ -97,6 +97,49 @@ TEST(forms_of_paths)
 	CHECK_INT(wrong, 0);
 }
 
+#define UID "0a1b2c3d-1111-2222-3333-444455556666"
+#define UID_ "0a1b2c3d_1111_2222_3333_444455556666"
+#define FILE_UID "0123456789abcdef0123456789abcdef"
+
+TEST(pods_of_paths)
+{
+	static const struct {
+		const char *path, *uid; /* NULL: it is in no pod */
+	} pods[] = {
+		{"/kubepods/burstable/pod" UID "/" A, UID},
+		{"/kubepods/pod" UID, UID},
+		{"/kubepods/besteffort/pod" FILE_UID "/crio-" A, FILE_UID},
+		{"/kubepods.slice/kubepods-pod" UID_ ".slice/cri-containerd-" A ".scope", UID},
+		{"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_
+		 ".slice/crio-" A ".scope/container",
+		 UID},
+		{"/kubepods-besteffort-pod" UID_ ".slice:cri-containerd:" A, UID},
+		{"/docker/" B
+		 "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/"
+		 "kubelet-kubepods-burstable-pod" UID_ ".slice/cri-containerd-" A ".scope",
+		 UID},
+		{"/kubepods/burstable", NULL},
+		{"/kubepods/burstable/pod" UID_, NULL},
+		{"/kubepods/pod" UID "0", NULL},
+		{"/kubepods.slice/kubepods-pod" UID ".slice", NULL},
+		{"/kubepods.slice/-pod.slice", NULL},
+		{"/kubepods/pod", NULL},
+		{"/docker/" A, NULL},
+		{"/pod" UID, NULL},
+		{"", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(pods) / sizeof(pods[0]); i++) {
+		char uid[POD_UID] = "";
+		bool found = container_pod_uid(pods[i].path, uid);
+
+		fprintf(stderr, "# %s\n", pods[i].path);
+		CHECK_INT(found, pods[i].uid != NULL);
+		if (found)
+			CHECK_STR(uid, pods[i].uid);
+	}
+}
+
 TEST(paths_that_mean_harm)
 {
 	char path[9000] = "";

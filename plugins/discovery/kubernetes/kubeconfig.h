@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file that kubectl is configured with: the cluster and the user of its current context. */
+#ifndef KUBERNETES_KUBECONFIG_H
+#define KUBERNETES_KUBECONFIG_H
+
+#include "server.h"
+
+/* Fills *s. -errno after host->fail(), or -ENOMEM; *s is to be freed by server_fini() then too. */
+int kubeconfig_read(struct server *s, const struct fusee_self *, const char *path);
+/* Decodes base64, also with line breaks. -EINVAL: it is none; -ENOMEM. */
+int kubeconfig_base64(struct blob *, const char *text);
+#endif

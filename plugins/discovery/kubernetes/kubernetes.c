@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* discovery "kubernetes": namespace, pod, container and workload of the containers of this node. */
+#include <stdlib.h>
+#include <sys/utsname.h>
+
+#include "follow.h"
+
+struct kubernetes {
+	struct fusee_self self;
+	/* options, from here to silence */
+	const char *server, *ca_file, *token_file, *kubeconfig, *node;
+	struct fusee_table labels, annotations;
+	uint64_t silence;
+
+	struct server from;
+	struct chosen *chosen;
+	uint32_t nchosen;
+	char name[POD_NAME];   /* of the node */
+	struct follow *follow; /* NULL: this is no pod of a cluster */
+};
+
+static int choose(struct kubernetes *k)
+{
+	k->chosen = calloc(k->labels.n + k->annotations.n + 1, sizeof(*k->chosen));
+	if (!k->chosen)
+		return -ENOMEM;
+	FUSEE_FOR_EACH (struct fusee_str, key, k->labels) {
+		k->chosen[k->nchosen].key = key->p;
+		chosen_name(&k->chosen[k->nchosen++]);
+	}
+	FUSEE_FOR_EACH (struct fusee_str, key, k->annotations) {
+		k->chosen[k->nchosen].key = key->p;
+		k->chosen[k->nchosen].annotation = true;
+		chosen_name(&k->chosen[k->nchosen++]);
+	}
+	for (uint32_t i = 0; i < k->nchosen; i++)
+		if (!*k->chosen[i].key)
+			return fusee_fail(&k->self, -EINVAL,
+					  "options 'labels' and 'annotations': a key is empty");
+	return 0;
+}
+
+/* The option, the environment that a DaemonSet sets, or the machine's name, which kubelets take. */
+static void find_node(struct kubernetes *k)
+{
+	const char *name = *k->node ? k->node : getenv("NODE_NAME");
+	struct utsname u;
+
+	if (!name || !*name)
+		name = uname(&u) ? "" : u.nodename;
+	snprintf(k->name, sizeof(k->name), "%s", name);
+}
+
+static int init(void *ctx, struct fusee_instance *in, const struct fusee_host *host)
+{
+	struct kubernetes *k = ctx;
+	const struct server_options o = {k->server, k->ca_file, k->token_file, k->kubeconfig};
+	int r;
+
+	fusee_self_init(ctx, in, host);
+	r = choose(k);
+	if (!r)
+		r = server_find(&k->from, &k->self, &o);
+	if (r || !k->from.url)
+		return r;
+	find_node(k);
+	k->follow = follow_open(&(struct follow_options){.self = &k->self,
+							 .server = &k->from,
+							 .chosen = k->chosen,
+							 .nchosen = k->nchosen,
+							 .node = k->name,
+							 .silence_ns = k->silence});
+	return k->follow ? 0 : -ENOMEM;
+}
+
+static void fini(void *ctx)
+{
+	struct kubernetes *k = ctx;
+
+	follow_close(k->follow);
+	server_fini(&k->from);
+	free(k->chosen);
+}
+
+static int start(void *ctx)
+{
+	struct kubernetes *k = ctx;
+	int r;
+
+	if (k->follow)
+		return follow_start(k->follow);
+	fusee_log(&k->self, FUSEE_DEBUG,
+		  "this is no pod of a cluster (KUBERNETES_SERVICE_HOST is not set), and neither "
+		  "'server' nor 'kubeconfig' is set: there are no labels of pods");
+	r = k->self.host->discovery->begin(k->self.in);
+	return r ? r : k->self.host->discovery->commit(k->self.in);
+}
+
+static int ready(void *ctx, int fd, uint32_t events)
+{
+	struct kubernetes *k = ctx;
+
+	return k->follow ? follow_ready(k->follow, fd, events) : 0;
+}
+
+static const struct fusee_option options[] = {
+	FUSEE_OPTION_STRING(struct kubernetes, server, "",
+			    "Address of the API server; empty: that of the pod's own cluster."),
+	FUSEE_OPTION_STRING(struct kubernetes, ca_file, "",
+			    "Certificates (PEM) that vouch for the server's; empty: the service "
+			    "account's in a pod, else the system's."),
+	FUSEE_OPTION_STRING(struct kubernetes, token_file, "",
+			    "File with a bearer token, read for each request; empty: the service "
+			    "account's in a pod, else none."),
+	FUSEE_OPTION_STRING(struct kubernetes, kubeconfig, "",
+			    "Configuration of kubectl with server and credentials, in place of "
+			    "server."),
+	FUSEE_OPTION_STRING(struct kubernetes, node, "",
+			    "Name of this node; empty: the environment's NODE_NAME, else the "
+			    "machine's name."),
+	FUSEE_OPTION_LIST(struct kubernetes, labels, "",
+			  "Keys of labels of pods that become labels, with '_' for what a label's "
+			  "name cannot have."),
+	FUSEE_OPTION_LIST(struct kubernetes, annotations, "",
+			  "Keys of annotations of pods that become labels, likewise."),
+	FUSEE_OPTION_DURATION(struct kubernetes, silence, "90s", FUSEE_SECOND, FUSEE_HOUR,
+			      "Longest time without a byte from the server, which sends one each "
+			      "minute; then it is connected to anew."),
+};
+
+static const struct fusee_discovery_ops ops = {.size = sizeof(ops), .start = start, .ready = ready};
+
+FUSEE_PLUGIN(kubernetes, FUSEE_DISCOVERY, .version = "1.0",
+	     .doc = "Labels containers with namespace, pod, container and workload of Kubernetes.",
+	     .options = FUSEE_TABLE(options), .ctx_size = sizeof(struct kubernetes), .init = init,
+	     .fini = fini, .ops = &ops);

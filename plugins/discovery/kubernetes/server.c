@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server.h"
+
+#include <curl/curl.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "kubeconfig.h"
+
+/* What the kubelet gives to each pod. */
+#define ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount/"
+
+static void wipe(char **text)
+{
+	if (*text)
+		explicit_bzero(*text, strlen(*text));
+	free(*text);
+	*text = NULL;
+}
+
+static void wipe_blob(struct blob *b)
+{
+	if (b->p)
+		explicit_bzero(b->p, b->n);
+	free(b->p);
+	*b = (struct blob){0};
+}
+
+void server_fini(struct server *s)
+{
+	free(s->url);
+	free(s->ca_file);
+	free(s->cert_file);
+	free(s->key_file);
+	free(s->token_file);
+	free(s->user);
+	wipe(&s->token);
+	wipe(&s->password);
+	wipe_blob(&s->ca);
+	wipe_blob(&s->cert);
+	wipe_blob(&s->key);
+	*s = (struct server){0};
+}
+
+static int copy(char **to, const char *from)
+{
+	if (!*from)
+		return 0;
+	free(*to);
+	*to = strdup(from);
+	return *to ? 0 : -ENOMEM;
+}
+
+/* ---- checks ---- */
+
+static bool part_is(CURLU *u, CURLUPart part, const char *text)
+{
+	char *got = NULL;
+	bool is = !curl_url_get(u, part, &got, 0) && !strcasecmp(got, text);
+
+	curl_free(got);
+	return is;
+}
+
+static bool has(CURLU *u, CURLUPart part)
+{
+	char *got = NULL;
+	bool there = !curl_url_get(u, part, &got, 0);
+
+	curl_free(got);
+	return there;
+}
+
+static bool is_loopback(CURLU *u)
+{
+	char *host = NULL;
+	bool is = !curl_url_get(u, CURLUPART_HOST, &host, 0) &&
+		  (!strcmp(host, "localhost") || !strncmp(host, "127.", 4) ||
+		   !strcmp(host, "[::1]"));
+
+	curl_free(host);
+	return is;
+}
+
+static int check_url(struct server *s, const struct fusee_self *self, CURLU *u)
+{
+	bool plain, secret = s->token || s->token_file || s->password;
+	size_t n = strlen(s->url);
+
+	while (n && s->url[n - 1] == '/')
+		s->url[--n] = '\0';
+	if (curl_url_set(u, CURLUPART_URL, s->url, 0) || !has(u, CURLUPART_HOST) ||
+	    (!part_is(u, CURLUPART_SCHEME, "http") && !part_is(u, CURLUPART_SCHEME, "https")))
+		return fusee_fail(self, -EINVAL,
+				  "the server '%s' is not an https:// or http:// address", s->url);
+	if (has(u, CURLUPART_USER) || has(u, CURLUPART_QUERY) || has(u, CURLUPART_FRAGMENT))
+		return fusee_fail(self, -EINVAL,
+				  "the server's address must have no user, '?' or '#'");
+	plain = part_is(u, CURLUPART_SCHEME, "http");
+	if (plain && secret && !is_loopback(u))
+		return fusee_fail(self, -EINVAL,
+				  "the server '%s' is not https: everyone on the way could read "
+				  "the token",
+				  s->url);
+	if (s->insecure && !plain)
+		fusee_log(self, FUSEE_WARNING,
+			  "insecure-skip-tls-verify: the certificate of '%s' is not checked",
+			  s->url);
+	return 0;
+}
+
+static int check_file(const struct fusee_self *self, const char *path)
+{
+	if (path && access(path, R_OK))
+		return fusee_fail(self, -errno, "cannot read '%s': %s", path, strerror(errno));
+	return 0;
+}
+
+/* Those of the service account are read later: a pod may get them a moment after its start. */
+static int check(struct server *s, const struct fusee_self *self, bool files)
+{
+	CURLU *u = curl_url();
+	int r = u ? check_url(s, self, u) : -ENOMEM;
+
+	curl_url_cleanup(u);
+	if (!r && files)
+		r = check_file(self, s->ca_file);
+	if (!r && files)
+		r = check_file(self, s->token_file);
+	if (!r && files)
+		r = check_file(self, s->cert_file);
+	return r || !files ? r : check_file(self, s->key_file);
+}
+
+/* ---- where it is ---- */
+
+/* In a pod; without it there is no server. */
+static int from_environment(struct server *s)
+{
+	const char *host = getenv("KUBERNETES_SERVICE_HOST"),
+		   *port = getenv("KUBERNETES_SERVICE_PORT");
+	bool v6 = host && strchr(host, ':');
+	int r;
+
+	if (!host || !*host)
+		return 0;
+	if (asprintf(&s->url, "https://%s%s%s:%s", v6 ? "[" : "", host, v6 ? "]" : "",
+		     port && *port ? port : "443") < 0) {
+		s->url = NULL;
+		return -ENOMEM;
+	}
+	r = copy(&s->ca_file, ACCOUNT "ca.crt");
+	return r ? r : copy(&s->token_file, ACCOUNT "token");
+}
+
+int server_find(struct server *s, const struct fusee_self *self, const struct server_options *o)
+{
+	bool set = *o->server || *o->kubeconfig;
+	int r;
+
+	if (*o->server && *o->kubeconfig)
+		return fusee_fail(self, -EINVAL, "'server' and 'kubeconfig' exclude each other");
+	if (*o->kubeconfig)
+		r = kubeconfig_read(s, self, o->kubeconfig);
+	else if (*o->server)
+		r = copy(&s->url, o->server);
+	else
+		r = from_environment(s);
+	if (!r)
+		r = copy(&s->ca_file, o->ca_file);
+	if (!r)
+		r = copy(&s->token_file, o->token_file);
+	if (!r && !s->url && (*o->ca_file || *o->token_file))
+		return fusee_fail(self, -EINVAL,
+				  "'ca_file' and 'token_file' need 'server': this is no pod of a "
+				  "cluster (KUBERNETES_SERVICE_HOST is not set)");
+	return r || !s->url ? r : check(s, self, set);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the API server is, and with what it is talked to: from options, a kubeconfig, or the
+ * service account of the pod that fusee runs in. */
+#ifndef KUBERNETES_SERVER_H
+#define KUBERNETES_SERVER_H
+
+#include <stdbool.h>
+
+#include <fusee/helpers.h>
+
+/* Owned bytes, of certificates in a kubeconfig. */
+struct blob {
+	char *p; /* NULL: none */
+	size_t n;
+};
+
+/* Owned texts; NULL: not set. */
+struct server {
+	char *url; /* without a '/' at its end; NULL: there is no server */
+	char *ca_file, *cert_file, *key_file;
+	struct blob ca, cert, key;
+	char *token, *token_file, *user, *password;
+	bool insecure;
+};
+
+struct server_options {
+	const char *server, *ca_file, *token_file, *kubeconfig; /* "": not set */
+};
+
+#define SERVER_TOKEN 16384 /* bytes of a token with its NUL, at most */
+
+/* Fills *s, which is zeroed. Nothing is set and this is no pod: 0 and s->url is NULL. -errno after
+ * host->fail(), or -ENOMEM. */
+int server_find(struct server *s, const struct fusee_self *, const struct server_options *);
+void server_fini(struct server *);
+#endif

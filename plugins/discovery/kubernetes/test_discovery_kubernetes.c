@@ -1,0 +1,658 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* discovery kubernetes: what is read of the server's answers and of kubeconfigs, and which targets
+ * follow. tests/run/kubernetes has a server. */
+#include "test.h"
+
+#include "lib/fakehost.h"
+#include "kubeconfig.h"
+#include "parse.h"
+#include "pods.h"
+
+extern const struct fusee_plugin fusee_plugin;
+
+#define A "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define B "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define C "2123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define D "3123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define UID "0a1b2c3d-1111-2222-3333-444455556666"
+
+/* As an API server sends it, with fields that are not kept. */
+static const char pod_json[] =
+	"{\"metadata\":{\"name\":\"shop-7d4b9c-x2k1p\",\"generateName\":\"shop-7d4b9c-\","
+	"\"namespace\":\"prod\",\"uid\":\"" UID "\",\"resourceVersion\":\"811\","
+	"\"labels\":{\"app.kubernetes.io/name\":\"shop\",\"pod-template-hash\":\"7d4b9c\","
+	"\"team\":\"bl\\u00fce\"},\"annotations\":{\"example.com/tier\":\"gold\",\"x\":\"y\"},"
+	"\"ownerReferences\":[{\"kind\":\"Other\",\"name\":\"no\"},{\"apiVersion\":\"apps/v1\","
+	"\"kind\":\"ReplicaSet\",\"name\":\"shop-7d4b9c\",\"uid\":\"u\",\"controller\":true}],"
+	"\"managedFields\":[{\"fieldsV1\":{\"f:metadata\":{\"f:labels\":{\"f:name\":{}}}}}]},"
+	"\"spec\":{\"nodeName\":\"n1\",\"initContainers\":[{\"name\":\"setup\",\"image\":\"i:1\"},"
+	"{\"name\":\"proxy\",\"image\":\"p:2\",\"restartPolicy\":\"Always\"}],\"containers\":["
+	"{\"name\":\"web\",\"image\":\"shop:3\",\"env\":[{\"name\":\"V\",\"value\":\"name\"}],"
+	"\"ports\":[{\"name\":\"http\",\"containerPort\":80}]}],\"ephemeralContainers\":["
+	"{\"name\":\"debug\",\"image\":\"box\"}],\"restartPolicy\":\"Always\"},"
+	"\"status\":{\"phase\":\"Running\",\"initContainerStatuses\":[{\"name\":\"setup\","
+	"\"containerID\":\"containerd://" A "\"},{\"name\":\"proxy\",\"containerID\":"
+	"\"containerd://" B "\"}],\"containerStatuses\":[{\"name\":\"web\",\"lastState\":{"
+	"\"terminated\":{\"containerID\":\"containerd://dead\"}},\"containerID\":\"cri-o://" C
+	"\"}],\"ephemeralContainerStatuses\":[{\"name\":\"debug\",\"containerID\":\"docker://" D
+	"\"}]}}";
+
+/* ---- what the parser reports ---- */
+
+struct seen {
+	uint32_t n;
+	enum parse_event last;
+	struct pod pod; /* of the last event; without its arrays */
+	int answer;     /* what each() returns */
+	struct pods *to;
+};
+
+static int each(void *arg, enum parse_event event, const struct pod *pod)
+{
+	struct seen *s = arg;
+
+	s->n++;
+	s->last = event;
+	s->pod = *pod;
+	if (s->to && (event == PARSE_ITEM || event == PARSE_PUT))
+		return pods_put(s->to, pod, 1);
+	if (s->to && event == PARSE_DELETE)
+		pods_delete(s->to, pod->uid, 1);
+	return s->answer;
+}
+
+static struct chosen chosen[2] = {{.key = "app.kubernetes.io/name"},
+				  {.key = "example.com/tier", .annotation = true}};
+
+/* The text in pieces of `step` bytes. */
+static int feed(struct parser *p, const char *text, size_t step)
+{
+	int r = 0;
+
+	for (size_t n = strlen(text), at = 0; !r && at < n; at += step)
+		r = parser_feed(p, text + at, n - at < step ? n - at : step);
+	return r;
+}
+
+static int parse(struct seen *s, struct answer *a, const char *text, size_t step)
+{
+	struct parser *p = parser_new(chosen, 2, each, s);
+	int r;
+
+	CHECK(p);
+	CHECK_INT(parser_begin(p), 0);
+	r = feed(p, text, step);
+	if (!r)
+		r = parser_end(p);
+	if (a)
+		*a = *parser_answer(p);
+	parser_free(p);
+	return r;
+}
+
+static char *list_of(const char *items)
+{
+	char *text;
+
+	CHECK(asprintf(&text,
+		       "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{"
+		       "\"resourceVersion\":\"900\",\"continue\":\"to/ken=\"},\"items\":[%s]}\n",
+		       items) > 0);
+	return text;
+}
+
+TEST(a_list_in_pieces)
+{
+	char *text = list_of(pod_json);
+
+	for (size_t step = 1; step < 200; step += step < 8 ? 1 : 61) {
+		struct seen s = {0};
+		struct answer a;
+
+		CHECK_INT(parse(&s, &a, text, step), 0);
+		CHECK_INT(s.n, 1);
+		CHECK_INT(s.last, PARSE_ITEM);
+		CHECK_STR(s.pod.name, "shop-7d4b9c-x2k1p");
+		CHECK_STR(s.pod.uid, UID);
+		CHECK_STR(s.pod.owner_kind, "ReplicaSet");
+		CHECK_STR(a.version, "900");
+		CHECK_STR(a.next, "to/ken=");
+	}
+	free(text);
+}
+
+TEST(events_of_a_watch)
+{
+	struct seen s = {0};
+	struct answer a;
+	char *text;
+
+	CHECK(asprintf(&text, "{\"type\":\"ADDED\",\"object\":%s}\n", pod_json) > 0);
+	CHECK_INT(parse(&s, NULL, text, 100), 0);
+	CHECK_INT(s.last, PARSE_PUT);
+	CHECK_STR(s.pod.version, "811");
+	free(text);
+	CHECK_INT(parse(&s, NULL,
+			"{\"object\":{\"metadata\":{\"uid\":\"u\"}},\"type\":\"DELETED\"}", 100),
+		  0);
+	CHECK_INT(s.last, PARSE_DELETE);
+	CHECK_STR(s.pod.uid, "u");
+	CHECK_STR(s.pod.name, "");
+	/* of an event without an object nothing is known */
+	CHECK_INT(parse(&s, NULL,
+			"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"uid\":\"u\"}}}"
+			"{\"type\":\"DELETED\"}",
+			100),
+		  0);
+	CHECK_STR(s.pod.uid, "");
+	CHECK_INT(parse(&s, NULL,
+			"{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{"
+			"\"resourceVersion\":\"77\"},\"spec\":{\"containers\":null}}}\n",
+			100),
+		  0);
+	CHECK_INT(s.last, PARSE_BOOKMARK);
+	CHECK_STR(s.pod.version, "77");
+	CHECK_INT(parse(&s, &a,
+			"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"message\":\"too "
+			"old\\n\",\"reason\":\"Expired\",\"code\":410}}",
+			100),
+		  0);
+	CHECK_INT(s.last, PARSE_ERROR);
+	CHECK_INT(a.code, 410);
+	CHECK_STR(a.message, "too old?");
+	s.n = 0;
+	CHECK_INT(parse(&s, NULL, "{\"type\":\"LATER\",\"object\":{}}", 100), 0);
+	CHECK_INT(s.n, 0);
+	s.answer = -5;
+	CHECK_INT(parse(&s, NULL, "{\"type\":\"DELETED\",\"object\":{}} {", 100), -5);
+}
+
+TEST(an_error)
+{
+	struct seen s = {0};
+	struct answer a;
+
+	CHECK_INT(
+		parse(&s, &a,
+		      "{\"kind\":\"Status\",\"metadata\":{},\"message\":\"slow down\",\"details\":{"
+		      "\"retryAfterSeconds\":7},\"code\":429}",
+		      3),
+		0);
+	CHECK_INT(s.n, 0);
+	CHECK_INT(a.code, 429);
+	CHECK_INT(a.retry_after, 7);
+	CHECK_STR(a.message, "slow down");
+}
+
+static char *many(const char *before, const char *each_time, uint32_t n, const char *after)
+{
+	size_t len = strlen(each_time), head = strlen(before);
+	char *text = malloc(head + n * len + strlen(after) + 1);
+
+	CHECK(text);
+	strcpy(text, before);
+	for (uint32_t i = 0; i < n; i++)
+		memcpy(text + head + i * len, each_time, len);
+	strcpy(text + head + n * len, after);
+	return text;
+}
+
+TEST(json_that_means_harm)
+{
+	static const char *const wrong[] = {"",
+					    "{",
+					    "[",
+					    "{\"items\":[{\"metadata\":",
+					    "{\"items\":[{}]",
+					    "{]",
+					    "<html>",
+					    "{\"items\":[{},}",
+					    "{\"a\":01}",
+					    "{\"a\":\"\\ud800\xff\"}",
+					    "{\"a\" 1}",
+					    "\xff"};
+	static const char *const types[] = {
+		"[]",
+		"\"x\"",
+		"7",
+		"true",
+		"null",
+		"{\"items\":{\"a\":{\"metadata\":1}}}",
+		"{\"items\":[1,\"2\",null,[],true]}",
+		"{\"metadata\":[],\"items\":null}",
+		"{\"type\":{},\"object\":[[{}]]}",
+		"{\"type\":[\"ADDED\"],\"object\":7}",
+		"{\"items\":[{\"metadata\":{\"uid\":7,\"name\":{},\"labels\":[\"team\"],"
+		"\"ownerReferences\":{\"kind\":\"a\"}},\"spec\":{\"containers\":{\"name\":\"x\"},"
+		"\"initContainers\":[7,[{}],\"x\"]},\"status\":{\"containerStatuses\":[{},"
+		"{\"name\":null,\"containerID\":[]},{\"containerID\":\"://\"},{\"name\":\"c\","
+		"\"containerID\":\"no-scheme\"}]}}]}",
+		"{\"type\":\"ADDED\",\"object\":{\"object\":{\"metadata\":{\"uid\":\"in\"}}}}",
+		"{\"code\":99999999999999999999999999,\"message\":\"\\u0000\\u001b[1m\"}"};
+	struct seen s = {0};
+	char *text;
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		CHECK_INT(parse(&s, NULL, wrong[i], 2), -EBADMSG);
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		CHECK_INT(parse(&s, NULL, types[i], 5), 0);
+	text = many("{\"items\":[", "[", 100000, "");
+	CHECK_INT(parse(&s, NULL, text, 4096), -EBADMSG);
+	free(text);
+	text = many("{\"items\":[{\"a\":", "{\"a\":", 100000, "");
+	CHECK_INT(parse(&s, NULL, text, 4096), -EBADMSG);
+	free(text);
+	text = many("{\"items\":[{\"metadata\":{\"name\":\"", "0123456789", 1000000, "\"}}]}");
+	CHECK_INT(parse(&s, NULL, text, 16384), -EBADMSG);
+	free(text);
+	/* long, but not too long: truncated */
+	text = many("{\"items\":[{\"metadata\":{\"name\":\"", "0123456789", 1000, "\"}}]}");
+	CHECK_INT(parse(&s, NULL, text, 16384), 0);
+	CHECK_INT(strlen(s.pod.name), POD_NAME - 1);
+	free(text);
+}
+
+TEST(more_containers_than_are_kept)
+{
+	struct seen s = {0};
+	struct answer a;
+	char *items = malloc(100 * (POD_CONTAINERS + 10)), *text, *to = items;
+
+	CHECK(items);
+	to += sprintf(to, "{\"spec\":{\"containers\":[{\"name\":\"x\"}");
+	for (uint32_t i = 0; i < POD_CONTAINERS + 4; i++)
+		to += sprintf(to, ",{\"name\":\"c%u\"}", i);
+	strcpy(to, "]}}");
+	text = list_of(items);
+	CHECK_INT(parse(&s, &a, text, 1000), 0);
+	CHECK_INT(s.pod.ncontainers, POD_CONTAINERS);
+	CHECK_INT(a.containers_ignored, 5);
+	free(text);
+	free(items);
+}
+
+/* ---- workloads ---- */
+
+static const char *workload(const char *kind, const char *owner, const char *hash)
+{
+	static char text[2 * POD_NAME];
+	char name[POD_NAME];
+	const char *of;
+	struct pod p = {0};
+
+	snprintf(p.owner_kind, sizeof(p.owner_kind), "%s", kind);
+	snprintf(p.owner, sizeof(p.owner), "%s", owner);
+	snprintf(p.template_hash, sizeof(p.template_hash), "%s", hash);
+	if (!pod_workload(&p, &of, name))
+		return "";
+	snprintf(text, sizeof(text), "%s %s", of, name);
+	return text;
+}
+
+TEST(workloads)
+{
+	CHECK_STR(workload("ReplicaSet", "shop-7d4b9c", "7d4b9c"), "Deployment shop");
+	CHECK_STR(workload("ReplicaSet", "shop-a-b-7d4b9c", "7d4b9c"), "Deployment shop-a-b");
+	CHECK_STR(workload("ReplicaSet", "shop-7d4b9c", ""), "ReplicaSet shop-7d4b9c");
+	CHECK_STR(workload("ReplicaSet", "shop7d4b9c", "7d4b9c"), "ReplicaSet shop7d4b9c");
+	CHECK_STR(workload("ReplicaSet", "-7d4b9c", "7d4b9c"), "ReplicaSet -7d4b9c");
+	CHECK_STR(workload("StatefulSet", "db", ""), "StatefulSet db");
+	CHECK_STR(workload("DaemonSet", "agent", "7d4b9c"), "DaemonSet agent");
+	CHECK_STR(workload("Job", "clean-28123456", ""), "CronJob clean");
+	CHECK_STR(workload("Job", "clean-1605632400", ""), "CronJob clean");
+	CHECK_STR(workload("Job", "migrate-20250131", ""), "Job migrate-20250131");
+	CHECK_STR(workload("Job", "migrate-4711", ""), "Job migrate-4711");
+	CHECK_STR(workload("Job", "28123456", ""), "Job 28123456");
+	CHECK_STR(workload("Job", "-28123456", ""), "Job -28123456");
+	CHECK_STR(workload("Node", "n1", ""), "");
+	CHECK_STR(workload("", "", ""), "");
+	CHECK_STR(workload("Rollout", "web", ""), "Rollout web");
+}
+
+TEST(names_of_chosen_labels)
+{
+	static const char *const names[][2] = {{"team", "team"},
+					       {"app.kubernetes.io/name", "app_kubernetes_io_name"},
+					       {"1st", "_1st"},
+					       {"\xc3\xa4", "__"}};
+	struct chosen c = {.key = names[0][0]};
+	char long_key[400];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		c.key = names[i][0];
+		chosen_name(&c);
+		CHECK_STR(c.name, names[i][1]);
+	}
+	memset(long_key, 'x', sizeof(long_key) - 1);
+	long_key[sizeof(long_key) - 1] = '\0';
+	c.key = long_key;
+	chosen_name(&c);
+	CHECK_INT(strlen(c.name), 128);
+}
+
+/* ---- targets ---- */
+
+static struct fake *fake;
+static struct fusee_self self;
+static struct pods *pods;
+
+static void begin(void)
+{
+	fake = fake_new(&fusee_plugin, NULL);
+	self = (struct fusee_self){(struct fusee_instance *)(void *)fake, &fake->host};
+	CHECK(self.host->discovery->begin(self.in) == 0);
+	CHECK(self.host->discovery->commit(self.in) == 0);
+	chosen_name(&chosen[0]);
+	chosen_name(&chosen[1]);
+	pods = pods_open(&self, chosen, 2);
+	CHECK(pods);
+}
+
+static void end(void)
+{
+	pods_close(pods);
+	fake_free(fake);
+}
+
+static void send(const char *format, ...)
+{
+	struct seen s = {.to = pods};
+	char *text;
+	va_list ap;
+
+	va_start(ap, format);
+	CHECK(vasprintf(&text, format, ap) > 0);
+	va_end(ap);
+	CHECK_INT(parse(&s, NULL, text, 1000), 0);
+	free(text);
+}
+
+static const char *label(const char *key, const char *name)
+{
+	struct fake_target *t = fake_find(fake, key);
+	const char *text = t ? fake_label(t, name) : NULL;
+
+	return text ? text : "";
+}
+
+TEST(a_pod_and_its_containers)
+{
+	static const char *const all[] = {"pod/" UID, "container/" A, "container/" B,
+					  "container/" C, "container/" D};
+
+	begin();
+	send("{\"type\":\"ADDED\",\"object\":%s}", pod_json);
+	CHECK_INT(fake->ntargets, 5);
+	for (size_t i = 0; i < 5; i++) {
+		CHECK_STR(label(all[i], "namespace"), "prod");
+		CHECK_STR(label(all[i], "pod"), "shop-7d4b9c-x2k1p");
+		CHECK_STR(label(all[i], "node"), "n1");
+		CHECK_STR(label(all[i], "workload"), "shop");
+		CHECK_STR(label(all[i], "workload_kind"), "Deployment");
+		CHECK_STR(label(all[i], "app_kubernetes_io_name"), "shop");
+		CHECK_STR(label(all[i], "example_com_tier"), "gold");
+	}
+	CHECK_STR(label("pod/" UID, "container"), "");
+	CHECK(fake_is(fake_find(fake, "pod/" UID)->t.match_label.key, "pod_uid"));
+	CHECK(fake_is(fake_find(fake, "pod/" UID)->t.match_label.str, UID));
+	CHECK(fake_is(fake_find(fake, "container/" C)->t.match_label.key, "container_id"));
+	CHECK(fake_is(fake_find(fake, "container/" C)->t.match_label.str, C));
+	CHECK_STR(label("container/" A, "container"), "setup");
+	CHECK_STR(label("container/" A, "container_kind"), "init");
+	CHECK_STR(label("container/" B, "container"), "proxy");
+	CHECK_STR(label("container/" B, "container_kind"), "sidecar");
+	CHECK_STR(label("container/" C, "container"), "web");
+	CHECK_STR(label("container/" C, "container_kind"), "");
+	CHECK_STR(label("container/" C, "image"), "shop:3");
+	CHECK_STR(label("container/" D, "container_kind"), "ephemeral");
+	end();
+}
+
+/* A pod that the kubelet has from a file has another UID in its cgroups' paths. */
+TEST(a_static_pod)
+{
+	begin();
+	send("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"uid\":\"" UID "\",\"annotations\":{"
+	     "\"kubernetes.io/config.mirror\":\"00112233445566778899aabbccddeeff\"}}}}");
+	CHECK(fake_is(fake_find(fake, "pod/" UID)->t.match_label.str,
+		      "00112233445566778899aabbccddeeff"));
+	end();
+}
+
+TEST(a_container_that_begins_again)
+{
+	static const char state[] =
+		"{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"uid\":\"u\"},"
+		"\"status\":{\"containerStatuses\":[{\"name\":\"web\","
+		"\"containerID\":\"containerd://%s\"}]}}}";
+
+	begin();
+	send(state, A);
+	send(state, B);
+	/* the first has its labels until its last samples have come */
+	CHECK(fake_find(fake, "container/" A) && fake_find(fake, "container/" B));
+	CHECK_INT(pods_sweep(pods, 2), 1 + PODS_KEEP);
+	CHECK(fake_find(fake, "container/" A));
+	CHECK_INT(pods_sweep(pods, 1 + PODS_KEEP), UINT64_MAX);
+	CHECK(!fake_find(fake, "container/" A));
+	CHECK(fake_find(fake, "container/" B));
+	CHECK_INT(pods_count(pods), 1);
+	end();
+}
+
+TEST(a_pod_that_is_deleted)
+{
+	begin();
+	send("{\"type\":\"ADDED\",\"object\":%s}", pod_json);
+	send("{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"uid\":\"" UID "\"}}}");
+	send("{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"uid\":\"unknown\"}}}");
+	CHECK_INT(fake->ntargets, 5);
+	CHECK_INT(pods_sweep(pods, 1 + PODS_KEEP), UINT64_MAX);
+	CHECK_INT(fake->ntargets, 0);
+	CHECK_INT(pods_count(pods), 0);
+	end();
+}
+
+/* While there was no connection, pods have ended and others begun. */
+TEST(a_list_replaces_what_was_before)
+{
+	static const char item[] = "{\"items\":[{\"metadata\":{\"uid\":\"%s\"}}]}";
+
+	begin();
+	pods_begin_list(pods);
+	send(item, "one");
+	send(item, "two");
+	pods_end_list(pods, 1);
+	pods_begin_list(pods);
+	send(item, "two");
+	send(item, "three");
+	pods_end_list(pods, 5);
+	CHECK_INT(pods_count(pods), 3);
+	pods_sweep(pods, 5 + PODS_KEEP);
+	CHECK_INT(pods_count(pods), 2);
+	CHECK(!fake_find(fake, "pod/one") && fake_find(fake, "pod/two") &&
+	      fake_find(fake, "pod/three"));
+	end();
+}
+
+TEST(more_pods_than_are_kept)
+{
+	struct pod p;
+
+	begin();
+	CHECK_INT(pod_init(&p, 2), 0);
+	for (uint32_t i = 0; i < PODS_MAX + 3; i++) {
+		snprintf(p.uid, sizeof(p.uid), "%u", i);
+		CHECK_INT(pods_put(pods, &p, 1), 0);
+	}
+	pod_fini(&p);
+	CHECK_INT(pods_count(pods), PODS_MAX);
+	CHECK_INT(fake->ntargets, PODS_MAX);
+	CHECK_INT(fake_count(fake, "pods_ignored"), 3);
+	CHECK(fake_logged(fake, "the others have no labels"));
+	end();
+}
+
+/* ---- kubeconfig ---- */
+
+static char config_path[64];
+
+static int read_config(struct server *s, const char *text)
+{
+	int fd, r;
+
+	strcpy(config_path, "/tmp/fusee-kubeconfig-XXXXXX");
+	fd = mkstemp(config_path);
+	CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+	fake_forget(fake);
+	*s = (struct server){0};
+	r = kubeconfig_read(s, &self, config_path);
+	unlink(config_path);
+	return r;
+}
+
+#define CLUSTERS                                                              \
+	"apiVersion: v1\nkind: Config\ncurrent-context: b\ncontexts:\n"       \
+	"- {name: a, context: {cluster: none, user: none}}\n"                 \
+	"- name: b\n  context:\n    cluster: here\n    user: me\nclusters:\n" \
+	"- name: here\n  cluster:\n    server: https://127.0.0.1:6443/\n"
+
+TEST(a_kubeconfig)
+{
+	struct server s;
+
+	begin();
+	CHECK_INT(read_config(&s, CLUSTERS
+			      "    certificate-authority-data: Q0Et\n      QnJvd24=\nusers:\n"
+			      "- name: me\n  user:\n    client-certificate: me.crt\n"
+			      "    client-key: /keys/me.key\n    token: abc\n"),
+		  0);
+	CHECK_STR(s.url, "https://127.0.0.1:6443/");
+	CHECK_INT(s.ca.n, 8);
+	CHECK(!memcmp(s.ca.p, "CA-Brown", 8));
+	CHECK_STR(s.cert_file, "/tmp/me.crt");
+	CHECK_STR(s.key_file, "/keys/me.key");
+	CHECK_STR(s.token, "abc");
+	CHECK(!s.insecure);
+	server_fini(&s);
+	/* JSON is YAML */
+	CHECK_INT(read_config(&s, "{\"current-context\":\"c\",\"contexts\":[{\"name\":\"c\","
+				  "\"context\":{\"cluster\":\"k\"}}],\"clusters\":[{\"name\":\"k\","
+				  "\"cluster\":{\"server\":\"http://localhost:8001\","
+				  "\"insecure-skip-tls-verify\":true}}]}"),
+		  0);
+	CHECK_STR(s.url, "http://localhost:8001");
+	CHECK(s.insecure);
+	server_fini(&s);
+	end();
+}
+
+TEST(kubeconfigs_that_cannot_be_used)
+{
+	static const char *const wrong[][2] = {
+		{"", "no current-context"},
+		{"- a", "no current-context"},
+		{"a: [", "is not YAML: line"},
+		{"current-context: x", "no context 'x'"},
+		{"current-context: x\ncontexts: [{name: x, context: {cluster: k}}]",
+		 "no cluster 'k'"},
+		{CLUSTERS, "no user 'me'"},
+		{CLUSTERS "users: [{name: me, user: {exec: {command: aws-iam, args: [a]}}}]",
+		 "from a program ('aws-iam')"},
+		{CLUSTERS "users: [{name: me, user: {auth-provider: {name: gcp}}}]",
+		 "kubectl create token"},
+		{CLUSTERS "users: [{name: me, user: {as: root}}]", "'as'"},
+		{CLUSTERS "    proxy-url: socks5://x\nusers: [{name: me, user: {}}]",
+		 "'proxy-url'"},
+		{CLUSTERS "    certificate-authority-data: '!!'\nusers: [{name: me, user: {}}]",
+		 "not base64"},
+		{"&a [*a, *a]", "no current-context"},
+		{"current-context: x\ncontexts: &c [*c, {name: x, context: *c}]", "no cluster ''"},
+	};
+	struct server s;
+
+	begin();
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		CHECK_INT(read_config(&s, wrong[i][0]), -EINVAL);
+		fprintf(stderr, "# %s\n", fake->error);
+		CHECK(strstr(fake->error, wrong[i][1]));
+		CHECK(strstr(fake->error, config_path));
+		server_fini(&s);
+	}
+	end();
+}
+
+/* ---- the instance ---- */
+
+static void refused(const char *sentence, const char *name, const char *text, const char *name2,
+		    const char *text2)
+{
+	struct fake *f = fake_new(&fusee_plugin, name, text, name2, text2, NULL);
+
+	CHECK_INT(fake_init(f), -EINVAL);
+	fprintf(stderr, "# %s\n", f->error);
+	CHECK(strstr(f->error, sentence));
+	fake_free(f);
+}
+
+TEST(options_that_are_wrong)
+{
+	unsetenv("KUBERNETES_SERVICE_HOST");
+	refused("is not an https://", "server", "ftp://x", NULL, NULL);
+	refused("is not an https://", "server", "nonsense:///", NULL, NULL);
+	refused("no user", "server", "https://a:b@x", NULL, NULL);
+	refused("exclude each other", "server", "https://x", "kubeconfig", "/x");
+	refused("is not https", "server", "http://10.0.0.1:80", "token_file", "/dev/null");
+	refused("need 'server'", "token_file", "/dev/null", NULL, NULL);
+	refused("a key is empty", "server", "https://x", "labels", "a,,b");
+}
+
+/* With no discovery in the script all are used, on machines without Kubernetes too. */
+TEST(no_pod_of_a_cluster)
+{
+	struct fake *f;
+
+	unsetenv("KUBERNETES_SERVICE_HOST");
+	f = fake_new(&fusee_plugin, NULL);
+	CHECK_INT(fake_init(f), 0);
+	CHECK_INT(fake_start(f), 0);
+	CHECK_INT(f->commits, 1);
+	CHECK_INT(f->nwatches, 0);
+	fake_free(f);
+}
+
+static void until_logged(struct fake *f, const char *text)
+{
+	for (int i = 0; i < 100 && !fake_logged(f, text); i++)
+		CHECK(fake_round(f, 100) >= 0);
+	CHECK(fake_logged(f, text));
+}
+
+TEST(a_server_that_is_not_there)
+{
+	struct fake *f = fake_new(&fusee_plugin, "server", "http://127.0.0.1:1", NULL);
+
+	CHECK_INT(fake_init(f), 0);
+	CHECK_INT(fake_start(f), 0);
+	until_logged(f, "no answer from 'http://127.0.0.1:1': Connection refused");
+	CHECK(fake_logged(f, "pods have no labels until it works"));
+	CHECK_INT(f->commits, 0);
+	CHECK(fake_count(f, "failures") >= 1);
+	CHECK(fake_count(f, "requests{status=\"none\"}") >= 1);
+	fake_free(f);
+}
+
+TEST(a_pod_without_its_token)
+{
+	struct fake *f;
+
+	setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1", 1);
+	setenv("KUBERNETES_SERVICE_PORT", "1", 1);
+	f = fake_new(&fusee_plugin, "token_file", "/nonexistent/token", NULL);
+	CHECK_INT(fake_init(f), 0);
+	CHECK_INT(fake_start(f), 0);
+	until_logged(f, "cannot read the token '/nonexistent/token': No such file");
+	fake_free(f);
+	unsetenv("KUBERNETES_SERVICE_HOST");
+}
