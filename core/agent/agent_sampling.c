@@ -398,6 +398,7 @@ static int open_profiler(struct agent_sampling *s, const struct profiler_options
 	collector_set_limit(COLLECTED_BYTES);
 	o.waiting_bytes = WAITING_BYTES;
 	o.worker_bytes = memory_of_worker(memory_available());
+	o.code_bytes = memory_of_code(memory_available());
 	o.dynamic = true;
 	o.route = route;
 	o.selected = selected;

@@ -11,6 +11,8 @@
 
 #define LEAST_WORKER (96ull << 20)
 #define MOST_WORKER (1ull << 30)
+#define LEAST_CODE (32ull << 20)
+#define MOST_CODE (256ull << 20)
 
 /* The number in a file; UINT64_MAX: there is none, as "max". */
 static uint64_t number_in(const char *path)
@@ -66,9 +68,17 @@ uint64_t memory_available(void)
 	return limit < all ? limit : all;
 }
 
+static uint64_t between(uint64_t least, uint64_t n, uint64_t most)
+{
+	return n < least ? least : n > most ? most : n;
+}
+
 uint64_t memory_of_worker(uint64_t available)
 {
-	uint64_t share = available / 8;
+	return between(LEAST_WORKER, available / 8, MOST_WORKER);
+}
 
-	return share < LEAST_WORKER ? LEAST_WORKER : share > MOST_WORKER ? MOST_WORKER : share;
+uint64_t memory_of_code(uint64_t available)
+{
+	return between(LEAST_CODE, available / 32, MOST_CODE);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much memory the agent and its workers may have, and how it is shared: a third for the agent's
- * own budgets, a third for the workers, and a third stays free. */
+ * own budgets, a third for the workers; nearly a third stays free. */
 #ifndef AGENT_MEMORY_H
 #define AGENT_MEMORY_H
 
@@ -15,4 +15,6 @@ uint64_t memory_limit_of(const char *sys, const char *cgroup);
 /* The limit of the worker of clean files, in bytes; the other workers have parts of it, and all
  * five together two and a half times as much. */
 uint64_t memory_of_worker(uint64_t available);
+/* The limit of what is known of code without files, as the functions of scripts, in bytes. */
+uint64_t memory_of_code(uint64_t available);
 #endif

@@ -64,6 +64,8 @@ static int open_parts(struct pipeline *p, const struct plugin_set *unwinders)
 	if (!r)
 		r = claims_new(&p->claims, unwinders);
 	if (!r)
+		claims_set_limit(p->claims, p->o.code_bytes);
+	if (!r)
 		r = files_new(&p->files, p->worker, unwinders);
 	if (!r)
 		r = process_table_new(&p->processes, &owner);
@@ -296,6 +298,7 @@ void pipeline_stats(struct pipeline *p, struct pipeline_stats *s)
 	s->helped = p->walker.helped;
 	s->waiting = waiting_count(&p->waiting);
 	s->waiting_bytes = p->waiting.bytes;
+	s->code_bytes = claims_bytes(p->claims);
 	s->processes = process_count(p->processes);
 	s->mappings = process_mappings(p->processes);
 	s->unreadable = p->files->unreadable;

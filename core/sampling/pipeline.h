@@ -42,6 +42,7 @@ struct pipeline_options {
 	void (*lost)(void *arg);
 	void *arg;
 	uint64_t waiting_bytes;  /* cap of samples that wait for tables; 0: 128 MiB */
+	uint64_t code_bytes;     /* cap of what is known of code without files; 0: none */
 	struct bpf_sampler *bpf; /* borrowed; NULL: none */
 	/* Mappings are read from /proc by threads, as a target can keep who reads them waiting. */
 	bool background;
@@ -60,6 +61,7 @@ struct pipeline_stats {
 	uint64_t unrouted;       /* samples without a route; counted in no other figure */
 	uint64_t waiting;        /* samples that wait for tables; counted in no other figure yet */
 	uint64_t waiting_bytes;  /* of them */
+	uint64_t code_bytes;     /* of memory: claims_bytes() */
 	uint64_t processes;      /* processes that are followed, or ended a few seconds ago */
 	uint32_t files;          /* mapped by followed processes */
 	uint32_t refused;        /* of them: not readable */

@@ -43,6 +43,7 @@ static void code_free(struct process_code *p)
 		if (p->attached & 1u << i && ops->detach)
 			ops->detach(p->claims->unwinders->instances[i]->ctx, handle(p));
 	}
+	process_code_add_bytes(p, -(int64_t)p->bytes);
 	claim_list_fini(&p->list);
 	for (uint32_t i = 0; i < FILES_MAX_UNWINDERS; i++)
 		free(p->words[i].at);
@@ -61,12 +62,23 @@ void claims_set_opener(struct claims *c, struct opener *o)
 	c->opener = o;
 }
 
+void claims_set_limit(struct claims *c, uint64_t bytes)
+{
+	c->budget.most = bytes;
+}
+
+uint64_t claims_bytes(const struct claims *c)
+{
+	return c->budget.bytes;
+}
+
 void claims_free(struct claims *c)
 {
 	if (!c)
 		return;
 	hashmap_each(&c->processes, free_code, NULL);
 	hashmap_fini(&c->processes);
+	hashmap_fini(&c->budget.users);
 	free(c);
 }
 
@@ -110,6 +122,7 @@ bool claims_is_marked(const struct claims *c, uint64_t process)
 static struct process_code *code_get(struct claims *c, struct process *process)
 {
 	struct process_code *p = hashmap_get(&c->processes, process->id);
+	struct procfs_status status = {.uid = UINT32_MAX};
 
 	if (p)
 		return p;
@@ -119,6 +132,9 @@ static struct process_code *code_get(struct claims *c, struct process *process)
 	*p = (struct process_code){.claims = c, .process = process, .generation = 1};
 	if (process->replaced || procfs_start_ticks(process->pid, &p->start_ticks))
 		p->start_ticks = 0; /* it has ended */
+	else
+		procfs_status(process->pid, &status);
+	p->uid = status.uid;
 	if (hashmap_put(&c->processes, process->id, p)) {
 		free(p);
 		return NULL;
@@ -309,6 +325,7 @@ int claims_record(struct claims *c, struct process *process, uint32_t unwinder,
 	const struct fusee_unwinder_ops *ops;
 	struct fusee_instance *in;
 	struct process_code *p;
+	int r;
 
 	if (unwinder >= c->unwinders->n || unwinder >= MAX_UNWINDERS)
 		return -EINVAL;
@@ -318,7 +335,12 @@ int claims_record(struct claims *c, struct process *process, uint32_t unwinder,
 	if (!p)
 		return -ENOMEM;
 	p->attached |= 1u << unwinder;
-	return ops->record ? ops->record(in->ctx, handle(p), e) : 0;
+	r = ops->record ? process_code_has_room(p, "emission") : 0;
+	if (!r && ops->record)
+		r = ops->record(in->ctx, handle(p), e);
+	if (r > 0)
+		process_code_add_bytes(p, r);
+	return r < 0 ? r : 0;
 }
 
 /* ---- symbolizing ---- */

@@ -33,6 +33,9 @@ extern const struct fusee_host claims_host;
 int claims_new(struct claims **ret, const struct plugin_set *unwinders); /* 0 or -ENOMEM */
 /* What reads targets' memory and opens their files; NULL: this process does. */
 void claims_set_opener(struct claims *, struct opener *);
+/* Limits the memory for claims, words and emissions; 0, the default: no limit. code_budget.h. */
+void claims_set_limit(struct claims *, uint64_t bytes);
+uint64_t claims_bytes(const struct claims *); /* of that memory */
 void claims_free(struct claims *); /* detaches the plugins from all processes; NULL is fine */
 
 /*
@@ -75,7 +78,8 @@ int claims_symbolize(struct claims *, uint64_t process, uint64_t addr, uint32_t 
 int claims_symbolize_pushed(struct claims *, uint64_t process, uint32_t unwinder,
 			    const struct fusee_raw_frame *pushed, struct fusee_frame_out *out,
 			    const char **type);
-/* Hands an emission of the unwinder's step to its plugin. 0, or -errno: it is lost. */
+/* Hands an emission of the unwinder's step to its plugin. 0, or -errno: it is lost; -EDQUOT: too
+ * many are kept. */
 int claims_record(struct claims *, struct process *, uint32_t unwinder,
 		  const struct fusee_emission *);
 /* The unwinder's step pushed frames in this process, which are to be symbolized. */

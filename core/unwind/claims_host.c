@@ -118,25 +118,31 @@ static int host_claim(struct fusee_instance *in, uint64_t process, const struct 
 			      .arg = c->arg,
 			      .unwinder = index_of(p->claims, in),
 			      .flags = c->flags};
+	uint32_t n;
 	int r;
 
 	if (claim.unwinder == p->claims->unwinders->n)
 		return -EINVAL;
 	if (claim.lo >= claim.hi)
 		return plugin_misused(in, PLUGIN_PROCESS_CLAIM_RANGE);
-	r = claim_list_add(&p->list, &claim);
-	if (!r)
+	n = p->list.n;
+	r = process_code_has_room(p, "claim") ? -ENOSPC : claim_list_add(&p->list, &claim);
+	if (!r) {
+		process_code_add_bytes(p, ((int64_t)p->list.n - n) * (int64_t)sizeof(claim));
 		report_change(p);
+	}
 	return r;
 }
 
 static int host_unclaim(struct fusee_instance *in, uint64_t process, struct fusee_range range)
 {
 	struct process_code *p = code_of(process);
+	uint32_t n = p->list.n;
 
 	if (range.lo >= range.hi)
 		return -EINVAL;
 	claim_list_remove(&p->list, range.lo, range.hi, index_of(p->claims, in));
+	process_code_add_bytes(p, ((int64_t)p->list.n - n) * (int64_t)sizeof(struct claim));
 	report_change(p);
 	return 0;
 }
@@ -157,11 +163,14 @@ static int host_slab(struct fusee_instance *in, uint64_t process, const uint32_t
 	to = &p->words[i];
 	if (to->n == n && (!n || !memcmp(to->at, words, n * sizeof(*words))))
 		return 0;
+	if (n > to->n && process_code_has_room(p, "words"))
+		return -ENOSPC;
 	copy = malloc((n ? n : 1) * sizeof(*words));
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, words, n * sizeof(*words));
 	free(to->at);
+	process_code_add_bytes(p, ((int64_t)n - (int64_t)to->n) * (int64_t)sizeof(*words));
 	*to = (struct process_words){copy, n};
 	report_change(p);
 	return 0;

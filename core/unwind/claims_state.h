@@ -3,9 +3,12 @@
 #ifndef UNWIND_CLAIMS_STATE_H
 #define UNWIND_CLAIMS_STATE_H
 
+#include <errno.h>
+
 #include "base/hashmap.h"
 #include "unwind/claim_list.h"
 #include "unwind/claims.h"
+#include "unwind/code_budget.h"
 #include "unwind/files.h"
 
 struct claims {
@@ -14,6 +17,7 @@ struct claims {
 	struct hashmap processes;                     /* id -> struct process_code * */
 	void (*changed)(void *arg, struct process *); /* claims or words are others; or NULL */
 	void *arg;
+	struct code_budget budget;
 };
 
 /* Plugins have its address as their handle of the process. */
@@ -33,6 +37,20 @@ struct process_code {
 	uint64_t offered, offered_lo; /* when, and where, a mapping was last offered for claims */
 	uint32_t offers;              /* in that second */
 	uint64_t refreshed;           /* when plugins last refreshed their claims */
+	uint64_t bytes;               /* of the budget */
+	uint32_t uid;                 /* when the process was first seen; UINT32_MAX: not known */
 	bool marked;
 };
+
+/* -EDQUOT: the process, its user or all have too much already. */
+static inline int process_code_has_room(const struct process_code *p, const char *what)
+{
+	return code_budget_has_room(&p->claims->budget, p->uid, p->bytes, what) ? 0 : -EDQUOT;
+}
+
+static inline void process_code_add_bytes(struct process_code *p, int64_t bytes)
+{
+	if (!code_budget_add(&p->claims->budget, p->uid, bytes))
+		p->bytes += (uint64_t)bytes;
+}
 #endif

@@ -7,6 +7,7 @@
 #include "profile/loss.h"
 #include "unwind/unwinders.h"
 
+#define MOST_EMITTED (1u << 18)
 #define MAX_IDLE 64u /* calls of a step in a row that push nothing */
 
 void walk_languages_begin(struct walk_languages *l, struct walker *w, struct process *process,
@@ -61,6 +62,8 @@ static int emit(struct fusee_native *n, __u32 kind, __u64 key, const void *bytes
 
 	if (claims_record(l->claims, l->process, l->current, &e) < 0)
 		return -1;
+	if (l->emitted.n >= MOST_EMITTED) /* record() may have an emission several times */
+		hashmap_fini(&l->emitted);
 	return hashmap_put(&l->emitted, number_of(l, kind, key), l) ? -1 : 0;
 }
 

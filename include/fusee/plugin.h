@@ -266,8 +266,10 @@ struct fusee_unwinder_ops {
 	 * another program. */
 	int (*refresh)(void *ctx, uint64_t process);
 	/* Language unwinders: an emission of the step in this process. It comes before the first
-	 * sample that has a frame with its key, and may come several times. -errno: the emission is
-	 * lost. */
+	 * sample that has a frame with its key, and may come several times. Returns the bytes of
+	 * memory that the plugin keeps of it until detach(), 0: it has it already; -errno: the
+	 * emission is lost. The agent bounds the sums of a process, of a user and of all, and calls
+	 * record() no more where they are reached. */
 	int (*record)(void *ctx, uint64_t process, const struct fusee_emission *);
 	/* Symbolizes a frame with host->unwinder->frame(). Returns the number of source frames, 0:
 	 * the frame has no name, or -errno. */

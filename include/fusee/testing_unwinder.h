@@ -297,7 +297,7 @@ static inline int fusee_testing_emit(struct fusee_native *n, __u32 kind, __u64 k
 
 	if (t->nemitted < sizeof(t->emitted) / sizeof(t->emitted[0]))
 		t->emitted[t->nemitted++] = (key ^ (__u64)kind << 56) + n->u.process;
-	return ops->record(t->ctx, n->u.process, &e);
+	return ops->record(t->ctx, n->u.process, &e) < 0 ? -1 : 0;
 }
 
 static inline void fusee_testing_push(struct fusee_testing *t, struct fusee_unwind *u)

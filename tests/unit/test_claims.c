@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "process/procfs.h"
 #include "unwind/claims.h"
@@ -18,6 +20,7 @@ struct fake {
 	struct fusee_claim claim; /* made at mapped(); flags 0: none */
 	const char *name;         /* symbolize()'s answer, NULL: none */
 	int mapped, refreshed, detached;
+	uint64_t kept; /* bytes of emissions */
 	uint64_t process, lo, hi;
 	struct fusee_raw_frame raw;
 };
@@ -61,8 +64,18 @@ static void fake_detach(void *ctx, uint64_t process)
 {
 	struct fake *f = ctx;
 
-	CHECK(process == f->process);
+	CHECK(!f->process || process == f->process);
 	f->detached++;
+}
+
+/* Keeps what it is handed, as a language unwinder does. */
+static int fake_record(void *ctx, uint64_t process, const struct fusee_emission *e)
+{
+	struct fake *f = ctx;
+
+	(void)process;
+	f->kept += e->bytes.len;
+	return (int)e->bytes.len;
 }
 
 static const struct fusee_unwinder_ops ops = {
@@ -71,6 +84,7 @@ static const struct fusee_unwinder_ops ops = {
 	.mapped = fake_mapped,
 	.refresh = fake_refresh,
 	.symbolize = fake_symbolize,
+	.record = fake_record,
 	.detach = fake_detach,
 };
 static const struct fusee_plugin descriptor = {.name = "fake", .ops = &ops};
@@ -108,6 +122,29 @@ static void drop(struct world *w)
 }
 
 #define SECOND 1000000000ull
+
+/* A process of another user, where this may make it. */
+static pid_t sleeper_of(uid_t uid)
+{
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	CHECK(!pipe(ready));
+	pid = fork();
+	if (!pid) {
+		if (!geteuid() && setresuid(uid, uid, uid))
+			_exit(1);
+		if (write(ready[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	CHECK(read(ready[0], &c, 1) == 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
 
 static const struct claim *at(struct world *w, uint64_t addr, uint64_t time, uint32_t *generation)
 {
@@ -191,6 +228,60 @@ TEST(who_claims_first)
 	CHECK_INT(whose(w, 0x4fff), -1);
 	CHECK_INT(whose(w, 0x5000), 1);
 	CHECK_INT(claim(w, 0, 0x3000, 0x3000), -EINVAL);
+	drop(w);
+}
+
+/* Emits functions in a process of its own of this user, until that is refused. */
+static void emit_all(struct world *w, struct process *process)
+{
+	const struct fusee_emission e = {.size = sizeof(e), .bytes = {"", 512}};
+	int r = 0;
+
+	for (int i = 0; !r && i < 1 << 20; i++)
+		r = claims_record(w->claims, process, 0, &e);
+	CHECK_INT(r, -EDQUOT);
+}
+
+/* Ever new functions, claims and words of a user's processes take no room from others, and no more
+ * than there is. */
+TEST(what_a_process_makes_grow_is_bounded)
+{
+	enum { MOST = 4 << 20, PROCESSES = 40 };
+	static uint32_t words[1024];
+	struct world *w = make(getpid());
+	struct process attackers[PROCESSES], victim = {.id = 1000, .pid = 1};
+	const struct fusee_emission e = {.size = sizeof(e), .bytes = {"", 512}};
+	pid_t user = sleeper_of(65534);
+
+	claims_set_limit(w->claims, MOST);
+	for (uint64_t i = 0; i < PROCESSES; i++) {
+		attackers[i] = (struct process){.id = i + 10, .pid = geteuid() ? getpid() : user};
+		if (i < 20)
+			emit_all(w, &attackers[i]);
+	}
+	CHECK(claims_bytes(w->claims) > MOST / 4 && claims_bytes(w->claims) < MOST / 2);
+	CHECK(w->fakes[0].kept == claims_bytes(w->claims));
+	CHECK_INT(claims_record(w->claims, &victim, 0, &e), 0);
+	/* a process of that user that has nothing yet */
+	w->process = attackers[PROCESSES - 1];
+	whose(w, 0x2000);
+	CHECK_INT(claim(w, 0, 0x2000, 0x4000), -ENOSPC);
+	CHECK_INT(claims_host.unwinder->process_slab(w->list[0], w->fakes[0].process, words, 1024),
+		  -ENOSPC);
+	w->process = victim;
+	whose(w, 0x2000);
+	CHECK_INT(claim(w, 0, 0x2000, 0x4000), 0);
+	CHECK_INT(claims_host.unwinder->process_slab(w->list[0], w->fakes[0].process, words, 1024),
+		  0);
+	CHECK_INT(claims_host.unwinder->process_slab(w->list[0], w->fakes[0].process, words, 0), 0);
+	w->fakes[0].process = w->fakes[1].process = 0; /* detach() is called for each of them */
+	for (uint64_t i = 0; i < PROCESSES; i++)
+		claims_forget(w->claims, i + 10);
+	CHECK(claims_bytes(w->claims) < 1024);
+	claims_forget(w->claims, victim.id);
+	CHECK(claims_bytes(w->claims) == 0);
+	kill(user, SIGKILL);
+	waitpid(user, NULL, 0);
 	drop(w);
 }
 

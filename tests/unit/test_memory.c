@@ -51,7 +51,7 @@ TEST(the_smallest_limit_counts)
 	CHECK(!system(command));
 }
 
-/* What docs/agent.md says: a third of MemoryMax=1G stays free. */
+/* What docs/agent.md says of MemoryMax=1G. */
 TEST(shares)
 {
 	uint64_t clean = memory_of_worker(1u << 30);
@@ -60,4 +60,7 @@ TEST(shares)
 	CHECK(clean + 2 * (clean / 2) + 2 * (clean / 4) <= (1u << 30) / 3);
 	CHECK_INT(memory_of_worker(64ull << 30), 1 << 30);
 	CHECK_INT(memory_of_worker(64 << 20), 96 << 20);
+	CHECK_INT(memory_of_code(1u << 30), 32 << 20);
+	CHECK_INT(memory_of_code(64 << 20), 32 << 20);
+	CHECK_INT(memory_of_code(64ull << 30), 256 << 20);
 }

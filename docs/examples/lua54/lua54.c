@@ -192,6 +192,7 @@ static int lua54_record(void *ctx, uint64_t process, const struct fusee_emission
 	struct function like = {0}, *function;
 	struct place at = {.key = e->key};
 	struct process *of;
+	int bytes = sizeof(at);
 
 	if (e->bytes.len <= offsetof(struct lua54_place, source) || e->bytes.len > sizeof(p))
 		return -EBADMSG;
@@ -205,6 +206,7 @@ static int lua54_record(void *ctx, uint64_t process, const struct fusee_emission
 		return -ENOSPC;
 	like.line = p.linedefined;
 	memcpy(like.source, p.source, sizeof(p.source) - 1);
+	bytes += tfind(&like, &of->functions, by_source) ? 0 : (int)sizeof(like);
 	function = element(&of->functions, &like, sizeof(like), by_source);
 	if (!function)
 		return -ENOMEM;
@@ -217,7 +219,7 @@ static int lua54_record(void *ctx, uint64_t process, const struct fusee_emission
 	if (tfind(&at, &of->places, by_id))
 		return 0;
 	of->n++;
-	return element(&of->places, &at, sizeof(at), by_id) ? 0 : -ENOMEM;
+	return element(&of->places, &at, sizeof(at), by_id) ? bytes : -ENOMEM;
 }
 
 static int lua54_symbolize(void *ctx, const struct fusee_raw_frame *frame,

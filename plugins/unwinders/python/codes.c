@@ -137,8 +137,9 @@ static int add_head(struct python_process *p, uint64_t key, const unsigned char 
 		free_code(c);
 		return -ENOMEM;
 	}
-	p->bytes += sizeof(*c) + strlen(c->name) + strlen(c->file) + h.table;
-	return 0;
+	n = sizeof(*c) + strlen(c->name) + strlen(c->file) + h.table;
+	p->bytes += n;
+	return (int)n;
 }
 
 int python_codes_add(void **processes, uint64_t process, uint64_t key, const void *bytes,

@@ -16,8 +16,9 @@ struct python_code {
 
 struct python_process;
 
-/* Adds an emission of a process: `bytes` can be anything. 0; -EBADMSG: it is no emission of the
- * step; -ENOSPC: the process has too many code objects; -ENOMEM. Any thread, one at a time. */
+/* Adds an emission of a process: `bytes` can be anything. The bytes of memory that it takes
+ * until the process is removed; 0: none; -EBADMSG: it is no emission of the step; -ENOSPC: the
+ * process has too many code objects; -ENOMEM. Any thread, one at a time. */
 int python_codes_add(void **processes, uint64_t process, uint64_t key, const void *bytes,
 		     uint64_t n);
 

@@ -52,17 +52,17 @@ static void log_release(struct python *p, const struct fusee_emission *e)
 static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e)
 {
 	struct python *p = ctx;
-	int err = python_codes_add(&p->processes, process, e->key, e->bytes.p, e->bytes.len);
+	int r = python_codes_add(&p->processes, process, e->key, e->bytes.p, e->bytes.len);
 
-	if (!err)
+	if (r > 0)
 		log_release(p, e);
-	if (err)
+	if (r < 0)
 		fusee_count_by(&p->self, "code_objects_lost", "reason",
-			       err == -ENOSPC   ? "too many of one process"
-			       : err == -ENOMEM ? "no memory"
-						: "damaged",
+			       r == -ENOSPC   ? "too many of one process"
+			       : r == -ENOMEM ? "no memory"
+					      : "damaged",
 			       1);
-	return err;
+	return r;
 }
 
 static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct fusee_frame_out *out)

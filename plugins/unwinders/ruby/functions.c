@@ -126,8 +126,9 @@ static int add_function(struct process *p, uint64_t key, const unsigned char *by
 	*named = (struct ruby_named){key, f.first_line, f.is_c, text, text + label + 1};
 	label_of(&f, text);
 	memcpy(text + label + 1, f.path, f.path_bytes);
-	p->bytes += sizeof(*named) + label + f.path_bytes + 2u;
-	return insert(&p->functions, named);
+	n = sizeof(*named) + label + f.path_bytes + 2u;
+	p->bytes += n;
+	return insert(&p->functions, named) ? -ENOMEM : (int)n;
 }
 
 static int add_place(struct process *p, uint64_t key, const unsigned char *bytes, uint64_t n)
@@ -146,7 +147,7 @@ static int add_place(struct process *p, uint64_t key, const unsigned char *bytes
 	if (place)
 		*place = (struct place){key, emitted.line};
 	p->bytes += sizeof(*place);
-	return insert(&p->places, place);
+	return insert(&p->places, place) ? -ENOMEM : (int)sizeof(*place);
 }
 
 int ruby_functions_add(void **processes, uint64_t process, uint32_t kind, uint64_t key,

@@ -20,8 +20,9 @@ struct ruby_library {
 /* The process's own, which the caller may change. NULL: no memory. */
 struct ruby_library *ruby_functions_library(void **processes, uint64_t process);
 
-/* Adds an emission of a process: `bytes` can be anything. 0; -EBADMSG: it is no emission of the
- * step; -ENOSPC: the process has too many functions; -ENOMEM. Any thread, one at a time. */
+/* Adds an emission of a process: `bytes` can be anything. The bytes of memory that it takes
+ * until the process is removed; 0: none; -EBADMSG: it is no emission of the step; -ENOSPC: the
+ * process has too many functions; -ENOMEM. Any thread, one at a time. */
 int ruby_functions_add(void **processes, uint64_t process, uint32_t kind, uint64_t key,
 		       const void *bytes, uint64_t n);
 

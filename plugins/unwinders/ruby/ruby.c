@@ -25,16 +25,16 @@ static int on_inspect(void *ctx, uint64_t file)
 static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e)
 {
 	struct ruby *r = ctx;
-	int err = ruby_functions_add(&r->processes, process, e->kind, e->key, e->bytes.p,
-				     e->bytes.len);
+	int kept = ruby_functions_add(&r->processes, process, e->kind, e->key, e->bytes.p,
+				      e->bytes.len);
 
-	if (err)
+	if (kept < 0)
 		fusee_count_by(&r->self, "functions_lost", "reason",
-			       err == -ENOSPC   ? "too many of one process"
-			       : err == -ENOMEM ? "no memory"
-						: "damaged",
+			       kept == -ENOSPC   ? "too many of one process"
+			       : kept == -ENOMEM ? "no memory"
+						 : "damaged",
 			       1);
-	return err;
+	return kept;
 }
 
 static int on_symbolize(void *ctx, const struct fusee_raw_frame *frame, struct fusee_frame_out *out)

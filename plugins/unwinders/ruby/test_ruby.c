@@ -37,11 +37,10 @@ TEST(functions_and_lines)
 	const struct ruby_named *named;
 	uint32_t line;
 
-	CHECK_INT(ruby_functions_add(&processes, 1, RUBY_FUNCTION, 42, &f, length(&f)), 0);
+	CHECK(ruby_functions_add(&processes, 1, RUBY_FUNCTION, 42, &f, length(&f)) > 0);
 	CHECK_INT(ruby_functions_add(&processes, 1, RUBY_FUNCTION, 42, &f, length(&f)),
 		  0); /* again */
-	CHECK_INT(ruby_functions_add(&processes, 1, RUBY_PLACE, fusee_mix(42, 3), &p, sizeof(p)),
-		  0);
+	CHECK(ruby_functions_add(&processes, 1, RUBY_PLACE, fusee_mix(42, 3), &p, sizeof(p)) > 0);
 	named = ruby_functions_find(&processes, 1, 42, 3, &line);
 	CHECK(named && !strcmp(named->label, "block in top") && !strcmp(named->path, "/a.rb"));
 	CHECK(named && named->first_line == 7);
@@ -68,7 +67,7 @@ static const char *label_with(const char *label, const char *class, const char *
 	memcpy(f.class_name, class, f.class_bytes);
 	f.base_bytes = (unsigned short)strlen(base);
 	f.is_singleton = (unsigned short)singleton;
-	CHECK_INT(ruby_functions_add(&processes, 1, RUBY_FUNCTION, 42, &f, length(&f)), 0);
+	CHECK(ruby_functions_add(&processes, 1, RUBY_FUNCTION, 42, &f, length(&f)) > 0);
 	snprintf(text, sizeof(text), "%s", ruby_functions_find(&processes, 1, 42, 3, &line)->label);
 	ruby_functions_free(&processes);
 	return text;
@@ -105,10 +104,10 @@ TEST(one_process_has_a_bound)
 	struct ruby_place p = {.line = 1};
 	uint64_t n = 0;
 
-	while (n < 64u << 20 && !ruby_functions_add(&processes, 1, RUBY_PLACE, n, &p, sizeof(p)))
+	while (n < 64u << 20 && ruby_functions_add(&processes, 1, RUBY_PLACE, n, &p, sizeof(p)) > 0)
 		n++;
 	CHECK_INT(ruby_functions_add(&processes, 1, RUBY_PLACE, n, &p, sizeof(p)), -ENOSPC);
-	CHECK_INT(ruby_functions_add(&processes, 2, RUBY_PLACE, n, &p, sizeof(p)), 0);
+	CHECK(ruby_functions_add(&processes, 2, RUBY_PLACE, n, &p, sizeof(p)) > 0);
 	ruby_functions_free(&processes);
 }
 
