@@ -398,7 +398,6 @@ static int open_profiler(struct agent_sampling *s, const struct profiler_options
 	collector_set_limit(COLLECTED_BYTES);
 	o.waiting_bytes = WAITING_BYTES;
 	o.worker_bytes = memory_of_worker(memory_available());
-	o.code_bytes = memory_of_code(memory_available());
 	o.dynamic = true;
 	o.route = route;
 	o.selected = selected;
@@ -406,6 +405,7 @@ static int open_profiler(struct agent_sampling *s, const struct profiler_options
 	r = profiler_open(&s->profiler, &o);
 	if (r)
 		return r;
+	pipeline_set_code_limit(s->profiler.pipeline, memory_of_code(memory_available()));
 	r = rates_new(&s->rates, s->profiler.stream, s->profiler.bpf);
 	if (r)
 		log_error("cannot start sampling: %s", strerror(-r));

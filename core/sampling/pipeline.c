@@ -64,8 +64,6 @@ static int open_parts(struct pipeline *p, const struct plugin_set *unwinders)
 	if (!r)
 		r = claims_new(&p->claims, unwinders);
 	if (!r)
-		claims_set_limit(p->claims, p->o.code_bytes);
-	if (!r)
 		r = files_new(&p->files, p->worker, unwinders);
 	if (!r)
 		r = process_table_new(&p->processes, &owner);
@@ -290,6 +288,11 @@ void pipeline_sweep(struct pipeline *p, const struct pipeline_sweep *o)
 }
 
 /* ---- statistics ---- */
+
+void pipeline_set_code_limit(struct pipeline *p, uint64_t bytes)
+{
+	claims_set_limit(p->claims, bytes);
+}
 
 void pipeline_stats(struct pipeline *p, struct pipeline_stats *s)
 {

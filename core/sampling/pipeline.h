@@ -42,7 +42,6 @@ struct pipeline_options {
 	void (*lost)(void *arg);
 	void *arg;
 	uint64_t waiting_bytes;  /* cap of samples that wait for tables; 0: 128 MiB */
-	uint64_t code_bytes;     /* cap of what is known of code without files; 0: none */
 	struct bpf_sampler *bpf; /* borrowed; NULL: none */
 	/* Mappings are read from /proc by threads, as a target can keep who reads them waiting. */
 	bool background;
@@ -141,4 +140,6 @@ void pipeline_add_stopped(struct pipeline *, const struct sample *);
  * and no collector names. To be called now and then. */
 void pipeline_sweep(struct pipeline *, const struct pipeline_sweep *);
 void pipeline_stats(struct pipeline *, struct pipeline_stats *);
+/* Limits the memory for what is known of code without files: claims_set_limit(). */
+void pipeline_set_code_limit(struct pipeline *, uint64_t bytes);
 #endif

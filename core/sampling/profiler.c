@@ -181,7 +181,6 @@ static int open_pipeline(struct profiler *p, const struct profiler_options *o)
 		.selected = o->selected,
 		.arg = o->arg,
 		.waiting_bytes = o->waiting_bytes,
-		.code_bytes = o->code_bytes,
 		.bpf = p->bpf,
 		.background = o->dynamic,
 	};

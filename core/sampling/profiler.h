@@ -56,11 +56,11 @@ struct profiler_options {
 	uint64_t ring_bytes;  /* of all rings; 0: the perf stream's default */
 	uint32_t stack_bytes; /* of a stack copy; a multiple of 8, at most SAMPLE_MAX_STACK */
 	uint64_t table_bytes; /* cap of unwind tables in the kernel; 0: the BPF sampler's default */
-	uint64_t worker_bytes;              /* of memory of a worker; 0: the worker's default */
-	uint64_t waiting_bytes, code_bytes; /* as in struct pipeline_options */
-	bool kernel;                        /* kernel stacks, where the kernel allows them */
-	bool threads;                       /* samples carry thread ids */
-	bool inlines;                       /* inlined functions are symbolized */
+	uint64_t worker_bytes;  /* of memory of a worker; 0: the worker's default */
+	uint64_t waiting_bytes; /* as in struct pipeline_options */
+	bool kernel;            /* kernel stacks, where the kernel allows them */
+	bool threads;           /* samples carry thread ids */
+	bool inlines;           /* inlined functions are symbolized */
 
 	/* As in struct pipeline_options: where a sample goes, and whether a process is sampled. */
 	bool (*route)(void *arg, const struct sample *, struct pipeline_route *);
