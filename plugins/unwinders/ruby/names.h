@@ -48,6 +48,16 @@ FUSEE_FN __u32 length_of(struct fusee_unwind *u, __u64 string)
 	return s[2] < 65536 ? (__u32)s[2] : 0;
 }
 
+/* Is it a String without characters? Of a String that cannot be read that is not known. */
+FUSEE_FN int is_empty(struct fusee_unwind *u, __u64 string)
+{
+	__u64 s[3];
+
+	if (!string || string & 7 || AT(u, &s, string) || (s[0] & 31) != T_STRING)
+		return 0;
+	return s[0] & FLAG(1) || word(u, RUBY_STRING_EMBED) != 16 ? !s[2] : !(s[0] >> 14 & 31);
+}
+
 /* Word i of an Array. 0: there is none. */
 FUSEE_FN __u64 element(struct fusee_unwind *u, __u64 array, __u64 i)
 {
@@ -270,6 +280,8 @@ static int put_label(struct fusee_unwind *u, __u32 unused)
 	*f = (struct ruby_function){.is_c = 0};
 	f->first_line = word(u, RUBY_FIRST_LINE) ? (__u32)(b.first_line >> 1) : (__u32)b.first_line;
 	f->label_bytes = text(u, f->label, RUBY_LABEL_BYTES, b.label);
+	if (!f->label_bytes) /* what is emitted is not emitted again */
+		return -1;
 	f->base_bytes = is_of_method(u) ? length_of(u, b.base_label) : 0;
 	return 0;
 }
@@ -302,7 +314,7 @@ static int put_path(struct fusee_unwind *u, __u32 unused)
 	if (!AT(u, &type, path) && (type & 31) == T_ARRAY)
 		path = element(u, path, 0);
 	f->path_bytes = text(u, f->path, RUBY_PATH_BYTES, path);
-	return f->path_bytes;
+	return f->path_bytes || is_empty(u, path) ? f->path_bytes : -1;
 }
 FUSEE_PART(fusee_ruby_put_path, put_path)
 

@@ -271,6 +271,7 @@ struct environment {
 };
 #define FRAME_LOCAL 2 /* of flags: it is no block's */
 #define OUTER 8       /* blocks around a block, at most */
+#define IS_METHOD 1   /* of an address */
 
 /* struct rb_method_entry_struct. `about` of an imemo_svar is what its place had before. */
 struct method {
@@ -307,7 +308,14 @@ FUSEE_FN int read_method(struct fusee_unwind *u, __u64 at, __u32 is_c)
 	return is_c ? AT(u, &u->scratch[BODY], m.definition + DEFINITION_ID) : 0;
 }
 
-/* OWNER becomes the class of the method that the block or method with environment OWNER is in; 0 if
+/* What find_owner() begins with: the method entry of a method, or the environment around a block.
+ */
+FUSEE_FN __u64 owner_of(const struct environment *e)
+{
+	return e->flags & FRAME_LOCAL ? e->method | IS_METHOD : e->outer & ~3ull;
+}
+
+/* OWNER becomes the class of the method that OWNER describes, or that this environment is in; 0 if
  * there is none. */
 static int find_owner(struct fusee_unwind *u, __u32 unused)
 {
@@ -316,7 +324,11 @@ static int find_owner(struct fusee_unwind *u, __u32 unused)
 
 	(void)unused;
 	u->scratch[OWNER] = 0;
-	for (int i = 0; i <= OUTER; i++) {
+	if (ep & IS_METHOD) {
+		read_method(u, ep & ~(__u64)IS_METHOD, 0);
+		return 0;
+	}
+	for (int i = 0; i < OUTER; i++) {
 		if (environment_at(u, &e, ep))
 			return -1;
 		if (e.flags & FRAME_LOCAL) {
@@ -340,28 +352,23 @@ static int push_c(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_ruby_push_c, push_c)
 
-/* Pushes FRAME, which runs an iseq. 0 or -1. */
+/* Pushes the frame of ISEQ, whose pc is in BODY. 0 or -1. */
 static int push_iseq(struct fusee_unwind *u, __u32 unused)
 {
-	struct control_frame f;
 	struct body b;
-	__u64 key, number;
+	__u64 key, number, pc = u->scratch[BODY];
 
 	(void)unused;
-	if (AT(u, &f, u->scratch[FRAME]) || AT(u, &u->scratch[BODY], f.iseq + 16) ||
-	    AT(u, &b, u->scratch[BODY] + BODY_SIZE))
-		return -1;
-	u->scratch[ISEQ] = f.iseq;
-	u->scratch[OWNER] = f.ep;
-	if (FUSEE_CALL(fusee_ruby_find_owner, u, 0))
+	if (AT(u, &u->scratch[BODY], u->scratch[ISEQ] + 16) ||
+	    AT(u, &b, u->scratch[BODY] + BODY_SIZE) || FUSEE_CALL(fusee_ruby_find_owner, u, 0))
 		return -1;
 	/* pc is behind the instruction, but for a function that has not begun */
-	number = (f.pc - b.encoded) / 8;
-	if (f.pc < b.encoded || number > b.size >> 32)
+	number = (pc - b.encoded) / 8;
+	if (pc < b.encoded || number > b.size >> 32)
 		number = UNKNOWN_INSTRUCTION;
 	else if (number)
 		number--;
-	key = fusee_mix(fusee_mix(fusee_mix(0x72756279, f.iseq), b.encoded), b.label);
+	key = fusee_mix(fusee_mix(fusee_mix(0x72756279, u->scratch[ISEQ]), b.encoded), b.label);
 	key = fusee_mix(fusee_mix(fusee_mix(key, b.path), b.first_line), u->scratch[OWNER]);
 	return fusee_push(u, key, number);
 }
@@ -371,14 +378,13 @@ FUSEE_PART(fusee_ruby_push_iseq, push_iseq)
 static int push(struct fusee_unwind *u, __u32 unused)
 {
 	__u32 size = word(u, RUBY_FRAME_SIZE), kind;
+	struct control_frame f;
 	struct environment e;
-	__u64 ep;
 
 	(void)unused;
 	if (u->scratch[FRAME] + size > u->scratch[END])
 		return fusee_stop(u, RUBY_OUT_OF_STEP);
-	if (AT(u, &ep, u->scratch[FRAME] + __builtin_offsetof(struct control_frame, ep)) ||
-	    environment_at(u, &e, ep))
+	if (AT(u, &f, u->scratch[FRAME]) || environment_at(u, &e, f.ep))
 		return fusee_stop(u, RUBY_UNREADABLE);
 	kind = e.flags & FRAME_KIND;
 	if (!(kind & 1)) /* all kinds have this bit */
@@ -388,6 +394,9 @@ static int push(struct fusee_unwind *u, __u32 unused)
 		if (FUSEE_CALL(fusee_ruby_push_c, u, 0))
 			return fusee_stop(u, RUBY_UNREADABLE);
 	} else if (kind != FRAME_IFUNC && kind != FRAME_DUMMY) {
+		u->scratch[ISEQ] = f.iseq;
+		u->scratch[BODY] = f.pc;
+		u->scratch[OWNER] = owner_of(&e);
 		if (FUSEE_CALL(fusee_ruby_push_iseq, u, 0))
 			return fusee_stop(u, RUBY_UNREADABLE);
 		if (e.flags & FRAME_FINISH) {

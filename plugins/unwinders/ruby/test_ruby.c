@@ -125,8 +125,10 @@ struct made {
 	uint32_t words[RUBY_WORDS];
 	unsigned char memory[MEMORY];
 	uint64_t hole; /* a read that touches this address fails; 0: none does */
+	uint32_t reads,
+		fails; /* fails: the number of the read that fails, from 1 on; 0: none does */
 	uint64_t frame, object;
-	uint32_t emitted;
+	uint32_t emitted, nameless;
 	struct ruby_function function;
 	struct ruby_place place;
 };
@@ -135,7 +137,8 @@ static int read_made(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
 {
 	struct made *m = n->arg;
 
-	if (addr >= MEMORY || len > MEMORY - addr || (m->hole >= addr && m->hole < addr + len))
+	if (++m->reads == m->fails || addr >= MEMORY || len > MEMORY - addr ||
+	    (m->hole >= addr && m->hole < addr + len))
 		return -1;
 	memcpy(dst, m->memory + addr, len);
 	return 0;
@@ -149,7 +152,9 @@ static int emit_made(struct fusee_native *n, __u32 kind, __u64 key, const void *
 	m->emitted++;
 	if (kind == RUBY_FUNCTION)
 		memcpy(&m->function, bytes, len);
-	else
+	if (kind == RUBY_FUNCTION && !m->function.is_c)
+		m->nameless += !m->function.label_bytes || !m->function.path_bytes;
+	if (kind != RUBY_FUNCTION)
 		memcpy(&m->place, bytes, len);
 	return 0;
 }
@@ -384,6 +389,73 @@ TEST(unreadable_and_lying_memory)
 			CHECK(next == FUSEE_NATIVE || (next == FUSEE_STOP && m->native.u.error));
 		}
 	}
+}
+
+static struct made *three_methods(void)
+{
+	struct made *m = make();
+
+	call(m, "<main>", METHOD | FINISH, 4);
+	call(m, NULL, CFUNC, 0);
+	call(m, "outer", METHOD | FINISH, 4);
+	call(m, "inner", METHOD, 4);
+	return m;
+}
+
+/* Each read in turn fails: the frames of both C frames, or some of them and a reason. What has no
+ * name or path is not emitted, since it would never be emitted again. */
+TEST(each_read_fails_in_turn)
+{
+	uint32_t reads, failed = 0;
+	struct made *m = three_methods();
+	int next, n;
+
+	CHECK_INT(frames(m, &next), 2);
+	m->native.u.sp += 256;
+	CHECK_INT(frames(m, &next), 2);
+	reads = m->reads;
+	for (uint32_t k = 1; k <= reads; k++) {
+		m = three_methods();
+		m->fails = k;
+		n = frames(m, &next);
+		CHECK(next == FUSEE_NATIVE ? n == 2
+					   : next == FUSEE_STOP && m->native.u.error && n < 3);
+		failed += next == FUSEE_STOP;
+		m->native.u.sp += 256;
+		n = next == FUSEE_NATIVE ? frames(m, &next) : -1;
+		CHECK(n < 0 ||
+		      (next == FUSEE_NATIVE ? n == 2 : next == FUSEE_STOP && m->native.u.error));
+		failed += n >= 0 && next == FUSEE_STOP;
+		CHECK_INT(m->nameless, 0);
+	}
+	CHECK(failed > reads / 4);
+}
+
+static int is_known(struct fusee_native *n, __u32 kind, __u64 key)
+{
+	(void)n, (void)kind, (void)key;
+	return 1;
+}
+
+/* What a sample of methods whose names are known costs. */
+TEST(a_known_method_takes_five_reads)
+{
+	struct made *m = make();
+	uint32_t reads;
+	int next;
+
+	call(m, "<main>", METHOD | FINISH, 4);
+	call(m, "outer", METHOD, 4);
+	m->native.emitted = is_known;
+	frames(m, &next);
+	reads = m->reads;
+	m = make();
+	call(m, "<main>", METHOD | FINISH, 4);
+	call(m, "outer", METHOD, 4);
+	call(m, "inner", METHOD, 4);
+	m->native.emitted = is_known;
+	frames(m, &next);
+	CHECK_INT(m->reads - reads, 5);
 }
 
 TEST(versions)
