@@ -27,12 +27,12 @@ static int rank(const char *label)
 {
 	static const char *const first[] = {"service_name", "namespace", "pod",
 					    "container",    "unit",      "process"};
-	static const char *const last[] = {"container_id", "host", "slice", "cgroup"};
+	static const char *const last[] = {"container_id", "pod_uid", "host", "slice", "cgroup"};
 
 	for (int i = 0; i < 6; i++)
 		if (!strcmp(label, first[i]))
 			return i;
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 5; i++)
 		if (!strcmp(label, last[i]))
 			return 20 + i;
 	return 10;
@@ -44,7 +44,7 @@ static void add_labels(struct json_object *target, struct buf *b)
 
 	if (!json_object_is_type(labels, json_type_object))
 		return;
-	for (int at = 0; at < 24; at++) {
+	for (int at = 0; at < 25; at++) {
 		json_object_object_foreach(labels, key, v)
 		{
 			if (rank(key) == at)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* discovery "kubernetes": namespace, pod, container and workload of the containers of this node. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
 
@@ -40,15 +41,20 @@ static int choose(struct kubernetes *k)
 	return 0;
 }
 
-/* The option, the environment that a DaemonSet sets, or the machine's name, which kubelets take. */
+/* The option, the environment that a DaemonSet sets, or the machine's name, which kubelets take
+ * in lower case. */
 static void find_node(struct kubernetes *k)
 {
 	const char *name = *k->node ? k->node : getenv("NODE_NAME");
 	struct utsname u;
 
-	if (!name || !*name)
-		name = uname(&u) ? "" : u.nodename;
-	snprintf(k->name, sizeof(k->name), "%s", name);
+	if (name && *name) {
+		snprintf(k->name, sizeof(k->name), "%s", name);
+		return;
+	}
+	snprintf(k->name, sizeof(k->name), "%s", uname(&u) ? "" : u.nodename);
+	for (char *c = k->name; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
 }
 
 static int init(void *ctx, struct fusee_instance *in, const struct fusee_host *host)

@@ -13,7 +13,7 @@ import urllib.parse
 
 TOKEN = "token-of-the-test"
 CLIENT = "fusee-client"
-BOOKMARK = 0.5  # seconds; a real server has 60
+BOOKMARK = 0.1  # seconds; a real server has 60
 
 
 def certificates(folder):
@@ -68,7 +68,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(401, status(401, "Unauthorized"))
         if parts.path != "/api/v1/pods":
             return self.answer(404, status(404, "not found"))
-        if self.api.busy > 0:
+        self.faulty = given is not None  # the faults that are planned are for clients with a token
+        if self.faulty and self.api.busy > 0:
             self.api.busy -= 1
             return self.answer(429, status(429, "too many requests"), Retry_After="1")
         if "watch" in query:
@@ -78,7 +79,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def list(self, query):
         api, node = self.api, query["fieldSelector"].split("=")[1]
         with api.changed:
-            if query.get("continue") and api.expire_next:
+            if self.faulty and query.get("continue") and api.expire_next:
                 api.expire_next = False
                 return self.answer(410, status(410, "The provided continue parameter is too old"))
             pods = [p for _, p in sorted(api.pods.items()) if p["spec"].get("nodeName") == node]
@@ -125,7 +126,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             for version, kind, pod in events:
                 if pod["spec"].get("nodeName") != node:
                     continue
-                if api.cut:
+                if self.faulty and api.cut:
                     api.cut = False
                     self.event(kind, pod, 0.5)
                     self.request.shutdown(socket.SHUT_RDWR)
