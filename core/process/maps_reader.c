@@ -197,13 +197,10 @@ static struct maps_answer *take_request(struct maps_reader *r, uint32_t *place)
 
 static void put_answer(struct maps_reader *r, struct maps_answer *a)
 {
-	uint64_t one = 1;
-
 	a->next = NULL;
 	*r->done_last = a;
 	r->done_last = &a->next;
 	r->bytes += bytes_of(a);
-	(void)!write(r->event, &one, sizeof(one));
 }
 
 static void free_all(struct maps_reader *r)
@@ -225,6 +222,7 @@ static void free_all(struct maps_reader *r)
 static void *thread(void *arg)
 {
 	struct maps_reader *r = arg;
+	const uint64_t one = 1;
 	struct maps_answer *a;
 	uint32_t place;
 	bool last;
@@ -246,6 +244,9 @@ static void *thread(void *arg)
 		r->users[place] = 0;
 		put_answer(r, a);
 		pthread_cond_signal(&r->changed); /* another process of the user may be read */
+		pthread_mutex_unlock(&r->lock);
+		(void)!write(r->event, &one, sizeof(one)); /* who wakes up takes the lock */
+		pthread_mutex_lock(&r->lock);
 	}
 	last = !--r->threads && !r->owned;
 	pthread_cond_broadcast(&r->changed);

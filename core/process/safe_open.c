@@ -149,7 +149,11 @@ int safe_open_own(const struct procfs_mapping *m)
 	}
 	if (root < 0 || *m->name != '/' || !m->ino)
 		return -ENOENT;
-	return open_judged(safe_hold(root, m->name, RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV), 0, m);
+	/* CACHED: who makes a file holds its folder's lock, and may be stopped meanwhile; names
+	 * that the kernel knows need none, and those of mapped files it does. */
+	return open_judged(
+		safe_hold(root, m->name, RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV | RESOLVE_CACHED), 0,
+		m);
 }
 
 /* Passes with time: says nothing about the file. */

@@ -25,8 +25,8 @@ int safe_reopen(int held, struct stat *st);
 bool safe_mount_device(int fd, const char *mountinfo, dev_t *dev);
 
 /* The same as safe_open_mapping(), but waits for nothing that a user could keep it waiting for: by
- * the mapping's path below the own root, if all of it is on the root's own file system and that is
- * on a disk. One thread. */
+ * the mapping's path below the own root, if all of it is on the root's own file system, that is on
+ * a disk, and the kernel has the names in memory. -EAGAIN: it has not. One thread. */
 int safe_open_own(const struct procfs_mapping *);
 
 /*

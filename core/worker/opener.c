@@ -23,12 +23,13 @@
 
 #define MS 1000000ull
 #define PROCESSES 8u
-#define SUSPECTS 64u      /* the oldest is replaced */
-#define LATE 4u           /* answers; the oldest is replaced */
-#define MOST_OF_USER 2u   /* queries that wait, in OPENER_SUSPECT_MS */
-#define MOST_OF_ROOT 4u   /* the same: root's processes are of many containers */
-#define MOST_IN_SECOND 2u /* queries that wait, of all users */
-#define START_MS 2000u    /* for the first process to be ready */
+#define SUSPECTS 64u    /* the oldest is replaced */
+#define LATE 4u         /* answers; the oldest is replaced */
+#define MOST_OF_USER 2u /* queries that wait, in OPENER_SUSPECT_MS */
+#define MOST_OF_ROOT 4u /* the same: root's processes are of many containers */
+#define MOST_IN_SECOND (3 * OPENER_PATIENCE_MS * MS) /* ns of queries that wait, of all users */
+#define QUICK_NS (20 * MS) /* an answer within this time counts as none that waits */
+#define START_MS 2000u     /* for the first process to be ready */
 #define RECENT_MS 100u
 #define FD "3" /* of the process: its end of the socket */
 
@@ -63,8 +64,8 @@ struct opener {
 	uint64_t ids;
 	bool began;      /* a process was ready once */
 	bool direct;     /* none ever was: the calls are made here */
-	uint64_t second; /* now, and how many queries have waited in it */
-	uint32_t waited;
+	uint64_t second; /* now, and how long queries have waited in it, ns */
+	uint64_t waited;
 	uint32_t nsuspects, nlate;
 	uint64_t copied;
 	struct suspect suspects[SUSPECTS], recent; /* recent: whose user was looked up last */
@@ -255,7 +256,7 @@ static bool is_suspect(struct opener *o, pid_t pid, uint64_t now)
 	return n >= (uid ? MOST_OF_USER : MOST_OF_ROOT);
 }
 
-/* Have too many queries waited in this second? */
+/* Have queries waited for too long in this second? */
 static bool is_exhausted(struct opener *o, uint64_t now)
 {
 	if (now / (1000 * MS) != o->second) {
@@ -390,7 +391,6 @@ static void abandon(struct opener *o, struct process *p, const struct opener_que
 	watch(o, p->sock, EPOLL_CTL_ADD);
 	suspect(o, q->pid, now);
 	o->counts.timed_out++;
-	o->waited++;
 	set_timer(o, 1); /* opener_dispatch() starts another process */
 }
 
@@ -398,6 +398,7 @@ static void abandon(struct opener *o, struct process *p, const struct opener_que
 static int ask(struct opener *o, struct process *p, const struct opener_query *q,
 	       struct opener_answer *a)
 {
+	uint64_t took;
 	int r = 0;
 
 	if (!p->ready && !o->began)
@@ -413,6 +414,8 @@ static int ask(struct opener *o, struct process *p, const struct opener_query *q
 	p->id = o->ids;
 	p->since = clock_now();
 	r = wait_for(o, p, p->since + OPENER_PATIENCE_MS * MS, a);
+	took = clock_now() - p->since;
+	o->waited += took > QUICK_NS ? took : 0;
 	if (!r)
 		abandon(o, p, q);
 	return r;

@@ -84,14 +84,26 @@ static enum mapfile_refusal judge(const struct mapfile *s, const struct stat *st
 static int hold(struct mapfile *s, struct stat *st)
 {
 	/* NO_XDEV: in a user namespace anybody can mount another user's file on the name, or a file
-	 * whose file system keeps waiting who looks at it. */
+	 * whose file system keeps waiting who looks at it. CACHED: who makes a file holds the
+	 * folder's lock, and may be stopped meanwhile; names that the kernel knows need none. */
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
 			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
 	char name[64];
 	int held;
 
 	snprintf(name, sizeof(name), "perf-%u.map", s->owner.pid);
+	how.resolve |= RESOLVE_CACHED;
 	held = (int)syscall(SYS_openat2, s->folder, name, &how, sizeof(how));
+	if (held < 0 && errno == EINVAL) { /* before Linux 5.12 */
+		how.resolve &= ~(uint64_t)RESOLVE_CACHED;
+		held = (int)syscall(SYS_openat2, s->folder, name, &how, sizeof(how));
+	}
+	s->uncached = held < 0 && errno == EAGAIN && !s->found;
+	if (s->uncached)
+		return -ENOENT;
+	s->found = false;
+	if (held < 0 && errno == EAGAIN) /* the kernel looks at no mount without a lock */
+		errno = EXDEV;
 	if (held < 0 && (errno == ELOOP || errno == EXDEV)) {
 		s->refusal = errno == ELOOP ? MAPFILE_NOT_A_FILE : MAPFILE_MOUNTED;
 		return -EPERM;

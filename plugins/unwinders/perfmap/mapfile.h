@@ -46,6 +46,8 @@ struct mapfile {
 	uint64_t max_bytes;
 	bool full;        /* the rest of the file has no room */
 	bool reread;      /* mapfile_reread() was called */
+	bool uncached;    /* the kernel lacks the name: the caller has it looked up, and .. */
+	bool found;       /* .. sets this if there is something */
 	uint64_t next_ns; /* CLOCK_MONOTONIC of the next reading at the earliest */
 	uint64_t most_ns; /* time of a reading, at most; 0: no limit */
 	uint64_t faults[MAP_FAULTS];

@@ -50,6 +50,7 @@ struct jit_process {
 	enum mapfile_refusal reported;
 	enum room room;        /* what bounds its map */
 	uint32_t folder_tries; /* how often its folder was to be opened */
+	uint64_t looked_up_ns; /* when the opener last looked its name up */
 	bool full;             /* its map had no room for all lines, because of others */
 };
 
@@ -210,6 +211,23 @@ static void open_folder(struct jit_process *k)
 		k->folder_tries = FOLDER_TRIES;
 }
 
+/* Has the opener look the name up, after which the kernel knows it, or that there is none. */
+static void look_up(struct jit_process *k, uint64_t now)
+{
+	char path[64];
+	int fd;
+
+	k->file.uncached = false;
+	if (k->looked_up_ns && now < k->looked_up_ns + SECOND_NS)
+		return;
+	k->looked_up_ns = now;
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", k->file.owner.pid);
+	fd = k->perfmap->self.host->unwinder->process_open(k->process, path, 0);
+	k->file.found = fd >= 0 || fd == -EINVAL || fd == -EREMOTE;
+	if (fd >= 0)
+		close(fd);
+}
+
 /* Reads what was added to the map since the last call. */
 static int update(struct jit_process *k)
 {
@@ -227,6 +245,10 @@ static int update(struct jit_process *k)
 	}
 	mapfile_limit(&k->file, share);
 	r = mapfile_read(&k->file, changed, k);
+	if (k->file.uncached) {
+		look_up(k, now);
+		r = mapfile_read(&k->file, changed, k);
+	}
 	k->perfmap->read_ns += clock_ns() - now;
 	count_bytes(k, mapfile_bytes(&k->file));
 	report_refusal(k);

@@ -472,6 +472,9 @@ TEST(mounted)
 	CHECK(!mount(path("secret"), path("perf-42.map"), NULL, MS_BIND, NULL));
 	close(s.folder);
 	s.folder = open(path("."), O_PATH | O_DIRECTORY | O_CLOEXEC); /* of this namespace */
+	CHECK_INT(look(&s), -ENOENT); /* the kernel cannot say it without waiting */
+	CHECK(s.uncached);
+	s.found = true;
 	CHECK_INT(look(&s), -EPERM);
 	CHECK_INT(s.refusal, MAPFILE_MOUNTED);
 	CHECK(!umount2(path("perf-42.map"), MNT_DETACH));
