@@ -71,13 +71,14 @@ static struct walk_frame file_frame(uint64_t word)
 		.addr = word & FRAME_MAX_OFFSET};
 }
 
-/* The words of the pushed frame that begins at word i. 0: it ends behind the record. */
-static uint32_t pushed_words(const struct record_stack *r, uint32_t i)
+/* The words of the pushed frame that begins at word i. 0: it ends behind the record, or no such
+ * unwinder pushed it. */
+static uint32_t pushed_words(const struct pipeline *p, const struct record_stack *r, uint32_t i)
 {
 	uint32_t all = record_words(r), n;
 
 	if (i >= all || r->words[i] >> FRAME_KIND_SHIFT != FRAME_PUSHED ||
-	    r->words[i] & FRAME_AGAIN)
+	    r->words[i] & FRAME_AGAIN || (r->words[i] & FRAME_UNWINDER) >= p->walker.unwinders->n)
 		return 0;
 	n = r->words[i] & FRAME_FOUR_WORDS ? FRAME_MOST_WORDS : FRAME_PUSHED_WORDS;
 	return all - i < n ? 0 : n;
@@ -135,7 +136,7 @@ static uint32_t read_user_frame(struct pipeline *p, struct process *proc, uint64
 	case FRAME_PUSHED:
 		if (word & FRAME_AGAIN)
 			i = (uint32_t)(word & (FRAME_AGAIN - 1));
-		n = pushed_words(r, i);
+		n = pushed_words(p, r, i);
 		if (!n)
 			break;
 		*f = pushed_frame(p, proc, r, i);
