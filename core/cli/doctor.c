@@ -185,6 +185,31 @@ static int try_bpf_sampler(char **why)
 	return r;
 }
 
+/* Releases of run times with which unwinders were tried. */
+static void check_unwinders(struct report *r)
+{
+	char *plugins = plugin_default_dir(), *text;
+	struct plugin_set set = {0};
+
+	if (!plugins || plugin_set_open(plugins, &claims_host, NULL, &set))
+		r->no_memory |= !plugins;
+	for (uint32_t i = 0; i < set.n; i++) {
+		const struct fusee_plugin *d = set.instances[i]->descriptor;
+		const struct fusee_unwinder_ops *ops = d->ops;
+
+		if (!FUSEE_HAS(ops, tested) || !ops->tested)
+			continue;
+		if (asprintf(&text, "tried with %s", ops->tested) < 0) {
+			r->no_memory = true;
+			continue;
+		}
+		add(r, d->name, true, text, NULL); /* plugins are never unloaded */
+		free(text);
+	}
+	plugin_set_close(&set);
+	free(plugins);
+}
+
 static void check_bpf(struct report *r)
 {
 	bool btf = !access("/sys/kernel/btf/vmlinux", R_OK), denied;
@@ -413,6 +438,7 @@ static void run_checks(struct report *r, struct probe_perf *perf)
 	check_cache(r);
 	check_cgroups(r);
 	check_bpf(r);
+	check_unwinders(r);
 }
 
 int cmd_doctor(int argc, char **argv)

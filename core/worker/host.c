@@ -427,11 +427,14 @@ static void run_unwinders(struct host_file *f, const struct plugin_set *set,
 		if (i < 64)
 			how->begins(how->arg, i, name);
 		f->at = set->instances[i];
+		free(set->instances[i]->error);
+		set->instances[i]->error = NULL;
 		r = ops->inspect(f->at->ctx, (uint64_t)(uintptr_t)f);
+		text = f->at->error;
+		if (r < 0 || (r && text))
+			add_note(notes, name, text && *text ? text : strerror(-r));
 		if (r >= 0)
 			continue;
-		text = f->at->error;
-		add_note(notes, name, text && *text ? text : strerror(-r));
 		f->short_of_memory |= r == -ENOMEM;
 		while (f->nslabs > before) /* slabs of a failed inspect() are dropped */
 			drop_last_slab(f);

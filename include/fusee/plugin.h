@@ -248,8 +248,9 @@ struct fusee_unwinder_ops {
 	 * enum fusee_next. */
 	int (*native_step)(struct fusee_unwind *u);
 	/* [worker process, sandboxed] Called once for each file content. Makes the table with
-	 * file_slab() and claims code with file_claim(). 1: the file has a table or claims; 0: it
-	 * has nothing for this unwinder; -errno after host->fail(): it has, but cannot be used. */
+	 * file_slab() and claims code with file_claim(). 1: the file has a table or claims, with a
+	 * remark for people if host->fail() was called; 0: it has nothing for this unwinder; -errno
+	 * after host->fail(): it has, but cannot be used. */
 	int (*inspect)(void *ctx, uint64_t file);
 
 	/*
@@ -277,6 +278,9 @@ struct fusee_unwinder_ops {
 	/* The process has ended, and none of its frames will be symbolized any more. */
 	void (*detach)(void *ctx, uint64_t process);
 	struct fusee_table runtimes; /* struct fusee_runtime */
+	/* The releases of a language's run time with which the plugin was tried, for people:
+	 * "CPython 3.8.18, 3.12.1". NULL: it does not depend on one. */
+	const char *tested;
 };
 
 /* ---- sinks: each instance has a thread, a window and a bounded queue of its own ---- */

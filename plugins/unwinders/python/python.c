@@ -122,6 +122,7 @@ static const struct fusee_unwinder_ops ops = {
 	.symbolize = on_symbolize,
 	.detach = on_detach,
 	.runtimes = FUSEE_TABLE(runtimes),
+	.tested = python_tested,
 };
 
 FUSEE_PLUGIN(python, FUSEE_UNWINDER, .version = "0.1",

@@ -21,7 +21,8 @@ int python_version_words(uint32_t version, uint32_t words[PYTHON_WORDS]);
  * contradicts what is known of that version. */
 int python_debug_words(const unsigned char *offsets, uint32_t n, uint32_t words[PYTHON_WORDS]);
 
-/* Was this release run by the tests of this plugin? version: PY_VERSION_HEX. */
+/* Releases that the tests have run. version: PY_VERSION_HEX. */
+extern const char python_tested[];
 int python_version_was_run(uint32_t version);
 
 #endif

@@ -2,11 +2,10 @@
 #include "tables.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define BIT(byte) (((byte)-64) * 8) /* of a byte of a frame, from byte 64 on */
-#define MICRO(major, minor, micro) \
-	((uint32_t)(major) << 24 | (uint32_t)(minor) << 16 | (uint32_t)(micro) << 8)
 
 /*
  * From the headers of each version (Include/cpython/{code,frameobject,pystate}.h,
@@ -27,16 +26,17 @@ static const struct version versions[] = {
 	{12, PYTHON_SHIMS, 1544, 40, 72, 136, 56, BIT(70) | 3 << 8, 64, 32, 192, 40, 0},
 };
 
-/* Releases that the tests have run. */
-static const uint32_t were_run[] = {
-	MICRO(3, 8, 18), MICRO(3, 9, 18), MICRO(3, 10, 13), MICRO(3, 11, 2),  MICRO(3, 11, 7),
-	MICRO(3, 12, 1), MICRO(3, 13, 0), MICRO(3, 13, 5),  MICRO(3, 14, 10),
-};
+const char python_tested[] = "CPython 3.8.18, 3.9.18, 3.10.13, 3.11.2, 3.11.7, 3.12.1, 3.13.0, "
+			     "3.13.5, 3.14.10";
 
 int python_version_was_run(uint32_t version)
 {
-	for (size_t i = 0; i < sizeof(were_run) / sizeof(were_run[0]); i++)
-		if (were_run[i] == (version & 0xffffff00u))
+	char text[24];
+	size_t n = (size_t)snprintf(text, sizeof(text), " %u.%u.%u", version >> 24,
+				    version >> 16 & 255, version >> 8 & 255);
+
+	for (const char *at = python_tested; (at = strstr(at, text)); at++)
+		if (!at[n] || at[n] == ',')
 			return 1;
 	return 0;
 }

@@ -439,6 +439,7 @@ int ruby_inspect(const struct fusee_self *self, uint64_t file)
 	struct fusee_file_info info = FUSEE_SIZED(struct fusee_file_info);
 	struct fusee_range at;
 	char version[8] = "";
+	int r;
 
 	if (in.host->file_info(file, &info) || info.machine != 62 ||
 	    in.host->file_symbol(file, "ruby_version", &at) ||
@@ -460,5 +461,10 @@ int ruby_inspect(const struct fusee_self *self, uint64_t file)
 	if (!in.host->file_symbol(file, "ruby_current_vm_ptr", &at))
 		ruby_set_address(in.words + RUBY_VM, at.lo);
 	in.claim_flags = claim_flags(&in);
-	return publish(&in);
+	r = publish(&in);
+	if (r > 0 && !ruby_version_was_run(version))
+		return fusee_fail(self, r,
+				  "Ruby %s was never tried with this version of fusee; %s were",
+				  version, ruby_tested);
+	return r;
 }

@@ -5,7 +5,7 @@
 
 #include "functions.h"
 #include "inspect.h"
-#include "words.h"
+#include "versions.h"
 
 int fusee_step_ruby(struct fusee_unwind *u);
 FUSEE_EMBED(ruby_bpf, "ruby.bpf.o");
@@ -114,7 +114,7 @@ static const struct fusee_runtime runtimes[] = {
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
-	.slab_version = 9,
+	.slab_version = 10,
 	.frame_type = "ruby",
 	.reasons = reasons,
 	.bpf = ruby_bpf,
@@ -126,6 +126,7 @@ static const struct fusee_unwinder_ops ops = {
 	.symbolize = on_symbolize,
 	.detach = on_detach,
 	.runtimes = FUSEE_TABLE(runtimes),
+	.tested = ruby_tested,
 };
 
 FUSEE_PLUGIN(ruby, FUSEE_UNWINDER, .version = "0.1",

@@ -11,4 +11,8 @@
  * the version is not known. */
 int ruby_version_words(const char *text, uint32_t words[RUBY_WORDS]);
 
+/* Releases that the tests have run. */
+extern const char ruby_tested[];
+int ruby_version_was_run(const char *text);
+
 #endif
