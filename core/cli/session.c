@@ -104,12 +104,23 @@ int session_sampler(const char *name, enum sampler_choice *ret)
 	return -EINVAL;
 }
 
+/* Who joins the control groups later is sampled too. */
+static void follow_groups(struct session *s)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < s->o.selection.ngroups; i++)
+		r = profiler_follow_group(&s->profiler, s->o.selection.groups[i]);
+	if (r)
+		log_warning("processes that join the control group from now on are not sampled: %s",
+			    r == -ENOTSUP ? "it needs the sampler 'bpf'" : strerror(-r));
+}
+
 static int open_profiler(struct session *s)
 {
 	char *cache = s->o.cache ? session_cache_dir() : NULL, *plugins = plugin_default_dir();
 	struct unwinder_options list[PLAN_MAX_UNWINDERS];
 	struct profiler_options o = s->o.profiler;
-	const char *groups[SELECTION_MAX_GROUPS + 1] = {NULL};
 	struct unwinder_choice unwinders;
 	struct plan *plan = NULL;
 	int r = plugins ? unwind_flags_plan(&s->o.unwind, plugins, &plan) : EX_OSERR;
@@ -120,9 +131,6 @@ static int open_profiler(struct session *s)
 	o.npids = s->o.selection.npids;
 	o.all = s->o.selection.all;
 	o.held = s->command.argv;
-	for (uint32_t i = 0; i < s->o.selection.ngroups; i++)
-		groups[i] = s->o.selection.groups[i];
-	o.groups = groups;
 	o.kind = *s->o.event.name ? &s->o.event : NULL;
 	o.period_ns = session_period(s);
 	o.table_bytes = TABLE_BYTES;
@@ -137,6 +145,7 @@ static int open_profiler(struct session *s)
 	free(plugins);
 	if (r)
 		return r;
+	follow_groups(s);
 	r = watch(s, worker_fd(s->profiler.worker), SOURCE_WORKER);
 	if (!r)
 		r = watch(s, perf_stream_fd(s->profiler.stream), SOURCE_SAMPLES);

@@ -79,15 +79,13 @@ static int explain_refusal(const struct profiler_options *o, int error)
 }
 
 /* Processes that the CPUs' events sample are selected in the kernel before there is an event. */
-static int open_tree(struct profiler *p, const struct profiler_options *o)
+static int open_tree(struct profiler *p)
 {
 	uint32_t added = 0;
 	int r = process_tree_new(&p->tree, p->bpf);
 
 	for (uint32_t i = 0; !r && i < p->npids; i++)
 		added += !process_tree_add(p->tree, p->pids[i], p->held);
-	for (const char *const *dir = o->groups; !r && dir && *dir; dir++)
-		r = process_tree_follow_group(p->tree, *dir);
 	return r ? r : added < p->npids ? -E2BIG : 0;
 }
 
@@ -99,11 +97,10 @@ static void close_tree(struct profiler *p)
 		bpf_rates_set_default(p->bpf, BPF_RATE_ANY);
 }
 
-static int open_cpus(struct profiler *p, const struct profiler_options *options,
-		     const struct perf_stream_options *o)
+static int open_cpus(struct profiler *p, const struct perf_stream_options *o)
 {
 	struct perf_stream_options stream = *o;
-	int r = open_tree(p, options);
+	int r = open_tree(p);
 
 	stream.cpus = true;
 	if (!r)
@@ -131,7 +128,7 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 	int r = -ENOTSUP;
 
 	if (p->bpf && o->npids && bpf_rates_work(p->bpf))
-		r = open_cpus(p, o, &stream);
+		r = open_cpus(p, &stream);
 	if (r && r != -ESRCH)
 		r = perf_stream_open(&p->stream, &stream);
 	/* The programs load, but the kernel refuses the events that they need. */
@@ -141,9 +138,6 @@ static int open_stream(struct profiler *p, const struct profiler_options *o)
 		p->bpf = stream.bpf = NULL;
 		r = perf_stream_open(&p->stream, &stream);
 	}
-	if (!r && o->groups && *o->groups && !p->tree)
-		log_warning("processes that join the control group from now on are not sampled: "
-			    "it needs the sampler 'bpf'");
 	if (!r && o->kind && o->kind->in_kernel && !perf_stream_kernel(p->stream)) {
 		log_error("'%s' happens in the kernel, which this user may not sample: run fusee "
 			  "with sudo, or sudo sysctl kernel.perf_event_paranoid=%d",
@@ -226,6 +220,11 @@ void profiler_close(struct profiler *p)
 	free(p->no_bpf);
 	plugin_set_close(&p->unwinders);
 	*p = (struct profiler){0};
+}
+
+int profiler_follow_group(struct profiler *p, const char *dir)
+{
+	return p->tree ? process_tree_follow_group(p->tree, dir) : -ENOTSUP;
 }
 
 /* ---- sampling ---- */

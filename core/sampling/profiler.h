@@ -43,10 +43,6 @@ struct profiler_options {
 	bool all, dynamic;
 	bool no_events; /* nothing is sampled: stacks are taken of stopped threads, see dump.h */
 	bool held;      /* pids[0] waits to exec a command: sampling begins with the exec */
-	/* Folders of control groups whose processes the pids are: processes that join them later
-	 * are targets too, where the BPF sampler works. Ends with NULL; NULL: none. Texts: until
-	 * profiler_close(). */
-	const char *const *groups;
 
 	enum sampler_choice sampler;
 	/* What is sampled, borrowed until profiler_close(); NULL: CPU time. Another kind is sampled
@@ -101,6 +97,10 @@ uint64_t profiler_period_ns(double hz);
 int profiler_open(struct profiler *, const struct profiler_options *);
 /* Closes what is open. *p may be zeros. */
 void profiler_close(struct profiler *);
+
+/* Processes that join the control group with this folder later are targets too. dir: borrowed until
+ * profiler_close(). Before profiler_enable(). 0; -ENOTSUP: that needs the BPF sampler; -errno. */
+int profiler_follow_group(struct profiler *, const char *dir);
 
 /* Reads the mappings of the targets that run already and waits until their unwind tables are made
  * and published, so that the first sample is complete. Does nothing for a held command. */
