@@ -27,7 +27,7 @@
 #define LATE 4u         /* answers; the oldest is replaced */
 #define MOST_OF_USER 2u /* queries that wait, in OPENER_SUSPECT_MS */
 #define MOST_OF_ROOT 4u /* the same: root's processes are of many containers */
-#define MOST_IN_SECOND (3 * OPENER_PATIENCE_MS * MS) /* ns of queries that wait, of all users */
+#define MOST_IN_SECOND (2 * OPENER_PATIENCE_MS * MS) /* ns of queries that wait, of all users */
 #define QUICK_NS (20 * MS) /* an answer within this time counts as none that waits */
 #define START_MS 2000u     /* for the first process to be ready */
 #define RECENT_MS 100u

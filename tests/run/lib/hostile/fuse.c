@@ -6,7 +6,9 @@
  * "none": all are. "memory": as none, but the child also maps the file's last page, which is never
  * read for any process, over ARGV's place in its own arguments: who reads /proc/PID/cmdline waits.
  * "stack": the same, but code of this program runs: nothing has read the file before. "exec": the
- * child executes the file, and waits in the kernel for its first page.
+ * child executes the file, and waits in the kernel for its first page. "lock": a thread of the
+ * child waits for the last page, and another, mapping the file anew, for that one, with the lock of
+ * the process's memory.
  *
  * Run by root, it does what fusermount does for users where /etc/fuse.conf has user_allow_other,
  * and becomes the user with that number. Prints the child's pid when the child runs. Ends when its
@@ -18,6 +20,7 @@
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,12 +122,15 @@ static void read_page(const struct fuse_in_header *in, const void *arg)
 	/* readahead has the pid 0 */
 	if (hangs(in, "read") && r->offset != PAGE)
 		return;
-	if ((is_mode("memory") || is_mode("stack")) && r->offset + r->size > 2 * PAGE)
+	if ((is_mode("memory") || is_mode("stack") || is_mode("lock")) &&
+	    r->offset + r->size > 2 * PAGE)
 		return;
 	if (is_mode("exec"))
 		return;
 	answer(in->unique, 0, content + r->offset, n);
 }
+
+static uint32_t nopened;
 
 static void serve_one(const struct fuse_in_header *in, const void *arg)
 {
@@ -150,6 +156,9 @@ static void serve_one(const struct fuse_in_header *in, const void *arg)
 			answer(in->unique, 0, &attr, sizeof(attr));
 		break;
 	case FUSE_OPEN:
+		/* whose pages of others are dropped when it is mapped: the lock is held for that */
+		if (is_mode("lock") && nopened++)
+			opened.open_flags |= FOPEN_DIRECT_IO;
 		if (!hangs(in, "open"))
 			answer(in->unique, 0, &opened, sizeof(opened));
 		break;
@@ -176,6 +185,35 @@ static _Noreturn void spin(void)
 {
 	for (;;)
 		__asm__ volatile("");
+}
+
+static const char *path_of_code;
+
+static void *touch(void *page)
+{
+	return (void *)(uintptr_t) * (volatile char *)page;
+}
+
+static void *map_anew(void *arg)
+{
+	int fd = open(path_of_code, O_RDONLY | O_CLOEXEC);
+
+	(void)arg;
+	return mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+}
+
+/* A moment after this the lock of this process's memory is held for ever. */
+static void take_lock(const char *path, int fd)
+{
+	pthread_t waits, maps;
+	void *last = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 2 * PAGE);
+
+	path_of_code = path;
+	if (last == MAP_FAILED || pthread_create(&waits, NULL, touch, last))
+		_exit(1);
+	usleep(100000);
+	if (pthread_create(&maps, NULL, map_anew, NULL))
+		_exit(1);
 }
 
 static void child(const char *dir, char **argv, int ready)
@@ -206,6 +244,8 @@ static void child(const char *dir, char **argv, int ready)
 	}
 	if (write(ready, "x", 1) != 1)
 		_exit(1);
+	if (is_mode("lock"))
+		take_lock(path, fd);
 	if (is_mode("stack"))
 		spin();
 	if (is_mode("exec"))
