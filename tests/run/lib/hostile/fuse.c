@@ -7,8 +7,8 @@
  * read for any process, over ARGV's place in its own arguments: who reads /proc/PID/cmdline waits.
  * "stack": the same, but code of this program runs: nothing has read the file before. "exec": the
  * child executes the file, and waits in the kernel for its first page. "lock": a thread of the
- * child waits for the last page, and another, mapping the file anew, for that one, with the lock of
- * the process's memory.
+ * child waits for the last page, and another, mapping the file anew, for that page, with the lock
+ * of the process's memory.
  *
  * Run by root, it does what fusermount does for users where /etc/fuse.conf has user_allow_other,
  * and becomes the user with that number. Prints the child's pid when the child runs. Ends when its
