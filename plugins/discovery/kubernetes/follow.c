@@ -33,15 +33,15 @@ struct follow {
 	struct pods *pods;
 	struct parser *parser;
 	struct client *client;
-	char *node; /* owned; as a part of a URL */
+	char *node; /* of curl_easy_escape(), as a part of a URL */
 	int timer;  /* timerfd of the next deadline */
 
 	enum follow_state state;
 	char version[POD_NAME]; /* of the last event, or list; "": a list is due */
-	char *next;             /* owned; the token of the list's next page, NULL: the first */
-	uint32_t pages;         /* of the list until now */
-	bool newest; /* a version was too old: a list from the server's cache may be too */
-	bool fresh;  /* the next request is on a new connection */
+	char *next; /* of curl_easy_escape(); the token of the list's next page, NULL: the first */
+	uint32_t pages; /* of the list until now */
+	bool newest;    /* a version was too old: a list from the server's cache may be too */
+	bool fresh;     /* the next request is on a new connection */
 	bool committed;
 	uint64_t began_ns, retry_ns, pause_ns;
 
@@ -196,7 +196,7 @@ static void again_now(struct follow *f)
 static void list_anew(struct follow *f)
 {
 	*f->version = '\0';
-	free(f->next);
+	curl_free(f->next);
 	f->next = NULL;
 }
 
@@ -506,7 +506,7 @@ void follow_close(struct follow *f)
 	parser_free(f->parser);
 	pods_close(f->pods);
 	curl_free(f->node);
-	free(f->next);
+	curl_free(f->next);
 	if (f->timer >= 0)
 		close(f->timer);
 	free(f);
