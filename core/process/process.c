@@ -245,7 +245,7 @@ uint32_t process_first_above(const struct process *p, uint64_t addr)
 /* Makes room for two mappings: one in the middle of another splits it. */
 static int reserve(struct process *p)
 {
-	uint32_t cap = p->cap ? p->cap * 2 : 16;
+	uint32_t cap = 2 * p->n + 16; /* a child has as many as it has mappings */
 	struct process_mapping *m;
 
 	if (p->n + 2 <= p->cap)

@@ -246,6 +246,12 @@ static void dispatch(struct pipeline *p, uint64_t time, const uint8_t *bytes, ui
 	assert(begun - added == sum);
 }
 
+static bool keep(void *arg, struct process *proc)
+{
+	(void)arg;
+	return proc->id & 1;
+}
+
 static void change(struct pipeline *p, uint64_t time, const uint8_t *b)
 {
 	struct process *proc = process_get(p->processes, b[1] % PIDS);
@@ -264,7 +270,7 @@ static void change(struct pipeline *p, uint64_t time, const uint8_t *b)
 		break;
 	case 3:
 		process_thread_exited(p->processes, proc, b[1] % PIDS, time);
-		process_sweep(p->processes, time > 40 ? time - 40 : 0, NULL, NULL);
+		process_sweep(p->processes, time > 40 ? time - 40 : 0, keep, NULL);
 		break;
 	}
 }

@@ -41,6 +41,26 @@ TEST(mappings_cover_shorten_and_split)
 }
 
 /* Against a plain array of bytes: who owns each address. */
+/* A child has its parent's mappings and no room for more. */
+TEST(the_only_mapping_of_a_child_is_split)
+{
+	const struct process_mapping all = {.lo = 0x1000, .hi = 0x9000},
+				     part = {.lo = 0x3000, .hi = 0x4000};
+	struct process_table *t;
+	struct process *p;
+
+	CHECK_INT(process_table_new(&t, NULL), 0);
+	CHECK_INT(process_map(process_get(t, 1), &all), 0);
+	p = process_fork(t, 1, 2);
+	CHECK(p && p->n == 1);
+	CHECK_INT(process_map(p, &part), 0);
+	CHECK_INT(p->n, 3);
+	CHECK(p->n <= p->cap);
+	CHECK(p->mappings[1].lo == 0x3000 && p->mappings[2].lo == 0x4000 &&
+	      p->mappings[2].hi == 0x9000);
+	process_table_free(t);
+}
+
 TEST(mappings_against_a_plain_model)
 {
 	static uint64_t owner[512];
