@@ -193,6 +193,13 @@ FUSEE_FN int is_unlinked(struct fusee_unwind *u)
 	return 0;
 }
 
+/* Are this C frame's Python frames missing? It has called something, so that it has some, but the
+ * thread's list of them has ended: a greenlet began there, whose list is its own. A reason or 0. */
+FUSEE_FN int is_missing(struct fusee_unwind *u)
+{
+	return !u->scratch[FRAME] && !(u->flags & FUSEE_FIRST) ? PYTHON_OUT_OF_STEP : 0;
+}
+
 /* FRAME becomes the innermost Python frame of this C frame, 0: it has none. 0, or a reason. */
 static int enter(struct fusee_unwind *u, __u32 unused)
 {
@@ -200,6 +207,7 @@ static int enter(struct fusee_unwind *u, __u32 unused)
 		     ((__u64)word(u, PYTHON_RUNTIME_HIGH) << 32);
 	__u32 family = word(u, PYTHON_FAMILY), place = word(u, PYTHON_PLACE);
 	__u64 previous;
+	int inner;
 
 	(void)unused;
 	u->scratch[SP] = u->sp;
@@ -207,6 +215,7 @@ static int enter(struct fusee_unwind *u, __u32 unused)
 		u->scratch[BASE] = base;
 		u->scratch[PLACED] = 0;
 	}
+	inner = u->scratch[PLACED] != 0;
 	if (is_edge(u))
 		return -1;
 	if (place && (family == PYTHON_ENTRIES || family == PYTHON_SHIMS))
@@ -216,7 +225,7 @@ static int enter(struct fusee_unwind *u, __u32 unused)
 	if (!u->scratch[FRAME] && u->scratch[PLACED] == 1)
 		FUSEE_CALL(fusee_python_find_state, u, 1);
 	if (family == PYTHON_OBJECTS)
-		return is_unlinked(u) ? -1 : 0;
+		return is_unlinked(u) ? -1 : is_missing(u);
 	if (place & PYTHON_BELOW_FP && u->flags & FUSEE_FP_LOST)
 		return 0;
 	if (family == PYTHON_CHAIN && place) {
@@ -225,8 +234,10 @@ static int enter(struct fusee_unwind *u, __u32 unused)
 						: u->sp + place) +
 			       8))
 			return PYTHON_UNREADABLE;
-		if (previous == u->scratch[FRAME])
-			return -1; /* it has unlinked its frames */
+		/* it has unlinked its frames, unless there is none and it has called others */
+		if (previous == u->scratch[FRAME] && (previous || !inner))
+			return -1;
+		return is_missing(u);
 	}
 	return 0;
 }
