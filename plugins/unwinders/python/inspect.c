@@ -171,6 +171,7 @@ int python_inspect(const struct fusee_self *self, uint64_t file)
 {
 	struct interpreter in = {.self = self, .host = self->host->unwinder, .file = file};
 	struct fusee_file_info info = FUSEE_SIZED(struct fusee_file_info);
+	struct fusee_section section = FUSEE_SIZED(struct fusee_section);
 	struct fusee_range other;
 	int err;
 
@@ -181,8 +182,14 @@ int python_inspect(const struct fusee_self *self, uint64_t file)
 			self, -ENOTSUP,
 			"functions of PyPy programs cannot be shown, only those of CPython");
 	if (in.host->file_symbol(file, "_PyRuntime", &in.runtime) ||
-	    in.host->file_symbol(file, EVAL, &in.eval))
-		return 0;
+	    in.host->file_symbol(file, EVAL, &in.eval)) {
+		/* a section that 3.11 and later have for debuggers */
+		if (in.host->file_section(file, ".PyRuntime", &section))
+			return 0;
+		return fusee_fail(self, -ENOENT,
+				  "the Python in it was stripped of its symbols, so its functions "
+				  "cannot be shown: strip -g would keep them");
+	}
 	err = find_version(&in);
 	if (err)
 		return err;
