@@ -88,7 +88,8 @@ static uint64_t sum_of(struct json_object *o, const char *key)
 
 static void add_time(struct buf *b, double seconds)
 {
-	uint64_t s = seconds > 0 ? (uint64_t)seconds : 0;
+	/* a number beyond 2^53 is no time: anything may have answered */
+	uint64_t s = seconds > 0 ? (uint64_t)(seconds < 0x1p53 ? seconds : 0x1p53) : 0;
 
 	if (s >= 86400)
 		buf_printf(b, "%" PRIu64 " d %" PRIu64 " h", s / 86400, s / 3600 % 24);
