@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,6 +56,7 @@ static pid_t child_with(int mappings)
 	CHECK_INT(pipe(ready), 0);
 	pid = fork();
 	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (int i = 0; i < mappings; i++) {
 			char *p = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 				       0);
@@ -97,7 +99,7 @@ TEST(what_is_read_is_what_proc_says)
 	CHECK(!c.differs && c.n == a->n);
 	CHECK(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
 	CHECK_STR(a->exe, exe);
-	CHECK(a->nthreads == 1 && a->threads[0].tid == pid);
+	CHECK(a->nthreads && a->threads[0].tid == pid); /* a sanitizer has threads of its own */
 	CHECK_STR(a->threads[0].comm, a->comm);
 	CHECK_INT(maps_reader_pending(r), 0);
 	maps_answer_free(a);
