@@ -6,6 +6,7 @@
 
 #include <fusee/unwinder.bpf.h>
 
+#include "chunks.h"
 #include "kernel.h"
 #include "sample.h"
 
@@ -39,6 +40,43 @@ struct {
 	__type(value, __u32);
 } sampler_sent SEC(".maps");
 
+/*
+ * By a part of the key: keys that sampler_sent held when this CPU last looked, since a look-up
+ * there takes longer than the rest of what a frame costs the core; and what steps remember. Of
+ * those `kind` is the pid, because a forked process keeps the number of its parent for a time.
+ */
+#define NEAR_KEYS 256u
+#define NEAR_REMEMBERED (1u << 31) /* in `slot` */
+
+struct near_key {
+	struct sent_key key;
+	__u64 value;     /* that is remembered */
+	__u32 withdrawn; /* sampler_withdrawn at that time */
+	__u32 pad;
+};
+
+struct {
+	__uint(type, 6 /* PERCPU_ARRAY */);
+	__uint(max_entries, NEAR_KEYS);
+	__type(key, __u32);
+	__type(value, struct near_key);
+} sampler_near_keys SEC(".maps");
+
+/* A number that is raised when keys are taken out of sampler_sent because they were not sent. */
+struct {
+	__uint(type, 2 /* ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} sampler_withdrawn SEC(".maps");
+
+FUSEE_FN __u32 *withdrawn(void)
+{
+	__u32 zero = 0;
+
+	return fusee_bpf_map_lookup_elem(&sampler_withdrawn, &zero);
+}
+
 /* The emissions of this sample. */
 struct emissions {
 	__u32 n, at; /* at: bytes used */
@@ -61,17 +99,74 @@ FUSEE_FN struct emissions *emissions(void)
 	return fusee_bpf_map_lookup_elem(&sampler_emissions, &zero);
 }
 
+/* Its place for this key. */
+FUSEE_FN struct near_key *near_place(__u64 key)
+{
+	__u32 i = key * 0x9e3779b97f4a7c15ull >> 56; /* of NEAR_KEYS */
+
+	return fusee_bpf_map_lookup_elem(&sampler_near_keys, &i);
+}
+
+FUSEE_FN int is_near(const struct near_key *n, const struct sent_key *k, __u32 now)
+{
+	return n->key.key == k->key && n->key.process == k->process && n->key.kind == k->kind &&
+	       n->key.slot == k->slot && n->withdrawn == now;
+}
+
 /* For the steps: fusee_emitted(). */
 __attribute__((noinline)) int fusee_core_emitted(__u32 kind, __u64 key)
 {
-	struct scratch *s = scratch();
 	struct sent_key k = {.key = key, .kind = kind};
+	struct near_key *near = near_place(key);
+	__u32 now, *times = withdrawn();
+	struct scratch *s = scratch();
 
-	if (!s)
+	if (!s || !times || !near)
 		return 0;
 	k.process = s->record.tick.head.process;
 	k.slot = s->slot;
-	return fusee_bpf_map_lookup_elem(&sampler_sent, &k) != 0;
+	now = READ_ONCE(*times);
+	if (is_near(near, &k, now))
+		return 1;
+	if (!fusee_bpf_map_lookup_elem(&sampler_sent, &k))
+		return 0;
+	near->key = k;
+	near->withdrawn = now;
+	return 1;
+}
+
+/* For the steps: fusee_recall(). */
+__attribute__((noinline)) __u64 fusee_core_recall(__u64 key)
+{
+	struct near_key *near = near_place(key);
+	__u32 *times = withdrawn();
+	struct scratch *s = scratch();
+	struct sent_key k = {.key = key};
+
+	if (!s || !times || !near)
+		return 0;
+	k.process = s->record.tick.head.process;
+	k.kind = s->record.tick.head.pid;
+	k.slot = s->slot | NEAR_REMEMBERED;
+	return is_near(near, &k, READ_ONCE(*times)) ? near->value : 0;
+}
+
+/* For the steps: fusee_remember(). */
+__attribute__((noinline)) int fusee_core_remember(__u64 key, __u64 value)
+{
+	struct near_key *near = near_place(key);
+	__u32 *times = withdrawn();
+	struct scratch *s = scratch();
+
+	if (!s || !times || !near)
+		return -1;
+	near->key.key = key;
+	near->key.process = s->record.tick.head.process;
+	near->key.kind = s->record.tick.head.pid;
+	near->key.slot = s->slot | NEAR_REMEMBERED;
+	near->value = value;
+	near->withdrawn = READ_ONCE(*times);
+	return 0;
 }
 
 /* For the steps: fusee_emit(). */
@@ -252,7 +347,6 @@ FUSEE_FN void language_prepare(struct fusee_unwind *u, struct scratch *s,
 	set_table(u, &m->language);
 	u->words_at = m->words.at;
 	u->words = m->words.words;
-	s->idle++;
 	s->claimed_sp = u->sp;
 }
 
@@ -293,15 +387,17 @@ FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, const stru
 __attribute__((noinline)) int sampler_unsent(__u32 unused)
 {
 	struct emissions *e = emissions();
+	__u32 *times = withdrawn();
 
 	__asm__ volatile("" : "+r"(unused));
-	if (!e)
+	if (!e || !times || !e->n)
 		return 0;
 	for (__u32 i = 0; i < EMITS; i++) {
 		if (i >= e->n)
 			break;
 		bpf_map_delete_elem(&sampler_sent, &e->key[i]);
 	}
+	READ_ONCE(*times)++; /* after it: no CPU believes what it found in sampler_sent before */
 	e->n = 0;
 	return 0;
 }

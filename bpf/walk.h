@@ -109,7 +109,8 @@ __attribute__((noinline)) int sampler_step(__u32 unused)
 	return next == STEP_NATIVE ? native_step(u, s, m, at) : next;
 }
 
-/* Goes on after a language's step with what that has answered. */
+/* Goes on after a language's step with what that has answered. STEP_CLAIMED: the step is to be
+ * called again at the same place, as it was prepared. */
 __attribute__((noinline)) int sampler_answered(int answer)
 {
 	struct fusee_unwind *u = fusee_current();
@@ -124,7 +125,8 @@ __attribute__((noinline)) int sampler_answered(int answer)
 	if (u->npushed && append_pushed(u, s))
 		return STEP_FULL;
 	if (answer == FUSEE_AGAIN)
-		return s->idle < MAX_IDLE ? STEP_AGAIN : language_stop(u, s, WALK_FAULT_ENDLESS);
+		return s->idle++ < MAX_IDLE ? STEP_CLAIMED
+					    : language_stop(u, s, WALK_FAULT_ENDLESS);
 	c = chunk_of(s->chunk, s->claimed_at);
 	m = c ? mapping_of(c, s->claimed_at) : 0;
 	if (!m)
@@ -135,18 +137,21 @@ __attribute__((noinline)) int sampler_answered(int answer)
 
 #define WALK_STEPS 64u
 
-/* Steps that many frames at most. */
+/* Steps that many frames at most. STEP_AGAIN: there are more. */
 __attribute__((noinline)) int sampler_steps(__u32 unused)
 {
 	int next = STEP_AGAIN;
 
 	__asm__ volatile("" : "+r"(unused));
-	for (__u32 i = 0; i < WALK_STEPS && next == STEP_AGAIN; i++) {
-		next = sampler_step(0);
+	for (__u32 i = 0; i < WALK_STEPS; i++) {
+		if (next == STEP_AGAIN)
+			next = sampler_step(0);
 		if (next == STEP_CLAIMED)
 			next = sampler_answered(fusee_language_step(0));
+		if (next != STEP_AGAIN && next != STEP_CLAIMED)
+			break;
 	}
-	return next;
+	return next == STEP_CLAIMED ? STEP_AGAIN : next;
 }
 
 /* If a system call was interrupted, pc is behind the syscall instruction, which may be the last of

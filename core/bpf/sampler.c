@@ -131,8 +131,9 @@ static bool has_languages(const struct plugin_set *set)
 /* What only programs of language unwinders use is not made without them. */
 static int exclude_languages(struct bpf_sampler *b)
 {
-	static const char *const maps[] = {"fusee_abi", "fusee_emission", "sampler_sent",
-					   "sampler_emissions"};
+	static const char *const maps[] = {"fusee_abi",         "fusee_emission",
+					   "sampler_sent",      "sampler_near_keys",
+					   "sampler_withdrawn", "sampler_emissions"};
 	struct bpf_program *p = bpf_object__find_program_by_name(b->object, "sampler_language");
 	int r = p ? bpf_program__set_autoload(p, false) : -ENOENT;
 	uint32_t n = has_languages(b->set) ? 1 : sizeof(maps) / sizeof(*maps);

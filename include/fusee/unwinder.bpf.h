@@ -212,6 +212,17 @@ FUSEE_FN void *fusee_buffer(struct fusee_unwind *u);
  * kind: check fusee_emitted() of each, and emit the part last that a frame's name needs. */
 FUSEE_FN int fusee_emit(struct fusee_unwind *u, __u32 kind, __u64 key, __u32 len);
 
+/*
+ * Values that a step remembers from a sample to later samples of this process on this CPU, so that
+ * it need not read the target again. Any may be forgotten at any time, and all are when emissions
+ * could not be sent; so it may be remembered that a key was emitted. A key must contain all that
+ * could make the value wrong by then. A forked child is another process. Over a stack copy nothing
+ * is remembered.
+ */
+/* 0: nothing is remembered of this key. */
+FUSEE_FN __u64 fusee_recall(struct fusee_unwind *u, __u64 key);
+FUSEE_FN void fusee_remember(struct fusee_unwind *u, __u64 key, __u64 value);
+
 /* ---- the step and its parts ---- */
 
 /*

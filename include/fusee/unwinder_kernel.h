@@ -235,6 +235,8 @@ FUSEE_FN void *fusee_buffer(struct fusee_unwind *u)
 #ifdef FUSEE_CORE
 int fusee_core_emitted(__u32 kind, __u64 key);
 int fusee_core_emit(__u32 kind, __u64 key, __u32 len);
+__u64 fusee_core_recall(__u64 key);
+int fusee_core_remember(__u64 key, __u64 value);
 #else
 /* The empty assembly keeps arguments that nothing reads: the verifier requires them, and the
  * compiler would drop them. */
@@ -249,6 +251,18 @@ __attribute__((noinline, weak)) int fusee_core_emit(__u32 kind, __u64 key, __u32
 	__asm__ volatile("" : "+r"(kind), "+r"(key), "+r"(len));
 	return -1;
 }
+
+__attribute__((noinline, weak)) __u64 fusee_core_recall(__u64 key)
+{
+	__asm__ volatile("" : "+r"(key));
+	return 0;
+}
+
+__attribute__((noinline, weak)) int fusee_core_remember(__u64 key, __u64 value)
+{
+	__asm__ volatile("" : "+r"(key), "+r"(value));
+	return -1;
+}
 #endif
 
 FUSEE_FN int fusee_emitted(struct fusee_unwind *u, __u32 kind, __u64 key)
@@ -261,6 +275,18 @@ FUSEE_FN int fusee_emit(struct fusee_unwind *u, __u32 kind, __u64 key, __u32 len
 {
 	(void)u;
 	return fusee_core_emit(kind, key, len);
+}
+
+FUSEE_FN __u64 fusee_recall(struct fusee_unwind *u, __u64 key)
+{
+	(void)u;
+	return fusee_core_recall(key);
+}
+
+FUSEE_FN void fusee_remember(struct fusee_unwind *u, __u64 key, __u64 value)
+{
+	(void)u;
+	fusee_core_remember(key, value);
 }
 
 /* A global function. */

@@ -123,6 +123,20 @@ FUSEE_FN int fusee_emit(struct fusee_unwind *u, __u32 kind, __u64 key, __u32 len
 	return n->emit && len <= FUSEE_EMIT_BYTES ? n->emit(n, kind, key, n->buffer, len) : -1;
 }
 
+FUSEE_FN __u64 fusee_recall(struct fusee_unwind *u, __u64 key)
+{
+	(void)u;
+	(void)key;
+	return 0;
+}
+
+FUSEE_FN void fusee_remember(struct fusee_unwind *u, __u64 key, __u64 value)
+{
+	(void)u;
+	(void)key;
+	(void)value;
+}
+
 #define FUSEE_PART(name, part)                                    \
 	static inline int name(struct fusee_unwind *u, __u32 arg) \
 	{                                                         \
