@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: plugins/unwinders/python/codes.c plugins/unwinders/python/text.c plugins/unwinders/python/lines.c plugins/unwinders/python/find.c plugins/unwinders/python/versions.c
+// sources: plugins/unwinders/python/codes.c plugins/unwinders/python/text.c plugins/unwinders/python/lines.c plugins/unwinders/python/find.c plugins/unwinders/python/counter.c plugins/unwinders/python/versions.c
 // flags: -Iplugins/unwinders/python
 // libs:
 // clang-format on
@@ -78,6 +78,8 @@ static void places(const uint8_t *data, size_t size)
 			if (f.unlinked[k] > n)
 				abort();
 	}
+	python_find_counter((struct python_code_bytes){copy, n}, n, 0);
+	python_find_counter((struct python_code_bytes){copy, n}, n, 1);
 	free(copy);
 }
 

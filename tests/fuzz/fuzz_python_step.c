@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // sources: plugins/unwinders/python/codes.c plugins/unwinders/python/text.c plugins/unwinders/python/lines.c
-// sources: plugins/unwinders/python/find.c plugins/unwinders/python/versions.c plugins/unwinders/python/inspect.c
+// sources: plugins/unwinders/python/find.c plugins/unwinders/python/counter.c plugins/unwinders/python/versions.c plugins/unwinders/python/inspect.c
 // sources: plugins/unwinders/python/python.bpf.c
 // flags: -Iplugins/unwinders/python
 // clang-format on

@@ -22,4 +22,9 @@ struct python_places {
 void python_find_places(struct python_code_bytes code, const uint32_t *words,
 			struct python_places *found);
 
+/* Finds in a function the u32 that it loads, raises by 1 and stores, as _PyCode_New() does with
+ * what counts code objects. vaddr: of the function's first byte; in_struct: the u32 is a member of
+ * a struct, and the result its offset; else it is the u32's vaddr. 0: there is none, or several. */
+uint64_t python_find_counter(struct python_code_bytes code, uint64_t vaddr, int in_struct);
+
 #endif

@@ -124,6 +124,60 @@ static void find_cold(struct interpreter *in)
 		fusee_find_cold(in->host, in->file, &in->code, &in->cold);
 }
 
+/* ---- what counts code objects ---- */
+
+/* Looks for it in a function. 0: it is not in it. */
+static uint64_t counter_in(const struct interpreter *in, struct fusee_range at)
+{
+	struct fusee_code code;
+	uint64_t found;
+
+	if (fusee_read_code(in->host, in->file, at, &code))
+		return 0;
+	found = python_find_counter((struct python_code_bytes){code.at, code.n}, at.lo,
+				    in->words[PYTHON_FAMILY] == PYTHON_CHAIN);
+	free(code.at);
+	return found;
+}
+
+/* _PyCode_New() may have no symbol; but this function calls it. */
+static uint64_t counter_in_callees(const struct interpreter *in)
+{
+	struct fusee_range at, callee;
+	struct fusee_code code;
+	uint64_t found = 0, to;
+
+	if (in->host->file_symbol(in->file, "PyUnstable_Code_NewWithPosOnlyArgs", &at) ||
+	    fusee_read_code(in->host, in->file, at, &code))
+		return 0;
+	for (uint32_t i = 0; i + 5 <= code.n && !found; i++) {
+		if (code.at[i] != 0xe8) /* call */
+			continue;
+		to = at.lo + i + 5 + (uint64_t)(int64_t)(int32_t)u32(code.at + i + 1);
+		if (!in->host->file_function(in->file, to, &callee) && callee.lo == to)
+			found = counter_in(in, callee);
+	}
+	free(code.at);
+	return found;
+}
+
+/* The versions that were looked at; without the GIL other threads make code objects meanwhile. */
+static void find_counter(struct interpreter *in)
+{
+	uint32_t minor = in->version >> 16 & 255;
+	struct fusee_range at;
+	uint64_t found = 0;
+
+	if (minor < 12 || minor > 13 || in->words[PYTHON_HEADER])
+		return;
+	if (!in->host->file_symbol(in->file, "_PyCode_New", &at))
+		found = counter_in(in, at);
+	if (!found)
+		found = counter_in_callees(in);
+	in->words[PYTHON_COUNTER] = (uint32_t)found;
+	in->words[PYTHON_COUNTER_HIGH] = (uint32_t)(found >> 32);
+}
+
 /* ---- all of it ---- */
 
 static int claim(const struct interpreter *in, struct fusee_range at, uint64_t arg)
@@ -151,6 +205,7 @@ static int publish(struct interpreter *in)
 
 	python_find_places((struct python_code_bytes){in->code.at, in->code.n}, in->words, &places);
 	find_cold(in);
+	find_counter(in);
 	in->claim_flags = claim_flags(in);
 	in->words[PYTHON_RUNTIME] = (uint32_t)in->runtime.lo;
 	in->words[PYTHON_RUNTIME_HIGH] = (uint32_t)(in->runtime.lo >> 32);

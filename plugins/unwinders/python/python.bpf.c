@@ -17,7 +17,7 @@ enum {
 	FRAME, /* the next frame; 0: there are no more */
 	SP,    /* of the C frame that FRAME belongs to */
 	BASE,  /* runtime address of _PyRuntime: there may be several interpreters */
-	CODE,  /* the code object of the frame that was pushed */
+	COUNT, /* see count_codes(); 0: not read yet */
 	WORK,  /* between this file's functions */
 	NEXT,
 	PLACED, /* the state was read for the chain */
@@ -25,81 +25,139 @@ enum {
 
 #define AT(u, what, addr) fusee_read(u, what, sizeof(*(what)), addr)
 
-/* A word of the table, 0 if there is no such word. */
-FUSEE_FN __u32 word(struct fusee_unwind *u, __u32 i)
-{
-	__u32 w;
+/* ---- what is kept while the frames of one C frame are pushed ---- */
 
-	return fusee_slab32(u, i, &w) ? 0 : w;
+/*
+ * In the step's half of the buffer, which other steps use too: it is this step's from enter() until
+ * the step has nothing more to push for that C frame. Frames that called each other lie one above
+ * the other, so that one read may hold several; the memory below the innermost is read in pieces
+ * that grow, because many C frames have one frame only.
+ */
+#define FRAME_BYTES 80u /* of a frame that are read */
+#define NEAR_BYTES 1024u
+#define OBJECT_WORDS 11 /* of a frame object from f_back to f_lasti */
+
+struct near {
+	__u32 table[PYTHON_WORDS];
+	__u32 next;        /* bytes that the next read takes */
+	__u64 base, bytes; /* word[] is [base, base + bytes) */
+	/* of the frame that was pushed: its code object, what that is remembered by, and its key if
+	 * it was remembered */
+	__u64 object, memory, key;
+	__u64 word[(NEAR_BYTES + FRAME_BYTES) / 8];
+};
+
+_Static_assert(sizeof(struct near) <= FUSEE_EMIT_BYTES, "the buffer has room");
+
+FUSEE_FN struct near *near(struct fusee_unwind *u)
+{
+	char *buffer = fusee_buffer(u);
+
+	return buffer ? (void *)(buffer + FUSEE_EMIT_BYTES) : 0;
 }
 
 /* ---- the thread state ---- */
 
 #define GLIBC_KEYS 0x310 /* struct pthread: the first block of 32 {sequence number, value} */
-#define THREADS 512
+#define THREADS 512      /* that are looked at; the verifier's time grows as the square of a loop */
+#define THREADS_IN_A_PART 16
+
+#define STATE_BYTES 192u /* of a thread state that are read */
+
+/* A word of the thread state that is_own() has read. 0 or -1. */
+FUSEE_FN int state_word(struct fusee_unwind *u, const struct near *n, __u32 at, __u64 *to)
+{
+	if (at > STATE_BYTES - 8)
+		return AT(u, to, u->scratch[WORK] + at);
+	*to = n->word[at / 8 & 31];
+	return 0;
+}
 
 /* Is WORK the state of this thread? thread_id is what pthread_self() returned, the thread pointer.
  */
 FUSEE_FN int is_own(struct fusee_unwind *u)
 {
+	struct near *n = near(u);
 	__u64 id;
 
-	return u->scratch[WORK] && !(u->scratch[WORK] & 7) &&
-	       !AT(u, &id, u->scratch[WORK] + word(u, PYTHON_THREAD_ID)) && id == u->tls;
+	return n && u->scratch[WORK] && !(u->scratch[WORK] & 7) &&
+	       !fusee_read(u, n->word, STATE_BYTES, u->scratch[WORK]) &&
+	       !state_word(u, n, n->table[PYTHON_THREAD_ID], &id) && id == u->tls;
 }
 
 /* The state that the thread keeps under a key of pthread's. 1: WORK is it; 0: there is none. */
 static int state_by_key(struct fusee_unwind *u, __u32 unused)
 {
-	__u32 at = word(u, PYTHON_KEY);
+	struct near *n = near(u);
+	__u64 at, known;
 	struct {
 		__u32 made, key;
 	} k;
 
 	(void)unused;
-	if (!at || AT(u, &k, u->scratch[BASE] + at) || !k.made || k.key >= 32)
+	if (!n)
 		return 0;
-	if (AT(u, &u->scratch[WORK], u->tls + GLIBC_KEYS + 16ull * k.key + 8))
+	at = u->scratch[BASE] + n->table[PYTHON_KEY];
+	known = fusee_recall(u, at);
+	if (known && !AT(u, &u->scratch[WORK], u->tls + known) && is_own(u))
+		return 1;
+	if (at == u->scratch[BASE] || AT(u, &k, at) || !k.made || k.key >= 32)
 		return 0;
-	return is_own(u);
+	known = GLIBC_KEYS + 16ull * k.key + 8;
+	if (AT(u, &u->scratch[WORK], u->tls + known) || !is_own(u))
+		return 0;
+	fusee_remember(u, at, known);
+	return 1;
 }
 FUSEE_PART(fusee_python_state_by_key, state_by_key)
 
 /* Goes from WORK to the next thread in the lists of all interpreters; NEXT is the next interpreter.
  * 1: it is this thread's; 0: it is another's; -1: there are no more. */
-static int next_state(struct fusee_unwind *u, __u32 unused)
+FUSEE_FN int next_state(struct fusee_unwind *u, const struct near *n)
 {
 	__u64 interpreter;
 
-	(void)unused;
 	if (u->scratch[WORK]) {
 		if (AT(u, &u->scratch[WORK], u->scratch[WORK] + 8))
 			return -1;
 	} else {
 		interpreter = u->scratch[NEXT];
-		if (!interpreter || AT(u, &u->scratch[NEXT], interpreter + word(u, PYTHON_NEXT)) ||
-		    AT(u, &u->scratch[WORK], interpreter + word(u, PYTHON_THREADS)))
+		if (!interpreter || AT(u, &u->scratch[NEXT], interpreter + n->table[PYTHON_NEXT]) ||
+		    AT(u, &u->scratch[WORK], interpreter + n->table[PYTHON_THREADS]))
 			return -1;
 	}
 	return is_own(u);
 }
-FUSEE_PART(fusee_python_next_state, next_state)
 
-/* The state by the runtime's lists, which may change meanwhile; other: not STATE. As above. */
-static int state_by_list(struct fusee_unwind *u, __u32 other)
+/* Goes on in the lists by some threads; other: to a state that is not STATE. As above. */
+static int next_states(struct fusee_unwind *u, __u32 other)
 {
-	u->scratch[WORK] = 0;
-	if (AT(u, &u->scratch[NEXT], u->scratch[BASE] + word(u, PYTHON_INTERPRETERS)))
-		return 0;
-	for (int i = 0; i < THREADS; i++) {
-		int r = FUSEE_CALL(fusee_python_next_state, u, 0);
+	struct near *n = near(u);
+
+	for (int i = 0; n && i < THREADS_IN_A_PART; i++) {
+		int r = next_state(u, n);
 
 		if (r < 0)
-			return 0;
+			return r;
 		if (r && (!other || u->scratch[WORK] != u->scratch[STATE]))
 			return 1;
 	}
 	return 0;
+}
+FUSEE_PART(fusee_python_next_states, next_states)
+
+/* The state by the runtime's lists, which may change meanwhile; other: not STATE. 1: WORK is it. */
+static int state_by_list(struct fusee_unwind *u, __u32 other)
+{
+	struct near *n = near(u);
+	int r = 0;
+
+	u->scratch[WORK] = 0;
+	if (!n || AT(u, &u->scratch[NEXT], u->scratch[BASE] + n->table[PYTHON_INTERPRETERS]))
+		return 0;
+	for (int i = 0; i < THREADS / THREADS_IN_A_PART && !r; i++)
+		r = FUSEE_CALL(fusee_python_next_states, u, other);
+	return r;
 }
 FUSEE_PART(fusee_python_state_by_list, state_by_list)
 
@@ -109,16 +167,20 @@ FUSEE_PART(fusee_python_state_by_list, state_by_list)
 static int running_state(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 state = u->scratch[WORK], next;
-	__u32 at = word(u, PYTHON_HOLDER);
+	struct near *n = near(u);
+	__u32 at;
 
 	(void)unused;
+	if (!n)
+		return -1;
+	at = n->table[PYTHON_HOLDER];
 	if (!at)
 		return 0;
 	if (!AT(u, &u->scratch[WORK], u->scratch[BASE] + at) && is_own(u))
 		return 0;
 	u->scratch[WORK] = state;
-	if (AT(u, &next, u->scratch[BASE] + word(u, PYTHON_INTERPRETERS)) || !next ||
-	    AT(u, &next, next + word(u, PYTHON_NEXT)))
+	if (AT(u, &next, u->scratch[BASE] + n->table[PYTHON_INTERPRETERS]) || !next ||
+	    AT(u, &next, next + n->table[PYTHON_NEXT]))
 		return -1;
 	return next ? -1 : 0; /* there are several interpreters */
 }
@@ -128,11 +190,16 @@ FUSEE_PART(fusee_python_running_state, running_state)
  * runs, from which it called the first. 0, or -1: there is no state. */
 static int find_state(struct fusee_unwind *u, __u32 other)
 {
-	__u32 family = word(u, PYTHON_FAMILY);
+	struct near *n = near(u);
+	__u32 family, current;
 	__u64 at;
 
 	u->scratch[PLACED] = 1 + other;
 	u->scratch[FRAME] = 0;
+	if (!n)
+		return -1;
+	family = n->table[PYTHON_FAMILY];
+	current = n->table[PYTHON_CURRENT];
 	if (other) {
 		if (FUSEE_CALL(fusee_python_state_by_list, u, 1) != 1)
 			return -1;
@@ -143,7 +210,9 @@ static int find_state(struct fusee_unwind *u, __u32 other)
 		return -1;
 	}
 	u->scratch[STATE] = u->scratch[WORK];
-	if (AT(u, &at, u->scratch[STATE] + word(u, PYTHON_CURRENT)))
+	/* if the runtime names who has the GIL, what was read last may be another's */
+	if (n->table[PYTHON_HOLDER] ? AT(u, &at, u->scratch[STATE] + current)
+				    : state_word(u, n, current, &at))
 		return -1;
 	if (family == PYTHON_ENTRIES || family == PYTHON_SHIMS) /* it is the current cframe */
 		return AT(u, &u->scratch[FRAME], at + (family == PYTHON_ENTRIES ? 8 : 0));
@@ -152,18 +221,93 @@ static int find_state(struct fusee_unwind *u, __u32 other)
 }
 FUSEE_PART(fusee_python_find_state, find_state)
 
+/* ---- frames that lie near each other ---- */
+
+/* The table's words, where the kernel holds them in two pieces. */
+static int read_table(struct fusee_unwind *u, __u32 unused)
+{
+	struct near *n = near(u);
+
+	(void)unused;
+	if (!n)
+		return -1;
+	for (__u32 i = 0; i < PYTHON_WORDS; i++)
+		if (fusee_slab32(u, i, &n->table[i]))
+			return -1;
+	return 0;
+}
+FUSEE_PART(fusee_python_read_table, read_table)
+
+FUSEE_FN int begin_near(struct fusee_unwind *u, struct near *n)
+{
+	struct fusee_words words;
+
+	n->next = FRAME_BYTES;
+	n->bytes = n->memory = n->key = 0;
+	if (fusee_slab_words(u, 0, PYTHON_WORDS, &words))
+		return FUSEE_CALL(fusee_python_read_table, u, 0);
+	for (__u32 i = 0; i < PYTHON_WORDS; i++)
+		n->table[i] = fusee_word(&words, i);
+	return 0;
+}
+
+/* Reads the frame at this address and what is below it. 0 or -1. */
+static int move_near(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 at = u->scratch[FRAME];
+	struct near *n = near(u);
+	__u32 size;
+
+	(void)unused;
+	if (!n)
+		return -1;
+	size = n->next;
+	__asm__ volatile("" : "+r"(size));
+	if (size > NEAR_BYTES)
+		return -1;
+	n->bytes = 0;
+	n->next = size == FRAME_BYTES ? 4 * FRAME_BYTES : NEAR_BYTES;
+	n->base = at + FRAME_BYTES - size;
+	if (size == FRAME_BYTES || fusee_read(u, n->word, size, n->base)) {
+		n->base = at; /* what is below may be missing */
+		size = FRAME_BYTES;
+		if (fusee_read(u, n->word, FRAME_BYTES, at))
+			return -1;
+	}
+	n->bytes = size;
+	return 0;
+}
+FUSEE_PART(fusee_python_move_near, move_near)
+
+/* The words of FRAME. NULL: they cannot be read. */
+FUSEE_FN const __u64 *frame_words(struct fusee_unwind *u, struct near *n)
+{
+	__u64 at = u->scratch[FRAME], i = at - n->base;
+
+	if (at & 7)
+		return 0;
+	if (i >= n->bytes || n->bytes - i < FRAME_BYTES) {
+		if (FUSEE_CALL(fusee_python_move_near, u, 0))
+			return 0;
+		i = at - n->base;
+	}
+	i /= 8;
+	__asm__ volatile("" : "+r"(i));
+	return &n->word[i & (NEAR_BYTES / 8 - 1)];
+}
+
 /* ---- the walk comes to a C frame ---- */
 
 /* Does the C function begin or end at this pc, so that it has no Python frame, and sp is not where
  * its body has it? */
-FUSEE_FN int is_edge(struct fusee_unwind *u)
+FUSEE_FN int is_edge(const struct fusee_unwind *u, const struct near *n)
 {
 	__u64 at = u->pc - u->claim_lo;
 
 	if (u->claim_arg != PYTHON_EVAL || !(u->flags & FUSEE_FIRST))
 		return 0;
-	return at < word(u, PYTHON_PROLOGUE) ||
-	       (at >= word(u, PYTHON_EPILOGUE) && at < word(u, PYTHON_EPILOGUE_END));
+	return at < n->table[PYTHON_PROLOGUE] ||
+	       (at >= n->table[PYTHON_EPILOGUE] && at < n->table[PYTHON_EPILOGUE_END]);
 }
 
 FUSEE_FN __u64 callee_saved(const struct fusee_unwind *u, __u32 reg)
@@ -178,17 +322,17 @@ FUSEE_FN __u64 callee_saved(const struct fusee_unwind *u, __u32 reg)
 }
 
 /* 3.8 to 3.10: has this C frame unlinked its frame already, at its end? */
-FUSEE_FN int is_unlinked(struct fusee_unwind *u)
+FUSEE_FN int is_unlinked(struct fusee_unwind *u, const struct near *n)
 {
 	__u64 back, at = u->pc - u->claim_lo;
-	__u32 reg = word(u, PYTHON_PLACE);
+	__u32 reg = n->table[PYTHON_PLACE];
 
 	if (u->claim_arg != PYTHON_EVAL)
 		return 0;
 	if (u->flags & FUSEE_FIRST)
 		return reg && !AT(u, &back, callee_saved(u, reg) + 24) && back == u->scratch[FRAME];
 	for (__u32 i = 0; i < 4; i++)
-		if (at && at == word(u, PYTHON_UNLINKED + i))
+		if (at && at == n->table[PYTHON_UNLINKED + i])
 			return 1;
 	return 0;
 }
@@ -200,23 +344,31 @@ FUSEE_FN int is_missing(struct fusee_unwind *u)
 	return !u->scratch[FRAME] && !(u->flags & FUSEE_FIRST) ? PYTHON_OUT_OF_STEP : 0;
 }
 
+FUSEE_FN __u64 runtime_of(const struct fusee_unwind *u, const struct near *n)
+{
+	return u->bias + n->table[PYTHON_RUNTIME] + ((__u64)n->table[PYTHON_RUNTIME_HIGH] << 32);
+}
+
 /* FRAME becomes the innermost Python frame of this C frame, 0: it has none. 0, or a reason. */
 static int enter(struct fusee_unwind *u, __u32 unused)
 {
-	__u64 base = u->bias + word(u, PYTHON_RUNTIME) +
-		     ((__u64)word(u, PYTHON_RUNTIME_HIGH) << 32);
-	__u32 family = word(u, PYTHON_FAMILY), place = word(u, PYTHON_PLACE);
-	__u64 previous;
-	int inner;
+	struct near *n = near(u);
+	__u64 previous, base;
+	__u32 family, place, inner;
 
 	(void)unused;
 	u->scratch[SP] = u->sp;
+	if (!n || begin_near(u, n))
+		return PYTHON_UNREADABLE;
+	family = n->table[PYTHON_FAMILY];
+	place = n->table[PYTHON_PLACE];
+	base = runtime_of(u, n);
 	if (u->scratch[BASE] != base) {
 		u->scratch[BASE] = base;
-		u->scratch[PLACED] = 0;
+		u->scratch[PLACED] = u->scratch[COUNT] = 0;
 	}
 	inner = u->scratch[PLACED] != 0;
-	if (is_edge(u))
+	if (is_edge(u, n))
 		return -1;
 	if (place && (family == PYTHON_ENTRIES || family == PYTHON_SHIMS))
 		return AT(u, &u->scratch[FRAME], u->sp + place) ? PYTHON_UNREADABLE : 0;
@@ -225,7 +377,7 @@ static int enter(struct fusee_unwind *u, __u32 unused)
 	if (!u->scratch[FRAME] && u->scratch[PLACED] == 1)
 		FUSEE_CALL(fusee_python_find_state, u, 1);
 	if (family == PYTHON_OBJECTS)
-		return is_unlinked(u) ? -1 : is_missing(u);
+		return is_unlinked(u, n) ? -1 : is_missing(u);
 	if (place & PYTHON_BELOW_FP && u->flags & FUSEE_FP_LOST)
 		return 0;
 	if (family == PYTHON_CHAIN && place) {
@@ -245,63 +397,30 @@ FUSEE_PART(fusee_python_enter, enter)
 
 /* ---- frames ---- */
 
-FUSEE_FN __u64 mix(__u64 a, __u64 b)
-{
-	a = (a ^ b) * 0x9e3779b97f4a7c15ull;
-	return a ^ a >> 32;
-}
-
-/* A code object's key: what is at its address now. c: PYTHON_CODE_WORDS words of it. */
+/* A code object's key: what is at its address now. */
 FUSEE_FN __u64 key_of(__u64 code, __u64 file, __u64 name, __u64 table, __u32 line)
 {
-	return mix(mix(mix(mix(mix(0x707974686f6eull, code), file), name), table), line);
-}
+	__u64 key = fusee_mix(0x707974686f6eull, code);
 
-/* Pushes a frame of the code object CODE at instruction WORK. 0, -1: it cannot be read, 1: it is
- * none that a program has. */
-static int push_code(struct fusee_unwind *u, __u32 family)
-{
-	__u64 c[PYTHON_CODE_WORDS], code = u->scratch[CODE], at = u->scratch[WORK];
-	__u32 line = word(u, PYTHON_FIRST_LINE);
-
-	if (family == PYTHON_OBJECTS) {
-		if (AT(u, &c, code + word(u, PYTHON_CODE)))
-			return -1;
-		fusee_push(u,
-			   key_of(code, c[PYTHON_OLD_FILENAME], c[PYTHON_OLD_FILENAME + 1],
-				  c[PYTHON_OLD_FILENAME + 2], (__u32)c[0]),
-			   (__u32)at);
-		return 0;
-	}
-	if (fusee_read(u, c, 80, code + word(u, PYTHON_CODE)))
-		return -1;
-	/* what initializes instances of classes is a frame of a static code object */
-	if (c[PYTHON_NEW_FILENAME] == c[PYTHON_NEW_FILENAME + 2])
-		return 1;
-	at -= code + word(u, PYTHON_BYTECODE);
-	fusee_push(u,
-		   key_of(code, c[PYTHON_NEW_FILENAME], c[PYTHON_NEW_FILENAME + 2],
-			  c[PYTHON_NEW_FILENAME + 3], line == 64 ? c[1] : c[0] >> 32),
-		   at >> 63 ? PYTHON_NO_INSTRUCTION : (__u32)(at / 2));
-	return 0;
+	return fusee_mix(fusee_mix(fusee_mix(fusee_mix(key, file), name), table), line);
 }
-FUSEE_PART(fusee_python_push_code, push_code)
 
 /* 3.8 to 3.10: pushes FRAME, a frame object. */
 static int push_object(struct fusee_unwind *u, __u32 unused)
 {
-	__u64 f[2];
-	__s32 lasti;
+	/* f_back, f_code, .., f_lasti, whose place the versions differ in */
+	__u64 f[OBJECT_WORDS], c[PYTHON_CODE_WORDS];
+	struct near *n = near(u);
 
 	(void)unused;
-	if (AT(u, &f, u->scratch[FRAME] + 24) ||
-	    AT(u, &lasti, u->scratch[FRAME] + word(u, PYTHON_FRAME)))
+	if (!n || AT(u, &f, u->scratch[FRAME] + 24) || AT(u, &c, f[1] + n->table[PYTHON_CODE]))
 		return fusee_stop(u, PYTHON_UNREADABLE);
-	u->scratch[CODE] = f[1];
-	u->scratch[WORK] = (__u32)lasti;
-	if (FUSEE_CALL(fusee_python_push_code, u, PYTHON_OBJECTS))
-		return fusee_stop(u, PYTHON_UNREADABLE);
+	n->object = f[1];
 	u->scratch[FRAME] = f[0];
+	fusee_push(u,
+		   key_of(f[1], c[PYTHON_OLD_FILENAME], c[PYTHON_OLD_FILENAME + 1],
+			  c[PYTHON_OLD_FILENAME + 2], (__u32)c[0]),
+		   (__u32)(n->table[PYTHON_FRAME] == 96 ? f[9] : f[10]));
 	return FUSEE_NATIVE;
 }
 FUSEE_PART(fusee_python_push_object, push_object)
@@ -316,173 +435,118 @@ FUSEE_FN int leave(struct fusee_unwind *u, __u64 previous)
 	return at > PYTHON_MOST_FRAME ? fusee_stop(u, PYTHON_OUT_OF_STEP) : FUSEE_NATIVE;
 }
 
-/* Pushes FRAME, and goes to its caller. */
-static int push(struct fusee_unwind *u, __u32 family)
+/*
+ * COUNT becomes 1 << 32 | the number of code objects that this runtime has made, 0: not known.
+ * While it does not change, a code object that a frame has is that which was at its address before.
+ * From 3.13 on each interpreter counts its own, so it is believed if there is but one.
+ */
+static int count_codes(struct fusee_unwind *u, __u32 unused)
 {
-	__u32 how = word(u, PYTHON_FRAME);
-	__u64 f[10], previous;
+	__u64 interpreters[2]; /* head, main */
+	struct near *n = near(u);
+	__u32 count;
+	__u64 at;
+
+	(void)unused;
+	u->scratch[COUNT] = 1ull << 32;
+	if (!n)
+		return -1;
+	at = n->table[PYTHON_COUNTER] + ((__u64)n->table[PYTHON_COUNTER_HIGH] << 32);
+	if (!at)
+		return 0;
+	if (n->table[PYTHON_FAMILY] == PYTHON_SHIMS)
+		at += u->bias;
+	else if (AT(u, &interpreters, u->scratch[BASE] + n->table[PYTHON_INTERPRETERS]) ||
+		 interpreters[0] != interpreters[1])
+		return 0;
+	else
+		at += interpreters[0];
+	if (!AT(u, &count, at))
+		u->scratch[COUNT] |= count;
+	return 0;
+}
+FUSEE_PART(fusee_python_count_codes, count_codes)
+
+/* What a code object's key is remembered by; 0: it is not. */
+FUSEE_FN __u64 memory_of(struct fusee_unwind *u, __u64 code)
+{
+	if (!u->scratch[COUNT])
+		FUSEE_CALL(fusee_python_count_codes, u, 0);
+	return (__u32)u->scratch[COUNT] ? fusee_mix(u->scratch[COUNT], code) : 0;
+}
+
+/* Reads what distinguishes a code object, and pushes its frame. 0, or -1: it cannot be read. */
+FUSEE_FN int push_code(struct fusee_unwind *u, const struct near *n, __u64 code, __u32 at)
+{
+	__u64 c[10];
+
+	if (AT(u, &c, code + n->table[PYTHON_CODE]))
+		return -1;
+	/* what initializes instances of classes is a frame of a static code object: not shown */
+	if (c[PYTHON_NEW_FILENAME] != c[PYTHON_NEW_FILENAME + 2])
+		fusee_push(u,
+			   key_of(code, c[PYTHON_NEW_FILENAME], c[PYTHON_NEW_FILENAME + 2],
+				  c[PYTHON_NEW_FILENAME + 3],
+				  n->table[PYTHON_FIRST_LINE] == 64 ? c[1] : c[0] >> 32),
+			   at);
+	return 0;
+}
+
+/* Pushes FRAME, and goes to its caller. */
+FUSEE_FN int push(struct fusee_unwind *u, struct near *n)
+{
+	const __u64 *f = frame_words(u, n);
+	__u64 code, at, previous;
 	int last;
 
-	if (AT(u, &f, u->scratch[FRAME]))
+	if (!f)
 		return fusee_stop(u, PYTHON_UNREADABLE);
-	last = ((how & 64 ? f[9] : f[8]) >> (how & 63) & 255) == (how >> 8 & 255);
-	if (family == PYTHON_ENTRIES) {
-		u->scratch[CODE] = f[4];
-		previous = f[6];
-	} else {
-		u->scratch[CODE] = f[0] & ~1ull;
+	last = ((n->table[PYTHON_FRAME] & 64 ? f[9] : f[8]) >> (n->table[PYTHON_FRAME] & 63) &
+		255) == (n->table[PYTHON_FRAME] >> 8 & 255);
+	code = f[4];
+	previous = f[6];
+	at = f[7];
+	if (n->table[PYTHON_FAMILY] != PYTHON_ENTRIES) {
+		code = f[0] & ~1ull;
 		previous = f[1];
 		if (last)
 			return leave(u, previous);
 	}
-	u->scratch[WORK] = f[7];
-	if (FUSEE_CALL(fusee_python_push_code, u, family) < 0)
+	at -= code + n->table[PYTHON_BYTECODE];
+	at = at >> 63 ? PYTHON_NO_INSTRUCTION : (__u32)(at / 2);
+	n->object = code;
+	n->memory = n->table[PYTHON_FAMILY] == PYTHON_ENTRIES ? 0 : memory_of(u, code);
+	n->key = n->memory ? fusee_recall(u, n->memory) : 0;
+	if (n->key)
+		fusee_push(u, n->key, at);
+	else if (push_code(u, n, code, (__u32)at))
 		return fusee_stop(u, PYTHON_UNREADABLE);
 	u->scratch[FRAME] = previous;
-	return family == PYTHON_ENTRIES && last ? FUSEE_NATIVE : FUSEE_AGAIN;
-}
-FUSEE_PART(fusee_python_push, push)
-
-/* ---- what names a code object ---- */
-
-/* Copies a str's characters to dst, which has room for `cap` bytes rounded up to a power of two. 0
- * bytes: it is none that can be read. */
-FUSEE_FN void text(struct fusee_unwind *u, struct python_text *t, void *dst, __u32 cap, __u64 at)
-{
-	__u32 sizes = word(u, PYTHON_TEXT), kind, n;
-	struct {
-		__u64 length, hash, state;
-	} s;
-
-	t->bytes = 0;
-	t->shortened = 0;
-	t->kind = 1;
-	at += word(u, PYTHON_HEADER);
-	if (AT(u, &s, at + 16))
-		return;
-	kind = s.state >> 2 & 7;
-	if (!(s.state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4))
-		return;
-	n = s.length > cap / kind ? cap : (__u32)s.length * kind;
-	__asm__ volatile("" : "+r"(n));
-	n &= 1023;
-	if (n > cap || !n ||
-	    fusee_read(u, dst, n, at + (s.state >> 6 & 1 ? sizes & 0xffff : sizes >> 16)))
-		return;
-	t->bytes = n;
-	t->kind = kind;
-	t->shortened = s.length > cap / kind;
+	return n->table[PYTHON_FAMILY] == PYTHON_ENTRIES && last ? FUSEE_NATIVE : FUSEE_AGAIN;
 }
 
-/* Finds the words of CODE that name it: WORK becomes co_filename, NEXT the line table, as far as
- * bytes of a shorter header would begin, and the result is the name. 0: they cannot be read. */
-FUSEE_FN __u64 naming(struct fusee_unwind *u, struct python_head *h)
-{
-	__u64 c[PYTHON_CODE_WORDS];
-	__u32 at = word(u, PYTHON_CODE), version = word(u, PYTHON_VERSION);
-
-	h->minor = version >> 8;
-	h->micro = version & 255;
-	if (word(u, PYTHON_FAMILY) == PYTHON_OBJECTS) {
-		if (AT(u, &c, u->scratch[CODE] + at))
-			return 0;
-		h->first_line = c[0];
-		u->scratch[WORK] = c[PYTHON_OLD_FILENAME];
-		u->scratch[NEXT] = c[PYTHON_OLD_FILENAME + 2];
-		return c[PYTHON_OLD_FILENAME + 1];
-	}
-	if (fusee_read(u, c, 80, u->scratch[CODE] + at))
-		return 0;
-	h->first_line = word(u, PYTHON_FIRST_LINE) == 64 ? c[1] : c[0] >> 32;
-	u->scratch[WORK] = c[PYTHON_NEW_FILENAME];
-	u->scratch[NEXT] = c[PYTHON_NEW_FILENAME + 3] + word(u, PYTHON_HEADER);
-	return c[PYTHON_NEW_FILENAME + 2];
-}
-
-/* Emits part `part` of the table, of which the buffer has `at` bytes. 1: it was the last; 0: there
- * are more; -1: there is no room. */
-FUSEE_FN int emit_table(struct fusee_unwind *u, char *to, __u32 at, __u32 part, __u32 size)
-{
-	struct python_part *p = (void *)to;
-	__u32 from = part * PYTHON_PART_BYTES, n = 0, last;
-
-	if (size > from)
-		n = size - from > PYTHON_PART_BYTES ? PYTHON_PART_BYTES : size - from;
-	last = from + n >= size;
-	__asm__ volatile("" : "+r"(n), "+r"(at));
-	n &= 2047;
-	at &= 1023;
-	if (n > PYTHON_PART_BYTES)
-		return -1;
-	if (n && fusee_read(u, to + at, n, u->scratch[NEXT] + 32 + from))
-		return -1;
-	p->part = part;
-	p->bytes = n;
-	if (!last && fusee_emitted(u, part + 1, u->pushed[0]))
-		return 0;
-	if (fusee_emit(u, last ? 0 : part + 1, u->pushed[0], at + n))
-		return -1;
-	return last;
-}
-
-/* Emits the names of CODE and the beginning of its table. As emit_table(); WORK: the table's bytes.
- */
-static int emit_head(struct fusee_unwind *u, __u32 unused)
-{
-	struct python_head *h = fusee_buffer(u);
-	__u64 name, size;
-	__u32 at;
-
-	(void)unused;
-	if (!h)
-		return -1;
-	name = naming(u, h);
-	if (!name)
-		return -1;
-	text(u, &h->name, h + 1, PYTHON_NAME_BYTES, name);
-	at = sizeof(*h) + ((h->name.bytes + 7u) & ~7u);
-	__asm__ volatile("" : "+r"(at));
-	at &= 511;
-	text(u, &h->file, (char *)h + at, PYTHON_FILE_BYTES, u->scratch[WORK]);
-	at += (h->file.bytes + 7u) & ~7u;
-	if (AT(u, &size, u->scratch[NEXT] + 16) || size > PYTHON_PARTS * PYTHON_PART_BYTES)
-		size = 0;
-	h->table = size;
-	u->scratch[WORK] = size;
-	return emit_table(u, (char *)h, at, 0, size);
-}
-FUSEE_PART(fusee_python_emit_head, emit_head)
-
-static int emit_part(struct fusee_unwind *u, __u32 part)
-{
-	char *to = fusee_buffer(u);
-
-	if (!to)
-		return -1;
-	return emit_table(u, to, sizeof(struct python_part), part, u->scratch[WORK]);
-}
-FUSEE_PART(fusee_python_emit_part, emit_part)
-
-/* Emits what names the frame that was pushed. What has no room comes with the next sample. */
-static int emit(struct fusee_unwind *u, __u32 unused)
-{
-	int r = FUSEE_CALL(fusee_python_emit_head, u, 0);
-
-	(void)u;
-	(void)unused;
-	for (__u32 i = 1; i < PYTHON_PARTS && !r; i++)
-		r = FUSEE_CALL(fusee_python_emit_part, u, i);
-	return 0;
-}
-FUSEE_PART(fusee_python_emit, emit)
+#include "names.h"
 
 /* ---- the step ---- */
 
+/* Sees to it that user space can name the frame that was pushed. */
+FUSEE_FN void name_pushed(struct fusee_unwind *u, const struct near *n)
+{
+	if (n->key)
+		return;
+	if (!fusee_emitted(u, 0, u->pushed[0]))
+		FUSEE_CALL(fusee_python_emit, u, 0);
+	else if (n->memory)
+		fusee_remember(u, n->memory, u->pushed[0]);
+}
+
 static int python_step(struct fusee_unwind *u)
 {
-	__u32 family = word(u, PYTHON_FAMILY);
+	struct near *n = near(u);
 	int r;
 
+	if (!n)
+		return FUSEE_NATIVE;
 	if (u->scratch[SP] != u->sp) {
 		r = FUSEE_CALL(fusee_python_enter, u, 0);
 		if (r)
@@ -490,10 +554,10 @@ static int python_step(struct fusee_unwind *u)
 	}
 	if (!u->scratch[FRAME])
 		return FUSEE_NATIVE;
-	r = family == PYTHON_OBJECTS ? FUSEE_CALL(fusee_python_push_object, u, 0)
-				     : FUSEE_CALL(fusee_python_push, u, family);
-	if (u->npushed && !fusee_emitted(u, 0, u->pushed[0]))
-		FUSEE_CALL(fusee_python_emit, u, 0);
+	r = n->table[PYTHON_FAMILY] == PYTHON_OBJECTS ? FUSEE_CALL(fusee_python_push_object, u, 0)
+						      : push(u, n);
+	if (u->npushed)
+		name_pushed(u, n);
 	return r;
 }
 FUSEE_LANGUAGE_STEP(python, python_step);

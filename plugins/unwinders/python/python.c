@@ -111,7 +111,7 @@ static const struct fusee_runtime runtimes[] = {
 
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
-	.slab_version = 4,
+	.slab_version = 5,
 	.frame_type = "cpython",
 	.reasons = reasons,
 	.bpf = python_bpf,

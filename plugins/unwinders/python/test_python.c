@@ -4,9 +4,51 @@
 #include <errno.h>
 
 #include "codes.h"
+#include "find.h"
 #include "lines.h"
 #include "tables.h"
 #include "text.h"
+
+/* ---- the counter of code objects ---- */
+
+/* _PyCode_New() of 3.12.1 and 3.13.0 */
+static const unsigned char counter_312[] =
+	"\x48\x8d\x15\x17\x67\x40\x00\x66\x0f\x6e\xe0\x66\x41\x0f\x6e\xc8\x44\x89\x53\x58"
+	"\x66\x0f\x62\xcb\x66\x0f\x62\xc4\x8b\x02\x66\x0f\x6c\xc1\x0f\x11\x43\x48\x89\x43"
+	"\x5c\x85\xc0\x74\x05\x83\xc0\x01\x89\x02\x66\x0f\xef\xc0\x48\xc7";
+static const unsigned char counter_313[] =
+	"\x0f\x11\x43\x48\x41\x8b\x86\x68\x42\x00\x00\x89\x43\x5c\x85\xc0\x74\x0a\x83\xc0"
+	"\x01\x41\x89\x86\x68\x42\x00\x00\x66\x0f\xef\xc0";
+
+static uint64_t counter(const unsigned char *code, uint32_t n, int in_struct)
+{
+	unsigned char *exact = malloc(n);
+	uint64_t found;
+
+	memcpy(exact, code, n);
+	found = python_find_counter((struct python_code_bytes){exact, n}, 0x1760e2, in_struct);
+	free(exact);
+	return found;
+}
+
+TEST(counter_of_code_objects)
+{
+	unsigned char twice[2 * sizeof(counter_313)];
+
+	CHECK(counter(counter_312, sizeof(counter_312), 0) == 0x57c800);
+	CHECK(counter(counter_313, sizeof(counter_313), 1) == 0x4268);
+	CHECK(!counter(counter_312, sizeof(counter_312), 1));
+	CHECK(!counter(counter_313, sizeof(counter_313), 0));
+	for (uint32_t n = 0; n < 28; n++) /* up to the store */
+		CHECK(!counter(counter_313, n, 1));
+	memcpy(twice, counter_313, sizeof(counter_313));
+	memcpy(twice + sizeof(counter_313), counter_313, sizeof(counter_313));
+	CHECK(counter(twice, sizeof(twice), 1) == 0x4268);
+	twice[sizeof(counter_313) + 7]++; /* of the load: nothing is counted there */
+	CHECK(counter(twice, sizeof(twice), 1) == 0x4268);
+	twice[sizeof(counter_313) + 24]++; /* of the store: two are */
+	CHECK(!counter(twice, sizeof(twice), 1));
+}
 
 /* ---- texts ---- */
 

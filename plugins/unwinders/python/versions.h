@@ -43,7 +43,11 @@ enum python_word {
 	PYTHON_TEXT,       /* sizeof(PyASCIIObject), sizeof(PyCompactUnicodeObject) << 16 */
 	PYTHON_HEADER,     /* bytes that each object's header has more: without the GIL 16 */
 	PYTHON_VERSION,    /* minor << 8 | micro */
-	PYTHON_UNLINKED,   /* OBJECTS: offsets of return addresses at which the frame is unlinked */
+	/* u32 that each new code object raises: two words, low and high. SHIMS: vaddr; CHAIN: in
+	 * PyInterpreterState. 0: there is none, or it was not found */
+	PYTHON_COUNTER,
+	PYTHON_COUNTER_HIGH,
+	PYTHON_UNLINKED, /* OBJECTS: offsets of return addresses at which the frame is unlinked */
 	PYTHON_WORDS = PYTHON_UNLINKED + 4,
 };
 
