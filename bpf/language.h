@@ -342,6 +342,7 @@ FUSEE_FN void language_prepare(struct fusee_unwind *u, struct scratch *s,
 			       const struct chunk_mapping *m)
 {
 	u->error = 0;
+	u->caller_regs = 0;
 	u->claim_lo = m->lo;
 	u->claim_arg = m->arg;
 	set_table(u, &m->language);
@@ -365,8 +366,9 @@ FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, const stru
 		r = append_unpushed(s, m, at);
 		if (r)
 			return r;
-		s->idle = 0;
+		s->idle = s->has_cfa = 0;
 		s->guessed = u->flags & FUSEE_GUESSED;
+		u->valid_regs = u->caller_regs;
 		u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FIRST | FUSEE_GUESSED);
 		return STEP_AGAIN;
 	case FUSEE_STOP:

@@ -13,7 +13,7 @@
 #define CHUNK_MAPPINGS 64u      /* of a map chunk */
 #define MAX_CHUNKS 16u          /* of a process: 1024 mappings */
 #define SAMPLER_MAX_STEPS 6144u /* of a walk */
-#define NO_PROGRAM 0xffffffffu  /* the unwinder that claims the range has no program */
+#define NO_PROGRAM 0xffffu      /* the unwinder that claims the range has no program */
 #define SAMPLER_TABLES 2u       /* native unwinders that may have tables */
 #define SAMPLER_LANGUAGES 32u   /* unwinders; those of languages have programs by their number */
 
@@ -33,9 +33,9 @@ struct chunk_mapping {
 	struct slab_range language; /* table of the language unwinder that claims the range */
 	struct slab_range words;    /* that it has set for the process */
 	__u32 file;                 /* struct file's number; 0: memory without a file */
-	__u32 unwinder; /* 1 + the language unwinder that claims the range; 0: none; or NO_PROGRAM
-			 */
-	__u64 arg;      /* of the claim */
+	__u16 unwinder;  /* 1 + the language unwinder that claims it; 0: none; or NO_PROGRAM */
+	__u16 registers; /* 1: the claim has FUSEE_CLAIM_REGISTERS */
+	__u64 arg;       /* of the claim */
 	/* When memory was last given out in this range, so that other code may be here; 0: never.
 	 * Nothing is unwound over the mapping while that is later than the list's as_of. */
 	__u64 changed;
@@ -49,10 +49,11 @@ struct chunk_mapping {
  * another even number afterwards, so that a walk that read parts of both is discarded.
  */
 struct map_chunk {
-	__u32 version; /* of the list; in the first chunk, as are program, process and the times */
+	__u32 version; /* of the list; in the first chunk, as are program, follow, process, times */
 	__u32 n;
 	__u32 next;    /* chunk with the next higher mappings; 0: none */
-	__u32 program; /* 1 + a language unwinder, whose program begins walks; 0: sampler_tick */
+	__u16 program; /* 1 + a language unwinder, whose program begins walks; 0: sampler_tick */
+	__u16 follow;  /* 1: walks follow callee-saved registers */
 	__u64 process; /* struct process's id; 0: none */
 	__u64 as_of;   /* user space knows what was mapped until then */
 	__u64 changed; /* when memory was last given out in one of the mappings */

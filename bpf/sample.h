@@ -29,6 +29,7 @@ struct scratch {
 	__u32 version;   /* of the mappings */
 	__u32 resumed;   /* 1: another language's program began the walk */
 	__u32 pushed;    /* 1: the step has pushed frames for this pc */
+	__u32 has_cfa;   /* u->cfa is of this frame, or 0 as it is not known */
 	struct walk_stop stop;
 	__u32 round;                /* of struct sampler_settings, in which `copied` was counted */
 	__u32 copied;               /* bytes of stack copies */

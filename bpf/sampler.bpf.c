@@ -196,6 +196,8 @@ FUSEE_FN __u32 walk_published(struct sampler_context *c, struct scratch *s, stru
 		return TICK_CHANGED;
 	s->as_of = READ_ONCE(head->as_of);
 	walk_begin(c, u, s, languages);
+	if (languages && head->follow)
+		u->flags |= FUSEE_FOLLOW;
 	return walk_on(c, s, languages);
 }
 

@@ -39,6 +39,19 @@ FUSEE_FN struct chunk_mapping *locate(struct fusee_unwind *u, struct scratch *s,
 	return m;
 }
 
+/* Sets u->cfa to the CFA of a claimed frame, 0 where no table has it. */
+FUSEE_FN void find_cfa(struct fusee_unwind *u, struct scratch *s, const struct chunk_mapping *m)
+{
+	__u32 flags = u->flags;
+
+	u->cfa = 0;
+	u->flags = flags | FUSEE_FOLLOW | FUSEE_CFA_ONLY;
+	set_table(u, &m->table[0]);
+	fusee_step_dwarf(0);
+	u->flags = flags;
+	s->has_cfa = 1;
+}
+
 /* The frame is in code that a language unwinder claims. */
 FUSEE_FN int claimed_step(struct fusee_unwind *u, struct scratch *s, const struct chunk_mapping *m,
 			  __u64 at)
@@ -51,6 +64,8 @@ FUSEE_FN int claimed_step(struct fusee_unwind *u, struct scratch *s, const struc
 		return STEP_UNKNOWN_CODE;
 	if (m->unwinder - 1 != s->slot)
 		return language_switch(u, s, m->unwinder - 1) ? STEP_UNKNOWN_CODE : STEP_OTHER;
+	if (m->registers && !s->has_cfa)
+		find_cfa(u, s, m);
 	language_prepare(u, s, m);
 	s->claimed_at = at;
 	return STEP_CLAIMED;
@@ -73,6 +88,7 @@ FUSEE_FN int native_step(struct fusee_unwind *u, struct scratch *s, const struct
 		next = fusee_step_framepointer(0);
 	}
 	if (next == FUSEE_NEXT) {
+		s->has_cfa = 0;
 		s->guessed = u->flags & FUSEE_GUESSED;
 		u->flags &= ~(__u32)(FUSEE_GUESSED | FUSEE_SIGNAL | FUSEE_FIRST |
 				     FUSEE_INEXPRESSIBLE);
@@ -190,7 +206,7 @@ FUSEE_FN void walk_begin(const struct sampler_context *c, struct fusee_unwind *u
 		mark_syscall(u);
 	}
 	s->at = r->nkernel;
-	s->guessed = s->pushed = s->idle = 0;
+	s->guessed = s->pushed = s->idle = s->has_cfa = 0;
 }
 
 /* Unwinds the stack into the scratch's record. Returns enum step_end. */

@@ -13,7 +13,8 @@ struct writer {
 	const struct publication *what;
 	const struct marks *marks;
 	struct map_chunk *last;
-	uint32_t n; /* chunks */
+	uint32_t n;  /* chunks */
+	bool follow; /* a claim has FUSEE_CLAIM_REGISTERS */
 };
 
 static bool is_anonymous_code(const struct publication *what, const struct process_mapping *m)
@@ -103,7 +104,8 @@ static enum language_program_state state_of(const struct writer *w, uint32_t unw
 
 /* Sets what the step reads. A table that finds no room is missing from the piece, and the step
  * finds that out. */
-static void set_unwinder(struct pieces *p, struct chunk_mapping *piece, uint32_t unwinder)
+static void set_unwinder(struct pieces *p, struct chunk_mapping *piece, uint32_t unwinder,
+			 uint32_t flags)
 {
 	struct writer *w = p->w;
 	const struct file *f = p->m->file;
@@ -115,7 +117,9 @@ static void set_unwinder(struct pieces *p, struct chunk_mapping *piece, uint32_t
 		piece->unwinder = NO_PROGRAM;
 		return;
 	}
-	piece->unwinder = unwinder + 1;
+	piece->unwinder = (uint16_t)(unwinder + 1);
+	piece->registers = (flags & FUSEE_CLAIM_REGISTERS) != 0;
+	w->follow |= piece->registers;
 	w->p->program = w->p->program ? w->p->program : unwinder + 1;
 	if (!f || !f->slabs[unwinder])
 		f = files_with_table(w->what->process, unwinder);
@@ -127,14 +131,12 @@ static void set_unwinder(struct pieces *p, struct chunk_mapping *piece, uint32_t
 	w->p->lacks_table |= r != 0;
 }
 
-/* Appends [lo, hi), which is claimed, and what is below it. */
-static void append_claimed(struct pieces *p, uint64_t lo, uint64_t hi, uint64_t arg,
-			   uint32_t unwinder)
+/* Appends the code that is claimed, by its addresses in the process, and what is below it. */
+static void append_claimed(struct pieces *p, const struct claim *c)
 {
 	struct chunk_mapping piece = p->rest;
+	uint64_t lo = c->lo < piece.lo ? piece.lo : c->lo, hi = c->hi > piece.hi ? piece.hi : c->hi;
 
-	lo = lo < piece.lo ? piece.lo : lo;
-	hi = hi > piece.hi ? piece.hi : hi;
 	if (p->r || lo >= hi)
 		return;
 	p->rest.lo = hi;
@@ -143,15 +145,15 @@ static void append_claimed(struct pieces *p, uint64_t lo, uint64_t hi, uint64_t 
 		p->r = append(p->w, &piece);
 	piece.lo = lo;
 	piece.hi = hi;
-	piece.arg = arg;
-	set_unwinder(p, &piece, unwinder);
+	piece.arg = c->arg;
+	set_unwinder(p, &piece, c->unwinder, c->flags);
 	if (!p->r)
 		p->r = append(p->w, &piece);
 }
 
 static void on_claim(void *arg, const struct claim *c)
 {
-	append_claimed(arg, c->lo, c->hi, c->arg, c->unwinder);
+	append_claimed(arg, c);
 }
 
 /* Code of the process is claimed by this unwinder: notes if its program is yet to come. */
@@ -204,8 +206,15 @@ static int append_file(struct pieces *p, const struct process_mapping *m)
 
 	while (m->file->claimed && !p->r && p->rest.lo < p->rest.hi &&
 	       (c = next_claim(m->file, p->rest.lo - m->bias, &unwinder)) &&
-	       c->lo + m->bias < p->rest.hi)
-		append_claimed(p, c->lo + m->bias, c->hi + m->bias, c->arg, unwinder);
+	       c->lo + m->bias < p->rest.hi) {
+		const struct claim claim = {.lo = c->lo + m->bias,
+					    .hi = c->hi + m->bias,
+					    .arg = c->arg,
+					    .unwinder = unwinder,
+					    .flags = (uint32_t)c->flags};
+
+		append_claimed(p, &claim);
+	}
 	return p->r;
 }
 
@@ -260,6 +269,7 @@ int chunks_write(struct bpf_sampler *b, struct published *p, const struct public
 	p->program = 0;
 	for (uint32_t i = 0; !r && i < what->process->n; i++)
 		r = write_mapping(&w, &what->process->mappings[i]);
-	head->program = p->program;
+	head->program = (uint16_t)p->program;
+	head->follow = w.follow;
 	return r;
 }

@@ -11,6 +11,7 @@
 struct claim_list {
 	struct claim *at; /* owned */
 	uint32_t n, cap;
+	bool follow; /* a claim has or had FUSEE_CLAIM_REGISTERS */
 };
 
 /* Index of the first claim that ends above addr; n: none. */

@@ -309,6 +309,13 @@ void claims_each_step(const struct claims *c, uint64_t process, uint64_t lo, uin
 			each(arg, &p->list.at[i]);
 }
 
+bool claims_follow(const struct claims *c, uint64_t process)
+{
+	const struct process_code *p = c ? hashmap_get(&c->processes, process) : NULL;
+
+	return p && p->list.follow;
+}
+
 /* ---- frames that were pushed ---- */
 
 void claims_expect_pushed(struct claims *c, struct process *process, uint32_t unwinder)

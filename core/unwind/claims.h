@@ -50,6 +50,8 @@ bool claims_were_offered(const struct claims *, uint64_t process);
 /* Calls each() for claims to step code in [lo, hi), in order of address. claims may be NULL. */
 void claims_each_step(const struct claims *, uint64_t process, uint64_t lo, uint64_t hi,
 		      void (*each)(void *arg, const struct claim *), void *arg);
+/* Has a claim of this process FUSEE_CLAIM_REGISTERS? claims may be NULL. */
+bool claims_follow(const struct claims *, uint64_t process);
 /* The words that the unwinder's step reads of this process; NULL: none. Valid until they are set.
  */
 const uint32_t *claims_words(const struct claims *, uint64_t process, uint32_t unwinder,

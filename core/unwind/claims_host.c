@@ -128,6 +128,7 @@ static int host_claim(struct fusee_instance *in, uint64_t process, const struct 
 	n = p->list.n;
 	r = process_code_has_room(p, "claim") ? -ENOSPC : claim_list_add(&p->list, &claim);
 	if (!r) {
+		p->list.follow |= (c->flags & FUSEE_CLAIM_REGISTERS) != 0;
 		process_code_add_bytes(p, ((int64_t)p->list.n - n) * (int64_t)sizeof(claim));
 		report_change(p);
 	}

@@ -367,17 +367,24 @@ static int step_by_claim(struct walker *w, const struct claim *c, struct fusee_n
 {
 	const struct fusee_unwinder_ops *ops;
 	uint64_t words = 0;
+	int r;
 
 	if (!c || !(c->flags & FUSEE_CLAIM_STEP) || c->unwinder >= FILES_MAX_UNWINDERS)
 		return FUSEE_PASS;
 	ops = w->unwinders->instances[c->unwinder]->descriptor->ops;
 	if (!ops->native_step)
 		return FUSEE_PASS;
+	if (c->flags & FUSEE_CLAIM_REGISTERS)
+		walk_find_cfa(w, n, m);
+	n->u.caller_regs = 0;
 	n->u.claim_lo = c->lo;
 	n->u.claim_arg = c->arg;
 	n->words = claims_words(w->claims, n->u.process, c->unwinder, &words);
 	n->u.words = n->words ? words : 0;
-	return step_by(w, c->unwinder, n, m, reason);
+	r = step_by(w, c->unwinder, n, m, reason);
+	if (r == FUSEE_NEXT)
+		n->u.valid_regs = n->u.caller_regs;
+	return r;
 }
 
 /* One step by the first unwinder that does not pass. enum fusee_next, STEP_WAITS; *reason: why the
@@ -442,6 +449,7 @@ static int pass_frame(struct walker *w, struct process *p, struct fusee_native *
 	case LANGUAGE_NATIVE:
 		return step(w, n, m, c->languages ? NULL : code.claim, &out->reason);
 	case LANGUAGE_NEXT:
+		u->valid_regs = u->caller_regs;
 		u->flags &= ~(uint32_t)FUSEE_PC_EXACT;
 		return FUSEE_NEXT;
 	case LANGUAGE_FULL:
@@ -510,6 +518,8 @@ static void walk_sample(struct walker *w, struct process *p, const struct sample
 	out->reason = NULL;
 	w->step = 0;
 	begin(n, s, &c);
+	if (c.languages || claims_follow(w->claims, p->id))
+		n->u.flags |= FUSEE_FOLLOW;
 	if (c.languages)
 		walk_languages_begin(c.languages, w, p, out);
 	if ((s->nkernel || s->in_syscall) && behind_syscall(n))

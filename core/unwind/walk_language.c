@@ -153,6 +153,7 @@ static enum language_turn turns(struct walk_languages *l, struct fusee_unwind *u
 struct language_claim {
 	uint32_t unwinder;
 	uint64_t lo, arg; /* lo: runtime address */
+	uint64_t flags;   /* enum fusee_claim_flags */
 };
 
 /* Finds the claim of code of a file, of the unwinder that comes first. */
@@ -165,11 +166,35 @@ static bool claim_of_file(const struct process_mapping *m, uint64_t vaddr,
 		for (uint32_t i = 0; slab && i < slab->nclaims; i++)
 			if (vaddr >= slab->claims[i].lo && vaddr < slab->claims[i].hi) {
 				*to = (struct language_claim){u, slab->claims[i].lo + m->bias,
-							      slab->claims[i].arg};
+							      slab->claims[i].arg,
+							      slab->claims[i].flags};
 				return true;
 			}
 	}
 	return false;
+}
+
+void walk_find_cfa(const struct walker *w, struct fusee_native *n, const struct process_mapping *m)
+{
+	const struct process *process = ((struct walk_context *)n->arg)->process;
+	const struct fusee_unwind before = n->u;
+	uint64_t cfa = 0;
+
+	for (uint32_t i = 0; !cfa && i < w->unwinders->n && i < FILES_MAX_UNWINDERS; i++) {
+		const struct fusee_unwinder_ops *ops = w->unwinders->instances[i]->descriptor->ops;
+		const struct inspection_slab *slab = unwinder_table(process, i, ops, m);
+
+		if (!slab || !ops->native_step || !(ops->flags & FUSEE_UNWINDER_NATIVE))
+			continue;
+		n->slab = slab->words;
+		n->u.slab_words = slab->n;
+		n->u.flags |= FUSEE_FOLLOW | FUSEE_CFA_ONLY;
+		n->u.cfa = 0;
+		ops->native_step(&n->u);
+		cfa = n->u.cfa;
+		n->u = before;
+	}
+	n->u.cfa = cfa;
 }
 
 /* The turn of this claim's unwinder. */
@@ -187,6 +212,9 @@ static enum language_turn turn_of(struct walker *w, struct fusee_native *n,
 	if (l->ended || !ops->native_step)
 		return LANGUAGE_NATIVE;
 	switch_to(l, &n->u, claim->unwinder);
+	if (claim->flags & FUSEE_CLAIM_REGISTERS)
+		walk_find_cfa(w, n, m);
+	n->u.caller_regs = 0;
 	n->u.claim_lo = claim->lo;
 	n->u.claim_arg = claim->arg;
 	n->u.slab_words = slab ? slab->n : 0;
@@ -210,7 +238,7 @@ enum language_turn walk_language_turn(struct walker *w, struct fusee_native *n,
 	uint64_t at = n->u.flags & FUSEE_PC_EXACT ? n->u.offset : n->u.offset - 1;
 
 	if (claim && claim->flags & FUSEE_CLAIM_STEP)
-		c = (struct language_claim){claim->unwinder, claim->lo, claim->arg};
+		c = (struct language_claim){claim->unwinder, claim->lo, claim->arg, claim->flags};
 	else if (!claim_of_file(m, at, &c))
 		return LANGUAGE_NATIVE;
 	else

@@ -46,6 +46,8 @@ struct walk_languages *walk_languages_new(void); /* NULL: no memory */
 void walk_languages_begin(struct walk_languages *, struct walker *, struct process *,
 			  struct walk *out);
 void walk_languages_free(struct walk_languages *); /* NULL is fine */
+/* Sets u->cfa to the CFA of this frame, 0 where no table has it. */
+void walk_find_cfa(const struct walker *, struct fusee_native *, const struct process_mapping *);
 /* Lets the language unwinder that claims the frame's code push all frames that belong to the
  * machine's. claim: of memory without a file; NULL: none. Sets out->passed where languages are not
  * walked. */

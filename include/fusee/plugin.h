@@ -115,6 +115,10 @@ enum fusee_claim_flags {
 	/* Of a file: all its code is the interpreter's. Reports omit its frames in stacks that have
 	 * frames of the language. Without the flag they omit the frames in the claim only. */
 	FUSEE_CLAIM_INTERPRETER = 4,
+	/* With FUSEE_CLAIM_STEP: the step finds callee-saved registers and the CFA of the claimed
+	 * frames, see fusee_register() of <fusee/unwinder.bpf.h>. In processes with such a claim
+	 * each step of a native unwinder takes longer. */
+	FUSEE_CLAIM_REGISTERS = 8,
 };
 
 struct fusee_claim {
@@ -178,9 +182,10 @@ struct fusee_unwinder_host {
 	 * most once in each inspect(). */
 	int (*file_slab)(struct fusee_instance *, uint64_t file, const uint32_t *words, uint64_t n);
 	/* Claims code of this file for the step. The flags are FUSEE_CLAIM_STEP, with
-	 * FUSEE_CLAIM_INTERPRETER or without; the range is of vaddrs. -EEXIST: the range overlaps
-	 * another claim of this unwinder in the file; -ENOSPC: it has 256 there already; -EINVAL:
-	 * the range is empty, or the flags are not allowed, which the log says once. */
+	 * FUSEE_CLAIM_INTERPRETER and FUSEE_CLAIM_REGISTERS or without; the range is of vaddrs.
+	 * -EEXIST: the range overlaps another claim of this unwinder in the file; -ENOSPC: it has
+	 * 256 there already; -EINVAL: the range is empty, or the flags are not allowed, which the
+	 * log says once. */
 	int (*file_claim)(struct fusee_instance *, uint64_t file, const struct fusee_claim *);
 	/* Fills *info. The caller sets info->size. */
 	int (*process_info)(uint64_t process, struct fusee_process_info *info);

@@ -107,7 +107,8 @@ static inline int fusee_testing_file_claim(struct fusee_instance *in, uint64_t f
 
 	(void)file;
 	if (claim->range.lo >= claim->range.hi ||
-	    (claim->flags & ~(uint32_t)FUSEE_CLAIM_INTERPRETER) != FUSEE_CLAIM_STEP ||
+	    (claim->flags & ~(uint32_t)(FUSEE_CLAIM_INTERPRETER | FUSEE_CLAIM_REGISTERS)) !=
+		    FUSEE_CLAIM_STEP ||
 	    claim->arg >> 31)
 		return -EINVAL;
 	if (t->nclaims == FUSEE_TESTING_SYMBOLS)

@@ -96,7 +96,18 @@ enum fusee_unwind_flags {
 	FUSEE_GUESSED = 8,        /* the caller that this step has found is a guess */
 	FUSEE_SIGNAL = 16,        /* this step went from a signal frame to the interrupted code */
 	FUSEE_INEXPRESSIBLE = 32, /* with FUSEE_STOP: a complete CFI interpreter could go on */
+	/* The core asks native unwinders: to restore the registers of FUSEE_CALLEE_SAVED too; and
+	 * to set u->cfa to the CFA of this frame, and to change nothing else and return FUSEE_STOP.
+	 * The second comes with the first. */
+	FUSEE_FOLLOW = 64,
+	FUSEE_CFA_ONLY = 128,
 };
+
+/* The registers that a function keeps for its caller, in the bits of valid_regs; fp is a field of
+ * its own. */
+#define FUSEE_CALLEE_SAVED                                                                       \
+	(1u << FUSEE_X86_RBX | 1u << FUSEE_X86_R12 | 1u << FUSEE_X86_R13 | 1u << FUSEE_X86_R14 | \
+	 1u << FUSEE_X86_R15)
 
 enum fusee_origin { FUSEE_CPU = 1, FUSEE_OFF_CPU, FUSEE_ALLOC, FUSEE_EVENT };
 
@@ -118,8 +129,11 @@ struct fusee_unwind {
 	__u64 offset;         /* ELF virtual address of pc in that file */
 	__u64 bias;           /* pc = offset + bias */
 	__u64 map_lo, map_hi; /* the mapping of pc, or a part of it: [map_lo, map_hi) */
-	/* Bit n: regs[n] is the value in this frame. Another register has its value in an inner
-	 * frame, which is this frame's too if it is callee-saved and no function has saved it. */
+	/* Bit n: regs[n] is the value in this frame. In the innermost frame and in a frame that a
+	 * signal interrupted these are all registers; in other frames the callee-saved registers
+	 * that are known, where the process has code with FUSEE_CLAIM_REGISTERS, else none. Another
+	 * register has its value in an inner frame, which is this frame's too if it is callee-saved
+	 * and no function has saved it. See fusee_register(). */
 	__u64 valid_regs;
 	__u64 regs[FUSEE_MAX_REGS]; /* by DWARF number; pc, sp and fp are the fields above */
 	/* This unwinder's table of `file`, in words; 0 words: none. In memory without a file, for
@@ -136,6 +150,12 @@ struct fusee_unwind {
 	__u32 pushed_words;    /* of that frame: 2 or 4 */
 	__u32 push_flags;      /* enum fusee_push_flags */
 	__u32 stored;          /* frames of languages that the core has stored of this stack */
+	/* In a claim with FUSEE_CLAIM_REGISTERS: the frame's CFA, which is sp of its caller, by the
+	 * tables of native unwinders. 0: not known. */
+	__u64 cfa;
+	/* Set by a language's step that returns FUSEE_NEXT: bit n: regs[n] is the caller's value.
+	 * See fusee_set_caller_register(). */
+	__u64 caller_regs;
 };
 
 #define FUSEE_EMIT_BYTES 2048u /* of one emission at most */
@@ -173,6 +193,38 @@ FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k);
 /* Copies word i of those that host->process_slab() has set for this process. 0, or -1: there are
  * fewer. For language unwinders. */
 FUSEE_FN int fusee_process_word(struct fusee_unwind *u, __u64 i, __u32 *word);
+
+/* ---- registers ---- */
+
+/* Copies a register of this frame: 0 to 15 and FUSEE_X86_RIP. 0, or -1: it is not known here. */
+FUSEE_FN int fusee_register(const struct fusee_unwind *u, __u32 reg, __u64 *value)
+{
+	if (reg == FUSEE_X86_RSP)
+		*value = u->sp;
+	else if (reg == FUSEE_X86_RIP)
+		*value = u->pc;
+	else if (reg == FUSEE_X86_RBP && !(u->flags & FUSEE_FP_LOST))
+		*value = u->fp;
+	else if (reg < 16 && reg != FUSEE_X86_RBP && u->valid_regs >> reg & 1) {
+		/* Linux 5.10 does not know the bound that the compiler has proved: mask it again */
+		__asm__ volatile("" : "+r"(reg));
+		*value = u->regs[reg & 15];
+	} else {
+		return -1;
+	}
+	return 0;
+}
+
+/* For a step that returns FUSEE_NEXT: sets a register of FUSEE_CALLEE_SAVED of the caller. Those
+ * that are not set are not known there. */
+FUSEE_FN void fusee_set_caller_register(struct fusee_unwind *u, __u32 reg, __u64 value)
+{
+	if (!(reg < 16 && FUSEE_CALLEE_SAVED >> reg & 1))
+		return;
+	__asm__ volatile("" : "+r"(reg));
+	u->regs[reg & 15] = value;
+	u->caller_regs |= 1ull << (reg & 15);
+}
 
 /* ---- frames of a language ---- */
 

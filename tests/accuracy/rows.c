@@ -8,7 +8,8 @@
  * --go: rows made from .gopclntab alone, against .debug_frame of the same file.
  * --code: rows made by following instructions alone, against the description hidden from them; one
  * of 1000 may be wrong.
- * --wrong: one row is made wrong first. --same: do both files have the same table, symbols aside?
+ * --wrong: one row is made wrong first. --wrong-save: one pattern of saved registers. --same: do
+ * both files have the same table, symbols aside?
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -32,10 +33,13 @@ enum where { SAME, AT_CFA, IN_REG, AT_FP, UNKNOWN };
 struct answer {
 	enum kind kind;
 	int deref, reg, other_stack;
+	int rbx_undefined; /* libdw's */
 	long cfa, add;
-	enum where fp, ra;
-	long fp_at, ra_at;
+	enum where fp, ra, saved[DWARF_SAVED_REGS];
+	long fp_at, ra_at, saved_at[DWARF_SAVED_REGS];
 };
+
+static const int saved_reg[DWARF_SAVED_REGS] = {3, 12, 13, 14, 15};
 
 /* go: against Go's .debug_frame, which says nothing about rbp. */
 static int same(const struct answer *a, const struct answer *b, int go)
@@ -61,6 +65,9 @@ static void print(FILE *out, const struct answer *a)
 			a->other_stack ? " other stack" : "");
 	if (a->kind == PLT)
 		fprintf(out, " >= %ld", a->add);
+	for (int i = 0; i < DWARF_SAVED_REGS; i++)
+		if (a->saved[i] != SAME)
+			fprintf(out, " r%d %d:%ld", saved_reg[i], a->saved[i], a->saved_at[i]);
 }
 
 /* ---- ours ---- */
@@ -107,12 +114,27 @@ static void from_special(const uint32_t *w, struct answer *a)
 	a->ra_at = flags & (DWARF_RA_AT | DWARF_RA_IN_REG) ? (int32_t)w[3] : -8;
 }
 
+static void our_saves(const struct host_file *file, uint64_t pc, struct answer *a)
+{
+	const uint32_t *w = table_saves(file->words, file->n, pc);
+
+	for (int i = 0; i < DWARF_SAVED_REGS; i++) {
+		uint32_t byte = w ? w[i / 4] >> 8 * (i % 4) & 0xff : 1;
+
+		a->saved[i] = !byte ? SAME : byte == 1 ? UNKNOWN : AT_CFA;
+		if (byte > 1 && w[1] & DWARF_BY_FP(i))
+			a->saved[i] = AT_FP;
+		a->saved_at[i] = byte > 1 ? -8 * (long)(byte - 1) : 0;
+	}
+}
+
 static void ours(const struct host_file *file, uint64_t pc, struct answer *a)
 {
 	const uint32_t *special;
 	uint32_t rule = table_lookup(file->words, file->n, pc, &special), slot;
 
 	memset(a, 0, sizeof(*a));
+	our_saves(file, pc, a);
 	if (special) {
 		from_special(special, a);
 		return;
@@ -239,6 +261,24 @@ static void drop_cfa(Dwarf_Op **op, size_t *n)
 	}
 }
 
+static void libdw_saves(Dwarf_Frame *frame, struct answer *a)
+{
+	Dwarf_Op mem[3], *op;
+	size_t n;
+
+	for (int i = 0; i < DWARF_SAVED_REGS; i++) {
+		a->saved[i] = UNKNOWN;
+		if (dwarf_frame_register(frame, saved_reg[i], mem, &op, &n))
+			continue;
+		drop_cfa(&op, &n);
+		if (!i)
+			a->rbx_undefined = !n && op == mem;
+		a->saved[i] = libdw_place(op, n, mem, a, &a->saved_at[i]);
+		if (a->saved[i] == UNKNOWN)
+			a->saved_at[i] = 0;
+	}
+}
+
 static void libdw_frame(Dwarf_Frame *frame, struct answer *a)
 {
 	Dwarf_Op mem[3], *op, *cfa;
@@ -262,6 +302,7 @@ static void libdw_frame(Dwarf_Frame *frame, struct answer *a)
 		return;
 	}
 	libdw_cfa(cfa, cfa_n, a);
+	libdw_saves(frame, a);
 	a->ra = libdw_place(op, n, mem, a, &a->ra_at);
 	if ((a->ra != AT_CFA && a->ra != IN_REG) || (a->deref && a->ra_at != -8))
 		a->kind = OTHER;
@@ -347,6 +388,9 @@ enum {
 	D_GO_SIGNAL,
 	D_GO_REG,
 	D_POPPED,
+	D_RBX,
+	D_NOT_KNOWN,
+	D_SAVED,
 	D_UNEXPLAINED,
 	D_KINDS
 };
@@ -360,11 +404,15 @@ static const char *const difference[] = {
 	[D_GO_REG] = "a Go function that pops its own return address, which .debug_frame places "
 		     "below sp",
 	[D_POPPED] = "rbp was popped, where the description still has it below sp",
+	[D_RBX] = "rbx has no rule: libdw forgets that callees save it",
+	[D_NOT_KNOWN] = "a callee-saved register is not known, where the description places it",
+	[D_SAVED] = "A CALLEE-SAVED REGISTER IS AT ANOTHER PLACE",
 	[D_UNEXPLAINED] = "UNEXPLAINED",
 };
 
 struct thread_ticks {
 	uint64_t checked, different, inexpressible, kinds[D_KINDS];
+	uint64_t saved;               /* registers whose place was compared */
 	uint64_t described, followed; /* --code: pcs that libdw has rows for; that we have */
 	uint64_t shown;
 };
@@ -421,6 +469,38 @@ static int popped_already(const struct answer *a, const struct answer *b)
 	       b->reg == 7 && b->fp_at + b->cfa < 0;
 }
 
+static void show(struct check *c, uint64_t pc, const struct answer *a, const struct answer *b)
+{
+	if (c->t.shown++ >= 20)
+		return;
+	printf("#   %#lx: ", (unsigned long)pc);
+	print(stdout, a);
+	printf(" | libdw: ");
+	print(stdout, b);
+	printf("\n");
+}
+
+/* Callee-saved registers, where both sides have a rule. */
+static void check_saved(struct check *c, uint64_t pc, const struct answer *a,
+			const struct answer *b)
+{
+	for (int i = 0; i < DWARF_SAVED_REGS; i++) {
+		c->t.saved++;
+		if (a->saved[i] == UNKNOWN) {
+			c->t.kinds[D_NOT_KNOWN] += b->saved[i] != UNKNOWN;
+			continue;
+		}
+		if (a->saved[i] == b->saved[i] && a->saved_at[i] == b->saved_at[i])
+			continue;
+		if (!i && a->saved[i] == SAME && b->rbx_undefined) {
+			c->t.kinds[D_RBX]++;
+			continue;
+		}
+		c->t.kinds[D_SAVED]++;
+		show(c, pc, a, b);
+	}
+}
+
 static void check_pc(struct check *c, uint64_t pc)
 {
 	struct answer a, b;
@@ -441,18 +521,15 @@ static void check_pc(struct check *c, uint64_t pc)
 	}
 	if (a.kind == OTHER)
 		c->t.inexpressible++;
+	if ((a.kind == PLACE || a.kind == PLT) && b.kind == a.kind)
+		check_saved(c, pc, &a, &b);
 	if (same(&a, &b, go))
 		return;
 	why = explain(&a, &b, pc, c->entry, go, c->go_file);
 	c->t.different++;
 	c->t.kinds[why]++;
-	if ((why == D_UNEXPLAINED || getenv("VERBOSE")) && c->t.shown++ < 20) {
-		printf("#   %#lx: ", (unsigned long)pc);
-		print(stdout, &a);
-		printf(" | libdw: ");
-		print(stdout, &b);
-		printf("\n");
-	}
+	if (why == D_UNEXPLAINED || getenv("VERBOSE"))
+		show(c, pc, &a, &b);
 }
 
 static uint64_t row_address(const uint32_t *w, uint32_t block, uint32_t row)
@@ -486,6 +563,23 @@ static void check_rows(struct check *c)
 	}
 }
 
+/* Every row of saved registers: its address and the bytes on both sides of it. */
+static void check_saves(struct check *c)
+{
+	const uint32_t *w = c->file->words + c->file->words[DWARF_SAVES_AT];
+	uint64_t lo = w[DWARF_LO] | (uint64_t)w[DWARF_LO_HIGH] << 32;
+
+	for (uint32_t block = 0; block < w[DWARF_BLOCKS]; block++) {
+		uint64_t page = (lo + ((uint64_t)block << (8 + w[DWARF_SHIFT]))) & ~0xffffull;
+		uint32_t entry = w[w[DWARF_INDEX_AT] + block];
+
+		for (uint32_t i = entry >> 8; i < (entry >> 8) + (entry & 0xff); i++)
+			for (uint64_t at = page | (w[w[DWARF_ROWS_AT] + i] & 0xffff), k = 0; k < 3;
+			     k++)
+				check_pc(c, at + k - 1);
+	}
+}
+
 static int has_section(struct host_file *f, const char *name)
 {
 	struct fusee_section s = {.size = sizeof(s)};
@@ -504,6 +598,12 @@ static int report(const char *path, const struct check *c)
 	       path, w[DWARF_ROWS], w[DWARF_SPECIALS], 4.0 * (double)c->file->n / w[DWARF_ROWS],
 	       (unsigned long)c->t.checked, (unsigned long)c->t.different,
 	       (unsigned long)c->t.inexpressible);
+	if (w[DWARF_SAVES_AT])
+		printf("#   saves: %u rows, %u patterns, %.1f %% of the table; %lu registers "
+		       "compared\n",
+		       w[w[DWARF_SAVES_AT] + DWARF_ROWS], w[w[DWARF_SAVES_AT] + DWARF_SPECIALS],
+		       100.0 * (double)(c->file->n - w[DWARF_SAVES_AT]) / (double)c->file->n,
+		       (unsigned long)c->t.saved);
 	if (c->t.described)
 		printf("#   %.1f %% of what is described has rows by its instructions too\n",
 		       100.0 * (double)c->t.followed / (double)c->t.described);
@@ -512,7 +612,7 @@ static int report(const char *path, const struct check *c)
 			printf("#   %lu: %s\n", (unsigned long)c->t.kinds[i], difference[i]);
 	if (c->code)
 		return c->t.kinds[D_UNEXPLAINED] * MAX_WRONG_OF > c->t.checked;
-	return c->t.kinds[D_UNEXPLAINED] ? 1 : 0;
+	return c->t.kinds[D_UNEXPLAINED] || c->t.kinds[D_SAVED];
 }
 
 /* Makes one row wrong, in the middle of the table: its CFA is 8 bytes off. */
@@ -530,8 +630,17 @@ static void plant(struct host_file *file)
 	}
 }
 
+/* The same of a pattern: rbx is said to be saved at another place. */
+static void plant_save(struct host_file *file)
+{
+	uint32_t *w = file->words + file->words[DWARF_SAVES_AT];
+	uint32_t row = w[w[DWARF_ROWS_AT] + w[DWARF_ROWS] / 2];
+
+	w[w[DWARF_SPECIALS_AT] + DWARF_PATTERN_WORDS * ((row >> 16) - 1)] ^= 4;
+}
+
 struct options {
-	int go, wrong, same, code;
+	int go, wrong, wrong_save, same, code;
 };
 
 static int make_table(const char *path, const struct options *o, struct host_file *file)
@@ -579,10 +688,14 @@ static int check_file(const char *path, const struct options *o)
 	if (!err) {
 		if (o->wrong)
 			plant(&file);
+		if (o->wrong_save)
+			plant_save(&file);
 		c.entry = info.entry;
 		c.code = o->code;
 		c.go_file = has_section(&file, ".go.buildinfo");
 		check_rows(&c);
+		if (!o->code && file.words[DWARF_SAVES_AT])
+			check_saves(&c);
 		err = report(path, &c);
 	}
 	close_oracle(&oracle);
@@ -614,6 +727,7 @@ int main(int argc, char **argv)
 	for (; i < argc && !strncmp(argv[i], "--", 2); i++) {
 		o.go |= !strcmp(argv[i], "--go");
 		o.wrong |= !strcmp(argv[i], "--wrong");
+		o.wrong_save |= !strcmp(argv[i], "--wrong-save");
 		o.code |= !strcmp(argv[i], "--code");
 		o.same |= !strcmp(argv[i], "--same");
 	}

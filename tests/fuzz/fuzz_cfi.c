@@ -5,7 +5,7 @@
 //
 // sources: plugins/unwinders/dwarf/cursor.c plugins/unwinders/dwarf/x86_64.c
 //
-// sources: plugins/unwinders/dwarf/rows.c
+// sources: plugins/unwinders/dwarf/rows.c plugins/unwinders/dwarf/sheet.c
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 /* A lookup must find what a walk over the list finds. */
-static void check(const struct table_build *build, const struct rows *rows)
+static void check(const struct table_build *build, struct sheet *sheet)
 {
+	const struct rows *rows = &sheet->rules, *saves = &sheet->saves;
 	const uint32_t *special;
 	uint32_t *words;
 	uint64_t n;
@@ -27,7 +28,7 @@ static void check(const struct table_build *build, const struct rows *rows)
 	for (size_t i = 1; i < rows->n; i++)
 		if (ROW_VADDR(rows->p[i]) <= ROW_VADDR(rows->p[i - 1]))
 			abort();
-	if (table_pack(build, rows, 62, &words, &n))
+	if (table_pack(build, sheet, 62, &words, &n))
 		return;
 	for (size_t i = 0; i < rows->n; i++) {
 		uint64_t at = ROW_VADDR(rows->p[i]);
@@ -38,12 +39,22 @@ static void check(const struct table_build *build, const struct rows *rows)
 		if (!table_in_text(build, at, at + 1) && ROW_RULE(rows->p[i]) != DWARF_RULE_NONE)
 			abort();
 	}
+	for (size_t i = 0; i < saves->n; i++) {
+		const uint32_t *pattern = build->patterns.p[ROW_RULE(saves->p[i]) - 1];
+		const uint32_t *found = table_saves(words, n, ROW_VADDR(saves->p[i]));
+
+		if (i && ROW_VADDR(saves->p[i]) <= ROW_VADDR(saves->p[i - 1]))
+			abort();
+		if (!found ||
+		    (memcmp(found, pattern, DWARF_PATTERN_WORDS * 4) && found[0] != 0x01010101))
+			abort();
+	}
 	free(words);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct rows rows = {0};
+	struct sheet sheet = {0};
 	struct cfi_section s;
 	struct table_build build;
 	int err;
@@ -56,10 +67,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	build.n_texts = 1;
 	build.text[0].lo = BASE - AROUND;
 	build.text[0].hi = BASE + AROUND;
-	err = cfi_read(&build, &s, &rows);
+	err = cfi_read(&build, &s, &sheet);
 	if (!err || err == -EBADMSG)
-		check(&build, &rows);
-	rows_fini(&rows);
+		check(&build, &sheet);
+	sheet_fini(&sheet);
 	table_build_fini(&build);
 	return 0;
 }

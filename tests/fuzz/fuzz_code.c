@@ -4,7 +4,7 @@
 //
 // sources: plugins/unwinders/dwarf/insn.c
 //
-// sources: plugins/unwinders/dwarf/rows.c
+// sources: plugins/unwinders/dwarf/rows.c plugins/unwinders/dwarf/sheet.c
 #include <stdlib.h>
 
 #include "../../plugins/unwinders/dwarf/code.h"

@@ -3,7 +3,9 @@
  */
 // sources: plugins/unwinders/dwarf/cursor.c
 //
-// sources: plugins/unwinders/dwarf/rows.c plugins/unwinders/dwarf/gopclntab.c
+// sources: plugins/unwinders/dwarf/rows.c plugins/unwinders/dwarf/sheet.c
+//
+// sources: plugins/unwinders/dwarf/gopclntab.c
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void read_all(struct go_table *go)
 {
-	struct rows rows = {0};
+	struct sheet sheet = {0};
+	struct rows *rows = &sheet.rules;
 	struct table_build build;
 	uint32_t *words;
 	uint64_t n;
@@ -27,14 +30,14 @@ static void read_all(struct go_table *go)
 	build.n_texts = 1;
 	build.text[0].lo = TEXT;
 	build.text[0].hi = TEXT + (1 << 24);
-	if (!go_read(&build, go, &rows)) {
-		for (size_t i = 1; i < rows.n; i++)
-			if (ROW_VADDR(rows.p[i]) <= ROW_VADDR(rows.p[i - 1]))
+	if (!go_read(&build, go, rows)) {
+		for (size_t i = 1; i < rows->n; i++)
+			if (ROW_VADDR(rows->p[i]) <= ROW_VADDR(rows->p[i - 1]))
 				abort();
-		if (!table_pack(&build, &rows, 62, &words, &n))
+		if (!table_pack(&build, &sheet, 62, &words, &n))
 			free(words);
 	}
-	rows_fini(&rows);
+	sheet_fini(&sheet);
 	table_build_fini(&build);
 }
 

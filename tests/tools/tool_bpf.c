@@ -9,6 +9,10 @@
  *		find natively over a copy of it
  *	tool_bpf wrong PLUGINS COMMAND.. the same with rows that differ in the kernel: must fail
  *	tool_bpf tableless PLUGINS COMMAND..  the same without tables: by frame pointer alone
+ *	tool_bpf follow PLUGINS COMMAND.. the same with callee-saved registers, which with
+ *		the CFA must be libdw's in each frame
+ *	tool_bpf follow-running ..	the same of programs that wait at no gate
+ *	tool_bpf follow-wrong ..	the same with wrong places in the kernel: must fail
  *	tool_bpf time PLUGINS HZ SECONDS ROUNDS PROGRAM TWIN ARG..  what a sample of PROGRAM
  *		costs, walked and counted, beside what the kernel's own walk and count of TWIN, a
  *		build with frame pointers, costs: medians of each round, in turn
@@ -39,7 +43,9 @@
 
 #include <fusee/unwinder.bpf.h>
 
+#include "../../plugins/unwinders/dwarf/table.h"
 #include "../accuracy/host.h"
+#include "cfi_oracle.h"
 #include "plugin/plugin.h"
 #include "process/procfs.h"
 #include "process/safe_open.h"
@@ -209,7 +215,8 @@ struct target {
 	unsigned char *code[MAX_FILES];    /* its bytes: they do not change */
 	uint32_t *words;                   /* all tables, as in fusee_slabs */
 	uint64_t nwords;
-	bool tableless, wrong;
+	bool tableless, wrong, follow, running;
+	Dwarf_CFI *cfi[MAX_FILES]; /* by libdw; NULL: none */
 };
 
 static const struct fusee_plugin *dwarf_of(const struct plugin_set *set)
@@ -247,6 +254,10 @@ static void add_table(struct target *t, struct walk_mapping *m, const struct pro
 	file->fd = safe_open_mapping(t->pid, from);
 	if (file->fd < 0 || elf_open(&file->elf, file->fd))
 		return; /* anonymous, or the vDSO: stepped by frame pointer, in both walks */
+	if (t->follow) {
+		elf_version(EV_CURRENT);
+		t->cfi[t->maps.n] = dwarf_getcfi_elf(elf_begin(file->fd, ELF_C_READ, NULL));
+	}
 	if (!bias_of(file, from, &m->bias) || t->tableless ||
 	    host_inspect(dwarf_of(&t->set), file) != 1)
 		return;
@@ -300,6 +311,19 @@ static void spoil(struct target *t, uint32_t *slabs)
 	}
 }
 
+/* Registers said to be saved one word off. */
+static void spoil_saves(struct target *t, uint32_t *slabs)
+{
+	for (uint32_t i = 0; i < t->maps.n; i++) {
+		const struct walk_mapping *m = &t->maps.mapping[i];
+		uint32_t *w = slabs + m->slab +
+			      (m->slab_words ? slabs[m->slab + DWARF_SAVES_AT] : 0);
+
+		for (uint32_t k = 0; m->slab_words && k < w[DWARF_SPECIALS]; k++)
+			w[w[DWARF_SPECIALS_AT] + DWARF_PATTERN_WORDS * k] += 2;
+	}
+}
+
 static uint32_t slabs_of(const struct target *t)
 {
 	return 1 + (uint32_t)(t->nwords * 4 / SLAB_BYTES);
@@ -315,7 +339,9 @@ static void fill(struct bpf_object *object, struct target *t)
 		die("the tables' map cannot be mapped: %s", strerror(errno));
 	if (t->nwords)
 		memcpy(slabs, t->words, t->nwords * 4);
-	if (t->wrong)
+	if (t->wrong && t->follow)
+		spoil_saves(t, slabs);
+	else if (t->wrong)
 		spoil(t, slabs);
 	munmap(slabs, len);
 	if (bpf_map_update_elem(bpf_map__fd(map_of(object, "walk_maps")), &zero, &t->maps, 0))
@@ -391,6 +417,27 @@ static bool locate(struct fusee_native *n, const struct target *t)
 	return true;
 }
 
+static const int saved_reg[5] = {3, 12, 13, 14, 15};
+
+static void note_frame(const struct target *t, struct fusee_native *n,
+		       const struct fusee_unwinder_ops *dwarf, struct walk_frame *f)
+{
+	struct fusee_unwind *u = &n->u;
+	uint32_t flags = u->flags;
+
+	*f = (struct walk_frame){.pc = u->pc, .sp = u->sp, .fp = u->fp, .flags = u->flags};
+	if (!t->follow)
+		return;
+	f->valid_regs = (uint32_t)u->valid_regs;
+	for (int i = 0; i < 5; i++)
+		f->regs[i] = u->regs[saved_reg[i]];
+	u->cfa = 0;
+	u->flags |= FUSEE_CFA_ONLY;
+	dwarf->native_step(u);
+	u->flags = flags;
+	f->cfa = u->cfa;
+}
+
 static void walk_natively(const struct target *t, const struct walk_record *r,
 			  struct native_walk *w)
 {
@@ -402,6 +449,7 @@ static void walk_natively(const struct target *t, const struct walk_record *r,
 	w->beyond = false;
 	w->end = (struct walk_end){WALK_NOBODY, 2};
 	begin(&n, w, r);
+	n.u.flags |= t->follow ? FUSEE_FOLLOW : 0;
 	for (w->n = 0; w->n < WALK_MAX_FRAMES;) {
 		int next = FUSEE_PASS, i;
 
@@ -409,7 +457,7 @@ static void walk_natively(const struct target *t, const struct walk_record *r,
 			w->end.error = 0;
 			return;
 		}
-		w->frames[w->n++] = (struct walk_frame){n.u.pc, n.u.sp, n.u.fp, n.u.flags, 0};
+		note_frame(t, &n, ops[0], &w->frames[w->n++]);
 		n.u.flags &= ~(__u32)FUSEE_GUESSED;
 		for (i = 0; i < 2 && next == FUSEE_PASS; i++)
 			next = ops[i]->native_step(&n.u);
@@ -431,6 +479,9 @@ static void walk_natively(const struct target *t, const struct walk_record *r,
 struct comparison {
 	const struct target *target;
 	uint64_t samples, frames, complete, beyond, different, deepest;
+	/* of follow: registers and CFAs that are libdw's, that only libdw knows, that are others;
+	 * frames that libdw did not come to, or came to differently */
+	uint64_t equal, only_libdw, wrong, unreached, otherwise;
 };
 
 static void show(const char *what, const struct walk_frame *f, uint32_t n, struct walk_end end)
@@ -441,6 +492,17 @@ static void show(const char *what, const struct walk_frame *f, uint32_t n, struc
 		       f[i].flags);
 }
 
+/* The kernel knows more: it reads below sp too, where registers were popped from. */
+static bool same_registers(const struct walk_frame *a, const struct walk_frame *b)
+{
+	if (b->valid_regs & ~a->valid_regs || a->cfa != b->cfa)
+		return false;
+	for (int i = 0; i < 5; i++)
+		if (b->valid_regs >> saved_reg[i] & 1 && a->regs[i] != b->regs[i])
+			return false;
+	return true;
+}
+
 static bool same(const struct walk_record *r, const struct native_walk *w)
 {
 	for (uint32_t i = 0; i < w->n && i < r->n; i++) {
@@ -448,11 +510,84 @@ static bool same(const struct walk_record *r, const struct native_walk *w)
 
 		if (a->pc != b->pc || a->sp != b->sp || a->fp != b->fp || a->flags != b->flags)
 			return false;
+		if (a->flags & FUSEE_FOLLOW && !same_registers(a, b))
+			return false;
 	}
 	/* the kernel reads what the copy does not hold: there it may go on */
 	if (w->beyond)
 		return r->n >= w->n;
 	return r->n == w->n && r->end.unwinder == w->end.unwinder && r->end.error == w->end.error;
+}
+
+/* ---- against libdw ---- */
+
+static bool read_copy(void *arg, uint64_t addr, uint64_t *value)
+{
+	const struct walk_record *r = arg;
+	uint64_t sp = r->regs[FUSEE_X86_RSP], page = sp & ~(uint64_t)(WALK_PAGE - 1);
+	uint64_t low = sp - 128 < page ? page : sp - 128;
+
+	if (addr < low || addr + 8 > page + r->pages * WALK_PAGE)
+		return false;
+	memcpy(value, r->stack + (addr - page), 8);
+	return true;
+}
+
+static void compare_value(struct comparison *c, const char *what, bool known, uint64_t value,
+			  bool libdw_knows, uint64_t libdws)
+{
+	if (!known) {
+		c->only_libdw += libdw_knows;
+		return;
+	}
+	if (libdw_knows && value == libdws) {
+		c->equal++;
+		return;
+	}
+	if (c->wrong++ < 10)
+		printf("#   %s is %llx, libdw's %llx%s\n", what, (unsigned long long)value,
+		       (unsigned long long)libdws, libdw_knows ? "" : " not known");
+}
+
+static void compare_frame(struct comparison *c, const struct walk_frame *f,
+			  const struct oracle_frame *o)
+{
+	static const char *const names[5] = {"rbx", "r12", "r13", "r14", "r15"};
+
+	for (int i = 0; i < 5; i++)
+		compare_value(c, names[i], f->valid_regs >> saved_reg[i] & 1, f->regs[i],
+			      o->known >> saved_reg[i] & 1, o->reg[saved_reg[i]]);
+	compare_value(c, "rbp", !(f->flags & FUSEE_FP_LOST), f->fp, o->known >> 6 & 1, o->reg[6]);
+}
+
+static void compare_with_libdw(struct comparison *c, const struct walk_record *r,
+			       const struct walk_frame *frames, uint32_t n)
+{
+	struct oracle_frame o = {
+		.known = 0x1ffff, .exact = true, .read = read_copy, .arg = (void *)r};
+	const struct target *t = c->target;
+
+	memcpy(o.reg, r->regs, sizeof(o.reg));
+	for (uint32_t i = 0; i < n; i++) {
+		const struct walk_frame *f = &frames[i];
+		const struct walk_mapping *m = mapping_at(t, f->pc - !o.exact);
+		uint64_t cfa = 0;
+		uint64_t wrong = c->wrong;
+
+		if (f->pc != o.reg[FUSEE_X86_RIP] || f->sp != o.reg[FUSEE_X86_RSP]) {
+			c->otherwise++;
+			return;
+		}
+		compare_frame(c, f, &o);
+		if (!m || oracle_step(&o, t->cfi[m - t->maps.mapping], m->bias, &cfa)) {
+			c->unreached += n - 1 - i;
+			return;
+		}
+		compare_value(c, "CFA", f->cfa != 0, f->cfa, true, cfa);
+		if (c->wrong != wrong && c->wrong < 10)
+			printf("#   in frame %u of %u, at %llx of its file\n", i, n,
+			       (unsigned long long)(f->pc - m->bias));
+	}
 }
 
 static int on_record(void *arg, void *data, size_t len)
@@ -470,6 +605,10 @@ static int on_record(void *arg, void *data, size_t len)
 	c->complete += r->end.unwinder == WALK_DWARF && !r->end.error;
 	if (r->n > c->deepest)
 		c->deepest = r->n;
+	if (c->target->follow) {
+		compare_with_libdw(c, r, r->frames, r->n);
+		compare_with_libdw(c, r, w.frames, w.n);
+	}
 	if (!same(r, &w) && ++c->different <= 2) {
 		show("in the kernel", r->frames, r->n, r->end);
 		show("natively", w.frames, w.n, w.end);
@@ -522,6 +661,20 @@ static int start(char **argv, pid_t *pid)
 	return fd;
 }
 
+/* Starts a program that knows no gate, and stops it when it has mapped all. */
+static void start_running(char **argv, pid_t *pid)
+{
+	*pid = fork();
+	if (!*pid) {
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	sleep(1);
+	kill(*pid, SIGSTOP);
+	if (waitpid(*pid, NULL, WNOHANG))
+		die("'%s' ends too soon", argv[0]);
+}
+
 /* Samples it until it ends or has given enough. */
 static void sample(struct bpf_object *object, struct target *t, int program, int gate,
 		   struct comparison *c)
@@ -531,7 +684,8 @@ static void sample(struct bpf_object *object, struct target *t, int program, int
 	struct ring_buffer *ring = ring_buffer__new(ring_fd, on_record, c, NULL);
 	siginfo_t ended = {0};
 
-	if (!ring || ioctl(event, PERF_EVENT_IOC_ENABLE, 0) || write(gate, "g", 1) != 1)
+	if (!ring || ioctl(event, PERF_EVENT_IOC_ENABLE, 0) ||
+	    (gate < 0 ? kill(t->pid, SIGCONT) : write(gate, "g", 1) != 1))
 		die("cannot begin: %s", strerror(errno));
 	while (!waitid(P_PID, (id_t)t->pid, &ended, WEXITED | WNOHANG | WNOWAIT) && !ended.si_pid)
 		if (ring_buffer__poll(ring, 20) < 0 && errno != EINTR)
@@ -547,8 +701,12 @@ static int walk(struct target *t, char **argv)
 	struct comparison c = {.target = t};
 	struct bpf_object *object = link_all(&t->set);
 	uint64_t counts[2] = {0};
-	int program, gate = start(argv, &t->pid), counts_fd;
+	int program, gate = -1, counts_fd;
 
+	if (t->running)
+		start_running(argv, &t->pid);
+	else
+		gate = start(argv, &t->pid);
 	if (procfs_each_mapping(t->pid, add_mapping, t) || !(t->nwords || t->tableless))
 		die("no tables of '%s'", argv[0]);
 	load(object, slabs_of(t), false);
@@ -567,13 +725,19 @@ static int walk(struct target *t, char **argv)
 	       (unsigned long long)c.samples, (unsigned long long)c.frames,
 	       (unsigned long long)c.deepest, (unsigned long long)c.complete,
 	       (unsigned long long)c.beyond, (unsigned long long)c.different);
+	if (t->follow)
+		printf("# registers and CFAs: %llu as libdw's, %llu not known here, %llu wrong; "
+		       "%llu frames not reached by libdw, %llu reached otherwise\n",
+		       (unsigned long long)c.equal, (unsigned long long)c.only_libdw,
+		       (unsigned long long)c.wrong, (unsigned long long)c.unreached,
+		       (unsigned long long)c.otherwise);
 	if (counts[0] != counts[1] + c.samples)
 		die("samples are missing");
 	/* a comparison of nothing, or of stacks that all end at once, shows nothing */
 	if (c.samples < 100 || c.frames < 3 * c.samples ||
 	    (!t->tableless && c.complete < c.samples / 2))
 		die("too little to compare");
-	return c.different != 0;
+	return c.different || c.wrong || c.otherwise || (t->follow && c.equal < 10 * c.samples);
 }
 
 /* ---- what a sample costs ---- */
@@ -617,20 +781,6 @@ static void *map_times(struct bpf_object *object)
 	if (p == MAP_FAILED)
 		die("the times cannot be mapped: %s", strerror(errno));
 	return p;
-}
-
-/* Starts a program that knows no gate, and stops it when it has mapped all. */
-static void start_running(char **argv, pid_t *pid)
-{
-	*pid = fork();
-	if (!*pid) {
-		execv(argv[0], argv);
-		_exit(127);
-	}
-	sleep(1);
-	kill(*pid, SIGSTOP);
-	if (waitpid(*pid, NULL, WNOHANG))
-		die("'%s' ends too soon", argv[0]);
 }
 
 /* Both, on one CPU; the arguments stand behind the twin's name. */
@@ -711,8 +861,10 @@ int main(int argc, char **argv)
 	libbpf_set_print(keep_message);
 	if (plugin_set_open(argv[2], &plugin_host_base, NULL, &t.set))
 		die("no plugins in '%s'", argv[2]);
-	t.wrong = !strcmp(argv[1], "wrong");
+	t.wrong = strstr(argv[1], "wrong");
 	t.tableless = !strcmp(argv[1], "tableless");
+	t.running = !strcmp(argv[1], "follow-running");
+	t.maps.follow = t.follow = !strncmp(argv[1], "follow", 6);
 	need_bpf();
 	if (!strcmp(argv[1], "time") || !strcmp(argv[1], "running"))
 		return argc < 8 ? 64 : time_walks(&t, argv + 3, *argv[1] == 't');

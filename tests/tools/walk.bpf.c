@@ -103,6 +103,7 @@ FUSEE_FN void copy_stack(struct walk_record *r, __u64 sp)
 
 	r->pages = 0;
 	sp -= at;
+	at -= at < 128 ? at : 128; /* the red zone */
 	if (fusee_bpf_probe_read_user(r->stack + at, WALK_PAGE - at, (const void *)(sp + at)))
 		return;
 	for (i = 1; i < WALK_PAGES; i++)
@@ -110,6 +111,22 @@ FUSEE_FN void copy_stack(struct walk_record *r, __u64 sp)
 					      (const void *)(sp + i * WALK_PAGE)))
 			break;
 	r->pages = i;
+}
+
+/* Notes the frame's registers and its CFA. */
+FUSEE_FN void note_registers(struct fusee_unwind *u, struct walk_frame *f)
+{
+	__u32 flags = u->flags;
+
+	f->valid_regs = u->valid_regs;
+	f->regs[0] = u->regs[FUSEE_X86_RBX];
+	for (int i = 1; i < 5; i++)
+		f->regs[i] = u->regs[FUSEE_X86_R12 + i - 1];
+	u->cfa = 0;
+	u->flags |= FUSEE_CFA_ONLY;
+	fusee_step_dwarf(0);
+	u->flags = flags;
+	f->cfa = u->cfa;
 }
 
 /* One step by the unwinders in order. *unwinder: the last that was called. */
@@ -150,6 +167,8 @@ FUSEE_FN void walk_user(struct fusee_unwind *u, struct walk_record *r)
 		f->sp = u->sp;
 		f->fp = u->fp;
 		f->flags = u->flags;
+		if (u->flags & FUSEE_FOLLOW)
+			note_registers(u, f);
 		next = step(u, &unwinder);
 		if (next != FUSEE_NEXT) {
 			r->end.unwinder = next == FUSEE_PASS ? WALK_NOBODY : unwinder;
@@ -165,7 +184,9 @@ SEC("perf_event")
 int walk(const struct sampler_context *s)
 {
 	struct fusee_unwind *u = fusee_current();
+	struct walk_mappings *maps;
 	struct walk_record *r;
+	__u32 zero = 0;
 
 	if (!u || !(s->regs.cs & 3))
 		return 0;
@@ -176,6 +197,9 @@ int walk(const struct sampler_context *s)
 		return 0;
 	}
 	begin_walk(u, s);
+	maps = fusee_bpf_map_lookup_elem(&walk_maps, &zero);
+	if (maps && maps->follow)
+		u->flags |= FUSEE_FOLLOW;
 	copy_regs(r, u);
 	copy_stack(r, s->regs.rsp);
 	walk_user(u, r);

@@ -14,7 +14,7 @@ struct walk_mapping {
 };
 
 struct walk_mappings {
-	__u32 n, pad;
+	__u32 n, follow; /* follow: 1: registers are followed */
 	struct walk_mapping mapping[WALK_MAX_MAPPINGS];
 };
 
@@ -23,7 +23,8 @@ enum walk_unwinder { WALK_NOBODY, WALK_DWARF, WALK_FRAMEPOINTER };
 /* A frame before its step. */
 struct walk_frame {
 	__u64 pc, sp, fp;
-	__u32 flags, pad;
+	__u32 flags, valid_regs;
+	__u64 cfa, regs[5]; /* if registers are followed: rbx, r12 .. r15 */
 };
 
 /* Where the walk ended: which unwinder's step stopped, with which u->error. WALK_NOBODY: no mapping
@@ -39,7 +40,8 @@ struct walk_record {
 	struct walk_end end;
 	struct walk_frame frames[WALK_MAX_FRAMES];
 	unsigned char stack[WALK_PAGES * WALK_PAGE]; /* pages, from the page that holds rsp;
-						      * the first is there from rsp on */
+						      * the first is there from 128 bytes
+						      * below rsp on */
 };
 
 /* How long the timed programs took, each of one sample; of those that `time_walk` took, the sum of

@@ -79,8 +79,8 @@ struct reader {
 	const struct cfi_section *s;
 	struct cie *cies; /* sorted by at */
 	size_t n, cap, last;
-	struct rows rows;
-	struct functions ranges;
+	struct sheet sheet; /* not yet in order */
+	struct functions ranges, saves_ranges;
 	struct cfi_program program;
 };
 
@@ -263,17 +263,22 @@ static int read_range(struct reader *r, const struct cie *cie, struct cursor *c,
 
 /* Replaces the rows of a function whose description cannot be read: its first rows may be wrong,
  * too. */
-static int distrust(struct reader *r, struct function_rows *range)
+static int distrust(struct reader *r, const struct function_rows *range, uint32_t first_save)
 {
+	int err;
+
 	r->build->damaged++;
-	r->rows.n = range->first;
-	return rows_add(&r->rows, range->lo, DWARF_RULE_EXPRESSION);
+	r->sheet.rules.n = range->first;
+	r->sheet.saves.n = first_save;
+	err = rows_add(&r->sheet.rules, range->lo, DWARF_RULE_EXPRESSION);
+	return err ? err : rows_add(&r->sheet.saves, range->lo, DWARF_PATTERN_UNKNOWN);
 }
 
 static int read_fde(struct reader *r, struct entry *e)
 {
 	const struct cie *cie = find_cie(r, e);
-	struct function_rows range = {.first = (uint32_t)r->rows.n};
+	struct function_rows range = {.first = (uint32_t)r->sheet.rules.n};
+	uint32_t first_save = (uint32_t)r->sheet.saves.n;
 	struct cfi_program *p = &r->program;
 	int err;
 
@@ -295,18 +300,21 @@ static int read_fde(struct reader *r, struct entry *e)
 	p->depth = 0;
 	p->loc = range.lo;
 	p->hi = range.hi;
-	p->last_rule = UINT32_MAX;
+	p->last_rule = p->last_pattern = UINT32_MAX;
 	p->saved_fp = 0;
-	p->rows = &r->rows;
+	p->to = &r->sheet;
 	p->err = 0;
 	err = cie->bad || e->c.bad ? -EBADMSG : cfi_program_run(p);
 	if (err == -EBADMSG)
-		err = distrust(r, &range);
+		err = distrust(r, &range, first_save);
 	if (err)
 		return err;
 	r->build->fdes++;
-	range.n = (uint32_t)(r->rows.n - range.first);
-	return functions_add(&r->ranges, &range);
+	range.n = (uint32_t)(r->sheet.rules.n - range.first);
+	err = functions_add(&r->ranges, &range);
+	range.first = first_save;
+	range.n = (uint32_t)(r->sheet.saves.n - first_save);
+	return err ? err : functions_add(&r->saves_ranges, &range);
 }
 
 /* One pass over the section: reads all CIEs, or all FDEs. 0 or -errno. */
@@ -324,7 +332,7 @@ static int read_entries(struct reader *r, int cies)
 	return err ? err : more;
 }
 
-int cfi_read(struct table_build *build, const struct cfi_section *s, struct rows *ret)
+int cfi_read(struct table_build *build, const struct cfi_section *s, struct sheet *ret)
 {
 	struct reader *r = calloc(1, sizeof(*r));
 	int err, truncated = 0;
@@ -342,10 +350,13 @@ int cfi_read(struct table_build *build, const struct cfi_section *s, struct rows
 			err = 0;
 	}
 	if (!err)
-		err = rows_arrange(&r->rows, &r->ranges, ret);
+		err = rows_arrange(&r->sheet.rules, &r->ranges, &ret->rules);
+	if (!err)
+		err = rows_arrange(&r->sheet.saves, &r->saves_ranges, &ret->saves);
 	free(r->cies);
-	rows_fini(&r->rows);
+	sheet_fini(&r->sheet);
 	functions_fini(&r->ranges);
+	functions_fini(&r->saves_ranges);
 	free(r);
 	return err ? err : truncated;
 }

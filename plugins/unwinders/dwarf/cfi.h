@@ -16,9 +16,10 @@ struct cfi_section {
 };
 
 /*
- * Reads a section into sorted rows. Functions outside of build->text are skipped and counted.
- * Functions whose description cannot be read get the rule EXPRESSION and are counted. 0; -EBADMSG:
- * the length of an entry exceeds the section (*ret has all entries before it); -ENOMEM; -E2BIG.
+ * Reads a section into a sheet of sorted rows. Functions outside of build->text are skipped and
+ * counted. Functions whose description cannot be read get the rule EXPRESSION and are counted. 0;
+ * -EBADMSG: the length of an entry exceeds the section (*ret has all entries before it); -ENOMEM;
+ * -E2BIG.
  */
-int cfi_read(struct table_build *, const struct cfi_section *, struct rows *ret);
+int cfi_read(struct table_build *, const struct cfi_section *, struct sheet *ret);
 #endif

@@ -31,18 +31,21 @@ enum {
 	CFA_GNU_NEGATIVE_OFFSET = 0x2f,
 };
 
-/* Adds a row for the frame at loc, if its rule is not that of the last row. */
+/* Adds rows for the frame at loc, where they are not as the last rows. */
 static void emit(struct cfi_program *p)
 {
-	struct cfi_frame frame = p->frame;
-	uint32_t rule;
+	const struct cfi_place fp = p->frame.fp;
+	uint32_t rule, pattern = x86_64_saves(p->build, &p->frame);
 
-	x86_64_popped(&frame, &p->saved_fp);
-	rule = x86_64_rule(p->build, &frame);
-	if (rule == p->last_rule)
-		return;
+	x86_64_popped(&p->frame, &p->saved_fp);
+	rule = x86_64_rule(p->build, &p->frame);
+	p->frame.fp = fp;
+	if (rule != p->last_rule)
+		p->err = rows_add(&p->to->rules, p->loc, rule);
+	if (pattern != p->last_pattern && !p->err)
+		p->err = rows_add(&p->to->saves, p->loc, pattern);
 	p->last_rule = rule;
-	p->err = rows_add(p->rows, p->loc, rule);
+	p->last_pattern = pattern;
 }
 
 static void advance(struct cfi_program *p, uint64_t delta)

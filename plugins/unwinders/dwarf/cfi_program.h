@@ -18,12 +18,12 @@ struct cfi_common {
 
 struct cfi_program {
 	struct table_build *build;
-	struct rows *rows; /* rows are added here, unless `initial` */
+	struct sheet *to; /* rows are added here, unless `initial` */
 	const struct cfi_common *common;
-	struct cursor c;        /* the instructions */
-	struct cfi_frame frame; /* what holds at loc */
-	uint64_t loc, hi;       /* the current address; the end of the function */
-	uint32_t last_rule;     /* of this function's rows; UINT32_MAX: none yet */
+	struct cursor c;                  /* the instructions */
+	struct cfi_frame frame;           /* what holds at loc */
+	uint64_t loc, hi;                 /* the current address; the end of the function */
+	uint32_t last_rule, last_pattern; /* of this function's rows; UINT32_MAX: none yet */
 	uint32_t depth;
 	int64_t saved_fp; /* for x86_64_popped() */
 	int initial;      /* the instructions are a CIE's: without addresses */

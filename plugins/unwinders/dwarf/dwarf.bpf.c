@@ -12,6 +12,8 @@
 #define UCONTEXT_REGS 40
 #define UCONTEXT_NREGS 17
 
+_Static_assert(FUSEE_X86_RIP + UCONTEXT_NREGS <= FUSEE_MAX_REGS, "they fit behind the registers");
+
 struct special {
 	__u32 kind, reg, flags;
 	__s32 cfa, fp, extra;
@@ -22,16 +24,16 @@ FUSEE_FN __u64 add_signed(__u64 base, __s32 n)
 	return base + (__u64)(__s64)n;
 }
 
-/* The first n words. 0; -1: the table is damaged. */
-FUSEE_FN int load_header(struct fusee_unwind *u, __u32 *header, __u32 n)
+/* The first n words of the table at word `from`. 0; -1: it is damaged. */
+FUSEE_FN int load_header(struct fusee_unwind *u, __u32 from, __u32 *header, __u32 n)
 {
-	struct fusee_words words;
-	int together = !fusee_slab_words(u, 0, n, &words);
+	struct fusee_words words = {0};
+	int together = !fusee_slab_words(u, from, n, &words);
 
 	for (__u32 i = 0; i < n; i++) {
 		if (together)
 			header[i] = fusee_word(&words, i);
-		else if (fusee_slab32(u, i, &header[i]))
+		else if (fusee_slab32(u, (__u64)from + i, &header[i]))
 			return -1;
 	}
 	return header[DWARF_MAGIC] == DWARF_TABLE_MAGIC ? 0 : -1;
@@ -56,16 +58,15 @@ FUSEE_FN __u32 search_words(const struct fusee_words *rows, __u32 before, __u32 
 }
 
 /* The same for rows that the kernel holds in two pieces. -1: the table is damaged. */
-FUSEE_FN int search_slab(struct fusee_unwind *u, const __u32 *header, __u32 first, __u32 count,
-			 __u32 pc_low)
+FUSEE_FN int search_slab(struct fusee_unwind *u, __u64 rows_at, __u32 rows, __u32 first,
+			 __u32 count, __u32 pc_low)
 {
 	__u32 low = first, high = first + count, row;
 
 	for (int i = 0; i < SEARCH_STEPS && low < high; i++) {
 		__u32 middle = low + (high - low) / 2;
 
-		if (middle >= header[DWARF_ROWS] ||
-		    fusee_slab32(u, (__u64)header[DWARF_ROWS_AT] + middle, &row))
+		if (middle >= rows || fusee_slab32(u, rows_at + middle, &row))
 			return -1;
 		if ((row & 0xffff) <= pc_low)
 			low = middle + 1;
@@ -74,33 +75,34 @@ FUSEE_FN int search_slab(struct fusee_unwind *u, const __u32 *header, __u32 firs
 	}
 	if (!low)
 		return DWARF_RULE_NONE;
-	if (low > header[DWARF_ROWS] ||
-	    fusee_slab32(u, (__u64)header[DWARF_ROWS_AT] + low - 1, &row))
+	if (low > rows || fusee_slab32(u, rows_at + low - 1, &row))
 		return -1;
 	return (int)(row >> 16);
 }
 
-/* The rule for `at`, DWARF_RULE_NONE if there is no row; -1: the table is damaged. */
-FUSEE_FN int find_rule(struct fusee_unwind *u, __u64 at)
+/* The rule for `at`, DWARF_RULE_NONE if there is no row; -1: the table is damaged. from: the
+ * table's first word, not 0 for that of saves, whose rules are patterns. */
+FUSEE_FN int find_rule(struct fusee_unwind *u, __u32 from, __u64 at)
 {
-	__u32 header[DWARF_ROWS + 1], word, first, count, before;
+	__u32 header[DWARF_SHIFT + 1], word, first, count, before;
 	struct fusee_words rows;
-	__u64 block;
+	__u64 block, rows_at;
 
-	if (load_header(u, header, DWARF_ROWS + 1))
+	if (load_header(u, from, header, DWARF_SHIFT + 1))
 		return -1;
-	block = (at - ((__u64)header[DWARF_LO_HIGH] << 32 | header[DWARF_LO])) >> 8;
+	block = (at - ((__u64)header[DWARF_LO_HIGH] << 32 | header[DWARF_LO])) >>
+		(DWARF_BLOCK_SHIFT + (header[DWARF_SHIFT] & 31));
 	if (block >= header[DWARF_BLOCKS])
 		return DWARF_RULE_NONE;
-	if (fusee_slab32(u, header[DWARF_INDEX_AT] + block, &word))
+	if (fusee_slab32(u, (__u64)from + header[DWARF_INDEX_AT] + block, &word))
 		return -1;
 	first = word >> 8;
 	count = word & 0xff;
 	before = first > 0;
+	rows_at = (__u64)from + header[DWARF_ROWS_AT];
 	if (first + count > header[DWARF_ROWS] ||
-	    fusee_slab_words(u, (__u64)header[DWARF_ROWS_AT] + first - before, count + before,
-			     &rows))
-		return search_slab(u, header, first, count, at & 0xffff);
+	    fusee_slab_words(u, rows_at + first - before, count + before, &rows))
+		return search_slab(u, rows_at, header[DWARF_ROWS], first, count, at & 0xffff);
 	return (int)search_words(&rows, before, count, at & 0xffff);
 }
 
@@ -108,12 +110,15 @@ FUSEE_FN int find_rule(struct fusee_unwind *u, __u64 at)
  * special. No table has this rule, CFA = sp. */
 #define RULE_END ((int)DWARF_RULE_SP(0, 1))
 
+enum { REMEMBERED_RULES, REMEMBERED_PATTERNS, REMEMBERED_KINDS };
+
 #ifdef __bpf__
 /*
- * A cache of rules by pc. An entry is one word, so that no CPU reads half of another CPU's write.
- * The key, slab_id (29 bits) and address (32 bits), is mixed by a multiplication that is
- * reversible. 13 bits of the result are the index of the entry, the other 48 are its upper bits:
- * together they are the complete key, so that no other key matches. The lower 16 bits are the rule.
+ * A cache of rules by pc, and one of patterns. An entry is one word, so that no CPU reads half of
+ * another CPU's write. The key, slab_id (29 bits) and address (32 bits), is mixed by a
+ * multiplication that is reversible. 13 bits of the result are the index of the entry, the other 48
+ * are its upper bits: together they are the complete key, so that no other key matches. The lower
+ * 16 bits are the rule.
  */
 #define PLACE_BITS 13
 #define ADDRESS_BITS 32
@@ -125,55 +130,56 @@ struct remembered {
 
 struct {
 	__uint(type, 2 /* ARRAY */);
-	__uint(max_entries, 1);
+	__uint(max_entries, REMEMBERED_KINDS);
 	__type(key, __u32);
 	__type(value, struct remembered);
 } fusee_dwarf_rules SEC(".maps") __attribute__((weak));
 
 /* The cache entry for `at`, and in *tag its upper bits. NULL: this key is not cached. */
-FUSEE_FN volatile __u64 *entry_of(struct fusee_unwind *u, __u64 at, __u64 *tag)
+FUSEE_FN volatile __u64 *entry_of(struct fusee_unwind *u, __u32 kind, __u64 at, __u64 *tag)
 {
 	__u64 key = (u->slab_id << ADDRESS_BITS | at) * 0x9e3779b97f4a7c15ull;
 	struct remembered *r;
-	__u32 zero = 0;
 
 	if (!u->slab_id || u->slab_id >> SLAB_ID_BITS || at >> ADDRESS_BITS)
 		return 0;
-	r = fusee_bpf_map_lookup_elem(&fusee_dwarf_rules, &zero);
+	r = fusee_bpf_map_lookup_elem(&fusee_dwarf_rules, &kind);
 	if (!r)
 		return 0;
 	*tag = key << 16;
 	return &r->entry[key >> 48 & ((1 << PLACE_BITS) - 1)];
 }
 
-FUSEE_FN __u32 remembered_rule(struct fusee_unwind *u, __u64 at)
+FUSEE_FN __u32 remembered_rule(struct fusee_unwind *u, __u32 kind, __u64 at)
 {
 	__u64 tag = 0, rule;
-	volatile __u64 *entry = entry_of(u, at, &tag);
+	volatile __u64 *entry = entry_of(u, kind, at, &tag);
 
 	rule = entry ? *entry ^ tag : 0;
 	return rule <= 0xffff ? (__u32)rule : DWARF_RULE_NONE;
 }
 
-FUSEE_FN void remember_rule(struct fusee_unwind *u, __u64 at, __u32 rule)
+FUSEE_FN void remember_rule(struct fusee_unwind *u, __u32 kind, __u64 at, __u32 rule)
 {
 	__u64 tag = 0;
-	volatile __u64 *entry = entry_of(u, at, &tag);
+	volatile __u64 *entry = entry_of(u, kind, at, &tag);
 
 	if (entry)
 		*entry = tag | rule;
 }
 #else
-FUSEE_FN __u32 remembered_rule(struct fusee_unwind *u, __u64 at)
+FUSEE_FN __u32 remembered_rule(struct fusee_unwind *u, __u32 kind, __u64 at)
 {
 	(void)u;
+	(void)kind;
 	(void)at;
 	return DWARF_RULE_NONE;
 }
 
-FUSEE_FN void remember_rule(struct fusee_unwind *u, __u64 at, __u32 rule)
+FUSEE_FN void remember_rule(struct fusee_unwind *u, __u32 kind, __u64 at, __u32 rule)
 {
 	(void)u;
+	(void)kind;
 	(void)at;
 	(void)rule;
 }
@@ -185,14 +191,17 @@ FUSEE_FN __u64 place_of(const struct fusee_unwind *u)
 	return u->offset - (u->flags & FUSEE_PC_EXACT ? 0 : 1);
 }
 
+/* The header's words are read one by one: a walk in the kernel has little stack. */
 FUSEE_FN int load_special(struct fusee_unwind *u, __u32 i, struct special *s)
 {
-	__u32 header[DWARF_SPECIALS + 1], w[DWARF_SPECIAL_WORDS];
+	__u32 first, n, w[DWARF_SPECIAL_WORDS];
 	__u64 at;
 
-	if (load_header(u, header, DWARF_SPECIALS + 1) || i >= header[DWARF_SPECIALS])
+	if (fusee_slab32(u, DWARF_MAGIC, &n) || n != DWARF_TABLE_MAGIC ||
+	    fusee_slab32(u, DWARF_SPECIALS, &n) || i >= n ||
+	    fusee_slab32(u, DWARF_SPECIALS_AT, &first))
 		return -1;
-	at = (__u64)header[DWARF_SPECIALS_AT] + i * DWARF_SPECIAL_WORDS;
+	at = (__u64)first + i * DWARF_SPECIAL_WORDS;
 	for (int k = 0; k < DWARF_SPECIAL_WORDS; k++)
 		if (fusee_slab32(u, at + k, &w[k]))
 			return -1;
@@ -205,51 +214,123 @@ FUSEE_FN int load_special(struct fusee_unwind *u, __u32 i, struct special *s)
 	return 0;
 }
 
-/* The rule of this frame, or RULE_END; -1: the table is damaged. */
-FUSEE_FN int search(struct fusee_unwind *u, __u32 unused)
+/* The rule of this frame, or RULE_END; -1: the table is damaged. from: as of find_rule(). */
+FUSEE_FN int search(struct fusee_unwind *u, __u32 from)
 {
 	__u64 at = place_of(u);
-	int rule = find_rule(u, at);
+	int rule = find_rule(u, from, at);
 	struct special s;
 
-	(void)unused;
+	if (from) {
+		if (rule > 0)
+			remember_rule(u, REMEMBERED_PATTERNS, at, (__u32)rule);
+		return rule;
+	}
 	if (rule == RULE_END)
 		return -1;
 	if (rule >= 0xc000 && !load_special(u, (__u32)rule & 0x3fff, &s) && s.kind == DWARF_END)
 		rule = RULE_END;
 	if (rule > 0)
-		remember_rule(u, at, (__u32)rule);
+		remember_rule(u, REMEMBERED_RULES, at, (__u32)rule);
 	return rule;
 }
 
 FUSEE_PART(fusee_dwarf_search, search)
 
-/* A register of this frame. 0; -1: not known here. */
-FUSEE_FN int reg_value(const struct fusee_unwind *u, __u32 reg, __u64 *value)
+/* ---- callee-saved registers ---- */
+
+#define RED_ZONE 128 /* bytes below sp that nothing overwrites */
+
+#define NOTHING_KNOWN 0x0101010101ull
+
+/* The pattern of this frame's function, its second word in the upper half. */
+FUSEE_FN __u64 load_pattern(struct fusee_unwind *u)
 {
-	if (reg == FUSEE_X86_RSP)
-		*value = u->sp;
-	else if (reg == FUSEE_X86_RIP)
-		*value = u->pc;
-	else if (reg == FUSEE_X86_RBP && !(u->flags & FUSEE_FP_LOST))
-		*value = u->fp;
-	else if (reg < 16 && reg != FUSEE_X86_RBP && u->valid_regs >> reg & 1) {
-		/* Linux 5.10 does not know the bound that the compiler has proved: mask it again */
-		__asm__ volatile("" : "+r"(reg));
-		*value = u->regs[reg & 15];
-	} else {
+	int i = (int)remembered_rule(u, REMEMBERED_PATTERNS, place_of(u));
+	__u32 from, word;
+	__u64 at, first;
+
+	if (fusee_slab32(u, DWARF_SAVES_AT, &from) || !from)
+		return NOTHING_KNOWN;
+	if (!i)
+		i = FUSEE_CALL(fusee_dwarf_search, u, from);
+	if (i <= 0 || fusee_slab32(u, (__u64)from + DWARF_SPECIALS_AT, &word))
+		return NOTHING_KNOWN;
+	at = (__u64)from + word + (__u64)(i - 1) * DWARF_PATTERN_WORDS;
+	if (fusee_slab32(u, at, &word))
+		return NOTHING_KNOWN;
+	first = word;
+	return fusee_slab32(u, at + 1, &word) ? NOTHING_KNOWN : (__u64)word << 32 | first;
+}
+
+enum { IS_SAME = 1 };
+
+/* Reads a register that was saved in slot k. 0; IS_SAME: it has the caller's value; -1: not known.
+ */
+FUSEE_FN int read_saved(struct fusee_unwind *u, __u32 k, int by_fp, __u64 *value)
+{
+	__u64 at = (by_fp ? u->fp : u->cfa) - 8 * (__u64)k;
+
+	if (by_fp) {
+		if (u->flags & FUSEE_FP_LOST)
+			return -1;
+		/* On the way out of an aligned frame the description still says so, but the
+		 * register was popped, and perhaps fp too. */
+		if (at < u->sp || at > u->cfa - 16)
+			return IS_SAME;
+	} else if (at + RED_ZONE < u->sp) {
 		return -1;
+	}
+	return fusee_read(u, value, 8, at);
+}
+
+/* Restores the caller's callee-saved registers; u->cfa is set, all else still this frame's. 1: only
+ * the CFA is required. */
+FUSEE_FN int restore(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 pattern;
+
+	(void)unused;
+	if (u->flags & FUSEE_CFA_ONLY)
+		return 1;
+	u->valid_regs &= FUSEE_CALLEE_SAVED;
+	pattern = load_pattern(u);
+	for (__u32 i = 0; i < DWARF_SAVED_REGS; i++) {
+		__u32 byte = pattern >> 8 * i & 0xff;
+		__u32 reg = i ? FUSEE_X86_R12 + i - 1 : FUSEE_X86_RBX;
+		__u64 value = 0;
+		int r;
+
+		if (!byte)
+			continue;
+		r = byte > 1 ? read_saved(u, byte - 1, pattern >> 32 & DWARF_BY_FP(i), &value) : -1;
+		if (r == IS_SAME)
+			continue;
+		u->valid_regs &= ~(1ull << reg);
+		if (r)
+			continue;
+		u->valid_regs |= 1ull << reg;
+		u->regs[reg & 15] = value;
 	}
 	return 0;
 }
 
-/* Sets the caller's registers. Apart from pc, sp and fp none is known. */
+FUSEE_PART(fusee_dwarf_restore, restore)
+
+/* Sets the caller's registers. Apart from pc, sp and fp none is known, unless the core follows
+ * them. */
 FUSEE_FN int set_caller(struct fusee_unwind *u, __u64 cfa, __u64 pc, __u64 fp, int fp_known)
 {
+	if (__builtin_expect(u->flags & FUSEE_FOLLOW, 0)) {
+		u->cfa = cfa;
+		if (FUSEE_CALL(fusee_dwarf_restore, u, 0))
+			return FUSEE_STOP;
+	} else {
+		u->valid_regs = 0;
+	}
 	u->pc = pc;
 	u->sp = cfa;
 	u->fp = fp;
-	u->valid_regs = 0;
 	u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FP_LOST);
 	if (!fp_known)
 		u->flags |= FUSEE_FP_LOST;
@@ -285,7 +366,7 @@ FUSEE_FN __u32 caller_fp(struct fusee_unwind *u, const struct special *s, __u64 
 	if (s->flags & DWARF_FP_UNKNOWN) {
 		*known = 0;
 	} else if (s->flags & DWARF_FP_IN_REG) {
-		*known = !reg_value(u, (__u32)s->fp, fp);
+		*known = !fusee_register(u, (__u32)s->fp, fp);
 	} else if (s->flags & (DWARF_FP_SAVED | DWARF_FP_AT_FP)) {
 		if (s->flags & DWARF_FP_AT_FP) {
 			if (u->flags & FUSEE_FP_LOST)
@@ -310,7 +391,7 @@ FUSEE_FN int step_by_register(struct fusee_unwind *u, const struct special *s)
 	__u32 reason;
 	int known;
 
-	if (reg_value(u, s->reg, &base)) {
+	if (fusee_register(u, s->reg, &base)) {
 		u->flags |= FUSEE_INEXPRESSIBLE; /* an interpreter that follows all registers knows
 						    it */
 		return fusee_stop(u, DWARF_REASON_REGISTER);
@@ -322,7 +403,7 @@ FUSEE_FN int step_by_register(struct fusee_unwind *u, const struct special *s)
 		cfa = add_signed(cfa, s->extra);
 	}
 	if (s->kind == DWARF_REG && s->flags & DWARF_RA_IN_REG) {
-		if (reg_value(u, (__u32)s->extra, &pc))
+		if (fusee_register(u, (__u32)s->extra, &pc))
 			return fusee_stop(u, DWARF_REASON_REGISTER);
 	} else if (fusee_read(u, &pc, 8,
 			      s->kind == DWARF_REG && s->flags & DWARF_RA_AT
@@ -346,9 +427,11 @@ FUSEE_FN int step_signal_frame(struct fusee_unwind *u)
 	/* r8 .. r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip */
 	static const __u8 dwarf_number[UCONTEXT_NREGS] = {8, 9, 10, 11, 12, 13, 14, 15, 5,
 							  4, 6, 3,  1,  0,  2,  7,  16};
-	__u64 regs[UCONTEXT_NREGS];
+	__u64 *regs = &u->regs[FUSEE_X86_RIP]; /* the kernel's stack has no room for them */
 
-	if (fusee_read(u, regs, sizeof(regs), u->sp + UCONTEXT_REGS))
+	if (u->flags & FUSEE_CFA_ONLY)
+		return FUSEE_STOP;
+	if (fusee_read(u, regs, UCONTEXT_NREGS * 8, u->sp + UCONTEXT_REGS))
 		return fusee_stop(u, DWARF_REASON_STACK_UNREADABLE);
 	for (int i = 0; i < UCONTEXT_NREGS - 1; i++)
 		u->regs[dwarf_number[i] & 15] = regs[i];
@@ -397,7 +480,7 @@ static int dwarf_step(struct fusee_unwind *u)
 	u->error = 0;
 	if (!u->slab_words)
 		return FUSEE_PASS;
-	rule = (int)remembered_rule(u, place_of(u));
+	rule = (int)remembered_rule(u, REMEMBERED_RULES, place_of(u));
 	if (!rule)
 		rule = FUSEE_CALL(fusee_dwarf_search, u, 0);
 	if (rule < 0)

@@ -34,29 +34,13 @@ static void read_segments(struct table_build *build, const struct fusee_file_inf
 	}
 }
 
-/* Fills the gaps of `all` with the rows of another source, and frees those. */
-static int add_under(struct rows *all, struct rows *more)
-{
-	struct rows both = {0};
-	int err = more->n ? rows_overlay(all, more, &both) : 0;
-
-	if (!err && more->n) {
-		rows_fini(all);
-		*all = both;
-	} else {
-		rows_fini(&both);
-	}
-	rows_fini(more);
-	return err;
-}
-
 /* ---- sources ---- */
 
 static int add_cfi(const struct dwarf *d, struct table_build *build, uint64_t file, int debug,
-		   struct rows *all)
+		   struct sheet *all)
 {
 	struct fusee_section s;
-	struct rows rows = {0};
+	struct sheet rows = {0};
 	struct cfi_section in;
 	int err = fusee_file_section(d->self.host->unwinder, file,
 				     debug ? ".debug_frame" : ".eh_frame", &s);
@@ -66,15 +50,16 @@ static int add_cfi(const struct dwarf *d, struct table_build *build, uint64_t fi
 	in = (struct cfi_section){(const uint8_t *)s.bytes.p, s.bytes.len, s.vaddr, debug};
 	err = cfi_read(build, &in, &rows);
 	if (!err || err == -EBADMSG) {
-		int err2 = add_under(all, &rows);
+		int err2 = sheet_add(all, &rows);
 
 		return err2 ? err2 : err;
 	}
-	rows_fini(&rows);
+	sheet_fini(&rows);
 	return err;
 }
 
-static int add_go(const struct dwarf *d, struct table_build *build, uint64_t file, struct rows *all)
+static int add_go(const struct dwarf *d, struct table_build *build, uint64_t file,
+		  struct sheet *all)
 {
 	struct rows rows = {0};
 	struct go_table go;
@@ -84,7 +69,7 @@ static int add_go(const struct dwarf *d, struct table_build *build, uint64_t fil
 		return err == -ENOENT ? 0 : err;
 	err = go_read(build, &go, &rows);
 	if (!err)
-		return add_under(all, &rows);
+		return sheet_add_rules(all, &rows);
 	rows_fini(&rows);
 	return err;
 }
@@ -113,7 +98,7 @@ static int is_small(const struct table_build *build)
 }
 
 static int add_patterns(const struct dwarf *d, struct table_build *build, uint64_t file,
-			struct rows *all)
+			struct sheet *all)
 {
 	struct rows rows = {0};
 	struct fusee_section s;
@@ -136,7 +121,7 @@ static int add_patterns(const struct dwarf *d, struct table_build *build, uint64
 		if (!err)
 			err = rows_add(&rows, lo + p->len, DWARF_RULE_NONE);
 		if (!err)
-			err = add_under(all, &rows);
+			err = sheet_add_rules(all, &rows);
 	}
 	rows_fini(&rows);
 	return err;
@@ -145,7 +130,7 @@ static int add_patterns(const struct dwarf *d, struct table_build *build, uint64
 /* .init and .fini consist of pieces of several files, without a description: sub
  * $8,%rsp; calls; add $8,%rsp; ret. */
 static int add_init(const struct dwarf *d, struct table_build *build, uint64_t file,
-		    const char *name, struct rows *all)
+		    const char *name, struct sheet *all)
 {
 	static const char head[] = "\x48\x83\xec\x08", tail[] = "\x48\x83\xc4\x08\xc3";
 	struct rows rows = {0};
@@ -168,22 +153,22 @@ static int add_init(const struct dwarf *d, struct table_build *build, uint64_t f
 	if (!err)
 		err = rows_add(&rows, s.vaddr + s.bytes.len, DWARF_RULE_NONE);
 	if (!err)
-		return add_under(all, &rows);
+		return sheet_add_rules(all, &rows);
 	rows_fini(&rows);
 	return err;
 }
 
 /* Adds rows for the code that has none, by following its instructions. */
 static int add_code(const struct dwarf *d, struct table_build *build, uint64_t file,
-		    const struct fusee_file_info *info, struct rows *all)
+		    const struct fusee_file_info *info, struct sheet *all)
 {
 	struct rows rows = {0};
 	int err = is_small(build) ? codefile_add(build, d->self.host->unwinder, file, info->entry,
-						 all, &rows)
+						 &all->rules, &rows)
 				  : 0;
 
 	if (!err)
-		return add_under(all, &rows);
+		return sheet_add_rules(all, &rows);
 	rows_fini(&rows);
 	return err;
 }
@@ -215,30 +200,30 @@ static int is_entry(const struct dwarf *d, uint64_t file, const struct fusee_fil
 /* The stack ends at the entry, also where its description does not say so. Its code is END up to
  * its last instruction, or to where a description says that another function begins. */
 static int add_entry(const struct dwarf *d, struct table_build *build, uint64_t file,
-		     const struct fusee_file_info *info, struct rows *all)
+		     const struct fusee_file_info *info, struct sheet *all)
 {
 	uint64_t hi;
 
 	if (!is_entry(d, file, info) || !table_in_text(build, info->entry, info->entry + 1))
 		return 0;
 	hi = codefile_entry_end(d->self.host->unwinder, file, info->entry);
-	for (size_t i = 0; i < all->n; i++) {
-		uint64_t at = ROW_VADDR(all->p[i]);
+	for (size_t i = 0; i < all->rules.n; i++) {
+		uint64_t at = ROW_VADDR(all->rules.p[i]);
 
 		if (at > info->entry && at < hi &&
-		    (ROW_RULE(all->p[i]) == DWARF_RULE_NONE ||
-		     ROW_RULE(all->p[i]) == DWARF_RULE_SP(1, 0)))
+		    (ROW_RULE(all->rules.p[i]) == DWARF_RULE_NONE ||
+		     ROW_RULE(all->rules.p[i]) == DWARF_RULE_SP(1, 0)))
 			hi = at;
 	}
 	while (hi > info->entry && !table_in_text(build, info->entry, hi))
 		hi--;
-	return hi > info->entry ? rows_force(all, info->entry, hi, DWARF_RULE_END) : 0;
+	return hi > info->entry ? rows_force(&all->rules, info->entry, hi, DWARF_RULE_END) : 0;
 }
 
 /* ---- the table ---- */
 
 static int collect(const struct dwarf *d, struct table_build *build, uint64_t file,
-		   const struct fusee_file_info *info, struct rows *all)
+		   const struct fusee_file_info *info, struct sheet *all)
 {
 	int damaged = 0, err = 0;
 
@@ -261,7 +246,7 @@ static int collect(const struct dwarf *d, struct table_build *build, uint64_t fi
 		err = add_entry(d, build, file, info, all);
 	if (!err)
 		err = add_code(d, build, file, info, all);
-	if (!err && !all->n && (damaged || build->damaged))
+	if (!err && !all->rules.n && (damaged || build->damaged))
 		return -EBADMSG;
 	return err;
 }
@@ -276,7 +261,7 @@ static void report(const struct dwarf *d, const struct table_build *build)
 
 /* Packs the rows and hands the table to the host. 1, 0: there are no rows, or -errno. */
 static int set_table(const struct dwarf *d, const struct table_build *build, uint64_t file,
-		     const struct rows *all)
+		     struct sheet *all)
 {
 	uint32_t *words;
 	uint64_t n;
@@ -292,7 +277,7 @@ static int set_table(const struct dwarf *d, const struct table_build *build, uin
 static int inspect(void *ctx, uint64_t file)
 {
 	struct fusee_file_info info = FUSEE_SIZED(struct fusee_file_info);
-	struct rows all = {0};
+	struct sheet all = {0};
 	struct dwarf *d = ctx;
 	struct table_build build;
 	int err = d->self.host->unwinder->file_info(file, &info);
@@ -308,7 +293,7 @@ static int inspect(void *ctx, uint64_t file)
 	if (!err)
 		err = set_table(d, &build, file, &all);
 	report(d, &build);
-	rows_fini(&all);
+	sheet_fini(&all);
 	table_build_fini(&build);
 	if (err == -EBADMSG)
 		return fusee_fail(&d->self, err, "unwind information is damaged");

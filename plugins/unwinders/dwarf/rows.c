@@ -9,14 +9,18 @@
 
 int table_build_init(struct table_build *build)
 {
-	struct table_specials *s = &build->specials;
+	static const uint32_t unknown[DWARF_PATTERN_WORDS] = {0x01010101, 1};
+	struct table_specials *lists[] = {&build->specials, &build->patterns};
 
 	memset(build, 0, sizeof(*build));
-	s->cap = FIRST_SPECIALS;
-	s->p = calloc(s->cap, sizeof(*s->p));
-	s->slots = calloc(2 * s->cap, sizeof(*s->slots));
-	if (!s->p || !s->slots)
-		return -ENOMEM;
+	for (int i = 0; i < 2; i++) {
+		lists[i]->cap = FIRST_SPECIALS;
+		lists[i]->p = calloc(FIRST_SPECIALS, sizeof(*lists[i]->p));
+		lists[i]->slots = calloc(2 * FIRST_SPECIALS, sizeof(*lists[i]->slots));
+		if (!lists[i]->p || !lists[i]->slots)
+			return -ENOMEM;
+	}
+	table_pattern(build, unknown);
 	table_special(build, DWARF_EXPRESSION, 0, 0, 0);
 	table_special(build, DWARF_END, 0, 0, 0);
 	return 0;
@@ -26,6 +30,8 @@ void table_build_fini(struct table_build *build)
 {
 	free(build->specials.p);
 	free(build->specials.slots);
+	free(build->patterns.p);
+	free(build->patterns.slots);
 	memset(&build->specials, 0, sizeof(build->specials));
 }
 
@@ -70,20 +76,33 @@ static int grow_specials(struct table_specials *s)
 	return 0;
 }
 
+/* The index of these words in the list; 0 if they have no room in it. */
+static uint32_t intern(struct table_specials *s, const uint32_t w[DWARF_SPECIAL_WORDS])
+{
+	uint32_t *slot = find_slot(s, w);
+
+	if (*slot)
+		return *slot - 1;
+	if (s->n == DWARF_MAX_SPECIALS || (s->n == s->cap && grow_specials(s)))
+		return 0;
+	memcpy(s->p[s->n++], w, sizeof(*s->p));
+	*find_slot(s, w) = s->n;
+	return s->n - 1;
+}
+
 uint32_t table_special(struct table_build *build, uint32_t head, int32_t cfa, int32_t fp,
 		       int32_t ra)
 {
 	uint32_t w[DWARF_SPECIAL_WORDS] = {head, (uint32_t)cfa, (uint32_t)fp, (uint32_t)ra};
-	struct table_specials *s = &build->specials;
-	uint32_t *slot = find_slot(s, w);
 
-	if (*slot)
-		return DWARF_RULE_SPECIAL(*slot - 1);
-	if (s->n == DWARF_MAX_SPECIALS || (s->n == s->cap && grow_specials(s)))
-		return DWARF_RULE_EXPRESSION;
-	memcpy(s->p[s->n++], w, sizeof(w));
-	*find_slot(s, w) = s->n;
-	return DWARF_RULE_SPECIAL(s->n - 1);
+	return DWARF_RULE_SPECIAL(intern(&build->specials, w));
+}
+
+uint32_t table_pattern(struct table_build *build, const uint32_t words[DWARF_PATTERN_WORDS])
+{
+	uint32_t w[DWARF_SPECIAL_WORDS] = {words[0], words[1]};
+
+	return DWARF_PATTERN_UNKNOWN + intern(&build->patterns, w);
 }
 
 /* ---- lists ---- */
@@ -273,13 +292,15 @@ int rows_force(struct rows *rows, uint64_t lo, uint64_t hi, uint32_t rule)
 
 /* ---- the table ---- */
 
-#define BLOCK 256u
 #define PAGE 65536u
 
+/* A table, or the part of it about saves. */
 struct packer {
 	uint32_t *index, *rows;
 	uint64_t lo, n, blocks;
 	uint64_t in_block, block; /* rows in the newest block, and its number */
+	uint32_t shift;           /* a block has 256 << shift bytes */
+	uint32_t unknown;         /* a rule that is never wrong */
 };
 
 /* Closes the blocks below `block`. A block without rows points behind the last row. */
@@ -293,11 +314,10 @@ static void close_blocks(struct packer *p, uint64_t block)
 
 static void pack_row(struct packer *p, uint64_t vaddr, uint32_t rule)
 {
-	close_blocks(p, (vaddr - p->lo) / BLOCK);
+	close_blocks(p, (vaddr - p->lo) >> (DWARF_BLOCK_SHIFT + p->shift));
 	if (p->in_block == 255) {
-		/* 8 bits cannot count a row at each of 256 bytes: the last two rows become a row
-		 * with the rule EXPRESSION, which is never wrong. */
-		p->rows[p->n - 1] = (p->rows[p->n - 1] & 0xffff) | DWARF_RULE_EXPRESSION << 16;
+		/* 8 bits cannot count more rows: the last two become a row that is never wrong. */
+		p->rows[p->n - 1] = (p->rows[p->n - 1] & 0xffff) | p->unknown << 16;
 		return;
 	}
 	p->rows[p->n++] = (uint32_t)(vaddr & 0xffff) | rule << 16;
@@ -320,45 +340,99 @@ static void pack_rows(struct packer *p, const struct rows *rows)
 	close_blocks(p, p->blocks);
 }
 
-int table_pack(const struct table_build *build, const struct rows *rows, uint32_t machine,
-	       uint32_t **words, uint64_t *n)
+/* Prepares the packer for text [lo, hi), and adds the words that the rows may take. 0 or -E2BIG. */
+static int measure(struct packer *p, const struct rows *rows, const struct table_specials *specials,
+		   uint64_t hi, uint64_t *words)
 {
-	uint64_t lo, hi, blocks, max_rows, all;
-	struct packer p = {0};
-	uint32_t *w;
+	uint64_t max_rows = rows->n + (hi - p->lo) / PAGE + 1;
 
-	if (!rows->n)
-		return -ENOENT;
-	lo = ROW_VADDR(rows->p[0]) & ~(uint64_t)(PAGE - 1);
-	hi = ROW_VADDR(rows->p[rows->n - 1]) + 1;
-	if (hi - lo > TABLE_MAX_SPAN)
-		return -E2BIG;
-	blocks = (hi - lo + BLOCK - 1) / BLOCK;
-	max_rows = rows->n + (hi - lo) / PAGE + 1;
 	if (max_rows >= TABLE_MAX_ROWS)
 		return -E2BIG;
-	all = DWARF_HEADER_WORDS + blocks + max_rows +
-	      (uint64_t)build->specials.n * DWARF_SPECIAL_WORDS;
+	p->blocks = ((hi - p->lo - 1) >> (DWARF_BLOCK_SHIFT + p->shift)) + 1;
+	*words += DWARF_HEADER_WORDS + p->blocks + max_rows +
+		  (uint64_t)specials->n * DWARF_SPECIAL_WORDS;
+	return 0;
+}
+
+/* Writes the header, the index, the rows and the first words of each special. Returns the end. */
+static uint32_t *pack(struct packer *p, const struct rows *rows,
+		      const struct table_specials *specials, uint32_t special_words, uint32_t *w)
+{
+	uint32_t *to;
+
+	p->index = w + DWARF_HEADER_WORDS;
+	p->rows = p->index + p->blocks;
+	pack_rows(p, rows);
+	w[DWARF_MAGIC] = DWARF_TABLE_MAGIC;
+	w[DWARF_LO] = (uint32_t)p->lo;
+	w[DWARF_LO_HIGH] = (uint32_t)(p->lo >> 32);
+	w[DWARF_BLOCKS] = (uint32_t)p->blocks;
+	w[DWARF_INDEX_AT] = DWARF_HEADER_WORDS;
+	w[DWARF_ROWS_AT] = (uint32_t)(DWARF_HEADER_WORDS + p->blocks);
+	w[DWARF_ROWS] = (uint32_t)p->n;
+	w[DWARF_SHIFT] = p->shift;
+	w[DWARF_SPECIALS_AT] = (uint32_t)(w[DWARF_ROWS_AT] + p->n);
+	w[DWARF_SPECIALS] = specials->n;
+	to = w + w[DWARF_SPECIALS_AT];
+	for (uint32_t i = 0; i < specials->n; i++, to += special_words)
+		memcpy(to, specials->p[i], special_words * sizeof(*to));
+	return to;
+}
+
+/* Makes of `saves` what a table has: rows among those of `rules`, without gaps, of which none is
+ * equal to the row before it. */
+static void compact(struct sheet *s)
+{
+	const struct rows *rules = &s->rules;
+	uint64_t lo = rules->n ? ROW_VADDR(rules->p[0]) : 0;
+	uint64_t hi = rules->n ? ROW_VADDR(rules->p[rules->n - 1]) : 0;
+	uint32_t last = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->saves.n; i++) {
+		uint64_t at = ROW_VADDR(s->saves.p[i]);
+		uint32_t pattern = ROW_RULE(s->saves.p[i]);
+
+		if (!pattern || pattern == last || at < lo || at > hi)
+			continue;
+		s->saves.p[n++] = s->saves.p[i];
+		last = pattern;
+	}
+	s->saves.n = n;
+}
+
+int table_pack(const struct table_build *build, struct sheet *from, uint32_t machine,
+	       uint32_t **words, uint64_t *n)
+{
+	struct packer rules = {.unknown = DWARF_RULE_EXPRESSION};
+	struct packer saves = {.shift = DWARF_SAVES_SHIFT, .unknown = DWARF_PATTERN_UNKNOWN};
+	uint32_t *w, *end;
+	uint64_t hi, all = 0;
+	int err;
+
+	if (!from->rules.n)
+		return -ENOENT;
+	compact(from);
+	rules.lo = saves.lo = ROW_VADDR(from->rules.p[0]) & ~(uint64_t)(PAGE - 1);
+	hi = ROW_VADDR(from->rules.p[from->rules.n - 1]) + 1;
+	err = hi - rules.lo > TABLE_MAX_SPAN ? -E2BIG : 0;
+	if (!err)
+		err = measure(&rules, &from->rules, &build->specials, hi, &all);
+	if (!err)
+		err = measure(&saves, &from->saves, &build->patterns, hi, &all);
+	if (err)
+		return err;
 	w = calloc(all, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
-	p = (struct packer){.index = w + DWARF_HEADER_WORDS, .lo = lo, .blocks = blocks};
-	p.rows = p.index + blocks;
-	pack_rows(&p, rows);
-	w[DWARF_MAGIC] = DWARF_TABLE_MAGIC;
-	w[DWARF_LO] = (uint32_t)lo;
-	w[DWARF_LO_HIGH] = (uint32_t)(lo >> 32);
-	w[DWARF_BLOCKS] = (uint32_t)blocks;
-	w[DWARF_INDEX_AT] = DWARF_HEADER_WORDS;
-	w[DWARF_ROWS_AT] = (uint32_t)(DWARF_HEADER_WORDS + blocks);
-	w[DWARF_ROWS] = (uint32_t)p.n;
-	w[DWARF_SPECIALS_AT] = (uint32_t)(w[DWARF_ROWS_AT] + p.n);
-	w[DWARF_SPECIALS] = build->specials.n;
+	end = pack(&rules, &from->rules, &build->specials, DWARF_SPECIAL_WORDS, w);
 	w[DWARF_MACHINE] = machine;
-	memcpy(w + w[DWARF_SPECIALS_AT], build->specials.p,
-	       build->specials.n * sizeof(*build->specials.p));
+	if (from->saves.n) {
+		w[DWARF_SAVES_AT] = (uint32_t)(end - w);
+		end = pack(&saves, &from->saves, &build->patterns, DWARF_PATTERN_WORDS, end);
+	}
 	*words = w;
-	*n = w[DWARF_SPECIALS_AT] + (uint64_t)build->specials.n * DWARF_SPECIAL_WORDS;
+	*n = (uint64_t)(end - w);
 	return 0;
 }
 
@@ -378,20 +452,25 @@ static uint32_t find_row(const uint32_t *rows, uint32_t first, uint32_t count, u
 	return first + a - 1;
 }
 
-uint32_t table_lookup(const uint32_t *words, uint64_t n, uint64_t vaddr, const uint32_t **special)
+/* The rule, or the pattern, for vaddr. */
+static uint32_t look_up(const uint32_t *words, uint64_t vaddr)
 {
 	uint64_t lo = words[DWARF_LO] | (uint64_t)words[DWARF_LO_HIGH] << 32;
-	uint64_t block = (vaddr - lo) / BLOCK;
-	uint32_t entry, row, rule;
+	uint64_t block = (vaddr - lo) >> (DWARF_BLOCK_SHIFT + words[DWARF_SHIFT]);
+	uint32_t entry, row;
 
-	*special = NULL;
 	if (vaddr < lo || block >= words[DWARF_BLOCKS])
 		return DWARF_RULE_NONE;
 	entry = words[words[DWARF_INDEX_AT] + block];
 	row = find_row(words + words[DWARF_ROWS_AT], entry >> 8, entry & 0xff, vaddr & 0xffff);
-	if (row >= words[DWARF_ROWS])
-		return DWARF_RULE_NONE;
-	rule = words[words[DWARF_ROWS_AT] + row] >> 16;
+	return row < words[DWARF_ROWS] ? words[words[DWARF_ROWS_AT] + row] >> 16 : DWARF_RULE_NONE;
+}
+
+uint32_t table_lookup(const uint32_t *words, uint64_t n, uint64_t vaddr, const uint32_t **special)
+{
+	uint32_t rule = look_up(words, vaddr);
+
+	*special = NULL;
 	if (rule >= DWARF_RULE_SPECIAL(0)) {
 		uint64_t at = words[DWARF_SPECIALS_AT] + (uint64_t)(rule & 0x3fff) * 4;
 
@@ -400,4 +479,16 @@ uint32_t table_lookup(const uint32_t *words, uint64_t n, uint64_t vaddr, const u
 		*special = words + at;
 	}
 	return rule;
+}
+
+const uint32_t *table_saves(const uint32_t *words, uint64_t n, uint64_t vaddr)
+{
+	const uint32_t *saves = words + words[DWARF_SAVES_AT];
+	uint32_t pattern = saves == words ? 0 : look_up(saves, vaddr);
+	uint64_t at;
+
+	if (!pattern)
+		return NULL;
+	at = saves[DWARF_SPECIALS_AT] + (uint64_t)(pattern - 1) * DWARF_PATTERN_WORDS;
+	return words[DWARF_SAVES_AT] + at + DWARF_PATTERN_WORDS <= n ? saves + at : NULL;
 }

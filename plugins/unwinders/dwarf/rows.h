@@ -21,7 +21,7 @@
 #define TABLE_MAX_SPAN (1ull << 30) /* bytes of text, from the first row to the last */
 #define TABLE_MAX_TEXTS 64
 
-/* vaddr << 16 | rule. {0} is an empty list. */
+/* vaddr << 16 | rule, or for saves the pattern. {0} is an empty list. */
 struct rows {
 	uint64_t *p; /* owned */
 	size_t n, cap;
@@ -42,7 +42,9 @@ struct functions {
 	size_t n, cap;
 };
 
-/* Distinct specials. Beyond DWARF_MAX_SPECIALS every new special becomes special 0: EXPRESSION. */
+/* Distinct specials, or patterns of saves with 0 in the words behind them. Beyond
+ * DWARF_MAX_SPECIALS every new special becomes special 0: EXPRESSION, and every new pattern
+ * UNKNOWN. */
 struct table_specials {
 	uint32_t (*p)[DWARF_SPECIAL_WORDS]; /* owned */
 	uint32_t *slots;                    /* owned, 2 * cap of them; index + 1, 0 free */
@@ -51,7 +53,7 @@ struct table_specials {
 
 /* The table of one file while it is built. */
 struct table_build {
-	struct table_specials specials;
+	struct table_specials specials, patterns;
 	struct {
 		uint64_t lo, hi;
 	} text[TABLE_MAX_TEXTS]; /* executable segments */
@@ -68,6 +70,8 @@ void table_build_fini(struct table_build *);
 int table_in_text(const struct table_build *, uint64_t lo, uint64_t hi);
 /* The rule of a special: kind | reg << 8 | flags << 16, cfa, fp, ra or add (table.h). */
 uint32_t table_special(struct table_build *, uint32_t head, int32_t cfa, int32_t fp, int32_t ra);
+/* The number of a pattern (table.h). */
+uint32_t table_pattern(struct table_build *, const uint32_t words[DWARF_PATTERN_WORDS]);
 #define DWARF_RULE_EXPRESSION DWARF_RULE_SPECIAL(0)
 #define DWARF_RULE_END DWARF_RULE_SPECIAL(1)
 
@@ -94,11 +98,26 @@ int rows_arrange(const struct rows *, struct functions *, struct rows *ret);
 int rows_overlay(const struct rows *over, const struct rows *under, struct rows *ret);
 /* Sets one rule for [lo, hi). */
 int rows_force(struct rows *, uint64_t lo, uint64_t hi, uint32_t rule);
-/* The table of table.h, owned by the caller (free). -E2BIG: beyond TABLE_MAX_ROWS or
- * TABLE_MAX_SPAN. */
-int table_pack(const struct table_build *, const struct rows *, uint32_t machine, uint32_t **words,
+
+/* What a source says of the text, or all sources together. */
+struct sheet {
+	struct rows rules;
+	struct rows saves; /* has gaps where rules has gaps */
+};
+
+void sheet_fini(struct sheet *);
+/* Fills the gaps of `all` with `more`, and frees that. */
+int sheet_add(struct sheet *all, struct sheet *more);
+/* The same; nothing is known of where this code saves registers. */
+int sheet_add_rules(struct sheet *all, struct rows *rules);
+
+/* The table of table.h, of a sheet that this makes compact. It is owned by the caller (free).
+ * -E2BIG: beyond TABLE_MAX_ROWS or TABLE_MAX_SPAN. */
+int table_pack(const struct table_build *, struct sheet *, uint32_t machine, uint32_t **words,
 	       uint64_t *n);
 
 /* The rule for vaddr, as the step finds it. *special: the four words of a special, else NULL. */
 uint32_t table_lookup(const uint32_t *words, uint64_t n, uint64_t vaddr, const uint32_t **special);
+/* The words of the pattern for vaddr; NULL: there is none. */
+const uint32_t *table_saves(const uint32_t *words, uint64_t n, uint64_t vaddr);
 #endif

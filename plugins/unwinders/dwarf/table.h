@@ -13,13 +13,21 @@
  * specials: DWARF_SPECIAL_WORDS words each.
  *
  * 4 bytes a row, about 5 with the index. lo is a multiple of 64 KiB.
+ *
+ * saves: where functions save callee-saved registers, read only where u->flags has FUSEE_FOLLOW. A
+ *   table of the same form at word DWARF_SAVES_AT, all positions from there. Its blocks have
+ *   256 << DWARF_SAVES_SHIFT bytes, its rows have no gaps (where there is no rule, they mean
+ * nothing) and a pattern's number from 1 in place of a rule, and patterns stand in place of
+ * specials. patterns: DWARF_PATTERN_WORDS words each. A byte for each of rbx, r12, r13, r14, r15,
+ * then the bits DWARF_BY_FP. Byte: 0: the register has the caller's value; 1: not known; k + 1:
+ * saved at CFA - 8 * k, or if the bit is set at fp - 8 * k.
  */
 #ifndef DWARF_TABLE_H
 #define DWARF_TABLE_H
 
 #define DWARF_TABLE_MAGIC 0x31747764u /* "dwt1" */
 /* Raise it also when other rows are made for the same file: tables are kept on disk. */
-#define DWARF_TABLE_VERSION 6
+#define DWARF_TABLE_VERSION 7
 
 enum dwarf_header {
 	DWARF_MAGIC,
@@ -29,9 +37,11 @@ enum dwarf_header {
 	DWARF_INDEX_AT,
 	DWARF_ROWS_AT,
 	DWARF_ROWS,
+	DWARF_SHIFT, /* the blocks' size is 256 << this */
 	DWARF_SPECIALS_AT,
 	DWARF_SPECIALS,
-	DWARF_MACHINE, /* e_machine */
+	DWARF_MACHINE,  /* e_machine */
+	DWARF_SAVES_AT, /* 0: there are none */
 	DWARF_HEADER_WORDS = 16,
 };
 
@@ -93,4 +103,12 @@ enum dwarf_special_flags {
  * u->regs[] where valid_regs says so.
  */
 #define DWARF_SPECIAL_WORDS 4
+
+#define DWARF_BLOCK_SHIFT 8
+#define DWARF_SAVES_SHIFT 2
+#define DWARF_PATTERN_WORDS 2
+#define DWARF_SAVED_REGS 5
+#define DWARF_MAX_SAVED_SLOT 254u
+#define DWARF_BY_FP(i) (1u << (8 + (i))) /* of word 1 */
+#define DWARF_PATTERN_UNKNOWN 1u         /* of each register; 0 is no pattern: a gap */
 #endif

@@ -8,7 +8,8 @@
 #define TEXT 0x1000u
 
 static struct table_build build;
-static struct rows rows, known;
+static struct rows known;
+static struct sheet sheet;
 static uint32_t *words;
 static uint64_t n_words;
 static struct code_entries sure, maybe;
@@ -17,14 +18,14 @@ static void follow(const uint8_t *code, size_t n)
 {
 	struct code c = {code, n, TEXT, &known};
 
-	rows_fini(&rows);
+	sheet_fini(&sheet);
 	table_build_fini(&build);
 	free(words);
 	words = NULL;
 	CHECK_INT(table_build_init(&build), 0);
-	CHECK_INT(code_read(&build, &c, &sure, &maybe, &rows), 0);
-	if (rows.n)
-		CHECK_INT(table_pack(&build, &rows, X86_64_MACHINE, &words, &n_words), 0);
+	CHECK_INT(code_read(&build, &c, &sure, &maybe, &sheet.rules), 0);
+	if (sheet.rules.n)
+		CHECK_INT(table_pack(&build, &sheet, X86_64_MACHINE, &words, &n_words), 0);
 	code_entries_fini(&sure);
 	code_entries_fini(&maybe);
 }

@@ -92,14 +92,14 @@ static void start(void)
 /* ---- what comes out ---- */
 
 static struct table_build build;
-static struct rows rows;
+static struct sheet sheet;
 static uint32_t *words;
 static uint64_t n_words;
 static const uint32_t *special;
 
 static void fresh(void)
 {
-	rows_fini(&rows);
+	sheet_fini(&sheet);
 	table_build_fini(&build);
 	free(words);
 	words = NULL;
@@ -118,10 +118,10 @@ static int read_section(size_t n)
 
 	fresh();
 	memcpy(copy, out, n);
-	err = cfi_read(&build, &s, &rows);
+	err = cfi_read(&build, &s, &sheet);
 	free(copy);
-	if (rows.n)
-		CHECK_INT(table_pack(&build, &rows, X86_64_MACHINE, &words, &n_words), 0);
+	if (sheet.rules.n)
+		CHECK_INT(table_pack(&build, &sheet, X86_64_MACHINE, &words, &n_words), 0);
 	return err;
 }
 
@@ -388,13 +388,13 @@ TEST(pointer_encodings)
 	fde(cie("zR", 0x9b), F, 64);
 	end();
 	CHECK_INT(read_section(len), 0);
-	CHECK_INT(rows.n, 0);
+	CHECK_INT(sheet.rules.n, 0);
 	CHECK_INT(build.damaged, 1);
 	start();
 	fde(cie("zR", 0x2b), F, 64);
 	end();
 	CHECK_INT(read_section(len), 0);
-	CHECK_INT(rows.n, 0);
+	CHECK_INT(sheet.rules.n, 0);
 }
 
 TEST(augmentations)
@@ -420,7 +420,7 @@ TEST(augmentations)
 	fde(cie("zRQ", 0x1b), F, 64);
 	end();
 	CHECK_INT(read_section(len), 0);
-	CHECK_INT(rows.n, 0);
+	CHECK_INT(sheet.rules.n, 0);
 	CHECK_INT(build.damaged, 1);
 }
 
@@ -601,20 +601,24 @@ TEST(lookups_find_what_walks_find)
 		fresh();
 		for (int i = 0; i < 500; i++) {
 			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-			CHECK_INT(rows_add(&rows, at, i % 7 ? DWARF_RULE_SP(i % 100 + 1, 0) : 0),
+			CHECK_INT(rows_add(&sheet.rules, at,
+					   i % 7 ? DWARF_RULE_SP(i % 100 + 1, 0) : 0),
 				  0);
 			at += 1 + (seed >> 33) % step;
 		}
-		CHECK_INT(table_pack(&build, &rows, X86_64_MACHINE, &words, &n_words), 0);
-		for (size_t i = 0; i < rows.n; i++) {
-			uint64_t pc = ROW_VADDR(rows.p[i]);
+		CHECK_INT(table_pack(&build, &sheet, X86_64_MACHINE, &words, &n_words), 0);
+		for (size_t i = 0; i < sheet.rules.n; i++) {
+			uint64_t pc = ROW_VADDR(sheet.rules.p[i]);
 
-			CHECK_INT(rule(pc), ROW_RULE(rows.p[i]));
-			CHECK_INT(rule(pc - 1),
-				  i ? ROW_RULE(rows.p[i - (ROW_VADDR(rows.p[i - 1]) < pc)])
-				    : DWARF_RULE_NONE);
-			if (i + 1 < rows.n)
-				CHECK_INT(rule(ROW_VADDR(rows.p[i + 1]) - 1), ROW_RULE(rows.p[i]));
+			CHECK_INT(rule(pc), ROW_RULE(sheet.rules.p[i]));
+			CHECK_INT(
+				rule(pc - 1),
+				i ? ROW_RULE(sheet.rules
+						     .p[i - (ROW_VADDR(sheet.rules.p[i - 1]) < pc)])
+				  : DWARF_RULE_NONE);
+			if (i + 1 < sheet.rules.n)
+				CHECK_INT(rule(ROW_VADDR(sheet.rules.p[i + 1]) - 1),
+					  ROW_RULE(sheet.rules.p[i]));
 		}
 		CHECK_INT(rule(0), DWARF_RULE_NONE);
 		CHECK_INT(rule(UINT64_MAX), DWARF_RULE_NONE);
@@ -624,10 +628,10 @@ TEST(lookups_find_what_walks_find)
 TEST(tables_that_would_be_too_big)
 {
 	fresh();
-	CHECK_INT(table_pack(&build, &rows, X86_64_MACHINE, &words, &n_words), -ENOENT);
-	CHECK_INT(rows_add(&rows, TEXT, DWARF_RULE_SP(1, 0)), 0);
-	CHECK_INT(rows_add(&rows, TEXT + TABLE_MAX_SPAN, DWARF_RULE_NONE), 0);
-	CHECK_INT(table_pack(&build, &rows, X86_64_MACHINE, &words, &n_words), -E2BIG);
+	CHECK_INT(table_pack(&build, &sheet, X86_64_MACHINE, &words, &n_words), -ENOENT);
+	CHECK_INT(rows_add(&sheet.rules, TEXT, DWARF_RULE_SP(1, 0)), 0);
+	CHECK_INT(rows_add(&sheet.rules, TEXT + TABLE_MAX_SPAN, DWARF_RULE_NONE), 0);
+	CHECK_INT(table_pack(&build, &sheet, X86_64_MACHINE, &words, &n_words), -E2BIG);
 	CHECK(!words);
 }
 
@@ -649,11 +653,11 @@ TEST(sources_over_each_other)
 	CHECK_INT(rows_add(&over, 110, DWARF_RULE_NONE), 0);
 	CHECK_INT(rows_add(&over, 120, 2), 0);
 	CHECK_INT(rows_add(&over, 130, DWARF_RULE_NONE), 0);
-	CHECK_INT(rows_add(&rows, 90, 3), 0);
-	CHECK_INT(rows_add(&rows, 115, 4), 0);
-	CHECK_INT(rows_add(&rows, 125, 2), 0);
-	CHECK_INT(rows_add(&rows, 140, DWARF_RULE_NONE), 0);
-	CHECK_INT(rows_overlay(&over, &rows, &ret), 0);
+	CHECK_INT(rows_add(&sheet.rules, 90, 3), 0);
+	CHECK_INT(rows_add(&sheet.rules, 115, 4), 0);
+	CHECK_INT(rows_add(&sheet.rules, 125, 2), 0);
+	CHECK_INT(rows_add(&sheet.rules, 140, DWARF_RULE_NONE), 0);
+	CHECK_INT(rows_overlay(&over, &sheet.rules, &ret), 0);
 	{
 		const uint64_t want[] = {ROW(90, 3),  ROW(100, 1), ROW(110, 3),
 					 ROW(115, 4), ROW(120, 2), ROW(140, 0)};
@@ -750,11 +754,11 @@ static int read_go(size_t n, const uint8_t *code, size_t code_len)
 		go.code = code;
 		go.code_len = code_len;
 		go.code_vaddr = TEXT;
-		err = go_read(&build, &go, &rows);
+		err = go_read(&build, &go, &sheet.rules);
 	}
 	free(copy);
-	if (!err && rows.n)
-		CHECK_INT(table_pack(&build, &rows, X86_64_MACHINE, &words, &n_words), 0);
+	if (!err && sheet.rules.n)
+		CHECK_INT(table_pack(&build, &sheet, X86_64_MACHINE, &words, &n_words), 0);
 	return err;
 }
 

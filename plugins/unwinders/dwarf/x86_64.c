@@ -6,7 +6,7 @@
 
 #include "cursor.h"
 
-enum { RBP = 6, RSP = 7, RIP = 16, MAX_REG = 16 };
+enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, R15 = 15, RIP = 16, MAX_REG = 16 };
 enum { OP_DEREF = 0x06, OP_CONST1U = 0x08, OP_PLUS = 0x22, OP_PLUS_UCONST = 0x23 };
 enum { OP_LIT0 = 0x30, OP_BREG0 = 0x70 };
 
@@ -19,15 +19,19 @@ struct cfi_place *x86_64_place(struct cfi_frame *f, uint64_t reg)
 		return &f->sp;
 	case RIP:
 		return &f->ra;
+	case RBX:
+		return &f->saved[0];
 	default:
-		return NULL;
+		return reg >= R12 && reg <= R15 ? &f->saved[1 + reg - R12] : NULL;
 	}
 }
 
 void x86_64_start(struct cfi_frame *f)
 {
 	memset(f, 0, sizeof(*f));
-	f->fp.kind = CFI_SAME;
+	f->fp.kind = CFI_SAME; /* as psABI has it, which descriptions rely on */
+	for (int i = 0; i < DWARF_SAVED_REGS; i++)
+		f->saved[i].kind = CFI_SAME;
 	f->ra.kind = CFI_UNSPECIFIED;
 }
 
@@ -257,4 +261,44 @@ uint32_t x86_64_rule(struct table_build *build, const struct cfi_frame *f)
 	if (f->cfa.reg == RBP && off / 8 <= DWARF_FP_MAX_OFFSET)
 		return DWARF_RULE_FP(off / 8, slot);
 	return special_rule(build, f);
+}
+
+/* ---- callee-saved registers ---- */
+
+/* The byte of a pattern. *by_fp: 1: the place is relative to fp. */
+static uint32_t saved_at(const struct cfi_frame *f, int i, int *by_fp)
+{
+	const struct cfi_place *place = &f->saved[i];
+	uint64_t reg = i ? (uint64_t)(R12 + i - 1) : RBX;
+	struct deref d;
+	int64_t off;
+
+	*by_fp = 0;
+	if (place->kind == CFI_SAME || place->kind == CFI_UNSPECIFIED ||
+	    (place->kind == CFI_REGISTER && place->reg == reg))
+		return 0;
+	if (!from_cfa(f, place, &off)) {
+		if (place->kind != CFI_AT_EXPR || !read_expression(place, &d) || d.deref ||
+		    d.reg != RBP || !small(d.off))
+			return 1;
+		*by_fp = 1;
+		off = d.off;
+	}
+	if (off >= 0 || off % 8 || -off / 8 > DWARF_MAX_SAVED_SLOT)
+		return 1;
+	return 1 + (uint32_t)(-off / 8);
+}
+
+uint32_t x86_64_saves(struct table_build *build, const struct cfi_frame *f)
+{
+	uint32_t words[DWARF_PATTERN_WORDS] = {0};
+
+	for (int i = 0; i < DWARF_SAVED_REGS; i++) {
+		int by_fp;
+		uint32_t byte = saved_at(f, i, &by_fp);
+
+		words[i / 4] |= byte << 8 * (i % 4);
+		words[1] |= by_fp ? DWARF_BY_FP(i) : 0;
+	}
+	return table_pattern(build, words);
 }

@@ -33,7 +33,8 @@ struct cfi_place {
 /* The registers that the table knows, at one address. */
 struct cfi_frame {
 	struct cfi_place cfa, fp, sp, ra;
-	uint8_t signal; /* augmentation S: a signal frame */
+	struct cfi_place saved[DWARF_SAVED_REGS]; /* rbx, r12, r13, r14, r15 */
+	uint8_t signal;                           /* augmentation S: a signal frame */
 };
 
 /* What holds before the first instruction of a CIE. */
@@ -49,4 +50,6 @@ struct cfi_place *x86_64_place(struct cfi_frame *, uint64_t reg);
 void x86_64_popped(struct cfi_frame *, int64_t *saved);
 /* The 16 bits of table.h for a frame. Specials are added to the table as needed. */
 uint32_t x86_64_rule(struct table_build *, const struct cfi_frame *);
+/* The number of the pattern of table.h for the frame's callee-saved registers. */
+uint32_t x86_64_saves(struct table_build *, const struct cfi_frame *);
 #endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What sources say of the text, combined. */
+#include "rows.h"
+
+void sheet_fini(struct sheet *s)
+{
+	rows_fini(&s->rules);
+	rows_fini(&s->saves);
+}
+
+/* Fills the gaps of `all` with `more`. */
+static int fill(struct rows *all, const struct rows *more)
+{
+	struct rows both = {0};
+	int err = more->n ? rows_overlay(all, more, &both) : 0;
+
+	if (err || !more->n) {
+		rows_fini(&both);
+		return err;
+	}
+	rows_fini(all);
+	*all = both;
+	return 0;
+}
+
+int sheet_add(struct sheet *all, struct sheet *more)
+{
+	int err = fill(&all->rules, &more->rules);
+
+	if (!err)
+		err = fill(&all->saves, &more->saves);
+	sheet_fini(more);
+	return err;
+}
+
+int sheet_add_rules(struct sheet *all, struct rows *rules)
+{
+	struct sheet more = {.rules = *rules};
+	uint32_t last = DWARF_RULE_NONE;
+	int err = 0;
+
+	*rules = (struct rows){0};
+	for (size_t i = 0; !err && i < more.rules.n; i++) {
+		uint32_t pattern = ROW_RULE(more.rules.p[i]) == DWARF_RULE_NONE
+					   ? 0
+					   : DWARF_PATTERN_UNKNOWN;
+
+		if (!i || pattern != last)
+			err = rows_add(&more.saves, ROW_VADDR(more.rules.p[i]), pattern);
+		last = pattern;
+	}
+	if (!err)
+		return sheet_add(all, &more);
+	sheet_fini(&more);
+	return err;
+}
