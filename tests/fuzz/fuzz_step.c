@@ -26,6 +26,7 @@ enum how {
 	EXACT = 4,     /* begin at an interrupted instruction */
 	FP_LOST = 8,   /* begin without a frame pointer */
 	IN_STACK = 16, /* begin where the code's bytes can be read */
+	FOLLOW = 32,   /* callee-saved registers are followed */
 };
 
 struct input {
@@ -130,7 +131,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	n.u.pc = in.how & IN_STACK ? STACK + in.pc % stack_len : CODE + in.pc;
 	n.u.sp = STACK;
 	n.u.fp = STACK + in.fp % (stack_len + 16);
-	n.u.flags = (in.how & EXACT ? FUSEE_PC_EXACT : 0) | (in.how & FP_LOST ? FUSEE_FP_LOST : 0);
+	n.u.flags = (in.how & EXACT ? FUSEE_PC_EXACT : 0) | (in.how & FP_LOST ? FUSEE_FP_LOST : 0) |
+		    (in.how & FOLLOW ? FUSEE_FOLLOW : 0);
 	n.u.valid_regs = in.valid_regs;
 	memcpy(n.u.regs, in.regs, sizeof(in.regs));
 	/* A register or two of noise lead nowhere: let half of them lead to the stack. */

@@ -507,7 +507,8 @@ static void noise_walks(int walks)
 			.sp = (__u64)(uintptr_t)stack + noise() % NOISE_STACK / 16 * 8,
 			.fp = noise_word(stack),
 			.valid_regs = noise() & 0xff3f,
-			.flags = noise() & (FUSEE_PC_EXACT | FUSEE_FIRST | FUSEE_FP_LOST),
+			.flags = noise() &
+				 (FUSEE_PC_EXACT | FUSEE_FIRST | FUSEE_FP_LOST | FUSEE_FOLLOW),
 			.nmappings = 1,
 			.mappings = {{.hi = ~0ull,
 				      .slab = at,

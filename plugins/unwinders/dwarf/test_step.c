@@ -361,6 +361,104 @@ TEST(a_stack_that_leads_down_or_nowhere_ends)
 
 /* Tables of noise: any answer but a crash, a read outside, or a stop with no reason that was not an
  * END. */
+/* At LO CFA = sp + 64. rbx is saved at CFA - 16, r12 at fp - 8, r13 is not known, r14 is the
+ * caller's, r15 is saved at CFA - 48. */
+static void make_saves(struct world *w)
+{
+	static const struct row rows[] = {{LO, DWARF_RULE_SP(8, 0)}};
+	enum { SAVES = 128, ROWS = DWARF_HEADER_WORDS + 1, PATTERNS = ROWS + 1 };
+	__u32 *t = w->table + SAVES;
+
+	make_table(w, rows, 1, end_special, 1);
+	w->table[DWARF_SAVES_AT] = SAVES;
+	t[DWARF_MAGIC] = DWARF_TABLE_MAGIC;
+	t[DWARF_LO] = LO;
+	t[DWARF_BLOCKS] = 1;
+	t[DWARF_INDEX_AT] = DWARF_HEADER_WORDS;
+	t[DWARF_ROWS_AT] = ROWS;
+	t[DWARF_ROWS] = 1;
+	t[DWARF_SHIFT] = DWARF_SAVES_SHIFT;
+	t[DWARF_SPECIALS_AT] = PATTERNS;
+	t[DWARF_SPECIALS] = 2;
+	t[DWARF_HEADER_WORDS] = 0 << 8 | 1;
+	t[ROWS] = 2u << 16;
+	t[PATTERNS + 2] = 3 | 2 << 8 | 1 << 16;
+	t[PATTERNS + 3] = 7 | DWARF_BY_FP(1);
+	for (int i = 0; i < WORDS; i++)
+		w->stack[i] = 1000 + (__u64)i;
+}
+
+static struct fusee_native follow(struct world *w)
+{
+	struct fusee_native n = start(w, LO + 4, STACK + 80, STACK + 112);
+
+	for (int i = 0; i < 16; i++)
+		n.u.regs[i] = (__u64)i;
+	n.u.flags |= FUSEE_FOLLOW;
+	w->reads = 0;
+	return n;
+}
+
+TEST(saved_registers)
+{
+	const __u64 rbx = 1ull << 3, r12 = 1ull << 12, r14 = 1ull << 14, r15 = 1ull << 15;
+	static struct world w;
+	struct fusee_native n;
+	__u64 value;
+
+	make_saves(&w);
+	w.fail = 0;
+	n = follow(&w);
+	CHECK_INT(fusee_step_dwarf(&n.u), FUSEE_NEXT);
+	CHECK_INT(n.u.sp, STACK + 144);
+	CHECK_INT(n.u.valid_regs, rbx | r12 | r14 | r15);
+	CHECK(n.u.regs[3] == 1016 && n.u.regs[12] == 1013 && n.u.regs[14] == 14);
+	CHECK(n.u.regs[15] == 1012);
+	CHECK(!fusee_register(&n.u, 3, &value) && value == 1016);
+	CHECK(fusee_register(&n.u, 13, &value) && fusee_register(&n.u, 0, &value));
+	/* each read failed in turn, behind that of the return address: not known, never stale */
+	for (int i = 0; i < 3; i++) {
+		w.fail = 2 + i;
+		n = follow(&w);
+		CHECK_INT(fusee_step_dwarf(&n.u), FUSEE_NEXT);
+		CHECK_INT(n.u.valid_regs, (rbx | r12 | r14 | r15) & ~(i == 0   ? rbx
+								      : i == 1 ? r12
+									       : r15));
+	}
+	w.fail = 0;
+	/* fp leads out of the frame: it was popped, and so was r12 */
+	n = follow(&w);
+	n.u.fp = STACK + 400;
+	CHECK_INT(fusee_step_dwarf(&n.u), FUSEE_NEXT);
+	CHECK(n.u.valid_regs & r12 && n.u.regs[12] == 12);
+	n = follow(&w);
+	n.u.flags |= FUSEE_FP_LOST;
+	CHECK_INT(fusee_step_dwarf(&n.u), FUSEE_NEXT);
+	CHECK_INT(n.u.valid_regs, rbx | r14 | r15);
+	/* without saves nothing is known, nor where nobody asks */
+	n = follow(&w);
+	n.u.flags &= ~(__u32)FUSEE_FOLLOW;
+	CHECK_INT(fusee_step_dwarf(&n.u), FUSEE_NEXT);
+	CHECK_INT(n.u.valid_regs, 0);
+	w.table[DWARF_SAVES_AT] = 0;
+	n = follow(&w);
+	CHECK_INT(fusee_step_dwarf(&n.u), FUSEE_NEXT);
+	CHECK_INT(n.u.valid_regs, 0);
+}
+
+TEST(cfa_only)
+{
+	static struct world w;
+	struct fusee_native n;
+
+	make_saves(&w);
+	n = follow(&w);
+	n.u.flags |= FUSEE_CFA_ONLY;
+	CHECK_INT(fusee_step_dwarf(&n.u), FUSEE_STOP);
+	CHECK(n.u.cfa == STACK + 144 && n.u.sp == STACK + 80 && n.u.pc == LO + 4);
+	CHECK(n.u.valid_regs >> 13 & 1 && n.u.regs[3] == 3 && n.u.flags & FUSEE_PC_EXACT);
+}
+
 TEST(lying_tables)
 {
 	static struct world w;
@@ -380,6 +478,7 @@ TEST(lying_tables)
 		n = start(&w, LO + (__u64)(rand() % 4096), STACK + 8 * (__u64)(rand() % 300),
 			  STACK + 8 * (__u64)(rand() % 300));
 		n.u.slab_words = (__u64)rand() % 257;
+		n.u.flags |= rand() % 2 ? FUSEE_FOLLOW : 0;
 		r = fusee_step_dwarf(&n.u);
 		next += r == FUSEE_NEXT;
 		stop += r == FUSEE_STOP;
