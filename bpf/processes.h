@@ -84,7 +84,8 @@ FUSEE_FN int is_in_group(__u32 own)
 	struct task_struct *task = bpf_get_current_task(), *parent;
 	__u32 tgid;
 
-	if (!kernel_has_field(task->cgroups))
+	/* Programs of perf events may ask for the group since 5.15, as for task_pt_regs. */
+	if (!kernel_has_field(task->cgroups) || !kernel_has(task_pt_regs))
 		return 0;
 	if (kernel_read(&parent, &task->real_parent) || kernel_read(&tgid, &parent->tgid) ||
 	    tgid == own || (__u32)(bpf_get_current_pid_tgid() >> 32) == own)
