@@ -227,6 +227,7 @@ static void *thread(void *arg)
 	uint32_t place;
 	bool last;
 
+	pthread_setname_np(pthread_self(), "fusee-maps");
 	pthread_mutex_lock(&r->lock);
 	while (!r->ending) {
 		a = r->bytes < MAPS_READER_UNREAD_BYTES ? take_request(r, &place) : NULL;
