@@ -14,6 +14,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "net/notify.h"
+#include "process/cgroup.h"
+#include "process/cgroup_namespace.h"
 
 #define FINISH_NS 3000000000u /* the time for unwinding and symbols of the last samples */
 #define ENDING_NS 20000000u
@@ -198,7 +200,10 @@ static bool is_namespace(const char *path, uint32_t first)
 static void warn_container(void)
 {
 	bool pids = is_namespace("/proc/self/ns/pid", FIRST_PID_NS);
-	bool cgroups = is_namespace("/proc/self/ns/cgroup", FIRST_CGROUP_NS);
+	char base[CGROUP_MAX];
+	size_t rank;
+	bool cgroups = is_namespace("/proc/self/ns/cgroup", FIRST_CGROUP_NS) &&
+		       cgroup_namespace_find("", getpid(), base, &rank);
 
 	if (pids)
 		log_warning("this is a container's pid namespace: processes outside of it are not "
@@ -206,7 +211,7 @@ static void warn_container(void)
 	if (cgroups)
 		log_warning("this is a container's cgroup namespace: control groups have paths as "
 			    "seen from it, and those of other containers have no ids "
-			    "(--cgroupns=host)");
+			    "(--cgroupns=host, or the host's /sys/fs/cgroup mounted in it)");
 }
 
 #define FILES 512 /* descriptors that an agent with some sinks has on a small machine */

@@ -62,7 +62,7 @@ uint64_t memory_available(void)
 	uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE), limit;
 	char cgroup[CGROUP_MAX];
 
-	if (cgroup_of("", getpid(), cgroup))
+	if (cgroup_of("", getpid(), cgroup, NULL))
 		return all;
 	limit = memory_limit_of("/sys/fs/cgroup", cgroup);
 	return limit < all ? limit : all;

@@ -176,7 +176,7 @@ static int check_process(void *arg, pid_t pid)
 	char path[CGROUP_MAX], dir[CGROUP_MAX], found[256] = "", part[256];
 	size_t end = 0; /* of the container's own part of the path */
 
-	if (cgroup_of("", pid, path))
+	if (cgroup_of("", pid, path, NULL))
 		return 0;
 	for (const char *p = path; *p;) { /* the innermost counts */
 		size_t len = strcspn(p, "/");

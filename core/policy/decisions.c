@@ -12,6 +12,7 @@
 
 #include "base/assert.h"
 #include "process/cgroup.h"
+#include "process/cgroup_namespace.h"
 #include "process/procfs.h"
 
 /* Samples of a process arrive up to a second after its end: its decision and its events are kept so
@@ -43,6 +44,8 @@ struct decisions {
 	uint64_t generation; /* of the targets when all processes were decided */
 	bool missed;         /* a process may be unknown, or have no decision */
 	uint32_t round;      /* calls of decisions_tidy() */
+	char *base;          /* of cgroup_namespace_find(), and the hierarchy's rank; owned */
+	size_t base_rank;
 };
 
 /* ---- one process ---- */
@@ -170,8 +173,11 @@ static int read_cgroup(const struct decisions *s, struct tracked *t, bool *chang
 {
 	char path[CGROUP_MAX];
 	uint64_t moves = count_moves(s);
-	int r = cgroup_of("", t->pid, path);
+	size_t rank;
+	int r = cgroup_of("", t->pid, path, &rank);
 
+	if (!r && (rank == s->base_rank || rank == CGROUP_NO_RANK))
+		cgroup_namespace_resolve(s->base, path);
 	if (!r && !strcmp(path, "/") && procfs_is_exiting(t->pid))
 		r = -ESRCH;
 	t->moves = r ? 0 : moves;
@@ -481,10 +487,20 @@ void decisions_sweep(struct decisions *s, bool (*used)(void *arg, uint32_t set),
 
 int decisions_new(struct decisions **ret, const struct decisions_options *o)
 {
+	char base[CGROUP_MAX];
+	size_t rank = CGROUP_NO_RANK;
+	int r = cgroup_namespace_find("", getpid(), base, &rank);
+
 	*ret = calloc(1, sizeof(**ret));
-	if (!*ret)
+	if (*ret && r != -ENOMEM)
+		(*ret)->base = strdup(base);
+	if (!*ret || !(*ret)->base) {
+		free(*ret);
+		*ret = NULL;
 		return -ENOMEM;
+	}
 	(*ret)->o = *o;
+	(*ret)->base_rank = rank;
 	(*ret)->cache = (struct decision_cache){.targets = o->targets,
 						.decide = o->decide,
 						.arg = o->arg,
@@ -507,5 +523,6 @@ void decisions_free(struct decisions *s)
 	hashmap_each(&s->processes, free_tracked, NULL);
 	hashmap_fini(&s->processes);
 	decision_cache_fini(&s->cache);
+	free(s->base);
 	free(s);
 }

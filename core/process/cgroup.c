@@ -7,6 +7,7 @@
 #include <fts.h>
 #include <linux/magic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,14 +50,19 @@ static size_t rank_of(const char *controllers, size_t len)
 	return KNOWN;
 }
 
-/* "4:cpu,cpuacct:/a/b" */
-int cgroup_parse(const char *text, char *out)
+size_t cgroup_rank(const char *controllers)
 {
-	size_t best = KNOWN + 1;
+	return rank_of(controllers, strlen(controllers));
+}
+
+/* "4:cpu,cpuacct:/a/b" */
+int cgroup_parse(const char *text, char *out, size_t *rank)
+{
+	size_t best = CGROUP_NO_RANK;
 
 	strcpy(out, "/");
 	while (*text) {
-		size_t line = strcspn(text, "\n"), rank;
+		size_t line = strcspn(text, "\n"), at;
 		const char *end = text + line, *controllers = memchr(text, ':', line), *path;
 
 		path = controllers ? memchr(controllers + 1, ':', (size_t)(end - controllers - 1))
@@ -64,15 +70,17 @@ int cgroup_parse(const char *text, char *out)
 		if (!path || path[1] != '/')
 			return -EBADMSG;
 		path++;
-		rank = rank_of(controllers + 1, (size_t)(path - 1 - (controllers + 1)));
+		at = rank_of(controllers + 1, (size_t)(path - 1 - (controllers + 1)));
 		/* not the root */
-		if (end - path > 1 && end - path < CGROUP_MAX && rank < best) {
+		if (end - path > 1 && end - path < CGROUP_MAX && at < best) {
 			memcpy(out, path, (size_t)(end - path));
 			out[end - path] = '\0';
-			best = rank;
+			best = at;
 		}
 		text = end + (*end == '\n');
 	}
+	if (rank)
+		*rank = best;
 	return 0;
 }
 
@@ -91,7 +99,7 @@ static int read_file(const char *path, struct buf *b)
 
 /* Parses a file of less than 4096 bytes, as nearly all are, without an allocation. -EFBIG: longer.
  */
-static int parse_short(const char *path, char *out)
+static int parse_short(const char *path, char *out, size_t *rank)
 {
 	char text[4096];
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -106,22 +114,22 @@ static int parse_short(const char *path, char *out)
 	if (r)
 		return r;
 	text[n] = '\0';
-	return cgroup_parse(text, out);
+	return cgroup_parse(text, out, rank);
 }
 
-int cgroup_of(const char *root, pid_t pid, char *out)
+int cgroup_of(const char *root, pid_t pid, char *out, size_t *rank)
 {
 	struct buf b = {0};
 	char path[4200];
 	int r;
 
 	snprintf(path, sizeof(path), "%s/proc/%d/cgroup", root, (int)pid);
-	r = parse_short(path, out);
+	r = parse_short(path, out, rank);
 	if (r != -EFBIG)
 		return r;
 	r = read_file(path, &b);
 	if (!r)
-		r = cgroup_parse(b.p, out);
+		r = cgroup_parse(b.p, out, rank);
 	buf_fini(&b);
 	return r;
 }

@@ -130,7 +130,7 @@ static void groups(void)
 {
 	char path[CGROUP_MAX], dir[CGROUP_MAX];
 
-	if (!cgroup_of("", PID, path) &&
+	if (!cgroup_of("", PID, path, NULL) &&
 	    (*path != '/' || strlen(path) >= CGROUP_MAX || strchr(path, '\n')))
 		abort();
 	if (!cgroup_find("/a/b", dir))

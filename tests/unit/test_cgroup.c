@@ -2,11 +2,14 @@
 #include "test.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "process/cgroup.h"
+#include "process/cgroup_namespace.h"
 
 TEST(the_path_that_says_most)
 {
@@ -33,7 +36,7 @@ TEST(the_path_that_says_most)
 	char out[CGROUP_MAX];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		CHECK_INT(cgroup_parse(cases[i].text, out), 0);
+		CHECK_INT(cgroup_parse(cases[i].text, out, NULL), 0);
 		CHECK_STR(out, cases[i].path);
 	}
 }
@@ -42,11 +45,11 @@ TEST(lines_that_lie)
 {
 	char out[CGROUP_MAX], text[3 * CGROUP_MAX] = "0::/";
 
-	CHECK_INT(cgroup_parse("nonsense\n", out), -EBADMSG);
-	CHECK_INT(cgroup_parse("0:\n", out), -EBADMSG);
-	CHECK_INT(cgroup_parse("0::relative\n", out), -EBADMSG);
+	CHECK_INT(cgroup_parse("nonsense\n", out, NULL), -EBADMSG);
+	CHECK_INT(cgroup_parse("0:\n", out, NULL), -EBADMSG);
+	CHECK_INT(cgroup_parse("0::relative\n", out, NULL), -EBADMSG);
 	memset(text + 4, 'x', 2 * CGROUP_MAX);
-	CHECK_INT(cgroup_parse(text, out), 0); /* longer than any that there is */
+	CHECK_INT(cgroup_parse(text, out, NULL), 0); /* longer than any that there is */
 	CHECK_STR(out, "/");
 }
 
@@ -65,8 +68,8 @@ TEST(of_live_processes)
 	uint64_t id = 0;
 	int r;
 
-	CHECK_INT(cgroup_of("", 4194301, out), -ESRCH);
-	CHECK_INT(cgroup_of("", me, out), 0);
+	CHECK_INT(cgroup_of("", 4194301, out, NULL), -ESRCH);
+	CHECK_INT(cgroup_of("", me, out, NULL), 0);
 	CHECK_INT(cgroup_find("/no/such/group", dir), -ENOENT);
 	if (cgroup_find(out, dir))
 		SKIP("no control groups are mounted here");
@@ -76,4 +79,82 @@ TEST(of_live_processes)
 	CHECK(r == -ENOTSUP || (!r && id));
 	CHECK_INT(cgroup_id("/proc", &id), -ENOTSUP);
 	CHECK_INT(cgroup_id("/no/such/folder", &id), -ENOENT);
+}
+
+/* ---- in a container's namespace ---- */
+
+TEST(paths_from_the_machines_root)
+{
+	static const struct {
+		const char *base, *path, *resolved;
+	} cases[] = {
+		{"/pods/pod1/c", "/../../pod2/d", "/pods/pod2/d"},
+		{"/pods/pod1/c", "/../../..", "/"},
+		{"/pods/pod1/c", "/../../../system.slice/a", "/system.slice/a"},
+		{"/pods/pod1/c", "/", "/pods/pod1/c"},
+		{"/pods/pod1/c", "/below", "/pods/pod1/c/below"},
+		{"/pods/pod1/c", "/../..x", "/pods/pod1/..x"},
+		/* above the root of the mount: a node that is a container itself */
+		{"/pods/pod1/c", "/../../../../other", "/../../../../other"},
+		{"", "/../other", "/../other"},
+		{"", "/a", "/a"},
+	};
+	char path[CGROUP_MAX], base[CGROUP_MAX] = "/b";
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		strcpy(path, cases[i].path);
+		cgroup_namespace_resolve(cases[i].base, path);
+		CHECK_STR(path, cases[i].resolved);
+	}
+	memset(path, 'x', sizeof(path));
+	path[0] = '/';
+	path[CGROUP_MAX - 1] = '\0';
+	cgroup_namespace_resolve(base, path); /* no room for two bytes more */
+	CHECK_INT(strlen(path), CGROUP_MAX - 1);
+	CHECK_INT(path[1], 'x');
+}
+
+static void write_text(const char *root, const char *name, const char *text)
+{
+	char path[CGROUP_MAX];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	f = fopen(path, "w");
+	CHECK(f && fputs(text, f) >= 0 && !fclose(f));
+}
+
+/* A tree of the form of /proc and /sys/fs/cgroup: this process is number 7 in host/a/b/c. */
+TEST(where_a_namespace_begins)
+{
+	static const char *const dirs[] = {"proc",     "proc/self",  "host",   "host/a",
+					   "host/a/b", "host/a/b/c", "host/o", "own"};
+	char root[] = "/tmp/fusee-cgroup-XXXXXX", path[CGROUP_MAX], out[CGROUP_MAX], *text;
+	size_t rank = CGROUP_NO_RANK;
+
+	CHECK(mkdtemp(root));
+	CHECK_INT(cgroup_namespace_find(root, 7, out, &rank), -ENOENT);
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", root, dirs[i]);
+		CHECK(!mkdir(path, 0755));
+	}
+	write_text(root, "host/cgroup.procs", "7\n");
+	write_text(root, "host/o/cgroup.procs", "17\n77\n");
+	write_text(root, "host/a/b/c/cgroup.procs", "1\n7\n");
+	CHECK(asprintf(&text,
+		       "30 29 0:26 / %s/own ro - cgroup2 cgroup rw\n"
+		       "31 29 0:26 /../x %s/o ro - cgroup2 cgroup rw\n"
+		       "32 29 0:27 /.. %s/own ro - cgroup cgroup rw,pids\n"
+		       "33 29 0:26 /../.. %s/host ro shared:1 - cgroup2 cgroup rw,nsdelegate\n"
+		       "34 29 0:28 /.. %s/own ro - ext4 /dev/x rw\nnonsense - cgroup2\n",
+		       root, root, root, root, root) > 0);
+	write_text(root, "proc/self/mountinfo", text);
+	CHECK_INT(cgroup_namespace_find(root, 7, out, &rank), 0);
+	CHECK_STR(out, "/a/b");
+	CHECK_INT(rank, cgroup_rank(""));
+	CHECK_INT(cgroup_namespace_find(root, 8, out, &rank), -ENOENT);
+	CHECK_STR(out, "");
+	free(text);
+	snprintf(path, sizeof(path), "rm -r %s", root);
+	CHECK_INT(system(path), 0);
 }

@@ -13,9 +13,15 @@
 static const char *const controllers[] = {"pids", "memory", "cpu", "cpuacct", "devices", "freezer"};
 #define CONTROLLERS (sizeof(controllers) / sizeof(controllers[0]))
 
+/* A mount of a hierarchy, the best until now. */
+struct place {
+	struct tree tree;
+	bool found;
+	bool above; /* it is mounted from above our cgroup namespace */
+};
+
 struct found {
-	struct tree unified, named, other;
-	bool has_unified, has_named;
+	struct place unified, named, other;
 	size_t rank; /* of other; CONTROLLERS: none */
 };
 
@@ -45,27 +51,39 @@ static void unescape(char *out, size_t cap, const char *p)
 	out[to] = '\0';
 }
 
-static void set(struct tree *t, const char *root, const char *point)
+/* "/../..": mounted from above our cgroup namespace, so that it has the groups of other containers
+ * too. Paths count from that mount's root, as the core counts those of processes. */
+static bool is_above(const char *root)
 {
-	unescape(t->point, sizeof(t->point), point);
-	unescape(t->root, sizeof(t->root), strcmp(root, "/") ? root : "");
+	bool above = !strncmp(root, "/..", 3);
+
+	while (!strncmp(root, "/..", 3))
+		root += 3;
+	return above && !*root;
+}
+
+static void set(struct place *p, const char *root, const char *point)
+{
+	bool above = is_above(root);
+
+	if (p->found && (p->above || !above))
+		return;
+	*p = (struct place){.found = true, .above = above};
+	unescape(p->tree.point, sizeof(p->tree.point), point);
+	unescape(p->tree.root, sizeof(p->tree.root), above || !strcmp(root, "/") ? "" : root);
 }
 
 static void note(struct found *f, const char *root, const char *point, bool v2, const char *options)
 {
 	if (v2) {
-		if (!f->has_unified)
-			set(&f->unified, root, point);
-		f->has_unified = true;
+		set(&f->unified, root, point);
 		return;
 	}
-	if (has_word(options, "name=systemd")) {
-		if (!f->has_named)
-			set(&f->named, root, point);
-		f->has_named = true;
-	}
-	for (size_t i = 0; i < f->rank; i++)
+	if (has_word(options, "name=systemd"))
+		set(&f->named, root, point);
+	for (size_t i = 0; i < CONTROLLERS && i <= f->rank; i++)
 		if (has_word(options, controllers[i])) {
+			f->other.found &= i == f->rank;
 			f->rank = i;
 			set(&f->other, root, point);
 		}
@@ -154,12 +172,12 @@ int mounts_find(const char *instead, struct tree trees[MAX_TREES], uint32_t *ret
 		from_folder(&f, instead);
 	else
 		r = from_mountinfo(&f);
-	if (f.has_unified)
-		trees[n++] = f.unified;
-	if (f.has_named)
-		trees[n++] = f.named;
-	if (f.rank < CONTROLLERS)
-		trees[n++] = f.other;
+	if (f.unified.found)
+		trees[n++] = f.unified.tree;
+	if (f.named.found)
+		trees[n++] = f.named.tree;
+	if (f.other.found)
+		trees[n++] = f.other.tree;
 	*ret = n;
 	return r;
 }
