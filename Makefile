@@ -208,7 +208,7 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/share/doc/fusee/examples
 	install -m 644 docs/*.md $(DESTDIR)$(PREFIX)/share/doc/fusee
 	install -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/fusee/copyright
-	install -m 644 scripts/*.lua $(DESTDIR)$(PREFIX)/share/doc/fusee/examples
+	install -m 644 scripts/*.lua packaging/kubernetes/fusee.yaml $(DESTDIR)$(PREFIX)/share/doc/fusee/examples
 	install -d $(DESTDIR)$(PREFIX)/share/doc/fusee/examples/lua54
 	install -m 644 $(addprefix docs/examples/lua54/,Makefile README.md lua54.h lua54.c lua54.bpf.c test_lua54.c) \
 		$(DESTDIR)$(PREFIX)/share/doc/fusee/examples/lua54

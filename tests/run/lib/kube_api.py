@@ -68,6 +68,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(401, status(401, "Unauthorized"))
         if parts.path != "/api/v1/pods":
             return self.answer(404, status(404, "not found"))
+        if not self.api.allows("watch" if "watch" in query else "list", parts.path.split("/")[-1]):
+            return self.answer(403, status(403, "pods is forbidden: no rule of the role allows it"))
         self.faulty = given is not None  # the faults that are planned are for clients with a token
         if self.faulty and self.api.busy > 0:
             self.api.busy -= 1
@@ -141,7 +143,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Api:
-    def __init__(self, folder):
+    def __init__(self, folder, rules=None):
+        """rules: of a ClusterRole, which are kept; None: all is allowed"""
+        self.rules, self.used = rules, set()
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(os.path.join(folder, "server.crt"), os.path.join(folder, "server.key"))
         self.context.load_verify_locations(os.path.join(folder, "ca.crt"))
@@ -157,6 +161,11 @@ class Api:
         self.server.handle_error = lambda *_: None  # handshakes that are refused, connections that are cut
         self.url = "https://127.0.0.1:%d" % self.server.server_port
         threading.Thread(target=self.server.serve_forever, args=(0.1,), daemon=True).start()
+
+    def allows(self, verb, resource):
+        self.used.add((resource, verb))
+        return self.rules is None or any(verb in r["verbs"] and resource in r["resources"] and "" in r["apiGroups"]
+                                         for r in self.rules)
 
     def log(self, path, code):
         self.requests.append((time.monotonic(), path, code))
