@@ -38,16 +38,6 @@ static int empty_root(void)
 	return 0;
 }
 
-static int enter_namespaces(void)
-{
-	const int kinds = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNS;
-
-	/* With CAP_SYS_ADMIN without a user namespace, whose ids would have to be mapped. */
-	if (unshare(kinds) && unshare(kinds | CLONE_NEWUSER))
-		return -errno;
-	return empty_root();
-}
-
 /* ---- the user ---- */
 
 /*
@@ -60,10 +50,8 @@ static int become_user(void)
 
 	if (geteuid())
 		return 0;
-	if (syscall(SYS_setgroups, 0, NULL) || syscall(SYS_setresgid, id, id, id)) {
+	if (syscall(SYS_setgroups, 0, NULL) || syscall(SYS_setresgid, id, id, id))
 		log_debug("no group of its own: %s", strerror(errno));
-		return 0;
-	}
 	if (syscall(SYS_setresuid, id, id, 0)) {
 		log_debug("no user of its own: %s", strerror(errno));
 		return errno == EINVAL || errno == EPERM || errno == EAGAIN ? 0 : -errno;
@@ -71,13 +59,26 @@ static int become_user(void)
 	return 0;
 }
 
+/*
+ * With CAP_SYS_ADMIN the namespaces need no user namespace. Without it they do, and the user is
+ * changed before: a new namespace maps no ids, so that afterwards no other could be had. A worker
+ * whose id could not be changed gets a user namespace as well: root's id has no rights outside it.
+ */
 int isolate_enter(void)
 {
-	int err = enter_namespaces();
+	int kinds = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNS;
+	bool entered = !unshare(kinds);
+	int err = entered ? empty_root() : 0, failed = become_user();
 
+	if (failed)
+		return failed;
+	if (!entered)
+		err = unshare(kinds | CLONE_NEWUSER) ? -errno : empty_root();
+	else if (!geteuid() && unshare(CLONE_NEWUSER))
+		log_debug("no user namespace of its own: %s", strerror(errno));
 	if (err)
 		log_debug("no namespaces of its own: %s", strerror(-err));
-	return become_user();
+	return 0;
 }
 
 /* ---- Landlock ---- */

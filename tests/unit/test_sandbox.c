@@ -3,7 +3,10 @@
  * a real one. */
 #include "worker/sandbox.h"
 #include <dirent.h>
+#include <linux/capability.h>
 #include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "worker_help.h"
 
@@ -137,24 +140,32 @@ static bool in_our_namespace(int pid, const char *kind)
 	return n == m && n > 0 && !memcmp(ours, its, (size_t)n);
 }
 
-/* A user of its own, empty namespaces: where this test has the rights of root for it. */
-static void check_isolation(int pid)
+/* What the kernel says of the worker's user. Whether its id is one of its own. */
+static bool check_user(int pid)
 {
-	static const char *const kinds[] = {"net", "ipc", "uts", "mnt"};
 	unsigned int real, effective, saved, fs;
-	char value[64], path[64];
-	struct dirent *e;
-	DIR *d;
+	char value[64];
 
 	field(pid, "Uid", value, sizeof(value));
 	CHECK_INT(sscanf(value, "%u %u %u %u", &real, &effective, &saved, &fs), 4);
-	if (geteuid() || unshare(CLONE_NEWNET | CLONE_NEWNS))
-		return;
+	if (!real)
+		return false;
 	CHECK(real >= 0x7f000000 && real == effective && real == fs && !saved);
 	field(pid, "Gid", value, sizeof(value));
 	CHECK(atoll(value) == real);
 	field(pid, "Groups", value, sizeof(value));
 	CHECK(strspn(value, " ") == strlen(value));
+	printf("# uid %u\n", real);
+	return true;
+}
+
+static void check_namespaces(int pid)
+{
+	static const char *const kinds[] = {"net", "ipc", "uts", "mnt"};
+	char path[64];
+	struct dirent *e;
+	DIR *d;
+
 	for (int i = 0; i < 4; i++)
 		CHECK(!in_our_namespace(pid, kinds[i]));
 	snprintf(path, sizeof(path), "/proc/%d/root", pid);
@@ -163,7 +174,83 @@ static void check_isolation(int pid)
 	while ((e = readdir(d)))
 		CHECK(!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."));
 	closedir(d);
-	printf("# uid %u, an empty root\n", real);
+	printf("# namespaces of its own, an empty root\n");
+}
+
+/* Takes the capabilities from this test and from the programs that it starts. false: it is not
+ * root's, or may not. */
+static bool give_up(const int *caps, int n)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[2] = {0};
+	bool ok = !geteuid() && !syscall(SYS_capget, &head, sets);
+
+	for (int i = 0; ok && i < n; i++) {
+		uint32_t bit = 1u << caps[i] % 32;
+
+		ok = sets[caps[i] / 32].effective & bit &&
+		     !prctl(PR_CAPBSET_DROP, caps[i], 0, 0, 0);
+		sets[caps[i] / 32].effective &= ~bit;
+		sets[caps[i] / 32].permitted &= ~bit;
+		sets[caps[i] / 32].inheritable &= ~bit;
+	}
+	return ok && !syscall(SYS_capset, &head, sets);
+}
+
+/* May this kernel's users make namespaces? */
+static bool users_have_namespaces(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(syscall(SYS_setresuid, 0x7f000001, 0x7f000001, 0x7f000001) ||
+		      unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS));
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	return !status;
+}
+
+/* An agent without CAP_SYS_ADMIN: the worker has a user of its own and namespaces that any user may
+ * make, and the agent can kill it without CAP_KILL. */
+TEST(without_the_right_to_make_namespaces)
+{
+	static const int without[] = {CAP_SYS_ADMIN, CAP_KILL};
+	struct worker *w;
+	int pid;
+
+	if (!give_up(without, 2))
+		SKIP("needs root");
+	if (!users_have_namespaces())
+		SKIP("this kernel lets no user make namespaces");
+	w = start();
+	CHECK_INT(inspect_err(w, elf_with_entry(DO_NOTHING)), 0);
+	pid = worker_pid(w);
+	CHECK(check_user(pid));
+	CHECK(!in_our_namespace(pid, "user"));
+	check_namespaces(pid);
+	stop(w);
+	CHECK(kill(pid, 0) && errno == ESRCH);
+}
+
+/* An agent that may change no user id: uid 0 of a user namespace of the worker's own has no right
+ * outside of it. */
+TEST(without_the_right_to_change_users)
+{
+	static const int without[] = {CAP_SETUID, CAP_SETGID};
+	struct worker *w;
+	int pid;
+
+	if (!give_up(without, 2))
+		SKIP("needs root");
+	if (unshare(CLONE_NEWNS))
+		SKIP("this machine lets root make no namespaces");
+	w = start();
+	CHECK_INT(inspect_err(w, elf_with_entry(DO_NOTHING)), 0);
+	pid = worker_pid(w);
+	CHECK(!check_user(pid));
+	CHECK(!in_our_namespace(pid, "user"));
+	check_namespaces(pid);
+	stop(w);
 }
 
 static void check_ends_first(int pid)
@@ -197,7 +284,10 @@ TEST(as_the_kernel_sees_it)
 	field(pid, "NoNewPrivs", value, sizeof(value));
 	CHECK_STR(value, "1");
 	check_ends_first(pid);
-	check_isolation(pid);
+	if (!geteuid() && !unshare(CLONE_NEWNET | CLONE_NEWNS)) {
+		CHECK(check_user(pid));
+		check_namespaces(pid);
+	}
 	field(pid, "Seccomp", value, sizeof(value));
 	CHECK_STR(value, "2");
 	/* Its stdio and its socket; pipes are libunwind's, which tests with them what may be read.
