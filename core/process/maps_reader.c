@@ -17,8 +17,21 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
 
-#define END_NS 100000000u /* threads that wait for nothing end in this time */
+#define END_NS 100000000u  /* threads that wait for nothing end in this time */
+#define STACK (256u << 10) /* of a thread */
+#define SAY_AGAIN_NS                                                              \
+	60000000000ull /* threads that are abandoned are logged once in this time \
+			*/
+
+/* A request that a thread reads. */
+struct reading {
+	struct maps_answer *a; /* NULL: none */
+	uint64_t began_ns;
+	bool abandoned; /* the thread is stuck, and replaced */
+};
 
 struct maps_reader {
 	pthread_mutex_t lock;
@@ -28,8 +41,10 @@ struct maps_reader {
 	bool ending, owned;
 	uint32_t threads, idle;
 	struct maps_answer *queue, **queue_last; /* the oldest first */
-	uint32_t waiting, running;
-	uint32_t users[MAPS_READER_THREADS]; /* 1 + whose process is read now; 0: none's */
+	uint32_t waiting;
+	struct reading readings[MAPS_READER_THREADS + MAPS_READER_ABANDONED];
+	uint32_t reading, abandoned; /* of `readings`: not abandoned, abandoned */
+	uint64_t said_ns;            /* when a thread that is abandoned was logged last */
 	struct maps_answer *done, **done_last;
 	uint64_t bytes; /* of answers in `done` */
 };
@@ -79,14 +94,14 @@ static int keep_name(struct maps_answer *a, const char *name, uint32_t *room)
 	return 0;
 }
 
-struct reading {
+struct kept {
 	struct maps_answer *a;
 	uint32_t most, room;
 };
 
 static int keep_mapping(void *arg, const struct procfs_mapping *m)
 {
-	struct reading *r = arg;
+	struct kept *r = arg;
 	struct maps_answer *a = r->a;
 	int err = a->n == r->most
 			  ? -E2BIG
@@ -132,7 +147,7 @@ static int keep_exe(struct maps_answer *a, uint32_t *room)
 
 static void read_process(struct maps_answer *a, uint32_t most)
 {
-	struct reading r = {.a = a, .most = most};
+	struct kept r = {.a = a, .most = most};
 	uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	a->err = keep_exe(a, &r.room);
@@ -165,34 +180,59 @@ void maps_answer_free(struct maps_answer *a)
 
 /* ---- the threads ---- */
 
-static uint32_t of_user(const struct maps_reader *r, uint32_t user)
+static uint32_t of_user(const struct maps_reader *r, uint32_t user, bool abandoned)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < MAPS_READER_THREADS; i++)
-		n += r->users[i] == user + 1;
+	for (uint32_t i = 0; i < MAPS_READER_THREADS + MAPS_READER_ABANDONED; i++) {
+		const struct reading *at = &r->readings[i];
+
+		n += at->a && at->a->user == user && at->abandoned == abandoned;
+	}
 	return n;
 }
 
-/* Takes the oldest request of a user who may have another reading. *place: of the user in `users`.
- * NULL: there is none. */
-static struct maps_answer *take_request(struct maps_reader *r, uint32_t *place)
+/* Does a thread that is abandoned keep the user's other processes from being read? */
+static bool is_barred(const struct maps_reader *r, uint32_t user)
 {
-	struct maps_answer **at = &r->queue, *a;
+	return user && of_user(r, user, true);
+}
 
-	while (*at && of_user(r, (*at)->user) >= ((*at)->user ? 1 : MAPS_READER_THREADS - 1))
-		at = &(*at)->next;
-	a = *at;
-	if (!a)
-		return NULL;
+static bool may_be_read(const struct maps_reader *r, uint32_t user)
+{
+	return of_user(r, user, false) < (user ? 1 : MAPS_READER_THREADS - 1) &&
+	       !is_barred(r, user);
+}
+
+/* Takes the request out of the queue. */
+static struct maps_answer *unqueue(struct maps_reader *r, struct maps_answer **at)
+{
+	struct maps_answer *a = *at;
+
 	*at = a->next;
 	if (!*at)
 		r->queue_last = at;
 	r->waiting--;
-	for (*place = 0; r->users[*place]; ++*place)
-		;
-	r->users[*place] = a->user + 1;
 	return a;
+}
+
+/* Takes the oldest request of a user who may have another reading. NULL: there is none. */
+static struct reading *take_request(struct maps_reader *r)
+{
+	struct maps_answer **at = &r->queue;
+	struct reading *to = r->readings;
+
+	if (r->reading == MAPS_READER_THREADS)
+		return NULL;
+	while (*at && !may_be_read(r, (*at)->user))
+		at = &(*at)->next;
+	if (!*at)
+		return NULL;
+	while (to->a)
+		to++;
+	*to = (struct reading){.a = unqueue(r, at), .began_ns = clock_now()};
+	r->reading++;
+	return to;
 }
 
 static void put_answer(struct maps_reader *r, struct maps_answer *a)
@@ -219,32 +259,47 @@ static void free_all(struct maps_reader *r)
 	free(r);
 }
 
+static void put_reading(struct maps_reader *r, struct reading *from)
+{
+	put_answer(r, from->a);
+	if (from->abandoned)
+		r->abandoned--;
+	else
+		r->reading--;
+	*from = (struct reading){0};
+	pthread_cond_signal(&r->changed); /* another process of the user may be read */
+}
+
+/* May this thread go on? There is one too many when an abandoned thread comes back. */
+static bool is_needed(const struct maps_reader *r)
+{
+	return !r->ending && r->threads - r->abandoned <= MAPS_READER_THREADS;
+}
+
 static void *thread(void *arg)
 {
 	struct maps_reader *r = arg;
 	const uint64_t one = 1;
-	struct maps_answer *a;
-	uint32_t place;
+	struct reading *at;
 	bool last;
 
 	pthread_setname_np(pthread_self(), "fusee-maps");
 	pthread_mutex_lock(&r->lock);
-	while (!r->ending) {
-		a = r->bytes < MAPS_READER_UNREAD_BYTES ? take_request(r, &place) : NULL;
-		if (!a) {
+	while (is_needed(r)) {
+		struct maps_answer *a;
+
+		at = r->bytes < MAPS_READER_UNREAD_BYTES ? take_request(r) : NULL;
+		if (!at) {
 			r->idle++;
 			pthread_cond_wait(&r->changed, &r->lock);
 			r->idle--;
 			continue;
 		}
-		r->running++;
+		a = at->a;
 		pthread_mutex_unlock(&r->lock);
 		read_process(a, r->most);
 		pthread_mutex_lock(&r->lock);
-		r->running--;
-		r->users[place] = 0;
-		put_answer(r, a);
-		pthread_cond_signal(&r->changed); /* another process of the user may be read */
+		put_reading(r, at);
 		pthread_mutex_unlock(&r->lock);
 		(void)!write(r->event, &one, sizeof(one)); /* who wakes up takes the lock */
 		pthread_mutex_lock(&r->lock);
@@ -268,6 +323,7 @@ static int start_thread(struct maps_reader *r)
 	sigfillset(&all);
 	pthread_attr_init(&detached);
 	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&detached, STACK); /* many may be abandoned */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&t, &detached, thread, r);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -330,6 +386,22 @@ static uint32_t user_of(pid_t pid)
 	return procfs_status(pid, &status) ? UINT32_MAX - 1 : status.uid;
 }
 
+static void count_barred(void)
+{
+	metric_add("processes_unread_total",
+		   "Total number of times that the mappings of a process were not read from /proc.",
+		   METRIC_LABELS("reason", "another process of the user keeps its reader waiting"),
+		   1);
+}
+
+/* Starts a thread if requests wait for one. 0 or -errno. */
+static int start_if_needed(struct maps_reader *r, uint32_t waiting)
+{
+	return r->idle < waiting && r->threads - r->abandoned < MAPS_READER_THREADS
+		       ? start_thread(r)
+		       : 0;
+}
+
 int maps_reader_request(struct maps_reader *r, pid_t pid, uint64_t id)
 {
 	struct maps_answer *a = calloc(1, sizeof(*a));
@@ -340,12 +412,12 @@ int maps_reader_request(struct maps_reader *r, pid_t pid, uint64_t id)
 	*a = (struct maps_answer){
 		.pid = pid, .id = id, .user = user_of(pid), .requested_ns = clock_now()};
 	pthread_mutex_lock(&r->lock);
-	if (r->waiting == MAPS_READER_WAITING)
+	if (is_barred(r, a->user))
+		err = -ETIMEDOUT;
+	else if (r->waiting == MAPS_READER_WAITING)
 		err = -EBUSY;
-	else if (r->idle <= r->waiting && r->threads < MAPS_READER_THREADS)
-		err = start_thread(r);
-	if (err && err != -EBUSY && r->threads)
-		err = 0; /* another thread takes it */
+	else if (start_if_needed(r, r->waiting + 1) && r->threads == r->abandoned)
+		err = -EAGAIN; /* no other thread takes it */
 	if (!err) {
 		*r->queue_last = a;
 		r->queue_last = &a->next;
@@ -353,10 +425,86 @@ int maps_reader_request(struct maps_reader *r, pid_t pid, uint64_t id)
 		pthread_cond_signal(&r->changed);
 	}
 	pthread_mutex_unlock(&r->lock);
+	if (err == -ETIMEDOUT)
+		count_barred();
 	if (err)
 		maps_answer_free(a);
 	return err;
 }
+
+/* ---- threads that are stuck ---- */
+
+static bool may_be_abandoned(const struct maps_reader *r, const struct reading *at, uint64_t now)
+{
+	return at->a && !at->abandoned && at->began_ns + MAPS_READER_STUCK_NS < now &&
+	       r->abandoned < MAPS_READER_ABANDONED &&
+	       of_user(r, at->a->user, true) < (at->a->user ? 1 : MAPS_READER_ABANDONED_OF_ROOT);
+}
+
+/* Requests of users who have a thread that is abandoned are answered. */
+static void refuse_barred(struct maps_reader *r)
+{
+	for (struct maps_answer **at = &r->queue; *at;) {
+		struct maps_answer *a;
+
+		if (!is_barred(r, (*at)->user)) {
+			at = &(*at)->next;
+			continue;
+		}
+		a = unqueue(r, at);
+		a->err = -ETIMEDOUT;
+		a->exe = "";
+		put_answer(r, a);
+		count_barred();
+	}
+}
+
+static void say_abandoned(struct maps_reader *r, const struct maps_answer *a, uint64_t now)
+{
+	metric_add("maps_readers_replaced_total",
+		   "Total number of threads that a process kept waiting, as they read its "
+		   "mappings, and that were replaced.",
+		   NULL, 1);
+	if (r->said_ns && now < r->said_ns + SAY_AGAIN_NS)
+		return;
+	r->said_ns = now;
+	log_warning("the mappings of process %d of user %u can't be read: it holds the lock of its "
+		    "memory; the user's other processes are not read meanwhile",
+		    (int)a->pid, a->user);
+}
+
+uint32_t maps_reader_abandon_stuck(struct maps_reader *r, uint64_t now)
+{
+	const uint64_t one = 1;
+	uint32_t before, n;
+
+	pthread_mutex_lock(&r->lock);
+	before = r->abandoned;
+	for (uint32_t i = 0; r->waiting && i < MAPS_READER_THREADS + MAPS_READER_ABANDONED; i++) {
+		struct reading *at = &r->readings[i];
+
+		if (!may_be_abandoned(r, at, now))
+			continue;
+		at->abandoned = true;
+		r->reading--;
+		r->abandoned++;
+		say_abandoned(r, at->a, now);
+	}
+	n = r->abandoned;
+	if (n != before)
+		refuse_barred(r);
+	if (r->waiting)
+		start_if_needed(r, r->waiting);
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+	metric_set("maps_readers_abandoned",
+		   "Threads that a process keeps waiting, as they read its mappings.", NULL, n);
+	if (n != before)
+		(void)!write(r->event, &one, sizeof(one));
+	return n;
+}
+
+/* ---- answers ---- */
 
 struct maps_answer *maps_reader_take(struct maps_reader *r)
 {
@@ -389,7 +537,7 @@ uint32_t maps_reader_pending(struct maps_reader *r)
 	uint32_t n;
 
 	pthread_mutex_lock(&r->lock);
-	n = r->waiting + r->running;
+	n = r->waiting + r->reading + r->abandoned;
 	pthread_mutex_unlock(&r->lock);
 	return n;
 }

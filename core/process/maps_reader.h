@@ -3,8 +3,11 @@
  * Reads /proc/PID/maps in threads of its own. The kernel gives a mapping out under a lock of the
  * process's memory: a process that maps without a pause, or that is stopped in the middle of it,
  * keeps the reader waiting for as long as it likes, and 65,000 mappings take their time. So no
- * request waits; a user's processes occupy one thread at a time (root's: all but one). All but
- * the threads is for one thread.
+ * request waits; a user's processes occupy one thread at a time (root's: all but one). A thread
+ * that has read for MAPS_READER_STUCK_NS is abandoned while others wait, and another takes its
+ * place; its answer is taken if it comes after all. One of a user is abandoned at a time, and
+ * until it answers no process of that user is read (of root: four, and root's processes are read as
+ * long as a thread is free). All but the threads is for one thread.
  */
 #ifndef PROCESS_MAPS_READER_H
 #define PROCESS_MAPS_READER_H
@@ -18,6 +21,9 @@
 #define MAPS_READER_TEXT (2u << 20)          /* bytes of names of a process */
 #define MAPS_READER_NAMED 32768u             /* threads of a process whose names are read */
 #define MAPS_READER_UNREAD_BYTES (32u << 20) /* of answers, before others are read */
+#define MAPS_READER_STUCK_NS 5000000000u
+#define MAPS_READER_ABANDONED 16u        /* threads that are abandoned */
+#define MAPS_READER_ABANDONED_OF_ROOT 4u /* of them, threads that read processes of root */
 
 struct maps_reader;
 
@@ -34,9 +40,10 @@ struct maps_answer {
 	uint64_t id;           /* as in the request */
 	uint64_t requested_ns; /* CLOCK_MONOTONIC: what is mapped is of this time or later */
 	uint64_t cpu_ns;       /* CPU time of the reading */
-	int err;         /* 0; -E2BIG: too many mappings or names; -ESRCH, -EACCES .. of procfs.h */
-	char comm[16];   /* of the process; "": not known */
-	const char *exe; /* path of its executable; "": not known */
+	int err; /* 0; -E2BIG: too many mappings or names; -ETIMEDOUT: another process of the user
+		  * keeps its thread waiting; -ESRCH, -EACCES .. of procfs.h */
+	char comm[16];                   /* of the process; "": not known */
+	const char *exe;                 /* path of its executable; "": not known */
 	struct procfs_mapping *mappings; /* executable, in order of address; names of `text` */
 	struct maps_thread *threads;
 	char *text;
@@ -47,8 +54,12 @@ struct maps_answer {
 int maps_reader_new(struct maps_reader **ret, uint32_t most);
 /* Ends the threads; a thread that waits in the kernel ends when it may. NULL is fine. */
 void maps_reader_free(struct maps_reader *);
-/* Has the mappings of a process read. 0; -EBUSY: too many requests wait; -errno. */
+/* Has the mappings of a process read. 0; -EBUSY: too many requests wait; -ETIMEDOUT: a process of
+ * the user keeps its thread waiting; -errno. */
 int maps_reader_request(struct maps_reader *, pid_t pid, uint64_t id);
+/* Abandons threads that are stuck by that time (CLOCK_MONOTONIC), if requests wait. Returns
+ * how many are abandoned now. */
+uint32_t maps_reader_abandon_stuck(struct maps_reader *, uint64_t now);
 /* The next answer, which the caller then owns; NULL: none is there. */
 struct maps_answer *maps_reader_take(struct maps_reader *);
 void maps_answer_free(struct maps_answer *); /* NULL is fine */

@@ -143,6 +143,8 @@ struct files *pipeline_files(struct pipeline *p)
 void pipeline_update(struct pipeline *p, uint64_t as_of)
 {
 	files_retry(p->files, clock_now());
+	if (p->reader)
+		maps_reader_abandon_stuck(p->reader, clock_now());
 	kernel_views_update(&p->views, as_of);
 }
 

@@ -163,8 +163,10 @@ static void end_answer(struct pipeline *p, struct process *proc, const struct ma
 
 	if (f->rereads && !a->err && !f->paused)
 		process_drop_unseen(proc, p->views.as_of, a->requested_ns);
-	if (f->rereads)
+	if (f->rereads && a->err != -ETIMEDOUT)
 		kernel_view_was_read(proc, a->requested_ns);
+	if (a->err == -ETIMEDOUT)
+		pipeline_retry_later(proc);
 	p->rescan.due |= a->err == -ENOMEM;
 	f->reading = f->again = f->awaited = f->rereads = false;
 	p->scanned = true;

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/metrics.h"
 #include "process/maps_reader.h"
 #include "test.h"
 
@@ -46,8 +48,8 @@ static int compare(void *arg, const struct procfs_mapping *m)
 	return 0;
 }
 
-/* A child with this many executable mappings that are not neighbours. */
-static pid_t child_with(int mappings)
+/* A child of that user with this many executable mappings that are not neighbours. */
+static pid_t child_with(uid_t uid, int mappings)
 {
 	int ready[2];
 	pid_t pid;
@@ -56,6 +58,8 @@ static pid_t child_with(int mappings)
 	CHECK_INT(pipe(ready), 0);
 	pid = fork();
 	if (!pid) {
+		if (uid != getuid() && setresuid(uid, uid, uid))
+			_exit(1);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (int i = 0; i < mappings; i++) {
 			char *p = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -83,7 +87,7 @@ static void end(pid_t pid)
 TEST(what_is_read_is_what_proc_says)
 {
 	struct maps_reader *r;
-	pid_t pid = child_with(700);
+	pid_t pid = child_with(getuid(), 700);
 	struct maps_answer *a;
 	struct compared c = {0};
 	char exe[4096] = "";
@@ -110,7 +114,7 @@ TEST(what_is_read_is_what_proc_says)
 TEST(a_process_with_too_many_is_given_up)
 {
 	struct maps_reader *r;
-	pid_t pid = child_with(300);
+	pid_t pid = child_with(getuid(), 300);
 	struct maps_answer *a;
 
 	CHECK_INT(maps_reader_new(&r, 100), 0);
@@ -125,7 +129,7 @@ TEST(a_process_with_too_many_is_given_up)
 TEST(processes_that_ended_and_many_requests)
 {
 	struct maps_reader *r;
-	pid_t pid = child_with(1);
+	pid_t pid = child_with(getuid(), 1);
 	uint32_t ok = 0, ended = 0;
 
 	CHECK_INT(maps_reader_new(&r, 16384), 0);
@@ -145,4 +149,61 @@ TEST(processes_that_ended_and_many_requests)
 	for (uint64_t i = 0; i < 200; i++)
 		CHECK_INT(maps_reader_request(r, getpid(), i), 0);
 	maps_reader_free(r);
+}
+
+#define OTHER_USER 61000u
+
+/* Requests the mappings of `pid` and of `then`, and abandons the thread that reads the first, as if
+ * it were stuck. The reading is done, or almost: it is tried until the thread is still at it. */
+static void abandon_one(struct maps_reader *r, pid_t pid, pid_t then)
+{
+	for (uint64_t tries = 1;; tries++) {
+		CHECK(tries < 1000);
+		CHECK_INT(maps_reader_request(r, pid, tries), 0);
+		CHECK_INT(maps_reader_request(r, then, 0), 0);
+		usleep(500);
+		if (maps_reader_abandon_stuck(r, clock_now() + 2 * MAPS_READER_STUCK_NS))
+			return;
+		for (int i = 0; i < 2; i++)
+			maps_answer_free(next(r));
+	}
+}
+
+/* A user's process keeps its thread busy, another of the user waits. The thread is replaced, only
+ * the user's requests are refused, and when the thread comes back, all is as before. */
+TEST(a_stuck_thread_is_replaced)
+{
+	const struct metric_labels *why = METRIC_LABELS(
+		"reason", "another process of the user keeps its reader waiting");
+	uid_t user = getuid() ? getuid() : OTHER_USER;
+	pid_t slow = child_with(user, 16000), same = child_with(user, 10);
+	uint32_t complete = 0, refused = 0;
+	struct maps_reader *r;
+
+	CHECK_INT(maps_reader_new(&r, 20000), 0);
+	CHECK_INT(maps_reader_request(r, slow, 1), 0);
+	CHECK_INT(maps_reader_abandon_stuck(r, clock_now() + 2 * MAPS_READER_STUCK_NS), 0);
+	maps_answer_free(next(r)); /* nothing waited for the thread */
+	abandon_one(r, slow, same);
+	CHECK(metric_get("maps_readers_replaced_total", NULL) == 1);
+	CHECK(metric_get("maps_readers_abandoned", NULL) == 1);
+	if (maps_reader_request(r, same, 0) == -ETIMEDOUT)
+		CHECK(metric_get("processes_unread_total", why) == 2);
+	if (!getuid())
+		CHECK_INT(maps_reader_request(r, getpid(), 0), 0);
+	while (maps_reader_pending(r) || !complete) {
+		struct maps_answer *a = next(r);
+
+		complete += a->pid == slow && !a->err && a->n > 16000;
+		refused += a->pid == same && a->err == -ETIMEDOUT && !a->n;
+		CHECK(a->pid != getpid() || !a->err);
+		maps_answer_free(a);
+	}
+	CHECK(complete == 1 && refused == 1);
+	CHECK_INT(maps_reader_request(r, same, 0), 0);
+	CHECK_INT(maps_reader_abandon_stuck(r, clock_now()), 0);
+	CHECK(metric_get("maps_readers_abandoned", NULL) == 0);
+	maps_reader_free(r);
+	end(slow);
+	end(same);
 }

@@ -188,6 +188,7 @@ static _Noreturn void spin(void)
 }
 
 static const char *path_of_code;
+static void *replaced;
 
 static void *touch(void *page)
 {
@@ -199,7 +200,7 @@ static void *map_anew(void *arg)
 	int fd = open(path_of_code, O_RDONLY | O_CLOEXEC);
 
 	(void)arg;
-	return mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	return mmap(replaced, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0);
 }
 
 /* A moment after this the lock of this process's memory is held for ever. */
@@ -209,7 +210,10 @@ static void take_lock(const char *path, int fd)
 	void *last = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 2 * PAGE);
 
 	path_of_code = path;
-	if (last == MAP_FAILED || pthread_create(&waits, NULL, touch, last))
+	/* of Linux 6.17 and later, readers of /proc/PID/maps need the lock of what is replaced */
+	replaced = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (last == MAP_FAILED || replaced == MAP_FAILED ||
+	    pthread_create(&waits, NULL, touch, last))
 		_exit(1);
 	usleep(100000);
 	if (pthread_create(&maps, NULL, map_anew, NULL))
@@ -244,8 +248,10 @@ static void child(const char *dir, char **argv, int ready)
 	}
 	if (write(ready, "x", 1) != 1)
 		_exit(1);
-	if (is_mode("lock"))
+	if (is_mode("lock")) {
+		touch(code); /* it runs while the lock is held */
 		take_lock(path, fd);
+	}
 	if (is_mode("stack"))
 		spin();
 	if (is_mode("exec"))
