@@ -88,6 +88,8 @@ static void each_second(void *arg, uint32_t seconds)
 	struct agent *a = arg;
 
 	instances_tidy(&a->instances);
+	if (!a->stop_ns)
+		callbacks_run_due(&a->callbacks, clock_now());
 	if (seconds % SWEEP_SECONDS == 0)
 		instances_sweep(&a->instances);
 	if (seconds % TRIM_SECONDS == 0)
@@ -250,6 +252,7 @@ static void agent_close(struct agent *a)
 	flushes_cancel(&a->flushes);
 	http_free(a->http);
 	control_free(a->control);
+	callbacks_fini(&a->callbacks);
 	instances_fini(&a->instances);
 	flushes_fini(&a->flushes);
 	agent_sampling_close(&a->sampling);
@@ -298,6 +301,7 @@ int agent_run(const struct agent_options *o)
 	a.reload.options = &a.o;
 	a.reload.instances = &a.instances;
 	a.flushes.instances = &a.instances;
+	a.callbacks.instances = &a.instances;
 	r = agent_open(&a);
 	if (!r) {
 		log_start(&a);

@@ -39,7 +39,7 @@ static uint64_t slots_of(const struct agent_sampling *s, uint64_t sinks)
 
 static bool route(void *arg, const struct sample *sample, struct pipeline_route *r)
 {
-	const struct agent_sampling *s = arg;
+	struct agent_sampling *s = arg;
 	const struct decision *d = decisions_of(s->decisions, sample->pid);
 
 	if (s->paused || !rates_has_sample(s->rates, sample) || !d)
@@ -47,6 +47,9 @@ static bool route(void *arg, const struct sample *sample, struct pipeline_route 
 	r->set = d->set;
 	r->weight_ns = sample->group ? rates_weight_ns(s->rates, sample->pid) : 0;
 	r->slots = slots_of(s, d->sinks);
+	if (r->slots)
+		decisions_add_cpu(s->decisions, sample->pid,
+				  r->weight_ns ? r->weight_ns : sample->period);
 	return r->slots;
 }
 

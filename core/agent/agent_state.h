@@ -8,6 +8,7 @@
 
 #include "agent/agent.h"
 #include "agent/agent_sampling.h"
+#include "agent/callbacks.h"
 #include "agent/flushes.h"
 #include "agent/instances.h"
 #include "agent/reload.h"
@@ -24,6 +25,7 @@ struct agent {
 	struct instances instances;
 	struct reload reload;
 	struct flushes flushes;
+	struct callbacks callbacks;
 	struct control *control; /* NULL: the plan has no control socket */
 	struct http *http;       /* NULL: the plan has no address for metrics */
 	uint64_t start_ns;

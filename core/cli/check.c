@@ -84,8 +84,11 @@ static int put_plan(struct buf *b, const struct plan *p, unsigned int columns)
 	buf_printf(b, "sample    cpu at %g Hz%s%s%s\n", p->hz, p->kernel ? ", kernel too" : "",
 		   p->threads ? ", by thread" : "", p->inlines ? "" : ", without inlines");
 	buf_printf(b, "policy    %s; unknown processes: %s\n",
-		   p->policy ? "the script's" : "none, everything is profiled",
+		   p->has_policy ? "the script's" : "none, everything is profiled",
 		   p->unknown_keep ? "keep" : "drop");
+	for (uint32_t i = 0; i < p->ncallbacks; i++)
+		buf_printf(b, "every     %gs  %s\n", (double)p->callbacks[i].period_ns / 1e9,
+			   p->callbacks[i].where);
 	if (*p->without) {
 		buf_str(b, "unwind    without");
 		for (char **w = p->without; *w; w++)

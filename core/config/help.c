@@ -159,6 +159,9 @@ static const struct {
 	{"unwind",
 	 "unwind.NAME { enabled = false } disables an unwinder; unwind.NAME { option = value } "
 	 "sets its options."},
+	{"every", "every(\"1m\", function() ... end): called each minute, with 20 ms of CPU time. "
+		  "targets() lists targets: labels, pids, hz, cpu; count(\"event\", n, { label = "
+		  "\"value\" }) adds to a metric; warn(...) writes a warning to the log."},
 	{"read_file", "read_file(path): a file's text, at most 1 MiB; relative to the script's "
 		      "directory."},
 	{"require", "require(name): runs name.lua of the script's directory once."},

@@ -14,13 +14,13 @@
 
 #define HANDLE_TYPE "fusee.handle" /* the metatable of handles, in the registry */
 
-/* Raises if the script has ended, so that its policy runs. what: the function that was called. */
-static struct api *api_of(lua_State *L, const char *what)
+struct api *api_of(lua_State *L, const char *what)
 {
 	struct api *a = script_of(L)->owner;
 
 	if (!a)
-		script_error(L, "%s cannot be called from the policy: the plan is complete", what);
+		script_error(L, "%s cannot be called from %s: the plan is complete", what,
+			     script_of(L)->inside);
 	return a;
 }
 
@@ -309,7 +309,7 @@ static int declare_policy(lua_State *L)
 		return 0;
 	}
 	lua_setfield(L, LUA_REGISTRYINDEX, API_POLICY);
-	a->has_policy = true;
+	a->builder.plan->has_policy = true;
 	snprintf(script_of(L)->policy_where, SCRIPT_WHERE, "%s", where);
 	return 0;
 }

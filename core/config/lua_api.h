@@ -22,7 +22,6 @@ struct api {
 	struct lua_options options;
 	struct api_declared declared[API_MAX_DECLARED];
 	uint32_t ndeclared;
-	bool has_policy;
 };
 
 /* What sink.X returns to the script. */
@@ -32,6 +31,9 @@ struct api_handle {
 	char name[80];
 };
 
+/* The owner. Raises if the script has ended, so that its policy or a callback runs. what: the
+ * function that was called. */
+struct api *api_of(lua_State *L, const char *what);
 /* Adds the constructors to the globals of the library. Inside script_enter(); may raise. */
 void api_open(lua_State *L);
 /* NULL: it was not declared. */

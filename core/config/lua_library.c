@@ -13,6 +13,7 @@
 
 #include "base/guess.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "config/lua_state.h"
 #include "config/pattern.h"
 
@@ -171,7 +172,8 @@ static int base_load(lua_State *L)
 	return forward(L);
 }
 
-static int base_print(lua_State *L)
+/* The arguments with blanks between them, as a line of the log with the place of the call. */
+static void log_line(lua_State *L, int level)
 {
 	int n = lua_gettop(L);
 	char where[SCRIPT_WHERE];
@@ -185,7 +187,19 @@ static int base_print(lua_State *L)
 	}
 	luaL_pushresult(&b);
 	script_where(L, where);
-	log_info("%s: %s", where, lua_tostring(L, -1));
+	log_at(level, "%s: %s", where, lua_tostring(L, -1));
+}
+
+static int base_print(lua_State *L)
+{
+	log_line(L, LOG_INFO);
+	return 0;
+}
+
+static int base_warn(lua_State *L)
+{
+	metric_add("script_warnings_total", "Total number of warnings of the script.", NULL, 1);
+	log_line(L, LOG_WARNING);
 	return 0;
 }
 
@@ -357,7 +371,6 @@ void library_open(lua_State *L)
 					{"collectgarbage", NULL},
 					{"dofile", NULL},
 					{"loadfile", NULL},
-					{"warn", NULL},
 					{NULL, NULL}};
 	static const luaL_Reg strings[] = {
 		{"find", string_find}, {"match", string_match}, {"gmatch", string_gmatch},
@@ -381,6 +394,8 @@ void library_open(lua_State *L)
 	lua_setfield(L, -2, "xpcall");
 	lua_pushcfunction(L, base_print);
 	lua_setfield(L, -2, "print");
+	lua_pushcfunction(L, base_warn);
+	lua_setfield(L, -2, "warn");
 	lua_pushcfunction(L, base_read_file);
 	lua_setfield(L, -2, "read_file");
 	lua_newtable(L);

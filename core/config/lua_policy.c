@@ -11,6 +11,7 @@
 #include "base/guess.h"
 #include "config/lua_api.h"
 #include "config/lua_state.h"
+#include "config/lua_target.h"
 #include "config/plan.h"
 
 _Static_assert(PLAN_MAX_SINKS == 64, "the bits of policy_answer.sinks");
@@ -26,76 +27,6 @@ struct question {
 	bool no_memory;
 	char wrong[512]; /* what is wrong with the answer; "" nothing */
 };
-
-/* ---- the target ---- */
-
-static int read_only(lua_State *L)
-{
-	return script_error(L, "a target cannot be changed: return the answer");
-}
-
-static int no_field(lua_State *L)
-{
-	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
-
-	return script_error(L, "a target has no '%.60s': there is t.labels", name);
-}
-
-static int next_label(lua_State *L)
-{
-	lua_settop(L, 2);
-	return lua_next(L, lua_upvalueindex(1)) ? 2 : 0;
-}
-
-/* Upvalue 1: the table of labels, which the script has no other access to. */
-static int each_label(lua_State *L)
-{
-	lua_pushvalue(L, lua_upvalueindex(1));
-	lua_pushcclosure(L, next_label, 1);
-	return 1;
-}
-
-/* Replaces the table on top by an empty table through which it can be read but not changed. */
-static void make_read_only(lua_State *L, bool fields)
-{
-	lua_newtable(L);
-	lua_newtable(L);
-	if (fields) {
-		lua_newtable(L);
-		lua_pushcfunction(L, no_field);
-		lua_setfield(L, -2, "__index");
-		lua_setmetatable(L, -4);
-	}
-	lua_pushvalue(L, -3);
-	lua_setfield(L, -2, "__index");
-	lua_pushcfunction(L, read_only);
-	lua_setfield(L, -2, "__newindex");
-	lua_pushvalue(L, -3);
-	lua_pushcclosure(L, each_label, 1);
-	lua_setfield(L, -2, "__pairs");
-	lua_pushliteral(L, "target");
-	lua_setfield(L, -2, "__metatable");
-	lua_setmetatable(L, -2);
-	lua_remove(L, -2);
-}
-
-static void push_target(lua_State *L, const struct question *q)
-{
-	lua_newtable(L);
-	lua_createtable(L, 0, (int)q->n);
-	for (uint32_t i = 0; i < q->n; i++) {
-		const struct fusee_label *l = &q->labels[i];
-
-		if (!l->str.p)
-			continue;
-		lua_pushlstring(L, l->key.p, l->key.len);
-		lua_pushlstring(L, l->str.p, l->str.len);
-		lua_rawset(L, -3);
-	}
-	make_read_only(L, false);
-	lua_setfield(L, -2, "labels");
-	make_read_only(L, true);
-}
 
 /* ---- the answer ---- */
 
@@ -148,7 +79,7 @@ static bool is_label_name(const char *name, size_t len)
 /* A copy that the plan owns. */
 static struct fusee_str keep(struct question *q, const char *text, size_t len)
 {
-	struct dict *d = &q->plan->policy->texts;
+	struct dict *d = &q->plan->script->texts;
 	uint32_t id = dict_find(d, text, len);
 
 	if (id == DICT_NONE && (d->n >= MAX_TEXTS || d->bytes + len > MAX_TEXT_BYTES)) {
@@ -309,7 +240,7 @@ static int call_policy(lua_State *L)
 	char text[80];
 
 	lua_getfield(L, LUA_REGISTRYINDEX, API_POLICY);
-	push_target(L, q);
+	target_push(L, q->labels, q->n);
 	lua_call(L, 1, LUA_MULTRET);
 	if (lua_gettop(L) > 2)
 		wrong(q, "it returned %d values, not one", lua_gettop(L) - 1);
@@ -324,24 +255,6 @@ static int call_policy(lua_State *L)
 	return 0;
 }
 
-/* "fusee.lua:9: policy: TEXT"; the place is that of the text if it begins with a place. */
-static char *with_place(const struct script *p, const char *text)
-{
-	const char *colon = strchr(text, ':');
-	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
-	char *ret;
-	int r;
-
-	if (digits && !strncmp(colon + 1 + digits, ": ", 2)) {
-		const char *rest = colon + 3 + digits;
-
-		r = asprintf(&ret, "%.*spolicy: %s", (int)(rest - text), text, rest);
-	} else {
-		r = asprintf(&ret, "%s: policy: %s", p->policy_where, text);
-	}
-	return r < 0 ? NULL : ret;
-}
-
 static void set_defaults(const struct plan *plan, struct policy_answer *d)
 {
 	fusee_assert(plan->nsinks <= PLAN_MAX_SINKS);
@@ -354,23 +267,27 @@ static void set_defaults(const struct plan *plan, struct policy_answer *d)
 int lua_policy_ask(const struct plan *plan, const struct fusee_label *labels, uint32_t n,
 		   struct policy_answer *ret, char **text)
 {
-	struct script *p = plan->policy;
+	struct script *p = plan->script;
 	struct question q = {.plan = plan, .labels = labels, .n = n, .answer = ret};
 	char *why = NULL;
 	int r, values;
 
 	*text = NULL;
 	set_defaults(plan, ret);
-	if (!p)
+	if (!plan->has_policy)
 		return 0;
-	r = script_enter(p, call_policy, &q, SCRIPT_POLICY_NS, &values, &why);
+	p->inside = "the policy";
+	r = script_enter(p, call_policy, &q, SCRIPT_CALL_NS, &values, &why);
 	if (!r && *q.wrong)
 		r = -EINVAL;
 	else if (!r && q.no_memory)
 		r = -ENOMEM;
 	if (r) {
 		set_defaults(plan, ret);
-		*text = with_place(p, why ? why : r == -ENOMEM ? strerror(ENOMEM) : q.wrong);
+		*text = script_sentence(p->policy_where, "policy",
+					why            ? why
+					: r == -ENOMEM ? strerror(ENOMEM)
+						       : q.wrong);
 	}
 	free(why);
 	return r == -ENOMEM ? r : r ? -EINVAL : 0;
@@ -378,5 +295,5 @@ int lua_policy_ask(const struct plan *plan, const struct fusee_label *labels, ui
 
 uint64_t lua_policy_memory(const struct plan *plan)
 {
-	return plan->policy ? plan->policy->used + plan->policy->texts.bytes : 0;
+	return plan->script ? plan->script->used + plan->script->texts.bytes : 0;
 }

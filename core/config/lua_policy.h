@@ -25,11 +25,11 @@ struct policy_answer {
  * Asks the policy about a target with these labels. Labels without a text are not passed on.
  * Returns 0 with the policy's answer, or the plan's defaults if there is no policy or it returned
  * nil; -EINVAL with the defaults and a malloc'ed sentence in *text if the answer is wrong or took
- * longer than SCRIPT_POLICY_NS ("fusee.lua:9: policy: 'hz' must be a number from 0.1 to 20000, got
+ * longer than SCRIPT_CALL_NS ("fusee.lua:9: policy: 'hz' must be a number from 0.1 to 20000, got
  * 'fast'"); -ENOMEM with the defaults and *text NULL or a sentence.
  */
 int lua_policy_ask(const struct plan *, const struct fusee_label *labels, uint32_t n,
 		   struct policy_answer *ret, char **text);
-/* Bytes that the policy's Lua state and its label texts occupy. */
+/* Bytes that the script's Lua state and its policy's label texts occupy. */
 uint64_t lua_policy_memory(const struct plan *);
 #endif

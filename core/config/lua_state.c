@@ -60,7 +60,8 @@ static void on_count(lua_State *L, lua_Debug *ar)
 {
 	struct script *s = script_of(L);
 
-	if (lua_getinfo(L, "Sl", ar) && ar->currentline > 0)
+	/* the place of the first error is the loop's: what follows has caught it */
+	if (!s->expired && lua_getinfo(L, "Sl", ar) && ar->currentline > 0)
 		snprintf(s->near, sizeof(s->near), "%s:%d", ar->short_src, ar->currentline);
 	if (!s->expired && clock_ns(CLOCK_THREAD_CPUTIME_ID) <= s->deadline_ns) {
 		if (lua_gethookcount(L) != HOOK_EVERY)
@@ -107,6 +108,15 @@ static int to_text(lua_State *L)
 	return 1;
 }
 
+/* The script's memory was refused: Lua's own error, or that of a luaL_Buffer. */
+static bool is_memory_error(const struct script *s, int status)
+{
+	const char *text = lua_tostring(s->L, -1);
+
+	return s->refused_memory &&
+	       (status == LUA_ERRMEM || (text && strstr(text, "not enough memory")));
+}
+
 /* The sentence about the error on top of the stack, malloc'ed. */
 static char *error_text(struct script *s, int status)
 {
@@ -116,7 +126,7 @@ static char *error_text(struct script *s, int status)
 	if (s->expired)
 		r = asprintf(&text, "%s: runs longer than %u ms of CPU time",
 			     *s->near ? s->near : s->name, (unsigned int)(s->allowed_ns / 1000000));
-	else if (status == LUA_ERRMEM && s->refused_memory)
+	else if (is_memory_error(s, status))
 		r = asprintf(&text, "%s: needs more than %zu MiB (near %s)", s->name,
 			     s->limit >> 20, *s->near ? s->near : s->name);
 	else if (lua_type(s->L, -1) == LUA_TSTRING)
@@ -160,6 +170,23 @@ int script_enter(struct script *s, lua_CFunction fn, void *ud, uint64_t ns, int 
 	}
 	*n = lua_gettop(s->L);
 	return 0;
+}
+
+char *script_sentence(const char *where, const char *what, const char *text)
+{
+	const char *colon = strchr(text, ':');
+	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+	char *ret;
+	int r;
+
+	if (digits && !strncmp(colon + 1 + digits, ": ", 2)) {
+		const char *rest = colon + 3 + digits;
+
+		r = asprintf(&ret, "%.*s%s: %s", (int)(rest - text), text, what, rest);
+	} else {
+		r = asprintf(&ret, "%s: %s: %s", where, what, text);
+	}
+	return r < 0 ? NULL : ret;
 }
 
 /* ---- files ---- */

@@ -20,10 +20,10 @@
 
 #include "base/dict.h"
 
-#define SCRIPT_MEMORY (16u << 20)           /* bytes */
-#define SCRIPT_MAX_FILE (1u << 20)          /* bytes */
-#define SCRIPT_RUN_NS UINT64_C(1000000000)  /* of CPU time: the script itself */
-#define SCRIPT_POLICY_NS UINT64_C(20000000) /* of CPU time: one call of its policy */
+#define SCRIPT_MEMORY (16u << 20)          /* bytes */
+#define SCRIPT_MAX_FILE (1u << 20)         /* bytes */
+#define SCRIPT_RUN_NS UINT64_C(1000000000) /* of CPU time: the script itself */
+#define SCRIPT_CALL_NS UINT64_C(20000000)  /* of CPU time: one call of its policy or a callback */
 #define SCRIPT_WHERE 128
 
 struct script {
@@ -31,10 +31,13 @@ struct script {
 	size_t used, limit;               /* bytes that Lua has allocated, and may allocate */
 	uint64_t allowed_ns, deadline_ns; /* CPU time of the thread that entered */
 	bool expired, refused_memory;
-	char near[SCRIPT_WHERE]; /* "fusee.lua:2": where the hook was called last */
-	char *path, *dir;        /* of the script's file; the folder that contains it */
-	char name[64];           /* in messages: the path, or its last component if it is long */
-	void *owner;             /* of the bindings; NULL while the policy runs */
+	char near[SCRIPT_WHERE];    /* "fusee.lua:2": where the hook was called last */
+	char *path, *dir;           /* of the script's file; the folder that contains it */
+	char name[64];              /* in messages: the path, or its last component if it is long */
+	void *owner;                /* of the bindings; NULL while the policy or a callback runs */
+	const char *inside;         /* which of them: "the policy", "every" */
+	struct callback_call *call; /* of the callback that runs; NULL: none does */
+	uint64_t calls;             /* of callbacks so far */
 	char policy_where[SCRIPT_WHERE]; /* "fusee.lua:9": where the policy was declared */
 	struct dict texts;               /* label texts that the policy returned */
 };
@@ -47,6 +50,9 @@ void script_fini(struct script *);
  * with fn's *n results on the stack; -EINVAL with a malloc'ed sentence in *text that begins with
  * its place; -ENOMEM with *text NULL or such a sentence. */
 int script_enter(struct script *, lua_CFunction fn, void *ud, uint64_t ns, int *n, char **text);
+/* A malloc'ed "fusee.lua:9: WHAT: TEXT"; the place is that of the text if it begins with one, else
+ * `where`. NULL: no memory. */
+char *script_sentence(const char *where, const char *what, const char *text);
 
 /* The functions below are called inside script_enter() and may raise. */
 

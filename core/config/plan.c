@@ -77,9 +77,11 @@ void plan_free(struct plan *p)
 	free_instances(p->discoveries, p->ndiscoveries);
 	free_instances(p->unwinders, p->nunwinders);
 	free_texts(p->without);
-	if (p->policy)
-		script_fini(p->policy);
-	free(p->policy);
+	for (uint32_t i = 0; i < p->ncallbacks; i++)
+		free(p->callbacks[i].where);
+	if (p->script)
+		script_fini(p->script);
+	free(p->script);
 	free(p->path);
 	options_clear(p, &plan_settings[SETTINGS_METRICS].options); /* listen, hosts */
 	free(p->control);

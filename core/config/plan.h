@@ -17,6 +17,7 @@ struct script;
 #define PLAN_MAX_SINKS 64 /* bits of struct policy_answer.sinks */
 #define PLAN_MAX_DISCOVERIES 64
 #define PLAN_MAX_UNWINDERS 32
+#define PLAN_MAX_CALLBACKS 16
 #define PLAN_MAX_ERRORS 20
 
 struct plan_instance {
@@ -38,6 +39,12 @@ struct plan_instance {
 	char **omit;          /* names of labels to be removed; NULL-terminated, never NULL */
 };
 
+/* A function of the script that the agent calls: lua_callback.h. */
+struct plan_callback {
+	uint64_t period_ns;
+	char *where; /* "fusee.lua:9": where it was declared */
+};
+
 struct plan {
 	char *path;           /* of the script; NULL: made by flags */
 	double hz;            /* of targets whose rate the policy does not set; default 19 */
@@ -53,13 +60,16 @@ struct plan {
 	struct plan_instance **sinks, **discoveries;
 	struct plan_instance **unwinders; /* that have options; others have defaults */
 	uint32_t nsinks, ndiscoveries, nunwinders;
-	char **without;        /* names of disabled unwinders; NULL-terminated, never NULL */
-	struct script *policy; /* the script whose policy lua_policy.h calls; NULL: no policy */
+	char **without; /* names of disabled unwinders; NULL-terminated, never NULL */
+	struct plan_callback callbacks[PLAN_MAX_CALLBACKS]; /* in the order of the script */
+	uint32_t ncallbacks;
+	bool has_policy;       /* lua_policy.h calls it */
+	struct script *script; /* of the policy and the callbacks; NULL: there are none */
 };
 
 /* What the plan says of unwinders; list: PLAN_MAX_UNWINDERS. Borrows from the plan. */
 struct unwinder_choice plan_unwinders(const struct plan *, struct unwinder_options *list);
-/* Frees the plan with its policy. NULL is valid. */
+/* Frees the plan with its script. NULL is valid. */
 void plan_free(struct plan *);
 /* Appends the plan as JSON, with defaults and places in the script, without secrets. 0, -ENOMEM. */
 int plan_json(const struct plan *, struct buf *);

@@ -106,6 +106,18 @@ static const char *boolean(bool b)
 	return b ? "true" : "false";
 }
 
+/* Nothing where the script has none. */
+static void put_callbacks(struct buf *b, const struct plan *p)
+{
+	for (uint32_t i = 0; i < p->ncallbacks; i++) {
+		buf_printf(b, "%s\n{\"every_s\":%.9g,\"where\":", i ? "," : ",\n\"callbacks\":[",
+			   (double)p->callbacks[i].period_ns / 1e9);
+		json_text(b, p->callbacks[i].where);
+		buf_str(b, "}");
+	}
+	buf_str(b, p->ncallbacks ? "]" : "");
+}
+
 int plan_json(const struct plan *p, struct buf *b)
 {
 	buf_str(b, "{\"script\":");
@@ -120,7 +132,8 @@ int plan_json(const struct plan *p, struct buf *b)
 		p->hz, sampler_choices[p->sampler], p->stack_bytes, p->ring_bytes,
 		boolean(p->kernel), boolean(p->threads), boolean(p->inlines));
 	buf_printf(b, ",\n\"unknown\":\"%s\",\"policy\":%s", p->unknown_keep ? "keep" : "drop",
-		   boolean(p->policy));
+		   boolean(p->has_policy));
+	put_callbacks(b, p);
 	buf_str(b, ",\n\"metrics\":{\"listen\":");
 	json_text(b, p->listen);
 	buf_str(b, ",\"hosts\":[");

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "config/lua_api.h"
+#include "config/lua_callback.h"
 #include "config/lua_library.h"
 #include "config/lua_state.h"
 
@@ -18,6 +19,7 @@ static int run(lua_State *L)
 
 	library_open(L);
 	api_open(L);
+	callbacks_open(L);
 	script_load_file(L, s->path, s->name);
 	lua_call(L, 0, 0);
 	return 0;
@@ -39,7 +41,7 @@ static void complete_plan(struct api *a, const struct script *s)
 }
 
 /* Runs the script and completes the builder's plan, which takes the script over if there is a
- * policy; else it is freed. */
+ * policy or a callback; else it is freed. */
 static void run_script(struct api *a, struct script *s)
 {
 	char *text;
@@ -57,8 +59,8 @@ static void run_script(struct api *a, struct script *s)
 	free(text);
 	if (!r)
 		complete_plan(a, s);
-	if (a->has_policy) {
-		a->builder.plan->policy = s;
+	if (a->builder.plan->has_policy || a->builder.plan->ncallbacks) {
+		a->builder.plan->script = s;
 	} else {
 		script_fini(s);
 		free(s);

@@ -87,7 +87,7 @@ static int decide(const struct decision_cache *cache, struct cached_decision *c,
 	char *text = NULL;
 	int r = 0;
 
-	if (c->known || cache->unknown_keep) {
+	if (c->d.known || cache->unknown_keep) {
 		r = cache->decide(cache->arg, labels, n, &answer, &text);
 		if (r) {
 			log_warning("%s", text ? text : strerror(ENOMEM));
@@ -121,7 +121,7 @@ struct cached_decision *decision_cache_get(struct decision_cache *cache, uint32_
 	if (!c)
 		return NULL;
 	c->d.set = set;
-	c->known = known;
+	c->d.known = known;
 	if (decide(cache, c, labels, n) || hashmap_put(&cache->entries, key_of(set, known), c)) {
 		free_decision(c);
 		return NULL;
@@ -190,7 +190,7 @@ void decision_cache_sweep(struct decision_cache *cache, bool (*used)(void *arg, 
 
 	hashmap_each(&cache->entries, sweep_entry, &w);
 	for (uint32_t i = 0; i < w.n; i++) {
-		hashmap_del(&cache->entries, key_of(w.unused[i]->d.set, w.unused[i]->known));
+		hashmap_del(&cache->entries, key_of(w.unused[i]->d.set, w.unused[i]->d.known));
 		free_decision(w.unused[i]);
 	}
 	targets_sweep(cache->targets, has_decision, cache);

@@ -24,6 +24,8 @@ struct decision {
 	const struct fusee_label *labels;
 	uint32_t nlabels;
 	uint32_t processes; /* running processes that have this decision */
+	uint64_t cpu_ns;    /* CPU time of its samples so far */
+	bool known;         /* for processes that some discovery instance matched */
 };
 
 /* lua_policy_ask(): 0; -EINVAL with one malloc'ed sentence in *text: the answer was wrong and
@@ -42,7 +44,6 @@ struct decision_cache {
 
 struct cached_decision {
 	struct decision d;
-	bool known;       /* for processes that some discovery instance matched */
 	uint32_t holders; /* processes that have it, including those that ended recently */
 	struct fusee_label labels[64];
 	char *texts; /* of the policy's labels */

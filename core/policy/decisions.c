@@ -444,6 +444,14 @@ const struct decision *decisions_of(const struct decisions *s, pid_t pid)
 	return t && t->decision ? &t->decision->d : NULL;
 }
 
+void decisions_add_cpu(struct decisions *s, pid_t pid, uint64_t ns)
+{
+	const struct tracked *t = hashmap_get(&s->processes, (uint64_t)pid);
+
+	if (t && t->decision)
+		t->decision->d.cpu_ns += ns;
+}
+
 const struct decision *decisions_of_set(const struct decisions *s, uint32_t set)
 {
 	return decision_cache_find(&s->cache, set);
@@ -476,6 +484,29 @@ void decisions_each_set(const struct decisions *s, void (*each)(void *arg, const
 			void *arg)
 {
 	decision_cache_each(&s->cache, each, arg);
+}
+
+struct each_process {
+	void (*each)(void *arg, pid_t pid, const struct decision *);
+	void *arg;
+};
+
+static void each_tracked(void *arg, uint64_t key, void *value)
+{
+	const struct each_process *e = arg;
+	const struct tracked *t = value;
+
+	(void)key;
+	if (!t->ended && t->decision)
+		e->each(e->arg, t->pid, &t->decision->d);
+}
+
+void decisions_each_process(const struct decisions *s,
+			    void (*each)(void *arg, pid_t pid, const struct decision *), void *arg)
+{
+	struct each_process e = {each, arg};
+
+	hashmap_each(&s->processes, each_tracked, &e);
 }
 
 void decisions_sweep(struct decisions *s, bool (*used)(void *arg, uint32_t set), void *arg)

@@ -48,12 +48,17 @@ void decisions_rescan(struct decisions *);
 /* A process's decision, valid until the next decisions_replan() or decisions_sweep(). NULL: the
  * process is not known, is a kernel thread, or has no decision. */
 const struct decision *decisions_of(const struct decisions *, pid_t pid);
+/* Adds to the cpu_ns of the process's decision, if it has one. */
+void decisions_add_cpu(struct decisions *, pid_t pid, uint64_t ns);
 /* The decision of a label set; valid as long. NULL: there is none. */
 const struct decision *decisions_of_set(const struct decisions *, uint32_t set);
 /* The number of running processes without kernel threads; *profiled: how many of them are. */
 uint32_t decisions_processes(const struct decisions *, uint32_t *profiled);
 void decisions_each_set(const struct decisions *, void (*each)(void *arg, const struct decision *),
 			void *arg);
+/* Calls each() for the running processes that have a decision, in no order. */
+void decisions_each_process(const struct decisions *,
+			    void (*each)(void *arg, pid_t pid, const struct decision *), void *arg);
 /* decision_cache_sweep() */
 void decisions_sweep(struct decisions *, bool (*used)(void *arg, uint32_t set), void *arg);
 #endif

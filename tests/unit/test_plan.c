@@ -29,7 +29,8 @@ TEST(defaults)
 
 	CHECK_STR(p->path, "s.lua");
 	CHECK(p->hz == 19 && p->stack_bytes == 65528 && p->kernel && !p->threads && p->inlines);
-	CHECK(p->unknown_keep && !p->policy && !*p->without && !*p->listen && *p->control);
+	CHECK(p->unknown_keep && !p->has_policy && !p->script && !*p->without && !*p->listen &&
+	      *p->control);
 	CHECK_INT(p->nsinks, 1);
 	CHECK_STR(p->sinks[0]->name, "sink.box");
 	CHECK_STR(p->sinks[0]->where, "s.lua:1");

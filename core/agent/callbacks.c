@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/callbacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "config/lua_callback.h"
+
+#define EARLY_NS 100000000u      /* a callback may be due so soon: the timer has no exact seconds */
+#define LONGEST_NS 300000000000u /* between two calls of a callback that fails */
+#define PATIENCE 3u              /* failures in a row */
+
+/* ---- the view ---- */
+
+/* A process, and, first, its decision: sorted, the processes of a decision follow each other. */
+struct member {
+	uint64_t decision; /* its address */
+	pid_t pid;
+};
+
+struct view_builder {
+	struct callback_state *state;
+	double seconds; /* since the previous call */
+	struct member *members;
+	size_t nmembers, members_cap;
+	struct callback_target *targets;
+	size_t ntargets, targets_cap;
+	pid_t *pids; /* of all members, in their order */
+	struct hashmap cpu;
+	bool no_memory;
+};
+
+static void add_member(void *arg, pid_t pid, const struct decision *d)
+{
+	struct view_builder *b = arg;
+	struct member *p = array_room(b->members, b->nmembers, &b->members_cap, sizeof(*p));
+
+	if (!p) {
+		b->no_memory = true;
+		return;
+	}
+	b->members = p;
+	p[b->nmembers++] = (struct member){(uint64_t)(uintptr_t)d, pid};
+}
+
+static int by_decision(const void *a, const void *b)
+{
+	const struct member *x = a, *y = b;
+
+	if (x->decision != y->decision)
+		return x->decision < y->decision ? -1 : 1;
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* CPUs that the decision's processes used since the previous call. */
+static double cpu_of(struct view_builder *b, const struct decision *d)
+{
+	uint64_t key = (uint64_t)d->set * 2 + d->known;
+	uint64_t before = (uint64_t)(uintptr_t)hashmap_get(&b->state->cpu, key);
+
+	before -= !!before;
+	if (before > d->cpu_ns) /* another decision for the same label set */
+		before = 0;
+	b->no_memory |= hashmap_put(&b->cpu, key, (void *)(uintptr_t)(d->cpu_ns + 1)) != 0;
+	return (double)(d->cpu_ns - before) / 1e9 / b->seconds;
+}
+
+/* Adds the target whose first process is members[i]. */
+static void add_target(struct view_builder *b, size_t i)
+{
+	const struct decision *d = (const void *)(uintptr_t)b->members[i].decision;
+	struct callback_target *t;
+
+	t = array_room(b->targets, b->ntargets, &b->targets_cap, sizeof(*t));
+	if (!t) {
+		b->no_memory = true;
+		return;
+	}
+	b->targets = t;
+	t += b->ntargets++;
+	*t = (struct callback_target){.labels = d->labels,
+				      .nlabels = d->nlabels,
+				      .pids = b->pids + i,
+				      .hz = d->hz,
+				      .cpu = cpu_of(b, d)};
+	while (i < b->nmembers && b->members[i].decision == (uint64_t)(uintptr_t)d) {
+		b->pids[i] = b->members[i].pid;
+		t->npids++;
+		i++;
+	}
+}
+
+static int build_view(struct view_builder *b, const struct decisions *decisions)
+{
+	decisions_each_process(decisions, add_member, b);
+	b->pids = malloc((b->nmembers + 1) * sizeof(*b->pids));
+	if (!b->pids || b->no_memory)
+		return -ENOMEM;
+	if (b->nmembers)
+		qsort(b->members, b->nmembers, sizeof(*b->members), by_decision);
+	for (size_t i = 0; i < b->nmembers; i++)
+		if (!i || b->members[i].decision != b->members[i - 1].decision)
+			add_target(b, i);
+	return b->no_memory ? -ENOMEM : 0;
+}
+
+static void free_view(struct view_builder *b)
+{
+	free(b->members);
+	free(b->targets);
+	free(b->pids);
+	hashmap_fini(&b->cpu);
+}
+
+/* ---- calls ---- */
+
+static void log_failure(struct callback_state *s, const char *where, char *text)
+{
+	metric_add("callback_errors_total",
+		   "Total number of calls of a callback of the script that failed.",
+		   METRIC_LABELS("callback", where), 1);
+	if (text && s->said && !strcmp(text, s->said)) {
+		free(text);
+		return;
+	}
+	log_warning("%s", text ? text : strerror(ENOMEM));
+	free(s->said);
+	s->said = text;
+}
+
+static int call(struct callbacks *c, uint32_t i, uint64_t now_ns, char **text)
+{
+	struct callback_state *s = &c->states[i];
+	struct view_builder b = {.state = s, .seconds = (double)(now_ns - s->called_ns) / 1e9};
+	struct callback_view view;
+	int r = build_view(&b, c->instances->sampling->decisions);
+
+	*text = NULL;
+	if (!r) {
+		struct hashmap before = s->cpu;
+
+		s->cpu = b.cpu;
+		b.cpu = before;
+		s->called_ns = now_ns;
+		view = (struct callback_view){b.targets, (uint32_t)b.ntargets};
+		r = lua_callback_run(c->instances->plan, i, &view, text);
+	}
+	free_view(&b);
+	return r;
+}
+
+/* The time to the next call. */
+static uint64_t wait_of(const struct callback_state *s, uint64_t period_ns)
+{
+	uint32_t doubled = s->failures < PATIENCE ? 0 : s->failures - PATIENCE + 1;
+	uint64_t ns = period_ns << (doubled < 9 ? doubled : 9);
+
+	if (doubled && ns > LONGEST_NS)
+		ns = LONGEST_NS > period_ns ? LONGEST_NS : period_ns;
+	return ns;
+}
+
+static void run(struct callbacks *c, uint32_t i, uint64_t now_ns)
+{
+	const struct plan_callback *p = &c->instances->plan->callbacks[i];
+	struct callback_state *s = &c->states[i];
+	char *text;
+	int r = call(c, i, now_ns, &text);
+
+	metric_add("callbacks_total", "Total number of calls of a callback of the script.",
+		   METRIC_LABELS("callback", p->where), 1);
+	s->failures = r ? s->failures + 1 : 0;
+	if (r)
+		log_failure(s, p->where, text);
+	if (s->failures == PATIENCE)
+		log_warning("%s: every: it has failed %u times in a row and is called less often",
+			    p->where, PATIENCE);
+	s->due_ns += wait_of(s, p->period_ns);
+	if (s->due_ns < now_ns)
+		s->due_ns = now_ns + wait_of(s, p->period_ns);
+}
+
+/* ---- plans ---- */
+
+static void reset(struct callbacks *c)
+{
+	for (uint32_t i = 0; i < PLAN_MAX_CALLBACKS; i++) {
+		hashmap_fini(&c->states[i].cpu);
+		free(c->states[i].said);
+		c->states[i] = (struct callback_state){0};
+	}
+}
+
+/* Another plan runs: each callback is due after its period. */
+static void begin(struct callbacks *c, uint64_t now_ns)
+{
+	const struct plan *p = c->instances->plan;
+
+	reset(c);
+	c->generation = c->instances->generation;
+	for (uint32_t i = 0; i < p->ncallbacks; i++) {
+		c->states[i].called_ns = now_ns;
+		c->states[i].due_ns = now_ns + p->callbacks[i].period_ns;
+	}
+}
+
+void callbacks_run_due(struct callbacks *c, uint64_t now_ns)
+{
+	if (c->generation != c->instances->generation)
+		begin(c, now_ns);
+	for (uint32_t i = 0; i < c->instances->plan->ncallbacks; i++)
+		if (now_ns + EARLY_NS >= c->states[i].due_ns)
+			run(c, i, now_ns);
+}
+
+void callbacks_fini(struct callbacks *c)
+{
+	reset(c);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Callbacks: functions of the script that the agent calls, declared by every(). Each call sees the
+ * targets as they were at its begin. [control thread]
+ */
+#ifndef CONFIG_LUA_CALLBACK_H
+#define CONFIG_LUA_CALLBACK_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <fusee/profile.h>
+
+struct lua_State;
+struct plan;
+
+/* The processes of one label set. */
+struct callback_target {
+	const struct fusee_label *labels; /* with those of the policy */
+	uint32_t nlabels;
+	const pid_t *pids; /* of its processes, lowest first */
+	uint32_t npids;
+	double hz;  /* samples per second of CPU time; 0: it is not profiled */
+	double cpu; /* CPUs that it used on average since the callback's previous call */
+};
+
+/* What a call sees. Borrowed for the call. */
+struct callback_view {
+	const struct callback_target *targets;
+	uint32_t ntargets;
+};
+
+/* Calls plan->callbacks[i]. 0; -EINVAL with a malloc'ed sentence in *text: the callback raised an
+ * error, needed too much memory, or ran longer than SCRIPT_CALL_NS ("fusee.lua:9: every: runs
+ * longer than 20 ms of CPU time"); -ENOMEM with *text NULL or a sentence. */
+int lua_callback_run(const struct plan *, uint32_t i, const struct callback_view *, char **text);
+/* Adds every(), targets() and count() to the globals. Inside script_enter(); may raise. */
+void callbacks_open(struct lua_State *);
+#endif

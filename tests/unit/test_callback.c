@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Callbacks of scripts: what every() takes, what a call sees, and what stops it. */
+#include "config/lua_callback.h"
+
+#include "base/metrics.h"
+#include "lib/config.h"
+
+static const struct fusee_label db[] = {
+	{.key = {"process", 7}, .str = {"postgres", 8}},
+	{.key = {"unit", 4}, .str = {"postgresql.service", 18}},
+};
+static const struct fusee_label web[] = {{.key = {"process", 7}, .str = {"nginx", 5}}};
+static const pid_t db_pids[] = {40, 41, 77}, web_pids[] = {50};
+static const struct callback_target targets[] = {
+	{.labels = db, .nlabels = 2, .pids = db_pids, .npids = 3, .hz = 19, .cpu = 0.9},
+	{.labels = web, .nlabels = 1, .pids = web_pids, .npids = 1, .hz = 0, .cpu = 0},
+};
+static const struct callback_view view = {targets, 2};
+
+/* A plan whose callback has this body, on line 3. */
+static struct plan *with_callback(const char *body)
+{
+	char text[4096];
+
+	snprintf(text, sizeof(text),
+		 "local s, kept = sink.box { dir = '/a' }, {}\nevery('1m', function()\n%s\nend)\n",
+		 body);
+	return config_plan(text);
+}
+
+TEST(what_every_takes)
+{
+	struct plan *p = config_plan("sink.box { dir = '/a' }\nevery('1s', function() end)\n"
+				     "every('1.5m', function() end) every('1d', print)");
+	struct buf b = {0};
+
+	CHECK(!p->has_policy && p->script);
+	CHECK_INT(p->ncallbacks, 3);
+	CHECK_INT(p->callbacks[0].period_ns, 1000000000);
+	CHECK_INT(p->callbacks[1].period_ns, 90000000000);
+	CHECK_INT(p->callbacks[2].period_ns, 86400000000000);
+	CHECK_STR(p->callbacks[0].where, "s.lua:2");
+	CHECK_STR(p->callbacks[2].where, "s.lua:3");
+	CHECK_INT(plan_json(p, &b), 0);
+	buf_add(&b, "", 1);
+	CHECK(strstr(b.p,
+		     "\"callbacks\":[\n{\"every_s\":1,\"where\":\"s.lua:2\"},\n{\"every_s\":90,"));
+	buf_fini(&b);
+	plan_free(p);
+}
+
+static const struct {
+	const char *script, *text;
+} wrong[] = {
+	{"every('1m')", "s.lua:1: every takes a duration and a function: every(\"1m\", function() "
+			"... end)"},
+	{"every(60, print)",
+	 "s.lua:1: every takes a duration and a function: every(\"1m\", function() ... end)"},
+	{"every('fast', print)",
+	 "s.lua:1: every: the period must be a duration from 1s to 1d, got 'fast'"},
+	{"every('10ms', print)",
+	 "s.lua:1: every: the period must be a duration from 1s to 1d, got '10ms'"},
+	{"every('2d', print)",
+	 "s.lua:1: every: the period must be a duration from 1s to 1d, got '2d'"},
+	{"for i = 1, 17 do every('1m', print) end", "s.lua:1: every: more than 16 callbacks"},
+	{"targets()",
+	 "s.lua:1: targets can be called from a callback only, such as that of every()"},
+	{"count('x')", "s.lua:1: count can be called from the policy or a callback only"},
+};
+
+TEST(wrong_declarations)
+{
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		struct plan_errors errors;
+		struct plan *p = NULL;
+
+		config_write(wrong[i].script);
+		CHECK_INT(plan_from_script(&p, "s.lua", &config_folder, &errors), -EINVAL);
+		CHECK(errors.n && !p);
+		CHECK_STR(errors.texts[0], wrong[i].text);
+		plan_errors_fini(&errors);
+		config_clean();
+	}
+}
+
+/* Bodies that end with an error unless what they see is right. */
+static const char *const right[] = {
+	"",
+	"assert(#targets() == 2)",
+	"local t = targets()[1] assert(t.hz == 19 and t.cpu == 0.9)",
+	"local t = targets()[2] assert(t.hz == 0 and t.cpu == 0 and #t.pids == 1)",
+	"local p = targets()[1].pids assert(#p == 3 and p[1] == 40 and p[3] == 77)",
+	"local l = targets()[1].labels assert(l.process == 'postgres' and l.none == nil)",
+	"local n = 0 for k, v in pairs(targets()[1].labels) do n = n + #k + #v end assert(n == 37)",
+	"local t = targets()[1] assert(t.labels == t.labels)",
+	"for i, t in ipairs(targets()) do kept[i] = t.labels end",
+	"targets()[1].pids[1] = 5 assert(targets()[1].pids[1] == 40)",
+};
+
+TEST(what_a_call_sees)
+{
+	for (size_t i = 0; i < sizeof(right) / sizeof(*right); i++) {
+		struct plan *p = with_callback(right[i]);
+		char *text;
+
+		for (int k = 0; k < 3; k++) {
+			int r = lua_callback_run(p, 0, &view, &text);
+
+			if (r)
+				fprintf(stderr, "# %s: %s\n", right[i], text);
+			CHECK_INT(r, 0);
+			CHECK(!text);
+		}
+		plan_free(p);
+	}
+}
+
+static const struct {
+	const char *body, *text;
+} fail[] = {
+	{"while true do end", "s.lua:3: every: runs longer than 20 ms of CPU time"},
+	{"while true do pcall(function() while true do end end) end",
+	 "s.lua:3: every: runs longer than 20 ms of CPU time"},
+	{"pcall(function() while true do end end)",
+	 "s.lua:3: every: runs longer than 20 ms of CPU time"},
+	{"\n\nerror('I do not know')", "s.lua:5: every: I do not know"},
+	{"error { 'x' }", "s.lua:2: every: s.lua: the error is a table, not a text"},
+	{"local t = ('x'):rep(1 << 20) for i = 1, 20 do kept[i] = t .. i end",
+	 "s.lua:2: every: s.lua: needs more than 16 MiB (near s.lua:3)"},
+	{"for i = 1, 20 do pcall(function() kept[i] = ('x'):rep(1 << 20) .. i end) end error('so')",
+	 "s.lua:3: every: so"},
+	{"every('1m', print)",
+	 "s.lua:3: every: every cannot be called from a callback: the plan is complete"},
+	{"sink.box { dir = '/b' }",
+	 "s.lua:3: every: sink cannot be called from a callback: the plan is complete"},
+	{"targets()[1].hz = 5", "s.lua:3: every: a target cannot be assigned to"},
+	{"targets()[1].labels.x = '5'", "s.lua:3: every: a target's labels cannot be changed so"},
+	{"local _ = targets()[1].label",
+	 "s.lua:3: every: a target has no 'label' (did you mean 'labels'?)"},
+	{"local _ = targets()[1].rss",
+	 "s.lua:3: every: a target has no 'rss': there are labels, pids, hz and cpu"},
+	{"count(5)", "s.lua:3: every: count takes the name of an event, got number"},
+	{"count('x', -1)", "s.lua:3: every: count: the number must not be below 0"},
+	{"count('x', 1, { ['a b'] = 'c' })",
+	 "s.lua:3: every: count: 'a b' cannot be the name of a label"},
+	{"count('x', 1, { event = 'c' })",
+	 "s.lua:3: every: count: 'event' cannot be the name of a label"},
+	{"count('x', 1, { a = 1 })", "s.lua:3: every: count: label 'a' must be a string, got "
+				     "number"},
+	{"local l = {} for i = 1, 9 do l['l' .. i] = 'x' end count('x', 1, l)",
+	 "s.lua:3: every: count: more than 8 labels"},
+};
+
+TEST(what_fails)
+{
+	for (size_t i = 0; i < sizeof(fail) / sizeof(*fail); i++) {
+		struct plan *p = with_callback(fail[i].body);
+		char *text;
+
+		/* again and again the same */
+		for (int k = 0; k < 3; k++) {
+			CHECK_INT(lua_callback_run(p, 0, &view, &text), -EINVAL);
+			CHECK(text);
+			CHECK_STR(text, fail[i].text);
+			free(text);
+		}
+		plan_free(p);
+	}
+}
+
+/* A target of an earlier call would be another call's memory. */
+TEST(a_target_of_an_earlier_call)
+{
+	struct plan *p = with_callback("if kept.t then return kept.t.hz end kept.t = targets()[1]");
+	char *text;
+
+	CHECK_INT(lua_callback_run(p, 0, &view, &text), 0);
+	CHECK_INT(lua_callback_run(p, 0, &view, &text), -EINVAL);
+	CHECK_STR(text, "s.lua:3: every: a target is valid until its callback returns: call "
+			"targets() again");
+	free(text);
+	plan_free(p);
+}
+
+TEST(counts)
+{
+	struct plan *p = with_callback("count('hot') count('hot', 2) count('odd', 3, { team = 'db' "
+				       "}) warn('too', 5)");
+	char *text;
+
+	metrics_reset();
+	CHECK_INT(lua_callback_run(p, 0, &view, &text), 0);
+	CHECK_INT(metric_get("script_events_total", METRIC_LABELS("event", "hot")), 3);
+	CHECK_INT(metric_get("script_events_total", METRIC_LABELS("event", "odd", "team", "db")),
+		  3);
+	CHECK_INT(metric_get("script_warnings_total", NULL), 1);
+	plan_free(p);
+	metrics_reset();
+}
+
+/* 10,000 targets fit into the memory and the time of a call. */
+TEST(many_targets)
+{
+	static struct callback_target many[10000];
+	const struct callback_view all = {many, 10000};
+	struct plan *p = with_callback("local n = 0 for _, t in ipairs(targets()) do n = n + t.hz "
+				       "end assert(n == 190000)");
+	char *text;
+
+	for (int i = 0; i < 10000; i++)
+		many[i] = targets[0];
+	for (int i = 0; i < 20; i++) {
+		int r = lua_callback_run(p, 0, &all, &text);
+
+		if (r)
+			fprintf(stderr, "# %s\n", text);
+		CHECK_INT(r, 0);
+	}
+	plan_free(p);
+}
