@@ -77,7 +77,7 @@ static uint64_t random_below(uint64_t n)
 static int on_pod(void *arg, enum parse_event event, const struct pod *pod)
 {
 	struct follow *f = arg;
-	bool ours = !strcmp(pod->node, f->o.node);
+	bool ours = f->o.server->kubelet || !strcmp(pod->node, f->o.node);
 	int r = 0;
 
 	if (event == PARSE_ERROR) {
@@ -123,6 +123,8 @@ static int url_of_list(struct follow *f, char **url)
 {
 	const char *base = f->o.server->url;
 
+	if (f->o.server->kubelet)
+		return asprintf(url, "%s/pods", base);
 	/* version 0: as the server has it in memory. A page after the first has none. */
 	return asprintf(url, "%s/api/v1/pods?fieldSelector=spec.nodeName%%3D%s&limit=" PAGE "%s%s",
 			base, f->node,
@@ -187,10 +189,10 @@ static void pause_until(struct follow *f, uint64_t at_least_ns)
 	f->pause_ns = 2 * f->pause_ns < PAUSE_MOST ? 2 * f->pause_ns : PAUSE_MOST;
 }
 
-static void again_now(struct follow *f)
+static void again_after(struct follow *f, uint64_t ns)
 {
 	f->state = PAUSED;
-	f->retry_ns = f->now_ns;
+	f->retry_ns = f->now_ns + ns;
 }
 
 static void list_anew(struct follow *f)
@@ -238,9 +240,8 @@ static void failed_with_status(struct follow *f, const struct client_result *res
 	bool credentials = s->token || s->token_file || s->user || s->cert_file || s->cert.p;
 
 	if (status == 401 && !credentials)
-		failed(f, result,
-		       "'%s' requires credentials (401): set 'token_file', or 'kubeconfig'",
-		       s->url);
+		failed(f, result, "'%s' requires credentials (401): set 'token_file'%s", s->url,
+		       s->kubelet ? "" : ", or 'kubeconfig'");
 	else if (status == 401)
 		failed(f, result, "'%s' refuses the %s%s%s (401)%s%s", s->url,
 		       s->token_file ? "token of '"
@@ -250,12 +251,15 @@ static void failed_with_status(struct follow *f, const struct client_result *res
 		       s->token_file ? s->token_file : "", s->token_file ? "'" : "", colon, text);
 	else if (status == 403)
 		failed(f, result,
-		       "'%s' does not allow to list and watch pods (403)%s%s; the account needs a "
-		       "ClusterRole with the verbs list and watch on pods",
-		       s->url, colon, text);
+		       "'%s' does not allow to %s pods (403)%s%s; the account needs a "
+		       "ClusterRole with %s",
+		       s->url, s->kubelet ? "list" : "list and watch", colon, text,
+		       s->kubelet ? "the verb get on nodes/proxy"
+				  : "the verbs list and watch on pods");
 	else if (status == 404)
-		failed(f, result, "'%s' is no Kubernetes API server: it has no /api/v1/pods (404)",
-		       s->url);
+		failed(f, result, "'%s' is no %s (404)", s->url,
+		       s->kubelet ? "kubelet: it has no /pods"
+				  : "Kubernetes API server: it has no /api/v1/pods");
 	else
 		failed(f, result, "'%s' answered %lld%s%s", s->url, (long long)status, colon, text);
 }
@@ -272,9 +276,10 @@ static void broken(struct follow *f, const struct client_result *result)
 		       "%s%s%s, "
 		       "for this name",
 		       s->url, result->why, s->ca_file ? "'" : "",
-		       s->ca_file ? s->ca_file
-		       : s->ca.p  ? "the kubeconfig"
-				  : "the system's store (set 'ca_file')",
+		       s->ca_file   ? s->ca_file
+		       : s->ca.p    ? "the kubeconfig"
+		       : s->kubelet ? "the system's store (set 'ca_file', or 'insecure')"
+				    : "the system's store (set 'ca_file')",
 		       s->ca_file ? "'" : "");
 	else if (result->end == CLIENT_SILENT)
 		failed(f, result, "'%s' does not answer", s->url);
@@ -297,21 +302,33 @@ static void end_list(struct follow *f, const struct answer *a)
 {
 	pods_end_list(f->pods, f->now_ns);
 	fusee_count(f->o.self, "lists", 1);
-	memcpy(f->version, a->version, sizeof(f->version));
+	if (!f->o.server->kubelet)
+		memcpy(f->version, a->version, sizeof(f->version));
 	f->newest = false;
-	if (!f->committed && !pods_count(f->pods))
+	if (!f->committed && !pods_count(f->pods) && !f->o.server->kubelet)
 		fusee_log(f->o.self, FUSEE_WARNING,
 			  "node '%s' has no pods: if that is not the name of this node, set 'node'",
 			  f->o.node);
 	if (!f->committed)
 		f->error = f->o.self->host->discovery->commit(f->o.self->in);
 	f->committed = true;
-	again_now(f);
+	if (f->o.server->kubelet)
+		succeeded(f);
+	again_after(f, f->o.server->kubelet ? f->o.period_ns : 0);
+}
+
+/* A kubelet's list has no version. */
+static bool is_list(const struct follow *f)
+{
+	const struct answer *a = parser_answer(f->parser);
+
+	return !parser_end(f->parser) && (f->o.server->kubelet ? a->list : *a->version != '\0');
 }
 
 static void listed(struct follow *f, const struct client_result *result)
 {
 	const struct answer *a = parser_answer(f->parser);
+	bool more = *a->next && !f->o.server->kubelet;
 
 	if (result->status == 410) { /* the list's next page has expired */
 		list_anew(f);
@@ -322,15 +339,15 @@ static void listed(struct follow *f, const struct client_result *result)
 	list_anew(f);
 	if (result->status && result->status != 200) {
 		failed_with_status(f, result, result->status);
-	} else if (f->parse_error || (!result->end && (parser_end(f->parser) || !*a->version))) {
+	} else if (f->parse_error || (!result->end && !is_list(f))) {
 		failed(f, result, "'%s' does not answer with a list of pods", f->o.server->url);
 	} else if (result->end) {
 		broken(f, result);
-	} else if (*a->next && ++f->pages == MAX_PAGES) {
+	} else if (more && ++f->pages == MAX_PAGES) {
 		failed(f, result, "the list of pods of '%s' does not end", f->o.server->url);
-	} else if (*a->next) {
+	} else if (more) {
 		f->next = curl_easy_escape(NULL, a->next, 0);
-		again_now(f);
+		again_after(f, 0);
 		if (!f->next)
 			f->error = -ENOMEM;
 	} else {
@@ -349,7 +366,7 @@ static void end_watch(struct follow *f, bool silent, bool stable)
 	if (!f->heard)
 		list_anew(f);
 	if (stable)
-		again_now(f);
+		again_after(f, 0);
 	else
 		pause_until(f, 0);
 }
@@ -366,7 +383,7 @@ static void watched(struct follow *f, const struct client_result *result)
 		list_anew(f);
 		f->newest = true;
 		if (stable)
-			again_now(f);
+			again_after(f, 0);
 		else
 			pause_until(f, 0);
 	} else if (f->watch_failed) {

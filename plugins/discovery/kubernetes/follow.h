@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Follows the pods of one node: a list of them, then a watch of their changes from the list's
- * version on, again and again. On the control thread.
+ * version on, again and again. Of a kubelet, which has no watches, a list once a period. On the
+ * control thread.
  */
 #ifndef KUBERNETES_FOLLOW_H
 #define KUBERNETES_FOLLOW_H
@@ -18,6 +19,7 @@ struct follow_options {
 	uint32_t nchosen;
 	const char *node;
 	uint64_t silence_ns; /* a request without a byte for this time is given up */
+	uint64_t period_ns;  /* between lists of server->kubelet */
 };
 
 /* All is borrowed until follow_close(). NULL: no memory. */

@@ -8,10 +8,11 @@
 
 struct kubernetes {
 	struct fusee_self self;
-	/* options, from here to silence */
-	const char *server, *ca_file, *token_file, *kubeconfig, *node;
+	/* options, from here to insecure */
+	const char *server, *kubelet, *ca_file, *token_file, *kubeconfig, *node;
 	struct fusee_table labels, annotations;
-	uint64_t silence;
+	uint64_t silence, period;
+	uint8_t insecure;
 
 	struct server from;
 	struct chosen *chosen;
@@ -60,7 +61,12 @@ static void find_node(struct kubernetes *k)
 static int init(void *ctx, struct fusee_instance *in, const struct fusee_host *host)
 {
 	struct kubernetes *k = ctx;
-	const struct server_options o = {k->server, k->ca_file, k->token_file, k->kubeconfig};
+	const struct server_options o = {.server = k->server,
+					 .kubelet = k->kubelet,
+					 .ca_file = k->ca_file,
+					 .token_file = k->token_file,
+					 .kubeconfig = k->kubeconfig,
+					 .insecure = k->insecure};
 	int r;
 
 	fusee_self_init(ctx, in, host);
@@ -75,7 +81,8 @@ static int init(void *ctx, struct fusee_instance *in, const struct fusee_host *h
 							 .chosen = k->chosen,
 							 .nchosen = k->nchosen,
 							 .node = k->name,
-							 .silence_ns = k->silence});
+							 .silence_ns = k->silence,
+							 .period_ns = k->period});
 	return k->follow ? 0 : -ENOMEM;
 }
 
@@ -96,8 +103,8 @@ static int start(void *ctx)
 	if (k->follow)
 		return follow_start(k->follow);
 	fusee_log(&k->self, FUSEE_DEBUG,
-		  "this is no pod of a cluster (KUBERNETES_SERVICE_HOST is not set), and neither "
-		  "'server' nor 'kubeconfig' is set: there are no labels of pods");
+		  "this is no pod of a cluster (KUBERNETES_SERVICE_HOST is not set), and none of "
+		  "'server', 'kubelet' and 'kubeconfig' is set: there are no labels of pods");
 	r = k->self.host->discovery->begin(k->self.in);
 	return r ? r : k->self.host->discovery->commit(k->self.in);
 }
@@ -112,6 +119,9 @@ static int ready(void *ctx, int fd, uint32_t events)
 static const struct fusee_option options[] = {
 	FUSEE_OPTION_STRING(struct kubernetes, server, "",
 			    "Address of the API server; empty: that of the pod's own cluster."),
+	FUSEE_OPTION_STRING(struct kubernetes, kubelet, "",
+			    "Address of this node's kubelet, whose list of pods is read each "
+			    "'period', in place of a server."),
 	FUSEE_OPTION_STRING(struct kubernetes, ca_file, "",
 			    "Certificates (PEM) that vouch for the server's; empty: the service "
 			    "account's in a pod, else the system's."),
@@ -132,6 +142,10 @@ static const struct fusee_option options[] = {
 	FUSEE_OPTION_DURATION(struct kubernetes, silence, "90s", FUSEE_SECOND, FUSEE_HOUR,
 			      "Longest time without a byte from the server, which sends one each "
 			      "minute; then it is connected to anew."),
+	FUSEE_OPTION_DURATION(struct kubernetes, period, "10s", FUSEE_SECOND, FUSEE_HOUR,
+			      "Time between two lists of 'kubelet'."),
+	FUSEE_OPTION_BOOL(struct kubernetes, insecure, "false",
+			  "The certificate of 'kubelet' is not checked."),
 };
 
 static const struct fusee_discovery_ops ops = {.size = sizeof(ops), .start = start, .ready = ready};

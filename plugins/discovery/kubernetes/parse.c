@@ -12,6 +12,7 @@ enum state {
 	IGNORED,
 	TOP,
 	EVENT,
+	KIND,
 	CODE,
 	MESSAGE,
 	DETAILS,
@@ -56,6 +57,7 @@ static const struct edge {
 	const char *key;
 } edges[] = {
 	{TOP, EVENT, "type"},
+	{TOP, KIND, "kind"},
 	{TOP, POD, "object"},
 	{TOP, ITEMS, "items"},
 	{TOP, LIST_META, "metadata"},
@@ -209,6 +211,9 @@ static void on_text(struct parser *p, uint8_t state, const char *text, size_t n)
 	switch (state) {
 	case EVENT:
 		SET(p->event, text, n);
+		break;
+	case KIND:
+		p->answer.list = n == 7 && !memcmp(text, "PodList", 7);
 		break;
 	case MESSAGE:
 		on_message(p, text, n);

@@ -28,6 +28,7 @@ struct answer {
 	char version[POD_NAME];      /* of a list: resourceVersion */
 	char next[PARSE_CONTINUE];   /* of a list: the token of its next page, "": it is complete */
 	char message[512];           /* of an error; control characters are '?' */
+	bool list;                   /* it is of the kind PodList */
 	int64_t code, retry_after;   /* of an error; retry_after: seconds, 0: not said */
 	uint32_t containers_ignored; /* beyond POD_CONTAINERS, of all pods */
 };

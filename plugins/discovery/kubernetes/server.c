@@ -105,7 +105,8 @@ static int check_url(struct server *s, const struct fusee_self *self, CURLU *u)
 				  s->url);
 	if (s->insecure && !plain)
 		fusee_log(self, FUSEE_WARNING,
-			  "insecure-skip-tls-verify: the certificate of '%s' is not checked",
+			  "insecure: the certificate of '%s' is not checked; who is between can be "
+			  "it, and gets the token",
 			  s->url);
 	return 0;
 }
@@ -154,19 +155,38 @@ static int from_environment(struct server *s)
 	return r ? r : copy(&s->token_file, ACCOUNT "token");
 }
 
+static int check_options(const struct fusee_self *self, const struct server_options *o)
+{
+	if (!!*o->server + !!*o->kubeconfig + !!*o->kubelet > 1)
+		return fusee_fail(self, -EINVAL,
+				  "'server', 'kubelet' and 'kubeconfig' exclude each other");
+	if (o->insecure && !*o->kubelet)
+		return fusee_fail(self, -EINVAL, "'insecure' is for 'kubelet' alone");
+	if (o->insecure && *o->ca_file)
+		return fusee_fail(self, -EINVAL, "'insecure' and 'ca_file' exclude each other");
+	return 0;
+}
+
+static int find(struct server *s, const struct fusee_self *self, const struct server_options *o)
+{
+	if (*o->kubeconfig)
+		return kubeconfig_read(s, self, o->kubeconfig);
+	if (*o->server)
+		return copy(&s->url, o->server);
+	if (!*o->kubelet)
+		return from_environment(s);
+	s->kubelet = true;
+	s->insecure = o->insecure;
+	return copy(&s->url, o->kubelet);
+}
+
 int server_find(struct server *s, const struct fusee_self *self, const struct server_options *o)
 {
-	bool set = *o->server || *o->kubeconfig;
-	int r;
+	bool set = *o->server || *o->kubeconfig || *o->kubelet;
+	int r = check_options(self, o);
 
-	if (*o->server && *o->kubeconfig)
-		return fusee_fail(self, -EINVAL, "'server' and 'kubeconfig' exclude each other");
-	if (*o->kubeconfig)
-		r = kubeconfig_read(s, self, o->kubeconfig);
-	else if (*o->server)
-		r = copy(&s->url, o->server);
-	else
-		r = from_environment(s);
+	if (!r)
+		r = find(s, self, o);
 	if (!r)
 		r = copy(&s->ca_file, o->ca_file);
 	if (!r)

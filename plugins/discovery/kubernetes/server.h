@@ -21,10 +21,12 @@ struct server {
 	struct blob ca, cert, key;
 	char *token, *token_file, *user, *password;
 	bool insecure;
+	bool kubelet; /* it is no API server */
 };
 
 struct server_options {
-	const char *server, *ca_file, *token_file, *kubeconfig; /* "": not set */
+	const char *server, *kubelet, *ca_file, *token_file, *kubeconfig; /* "": not set */
+	bool insecure; /* of kubelet: its certificate is not checked */
 };
 
 #define SERVER_TOKEN 16384 /* bytes of a token with its NUL, at most */

@@ -605,6 +605,9 @@ TEST(options_that_are_wrong)
 	refused("exclude each other", "server", "https://x", "kubeconfig", "/x");
 	refused("is not https", "server", "http://10.0.0.1:80", "token_file", "/dev/null");
 	refused("need 'server'", "token_file", "/dev/null", NULL, NULL);
+	refused("exclude each other", "server", "https://x", "kubelet", "https://y");
+	refused("is for 'kubelet' alone", "server", "https://x", "insecure", "true");
+	refused("is not https", "kubelet", "http://10.0.0.1:80", "token_file", "/dev/null");
 	refused("a key is empty", "server", "https://x", "labels", "a,,b");
 }
 

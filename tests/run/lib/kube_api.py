@@ -66,7 +66,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if given == "Bearer weak":
                 return self.answer(403, status(403, 'pods is forbidden: User "weak" cannot list resource "pods"'))
             return self.answer(401, status(401, "Unauthorized"))
-        if parts.path != "/api/v1/pods":
+        if parts.path == "/pods" and self.api.kubelet:
+            if self.api.nonsense:
+                return self.answer(200, self.api.nonsense)
+            with self.api.changed:
+                pods = [p for _, p in sorted(self.api.pods.items()) if p["spec"].get("nodeName") == self.api.kubelet]
+            return self.answer(200, {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": pods or None})
+        if parts.path != "/api/v1/pods" or self.api.kubelet:
             return self.answer(404, status(404, "not found"))
         if not self.api.allows("watch" if "watch" in query else "list", parts.path.split("/")[-1]):
             return self.answer(403, status(403, "pods is forbidden: no rule of the role allows it"))
@@ -143,9 +149,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Api:
-    def __init__(self, folder, rules=None):
-        """rules: of a ClusterRole, which are kept; None: all is allowed"""
-        self.rules, self.used = rules, set()
+    def __init__(self, folder, rules=None, kubelet=None):
+        """rules: of a ClusterRole, which are kept; None: all is allowed. kubelet: the node whose kubelet this is, and no
+        API server"""
+        self.rules, self.used, self.kubelet, self.nonsense = rules, set(), kubelet, None
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(os.path.join(folder, "server.crt"), os.path.join(folder, "server.key"))
         self.context.load_verify_locations(os.path.join(folder, "ca.crt"))
