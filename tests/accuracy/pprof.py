@@ -4,15 +4,17 @@
 read(path) -> Profile: sample_types [(type, unit)], period, comments, samples: Sample(frames,
 values, labels), where frames go from root to leaf, each a Frame(name, file, address, offset,
 inlined, line, source, first): inlined ones follow the function that they are in; file is the
-mapping's, source the function's, first its first line. What fusee lost is in `lost`, not in
-samples: {reason: values}.
+mapping's, source the function's, first its first line, flags what its
+system name ends with. What fusee lost is in `lost`, not in samples: {reason: values}.
 """
 
 import collections
 import gzip
+import re
 import struct
 
-Frame = collections.namedtuple("Frame", "name file address offset inlined line source first")
+Frame = collections.namedtuple("Frame", "name file address offset inlined line source first flags",
+                               defaults=[frozenset()])
 Sample = collections.namedtuple("Sample", "frames values labels")
 Profile = collections.namedtuple("Profile", "sample_types period duration_ns comments samples lost")
 
@@ -90,7 +92,9 @@ def read(path):
         mappings[one(m, 1)] = (text[one(m, 5)], one(m, 2), one(m, 4))
     for b in p[5]:
         m = message(b)
-        functions[one(m, 1)] = text[one(m, 2)], text[one(m, 4)], one(m, 5)
+        flags = re.search(r" \[([^][]+)\]$", text[one(m, 3)])
+        flags = frozenset(flags.group(1).split(",")) if flags else frozenset()
+        functions[one(m, 1)] = text[one(m, 2)], text[one(m, 4)], one(m, 5), flags
     for b in p[4]:
         m = message(b)
         file, start, offset = mappings.get(one(m, 2), ("", 0, 0))
@@ -100,8 +104,8 @@ def read(path):
         lines = [functions[one(line, 1)] + (one(line, 2),) for line in lines]
         last = len(lines) - 1  # the function itself, the others are inlined in it
         locations[one(m, 1)] = [
-            Frame(name, file, address, at, i < last, line, source, first)
-            for i, (name, source, first, line) in enumerate(lines)
+            Frame(name, file, address, at, i < last, line, source, first, flags)
+            for i, (name, source, first, flags, line) in enumerate(lines)
         ] or [Frame("", file, address, at, False, 0, "", 0)]
     samples, lost = [], {}
     for b in p[2]:

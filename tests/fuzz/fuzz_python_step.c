@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bytes = data;
 	nbytes = size;
 	nslab = 0;
-	python_inspect(&self, 1);
+	python_inspect(&self, 1, 1);
 	if (!nslab) {
 		memset(slab, 0, sizeof(slab));
 		memcpy(slab, data, size < sizeof(slab) ? size : sizeof(slab));

@@ -222,7 +222,7 @@ static int publish(struct interpreter *in)
 	return err ? err : 1;
 }
 
-int python_inspect(const struct fusee_self *self, uint64_t file)
+int python_inspect(const struct fusee_self *self, uint64_t file, int tasks)
 {
 	struct interpreter in = {.self = self, .host = self->host->unwinder, .file = file};
 	struct fusee_file_info info = FUSEE_SIZED(struct fusee_file_info);
@@ -251,6 +251,7 @@ int python_inspect(const struct fusee_self *self, uint64_t file)
 	err = fusee_read_code(in.host, in.file, in.eval, &in.code);
 	if (err)
 		return fusee_fail(self, err, "the code of the Python in it was not found");
+	in.words[PYTHON_TASKS] = tasks ? python_task_word(in.words) : 0;
 	err = publish(&in);
 	free(in.code.at);
 	return err;

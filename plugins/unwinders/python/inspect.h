@@ -5,7 +5,7 @@
 #include <fusee/helpers.h>
 
 /* What ops->inspect() returns: makes the table of a file that contains CPython, and claims its
- * interpreter. In the worker. */
-int python_inspect(const struct fusee_self *self, uint64_t file);
+ * interpreter. tasks: the step shows what awaits a task of asyncio. In the worker. */
+int python_inspect(const struct fusee_self *self, uint64_t file, int tasks);
 
 #endif

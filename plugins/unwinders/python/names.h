@@ -43,6 +43,8 @@ FUSEE_FN __u64 naming(struct fusee_unwind *u, struct python_head *h, const struc
 
 	h->minor = version >> 8;
 	h->micro = version & 255;
+	h->has_tasks = n->table[PYTHON_TASKS] != 0;
+	h->pad = 0;
 	if (n->table[PYTHON_FAMILY] == PYTHON_OBJECTS) {
 		if (AT(u, &c, object + at))
 			return 0;

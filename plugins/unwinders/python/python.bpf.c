@@ -20,7 +20,7 @@ enum {
 	COUNT, /* see count_codes(); 0: not read yet */
 	WORK,  /* between this file's functions */
 	NEXT,
-	PLACED, /* the state was read for the chain */
+	PLACED, /* low byte: 1 or 2: the state was read for the chain; above it: see more_work() */
 };
 
 #define AT(u, what, addr) fusee_read(u, what, sizeof(*(what)), addr)
@@ -36,6 +36,7 @@ enum {
 #define FRAME_BYTES 80u /* of a frame that are read */
 #define NEAR_BYTES 1024u
 #define OBJECT_WORDS 11 /* of a frame object from f_back to f_lasti */
+#define COROUTINES 64u  /* of one task; a power of two */
 
 struct near {
 	__u32 table[PYTHON_WORDS];
@@ -45,6 +46,14 @@ struct near {
 	 * it was remembered */
 	__u64 object, memory, key;
 	__u64 word[(NEAR_BYTES + FRAME_BYTES) / 8];
+	/* a task or future, what awaits it is pushed next, 0: nothing is; see tasks.h */
+	__u64 future;
+	__u32 then; /* the step's answer when all that await it are pushed */
+	__u32 tasks,
+		ncoroutines; /* of those that await: that were found; that remain to be pushed */
+	__u32 pad;
+	__u64 text[5];
+	__u64 coroutine[COROUTINES];
 };
 
 _Static_assert(sizeof(struct near) <= FUSEE_EMIT_BYTES, "the buffer has room");
@@ -56,170 +65,7 @@ FUSEE_FN struct near *near(struct fusee_unwind *u)
 	return buffer ? (void *)(buffer + FUSEE_EMIT_BYTES) : 0;
 }
 
-/* ---- the thread state ---- */
-
-#define GLIBC_KEYS 0x310 /* struct pthread: the first block of 32 {sequence number, value} */
-#define THREADS 512      /* that are looked at; the verifier's time grows as the square of a loop */
-#define THREADS_IN_A_PART 16
-
-#define STATE_BYTES 192u /* of a thread state that are read */
-
-/* A word of the thread state that is_own() has read. 0 or -1. */
-FUSEE_FN int state_word(struct fusee_unwind *u, const struct near *n, __u32 at, __u64 *to)
-{
-	if (at > STATE_BYTES - 8)
-		return AT(u, to, u->scratch[WORK] + at);
-	*to = n->word[at / 8 & 31];
-	return 0;
-}
-
-/* Is WORK the state of this thread? thread_id is what pthread_self() returned, the thread pointer.
- */
-FUSEE_FN int is_own(struct fusee_unwind *u)
-{
-	struct near *n = near(u);
-	__u64 id;
-
-	return n && u->scratch[WORK] && !(u->scratch[WORK] & 7) &&
-	       !fusee_read(u, n->word, STATE_BYTES, u->scratch[WORK]) &&
-	       !state_word(u, n, n->table[PYTHON_THREAD_ID], &id) && id == u->tls;
-}
-
-/* The state that the thread keeps under a key of pthread's. 1: WORK is it; 0: there is none. */
-static int state_by_key(struct fusee_unwind *u, __u32 unused)
-{
-	struct near *n = near(u);
-	__u64 at, known;
-	struct {
-		__u32 made, key;
-	} k;
-
-	(void)unused;
-	if (!n)
-		return 0;
-	at = u->scratch[BASE] + n->table[PYTHON_KEY];
-	known = fusee_recall(u, at);
-	if (known && !AT(u, &u->scratch[WORK], u->tls + known) && is_own(u))
-		return 1;
-	if (at == u->scratch[BASE] || AT(u, &k, at) || !k.made || k.key >= 32)
-		return 0;
-	known = GLIBC_KEYS + 16ull * k.key + 8;
-	if (AT(u, &u->scratch[WORK], u->tls + known) || !is_own(u))
-		return 0;
-	fusee_remember(u, at, known);
-	return 1;
-}
-FUSEE_PART(fusee_python_state_by_key, state_by_key)
-
-/* Goes from WORK to the next thread in the lists of all interpreters; NEXT is the next interpreter.
- * 1: it is this thread's; 0: it is another's; -1: there are no more. */
-FUSEE_FN int next_state(struct fusee_unwind *u, const struct near *n)
-{
-	__u64 interpreter;
-
-	if (u->scratch[WORK]) {
-		if (AT(u, &u->scratch[WORK], u->scratch[WORK] + 8))
-			return -1;
-	} else {
-		interpreter = u->scratch[NEXT];
-		if (!interpreter || AT(u, &u->scratch[NEXT], interpreter + n->table[PYTHON_NEXT]) ||
-		    AT(u, &u->scratch[WORK], interpreter + n->table[PYTHON_THREADS]))
-			return -1;
-	}
-	return is_own(u);
-}
-
-/* Goes on in the lists by some threads; other: to a state that is not STATE. As above. */
-static int next_states(struct fusee_unwind *u, __u32 other)
-{
-	struct near *n = near(u);
-
-	for (int i = 0; n && i < THREADS_IN_A_PART; i++) {
-		int r = next_state(u, n);
-
-		if (r < 0)
-			return r;
-		if (r && (!other || u->scratch[WORK] != u->scratch[STATE]))
-			return 1;
-	}
-	return 0;
-}
-FUSEE_PART(fusee_python_next_states, next_states)
-
-/* The state by the runtime's lists, which may change meanwhile; other: not STATE. 1: WORK is it. */
-static int state_by_list(struct fusee_unwind *u, __u32 other)
-{
-	struct near *n = near(u);
-	int r = 0;
-
-	u->scratch[WORK] = 0;
-	if (!n || AT(u, &u->scratch[NEXT], u->scratch[BASE] + n->table[PYTHON_INTERPRETERS]))
-		return 0;
-	for (int i = 0; i < THREADS / THREADS_IN_A_PART && !r; i++)
-		r = FUSEE_CALL(fusee_python_next_states, u, other);
-	return r;
-}
-FUSEE_PART(fusee_python_state_by_list, state_by_list)
-
-/* To 3.10: a thread that runs a second interpreter keeps the state of the first under its key. The
- * thread that has the GIL runs the state that the runtime names. 0: WORK is the state that runs;
- * -1: it cannot be known. */
-static int running_state(struct fusee_unwind *u, __u32 unused)
-{
-	__u64 state = u->scratch[WORK], next;
-	struct near *n = near(u);
-	__u32 at;
-
-	(void)unused;
-	if (!n)
-		return -1;
-	at = n->table[PYTHON_HOLDER];
-	if (!at)
-		return 0;
-	if (!AT(u, &u->scratch[WORK], u->scratch[BASE] + at) && is_own(u))
-		return 0;
-	u->scratch[WORK] = state;
-	if (AT(u, &next, u->scratch[BASE] + n->table[PYTHON_INTERPRETERS]) || !next ||
-	    AT(u, &next, next + n->table[PYTHON_NEXT]))
-		return -1;
-	return next ? -1 : 0; /* there are several interpreters */
-}
-FUSEE_PART(fusee_python_running_state, running_state)
-
-/* FRAME becomes the innermost frame of the thread; other: of the other interpreter that the thread
- * runs, from which it called the first. 0, or -1: there is no state. */
-static int find_state(struct fusee_unwind *u, __u32 other)
-{
-	struct near *n = near(u);
-	__u32 family, current;
-	__u64 at;
-
-	u->scratch[PLACED] = 1 + other;
-	u->scratch[FRAME] = 0;
-	if (!n)
-		return -1;
-	family = n->table[PYTHON_FAMILY];
-	current = n->table[PYTHON_CURRENT];
-	if (other) {
-		if (FUSEE_CALL(fusee_python_state_by_list, u, 1) != 1)
-			return -1;
-	} else if (!u->tls ||
-		   (FUSEE_CALL(fusee_python_state_by_key, u, 0) != 1 &&
-		    FUSEE_CALL(fusee_python_state_by_list, u, 0) != 1) ||
-		   FUSEE_CALL(fusee_python_running_state, u, 0)) {
-		return -1;
-	}
-	u->scratch[STATE] = u->scratch[WORK];
-	/* if the runtime names who has the GIL, what was read last may be another's */
-	if (n->table[PYTHON_HOLDER] ? AT(u, &at, u->scratch[STATE] + current)
-				    : state_word(u, n, current, &at))
-		return -1;
-	if (family == PYTHON_ENTRIES || family == PYTHON_SHIMS) /* it is the current cframe */
-		return AT(u, &u->scratch[FRAME], at + (family == PYTHON_ENTRIES ? 8 : 0));
-	u->scratch[FRAME] = at;
-	return 0;
-}
-FUSEE_PART(fusee_python_find_state, find_state)
+#include "state.h"
 
 /* ---- frames that lie near each other ---- */
 
@@ -243,7 +89,7 @@ FUSEE_FN int begin_near(struct fusee_unwind *u, struct near *n)
 	struct fusee_words words;
 
 	n->next = FRAME_BYTES;
-	n->bytes = n->memory = n->key = 0;
+	n->bytes = n->memory = n->key = n->future = 0;
 	if (fusee_slab_words(u, 0, PYTHON_WORDS, &words))
 		return FUSEE_CALL(fusee_python_read_table, u, 0);
 	for (__u32 i = 0; i < PYTHON_WORDS; i++)
@@ -349,11 +195,23 @@ FUSEE_FN __u64 runtime_of(const struct fusee_unwind *u, const struct near *n)
 	return u->bias + n->table[PYTHON_RUNTIME] + ((__u64)n->table[PYTHON_RUNTIME_HIGH] << 32);
 }
 
+/* Another interpreter's C frame has other state. */
+FUSEE_FN void begin_runtime(struct fusee_unwind *u, const struct near *n)
+{
+	__u64 base = runtime_of(u, n);
+
+	if (u->scratch[BASE] == base)
+		return;
+	u->scratch[BASE] = base;
+	u->scratch[PLACED] &= ~255ull;
+	u->scratch[COUNT] = 0;
+}
+
 /* FRAME becomes the innermost Python frame of this C frame, 0: it has none. 0, or a reason. */
 static int enter(struct fusee_unwind *u, __u32 unused)
 {
 	struct near *n = near(u);
-	__u64 previous, base;
+	__u64 previous;
 	__u32 family, place, inner;
 
 	(void)unused;
@@ -362,19 +220,15 @@ static int enter(struct fusee_unwind *u, __u32 unused)
 		return PYTHON_UNREADABLE;
 	family = n->table[PYTHON_FAMILY];
 	place = n->table[PYTHON_PLACE];
-	base = runtime_of(u, n);
-	if (u->scratch[BASE] != base) {
-		u->scratch[BASE] = base;
-		u->scratch[PLACED] = u->scratch[COUNT] = 0;
-	}
-	inner = u->scratch[PLACED] != 0;
+	begin_runtime(u, n);
+	inner = placed(u) != 0;
 	if (is_edge(u, n))
 		return -1;
 	if (place && (family == PYTHON_ENTRIES || family == PYTHON_SHIMS))
 		return AT(u, &u->scratch[FRAME], u->sp + place) ? PYTHON_UNREADABLE : 0;
-	if (!u->scratch[PLACED] && FUSEE_CALL(fusee_python_find_state, u, 0))
+	if (!placed(u) && FUSEE_CALL(fusee_python_find_state, u, 0))
 		return PYTHON_NO_STATE;
-	if (!u->scratch[FRAME] && u->scratch[PLACED] == 1)
+	if (!u->scratch[FRAME] && placed(u) == 1)
 		FUSEE_CALL(fusee_python_find_state, u, 1);
 	if (family == PYTHON_OBJECTS)
 		return is_unlinked(u, n) ? -1 : is_missing(u);
@@ -467,6 +321,15 @@ static int count_codes(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_python_count_codes, count_codes)
 
+/* flags: enum fusee_push_flags. */
+FUSEE_FN void push_key(struct fusee_unwind *u, __u64 key, __u64 at, __u32 flags)
+{
+	if (flags)
+		fusee_push4(u, key, at, 0, 0, flags);
+	else
+		fusee_push(u, key, at);
+}
+
 /* What a code object's key is remembered by; 0: it is not. */
 FUSEE_FN __u64 memory_of(struct fusee_unwind *u, __u64 code)
 {
@@ -476,7 +339,8 @@ FUSEE_FN __u64 memory_of(struct fusee_unwind *u, __u64 code)
 }
 
 /* Reads what distinguishes a code object, and pushes its frame. 0, or -1: it cannot be read. */
-FUSEE_FN int push_code(struct fusee_unwind *u, const struct near *n, __u64 code, __u32 at)
+FUSEE_FN int push_code(struct fusee_unwind *u, const struct near *n, __u64 code, __u32 at,
+		       __u32 flags)
 {
 	__u64 c[10];
 
@@ -484,48 +348,87 @@ FUSEE_FN int push_code(struct fusee_unwind *u, const struct near *n, __u64 code,
 		return -1;
 	/* what initializes instances of classes is a frame of a static code object: not shown */
 	if (c[PYTHON_NEW_FILENAME] != c[PYTHON_NEW_FILENAME + 2])
-		fusee_push(u,
-			   key_of(code, c[PYTHON_NEW_FILENAME], c[PYTHON_NEW_FILENAME + 2],
-				  c[PYTHON_NEW_FILENAME + 3],
-				  n->table[PYTHON_FIRST_LINE] == 64 ? c[1] : c[0] >> 32),
-			   at);
+		push_key(u,
+			 key_of(code, c[PYTHON_NEW_FILENAME], c[PYTHON_NEW_FILENAME + 2],
+				c[PYTHON_NEW_FILENAME + 3],
+				n->table[PYTHON_FIRST_LINE] == 64 ? c[1] : c[0] >> 32),
+			 at, flags);
 	return 0;
 }
 
-/* Pushes FRAME, and goes to its caller. */
-FUSEE_FN int push(struct fusee_unwind *u, struct near *n)
+/* Pushes a frame that runs `code`, at this address of its bytecode. As push_code(). */
+FUSEE_FN int push_function(struct fusee_unwind *u, struct near *n, __u64 code, __u64 at,
+			   __u32 flags)
 {
-	const __u64 *f = frame_words(u, n);
-	__u64 code, at, previous;
-	int last;
-
-	if (!f)
-		return fusee_stop(u, PYTHON_UNREADABLE);
-	last = ((n->table[PYTHON_FRAME] & 64 ? f[9] : f[8]) >> (n->table[PYTHON_FRAME] & 63) &
-		255) == (n->table[PYTHON_FRAME] >> 8 & 255);
-	code = f[4];
-	previous = f[6];
-	at = f[7];
-	if (n->table[PYTHON_FAMILY] != PYTHON_ENTRIES) {
-		code = f[0] & ~1ull;
-		previous = f[1];
-		if (last)
-			return leave(u, previous);
-	}
 	at -= code + n->table[PYTHON_BYTECODE];
 	at = at >> 63 ? PYTHON_NO_INSTRUCTION : (__u32)(at / 2);
 	n->object = code;
 	n->memory = n->table[PYTHON_FAMILY] == PYTHON_ENTRIES ? 0 : memory_of(u, code);
 	n->key = n->memory ? fusee_recall(u, n->memory) : 0;
-	if (n->key)
-		fusee_push(u, n->key, at);
-	else if (push_code(u, n, code, (__u32)at))
-		return fusee_stop(u, PYTHON_UNREADABLE);
-	u->scratch[FRAME] = previous;
-	return n->table[PYTHON_FAMILY] == PYTHON_ENTRIES && last ? FUSEE_NATIVE : FUSEE_AGAIN;
+	if (!n->key)
+		return push_code(u, n, code, (__u32)at, flags);
+	push_key(u, n->key, (__u32)at, flags);
+	return 0;
+}
+
+/* A byte of bytes 64 to 79 of a frame. */
+FUSEE_FN __u8 late_byte(const __u64 *f, __u32 bit)
+{
+	return (bit & 64 ? f[9] : f[8]) >> (bit & 63);
+}
+
+/* Does the frame end those of a C frame? */
+FUSEE_FN int is_last(const struct near *n, const __u64 *f)
+{
+	return late_byte(f, n->table[PYTHON_FRAME] & 127) == (n->table[PYTHON_FRAME] >> 8 & 255);
+}
+
+#define OWNED_BY_GENERATOR 1
+
+/* Is it the frame of a generator or coroutine? */
+FUSEE_FN int is_generator(const struct near *n, const __u64 *f)
+{
+	__u32 is_entry = n->table[PYTHON_FAMILY] == PYTHON_ENTRIES; /* `owner` follows it */
+
+	return late_byte(f, (n->table[PYTHON_FRAME] & 127) + 8 * is_entry) == OWNED_BY_GENERATOR;
+}
+
+FUSEE_FN __u64 code_of(const struct near *n, const __u64 *f)
+{
+	return n->table[PYTHON_FAMILY] == PYTHON_ENTRIES ? f[4] : f[0] & ~1ull;
 }
 
 #include "names.h"
+#include "tasks.h"
+
+/* Pushes FRAME, and goes to its caller. */
+FUSEE_FN int push(struct fusee_unwind *u, struct near *n)
+{
+	__u32 entries = n->table[PYTHON_FAMILY] == PYTHON_ENTRIES;
+	const __u64 *f = frame_words(u, n);
+	__u64 code, at, previous;
+	int last, r = 0;
+
+	if (!f)
+		return fusee_stop(u, PYTHON_UNREADABLE);
+	last = is_last(n, f);
+	code = code_of(n, f);
+	at = f[7];
+	previous = entries ? f[6] : f[1];
+	if (!entries && last)
+		return leave(u, previous);
+	if (n->table[PYTHON_TASKS] && is_generator(n, f) && last == (int)entries) {
+		u->scratch[NEXT] = previous;
+		r = FUSEE_CALL(fusee_python_find_task, u, 0) ? next_task(u, n) : 0;
+	}
+	if (push_function(u, n, code, at, r == 1 ? FUSEE_PUSH_ASYNC : 0))
+		return fusee_stop(u, PYTHON_UNREADABLE);
+	u->scratch[FRAME] = previous;
+	n->then = entries && last ? FUSEE_NATIVE : FUSEE_AGAIN;
+	if (r < 0)
+		return stop_in_tasks(u, r);
+	return r == 1 ? FUSEE_AGAIN : (int)n->then;
+}
 
 /* ---- the step ---- */
 
@@ -552,10 +455,14 @@ static int python_step(struct fusee_unwind *u)
 		if (r)
 			return r < 0 ? FUSEE_NATIVE : fusee_stop(u, (__u32)r);
 	}
-	if (!u->scratch[FRAME])
+	if (n->future)
+		r = push_awaiting(u, n);
+	else if (!u->scratch[FRAME])
 		return FUSEE_NATIVE;
-	r = n->table[PYTHON_FAMILY] == PYTHON_OBJECTS ? FUSEE_CALL(fusee_python_push_object, u, 0)
-						      : push(u, n);
+	else if (n->table[PYTHON_FAMILY] == PYTHON_OBJECTS)
+		r = FUSEE_CALL(fusee_python_push_object, u, 0);
+	else
+		r = push(u, n);
 	if (u->npushed)
 		name_pushed(u, n);
 	return r;

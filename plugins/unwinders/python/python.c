@@ -16,18 +16,33 @@ FUSEE_EMBED(python_bpf, "python.bpf.o");
 
 struct python {
 	struct fusee_self self;
-	void *processes; /* see codes.h */
-	uint32_t logged[RELEASES], nlogged;
+	uint8_t asyncio;                        /* the option */
+	void *processes;                        /* see codes.h */
+	uint32_t logged[RELEASES], nlogged;     /* never tried */
+	uint32_t taskless[RELEASES], ntaskless; /* whose tasks cannot be shown */
 };
 
 static int on_inspect(void *ctx, uint64_t file)
 {
 	struct python *p = ctx;
 
-	return python_inspect(&p->self, file);
+	return python_inspect(&p->self, file, p->asyncio);
 }
 
-/* Logs once that a release of Python was never run by the tests of this plugin. */
+/* Is this the first time that something is to be logged of a release? */
+static int is_first(uint32_t *logged, uint32_t *n, uint32_t version)
+{
+	for (uint32_t i = 0; i < *n; i++)
+		if (logged[i] == version)
+			return 0;
+	if (*n == RELEASES)
+		return 0;
+	logged[(*n)++] = version;
+	return 1;
+}
+
+/* Logs once that a release of Python was never run by the tests of this plugin, or that its tasks
+ * cannot be shown. */
 static void log_release(struct python *p, const struct fusee_emission *e)
 {
 	struct python_head h;
@@ -37,16 +52,18 @@ static void log_release(struct python *p, const struct fusee_emission *e)
 		return;
 	memcpy(&h, e->bytes.p, sizeof(h));
 	version = 3u << 24 | (h.minor & 255) << 16 | (h.micro & 255) << 8;
-	if (h.part.part || python_version_was_run(version) || p->nlogged == RELEASES)
+	if (h.part.part)
 		return;
-	for (uint32_t i = 0; i < p->nlogged; i++)
-		if (p->logged[i] == version)
-			return;
-	p->logged[p->nlogged++] = version;
-	fusee_log(&p->self, FUSEE_INFO,
-		  "Python 3.%u.%u was never tried with this version of fusee; other releases of "
-		  "3.%u were",
-		  h.minor, h.micro, h.minor);
+	if (p->asyncio && !h.has_tasks && is_first(p->taskless, &p->ntaskless, version))
+		fusee_log(&p->self, FUSEE_WARNING,
+			  "asyncio: what awaits a task of Python 3.%u.%u cannot be shown, only of "
+			  "3.11 to 3.14 with the GIL",
+			  h.minor, h.micro);
+	if (!python_version_was_run(version) && is_first(p->logged, &p->nlogged, version))
+		fusee_log(&p->self, FUSEE_INFO,
+			  "Python 3.%u.%u was never tried with this version of fusee; other "
+			  "releases of 3.%u were",
+			  h.minor, h.micro, h.minor);
 }
 
 static int on_record(void *ctx, uint64_t process, const struct fusee_emission *e)
@@ -109,9 +126,15 @@ static const struct fusee_runtime runtimes[] = {
 		    .flags = FUSEE_RUNTIME_INTERPRETS),
 };
 
+static const struct fusee_option options[] = {
+	FUSEE_OPTION_BOOL(
+		struct python, asyncio, "false",
+		"Below a task of asyncio show the functions that await it (3.11 to 3.14)."),
+};
+
 static const struct fusee_unwinder_ops ops = {
 	.size = sizeof(ops),
-	.slab_version = 5,
+	.slab_version = 6,
 	.frame_type = "cpython",
 	.reasons = reasons,
 	.bpf = python_bpf,
@@ -127,5 +150,5 @@ static const struct fusee_unwinder_ops ops = {
 
 FUSEE_PLUGIN(python, FUSEE_UNWINDER, .version = "0.1",
 	     .doc = "Functions of programs that CPython 3.8 and later runs.",
-	     .ctx_size = sizeof(struct python), .init = fusee_self_init, .fini = on_fini,
-	     .ops = &ops);
+	     .options = FUSEE_TABLE(options), .ctx_size = sizeof(struct python),
+	     .init = fusee_self_init, .fini = on_fini, .ops = &ops);

@@ -21,6 +21,9 @@ int python_version_words(uint32_t version, uint32_t words[PYTHON_WORDS]);
  * contradicts what is known of that version. */
 int python_debug_words(const unsigned char *offsets, uint32_t n, uint32_t words[PYTHON_WORDS]);
 
+/* PYTHON_TASKS for a table that these functions filled; 0: tasks of that version are not known. */
+uint32_t python_task_word(const uint32_t words[PYTHON_WORDS]);
+
 /* Releases that the tests have run. version: PY_VERSION_HEX. */
 extern const char python_tested[];
 int python_version_was_run(uint32_t version);

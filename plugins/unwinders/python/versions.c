@@ -66,6 +66,29 @@ int python_version_words(uint32_t version, uint32_t words[PYTHON_WORDS])
 	return 0;
 }
 
+/*
+ * Modules/_asynciomodule.c (TaskObj) and pycore_genobject.h or genobject.h (PyGenObject), as
+ * tests/run/python-asyncio finds them in running interpreters: _fut_waiter, and a coroutine's
+ * frame.
+ */
+uint32_t python_task_word(const uint32_t words[PYTHON_WORDS])
+{
+	if (words[PYTHON_HEADER])
+		return 0;
+	switch (words[PYTHON_VERSION] >> 8) {
+	case 11:
+		return 128 | 80 << 16;
+	case 12:
+		return 128 | 72 << 16;
+	case 13:
+		return 112 | 72 << 16;
+	case 14:
+		return 120 | 72 << 16;
+	default:
+		return 0;
+	}
+}
+
 /* ---- 3.13 and later ---- */
 
 /* Where the parts of _Py_DebugOffsets begin, in 64-bit words, and what it does not contain. */

@@ -47,6 +47,9 @@ enum python_word {
 	 * PyInterpreterState. 0: there is none, or it was not found */
 	PYTHON_COUNTER,
 	PYTHON_COUNTER_HIGH,
+	/* offset of _fut_waiter in a task of asyncio, | offset of the frame in a coroutine << 16;
+	 * 0: tasks are not shown */
+	PYTHON_TASKS,
 	PYTHON_UNLINKED, /* OBJECTS: offsets of return addresses at which the frame is unlinked */
 	PYTHON_WORDS = PYTHON_UNLINKED + 4,
 };
@@ -94,7 +97,8 @@ struct python_head {
 	unsigned int first_line;
 	unsigned int table; /* bytes of the complete line table */
 	struct python_text name, file;
-	unsigned int minor, micro; /* of the version */
+	unsigned int minor, micro;   /* of the version */
+	unsigned int has_tasks, pad; /* 1: tasks that await are shown */
 };
 
 #define PYTHON_NO_INSTRUCTION 0xffffffffu /* v[1] of a frame that has not begun */
@@ -103,11 +107,14 @@ enum python_reason {
 	PYTHON_NO_STATE = 1,
 	PYTHON_UNREADABLE,
 	PYTHON_OUT_OF_STEP,
+	PYTHON_TASKS_UNREADABLE,
+	PYTHON_MANY_TASKS,
 };
-#define PYTHON_REASONS                                                \
-	{                                                             \
-		"no Python thread state", "Python frame unreadable",  \
-			"Python frames do not fit the C frames", NULL \
+#define PYTHON_REASONS                                                                             \
+	{                                                                                          \
+		"no Python thread state", "Python frame unreadable",                               \
+			"Python frames do not fit the C frames",                                   \
+			"awaiting Python tasks unreadable", "too many awaiting Python tasks", NULL \
 	}
 
 #endif
