@@ -2,35 +2,19 @@
 #include "agent/preview.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
 
-#include "base/clock.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "config/lua_policy.h"
-#include "events/probe.h"
-#include "net/loop.h"
-#include "plugin/instance.h"
-#include "policy/discoveries.h"
+#include "policy/discover_once.h"
 #include "process/procfs.h"
-#include "worker/opener.h"
-
-#define CHECK_NS 20000000u /* between two looks whether the discoveries have committed */
 
 struct preview {
 	const struct plan *plan;
-	struct fusee_host host;
-	struct loop *loop;
-	struct opener *opener; /* NULL: without CAP_SYS_PTRACE only the own processes are read */
 	struct targets *targets;
-	struct discoveries *discoveries;
-	struct discovery *found[PLAN_MAX_DISCOVERIES]; /* of plan->discoveries[i]; NULL: failed */
+	struct discover_once *found;
 	struct decisions *decisions;
-	uint64_t until_ns;
-	uint32_t failed, wrong;
+	uint32_t wrong;
 };
 
 /* ---- JSON ---- */
@@ -79,89 +63,6 @@ void preview_targets(const struct preview *p, struct buf *b)
 	buf_str(b, "[");
 	decisions_each_set(p->decisions, add_target, &l);
 	buf_str(b, "]");
-}
-
-/* ---- discoveries ---- */
-
-static void log_text(char *text)
-{
-	log_warning("%s", text ? text : strerror(ENOMEM));
-	free(text);
-}
-
-static void add_discovery(struct preview *p, uint32_t i)
-{
-	const struct plan_instance *plan = p->plan->discoveries[i];
-	const struct instance_options o = {.name = plan->name,
-					   .where = plan->where,
-					   .options = plan->options,
-					   .n = plan->noptions};
-	struct fusee_instance *in;
-	char *text = NULL;
-
-	if (instance_new(&in, plan->descriptor, &p->host, &o, &text)) {
-		log_text(text);
-	} else if (discoveries_add(p->discoveries, in, &p->found[i], &text)) {
-		p->found[i] = NULL;
-		instance_free(in);
-		log_text(text);
-	}
-	p->failed += !p->found[i];
-}
-
-static void look(void *arg)
-{
-	struct preview *p = arg;
-
-	discoveries_retry(p->discoveries);
-	if (discoveries_synced(p->discoveries) || clock_now() >= p->until_ns)
-		loop_stop(p->loop);
-}
-
-static int run_discoveries(struct preview *p, uint64_t wait_ns)
-{
-	struct loop_timer *timer;
-	int r;
-
-	for (uint32_t i = 0; i < p->plan->ndiscoveries; i++)
-		add_discovery(p, i);
-	p->until_ns = clock_now() + wait_ns;
-	r = loop_every(p->loop, CHECK_NS, look, p, &timer);
-	if (!r && !discoveries_synced(p->discoveries))
-		r = loop_run(p->loop);
-	for (uint32_t i = 0; !r && i < p->plan->ndiscoveries; i++) {
-		const char *error = p->found[i] ? discovery_error(p->found[i]) : "";
-
-		if (!p->found[i] || discovery_synced(p->found[i]))
-			continue;
-		log_warning("%s has found nothing within %g s%s%s", p->plan->discoveries[i]->name,
-			    (double)wait_ns / 1e9, *error ? ": " : "", error);
-		p->failed++;
-	}
-	return r;
-}
-
-static void on_opener(void *arg, int fd, uint32_t events)
-{
-	(void)fd;
-	(void)events;
-	opener_dispatch(arg);
-}
-
-static int open_discoveries(struct preview *p)
-{
-	struct loop_watch *watch;
-	int r = discoveries_new(&p->discoveries, p->loop, p->targets);
-
-	if (r || !(probe_caps() >> CAP_SYS_PTRACE & 1))
-		return r;
-	r = opener_new(&p->opener);
-	if (!r)
-		r = loop_watch(p->loop, opener_fd(p->opener), EPOLLIN, on_opener, p->opener,
-			       &watch);
-	if (!r)
-		discoveries_set_opener(p->discoveries, p->opener);
-	return r;
 }
 
 /* ---- decisions ---- */
@@ -213,16 +114,9 @@ int preview_new(struct preview **ret, const struct plan *plan, uint64_t wait_ns)
 	if (!p)
 		return -ENOMEM;
 	p->plan = plan;
-	p->host = plugin_host_base;
-	p->host.size = sizeof(p->host);
-	p->host.discovery = &discovery_host;
-	r = loop_new(&p->loop);
+	r = targets_new(&p->targets);
 	if (!r)
-		r = targets_new(&p->targets);
-	if (!r)
-		r = open_discoveries(p);
-	if (!r)
-		r = run_discoveries(p, wait_ns);
+		r = discover_once_new(&p->found, plan, p->targets, wait_ns);
 	if (!r)
 		r = decide_all(p);
 	if (r) {
@@ -238,10 +132,8 @@ void preview_free(struct preview *p)
 	if (!p)
 		return;
 	decisions_free(p->decisions);
-	discoveries_free(p->discoveries);
+	discover_once_free(p->found);
 	targets_free(p->targets);
-	loop_free(p->loop);
-	opener_free(p->opener);
 	free(p);
 }
 
@@ -252,7 +144,7 @@ uint32_t preview_processes(const struct preview *p, uint32_t *profiled)
 
 uint32_t preview_failed(const struct preview *p)
 {
-	return p->failed;
+	return discover_once_failed(p->found);
 }
 
 uint32_t preview_wrong(const struct preview *p)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs the discoveries of a plan until each has committed once: for commands that look at what is
+ * there now. One thread. */
+#ifndef POLICY_DISCOVER_ONCE_H
+#define POLICY_DISCOVER_ONCE_H
+
+#include <stdint.h>
+
+#include "config/plan.h"
+#include "process/target.h"
+
+struct discover_once;
+
+/* Makes the plan's discoveries, whose targets are put into `targets`; instance i of the plan is
+ * source i + 1 there. Waits at most wait_ns until each has committed; what fails, or has not
+ * committed then, is logged. Plan and targets are borrowed until discover_once_free(). 0 or -errno.
+ */
+int discover_once_new(struct discover_once **ret, const struct plan *, struct targets *,
+		      uint64_t wait_ns);
+/* Ends the instances, and removes their targets. NULL is fine. */
+void discover_once_free(struct discover_once *);
+/* Discoveries that could not be started, or had not committed in time. */
+uint32_t discover_once_failed(const struct discover_once *);
+#endif
