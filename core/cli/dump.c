@@ -15,7 +15,7 @@
 #include "cli/dump_print.h"
 #include "cli/guarded.h"
 #include "cli/options.h"
-#include "cli/selection.h"
+#include "cli/selection_names.h"
 #include "cli/session.h"
 #include "cli/unwind_flags.h"
 #include "process/procfs.h"
@@ -249,21 +249,6 @@ static int dump_pid(struct dump_command *o, pid_t pid)
 
 /* ---- the command line ---- */
 
-static int add_pids(void *arg, const char *value)
-{
-	return selection_add_pids(&((struct dump_command *)arg)->selection, value);
-}
-
-static int add_cgroup(void *arg, const char *value)
-{
-	return selection_add_cgroup(&((struct dump_command *)arg)->selection, value);
-}
-
-static int add_container(void *arg, const char *value)
-{
-	return selection_add_container(&((struct dump_command *)arg)->selection, value);
-}
-
 static int add_tids(void *arg, const char *value)
 {
 	struct dump_command *o = arg;
@@ -292,9 +277,11 @@ static int add_unwind(void *arg, const char *value)
 #define MEMBER(member) .offset = offsetof(struct dump_command, member)
 
 static const struct cli_option options[] = {
-	{"pid", 'p', "PID[,PID]", "running processes", CLI_CALL, .set = add_pids},
-	{"cgroup", 'G', "CGROUP", "the processes of a control group", CLI_CALL, .set = add_cgroup},
-	{"container", 0, "ID", "the processes of a container", CLI_CALL, .set = add_container},
+	{"pid", 'p', "PID[,PID]", "running processes", CLI_MEMBER, MEMBER(selection),
+	 .set = selection_set_pids},
+	{"cgroup", 'G', "CGROUP", "the processes of a control group", CLI_MEMBER, MEMBER(selection),
+	 .set = selection_set_cgroup},
+	SELECTION_NAME_OPTIONS(offsetof(struct dump_command, selection)),
 	{"thread", 0, "TID[,TID]", "only these threads", CLI_CALL, .set = add_tids},
 	{"stop", 0, NULL, "each thread is stopped, waiting threads too", CLI_TRUE, MEMBER(stop)},
 	{"native", 0, NULL, "the interpreter's own frames too", CLI_TRUE, MEMBER(native)},
@@ -309,6 +296,8 @@ const struct cli_command dump_command = {
 	.name = "dump",
 	.does = "print the stacks of all threads of a process, now",
 	.usage = "fusee dump [OPTION]... -p PID[,PID]\n"
+		 "       fusee dump [OPTION]... -G CGROUP | --unit UNIT | --pod POD | --container "
+		 "CONTAINER\n"
 		 "Prints the stacks of all threads, of waiting threads too: the kernel's, the "
 		 "machine's and\nthe languages' frames. Threads that run are stopped while their "
 		 "stacks are read, and\nthe output says for how long; without root, waiting "
@@ -327,9 +316,11 @@ static int parse(struct dump_command *o, int argc, char **argv)
 				     "'%s' is not an option: name a process with "
 				     "-p PID",
 				     argv[first]);
-	if (!o->selection.npids)
+	if (!selection_kinds(&o->selection))
 		return cli_bad_usage(&dump_command, "name a process with -p PID");
-	return 0;
+	r = selection_find_names(&dump_command, &o->selection);
+	selection_fini(&o->selection); /* labels are not printed */
+	return r;
 }
 
 static int open_profiler(struct dump_command *o)

@@ -131,6 +131,8 @@ static int set(const struct cli_command *c, const struct cli_option *o, void *ar
 	switch (o->kind) {
 	case CLI_CALL:
 		return o->set(arg, value);
+	case CLI_MEMBER:
+		return o->set(member, value);
 	case CLI_TRUE:
 	case CLI_FALSE:
 		*(bool *)member = o->kind == CLI_TRUE;

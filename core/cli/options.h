@@ -12,6 +12,7 @@
 
 enum cli_option_kind {
 	CLI_CALL,     /* set() is called */
+	CLI_MEMBER,   /* set() is called with the member in place of the command's struct */
 	CLI_TRUE,     /* bool member: true */
 	CLI_FALSE,    /* bool member: false */
 	CLI_NUMBER,   /* int or enum member: `number` */
@@ -25,7 +26,8 @@ struct cli_option {
 	const char *name; /* without dashes; NULL: an empty line in the help */
 	char letter;      /* '\0': none */
 	/* What the help calls its value; NULL: the option takes no value. Shells complete FILE,
-	 * PATH and BASE as files, and PID[,PID], CGROUP, SINK, DISCOVERY, UNWINDER. */
+	 * PATH and BASE as files, and PID[,PID], CGROUP, UNIT, POD, CONTAINER, SINK, DISCOVERY,
+	 * UNWINDER. */
 	const char *value;
 	const char *help; /* lines of at most 76 columns less those of the names */
 	enum cli_option_kind kind;

@@ -18,6 +18,7 @@
 #include "cli/options.h"
 #include "cli/outfile.h"
 #include "cli/output.h"
+#include "cli/selection_names.h"
 #include "cli/session.h"
 #include "cli/session_event.h"
 #include "cli/summary.h"
@@ -42,21 +43,6 @@ struct record {
 static struct selection *selection_of(void *arg)
 {
 	return &((struct record *)arg)->session.o.selection;
-}
-
-static int add_pids(void *arg, const char *value)
-{
-	return selection_add_pids(selection_of(arg), value);
-}
-
-static int add_cgroup(void *arg, const char *value)
-{
-	return selection_add_cgroup(selection_of(arg), value);
-}
-
-static int add_container(void *arg, const char *value)
-{
-	return selection_add_container(selection_of(arg), value);
 }
 
 static int add_unwind(void *arg, const char *value)
@@ -113,18 +99,15 @@ static int add_output(void *arg, const char *value)
 #define MEMBER(member) .offset = offsetof(struct record, member)
 
 static const struct cli_option options[] = {
-	{"pid", 'p', "PID[,PID]", "running processes, with all their threads", CLI_CALL,
-	 .set = add_pids},
+	{"pid", 'p', "PID[,PID]", "running processes, with all their threads", CLI_MEMBER,
+	 MEMBER(session.o.selection), .set = selection_set_pids},
 	{"all", 'a', NULL, "all processes of the machine", CLI_TRUE,
 	 MEMBER(session.o.selection.all)},
 	{"cgroup", 'G', "CGROUP",
 	 "the processes of a control group, and of those below it; those\n"
 	 "that join it later too",
-	 CLI_CALL, .set = add_cgroup},
-	{"container", 0, "ID",
-	 "the processes of a container, those that join it later too:\n"
-	 "the first digits of its id are enough",
-	 CLI_CALL, .set = add_container},
+	 CLI_MEMBER, MEMBER(session.o.selection), .set = selection_set_cgroup},
+	SELECTION_NAME_OPTIONS(offsetof(struct record, session.o.selection)),
 	{"rate", 'F', "HZ", "samples a second of CPU time; default 99", CLI_RATE,
 	 MEMBER(session.o.hz)},
 	{"event", 'e', "EVENT",
@@ -176,7 +159,8 @@ const struct cli_command record_command = {
 	.does = "take a profile of where CPU time goes",
 	.usage = "fusee record [OPTION]... -- COMMAND [ARGUMENT]...\n"
 		 "       fusee record [OPTION]... -p PID[,PID]...\n"
-		 "       fusee record [OPTION]... -a | -G CGROUP | --container ID\n"
+		 "       fusee record [OPTION]... -a | -G CGROUP | --unit UNIT | --pod POD | "
+		 "--container CONTAINER\n"
 		 "Takes one profile of where CPU time goes, or another event happens; ends with "
 		 "the command, with -d, or with "
 		 "Ctrl-C.\n",
@@ -231,8 +215,9 @@ static int parse(struct record *r, int argc, char **argv)
 	if (!selection_kinds(selection_of(r)))
 		return cli_bad_usage(&record_command,
 				     "nothing to profile: name a command (-- COMMAND), a process "
-				     "(-p PID), a control group (-G PATH), a container "
-				     "(--container ID) or all processes (-a)");
+				     "(-p PID), a control group (-G PATH), a unit (--unit UNIT), a "
+				     "pod (--pod POD), a container (--container NAME) or all "
+				     "processes (-a)");
 	if (selection_kinds(selection_of(r)) > 1)
 		return cli_bad_usage(&record_command,
 				     "one of '-p PID', '-a' and '-- COMMAND' at a time");
@@ -240,7 +225,8 @@ static int parse(struct record *r, int argc, char **argv)
 	if (result)
 		return result;
 	result = r->noutputs ? 0 : add_output(r, CLI_DEFAULT_PROFILE);
-	return result ? result : check_outputs(r);
+	result = result ? result : check_outputs(r);
+	return result ? result : selection_find_names(&record_command, selection_of(r));
 }
 
 /* ---- while sampling ---- */
@@ -308,8 +294,7 @@ static int make_profile(struct session *s, struct builder **b, const struct fuse
 {
 	struct profiler *f = &s->profiler;
 	const struct collector *c = pipeline_collector(f->pipeline, 0);
-	const struct build_options o = {.period_ns = session_period(s),
-					.event = *s->o.event.name ? s->o.event.name : NULL};
+	const struct build_options o = session_build_options(s);
 	char host[256] = "";
 	int r = builder_new(b);
 
@@ -490,6 +475,7 @@ int cmd_record(int argc, char **argv)
 	result = parse(&r, argc, argv);
 	if (!result)
 		result = run(&r);
+	selection_fini(selection_of(&r));
 	buf_fini(&line);
 	return result < 0 ? 0 : result;
 }

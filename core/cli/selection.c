@@ -16,10 +16,8 @@
 #define ID_LEN 64u
 #define SHORTEST 4u
 
-static int add(void *arg, pid_t pid)
+int selection_add_process(struct selection *o, pid_t pid)
 {
-	struct selection *o = arg;
-
 	if (procfs_is_own(pid))
 		return 0;
 	for (uint32_t i = 0; i < o->npids; i++) /* cgroup v1: listed by several hierarchies */
@@ -31,7 +29,12 @@ static int add(void *arg, pid_t pid)
 	return 0;
 }
 
-static int too_many(void)
+static int add(void *arg, pid_t pid)
+{
+	return selection_add_process(arg, pid);
+}
+
+int selection_too_many(void)
 {
 	log_error("more than %u processes: profile all processes (-a)", SELECTION_MAX_PIDS);
 	return EX_USAGE;
@@ -48,14 +51,14 @@ int selection_add_pids(struct selection *o, const char *list)
 			return EX_USAGE;
 		}
 		if (o->npids == SELECTION_MAX_PIDS)
-			return too_many();
+			return selection_too_many();
 		o->pids[o->npids++] = (pid_t)pid;
 		list = *end ? end + 1 : end;
 	}
 	return 0;
 }
 
-static int add_group(struct selection *o, const char *dir)
+int selection_add_group(struct selection *o, const char *dir)
 {
 	for (uint32_t i = 0; i < o->ngroups; i++)
 		if (!strcmp(o->groups[i], dir))
@@ -78,7 +81,7 @@ int selection_add_cgroup(struct selection *o, const char *path)
 	if (!r)
 		r = cgroup_each_process(dir, add, o);
 	if (r == -E2BIG)
-		return too_many();
+		return selection_too_many();
 	if (r) {
 		log_error("there is no control group '%s': %s", path,
 			  r == -ENOENT ? "name its path from the hierarchy's root, as in "
@@ -90,7 +93,7 @@ int selection_add_cgroup(struct selection *o, const char *path)
 		log_error("no process runs in control group '%s'", path);
 		return EX_NOINPUT;
 	}
-	return add_group(o, dir);
+	return selection_add_group(o, dir);
 }
 
 /* ---- containers ---- */
@@ -198,7 +201,7 @@ static int check_process(void *arg, pid_t pid)
 		return 0;
 	}
 	path[end] = '\0';
-	if (!cgroup_find(path, dir) && add_group(s->o, dir))
+	if (!cgroup_find(path, dir) && selection_add_group(s->o, dir))
 		return EX_USAGE;
 	return add(s->o, pid);
 }
@@ -209,30 +212,52 @@ int selection_add_container(struct selection *o, const char *id)
 	uint32_t before = o->npids;
 	int r;
 
-	if (strlen(id) < SHORTEST || strlen(id) > 200) {
-		log_error("'%s' is no container: name at least %u digits of its id", id, SHORTEST);
-		return EX_USAGE;
-	}
+	if (strlen(id) < SHORTEST || strlen(id) > 200)
+		return -ENOENT;
 	r = procfs_each_process(check_process, &s);
 	if (r > 0)
 		return r;
 	if (r == -E2BIG)
-		return too_many();
+		return selection_too_many();
 	if (*s.other) {
 		log_error("'%s' is more than one container: %.16s.., %.16s..: name more of its id",
 			  id, s.found, s.other);
 		return EX_USAGE;
 	}
-	if (o->npids == before) {
-		log_error("no process runs in a container '%s' (searched for in "
-			  "/proc/*/cgroup)",
-			  id);
-		return EX_NOINPUT;
+	return o->npids == before ? -ENOENT : 0;
+}
+
+/* ---- names ---- */
+
+int selection_add_name(struct selection *o, enum name_kind kind, const char *text)
+{
+	if (o->nnames == SELECTION_MAX_NAMES) {
+		log_error("'%s': more than %u names of units, pods and containers", text,
+			  SELECTION_MAX_NAMES);
+		return EX_USAGE;
 	}
+	o->names[o->nnames++] = (struct selection_name){kind, text};
+	return 0;
+}
+
+int selection_add_discover(struct selection *o, const char *spec)
+{
+	if (o->ndiscover == SELECTION_MAX_DISCOVER) {
+		log_error("--discover '%s': it can be given %u times at most", spec,
+			  SELECTION_MAX_DISCOVER);
+		return EX_USAGE;
+	}
+	o->discover[o->ndiscover++] = spec;
 	return 0;
 }
 
 int selection_kinds(const struct selection *o)
 {
-	return !!o->npids + o->all + !!o->command;
+	return (o->npids || o->nnames) + o->all + !!o->command;
+}
+
+void selection_fini(struct selection *o)
+{
+	found_free(o->found);
+	o->found = NULL;
 }

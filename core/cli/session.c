@@ -116,6 +116,31 @@ static void follow_groups(struct session *s)
 			    r == -ENOTSUP ? "it needs the sampler 'bpf'" : strerror(-r));
 }
 
+/* Each sample goes to the same window, with the labels of its process. */
+static bool route(void *arg, const struct sample *sample, struct pipeline_route *route)
+{
+	struct session *s = arg;
+
+	route->set = process_labels_of(s->labels, sample->pid, clock_now());
+	return true;
+}
+
+/* What discovery plugins found for the names of the command line becomes labels. */
+static int open_labels(struct session *s, struct profiler_options *o)
+{
+	const struct selection *from = &s->o.selection;
+
+	if (!from->found)
+		return 0;
+	if (process_labels_new(&s->labels, found_targets(from->found), from->pids, from->npids)) {
+		log_error("%s", strerror(ENOMEM));
+		return EX_OSERR;
+	}
+	o->route = route;
+	o->arg = s;
+	return 0;
+}
+
 static int open_profiler(struct session *s)
 {
 	char *cache = s->o.cache ? session_cache_dir() : NULL, *plugins = plugin_default_dir();
@@ -123,6 +148,7 @@ static int open_profiler(struct session *s)
 	struct profiler_options o = s->o.profiler;
 	struct unwinder_choice unwinders;
 	struct plan *plan = NULL;
+	uint32_t slot;
 	int r = plugins ? unwind_flags_plan(&s->o.unwind, plugins, &plan) : EX_OSERR;
 
 	o.plugin_dir = plugins;
@@ -139,6 +165,8 @@ static int open_profiler(struct session *s)
 		o.unwinders = &unwinders;
 	}
 	if (!r)
+		r = open_labels(s, &o);
+	if (!r)
 		r = profiler_open(&s->profiler, &o);
 	plan_free(plan);
 	free(cache);
@@ -146,11 +174,13 @@ static int open_profiler(struct session *s)
 	if (r)
 		return r;
 	follow_groups(s);
-	r = watch(s, worker_fd(s->profiler.worker), SOURCE_WORKER);
+	r = s->labels ? profiler_open_window(&s->profiler, &slot) : 0;
+	if (!r)
+		r = watch(s, worker_fd(s->profiler.worker), SOURCE_WORKER);
 	if (!r)
 		r = watch(s, perf_stream_fd(s->profiler.stream), SOURCE_SAMPLES);
 	if (r)
-		log_error("cannot set up the event loop: %s", strerror(-r));
+		log_error("cannot begin to sample: %s", strerror(-r));
 	return r ? EX_OSERR : 0;
 }
 
@@ -415,10 +445,24 @@ void session_account(struct session *s, struct session_account *a)
 				  system_ns(s) / a->period_ns);
 }
 
+static const struct fusee_label *labels_of(void *arg, uint32_t set, uint32_t *n)
+{
+	return process_labels_set(((struct session *)arg)->labels, set, n);
+}
+
+struct build_options session_build_options(struct session *s)
+{
+	return (struct build_options){.period_ns = session_period(s),
+				      .event = *s->o.event.name ? s->o.event.name : NULL,
+				      .labels = s->labels ? labels_of : NULL,
+				      .arg = s};
+}
+
 void session_close(struct session *s)
 {
 	command_close(&s->command);
 	profiler_close(&s->profiler);
+	process_labels_free(s->labels);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	if (s->signals >= 0)

@@ -10,9 +10,11 @@
 #include <stdint.h>
 
 #include "cli/command.h"
+#include "cli/process_labels.h"
 #include "cli/selection.h"
 #include "cli/unwind_flags.h"
 #include "profile/builder.h"
+#include "sampling/build_profile.h"
 #include "sampling/profiler.h"
 
 #define DEFAULT_HZ 99.0
@@ -42,12 +44,13 @@ struct session {
 	struct session_options o;
 	struct command command;
 	struct profiler profiler;
-	int epoll, signals, timer; /* descriptors; -1: not open */
-	uint32_t interrupts;       /* signals that end a recording, so far */
-	uint32_t running;          /* processes of -p that have not ended */
-	uint64_t start_ns, end_ns; /* of sampling, CLOCK_MONOTONIC */
-	uint64_t start_wall_ns;    /* CLOCK_REALTIME */
-	uint64_t system_before_ns; /* kernel CPU time of the processes before sampling */
+	struct process_labels *labels; /* NULL: samples have no labels of targets */
+	int epoll, signals, timer;     /* descriptors; -1: not open */
+	uint32_t interrupts;           /* signals that end a recording, so far */
+	uint32_t running;              /* processes of -p that have not ended */
+	uint64_t start_ns, end_ns;     /* of sampling, CLOCK_MONOTONIC */
+	uint64_t start_wall_ns;        /* CLOCK_REALTIME */
+	uint64_t system_before_ns;     /* kernel CPU time of the processes before sampling */
 	bool stop;
 };
 
@@ -75,6 +78,8 @@ int session_run(struct session *);
 /* In ns of CPU time, or in events. */
 uint64_t session_period(const struct session *);
 void session_account(struct session *, struct session_account *);
+/* How profiles of this session are built, for build_profile(). Borrows from the session. */
+struct build_options session_build_options(struct session *);
 /* Waits for the command. */
 void session_close(struct session *);
 #endif

@@ -17,6 +17,7 @@
 #include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/selection_names.h"
 #include "cli/session.h"
 #include "cli/session_event.h"
 #include "profile/render.h"
@@ -215,8 +216,7 @@ static void on_symbolized(void *arg)
 {
 	struct top *t = arg;
 	struct collector *c = t->window.collector;
-	const struct build_options o = {.period_ns = session_period(&t->s),
-					.event = *t->s.o.event.name ? t->s.o.event.name : NULL};
+	const struct build_options o = session_build_options(&t->s);
 	const struct fusee_profile *p;
 	struct builder *b = NULL;
 	int r = builder_new(&b);
@@ -278,11 +278,6 @@ static void on_tick(struct session *s, bool key)
 
 /* ---- the command line ---- */
 
-static int add_pids(void *arg, const char *value)
-{
-	return selection_add_pids(&((struct top *)arg)->s.o.selection, value);
-}
-
 static int add_unwind(void *arg, const char *value)
 {
 	return unwind_flags_add(&((struct top *)arg)->s.o.unwind, value);
@@ -308,7 +303,11 @@ static int set_interval(void *arg, const char *value)
 static const struct cli_option options[] = {
 	{"all", 'a', NULL, "all processes of the machine (the default)", CLI_TRUE,
 	 MEMBER(s.o.selection.all)},
-	{"pid", 'p', "PID[,PID]", "running processes", CLI_CALL, .set = add_pids},
+	{"pid", 'p', "PID[,PID]", "running processes", CLI_MEMBER, MEMBER(s.o.selection),
+	 .set = selection_set_pids},
+	{"cgroup", 'G', "CGROUP", "the processes of a control group, those that join it later too",
+	 CLI_MEMBER, MEMBER(s.o.selection), .set = selection_set_cgroup},
+	SELECTION_NAME_OPTIONS(offsetof(struct top, s.o.selection)),
 	{"rate", 'F', "HZ", "samples a second of CPU time; default 99", CLI_RATE, MEMBER(s.o.hz)},
 	{"event", 'e', "EVENT", "what is sampled, in place of CPU time, as fusee record -e",
 	 CLI_CALL, .set = set_event, .words = event_kind_names},
@@ -330,6 +329,8 @@ const struct cli_command top_command = {
 	.name = "top",
 	.does = "show live where CPU time goes",
 	.usage = "fusee top [OPTION]... [-a | -p PID[,PID] | -- COMMAND [ARGUMENT]...]\n"
+		 "       fusee top [OPTION]... -G CGROUP | --unit UNIT | --pod POD | --container "
+		 "CONTAINER\n"
 		 "Shows live which functions use the CPU: of all processes, or of those that are "
 		 "named.\n"
 		 " Keys: q ends it, space holds the screen.\n",
@@ -351,7 +352,8 @@ static int parse(struct top *t, int argc, char **argv)
 		return cli_bad_usage(&top_command,
 				     "one of '-p PID', '-a' and '-- COMMAND' at a time");
 	o->all = !selection_kinds(o) || o->all;
-	return session_event_check(&top_command, &t->s.o);
+	r = session_event_check(&top_command, &t->s.o);
+	return r ? r : selection_find_names(&top_command, o);
 }
 
 static int run(struct top *t)
@@ -386,5 +388,6 @@ int cmd_top(int argc, char **argv)
 	r = parse(&t, argc, argv);
 	if (!r)
 		r = run(&t);
+	selection_fini(&t.s.o.selection);
 	return r < 0 ? 0 : r;
 }

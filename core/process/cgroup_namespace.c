@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "process/cgroup.h"
+#include "process/procfs.h"
 
 /* A hierarchy that is mounted from above the namespace. */
 struct above {
@@ -144,4 +146,22 @@ void cgroup_namespace_resolve(const char *base, char *path)
 	memcpy(path, base, keep);
 	if (!*path)
 		strcpy(path, "/");
+}
+
+int cgroup_namespace_open(struct cgroup_namespace *n)
+{
+	n->rank = CGROUP_NO_RANK;
+	return cgroup_namespace_find("", getpid(), n->base, &n->rank) == -ENOMEM ? -ENOMEM : 0;
+}
+
+int cgroup_namespace_of(const struct cgroup_namespace *n, pid_t pid, char *path)
+{
+	size_t rank;
+	int r = cgroup_of("", pid, path, &rank);
+
+	if (r)
+		return r;
+	if (rank == n->rank || rank == CGROUP_NO_RANK)
+		cgroup_namespace_resolve(n->base, path);
+	return !strcmp(path, "/") && procfs_is_exiting(pid) ? -ESRCH : 0;
 }

@@ -10,6 +10,8 @@
 
 #include <sys/types.h>
 
+#include "process/cgroup.h"
+
 /*
  * Where the namespace of the process `self`, which is the caller, begins in a hierarchy that is
  * mounted from above it: "/pods/pod1/c". root: "", or what precedes "/proc" in tests. out:
@@ -21,4 +23,15 @@ int cgroup_namespace_find(const char *root, pid_t self, char *out, size_t *rank)
  * it, one from the root of that mount. A path that leads above it, or would be too long, stays as
  * it is, and all do with base "". */
 void cgroup_namespace_resolve(const char *base, char *path);
+
+/* The namespace of this process, so that the paths of others are those of the machine. */
+struct cgroup_namespace {
+	char base[CGROUP_MAX]; /* "": paths stay as they are */
+	size_t rank;
+};
+/* 0 or -ENOMEM. */
+int cgroup_namespace_open(struct cgroup_namespace *);
+/* cgroup_of(), as a path of the machine. -ESRCH also for a process that exits and is shown in the
+ * root of version 1, where it did not run. */
+int cgroup_namespace_of(const struct cgroup_namespace *, pid_t pid, char *path);
 #endif

@@ -157,6 +157,13 @@ static void tree_forked(void *arg, pid_t parent, pid_t child)
 	process_tree_forked(((struct profiler *)arg)->tree, parent, child);
 }
 
+static bool tree_route(void *arg, const struct sample *s, struct pipeline_route *route)
+{
+	const struct profiler *p = arg;
+
+	return p->route(p->route_arg, s, route);
+}
+
 static void scan_added(void *arg, pid_t pid)
 {
 	pipeline_scan(((struct profiler *)arg)->pipeline, pid);
@@ -184,6 +191,7 @@ static int open_pipeline(struct profiler *p, const struct profiler_options *o)
 		pipeline.selected = tree_has;
 		pipeline.forked = tree_forked;
 		pipeline.lost = tree_lost;
+		pipeline.route = p->route ? tree_route : NULL;
 		pipeline.arg = p;
 	}
 	r = pipeline_new(&p->pipeline, &pipeline, p->worker, &p->unwinders);
@@ -199,8 +207,12 @@ int profiler_open(struct profiler *p, const struct profiler_options *o)
 {
 	int r;
 
-	*p = (struct profiler){
-		.pids = o->pids, .npids = o->npids, .dynamic = o->dynamic, .held = o->held};
+	*p = (struct profiler){.pids = o->pids,
+			       .npids = o->npids,
+			       .dynamic = o->dynamic,
+			       .held = o->held,
+			       .route = o->route,
+			       .route_arg = o->arg};
 	r = open_worker(p, o);
 	if (!r && !o->no_events)
 		r = open_bpf(p, o);

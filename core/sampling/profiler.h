@@ -58,7 +58,9 @@ struct profiler_options {
 	bool threads;           /* samples carry thread ids */
 	bool inlines;           /* inlined functions are symbolized */
 
-	/* As in struct pipeline_options: where a sample goes, and whether a process is sampled. */
+	/* As in struct pipeline_options: where a sample goes, and whether a process is sampled,
+	 * which `pids` say where there are some. With a route, windows begin by
+	 * profiler_open_window(). */
 	bool (*route)(void *arg, const struct sample *, struct pipeline_route *);
 	bool (*selected)(void *arg, pid_t pid);
 	void *arg;
@@ -74,11 +76,13 @@ struct profiler {
 	struct perf_stream *stream; /* NULL: no_events */
 	struct pipeline *pipeline;
 	struct symbolizer *symbolizer;
-	const pid_t *pids; /* these four as in the options */
+	const pid_t *pids; /* these four, and route, as in the options */
 	uint32_t npids;
 	bool dynamic, held;
 	struct process_tree
 		*tree; /* with the CPUs' events: pids and what they started; else NULL */
+	bool (*route)(void *arg, const struct sample *, struct pipeline_route *);
+	void *route_arg;
 	struct perf_stream_counts window_start[PIPELINE_SLOTS]; /* when each slot's window began */
 };
 

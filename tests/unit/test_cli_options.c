@@ -16,6 +16,12 @@ struct values {
 	uint32_t count;
 };
 
+static int call_member(void *member, const char *value)
+{
+	*(const char **)member = value;
+	return 0;
+}
+
 static int call(void *arg, const char *value)
 {
 	((struct values *)arg)->called = value;
@@ -34,6 +40,7 @@ static const struct cli_option options[] = {
 	{"time", 0, "TIME", "f", CLI_DURATION, MEMBER(ns)},
 	{"count", 'n', "N", "g", CLI_COUNT, MEMBER(count)},
 	{"call", 'c', "X", "h", CLI_CALL, .set = call},
+	{"member", 'm', "X", "i", CLI_MEMBER, MEMBER(called), .set = call_member},
 };
 
 static const struct cli_command command = {.name = "x", .usage = "fusee x\n", CLI_OPTIONS(options)};
@@ -69,6 +76,8 @@ TEST(members_are_set)
 	CHECK(v.hz > 19.4 && v.hz < 19.6 && v.ns == 120000000000 && v.count == 12);
 	CHECK(!strcmp(v.called, "good"));
 	CHECK_INT(first, 13);
+	CHECK_INT(PARSE(&command, "-m", "its"), 0);
+	CHECK_STR(v.called, "its");
 }
 
 TEST(operands_end_the_options)
