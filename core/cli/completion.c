@@ -10,7 +10,10 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/found.h"
 #include "cli/plugin_list.h"
+
+#define WAIT_NS 2000000000u /* at most, for discovery plugins: a user waits for the names */
 
 #define EMBED(sym, file)                                                                           \
 	__asm__(".pushsection .rodata\n" #sym ":\n.incbin \"core/cli/completion/" file "\"\n" #sym \
@@ -32,6 +35,10 @@ static const struct value {
 	{"PID[,PID]", "pids", "_fusee_pids", "-x -a '(__fusee_pids)'"},
 	{"CGROUP", "cgroups", "_files -W /sys/fs/cgroup -/",
 	 "-x -a '(__fish_complete_directories)'"},
+	{"UNIT", "list units", " _fusee_list units", "-x -a '(__fusee_list units)'"},
+	{"POD", "list pods", " _fusee_list pods", "-x -a '(__fusee_list pods)'"},
+	{"CONTAINER", "list containers", " _fusee_list containers",
+	 "-x -a '(__fusee_list containers)'"},
 	{"SINK", "list sinks", " _fusee_list sinks", "-x -a '(__fusee_list sinks)'"},
 	{"DISCOVERY", "list discoveries", " _fusee_list discoveries",
 	 "-x -a '(__fusee_list discoveries)'"},
@@ -254,29 +261,66 @@ static void generate(const struct shell *shell, const struct generator *g)
 	}
 }
 
-/* Names of plugins, one a line. An exit code. */
-static int list(const char *what, struct buf *b)
+static void add_line(void *arg, const char *name)
 {
-	struct plugin_folder f;
-	int r = plugin_list_open(&f);
+	buf_printf(arg, "%s\n", name);
+}
 
+/* Names of units, pods or containers, one a line. An exit code. */
+static int list_found(enum name_kind kind, const struct plugin_folder *folder, struct buf *b)
+{
+	struct found_options o = {.wait_ns = WAIT_NS};
+	struct found *f;
+	int r;
+
+	o.kinds[kind] = true;
+	r = found_new(&f, &o, folder);
 	if (r)
 		return r;
-	for (uint32_t i = 0; i < f.n; i++) {
-		const struct fusee_plugin *d = f.plugins[i]->descriptor;
+	if (found_names(f, kind, add_line, b))
+		b->error = -ENOMEM;
+	found_free(f);
+	return 0;
+}
+
+/* Names of plugins, one a line. */
+static void list_plugins(const char *what, const struct plugin_folder *f, struct buf *b)
+{
+	for (uint32_t i = 0; i < f->n; i++) {
+		const struct fusee_plugin *d = f->plugins[i]->descriptor;
 
 		if (!strcmp(what, "plugins") || (!strcmp(what, "sinks") && d->kind == FUSEE_SINK) ||
 		    (!strcmp(what, "discoveries") && d->kind == FUSEE_DISCOVERY) ||
 		    (!strcmp(what, "unwinders") && d->kind == FUSEE_UNWINDER))
 			buf_printf(b, "%s\n", d->name);
 	}
+}
+
+static int list(const char *what, struct buf *b)
+{
+	static const char *const kinds[NAME_KINDS] = {"units", "pods", "containers"};
+	struct plugin_folder f;
+	uint32_t kind = 0;
+	int r = plugin_list_open(&f);
+
+	if (r)
+		return r;
+	while (kind < NAME_KINDS && strcmp(what, kinds[kind]) != 0)
+		kind++;
+	if (kind < NAME_KINDS)
+		r = list_found(kind, &f, b);
+	else
+		list_plugins(what, &f, b);
 	plugin_folder_close(&f);
-	return 0;
+	return r;
 }
 
 static const struct cli_option options[] = {
-	{"list", 0, "KIND", "names of plugins: sinks, discoveries, unwinders or plugins", CLI_TEXT,
-	 .offset = 0, .words = "sinks discoveries unwinders plugins"},
+	{"list", 0, "KIND",
+	 "names that can be completed: of units, pods and containers\n"
+	 "that run here; of sinks, discoveries, unwinders or plugins",
+	 CLI_TEXT, .offset = 0,
+	 .words = "units pods containers sinks discoveries unwinders plugins"},
 };
 
 const struct cli_command completion_command = {
