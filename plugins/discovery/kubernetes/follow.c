@@ -44,6 +44,7 @@ struct follow {
 	bool fresh;     /* the next request is on a new connection */
 	bool committed;
 	uint64_t began_ns, retry_ns, pause_ns;
+	uint64_t listed_ns; /* when the last list was complete */
 
 	/* of the request */
 	uint64_t now_ns; /* of the callback that runs */
@@ -301,6 +302,7 @@ static void succeeded(struct follow *f)
 static void end_list(struct follow *f, const struct answer *a)
 {
 	pods_end_list(f->pods, f->now_ns);
+	f->listed_ns = f->now_ns;
 	fusee_count(f->o.self, "lists", 1);
 	if (!f->o.server->kubelet)
 		memcpy(f->version, a->version, sizeof(f->version));
@@ -382,7 +384,7 @@ static void watched(struct follow *f, const struct client_result *result)
 		fusee_count(f->o.self, "versions_expired", 1);
 		list_anew(f);
 		f->newest = true;
-		if (stable)
+		if (f->now_ns >= f->listed_ns + STABLE) /* not list after list */
 			again_after(f, 0);
 		else
 			pause_until(f, 0);

@@ -40,6 +40,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def setup(self):
         self.request = self.server.api.context.wrap_socket(self.request, server_side=True)
+        self.server.api.connections.append(self.request)
         super().setup()
 
     def log_message(self, *_):
@@ -158,16 +159,33 @@ class Api:
         self.context.load_verify_locations(os.path.join(folder, "ca.crt"))
         self.context.verify_mode = ssl.CERT_OPTIONAL
         self.changed = threading.Condition()
-        self.pods, self.events, self.requests, self.muted = {}, [], [], []
+        self.pods, self.events, self.requests, self.muted, self.connections = {}, [], [], [], []
         self.version, self.oldest, self.epoch, self.busy = 100, 0, 0, 0
         self.token, self.cut, self.mute, self.expire_next = TOKEN, False, False, False
         self.unmute = threading.Event()
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = 0
+        self.resume()
+        self.url = "https://127.0.0.1:%d" % self.port
+
+    def resume(self):
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
         self.server.daemon_threads = True
         self.server.api = self
         self.server.handle_error = lambda *_: None  # handshakes that are refused, connections that are cut
-        self.url = "https://127.0.0.1:%d" % self.server.server_port
+        self.port = self.server.server_port
         threading.Thread(target=self.server.serve_forever, args=(0.1,), daemon=True).start()
+
+    def pause(self):
+        """Nothing listens any more; connections end."""
+        self.server.shutdown()
+        self.server.server_close()
+        self.end_watches()
+        for connection in self.connections:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        self.connections = []
 
     def allows(self, verb, resource):
         self.used.add((resource, verb))
@@ -190,10 +208,12 @@ class Api:
             self.changed.notify_all()
 
     def forget(self):
-        """All versions until now are too old."""
+        """All versions until now are too old, and watches end."""
         with self.changed:
-            self.oldest, self.events = self.version, []
-            self.version += 1
+            self.oldest, self.events = self.version + 1, []
+            self.version += 2
+            self.epoch += 1
+            self.changed.notify_all()
 
     def end_watches(self):
         with self.changed:
@@ -202,6 +222,4 @@ class Api:
 
     def close(self):
         self.unmute.set()
-        self.end_watches()
-        self.server.shutdown()
-        self.server.server_close()
+        self.pause()
