@@ -106,6 +106,19 @@ static void publish_stepped(struct pipeline *p, struct process *proc)
 	}
 }
 
+/* Makes pipeline.walk the stack of a new sample. true: the sample is to wait. */
+static bool walk_new(struct pipeline *p, struct process *proc, const struct sample *s,
+		     struct walk_steps **steps)
+{
+	const struct followed *f = followed_of(proc);
+
+	if (f->paused || f->awaited)
+		pipeline_clear_walk(p, f->paused ? LOSS_TOO_MANY_MAPPINGS : LOSS_NONE);
+	else
+		walk_stack(&p->walker, proc, s, true, steps, &p->walk);
+	return !f->paused && (f->awaited || p->walk.waiting);
+}
+
 static void on_sample(void *arg, const struct sample *s)
 {
 	struct pipeline *p = arg;
@@ -119,11 +132,7 @@ static void on_sample(void *arg, const struct sample *s)
 		return;
 	pipeline_scan_if_due(p, proc);
 	comm = process_comm(p->processes, proc, s->tid);
-	if (followed_of(proc)->paused)
-		pipeline_clear_walk(p, LOSS_TOO_MANY_MAPPINGS);
-	else if (!followed_of(proc)->awaited)
-		walk_stack(&p->walker, proc, s, true, &steps, &p->walk);
-	if (p->walk.waiting || followed_of(proc)->awaited) {
+	if (walk_new(p, proc, s, &steps)) {
 		w = waiting_add(&p->waiting, proc, &followed_of(proc)->waiting_bytes, s, &route,
 				comm);
 		if (w) {
