@@ -175,9 +175,9 @@ struct retry {
 
 static bool is_pending(const struct pipeline *p, uint32_t file)
 {
-	const struct file *f = file < p->files->n ? p->files->all[file] : NULL;
+	const struct file *f = file && file < p->files->n ? p->files->all[file] : NULL;
 
-	return file && f && f->state == FILE_PENDING;
+	return f && f->state == FILE_PENDING;
 }
 
 static bool retry(void *arg, struct waiting *w)
