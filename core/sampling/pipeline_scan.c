@@ -177,19 +177,19 @@ static void end_answer(struct pipeline *p, struct process *proc, const struct ma
 		request(p, proc);
 }
 
-/* The process of the answer that is taken. NULL: it is another program's by now. */
-static struct process *process_of(struct pipeline *p, const struct maps_answer *a)
-{
-	struct process *proc = process_by_id(p->processes, a->id);
-
-	return proc && !proc->replaced ? proc : NULL;
-}
-
 /* Takes mappings until that time. true: all. */
-static bool take_answer(struct pipeline *p, struct process *proc, uint64_t until)
+static bool take_answer(struct pipeline *p, uint64_t until)
 {
 	const struct maps_answer *a = p->answer;
+	struct process *proc = process_by_id(p->processes, a->id);
 
+	if (!proc)
+		return true;
+	if (proc->replaced) { /* they may be another program's */
+		followed_of(proc)->awaited = false;
+		p->scanned = true;
+		return true;
+	}
 	if (!p->taken)
 		begin_answer(p, proc, a);
 	while (p->taken < a->n && a->err != -E2BIG && !followed_of(proc)->paused) {
@@ -206,16 +206,11 @@ void pipeline_take_mappings(struct pipeline *p)
 	uint64_t until = clock_now() + SLICE_NS, began = budget_begin();
 
 	while (p->reader && clock_now() < until) {
-		struct process *proc;
-
 		if (!p->answer) {
 			p->answer = maps_reader_take(p->reader);
 			p->taken = 0;
 		}
-		if (!p->answer)
-			break;
-		proc = process_of(p, p->answer);
-		if (proc && !take_answer(p, proc, until))
+		if (!p->answer || !take_answer(p, until))
 			break;
 		p->reading.ns += p->answer->cpu_ns;
 		maps_answer_free(p->answer);

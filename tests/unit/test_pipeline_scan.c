@@ -118,3 +118,20 @@ TEST(a_sample_waits_for_no_other_process)
 	end(pid);
 	remove_scratch();
 }
+
+/* What was read is another program's. */
+TEST(samples_of_a_program_that_execs_meanwhile)
+{
+	pid_t pid = sleeper();
+	struct world w;
+
+	world_new(&w);
+	sample(&w, pid, NULL);
+	CHECK_INT(waiting_count(&w.p->waiting), 1);
+	w.on->comm(w.on->arg, pid, pid, clock_now(), "another", true);
+	take_all(&w);
+	pipeline_retry(w.p);
+	CHECK_INT(waiting_count(&w.p->waiting), 0);
+	world_free(&w);
+	end(pid);
+}
