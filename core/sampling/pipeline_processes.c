@@ -114,6 +114,7 @@ static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_m
 	if (!proc || !budget_allows(p, proc, clock_now()))
 		return;
 	began = budget_begin();
+	followed_of(proc)->mapped = true;
 	pipeline_map(p, proc, time, m);
 	budget_add(p, proc, began);
 }

@@ -117,15 +117,18 @@ static int request(struct pipeline *p, struct process *proc)
 	return r;
 }
 
-/* Did a record that is newer than the reading say what is mapped there? */
-static bool is_older(const struct maps_answer *a, const struct process *proc,
-		     const struct procfs_mapping *m)
+/* Keeps what is known of this place if a record that is newer than the reading is about it. */
+static bool keep_newer(const struct maps_answer *a, struct process *proc,
+		       const struct procfs_mapping *m)
 {
-	for (uint32_t i = process_first_above(proc, m->lo);
-	     i < proc->n && proc->mappings[i].lo < m->hi; i++)
-		if (proc->mappings[i].since > a->requested_ns)
-			return true;
-	return false;
+	uint32_t first = process_first_above(proc, m->lo), end = first;
+	bool newer = false;
+
+	for (; end < proc->n && proc->mappings[end].lo < m->hi; end++)
+		newer |= proc->mappings[end].since > a->requested_ns;
+	for (uint32_t i = first; newer && i < end; i++)
+		proc->mappings[i].seen = true;
+	return newer;
 }
 
 static void take_mapping(struct pipeline *p, struct process *proc, const struct maps_answer *a,
@@ -133,7 +136,7 @@ static void take_mapping(struct pipeline *p, struct process *proc, const struct 
 {
 	struct process_mapping *now;
 
-	if (is_older(a, proc, m)) {
+	if (keep_newer(a, proc, m)) {
 		pipeline_retry_later(proc);
 		return;
 	}
@@ -147,11 +150,13 @@ static void take_mapping(struct pipeline *p, struct process *proc, const struct 
 static void begin_answer(struct pipeline *p, struct process *proc, const struct maps_answer *a)
 {
 	clear_seen(proc);
+	followed_of(proc)->mapped = false;
 	if (*a->comm)
 		memcpy(proc->comm, a->comm, sizeof(proc->comm));
 	for (uint32_t i = 0; i < a->nthreads; i++)
 		process_thread_comm(p->processes, a->threads[i].tid, a->threads[i].comm);
-	for (uint32_t i = 0; i < a->n && !*proc->name; i++)
+	/* The path of an executable may be too long to be read. */
+	for (uint32_t i = 0; i < a->n && *a->exe && !*proc->name; i++)
 		if (!strcmp(a->mappings[i].name, a->exe))
 			take_mapping(p, proc, a, &a->mappings[i]);
 }
@@ -161,9 +166,10 @@ static void end_answer(struct pipeline *p, struct process *proc, const struct ma
 	struct followed *f = followed_of(proc);
 	bool again = f->again;
 
-	if (f->rereads && !a->err && !f->paused)
+	/* Otherwise what was taken may have been replaced: the view requests another reading. */
+	if (f->rereads && !f->mapped && !a->err && !f->paused)
 		process_drop_unseen(proc, p->views.as_of, a->requested_ns);
-	if (f->rereads && a->err != -ETIMEDOUT)
+	if (f->rereads && !f->mapped && a->err != -ETIMEDOUT)
 		kernel_view_was_read(proc, a->requested_ns);
 	if (a->err == -ETIMEDOUT)
 		pipeline_retry_later(proc);

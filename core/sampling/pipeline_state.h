@@ -35,6 +35,7 @@ struct followed {
 	bool again;   /* after that they are to be read again */
 	bool awaited; /* they are not known yet: nothing is unwound over them */
 	bool rereads; /* those that were not read are to be dropped */
+	bool mapped;  /* a record of a mapping came after the first of them was taken */
 
 	/* Of budget.c. */
 	uint64_t paused; /* since when; 0: it is not. CLOCK_MONOTONIC ns */

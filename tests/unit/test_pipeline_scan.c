@@ -135,3 +135,86 @@ TEST(samples_of_a_program_that_execs_meanwhile)
 	world_free(&w);
 	end(pid);
 }
+
+/* ---- answers as a reader would give them ---- */
+
+static struct process *follow(struct world *w, uint64_t time)
+{
+	const struct procfs_mapping m = {.lo = 0x10000, .hi = 0x90000, .name = ""};
+
+	w->on->mapped(w->on->arg, getpid(), time, &m);
+	return process_find(w->p->processes, getpid());
+}
+
+/* An answer, to be taken next, with this many mappings from this address downwards. */
+static void answer(struct world *w, struct process *proc, uint64_t requested, uint32_t n,
+		   uint64_t lo, uint64_t hi)
+{
+	struct maps_answer *a = calloc(1, sizeof(*a));
+
+	CHECK(a);
+	*a = (struct maps_answer){
+		.pid = proc->pid, .id = proc->id, .requested_ns = requested, .exe = "", .n = n};
+	a->mappings = calloc(n, sizeof(*a->mappings));
+	CHECK(a->mappings);
+	for (uint32_t i = 0; i < n; i++)
+		a->mappings[i] = (struct procfs_mapping){
+			.lo = lo - i * 2 * PAGE, .hi = hi - i * 2 * PAGE, .name = ""};
+	followed_of(proc)->reading = followed_of(proc)->rereads = true;
+	w->p->answer = a;
+	w->p->taken = 0;
+}
+
+/* The kernel says of one range what a newer record has split. */
+TEST(a_mapping_that_a_newer_record_has_split)
+{
+	const struct procfs_mapping m = {.lo = 0x30000, .hi = 0x40000, .name = "/nonesuch/x"};
+	struct process *proc;
+	struct world w;
+
+	world_new(&w);
+	proc = follow(&w, 10);
+	w.on->mapped(w.on->arg, getpid(), 30, &m);
+	answer(&w, proc, 20, 1, 0x10000, 0x90000);
+	take_all(&w);
+	CHECK(!followed_of(proc)->reading);
+	CHECK(process_mapping(proc, 0x20000) && process_mapping(proc, 0x80000));
+	CHECK(process_mapping(proc, 0x30000) && process_mapping(proc, 0x30000)->file);
+	world_free(&w);
+}
+
+TEST(a_mapping_that_the_kernel_does_not_have)
+{
+	struct process *proc;
+	struct world w;
+
+	world_new(&w);
+	proc = follow(&w, 10);
+	answer(&w, proc, 20, 1, 0x100000, 0x101000);
+	take_all(&w);
+	CHECK(!process_mapping(proc, 0x20000) && process_mapping(proc, 0x100000));
+	CHECK_INT(kernel_view_of(proc)->read, 20);
+	world_free(&w);
+}
+
+/* Records of mappings come between two slices, older than the reading: what was taken before is
+ * replaced, and that must not count as what the kernel does not have. */
+TEST(a_record_between_two_slices)
+{
+	const uint64_t lo = 1ull << 40;
+	const struct procfs_mapping m = {.lo = lo, .hi = lo + PAGE, .name = "/nonesuch/x"};
+	struct process *proc;
+	struct world w;
+
+	world_new(&w);
+	proc = follow(&w, 10);
+	answer(&w, proc, 20, MANY, lo, lo + PAGE);
+	pipeline_take_mappings(w.p);
+	CHECK(w.p->answer && proc->n < MANY); /* in slices, whatever the path of the executable */
+	w.on->mapped(w.on->arg, getpid(), 15, &m);
+	take_all(&w);
+	CHECK(process_mapping(proc, lo) && process_mapping(proc, lo)->file);
+	CHECK(process_mapping(proc, lo - 2 * PAGE));
+	CHECK(!kernel_view_of(proc)->read); /* it is read again */
+	world_free(&w);
+}
