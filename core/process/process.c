@@ -11,6 +11,8 @@
 
 struct thread {
 	char comm[16];
+	uint64_t since; /* CLOCK_MONOTONIC ns */
+	pid_t pid;
 };
 
 struct process_table {
@@ -139,7 +141,7 @@ struct process *process_exec(struct process_table *t, pid_t pid, uint64_t time, 
 
 	if (old)
 		old->ended = time;
-	process_thread_comm(t, pid, comm);
+	process_thread_comm(t, pid, pid, comm, time);
 	return begin(t, pid, comm);
 }
 
@@ -151,6 +153,32 @@ static void end_if_vanished(struct process_table *t, struct process *p)
 		return;
 	if (process_find(t, p->pid) != p || (kill(p->pid, 0) && errno == ESRCH))
 		p->ended = 1;
+}
+
+/* Threads whose process is not known. More are forgotten next time. */
+struct forgotten {
+	struct process_table *table;
+	pid_t tids[1024];
+	uint32_t n;
+};
+
+static void find_forgotten(void *arg, uint64_t tid, void *value)
+{
+	const struct thread *th = value;
+	struct forgotten *f = arg;
+
+	if (f->n < sizeof(f->tids) / sizeof(f->tids[0]) && !process_find(f->table, th->pid))
+		f->tids[f->n++] = (pid_t)tid;
+}
+
+/* Their records of the end were lost, or came before their names. */
+static void forget_threads(struct process_table *t)
+{
+	struct forgotten f = {.table = t};
+
+	hashmap_each(&t->tids, find_forgotten, &f);
+	for (uint32_t i = 0; i < f.n; i++)
+		free(hashmap_del(&t->tids, (uint64_t)f.tids[i]));
 }
 
 void process_sweep(struct process_table *t, uint64_t before,
@@ -171,6 +199,7 @@ void process_sweep(struct process_table *t, uint64_t before,
 		free_process(t, p);
 	}
 	t->n = kept;
+	forget_threads(t);
 }
 
 uint64_t process_count(const struct process_table *t)
@@ -363,7 +392,8 @@ struct process_mapping *process_mapping(struct process *p, uint64_t addr)
 	return &p->mappings[i];
 }
 
-int process_thread_comm(struct process_table *t, pid_t tid, const char *comm)
+int process_thread_comm(struct process_table *t, pid_t pid, pid_t tid, const char *comm,
+			uint64_t since)
 {
 	struct thread *th = hashmap_get(&t->tids, (uint64_t)tid);
 	int r;
@@ -378,6 +408,10 @@ int process_thread_comm(struct process_table *t, pid_t tid, const char *comm)
 			return r;
 		}
 	}
+	if (th->since > since)
+		return 0;
+	th->since = since;
+	th->pid = pid;
 	snprintf(th->comm, sizeof(th->comm), "%s", comm);
 	return 0;
 }
@@ -386,5 +420,5 @@ const char *process_comm(struct process_table *t, const struct process *p, pid_t
 {
 	const struct thread *th = hashmap_get(&t->tids, (uint64_t)tid);
 
-	return th && *th->comm ? th->comm : p->comm;
+	return th && th->pid == p->pid && *th->comm ? th->comm : p->comm;
 }

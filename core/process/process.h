@@ -116,8 +116,10 @@ void process_sweep(struct process_table *, uint64_t before,
 uint64_t process_count(const struct process_table *); /* running, or not freed yet */
 void process_each(struct process_table *, void (*each)(void *arg, struct process *), void *arg);
 
-/* Names of threads. 0 or -ENOMEM. */
-int process_thread_comm(struct process_table *, pid_t tid, const char *comm);
-/* The name of a thread, or of its process if the thread's is not known. */
+/* A thread of the process has this name since then, CLOCK_MONOTONIC ns. A name that it has since
+ * later stays. Forgotten when the thread exits, or with the process. 0 or -ENOMEM. */
+int process_thread_comm(struct process_table *, pid_t pid, pid_t tid, const char *comm,
+			uint64_t since);
+/* The name of a thread of the process, or of the process if the thread's is not known. */
 const char *process_comm(struct process_table *, const struct process *, pid_t tid);
 #endif

@@ -146,7 +146,7 @@ static void on_comm(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *
 	proc = process_get(p->processes, pid);
 	if (proc && pid == tid)
 		snprintf(proc->comm, sizeof(proc->comm), "%s", comm);
-	process_thread_comm(p->processes, tid, comm);
+	process_thread_comm(p->processes, pid, tid, comm, time);
 }
 
 static void on_forked(void *arg, pid_t pid, pid_t parent, pid_t tid, uint64_t time)

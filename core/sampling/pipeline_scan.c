@@ -20,6 +20,7 @@
 struct scan {
 	struct pipeline *p;
 	struct process *proc;
+	uint64_t since; /* the names of threads are known since then */
 	char exe[4096];
 };
 
@@ -49,13 +50,13 @@ static int scan_thread(void *arg, pid_t tid)
 	char comm[16];
 
 	if (!procfs_comm(s->proc->pid, tid, comm))
-		process_thread_comm(s->p->processes, tid, comm);
+		process_thread_comm(s->p->processes, s->proc->pid, tid, comm, s->since);
 	return 0;
 }
 
 static int scan_now(struct pipeline *p, struct process *proc)
 {
-	struct scan s = {.p = p, .proc = proc};
+	struct scan s = {.p = p, .proc = proc, .since = clock_now()};
 	char path[64];
 	int r;
 
@@ -146,16 +147,27 @@ static void take_mapping(struct pipeline *p, struct process *proc, const struct 
 		now->seen = true;
 }
 
-/* Names of threads; the executable is taken first, because it gives the process its name. */
+static void take_names(struct pipeline *p, struct process *proc, const struct maps_answer *a)
+{
+	const char *name;
+
+	for (uint32_t i = 0; i < a->nthreads; i++)
+		process_thread_comm(p->processes, proc->pid, a->threads[i].tid, a->threads[i].comm,
+				    a->requested_ns);
+	if (*a->comm)
+		process_thread_comm(p->processes, proc->pid, proc->pid, a->comm, a->requested_ns);
+	name = process_comm(p->processes, proc, proc->pid);
+	if (name != proc->comm)
+		snprintf(proc->comm, sizeof(proc->comm), "%s", name);
+}
+
+/* The executable is taken first, because it gives the process its name. Its path may be too long to
+ * be read. */
 static void begin_answer(struct pipeline *p, struct process *proc, const struct maps_answer *a)
 {
 	clear_seen(proc);
 	followed_of(proc)->mapped = false;
-	if (*a->comm)
-		memcpy(proc->comm, a->comm, sizeof(proc->comm));
-	for (uint32_t i = 0; i < a->nthreads; i++)
-		process_thread_comm(p->processes, a->threads[i].tid, a->threads[i].comm);
-	/* The path of an executable may be too long to be read. */
+	take_names(p, proc, a);
 	for (uint32_t i = 0; i < a->n && *a->exe && !*proc->name; i++)
 		if (!strcmp(a->mappings[i].name, a->exe))
 			take_mapping(p, proc, a, &a->mappings[i]);

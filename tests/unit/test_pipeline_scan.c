@@ -136,6 +136,23 @@ TEST(samples_of_a_program_that_execs_meanwhile)
 	end(pid);
 }
 
+TEST(a_name_that_is_newer_than_the_reading)
+{
+	pid_t pid = sleeper();
+	struct process *proc;
+	struct world w;
+
+	world_new(&w);
+	sample(&w, pid, NULL);
+	w.on->comm(w.on->arg, pid, pid, clock_now(), "newer", false);
+	take_all(&w);
+	proc = process_find(w.p->processes, pid);
+	CHECK_STR(process_comm(w.p->processes, proc, pid), "newer");
+	CHECK_STR(proc->comm, "newer");
+	world_free(&w);
+	end(pid);
+}
+
 /* ---- answers as a reader would give them ---- */
 
 static struct process *follow(struct world *w, uint64_t time)

@@ -139,7 +139,7 @@ TEST(processes_of_a_pid)
 	CHECK(process_mapping(child, 1) != NULL);
 	CHECK(process_find(t, 11) == again);
 	CHECK_STR(process_comm(t, again, 11), "prog");
-	CHECK_INT(process_thread_comm(t, 12, "worker"), 0);
+	CHECK_INT(process_thread_comm(t, 11, 12, "worker", 5), 0);
 	CHECK_STR(process_comm(t, again, 12), "worker");
 	CHECK(!process_thread_exited(t, again, 12, 6));
 	CHECK_STR(process_comm(t, again, 12), "prog");
@@ -310,6 +310,28 @@ TEST(the_owners_part)
 	CHECK(freed >= 1);
 	process_table_free(t);
 	CHECK_INT(freed, 3);
+}
+
+TEST(names_of_threads)
+{
+	struct process_table *t;
+	struct process *p, *other;
+
+	CHECK_INT(process_table_new(&t, NULL), 0);
+	p = process_get(t, 10);
+	other = process_get(t, 11);
+	CHECK_INT(process_thread_comm(t, 10, 12, "newer", 7), 0);
+	CHECK_INT(process_thread_comm(t, 10, 12, "older", 6), 0);
+	CHECK_STR(process_comm(t, p, 12), "newer");
+	CHECK_STR(process_comm(t, other, 12), ""); /* the number is another thread's by now */
+	CHECK_INT(process_thread_comm(t, 11, 12, "other", 8), 0);
+	CHECK_STR(process_comm(t, other, 12), "other");
+	CHECK_STR(process_comm(t, p, 12), "");
+	/* Without a record of the thread's end the name goes with the process. */
+	CHECK(process_thread_exited(t, other, 11, 9));
+	process_sweep(t, 10, keep_none, NULL);
+	CHECK_STR(process_comm(t, process_get(t, 11), 12), "");
+	process_table_free(t);
 }
 
 /* The main thread's exit looks like the end, until another thread runs. */
