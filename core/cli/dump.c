@@ -78,6 +78,11 @@ static int cannot_look(pid_t pid, int err)
 			  "for %u s, as those of a file server that does not answer do",
 			  (int)pid, PATIENCE_S);
 		return EX_TEMPFAIL;
+	case ECHILD:
+		log_error("no stacks of process %d: a signal ended the process of fusee that "
+			  "reads them",
+			  (int)pid);
+		return EX_SOFTWARE;
 	default:
 		log_error("cannot take the stacks of process %d: %s", (int)pid, strerror(-err));
 		return 1;
@@ -386,7 +391,9 @@ static int run_guarded(struct dump_command *o, int out)
 		if (r >= 0)
 			return r;
 		if (!p->open) {
-			log_error("cannot start: %s", strerror(-r));
+			log_error("cannot start: %s",
+				  r == -ECHILD ? "a signal ended the process that takes stacks"
+					       : strerror(-r));
 			return EX_OSERR;
 		}
 		r = cannot_look(o->selection.pids[p->at], r);
