@@ -48,8 +48,11 @@ static inline int process_code_has_room(const struct process_code *p, const char
 	return code_budget_has_room(&p->claims->budget, p->uid, p->bytes, what) ? 0 : -EDQUOT;
 }
 
+/* What could not be added for want of memory is not subtracted either. */
 static inline void process_code_add_bytes(struct process_code *p, int64_t bytes)
 {
+	if (bytes < -(int64_t)p->bytes)
+		bytes = -(int64_t)p->bytes;
 	if (!code_budget_add(&p->claims->budget, p->uid, bytes))
 		p->bytes += (uint64_t)bytes;
 }

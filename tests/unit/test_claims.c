@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/faults.h"
 #include "process/procfs.h"
 #include "unwind/claims.h"
 
@@ -283,6 +284,29 @@ TEST(what_a_process_makes_grow_is_bounded)
 	kill(user, SIGKILL);
 	waitpid(user, NULL, 0);
 	drop(w);
+}
+
+/* Each allocation failed in turn. */
+TEST(what_is_not_counted_for_want_of_memory)
+{
+	const struct fusee_range all = {0, 0x10000};
+	uint32_t word = 1;
+
+	for (faults_from(0); faults_next();) {
+		struct world *w;
+
+		faults.armed = false;
+		w = make(getpid());
+		claims_set_limit(w->claims, 1 << 20);
+		whose(w, 0x2000);
+		faults.armed = true;
+		claim(w, 0, 0x2000, 0x4000);
+		claims_host.unwinder->process_slab(w->list[0], w->fakes[0].process, &word, 1);
+		claims_host.unwinder->process_slab(w->list[0], w->fakes[0].process, &word, 0);
+		claims_host.unwinder->process_unclaim(w->list[0], w->fakes[0].process, all);
+		CHECK(claims_bytes(w->claims) <= sizeof(struct fusee_claim));
+		drop(w);
+	}
 }
 
 /* Against a table of an owner for each place. */
