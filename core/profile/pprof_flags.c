@@ -24,7 +24,7 @@ bool pprof_flags_takes(struct fusee_str language)
 		char c = language.p[i];
 
 		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
-		    !strchr("-_.", c))
+		    c != '-' && c != '_' && c != '.')
 			return false;
 	}
 	return language.len > 0 && language.len <= 24;
@@ -54,14 +54,16 @@ void pprof_flags_write(struct buf *b, uint32_t flags, struct fusee_str language)
 /* Takes a word. False: it is none. */
 static bool take(const char *text, size_t len, uint32_t *flags, struct fusee_str *language)
 {
-	struct fusee_str l = {text + LANGUAGE_LEN, len - LANGUAGE_LEN};
+	struct fusee_str l = {"", 0};
 
 	for (size_t i = 0; i < WORDS; i++)
 		if (strlen(words[i].text) == len && !memcmp(text, words[i].text, len)) {
 			*flags |= words[i].flag;
 			return true;
 		}
-	if (len <= LANGUAGE_LEN || memcmp(text, LANGUAGE, LANGUAGE_LEN) || !pprof_flags_takes(l))
+	if (len > LANGUAGE_LEN && !memcmp(text, LANGUAGE, LANGUAGE_LEN))
+		l = (struct fusee_str){text + LANGUAGE_LEN, len - LANGUAGE_LEN};
+	if (!pprof_flags_takes(l))
 		return false;
 	*language = l;
 	return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* struct pipeline, for pipeline.c, pipeline_processes.c and pipeline_scan.c (mappings),
- * pipeline_samples.c (samples), pipeline_records.c (stacks that were unwound in the kernel) and
- * build_profile.c only. */
+/* struct pipeline, for pipeline.c, pipeline_processes.c and pipeline_scan.c (mappings), budget.c,
+ * pipeline_samples.c (samples), pipeline_stopped.c, pipeline_records.c (stacks that were unwound in
+ * the kernel) and build_profile.c only. */
 #ifndef SAMPLING_PIPELINE_STATE_H
 #define SAMPLING_PIPELINE_STATE_H
 
@@ -18,7 +18,7 @@
 /* The time that was used in a second. */
 struct time_used {
 	uint64_t second; /* CLOCK_MONOTONIC s */
-	uint64_t ns;     /* CPU time of the control thread */
+	uint64_t ns;     /* CPU time of the control thread and, of `reading`, of the reader's */
 	uint32_t records;
 };
 
@@ -64,7 +64,7 @@ struct pipeline {
 	struct waiting_queue waiting;
 	struct rescan rescan;
 	struct time_used mapping;    /* for records of mappings, of all processes */
-	struct time_used reading;    /* for mappings of paused processes */
+	struct time_used reading;    /* for /proc; its records are processes that were paused */
 	struct maps_reader *reader;  /* NULL: mappings are read at once */
 	struct maps_answer *answer;  /* that is being taken; NULL: none */
 	uint32_t taken;              /* mappings of it */

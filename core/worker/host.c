@@ -365,9 +365,8 @@ static const char *const starters[] = {"dlopen",       "dlmopen",
 				       "syscall.Exec", "syscall.forkExec",
 				       "system",       "vfork",
 				       "wordexp",      NULL};
-#define STARTERS_LOAD                                                              \
-	2u /* the first two: static programs have them for the C library's own use \
-	    */
+/* The first two: static programs have them for the C library's own use. */
+#define STARTERS_LOAD 2u
 
 /* Without an answer, yes. */
 static bool starts_others(struct elf *e)
