@@ -346,6 +346,8 @@ static bool is_good(const struct side *s, const struct request_result *result)
 
 static void count_request(const struct side *s, const struct request_result *result)
 {
+	if (is_absent(s->of, result) && !s->of->listed)
+		return;
 	fusee_count_by(s->of->o->self, "requests", "status",
 		       result->end != REQUEST_ANSWERED || s->problem       ? "none"
 		       : result->status == 200 && result->grpc_status <= 0 ? "ok"

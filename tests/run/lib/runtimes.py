@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Podman's service and containerd of a test's own: with their data in a folder of the test's, in a mount namespace whose
+"""Podman's service, containerd and Docker of a test's own: with their data in a folder of the test's, in a mount namespace whose
 /run is empty, so that their usual sockets are the test's and nothing of the machine's is touched."""
 import glob
 import os
@@ -10,7 +10,8 @@ import time
 
 IMAGE = "localhost/box:1"
 BUSY = ["/bin/sh", "-c", "while :; do :; done"]
-LIMITS = ["--network", "none", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024", "--pids-limit=-1"]
+PARENT = "fusee-names-%d" % os.getpid()  # the control group of all containers, and containerd's namespace
+LIMITS = ["--cgroup-parent", "/" + PARENT, "--network", "none", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024", "--pids-limit=-1"]
 
 
 def run(command, **more):
@@ -117,7 +118,7 @@ restrict_oom_score_adj = true
         with open(work + "/containerd.toml", "w") as f:
             f.write(self.CONFIG % {"work": work, "socket": self.SOCKET})
 
-    def ctr(self, *args, space="default"):
+    def ctr(self, *args, space=PARENT):
         return run(["ctr", "-a", self.SOCKET, "-n", space, *args]).decode().strip()
 
     def serve(self):
@@ -177,12 +178,56 @@ restrict_oom_score_adj = true
         try:
             if not self.proc:
                 self.serve()
-            for space in ("default", "k8s.io"):
+            for space in (PARENT, "k8s.io", "moby"):
                 for name in self.ctr("t", "ls", "-q", space=space).split():
                     subprocess.run(["ctr", "-a", self.SOCKET, "-n", space, "t", "rm", "-f", name], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
         except RuntimeError:
             pass
+        self.kill()
+
+
+class Docker:
+    """It uses the containerd of the same /run, in a namespace of its own there."""
+    SOCKET = "/run/docker.sock"
+
+    def __init__(self, work):
+        self.work, self.proc = work, None
+
+    def __call__(self, *args, **more):
+        return run(["/usr/bin/docker", "-H", "unix://" + self.SOCKET, *args], **more).decode().strip()
+
+    def serve(self):
+        self.proc = subprocess.Popen(
+            ["dockerd", "-H", "unix://" + self.SOCKET, "--data-root", self.work + "/docker", "--exec-root", "/run/docker", "--pidfile",
+             "/run/docker.pid", "--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false",
+             "--storage-driver", "vfs", "--live-restore", "--cgroup-parent", "/" + PARENT, "--containerd", Containerd.SOCKET],
+            stdout=subprocess.DEVNULL, stderr=open(self.work + "/docker.log", "a"))
+        wait_for_file(self.SOCKET, self.proc)
+        self("version")
+
+    def image(self, root):
+        self("import", "-", IMAGE, input=run(["tar", "-C", root, "-c", "."]))
+
+    def start(self, name, *more):
+        """-> its id"""
+        return self("run", "-d", "--name", name, "--network", "none", *more, IMAGE, *BUSY)
+
+    def kill(self):
+        if self.proc:
+            self.proc.kill()
+            self.proc.wait()
+            self.proc = None
+            for path in (self.SOCKET, "/run/docker.pid"):
+                if os.path.exists(path):
+                    os.unlink(path)
+
+    def end(self):
+        if self.proc:
+            try:
+                self("rm", "-f", *self("ps", "-a", "-q").split())
+            except RuntimeError:
+                pass
         self.kill()
 
 
