@@ -121,9 +121,10 @@ static int not_unique(const struct search *s)
 		len += (size_t)snprintf(list + len, 100, "%s%.90s", i ? ", " : "", s->same[i]);
 	log_error("%s '%s' is more than one: %s%s: %s", name_kinds[s->name->kind], s->name->text,
 		  list, s->more ? " .." : "",
-		  s->name->kind == NAME_POD         ? "name it with its namespace, NS/POD"
-		  : strchr(s->same[0], '/') != NULL ? "name its pod too (--pod NS/POD)"
-						    : "name the first digits of its id");
+		  s->name->kind == NAME_POD ? "name it with its namespace, NS/POD"
+		  : *s->same[0] == '/'      ? "select one by its control group (-G)"
+		  : strchr(s->same[0], '/') ? "name its pod too (--pod NS/POD)"
+					    : "name the first digits of its id");
 	return EX_USAGE;
 }
 

@@ -63,6 +63,24 @@ static void look(void *arg)
 		loop_stop(d->loop);
 }
 
+/* It has not committed in time. What it found so far counts: of several servers that it asks, one
+ * may not answer. */
+static void end_early(struct discover_once *d, uint32_t i, uint64_t wait_ns)
+{
+	const char *name = d->plan->discoveries[i]->name, *error = discovery_error(d->found[i]);
+	uint32_t n;
+
+	discovery_publish(d->found[i]);
+	n = discovery_targets(d->found[i]);
+	if (n)
+		log_warning("%s has not found all targets within %g s, but %u%s%s", name,
+			    (double)wait_ns / 1e9, n, *error ? ": " : "", error);
+	else
+		log_warning("%s has found nothing within %g s%s%s", name, (double)wait_ns / 1e9,
+			    *error ? ": " : "", error);
+	d->failed++;
+}
+
 static int run(struct discover_once *d, uint64_t wait_ns)
 {
 	struct loop_timer *timer;
@@ -74,15 +92,9 @@ static int run(struct discover_once *d, uint64_t wait_ns)
 	r = loop_every(d->loop, CHECK_NS, look, d, &timer);
 	if (!r && !discoveries_synced(d->discoveries))
 		r = loop_run(d->loop);
-	for (uint32_t i = 0; !r && i < d->plan->ndiscoveries; i++) {
-		const char *error = d->found[i] ? discovery_error(d->found[i]) : "";
-
-		if (!d->found[i] || discovery_synced(d->found[i]))
-			continue;
-		log_warning("%s has found nothing within %g s%s%s", d->plan->discoveries[i]->name,
-			    (double)wait_ns / 1e9, *error ? ": " : "", error);
-		d->failed++;
-	}
+	for (uint32_t i = 0; !r && i < d->plan->ndiscoveries; i++)
+		if (d->found[i] && !discovery_synced(d->found[i]))
+			end_early(d, i, wait_ns);
 	return r;
 }
 

@@ -11,10 +11,10 @@
 
 struct discover_once;
 
-/* Makes the plan's discoveries, whose targets are put into `targets`; instance i of the plan is
- * source i + 1 there. Waits at most wait_ns until each has committed; what fails, or has not
- * committed then, is logged. Plan and targets are borrowed until discover_once_free(). 0 or -errno.
- */
+/* Makes the plan's discoveries, whose targets are put into `targets`; their sources are numbered in
+ * the order of the plan. Waits at most wait_ns until each has committed; what fails, or has not
+ * committed then, is logged, and its targets so far count. Plan and targets are borrowed until
+ * discover_once_free(). 0 or -errno. */
 int discover_once_new(struct discover_once **ret, const struct plan *, struct targets *,
 		      uint64_t wait_ns);
 /* Ends the instances, and removes their targets. NULL is fine. */

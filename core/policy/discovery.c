@@ -531,6 +531,11 @@ bool discovery_synced(const struct discovery *d)
 	return targets_synced(d->context->targets, d->source);
 }
 
+void discovery_publish(struct discovery *d)
+{
+	targets_commit(d->context->targets, d->source);
+}
+
 uint32_t discovery_targets(const struct discovery *d)
 {
 	return targets_count_of(d->context->targets, d->source);

@@ -47,6 +47,8 @@ void discovery_process_failed(struct discovery *, int err, const char *sentence)
 const struct fusee_instance *discovery_instance(const struct discovery *);
 /* The instance has committed at least once. */
 bool discovery_synced(const struct discovery *);
+/* Makes visible what the instance has put and not committed. */
+void discovery_publish(struct discovery *);
 /* The number of targets that the instance has put. */
 uint32_t discovery_targets(const struct discovery *);
 /* The sentence of the callback that failed last; "" when that callback has succeeded since. */
