@@ -222,11 +222,56 @@ static int publish(struct interpreter *in)
 	return err ? err : 1;
 }
 
+#define MOST_CONSTANT (64u << 20) /* bytes that are looked through */
+#define PIECE (64u << 10)         /* of them at once */
+
+/* A text that the interpreter's function prints when it meets an instruction that it does not know.
+ */
+static const char opcode_text[] = "XXX lineno: %d, opcode: %d\n";
+
+/* Is the text in [at, to)? *rest: bytes that may be read, all in all. */
+static int is_text_in(const struct interpreter *in, uint64_t at, uint64_t to, uint64_t *rest)
+{
+	char *piece = malloc(PIECE);
+	int found = 0;
+
+	while (piece && !found && to - at >= sizeof(opcode_text) && *rest) {
+		uint32_t n = to - at < PIECE ? (uint32_t)(to - at) : PIECE;
+
+		if (in->host->file_read(in->file, at, piece, n))
+			break;
+		found = memmem(piece, n, opcode_text, sizeof(opcode_text)) != NULL;
+		at += n - (sizeof(opcode_text) - 1); /* it may lie in two pieces */
+		*rest -= n < *rest ? n : *rest;
+	}
+	free(piece);
+	return found;
+}
+
+/* Does a file without the interpreter's symbols contain it? From 3.10 on it has a section for
+ * debuggers. Older versions are recognized by that
+ * text, in programs that were stripped. */
+static int is_stripped(const struct interpreter *in, const struct fusee_file_info *info)
+{
+	struct fusee_section section = FUSEE_SIZED(struct fusee_section);
+	uint64_t rest = MOST_CONSTANT;
+	struct fusee_range at;
+
+	if (!in->host->file_section(in->file, ".PyRuntime", &section))
+		return 1;
+	if (!info->entry || !in->host->file_symbol(in->file, "_start", &at))
+		return 0;
+	FUSEE_FOR_EACH (struct fusee_segment, s, info->segments)
+		if (!(s->flags & 2) &&
+		    is_text_in(in, s->vaddr, s->vaddr + s->filesz, &rest)) /* PF_W */
+			return 1;
+	return 0;
+}
+
 int python_inspect(const struct fusee_self *self, uint64_t file, int tasks)
 {
 	struct interpreter in = {.self = self, .host = self->host->unwinder, .file = file};
 	struct fusee_file_info info = FUSEE_SIZED(struct fusee_file_info);
-	struct fusee_section section = FUSEE_SIZED(struct fusee_section);
 	struct fusee_range other;
 	int err;
 
@@ -238,8 +283,7 @@ int python_inspect(const struct fusee_self *self, uint64_t file, int tasks)
 			"functions of PyPy programs cannot be shown, only those of CPython");
 	if (in.host->file_symbol(file, "_PyRuntime", &in.runtime) ||
 	    in.host->file_symbol(file, EVAL, &in.eval)) {
-		/* a section that 3.11 and later have for debuggers */
-		if (in.host->file_section(file, ".PyRuntime", &section))
+		if (!is_stripped(&in, &info))
 			return 0;
 		return fusee_fail(self, -ENOENT,
 				  "the Python in it was stripped of its symbols, so its functions "
