@@ -42,6 +42,8 @@ struct near {
 	__u32 table[PYTHON_WORDS];
 	__u32 next;        /* bytes that the next read takes */
 	__u64 base, bytes; /* word[] is [base, base + bytes) */
+	__u64 seen;        /* a frame that was pushed: see returns() */
+	__u32 pushed, pad0;
 	/* of the frame that was pushed: its code object, what that is remembered by, and its key if
 	 * it was remembered */
 	__u64 object, memory, key;
@@ -89,7 +91,8 @@ FUSEE_FN int begin_near(struct fusee_unwind *u, struct near *n)
 	struct fusee_words words;
 
 	n->next = FRAME_BYTES;
-	n->bytes = n->memory = n->key = n->future = 0;
+	n->bytes = n->memory = n->key = n->future = n->seen = 0;
+	n->pushed = 0;
 	if (fusee_slab_words(u, 0, PYTHON_WORDS, &words))
 		return FUSEE_CALL(fusee_python_read_table, u, 0);
 	for (__u32 i = 0; i < PYTHON_WORDS; i++)
@@ -267,7 +270,8 @@ static int push_object(struct fusee_unwind *u, __u32 unused)
 	struct near *n = near(u);
 
 	(void)unused;
-	if (!n || AT(u, &f, u->scratch[FRAME] + 24) || AT(u, &c, f[1] + n->table[PYTHON_CODE]))
+	if (!n || u->scratch[FRAME] & 7 || AT(u, &f, u->scratch[FRAME] + 24) || f[1] & 7 ||
+	    AT(u, &c, f[1] + n->table[PYTHON_CODE]))
 		return fusee_stop(u, PYTHON_UNREADABLE);
 	n->object = f[1];
 	u->scratch[FRAME] = f[0];
@@ -344,7 +348,7 @@ FUSEE_FN int push_code(struct fusee_unwind *u, const struct near *n, __u64 code,
 {
 	__u64 c[10];
 
-	if (AT(u, &c, code + n->table[PYTHON_CODE]))
+	if (code & 7 || AT(u, &c, code + n->table[PYTHON_CODE]))
 		return -1;
 	/* what initializes instances of classes is a frame of a static code object: not shown */
 	if (c[PYTHON_NEW_FILENAME] != c[PYTHON_NEW_FILENAME + 2])
@@ -401,6 +405,18 @@ FUSEE_FN __u64 code_of(const struct near *n, const __u64 *f)
 #include "names.h"
 #include "tasks.h"
 
+/* Was the next frame pushed already? It is compared with a frame that is replaced when
+ * twice as many were pushed, so a list that leads back into itself is found in its third round. */
+FUSEE_FN int returns(struct near *n, __u64 next)
+{
+	if (next && next == n->seen)
+		return 1;
+	if (!(n->pushed & (n->pushed + 1)))
+		n->seen = next;
+	n->pushed++;
+	return 0;
+}
+
 /* Pushes FRAME, and goes to its caller. */
 FUSEE_FN int push(struct fusee_unwind *u, struct near *n)
 {
@@ -419,10 +435,14 @@ FUSEE_FN int push(struct fusee_unwind *u, struct near *n)
 		return leave(u, previous);
 	if (n->table[PYTHON_TASKS] && is_generator(n, f) && last == (int)entries) {
 		u->scratch[NEXT] = previous;
-		r = FUSEE_CALL(fusee_python_find_task, u, 0) ? next_task(u, n) : 0;
+		r = FUSEE_CALL(fusee_python_find_task, u, 0);
+		if (r == 1)
+			r = next_task(u, n);
 	}
 	if (push_function(u, n, code, at, r == 1 ? FUSEE_PUSH_ASYNC : 0))
 		return fusee_stop(u, PYTHON_UNREADABLE);
+	if (returns(n, previous))
+		return fusee_stop(u, PYTHON_OUT_OF_STEP);
 	u->scratch[FRAME] = previous;
 	n->then = entries && last ? FUSEE_NATIVE : FUSEE_AGAIN;
 	if (r < 0)

@@ -52,6 +52,8 @@ enum python_kind {
 	KIND_METHOD,
 	KIND_PARTIAL,
 	KIND_GROUP,
+	KIND_HANDLE,
+	KIND_STEP,
 };
 
 #define TOO_MANY (-2) /* -1: memory that cannot be read */
@@ -66,6 +68,7 @@ FUSEE_FN int kind_by_name(__u64 a, __u64 b)
 	if (a == LETTERS("_asyncio"))
 		return b == LETTERS(".Task\0\0\0") ? KIND_TASK
 		       : b == LETTERS(".Future\0") ? KIND_FUTURE
+		       : b == LETTERS(".TaskSte")  ? KIND_STEP
 						   : KIND_OTHER;
 	if (a == LETTERS("_Gatheri") && b == LETTERS("ngFuture"))
 		return KIND_FUTURE;
@@ -83,6 +86,11 @@ FUSEE_FN int kind_by_name(__u64 a, __u64 b)
 		return KIND_BUILTIN;
 	if (a == LETTERS("function") && !b)
 		return KIND_FUNCTION;
+	if (a == LETTERS("Handle\0\0") ||
+	    (a == LETTERS("TimerHan") && b == LETTERS("dle\0\0\0\0\0")))
+		return KIND_HANDLE;
+	if (a == LETTERS("TaskStep") && b == LETTERS("MethWrap"))
+		return KIND_STEP;
 	if (a == LETTERS("method\0\0"))
 		return KIND_METHOD;
 	if (a == LETTERS("functool") && b == LETTERS("s.partia"))
@@ -458,25 +466,35 @@ FUSEE_FN int next_task(struct fusee_unwind *u, struct near *n)
 
 /* ---- the running task ---- */
 
-/* n->future becomes the task whose coroutine has the frame FRAME; NEXT is the frame below it, of
- * Handle._run(). 0 or -1: it is none. */
+/*
+ * n->future becomes the task whose coroutine has the frame FRAME; NEXT is the frame below it, of
+ * Handle._run(). 1; 0: it is none; -1. The first local of another function may be anything, so what
+ * cannot be read there is no Handle.
+ */
 FUSEE_FN int running_task(struct fusee_unwind *u, struct near *n)
 {
 	__u64 self, callback, task, coroutine;
 	int k;
 
 	if (AT(u, &self, u->scratch[NEXT] + (minor(n) >= 14 ? 80 : 72)))
-		return -1;
+		return 0;
 	self &= ~1ull;
-	if (!self || self & 7 || AT(u, &callback, self + HANDLE_CALLBACK))
+	if (kind(u, self) != KIND_HANDLE)
+		return 0;
+	if (AT(u, &callback, self + HANDLE_CALLBACK))
 		return -1;
 	k = kind(u, callback);
-	if (k < 0 || AT(u, &task, callback + (k == KIND_BUILTIN ? BUILTIN_SELF : STEP_TASK)) ||
-	    kind(u, task) != KIND_TASK || AT(u, &coroutine, task + waiter(n) + 8) ||
-	    coroutine + to_frame(n) != u->scratch[FRAME])
+	if (k != KIND_BUILTIN && k != KIND_STEP)
+		return k < 0 ? -1 : 0;
+	if (AT(u, &task, callback + (k == KIND_BUILTIN ? BUILTIN_SELF : STEP_TASK)))
+		return -1;
+	k = kind(u, task);
+	if (k != KIND_TASK)
+		return k < 0 ? -1 : 0;
+	if (AT(u, &coroutine, task + waiter(n) + 8))
 		return -1;
 	n->future = task;
-	return 0;
+	return coroutine + to_frame(n) == u->scratch[FRAME];
 }
 
 /* FRAME is a coroutine's, NEXT the frame below it. Is it a task's? 1: n->future is the task; 0: no.
@@ -484,6 +502,7 @@ FUSEE_FN int running_task(struct fusee_unwind *u, struct near *n)
 static int find_task(struct fusee_unwind *u, __u32 unused)
 {
 	struct near *n = near(u);
+	int r;
 
 	(void)unused;
 	if (!n)
@@ -495,7 +514,10 @@ static int find_task(struct fusee_unwind *u, __u32 unused)
 			return 0;
 		u->scratch[NEXT] = n->word[1];
 	}
-	return !running_task(u, n);
+	r = running_task(u, n);
+	if (r != 1)
+		n->future = 0;
+	return r;
 }
 FUSEE_PART(fusee_python_find_task, find_task)
 

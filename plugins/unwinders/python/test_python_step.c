@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The step over processes that are made up: frames of each family, through C, and tasks of asyncio.
+ * Then with each read failing in turn, and with each word of the process a lie in turn. */
+#include "test.h"
+
+#include <fusee/unwinder.bpf.h>
+
+#include "tables.h"
+
+int fusee_step_python(struct fusee_unwind *u);
+
+#define MEMORY 0x40000 /* the process has [RUNTIME, MEMORY) */
+#define RUNTIME 0x1000
+#define TLS 0x4000
+#define STATE 0x5000
+#define INTERPRETER 0x6000
+#define STACK 0x8000 /* sp of the innermost C frame; the next is C_FRAME above it */
+#define C_FRAME 256
+#define OBJECTS 0x20000 /* made one after the other */
+#define PLACE 64        /* of what a C frame has of its Python frames */
+
+#define MOST 16   /* frames of a stack */
+#define TURNS 200 /* calls of the step at one C frame */
+
+struct frames {
+	uint64_t pushed[MOST][2];
+	uint32_t flags[MOST];
+	char name[MOST][16];
+	uint32_t n, ended[2]; /* ended: the frames up to the end of each C frame */
+	int next;
+	uint32_t error;
+};
+
+struct made {
+	struct fusee_native native;
+	uint32_t words[PYTHON_WORDS];
+	unsigned char memory[MEMORY];
+	uint64_t object;       /* where the next object is made */
+	uint32_t reads, fails; /* fails: the number of the read that fails, from 1 on; 0: none */
+	char name[16];         /* of the last emission that had a name */
+};
+
+static int read_made(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
+{
+	struct made *m = n->arg;
+
+	if (++m->reads == m->fails || addr < RUNTIME || addr >= MEMORY || len > MEMORY - addr)
+		return -1;
+	memcpy(dst, m->memory + addr, len);
+	return 0;
+}
+
+static int emit_made(struct fusee_native *n, __u32 kind, __u64 key, const void *bytes, __u32 len)
+{
+	struct made *m = n->arg;
+	struct python_head h;
+
+	(void)kind, (void)key;
+	CHECK(len >= sizeof(h.part) && len <= FUSEE_EMIT_BYTES);
+	if (len < sizeof(h))
+		return 0;
+	memcpy(&h, bytes, sizeof(h));
+	if (!h.part.part && h.name.bytes < sizeof(m->name) && h.name.bytes + sizeof(h) <= len)
+		memcpy(m->name, (const char *)bytes + sizeof(h), h.name.bytes);
+	return 0;
+}
+
+static void put(struct made *m, uint64_t at, uint64_t v)
+{
+	memcpy(m->memory + at, &v, sizeof(v));
+}
+
+static uint64_t object(struct made *m, uint32_t bytes)
+{
+	uint64_t at = m->object;
+
+	m->object += (bytes + 15) & ~15u;
+	CHECK(m->object < MEMORY);
+	return at;
+}
+
+/* A str. */
+static uint64_t text(struct made *m, const char *chars)
+{
+	uint64_t header = m->words[PYTHON_TEXT] & 0xffff, at = object(m, 128);
+
+	put(m, at + 16, strlen(chars));
+	put(m, at + 32, 1 << 2 | 1 << 5 | 1 << 6);
+	strcpy((char *)m->memory + at + header, chars);
+	return at;
+}
+
+static int minor(const struct made *m)
+{
+	return (int)(m->words[PYTHON_VERSION] >> 8);
+}
+
+static uint64_t code(struct made *m, const char *file, const char *name)
+{
+	uint64_t at = object(m, 400), table = object(m, 64), words = at + m->words[PYTHON_CODE];
+
+	put(m, table + 16, 8);
+	memset(m->memory + table + 32, 0x80, 8);
+	words += 8 * (m->words[PYTHON_FAMILY] == PYTHON_OBJECTS ? PYTHON_OLD_FILENAME
+								: PYTHON_NEW_FILENAME);
+	put(m, words, text(m, file));
+	put(m, words + 8, text(m, name));
+	if (m->words[PYTHON_FAMILY] != PYTHON_OBJECTS) {
+		put(m, words + 16, text(m, name));
+		words += 8;
+	}
+	put(m, words + 16, table);
+	return at;
+}
+
+/* Fills the frame at this address. owner: 0 of a thread, 1 of a generator, 3 of the C stack. */
+static void fill_frame(struct made *m, uint64_t at, uint64_t code, uint64_t previous, int owner)
+{
+	if (m->words[PYTHON_FAMILY] == PYTHON_OBJECTS) {
+		put(m, at + 24, previous);
+		put(m, at + 32, code);
+		put(m, at + m->words[PYTHON_FRAME], 4);
+		return;
+	}
+	put(m, at + (minor(m) == 11 ? 32 : 0), code);
+	put(m, at + (minor(m) == 11 ? 48 : 8), previous);
+	put(m, at + 56, code ? code + m->words[PYTHON_BYTECODE] + 8 : 0);
+	m->memory[at + (minor(m) == 11 ? 69 : minor(m) >= 14 ? 74 : 70)] = (unsigned char)owner;
+}
+
+static uint64_t frame(struct made *m, const char *name, uint64_t previous, int owner)
+{
+	uint64_t at = object(m, 160);
+
+	fill_frame(m, at, code(m, "/a.py", name), previous, owner);
+	return at;
+}
+
+/* ---- processes ---- */
+
+static const uint32_t minors[] = {8, 10, 11, 12, 13, 14};
+#define MINORS (sizeof(minors) / sizeof(minors[0]))
+
+/* The table of 3.13 and 3.14, as far as the step reads it. */
+static void chain_words(uint32_t minor, uint32_t *w)
+{
+	memset(w, 0, PYTHON_WORDS * sizeof(*w));
+	w[PYTHON_FAMILY] = PYTHON_CHAIN;
+	w[PYTHON_KEY] = 2160;
+	w[PYTHON_INTERPRETERS] = 632;
+	w[PYTHON_NEXT] = 64;
+	w[PYTHON_THREADS] = 72;
+	w[PYTHON_THREAD_ID] = 152;
+	w[PYTHON_CURRENT] = 72;
+	w[PYTHON_FRAME] = (minor == 14 ? 80 : 48) | 3 << 8;
+	w[PYTHON_CODE] = 64;
+	w[PYTHON_FIRST_LINE] = 32;
+	w[PYTHON_BYTECODE] = 200;
+	w[PYTHON_TEXT] = 40 | 56 << 16;
+	w[PYTHON_VERSION] = minor << 8 | 1;
+}
+
+/* A process without frames, whose thread has a state by its key and in the list. */
+static struct made *make(uint32_t minor)
+{
+	static struct made m;
+	uint32_t *w = m.words;
+
+	memset(&m, 0, sizeof(m));
+	if (minor >= 13)
+		chain_words(minor, w);
+	else
+		CHECK_INT(python_version_words(3u << 24 | minor << 16, w), 0);
+	w[PYTHON_RUNTIME] = RUNTIME;
+	w[PYTHON_PLACE] = w[PYTHON_FAMILY] == PYTHON_OBJECTS ? 0 : PLACE;
+	m.native.read = read_made;
+	m.native.emit = emit_made;
+	m.native.arg = &m;
+	m.native.slab = w;
+	m.native.u.slab_words = PYTHON_WORDS;
+	m.native.u.tls = TLS;
+	m.native.u.claim_arg = PYTHON_EVAL;
+	m.object = OBJECTS;
+	put(&m, RUNTIME + w[PYTHON_KEY], 1 | 3ull << 32);
+	put(&m, TLS + 0x310 + 16 * 3 + 8, STATE);
+	put(&m, STATE + w[PYTHON_THREAD_ID], TLS);
+	put(&m, RUNTIME + w[PYTHON_INTERPRETERS], INTERPRETER);
+	put(&m, INTERPRETER + w[PYTHON_THREADS], STATE);
+	if (w[PYTHON_HOLDER])
+		put(&m, RUNTIME + w[PYTHON_HOLDER], STATE);
+	return &m;
+}
+
+/* The C frame at sp runs Python frames from `inner` on; *end is what ends them, if there is such a
+ * frame. */
+static void c_frame(struct made *m, uint64_t sp, uint64_t inner, uint64_t previous)
+{
+	switch (m->words[PYTHON_FAMILY]) {
+	case PYTHON_ENTRIES:
+	case PYTHON_SHIMS:
+		put(m, sp + PLACE, inner); /* cframe.current_frame */
+		break;
+	default:
+		if (sp == STACK)
+			put(m, STATE + m->words[PYTHON_CURRENT], inner);
+	}
+	if (m->words[PYTHON_FAMILY] >= PYTHON_SHIMS)
+		fill_frame(m, sp + (m->words[PYTHON_FAMILY] == PYTHON_CHAIN ? PLACE : 96), 0,
+			   previous, 3);
+}
+
+/* What the outermost frame of the C frame at sp has as the frame before it. */
+static uint64_t before(const struct made *m, uint64_t sp, uint64_t previous)
+{
+	return m->words[PYTHON_FAMILY] == PYTHON_SHIMS   ? sp + 96
+	       : m->words[PYTHON_FAMILY] == PYTHON_CHAIN ? sp + PLACE
+							 : previous;
+}
+
+/* 3.11: marks the outermost frame of a C frame. */
+static void entry(struct made *m, uint64_t frame)
+{
+	if (m->words[PYTHON_FAMILY] == PYTHON_ENTRIES)
+		m->memory[frame + 68] = 1;
+}
+
+/* main() called C, that outer(), that inner(); to 3.10 main() called C, that inner(). */
+static struct made *calls(uint32_t minor)
+{
+	struct made *m = make(minor);
+	uint64_t main = frame(m, "main", before(m, STACK + C_FRAME, 0), 0), outer, inner;
+
+	entry(m, main);
+	if (minor < 11) {
+		inner = frame(m, "inner", main, 0);
+	} else {
+		outer = frame(m, "outer", before(m, STACK, main), 0);
+		entry(m, outer);
+		inner = frame(m, "inner", outer, 0);
+	}
+	c_frame(m, STACK, inner, main);
+	c_frame(m, STACK + C_FRAME, main, 0);
+	return m;
+}
+
+/* ---- tasks ---- */
+
+static uint64_t of_type(struct made *m, const char *name)
+{
+	uint64_t at = object(m, 160), type = object(m, 64), chars = object(m, 32);
+
+	put(m, at + 8, type);
+	put(m, type + 24, chars);
+	strcpy((char *)m->memory + chars, name);
+	return at;
+}
+
+/* A coroutine with this function's frame, which `previous` follows. 3.11: is called by C. */
+static uint64_t coroutine(struct made *m, const char *name, uint64_t previous)
+{
+	uint64_t at = object(m, 320);
+	uint64_t type = of_type(m, "coroutine"), inside = at + (m->words[PYTHON_TASKS] >> 16);
+
+	memcpy(m->memory + at + 8, m->memory + type + 8, 8);
+	fill_frame(m, inside, code(m, "/a.py", name), previous, 1);
+	entry(m, inside);
+	return at;
+}
+
+/* The coroutine waits for `awaited`, which is on top of its stack. */
+static void wait_for(struct made *m, uint64_t coroutine, uint64_t awaited)
+{
+	uint64_t inside = coroutine + (m->words[PYTHON_TASKS] >> 16), stack = inside + 80;
+	uint64_t instruction;
+
+	memcpy(&instruction, m->memory + inside + 56, 8);
+	m->memory[inside - 5] = 255;
+	m->memory[instruction + 3] = 3; /* RESUME behind an await */
+	put(m, inside + (minor(m) >= 14 ? 88 : 80), awaited);
+	put(m, inside + 64,
+	    minor(m) >= 14 ? stack + 16 : 2 | (uint64_t)m->memory[inside + 68] << 32);
+	if (minor(m) >= 14)
+		m->memory[inside + 74] = 1;
+	else
+		fill_frame(m, inside,
+			   *(uint64_t *)(void *)(m->memory + inside + (minor(m) == 11 ? 32 : 0)), 0,
+			   1);
+	entry(m, inside);
+}
+
+/* leaf() is the coroutine of a task that Handle._run() called through C; waiting() awaits it. */
+static struct made *tasks(uint32_t minor)
+{
+	struct made *m = make(minor);
+	uint32_t waiter;
+	uint64_t handle, step, task, awaiting, wakeup, run, leaf, other;
+
+	m->words[PYTHON_TASKS] = python_task_word(m->words);
+	waiter = m->words[PYTHON_TASKS] & 0xffff;
+	handle = of_type(m, "Handle");
+	step = of_type(m, "TaskStepMethWrapper");
+	task = of_type(m, "_asyncio.Task");
+	awaiting = of_type(m, "_asyncio.Task");
+	wakeup = of_type(m, "builtin_function_or_method");
+	run = frame(m, "run", before(m, STACK + C_FRAME, 0), 0);
+	entry(m, run);
+	leaf = coroutine(m, "leaf", before(m, STACK, run));
+	other = coroutine(m, "waiting", 0);
+	put(m, run + (minor >= 14 ? 80 : 72), handle);
+	put(m, handle + 24, step);
+	put(m, step + 16, task);
+	put(m, task + waiter + 8, leaf);
+	put(m, task + 24, wakeup);
+	put(m, wakeup + 24, awaiting);
+	put(m, awaiting + waiter, task);
+	put(m, awaiting + waiter + 8, other);
+	wait_for(m, other, task);
+	c_frame(m, STACK, leaf + (m->words[PYTHON_TASKS] >> 16), run);
+	c_frame(m, STACK + C_FRAME, run, 0);
+	return m;
+}
+
+/* ---- walks ---- */
+
+static void take(struct made *m, struct frames *f)
+{
+	struct fusee_unwind *u = &m->native.u;
+
+	CHECK(f->n < MOST);
+	if (f->n < MOST) {
+		f->pushed[f->n][0] = u->pushed[0];
+		f->pushed[f->n][1] = u->pushed[1];
+		f->flags[f->n] = u->pushed_words > 2 ? u->push_flags : 0;
+		strcpy(f->name[f->n++], m->name);
+	}
+	u->npushed = 0;
+}
+
+/* Both C frames, as the core walks them. With `many` frames that are pushed are counted only. */
+static struct frames walk(struct made *m)
+{
+	struct fusee_unwind *u = &m->native.u;
+	struct frames f = {.next = FUSEE_NATIVE};
+
+	u->sp = u->first_sp = STACK;
+	u->pc = 0x500;
+	u->claim_lo = 0x400;
+	u->flags = FUSEE_PC_EXACT | FUSEE_FIRST;
+	for (int c = 0; c < 2 && f.next == FUSEE_NATIVE; c++) {
+		int turns = 0;
+
+		do {
+			memset(m->name, 0, sizeof(m->name));
+			f.next = fusee_step_python(u);
+			if (u->npushed)
+				take(m, &f);
+		} while (f.next == FUSEE_AGAIN && ++turns < TURNS);
+		CHECK(f.next == FUSEE_NATIVE || f.next == FUSEE_STOP);
+		f.ended[c] = f.n;
+		u->sp += C_FRAME;
+		u->flags = 0;
+	}
+	f.error = u->error;
+	CHECK(f.next != FUSEE_STOP || f.error);
+	return f;
+}
+
+static int is_beginning(const struct frames *f, const struct frames *complete)
+{
+	for (uint32_t i = 0; i < f->n; i++)
+		if (i >= complete->n ||
+		    memcmp(f->pushed[i], complete->pushed[i], sizeof(f->pushed[i])))
+			return 0;
+	return 1;
+}
+
+static const char *names(const struct frames *f)
+{
+	static char text[MOST * 20];
+
+	*text = '\0';
+	for (uint32_t i = 0; i < f->n; i++)
+		sprintf(text + strlen(text), "%s%s ", f->name[i],
+			f->flags[i] & FUSEE_PUSH_ASYNC ? "*" : "");
+	return text;
+}
+
+TEST(frames_of_each_version)
+{
+	for (uint32_t i = 0; i < MINORS; i++) {
+		struct frames f = walk(calls(minors[i]));
+
+		CHECK_STR(names(&f), minors[i] < 11 ? "inner main " : "inner outer main ");
+		CHECK_INT(f.next, FUSEE_NATIVE);
+		CHECK_INT(f.ended[0], minors[i] < 11 ? 1 : 2);
+		CHECK_INT((uint32_t)f.pushed[0][1], 4);
+	}
+}
+
+/* ---- faults ---- */
+
+typedef struct made *maker(uint32_t minor);
+
+/* Is it the stack without the task that awaits, as before the step has recognized a Handle? */
+static int is_without_task(struct frames *f, maker *program, uint32_t minor)
+{
+	struct made *m = program(minor);
+	struct frames other;
+
+	m->words[PYTHON_TASKS] = 0;
+	other = walk(m);
+	return f->next == FUSEE_NATIVE && f->n == other.n && is_beginning(f, &other) &&
+	       !f->flags[0];
+}
+
+#define HANDLE_READS 12 /* of all until a Handle is recognized, each character of its name too */
+
+/* Each read fails in turn: the stack is complete, or is the beginning of it and a reason; and in no
+ * C frame a function is missing without one. */
+static void fail_each_read(maker *program, uint32_t minor)
+{
+	struct made *m = program(minor);
+	struct frames complete = walk(m), f;
+	uint32_t reads = m->reads, stopped = 0, taskless = 0;
+
+	CHECK_INT(complete.next, FUSEE_NATIVE);
+	for (uint32_t k = 1; k <= reads; k++) {
+		m = program(minor);
+		m->fails = k;
+		f = walk(m);
+		if (program == tasks && is_without_task(&f, program, minor) &&
+		    taskless++ < HANDLE_READS)
+			continue;
+		if (!is_beginning(&f, &complete) || (f.next != FUSEE_STOP && f.n != complete.n))
+			test_fail(__FILE__, __LINE__, "3.%u, read %u of %u: %s", minor, k, reads,
+				  names(&f));
+		stopped += f.next == FUSEE_STOP;
+	}
+	CHECK(stopped > reads / 8);
+}
+
+/* Each word of the process is a lie in turn. A lie may be believed: then at most one frame is shown
+ * that is not the process's, and at most one more than there are; those that are shown are in their
+ * order. */
+static void lie_in_each_word(maker *program, uint32_t minor)
+{
+	struct made *m = program(minor);
+	uint64_t used = m->object;
+	struct frames complete = walk(m);
+
+	for (uint64_t at = RUNTIME; at < used; at += 8) {
+		uint64_t old;
+
+		memcpy(&old, program(minor)->memory + at, 8);
+		if (!old)
+			continue;
+		for (int lie = 0; lie < 7; lie++) {
+			const uint64_t lies[] = {0,       ~0ull,   at,     1ull << 47,
+						 OBJECTS, old + 8, old ^ 1};
+			struct frames f;
+			uint32_t i = 0, same = 0;
+
+			m = program(minor);
+			put(m, at, lies[lie]);
+			f = walk(m);
+			CHECK(m->reads < 5000);
+			for (uint32_t k = 0; k < f.n; k++) {
+				uint32_t found = i;
+
+				while (found < complete.n &&
+				       memcmp(f.pushed[k], complete.pushed[found],
+					      sizeof(f.pushed[k])))
+					found++;
+				same += found < complete.n;
+				i = found < complete.n ? found + 1 : i;
+			}
+			if (f.n > complete.n + 1 || f.n - same > 1)
+				test_fail(__FILE__, __LINE__, "3.%u, %#lx is %#lx, %#lx before: %s",
+					  minor, at, lies[lie], old, names(&f));
+		}
+	}
+}
+
+TEST(each_read_fails_in_turn)
+{
+	for (uint32_t i = 0; i < MINORS; i++)
+		fail_each_read(calls, minors[i]);
+}
+
+TEST(each_word_lies_in_turn)
+{
+	for (uint32_t i = 0; i < MINORS; i++)
+		lie_in_each_word(calls, minors[i]);
+}
+
+TEST(tasks_that_await)
+{
+	for (uint32_t minor = 11; minor <= 14; minor++) {
+		struct made *m = tasks(minor);
+		struct frames f = walk(m);
+
+		CHECK_STR(names(&f), "leaf* waiting* run ");
+		CHECK_INT(f.next, FUSEE_NATIVE);
+		CHECK_INT(f.ended[0], 2);
+		m = tasks(minor);
+		m->words[PYTHON_TASKS] = 0;
+		f = walk(m);
+		CHECK_STR(names(&f), "leaf run ");
+	}
+}
+
+TEST(faults_of_tasks)
+{
+	for (uint32_t minor = 11; minor <= 14; minor++) {
+		fail_each_read(tasks, minor);
+		lie_in_each_word(tasks, minor);
+	}
+}
+
+/* A list of frames that leads back into itself, in circles of each length. */
+TEST(frames_in_a_circle)
+{
+	for (uint32_t minor = 11; minor <= 14; minor++)
+		for (uint32_t length = 1; length <= 4; length++) {
+			struct made *m = make(minor);
+			uint64_t at[4];
+			struct frames f;
+
+			for (uint32_t i = 0; i < length; i++)
+				at[i] = frame(m, "f", i ? at[i - 1] : 0, 0);
+			put(m, at[0] + (minor == 11 ? 48 : 8), at[length - 1]);
+			c_frame(m, STACK, at[length - 1], 0);
+			f = walk(m);
+			CHECK_INT(f.next, FUSEE_STOP);
+			CHECK_INT(f.error, PYTHON_OUT_OF_STEP);
+			CHECK(f.n <= 4 * length);
+		}
+}
