@@ -14,6 +14,24 @@ PARENT = "fusee-names-%d" % os.getpid()  # the control group of all containers, 
 LIMITS = ["--cgroup-parent", "/" + PARENT, "--network", "none", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024", "--pids-limit=-1"]
 
 
+def unpack(work):
+    """Docker and containerd, if they are not installed: from their packages into the folder, and first in PATH. Installed, they
+    would be started, now and with the machine. None, or why not."""
+    if shutil.which("dockerd") and shutil.which("containerd"):
+        return None
+    folder = work + "/packages"
+    os.mkdir(folder)
+    got = subprocess.run(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", "docker.io", "containerd"], cwd=folder,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if got.returncode:
+        return "Docker and containerd cannot be downloaded: " + got.stdout.replace("\n", " ")[-200:]
+    for package in glob.glob(folder + "/*.deb"):
+        run(["dpkg-deb", "-x", package, folder])
+        os.unlink(package)
+    os.environ["PATH"] = "%s/usr/sbin:%s/usr/bin:%s" % (folder, folder, os.environ["PATH"])
+    return None
+
+
 def run(command, **more):
     """Its output; RuntimeError with what it said."""
     p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, **more)
@@ -195,7 +213,8 @@ class Docker:
         self.work, self.proc = work, None
 
     def __call__(self, *args, **more):
-        return run(["/usr/bin/docker", "-H", "unix://" + self.SOCKET, *args], **more).decode().strip()
+        client = os.path.dirname(shutil.which("dockerd")) + "/../bin/docker"  # of the same package, whatever is in /usr/local
+        return run([client, "-H", "unix://" + self.SOCKET, *args], **more).decode().strip()
 
     def serve(self):
         self.proc = subprocess.Popen(
