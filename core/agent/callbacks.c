@@ -28,7 +28,8 @@ struct view_builder {
 	struct member *members;
 	size_t nmembers, members_cap;
 	struct callback_target *targets;
-	size_t ntargets, targets_cap;
+	const struct decision **decisions; /* of the targets */
+	size_t ntargets;
 	pid_t *pids; /* of all members, in their order */
 	struct hashmap cpu;
 	bool no_memory;
@@ -73,19 +74,14 @@ static double cpu_of(struct view_builder *b, const struct decision *d)
 static void add_target(struct view_builder *b, size_t i)
 {
 	const struct decision *d = (const void *)(uintptr_t)b->members[i].decision;
-	struct callback_target *t;
+	struct callback_target *t = &b->targets[b->ntargets];
 
-	t = array_room(b->targets, b->ntargets, &b->targets_cap, sizeof(*t));
-	if (!t) {
-		b->no_memory = true;
-		return;
-	}
-	b->targets = t;
-	t += b->ntargets++;
+	b->decisions[b->ntargets++] = d;
 	*t = (struct callback_target){.labels = d->labels,
 				      .nlabels = d->nlabels,
 				      .pids = b->pids + i,
 				      .hz = d->hz,
+				      .refused = d->refused,
 				      .cpu = cpu_of(b, d)};
 	while (i < b->nmembers && b->members[i].decision == (uint64_t)(uintptr_t)d) {
 		b->pids[i] = b->members[i].pid;
@@ -98,7 +94,9 @@ static int build_view(struct view_builder *b, const struct decisions *decisions)
 {
 	decisions_each_process(decisions, add_member, b);
 	b->pids = malloc((b->nmembers + 1) * sizeof(*b->pids));
-	if (!b->pids || b->no_memory)
+	b->targets = calloc(b->nmembers + 1, sizeof(*b->targets));
+	b->decisions = calloc(b->nmembers + 1, sizeof(*b->decisions));
+	if (!b->pids || !b->targets || !b->decisions || b->no_memory)
 		return -ENOMEM;
 	if (b->nmembers)
 		qsort(b->members, b->nmembers, sizeof(*b->members), by_decision);
@@ -112,8 +110,53 @@ static void free_view(struct view_builder *b)
 {
 	free(b->members);
 	free(b->targets);
+	free(b->decisions);
 	free(b->pids);
 	hashmap_fini(&b->cpu);
+}
+
+/* ---- actions ---- */
+
+static int act(struct decision_cache *cache, const struct decision *d,
+	       const struct callback_action *a, uint64_t now_ns)
+{
+	switch (a->kind) {
+	case CALLBACK_RATE:
+		return decision_set_rate(cache, d->set, d->known, a->hz, now_ns + a->ns);
+	case CALLBACK_DROP:
+		return decision_drop(cache, d->set, d->known, now_ns + a->ns);
+	case CALLBACK_LABEL:
+		return decision_add_label(cache, d->set, d->known, &a->label);
+	}
+	return -EINVAL;
+}
+
+/* Samples that were taken before carry the period of the earlier rate: they are drained first. */
+static void act_all(struct callbacks *c, const struct view_builder *b,
+		    const struct callback_actions *actions, const char *where, uint64_t now_ns)
+{
+	static const char *const names[] = {
+		[CALLBACK_RATE] = "rate", [CALLBACK_DROP] = "drop", [CALLBACK_LABEL] = "label"};
+	struct agent_sampling *s = c->instances->sampling;
+	int failed = 0;
+
+	if (!actions->n)
+		return;
+	for (size_t i = 0; i < actions->n; i++) {
+		const struct callback_action *a = &actions->list[i];
+		int r = act(decisions_cache(s->decisions), b->decisions[a->target], a, now_ns);
+
+		failed = r ? r : failed;
+		if (!r)
+			metric_add("script_actions_total",
+				   "Total number of actions of the script on targets.",
+				   METRIC_LABELS("action", names[a->kind]), 1);
+	}
+	agent_sampling_drain(s);
+	decisions_apply(s->decisions, now_ns);
+	if (failed)
+		log_warning("%s: every: a target could not be changed: %s", where,
+			    failed == -ENOSPC ? "it has 64 labels" : strerror(-failed));
 }
 
 /* ---- calls ---- */
@@ -136,6 +179,7 @@ static int call(struct callbacks *c, uint32_t i, uint64_t now_ns, char **text)
 {
 	struct callback_state *s = &c->states[i];
 	struct view_builder b = {.state = s, .seconds = (double)(now_ns - s->called_ns) / 1e9};
+	struct callback_actions actions = {0};
 	struct callback_view view;
 	int r = build_view(&b, c->instances->sampling->decisions);
 
@@ -147,7 +191,9 @@ static int call(struct callbacks *c, uint32_t i, uint64_t now_ns, char **text)
 		b.cpu = before;
 		s->called_ns = now_ns;
 		view = (struct callback_view){b.targets, (uint32_t)b.ntargets};
-		r = lua_callback_run(c->instances->plan, i, &view, text);
+		r = lua_callback_run(c->instances->plan, i, &view, &actions, text);
+		act_all(c, &b, &actions, c->instances->plan->callbacks[i].where, now_ns);
+		callback_actions_fini(&actions);
 	}
 	free_view(&b);
 	return r;

@@ -159,9 +159,11 @@ static const struct {
 	{"unwind",
 	 "unwind.NAME { enabled = false } disables an unwinder; unwind.NAME { option = value } "
 	 "sets its options."},
-	{"every", "every(\"1m\", function() ... end): called each minute, with 20 ms of CPU time. "
-		  "targets() lists targets: labels, pids, hz, cpu; count(\"event\", n, { label = "
-		  "\"value\" }) adds to a metric; warn(...) writes a warning to the log."},
+	{"every",
+	 "every(\"1m\", function() ... end): called each minute, with 20 ms of CPU time. "
+	 "targets() lists targets: labels, pids, hz, cpu; count(\"event\", n, { label = "
+	 "\"value\" }) adds to a metric; t:rate(hz, \"30s\"), t:drop(\"30s\") and t:label(name, "
+	 "value) act on a target; warn(...) writes a warning to the log."},
 	{"read_file", "read_file(path): a file's text, at most 1 MiB; relative to the script's "
 		      "directory."},
 	{"require", "require(name): runs name.lua of the script's directory once."},

@@ -8,6 +8,7 @@
 #include "base/guess.h"
 #include "base/metrics.h"
 #include "base/text.h"
+#include "config/lua_action.h"
 #include "config/lua_api.h"
 #include "config/lua_library.h"
 #include "config/lua_target.h"
@@ -22,6 +23,7 @@
 /* The call that runs. */
 struct callback_call {
 	const struct callback_view *view;
+	struct callback_actions *actions;
 	uint32_t callback;
 	uint64_t number; /* of the script's calls: a target is valid in its own call only */
 };
@@ -133,6 +135,22 @@ static const struct {
 	void (*push)(lua_State *, const struct callback_target *);
 } fields[] = {{"labels", push_labels}, {"pids", push_pids}, {"hz", push_hz}, {"cpu", push_cpu}};
 
+/* Upvalue 1: the number of the method. */
+static int call_method(lua_State *L)
+{
+	const struct target_method *m = &target_methods[lua_tointeger(L, lua_upvalueindex(1))];
+	const struct target_handle *h = luaL_testudata(L, 1, TARGET_TYPE);
+	struct callback_action action = {0};
+
+	if (!h)
+		return script_error(L, "%s is called as %s", m->name, m->usage);
+	if (target_of(L, 1)->refused)
+		return script_error(L, "%s: the policy does not profile this target", m->name);
+	action.target = h->index;
+	m->call(L, call_of(L, m->name)->actions, &action);
+	return 0;
+}
+
 static int target_index(lua_State *L)
 {
 	const struct callback_target *t = target_of(L, 1);
@@ -146,10 +164,20 @@ static int target_index(lua_State *L)
 		}
 		guess_offer(&g, fields[i].name);
 	}
+	for (int i = 0; target_methods[i].name; i++) {
+		if (!strcmp(target_methods[i].name, name)) {
+			lua_pushinteger(L, i);
+			lua_pushcclosure(L, call_method, 1);
+			return 1;
+		}
+		guess_offer(&g, target_methods[i].name);
+	}
 	if (g.best)
 		return script_error(L, "a target has no '%.60s' (did you mean '%s'?)", name,
 				    g.best);
-	return script_error(L, "a target has no '%.60s': there are labels, pids, hz and cpu", name);
+	return script_error(
+		L, "a target has no '%.60s': there are labels, pids, hz, cpu, rate, drop and label",
+		name);
 }
 
 static int target_newindex(lua_State *L)
@@ -232,10 +260,10 @@ static int run_callback(lua_State *L)
 }
 
 int lua_callback_run(const struct plan *p, uint32_t i, const struct callback_view *view,
-		     char **text)
+		     struct callback_actions *actions, char **text)
 {
 	struct script *s = p->script;
-	struct callback_call call = {view, i, ++s->calls};
+	struct callback_call call = {view, actions, i, ++s->calls};
 	char *why;
 	int n, r;
 
@@ -247,6 +275,8 @@ int lua_callback_run(const struct plan *p, uint32_t i, const struct callback_vie
 	if (why)
 		*text = script_sentence(p->callbacks[i].where, "every", why);
 	free(why);
+	if (r)
+		callback_actions_fini(actions);
 	return r;
 }
 

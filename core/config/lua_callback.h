@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Callbacks: functions of the script that the agent calls, declared by every(). Each call sees the
- * targets as they were at its begin. [control thread]
+ * targets as they were at its begin, and says what is to be done with them. [control thread]
  */
 #ifndef CONFIG_LUA_CALLBACK_H
 #define CONFIG_LUA_CALLBACK_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,8 +22,9 @@ struct callback_target {
 	uint32_t nlabels;
 	const pid_t *pids; /* of its processes, lowest first */
 	uint32_t npids;
-	double hz;  /* samples per second of CPU time; 0: it is not profiled */
-	double cpu; /* CPUs that it used on average since the callback's previous call */
+	double hz;    /* samples per second of CPU time; 0: it is not profiled */
+	bool refused; /* the policy does not profile it */
+	double cpu;   /* CPUs that it used on average since the callback's previous call */
 };
 
 /* What a call sees. Borrowed for the call. */
@@ -30,10 +33,30 @@ struct callback_view {
 	uint32_t ntargets;
 };
 
-/* Calls plan->callbacks[i]. 0; -EINVAL with a malloc'ed sentence in *text: the callback raised an
- * error, needed too much memory, or ran longer than SCRIPT_CALL_NS ("fusee.lua:9: every: runs
- * longer than 20 ms of CPU time"); -ENOMEM with *text NULL or a sentence. */
-int lua_callback_run(const struct plan *, uint32_t i, const struct callback_view *, char **text);
+enum callback_action_kind { CALLBACK_RATE, CALLBACK_DROP, CALLBACK_LABEL };
+
+struct callback_action {
+	enum callback_action_kind kind;
+	uint32_t target;          /* index in the view */
+	double hz;                /* of CALLBACK_RATE */
+	uint64_t ns;              /* how long; of CALLBACK_RATE and CALLBACK_DROP */
+	struct fusee_label label; /* of CALLBACK_LABEL */
+	char *texts;              /* of the label; owned */
+};
+
+/* In the order of the call. {0} is empty. */
+struct callback_actions {
+	struct callback_action *list;
+	size_t n, cap;
+};
+void callback_actions_fini(struct callback_actions *);
+
+/* Calls plan->callbacks[i], with *actions empty. 0 with the actions that it asks for; -EINVAL with
+ * a malloc'ed sentence in *text: the callback raised an error, needed too much memory, or ran
+ * longer than SCRIPT_CALL_NS ("fusee.lua:9: every: runs longer than 20 ms of CPU time"); -ENOMEM
+ * with *text NULL or a sentence. After an error there are no actions. */
+int lua_callback_run(const struct plan *, uint32_t i, const struct callback_view *,
+		     struct callback_actions *, char **text);
 /* Adds every(), targets() and count() to the globals. Inside script_enter(); may raise. */
 void callbacks_open(struct lua_State *);
 #endif

@@ -8,7 +8,7 @@
 static int read_only(lua_State *L)
 {
 	return script_error(L, script_of(L)->call
-				       ? "a target's labels cannot be changed so"
+				       ? "write t:label(\"name\", \"value\") to add a label"
 				       : "a target cannot be changed: return the answer");
 }
 

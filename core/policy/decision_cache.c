@@ -17,18 +17,17 @@ static uint64_t key_of(uint32_t set, bool known)
 
 /* ---- labels ---- */
 
-static int by_name(const void *a, const void *b)
+int decision_label_order(const struct fusee_label *a, const struct fusee_label *b)
 {
-	const struct fusee_str *x = &((const struct fusee_label *)a)->key;
-	const struct fusee_str *y = &((const struct fusee_label *)b)->key;
+	const struct fusee_str *x = &a->key, *y = &b->key;
 	int r = memcmp(x->p, y->p, x->len < y->len ? x->len : y->len);
 
 	return r ? r : (x->len > y->len) - (x->len < y->len);
 }
 
-static bool same_name(const struct fusee_label *a, const struct fusee_label *b)
+static int by_name(const void *a, const void *b)
 {
-	return a->key.len == b->key.len && !memcmp(a->key.p, b->key.p, a->key.len);
+	return decision_label_order(a, b);
 }
 
 /* Copies a label of the policy to *texts; it replaces the label set's label of the same name. */
@@ -40,7 +39,7 @@ static void add_label(struct cached_decision *c, const struct fusee_label *l, ch
 	*texts = (char *)mempcpy(*texts, l->key.p, l->key.len);
 	copy.str = (struct fusee_str){*texts, l->str.len};
 	*texts = (char *)mempcpy(*texts, l->str.p, l->str.len);
-	while (i < c->d.nlabels && !same_name(&c->labels[i], &copy))
+	while (i < c->d.nlabels && decision_label_order(&c->labels[i], &copy))
 		i++;
 	if (i < sizeof(c->labels) / sizeof(c->labels[0])) {
 		c->labels[i] = copy;
@@ -74,8 +73,15 @@ static int set_labels(struct cached_decision *c, const struct fusee_label *set, 
 
 static void free_decision(struct cached_decision *c)
 {
-	if (c)
-		free(c->texts);
+	if (!c)
+		return;
+	while (c->added) {
+		struct added_label *a = c->added;
+
+		c->added = a->next;
+		free(a);
+	}
+	free(c->texts);
 	free(c);
 }
 
@@ -102,9 +108,10 @@ static int decide(const struct decision_cache *cache, struct cached_decision *c,
 			return r;
 	}
 	r = set_labels(c, labels, n, &answer);
-	c->d.profile = answer.profile && answer.sinks && answer.hz > 0;
-	c->d.hz = c->d.profile ? answer.hz : 0;
-	c->d.sinks = c->d.profile ? answer.sinks : 0;
+	c->d.profile = c->profile = answer.profile && answer.sinks && answer.hz > 0;
+	c->d.refused = !c->profile;
+	c->d.hz = c->hz = c->profile ? answer.hz : 0;
+	c->d.sinks = c->sinks = c->profile ? answer.sinks : 0;
 	return r;
 }
 
@@ -127,6 +134,12 @@ struct cached_decision *decision_cache_get(struct decision_cache *cache, uint32_
 		return NULL;
 	}
 	return c;
+}
+
+struct cached_decision *decision_cache_peek(const struct decision_cache *cache, uint32_t set,
+					    bool known)
+{
+	return hashmap_get(&cache->entries, key_of(set, known));
 }
 
 const struct decision *decision_cache_find(const struct decision_cache *cache, uint32_t set)
@@ -190,6 +203,7 @@ void decision_cache_sweep(struct decision_cache *cache, bool (*used)(void *arg, 
 
 	hashmap_each(&cache->entries, sweep_entry, &w);
 	for (uint32_t i = 0; i < w.n; i++) {
+		cache->changed -= !!w.unused[i]->rate_until_ns + !!w.unused[i]->drop_until_ns;
 		hashmap_del(&cache->entries, key_of(w.unused[i]->d.set, w.unused[i]->d.known));
 		free_decision(w.unused[i]);
 	}

@@ -14,6 +14,8 @@
 #include "config/lua_policy.h"
 #include "process/target.h"
 
+#define DECISION_LABELS 64u /* most labels of a decision */
+
 /* What the policy answered for one label set. */
 struct decision {
 	uint32_t set; /* of the targets */
@@ -25,6 +27,7 @@ struct decision {
 	uint32_t nlabels;
 	uint32_t processes; /* running processes that have this decision */
 	uint64_t cpu_ns;    /* CPU time of its samples so far */
+	bool refused;       /* by the policy; profile may be false for another reason */
 	bool known;         /* for processes that some discovery instance matched */
 };
 
@@ -40,17 +43,38 @@ struct decision_cache {
 	void *arg;
 	/* Processes that no discovery instance matched are decided too; else not profiled. */
 	bool unknown_keep;
+	uint32_t changed; /* rates and drops of decision_changes.h that hold */
+};
+
+/* The texts of a label that was added. */
+struct added_label {
+	struct added_label *next;
+	char texts[]; /* key and value */
 };
 
 struct cached_decision {
 	struct decision d;
 	uint32_t holders; /* processes that have it, including those that ended recently */
-	struct fusee_label labels[64];
+	struct fusee_label labels[DECISION_LABELS];
 	char *texts; /* of the policy's labels */
+
+	/* The policy's answer; d has what holds of it now: decision_changes.h. */
+	bool profile;
+	double hz;
+	uint64_t sinks;
+	double rate_hz;                        /* in place of hz, until rate_until_ns */
+	uint64_t rate_until_ns, drop_until_ns; /* CLOCK_MONOTONIC; 0: it does not hold */
+	struct added_label *added;             /* texts of labels */
+	bool changed; /* d differs from what was reported for its processes */
 };
 
 /* The decision for a label set; calls the policy if there is none yet. NULL: no memory. */
 struct cached_decision *decision_cache_get(struct decision_cache *, uint32_t set, bool known);
+/* The same without a call of the policy. NULL: there is none. */
+struct cached_decision *decision_cache_peek(const struct decision_cache *, uint32_t set,
+					    bool known);
+/* The order of two labels by name: <0, 0 or >0. */
+int decision_label_order(const struct fusee_label *, const struct fusee_label *);
 /* The decision of a label set, or NULL; that of matched processes if there are two. */
 const struct decision *decision_cache_find(const struct decision_cache *, uint32_t set);
 void decision_cache_each(const struct decision_cache *,

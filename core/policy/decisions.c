@@ -317,10 +317,43 @@ void decisions_replan(struct decisions *s, bool unknown_keep)
 
 	s->cache.unknown_keep = unknown_keep;
 	s->cache.entries = (struct hashmap){0};
+	s->cache.changed = 0;
 	s->generation = targets_generation(s->o.targets);
 	targets_changes(s->o.targets, NULL, NULL);
 	hashmap_each(&s->processes, decide_anew, s);
 	decision_cache_fini(&old);
+}
+
+static void report_changed(void *arg, uint64_t key, void *value)
+{
+	struct decisions *s = arg;
+	struct tracked *t = value;
+
+	(void)key;
+	if (t->ended || !t->decision || !t->decision->changed)
+		return;
+	t->reported = false;
+	set_decision(s, t, t->decision, false);
+}
+
+static void clear_changed(void *arg, uint64_t key, void *value)
+{
+	(void)arg;
+	(void)key;
+	((struct cached_decision *)value)->changed = false;
+}
+
+void decisions_apply(struct decisions *s, uint64_t now_ns)
+{
+	if (!decision_changes_refresh(&s->cache, now_ns))
+		return;
+	hashmap_each(&s->processes, report_changed, s);
+	hashmap_each(&s->cache.entries, clear_changed, NULL);
+}
+
+struct decision_cache *decisions_cache(struct decisions *s)
+{
+	return &s->cache;
 }
 
 /* ---- once a second ---- */
@@ -423,6 +456,7 @@ void decisions_tidy(struct decisions *s, uint64_t now_ns)
 	struct tidy y = {.s = s, .now = now_ns};
 
 	s->round++;
+	decisions_apply(s, now_ns);
 	if (s->missed)
 		retry_missed(s);
 	hashmap_each(&s->processes, tidy_process, &y);

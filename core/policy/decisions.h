@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-#include "policy/decision_cache.h"
+#include "policy/decision_changes.h"
 
 struct decisions;
 
@@ -43,6 +43,11 @@ void decisions_replan(struct decisions *, bool unknown_keep);
 /* Once a second: checks a fifteenth of the processes for another control group or a missed end,
  * forgets those that ended more than 2 s ago, and repeats what failed for want of memory. */
 void decisions_tidy(struct decisions *, uint64_t now_ns);
+/* Reports what was changed by decision_changes.h, and what of it has ended; decisions_tidy() does
+ * so too. */
+void decisions_apply(struct decisions *, uint64_t now_ns);
+/* Its decisions, to be changed by decision_changes.h. */
+struct decision_cache *decisions_cache(struct decisions *);
 /* Process events were lost: the next decisions_tidy() looks for unknown processes in /proc. */
 void decisions_rescan(struct decisions *);
 /* A process's decision, valid until the next decisions_replan() or decisions_sweep(). NULL: the

@@ -13,7 +13,7 @@ static const struct fusee_label web[] = {{.key = {"process", 7}, .str = {"nginx"
 static const pid_t db_pids[] = {40, 41, 77}, web_pids[] = {50};
 static const struct callback_target targets[] = {
 	{.labels = db, .nlabels = 2, .pids = db_pids, .npids = 3, .hz = 19, .cpu = 0.9},
-	{.labels = web, .nlabels = 1, .pids = web_pids, .npids = 1, .hz = 0, .cpu = 0},
+	{.labels = web, .nlabels = 1, .pids = web_pids, .npids = 1, .refused = true},
 };
 static const struct callback_view view = {targets, 2};
 
@@ -26,6 +26,14 @@ static struct plan *with_callback(const char *body)
 		 "local s, kept = sink.box { dir = '/a' }, {}\nevery('1m', function()\n%s\nend)\n",
 		 body);
 	return config_plan(text);
+}
+
+static struct callback_actions actions; /* of the last call */
+
+static int run(const struct plan *p, const struct callback_view *v, char **text)
+{
+	callback_actions_fini(&actions);
+	return lua_callback_run(p, 0, v, &actions, text);
 }
 
 TEST(what_every_takes)
@@ -104,7 +112,7 @@ TEST(what_a_call_sees)
 		char *text;
 
 		for (int k = 0; k < 3; k++) {
-			int r = lua_callback_run(p, 0, &view, &text);
+			int r = run(p, &view, &text);
 
 			if (r)
 				fprintf(stderr, "# %s: %s\n", right[i], text);
@@ -134,11 +142,34 @@ static const struct {
 	{"sink.box { dir = '/b' }",
 	 "s.lua:3: every: sink cannot be called from a callback: the plan is complete"},
 	{"targets()[1].hz = 5", "s.lua:3: every: a target cannot be assigned to"},
-	{"targets()[1].labels.x = '5'", "s.lua:3: every: a target's labels cannot be changed so"},
-	{"local _ = targets()[1].label",
-	 "s.lua:3: every: a target has no 'label' (did you mean 'labels'?)"},
+	{"targets()[1].labels.x = '5'",
+	 "s.lua:3: every: write t:label(\"name\", \"value\") to add a label"},
+	{"local _ = targets()[1].lables",
+	 "s.lua:3: every: a target has no 'lables' (did you mean 'labels'?)"},
 	{"local _ = targets()[1].rss",
-	 "s.lua:3: every: a target has no 'rss': there are labels, pids, hz and cpu"},
+	 "s.lua:3: every: a target has no 'rss': there are labels, pids, hz, cpu, rate, "
+	 "drop and label"},
+	{"targets()[1]:rate(0, '5s')",
+	 "s.lua:3: every: rate: hz must be a number from 0.1 to 20000, got 0"},
+	{"targets()[1]:rate('97', '5s')",
+	 "s.lua:3: every: rate: hz must be a number from 0.1 to 20000, got string"},
+	{"targets()[1]:rate(97)",
+	 "s.lua:3: every: rate: the time must be a duration from 1s to 1d, got no value"},
+	{"targets()[1]:rate(97, '1ms')",
+	 "s.lua:3: every: rate: the time must be a duration from 1s to 1d, got '1ms'"},
+	{"targets()[1].rate(97, '5s')", "s.lua:3: every: rate is called as t:rate(hz, \"30s\")"},
+	{"targets()[2]:rate(97, '5s')",
+	 "s.lua:3: every: rate: the policy does not profile this target"},
+	{"targets()[1]:drop()",
+	 "s.lua:3: every: drop: the time must be a duration from 1s to 1d, got no value"},
+	{"targets()[1]:label('a b', 'c')",
+	 "s.lua:3: every: label: 'a b' is not a label name: letters, digits and _"},
+	{"targets()[1]:label('a', 5)",
+	 "s.lua:3: every: label: the value must be a string, got number"},
+	{"targets()[1]:label('a', ('x'):rep(4097))",
+	 "s.lua:3: every: label: the value has 4097 bytes: at most 4096"},
+	{"local t = targets()[1] while true do t:label('a', 'b') end",
+	 NULL}, /* time, or too many */
 	{"count(5)", "s.lua:3: every: count takes the name of an event, got number"},
 	{"count('x', -1)", "s.lua:3: every: count: the number must not be below 0"},
 	{"count('x', 1, { ['a b'] = 'c' })",
@@ -159,13 +190,38 @@ TEST(what_fails)
 
 		/* again and again the same */
 		for (int k = 0; k < 3; k++) {
-			CHECK_INT(lua_callback_run(p, 0, &view, &text), -EINVAL);
-			CHECK(text);
-			CHECK_STR(text, fail[i].text);
+			int r = run(p, &view, &text);
+
+			if (!text)
+				fprintf(stderr, "# %s\n", fail[i].body);
+			CHECK_INT(r, -EINVAL);
+			if (fail[i].text)
+				CHECK_STR(text, fail[i].text);
+			CHECK(!actions.n);
 			free(text);
 		}
 		plan_free(p);
 	}
+}
+
+TEST(actions_of_a_call)
+{
+	struct plan *p = with_callback("local t = targets()[1] t:rate(97, '30s') t:drop('1m')\n"
+				       "t:label('team', 'db' .. 1)");
+	const struct callback_action *a;
+	char *text;
+
+	for (int i = 0; i < 3; i++) {
+		CHECK_INT(run(p, &view, &text), 0);
+		CHECK_INT(actions.n, 3);
+		a = actions.list;
+		CHECK(a[0].kind == CALLBACK_RATE && a[0].hz == 97 && a[0].ns == 30000000000);
+		CHECK(a[1].kind == CALLBACK_DROP && a[1].ns == 60000000000 && !a[1].target);
+		CHECK(a[2].kind == CALLBACK_LABEL && a[2].label.key.len == 4);
+		CHECK(!memcmp(a[2].texts, "teamdb1", 7) && a[2].label.str.len == 3);
+	}
+	callback_actions_fini(&actions);
+	plan_free(p);
 }
 
 /* A target of an earlier call would be another call's memory. */
@@ -174,8 +230,8 @@ TEST(a_target_of_an_earlier_call)
 	struct plan *p = with_callback("if kept.t then return kept.t.hz end kept.t = targets()[1]");
 	char *text;
 
-	CHECK_INT(lua_callback_run(p, 0, &view, &text), 0);
-	CHECK_INT(lua_callback_run(p, 0, &view, &text), -EINVAL);
+	CHECK_INT(run(p, &view, &text), 0);
+	CHECK_INT(run(p, &view, &text), -EINVAL);
 	CHECK_STR(text, "s.lua:3: every: a target is valid until its callback returns: call "
 			"targets() again");
 	free(text);
@@ -189,7 +245,7 @@ TEST(counts)
 	char *text;
 
 	metrics_reset();
-	CHECK_INT(lua_callback_run(p, 0, &view, &text), 0);
+	CHECK_INT(run(p, &view, &text), 0);
 	CHECK_INT(metric_get("script_events_total", METRIC_LABELS("event", "hot")), 3);
 	CHECK_INT(metric_get("script_events_total", METRIC_LABELS("event", "odd", "team", "db")),
 		  3);
@@ -210,7 +266,7 @@ TEST(many_targets)
 	for (int i = 0; i < 10000; i++)
 		many[i] = targets[0];
 	for (int i = 0; i < 20; i++) {
-		int r = lua_callback_run(p, 0, &all, &text);
+		int r = run(p, &all, &text);
 
 		if (r)
 			fprintf(stderr, "# %s\n", text);
