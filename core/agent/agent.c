@@ -302,6 +302,8 @@ int agent_run(const struct agent_options *o)
 	a.reload.instances = &a.instances;
 	a.flushes.instances = &a.instances;
 	a.callbacks.instances = &a.instances;
+	a.instances.built = callbacks_built;
+	a.instances.arg = &a.callbacks;
 	r = agent_open(&a);
 	if (!r) {
 		log_start(&a);

@@ -6,13 +6,15 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "config/lua_callback.h"
 
 #define EARLY_NS 100000000u      /* a callback may be due so soon: the timer has no exact seconds */
 #define LONGEST_NS 300000000000u /* between two calls of a callback that fails */
-#define PATIENCE 3u              /* failures in a row */
+#define SECOND 1000000000u
+#define PATIENCE 3u /* failures in a row */
 
 /* ---- the view ---- */
 
@@ -117,9 +119,43 @@ static void free_view(struct view_builder *b)
 
 /* ---- actions ---- */
 
-static int act(struct decision_cache *cache, const struct decision *d,
-	       const struct callback_action *a, uint64_t now_ns)
+static void close_window(struct callbacks *c, uint32_t sink)
 {
+	agent_sampling_drain(c->instances->sampling);
+	sink_window_close_window(c->instances->windows[sink]);
+	worker_dispatch(c->instances->sampling->profiler.worker);
+}
+
+/* The profile begins with a window of its own. */
+static int begin_profile(struct callbacks *c, const struct decision *d,
+			 const struct callback_action *a, uint64_t until_ns)
+{
+	uint64_t *until = &c->profile_until_ns[a->sink];
+	int r = decision_add_sinks(decisions_cache(c->instances->sampling->decisions), d->set,
+				   d->known, UINT64_C(1) << a->sink, until_ns);
+
+	if (!r && !*until)
+		close_window(c, a->sink);
+	if (!r && *until < until_ns)
+		*until = until_ns;
+	return r;
+}
+
+/* Its last samples were drained and the decisions are back before this is called. */
+static void end_profiles(struct callbacks *c, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < c->instances->plan->nsinks; i++)
+		if (c->profile_until_ns[i] && c->profile_until_ns[i] <= now_ns) {
+			c->profile_until_ns[i] = 0;
+			close_window(c, i);
+		}
+}
+
+static int act(struct callbacks *c, const struct decision *d, const struct callback_action *a,
+	       uint64_t now_ns)
+{
+	struct decision_cache *cache = decisions_cache(c->instances->sampling->decisions);
+
 	switch (a->kind) {
 	case CALLBACK_RATE:
 		return decision_set_rate(cache, d->set, d->known, a->hz, now_ns + a->ns);
@@ -127,6 +163,8 @@ static int act(struct decision_cache *cache, const struct decision *d,
 		return decision_drop(cache, d->set, d->known, now_ns + a->ns);
 	case CALLBACK_LABEL:
 		return decision_add_label(cache, d->set, d->known, &a->label);
+	case CALLBACK_PROFILE:
+		return begin_profile(c, d, a, now_ns + a->ns);
 	}
 	return -EINVAL;
 }
@@ -135,8 +173,10 @@ static int act(struct decision_cache *cache, const struct decision *d,
 static void act_all(struct callbacks *c, const struct view_builder *b,
 		    const struct callback_actions *actions, const char *where, uint64_t now_ns)
 {
-	static const char *const names[] = {
-		[CALLBACK_RATE] = "rate", [CALLBACK_DROP] = "drop", [CALLBACK_LABEL] = "label"};
+	static const char *const names[] = {[CALLBACK_RATE] = "rate",
+					    [CALLBACK_DROP] = "drop",
+					    [CALLBACK_LABEL] = "label",
+					    [CALLBACK_PROFILE] = "profile"};
 	struct agent_sampling *s = c->instances->sampling;
 	int failed = 0;
 
@@ -144,7 +184,7 @@ static void act_all(struct callbacks *c, const struct view_builder *b,
 		return;
 	for (size_t i = 0; i < actions->n; i++) {
 		const struct callback_action *a = &actions->list[i];
-		int r = act(decisions_cache(s->decisions), b->decisions[a->target], a, now_ns);
+		int r = act(c, b->decisions[a->target], a, now_ns);
 
 		failed = r ? r : failed;
 		if (!r)
@@ -161,18 +201,32 @@ static void act_all(struct callbacks *c, const struct view_builder *b,
 
 /* ---- calls ---- */
 
-static void log_failure(struct callback_state *s, const char *where, char *text)
+/* text: NULL, or taken over. */
+static void log_failure(struct callback_state *s, const struct plan_callback *p, char *text)
 {
 	metric_add("callback_errors_total",
 		   "Total number of calls of a callback of the script that failed.",
-		   METRIC_LABELS("callback", where), 1);
+		   METRIC_LABELS("callback", p->where), 1);
 	if (text && s->said && !strcmp(text, s->said)) {
 		free(text);
-		return;
+	} else {
+		log_warning("%s", text ? text : strerror(ENOMEM));
+		free(s->said);
+		s->said = text;
 	}
-	log_warning("%s", text ? text : strerror(ENOMEM));
-	free(s->said);
-	s->said = text;
+	if (s->failures == PATIENCE)
+		log_warning("%s: %s: it has failed %u times in a row and is called less often",
+			    p->where, p->period_ns ? "every" : "on", PATIENCE);
+}
+
+/* A call has ended with r. */
+static void called(struct callback_state *s, const struct plan_callback *p, int r, char *text)
+{
+	metric_add("callbacks_total", "Total number of calls of a callback of the script.",
+		   METRIC_LABELS("callback", p->where), 1);
+	s->failures = r ? s->failures + 1 : 0;
+	if (r)
+		log_failure(s, p, text);
 }
 
 static int call(struct callbacks *c, uint32_t i, uint64_t now_ns, char **text)
@@ -217,14 +271,7 @@ static void run(struct callbacks *c, uint32_t i, uint64_t now_ns)
 	char *text;
 	int r = call(c, i, now_ns, &text);
 
-	metric_add("callbacks_total", "Total number of calls of a callback of the script.",
-		   METRIC_LABELS("callback", p->where), 1);
-	s->failures = r ? s->failures + 1 : 0;
-	if (r)
-		log_failure(s, p->where, text);
-	if (s->failures == PATIENCE)
-		log_warning("%s: every: it has failed %u times in a row and is called less often",
-			    p->where, PATIENCE);
+	called(s, p, r, text);
 	s->due_ns += wait_of(s, p->period_ns);
 	if (s->due_ns < now_ns)
 		s->due_ns = now_ns + wait_of(s, p->period_ns);
@@ -247,6 +294,7 @@ static void begin(struct callbacks *c, uint64_t now_ns)
 	const struct plan *p = c->instances->plan;
 
 	reset(c);
+	memset(c->profile_until_ns, 0, sizeof(c->profile_until_ns));
 	c->generation = c->instances->generation;
 	for (uint32_t i = 0; i < p->ncallbacks; i++) {
 		c->states[i].called_ns = now_ns;
@@ -258,9 +306,35 @@ void callbacks_run_due(struct callbacks *c, uint64_t now_ns)
 {
 	if (c->generation != c->instances->generation)
 		begin(c, now_ns);
+	end_profiles(c, now_ns);
 	for (uint32_t i = 0; i < c->instances->plan->ncallbacks; i++)
-		if (now_ns + EARLY_NS >= c->states[i].due_ns)
+		if (c->instances->plan->callbacks[i].period_ns &&
+		    now_ns + EARLY_NS >= c->states[i].due_ns)
 			run(c, i, now_ns);
+}
+
+/* A callback that fails three times in a row misses profiles for a time that doubles, too. */
+void callbacks_built(void *arg, const struct plan_instance *sink,
+		     const struct fusee_profile *profile)
+{
+	const struct callback_profile view = {sink->name, profile};
+	struct callbacks *c = arg;
+	const struct plan *plan = c->instances->plan;
+	uint64_t now_ns = clock_now();
+
+	if (c->generation != c->instances->generation)
+		begin(c, now_ns);
+	for (uint32_t i = 0; i < plan->ncallbacks; i++) {
+		struct callback_state *s = &c->states[i];
+		char *text;
+		int r;
+
+		if (plan->callbacks[i].period_ns || now_ns < s->due_ns)
+			continue;
+		r = lua_callback_profile(plan, i, &view, &text);
+		called(s, &plan->callbacks[i], r, text);
+		s->due_ns = s->failures < PATIENCE ? 0 : now_ns + wait_of(s, SECOND);
+	}
 }
 
 void callbacks_fini(struct callbacks *c)

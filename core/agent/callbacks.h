@@ -24,9 +24,14 @@ struct callbacks {
 	struct instances *instances; /* borrowed */
 	uint32_t generation;         /* of the plan that the states belong to */
 	struct callback_state states[PLAN_MAX_CALLBACKS];
+	/* By sinks of the plan: the end of the profile that a callback has requested,
+	 * CLOCK_MONOTONIC; 0: none. */
+	uint64_t profile_until_ns[PLAN_MAX_SINKS];
 };
 
 /* Once a second. now_ns: CLOCK_MONOTONIC. */
 void callbacks_run_due(struct callbacks *, uint64_t now_ns);
+/* Calls those of on("profile"). arg: the struct callbacks. */
+void callbacks_built(void *arg, const struct plan_instance *, const struct fusee_profile *);
 void callbacks_fini(struct callbacks *);
 #endif

@@ -143,6 +143,8 @@ static int new_window(struct attempt *t, const struct plan_instance *plan, struc
 		.drain = drain,
 		.labels = labels_of,
 		.arg = t->running->sampling,
+		.built = t->running->built,
+		.built_arg = t->running->arg,
 	};
 	struct fusee_instance *in;
 	int r = new_instance(t, plan, &in);

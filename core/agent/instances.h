@@ -27,6 +27,9 @@ struct instances {
 	const struct fusee_host *host;
 	struct loop *loop;
 	struct agent_sampling *sampling;
+	/* Called with each profile before its sink receives it; NULL is fine. */
+	void (*built)(void *arg, const struct plan_instance *, const struct fusee_profile *);
+	void *arg;
 
 	struct plan *plan;                           /* the running plan, owned; NULL: none yet */
 	struct sink_window *windows[PLAN_MAX_SINKS]; /* of plan->sinks[i] */

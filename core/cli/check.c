@@ -54,6 +54,8 @@ static void put_instance(struct buf *b, const struct plan_instance *p, int width
 		buf_printf(&facts, "every %gs, a profile for each %s, queue ",
 			   (double)p->every_ns / 1e9, p->per_target ? "target" : "window");
 		help_size(&facts, p->queue_bytes);
+		if (!p->by_default)
+			buf_str(&facts, ", not by default");
 		for (char **o = p->omit; *o; o++)
 			buf_printf(&facts, "%s%s", o == p->omit ? ", without " : " ", *o);
 		buf_str(&facts, "\n");
@@ -86,9 +88,13 @@ static int put_plan(struct buf *b, const struct plan *p, unsigned int columns)
 	buf_printf(b, "policy    %s; unknown processes: %s\n",
 		   p->has_policy ? "the script's" : "none, everything is profiled",
 		   p->unknown_keep ? "keep" : "drop");
-	for (uint32_t i = 0; i < p->ncallbacks; i++)
-		buf_printf(b, "every     %gs  %s\n", (double)p->callbacks[i].period_ns / 1e9,
-			   p->callbacks[i].where);
+	for (uint32_t i = 0; i < p->ncallbacks; i++) {
+		if (p->callbacks[i].period_ns)
+			buf_printf(b, "every     %gs", (double)p->callbacks[i].period_ns / 1e9);
+		else
+			buf_str(b, "on        profile");
+		buf_printf(b, "  %s\n", p->callbacks[i].where);
+	}
 	if (*p->without) {
 		buf_str(b, "unwind    without");
 		for (char **w = p->without; *w; w++)

@@ -164,6 +164,9 @@ static const struct {
 	 "targets() lists targets: labels, pids, hz, cpu; count(\"event\", n, { label = "
 	 "\"value\" }) adds to a metric; t:rate(hz, \"30s\"), t:drop(\"30s\") and t:label(name, "
 	 "value) act on a target; warn(...) writes a warning to the log."},
+	{"on", "on(\"profile\", function(p) ... end): called with each profile before its sink "
+	       "receives it. p has sink, labels, duration, samples, cpu, and p:top(n, filters ..), "
+	       "the hottest functions: name, file, self, total."},
 	{"read_file", "read_file(path): a file's text, at most 1 MiB; relative to the script's "
 		      "directory."},
 	{"require", "require(name): runs name.lua of the script's directory once."},

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "config/lua_api.h"
 #include "config/lua_state.h"
 #include "process/labelset.h"
 
@@ -89,10 +90,25 @@ static void add_label(lua_State *L, struct callback_actions *all, struct callbac
 	append(L, all, a);
 }
 
+/* t:profile(sink, time) */
+static void profile(lua_State *L, struct callback_actions *all, struct callback_action *a)
+{
+	const struct api_handle *h = api_handle(L, 2);
+
+	if (!h)
+		script_error(L, "profile: the sink must be what sink.NAME { ... } returned, got %s",
+			     luaL_typename(L, 2));
+	a->kind = CALLBACK_PROFILE;
+	a->sink = h->sink;
+	a->ns = time_of(L, "profile", 3);
+	append(L, all, a);
+}
+
 const struct target_method target_methods[] = {
 	{"rate", "t:rate(hz, \"30s\")", set_rate},
 	{"drop", "t:drop(\"30s\")", drop},
 	{"label", "t:label(\"name\", \"value\")", add_label},
+	{"profile", "t:profile(sink, \"30s\")", profile},
 	{0},
 };
 

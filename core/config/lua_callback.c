@@ -10,7 +10,9 @@
 #include "base/text.h"
 #include "config/lua_action.h"
 #include "config/lua_api.h"
+#include "config/lua_call.h"
 #include "config/lua_library.h"
+#include "config/lua_profile.h"
 #include "config/lua_target.h"
 #include "process/labelset.h"
 
@@ -19,14 +21,6 @@
 #define SECOND UINT64_C(1000000000)
 #define DAY (86400 * SECOND)
 #define MAX_COUNT_LABELS 8
-
-/* The call that runs. */
-struct callback_call {
-	const struct callback_view *view;
-	struct callback_actions *actions;
-	uint32_t callback;
-	uint64_t number; /* of the script's calls: a target is valid in its own call only */
-};
 
 /* ---- declarations ---- */
 
@@ -42,10 +36,26 @@ static uint64_t period_of(struct api *a, const char *text, const char *where)
 	return 0;
 }
 
+/* Adds the function at 2 of the stack. */
+static void declare(lua_State *L, struct api *a, const char *what, const char *where, uint64_t ns)
+{
+	struct plan *p = a->builder.plan;
+
+	if (p->ncallbacks == PLAN_MAX_CALLBACKS) {
+		plan_builder_error(&a->builder, where, "%s: more than %d callbacks", what,
+				   PLAN_MAX_CALLBACKS);
+		return;
+	}
+	lua_getfield(L, LUA_REGISTRYINDEX, CALLBACKS);
+	lua_pushvalue(L, 2);
+	lua_rawseti(L, -2, p->ncallbacks + 1);
+	p->callbacks[p->ncallbacks] = (struct plan_callback){ns, strdup(where)};
+	a->builder.no_memory |= !p->callbacks[p->ncallbacks++].where;
+}
+
 static int declare_every(lua_State *L)
 {
 	struct api *a = api_of(L, "every");
-	struct plan *p = a->builder.plan;
 	char where[SCRIPT_WHERE];
 	uint64_t ns;
 
@@ -57,18 +67,26 @@ static int declare_every(lua_State *L)
 		return 0;
 	}
 	ns = period_of(a, lua_tostring(L, 1), where);
-	if (ns && p->ncallbacks == PLAN_MAX_CALLBACKS) {
-		plan_builder_error(&a->builder, where, "every: more than %d callbacks",
-				   PLAN_MAX_CALLBACKS);
+	if (ns)
+		declare(L, a, "every", where, ns);
+	return 0;
+}
+
+/* on("profile", f) */
+static int declare_on(lua_State *L)
+{
+	struct api *a = api_of(L, "on");
+	char where[SCRIPT_WHERE];
+
+	script_where(L, where);
+	if (lua_gettop(L) != 2 || lua_type(L, 1) != LUA_TSTRING || !lua_isfunction(L, 2) ||
+	    strcmp(lua_tostring(L, 1), "profile")) {
+		plan_builder_error(&a->builder, where,
+				   "on takes \"profile\" and a function: on(\"profile\", "
+				   "function(p) ... end)");
 		return 0;
 	}
-	if (!ns)
-		return 0;
-	lua_getfield(L, LUA_REGISTRYINDEX, CALLBACKS);
-	lua_pushvalue(L, 2);
-	lua_rawseti(L, -2, p->ncallbacks + 1);
-	p->callbacks[p->ncallbacks] = (struct plan_callback){ns, strdup(where)};
-	a->builder.no_memory |= !p->callbacks[p->ncallbacks++].where;
+	declare(L, a, "on", where, 0);
 	return 0;
 }
 
@@ -79,14 +97,13 @@ struct target_handle {
 	uint32_t index;
 };
 
-/* Raises outside of a callback. what: the function that was called. */
+/* Raises outside of a callback of every(). what: the function that was called. */
 static struct callback_call *call_of(lua_State *L, const char *what)
 {
 	struct callback_call *call = script_of(L)->call;
 
-	if (!call)
-		script_error(L, "%s can be called from a callback only, such as that of every()",
-			     what);
+	if (!call || !call->view)
+		script_error(L, "%s can be called from a callback of every() only", what);
 	return call;
 }
 
@@ -175,9 +192,10 @@ static int target_index(lua_State *L)
 	if (g.best)
 		return script_error(L, "a target has no '%.60s' (did you mean '%s'?)", name,
 				    g.best);
-	return script_error(
-		L, "a target has no '%.60s': there are labels, pids, hz, cpu, rate, drop and label",
-		name);
+	return script_error(L,
+			    "a target has no '%.60s': there are labels, pids, hz, cpu, rate, drop, "
+			    "label and profile",
+			    name);
 }
 
 static int target_newindex(lua_State *L)
@@ -255,38 +273,59 @@ static int run_callback(lua_State *L)
 
 	lua_getfield(L, LUA_REGISTRYINDEX, CALLBACKS);
 	lua_rawgeti(L, -1, call->callback + 1);
-	lua_call(L, 0, 0);
+	if (call->profile)
+		profile_push(L);
+	lua_call(L, !!call->profile, 0);
 	return 0;
+}
+
+static int run(const struct plan *p, struct callback_call *call, char **text)
+{
+	struct script *s = p->script;
+	char *why;
+	int n, r;
+
+	*text = NULL;
+	call->number = ++s->calls;
+	s->inside = "a callback";
+	s->call = call;
+	r = script_enter(s, run_callback, call, SCRIPT_CALL_NS, &n, &why);
+	s->call = NULL;
+	if (why)
+		*text = script_sentence(p->callbacks[call->callback].where,
+					call->profile ? "on" : "every", why);
+	free(why);
+	return r;
 }
 
 int lua_callback_run(const struct plan *p, uint32_t i, const struct callback_view *view,
 		     struct callback_actions *actions, char **text)
 {
-	struct script *s = p->script;
-	struct callback_call call = {view, actions, i, ++s->calls};
-	char *why;
-	int n, r;
+	struct callback_call call = {.view = view, .actions = actions, .callback = i};
+	int r = run(p, &call, text);
 
-	*text = NULL;
-	s->inside = "a callback";
-	s->call = &call;
-	r = script_enter(s, run_callback, &call, SCRIPT_CALL_NS, &n, &why);
-	s->call = NULL;
-	if (why)
-		*text = script_sentence(p->callbacks[i].where, "every", why);
-	free(why);
 	if (r)
 		callback_actions_fini(actions);
 	return r;
 }
 
+int lua_callback_profile(const struct plan *p, uint32_t i, const struct callback_profile *profile,
+			 char **text)
+{
+	struct callback_call call = {.profile = profile, .callback = i};
+
+	return run(p, &call, text);
+}
+
 void callbacks_open(lua_State *L)
 {
 	static const luaL_Reg functions[] = {{"every", declare_every},
+					     {"on", declare_on},
 					     {"targets", list_targets},
 					     {"count", count_event},
 					     {NULL, NULL}};
 
+	profile_open(L);
 	luaL_newmetatable(L, TARGET_TYPE);
 	lua_pushcfunction(L, target_index);
 	lua_setfield(L, -2, "__index");

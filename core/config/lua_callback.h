@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Callbacks: functions of the script that the agent calls, declared by every(). Each call sees the
- * targets as they were at its begin, and says what is to be done with them. [control thread]
+ * Callbacks: functions of the script that the agent calls, declared by every() and on(). A call of
+ * every() sees the targets as they were at its begin, and says what is to be done with them; one of
+ * on("profile") sees a profile. [control thread]
  */
 #ifndef CONFIG_LUA_CALLBACK_H
 #define CONFIG_LUA_CALLBACK_H
@@ -33,13 +34,14 @@ struct callback_view {
 	uint32_t ntargets;
 };
 
-enum callback_action_kind { CALLBACK_RATE, CALLBACK_DROP, CALLBACK_LABEL };
+enum callback_action_kind { CALLBACK_RATE, CALLBACK_DROP, CALLBACK_LABEL, CALLBACK_PROFILE };
 
 struct callback_action {
 	enum callback_action_kind kind;
 	uint32_t target;          /* index in the view */
 	double hz;                /* of CALLBACK_RATE */
-	uint64_t ns;              /* how long; of CALLBACK_RATE and CALLBACK_DROP */
+	uint64_t ns;              /* how long; but of CALLBACK_LABEL */
+	uint32_t sink;            /* of CALLBACK_PROFILE: index in the plan */
 	struct fusee_label label; /* of CALLBACK_LABEL */
 	char *texts;              /* of the label; owned */
 };
@@ -51,12 +53,21 @@ struct callback_actions {
 };
 void callback_actions_fini(struct callback_actions *);
 
-/* Calls plan->callbacks[i], with *actions empty. 0 with the actions that it asks for; -EINVAL with
- * a malloc'ed sentence in *text: the callback raised an error, needed too much memory, or ran
- * longer than SCRIPT_CALL_NS ("fusee.lua:9: every: runs longer than 20 ms of CPU time"); -ENOMEM
- * with *text NULL or a sentence. After an error there are no actions. */
+/* A profile that a sink is to receive. Borrowed for the call. */
+struct callback_profile {
+	const char *sink; /* its name: "sink.pprof" */
+	const struct fusee_profile *profile;
+};
+
+/* Calls plan->callbacks[i], one of every(), with *actions empty. 0 with the actions that it asks
+ * for; -EINVAL with a malloc'ed sentence in *text: the callback raised an error, needed too much
+ * memory, or ran longer than SCRIPT_CALL_NS ("fusee.lua:9: every: runs longer than 20 ms of CPU
+ * time"); -ENOMEM with *text NULL or a sentence. After an error there are no actions. */
 int lua_callback_run(const struct plan *, uint32_t i, const struct callback_view *,
 		     struct callback_actions *, char **text);
-/* Adds every(), targets() and count() to the globals. Inside script_enter(); may raise. */
+/* The same for a callback of on("profile"). */
+int lua_callback_profile(const struct plan *, uint32_t i, const struct callback_profile *,
+			 char **text);
+/* Adds every(), on(), targets() and count() to the globals. Inside script_enter(); may raise. */
 void callbacks_open(struct lua_State *);
 #endif

@@ -258,10 +258,9 @@ static int call_policy(lua_State *L)
 static void set_defaults(const struct plan *plan, struct policy_answer *d)
 {
 	fusee_assert(plan->nsinks <= PLAN_MAX_SINKS);
-	*d = (struct policy_answer){.profile = true,
-				    .hz = plan->hz,
-				    .sinks = plan->nsinks < 64 ? (UINT64_C(1) << plan->nsinks) - 1
-							       : UINT64_MAX};
+	*d = (struct policy_answer){.profile = true, .hz = plan->hz};
+	for (uint32_t i = 0; i < plan->nsinks; i++)
+		d->sinks |= (uint64_t)plan->sinks[i]->by_default << i;
 }
 
 int lua_policy_ask(const struct plan *plan, const struct fusee_label *labels, uint32_t n,

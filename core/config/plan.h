@@ -35,14 +35,15 @@ struct plan_instance {
 	/* Of sinks only: the options that every sink has. */
 	uint64_t every_ns;    /* window; default 60s */
 	uint64_t queue_bytes; /* maximum size of the queued profiles; default 64MiB */
-	bool per_target;      /* per = "target": a profile for each label set; default "window" */
-	char **omit;          /* names of labels to be removed; NULL-terminated, never NULL */
+	bool by_default; /* targets whose sinks the policy does not name go to it; default true */
+	bool per_target; /* per = "target": a profile for each label set; default "window" */
+	char **omit;     /* names of labels to be removed; NULL-terminated, never NULL */
 };
 
 /* A function of the script that the agent calls: lua_callback.h. */
 struct plan_callback {
-	uint64_t period_ns;
-	char *where; /* "fusee.lua:9": where it was declared */
+	uint64_t period_ns; /* of every(); 0: of on("profile") */
+	char *where;        /* "fusee.lua:9": where it was declared */
 };
 
 struct plan {

@@ -188,6 +188,7 @@ static bool set_sink_settings(struct plan_builder *b, struct plan_instance *p,
 	p->every_ns = c->every;
 	p->queue_bytes = c->queue;
 	p->per_target = c->per == PER_TARGET;
+	p->by_default = c->by_default;
 	p->omit = calloc(c->omit.n + 1, sizeof(char *));
 	for (uint32_t i = 0; p->omit && !b->no_memory && i < c->omit.n; i++) {
 		p->omit[i] = strdup(FUSEE_AT(struct fusee_str, c->omit, i)->p);

@@ -77,9 +77,9 @@ static void put_instance(struct buf *b, const struct plan_instance *p)
 	if (p->kind == FUSEE_SINK) {
 		buf_printf(b,
 			   ",\"every_s\":%.9g,\"queue_bytes\":%" PRIu64 ",\"per\":\"%s\""
-			   ",\"omit\":[",
+			   ",\"default\":%s,\"omit\":[",
 			   (double)p->every_ns / 1e9, p->queue_bytes,
-			   p->per_target ? "target" : "window");
+			   p->per_target ? "target" : "window", p->by_default ? "true" : "false");
 		for (char **o = p->omit; *o; o++) {
 			buf_str(b, o == p->omit ? "" : ",");
 			json_text(b, *o);
@@ -110,8 +110,12 @@ static const char *boolean(bool b)
 static void put_callbacks(struct buf *b, const struct plan *p)
 {
 	for (uint32_t i = 0; i < p->ncallbacks; i++) {
-		buf_printf(b, "%s\n{\"every_s\":%.9g,\"where\":", i ? "," : ",\n\"callbacks\":[",
-			   (double)p->callbacks[i].period_ns / 1e9);
+		buf_str(b, i ? ",\n{" : ",\n\"callbacks\":[\n{");
+		if (p->callbacks[i].period_ns)
+			buf_printf(b, "\"every_s\":%.9g", (double)p->callbacks[i].period_ns / 1e9);
+		else
+			buf_str(b, "\"on\":\"profile\"");
+		buf_str(b, ",\"where\":");
 		json_text(b, p->callbacks[i].where);
 		buf_str(b, "}");
 	}

@@ -107,6 +107,12 @@ static const struct fusee_option sink[] = {
 	 .offset = offsetof(struct core_settings, omit),
 	 .def = "",
 	 .doc = "Labels that are removed from this sink's profiles."},
+	{.name = "default",
+	 .type = FUSEE_BOOL,
+	 .offset = offsetof(struct core_settings, by_default),
+	 .def = "true",
+	 .doc = "false: it receives only targets that the policy names it for in 'to', and what "
+		"t:profile() of a callback sends to it."},
 };
 
 static const struct fusee_option unwinder[] = {

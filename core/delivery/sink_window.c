@@ -127,6 +127,10 @@ static void put(struct closed *closed, bool one_set, uint32_t set)
 	if (!r)
 		r = build(b, closed, one_set, set, &p);
 	if (!r) {
+		const struct sink_window_context *context = &closed->sink->context;
+
+		if (context->built)
+			context->built(context->built_arg, closed->sink->plan, p);
 		delivery_put(closed->sink->delivery, b, p);
 		return;
 	}

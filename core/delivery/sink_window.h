@@ -24,6 +24,9 @@ struct sink_window_context {
 	/* The labels of a label set, valid until the next call. */
 	const struct fusee_label *(*labels)(void *arg, uint32_t set, uint32_t *n);
 	void *arg; /* of both */
+	/* Called with each profile before the sink receives it; NULL is fine. */
+	void (*built)(void *built_arg, const struct plan_instance *, const struct fusee_profile *);
+	void *built_arg;
 };
 
 struct sink_window;

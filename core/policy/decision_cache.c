@@ -108,10 +108,13 @@ static int decide(const struct decision_cache *cache, struct cached_decision *c,
 			return r;
 	}
 	r = set_labels(c, labels, n, &answer);
-	c->d.profile = c->profile = answer.profile && answer.sinks && answer.hz > 0;
+	c->profile = answer.profile && answer.hz > 0;
+	c->hz = answer.hz;
+	c->sinks = answer.sinks;
 	c->d.refused = !c->profile;
-	c->d.hz = c->hz = c->profile ? answer.hz : 0;
-	c->d.sinks = c->sinks = c->profile ? answer.sinks : 0;
+	c->d.profile = c->profile && c->sinks;
+	c->d.hz = c->d.profile ? c->hz : 0;
+	c->d.sinks = c->d.profile ? c->sinks : 0;
 	return r;
 }
 
@@ -203,7 +206,8 @@ void decision_cache_sweep(struct decision_cache *cache, bool (*used)(void *arg, 
 
 	hashmap_each(&cache->entries, sweep_entry, &w);
 	for (uint32_t i = 0; i < w.n; i++) {
-		cache->changed -= !!w.unused[i]->rate_until_ns + !!w.unused[i]->drop_until_ns;
+		cache->changed -= !!w.unused[i]->rate_until_ns + !!w.unused[i]->drop_until_ns +
+				  !!w.unused[i]->more_until_ns;
 		hashmap_del(&cache->entries, key_of(w.unused[i]->d.set, w.unused[i]->d.known));
 		free_decision(w.unused[i]);
 	}

@@ -63,9 +63,11 @@ struct cached_decision {
 	double hz;
 	uint64_t sinks;
 	double rate_hz;                        /* in place of hz, until rate_until_ns */
+	uint64_t more_sinks;                   /* beside sinks, until more_until_ns */
 	uint64_t rate_until_ns, drop_until_ns; /* CLOCK_MONOTONIC; 0: it does not hold */
-	struct added_label *added;             /* texts of labels */
-	bool changed; /* d differs from what was reported for its processes */
+	uint64_t more_until_ns;
+	struct added_label *added; /* texts of labels */
+	bool changed;              /* d differs from what was reported for its processes */
 };
 
 /* The decision for a label set; calls the policy if there is none yet. NULL: no memory. */

@@ -31,6 +31,21 @@ int decision_drop(struct decision_cache *cache, uint32_t set, bool known, uint64
 	return 0;
 }
 
+int decision_add_sinks(struct decision_cache *cache, uint32_t set, bool known, uint64_t sinks,
+		       uint64_t until_ns)
+{
+	struct cached_decision *c = decision_cache_peek(cache, set, known);
+
+	if (!c)
+		return -ENOENT;
+	if (!c->profile)
+		return -EACCES;
+	cache->changed += !c->more_until_ns;
+	c->more_sinks = sinks;
+	c->more_until_ns = until_ns;
+	return 0;
+}
+
 /* ---- labels ---- */
 
 /* Frees the texts of a label that is replaced, if it was added here. */
@@ -95,19 +110,22 @@ static void refresh(void *arg, uint64_t key, void *value)
 {
 	struct cached_decision *c = value;
 	struct refresh *r = arg;
+	uint64_t sinks;
 	bool profile;
 	double hz;
 
 	(void)key;
 	expire(r, &c->rate_until_ns);
 	expire(r, &c->drop_until_ns);
-	profile = c->profile && !c->drop_until_ns;
+	expire(r, &c->more_until_ns);
+	sinks = c->sinks | (c->more_until_ns ? c->more_sinks : 0);
+	profile = c->profile && sinks && !c->drop_until_ns;
+	c->d.sinks = profile ? sinks : 0;
 	hz = !profile ? 0 : c->rate_until_ns ? c->rate_hz : c->hz;
 	if (profile == c->d.profile && hz == c->d.hz)
 		return;
 	c->d.profile = profile;
 	c->d.hz = hz;
-	c->d.sinks = profile ? c->sinks : 0;
 	r->any = c->changed = true;
 }
 

@@ -15,6 +15,9 @@ int decision_set_rate(struct decision_cache *, uint32_t set, bool known, double 
 		      uint64_t until_ns);
 /* It is not profiled until until_ns. */
 int decision_drop(struct decision_cache *, uint32_t set, bool known, uint64_t until_ns);
+/* It goes to these sinks too until until_ns, in place of earlier such sinks. -EACCES as above. */
+int decision_add_sinks(struct decision_cache *, uint32_t set, bool known, uint64_t sinks,
+		       uint64_t until_ns);
 /* Adds a label, or replaces that of the same name. -ENOSPC: it has DECISION_LABELS labels. */
 int decision_add_label(struct decision_cache *, uint32_t set, bool known,
 		       const struct fusee_label *);

@@ -71,8 +71,7 @@ static const struct {
 	{"every('2d', print)",
 	 "s.lua:1: every: the period must be a duration from 1s to 1d, got '2d'"},
 	{"for i = 1, 17 do every('1m', print) end", "s.lua:1: every: more than 16 callbacks"},
-	{"targets()",
-	 "s.lua:1: targets can be called from a callback only, such as that of every()"},
+	{"targets()", "s.lua:1: targets can be called from a callback of every() only"},
 	{"count('x')", "s.lua:1: count can be called from the policy or a callback only"},
 };
 
@@ -148,7 +147,7 @@ static const struct {
 	 "s.lua:3: every: a target has no 'lables' (did you mean 'labels'?)"},
 	{"local _ = targets()[1].rss",
 	 "s.lua:3: every: a target has no 'rss': there are labels, pids, hz, cpu, rate, "
-	 "drop and label"},
+	 "drop, label and profile"},
 	{"targets()[1]:rate(0, '5s')",
 	 "s.lua:3: every: rate: hz must be a number from 0.1 to 20000, got 0"},
 	{"targets()[1]:rate('97', '5s')",
@@ -160,6 +159,10 @@ static const struct {
 	{"targets()[1].rate(97, '5s')", "s.lua:3: every: rate is called as t:rate(hz, \"30s\")"},
 	{"targets()[2]:rate(97, '5s')",
 	 "s.lua:3: every: rate: the policy does not profile this target"},
+	{"targets()[1]:profile(5, '5s')",
+	 "s.lua:3: every: profile: the sink must be what sink.NAME { ... } returned, got number"},
+	{"targets()[1]:profile(s)",
+	 "s.lua:3: every: profile: the time must be a duration from 1s to 1d, got no value"},
 	{"targets()[1]:drop()",
 	 "s.lua:3: every: drop: the time must be a duration from 1s to 1d, got no value"},
 	{"targets()[1]:label('a b', 'c')",
@@ -207,18 +210,19 @@ TEST(what_fails)
 TEST(actions_of_a_call)
 {
 	struct plan *p = with_callback("local t = targets()[1] t:rate(97, '30s') t:drop('1m')\n"
-				       "t:label('team', 'db' .. 1)");
+				       "t:label('team', 'db' .. 1) t:profile(s, '10s')");
 	const struct callback_action *a;
 	char *text;
 
 	for (int i = 0; i < 3; i++) {
 		CHECK_INT(run(p, &view, &text), 0);
-		CHECK_INT(actions.n, 3);
+		CHECK_INT(actions.n, 4);
 		a = actions.list;
 		CHECK(a[0].kind == CALLBACK_RATE && a[0].hz == 97 && a[0].ns == 30000000000);
 		CHECK(a[1].kind == CALLBACK_DROP && a[1].ns == 60000000000 && !a[1].target);
 		CHECK(a[2].kind == CALLBACK_LABEL && a[2].label.key.len == 4);
 		CHECK(!memcmp(a[2].texts, "teamdb1", 7) && a[2].label.str.len == 3);
+		CHECK(a[3].kind == CALLBACK_PROFILE && !a[3].sink && a[3].ns == 10000000000);
 	}
 	callback_actions_fini(&actions);
 	plan_free(p);

@@ -175,6 +175,31 @@ TEST(dropped_for_a_time)
 	world_free(&w);
 }
 
+TEST(more_sinks_for_a_time)
+{
+	struct world w;
+
+	world_new(&w);
+	CHECK_INT(decision_add_sinks(decisions_cache(w.d), of(&w, 0)->set, of(&w, 0)->known, 8,
+				     30 * SECOND),
+		  0);
+	decisions_apply(w.d, 0);
+	CHECK_INT(of(&w, 0)->sinks, 13);
+	CHECK_INT(of(&w, 2)->sinks, 5);
+	CHECK_INT(drop(&w, 0, 20 * SECOND), 0);
+	decisions_apply(w.d, 1);
+	CHECK_INT(of(&w, 0)->sinks, 0);
+	decisions_apply(w.d, 20 * SECOND);
+	CHECK_INT(of(&w, 0)->sinks, 13);
+	decisions_apply(w.d, 30 * SECOND);
+	CHECK_INT(of(&w, 0)->sinks, 5);
+	CHECK_INT(decisions_cache(w.d)->changed, 0);
+	CHECK_INT(decision_add_sinks(decisions_cache(w.d), of(&w, 3)->set, of(&w, 3)->known, 8,
+				     30 * SECOND),
+		  -EACCES);
+	world_free(&w);
+}
+
 TEST(what_cannot_be_changed)
 {
 	struct world w;

@@ -44,6 +44,22 @@ TEST(without_one)
 	plan_free(p);
 }
 
+TEST(sinks_that_are_not_by_default)
+{
+	struct plan *p = config_plan("sink.box { dir = '/a' }\n"
+				     "local b = sink.box { dir = '/b', default = false }\n"
+				     "local n = 0 policy(function(t) n = n + 1\n"
+				     "if n == 2 then return { to = b } end end)");
+	struct policy_answer d;
+	char *text;
+
+	CHECK_INT(decide(p, &d, &text), 0);
+	CHECK_INT(d.sinks, 1);
+	CHECK_INT(decide(p, &d, &text), 0);
+	CHECK_INT(d.sinks, 2);
+	plan_free(p);
+}
+
 TEST(answers)
 {
 	static const struct {
