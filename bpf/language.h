@@ -399,7 +399,8 @@ __attribute__((noinline)) int sampler_unsent(__u32 unused)
 			break;
 		bpf_map_delete_elem(&sampler_sent, &e->key[i]);
 	}
-	READ_ONCE(*times)++; /* after it: no CPU believes what it found in sampler_sent before */
+	/* After it: no CPU believes what it found in sampler_sent before. */
+	__sync_fetch_and_add(times, 1);
 	e->n = 0;
 	return 0;
 }
@@ -422,8 +423,9 @@ FUSEE_FN int send_emissions(struct sampler_context *c, const struct record_head 
 	r->head.size = sizeof(*r) + len;
 	r->bytes = len;
 	r->pad = 0;
-	return bpf_perf_event_output(c, &sampler_output, BPF_F_CURRENT_CPU, r, sizeof(*r) + len)
-		       ? -1
-		       : 0;
+	if (bpf_perf_event_output(c, &sampler_output, BPF_F_CURRENT_CPU, r, sizeof(*r) + len))
+		return -1;
+	e->n = 0; /* the next tick may end before its walk begins: these are not unsent then */
+	return 0;
 }
 #endif

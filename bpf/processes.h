@@ -112,7 +112,7 @@ FUSEE_FN struct process_rate *join_group(struct sampler_settings *o, __u32 tgid)
 		o->unfollowed++;
 		return 0;
 	}
-	o->joined++;
+	__sync_fetch_and_add(&o->joined, 1); /* it must not go back: CPUs add at once */
 	return fusee_bpf_map_lookup_elem(&sampler_rates, &tgid);
 }
 
