@@ -63,6 +63,8 @@ int bpf_rates_add_group(struct bpf_sampler *b, uint64_t id)
 	int fd = bpf_object__find_map_fd_by_name(b->object, "sampler_groups");
 	const uint32_t yes = 1;
 
+	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_task_pt_regs, NULL) != 1)
+		return -ENOTSUP; /* as is_in_group() of bpf/processes.h */
 	if (bpf_map_update_elem(fd, &id, &yes, BPF_ANY))
 		return -errno;
 	b->settings->own = (uint32_t)getpid();

@@ -32,7 +32,8 @@ void bpf_rates_remove(struct bpf_sampler *, pid_t pid);
 bool bpf_rates_has(const struct bpf_sampler *, pid_t pid);
 /* From now on the kernel gives BPF_RATE_ANY to each process without a rate that runs in this
  * control group of the v2 hierarchy (cgroup_id()) or in one below it, but not to this process and
- * its children. 0; -E2BIG: there are too many groups; -errno. */
+ * its children. 0; -ENOTSUP: the kernel cannot (before 5.15); -E2BIG: there are too many groups;
+ * -errno. */
 int bpf_rates_add_group(struct bpf_sampler *, uint64_t id);
 /* A number that differs after each process to which the kernel gave a rate so. */
 uint32_t bpf_rates_joined(const struct bpf_sampler *);

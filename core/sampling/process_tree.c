@@ -61,7 +61,7 @@ int process_tree_follow_group(struct process_tree *t, const char *dir)
 	int r = cgroup_id(dir, &id);
 
 	if (!r)
-		return bpf_rates_add_group(t->bpf, id);
+		r = bpf_rates_add_group(t->bpf, id);
 	if (r != -ENOTSUP)
 		return r;
 	if (t->npolled == PROCESS_TREE_GROUPS)

@@ -26,8 +26,8 @@ void process_tree_free(struct process_tree *); /* NULL is fine */
  */
 int process_tree_add(struct process_tree *, pid_t pid, bool held);
 /* Processes that run in this control group, or in one below it, are of the tree from then on, when
- * they join it later too. dir: its folder, borrowed. Where the kernel can't decide it (v1), the
- * group is read again and again. 0 or -errno. */
+ * they join it later too. dir: its folder, borrowed. Where the kernel can't decide it (v1, kernels
+ * before 5.15), the group is read again and again. 0 or -errno. */
 int process_tree_follow_group(struct process_tree *, const char *dir);
 /* Reads groups of which the kernel does not decide, if it is time. now: CLOCK_MONOTONIC ns. */
 void process_tree_poll(struct process_tree *, uint64_t now);
