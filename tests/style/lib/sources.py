@@ -162,5 +162,5 @@ def tracked():
         paths = done.stdout.decode().split("\0")
     else:
         paths = [os.path.relpath(os.path.join(folder, name)) for folder, _, names in os.walk(".")
-                 for name in names if not re.match(r"\./(build|\.git)", folder + "/")]
+                 for name in names if not re.match(r"\./(build|\.git)|.*/__pycache__/", folder + "/")]
     return sorted(p for p in set(paths) if p and os.path.isfile(p))
