@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +15,14 @@
 
 static bool loopback(CURLU *u)
 {
+	struct in_addr at; /* a name may begin with "127." too */
 	char *host = NULL;
 	bool is;
 
 	if (curl_url_get(u, CURLUPART_HOST, &host, 0))
 		return false;
-	is = !strcmp(host, "localhost") || !strncmp(host, "127.", 4) || !strcmp(host, "[::1]");
+	is = !strcmp(host, "localhost") || !strcmp(host, "[::1]") ||
+	     (inet_pton(AF_INET, host, &at) == 1 && ntohl(at.s_addr) >> 24 == 127);
 	curl_free(host);
 	return is;
 }

@@ -126,8 +126,11 @@ static CURLcode set_tls(struct http *h, CURL *c)
 	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	SET(CURLOPT_SSL_VERIFYPEER, h->insecure ? 0L : 1L);
 	SET(CURLOPT_SSL_VERIFYHOST, h->insecure ? 0L : 2L);
-	if (*h->ca_file)
+	if (*h->ca_file) {
 		SET(CURLOPT_CAINFO, h->ca_file);
+		/* else the system's certificates, which libcurl has in a folder, vouch too */
+		SET(CURLOPT_CAPATH, NULL);
+	}
 	if (*h->cert_file)
 		SET(CURLOPT_SSLCERT, h->cert_file);
 	if (*h->cert_file)

@@ -720,6 +720,27 @@ TEST(tls)
 	clean();
 }
 
+/* The system's folder has the server's authority, but ca_file another. */
+TEST(tls_with_ca_file_alone)
+{
+	char url[128];
+	int port;
+
+	if (geteuid() || unshare(CLONE_NEWNS))
+		SKIP("needs root");
+	scratch();
+	make_certificates();
+	CHECK(!system(text("cd '%s' && mkdir store && cp ca.pem store && openssl rehash store &&"
+			   " mount --make-rprivate / && mount --bind store /etc/ssl/certs",
+			   dir)));
+	port = serve(in_dir("server.pem"), in_dir("server.key"), NULL);
+	snprintf(url, sizeof(url), "https://127.0.0.1:%d/ok", port);
+	check_tls(url, "ca_file", in_dir("other.pem"), -EAGAIN, "certificate");
+	CHECK_INT(requests(), 0);
+	check_tls(url, "ca_file", in_dir("ca.pem"), 0, "");
+	clean();
+}
+
 TEST(tls_of_another_name)
 {
 	char url[128];
