@@ -35,6 +35,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -647,6 +648,7 @@ static int start(char **argv, pid_t *pid)
 		die("no gate: %s", strerror(errno));
 	*pid = fork();
 	if (!*pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		setenv("BURN_GATE", gate, 1);
 		execv(argv[0], argv);
 		_exit(127);
@@ -666,6 +668,7 @@ static void start_running(char **argv, pid_t *pid)
 {
 	*pid = fork();
 	if (!*pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		execv(argv[0], argv);
 		_exit(127);
 	}

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -136,14 +137,15 @@ static pid_t sleeper_of(uid_t uid)
 	if (!pid) {
 		if (!geteuid() && setresuid(uid, uid, uid))
 			_exit(1);
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* which setresuid() resets */
 		if (write(ready[1], "x", 1) != 1)
 			_exit(1);
 		for (;;)
 			pause();
 	}
+	close(ready[1]);
 	CHECK(read(ready[0], &c, 1) == 1);
 	close(ready[0]);
-	close(ready[1]);
 	return pid;
 }
 

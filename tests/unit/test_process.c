@@ -40,7 +40,6 @@ TEST(mappings_cover_shorten_and_split)
 	process_table_free(t);
 }
 
-/* Against a plain array of bytes: who owns each address. */
 /* A child has its parent's mappings and no room for more. */
 TEST(the_only_mapping_of_a_child_is_split)
 {
@@ -61,6 +60,7 @@ TEST(the_only_mapping_of_a_child_is_split)
 	process_table_free(t);
 }
 
+/* Against a plain array of bytes: who owns each address. */
 TEST(mappings_against_a_plain_model)
 {
 	static uint64_t owner[512];

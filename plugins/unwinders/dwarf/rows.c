@@ -33,6 +33,7 @@ void table_build_fini(struct table_build *build)
 	free(build->patterns.p);
 	free(build->patterns.slots);
 	memset(&build->specials, 0, sizeof(build->specials));
+	memset(&build->patterns, 0, sizeof(build->patterns));
 }
 
 int table_in_text(const struct table_build *build, uint64_t lo, uint64_t hi)

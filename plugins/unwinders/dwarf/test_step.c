@@ -359,8 +359,6 @@ TEST(a_stack_that_leads_down_or_nowhere_ends)
 	}
 }
 
-/* Tables of noise: any answer but a crash, a read outside, or a stop with no reason that was not an
- * END. */
 /* At LO CFA = sp + 64. rbx is saved at CFA - 16, r12 at fp - 8, r13 is not known, r14 is the
  * caller's, r15 is saved at CFA - 48. */
 static void make_saves(struct world *w)
@@ -459,6 +457,8 @@ TEST(cfa_only)
 	CHECK(n.u.valid_regs >> 13 & 1 && n.u.regs[3] == 3 && n.u.flags & FUSEE_PC_EXACT);
 }
 
+/* Tables of noise: any answer but a crash, a read outside, or a stop with no reason that was not an
+ * END. */
 TEST(lying_tables)
 {
 	static struct world w;
