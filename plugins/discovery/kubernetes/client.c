@@ -169,6 +169,9 @@ static CURLcode set_tls(struct client *c)
 	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	SET(CURLOPT_SSL_VERIFYPEER, s->insecure ? 0L : 1L);
 	SET(CURLOPT_SSL_VERIFYHOST, s->insecure ? 0L : 2L);
+	/* else the system's certificates, which libcurl has in a folder, vouch too */
+	if (s->ca_file || s->ca.p)
+		SET(CURLOPT_CAPATH, NULL);
 	if (s->ca_file)
 		SET(CURLOPT_CAINFO, s->ca_file);
 	if (s->cert_file)

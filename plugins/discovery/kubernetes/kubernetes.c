@@ -21,8 +21,40 @@ struct kubernetes {
 	struct follow *follow; /* NULL: this is no pod of a cluster */
 };
 
+/* Would two labels of a target have this name? Then only the first would be seen. */
+static int check_name(struct kubernetes *k, uint32_t i)
+{
+	static const char *const own[] = {"namespace",      "pod",       "node",
+					  "workload",       "container", "workload_kind",
+					  "container_kind", "image",     "pid"};
+	const struct chosen *c = &k->chosen[i];
+
+	if (!*c->key)
+		return fusee_fail(&k->self, -EINVAL,
+				  "options 'labels' and 'annotations': a key is empty");
+	for (size_t n = 0; n < sizeof(own) / sizeof(own[0]); n++)
+		if (!strcmp(c->name, own[n]))
+			return fusee_fail(&k->self, -EINVAL,
+					  "options 'labels' and 'annotations': '%s' would become "
+					  "'%s', which is a label of fusee's own",
+					  c->key, c->name);
+	for (uint32_t n = 0; n < i; n++)
+		if (!strcmp(c->name, k->chosen[n].name))
+			return fusee_fail(&k->self, -EINVAL,
+					  "options 'labels' and 'annotations': '%s' and '%s' would "
+					  "both become '%s'",
+					  k->chosen[n].key, c->key, c->name);
+	return 0;
+}
+
 static int choose(struct kubernetes *k)
 {
+	int r = 0;
+
+	if (k->labels.n + k->annotations.n > PODS_CHOSEN)
+		return fusee_fail(&k->self, -EINVAL,
+				  "options 'labels' and 'annotations': more than %u keys",
+				  PODS_CHOSEN);
 	k->chosen = calloc(k->labels.n + k->annotations.n + 1, sizeof(*k->chosen));
 	if (!k->chosen)
 		return -ENOMEM;
@@ -35,11 +67,9 @@ static int choose(struct kubernetes *k)
 		k->chosen[k->nchosen].annotation = true;
 		chosen_name(&k->chosen[k->nchosen++]);
 	}
-	for (uint32_t i = 0; i < k->nchosen; i++)
-		if (!*k->chosen[i].key)
-			return fusee_fail(&k->self, -EINVAL,
-					  "options 'labels' and 'annotations': a key is empty");
-	return 0;
+	for (uint32_t i = 0; !r && i < k->nchosen; i++)
+		r = check_name(k, i);
+	return r;
 }
 
 /* The option, the environment that a DaemonSet sets, or the machine's name, which kubelets take

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #define BUCKETS 256u
-#define LABELS 32u /* that the core takes of a target */
+#define LABELS 32u /* that the core takes of a target: 8 and PODS_CHOSEN */
 #define KEY (POD_NAME + 16)
 
 /* Of a pod only the names of its targets are kept: each change of it comes with all of it. */

@@ -10,6 +10,7 @@
 #include "pod.h"
 
 #define PODS_MAX 10000u
+#define PODS_CHOSEN 24u /* chosen labels that a target has room for */
 /* What was deleted keeps its labels for this time: its last samples are still to come. */
 #define PODS_KEEP (30 * FUSEE_SECOND)
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server.h"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -74,10 +75,11 @@ static bool has(CURLU *u, CURLUPart part)
 
 static bool is_loopback(CURLU *u)
 {
+	struct in_addr at; /* a name may begin with "127." too */
 	char *host = NULL;
 	bool is = !curl_url_get(u, CURLUPART_HOST, &host, 0) &&
-		  (!strcmp(host, "localhost") || !strncmp(host, "127.", 4) ||
-		   !strcmp(host, "[::1]"));
+		  (!strcmp(host, "localhost") || !strcmp(host, "[::1]") ||
+		   (inet_pton(AF_INET, host, &at) == 1 && ntohl(at.s_addr) >> 24 == 127));
 
 	curl_free(host);
 	return is;

@@ -604,11 +604,19 @@ TEST(options_that_are_wrong)
 	refused("no user", "server", "https://a:b@x", NULL, NULL);
 	refused("exclude each other", "server", "https://x", "kubeconfig", "/x");
 	refused("is not https", "server", "http://10.0.0.1:80", "token_file", "/dev/null");
+	refused("is not https", "server", "http://127.example.com", "token_file", "/dev/null");
+	refused("is not https", "server", "http://127.0.0.1.example.com", "token_file",
+		"/dev/null");
 	refused("need 'server'", "token_file", "/dev/null", NULL, NULL);
 	refused("exclude each other", "server", "https://x", "kubelet", "https://y");
 	refused("is for 'kubelet' alone", "server", "https://x", "insecure", "true");
 	refused("is not https", "kubelet", "http://10.0.0.1:80", "token_file", "/dev/null");
 	refused("a key is empty", "server", "https://x", "labels", "a,,b");
+	refused("'workload-kind' would become 'workload_kind'", "server", "https://x", "labels",
+		"team,workload-kind");
+	refused("'a.b' and 'a/b' would both become 'a_b'", "labels", "a.b", "annotations", "x,a/b");
+	refused("more than 24 keys", "labels", "a,b,c,d,e,f,g,h,i,j,k,l,m", "annotations",
+		"n,o,p,q,r,s,t,u,v,w,x,y");
 }
 
 /* With no discovery in the script all are used, on machines without Kubernetes too. */
