@@ -47,11 +47,11 @@ struct follow {
 	uint64_t listed_ns; /* when the last list was complete */
 
 	/* of the request */
-	uint64_t now_ns; /* of the callback that runs */
-	uint64_t error_bytes;
+	uint64_t now_ns;        /* of the callback that runs */
+	uint64_t error_bytes;   /* of an answer that is an error, whatever pods it has */
 	bool watch_failed;      /* an event ERROR came */
 	bool heard;             /* an event came, or a bookmark */
-	bool settled;           /* the watch goes on for STABLE */
+	bool settled;           /* the watch goes on for STABLE, and is answered */
 	int parse_error, error; /* error: of the host */
 	char said[1024];        /* the last failure that was logged; "": none since a success */
 };
@@ -85,7 +85,7 @@ static int on_pod(void *arg, enum parse_event event, const struct pod *pod)
 		f->watch_failed = true;
 		return 1; /* the last event */
 	}
-	if ((event == PARSE_ITEM) != (f->state == LISTING))
+	if ((event == PARSE_ITEM) != (f->state == LISTING) || f->error_bytes)
 		return 0;
 	f->heard = true;
 	if (ours && (event == PARSE_ITEM || event == PARSE_PUT))
@@ -341,7 +341,7 @@ static void listed(struct follow *f, const struct client_result *result)
 	list_anew(f);
 	if (result->status && result->status != 200) {
 		failed_with_status(f, result, result->status);
-	} else if (f->parse_error || (!result->end && !is_list(f))) {
+	} else if (f->parse_error || f->watch_failed || (!result->end && !is_list(f))) {
 		failed(f, result, "'%s' does not answer with a list of pods", f->o.server->url);
 	} else if (result->end) {
 		broken(f, result);
@@ -376,7 +376,7 @@ static void end_watch(struct follow *f, bool silent, bool stable)
 static void watched(struct follow *f, const struct client_result *result)
 {
 	const struct answer *a = parser_answer(f->parser);
-	bool stable = f->now_ns >= f->began_ns + STABLE;
+	bool stable = result->status && f->now_ns >= f->began_ns + STABLE;
 
 	if (f->heard)
 		f->pause_ns = PAUSE_FIRST;
@@ -441,7 +441,7 @@ static int arm(struct follow *f)
 	at = at < sweep ? at : sweep;
 	if (f->state == PAUSED && f->retry_ns < at)
 		at = f->retry_ns;
-	if (f->state == WATCHING && !f->settled && f->began_ns + STABLE < at)
+	if (f->state == WATCHING && f->now_ns < f->began_ns + STABLE && f->began_ns + STABLE < at)
 		at = f->began_ns + STABLE;
 	if (at != UINT64_MAX) {
 		at = at ? at : 1; /* 0 would stop it */
@@ -456,10 +456,10 @@ static int go_on(struct follow *f)
 {
 	int r = 0;
 
-	if (f->state == WATCHING && !f->settled && f->now_ns >= f->began_ns + STABLE) {
+	if (f->state == WATCHING && !f->settled && f->now_ns >= f->began_ns + STABLE &&
+	    client_is_answered(f->client)) {
 		f->settled = true;
-		if (client_is_answered(f->client))
-			succeeded(f);
+		succeeded(f);
 	}
 	if (f->state == PAUSED && f->now_ns >= f->retry_ns)
 		r = request(f);
