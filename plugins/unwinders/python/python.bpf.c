@@ -236,7 +236,7 @@ static int enter(struct fusee_unwind *u, __u32 unused)
 	if (family == PYTHON_OBJECTS)
 		return is_unlinked(u, n) ? -1 : is_missing(u);
 	if (place & PYTHON_BELOW_FP && u->flags & FUSEE_FP_LOST)
-		return 0;
+		return inner ? is_missing(u) : 0;
 	if (family == PYTHON_CHAIN && place) {
 		if (AT(u, &previous,
 		       (place & PYTHON_BELOW_FP ? u->fp - (place & ~PYTHON_BELOW_FP)
@@ -248,7 +248,7 @@ static int enter(struct fusee_unwind *u, __u32 unused)
 			return -1;
 		return is_missing(u);
 	}
-	return 0;
+	return inner ? is_missing(u) : 0;
 }
 FUSEE_PART(fusee_python_enter, enter)
 
@@ -294,7 +294,8 @@ FUSEE_FN int leave(struct fusee_unwind *u, __u64 previous)
 }
 
 /*
- * COUNT becomes 1 << 32 | the number of code objects that this runtime has made, 0: not known.
+ * COUNT becomes the number of code objects that this runtime has made, 0: not known, and in the
+ * upper half what distinguishes the runtime, which is not 0.
  * While it does not change, a code object that a frame has is that which was at its address before.
  * From 3.13 on each interpreter counts its own, so it is believed if there is but one.
  */
@@ -306,7 +307,7 @@ static int count_codes(struct fusee_unwind *u, __u32 unused)
 	__u64 at;
 
 	(void)unused;
-	u->scratch[COUNT] = 1ull << 32;
+	u->scratch[COUNT] = (u->scratch[BASE] | 1) << 32;
 	if (!n)
 		return -1;
 	at = n->table[PYTHON_COUNTER] + ((__u64)n->table[PYTHON_COUNTER_HIGH] << 32);

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include <fusee/unwinder.bpf.h>
+
 #include "codes.h"
 #include "find.h"
 #include "lines.h"
@@ -324,4 +326,117 @@ TEST(lines_that_are_not_positive_are_none)
 	CHECK_INT(python_line(&l, 0), 0);
 	l.first_line = 10;
 	CHECK_INT(python_line(&l, 0), 7);
+}
+
+/* ---- the step over made-up memory ---- */
+
+int fusee_step_python(struct fusee_unwind *u);
+
+/* Where things are in it: two C frames, of which the first has all Python frames of the thread. */
+enum {
+	RUNTIME = 0x100,
+	THREAD = 0x400,
+	STATE = 0x800,
+	CODE = 0xa00,
+	FRAME = 0xc00,
+	INNER = 0x1000
+};
+enum { END = INNER + 0x80, OUTER = 0x1800, MEMORY = 0x2000 };
+
+struct made {
+	struct fusee_native native;
+	uint32_t words[PYTHON_WORDS];
+	uint64_t memory[MEMORY / 8];
+};
+
+static int read_made(struct fusee_native *n, void *dst, __u32 len, __u64 addr)
+{
+	struct made *m = n->arg;
+
+	if (addr >= MEMORY || len > MEMORY - addr)
+		return -1;
+	memcpy(dst, (char *)m->memory + addr, len);
+	return 0;
+}
+
+static struct made *make(uint32_t place)
+{
+	static struct made m;
+
+	memset(&m, 0, sizeof(m));
+	m.words[PYTHON_FAMILY] = PYTHON_CHAIN;
+	m.words[PYTHON_RUNTIME] = RUNTIME;
+	m.words[PYTHON_KEY] = 0x40;
+	m.words[PYTHON_THREAD_ID] = 0x10;
+	m.words[PYTHON_CURRENT] = 0x18;
+	m.words[PYTHON_PLACE] = place;
+	m.words[PYTHON_FRAME] = 3 << 8;
+	m.memory[(RUNTIME + 0x40) / 8] = 1 | 2ull << 32; /* made, number 2 */
+	m.memory[(THREAD + 0x310 + 2 * 16 + 8) / 8] = STATE;
+	m.memory[(STATE + 0x10) / 8] = THREAD;
+	m.memory[(STATE + 0x18) / 8] = FRAME;
+	m.memory[CODE / 8 + PYTHON_NEW_FILENAME] = 1; /* not the code that initializes instances */
+	m.memory[FRAME / 8] = CODE;
+	m.memory[FRAME / 8 + 1] = END;
+	m.memory[END / 8 + 8] = 3;
+	m.native = (struct fusee_native){.read = read_made, .arg = &m, .slab = m.words};
+	m.native.u.slab_words = PYTHON_WORDS;
+	m.native.u.tls = THREAD;
+	m.native.u.sp = INNER;
+	m.native.u.fp = INNER + 0x200;
+	m.native.u.flags = FUSEE_FIRST;
+	return &m;
+}
+
+/* Lets the step push all frames of a C frame. Their number; *next: its last answer. */
+static int frames(struct made *m, int *next)
+{
+	int n = 0;
+
+	do {
+		*next = fusee_step_python(&m->native.u);
+		n += (int)m->native.u.npushed;
+		m->native.u.npushed = 0;
+	} while (*next == FUSEE_AGAIN && n < 100);
+	return n;
+}
+
+/* The list of the thread's frames has ended in an inner C frame: the outer one belongs to a
+ * greenlet that this greenlet was started from. Also where the place of entry_frame is not known,
+ * or fp.
+ */
+TEST(c_frames_without_python_frames)
+{
+	static const struct {
+		uint32_t place, flags;
+	} ways[] = {{8, 0}, {0, 0}, {PYTHON_BELOW_FP | 8, FUSEE_FP_LOST}};
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct made *m = make(ways[i].place);
+		int next;
+
+		m->memory[(INNER + 16) / 8] = END; /* entry_frame's `previous`: not unlinked */
+		m->native.u.flags |= ways[i].flags;
+		CHECK_INT(frames(m, &next), 1);
+		CHECK_INT(next, FUSEE_NATIVE);
+		m->native.u.sp = OUTER;
+		m->native.u.flags &= ~(uint32_t)FUSEE_FIRST;
+		CHECK_INT(frames(m, &next), 0);
+		CHECK_INT(next, FUSEE_STOP);
+		CHECK_INT(m->native.u.error, PYTHON_OUT_OF_STEP);
+	}
+}
+
+/* A thread that runs no Python yet has none. */
+TEST(a_thread_without_python_frames)
+{
+	for (uint32_t place = 0; place <= 8; place += 8) {
+		struct made *m = make(place);
+		int next;
+
+		m->memory[(STATE + 0x18) / 8] = 0;
+		m->native.u.flags = 0;
+		CHECK_INT(frames(m, &next), 0);
+		CHECK_INT(next, FUSEE_NATIVE);
+	}
 }
