@@ -168,6 +168,8 @@ static void set_agent(const struct agent *a)
 		{"processes_profiled", "Processes that run and are profiled.", profiled},
 		{"targets", "Targets of all discovery instances.",
 		 targets_count(a->sampling.targets)},
+		{"label_text_bytes", "Bytes of label texts of targets and processes.",
+		 (double)targets_text_bytes(a->sampling.targets)},
 		{"paused", "Whether sampling is paused.", a->sampling.paused},
 		{"plan_generation", "Number of plans that have run.", a->instances.generation},
 		{"lua_memory_bytes", "Memory in bytes of the script's Lua state.",

@@ -300,12 +300,15 @@ static int host_put(struct fusee_instance *in, const struct fusee_target *t)
 		   "Total number of targets of a discovery instance that were refused.",
 		   METRIC_LABELS("instance", name_of(d), "reason",
 				 r == -ENOSPC   ? "too many"
+				 : r == -EDQUOT ? "too many label texts"
 				 : r == -EINVAL ? "not valid"
 						: "no memory"),
 		   1);
 	return plugin_host_fail(in, r,
 				why            ? why
 				: r == -ENOSPC ? "there are 200,000 targets already"
+				: r == -EDQUOT ? "labels of the process's user, or of all, take "
+						 "too much memory"
 					       : strerror(-r));
 }
 

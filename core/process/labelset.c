@@ -14,7 +14,8 @@
 struct labelset {
 	struct labelset *next; /* of the same hash */
 	uint64_t hash;
-	uint32_t id, n;
+	uint32_t id, n, uid;
+	uint32_t bytes;              /* of the user's budget */
 	struct fusee_label labels[]; /* n; the texts follow */
 };
 
@@ -112,6 +113,7 @@ static struct labelset *copy(const struct labelset_draft *d)
 	if (!s)
 		return NULL;
 	s->n = d->n;
+	s->bytes = (uint32_t)size;
 	at = (char *)&s->labels[d->n];
 	for (uint32_t i = 0; i < d->n; i++) {
 		copy_text(&at, &s->labels[i].key, d->labels[i].key);
@@ -120,32 +122,52 @@ static struct labelset *copy(const struct labelset_draft *d)
 	return s;
 }
 
-uint32_t labelsets_intern(struct labelsets *all, struct labelset_draft *d)
+uint32_t labelsets_find(const struct labelsets *all, struct labelset_draft *d)
 {
-	struct labelset *s, *first;
-	uint64_t hash;
-
 	qsort(d->labels, d->n, sizeof(d->labels[0]), by_name);
-	hash = hash_of(d);
-	first = hashmap_get(&all->by_hash, hash);
-	for (s = first; s; s = s->next)
+	for (const struct labelset *s = hashmap_get(&all->by_hash, hash_of(d)); s; s = s->next)
 		if (same(s, d))
 			return s->id;
-	if (all->last == UINT32_MAX)
-		return 0;
+	return 0;
+}
+
+static void free_set(struct labelsets *all, struct labelset *s)
+{
+	user_budget_add(all->budget, s->uid, -(int64_t)s->bytes);
+	free(s);
+}
+
+/* Adds the set to the maps. false: no memory. */
+static bool insert(struct labelsets *all, struct labelset *s)
+{
+	if (hashmap_put(&all->by_id, s->id, s))
+		return false;
+	if (!hashmap_put(&all->by_hash, s->hash, s))
+		return true;
+	hashmap_del(&all->by_id, s->id);
+	return false;
+}
+
+uint32_t labelsets_intern(struct labelsets *all, struct labelset_draft *d, uint32_t uid)
+{
+	uint32_t id = labelsets_find(all, d);
+	struct labelset *s;
+
+	if (id || all->last == UINT32_MAX)
+		return id;
 	s = copy(d);
 	if (!s)
 		return 0;
-	s->hash = hash;
+	s->uid = uid;
+	s->hash = hash_of(d);
 	s->id = all->last + 1;
-	s->next = first;
-	if (hashmap_put(&all->by_id, s->id, s)) {
+	s->next = hashmap_get(&all->by_hash, s->hash);
+	if (user_budget_add(all->budget, uid, s->bytes)) {
 		free(s);
 		return 0;
 	}
-	if (hashmap_put(&all->by_hash, hash, s)) {
-		hashmap_del(&all->by_id, s->id);
-		free(s);
+	if (!insert(all, s)) {
+		free_set(all, s);
 		return 0;
 	}
 	return all->last = s->id;
@@ -162,6 +184,7 @@ const struct fusee_label *labelsets_get(const struct labelsets *all, uint32_t id
 struct sweep {
 	bool (*used)(void *arg, uint32_t id);
 	void *arg;
+	struct labelsets *all;
 	struct hashmap by_id, by_hash;
 	bool failed;
 };
@@ -190,7 +213,7 @@ static void free_unused(void *arg, uint64_t id, void *value)
 	struct sweep *w = arg;
 
 	if (!hashmap_get(&w->by_id, id))
-		free(value);
+		free_set(w->all, value);
 }
 
 static void relink(void *arg, uint64_t id, void *value)
@@ -215,7 +238,7 @@ static void unlink_all(void *arg, uint64_t id, void *value)
 /* Builds new maps of the sets in use. Without memory for them, nothing is freed. */
 void labelsets_sweep(struct labelsets *all, bool (*used)(void *, uint32_t), void *arg)
 {
-	struct sweep w = {.used = used, .arg = arg};
+	struct sweep w = {.used = used, .arg = arg, .all = all};
 
 	hashmap_each(&all->by_id, keep_used, &w);
 	hashmap_each(&w.by_id, chain_used, &w);

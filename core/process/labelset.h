@@ -10,7 +10,7 @@
 #include <fusee/profile.h>
 
 #include "base/buf.h"
-#include "base/hashmap.h"
+#include "base/user_budget.h"
 
 #define LABELSET_MAX 32u        /* labels of a set */
 #define LABELSET_NAME_MAX 128u  /* bytes of a label's name */
@@ -24,7 +24,8 @@ struct labelset_draft {
 
 struct labelsets {
 	struct hashmap by_id, by_hash;
-	uint32_t last; /* the last id given out; ids are not used again */
+	struct user_budget *budget; /* borrowed; of the users whose processes had the sets first */
+	uint32_t last;              /* the last id given out; ids are not used again */
 };
 
 void labelsets_fini(struct labelsets *); /* {0} is valid */
@@ -35,9 +36,10 @@ bool labelset_name(struct fusee_str name);
 int labelset_value(struct buf *out, struct fusee_str value);
 /* The draft's label of that name. NULL: none. */
 const struct fusee_label *labelset_find(const struct labelset_draft *, struct fusee_str name);
-/* The id of the set, which is copied if it is new. The names must be distinct; sorts the draft by
- * name. 0: no memory. */
-uint32_t labelsets_intern(struct labelsets *, struct labelset_draft *);
+/* The id of the set. The names must be distinct; sorts the draft by name. 0: there is none. */
+uint32_t labelsets_find(const struct labelsets *, struct labelset_draft *);
+/* The same; the set is copied if it is new, and its bytes are of that user. 0: no memory. */
+uint32_t labelsets_intern(struct labelsets *, struct labelset_draft *, uint32_t uid);
 /* The labels of a set, sorted by name, all with text values; texts end with a NUL too. They are
  * valid until the set is swept. NULL: no such id. */
 const struct fusee_label *labelsets_get(const struct labelsets *, uint32_t id, uint32_t *n);

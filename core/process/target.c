@@ -47,10 +47,75 @@ static bool is_of_this_round(const struct target_entry *e)
 	return e->round == e->source->round;
 }
 
+/* Replaces *e by an entry without labels if the user's texts take too much memory. 0; -EDQUOT: it
+ * is replaced; -ENOMEM: *e is freed. */
+static int bound_texts(struct targets *ts, const struct fusee_target *t, struct target_entry **e)
+{
+	struct fusee_target bare = *t;
+	uint32_t uid = target_user(t->match == FUSEE_MATCH_PID ? (pid_t)t->pid : 0);
+	int r = 0;
+
+	if (t->labels.n && !target_texts_have_room(ts, uid, "target")) {
+		free(*e);
+		bare.labels = (struct fusee_table){0};
+		*e = target_entry_new(ts, &bare);
+		r = *e ? -EDQUOT : -ENOMEM;
+	}
+	if (*e)
+		(*e)->uid = uid;
+	return r;
+}
+
+/* Adds the entry to the lists and to the budget. 0, -ENOSPC or -ENOMEM: nothing is changed. */
+static int insert(struct targets *ts, struct target_entry *e, struct target_entry *old)
+{
+	int err;
+
+	if (!old && ts->live + ts->staged >= TARGET_MAX)
+		return -ENOSPC;
+	err = user_budget_add(&ts->texts, e->uid, e->bytes);
+	if (err)
+		return err;
+	err = target_entry_insert(ts, e, old);
+	if (err)
+		user_budget_add(&ts->texts, e->uid, -(int64_t)e->bytes);
+	return err;
+}
+
+/* Puts the entry, which is freed if it is not needed. */
+static int put_entry(struct targets *ts, const struct fusee_target *t, struct target_entry *e,
+		     struct target_source *s)
+{
+	struct target_entry *live = target_entry_find(ts, s, e->t.key, false);
+	struct target_entry *staged = target_entry_find(ts, s, e->t.key, true);
+	int refused = 0, err;
+
+	if (live && target_entry_equal(live, e)) {
+		live->round = s->round;
+		if (staged)
+			target_entry_free(ts, staged);
+		free(e);
+		return 0;
+	}
+	if (live)
+		live->round = 0; /* the commit ends it, whether the new entry fits or not */
+	refused = bound_texts(ts, t, &e);
+	if (refused == -ENOMEM)
+		return refused;
+	e->source = s;
+	e->round = s->round;
+	e->staged = s->open;
+	err = insert(ts, e, e->staged ? staged : live);
+	if (!err)
+		return refused;
+	free(e);
+	return err;
+}
+
 int targets_put(struct targets *ts, uint32_t source, const struct fusee_target *given,
 		const char **why)
 {
-	struct target_entry *e, *live, *staged, *old;
+	struct target_entry *e;
 	struct target_source *s;
 	struct fusee_target t;
 	int err = target_check(given, &t, why);
@@ -59,29 +124,7 @@ int targets_put(struct targets *ts, uint32_t source, const struct fusee_target *
 		return err;
 	s = source_of(ts, source);
 	e = s ? target_entry_new(ts, &t) : NULL;
-	if (!e)
-		return -ENOMEM;
-	e->source = s;
-	e->round = s->round;
-	e->staged = s->open;
-	live = target_entry_find(ts, s, e->t.key, false);
-	staged = target_entry_find(ts, s, e->t.key, true);
-	if (live && target_entry_equal(live, e)) {
-		live->round = s->round;
-		if (staged)
-			target_entry_free(ts, staged);
-		goto free_copy;
-	}
-	if (live)
-		live->round = 0; /* the commit ends it, whether the new entry fits or not */
-	old = e->staged ? staged : live;
-	err = !old && ts->live + ts->staged >= TARGET_MAX ? -ENOSPC
-							  : target_entry_insert(ts, e, old);
-	if (!err)
-		return 0;
-free_copy:
-	free(e);
-	return err;
+	return e ? put_entry(ts, &t, e, s) : -ENOMEM;
 }
 
 int targets_del(struct targets *ts, uint32_t source, struct fusee_str key)
@@ -171,6 +214,12 @@ const struct fusee_label *targets_set(const struct targets *ts, uint32_t id, uin
 void targets_sweep(struct targets *ts, bool (*used)(void *, uint32_t), void *arg)
 {
 	labelsets_sweep(&ts->sets, used, arg);
+	/* Processes whose labels were refused may have them now. */
+	if (ts->refused && ts->texts.bytes < TARGET_TEXTS / 8) {
+		ts->refused = false;
+		ts->all_changed = true;
+		ts->generation++;
+	}
 }
 
 struct each {
@@ -199,6 +248,11 @@ uint32_t targets_count(const struct targets *ts)
 	return ts->live;
 }
 
+uint64_t targets_text_bytes(const struct targets *ts)
+{
+	return ts->texts.bytes;
+}
+
 uint32_t targets_count_of(const struct targets *ts, uint32_t source)
 {
 	const struct target_source *s = hashmap_get(&ts->sources, source);
@@ -225,6 +279,8 @@ int targets_new(struct targets **ret)
 		memcpy(ts->host, b.p, b.len);
 	buf_fini(&b);
 	ts->generation = 1;
+	ts->texts.most = TARGET_TEXTS;
+	ts->sets.budget = &ts->texts;
 	*ret = ts;
 	return 0;
 }
@@ -247,6 +303,7 @@ void targets_free(struct targets *ts)
 	hashmap_fini(&ts->keys);
 	hashmap_fini(&ts->matches);
 	labelsets_fini(&ts->sets);
+	user_budget_fini(&ts->texts);
 	buf_fini(&ts->text);
 	free(ts->found);
 	free(ts);

@@ -21,8 +21,9 @@ void targets_free(struct targets *);   /* NULL is valid */
 /*
  * Adds or replaces the target of that key. `source` is a number of the caller's for one discovery
  * instance. Texts are copied. Values are truncated to 256 bytes; labels without a value are
- * ignored. -EINVAL: *why (else NULL) is a static sentence; -ENOSPC: there are 200,000 targets;
- * -ENOMEM.
+ * ignored. -EINVAL: *why (else NULL) is a static sentence; -EDQUOT: label texts of the process's
+ * user, or of all, take too much memory: the target has no labels; -ENOSPC: there are 200,000
+ * targets; -ENOMEM.
  */
 int targets_put(struct targets *, uint32_t source, const struct fusee_target *, const char **why);
 /* 0 or -ENOENT. */
@@ -52,12 +53,15 @@ struct target_process {
 };
 
 #define TARGET_NONE 0u
+#define TARGET_REFUSED "[too many label texts]"
 /*
  * The id of the process's label set, of at most 32 labels; `process`, `cgroup` and `host` are
  * always among them, `pid` never. The value of a label comes from the first target that has the
  * label: by pid, by control group and then the groups above, then by a label found so far; among
  * targets of one kind the lowest source, then the lowest key. *known (may be NULL): at least one
- * target matched. The set is valid until targets_sweep(). TARGET_NONE: no memory.
+ * target matched. If label texts of the process's user, or of all, take too much memory, a new set
+ * has `host`, an empty `cgroup` and TARGET_REFUSED as `process` only; once there is room,
+ * targets_changes() reports it. The set is valid until targets_sweep(). TARGET_NONE: no memory.
  */
 uint32_t targets_labels(struct targets *, const struct target_process *, bool *known);
 /* The labels of a set, sorted by name, all with text values. They are valid as long as the set.
@@ -70,5 +74,7 @@ void targets_sweep(struct targets *, bool (*used)(void *arg, uint32_t id), void 
 void targets_each(const struct targets *,
 		  void (*each)(void *arg, uint32_t source, const struct fusee_target *), void *arg);
 uint32_t targets_count(const struct targets *);
+/* Bytes of label texts. */
+uint64_t targets_text_bytes(const struct targets *);
 uint32_t targets_count_of(const struct targets *, uint32_t source);
 #endif

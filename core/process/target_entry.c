@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "process/procfs.h"
 #include "process/target_internal.h"
 
 int target_check(const struct fusee_target *given, struct fusee_target *t, const char **why)
@@ -93,6 +94,26 @@ void target_count_dropped_labels(uint32_t n)
 			   "labels beyond the 32 that a target or a process can have", NULL, n);
 }
 
+uint32_t target_user(pid_t pid)
+{
+	struct procfs_status status;
+
+	if (!pid)
+		return 0;
+	return procfs_status(pid, &status) ? UINT32_MAX : status.uid;
+}
+
+bool target_texts_have_room(const struct targets *ts, uint32_t uid, const char *what)
+{
+	if (user_budget_has_room(&ts->texts, uid))
+		return true;
+	metric_add("label_texts_refused_total",
+		   "Total number of times that label texts were not kept, as those of a user, or "
+		   "of all, took too much memory.",
+		   METRIC_LABELS("what", what), 1);
+	return false;
+}
+
 struct target_entry *target_entry_new(struct targets *ts, const struct fusee_target *t)
 {
 	struct labelset_draft d;
@@ -122,6 +143,7 @@ struct target_entry *target_entry_new(struct targets *ts, const struct fusee_tar
 		return NULL;
 	e->t = own;
 	e->t.labels = (struct fusee_table){e->labels, d.n, sizeof(e->labels[0])};
+	e->bytes = (uint32_t)(d.n * sizeof(e->labels[0]) + b->len);
 	at = memcpy(&e->labels[d.n], b->p, b->len);
 	point(&e->t.key, &at);
 	point(&e->t.cgroup, &at);

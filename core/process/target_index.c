@@ -131,6 +131,7 @@ void target_entry_free(struct targets *ts, struct target_entry *e)
 	}
 	for (enum target_list_kind w = 0; w < LISTS; w++)
 		list_del(e, w);
+	user_budget_add(&ts->texts, e->uid, -(int64_t)e->bytes);
 	free(e);
 }
 

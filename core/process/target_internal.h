@@ -18,9 +18,10 @@
 #include "process/target.h"
 
 enum {
-	TARGET_MAX = 200000,      /* entries, staged or not */
-	TARGET_MAX_KEY = 4096,    /* bytes of a key or of a path */
-	TARGET_MAX_CHANGED = 1024 /* pids remembered for targets_changes() */
+	TARGET_MAX = 200000,       /* entries, staged or not */
+	TARGET_MAX_KEY = 4096,     /* bytes of a key or of a path */
+	TARGET_MAX_CHANGED = 1024, /* pids remembered for targets_changes() */
+	TARGET_TEXTS = 48 << 20    /* bytes of label texts */
 };
 
 enum target_list_kind { BY_KEY, BY_MATCH, BY_SOURCE, LISTS };
@@ -36,6 +37,8 @@ struct target_entry {
 	struct target_entry *next[LISTS], *prev[LISTS];
 	struct target_source *source;
 	bool staged;
+	uint32_t uid;   /* whose label texts they are */
+	uint32_t bytes; /* of that user's budget */
 	uint64_t round; /* the source's round in which the entry was last put; 0: deleted in it */
 	struct fusee_target t;
 	struct fusee_label labels[]; /* t.labels; the texts follow */
@@ -54,6 +57,8 @@ struct targets {
 	struct hashmap keys, matches; /* struct target_list, by hash */
 	struct hashmap sources;       /* struct target_source, by id */
 	struct labelsets sets;
+	struct user_budget texts; /* of labels, in entries and sets */
+	bool refused;             /* a set, for want of room */
 	uint64_t generation;
 	pid_t changed[TARGET_MAX_CHANGED]; /* since the last targets_changes() */
 	uint32_t nchanged;
@@ -88,4 +93,8 @@ struct target_entry *target_entry_new(struct targets *, const struct fusee_targe
 /* Equal match and labels; the key is not compared. */
 bool target_entry_equal(const struct target_entry *, const struct target_entry *);
 void target_count_dropped_labels(uint32_t n);
+/* The user who chose the texts: of the process, or, without a pid, root. */
+uint32_t target_user(pid_t pid);
+/* Are more texts of the user kept? A refusal is counted. what: "target", "process". */
+bool target_texts_have_room(const struct targets *, uint32_t uid, const char *what);
 #endif

@@ -148,6 +148,27 @@ static int own_values(struct targets *ts, const struct target_process *p, struct
 	return 0;
 }
 
+/* The id of the set, or of one without texts of the process's own if they take too much memory. */
+static uint32_t intern(struct targets *ts, struct labelset_draft *d, pid_t pid)
+{
+	uint32_t id = labelsets_find(&ts->sets, d), uid;
+
+	if (id)
+		return id;
+	uid = target_user(pid);
+	if (!target_texts_have_room(ts, uid, "process")) {
+		ts->refused = true;
+		uid = 0;
+		d->n = 3;
+		d->labels[0] = (struct fusee_label){.key = label_str("process"),
+						    .str = label_str(TARGET_REFUSED)};
+		d->labels[1] = (struct fusee_label){.key = label_str("cgroup")};
+		d->labels[2] = (struct fusee_label){.key = label_str("host"),
+						    .str = label_str(ts->host)};
+	}
+	return labelsets_intern(&ts->sets, d, uid);
+}
+
 uint32_t targets_labels(struct targets *ts, const struct target_process *p, bool *known)
 {
 	struct lookup l = {.ts = ts, .reserved = 3};
@@ -168,5 +189,5 @@ uint32_t targets_labels(struct targets *ts, const struct target_process *p, bool
 	if (known)
 		*known = l.known;
 	target_count_dropped_labels(l.dropped);
-	return l.failed ? TARGET_NONE : labelsets_intern(&ts->sets, &l.d);
+	return l.failed ? TARGET_NONE : intern(ts, &l.d, p->pid);
 }

@@ -78,7 +78,7 @@ void claims_free(struct claims *c)
 		return;
 	hashmap_each(&c->processes, free_code, NULL);
 	hashmap_fini(&c->processes);
-	hashmap_fini(&c->budget.users);
+	user_budget_fini(&c->budget);
 	free(c);
 }
 

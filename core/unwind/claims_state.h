@@ -17,7 +17,7 @@ struct claims {
 	struct hashmap processes;                     /* id -> struct process_code * */
 	void (*changed)(void *arg, struct process *); /* claims or words are others; or NULL */
 	void *arg;
-	struct code_budget budget;
+	struct user_budget budget;
 };
 
 /* Plugins have its address as their handle of the process. */
@@ -53,7 +53,7 @@ static inline void process_code_add_bytes(struct process_code *p, int64_t bytes)
 {
 	if (bytes < -(int64_t)p->bytes)
 		bytes = -(int64_t)p->bytes;
-	if (!code_budget_add(&p->claims->budget, p->uid, bytes))
+	if (!user_budget_add(&p->claims->budget, p->uid, bytes))
 		p->bytes += (uint64_t)bytes;
 }
 #endif

@@ -379,7 +379,9 @@ struct fusee_discovery_host {
 	 * that were not put. Outside of them put() and del() take effect at once. The first
 	 * commit() reports that the instance is in sync. */
 	int (*begin)(struct fusee_instance *);
-	int (*put)(struct fusee_instance *, const struct fusee_target *); /* adds or replaces */
+	/* Adds or replaces. -EDQUOT: label texts of the process's user, or of all, take too much
+	 * memory; the target has no labels. */
+	int (*put)(struct fusee_instance *, const struct fusee_target *);
 	int (*del)(struct fusee_instance *, struct fusee_str key); /* -ENOENT: no such target */
 	int (*commit)(struct fusee_instance *);
 	/* Calls ops->ready(fd, events) when epoll reports events for fd; events 0: stops. The

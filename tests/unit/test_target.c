@@ -3,10 +3,12 @@
 #include "test.h"
 
 #include <errno.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "base/metrics.h"
 #include "base/utf8.h"
+#include "process/procfs.h"
 #include "process/target.h"
 
 static struct fusee_str str(const char *s)
@@ -56,6 +58,18 @@ static void put(struct targets *ts, uint32_t source, const struct fusee_target *
 }
 
 static bool last_known;
+
+/* The value of a set's label; "none" if it lacks that. */
+static const char *value_of(struct targets *ts, uint32_t id, const char *name)
+{
+	uint32_t n;
+	const struct fusee_label *l = targets_set(ts, id, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!strcmp(l[i].key.p, name))
+			return l[i].str.p;
+	return "none";
+}
 
 static uint32_t labels(struct targets *ts, pid_t pid, uint64_t ticks, const char *cgroup)
 {
@@ -437,6 +451,107 @@ TEST(sweep)
 	CHECK_INT(labels(ts, 1, 0, "/kept"), kept);
 	CHECK(labels(ts, 1, 0, "/swept") > swept + 1000);
 	targets_free(ts);
+}
+
+/* A process of another user, of whom it counts; 0: this test may start none. */
+static pid_t start_as(uid_t uid)
+{
+	pid_t pid = getuid() ? 0 : fork();
+
+	if (pid || getuid())
+		return pid;
+	if (setresuid(uid, uid, uid))
+		_exit(1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* which a change of the user forgets */
+	pause();
+	_exit(0);
+}
+
+/* Waits until the kernel says so. */
+static void wait_for_user(pid_t pid, uid_t uid)
+{
+	struct procfs_status status;
+
+	do
+		CHECK_INT(procfs_status(pid, &status), 0);
+	while (status.uid != uid);
+}
+
+/* Puts targets of the process with 32 labels of 256 bytes until they are refused. Their number. */
+static uint32_t fill_with_labels(struct targets *ts, pid_t pid)
+{
+	struct fusee_label l[32];
+	char names[32][8], value[257], key[32];
+	uint32_t n = 0;
+	int r;
+
+	memset(value, 'x', sizeof(value) - 1);
+	value[256] = '\0';
+	for (int i = 0; i < 32; i++) {
+		snprintf(names[i], sizeof(names[i]), "l%d", i);
+		l[i] = LABEL(names[i], value);
+	}
+	do {
+		struct fusee_target t = {.size = sizeof(t),
+					 .match = FUSEE_MATCH_PID,
+					 .pid = (uint32_t)pid,
+					 .labels = {l, 32, sizeof(l[0])}};
+		const char *why;
+
+		snprintf(key, sizeof(key), "%d/%u", (int)pid, n);
+		t.key = str(key);
+		r = targets_put(ts, 7, &t, &why);
+	} while (!r && ++n < 5000);
+	CHECK_INT(r, -EDQUOT);
+	return n;
+}
+
+static bool none(void *arg, uint32_t id)
+{
+	(void)arg;
+	(void)id;
+	return false;
+}
+
+/* A user's processes with long labels, ever more of them. */
+TEST(label_texts_of_a_user_are_bounded)
+{
+	struct targets *ts = new_targets();
+	pid_t hostile = start_as(61000), other = start_as(61001);
+	uint32_t n, before, kept;
+
+	if (!hostile)
+		SKIP("needs root, to be several users");
+	wait_for_user(hostile, 61000);
+	wait_for_user(other, 61001);
+	n = fill_with_labels(ts, hostile);
+	CHECK(n > 1000 && n < 2100); /* a third of 48 MiB */
+	CHECK(targets_text_bytes(ts) > 15 << 20 && targets_text_bytes(ts) < 17 << 20);
+	CHECK(metric_get("label_texts_refused_total", METRIC_LABELS("what", "target")) == 1);
+	before = labels(ts, hostile, 0, "/hostile");
+	CHECK_STR(value_of(ts, before, "process"), TARGET_REFUSED);
+	CHECK_STR(value_of(ts, before, "cgroup"), "");
+	CHECK(*value_of(ts, before, "host"));
+	CHECK_STR(value_of(ts, before, "l0"), "none");
+	CHECK(metric_get("label_texts_refused_total", METRIC_LABELS("what", "process")) == 1);
+	/* others have theirs, whatever the first does */
+	put(ts, 7, BY_PID("other", (uint32_t)other, LABEL("a", "1")));
+	kept = labels(ts, other, 0, "/other");
+	CHECK_STR(value_of(ts, kept, "process"), "prog");
+	CHECK_STR(value_of(ts, kept, "a"), "1");
+	CHECK(fill_with_labels(ts, other) > 1000);
+	put(ts, 7, BY_CGROUP("group", "/other", LABEL("a", "1")));
+	/* and when these are removed, it is reported, and all is as before */
+	targets_changes(ts, NULL, NULL);
+	targets_forget(ts, 7);
+	targets_changes(ts, NULL, NULL);
+	targets_sweep(ts, none, NULL);
+	CHECK_INT(targets_text_bytes(ts), 0);
+	CHECK(targets_changes(ts, NULL, NULL));
+	CHECK_STR(value_of(ts, labels(ts, hostile, 0, "/hostile"), "cgroup"), "/hostile");
+	targets_free(ts);
+	kill(hostile, SIGKILL);
+	kill(other, SIGKILL);
 }
 
 static void count(void *arg, uint32_t source, const struct fusee_target *t)

@@ -103,6 +103,7 @@ static int keep(struct process *p, uint32_t pid, uint64_t start_ticks, char *tex
 		uint32_t nlabels)
 {
 	struct entry **at = place_of(p, pid), *e = *at;
+	int r;
 
 	if (!e) {
 		e = calloc(1, sizeof(*e));
@@ -117,7 +118,13 @@ static int keep(struct process *p, uint32_t pid, uint64_t start_ticks, char *tex
 	e->texts = texts;
 	e->nlabels = nlabels;
 	e->start_ticks = start_ticks;
-	return put(p, e);
+	r = put(p, e);
+	if (r != -EDQUOT)
+		return r;
+	free(e->texts); /* the core, which counts it, keeps none of them either */
+	e->texts = NULL;
+	e->nlabels = 0;
+	return 0;
 }
 
 /* ---- one process ---- */
