@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/config/script.c core/config/lua_api.c core/config/lua_library.c core/config/lua_options.c
-// sources: core/config/lua_policy.c core/config/lua_state.c core/config/pattern.c core/config/plan.c
+// sources: core/config/script.c core/config/lua_action.c core/config/lua_api.c core/config/lua_callback.c
+// sources: core/config/lua_library.c core/config/lua_options.c core/config/lua_policy.c core/config/lua_profile.c
+// sources: core/config/lua_state.c core/config/lua_target.c core/config/pattern.c core/config/plan.c
 // sources: core/config/plan_builder.c core/config/plan_json.c core/config/settings.c core/config/help.c
 // sources: core/plugin/options.c core/plugin/instance.c core/plugin/option_list.c
 // sources: core/base/buf.c core/base/clock.c core/base/dict.c core/base/guess.c core/base/json.c core/base/text.c
-// sources: core/base/utf8.c
+// sources: core/base/hashmap.c core/base/metrics.c core/base/user_budget.c core/base/utf8.c core/process/labelset.c
+// sources: core/profile/render_labels.c core/profile/render_model.c core/profile/render_modules.c
+// sources: core/profile/render_change.c core/profile/render_read.c core/profile/render_text.c core/profile/omit.c
 // flags: -I/usr/include/lua5.4 -Itests
 // libs: -llua5.4
 // clang-format on
 // Any text as a script: a plan, or sentences about what is wrong, within the limits of memory and
-// time; a plan can be shown, and its policy be called.
+// time; a plan can be shown, and its policy and callbacks be called.
 #include <errno.h>
 #include <fcntl.h>
 #include <json-c/json.h>
@@ -32,6 +35,7 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
+#include "config/lua_callback.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -78,6 +82,32 @@ static void ask(const struct plan *p)
 	free(text);
 }
 
+static void call(const struct plan *p, uint32_t i)
+{
+	static const struct fusee_label labels[] = {
+		{.key = {"process", 7}, .str = {"postgres", 8}}};
+	static const pid_t pids[] = {1, 2};
+	static const struct callback_target targets[] = {
+		{.labels = labels, .nlabels = 1, .pids = pids, .npids = 2, .hz = 19, .cpu = 0.5},
+		{.refused = true},
+	};
+	const struct callback_view view = {targets, 2};
+	const struct fusee_profile empty = {.size = sizeof(empty)};
+	const struct callback_profile profile = {"sink.memory", &empty};
+	struct callback_actions actions = {0};
+	char *text = NULL;
+	int r = p->callbacks[i].period_ns ? lua_callback_run(p, i, &view, &actions, &text)
+					  : lua_callback_profile(p, i, &profile, &text);
+
+	if ((r == -EINVAL) != !!text && r != -ENOMEM)
+		abort();
+	for (size_t k = 0; k < actions.n; k++)
+		if (r || actions.list[k].target >= view.ntargets)
+			abort();
+	callback_actions_fini(&actions);
+	free(text);
+}
+
 static void show(const struct plan *p)
 {
 	struct buf b = {0};
@@ -107,6 +137,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		show(p);
 		for (int i = 0; i < 3; i++)
 			ask(p);
+		for (uint32_t i = 0; i < p->ncallbacks; i++)
+			call(p, i);
 	}
 	plan_free(p);
 	plan_errors_fini(&errors);
