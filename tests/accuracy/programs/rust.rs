@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generics, closures and trait objects, opt-level 3. CLI as burn.h says.
-use std::hint::black_box;
 use std::io::Read;
 use std::time::Duration;
 
@@ -12,6 +11,13 @@ struct Timespec {
 
 extern "C" {
     fn clock_gettime(clock: i32, ts: *mut Timespec) -> i32;
+}
+
+// std::hint::black_box is of Rust 1.66, and Debian 12 has 1.63.
+#[inline(always)]
+fn black_box<T>(value: T) -> T {
+    unsafe { std::arch::asm!("/* {0} */", in(reg) &value, options(nostack, preserves_flags)) };
+    value
 }
 
 #[inline(never)]
