@@ -44,8 +44,7 @@ struct decisions {
 	uint64_t generation; /* of the targets when all processes were decided */
 	bool missed;         /* a process may be unknown, or have no decision */
 	uint32_t round;      /* calls of decisions_tidy() */
-	char *base;          /* of cgroup_namespace_find(), and the hierarchy's rank; owned */
-	size_t base_rank;
+	struct cgroup_namespace at;
 };
 
 /* ---- one process ---- */
@@ -167,19 +166,13 @@ static uint64_t count_moves(const struct decisions *s)
 	return s->o.moves ? s->o.moves(s->o.arg) : 0;
 }
 
-/* 0 or -errno; *changed: the path differs from the last. In version 1 of control groups a process
- * that exits is shown in the root, where it did not run. */
+/* 0 or -errno; *changed: the path differs from the last. */
 static int read_cgroup(const struct decisions *s, struct tracked *t, bool *changed)
 {
 	char path[CGROUP_MAX];
 	uint64_t moves = count_moves(s);
-	size_t rank;
-	int r = cgroup_of("", t->pid, path, &rank);
+	int r = cgroup_namespace_of(&s->at, t->pid, path);
 
-	if (!r && (rank == s->base_rank || rank == CGROUP_NO_RANK))
-		cgroup_namespace_resolve(s->base, path);
-	if (!r && !strcmp(path, "/") && procfs_is_exiting(t->pid))
-		r = -ESRCH;
 	t->moves = r ? 0 : moves;
 	*changed = !r && (!t->cgroup || strcmp(t->cgroup, path));
 	if (*changed) {
@@ -552,20 +545,13 @@ void decisions_sweep(struct decisions *s, bool (*used)(void *arg, uint32_t set),
 
 int decisions_new(struct decisions **ret, const struct decisions_options *o)
 {
-	char base[CGROUP_MAX];
-	size_t rank = CGROUP_NO_RANK;
-	int r = cgroup_namespace_find("", getpid(), base, &rank);
-
 	*ret = calloc(1, sizeof(**ret));
-	if (*ret && r != -ENOMEM)
-		(*ret)->base = strdup(base);
-	if (!*ret || !(*ret)->base) {
+	if (!*ret || cgroup_namespace_open(&(*ret)->at)) {
 		free(*ret);
 		*ret = NULL;
 		return -ENOMEM;
 	}
 	(*ret)->o = *o;
-	(*ret)->base_rank = rank;
 	(*ret)->cache = (struct decision_cache){.targets = o->targets,
 						.decide = o->decide,
 						.arg = o->arg,
@@ -588,6 +574,5 @@ void decisions_free(struct decisions *s)
 	hashmap_each(&s->processes, free_tracked, NULL);
 	hashmap_fini(&s->processes);
 	decision_cache_fini(&s->cache);
-	free(s->base);
 	free(s);
 }

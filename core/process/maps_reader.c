@@ -20,11 +20,9 @@
 #include "base/log.h"
 #include "base/metrics.h"
 
-#define END_NS 100000000u  /* threads that wait for nothing end in this time */
-#define STACK (256u << 10) /* of a thread */
-#define SAY_AGAIN_NS                                                              \
-	60000000000ull /* threads that are abandoned are logged once in this time \
-			*/
+#define END_NS 100000000u           /* threads that wait for nothing end in this time */
+#define STACK (256u << 10)          /* of a thread */
+#define SAY_AGAIN_NS 60000000000ull /* abandoned threads are logged once in this time */
 
 /* A request that a thread reads. */
 struct reading {
