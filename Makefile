@@ -39,17 +39,23 @@ BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -Iinclude -Ibpf $(PREFIX
 
 CORE := $(filter-out core/cli/main.c,$(sort $(wildcard core/*/*.c)))
 CORE_O := $(CORE:%.c=$(B)/obj/%.o) $(B)/obj/gen/profile.pb-c.o
-# a folder each: plugins/KIND/NAME; a file `packages` in it names what its library is for pkg-config
-FOLDERS := $(patsubst %/,%,$(sort $(wildcard plugins/*/*/)))
-needs = $(shell cat $(1)/packages 2>/dev/null)
+# a folder each: plugins/KIND/NAME; a file `packages` in it names what its library is for pkg-config,
+# a file `uses` which of the libraries plugins/lib/NAME are linked into it
+FOLDERS := $(filter-out plugins/lib/%,$(patsubst %/,%,$(sort $(wildcard plugins/*/*/))))
+uses = $(shell cat $(1)/uses 2>/dev/null)
+needs = $(sort $(shell cat $(1)/packages $(patsubst %,plugins/lib/%/packages,$(call uses,$(1))) 2>/dev/null))
 MISSING := $(foreach f,$(FOLDERS),$(foreach p,$(call needs,$(f)),$(if $(shell $(PKG_CONFIG) --exists $(p) || echo no),$(f))))
 $(foreach f,$(MISSING),$(info plugin $(notdir $(f)) is left out: no $(call needs,$(f)) (pkg-config)))
 FOLDERS := $(filter-out $(MISSING),$(FOLDERS))
+SHARED := $(patsubst %/,%,$(sort $(wildcard plugins/lib/*/)))
+SHARED := $(foreach f,$(SHARED),$(if $(call needs,$(f)),$(if $(shell $(PKG_CONFIG) --exists $(call needs,$(f)) && echo yes),$(f)),$(f)))
 PLUGINS := $(foreach f,$(FOLDERS),$(B)/plugins/$(notdir $(f)).so)
 UNIT := $(sort $(basename $(notdir $(wildcard tests/unit/*.c)))) \
-	$(sort $(basename $(notdir $(foreach f,$(FOLDERS),$(wildcard $(f)/test_*.c)))))
+	$(sort $(basename $(notdir $(foreach f,$(FOLDERS) $(SHARED),$(wildcard $(f)/test_*.c)))))
 
-all: $(B)/fusee $(PLUGINS)
+LIBRARIES := $(foreach f,$(SHARED),$(B)/lib/libfusee-$(notdir $(f)).a)
+
+all: $(B)/fusee $(PLUGINS) $(LIBRARIES)
 
 $(B)/fusee: $(B)/obj/core/cli/main.o $(B)/libcore.a
 	$(call say,LINK)$(CC) $(ALL_CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -89,6 +95,16 @@ $(B)/obj/gen/%.o: $(B)/gen/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -Wno-shadow -c -o $@ $<
 
+# ---- what plugins share: a folder each, linked statically ----
+define library
+$(1)_LIB_O := $$(patsubst %.c,$(B)/obj/%.o,$$(filter-out $(2)/test_%,$$(wildcard $(2)/*.c)))
+$(B)/lib/libfusee-$(1).a: $$($(1)_LIB_O)
+	@mkdir -p $$(@D)
+	$$(call say,AR)rm -f $$@ && ar rcsD $$@ $$^
+endef
+$(foreach f,$(SHARED),$(eval $(call library,$(notdir $(f)),$(f))))
+archives = $(patsubst %,$(B)/lib/libfusee-%.a,$(call uses,$(1)))
+
 # ---- plugins: a folder each; X.bpf.c is built for BPF and natively ----
 define plugin
 $(1)_C := $$(filter-out $(2)/test_%,$$(wildcard $(2)/*.c))
@@ -96,7 +112,7 @@ $(1)_O := $$($(1)_C:%.c=$(B)/obj/%.o)
 $(1)_BPF := $$(patsubst $(2)/%.c,$(B)/bpf/%.o,$$(wildcard $(2)/*.bpf.c))
 $(1)_LIBS := $(if $(call needs,$(2)),$(shell $(PKG_CONFIG) --libs $(call needs,$(2))))
 $$($(1)_O): $$($(1)_BPF)
-$(B)/plugins/$(1).so: $$($(1)_O)
+$(B)/plugins/$(1).so: $$($(1)_O) $(call archives,$(2))
 	@mkdir -p $$(@D)
 	$$(call say,PLUGIN)$(CC) $(ALL_CFLAGS) -shared $(LDFLAGS) -Wl,-z,defs -o $$@ $$^ $$($(1)_LIBS) \
 		$(if $(SANITIZER),,-Wl,--no-undefined)
@@ -121,13 +137,18 @@ vpath %.c tests/unit $(wildcard plugins/*/*)
 $(B)/tests/test_%: $(B)/obj/test_%.o $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-# a plugin's own test is linked with that plugin's objects
+# a plugin's own test is linked with that plugin's objects, a library's with the library
 define plugin_test
-$(B)/tests/$(1): $($(2)_O)
+$(B)/tests/$(1): $($(2)_O) $(call archives,$(3))
 $(B)/tests/$(1): LIBS += $($(2)_LIBS)
 endef
 $(foreach f,$(FOLDERS),$(foreach t,$(basename $(notdir $(wildcard $(f)/test_*.c))),\
-	$(eval $(call plugin_test,$(t),$(notdir $(f))))))
+	$(eval $(call plugin_test,$(t),$(notdir $(f)),$(f)))))
+define library_test
+$(B)/tests/$(1): $(B)/lib/libfusee-$(notdir $(2)).a $(call archives,$(2))
+$(B)/tests/$(1): LIBS += $(if $(call needs,$(2)),$(shell $(PKG_CONFIG) --libs $(call needs,$(2))))
+endef
+$(foreach f,$(SHARED),$(foreach t,$(basename $(notdir $(wildcard $(f)/test_*.c))),$(eval $(call library_test,$(t),$(f)))))
 # those that fail allocations in turn (tests/lib/faults.h)
 FAULTS := $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup strndup asprintf vasprintf __asprintf_chk __vasprintf_chk)
 $(B)/tests/test_config_faults $(B)/tests/test_targets_faults $(B)/tests/test_plugin_faults $(B)/tests/test_worker_faults $(B)/tests/test_files_faults $(B)/tests/test_claims: LDFLAGS += $(FAULTS)
@@ -197,9 +218,12 @@ install: all
 	install -m 755 $(B)/fusee $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(PLUGINS) $(DESTDIR)$(LIBDIR)/fusee/plugins
 	install -m 644 include/fusee/*.h $(DESTDIR)$(PREFIX)/include/fusee
+	install -m 644 $(LIBRARIES) $(DESTDIR)$(LIBDIR)
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	sed 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@VERSION@|$(VERSION)|' packaging/fusee.pc.in \
 		> $(DESTDIR)$(LIBDIR)/pkgconfig/fusee.pc
+	$(foreach f,$(SHARED),sed 's|@NAME@|$(notdir $(f))|;s|@LIBDIR@|$(LIBDIR)|;s|@VERSION@|$(VERSION)|;s|@NEEDS@|$(call needs,$(f))|' \
+		packaging/fusee-library.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/fusee-$(notdir $(f)).pc;)
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(ZSH_DIR) \
 		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	$(B)/fusee completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/fusee

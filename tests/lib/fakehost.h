@@ -693,8 +693,10 @@ FAKE struct fake *fake_new(const struct fusee_plugin *plugin, ...)
 	CHECK(f && plugin->magic == FUSEE_MAGIC && plugin->ops);
 	pthread_mutex_init(&f->lock, NULL);
 	f->plugin = plugin;
-	f->sink = (struct fusee_sink_host){
-		.size = sizeof(f->sink), .encode = fake_encode, .retry_after = fake_retry_after};
+	f->sink = (struct fusee_sink_host){.size = sizeof(f->sink),
+					   .encode = fake_encode,
+					   .split = fake_split,
+					   .retry_after = fake_retry_after};
 	f->discovery = (struct fusee_discovery_host){sizeof(f->discovery),
 						     0,
 						     fake_begin,

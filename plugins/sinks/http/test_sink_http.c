@@ -12,117 +12,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "request.h"
 #include "lib/fakehost.h"
+#include "lib/served.h"
 
-#define SERVER "tests/run/lib/http_server.py"
 #define NS 1000000000ull
 
 extern const struct fusee_plugin fusee_plugin;
-
-static char dir[64];
-static int server_stdin = -1; /* the server ends with us */
-
-/* ---- help ---- */
-
-static void scratch(void)
-{
-	const char *tmp = getenv("TMPDIR");
-
-	snprintf(dir, sizeof(dir), "%.40s/fusee-XXXXXX", tmp ? tmp : "/tmp");
-	CHECK(mkdtemp(dir));
-}
-
-static void clean(void)
-{
-	char command[128];
-
-	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-	CHECK(!system(command));
-}
-
-/* Four of them live at a time. */
-__attribute__((format(printf, 1, 2))) static char *text(const char *format, ...)
-{
-	static char all[4][1024];
-	static int turn;
-	va_list ap;
-
-	turn = (turn + 1) % 4;
-	va_start(ap, format);
-	vsnprintf(all[turn], sizeof(all[turn]), format, ap);
-	va_end(ap);
-	return all[turn];
-}
-
-static void put(const char *name, const char *what)
-{
-	FILE *f = fopen(text("%s/%s", dir, name), "w");
-
-	CHECK(f && fputs(what, f) >= 0 && !fclose(f));
-}
-
-static const char *read_file(const char *name)
-{
-	static struct buf b;
-	int fd = open(text("%s/%s", dir, name), O_RDONLY);
-
-	CHECK(fd >= 0);
-	buf_reset(&b);
-	CHECK(!buf_read_fd(&b, fd, 1 << 20) && !buf_add(&b, "", 1));
-	close(fd);
-	return b.p;
-}
-
-static int requests(void)
-{
-	int n = 0;
-
-	if (access(text("%s/log", dir), F_OK))
-		return 0;
-	for (const char *at = read_file("log"); (at = strchr(at, '\n')); at++)
-		n++;
-	return n;
-}
-
-static bool logged(const char *what)
-{
-	return strstr(read_file("log"), what);
-}
-
-static uint64_t ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
-/* The server with these arguments behind its directory, NULL at the end; its port. */
-static int serve(const char *cert, const char *key, const char *client_ca)
-{
-	int in[2], out[2], port;
-	FILE *f;
-	pid_t pid;
-
-	if (access(SERVER, X_OK) || system("python3 -c 'import ssl' 2>/dev/null"))
-		SKIP("no python3, or not run from the source's root");
-	CHECK(!pipe2(in, O_CLOEXEC) && !pipe2(out, O_CLOEXEC));
-	pid = fork();
-	if (!pid) {
-		dup2(in[0], 0);
-		dup2(out[1], 1);
-		execlp("python3", "python3", SERVER, dir, cert, key, client_ca, NULL);
-		_exit(127);
-	}
-	server_stdin = in[1];
-	close(in[0]);
-	close(out[1]);
-	f = fdopen(out[0], "r");
-	CHECK(f && fscanf(f, "%d", &port) == 1);
-	fclose(f);
-	return port;
-}
 
 static int deliver(struct fake *f, uint32_t id, uint32_t stacks)
 {
@@ -222,9 +117,10 @@ TEST(method_and_type)
 	scratch();
 	port = serve(NULL, NULL, NULL);
 	f = fake_new(&fusee_plugin, "url", text("http://127.0.0.1:%d/ok", port), "method", "PUT",
-		     "content_type", "application/x-pprof", NULL);
+		     "content_type", "application/x-pprof", "tenant", "ops", NULL);
 	CHECK_INT(fake_init(f), 0);
 	CHECK_INT(deliver(f, 1, 3), 0);
+	CHECK(logged("\"x-scope-orgid\": \"ops\""));
 	CHECK(logged("\"method\": \"PUT\"") && logged("\"content-type\": \"application/x-pprof\""));
 	fake_free(f);
 	clean();
@@ -567,22 +463,6 @@ TEST(cancel_ends_a_name_lookup)
 
 /* ---- redirects ---- */
 
-TEST(places)
-{
-	CHECK(http_same_place("http://a:1/x", "http://a:1/y?z"));
-	CHECK(http_same_place("http://a/x", "http://A:80/y"));
-	CHECK(http_same_place("https://a/x", "https://a:443/y"));
-	CHECK(http_same_place("http://a/x", "https://a/y"));
-	CHECK(!http_same_place("https://a/x", "http://a/y"));
-	CHECK(!http_same_place("http://a/x", "https://a:8443/y"));
-	CHECK(!http_same_place("http://a:1/x", "http://a:2/x"));
-	CHECK(!http_same_place("http://a/x", "http://b/x"));
-	CHECK(!http_same_place("http://a/x", "http://a.b/x"));
-	CHECK(!http_same_place("http://a/x", "http://a@b/x"));
-	CHECK(!http_same_place("http://a/x", "file:///a"));
-	CHECK(!http_same_place("http://a/x", "nonsense"));
-}
-
 TEST(redirects)
 {
 	static const int kept[] = {301, 302, 307, 308};
@@ -833,6 +713,9 @@ TEST(options_that_are_wrong)
 		{"http://x/", "key_file", "/etc/hostname", "'key_file' needs 'cert_file'"},
 		{"http://x/", "content_type", "a\nb",
 		 "option 'content_type': no control characters"},
+		{"http://x/", "headers", "Idempotency-Key=5",
+		 "option 'headers': 'Idempotency-Key' is set by the sink itself"},
+		{"http://x/", "tenant", "a\nb", "option 'tenant': no control characters"},
 		{"http://x/", "proxy", "http://u:p@y:1",
 		 "option 'proxy': it must be http://HOST:PORT, https:// or socks5h://, without a "
 		 "password"},
@@ -850,6 +733,16 @@ TEST(options_that_are_wrong)
 		CHECK_STR(f->error, all[i].error);
 		fake_free(f);
 	}
+}
+
+TEST(a_tenant_twice)
+{
+	struct fake *f = fake_new(&fusee_plugin, "url", "http://x/", "tenant", "ops", "headers",
+				  "x-scope-orgid=me", NULL);
+
+	CHECK_INT(fake_init(f), -EINVAL);
+	CHECK_STR(f->error, "option 'headers': 'x-scope-orgid' is set by 'tenant'");
+	fake_free(f);
 }
 
 TEST(a_token_without_tls)

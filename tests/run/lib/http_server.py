@@ -10,6 +10,7 @@ with CLIENT_CA only to those who have a certificate of it. Paths:
     /ok                    200
     /status/N?after=X      N, with Retry-After: X
     /say/N/TEXT            N, with the body TEXT and a second line
+    /gzip/TEXT             200, with the body TEXT, compressed
     /flaky/N/STATUS        N times STATUS, then 200 for ever
     /hang                  takes the body and never answers
     /slow/SECONDS          answers 200 byte by byte, taking that long
@@ -21,6 +22,7 @@ with CLIENT_CA only to those who have a certificate of it. Paths:
     /stale                 200, keeps the connection, and closes it a moment later
     /redirect/N?to=URL     N, Location: URL
 """
+import gzip
 import json
 import os
 import socket
@@ -116,6 +118,8 @@ class Connection:
             self.answer(int(rest[0]), Retry_After=query.get("after"))
         elif what == "say":
             self.answer(int(rest[0]), rest[1] + "\nand a second line\n")
+        elif what == "gzip":
+            self.answer(200, gzip.compress(rest[0].encode()).decode("latin-1"), Content_Encoding="gzip")
         elif what == "flaky":
             with LOCK:
                 State.flaky[rest[0]] = State.flaky.get(rest[0], 0) + 1

@@ -10,6 +10,8 @@ FLOORS = {"cli": 12, "agent": 11, "policy": 10, "delivery": 10, "config": 9, "sa
           "base": 1}
 # the page of a room in docs/internals, where its name is another
 PAGES = {"unwind": "unwinding"}
+# folders outside of the core whose sources have a page too
+OUTSIDE = {"bpf/": "bpf", "plugins/lib/": "libraries"}
 FILE_LINES = 600
 STRUCT_FIELDS = 25
 FUNCTION_LINES = 40
@@ -105,7 +107,7 @@ def pages(files):
     """Each source of a room (X.c with X.h) is in the table of its page exactly once."""
     rooms = {}
     for f in files:
-        own = room(f.path) or ("bpf" if f.path.startswith("bpf/") else None)
+        own = room(f.path) or next((page for top, page in OUTSIDE.items() if f.path.startswith(top)), None)
         if own and f.is_product():
             rooms.setdefault(own, set()).add(f.path)
     for own, paths in sorted(rooms.items()):

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the sources of this library share. */
+#ifndef HTTP_INTERNAL_H
+#define HTTP_INTERNAL_H
+
+#include <curl/curl.h>
+#include <stdatomic.h>
+
+#include <fusee/http.h>
+
+#define HTTP_HEAD 65536u /* bytes of an answer's headers */
+#define HTTP_TENANT "X-Scope-OrgID"
+#define HTTP_ID 16u /* bytes of a profile's id */
+
+/* What was received of one answer. */
+struct http_receiver {
+	char *head, *body; /* owned; buffers of HTTP_HEAD + 1 and FUSEE_HTTP_BODY + 1 bytes */
+	size_t head_n, body_n;
+	uint64_t head_bytes, body_bytes; /* received, of all headers and of the body */
+	bool head_ended;
+};
+
+struct fusee_http {
+	const struct fusee_self *self;
+	const struct fusee_http_options *options;
+	const char *const *own;
+	char *shown;
+
+	CURLM *multi;
+	CURL *easy;
+	atomic_bool cancelled; /* set by any thread */
+	struct http_receiver receiver;
+	char error[CURL_ERROR_SIZE];
+	char *redirect; /* owned; where the last answer leads, an absolute URL; NULL: nowhere */
+
+	/* parts of the profile `of` that need not be sent again: HTTP_ID bytes each */
+	uint8_t of[HTTP_ID];
+	uint8_t *done;
+	uint32_t ndone, cap;
+};
+
+/* ---- url.c ---- */
+
+bool http_has(CURLU *, CURLUPart);
+bool http_part_is(CURLU *, CURLUPart, const char *text); /* in any case of letters */
+bool http_is_loopback(CURLU *);
+/* May a request with secrets for `from` be sent to `to`? True for the same scheme, server and port,
+ * and from http on port 80 to https on port 443 of the same server. */
+bool http_same_place(const char *from, const char *to);
+/* The url with more behind its path and in its query; NULL is nothing. *ret is the caller's. 0,
+ * -ENOMEM, or -EINVAL. */
+int http_url(const char *url, const char *path, const char *query, char **ret);
+
+/* ---- check.c ---- */
+
+/* Checks the options and sets h->shown. 0, or -errno after host->fail(). */
+int http_check(struct fusee_http *h);
+
+/* ---- headers.c ---- */
+
+/* The headers of one request; the files with secrets are read at each call. 0, or -errno after
+ * host->fail(). *ret is the caller's, for http_headers_free(). */
+int http_headers(struct fusee_http *h, const struct fusee_http_request *, struct curl_slist **ret);
+/* Clears and frees the headers. NULL is valid. */
+void http_headers_free(struct curl_slist *);
+
+/* ---- request.c ---- */
+
+/* Sends one request to url and waits for its answer. 0: *answer says what came, and h->redirect is
+ * set; -ECANCELED or another -errno after host->fail(). */
+int http_request(struct fusee_http *h, const char *url, struct curl_slist *headers,
+		 const struct fusee_http_request *, struct fusee_str body,
+		 struct fusee_http_answer *answer);
+
+/* ---- gzip.c ---- */
+
+/* *ret is the caller's, to be freed. 0 or -ENOMEM. */
+int http_gzip(struct fusee_str bytes, struct fusee_str *ret);
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an answer means for the profile that was sent. */
+#include <strings.h>
+
+#include "internal.h"
+
+bool fusee_http_header(const struct fusee_http_answer *a, const char *name, struct fusee_str *value)
+{
+	const char *at = a->head.len ? a->head.p : "", *end = at + a->head.len, *next;
+	size_t n = strlen(name);
+
+	for (; at < end; at = next) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		struct fusee_str v;
+
+		next = newline ? newline + 1 : end;
+		if ((size_t)(next - at) <= n || strncasecmp(at, name, n) || at[n] != ':')
+			continue;
+		v = (struct fusee_str){at + n + 1, (uint64_t)(next - at) - n - 1};
+		while (v.len && strchr(" \t", *v.p)) {
+			v.p++;
+			v.len--;
+		}
+		while (v.len && strchr(" \t\r\n", v.p[v.len - 1]))
+			v.len--;
+		*value = v;
+		return true;
+	}
+	return false;
+}
+
+void fusee_http_words(char words[FUSEE_HTTP_WORDS], struct fusee_str text)
+{
+	size_t n = 0;
+
+	for (uint64_t i = 0; i < text.len; i++) {
+		char c = text.p[i];
+
+		if (c == '\n' || c == '\r') {
+			if (n)
+				break;
+			continue;
+		}
+		if (n == FUSEE_HTTP_WORDS - 1)
+			break;
+		words[n++] = c >= ' ' && c <= '~' ? c : '?';
+	}
+	words[n] = '\0';
+}
+
+enum fusee_http_verdict fusee_http_verdict(const struct fusee_http_answer *a)
+{
+	if (a->status >= 200 && a->status < 300)
+		return FUSEE_HTTP_TAKEN;
+	if (!a->status || a->status == 408 || a->status == 429 || a->status >= 500)
+		return FUSEE_HTTP_LATER;
+	return a->status == 413 ? FUSEE_HTTP_TOO_LARGE : FUSEE_HTTP_REFUSED;
+}
+
+int fusee_http_result(struct fusee_http *h, struct fusee_sink_out *out,
+		      const struct fusee_http_answer *a, enum fusee_http_verdict verdict,
+		      const char *words)
+{
+	char line[FUSEE_HTTP_WORDS], again[64] = "";
+	const char *colon;
+	int err = verdict == FUSEE_HTTP_LATER     ? -EAGAIN
+		  : verdict == FUSEE_HTTP_REFUSED ? -EBADMSG
+						  : -E2BIG;
+
+	if (verdict == FUSEE_HTTP_TAKEN)
+		return 0;
+	if (verdict == FUSEE_HTTP_LATER && a->retry_after) {
+		h->self->host->sink->retry_after(out, a->retry_after);
+		snprintf(again, sizeof(again), ", again in %llu s",
+			 (unsigned long long)a->retry_after / FUSEE_SECOND);
+	}
+	if (!a->status)
+		return fusee_fail(h->self, err, "no answer from '%s': %s", h->shown, a->error);
+	if (!words) {
+		fusee_http_words(line, a->body);
+		words = line;
+	}
+	colon = *words ? ": " : "";
+	return fusee_fail(h->self, err, "'%s' answered %ld%s%s%s", h->shown, a->status, again,
+			  colon, words);
+}

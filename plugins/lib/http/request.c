@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One request by libcurl. Of the answer a bounded part is kept. The rest of its body is not read,
+ * and the connection is closed.
+ */
+#include <stdlib.h>
+
+#include "internal.h"
+
+#define MS 1000000ull /* ns */
+/* The cap for Retry-After, in seconds: a server's mistake must not stop a sink for a day. */
+#define MAX_RETRY_AFTER 3600
+#define POLL_MS 1000
+
+/* ---- receiving ---- */
+
+/* Of several answers, as "100 Continue" before the real one, the last is kept. */
+static size_t take_head(char *p, size_t size, size_t n, void *arg)
+{
+	struct http_receiver *r = arg;
+
+	n *= size;
+	r->head_bytes += n;
+	if (r->head_bytes > HTTP_HEAD)
+		return 0;
+	if (n >= 5 && !memcmp(p, "HTTP/", 5)) {
+		r->head_ended = false;
+		r->head_n = 0;
+	} else if (n && (*p == '\r' || *p == '\n')) {
+		r->head_ended = true;
+	}
+	memcpy(r->head + r->head_n, p, n);
+	r->head_n += n;
+	return n;
+}
+
+static size_t take_body(char *p, size_t size, size_t n, void *arg)
+{
+	struct http_receiver *r = arg;
+	size_t room = FUSEE_HTTP_BODY - r->body_n;
+
+	n *= size;
+	r->body_bytes += n;
+	memcpy(r->body + r->body_n, p, n < room ? n : room);
+	r->body_n += n < room ? n : room;
+	return r->body_bytes > FUSEE_HTTP_BODY ? 0 : n;
+}
+
+/* ---- setting up ---- */
+
+/* Sets an option unless an earlier SET() has failed; `code` keeps the first error. */
+#define SET(option, value) (code = code ? code : curl_easy_setopt(c, option, value))
+
+static CURLcode set_limits(struct fusee_http *h, CURL *c)
+{
+	CURLcode code = CURLE_OK;
+
+	SET(CURLOPT_NOSIGNAL, 1L);
+#if LIBCURL_VERSION_NUM >= 0x075500
+	SET(CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+	SET(CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+#if LIBCURL_VERSION_NUM >= 0x075700
+	/* without it a cancelled request waits until its name is resolved */
+	SET(CURLOPT_QUICK_EXIT, 1L);
+#endif
+	SET(CURLOPT_FOLLOWLOCATION, 0L);
+	SET(CURLOPT_TIMEOUT_MS, (long)(h->options->timeout / MS));
+	SET(CURLOPT_CONNECTTIMEOUT_MS, (long)(h->options->connect_timeout / MS));
+	/* "" keeps libcurl from reading proxies from the environment */
+	SET(CURLOPT_PROXY, h->options->proxy);
+	SET(CURLOPT_NOPROXY, "");
+	return code;
+}
+
+static CURLcode set_tls(struct fusee_http *h, CURL *c)
+{
+	CURLcode code = CURLE_OK;
+
+	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	SET(CURLOPT_SSL_VERIFYPEER, h->options->insecure ? 0L : 1L);
+	SET(CURLOPT_SSL_VERIFYHOST, h->options->insecure ? 0L : 2L);
+	if (*h->options->ca_file) {
+		SET(CURLOPT_CAINFO, h->options->ca_file);
+		/* else the system's certificates, which libcurl has in a folder, vouch too */
+		SET(CURLOPT_CAPATH, NULL);
+	}
+	if (*h->options->cert_file)
+		SET(CURLOPT_SSLCERT, h->options->cert_file);
+	if (*h->options->cert_file)
+		SET(CURLOPT_SSLKEY,
+		    *h->options->key_file ? h->options->key_file : h->options->cert_file);
+	return code;
+}
+
+static CURLcode set_up(struct fusee_http *h, CURL *c, const char *url, struct curl_slist *headers,
+		       const struct fusee_http_request *q, struct fusee_str body)
+{
+	CURLcode code = set_limits(h, c);
+
+	if (!code)
+		code = set_tls(h, c);
+	SET(CURLOPT_URL, url);
+	SET(CURLOPT_USERAGENT, "fusee");
+	SET(CURLOPT_HTTPHEADER, headers);
+	SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
+	SET(CURLOPT_POSTFIELDS, body.p ? body.p : "");
+	if (q->flags & FUSEE_HTTP_PUT)
+		SET(CURLOPT_CUSTOMREQUEST, "PUT");
+	if (q->flags & FUSEE_HTTP_GZIP)
+		SET(CURLOPT_ACCEPT_ENCODING, "gzip");
+	SET(CURLOPT_ERRORBUFFER, h->error);
+	SET(CURLOPT_HEADERFUNCTION, take_head);
+	SET(CURLOPT_HEADERDATA, &h->receiver);
+	SET(CURLOPT_WRITEFUNCTION, take_body);
+	SET(CURLOPT_WRITEDATA, &h->receiver);
+	return code;
+}
+
+/* ---- the request ---- */
+
+/* True: the request has ended with *code; false: it was cancelled or could not begin. */
+static bool perform(struct fusee_http *h, CURLcode *code)
+{
+	CURLMcode m = CURLM_OK;
+	int running = 1, queued;
+	CURLMsg *msg;
+
+	while (!m && running && !atomic_load(&h->cancelled)) {
+		m = curl_multi_perform(h->multi, &running);
+		if (!m && running)
+			m = curl_multi_poll(h->multi, NULL, 0, POLL_MS, NULL);
+	}
+	while ((msg = curl_multi_info_read(h->multi, &queued)))
+		if (msg->msg == CURLMSG_DONE) {
+			*code = msg->data.result;
+			return true;
+		}
+	*code = CURLE_FAILED_INIT;
+	return false;
+}
+
+static int read_answer(struct fusee_http *h, CURLcode code, struct fusee_http_answer *a)
+{
+	struct http_receiver *r = &h->receiver;
+	curl_off_t seconds = 0;
+	char *redirect = NULL;
+
+	if (r->head_ended && r->head_bytes <= HTTP_HEAD)
+		curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &a->status);
+	if (a->status < 200)
+		a->status = 0;
+	a->error = "";
+	if (!a->status) {
+		a->error = r->head_bytes > HTTP_HEAD ? "its headers do not end"
+			   : *h->error               ? h->error
+						     : curl_easy_strerror(code);
+		return 0;
+	}
+	r->body[r->body_n] = r->head[r->head_n] = '\0';
+	a->head = (struct fusee_str){r->head, r->head_n};
+	a->body = (struct fusee_str){r->body, r->body_n};
+	curl_easy_getinfo(h->easy, CURLINFO_RETRY_AFTER, &seconds);
+	if (seconds > 0)
+		a->retry_after = (uint64_t)(seconds < MAX_RETRY_AFTER ? seconds : MAX_RETRY_AFTER) *
+				 FUSEE_SECOND;
+	curl_easy_getinfo(h->easy, CURLINFO_REDIRECT_URL, &redirect);
+	if (redirect && !(h->redirect = strdup(redirect)))
+		return fusee_fail(h->self, -ENOMEM, "no memory for an answer");
+	return 0;
+}
+
+int http_request(struct fusee_http *h, const char *url, struct curl_slist *headers,
+		 const struct fusee_http_request *q, struct fusee_str body,
+		 struct fusee_http_answer *a)
+{
+	struct http_receiver *r = &h->receiver;
+	CURLcode code;
+	bool ended;
+	int err;
+
+	*a = (struct fusee_http_answer){0};
+	*r = (struct http_receiver){.head = r->head, .body = r->body};
+	*h->error = '\0';
+	free(h->redirect);
+	h->redirect = NULL;
+	curl_easy_reset(h->easy);
+	code = set_up(h, h->easy, url, headers, q, body);
+	if (code)
+		return fusee_fail(h->self, -EINVAL, "libcurl refuses '%s': %s", h->shown,
+				  curl_easy_strerror(code));
+	if (curl_multi_add_handle(h->multi, h->easy))
+		return fusee_fail(h->self, -ENOMEM, "no memory for a request");
+	ended = perform(h, &code);
+	err = read_answer(h, code, a);
+	curl_multi_remove_handle(h->multi, h->easy);
+	if (!ended && atomic_load(&h->cancelled))
+		return fusee_fail(h->self, -ECANCELED, "ended while waiting for '%s'", h->shown);
+	return err;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+// check: overlaps
+/* What sink.http's own test does not reach: addresses, parts of a profile, compressed bodies,
+ * headers of answers. Runs from the source's root. */
+#include <zlib.h>
+
+#include "internal.h"
+#include "lib/fakehost.h"
+#include "lib/served.h"
+
+/* ---- a sink of this test's own ---- */
+
+struct plug {
+	struct fusee_self self;
+	struct fusee_http_options http;
+	struct fusee_http *client;
+};
+
+static const struct fusee_option options[] = {
+	FUSEE_HTTP_URL(struct plug, http, "The server."),
+	FUSEE_HTTP_OPTIONS(struct plug, http, "20s"),
+};
+
+static int plug_init(void *ctx, struct fusee_instance *in, const struct fusee_host *host)
+{
+	struct plug *p = ctx;
+
+	fusee_self_init(ctx, in, host);
+	return fusee_http_open(&p->client, &p->self, &p->http, NULL);
+}
+
+static void plug_fini(void *ctx)
+{
+	fusee_http_close(((struct plug *)ctx)->client);
+}
+
+/* What is sent for a part, and what becomes of it: by the number of its samples. */
+static struct {
+	uint32_t most;           /* more samples: -E2BIG */
+	uint32_t failing, error; /* the part with that number, from 1, fails with -error, once */
+	uint32_t calls, parts;   /* of send_part(), of parts that were taken */
+	uint64_t samples;        /* of parts that were taken */
+	int64_t value;           /* of all their samples */
+} sent;
+
+static struct fusee_http_limits limits;
+
+static int send_part(void *arg, const struct fusee_delivery *d, const struct fusee_profile *part)
+{
+	(void)arg;
+	(void)d;
+	sent.calls++;
+	if (part->samples.n > sent.most)
+		return -E2BIG;
+	if (sent.calls == sent.failing) {
+		sent.failing = 0;
+		return -(int)sent.error;
+	}
+	sent.parts++;
+	sent.samples += part->samples.n;
+	for (uint32_t i = 0; i < part->samples.n; i++)
+		sent.value += *FUSEE_AT(int64_t, part->values, i * part->types.n);
+	return 0;
+}
+
+static int plug_consume(void *ctx, const struct fusee_delivery *d)
+{
+	struct plug *p = ctx;
+
+	return fusee_http_each(p->client, d, d->profile, &limits, send_part, p);
+}
+
+static const struct fusee_sink_ops ops = {.size = sizeof(ops), .consume = plug_consume};
+
+FUSEE_PLUGIN(plug, FUSEE_SINK, .version = "0", .doc = "A test.", .options = FUSEE_TABLE(options),
+	     .ctx_size = sizeof(struct plug), .init = plug_init, .fini = plug_fini, .ops = &ops);
+
+static struct fake *plug_of(const char *url)
+{
+	struct fake *f = fake_new(&fusee_plugin, "url", url, NULL);
+
+	CHECK_INT(fake_init(f), 0);
+	return f;
+}
+
+/* ---- parts ---- */
+
+static int64_t total(const struct fusee_profile *p)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < p->samples.n; i++)
+		sum += *FUSEE_AT(int64_t, p->values, i * p->types.n);
+	return sum;
+}
+
+TEST(parts_in_limits)
+{
+	struct fake *f = plug_of("http://127.0.0.1:1");
+	struct builder *b;
+	const struct fusee_profile *p = fake_profile(&b, 7, 100, NULL);
+
+	sent.most = 30;
+	limits.samples = 30;
+	CHECK_INT(fake_consume(f, p, 0), 0);
+	CHECK_INT(sent.parts, 4);
+	CHECK_INT(sent.samples, 100);
+	CHECK_INT(sent.value, total(p));
+	/* the same profile again: all of it is there */
+	CHECK_INT(fake_consume(f, p, 1), 0);
+	CHECK_INT(sent.calls, 4);
+	builder_free(b);
+	fake_free(f);
+}
+
+/* What the server calls too large is halved until it is not. */
+TEST(parts_that_are_too_large)
+{
+	struct fake *f = plug_of("http://127.0.0.1:1");
+	struct builder *b;
+	const struct fusee_profile *p = fake_profile(&b, 7, 100, NULL);
+
+	sent.most = 30;
+	CHECK_INT(fake_consume(f, p, 0), 0);
+	CHECK_INT(sent.parts, 4);
+	CHECK_INT(sent.samples, 100);
+	CHECK_INT(sent.value, total(p));
+	CHECK_INT(fake_count(f, "samples_refused"), 0);
+	builder_free(b);
+	p = fake_profile(&b, 8, 3, NULL);
+	sent.most = 0;
+	sent.calls = 0;
+	CHECK_INT(fake_consume(f, p, 0), -E2BIG);
+	CHECK_INT(sent.calls, 5); /* 3, 2, 1, 1, 1 */
+	CHECK_INT(fake_count(f, "samples_refused"), 3);
+	builder_free(b);
+	fake_free(f);
+}
+
+TEST(an_attempt_goes_on_where_the_last_ended)
+{
+	struct fake *f = plug_of("http://127.0.0.1:1");
+	struct builder *b;
+	const struct fusee_profile *p = fake_profile(&b, 7, 100, NULL);
+
+	sent.most = limits.samples = 20;
+	sent.failing = 4;
+	sent.error = EAGAIN;
+	CHECK_INT(fake_consume(f, p, 0), -EAGAIN);
+	CHECK_INT(sent.parts, 3);
+	CHECK_INT(fake_consume(f, p, 1), 0);
+	CHECK_INT(sent.parts, 5);
+	CHECK_INT(sent.calls, 6);
+	CHECK_INT(sent.value, total(p));
+	builder_free(b);
+	fake_free(f);
+}
+
+TEST(a_part_that_is_refused)
+{
+	struct fake *f = plug_of("http://127.0.0.1:1");
+	struct builder *b;
+	const struct fusee_profile *p = fake_profile(&b, 7, 100, NULL);
+
+	sent.most = limits.samples = 40;
+	sent.failing = 2;
+	sent.error = EBADMSG;
+	CHECK_INT(fake_consume(f, p, 0), -EBADMSG);
+	CHECK_INT(sent.samples, 60);
+	CHECK_INT(fake_count(f, "samples_refused"), 40);
+	builder_free(b);
+	fake_free(f);
+}
+
+/* ---- requests ---- */
+
+static int ask(struct fake *f, const struct fusee_http_request *q, struct fusee_http_answer *a)
+{
+	return fusee_http_send(((struct plug *)f->ctx)->client, q, a);
+}
+
+TEST(a_path_and_a_query)
+{
+	struct fusee_http_request q = {.path = "/push.v1/Push", .query = "name=a%20b"};
+	struct fusee_http_answer a;
+	struct fake *f;
+	char *url;
+
+	scratch();
+	f = plug_of(text("http://127.0.0.1:%d/ok/?key=1", serve(NULL, NULL, NULL)));
+	CHECK_INT(ask(f, &q, &a), 0);
+	CHECK_INT(a.status, 200);
+	CHECK(logged("\"path\": \"/ok/push.v1/Push?key=1&name=a%20b\""));
+	fake_free(f);
+	clean();
+	CHECK_INT(http_url("http://x", "/a", NULL, &url), 0);
+	CHECK_STR(url, "http://x/a");
+	free(url);
+	CHECK_INT(http_url("http://x/?", "/a", "b=c", &url), 0);
+	CHECK_STR(url, "http://x/a?b=c");
+	free(url);
+	CHECK_INT(http_url("http://x/y/#z", NULL, "b=c", &url), 0);
+	CHECK_STR(url, "http://x/y/?b=c");
+	free(url);
+}
+
+static void unpack(const char *name, char *to, size_t size)
+{
+	gzFile z = gzopen(text("%s/%s", dir, name), "rb");
+	int n;
+
+	CHECK(z);
+	n = gzread(z, to, (unsigned)size - 1);
+	CHECK(n >= 0);
+	to[n] = '\0';
+	gzclose(z);
+}
+
+TEST(a_body_with_gzip)
+{
+	char body[20000], got[20001];
+	struct fusee_http_request q = {.flags = FUSEE_HTTP_GZIP | FUSEE_HTTP_PUT,
+				       .content_type = "text/plain",
+				       .body = {body, sizeof(body)}};
+	struct fusee_http_answer a;
+	struct fake *f;
+
+	for (size_t i = 0; i < sizeof(body); i++)
+		body[i] = (char)('a' + i * i % 23);
+	scratch();
+	f = plug_of(text("http://127.0.0.1:%d/gzip/hello", serve(NULL, NULL, NULL)));
+	CHECK_INT(ask(f, &q, &a), 0);
+	CHECK(logged("\"method\": \"PUT\"") && logged("\"content-encoding\": \"gzip\""));
+	unpack("1.pb.gz", got, sizeof(got));
+	CHECK(!memcmp(got, body, sizeof(body)));
+	CHECK(fusee_text_is(a.body, "hello"));
+	/* without it the body goes as it is */
+	q.flags = 0;
+	q.body.len = 5;
+	CHECK_INT(ask(f, &q, &a), 0);
+	CHECK(!strncmp(read_file("2.pb.gz"), body, 5));
+	fake_free(f);
+	clean();
+}
+
+TEST(headers_of_an_answer)
+{
+	struct fusee_label own = fusee_text_label("X-Own", "1");
+	struct fusee_http_request q = {.headers = {&own, 1, sizeof(own)}};
+	struct fusee_http_answer a;
+	struct fusee_str value;
+	struct fake *f;
+
+	scratch();
+	f = plug_of(text("http://127.0.0.1:%d/status/429?after=7", serve(NULL, NULL, NULL)));
+	CHECK_INT(ask(f, &q, &a), 0);
+	CHECK(logged("\"x-own\": \"1\""));
+	CHECK_INT(a.status, 429);
+	CHECK(a.retry_after == 7ull * FUSEE_SECOND);
+	CHECK(fusee_http_header(&a, "retry-after", &value) && fusee_text_is(value, "7"));
+	CHECK(!fusee_http_header(&a, "retry", &value));
+	CHECK(!fusee_http_header(&a, "nonesuch", &value));
+	CHECK_INT(fusee_http_verdict(&a), FUSEE_HTTP_LATER);
+	fake_free(f);
+	clean();
+}
+
+TEST(words)
+{
+	char words[FUSEE_HTTP_WORDS], longer[500];
+
+	fusee_http_words(words,
+			 (struct fusee_str)FUSEE_TEXT("\r\n\nthe \x1b[2J \xc3\xa4\nnot this"));
+	CHECK_STR(words, "the ?[2J ??");
+	memset(longer, 'x', sizeof(longer));
+	fusee_http_words(words, (struct fusee_str){longer, sizeof(longer)});
+	CHECK_INT(strlen(words), FUSEE_HTTP_WORDS - 1);
+	fusee_http_words(words, (struct fusee_str){NULL, 0});
+	CHECK_STR(words, "");
+}
+
+/* ---- addresses ---- */
+
+TEST(loopback)
+{
+	CHECK(fusee_http_is_loopback("http://localhost:1/x"));
+	CHECK(fusee_http_is_loopback("http://127.9.8.7"));
+	CHECK(fusee_http_is_loopback("https://[::1]:5/"));
+	CHECK(!fusee_http_is_loopback("http://127.0.0.1.example.com/"));
+	CHECK(!fusee_http_is_loopback("http://10.0.0.1/"));
+	CHECK(!fusee_http_is_loopback("nonsense:///"));
+}
+
+TEST(places)
+{
+	CHECK(http_same_place("http://a:1/x", "http://a:1/y?z"));
+	CHECK(http_same_place("http://a/x", "http://A:80/y"));
+	CHECK(http_same_place("https://a/x", "https://a:443/y"));
+	CHECK(http_same_place("http://a/x", "https://a/y"));
+	CHECK(!http_same_place("https://a/x", "http://a/y"));
+	CHECK(!http_same_place("http://a/x", "https://a:8443/y"));
+	CHECK(!http_same_place("http://a:1/x", "http://a:2/x"));
+	CHECK(!http_same_place("http://a/x", "http://b/x"));
+	CHECK(!http_same_place("http://a/x", "http://a.b/x"));
+	CHECK(!http_same_place("http://a/x", "http://a@b/x"));
+	CHECK(!http_same_place("http://a/x", "file:///a"));
+	CHECK(!http_same_place("http://a/x", "nonsense"));
+}
