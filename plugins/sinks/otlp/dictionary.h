@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The dictionary of a request: what the samples of one profile need, each element once. Functions
+ * that return a number return 0, the number of the zero value, if there is no memory; `error` then
+ * says so.
+ */
+#ifndef OTLP_DICTIONARY_H
+#define OTLP_DICTIONARY_H
+
+#include "proto.h"
+#include "table.h"
+
+struct dictionary {
+	const struct fusee_profile *p;
+	struct table tables[PROTO_NTABLES];
+	/* by index in the profile: number + 1; 0: not in the dictionary yet */
+	uint32_t *strings, *functions, *mappings, *locations, *stacks;
+	/* each for elements of one kind while they are made */
+	struct wire stack, location, lines, function, mapping, attribute, link, text;
+	int error; /* of the first failure */
+};
+
+/* p is borrowed. 0 or -ENOMEM. */
+int dictionary_init(struct dictionary *, const struct fusee_profile *p);
+void dictionary_fini(struct dictionary *);
+
+/* Bytes that are no UTF-8 become U+FFFD: receivers refuse the complete request for one of them. */
+uint32_t dictionary_text(struct dictionary *, struct fusee_str);
+uint32_t dictionary_string(struct dictionary *, uint32_t index); /* of the profile's strings */
+uint32_t dictionary_stack(struct dictionary *, uint32_t index);
+uint32_t dictionary_link(struct dictionary *, const struct fusee_sample *);
+uint32_t dictionary_attribute(struct dictionary *, struct fusee_str key, const struct proto_value *,
+			      struct fusee_str unit);
+/* Appends the tables to a request. */
+void dictionary_write(const struct dictionary *, struct wire *);
+/* The text, or in *clean the text with U+FFFD in place of other bytes. */
+struct fusee_str dictionary_clean(struct wire *clean, struct fusee_str);
+#endif

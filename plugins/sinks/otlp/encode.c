@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "encode.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <fusee/helpers.h>
+
+#include "dictionary.h"
+#include "names.h"
+
+#define MAX_ATTRIBUTES                                                            \
+	72 /* of a sample or a resource; a profile's sample has 64 labels at most \
+	    */
+
+struct encoder {
+	const struct fusee_profile *p;
+	struct fusee_table more;
+	struct dictionary d;
+	struct wire *out;
+	struct table resources; /* bytes of their attributes; 0 is none's */
+	uint32_t *resource_of;  /* by sample */
+	uint32_t *order;        /* samples, those of a resource together */
+	struct wire resource, clean;
+	uint32_t profiles; /* written so far */
+};
+
+/* Attributes of one thing: each name once, the first counts. */
+struct attributes {
+	struct fusee_str keys[MAX_ATTRIBUTES];
+	uint32_t n;
+};
+
+static const struct fusee_str none = {"", 0};
+
+/* true: the name is not empty, and new. */
+static bool is_new(struct attributes *a, struct fusee_str key)
+{
+	if (!key.len || a->n == MAX_ATTRIBUTES)
+		return false;
+	for (uint32_t i = 0; i < a->n; i++)
+		if (a->keys[i].len == key.len && !memcmp(a->keys[i].p, key.p, key.len))
+			return false;
+	a->keys[a->n++] = key;
+	return true;
+}
+
+static struct proto_value value_of(const struct fusee_label *l)
+{
+	if (!l->str.p)
+		return (struct proto_value){.kind = PROTO_NUMBER, .number = l->num};
+	return (struct proto_value){.kind = PROTO_TEXT, .text = l->str};
+}
+
+/* ---- resources ---- */
+
+static void put_resource_label(struct encoder *e, struct attributes *a, const struct names *names,
+			       const struct fusee_label *l)
+{
+	struct fusee_str key = names_of(names, l);
+	struct proto_value v = value_of(l);
+	struct wire clean_key = {0};
+
+	if (!is_new(a, key))
+		return;
+	v.text = dictionary_clean(&e->clean, v.text);
+	key = dictionary_clean(&clean_key, key);
+	if (e->clean.error || clean_key.error)
+		e->d.error = -ENOMEM;
+	else
+		proto_resource_attribute(&e->resource, key, &v);
+	wire_fini(&clean_key);
+}
+
+static void see_all(struct names *names, struct fusee_table labels, uint32_t first, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		names_see(names, FUSEE_AT(struct fusee_label, labels, first + i));
+}
+
+/* The number of the resource that the sample is of. */
+static uint32_t find_resource(struct encoder *e, const struct fusee_sample *s)
+{
+	const struct fusee_profile *p = e->p;
+	struct fusee_label pid = {.key = FUSEE_TEXT(NAME_PID), .num = s->pid};
+	struct attributes a = {.n = 0};
+	struct names names = {0};
+
+	see_all(&names, p->labels, s->first_label, s->nlabels);
+	see_all(&names, p->resource, 0, p->resource.n);
+	wire_reset(&e->resource);
+	FUSEE_FOR_EACH (struct fusee_label, l, e->more)
+		put_resource_label(e, &a, &names, l);
+	for (uint32_t i = 0; i < s->nlabels; i++) {
+		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->labels,
+						       s->first_label + i);
+
+		if (!names_is_of_sample(l))
+			put_resource_label(e, &a, &names, l);
+	}
+	FUSEE_FOR_EACH (struct fusee_label, l, p->resource)
+		put_resource_label(e, &a, &names, l);
+	if (s->pid)
+		put_resource_label(e, &a, &names, &pid);
+	if (e->resource.error)
+		e->d.error = e->resource.error;
+	return e->d.error ? 0
+			  : table_add(&e->resources, e->resource.len ? e->resource.p : "",
+				      e->resource.len, &e->d.error);
+}
+
+/* Samples sorted by their resources; starts[r] to starts[r + 1] are those of r. NULL: no memory. */
+static uint32_t *sort_samples(struct encoder *e)
+{
+	uint32_t n = e->p->samples.n, *starts, *next;
+
+	for (uint32_t i = 0; i < n && !e->d.error; i++)
+		e->resource_of[i] = find_resource(e,
+						  FUSEE_AT(struct fusee_sample, e->p->samples, i));
+	starts = calloc((size_t)e->resources.n + 1, sizeof(*starts));
+	next = calloc((size_t)e->resources.n + 1, sizeof(*next));
+	if (starts && next) {
+		for (uint32_t i = 0; i < n; i++)
+			starts[e->resource_of[i] + 1]++;
+		for (uint32_t r = 0; r < e->resources.n; r++)
+			next[r + 1] = starts[r + 1] += starts[r];
+		for (uint32_t i = 0; i < n; i++)
+			e->order[next[e->resource_of[i]]++] = i;
+		free(next);
+		return starts;
+	}
+	free(starts);
+	free(next);
+	return NULL;
+}
+
+/* ---- profiles ---- */
+
+/* Losses and comments, which are of the profile itself. */
+static uint32_t profile_attributes(struct encoder *e, uint32_t *to)
+{
+	struct proto_value comments = {.kind = PROTO_TEXTS, .texts = e->p->comments};
+	struct attributes a = {.n = 0};
+	char keys[MAX_ATTRIBUTES][128];
+	uint32_t n = 0;
+
+	FUSEE_FOR_EACH (struct fusee_label, l, e->p->losses) {
+		struct proto_value v = {.kind = PROTO_NUMBER, .number = l->num};
+		char *key = keys[a.n];
+		int len;
+
+		if (a.n == MAX_ATTRIBUTES - 1)
+			break;
+		len = snprintf(key, sizeof(keys[0]), "fusee.%.*s.%.*s", (int)l->str.len, l->str.p,
+			       (int)l->key.len, l->key.p);
+		for (char *c = key; *c; c++)
+			*c = *c == ' ' ? '_' : *c;
+		if (len > 0 && is_new(&a, fusee_text(key)))
+			to[n++] = dictionary_attribute(&e->d, fusee_text(key), &v, none);
+	}
+	if (comments.texts.n)
+		to[n++] = dictionary_attribute(&e->d, fusee_text(NAME_COMMENT), &comments, none);
+	return n;
+}
+
+static uint32_t sample_attributes(struct encoder *e, const struct fusee_sample *s, uint32_t *to)
+{
+	struct proto_value tid = {.kind = PROTO_NUMBER, .number = s->tid};
+	struct fusee_str tid_key = FUSEE_TEXT(NAME_TID);
+	struct names names = {0};
+	struct attributes a = {.n = 0};
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->nlabels; i++) {
+		const struct fusee_label *l = FUSEE_AT(struct fusee_label, e->p->labels,
+						       s->first_label + i);
+		struct proto_value v = value_of(l);
+		struct fusee_str key = names_of(&names, l);
+
+		if (names_is_of_sample(l) && is_new(&a, key))
+			to[n++] = dictionary_attribute(&e->d, key, &v, l->unit);
+	}
+	if (s->tid && is_new(&a, tid_key))
+		to[n++] = dictionary_attribute(&e->d, tid_key, &tid, none);
+	return n;
+}
+
+static void write_sample(struct encoder *e, uint32_t i, uint32_t type)
+{
+	const struct fusee_profile *p = e->p;
+	const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, p->samples, i);
+	uint32_t attributes[MAX_ATTRIBUTES], n = sample_attributes(e, s, attributes);
+
+	proto_sample(e->out,
+		     &(struct proto_sample){.stack = dictionary_stack(&e->d, s->stack),
+					    .link = dictionary_link(&e->d, s),
+					    .value = *FUSEE_AT(int64_t, p->values,
+							       (uint64_t)i * p->types.n + type),
+					    .attributes = {attributes, n}});
+}
+
+static void write_profile(struct encoder *e, uint32_t type, const uint32_t *samples, uint32_t n)
+{
+	const struct fusee_profile *p = e->p;
+	const struct fusee_value_type *t = FUSEE_AT(struct fusee_value_type, p->types, type);
+	uint32_t attributes[MAX_ATTRIBUTES];
+	struct proto_profile head = {
+		.period = p->period, .start_ns = p->start_ns, .duration_ns = p->duration_ns};
+	size_t begun;
+
+	head.type.type = dictionary_string(&e->d, t->type);
+	head.type.unit = dictionary_string(&e->d, t->unit);
+	head.period_type.type = dictionary_string(&e->d, p->period_type);
+	head.period_type.unit = dictionary_string(&e->d, p->period_unit);
+	/* a different id for each, and the same at each attempt; the first has the profile's own */
+	memcpy(head.id, p->id, sizeof(head.id));
+	for (uint32_t i = 0; i < 4; i++)
+		head.id[12 + i] ^= (uint8_t)(e->profiles >> 8 * i);
+	head.attributes.at = attributes;
+	head.attributes.n = e->profiles ? 0 : profile_attributes(e, attributes);
+	e->profiles++;
+	begun = proto_begin_profile(e->out, &head);
+	for (uint32_t i = 0; i < n; i++)
+		write_sample(e, samples[i], type);
+	wire_end(e->out, begun);
+}
+
+/* The profiles of one resource: of the default type, which is shown first, then of the others. */
+static void write_resource(struct encoder *e, uint32_t resource, const uint32_t *samples,
+			   uint32_t n)
+{
+	uint32_t ntypes = e->p->types.n,
+		 first = e->p->default_type < ntypes ? e->p->default_type : 0;
+	size_t all = proto_begin_resource(e->out), profiles;
+
+	profiles = proto_begin_scope(e->out, table_at(&e->resources, resource));
+	for (uint32_t i = 0; i < ntypes; i++)
+		write_profile(e, i == 0 ? first : i <= first ? i - 1 : i, samples, n);
+	wire_end(e->out, profiles);
+	wire_end(e->out, all);
+}
+
+static int encode(struct encoder *e)
+{
+	size_t n = (size_t)e->p->samples.n + 1;
+	uint32_t *starts;
+
+	if (dictionary_init(&e->d, e->p) || table_init(&e->resources))
+		return -ENOMEM;
+	e->resource_of = calloc(n, sizeof(*e->resource_of));
+	e->order = calloc(n, sizeof(*e->order));
+	starts = e->resource_of && e->order ? sort_samples(e) : NULL;
+	if (!starts)
+		return -ENOMEM;
+	for (uint32_t r = 0; r < e->resources.n && !e->d.error; r++)
+		if (starts[r + 1] > starts[r])
+			write_resource(e, r, e->order + starts[r], starts[r + 1] - starts[r]);
+	free(starts);
+	dictionary_write(&e->d, e->out);
+	return e->d.error ? e->d.error : e->out->error;
+}
+
+int encode_request(const struct fusee_profile *p, struct fusee_table more, struct wire *out,
+		   uint32_t *profiles)
+{
+	struct encoder e = {.p = p, .more = more, .out = out};
+	int r = encode(&e);
+
+	*profiles = e.profiles;
+	dictionary_fini(&e.d);
+	table_fini(&e.resources);
+	free(e.resource_of);
+	free(e.order);
+	wire_fini(&e.resource);
+	wire_fini(&e.clean);
+	return r;
+}
