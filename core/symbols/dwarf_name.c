@@ -74,6 +74,7 @@ static const char *scope_name(Dwarf_Die *die)
 	case DW_TAG_class_type:
 	case DW_TAG_structure_type:
 	case DW_TAG_union_type:
+	case DW_TAG_enumeration_type:
 	case DW_TAG_module:
 	case DW_TAG_subprogram:
 		return name ? name : "{unnamed}";

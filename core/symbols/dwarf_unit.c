@@ -125,6 +125,7 @@ static int visit(struct die_walk *w, uint32_t *node)
 	case DW_TAG_class_type:
 	case DW_TAG_structure_type:
 	case DW_TAG_union_type:
+	case DW_TAG_enumeration_type: /* methods of a Rust enum whose variants have no data */
 		return 1;
 	}
 	return 0;
