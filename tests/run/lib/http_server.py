@@ -10,6 +10,8 @@ with CLIENT_CA only to those who have a certificate of it. Paths:
     /ok                    200
     /status/N?after=X      N, with Retry-After: X
     /say/N/TEXT            N, with the body TEXT and a second line
+    /type/N/TYPE/TEXT      N, with the body TEXT of that content type
+    /limit/BYTES/N/TEXT    N with TEXT to requests with longer bodies, else 200 and {}
     /gzip/TEXT             200, with the body TEXT, compressed
     /flaky/N/STATUS        N times STATUS, then 200 for ever
     /hang                  takes the body and never answers
@@ -110,14 +112,19 @@ class Connection:
         with open(name + ".part", "wb") as f:
             f.write(body)
         os.rename(name + ".part", name)
-        self.do(path, dict(urllib.parse.parse_qsl(url.query)))
+        self.do(path, dict(urllib.parse.parse_qsl(url.query)), length)
 
-    def do(self, path, query):
+    def do(self, path, query, length):
         what, rest = path[0], path[1:]
         if what == "status":
             self.answer(int(rest[0]), Retry_After=query.get("after"))
         elif what == "say":
             self.answer(int(rest[0]), rest[1] + "\nand a second line\n")
+        elif what == "type":
+            self.answer(int(rest[0]), rest[2], Content_Type=rest[1])
+        elif what == "limit":
+            over = length > int(rest[0])
+            self.answer(int(rest[1]) if over else 200, rest[2] if over else "{}")
         elif what == "gzip":
             self.answer(200, gzip.compress(rest[0].encode()).decode("latin-1"), Content_Encoding="gzip")
         elif what == "flaky":
