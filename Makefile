@@ -252,9 +252,13 @@ endif
 deb:
 	@VERSION=$(VERSION) packaging/deb $(B)
 
+# a container image of the packages
+image: deb
+	@VERSION=$(VERSION) packaging/image $(B)
+
 clean:
 	rm -rf build build-*
 
 FORCE:
-.PHONY: FORCE all unit check check-long accuracy bench fuzz install deb clean
+.PHONY: FORCE all unit check check-long accuracy bench fuzz install deb image clean
 -include $(shell find $(B)/obj $(B)/bpf $(B)/dropping -name '*.d' 2>/dev/null)
