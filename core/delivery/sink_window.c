@@ -29,6 +29,7 @@ struct closed {
 	struct profiler *profiler;
 	struct profiler_window window;
 	struct loop_timer *timer; /* after which it waits no longer */
+	bool symbolized;          /* but an older window is not */
 };
 
 struct sink_window {
@@ -36,10 +37,10 @@ struct sink_window {
 	const struct plan_instance *plan;
 	struct delivery *delivery;
 	struct loop_timer *timer;
-	uint64_t every_ns; /* the period of the timer */
-	uint32_t slot;     /* of the pipeline */
-	struct closed *closed[MAX_CLOSED];
-	uint64_t last_lost_ns; /* the last lost window, CLOCK_MONOTONIC; 0: none */
+	uint64_t every_ns;                 /* the period of the timer */
+	uint32_t slot;                     /* of the pipeline */
+	struct closed *closed[MAX_CLOSED]; /* the oldest first; NULL after the last */
+	uint64_t last_lost_ns;             /* the last lost window, CLOCK_MONOTONIC; 0: none */
 	bool stopping;
 	uint64_t deadline_ns;
 	uint64_t late; /* windows without all names */
@@ -166,11 +167,36 @@ static void put_each(struct closed *closed)
 
 /* ---- windows ---- */
 
-static void forget_closed(struct sink_window *sink, struct closed *closed)
+static void forget_closed(struct sink_window *sink, const struct closed *closed)
 {
+	uint32_t n = 0;
+
 	for (uint32_t i = 0; i < MAX_CLOSED; i++)
-		if (sink->closed[i] == closed)
-			sink->closed[i] = NULL;
+		if (sink->closed[i] != closed)
+			sink->closed[n++] = sink->closed[i];
+	while (n < MAX_CLOSED)
+		sink->closed[n++] = NULL;
+}
+
+static void free_closed(struct closed *closed)
+{
+	collector_free(closed->window.collector);
+	free(closed);
+}
+
+/* Windows are delivered in their order: a window that has its symbols waits for those before it. */
+static void put_symbolized(struct sink_window *sink)
+{
+	struct closed *oldest;
+
+	while ((oldest = sink->closed[0]) && oldest->symbolized) {
+		if (sink->plan->per_target)
+			put_each(oldest);
+		else
+			put(oldest, false, 0);
+		forget_closed(sink, oldest);
+		free_closed(oldest);
+	}
 }
 
 static void on_symbolized(void *arg)
@@ -179,17 +205,15 @@ static void on_symbolized(void *arg)
 	struct sink_window *sink = closed->sink;
 
 	loop_timer_free(closed->timer);
-	if (sink) {
-		if (sink->plan->per_target)
-			put_each(closed);
-		else
-			put(closed, false, 0);
-		forget_closed(sink, closed);
-		if (sink->stopping && sink_window_is_idle(sink))
-			delivery_stop(sink->delivery, sink->deadline_ns);
+	closed->timer = NULL;
+	closed->symbolized = true;
+	if (!sink) {
+		free_closed(closed);
+		return;
 	}
-	collector_free(closed->window.collector);
-	free(closed);
+	put_symbolized(sink);
+	if (sink->stopping && sink_window_is_idle(sink))
+		delivery_stop(sink->delivery, sink->deadline_ns);
 }
 
 /* The names have not come in time: the profile has addresses in their place. */
@@ -387,6 +411,17 @@ void sink_window_stop(struct sink_window *sink, uint64_t deadline_ns)
 		delivery_stop(sink->delivery, deadline_ns);
 }
 
+/* The symbolizer still has a window without symbols: on_symbolized() frees it. */
+static void lose_closed(struct sink_window *sink, struct closed *closed)
+{
+	count_lost(sink, closed->window.collector->count);
+	loop_timer_free(closed->timer);
+	closed->timer = NULL;
+	closed->sink = NULL;
+	if (closed->symbolized)
+		free_closed(closed);
+}
+
 void sink_window_free(struct sink_window *sink)
 {
 	if (!sink)
@@ -394,13 +429,8 @@ void sink_window_free(struct sink_window *sink)
 	sink_window_stop(sink, 0);
 	if (!sink_window_is_idle(sink))
 		delivery_stop(sink->delivery, sink->deadline_ns);
-	for (uint32_t i = 0; i < MAX_CLOSED; i++)
-		if (sink->closed[i]) {
-			count_lost(sink, sink->closed[i]->window.collector->count);
-			sink->closed[i]->sink = NULL;
-			loop_timer_free(sink->closed[i]->timer);
-			sink->closed[i]->timer = NULL;
-		}
+	for (uint32_t i = 0; i < MAX_CLOSED && sink->closed[i]; i++)
+		lose_closed(sink, sink->closed[i]);
 	delivery_free(sink->delivery);
 	free(sink);
 }
