@@ -41,6 +41,20 @@ static const char *sink_state(const struct delivery_stats *s)
 	return *s->last_error ? "failing" : "ok";
 }
 
+/* A clock that was set back makes nothing younger than now. */
+static void add_spool(struct buf *b, const struct delivery_stats *s)
+{
+	uint64_t now = clock_ns(CLOCK_REALTIME), oldest = s->spooled_oldest_ns;
+	uint64_t age = oldest && oldest < now ? now - oldest : 0;
+
+	buf_printf(b,
+		   ", \"spooled\": %llu, \"spooled_bytes\": %llu, \"spooled_oldest_s\": %.1f, "
+		   "\"spool_error\": ",
+		   (unsigned long long)s->spooled, (unsigned long long)s->spooled_bytes,
+		   (double)age / 1e9);
+	json_text(b, s->spool_error);
+}
+
 static void add_sink(struct buf *b, const struct sink_window *w)
 {
 	struct delivery_stats s;
@@ -54,6 +68,8 @@ static void add_sink(struct buf *b, const struct sink_window *w)
 	buf_printf(b, ", \"queued\": %llu, \"queued_bytes\": %llu, \"last_error\": ",
 		   (unsigned long long)s.queued, (unsigned long long)s.queued_bytes);
 	json_text(b, s.last_error);
+	if (s.has_spool)
+		add_spool(b, &s);
 	buf_str(b, "}");
 }
 

@@ -113,7 +113,8 @@ static struct sink_window *find_window(struct attempt *t, const struct plan_inst
 	const struct instances *is = t->running;
 
 	for (uint32_t i = 0; is->plan && i < is->plan->nsinks; i++)
-		if (!t->stays[i] && same_instance(is->plan->sinks[i], plan)) {
+		if (!t->stays[i] && same_instance(is->plan->sinks[i], plan) &&
+		    !strcmp(is->plan->sinks[i]->spool, plan->spool)) {
 			t->stays[i] = true;
 			return is->windows[i];
 		}

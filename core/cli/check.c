@@ -54,6 +54,11 @@ static void put_instance(struct buf *b, const struct plan_instance *p, int width
 		buf_printf(&facts, "every %gs, a profile for each %s, queue ",
 			   (double)p->every_ns / 1e9, p->per_target ? "target" : "window");
 		help_size(&facts, p->queue_bytes);
+		if (*p->spool) {
+			buf_printf(&facts, ", spool %s, ", p->spool);
+			help_size(&facts, p->spool_bytes);
+			buf_printf(&facts, " and %gs at most", (double)p->spool_age_ns / 1e9);
+		}
 		if (!p->by_default)
 			buf_str(&facts, ", not by default");
 		for (char **o = p->omit; *o; o++)

@@ -212,6 +212,20 @@ static void add_errors(const struct ctl *c, struct json_object *list, const char
 	}
 }
 
+/* How long the oldest profile of the sink's spool has waited; "-": none waits. */
+static void oldest_cell(struct grid *g, struct json_object *sink)
+{
+	struct buf b = {0};
+
+	if (number_of(sink, "spooled"))
+		add_time(&b, real_of(sink, "spooled_oldest_s"));
+	else
+		buf_str(&b, "-");
+	buf_add(&b, "", 1);
+	grid_cell(g, "%s", b.error ? "" : b.p);
+	buf_fini(&b);
+}
+
 static void add_sinks(const struct ctl *c, struct json_object *o, struct buf *out)
 {
 	struct json_object *list = list_of(o, "sinks");
@@ -221,10 +235,14 @@ static void add_sinks(const struct ctl *c, struct json_object *o, struct buf *ou
 				     {"RETRIED", true, 1},
 				     {"LOST", true, 0},
 				     {"WAITING", true, 2},
-				     {"BYTES", true, 1}},
+				     {"BYTES", true, 1},
+				     {"OLDEST", true, 1}},
 			 .ncolumns = 7};
 	char number[32];
 
+	for (size_t i = 0; i < length(list); i++)
+		if (json_object_object_get(json_object_array_get_idx(list, i), "spooled"))
+			g.ncolumns = 8;
 	for (size_t i = 0; i < length(list); i++) {
 		struct json_object *s = json_object_array_get_idx(list, i);
 
@@ -233,13 +251,19 @@ static void add_sinks(const struct ctl *c, struct json_object *o, struct buf *ou
 		grid_cell(&g, "%s", text_number(number, number_of(s, "delivered")));
 		grid_cell(&g, "%s", text_number(number, number_of(s, "retried")));
 		grid_cell(&g, "%s", text_number(number, sum_of(s, "lost")));
-		grid_cell(&g, "%s", text_number(number, number_of(s, "queued")));
-		grid_cell(&g, "%s", text_bytes(number, number_of(s, "queued_bytes")));
+		grid_cell(&g, "%s",
+			  text_number(number, number_of(s, "queued") + number_of(s, "spooled")));
+		grid_cell(&g, "%s",
+			  text_bytes(number,
+				     number_of(s, "queued_bytes") + number_of(s, "spooled_bytes")));
+		if (g.ncolumns == 8)
+			oldest_cell(&g, s);
 	}
 	if (g.ncells) {
 		buf_str(out, "\n");
 		grid_print(&g, c->width, out);
 		add_errors(c, list, "last_error", out);
+		add_errors(c, list, "spool_error", out);
 	}
 	grid_fini(&g);
 }

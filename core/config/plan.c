@@ -47,6 +47,7 @@ static void free_instances(struct plan_instance **all, uint32_t n)
 
 		instance_option_list_free(p->options, p->noptions);
 		free_texts(p->omit);
+		free(p->spool);
 		free(p->plugin);
 		free(p->name);
 		free(p->where);

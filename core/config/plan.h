@@ -35,6 +35,8 @@ struct plan_instance {
 	/* Of sinks only: the options that every sink has. */
 	uint64_t every_ns;    /* window; default 60s */
 	uint64_t queue_bytes; /* maximum size of the queued profiles; default 64MiB */
+	char *spool;          /* folder of spools; "": none, the default; never NULL */
+	uint64_t spool_bytes, spool_age_ns, spool_sync_ns; /* defaults 1GiB, 1d, 1s */
 	bool by_default; /* targets whose sinks the policy does not name go to it; default true */
 	bool per_target; /* per = "target": a profile for each label set; default "window" */
 	char **omit;     /* names of labels to be removed; NULL-terminated, never NULL */

@@ -187,6 +187,10 @@ static bool set_sink_settings(struct plan_builder *b, struct plan_instance *p,
 {
 	p->every_ns = c->every;
 	p->queue_bytes = c->queue;
+	p->spool = strdup(c->spool ? c->spool : "");
+	p->spool_bytes = c->spool_size;
+	p->spool_age_ns = c->spool_age;
+	p->spool_sync_ns = c->spool_sync;
 	p->per_target = c->per == PER_TARGET;
 	p->by_default = c->by_default;
 	p->omit = calloc(c->omit.n + 1, sizeof(char *));
@@ -195,7 +199,7 @@ static bool set_sink_settings(struct plan_builder *b, struct plan_instance *p,
 		if (!p->omit[i])
 			b->no_memory = true;
 	}
-	if (!p->omit)
+	if (!p->omit || !p->spool)
 		b->no_memory = true;
 	return !b->no_memory;
 }

@@ -77,9 +77,15 @@ static void put_instance(struct buf *b, const struct plan_instance *p)
 	if (p->kind == FUSEE_SINK) {
 		buf_printf(b,
 			   ",\"every_s\":%.9g,\"queue_bytes\":%" PRIu64 ",\"per\":\"%s\""
-			   ",\"default\":%s,\"omit\":[",
+			   ",\"default\":%s,\"spool\":",
 			   (double)p->every_ns / 1e9, p->queue_bytes,
 			   p->per_target ? "target" : "window", p->by_default ? "true" : "false");
+		json_text(b, p->spool);
+		buf_printf(b,
+			   ",\"spool_bytes\":%" PRIu64 ",\"spool_age_s\":%.9g,"
+			   "\"spool_sync_s\":%.9g,\"omit\":[",
+			   p->spool_bytes, (double)p->spool_age_ns / 1e9,
+			   (double)p->spool_sync_ns / 1e9);
 		for (char **o = p->omit; *o; o++) {
 			buf_str(b, o == p->omit ? "" : ",");
 			json_text(b, *o);

@@ -16,12 +16,15 @@ struct plan_settings {
 enum plan_settings_group { SETTINGS_SAMPLE_CPU, SETTINGS_METRICS, SETTINGS_CONTROL, SETTINGS_N };
 extern const struct plan_settings plan_settings[SETTINGS_N];
 
-/* The options that instances have beside their plugin's own: of sinks every, queue, per, omit,
- * default; of unwinders enabled. */
+/* The options that instances have beside their plugin's own: of sinks every, queue, spool*,
+ * per, omit, default; of unwinders enabled. */
 struct core_settings {
 	uint64_t every; /* ns */
 	uint64_t queue; /* bytes */
-	int64_t per;    /* enum sink_per */
+	char *spool;
+	uint64_t spool_size;            /* bytes */
+	uint64_t spool_age, spool_sync; /* ns */
+	int64_t per;                    /* enum sink_per */
 	struct fusee_table omit;
 	uint8_t by_default;
 	uint8_t enabled;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three threads. The control thread puts profiles and reads the counts. The sink's thread
- * (run_sink) calls the sink. The deadline thread (run_deadlines) ends flushes and cancels calls at
- * their deadlines. All of struct delivery is under the lock, but for instance and ops, which are
- * constant, and failures, which is the sink's thread's. Functions whose comment says "locked" are
- * called with the lock held and return with it held, but may release it in between.
+ * Three threads, and a fourth for a spool. The control thread puts profiles and reads the counts.
+ * The sink's thread (run_sink) calls the sink. The deadline thread (run_deadlines) ends flushes and
+ * cancels calls at their deadlines. The spool's thread is in delivery_spool.c, the lock's rules are
+ * in delivery_state.h.
  */
 #include "delivery/delivery.h"
 
@@ -18,127 +17,23 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "delivery/failures.h"
-#include "delivery/queue.h"
+#include "delivery/delivery_state.h"
 
-#define SECOND 1000000000ull
+#define SECOND DELIVERY_SECOND
 #define ABANDON (5 * SECOND)
-#define NEVER UINT64_MAX
+#define NEVER DELIVERY_NEVER
 
 enum { MAX_FLUSHES = 16, DEADLINE_STACK = 256 << 10 };
 
 struct flush {
 	struct flush *next;
-	uint64_t deadline, order; /* items with a smaller order are tried */
+	uint64_t deadline;
 	void (*done)(void *arg, int err);
 	void *arg;
 	bool running, answered;
 };
 
-struct delivery {
-	struct fusee_instance *instance;
-	const struct fusee_sink_ops *ops;
-	struct failures failures;
-
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	pthread_t sink_thread, deadline_thread;
-	uint32_t threads;  /* that run */
-	bool stop;         /* delivery_stop() was called */
-	bool cancelled;    /* cancel() of the sink was called */
-	bool ended;        /* the sink's thread makes no more calls */
-	bool abandoned;    /* delivery_free() did not wait */
-	uint64_t deadline; /* of stop */
-	uint64_t retry_at; /* 0: at once */
-	struct delivery_queue queue;
-	struct flush *flushes;
-};
-
-/* Locked. Waits for a change of the delivery, or until a time (CLOCK_MONOTONIC ns, NEVER). */
-static void wait_until(struct delivery *d, uint64_t until)
-{
-	struct timespec t = {(time_t)(until / SECOND), (long)(until % SECOND)};
-
-	if (until == NEVER)
-		pthread_cond_wait(&d->changed, &d->lock);
-	else
-		pthread_cond_timedwait(&d->changed, &d->lock, &t);
-}
-
 /* ---- the sink's thread ---- */
-
-/* What consume() returned. */
-struct outcome {
-	int err;
-	uint64_t wait_ns; /* until the next attempt */
-	char *sentence;   /* NULL: no error, or no memory */
-	const char *text; /* a part of sentence, or static */
-};
-
-/* Without the lock. */
-static void consume(struct delivery *d, struct queue_item *it, struct outcome *o)
-{
-	struct fusee_sink_out out = {.profile = it->profile, .encoded = &it->encoded};
-	struct fusee_delivery what = {sizeof(what), it->attempt, it->profile, &out};
-
-	*o = (struct outcome){.text = ""};
-	o->err = d->ops->consume(d->instance->ctx, &what);
-	sink_out_fini(&out);
-	if (o->err)
-		o->sentence = failures_sentence(&d->failures, o->err, &o->text);
-	o->wait_ns = failures_consumed(&d->failures, o->err, o->sentence,
-				       out.retry_named ? &out.retry_after : NULL);
-}
-
-static uint64_t now_plus(uint64_t ns)
-{
-	return __builtin_add_overflow(clock_now(), ns, &ns) ? NEVER - 1 : ns;
-}
-
-/* Locked. Counts the tried item or queues it again; returns it if it is to be freed. */
-static struct queue_item *settle(struct delivery *d, struct queue_item *it, const struct outcome *o)
-{
-	if (d->abandoned)
-		return it; /* abandon() counted it */
-	if (!o->err) {
-		d->queue.stats.last_ok_ns = clock_now();
-		d->retry_at = 0;
-		queue_delivered(&d->queue);
-		return it;
-	}
-	if (o->err == -EAGAIN)
-		d->retry_at = now_plus(o->wait_ns);
-	if (o->err == -EAGAIN && !it->evicted) {
-		queue_retry(&d->queue);
-		return NULL;
-	}
-	queue_current_lost(&d->queue, o->err == -ECANCELED && d->cancelled ? LOSS_ENDED
-				      : o->err == -EAGAIN                  ? LOSS_QUEUE_FULL
-									   : LOSS_REFUSED);
-	return it;
-}
-
-/* Locked. Tries the oldest item; the result of consume(). */
-static int attempt(struct delivery *d)
-{
-	struct delivery_stats *stats = &d->queue.stats;
-	struct queue_item *it = queue_take(&d->queue);
-	struct outcome o;
-
-	stats->blocked_since = clock_now();
-	pthread_mutex_unlock(&d->lock);
-	consume(d, it, &o);
-	pthread_mutex_lock(&d->lock);
-	stats->blocked_since = 0;
-	snprintf(stats->last_error, sizeof(stats->last_error), "%s", o.text);
-	it = settle(d, it, &o);
-	pthread_cond_broadcast(&d->changed);
-	pthread_mutex_unlock(&d->lock);
-	queue_items_free(it);
-	free(o.sentence);
-	pthread_mutex_lock(&d->lock);
-	return o.err;
-}
 
 /* Locked. Calls flush() of the sink; its result. */
 static int flush_sink(struct delivery *d, uint64_t deadline)
@@ -181,21 +76,52 @@ static void answer(struct delivery *d, int err)
 	pthread_mutex_lock(&d->lock);
 }
 
-/* Locked. Runs the first flush. */
-static void run_flush(struct delivery *d)
+/* Locked. Is the flush to go on? */
+static bool goes_on(const struct delivery *d, const struct flush *f)
 {
-	struct flush *f = d->flushes;
-	int err = 0, flushed;
+	return !f->answered && !deadline_passed(d) && clock_now() < f->deadline;
+}
 
-	f->running = true;
-	while (d->queue.head && d->queue.head->order < f->order && !f->answered &&
-	       !deadline_passed(d)) {
-		int r = attempt(d);
+/* Locked. Tries all that waits until an attempt fails. */
+static int try_all(struct delivery *d, const struct flush *f)
+{
+	const struct delivery_stats *stats = &d->queue.stats;
+	uint64_t n;
+	int err = 0;
 
+	while (d->spool.dir && d->spool.state == SPOOL_OPENING && goes_on(d, f))
+		delivery_wait(d, f->deadline);
+	/* the spool's thread may have written one more that is not counted yet */
+	n = stats->queued + stats->spooled + (d->spool.dir != NULL);
+	while (n && goes_on(d, f)) {
+		enum delivery_source from = delivery_next_source(d);
+		int r;
+
+		if (from == NOWHERE && !delivery_is_coming(d))
+			break;
+		if (from == NOWHERE) {
+			delivery_wait(d, f->deadline);
+			continue;
+		}
+		r = delivery_attempt(d, from);
+		if (r == DELIVERY_NOTHING)
+			continue;
+		n--;
 		err = r ? r : err;
 		if (r == -EAGAIN)
 			break;
 	}
+	return err;
+}
+
+/* Locked. Runs the first flush. */
+static void run_flush(struct delivery *d)
+{
+	struct flush *f = d->flushes;
+	int err, flushed;
+
+	f->running = true;
+	err = try_all(d, f);
 	flushed = f->answered ? 0 : flush_sink(d, f->deadline);
 	answer(d, err ? err : flushed);
 }
@@ -206,6 +132,10 @@ static void end(struct delivery *d)
 	struct queue_item *remaining;
 
 	flush_sink(d, d->deadline);
+	d->spool.sink_ended = true;
+	pthread_cond_broadcast(&d->changed);
+	while (d->spool.dir && d->spool.state != SPOOL_CLOSED)
+		delivery_wait(d, NEVER); /* what remains is written */
 	remaining = queue_lose_all(&d->queue, LOSS_ENDED);
 	d->ended = true;
 	while (d->flushes)
@@ -216,61 +146,28 @@ static void end(struct delivery *d)
 	pthread_mutex_lock(&d->lock);
 }
 
-static void destroy_lock(struct delivery *d)
-{
-	pthread_cond_destroy(&d->changed);
-	pthread_mutex_destroy(&d->lock);
-}
-
-static void destroy(struct delivery *d)
-{
-	instance_free(d->instance);
-	queue_items_free(d->queue.head);
-	destroy_lock(d);
-	free(d);
-}
-
-/* Locked; releases the lock. The last call of a thread: the last thread of an abandoned delivery
- * frees it. */
-static void exit_thread(struct delivery *d)
-{
-	bool last = !--d->threads && d->abandoned;
-
-	pthread_cond_broadcast(&d->changed);
-	pthread_mutex_unlock(&d->lock);
-	if (last)
-		destroy(d);
-}
-
-static void name_thread(const struct delivery *d)
-{
-	char name[16];
-
-	snprintf(name, sizeof(name), "%s", d->instance->name);
-	pthread_setname_np(pthread_self(), name);
-}
-
 static void *run_sink(void *arg)
 {
 	struct delivery *d = arg;
 
-	name_thread(d);
+	delivery_name_thread(d);
 	pthread_mutex_lock(&d->lock);
 	for (;;) {
-		uint64_t until = d->queue.head ? d->retry_at : NEVER;
+		enum delivery_source from = delivery_next_source(d);
+		uint64_t until = from ? d->retry_at : NEVER;
 
-		if (d->stop && (!d->queue.head || deadline_passed(d) || until >= d->deadline) &&
-		    !d->flushes)
+		if (d->stop && !d->flushes &&
+		    (deadline_passed(d) || (from ? until >= d->deadline : !delivery_is_coming(d))))
 			break;
 		if (d->flushes)
 			run_flush(d);
-		else if (d->queue.head && clock_now() >= until)
-			attempt(d);
+		else if (from && clock_now() >= until)
+			delivery_attempt(d, from);
 		else
-			wait_until(d, until);
+			delivery_wait(d, d->stop && d->deadline < until ? d->deadline : until);
 	}
 	end(d);
-	exit_thread(d);
+	delivery_exit_thread(d);
 	return NULL;
 }
 
@@ -308,7 +205,7 @@ static void *run_deadlines(void *arg)
 {
 	struct delivery *d = arg;
 
-	name_thread(d);
+	delivery_name_thread(d);
 	pthread_mutex_lock(&d->lock);
 	while (!d->ended) {
 		uint64_t until = end_late_flushes(d);
@@ -324,64 +221,84 @@ static void *run_deadlines(void *arg)
 		if (d->stop && !d->cancelled && d->deadline < until)
 			until = d->deadline;
 		if (until && !d->ended)
-			wait_until(d, until);
+			delivery_wait(d, until);
 	}
-	exit_thread(d);
+	delivery_exit_thread(d);
 	return NULL;
 }
 
 /* ---- calls of the control thread ---- */
 
+/* 0 or -errno: those that run end soon. */
+static int create_threads(struct delivery *d)
+{
+	pthread_attr_t attr;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, DEADLINE_STACK);
+	err = -pthread_create(&d->deadline_thread, &attr, run_deadlines, d);
+	d->threads += !err;
+	if (!err && d->spool.dir) {
+		err = -pthread_create(&d->spool.thread, NULL, delivery_run_spool, d);
+		d->threads += !err;
+		d->spool.state = err ? SPOOL_CLOSED : SPOOL_OPENING;
+	}
+	if (!err) {
+		err = -pthread_create(&d->sink_thread, NULL, run_sink, d);
+		d->threads += !err;
+	}
+	d->ended = d->spool.sink_ended = err != 0;
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
 /* All signals are blocked in the threads: the control thread receives them. */
 static int start_threads(struct delivery *d)
 {
 	sigset_t all, before;
-	pthread_attr_t attr;
+	uint32_t ran;
 	int err;
 
 	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, DEADLINE_STACK);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_mutex_lock(&d->lock);
-	err = -pthread_create(&d->deadline_thread, &attr, run_deadlines, d);
-	if (!err) {
-		d->threads = 2;
-		err = -pthread_create(&d->sink_thread, NULL, run_sink, d);
-		d->threads -= err != 0;
-		d->ended = err != 0;
-	}
+	err = create_threads(d);
+	ran = d->threads;
 	pthread_mutex_unlock(&d->lock);
-	if (err && d->threads)
+	if (err && ran)
 		pthread_join(d->deadline_thread, NULL);
+	if (err && ran > 1)
+		pthread_join(d->spool.thread, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
 	return err;
 }
 
 int delivery_new(struct delivery **ret, struct fusee_instance *in, const struct delivery_options *o)
 {
 	struct delivery *d = calloc(1, sizeof(*d));
-	pthread_condattr_t attr;
+	bool spool = o->spool && *o->spool;
 	int err;
 
-	if (!d)
+	if (d && spool)
+		d->spool.dir = strdup(o->spool);
+	if (!d || (spool && !d->spool.dir)) {
+		free(d);
 		return -ENOMEM;
+	}
 	d->instance = in;
 	d->ops = in->descriptor->ops;
 	failures_init(&d->failures, in, o->backoff_first_ns, o->backoff_max_ns);
 	queue_init(&d->queue, in->name, o->queue_bytes);
-	pthread_mutex_init(&d->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&d->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	d->spool.limits = o->spool_limits;
+	d->spool.sync_ns = o->spool_sync_ns;
+	delivery_init_lock(d);
 	in->owner = d;
 	err = start_threads(d);
 	if (err) {
 		in->owner = NULL;
-		destroy_lock(d);
-		free(d);
+		d->instance = NULL;
+		delivery_destroy(d);
 		return err;
 	}
 	*ret = d;
@@ -432,6 +349,16 @@ void delivery_set_queue_bytes(struct delivery *d, uint64_t bytes)
 	queue_items_free(dropped);
 }
 
+void delivery_set_spool(struct delivery *d, const struct spool_limits *limits, uint64_t sync_ns)
+{
+	pthread_mutex_lock(&d->lock);
+	d->spool.limits = *limits;
+	d->spool.limits_changed = true;
+	d->spool.sync_ns = sync_ns;
+	pthread_cond_broadcast(&d->changed);
+	pthread_mutex_unlock(&d->lock);
+}
+
 void delivery_flush(struct delivery *d, uint64_t deadline_ns, void (*done)(void *arg, int err),
 		    void *arg)
 {
@@ -446,7 +373,7 @@ void delivery_flush(struct delivery *d, uint64_t deadline_ns, void (*done)(void 
 	else if (n >= MAX_FLUSHES)
 		err = -EBUSY;
 	if (!err) {
-		*f = (struct flush){NULL, deadline_ns, d->queue.order, done, arg, false, false};
+		*f = (struct flush){.deadline = deadline_ns, .done = done, .arg = arg};
 		*last = f;
 		f = NULL;
 		pthread_cond_broadcast(&d->changed);
@@ -462,7 +389,8 @@ void delivery_stats(struct delivery *d, struct delivery_stats *ret)
 	pthread_mutex_lock(&d->lock);
 	*ret = d->queue.stats;
 	ret->queued_bytes = queue_bytes(&d->queue);
-	ret->retry_at = d->queue.head && d->retry_at > clock_now() ? d->retry_at : 0;
+	ret->has_spool = d->spool.dir;
+	ret->retry_at = delivery_next_source(d) && d->retry_at > clock_now() ? d->retry_at : 0;
 	pthread_mutex_unlock(&d->lock);
 }
 
@@ -514,6 +442,8 @@ static void abandon(struct delivery *d)
 		    d->instance->name);
 	pthread_detach(d->sink_thread);
 	pthread_detach(d->deadline_thread);
+	if (d->spool.dir)
+		pthread_detach(d->spool.thread);
 }
 
 bool delivery_ended(struct delivery *d)
@@ -541,7 +471,7 @@ void delivery_free(struct delivery *d)
 	pthread_mutex_lock(&d->lock);
 	until = d->deadline < NEVER - ABANDON ? d->deadline + ABANDON : NEVER;
 	while (d->threads && clock_now() < until)
-		wait_until(d, until);
+		delivery_wait(d, until);
 	running = d->threads;
 	if (running)
 		abandon(d);
@@ -550,5 +480,7 @@ void delivery_free(struct delivery *d)
 		return;
 	pthread_join(d->sink_thread, NULL);
 	pthread_join(d->deadline_thread, NULL);
-	destroy(d);
+	if (d->spool.dir)
+		pthread_join(d->spool.thread, NULL);
+	delivery_destroy(d);
 }

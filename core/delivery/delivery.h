@@ -2,7 +2,8 @@
 /*
  * The delivery of one sink instance: its thread, and a bounded queue of profiles. A sink that is
  * slow or fails loses profiles of its own, which are counted, and affects nothing else: no call
- * but delivery_free() waits for it.
+ * but delivery_free() waits for it. With a spool, the queue's profiles are written to it at once
+ * and delivered from it, and what waits at the end stays there.
  *
  * Threads: calls are for the control thread. consume(), flush() and fini() of the sink run on the
  * sink's thread, cancel() on the deadline thread, because the sink's thread may hang in a call.
@@ -13,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "delivery/spool.h"
 #include "plugin/instance.h"
 #include "profile/builder.h"
 #include "profile/loss.h"
@@ -24,18 +26,25 @@ struct delivery_options {
 	/* Backoff in ns after -EAGAIN without retry_after(): doubles from first to max, with
 	 * jitter. 0: 1 s, 5 min. */
 	uint64_t backoff_first_ns, backoff_max_ns;
+	const char *spool; /* folder of spools; copied. NULL or "": none, the queue is all */
+	struct spool_limits spool_limits;
+	uint64_t spool_sync_ns; /* so long after a write it is synced at the latest */
 };
 
 struct delivery_stats {
 	uint64_t delivered, retried;
-	struct loss_account losses;    /* profiles, by the reasons of LOSS_DELIVERY */
-	uint64_t samples_lost;         /* in lost profiles */
-	uint64_t queued, queued_bytes; /* including the profile in consume() */
-	uint64_t last_lost_ns;         /* the last loss, CLOCK_MONOTONIC; 0: none */
-	uint64_t last_ok_ns;           /* the last delivery, CLOCK_MONOTONIC; 0: none */
-	uint64_t blocked_since;        /* the beginning of the running call; 0: none runs */
-	uint64_t retry_at;             /* the next attempt, CLOCK_MONOTONIC; 0: at once */
-	char last_error[256];          /* "" if the last call succeeded */
+	struct loss_account losses;      /* profiles, by the reasons of LOSS_DELIVERY */
+	uint64_t samples_lost;           /* in lost profiles */
+	uint64_t queued, queued_bytes;   /* including the profile in consume() */
+	uint64_t last_lost_ns;           /* the last loss, CLOCK_MONOTONIC; 0: none */
+	uint64_t last_ok_ns;             /* the last delivery, CLOCK_MONOTONIC; 0: none */
+	uint64_t blocked_since;          /* the beginning of the running call; 0: none runs */
+	uint64_t retry_at;               /* the next attempt, CLOCK_MONOTONIC; 0: at once */
+	char last_error[256];            /* "" if the last call succeeded */
+	bool has_spool;                  /* the members below are of it */
+	uint64_t spooled, spooled_bytes; /* profiles that wait in it */
+	uint64_t spooled_oldest_ns;      /* CLOCK_REALTIME; 0: none waits */
+	char spool_error[256];           /* "" while it can be written */
 };
 
 /* The host calls of a consume(), for the host table that sink instances are made with. */
@@ -50,6 +59,8 @@ int delivery_new(struct delivery **ret, struct fusee_instance *, const struct de
 void delivery_put(struct delivery *, struct builder *, const struct fusee_profile *);
 /* Counts a profile of so many samples that could not be built. */
 void delivery_not_built(struct delivery *, uint64_t samples);
+/* Other limits of the spool, if there is one. */
+void delivery_set_spool(struct delivery *, const struct spool_limits *, uint64_t sync_ns);
 /* Sets the size of the queue; the oldest profiles that no longer fit are lost. */
 void delivery_set_queue_bytes(struct delivery *, uint64_t bytes);
 /* Tries all queued profiles now, without backoff, until an attempt fails with -EAGAIN, then calls
@@ -62,7 +73,8 @@ void delivery_flush(struct delivery *, uint64_t deadline_ns, void (*done)(void *
 void delivery_stats(struct delivery *, struct delivery_stats *);
 const struct fusee_instance *delivery_instance(const struct delivery *);
 /* Tries the queued profiles until deadline_ns (CLOCK_MONOTONIC), then calls cancel() of the sink;
- * what remains is lost (ended). Returns at once. Of two deadlines the earlier holds. */
+ * what remains is lost (ended), or stays in the spool. Returns at once. Of two deadlines the
+ * earlier holds. */
 void delivery_stop(struct delivery *, uint64_t deadline_ns);
 /* The threads have ended or were abandoned: delivery_free() does not wait. */
 bool delivery_ended(struct delivery *);

@@ -149,7 +149,6 @@ void queue_init(struct delivery_queue *q, const char *instance, uint64_t limit)
 void queue_put(struct delivery_queue *q, struct queue_item *it, struct queue_item **dropped)
 {
 	make_room(q, it->bytes, dropped);
-	it->order = q->order++;
 	*q->last = it;
 	q->last = &it->next;
 	q->bytes += it->bytes;
@@ -192,20 +191,64 @@ void queue_current_lost(struct delivery_queue *q, enum loss_reason why)
 	update_gauges(q);
 }
 
-void queue_retry(struct delivery_queue *q)
+void queue_put_back(struct delivery_queue *q)
 {
 	struct queue_item *it = end_current(q);
 
 	it->bytes = builder_bytes(it->builder) + delivery_encoded_bytes(&it->encoded);
-	it->attempt++;
 	it->next = q->head;
 	if (!q->head)
 		q->last = &it->next;
 	q->head = it;
 	q->bytes += it->bytes;
 	q->stats.queued++;
-	count_retried(q, 1);
 	update_gauges(q);
+}
+
+void queue_retry(struct delivery_queue *q)
+{
+	q->current->attempt++;
+	queue_put_back(q);
+	count_retried(q, 1);
+}
+
+void queue_spooled(struct delivery_queue *q)
+{
+	end_current(q);
+	update_gauges(q);
+}
+
+void queue_count_delivered(struct delivery_queue *q)
+{
+	count_delivered(q, 1);
+}
+
+void queue_count_retried(struct delivery_queue *q)
+{
+	count_retried(q, 1);
+}
+
+/* Two threads take counts and call this in any order. */
+void queue_spool_counts(struct delivery_queue *q, const struct spool_counts *c)
+{
+	const struct metric_labels *labels = METRIC_LABELS("instance", q->instance);
+
+	queue_count_lost(q, LOSS_SPOOL_FULL, c->full.profiles, c->full.samples);
+	queue_count_lost(q, LOSS_TOO_OLD, c->old.profiles, c->old.samples);
+	queue_count_lost(q, LOSS_DAMAGED, c->damaged.profiles, c->damaged.samples);
+	if (c->turn <= q->spool_turn)
+		return;
+	q->spool_turn = c->turn;
+	q->stats.spooled = c->profiles;
+	q->stats.spooled_bytes = c->bytes;
+	q->stats.spooled_oldest_ns = c->oldest_ns;
+	metric_set("sink_spool_profiles", "Number of profiles in a sink's spool.", labels,
+		   (double)c->profiles);
+	metric_set("sink_spool_bytes", "Size in bytes of the profiles in a sink's spool.", labels,
+		   (double)c->bytes);
+	metric_set("sink_spool_oldest_timestamp_seconds",
+		   "When the oldest profile in a sink's spool was written; 0: there is none.",
+		   labels, (double)c->oldest_ns / 1e9);
 }
 
 struct queue_item *queue_lose_all(struct delivery_queue *q, enum loss_reason why)

@@ -12,6 +12,7 @@
 
 #include "delivery/delivery.h"
 #include "delivery/sink_out.h"
+#include "delivery/spool.h"
 
 struct queue_item {
 	struct queue_item *next;
@@ -20,7 +21,6 @@ struct queue_item {
 	struct delivery_encoded encoded;
 	uint64_t bytes;   /* builder and encoded formats */
 	uint64_t samples; /* that the profile stands for */
-	uint64_t order;   /* the number of items that were put before */
 	uint32_t attempt; /* from 0 */
 	bool evicted;     /* current, and its bytes were given to another item */
 };
@@ -31,7 +31,7 @@ struct delivery_queue {
 	struct queue_item *current; /* removed from the queue and in consume(); NULL: none */
 	uint64_t limit;             /* bytes */
 	uint64_t bytes;             /* of all items and current, without evicted */
-	uint64_t order;             /* items that were put */
+	uint64_t spool_turn;        /* of the newest counts of the spool */
 	struct delivery_stats stats;
 };
 
@@ -47,6 +47,15 @@ void queue_delivered(struct delivery_queue *);
 void queue_current_lost(struct delivery_queue *, enum loss_reason);
 /* The current item becomes the oldest of the queue again, for another attempt. */
 void queue_retry(struct delivery_queue *);
+/* Likewise, but no attempt was made. */
+void queue_put_back(struct delivery_queue *);
+/* The current item waits in the spool now. The caller frees it. */
+void queue_spooled(struct delivery_queue *);
+/* What the spool counted. */
+void queue_spool_counts(struct delivery_queue *, const struct spool_counts *);
+/* A profile of the spool was delivered, or is to be tried again. */
+void queue_count_delivered(struct delivery_queue *);
+void queue_count_retried(struct delivery_queue *);
 /* Counts profiles that are not, or no longer, in the queue. */
 void queue_count_lost(struct delivery_queue *, enum loss_reason, uint64_t profiles,
 		      uint64_t samples);

@@ -302,7 +302,10 @@ static void on_timer(void *arg)
 int sink_window_new(struct sink_window **ret, const struct sink_window_context *context,
 		    const struct plan_instance *plan, struct fusee_instance *instance)
 {
-	struct delivery_options d = {.queue_bytes = plan->queue_bytes};
+	struct delivery_options d = {.queue_bytes = plan->queue_bytes,
+				     .spool = plan->spool,
+				     .spool_limits = {plan->spool_bytes, plan->spool_age_ns},
+				     .spool_sync_ns = plan->spool_sync_ns};
 	struct sink_window *sink = calloc(1, sizeof(*sink));
 	struct profiler_window w = {0};
 	int r = sink ? profiler_open_window(context->profiler, &sink->slot) : -ENOMEM;
@@ -337,6 +340,9 @@ int sink_window_replan(struct sink_window *sink, const struct plan_instance *pla
 	sink->plan = plan;
 	sink->context.period_ns = period_ns;
 	delivery_set_queue_bytes(sink->delivery, plan->queue_bytes);
+	delivery_set_spool(sink->delivery,
+			   &(struct spool_limits){plan->spool_bytes, plan->spool_age_ns},
+			   plan->spool_sync_ns);
 	if (plan->every_ns == sink->every_ns)
 		return 0;
 	r = loop_every(sink->context.loop, plan->every_ns, on_timer, sink, &timer);

@@ -82,6 +82,13 @@ static const struct {
 	[LOSS_NOT_BUILT] = {"not built", LOSS_DELIVERY,
 			    "fusee had no memory for the profile, or too many windows waited for "
 			    "symbols."},
+	[LOSS_SPOOL_FULL] = {"spool full", LOSS_DELIVERY,
+			     "The sink's spool had no room for newer profiles (spool_size)."},
+	[LOSS_TOO_OLD] = {"too old", LOSS_DELIVERY,
+			  "The profile waited in the sink's spool for too long (spool_age)."},
+	[LOSS_DAMAGED] = {"damaged", LOSS_DELIVERY,
+			  "The profile's bytes in the sink's spool were not as they were "
+			  "written."},
 };
 
 const char *loss_text(enum loss_reason reason)

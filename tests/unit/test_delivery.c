@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/log.h"
@@ -168,10 +169,9 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
-static struct delivery *new_with(uint64_t queue_bytes, uint64_t first, uint64_t most)
+static struct delivery *new_by(const struct delivery_options *o)
 {
 	static struct fusee_host host;
-	const struct delivery_options o = {queue_bytes, first, most};
 	const struct instance_options in = {.name = "sink.stage", .where = "fusee.lua:3"};
 	struct fusee_instance *i;
 	struct delivery *d;
@@ -181,9 +181,15 @@ static struct delivery *new_with(uint64_t queue_bytes, uint64_t first, uint64_t 
 	host = plugin_host_base;
 	host.sink = &delivery_host;
 	CHECK_INT(instance_new(&i, &fusee_plugin_stage, &host, &in, &text), 0);
-	CHECK_INT(delivery_new(&d, i, &o), 0);
+	CHECK_INT(delivery_new(&d, i, o), 0);
 	CHECK(i->owner == d && delivery_instance(d) == i);
 	return d;
+}
+
+static struct delivery *new_with(uint64_t queue_bytes, uint64_t first, uint64_t most)
+{
+	return new_by(&(struct delivery_options){
+		.queue_bytes = queue_bytes, .backoff_first_ns = first, .backoff_max_ns = most});
 }
 
 static struct delivery *new_delivery(void)
@@ -861,6 +867,201 @@ static int moody(const struct fusee_delivery *d)
 	if (r == 1)
 		stage.host->sink->retry_after(d->out, 100000);
 	return r < 3 ? -EAGAIN : r == 3 ? -EINVAL : 0;
+}
+
+/* ---- with a spool ---- */
+
+static struct delivery *new_spooled(uint64_t queue_bytes)
+{
+	return new_by(&(struct delivery_options){.queue_bytes = queue_bytes,
+						 .backoff_first_ns = 10 * MS,
+						 .backoff_max_ns = 40 * MS,
+						 .spool = getenv("TMPDIR"),
+						 .spool_limits = {1 << 20, 86400 * SECOND}});
+}
+
+static struct delivery_stats spooled(struct delivery *d, uint64_t n)
+{
+	for (;;) {
+		struct delivery_stats s = stats(d);
+
+		if (s.spooled == n && !s.queued && metric("sink_spool_profiles") == (double)n)
+			return s;
+		usleep(1000);
+	}
+}
+
+TEST(a_spool_keeps_the_order)
+{
+	struct delivery *d = new_spooled(64 << 20);
+	struct delivery_stats s;
+
+	stage.answers[0] = stage.answers[1] = stage.answers[4] = -EAGAIN;
+	for (int i = 0; i < 10; i++)
+		put(d, (uint8_t)i);
+	s = settled(d, 10);
+	CHECK(s.delivered == 10 && s.retried == 3 && !*s.last_error);
+	s = spooled(d, 0);
+	CHECK(s.has_spool && !s.spooled_bytes && !s.spooled_oldest_ns && !*s.spool_error);
+	for (int i = 0, id = 0; i < 13; i++) {
+		CHECK_INT(stage.calls[i].id, id);
+		CHECK_INT(stage.calls[i].attempt, i == 5 ? 1 : i < 3 ? i : 0);
+		id += i > 1 && i != 4;
+	}
+	CHECK(metric("sink_delivered_total") == 10 && metric("sink_spool_profiles") == 0);
+	delivery_free(d);
+}
+
+/* All that waits is on disk at once, also behind a call that hangs. */
+TEST(a_hanging_call_delays_no_write)
+{
+	struct delivery *d = new_spooled(64 << 20);
+	struct delivery_stats s;
+
+	set(&stage.hang, true);
+	for (int i = 0; i < 6; i++)
+		put(d, (uint8_t)i);
+	wait_for(&stage.n, 1);
+	s = spooled(d, 6);
+	CHECK(s.spooled_bytes && s.spooled_oldest_ns && metric("sink_spool_profiles") == 6);
+	delivery_free(d); /* cancels it */
+	set(&stage.hang, false);
+	set(&stage.cancelled, false);
+	stage.n = 0;
+	d = new_spooled(64 << 20);
+	s = settled(d, 6);
+	CHECK_INT(s.delivered, 6);
+	for (int i = 0; i < 6; i++)
+		CHECK_INT(stage.calls[i].id, i);
+	CHECK(lost("sink_lost_total", "ended") == 0);
+	delivery_free(d);
+}
+
+TEST(refused_by_the_sink_is_not_kept)
+{
+	struct delivery *d = new_spooled(64 << 20);
+	struct delivery_stats s;
+
+	stage.answers[1] = -EINVAL;
+	for (int i = 0; i < 3; i++)
+		put(d, (uint8_t)i);
+	s = settled(d, 3);
+	CHECK(s.delivered == 2 && s.losses.counts[LOSS_REFUSED].n == 1 && s.samples_lost == 20);
+	spooled(d, 0);
+	delivery_free(d);
+}
+
+/* More than the spool holds: the oldest are lost, and all are counted. */
+TEST(a_full_spool)
+{
+	struct delivery *d = new_spooled(64 << 20);
+	struct delivery_stats s;
+	uint64_t n = 0;
+
+	set(&stage.hang, true);
+	do {
+		put_some(d, (uint8_t)n++, 3000);
+		do {
+			usleep(1000);
+			s = stats(d);
+		} while (s.queued);
+	} while (!s.losses.counts[LOSS_SPOOL_FULL].n && n < 1000);
+	CHECK(s.losses.counts[LOSS_SPOOL_FULL].n && s.spooled_bytes <= 1 << 20);
+	set(&stage.hang, false);
+	while (s.delivered + s.losses.counts[LOSS_SPOOL_FULL].n < n) {
+		usleep(1000);
+		s = stats(d);
+	}
+	for (int i = 2; i < stage.n; i++)
+		CHECK_INT(stage.calls[i].id, (uint8_t)(stage.calls[i - 1].id + 1));
+	CHECK_INT(stage.calls[stage.n - 1].id, (uint8_t)(n - 1));
+	CHECK_INT(s.samples_lost, 6000 * s.losses.counts[LOSS_SPOOL_FULL].n);
+	delivery_free(d);
+}
+
+static void set_file_limit(rlim_t bytes)
+{
+	struct rlimit limit = {bytes, RLIM_INFINITY};
+
+	CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* Nothing can be written: the sink has its profiles from memory, after those of the disk. */
+TEST(a_disk_that_fails)
+{
+	struct delivery *d = new_spooled(64 << 20);
+	struct delivery_stats s;
+
+	set(&stage.hang, true);
+	put(d, 0);
+	put(d, 1);
+	spooled(d, 2);
+	set_file_limit(100);
+	put(d, 2);
+	put(d, 3);
+	do
+		usleep(1000);
+	while (!*(s = stats(d)).spool_error);
+	CHECK(strstr(s.spool_error, "cannot be written: File too large"));
+	CHECK(s.spooled == 2 && s.queued == 2 && metric("sink_spool_errors_total") == 1);
+	set(&stage.hang, false);
+	s = settled(d, 4);
+	CHECK_INT(s.delivered, 4);
+	for (int i = 0; i < 4; i++)
+		CHECK_INT(stage.calls[i].id, i);
+	set_file_limit(RLIM_INFINITY);
+	delivery_free(d);
+}
+
+TEST(a_folder_that_cannot_be)
+{
+	struct delivery *d = new_by(&(struct delivery_options){
+		.queue_bytes = 64 << 20, .spool = "/dev/null", .spool_limits = {1 << 20, SECOND}});
+	struct delivery_stats s;
+
+	put(d, 0);
+	s = settled(d, 1);
+	CHECK(s.delivered == 1 && strstr(s.spool_error, "'null' is no folder"));
+	delivery_free(d);
+}
+
+/* The delivery of a new plan takes over from that of the plan before, when it has ended. */
+TEST(another_delivery_of_the_name)
+{
+	struct delivery *before = new_spooled(64 << 20), *d;
+
+	set(&stage.hang, true);
+	put(before, 0);
+	put(before, 1);
+	spooled(before, 2);
+	d = new_spooled(64 << 20);
+	put(d, 2);
+	CHECK(stats(d).queued == 1 && !stats(d).spooled);
+	set(&stage.ignore_cancel, true);
+	delivery_stop(before, now() + SECOND / 2);
+	set(&stage.hang, false); /* delivers both in time */
+	while (!delivery_ended(before))
+		usleep(1000);
+	CHECK_INT(stats(before).delivered, 2);
+	CHECK_INT(settled(d, 1).delivered, 1);
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(stage.calls[i].id, i);
+	delivery_free(before);
+	delivery_free(d);
+}
+
+TEST(flush_of_a_spool)
+{
+	struct delivery *d = new_spooled(64 << 20);
+	struct answer a = {0, 1};
+
+	for (int i = 0; i < 8; i++)
+		put(d, (uint8_t)i);
+	delivery_flush(d, now() + 20 * SECOND, answered, &a);
+	wait_for(&a.n, 1);
+	CHECK_INT(a.err, 0);
+	CHECK(stage.n == 8 && stage.flushes == 1 && stats(d).delivered == 8);
+	delivery_free(d);
 }
 
 TEST(nothing_is_lost_without_being_counted)
