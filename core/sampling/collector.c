@@ -14,8 +14,10 @@
 #define ENTRY 24u /* bytes of an entry of a dictionary, beside its key */
 
 static struct {
-	uint64_t bytes, limit;
-} memory; /* of all collectors */
+	uint64_t bytes;  /* of all collectors */
+	uint64_t shared; /* of those without a limit of their own */
+	uint64_t limit;  /* of shared */
+} memory;
 
 void collector_set_limit(uint64_t bytes)
 {
@@ -25,6 +27,11 @@ void collector_set_limit(uint64_t bytes)
 uint64_t collector_bytes(void)
 {
 	return memory.bytes;
+}
+
+void collector_set_own_limit(struct collector *c, uint64_t bytes)
+{
+	c->own_limit = bytes;
 }
 
 int collector_new(struct collector **ret)
@@ -52,6 +59,7 @@ void collector_free(struct collector *c)
 	dict_fini(&c->processes);
 	dict_fini(&c->samples);
 	memory.bytes -= c->bytes;
+	memory.shared -= c->own_limit ? 0 : c->bytes;
 	free(c->sums);
 	free(c->collected);
 	free(c);
@@ -125,14 +133,16 @@ static void charge(struct collector *c, uint32_t process)
 
 	c->collected[process].bytes += bytes - c->bytes;
 	memory.bytes += bytes - c->bytes;
+	memory.shared += c->own_limit ? 0 : bytes - c->bytes;
 	c->bytes = bytes;
 }
 
 static bool is_full(const struct collector *c, uint32_t process)
 {
-	return memory.limit &&
-	       (memory.bytes >= memory.limit ||
-		c->collected[process].bytes > (memory.limit - memory.bytes) / SHARE);
+	uint64_t limit = c->own_limit ? c->own_limit : memory.limit;
+	uint64_t used = c->own_limit ? c->bytes : memory.shared;
+
+	return limit && (used >= limit || c->collected[process].bytes > (limit - used) / SHARE);
 }
 
 static bool has_stack(const struct collector *c, const struct walk *w)

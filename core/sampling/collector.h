@@ -46,6 +46,7 @@ struct collector {
 	struct collected_process *collected; /* by id in processes */
 	uint32_t nsums, ncollected;
 	uint64_t bytes;                   /* of memory */
+	uint64_t own_limit;               /* of bytes; 0: that of all */
 	uint64_t count, weight_ns;        /* sums of all samples */
 	uint64_t start_wall_ns, start_ns; /* of the window: CLOCK_REALTIME, CLOCK_MONOTONIC */
 };
@@ -57,6 +58,8 @@ void collector_set_limit(uint64_t bytes);
 uint64_t collector_bytes(void);            /* of all collectors */
 int collector_new(struct collector **ret); /* 0 or -ENOMEM */
 void collector_free(struct collector *);   /* NULL is fine */
+/* This collector has a limit of its own and takes nothing of that of all. While it is empty. */
+void collector_set_own_limit(struct collector *, uint64_t bytes);
 /* Adds an unwound sample. set: number of its label set; tid, reason: as in struct sample_key;
  * weight_ns: the CPU time that it represents. A walk of NULL has no frames, and always has room. 0;
  * -E2BIG: the limit leaves no room for another stack of the process; -ENOMEM. */

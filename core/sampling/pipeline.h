@@ -112,7 +112,11 @@ void pipeline_set_threads(struct pipeline *, bool threads); /* from now on */
  * 0 has a collector from the beginning. */
 struct collector *pipeline_set_collector(struct pipeline *, uint32_t slot, struct collector *);
 struct collector *pipeline_collector(const struct pipeline *, uint32_t slot); /* borrowed */
-struct files *pipeline_files(struct pipeline *);                              /* borrowed */
+bool pipeline_awaits(const struct pipeline *, uint32_t slot); /* a sample of the slot waits */
+/* Adds those samples to the slot's collector without a stack (LOSS_NO_TABLE_YET); they still wait
+ * for other slots. */
+void pipeline_give_up(struct pipeline *, uint32_t slot);
+struct files *pipeline_files(struct pipeline *); /* borrowed */
 
 struct pipeline_sweep {
 	const struct collector *const

@@ -39,6 +39,7 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 			   : p->walk.passed   ? loss_text(LOSS_NO_LANGUAGE)
 					      : NULL;
 	uint32_t reason = text ? loss_account_reason(&p->account, text) : LOSS_NONE;
+	uint32_t worst = reason; /* of all slots: a full slot takes nothing of another */
 	uint64_t weight = route->weight_ns ? route->weight_ns : s->period;
 
 	for (uint64_t slots = route->slots; slots; slots &= slots - 1) {
@@ -48,15 +49,15 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 			  : 0;
 
 		if (r == -E2BIG) {
-			reason = LOSS_PROFILE_FULL;
-			r = collector_add(c, proc, route->set, 0, "", NULL, reason, weight);
+			worst = LOSS_PROFILE_FULL;
+			r = collector_add(c, proc, route->set, 0, "", NULL, worst, weight);
 		}
-		reason = r ? LOSS_NO_MEMORY : reason;
+		worst = r ? LOSS_NO_MEMORY : worst;
 	}
 	p->stats.weight_ns += weight;
-	loss_account_add(&p->account, reason, 1);
-	p->stats.guessed += !reason && p->walk.guessed;
-	p->stats.kernel_only += !reason && !s->abi;
+	loss_account_add(&p->account, worst, 1);
+	p->stats.guessed += !worst && p->walk.guessed;
+	p->stats.kernel_only += !worst && !s->abi;
 }
 
 void pipeline_clear_walk(struct pipeline *p, enum loss_reason reason)
@@ -190,6 +191,30 @@ static bool retry(void *arg, struct waiting *w)
 		return false;
 	p->behind = p->behind || clock_now() > r->until;
 	return !p->behind && walk_waiting(p, w, !old);
+}
+
+bool pipeline_awaits(const struct pipeline *p, uint32_t slot)
+{
+	const struct waiting *w = p->waiting.first;
+
+	while (w && !(w->route.slots >> slot & 1))
+		w = w->next;
+	return w;
+}
+
+void pipeline_give_up(struct pipeline *p, uint32_t slot)
+{
+	for (struct waiting *w = p->waiting.first; w; w = w->next) {
+		uint64_t weight = w->route.weight_ns ? w->route.weight_ns : w->sample.period;
+		uint32_t tid = p->o.threads ? (uint32_t)w->sample.tid : 0;
+
+		if (!(w->route.slots >> slot & 1))
+			continue;
+		w->route.slots &= ~(1ull << slot);
+		if (p->slots[slot])
+			collector_add(p->slots[slot], w->process, w->route.set, tid, w->comm, NULL,
+				      LOSS_NO_TABLE_YET, weight);
+	}
 }
 
 static bool finish(void *arg, struct waiting *w)

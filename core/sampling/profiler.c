@@ -395,22 +395,30 @@ int profiler_open_window(struct profiler *p, uint32_t *slot)
 	return 0;
 }
 
+void profiler_end_window(struct profiler *p, uint32_t slot)
+{
+	p->window_end_ns[slot] = clock_now();
+	perf_stream_counts(p->stream, &p->window_end[slot]);
+}
+
 int profiler_close_window(struct profiler *p, uint32_t slot, bool more, struct profiler_window *w)
 {
 	struct collector *next = NULL;
-	struct perf_stream_counts now;
 	int r = more ? collector_new(&next) : 0;
 
 	if (r)
 		return r;
 	fusee_assert(slot < PIPELINE_SLOTS);
-	*w = (struct profiler_window){.end_ns = clock_now()};
-	perf_stream_counts(p->stream, &now);
+	if (!p->window_end_ns[slot])
+		profiler_end_window(p, slot);
+	*w = (struct profiler_window){.end_ns = p->window_end_ns[slot]};
+	p->window_end_ns[slot] = 0;
 	w->collector = pipeline_set_collector(p->pipeline, slot, next);
 	/* An empty window makes no profile: its losses count for the next window. */
-	if (w->collector && w->collector->count) {
-		account_window(p, w->collector, &p->window_start[slot], &now, &w->losses);
-		p->window_start[slot] = now;
+	if (w->collector && (w->collector->count || !more)) {
+		account_window(p, w->collector, &p->window_start[slot], &p->window_end[slot],
+			       &w->losses);
+		p->window_start[slot] = p->window_end[slot];
 	}
 	return 0;
 }

@@ -84,13 +84,15 @@ struct profiler {
 	bool (*route)(void *arg, const struct sample *, struct pipeline_route *);
 	void *route_arg;
 	struct perf_stream_counts window_start[PIPELINE_SLOTS]; /* when each slot's window began */
+	struct perf_stream_counts window_end[PIPELINE_SLOTS];   /* and ended, if it has */
+	uint64_t window_end_ns[PIPELINE_SLOTS];                 /* CLOCK_MONOTONIC; 0: it has not */
 };
 
 /* A closed window. */
 struct profiler_window {
 	struct collector *collector; /* owned by the caller */
 	uint64_t end_ns;             /* CLOCK_MONOTONIC */
-	struct loss_account losses;  /* of its samples; zeros if the collector has none */
+	struct loss_account losses;  /* of its samples; zeros if more, and the collector has none */
 };
 
 /* The CPU time between two ticks at this rate, in ns. */
@@ -130,7 +132,11 @@ void profiler_stop(struct profiler *);
 /* Finds a free slot of the pipeline and begins its first window. Without a route slot 0 has one
  * from the beginning. 0, -ENOSPC or -ENOMEM. */
 int profiler_open_window(struct profiler *, uint32_t *slot);
-/* Ends the slot's window; more: the next window begins. 0, or -ENOMEM: the window goes on. */
+/* The slot's window ends now: what is lost from here on is not counted for it. Samples of it that
+ * wait (pipeline_awaits()) are still added until it is closed. The caller routes none to it. */
+void profiler_end_window(struct profiler *, uint32_t slot);
+/* Closes the slot's window, which ends now unless it has ended; more: the next window begins. 0, or
+ * -ENOMEM: the window goes on. */
 int profiler_close_window(struct profiler *, uint32_t slot, bool more, struct profiler_window *);
 
 /* The account of all samples since profiler_open(). No figure falls from one call to the next. */
