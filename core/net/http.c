@@ -17,8 +17,16 @@
 
 #define SECOND 1000000000ull
 
-enum { CLIENTS = 16, REQUEST_BYTES = 8192 };
-enum state { REQUEST, ANSWER, LINGER };
+#define SLOWEST 262144u /* bytes a second at which an answer must be received */
+
+enum { CLIENTS = 32, REQUEST_BYTES = 8192 };
+enum state { REQUEST, WAIT, ANSWER, LINGER };
+
+struct http_request {
+	struct client *client;
+	void (*released)(void *user);
+	void *user;
+};
 
 struct http {
 	struct server *server;
@@ -53,37 +61,82 @@ static const char *reason(int status)
 	}
 }
 
+static void respond_with(struct client *c, const struct http_answer *a, bool head)
+{
+	buf_printf(&c->out,
+		   "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+		   "Connection: close\r\nCache-Control: no-store\r\n%s\r\n",
+		   a->status, reason(a->status), a->type, a->len, a->headers ? a->headers : "");
+	if (!head)
+		buf_add(&c->out, a->body, a->len);
+	if (c->out.error) {
+		client_drop(c);
+		return;
+	}
+	c->state = ANSWER;
+	client_set_reading(c, false);
+	client_set_deadline(c, clock_now() + 10 * SECOND + c->out.len / SLOWEST * SECOND);
+	client_send(c);
+}
+
 /* body NULL: the reason phrase. */
 static void respond(struct client *c, int status, const char *type, const struct buf *body,
 		    bool head)
 {
-	struct buf text = {0};
+	const char *phrase = reason(status);
+	char text[64];
+	int n = snprintf(text, sizeof(text), "%s\n", phrase);
+	const struct http_answer a = {.status = status,
+				      .type = body ? type : "text/plain",
+				      .headers = status == 405 ? "Allow: GET, HEAD\r\n" : NULL,
+				      .body = body ? body->p : text,
+				      .len = body ? body->len : (size_t)n};
 
-	buf_printf(&text, "%s\n", reason(status));
-	if (!body) {
-		body = &text;
-		type = "text/plain";
-	}
-	buf_printf(&c->out,
-		   "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-		   "Connection: close\r\nCache-Control: no-store\r\n%s\r\n",
-		   status, reason(status), type, body->len,
-		   status == 405 ? "Allow: GET, HEAD\r\n" : "");
-	if (!head)
-		buf_add(&c->out, body->p, body->len);
-	if (c->out.error || text.error) {
-		buf_fini(&text);
-		client_drop(c);
-		return;
-	}
-	buf_fini(&text);
-	c->state = ANSWER;
-	client_set_reading(c, false);
-	client_set_deadline(c, clock_now() + 10 * SECOND);
-	client_send(c);
+	respond_with(c, &a, head);
 }
 
-static void answer(struct http *h, struct client *c, const char *method, const char *path)
+/* ---- requests that are answered later ---- */
+
+static void release(struct client *c)
+{
+	struct http_request *q = c->user;
+
+	c->user = NULL;
+	if (q && q->released)
+		q->released(q->user);
+	free(q);
+}
+
+static void begin(struct http *h, struct client *c, const struct http_page *p, char *query)
+{
+	struct http_request *q = calloc(1, sizeof(*q));
+
+	if (!q) {
+		respond(c, 500, NULL, NULL, false);
+		return;
+	}
+	q->client = c;
+	c->user = q;
+	c->state = WAIT;
+	client_set_deadline(c, UINT64_MAX);
+	p->begin(h->o.arg, q, query);
+}
+
+void http_answer(struct http_request *q, const struct http_answer *a)
+{
+	respond_with(q->client, a, false);
+}
+
+void http_request_on_release(struct http_request *q, void (*released)(void *user), void *user)
+{
+	q->released = released;
+	q->user = user;
+}
+
+/* ---- requests ---- */
+
+static void answer(struct http *h, struct client *c, const char *method, const char *path,
+		   char *query)
 {
 	bool head = !strcmp(method, "HEAD");
 	const struct http_page *p = h->o.pages;
@@ -94,6 +147,17 @@ static void answer(struct http *h, struct client *c, const char *method, const c
 		p++;
 	if (!p->path || (!head && strcmp(method, "GET"))) {
 		respond(c, p->path ? 405 : 404, NULL, NULL, head);
+		return;
+	}
+	if (p->begin) {
+		if (head)
+			respond_with(c,
+				     &(struct http_answer){.status = 405,
+							   .type = "text/plain",
+							   .headers = "Allow: GET\r\n"},
+				     true);
+		else
+			begin(h, c, p, query);
 		return;
 	}
 	status = p->get(h->o.arg, &body);
@@ -113,7 +177,7 @@ static bool is_token(const char *s)
 }
 
 /* Parses "GET /metrics?x HTTP/1.1" in place. 0, or the status of an error. */
-static int parse(char *line, const char **method, const char **path)
+static int parse(char *line, const char **method, const char **path, char **query)
 {
 	char *target = strchr(line, ' '), *version = target ? strchr(target + 1, ' ') : NULL;
 
@@ -130,9 +194,9 @@ static int parse(char *line, const char **method, const char **path)
 		return 400;
 	if (version[5] != '1')
 		return 505;
-	target[strcspn(target, "?")] = '\0';
 	*method = line;
-	*path = target;
+	*path = strsep(&target, "?");
+	*query = target;
 	return 0;
 }
 
@@ -175,6 +239,7 @@ static void on_request(struct http *h, struct client *c, size_t len)
 {
 	enum http_host host = check_host(h, c, len);
 	const char *method = NULL, *path = NULL;
+	char none[] = "", *query = NULL;
 	char *eol = memchr(c->in.p, '\n', c->in.len);
 	int status;
 
@@ -185,7 +250,7 @@ static void on_request(struct http *h, struct client *c, size_t len)
 	if (eol > c->in.p && eol[-1] == '\r')
 		eol--;
 	*eol = '\0';
-	status = parse(c->in.p, &method, &path);
+	status = parse(c->in.p, &method, &path, &query);
 	if (!status && host == HTTP_HOST_WRONG)
 		status = 400;
 	if (status)
@@ -193,7 +258,7 @@ static void on_request(struct http *h, struct client *c, size_t len)
 	else if (host == HTTP_HOST_FOREIGN)
 		respond_foreign(c);
 	else
-		answer(h, c, method, path);
+		answer(h, c, method, path, query ? query : none);
 }
 
 static bool on_accepted(void *arg, struct client *c)
@@ -207,7 +272,10 @@ static void on_readable(void *arg, struct client *c)
 {
 	size_t head = c->state == REQUEST ? head_end(&c->in) : 0;
 
-	if (c->state == LINGER) {
+	if (c->state == WAIT) {
+		if (c->eof)
+			client_drop(c); /* the client reads no answer */
+	} else if (c->state == LINGER) {
 		if (c->eof) {
 			client_drop(c);
 			return;
@@ -228,6 +296,7 @@ static void on_readable(void *arg, struct client *c)
 static void on_written(void *arg, struct client *c)
 {
 	(void)arg;
+	release(c);
 	if (c->eof || shutdown(c->fd, SHUT_WR)) {
 		client_drop(c);
 		return;
@@ -249,7 +318,13 @@ static void on_late(void *arg, struct client *c)
 
 static bool is_idle(const struct client *c)
 {
-	return c->state != ANSWER;
+	return c->state == REQUEST || c->state == LINGER;
+}
+
+static void on_dropped(void *arg, struct client *c)
+{
+	(void)arg;
+	release(c);
 }
 
 static const struct server_callbacks callbacks = {
@@ -258,6 +333,7 @@ static const struct server_callbacks callbacks = {
 	.readable = on_readable,
 	.written = on_written,
 	.late = on_late,
+	.dropped = on_dropped,
 };
 
 /* Sets the address, with the port that the kernel chose. */

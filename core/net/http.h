@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A minimal HTTP/1.1 server for /metrics, /healthz and /readyz: GET and HEAD, one request for each
- * connection. Limits: 16 connections, 8 KiB and 5 s for a request, 10 s to receive the answer. A
- * further connection takes the place of the oldest whose request is not complete, or else of the
- * oldest: clients that wait keep no other from being answered. */
+/* A minimal HTTP/1.1 server for /metrics, /healthz and profiles that are pulled: GET and HEAD, one
+ * request for each connection. Limits: 32 connections, 8 KiB and 5 s for a request, 10 s and 1 s
+ * for each 256 KiB to receive the answer. A further connection takes the place of the oldest whose
+ * request is not complete, or else of the oldest: clients that wait keep no other from being
+ * answered. */
 #ifndef NET_HTTP_H
 #define NET_HTTP_H
 
@@ -12,12 +13,25 @@
 #include "net/loop.h"
 
 struct http;
+/* A request that is answered later; valid until `released` is called. */
+struct http_request;
+
+struct http_answer {
+	int status;
+	const char *type;    /* "text/plain" */
+	const char *headers; /* further lines, each with \r\n; NULL: none */
+	const char *body;    /* copied */
+	size_t len;
+};
 
 struct http_page {
 	const char *path; /* "/metrics" */
 	const char *type; /* "text/plain; version=0.0.4" */
 	/* Appends to the body; returns the status: 200 or 503. */
 	int (*get)(void *arg, struct buf *body);
+	/* In place of get, for GET: calls http_answer(), now or later. query: what follows '?' of
+	 * the path, the caller's to change during the call; "" if there is nothing. */
+	void (*begin)(void *arg, struct http_request *, char *query);
 };
 
 struct http_options {
@@ -34,5 +48,10 @@ struct http_options {
 int http_new(struct http **ret, struct loop *, const struct http_options *, char **text);
 /* The address, with the port that the kernel chose for port 0. */
 const char *http_address(const struct http *);
-void http_free(struct http *); /* NULL is fine */
+void http_free(struct http *); /* with its requests; NULL is fine */
+/* Answers. `released` may be called before this returns. */
+void http_answer(struct http_request *, const struct http_answer *);
+/* released(user) is called once: when the answer was sent, or the client has disconnected or shut
+ * down its side of the connection, or was too slow. Nothing may be done with the request then. */
+void http_request_on_release(struct http_request *, void (*released)(void *user), void *user);
 #endif

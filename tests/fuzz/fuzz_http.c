@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/net/http.c core/net/http_host.c core/net/server.c core/net/listener.c core/net/loop.c
+// sources: core/net/http.c core/net/http_query.c core/net/http_host.c core/net/server.c core/net/listener.c core/net/loop.c
 // sources: core/base/buf.c core/base/clock.c core/base/utf8.c core/base/metrics.c
 // libs: -lpthread
 // clang-format on
@@ -10,6 +10,7 @@
 
 #include "client.h"
 #include "net/http.h"
+#include "net/http_query.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -30,9 +31,27 @@ static int get(void *arg, struct buf *body)
 	return buf_str(body, "text\n") ? 500 : 200;
 }
 
+/* Each parameter is in the bytes of the query. */
+static void begin(void *arg, struct http_request *request, char *query)
+{
+	const char *end = query + strlen(query);
+	struct http_param params[8];
+	struct http_answer a = {.status = 200, .type = "text/plain", .body = "q\n", .len = 2};
+	uint32_t n = 0;
+
+	(void)arg;
+	a.status = http_query_parse(query, params, 8, &n) ? 400 : 200;
+	for (uint32_t i = 0; a.status == 200 && i < n; i++)
+		if (params[i].name < query || params[i].value < params[i].name ||
+		    params[i].value + strlen(params[i].value) > end)
+			abort();
+	http_answer(request, &a);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct http_page pages[] = {{"/m", "text/plain", get}, {0}};
+	static const struct http_page pages[] = {
+		{"/m", "text/plain", get, NULL}, {"/q", NULL, NULL, begin}, {0}};
 	const struct http_options options = {.listen = place, .pages = pages};
 	static struct loop *loop;
 	static struct http *http;

@@ -11,7 +11,9 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include "base/clock.h"
 #include "net/http.h"
+#include "net/http_query.h"
 #include "test.h"
 
 static struct loop *loop;
@@ -50,11 +52,64 @@ static int get_broken(void *arg, struct buf *body)
 	return 200;
 }
 
+/* Answers with the query after 50 ms. */
+struct later {
+	struct http_request *request;
+	struct loop_timer *timer;
+	char query[200];
+};
+
+static _Atomic int released;
+
+static void on_released(void *arg)
+{
+	struct later *l = arg;
+
+	loop_timer_free(l->timer);
+	free(l);
+	released++;
+}
+
+static void on_later(void *arg)
+{
+	struct later *l = arg;
+
+	l->timer = NULL;
+	http_answer(l->request, &(struct http_answer){.status = 200,
+						      .type = "text/query",
+						      .headers = "X-A: 1\r\n",
+						      .body = l->query,
+						      .len = strlen(l->query)});
+}
+
+static void begin_later(void *arg, struct http_request *request, char *query)
+{
+	struct later *l = calloc(1, sizeof(*l));
+
+	(void)arg;
+	CHECK(l);
+	l->request = request;
+	snprintf(l->query, sizeof(l->query), "[%s]", query);
+	http_request_on_release(request, on_released, l);
+	CHECK_INT(loop_at(loop, clock_now() + 50000000, on_later, l, &l->timer), 0);
+}
+
+static void begin_never(void *arg, struct http_request *request, char *query)
+{
+	struct later *l = calloc(1, sizeof(*l));
+
+	(void)arg;
+	(void)query;
+	http_request_on_release(request, on_released, l);
+}
+
 static const struct http_page pages[] = {
-	{"/metrics", "text/plain; version=0.0.4", get_metrics},
-	{"/readyz", "text/plain", get_ready},
-	{"/big", "text/plain", get_big},
-	{"/broken", "text/plain", get_broken},
+	{"/metrics", "text/plain; version=0.0.4", get_metrics, NULL},
+	{"/readyz", "text/plain", get_ready, NULL},
+	{"/big", "text/plain", get_big, NULL},
+	{"/broken", "text/plain", get_broken, NULL},
+	{"/later", NULL, NULL, begin_later},
+	{"/never", NULL, NULL, begin_never},
 	{0},
 };
 
@@ -173,6 +228,96 @@ TEST(pages_and_methods)
 	check_status("GET /broken HTTP/1.1\r\n\r\n", "500");
 	check_status("GET /metrics HTTP/2.0\r\n\r\n", "505");
 	end();
+}
+
+static void wait_released(int n)
+{
+	for (int i = 0; released < n && i < 5000; i++)
+		usleep(1000);
+	CHECK_INT(released, n);
+}
+
+/* Answered after the call; nothing waits for it. */
+TEST(answers_later)
+{
+	int fds[20];
+
+	released = 0;
+	begin("127.0.0.1:0");
+	for (int i = 0; i < 20; i++) {
+		fds[i] = dial();
+		say(fds[i], "GET /later?a=1&b=%20 HTTP/1.1\r\n\r\nGET /more HTTP/1.1\r\n\r\n");
+	}
+	check_status("GET /metrics HTTP/1.1\r\n\r\n", "200");
+	for (int i = 0; i < 20; i++)
+		CHECK_STR(hear(fds[i]),
+			  "HTTP/1.1 200 OK\r\nContent-Type: text/query\r\n"
+			  "Content-Length: 11\r\nConnection: close\r\nCache-Control: no-store\r\n"
+			  "X-A: 1\r\n\r\n[a=1&b=%20]");
+	wait_released(20);
+	CHECK(strstr(ask("GET /later HTTP/1.1\r\n\r\n"), "\r\n\r\n[]"));
+	CHECK(strstr(ask("HEAD /later HTTP/1.1\r\n\r\n"), "405 Method Not Allowed\r\n"));
+	check_status("POST /later HTTP/1.1\r\n\r\n", "405");
+	end();
+}
+
+/* A client that leaves is noticed at once, and so is the end of the server. */
+TEST(leaves_before_the_answer)
+{
+	int fd, stays;
+
+	released = 0;
+	begin("127.0.0.1:0");
+	fd = dial();
+	say(fd, "GET /never HTTP/1.1\r\n\r\n");
+	check_status("GET /metrics HTTP/1.1\r\n\r\n", "200");
+	CHECK_INT(released, 0);
+	close(fd);
+	wait_released(1);
+	fd = dial();
+	say(fd, "GET /never HTTP/1.1\r\n\r\n");
+	shutdown(fd, SHUT_WR);
+	CHECK_STR(hear(fd), "");
+	wait_released(2);
+	stays = dial();
+	say(stays, "GET /never HTTP/1.1\r\n\r\n");
+	check_status("GET /metrics HTTP/1.1\r\n\r\n", "200");
+	end();
+	CHECK_INT(released, 3);
+	close(stays);
+}
+
+static int parse_query(const char *text, uint32_t max, struct http_param *params, char *copy)
+{
+	uint32_t n;
+	int r;
+
+	strcpy(copy, text);
+	r = http_query_parse(copy, params, max, &n);
+	return r ? r : (int)n;
+}
+
+TEST(queries)
+{
+	struct http_param p[3];
+	char copy[100];
+
+	CHECK_INT(parse_query("", 3, p, copy), 0);
+	CHECK_INT(parse_query("&&", 3, p, copy), 0);
+	CHECK_INT(parse_query("a=1&b%3d=%41+%c3%A4=", 3, p, copy), 2);
+	CHECK_STR(p[0].name, "a");
+	CHECK_STR(p[0].value, "1");
+	CHECK_STR(p[1].name, "b=");
+	CHECK_STR(p[1].value, "A \303\244=");
+	CHECK_INT(parse_query("x&=&y=", 3, p, copy), 3);
+	CHECK_STR(p[0].name, "x");
+	CHECK_STR(p[0].value, "");
+	CHECK_STR(p[1].name, "");
+	CHECK_INT(parse_query("a&b&c&d", 3, p, copy), -E2BIG);
+	CHECK_INT(parse_query("a=%", 3, p, copy), -EINVAL);
+	CHECK_INT(parse_query("a=%4", 3, p, copy), -EINVAL);
+	CHECK_INT(parse_query("%4g=", 3, p, copy), -EINVAL);
+	CHECK_INT(parse_query("a=%00", 3, p, copy), -EINVAL);
 }
 
 TEST(nonsense)
