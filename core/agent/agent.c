@@ -70,6 +70,7 @@ static void stop(void *arg)
 	}
 	a->stop_ns = clock_now();
 	notify_send("STOPPING=1");
+	pulls_stop(a->pulls);
 	agent_sampling_stop(&a->sampling);
 	if (loop_every(a->loop, ENDING_NS, on_ending, a, &timer)) {
 		log_warning("the last windows are lost: %s", strerror(ENOMEM));
@@ -251,6 +252,7 @@ static void agent_close(struct agent *a)
 {
 	flushes_cancel(&a->flushes);
 	http_free(a->http);
+	pulls_free(a->pulls);
 	control_free(a->control);
 	callbacks_fini(&a->callbacks);
 	instances_fini(&a->instances);

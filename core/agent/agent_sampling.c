@@ -8,6 +8,7 @@
 #include <sysexits.h>
 
 #include "agent/memory.h"
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -22,9 +23,10 @@
  */
 #define SETTLE_NS 3000000u
 #define PACE_NS 100000000u
-#define COLLECTED_BYTES (64u << 20) /* samples of all windows */
-#define WAITING_BYTES (64u << 20)   /* stack copies that wait for tables */
-#define SYMBOL_BYTES (16u << 20)    /* symbols that are kept for the next window */
+#define COLLECTED_BYTES (64u << 20)     /* samples of all windows */
+#define WAITING_BYTES (64u << 20)       /* stack copies that wait for tables */
+#define MAX_CLOSED (PLAN_MAX_SINKS * 5) /* windows that wait for symbols */
+#define SYMBOL_BYTES (16u << 20)        /* symbols that are kept for the next window */
 
 /* ---- samples ---- */
 
@@ -47,6 +49,8 @@ static bool route(void *arg, const struct sample *sample, struct pipeline_route 
 	r->set = d->set;
 	r->weight_ns = sample->group ? rates_weight_ns(s->rates, sample->pid) : 0;
 	r->slots = slots_of(s, d->sinks);
+	if (s->more && d->profile)
+		r->slots |= s->more->slots(s->more->arg, d, sample->time);
 	if (r->slots)
 		decisions_add_cpu(s->decisions, sample->pid,
 				  r->weight_ns ? r->weight_ns : sample->period);
@@ -369,9 +373,14 @@ static bool is_used(void *arg, uint32_t set)
 void agent_sampling_sweep(struct agent_sampling *s, const struct collector *const *closed,
 			  uint32_t n)
 {
-	struct used u = {closed, n, s->profiler.pipeline};
+	const struct collector *all[MAX_CLOSED];
+	struct used u = {all, n, s->profiler.pipeline};
 
-	profiler_sweep(&s->profiler, closed, n, SYMBOL_BYTES);
+	fusee_assert(n <= MAX_CLOSED);
+	memcpy(all, closed, n * sizeof(closed[0]));
+	if (s->more)
+		u.n += s->more->pending(s->more->arg, all + n, MAX_CLOSED - n);
+	profiler_sweep(&s->profiler, all, u.n, SYMBOL_BYTES);
 	decisions_sweep(s->decisions, is_used, &u);
 }
 

@@ -20,6 +20,17 @@
 #include "process/target.h"
 #include "sampling/profiler.h"
 
+/* Windows beside those of the sinks: of pulls. */
+struct more_windows {
+	/* The slots that a sample of a process with this decision goes to as well. time:
+	 * CLOCK_MONOTONIC ns. */
+	uint64_t (*slots)(void *arg, const struct decision *, uint64_t time);
+	/* Writes collectors of closed windows that are still to be built to c, at most n; how many.
+	 */
+	uint32_t (*pending)(void *arg, const struct collector **c, uint32_t n);
+	void *arg;
+};
+
 struct agent_sampling {
 	struct loop *loop; /* borrowed */
 	/* Called once a second with the number of seconds since the start. */
@@ -37,7 +48,8 @@ struct agent_sampling {
 	const struct plan *plan;          /* borrowed; of the decisions */
 	/* By the bits of decision->sinks: the bit of the pipeline's slot; 0: no window. */
 	uint64_t slots[PLAN_MAX_SINKS];
-	int refused; /* the last error of a process's events that was logged */
+	const struct more_windows *more; /* NULL: none; set by their owner */
+	int refused;                     /* the last error of a process's events that was logged */
 	bool paused;
 	bool behind;             /* another drain is due at once */
 	uint32_t ticks;          /* of the timer */
@@ -60,8 +72,8 @@ void agent_sampling_drain(struct agent_sampling *);
 void agent_sampling_pause(struct agent_sampling *, bool pause);
 /* Disables sampling for good and drains what was sampled. */
 void agent_sampling_stop(struct agent_sampling *);
-/* Frees processes, files, symbols and label sets that nothing uses; closed: n collectors of closed
- * windows that are still to be built. */
+/* Frees processes, files, symbols and label sets that nothing uses; closed: n collectors of sinks'
+ * closed windows that are still to be built; those of `more` are added. */
 void agent_sampling_sweep(struct agent_sampling *, const struct collector *const *closed,
 			  uint32_t n);
 #endif

@@ -11,6 +11,7 @@
 #include "agent/callbacks.h"
 #include "agent/flushes.h"
 #include "agent/instances.h"
+#include "agent/pulls.h"
 #include "agent/reload.h"
 #include "net/control.h"
 #include "net/http.h"
@@ -28,6 +29,7 @@ struct agent {
 	struct callbacks callbacks;
 	struct control *control; /* NULL: the plan has no control socket */
 	struct http *http;       /* NULL: the plan has no address for metrics */
+	struct pulls *pulls;     /* NULL: there is no HTTP server */
 	uint64_t start_ns;
 	uint64_t stop_ns; /* when the end was requested; 0: not yet */
 	bool stopped;     /* the sinks were stopped */

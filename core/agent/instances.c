@@ -121,7 +121,7 @@ static struct sink_window *find_window(struct attempt *t, const struct plan_inst
 	return NULL;
 }
 
-static const struct fusee_label *labels_of(void *arg, uint32_t set, uint32_t *n)
+const struct fusee_label *instances_labels_of(void *arg, uint32_t set, uint32_t *n)
 {
 	const struct agent_sampling *s = arg;
 	const struct decision *d = decisions_of_set(s->decisions, set);
@@ -142,7 +142,7 @@ static int new_window(struct attempt *t, const struct plan_instance *plan, struc
 		.profiler = &t->running->sampling->profiler,
 		.period_ns = profiler_period_ns(t->plan->hz),
 		.drain = drain,
-		.labels = labels_of,
+		.labels = instances_labels_of,
 		.arg = t->running->sampling,
 		.built = t->running->built,
 		.built_arg = t->running->arg,

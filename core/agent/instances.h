@@ -56,4 +56,6 @@ void instances_tidy(struct instances *);
 void instances_sweep(struct instances *); /* agent_sampling_sweep() */
 /* Frees all sinks, waits for their deliveries, and frees the plans. */
 void instances_fini(struct instances *);
+/* The labels of a label set, for struct build_options. arg: the agent's sampling. */
+const struct fusee_label *instances_labels_of(void *arg, uint32_t set, uint32_t *n);
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pages of the HTTP server: /metrics, /healthz, /readyz. */
+/* The pages of the HTTP server: /metrics, /healthz, /readyz, /debug/pprof/. */
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
 #include "agent/agent_state.h"
+#include "agent/pull_request.h"
 #include "agent/usage.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -243,10 +244,40 @@ static int get_ready(void *arg, struct buf *body)
 	return ready ? 200 : 503;
 }
 
+static int get_pprof(void *arg, struct buf *body)
+{
+	const struct plan *plan = ((const struct agent *)arg)->instances.plan;
+
+	if (!plan->pull) {
+		buf_str(body, "Profiles are not served: metrics { pull = true } of the script "
+			      "serves them\n");
+		return 404;
+	}
+	buf_str(body,
+		"<!DOCTYPE html><title>fusee</title><h1>Profiles of this machine</h1>\n"
+		"<p><a "
+		"href=\"/debug/pprof/profile?seconds=30\">/debug/pprof/profile?seconds=30</a>: "
+		"CPU time of all that is profiled, as pprof.\n<p>?process=NAME, ?unit=UNIT and any "
+		"other "
+		"label select; several are joined by and. <code>fusee ctl targets</code> lists the "
+		"labels.\n");
+	buf_printf(body, "<p>At most %d at once, of 1 to %u seconds.\n", (int)plan->pulls,
+		   PULL_MAX_SECONDS);
+	return 200;
+}
+
+static void begin_profile(void *arg, struct http_request *request, char *query)
+{
+	pulls_begin(((const struct agent *)arg)->pulls, request, query);
+}
+
 static const struct http_page pages[] = {
-	{"/metrics", "text/plain; version=0.0.4", get_metrics},
-	{"/healthz", "text/plain", get_health},
-	{"/readyz", "text/plain", get_ready},
+	{"/metrics", "text/plain; version=0.0.4", get_metrics, NULL},
+	{"/healthz", "text/plain", get_health, NULL},
+	{"/readyz", "text/plain", get_ready, NULL},
+	{"/debug/pprof", "text/html", get_pprof, NULL},
+	{"/debug/pprof/", "text/html", get_pprof, NULL},
+	{"/debug/pprof/profile", NULL, NULL, begin_profile},
 	{0},
 };
 
@@ -260,7 +291,10 @@ int pages_open(struct agent *a)
 	const struct http_options o = {
 		.listen = a->instances.plan->listen, .pages = pages, .hosts = get_hosts, .arg = a};
 	char *text = NULL;
-	int r = *o.listen ? http_new(&a->http, a->loop, &o, &text) : 0;
+	int r = *o.listen ? pulls_new(&a->pulls, &a->instances) : 0;
+
+	if (!r && *o.listen)
+		r = http_new(&a->http, a->loop, &o, &text);
 
 	if (r)
 		log_error("%s", text ? text : strerror(-r));

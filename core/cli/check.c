@@ -109,7 +109,8 @@ static int put_plan(struct buf *b, const struct plan *p, unsigned int columns)
 	if (p->nunwinders)
 		buf_str(b, "unwind\n");
 	put_instances(b, p->unwinders, p->nunwinders, columns);
-	buf_printf(b, "metrics   %s\n", *p->listen ? p->listen : "not served");
+	buf_printf(b, "metrics   %s%s\n", *p->listen ? p->listen : "not served",
+		   p->pull ? ", and profiles for who may connect" : "");
 	buf_printf(b, "control   %s\n", p->control);
 	buf_printf(b, "discover%s\n", p->ndiscoveries ? "" : "  nothing");
 	put_instances(b, p->discoveries, p->ndiscoveries, columns);

@@ -70,6 +70,8 @@ static const struct cli_option options[] = {
 	 MEMBER(flags.hz)},
 	{"listen", 0, "ADDRESS", "/metrics and /healthz: 127.0.0.1:9190 (flags only)", CLI_TEXT,
 	 MEMBER(flags.listen)},
+	{"pull", 0, NULL, "profiles for who may connect there: /debug/pprof/profile\n(flags only)",
+	 CLI_TRUE, MEMBER(flags.pull)},
 	{"control", 0, "PATH", "the socket for fusee ctl (flags only)", CLI_TEXT,
 	 MEMBER(flags.control)},
 	{"duration", 'd', "TIME", "end after this time", CLI_DURATION, MEMBER(duration_ns)},
@@ -99,14 +101,15 @@ static int parse(struct run *o, int argc, char **argv)
 		return cli_bad_usage(&run_command, "'%s' is no option: the script is named with -c",
 				     argv[first]);
 	flags = o->flags.nsinks || o->flags.ndiscoveries || o->flags.nunwinders ||
-		o->flags.hz > 0 || o->flags.listen || o->flags.control;
+		o->flags.hz > 0 || o->flags.listen || o->flags.pull || o->flags.control;
 	if (o->script && flags)
 		return cli_bad_usage(&run_command,
 				     "%s: a script or flags, not both: the script can say what "
 				     "flags say",
 				     o->script);
-	if (flags && !o->flags.nsinks)
-		return cli_bad_usage(&run_command, "profiles have nowhere to go: name a --sink");
+	if (flags && !o->flags.nsinks && !o->flags.pull)
+		return cli_bad_usage(&run_command,
+				     "profiles have nowhere to go: name a --sink, or --pull");
 	if (!o->script && !flags) {
 		o->script = DEFAULT_SCRIPT;
 		if (access(o->script, F_OK))

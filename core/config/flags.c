@@ -163,6 +163,16 @@ static void set_setting(struct plan_builder *b, const struct plan_settings *g, c
 	free(text);
 }
 
+static void set_pull(struct plan_builder *b, const struct plan_flags *f)
+{
+	const struct plan_settings *g = &plan_settings[SETTINGS_METRICS];
+
+	set_setting(b, g, "pull", "true");
+	set_setting(b, g, "pulls", options_find(&g->options, "pulls")->def);
+	if (!f->listen)
+		set_setting(b, g, "listen", options_find(&g->options, "listen")->def);
+}
+
 int plan_from_flags(struct plan **ret, const struct plan_flags *f,
 		    const struct plugin_folder *folder, struct plan_errors *errors)
 {
@@ -177,7 +187,7 @@ int plan_from_flags(struct plan **ret, const struct plan_flags *f,
 		add_flag(&b, FUSEE_DISCOVERY, "--discover", f->discoveries[i]);
 	for (uint32_t i = 0; i < f->nunwinders; i++)
 		add_flag(&b, FUSEE_UNWINDER, "--unwind", f->unwinders[i]);
-	if (!f->nsinks && !f->no_sinks)
+	if (!f->nsinks && !f->no_sinks && !f->pull)
 		plan_builder_error(&b, "",
 				   "no sink: say where profiles go, such as --sink "
 				   "pprof:dir=/var/lib/fusee");
@@ -189,6 +199,8 @@ int plan_from_flags(struct plan **ret, const struct plan_flags *f,
 	}
 	if (f->listen)
 		set_setting(&b, &plan_settings[SETTINGS_METRICS], "listen", f->listen);
+	if (f->pull)
+		set_pull(&b, f);
 	if (f->control)
 		set_setting(&b, &plan_settings[SETTINGS_CONTROL], "path", f->control);
 	return plan_builder_finish(&b, ret);

@@ -17,6 +17,7 @@ struct plan_flags {
 	bool no_sinks;       /* the plan may have no sinks */
 	double hz;           /* 0: default */
 	const char *listen;  /* NULL: default */
+	bool pull;           /* profiles are pulled at `listen` */
 	const char *control; /* NULL: default */
 };
 

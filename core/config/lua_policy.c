@@ -258,7 +258,8 @@ static int call_policy(lua_State *L)
 static void set_defaults(const struct plan *plan, struct policy_answer *d)
 {
 	fusee_assert(plan->nsinks <= PLAN_MAX_SINKS);
-	*d = (struct policy_answer){.profile = true, .hz = plan->hz};
+	*d = (struct policy_answer){
+		.profile = true, .hz = plan->hz, .pulled = plan->pull && !plan->nsinks};
 	for (uint32_t i = 0; i < plan->nsinks; i++)
 		d->sinks |= (uint64_t)plan->sinks[i]->by_default << i;
 }

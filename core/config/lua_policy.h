@@ -16,6 +16,7 @@ struct policy_answer {
 	bool profile;
 	double hz;      /* samples per second and CPU */
 	uint64_t sinks; /* bit i: plan->sinks[i] */
+	bool pulled;    /* profiled though it goes to no sink: the plan has none */
 	/* Text labels to be added to the target's own. The plan owns the texts. */
 	struct fusee_label labels[POLICY_MAX_LABELS];
 	uint32_t nlabels;

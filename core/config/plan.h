@@ -59,6 +59,8 @@ struct plan {
 	char *listen;      /* address of /metrics: "127.0.0.1:9190"; "" none, the default */
 	/* struct fusee_str: further hosts that requests for /metrics may name; "*": any. */
 	struct fusee_table hosts;
+	bool pull;     /* profiles are pulled there: /debug/pprof/profile; default false */
+	int64_t pulls; /* at once; default 8 */
 	char *control; /* path of the control socket */
 	struct plan_instance **sinks, **discoveries;
 	struct plan_instance **unwinders; /* that have options; others have defaults */

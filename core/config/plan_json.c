@@ -151,7 +151,10 @@ int plan_json(const struct plan *p, struct buf *b)
 		buf_str(b, i ? "," : "");
 		json_text(b, FUSEE_AT(struct fusee_str, p->hosts, i)->p);
 	}
-	buf_str(b, "]},\"control\":{\"path\":");
+	buf_printf(b, "],\"pull\":%s", boolean(p->pull));
+	if (p->pull)
+		buf_printf(b, ",\"pulls\":%" PRId64, p->pulls);
+	buf_str(b, "},\"control\":{\"path\":");
 	json_text(b, p->control);
 	buf_str(b, "},\n\"unwind\":{\"without\":[");
 	for (char **w = p->without; *w; w++) {

@@ -34,10 +34,13 @@ static void complete_plan(struct api *a, const struct script *s)
 	p->path = strdup(s->path);
 	if (!p->path)
 		a->builder.no_memory = true;
-	if (!p->nsinks && !a->builder.errors->n)
+	if (p->pull && !*p->listen)
+		plan_builder_error(&a->builder, s->name, "metrics: pull needs an address: listen");
+	if (!p->nsinks && !p->pull && !a->builder.errors->n)
 		plan_builder_error(&a->builder, s->name,
 				   "no sink: say where profiles go, such as sink.pprof { dir = "
-				   "\"/var/lib/fusee\" }");
+				   "\"/var/lib/fusee\" }, or let them be pulled: metrics { pull = "
+				   "true }");
 }
 
 /* Runs the script and completes the builder's plan, which takes the script over if there is a

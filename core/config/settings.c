@@ -68,6 +68,19 @@ static const struct fusee_option metrics[] = {
 	 .doc = "Names under which clients may request the pages, beside localhost, the machine's "
 		"name and the address that they connect to; \"*\" is any. A request with another "
 		"Host is refused: it may come from a page in a browser."},
+	{.name = "pull",
+	 .type = FUSEE_BOOL,
+	 .offset = offsetof(struct plan, pull),
+	 .def = "false",
+	 .doc = "Profiles for whoever may connect: /debug/pprof/profile?seconds=30, with the names "
+		"and labels of all that is profiled."},
+	{.name = "pulls",
+	 .type = FUSEE_INT,
+	 .offset = offsetof(struct plan, pulls),
+	 .def = "8",
+	 .min = 1,
+	 .max = 16,
+	 .doc = "Profiles that clients may pull at once; further requests are answered 503."},
 };
 
 static const struct fusee_option control[] = {

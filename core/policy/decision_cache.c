@@ -111,8 +111,9 @@ static int decide(const struct decision_cache *cache, struct cached_decision *c,
 	c->profile = answer.profile && answer.hz > 0;
 	c->hz = answer.hz;
 	c->sinks = answer.sinks;
+	c->pulled = answer.pulled;
 	c->d.refused = !c->profile;
-	c->d.profile = c->profile && c->sinks;
+	c->d.profile = c->profile && (c->sinks || c->pulled);
 	c->d.hz = c->d.profile ? c->hz : 0;
 	c->d.sinks = c->d.profile ? c->sinks : 0;
 	return r;

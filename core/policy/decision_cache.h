@@ -62,6 +62,7 @@ struct cached_decision {
 	bool profile;
 	double hz;
 	uint64_t sinks;
+	bool pulled;                           /* as in struct policy_answer */
 	double rate_hz;                        /* in place of hz, until rate_until_ns */
 	uint64_t more_sinks;                   /* beside sinks, until more_until_ns */
 	uint64_t rate_until_ns, drop_until_ns; /* CLOCK_MONOTONIC; 0: it does not hold */

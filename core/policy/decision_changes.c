@@ -119,7 +119,7 @@ static void refresh(void *arg, uint64_t key, void *value)
 	expire(r, &c->drop_until_ns);
 	expire(r, &c->more_until_ns);
 	sinks = c->sinks | (c->more_until_ns ? c->more_sinks : 0);
-	profile = c->profile && sinks && !c->drop_until_ns;
+	profile = c->profile && (sinks || c->pulled) && !c->drop_until_ns;
 	c->d.sinks = profile ? sinks : 0;
 	hz = !profile ? 0 : c->rate_until_ns ? c->rate_hz : c->hz;
 	if (profile == c->d.profile && hz == c->d.hz)
