@@ -91,8 +91,8 @@ $(B)/obj/core/cli/completion.o: $(wildcard core/cli/completion/*)
 $(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: core/profile/%.proto
 	@mkdir -p $(B)/gen
 	$(call say,PROTO)protoc-c --proto_path=core/profile --c_out=$(B)/gen $<
-# what receivers of OTLP decode, for the tests of sink.otlp
-$(B)/gen/otlp.pb-c.c $(B)/gen/otlp.pb-c.h: tests/lib/otlp.proto
+# what servers decode, for the tests of sinks
+$(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: tests/lib/%.proto
 	@mkdir -p $(B)/gen
 	$(call say,PROTO)protoc-c --proto_path=tests/lib --c_out=$(B)/gen $<
 $(B)/obj/gen/%.o: $(B)/gen/%.c
@@ -155,6 +155,8 @@ endef
 $(foreach f,$(SHARED),$(foreach t,$(basename $(notdir $(wildcard $(f)/test_*.c))),$(eval $(call library_test,$(t),$(f)))))
 $(B)/obj/test_otlp_encode.o $(B)/obj/test_sink_otlp.o: $(B)/gen/otlp.pb-c.h
 $(B)/tests/test_otlp_encode $(B)/tests/test_sink_otlp: $(B)/obj/gen/otlp.pb-c.o
+$(B)/obj/test_sink_parca.o: $(B)/gen/parca.pb-c.h
+$(B)/tests/test_sink_parca: $(B)/obj/gen/parca.pb-c.o
 # those that fail allocations in turn (tests/lib/faults.h)
 FAULTS := $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup strndup asprintf vasprintf __asprintf_chk __vasprintf_chk)
 $(B)/tests/test_config_faults $(B)/tests/test_targets_faults $(B)/tests/test_plugin_faults $(B)/tests/test_worker_faults $(B)/tests/test_files_faults $(B)/tests/test_claims: LDFLAGS += $(FAULTS)

@@ -12,6 +12,8 @@ with CLIENT_CA only to those who have a certificate of it. Paths:
     /say/N/TEXT            N, with the body TEXT and a second line
     /type/N/TYPE/TEXT      N, with the body TEXT of that content type
     /limit/BYTES/N/TEXT    N with TEXT to requests with longer bodies, else 200 and {}
+    /grpc/CODE/TEXT        200 of gRPC-web without a message: the status is in the headers
+    /trailers/CODE/TEXT    200 of gRPC-web with an empty message and the status behind it
     /gzip/TEXT             200, with the body TEXT, compressed
     /flaky/N/STATUS        N times STATUS, then 200 for ever
     /hang                  takes the body and never answers
@@ -125,6 +127,11 @@ class Connection:
         elif what == "limit":
             over = length > int(rest[0])
             self.answer(int(rest[1]) if over else 200, rest[2] if over else "{}")
+        elif what == "grpc":
+            self.answer(200, Content_Type="application/grpc-web+proto", Grpc_Status=rest[0], Grpc_Message=rest[1])
+        elif what == "trailers":
+            lines = f"grpc-status: {rest[0]}\r\ngrpc-message: {rest[1]}\r\n"
+            self.answer(200, "\0\0\0\0\0\x80\0\0\0" + chr(len(lines)) + lines, Content_Type="application/grpc-web+proto")
         elif what == "gzip":
             self.answer(200, gzip.compress(rest[0].encode()).decode("latin-1"), Content_Encoding="gzip")
         elif what == "flaky":

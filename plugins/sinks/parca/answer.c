@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gRPC-web answers 200 also to what it refuses. The status is in the headers if there is no message
+ * (grpc-status, grpc-message), else in the last frame of the body, as lines of the same names. An
+ * answer without any is not gRPC's: some other server's page, or a part of one. The gateway has
+ * the same codes in JSON, {} for success; its server has a page for people under every other path.
+ */
+#include <fusee/json.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "write.h"
+
+#define TEXT 2048 /* bytes of a message that are looked at */
+#define FRAME 5   /* bytes of a frame's head: flags, length */
+
+/* Codes of google.rpc.Code. */
+enum code {
+	CODE_OK = 0,
+	CODE_CANCELLED = 1,
+	CODE_DEADLINE_EXCEEDED = 4,
+	CODE_RESOURCE_EXHAUSTED = 8,
+	CODE_ABORTED = 10,
+	CODE_UNAVAILABLE = 14,
+};
+
+struct status {
+	int code; /* -1: the answer has none */
+	char message[TEXT];
+};
+
+static bool parse_code(struct fusee_str s, int *code)
+{
+	*code = 0;
+	for (uint64_t i = 0; i < s.len; i++) {
+		if (s.p[i] < '0' || s.p[i] > '9')
+			return false;
+		*code = *code * 10 + (s.p[i] - '0');
+		if (*code > 999)
+			return false;
+	}
+	return s.len;
+}
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* grpc-message is percent-encoded. */
+static void decode(struct fusee_str s, char to[TEXT])
+{
+	size_t n = 0;
+
+	for (uint64_t i = 0; i < s.len && n < TEXT - 1; i++) {
+		bool escaped = s.p[i] == '%' && s.len - i > 2 && hex(s.p[i + 1]) >= 0 &&
+			       hex(s.p[i + 2]) >= 0;
+
+		to[n++] = escaped ? (char)(hex(s.p[i + 1]) << 4 | hex(s.p[i + 2])) : s.p[i];
+		i += escaped ? 2 : 0;
+	}
+	to[n] = '\0';
+}
+
+/* The status of headers, or of lines like them. */
+static void read_lines(const struct fusee_http_answer *a, struct status *s)
+{
+	struct fusee_str value;
+
+	if (!fusee_http_header(a, "grpc-status", &value) || !parse_code(value, &s->code)) {
+		s->code = -1;
+		return;
+	}
+	if (fusee_http_header(a, "grpc-message", &value))
+		decode(value, s->message);
+}
+
+/* The frame of trailers, behind those of messages. */
+static bool find_trailers(struct fusee_str body, struct fusee_str *trailers)
+{
+	while (body.len >= FRAME) {
+		const uint8_t *p = (const uint8_t *)body.p;
+		uint64_t n = (uint64_t)p[1] << 24 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 8 |
+			     p[4];
+
+		if (n > body.len - FRAME)
+			return false;
+		if (p[0] & 0x80) {
+			*trailers = (struct fusee_str){body.p + FRAME, n};
+			return true;
+		}
+		body.p += FRAME + n;
+		body.len -= FRAME + n;
+	}
+	return false;
+}
+
+static void read_grpc(const struct fusee_http_answer *a, struct status *s)
+{
+	struct fusee_http_answer trailers = {.status = a->status};
+
+	read_lines(a, s);
+	if (s->code < 0 && find_trailers(a->body, &trailers.head))
+		read_lines(&trailers, s);
+}
+
+/* The member "code", a number, of the gateway's errors: {"code":3, "message":"..", ..}. */
+static int code_of(struct fusee_str body)
+{
+	const char *at = body.len ? memmem(body.p, body.len, "\"code\":", 7) : NULL;
+	struct fusee_str digits;
+	int code;
+
+	if (!at)
+		return -1;
+	digits.p = at + 7;
+	digits.p += strspn(digits.p, " ");
+	digits.len = strspn(digits.p, "0123456789");
+	return parse_code(digits, &code) ? code : -1;
+}
+
+static void read_json(const struct fusee_http_answer *a, struct status *s)
+{
+	const char *text = a->body.len ? a->body.p : "";
+
+	text += strspn(text, " \t\r\n");
+	s->code = code_of(a->body);
+	if (*text != '{')
+		s->code = -1;
+	else if (a->status >= 200 && a->status < 300 && s->code < 0)
+		s->code = CODE_OK;
+	fusee_json_member(a->body, "message", s->message, sizeof(s->message));
+}
+
+static enum fusee_http_verdict judge(const struct status *s)
+{
+	switch (s->code) {
+	case CODE_OK:
+		return FUSEE_HTTP_TAKEN;
+	case CODE_RESOURCE_EXHAUSTED:
+		return strstr(s->message, "larger than max") ? FUSEE_HTTP_TOO_LARGE
+							     : FUSEE_HTTP_LATER;
+	case CODE_CANCELLED:
+	case CODE_DEADLINE_EXCEEDED:
+	case CODE_ABORTED:
+	case CODE_UNAVAILABLE:
+		return FUSEE_HTTP_LATER;
+	default: /* 2 and 3 are what it says of profiles that it cannot use */
+		return FUSEE_HTTP_REFUSED;
+	}
+}
+
+enum fusee_http_verdict write_verdict(enum write_protocol protocol,
+				      const struct fusee_http_answer *a,
+				      char words[FUSEE_HTTP_WORDS])
+{
+	static const char not_parca[] =
+		"without a status of gRPC: this is not Parca, or not all of "
+		"its answer";
+	bool success = a->status >= 200 && a->status < 300;
+	struct status s = {.code = -1};
+	char text[TEXT + 32];
+
+	if (protocol == WRITE_JSON)
+		read_json(a, &s);
+	else
+		read_grpc(a, &s);
+	if (s.code >= 0) {
+		snprintf(text, sizeof(text), "grpc-status %d%s%s", s.code, *s.message ? ", " : "",
+			 s.message);
+		fusee_http_words(words, fusee_text(text));
+		return judge(&s);
+	}
+	fusee_http_words(words, success ? fusee_text(not_parca) : a->body);
+	/* 501: it has no such service */
+	return success || a->status == 501 ? FUSEE_HTTP_REFUSED : fusee_http_verdict(a);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parca's ProfileStoreService.WriteRaw: its requests and its answers, by gRPC-web or by the JSON of
+ * its gateway. parca.c calls write.c and answer.c, which don't call each other. */
+#ifndef PARCA_WRITE_H
+#define PARCA_WRITE_H
+
+#include <fusee/http.h>
+
+enum write_protocol { WRITE_GRPC_WEB, WRITE_JSON };
+
+#define WRITE_PATH_GRPC "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw"
+#define WRITE_PATH_JSON "/api/profiles/writeraw"
+
+/* The body of a request with one series of one profile. name: __name__, the profile's; labels:
+ * struct fusee_label, with texts. *ret is the caller's, to be freed. 0 or -ENOMEM. */
+int write_encode(enum write_protocol, const char *name, struct fusee_table labels,
+		 struct fusee_str pprof, struct fusee_str *ret);
+
+/* What the server says of the request, and its words for the sentence. */
+enum fusee_http_verdict write_verdict(enum write_protocol, const struct fusee_http_answer *,
+				      char words[FUSEE_HTTP_WORDS]);
+#endif
