@@ -29,6 +29,13 @@ void delivery_count_spool(struct delivery *d)
 
 /* ---- failures; locked ---- */
 
+static void count_failures(const struct delivery *d, uint64_t n)
+{
+	metric_add("sink_spool_errors_total",
+		   "Total number of failures to open or to write a sink's spool.",
+		   METRIC_LABELS("instance", d->instance->name), n);
+}
+
 static void failed(struct delivery *d, const char *text)
 {
 	struct delivery_spool *s = &d->spool;
@@ -39,9 +46,7 @@ static void failed(struct delivery *d, const char *text)
 	if (d->abandoned)
 		return;
 	snprintf(d->queue.stats.spool_error, sizeof(d->queue.stats.spool_error), "%s", text);
-	metric_add("sink_spool_errors_total",
-		   "Total number of failures to open or to write a sink's spool.",
-		   METRIC_LABELS("instance", d->instance->name), 1);
+	count_failures(d, 1);
 	if (s->logged_at && now - s->logged_at < LOG_INTERVAL)
 		return;
 	s->logged_at = now;
@@ -210,6 +215,7 @@ void *delivery_run_spool(void *arg)
 	struct delivery *d = arg;
 
 	delivery_name_thread(d);
+	count_failures(d, 0); /* so that the metric exists from the start */
 	pthread_mutex_lock(&d->lock);
 	while (!is_done(d)) {
 		uint64_t until = step(d);

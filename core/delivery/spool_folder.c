@@ -56,14 +56,15 @@ static int judge(const struct walk *w, const char *name, const struct stat *st, 
 /* Enters a folder of the open folder, and makes it if it is missing. */
 static int enter(struct walk *w, const char *name, bool last)
 {
+	/* those above it need not be readable */
+	const int flags = (last ? O_RDONLY : O_PATH) | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(w->at, name, flags), r;
 	struct stat st;
-	int fd, r;
 
-	fd = openat(w->at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT) {
 		if (mkdirat(w->at, name, last ? 0700 : 0755) && errno != EEXIST)
 			return fail(w, -errno, "'%s' cannot be made: %s", name, strerror(errno));
-		fd = openat(w->at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		fd = openat(w->at, name, flags);
 	}
 	if (fd < 0) {
 		int err = errno;
@@ -99,7 +100,7 @@ int spool_folder_open(const char *dir, const char *name, int *fd, char **text)
 	int r;
 
 	*text = NULL;
-	w.at = path ? open(*dir == '/' ? "/" : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	w.at = path ? open(*dir == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (w.at < 0) {
 		free(path);
 		return path ? fail(&w, -errno, "%s", strerror(errno)) : -ENOMEM;

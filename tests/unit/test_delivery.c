@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "base/log.h"
@@ -37,7 +38,8 @@ static struct stage {
 	int answers[64]; /* the n-th call's; 0 beyond */
 	struct call calls[4096];
 	int n;
-	bool hang, ignore_cancel, cancelled, hang_flush;
+	bool hang, ignore_cancel, cancelled, hang_flush, hang_disk;
+	int writes; /* that hang, or did */
 	int flushes, flush_answer, finis;
 	uint64_t flush_deadline;
 	int (*also)(const struct fusee_delivery *); /* called outside the lock */
@@ -871,6 +873,18 @@ static int moody(const struct fusee_delivery *d)
 
 /* ---- with a spool ---- */
 
+/* In place of libc's. */
+ssize_t pwrite(int fd, const void *p, size_t n, off_t at)
+{
+	pthread_mutex_lock(&stage.lock);
+	stage.writes += stage.hang_disk;
+	pthread_cond_broadcast(&stage.changed);
+	while (stage.hang_disk)
+		pthread_cond_wait(&stage.changed, &stage.lock);
+	pthread_mutex_unlock(&stage.lock);
+	return syscall(SYS_pwrite64, fd, p, n, at);
+}
+
 static struct delivery *new_spooled(uint64_t queue_bytes)
 {
 	return new_by(&(struct delivery_options){.queue_bytes = queue_bytes,
@@ -1011,6 +1025,37 @@ TEST(a_disk_that_fails)
 		CHECK_INT(stage.calls[i].id, i);
 	set_file_limit(RLIM_INFINITY);
 	delivery_free(d);
+}
+
+/* Its calls are made by threads of the delivery: no call of the control thread waits. */
+TEST(a_disk_that_hangs)
+{
+	struct delivery *d = new_spooled(64 << 20);
+	struct delivery_stats s;
+	struct answer a = {0, 0};
+
+	spooled(d, 0);
+	set(&stage.hang_disk, true);
+	for (int i = 0; i < 5; i++)
+		put(d, (uint8_t)i);
+	wait_for(&stage.writes, 1);
+	s = stats(d);
+	CHECK(s.queued == 5 && !s.spooled && !stage.n);
+	delivery_flush(d, now() + 50 * MS, answered, &a);
+	wait_for(&a.n, 1);
+	CHECK_INT(a.err, -ETIMEDOUT);
+	set(&stage.hang_disk, false);
+	CHECK_INT(settled(d, 5).delivered, 5);
+	for (int i = 0; i < 5; i++)
+		CHECK_INT(stage.calls[i].id, i);
+	set(&stage.hang_disk, true); /* also at the end, as a sink that ignores cancel() */
+	stage.writes = 0;
+	put(d, 5);
+	wait_for(&stage.writes, 1);
+	delivery_free(d);
+	CHECK(lost("sink_lost_total", "ended") == 1);
+	set(&stage.hang_disk, false);
+	wait_for(&stage.finis, 1);
 }
 
 TEST(a_folder_that_cannot_be)

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 #include "delivery/spool.h"
 #include "delivery/spool_position.h"
@@ -16,6 +18,18 @@
 #define DAY 86400000000000ull
 
 static const struct spool_limits wide = {64 << 20, DAY};
+
+static int64_t clock_shift_s; /* of CLOCK_REALTIME */
+
+/* In place of libc's. */
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+	int r = (int)syscall(SYS_clock_gettime, clock, t);
+
+	if (clock == CLOCK_REALTIME)
+		t->tv_sec += clock_shift_s;
+	return r;
+}
 
 /* ---- profiles ---- */
 
@@ -534,6 +548,25 @@ TEST(bounded_by_age)
 	c = counts(s);
 	CHECK(c.old.profiles == 3 && c.old.samples == 18 && c.profiles == 1);
 	check_next(s, 3);
+	spool_close(s);
+}
+
+TEST(a_clock_that_jumps)
+{
+	struct spool *s = open_limited(&wide);
+	struct spool_counts c;
+
+	CHECK_INT(append(s, 0, 3), 0);
+	clock_shift_s = -3600;
+	CHECK_INT(append(s, 1, 3), 0);
+	CHECK(counts(s).profiles == 2 && !counts(s).old.profiles);
+	spool_close(s);
+	s = open_limited(&wide); /* both are kept, in the order in which they were written */
+	check_next(s, 0);
+	clock_shift_s = 86400 - 3600 + 60;
+	CHECK_INT(oldest(s), UINT32_MAX);
+	c = counts(s);
+	CHECK(c.old.profiles == 1 && !c.profiles);
 	spool_close(s);
 }
 
