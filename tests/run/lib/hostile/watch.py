@@ -6,6 +6,8 @@ import math
 import os
 import re
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -30,24 +32,31 @@ def get(port, path, host="localhost", timeout=10):
 
 
 class Health(threading.Thread):
-    """Requests /healthz 20 times a second: (time, seconds until the answer) of each."""
+    """What health.py says of /healthz: (time, seconds until the answer, of them without a CPU) of each request."""
 
-    def __init__(self, port):
+    def __init__(self, port, pid):
         super().__init__(daemon=True)
-        self.port, self.answers, self.ending = port, [], False
+        self.answers, self.asker = [], subprocess.Popen(
+            [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "health.py"), str(port), str(pid)],
+            stdout=subprocess.PIPE, text=True)
+
+    @property
+    def ending(self):
+        return self.asker.poll() is not None
+
+    @ending.setter
+    def ending(self, end):
+        if end:
+            self.asker.kill()
+            self.asker.wait()
 
     def run(self):
-        while not self.ending:
-            start = time.monotonic()
-            try:
-                good = get(self.port, "/healthz", timeout=10)[0] == 200
-            except OSError:
-                good = False
-            self.answers.append((start, time.monotonic() - start if good else 10.0))
-            time.sleep(0.05)
+        for line in self.asker.stdout:
+            self.answers.append(tuple(float(x) for x in line.split()))
 
-    def p99(self, since, until):
-        times = sorted(t for at, t in self.answers if since <= at < until)
+    def p99(self, since, until, own=False):
+        """own: without the time in which the agent had no CPU."""
+        times = sorted(t - own * waited for at, t, waited in self.answers if since <= at < until)
         return times[min(len(times) - 1, int(len(times) * 0.99))] if times else math.inf
 
 
