@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,49 +51,49 @@ static char **environment(void)
 	return env;
 }
 
-/* The child gets its end of the socket and of the pipe. A session of its own keeps Ctrl-C and the
- * terminal from it. */
+/* Moves the descriptors to their places and closes all others. Both may have any number: a copy
+ * above the places keeps them apart. */
+static bool place_files(int sock, int err_fd)
+{
+	int from = fcntl(sock, F_DUPFD, WORKER_FD + 1), to = fcntl(err_fd, F_DUPFD, WORKER_FD + 1);
+
+	return from >= 0 && to >= 0 && dup2(from, WORKER_FD) >= 0 && dup2(to, STDERR_FILENO) >= 0 &&
+	       dup2(open("/dev/null", O_RDONLY), 0) == 0 &&
+	       dup2(open("/dev/null", O_WRONLY), 1) == 1 && !close_range(WORKER_FD + 1, ~0u, 0);
+}
+
+/* In the child. A session of its own keeps Ctrl-C and the terminal from it. */
+static void execute(int sock, int err_fd, char *const argv[], char *const env[])
+{
+	sigset_t none;
+
+	setsid();
+	for (int i = 1; i < NSIG; i++)
+		signal(i, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (place_files(sock, err_fd))
+		execve("/proc/self/exe", argv, env);
+	_exit(127);
+}
+
+/* By fork(), as posix_spawn() waits until the child has executed the program, which waits for
+ * whatever that takes. */
 int child_spawn(pid_t *pid, int sock, int err_fd, char *const argv[])
 {
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
 	char **env = environment();
-	sigset_t none, all;
-	int err = 0;
+	pid_t child;
 
 	if (!env)
 		return -ENOMEM;
-	sigemptyset(&none);
-	sigfillset(&all);
-	sigdelset(&all, SIGKILL);
-	sigdelset(&all, SIGSTOP);
-	posix_spawn_file_actions_init(&files);
-	posix_spawnattr_init(&attributes);
-	/* Both may have any number: a copy above the targets keeps them apart. */
-	if (err_fd == WORKER_FD)
-		err = posix_spawn_file_actions_adddup2(&files, err_fd, STDERR_FILENO);
-	if (!err)
-		err = posix_spawn_file_actions_adddup2(&files, sock, WORKER_FD);
-	if (!err && err_fd != WORKER_FD)
-		err = posix_spawn_file_actions_adddup2(&files, err_fd, STDERR_FILENO);
-	if (!err)
-		err = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-	if (!err)
-		err = posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
-	if (!err)
-		err = posix_spawn_file_actions_addclosefrom_np(&files, WORKER_FD + 1);
-	if (!err) {
-		posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK |
-							      POSIX_SPAWN_SETSIGDEF |
-							      POSIX_SPAWN_SETSID);
-		posix_spawnattr_setsigmask(&attributes, &none);
-		posix_spawnattr_setsigdefault(&attributes, &all);
-		err = posix_spawn(pid, "/proc/self/exe", &files, &attributes, argv, env);
-	}
-	posix_spawn_file_actions_destroy(&files);
-	posix_spawnattr_destroy(&attributes);
+	child = fork();
+	if (!child)
+		execute(sock, err_fd, argv, env);
 	free(env);
-	return -err;
+	if (child < 0)
+		return -errno;
+	*pid = child;
+	return 0;
 }
 
 int child_start(struct child *c, char *const *arguments, uint64_t memory_limit,
