@@ -25,9 +25,9 @@ enum { MAX_FORGOTTEN = 256 };
 
 struct tracked {
 	pid_t pid;
-	uint64_t start_ticks;
-	uint64_t ended; /* CLOCK_MONOTONIC ns; 0: it runs */
-	uint32_t since; /* the round of its fork or exec */
+	uint64_t identity; /* procfs_identity(); 0: not read yet */
+	uint64_t ended;    /* CLOCK_MONOTONIC ns; 0: it runs */
+	uint32_t since;    /* the round of its fork or exec */
 	char name[64];
 	char *cgroup;   /* NULL: unknown */
 	uint64_t moves; /* moves() when cgroup was read; 0: not counted, or not read */
@@ -86,10 +86,8 @@ static void set_decision(struct decisions *s, struct tracked *t, struct cached_d
 /* Finds the process's label set, and the decision for it. */
 static void decide(struct decisions *s, struct tracked *t)
 {
-	struct target_process p = {.pid = t->pid,
-				   .start_ticks = t->start_ticks,
-				   .cgroup = t->cgroup ? t->cgroup : "",
-				   .name = t->name};
+	struct target_process p = {
+		.pid = t->pid, .cgroup = t->cgroup ? t->cgroup : "", .name = t->name};
 	struct cached_decision *c = NULL;
 	uint32_t set;
 
@@ -192,7 +190,7 @@ static void decide_ended(struct decisions *s, struct tracked *t, const char *com
 	if (comm) {
 		snprintf(t->name, sizeof(t->name), "%s", comm);
 		t->kernel = false;
-		t->start_ticks = 0;
+		t->identity = 0;
 		t->cgroup = *cgroup;
 		*cgroup = NULL;
 		decide(s, t);
@@ -204,7 +202,7 @@ void decisions_execed(struct decisions *s, pid_t pid, const char *comm, uint64_t
 {
 	struct tracked *t = hashmap_get(&s->processes, (uint64_t)pid);
 	char *cgroup = t ? t->cgroup : NULL; /* before the exec, or its parent's */
-	uint64_t ticks;
+	uint64_t identity;
 	bool changed;
 
 	if (t)
@@ -212,13 +210,13 @@ void decisions_execed(struct decisions *s, pid_t pid, const char *comm, uint64_t
 	t = begin(s, pid);
 	if (!t)
 		goto out;
-	if (procfs_start_ticks(pid, &ticks) || read_name(t)) {
+	if (procfs_identity(pid, &identity) || read_name(t)) {
 		decide_ended(s, t, comm, &cgroup, time_ns);
 		goto out;
 	}
-	if (t->start_ticks && t->start_ticks != ticks)
+	if (t->identity && t->identity != identity)
 		set_decision(s, t, NULL, false); /* another process in this pid */
-	t->start_ticks = ticks;
+	t->identity = identity;
 	if (read_cgroup(s, t, &changed)) {
 		t->cgroup = cgroup;
 		cgroup = NULL;
@@ -240,7 +238,7 @@ void decisions_forked(struct decisions *s, pid_t parent, pid_t child)
 	t = begin(s, child);
 	if (!t)
 		return;
-	t->start_ticks = 0;  /* read at the exec or at the next check */
+	t->identity = 0;     /* read at the exec or at the next check */
 	t->reported = false; /* an earlier process in this pid may have had the same decision */
 	t->kernel = from->kernel;
 	memcpy(t->name, from->name, sizeof(t->name));
@@ -380,13 +378,13 @@ static bool is_settled(const struct decisions *s, const struct tracked *t)
 static void check(struct tidy *y, struct tracked *t)
 {
 	bool changed = false, moved = false, ended = false;
-	uint64_t ticks = t->start_ticks;
+	uint64_t identity = t->identity;
 
-	if (!ticks || is_thorough(y->s)) {
-		ended = procfs_start_ticks(t->pid, &ticks);
-		changed = !ended && t->start_ticks != ticks;
+	if (!identity || is_thorough(y->s)) {
+		ended = procfs_identity(t->pid, &identity);
+		changed = !ended && t->identity != identity;
 	}
-	if (!ended && changed && (t->start_ticks || !*t->name)) {
+	if (!ended && changed && (t->identity || !*t->name)) {
 		decisions_execed(y->s, t->pid, NULL, 0);
 		return;
 	}
@@ -396,7 +394,7 @@ static void check(struct tidy *y, struct tracked *t)
 	if (ended) {
 		set_ended(t, y->now);
 	} else if (!t->kernel) {
-		t->start_ticks = ticks;
+		t->identity = identity;
 		if (moved || changed || !t->decision)
 			decide(y->s, t);
 	}

@@ -426,7 +426,8 @@ static int64_t host_process_text(struct fusee_instance *in, uint32_t pid, const 
 
 	if (!d)
 		return -EPERM;
-	if (strcmp(name, "cmdline") != 0 && strcmp(name, "environ") != 0)
+	if (strcmp(name, "cmdline") != 0 && strcmp(name, "environ") != 0 &&
+	    strcmp(name, "stat") != 0)
 		return -EINVAL;
 	if (!opener_call(d->context->opener, &q, &a))
 		return (int64_t)a.len;

@@ -9,7 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#ifndef PIDFS_MAGIC
+#define PIDFS_MAGIC 0x50494446u /* "PIDF" */
+#endif
 
 /* One line of /proc/PID/maps. false: not an executable mapping, or malformed. */
 static bool parse_line(char *line, struct procfs_mapping *m)
@@ -123,6 +130,17 @@ static int read_stat(pid_t pid, char text[1024], char **rest)
 	return *rest ? 0 : -EBADMSG;
 }
 
+/* From the last ')' of /proc/PID/stat on. */
+static int parse_times(const char *p, uint64_t *user, uint64_t *system, uint64_t *start)
+{
+	return sscanf(p + 1,
+		      " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+		      " %*d %*d %*d %*d %*d %*d %" SCNu64,
+		      user, system, start) == 3
+		       ? 0
+		       : -EBADMSG;
+}
+
 static int stat_fields(pid_t pid, uint64_t *user, uint64_t *system, uint64_t *start)
 {
 	char text[1024], *p;
@@ -130,42 +148,71 @@ static int stat_fields(pid_t pid, uint64_t *user, uint64_t *system, uint64_t *st
 
 	if (r)
 		return r;
-	if (sscanf(p + 1,
-		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
-		   " %*d %*d %*d %*d %*d %*d %" SCNu64,
-		   user, system, start) != 3)
-		return -EBADMSG;
-	return 0;
+	return parse_times(p, user, system, start);
+}
+
+int procfs_parse_start(const char *stat, uint64_t *ticks)
+{
+	const char *p = strrchr(stat, ')');
+	uint64_t user, system;
+
+	return p ? parse_times(p, &user, &system, ticks) : -EBADMSG;
+}
+
+static int read_status(pid_t pid, char text[4096])
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	return procfs_read_small(path, text, 4096);
 }
 
 #define PF_KTHREAD 0x00200000u /* the kernel's linux/sched.h */
-#define PF_EXITING 0x00000004u
-
-static int read_flags(pid_t pid, unsigned int *flags)
-{
-	char text[1024], *p;
-	int r = read_stat(pid, text, &p);
-
-	if (r)
-		return r;
-	return sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %u", flags) == 1 ? 0 : -EBADMSG;
-}
 
 int procfs_is_kernel(pid_t pid, bool *kernel)
 {
+	char text[4096], *p;
 	unsigned int flags;
-	int r = read_flags(pid, &flags);
+	int r = read_status(pid, text);
 
+	if (r)
+		return r;
+	p = strstr(text, "\nKthread:"); /* since Linux 6.8 */
+	if (p) {
+		*kernel = strtol(p + strlen("\nKthread:"), NULL, 10);
+		return 0;
+	}
+	r = read_stat(pid, text, &p);
+	if (!r && sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+		r = -EBADMSG;
 	if (!r)
 		*kernel = flags & PF_KTHREAD;
 	return r;
 }
 
+/* A process that ends gives its memory up first. */
 bool procfs_is_exiting(pid_t pid)
 {
-	unsigned int flags;
+	char text[4096];
 
-	return read_flags(pid, &flags) || flags & PF_EXITING;
+	return read_status(pid, text) || !strstr(text, "\nVmSize:");
+}
+
+int procfs_identity(pid_t pid, uint64_t *identity)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0), err = errno;
+	struct statfs fs;
+	struct stat st;
+	bool unique;
+
+	if (fd < 0)
+		return err == ESRCH ? -ESRCH : procfs_start_ticks(pid, identity);
+	unique = !fstatfs(fd, &fs) && (uint32_t)fs.f_type == PIDFS_MAGIC && !fstat(fd, &st);
+	close(fd);
+	if (!unique)
+		return procfs_start_ticks(pid, identity);
+	*identity = st.st_ino;
+	return 0;
 }
 
 int procfs_start_ticks(pid_t pid, uint64_t *ticks)

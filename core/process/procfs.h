@@ -31,11 +31,18 @@ int procfs_each_process(int (*each)(void *arg, pid_t pid), void *arg);
  * was; or -errno. */
 int procfs_read_small(const char *path, char *buf, size_t cap);
 int procfs_comm(pid_t pid, pid_t tid, char comm[16]);
-/* The start of a process in clock ticks since boot: with the pid it identifies the process. */
+/* The start of a process in clock ticks since boot: with the pid it identifies the process. Waits
+ * while the process executes a program, which it can draw out (as of Linux 6.18). */
 int procfs_start_ticks(pid_t pid, uint64_t *ticks);
+/* The same, of the text of /proc/PID/stat. 0 or -EBADMSG. */
+int procfs_parse_start(const char *stat, uint64_t *ticks);
+/* A number that no other process of this boot has, to be compared with others of this function. On
+ * Linux 6.9 and later it waits for nothing; before, it is procfs_start_ticks(). */
+int procfs_identity(pid_t pid, uint64_t *identity);
 /* Whether it is a kernel thread. Needs no right to look into the process. */
 int procfs_is_kernel(pid_t pid, bool *kernel);
-/* Its main thread has ended, or is about to: some files of it say what does not hold any more. */
+/* Its main thread has ended, or is about to: some files of it say what does not hold any more. True
+ * of kernel threads too. */
 bool procfs_is_exiting(pid_t pid);
 /* CPU time of all threads, in ns, rounded to clock ticks. */
 int procfs_cpu_ns(pid_t pid, uint64_t *user, uint64_t *system);

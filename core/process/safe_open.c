@@ -69,9 +69,13 @@ bool safe_mount_device(int fd, const char *mountinfo, dev_t *dev)
 	return found;
 }
 
+/* Of the mount of the own root, as mappings have it; 0: not known. Read once, as mounting keeps who
+ * reads the table of mounts waiting. */
+static dev_t own_device;
+
 /* Is the held file on the mapping's device? btrfs and overlayfs report another device for a file
- * than for a mapping of it; the table of mounts of the process, or the own (pid 0: no other table),
- * has the mapping's. */
+ * than for a mapping of it; the table of mounts of the process, or the own, has the mapping's. pid
+ * 0: it is in the mount of the own root. */
 static bool is_on_device(int held, const struct stat *st, pid_t pid, const struct procfs_mapping *m)
 {
 	dev_t mapped = makedev(m->dev_major, m->dev_minor), dev;
@@ -79,8 +83,10 @@ static bool is_on_device(int held, const struct stat *st, pid_t pid, const struc
 
 	if (!mapped || st->st_dev == mapped)
 		return true;
+	if (!pid)
+		return mapped == own_device;
 	snprintf(mounts, sizeof(mounts), "/proc/%d/mountinfo", (int)pid);
-	return ((pid && safe_mount_device(held, mounts, &dev)) ||
+	return (safe_mount_device(held, mounts, &dev) ||
 		safe_mount_device(held, "/proc/self/mountinfo", &dev)) &&
 	       dev == mapped;
 }
@@ -146,6 +152,8 @@ int safe_open_own(const struct procfs_mapping *m)
 			close(root);
 			root = -1;
 		}
+		if (root >= 0 && !safe_mount_device(root, "/proc/self/mountinfo", &own_device))
+			own_device = 0;
 	}
 	if (root < 0 || *m->name != '/' || !m->ino)
 		return -ENOENT;

@@ -130,8 +130,8 @@ static struct process_code *code_get(struct claims *c, struct process *process)
 	if (!p)
 		return NULL;
 	*p = (struct process_code){.claims = c, .process = process, .generation = 1};
-	if (process->replaced || procfs_start_ticks(process->pid, &p->start_ticks))
-		p->start_ticks = 0; /* it has ended */
+	if (process->replaced || procfs_identity(process->pid, &p->identity))
+		p->identity = 0; /* it has ended */
 	else
 		procfs_status(process->pid, &status);
 	p->uid = status.uid;

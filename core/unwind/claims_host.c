@@ -22,10 +22,28 @@ static struct process_code *code_of(uint64_t process)
 /* Is the process still there, and not another with its pid? */
 static bool is_there(const struct process_code *p)
 {
-	uint64_t ticks;
+	uint64_t now;
 
-	return p->start_ticks && !p->process->replaced &&
-	       !procfs_start_ticks(p->process->pid, &ticks) && ticks == p->start_ticks;
+	return p->identity && !p->process->replaced && !procfs_identity(p->process->pid, &now) &&
+	       now == p->identity;
+}
+
+/* By the opener, as the process can keep who reads it waiting. 0 or -errno. */
+static int read_start(struct process_code *p)
+{
+	char text[1024];
+	const struct opener_query q = {.kind = OPENER_TEXT,
+				       .pid = p->process->pid,
+				       .path = "stat",
+				       .buf = text,
+				       .len = sizeof(text) - 1};
+	struct opener_answer a;
+	int r = p->start_ticks ? 0 : opener_call(p->claims->opener, &q, &a);
+
+	if (r || p->start_ticks)
+		return r;
+	text[a.len] = '\0';
+	return procfs_parse_start(text, &p->start_ticks);
 }
 
 static int host_info(uint64_t process, struct fusee_process_info *info)
@@ -37,6 +55,8 @@ static int host_info(uint64_t process, struct fusee_process_info *info)
 	uint32_t size = info->size;
 	int r = size < sizeof(size) ? -EINVAL : procfs_status(p->process->pid, &status);
 
+	if (!r)
+		r = read_start(p);
 	if (r)
 		return r;
 	if (!is_there(p))

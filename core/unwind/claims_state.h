@@ -24,7 +24,8 @@ struct claims {
 struct process_code {
 	struct claims *claims;
 	struct process *process; /* borrowed */
-	uint64_t start_ticks;    /* as procfs_start_ticks(); 0: the process had ended already */
+	uint64_t identity;       /* procfs_identity(); 0: the process had ended already */
+	uint64_t start_ticks;    /* since boot; 0: not known yet */
 	uint32_t generation;     /* raised when the code changes */
 	uint32_t attached;       /* bit i: unwinder i has this handle */
 	struct claim_list list;

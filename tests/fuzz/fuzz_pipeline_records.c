@@ -94,10 +94,16 @@ bool kernel_view_is_outdated(struct process *proc, uint64_t time, uint64_t proce
 	return false;
 }
 
-int procfs_start_ticks(pid_t pid, uint64_t *ticks)
+int procfs_identity(pid_t pid, uint64_t *identity)
 {
-	*ticks = (uint64_t)pid;
+	*identity = (uint64_t)pid;
 	return pid & 1 ? 0 : -ESRCH;
+}
+
+int procfs_parse_start(const char *stat, uint64_t *ticks)
+{
+	*ticks = (uint64_t)*stat;
+	return *stat & 1 ? 0 : -EBADMSG;
 }
 
 int procfs_status(pid_t pid, struct procfs_status *s)

@@ -119,6 +119,7 @@ static void processes(void)
 	if (!procfs_comm(PID, PID, comm) && (strnlen(comm, 16) == 16 || strchr(comm, '\n')))
 		abort();
 	procfs_start_ticks(PID, &ticks);
+	procfs_identity(PID, &ticks);
 	procfs_is_kernel(PID, &kernel);
 	procfs_is_exiting(PID);
 	procfs_cpu_ns(PID, &user, &system);

@@ -148,6 +148,38 @@ TEST(processes_of_a_pid)
 	process_table_free(t);
 }
 
+/* Another process with the pid has another, and nothing of a process is waited for. */
+TEST(processes_have_identities)
+{
+	uint64_t own, again, other;
+	pid_t pid = fork();
+	bool kernel = true;
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	CHECK_INT(procfs_identity(getpid(), &own), 0);
+	CHECK_INT(procfs_identity(getpid(), &again), 0);
+	CHECK(own == again && own);
+	CHECK_INT(procfs_identity(pid, &other), 0);
+	CHECK(!procfs_is_exiting(pid) && !procfs_is_exiting(getpid()));
+	CHECK_INT(procfs_is_kernel(pid, &kernel), 0);
+	CHECK(!kernel);
+	CHECK(!kill(pid, SIGKILL));
+	CHECK(!waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT));
+	CHECK(procfs_is_exiting(pid));
+	CHECK_INT(waitpid(pid, NULL, 0), pid);
+	CHECK_INT(procfs_identity(pid, &other), -ESRCH);
+	CHECK(procfs_is_exiting(pid));
+	CHECK_INT(procfs_parse_start("1 (a) b) S 1 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 4711 9",
+				     &other),
+		  0);
+	CHECK_INT(other, 4711);
+	CHECK_INT(procfs_parse_start("1 (a", &other), -EBADMSG);
+}
+
 static int count_code(void *arg, const struct procfs_mapping *m)
 {
 	int *n = arg, fd;

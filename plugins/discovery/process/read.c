@@ -158,12 +158,17 @@ static ssize_t read_proc(uint32_t pid, const char *what, char *buf, size_t cap)
 	return n;
 }
 
-/* Field 22; the name in field 2 may hold blanks and parentheses. */
-static int read_start(struct facts *f, uint32_t pid)
+/* Field 22; the name in field 2 may hold blanks and parentheses. While the process executes a
+ * program, the kernel lets who reads it wait. */
+static int read_start(struct facts *f, const struct facts_source *from, uint32_t pid)
 {
 	char text[1024], *p;
-	ssize_t n = read_proc(pid, "stat", text, sizeof(text));
+	int64_t n = from->text(from->in, pid, "stat", 0, text, sizeof(text) - 1);
 
+	f->unread = n == -ETIMEDOUT || n == -EAGAIN;
+	if (f->unread)
+		return 0;
+	text[n > 0 ? n : 0] = '\0';
 	p = n > 0 ? strrchr(text, ')') : NULL;
 	if (p && (p[1] != ' ' || p[2] == 'Z' || p[2] == 'X')) /* it has ended */
 		return -ESRCH;
@@ -230,7 +235,7 @@ static int read_environ(struct facts *f, const struct facts_source *from, uint32
 	if (!f->environ)
 		return -ENOMEM;
 	n = read_text(from, pid, "environ", f->environ, MAX_ENVIRON - 1);
-	f->unread = n == -ETIMEDOUT || n == -EAGAIN;
+	f->unread |= n == -ETIMEDOUT || n == -EAGAIN;
 	f->environ_len = n > 0 ? (size_t)n : 0;
 	f->environ[f->environ_len] = '\0';
 	grown = realloc(f->environ, f->environ_len + 1);
@@ -263,7 +268,7 @@ int facts_read(struct facts *f, uint32_t pid, uint32_t which, struct passwd_cach
 	f->environ = NULL;
 	f->environ_len = 0;
 	f->unread = false;
-	r = read_start(f, pid);
+	r = read_start(f, from, pid);
 	if (!r)
 		r = read_exe(f, pid);
 	if (!r && which & FACTS_ENVIRON)
