@@ -14,6 +14,7 @@
 #include "data/worker_plugin.h"
 #include "test.h"
 #include "worker/opener.h"
+#include "base/background.h"
 #include "worker/worker.h"
 
 /* The worker and the opener are /proc/self/exe: this program. */
@@ -141,6 +142,8 @@ __attribute__((unused)) static struct inspected inspect_fd(struct worker *w, int
 	CHECK_INT(worker_wait(w), 0);
 	CHECK_INT(a.calls, 1);
 	close(fd);
+	while (background_waiting(worker_background(w))) /* it is written to the cache */
+		usleep(100);
 	return a;
 }
 

@@ -159,6 +159,8 @@ static void set_opener(const struct opener *o)
 	metric_set("opener_queries_failed_total", help,
 		   METRIC_LABELS("reason", "others of its process or user timed out"),
 		   (double)c.refused);
+	metric_set("opener_queries_failed_total", help,
+		   METRIC_LABELS("reason", "others waited in that second"), (double)c.postponed);
 }
 
 static void set_agent(const struct agent *a)

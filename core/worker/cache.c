@@ -10,22 +10,26 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "base/buf.h"
+#include "base/hashmap.h"
 #include "base/text.h"
 #include "worker/inspection.h"
 
 #define CACHE_MAGIC "fusee-i\n"
 #define CACHE_VERSION 2
+#define USED_SECONDS 86400 /* by how much a file's time of use may be too early */
 
 struct cache {
 	int dir;
 	uint64_t max_bytes;
 	uint64_t bytes; /* of all files, if counted; other processes may change it */
 	bool counted;
+	struct hashmap names; /* prefixes of the keys that may be there */
 };
 
 /* The start of a file. The inspection's block follows. */
@@ -53,6 +57,49 @@ static int make_dirs(const char *dir)
 	return 0; /* open() reports what failed */
 }
 
+static uint64_t prefix_of(const uint8_t key[32])
+{
+	uint64_t prefix;
+
+	memcpy(&prefix, key, sizeof(prefix));
+	return prefix | 1;
+}
+
+void cache_expect(struct cache *c, const uint8_t key[32])
+{
+	hashmap_put(&c->names, prefix_of(key), c); /* without memory it is made again */
+}
+
+static int note_name(struct cache *c, const char *name)
+{
+	uint8_t key[32] = {0};
+
+	for (size_t i = 0; i < 8; i++)
+		if (sscanf(name + 2 * i, "%2hhx", &key[i]) != 1)
+			return 0; /* no inspection */
+	return hashmap_put(&c->names, prefix_of(key), c) ? -ENOMEM : 0;
+}
+
+/* Looking for a file that is not there waits while another is written. */
+static int note_names(struct cache *c)
+{
+	int fd = openat(c->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!d) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	while (!err && (e = readdir(d)))
+		if (strlen(e->d_name) == 64)
+			err = note_name(c, e->d_name);
+	closedir(d);
+	return err;
+}
+
 int cache_open(struct cache **ret, const char *dir, uint64_t max_bytes)
 {
 	struct cache *c = calloc(1, sizeof(*c));
@@ -68,6 +115,8 @@ int cache_open(struct cache **ret, const char *dir, uint64_t max_bytes)
 		err = -errno;
 	else
 		err = st.st_uid != geteuid() || st.st_mode & 022 ? -EPERM : 0;
+	if (!err)
+		err = note_names(c);
 	if (err)
 		cache_close(c);
 	else
@@ -81,6 +130,7 @@ void cache_close(struct cache *c)
 		return;
 	if (c->dir >= 0)
 		close(c->dir);
+	hashmap_fini(&c->names);
 	free(c);
 }
 
@@ -122,14 +172,13 @@ static int read_block(int fd, const struct cache_head *h, struct inspection **re
 	return err;
 }
 
-static int read_head(int fd, const uint8_t key[32], struct cache_head *h)
+static int read_head(int fd, const uint8_t key[32], struct cache_head *h, struct stat *st)
 {
-	struct stat st;
 	int err;
 
-	if (fstat(fd, &st))
+	if (fstat(fd, st))
 		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022)
+	if (!S_ISREG(st->st_mode) || st->st_uid != geteuid() || st->st_mode & 022)
 		return -EBADMSG;
 	err = read_all(fd, h, sizeof(*h));
 	if (err)
@@ -137,17 +186,30 @@ static int read_head(int fd, const uint8_t key[32], struct cache_head *h)
 	if (memcmp(h->magic, CACHE_MAGIC, sizeof(h->magic)) || h->version != CACHE_VERSION ||
 	    h->inspection_version != INSPECTION_VERSION || memcmp(h->key, key, sizeof(h->key)) ||
 	    !h->bytes || h->bytes > INSPECTION_MAX_BYTES ||
-	    (uint64_t)st.st_size != sizeof(*h) + h->bytes)
+	    (uint64_t)st->st_size != sizeof(*h) + h->bytes)
 		return -EBADMSG;
 	return 0;
+}
+
+/* At most once a day, as writing can wait for the disk. */
+static void mark_used(int fd, const struct stat *st)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (now.tv_sec < st->st_mtim.tv_sec || now.tv_sec - st->st_mtim.tv_sec > USED_SECONDS)
+		futimens(fd, NULL);
 }
 
 int cache_load(struct cache *c, const uint8_t key[32], struct inspection **ret)
 {
 	char name[65];
 	struct cache_head h;
+	struct stat st;
 	int fd, err;
 
+	if (!hashmap_get(&c->names, prefix_of(key)))
+		return -ENOENT;
 	text_hex(name, key, 32);
 	fd = openat(c->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0) {
@@ -155,12 +217,12 @@ int cache_load(struct cache *c, const uint8_t key[32], struct inspection **ret)
 			unlinkat(c->dir, name, 0);
 		return -ENOENT;
 	}
-	err = read_head(fd, key, &h);
+	err = read_head(fd, key, &h, &st);
 	if (!err)
 		err = read_block(fd, &h, ret);
 	if (!err) {
 		(*ret)->flags |= INSPECTION_CACHED;
-		futimens(fd, NULL); /* marks the file as used */
+		mark_used(fd, &st);
 	} else if (err == -EBADMSG) {
 		unlinkat(c->dir, name, 0);
 		err = -ENOENT;

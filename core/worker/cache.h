@@ -26,6 +26,9 @@ int cache_load(struct cache *, const uint8_t key[32], struct inspection **ret);
 int cache_append(struct cache *, const char *name, const struct buf *line);
 /* Reads such a text, and removes the file if it has more than 512 KiB. 0 or -errno. */
 int cache_text(struct cache *, const char *name, struct buf *text);
-/* 0 or -errno, and then no file remains. */
+/* cache_load() looks for what was there at cache_open(), and for the keys of this. */
+void cache_expect(struct cache *, const uint8_t key[32]);
+/* 0 or -errno, and then no file remains. Another thread may do this, and cache_append(), meanwhile.
+ */
 int cache_store(struct cache *, const uint8_t key[32], const struct inspection *);
 #endif

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "worker/cache_later.h"
 #include "worker/inspection.h"
 #include "worker/sandbox.h"
 #include "worker/symbolize_reply.h"
@@ -91,8 +92,7 @@ static void add_refusal(struct worker *w, const struct client_request *req, int 
 	/* A disk that does not answer in time is no fault of root's file. */
 	if (w->cache && err && !(err == -ETIMEDOUT && req->file.owner.clean)) {
 		refusals_write(&w->refusals, &line);
-		cache_append(w->cache, w->refusals_name, &line);
-		buf_fini(&line);
+		cache_append_later(w->background, w->cache, w->refusals_name, &line);
 	}
 	metric_add(
 		"worker_refusals_total",
@@ -374,20 +374,17 @@ static int map_block(const struct protocol_reply *r, int fd, void **map)
 }
 
 /* Keeps an inspection on disk, unless the file has changed meanwhile. */
-static void store(struct worker *w, const struct client_request *req, const struct inspection *i)
+static void store(struct worker *w, const struct client_request *req, struct inspection *i)
 {
 	struct owner_file now;
 	uint8_t key[32];
-	int err;
 
 	if (!w->cache || i->incomplete || req->skip || !owner_is_kept(&req->file.owner) ||
 	    owner_of(&w->devices, req->fds[0], &now) ||
 	    memcmp(&now.identity, &req->file.identity, sizeof(now.identity)))
 		return;
 	owner_key(&req->file.identity, w->unwinders, key);
-	err = cache_store(w->cache, key, i);
-	if (err)
-		log_debug("%s: not kept in the cache: %s", req->name, strerror(-err));
+	cache_store_later(w->background, w->cache, key, i, req->name);
 }
 
 static int take_inspection(struct worker *w, struct slot *s, const struct protocol_reply *r, int fd)

@@ -4,6 +4,7 @@
 #ifndef WORKER_CLIENT_H
 #define WORKER_CLIENT_H
 
+#include "base/background.h"
 #include "worker/cache.h"
 #include "worker/child.h"
 #include "worker/opener.h"
@@ -80,6 +81,7 @@ struct worker {
 	struct owner_devices devices;
 	struct output_limit output_limit;
 	struct opener *opener; /* NULL: none */
+	struct background *background;
 	int epoll, timer;
 	uint64_t next_id;
 	uint32_t pending; /* requests without an answer */

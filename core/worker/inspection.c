@@ -250,18 +250,21 @@ const void *inspection_bytes(const struct inspection *i, uint64_t *len)
 
 void inspection_ref(struct inspection *i)
 {
-	fusee_assert(i->refs && i->refs < UINT32_MAX);
-	i->refs++;
+	uint32_t before = __atomic_fetch_add(&i->refs, 1, __ATOMIC_RELAXED);
+
+	fusee_assert(before && before < UINT32_MAX);
 }
 
 void inspection_unref(struct inspection *i)
 {
 	struct held *h = (void *)i;
+	uint32_t before;
 
 	if (!i)
 		return;
-	fusee_assert(i->refs);
-	if (--i->refs)
+	before = __atomic_fetch_sub(&i->refs, 1, __ATOMIC_ACQ_REL);
+	fusee_assert(before);
+	if (before > 1)
 		return;
 	munmap(h->map, h->len);
 	free(h);

@@ -20,16 +20,16 @@
 #include "base/log.h"
 #include "worker/child.h"
 #include "worker/opener_protocol.h"
+#include "worker/opener_share.h"
 
 #define MS 1000000ull
 #define PROCESSES 8u
-#define SUSPECTS 64u    /* the oldest is replaced */
-#define LATE 4u         /* answers; the oldest is replaced */
-#define MOST_OF_USER 2u /* queries that wait, in OPENER_SUSPECT_MS */
-#define MOST_OF_ROOT 4u /* the same: root's processes are of many containers */
-#define MOST_IN_SECOND (2 * OPENER_PATIENCE_MS * MS) /* ns of queries that wait, of all users */
-#define QUICK_NS (20 * MS) /* an answer within this time counts as none that waits */
-#define START_MS 2000u     /* for the first process to be ready */
+#define SUSPECTS 64u      /* the oldest is replaced */
+#define LATE 4u           /* answers; the oldest is replaced */
+#define MOST_OF_USER 2u   /* queries that wait, in OPENER_SUSPECT_MS */
+#define MOST_OF_ROOT 4u   /* the same: root's processes are of many containers */
+#define QUICK_NS (2 * MS) /* an answer within this time counts as none that waits */
+#define START_MS 2000u    /* for the first process to be ready */
 #define RECENT_MS 100u
 #define FD "3" /* of the process: its end of the socket */
 
@@ -62,10 +62,9 @@ struct late {
 struct opener {
 	int epoll, timer;
 	uint64_t ids;
-	bool began;      /* a process was ready once */
-	bool direct;     /* none ever was: the calls are made here */
-	uint64_t second; /* now, and how long queries have waited in it, ns */
-	uint64_t waited;
+	bool began;                /* a process was ready once */
+	bool direct;               /* none ever was: the calls are made here */
+	struct opener_share share; /* of waiting */
 	uint32_t nsuspects, nlate;
 	uint64_t copied;
 	struct suspect suspects[SUSPECTS], recent; /* recent: whose user was looked up last */
@@ -256,14 +255,10 @@ static bool is_suspect(struct opener *o, pid_t pid, uint64_t now)
 	return n >= (uid ? MOST_OF_USER : MOST_OF_ROOT);
 }
 
-/* Have queries waited for too long in this second? */
-static bool is_exhausted(struct opener *o, uint64_t now)
+static bool is_exhausted(struct opener *o, pid_t pid, uint64_t now)
 {
-	if (now / (1000 * MS) != o->second) {
-		o->second = now / (1000 * MS);
-		o->waited = 0;
-	}
-	return o->waited >= MOST_IN_SECOND;
+	return opener_share_is_touched(&o->share, now) &&
+	       opener_share_is_used_up(&o->share, user_of(o, pid, now));
 }
 
 /* ---- answers ---- */
@@ -415,7 +410,8 @@ static int ask(struct opener *o, struct process *p, const struct opener_query *q
 	p->since = clock_now();
 	r = wait_for(o, p, p->since + OPENER_PATIENCE_MS * MS, a);
 	took = clock_now() - p->since;
-	o->waited += took > QUICK_NS ? took : 0;
+	if (took > QUICK_NS)
+		opener_share_add(&o->share, user_of(o, q->pid, p->since + took), took);
 	if (!r)
 		abandon(o, p, q);
 	return r;
@@ -462,8 +458,10 @@ int opener_call(struct opener *o, const struct opener_query *q, struct opener_an
 		o->counts.refused++;
 		return a->err = -ETIMEDOUT;
 	}
-	if (is_exhausted(o, now))
+	if (is_exhausted(o, q->pid, now)) {
+		o->counts.postponed++;
 		return a->err = -EAGAIN;
+	}
 	a->err = call(o, q, a);
 	if (!a->err && a->len && q->buf)
 		memcpy(q->buf, o->reply.data, a->len < q->len ? a->len : q->len);

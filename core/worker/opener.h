@@ -97,6 +97,7 @@ struct opener_counts {
 	uint64_t queries;
 	uint64_t timed_out; /* without an answer in time */
 	uint64_t refused;   /* not made, because the process or its user is suspect */
+	uint64_t postponed; /* not made, because others have waited for too long in that second */
 	uint64_t copied;    /* bytes of copies */
 	uint32_t processes; /* that run */
 	uint32_t stuck;     /* of them, those that wait for longer than OPENER_PATIENCE_MS */

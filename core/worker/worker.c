@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "plugin/instance.h"
+#include "worker/cache_later.h"
 #include "worker/client.h"
 #include "worker/symbolize_reply.h"
 
@@ -207,6 +208,11 @@ struct opener *worker_opener(const struct worker *w)
 	return w ? w->opener : NULL;
 }
 
+struct background *worker_background(const struct worker *w)
+{
+	return w ? w->background : NULL;
+}
+
 int worker_new(struct worker **ret, const struct worker_options *o)
 {
 	struct worker *w = calloc(1, sizeof(*w));
@@ -223,7 +229,9 @@ int worker_new(struct worker **ret, const struct worker_options *o)
 	for (int i = 0; i < LANES; i++)
 		turns_init(&w->queues[i], i < LANE_STEP_CLEAN ? MAX_REQUESTS : MAX_STEPS);
 	owner_find_devices(&w->devices);
-	err = make_arguments(w, o);
+	err = background_new(&w->background);
+	if (!err)
+		err = make_arguments(w, o);
 	if (!err)
 		err = make_descriptors(w);
 	if (!err && o->opener)
@@ -248,7 +256,8 @@ void worker_stop(struct worker *w)
 	for (int i = 0; i < LANES; i++)
 		turns_fini(&w->queues[i]);
 	refusals_fini(&w->refusals);
-	cache_close(w->cache);
+	cache_close_later(w->background, w->cache);
+	background_free(w->background);
 	if (w->timer >= 0)
 		close(w->timer);
 	if (w->epoll >= 0)

@@ -145,6 +145,8 @@ int worker_new(struct worker **ret, const struct worker_options *);
 void worker_stop(struct worker *);
 /* NULL: it has none. */
 struct opener *worker_opener(const struct worker *);
+/* What can wait for a disk is done there. NULL without a worker. */
+struct background *worker_background(const struct worker *);
 /* An epoll descriptor: readable when worker_dispatch() has something to do. */
 int worker_fd(const struct worker *);
 /* Reads replies, runs callbacks, sends the next request, enforces time limits. Never blocks. */
@@ -205,8 +207,8 @@ typedef void worker_stepped(void *arg, int err, const uint64_t regs[17], uint64_
 int worker_step(struct worker *, const struct worker_step *, const struct worker_requester *by,
 		worker_stepped *, void *arg);
 
-void inspection_ref(struct inspection *);
-void inspection_unref(struct inspection *); /* NULL is valid */
+void inspection_ref(struct inspection *);   /* [any thread] */
+void inspection_unref(struct inspection *); /* [any thread]; NULL is valid */
 /* What the unwinder of that name made; NULL: nothing. */
 const struct inspection_slab *inspection_slab(const struct inspection *, const char *unwinder);
 /* Converts a file offset to an ELF virtual address by the executable segments, rounded to the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // sources: core/worker/cache.c core/worker/inspection.c core/worker/refusals.c core/worker/owner.c
-// sources: core/base/buf.c core/base/text.c core/base/utf8.c core/base/sha256.c
+// sources: core/base/hashmap.c core/base/buf.c core/base/text.c core/base/utf8.c core/base/sha256.c
 // libs:
 // clang-format on
 // Files of the cache's folder, damaged in any way: an inspection that is read leads nowhere outside
@@ -105,6 +105,7 @@ static void load(uint8_t how, const uint8_t *data, size_t size)
 	memcpy(file + head, data, size);
 	text_hex(name, key, 32);
 	write_file(name, file, head + size);
+	cache_expect(cache, key);
 	r = cache_load(cache, key, &i);
 	if (!r)
 		believe(i);

@@ -4,10 +4,11 @@
 // sources: core/worker/pool.c core/worker/turns.c core/worker/owner.c core/worker/refusals.c
 // sources: core/worker/child.c core/worker/output.c core/worker/protocol.c core/worker/cache.c
 // sources: core/worker/inspection.c core/worker/symbolize_reply.c core/worker/sandbox.c
-// sources: core/worker/opener.c core/worker/opener_protocol.c core/worker/opener_serve.c
+// sources: core/worker/opener.c core/worker/opener_protocol.c core/worker/opener_serve.c core/worker/opener_share.c
 // sources: core/process/procfs.c core/process/safe_open.c core/symbols/debugfile.c
 // sources: core/worker/isolate.c core/base/buf.c core/base/clock.c core/base/json.c core/base/metrics.c
-// sources: core/base/sha256.c core/base/text.c core/base/utf8.c
+// sources: core/base/sha256.c core/base/text.c core/base/utf8.c core/base/hashmap.c core/base/background.c
+// sources: core/worker/cache_later.c
 // flags: -Wl,--wrap=child_start -Wl,--wrap=waitpid -Wl,--wrap=kill -Wl,--wrap=clock_now -Wl,--wrap=poll
 // flags: -Wl,--wrap=log_at -Wl,--wrap=open
 // libs: -lpthread

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/background.h"
 #include "base/clock.h"
 #include "test.h"
 #include "worker/inspection.h"
@@ -205,6 +206,8 @@ static struct answer ask_of(struct worker *w, int fd)
 	CHECK_INT(worker_inspect(w, fd, "a file", NULL, answered, &a), 0);
 	CHECK_INT(worker_wait(w), 0);
 	CHECK_INT(a.calls, 1);
+	while (background_waiting(worker_background(w))) /* it is written to the cache */
+		usleep(100);
 	return a;
 }
 
