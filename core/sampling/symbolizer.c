@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/background.h"
 #include "base/dict.h"
 #include "base/log.h"
 #include "base/hashmap.h"
@@ -63,7 +64,7 @@ struct file_request {
 	struct file *file;
 	uint64_t *offsets, *addresses;
 	uint32_t n;
-	int debug_fd, alt_fd;
+	int fd, debug_fd, alt_fd; /* -1: none; fd: files_hold() */
 };
 
 int symbolizer_new(struct symbolizer **ret, struct files *files, struct worker *worker,
@@ -343,11 +344,14 @@ uint32_t symbolizer_expire(struct symbolizer *s, uint64_t now)
 
 static void file_request_free(struct file_request *q)
 {
+	struct background *b = worker_background(q->request->symbolizer->worker);
+
 	if (q->debug_fd >= 0)
-		close(q->debug_fd);
+		background_close(b, q->debug_fd);
 	if (q->alt_fd >= 0)
-		close(q->alt_fd);
-	q->file->uses--;
+		background_close(b, q->alt_fd);
+	if (q->fd >= 0)
+		files_release(q->file);
 	free(q->offsets);
 	free(q->addresses);
 	free(q);
@@ -443,7 +447,7 @@ static int request_symbols(struct file_request *q)
 		.uid = q->file->uid, .pid = q->file->pid, .copy_of = q->file->source.copy_of};
 	const struct worker_symbolization what = {
 		.inspection = q->file->inspection,
-		.fd = q->file->fd,
+		.fd = q->fd,
 		.debug_fd = q->debug_fd,
 		.alt_fd = q->alt_fd,
 		.name = q->file->path,
@@ -461,6 +465,12 @@ static int send(struct file_request *q)
 	const struct file_symbols *f = file_symbols_get(q->request->symbolizer, q->file->id);
 	int r;
 
+	q->fd = files_hold(q->file);
+	if (q->fd < 0) {
+		r = q->fd;
+		file_request_free(q);
+		return r;
+	}
 	open_debug(q);
 	if (f && f->alt_name)
 		open_alt(q, f);
@@ -492,8 +502,8 @@ static int request_file(struct request *request, struct file *file,
 
 	if (!q)
 		return -ENOMEM;
-	*q = (struct file_request){.request = request, .file = file, .debug_fd = -1, .alt_fd = -1};
-	file->uses++;
+	*q = (struct file_request){
+		.request = request, .file = file, .fd = -1, .debug_fd = -1, .alt_fd = -1};
 	q->offsets = calloc(n, sizeof(*q->offsets));
 	q->addresses = calloc(n, sizeof(*q->addresses));
 	for (uint32_t i = 0; q->offsets && q->addresses && i < n; i++) {
@@ -525,7 +535,7 @@ static const struct walk_frame **frames_to_request(struct symbolizer *s, const s
 		const struct file *file = f->file ? s->files->all[f->file] : NULL;
 		struct file_symbols *known;
 
-		if (!file || file->state != FILE_READY || file->fd < 0)
+		if (!file || file->state != FILE_READY || !file->source.readable)
 			continue;
 		known = file_symbols_get(s, f->file);
 		if (known)

@@ -8,7 +8,8 @@
 
 #define MOST_OF_PROCESS 2048u
 #define MOST_OF_USER 8192u
-#define MOST_OF_ALL 32768u
+#define MOST_OF_ALL 12288u
+#define KEPT_OF_USER 512u
 
 static uint32_t smaller(uint32_t a, uint64_t b)
 {
@@ -24,6 +25,7 @@ void file_quota_init(struct file_quota *q)
 	q->of_all = smaller(MOST_OF_ALL, most.rlim_cur / 4 * 3);
 	q->of_user = smaller(MOST_OF_USER, most.rlim_cur / 2);
 	q->of_process = smaller(MOST_OF_PROCESS, most.rlim_cur / 4);
+	q->kept = smaller(KEPT_OF_USER, most.rlim_cur / 8);
 }
 
 void file_quota_fini(struct file_quota *q)
@@ -68,6 +70,11 @@ int file_quota_add(struct file_quota *q, pid_t pid, uint32_t uid)
 	}
 	q->n++;
 	return 0;
+}
+
+bool file_quota_is_many(const struct file_quota *q, uint32_t uid)
+{
+	return count_of(&q->users, uid) > q->kept;
 }
 
 void file_quota_remove(struct file_quota *q, pid_t pid, uint32_t uid)

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "unwind/file_index.h"
-#include "process/safe_open.h"
+#include "unwind/file_open.h"
 #include "worker/opener.h"
 
 #define VDSO "[vdso]"
@@ -49,12 +49,8 @@ void files_drop(struct files *fs, uint32_t id)
 		if (fs->recent[i].file == f)
 			fs->recent[i].file = NULL;
 	inspection_unref(f->inspection);
-	if (f->fd >= 0) {
-		close(f->fd);
-		file_quota_remove(&fs->quota, f->pid, f->uid);
-	} else {
-		fs->unreadable--;
-	}
+	file_close(f);
+	fs->unreadable -= !f->source.readable;
 	opener_release_copy(worker_opener(fs->worker), f->source.copied);
 	fs->path_bytes -= strlen(f->path);
 	free(f->text);
@@ -135,8 +131,8 @@ static void inspected(void *arg, int err, const char *text, struct inspection *i
 
 	f->files->answers++;
 	f->inspecting = false;
-	f->uses--;
 	f->again = err == -ECANCELED || err == -EBUSY || err == -EAGAIN;
+	files_release(f);
 	if (is_temporary(err) || (!err && i->incomplete))
 		schedule(f);
 	if (err) {
@@ -173,10 +169,16 @@ static void inspect(struct file *f)
 
 	f->retry_ns = 0;
 	f->again = false;
-	f->inspecting = true;
-	f->uses++;
 	if (!f->inspection)
 		f->state = FILE_PENDING;
+	r = files_hold(f);
+	if (r < 0) {
+		f->again = opener_is_temporary(r);
+		if (!f->inspection)
+			refused(f, r, file_open_explain(r));
+		return;
+	}
+	f->inspecting = true;
 	r = worker_inspect(f->files->worker, f->fd, f->path, &by, inspected, f);
 	if (r)
 		inspected(f, r == -EBUSY ? r : -ENOMEM,
@@ -238,11 +240,6 @@ static int open_vdso(void)
 	return fd;
 }
 
-/* Two files with the same identity have the same content. */
-struct identity {
-	uint64_t dev, ino, size, mtime, mtime_ns;
-};
-
 /* The user of a process; no user's id if it has ended. */
 static uint32_t user_of(pid_t pid)
 {
@@ -290,30 +287,6 @@ static struct file *no_memory(struct files *fs)
 	return NULL;
 }
 
-static const char *explain(int err)
-{
-	switch (-err) {
-	case ESTALE:
-	case ENOENT:
-	case ESRCH:
-		return "the file was removed or replaced before it could be opened";
-	case ETIMEDOUT:
-		return "its file system does not answer, or files of its user do not";
-	case EAGAIN:
-		return "it could not be opened yet";
-	case ENOBUFS:
-		return "its file system can keep readers waiting, and copies of other files on "
-		       "such file systems take all memory for that";
-	case EDQUOT:
-		return "its process or its user maps too many files to keep them all open";
-	case EFBIG:
-		return "its file system can keep readers waiting, and the file is too large to be "
-		       "copied";
-	default:
-		return strerror(-err);
-	}
-}
-
 /* A file that can't be opened: known by its path only, or, if there are very many, not even so. */
 static struct file *without_file(struct files *fs, pid_t pid, const char *path, int err)
 {
@@ -333,15 +306,9 @@ static struct file *without_file(struct files *fs, pid_t pid, const char *path, 
 		return no_memory(fs);
 	fs->unreadable++;
 	f->state = FILE_REFUSED;
-	f->text = strdup(explain(err));
+	f->text = strdup(file_open_explain(err));
 	log_debug("%s: %s", f->path, f->text ? f->text : "");
 	return f;
-}
-
-static void close_answer(struct files *fs, const struct opener_answer *a)
-{
-	close(a->fd);
-	opener_release_copy(worker_opener(fs->worker), a->st.copied);
 }
 
 /* Makes the file of a key, and has it inspected. Takes the descriptor. NULL: no memory. */
@@ -353,13 +320,14 @@ static struct file *add_inspected(struct files *fs, const void *key, size_t len,
 	struct file *f = err ? NULL : add(fs, key, len, pid, path);
 
 	if (!f) {
-		close_answer(fs, a);
+		file_answer_close(fs, a);
 		if (!err)
 			file_quota_remove(&fs->quota, pid, uid);
 		fs->later |= err == -EDQUOT;
 		return err == -EDQUOT ? without_file(fs, pid, path, err) : no_memory(fs);
 	}
 	f->fd = a->fd;
+	f->source.readable = true;
 	f->source.copied = a->st.copied;
 	f->source.copy_of = a->st.copied ? a->st.dev : 0;
 	f->source.remote = a->st.remote;
@@ -393,6 +361,13 @@ static struct file *recent(struct files *fs, pid_t pid, const struct procfs_mapp
 	return r->file;
 }
 
+/* Where it is mapped, by which it is opened again. */
+static void set_place(struct file *f, pid_t pid, const struct procfs_mapping *m)
+{
+	f->source.place = (struct files_place){.pid = pid, .mapping = *m};
+	f->source.place.mapping.name = NULL;
+}
+
 static void remember(struct files *fs, pid_t pid, const struct procfs_mapping *m, struct file *f)
 {
 	fs->recent[m->ino % FILES_RECENT] = (struct files_recent){.pid = pid,
@@ -404,28 +379,11 @@ static void remember(struct files *fs, pid_t pid, const struct procfs_mapping *m
 								  .file = f};
 }
 
-/* 0 or -errno. */
-static int open_mapping(struct files *fs, pid_t pid, const struct procfs_mapping *m,
-			struct opener_answer *a)
-{
-	struct opener *o = worker_opener(fs->worker);
-	const struct opener_query q = {.kind = OPENER_MAPPING, .pid = pid, .mapping = *m};
-	int err;
-
-	*a = (struct opener_answer){.fd = o ? safe_open_own(m) : -1};
-	if (a->fd < 0)
-		return opener_call(o, &q, a);
-	err = opener_describe(a);
-	if (err)
-		close(a->fd);
-	return err;
-}
-
 struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *m)
 {
 	struct file *f = recent(fs, pid, m);
 	struct opener_answer a;
-	struct identity id;
+	struct file_identity id;
 	int err;
 
 	if (f)
@@ -435,21 +393,23 @@ struct file *files_of(struct files *fs, pid_t pid, const struct procfs_mapping *
 	if (!*m->name || !strncmp(m->name, "//anon", 6) || !strncmp(m->name, "/dev/zero", 9) ||
 	    *m->name == '[')
 		return NULL;
-	err = open_mapping(fs, pid, m, &a);
+	err = file_open(fs, pid, m, &a);
 	if (err) {
 		fs->later |= opener_is_temporary(err);
 		return without_file(fs, pid, m->name, err);
 	}
-	id = (struct identity){a.st.dev, a.st.ino, a.st.size, a.st.mtime, a.st.mtime_ns};
+	id = file_identity_of(&a.st);
 	f = file_index_find(fs, &id, sizeof(id));
 	if (f)
-		close_answer(fs, &a);
+		file_answer_close(fs, &a);
 	else
 		f = add_inspected(fs, &id, sizeof(id), &a, pid, m->name);
 	if (!f)
 		return no_memory(fs);
-	if (f->fd >= 0)
+	if (f->source.readable) {
+		set_place(f, pid, m);
 		remember(fs, pid, m, f);
+	}
 	return seen(f);
 }
 

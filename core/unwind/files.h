@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files that processes map. A file is opened while /proc still shows its mapping, and the
- * worker inspects it. Equal content at equal places (device, inode, size, time of change) is one
- * struct file. For one thread.
+ * worker inspects it. Then it stays open, unless its user has many of them: such a file is opened
+ * again when it is needed. Equal content at equal places (device, inode, size, time of change) is
+ * one struct file. For one thread.
  */
 #ifndef UNWIND_FILES_H
 #define UNWIND_FILES_H
@@ -26,11 +27,19 @@ enum file_state {
 	FILE_REFUSED, /* it can't be opened, or is no ELF file: `text` says why */
 };
 
+/* A mapping of a file; its name is the file's path. */
+struct files_place {
+	pid_t pid;
+	struct procfs_mapping mapping;
+};
+
 /* What the descriptor of a file is of. */
 struct file_source {
+	bool readable;    /* it could be opened */
 	bool remote;      /* a file of a file server: reading it can wait */
 	uint64_t copied;  /* bytes of memory that it is a copy in; 0: it is the file itself */
 	uint64_t copy_of; /* the device of the file then */
+	struct files_place place; /* where it is mapped: it is opened again by that */
 };
 
 struct file {
@@ -38,7 +47,7 @@ struct file {
 	struct file_source source;
 	uint32_t id; /* from 1 */
 	enum file_state state;
-	int fd;          /* -1: it could not be opened */
+	int fd;          /* -1: it is not open now; see files_hold() */
 	pid_t pid;       /* process that mapped it first: debug files are searched below its root */
 	uint32_t uid;    /* of that process: the user for whom the worker works */
 	char *path;      /* a part of it, if paths take too much memory */
@@ -49,7 +58,7 @@ struct file {
 	bool unmapped;   /* no process mapped it at the last sweep */
 	bool again;      /* its inspection was dropped: it is made if it is mapped */
 	bool renewed;    /* it has new tables, until files_clear_renewed() */
-	uint32_t uses;   /* requests to the worker: it can't be dropped */
+	uint32_t uses;   /* of its descriptor: it can't be dropped; see files_hold() */
 	uint64_t used_ns;              /* when a process or a collector was last seen to name it */
 	uint64_t retry_ns;             /* CLOCK_MONOTONIC: it is inspected again; 0: never */
 	uint32_t shortages;            /* inspections that failed because memory was short */
@@ -111,6 +120,10 @@ bool files_is_of_time(const struct files *, uint32_t id, uint64_t time);
 void files_retry(struct files *, uint64_t now);
 /* Clears `renewed` of all files. */
 void files_clear_renewed(struct files *);
+/* The descriptor of the file, which is opened again if it was closed, until files_release(). Or
+ * -errno: it cannot be opened, or not now. Not while the worker is stopped. */
+int files_hold(struct file *);
+void files_release(struct file *);
 /* Sets the mapping's bias from the file's segments. false: it is not known (yet). */
 bool files_base(struct process_mapping *);
 /* The first file that the process maps of which the unwinder has a table; NULL: none. */

@@ -187,7 +187,7 @@ static void on_stepped(void *arg, int err, const uint64_t regs[17], uint64_t val
 	r->step.valid = valid;
 	memcpy(r->step.regs, regs, sizeof(r->step.regs));
 	r->steps->pending = false;
-	r->file->uses--;
+	files_release(r->file);
 	if (err != -ECANCELED) {
 		r->steps->walker->answers++;
 		r->steps->walker->helped += err >= 0;
@@ -219,6 +219,18 @@ static void read_window(const struct walk_context *c, uint64_t sp, struct worker
 	step->len = n;
 }
 
+static int send_step(struct worker *w, struct worker_step *step, const struct worker_requester *by,
+		     struct requested *r)
+{
+	int err;
+
+	step->fd = files_hold(r->file);
+	err = step->fd < 0 ? step->fd : worker_step(w, step, by, on_stepped, r);
+	if (err && step->fd >= 0)
+		files_release(r->file);
+	return err;
+}
+
 /* Requests the walk's next step. 0: it is under way; -errno. */
 static int request_step(struct walker *w, const struct fusee_native *n,
 			const struct process_mapping *m)
@@ -231,7 +243,6 @@ static int request_step(struct walker *w, const struct fusee_native *n,
 	struct requested *r = calloc(1, sizeof(*r));
 	struct worker_step step = {
 		.inspection = m->file->inspection,
-		.fd = m->file->fd,
 		.bias = m->bias,
 		.valid = u->valid_regs | SPECIAL_REGS,
 		.stack_lo = n->stack_lo,
@@ -252,12 +263,11 @@ static int request_step(struct walker *w, const struct fusee_native *n,
 	step.regs[FUSEE_X86_RIP] = u->flags & FUSEE_PC_EXACT ? u->offset : u->offset - 1;
 	*r = (struct requested){
 		.steps = steps, .file = m->file, .step = {.pc = u->pc, .sp = u->sp}};
-	err = worker_step(w->worker, &step, &by, on_stepped, r);
+	err = send_step(w->worker, &step, &by, r);
 	if (err) {
 		free(r);
 		return err;
 	}
-	m->file->uses++;
 	steps->refs++;
 	steps->pending = true;
 	return 0;
@@ -286,7 +296,7 @@ static const struct walk_step *next_step(struct walker *w, const struct fusee_na
 	const struct walk_step *step;
 
 	*r = STEP_FAILS;
-	if (!m->based || m->file->fd < 0 || !make_steps(w))
+	if (!m->based || !m->file->source.readable || !make_steps(w))
 		return NULL;
 	s = *w->steps;
 	if (w->step < s->n) {

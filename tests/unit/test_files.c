@@ -61,6 +61,57 @@ TEST(files_of_a_process_are_limited)
 	files_free(fs);
 }
 
+/* Of a user some files stay open; the others are opened again when they are needed, and are the
+ * same then. */
+TEST(files_are_closed_and_opened_again)
+{
+	struct worker_options o = {0};
+	struct plugin_set set = {0};
+	struct expected_mapping m[3];
+	struct file *f[3];
+	struct worker *w;
+	struct files *fs;
+	char text[16] = "";
+	void *at[3];
+	int fd;
+
+	CHECK_INT(worker_new(&w, &o), 0);
+	CHECK_INT(files_new(&fs, w, &set), 0);
+	fs->quota.kept = 1;
+	at[0] = map_new("again_one", &m[0]);
+	at[1] = map_new("again_two", &m[1]);
+	at[2] = map_new("again_three", &m[2]);
+	for (int i = 0; i < 3; i++)
+		f[i] = files_of(fs, getpid(), &m[i].m);
+	CHECK_INT(fs->quota.n, 3); /* they are being inspected */
+	CHECK_INT(worker_wait(w), 0);
+	CHECK_INT(fs->quota.n, 1);
+	CHECK_INT((f[0]->fd >= 0) + (f[1]->fd >= 0) + (f[2]->fd >= 0), 1);
+	for (int i = 0; i < 3; i++) {
+		CHECK(f[i]->source.readable && !f[i]->uses);
+		fd = files_hold(f[i]);
+		CHECK(fd >= 0 && fd == files_hold(f[i]));
+		CHECK_INT(pread(fd, text, 11, 0), 11);
+		CHECK_STR(text, "no ELF file");
+		files_release(f[i]);
+		CHECK_INT(f[i]->fd, fd);
+		files_release(f[i]);
+		CHECK(files_of(fs, getpid(), &m[i].m) == f[i]);
+	}
+	CHECK_INT(fs->quota.n, 1);
+	for (int i = 0; i < 3; i++) {
+		/* another file is there now */
+		CHECK(!munmap(at[i], 4096) && !unlink(m[i].m.name));
+		CHECK(!munmap(map_new(m[i].name, &(struct expected_mapping){0}), 4096));
+		if (f[i]->fd < 0)
+			CHECK(files_hold(f[i]) < 0);
+	}
+	CHECK_INT(fs->quota.n, 1);
+	worker_stop(w);
+	files_free(fs);
+	remove_scratch();
+}
+
 /* By users: root's processes have no limit but that of all. */
 TEST(files_of_users_are_limited)
 {
