@@ -2,6 +2,7 @@
 #include "agent/agent.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "agent/agent_state.h"
 #include "base/clock.h"
@@ -217,7 +219,8 @@ static void warn_container(void)
 			    "(--cgroupns=host, or the host's /sys/fs/cgroup mounted in it)");
 }
 
-#define FILES 512 /* descriptors that an agent with some sinks has on a small machine */
+#define FILES 512        /* descriptors that an agent with some sinks has on a small machine */
+#define MOST_FILES 16384 /* more than files of targets may be open: unwind/file_quota.c */
 
 static void warn_few_files(void)
 {
@@ -228,6 +231,22 @@ static void warn_few_files(void)
 			"only %llu files may be open, which is too few to profile all processes: "
 			"'ulimit -n 4096', or LimitNOFILE= of a unit, allows more",
 			(unsigned long long)files.rlim_max);
+}
+
+/* The table of descriptors gets its size while this process has one thread. Later the kernel lets
+ * the thread for which the table grows wait for all CPUs: for a second, if they are busy. */
+static void reserve_files(void)
+{
+	struct rlimit files;
+	int last;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || !files.rlim_cur)
+		return;
+	if (files.rlim_cur > MOST_FILES)
+		files.rlim_cur = MOST_FILES;
+	last = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, (int)files.rlim_cur - 1);
+	if (last >= 0)
+		close(last);
 }
 
 static void log_start(const struct agent *a)
@@ -269,6 +288,7 @@ static int agent_open(struct agent *a)
 	int r = open_folder(a);
 
 	warn_few_files();
+	reserve_files();
 	if (!r)
 		r = make_plan(a, &plan);
 	if (!r)

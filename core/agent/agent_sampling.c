@@ -23,6 +23,9 @@
  */
 #define SETTLE_NS 3000000u
 #define PACE_NS 100000000u
+#define FIND_NS 20000000u /* processes are looked for so long at a time */
+#define FIND_PAUSE_NS 200000000u
+#define STOP_EVENTS_NS 500000000u       /* for the last process events */
 #define COLLECTED_BYTES (64u << 20)     /* samples of all windows */
 #define WAITING_BYTES (64u << 20)       /* stack copies that wait for tables */
 #define MAX_CLOSED (PLAN_MAX_SINKS * 5) /* windows that wait for symbols */
@@ -161,7 +164,23 @@ static int find_unknown(void *arg, pid_t pid)
 		report(s, FUSEE_PROCESS_EXEC, pid, 0);
 		decisions_execed(s->decisions, pid, NULL, 0);
 	}
-	return 0;
+	return clock_now() > s->find_until;
+}
+
+/* Records of processes were lost: looks for those that are not known, for a while at a time. */
+static void find_lost(struct agent_sampling *s)
+{
+	uint64_t now = clock_now();
+	int r;
+
+	if (!s->lost || now < s->find_again)
+		return;
+	s->find_until = now + FIND_NS;
+	r = procfs_each_process(find_unknown, s);
+	s->lost = r > 0;
+	s->find_again = clock_now() + FIND_PAUSE_NS;
+	if (r < 0)
+		decisions_rescan(s->decisions);
 }
 
 static void on_lost(void *arg)
@@ -171,8 +190,7 @@ static void on_lost(void *arg)
 	metric_add("process_events_lost_total",
 		   "Total number of times that process events were lost and /proc was read.", NULL,
 		   1);
-	if (procfs_each_process(find_unknown, s))
-		decisions_rescan(s->decisions);
+	s->lost = true;
 }
 
 static int decide_running(void *arg, pid_t pid)
@@ -189,7 +207,8 @@ static void on_behind(void *arg);
 static void go_on(struct agent_sampling *s)
 {
 	bool behind = perf_stream_is_behind(s->profiler.stream) ||
-		      pipeline_is_behind(s->profiler.pipeline);
+		      pipeline_is_behind(s->profiler.pipeline) ||
+		      process_events_is_behind(s->process_events);
 
 	if (behind && !s->behind)
 		s->behind = !loop_at(s->loop, clock_now(), on_behind, s, NULL);
@@ -201,6 +220,7 @@ static void drain(struct agent_sampling *s, bool now)
 {
 	uint64_t until = process_events_drain(s->process_events, now);
 
+	find_lost(s);
 	decisions_refresh(s->decisions);
 	profiler_drain(&s->profiler, until);
 	go_on(s);
@@ -278,8 +298,9 @@ static bool has_to_drain(struct agent_sampling *s)
 {
 	if (s->ticks_to_drain && s->ticks_to_drain--)
 		return true;
-	return process_events_polls(s->process_events) || worker_pending(s->profiler.worker) ||
-	       decisions_are_stale(s->decisions) || pipeline_is_pending(s->profiler.pipeline);
+	return s->lost || process_events_polls(s->process_events) ||
+	       worker_pending(s->profiler.worker) || decisions_are_stale(s->decisions) ||
+	       pipeline_is_pending(s->profiler.pipeline);
 }
 
 static void on_tick(void *arg)
@@ -314,8 +335,12 @@ void agent_sampling_pause(struct agent_sampling *s, bool pause)
 
 void agent_sampling_stop(struct agent_sampling *s)
 {
+	uint64_t end = clock_now() + STOP_EVENTS_NS;
+
 	profiler_disable(&s->profiler);
-	process_events_drain(s->process_events, false);
+	do
+		process_events_drain(s->process_events, false);
+	while (process_events_is_behind(s->process_events) && clock_now() < end);
 	profiler_stop(&s->profiler);
 }
 

@@ -51,9 +51,11 @@ struct agent_sampling {
 	const struct more_windows *more; /* NULL: none; set by their owner */
 	int refused;                     /* the last error of a process's events that was logged */
 	bool paused;
-	bool behind;             /* another drain is due at once */
-	uint32_t ticks;          /* of the timer */
-	uint32_t ticks_to_drain; /* the next ticks drain without a check */
+	bool behind;                     /* another drain is due at once */
+	bool lost;                       /* process events were: /proc is to be read */
+	uint64_t find_until, find_again; /* CLOCK_MONOTONIC ns; of that reading */
+	uint32_t ticks;                  /* of the timer */
+	uint32_t ticks_to_drain;         /* the next ticks drain without a check */
 };
 
 /* Opens targets, discoveries, decisions, profiler and process events. The fields loop, each_second

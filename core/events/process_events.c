@@ -23,6 +23,8 @@
 #define RING_LEAST (32u << 10)
 #define RINGS_BYTES (8u << 20) /* of all CPUs */
 #define SLACK_NS 2000000u      /* records are due when they are older than this */
+#define SLICE_NS 20000000u     /* of a drain */
+#define LATE_NS 100000000u
 #define POLL_NS 1000000000u
 #define FOLLOW_CPUS_NS 2000000000u
 
@@ -45,6 +47,8 @@ struct process_events {
 	int online_fd; /* of cpus_open() */
 	int epoll;
 	bool polls;
+	bool behind;          /* records remain that were due */
+	uint64_t until;       /* what the last drain returned */
 	uint64_t read_ns;     /* when /proc, or the list of CPUs, was read */
 	struct hashmap known; /* pid -> struct known_process * */
 	char how[256];
@@ -319,7 +323,7 @@ static struct ring *oldest_record(struct process_events *e, uint64_t until)
 
 uint64_t process_events_drain(struct process_events *e, bool now)
 {
-	uint64_t until = clock_now() - (now ? 0 : SLACK_NS);
+	uint64_t began = clock_now(), until = began - (now ? 0 : SLACK_NS);
 	struct ring *r;
 
 	if (e->polls) {
@@ -332,12 +336,24 @@ uint64_t process_events_drain(struct process_events *e, bool now)
 	for (int i = 0; i < e->ncpus; i++)
 		if (e->cpus[i].fd >= 0)
 			ring_refresh(&e->cpus[i].ring);
-	while ((r = oldest_record(e, until))) {
+	e->behind = false;
+	while (!e->behind && (r = oldest_record(e, until))) {
+		e->behind = clock_now() - began > SLICE_NS;
+		if (e->behind && began - event_time(ring_peek(r)) < LATE_NS)
+			until = event_time(ring_peek(r)) - 1; /* all that is older was reported */
+		if (e->behind)
+			break;
 		report_record(e, ring_peek(r));
 		ring_next(r);
 		ring_release(r);
 	}
-	return until;
+	e->until = until > e->until ? until : e->until;
+	return e->until;
+}
+
+bool process_events_is_behind(const struct process_events *e)
+{
+	return e->behind;
 }
 
 /* ---- opening and closing ---- */

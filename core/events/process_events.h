@@ -38,7 +38,10 @@ const char *process_events_how(const struct process_events *);
 int process_events_fd(const struct process_events *);
 /* Calls the handlers; to be called several times a second. A record of the last 2 ms waits for
  * those of other CPUs, unless all are to be reported `now`: then events of unrelated processes may
- * be reported in another order. Returns the time (CLOCK_MONOTONIC ns) until which everything was
- * reported. */
+ * be reported in another order. It ends after 20 ms, so that others have their turn. Returns the
+ * time (CLOCK_MONOTONIC ns) until which everything was reported; while it is behind by more than
+ * 100 ms, a later time: samples of known processes do not wait for a storm of forks. */
 uint64_t process_events_drain(struct process_events *, bool now);
+/* Are there records that were due at the last drain? */
+bool process_events_is_behind(const struct process_events *);
 #endif

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,9 @@ struct reading {
 
 struct maps_reader {
 	pthread_mutex_t lock;
-	pthread_cond_t changed;
+	/* Semaphores, as who signals a condition variable can wait for a thread without a CPU. */
+	sem_t work; /* for threads that are idle */
+	sem_t ended;
 	int event;
 	uint32_t most;
 	bool ending, owned;
@@ -252,9 +255,17 @@ static void free_all(struct maps_reader *r)
 		maps_answer_free(a);
 	}
 	close(r->event);
-	pthread_cond_destroy(&r->changed);
+	sem_destroy(&r->work);
+	sem_destroy(&r->ended);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
+}
+
+/* Has up to n idle threads look for work. */
+static void wake(struct maps_reader *r, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && i < r->idle; i++)
+		sem_post(&r->work);
 }
 
 static void put_reading(struct maps_reader *r, struct reading *from)
@@ -265,7 +276,7 @@ static void put_reading(struct maps_reader *r, struct reading *from)
 	else
 		r->reading--;
 	*from = (struct reading){0};
-	pthread_cond_signal(&r->changed); /* another process of the user may be read */
+	wake(r, 1); /* another process of the user may be read */
 }
 
 /* May this thread go on? There is one too many when an abandoned thread comes back. */
@@ -289,7 +300,9 @@ static void *thread(void *arg)
 		at = r->bytes < MAPS_READER_UNREAD_BYTES ? take_request(r) : NULL;
 		if (!at) {
 			r->idle++;
-			pthread_cond_wait(&r->changed, &r->lock);
+			pthread_mutex_unlock(&r->lock);
+			sem_wait(&r->work);
+			pthread_mutex_lock(&r->lock);
 			r->idle--;
 			continue;
 		}
@@ -303,7 +316,8 @@ static void *thread(void *arg)
 		pthread_mutex_lock(&r->lock);
 	}
 	last = !--r->threads && !r->owned;
-	pthread_cond_broadcast(&r->changed);
+	wake(r, 1); /* what it leaves */
+	sem_post(&r->ended);
 	pthread_mutex_unlock(&r->lock);
 	if (last)
 		free_all(r);
@@ -335,7 +349,6 @@ static int start_thread(struct maps_reader *r)
 int maps_reader_new(struct maps_reader **ret, uint32_t most)
 {
 	struct maps_reader *r = calloc(1, sizeof(*r));
-	pthread_condattr_t monotonic;
 
 	if (!r)
 		return -ENOMEM;
@@ -349,10 +362,8 @@ int maps_reader_new(struct maps_reader **ret, uint32_t most)
 	r->queue_last = &r->queue;
 	r->done_last = &r->done;
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	sem_init(&r->work, 0, 0);
+	sem_init(&r->ended, 0, 0);
 	*ret = r;
 	return 0;
 }
@@ -361,15 +372,18 @@ void maps_reader_free(struct maps_reader *r)
 {
 	uint64_t end = clock_now() + END_NS;
 	struct timespec until = {(time_t)(end / 1000000000u), (long)(end % 1000000000u)};
-	bool last;
+	bool last, timed_out = false;
 
 	if (!r)
 		return;
 	pthread_mutex_lock(&r->lock);
 	r->ending = true;
-	pthread_cond_broadcast(&r->changed);
-	while (r->threads && !pthread_cond_timedwait(&r->changed, &r->lock, &until))
-		;
+	wake(r, r->idle);
+	while (r->threads && !timed_out) {
+		pthread_mutex_unlock(&r->lock);
+		timed_out = sem_clockwait(&r->ended, CLOCK_MONOTONIC, &until) && errno != EINTR;
+		pthread_mutex_lock(&r->lock);
+	}
 	r->owned = false;
 	last = !r->threads;
 	pthread_mutex_unlock(&r->lock);
@@ -420,7 +434,7 @@ int maps_reader_request(struct maps_reader *r, pid_t pid, uint64_t id)
 		*r->queue_last = a;
 		r->queue_last = &a->next;
 		r->waiting++;
-		pthread_cond_signal(&r->changed);
+		wake(r, 1);
 	}
 	pthread_mutex_unlock(&r->lock);
 	if (err == -ETIMEDOUT)
@@ -493,7 +507,7 @@ uint32_t maps_reader_abandon_stuck(struct maps_reader *r, uint64_t now)
 		refuse_barred(r);
 	if (r->waiting)
 		start_if_needed(r, r->waiting);
-	pthread_cond_broadcast(&r->changed);
+	wake(r, n != before ? r->idle : r->waiting);
 	pthread_mutex_unlock(&r->lock);
 	metric_set("maps_readers_abandoned",
 		   "Threads that a process keeps waiting, as they read its mappings.", NULL, n);
@@ -517,7 +531,7 @@ struct maps_answer *maps_reader_take(struct maps_reader *r)
 			r->done_last = &r->done;
 		r->bytes -= bytes_of(a);
 		a->next = NULL;
-		pthread_cond_signal(&r->changed); /* there may be room */
+		wake(r, 1); /* there may be room */
 	}
 	if (!a)
 		(void)!read(r->event, &n, sizeof(n));

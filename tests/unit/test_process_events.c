@@ -183,6 +183,65 @@ TEST(many_on_all_cpus)
 	process_events_close(events);
 }
 
+static uint32_t slow;
+
+static void forked_slowly(void *arg, pid_t pid, pid_t parent, uint64_t time)
+{
+	(void)arg;
+	(void)pid;
+	(void)parent;
+	(void)time;
+	slow++;
+	usleep(15000);
+}
+
+static void ignore_exec(void *arg, pid_t pid, const char *comm, uint64_t time)
+{
+	(void)arg;
+	(void)pid;
+	(void)comm;
+	(void)time;
+}
+
+static void ignore_exit(void *arg, pid_t pid, uint64_t time)
+{
+	(void)arg;
+	(void)pid;
+	(void)time;
+}
+
+static void ignore_loss(void *arg)
+{
+	(void)arg;
+}
+
+/* The caller has its turn after 20 ms, and learns until when everything was reported. */
+TEST(a_drain_ends_after_a_while)
+{
+	const struct process_events_handlers handlers = {NULL, forked_slowly, ignore_exec,
+							 ignore_exit, ignore_loss};
+	struct process_events *events;
+	uint64_t until = 0, next;
+
+	CHECK_INT(process_events_open(&events, &handlers), 0);
+	if (process_events_polls(events))
+		SKIP("needs CAP_PERFMON");
+	for (int i = 0; i < 8; i++)
+		reap(spawn(false));
+	usleep(10000);
+	slow = 0;
+	while (slow < 8) { /* those of others are among them */
+		uint32_t before = slow;
+
+		next = process_events_drain(events, false);
+		CHECK(slow - before <= 2); /* the third would begin after 30 ms */
+		CHECK(next >= until && next < now());
+		CHECK(slow >= 8 || process_events_is_behind(events));
+		until = next;
+	}
+	process_events_close(events);
+}
+
 /* Without draining the ring fills; that records were lost is reported when it has room again. */
 TEST(lost_records)
 {
