@@ -201,9 +201,17 @@ int fusee_http_each(struct fusee_http *, const struct fusee_delivery *,
 
 /* ---- addresses ---- */
 
-/* Is the host of this URL this machine: "localhost", 127.0.0.0/8 or [::1]? A name that only begins
- * like that is not. */
-bool fusee_http_is_loopback(const char *url);
+enum fusee_http_url_flags {
+	FUSEE_HTTP_URL_VALID = 1,    /* http:// or https:// with a host; without it no other flag */
+	FUSEE_HTTP_URL_PLAIN = 2,    /* http:// */
+	FUSEE_HTTP_URL_LOOPBACK = 4, /* the host is "localhost", in 127.0.0.0/8 or [::1]; a name
+				      * that only begins like that is not */
+	FUSEE_HTTP_URL_USER = 8,     /* it has a user or password */
+	FUSEE_HTTP_URL_QUERY = 16,   /* it has a query or fragment */
+};
+
+/* What a URL is: enum fusee_http_url_flags. */
+uint32_t fusee_http_url_flags(const char *url);
 
 #ifdef __cplusplus
 }

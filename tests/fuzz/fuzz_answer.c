@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // sources: plugins/lib/http/request.c plugins/lib/http/url.c plugins/lib/http/judge.c
+// sources: plugins/lib/http/setup.c plugins/lib/http/explain.c
 // flags: -Iplugins/lib/http -Wl,--wrap=curl_multi_add_handle
 // libs: -lcurl
 // clang-format on

@@ -3,6 +3,7 @@
 // sources: plugins/discovery/container/reader.c plugins/discovery/container/reader_json.c
 // sources: plugins/discovery/container/reader_grpc.c plugins/discovery/container/proto.c
 // sources: plugins/discovery/container/names.c plugins/discovery/container/facts.c
+// sources: plugins/lib/json/place.c
 // flags: -Iplugins/discovery/container
 // libs: -lyajl
 // clang-format on

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: plugins/sinks/pyroscope/answer.c plugins/lib/http/judge.c plugins/lib/json/member.c plugins/lib/json/place.c
+// sources: plugins/sinks/pyroscope/answer.c plugins/lib/http/judge.c plugins/lib/http/explain.c plugins/lib/json/member.c plugins/lib/json/place.c
 // flags: -Iplugins/sinks/pyroscope
-// libs: -lyajl
+// libs: -lyajl -lcurl
 // clang-format on
 // What Pyroscope answers: JSON or a text, of which one clean line and a verdict are made.
 #include <stdlib.h>

@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client.h"
 
-#include <curl/curl.h>
+#include <fusee/http_curl.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 
-#define MS 1000000ull    /* ns */
 #define READ_BYTES 8192l /* libcurl reads up to 100 times as much in one callback */
 /* With less than a frame of HTTP/2, 16 KiB, libcurl 7.88 forgets what it has read already, until
  * the socket has more. */
 #define READ_FRAMES 65536l
-#define CONNECT_MS 10000l   /* longest time to connect */
-#define MAX_HEADER 262144ul /* bytes of an answer's header, trailers included */
-#define FRAME 5u            /* bytes that gRPC has before a message */
+#define CONNECT (10 * FUSEE_SECOND) /* longest time to connect */
+#define MAX_HEADER 262144ul         /* bytes of an answer's header, trailers included */
+#define FRAME 5u                    /* bytes that gRPC has before a message */
 
 struct client {
-	const struct fusee_self *self;
-	CURLM *multi;
+	struct fusee_http_loop loop;
 	struct request *requests;
-	uint64_t due_ns; /* when libcurl is to be called; UINT64_MAX: never */
-	uint64_t now_ns; /* of the call that runs */
 };
 
 struct request {
@@ -40,53 +35,6 @@ struct request {
 
 /* ---- callbacks of libcurl ---- */
 
-static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *of_socket)
-{
-	struct client *c = arg;
-	uint32_t events = (what & CURL_POLL_IN ? EPOLLIN : 0u) |
-			  (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
-
-	(void)easy;
-	(void)of_socket;
-	c->self->host->discovery->watch_fd(c->self->in, fd, what == CURL_POLL_REMOVE ? 0 : events);
-	return 0;
-}
-
-static int on_timer(CURLM *multi, long ms, void *arg)
-{
-	struct client *c = arg;
-
-	(void)multi;
-	c->due_ns = ms < 0 ? UINT64_MAX : c->now_ns + (uint64_t)ms * MS;
-	return 0;
-}
-
-/* A text of an answer, as it can be printed. */
-static void set_clean(char *to, size_t size, const char *text, size_t n)
-{
-	n = n < size ? n : size - 1;
-	for (size_t i = 0; i < n; i++)
-		to[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
-	to[n] = '\0';
-}
-
-/* "Name: value\r\n". true: it is this header; *value is without blanks around it. */
-static bool is_header(struct fusee_str line, const char *name, struct fusee_str *value)
-{
-	size_t n = strlen(name);
-
-	if (line.len <= n || strncasecmp(line.p, name, n) || line.p[n] != ':')
-		return false;
-	*value = (struct fusee_str){line.p + n + 1, line.len - n - 1};
-	while (value->len && strchr(" \t", *value->p)) {
-		value->p++;
-		value->len--;
-	}
-	while (value->len && strchr(" \t\r\n", value->p[value->len - 1]))
-		value->len--;
-	return true;
-}
-
 static int number_of(struct fusee_str s)
 {
 	int n = 0;
@@ -104,17 +52,17 @@ static size_t on_header(char *p, size_t size, size_t n, void *arg)
 	struct request *r = arg;
 	struct fusee_str line = {p, size * n}, value;
 
-	r->last_ns = r->client->now_ns;
+	r->last_ns = r->client->loop.now_ns;
 	r->header_bytes += line.len;
 	if (r->header_bytes > MAX_HEADER) {
 		r->stopped = true;
 		return 0;
 	}
-	if (is_header(line, "grpc-status", &value))
+	if (fusee_http_is_header(line, "grpc-status", &value))
 		r->result.grpc_status = number_of(value);
-	else if (is_header(line, "grpc-message", &value))
-		set_clean(r->result.message, sizeof(r->result.message), value.p, value.len);
-	else if (is_header(line, "Libpod-Api-Version", &value))
+	else if (fusee_http_is_header(line, "grpc-message", &value))
+		fusee_http_clean(r->result.message, sizeof(r->result.message), value.p, value.len);
+	else if (fusee_http_is_header(line, "Libpod-Api-Version", &value))
 		r->podman = true;
 	return line.len;
 }
@@ -124,7 +72,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
 	struct request *r = arg;
 	long status = 0;
 
-	r->last_ns = r->client->now_ns;
+	r->last_ns = r->client->loop.now_ns;
 	curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (r->calls.body(r->calls.arg, status, p, size * n)) {
 		r->stopped = true;
@@ -141,21 +89,12 @@ struct client *client_new(const struct fusee_self *self)
 
 	if (!c)
 		return NULL;
-	c->self = self;
-	c->due_ns = UINT64_MAX;
-	/* libcurl counts the calls; there is no cleanup, since plugins are never unloaded */
-	if (!curl_global_init(CURL_GLOBAL_DEFAULT))
-		c->multi = curl_multi_init();
-	if (!c->multi) {
+	if (fusee_http_loop_init(&c->loop, self)) {
 		free(c);
 		return NULL;
 	}
 	/* a request without an end keeps a connection: gRPC's others have one of their own */
-	curl_multi_setopt(c->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
-	curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
-	curl_multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
-	curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, on_timer);
-	curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
+	curl_multi_setopt(c->loop.multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
 	return c;
 }
 
@@ -163,7 +102,7 @@ void client_free(struct client *c)
 {
 	if (!c)
 		return;
-	curl_multi_cleanup(c->multi);
+	fusee_http_loop_fini(&c->loop);
 	free(c);
 }
 
@@ -203,7 +142,7 @@ void request_free(struct request *r)
 		;
 	*at = r->next;
 	if (r->active)
-		curl_multi_remove_handle(r->client->multi, r->easy);
+		curl_multi_remove_handle(r->client->loop.multi, r->easy);
 	curl_easy_cleanup(r->easy);
 	clear(r);
 	free(r);
@@ -213,26 +152,6 @@ void request_free(struct request *r)
 
 /* Sets an option unless an earlier SET() has failed; `code` keeps the first error. */
 #define SET(option, value) (code = code ? code : curl_easy_setopt(r->easy, option, value))
-
-static CURLcode set_limits(struct request *r)
-{
-	CURLcode code = CURLE_OK;
-
-	SET(CURLOPT_NOSIGNAL, 1L);
-#if LIBCURL_VERSION_NUM >= 0x075500
-	SET(CURLOPT_PROTOCOLS_STR, "http");
-#else
-	SET(CURLOPT_PROTOCOLS, (long)CURLPROTO_HTTP);
-#endif
-	SET(CURLOPT_FOLLOWLOCATION, 0L);
-	SET(CURLOPT_HTTP09_ALLOWED, 0L);
-	SET(CURLOPT_BUFFERSIZE, READ_BYTES);
-	SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-	/* "" keeps libcurl from reading proxies from the environment */
-	SET(CURLOPT_PROXY, "");
-	SET(CURLOPT_NOPROXY, "");
-	return code;
-}
 
 /* false: no memory. */
 static bool add_header(struct request *r, const char *name, const char *value)
@@ -273,13 +192,13 @@ static CURLcode set_grpc(struct request *r, const struct request_options *o)
 
 static CURLcode set_up(struct request *r, const struct request_options *o)
 {
-	CURLcode code = set_limits(r);
+	CURLcode code = fusee_http_set_limits(r->easy, CONNECT, "");
 	char url[1024];
 
 	snprintf(url, sizeof(url), "http://localhost%s", o->target);
 	SET(CURLOPT_URL, url);
 	SET(CURLOPT_UNIX_SOCKET_PATH, o->socket);
-	SET(CURLOPT_USERAGENT, "fusee");
+	SET(CURLOPT_BUFFERSIZE, READ_BYTES);
 	SET(CURLOPT_PRIVATE, r);
 	SET(CURLOPT_HEADERFUNCTION, on_header);
 	SET(CURLOPT_HEADERDATA, r);
@@ -300,8 +219,8 @@ int request_begin(struct request *r, const struct request_options *o, uint64_t n
 	r->header_bytes = 0;
 	r->silence_ns = o->silence_ns;
 	r->most_ns = o->most_ns;
-	r->began_ns = r->last_ns = r->client->now_ns = now_ns;
-	if (set_up(r, o) || curl_multi_add_handle(r->client->multi, r->easy))
+	r->began_ns = r->last_ns = now_ns;
+	if (set_up(r, o) || fusee_http_loop_add(&r->client->loop, r->easy, now_ns))
 		return -ENOMEM; /* a path that is too long for a socket was refused before */
 	r->active = true;
 	return 0;
@@ -321,24 +240,12 @@ bool request_is_podmans(const struct request *r)
 
 static void explain(struct request *r, CURLcode code)
 {
-	struct request_result *result = &r->result;
 	long error = 0;
-	const char *why = curl_easy_strerror(code);
 
-	result->end = REQUEST_BROKEN;
+	r->result.end = REQUEST_BROKEN;
 	curl_easy_getinfo(r->easy, CURLINFO_OS_ERRNO, &error);
-	result->error = (int)error;
-	if (code == CURLE_COULDNT_CONNECT && error)
-		why = strerror((int)error);
-	else if (code == CURLE_OPERATION_TIMEDOUT)
-		why = "no connection within 10 s";
-	else if (code == CURLE_PARTIAL_FILE || code == CURLE_GOT_NOTHING ||
-		 code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR || code == CURLE_HTTP2_STREAM)
-		why = "the connection ended before the answer was complete";
-	else if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY ||
-		 code == CURLE_HTTP2)
-		why = "the answer is not HTTP";
-	set_clean(result->message, sizeof(result->message), why, strlen(why));
+	r->result.error = (int)error;
+	fusee_http_explain(r->easy, code, NULL, r->result.message);
 }
 
 static void end(struct request *r, CURLcode code)
@@ -348,7 +255,7 @@ static void end(struct request *r, CURLcode code)
 		r->result.end = REQUEST_STOPPED;
 	else if (code)
 		explain(r, code);
-	curl_multi_remove_handle(r->client->multi, r->easy);
+	curl_multi_remove_handle(r->client->loop.multi, r->easy);
 	r->active = false;
 	clear(r);
 }
@@ -370,45 +277,28 @@ static void end_late(struct request *r, uint64_t now_ns)
 	r->calls.ended(r->calls.arg, &r->result);
 }
 
-static void end_done(struct client *c)
+static void on_ended(void *arg, CURL *easy, CURLcode code)
 {
-	CURLMsg *m;
-	int queued;
+	char *of = NULL;
+	struct request *r;
 
-	while ((m = curl_multi_info_read(c->multi, &queued))) {
-		char *of = NULL;
-		struct request *r;
-
-		if (m->msg != CURLMSG_DONE)
-			continue;
-		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &of);
-		r = (struct request *)(void *)of;
-		end(r, m->data.result);
-		r->calls.ended(r->calls.arg, &r->result);
-	}
+	(void)arg;
+	curl_easy_getinfo(easy, CURLINFO_PRIVATE, &of);
+	r = (struct request *)(void *)of;
+	end(r, code);
+	r->calls.ended(r->calls.arg, &r->result);
 }
 
 void client_run(struct client *c, int fd, uint32_t events, uint64_t now_ns)
 {
-	int running, bits = (events & (EPOLLIN | EPOLLHUP) ? CURL_CSELECT_IN : 0) |
-			    (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
-			    (events & EPOLLERR ? CURL_CSELECT_ERR : 0);
-
-	c->now_ns = now_ns;
-	if (fd >= 0)
-		curl_multi_socket_action(c->multi, fd, bits, &running);
-	if (now_ns >= c->due_ns) {
-		c->due_ns = UINT64_MAX;
-		curl_multi_socket_action(c->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-	}
-	end_done(c);
+	fusee_http_loop_run(&c->loop, fd, events, now_ns, on_ended, NULL);
 	for (struct request *r = c->requests; r; r = r->next)
 		end_late(r, now_ns);
 }
 
 uint64_t client_deadline(const struct client *c)
 {
-	uint64_t at = c->due_ns;
+	uint64_t at = c->loop.due_ns;
 
 	for (const struct request *r = c->requests; r; r = r->next) {
 		uint64_t silent = r->last_ns + r->silence_ns, endless = r->began_ns + r->most_ns;

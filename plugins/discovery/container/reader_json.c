@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Docker's API (docs.docker.com/reference/api/engine), as Podman has it too. yajl reports each
- * value as it comes. Where a value is follows from the state of the object around it and its key:
- * edges[]. What no edge leads to is not kept.
+ * value as it comes. What no edge leads to is not kept.
  */
+#include <fusee/json.h>
 #include <stdlib.h>
 #include <yajl/yajl_parse.h>
 
 #include "reader_internal.h"
 
-#define DEPTH 64u /* arrays and objects in each other, at most */
-
 enum state {
-	IGNORED,
-	TOP,
+	TOP = FUSEE_JSON_TOP,
 	ITEM,
 	ID,
 	NAMES,
@@ -31,11 +28,7 @@ enum state {
 	CGROUP,
 };
 
-/* key NULL: an array's items; "": any key. */
-static const struct edge {
-	uint8_t from, to;
-	const char *key;
-} edges[] = {
+static const struct fusee_json_edge edges[] = {
 	{TOP, ITEM, NULL}, /* a list */
 	{ITEM, ID, "Id"},
 	{ITEM, NAMES, "Names"},
@@ -54,18 +47,15 @@ static const struct edge {
 	{LINUX, CGROUP, "cgroupsPath"},
 };
 
-/* Where a parser is in its text. */
-struct place {
-	uint8_t states[DEPTH]; /* of the arrays and objects around, from the outermost */
-	bool arrays[DEPTH];
-	uint32_t depth;
-	uint8_t next; /* the state of the value after a key */
-};
+#define PLACE                                                              \
+	{                                                                  \
+		.edges = edges, .nedges = sizeof(edges) / sizeof(edges[0]) \
+	}
 
 struct json_reader {
 	struct reader_base *base;
 	yajl_handle yajl;
-	struct place place;
+	struct fusee_json_place place;
 	char key[512]; /* of a label or attribute; a longer key was not chosen */
 	size_t key_n;
 	uint64_t bytes; /* since the last object was complete */
@@ -75,52 +65,13 @@ struct json_reader {
 	char message[512];
 };
 
-/* ---- where a value is ---- */
-
-static uint8_t lookup(uint8_t from, const char *key, size_t n)
-{
-	for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
-		const struct edge *e = &edges[i];
-
-		if (e->from != from || !key != !e->key)
-			continue;
-		if (!key || !*e->key || (strlen(e->key) == n && !memcmp(e->key, key, n)))
-			return e->to;
-	}
-	return IGNORED;
-}
-
-static uint8_t state_of_value(const struct place *p)
-{
-	if (!p->depth)
-		return TOP;
-	return p->arrays[p->depth - 1] ? lookup(p->states[p->depth - 1], NULL, 0) : p->next;
-}
-
-/* false: too deep. */
-static bool enter(struct place *p, bool array)
-{
-	uint8_t state = state_of_value(p);
-
-	if (p->depth == DEPTH)
-		return false;
-	p->arrays[p->depth] = array;
-	p->states[p->depth++] = state;
-	return true;
-}
-
-static void on_place_key(struct place *p, const unsigned char *key, size_t n)
-{
-	p->next = lookup(p->states[p->depth - 1], (const char *)key, n);
-}
-
 /* ---- values ---- */
 
 static int on_key(void *arg, const unsigned char *key, size_t n)
 {
 	struct json_reader *r = arg;
 
-	on_place_key(&r->place, key, n);
+	fusee_json_key(&r->place, (const char *)key, n);
 	r->key_n = n < sizeof(r->key) ? n : 0;
 	memcpy(r->key, key, r->key_n);
 	return 1;
@@ -169,7 +120,7 @@ static int on_string(void *arg, const unsigned char *p, size_t n)
 	struct json_reader *r = arg;
 	struct fusee_str text = {(const char *)p, n}, key = {r->key, r->key_n};
 
-	switch (state_of_value(&r->place)) {
+	switch (fusee_json_state(&r->place)) {
 	case ID:
 		on_id(&r->base->container, text);
 		break;
@@ -206,7 +157,7 @@ static int begin_value(struct json_reader *r, bool array)
 {
 	uint32_t depth = r->place.depth;
 
-	if (!enter(&r->place, array)) {
+	if (!fusee_json_enter(&r->place, array)) {
 		r->base->problem = "too large";
 		r->error = -EBADMSG;
 		return 0;
@@ -256,7 +207,7 @@ static int end_event(struct json_reader *r)
 static int on_end_map(void *arg)
 {
 	struct json_reader *r = arg;
-	uint8_t state = r->place.states[--r->place.depth];
+	uint8_t state = fusee_json_leave(&r->place);
 	bool event = !r->place.depth && r->base->ask == ASK_EVENTS;
 
 	if (!event && !(state == ITEM && r->base->ask == ASK_LIST))
@@ -269,7 +220,7 @@ static int on_end_array(void *arg)
 {
 	struct json_reader *r = arg;
 
-	r->place.depth--;
+	fusee_json_leave(&r->place);
 	return 1;
 }
 
@@ -306,7 +257,8 @@ int json_reader_begin(struct json_reader *r)
 
 	if (r->yajl)
 		yajl_free(r->yajl);
-	*r = (struct json_reader){.base = base, .yajl = yajl_alloc(&callbacks, NULL, r)};
+	*r = (struct json_reader){
+		.base = base, .place = PLACE, .yajl = yajl_alloc(&callbacks, NULL, r)};
 	if (!r->yajl)
 		return -ENOMEM;
 	yajl_config(r->yajl, yajl_allow_multiple_values, base->ask == ASK_EVENTS);
@@ -356,7 +308,7 @@ const char *json_reader_message(const struct json_reader *r)
 /* ---- specifications ---- */
 
 struct spec {
-	struct place place;
+	struct fusee_json_place place;
 	char *path;
 };
 
@@ -364,7 +316,7 @@ static int on_spec_key(void *arg, const unsigned char *key, size_t n)
 {
 	struct spec *s = arg;
 
-	on_place_key(&s->place, key, n);
+	fusee_json_key(&s->place, (const char *)key, n);
 	return 1;
 }
 
@@ -372,24 +324,24 @@ static int on_spec_string(void *arg, const unsigned char *text, size_t n)
 {
 	struct spec *s = arg;
 
-	if (state_of_value(&s->place) == CGROUP && n < CONTAINER_PATH && n && *text == '/')
+	if (fusee_json_state(&s->place) == CGROUP && n < CONTAINER_PATH && n && *text == '/')
 		text_set(s->path, CONTAINER_PATH, (struct fusee_str){(const char *)text, n});
 	return 1;
 }
 
 static int on_spec_map(void *arg)
 {
-	return enter(&((struct spec *)arg)->place, false);
+	return fusee_json_enter(&((struct spec *)arg)->place, false);
 }
 
 static int on_spec_array(void *arg)
 {
-	return enter(&((struct spec *)arg)->place, true);
+	return fusee_json_enter(&((struct spec *)arg)->place, true);
 }
 
 static int on_spec_end(void *arg)
 {
-	((struct spec *)arg)->place.depth--;
+	fusee_json_leave(&((struct spec *)arg)->place);
 	return 1;
 }
 
@@ -401,7 +353,7 @@ int spec_cgroup(struct fusee_str spec, char path[CONTAINER_PATH])
 					       .yajl_end_map = on_spec_end,
 					       .yajl_start_array = on_spec_array,
 					       .yajl_end_array = on_spec_end};
-	struct spec s = {.path = path};
+	struct spec s = {.place = PLACE, .path = path};
 	yajl_handle yajl = yajl_alloc(&of_spec, NULL, &s);
 
 	*path = '\0';

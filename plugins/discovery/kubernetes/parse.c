@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * yajl reports each value as it comes. Where a value stands is a state, which follows from the
- * state of the object around it and its key: edges[]. What no edge leads to is not kept.
- */
+/* yajl reports each value as it comes. What no edge leads to is not kept. */
 #include "parse.h"
 
+#include <fusee/json.h>
 #include <stdlib.h>
 #include <yajl/yajl_parse.h>
 
 enum state {
-	IGNORED,
-	TOP,
+	TOP = FUSEE_JSON_TOP,
 	EVENT,
 	KIND,
 	CODE,
@@ -51,11 +48,7 @@ enum state {
 	CONTAINER_ID,
 };
 
-/* key NULL: an array's items; "": any key. */
-static const struct edge {
-	uint8_t from, to;
-	const char *key;
-} edges[] = {
+static const struct fusee_json_edge edges[] = {
 	{TOP, EVENT, "type"},
 	{TOP, KIND, "kind"},
 	{TOP, POD, "object"},
@@ -116,10 +109,7 @@ struct parser {
 	void *arg;
 
 	yajl_handle yajl;
-	uint8_t states[PARSE_DEPTH]; /* of the arrays and objects around, from the outermost */
-	bool arrays[PARSE_DEPTH];
-	uint32_t depth;
-	uint8_t next;   /* the state of the value after a key */
+	struct fusee_json_place place;
 	char key[320];  /* of a label or annotation, which have 317 bytes at most */
 	uint64_t bytes; /* since the last object was complete */
 	int error;      /* why yajl was stopped */
@@ -140,34 +130,12 @@ static void set(char *to, size_t size, const char *text, size_t n)
 
 #define SET(field, text, n) set(field, sizeof(field), text, n)
 
-/* ---- where a value stands ---- */
-
-static uint8_t lookup(uint8_t from, const char *key, size_t n)
-{
-	for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
-		const struct edge *e = &edges[i];
-
-		if (e->from != from || !key != !e->key)
-			continue;
-		if (!key || !*e->key || (strlen(e->key) == n && !memcmp(e->key, key, n)))
-			return e->to;
-	}
-	return IGNORED;
-}
-
-static uint8_t state_of_value(struct parser *p)
-{
-	if (!p->depth)
-		return TOP;
-	return p->arrays[p->depth - 1] ? lookup(p->states[p->depth - 1], NULL, 0) : p->next;
-}
-
 static int on_key(void *arg, const unsigned char *key, size_t n)
 {
 	struct parser *p = arg;
 
-	p->next = lookup(p->states[p->depth - 1], (const char *)key, n);
-	if (p->next == LABEL || p->next == ANNOTATION)
+	fusee_json_key(&p->place, (const char *)key, n);
+	if (p->place.next == LABEL || p->place.next == ANNOTATION)
 		SET(p->key, (const char *)key, n);
 	return 1;
 }
@@ -279,9 +247,9 @@ static void on_part(struct parser *p, uint8_t state, const char *text, size_t n)
 static int on_string(void *arg, const unsigned char *text, size_t n)
 {
 	struct parser *p = arg;
-	uint8_t state = state_of_value(p);
+	uint8_t state = fusee_json_state(&p->place);
 
-	if (state != IGNORED) {
+	if (state != FUSEE_JSON_IGNORED) {
 		on_text(p, state, (const char *)text, n);
 		on_part(p, state, (const char *)text, n);
 	}
@@ -291,7 +259,7 @@ static int on_string(void *arg, const unsigned char *text, size_t n)
 static int on_number(void *arg, const char *text, size_t n)
 {
 	struct parser *p = arg;
-	uint8_t state = state_of_value(p);
+	uint8_t state = fusee_json_state(&p->place);
 	char digits[24];
 
 	SET(digits, text, n);
@@ -306,7 +274,7 @@ static int on_bool(void *arg, int value)
 {
 	struct parser *p = arg;
 
-	if (state_of_value(p) == OWNER_CONTROLLER)
+	if (fusee_json_state(&p->place) == OWNER_CONTROLLER)
 		p->owner.controller = value;
 	return 1;
 }
@@ -315,28 +283,26 @@ static int on_bool(void *arg, int value)
 
 static int enter(struct parser *p, bool array)
 {
-	uint8_t state = state_of_value(p);
+	uint8_t state = fusee_json_state(&p->place);
 
-	if (p->depth == PARSE_DEPTH) {
+	if (!fusee_json_enter(&p->place, array)) {
 		p->error = -EBADMSG;
 		return 0;
 	}
-	if (!p->depth)
+	if (p->place.depth == 1)
 		*p->event = '\0';
-	if (!p->depth || (!array && state == POD))
+	if (p->place.depth == 1 || (!array && state == POD))
 		pod_clear(&p->pod);
 	if (!array && state == OWNER)
 		p->owner = (struct owner){0};
 	if (!array && (state == CONTAINER || state == CONTAINER_STATUS)) {
-		uint8_t list = p->states[p->depth - 1];
+		uint8_t list = p->place.states[p->place.depth - 2];
 
 		p->container = (struct container){.kind = list == INIT_CONTAINERS ? CONTAINER_INIT
 							  : list == EPHEMERAL_CONTAINERS
 								  ? CONTAINER_EPHEMERAL
 								  : CONTAINER_MAIN};
 	}
-	p->arrays[p->depth] = array;
-	p->states[p->depth++] = state;
 	return 1;
 }
 
@@ -396,7 +362,7 @@ static int end_event(struct parser *p)
 static int on_end_map(void *arg)
 {
 	struct parser *p = arg;
-	uint8_t state = p->states[--p->depth];
+	uint8_t state = fusee_json_leave(&p->place);
 
 	switch (state) {
 	case OWNER:
@@ -410,20 +376,20 @@ static int on_end_map(void *arg)
 		end_container(p, state == CONTAINER_STATUS);
 		break;
 	case POD:
-		if (p->states[p->depth - 1] == ITEMS)
+		if (p->place.depth && p->place.states[p->place.depth - 1] == ITEMS)
 			return report(p, PARSE_ITEM);
 		break;
 	default:
 		break;
 	}
-	return p->depth || end_event(p);
+	return p->place.depth || end_event(p);
 }
 
 static int on_end_array(void *arg)
 {
 	struct parser *p = arg;
 
-	p->depth--;
+	fusee_json_leave(&p->place);
 	return 1;
 }
 
@@ -473,7 +439,8 @@ int parser_begin(struct parser *p)
 		return -ENOMEM;
 	yajl_config(p->yajl, yajl_allow_multiple_values, 1);
 	p->answer = (struct answer){0};
-	p->depth = 0;
+	p->place = (struct fusee_json_place){.edges = edges,
+					     .nedges = sizeof(edges) / sizeof(edges[0])};
 	p->bytes = 0;
 	p->error = 0;
 	return 0;
@@ -494,7 +461,7 @@ int parser_feed(struct parser *p, const char *bytes, size_t n)
 
 int parser_end(struct parser *p)
 {
-	return yajl_complete_parse(p->yajl) == yajl_status_ok && !p->depth ? 0 : -EBADMSG;
+	return yajl_complete_parse(p->yajl) == yajl_status_ok && !p->place.depth ? 0 : -EBADMSG;
 }
 
 const struct answer *parser_answer(const struct parser *p)

@@ -9,7 +9,6 @@
 
 #include "pod.h"
 
-#define PARSE_DEPTH 64u           /* arrays and objects in each other, at most */
 #define PARSE_OBJECT (8u << 20)   /* bytes of one object: the API has 1.5 MiB at most */
 #define PARSE_CONTINUE (8u << 10) /* bytes of a list's token for its next page */
 

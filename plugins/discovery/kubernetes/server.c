@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server.h"
 
-#include <arpa/inet.h>
-#include <curl/curl.h>
+#include <fusee/http.h>
 #include <stdlib.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "kubeconfig.h"
@@ -55,52 +53,23 @@ static int copy(char **to, const char *from)
 
 /* ---- checks ---- */
 
-static bool part_is(CURLU *u, CURLUPart part, const char *text)
-{
-	char *got = NULL;
-	bool is = !curl_url_get(u, part, &got, 0) && !strcasecmp(got, text);
-
-	curl_free(got);
-	return is;
-}
-
-static bool has(CURLU *u, CURLUPart part)
-{
-	char *got = NULL;
-	bool there = !curl_url_get(u, part, &got, 0);
-
-	curl_free(got);
-	return there;
-}
-
-static bool is_loopback(CURLU *u)
-{
-	struct in_addr at; /* a name may begin with "127." too */
-	char *host = NULL;
-	bool is = !curl_url_get(u, CURLUPART_HOST, &host, 0) &&
-		  (!strcmp(host, "localhost") || !strcmp(host, "[::1]") ||
-		   (inet_pton(AF_INET, host, &at) == 1 && ntohl(at.s_addr) >> 24 == 127));
-
-	curl_free(host);
-	return is;
-}
-
-static int check_url(struct server *s, const struct fusee_self *self, CURLU *u)
+static int check_url(struct server *s, const struct fusee_self *self)
 {
 	bool plain, secret = s->token || s->token_file || s->password;
 	size_t n = strlen(s->url);
+	uint32_t flags;
 
 	while (n && s->url[n - 1] == '/')
 		s->url[--n] = '\0';
-	if (curl_url_set(u, CURLUPART_URL, s->url, 0) || !has(u, CURLUPART_HOST) ||
-	    (!part_is(u, CURLUPART_SCHEME, "http") && !part_is(u, CURLUPART_SCHEME, "https")))
+	flags = fusee_http_url_flags(s->url);
+	plain = flags & FUSEE_HTTP_URL_PLAIN;
+	if (!flags)
 		return fusee_fail(self, -EINVAL,
 				  "the server '%s' is not an https:// or http:// address", s->url);
-	if (has(u, CURLUPART_USER) || has(u, CURLUPART_QUERY) || has(u, CURLUPART_FRAGMENT))
+	if (flags & (FUSEE_HTTP_URL_USER | FUSEE_HTTP_URL_QUERY))
 		return fusee_fail(self, -EINVAL,
 				  "the server's address must have no user, '?' or '#'");
-	plain = part_is(u, CURLUPART_SCHEME, "http");
-	if (plain && secret && !is_loopback(u))
+	if (plain && secret && !(flags & FUSEE_HTTP_URL_LOOPBACK))
 		return fusee_fail(self, -EINVAL,
 				  "the server '%s' is not https: everyone on the way could read "
 				  "the token",
@@ -123,10 +92,8 @@ static int check_file(const struct fusee_self *self, const char *path)
 /* Those of the service account are read later: a pod may get them a moment after its start. */
 static int check(struct server *s, const struct fusee_self *self, bool files)
 {
-	CURLU *u = curl_url();
-	int r = u ? check_url(s, self, u) : -ENOMEM;
+	int r = check_url(s, self);
 
-	curl_url_cleanup(u);
 	if (!r && files)
 		r = check_file(self, s->ca_file);
 	if (!r && files)

@@ -29,8 +29,6 @@ struct server_options {
 	bool insecure; /* of kubelet: its certificate is not checked */
 };
 
-#define SERVER_TOKEN 16384 /* bytes of a token with its NUL, at most */
-
 /* Fills *s, which is zeroed. Nothing is set and this is no pod: 0 and s->url is NULL. -errno after
  * host->fail(), or -ENOMEM. */
 int server_find(struct server *s, const struct fusee_self *, const struct server_options *);

@@ -663,7 +663,7 @@ TEST(a_pod_without_its_token)
 	f = fake_new(&fusee_plugin, "token_file", "/nonexistent/token", NULL);
 	CHECK_INT(fake_init(f), 0);
 	CHECK_INT(fake_start(f), 0);
-	until_logged(f, "cannot read the token '/nonexistent/token': No such file");
+	until_logged(f, "cannot read '/nonexistent/token': No such file");
 	fake_free(f);
 	unsetenv("KUBERNETES_SERVICE_HOST");
 }

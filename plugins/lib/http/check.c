@@ -5,30 +5,28 @@
 
 #include "internal.h"
 
-static int check_url(struct fusee_http *h, CURLU *u)
+static int check_url(struct fusee_http *h)
 {
-	bool plain;
+	const struct fusee_http_options *o = h->options;
+	uint32_t flags = fusee_http_url_flags(o->url);
+	bool plain = flags & FUSEE_HTTP_URL_PLAIN;
 
-	if (curl_url_set(u, CURLUPART_URL, h->options->url, 0) ||
-	    (!http_part_is(u, CURLUPART_SCHEME, "http") &&
-	     !http_part_is(u, CURLUPART_SCHEME, "https")) ||
-	    !http_has(u, CURLUPART_HOST))
+	if (!flags)
 		return fusee_fail(h->self, -EINVAL,
 				  "option 'url': '%s' is not an http:// or https:// address",
-				  h->options->url);
-	if (http_has(u, CURLUPART_USER) || http_has(u, CURLUPART_PASSWORD))
+				  o->url);
+	if (flags & FUSEE_HTTP_URL_USER)
 		return fusee_fail(h->self, -EINVAL,
 				  "option 'url' has a password in it: use 'user' and "
 				  "'password_file'");
-	h->shown = strndup(h->options->url, strcspn(h->options->url, "?#"));
+	h->shown = strndup(o->url, strcspn(o->url, "?#"));
 	if (!h->shown)
 		return -ENOMEM;
-	plain = http_part_is(u, CURLUPART_SCHEME, "http") && !http_is_loopback(u);
-	if (plain && (*h->options->bearer_file || *h->options->password_file))
+	if (plain && !(flags & FUSEE_HTTP_URL_LOOPBACK) && (*o->bearer_file || *o->password_file))
 		fusee_log(h->self, FUSEE_WARNING,
 			  "the url is not https: everyone on the way can read the password or "
 			  "token");
-	if (h->options->insecure && http_part_is(u, CURLUPART_SCHEME, "https"))
+	if (o->insecure && !plain)
 		fusee_log(h->self, FUSEE_WARNING,
 			  "insecure: the server's certificate is not checked");
 	return 0;
@@ -62,14 +60,6 @@ static bool is_name(struct fusee_str s)
 			return false;
 	}
 	return s.len;
-}
-
-bool fusee_http_is_value(struct fusee_str s)
-{
-	for (uint64_t i = 0; i < s.len; i++)
-		if (((unsigned char)s.p[i] < ' ' && s.p[i] != '\t') || s.p[i] == 0x7f)
-			return false;
-	return true;
 }
 
 static bool is_among(struct fusee_str s, const char *const *names)
@@ -153,7 +143,7 @@ int http_check(struct fusee_http *h)
 
 	if (!u)
 		return -ENOMEM;
-	r = check_url(h, u);
+	r = check_url(h);
 	if (!r)
 		r = check_proxy(h, u);
 	if (!r)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "internal.h"
+#include <fusee/http_curl.h>
 
-#define SECRET 16384 /* bytes of a token or password with its NUL, at most */
+#include "internal.h"
 
 static int add(struct curl_slist **list, const char *name, const char *value, uint64_t len)
 {
@@ -25,15 +25,12 @@ static int add(struct curl_slist **list, const char *name, const char *value, ui
 }
 
 /* The length, or -EAGAIN after host->fail(): a token that is missing now may be written later. */
-static int read_secret(struct fusee_http *h, const char *path, char buf[SECRET])
+static int read_secret(struct fusee_http *h, const char *path, char buf[FUSEE_HTTP_SECRET])
 {
-	int n = h->self->host->read_secret(h->self->in, path, buf, SECRET);
+	char why[FUSEE_HTTP_WHY];
+	int n = fusee_http_secret(h->self, path, buf, why);
 
-	if (n < 0)
-		return fusee_fail(h->self, -EAGAIN, "cannot read '%s': %s", path, strerror(-n));
-	if (!n || !fusee_http_is_value((struct fusee_str){buf, (uint64_t)n}))
-		return fusee_fail(h->self, -EAGAIN, "'%s' is empty or has several lines", path);
-	return n;
+	return n < 0 ? fusee_fail(h->self, -EAGAIN, "%s", why) : n;
 }
 
 static void base64(char *to, const char *from, size_t n)
@@ -54,7 +51,8 @@ static void base64(char *to, const char *from, size_t n)
 
 static int add_authorization(struct fusee_http *h, struct curl_slist **list)
 {
-	char secret[SECRET], both[2 * SECRET + 256], text[3 * SECRET + 512];
+	char secret[FUSEE_HTTP_SECRET], both[2 * FUSEE_HTTP_SECRET + 256],
+		text[3 * FUSEE_HTTP_SECRET + 512];
 	int r = read_secret(
 		h, *h->options->bearer_file ? h->options->bearer_file : h->options->password_file,
 		secret);
@@ -66,7 +64,7 @@ static int add_authorization(struct fusee_http *h, struct curl_slist **list)
 		n = (size_t)snprintf(text, sizeof(text), "Bearer %s", secret);
 	} else {
 		n = (size_t)snprintf(both, sizeof(both), "%s:%s", h->options->user, secret);
-		if (user > SECRET || n >= sizeof(both)) {
+		if (user > FUSEE_HTTP_SECRET || n >= sizeof(both)) {
 			r = fusee_fail(h->self, -EINVAL, "option 'user' is too long");
 			goto out;
 		}

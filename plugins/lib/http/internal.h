@@ -43,7 +43,6 @@ struct fusee_http {
 
 bool http_has(CURLU *, CURLUPart);
 bool http_part_is(CURLU *, CURLUPart, const char *text); /* in any case of letters */
-bool http_is_loopback(CURLU *);
 /* May a request with secrets for `from` be sent to `to`? True for the same scheme, server and port,
  * and from http on port 80 to https on port 443 of the same server. */
 bool http_same_place(const char *from, const char *to);

@@ -1,30 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an answer means for the profile that was sent. */
-#include <strings.h>
+#include <fusee/http_curl.h>
 
 #include "internal.h"
 
 bool fusee_http_header(const struct fusee_http_answer *a, const char *name, struct fusee_str *value)
 {
 	const char *at = a->head.len ? a->head.p : "", *end = at + a->head.len, *next;
-	size_t n = strlen(name);
 
 	for (; at < end; at = next) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		struct fusee_str v;
+		struct fusee_str line = {at, 0};
 
 		next = newline ? newline + 1 : end;
-		if ((size_t)(next - at) <= n || strncasecmp(at, name, n) || at[n] != ':')
-			continue;
-		v = (struct fusee_str){at + n + 1, (uint64_t)(next - at) - n - 1};
-		while (v.len && strchr(" \t", *v.p)) {
-			v.p++;
-			v.len--;
-		}
-		while (v.len && strchr(" \t\r\n", v.p[v.len - 1]))
-			v.len--;
-		*value = v;
-		return true;
+		line.len = (uint64_t)(next - at);
+		if (fusee_http_is_header(line, name, value))
+			return true;
 	}
 	return false;
 }

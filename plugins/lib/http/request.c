@@ -5,6 +5,8 @@
  */
 #include <stdlib.h>
 
+#include <fusee/http_curl.h>
+
 #include "internal.h"
 
 #define MS 1000000ull /* ns */
@@ -51,58 +53,25 @@ static size_t take_body(char *p, size_t size, size_t n, void *arg)
 /* Sets an option unless an earlier SET() has failed; `code` keeps the first error. */
 #define SET(option, value) (code = code ? code : curl_easy_setopt(c, option, value))
 
-static CURLcode set_limits(struct fusee_http *h, CURL *c)
+static CURLcode set_tls(const struct fusee_http_options *o, CURL *c)
 {
-	CURLcode code = CURLE_OK;
+	const struct fusee_http_tls tls = {.ca_file = o->ca_file,
+					   .cert_file = o->cert_file,
+					   .key_file = o->key_file,
+					   .insecure = o->insecure};
 
-	SET(CURLOPT_NOSIGNAL, 1L);
-#if LIBCURL_VERSION_NUM >= 0x075500
-	SET(CURLOPT_PROTOCOLS_STR, "http,https");
-#else
-	SET(CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-#endif
-#if LIBCURL_VERSION_NUM >= 0x075700
-	/* without it a cancelled request waits until its name is resolved */
-	SET(CURLOPT_QUICK_EXIT, 1L);
-#endif
-	SET(CURLOPT_FOLLOWLOCATION, 0L);
-	SET(CURLOPT_TIMEOUT_MS, (long)(h->options->timeout / MS));
-	SET(CURLOPT_CONNECTTIMEOUT_MS, (long)(h->options->connect_timeout / MS));
-	/* "" keeps libcurl from reading proxies from the environment */
-	SET(CURLOPT_PROXY, h->options->proxy);
-	SET(CURLOPT_NOPROXY, "");
-	return code;
-}
-
-static CURLcode set_tls(struct fusee_http *h, CURL *c)
-{
-	CURLcode code = CURLE_OK;
-
-	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	SET(CURLOPT_SSL_VERIFYPEER, h->options->insecure ? 0L : 1L);
-	SET(CURLOPT_SSL_VERIFYHOST, h->options->insecure ? 0L : 2L);
-	if (*h->options->ca_file) {
-		SET(CURLOPT_CAINFO, h->options->ca_file);
-		/* else the system's certificates, which libcurl has in a folder, vouch too */
-		SET(CURLOPT_CAPATH, NULL);
-	}
-	if (*h->options->cert_file)
-		SET(CURLOPT_SSLCERT, h->options->cert_file);
-	if (*h->options->cert_file)
-		SET(CURLOPT_SSLKEY,
-		    *h->options->key_file ? h->options->key_file : h->options->cert_file);
-	return code;
+	return fusee_http_set_tls(c, &tls);
 }
 
 static CURLcode set_up(struct fusee_http *h, CURL *c, const char *url, struct curl_slist *headers,
 		       const struct fusee_http_request *q, struct fusee_str body)
 {
-	CURLcode code = set_limits(h, c);
+	CURLcode code = fusee_http_set_limits(c, h->options->connect_timeout, h->options->proxy);
 
 	if (!code)
-		code = set_tls(h, c);
+		code = set_tls(h->options, c);
 	SET(CURLOPT_URL, url);
-	SET(CURLOPT_USERAGENT, "fusee");
+	SET(CURLOPT_TIMEOUT_MS, (long)(h->options->timeout / MS));
 	SET(CURLOPT_HTTPHEADER, headers);
 	SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
 	SET(CURLOPT_POSTFIELDS, body.p ? body.p : "");
@@ -144,7 +113,6 @@ static bool perform(struct fusee_http *h, CURLcode *code)
 static int read_answer(struct fusee_http *h, CURLcode code, struct fusee_http_answer *a)
 {
 	struct http_receiver *r = &h->receiver;
-	curl_off_t seconds = 0;
 	char *redirect = NULL;
 
 	if (r->head_ended && r->head_bytes <= HTTP_HEAD)
@@ -161,10 +129,7 @@ static int read_answer(struct fusee_http *h, CURLcode code, struct fusee_http_an
 	r->body[r->body_n] = r->head[r->head_n] = '\0';
 	a->head = (struct fusee_str){r->head, r->head_n};
 	a->body = (struct fusee_str){r->body, r->body_n};
-	curl_easy_getinfo(h->easy, CURLINFO_RETRY_AFTER, &seconds);
-	if (seconds > 0)
-		a->retry_after = (uint64_t)(seconds < MAX_RETRY_AFTER ? seconds : MAX_RETRY_AFTER) *
-				 FUSEE_SECOND;
+	a->retry_after = fusee_http_retry_after(h->easy, MAX_RETRY_AFTER);
 	curl_easy_getinfo(h->easy, CURLINFO_REDIRECT_URL, &redirect);
 	if (redirect && !(h->redirect = strdup(redirect)))
 		return fusee_fail(h->self, -ENOMEM, "no memory for an answer");

@@ -4,6 +4,8 @@
  * headers of answers. Runs from the source's root. */
 #include <zlib.h>
 
+#include <fusee/http_curl.h>
+
 #include "internal.h"
 #include "lib/fakehost.h"
 #include "lib/served.h"
@@ -281,14 +283,43 @@ TEST(words)
 
 /* ---- addresses ---- */
 
-TEST(loopback)
+static bool loopback(const char *url)
 {
-	CHECK(fusee_http_is_loopback("http://localhost:1/x"));
-	CHECK(fusee_http_is_loopback("http://127.9.8.7"));
-	CHECK(fusee_http_is_loopback("https://[::1]:5/"));
-	CHECK(!fusee_http_is_loopback("http://127.0.0.1.example.com/"));
-	CHECK(!fusee_http_is_loopback("http://10.0.0.1/"));
-	CHECK(!fusee_http_is_loopback("nonsense:///"));
+	return fusee_http_url_flags(url) & FUSEE_HTTP_URL_LOOPBACK;
+}
+
+TEST(addresses)
+{
+	CHECK(loopback("http://localhost:1/x") && loopback("http://127.9.8.7"));
+	CHECK(loopback("https://[::1]:5/"));
+	CHECK(!loopback("http://127.0.0.1.example.com/") && !loopback("http://10.0.0.1/"));
+	CHECK_INT(fusee_http_url_flags("nonsense:///"), 0);
+	CHECK_INT(fusee_http_url_flags("ftp://x/"), 0);
+	CHECK_INT(fusee_http_url_flags("x:4040/y"), 0);
+	CHECK_INT(fusee_http_url_flags("https://x/"), FUSEE_HTTP_URL_VALID);
+	CHECK_INT(fusee_http_url_flags("http://a:b@x/?c"),
+		  FUSEE_HTTP_URL_VALID | FUSEE_HTTP_URL_PLAIN | FUSEE_HTTP_URL_USER |
+			  FUSEE_HTTP_URL_QUERY);
+}
+
+TEST(reasons)
+{
+	char why[FUSEE_HTTP_WHY], to[8];
+	struct fusee_str value;
+	CURL *c = curl_easy_init();
+
+	fusee_http_explain(c, CURLE_COULDNT_RESOLVE_HOST, NULL, why);
+	CHECK_STR(why, "its name is not known to DNS");
+	fusee_http_explain(c, CURLE_SSL_CONNECT_ERROR, "a\nb", why);
+	CHECK_STR(why, "a?b");
+	curl_easy_cleanup(c);
+	fusee_http_clean(to, sizeof(to), "\x01longer than that", 16);
+	CHECK_STR(to, "?longer");
+	CHECK(fusee_http_is_header((struct fusee_str)FUSEE_TEXT("Grpc-Status: \t5 \r\n"),
+				   "grpc-status", &value));
+	CHECK(fusee_text_is(value, "5"));
+	CHECK(!fusee_http_is_header((struct fusee_str)FUSEE_TEXT("grpc-status-x: 5\r\n"),
+				    "grpc-status", &value));
 }
 
 TEST(places)

@@ -22,7 +22,7 @@ bool http_part_is(CURLU *u, CURLUPart part, const char *text)
 	return is;
 }
 
-bool http_is_loopback(CURLU *u)
+static bool is_loopback(CURLU *u)
 {
 	struct in_addr at; /* a name may begin with "127." too */
 	char *host = NULL;
@@ -34,13 +34,24 @@ bool http_is_loopback(CURLU *u)
 	return is;
 }
 
-bool fusee_http_is_loopback(const char *url)
+uint32_t fusee_http_url_flags(const char *url)
 {
 	CURLU *u = curl_url();
-	bool is = u && !curl_url_set(u, CURLUPART_URL, url, 0) && http_is_loopback(u);
+	bool plain, valid = u && !curl_url_set(u, CURLUPART_URL, url, 0);
+	uint32_t flags = 0;
 
+	plain = valid && http_part_is(u, CURLUPART_SCHEME, "http");
+	valid = valid && http_has(u, CURLUPART_HOST) &&
+		(plain || http_part_is(u, CURLUPART_SCHEME, "https"));
+	if (valid)
+		flags = FUSEE_HTTP_URL_VALID | (plain ? FUSEE_HTTP_URL_PLAIN : 0) |
+			(is_loopback(u) ? FUSEE_HTTP_URL_LOOPBACK : 0);
+	if (valid && (http_has(u, CURLUPART_USER) || http_has(u, CURLUPART_PASSWORD)))
+		flags |= FUSEE_HTTP_URL_USER;
+	if (valid && (http_has(u, CURLUPART_QUERY) || http_has(u, CURLUPART_FRAGMENT)))
+		flags |= FUSEE_HTTP_URL_QUERY;
 	curl_url_cleanup(u);
-	return is;
+	return flags;
 }
 
 /* ---- redirects ---- */
