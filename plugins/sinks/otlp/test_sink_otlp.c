@@ -98,9 +98,9 @@ TEST(answers_of_failure)
 		     FUSEE_HTTP_REFUSED,
 		     "proto: wrong wireType = 2 for field LinkIndex (the receiver is older than "
 		     "opentelemetry-proto 1.10)");
-	CHECK_ANSWER(400, "text/plain", "unsupported OTLP Profiles development version 1",
+	CHECK_ANSWER(400, "text/plain", "supported otlp-profiles-development-version: 3",
 		     FUSEE_HTTP_REFUSED,
-		     "unsupported OTLP Profiles development version 1 (the receiver has another "
+		     "supported otlp-profiles-development-version: 3 (the receiver has another "
 		     "version of the "
 		     "signal than 1)");
 	CHECK_ANSWER(429, PROTO, "", FUSEE_HTTP_LATER, "");
