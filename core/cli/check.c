@@ -63,6 +63,8 @@ static void put_instance(struct buf *b, const struct plan_instance *p, int width
 			buf_str(&facts, ", not by default");
 		for (char **o = p->omit; *o; o++)
 			buf_printf(&facts, "%s%s", o == p->omit ? ", without " : " ", *o);
+		if (p->relabel)
+			buf_printf(&facts, ", rules of relabeling: %u", p->relabel->n);
 		buf_str(&facts, "\n");
 	}
 	put_options(&facts, p);
@@ -109,6 +111,9 @@ static int put_plan(struct buf *b, const struct plan *p, unsigned int columns)
 	if (p->nunwinders)
 		buf_str(b, "unwind\n");
 	put_instances(b, p->unwinders, p->nunwinders, columns);
+	if (p->relabel)
+		buf_printf(b, "relabel   %u rules for all sinks  %s\n", p->relabel->n,
+			   p->relabel->where);
 	buf_printf(b, "metrics   %s%s\n", *p->listen ? p->listen : "not served",
 		   p->pull ? ", and profiles for who may connect" : "");
 	buf_printf(b, "control   %s\n", p->control);

@@ -16,6 +16,7 @@
 #include "config/help.h"
 #include "config/settings.h"
 #include "profile/render_model.h"
+#include "relabel/rules.h"
 
 enum form { FORM_TEXT, FORM_JSON, FORM_MARKDOWN };
 
@@ -176,6 +177,11 @@ static void put_markdown(struct buf *b, const struct plugin_folder *f, const str
 	for (uint32_t i = 0; !only && i < SETTINGS_N; i++) {
 		buf_printf(b, "### %s\n\n%s\n\n", plan_settings[i].name, plan_settings[i].doc);
 		markdown_options(b, &plan_settings[i].options);
+		buf_str(b, "\n");
+	}
+	if (!only) {
+		buf_str(b, "### relabel\n\nThe fields of a rule.\n\n");
+		markdown_options(b, &relabel_rule_options);
 		buf_str(b, "\n");
 	}
 	for (uint32_t i = 0; i < f->n; i++) {

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "relabel/rules.h"
+
 static const char *type_name(uint32_t type)
 {
 	static const char *const names[] = {
@@ -14,6 +16,8 @@ static const char *type_name(uint32_t type)
 		[FUSEE_SECRET] = "secret",
 	};
 
+	if (type == PLAN_RULES)
+		return "list of rules";
 	return type < sizeof(names) / sizeof(*names) ? names[type] : "number";
 }
 
@@ -159,6 +163,10 @@ static const struct {
 	{"unwind",
 	 "unwind.NAME { enabled = false } disables an unwinder; unwind.NAME { option = value } "
 	 "sets its options."},
+	{"relabel", "relabel { {..}, {..} }: rules that change the labels of profiles, or drop "
+		    "targets, with the fields and the meaning of Prometheus' relabel_configs; "
+		    "relabel = { {..} } in a sink is for that sink. help \"relabel\" lists the "
+		    "fields."},
 	{"every",
 	 "every(\"1m\", function() ... end): called each minute, with 20 ms of CPU time. "
 	 "targets() lists targets: labels, pids, hz, cpu; count(\"event\", n, { label = "
@@ -205,8 +213,12 @@ int help_topic(struct buf *b, const struct plugin_folder *f, const char *topic,
 			return help_options(b, &plan_settings[i].options, columns);
 		}
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
-		if (!strcmp(functions[i].name, topic))
-			return help_wrap(b, functions[i].doc, 0, columns);
+		if (!strcmp(functions[i].name, topic)) {
+			help_wrap(b, functions[i].doc, 0, columns);
+			return strcmp(topic, "relabel")
+				       ? b->error
+				       : help_options(b, &relabel_rule_options, columns);
+		}
 	for (uint32_t i = 0; i < f->n; i++) {
 		const struct fusee_plugin *d = f->plugins[i]->descriptor;
 		const char *kind = plugin_kind_name(d->kind);

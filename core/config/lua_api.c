@@ -10,6 +10,7 @@
 #include "base/guess.h"
 #include "config/help.h"
 #include "config/lua_library.h"
+#include "config/lua_relabel.h"
 #include "config/settings.h"
 
 #define HANDLE_TYPE "fusee.handle" /* the metatable of handles, in the registry */
@@ -117,16 +118,24 @@ static int construct(lua_State *L)
 	struct plan_instance *p = NULL;
 	char where[SCRIPT_WHERE];
 	struct instance_option *options;
+	struct relabel_rules *rules;
 	uint32_t n;
 
 	script_where(L, where);
 	if (is_one_table(L, a, name, where)) {
+		if (d->kind == FUSEE_SINK)
+			lua_relabel_of_sink(L, a, name, where);
 		lua_options_read(L, &a->options, name, where, 1, plugin_option, d);
 		options = a->options.list;
 		n = a->options.n;
 		a->options.list = NULL;
 		a->options.n = 0;
 		p = plan_builder_add(&a->builder, d, where, options, n);
+		rules = lua_relabel_take(a);
+		if (p)
+			p->relabel = rules;
+		else
+			relabel_rules_free(rules);
 	}
 	if (d->kind != FUSEE_SINK)
 		return 0;
@@ -314,6 +323,23 @@ static int declare_policy(lua_State *L)
 	return 0;
 }
 
+/* relabel { {..}, {..} } */
+static int declare_relabel(lua_State *L)
+{
+	struct api *a = api_of(L, "relabel");
+	char where[SCRIPT_WHERE];
+
+	script_where(L, where);
+	if (!declare_once(a, "relabel", where))
+		return 0;
+	if (lua_gettop(L) == 1)
+		lua_relabel_read(L, a, 1, "relabel", where);
+	else
+		plan_builder_error(&a->builder, where, "relabel takes one list of rules");
+	a->builder.plan->relabel = lua_relabel_take(a);
+	return 0;
+}
+
 static int print_help(lua_State *L)
 {
 	struct api *a = api_of(L, "help");
@@ -370,6 +396,7 @@ void api_open(lua_State *L)
 {
 	static const luaL_Reg functions[] = {{"unknown", declare_unknown},
 					     {"policy", declare_policy},
+					     {"relabel", declare_relabel},
 					     {"help", print_help},
 					     {NULL, NULL}};
 

@@ -20,6 +20,7 @@ struct api_declared {
 struct api {
 	struct plan_builder builder;
 	struct lua_options options;
+	struct relabel_rules *rules; /* that are being read; NULL: none */
 	struct api_declared declared[API_MAX_DECLARED];
 	uint32_t ndeclared;
 };

@@ -184,6 +184,11 @@ static void read_value(lua_State *L, struct reading *r, const struct fusee_optio
 	const char *text;
 	char number[40];
 
+	if (o->type == PLAN_RULES) { /* lua_relabel.c has read them */
+		v->text = copy(r->options, "");
+		v->kind = v->text ? OPTION_TEXT : 0;
+		return;
+	}
 	if (!table) {
 		text = scalar(L, r, o, number);
 		v->text = text ? copy(r->options, text) : NULL;

@@ -48,6 +48,7 @@ static void free_instances(struct plan_instance **all, uint32_t n)
 		instance_option_list_free(p->options, p->noptions);
 		free_texts(p->omit);
 		free(p->spool);
+		relabel_rules_free(p->relabel);
 		free(p->plugin);
 		free(p->name);
 		free(p->where);
@@ -78,6 +79,7 @@ void plan_free(struct plan *p)
 	free_instances(p->discoveries, p->ndiscoveries);
 	free_instances(p->unwinders, p->nunwinders);
 	free_texts(p->without);
+	relabel_rules_free(p->relabel);
 	for (uint32_t i = 0; i < p->ncallbacks; i++)
 		free(p->callbacks[i].where);
 	if (p->script)

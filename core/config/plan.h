@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "plugin/plugin.h"
+#include "relabel/rules.h"
 
 struct script;
 
@@ -40,6 +41,8 @@ struct plan_instance {
 	bool by_default; /* targets whose sinks the policy does not name go to it; default true */
 	bool per_target; /* per = "target": a profile for each label set; default "window" */
 	char **omit;     /* names of labels to be removed; NULL-terminated, never NULL */
+	struct relabel_rules *relabel;           /* NULL: none */
+	const struct relabel_rules *relabel_all; /* those of the plan, which are applied first */
 };
 
 /* A function of the script that the agent calls: lua_callback.h. */
@@ -68,8 +71,9 @@ struct plan {
 	char **without; /* names of disabled unwinders; NULL-terminated, never NULL */
 	struct plan_callback callbacks[PLAN_MAX_CALLBACKS]; /* in the order of the script */
 	uint32_t ncallbacks;
-	bool has_policy;       /* lua_policy.h calls it */
-	struct script *script; /* of the policy and the callbacks; NULL: there are none */
+	struct relabel_rules *relabel; /* of all sinks; NULL: none */
+	bool has_policy;               /* lua_policy.h calls it */
+	struct script *script;         /* of the policy and the callbacks; NULL: there are none */
 };
 
 /* What the plan says of unwinders; list: PLAN_MAX_UNWINDERS. Borrows from the plan. */

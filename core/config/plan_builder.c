@@ -140,6 +140,32 @@ static void unknown_option(struct plan_builder *b, const struct plan_instance *p
 	}
 }
 
+static int core_defaults(struct core_settings *c, const struct fusee_table *common)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < common->n; i++) {
+		const struct fusee_option *o = FUSEE_AT(struct fusee_option, *common, i);
+		char *text = NULL;
+
+		if (o->type != PLAN_RULES)
+			r = options_set_text(c, o, o->def, &text);
+		free(text);
+	}
+	return r;
+}
+
+/* A flag cannot have rules. A script's are not here: lua_relabel.h. */
+static bool is_of_script(struct plan_builder *b, const struct plan_instance *p,
+			 const struct instance_option *o)
+{
+	if (o->value.kind == OPTION_TEXT && !*o->value.text)
+		return true;
+	plan_builder_error(b, p->where, "%s.%s: option '%s' is a list of rules: write a script",
+			   plugin_kind_name(p->kind), p->plugin, o->name);
+	return false;
+}
+
 /* Moves the options that all of its kind have from p->options to *c, and removes options that are
  * unknown or have a wrong type. False: there was such an option; it is recorded. */
 static bool move_core_settings(struct plan_builder *b, struct plan_instance *p,
@@ -150,8 +176,7 @@ static bool move_core_settings(struct plan_builder *b, struct plan_instance *p,
 	uint32_t kept = 0;
 	char *text;
 
-	if (options_defaults(c, common, &text)) {
-		free(text);
+	if (core_defaults(c, common)) {
 		b->no_memory = true;
 		return false;
 	}
@@ -169,6 +194,8 @@ static bool move_core_settings(struct plan_builder *b, struct plan_instance *p,
 		} else if (!known) {
 			unknown_option(b, p, o->name, wrong);
 			good = false;
+		} else if (known->type == PLAN_RULES) {
+			good = is_of_script(b, p, o) && good;
 		} else if (options_set(c, known, &o->value, &text)) {
 			plan_builder_error(b, p->where, "%s.%s: %s", plugin_kind_name(p->kind),
 					   p->plugin, text ? text : "no memory");
@@ -489,6 +516,8 @@ int plan_builder_finish(struct plan_builder *b, struct plan **ret)
 	char *last;
 
 	b->plan->stack_bytes &= ~UINT64_C(7);
+	for (uint32_t i = 0; i < b->plan->nsinks; i++)
+		b->plan->sinks[i]->relabel_all = b->plan->relabel;
 	if (!e->n && !b->plan->ndiscoveries)
 		add_default_discoveries(b);
 	if (b->more && asprintf(&last, "and %u more errors", b->more) > 0) {

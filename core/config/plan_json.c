@@ -66,6 +66,37 @@ static void put_options(struct buf *b, const struct plan_instance *p)
 	buf_str(b, "}");
 }
 
+static void put_text(struct buf *b, const char *name, const char *value)
+{
+	buf_printf(b, ",\"%s\":", name);
+	json_text(b, value);
+}
+
+static void put_rule(struct buf *b, const struct relabel_rule *r)
+{
+	buf_printf(b, "{\"action\":\"%s\",\"source_labels\":[", relabel_action_names[r->action]);
+	for (uint32_t i = 0; i < r->nsource; i++) {
+		buf_str(b, i ? "," : "");
+		json_text(b, r->source_labels[i]);
+	}
+	buf_str(b, "]");
+	put_text(b, "separator", r->separator);
+	put_text(b, "regex", r->pattern);
+	put_text(b, "target_label", r->target_label);
+	put_text(b, "replacement", r->replacement);
+	buf_printf(b, ",\"modulus\":%" PRIu64 "}", r->modulus);
+}
+
+/* Nothing where the script has none. */
+static void put_rules(struct buf *b, const struct relabel_rules *all)
+{
+	for (uint32_t i = 0; all && i < all->n; i++) {
+		buf_str(b, i ? ",\n" : ",\"relabel\":[\n");
+		put_rule(b, &all->rules[i]);
+	}
+	buf_str(b, all && all->n ? "]" : "");
+}
+
 static void put_instance(struct buf *b, const struct plan_instance *p)
 {
 	buf_str(b, "\n{\"name\":");
@@ -91,6 +122,7 @@ static void put_instance(struct buf *b, const struct plan_instance *p)
 			json_text(b, *o);
 		}
 		buf_str(b, "]");
+		put_rules(b, p->relabel);
 	}
 	put_options(b, p);
 	buf_str(b, "}");
@@ -144,6 +176,7 @@ int plan_json(const struct plan *p, struct buf *b)
 	buf_printf(b, ",\n\"unknown\":\"%s\",\"policy\":%s", p->unknown_keep ? "keep" : "drop",
 		   boolean(p->has_policy));
 	put_callbacks(b, p);
+	put_rules(b, p->relabel);
 	buf_str(b, ",\n\"metrics\":{\"listen\":");
 	json_text(b, p->listen);
 	buf_str(b, ",\"hosts\":[");

@@ -55,6 +55,7 @@ static void run_script(struct api *a, struct script *s)
 	r = script_enter(s, run, NULL, SCRIPT_RUN_NS, &n, &text);
 	s->owner = NULL;
 	lua_options_fini(&a->options);
+	relabel_rules_free(a->rules);
 	if (r && text)
 		plan_builder_error(&a->builder, "", "%s", text);
 	else if (r)

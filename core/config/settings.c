@@ -150,6 +150,11 @@ static const struct fusee_option sink[] = {
 	 .offset = offsetof(struct core_settings, omit),
 	 .def = "",
 	 .doc = "Labels that are removed from this sink's profiles."},
+	{.name = "relabel",
+	 .type = PLAN_RULES,
+	 .def = "",
+	 .doc = "Rules that change the labels of this sink's profiles, or drop targets, after "
+		"those of relabel { .. }."},
 	{.name = "default",
 	 .type = FUSEE_BOOL,
 	 .offset = offsetof(struct core_settings, by_default),

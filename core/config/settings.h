@@ -7,6 +7,8 @@
 
 /* A type of option beside enum fusee_option_type: double; min and max in thousandths. */
 #define PLAN_NUMBER 64u
+/* Another: a list of rules of relabeling, which only a script can have (lua_relabel.h). */
+#define PLAN_RULES 65u
 
 /* A group of settings, "sample.cpu" { hz = 99 }; offsets are those of struct plan. */
 struct plan_settings {
@@ -17,7 +19,7 @@ enum plan_settings_group { SETTINGS_SAMPLE_CPU, SETTINGS_METRICS, SETTINGS_CONTR
 extern const struct plan_settings plan_settings[SETTINGS_N];
 
 /* The options that instances have beside their plugin's own: of sinks every, queue, spool*,
- * per, omit, default; of unwinders enabled. */
+ * per, omit, relabel, default; of unwinders enabled. */
 struct core_settings {
 	uint64_t every; /* ns */
 	uint64_t queue; /* bytes */

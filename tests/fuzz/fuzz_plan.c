@@ -2,6 +2,7 @@
 // clang-format off
 // sources: core/config/script.c core/config/lua_action.c core/config/lua_api.c core/config/lua_callback.c
 // sources: core/config/lua_library.c core/config/lua_options.c core/config/lua_policy.c core/config/lua_profile.c
+// sources: core/config/lua_relabel.c core/relabel/regex.c core/relabel/regex_syntax.c core/relabel/rules.c
 // sources: core/config/lua_state.c core/config/lua_target.c core/config/pattern.c core/config/plan.c
 // sources: core/config/plan_builder.c core/config/plan_json.c core/config/settings.c core/config/help.c
 // sources: core/plugin/options.c core/plugin/instance.c core/plugin/option_list.c
@@ -10,7 +11,7 @@
 // sources: core/profile/render_labels.c core/profile/render_model.c core/profile/render_modules.c
 // sources: core/profile/render_change.c core/profile/render_read.c core/profile/render_text.c core/profile/omit.c
 // flags: -I/usr/include/lua5.4 -Itests
-// libs: -llua5.4
+// libs: -llua5.4 -lpcre2-8
 // clang-format on
 // Any text as a script: a plan, or sentences about what is wrong, within the limits of memory and
 // time; a plan can be shown, and its policy and callbacks be called.

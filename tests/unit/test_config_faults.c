@@ -10,7 +10,8 @@ static const char script[] =
 	"discover.keeper { url = 'u' } unwind.snake { enabled = false } unknown 'drop'\n"
 	"local a = sink.box { dir = '/a', omit = { 'pid', 'tid' }, headers = { x = '1', y = '2' "
 	"},\n"
-	"  token = 't', level = 3 }\n"
+	"  token = 't', level = 3, relabel = { { action = 'labeldrop', regex = 'pid|(tid)' } } }\n"
+	"relabel { { source_labels = { 'a', 'b' }, target_label = 'c' } }\n"
 	"policy(function(t)\n"
 	"  if t.labels.process == 'none' then return false end\n"
 	"  return { hz = 97, labels = { team = 'a' .. t.labels.process }, to = { a } }\n"
@@ -19,6 +20,7 @@ static const char script[] =
 static const char wrong_script[] =
 	"sample.cpu { hz = 'x' } sink.bxo {} unwind.snke {} metrics { listen = 'x' }\n"
 	"sink.box { dri = '/a', level = 10, omit = { 5 }, headers = { 'x' }, 7 } policy(5)\n"
+	"relabel { { action = 'drpo' }, { regex = '(', target_label = 'x' }, 7 }\n"
 	"x = 1\n";
 
 static int ask(const struct plan *p)
