@@ -8,6 +8,7 @@
 #include <sysexits.h>
 
 #include "agent/memory.h"
+#include "agent/relabeling.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -73,7 +74,11 @@ static bool selected(void *arg, pid_t pid)
 static int decide(void *arg, const struct fusee_label *labels, uint32_t n,
 		  struct policy_answer *answer, char **text)
 {
-	return lua_policy_ask(((struct agent_sampling *)arg)->plan, labels, n, answer, text);
+	const struct plan *plan = ((struct agent_sampling *)arg)->plan;
+	int r = lua_policy_ask(plan, labels, n, answer, text);
+
+	relabeling_decide(plan, labels, n, answer, true);
+	return r;
 }
 
 static uint64_t count_moves(void *arg)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "agent/relabeling.h"
 #include "base/json.h"
 #include "config/lua_policy.h"
 #include "policy/discover_once.h"
@@ -36,7 +37,9 @@ void decision_json(const struct plan *plan, const struct decision *d, struct buf
 		buf_str(b, comma);
 		json_text(b, plan->sinks[__builtin_ctzll(sinks)]->name);
 	}
-	buf_str(b, "]}");
+	buf_str(b, "]");
+	relabeling_json(plan, d->labels, d->nlabels, b);
+	buf_str(b, "}");
 }
 
 struct listing {
@@ -74,6 +77,7 @@ static int decide(void *arg, const struct fusee_label *labels, uint32_t n,
 	int r = lua_policy_ask(p->plan, labels, n, answer, text);
 
 	p->wrong += r == -EINVAL;
+	relabeling_decide(p->plan, labels, n, answer, false);
 	return r;
 }
 

@@ -14,6 +14,7 @@
 #include "base/dict.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "delivery/window_labels.h"
 
 /* Closed windows of one sink that may wait for symbols. Further windows are lost and counted, so
  * that a slow worker does not take memory without bound. */
@@ -43,7 +44,8 @@ struct sink_window {
 	uint64_t last_lost_ns;             /* the last lost window, CLOCK_MONOTONIC; 0: none */
 	bool stopping;
 	uint64_t deadline_ns;
-	uint64_t late; /* windows without all names */
+	uint64_t late;                   /* windows without all names */
+	struct window_labels *relabeled; /* used if there are rules of relabeling */
 };
 
 static void count(const struct sink_window *sink, const char *name, const char *help, uint64_t n)
@@ -63,18 +65,26 @@ static void add_losses(struct builder *b, const struct closed *closed, uint64_t 
 	build_losses(b, &closed->window.losses, c->count ? c->weight_ns / c->count : period_ns);
 }
 
-static int build(struct builder *b, const struct closed *closed, bool one_set, uint32_t set,
-		 const struct fusee_profile **p)
+static struct build_options options_of(const struct sink_window *sink, bool one_set, uint32_t set)
 {
-	const struct sink_window *sink = closed->sink;
-	struct build_options options = {
+	bool rules = window_labels_has_rules(sink->relabeled);
+
+	return (struct build_options){
 		.period_ns = sink->context.period_ns,
-		.labels = sink->context.labels,
-		.arg = sink->context.arg,
+		.labels = rules ? window_labels_of : sink->context.labels,
+		.group = rules ? window_labels_group : NULL,
+		.arg = rules ? sink->relabeled : sink->context.arg,
 		.omit = (const char *const *)sink->plan->omit,
 		.one_set = one_set,
 		.set = set,
 	};
+}
+
+static int build(struct builder *b, const struct closed *closed, bool one_set, uint32_t set,
+		 const struct fusee_profile **p)
+{
+	const struct sink_window *sink = closed->sink;
+	struct build_options options = options_of(sink, one_set, set);
 	char host[256] = "";
 	int r = build_profile(b, sink->context.profiler, closed->window.collector, &options);
 
@@ -82,7 +92,7 @@ static int build(struct builder *b, const struct closed *closed, bool one_set, u
 		return r;
 	builder_profile(b)->duration_ns = closed->window.end_ns -
 					  closed->window.collector->start_ns;
-	if (!gethostname(host, sizeof(host) - 1) && *host && !one_set)
+	if (!options.group && !gethostname(host, sizeof(host) - 1) && *host && !one_set)
 		builder_resource(b, "host", host);
 	if (!one_set)
 		add_losses(b, closed, options.period_ns);
@@ -105,15 +115,15 @@ static void log_lost(struct sink_window *sink, int err, uint64_t samples)
 	count_lost(sink, samples);
 }
 
-/* The samples of one label set, or of all. */
-static uint64_t samples_of(const struct collector *c, bool one_set, uint32_t set)
+/* The samples of a profile. */
+static uint64_t samples_of(const struct collector *c, const struct build_options *o)
 {
 	uint64_t n = 0;
 
 	for (uint32_t i = 1; i < c->samples.n; i++) {
 		const struct sample_key *k = c->samples.entries[i].key;
 
-		if (!one_set || c->collected[k->process].set == set)
+		if (build_has_set(o, c->collected[k->process].set))
 			n += c->sums[i].count;
 	}
 	return n;
@@ -121,6 +131,7 @@ static uint64_t samples_of(const struct collector *c, bool one_set, uint32_t set
 
 static void put(struct closed *closed, bool one_set, uint32_t set)
 {
+	struct build_options options = options_of(closed->sink, one_set, set);
 	const struct fusee_profile *p;
 	struct builder *b = NULL;
 	int r = builder_new(&b);
@@ -136,10 +147,33 @@ static void put(struct closed *closed, bool one_set, uint32_t set)
 		return;
 	}
 	builder_free(b);
-	log_lost(closed->sink, r, samples_of(closed->window.collector, one_set, set));
+	log_lost(closed->sink, r, samples_of(closed->window.collector, &options));
 }
 
-/* One profile for each label set that has samples. */
+/* Counts the samples that rules exclude. true: others remain. */
+static bool count_dropped(const struct closed *closed)
+{
+	const struct collector *c = closed->window.collector;
+	struct sink_window *sink = closed->sink;
+	bool remain = false;
+
+	for (uint32_t i = 1; i < c->samples.n; i++) {
+		const struct sample_key *k = c->samples.entries[i].key;
+		uint32_t set = c->collected[k->process].set;
+		const char *reason = window_labels_dropped(sink->relabeled, set);
+
+		remain |= !reason;
+		if (reason)
+			metric_add("relabel_samples_dropped_total",
+				   "Total number of samples that rules of relabeling excluded, as "
+				   "labels or rules had changed since they were taken.",
+				   METRIC_LABELS("instance", sink->plan->name, "reason", reason),
+				   c->sums[i].count);
+	}
+	return remain;
+}
+
+/* One profile for each label set that has samples; sets that rules made equal are one. */
 static void put_each(struct closed *closed)
 {
 	const struct collector *c = closed->window.collector;
@@ -152,17 +186,36 @@ static void put_each(struct closed *closed)
 	for (uint32_t i = 1; i < c->samples.n; i++) {
 		const struct sample_key *k = c->samples.entries[i].key;
 		uint32_t set = c->collected[k->process].set, before = sets.n;
-		uint32_t id = dict_add(&sets, &set, sizeof(set));
+		struct build_options options = options_of(closed->sink, true, set);
+		uint32_t group = options.group ? options.group(options.arg, set) : set;
+		uint32_t id = dict_add(&sets, &group, sizeof(group));
 
-		if (id == before)
+		if (id == before && build_has_set(&options, set))
 			put(closed, true, set);
 		else if (id == DICT_NONE) {
 			log_lost(closed->sink, -ENOMEM,
-				 samples_of(c, true, set)); /* and the sets after it */
+				 samples_of(c, &options)); /* and the sets after it */
 			break;
 		}
 	}
 	dict_fini(&sets);
+}
+
+static void put_window(struct closed *closed)
+{
+	struct window_labels *relabeled = closed->sink->relabeled;
+	bool rules = window_labels_has_rules(relabeled), any = true;
+
+	if (rules) {
+		window_labels_begin(relabeled);
+		any = count_dropped(closed);
+	}
+	if (any && closed->sink->plan->per_target)
+		put_each(closed);
+	else if (any)
+		put(closed, false, 0);
+	if (rules)
+		window_labels_end(relabeled);
 }
 
 /* ---- windows ---- */
@@ -190,10 +243,7 @@ static void put_symbolized(struct sink_window *sink)
 	struct closed *oldest;
 
 	while ((oldest = sink->closed[0]) && oldest->symbolized) {
-		if (sink->plan->per_target)
-			put_each(oldest);
-		else
-			put(oldest, false, 0);
+		put_window(oldest);
 		forget_closed(sink, oldest);
 		free_closed(oldest);
 	}
@@ -317,7 +367,10 @@ int sink_window_new(struct sink_window **ret, const struct sink_window_context *
 	sink->context = *context;
 	sink->plan = plan;
 	sink->every_ns = plan->every_ns;
-	r = loop_every(context->loop, plan->every_ns, on_timer, sink, &sink->timer);
+	sink->relabeled = window_labels_new(plan, context->labels, context->arg);
+	r = sink->relabeled ? 0 : -ENOMEM;
+	if (!r)
+		r = loop_every(context->loop, plan->every_ns, on_timer, sink, &sink->timer);
 	if (!r)
 		r = delivery_new(&sink->delivery, instance, &d);
 	if (!r) {
@@ -327,6 +380,7 @@ int sink_window_new(struct sink_window **ret, const struct sink_window_context *
 	profiler_close_window(context->profiler, sink->slot, false, &w);
 	collector_free(w.collector);
 	loop_timer_free(sink->timer);
+	window_labels_free(sink->relabeled);
 	free(sink);
 	return r;
 }
@@ -339,6 +393,7 @@ int sink_window_replan(struct sink_window *sink, const struct plan_instance *pla
 
 	sink->plan = plan;
 	sink->context.period_ns = period_ns;
+	window_labels_replan(sink->relabeled, plan);
 	delivery_set_queue_bytes(sink->delivery, plan->queue_bytes);
 	delivery_set_spool(sink->delivery,
 			   &(struct spool_limits){plan->spool_bytes, plan->spool_age_ns},
@@ -438,5 +493,6 @@ void sink_window_free(struct sink_window *sink)
 	for (uint32_t i = 0; i < MAX_CLOSED && sink->closed[i]; i++)
 		lose_closed(sink, sink->closed[i]);
 	delivery_free(sink->delivery);
+	window_labels_free(sink->relabeled);
 	free(sink);
 }

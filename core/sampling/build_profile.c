@@ -403,10 +403,11 @@ static int add_sample(struct build *n, const struct sample_key *k, const struct 
 
 	if (n->o->labels && !n->o->one_set)
 		set = n->o->labels(n->o->arg, proc->set, &nset);
-	put_label(n, labels, &count, &process);
+	if (!n->o->group)
+		put_label(n, labels, &count, &process);
 	put_label(n, labels, &count, &thread);
 	for (uint32_t i = 0; i < nset; i++)
-		if (!is_key(&set[i], "process") && !is_key(&set[i], "host"))
+		if (n->o->group || (!is_key(&set[i], "process") && !is_key(&set[i], "host")))
 			put_label(n, labels, &count, &set[i]);
 	return builder_sample(n->b, build_stack(n, k), labels, count, (uint32_t)proc->pid, k->tid,
 			      values);
@@ -419,7 +420,7 @@ static int add_samples(struct build *n)
 	for (uint32_t i = 1; !r && i < n->c->samples.n; i++) {
 		const struct sample_key *k = n->c->samples.entries[i].key;
 
-		if (!n->o->one_set || n->c->collected[k->process].set == n->o->set)
+		if (build_has_set(n->o, n->c->collected[k->process].set))
 			r = add_sample(n, k, &n->c->sums[i]);
 	}
 	return r;
@@ -438,7 +439,7 @@ static uint64_t *weigh_names(const struct build *n, struct dict *names)
 		const struct collected_process *proc = &c->collected[k->process];
 		uint32_t id = dict_add(names, proc->name, strnlen(proc->name, sizeof(proc->name)));
 
-		if (id != DICT_NONE && (!n->o->one_set || proc->set == n->o->set))
+		if (id != DICT_NONE && build_has_set(n->o, proc->set))
 			weights[id] += c->sums[i].weight;
 	}
 	return weights;

@@ -3,6 +3,7 @@
 #ifndef SAMPLING_BUILD_PROFILE_H
 #define SAMPLING_BUILD_PROFILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "profile/builder.h"
@@ -21,7 +22,20 @@ struct build_options {
 	const char *const *omit; /* names of labels to leave out, ends with NULL; NULL: none */
 	bool one_set;            /* only samples of `set`, whose labels become the resource's */
 	uint32_t set;
+	/* The labels are complete, with `process` and `host` among them, as rules of relabeling
+	 * made them; this is the same number for sets that have the same labels now, which count as
+	 * one set, and 0 for sets whose samples are excluded. NULL: each set is one of its own. */
+	uint32_t (*group)(void *arg, uint32_t set);
 };
+
+/* Are samples of this label set in the profile? */
+static inline bool build_has_set(const struct build_options *o, uint32_t set)
+{
+	if (!o->group)
+		return !o->one_set || set == o->set;
+	set = o->group(o->arg, set);
+	return set && (!o->one_set || set == o->group(o->arg, o->set));
+}
 
 /* Adds everything but the duration and the losses to the builder: value types samples/count and
  * cpu/nanoseconds, samples, locations, symbols, the start time. The files of the collector's frames

@@ -86,7 +86,7 @@ TEST_FOR(a_wrong_script, 900)
 		plan_errors_fini(&errors);
 	}
 	faults_stop();
-	CHECK_INT(total, 11);
+	CHECK_INT(total, 14);
 	CHECK(rounds > 200);
 	config_clean();
 }
