@@ -246,7 +246,7 @@ static int call(struct callbacks *c, uint32_t i, uint64_t now_ns, char **text)
 		s->called_ns = now_ns;
 		view = (struct callback_view){b.targets, (uint32_t)b.ntargets};
 		r = lua_callback_run(c->instances->plan, i, &view, &actions, text);
-		act_all(c, &b, &actions, c->instances->plan->callbacks[i].where, now_ns);
+		act_all(c, &b, &actions, c->instances->plan->callbacks.list[i].where, now_ns);
 		callback_actions_fini(&actions);
 	}
 	free_view(&b);
@@ -266,7 +266,7 @@ static uint64_t wait_of(const struct callback_state *s, uint64_t period_ns)
 
 static void run(struct callbacks *c, uint32_t i, uint64_t now_ns)
 {
-	const struct plan_callback *p = &c->instances->plan->callbacks[i];
+	const struct plan_callback *p = &c->instances->plan->callbacks.list[i];
 	struct callback_state *s = &c->states[i];
 	char *text;
 	int r = call(c, i, now_ns, &text);
@@ -296,9 +296,9 @@ static void begin(struct callbacks *c, uint64_t now_ns)
 	reset(c);
 	memset(c->profile_until_ns, 0, sizeof(c->profile_until_ns));
 	c->generation = c->instances->generation;
-	for (uint32_t i = 0; i < p->ncallbacks; i++) {
+	for (uint32_t i = 0; i < p->callbacks.n; i++) {
 		c->states[i].called_ns = now_ns;
-		c->states[i].due_ns = now_ns + p->callbacks[i].period_ns;
+		c->states[i].due_ns = now_ns + p->callbacks.list[i].period_ns;
 	}
 }
 
@@ -307,8 +307,8 @@ void callbacks_run_due(struct callbacks *c, uint64_t now_ns)
 	if (c->generation != c->instances->generation)
 		begin(c, now_ns);
 	end_profiles(c, now_ns);
-	for (uint32_t i = 0; i < c->instances->plan->ncallbacks; i++)
-		if (c->instances->plan->callbacks[i].period_ns &&
+	for (uint32_t i = 0; i < c->instances->plan->callbacks.n; i++)
+		if (c->instances->plan->callbacks.list[i].period_ns &&
 		    now_ns + EARLY_NS >= c->states[i].due_ns)
 			run(c, i, now_ns);
 }
@@ -324,15 +324,15 @@ void callbacks_built(void *arg, const struct plan_instance *sink,
 
 	if (c->generation != c->instances->generation)
 		begin(c, now_ns);
-	for (uint32_t i = 0; i < plan->ncallbacks; i++) {
+	for (uint32_t i = 0; i < plan->callbacks.n; i++) {
 		struct callback_state *s = &c->states[i];
 		char *text;
 		int r;
 
-		if (plan->callbacks[i].period_ns || now_ns < s->due_ns)
+		if (plan->callbacks.list[i].period_ns || now_ns < s->due_ns)
 			continue;
 		r = lua_callback_profile(plan, i, &view, &text);
-		called(s, &plan->callbacks[i], r, text);
+		called(s, &plan->callbacks.list[i], r, text);
 		s->due_ns = s->failures < PATIENCE ? 0 : now_ns + wait_of(s, SECOND);
 	}
 }

@@ -95,12 +95,13 @@ static int put_plan(struct buf *b, const struct plan *p, unsigned int columns)
 	buf_printf(b, "policy    %s; unknown processes: %s\n",
 		   p->has_policy ? "the script's" : "none, everything is profiled",
 		   p->unknown_keep ? "keep" : "drop");
-	for (uint32_t i = 0; i < p->ncallbacks; i++) {
-		if (p->callbacks[i].period_ns)
-			buf_printf(b, "every     %gs", (double)p->callbacks[i].period_ns / 1e9);
+	for (uint32_t i = 0; i < p->callbacks.n; i++) {
+		if (p->callbacks.list[i].period_ns)
+			buf_printf(b, "every     %gs",
+				   (double)p->callbacks.list[i].period_ns / 1e9);
 		else
 			buf_str(b, "on        profile");
-		buf_printf(b, "  %s\n", p->callbacks[i].where);
+		buf_printf(b, "  %s\n", p->callbacks.list[i].where);
 	}
 	if (*p->without) {
 		buf_str(b, "unwind    without");

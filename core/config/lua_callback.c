@@ -41,16 +41,16 @@ static void declare(lua_State *L, struct api *a, const char *what, const char *w
 {
 	struct plan *p = a->builder.plan;
 
-	if (p->ncallbacks == PLAN_MAX_CALLBACKS) {
+	if (p->callbacks.n == PLAN_MAX_CALLBACKS) {
 		plan_builder_error(&a->builder, where, "%s: more than %d callbacks", what,
 				   PLAN_MAX_CALLBACKS);
 		return;
 	}
 	lua_getfield(L, LUA_REGISTRYINDEX, CALLBACKS);
 	lua_pushvalue(L, 2);
-	lua_rawseti(L, -2, p->ncallbacks + 1);
-	p->callbacks[p->ncallbacks] = (struct plan_callback){ns, strdup(where)};
-	a->builder.no_memory |= !p->callbacks[p->ncallbacks++].where;
+	lua_rawseti(L, -2, p->callbacks.n + 1);
+	p->callbacks.list[p->callbacks.n] = (struct plan_callback){ns, strdup(where)};
+	a->builder.no_memory |= !p->callbacks.list[p->callbacks.n++].where;
 }
 
 static int declare_every(lua_State *L)
@@ -292,7 +292,7 @@ static int run(const struct plan *p, struct callback_call *call, char **text)
 	r = script_enter(s, run_callback, call, SCRIPT_CALL_NS, &n, &why);
 	s->call = NULL;
 	if (why)
-		*text = script_sentence(p->callbacks[call->callback].where,
+		*text = script_sentence(p->callbacks.list[call->callback].where,
 					call->profile ? "on" : "every", why);
 	free(why);
 	return r;

@@ -59,10 +59,10 @@ struct callback_profile {
 	const struct fusee_profile *profile;
 };
 
-/* Calls plan->callbacks[i], one of every(), with *actions empty. 0 with the actions that it asks
- * for; -EINVAL with a malloc'ed sentence in *text: the callback raised an error, needed too much
- * memory, or ran longer than SCRIPT_CALL_NS ("fusee.lua:9: every: runs longer than 20 ms of CPU
- * time"); -ENOMEM with *text NULL or a sentence. After an error there are no actions. */
+/* Calls plan->callbacks.list[i], one of every(), with *actions empty. 0 with the actions that it
+ * asks for; -EINVAL with a malloc'ed sentence in *text: the callback raised an error, needed too
+ * much memory, or ran longer than SCRIPT_CALL_NS ("fusee.lua:9: every: runs longer than 20 ms of
+ * CPU time"); -ENOMEM with *text NULL or a sentence. After an error there are no actions. */
 int lua_callback_run(const struct plan *, uint32_t i, const struct callback_view *,
 		     struct callback_actions *, char **text);
 /* The same for a callback of on("profile"). */

@@ -80,8 +80,8 @@ void plan_free(struct plan *p)
 	free_instances(p->unwinders, p->nunwinders);
 	free_texts(p->without);
 	relabel_rules_free(p->relabel);
-	for (uint32_t i = 0; i < p->ncallbacks; i++)
-		free(p->callbacks[i].where);
+	for (uint32_t i = 0; i < p->callbacks.n; i++)
+		free(p->callbacks.list[i].where);
 	if (p->script)
 		script_fini(p->script);
 	free(p->script);

@@ -51,6 +51,11 @@ struct plan_callback {
 	char *where;        /* "fusee.lua:9": where it was declared */
 };
 
+struct plan_callbacks {
+	struct plan_callback list[PLAN_MAX_CALLBACKS]; /* in the order of the script */
+	uint32_t n;
+};
+
 struct plan {
 	char *path;           /* of the script; NULL: made by flags */
 	double hz;            /* of targets whose rate the policy does not set; default 19 */
@@ -69,8 +74,7 @@ struct plan {
 	struct plan_instance **unwinders; /* that have options; others have defaults */
 	uint32_t nsinks, ndiscoveries, nunwinders;
 	char **without; /* names of disabled unwinders; NULL-terminated, never NULL */
-	struct plan_callback callbacks[PLAN_MAX_CALLBACKS]; /* in the order of the script */
-	uint32_t ncallbacks;
+	struct plan_callbacks callbacks;
 	struct relabel_rules *relabel; /* of all sinks; NULL: none */
 	bool has_policy;               /* lua_policy.h calls it */
 	struct script *script;         /* of the policy and the callbacks; NULL: there are none */

@@ -147,17 +147,18 @@ static const char *boolean(bool b)
 /* Nothing where the script has none. */
 static void put_callbacks(struct buf *b, const struct plan *p)
 {
-	for (uint32_t i = 0; i < p->ncallbacks; i++) {
+	for (uint32_t i = 0; i < p->callbacks.n; i++) {
 		buf_str(b, i ? ",\n{" : ",\n\"callbacks\":[\n{");
-		if (p->callbacks[i].period_ns)
-			buf_printf(b, "\"every_s\":%.9g", (double)p->callbacks[i].period_ns / 1e9);
+		if (p->callbacks.list[i].period_ns)
+			buf_printf(b, "\"every_s\":%.9g",
+				   (double)p->callbacks.list[i].period_ns / 1e9);
 		else
 			buf_str(b, "\"on\":\"profile\"");
 		buf_str(b, ",\"where\":");
-		json_text(b, p->callbacks[i].where);
+		json_text(b, p->callbacks.list[i].where);
 		buf_str(b, "}");
 	}
-	buf_str(b, p->ncallbacks ? "]" : "");
+	buf_str(b, p->callbacks.n ? "]" : "");
 }
 
 int plan_json(const struct plan *p, struct buf *b)

@@ -63,7 +63,7 @@ static void run_script(struct api *a, struct script *s)
 	free(text);
 	if (!r)
 		complete_plan(a, s);
-	if (a->builder.plan->has_policy || a->builder.plan->ncallbacks) {
+	if (a->builder.plan->has_policy || a->builder.plan->callbacks.n) {
 		a->builder.plan->script = s;
 	} else {
 		script_fini(s);

@@ -97,8 +97,8 @@ static void call(const struct plan *p, uint32_t i)
 	const struct callback_profile profile = {"sink.memory", &empty};
 	struct callback_actions actions = {0};
 	char *text = NULL;
-	int r = p->callbacks[i].period_ns ? lua_callback_run(p, i, &view, &actions, &text)
-					  : lua_callback_profile(p, i, &profile, &text);
+	int r = p->callbacks.list[i].period_ns ? lua_callback_run(p, i, &view, &actions, &text)
+					       : lua_callback_profile(p, i, &profile, &text);
 
 	if ((r == -EINVAL) != !!text && r != -ENOMEM)
 		abort();
@@ -138,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		show(p);
 		for (int i = 0; i < 3; i++)
 			ask(p);
-		for (uint32_t i = 0; i < p->ncallbacks; i++)
+		for (uint32_t i = 0; i < p->callbacks.n; i++)
 			call(p, i);
 	}
 	plan_free(p);

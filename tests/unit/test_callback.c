@@ -43,12 +43,12 @@ TEST(what_every_takes)
 	struct buf b = {0};
 
 	CHECK(!p->has_policy && p->script);
-	CHECK_INT(p->ncallbacks, 3);
-	CHECK_INT(p->callbacks[0].period_ns, 1000000000);
-	CHECK_INT(p->callbacks[1].period_ns, 90000000000);
-	CHECK_INT(p->callbacks[2].period_ns, 86400000000000);
-	CHECK_STR(p->callbacks[0].where, "s.lua:2");
-	CHECK_STR(p->callbacks[2].where, "s.lua:3");
+	CHECK_INT(p->callbacks.n, 3);
+	CHECK_INT(p->callbacks.list[0].period_ns, 1000000000);
+	CHECK_INT(p->callbacks.list[1].period_ns, 90000000000);
+	CHECK_INT(p->callbacks.list[2].period_ns, 86400000000000);
+	CHECK_STR(p->callbacks.list[0].where, "s.lua:2");
+	CHECK_STR(p->callbacks.list[2].where, "s.lua:3");
 	CHECK_INT(plan_json(p, &b), 0);
 	buf_add(&b, "", 1);
 	CHECK(strstr(b.p,

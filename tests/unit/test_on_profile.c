@@ -103,7 +103,7 @@ TEST(what_a_callback_sees)
 		struct plan *p = with_callback(right[i]);
 		char *text;
 
-		CHECK_INT(p->callbacks[0].period_ns, 0);
+		CHECK_INT(p->callbacks.list[0].period_ns, 0);
 		for (int k = 0; k < 3; k++) {
 			int r = run(p, &text);
 
@@ -301,7 +301,7 @@ TEST_FOR(the_example_of_regressions, 120)
 	uint32_t falsely = 0, found = 0;
 	char name[32];
 
-	CHECK_INT(plan->ncallbacks, 1);
+	CHECK_INT(plan->callbacks.n, 1);
 	metrics_reset();
 	for (uint32_t i = 0; i <= 200; i++) {
 		snprintf(name, sizeof(name), "same-%u", i);
