@@ -137,11 +137,38 @@ static uint32_t *sort_samples(struct encoder *e)
 
 /* ---- profiles ---- */
 
+/* The comments, in *bytes, as an attribute. */
+static uint32_t add_comments(struct encoder *e, struct wire *bytes)
+{
+	uint32_t n = e->p->comments.n, i = 0, number;
+	struct fusee_str *texts = calloc((size_t)n + 1, sizeof(*texts)), clean;
+	struct proto_value v = {.kind = PROTO_TEXTS, .texts = {texts, n, sizeof(*texts)}};
+	const char *at;
+
+	FUSEE_FOR_EACH (struct fusee_str, s, e->p->comments) {
+		clean = dictionary_clean(&e->clean, *s);
+		wire_add(bytes, clean.p, clean.len);
+		if (texts)
+			texts[i++].len = clean.len;
+	}
+	if (!texts || e->clean.error || bytes->error) {
+		e->d.error = -ENOMEM;
+		free(texts);
+		return 0;
+	}
+	at = bytes->p;
+	for (i = 0; i < n; at += texts[i++].len)
+		texts[i].p = at;
+	number = dictionary_attribute(&e->d, fusee_text(NAME_COMMENT), &v, none);
+	free(texts);
+	return number;
+}
+
 /* Losses and comments, which are of the profile itself. */
 static uint32_t profile_attributes(struct encoder *e, uint32_t *to)
 {
-	struct proto_value comments = {.kind = PROTO_TEXTS, .texts = e->p->comments};
 	struct attributes a = {.n = 0};
+	struct wire comments = {0};
 	char keys[MAX_ATTRIBUTES][128];
 	uint32_t n = 0;
 
@@ -159,8 +186,9 @@ static uint32_t profile_attributes(struct encoder *e, uint32_t *to)
 		if (len > 0 && is_new(&a, fusee_text(key)))
 			to[n++] = dictionary_attribute(&e->d, fusee_text(key), &v, none);
 	}
-	if (comments.texts.n)
-		to[n++] = dictionary_attribute(&e->d, fusee_text(NAME_COMMENT), &comments, none);
+	if (e->p->comments.n)
+		to[n++] = add_comments(e, &comments);
+	wire_fini(&comments);
 	return n;
 }
 

@@ -438,9 +438,10 @@ TEST(bytes_that_are_no_text)
 	wire_fini(&w);
 }
 
-TEST(invalid_labels_are_cleaned)
+TEST(invalid_texts_are_cleaned)
 {
 	struct fusee_label labels[] = {label("thread", "\xff"), label("k\xfe", "\xc3")};
+	struct fusee_str comments[] = {FUSEE_TEXT("good"), FUSEE_TEXT(""), FUSEE_TEXT("\xe0!")};
 	const struct fusee_profile *p;
 	struct fusee_profile copy;
 	struct builder *b;
@@ -451,6 +452,7 @@ TEST(invalid_labels_are_cleaned)
 	p = fake_profile(&b, 1, 1, NULL);
 	copy = *p; /* the builder would have cleaned them */
 	copy.labels = (struct fusee_table)FUSEE_TABLE(labels);
+	copy.comments = (struct fusee_table)FUSEE_TABLE(comments);
 	((struct fusee_sample *)(uintptr_t)copy.samples.at)->nlabels = 2;
 	r = encoded(&copy, nothing, &profiles);
 	otlp_check(r);
@@ -458,6 +460,7 @@ TEST(invalid_labels_are_cleaned)
 	buf_add(&text, "", 1);
 	CHECK(strstr(text.p, " k\xef\xbf\xbd=\xef\xbf\xbd\n"));
 	CHECK(strstr(text.p, " thread.name=\xef\xbf\xbd:"));
+	CHECK(strstr(text.p, " pprof.profile.comment=[good][][\xef\xbf\xbd!]"));
 	otlp__request__free_unpacked(r, NULL);
 	buf_fini(&text);
 	builder_free(b);
