@@ -9,8 +9,11 @@
 
 #include "base/buf.h"
 #include "cli/outfile.h"
+#include "cli/push_sink.h"
 #include "profile/pprof.h"
 #include "profile/render.h"
+
+#define TRIES 5 /* of a server that may take it later */
 
 static int as_pprof(const struct fusee_profile *p, const struct render_options *o, struct buf *b)
 {
@@ -55,7 +58,7 @@ static const struct format *format_of(const char *path)
 {
 	size_t len = strlen(path);
 
-	if (outfile_descriptor(path) >= 0)
+	if (outfile_descriptor(path) >= 0 || push_is_address(path))
 		return &formats[0];
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		size_t n = strlen(formats[i].suffix);
@@ -97,6 +100,21 @@ static void save(const struct buf *b, const char *suffix, char **error)
 		free(saved);
 }
 
+/* To a server, by sink.http. */
+static int send(const struct fusee_profile *p, const char *address, char **error)
+{
+	struct push_sink *s = NULL;
+	char *why = NULL;
+	int r = push_sink_open(&s, address) ? -EINVAL : push_sink_send(s, p, TRIES, &why);
+
+	if (r && asprintf(error, "'%s' did not take the profile: %s", address,
+			  why ? why : strerror(-r)) < 0)
+		*error = NULL;
+	free(why);
+	push_sink_close(s);
+	return r;
+}
+
 int output_write(const struct fusee_profile *p, const struct render_options *o, const char *path,
 		 char **error)
 {
@@ -116,7 +134,7 @@ int output_write(const struct fusee_profile *p, const struct render_options *o, 
 			     why ? b.p : strerror(-r)) < 0)
 			*error = NULL;
 	} else {
-		r = outfile_write(&b, path, error);
+		r = push_is_address(path) ? send(p, path, error) : outfile_write(&b, path, error);
 		if (r)
 			save(&b, f->suffix, error);
 	}

@@ -8,8 +8,8 @@
 struct render_options;
 
 /* Suffixes: .pb.gz and .pprof, .folded, .html, .speedscope.json, .json; "-" and other open
- * descriptors (cli/outfile.h) as .pb.gz. On an error *error is one sentence that the caller frees
- * (NULL: no memory). */
+ * descriptors (cli/outfile.h) as .pb.gz; so do addresses, http:// and https://, by sink.http. On an
+ * error *error is one sentence that the caller frees (NULL: no memory). */
 
 /* Does the suffix select a format? 0 or -EINVAL. */
 int output_check(const char *path, char **error);

@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/outfile.h"
+#include "cli/push_sink.h"
 #include "cli/output.h"
 #include "cli/selection_names.h"
 #include "cli/session.h"
@@ -122,7 +123,8 @@ static const struct cli_option options[] = {
 	{"output", 'o', "FILE",
 	 "default fusee.pb.gz; the suffix selects the format: .pb.gz\n"
 	 ".folded .html .speedscope.json .json; several files are\n"
-	 "allowed; - is stdout (.pb.gz); a file that is there is kept\n"
+	 "allowed; - is stdout (.pb.gz), http://.. a server (POST of\n"
+	 ".pb.gz); a file that is there is kept\n"
 	 "as FILE.old",
 	 CLI_CALL, .set = add_output},
 	{"stdout-to-stderr", 0, NULL,
@@ -351,6 +353,10 @@ static int try_outputs(const struct record *r)
 	for (uint32_t i = 0; !result && (path = file_at(r, i)); i++) {
 		char *error = NULL;
 
+		if (push_is_address(path)) {
+			result = push_check(path);
+			continue;
+		}
 		if (!outfile_try(path, &error))
 			continue;
 		log_and_free(error);
@@ -403,7 +409,13 @@ static void print_files(const struct record *r)
 		const char *path = r->outputs[i];
 		size_t len = strlen(path);
 
-		if (!r->written[i] || outfile_descriptor(path) >= 0 || stat(path, &st))
+		if (!r->written[i] || outfile_descriptor(path) >= 0)
+			continue;
+		if (push_is_address(path)) {
+			fprintf(stderr, "%s%s", n++ ? ", " : "  wrote ", path);
+			continue;
+		}
+		if (stat(path, &st))
 			continue;
 		fprintf(stderr, "%s%s (%s)", n++ ? ", " : "  wrote ", path,
 			text_bytes(size, (uint64_t)st.st_size));
