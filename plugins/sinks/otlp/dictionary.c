@@ -82,12 +82,22 @@ static size_t character(const uint8_t *p, uint64_t len)
 	return n;
 }
 
+static bool is_ascii(const uint8_t p[8])
+{
+	uint64_t word;
+
+	memcpy(&word, p, sizeof(word));
+	return !(word & 0x8080808080808080u);
+}
+
 struct fusee_str dictionary_clean(struct wire *clean, struct fusee_str s)
 {
 	const uint8_t *p = (const uint8_t *)s.p;
 	uint64_t good = 0;
 	size_t n;
 
+	while (s.len - good >= 8 && is_ascii(p + good))
+		good += 8;
 	while (good < s.len && (n = character(p + good, s.len - good)))
 		good += n;
 	if (good == s.len)

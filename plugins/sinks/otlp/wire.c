@@ -39,15 +39,22 @@ void wire_add(struct wire *w, const void *p, size_t len)
 	w->len += len;
 }
 
+/* Most of a request is such numbers: they are written in place where there is room for the longest.
+ */
 void wire_varint(struct wire *w, uint64_t v)
 {
-	uint8_t bytes[10];
+	char bytes[10];
+	bool fits = !w->error && w->cap - w->len >= sizeof(bytes);
+	char *to = fits ? w->p + w->len : bytes;
 	size_t n = 0;
 
 	for (; v >= 0x80; v >>= 7)
-		bytes[n++] = (uint8_t)(v | 0x80);
-	bytes[n++] = (uint8_t)v;
-	wire_add(w, bytes, n);
+		to[n++] = (char)(v | 0x80);
+	to[n++] = (char)v;
+	if (fits)
+		w->len += n;
+	else
+		wire_add(w, bytes, n);
 }
 
 void wire_uint(struct wire *w, uint32_t field, uint64_t v)
