@@ -353,10 +353,18 @@ static inline int fusee_testing_step(struct fusee_testing *t, struct fusee_nativ
 	n->u.words = t->nwords;
 	n->u.claim_lo = claim->range.lo + bias;
 	n->u.claim_arg = claim->arg;
+	if (!(claim->flags & FUSEE_CLAIM_REGISTERS)) {
+		n->u.cfa = 0;
+		if (!(n->u.flags & FUSEE_PC_EXACT))
+			n->u.valid_regs = 0;
+	}
+	n->u.caller_regs = 0;
 	for (int turn = 0; turn < FUSEE_TESTING_TURNS; turn++) {
 		next = ops->native_step(&n->u);
 		if (n->u.npushed)
 			fusee_testing_push(t, &n->u);
+		if (next == FUSEE_NEXT || next == FUSEE_NEXT_OMIT)
+			n->u.valid_regs = n->u.caller_regs;
 		if (next != FUSEE_AGAIN)
 			return next;
 	}

@@ -39,9 +39,12 @@ static int inspect(void *ctx, uint64_t file)
 	return 0;
 }
 
+static uint32_t claim_flags; /* beside FUSEE_CLAIM_NAME */
+
 static int mapped(void *ctx, uint64_t process, const struct fusee_mapping_view *m)
 {
-	struct fusee_claim claim = FUSEE_SIZED(struct fusee_claim, .flags = FUSEE_CLAIM_NAME,
+	struct fusee_claim claim = FUSEE_SIZED(struct fusee_claim,
+					       .flags = FUSEE_CLAIM_NAME | claim_flags,
 					       .range = {m->lo, m->hi});
 
 	(void)ctx;
@@ -57,8 +60,21 @@ static int symbolize(void *ctx, const struct fusee_raw_frame *f, struct fusee_fr
 	return f->addr == 0x5008 ? unwinder->frame(out, &frame) ? -ENOMEM : 1 : 0;
 }
 
-static const struct fusee_unwinder_ops ops = {
-	.size = sizeof(ops), .inspect = inspect, .mapped = mapped, .symbolize = symbolize};
+static uint64_t seen_cfa, seen_regs;
+
+static int step(struct fusee_unwind *u)
+{
+	seen_cfa = u->cfa;
+	seen_regs = u->valid_regs;
+	fusee_set_caller_register(u, FUSEE_X86_R12, 12);
+	return FUSEE_NEXT;
+}
+
+static const struct fusee_unwinder_ops ops = {.size = sizeof(ops),
+					      .inspect = inspect,
+					      .mapped = mapped,
+					      .native_step = step,
+					      .symbolize = symbolize};
 
 FUSEE_PLUGIN(toy, FUSEE_UNWINDER, .version = "0.1", .doc = "For the test.", .init = keep,
 	     .ops = &ops);
@@ -133,5 +149,27 @@ TEST(claims)
 	CHECK_INT(t.process_claims[1].range.lo, 0x6800);
 	CHECK_INT(unwinder->process_unclaim(instance, 7, (struct fusee_range){0, UINT64_MAX}), 0);
 	CHECK_INT(t.nprocess_claims, 0);
+	fusee_testing_fini(&t);
+}
+
+/* The step sees registers and the CFA as in fusee: of callers only by the claim's flag. */
+TEST(registers)
+{
+	struct fusee_testing t = {.plugin = &fusee_plugin};
+	struct fusee_native n = {0};
+
+	CHECK_INT(fusee_testing_init(&t), 0);
+	for (int turn = 0; turn < 4; turn++) {
+		claim_flags = FUSEE_CLAIM_STEP | (turn & 1 ? FUSEE_CLAIM_REGISTERS : 0);
+		CHECK_INT(fusee_testing_mapped(&t, 7, 0x5000, 0x6000), 0);
+		n.u.pc = 0x5010;
+		n.u.flags = turn & 2 ? FUSEE_PC_EXACT : 0;
+		n.u.cfa = 0x7000;
+		n.u.valid_regs = 1u << FUSEE_X86_RBX;
+		CHECK_INT(fusee_testing_step(&t, &n), FUSEE_NEXT);
+		CHECK_INT(seen_cfa, turn & 1 ? 0x7000 : 0);
+		CHECK_INT(seen_regs, turn ? 1u << FUSEE_X86_RBX : 0);
+		CHECK_INT(n.u.valid_regs, 1u << FUSEE_X86_R12);
+	}
 	fusee_testing_fini(&t);
 }

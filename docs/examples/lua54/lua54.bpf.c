@@ -67,36 +67,26 @@ enum {
 
 /* ---- which lua_State, which CallInfo ---- */
 
-#define BELOW 64  /* words that the frames below may have saved */
-#define WITHIN 24 /* words of luaV_execute's own */
-#define WORDS (1 + BELOW + 6 + WITHIN)
+#define REGISTERS 6
+#define WITHIN 40 /* words of luaV_execute's own */
+#define WORDS (REGISTERS + WITHIN)
+
+FUSEE_FN __u32 register_at(__u32 i)
+{
+	return i == 0 ? FUSEE_X86_RBP : i == 1 ? FUSEE_X86_RBX : FUSEE_X86_R12 + i - 2;
+}
 
 /*
- * L and ci live in registers of luaV_execute that it must find again after each call, or in its
- * frame. In the first case they are still there, or one of its callees has saved them: the callee
- * itself right below its return address, or one below it. scratch[WORD]: what is at place i of this
- * order. 0, or -1: nothing.
+ * L and ci live in callee-saved registers of luaV_execute, or in its frame, which ends below its
+ * return address. scratch[WORD]: what is at place i of this order. 0, or -1: it is not known.
  */
 static int word_at(struct fusee_unwind *u, __u32 i)
 {
-	__u64 at;
+	__u64 at = u->sp + 8 * ((__u64)i - REGISTERS);
 
-	if (i == 0) {
-		u->scratch[WORD] = u->fp;
-		return 0;
-	}
-	if (i > BELOW && i <= BELOW + 6) {
-		i -= BELOW + 1;
-		u->scratch[WORD] = i == 0   ? u->regs[FUSEE_X86_RBX]
-				   : i == 1 ? u->regs[FUSEE_X86_R12]
-				   : i == 2 ? u->regs[FUSEE_X86_R13]
-				   : i == 3 ? u->regs[FUSEE_X86_R14]
-				   : i == 4 ? u->regs[FUSEE_X86_R15]
-					    : u->regs[FUSEE_X86_RDI];
-		return 0;
-	}
-	at = i <= BELOW ? u->sp - 8 * i : u->sp + 8 * (i - BELOW - 7);
-	return at < u->first_sp || at & 7 ? -1 : AT(u, &u->scratch[WORD], at);
+	if (i < REGISTERS)
+		return fusee_register(u, register_at(i), &u->scratch[WORD]);
+	return at & 7 || (u->cfa && at >= u->cfa - 8) ? -1 : AT(u, &u->scratch[WORD], at);
 }
 FUSEE_PART(fusee_lua54_word_at, word_at)
 
@@ -134,19 +124,19 @@ FUSEE_FN int beginning(const struct fusee_unwind *u)
 }
 
 #define NEAR 5
-#define SURE 8 /* words: fp, and what the callee itself may have saved */
 
 /*
  * Which CallInfo of the list that begins at CALL does this frame of luaV_execute run? L->ci is a C
  * function's where it has called one; in the middle of a call or a return it is not yet, or not any
  * more, what the frame holds. near[0] has returned, so that its function may be overwritten: what
- * is run next is its caller. `loosely`: look at all that is saved. scratch[WORD] and 1; 2: near[0];
+ * is run next is its caller. scratch[WORD] and 1; 2: near[0];
  * 0: none of these; -1.
  */
-static int find_call(struct fusee_unwind *u, __u32 loosely)
+static int find_call(struct fusee_unwind *u, __u32 unused)
 {
 	__u64 *near = fusee_buffer(u), link[2], at = u->scratch[CALL];
 
+	(void)unused;
 	if (!near)
 		return -1;
 	for (__u32 i = 1; i < NEAR; i++) {
@@ -160,8 +150,7 @@ static int find_call(struct fusee_unwind *u, __u32 loosely)
 			near[0] = link[1];
 	}
 	for (__u32 i = 0; i < WORDS; i++) {
-		if ((!loosely && i > SURE && (i <= BELOW || i > BELOW + 6)) ||
-		    FUSEE_CALL(fusee_lua54_word_at, u, i) || !u->scratch[WORD])
+		if (FUSEE_CALL(fusee_lua54_word_at, u, i) || !u->scratch[WORD])
 			continue;
 		if (u->scratch[WORD] == near[0])
 			return 2;
@@ -188,9 +177,9 @@ static int returned(struct fusee_unwind *u, __u32 unused)
 }
 FUSEE_PART(fusee_lua54_returned, returned)
 
-/* Is scratch[WORD] the lua_State of this frame? 1: it is; 0: it is another lua_State; -1: it is
- * none; -2: not all could be read. */
-FUSEE_FN int try_state(struct fusee_unwind *u, __u32 loosely)
+/* Is scratch[WORD] the lua_State of this frame? 1: it is; 0: it is not; -1: not all could be read.
+ */
+FUSEE_FN int try_state(struct fusee_unwind *u)
 {
 	__u64 word = u->scratch[WORD];
 
@@ -198,54 +187,39 @@ FUSEE_FN int try_state(struct fusee_unwind *u, __u32 loosely)
 	if (word & 7 || word < 65536 || word >> 47 || word == u->scratch[PAST] ||
 	    word - u->first_sp < u->sp - u->first_sp + 65536 ||
 	    FUSEE_CALL(fusee_lua54_is_state, u, 0) != 1)
-		return -1;
+		return 0;
 	if (beginning(u))
 		return 1;
-	switch (FUSEE_CALL(fusee_lua54_find_call, u, loosely)) {
+	switch (FUSEE_CALL(fusee_lua54_find_call, u, 0)) {
 	case 0:
 		return 0;
 	case 1:
 		u->scratch[CALL] = u->scratch[WORD];
 		return 1;
 	case 2: /* if it was the last of this frame, nothing remains of it */
-		return FUSEE_CALL(fusee_lua54_returned, u, 0) ? -2 : 1;
+		return FUSEE_CALL(fusee_lua54_returned, u, 0) ? -1 : 1;
 	default:
-		return -2;
+		return -1;
 	}
 }
 
-/* Finds the lua_State and the CallInfo of this frame of luaV_execute. 0 or less. */
+/* Finds the lua_State and the CallInfo of this frame of luaV_execute. 0 or -1. */
 static int find_state(struct fusee_unwind *u, __u32 unused)
 {
+	int r = 0;
+
 	(void)unused;
-	u->scratch[NEW] = 0;
 	if (beginning(u)) {
 		u->scratch[WORD] = u->regs[FUSEE_X86_RDI];
-		if (try_state(u, 0) == 1)
-			return 0;
+		r = try_state(u);
 	}
-	for (__u32 i = 0; i < WORDS; i++) {
-		int r;
-
-		if (FUSEE_CALL(fusee_lua54_word_at, u, i) || u->scratch[WORD] == u->scratch[NEW])
-			continue;
-		r = try_state(u, 0);
-		if (r == 1 || r == -2)
-			return r - 1;
-		if (!r && !u->scratch[NEW])
-			u->scratch[NEW] = u->scratch[STATE];
-	}
-	u->scratch[WORD] = u->scratch[NEW];
-	switch (try_state(u, 1)) {
-	case 0:
-		u->flags |= FUSEE_GUESSED;
-		/* fall through */
-	case 1:
+	for (__u32 i = 0; i < WORDS && !r; i++)
+		if (!FUSEE_CALL(fusee_lua54_word_at, u, i))
+			r = try_state(u);
+	if (r == 1)
 		return 0;
-	default:
-		u->scratch[STATE] = u->scratch[CALL] = 0;
-		return -1;
-	}
+	u->scratch[STATE] = u->scratch[CALL] = 0;
+	return -1;
 }
 FUSEE_PART(fusee_lua54_find_state, find_state)
 
@@ -466,6 +440,7 @@ static int emit(struct fusee_unwind *u, __u32 kind)
 
 	if (!w || fusee_slab32(u, LUA54_TAIL, &tail) || read_call(u, w, u->scratch[NEW]))
 		return -1;
+	w->place.proto = w->f.p;
 	w->place.linedefined = w->p.linedefined;
 	find_line(u, &w->p, u->pushed[1], &w->place);
 	if (w->p.source)
@@ -490,25 +465,14 @@ FUSEE_PART(fusee_lua54_emit, emit)
  * before what may raise an error: for the innermost function a register knows better. */
 FUSEE_FN __u32 current(struct fusee_unwind *u, __u64 code, __u32 sizecode, __u64 savedpc)
 {
-	__u64 size = 4ull * sizecode;
+	__u64 size = 4ull * sizecode, word;
 
-	if (!u->scratch[TRIED]) {
-		if (u->regs[FUSEE_X86_R12] - code - 4 < size)
-			savedpc = u->regs[FUSEE_X86_R12];
-		else if (u->regs[FUSEE_X86_R13] - code - 4 < size)
-			savedpc = u->regs[FUSEE_X86_R13];
-		else if (u->regs[FUSEE_X86_R14] - code - 4 < size)
-			savedpc = u->regs[FUSEE_X86_R14];
-		else if (u->regs[FUSEE_X86_RBX] - code - 4 < size)
-			savedpc = u->regs[FUSEE_X86_RBX];
-	}
+	for (__u32 i = 0; i < REGISTERS && !u->scratch[TRIED]; i++)
+		if (!fusee_register(u, register_at(i), &word) && word - code - 4 < size) {
+			savedpc = word;
+			break;
+		}
 	return savedpc - code - 4 < size ? (savedpc - code) / 4 - 1 : -1u;
-}
-
-FUSEE_FN __u64 mix(__u64 a, __u64 b)
-{
-	a = (a ^ b) * 0x9e3779b97f4a7c15ull;
-	return a ^ a >> 32;
 }
 
 /* Pushes the frame of CallInfo scratch[CALL], and goes to its caller's. */
@@ -517,7 +481,7 @@ static int push(struct fusee_unwind *u, __u32 unused)
 	struct call_info ci;
 	struct proto_middle p; /* the verifier counts the stack of all that call each other */
 	struct closure f;
-	__u64 value[2], source;
+	__u64 value[2], source, key;
 	__u32 fresh, pc;
 
 	(void)unused;
@@ -542,7 +506,9 @@ static int push(struct fusee_unwind *u, __u32 unused)
 	 */
 	u->scratch[WORD] = ci.callstatus & fresh || pc == -1u ? LUA54_OTHER : LUA54_CALLED;
 	pc = pc == -1u ? 0 : pc;
-	fusee_push(u, mix(mix(mix(mix(f.p, p.code), source), p.linedefined), pc), pc);
+	key = fusee_mix(fusee_mix(LUA54_CALLED, f.p), p.code);
+	key = fusee_mix(fusee_mix(fusee_mix(key, source), p.linedefined), pc);
+	fusee_push(u, key, pc);
 	u->scratch[NEW] = u->scratch[CALL];
 	u->scratch[CALL] = ci.previous;
 	u->scratch[TRIED] = 1;

@@ -94,7 +94,8 @@ static void words_of(int release, uint32_t w[LUA54_WORDS])
 
 static int claim(struct lua54 *l, uint64_t file, struct fusee_range at, uint64_t arg)
 {
-	struct fusee_claim c = FUSEE_SIZED(struct fusee_claim, .flags = FUSEE_CLAIM_STEP,
+	struct fusee_claim c = FUSEE_SIZED(struct fusee_claim,
+					   .flags = FUSEE_CLAIM_STEP | FUSEE_CLAIM_REGISTERS,
 					   .range = at, .arg = arg);
 
 	return l->self.host->unwinder->file_claim(l->self.in, file, &c);
@@ -136,8 +137,10 @@ static int lua54_inspect(void *ctx, uint64_t file)
 
 #define PLACES 16384 /* of one process, which may be hostile */
 
+/* The first three members distinguish functions. */
 struct function {
-	uint32_t line; /* the first two tell functions apart */
+	uint64_t proto;
+	uint32_t line;
 	char source[sizeof(((struct lua54_place *)0)->source)];
 	char name[sizeof(((struct lua54_place *)0)->name)];
 };
@@ -165,6 +168,8 @@ static int by_source(const void *a, const void *b)
 {
 	const struct function *x = a, *y = b;
 
+	if (x->proto != y->proto)
+		return x->proto > y->proto ? 1 : -1;
 	return x->line != y->line ? (x->line > y->line) - (x->line < y->line)
 				  : strcmp(x->source, y->source);
 }
@@ -204,6 +209,7 @@ static int lua54_record(void *ctx, uint64_t process, const struct fusee_emission
 		return -ENOMEM;
 	if (of->n == PLACES)
 		return -ENOSPC;
+	like.proto = p.proto;
 	like.line = p.linedefined;
 	memcpy(like.source, p.source, sizeof(p.source) - 1);
 	bytes += tfind(&like, &of->functions, by_source) ? 0 : (int)sizeof(like);

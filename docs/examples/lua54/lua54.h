@@ -29,6 +29,7 @@ enum lua54_reason { LUA54_NO_REASON, LUA54_NO_STATE, LUA54_UNREADABLE, LUA54_NO_
 /* What is emitted of a function at one of its instructions; bytes from `source` on are as many as
  * there are. Texts end with NUL. */
 struct lua54_place {
+	__u64 proto;        /* its address: functions on one line have others */
 	__u32 linedefined;  /* 0: the main chunk of its source */
 	__u32 line, deltas; /* the instruction's line: line + delta[0] + .. delta[deltas - 1] */
 	__s8 delta[132];
