@@ -24,6 +24,9 @@ struct fusee_native {
 	int (*emitted)(struct fusee_native *, __u32 kind, __u64 key);
 	/* Takes an emission. 0, or -1: no room. NULL: there is never room. */
 	int (*emit)(struct fusee_native *, __u32 kind, __u64 key, const void *, __u32 len);
+	/* What a step remembers, as fusee_recall() and fusee_remember(). NULL: nothing. */
+	__u64 (*recall)(struct fusee_native *, __u64 key);
+	void (*remember)(struct fusee_native *, __u64 key, __u64 value);
 	__u64 buffer[2 * FUSEE_EMIT_BYTES / 8]; /* fusee_buffer() */
 };
 
@@ -125,16 +128,17 @@ FUSEE_FN int fusee_emit(struct fusee_unwind *u, __u32 kind, __u64 key, __u32 len
 
 FUSEE_FN __u64 fusee_recall(struct fusee_unwind *u, __u64 key)
 {
-	(void)u;
-	(void)key;
-	return 0;
+	struct fusee_native *n = (struct fusee_native *)u;
+
+	return n->recall ? n->recall(n, key) : 0;
 }
 
 FUSEE_FN void fusee_remember(struct fusee_unwind *u, __u64 key, __u64 value)
 {
-	(void)u;
-	(void)key;
-	(void)value;
+	struct fusee_native *n = (struct fusee_native *)u;
+
+	if (n->remember)
+		n->remember(n, key, value);
 }
 
 #define FUSEE_PART(name, part)                                    \

@@ -18,6 +18,16 @@ uint64_t ruby_target(const struct fusee_code *c, uint32_t i, uint32_t behind)
 	return c->vaddr + i + behind + (uint64_t)ruby_s32(c->at + i + behind - 4);
 }
 
+uint32_t ruby_load(const unsigned char *p, int64_t *offset)
+{
+	uint32_t mode = p[2] >> 6;
+
+	if ((p[0] & 0xfb) != 0x48 || p[1] != 0x8b || (p[2] & 7) != 0 || mode == 3)
+		return 0;
+	*offset = mode == 1 ? (signed char)p[3] : mode == 2 ? ruby_s32(p + 3) : 0;
+	return mode == 1 ? 4 : mode == 2 ? 7 : 3;
+}
+
 void ruby_set_address(uint32_t *words, uint64_t vaddr)
 {
 	words[0] = (uint32_t)vaddr;

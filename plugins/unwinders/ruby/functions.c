@@ -164,10 +164,10 @@ int ruby_functions_add(void **processes, uint64_t process, uint32_t kind, uint64
 }
 
 const struct ruby_named *ruby_functions_find(void *const *processes, uint64_t process, uint64_t key,
-					     uint64_t number, uint32_t *line)
+					     uint64_t pc, uint32_t *line)
 {
 	struct process *p = find(processes, process);
-	const struct place *place = p ? find(&p->places, fusee_mix(key, number)) : NULL;
+	const struct place *place = p ? find(&p->places, fusee_mix(key, pc)) : NULL;
 
 	*line = place ? place->line : 0;
 	return p ? find(&p->functions, key) : NULL;

@@ -26,10 +26,10 @@ struct ruby_library *ruby_functions_library(void **processes, uint64_t process);
 int ruby_functions_add(void **processes, uint64_t process, uint32_t kind, uint64_t key,
 		       const void *bytes, uint64_t n);
 
-/* NULL: the function was not emitted. Valid until the process is removed. *line is that of its
- * instruction `number`, 0: not known. */
+/* NULL: the function was not emitted. Valid until the process is removed. *line is that of that
+ * with this pc, 0: not known. */
 const struct ruby_named *ruby_functions_find(void *const *processes, uint64_t process, uint64_t key,
-					     uint64_t number, uint32_t *line);
+					     uint64_t pc, uint32_t *line);
 
 void ruby_functions_remove(void **processes, uint64_t process);
 void ruby_functions_free(void **processes);

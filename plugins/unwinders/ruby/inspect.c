@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <stdlib.h>
 
+#include "collections.h"
 #include "fibers.h"
 #include "versions.h"
 
@@ -335,15 +336,6 @@ static uint64_t tls_size(const struct ruby_file *in, const struct fusee_file_inf
 	return 0;
 }
 
-/* The displacement of mov D(%rax),%reg at p. 0, or -1: it is another instruction. */
-static int displacement(const unsigned char *p, int64_t *disp)
-{
-	if ((p[0] & 0xfb) != 0x48 || p[1] != 0x8b || (p[2] & 7) != 0)
-		return -1;
-	*disp = p[2] >> 6 == 1 ? (signed char)p[3] : p[2] >> 6 == 2 ? ruby_s32(p + 3) : 0;
-	return p[2] >> 6 == 3 ? -1 : 0;
-}
-
 /* From 3.3 on the variable has no symbol: rb_yield() begins with reading it, as a variable of the
  * library's block of thread-local variables. */
 static int find_in_code(struct ruby_file *in)
@@ -360,7 +352,7 @@ static int find_in_code(struct ruby_file *in)
 	for (uint32_t i = 0; i + 19 <= c.n && i < 128 && err; i++) {
 		got = ruby_target(&c, i, 7);
 		if (memcmp(c.at + i, "\x48\x8d\x3d", 3) || c.at[i + 7] != 0xe8 ||
-		    displacement(c.at + i + 12, &offset) ||
+		    !ruby_load(c.at + i + 12, &offset) ||
 		    in->host->file_read(in->file, got + 8, &block, sizeof(block)))
 			continue;
 		in->words[RUBY_BY] = RUBY_BY_MODULE;
@@ -460,6 +452,7 @@ int ruby_inspect(const struct fusee_self *self, uint64_t file)
 	ruby_find_coroutines(&in);
 	if (!in.host->file_symbol(file, "ruby_current_vm_ptr", &at))
 		ruby_set_address(in.words + RUBY_VM, at.lo);
+	ruby_find_collections(&in);
 	in.claim_flags = claim_flags(&in);
 	r = publish(&in);
 	if (r > 0 && !ruby_version_was_run(version))

@@ -332,14 +332,16 @@ FUSEE_PART(fusee_ruby_emit_function, emit_function)
 static int emit_place(struct fusee_unwind *u, __u32 unused)
 {
 	struct ruby_place *p = fusee_buffer(u);
-	__u64 key = fusee_mix(u->pushed[0], u->pushed[1]);
+	__u64 key = fusee_mix(u->pushed[0], u->pushed[1]), encoded, number;
 
 	(void)unused;
-	if (!p)
+	if (!p || AT(u, &encoded, u->scratch[BODY] + BODY_ENCODED))
 		return -1;
+	/* pc is behind the instruction, but for a function that has not begun */
+	number = (u->pushed[1] - encoded) / 8;
 	p->function = u->pushed[0];
 	p->line = ruby_line(u, u->scratch[BODY] + word(u, RUBY_INSNS), word(u, RUBY_INSN_SIZE),
-			    u->pushed[1]);
+			    number ? number - 1 : 0);
 	p->pad = 0;
 	return fusee_emit(u, RUBY_PLACE, key, sizeof(*p));
 }
@@ -369,9 +371,16 @@ FUSEE_FN void emit(struct fusee_unwind *u)
 {
 	__u32 is_c = u->pushed[1] == NO_INSTRUCTION;
 	__u32 has_place = !is_c && u->pushed[1] != UNKNOWN_INSTRUCTION;
+	struct near *n = near(u);
 
-	if (has_place && fusee_emitted(u, RUBY_PLACE, fusee_mix(u->pushed[0], u->pushed[1])))
+	if (!n || n->key)
 		return;
+	if (has_place ? fusee_emitted(u, RUBY_PLACE, fusee_mix(u->pushed[0], u->pushed[1]))
+		      : fusee_emitted(u, RUBY_FUNCTION, u->pushed[0])) {
+		if (n->memory)
+			fusee_remember(u, n->memory, u->pushed[0]);
+		return;
+	}
 	if (!fusee_emitted(u, RUBY_FUNCTION, u->pushed[0]) && send_function(u, is_c))
 		return;
 	if (has_place)

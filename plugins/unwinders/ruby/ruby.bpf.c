@@ -19,10 +19,11 @@ enum {
 	FRAME,   /* the next control frame */
 	END,     /* of the VM's stack */
 	SP,      /* of the C frame whose control frames are being pushed */
-	INSIDE,  /* 1: vm_exec_core() of the next rb_vm_exec() has pushed its frames; ALL_INSIDE */
-	ISEQ,    /* of the frame that is pushed; of a C function: its method entry */
-	BODY,    /* of the iseq; of a C function: its method's ID */
-	OWNER,   /* class or module of its method; 0: none */
+	INSIDE,  /* bits 0, 1: 1: vm_exec_core() of the next rb_vm_exec() has pushed its frames;
+		  * ALL_INSIDE; the others: see near.h */
+	ISEQ,    /* of the frame that is pushed */
+	BODY,    /* of the iseq, at first its pc; of a C function: its method's ID */
+	OWNER,   /* class or module of its method, at first that method's entry; 0: none */
 };
 
 #define LOOK 8 /* control frames that are passed over at once */
@@ -63,6 +64,18 @@ FUSEE_FN __u32 word(struct fusee_unwind *u, __u32 i)
 FUSEE_FN __u64 address(struct fusee_unwind *u, __u32 i)
 {
 	return word(u, i) + ((__u64)word(u, i + 1) << 32);
+}
+
+#include "near.h"
+
+FUSEE_FN __u64 inside(const struct fusee_unwind *u)
+{
+	return u->scratch[INSIDE] & INSIDE_BITS;
+}
+
+FUSEE_FN void set_inside(struct fusee_unwind *u, __u64 value)
+{
+	u->scratch[INSIDE] = (u->scratch[INSIDE] & ~INSIDE_BITS) | value;
 }
 
 /* ---- the execution context ---- */
@@ -234,16 +247,17 @@ FUSEE_FN int begin_in_vm(struct fusee_unwind *u, __u32 code)
 /* 1: this C frame has control frames; 0: it has none; or -1: they cannot be found. */
 static int enter(struct fusee_unwind *u, __u32 code)
 {
-	__u64 inside = u->scratch[INSIDE];
+	__u64 before = inside(u);
 
 	u->scratch[SP] = u->sp;
-	u->scratch[INSIDE] = 0;
+	set_inside(u, 0);
+	begin_near(u);
 	/* where the core begins, rb_vm_exec() pushes; it is also called for a list of its
 	 * instructions */
 	if (code == RUBY_CORE && is_in(u, RUBY_CORE_BEGIN))
 		return 0;
-	u->scratch[INSIDE] = code != RUBY_EXEC;
-	if (inside && (code == RUBY_EXEC || inside == ALL_INSIDE))
+	set_inside(u, code != RUBY_EXEC);
+	if (before && (code == RUBY_EXEC || before == ALL_INSIDE))
 		return 0;
 	if (!u->scratch[CONTEXT] && begin_in_vm(u, code))
 		return -1;
@@ -265,24 +279,15 @@ FUSEE_PART(fusee_ruby_end_coroutine, end_coroutine)
 
 /* ---- frames ---- */
 
-/* The words before a frame's environment pointer, and at it. */
-struct environment {
-	__u64 method, outer, flags; /* outer: of a block, the environment pointer around it */
-};
 #define FRAME_LOCAL 2 /* of flags: it is no block's */
 #define OUTER 8       /* blocks around a block, at most */
-#define IS_METHOD 1   /* of an address */
 
 /* struct rb_method_entry_struct. `about` of an imemo_svar is what its place had before. */
 struct method {
 	__u64 flags, about, definition, called, owner;
 };
+#define SPECIAL 64       /* nil and others, which are no addresses */
 #define DEFINITION_ID 32 /* original_id in struct rb_method_definition_struct */
-
-FUSEE_FN int environment_at(struct fusee_unwind *u, struct environment *e, __u64 ep)
-{
-	return AT(u, e, ep - 16);
-}
 
 /* Kind of an internal object, enum imemo_type; 16: it is none. */
 FUSEE_FN __u32 imemo(__u64 flags)
@@ -292,112 +297,120 @@ FUSEE_FN __u32 imemo(__u64 flags)
 #define IMEMO_SVAR 2
 #define IMEMO_METHOD 6
 
-/* OWNER becomes the class of the method that this environment belongs to, BODY a C function's ID,
- * if `is_c`. 0, or -1: it cannot be read, or it is of no method. */
-FUSEE_FN int read_method(struct fusee_unwind *u, __u64 at, __u32 is_c)
+/* OWNER becomes the class of the method whose entry is OWNER, BODY a C function's ID, if `is_c`.
+ * 0; 1: it is no method's entry, OWNER is 0; -1: it cannot be read. */
+static int read_method(struct fusee_unwind *u, __u32 is_c)
 {
+	__u64 at = u->scratch[OWNER];
 	struct method m;
 
-	if (!at || at & 7 || AT(u, &m, at))
-		return -1;
-	if (imemo(m.flags) == IMEMO_SVAR && (!m.about || AT(u, &m, m.about)))
+	u->scratch[OWNER] = 0;
+	if (at & 7 || at <= SPECIAL)
+		return 1;
+	if (AT(u, &m, at) || (imemo(m.flags) == IMEMO_SVAR && m.about && AT(u, &m, m.about)))
 		return -1;
 	if (imemo(m.flags) != IMEMO_METHOD)
-		return -1;
+		return 1;
 	u->scratch[OWNER] = m.owner;
 	return is_c ? AT(u, &u->scratch[BODY], m.definition + DEFINITION_ID) : 0;
 }
+FUSEE_PART(fusee_ruby_read_method, read_method)
 
-/* What find_owner() begins with: the method entry of a method, or the environment around a block.
- */
-FUSEE_FN __u64 owner_of(const struct environment *e)
+/* OWNER, the environment around a block, becomes the entry of the method that it is in; 0: it is in
+ * none that is near. 0, or -1: it cannot be read. */
+static int find_method(struct fusee_unwind *u, __u32 unused)
 {
-	return e->flags & FRAME_LOCAL ? e->method | IS_METHOD : e->outer & ~3ull;
-}
-
-/* OWNER becomes the class of the method that OWNER describes, or that this environment is in; 0 if
- * there is none. */
-static int find_owner(struct fusee_unwind *u, __u32 unused)
-{
-	struct environment e = {0};
 	__u64 ep = u->scratch[OWNER];
+	struct environment e = {0};
+	struct near *n = near(u);
 
 	(void)unused;
 	u->scratch[OWNER] = 0;
-	if (ep & IS_METHOD) {
-		read_method(u, ep & ~(__u64)IS_METHOD, 0);
-		return 0;
-	}
-	for (int i = 0; i < OUTER; i++) {
-		if (environment_at(u, &e, ep))
+	for (int i = 0; n && i < OUTER; i++) {
+		if (environment_at(u, n, &e, ep))
 			return -1;
 		if (e.flags & FRAME_LOCAL) {
-			read_method(u, e.method, 0);
+			u->scratch[OWNER] = e.method;
 			return 0;
 		}
 		ep = e.outer & ~3ull;
 	}
 	return 0;
 }
-FUSEE_PART(fusee_ruby_find_owner, find_owner)
+FUSEE_PART(fusee_ruby_find_method, find_method)
 
-/* Pushes a C function, whose method is ISEQ. 0 or -1. */
-static int push_c(struct fusee_unwind *u, __u32 unused)
+/* Pushes a C function, whose method's entry is OWNER. 0 or -1. */
+FUSEE_FN int push_c(struct fusee_unwind *u, struct near *n)
 {
-	(void)unused;
-	if (read_method(u, u->scratch[ISEQ], 1))
+	if (recall(u, n, 0, u->scratch[OWNER], NO_INSTRUCTION))
+		return fusee_push(u, n->key, NO_INSTRUCTION);
+	if (FUSEE_CALL(fusee_ruby_read_method, u, 1))
 		return -1;
 	return fusee_push(u, fusee_mix(fusee_mix(0x72756279, u->scratch[OWNER]), u->scratch[BODY]),
 			  NO_INSTRUCTION);
 }
-FUSEE_PART(fusee_ruby_push_c, push_c)
 
-/* Pushes the frame of ISEQ, whose pc is in BODY. 0 or -1. */
-static int push_iseq(struct fusee_unwind *u, __u32 unused)
+/* Reads what distinguishes the function of ISEQ, and pushes its frame, whose pc is in BODY. OWNER:
+ * its method's entry. 0 or -1. */
+static int push_new(struct fusee_unwind *u, __u32 unused)
 {
+	__u64 key, at, pc = u->scratch[BODY];
+	struct near *n = near(u);
 	struct body b;
-	__u64 key, number, pc = u->scratch[BODY];
 
 	(void)unused;
-	if (AT(u, &u->scratch[BODY], u->scratch[ISEQ] + 16) ||
-	    AT(u, &b, u->scratch[BODY] + BODY_SIZE) || FUSEE_CALL(fusee_ruby_find_owner, u, 0))
+	if (!n || AT(u, &u->scratch[BODY], u->scratch[ISEQ] + 16) ||
+	    AT(u, &b, u->scratch[BODY] + BODY_SIZE))
 		return -1;
-	/* pc is behind the instruction, but for a function that has not begun */
-	number = (pc - b.encoded) / 8;
-	if (pc < b.encoded || number > b.size >> 32)
-		number = UNKNOWN_INSTRUCTION;
-	else if (number)
-		number--;
+	if (FUSEE_CALL(fusee_ruby_read_method, u, 0) < 0)
+		return -1;
+	at = pc - b.encoded;
+	if (at > 8 * (b.size >> 32)) {
+		pc = UNKNOWN_INSTRUCTION;
+		n->memory = 0;
+	}
 	key = fusee_mix(fusee_mix(fusee_mix(0x72756279, u->scratch[ISEQ]), b.encoded), b.label);
 	key = fusee_mix(fusee_mix(fusee_mix(key, b.path), b.first_line), u->scratch[OWNER]);
-	return fusee_push(u, key, number);
+	return fusee_push(u, key, pc);
 }
-FUSEE_PART(fusee_ruby_push_iseq, push_iseq)
+FUSEE_PART(fusee_ruby_push_new, push_new)
+
+/* Pushes the frame of ISEQ, whose environment is e and whose pc is in BODY. 0 or -1. */
+FUSEE_FN int push_iseq(struct fusee_unwind *u, struct near *n, const struct environment *e)
+{
+	u->scratch[OWNER] = e->flags & FRAME_LOCAL ? e->method : e->outer & ~3ull;
+	if (!(e->flags & FRAME_LOCAL) && FUSEE_CALL(fusee_ruby_find_method, u, 0))
+		return -1;
+	if (recall(u, n, u->scratch[ISEQ], u->scratch[OWNER], u->scratch[BODY]))
+		return fusee_push(u, n->key, u->scratch[BODY]);
+	return FUSEE_CALL(fusee_ruby_push_new, u, 0);
+}
 
 /* Pushes the next control frame, if it has a function. */
 static int push(struct fusee_unwind *u, __u32 unused)
 {
 	__u32 size = word(u, RUBY_FRAME_SIZE), kind;
-	struct control_frame f;
+	const struct control_frame *f;
 	struct environment e;
+	struct near *n = near(u);
 
 	(void)unused;
 	if (u->scratch[FRAME] + size > u->scratch[END])
 		return fusee_stop(u, RUBY_OUT_OF_STEP);
-	if (AT(u, &f, u->scratch[FRAME]) || environment_at(u, &e, f.ep))
+	f = n ? frame_at(u, n) : 0;
+	if (!f || environment_at(u, n, &e, f->ep))
 		return fusee_stop(u, RUBY_UNREADABLE);
 	kind = e.flags & FRAME_KIND;
 	if (!(kind & 1)) /* all kinds have this bit */
 		return fusee_stop(u, RUBY_UNREADABLE);
 	if (kind == FRAME_CFUNC) {
-		u->scratch[ISEQ] = e.method;
-		if (FUSEE_CALL(fusee_ruby_push_c, u, 0))
+		u->scratch[OWNER] = e.method;
+		if (push_c(u, n))
 			return fusee_stop(u, RUBY_UNREADABLE);
 	} else if (kind != FRAME_IFUNC && kind != FRAME_DUMMY) {
-		u->scratch[ISEQ] = f.iseq;
-		u->scratch[BODY] = f.pc;
-		u->scratch[OWNER] = owner_of(&e);
-		if (FUSEE_CALL(fusee_ruby_push_iseq, u, 0))
+		u->scratch[ISEQ] = f->iseq;
+		u->scratch[BODY] = f->pc;
+		if (push_iseq(u, n, &e))
 			return fusee_stop(u, RUBY_UNREADABLE);
 		if (e.flags & FRAME_FINISH) {
 			u->scratch[FRAME] += size;

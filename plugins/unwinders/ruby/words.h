@@ -32,9 +32,14 @@ enum ruby_word {
 	RUBY_PUBLISHED_EARLY, /* 1: ec->cfp is a new control frame before that is filled in */
 	RUBY_LOCAL_ISEQ,      /* offset of local_iseq in struct rb_iseq_constant_body */
 	RUBY_CLASS_BY,        /* enum ruby_class */
-	RUBY_VM,              /* RUBY_CLASS_BY_SHAPE: vaddr of ruby_current_vm_ptr: two words */
+	RUBY_VM,              /* vaddr of ruby_current_vm_ptr: two words */
 	RUBY_VM_HIGH,
-	RUBY_VM_SHAPES,     /* .. offset of shape_list in rb_vm_t */
+	RUBY_VM_SHAPES, /* RUBY_CLASS_BY_SHAPE: offset of shape_list in rb_vm_t */
+	/* Offsets: of objspace in rb_vm_t; in struct rb_objspace of the number of collections, 0:
+	 * not found, and of its flags. */
+	RUBY_VM_SPACE,
+	RUBY_COLLECTIONS,
+	RUBY_SPACE_FLAGS,
 	RUBY_LAST_OPERATOR, /* tLAST_OP_ID: up to it a symbol's ID is its number in the table */
 	/*
 	 * Parts of the functions, each two words: its first byte and the byte behind it, from the
@@ -105,8 +110,8 @@ struct ruby_function {
 	char path[RUBY_PATH_BYTES];
 };
 
-/* The line of an instruction of a function. The place of instruction n of function f has the key
- * fusee_mix(f, n). */
+/* The line of an instruction of a function. The place of function f with pc p has the key
+ * fusee_mix(f, p). */
 struct ruby_place {
 	unsigned long long function; /* its key */
 	unsigned int line, pad;

@@ -133,8 +133,8 @@ static int leaf_in_jit(struct fusee_unwind *u, __u32 unused)
 	if (AT(u, &a, u->pc))
 		return -1;
 	if (is_return(a.word[0])) {
-		u->scratch[INSIDE] = u->regs[FUSEE_X86_RAX] != word(u, RUBY_UNDEF) &&
-				     is_last(u, u->scratch[FRAME]);
+		set_inside(u, u->regs[FUSEE_X86_RAX] != word(u, RUBY_UNDEF) &&
+				      is_last(u, u->scratch[FRAME]));
 		return 0;
 	}
 	/* C has not been called yet or has returned, or a control frame is popped */
@@ -142,8 +142,8 @@ static int leaf_in_jit(struct fusee_unwind *u, __u32 unused)
 		u->scratch[FRAME] = frame;
 	if (frame != u->scratch[FRAME])
 		return 0;
-	u->scratch[INSIDE] = returns(u, &a, frame);
-	if (!u->scratch[INSIDE] && is_filled_in(&a))
+	set_inside(u, returns(u, &a, frame));
+	if (!inside(u) && is_filled_in(&a))
 		u->scratch[FRAME] += size;
 	return 0;
 }
@@ -180,7 +180,7 @@ static int leave_jit(struct fusee_unwind *u, __u32 unused)
 	u->pc = pc;
 	u->sp = slot + 8;
 	u->valid_regs &= 1ull << FUSEE_X86_R14 | 1ull << FUSEE_X86_R15;
-	u->scratch[INSIDE] = ALL_INSIDE;
+	set_inside(u, ALL_INSIDE);
 	return FUSEE_NEXT;
 }
 FUSEE_PART(fusee_ruby_leave_jit, leave_jit)
@@ -189,7 +189,8 @@ FUSEE_PART(fusee_ruby_leave_jit, leave_jit)
 FUSEE_FN int enter_jit(struct fusee_unwind *u)
 {
 	u->scratch[SP] = u->sp;
-	u->scratch[INSIDE] = 0;
+	set_inside(u, 0);
+	begin_near(u);
 	if (FUSEE_CALL(fusee_ruby_find_return, u, 0) < 0) {
 		u->scratch[SP] = 0;
 		return FUSEE_PASS; /* it may be other code than YJIT's */
@@ -198,7 +199,7 @@ FUSEE_FN int enter_jit(struct fusee_unwind *u)
 		return FUSEE_CALL(fusee_ruby_leave_jit, u, 0);
 	if (!u->scratch[CONTEXT] && begin_in_jit(u))
 		return fusee_stop(u, RUBY_NO_CONTEXT);
-	return u->scratch[INSIDE] ? FUSEE_CALL(fusee_ruby_leave_jit, u, 0) : FUSEE_AGAIN;
+	return inside(u) ? FUSEE_CALL(fusee_ruby_leave_jit, u, 0) : FUSEE_AGAIN;
 }
 
 FUSEE_FN int jit_step(struct fusee_unwind *u)
