@@ -208,6 +208,22 @@ FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k)
 	return words->element->word[(words->at + k) & (FUSEE_SLAB_WORDS - 1)];
 }
 
+FUSEE_FN int fusee_copy_words(const struct fusee_words *words, __u32 n, void *to)
+{
+	__u32 at = words->at;
+	const __u32 *from;
+
+	__asm__ volatile("" : "+r"(at));
+	if (at > FUSEE_SLAB_WORDS - n) /* for the verifier: it never is */
+		return -1;
+	from = &words->element->word[at];
+	for (__u32 i = 0; i < n / 2; i++)
+		((__u64 *)to)[i] = *(const __u64 *)(const void *)(from + 2 * i);
+	if (n & 1)
+		((__u32 *)to)[n - 1] = from[n - 1];
+	return 0;
+}
+
 FUSEE_FN int fusee_read_str(struct fusee_unwind *u, char *dst, __u32 cap, __u64 addr)
 {
 	long n = fusee_bpf_probe_read_user_str(dst, cap, (const void *)addr);

@@ -91,6 +91,12 @@ FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k)
 	return words->word[k];
 }
 
+FUSEE_FN int fusee_copy_words(const struct fusee_words *words, __u32 n, void *to)
+{
+	__builtin_memcpy(to, words->word, n * sizeof(*words->word));
+	return 0;
+}
+
 FUSEE_FN int fusee_read_str(struct fusee_unwind *u, char *dst, __u32 cap, __u64 addr)
 {
 	__u32 n = 0;

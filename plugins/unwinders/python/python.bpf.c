@@ -95,9 +95,7 @@ FUSEE_FN int begin_near(struct fusee_unwind *u, struct near *n)
 	n->pushed = 0;
 	if (fusee_slab_words(u, 0, PYTHON_WORDS, &words))
 		return FUSEE_CALL(fusee_python_read_table, u, 0);
-	for (__u32 i = 0; i < PYTHON_WORDS; i++)
-		n->table[i] = fusee_word(&words, i);
-	return 0;
+	return fusee_copy_words(&words, PYTHON_WORDS, n->table);
 }
 
 /* Reads the frame at this address and what is below it in its page: the page before may be missing,

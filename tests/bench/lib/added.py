@@ -67,6 +67,62 @@ def cost(o, pid, folder, plugins, other):
     return (ns - n * (1 - share) * other) / (n * share)
 
 
+def account(pid):
+    """-> a function that reads time and number of the ticks of a recorder's programs, which takes less time than a tick"""
+    paths = {}
+    for fd in os.listdir("/proc/%d/fdinfo" % pid):
+        path = "/proc/%d/fdinfo/%s" % (pid, fd)
+        info = dict(line.split(":\t", 1) for line in open(path).read().splitlines() if ":\t" in line)
+        if info.get("prog_type") == "7" and "prog_id" in info:
+            paths[info["prog_id"]] = path
+
+    def read():
+        ns = n = 0
+        for path in paths.values():
+            for line in open(path).read().splitlines():
+                if line.startswith("run_time_ns:"):
+                    ns += int(line.split()[1])
+                elif line.startswith("run_cnt:"):
+                    n += int(line.split()[1])
+        return ns, n
+    return read
+
+
+def single_ticks(o, pid, folder, plugins, other):
+    """-> ns of each tick that was seen alone and took longer than those in other processes"""
+    p, _ = recorder(o, pid, folder, plugins, o.hz)
+    time.sleep(2)
+    read, over, out = account(p.pid), time.monotonic() + o.seconds, []
+    before = read()
+    while time.monotonic() < over:
+        now = read()
+        if now[1] == before[1] + 1 and now[0] - before[0] > other:
+            out.append(now[0] - before[0])
+        before = now
+    ended(p)
+    return out
+
+
+def bench_ticks(o, folder, unwinder, programs):
+    """As bench(), but of single ticks, of which the lower quartile is printed: other load adds little to that."""
+    plugins = without(o, folder, unwinder)
+    for name, argv in programs:
+        p = program(argv)
+        own, machine = [], []
+        try:
+            for _ in range(o.rounds):
+                own += single_ticks(o, p.pid, folder, None, o.ticks)
+                machine += single_ticks(o, p.pid, folder, plugins, o.ticks)
+        finally:
+            end(p)
+        if min(len(own), len(machine)) < 20:
+            print("%-19s: too few ticks were seen alone: %d, %d" % (name, len(own), len(machine)), flush=True)
+            continue
+        a, b = (statistics.quantiles(v, n=4)[0] for v in (own, machine))
+        print("%-19s: %.0f ns with the language's functions (%d ticks), %.0f without (%d): ratio %.2f, added %.0f ns" % (
+            name, a, len(own), b, len(machine), a / b, a - b), flush=True)
+
+
 def end(p):
     p.kill()
     p.wait()
@@ -80,10 +136,14 @@ def program(argv):
 
 
 def bench(o, folder, unwinder, programs):
-    """Prints the cost of each of (name, command); o: build, hz, seconds, rounds."""
+    """Prints the cost of each of (name, command); o: build, hz, seconds, rounds, ticks."""
     fd = meter.enable_bpf_stats()
     if fd is None:
         sys.exit("the kernel does not count the time of BPF programs for this user")
+    if o.ticks:
+        bench_ticks(o, folder, unwinder, programs)
+        os.close(fd)
+        return
     plugins = without(o, folder, unwinder)
     sleeper = subprocess.Popen(["sleep", "1000"])
     try:
