@@ -210,7 +210,7 @@ FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k)
 
 FUSEE_FN int fusee_copy_words(const struct fusee_words *words, __u32 n, void *to)
 {
-	__u32 at = words->at;
+	__u64 at = words->at;
 	const __u32 *from;
 
 	__asm__ volatile("" : "+r"(at));
