@@ -111,6 +111,8 @@ static int try_all(struct delivery *d, const struct flush *f)
 		if (r == -EAGAIN)
 			break;
 	}
+	if (!err && n && clock_now() >= f->deadline)
+		err = -ETIMEDOUT; /* before the deadline thread has said so */
 	return err;
 }
 
