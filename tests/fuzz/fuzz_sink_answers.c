@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // sources: plugins/sinks/otlp/answer.c plugins/sinks/otlp/proto.c plugins/sinks/otlp/wire.c plugins/sinks/parca/answer.c
-// sources: plugins/lib/http/judge.c plugins/lib/json/member.c plugins/lib/json/place.c
+// sources: plugins/lib/http/judge.c plugins/lib/http/explain.c plugins/lib/json/member.c plugins/lib/json/place.c
 // flags: -Iplugins/sinks/otlp -Iplugins/sinks/parca
-// libs: -lyajl
+// libs: -lyajl -lcurl
 // clang-format on
 // What a receiver of OTLP and Parca answer, in protobuf, gRPC's frames and JSON: a verdict and one
 // clean line are made.
