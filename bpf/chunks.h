@@ -5,6 +5,7 @@
 
 #include <fusee/unwinder.bpf.h>
 
+#include "kernel.h"
 #include "maps.h"
 
 struct {
@@ -14,9 +15,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct map_chunk);
 } sampler_chunks SEC(".maps");
-
-/* A field that user space or another CPU may write at any time. */
-#define READ_ONCE(field) (*(volatile typeof(field) *)&(field))
 
 FUSEE_FN struct map_chunk *chunk_at(__u32 chunk)
 {

@@ -116,4 +116,18 @@ FUSEE_FN void note_selected_tick(void)
 	if (t)
 		t->missed_of_selected += t->newest;
 }
+
+/* When a tick began that is to be timed; 0: it is not. */
+FUSEE_FN __u64 begin_time(const struct sampler_settings *o)
+{
+	return READ_ONCE(o->timed) ? bpf_ktime_get_ns() : 0;
+}
+
+FUSEE_FN void note_time(__u64 began)
+{
+	struct cpu_ticks *t = began ? cpu_ticks() : 0;
+
+	if (t)
+		t->spent += bpf_ktime_get_ns() - began;
+}
 #endif

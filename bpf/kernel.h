@@ -100,4 +100,7 @@ static void *(*bpf_task_pt_regs)(void *task) = (void *)175;
 /* Reads a field of a kernel struct, which may fault. 0 or -1. */
 #define kernel_read(to, from) \
 	(bpf_probe_read_kernel(to, sizeof(*(to)), __builtin_preserve_access_index(from)) ? -1 : 0)
+
+/* A field that user space or another CPU may write at any time. */
+#define READ_ONCE(field) (*(volatile typeof(field) *)&(field))
 #endif

@@ -104,6 +104,10 @@ struct sampler_settings {
 	__u32 groups;      /* 1: sampler_groups has entries */
 	__u32 joined;      /* raised when a program adds a process to sampler_rates */
 	__u32 own;         /* pid of the recorder: it and its children join no group */
+	/* Of 256 ticks that are samples by the rate of their process, those that are kept, chosen
+	 * at random; 0: all. Each then represents so much more. */
+	__u32 share;
+	__u32 timed; /* 1: the programs measure the time that they take */
 };
 
 /* Map sampler_groups: ids of control groups (v2). Whichever process without a process_rate ticks in
@@ -127,6 +131,7 @@ struct cpu_ticks {
 	 * was a sample, which are its process's. A tick that came too early counts as -1. */
 	__s64 missed, missed_of_selected;
 	__s64 newest; /* before the newest tick, of the thread that it interrupted */
+	__u64 spent;  /* ns that the programs took for ticks, while `timed` was set */
 };
 
 /* A gap longer than GAP_NS + 2 periods, which the running thread's scheduler runtime does not
@@ -156,6 +161,6 @@ _Static_assert(sizeof(struct chunk_mapping) == 120, "chunk_mapping");
 _Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 48, "map_chunk");
 _Static_assert(sizeof(struct pid_entry) == 16, "pid_entry");
 _Static_assert(sizeof(struct process_rate) == 24, "process_rate");
-_Static_assert(sizeof(struct sampler_settings) == 64, "sampler_settings");
-_Static_assert(sizeof(struct cpu_ticks) == 72, "cpu_ticks");
+_Static_assert(sizeof(struct sampler_settings) == 72, "sampler_settings");
+_Static_assert(sizeof(struct cpu_ticks) == 80, "cpu_ticks");
 #endif

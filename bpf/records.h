@@ -32,9 +32,10 @@ enum record_flags {
 };
 
 struct record_head {
-	__u16 kind;  /* enum record_kind */
-	__u16 flags; /* enum record_flags */
-	__u32 size;  /* of the record in bytes, head included */
+	__u16 kind; /* enum record_kind */
+	__u8 flags; /* enum record_flags */
+	__u8 share; /* of struct sampler_settings, when the tick was kept */
+	__u32 size; /* of the record in bytes, head included */
 	__u32 pid, tid;
 	__u64 process; /* struct process's id, whose mappings were used */
 };

@@ -34,6 +34,7 @@ struct scratch {
 	__u32 round;                /* of struct sampler_settings, in which `copied` was counted */
 	__u32 copied;               /* bytes of stack copies */
 	__u32 idle;                 /* calls of the step in a row that pushed nothing */
+	__u64 began;                /* begin_time() of the tick */
 	__u64 as_of;                /* of the mappings: struct map_chunk */
 	__u64 claimed_at;           /* address that the language steps */
 	__u64 claimed_sp;           /* sp before that step */

@@ -232,20 +232,24 @@ FUSEE_FN int is_selected(const struct sampler_context *c, struct record_tick *r,
 	__u32 tgid = ids >> 32;
 	struct process_rate *rate = fusee_bpf_map_lookup_elem(&sampler_rates, &tgid);
 	__u64 period = c->sample_period, selected;
+	__u32 share = READ_ONCE(o->share);
 
 	if (!rate)
 		rate = join_group(o, tgid);
 	selected = rate ? rate->period : o->default_period;
 	r->period = period;
 	r->head.flags = period == o->cpu_period ? RECORD_CPU_EVENT : 0;
+	r->head.share = share;
 	if (selected != PERIOD_ANY && selected != period)
 		return 0;
 	if (!is_of_thread(o, period, ids))
 		return 0;
-	if (!rate || !rate->keep)
-		return 1;
-	r->period = rate->weight;
-	return bpf_get_prandom_u32() < rate->keep;
+	if (rate && rate->keep) {
+		r->period = rate->weight;
+		if (bpf_get_prandom_u32() >= rate->keep)
+			return 0;
+	}
+	return !share || bpf_get_prandom_u32() >> 24 < share;
 }
 
 /* Notes the interrupted thread. */
@@ -268,17 +272,13 @@ FUSEE_FN __u32 program_of(const struct pid_entry *entry)
 	return c ? c->program : 0;
 }
 
-SEC("perf_event")
-int sampler_tick(struct sampler_context *c)
+/* Returns what the event is to be answered. */
+FUSEE_FN int tick(struct sampler_context *c, struct scratch *s, struct sampler_settings *o)
 {
 	__u64 ids = bpf_get_current_pid_tgid();
 	__u32 tgid = ids >> 32, result, program;
-	struct sampler_settings *o = settings();
-	struct scratch *s = scratch();
 	struct pid_entry *entry;
 
-	if (!s || !o)
-		return 1;
 	if (o->cpu_period && c->sample_period == o->cpu_period)
 		note_cpu_tick(o, !ids);
 	if (!ids) {
@@ -304,15 +304,27 @@ int sampler_tick(struct sampler_context *c)
 }
 
 SEC("perf_event")
-int sampler_language(struct sampler_context *c)
+int sampler_tick(struct sampler_context *c)
+{
+	struct sampler_settings *o = settings();
+	struct scratch *s = scratch();
+	int answer;
+
+	if (!s || !o)
+		return 1;
+	s->began = begin_time(o);
+	answer = tick(c, s, o);
+	note_time(s->began);
+	return answer;
+}
+
+/* The same, of a process with code of this program's language. */
+FUSEE_FN int language_tick(struct sampler_context *c, struct scratch *s)
 {
 	__u64 ids = bpf_get_current_pid_tgid();
-	struct scratch *s = scratch();
 	struct pid_entry *entry;
 	__u32 tgid = ids >> 32, result;
 
-	if (!s)
-		return 1;
 	if (s->resumed) {
 		s->resumed = 0;
 		result = walk_on(c, s, 1);
@@ -331,6 +343,19 @@ int sampler_language(struct sampler_context *c)
 		return send_not_unwound(c, s, result);
 	}
 	return send_stack(c, s);
+}
+
+SEC("perf_event")
+int sampler_language(struct sampler_context *c)
+{
+	struct scratch *s = scratch();
+	int answer;
+
+	if (!s)
+		return 1;
+	answer = language_tick(c, s);
+	note_time(s->began);
+	return answer;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

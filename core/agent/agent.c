@@ -91,8 +91,10 @@ static void each_second(void *arg, uint32_t seconds)
 	struct agent *a = arg;
 
 	instances_tidy(&a->instances);
-	if (!a->stop_ns)
+	if (!a->stop_ns) {
 		callbacks_run_due(&a->callbacks, clock_now());
+		cpu_budget_run(&a->budget, &a->sampling, clock_now());
+	}
 	if (seconds % SWEEP_SECONDS == 0)
 		instances_sweep(&a->instances);
 	if (seconds % TRIM_SECONDS == 0)
@@ -162,8 +164,8 @@ static int open_sampling(struct agent *a, const struct plan *plan)
 		.unwinders = &unwinders,
 		.sampler = (enum sampler_choice)plan->sampler,
 		.period_ns = profiler_period_ns(plan->hz > RING_HZ ? plan->hz : RING_HZ),
-		.stack_bytes = (uint32_t)plan->stack_bytes,
-		.ring_bytes = plan->ring_bytes,
+		.stack_bytes = (uint32_t)plan->limits.stack_bytes,
+		.ring_bytes = plan->limits.ring_bytes,
 		.kernel = plan->kernel,
 		.threads = plan->threads,
 		.inlines = plan->inlines,

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "bpf/rates.h"
 #include "process/procfs.h"
 #include "sampling/collector.h"
 
@@ -43,6 +44,27 @@ static uint64_t slots_of(const struct agent_sampling *s, uint64_t sinks)
 	return slots;
 }
 
+/* The BPF sampler has chosen which samples are kept. Without it that is done here, before the stack
+ * is unwound. */
+static bool is_kept(struct agent_sampling *s)
+{
+	s->random ^= s->random << 13; /* xorshift32 */
+	s->random ^= s->random >> 17;
+	s->random ^= s->random << 5;
+	return s->random >> 24 < s->share;
+}
+
+static void set_weight(struct agent_sampling *s, const struct sample *sample,
+		       struct pipeline_route *r)
+{
+	r->weight_ns = sample->group ? rates_weight_ns(s->rates, sample->pid) : 0;
+	if (!r->weight_ns)
+		r->weight_ns = sample->period;
+	r->share = s->profiler.bpf ? sample->share : s->share;
+	if (r->share)
+		r->weight_ns = r->weight_ns * 256 / r->share;
+}
+
 static bool route(void *arg, const struct sample *sample, struct pipeline_route *r)
 {
 	struct agent_sampling *s = arg;
@@ -50,14 +72,15 @@ static bool route(void *arg, const struct sample *sample, struct pipeline_route 
 
 	if (s->paused || !rates_has_sample(s->rates, sample) || !d)
 		return false;
+	if (s->share && !s->profiler.bpf && !is_kept(s))
+		return false;
 	r->set = d->set;
-	r->weight_ns = sample->group ? rates_weight_ns(s->rates, sample->pid) : 0;
+	set_weight(s, sample, r);
 	r->slots = slots_of(s, d->sinks);
 	if (s->more && d->profile)
 		r->slots |= s->more->slots(s->more->arg, d, sample->time);
 	if (r->slots)
-		decisions_add_cpu(s->decisions, sample->pid,
-				  r->weight_ns ? r->weight_ns : sample->period);
+		decisions_add_cpu(s->decisions, sample->pid, r->weight_ns);
 	return r->slots;
 }
 
@@ -329,6 +352,15 @@ static void on_tick(void *arg)
 	s->each_second(s->arg, s->ticks / TICKS);
 }
 
+void agent_sampling_set_share(struct agent_sampling *s, uint8_t share)
+{
+	s->share = share;
+	if (!s->random)
+		s->random = (uint32_t)clock_now() | 1;
+	if (s->profiler.bpf)
+		bpf_rates_set_share(s->profiler.bpf, share);
+}
+
 void agent_sampling_pause(struct agent_sampling *s, bool pause)
 {
 	if (pause)
@@ -359,6 +391,7 @@ void agent_sampling_replan(struct agent_sampling *s, const struct plan *plan,
 	s->plan = plan;
 	memcpy(s->slots, slots, sizeof(s->slots));
 	pipeline_set_threads(s->profiler.pipeline, plan->threads);
+	targets_set_service(s->targets, &plan->service_name);
 	r = rates_set_base(s->rates, profiler_period_ns(plan->hz), plan->unknown_keep);
 	if (r)
 		log_warning(

@@ -9,6 +9,7 @@
 #include "agent/agent.h"
 #include "agent/agent_sampling.h"
 #include "agent/callbacks.h"
+#include "agent/cpu_budget.h"
 #include "agent/flushes.h"
 #include "agent/instances.h"
 #include "agent/pulls.h"
@@ -27,6 +28,7 @@ struct agent {
 	struct reload reload;
 	struct flushes flushes;
 	struct callbacks callbacks;
+	struct cpu_budget budget;
 	struct control *control; /* NULL: the plan has no control socket */
 	struct http *http;       /* NULL: the plan has no address for metrics */
 	struct pulls *pulls;     /* NULL: there is no HTTP server */

@@ -74,9 +74,9 @@ static int check_fixed(struct attempt *t)
 		return 0;
 	if (is->sampler != new->sampler)
 		return fail_fixed(t, "another 'sampler' of sample.cpu");
-	if (is->stack_bytes != new->stack_bytes)
+	if (is->limits.stack_bytes != new->limits.stack_bytes)
 		return fail_fixed(t, "another 'stack' of sample.cpu");
-	if (is->ring_bytes != new->ring_bytes)
+	if (is->limits.ring_bytes != new->limits.ring_bytes)
 		return fail_fixed(t, "another 'rings' of sample.cpu");
 	if (is->kernel != new->kernel)
 		return fail_fixed(t, "another 'kernel' of sample.cpu");

@@ -184,15 +184,33 @@ static void set_agent(const struct agent *a)
 		{"uptime_seconds", "Time in seconds since the start of the agent.",
 		 (double)(clock_now() - a->start_ns) / 1e9},
 	};
-	static const char cpu_help[] = "CPU time in seconds of the agent and its workers.";
+	static const char cpu_help[] = "CPU time in seconds of the agent, its workers, and, with a "
+				       "budget, its BPF programs.";
+	struct usage_cpu cpu;
 
 	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
 	metric_set("build_info", "A metric with the value 1, labelled with the version.",
 		   METRIC_LABELS("version", FUSEE_VERSION), 1);
-	metric_set("cpu_seconds", cpu_help, METRIC_LABELS("process", "agent"),
-		   usage_cpu_seconds(false));
-	metric_set("cpu_seconds", cpu_help, METRIC_LABELS("process", "workers"),
-		   usage_cpu_seconds(true));
+	usage_cpu(&a->sampling.profiler, &cpu);
+	metric_set("cpu_seconds", cpu_help, METRIC_LABELS("process", "agent"), cpu.agent);
+	metric_set("cpu_seconds", cpu_help, METRIC_LABELS("process", "workers"), cpu.workers);
+	if (a->budget.limit > 0 && a->sampling.profiler.bpf)
+		metric_set("cpu_seconds", cpu_help, METRIC_LABELS("process", "bpf"), cpu.bpf);
+}
+
+static void set_budget(const struct cpu_budget *b)
+{
+	const struct gauge gauges[] = {
+		{"budget_cpus", "What the agent may use of a CPU; 0: without limit.", b->limit},
+		{"budget_used_cpus",
+		 "What the agent used of a CPU in the last minute, if it has a budget.",
+		 cpu_budget_used(b)},
+		{"rates_share",
+		 "Share of the samples due by the targets' rates that the budget allows.",
+		 cpu_budget_share(b)},
+	};
+
+	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
 }
 
 static int get_metrics(void *arg, struct buf *body)
@@ -205,6 +223,7 @@ static int get_metrics(void *arg, struct buf *body)
 	set_bpf(a->sampling.profiler.bpf);
 	set_opener(worker_opener(a->sampling.profiler.worker));
 	set_agent(a);
+	set_budget(&a->budget);
 	return metrics_text(body) ? 503 : 200;
 }
 
@@ -263,7 +282,7 @@ static int get_pprof(void *arg, struct buf *body)
 		"other "
 		"label select; several are joined by and. <code>fusee ctl targets</code> lists the "
 		"labels.\n");
-	buf_printf(body, "<p>At most %d at once, of 1 to %u seconds.\n", (int)plan->pulls,
+	buf_printf(body, "<p>At most %d at once, of 1 to %u seconds.\n", (int)plan->limits.pulls,
 		   PULL_MAX_SECONDS);
 	return 200;
 }

@@ -119,8 +119,10 @@ int preview_new(struct preview **ret, const struct plan *plan, uint64_t wait_ns)
 		return -ENOMEM;
 	p->plan = plan;
 	r = targets_new(&p->targets);
-	if (!r)
+	if (!r) {
+		targets_set_service(p->targets, &plan->service_name);
 		r = discover_once_new(&p->found, plan, p->targets, wait_ns);
+	}
 	if (!r)
 		r = decide_all(p);
 	if (r) {

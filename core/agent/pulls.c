@@ -152,6 +152,7 @@ static int build(struct pull *p, struct builder *b)
 	if (!gethostname(host, sizeof(host) - 1) && *host)
 		builder_resource(b, "host", host);
 	add_losses(b, p, o.period_ns);
+	build_share(b, p->window.collector);
 	if (getrandom(builder_profile(b)->id, 16, 0) != 16)
 		return -EIO;
 	return builder_finish(b, &p->encoding.profile);
@@ -328,12 +329,12 @@ static bool refuse_now(const struct pulls *all, struct http_request *q)
 		refuse(q, 503, 1, "the agent is ending\n");
 	} else if (all->instances->sampling->paused) {
 		refuse(q, 503, 10, "sampling is paused: fusee ctl resume\n");
-	} else if (all->n >= plan->pulls) {
+	} else if (all->n >= plan->limits.pulls) {
 		snprintf(
 			sentence, sizeof(sentence),
 			"%u profiles are being pulled, and no more are made at once: try again, or "
 			"raise metrics { pulls = %u }\n",
-			all->n, (unsigned)plan->pulls);
+			all->n, (unsigned)plan->limits.pulls);
 		refuse(q, 503, retry_seconds(all), sentence);
 	} else {
 		return false;

@@ -6,13 +6,24 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-double usage_cpu_seconds(bool workers)
+#include "bpf/sampler.h"
+#include "sampling/profiler.h"
+#include "worker/worker.h"
+
+static double seconds_of(int who)
 {
 	struct rusage u;
 
-	getrusage(workers ? RUSAGE_CHILDREN : RUSAGE_SELF, &u);
+	getrusage(who, &u);
 	return (double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec +
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+void usage_cpu(const struct profiler *p, struct usage_cpu *u)
+{
+	u->agent = seconds_of(RUSAGE_SELF);
+	u->workers = seconds_of(RUSAGE_CHILDREN) + (double)worker_cpu_ns(p->worker) / 1e9;
+	u->bpf = p->bpf ? (double)bpf_sampler_spent(p->bpf) / 1e9 : 0;
 }
 
 uint64_t usage_resident_bytes(void)

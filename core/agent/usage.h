@@ -3,11 +3,18 @@
 #ifndef AGENT_USAGE_H
 #define AGENT_USAGE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-/* User and system time of this process, or of its workers that have ended. */
-double usage_cpu_seconds(bool workers);
+struct profiler;
+
+/* CPU time in seconds. */
+struct usage_cpu {
+	double agent;   /* this process, all threads */
+	double workers; /* its workers and openers, with those that have ended */
+	double bpf; /* its BPF programs, of ticks, while they are timed: bpf_sampler_set_timed() */
+};
+
+void usage_cpu(const struct profiler *, struct usage_cpu *);
 /* Resident memory of this process. 0: /proc is not readable. */
 uint64_t usage_resident_bytes(void);
 /* Memory that was allocated and not freed; without what the allocator keeps of freed memory. */

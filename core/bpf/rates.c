@@ -45,6 +45,11 @@ void bpf_rates_set_default(struct bpf_sampler *b, uint64_t period_ns)
 	__atomic_store_n(&b->settings->default_period, period_ns, __ATOMIC_RELAXED);
 }
 
+void bpf_rates_set_share(struct bpf_sampler *b, uint8_t share)
+{
+	__atomic_store_n(&b->settings->share, share, __ATOMIC_RELAXED);
+}
+
 void bpf_rates_remove(struct bpf_sampler *b, pid_t pid)
 {
 	if (!b->foreign_pids)

@@ -28,6 +28,9 @@ int bpf_rates_set(struct bpf_sampler *, pid_t pid, uint64_t period_ns, uint64_t 
 int bpf_rates_set_on_exec(struct bpf_sampler *, pid_t pid);
 /* The period for processes without a rate. */
 void bpf_rates_set_default(struct bpf_sampler *, uint64_t period_ns);
+/* Of 256 ticks that are samples by these rates, those that are kept, chosen at random; 0: all. The
+ * records say so: record_head.share. */
+void bpf_rates_set_share(struct bpf_sampler *, uint8_t share);
 void bpf_rates_remove(struct bpf_sampler *, pid_t pid);
 bool bpf_rates_has(const struct bpf_sampler *, pid_t pid);
 /* From now on the kernel gives BPF_RATE_ANY to each process without a rate that runs in this

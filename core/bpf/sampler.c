@@ -319,19 +319,48 @@ static uint64_t above_zero(int64_t n)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-void bpf_sampler_missed_ticks(struct bpf_sampler *b, struct bpf_missed_ticks *missed)
+/* Those of each CPU, *n of them, to be freed. NULL: they cannot be read. */
+static struct cpu_ticks *read_cpu_ticks(const struct bpf_sampler *b, int *n)
 {
-	int n = libbpf_num_possible_cpus();
-	struct cpu_ticks *t = n > 0 ? calloc((size_t)n, sizeof(*t)) : NULL;
+	struct cpu_ticks *t;
 	uint32_t zero = 0;
 
-	*missed = (struct bpf_missed_ticks){0};
+	*n = libbpf_num_possible_cpus();
+	t = *n > 0 ? calloc((size_t)*n, sizeof(*t)) : NULL;
 	if (t && !bpf_map_lookup_elem(b->fds.cpu_ticks, &zero, t))
-		for (int i = 0; i < n; i++) {
-			missed->all += above_zero(t[i].missed);
-			missed->selected += above_zero(t[i].missed_of_selected);
-		}
+		return t;
 	free(t);
+	return NULL;
+}
+
+void bpf_sampler_missed_ticks(struct bpf_sampler *b, struct bpf_missed_ticks *missed)
+{
+	int n;
+	struct cpu_ticks *t = read_cpu_ticks(b, &n);
+
+	*missed = (struct bpf_missed_ticks){0};
+	for (int i = 0; t && i < n; i++) {
+		missed->all += above_zero(t[i].missed);
+		missed->selected += above_zero(t[i].missed_of_selected);
+	}
+	free(t);
+}
+
+void bpf_sampler_set_timed(struct bpf_sampler *b, bool timed)
+{
+	__atomic_store_n(&b->settings->timed, timed, __ATOMIC_RELAXED);
+}
+
+uint64_t bpf_sampler_spent(const struct bpf_sampler *b)
+{
+	uint64_t spent = 0;
+	int n;
+	struct cpu_ticks *t = read_cpu_ticks(b, &n);
+
+	for (int i = 0; t && i < n; i++)
+		spent += t[i].spent;
+	free(t);
+	return spent;
 }
 
 #define TICK_TEXT(name, text) text,

@@ -10,6 +10,7 @@
 #ifndef BPF_SAMPLER_H
 #define BPF_SAMPLER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "../../bpf/maps.h"
@@ -52,5 +53,9 @@ struct bpf_sampler_stats {
 	uint32_t instructions, machine_code; /* verified instructions, bytes of machine code */
 };
 
+/* Whether the programs measure the time that they take for ticks, which costs a tick some 50 ns. */
+void bpf_sampler_set_timed(struct bpf_sampler *, bool timed);
+/* What they measured so far, of all CPUs, in ns. */
+uint64_t bpf_sampler_spent(const struct bpf_sampler *);
 void bpf_sampler_stats(struct bpf_sampler *, struct bpf_sampler_stats *);
 #endif

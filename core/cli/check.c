@@ -115,6 +115,8 @@ static int put_plan(struct buf *b, const struct plan *p, unsigned int columns)
 	if (p->relabel)
 		buf_printf(b, "relabel   %u rules for all sinks  %s\n", p->relabel->n,
 			   p->relabel->where);
+	if (p->limits.budget_cpu)
+		buf_printf(b, "budget    %g%% of a CPU\n", (double)p->limits.budget_cpu / 1e4);
 	buf_printf(b, "metrics   %s%s\n", *p->listen ? p->listen : "not served",
 		   p->pull ? ", and profiles for who may connect" : "");
 	buf_printf(b, "control   %s\n", p->control);

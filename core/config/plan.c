@@ -87,6 +87,7 @@ void plan_free(struct plan *p)
 	free(p->script);
 	free(p->path);
 	options_clear(p, &plan_settings[SETTINGS_METRICS].options); /* listen, hosts */
+	options_clear(p, &plan_settings[SETTINGS_LABELS].options);  /* service_name */
 	free(p->control);
 	free(p);
 }

@@ -56,11 +56,18 @@ struct plan_callbacks {
 	uint32_t n;
 };
 
-struct plan {
-	char *path;           /* of the script; NULL: made by flags */
-	double hz;            /* of targets whose rate the policy does not set; default 19 */
+struct plan_limits {
 	uint64_t stack_bytes; /* of a stack copy; default and maximum 65528 */
 	uint64_t ring_bytes;  /* of the rings of all CPUs; default 32 MiB */
+	int64_t pulls;        /* profiles that are pulled at once; default 8 */
+	/* What the agent itself may use of a CPU, in millionths; 0: no limit, the default. */
+	int64_t budget_cpu;
+};
+
+struct plan {
+	char *path; /* of the script; NULL: made by flags */
+	double hz;  /* of targets whose rate the policy does not set; default 19 */
+	struct plan_limits limits;
 	bool kernel, threads, inlines;
 	int64_t sampler;   /* enum sampler_choice */
 	bool unknown_keep; /* profile processes that no discovery knows (yet); default true */
@@ -68,8 +75,9 @@ struct plan {
 	/* struct fusee_str: further hosts that requests for /metrics may name; "*": any. */
 	struct fusee_table hosts;
 	bool pull;     /* profiles are pulled there: /debug/pprof/profile; default false */
-	int64_t pulls; /* at once; default 8 */
 	char *control; /* path of the control socket */
+	/* struct fusee_str: the labels, first to last, whose value becomes service_name. */
+	struct fusee_table service_name;
 	struct plan_instance **sinks, **discoveries;
 	struct plan_instance **unwinders; /* that have options; others have defaults */
 	uint32_t nsinks, ndiscoveries, nunwinders;

@@ -456,6 +456,16 @@ int plan_builder_set(struct plan_builder *b, const struct fusee_option *o,
 
 /* ---- beginning and end ---- */
 
+/* Of a group that holds without a line in the script. */
+static bool set_defaults(struct plan_builder *b, enum plan_settings_group group)
+{
+	char *text = NULL;
+	int r = options_defaults(b->plan, &plan_settings[group].options, &text);
+
+	free(text);
+	return !r;
+}
+
 int plan_builder_init(struct plan_builder *b, const struct plugin_folder *folder,
 		      struct plan_errors *errors)
 {
@@ -473,6 +483,7 @@ int plan_builder_init(struct plan_builder *b, const struct plugin_folder *folder
 		good = !plan_builder_set(b, o, &v, &text);
 		free(text);
 	}
+	good = good && set_defaults(b, SETTINGS_LABELS);
 	if (good) {
 		p->unknown_keep = true;
 		p->listen = strdup("");
@@ -515,7 +526,7 @@ int plan_builder_finish(struct plan_builder *b, struct plan **ret)
 	struct plan_errors *e = b->errors;
 	char *last;
 
-	b->plan->stack_bytes &= ~UINT64_C(7);
+	b->plan->limits.stack_bytes &= ~UINT64_C(7);
 	for (uint32_t i = 0; i < b->plan->nsinks; i++)
 		b->plan->sinks[i]->relabel_all = b->plan->relabel;
 	if (!e->n && !b->plan->ndiscoveries)

@@ -161,6 +161,21 @@ static void put_callbacks(struct buf *b, const struct plan *p)
 	buf_str(b, p->callbacks.n ? "]" : "");
 }
 
+static void put_metrics(struct buf *b, const struct plan *p)
+{
+	buf_str(b, ",\n\"metrics\":{\"listen\":");
+	json_text(b, p->listen);
+	buf_str(b, ",\"hosts\":[");
+	for (uint32_t i = 0; i < p->hosts.n; i++) {
+		buf_str(b, i ? "," : "");
+		json_text(b, FUSEE_AT(struct fusee_str, p->hosts, i)->p);
+	}
+	buf_printf(b, "],\"pull\":%s", boolean(p->pull));
+	if (p->pull)
+		buf_printf(b, ",\"pulls\":%" PRId64, p->limits.pulls);
+	buf_str(b, "}");
+}
+
 int plan_json(const struct plan *p, struct buf *b)
 {
 	buf_str(b, "{\"script\":");
@@ -172,25 +187,19 @@ int plan_json(const struct plan *p, struct buf *b)
 		b,
 		",\n\"sample\":{\"cpu\":{\"hz\":%.15g,\"sampler\":\"%s\",\"stack_bytes\":%" PRIu64
 		",\"ring_bytes\":%" PRIu64 ",\"kernel\":%s,\"threads\":%s,\"inlines\":%s}}",
-		p->hz, sampler_choices[p->sampler], p->stack_bytes, p->ring_bytes,
+		p->hz, sampler_choices[p->sampler], p->limits.stack_bytes, p->limits.ring_bytes,
 		boolean(p->kernel), boolean(p->threads), boolean(p->inlines));
 	buf_printf(b, ",\n\"unknown\":\"%s\",\"policy\":%s", p->unknown_keep ? "keep" : "drop",
 		   boolean(p->has_policy));
 	put_callbacks(b, p);
 	put_rules(b, p->relabel);
-	buf_str(b, ",\n\"metrics\":{\"listen\":");
-	json_text(b, p->listen);
-	buf_str(b, ",\"hosts\":[");
-	for (uint32_t i = 0; i < p->hosts.n; i++) {
-		buf_str(b, i ? "," : "");
-		json_text(b, FUSEE_AT(struct fusee_str, p->hosts, i)->p);
-	}
-	buf_printf(b, "],\"pull\":%s", boolean(p->pull));
-	if (p->pull)
-		buf_printf(b, ",\"pulls\":%" PRId64, p->pulls);
-	buf_str(b, "},\"control\":{\"path\":");
+	put_metrics(b, p);
+	buf_str(b, ",\"control\":{\"path\":");
 	json_text(b, p->control);
-	buf_str(b, "},\n\"unwind\":{\"without\":[");
+	buf_str(b, "}");
+	if (p->limits.budget_cpu)
+		buf_printf(b, ",\n\"budget\":{\"cpu\":%.15g}", (double)p->limits.budget_cpu / 1e6);
+	buf_str(b, ",\n\"unwind\":{\"without\":[");
 	for (char **w = p->without; *w; w++) {
 		buf_str(b, w == p->without ? "" : ",");
 		json_text(b, *w);

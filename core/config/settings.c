@@ -24,14 +24,14 @@ static const struct fusee_option cpu[] = {
 		"copies), or auto: bpf if the kernel supports it."},
 	{.name = "stack",
 	 .type = FUSEE_SIZE,
-	 .offset = offsetof(struct plan, stack_bytes),
+	 .offset = offsetof(struct plan, limits.stack_bytes),
 	 .def = "65528",
 	 .min = 1024,
 	 .max = 65528,
 	 .doc = "Size of a stack copy for unwinding in user space; deeper stacks are truncated."},
 	{.name = "rings",
 	 .type = FUSEE_SIZE,
-	 .offset = offsetof(struct plan, ring_bytes),
+	 .offset = offsetof(struct plan, limits.ring_bytes),
 	 .def = "32MiB",
 	 .min = 1 << 20,
 	 .max = INT64_C(16) << 30,
@@ -76,7 +76,7 @@ static const struct fusee_option metrics[] = {
 		"and labels of all that is profiled."},
 	{.name = "pulls",
 	 .type = FUSEE_INT,
-	 .offset = offsetof(struct plan, pulls),
+	 .offset = offsetof(struct plan, limits.pulls),
 	 .def = "8",
 	 .min = 1,
 	 .max = 16,
@@ -89,6 +89,27 @@ static const struct fusee_option control[] = {
 	 .offset = offsetof(struct plan, control),
 	 .doc = "Path of the socket of fusee ctl; without a control line /run/fusee/control for "
 		"root."},
+};
+
+static const struct fusee_option budget[] = {
+	{.name = "cpu",
+	 .type = FUSEE_PERCENT,
+	 .offset = offsetof(struct plan, limits.budget_cpu),
+	 .min = 500,
+	 .max = 100000000,
+	 .doc = "What the agent, its workers and its BPF programs may use of one CPU, such as "
+		"\"1%\": beyond it the rates of all targets are lowered, to a twentieth at the "
+		"lowest. Without a budget line there is no limit."},
+};
+
+static const struct fusee_option labels[] = {
+	{.name = "service_name",
+	 .type = FUSEE_LIST,
+	 .offset = offsetof(struct plan, service_name),
+	 .def = "service_name,app_kubernetes_io_name,workload,unit,container,process",
+	 .doc = "Which label's value becomes service_name: the first of these that a process has. "
+		"service_name itself is what a discovery says, OpenTelemetry's name of the "
+		"service first of all; without any of them it is that of process."},
 };
 
 static const char *const pers[] = {[PER_WINDOW] = "window", [PER_TARGET] = "target", NULL};
@@ -202,4 +223,6 @@ const struct plan_settings plan_settings[SETTINGS_N] = {
 	[SETTINGS_METRICS] = {"metrics", "The agent's own metrics, for Prometheus.",
 			      TABLE(metrics)},
 	[SETTINGS_CONTROL] = {"control", "The socket that fusee ctl connects to.", TABLE(control)},
+	[SETTINGS_LABELS] = {"labels", "Labels that follow from others.", TABLE(labels)},
+	[SETTINGS_BUDGET] = {"budget", "What profiling may cost.", TABLE(budget)},
 };

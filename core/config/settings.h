@@ -15,7 +15,14 @@ struct plan_settings {
 	const char *name, *doc;
 	struct fusee_table options; /* of struct fusee_option */
 };
-enum plan_settings_group { SETTINGS_SAMPLE_CPU, SETTINGS_METRICS, SETTINGS_CONTROL, SETTINGS_N };
+enum plan_settings_group {
+	SETTINGS_SAMPLE_CPU,
+	SETTINGS_METRICS,
+	SETTINGS_CONTROL,
+	SETTINGS_BUDGET,
+	SETTINGS_LABELS,
+	SETTINGS_N
+};
 extern const struct plan_settings plan_settings[SETTINGS_N];
 
 /* The options that instances have beside their plugin's own: of sinks every, queue, spool*,

@@ -96,6 +96,7 @@ static int build(struct builder *b, const struct closed *closed, bool one_set, u
 		builder_resource(b, "host", host);
 	if (!one_set)
 		add_losses(b, closed, options.period_ns);
+	build_share(b, closed->window.collector);
 	if (getrandom(builder_profile(b)->id, 16, 0) != 16)
 		return -EIO;
 	return builder_finish(b, p);

@@ -104,6 +104,7 @@ bool bpf_record_sample(struct bpf_record_reader *reader, uint64_t time, uint32_t
 			     .cpu = cpu,
 			     .time = time,
 			     .period = r->tick.period,
+			     .share = r->tick.head.share,
 			     .abi = 2,
 			     .stop = r->stop,
 			     .stack = reader->stack};

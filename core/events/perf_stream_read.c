@@ -71,7 +71,8 @@ struct sent {
 	union record *r;
 };
 
-/* Counts the tick's CPU time by thread. The programs count the ticks of the CPUs' own events. */
+/* Counts the tick's CPU time by thread. The programs count the ticks of the CPUs' own events. Where
+ * only a part of the ticks is kept, the others are not missed. */
 static void note_runtime(struct perf_stream *s, const struct sent *at)
 {
 	const struct record_tick *t = &at->r->tick;
@@ -79,6 +80,11 @@ static void note_runtime(struct perf_stream *s, const struct sent *at)
 	if (t->head.flags & RECORD_CPU_EVENT)
 		return;
 	s->account.own.samples++;
+	if (t->head.share != s->account.share)
+		missed_ticks_restart(&s->account.missed);
+	s->account.share = t->head.share;
+	if (t->head.share)
+		return;
 	missed_ticks_runtime(&s->account.missed, t->head.tid, at->cpu, t->runtime, t->period);
 }
 
@@ -150,6 +156,7 @@ static bool dispatch_kind(struct perf_stream *s, struct stream_cpu *c, const str
 	default: /* RECORD_DEFERRED */
 		note_runtime(s, at);
 		c->deferred.tid = r->head.tid;
+		c->deferred.share = r->head.share;
 		c->deferred.stop = r->deferred.stop;
 		return true;
 	}
@@ -185,8 +192,10 @@ static void dispatch_sample(struct perf_stream *s, struct stream_cpu *c,
 		missed_ticks_count(&s->account.missed, e.id << 32 ^ (uint64_t)e.s.tid, e.count_ns,
 				   s->o.period_ns);
 	note_group(s, &e);
-	if (c->deferred.tid == (uint32_t)e.s.tid)
+	if (c->deferred.tid == (uint32_t)e.s.tid) {
 		e.s.stop = c->deferred.stop;
+		e.s.share = c->deferred.share;
+	}
 	c->deferred.tid = 0;
 	on->sample(on->arg, &e.s);
 }

@@ -41,6 +41,7 @@ struct stream_account {
 		uint64_t count_ns, lost, skipped;
 	} removed;       /* sums of removed groups */
 	uint64_t unread; /* samples in the rings, as of the last read */
+	uint8_t share;   /* of the newest record of a thread's own event: struct record_head */
 	struct {
 		uint64_t forked, ended; /* by records */
 	} threads;

@@ -25,6 +25,7 @@ struct stream_cpu {
 	 * none. */
 	struct {
 		uint32_t tid;
+		uint8_t share; /* of struct sample */
 		struct walk_stop stop;
 	} deferred;
 };

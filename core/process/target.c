@@ -144,6 +144,11 @@ int targets_del(struct targets *ts, uint32_t source, struct fusee_str key)
 	return 0;
 }
 
+void targets_set_service(struct targets *ts, const struct fusee_table *names)
+{
+	ts->service = names;
+}
+
 void targets_begin(struct targets *ts, uint32_t source)
 {
 	struct target_source *s = source_of(ts, source);

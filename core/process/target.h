@@ -52,6 +52,12 @@ struct target_process {
 	const char *name;     /* base name of its executable; "": unknown */
 };
 
+/* Which label's value becomes `service_name`: the first of these names (struct fusee_str) that a
+ * set has with a value; without any of them it is that of `process`, or "unknown_service". A name
+ * of "service_name" is what sources say. Borrowed until the next call; NULL, as at first: sets have
+ * the label only if a source says it. To be followed by a new lookup of all processes. */
+void targets_set_service(struct targets *, const struct fusee_table *names);
+
 #define TARGET_NONE 0u
 #define TARGET_REFUSED "[too many label texts]"
 /*
@@ -64,6 +70,21 @@ struct target_process {
  * targets_changes() reports it. The set is valid until targets_sweep(). TARGET_NONE: no memory.
  */
 uint32_t targets_labels(struct targets *, const struct target_process *, bool *known);
+
+#define TARGET_OWN UINT32_MAX
+/* Why a process has a label. */
+struct target_origin {
+	uint32_t source; /* of the target that has the label; TARGET_OWN: fusee itself knows it */
+	uint32_t match;  /* enum fusee_match of that target */
+	struct fusee_str by;   /* the control group, or the name of the label, that it matched by */
+	struct fusee_str from; /* of service_name: another label, whose value it is; "": none */
+};
+/* Calls each() with the labels that targets_labels() finds, before a set of them is made. 0 or
+ * -ENOMEM. */
+int targets_explain(struct targets *, const struct target_process *,
+		    void (*each)(void *arg, const struct fusee_label *,
+				 const struct target_origin *),
+		    void *arg);
 /* The labels of a set, sorted by name, all with text values. They are valid as long as the set.
  * NULL: no such id. */
 const struct fusee_label *targets_set(const struct targets *, uint32_t id, uint32_t *n);

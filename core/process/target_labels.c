@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The label set of one process: what all targets that match it state, joined. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,8 @@
 struct lookup {
 	struct targets *ts;
 	struct labelset_draft d;
+	const struct target_entry *from[LABELSET_MAX]; /* of d.labels; NULL: the process's own */
+	struct fusee_str service;                      /* the label that service_name is of */
 	uint32_t reserved; /* places kept for the labels that every set has */
 	uint32_t dropped;  /* labels that did not fit */
 	bool known, failed;
@@ -53,20 +56,25 @@ static bool find_add(struct targets *ts, struct target_entry *e)
 	return true;
 }
 
-static void add_label(struct lookup *l, struct fusee_str name, struct fusee_str value)
+/* from: the entry that has it; NULL: the process's own. */
+static void add_label(struct lookup *l, struct fusee_str name, struct fusee_str value,
+		      const struct target_entry *from)
 {
 	if (labelset_find(&l->d, name))
 		return;
-	if (l->d.n + l->reserved >= LABELSET_MAX)
+	if (l->d.n + l->reserved >= LABELSET_MAX) {
 		l->dropped++;
-	else
-		l->d.labels[l->d.n++] = (struct fusee_label){.key = name, .str = value};
+		return;
+	}
+	l->from[l->d.n] = from;
+	l->d.labels[l->d.n++] = (struct fusee_label){.key = name, .str = value};
 }
 
 /* Every set has this label: its place is kept until a source states the label. */
-static bool is_reserved(struct fusee_str name)
+static bool is_reserved(const struct lookup *l, struct fusee_str name)
 {
-	return label_str_equal(name, label_str("process")) ||
+	return (l->ts->service && label_str_equal(name, label_str("service_name"))) ||
+	       label_str_equal(name, label_str("process")) ||
 	       label_str_equal(name, label_str("cgroup")) ||
 	       label_str_equal(name, label_str("host"));
 }
@@ -88,11 +96,11 @@ static void add_matching(struct lookup *l, const struct fusee_target *like)
 
 		l->known = true;
 		for (uint32_t k = 0; k < e->t.labels.n; k++) {
-			bool frees_place = l->reserved && is_reserved(e->labels[k].key) &&
+			bool frees_place = l->reserved && is_reserved(l, e->labels[k].key) &&
 					   !labelset_find(&l->d, e->labels[k].key);
 
 			l->reserved -= frees_place;
-			add_label(l, e->labels[k].key, e->labels[k].str);
+			add_label(l, e->labels[k].key, e->labels[k].str, e);
 		}
 	}
 }
@@ -126,6 +134,36 @@ static void add_joined(struct lookup *l)
 
 		add_matching(l, &like);
 	}
+}
+
+/* The value of the label that service_name is to have the value of. */
+static struct fusee_str choose_service(struct lookup *l)
+{
+	const struct fusee_table *names = l->ts->service;
+	const struct fusee_label *found;
+
+	for (uint32_t i = 0; i <= names->n; i++) {
+		struct fusee_str name = i < names->n ? *FUSEE_AT(struct fusee_str, *names, i)
+						     : label_str("process");
+
+		found = labelset_find(&l->d, name);
+		if (!found || !found->str.len)
+			continue;
+		l->service = name;
+		return found->str;
+	}
+	return label_str("unknown_service");
+}
+
+static void add_service(struct lookup *l)
+{
+	struct fusee_str name = label_str("service_name"), value = choose_service(l);
+	const struct fusee_label *said = labelset_find(&l->d, name);
+
+	if (said)
+		l->d.labels[said - l->d.labels].str = value;
+	else
+		add_label(l, name, value, NULL);
 }
 
 /* The process's executable and control group as label values, in ts->text. -ENOMEM. */
@@ -165,29 +203,74 @@ static uint32_t intern(struct targets *ts, struct labelset_draft *d, pid_t pid)
 		d->labels[1] = (struct fusee_label){.key = label_str("cgroup")};
 		d->labels[2] = (struct fusee_label){.key = label_str("host"),
 						    .str = label_str(ts->host)};
+		if (ts->service)
+			d->labels[d->n++] = (struct fusee_label){.key = label_str("service_name"),
+								 .str = label_str(TARGET_REFUSED)};
 	}
 	return labelsets_intern(&ts->sets, d, uid);
 }
 
-uint32_t targets_labels(struct targets *ts, const struct target_process *p, bool *known)
+/* 0 or -ENOMEM. */
+static int look_up(struct lookup *l, const struct target_process *p)
 {
-	struct lookup l = {.ts = ts, .reserved = 3};
+	struct targets *ts = l->ts;
 	const struct fusee_target pid = {.match = FUSEE_MATCH_PID,
 					 .pid = (uint32_t)p->pid,
 					 .pid_start_ticks = p->start_ticks};
 	struct fusee_str own[2];
 
+	l->reserved = 3 + !!ts->service;
 	if (own_values(ts, p, own))
+		return -ENOMEM;
+	add_matching(l, &pid);
+	add_cgroups(l, p->cgroup);
+	l->reserved = 0;
+	add_label(l, label_str("process"), own[0], NULL);
+	add_label(l, label_str("cgroup"), own[1], NULL);
+	add_label(l, label_str("host"), label_str(ts->host), NULL);
+	l->reserved = ts->service && !labelset_find(&l->d, label_str("service_name"));
+	add_joined(l);
+	l->reserved = 0;
+	if (ts->service)
+		add_service(l);
+	return l->failed ? -ENOMEM : 0;
+}
+
+uint32_t targets_labels(struct targets *ts, const struct target_process *p, bool *known)
+{
+	struct lookup l = {.ts = ts};
+
+	if (look_up(&l, p))
 		return TARGET_NONE;
-	add_matching(&l, &pid);
-	add_cgroups(&l, p->cgroup);
-	l.reserved = 0;
-	add_label(&l, label_str("process"), own[0]);
-	add_label(&l, label_str("cgroup"), own[1]);
-	add_label(&l, label_str("host"), label_str(ts->host));
-	add_joined(&l);
 	if (known)
 		*known = l.known;
 	target_count_dropped_labels(l.dropped);
-	return l.failed ? TARGET_NONE : intern(ts, &l.d, p->pid);
+	return intern(ts, &l.d, p->pid);
+}
+
+int targets_explain(struct targets *ts, const struct target_process *p,
+		    void (*each)(void *arg, const struct fusee_label *,
+				 const struct target_origin *),
+		    void *arg)
+{
+	struct lookup l = {.ts = ts};
+
+	if (look_up(&l, p))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < l.d.n; i++) {
+		const struct target_entry *e = l.from[i];
+		bool service = label_str_equal(l.d.labels[i].key, label_str("service_name"));
+		struct target_origin o = {.source = e ? e->source->id : TARGET_OWN};
+
+		if (e) {
+			o.match = e->t.match;
+			o.by = e->t.match == FUSEE_MATCH_CGROUP  ? e->t.cgroup
+			       : e->t.match == FUSEE_MATCH_LABEL ? e->t.match_label.key
+								 : (struct fusee_str){"", 0};
+		}
+		if (service && !label_str_equal(l.service, l.d.labels[i].key))
+			o.from = l.service;
+		each(arg, &l.d.labels[i], &o);
+	}
+	return 0;
 }

@@ -49,6 +49,9 @@ int build_profile(struct builder *, const struct profiler *, const struct collec
  * lost tick represents. */
 void build_losses(struct builder *, const struct loss_account *, uint64_t weight_ns);
 
+/* A comment, if not all samples of the collector that were due by the rates were kept. */
+void build_share(struct builder *, const struct collector *);
+
 /* A file without symbols of its own. */
 struct poorly_symbolized_file {
 	const char *path;       /* owned by the profiler */

@@ -49,6 +49,7 @@ struct collector {
 	uint64_t own_limit;               /* of bytes; 0: that of all */
 	uint64_t count, weight_ns;        /* sums of all samples */
 	uint64_t start_wall_ns, start_ns; /* of the window: CLOCK_REALTIME, CLOCK_MONOTONIC */
+	uint8_t share; /* the least of the samples' pipeline_route.share; 0: all */
 };
 
 /* Limits the memory of all collectors together; 0, the default: no limit. A process may add another

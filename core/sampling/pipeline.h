@@ -28,6 +28,7 @@ struct pipeline_route {
 	uint64_t slots;     /* bit i: the collector in slot i */
 	uint32_t set;       /* number of its target's label set */
 	uint64_t weight_ns; /* CPU time that it represents; 0: its period */
+	uint8_t share;      /* of 256 such samples, those that were kept; 0: all */
 };
 
 struct pipeline_options {

@@ -16,6 +16,7 @@ static struct sample sample_of(const struct record_tick *t, uint64_t time, uint3
 			       .cpu = cpu,
 			       .time = time,
 			       .period = t->period,
+			       .share = t->head.share,
 			       .abi = 2};
 }
 

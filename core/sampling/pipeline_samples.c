@@ -52,6 +52,8 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 			worst = LOSS_PROFILE_FULL;
 			r = collector_add(c, proc, route->set, 0, "", NULL, worst, weight);
 		}
+		if (c && route->share && (!c->share || route->share < c->share))
+			c->share = route->share;
 		worst = r ? LOSS_NO_MEMORY : worst;
 	}
 	p->stats.weight_ns += weight;

@@ -23,7 +23,8 @@ struct sample {
 	uint32_t cpu;
 	uint32_t group;         /* number of the events, see perf_stream_add(); else 0 */
 	uint64_t time;          /* CLOCK_MONOTONIC ns */
-	uint64_t period;        /* ns of CPU time that it represents */
+	uint64_t period;        /* ns of CPU time that it represents, if `share` is 0 */
+	uint8_t share;          /* of 256 such samples, those that were kept; 0: all */
 	const uint64_t *kernel; /* addresses of kernel frames, leaf first */
 	uint32_t nkernel;
 	uint32_t abi;          /* 0: no user registers (a kernel thread), 1: 32 bit, 2: 64 bit */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -124,6 +125,16 @@ int child_start(struct child *c, char *const *arguments, uint64_t memory_limit,
 	}
 	log_debug("worker %d started", c->pid);
 	return 0;
+}
+
+uint64_t child_cpu_ns(pid_t pid)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	if (!pid || clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t))
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static void describe(const struct child *c, int status, char *why, size_t len)

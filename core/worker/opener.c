@@ -531,8 +531,10 @@ void opener_counts(const struct opener *o, struct opener_counts *c)
 		return;
 	*c = o->counts;
 	c->copied = o->copied;
-	for (uint32_t i = 0; i < PROCESSES; i++)
+	for (uint32_t i = 0; i < PROCESSES; i++) {
 		c->stuck += o->processes[i].pid && o->processes[i].busy;
+		c->cpu_ns += child_cpu_ns(o->processes[i].pid);
+	}
 }
 
 /* ---- the object ---- */

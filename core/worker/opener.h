@@ -41,6 +41,9 @@ enum opener_kind {
 	OPENER_ALT,   /* the dwz file `path` of a file with debug information, with this build ID */
 	OPENER_MEMORY, /* the process's memory at `address` */
 	OPENER_TEXT,   /* /proc/PID/`path`, from `address` on */
+	/* The process context that an SDK of OpenTelemetry published; -ENOENT: none; -EBUSY: it is
+	 * being written; -E2BIG */
+	OPENER_CONTEXT,
 };
 
 /* What the kind does not name is 0. */
@@ -99,6 +102,7 @@ struct opener_counts {
 	uint64_t refused;   /* not made, because the process or its user is suspect */
 	uint64_t postponed; /* not made, because others have waited for too long in that second */
 	uint64_t copied;    /* bytes of copies */
+	uint64_t cpu_ns;    /* CPU time of the processes that run */
 	uint32_t processes; /* that run */
 	uint32_t stuck;     /* of them, those that wait for longer than OPENER_PATIENCE_MS */
 };

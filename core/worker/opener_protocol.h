@@ -48,6 +48,8 @@ int opener_send_reply(int sock, const struct opener_reply *, const void *data, i
 /* 1, with *fd >= 0 exactly if the reply has one; 0: no message is waiting; -EPIPE, -EBADMSG. */
 int opener_receive_reply(int sock, struct opener_reply_message *, int *fd);
 
+/* OPENER_CONTEXT. 0 or -errno. */
+int opener_read_context(const struct opener_query *, struct opener_answer *);
 /* Makes the calls of a query in this process. */
 void opener_serve(const struct opener_query *, struct opener_answer *);
 /* Replaces the descriptor by that of a copy in memory if its file system can keep waiting who

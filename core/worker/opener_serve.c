@@ -150,6 +150,8 @@ static int serve(const struct opener_query *q, struct opener_answer *a)
 		return read_memory(q, a);
 	case OPENER_TEXT:
 		return read_text(q, a);
+	case OPENER_CONTEXT:
+		return opener_read_context(q, a);
 	}
 	return -EBADMSG;
 }

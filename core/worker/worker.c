@@ -120,6 +120,20 @@ int worker_pid(const struct worker *w)
 	return pid;
 }
 
+uint64_t worker_cpu_ns(const struct worker *w)
+{
+	struct opener_counts opener;
+	uint64_t ns;
+
+	opener_counts(w->opener, &opener);
+	ns = opener.cpu_ns;
+	for (int i = 0; i < POOL_SLOTS; i++)
+		ns += child_cpu_ns(w->slots[i].child.pid);
+	for (int i = 0; i < POOL_DYING; i++)
+		ns += child_cpu_ns(w->dying[i].child.pid);
+	return ns;
+}
+
 int worker_fd(const struct worker *w)
 {
 	return w->epoll;

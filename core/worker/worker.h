@@ -159,6 +159,8 @@ int worker_wait_until(struct worker *, uint64_t deadline_ns);
 uint32_t worker_pending(const struct worker *);
 /* The pid of a worker that runs, of a busy worker if there is any; 0: none runs. */
 int worker_pid(const struct worker *);
+/* CPU time in ns of the workers and openers that run. */
+uint64_t worker_cpu_ns(const struct worker *);
 
 /* Requests an inspection of a file. fd is borrowed until the callback; `name` is for messages.
  * by NULL: the agent itself. 0 or -errno, and then without a callback; -EBUSY: its user has too

@@ -28,7 +28,8 @@ TEST(defaults)
 	struct plan *p = config_plan("sink.box { dir = '/x' }");
 
 	CHECK_STR(p->path, "s.lua");
-	CHECK(p->hz == 19 && p->stack_bytes == 65528 && p->kernel && !p->threads && p->inlines);
+	CHECK(p->hz == 19 && p->limits.stack_bytes == 65528 && p->kernel && !p->threads &&
+	      p->inlines);
 	CHECK(p->unknown_keep && !p->has_policy && !p->script && !*p->without && !*p->listen &&
 	      *p->control);
 	CHECK_INT(p->nsinks, 1);
@@ -59,7 +60,7 @@ TEST(everything)
 				     "sink.box { dir = '/b' }\n");
 
 	CHECK(p->hz == 99.5 && !p->kernel && p->threads && !p->inlines && !p->unknown_keep);
-	CHECK_INT(p->stack_bytes, 10000); /* a multiple of 8 */
+	CHECK_INT(p->limits.stack_bytes, 10000); /* a multiple of 8 */
 	CHECK_STR(p->listen, "127.0.0.1:9190");
 	CHECK_STR(p->control, "/c");
 	CHECK_INT(p->ndiscoveries, 1);

@@ -8,6 +8,7 @@
 
 #include "base/metrics.h"
 #include "base/utf8.h"
+#include "process/labelset.h"
 #include "process/procfs.h"
 #include "process/target.h"
 
@@ -597,4 +598,91 @@ TEST(two_hundred_thousand)
 	put(ts, 4, BY_PID("more", 5, LABEL("n", "1")));
 	targets_free(ts);
 	fprintf(stderr, "# %.2f s\n", (double)(clock() - t0) / CLOCKS_PER_SEC);
+}
+
+/* ---- service_name ---- */
+
+#define NAMES(...)                                                        \
+	((struct fusee_table){(struct fusee_str[]){__VA_ARGS__},          \
+			      sizeof((struct fusee_str[]){__VA_ARGS__}) / \
+				      sizeof(struct fusee_str),           \
+			      sizeof(struct fusee_str)})
+
+TEST(service_name_is_the_first_label_of_the_order)
+{
+	struct fusee_table order = NAMES(str("service_name"), str("workload"), str("unit"));
+	struct targets *ts = new_targets();
+
+	CHECK_STR(value(ts, labels(ts, 7, 0, "/a"), "service_name"), "(none)");
+	targets_set_service(ts, &order);
+	CHECK_STR(value(ts, labels(ts, 7, 0, "/a"), "service_name"), "prog");
+	put(ts, 1, BY_CGROUP("a", "/a", LABEL("unit", "a.service"), LABEL("key", "v")));
+	CHECK_STR(value(ts, labels(ts, 7, 0, "/a"), "service_name"), "a.service");
+	put(ts, 2, BY_LABEL("v", "key", "v", LABEL("workload", "shop")));
+	CHECK_STR(value(ts, labels(ts, 7, 0, "/a"), "service_name"), "shop");
+	put(ts, 3, BY_PID("p", 7, LABEL("service_name", "otel")));
+	CHECK_STR(value(ts, labels(ts, 7, 0, "/a"), "service_name"), "otel");
+	CHECK_STR(value(ts, labels(ts, 8, 0, "/a"), "service_name"), "shop");
+	order = NAMES(str("unit"), str("service_name"));
+	CHECK_STR(value(ts, labels(ts, 7, 0, "/a"), "service_name"), "a.service");
+	CHECK_STR(value(ts, labels(ts, 7, 0, "/b"), "service_name"), "otel");
+	CHECK_STR(value(ts, targets_labels(ts, &(struct target_process){9, 0, "", ""}, &last_known),
+			"service_name"),
+		  "unknown_service");
+	targets_free(ts);
+}
+
+TEST(service_name_has_a_place_in_a_full_set)
+{
+	struct fusee_table order = NAMES(str("l7"));
+	struct fusee_label many[LABELSET_MAX];
+	struct targets *ts = new_targets();
+	struct fusee_target *t = BY_PID("p", 7, LABEL("x", "y"));
+	char names[LABELSET_MAX][8];
+	uint32_t n;
+
+	for (uint32_t i = 0; i < LABELSET_MAX; i++) {
+		snprintf(names[i], sizeof(names[i]), "l%u", i);
+		many[i] = LABEL(names[i], names[i]);
+	}
+	t->labels = (struct fusee_table){many, LABELSET_MAX, sizeof(many[0])};
+	targets_set_service(ts, &order);
+	put(ts, 1, t);
+	CHECK_STR(value(ts, labels(ts, 7, 0, "/a"), "service_name"), "l7");
+	targets_set(ts, labels(ts, 7, 0, "/a"), &n);
+	CHECK_INT(n, LABELSET_MAX);
+	targets_free(ts);
+}
+
+static void explained(void *arg, const struct fusee_label *l, const struct target_origin *o)
+{
+	char *out = arg;
+
+	snprintf(out + strlen(out), 4096 - strlen(out), "%.*s=%.*s %d %.*s %.*s\n", (int)l->key.len,
+		 l->key.p, (int)l->str.len, l->str.p, o->source == TARGET_OWN ? -1 : (int)o->source,
+		 (int)o->by.len, o->by.p, (int)o->from.len, o->from.p);
+}
+
+TEST(each_label_has_an_origin)
+{
+	struct fusee_table order = NAMES(str("service_name"), str("unit"));
+	const struct target_process p = {7, 0, "/a/b", "prog"};
+	struct targets *ts = new_targets();
+	char out[4096] = "";
+
+	targets_set_service(ts, &order);
+	put(ts, 1, BY_CGROUP("a", "/a", LABEL("unit", "a.service"), LABEL("key", "v")));
+	put(ts, 2, BY_LABEL("v", "key", "v", LABEL("tier", "db")));
+	put(ts, 3, BY_PID("p", 7, LABEL("user", "root")));
+	CHECK_INT(targets_explain(ts, &p, explained, out), 0);
+	CHECK(strstr(out, "user=root 3  \n"));
+	CHECK(strstr(out, "unit=a.service 1 /a \n"));
+	CHECK(strstr(out, "tier=db 2 key \n"));
+	CHECK(strstr(out, "process=prog -1  \n"));
+	CHECK(strstr(out, "service_name=a.service -1  unit\n"));
+	put(ts, 4, BY_PID("q", 7, LABEL("service_name", "said")));
+	*out = '\0';
+	CHECK_INT(targets_explain(ts, &p, explained, out), 0);
+	CHECK(strstr(out, "service_name=said 4  \n"));
+	targets_free(ts);
 }

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/cpu_budget.h"
+
+#include "agent/agent_sampling.h"
+#include "agent/usage.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "bpf/sampler.h"
+
+#define AIM 0.85    /* of the limit */
+#define LOWER 0.85  /* the share falls if it is to be below this part of itself */
+#define RAISE 1.275 /* and rises above: AIM / RAISE is two thirds of the limit */
+
+/* ---- the law ---- */
+
+void cpu_budget_begin(struct cpu_budget *b, double limit)
+{
+	*b = (struct cpu_budget){.limit = limit, .share = CPU_BUDGET_ALL};
+}
+
+static uint32_t kept(const struct cpu_budget *b)
+{
+	return b->n < CPU_BUDGET_STEPS ? b->n : CPU_BUDGET_STEPS;
+}
+
+double cpu_budget_used(const struct cpu_budget *b)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < kept(b); i++)
+		sum += b->steps[i].cpus;
+	return b->n ? sum / kept(b) : 0;
+}
+
+double cpu_budget_share(const struct cpu_budget *b)
+{
+	return b->share ? (double)b->share / CPU_BUDGET_ALL : 1;
+}
+
+/* CPUs that all samples would take. */
+static double full_use(const struct cpu_budget *b)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < kept(b); i++)
+		sum += b->steps[i].cpus * CPU_BUDGET_ALL / b->steps[i].share;
+	return sum / kept(b);
+}
+
+static uint32_t fitting(const struct cpu_budget *b)
+{
+	double full = full_use(b), share = full > 0 ? AIM * b->limit / full * CPU_BUDGET_ALL : 1e9;
+
+	if (share > LOWER * b->share && share < RAISE * b->share)
+		return b->share;
+	if (share > 2.0 * b->share)
+		share = 2.0 * b->share;
+	return share < CPU_BUDGET_FLOOR ? CPU_BUDGET_FLOOR
+	       : share > CPU_BUDGET_ALL ? CPU_BUDGET_ALL
+					: (uint32_t)share;
+}
+
+bool cpu_budget_step(struct cpu_budget *b, uint64_t now_ns, double used_s)
+{
+	uint32_t before = b->share, i = b->n % CPU_BUDGET_STEPS;
+	double seconds = (double)(now_ns - b->begin_ns) / 1e9;
+
+	if (b->begin_ns && now_ns - b->begin_ns < CPU_BUDGET_STEP_NS)
+		return false;
+	if (b->begin_ns) {
+		/* a process that has ended and is not reaped yet is in no sum */
+		b->steps[i].cpus = used_s > b->begin_s ? (used_s - b->begin_s) / seconds : 0;
+		b->steps[i].share = b->share;
+		b->n++;
+		b->share = fitting(b);
+	}
+	b->begin_ns = now_ns;
+	b->begin_s = used_s;
+	return b->share != before;
+}
+
+/* ---- the agent ---- */
+
+static void log_change(const struct cpu_budget *b, uint32_t before)
+{
+	bool lowered = b->share < before;
+	double used = 100 * b->steps[(b->n - 1) % CPU_BUDGET_STEPS].cpus, limit = 100 * b->limit;
+
+	metric_add("budget_changes_total",
+		   "Total number of times that the budget changed the rates.",
+		   METRIC_LABELS("direction", lowered ? "down" : "up"), 1);
+	if (b->share == CPU_BUDGET_ALL)
+		log_info("budget: fusee used %.2f%% of a CPU, allowed are %g%%: rates are those of "
+			 "the plan again",
+			 used, limit);
+	else
+		log_info("budget: fusee used %.2f%% of a CPU, allowed are %g%%: rates are %s to "
+			 "%.0f%% of the plan's%s",
+			 used, limit, lowered ? "lowered" : "raised", 100 * cpu_budget_share(b),
+			 b->share == CPU_BUDGET_FLOOR ? ", which is the least" : "");
+}
+
+/* Another plan runs. */
+static void set_limit(struct cpu_budget *b, struct agent_sampling *s, double limit)
+{
+	cpu_budget_begin(b, limit);
+	agent_sampling_set_share(s, 0);
+	if (s->profiler.bpf)
+		bpf_sampler_set_timed(s->profiler.bpf, limit > 0);
+}
+
+void cpu_budget_run(struct cpu_budget *b, struct agent_sampling *s, uint64_t now_ns)
+{
+	double limit = (double)s->plan->limits.budget_cpu / 1e6;
+	uint32_t before;
+	struct usage_cpu u;
+
+	if (b->limit != limit)
+		set_limit(b, s, limit);
+	if (b->limit <= 0)
+		return;
+	if (s->paused) { /* it says nothing about the cost of samples */
+		b->begin_ns = 0;
+		return;
+	}
+	usage_cpu(&s->profiler, &u);
+	before = b->share;
+	if (!cpu_budget_step(b, now_ns, u.agent + u.workers + u.bpf))
+		return;
+	agent_sampling_set_share(s, b->share == CPU_BUDGET_ALL ? 0 : (uint8_t)b->share);
+	log_change(b, before);
+}
