@@ -426,8 +426,10 @@ static int64_t host_process_text(struct fusee_instance *in, uint32_t pid, const 
 
 	if (!d)
 		return -EPERM;
-	if (strcmp(name, "cmdline") != 0 && strcmp(name, "environ") != 0 &&
-	    strcmp(name, "stat") != 0)
+	if (!strcmp(name, "otel_context") && !offset)
+		q.kind = OPENER_CONTEXT;
+	else if (strcmp(name, "cmdline") != 0 && strcmp(name, "environ") != 0 &&
+		 strcmp(name, "stat") != 0)
 		return -EINVAL;
 	if (!opener_call(d->context->opener, &q, &a))
 		return (int64_t)a.len;
@@ -528,6 +530,11 @@ void discovery_process_failed(struct discovery *d, int err, const char *sentence
 const struct fusee_instance *discovery_instance(const struct discovery *d)
 {
 	return d->in;
+}
+
+uint32_t discovery_source(const struct discovery *d)
+{
+	return d->source;
 }
 
 bool discovery_synced(const struct discovery *d)

@@ -391,9 +391,11 @@ struct fusee_discovery_host {
 	int (*timer)(struct fusee_instance *, uint64_t period_ns);
 	/* [any thread] Calls ops->ready(-1, 0) soon, on the control thread. */
 	int (*wake)(struct fusee_instance *);
-	/* Copies up to len bytes at the offset of /proc/PID/`name`: "cmdline", "environ" or "stat".
-	 * The process can keep waiting who reads them: this call waits for 50 ms at most. Returns
-	 * the number of bytes, 0 at the end, or -errno; -ETIMEDOUT, -EAGAIN: later, perhaps. */
+	/* Copies up to len bytes at the offset of /proc/PID/`name`: "cmdline", "environ" or "stat";
+	 * or, at offset 0 only, "otel_context": the message that an SDK of OpenTelemetry published
+	 * (ProcessContext of opentelemetry-proto), -ENOENT: none, -E2BIG: it is longer. The process
+	 * can keep waiting who reads them: this call waits for 50 ms at most. Returns the number of
+	 * bytes, 0 at the end, or -errno; -ETIMEDOUT, -EAGAIN: later, perhaps. */
 	int64_t (*process_text)(struct fusee_instance *, uint32_t pid, const char *name,
 				uint64_t offset, void *buf, uint64_t len);
 };

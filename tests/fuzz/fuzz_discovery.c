@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: plugins/discovery/process/read.c plugins/discovery/cgroup/container.c plugins/discovery/cgroup/mounts.c
+// sources: plugins/discovery/process/read.c plugins/discovery/process/resource.c
+// sources: plugins/discovery/cgroup/container.c plugins/discovery/cgroup/mounts.c
 // sources: plugins/discovery/systemd/path.c core/base/utf8.c core/base/buf.c
 // flags: -Iplugins/discovery -Wl,--wrap=open -Wl,--wrap=fopen -Wl,--wrap=readlink -Wl,--wrap=stat
 // libs:
@@ -20,6 +21,7 @@
 #include "cgroup/container.h"
 #include "cgroup/mounts.h"
 #include "process/read.h"
+#include "process/resource.h"
 #include "systemd/path.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -115,12 +117,13 @@ static void facts(void)
 	static const struct facts_source from = {memory, NULL};
 	static struct passwd_cache *users;
 	struct facts f;
-	char value[256];
+	char list[512], value[256];
 	int r;
 
 	if (!users && !(users = passwd_open()))
 		abort();
-	r = facts_read(&f, 777, FACTS_STATUS | FACTS_ENVIRON | FACTS_CMDLINE, users, &from);
+	r = facts_read(&f, 777, FACTS_STATUS | FACTS_ENVIRON | FACTS_CMDLINE | FACTS_CONTEXT, users,
+		       &from);
 	shown(f.exe, sizeof(f.exe));
 	shown(f.name, sizeof(f.name));
 	shown(f.user, sizeof(f.user));
@@ -130,7 +133,11 @@ static void facts(void)
 	facts_free(&f);
 	if (!environment_get((const char *)text, length, "A", value, sizeof(value)))
 		shown(value, sizeof(value));
-	if (!environment_service((const char *)text, length, value, sizeof(value)))
+	if (!resource_of_message(text, length, "service.name", value, sizeof(value)))
+		shown(value, sizeof(value));
+	if (!environment_get((const char *)text, length, "OTEL_RESOURCE_ATTRIBUTES", list,
+			     sizeof(list)) &&
+	    !resource_of_list(list, "service.name", value, sizeof(value)))
 		shown(value, sizeof(value));
 }
 

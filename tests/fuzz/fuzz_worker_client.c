@@ -5,6 +5,7 @@
 // sources: core/worker/child.c core/worker/output.c core/worker/protocol.c core/worker/cache.c
 // sources: core/worker/inspection.c core/worker/symbolize_reply.c core/worker/sandbox.c
 // sources: core/worker/opener.c core/worker/opener_protocol.c core/worker/opener_serve.c core/worker/opener_share.c
+// sources: core/worker/opener_context.c
 // sources: core/process/procfs.c core/process/safe_open.c core/symbols/debugfile.c
 // sources: core/worker/isolate.c core/base/buf.c core/base/clock.c core/base/json.c core/base/metrics.c
 // sources: core/base/sha256.c core/base/text.c core/base/utf8.c core/base/hashmap.c core/base/background.c

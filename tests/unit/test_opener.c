@@ -109,6 +109,65 @@ TEST(what_is_opened_and_read)
 	opener_free(o);
 }
 
+/* What an SDK of OpenTelemetry publishes (OTEP 4719). */
+struct context {
+	char signature[8];
+	uint32_t version, size;
+	uint64_t published_at, payload;
+};
+
+static int ask_context(struct opener *o, char *buf, uint32_t len, uint32_t *got)
+{
+	struct opener_query q = {.kind = OPENER_CONTEXT, .pid = getpid(), .buf = buf, .len = len};
+	struct opener_answer a;
+	int err = ask(o, &q, &a);
+
+	*got = a.len;
+	return err;
+}
+
+TEST(the_process_context_of_opentelemetry)
+{
+	static const char payload[] = "a message";
+	struct context *c;
+	char buf[64] = "";
+	struct opener *o;
+	uint32_t len;
+	int fd, err;
+
+	CHECK_INT(opener_new(&o), 0);
+	err = ask_context(o, buf, sizeof(buf), &len);
+	if (err == -EPERM) {
+		opener_free(o);
+		SKIP("ptrace is restricted to children");
+	}
+	CHECK_INT(err, -ENOENT);
+	fd = memfd_create("OTEL_CTX", MFD_CLOEXEC);
+	CHECK(fd >= 0 && !ftruncate(fd, 4096));
+	c = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(c != MAP_FAILED);
+	CHECK_INT(ask_context(o, buf, sizeof(buf), &len), -ENOENT); /* zeros */
+	*c = (struct context){"OTEL_CTX", 2, sizeof(payload), 1, (uint64_t)(uintptr_t)payload};
+	CHECK_INT(ask_context(o, buf, sizeof(buf), &len), 0);
+	CHECK_INT(len, sizeof(payload));
+	CHECK_STR(buf, payload);
+	CHECK_INT(ask_context(o, buf, sizeof(payload) - 1, &len), -E2BIG);
+	c->published_at = 0;
+	CHECK_INT(ask_context(o, buf, sizeof(buf), &len), -EBUSY);
+	c->published_at = 1;
+	c->payload = 4096; /* nothing is mapped there */
+	CHECK_INT(ask_context(o, buf, sizeof(buf), &len), -EFAULT);
+	c->payload = UINT64_MAX;
+	CHECK(ask_context(o, buf, sizeof(buf), &len) < 0);
+	c->size = UINT32_MAX;
+	CHECK_INT(ask_context(o, buf, sizeof(buf), &len), -E2BIG);
+	c->version = 1;
+	CHECK_INT(ask_context(o, buf, sizeof(buf), &len), -ENOENT);
+	CHECK(!munmap(c, 4096));
+	close(fd);
+	opener_free(o);
+}
+
 TEST(an_answer_that_comes_late_is_kept)
 {
 	struct expected_mapping to;

@@ -10,23 +10,35 @@
 #include <fusee/helpers.h>
 
 #include "read.h"
+#include "resource.h"
 
 #define BUCKETS 4096u
 #define MAX_LABELS 24u
+#define SECOND_NS 1000000000u
+#define MAX_LOOKS 32u /* of a second */
+
+/* A process is read again so many seconds after its program began: for a context that is published
+ * late, and for texts that could not be read in time. */
+static const uint32_t looks[] = {2, 10, 60};
+#define LOOKS (sizeof(looks) / sizeof(*looks))
 
 /* A process that has a target. A forked child copies its labels. */
 struct entry {
 	struct entry *next;
 	uint32_t pid, nlabels;
 	uint64_t start_ticks;
-	char *texts; /* owned: key, value, key, value ..; each terminated */
+	uint64_t since;  /* process.seconds when its program began, or was found */
+	uint32_t looked; /* how often it was read again since, up to LOOKS */
+	bool unread;     /* a text could not be read in time */
+	char *texts;     /* owned: key, value, key, value ..; each terminated */
 };
 
 struct process {
 	struct fusee_self self;
 	struct fusee_table names, exe, args, users; /* options, from here to cmdline */
-	struct fusee_table env;
-	uint8_t cmdline;
+	struct fusee_table env, attributes;
+	uint8_t cmdline, context;
+	uint64_t seconds; /* since the start */
 	struct passwd_cache *passwd;
 	struct entry *buckets[BUCKETS];
 };
@@ -112,6 +124,7 @@ static int keep(struct process *p, uint32_t pid, uint64_t start_ticks, char *tex
 			return -ENOMEM;
 		}
 		e->pid = pid;
+		e->since = p->seconds;
 		*at = e;
 	}
 	free(e->texts);
@@ -175,12 +188,38 @@ static void add(struct labels *l, const char *key, const char *value)
 	l->n++;
 }
 
+/* A resource attribute of OpenTelemetry: what the SDK published, else the environment's. list: the
+ * value of OTEL_RESOURCE_ATTRIBUTES. 0 or -ENOENT. */
+static int attribute(const struct facts *f, const char *list, const char *key, char *out,
+		     size_t cap)
+{
+	int r = f->context ? resource_of_message(f->context, f->context_len, key, out, cap)
+			   : -ENOENT;
+
+	if (r && !strcmp(key, "service.name")) /* it has a variable of its own, which comes first */
+		r = environment_get(f->environ, f->environ_len, "OTEL_SERVICE_NAME", out, cap);
+	return r ? resource_of_list(list, key, out, cap) : 0;
+}
+
+static void add_attributes(const struct process *p, struct labels *l, const struct facts *f)
+{
+	char value[256], list[4096];
+
+	if (environment_get(f->environ, f->environ_len, "OTEL_RESOURCE_ATTRIBUTES", list,
+			    sizeof(list)))
+		*list = '\0';
+	if (!attribute(f, list, "service.name", value, sizeof(value)))
+		add(l, "service_name", value);
+	FUSEE_FOR_EACH (struct fusee_label, e, p->attributes) {
+		if (!attribute(f, list, e->str.p, value, sizeof(value)))
+			add(l, e->key.p, value);
+	}
+}
+
 static void add_environment(const struct process *p, struct labels *l, const struct facts *f)
 {
 	char value[256];
 
-	if (!environment_service(f->environ, f->environ_len, value, sizeof(value)))
-		add(l, "service_name", value);
 	FUSEE_FOR_EACH (struct fusee_label, e, p->env) {
 		if (!environment_get(f->environ, f->environ_len, e->str.p, value, sizeof(value)))
 			add(l, e->key.p, value);
@@ -191,7 +230,8 @@ static void add_environment(const struct process *p, struct labels *l, const str
 static int update(struct process *p, uint32_t pid)
 {
 	uint32_t which = FACTS_STATUS | FACTS_ENVIRON |
-			 (p->cmdline || p->args.n ? FACTS_CMDLINE : 0);
+			 (p->cmdline || p->args.n ? FACTS_CMDLINE : 0) |
+			 (p->context ? FACTS_CONTEXT : 0);
 	struct labels l = {0};
 	struct facts f;
 	char number[16];
@@ -215,12 +255,15 @@ static int update(struct process *p, uint32_t pid)
 	add(&l, "user", f.user);
 	if (p->cmdline)
 		add(&l, "cmdline", f.cmdline);
+	add_attributes(p, &l, &f);
 	add_environment(p, &l, &f);
 	r = l.error;
 	if (r)
 		free(l.texts);
 	else
 		r = keep(p, pid, f.start_ticks, l.texts, l.n);
+	if (*place_of(p, pid))
+		(*place_of(p, pid))->unread = f.unread;
 	facts_free(&f);
 	return r;
 }
@@ -229,9 +272,11 @@ static int update(struct process *p, uint32_t pid)
 static int inherit(struct process *p, uint32_t parent, uint32_t pid)
 {
 	const struct entry *from = *place_of(p, parent);
+	struct entry *child;
 	struct labels l = {0};
 	const char *text;
 	char number[16];
+	int r;
 
 	if (!from)
 		return update(p, pid); /* the parent has no target: unknown or not selected */
@@ -247,7 +292,44 @@ static int inherit(struct process *p, uint32_t parent, uint32_t pid)
 		free(l.texts);
 		return l.error;
 	}
-	return keep(p, pid, 0, l.texts, l.n);
+	r = keep(p, pid, 0, l.texts, l.n);
+	child = *place_of(p, pid);
+	if (child) /* an SDK takes its memory from a child: the parent's context is the child's */
+		child->looked = LOOKS;
+	return r;
+}
+
+/* The process runs another program: its context is looked for anew. */
+static int began(struct process *p, uint32_t pid)
+{
+	int r = update(p, pid);
+	struct entry *e = *place_of(p, pid);
+
+	if (e) {
+		e->since = p->seconds;
+		e->looked = 0;
+	}
+	return r;
+}
+
+/* Once a second. */
+static int process_tick(void *ctx)
+{
+	struct process *p = ctx;
+	uint32_t pids[MAX_LOOKS], n = 0;
+
+	p->seconds++;
+	for (uint32_t i = 0; i < BUCKETS && n < MAX_LOOKS; i++)
+		for (struct entry *e = p->buckets[i]; e && n < MAX_LOOKS; e = e->next)
+			if (e->looked < LOOKS && (p->context || e->unread) &&
+			    p->seconds - e->since >= looks[e->looked]) {
+				e->looked++;
+				pids[n++] = e->pid;
+			}
+	for (uint32_t i = 0; i < n; i++)
+		if (update(p, pids[i]) == -ENOMEM)
+			return -ENOMEM;
+	return 0;
 }
 
 /* An exit may be reported after another process was given the pid: that must keep its target. */
@@ -274,15 +356,16 @@ static int process_event(void *ctx, const struct fusee_process_event *e)
 	case FUSEE_PROCESS_SYNC:
 		return p->self.host->discovery->commit(p->self.in);
 	default:
-		return update(p, e->pid);
+		return began(p, e->pid);
 	}
 }
 
 static int process_start(void *ctx)
 {
 	struct process *p = ctx;
+	int r = p->self.host->discovery->timer(p->self.in, SECOND_NS);
 
-	return p->self.host->discovery->begin(p->self.in);
+	return r ? r : p->self.host->discovery->begin(p->self.in);
 }
 
 static const struct fusee_option options[] = {
@@ -297,6 +380,14 @@ static const struct fusee_option options[] = {
 	FUSEE_OPTION_LIST(struct process, users, "", "Only processes of these users."),
 	FUSEE_OPTION_MAP(struct process, env, "",
 			 "Labels from environment variables: label = \"VARIABLE\"."),
+	FUSEE_OPTION_MAP(
+		struct process, attributes, "",
+		"Labels from OpenTelemetry's resource attributes, of the published context "
+		"or of OTEL_RESOURCE_ATTRIBUTES: label = \"service.version\"."),
+	FUSEE_OPTION_BOOL(
+		struct process, context, "false",
+		"Looks for the context that SDKs of OpenTelemetry publish in the memory of "
+		"their process; its service.name comes before the environment's."),
 	FUSEE_OPTION_BOOL(struct process, cmdline, "false",
 			  "Adds the command line as a label; it may contain secrets."),
 };
@@ -306,6 +397,7 @@ static const struct fusee_discovery_ops ops = {
 	.flags = FUSEE_DISCOVERY_PROCESSES,
 	.start = process_start,
 	.process = process_event,
+	.tick = process_tick,
 };
 
 FUSEE_PLUGIN(process, FUSEE_DISCOVERY, .version = "1.0",

@@ -2,7 +2,6 @@
 /* Formats: proc_pid_stat(5), proc_pid_status(5), proc_pid_environ(5), passwd(5). */
 #include "read.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +11,8 @@
 #include <unistd.h>
 
 #include <fusee/helpers.h>
+
+#include "resource.h"
 
 #define MAX_ENVIRON (256u << 10)
 #define MAX_USERS 1024u
@@ -244,6 +245,23 @@ static int read_environ(struct facts *f, const struct facts_source *from, uint32
 	return 0;
 }
 
+static int read_context(struct facts *f, const struct facts_source *from, uint32_t pid)
+{
+	int64_t n;
+
+	f->context = malloc(RESOURCE_MAX);
+	if (!f->context)
+		return -ENOMEM;
+	n = from->text(from->in, pid, "otel_context", 0, f->context, RESOURCE_MAX);
+	if (n <= 0) {
+		free(f->context);
+		f->context = NULL;
+	}
+	f->context_len = n > 0 ? (size_t)n : 0;
+	f->unread |= n == -ETIMEDOUT;
+	return 0;
+}
+
 static void read_cmdline(struct facts *f, const struct facts_source *from, uint32_t pid)
 {
 	char text[4 * sizeof(f->cmdline)];
@@ -267,12 +285,16 @@ int facts_read(struct facts *f, uint32_t pid, uint32_t which, struct passwd_cach
 	*f->exe = *f->name = *f->user = *f->cmdline = '\0';
 	f->environ = NULL;
 	f->environ_len = 0;
+	f->context = NULL;
+	f->context_len = 0;
 	f->unread = false;
 	r = read_start(f, from, pid);
 	if (!r)
 		r = read_exe(f, pid);
 	if (!r && which & FACTS_ENVIRON)
 		r = read_environ(f, from, pid);
+	if (!r && which & FACTS_CONTEXT)
+		r = read_context(f, from, pid);
 	if (!r && which & FACTS_STATUS)
 		r = read_user(f, pid, c);
 	if (!r && which & FACTS_CMDLINE)
@@ -283,7 +305,9 @@ int facts_read(struct facts *f, uint32_t pid, uint32_t which, struct passwd_cach
 void facts_free(struct facts *f)
 {
 	free(f->environ);
+	free(f->context);
 	f->environ = NULL;
+	f->context = NULL;
 }
 
 /* ---- the environment ---- */
@@ -300,44 +324,6 @@ int environment_get(const char *environ, size_t len, const char *name, char *out
 			return 0;
 		}
 		at += word + 1;
-	}
-	return -ENOENT;
-}
-
-/* "%20" and the like, in place. */
-static void decode(char *text)
-{
-	char *to = text;
-
-	for (const char *p = text; *p; p++) {
-		if (*p == '%' && isxdigit((unsigned char)p[1]) && isxdigit((unsigned char)p[2])) {
-			char hex[3] = {p[1], p[2], '\0'};
-
-			*to++ = (char)strtol(hex, NULL, 16);
-			p += 2;
-		} else {
-			*to++ = *p;
-		}
-	}
-	*to = '\0';
-}
-
-int environment_service(const char *environ, size_t len, char *out, size_t cap)
-{
-	char all[2048], *rest = all, *pair;
-
-	if (!environment_get(environ, len, "OTEL_SERVICE_NAME", out, cap))
-		return 0;
-	if (environment_get(environ, len, "OTEL_RESOURCE_ATTRIBUTES", all, sizeof(all)))
-		return -ENOENT;
-	while ((pair = strsep(&rest, ","))) {
-		while (*pair == ' ')
-			pair++;
-		if (strncmp(pair, "service.name=", 13))
-			continue;
-		decode(pair + 13);
-		text_clean(out, cap, pair + 13, strlen(pair + 13));
-		return *out ? 0 : -ENOENT;
 	}
 	return -ENOENT;
 }

@@ -14,7 +14,7 @@ struct passwd_cache;
 struct passwd_cache *passwd_open(void);
 void passwd_close(struct passwd_cache *); /* NULL is fine */
 
-enum facts_which { FACTS_STATUS = 1, FACTS_ENVIRON = 2, FACTS_CMDLINE = 4 };
+enum facts_which { FACTS_STATUS = 1, FACTS_ENVIRON = 2, FACTS_CMDLINE = 4, FACTS_CONTEXT = 8 };
 
 struct facts {
 	uint64_t start_ticks;
@@ -24,6 +24,8 @@ struct facts {
 	char cmdline[512]; /* arguments with blanks between, truncated; "" not read */
 	char *environ;     /* owned; "NAME=value" texts, each terminated; NULL: not read */
 	size_t environ_len;
+	void *context; /* owned; the message of resource.h; NULL: none, or not read */
+	size_t context_len;
 	bool unread; /* a text in its memory could not be read in time */
 };
 
@@ -44,9 +46,6 @@ void facts_free(struct facts *);
 /* Copies the value of a variable, cleaned and truncated to fit. 0, or -ENOENT: not set, or empty.
  */
 int environment_get(const char *environ, size_t len, const char *name, char *out, size_t cap);
-/* The service's name: OTEL_SERVICE_NAME, else service.name of OTEL_RESOURCE_ATTRIBUTES
- * (OpenTelemetry specification, SDK environment variables). 0 or -ENOENT. */
-int environment_service(const char *environ, size_t len, char *out, size_t cap);
 /* Copies text, terminated and truncated to fit; bytes that are not UTF-8 and control characters
  * become
  * '?'. */

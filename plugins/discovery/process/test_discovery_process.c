@@ -7,6 +7,7 @@
 
 #include "lib/fakehost.h"
 #include "read.h"
+#include "resource.h"
 
 extern const struct fusee_plugin fusee_plugin;
 
@@ -130,34 +131,105 @@ TEST(only_some)
 
 TEST(environments)
 {
-	static const char plain[] = "X=1\0OTEL_RESOURCE_ATTRIBUTES=a=b, "
-				    "service.name=my%20shop,c=d\0Y=\0";
-	static const char both[] = "OTEL_RESOURCE_ATTRIBUTES=service.name=a\0OTEL_SERVICE_NAME=b";
+	static const char plain[] = "X=1\0OTEL_SERVICE_NAME=b\0Y=\0";
 	char out[16], huge[5000];
 
-	CHECK_INT(environment_service(plain, sizeof(plain), out, sizeof(out)), 0);
-	CHECK_STR(out, "my shop");
-	CHECK_INT(environment_service(both, sizeof(both) - 1, out, sizeof(out)), 0);
+	CHECK_INT(environment_get(plain, sizeof(plain), "OTEL_SERVICE_NAME", out, sizeof(out)), 0);
 	CHECK_STR(out, "b");
 	CHECK_INT(environment_get(plain, sizeof(plain), "X", out, sizeof(out)), 0);
 	CHECK_INT(environment_get(plain, sizeof(plain), "Y", out, sizeof(out)), -ENOENT);
 	CHECK_INT(environment_get(plain, 2, "X", out, sizeof(out)), -ENOENT);
 	CHECK_INT(environment_get(NULL, 0, "X", out, sizeof(out)), -ENOENT);
 	memset(huge, 'h', sizeof(huge)); /* no NUL, no = */
-	CHECK_INT(environment_service(huge, sizeof(huge), out, sizeof(out)), -ENOENT);
+	CHECK_INT(environment_get(huge, sizeof(huge), "h", out, sizeof(out)), -ENOENT);
 	memcpy(huge, "OTEL_SERVICE_NAME=", 18);
-	CHECK_INT(environment_service(huge, sizeof(huge), out, sizeof(out)), 0);
+	CHECK_INT(environment_get(huge, sizeof(huge), "OTEL_SERVICE_NAME", out, sizeof(out)), 0);
 	CHECK_STR(out, "hhhhhhhhhhhhhhh");
+}
+
+TEST(resource_attributes_of_the_environment)
+{
+	static const struct {
+		const char *list, *value; /* of service.name; NULL: none */
+	} cases[] = {
+		{"service.name=shop", "shop"},
+		{"a=b, service.name=my%20shop,c=d", "my shop"},
+		{" service.name = shop ", "shop"},
+		{"service.name=a%2Cb%3dc", "a,b=c"},
+		{"service.name=50%", "50%"},
+		{"service.name=%zz%4", "%zz%4"},
+		{"service.name=%c3%a4", "\xc3\xa4"},
+		{"service.name=%ff%00%0a", "???"},
+		{"service.name=a=b", "a=b"},
+		{"service.name=,service.name=b", NULL},
+		{"service.names=a,xservice.name=b,service.name", NULL},
+		{",,=,==,%", NULL},
+		{"", NULL},
+	};
+	char out[256];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		int r = resource_of_list(cases[i].list, "service.name", out, sizeof(out));
+
+		CHECK_INT(r, cases[i].value ? 0 : -ENOENT);
+		if (cases[i].value)
+			CHECK_STR(out, cases[i].value);
+	}
 	srand(1);
 	for (int i = 0; i < 20000; i++) {
 		size_t len = (size_t)rand() % 64;
 		char *text = malloc(len + 1); /* for the address sanitizer */
 
 		for (size_t k = 0; k < len; k++)
-			text[k] = "OTEL_SERVICE_NAME=,%2\0\xc3\xa4"[rand() % 25];
-		environment_service(text, len, out, sizeof(out));
-		text_clean(out, sizeof(out), text, len);
+			text[k] = "service.name=,%2 \xc3\xa4"[rand() % 19];
+		text[len] = '\0';
+		resource_of_list(text, "service.name", out, 8);
+		resource_of_list(text, "", out, 8);
+		text_clean(out, 8, text, len);
 		free(text);
+	}
+}
+
+/* A ProcessContext with two attributes of its resource and two of its own, as protoc --decode_raw
+ * reads it. */
+static const uint8_t message[] = "\x0a\x36\x0a\x14\x0a\x0cservice.name\x12\x04\x0a\x02go"
+				 "\x0a\x1e\x0a\x0fservice.version\x12\x0b\x0a\x09"
+				 "1.2.3-rc1"
+				 "\x12\x0a\x0a\x01k\x12\x05\x0a\x03v\xc3\xa4"
+				 "\x12\x09\x0a\x03num\x12\x02\x18\x2a";
+
+TEST(resource_attributes_of_a_message)
+{
+	static const uint8_t wide[] = {0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f};
+	size_t len = sizeof(message) - 1;
+	char out[64];
+
+	CHECK_INT(resource_of_message(message, len, "service.name", out, sizeof(out)), 0);
+	CHECK_STR(out, "go");
+	CHECK_INT(resource_of_message(message, len, "service.version", out, sizeof(out)), 0);
+	CHECK_STR(out, "1.2.3-rc1");
+	CHECK_INT(resource_of_message(message, len, "k", out, sizeof(out)), 0);
+	CHECK_STR(out, "v\xc3\xa4");
+	CHECK_INT(resource_of_message(message, len, "num", out, sizeof(out)), -ENOENT);
+	CHECK_INT(resource_of_message(message, len, "service", out, sizeof(out)), -ENOENT);
+	CHECK_INT(resource_of_message(wide, sizeof(wide), "k", out, sizeof(out)), -ENOENT);
+	CHECK_INT(resource_of_message(NULL, 0, "k", out, sizeof(out)), -ENOENT);
+	for (size_t n = 0; n <= len; n++) { /* truncated, in memory that ends there */
+		uint8_t *copy = malloc(n + !n);
+
+		memcpy(copy, message, n);
+		resource_of_message(copy, n, "service.version", out, sizeof(out));
+		free(copy);
+	}
+	srand(2);
+	for (int i = 0; i < 200000; i++) { /* bytes changed */
+		uint8_t copy[sizeof(message) - 1];
+
+		memcpy(copy, message, len);
+		for (int k = rand() % 4; k >= 0; k--)
+			copy[(size_t)rand() % len] = (uint8_t)rand();
+		resource_of_message(copy, len, "service.version", out, sizeof(out));
+		resource_of_message(copy, len, "k", out, 3);
 	}
 }
 
