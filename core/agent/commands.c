@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/agent_state.h"
+#include "agent/explain.h"
 #include "agent/preview.h"
 #include "agent/usage.h"
 #include "base/clock.h"
@@ -106,6 +107,7 @@ static void on_status(void *arg, const char *word, struct control_reply *reply)
 	const struct agent *a = arg;
 	uint32_t profiled, n = decisions_processes(a->sampling.decisions, &profiled);
 	const struct plan *plan = a->instances.plan;
+	struct usage_cpu cpu;
 	struct buf b = {0};
 
 	(void)word;
@@ -123,8 +125,13 @@ static void on_status(void *arg, const char *word, struct control_reply *reply)
 	add_losses(a, &b);
 	buf_printf(&b, ", \"processes\": %u, \"profiled\": %u", n, profiled);
 	add_instances(a, &b);
-	buf_printf(&b, ", \"cpu_s\": %.3f, \"rss_bytes\": %llu", usage_cpu_seconds(false),
+	usage_cpu(&a->sampling.profiler, &cpu);
+	buf_printf(&b, ", \"cpu_s\": %.3f, \"rss_bytes\": %llu", cpu.agent,
 		   (unsigned long long)usage_resident_bytes());
+	if (plan->limits.budget_cpu)
+		buf_printf(&b, ", \"budget\": {\"cpu\": %.9g, \"used\": %.6f, \"share\": %.4f}",
+			   (double)plan->limits.budget_cpu / 1e6, cpu_budget_used(&a->budget),
+			   cpu_budget_share(&a->budget));
 	answer(reply, &b);
 }
 
@@ -158,6 +165,24 @@ static void on_targets(void *arg, const char *word, struct control_reply *reply)
 	decisions_each_set(a->sampling.decisions, add_target, &l);
 	buf_str(&b, "]");
 	answer(reply, &b);
+}
+
+static void on_explain(void *arg, const char *word, struct control_reply *reply)
+{
+	struct buf b = {0};
+	char *end;
+	long pid = strtol(word, &end, 10);
+	int r = pid > 0 && pid <= INT32_MAX && !*end ? explain_json(arg, (pid_t)pid, &b) : -EINVAL;
+
+	if (!r) {
+		answer(reply, &b);
+		return;
+	}
+	buf_fini(&b);
+	control_answer(reply, "",
+		       r == -EINVAL  ? "explain takes the number of a process"
+		       : r == -ESRCH ? "there is no such process, or it began just now"
+				     : "out of memory");
 }
 
 /* ---- commands that change something ---- */
@@ -201,13 +226,10 @@ static void on_flush(void *arg, const char *word, struct control_reply *reply)
 
 /* control.c answers help with these names. */
 static const struct control_command commands[] = {
-	{"status", on_status},
-	{"targets", on_targets},
-	{"reload", on_reload},
-	{"pause", on_pause},
-	{"resume", on_resume},
-	{"flush", on_flush},
-	{0},
+	{"status", on_status},   {"targets", on_targets},
+	{"explain", on_explain}, {"reload", on_reload},
+	{"pause", on_pause},     {"resume", on_resume},
+	{"flush", on_flush},     {0},
 };
 
 int commands_open(struct agent *a)

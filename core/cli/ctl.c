@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/explain_table.h"
 #include "cli/grid.h"
 #include "cli/options.h"
 #include "cli/target_table.h"
@@ -22,7 +23,7 @@
 #define DEFAULT_TIMEOUT_NS 60000000000ull
 
 struct ctl {
-	const char *socket, *command;
+	const char *socket, *command, *argument; /* of the command; NULL: none */
 	char *default_socket;
 	uint64_t timeout_ns;
 	bool json;
@@ -192,6 +193,25 @@ static void add_cost(const struct ctl *c, struct json_object *o, struct buf *out
 	buf_fini(&b);
 }
 
+/* Nothing without a budget. */
+static void add_budget(const struct ctl *c, struct json_object *o, struct buf *out)
+{
+	struct json_object *budget = json_object_object_get(o, "budget");
+	double share = real_of(budget, "share");
+	struct buf b = {0};
+
+	if (!json_object_is_type(budget, json_type_object))
+		return;
+	buf_printf(&b, "%g%% of one CPU, %.2f%% used in the last minute, rates ",
+		   100 * real_of(budget, "cpu"), 100 * real_of(budget, "used"));
+	if (share < 1)
+		buf_printf(&b, "lowered to %.0f%%", 100 * share);
+	else
+		buf_str(&b, "not lowered");
+	line(c, out, "budget", &b);
+	buf_fini(&b);
+}
+
 static void add_errors(const struct ctl *c, struct json_object *list, const char *key,
 		       struct buf *out)
 {
@@ -307,8 +327,14 @@ static void print_status(const struct ctl *c, struct json_object *o, struct buf 
 	add_config(c, o, out);
 	add_sampling(c, o, out);
 	add_cost(c, o, out);
+	add_budget(c, o, out);
 	add_sinks(c, o, out);
 	add_discoveries(c, o, out);
+}
+
+static void print_explain(const struct ctl *c, struct json_object *o, struct buf *out)
+{
+	explain_table(o, c->width, out);
 }
 
 static void print_targets(const struct ctl *c, struct json_object *o, struct buf *out)
@@ -350,10 +376,15 @@ static const struct command {
 	const char *name;
 	void (*print)(const struct ctl *, struct json_object *, struct buf *out);
 } commands[] = {
-	{"status", print_status}, {"targets", print_targets},
-	{"reload", print_reload}, {"pause", print_pause},
-	{"resume", print_resume}, {"flush", print_flush},
-	{"help", NULL},           {NULL, NULL},
+	{"status", print_status},
+	{"targets", print_targets},
+	{"explain", print_explain},
+	{"reload", print_reload},
+	{"pause", print_pause},
+	{"resume", print_resume},
+	{"flush", print_flush},
+	{"help", NULL},
+	{NULL, NULL},
 };
 
 static const struct command *find(const char *name)
@@ -463,19 +494,20 @@ const struct cli_command ctl_command = {
 		 "\n"
 		 "  status      what it does, what it lost, and the state of its sinks\n"
 		 "  targets     what is profiled, at which rate, for which sinks\n"
+		 "  explain PID its labels with who says them, whether and why it is profiled\n"
 		 "  reload      read the script again; a wrong script changes nothing\n"
 		 "  pause       stop sampling\n"
 		 "  resume      go on with it\n"
 		 "  flush       end all windows now and deliver everything that waits\n"
 		 "  help        print this\n",
 	CLI_OPTIONS(options),
-	.words = "status targets reload pause resume flush help",
+	.words = "status targets explain reload pause resume flush help",
 };
 
 static int run(struct ctl *c)
 {
 	const struct command *k = find(c->command);
-	char *answer;
+	char *answer, request[64];
 	int err, code;
 
 	if (!k)
@@ -490,7 +522,9 @@ static int run(struct ctl *c)
 		log_error("out of memory");
 		return EX_OSERR;
 	}
-	err = control_request(c->socket, c->command, c->timeout_ns, &answer);
+	snprintf(request, sizeof(request), "%s%s%.32s", c->command, c->argument ? " " : "",
+		 c->argument ? c->argument : "");
+	err = control_request(c->socket, request, c->timeout_ns, &answer);
 	if (err)
 		return no_answer(c, err);
 	c->width = grid_width();
@@ -507,11 +541,16 @@ int cmd_ctl(int argc, char **argv)
 	if (r)
 		return r < 0 ? 0 : r;
 	if (first == argc)
-		return cli_bad_usage(&ctl_command, "name a command: status, targets, reload, "
-						   "pause, resume or flush");
-	if (first + 1 != argc)
-		return cli_bad_usage(&ctl_command, "one command at a time");
+		return cli_bad_usage(&ctl_command, "name a command: status, targets, explain, "
+						   "reload, pause, resume or flush");
 	c.command = argv[first];
+	if (!strcmp(c.command, "explain")) {
+		if (first + 2 != argc)
+			return cli_bad_usage(&ctl_command, "explain takes the number of a process");
+		c.argument = argv[first + 1];
+	} else if (first + 1 != argc) {
+		return cli_bad_usage(&ctl_command, "one command at a time");
+	}
 	r = run(&c);
 	free(c.default_socket);
 	return r;

@@ -83,11 +83,16 @@ static void set_decision(struct decisions *s, struct tracked *t, struct cached_d
 	s->missed |= !t->reported;
 }
 
+static struct target_process target_of(const struct tracked *t)
+{
+	return (struct target_process){
+		.pid = t->pid, .cgroup = t->cgroup ? t->cgroup : "", .name = t->name};
+}
+
 /* Finds the process's label set, and the decision for it. */
 static void decide(struct decisions *s, struct tracked *t)
 {
-	struct target_process p = {
-		.pid = t->pid, .cgroup = t->cgroup ? t->cgroup : "", .name = t->name};
+	struct target_process p = target_of(t);
 	struct cached_decision *c = NULL;
 	uint32_t set;
 
@@ -461,6 +466,18 @@ void decisions_rescan(struct decisions *s)
 }
 
 /* ---- getters ---- */
+
+int decisions_process(const struct decisions *s, pid_t pid, struct decision_process *p)
+{
+	const struct tracked *t = hashmap_get(&s->processes, (uint64_t)pid);
+
+	if (!t || t->ended)
+		return -ESRCH;
+	p->target = target_of(t);
+	p->kernel = t->kernel;
+	p->decision = t->decision;
+	return 0;
+}
 
 const struct decision *decisions_of(const struct decisions *s, pid_t pid)
 {

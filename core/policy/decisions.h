@@ -50,6 +50,13 @@ void decisions_apply(struct decisions *, uint64_t now_ns);
 struct decision_cache *decisions_cache(struct decisions *);
 /* Process events were lost: the next decisions_tidy() looks for unknown processes in /proc. */
 void decisions_rescan(struct decisions *);
+/* What is known of a running process; its texts are valid until the next call. */
+struct decision_process {
+	struct target_process target;
+	bool kernel;                            /* a kernel thread: it has no decision */
+	const struct cached_decision *decision; /* NULL: none */
+};
+int decisions_process(const struct decisions *, pid_t pid, struct decision_process *); /* -ESRCH */
 /* A process's decision, valid until the next decisions_replan() or decisions_sweep(). NULL: the
  * process is not known, is a kernel thread, or has no decision. */
 const struct decision *decisions_of(const struct decisions *, pid_t pid);

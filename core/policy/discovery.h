@@ -45,6 +45,7 @@ int discovery_process(struct discovery *, const struct fusee_process_event *);
 /* Counts and logs an error that prevented process events: -errno, one sentence. */
 void discovery_process_failed(struct discovery *, int err, const char *sentence);
 const struct fusee_instance *discovery_instance(const struct discovery *);
+uint32_t discovery_source(const struct discovery *); /* its number in the targets */
 /* The instance has committed at least once. */
 bool discovery_synced(const struct discovery *);
 /* Makes visible what the instance has put and not committed. */

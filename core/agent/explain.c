@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/explain.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/agent_state.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "policy/discovery.h"
+#include "process/labelset.h"
+
+struct explained {
+	struct fusee_label label;
+	struct target_origin origin;
+};
+
+struct explaining {
+	const struct agent *a;
+	struct explained labels[LABELSET_MAX]; /* what the targets say */
+	uint32_t n;
+};
+
+/* ---- labels ---- */
+
+static void add(void *arg, const struct fusee_label *l, const struct target_origin *o)
+{
+	struct explaining *e = arg;
+
+	if (e->n < LABELSET_MAX)
+		e->labels[e->n++] = (struct explained){*l, *o};
+}
+
+static const struct explained *find(const struct explaining *e, struct fusee_str name)
+{
+	for (uint32_t i = 0; i < e->n; i++)
+		if (label_str_equal(e->labels[i].label.key, name))
+			return &e->labels[i];
+	return NULL;
+}
+
+static const char *source_name(const struct explaining *e, const struct target_origin *o)
+{
+	const struct instances *is = &e->a->instances;
+
+	if (o->from.len)
+		return "labels";
+	for (uint32_t i = 0; i < is->nsources; i++)
+		if (discovery_source(is->sources[i].discovery) == o->source)
+			return is->sources[i].plan->name;
+	return "fusee";
+}
+
+static void put_member(struct buf *b, const char *name, struct fusee_str text)
+{
+	buf_printf(b, ", \"%s\": ", name);
+	json_string(b, text.p, text.len);
+}
+
+/* How the label came to the process. */
+static void put_way(struct buf *b, const struct explained *l)
+{
+	const struct target_origin *o = &l->origin;
+	struct buf text = {0};
+
+	if (o->from.len)
+		buf_printf(&text, "label %.*s", (int)o->from.len, o->from.p);
+	else if (o->source == TARGET_OWN)
+		buf_str(&text, "what the kernel says");
+	else if (o->match == FUSEE_MATCH_PID)
+		buf_str(&text, "pid");
+	else
+		buf_printf(&text, "%s %.*s",
+			   o->match == FUSEE_MATCH_CGROUP ? "control group" : "label",
+			   (int)o->by.len, o->by.p);
+	b->error |= text.error;
+	put_member(b, "by", (struct fusee_str){text.p, text.len});
+	buf_fini(&text);
+}
+
+static bool is_of_callback(const struct cached_decision *c, const struct fusee_label *l)
+{
+	for (const struct added_label *a = c->added; a; a = a->next)
+		if (a->texts == l->key.p)
+			return true;
+	return false;
+}
+
+/* A label that samples carry. c: NULL: there is no decision. */
+static void put_label(const struct explaining *e, const struct cached_decision *c,
+		      const struct fusee_label *l, struct buf *b)
+{
+	const struct explained *said = find(e, l->key);
+
+	buf_str(b, "{\"name\": ");
+	json_string(b, l->key.p, l->key.len);
+	put_member(b, "value", l->str);
+	if (said && label_str_equal(said->label.str, l->str)) {
+		put_member(b, "from", label_str(source_name(e, &said->origin)));
+		put_way(b, said);
+	} else {
+		put_member(b, "from", label_str(c && is_of_callback(c, l) ? "callback" : "policy"));
+		put_member(b, "by",
+			   label_str(said ? "in place of what a discovery says" : "its answer"));
+	}
+	buf_str(b, "}");
+}
+
+static void put_labels(const struct explaining *e, const struct cached_decision *c, struct buf *b)
+{
+	uint32_t n = c ? c->d.nlabels : e->n;
+
+	buf_str(b, ", \"labels\": [");
+	for (uint32_t i = 0; i < n; i++) {
+		buf_str(b, i ? ", " : "");
+		put_label(e, c, c ? &c->d.labels[i] : &e->labels[i].label, b);
+	}
+	buf_str(b, "]");
+}
+
+/* ---- the decision ---- */
+
+/* Seconds from now on, at least 1. */
+static unsigned long long seconds_to(uint64_t until_ns)
+{
+	uint64_t now = clock_now();
+
+	return until_ns > now ? (until_ns - now + 999999999) / 1000000000 : 1;
+}
+
+static void why_not(const struct plan *plan, const struct cached_decision *c, struct buf *b)
+{
+	if (c->drop_until_ns)
+		buf_printf(b, "a callback has dropped it for %llu s more",
+			   seconds_to(c->drop_until_ns));
+	else if (!c->d.known && !plan->unknown_keep)
+		buf_str(b, "no discovery knows it, and the plan says unknown \"drop\"");
+	else if (c->d.refused)
+		buf_str(b, "the policy refuses targets with these labels");
+	else
+		buf_str(b, "no sink receives it");
+}
+
+static void why(const struct agent *a, const struct decision_process *p, struct buf *b)
+{
+	const struct cached_decision *c = p->decision;
+	const struct plan *plan = a->instances.plan;
+
+	if (p->kernel)
+		buf_str(b, "it is a kernel thread");
+	else if (!c)
+		buf_str(b, "it has no decision yet, for want of memory");
+	else if (!c->d.profile)
+		why_not(plan, c, b);
+	else if (c->rate_until_ns)
+		buf_printf(b, "a callback has set the rate for %llu s more",
+			   seconds_to(c->rate_until_ns));
+	else if (plan->has_policy && (c->d.known || plan->unknown_keep))
+		buf_str(b, "the policy's answer for these labels");
+	else
+		buf_str(b, "the plan has no policy");
+}
+
+static void put_decision(const struct agent *a, const struct decision_process *p, struct buf *b)
+{
+	static const struct decision none;
+	const struct decision *d = p->decision ? &p->decision->d : &none;
+	const char *comma = "";
+	struct buf text = {0};
+
+	buf_printf(b, ", \"decision\": {\"profile\": %s, \"hz\": %g, \"share\": %.4f, \"sinks\": [",
+		   d->profile ? "true" : "false", d->hz, cpu_budget_share(&a->budget));
+	for (uint64_t sinks = d->sinks; sinks; sinks &= sinks - 1, comma = ", ") {
+		buf_str(b, comma);
+		json_text(b, a->instances.plan->sinks[__builtin_ctzll(sinks)]->name);
+	}
+	buf_str(b, "]");
+	why(a, p, &text);
+	b->error |= text.error;
+	put_member(b, "why", (struct fusee_str){text.p, text.len});
+	buf_str(b, "}");
+	buf_fini(&text);
+}
+
+int explain_json(const struct agent *a, pid_t pid, struct buf *b)
+{
+	struct explaining e = {.a = a};
+	struct decision_process p;
+	int r = decisions_process(a->sampling.decisions, pid, &p);
+
+	if (!r && !p.kernel)
+		r = targets_explain(a->sampling.targets, &p.target, add, &e);
+	if (r)
+		return r;
+	buf_printf(b, "\"pid\": %d", (int)pid);
+	put_member(b, "process", label_str(p.target.name));
+	put_labels(&e, p.decision, b);
+	put_decision(a, &p, b);
+	return b->error;
+}
