@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/cli/ctl.c core/cli/grid.c core/cli/target_table.c core/base/buf.c core/base/guess.c
+// sources: core/cli/ctl.c core/cli/grid.c core/cli/target_table.c core/cli/explain_table.c core/base/buf.c core/base/guess.c
 // sources: core/base/text.c core/base/utf8.c
 // flags: -Wl,--wrap=buf_write -Wl,--wrap=log_at
 // libs: -ljson-c
