@@ -11,13 +11,13 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define FRAMES 28
@@ -90,16 +90,14 @@ __attribute__((constructor)) static void begin(void)
 	control = c;
 }
 
-/* What the program starts has an environment of its own making: we come along. */
-int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *files,
-		const posix_spawnattr_t *attributes, char *const argv[], char *const env[])
+/* What the program starts has an environment of its own making: we come along. Called in a child
+ * right behind its fork(). */
+int execve(const char *path, char *const argv[], char *const env[])
 {
 	static char preload[4096], faults[4096];
-	__typeof__(&posix_spawn) next;
 	char *all[256];
 	size_t n = 0;
 
-	*(void **)&next = dlsym(RTLD_NEXT, "posix_spawn");
 	while (env[n] && n < 250) {
 		all[n] = env[n];
 		n++;
@@ -111,7 +109,7 @@ int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *
 		all[n++] = faults;
 	}
 	all[n] = NULL;
-	return next(pid, path, files, attributes, argv, all);
+	return (int)syscall(SYS_execve, path, argv, all);
 }
 
 static void note(void)
