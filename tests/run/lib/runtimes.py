@@ -258,13 +258,16 @@ def unmount(folder):
         subprocess.run(["umount", "-l", path], stderr=subprocess.DEVNULL)
 
 
-def remove_groups(names):
-    """The control groups that the runtimes leave, where they are empty."""
-    for name in names:
-        for top in glob.glob("/sys/fs/cgroup/" + name) + glob.glob("/sys/fs/cgroup/*/" + name):
-            for folder, _, _ in sorted(os.walk(top), reverse=True):
-                try:
-                    os.rmdir(folder)
-                except OSError:
-                    pass
+MADE_ABOVE = ("libpod_parent/conmon", "libpod_parent", "kubepods/burstable", "kubepods")  # by Podman and runc
 
+
+def remove_groups(names):
+    """The control groups that the runtimes leave, where they are empty, and those above that they made for them."""
+    found = [folder for name in names for top in glob.glob("/sys/fs/cgroup/" + name) + glob.glob("/sys/fs/cgroup/*/" + name)
+             for folder, _, _ in sorted(os.walk(top), reverse=True)]
+    above = [folder for name in MADE_ABOVE for folder in glob.glob("/sys/fs/cgroup/" + name) + glob.glob("/sys/fs/cgroup/*/" + name)]
+    for folder in found + above:
+        try:
+            os.rmdir(folder)
+        except OSError:
+            pass
