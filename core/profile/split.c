@@ -451,9 +451,11 @@ static int hand_on(const struct split *s, uint32_t first, uint32_t n,
 {
 	const struct fusee_profile *p = s->p;
 	struct part part = {.profile = *p};
+	bool all = !first && n == p->samples.n;
 	int r = -ENOMEM;
 
-	if (!first && n == p->samples.n)
+	/* A profile of some samples of another has the tables of all: the rest is for others. */
+	if (all && s->locations.n == p->locations.n && s->functions.n == p->functions.n)
 		return each(arg, p);
 	part.profile.size = sizeof(part.profile);
 	take_names(s, &part);
@@ -463,7 +465,8 @@ static int hand_on(const struct split *s, uint32_t first, uint32_t n,
 	part.profile.kind = s->strings.to[p->kind];
 	part.profile.period_type = s->strings.to[p->period_type];
 	part.profile.period_unit = s->strings.to[p->period_unit];
-	part_id(p, first, n, part.profile.id);
+	if (!all)
+		part_id(p, first, n, part.profile.id);
 	if (first)
 		part.profile.losses.n = 0;
 	if (!part.failed)

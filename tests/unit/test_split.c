@@ -232,6 +232,28 @@ TEST(what_fits_is_handed_on_as_it_is)
 	builder_free(b);
 }
 
+static int fewer(void *arg, const struct fusee_profile *part)
+{
+	const struct fusee_profile *p = arg;
+
+	CHECK_INT(part->samples.n, p->samples.n);
+	CHECK(part->functions.n < p->functions.n && part->locations.n < p->locations.n);
+	CHECK(!memcmp(part->id, p->id, sizeof(p->id)));
+	return 0;
+}
+
+/* What a sink makes of a profile: some of its samples, with the tables of all. */
+TEST(only_what_its_samples_use)
+{
+	struct builder *b;
+	struct fusee_profile some = *profile_of_all(&b, 100);
+
+	some.samples.n = 10;
+	some.values.n = 10 * some.types.n;
+	CHECK_INT(profile_split(&some, 0, 0, fewer, &some), 0);
+	builder_free(b);
+}
+
 TEST(stops_at_the_first_error)
 {
 	struct seen *s = calloc(1, sizeof(*s));
