@@ -172,7 +172,9 @@ enum delivery_source delivery_next_source(const struct delivery *d)
 		return NOWHERE;
 	if (d->spool.files && d->spool.has_profiles)
 		return SPOOL;
-	if (d->spool.state == SPOOL_FAILS && d->queue.head && !d->queue.current)
+	/* once its time has come the spool is tried first; before it was opened that can hang */
+	if (d->spool.state == SPOOL_FAILS && d->queue.head && !d->queue.current &&
+	    (!d->spool.files || clock_now() < d->spool.try_at))
 		return QUEUE;
 	return NOWHERE;
 }

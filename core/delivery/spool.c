@@ -23,6 +23,8 @@
 #include "delivery/spool_folder.h"
 #include "delivery/spool_position.h"
 
+/* Times that a record is read, a second apart, before it counts as damaged. */
+#define UNREAD_MAX 60u
 #define MAX_RECORDS (1u << 20) /* so that the index has 32 MiB at most */
 #define SEGMENTS 16            /* that the limit of bytes is divided into */
 #define MIN_SEGMENT (64u << 10)
@@ -50,19 +52,15 @@ struct spool {
 	struct spool_record taken; /* by spool_first() */
 	bool is_taken, taken_dropped;
 	uint32_t attempt;
+	uint32_t unread; /* times that the disk did not give the first record */
 	bool unsynced;
 };
-
-static void name_of(char name[32], uint64_t number)
-{
-	snprintf(name, 32, "%016" PRIx64 ".segment", number);
-}
 
 static void remove_segment(const struct spool *s, uint64_t number)
 {
 	char name[32];
 
-	name_of(name, number);
+	spool_segment_name(name, number);
 	unlinkat(s->dir, name, 0);
 }
 
@@ -109,6 +107,8 @@ static void drop_oldest(struct spool *s)
 {
 	struct segment *g = s->oldest;
 
+	if (!s->is_taken)
+		s->attempt = 0;
 	for (; g->first < g->n; g->first++) {
 		const struct spool_record *r = &g->records[g->first];
 
@@ -126,6 +126,7 @@ static void pop(struct spool *s)
 {
 	struct segment *g = s->oldest;
 
+	s->attempt = 0;
 	uncount(s, &g->records[g->first++]);
 	s->position.segment = g->number;
 	s->position.offset = g->first < g->n ? g->records[g->first].offset : g->bytes;
@@ -160,6 +161,7 @@ static void make_room(struct spool *s, uint64_t bytes)
 	while (s->oldest && (s->file_bytes > s->limits.bytes - bytes ||
 			     (bytes && s->counts.profiles >= MAX_RECORDS)))
 		drop_oldest(s);
+	remove_read(s); /* segments without records may be behind it */
 	drop_old(s);
 }
 
@@ -222,7 +224,7 @@ static int read_file(struct spool *s, uint64_t number, struct buf *b)
 	char name[32];
 	int fd, r;
 
-	name_of(name, number);
+	spool_segment_name(name, number);
 	fd = openat(s->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ELOOP ? -EBADMSG : -errno;
@@ -231,7 +233,7 @@ static int read_file(struct spool *s, uint64_t number, struct buf *b)
 	else
 		r = S_ISREG(st.st_mode) ? buf_read_fd(b, fd, MAX_FILE) : -EBADMSG;
 	close(fd);
-	return r == -EFBIG || r == -EIO ? -EBADMSG : r;
+	return r == -EFBIG ? -EBADMSG : r;
 }
 
 static int find_records(struct spool *s, uint64_t number)
@@ -241,51 +243,17 @@ static int find_records(struct spool *s, uint64_t number)
 	struct buf b = {0};
 	int r = f.g ? read_file(s, number, &b) : -ENOMEM;
 
-	if (!r) {
+	if (!r || (r == -EIO && b.len)) { /* what could be read */
 		f.g->bytes = b.len;
 		s->file_bytes += b.len;
 		r = spool_segment_scan(b.p, b.len, from < b.len ? from : b.len, on_record, &f,
 				       &damaged);
 		s->counts.damaged.profiles += damaged;
-	} else if (r == -EBADMSG) {
+	} else if (r == -EBADMSG || r == -EIO) {
 		s->counts.damaged.profiles++;
 		r = 0;
 	}
 	buf_fini(&b);
-	return r;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* The numbers of all segments, sorted. */
-static int list_segments(const struct spool *s, struct buf *numbers)
-{
-	int fd = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *e;
-
-	if (!d) {
-		r = -errno;
-		if (fd >= 0)
-			close(fd);
-		return r;
-	}
-	while (!r && (e = readdir(d))) {
-		uint64_t number = strtoull(e->d_name, NULL, 16);
-		char name[32];
-
-		name_of(name, number);
-		if (!strcmp(name, e->d_name) && number < UINT64_MAX)
-			r = buf_add(numbers, &number, sizeof(number));
-	}
-	closedir(d);
-	if (numbers->len)
-		qsort(numbers->p, numbers->len / sizeof(uint64_t), sizeof(uint64_t), by_number);
 	return r;
 }
 
@@ -300,7 +268,7 @@ static int recover(struct spool *s)
 		return -errno;
 	spool_position_read(s->position_fd, &s->position);
 	s->next_number = s->position.segment + 1;
-	r = list_segments(s, &numbers);
+	r = spool_folder_segments(s->dir, &numbers);
 	for (size_t i = 0; !r && i < numbers.len / sizeof(uint64_t); i++) {
 		uint64_t number = ((const uint64_t *)(const void *)numbers.p)[i];
 
@@ -367,7 +335,7 @@ static int create_segment(struct spool *s)
 {
 	char name[32];
 
-	name_of(name, s->next_number);
+	spool_segment_name(name, s->next_number);
 	s->fd = openat(s->dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (s->fd < 0)
 		return -errno;
@@ -453,6 +421,7 @@ int spool_append(struct spool *s, const struct fusee_profile *p, uint64_t sample
 int spool_sync(struct spool *s)
 {
 	bool unsynced;
+	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
 	unsynced = s->unsynced;
@@ -460,9 +429,13 @@ int spool_sync(struct spool *s)
 	pthread_mutex_unlock(&s->lock);
 	if (!unsynced)
 		return 0;
-	if ((s->fd >= 0 && fdatasync(s->fd)) || fdatasync(s->position_fd) || fsync(s->dir))
-		return -errno;
-	return 0;
+	if ((s->fd >= 0 && fdatasync(s->fd)) || fdatasync(s->position_fd) || fsync(s->dir)) {
+		r = -errno;
+		pthread_mutex_lock(&s->lock);
+		s->unsynced = true;
+		pthread_mutex_unlock(&s->lock);
+	}
+	return r;
 }
 
 /* ---- the reader ---- */
@@ -476,14 +449,16 @@ static int read_record(const struct spool *s, uint64_t number, const struct spoo
 
 	if (!bytes)
 		return -ENOMEM;
-	name_of(name, number);
+	spool_segment_name(name, number);
 	fd = openat(s->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0) {
-		err = errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : -EBADMSG;
+		err = errno == ENOENT || errno == ELOOP ? -EBADMSG : -errno;
 	} else {
 		n = pread(fd, bytes, r->bytes, r->offset);
+		err = n < 0 ? -errno : n != (ssize_t)r->bytes ? -EBADMSG : 0;
 		close(fd);
-		err = n == (ssize_t)r->bytes ? spool_record_decode(bytes, r->bytes, ret) : -EBADMSG;
+		if (!err)
+			err = spool_record_decode(bytes, r->bytes, ret);
 	}
 	free(bytes);
 	return err;
@@ -529,6 +504,9 @@ int spool_first(struct spool *s, struct spool_item *ret)
 		number = s->oldest->number;
 		pthread_mutex_unlock(&s->lock);
 		err = read_record(s, number, &s->taken, &ret->profile);
+		s->unread = err == -EIO ? s->unread + 1 : 0;
+		if (s->unread >= UNREAD_MAX)
+			err = -EBADMSG;
 		if (err)
 			settle(s, err == -EBADMSG ? DAMAGED : NOT_READ);
 	} while (err == -EBADMSG);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "delivery/spool_folder.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -116,5 +118,45 @@ int spool_folder_open(const char *dir, const char *name, int *fd, char **text)
 		close(w.at);
 	else
 		*fd = w.at;
+	return r;
+}
+
+void spool_segment_name(char name[32], uint64_t number)
+{
+	snprintf(name, 32, "%016" PRIx64 ".segment", number);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+int spool_folder_segments(int dir, struct buf *numbers)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+
+	if (!d) {
+		r = -errno;
+		if (fd >= 0)
+			close(fd);
+		return r;
+	}
+	while (!r && (errno = 0, e = readdir(d))) {
+		uint64_t number = strtoull(e->d_name, NULL, 16);
+		char name[32];
+
+		spool_segment_name(name, number);
+		if (!strcmp(name, e->d_name) && number < UINT64_MAX)
+			r = buf_add(numbers, &number, sizeof(number));
+	}
+	if (!r && !e)
+		r = -errno; /* of readdir(); 0 at the end of the folder */
+	closedir(d);
+	if (numbers->len)
+		qsort(numbers->p, numbers->len / sizeof(uint64_t), sizeof(uint64_t), by_number);
 	return r;
 }

@@ -134,7 +134,8 @@ int spool_profile_encode(const struct fusee_profile *p, struct buf *out)
 	struct texts t = {0};
 	int r = dict_init(&t.ids);
 
-	buf_add(&t.places, &zero, sizeof(zero)); /* of id 0, the empty text */
+	if (!r)
+		r = buf_add(&t.places, &zero, sizeof(zero)); /* of id 0, the empty text */
 	buf_add(out, head, sizeof(head));
 	buf_add(out, p, HEAD);
 	for (uint32_t i = 0; !r && i < TABLES; i++)

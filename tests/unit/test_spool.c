@@ -534,6 +534,25 @@ TEST(another_limit_drops_the_oldest)
 	spool_close(s);
 }
 
+/* As a full disk leaves it. */
+TEST(an_empty_segment_between_others)
+{
+	struct spool *s = open_limited(&(struct spool_limits){2 << 20, DAY});
+	char command[300];
+
+	for (uint32_t i = 0; i < 3; i++)
+		CHECK_INT(append(s, i, 3000), 0); /* a segment each */
+	spool_close(s);
+	snprintf(command, sizeof(command), "cd %s/sink.test && : >$(ls *.segment | sed -n 2p)",
+		 folder());
+	CHECK_INT(system(command), 0);
+	s = open_limited(&(struct spool_limits){2 << 20, DAY});
+	spool_limit(s, &(struct spool_limits){counts(s).bytes - 1, DAY});
+	CHECK_INT(counts(s).profiles, 1);
+	check_next(s, 2);
+	spool_close(s);
+}
+
 TEST(bounded_by_age)
 {
 	struct spool *s = open_limited(&wide);
