@@ -159,28 +159,50 @@ int procfs_parse_start(const char *stat, uint64_t *ticks)
 	return p ? parse_times(p, &user, &system, ticks) : -EBADMSG;
 }
 
-static int read_status(pid_t pid, char text[4096])
+#define LINE_MAX_BYTES 32u
+
+/* The number behind a key, "\nKEY:", of /proc/PID/status, which is long where a process is in many
+ * groups. 1; 0: there is no such line; -errno. */
+static int status_number(pid_t pid, const char *key, long *value)
 {
-	char path[64];
+	char path[64], text[4096], *p = NULL;
+	size_t keep = 0;
+	ssize_t n;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	return procfs_read_small(path, text, 4096);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (!p && (n = read(fd, text + keep, sizeof(text) - 1 - keep)) > 0) {
+		n += (ssize_t)keep;
+		text[n] = '\0';
+		p = strstr(text, key);
+		if (p && !strchr(p + 1, '\n'))
+			p = NULL; /* the rest of the line comes with the next part */
+		keep = (size_t)n < LINE_MAX_BYTES ? (size_t)n : LINE_MAX_BYTES;
+		if (!p)
+			memmove(text, text + n - keep, keep);
+	}
+	if (p)
+		*value = strtol(p + strlen(key), NULL, 10);
+	n = p || n >= 0 ? 0 : -errno;
+	close(fd);
+	return p ? 1 : (int)n;
 }
 
 #define PF_KTHREAD 0x00200000u /* the kernel's linux/sched.h */
 
 int procfs_is_kernel(pid_t pid, bool *kernel)
 {
-	char text[4096], *p;
+	char text[1024], *p;
 	unsigned int flags;
-	int r = read_status(pid, text);
+	long value = 0;
+	int r = status_number(pid, "\nKthread:", &value); /* since Linux 6.8 */
 
-	if (r)
-		return r;
-	p = strstr(text, "\nKthread:"); /* since Linux 6.8 */
-	if (p) {
-		*kernel = strtol(p + strlen("\nKthread:"), NULL, 10);
-		return 0;
+	if (r) {
+		*kernel = value;
+		return r < 0 ? r : 0;
 	}
 	r = read_stat(pid, text, &p);
 	if (!r && sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
@@ -193,9 +215,10 @@ int procfs_is_kernel(pid_t pid, bool *kernel)
 /* A process that ends gives its memory up first. */
 bool procfs_is_exiting(pid_t pid)
 {
-	char text[4096];
+	char path[64], text[64];
 
-	return read_status(pid, text) || !strstr(text, "\nVmSize:");
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	return procfs_read_small(path, text, sizeof(text)) || !strtoull(text, NULL, 10);
 }
 
 int procfs_identity(pid_t pid, uint64_t *identity)
