@@ -173,7 +173,8 @@ static void inspect(struct file *f)
 		f->state = FILE_PENDING;
 	r = files_hold(f);
 	if (r < 0) {
-		f->again = opener_is_temporary(r);
+		/* the process that mapped it last may have ended: the next that does has it */
+		f->again = opener_is_temporary(r) || r == -ESRCH || r == -ENOENT || r == -ESTALE;
 		if (!f->inspection)
 			refused(f, r, file_open_explain(r));
 		return;
