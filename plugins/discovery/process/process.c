@@ -226,12 +226,23 @@ static void add_environment(const struct process *p, struct labels *l, const str
 	}
 }
 
-/* Reads a process that is new or runs another program, and makes or drops its target. */
-static int update(struct process *p, uint32_t pid)
+static uint32_t facts_of(const struct process *p)
 {
-	uint32_t which = FACTS_STATUS | FACTS_ENVIRON |
-			 (p->cmdline || p->args.n ? FACTS_CMDLINE : 0) |
-			 (p->context ? FACTS_CONTEXT : 0);
+	return FACTS_STATUS | FACTS_ENVIRON | (p->cmdline || p->args.n ? FACTS_CMDLINE : 0) |
+	       (p->context ? FACTS_CONTEXT : 0);
+}
+
+/* A later look at the same program that got no answer: what is known of it stays. */
+static bool is_known_better(struct process *p, uint32_t pid, const struct facts *f, bool again)
+{
+	return again && f->unread && *place_of(p, pid);
+}
+
+/* Reads a process and makes or drops its target. again: it runs the program that it ran when it was
+ * read last. */
+static int update(struct process *p, uint32_t pid, bool again)
+{
+	uint32_t which = facts_of(p);
 	struct labels l = {0};
 	struct facts f;
 	char number[16];
@@ -243,6 +254,11 @@ static int update(struct process *p, uint32_t pid)
 	if (r == -ENOMEM) { /* the target stays until the core repeats the event */
 		facts_free(&f);
 		return r;
+	}
+	if (!r && is_known_better(p, pid, &f, again)) {
+		(*place_of(p, pid))->unread = true;
+		facts_free(&f);
+		return 0;
 	}
 	if (r || !is_selected(p, &f)) {
 		drop(p, pid); /* it has ended, is a kernel thread, or is not selected */
@@ -279,7 +295,8 @@ static int inherit(struct process *p, uint32_t parent, uint32_t pid)
 	int r;
 
 	if (!from)
-		return update(p, pid); /* the parent has no target: unknown or not selected */
+		return update(p, pid,
+			      false); /* the parent has no target: unknown or not selected */
 	snprintf(number, sizeof(number), "%u", pid);
 	text = from->texts;
 	for (uint32_t i = 0; i < from->nlabels; i++) {
@@ -302,7 +319,7 @@ static int inherit(struct process *p, uint32_t parent, uint32_t pid)
 /* The process runs another program: its context is looked for anew. */
 static int began(struct process *p, uint32_t pid)
 {
-	int r = update(p, pid);
+	int r = update(p, pid, false);
 	struct entry *e = *place_of(p, pid);
 
 	if (e) {
@@ -327,7 +344,7 @@ static int process_tick(void *ctx)
 				pids[n++] = e->pid;
 			}
 	for (uint32_t i = 0; i < n; i++)
-		if (update(p, pids[i]) == -ENOMEM)
+		if (update(p, pids[i], true) == -ENOMEM)
 			return -ENOMEM;
 	return 0;
 }
@@ -341,7 +358,7 @@ static int exited(struct process *p, uint32_t pid)
 		drop(p, pid);
 		return 0;
 	}
-	return update(p, pid);
+	return update(p, pid, false);
 }
 
 static int process_event(void *ctx, const struct fusee_process_event *e)

@@ -258,7 +258,7 @@ static int read_context(struct facts *f, const struct facts_source *from, uint32
 		f->context = NULL;
 	}
 	f->context_len = n > 0 ? (size_t)n : 0;
-	f->unread |= n == -ETIMEDOUT;
+	f->unread |= n == -ETIMEDOUT || n == -EAGAIN || n == -EBUSY;
 	return 0;
 }
 
