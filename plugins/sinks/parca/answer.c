@@ -22,6 +22,7 @@ enum code {
 	CODE_RESOURCE_EXHAUSTED = 8,
 	CODE_ABORTED = 10,
 	CODE_UNAVAILABLE = 14,
+	CODE_LAST = 16,
 };
 
 struct status {
@@ -107,6 +108,11 @@ static void read_grpc(const struct fusee_http_answer *a, struct status *s)
 		read_lines(&trailers, s);
 }
 
+static bool is_success(const struct fusee_http_answer *a)
+{
+	return a->status >= 200 && a->status < 300;
+}
+
 /* The member "code", a number, of the gateway's errors: {"code":3, "message":"..", ..}. */
 static int code_of(struct fusee_str body)
 {
@@ -128,9 +134,9 @@ static void read_json(const struct fusee_http_answer *a, struct status *s)
 
 	text += strspn(text, " \t\r\n");
 	s->code = code_of(a->body);
-	if (*text != '{')
+	if (*text != '{' || s->code > CODE_LAST) /* a proxy's own, with a status of HTTP in it */
 		s->code = -1;
-	else if (a->status >= 200 && a->status < 300 && s->code < 0)
+	else if (is_success(a) && s->code < 0)
 		s->code = CODE_OK;
 	fusee_json_member(a->body, "message", s->message, sizeof(s->message));
 }
@@ -160,7 +166,7 @@ enum fusee_http_verdict write_verdict(enum write_protocol protocol,
 	static const char not_parca[] =
 		"without a status of gRPC: this is not Parca, or not all of "
 		"its answer";
-	bool success = a->status >= 200 && a->status < 300;
+	bool success = is_success(a);
 	struct status s = {.code = -1};
 	char text[TEXT + 32];
 
@@ -168,6 +174,8 @@ enum fusee_http_verdict write_verdict(enum write_protocol protocol,
 		read_json(a, &s);
 	else
 		read_grpc(a, &s);
+	if (s.code == CODE_OK && !success) /* says neither */
+		s.code = -1;
 	if (s.code >= 0) {
 		snprintf(text, sizeof(text), "grpc-status %d%s%s", s.code, *s.message ? ", " : "",
 			 s.message);

@@ -87,6 +87,11 @@ TEST(answers_of_the_gateway)
 	JSON(200, "", FUSEE_HTTP_REFUSED, NOT_PARCA);
 	JSON(501, "Method Not Allowed", FUSEE_HTTP_REFUSED, "Method Not Allowed");
 	JSON(502, "", FUSEE_HTTP_LATER, "");
+	/* a proxy's own: its code is HTTP's, or nothing */
+	JSON(503, "{\"code\":503,\"message\":\"no upstream\"}", FUSEE_HTTP_LATER,
+	     "{\"code\":503,\"message\":\"no upstream\"}");
+	JSON(502, "{\"code\":0}", FUSEE_HTTP_LATER, "{\"code\":0}");
+	JSON(200, "{\"code\":503}", FUSEE_HTTP_REFUSED, NOT_PARCA);
 }
 
 /* Nothing that a server sends is read beyond its end. */

@@ -130,6 +130,7 @@ int write_encode(enum write_protocol protocol, const char *name, struct fusee_ta
 	char *bytes = NULL;
 	size_t n = 0;
 	FILE *f = open_memstream(&bytes, &n);
+	bool failed;
 
 	*ret = (struct fusee_str){NULL, 0};
 	if (!f)
@@ -138,7 +139,8 @@ int write_encode(enum write_protocol protocol, const char *name, struct fusee_ta
 		put_json(f, fusee_text(name), labels, pprof);
 	else
 		put_message(f, fusee_text(name), labels, pprof);
-	if (ferror(f) | fclose(f)) {
+	failed = ferror(f);
+	if (fclose(f) || failed) {
 		free(bytes);
 		return -ENOMEM;
 	}
