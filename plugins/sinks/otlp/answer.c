@@ -12,7 +12,7 @@ static bool has_text(struct fusee_str s, const char *text)
 {
 	size_t n = strlen(text);
 
-	return s.len >= n && memmem(s.p, s.len, text, n);
+	return s.p && s.len >= n && memmem(s.p, s.len, text, n);
 }
 
 static bool has_any(struct fusee_str s, const char *const *texts)
