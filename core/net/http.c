@@ -119,6 +119,8 @@ static void begin(struct http *h, struct client *c, const struct http_page *p, c
 	c->user = q;
 	c->state = WAIT;
 	client_set_deadline(c, UINT64_MAX);
+	buf_reset(&c->in); /* the query's bytes are there until the next read */
+	client_set_reading(c, true);
 	p->begin(h->o.arg, q, query);
 }
 
@@ -272,12 +274,9 @@ static void on_readable(void *arg, struct client *c)
 {
 	size_t head = c->state == REQUEST ? head_end(&c->in) : 0;
 
-	if (c->state == WAIT) {
-		if (c->eof)
-			client_drop(c); /* the client reads no answer */
-	} else if (c->state == LINGER) {
+	if (c->state == WAIT || c->state == LINGER) {
 		if (c->eof) {
-			client_drop(c);
+			client_drop(c); /* the client reads no answer */
 			return;
 		}
 		buf_reset(&c->in);

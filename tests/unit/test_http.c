@@ -279,11 +279,18 @@ TEST(leaves_before_the_answer)
 	shutdown(fd, SHUT_WR);
 	CHECK_STR(hear(fd), "");
 	wait_released(2);
+	fd = dial(); /* more input than is kept does not hide the end */
+	say(fd, "GET /never HTTP/1.1\r\n\r\n");
+	for (int i = 0; i < 64; i++)
+		say(fd, "012345678901234567890123456789012345678901234567890123456789012345678901"
+			"2345678901234567890123456789012345678901234567890123456789012345678901");
+	close(fd);
+	wait_released(3);
 	stays = dial();
 	say(stays, "GET /never HTTP/1.1\r\n\r\n");
 	check_status("GET /metrics HTTP/1.1\r\n\r\n", "200");
 	end();
-	CHECK_INT(released, 3);
+	CHECK_INT(released, 4);
 	close(stays);
 }
 
