@@ -74,8 +74,10 @@ bool cpu_budget_step(struct cpu_budget *b, uint64_t now_ns, double used_s)
 		b->n++;
 		b->share = fitting(b);
 	}
+	if (!b->begin_ns ||
+	    used_s > b->begin_s) /* a sum that fell comes back, and is no use of later */
+		b->begin_s = used_s;
 	b->begin_ns = now_ns;
-	b->begin_s = used_s;
 	return b->share != before;
 }
 
