@@ -156,7 +156,8 @@ int cmd_push(int argc, char **argv)
 		if (!r)
 			r = send_profile(&o, sink, argv[i], profile_of(file));
 		profile_file_free(file);
-		worst = r ? r : worst;
+		if (r && (!worst || worst == EX_TEMPFAIL)) /* what will not do later either */
+			worst = r;
 	}
 	push_sink_close(sink);
 	return worst;
