@@ -85,8 +85,10 @@ static void set_decision(struct decisions *s, struct tracked *t, struct cached_d
 
 static struct target_process target_of(const struct tracked *t)
 {
-	return (struct target_process){
-		.pid = t->pid, .cgroup = t->cgroup ? t->cgroup : "", .name = t->name};
+	return (struct target_process){.pid = t->pid,
+				       .identity = t->identity,
+				       .cgroup = t->cgroup ? t->cgroup : "",
+				       .name = t->name};
 }
 
 /* Finds the process's label set, and the decision for it. */

@@ -47,9 +47,9 @@ bool targets_changes(struct targets *, void (*each)(void *arg, pid_t pid), void 
 /* A process whose labels are looked up. */
 struct target_process {
 	pid_t pid;
-	uint64_t start_ticks; /* field 22 of /proc/PID/stat; 0: unknown */
-	const char *cgroup;   /* path of its control group; "": unknown */
-	const char *name;     /* base name of its executable; "": unknown */
+	uint64_t identity;  /* procfs_identity(); 0: unknown */
+	const char *cgroup; /* path of its control group; "": unknown */
+	const char *name;   /* base name of its executable; "": unknown */
 };
 
 /* Which label's value becomes `service_name`: the first of these names (struct fusee_str) that a

@@ -37,9 +37,10 @@ struct target_entry {
 	struct target_entry *next[LISTS], *prev[LISTS];
 	struct target_source *source;
 	bool staged;
-	uint32_t uid;   /* whose label texts they are */
-	uint32_t bytes; /* of that user's budget */
-	uint64_t round; /* the source's round in which the entry was last put; 0: deleted in it */
+	uint64_t process; /* identity of the process that it matched first; 0: of none yet */
+	uint32_t uid;     /* whose label texts they are */
+	uint32_t bytes;   /* of that user's budget */
+	uint64_t round;   /* the source's round in which the entry was last put; 0: deleted in it */
 	struct fusee_target t;
 	struct fusee_label labels[]; /* t.labels; the texts follow */
 };

@@ -9,6 +9,7 @@
 
 struct lookup {
 	struct targets *ts;
+	uint64_t identity; /* of the process */
 	struct labelset_draft d;
 	const struct target_entry *from[LABELSET_MAX]; /* of d.labels; NULL: the process's own */
 	struct fusee_str service;                      /* the label that service_name is of */
@@ -24,8 +25,7 @@ static bool matches(const struct target_entry *e, const struct fusee_target *lik
 	if (e->staged || t->match != like->match)
 		return false;
 	if (t->match == FUSEE_MATCH_PID)
-		return t->pid == like->pid && (!t->pid_start_ticks || !like->pid_start_ticks ||
-					       t->pid_start_ticks == like->pid_start_ticks);
+		return t->pid == like->pid;
 	if (t->match == FUSEE_MATCH_CGROUP)
 		return label_str_equal(t->cgroup, like->cgroup);
 	return label_str_equal(t->match_label.key, like->match_label.key) &&
@@ -79,6 +79,18 @@ static bool is_reserved(const struct lookup *l, struct fusee_str name)
 	       label_str_equal(name, label_str("host"));
 }
 
+/* Was the entry put for this process? An entry that says when its process began is
+ * bound to the process that has the pid at its first match: to read when that began would be to
+ * wait for the process. */
+static bool is_same_process(const struct lookup *l, struct target_entry *e)
+{
+	if (e->t.match != FUSEE_MATCH_PID || !e->t.pid_start_ticks || !l->identity)
+		return true;
+	if (!e->process)
+		e->process = l->identity;
+	return e->process == l->identity;
+}
+
 /* Adds the labels of the entries that match `like`, in the order of their sources and keys. */
 static void add_matching(struct lookup *l, const struct fusee_target *like)
 {
@@ -87,7 +99,7 @@ static void add_matching(struct lookup *l, const struct fusee_target *like)
 
 	ts->nfound = 0;
 	for (struct target_entry *e = list ? list->first : NULL; e; e = e->next[BY_MATCH])
-		if (matches(e, like) && !find_add(ts, e))
+		if (matches(e, like) && is_same_process(l, e) && !find_add(ts, e))
 			l->failed = true;
 	if (ts->nfound > 1)
 		qsort(ts->found, ts->nfound, sizeof(struct target_entry *), by_source);
@@ -214,11 +226,10 @@ static uint32_t intern(struct targets *ts, struct labelset_draft *d, pid_t pid)
 static int look_up(struct lookup *l, const struct target_process *p)
 {
 	struct targets *ts = l->ts;
-	const struct fusee_target pid = {.match = FUSEE_MATCH_PID,
-					 .pid = (uint32_t)p->pid,
-					 .pid_start_ticks = p->start_ticks};
+	const struct fusee_target pid = {.match = FUSEE_MATCH_PID, .pid = (uint32_t)p->pid};
 	struct fusee_str own[2];
 
+	l->identity = p->identity;
 	l->reserved = 3 + !!ts->service;
 	if (own_values(ts, p, own))
 		return -ENOMEM;

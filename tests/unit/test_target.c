@@ -200,6 +200,11 @@ TEST(a_pid_used_again_is_another_process)
 	CHECK_STR(text(ts, labels(ts, 7, 0, "")), "a=1");
 	CHECK_STR(text(ts, labels(ts, 7, 101, "")), "");
 	CHECK(!last_known);
+	put(ts, 1, t); /* said again: it is the same process's */
+	CHECK_STR(text(ts, labels(ts, 7, 101, "")), "");
+	t->pid_start_ticks = 200;
+	put(ts, 1, t);
+	CHECK_STR(text(ts, labels(ts, 7, 101, "")), "a=1");
 	targets_free(ts);
 }
 
