@@ -225,21 +225,23 @@ FUSEE_FN int is_of_thread(const struct sampler_settings *o, __u64 period, __u32 
 	return own == (period != o->cpu_period);
 }
 
-/* Is this tick a sample of its process? Sets what the tick represents. */
-FUSEE_FN int is_selected(const struct sampler_context *c, struct record_tick *r,
-			 struct sampler_settings *o, __u64 ids)
+/* Is this tick a sample of its process? Sets what the tick represents. A function of its own in the
+ * kernel: its stack is free again before the walk, whose functions may have 512 bytes together with
+ * the program's (Linux 5.10). */
+static __attribute__((noinline)) int is_selected(const struct sampler_context *c,
+						 struct record_tick *r, struct sampler_settings *o,
+						 __u64 ids)
 {
 	__u32 tgid = ids >> 32;
 	struct process_rate *rate = fusee_bpf_map_lookup_elem(&sampler_rates, &tgid);
 	__u64 period = c->sample_period, selected;
-	__u32 share = READ_ONCE(o->share);
 
 	if (!rate)
 		rate = join_group(o, tgid);
 	selected = rate ? rate->period : o->default_period;
 	r->period = period;
 	r->head.flags = period == o->cpu_period ? RECORD_CPU_EVENT : 0;
-	r->head.share = share;
+	r->head.share = READ_ONCE(o->share);
 	if (selected != PERIOD_ANY && selected != period)
 		return 0;
 	if (!is_of_thread(o, period, ids))
@@ -249,7 +251,7 @@ FUSEE_FN int is_selected(const struct sampler_context *c, struct record_tick *r,
 		if (bpf_get_prandom_u32() >= rate->keep)
 			return 0;
 	}
-	return !share || bpf_get_prandom_u32() >> 24 < share;
+	return !r->head.share || bpf_get_prandom_u32() >> 24 < r->head.share;
 }
 
 /* Notes the interrupted thread. */
