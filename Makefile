@@ -57,7 +57,8 @@ LIBRARIES := $(foreach f,$(SHARED),$(B)/lib/libfusee-$(notdir $(f)).a)
 
 all: $(B)/fusee $(PLUGINS) $(LIBRARIES)
 
-$(B)/fusee: $(B)/obj/core/cli/main.o $(B)/libcore.a
+# fusee query reads what sink.parquet has written
+$(B)/fusee: $(B)/obj/core/cli/main.o $(B)/libcore.a $(B)/lib/libfusee-parquet.a
 	$(call say,LINK)$(CC) $(ALL_CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(B)/libcore.a: $(CORE_O)
@@ -159,7 +160,7 @@ $(B)/obj/test_sink_parca.o: $(B)/gen/parca.pb-c.h
 $(B)/tests/test_sink_parca: $(B)/obj/gen/parca.pb-c.o
 # those that fail allocations in turn (tests/lib/faults.h)
 FAULTS := $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup strndup asprintf vasprintf __asprintf_chk __vasprintf_chk)
-$(B)/tests/test_config_faults $(B)/tests/test_targets_faults $(B)/tests/test_plugin_faults $(B)/tests/test_worker_faults $(B)/tests/test_files_faults $(B)/tests/test_claims: LDFLAGS += $(FAULTS)
+$(B)/tests/test_background $(B)/tests/test_config_faults $(B)/tests/test_targets_faults $(B)/tests/test_plugin_faults $(B)/tests/test_worker_faults $(B)/tests/test_files_faults $(B)/tests/test_claims: LDFLAGS += $(FAULTS)
 $(B)/obj/test_linker.o: $(addprefix $(B)/bpf/,steps.bpf.o dwarf.bpf.o framepointer.bpf.o)
 $(B)/obj/test_linker.o: ALL_CFLAGS += -Wa,-I$(B)/bpf
 $(B)/obj/test_%.o: test_%.c
@@ -173,12 +174,24 @@ $(B)/accuracy/rows $(B)/bench/tables: tests/accuracy/host.h $(dwarf_O) $(B)/libc
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $(filter %.c,$^) $(filter %.o %.a,$^) $(LIBS)
 
+# its decoder of instructions, against Zydis
+$(B)/accuracy/decoder: tests/accuracy/decoder.c tests/accuracy/insn_oracle.h \
+		$(addprefix $(B)/obj/plugins/unwinders/dwarf/,insn.o insn_effect.o)
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) -lZydis -lelf -ldw
+
+# what encoding costs
+$(B)/bench/encode: tests/bench/encode.c $(otlp_O) $(call archives,plugins/sinks/otlp) $(B)/libcore.a
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $^ $(otlp_LIBS) $(LIBS)
+
 # programs that scripts in tests/run use
 TOOLS := $(filter-out $(if $(wildcard /usr/include/bpf/libbpf.h),,tool_bpf tool_steps tool_ticks),\
 	$(sort $(basename $(notdir $(wildcard tests/tools/tool_*.c)))))
 $(B)/tests/tool_%: $(B)/obj/tests/tools/tool_%.o $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(B)/tests/tool_parquet: $(B)/lib/libfusee-parquet.a
 # those that load the unwinders' BPF halves
 $(B)/bpf/%.bpf.o: tests/tools/%.bpf.c
 	@mkdir -p $(@D)
@@ -196,12 +209,12 @@ $(B)/dropping/sampler.bpf.o: tests/tools/dropping.bpf.c
 	$(call say,BPF)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
 $(B)/dropping/object.o: core/bpf/object.c $(B)/dropping/sampler.bpf.o
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -Wa,-I$(B)/dropping -c -o $@ $<
-$(B)/tests/fusee_dropping: $(B)/obj/core/cli/main.o $(B)/dropping/object.o $(B)/libcore.a
+$(B)/tests/fusee_dropping: $(B)/obj/core/cli/main.o $(B)/dropping/object.o $(B)/libcore.a $(B)/lib/libfusee-parquet.a
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(ALL_CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # fusee whose workers were taken over
-$(B)/tests/fusee_liar: $(B)/obj/core/cli/main.o $(B)/obj/tests/tools/liar.o $(B)/libcore.a
+$(B)/tests/fusee_liar: $(B)/obj/core/cli/main.o $(B)/obj/tests/tools/liar.o $(B)/libcore.a $(B)/lib/libfusee-parquet.a
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(ALL_CFLAGS) -pie $(LDFLAGS) -o $@ $^ $(LIBS)
 

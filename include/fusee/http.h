@@ -3,7 +3,7 @@
  * fusee/http.h - what plugins that speak HTTP share: options, checks, requests, what an answer
  * means. Optional: a plugin links it statically (libfusee-http.a, `pkg-config --libs fusee-http`;
  * in fusee's own tree the plugin's file `uses` has the line "http"), and it calls fusee only
- *through the plugin's struct fusee_self. The requests are libcurl's.
+ * through the plugin's struct fusee_self. The requests are libcurl's.
  *
  * A sink is these calls:
  *
@@ -65,9 +65,13 @@ struct fusee_http_options {
 			       "User of basic authentication; '' for none.", 0, 0),                \
 		FUSEE_HTTP_ROW(ctx, member, password_file, FUSEE_STRING, "",                       \
 			       "File with that user's password, read for each request.", 0, 0),    \
-		FUSEE_HTTP_ROW(ctx, member, timeout, FUSEE_DURATION, patience,                     \
-			       "Longest time of a request; a longer request has failed.",          \
-			       FUSEE_SECOND / 10, FUSEE_HOUR),                                     \
+		FUSEE_HTTP_CONNECTION(ctx, member, patience)
+/* Those of them that are about the connection alone, for a plugin with other headers or secrets:
+ * the texts of the others must be "" before fusee_http_open(). */
+#define FUSEE_HTTP_CONNECTION(ctx, member, patience)                                               \
+	FUSEE_HTTP_ROW(ctx, member, timeout, FUSEE_DURATION, patience,                             \
+		       "Longest time of a request; a longer request has failed.",                  \
+		       FUSEE_SECOND / 10, FUSEE_HOUR),                                             \
 		FUSEE_HTTP_ROW(ctx, member, connect_timeout, FUSEE_DURATION, "10s",                \
 			       "Longest time to find the server and to connect to it.",            \
 			       FUSEE_SECOND / 10, FUSEE_HOUR),                                     \
@@ -117,6 +121,9 @@ const char *fusee_http_shown(const struct fusee_http *);
 enum fusee_http_flags {
 	FUSEE_HTTP_PUT = 1,  /* else POST */
 	FUSEE_HTTP_GZIP = 2, /* the body is sent with gzip, and the answer may be */
+	FUSEE_HTTP_DELETE = 4,
+	FUSEE_HTTP_NO_REDIRECT = 8, /* an answer that redirects is the answer: a signature of the
+				     * address would not be valid for another */
 };
 
 /* All of it is borrowed until fusee_http_send() returns. */
@@ -138,12 +145,15 @@ struct fusee_http_answer {
 	struct fusee_str head; /* its lines, "Name: value\r\n" */
 	struct fusee_str body; /* without its content encoding; a NUL follows */
 	const char *error;     /* "" with a status */
+	bool complete;         /* the body came up to its end; not if it is longer than what is
+				* kept */
 };
 
 /* Sends a request with the options' headers and secrets, and waits for its answer. Redirects within
- * the same server are followed, others never. Counts fusee_plugin_requests_total{status}. 0:
- * *answer says what came, which may be nothing; -ECANCELED; -EAGAIN: a secret cannot be read now;
- * another -errno: the request cannot be sent; each after host->fail(). */
+ * the same server are followed (unless FUSEE_HTTP_NO_REDIRECT), others never. Counts
+ * fusee_plugin_requests_total{status}. 0: *answer says what came, which may be nothing; -ECANCELED;
+ * -EAGAIN: a secret cannot be read now; another -errno: the request cannot be sent; each after
+ * host->fail(). */
 int fusee_http_send(struct fusee_http *, const struct fusee_http_request *,
 		    struct fusee_http_answer *answer);
 /* May the text be a header's value? A line break in it would begin another header. */

@@ -352,8 +352,10 @@ struct fusee_target {
 	uint32_t size, match;
 	struct fusee_str key; /* names the target within this instance; stays the same */
 	uint32_t pid, pad;
-	uint64_t pid_start_ticks; /* field 22 of /proc/PID/stat; 0: the process that has the pid */
-	struct fusee_str cgroup;  /* path from the root of its hierarchy: "/a/b" */
+	/* Field 22 of /proc/PID/stat; the target is the process that has the pid when the target is
+	 * first looked up. 0: any process that has the pid. */
+	uint64_t pid_start_ticks;
+	struct fusee_str cgroup;        /* path from the root of its hierarchy: "/a/b" */
 	struct fusee_label match_label; /* a text label, such as container_id */
 	struct fusee_table labels;      /* struct fusee_label, text labels only */
 };

@@ -18,8 +18,9 @@ struct fusee_series_options {
 	struct fusee_table without; /* struct fusee_str: labels of samples that make no series of
 				       their own: samples that differ in them alone are one */
 	uint32_t max_labels;        /* of a series; those behind it in the order of names are not in
-				       it */
+				       it, but for `first` */
 	uint32_t max_name, max_value; /* bytes; longer texts are truncated */
+	struct fusee_table first; /* struct fusee_str: labels that are in it before all others */
 };
 
 /* A series. All of it is valid until each() returns. */
@@ -41,7 +42,7 @@ struct fusee_series {
 int fusee_series_each(const struct fusee_profile *, const struct fusee_series_options *,
 		      int (*each)(void *arg, const struct fusee_series *), void *arg);
 
-/* The label of a series; NULL: there is none. */
+/* The label of a series that has this name, or that this name has become; NULL: there is none. */
 const struct fusee_label *fusee_series_label(const struct fusee_series *, const char *name);
 
 #ifdef __cplusplus

@@ -49,7 +49,7 @@ void fusee_http_close(struct fusee_http *h)
 	free(h->receiver.body);
 	free(h->redirect);
 	free(h->shown);
-	free(h->done);
+	free(h->parts);
 	free(h);
 }
 
@@ -107,7 +107,7 @@ static int follow(struct fusee_http *h, const struct fusee_http_request *q,
 		if (r)
 			break;
 		count_request(h, a->status);
-		if (!is_redirect(a->status))
+		if (!is_redirect(a->status) || q->flags & FUSEE_HTTP_NO_REDIRECT)
 			break;
 		r = check_redirect(h, h->options->url, a->status, hops);
 		if (r)

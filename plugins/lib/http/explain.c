@@ -27,43 +27,93 @@ bool fusee_http_is_header(struct fusee_str line, const char *name, struct fusee_
 	return true;
 }
 
-/* libcurl's own texts have times in milliseconds, which differ each time. */
-void fusee_http_explain(CURL *c, CURLcode code, const char *error, char why[FUSEE_HTTP_WHY])
+/* What did not happen in time. */
+static const char *late(CURL *c)
 {
-	const char *text = curl_easy_strerror(code);
+	curl_off_t sending = 0;
+
+	curl_easy_getinfo(c, CURLINFO_PRETRANSFER_TIME_T, &sending);
+	return sending ? "no answer in time" : "no connection in time";
+}
+
+/* Why there is no TLS. The numbers are X509_V_ERR_.. of OpenSSL; whatever has no text here is said
+ * in libcurl's words. */
+static const char *no_tls(CURL *c, CURLcode code, const char *error)
+{
 	long number = 0;
 
-	curl_easy_getinfo(c, CURLINFO_OS_ERRNO, &number);
+	curl_easy_getinfo(c, CURLINFO_SSL_VERIFYRESULT, &number);
+	switch (number) {
+	case 9:
+		return "its certificate is not valid yet, by the clock of this machine";
+	case 10:
+		return "its certificate has expired";
+	case 18: /* signed by itself */
+	case 19:
+	case 20: /* by an authority that is not known */
+	case 21:
+		return "no trusted authority vouches for its certificate";
+	default:
+		break;
+	}
+	if (!error || !*error)
+		return curl_easy_strerror(code);
+	if (strstr(error, "wrong version number")) /* a text was its answer */
+		return "it does not speak TLS";
+	/* ended, or reset: libcurl has other words for each call that meets it */
+	if (strstr(error, "SSL_ERROR_SYSCALL") || strstr(error, "Recv failure") ||
+	    strstr(error, "Send failure"))
+		return "the connection ended before TLS began";
+	return error;
+}
+
+static const char *reason(CURL *c, CURLcode code, const char *error)
+{
+	long number = 0;
+
 	switch (code) {
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CERTPROBLEM:
 	case CURLE_SSL_CONNECT_ERROR:
-		text = error && *error ? error : text;
-		break;
+		return no_tls(c, code, error);
 	case CURLE_COULDNT_RESOLVE_HOST:
-		text = "its name is not known to DNS";
-		break;
+		return "DNS does not know its name, or does not answer";
+	case CURLE_COULDNT_RESOLVE_PROXY:
+		return "DNS does not know the proxy's name, or does not answer";
+	case CURLE_PROXY:
+		return "the proxy refuses";
 	case CURLE_COULDNT_CONNECT:
-		text = number ? strerror((int)number) : text;
-		break;
+		curl_easy_getinfo(c, CURLINFO_OS_ERRNO, &number);
+		return number ? strerror((int)number) : curl_easy_strerror(code);
 	case CURLE_OPERATION_TIMEDOUT:
-		text = "no connection in time";
-		break;
+		return late(c);
 	case CURLE_PARTIAL_FILE:
 	case CURLE_GOT_NOTHING:
 	case CURLE_RECV_ERROR:
 	case CURLE_SEND_ERROR:
 	case CURLE_HTTP2_STREAM:
-		text = "the connection ended before the answer was complete";
-		break;
+		return "the connection ended before the answer was complete";
 	case CURLE_UNSUPPORTED_PROTOCOL:
 	case CURLE_WEIRD_SERVER_REPLY:
 	case CURLE_HTTP2:
-		text = "the answer is not HTTP";
-		break;
+		return "the answer is not HTTP";
 	default:
-		break;
+		return curl_easy_strerror(code);
 	}
+}
+
+/* libcurl's own texts have times in milliseconds, which differ each time. */
+void fusee_http_explain(CURL *c, CURLcode code, const char *error, char why[FUSEE_HTTP_WHY])
+{
+	const char *text;
+	long proxy = 0;
+
+	curl_easy_getinfo(c, CURLINFO_HTTP_CONNECTCODE, &proxy);
+	if (proxy >= 300) {
+		snprintf(why, FUSEE_HTTP_WHY, "the proxy answered %ld", proxy);
+		return;
+	}
+	text = reason(c, code, error);
 	fusee_http_clean(why, FUSEE_HTTP_WHY, text, strlen(text));
 }
 

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include <fusee/http.h>
+#include <fusee/http_curl.h>
 
 #define HTTP_HEAD 65536u /* bytes of an answer's headers */
 #define HTTP_TENANT "X-Scope-OrgID"
@@ -20,6 +21,12 @@ struct http_receiver {
 	bool head_ended;
 };
 
+/* A part that need not be sent again: it is done, or its halves are sent in its place. */
+struct http_part {
+	uint8_t id[HTTP_ID];
+	bool halved;
+};
+
 struct fusee_http {
 	const struct fusee_self *self;
 	const struct fusee_http_options *options;
@@ -30,13 +37,13 @@ struct fusee_http {
 	CURL *easy;
 	atomic_bool cancelled; /* set by any thread */
 	struct http_receiver receiver;
-	char error[CURL_ERROR_SIZE];
+	char error[CURL_ERROR_SIZE], why[FUSEE_HTTP_WHY];
 	char *redirect; /* owned; where the last answer leads, an absolute URL; NULL: nowhere */
 
-	/* parts of the profile `of` that need not be sent again: HTTP_ID bytes each */
+	/* parts of the profile `of` */
 	uint8_t of[HTTP_ID];
-	uint8_t *done;
-	uint32_t ndone, cap;
+	struct http_part *parts; /* owned */
+	uint32_t nparts, cap;
 };
 
 /* ---- url.c ---- */

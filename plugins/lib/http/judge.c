@@ -53,7 +53,8 @@ int fusee_http_result(struct fusee_http *h, struct fusee_sink_out *out,
 		      const char *words)
 {
 	char line[FUSEE_HTTP_WORDS], again[64] = "";
-	const char *colon;
+	const char *proxy = h->options->proxy, *colon;
+	const char *open = *proxy ? " (proxy '" : "", *close = *proxy ? "')" : "";
 	int err = verdict == FUSEE_HTTP_LATER     ? -EAGAIN
 		  : verdict == FUSEE_HTTP_REFUSED ? -EBADMSG
 						  : -E2BIG;
@@ -66,12 +67,13 @@ int fusee_http_result(struct fusee_http *h, struct fusee_sink_out *out,
 			 (unsigned long long)a->retry_after / FUSEE_SECOND);
 	}
 	if (!a->status)
-		return fusee_fail(h->self, err, "no answer from '%s': %s", h->shown, a->error);
+		return fusee_fail(h->self, err, "no answer from '%s'%s%s%s: %s", h->shown, open,
+				  proxy, close, a->error);
 	if (!words) {
 		fusee_http_words(line, a->body);
 		words = line;
 	}
 	colon = *words ? ": " : "";
-	return fusee_fail(h->self, err, "'%s' answered %ld%s%s%s", h->shown, a->status, again,
-			  colon, words);
+	return fusee_fail(h->self, err, "'%s'%s%s%s answered %ld%s%s%s", h->shown, open, proxy,
+			  close, a->status, again, colon, words);
 }

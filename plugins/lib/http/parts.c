@@ -12,27 +12,33 @@ struct parts {
 	int refused; /* -errno of the first part that is lost */
 };
 
-static bool is_done(const struct fusee_http *h, const uint8_t *id)
+static struct http_part *find(const struct fusee_http *h, const uint8_t *id)
 {
-	for (uint32_t i = 0; i < h->ndone; i++)
-		if (!memcmp(h->done + HTTP_ID * i, id, HTTP_ID))
-			return true;
-	return false;
+	for (uint32_t i = 0; i < h->nparts; i++)
+		if (!memcmp(h->parts[i].id, id, HTTP_ID))
+			return &h->parts[i];
+	return NULL;
 }
 
 /* Without memory for it the part is sent again, if there is another attempt. */
-static void remember(struct fusee_http *h, const uint8_t *id)
+static void remember(struct fusee_http *h, const uint8_t *id, bool halved)
 {
-	if (h->ndone == h->cap) {
+	struct http_part *part = find(h, id);
+
+	if (!part && h->nparts == h->cap) {
 		uint32_t cap = h->cap ? 2 * h->cap : 16;
-		uint8_t *more = realloc(h->done, (size_t)cap * HTTP_ID);
+		struct http_part *more = realloc(h->parts, cap * sizeof(*more));
 
 		if (!more)
 			return;
-		h->done = more;
+		h->parts = more;
 		h->cap = cap;
 	}
-	memcpy(h->done + HTTP_ID * h->ndone++, id, HTTP_ID);
+	if (!part) {
+		part = &h->parts[h->nparts++];
+		memcpy(part->id, id, HTTP_ID);
+	}
+	part->halved = halved;
 }
 
 static int send_part(void *arg, const struct fusee_profile *part)
@@ -40,14 +46,16 @@ static int send_part(void *arg, const struct fusee_profile *part)
 	struct parts *p = arg;
 	struct fusee_http *h = p->client;
 	const struct fusee_sink_host *host = h->self->host->sink;
+	const struct http_part *before = find(h, part->id);
 	int r;
 
-	if (is_done(h, part->id))
+	if (before && !before->halved)
 		return 0;
-	r = p->send(p->arg, p->delivery, part);
+	r = before ? -E2BIG : p->send(p->arg, p->delivery, part);
 	if (r == -EAGAIN || r == -ECANCELED || r == -ENOMEM)
 		return r;
 	if (r == -E2BIG && part->samples.n > 1) {
+		remember(h, part->id, true); /* before some of them are there */
 		r = host->split(p->delivery->out, part, (part->samples.n + 1) / 2, 0, send_part, p);
 		if (r)
 			return r;
@@ -55,7 +63,7 @@ static int send_part(void *arg, const struct fusee_profile *part)
 		fusee_count(h->self, "samples_refused", part->samples.n);
 		p->refused = p->refused ? p->refused : r;
 	}
-	remember(h, part->id);
+	remember(h, part->id, false);
 	return 0;
 }
 
@@ -68,7 +76,7 @@ int fusee_http_each(struct fusee_http *h, const struct fusee_delivery *d,
 
 	if (memcmp(h->of, d->profile->id, HTTP_ID)) {
 		memcpy(h->of, d->profile->id, HTTP_ID);
-		h->ndone = 0;
+		h->nparts = 0;
 	}
 	if (!limits->samples && !limits->bytes)
 		r = send_part(&p, profile);

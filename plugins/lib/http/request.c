@@ -77,9 +77,12 @@ static CURLcode set_up(struct fusee_http *h, CURL *c, const char *url, struct cu
 	SET(CURLOPT_POSTFIELDS, body.p ? body.p : "");
 	if (q->flags & FUSEE_HTTP_PUT)
 		SET(CURLOPT_CUSTOMREQUEST, "PUT");
+	if (q->flags & FUSEE_HTTP_DELETE)
+		SET(CURLOPT_CUSTOMREQUEST, "DELETE");
 	if (q->flags & FUSEE_HTTP_GZIP)
 		SET(CURLOPT_ACCEPT_ENCODING, "gzip");
 	SET(CURLOPT_ERRORBUFFER, h->error);
+	SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	SET(CURLOPT_HEADERFUNCTION, take_head);
 	SET(CURLOPT_HEADERDATA, &h->receiver);
 	SET(CURLOPT_WRITEFUNCTION, take_body);
@@ -121,14 +124,15 @@ static int read_answer(struct fusee_http *h, CURLcode code, struct fusee_http_an
 		a->status = 0;
 	a->error = "";
 	if (!a->status) {
-		a->error = r->head_bytes > HTTP_HEAD ? "its headers do not end"
-			   : *h->error               ? h->error
-						     : curl_easy_strerror(code);
+		/* without an error the connection ended within the headers */
+		fusee_http_explain(h->easy, code ? code : CURLE_PARTIAL_FILE, h->error, h->why);
+		a->error = r->head_bytes > HTTP_HEAD ? "its headers do not end" : h->why;
 		return 0;
 	}
 	r->body[r->body_n] = r->head[r->head_n] = '\0';
 	a->head = (struct fusee_str){r->head, r->head_n};
 	a->body = (struct fusee_str){r->body, r->body_n};
+	a->complete = code == CURLE_OK;
 	a->retry_after = fusee_http_retry_after(h->easy, MAX_RETRY_AFTER);
 	curl_easy_getinfo(h->easy, CURLINFO_REDIRECT_URL, &redirect);
 	if (redirect && !(h->redirect = strdup(redirect)))

@@ -87,6 +87,16 @@ static struct fake *plug_of(const char *url)
 
 /* ---- parts ---- */
 
+/* A profile of 100 samples, of which send_part() fails once. */
+static const struct fusee_profile *fail_at(uint32_t call, uint32_t error, uint32_t most,
+					   struct builder **b)
+{
+	sent.failing = call;
+	sent.error = error;
+	sent.most = most;
+	return fake_profile(b, 7, 100, NULL);
+}
+
 static int64_t total(const struct fusee_profile *p)
 {
 	int64_t sum = 0;
@@ -143,11 +153,9 @@ TEST(an_attempt_goes_on_where_the_last_ended)
 {
 	struct fake *f = plug_of("http://127.0.0.1:1");
 	struct builder *b;
-	const struct fusee_profile *p = fake_profile(&b, 7, 100, NULL);
+	const struct fusee_profile *p = fail_at(4, EAGAIN, 20, &b);
 
-	sent.most = limits.samples = 20;
-	sent.failing = 4;
-	sent.error = EAGAIN;
+	limits.samples = 20;
 	CHECK_INT(fake_consume(f, p, 0), -EAGAIN);
 	CHECK_INT(sent.parts, 3);
 	CHECK_INT(fake_consume(f, p, 1), 0);
@@ -158,15 +166,31 @@ TEST(an_attempt_goes_on_where_the_last_ended)
 	fake_free(f);
 }
 
+/* The first half is there: later the halves are sent, even if all would be taken at once. */
+TEST(halves_stay_halves)
+{
+	struct fake *f = plug_of("http://127.0.0.1:1");
+	struct builder *b;
+	const struct fusee_profile *p = fail_at(3, EAGAIN, 60, &b);
+
+	CHECK_INT(fake_consume(f, p, 0), -EAGAIN);
+	CHECK_INT(sent.samples, 50);
+	sent.most = 100;
+	CHECK_INT(fake_consume(f, p, 1), 0);
+	CHECK_INT(sent.samples, 100);
+	CHECK_INT(sent.value, total(p));
+	CHECK_INT(sent.calls, 4);
+	builder_free(b);
+	fake_free(f);
+}
+
 TEST(a_part_that_is_refused)
 {
 	struct fake *f = plug_of("http://127.0.0.1:1");
 	struct builder *b;
-	const struct fusee_profile *p = fake_profile(&b, 7, 100, NULL);
+	const struct fusee_profile *p = fail_at(2, EBADMSG, 40, &b);
 
-	sent.most = limits.samples = 40;
-	sent.failing = 2;
-	sent.error = EBADMSG;
+	limits.samples = 40;
 	CHECK_INT(fake_consume(f, p, 0), -EBADMSG);
 	CHECK_INT(sent.samples, 60);
 	CHECK_INT(fake_count(f, "samples_refused"), 40);
@@ -204,6 +228,29 @@ TEST(a_path_and_a_query)
 	CHECK_INT(http_url("http://x/y/#z", NULL, "b=c", &url), 0);
 	CHECK_STR(url, "http://x/y/?b=c");
 	free(url);
+}
+
+TEST(deletes_and_stays)
+{
+	struct fusee_http_request q = {.flags = FUSEE_HTTP_DELETE | FUSEE_HTTP_NO_REDIRECT};
+	struct fusee_http_answer a;
+	struct fusee_str to;
+	struct fake *f;
+
+	scratch();
+	f = plug_of(text("http://127.0.0.1:%d/redirect/307?to=/ok", serve(NULL, NULL, NULL)));
+	CHECK_INT(ask(f, &q, &a), 0);
+	CHECK_INT(a.status, 307);
+	CHECK(fusee_http_header(&a, "Location", &to) && fusee_text_is(to, "/ok"));
+	CHECK_INT(requests(), 1);
+	CHECK(logged("\"method\": \"DELETE\""));
+	q.flags = FUSEE_HTTP_DELETE;
+	CHECK_INT(ask(f, &q, &a), 0);
+	CHECK_INT(a.status, 200);
+	CHECK_INT(requests(), 3);
+	CHECK(!logged("\"method\": \"POST\""));
+	fake_free(f);
+	clean();
 }
 
 static void unpack(const char *name, char *to, size_t size)
@@ -267,6 +314,34 @@ TEST(headers_of_an_answer)
 	clean();
 }
 
+TEST(bodies_that_are_complete)
+{
+	static const struct {
+		const char *path;
+		bool complete;
+		uint64_t bytes;
+	} all[] = {{"ok", true, 0},
+		   {"gzip/hello", true, 5},
+		   {"truncated-answer/200", false, 18},
+		   {"huge/200", false, FUSEE_HTTP_BODY}};
+	struct fusee_http_request q = {.flags = FUSEE_HTTP_GZIP};
+	struct fusee_http_answer a;
+	struct fake *f;
+	int port;
+
+	scratch();
+	port = serve(NULL, NULL, NULL);
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		f = plug_of(text("http://127.0.0.1:%d/%s", port, all[i].path));
+		CHECK_INT(ask(f, &q, &a), 0);
+		CHECK_INT(a.status, 200);
+		CHECK_INT(a.complete, all[i].complete);
+		CHECK_INT(a.body.len, all[i].bytes);
+		fake_free(f);
+	}
+	clean();
+}
+
 TEST(words)
 {
 	char words[FUSEE_HTTP_WORDS], longer[500];
@@ -309,7 +384,7 @@ TEST(reasons)
 	CURL *c = curl_easy_init();
 
 	fusee_http_explain(c, CURLE_COULDNT_RESOLVE_HOST, NULL, why);
-	CHECK_STR(why, "its name is not known to DNS");
+	CHECK_STR(why, "DNS does not know its name, or does not answer");
 	fusee_http_explain(c, CURLE_SSL_CONNECT_ERROR, "a\nb", why);
 	CHECK_STR(why, "a?b");
 	curl_easy_cleanup(c);

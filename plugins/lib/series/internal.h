@@ -2,6 +2,8 @@
 #ifndef SERIES_INTERNAL_H
 #define SERIES_INTERNAL_H
 
+#include <stdbool.h>
+
 #include <fusee/series.h>
 
 /* The labels of one series. Zeroed is empty; names and values are in `text`. */
@@ -21,6 +23,8 @@ void labels_add(struct labels *, const struct fusee_series_options *, const stru
 /* Sorts them and applies max_labels. */
 void labels_end(struct labels *, const struct fusee_series_options *);
 void labels_fini(struct labels *);
+/* Is `key` what a name becomes? */
+bool labels_is(struct fusee_str key, struct fusee_str name);
 
 /* ---- sets.c ---- */
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "internal.h"
@@ -45,19 +44,41 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static char indexed(char c)
+{
+	return is_letter(c) || is_digit(c) ? c : '_';
+}
+
 static uint64_t add_name(struct labels *l, struct fusee_str name, uint64_t *n)
 {
 	uint64_t at = l->ntext;
 
-	if (*name.p >= '0' && *name.p <= '9')
+	if (is_digit(*name.p))
 		add_text(l, "_", 1);
 	for (uint64_t i = 0; i < name.len; i++) {
-		char c = name.p[i];
+		char c = indexed(name.p[i]);
 
-		add_text(l, is_letter(c) || (c >= '0' && c <= '9') ? &c : "_", 1);
+		add_text(l, &c, 1);
 	}
 	*n = l->ntext - at;
 	return at;
+}
+
+bool labels_is(struct fusee_str key, struct fusee_str name)
+{
+	uint64_t before = name.len && is_digit(*name.p);
+
+	if (key.len != before + name.len || (before && *key.p != '_'))
+		return false;
+	for (uint64_t i = 0; i < name.len; i++)
+		if (key.p[before + i] != indexed(name.p[i]))
+			return false;
+	return true;
 }
 
 /* A text of a profile is UTF-8: it is truncated before a character, not within. */
@@ -128,6 +149,28 @@ static int compare(const void *x, const void *y)
 	return r ? r : (a->key.len > b->key.len) - (a->key.len < b->key.len);
 }
 
+static bool is_first(const struct fusee_series_options *o, struct fusee_str key)
+{
+	FUSEE_FOR_EACH (struct fusee_str, name, o->first) {
+		if (labels_is(key, *name))
+			return true;
+	}
+	return false;
+}
+
+/* From the end, until there are max_labels. */
+static void drop(struct labels *l, const struct fusee_series_options *o)
+{
+	uint32_t before = l->n;
+
+	for (uint32_t i = l->n; i-- && l->n > o->max_labels;)
+		if (!is_first(o, l->at[i].key))
+			memmove(&l->at[i], &l->at[i + 1], (--l->n - i) * sizeof(*l->at));
+	if (l->n > o->max_labels)
+		l->n = o->max_labels;
+	l->dropped = before - l->n;
+}
+
 void labels_end(struct labels *l, const struct fusee_series_options *o)
 {
 	for (uint32_t i = 0; i < l->n; i++) {
@@ -136,8 +179,6 @@ void labels_end(struct labels *l, const struct fusee_series_options *o)
 	}
 	if (l->n)
 		qsort(l->at, l->n, sizeof(*l->at), compare);
-	if (o->max_labels && l->n > o->max_labels) {
-		l->dropped = l->n - o->max_labels;
-		l->n = o->max_labels;
-	}
+	if (o->max_labels && l->n > o->max_labels)
+		drop(l, o);
 }

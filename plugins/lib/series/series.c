@@ -3,7 +3,6 @@
  * Samples are numbered by their set of labels and sorted by it, then by their stack, so that a
  * series is a part of the order, and equal stacks in it stand together.
  */
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "internal.h"
@@ -160,7 +159,7 @@ int fusee_series_each(const struct fusee_profile *p, const struct fusee_series_o
 const struct fusee_label *fusee_series_label(const struct fusee_series *s, const char *name)
 {
 	FUSEE_FOR_EACH (struct fusee_label, l, s->labels) {
-		if (fusee_text_is(l->key, name))
+		if (labels_is(l->key, (struct fusee_str){name, strlen(name)}))
 			return l;
 	}
 	return NULL;

@@ -138,6 +138,25 @@ TEST(limits)
 	builder_free(b);
 }
 
+/* Labels that a backend cannot do without, by the names that a user knows. */
+TEST(first_labels)
+{
+	static const struct fusee_str first[] = {FUSEE_TEXT("z.app"), FUSEE_TEXT("9th"),
+						 FUSEE_TEXT("none")};
+	struct fusee_series_options o = {.max_labels = 2, .first = {first, 3, sizeof(*first)}};
+	const struct fusee_profile *p = begin();
+
+	add(1, 1, "a", "1", "b", "2", "z.app", "shop", NULL);
+	add(1, 1, "a", "1", "9th", "x", "z.app", "shop", "z_b", "2", NULL);
+	p = end();
+	CHECK_STR(series(p, &o), "a=1,z_app=shop,: 1 samples, 1\n"
+				 "_9th=x,z_app=shop,: 1 samples, 1\n");
+	CHECK_INT(dropped, 3);
+	o.max_labels = 1;
+	CHECK_STR(series(p, &o), "z_app=shop,: 1 samples, 1\n_9th=x,: 1 samples, 1\n");
+	builder_free(b);
+}
+
 TEST(many_sets)
 {
 	struct fusee_series_options o = {0};

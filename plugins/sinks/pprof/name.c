@@ -38,6 +38,31 @@ static void make_target(const struct fusee_profile *p, char to[MAX_TARGET + 1])
 		memcpy(to, "all", 4);
 }
 
+static bool is(struct fusee_str s, const char *text)
+{
+	return s.len == strlen(text) && !memcmp(s.p, text, s.len);
+}
+
+/* Do samples have other texts than the profile itself? The agent's have a process and a thread
+ * of their own at most; a recording that is pushed may have any. */
+static bool has_labels_of_samples(const struct fusee_profile *p)
+{
+	FUSEE_FOR_EACH (struct fusee_label, l, p->labels) {
+		const struct fusee_label *of_all = NULL;
+
+		if (!l->str.p || is(l->key, "process") || is(l->key, "thread"))
+			continue;
+		FUSEE_FOR_EACH (struct fusee_label, r, p->resource) {
+			if (r->key.len == l->key.len && !memcmp(r->key.p, l->key.p, l->key.len))
+				of_all = r;
+		}
+		if (!of_all || of_all->str.len != l->str.len ||
+		    memcmp(of_all->str.p, l->str.p, l->str.len) != 0)
+			return true;
+	}
+	return false;
+}
+
 static uint32_t hash(uint32_t h, struct fusee_str s)
 {
 	for (uint64_t i = 0; i < s.len; i++)
@@ -49,7 +74,8 @@ void name_make(char name[NAME_SIZE], const struct fusee_profile *p)
 {
 	char when[32], target[MAX_TARGET + 1], id[ID + 1];
 	time_t t = (time_t)(p->start_ns / FUSEE_SECOND);
-	uint32_t h = 2166136261u;
+	/* One file of a hash tells readers the labels of all: not where samples have more. */
+	uint32_t h = has_labels_of_samples(p) ? 1 : 2166136261u;
 	struct tm tm;
 
 	gmtime_r(&t, &tm);

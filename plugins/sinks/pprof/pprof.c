@@ -4,127 +4,58 @@
  * never sees an incomplete file. Other users may be able to write into the directory: no link in it
  * is followed, and only files with the form of this sink's own names are removed.
  */
-#include <errno.h>
+#include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <fusee/helpers.h>
+#include <fusee/folder.h>
 
 #include "name.h"
-#include "retention.h"
 
 struct pprof {
 	struct fusee_self self;
-	const char *dir, *mode;
-	uint64_t keep, max_size;
-	mode_t file_mode, dir_mode;
-	struct retention retention;
+	struct fusee_folder folder;
 };
 
 static const struct fusee_option options[] = {
-	FUSEE_OPTION_STRING(struct pprof, dir, NULL,
-			    "Directory of the files; it is created if it is missing."),
-	FUSEE_OPTION_DURATION(struct pprof, keep, "7d", 0, 0,
-			      "Files whose window began longer ago are removed; 0 keeps them for "
-			      "ever."),
-	FUSEE_OPTION_SIZE(
-		struct pprof, max_size, "1GiB", 0, 0,
-		"Most bytes of all files together: the oldest are removed to make room; 0 "
-		"sets no limit."),
-	FUSEE_OPTION_STRING(struct pprof, mode, "0640",
-			    "Permissions of the files, octal; a directory that is created can be "
-			    "entered by everyone who can read the files."),
+	FUSEE_FOLDER_OPTIONS(struct pprof, folder, "7d", "1GiB"),
 };
 
-/* ---- the directory ---- */
+/* ---- the folder ---- */
 
-/* Creates the directory and its missing parents. 0 or -errno. */
-static int make_dir(const char *path, mode_t mode)
+static int each_file(int dir, struct fusee_folder_scan *scan)
 {
-	char *copy = strdup(path), *at;
-	int r = 0;
+	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
+	const struct dirent *e;
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	uint64_t ns;
 
-	if (!copy)
-		return -ENOMEM;
-	for (at = copy + 1; !r && (at = strchr(at, '/')); at++) {
-		*at = '\0';
-		if (mkdir(copy, 0755) && errno != EEXIST)
-			r = -errno;
-		*at = '/';
-	}
-	if (!r && mkdir(copy, mode) && errno != EEXIST)
+	if (!d) {
 		r = -errno;
-	free(copy);
+		if (copy >= 0)
+			close(copy);
+		return r;
+	}
+	while ((errno = 0, e = readdir(d))) {
+		if (name_is_unfinished(e->d_name))
+			fusee_folder_remove_unlocked(dir, e->d_name);
+		else if (name_is_ours(e->d_name, &ns))
+			fusee_folder_found(scan, dir, e->d_name, ns, 0);
+	}
+	r = -errno;
+	closedir(d);
 	return r;
 }
 
-/* Opens the directory, and creates it if it is missing. It is opened for each file, since another
- * file system may have been mounted over it. A descriptor, or -errno after host->fail(). */
-static int open_dir(struct pprof *s)
+static int remove_file(int dir, const char *name, uint32_t table)
 {
-	int fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
-
-	if (fd >= 0)
-		return fd;
-	if (errno != ENOENT)
-		return fusee_fail(&s->self, -errno, "cannot open directory '%s': %s", s->dir,
-				  strerror(errno));
-	r = make_dir(s->dir, s->dir_mode);
-	if (r)
-		return fusee_fail(
-			&s->self, r,
-			"cannot create directory '%s': %s; create it, or name another as 'dir'",
-			s->dir, strerror(-r));
-	fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return fusee_fail(&s->self, -errno, "cannot open directory '%s': %s", s->dir,
-				  strerror(errno));
-	return fd;
+	(void)table;
+	return unlinkat(dir, name, 0) ? -errno : 0;
 }
 
-/* ---- one file ---- */
+static const struct fusee_folder_ops folder_ops = {.each = each_file, .remove = remove_file};
 
-static int write_all(int fd, struct fusee_str bytes)
-{
-	while (bytes.len) {
-		ssize_t n = write(fd, bytes.p, bytes.len < 1 << 30 ? bytes.len : 1 << 30);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		bytes.p += n;
-		bytes.len -= (uint64_t)n;
-	}
-	return 0;
-}
-
-/* Creates a file of this name and locks it: retention.c removes unfinished files without a lock. A
- * descriptor or -errno. */
-static int create(struct pprof *s, int dir, const char *part)
-{
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	int fd = openat(dir, part, flags, 0600), r;
-
-	if (fd < 0 && errno == EEXIST && !unlinkat(dir, part, 0))
-		fd = openat(dir, part, flags, 0600);
-	if (fd < 0)
-		return -errno;
-	if (flock(fd, LOCK_EX | LOCK_NB) || fchmod(fd, s->file_mode)) {
-		r = -errno;
-		unlinkat(dir, part, 0);
-		close(fd);
-		return r;
-	}
-	return fd;
-}
+/* ---- a window ---- */
 
 static int write_file(struct pprof *s, int dir, const char *name, struct fusee_str bytes)
 {
@@ -132,10 +63,10 @@ static int write_file(struct pprof *s, int dir, const char *name, struct fusee_s
 	int fd, r;
 
 	name_make_unfinished(part, name);
-	fd = create(s, dir, part);
+	fd = fusee_folder_create(dir, part, s->folder.file_mode);
 	if (fd < 0)
 		return fd;
-	r = write_all(fd, bytes);
+	r = fusee_folder_write(fd, bytes.p, bytes.len);
 	if (!r && fsync(fd))
 		r = -errno;
 	if (!r && renameat(dir, part, dir, name))
@@ -150,67 +81,30 @@ static int write_file(struct pprof *s, int dir, const char *name, struct fusee_s
 	return r;
 }
 
-static const char *reason_of(int err)
-{
-	switch (err) {
-	case -ENOSPC:
-		return "no space";
-	case -EDQUOT:
-		return "quota";
-	case -EIO:
-		return "i/o error";
-	case -EROFS:
-		return "read-only";
-	case -EACCES:
-	case -EPERM:
-		return "permission";
-	case -EFBIG:
-		return "max_size";
-	default:
-		return "other";
-	}
-}
-
-static void count_lost(struct pprof *s, int err)
-{
-	fusee_count_by(&s->self, "windows_lost", "reason", reason_of(err), 1);
-}
-
 static int fail_lost(struct pprof *s, int err, const char *name)
 {
-	count_lost(s, err);
-	return fusee_fail(&s->self, err == -EAGAIN ? -EIO : err, "cannot write '%s/%s': %s", s->dir,
-			  name, strerror(-err));
-}
-
-static void count_removed(struct pprof *s, const struct retention *before)
-{
-	fusee_count_by(&s->self, "files_removed", "reason", "keep",
-		       s->retention.too_old - before->too_old);
-	fusee_count_by(&s->self, "files_removed", "reason", "max_size",
-		       s->retention.too_many - before->too_many);
+	fusee_folder_count_lost(&s->folder, err);
+	return fusee_fail(&s->self, err == -EAGAIN ? -EIO : err, "cannot write '%s/%s': %s",
+			  s->folder.dir, name, strerror(-err));
 }
 
 /* Writes one file, after removing old files: that must happen also when the disk is full. */
 static int store(struct pprof *s, int dir, const char *name, struct fusee_str bytes)
 {
-	struct retention before = s->retention;
 	int r;
 
-	if (s->max_size && bytes.len > s->max_size) {
-		count_lost(s, -EFBIG);
+	if (s->folder.max_size && bytes.len > s->folder.max_size) {
+		fusee_folder_count_lost(&s->folder, -EFBIG);
 		return fusee_fail(&s->self, -EFBIG,
 				  "a profile of %llu bytes is more than 'max_size' allows",
 				  (unsigned long long)bytes.len);
 	}
-	r = retention_make_room(&s->retention, dir, bytes.len);
-	count_removed(s, &before);
+	r = fusee_folder_make_room(&s->folder, dir, bytes.len);
 	if (!r)
 		r = write_file(s, dir, name, bytes);
 	if (r)
 		return fail_lost(s, r, name);
-	s->retention.bytes += bytes.len;
-	fusee_count(&s->self, "bytes_written", bytes.len);
+	fusee_folder_wrote(&s->folder, bytes.len);
 	return 0;
 }
 
@@ -224,11 +118,9 @@ static int consume(void *ctx, const struct fusee_delivery *d)
 	if (r)
 		return fusee_fail(&s->self, r, "cannot encode a profile: %s", strerror(-r));
 	name_make(name, d->profile);
-	dir = open_dir(s);
-	if (dir < 0) {
-		count_lost(s, dir);
-		return dir == -EAGAIN ? -EIO : dir;
-	}
+	dir = fusee_folder_open(&s->folder);
+	if (dir < 0)
+		return dir;
 	r = store(s, dir, name, bytes);
 	close(dir);
 	return r;
@@ -237,38 +129,9 @@ static int consume(void *ctx, const struct fusee_delivery *d)
 static int init(void *ctx, struct fusee_instance *in, const struct fusee_host *host)
 {
 	struct pprof *s = ctx;
-	struct retention before;
-	char *end;
-	int dir, r;
 
 	fusee_self_init(ctx, in, host);
-	s->file_mode = (mode_t)strtoul(s->mode, &end, 8);
-	if (end == s->mode || *end || s->file_mode & ~0666u || (s->file_mode & 0600) != 0600)
-		return fusee_fail(&s->self, -EINVAL,
-				  "option 'mode': '%s' is not an octal number from 0600 to 0666, "
-				  "such as 0640",
-				  s->mode);
-	if (!*s->dir)
-		return fusee_fail(&s->self, -EINVAL, "option 'dir' is empty");
-	s->dir_mode = 0700 | (s->file_mode & 0044) | (s->file_mode & 0044) >> 2;
-	s->retention = (struct retention){.keep_ns = s->keep, .max_size = s->max_size};
-	dir = open_dir(s);
-	if (dir < 0)
-		return dir;
-	r = faccessat(dir, ".", W_OK | X_OK, AT_EACCESS) ? -errno : 0;
-	if (r) {
-		fusee_fail(&s->self, r, "cannot write into directory '%s': %s", s->dir,
-			   strerror(-r));
-		goto out;
-	}
-	before = s->retention;
-	r = retention_scan(&s->retention, dir, 0);
-	count_removed(s, &before);
-	if (r)
-		fusee_fail(&s->self, r, "cannot read directory '%s': %s", s->dir, strerror(-r));
-out:
-	close(dir);
-	return r;
+	return fusee_folder_init(&s->folder, &s->self, &folder_ops);
 }
 
 static const struct fusee_sink_ops ops = {.size = sizeof(ops), .consume = consume};

@@ -334,6 +334,41 @@ TEST(leftovers_go_but_not_those_under_way)
 	clean();
 }
 
+static int starts_next; /* calls of flock() that come too late */
+
+/* Another sink starts just before. */
+int flock(int fd, int operation)
+{
+	static bool starting;
+
+	if (starts_next && !starting) {
+		starting = true;
+		starts_next--;
+		fake_free(started("7d", "1GiB"));
+		starting = false;
+	}
+	return (int)syscall(SYS_flock, fd, operation);
+}
+
+TEST(starts_beside_a_writer)
+{
+	struct fake *f;
+
+	scratch();
+	f = started("7d", "1GiB");
+	for (int starts = 1; starts < 4; starts++) {
+		struct timespec now;
+
+		clock_gettime(CLOCK_REALTIME, &now);
+		starts_next = starts;
+		CHECK_INT(deliver(f, (uint32_t)starts, 1, (uint64_t)now.tv_sec * NS), 0);
+		CHECK_INT(starts_next, 0);
+		CHECK(strstr(list(), ".pb.gz") && !strstr(list(), ".part"));
+	}
+	fake_free(f);
+	clean();
+}
+
 TEST(the_directory_may_vanish)
 {
 	struct fake *f;

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <zlib.h>
+#include <zstd.h>
+
+#include "internal.h"
+
+#define ZSTD_LEVEL 3
+#define GZIP_LEVEL 6
+
+int pq_codec_number(uint32_t codec)
+{
+	return codec == FUSEE_PARQUET_ZSTD ? 6 : codec == FUSEE_PARQUET_GZIP ? 2 : 0;
+}
+
+static bool reserve(struct pq_bytes *b, size_t n)
+{
+	uint64_t cap = b->cap;
+	bool ok = pq_grow(&b->p, &cap, n + 1, 1);
+
+	b->cap = cap;
+	return ok;
+}
+
+static int compress_zstd(const struct pq_bytes *from, struct pq_bytes *to)
+{
+	size_t n;
+
+	if (!reserve(to, ZSTD_compressBound(from->len)))
+		return -ENOMEM;
+	n = ZSTD_compress(to->p, to->cap, from->p, from->len, ZSTD_LEVEL);
+	if (ZSTD_isError(n))
+		return -ENOMEM;
+	to->len = n;
+	return 0;
+}
+
+static int compress_gzip(const struct pq_bytes *from, struct pq_bytes *to)
+{
+	z_stream z = {0};
+	int r;
+
+	if (deflateInit2(&z, GZIP_LEVEL, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	if (!reserve(to, deflateBound(&z, from->len))) {
+		deflateEnd(&z);
+		return -ENOMEM;
+	}
+	z.next_in = from->p;
+	z.avail_in = (uInt)from->len;
+	z.next_out = to->p;
+	z.avail_out = to->cap < UINT32_MAX ? (uInt)to->cap : UINT32_MAX;
+	r = deflate(&z, Z_FINISH);
+	to->len = z.total_out;
+	deflateEnd(&z);
+	return r == Z_STREAM_END ? 0 : -EIO;
+}
+
+int pq_compress(uint32_t codec, const struct pq_bytes *from, struct pq_bytes *to)
+{
+	to->len = 0;
+	if (from->error)
+		return from->error;
+	if (from->len > INT32_MAX) /* the format's limit for a page */
+		return -E2BIG;
+	if (codec == FUSEE_PARQUET_ZSTD)
+		return compress_zstd(from, to);
+	if (codec == FUSEE_PARQUET_GZIP)
+		return compress_gzip(from, to);
+	pq_put(to, from->p, from->len);
+	return to->error;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a file: the page index of all columns, then the footer (FileMetaData) and its length.
+ */
+#include <zlib.h>
+
+#include "internal.h"
+
+#define CREATED_BY "fusee version " FUSEE_VERSION " (build 0)"
+
+enum { REQUIRED = 0, REPEATED = 2 };
+/* numbers of types in SchemaElement: converted_type, and the field of LogicalType */
+enum { CONVERTED_UTF8 = 0, CONVERTED_MAP = 1, CONVERTED_LIST = 3, CONVERTED_TIMESTAMP = 10 };
+enum { LOGICAL_STRING = 1, LOGICAL_MAP = 2, LOGICAL_LIST = 3, LOGICAL_TIMESTAMP = 8 };
+
+static void put_empty(struct pq_struct *parent, int field)
+{
+	struct pq_struct s = pq_begin(parent, field);
+
+	pq_end(&s);
+}
+
+static void put_logical(struct pq_struct *parent, int kind)
+{
+	struct pq_struct logical = pq_begin(parent, 10), s, unit;
+
+	if (kind == LOGICAL_TIMESTAMP) {
+		s = pq_begin(&logical, kind);
+		pq_bool(&s, 1, true); /* UTC */
+		unit = pq_begin(&s, 2);
+		put_empty(&unit, 2); /* microseconds */
+		pq_end(&unit);
+		pq_end(&s);
+	} else {
+		put_empty(&logical, kind);
+	}
+	pq_end(&logical);
+}
+
+/* Readers know either the converted type or the logical type, so both are written. */
+static void put_leaf(struct pq_bytes *to, const struct fusee_parquet_column *c)
+{
+	struct pq_struct s = pq_begin_element(to);
+
+	pq_i32(&s, 1, pq_physical_type(c->type));
+	pq_i32(&s, 3, REQUIRED);
+	pq_binary(&s, 4, fusee_text(c->name));
+	if (c->type == FUSEE_PARQUET_TEXT) {
+		pq_i32(&s, 6, CONVERTED_UTF8);
+		put_logical(&s, LOGICAL_STRING);
+	} else if (c->type == FUSEE_PARQUET_TIME) {
+		pq_i32(&s, 6, CONVERTED_TIMESTAMP);
+		put_logical(&s, LOGICAL_TIMESTAMP);
+	}
+	pq_end(&s);
+}
+
+static void put_inner(struct pq_bytes *to, const char *name, int repetition, uint32_t children,
+		      int converted, int logical)
+{
+	struct pq_struct s = pq_begin_element(to);
+
+	pq_i32(&s, 3, repetition);
+	pq_binary(&s, 4, fusee_text(name));
+	pq_i32(&s, 5, (int32_t)children);
+	if (logical) {
+		pq_i32(&s, 6, converted);
+		put_logical(&s, logical);
+	}
+	pq_end(&s);
+}
+
+static uint32_t put_group(struct fusee_parquet *w, const struct pq_group *g, struct pq_bytes *to)
+{
+	const struct fusee_parquet_column *c = &w->leaves[g->first].column;
+	uint32_t n = g->n;
+
+	if (c->group == FUSEE_PARQUET_MAP) {
+		put_inner(to, c->in, REQUIRED, 1, CONVERTED_MAP, LOGICAL_MAP);
+		put_inner(to, "key_value", REPEATED, 2, 0, 0);
+		n += 2;
+	} else if (c->group == FUSEE_PARQUET_LIST) {
+		put_inner(to, c->in, REQUIRED, 1, CONVERTED_LIST, LOGICAL_LIST);
+		put_inner(to, "list", REPEATED, 1, 0, 0);
+		put_inner(to, "element", REQUIRED, g->n, 0, 0);
+		n += 3;
+	}
+	for (uint32_t i = 0; i < g->n; i++)
+		put_leaf(to, &w->leaves[g->first + i].column);
+	return n;
+}
+
+static void put_schema(struct fusee_parquet *w, struct pq_struct *s)
+{
+	struct pq_bytes elements = {0};
+	struct pq_struct root;
+	uint32_t n = 1;
+
+	for (uint32_t i = 0; i < w->ngroups; i++)
+		n += put_group(w, &w->groups[i], &elements);
+	pq_list(s, 2, PQ_STRUCT, n);
+	root = pq_begin_element(s->to);
+	pq_binary(&root, 4, fusee_text("schema"));
+	pq_i32(&root, 5, (int32_t)w->ngroups);
+	pq_end(&root);
+	pq_put(s->to, elements.p, elements.len);
+	if (elements.error)
+		s->to->error = elements.error;
+	pq_bytes_fini(&elements);
+}
+
+static void put_chunk(const struct pq_chunk *c, struct pq_bytes *to)
+{
+	struct pq_struct s = pq_begin_element(to);
+
+	pq_i64(&s, 2, 0);
+	pq_begin(&s, 3); /* its bytes end it */
+	pq_put(to, c->metadata.p, c->metadata.len);
+	pq_i64(&s, 4, (int64_t)c->offset_index_at);
+	pq_i32(&s, 5, (int32_t)c->offset_index.len);
+	if (c->column_index.len) {
+		pq_i64(&s, 6, (int64_t)c->column_index_at);
+		pq_i32(&s, 7, (int32_t)c->column_index.len);
+	}
+	pq_end(&s);
+}
+
+static void put_row_group(struct fusee_parquet *w, const struct pq_row_group *g,
+			  struct pq_bytes *to)
+{
+	struct pq_struct s = pq_begin_element(to);
+
+	pq_list(&s, 1, PQ_STRUCT, w->nleaves);
+	for (uint32_t i = 0; i < w->nleaves; i++)
+		put_chunk(&g->chunks[i], to);
+	pq_i64(&s, 2, (int64_t)g->raw_bytes);
+	pq_i64(&s, 3, (int64_t)g->rows);
+	if (w->o.sort.n)
+		pq_list(&s, 4, PQ_STRUCT, w->o.sort.n);
+	FUSEE_FOR_EACH (uint32_t, column, w->o.sort) {
+		struct pq_struct by = pq_begin_element(to);
+
+		pq_i32(&by, 1, (int32_t)*column);
+		pq_bool(&by, 2, false);
+		pq_bool(&by, 3, false);
+		pq_end(&by);
+	}
+	pq_i64(&s, 6, (int64_t)g->bytes);
+	pq_end(&s);
+}
+
+/* The file's own pairs, and that of the checksum, which is computed when all is there. */
+static void put_pairs(struct fusee_parquet *w, struct pq_struct *s, size_t *checksum_at)
+{
+	struct pq_struct pair;
+
+	pq_list(s, 5, PQ_STRUCT, w->npairs + 1);
+	pq_put(s->to, w->metadata.p, w->metadata.len);
+	pair = pq_begin_element(s->to);
+	pq_binary(&pair, 1, fusee_text(PQ_CHECKSUM));
+	pq_binary(&pair, 2, fusee_text("00000000"));
+	*checksum_at = s->to->len - 8;
+	pq_end(&pair);
+}
+
+static void put_footer(struct fusee_parquet *w, struct pq_bytes *to)
+{
+	struct pq_struct s = pq_begin_element(to);
+	size_t checksum_at;
+	char digits[9];
+
+	pq_i32(&s, 1, 1);
+	put_schema(w, &s);
+	pq_i64(&s, 3, (int64_t)w->total_rows);
+	pq_list(&s, 4, PQ_STRUCT, (uint32_t)w->nrow_groups);
+	for (uint64_t i = 0; i < w->nrow_groups; i++)
+		put_row_group(w, &w->row_groups[i], to);
+	put_pairs(w, &s, &checksum_at);
+	pq_binary(&s, 6, fusee_text(CREATED_BY));
+	pq_list(&s, 7, PQ_STRUCT, w->nleaves);
+	for (uint32_t i = 0; i < w->nleaves; i++) {
+		struct pq_struct order = pq_begin_element(to);
+
+		put_empty(&order, 1); /* by type */
+		pq_end(&order);
+	}
+	pq_end(&s);
+	if (to->error)
+		return;
+	snprintf(digits, sizeof(digits), "%08lx", crc32_z(0, to->p, to->len) & 0xffffffff);
+	memcpy(to->p + checksum_at, digits, 8);
+}
+
+/* Page indexes of all columns: first those with bounds, then those with places. */
+static int write_indexes(struct fusee_parquet *w, bool bounds)
+{
+	for (uint64_t i = 0; i < w->nrow_groups * w->nleaves; i++) {
+		struct pq_chunk *c = &w->row_groups[i / w->nleaves].chunks[i % w->nleaves];
+		int r;
+
+		*(bounds ? &c->column_index_at : &c->offset_index_at) = w->at;
+		r = pq_write(w, bounds ? &c->column_index : &c->offset_index);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int pq_write_footer(struct fusee_parquet *w)
+{
+	struct pq_bytes b = {0};
+	int r = write_indexes(w, true);
+
+	if (!r)
+		r = write_indexes(w, false);
+	if (r)
+		return r;
+	put_footer(w, &b);
+	if (b.len > INT32_MAX)
+		r = -EFBIG;
+	pq_put_number(&b, b.len, 4);
+	pq_put(&b, "PAR1", 4);
+	r = r ? r : w->metadata.error ? w->metadata.error : pq_write(w, &b);
+	pq_bytes_fini(&b);
+	return r;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PARQUET_INTERNAL_H
+#define PARQUET_INTERNAL_H
+
+#include <stdbool.h>
+
+#include <fusee/parquet.h>
+
+/* ---- bytes.c: bytes that grow ---- */
+
+/* Zeroed is empty. After an error nothing is added any more. */
+struct pq_bytes {
+	uint8_t *p;
+	size_t len, cap;
+	int error; /* -ENOMEM */
+};
+
+void pq_put(struct pq_bytes *, const void *, size_t);
+void pq_put_byte(struct pq_bytes *, uint8_t);
+void pq_put_varint(struct pq_bytes *, uint64_t);
+/* The lowest `size` bytes of v, lowest first. */
+void pq_put_number(struct pq_bytes *, uint64_t v, unsigned int size);
+void pq_bytes_fini(struct pq_bytes *);
+/* Makes room for `need` elements in an array. False: no memory. */
+bool pq_grow(void *array, uint64_t *cap, uint64_t need, size_t size);
+
+/* ---- thrift.c: structs in Thrift's compact protocol ---- */
+
+enum pq_thrift { PQ_BOOL = 1, PQ_I8 = 3, PQ_I32 = 5, PQ_I64 = 6, PQ_BINARY = 8, PQ_STRUCT = 12 };
+
+/* A struct that is being written; its fields are put in ascending order of their numbers. */
+struct pq_struct {
+	struct pq_bytes *to;
+	int last; /* the number of the field before */
+};
+
+void pq_bool(struct pq_struct *, int field, bool);
+void pq_i8(struct pq_struct *, int field, int8_t);
+void pq_i32(struct pq_struct *, int field, int32_t);
+void pq_i64(struct pq_struct *, int field, int64_t);
+void pq_binary(struct pq_struct *, int field, struct fusee_str);
+/* A field with a struct in it; pq_end() ends it. */
+struct pq_struct pq_begin(struct pq_struct *, int field);
+/* A field with n elements, which the caller puts behind it. */
+void pq_list(struct pq_struct *, int field, enum pq_thrift, uint32_t n);
+/* Elements of a list. */
+struct pq_struct pq_begin_element(struct pq_bytes *);
+void pq_put_i32(struct pq_bytes *, int32_t);
+void pq_put_i64(struct pq_bytes *, int64_t);
+void pq_put_binary(struct pq_bytes *, struct fusee_str);
+void pq_end(struct pq_struct *);
+
+/* ---- dictionary.c: the distinct values of a column ---- */
+
+/* Zeroed is empty; `seed` for hashes is set by the owner. */
+struct pq_dictionary {
+	bool is_text;
+	uint64_t seed;
+	uint64_t *values; /* numbers, or where texts begin */
+	uint64_t values_cap;
+	uint32_t *lens; /* of texts */
+	uint64_t lens_cap;
+	struct pq_bytes text;
+	uint32_t n;
+	uint32_t *slots; /* code + 1 of a value; 0: empty */
+	uint32_t nslots; /* a power of 2 */
+};
+
+/* The code of a value, which is added if it is new; -errno. */
+int64_t pq_dictionary_number(struct pq_dictionary *, int64_t);
+int64_t pq_dictionary_text(struct pq_dictionary *, struct fusee_str);
+/* Sorts the values; ranks[code] is the place of what had that code. 0, -ENOMEM. */
+int pq_dictionary_sort(struct pq_dictionary *, uint32_t *ranks);
+struct fusee_str pq_dictionary_text_at(const struct pq_dictionary *, uint32_t code);
+/* Removes all values. */
+void pq_dictionary_empty(struct pq_dictionary *);
+void pq_dictionary_fini(struct pq_dictionary *);
+/* Memory that its values take. */
+uint64_t pq_dictionary_bytes(const struct pq_dictionary *);
+
+/* ---- text.c ---- */
+
+bool pq_is_utf8(struct fusee_str);
+/* A UTF-8 text of at most 64 bytes that is no more, or no less, than `text`. *exact: it is that
+ * text. upper: `text` itself if there is none. */
+struct fusee_str pq_lower_bound(struct fusee_str text, bool *exact);
+struct fusee_str pq_upper_bound(struct fusee_str text, char room[64], bool *exact);
+
+/* ---- encode.c: bodies of pages ---- */
+
+/* Bytes of a code in a page of codes below n: 1, 2 or 4. Compressed, they are smaller than codes
+ * that take no complete bytes. */
+unsigned int pq_code_size(uint32_t n);
+/* Values in the RLE / bit-packed hybrid, each `bits` wide: 1, 8, 16 or 32. */
+void pq_put_hybrid(struct pq_bytes *, const uint32_t *values, uint64_t n, unsigned int bits);
+/* PLAIN, values [first, first + n) of a dictionary; codes: those values instead, if not NULL. */
+void pq_put_plain(struct pq_bytes *, const struct pq_dictionary *, uint32_t type,
+		  const uint32_t *codes, uint64_t n);
+void pq_put_value(struct pq_bytes *, const struct pq_dictionary *, uint32_t type, uint32_t code);
+
+/* ---- codec.c ---- */
+
+/* Number of the codec in files. */
+int pq_codec_number(uint32_t codec);
+/* Compresses `from` into `to`, which is emptied before. 0 or -errno. */
+int pq_compress(uint32_t codec, const struct pq_bytes *from, struct pq_bytes *to);
+
+/* ---- the writer ---- */
+
+/* A column while rows arrive. */
+struct pq_leaf {
+	struct fusee_parquet_column column;
+	struct pq_dictionary dictionary;
+	uint32_t *codes; /* of all values of the row group, in order of the rows */
+	uint64_t n, cap;
+	uint32_t group; /* place in `groups` */
+	uint64_t ended; /* n at the end of the row before */
+};
+
+/* A flat column, or the columns of a map or list. */
+struct pq_group {
+	uint32_t first, n; /* leaves */
+	uint64_t *ends;    /* of a map or list: values up to the end of each row */
+	uint64_t cap;
+};
+
+/* A column of a row group that is written: Thrift's bytes, for the end of the file. */
+struct pq_chunk {
+	struct pq_bytes metadata, column_index, offset_index;
+	uint64_t column_index_at, offset_index_at;
+};
+
+struct pq_row_group {
+	struct pq_chunk *chunks; /* one of each leaf */
+	uint64_t rows, raw_bytes, bytes;
+};
+
+/* What a page is made of. */
+struct pq_page {
+	uint32_t *codes, *repetition, *definition;
+	uint64_t ncodes, nlevels, codes_cap, repetition_cap, definition_cap;
+};
+
+struct fusee_parquet {
+	struct fusee_parquet_options o;
+	struct pq_leaf *leaves;
+	uint32_t nleaves, ngroups, npairs;
+	struct pq_group *groups;
+	uint64_t rows, total_rows, at; /* rows of this group; of those written; bytes written */
+	struct pq_row_group *row_groups;
+	uint64_t nrow_groups, row_groups_cap;
+	struct pq_bytes metadata; /* its pairs, in Thrift's bytes */
+	struct pq_bytes body, stored, header, levels;
+	struct pq_page page;
+	uint32_t *order; /* rows, as they are written */
+	int error;
+	bool finished;
+};
+
+/* output.c: hands bytes to the owner's write(). 0 or -errno. */
+int pq_write(struct fusee_parquet *, const struct pq_bytes *);
+/* chunk.c: writes the pages of a column, in w->order. raw: bytes before compression. 0 or -errno.
+ */
+int pq_write_chunk(struct fusee_parquet *, uint32_t leaf, struct pq_chunk *, uint64_t *raw);
+/* footer.c: writes the page index and the footer. 0 or -errno. */
+int pq_write_footer(struct fusee_parquet *);
+void pq_chunk_fini(struct pq_chunk *);
+/* The type of a column in files. */
+int pq_physical_type(uint32_t type);
+/* The pair of a file's own metadata that has the CRC-32 of the footer, computed with "00000000" as
+ * its value: 8 hexadecimal digits. */
+#define PQ_CHECKSUM "fusee.footer_crc32"
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "internal.h"
+
+#define BOUND 64 /* bytes of a bound */
+
+/* The code point at s, and its bytes. 0 bytes: it is not UTF-8. */
+static unsigned int decode(const uint8_t *s, uint64_t n, uint32_t *point)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	unsigned int size = !(*s & 0x80)    ? 1
+			    : *s >> 5 == 6  ? 2
+			    : *s >> 4 == 14 ? 3
+			    : *s >> 3 == 30 ? 4
+					    : 0;
+
+	if (!size || size > n)
+		return 0;
+	*point = size == 1 ? *s : *s & (0x7fu >> size);
+	for (unsigned int i = 1; i < size; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		*point = *point << 6 | (s[i] & 0x3f);
+	}
+	if (*point < least[size] || *point > 0x10ffff || (*point >> 11) == 0x1b)
+		return 0;
+	return size;
+}
+
+static unsigned int encode(uint32_t point, char *to)
+{
+	unsigned int size = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+
+	for (unsigned int i = size; i-- > 1; point >>= 6)
+		to[i] = (char)(0x80 | (point & 0x3f));
+	to[0] = (char)(size == 1 ? point : (0xf00u >> size & 0xff) | point);
+	return size;
+}
+
+bool pq_is_utf8(struct fusee_str s)
+{
+	uint32_t point;
+
+	for (uint64_t i = 0; i < s.len;) {
+		unsigned int size = decode((const uint8_t *)s.p + i, s.len - i, &point);
+
+		if (!size)
+			return false;
+		i += size;
+	}
+	return true;
+}
+
+static bool is_inside(char c)
+{
+	return ((uint8_t)c & 0xc0) == 0x80;
+}
+
+struct fusee_str pq_lower_bound(struct fusee_str s, bool *exact)
+{
+	*exact = s.len <= BOUND;
+	if (*exact)
+		return s;
+	s.len = BOUND;
+	while (s.len && is_inside(s.p[s.len]))
+		s.len--;
+	return s;
+}
+
+/* The first characters with the last of them raised, so that it is more than all texts that begin
+ * with them: texts are in the order of their code points. */
+struct fusee_str pq_upper_bound(struct fusee_str s, char room[BOUND], bool *exact)
+{
+	uint64_t n = BOUND - 4; /* a raised character can be longer */
+	uint32_t point = 0;
+
+	*exact = s.len <= BOUND;
+	if (*exact)
+		return s;
+	while (n) {
+		while (is_inside(s.p[n]))
+			n--;
+		if (!n)
+			break;
+		do
+			n--;
+		while (is_inside(s.p[n]));
+		decode((const uint8_t *)s.p + n, s.len - n, &point);
+		if (point != 0x10ffff)
+			break;
+		point = 0;
+	}
+	*exact = !point && !n;
+	if (*exact)
+		return s;
+	memcpy(room, s.p, n);
+	point++;
+	point = point == 0xd800 ? 0xe000 : point; /* no characters are between them */
+	return (struct fusee_str){room, n + encode(point, room + n)};
+}
