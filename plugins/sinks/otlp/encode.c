@@ -10,9 +10,10 @@
 #include "dictionary.h"
 #include "names.h"
 
-#define MAX_ATTRIBUTES                                                            \
-	72 /* of a sample or a resource; a profile's sample has 64 labels at most \
-	    */
+/* Of a sample or a resource; a profile's sample has 66 labels at most. */
+#define MAX_ATTRIBUTES 72
+
+#define KNOWN 1024 /* a power of two */
 
 struct encoder {
 	const struct fusee_profile *p;
@@ -23,7 +24,8 @@ struct encoder {
 	uint32_t *resource_of;  /* by sample */
 	uint32_t *order;        /* samples, those of a resource together */
 	struct wire resource, clean;
-	uint32_t profiles; /* written so far */
+	uint32_t profiles;     /* written so far */
+	uint32_t known[KNOWN]; /* samples + 1 of different labels, by a hash of those; 0: none */
 };
 
 /* Attributes of one thing: each name once, the first counts. */
@@ -110,14 +112,67 @@ static uint32_t find_resource(struct encoder *e, const struct fusee_sample *s)
 				      e->resource.len, &e->d.error);
 }
 
+static const struct fusee_label *label_of(const struct encoder *e, const struct fusee_sample *s,
+					  uint32_t i)
+{
+	return FUSEE_AT(struct fusee_label, e->p->labels, s->first_label + i);
+}
+
+static bool is_same_text(struct fusee_str a, struct fusee_str b)
+{
+	return a.p == b.p && a.len == b.len;
+}
+
+/* Of one profile, equal texts mostly are at one address: those are not read again for each sample.
+ */
+static bool has_same_labels(const struct encoder *e, const struct fusee_sample *a,
+			    const struct fusee_sample *b)
+{
+	if (a->pid != b->pid || a->nlabels != b->nlabels)
+		return false;
+	for (uint32_t i = 0; i < a->nlabels; i++) {
+		const struct fusee_label *x = label_of(e, a, i), *y = label_of(e, b, i);
+
+		if (!is_same_text(x->key, y->key) || !is_same_text(x->str, y->str) ||
+		    x->num != y->num)
+			return false;
+	}
+	return true;
+}
+
+static uint32_t slot_of(const struct encoder *e, const struct fusee_sample *s)
+{
+	uint64_t h = s->pid;
+
+	for (uint32_t i = 0; i < s->nlabels; i++) {
+		const struct fusee_label *l = label_of(e, s, i);
+
+		h ^= (uintptr_t)l->key.p ^ (uintptr_t)l->str.p << 7 ^ (uint64_t)l->num;
+		h *= 0x9e3779b97f4a7c15u;
+	}
+	return (uint32_t)(h >> 32) & (KNOWN - 1);
+}
+
+/* As find_resource(), of sample i; those before it have theirs. */
+static uint32_t resource_of(struct encoder *e, uint32_t i)
+{
+	const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, e->p->samples, i);
+	uint32_t *known = &e->known[slot_of(e, s)];
+
+	if (*known &&
+	    has_same_labels(e, s, FUSEE_AT(struct fusee_sample, e->p->samples, *known - 1)))
+		return e->resource_of[*known - 1];
+	*known = i + 1;
+	return find_resource(e, s);
+}
+
 /* Samples sorted by their resources; starts[r] to starts[r + 1] are those of r. NULL: no memory. */
 static uint32_t *sort_samples(struct encoder *e)
 {
 	uint32_t n = e->p->samples.n, *starts, *next;
 
 	for (uint32_t i = 0; i < n && !e->d.error; i++)
-		e->resource_of[i] = find_resource(e,
-						  FUSEE_AT(struct fusee_sample, e->p->samples, i));
+		e->resource_of[i] = resource_of(e, i);
 	starts = calloc((size_t)e->resources.n + 1, sizeof(*starts));
 	next = calloc((size_t)e->resources.n + 1, sizeof(*next));
 	if (starts && next) {
@@ -204,9 +259,12 @@ static uint32_t sample_attributes(struct encoder *e, const struct fusee_sample *
 		const struct fusee_label *l = FUSEE_AT(struct fusee_label, e->p->labels,
 						       s->first_label + i);
 		struct proto_value v = value_of(l);
-		struct fusee_str key = names_of(&names, l);
+		struct fusee_str key;
 
-		if (names_is_of_sample(l) && is_new(&a, key))
+		if (!names_is_of_sample(l))
+			continue;
+		key = names_of(&names, l);
+		if (is_new(&a, key))
 			to[n++] = dictionary_attribute(&e->d, key, &v, l->unit);
 	}
 	if (s->tid && is_new(&a, tid_key))

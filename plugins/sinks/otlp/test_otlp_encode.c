@@ -5,6 +5,7 @@
 
 #include "lib/fakehost.h"
 #include "lib/otlp_read.h"
+#include "lib/random.h"
 
 #include "dictionary.h"
 #include "encode.h"
@@ -235,16 +236,6 @@ TEST(everything_arrives)
 }
 
 /* ---- large profiles ---- */
-
-static uint32_t random32(void)
-{
-	static uint64_t state = 88172645463325252ull;
-
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)(state >> 16);
-}
 
 static const char *name_of(const struct fusee_profile *p, uint32_t location)
 {

@@ -5,20 +5,11 @@
 #include "lib/fakehost.h"
 #include "lib/otlp_read.h"
 #include "lib/served.h"
+#include "lib/random.h"
 
 #include "answer.h"
 
 extern const struct fusee_plugin fusee_plugin;
-
-static uint32_t random32(void)
-{
-	static uint64_t state = 88172645463325252ull;
-
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)(state >> 16);
-}
 
 /* ---- answers ---- */
 

@@ -22,6 +22,7 @@ struct pyroscope {
 	const struct fusee_delivery *delivery;
 	struct fusee_table labels; /* of the series */
 	int refused;               /* -errno of the first series that is lost */
+	bool sent;                 /* a part of the series, in this attempt */
 };
 
 static const struct fusee_option options[] = {
@@ -105,6 +106,7 @@ static int send_part(void *arg, const struct fusee_delivery *d, const struct fus
 	int r = request_of(y, part, &q, &owned);
 
 	(void)d;
+	y->sent = true;
 	if (!r && y->api == PUSH)
 		q.headers = (struct fusee_table){&protocol, 1, sizeof(protocol)};
 	if (!r)
@@ -159,11 +161,13 @@ static int send_series(void *arg, const struct fusee_series *s)
 	if (!labels)
 		return -ENOMEM;
 	y->labels = (struct fusee_table){labels, take_labels(y, s, labels), sizeof(*labels)};
-	fusee_count(&y->self, "labels_dropped", s->dropped);
+	y->sent = false;
 	r = fusee_http_each(y->client, y->delivery, s->profile, &limits, send_part, y);
 	free(labels);
 	if (r == -EAGAIN || r == -ECANCELED || r == -ENOMEM)
 		return r;
+	if (y->sent) /* all of it was sent before otherwise, and counted */
+		fusee_count(&y->self, "labels_dropped", s->dropped);
 	y->refused = y->refused ? y->refused : r;
 	return 0;
 }
@@ -191,7 +195,8 @@ static int consume(void *ctx, const struct fusee_delivery *d)
 	const struct fusee_series_options o = {.without = y->without,
 					       .max_labels = most_labels,
 					       .max_name = most_name,
-					       .max_value = most_value};
+					       .max_value = most_value,
+					       .first = y->service};
 	int r = check_age(y, d->profile);
 
 	if (r)

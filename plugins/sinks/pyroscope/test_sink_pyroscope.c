@@ -440,6 +440,38 @@ TEST(an_attempt_goes_on)
 	clean();
 }
 
+/* The service is the label that the server requires, whatever its name is. Other labels are counted
+ * once, however often a series is tried. */
+TEST(more_labels_than_a_server_takes)
+{
+	struct builder *b = begin();
+	const struct fusee_profile *p;
+	struct fake *f;
+	struct got *g;
+
+	add(b, 1, 10, "zz.app", "shop", NULL);
+	add(b, 1, 20, "zz.app", "desk", NULL);
+	for (int i = 0; i < 30; i++)
+		builder_resource(b, text("l%02d", i), "x");
+	p = end(b, "cpu", 3);
+	scratch();
+	f = sink_of(text("http://127.0.0.1:%d/flaky/1/503", serve(NULL, NULL, NULL)), "service",
+		    "zz.app");
+	CHECK_INT(fake_consume(f, p, 0), -EAGAIN);
+	CHECK_INT(fake_consume(f, p, 1), 0);
+	CHECK_INT(fake_consume(f, p, 2), 0);
+	CHECK_INT(requests(), 3);
+	g = got(2);
+	CHECK(strstr(g->labels, "service_name=shop,l00=x,"));
+	CHECK(strstr(g->labels, ",l26=x,zz_app=shop"));
+	CHECK(!strstr(g->labels, "l27"));
+	got_free(g);
+	CHECK_INT(fake_count(f, "labels_dropped"), 6);
+	builder_free(b);
+	fake_free(f);
+	clean();
+}
+
 TEST(older_than_the_server_takes)
 {
 	struct fake *f = fake_new(&fusee_plugin, "url", "http://127.0.0.1:1/", NULL);

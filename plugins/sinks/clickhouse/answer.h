@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ClickHouse answers. */
+#ifndef CLICKHOUSE_ANSWER_H
+#define CLICKHOUSE_ANSWER_H
+
+#include <fusee/http.h>
+
+enum answer_code { ANSWER_UNKNOWN_TABLE = 60 };
+
+struct answer {
+	enum fusee_http_verdict verdict;
+	uint32_t code; /* of ClickHouse's exception; 0: none */
+	char words[FUSEE_HTTP_WORDS + 80];
+};
+
+/* silent: success has no body, as that of an INSERT. */
+void answer_read(const struct fusee_http_answer *, bool silent, struct answer *);
+#endif

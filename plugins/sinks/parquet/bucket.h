@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A bucket of Amazon S3, or of a server that speaks its protocol. An object is there when its
+ * upload has ended, complete, or it is not there. Functions are for the instance's own thread.
+ */
+#ifndef PARQUET_BUCKET_H
+#define PARQUET_BUCKET_H
+
+#include <fusee/http.h>
+
+#define BUCKET_HEADERS 16u /* of the option `headers`, at most */
+
+/* Texts are "" if unset. All of it is borrowed until bucket_close(). */
+struct bucket_options {
+	const char *bucket;           /* s3://NAME/PREFIX */
+	const char *endpoint;         /* the server; "": Amazon's of the region */
+	const char *region;           /* "": of the environment */
+	const char *credentials_file; /* "": the environment has the keys */
+	const struct fusee_http_options *http;
+};
+
+struct bucket {
+	const struct fusee_self *self;
+	struct fusee_http_options http; /* url: the server's; without headers */
+	struct fusee_table headers;     /* of the option */
+	const char *credentials_file;
+	struct fusee_http *client;
+	uint64_t part_bytes; /* a larger file is sent in parts of that size */
+
+	char *name, *region, *url, *host; /* owned */
+	char *above;                      /* owned; the path of `url`: "" or "/storage" */
+	char *path; /* owned; behind it, encoded, before an object's key: "/NAME/PREFIX" */
+};
+
+/* Checks the options and reads the keys once; nothing is sent. 0, or -errno after host->fail();
+ * *ret is then NULL. */
+int bucket_open(struct bucket **ret, const struct fusee_self *, const struct bucket_options *);
+void bucket_close(struct bucket *); /* NULL is valid */
+/* [any thread] As fusee_http_cancel(). */
+void bucket_cancel(struct bucket *);
+
+/* A file that has no name, for what is only sent: in the folder, or where that is "" or can't be
+ * written into, in that of TMPDIR, or /tmp. A descriptor or -errno. */
+int bucket_temporary(const char *folder);
+
+/* Sends the first bytes of a file as the object `key`, behind the prefix; an object of this key is
+ * replaced. 0, or after host->fail(): -EAGAIN, also after host->retry_after(): later perhaps;
+ * another -errno: never. */
+int bucket_put(struct bucket *, struct fusee_sink_out *, const char *key, int fd, uint64_t bytes);
+
+/* ---- bucket_request.c ---- */
+
+struct bucket_request {
+	uint32_t flags; /* enum fusee_http_flags: FUSEE_HTTP_PUT, FUSEE_HTTP_DELETE, or POST */
+	bool begins;    /* an object: with all headers of the option */
+	const char *key, *query; /* query: encoded, in alphabetical order; "" for none */
+	struct fusee_str body;
+};
+
+/* Signs and sends a request, as fusee_http_send(). -EAGAIN: there are no keys now. */
+int bucket_send(struct bucket *, const struct bucket_request *, struct fusee_http_answer *);
+
+/* ---- bucket_answer.c ---- */
+
+/* The text of the first <name> in XML; empty: there is none. */
+struct fusee_str bucket_xml(struct fusee_str xml, const char *name);
+/* What an answer means, as fusee_http_result(). Of 2xx only with an error in the body, which is
+ * said when the parts of an object were put together. */
+int bucket_result(struct bucket *, struct fusee_sink_out *, const struct fusee_http_answer *);
+#endif

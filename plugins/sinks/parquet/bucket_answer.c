@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an answer of a bucket's server means. */
+#include <curl/curl.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "bucket.h"
+
+#define WORDS 600
+#define CODE 64
+
+struct fusee_str bucket_xml(struct fusee_str xml, const char *name)
+{
+	struct fusee_str none = {NULL, 0};
+	char open[32], close[32];
+	const char *from, *to;
+
+	snprintf(open, sizeof(open), "<%s>", name);
+	snprintf(close, sizeof(close), "</%s>", name);
+	from = xml.len ? memmem(xml.p, xml.len, open, strlen(open)) : NULL;
+	if (!from)
+		return none;
+	from += strlen(open);
+	to = memmem(from, xml.len - (uint64_t)(from - xml.p), close, strlen(close));
+	return to ? (struct fusee_str){from, (uint64_t)(to - from)} : none;
+}
+
+/* ---- sentences ---- */
+
+typedef void (*advice)(const struct bucket *, const struct fusee_http_answer *, char words[WORDS]);
+
+static void no_bucket(const struct bucket *b, const struct fusee_http_answer *a, char words[WORDS])
+{
+	(void)a;
+	snprintf(words, WORDS, "there is no bucket '%s'", b->name);
+}
+
+static void no_right(const struct bucket *b, const struct fusee_http_answer *a, char words[WORDS])
+{
+	(void)a;
+	snprintf(words, WORDS,
+		 "the access key may not write to the bucket '%s': it needs s3:PutObject, "
+		 "and s3:AbortMultipartUpload",
+		 b->name);
+}
+
+static void no_key(const struct bucket *b, const struct fusee_http_answer *a, char words[WORDS])
+{
+	(void)b;
+	(void)a;
+	snprintf(words, WORDS, "the server does not know the access key");
+}
+
+static void no_match(const struct bucket *b, const struct fusee_http_answer *a, char words[WORDS])
+{
+	(void)a;
+	snprintf(words, WORDS,
+		 "the secret key is not that of the access key, 'region' (%s) is wrong, or a "
+		 "proxy changes requests",
+		 b->region);
+}
+
+static void expired(const struct bucket *b, const struct fusee_http_answer *a, char words[WORDS])
+{
+	(void)b;
+	(void)a;
+	snprintf(words, WORDS, "the session's keys have expired: renew them");
+}
+
+static void skewed(const struct bucket *b, const struct fusee_http_answer *a, char words[WORDS])
+{
+	struct fusee_str date;
+	char text[64] = "";
+	time_t then;
+	long long by;
+
+	(void)b;
+	if (fusee_http_header(a, "Date", &date))
+		snprintf(text, sizeof(text), "%.*s", (int)(date.len < 63 ? date.len : 63), date.p);
+	then = *text ? curl_getdate(text, NULL) : -1;
+	by = (long long)time(NULL) - (long long)then;
+	if (then == -1)
+		snprintf(words, WORDS, "the clock of this machine is wrong: set it");
+	else
+		snprintf(words, WORDS,
+			 "the clock of this machine is %lld s %s that of the server: "
+			 "set it",
+			 llabs(by), by < 0 ? "behind" : "ahead of");
+}
+
+static void other_region(const struct bucket *b, const struct fusee_http_answer *a,
+			 char words[WORDS])
+{
+	struct fusee_str region = bucket_xml(a->body, "Region");
+	char text[FUSEE_HTTP_WORDS] = "";
+
+	if (region.len || fusee_http_header(a, "x-amz-bucket-region", &region))
+		fusee_http_words(text, region);
+	if (*text)
+		snprintf(words, WORDS, "the bucket '%s' is in the region '%s': set 'region'",
+			 b->name, text);
+	else
+		snprintf(words, WORDS,
+			 "the bucket '%s' is at another server, or in another region than '%s': "
+			 "set 'endpoint' or 'region'",
+			 b->name, b->region);
+}
+
+/* By the code of the answer. Others are judged by the status alone. */
+static const struct known {
+	const char *code;
+	advice explain; /* NULL: the server's own message */
+	bool later;
+} all_known[] = {
+	{"RequestTimeTooSkewed", skewed, true},
+	{"ExpiredToken", expired, true},
+	{"RequestTimeout", NULL, true},
+	{"OperationAborted", NULL, true}, /* another upload of this object */
+	{"NoSuchUpload", NULL, true},     /* it is begun again */
+	{"InternalError", NULL, true},    /* may come with the status 200 */
+	{"SlowDown", NULL, true},
+	{"ServiceUnavailable", NULL, true},
+	{"NoSuchBucket", no_bucket, false},
+	{"AccessDenied", no_right, false},
+	{"AllAccessDisabled", no_right, false},
+	{"InvalidAccessKeyId", no_key, false},
+	{"SignatureDoesNotMatch", no_match, false},
+	{"AuthorizationHeaderMalformed", other_region, false},
+	{"PermanentRedirect", other_region, false},
+	{"TemporaryRedirect", other_region, false},
+	{"IllegalLocationConstraintException", other_region, false},
+};
+
+static const struct known *find(const char *code)
+{
+	for (size_t i = 0; i < sizeof(all_known) / sizeof(*all_known); i++)
+		if (!strcmp(all_known[i].code, code))
+			return &all_known[i];
+	return NULL;
+}
+
+static enum fusee_http_verdict judge(const struct fusee_http_answer *a, const struct known *k)
+{
+	enum fusee_http_verdict verdict = fusee_http_verdict(a);
+
+	if (k && k->later)
+		return FUSEE_HTTP_LATER;
+	if (k && verdict == FUSEE_HTTP_TAKEN)
+		return FUSEE_HTTP_REFUSED;
+	return verdict == FUSEE_HTTP_TOO_LARGE ? FUSEE_HTTP_REFUSED : verdict;
+}
+
+int bucket_result(struct bucket *b, struct fusee_sink_out *out, const struct fusee_http_answer *a)
+{
+	char code[FUSEE_HTTP_WORDS], message[FUSEE_HTTP_WORDS], words[WORDS],
+		line[WORDS + FUSEE_HTTP_WORDS + 4];
+	enum fusee_http_verdict verdict;
+	const struct known *k;
+
+	fusee_http_words(code, bucket_xml(a->body, "Code"));
+	if (strlen(code) >= CODE)
+		*code = '\0';
+	k = find(code);
+	verdict = judge(a, k);
+	if (verdict == FUSEE_HTTP_TAKEN && *code) /* an error of another code */
+		verdict = FUSEE_HTTP_REFUSED;
+	fusee_http_words(message, bucket_xml(a->body, "Message"));
+	snprintf(words, sizeof(words), "%s", message);
+	if (k && k->explain)
+		k->explain(b, a, words);
+	else if (!*code && a->status >= 300 && a->status < 400)
+		other_region(b, a, words);
+	snprintf(line, sizeof(line), "%s%s%s", code, *code && *words ? ": " : "", words);
+	return fusee_http_result(b->client, out, a, verdict, *line ? line : NULL);
+}

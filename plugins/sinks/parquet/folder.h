@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The folder: DIR/samples/date=2026-11-21/hour=08/NAME, DIR/stacks/.. with the same name, and
+ * DIR/.unfinished/ for files that are being written, each locked by who writes it. Other users may
+ * be able to write into DIR: below it, no link is followed.
+ */
+#ifndef PARQUET_FOLDER_H
+#define PARQUET_FOLDER_H
+
+#include <sys/types.h>
+
+#include <fusee/folder.h>
+
+#include "name.h"
+
+enum { SAMPLES, STACKS, TABLES };
+extern const char *const folder_tables[TABLES]; /* "samples", "stacks" */
+
+/* Opens a directory in another, and creates it if it is missing and mode is not 0. A descriptor or
+ * -errno. */
+int folder_open(int dir, const char *name, mode_t mode);
+
+/* Creates and locks the unfinished file of a table. A descriptor or -errno. */
+int folder_create(int dir, const char *name, int table, mode_t dir_mode, mode_t file_mode);
+/* Removes it. */
+void folder_discard(int dir, const char *name, int table);
+/* Makes it the table's file of that name, on the disk. 0 or -errno. */
+int folder_commit(int dir, const char *name, int table, mode_t dir_mode);
+/* Removes unfinished files that no process writes any more. Their number, or -errno. */
+int64_t folder_clean(int dir);
+
+/* Calls fusee_folder_found() for all files with names of this sink in partitions. 0 or -errno. */
+int folder_each(int dir, struct fusee_folder_scan *);
+/* Removes a file and the folders that are empty then. 0 or -errno. */
+int folder_remove(int dir, const char *name, int table);
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the columns are called, and which value of a row is in which. */
+#include "rows.h"
+
+#define TEXT_COLUMN(column)                                          \
+	{                                                            \
+		column, FUSEE_PARQUET_TEXT, FUSEE_PARQUET_FLAT, NULL \
+	}
+#define INT64_COLUMN(column)                                          \
+	{                                                             \
+		column, FUSEE_PARQUET_INT64, FUSEE_PARQUET_FLAT, NULL \
+	}
+#define INT32_COLUMN(column)                                          \
+	{                                                             \
+		column, FUSEE_PARQUET_INT32, FUSEE_PARQUET_FLAT, NULL \
+	}
+#define FRAME_COLUMN(column, kind)                                         \
+	{                                                                  \
+		column, FUSEE_PARQUET_##kind, FUSEE_PARQUET_LIST, "frames" \
+	}
+
+enum {
+	TS,
+	DURATION,
+	PROFILE,
+	SAMPLE_TYPE,
+	UNIT,
+	PERIOD,
+	HOST,
+	SERVICE,
+	PROCESS,
+	NAMESPACE,
+	POD,
+	CONTAINER,
+	PID,
+	TID,
+	THREAD,
+	LABEL_KEY,
+	LABEL_VALUE,
+	VALUE,
+	COUNT,
+	STACK,
+	STACK_ID,
+};
+
+static const struct fusee_parquet_column samples_columns[] = {
+	[TS] = {"ts", FUSEE_PARQUET_TIME, FUSEE_PARQUET_FLAT, NULL},
+	[DURATION] = INT64_COLUMN("duration_ns"),
+	[PROFILE] = TEXT_COLUMN("profile"),
+	[SAMPLE_TYPE] = TEXT_COLUMN("sample_type"),
+	[UNIT] = TEXT_COLUMN("unit"),
+	[PERIOD] = INT64_COLUMN("period"),
+	[HOST] = TEXT_COLUMN("host"),
+	[SERVICE] = TEXT_COLUMN("service"),
+	[PROCESS] = TEXT_COLUMN("process"),
+	[NAMESPACE] = TEXT_COLUMN("namespace"),
+	[POD] = TEXT_COLUMN("pod"),
+	[CONTAINER] = TEXT_COLUMN("container"),
+	[PID] = INT32_COLUMN("pid"),
+	[TID] = INT32_COLUMN("tid"),
+	[THREAD] = TEXT_COLUMN("thread"),
+	[LABEL_KEY] = {NULL, FUSEE_PARQUET_TEXT, FUSEE_PARQUET_MAP, "labels"},
+	[LABEL_VALUE] = {NULL, FUSEE_PARQUET_TEXT, FUSEE_PARQUET_MAP, "labels"},
+	[VALUE] = INT64_COLUMN("value"),
+	[COUNT] = INT64_COLUMN("count"),
+	[STACK] = TEXT_COLUMN("stack"),
+	[STACK_ID] = INT64_COLUMN("stack_id"),
+};
+static const uint32_t samples_sort[] = {PROFILE, SERVICE, TS, STACK};
+
+enum {
+	S_ID,
+	S_STACK,
+	F_FUNCTION,
+	F_FILE,
+	F_LINE,
+	F_ADDRESS,
+	F_MAPPING,
+	F_BUILD_ID,
+	F_INLINED,
+	F_TYPE,
+	F_START_LINE,
+	F_LANGUAGE,
+	F_FLAGS,
+};
+
+static const struct fusee_parquet_column stacks_columns[] = {
+	[S_ID] = INT64_COLUMN("stack_id"),
+	[S_STACK] = TEXT_COLUMN("stack"),
+	[F_FUNCTION] = FRAME_COLUMN("function", TEXT),
+	[F_FILE] = FRAME_COLUMN("file", TEXT),
+	[F_LINE] = FRAME_COLUMN("line", INT64),
+	[F_ADDRESS] = FRAME_COLUMN("address", INT64),
+	[F_MAPPING] = FRAME_COLUMN("mapping", TEXT),
+	[F_BUILD_ID] = FRAME_COLUMN("build_id", TEXT),
+	[F_INLINED] = FRAME_COLUMN("inlined", INT32),
+	[F_TYPE] = FRAME_COLUMN("type", TEXT),
+	[F_START_LINE] = FRAME_COLUMN("start_line", INT64),
+	[F_LANGUAGE] = FRAME_COLUMN("language", TEXT),
+	[F_FLAGS] = FRAME_COLUMN("flags", INT32),
+};
+static const uint32_t stacks_sort[] = {S_STACK, S_ID};
+
+const struct fusee_table rows_samples = FUSEE_TABLE(samples_columns);
+const struct fusee_table rows_samples_sort = FUSEE_TABLE(samples_sort);
+const struct fusee_table rows_stacks = FUSEE_TABLE(stacks_columns);
+const struct fusee_table rows_stacks_sort = FUSEE_TABLE(stacks_sort);
+
+/* Columns of the labels that have one, by enum fusee_rows_own. */
+static const uint32_t own_columns[FUSEE_ROWS_OWN] = {
+	[FUSEE_ROWS_HOST] = HOST,       [FUSEE_ROWS_SERVICE] = SERVICE,
+	[FUSEE_ROWS_PROCESS] = PROCESS, [FUSEE_ROWS_NAMESPACE] = NAMESPACE,
+	[FUSEE_ROWS_POD] = POD,         [FUSEE_ROWS_CONTAINER] = CONTAINER,
+	[FUSEE_ROWS_THREAD] = THREAD,
+};
+
+static struct fusee_str text_of(const struct fusee_profile *p, uint32_t i)
+{
+	return *FUSEE_AT(struct fusee_str, p->strings, i);
+}
+
+/* ---- samples ---- */
+
+static int put_sample(struct fusee_parquet *w, const struct fusee_profile *p,
+		      const struct fusee_rows_sample *row)
+{
+	fusee_parquet_int(w, TS, (int64_t)(p->start_ns / 1000));
+	fusee_parquet_int(w, DURATION, (int64_t)p->duration_ns);
+	fusee_parquet_text(w, PROFILE, text_of(p, p->kind));
+	fusee_parquet_text(w, SAMPLE_TYPE, row->sample_type);
+	fusee_parquet_text(w, UNIT, row->unit);
+	fusee_parquet_int(w, PERIOD, p->period);
+	for (uint32_t k = 0; k < FUSEE_ROWS_OWN; k++)
+		fusee_parquet_text(w, own_columns[k], row->own[k]);
+	FUSEE_FOR_EACH (struct fusee_rows_label, l, row->labels) {
+		fusee_parquet_text(w, LABEL_KEY, l->key);
+		fusee_parquet_text(w, LABEL_VALUE, l->value);
+	}
+	fusee_parquet_int(w, PID, (int32_t)row->pid);
+	fusee_parquet_int(w, TID, (int32_t)row->tid);
+	fusee_parquet_int(w, VALUE, row->value);
+	fusee_parquet_int(w, COUNT, row->count);
+	fusee_parquet_text(w, STACK, row->stack);
+	fusee_parquet_int(w, STACK_ID, row->stack_id);
+	return fusee_parquet_row(w);
+}
+
+static int put_samples(struct fusee_rows *rows, const struct fusee_profile *p,
+		       struct fusee_parquet *w)
+{
+	struct fusee_rows_sample row;
+	int err = 0;
+
+	for (uint64_t i = 0; !err && i < fusee_rows_nsamples(rows); i++) {
+		err = fusee_rows_fill_sample(rows, i, &row);
+		if (!err)
+			err = put_sample(w, p, &row);
+	}
+	return err;
+}
+
+/* ---- stacks ---- */
+
+static int put_stack(struct fusee_parquet *w, const struct fusee_rows_stack *row)
+{
+	fusee_parquet_int(w, S_ID, row->id);
+	fusee_parquet_text(w, S_STACK, row->stack);
+	FUSEE_FOR_EACH (struct fusee_rows_frame, f, row->frames) {
+		fusee_parquet_text(w, F_FUNCTION, f->function);
+		fusee_parquet_text(w, F_FILE, f->file);
+		fusee_parquet_int(w, F_LINE, f->line);
+		fusee_parquet_int(w, F_ADDRESS, f->address);
+		fusee_parquet_text(w, F_MAPPING, f->mapping);
+		fusee_parquet_text(w, F_BUILD_ID, f->build_id);
+		fusee_parquet_int(w, F_INLINED, f->inlined);
+		fusee_parquet_text(w, F_TYPE, f->type);
+		fusee_parquet_int(w, F_START_LINE, f->start_line);
+		fusee_parquet_text(w, F_LANGUAGE, f->language);
+		fusee_parquet_int(w, F_FLAGS, f->flags);
+	}
+	return fusee_parquet_row(w);
+}
+
+static int put_stacks(struct fusee_rows *rows, struct fusee_parquet *w)
+{
+	struct fusee_rows_stack row;
+	int err = 0;
+
+	for (uint64_t i = 0; !err && i < fusee_rows_nstacks(rows); i++) {
+		err = fusee_rows_fill_stack(rows, i, &row);
+		if (!err)
+			err = put_stack(w, &row);
+	}
+	return err;
+}
+
+/* ---- both ---- */
+
+/* "cpu/nanoseconds" for each type, and which of them is shown. */
+static void put_types(const struct fusee_profile *p, struct fusee_parquet *w)
+{
+	char key[32], type[512];
+
+	for (uint32_t i = 0; i < p->types.n; i++) {
+		const struct fusee_value_type *t = FUSEE_AT(struct fusee_value_type, p->types, i);
+		struct fusee_str name = text_of(p, t->type), unit = text_of(p, t->unit);
+
+		snprintf(key, sizeof(key), "fusee.type.%u", i);
+		snprintf(type, sizeof(type), "%.*s/%.*s", (int)(name.len % 200),
+			 name.len ? name.p : "", (int)(unit.len % 200), unit.len ? unit.p : "");
+		fusee_parquet_metadata(w, fusee_text(key), fusee_text(type));
+		if (i == p->default_type)
+			fusee_parquet_metadata(w, fusee_text("fusee.default_type"), name);
+	}
+}
+
+/* Reasons of losses, and what made the file, in its metadata. */
+static void put_metadata(const struct fusee_profile *p, struct fusee_parquet *w, const char *schema)
+{
+	char key[256], number[32];
+
+	fusee_parquet_metadata(w, fusee_text("fusee.schema"), fusee_text(schema));
+	FUSEE_FOR_EACH (struct fusee_label, l, p->losses) {
+		snprintf(key, sizeof(key), "fusee.%.*s.%.*s", (int)(l->str.len % 32),
+			 l->str.len ? l->str.p : "", (int)(l->key.len % 200),
+			 l->key.len ? l->key.p : "");
+		snprintf(number, sizeof(number), "%lld", (long long)l->num);
+		fusee_parquet_metadata(w, fusee_text(key), fusee_text(number));
+	}
+}
+
+int rows_write(const struct fusee_profile *p, struct fusee_parquet *samples,
+	       struct fusee_parquet *stacks, struct fusee_rows_shortened *shortened)
+{
+	static const struct fusee_rows_options options = {.max_text = FUSEE_PARQUET_MAX_TEXT,
+							  .max_frames = FUSEE_PARQUET_MAX_VALUES};
+	struct fusee_rows *rows;
+	int err = fusee_rows_open(&rows, p, &options);
+
+	if (!err)
+		err = put_stacks(rows, stacks);
+	if (!err)
+		err = put_samples(rows, p, samples);
+	if (rows)
+		*shortened = fusee_rows_count_shortened(rows);
+	fusee_rows_close(rows);
+	put_metadata(p, samples, "samples/1");
+	put_types(p, samples);
+	put_metadata(p, stacks, "stacks/1");
+	if (!err)
+		err = fusee_parquet_finish(stacks);
+	return err ? err : fusee_parquet_finish(samples);
+}

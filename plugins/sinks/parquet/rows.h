@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two tables of a profile. */
+#ifndef PARQUET_ROWS_H
+#define PARQUET_ROWS_H
+
+#include <fusee/parquet.h>
+#include <fusee/rows.h>
+
+/* Writes the samples of a profile; stacks: the frames of their stacks. Both finish(). 0 or the
+ * first error of a writer, -ENOMEM. */
+int rows_write(const struct fusee_profile *, struct fusee_parquet *samples,
+	       struct fusee_parquet *stacks, struct fusee_rows_shortened *);
+
+/* The columns of both tables, and how rows are sorted. */
+extern const struct fusee_table rows_samples, rows_samples_sort, rows_stacks, rows_stacks_sort;
+#endif
