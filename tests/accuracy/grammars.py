@@ -130,7 +130,7 @@ RUST = (
 
 GO_RUNTIME = (
     r"(?:;(?:(?:runtime|internal/runtime|runtime/internal|internal|syscall|time|sync)[./][^;]+"
-    r"|[a-z]+body))*"  # assembly of the runtime without a package: indexbytebody
+    r"|[a-z]+body|(?<=runtime\.systemstack;)gosave_systemstack_switch))*"  # its assembly without a package: indexbytebody
 )
 # Go's runtime works on the thread's own stack, signal handlers on one more: the goroutine's stack
 # is in no copy then
@@ -243,4 +243,4 @@ for _p in PROGRAMS.values():
 before = re.compile("(?:%s)?" % BEFORE).fullmatch
 
 # what a continuous integration run can afford
-SHORT = ["rec36", "qsort", "signal", "dlopen", "exceptions", "alloca", "goleaf", "hole", "deep200k"]
+SHORT = ["rec36", "qsort", "signal", "dlopen", "exceptions", "alloca", "goleaf", "musl", "hole", "deep200k"]

@@ -2,7 +2,11 @@
 /* Instructions of any bytes, followed from the first and from where they point to. */
 // sources: plugins/unwinders/dwarf/code.c plugins/unwinders/dwarf/code_state.c
 //
-// sources: plugins/unwinders/dwarf/insn.c
+// sources: plugins/unwinders/dwarf/code_entries.c plugins/unwinders/dwarf/code_switch.c
+//
+// sources: plugins/unwinders/dwarf/code_text.c
+//
+// sources: plugins/unwinders/dwarf/insn.c plugins/unwinders/dwarf/insn_effect.c
 //
 // sources: plugins/unwinders/dwarf/rows.c plugins/unwinders/dwarf/sheet.c
 #include <stdlib.h>
@@ -17,7 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct code_entries sure = {0}, maybe = {0};
 	struct rows none = {0}, rows = {0};
-	struct code code = {data, len, TEXT, &none};
+	/* tables are in the second half, as read-only data */
+	struct code code = {
+		data, len, TEXT, &none, {data + len / 2, len - len / 2, TEXT + len / 2}};
 	struct table_build build;
 
 	if (table_build_init(&build) || code_entries_add(&sure, TEXT) ||

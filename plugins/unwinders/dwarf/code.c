@@ -6,99 +6,91 @@
 #include <string.h>
 
 #include "code_state.h"
+#include "code_text.h"
 #include "insn.h"
 
-#define HINTS (TARGET | SURE | NORETURN)
 #define MAX_PASSES 4
-#define MAX_ENTRIES (1u << 20)
-
-/* Flags of a byte of text. The first byte of an instruction has in its low bits the packed state
- * before the instruction. */
-enum {
-	COVERED = 1u << 31,  /* has rows of another source */
-	STATE = 1u << 30,    /* an instruction begins here and has been followed */
-	INSIDE = 1u << 29,   /* a later byte of such an instruction */
-	DOUBT = 1u << 28,    /* a path to here contradicts itself */
-	TARGET = 1u << 27,   /* what looks like a call or a pointer leads here */
-	SURE = 1u << 26,     /* a function begins here */
-	NORETURN = 1u << 25, /* a function begins here that does not return */
-};
+#define MAX_TABLES (1u << 20) /* entries of jump tables that are followed */
+#define MAX_PATH 24           /* instructions before a jump that may say where it leads */
+#define MAX_NOPS 32           /* bytes of padding behind a call that are looked through */
+#define MAX_BEHIND 4096       /* instructions that are followed behind a call that may not return */
 
 struct branch {
 	size_t at;
 	struct code_state state;
 };
 
-struct tracer {
-	const struct code *code;
-	uint32_t *bytes;        /* flags and state of each byte of text */
-	struct branch *pending; /* branches still to be followed */
-	size_t n_pending, cap_pending;
-	size_t *seen; /* instructions of this function */
-	size_t n_seen, cap_seen;
-	struct code_entries *sure, *maybe;
-	unsigned int ends;           /* exits of this function that are consistent */
-	unsigned int tails;          /* calls that nothing follows */
-	unsigned int noreturn_calls; /* calls of functions that do not return */
-	int doubt;                   /* a path contradicts itself */
-	int jumps;                   /* jumps to unknown addresses */
-	int lost;                    /* a path that could not be followed to its end */
-	int found;                   /* functions that don't return, new in this pass */
-	int err;
+struct branches {
+	struct branch *p;
+	size_t n, cap;
 };
 
-int code_entries_add(struct code_entries *e, uint64_t vaddr)
-{
-	if (e->n == MAX_ENTRIES)
-		return 0;
-	if (e->n == e->cap) {
-		size_t cap = e->cap ? 2 * e->cap : 256;
-		uint64_t *p = reallocarray(e->p, cap, sizeof(*p));
+/* What the paths of one function showed. */
+struct outcome {
+	unsigned int ends;     /* exits of this function that are consistent */
+	unsigned int proved;   /* of these, returns, and jumps to where functions begin */
+	unsigned int tails;    /* calls that nothing follows */
+	unsigned int meetings; /* of paths behind a call with those before it */
+	unsigned int aligned;  /* calls where sp is a multiple of 16, as the ABI requires */
+	unsigned int unaligned;
+	int doubt; /* a path contradicts itself */
+	int jumps; /* jumps to unknown addresses */
+	int lost;  /* a path that could not be followed to its end */
+};
 
-		if (!p)
-			return -ENOMEM;
-		e->p = p;
-		e->cap = cap;
-	}
-	e->p[e->n++] = vaddr;
-	return 0;
-}
+struct followed {
+	size_t at;
+	uint32_t before; /* the flags of its first byte */
+	uint32_t len;
+};
 
-void code_entries_fini(struct code_entries *e)
-{
-	free(e->p);
-	memset(e, 0, sizeof(*e));
-}
+struct tracer {
+	const struct code *code;
+	uint32_t *bytes;         /* flags and state of each byte of text */
+	struct branches pending; /* branches still to be followed */
+	struct branches behind;  /* addresses behind calls that may not return */
+	struct branches met;     /* where paths came to what was not OWN then */
+	struct followed *seen;   /* instructions of this function */
+	size_t n_seen, cap_seen;
+	struct code_switches switches;
+	size_t table_budget; /* entries of jump tables that this pass may follow */
+	size_t undone;       /* instructions that this pass followed on trial, and forgot */
+	struct code_entries *sure, *maybe;
+	struct outcome now; /* of this function */
+	size_t limit;       /* of `seen`: the path behind a call may come to here */
+	int trial;          /* what is followed is undone if it leads to doubt */
+	int found;          /* functions that don't return, new in this pass */
+	int err;
+};
 
 /* ---- following a function ---- */
 
 static int in_text(const struct tracer *t, uint64_t vaddr, size_t *at)
 {
-	*at = vaddr - t->code->vaddr;
-	return vaddr >= t->code->vaddr && *at < t->code->len;
+	return code_text_has(t->code, vaddr, at);
 }
 
-static void later(struct tracer *t, size_t at, const struct code_state *s)
+static void later(struct tracer *t, struct branches *to, size_t at, const struct code_state *s)
 {
-	if (t->n_pending == t->cap_pending) {
-		size_t cap = t->cap_pending ? 2 * t->cap_pending : 256;
-		struct branch *p = reallocarray(t->pending, cap, sizeof(*p));
+	if (to->n == to->cap) {
+		size_t cap = to->cap ? 2 * to->cap : 256;
+		struct branch *p = reallocarray(to->p, cap, sizeof(*p));
 
 		if (!p) {
 			t->err = -ENOMEM;
 			return;
 		}
-		t->pending = p;
-		t->cap_pending = cap;
+		to->p = p;
+		to->cap = cap;
 	}
-	t->pending[t->n_pending++] = (struct branch){at, *s};
+	to->p[to->n++] = (struct branch){at, *s};
 }
 
 static void remember(struct tracer *t, size_t at, unsigned int len, const struct code_state *s)
 {
 	if (t->n_seen == t->cap_seen) {
 		size_t cap = t->cap_seen ? 2 * t->cap_seen : 1024;
-		size_t *p = reallocarray(t->seen, cap, sizeof(*p));
+		struct followed *p = reallocarray(t->seen, cap, sizeof(*p));
 
 		if (!p) {
 			t->err = -ENOMEM;
@@ -107,39 +99,68 @@ static void remember(struct tracer *t, size_t at, unsigned int len, const struct
 		t->seen = p;
 		t->cap_seen = cap;
 	}
-	t->seen[t->n_seen++] = at;
-	t->bytes[at] = (t->bytes[at] & HINTS) | STATE | code_state_pack(s);
+	t->seen[t->n_seen++] = (struct followed){at, t->bytes[at], len};
+	t->bytes[at] = (t->bytes[at] & HINTS) | STATE | code_state_pack(s) |
+		       (t->limit == SIZE_MAX ? OWN : 0);
 	for (unsigned int i = 1; i < len; i++)
 		t->bytes[at + i] |= INSIDE;
 }
 
-static int is_start(const struct code_state *s)
+/* How many bytes of an instruction that is forgotten are not inside of a kept one: the same with
+ * its lock prefix, or without it. */
+static unsigned int own_bytes(const struct tracer *t, const struct followed *f)
 {
-	return !s->depth && !s->slot && !s->base;
+	if (f->before & (STATE | INSIDE))
+		return 1;
+	return f->len > 1 && t->bytes[f->at + 1] & STATE ? 2 : f->len;
 }
 
-/* 1: only padding lies between here and what may be the next function, so the call before does not
- * return. */
-static int nothing_follows(const struct tracer *t, size_t at)
+/* Forgets what was followed since `first`. */
+static void forget(struct tracer *t, size_t first)
+{
+	t->undone += t->n_seen - first;
+	while (t->n_seen > first) {
+		const struct followed *f = &t->seen[--t->n_seen];
+
+		t->bytes[f->at] = f->before;
+		for (unsigned int i = 1; i < own_bytes(t, f); i++)
+			t->bytes[f->at + i] &= ~INSIDE;
+	}
+}
+
+/* Trials fail in time that grows with the text, not with its square: what a file may be made to
+ * follow in vain is limited. What is not tried has no rows. */
+static int spent(const struct tracer *t)
+{
+	return t->undone > 16 * t->code->len + (1u << 20);
+}
+
+/* Does a call return, by what stands behind it? */
+enum behind { CODE_FOLLOWS, NOTHING_FOLLOWS, PADDING_FOLLOWS };
+
+/* Behind padding stands the next function, or the head of a loop. */
+static enum behind what_follows(const struct tracer *t, size_t at)
 {
 	size_t i = at;
 
-	while (i < t->code->len) {
+	while (i < t->code->len && i - at < MAX_NOPS) {
 		struct insn in;
 
 		if (t->bytes[i] & (COVERED | TARGET))
-			return 1;
+			return NOTHING_FOLLOWS;
 		if (insn_decode(t->code->bytes + i, t->code->len - i, &in))
-			return 1;
+			return NOTHING_FOLLOWS;
 		if (in.effect == INSN_HALT)
-			return 1;
+			return NOTHING_FOLLOWS;
 		if (!in.nop)
-			break;
+			return CODE_FOLLOWS;
 		i += in.len;
 		if ((t->code->vaddr + i) % 16 == 0)
-			return 1;
+			break;
 	}
-	return i >= t->code->len;
+	if (i >= t->code->len || t->bytes[i] & (COVERED | TARGET))
+		return NOTHING_FOLLOWS;
+	return PADDING_FOLLOWS;
 }
 
 /* Adds the target of a call or lea to the list of functions that begin surely, or maybe. */
@@ -156,48 +177,122 @@ static void note(struct tracer *t, size_t from, int64_t to, struct code_entries 
 		t->err = -ENOMEM;
 }
 
+/* Adds where the table leads to the branches that are pending. 0; -1: it leads out of the text. */
+static int branch_by(struct tracer *t, const struct code_switch *table, const struct code_state *s)
+{
+	size_t first = t->pending.n, at;
+	uint64_t to;
+
+	for (uint32_t i = 0; i < table->entries; i++) {
+		if (code_switch_entry(table, &t->code->data, i, &to) || !in_text(t, to, &at) ||
+		    t->bytes[at] & COVERED) {
+			t->pending.n = first;
+			return -1;
+		}
+		later(t, &t->pending, at, s);
+	}
+	return 0;
+}
+
+/* A jump to where a table says. 1: all its targets are known. */
+static int switches(struct tracer *t, size_t at, const struct code_state *s)
+{
+	const struct code_bytes text = {t->code->bytes, t->code->len, t->code->vaddr};
+	struct code_switch table;
+	size_t path[MAX_PATH], n = 0;
+
+	for (size_t i = t->n_seen; n < MAX_PATH && i-- > 0;) {
+		const struct followed *f = &t->seen[i];
+
+		if (n && f->at + f->len != path[MAX_PATH - n])
+			break;
+		path[MAX_PATH - ++n] = f->at;
+	}
+	if (code_switch_find(&text, path + MAX_PATH - n, n, &table) ||
+	    table.entries > t->table_budget || branch_by(t, &table, s))
+		return 0;
+	t->table_budget -= table.entries;
+	if (code_switches_add(&t->switches, at, &table))
+		t->err = -ENOMEM;
+	return 1;
+}
+
 static void jump(struct tracer *t, size_t at, const struct insn *in, const struct code_state *s)
 {
 	size_t to;
 
-	if (!in->has_target) {
-		/* through a pointer: a tail call if nothing is pushed, else a switch table */
-		t->ends += (unsigned int)is_start(s);
-		t->jumps++;
+	if (!in->has_target && in->effect == INSN_JUMP && switches(t, at, s))
+		return;
+	if (!in->has_target) { /* through a pointer: a tail call if nothing is pushed */
+		t->now.ends += (unsigned int)code_state_is_start(s);
+		t->now.jumps++;
 		return;
 	}
 	if (!in_text(t, t->code->vaddr + at + (uint64_t)in->target, &to) ||
 	    t->bytes[to] & COVERED) {
-		t->ends++;
-		t->doubt |= !is_start(s) && in->effect == INSN_JUMP;
+		t->now.ends++;
+		t->now.proved += (unsigned int)code_state_is_start(s);
+		t->now.doubt |= !code_state_is_start(s) && in->effect == INSN_JUMP;
 		return;
 	}
-	if (t->bytes[to] & SURE && is_start(s))
-		t->ends++; /* a tail call */
+	if (t->bytes[to] & SURE && code_state_is_start(s)) { /* a tail call */
+		t->now.ends++;
+		t->now.proved++;
+	} else {
+		later(t, &t->pending, to, s);
+	}
+}
+
+/* At a function's first instruction sp is 8 behind a multiple of 16; at each call it must be one.
+ */
+static void note_alignment(struct outcome *o, const struct code_state *s)
+{
+	if (s->depth == CODE_DEPTH_LOST)
+		return;
+	if (s->depth & 1)
+		o->aligned++;
 	else
-		later(t, to, s);
+		o->unaligned++;
 }
 
 /* 1: the call returns. */
-static int call(struct tracer *t, size_t at, const struct insn *in)
+static int call(struct tracer *t, size_t at, const struct insn *in, const struct code_state *s)
 {
 	size_t to;
 
 	if (in->has_target && in->target == in->len) { /* call and pop, to read pc */
-		t->lost = 1;
+		t->now.lost = 1;
 		return 0;
 	}
-	if (in->has_target) {
-		note(t, at, in->target, t->sure);
-		if (in_text(t, t->code->vaddr + at + (uint64_t)in->target, &to) &&
-		    t->bytes[to] & NORETURN) {
-			t->noreturn_calls++;
-			return 0;
-		}
-	}
-	if (!nothing_follows(t, at + in->len))
+	note_alignment(&t->now, s);
+	if (in->has_target && in_text(t, t->code->vaddr + at + (uint64_t)in->target, &to) &&
+	    t->bytes[to] & NORETURN)
+		return 0;
+	switch (what_follows(t, at + in->len)) {
+	case CODE_FOLLOWS:
 		return 1;
-	t->tails++;
+	case PADDING_FOLLOWS:
+		later(t, &t->behind, at + in->len, s);
+		return 0;
+	default:
+		t->now.tails++;
+		return 0;
+	}
+}
+
+static void spread_doubt(struct tracer *t, size_t at);
+
+/* Is another instruction followed from the middle of what would be one here? Not a contradiction is
+ * the one behind a lock prefix. */
+static int overlaps(struct tracer *t, size_t at, unsigned int len)
+{
+	for (unsigned int i = t->code->bytes[at] == 0xf0 ? 2 : 1; i < len; i++) {
+		if (!(t->bytes[at + i] & (STATE | SURE)))
+			continue;
+		if (t->bytes[at + i] & STATE && !t->trial)
+			spread_doubt(t, at + i);
+		return 1;
+	}
 	return 0;
 }
 
@@ -207,21 +302,26 @@ static int follow(struct tracer *t, size_t at, struct code_state *s, size_t *nex
 	struct insn in;
 
 	if (insn_decode(t->code->bytes + at, t->code->len - at, &in)) {
-		t->lost = 1;
+		t->now.lost = 1;
 		return 0;
 	}
+	if (overlaps(t, at, in.len)) {
+		t->now.doubt = 1;
+		return 0;
+	}
+	if (in.effect == INSN_CALL) /* its row is that of the callee's caller, too */
+		code_state_lose_red_zone(s);
 	remember(t, at, in.len, s);
 	*next = at + in.len;
-	if (in.address)
-		note(t, at, in.address, t->maybe);
 	if (code_state_apply(s, &in)) {
-		t->lost = 1;
+		t->now.lost = 1;
 		return 0;
 	}
 	switch (in.effect) {
 	case INSN_RETURN:
-		t->ends++;
-		t->doubt |= s->depth != 0 || (s->slot && s->slot != CODE_SLOT_LOST);
+		t->now.ends++;
+		t->now.proved++;
+		t->now.doubt |= s->depth || s->base || (s->slot && s->slot != CODE_SLOT_LOST);
 		return 0;
 	case INSN_JUMP:
 		jump(t, at, &in, s);
@@ -230,7 +330,7 @@ static int follow(struct tracer *t, size_t at, struct code_state *s, size_t *nex
 		jump(t, at, &in, s);
 		return 1;
 	case INSN_CALL:
-		return call(t, at, &in);
+		return call(t, at, &in, s);
 	case INSN_HALT:
 		return 0;
 	default:
@@ -242,20 +342,24 @@ static int follow(struct tracer *t, size_t at, struct code_state *s, size_t *nex
 static void spread_doubt(struct tracer *t, size_t at)
 {
 	struct code_state none = {0};
-	size_t first = t->n_pending;
+	size_t first = t->pending.n;
 
-	later(t, at, &none);
-	while (t->n_pending > first && !t->err) {
+	later(t, &t->pending, at, &none);
+	while (t->pending.n > first && !t->err) {
+		const struct code_switch *table;
 		struct insn in;
 		size_t to;
 
-		at = t->pending[--t->n_pending].at;
+		at = t->pending.p[--t->pending.n].at;
 		while (at < t->code->len && (t->bytes[at] & (STATE | DOUBT)) == STATE &&
 		       !insn_decode(t->code->bytes + at, t->code->len - at, &in)) {
 			t->bytes[at] |= DOUBT;
 			if ((in.effect == INSN_JUMP || in.effect == INSN_BRANCH) && in.has_target &&
 			    in_text(t, t->code->vaddr + at + (uint64_t)in.target, &to))
-				later(t, to, &none);
+				later(t, &t->pending, to, &none);
+			table = in.effect == INSN_JUMP ? code_switches_at(&t->switches, at) : NULL;
+			if (table)
+				branch_by(t, table, &none);
 			if (in.effect == INSN_JUMP || in.effect == INSN_RETURN ||
 			    in.effect == INSN_HALT)
 				break;
@@ -264,159 +368,168 @@ static void spread_doubt(struct tracer *t, size_t at)
 	}
 }
 
-/* An address that was reached before: both states must agree, but for the place of rbp. 1: follow
- * the path again, with rbp lost. */
-static int merge(struct tracer *t, size_t at, const struct code_state *s)
+/* An address that was reached before. 1: follow the path again, with what both states agree on. */
+static int merge(struct tracer *t, size_t at, struct code_state *s)
 {
 	struct code_state old = code_state_unpack(t->bytes[at]);
+	int same = code_state_pack(s) == code_state_pack(&old);
 
-	if (t->bytes[at] & DOUBT || old.depth != s->depth || old.base != s->base) {
-		t->doubt = 1;
-		spread_doubt(t, at);
+	if (t->bytes[at] & DOUBT || code_state_join(s, &old)) {
+		t->now.doubt = 1;
+		if (!t->trial)
+			spread_doubt(t, at);
 		return 0;
 	}
-	if (old.slot == s->slot || old.slot == CODE_SLOT_LOST)
-		return 0;
-	return 1;
+	if (!(t->bytes[at] & OWN))
+		later(t, &t->met, at, &old);
+	else
+		t->now.meetings += t->limit != SIZE_MAX && same;
+	return code_state_pack(s) != code_state_pack(&old);
+}
+
+/* Nothing more is to be learned: the path of a trial has failed. */
+static int failed(const struct tracer *t)
+{
+	return t->err || (t->trial && (t->now.doubt || t->n_seen > t->limit));
+}
+
+/* Is this an instruction that is followed at its lock prefix, too? The C library jumps over the
+ * prefix in programs with one thread; there the same instruction begins one byte later. */
+static int is_behind_lock(const struct tracer *t, size_t at)
+{
+	return at && t->code->bytes[at - 1] == 0xf0 && t->bytes[at - 1] & STATE;
 }
 
 static void follow_path(struct tracer *t, size_t at, struct code_state s)
 {
-	while (!t->err && at < t->code->len && !(t->bytes[at] & COVERED)) {
-		if (t->bytes[at] & (INSIDE | DOUBT)) {
-			t->doubt = 1; /* a jump into the middle of an instruction */
+	while (!failed(t) && at < t->code->len && !(t->bytes[at] & COVERED)) {
+		if (t->bytes[at] & DOUBT || (t->bytes[at] & INSIDE && !is_behind_lock(t, at))) {
+			t->now.doubt = 1; /* a jump into the middle of an instruction */
 			return;
 		}
-		if (t->bytes[at] & SURE && t->n_seen && !is_start(&s)) {
-			t->doubt = 1; /* a jump into another function, with words pushed */
+		if (t->bytes[at] & SURE && t->n_seen && !code_state_is_start(&s)) {
+			t->now.doubt = 1; /* a jump into another function, with words pushed */
 			return;
 		}
-		if (t->bytes[at] & STATE) {
-			if (!merge(t, at, &s))
-				return;
-			s.slot = CODE_SLOT_LOST;
-		}
+		if (t->bytes[at] & STATE && !merge(t, at, &s))
+			return;
 		if (!follow(t, at, &s, &at))
 			return;
 	}
+	t->now.ends += !failed(t); /* into code of another source, or off the text */
+}
+
+static void follow_paths(struct tracer *t, const struct branch *from)
+{
+	later(t, &t->pending, from->at, &from->state);
+	while (t->pending.n && !failed(t)) {
+		struct branch p = t->pending.p[--t->pending.n];
+
+		follow_path(t, p.at, p.state);
+	}
+	t->pending.n = 0;
+}
+
+/* Padding follows a call. That it returns is proved if the path behind it comes to a return with
+ * nothing of this function's pushed, or to code of this function with the state that is known
+ * there, and nowhere to a contradiction: in the next function, what this function has
+ * pushed would be one. */
+static void follow_behind(struct tracer *t, const struct branch *call)
+{
+	size_t seen = t->n_seen, behind = t->behind.n, met = t->met.n;
+	struct outcome before = t->now;
+	int trial = t->trial;
+
+	if (spent(t)) {
+		t->now.tails++;
+		return;
+	}
+	t->trial = 1;
+	t->limit = seen + MAX_BEHIND;
+	follow_paths(t, call);
+	t->trial = trial;
+	if (!t->now.doubt && t->n_seen <= t->limit &&
+	    (t->now.meetings > before.meetings ||
+	     (t->now.proved > before.proved && !code_state_is_start(&call->state)))) {
+		t->limit = SIZE_MAX;
+		for (size_t i = seen; i < t->n_seen; i++)
+			t->bytes[t->seen[i].at] |= OWN;
+		return;
+	}
+	forget(t, seen);
+	t->limit = SIZE_MAX;
+	t->behind.n = behind;
+	t->met.n = met;
+	t->now = before;
+	t->now.tails++;
+}
+
+/* Where only a pointer says that a function begins, a path to a return proves it: from the middle
+ * of a function it would pop more than it has pushed. If it never returns, its calls do: from the
+ * middle of a function that calls, sp would be 8 off a multiple of 16 at each. */
+static int is_function(const struct outcome *o)
+{
+	return !o->doubt && !o->lost &&
+	       (o->proved || (!o->ends && !o->jumps && o->aligned && !o->unaligned));
+}
+
+/* What the instructions of this function call and point to are functions, too. */
+static void note_all(struct tracer *t)
+{
+	for (size_t i = 0; i < t->n_seen && !t->err; i++) {
+		size_t at = t->seen[i].at;
+		struct insn in;
+
+		if (insn_decode(t->code->bytes + at, t->code->len - at, &in))
+			continue;
+		if (in.address)
+			note(t, at, in.address, t->maybe);
+		if (in.effect == INSN_CALL && in.has_target && in.target != in.len)
+			note(t, at, in.target, t->sure);
+	}
+}
+
+/* No path leaves this function. Those that go on in code of another, as it was followed from there,
+ * may return there. */
+static int never_returns(const struct tracer *t)
+{
+	const struct outcome *o = &t->now;
+
+	for (size_t i = 0; i < t->met.n; i++)
+		if (!(t->bytes[t->met.p[i].at] & OWN))
+			return 0;
+	return !o->doubt && !o->ends && !o->tails && !o->jumps && !o->lost;
 }
 
 static void follow_function(struct tracer *t, uint64_t vaddr, int sure)
 {
-	struct code_state start = {0};
-	size_t at;
+	struct branch start = {0};
+	const struct outcome *o = &t->now;
 
-	if (!in_text(t, vaddr, &at) || t->bytes[at] & (COVERED | STATE | INSIDE | DOUBT))
+	if (!in_text(t, vaddr, &start.at) || (!sure && spent(t)) ||
+	    t->bytes[start.at] & (COVERED | STATE | INSIDE | DOUBT))
 		return;
-	t->n_seen = 0;
-	t->ends = t->tails = t->noreturn_calls = 0;
-	t->doubt = t->jumps = t->lost = 0;
-	later(t, at, &start);
-	while (t->n_pending && !t->err) {
-		struct branch p = t->pending[--t->n_pending];
+	t->n_seen = t->behind.n = t->met.n = 0;
+	t->trial = !sure;
+	memset(&t->now, 0, sizeof(t->now));
+	follow_paths(t, &start);
+	for (size_t i = 0; i < t->behind.n && !o->doubt && !t->err; i++) {
+		struct branch call = t->behind.p[i];
 
-		follow_path(t, p.at, p.state);
+		follow_behind(t, &call);
 	}
-	if (sure && !t->doubt && !t->ends && !t->tails && !t->jumps && !t->lost &&
-	    !(t->bytes[at] & NORETURN)) {
-		t->bytes[at] |= NORETURN;
+	if (!sure && !is_function(o)) {
+		forget(t, 0);
+		return;
+	}
+	note_all(t);
+	if (sure && never_returns(t) && !(t->bytes[start.at] & NORETURN)) {
+		t->bytes[start.at] |= NORETURN;
 		t->found = 1;
 	}
-	if (!t->doubt && (sure || ((t->ends || t->tails || t->noreturn_calls) && !t->jumps)))
-		return;
-	for (size_t i = 0; i < t->n_seen; i++)
-		t->bytes[t->seen[i]] |= DOUBT;
-}
-
-/* ---- rows ---- */
-
-static uint32_t rule_of(struct table_build *build, uint32_t v)
-{
-	struct code_state s = code_state_unpack(v);
-	uint32_t flags = s.slot == CODE_SLOT_LOST ? DWARF_FP_UNKNOWN : s.slot ? DWARF_FP_SAVED : 0;
-	int32_t fp = flags == DWARF_FP_SAVED ? -8 * ((int32_t)s.slot + 1) : 0;
-
-	if (s.base && (s.base == s.slot + 1 || s.depth == CODE_DEPTH_LOST)) {
-		if (flags != DWARF_FP_UNKNOWN)
-			return DWARF_RULE_FP(s.base, s.slot);
-		return table_special(build, DWARF_REG | 6 << 8 | flags << 16, 8 * (int32_t)s.base,
-				     0, 0);
-	}
-	if (flags != DWARF_FP_UNKNOWN && s.depth < DWARF_SP_MAX_OFFSET)
-		return DWARF_RULE_SP(s.depth + 1, s.slot);
-	return table_special(build, DWARF_REG | 7 << 8 | flags << 16, 8 * (int32_t)(s.depth + 1),
-			     fp, 0);
-}
-
-static int emit_rows(struct table_build *build, const struct tracer *t, struct rows *ret)
-{
-	uint32_t last = DWARF_RULE_NONE;
-	int err = 0;
-
-	for (size_t i = 0; !err && i < t->code->len; i++) {
-		uint32_t v = t->bytes[i], rule;
-
-		if (v & INSIDE && !(v & (STATE | COVERED)))
-			continue;
-		rule = v & STATE && !(v & (DOUBT | COVERED)) ? rule_of(build, v) : DWARF_RULE_NONE;
-		if (rule != last)
-			err = rows_add(ret, t->code->vaddr + i, rule);
-		last = rule;
-	}
-	if (!err && last != DWARF_RULE_NONE)
-		err = rows_add(ret, t->code->vaddr + t->code->len, DWARF_RULE_NONE);
-	return err;
-}
-
-/* ---- preparation ---- */
-
-static void cover(struct tracer *t)
-{
-	const struct rows *rows = t->code->known;
-
-	for (size_t i = 0; i < rows->n; i++) {
-		uint64_t lo = ROW_VADDR(rows->p[i]), end = t->code->vaddr + t->code->len;
-		uint64_t hi = i + 1 < rows->n ? ROW_VADDR(rows->p[i + 1]) : lo;
-
-		if (ROW_RULE(rows->p[i]) == DWARF_RULE_NONE)
-			continue;
-		if (lo < t->code->vaddr)
-			lo = t->code->vaddr;
-		for (; lo < hi && lo < end; lo++)
-			t->bytes[lo - t->code->vaddr] = COVERED;
-	}
-}
-
-static void mark(struct tracer *t, const struct code_entries *e, uint32_t bits)
-{
-	size_t at;
-
-	for (size_t i = 0; i < e->n; i++)
-		if (in_text(t, e->p[i], &at))
-			t->bytes[at] |= bits;
-}
-
-/* Marks where calls and pointers seem to lead, by decoding the text in sequence: a hint of where
- * functions begin. */
-static void mark_targets(struct tracer *t)
-{
-	for (size_t at = 0; at < t->code->len;) {
-		struct insn in;
-		int64_t to = 0;
-		size_t there;
-
-		if (t->bytes[at] & COVERED ||
-		    insn_decode(t->code->bytes + at, t->code->len - at, &in)) {
-			at++;
-			continue;
-		}
-		if (in.effect == INSN_CALL && in.has_target)
-			to = in.target;
-		else if (in.address)
-			to = in.address;
-		if (to && to != in.len && in_text(t, t->code->vaddr + at + (uint64_t)to, &there))
-			t->bytes[there] |= TARGET;
-		at += in.len;
+	for (size_t i = 0; i < t->n_seen; i++) {
+		t->bytes[t->seen[i].at] &= ~OWN;
+		t->bytes[t->seen[i].at] |= o->doubt ? DOUBT : 0;
 	}
 }
 
@@ -425,6 +538,9 @@ static void follow_all(struct tracer *t)
 {
 	size_t i = 0, k = 0;
 
+	code_switches_fini(&t->switches);
+	t->table_budget = MAX_TABLES;
+	t->undone = 0;
 	for (size_t n = 0; n < t->code->len; n++)
 		t->bytes[n] &= COVERED | HINTS;
 	t->found = 0;
@@ -439,24 +555,28 @@ static void follow_all(struct tracer *t)
 int code_read(struct table_build *build, const struct code *code, struct code_entries *sure,
 	      struct code_entries *maybe, struct rows *ret)
 {
-	struct tracer w = {.code = code, .sure = sure, .maybe = maybe, .found = 1};
+	struct tracer w = {
+		.code = code, .sure = sure, .maybe = maybe, .limit = SIZE_MAX, .found = 1};
 	int err = -ENOMEM;
 
 	w.bytes = calloc(code->len ? code->len : 1, sizeof(*w.bytes));
 	if (!w.bytes)
 		goto out;
-	cover(&w);
-	mark_targets(&w);
-	mark(&w, sure, TARGET | SURE);
-	mark(&w, maybe, TARGET);
+	code_text_cover(code, w.bytes);
+	code_text_mark_targets(code, w.bytes);
+	code_text_mark(code, w.bytes, sure, TARGET | SURE);
+	code_text_mark(code, w.bytes, maybe, TARGET);
 	/* Each pass knows more functions that do not return; behind calls of them other functions
 	 * begin. */
 	for (int pass = 0; pass < MAX_PASSES && w.found && !w.err; pass++)
 		follow_all(&w);
-	err = w.err ? w.err : emit_rows(build, &w, ret);
+	err = w.err ? w.err : code_text_rows(build, code, w.bytes, ret);
 out:
 	free(w.bytes);
-	free(w.pending);
+	free(w.pending.p);
+	free(w.behind.p);
+	free(w.met.p);
 	free(w.seen);
+	code_switches_fini(&w.switches);
 	return err;
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "code_switch.h"
 #include "rows.h"
 
 struct code {
@@ -18,6 +19,7 @@ struct code {
 	size_t len;
 	uint64_t vaddr;
 	const struct rows *known; /* code that has rows already is skipped */
+	struct code_bytes data;   /* in which jump tables are; may be empty */
 };
 
 struct code_entries {

@@ -3,6 +3,18 @@
 
 #include "table.h"
 
+/* Is rbp saved in the red zone? */
+static int is_below_sp(const struct code_state *s)
+{
+	return s->slot != CODE_SLOT_LOST && s->slot > s->depth;
+}
+
+void code_state_lose_red_zone(struct code_state *s)
+{
+	if (is_below_sp(s))
+		s->slot = CODE_SLOT_LOST;
+}
+
 /* The functions return what code_state_apply() returns. */
 
 static int move_sp(struct code_state *s, int64_t bytes)
@@ -14,8 +26,19 @@ static int move_sp(struct code_state *s, int64_t bytes)
 	if (bytes % 8 || depth < 0 || depth >= (int64_t)CODE_DEPTH_LOST)
 		return -1;
 	s->depth = (uint32_t)depth;
-	if (s->slot != CODE_SLOT_LOST && s->slot > s->depth)
-		s->slot = 0;
+	if (bytes > 0 && is_below_sp(s)) /* lost; a frame pointer is not the caller's */
+		s->slot = s->base ? CODE_SLOT_LOST : 0;
+	return 0;
+}
+
+static int push(struct code_state *s)
+{
+	int overwrites = is_below_sp(s) && s->slot == s->depth + 1;
+
+	if (move_sp(s, -8))
+		return -1;
+	if (overwrites)
+		s->slot = CODE_SLOT_LOST;
 	return 0;
 }
 
@@ -33,7 +56,7 @@ static int save_fp(struct code_state *s, int64_t bytes_above_sp)
 
 static int push_fp(struct code_state *s)
 {
-	if (move_sp(s, -8))
+	if (push(s))
 		return -1;
 	return s->depth == CODE_DEPTH_LOST ? 0 : save_fp(s, 0);
 }
@@ -41,7 +64,7 @@ static int push_fp(struct code_state *s)
 /* rbp comes back: from where it was saved, or it is another value. */
 static int pop_fp(struct code_state *s)
 {
-	int saved = s->slot && s->slot == s->depth;
+	int saved = s->slot && s->slot != CODE_SLOT_LOST && s->slot == s->depth;
 
 	if (s->depth == CODE_DEPTH_LOST || move_sp(s, 8))
 		return -1;
@@ -83,7 +106,7 @@ int code_state_apply(struct code_state *s, const struct insn *in)
 {
 	switch (in->effect) {
 	case INSN_PUSH:
-		return move_sp(s, -8);
+		return push(s);
 	case INSN_PUSH_FP:
 		return push_fp(s);
 	case INSN_POP:
@@ -95,12 +118,13 @@ int code_state_apply(struct code_state *s, const struct insn *in)
 	case INSN_SAVE_FP:
 		return save_fp(s, in->value);
 	case INSN_SET_FP:
-		return set_fp(s);
+		return in->value ? write_fp(s) : set_fp(s);
 	case INSN_SP_FROM_FP:
 		return sp_from_fp(s, in->value);
 	case INSN_LEAVE:
 		return sp_from_fp(s, 0) || pop_fp(s) ? -1 : 0;
 	case INSN_LOSE_SP:
+		code_state_lose_red_zone(s);
 		s->depth = CODE_DEPTH_LOST;
 		return s->base ? 0 : -1;
 	case INSN_WRITE_SP:
@@ -110,4 +134,33 @@ int code_state_apply(struct code_state *s, const struct insn *in)
 	default:
 		return 0;
 	}
+}
+
+int code_state_join(struct code_state *s, const struct code_state *other)
+{
+	if (s->slot != other->slot)
+		s->slot = CODE_SLOT_LOST;
+	if (s->base != other->base)
+		s->base = 0;
+	if (s->depth != other->depth)
+		s->depth = CODE_DEPTH_LOST;
+	return s->depth == CODE_DEPTH_LOST && !s->base ? -1 : 0;
+}
+
+uint32_t code_state_rule(struct table_build *build, uint32_t v)
+{
+	struct code_state s = code_state_unpack(v);
+	uint32_t flags = s.slot == CODE_SLOT_LOST ? DWARF_FP_UNKNOWN : s.slot ? DWARF_FP_SAVED : 0;
+	int32_t fp = flags == DWARF_FP_SAVED ? -8 * ((int32_t)s.slot + 1) : 0;
+
+	if (s.base && (s.base == s.slot + 1 || s.depth == CODE_DEPTH_LOST)) {
+		if (flags != DWARF_FP_UNKNOWN)
+			return DWARF_RULE_FP(s.base, s.slot);
+		return table_special(build, DWARF_REG | 6 << 8 | flags << 16, 8 * (int32_t)s.base,
+				     0, 0);
+	}
+	if (flags != DWARF_FP_UNKNOWN && s.depth < DWARF_SP_MAX_OFFSET)
+		return DWARF_RULE_SP(s.depth + 1, s.slot);
+	return table_special(build, DWARF_REG | 7 << 8 | flags << 16, 8 * (int32_t)(s.depth + 1),
+			     fp, 0);
 }

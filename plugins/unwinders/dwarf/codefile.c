@@ -58,7 +58,7 @@ int codefile_add(struct table_build *build, const struct fusee_unwinder_host *ho
 		 uint64_t entry, const struct rows *known, struct rows *ret)
 {
 	struct code_entries sure = {0}, maybe = {0};
-	struct fusee_section text;
+	struct fusee_section text, data;
 	struct code code;
 	int err;
 
@@ -69,6 +69,9 @@ int codefile_add(struct table_build *build, const struct fusee_unwinder_host *ho
 			     .len = text.bytes.len,
 			     .vaddr = text.vaddr,
 			     .known = known};
+	if (!fusee_file_section(host, file, ".rodata", &data))
+		code.data = (struct code_bytes){(const uint8_t *)data.bytes.p, data.bytes.len,
+						data.vaddr};
 	err = code_entries_add(&sure, entry);
 	if (!err)
 		err = add_symbols(host, file, ".symtab", &sure);

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* By the opcode maps of the processor manuals. Only general-purpose instructions can move rsp or
- * rbp: of the others only the length matters. */
+/* The parts of an instruction and its length, by the opcode maps of the processor manuals. */
 #include "insn.h"
 
 #include <string.h>
 
-enum { RSP = 4, RBP = 5 };
-enum { REX_B = 1, REX_X = 2, REX_R = 4, REX_W = 8 };
+#include "insn_parts.h"
 
 /* What follows an opcode: M modrm; 1, 2 bytes; Z 2 or 4 by operand size; V 4 or 8 by REX.W; J 4; 0
- * nothing; A modrm and 1; B modrm and Z; O an address; E 3 bytes; X not an instruction; P handled
- * by another table or function. */
+ * nothing; A modrm and 1; B modrm and Z; C modrm of registers, whatever its mod; O an address; E 3
+ * bytes; X not an instruction; P handled by another table or function. */
 static const char map1[256 + 1] = "MMMM1ZXXMMMM1ZXP"
 				  "MMMM1ZXXMMMM1ZXX"
 				  "MMMM1ZPXMMMM1ZPX"
@@ -26,36 +24,26 @@ static const char map1[256 + 1] = "MMMM1ZXXMMMM1ZXP"
 				  "AA20PPABE02001X0"
 				  "MMMMXXX0MMMMMMMM"
 				  "11111111JJX10000"
-				  "P0PP00MM000000MM";
+				  "P0PP00PP000000MM";
 
-static const char map0f[256 + 1] = "MMMMX00000X0XM0X"
+static const char map0f[256 + 1] = "MMMMX00000X0XM0A"
 				   "MMMMMMMMMMMMMMMM"
-				   "MMMMXXXXMMMMMMMM"
-				   "00000000PXPXXXXX"
+				   "CCCCXXXXMMMMMMMM"
+				   "000000X0PXPXXXXX"
 				   "MMMMMMMMMMMMMMMM"
 				   "MMMMMMMMMMMMMMMM"
 				   "MMMMMMMMMMMMMMMM"
-				   "AAAAMMM0MMMMMMMM"
+				   "AAAAMMM0PMXXMMMM"
 				   "JJJJJJJJJJJJJJJJ"
 				   "MMMMMMMMMMMMMMMM"
-				   "000MAMXX000MAMMM"
+				   "000MAMMM000MAMMM"
 				   "MMMMMMMMMMAMMMMM"
 				   "MMAMAAAM00000000"
 				   "MMMMMMMMMMMMMMMM"
 				   "MMMMMMMMMMMMMMMM"
 				   "MMMMMMMMMMMMMMMM";
 
-struct decoder {
-	const uint8_t *p, *start, *end;
-	struct insn *in;
-	uint8_t rex, operand16, rep, opcode, map; /* map: 1, 0x0f, 0x38, 0x3a */
-	uint8_t mod, reg, rm;                     /* with REX's bits */
-	int has_modrm, sib, rip;
-	int32_t disp, imm;
-	int bad;
-};
-
-static uint8_t next(struct decoder *d)
+static uint8_t next(struct insn_parts *d)
 {
 	if (d->p < d->end)
 		return *d->p++;
@@ -63,7 +51,7 @@ static uint8_t next(struct decoder *d)
 	return 0;
 }
 
-static int64_t next_signed(struct decoder *d, unsigned int size)
+static int64_t next_signed(struct insn_parts *d, unsigned int size)
 {
 	uint64_t v = 0;
 
@@ -74,69 +62,80 @@ static int64_t next_signed(struct decoder *d, unsigned int size)
 	return (int64_t)v;
 }
 
-static void read_modrm(struct decoder *d)
+static void read_registers(struct insn_parts *d)
 {
-	uint8_t b = next(d), low = b & 7;
+	uint8_t b = next(d);
 
-	d->has_modrm = 1;
 	d->mod = b >> 6;
 	d->reg = (uint8_t)((b >> 3 & 7) | (d->rex & REX_R ? 8 : 0));
-	d->rm = (uint8_t)(low | (d->rex & REX_B ? 8 : 0));
+	d->rm = (uint8_t)((b & 7) | (d->rex & REX_B ? 8 : 0));
+}
+
+static void read_modrm(struct insn_parts *d)
+{
+	uint8_t low;
+
+	read_registers(d);
+	low = d->rm & 7;
 	if (d->mod == 3)
 		return;
 	if (low == 4) {
 		uint8_t sib = next(d);
 
-		d->sib = 1;
-		d->rm = (uint8_t)((sib & 7) | (d->rex & REX_B ? 8 : 0));
-		/* with an index, the base alone says nothing */
-		if ((sib >> 3 & 7) != 4 || d->rex & REX_X)
-			d->rm = 255;
 		low = sib & 7;
-		if (d->mod == 0 && low == 5) {
-			d->rm = 255;
-			d->disp = (int32_t)next_signed(d, 4);
-			return;
-		}
+		d->rm = (uint8_t)(low | (d->rex & REX_B ? 8 : 0));
+		d->base = d->mod == 0 && low == 5 ? NO_REGISTER : d->rm;
+		d->scale = (uint8_t)(1u << (sib >> 6));
+		if ((sib >> 3 & 7) != 4 || d->rex & REX_X)
+			d->index = (uint8_t)((sib >> 3 & 7) | (d->rex & REX_X ? 8 : 0));
+		/* with an index, the base alone says nothing */
+		if ((sib >> 3 & 7) != 4 || d->rex & REX_X || (d->mod == 0 && low == 5))
+			d->rm = NO_REGISTER;
 	} else if (d->mod == 0 && low == 5) {
 		d->rip = 1;
-		d->rm = 255;
-		d->disp = (int32_t)next_signed(d, 4);
-		return;
+		d->rm = NO_REGISTER;
 	}
 	if (d->mod == 1)
 		d->disp = (int32_t)next_signed(d, 1);
-	else if (d->mod == 2)
+	else if (d->mod == 2 || low == 5)
 		d->disp = (int32_t)next_signed(d, 4);
 }
 
-static void read_prefixes(struct decoder *d)
+/* A REX prefix counts only right before the opcode. */
+static void read_prefixes(struct insn_parts *d)
 {
 	for (;; d->p++) {
 		uint8_t b = d->p < d->end ? *d->p : 0;
 
+		if ((b & 0xf0) == 0x40) {
+			d->rex = b;
+			continue;
+		}
 		if (b == 0x66)
 			d->operand16 = 1;
 		else if (b == 0xf2 || b == 0xf3)
 			d->rep = b;
 		else if (b == 0x67)
-			d->bad = 1; /* 32-bit addresses: no compiler emits this */
-		else if (b != 0x2e && b != 0x36 && b != 0x3e && b != 0x26 && b != 0x64 &&
-			 b != 0x65 && b != 0xf0)
+			d->address32 = 1;
+		else if (b == 0x64 || b == 0x65)
+			d->segment = 1;
+		else if (b == 0xf0)
+			d->lock = 1;
+		else if (b != 0x2e && b != 0x36 && b != 0x3e && b != 0x26)
 			break;
-		if (d->p - d->start > 12)
-			d->bad = 1;
-		if (d->bad)
-			return;
+		d->rex = 0;
 	}
-	if (d->p < d->end && (*d->p & 0xf0) == 0x40)
-		d->rex = *d->p++;
+}
+
+static uint8_t mandatory_prefix(const struct insn_parts *d)
+{
+	return d->rep == 0xf2 ? PP_F2 : d->rep ? PP_F3 : d->operand16 ? PP_66 : PP_NONE;
 }
 
 /* What follows the opcode, by its letter. */
-static void read_operands(struct decoder *d, char letter)
+static void read_operands(struct insn_parts *d, char letter)
 {
-	unsigned int z = d->operand16 ? 2 : 4;
+	unsigned int z = insn_operand_is_16(d) ? 2 : 4;
 
 	if (letter == 'M' || letter == 'A' || letter == 'B')
 		read_modrm(d);
@@ -158,8 +157,12 @@ static void read_operands(struct decoder *d, char letter)
 	case 'J':
 		d->imm = (int32_t)next_signed(d, 4);
 		break;
+	case 'C':
+		read_registers(d);
+		d->mod = 3;
+		break;
 	case 'O':
-		next_signed(d, 8);
+		next_signed(d, d->address32 ? 4 : 8);
 		break;
 	case 'E':
 		next_signed(d, 3);
@@ -174,287 +177,126 @@ static void read_operands(struct decoder *d, char letter)
 }
 
 /* test has an immediate, its brothers in the group have none. */
-static void read_group3(struct decoder *d)
+static void read_group3(struct insn_parts *d)
 {
 	read_modrm(d);
 	if ((d->reg & 7) < 2)
-		d->imm = (int32_t)next_signed(d, d->opcode == 0xf6 ? 1 : d->operand16 ? 2 : 4);
+		d->imm = (int32_t)next_signed(d, d->opcode == 0xf6       ? 1
+						 : insn_operand_is_16(d) ? 2
+									 : 4);
 }
 
-/* VEX and EVEX: vector instructions, and BMI, which write neither rsp nor rbp in code that we
- * follow. */
-static void read_vex(struct decoder *d)
+/* Immediates of vector instructions: all of maps 3 and 8, none of others but for what map 1 has
+ * under the same opcodes as SSE. */
+static void read_vector_operands(struct insn_parts *d)
 {
-	uint8_t b = next(d), map = 1;
-
-	if (d->opcode == 0xc4 || d->opcode == 0x62) {
-		map = b & (d->opcode == 0x62 ? 7 : 31);
-		d->rex = (uint8_t)(~b >> 5 & 7);
-		next(d);
-		if (d->opcode == 0x62)
-			next(d);
-	}
-	b = next(d);
-	d->map = 0xff;
-	if (map == 1 && b == 0x77)
+	if (d->form == FORM_VEX && d->map == MAP_0F && d->opcode == 0x77)
 		return; /* vzeroupper */
 	read_modrm(d);
-	if (d->opcode == 0x62 && d->mod == 1)
-		d->disp = 0;
-	if (map == 3 || (map == 1 && map0f[b] == 'A'))
+	if (d->map == MAP_0F3A || d->map == MAP_8 || (d->map == MAP_0F && map0f[d->opcode] == 'A'))
 		next(d);
-	if (map < 1 || map > 3)
-		d->bad = 1;
+	else if (d->map == MAP_A)
+		next_signed(d, 4);
 }
 
-static void read_opcode(struct decoder *d)
+/* W vvvv L pp, the byte that the three forms share. */
+static void read_vvvv(struct insn_parts *d, uint8_t b)
 {
-	d->map = 1;
+	static const uint8_t pp[] = {PP_NONE, PP_66, PP_F3, PP_F2};
+
+	d->pp = pp[b & 3];
+	d->vvvv = (uint8_t)(~b >> 3 & 15);
+}
+
+/* VEX, EVEX and XOP: the prefix says what REX, 66, f2, f3 and 0f say before others, so none of
+ * these may be before it. */
+static void read_vector(struct insn_parts *d, uint8_t first)
+{
+	uint8_t b = next(d), payload = b;
+
+	d->bad |= d->rex || d->operand16 || d->rep || d->lock;
+	d->form = first == 0x62 ? FORM_EVEX : first == 0x8f ? FORM_XOP : FORM_VEX;
+	d->rex = (uint8_t)(~b >> 5 & (first == 0xc5 ? REX_R : REX_R | REX_X | REX_B));
+	if (first == 0xc5) {
+		d->map = MAP_0F;
+		read_vvvv(d, b);
+	} else {
+		d->map = b & (first == 0x62 ? 7 : 31);
+		b = next(d);
+		read_vvvv(d, b);
+	}
+	if (d->form == FORM_EVEX) {
+		d->bad |= (payload & 8) || !(b & 4);
+		next(d);
+	}
+	if (d->form == FORM_VEX || d->map < MAP_5)
+		d->bad |= d->map < MAP_0F || d->map > MAP_0F3A;
+	else
+		d->bad |= d->form == FORM_EVEX ? d->map > MAP_6 : d->map < MAP_8 || d->map > MAP_A;
 	d->opcode = next(d);
-	if (d->opcode == 0x62 || d->opcode == 0xc4 || d->opcode == 0xc5) {
-		read_vex(d);
-		return;
-	}
-	if (d->opcode == 0xf6 || d->opcode == 0xf7) {
-		read_group3(d);
-		return;
-	}
-	if (d->opcode != 0x0f) {
-		read_operands(d, map1[d->opcode]);
-		return;
-	}
-	d->map = 0x0f;
+	if (!d->bad)
+		read_vector_operands(d);
+}
+
+static void read_0f(struct insn_parts *d)
+{
+	d->map = MAP_0F;
 	d->opcode = next(d);
 	if (d->opcode == 0x38 || d->opcode == 0x3a) {
-		d->map = d->opcode;
+		d->map = d->opcode == 0x38 ? MAP_0F38 : MAP_0F3A;
 		d->opcode = next(d);
-		read_operands(d, d->map == 0x38 ? 'M' : 'A');
+		read_operands(d, d->map == MAP_0F38 ? 'M' : 'A');
+	} else if (d->opcode == 0x78) { /* vmread; extrq and insertq have two immediates */
+		read_modrm(d);
+		if (d->pp != PP_NONE)
+			next_signed(d, 2);
+	} else {
+		read_operands(d, map0f[d->opcode]);
+	}
+}
+
+static void read_opcode(struct insn_parts *d)
+{
+	uint8_t b = next(d);
+
+	d->form = FORM_LEGACY;
+	d->pp = mandatory_prefix(d);
+	/* XOP shares its first byte with pop, which has no other use of these bits */
+	if (b == 0x62 || b == 0xc4 || b == 0xc5 ||
+	    (b == 0x8f && d->p < d->end && (*d->p & 31) >= MAP_8)) {
+		read_vector(d, b);
 		return;
 	}
-	read_operands(d, map0f[d->opcode]);
-}
-
-/* ---- what it does ---- */
-
-static void set(struct decoder *d, enum insn_effect effect, int64_t value)
-{
-	d->in->effect = (uint8_t)effect;
-	d->in->value = (int32_t)value;
-}
-
-static void flow(struct decoder *d, enum insn_effect effect)
-{
-	set(d, effect, 0);
-	d->in->has_target = 1;
-	d->in->target = (d->p - d->start) + (int64_t)d->imm;
-}
-
-/* A general-purpose register is overwritten. */
-static void write_register(struct decoder *d, unsigned int reg)
-{
-	if (reg == RSP)
-		set(d, INSN_WRITE_SP, 0);
-	else if (reg == RBP)
-		set(d, INSN_WRITE_FP, 0);
-}
-
-/* add, or, adc, sbb, and, sub, xor: from rm to reg, or the other way round. */
-static void arithmetic(struct decoder *d)
-{
-	unsigned int to_reg = d->opcode & 2, what = d->opcode >> 3 & 7;
-
-	if (what == 7 || (d->opcode & 7) > 3 || (!to_reg && d->mod != 3))
-		return; /* cmp; al, eax; to memory */
-	write_register(d, to_reg ? d->reg : d->rm);
-	if (d->in->effect == INSN_WRITE_SP && what == 5)
-		set(d, INSN_LOSE_SP, 0);
-}
-
-/* The same with an immediate. */
-static void arithmetic_immediate(struct decoder *d)
-{
-	unsigned int what = d->reg & 7;
-
-	if (what == 7 || d->mod != 3)
-		return;
-	write_register(d, d->rm);
-	if (d->in->effect != INSN_WRITE_SP || d->opcode == 0x80 || !(d->rex & REX_W))
-		return;
-	if (what == 0)
-		set(d, INSN_ADD_SP, d->imm);
-	else if (what == 5)
-		set(d, INSN_ADD_SP, -(int64_t)d->imm);
-	else if (what == 4 && d->imm < 0)
-		set(d, INSN_LOSE_SP, 0);
-}
-
-static void move(struct decoder *d)
-{
-	unsigned int load = d->opcode == 0x8b;
-	unsigned int to = load ? d->reg : d->rm, from = load ? d->rm : d->reg;
-
-	if (d->mod != 3) {
-		if (load)
-			write_register(d, d->reg);
-		else if (d->reg == RBP && d->rm == RSP && d->sib && d->rex & REX_W)
-			set(d, INSN_SAVE_FP, d->disp);
-		return;
-	}
-	write_register(d, to);
-	if (!(d->rex & REX_W))
-		return;
-	if (to == RBP && from == RSP)
-		set(d, INSN_SET_FP, 0);
-	else if (to == RSP && from == RBP)
-		set(d, INSN_SP_FROM_FP, 0);
-}
-
-static void load_address(struct decoder *d)
-{
-	write_register(d, d->reg);
-	if (d->rip)
-		d->in->address = (d->p - d->start) + (int64_t)d->disp;
-	if (d->reg != RSP || !(d->rex & REX_W))
-		return;
-	if (d->rm == RSP)
-		set(d, INSN_ADD_SP, d->disp);
-	else if (d->rm == RBP)
-		set(d, INSN_SP_FROM_FP, d->disp);
-}
-
-/* inc, dec, call, jmp, push of a register or memory. */
-static void group5(struct decoder *d)
-{
-	unsigned int what = d->reg & 7;
-
-	if (what < 2 && d->mod == 3)
-		write_register(d, d->rm);
-	else if (what == 2 || what == 3)
-		set(d, INSN_CALL, 0);
-	else if (what == 4 || what == 5)
-		set(d, INSN_JUMP, 0);
-	else if (what == 6)
-		set(d, INSN_PUSH, 0);
-}
-
-static void push_pop(struct decoder *d)
-{
-	unsigned int reg = (d->opcode & 7) | (d->rex & REX_B ? 8 : 0);
-
-	if (d->operand16)
-		d->bad = 1;
-	else if (d->opcode < 0x58)
-		set(d, reg == RBP ? INSN_PUSH_FP : INSN_PUSH, 0);
-	else if (reg == RSP)
-		set(d, INSN_WRITE_SP, 0);
+	d->opcode = b;
+	if (b == 0xf6 || b == 0xf7)
+		read_group3(d);
+	else if (b == 0x0f)
+		read_0f(d);
 	else
-		set(d, reg == RBP ? INSN_POP_FP : INSN_POP, 0);
+		read_operands(d, map1[b]);
 }
 
-static void effect_two_bytes(struct decoder *d)
+int insn_read(const uint8_t *p, size_t n, struct insn_parts *d)
 {
-	uint8_t op = d->opcode;
-
-	if (op >= 0x80 && op <= 0x8f)
-		flow(d, INSN_BRANCH);
-	else if (op == 0x0b || op == 0xb9 || op == 0xff)
-		set(d, INSN_HALT, 0);
-	else if (op == 0xa0 || op == 0xa8)
-		set(d, INSN_PUSH, 0);
-	else if (op == 0xa1 || op == 0xa9)
-		set(d, INSN_POP, 0);
-	else if (op == 0x1f)
-		d->in->nop = 1;
-	else if ((op >= 0x40 && op <= 0x4f) || op == 0xaf || op == 0xb6 || op == 0xb7 ||
-		 op == 0xbe || op == 0xbf || (op >= 0xb8 && op <= 0xbd && op != 0xba))
-		write_register(d, op == 0xbb || op == 0xb9 ? d->rm : d->reg);
-	else if (((op >= 0x90 && op <= 0x9f) || op == 0xc0 || op == 0xc1 || op == 0xb0 ||
-		  op == 0xb1 || op == 0xa4 || op == 0xa5 || op == 0xac || op == 0xad) &&
-		 d->mod == 3)
-		write_register(d, d->rm);
-	else if (op >= 0xc8 && op <= 0xcf)
-		write_register(d, (op & 7) | (d->rex & REX_B ? 8 : 0));
-}
-
-/* Opcodes that alone determine the effect. 0: another opcode. */
-static int effect_plain(struct decoder *d)
-{
-	uint8_t op = d->opcode;
-
-	if (op >= 0x50 && op <= 0x5f)
-		push_pop(d);
-	else if (op == 0x68 || op == 0x6a || op == 0x9c)
-		set(d, INSN_PUSH, 0);
-	else if (op == 0x9d)
-		set(d, INSN_POP, 0);
-	else if ((op >= 0x70 && op <= 0x7f) || (op >= 0xe0 && op <= 0xe3))
-		flow(d, INSN_BRANCH);
-	else if (op == 0xe8)
-		flow(d, INSN_CALL);
-	else if (op == 0xe9 || op == 0xeb)
-		flow(d, INSN_JUMP);
-	else if (op == 0xc2 || op == 0xc3 || op == 0xca || op == 0xcb || op == 0xcf)
-		set(d, INSN_RETURN, 0);
-	else if (op == 0xcc || op == 0xf4 || op == 0xf1)
-		set(d, INSN_HALT, 0);
-	else if (op == 0xc9)
-		set(d, INSN_LEAVE, 0);
-	else if (op == 0xc8)
-		set(d, INSN_WRITE_SP, 0);
-	else if (op == 0x90)
-		d->in->nop = 1;
-	else
-		return 0;
-	return 1;
-}
-
-static void effect_one_byte(struct decoder *d)
-{
-	uint8_t op = d->opcode;
-
-	if (effect_plain(d))
-		return;
-	if (op < 0x40)
-		arithmetic(d);
-	else if (op == 0x80 || op == 0x81 || op == 0x83)
-		arithmetic_immediate(d);
-	else if (op == 0x89 || op == 0x8b)
-		move(d);
-	else if (op == 0x8d)
-		load_address(d);
-	else if (op == 0x8f)
-		set(d, d->mod == 3 && d->rm == RSP ? INSN_WRITE_SP : INSN_POP, 0);
-	else if (op == 0xff)
-		group5(d);
-	else if (op == 0x63 || op == 0x69 || op == 0x6b)
-		write_register(d, d->reg);
-	else if (op >= 0xb8 && op <= 0xbf)
-		write_register(d, (op & 7) | (d->rex & REX_B ? 8 : 0));
-	else if (op >= 0x91 && op <= 0x97)
-		write_register(d, (op & 7) | (d->rex & REX_B ? 8 : 0));
-	else if (op == 0x87 && (d->reg == RSP || d->reg == RBP))
-		write_register(d, d->reg);
-	else if ((op == 0x87 || op == 0xc7 || op == 0xc1 || op == 0xd1 || op == 0xd3) &&
-		 d->mod == 3)
-		write_register(d, d->rm);
-	else if (op == 0xf7 && (d->reg & 7) >= 2 && (d->reg & 7) <= 3 && d->mod == 3)
-		write_register(d, d->rm);
+	*d = (struct insn_parts){.p = p,
+				 .start = p,
+				 .end = p + (n < 15 ? n : 15),
+				 .base = NO_REGISTER,
+				 .index = NO_REGISTER};
+	read_prefixes(d);
+	read_opcode(d);
+	return d->bad ? -1 : 0;
 }
 
 int insn_decode(const uint8_t *p, size_t n, struct insn *in)
 {
-	struct decoder d = {.p = p, .start = p, .end = p + (n < 15 ? n : 15), .in = in};
+	struct insn_parts d;
 
 	memset(in, 0, sizeof(*in));
-	read_prefixes(&d);
-	if (!d.bad)
-		read_opcode(&d);
-	if (d.bad)
+	if (insn_read(p, n, &d))
 		return -1;
+	d.in = in;
 	in->len = (uint8_t)(d.p - p);
-	if (d.map == 1)
-		effect_one_byte(&d);
-	else if (d.map == 0x0f)
-		effect_two_bytes(&d);
+	insn_effect(&d);
 	return d.bad ? -1 : 0;
 }

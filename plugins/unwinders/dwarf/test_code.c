@@ -13,10 +13,11 @@ static struct sheet sheet;
 static uint32_t *words;
 static uint64_t n_words;
 static struct code_entries sure, maybe;
+static struct code_bytes table; /* .rodata */
 
 static void follow(const uint8_t *code, size_t n)
 {
-	struct code c = {code, n, TEXT, &known};
+	struct code c = {code, n, TEXT, &known, table};
 
 	sheet_fini(&sheet);
 	table_build_fini(&build);
@@ -40,6 +41,15 @@ static uint32_t rule(uint32_t at)
 	const uint32_t *special;
 
 	return words ? table_lookup(words, n_words, TEXT + at, &special) : DWARF_RULE_NONE;
+}
+
+/* The row says where sp is, and that the caller's rbp is not known. */
+static int fp_is_unknown(uint32_t at)
+{
+	const uint32_t *special = NULL;
+
+	return words && (table_lookup(words, n_words, TEXT + at, &special) & 0xc000) == 0xc000 &&
+	       special && (special[0] & 0xff) == DWARF_REG && special[0] >> 16 & DWARF_FP_UNKNOWN;
 }
 
 #define FOLLOW(...) follow((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
@@ -104,6 +114,49 @@ TEST(frame_pointers)
 	CHECK_INT(rule(13), DWARF_RULE_SP(1, 0));
 }
 
+TEST(frame_pointers_that_are_lost)
+{
+	/* xor %ebp,%ebp; sub $n,%rsp; push %rbp; call 20; pop %rbp; nop; ud2; ret */
+	uint8_t code[] = {0x31, 0xed, 0x48, 0x81, 0xec, 0,    0,    0,    0, 0x55, 0xe8,
+			  5,    0,    0,    0,    0x5d, 0x90, 0x0f, 0x0b, 0, 0xc3};
+
+	for (unsigned int words_below = 1; words_below < 66; words_below++) {
+		code[5] = (uint8_t)(8 * words_below);
+		code[6] = (uint8_t)(8 * words_below >> 8);
+		begins(0);
+		begins(20);
+		follow(code, sizeof(code));
+		CHECK_INT(fp_is_unknown(10), 1);
+		CHECK_INT(fp_is_unknown(16), 1);
+	}
+}
+
+TEST(frame_pointers_whose_slot_is_popped)
+{
+	begins(0);
+	/* push %rbp; mov %rsp,%rbp; add $8,%rsp; nop; ud2 */
+	FOLLOW(0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xc4, 8, 0x90, 0x0f, 0x0b);
+	CHECK_INT(fp_is_unknown(8), 1);
+	begins(0);
+	/* and with a return: rbp is not the caller's */
+	FOLLOW(0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xc4, 8, 0x90, 0xc3);
+	CHECK_INT(rule(0), DWARF_RULE_NONE);
+	begins(0);
+	/* mov %rbp,-8(%rsp); xor %ebp,%ebp; push %rbx; nop; ud2 */
+	FOLLOW(0x48, 0x89, 0x6c, 0x24, 0xf8, 0x31, 0xed, 0x53, 0x90, 0x0f, 0x0b);
+	CHECK_INT(rule(5), DWARF_RULE_SP(1, 1));
+	CHECK_INT(fp_is_unknown(8), 1);
+	begins(0);
+	/* the same, with a call of 15: its row is read while the callee runs */
+	FOLLOW(0x48, 0x89, 0x6c, 0x24, 0xf8, 0x31, 0xed, 0xe8, 3, 0, 0, 0, 0x90, 0x0f, 0x0b, 0xc3);
+	CHECK_INT(rule(5), DWARF_RULE_SP(1, 1));
+	CHECK_INT(fp_is_unknown(7), 1);
+	begins(0);
+	/* mov %rbp,-16(%rsp); xor %ebp,%ebp; sub $8,%rsp; nop; ud2: it is still there */
+	FOLLOW(0x48, 0x89, 0x6c, 0x24, 0xf0, 0x31, 0xed, 0x48, 0x83, 0xec, 8, 0x90, 0x0f, 0x0b);
+	CHECK_INT(rule(11), DWARF_RULE_SP(2, 2));
+}
+
 TEST(branches)
 {
 	begins(0);
@@ -165,6 +218,34 @@ TEST(calls_that_do_not_return)
 	CHECK_INT(rule(22), DWARF_RULE_SP(1, 0));
 }
 
+/* F returns by code of another function, by what has other rows, or by what is not in the text: a
+ * call of it returns. */
+TEST(calls_that_return_by_other_code)
+{
+	/* 0: xor %esi,%esi; 2: ret; 4: F; 12: push %rbx; call F; pop %rbx; ret */
+	uint8_t code[] = {0x31, 0xf6, 0xc3, 0xcc, 0xbe, 1,    0,    0,    0,    0xeb, 0xf7,
+			  0xcc, 0x53, 0xe8, 0xf2, 0xff, 0xff, 0xff, 0x5b, 0xc3, 0x90, 0x90};
+
+	for (int how = 0; how < 3; how++) {
+		if (how == 1) {
+			CHECK_INT(rows_add(&known, TEXT + 9, DWARF_RULE_SP(9, 0)), 0);
+			CHECK_INT(rows_add(&known, TEXT + 11, DWARF_RULE_NONE), 0);
+		}
+		if (how == 2)
+			code[14] = 2; /* F is at 20 */
+		for (int i = 15; i < 18 && how == 2; i++)
+			code[i] = 0;
+		begins(0);
+		begins(how == 2 ? 20 : 4);
+		begins(12);
+		follow(code, sizeof(code));
+		CHECK_INT(rule(13), DWARF_RULE_SP(2, 0));
+		CHECK_INT(rule(18), DWARF_RULE_SP(2, 0));
+		CHECK_INT(rule(19), DWARF_RULE_SP(1, 0));
+		rows_fini(&known);
+	}
+}
+
 TEST(pointers_are_followed_with_care)
 {
 	/* 0: ret; 4: push %rbx; pop %rbx; ret; 8: jmp *%rax: a label of a switch, perhaps */
@@ -177,6 +258,374 @@ TEST(pointers_are_followed_with_care)
 	follow(code, sizeof(code));
 	CHECK_INT(rule(5), DWARF_RULE_SP(2, 0));
 	CHECK_INT(rule(8), DWARF_RULE_NONE);
+}
+
+TEST(pointers_to_what_does_not_return)
+{
+	/* 0: ret; 4: call 12; int3: from the middle of a function, perhaps; 12: hlt */
+	static const uint8_t code[] = {0xc3, 0xcc, 0xcc, 0xcc, 0xe8, 3,   0,
+				       0,    0,    0xcc, 0xcc, 0xcc, 0xf4};
+
+	begins(0);
+	begins(12);
+	CHECK_INT(code_entries_add(&maybe, TEXT + 4), 0);
+	follow(code, sizeof(code));
+	CHECK_INT(rule(12), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(4), DWARF_RULE_NONE);
+}
+
+TEST(pointers_to_what_calls_with_an_aligned_stack)
+{
+	/* 0: ret; 4: sub $8,%rsp; call *%rbx; call 20; int3...; 20: hlt */
+	uint8_t code[] = {0xc3, 0xcc, 0xcc, 0xcc, 0x48, 0x83, 0xec, 8,    0xff, 0xd3, 0xe8,
+			  5,    0,    0,    0,    0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xf4};
+
+	begins(0);
+	begins(20);
+	CHECK_INT(code_entries_add(&maybe, TEXT + 4), 0);
+	follow(code, sizeof(code));
+	CHECK_INT(rule(8), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(10), DWARF_RULE_SP(2, 0));
+	/* with 16 bytes more than at the start of a function it is a part of one */
+	code[7] = 16;
+	begins(0);
+	begins(20);
+	CHECK_INT(code_entries_add(&maybe, TEXT + 4), 0);
+	follow(code, sizeof(code));
+	CHECK_INT(rule(8), DWARF_RULE_NONE);
+}
+
+TEST(pointers_into_functions)
+{
+	/* push %rbx; test; je 7; jmp *%rax; 7: pop %rbx; ret: the return proves what is pushed */
+	static const uint8_t code[] = {0x53, 0x85, 0xff, 0x74, 2, 0xff, 0xe0, 0x5b, 0xc3};
+
+	/* from its pop on it would pop its own return address: that is no function, and spoils none
+	 */
+	CHECK_INT(code_entries_add(&maybe, TEXT + 7), 0);
+	CHECK_INT(code_entries_add(&maybe, TEXT), 0);
+	follow(code, sizeof(code));
+	CHECK_INT(rule(0), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(5), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(7), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(8), DWARF_RULE_SP(1, 0));
+	CHECK_INT(code_entries_add(&maybe, TEXT + 7), 0);
+	follow(code, sizeof(code));
+	CHECK_INT(rule(7), DWARF_RULE_NONE);
+}
+
+TEST(instructions_that_overlap)
+{
+	/* 0: je 4; 2: jmp 5; 4: mov $0xc3,%eax; ret: the ret at 5 is followed first */
+	static const uint8_t jump[] = {0x74, 2, 0xeb, 1, 0xb8, 0xc3, 0, 0, 0, 0xc3};
+	/* mov $0xc3909090,%eax; ret, and a function that begins at 2 */
+	static const uint8_t symbol[] = {0xb8, 0x90, 0x90, 0x90, 0xc3, 0xc3};
+
+	begins(0);
+	follow(jump, sizeof(jump));
+	CHECK_INT(rule(0), DWARF_RULE_NONE);
+	CHECK_INT(rule(5), DWARF_RULE_NONE);
+	for (uint32_t first = 0; first < 3; first += 2) {
+		begins(first);
+		begins(2 - first);
+		follow(symbol, sizeof(symbol));
+		CHECK_INT(rule(0), DWARF_RULE_NONE);
+		/* that was followed already is in doubt, too */
+		CHECK_INT(rule(2), first ? DWARF_RULE_NONE : DWARF_RULE_SP(1, 0));
+	}
+}
+
+/* What a trial forgets stays inside of the instruction that is kept, with or without its prefix. */
+TEST(lock_prefixes_and_trials)
+{
+	/* 0: lock, 1: cmpxchg %ecx,-112(%rbx), in which 4 is a nop; ret; 6: push %rbx; jmp 1;
+	 * 10: test; je 4; ret; 16: test; je 1; ret */
+	uint8_t code[] = {0xf0, 0x0f, 0xb1, 0x4b, 0x90, 0xc3, 0x53, 0xeb, 0xf8, 0xcc, 0x85,
+			  0xff, 0x74, 0xf6, 0xc3, 0xcc, 0x85, 0xff, 0x74, 0xed, 0xc3};
+
+	for (uint32_t without = 0; without < 2; without++) {
+		code[8] = without ? 0xf7 : 0xf8; /* the trial begins at the other */
+		begins(without);
+		for (uint32_t i = 0; i < 3; i++)
+			CHECK_INT(code_entries_add(&maybe, TEXT + (const uint8_t[]){6, 10, 16}[i]),
+				  0);
+		follow(code, sizeof(code));
+		CHECK_INT(rule(without), DWARF_RULE_SP(1, 0));
+		CHECK_INT(rule(6), DWARF_RULE_NONE);
+		CHECK_INT(rule(10), DWARF_RULE_NONE);
+		CHECK_INT(rule(16), DWARF_RULE_SP(1, 0));
+	}
+}
+
+TEST(lock_prefixes_that_are_jumped_over)
+{
+	begins(0);
+	/* test; je 5; 4: lock, 5: cmpxchg %ecx,(%rbx); ret */
+	FOLLOW(0x85, 0xff, 0x74, 1, 0xf0, 0x0f, 0xb1, 0x0b, 0xc3);
+	CHECK_INT(rule(4), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(8), DWARF_RULE_SP(1, 0));
+	begins(0);
+	/* with another depth */
+	FOLLOW(0x85, 0xff, 0x74, 2, 0x53, 0xf0, 0x0f, 0xb1, 0x0b, 0xc3);
+	CHECK_INT(rule(6), DWARF_RULE_NONE);
+}
+
+TEST(paths_that_meet)
+{
+	begins(0);
+	/* push %rbp; mov %rsp,%rbp; test; je 11; sub %rax,%rsp; 11: nop; leave; ret */
+	FOLLOW(0x55, 0x48, 0x89, 0xe5, 0x85, 0xff, 0x74, 3, 0x48, 0x29, 0xc4, 0x90, 0xc9, 0xc3);
+	CHECK_INT(rule(8), DWARF_RULE_FP(2, 1));
+	CHECK_INT(rule(11), DWARF_RULE_FP(2, 1));
+	CHECK_INT(rule(13), DWARF_RULE_SP(1, 0));
+	begins(0);
+	/* push %rbp; test; je 8; mov %rsp,%rbp; 8: nop; pop %rbp; ret: sp still says it */
+	FOLLOW(0x55, 0x85, 0xff, 0x74, 3, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3);
+	CHECK_INT(rule(8), DWARF_RULE_SP(2, 1));
+	CHECK_INT(rule(10), DWARF_RULE_SP(1, 0));
+	begins(0);
+	/* the same, and sub %rax,%rsp on the other path: neither says it */
+	FOLLOW(0x55, 0x85, 0xff, 0x74, 6, 0x48, 0x89, 0xe5, 0x48, 0x29, 0xc4, 0x90, 0x5d, 0xc3);
+	CHECK_INT(rule(11), DWARF_RULE_NONE);
+}
+
+TEST(padding_behind_calls)
+{
+	/* 0: push %rbx; call 0x20; padding; 16: dec %edi; jne 16; pop %rbx; ret */
+	uint8_t code[0x21] = {0x53, 0xe8, 0x1a, 0, 0, 0,    0x66, 0x2e, 0x0f, 0x1f, 0x84,
+			      0,    0,    0,    0, 0, 0xff, 0xcf, 0x75, 0xfc, 0x5b, 0xc3};
+
+	code[0x20] = 0xc3;
+	begins(0);
+	follow(code, sizeof(code)); /* the head of a loop */
+	CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(16), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(21), DWARF_RULE_SP(1, 0));
+	code[20] = 0x90; /* no pop: what this function has pushed is no more there */
+	begins(0);
+	follow(code, sizeof(code));
+	CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(16), DWARF_RULE_NONE);
+	code[18] = 0xeb; /* an endless loop proves nothing */
+	begins(0);
+	follow(code, sizeof(code));
+	CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(16), DWARF_RULE_NONE);
+}
+
+TEST(what_proves_padding)
+{
+	/* 0: push %rbx; call 0x20; padding; 16: jmp 0x31; 0x20: ret; 0x30: push; 0x31: nop, pop,
+	 * ret */
+	uint8_t other[0x34] = {0x53, 0xe8, 0x1a, 0, 0, 0, 0x66, 0x2e, 0x0f,
+			       0x1f, 0x84, 0,    0, 0, 0, 0,    0xeb, 0x1f};
+	/* push %rbp; test; je 18; mov %rsp,%rbp; call 20; padding; 16: jmp 18; 18: pop %rbp; ret;
+	 * 20: ret */
+	static const uint8_t state[] = {0x55, 0x85, 0xff, 0x74, 0x0d, 0x48, 0x89,
+					0xe5, 0xe8, 7,    0,    0,    0,    0x0f,
+					0x1f, 0,    0xeb, 0,    0x5d, 0xc3, 0xc3};
+
+	other[0x20] = 0xc3;
+	memcpy(other + 0x30, (const uint8_t[]){0x53, 0x90, 0x5b, 0xc3}, 4);
+	begins(0x30);
+	begins(0x20);
+	begins(0);
+	follow(other, sizeof(other)); /* code of another function proves nothing */
+	CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(0x31), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(16), DWARF_RULE_NONE);
+	begins(0);
+	begins(20);
+	follow(state, sizeof(state)); /* nor does another state, though both agree on sp */
+	CHECK_INT(rule(8), DWARF_RULE_FP(2, 1));
+	CHECK_INT(rule(18), DWARF_RULE_SP(2, 1));
+	CHECK_INT(rule(16), DWARF_RULE_NONE);
+}
+
+TEST(switches)
+{
+	/* push %rbx; cmp $1,%edi; ja 0x17; lea table(%rip),%rdx; mov %edi,%eax;
+	 * movslq (%rdx,%rax,4),%rax; add %rdx,%rax; jmp *%rax; 0x17: pop %rbx; ret; 0x19: nop; pop;
+	 * ret; 0x1c: push; pop; pop; ret */
+	uint8_t code[] = {0x53, 0x83, 0xff, 1,    0x77, 0x11, 0x48, 0x8d, 0x15, 0xf3, 0x0f,
+			  0,    0,    0x89, 0xf8, 0x48, 0x63, 0x04, 0x82, 0x48, 0x01, 0xd0,
+			  0xff, 0xe0, 0x5b, 0xc3, 0x90, 0x5b, 0xc3, 0x53, 0x5b, 0x5b, 0xc3};
+	int32_t entries[] = {0x1a - 0x1000, 0x1d - 0x1000, 0x18 - 0x1000};
+
+	code[5] = 0x18 - 6;
+	table = (struct code_bytes){(const uint8_t *)entries, sizeof(entries), TEXT + 0x1000};
+	begins(0);
+	follow(code, sizeof(code));
+	CHECK_INT(rule(0x16), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(0x1a), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(0x1c), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(0x1e), DWARF_RULE_SP(3, 0));
+	/* another register is compared: nobody knows how many entries there are */
+	code[2] = 0xfe;
+	begins(0);
+	follow(code, sizeof(code));
+	CHECK_INT(rule(0x16), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(0x1a), DWARF_RULE_NONE);
+	/* the table is not in what can be read */
+	code[2] = 0xff;
+	table.len = 4;
+	begins(0);
+	follow(code, sizeof(code));
+	CHECK_INT(rule(0x1a), DWARF_RULE_NONE);
+	table = (struct code_bytes){0};
+}
+
+/* Each of 65,536 jumps has a table of 4,096 entries that lead to all of them. */
+TEST(switches_without_end)
+{
+	/* cmp $0xfff,%edi; ja 8; 8: jmp *table(,%rdi,8); nop */
+	static const uint8_t block[16] = {0x81, 0xff, 0xff, 0x0f, 0, 0,    0x77, 0,
+					  0xff, 0x24, 0xfd, 0,    0, 0x40, 0,    0x90};
+	static uint8_t code[1 << 20];
+	static uint64_t entries[4096];
+
+	for (size_t i = 0; i < sizeof(code); i += sizeof(block))
+		memcpy(code + i, block, sizeof(block));
+	for (size_t i = 0; i < 4096; i++)
+		entries[i] = TEXT + 16 * (i * 16 + 1);
+	table = (struct code_bytes){(const uint8_t *)entries, sizeof(entries), 0x400000};
+	for (size_t i = 0; i < 4096; i++)
+		begins((uint32_t)(16 * i));
+	follow(code, sizeof(code));
+	CHECK_INT(rule(0), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(16), DWARF_RULE_SP(1, 0));
+	table = (struct code_bytes){0};
+}
+
+/* The path from each of 65,536 pointers comes to a contradiction, where the text ends. */
+TEST(pointers_without_end)
+{
+	static uint8_t code[(1 << 16) + 8];
+	static const uint8_t end[] = {0x58, 0xc3, 0x53, 0x5b, 0xc3}; /* pop, ret; push, pop, ret */
+	uint32_t function = (1 << 16) + 2;
+
+	memset(code, 0x90, sizeof(code));
+	memcpy(code + (1 << 16), end, sizeof(end));
+	for (uint32_t n = 8; n <= 1 << 16; n <<= 13) {
+		for (uint32_t i = 0; i < n; i++)
+			CHECK_INT(code_entries_add(&maybe, TEXT + i), 0);
+		CHECK_INT(code_entries_add(&maybe, TEXT + function), 0);
+		follow(code, sizeof(code));
+		CHECK_INT(rule(0), DWARF_RULE_NONE);
+		/* so many were in vain that the last function is not tried */
+		CHECK_INT(rule(function + 1), n == 8 ? DWARF_RULE_SP(2, 0) : DWARF_RULE_NONE);
+	}
+}
+
+/* 0: push %rbx; call f; 10 bytes of nop; 16: what stands behind the call */
+static void call_site(uint8_t *code, uint32_t at, uint32_t f)
+{
+	static const uint8_t nop[] = {0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0};
+	int32_t to = (int32_t)f - (int32_t)at - 6;
+
+	code[at] = 0x53;
+	code[at + 1] = 0xe8;
+	memcpy(code + at + 2, &to, sizeof(to));
+	memcpy(code + at + 6, nop, sizeof(nop));
+	begins(at);
+}
+
+/* Behind each call the path leads through 4,000 nops to a return with a word pushed. */
+TEST(calls_without_end)
+{
+	static uint8_t code[32 * 1000 + 4096];
+	static const uint8_t returns[] = {0x5b, 0xc3};
+	uint32_t chain = sizeof(code) - 4096, f = sizeof(code) - 2, last = chain - 32;
+
+	for (uint32_t sites = 8; sites <= 800; sites += 792) {
+		memset(code, 0xcc, sizeof(code));
+		memset(code + chain, 0x90, 4000);
+		code[chain + 4000] = code[f] = 0xc3;
+		begins(f);
+		for (uint32_t i = 0; i < sites; i++) {
+			int32_t to = (int32_t)chain - (int32_t)(32 * i + 21);
+
+			call_site(code, 32 * i, f);
+			code[32 * i + 16] = 0xe9;
+			memcpy(code + 32 * i + 17, &to, sizeof(to));
+		}
+		call_site(code, last, f);
+		memcpy(code + last + 16, returns, sizeof(returns));
+		follow(code, sizeof(code));
+		CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
+		CHECK_INT(rule(16), DWARF_RULE_NONE);
+		CHECK_INT(rule(last + 1), DWARF_RULE_SP(2, 0));
+		CHECK_INT(rule(last + 16), sites == 8 ? DWARF_RULE_SP(2, 0) : DWARF_RULE_NONE);
+	}
+}
+
+TEST(nops_behind_calls)
+{
+	/* push %rbx; call 0x31; nops none of which ends at a multiple of 16; an endless loop, which
+	 * proves nothing; 0x31: ret */
+	uint8_t code[] = {0x53,
+			  0xe8,
+			  0x2b,
+			  0,
+			  0,
+			  0,
+			  0x66,
+			  0x0f,
+			  0x1f,
+			  0x84,
+			  0,
+			  0,
+			  0,
+			  0,
+			  0,
+			  /* 0x0f */ 0x66,
+			  0x90,
+			  0x0f,
+			  0x1f,
+			  0x80,
+			  0,
+			  0,
+			  0,
+			  0,
+			  /* 0x18 */ 0x0f,
+			  0x1f,
+			  0x80,
+			  0,
+			  0,
+			  0,
+			  0,
+			  0x66,
+			  0x90,
+			  /* 0x21 */ 0x0f,
+			  0x1f,
+			  0x80,
+			  0,
+			  0,
+			  0,
+			  0,
+			  /* 0x28 */ 0x0f,
+			  0x1f,
+			  0x80,
+			  0,
+			  0,
+			  0,
+			  0,
+			  0xeb,
+			  0xfe,
+			  0xc3};
+
+	begins(0);
+	begins(0x31);
+	follow(code, sizeof(code));
+	CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(6), DWARF_RULE_NONE);
+	CHECK_INT(rule(0x2f), DWARF_RULE_NONE);
+	code[0x2f] = 0x5b; /* pop, ret: this proves it */
+	code[0x30] = 0xc3;
+	begins(0);
+	begins(0x31);
+	follow(code, sizeof(code));
+	CHECK_INT(rule(0x2f), DWARF_RULE_SP(2, 0));
 }
 
 TEST(what_is_known_is_kept)

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "code.h"
+
+#define MAX_ENTRIES (1u << 20)
+
+int code_entries_add(struct code_entries *e, uint64_t vaddr)
+{
+	if (e->n == MAX_ENTRIES)
+		return 0;
+	if (e->n == e->cap) {
+		size_t cap = e->cap ? 2 * e->cap : 256;
+		uint64_t *p = reallocarray(e->p, cap, sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		e->p = p;
+		e->cap = cap;
+	}
+	e->p[e->n++] = vaddr;
+	return 0;
+}
+
+void code_entries_fini(struct code_entries *e)
+{
+	free(e->p);
+	memset(e, 0, sizeof(*e));
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "code_text.h"
+
+#include "code_state.h"
+#include "insn.h"
+
+int code_text_rows(struct table_build *build, const struct code *code, const uint32_t *bytes,
+		   struct rows *ret)
+{
+	uint32_t last = DWARF_RULE_NONE;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < code->len; i++) {
+		uint32_t v = bytes[i], rule;
+
+		if (v & INSIDE && !(v & (STATE | COVERED)))
+			continue;
+		rule = v & STATE && !(v & (DOUBT | COVERED)) ? code_state_rule(build, v)
+							     : DWARF_RULE_NONE;
+		if (rule != last)
+			err = rows_add(ret, code->vaddr + i, rule);
+		last = rule;
+	}
+	if (!err && last != DWARF_RULE_NONE)
+		err = rows_add(ret, code->vaddr + code->len, DWARF_RULE_NONE);
+	return err;
+}
+
+void code_text_cover(const struct code *code, uint32_t *bytes)
+{
+	const struct rows *rows = code->known;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		uint64_t lo = ROW_VADDR(rows->p[i]), end = code->vaddr + code->len;
+		uint64_t hi = i + 1 < rows->n ? ROW_VADDR(rows->p[i + 1]) : lo;
+
+		if (ROW_RULE(rows->p[i]) == DWARF_RULE_NONE)
+			continue;
+		if (lo < code->vaddr)
+			lo = code->vaddr;
+		for (; lo < hi && lo < end; lo++)
+			bytes[lo - code->vaddr] = COVERED;
+	}
+}
+
+void code_text_mark(const struct code *code, uint32_t *bytes, const struct code_entries *e,
+		    uint32_t bits)
+{
+	size_t at;
+
+	for (size_t i = 0; i < e->n; i++)
+		if (code_text_has(code, e->p[i], &at))
+			bytes[at] |= bits;
+}
+
+void code_text_mark_targets(const struct code *code, uint32_t *bytes)
+{
+	for (size_t at = 0; at < code->len;) {
+		struct insn in;
+		int64_t to = 0;
+		size_t there;
+
+		if (bytes[at] & COVERED || insn_decode(code->bytes + at, code->len - at, &in)) {
+			at++;
+			continue;
+		}
+		if (in.effect == INSN_CALL && in.has_target)
+			to = in.target;
+		else if (in.address)
+			to = in.address;
+		if (to && to != in.len &&
+		    code_text_has(code, code->vaddr + at + (uint64_t)to, &there))
+			bytes[there] |= TARGET;
+		at += in.len;
+	}
+}
