@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: overlaps
 #include "test.h"
 
 #include <ftw.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: overlaps
 /* discovery container: its requests, and what becomes of failures, with a server of the test's own:
  * Docker's API in HTTP/1.1, and the CRI in the frames of HTTP/2 that gRPC needs. */
 #include "test.h"

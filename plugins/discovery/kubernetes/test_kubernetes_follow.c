@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: overlaps
 /* discovery kubernetes: how it goes on with a server that is slow or silent. What takes longer than
  * a watch that is stable, 5 s, is tested here, the rest in tests/run/kubernetes. */
 #include "test.h"

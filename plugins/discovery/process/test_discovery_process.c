@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,25 +20,36 @@ static struct fake *begun(struct fake *f)
 	return f;
 }
 
-/* A child that sleeps, as argv[0] `name`, with this environment. */
-static pid_t sleeper(const char *name, char *const environ[])
+/* What the file of /proc has: bytes, at most `n`. */
+static ssize_t content(pid_t pid, const char *file, char *to, size_t n)
 {
 	char path[64];
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(fd >= 0);
+	got = read(fd, to, n);
+	close(fd);
+	return got;
+}
+
+/* A child that sleeps, as argv[0] `name`, with this environment. The kernel shows the new program
+ * first, and a moment later its arguments and then its environment. */
+static pid_t sleeper(const char *name, char *const environ[])
+{
+	const char *last = environ[0] ? "environ" : "cmdline";
 	pid_t pid = fork();
-	char exe[64];
+	char comm[16], text[16];
 
 	if (!pid) {
 		execve("/bin/sleep", (char *[]){(char *)name, "60", NULL}, environ);
 		_exit(127);
 	}
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	for (int i = 0; i < 200; i++) {
-		ssize_t n = readlink(path, exe, sizeof(exe) - 1);
-
-		if (n > 5 && !memcmp(exe + n - 5, "sleep", 5))
-			break;
-		usleep(10000);
-	}
+	while (content(pid, "comm", comm, sizeof(comm)) != 6 || memcmp(comm, "sleep\n", 6) ||
+	       content(pid, last, text, sizeof(text)) <= 0)
+		usleep(1000);
 	return pid;
 }
 

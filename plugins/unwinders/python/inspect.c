@@ -105,9 +105,7 @@ static int find_version(struct interpreter *in)
 		err = err ? err : python_debug_words(offsets, sizeof(offsets), in->words);
 	}
 	if (err == -ENOTSUP)
-		return fusee_fail(in->self, err,
-				  "Python %u.%u is not known: only 3.8 to 3.14 are, and "
-				  "without the GIL 3.13",
+		return fusee_fail(in->self, err, "Python %u.%u is not known: only 3.8 to 3.14 are",
 				  major, minor);
 	if (err)
 		return fusee_fail(in->self, err, "Python %u.%u's own offsets are not those of it",
@@ -161,7 +159,8 @@ static uint64_t counter_in_callees(const struct interpreter *in)
 	return found;
 }
 
-/* The versions that were looked at; without the GIL other threads make code objects meanwhile. */
+/* The versions that were looked at, but for those whose offsets name it; without the GIL other
+ * threads make code objects meanwhile. */
 static void find_counter(struct interpreter *in)
 {
 	uint32_t minor = in->version >> 16 & 255;

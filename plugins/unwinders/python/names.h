@@ -19,14 +19,15 @@ FUSEE_FN void text(struct fusee_unwind *u, const __u32 *table, struct python_tex
 	at += table[PYTHON_HEADER];
 	if (AT(u, &s, at + 16))
 		return;
-	kind = s.state >> 2 & 7;
-	if (!(s.state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4))
+	s.state >>= table[PYTHON_KIND] & 31; /* kind: 3 bits, compact, ascii */
+	kind = s.state & 7;
+	if (!(s.state >> 3 & 1) || (kind != 1 && kind != 2 && kind != 4))
 		return;
 	n = s.length > cap / kind ? cap : (__u32)s.length * kind;
 	__asm__ volatile("" : "+r"(n));
 	n &= 1023;
 	if (n > cap || !n ||
-	    fusee_read(u, dst, n, at + (s.state >> 6 & 1 ? sizes & 0xffff : sizes >> 16)))
+	    fusee_read(u, dst, n, at + (s.state >> 4 & 1 ? sizes & 0xffff : sizes >> 16)))
 		return;
 	t->bytes = n;
 	t->kind = kind;

@@ -289,8 +289,8 @@ FUSEE_FN int leave(struct fusee_unwind *u, __u64 previous)
 }
 
 /*
- * COUNT becomes the number of code objects that this runtime has made, 0: not known, and in the
- * upper half what distinguishes the runtime, which is not 0.
+ * COUNT becomes the number of code objects that this runtime has made, from 3.14 on that have
+ * ended, 0: not known, and in the upper half what distinguishes the runtime, which is not 0.
  * While it does not change, a code object that a frame has is that which was at its address before.
  * From 3.13 on each interpreter counts its own, so it is believed if there is but one.
  */
@@ -356,12 +356,38 @@ FUSEE_FN int push_code(struct fusee_unwind *u, const struct near *n, __u64 code,
 	return 0;
 }
 
-/* Pushes a frame that runs `code`, at this address of its bytecode. As push_code(). */
+/* NEXT, the number of a copy of the bytecode of the code object WORK, becomes the copy's address. 0
+ * or -1. */
+static int find_copy(struct fusee_unwind *u, __u32 unused)
+{
+	__u64 copies, size, number = u->scratch[NEXT];
+	struct near *n = near(u);
+
+	(void)unused;
+	return !n || AT(u, &copies, u->scratch[WORK] + n->table[PYTHON_COPIES]) ||
+			       AT(u, &size, copies) || number >= size ||
+			       AT(u, &u->scratch[NEXT], copies + 8 + 8 * number)
+		       ? -1
+		       : 0;
+}
+FUSEE_PART(fusee_python_find_copy, find_copy)
+
+/* The address of the bytecode that a frame of this code object runs. 0: it cannot be read. */
+FUSEE_FN __u64 bytecode_of(struct fusee_unwind *u, const struct near *n, const __u64 *f, __u64 code)
+{
+	if (!n->table[PYTHON_COPIES] || !(__u32)f[9]) /* the first is in the code object */
+		return code + n->table[PYTHON_BYTECODE];
+	u->scratch[WORK] = code;
+	u->scratch[NEXT] = (__u32)f[9];
+	return FUSEE_CALL(fusee_python_find_copy, u, 0) ? 0 : u->scratch[NEXT];
+}
+
+/* Pushes a frame that runs `code`, so many bytes behind the beginning of its bytecode. As
+ * push_code(). A frame that gets another copy of its bytecode is not of one copy for a moment. */
 FUSEE_FN int push_function(struct fusee_unwind *u, struct near *n, __u64 code, __u64 at,
 			   __u32 flags)
 {
-	at -= code + n->table[PYTHON_BYTECODE];
-	at = at >> 63 ? PYTHON_NO_INSTRUCTION : (__u32)(at / 2);
+	at = at >> 32 ? PYTHON_NO_INSTRUCTION : (__u32)(at / 2);
 	n->object = code;
 	n->memory = n->table[PYTHON_FAMILY] == PYTHON_ENTRIES ? 0 : memory_of(u, code);
 	n->key = n->memory ? fusee_recall(u, n->memory) : 0;
@@ -418,7 +444,7 @@ FUSEE_FN int push(struct fusee_unwind *u, struct near *n)
 {
 	__u32 entries = n->table[PYTHON_FAMILY] == PYTHON_ENTRIES;
 	const __u64 *f = frame_words(u, n);
-	__u64 code, at, previous;
+	__u64 code, at, previous, bytecode;
 	int last, r = 0;
 
 	if (!f)
@@ -429,13 +455,16 @@ FUSEE_FN int push(struct fusee_unwind *u, struct near *n)
 	previous = entries ? f[6] : f[1];
 	if (!entries && last)
 		return leave(u, previous);
+	bytecode = bytecode_of(u, n, f, code);
+	if (!bytecode)
+		return fusee_stop(u, PYTHON_UNREADABLE);
 	if (n->table[PYTHON_TASKS] && is_generator(n, f) && last == (int)entries) {
 		u->scratch[NEXT] = previous;
 		r = FUSEE_CALL(fusee_python_find_task, u, 0);
 		if (r == 1)
 			r = next_task(u, n);
 	}
-	if (push_function(u, n, code, at, r == 1 ? FUSEE_PUSH_ASYNC : 0))
+	if (push_function(u, n, code, at - bytecode, r == 1 ? FUSEE_PUSH_ASYNC : 0))
 		return fusee_stop(u, PYTHON_UNREADABLE);
 	if (returns(n, previous))
 		return fusee_stop(u, PYTHON_OUT_OF_STEP);

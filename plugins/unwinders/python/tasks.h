@@ -530,6 +530,7 @@ FUSEE_FN int stop_in_tasks(struct fusee_unwind *u, int r)
 static int push_coroutine(struct fusee_unwind *u, __u32 unused)
 {
 	struct near *n = near(u);
+	__u64 code;
 	__u32 i;
 
 	(void)unused;
@@ -537,11 +538,11 @@ static int push_coroutine(struct fusee_unwind *u, __u32 unused)
 		return -1;
 	i = --n->ncoroutines;
 	__asm__ volatile("" : "+r"(i));
-	return read_words(u, n, FRAME_WORDS, n->coroutine[i & (COROUTINES - 1)] + to_frame(n)) ||
-			       push_function(u, n, code_of(n, n->word), n->word[7],
-					     FUSEE_PUSH_ASYNC)
-		       ? -1
-		       : 0;
+	if (read_words(u, n, FRAME_WORDS, n->coroutine[i & (COROUTINES - 1)] + to_frame(n)))
+		return -1;
+	code = code_of(n, n->word);
+	return push_function(u, n, code, n->word[7] - code - n->table[PYTHON_BYTECODE],
+			     FUSEE_PUSH_ASYNC);
 }
 FUSEE_PART(fusee_python_push_coroutine, push_coroutine)
 

@@ -278,9 +278,36 @@ TEST(offsets_without_the_gil)
 	CHECK_INT(words[PYTHON_KEY], 2160);
 	o[2] = 0;
 	CHECK_INT(python_debug_words((void *)o, sizeof(o), words), -EBADMSG);
-	o[1] = 0x030e00f0;
+}
+
+/* As _PyRuntime of 3.14.4 without the GIL has it: each thread has bytecode of its own. */
+TEST(offsets_of_3_14_without_the_gil)
+{
+	static const uint64_t thread[] = {8, 16, 72, 152}, frame[] = {8, 0, 56, 80, 78, 64, 72},
+			      code[] = {128, 136, 144, 152, 84, 64, 112, 120, 232, 224},
+			      text[] = {48, 32, 56};
+	uint64_t o[PYTHON_DEBUG_OFFSETS / 8] = {0};
+	uint32_t words[PYTHON_WORDS];
+
+	memcpy(o, "xdebugpy", 8);
+	o[1] = 0x030e04f0;
 	o[2] = 1;
-	CHECK_INT(python_debug_words((void *)o, sizeof(o), words), -ENOTSUP);
+	o[20] = 7600;
+	memcpy(o + 24, thread, sizeof(thread));
+	memcpy(o + 32, frame, sizeof(frame));
+	memcpy(o + 40, code, sizeof(code));
+	memcpy(o + 78, text, sizeof(text));
+	CHECK_INT(python_debug_words((void *)o, sizeof(o), words), 0);
+	CHECK_INT(words[PYTHON_COPIES], 224);
+	CHECK_INT(words[PYTHON_KIND], 8);
+	CHECK_INT(words[PYTHON_BYTECODE], 232);
+	CHECK_INT(words[PYTHON_COUNTER], 7600);
+	CHECK_INT(words[PYTHON_FRAME], 112 | 3 << 8);
+	o[38] = 68; /* the step reads the number of a copy at 72 */
+	CHECK_INT(python_debug_words((void *)o, sizeof(o), words), -EBADMSG);
+	o[38] = 72;
+	o[49] = 0;
+	CHECK_INT(python_debug_words((void *)o, sizeof(o), words), -EBADMSG);
 }
 
 TEST(offsets_that_contradict_are_refused)

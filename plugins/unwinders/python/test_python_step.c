@@ -84,9 +84,11 @@ static uint64_t text(struct made *m, const char *chars)
 {
 	uint64_t header = m->words[PYTHON_TEXT] & 0xffff, at = object(m, 128);
 
-	put(m, at + 16, strlen(chars));
-	put(m, at + 32, 1 << 2 | 1 << 5 | 1 << 6);
-	strcpy((char *)m->memory + at + header, chars);
+	uint64_t inside = at + m->words[PYTHON_HEADER];
+
+	put(m, inside + 16, strlen(chars));
+	put(m, inside + 32, (uint64_t)(1 | 1 << 3 | 1 << 4) << m->words[PYTHON_KIND]);
+	strcpy((char *)m->memory + inside + header, chars);
 	return at;
 }
 
@@ -99,8 +101,8 @@ static uint64_t code(struct made *m, const char *file, const char *name)
 {
 	uint64_t at = object(m, 400), table = object(m, 64), words = at + m->words[PYTHON_CODE];
 
-	put(m, table + 16, 8);
-	memset(m->memory + table + 32, 0x80, 8);
+	put(m, table + m->words[PYTHON_HEADER] + 16, 8);
+	memset(m->memory + table + m->words[PYTHON_HEADER] + 32, 0x80, 8);
 	words += 8 * (m->words[PYTHON_FAMILY] == PYTHON_OBJECTS ? PYTHON_OLD_FILENAME
 								: PYTHON_NEW_FILENAME);
 	put(m, words, text(m, file));
@@ -111,6 +113,25 @@ static uint64_t code(struct made *m, const char *file, const char *name)
 	}
 	put(m, words + 16, table);
 	return at;
+}
+
+/* `owner` of a frame. */
+static uint32_t owner_at(const struct made *m)
+{
+	return minor(m) == 11 ? 69 : 64 + (m->words[PYTHON_FRAME] & 127) / 8;
+}
+
+/* The frame runs the third copy of its code's bytecode. */
+static void copy_bytecode(struct made *m, uint64_t at, uint64_t code)
+{
+	uint64_t copies = object(m, 64), third = object(m, 64);
+	uint32_t number = 2;
+
+	put(m, code + m->words[PYTHON_COPIES], copies);
+	put(m, copies, 4);
+	put(m, copies + 8 + 8 * number, third);
+	put(m, at + 56, third + 8);
+	memcpy(m->memory + at + 72, &number, sizeof(number));
 }
 
 /* Fills the frame at this address. owner: 0 of a thread, 1 of a generator, 3 of the C stack. */
@@ -125,25 +146,41 @@ static void fill_frame(struct made *m, uint64_t at, uint64_t code, uint64_t prev
 	put(m, at + (minor(m) == 11 ? 32 : 0), code);
 	put(m, at + (minor(m) == 11 ? 48 : 8), previous);
 	put(m, at + 56, code ? code + m->words[PYTHON_BYTECODE] + 8 : 0);
-	m->memory[at + (minor(m) == 11 ? 69 : minor(m) >= 14 ? 74 : 70)] = (unsigned char)owner;
+	m->memory[at + owner_at(m)] = (unsigned char)owner;
 }
 
 static uint64_t frame(struct made *m, const char *name, uint64_t previous, int owner)
 {
-	uint64_t at = object(m, 160);
+	uint64_t at = object(m, 160), runs = code(m, "/a.py", name);
 
-	fill_frame(m, at, code(m, "/a.py", name), previous, owner);
+	fill_frame(m, at, runs, previous, owner);
+	if (m->words[PYTHON_COPIES] && strcmp(name, "outer")) /* that runs the first */
+		copy_bytecode(m, at, runs);
 	return at;
 }
 
 /* ---- processes ---- */
 
-static const uint32_t minors[] = {8, 10, 11, 12, 13, 14};
+#define FREE 256 /* without the GIL */
+
+static const uint32_t minors[] = {8, 10, 11, 12, 13, 14, 14 | FREE};
 #define MINORS (sizeof(minors) / sizeof(minors[0]))
 
-/* The table of 3.13 and 3.14, as far as the step reads it. */
-static void chain_words(uint32_t minor, uint32_t *w)
+static void free_words(uint32_t *w)
 {
+	w[PYTHON_FRAME] = 112 | 3 << 8;
+	w[PYTHON_CODE] = 80;
+	w[PYTHON_BYTECODE] = 232;
+	w[PYTHON_COPIES] = 224;
+	w[PYTHON_HEADER] = 16;
+	w[PYTHON_KIND] = 8;
+}
+
+/* The table of 3.13 and 3.14, as far as the step reads it. */
+static void chain_words(uint32_t version, uint32_t *w)
+{
+	uint32_t minor = version & 255;
+
 	memset(w, 0, PYTHON_WORDS * sizeof(*w));
 	w[PYTHON_FAMILY] = PYTHON_CHAIN;
 	w[PYTHON_KEY] = 2160;
@@ -157,7 +194,10 @@ static void chain_words(uint32_t minor, uint32_t *w)
 	w[PYTHON_FIRST_LINE] = 32;
 	w[PYTHON_BYTECODE] = 200;
 	w[PYTHON_TEXT] = 40 | 56 << 16;
+	w[PYTHON_KIND] = 2;
 	w[PYTHON_VERSION] = minor << 8 | 1;
+	if (version & FREE)
+		free_words(w);
 }
 
 /* A process without frames, whose thread has a state by its key and in the list. */
@@ -535,4 +575,75 @@ TEST(frames_in_a_circle)
 			CHECK_INT(f.error, PYTHON_OUT_OF_STEP);
 			CHECK(f.n <= 4 * length);
 		}
+}
+
+/* ---- what is remembered of code objects ---- */
+
+static struct {
+	uint64_t key, value;
+} memory[64];
+static uint32_t nmemory;
+
+static __u64 recall_made(struct fusee_native *n, __u64 key)
+{
+	(void)n;
+	for (uint32_t i = 0; i < nmemory; i++)
+		if (memory[i].key == key)
+			return memory[i].value;
+	return 0;
+}
+
+static void remember_made(struct fusee_native *n, __u64 key, __u64 value)
+{
+	(void)n;
+	CHECK(nmemory < 64);
+	if (nmemory < 64) {
+		memory[nmemory].key = key;
+		memory[nmemory++].value = value;
+	}
+}
+
+static int all_emitted(struct fusee_native *n, __u32 kind, __u64 key)
+{
+	(void)n, (void)kind, (void)key;
+	return 1;
+}
+
+#define COUNTER 0x200 /* in the interpreter's state; 3.12: behind _PyRuntime's beginning */
+
+/* The process with a memory; count: of its code objects; first: the key of its innermost frame. */
+static uint32_t reads_with_memory(uint32_t minor, uint64_t count, uint64_t *first)
+{
+	struct made *m = calls(minor);
+	uint64_t at = m->words[PYTHON_FAMILY] == PYTHON_SHIMS ? RUNTIME : INTERPRETER;
+	struct frames f;
+
+	m->words[PYTHON_COUNTER] = COUNTER + (at == RUNTIME ? RUNTIME : 0);
+	put(m, RUNTIME + m->words[PYTHON_INTERPRETERS] + 8, INTERPRETER);
+	put(m, at + COUNTER, count);
+	m->native.recall = recall_made;
+	m->native.remember = remember_made;
+	m->native.emitted = all_emitted;
+	f = walk(m);
+	CHECK_INT(f.n, 3);
+	*first = f.pushed[0][0];
+	return m->reads;
+}
+
+/* While the counter is the same, code objects are not read again. */
+TEST(code_objects_are_remembered)
+{
+	for (uint32_t i = 3; i < MINORS; i++) {
+		uint32_t first, again, other, counted = minors[i] != 11;
+		uint64_t key, remembered;
+
+		nmemory = 0;
+		first = reads_with_memory(minors[i], 7, &key);
+		CHECK_INT(nmemory > 1, counted);
+		again = reads_with_memory(minors[i], 7, &remembered);
+		CHECK_INT(first - again >= 3, counted);
+		CHECK(key == remembered);
+		other = reads_with_memory(minors[i], 8, &remembered);
+		CHECK_INT(other - again >= 3, counted);
+	}
 }

@@ -27,7 +27,7 @@ static const struct version versions[] = {
 };
 
 const char python_tested[] = "CPython 3.8.18, 3.9.18, 3.10.13, 3.11.2, 3.11.7, 3.12.1, 3.13.0, "
-			     "3.13.5, 3.14.10";
+			     "3.13.5, 3.14.4, 3.14.10";
 
 int python_version_was_run(uint32_t version)
 {
@@ -62,6 +62,7 @@ int python_version_words(uint32_t version, uint32_t words[PYTHON_WORDS])
 	words[PYTHON_FIRST_LINE] = v->line;
 	words[PYTHON_BYTECODE] = v->bytecode;
 	words[PYTHON_TEXT] = v->ascii | (v->ascii == 48 ? 72u : 56u) << 16;
+	words[PYTHON_KIND] = 2;
 	words[PYTHON_VERSION] = version >> 8 & 0xffff;
 	return 0;
 }
@@ -95,30 +96,45 @@ uint32_t python_task_word(const uint32_t words[PYTHON_WORDS])
 struct layout {
 	uint32_t minor, words;
 	uint32_t thread, frame, code, unicode; /* each begins with its own size */
+	uint32_t generation;                   /* what code objects that end raise; 0: nothing */
 	uint32_t key;                          /* autoTSSkey in _PyRuntime */
 };
 
 static const struct layout layouts[] = {
-	{13, 73, 19, 28, 34, 67, 2160},
-	{14, 95, 22, 31, 39, 77, 2336},
+	{13, 73, 19, 28, 34, 67, 0, 2160},
+	{14, 95, 22, 31, 39, 77, 20, 2336},
 };
 
 /* Words of the parts. */
 enum { FREE_THREADED = 2, INTERPRETERS = 5, NEXT = 8, THREADS = 9 };
 enum { THREAD_NEXT = 2, THREAD_CURRENT = 4, THREAD_ID = 5 };
-enum { FRAME_PREVIOUS = 1, FRAME_EXECUTABLE, FRAME_INSTRUCTION, FRAME_OWNER = 5 };
+enum { FRAME_PREVIOUS = 1, FRAME_EXECUTABLE, FRAME_INSTRUCTION, FRAME_OWNER = 5, FRAME_COPY = 7 };
 enum {
 	CODE_FILENAME = 1,
 	CODE_NAME,
 	CODE_QUALNAME,
 	CODE_TABLE,
 	CODE_FIRST_LINE,
-	CODE_BYTECODE = 9
+	CODE_BYTECODE = 9,
+	CODE_COPIES
 };
 enum { TEXT_STATE = 1, TEXT_LENGTH, TEXT_ASCII };
 
 #define MORE_HEADER 16u /* bytes of an object's header without the GIL beyond those with it */
 #define COOKIE "xdebugpy"
+
+/* co_tlbc: without the GIL each thread has bytecode of its own from 3.14 on. 0: there is none. */
+static uint32_t copies(const uint64_t *o, const struct layout *l)
+{
+	return o[FREE_THREADED] && l->minor >= 14 ? (uint32_t)o[l->code + CODE_COPIES] : 0;
+}
+
+static int copies_fit(const uint64_t *o, const struct layout *l)
+{
+	if (!o[FREE_THREADED] || l->minor < 14)
+		return 1;
+	return o[l->frame + FRAME_COPY] == 72 && copies(o, l) && copies(o, l) % 8 == 0;
+}
 
 /* Does the step read what these offsets say? It has constants for some of them. */
 static int fits(const uint64_t *o, const struct layout *l)
@@ -138,7 +154,7 @@ static int fits(const uint64_t *o, const struct layout *l)
 	       (code[CODE_FIRST_LINE] == code[CODE_FILENAME] - 44 ||
 		code[CODE_FIRST_LINE] == code[CODE_FILENAME] - 40) &&
 	       text[TEXT_STATE] == 32 + header && text[TEXT_LENGTH] == 16 + header &&
-	       text[TEXT_ASCII] < 256;
+	       text[TEXT_ASCII] < 256 && copies_fit(o, l);
 }
 
 int python_debug_words(const unsigned char *offsets, uint32_t n, uint32_t words[PYTHON_WORDS])
@@ -153,8 +169,7 @@ int python_debug_words(const unsigned char *offsets, uint32_t n, uint32_t words[
 	version = (uint32_t)o[1];
 	while (l < end && (version >> 24 != 3 || l->minor != (version >> 16 & 255)))
 		l++;
-	/* without the GIL each thread of 3.14 has bytecode of its own */
-	if (l == end || (o[FREE_THREADED] && l->minor > 13))
+	if (l == end)
 		return -ENOTSUP;
 	if (!fits(o, l))
 		return -EBADMSG;
@@ -171,6 +186,9 @@ int python_debug_words(const unsigned char *offsets, uint32_t n, uint32_t words[
 	words[PYTHON_FIRST_LINE] = (uint32_t)(o[l->code + CODE_FIRST_LINE] - words[PYTHON_CODE]) *
 				   8;
 	words[PYTHON_BYTECODE] = (uint32_t)o[l->code + CODE_BYTECODE];
+	words[PYTHON_COPIES] = copies(o, l);
+	words[PYTHON_KIND] = words[PYTHON_COPIES] ? 8 : 2; /* what is before it is a byte there */
+	words[PYTHON_COUNTER] = l->generation ? (uint32_t)o[l->generation] : 0;
 	words[PYTHON_HEADER] = o[FREE_THREADED] ? MORE_HEADER : 0;
 	/* from the object's beginning as if its header were the shorter */
 	text = (uint32_t)o[l->unicode + TEXT_ASCII] - words[PYTHON_HEADER];

@@ -41,12 +41,17 @@ enum python_word {
 	PYTHON_FIRST_LINE, /* its bit in what is read */
 	PYTHON_BYTECODE,   /* co_code_adaptive in PyCodeObject */
 	PYTHON_TEXT,       /* sizeof(PyASCIIObject), sizeof(PyCompactUnicodeObject) << 16 */
+	PYTHON_KIND,       /* bit of a str's state where the bytes of a character begin */
 	PYTHON_HEADER,     /* bytes that each object's header has more: without the GIL 16 */
 	PYTHON_VERSION,    /* minor << 8 | micro */
-	/* u32 that each new code object raises: two words, low and high. SHIMS: vaddr; CHAIN: in
-	 * PyInterpreterState. 0: there is none, or it was not found */
+	/* u32 that each new code object raises, from 3.14 on each that ends: two words, low and
+	 * high. SHIMS: vaddr; CHAIN: in PyInterpreterState. 0: there is none, or it was not found
+	 */
 	PYTHON_COUNTER,
 	PYTHON_COUNTER_HIGH,
+	/* co_tlbc in PyCodeObject: copies of its bytecode, of which a frame has the number in bytes
+	 * 72 to 75. 0: there are none */
+	PYTHON_COPIES,
 	/* offset of _fut_waiter in a task of asyncio, | offset of the frame in a coroutine << 16;
 	 * 0: tasks are not shown */
 	PYTHON_TASKS,
