@@ -161,17 +161,26 @@ static bool add(struct background *b, struct job *j)
 	return added;
 }
 
-void background_run(struct background *b, background_job *run, void *arg)
+int background_try(struct background *b, background_job *run, void *arg)
 {
 	struct job *j = b ? malloc(sizeof(*j)) : NULL;
 
+	if (b && !j)
+		return -ENOMEM;
 	if (j) {
 		*j = (struct job){NULL, run, arg};
 		if (add(b, j))
-			return;
-		free(j);
+			return 0;
+		free(j); /* there is no thread, so no other job runs */
 	}
 	run(arg);
+	return 0;
+}
+
+void background_run(struct background *b, background_job *run, void *arg)
+{
+	if (background_try(b, run, arg))
+		run(arg);
 }
 
 static void close_it(void *arg)

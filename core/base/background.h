@@ -21,6 +21,9 @@ void background_free(struct background *);
 /* Has a job run. Without memory or a thread for it, or with NULL as object, the caller runs it.
  * [any thread] */
 void background_run(struct background *, background_job *, void *arg);
+/* The same, but without memory the job is not run: for jobs that may not run beside another job.
+ * 0 or -ENOMEM. [any thread] */
+int background_try(struct background *, background_job *, void *arg);
 /* Closes a descriptor. [any thread] */
 void background_close(struct background *, int fd);
 /* Jobs that are not done; NULL: 0. [any thread] */

@@ -46,7 +46,7 @@ static uint32_t *slot_of(const struct dict *d, const void *key, size_t len, uint
 		if (!d->slots[i])
 			return &d->slots[i];
 		e = &d->entries[d->slots[i] - 1];
-		if (e->hash == hash && e->len == len && !memcmp(e->key, key, len))
+		if (e->hash == hash && e->len == len && (!len || !memcmp(e->key, key, len)))
 			return &d->slots[i];
 	}
 }

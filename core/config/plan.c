@@ -88,6 +88,7 @@ void plan_free(struct plan *p)
 	free(p->path);
 	options_clear(p, &plan_settings[SETTINGS_METRICS].options); /* listen, hosts */
 	options_clear(p, &plan_settings[SETTINGS_LABELS].options);  /* service_name */
+	options_clear(p, &plan_settings[SETTINGS_SYMBOLS].options); /* debuginfod */
 	free(p->control);
 	free(p);
 }

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "plugin/plugin.h"
+#include "process/target.h"
 #include "relabel/rules.h"
 
 struct script;
@@ -38,9 +39,10 @@ struct plan_instance {
 	uint64_t queue_bytes; /* maximum size of the queued profiles; default 64MiB */
 	char *spool;          /* folder of spools; "": none, the default; never NULL */
 	uint64_t spool_bytes, spool_age_ns, spool_sync_ns; /* defaults 1GiB, 1d, 1s */
-	bool by_default; /* targets whose sinks the policy does not name go to it; default true */
-	bool per_target; /* per = "target": a profile for each label set; default "window" */
-	char **omit;     /* names of labels to be removed; NULL-terminated, never NULL */
+	bool by_default;   /* targets whose sinks the policy does not name go to it; default true */
+	bool per_target;   /* per = "target": a profile for each label set; default "window" */
+	bool server_names; /* names = "server": struct build_options; default "local" */
+	char **omit;       /* names of labels to be removed; NULL-terminated, never NULL */
 	struct relabel_rules *relabel;           /* NULL: none */
 	const struct relabel_rules *relabel_all; /* those of the plan, which are applied first */
 };
@@ -76,8 +78,8 @@ struct plan {
 	struct fusee_table hosts;
 	bool pull;     /* profiles are pulled there: /debug/pprof/profile; default false */
 	char *control; /* path of the control socket */
-	/* struct fusee_str: the labels, first to last, whose value becomes service_name. */
-	struct fusee_table service_name;
+	struct target_labels labels;   /* on request */
+	struct fusee_table debuginfod; /* struct fusee_str: servers of debug files */
 	struct plan_instance **sinks, **discoveries;
 	struct plan_instance **unwinders; /* that have options; others have defaults */
 	uint32_t nsinks, ndiscoveries, nunwinders;

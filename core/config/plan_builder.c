@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "config/settings.h"
 #include "plugin/option_list.h"
+#include "worker/fetcher.h"
 
 /* ---- errors ---- */
 
@@ -219,6 +220,7 @@ static bool set_sink_settings(struct plan_builder *b, struct plan_instance *p,
 	p->spool_age_ns = c->spool_age;
 	p->spool_sync_ns = c->spool_sync;
 	p->per_target = c->per == PER_TARGET;
+	p->server_names = c->names == NAMES_SERVER;
 	p->by_default = c->by_default;
 	p->omit = calloc(c->omit.n + 1, sizeof(char *));
 	for (uint32_t i = 0; p->omit && !b->no_memory && i < c->omit.n; i++) {
@@ -437,6 +439,21 @@ static bool is_address(const char *address)
 	       strtoul(colon + 1, NULL, 10) < 65536;
 }
 
+/* -EINVAL: a server of the list is none, which *text says. */
+static int check_servers(const struct option_value *v, char **text)
+{
+	const char *wrong = v->kind == OPTION_TEXT ? fetcher_wrong_servers(v->text) : NULL;
+	const char *server = v->text;
+
+	for (uint32_t i = 0; v->kind == OPTION_LIST && !wrong && i < v->n; i++) {
+		server = v->pairs[i].value;
+		wrong = fetcher_wrong_servers(server);
+	}
+	if (wrong && asprintf(text, "option 'debuginfod': '%s' %s", server, wrong) < 0)
+		*text = NULL;
+	return wrong ? -EINVAL : 0;
+}
+
 int plan_builder_set(struct plan_builder *b, const struct fusee_option *o,
 		     const struct option_value *v, char **text)
 {
@@ -449,6 +466,8 @@ int plan_builder_set(struct plan_builder *b, const struct fusee_option *o,
 			*text = NULL;
 		return -EINVAL;
 	}
+	if (!strcmp(o->name, "debuginfod") && check_servers(v, text))
+		return -EINVAL;
 	if (o->type != PLAN_NUMBER)
 		return options_set(b->plan, o, v, text);
 	return set_number(b->plan, o, v->kind == OPTION_TEXT ? v->text : "{..}", text);

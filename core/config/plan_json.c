@@ -108,9 +108,10 @@ static void put_instance(struct buf *b, const struct plan_instance *p)
 	if (p->kind == FUSEE_SINK) {
 		buf_printf(b,
 			   ",\"every_s\":%.9g,\"queue_bytes\":%" PRIu64 ",\"per\":\"%s\""
-			   ",\"default\":%s,\"spool\":",
+			   ",\"names\":\"%s\",\"default\":%s,\"spool\":",
 			   (double)p->every_ns / 1e9, p->queue_bytes,
-			   p->per_target ? "target" : "window", p->by_default ? "true" : "false");
+			   p->per_target ? "target" : "window",
+			   p->server_names ? "server" : "local", p->by_default ? "true" : "false");
 		json_text(b, p->spool);
 		buf_printf(b,
 			   ",\"spool_bytes\":%" PRIu64 ",\"spool_age_s\":%.9g,"
@@ -176,6 +177,15 @@ static void put_metrics(struct buf *b, const struct plan *p)
 	buf_str(b, "}");
 }
 
+static void put_servers(struct buf *b, const struct plan *p)
+{
+	for (uint32_t i = 0; i < p->debuginfod.n; i++) {
+		buf_str(b, i ? "," : ",\n\"symbols\":{\"debuginfod\":[");
+		json_text(b, FUSEE_AT(struct fusee_str, p->debuginfod, i)->p);
+	}
+	buf_str(b, p->debuginfod.n ? "]}" : "");
+}
+
 int plan_json(const struct plan *p, struct buf *b)
 {
 	buf_str(b, "{\"script\":");
@@ -199,6 +209,7 @@ int plan_json(const struct plan *p, struct buf *b)
 	buf_str(b, "}");
 	if (p->limits.budget_cpu)
 		buf_printf(b, ",\n\"budget\":{\"cpu\":%.15g}", (double)p->limits.budget_cpu / 1e6);
+	put_servers(b, p);
 	buf_str(b, ",\n\"unwind\":{\"without\":[");
 	for (char **w = p->without; *w; w++) {
 		buf_str(b, w == p->without ? "" : ",");

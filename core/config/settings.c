@@ -105,13 +105,48 @@ static const struct fusee_option budget[] = {
 static const struct fusee_option labels[] = {
 	{.name = "service_name",
 	 .type = FUSEE_LIST,
-	 .offset = offsetof(struct plan, service_name),
+	 .offset = offsetof(struct plan, labels.service_name),
 	 .def = "service_name,app_kubernetes_io_name,workload,unit,container,process",
 	 .doc = "Which label's value becomes service_name: the first of these that a process has. "
 		"service_name itself is what a discovery says, OpenTelemetry's name of the "
 		"service first of all; without any of them it is that of process."},
+	{.name = "kernel",
+	 .type = FUSEE_BOOL,
+	 .offset = offsetof(struct plan, labels.kernel),
+	 .def = "false",
+	 .doc = "Adds the label kernel: the release of the machine's kernel."},
+	{.name = "executable",
+	 .type = FUSEE_BOOL,
+	 .offset = offsetof(struct plan, labels.executable),
+	 .def = "false",
+	 .doc = "Adds the label executable: the path of a process's program."},
+	{.name = "build_id",
+	 .type = FUSEE_BOOL,
+	 .offset = offsetof(struct plan, labels.build_id),
+	 .def = "false",
+	 .doc = "Adds the label build_id: that of a profiled process's program, once its file was "
+		"read."},
+	{.name = "compiler",
+	 .type = FUSEE_BOOL,
+	 .offset = offsetof(struct plan, labels.compiler),
+	 .def = "false",
+	 .doc = "Adds the label compiler: name and version of the compiler of a profiled process's "
+		"program, once its file was read."},
 };
 
+static const struct fusee_option symbols[] = {
+	{.name = "debuginfod",
+	 .type = FUSEE_LIST,
+	 .offset = offsetof(struct plan, debuginfod),
+	 .def = "",
+	 .doc = "Debuginfod servers, such as https://debuginfod.debian.net: debug files of "
+		"programs "
+		"whose functions have no names are fetched in the background and kept in the "
+		"cache. A server learns the build ids of these programs. Empty: nothing is "
+		"requested."},
+};
+
+static const char *const names[] = {[NAMES_LOCAL] = "local", [NAMES_SERVER] = "server", NULL};
 static const char *const pers[] = {[PER_WINDOW] = "window", [PER_TARGET] = "target", NULL};
 
 static const struct fusee_option sink[] = {
@@ -166,6 +201,15 @@ static const struct fusee_option sink[] = {
 	 .def = "window",
 	 .choices = pers,
 	 .doc = "One profile for each window, or in each window one for each target."},
+	{.name = "names",
+	 .type = FUSEE_ENUM,
+	 .offset = offsetof(struct core_settings, names),
+	 .def = "local",
+	 .choices = names,
+	 .doc = "server: functions of programs and libraries are build ids and addresses, for a "
+		"server that symbolizes. What only this machine can name keeps its names: the "
+		"kernel, code of interpreted languages, code made at run time, files without a "
+		"build id."},
 	{.name = "omit",
 	 .type = FUSEE_LIST,
 	 .offset = offsetof(struct core_settings, omit),
@@ -224,5 +268,8 @@ const struct plan_settings plan_settings[SETTINGS_N] = {
 			      TABLE(metrics)},
 	[SETTINGS_CONTROL] = {"control", "The socket that fusee ctl connects to.", TABLE(control)},
 	[SETTINGS_LABELS] = {"labels", "Labels that follow from others.", TABLE(labels)},
+	[SETTINGS_SYMBOLS] =
+		{"symbols", "Where names of functions come from, beside the files of this machine.",
+		 TABLE(symbols)},
 	[SETTINGS_BUDGET] = {"budget", "What profiling may cost.", TABLE(budget)},
 };

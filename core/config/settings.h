@@ -21,12 +21,13 @@ enum plan_settings_group {
 	SETTINGS_CONTROL,
 	SETTINGS_BUDGET,
 	SETTINGS_LABELS,
+	SETTINGS_SYMBOLS,
 	SETTINGS_N
 };
 extern const struct plan_settings plan_settings[SETTINGS_N];
 
 /* The options that instances have beside their plugin's own: of sinks every, queue, spool*,
- * per, omit, relabel, default; of unwinders enabled. */
+ * per, names, omit, relabel, default; of unwinders enabled. */
 struct core_settings {
 	uint64_t every; /* ns */
 	uint64_t queue; /* bytes */
@@ -34,11 +35,13 @@ struct core_settings {
 	uint64_t spool_size;            /* bytes */
 	uint64_t spool_age, spool_sync; /* ns */
 	int64_t per;                    /* enum sink_per */
+	int64_t names;                  /* enum sink_names */
 	struct fusee_table omit;
 	uint8_t by_default;
 	uint8_t enabled;
 };
 enum sink_per { PER_WINDOW, PER_TARGET };
+enum sink_names { NAMES_LOCAL, NAMES_SERVER };
 /* Offsets are those of struct core_settings. */
 extern const struct fusee_table plan_sink_options, plan_unwinder_options;
 

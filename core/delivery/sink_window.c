@@ -6,15 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/dict.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "delivery/window_labels.h"
+#include "sampling/fetching.h"
 
 /* Closed windows of one sink that may wait for symbols. Further windows are lost and counted, so
  * that a slow worker does not take memory without bound. */
@@ -31,6 +30,7 @@ struct closed {
 	struct profiler_window window;
 	struct loop_timer *timer; /* after which it waits no longer */
 	bool symbolized;          /* but an older window is not */
+	bool server_names;        /* as of the plan when its symbols were requested */
 };
 
 struct sink_window {
@@ -56,17 +56,9 @@ static void count(const struct sink_window *sink, const char *name, const char *
 
 /* ---- one profile ---- */
 
-/* A lost tick represents as much CPU time as the others of its window do on average: processes may
- * have rates of their own. */
-static void add_losses(struct builder *b, const struct closed *closed, uint64_t period_ns)
+static struct build_options options_of(const struct closed *closed, bool one_set, uint32_t set)
 {
-	const struct collector *c = closed->window.collector;
-
-	build_losses(b, &closed->window.losses, c->count ? c->weight_ns / c->count : period_ns);
-}
-
-static struct build_options options_of(const struct sink_window *sink, bool one_set, uint32_t set)
-{
+	const struct sink_window *sink = closed->sink;
 	bool rules = window_labels_has_rules(sink->relabeled);
 
 	return (struct build_options){
@@ -77,6 +69,7 @@ static struct build_options options_of(const struct sink_window *sink, bool one_
 		.omit = (const char *const *)sink->plan->omit,
 		.one_set = one_set,
 		.set = set,
+		.server_names = closed->server_names,
 	};
 }
 
@@ -84,22 +77,18 @@ static int build(struct builder *b, const struct closed *closed, bool one_set, u
 		 const struct fusee_profile **p)
 {
 	const struct sink_window *sink = closed->sink;
-	struct build_options options = options_of(sink, one_set, set);
-	char host[256] = "";
+	struct build_options options = options_of(closed, one_set, set);
 	int r = build_profile(b, sink->context.profiler, closed->window.collector, &options);
 
 	if (r)
 		return r;
 	builder_profile(b)->duration_ns = closed->window.end_ns -
 					  closed->window.collector->start_ns;
-	if (!options.group && !gethostname(host, sizeof(host) - 1) && *host && !one_set)
-		builder_resource(b, "host", host);
+	if (!options.group && !one_set)
+		build_host(b);
 	if (!one_set)
-		add_losses(b, closed, options.period_ns);
-	build_share(b, closed->window.collector);
-	if (getrandom(builder_profile(b)->id, 16, 0) != 16)
-		return -EIO;
-	return builder_finish(b, p);
+		build_window_losses(b, &closed->window, options.period_ns);
+	return build_end(b, closed->window.collector, p);
 }
 
 static void count_lost(struct sink_window *sink, uint64_t samples)
@@ -132,7 +121,7 @@ static uint64_t samples_of(const struct collector *c, const struct build_options
 
 static void put(struct closed *closed, bool one_set, uint32_t set)
 {
-	struct build_options options = options_of(closed->sink, one_set, set);
+	struct build_options options = options_of(closed, one_set, set);
 	const struct fusee_profile *p;
 	struct builder *b = NULL;
 	int r = builder_new(&b);
@@ -187,7 +176,7 @@ static void put_each(struct closed *closed)
 	for (uint32_t i = 1; i < c->samples.n; i++) {
 		const struct sample_key *k = c->samples.entries[i].key;
 		uint32_t set = c->collected[k->process].set, before = sets.n;
-		struct build_options options = options_of(closed->sink, true, set);
+		struct build_options options = options_of(closed, true, set);
 		uint32_t group = options.group ? options.group(options.arg, set) : set;
 		uint32_t id = dict_add(&sets, &group, sizeof(group));
 
@@ -262,6 +251,8 @@ static void on_symbolized(void *arg)
 		free_closed(closed);
 		return;
 	}
+	if (!closed->server_names)
+		fetching_request(closed->profiler, closed->window.collector);
 	put_symbolized(sink);
 	if (sink->stopping && sink_window_is_idle(sink))
 		delivery_stop(sink->delivery, sink->deadline_ns);
@@ -313,11 +304,14 @@ static void symbolize_window(struct sink_window *sink, const struct profiler_win
 		free(closed);
 		return;
 	}
-	*closed = (struct closed){.sink = sink, .profiler = sink->context.profiler, .window = *w};
+	*closed = (struct closed){.sink = sink,
+				  .profiler = sink->context.profiler,
+				  .window = *w,
+				  .server_names = sink->plan->server_names};
 	sink->closed[i] = closed;
 	if (loop_at(sink->context.loop, deadline, on_late, closed, &closed->timer) ||
-	    symbolizer_request(closed->profiler->symbolizer, w->collector, deadline, on_symbolized,
-			       closed)) {
+	    symbolizer_request(closed->profiler->symbolizer, w->collector, closed->server_names,
+			       deadline, on_symbolized, closed)) {
 		log_lost(sink, -ENOMEM, w->collector->count);
 		lose_samples(sink, w->collector);
 		forget_closed(sink, closed);

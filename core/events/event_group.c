@@ -103,6 +103,8 @@ static int add_on_all_cpus(struct perf_stream *s, struct event_group *g, pid_t t
 {
 	int r = 0;
 
+	/* What the thread ran under other events, or under none, is no tick of these. */
+	missed_ticks_end(&s->account.missed, (uint64_t)tid);
 	for (uint32_t i = 0; !r && i < s->ncpus; i++)
 		r = add_event(s, g, &s->cpus[i], tid);
 	return r;

@@ -8,8 +8,9 @@ struct thread_ticks {
 	uint64_t base_ns;  /* CPU time that is not counted */
 	uint64_t total_ns; /* CPU time at the last sample; UINT64_MAX: there was none */
 	uint64_t samples;
-	uint64_t skipped; /* missed ticks between base_ns and total_ns */
-	uint64_t cpus;    /* bits: CPUs that it was sampled on, by number modulo 64 */
+	uint64_t skipped;   /* missed ticks between base_ns and total_ns */
+	uint64_t cpus;      /* bits: CPUs that it was sampled on, by number modulo 64 */
+	uint64_t period_ns; /* by run time: of the last sample; 0: there was none */
 };
 
 /* NULL: no memory. */
@@ -68,10 +69,14 @@ void missed_ticks_runtime(struct missed_ticks *a, uint64_t key, uint32_t cpu, ui
 	if (!(t->cpus >> (cpu & 63) & 1))
 		a->unfinished++;
 	t->cpus |= 1ull << (cpu & 63);
+	/* Ticks of other events were due at another rate. */
+	if (t->period_ns && t->period_ns != period_ns)
+		*t = (struct thread_ticks){.total_ns = UINT64_MAX, .cpus = t->cpus};
+	t->period_ns = period_ns;
 	if (t->total_ns == UINT64_MAX)
 		t->base_ns = runtime_ns > period_ns ? runtime_ns - period_ns : 0;
 	else if (runtime_ns < t->total_ns)
-		*t = (struct thread_ticks){.cpus = t->cpus};
+		*t = (struct thread_ticks){.cpus = t->cpus, .period_ns = period_ns};
 	add_sample(a, t, runtime_ns, period_ns);
 }
 

@@ -24,12 +24,13 @@ struct missed_ticks {
 /* A sample whose event has counted count_ns on its thread and CPU. key: of event and thread. */
 void missed_ticks_count(struct missed_ticks *, uint64_t key, uint64_t count_ns, uint64_t period_ns);
 /* A sample of a thread that the scheduler has run for runtime_ns. What a thread ran before its
- * first sample, but for one period, is not counted, unless missed_ticks_begin() was called. */
+ * first sample, or before its first with another period, is not counted but for one period, unless
+ * missed_ticks_begin() was called. */
 void missed_ticks_runtime(struct missed_ticks *, uint64_t key, uint32_t cpu, uint64_t runtime_ns,
 			  uint64_t period_ns);
 /* A thread began: all its run time is counted. */
 void missed_ticks_begin(struct missed_ticks *, uint64_t key);
-/* A thread ended; its missed ticks stay counted. */
+/* A thread ended, or has other events from now on; its missed ticks stay counted. */
 void missed_ticks_end(struct missed_ticks *, uint64_t key);
 /* Events were disabled for a while: threads are counted from their next ticks on. */
 void missed_ticks_restart(struct missed_ticks *);

@@ -97,7 +97,8 @@ int perf_stream_enable(struct perf_stream *);
 int perf_stream_disable(struct perf_stream *);
 
 /* Dynamic: opens events for all threads of a process and for what these start. Their samples carry
- * *group, which is never 0 and never used again. 0; -ESRCH: the process has ended; -errno. */
+ * *group, which is never 0 and never used again; those that a BPF sampler has chosen carry 0. 0;
+ * -ESRCH: the process has ended; -errno. */
 int perf_stream_add(struct perf_stream *, pid_t pid, uint64_t period_ns, uint32_t *group);
 /* Dynamic: opens an event for each CPU. Their sideband is of all processes; events of processes
  * that are added later have none. 0; -ENOTSUP: there is no BPF sampler, which selects whose ticks

@@ -157,6 +157,7 @@ static bool dispatch_kind(struct perf_stream *s, struct stream_cpu *c, const str
 		note_runtime(s, at);
 		c->deferred.tid = r->head.tid;
 		c->deferred.share = r->head.share;
+		c->deferred.period = r->tick.period;
 		c->deferred.stop = r->deferred.stop;
 		return true;
 	}
@@ -192,7 +193,10 @@ static void dispatch_sample(struct perf_stream *s, struct stream_cpu *c,
 		missed_ticks_count(&s->account.missed, e.id << 32 ^ (uint64_t)e.s.tid, e.count_ns,
 				   s->o.period_ns);
 	note_group(s, &e);
+	/* The programs have chosen the tick by its process's rate, as those that they send. */
 	if (c->deferred.tid == (uint32_t)e.s.tid) {
+		e.s.group = 0;
+		e.s.period = c->deferred.period;
 		e.s.stop = c->deferred.stop;
 		e.s.share = c->deferred.share;
 	}

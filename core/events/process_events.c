@@ -337,12 +337,13 @@ uint64_t process_events_drain(struct process_events *e, bool now)
 		if (e->cpus[i].fd >= 0)
 			ring_refresh(&e->cpus[i].ring);
 	e->behind = false;
-	while (!e->behind && (r = oldest_record(e, until))) {
+	while ((r = oldest_record(e, until))) {
 		e->behind = clock_now() - began > SLICE_NS;
-		if (e->behind && began - event_time(ring_peek(r)) < LATE_NS)
-			until = event_time(ring_peek(r)) - 1; /* all that is older was reported */
-		if (e->behind)
+		if (e->behind) {
+			if (began - event_time(ring_peek(r)) < LATE_NS)
+				until = event_time(ring_peek(r)) - 1; /* the older were reported */
 			break;
+		}
 		report_record(e, ring_peek(r));
 		ring_next(r);
 		ring_release(r);

@@ -25,7 +25,8 @@ struct stream_cpu {
 	 * none. */
 	struct {
 		uint32_t tid;
-		uint8_t share; /* of struct sample */
+		uint8_t share;   /* of struct sample */
+		uint64_t period; /* likewise */
 		struct walk_stop stop;
 	} deferred;
 };

@@ -31,6 +31,7 @@ struct control {
 	const struct control_command *commands;
 	void *arg; /* of the commands */
 	char *path;
+	bool made_folder; /* of the socket, by us */
 };
 
 /* client->user while a request runs; a client has one request at a time. */
@@ -362,29 +363,48 @@ static const struct server_callbacks callbacks = {
 	.dropped = on_dropped,
 };
 
-/* Makes the socket's directory if only that is missing. Refuses a directory that
- * belongs to another user or is writable by others: they could replace the socket. */
-static int make_folder(const char *path)
+/* The socket's directory, malloc'ed; "" where it is the root or the current directory. */
+static char *folder_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
+
+	return strndup(path, slash ? (size_t)(slash - path) : 0);
+}
+
+/* Makes the socket's directory if only that is missing. Refuses a directory that
+ * belongs to another user or is writable by others: they could replace the socket. */
+static int make_folder(const char *path, bool *made)
+{
+	char *folder = folder_of(path);
 	struct stat st;
-	char *folder;
 	int err = 0;
 
-	if (!slash || slash == path)
-		return 0;
-	folder = strndup(path, (size_t)(slash - path));
+	*made = false;
 	if (!folder)
 		return -ENOMEM;
-	if (mkdir(folder, 0755) && errno != EEXIST)
+	if (!*folder)
+		goto out;
+	*made = !mkdir(folder, 0755);
+	if (!*made && errno != EEXIST)
 		err = -errno;
 	else if (stat(folder, &st))
 		err = -errno;
 	else if ((st.st_uid && st.st_uid != geteuid()) ||
 		 (st.st_mode & 0022 && !(st.st_mode & S_ISVTX)))
 		err = -EPERM;
+out:
 	free(folder);
 	return err;
+}
+
+/* What make_folder() made, unless something else is in it. */
+static void remove_folder(const char *path)
+{
+	char *folder = folder_of(path);
+
+	if (folder)
+		rmdir(folder);
+	free(folder);
 }
 
 int control_new(struct control **ret, struct loop *loop, const char *path,
@@ -392,16 +412,23 @@ int control_new(struct control **ret, struct loop *loop, const char *path,
 {
 	struct control *k = calloc(1, sizeof(*k));
 	char *copy = strdup(path);
-	int fd, err = k && copy ? make_folder(path) : -ENOMEM;
+	bool made = false;
+	int fd, err = k && copy ? make_folder(path, &made) : -ENOMEM;
 
 	if (!err)
 		err = listener_unix(path, 0600, &fd);
+	if (err == -ENOENT && !made) { /* an agent that ended has removed its folder meanwhile */
+		err = make_folder(path, &made);
+		err = err ? err : listener_unix(path, 0600, &fd);
+	}
 	if (err) {
+		if (made)
+			remove_folder(path);
 		free(copy);
 		free(k);
 		return err;
 	}
-	*k = (struct control){.commands = commands, .arg = arg, .path = copy};
+	*k = (struct control){.commands = commands, .arg = arg, .path = copy, .made_folder = made};
 	err = server_new(&k->server, loop, fd, CLIENTS, LINE_BYTES, &callbacks, k);
 	if (err) {
 		control_free(k);
@@ -417,6 +444,8 @@ void control_free(struct control *k)
 		return;
 	server_free(k->server);
 	unlink(k->path);
+	if (k->made_folder)
+		remove_folder(k->path);
 	free(k->path);
 	free(k);
 }

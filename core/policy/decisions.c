@@ -6,13 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <fusee/helpers.h>
 
 #include "base/assert.h"
-#include "process/cgroup.h"
-#include "process/cgroup_namespace.h"
+#include "base/clock.h"
 #include "process/procfs.h"
 
 /* Samples of a process arrive up to a second after its end: its decision and its events are kept so
@@ -22,20 +18,6 @@
 #define YOUNG 300u  /* seconds; older processes are checked every fourth time */
 
 enum { MAX_FORGOTTEN = 256 };
-
-struct tracked {
-	pid_t pid;
-	uint64_t identity; /* procfs_identity(); 0: not read yet */
-	uint64_t ended;    /* CLOCK_MONOTONIC ns; 0: it runs */
-	uint32_t since;    /* the round of its fork or exec */
-	char name[64];
-	char *cgroup;   /* NULL: unknown */
-	uint64_t moves; /* moves() when cgroup was read; 0: not counted, or not read */
-	bool kernel;    /* a kernel thread */
-	bool known;     /* some discovery instance matched it */
-	bool reported;  /* changed() succeeded for this process and decision */
-	struct cached_decision *decision; /* NULL: none */
-};
 
 struct decisions {
 	struct decisions_options o;
@@ -83,18 +65,10 @@ static void set_decision(struct decisions *s, struct tracked *t, struct cached_d
 	s->missed |= !t->reported;
 }
 
-static struct target_process target_of(const struct tracked *t)
-{
-	return (struct target_process){.pid = t->pid,
-				       .identity = t->identity,
-				       .cgroup = t->cgroup ? t->cgroup : "",
-				       .name = t->name};
-}
-
 /* Finds the process's label set, and the decision for it. */
 static void decide(struct decisions *s, struct tracked *t)
 {
-	struct target_process p = target_of(t);
+	struct target_process p = tracked_target(t);
 	struct cached_decision *c = NULL;
 	uint32_t set;
 
@@ -111,8 +85,7 @@ static void forget(struct decisions *s, struct tracked *t)
 {
 	set_decision(s, t, NULL, false);
 	hashmap_del(&s->processes, (uint64_t)t->pid);
-	free(t->cgroup);
-	free(t);
+	tracked_free(t);
 }
 
 /* The entry of a process that begins in this pid. NULL: no memory; decisions_tidy() finds the
@@ -122,12 +95,9 @@ static struct tracked *begin(struct decisions *s, pid_t pid)
 	struct tracked *t = hashmap_get(&s->processes, (uint64_t)pid);
 
 	if (t) {
-		free(t->cgroup);
-		t->cgroup = NULL;
-		t->moves = 0;
+		tracked_reset(t);
 		t->since = s->round;
 		set_ended(t, 0);
-		t->known = t->kernel = false;
 		return t;
 	}
 	t = calloc(1, sizeof(*t));
@@ -141,31 +111,6 @@ static struct tracked *begin(struct decisions *s, pid_t pid)
 	return t;
 }
 
-/* The base name of the executable; comm for a process whose executable cannot be read. */
-static int read_name(struct tracked *t)
-{
-	char path[64], exe[4096], comm[16];
-	char *base;
-	ssize_t n;
-	int r;
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)t->pid);
-	n = readlink(path, exe, sizeof(exe) - 1);
-	t->kernel = false;
-	if (n < 0) { /* a kernel thread, a zombie, or no permission */
-		r = procfs_is_kernel(t->pid, &t->kernel);
-		if (!r)
-			r = procfs_comm(t->pid, t->pid, comm);
-		if (!r)
-			snprintf(t->name, sizeof(t->name), "%s", comm);
-		return r;
-	}
-	exe[fusee_path_length(exe, (size_t)n)] = '\0';
-	base = strrchr(exe, '/');
-	snprintf(t->name, sizeof(t->name), "%.*s", (int)sizeof(t->name) - 1, base ? base + 1 : exe);
-	return 0;
-}
-
 static uint64_t count_moves(const struct decisions *s)
 {
 	return s->o.moves ? s->o.moves(s->o.arg) : 0;
@@ -174,16 +119,10 @@ static uint64_t count_moves(const struct decisions *s)
 /* 0 or -errno; *changed: the path differs from the last. */
 static int read_cgroup(const struct decisions *s, struct tracked *t, bool *changed)
 {
-	char path[CGROUP_MAX];
 	uint64_t moves = count_moves(s);
-	int r = cgroup_namespace_of(&s->at, t->pid, path);
+	int r = tracked_read_cgroup(t, &s->at, changed);
 
 	t->moves = r ? 0 : moves;
-	*changed = !r && (!t->cgroup || strcmp(t->cgroup, path));
-	if (*changed) {
-		free(t->cgroup);
-		t->cgroup = strdup(path);
-	}
 	return r;
 }
 
@@ -217,7 +156,8 @@ void decisions_execed(struct decisions *s, pid_t pid, const char *comm, uint64_t
 	t = begin(s, pid);
 	if (!t)
 		goto out;
-	if (procfs_identity(pid, &identity) || read_name(t)) {
+	t->execed = clock_now();
+	if (procfs_identity(pid, &identity) || tracked_read_name(t)) {
 		decide_ended(s, t, comm, &cgroup, time_ns);
 		goto out;
 	}
@@ -247,10 +187,8 @@ void decisions_forked(struct decisions *s, pid_t parent, pid_t child)
 		return;
 	t->identity = 0;     /* read at the exec or at the next check */
 	t->reported = false; /* an earlier process in this pid may have had the same decision */
-	t->kernel = from->kernel;
-	memcpy(t->name, from->name, sizeof(t->name));
-	t->cgroup = from->cgroup ? strdup(from->cgroup) : NULL;
-	t->known = from->known;
+	t->execed = from->execed;
+	tracked_inherit(t, from);
 	if (t->kernel || from->decision)
 		set_decision(s, t, from->decision, from->reported);
 	else
@@ -263,6 +201,37 @@ void decisions_exited(struct decisions *s, pid_t pid, uint64_t now_ns)
 
 	if (t)
 		set_ended(t, now_ns);
+}
+
+/* ---- programs ---- */
+
+struct search {
+	struct decisions *s;
+	uint64_t until;
+};
+
+static void find_program(void *arg, uint64_t key, void *value)
+{
+	const struct search *f = arg;
+	struct tracked *t = value;
+	struct program found = {0};
+
+	(void)key;
+	if (t->program || t->ended || t->execed >= f->until || !t->decision ||
+	    !t->decision->d.profile || !f->s->o.program(f->s->o.arg, t->pid, &found))
+		return;
+	t->program = malloc(sizeof(*t->program)); /* without memory it is requested again */
+	if (!t->program)
+		return;
+	*t->program = found;
+	decide(f->s, t);
+}
+
+void decisions_find_programs(struct decisions *s, uint64_t until_ns)
+{
+	struct search f = {s, until_ns};
+
+	hashmap_each(&s->processes, find_program, &f);
 }
 
 /* ---- changes of targets and plans ---- */
@@ -475,7 +444,7 @@ int decisions_process(const struct decisions *s, pid_t pid, struct decision_proc
 
 	if (!t || t->ended)
 		return -ESRCH;
-	p->target = target_of(t);
+	p->target = tracked_target(t);
 	p->kernel = t->kernel;
 	p->decision = t->decision;
 	return 0;
@@ -580,8 +549,7 @@ static void free_tracked(void *arg, uint64_t key, void *value)
 {
 	(void)arg;
 	(void)key;
-	free(((struct tracked *)value)->cgroup);
-	free(value);
+	tracked_free(value);
 }
 
 void decisions_free(struct decisions *s)

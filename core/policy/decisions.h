@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "policy/decision_changes.h"
+#include "policy/tracked.h"
 
 struct decisions;
 
@@ -24,7 +25,10 @@ struct decisions_options {
 	/* A counter that changes whenever a process moves to another control group; 0: not
 	 * counted. NULL is fine. */
 	uint64_t (*moves)(void *arg);
-	void *arg; /* of all three */
+	/* What is known of the file that the process runs; false: nothing yet. NULL is fine, if
+	 * decisions_find_programs() is not called. */
+	bool (*program)(void *arg, pid_t pid, struct program *);
+	void *arg; /* of all */
 };
 
 int decisions_new(struct decisions **ret, const struct decisions_options *); /* 0 or -ENOMEM */
@@ -37,6 +41,9 @@ void decisions_execed(struct decisions *, pid_t pid, const char *comm, uint64_t 
 void decisions_exited(struct decisions *, pid_t pid, uint64_t now_ns);
 /* Decides anew those processes whose targets changed. Cheap if none did. */
 void decisions_refresh(struct decisions *);
+/* Decides anew those profiled processes of whose program more is known now. until_ns
+ * (CLOCK_MONOTONIC): program() knows of all programs that began before. */
+void decisions_find_programs(struct decisions *, uint64_t until_ns);
 bool decisions_are_stale(const struct decisions *); /* decisions_refresh() has something to do */
 /* Decides all processes anew, with another plan. */
 void decisions_replan(struct decisions *, bool unknown_keep);

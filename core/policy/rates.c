@@ -9,7 +9,8 @@
 #include "base/hashmap.h"
 #include "bpf/rates.h"
 
-#define IDLE_NS 1000000000u /* the rings may hold samples of an unused source for so long */
+#define IDLE_NS 1000000000u  /* the rings may hold samples of an unused source for so long */
+#define MOST_LONGER_NS 4096u /* than the period that was set, with less than so many sources */
 
 /* The events that sample a process and those that it starts. */
 struct event_source {
@@ -17,7 +18,8 @@ struct event_source {
 	bool cpus;                 /* its events, or those of base, are the CPUs' */
 	uint32_t group;            /* of the perf stream */
 	uint32_t users;            /* processes, parts of it, and struct rates */
-	uint64_t period_ns;        /* what one of its samples stands for */
+	uint64_t period_ns;        /* that was set */
+	uint64_t events_ns;        /* of its events, or of a part: what a sample stands for */
 	uint64_t since;            /* when its events were open */
 	uint64_t idle;             /* when its last user was removed; 0: it has users */
 };
@@ -28,6 +30,8 @@ struct rates {
 	struct event_source *cpus; /* the CPUs' events; NULL: not open */
 	struct hashmap processes;  /* pid -> struct event_source * */
 	struct hashmap sources;    /* address -> struct event_source * */
+	struct hashmap periods;    /* with BPF: of events that are open -> struct event_source * */
+	uint64_t last_period, next_ns; /* a period that was not free, and the next try */
 };
 
 int rates_new(struct rates **ret, struct perf_stream *stream, struct bpf_sampler *bpf)
@@ -54,27 +58,56 @@ static void remove_user(struct event_source *e)
 		e->idle = clock_now();
 }
 
+static void source_free(struct rates *rates, struct event_source *e)
+{
+	if (hashmap_get(&rates->periods, e->events_ns) == e)
+		hashmap_del(&rates->periods, e->events_ns);
+	free(e);
+}
+
 static void source_close(struct rates *rates, struct event_source *e)
 {
 	if (!e->base)
 		perf_stream_remove(rates->stream, e->group);
 	else
 		remove_user(e->base);
-	free(e);
+	source_free(rates, e);
 }
 
-/* A source without events. It is registered first, so that opened events never lack memory for
- * their source. NULL: no memory. */
-static struct event_source *source_new(struct rates *rates, uint64_t period_ns)
+/* A tick says by its period which event it is of. A thread may have several: of its process, of its
+ * parent's, which it inherited, of the CPUs, and of each of these that are not closed yet. So with
+ * BPF no two of them have the same period: it is some ns longer. 0 or -ENOMEM. */
+static int choose_period(struct rates *rates, struct event_source *e)
+{
+	uint64_t p = e->period_ns;
+
+	if (!rates->bpf)
+		return 0;
+	if (hashmap_get(&rates->periods, p)) {
+		if (rates->last_period != p || rates->next_ns > p + MOST_LONGER_NS)
+			rates->next_ns = p + 1;
+		rates->last_period = p;
+		for (p = rates->next_ns; hashmap_get(&rates->periods, p);)
+			p++;
+		rates->next_ns = p + 1;
+	}
+	e->events_ns = p;
+	return hashmap_put(&rates->periods, p, e);
+}
+
+/* A source without events; events: it will have some. It is registered first, so that opened events
+ * never lack memory for their source. NULL: no memory. */
+static struct event_source *source_new(struct rates *rates, uint64_t period_ns, bool events)
 {
 	struct event_source *e = calloc(1, sizeof(*e));
 
-	if (e && hashmap_put(&rates->sources, key_of(e), e)) {
-		free(e);
+	if (!e)
+		return NULL;
+	e->period_ns = e->events_ns = period_ns;
+	if ((events && choose_period(rates, e)) || hashmap_put(&rates->sources, key_of(e), e)) {
+		source_free(rates, e);
 		return NULL;
 	}
-	if (e)
-		e->period_ns = period_ns;
 	return e;
 }
 
@@ -83,7 +116,7 @@ static int source_opened(struct rates *rates, struct event_source *e, int r)
 {
 	if (r) {
 		hashmap_del(&rates->sources, key_of(e));
-		free(e);
+		source_free(rates, e);
 	} else {
 		e->since = e->idle = clock_now();
 	}
@@ -94,17 +127,18 @@ static int source_opened(struct rates *rates, struct event_source *e, int r)
 static int source_open_process(struct rates *rates, pid_t pid, uint64_t period_ns,
 			       struct event_source **ret)
 {
-	struct event_source *e = *ret = source_new(rates, period_ns);
+	struct event_source *e = *ret = source_new(rates, period_ns, true);
 
 	if (!e)
 		return -ENOMEM;
-	return source_opened(rates, e, perf_stream_add(rates->stream, pid, period_ns, &e->group));
+	return source_opened(rates, e,
+			     perf_stream_add(rates->stream, pid, e->events_ns, &e->group));
 }
 
 /* Some of the CPUs' ticks. */
 static int source_open_part(struct rates *rates, uint64_t period_ns, struct event_source **ret)
 {
-	struct event_source *e = *ret = source_new(rates, period_ns);
+	struct event_source *e = *ret = source_new(rates, period_ns, false);
 
 	if (!e)
 		return -ENOMEM;
@@ -157,8 +191,8 @@ static int add_process(struct rates *rates, pid_t pid, struct event_source *e)
 	return r;
 }
 
-/* If the BPF map is full, ticks of the process are taken like those of unknown processes, and
- * samples that are not due are dropped by rates_has_sample(). */
+/* If the BPF map is full, ticks of the process are taken like those of unknown processes, with the
+ * weight of their rate. */
 static void update_kernel(struct rates *rates, pid_t pid, const struct event_source *e)
 {
 	uint64_t period_ns = BPF_RATE_NONE;
@@ -166,8 +200,8 @@ static void update_kernel(struct rates *rates, pid_t pid, const struct event_sou
 	if (!rates->bpf)
 		return;
 	if (e)
-		period_ns = e->base ? e->base->period_ns : e->period_ns;
-	bpf_rates_set(rates->bpf, pid, period_ns, e ? e->period_ns : 0);
+		period_ns = e->base ? e->base->events_ns : e->events_ns;
+	bpf_rates_set(rates->bpf, pid, period_ns, e ? e->events_ns : 0);
 }
 
 void rates_forked(struct rates *rates, pid_t parent, pid_t child, uint64_t time_ns)
@@ -217,9 +251,10 @@ uint32_t rates_group(const struct rates *rates, pid_t pid)
 	return e ? e->group : 0;
 }
 
-/* A sample of the BPF sampler has no group, but its period identifies the source: sources that
- * sample one process have different periods. Only a part of the CPUs' ticks also has samples of
- * the base's period, taken before the BPF map was updated. */
+/* A sample that the BPF sampler sent, or deferred to its event, has no group. The kernel took the
+ * tick by the process's rate of that moment, of one source alone, which may have been another: the
+ * sample is the process's. In another pid namespace the kernel has no rates, and the period
+ * identifies the source (choose_period()). */
 bool rates_has_sample(const struct rates *rates, const struct sample *sample)
 {
 	const struct event_source *e = hashmap_get(&rates->processes, (uint64_t)sample->pid);
@@ -228,8 +263,7 @@ bool rates_has_sample(const struct rates *rates, const struct sample *sample)
 		return false;
 	if (sample->group)
 		return sample->group == e->group;
-	return rates->bpf && (sample->period == e->period_ns ||
-			      (e->base && sample->period == e->base->period_ns));
+	return rates->bpf && (bpf_rates_work(rates->bpf) || sample->period == e->events_ns);
 }
 
 uint64_t rates_weight_ns(const struct rates *rates, pid_t pid)
@@ -244,12 +278,12 @@ uint64_t rates_weight_ns(const struct rates *rates, pid_t pid)
 /* 0 or -errno. Processes keep the earlier source until they are set again. */
 static int open_cpus(struct rates *rates, uint64_t period_ns)
 {
-	struct event_source *e = source_new(rates, period_ns);
+	struct event_source *e = source_new(rates, period_ns, true);
 	int r;
 
 	if (!e)
 		return -ENOMEM;
-	r = source_opened(rates, e, perf_stream_add_cpus(rates->stream, period_ns, &e->group));
+	r = source_opened(rates, e, perf_stream_add_cpus(rates->stream, e->events_ns, &e->group));
 	if (r)
 		return r;
 	e->cpus = true;
@@ -270,7 +304,7 @@ int rates_set_base(struct rates *rates, uint64_t period_ns, bool keep_unknown)
 	if (!rates->cpus || rates->cpus->period_ns != period_ns)
 		r = open_cpus(rates, period_ns);
 	bpf_rates_set_default(rates->bpf,
-			      keep_unknown && rates->cpus ? rates->cpus->period_ns : BPF_RATE_NONE);
+			      keep_unknown && rates->cpus ? rates->cpus->events_ns : BPF_RATE_NONE);
 	return r;
 }
 
@@ -307,6 +341,7 @@ void rates_free(struct rates *rates)
 {
 	if (!rates)
 		return;
+	hashmap_fini(&rates->periods);
 	hashmap_fini_free(&rates->sources); /* the perf stream closes their events */
 	hashmap_fini(&rates->processes);
 	free(rates);

@@ -37,7 +37,8 @@ int rates_set(struct rates *, pid_t pid, uint64_t period_ns, bool inherited);
 void rates_exited(struct rates *, pid_t pid); /* removes the process */
 /* The group of the process's event source in the perf stream; 0: none. */
 uint32_t rates_group(const struct rates *, pid_t pid);
-/* The sample comes from its process's event source. */
+/* Its process is sampled, and the sample comes from the event source that it has, or had when the
+ * kernel took the tick. */
 bool rates_has_sample(const struct rates *, const struct sample *);
 /* CPU time in ns that one tick of the process stands for; 0: the sample's own period. */
 uint64_t rates_weight_ns(const struct rates *, pid_t pid);

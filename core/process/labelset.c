@@ -58,7 +58,9 @@ const struct fusee_label *labelset_find(const struct labelset_draft *d, struct f
 	return NULL;
 }
 
-static int by_name(const void *a, const void *b)
+/* ---- arrays of labels ---- */
+
+int label_by_name(const void *a, const void *b)
 {
 	const struct fusee_str *x = &((const struct fusee_label *)a)->key;
 	const struct fusee_str *y = &((const struct fusee_label *)b)->key;
@@ -67,28 +69,34 @@ static int by_name(const void *a, const void *b)
 	return c ? c : (x->len > y->len) - (x->len < y->len);
 }
 
-static uint64_t hash_of(const struct labelset_draft *d)
+bool labels_equal(const struct fusee_label *a, uint32_t n, const struct fusee_label *b, uint32_t m)
 {
-	uint64_t hash = d->n;
+	if (n != m)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (!label_str_equal(a[i].key, b[i].key) || !label_str_equal(a[i].str, b[i].str))
+			return false;
+	return true;
+}
 
-	for (uint32_t i = 0; i < d->n; i++) {
-		const struct fusee_label *l = &d->labels[i];
+uint64_t labels_hash(const struct fusee_label *labels, uint32_t n)
+{
+	uint64_t hash = n;
 
-		hash = XXH3_64bits_withSeed(l->key.p, l->key.len, hash);
-		hash = XXH3_64bits_withSeed(l->str.p, l->str.len, hash);
+	for (uint32_t i = 0; i < n; i++) {
+		hash = XXH3_64bits_withSeed(labels[i].key.p, labels[i].key.len, hash);
+		hash = XXH3_64bits_withSeed(labels[i].str.p, labels[i].str.len, hash);
 	}
 	return hash;
 }
 
-static bool same(const struct labelset *s, const struct labelset_draft *d)
+size_t labels_size(const struct fusee_label *labels, uint32_t n)
 {
-	if (s->n != d->n)
-		return false;
-	for (uint32_t i = 0; i < d->n; i++)
-		if (!label_str_equal(s->labels[i].key, d->labels[i].key) ||
-		    !label_str_equal(s->labels[i].str, d->labels[i].str))
-			return false;
-	return true;
+	size_t size = n * sizeof(*labels);
+
+	for (uint32_t i = 0; i < n; i++)
+		size += labels[i].key.len + labels[i].str.len + 2;
+	return size;
 }
 
 /* Copies a text, terminated, to *at and advances *at. */
@@ -101,32 +109,40 @@ static void copy_text(char **at, struct fusee_str *to, struct fusee_str from)
 	*at += from.len + 1;
 }
 
+void labels_copy(struct fusee_label *to, const struct fusee_label *labels, uint32_t n)
+{
+	char *at = (char *)&to[n];
+
+	for (uint32_t i = 0; i < n; i++) {
+		to[i] = (struct fusee_label){0};
+		copy_text(&at, &to[i].key, labels[i].key);
+		copy_text(&at, &to[i].str, labels[i].str);
+	}
+}
+
+/* ---- sets ---- */
+
 static struct labelset *copy(const struct labelset_draft *d)
 {
-	size_t size = sizeof(struct labelset) + d->n * sizeof(struct fusee_label);
-	struct labelset *s;
-	char *at;
+	size_t size = sizeof(struct labelset) + labels_size(d->labels, d->n);
+	struct labelset *s = calloc(1, size);
 
-	for (uint32_t i = 0; i < d->n; i++)
-		size += d->labels[i].key.len + d->labels[i].str.len + 2;
-	s = calloc(1, size);
 	if (!s)
 		return NULL;
 	s->n = d->n;
 	s->bytes = (uint32_t)size;
-	at = (char *)&s->labels[d->n];
-	for (uint32_t i = 0; i < d->n; i++) {
-		copy_text(&at, &s->labels[i].key, d->labels[i].key);
-		copy_text(&at, &s->labels[i].str, d->labels[i].str);
-	}
+	labels_copy(s->labels, d->labels, d->n);
 	return s;
 }
 
 uint32_t labelsets_find(const struct labelsets *all, struct labelset_draft *d)
 {
-	qsort(d->labels, d->n, sizeof(d->labels[0]), by_name);
-	for (const struct labelset *s = hashmap_get(&all->by_hash, hash_of(d)); s; s = s->next)
-		if (same(s, d))
+	const struct labelset *s;
+
+	qsort(d->labels, d->n, sizeof(d->labels[0]), label_by_name);
+	s = hashmap_get(&all->by_hash, labels_hash(d->labels, d->n));
+	for (; s; s = s->next)
+		if (labels_equal(s->labels, s->n, d->labels, d->n))
 			return s->id;
 	return 0;
 }
@@ -159,7 +175,7 @@ uint32_t labelsets_intern(struct labelsets *all, struct labelset_draft *d, uint3
 	if (!s)
 		return 0;
 	s->uid = uid;
-	s->hash = hash_of(d);
+	s->hash = labels_hash(d->labels, d->n);
 	s->id = all->last + 1;
 	s->next = hashmap_get(&all->by_hash, s->hash);
 	if (user_budget_add(all->budget, uid, s->bytes)) {

@@ -46,6 +46,17 @@ const struct fusee_label *labelsets_get(const struct labelsets *, uint32_t id, u
 /* Frees the sets for which used() returns false. */
 void labelsets_sweep(struct labelsets *, bool (*used)(void *arg, uint32_t id), void *arg);
 
+/* ---- arrays of labels with text values ---- */
+
+/* For qsort(): by name. */
+int label_by_name(const void *, const void *);
+bool labels_equal(const struct fusee_label *, uint32_t n, const struct fusee_label *, uint32_t m);
+uint64_t labels_hash(const struct fusee_label *, uint32_t n);
+/* The bytes that labels_copy() writes. */
+size_t labels_size(const struct fusee_label *, uint32_t n);
+/* Copies labels, and behind the last of them their texts, each with a NUL. */
+void labels_copy(struct fusee_label *to, const struct fusee_label *, uint32_t n);
+
 static inline bool label_str_equal(struct fusee_str a, struct fusee_str b)
 {
 	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));

@@ -285,11 +285,9 @@ int procfs_status(pid_t pid, struct procfs_status *s)
 
 bool procfs_is_own(pid_t pid)
 {
-	char path[64], text[4096], *parent;
+	long parent;
 
 	if (pid == getpid())
 		return true;
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	parent = procfs_read_small(path, text, sizeof(text)) ? NULL : strstr(text, "\nPPid:");
-	return parent && strtol(parent + strlen("\nPPid:"), NULL, 10) == getpid();
+	return status_number(pid, "\nPPid:", &parent) == 1 && parent == getpid();
 }

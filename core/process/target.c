@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/utsname.h>
 
 #include "process/target_internal.h"
 
@@ -144,9 +144,9 @@ int targets_del(struct targets *ts, uint32_t source, struct fusee_str key)
 	return 0;
 }
 
-void targets_set_service(struct targets *ts, const struct fusee_table *names)
+void targets_set_labels(struct targets *ts, const struct target_labels *selected)
 {
-	ts->service = names;
+	ts->selected = selected;
 }
 
 void targets_begin(struct targets *ts, uint32_t source)
@@ -265,24 +265,30 @@ uint32_t targets_count_of(const struct targets *ts, uint32_t source)
 	return s ? s->live : 0;
 }
 
+/* value: LABELSET_VALUE_MAX bytes and a NUL. 0 or -ENOMEM. */
+static int set_value(char *value, const char *text)
+{
+	struct buf b = {0};
+	int err = labelset_value(&b, label_str(text));
+
+	if (b.len)
+		memcpy(value, b.p, b.len);
+	buf_fini(&b);
+	return err;
+}
+
 int targets_new(struct targets **ret)
 {
 	struct targets *ts = calloc(1, sizeof(*ts));
-	char name[256] = "";
-	struct buf b = {0};
+	struct utsname machine = {0};
 
 	if (!ts)
 		return -ENOMEM;
-	if (gethostname(name, sizeof(name) - 1))
-		*name = '\0';
-	if (labelset_value(&b, label_str(name))) {
-		buf_fini(&b);
+	uname(&machine);
+	if (set_value(ts->host, machine.nodename) || set_value(ts->kernel, machine.release)) {
 		free(ts);
 		return -ENOMEM;
 	}
-	if (b.len)
-		memcpy(ts->host, b.p, b.len);
-	buf_fini(&b);
 	ts->generation = 1;
 	ts->texts.most = TARGET_TEXTS;
 	ts->sets.budget = &ts->texts;

@@ -50,21 +50,31 @@ struct target_process {
 	uint64_t identity;  /* procfs_identity(); 0: unknown */
 	const char *cgroup; /* path of its control group; "": unknown */
 	const char *name;   /* base name of its executable; "": unknown */
+	/* NULL: unknown. The path of its executable, and what that file says of itself. */
+	const char *executable, *build_id, *compiler;
 };
 
-/* Which label's value becomes `service_name`: the first of these names (struct fusee_str) that a
- * set has with a value; without any of them it is that of `process`, or "unknown_service". A name
- * of "service_name" is what sources say. Borrowed until the next call; NULL, as at first: sets have
- * the label only if a source says it. To be followed by a new lookup of all processes. */
-void targets_set_service(struct targets *, const struct fusee_table *names);
+/* Labels on request, beside those that sources say. */
+struct target_labels {
+	/* Which label's value becomes `service_name`: the first of these names (struct fusee_str)
+	 * that a set has with a value; without any of them it is that of `process`, or
+	 * "unknown_service". A name of "service_name" is what sources say. */
+	struct fusee_table service_name;
+	bool kernel; /* its release */
+	bool executable, build_id, compiler;
+};
+/* Borrowed until the next call; NULL, as at first: none of them, and service_name only if a source
+ * says it. To be followed by a new lookup of all processes. */
+void targets_set_labels(struct targets *, const struct target_labels *);
 
 #define TARGET_NONE 0u
 #define TARGET_REFUSED "[too many label texts]"
 /*
  * The id of the process's label set, of at most 32 labels; `process`, `cgroup` and `host` are
  * always among them, `pid` never. The value of a label comes from the first target that has the
- * label: by pid, by control group and then the groups above, then by a label found so far; among
- * targets of one kind the lowest source, then the lowest key. *known (may be NULL): at least one
+ * label: by pid, by control group and then the groups above, then what is known of the process
+ * itself, then by a label found so far; among targets of one kind the lowest source, then the
+ * lowest key. *known (may be NULL): at least one
  * target matched. If label texts of the process's user, or of all, take too much memory, a new set
  * has `host`, an empty `cgroup` and TARGET_REFUSED as `process` only; once there is room,
  * targets_changes() reports it. The set is valid until targets_sweep(). TARGET_NONE: no memory.
@@ -76,7 +86,9 @@ uint32_t targets_labels(struct targets *, const struct target_process *, bool *k
 struct target_origin {
 	uint32_t source; /* of the target that has the label; TARGET_OWN: fusee itself knows it */
 	uint32_t match;  /* enum fusee_match of that target */
-	struct fusee_str by;   /* the control group, or the name of the label, that it matched by */
+	/* The control group, or the name of the label, that it matched by; of TARGET_OWN: where
+	 * fusee found it */
+	struct fusee_str by;
 	struct fusee_str from; /* of service_name: another label, whose value it is; "": none */
 };
 /* Calls each() with the labels that targets_labels() finds, before a set of them is made. 0 or

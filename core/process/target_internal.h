@@ -65,10 +65,10 @@ struct targets {
 	uint32_t nchanged;
 	bool all_changed;      /* more than `changed` holds, or by other means than a pid */
 	uint32_t live, staged; /* entries */
-	char host[LABELSET_VALUE_MAX + 1];
-	const struct fusee_table *service; /* borrowed; NULL: none */
-	struct buf text;                   /* scratch of targets_put() and targets_labels() */
-	struct target_entry **found;       /* scratch of targets_labels() */
+	char host[LABELSET_VALUE_MAX + 1], kernel[LABELSET_VALUE_MAX + 1];
+	const struct target_labels *selected; /* borrowed; NULL: none */
+	struct buf text;                      /* scratch of targets_put() and targets_labels() */
+	struct target_entry **found;          /* scratch of targets_labels() */
 	size_t nfound, cap;
 };
 

@@ -7,6 +7,32 @@
 #include "base/array.h"
 #include "process/target_internal.h"
 
+/* What fusee itself knows of a process: the first three are labels of every set. */
+enum own {
+	OWN_PROCESS,
+	OWN_CGROUP,
+	OWN_HOST,
+	OWN_KERNEL,
+	OWN_EXECUTABLE,
+	OWN_BUILD_ID,
+	OWN_COMPILER,
+	OWNS
+};
+#define ALWAYS OWN_KERNEL
+
+static const struct {
+	const char *name;
+	const char *by; /* who said it; "": the kernel */
+} owns[OWNS] = {
+	[OWN_PROCESS] = {"process", ""},
+	[OWN_CGROUP] = {"cgroup", ""},
+	[OWN_HOST] = {"host", ""},
+	[OWN_KERNEL] = {"kernel", ""},
+	[OWN_EXECUTABLE] = {"executable", ""},
+	[OWN_BUILD_ID] = {"build_id", "its program's file"},
+	[OWN_COMPILER] = {"compiler", "its program's file"},
+};
+
 struct lookup {
 	struct targets *ts;
 	uint64_t identity; /* of the process */
@@ -73,15 +99,15 @@ static void add_label(struct lookup *l, struct fusee_str name, struct fusee_str 
 /* Every set has this label: its place is kept until a source states the label. */
 static bool is_reserved(const struct lookup *l, struct fusee_str name)
 {
-	return (l->ts->service && label_str_equal(name, label_str("service_name"))) ||
-	       label_str_equal(name, label_str("process")) ||
-	       label_str_equal(name, label_str("cgroup")) ||
-	       label_str_equal(name, label_str("host"));
+	for (uint32_t i = 0; i < ALWAYS; i++)
+		if (label_str_equal(name, label_str(owns[i].name)))
+			return true;
+	return l->ts->selected && label_str_equal(name, label_str("service_name"));
 }
 
-/* Was the entry put for this process? An entry that says when its process began is
- * bound to the process that has the pid at its first match: to read when that began would be to
- * wait for the process. */
+/* Was the entry put for this process? An entry that says when its process began is bound to the
+ * process that has the pid at its first match: to read when that began would be to wait for the
+ * process. */
 static bool is_same_process(const struct lookup *l, struct target_entry *e)
 {
 	if (e->t.match != FUSEE_MATCH_PID || !e->t.pid_start_ticks || !l->identity)
@@ -151,7 +177,7 @@ static void add_joined(struct lookup *l)
 /* The value of the label that service_name is to have the value of. */
 static struct fusee_str choose_service(struct lookup *l)
 {
-	const struct fusee_table *names = l->ts->service;
+	const struct fusee_table *names = &l->ts->selected->service_name;
 	const struct fusee_label *found;
 
 	for (uint32_t i = 0; i <= names->n; i++) {
@@ -178,24 +204,60 @@ static void add_service(struct lookup *l)
 		add_label(l, name, value, NULL);
 }
 
-/* The process's executable and control group as label values, in ts->text. -ENOMEM. */
-static int own_values(struct targets *ts, const struct target_process *p, struct fusee_str own[2])
+/* NULL: not known, or not selected. */
+static const char *own_text(const struct targets *ts, const struct target_process *p, enum own i)
 {
-	int err;
+	static const struct target_labels none;
+	const struct target_labels *w = ts->selected ? ts->selected : &none;
+
+	switch (i) {
+	case OWN_PROCESS:
+		return p->name;
+	case OWN_CGROUP:
+		return p->cgroup;
+	case OWN_HOST:
+		return ts->host;
+	case OWN_KERNEL:
+		return w->kernel ? ts->kernel : NULL;
+	case OWN_EXECUTABLE:
+		return w->executable ? p->executable : NULL;
+	case OWN_BUILD_ID:
+		return w->build_id ? p->build_id : NULL;
+	case OWN_COMPILER:
+		return w->compiler ? p->compiler : NULL;
+	case OWNS:
+		break;
+	}
+	return NULL;
+}
+
+/* As label values, in ts->text. -ENOMEM. */
+static int own_values(struct targets *ts, const struct target_process *p,
+		      struct fusee_str own[OWNS])
+{
+	size_t at[OWNS + 1] = {0};
+	const char *text;
 
 	buf_reset(&ts->text);
-	err = labelset_value(&ts->text, label_str(p->name));
-	own[0].len = ts->text.len;
-	if (!err)
-		err = labelset_value(&ts->text, label_str(p->cgroup));
-	if (err) {
-		buf_fini(&ts->text);
-		return err;
+	for (uint32_t i = 0; i < OWNS; i++) {
+		text = own_text(ts, p, i);
+		if (text && labelset_value(&ts->text, label_str(text))) {
+			buf_fini(&ts->text);
+			return -ENOMEM;
+		}
+		at[i + 1] = ts->text.len;
 	}
-	own[1].len = ts->text.len - own[0].len;
-	own[0].p = ts->text.p ? ts->text.p : "";
-	own[1].p = own[0].p + own[0].len;
+	for (uint32_t i = 0; i < OWNS; i++)
+		own[i] = (struct fusee_str){ts->text.p ? ts->text.p + at[i] : "",
+					    at[i + 1] - at[i]};
 	return 0;
+}
+
+static void add_own(struct lookup *l, const struct fusee_str own[OWNS])
+{
+	for (uint32_t i = 0; i < OWNS; i++)
+		if (i < ALWAYS || own[i].len)
+			add_label(l, label_str(owns[i].name), own[i], NULL);
 }
 
 /* The id of the set, or of one without texts of the process's own if they take too much memory. */
@@ -215,7 +277,7 @@ static uint32_t intern(struct targets *ts, struct labelset_draft *d, pid_t pid)
 		d->labels[1] = (struct fusee_label){.key = label_str("cgroup")};
 		d->labels[2] = (struct fusee_label){.key = label_str("host"),
 						    .str = label_str(ts->host)};
-		if (ts->service)
+		if (ts->selected)
 			d->labels[d->n++] = (struct fusee_label){.key = label_str("service_name"),
 								 .str = label_str(TARGET_REFUSED)};
 	}
@@ -227,22 +289,19 @@ static int look_up(struct lookup *l, const struct target_process *p)
 {
 	struct targets *ts = l->ts;
 	const struct fusee_target pid = {.match = FUSEE_MATCH_PID, .pid = (uint32_t)p->pid};
-	struct fusee_str own[2];
+	struct fusee_str own[OWNS];
 
 	l->identity = p->identity;
-	l->reserved = 3 + !!ts->service;
+	l->reserved = ALWAYS + !!ts->selected;
 	if (own_values(ts, p, own))
 		return -ENOMEM;
 	add_matching(l, &pid);
 	add_cgroups(l, p->cgroup);
-	l->reserved = 0;
-	add_label(l, label_str("process"), own[0], NULL);
-	add_label(l, label_str("cgroup"), own[1], NULL);
-	add_label(l, label_str("host"), label_str(ts->host), NULL);
-	l->reserved = ts->service && !labelset_find(&l->d, label_str("service_name"));
+	l->reserved = ts->selected && !labelset_find(&l->d, label_str("service_name"));
+	add_own(l, own);
 	add_joined(l);
 	l->reserved = 0;
-	if (ts->service)
+	if (ts->selected)
 		add_service(l);
 	return l->failed ? -ENOMEM : 0;
 }
@@ -259,6 +318,15 @@ uint32_t targets_labels(struct targets *ts, const struct target_process *p, bool
 	return intern(ts, &l.d, p->pid);
 }
 
+/* Where fusee found a label of its own. */
+static struct fusee_str own_origin(struct fusee_str name)
+{
+	for (uint32_t i = 0; i < OWNS; i++)
+		if (label_str_equal(name, label_str(owns[i].name)))
+			return label_str(owns[i].by);
+	return label_str("");
+}
+
 int targets_explain(struct targets *ts, const struct target_process *p,
 		    void (*each)(void *arg, const struct fusee_label *,
 				 const struct target_origin *),
@@ -271,7 +339,8 @@ int targets_explain(struct targets *ts, const struct target_process *p,
 	for (uint32_t i = 0; i < l.d.n; i++) {
 		const struct target_entry *e = l.from[i];
 		bool service = label_str_equal(l.d.labels[i].key, label_str("service_name"));
-		struct target_origin o = {.source = e ? e->source->id : TARGET_OWN};
+		struct target_origin o = {.source = e ? e->source->id : TARGET_OWN,
+					  .by = own_origin(l.d.labels[i].key)};
 
 		if (e) {
 			o.match = e->t.match;

@@ -10,7 +10,7 @@
 #include "profile/builder_state.h"
 
 /* Further labels of a sample are dropped. A sample has each key once. */
-#define MAX_LABELS 64
+#define MAX_LABELS 66 /* the 64 of a target, its process and its thread */
 
 int builder_new(struct builder **ret)
 {

@@ -33,7 +33,7 @@ uint32_t builder_stack(struct builder *, const uint32_t *locations, uint32_t n);
 /* To be called before the first sample. */
 uint32_t builder_type(struct builder *, const char *type, const char *unit);
 /* Adds values, one for each type, to the sample with this stack, labels, pid and tid. Label texts
- * are copied. Of two labels with the same key the first is kept, and at most 64 keys are. 0 or
+ * are copied. Of two labels with the same key the first is kept, and at most 66 keys are. 0 or
  * -errno. */
 int builder_sample(struct builder *, uint32_t stack, const struct fusee_label *labels,
 		   uint32_t nlabels, uint32_t pid, uint32_t tid, const int64_t *values);

@@ -1,21 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/merge.h"
-#include "profile/pprof_loss.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "profile/pprof_loss.h"
+
+#define UNSEEN BUILDER_NONE
+
 struct merge {
 	struct builder *b;
 	const struct fusee_profile *p;
-	uint32_t *functions, *mappings, *locations, *stacks; /* by index in p: index in b */
+	const struct merge_choice *choice;
+	/* By index in p: index in b, or UNSEEN. */
+	uint32_t *functions, *mappings, *locations, *stacks;
+	struct buf lines, frames, labels; /* of the location, stack and sample that are added */
+	uint32_t nkept;
 };
 
 static struct fusee_str text(const struct fusee_profile *p, uint32_t i)
 {
 	return *FUSEE_AT(struct fusee_str, p->strings, i);
+}
+
+static bool same(struct fusee_str a, struct fusee_str b)
+{
+	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
 }
 
 static uint32_t string(struct merge *m, uint32_t i)
@@ -25,87 +38,115 @@ static uint32_t string(struct merge *m, uint32_t i)
 	return builder_string(m->b, s.p, s.len);
 }
 
-static void merge_functions(struct merge *m)
+/* The index in b; what is first needed is added first, and nothing that no sample needs. */
+static uint32_t function(struct merge *m, uint32_t i)
 {
-	for (uint32_t i = 1; i < m->p->functions.n; i++) {
-		struct fusee_function f = *FUSEE_AT(struct fusee_function, m->p->functions, i);
+	struct fusee_function f;
 
-		f.name = string(m, f.name);
-		f.system_name = string(m, f.system_name);
-		f.file = string(m, f.file);
-		m->functions[i] = builder_function(m->b, &f);
-	}
+	if (m->functions[i] != UNSEEN)
+		return m->functions[i];
+	f = *FUSEE_AT(struct fusee_function, m->p->functions, i);
+	f.name = string(m, f.name);
+	f.system_name = string(m, f.system_name);
+	f.file = string(m, f.file);
+	return m->functions[i] = builder_function(m->b, &f);
 }
 
-static void merge_mappings(struct merge *m)
+static uint32_t mapping(struct merge *m, uint32_t i)
 {
-	for (uint32_t i = 1; i < m->p->mappings.n; i++) {
-		struct fusee_mapping to = *FUSEE_AT(struct fusee_mapping, m->p->mappings, i);
+	struct fusee_mapping to;
 
-		to.path = string(m, to.path);
-		to.build_id = string(m, to.build_id);
-		m->mappings[i] = builder_mapping(m->b, &to);
-	}
+	if (m->mappings[i] != UNSEEN)
+		return m->mappings[i];
+	to = *FUSEE_AT(struct fusee_mapping, m->p->mappings, i);
+	to.path = string(m, to.path);
+	to.build_id = string(m, to.build_id);
+	return m->mappings[i] = builder_mapping(m->b, &to);
 }
 
-static int merge_locations(struct merge *m)
+static uint32_t location(struct merge *m, uint32_t i)
 {
-	for (uint32_t i = 1; i < m->p->locations.n; i++) {
-		struct fusee_location l = *FUSEE_AT(struct fusee_location, m->p->locations, i);
-		struct fusee_line *lines = calloc(l.nlines + 1, sizeof(*lines));
+	struct fusee_location l;
+	struct fusee_line *lines;
 
-		if (!lines)
-			return -ENOMEM;
-		for (uint32_t k = 0; k < l.nlines; k++) {
-			lines[k] = *FUSEE_AT(struct fusee_line, m->p->lines, l.first_line + k);
-			lines[k].function = m->functions[lines[k].function];
-		}
-		l.mapping = m->mappings[l.mapping];
-		l.frame_type = string(m, l.frame_type);
-		l.language = string(m, l.language);
-		m->locations[i] = builder_location(m->b, &l, lines, l.nlines);
-		free(lines);
+	if (m->locations[i] != UNSEEN)
+		return m->locations[i];
+	l = *FUSEE_AT(struct fusee_location, m->p->locations, i);
+	buf_reset(&m->lines);
+	lines = buf_grow(&m->lines, l.nlines * sizeof(*lines));
+	if (!lines && l.nlines)
+		return UNSEEN;
+	for (uint32_t k = 0; k < l.nlines; k++) {
+		lines[k] = *FUSEE_AT(struct fusee_line, m->p->lines, l.first_line + k);
+		lines[k].function = function(m, lines[k].function);
 	}
-	return 0;
+	l.mapping = mapping(m, l.mapping);
+	l.frame_type = string(m, l.frame_type);
+	l.language = string(m, l.language);
+	return m->locations[i] = builder_location(m->b, &l, lines, l.nlines);
 }
 
-static int merge_stacks(struct merge *m)
+static uint32_t stack(struct merge *m, uint32_t i)
 {
-	for (uint32_t i = 1; i < m->p->stacks.n; i++) {
-		const struct fusee_stack *s = FUSEE_AT(struct fusee_stack, m->p->stacks, i);
-		uint32_t *at = calloc(s->n + 1, sizeof(*at));
+	const struct fusee_stack *s = FUSEE_AT(struct fusee_stack, m->p->stacks, i);
+	uint32_t *at;
 
-		if (!at)
-			return -ENOMEM;
-		for (uint32_t k = 0; k < s->n; k++)
-			at[k] = m->locations[*FUSEE_AT(uint32_t, m->p->stack_locations,
-						       s->first + k)];
-		m->stacks[i] = builder_stack(m->b, at, s->n);
-		free(at);
-	}
-	return 0;
+	if (m->stacks[i] != UNSEEN)
+		return m->stacks[i];
+	buf_reset(&m->frames);
+	at = buf_grow(&m->frames, s->n * sizeof(*at));
+	if (!at && s->n)
+		return UNSEEN;
+	for (uint32_t k = 0; k < s->n; k++)
+		at[k] = location(m, *FUSEE_AT(uint32_t, m->p->stack_locations, s->first + k));
+	return m->stacks[i] = builder_stack(m->b, at, s->n);
 }
 
-static int merge_samples(struct merge *m)
+static bool is_chosen(const struct merge_choice *c, struct fusee_str key)
 {
-	int r = 0;
-
-	for (uint32_t i = 0; !r && i < m->p->samples.n; i++) {
-		const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, m->p->samples, i);
-
-		r = builder_sample(
-			m->b, m->stacks[s->stack],
-			s->nlabels ? FUSEE_AT(struct fusee_label, m->p->labels, s->first_label)
-				   : NULL,
-			s->nlabels, s->pid, s->tid,
-			FUSEE_AT(int64_t, m->p->values, (uint64_t)i * m->p->types.n));
-	}
-	return r;
+	for (uint32_t i = 0; i < c->nlabels; i++)
+		if (same(c->labels[i], key))
+			return true;
+	return !c->only_labels;
 }
 
-static bool same(struct fusee_str a, struct fusee_str b)
+/* The sample's labels that are chosen, in m->labels. Their number; UINT32_MAX: no memory. */
+static uint32_t labels(struct merge *m, const struct fusee_sample *s)
 {
-	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
+	uint32_t n = 0;
+
+	buf_reset(&m->labels);
+	for (uint32_t i = 0; i < s->nlabels; i++) {
+		const struct fusee_label *l = FUSEE_AT(struct fusee_label, m->p->labels,
+						       s->first_label + i);
+
+		if (!is_chosen(m->choice, l->key))
+			continue;
+		if (buf_add(&m->labels, l, sizeof(*l)))
+			return UINT32_MAX;
+		n++;
+	}
+	return n;
+}
+
+static int merge_sample(struct merge *m, uint32_t i)
+{
+	const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, m->p->samples, i);
+	const struct merge_choice *c = m->choice;
+	bool pid = is_chosen(c, (struct fusee_str){"pid", 3}),
+	     tid = is_chosen(c, (struct fusee_str){"tid", 3});
+	uint32_t nlabels, at;
+
+	if (c->keep && !c->keep(c->arg, m->p, s))
+		return 0;
+	m->nkept++;
+	at = stack(m, s->stack);
+	nlabels = labels(m, s);
+	if (nlabels == UINT32_MAX || m->lines.error || m->frames.error)
+		return -ENOMEM;
+	return builder_sample(m->b, at, (const struct fusee_label *)(const void *)m->labels.p,
+			      nlabels, pid ? s->pid : 0, tid ? s->tid : 0,
+			      FUSEE_AT(int64_t, m->p->values, (uint64_t)i * m->p->types.n));
 }
 
 static bool same_types(const struct fusee_profile *a, const struct fusee_profile *b)
@@ -123,8 +164,7 @@ static bool same_types(const struct fusee_profile *a, const struct fusee_profile
 	return true;
 }
 
-/* What the merged profile has of the first profile. */
-static int merge_head(struct builder *b, const struct fusee_profile *p)
+int merge_begin(struct builder *b, const struct fusee_profile *p)
 {
 	struct fusee_profile *to = builder_profile(b);
 	struct merge m = {.b = b, .p = p};
@@ -146,7 +186,6 @@ static int merge_head(struct builder *b, const struct fusee_profile *p)
 	to->period_type = string(&m, p->period_type);
 	to->period_unit = string(&m, p->period_unit);
 	to->period = p->period;
-	to->start_ns = p->start_ns;
 	return 0;
 }
 
@@ -167,45 +206,67 @@ static void merge_rest(struct merge *m)
 	}
 }
 
-static int add_profile(struct builder *b, const struct fusee_profile *p)
+static uint32_t *unseen(uint32_t n)
 {
-	struct merge m = {.b = b, .p = p};
+	uint32_t *p = malloc((n + 1ull) * sizeof(*p));
+
+	if (p)
+		memset(p, 0xff, (n + 1ull) * sizeof(*p));
+	return p;
+}
+
+static int add_samples(struct merge *m)
+{
+	struct fusee_profile *to = builder_profile(m->b);
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < m->p->samples.n; i++)
+		r = merge_sample(m, i);
+	if (r || (!m->nkept && m->choice->keep))
+		return r;
+	for (uint32_t i = 1; i < m->p->mappings.n; i++) /* also if no frame is in it */
+		if (FUSEE_AT(struct fusee_mapping, m->p->mappings, i)->flags & FUSEE_MAPPING_MAIN)
+			mapping(m, i);
+	to->duration_ns += m->p->duration_ns;
+	if (!to->start_ns || m->p->start_ns < to->start_ns)
+		to->start_ns = m->p->start_ns;
+	merge_rest(m);
+	return 0;
+}
+
+int merge_add(struct builder *b, const struct fusee_profile *p, const struct merge_choice *choice,
+	      uint32_t *nkept)
+{
+	static const struct merge_choice all;
+	struct merge m = {.b = b, .p = p, .choice = choice ? choice : &all};
 	int r;
 
-	builder_profile(b)->duration_ns += p->duration_ns;
-	m.functions = calloc(p->functions.n + 1, sizeof(uint32_t));
-	m.mappings = calloc(p->mappings.n + 1, sizeof(uint32_t));
-	m.locations = calloc(p->locations.n + 1, sizeof(uint32_t));
-	m.stacks = calloc(p->stacks.n + 1, sizeof(uint32_t));
-	r = m.functions && m.mappings && m.locations && m.stacks ? 0 : -ENOMEM;
-	if (r)
-		goto out;
-	merge_functions(&m);
-	merge_mappings(&m);
-	r = merge_locations(&m);
-	if (!r)
-		r = merge_stacks(&m);
-	if (!r)
-		r = merge_samples(&m);
-	if (!r)
-		merge_rest(&m);
-out:
+	m.functions = unseen(p->functions.n);
+	m.mappings = unseen(p->mappings.n);
+	m.locations = unseen(p->locations.n);
+	m.stacks = unseen(p->stacks.n);
+	r = m.functions && m.mappings && m.locations && m.stacks ? add_samples(&m) : -ENOMEM;
+	if (nkept)
+		*nkept = m.nkept;
 	free(m.functions);
 	free(m.mappings);
 	free(m.locations);
 	free(m.stacks);
+	buf_fini(&m.lines);
+	buf_fini(&m.frames);
+	buf_fini(&m.labels);
 	return r;
 }
 
 int merge_profiles(struct builder *b, const struct fusee_profile *const *profiles, uint32_t n,
 		   uint32_t *odd)
 {
-	int r = merge_head(b, profiles[0]);
+	int r = merge_begin(b, profiles[0]);
 
 	for (*odd = 1; !r && *odd < n; ++*odd)
 		if (!same_types(profiles[0], profiles[*odd]))
 			return -EINVAL;
 	for (uint32_t i = 0; !r && i < n; i++)
-		r = add_profile(b, profiles[i]);
+		r = merge_add(b, profiles[i], NULL, NULL);
 	return r;
 }

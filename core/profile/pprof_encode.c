@@ -24,7 +24,15 @@
 #define OUT_STEP 65536
 #define BLOCK 16384 /* bytes for each call of zlib */
 #define WINDOW_GZIP (15 + 16)
-#define LEVEL 4 /* half the time of zlib's own choice, for files that are 1 % larger */
+#define LEVEL 4   /* half the time of zlib's own choice, for files that are 1 % larger */
+#define KNOWN 512 /* a power of two */
+
+/* A text of the profile that was looked up, by its address. */
+struct known_text {
+	const char *p;
+	uint64_t len;
+	uint32_t id;
+};
 
 struct encoder {
 	const struct fusee_profile *p;
@@ -32,7 +40,8 @@ struct encoder {
 	int error;
 	bool gzip, unknown_used;
 	z_stream z;
-	struct dict texts;    /* the file's string table */
+	struct dict texts; /* the file's string table */
+	struct known_text known[KNOWN];
 	uint32_t *text_of;    /* by string of the profile: id in texts + 1; 0: not in texts yet */
 	uint32_t *mapping_of; /* by mapping of the profile: id in the file */
 	uint32_t *mapping_flags; /* FUSEE_MAPPING_*, those of symbols only if they are true */
@@ -50,15 +59,22 @@ static void fail(struct encoder *e, int error)
 		e->error = error;
 }
 
+/* Most of a profile is such numbers: they are written in place where there is room for the longest.
+ */
 static void put_varint(struct buf *b, uint64_t v)
 {
-	uint8_t bytes[10];
+	char bytes[10];
+	bool fits = !b->error && b->cap - b->len >= sizeof(bytes);
+	char *to = fits ? b->p + b->len : bytes;
 	size_t n = 0;
 
 	for (; v >= 0x80; v >>= 7)
-		bytes[n++] = (uint8_t)(v | 0x80);
-	bytes[n++] = (uint8_t)v;
-	buf_add(b, bytes, n);
+		to[n++] = (char)(v | 0x80);
+	to[n++] = (char)v;
+	if (fits)
+		b->len += n;
+	else
+		buf_add(b, bytes, n);
 }
 
 /* proto3: a zero is not written. */
@@ -166,6 +182,17 @@ static uint32_t text(struct encoder *e, const char *p, uint64_t len)
 	return 0;
 }
 
+/* Of a text that stays where it is: samples of a target have the same labels again and again. */
+static uint32_t lasting_text(struct encoder *e, const char *p, uint64_t len)
+{
+	struct known_text *k =
+		&e->known[((uintptr_t)p >> 3 ^ (uintptr_t)p >> 12 ^ (uintptr_t)p) & (KNOWN - 1)];
+
+	if (k->p != p || k->len != len)
+		*k = (struct known_text){p, len, text(e, p, len)};
+	return k->id;
+}
+
 static uint32_t string(struct encoder *e, uint32_t i)
 {
 	const struct fusee_str *s = FUSEE_AT(struct fusee_str, e->p->strings, i);
@@ -221,7 +248,7 @@ static void emit_types(struct encoder *e)
 /* Writes a Label, unless readers would drop it or the sample has a label of this key. */
 static void put_label(struct encoder *e, const struct fusee_label *l)
 {
-	uint32_t key = text(e, l->key.p, l->key.len), *seen;
+	uint32_t key = lasting_text(e, l->key.p, l->key.len), *seen;
 	size_t n = e->keys.len / sizeof(*seen);
 
 	if (!key || (l->str.p ? !l->str.len : !l->num && !l->unit.len))
@@ -235,10 +262,10 @@ static void put_label(struct encoder *e, const struct fusee_label *l)
 	buf_reset(&e->sub);
 	put_uint(&e->sub, 1, key);
 	if (l->str.p) {
-		put_uint(&e->sub, 2, text(e, l->str.p, l->str.len));
+		put_uint(&e->sub, 2, lasting_text(e, l->str.p, l->str.len));
 	} else {
 		put_uint(&e->sub, 3, (uint64_t)l->num);
-		put_uint(&e->sub, 4, text(e, l->unit.p, l->unit.len));
+		put_uint(&e->sub, 4, lasting_text(e, l->unit.p, l->unit.len));
 	}
 	put_bytes(&e->msg, 3, e->sub.p, e->sub.len);
 }

@@ -165,7 +165,7 @@ const char *render_base_name(struct fusee_str path, uint32_t *len)
 	while (at && path.p[at - 1] != '/')
 		at--;
 	*len = (uint32_t)(path.len - at);
-	return path.p + at;
+	return at ? path.p + at : path.p; /* the path of none is NULL */
 }
 
 uint32_t render_columns(struct fusee_str s)

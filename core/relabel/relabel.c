@@ -260,44 +260,17 @@ static int apply(struct work *w, const struct relabel_rule *r)
 
 /* ---- results ---- */
 
-static int by_name(const void *a, const void *b)
-{
-	const struct fusee_str *x = &((const struct fusee_label *)a)->key;
-	const struct fusee_str *y = &((const struct fusee_label *)b)->key;
-	int c = memcmp(x->p, y->p, x->len < y->len ? x->len : y->len);
-
-	return c ? c : (x->len > y->len) - (x->len < y->len);
-}
-
-static void put_text(char **at, struct fusee_str *text)
-{
-	memcpy(*at, text->p, text->len);
-	text->p = *at;
-	*at += text->len;
-	*(*at)++ = '\0';
-}
-
 /* The labels, copied into one block. NULL: no memory. */
 static struct relabeled *finish(struct work *w)
 {
-	size_t size = sizeof(struct relabeled) + w->n * sizeof(struct fusee_label);
-	struct relabeled *ret;
-	char *at;
+	struct relabeled *ret = calloc(1, sizeof(*ret) + labels_size(w->labels, w->n));
 
-	for (uint32_t i = 0; i < w->n; i++)
-		size += w->labels[i].key.len + w->labels[i].str.len + 2;
-	ret = calloc(1, size);
 	if (!ret)
 		return NULL;
-	qsort(w->labels, w->n, sizeof(w->labels[0]), by_name);
-	memcpy(ret->labels, w->labels, w->n * sizeof(ret->labels[0]));
+	qsort(w->labels, w->n, sizeof(w->labels[0]), label_by_name);
+	labels_copy(ret->labels, w->labels, w->n);
 	ret->n = w->n;
 	ret->lost = w->lost;
-	at = (char *)&ret->labels[ret->n];
-	for (uint32_t i = 0; i < ret->n; i++) {
-		put_text(&at, &ret->labels[i].key);
-		put_text(&at, &ret->labels[i].str);
-	}
 	return ret;
 }
 
@@ -343,7 +316,7 @@ int relabel_apply(const struct relabel_rules *const *lists, uint32_t nlists,
 	for (uint32_t i = 0; i < n && w.n < RELABEL_LABELS; i++)
 		if (labels[i].str.len)
 			w.labels[w.n++] = labels[i];
-	qsort(w.labels, w.n, sizeof(w.labels[0]), by_name);
+	qsort(w.labels, w.n, sizeof(w.labels[0]), label_by_name);
 	w.nold = w.n;
 	err = apply_all(&w, lists, nlists, &list, &rule);
 	if (list)

@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "base/hashmap.h"
 #include "base/metrics.h"
 #include "process/labelset.h"
@@ -35,26 +32,6 @@ struct relabeler {
 	uint32_t last_id, round;
 };
 
-static uint64_t hash_of(const struct fusee_label *labels, uint32_t n)
-{
-	uint64_t hash = n;
-
-	for (uint32_t i = 0; i < n; i++) {
-		hash = XXH3_64bits_withSeed(labels[i].key.p, labels[i].key.len, hash);
-		hash = XXH3_64bits_withSeed(labels[i].str.p, labels[i].str.len, hash);
-	}
-	return hash;
-}
-
-static bool same(const struct fusee_label *a, uint32_t n, const struct fusee_label *b, uint32_t m)
-{
-	bool equal = n == m;
-
-	for (uint32_t i = 0; equal && i < n; i++)
-		equal = label_str_equal(a[i].key, b[i].key) && label_str_equal(a[i].str, b[i].str);
-	return equal;
-}
-
 /* ---- results ---- */
 
 static void unref(struct relabeler *r, struct result *o)
@@ -69,13 +46,13 @@ static void unref(struct relabeler *r, struct result *o)
 /* Takes the result over, or frees it where an equal result is there. NULL: no memory. */
 static struct result *intern(struct relabeler *r, struct relabeled *made)
 {
-	uint64_t key = hash_of(made->labels, made->n);
+	uint64_t key = labels_hash(made->labels, made->n);
 	struct result *o;
 
 	while ((o = hashmap_get(&r->results, key)) &&
 	       !(o->relabeled->fate == made->fate && o->relabeled->list == made->list &&
 		 o->relabeled->rule == made->rule &&
-		 same(o->relabeled->labels, o->relabeled->n, made->labels, made->n)))
+		 labels_equal(o->relabeled->labels, o->relabeled->n, made->labels, made->n)))
 		key++;
 	if (o) {
 		free(made);
@@ -97,30 +74,14 @@ static struct result *intern(struct relabeler *r, struct relabeled *made)
 
 /* ---- entries ---- */
 
-static void copy_text(char **at, struct fusee_str *to, struct fusee_str from)
-{
-	*to = (struct fusee_str){*at, from.len};
-	if (from.len)
-		*at = mempcpy(*at, from.p, from.len);
-}
-
 static struct entry *entry_new(const struct fusee_label *labels, uint32_t n)
 {
-	size_t size = sizeof(struct entry) + n * sizeof(*labels);
-	struct entry *e;
-	char *at;
+	struct entry *e = calloc(1, sizeof(*e) + labels_size(labels, n));
 
-	for (uint32_t i = 0; i < n; i++)
-		size += labels[i].key.len + labels[i].str.len;
-	e = calloc(1, size);
 	if (!e)
 		return NULL;
 	e->n = n;
-	at = (char *)&e->labels[n];
-	for (uint32_t i = 0; i < n; i++) {
-		copy_text(&at, &e->labels[i].key, labels[i].key);
-		copy_text(&at, &e->labels[i].str, labels[i].str);
-	}
+	labels_copy(e->labels, labels, n);
 	return e;
 }
 
@@ -152,10 +113,10 @@ static struct entry *add(struct relabeler *r, uint64_t key, const struct fusee_l
 const struct relabeled *relabeler_get(struct relabeler *r, const struct fusee_label *labels,
 				      uint32_t n, uint32_t *id)
 {
-	uint64_t key = hash_of(labels, n);
+	uint64_t key = labels_hash(labels, n);
 	struct entry *e;
 
-	while ((e = hashmap_get(&r->entries, key)) && !same(e->labels, e->n, labels, n))
+	while ((e = hashmap_get(&r->entries, key)) && !labels_equal(e->labels, e->n, labels, n))
 		key++;
 	if (!e)
 		e = add(r, key, labels, n);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/guess.h"
+#include "base/utf8.h"
 #include "process/labelset.h"
 
 const char *const relabel_action_names[RELABEL_ACTIONS] = {
@@ -211,6 +212,10 @@ static int check(const struct relabel_rule *r, char **text)
 		if (!is_name(r->source_labels[i]))
 			return wrong(text, "'%.80s' in source_labels is no name of a label",
 				     r->source_labels[i]);
+	if (!utf8_valid(r->separator, strlen(r->separator)))
+		return wrong(text, "separator is not UTF-8, as all values of labels are");
+	if (!utf8_valid(r->replacement, strlen(r->replacement)))
+		return wrong(text, "replacement is not UTF-8, as all values of labels are");
 	if (r->action == RELABEL_HASHMOD && !r->modulus)
 		return wrong(text, "action 'hashmod' requires 'modulus', at least 1");
 	if (has_target(r) && !*r->target_label)

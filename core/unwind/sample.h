@@ -21,7 +21,7 @@ struct sample_memory {
 struct sample {
 	pid_t pid, tid;
 	uint32_t cpu;
-	uint32_t group;         /* number of the events, see perf_stream_add(); else 0 */
+	uint32_t group;         /* number of the events, see perf_stream_add(); or 0 */
 	uint64_t time;          /* CLOCK_MONOTONIC ns */
 	uint64_t period;        /* ns of CPU time that it represents, if `share` is 0 */
 	uint8_t share;          /* of 256 such samples, those that were kept; 0: all */

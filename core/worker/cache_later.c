@@ -16,6 +16,14 @@ struct write {
 	struct buf line;
 };
 
+static void write_free(struct write *w)
+{
+	inspection_unref(w->inspection);
+	buf_fini(&w->line);
+	free(w->name);
+	free(w);
+}
+
 static void write_now(void *arg)
 {
 	struct write *w = arg;
@@ -24,10 +32,14 @@ static void write_now(void *arg)
 
 	if (err)
 		log_debug("%s: not kept in the cache: %s", w->name, strerror(-err));
-	inspection_unref(w->inspection);
-	buf_fini(&w->line);
-	free(w->name);
-	free(w);
+	write_free(w);
+}
+
+/* Without memory nothing is written: this thread could write beside the other. */
+static void write_later(struct background *b, struct write *w)
+{
+	if (background_try(b, write_now, w))
+		write_free(w);
 }
 
 /* NULL: no memory. */
@@ -56,7 +68,7 @@ void cache_store_later(struct background *b, struct cache *c, const uint8_t key[
 	memcpy(w->key, key, sizeof(w->key));
 	inspection_ref(i);
 	w->inspection = i;
-	background_run(b, write_now, w);
+	write_later(b, w);
 }
 
 void cache_append_later(struct background *b, struct cache *c, const char *name, struct buf *line)
@@ -66,7 +78,7 @@ void cache_append_later(struct background *b, struct cache *c, const char *name,
 	if (w) {
 		w->line = *line;
 		*line = (struct buf){0};
-		background_run(b, write_now, w);
+		write_later(b, w);
 	}
 	buf_fini(line);
 }
@@ -78,5 +90,6 @@ static void close_now(void *arg)
 
 void cache_close_later(struct background *b, struct cache *c)
 {
-	background_run(b, close_now, c);
+	if (background_try(b, close_now, c) && !background_waiting(b))
+		cache_close(c);
 }

@@ -13,8 +13,9 @@
  * the disk is behind by far, it is not kept. name: for the log. */
 void cache_store_later(struct background *, struct cache *, const uint8_t key[32],
 		       struct inspection *, const char *name);
-/* cache_append(). Takes the line, and leaves an empty buf. */
+/* cache_append(). Takes the line, and leaves an empty buf. Without memory it is not appended. */
 void cache_append_later(struct background *, struct cache *, const char *name, struct buf *line);
-/* Closes the cache behind all that is written to it. NULL is fine. */
+/* Closes the cache behind all that is written to it. Without memory, while something is written, it
+ * stays open. NULL is fine. */
 void cache_close_later(struct background *, struct cache *);
 #endif

@@ -103,7 +103,8 @@ static void add_refusal(struct worker *w, const struct client_request *req, int 
 
 static void refuse(struct worker *w, struct client_request *req, int err, const char *text)
 {
-	add_refusal(w, req, err, 0, text);
+	if (!req->file.owner.fetched) /* the fault may be the debug file's */
+		add_refusal(w, req, err, 0, text);
 	log_debug("%s is refused: %s", req->name, text);
 	fail(w, req, err, text);
 }
@@ -557,6 +558,7 @@ int worker_dispatch(struct worker *w)
 		;
 	if (w->opener)
 		opener_dispatch(w->opener);
+	fetcher_dispatch(w->fetcher);
 	w->changed = false;
 	pool_read_output(w);
 	pool_reap(w, on_ended);

@@ -7,6 +7,7 @@
 #include "base/background.h"
 #include "worker/cache.h"
 #include "worker/child.h"
+#include "worker/fetcher.h"
 #include "worker/opener.h"
 #include "worker/owner.h"
 #include "worker/turns.h"
@@ -80,7 +81,9 @@ struct worker {
 	char refusals_name[32];
 	struct owner_devices devices;
 	struct output_limit output_limit;
-	struct opener *opener; /* NULL: none */
+	struct opener *opener;   /* NULL: none */
+	struct fetcher *fetcher; /* NULL: none yet */
+	char *fetch_folder;      /* NULL: there is no cache that can be trusted */
 	struct background *background;
 	int epoll, timer;
 	uint64_t next_id;

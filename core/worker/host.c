@@ -10,6 +10,7 @@
 
 #include "base/sha256.h"
 #include "base/utf8.h"
+#include "symbols/compiler.h"
 #include "symbols/fde.h"
 #include "symbols/source.h"
 #include "plugin/instance.h"
@@ -27,11 +28,11 @@ static const struct {
 	{".dynsym", ALWAYS},      {".dynstr", ALWAYS},
 	{".interp", ALWAYS},      {".init", ALWAYS},
 	{".fini", ALWAYS},        {".data.rel.ro.gopclntab", ALWAYS},
-	{".text", IF_SMALL},      {".text", IF_GO},
-	{".data", IF_GO},         {".data.rel.ro", IF_GO},
-	{".noptrdata", IF_GO},    {".go.module", IF_GO},
-	{".go.buildinfo", IF_GO}, {".rela.dyn", IF_GO},
-	{".rela", IF_GO},
+	{".comment", ALWAYS},     {".text", IF_SMALL},
+	{".text", IF_GO},         {".data", IF_GO},
+	{".data.rel.ro", IF_GO},  {".noptrdata", IF_GO},
+	{".go.module", IF_GO},    {".go.buildinfo", IF_GO},
+	{".rela.dyn", IF_GO},     {".rela", IF_GO},
 };
 
 #define SMALL (256u << 10) /* bytes of a file; the vDSO is smaller */
@@ -441,6 +442,19 @@ static void run_unwinders(struct host_file *f, const struct plugin_set *set,
 	}
 }
 
+/* Of a file with an entry point, which may be a program. -ENOMEM. */
+static int find_compiler(struct elf *e, uint64_t entry, struct buf *text)
+{
+	struct source *source = NULL;
+	int err = entry ? source_open(&source, elf_fd(e)) : 0;
+
+	if (!err && entry)
+		err = compiler_of(source, text);
+	source_close(source);
+	buf_add(text, "", 1);
+	return text->error ? text->error : err == -ENOMEM ? err : 0;
+}
+
 static int describe(struct host_file *f, const struct plugin_set *set, struct inspection *i)
 {
 	struct fusee_file_info info;
@@ -473,19 +487,22 @@ int host_inspect(struct elf *elf, const struct plugin_set *set, const struct hos
 {
 	struct host_file f = {.elf = elf};
 	struct inspection i = {0};
-	struct buf notes = {0};
+	struct buf notes = {0}, compiler = {0};
 	int err = describe(&f, set, &i);
 
 	if (err)
 		return err;
+	if (find_compiler(elf, i.entry, &compiler))
+		f.short_of_memory = true;
 	run_unwinders(&f, set, how, &notes);
 	buf_add(&notes, "", 1);
-	err = notes.error;
+	err = notes.error | compiler.error;
 	if (err)
 		goto out;
 	i.slabs = f.slabs;
 	i.nslabs = f.nslabs;
 	i.notes = notes.p;
+	i.compiler = compiler.p;
 	err = inspection_write(block, &i);
 	*incomplete = f.short_of_memory;
 out:
@@ -493,5 +510,6 @@ out:
 		drop_last_slab(&f);
 	fdes_fini(&f.fdes);
 	buf_fini(&notes);
+	buf_fini(&compiler);
 	return err;
 }

@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/utf8.h"
+#include "symbols/compiler.h"
 
 struct held {
 	struct inspection inspection; /* first, as pointers to it are cast */
@@ -85,6 +86,7 @@ int inspection_write(struct buf *b, const struct inspection *from)
 	add_slabs(b, from, &head);
 	head.debuglink_at = add_text(b, from->debuglink);
 	head.notes_at = add_text(b, from->notes);
+	head.compiler_at = add_text(b, from->compiler);
 	align(b);
 	if (b->error)
 		return b->error;
@@ -179,7 +181,8 @@ static bool block_ok(const char *p, uint64_t len, const uint8_t key[32])
 	if (!inside(len, b->segments_at, b->nsegments, sizeof(struct fusee_segment), 8) ||
 	    !inside(len, b->slabs_at, b->nslabs, sizeof(struct inspection_block_slab), 8) ||
 	    !is_text(p, len, b->debuglink_at, false) ||
-	    !inspection_is_file_name(p + b->debuglink_at) || !is_text(p, len, b->notes_at, true))
+	    !inspection_is_file_name(p + b->debuglink_at) || !is_text(p, len, b->notes_at, true) ||
+	    !is_text(p, len, b->compiler_at, false) || strlen(p + b->compiler_at) > COMPILER_MAX)
 		return false;
 	return segments_ok((const void *)(p + b->segments_at), b->nsegments) &&
 	       slabs_ok(p, len, (const void *)(p + b->slabs_at), b->nslabs);
@@ -203,6 +206,7 @@ static void fill(struct held *h, const char *p)
 		.slabs = h->slabs,
 		.debuglink = p + b->debuglink_at,
 		.notes = p + b->notes_at,
+		.compiler = p + b->compiler_at,
 		.debuglink_crc = b->debuglink_crc,
 		.bytes = h->len,
 	};

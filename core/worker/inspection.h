@@ -13,7 +13,7 @@
 #include "worker/worker.h"
 
 #define INSPECTION_MAGIC 0x65757366u
-#define INSPECTION_VERSION 5
+#define INSPECTION_VERSION 6
 #define INSPECTION_MAX_SLABS 64u
 #define INSPECTION_MAX_CLAIMS 256u
 #define INSPECTION_MAX_BYTES (1ull << 30)
@@ -31,9 +31,10 @@ struct inspection_block {
 	uint64_t segments_at;            /* struct fusee_segment */
 	uint64_t slabs_at;               /* struct inspection_block_slab */
 	uint64_t debuglink_at, notes_at; /* texts, terminated */
+	uint64_t compiler_at;            /* the same */
 };
 
-static_assert(sizeof(struct inspection_block) == 176, "without padding");
+static_assert(sizeof(struct inspection_block) == 184, "without padding");
 
 struct inspection_block_slab {
 	char unwinder[32];

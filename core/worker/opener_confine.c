@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "worker/confine.h"
 #include "worker/opener_protocol.h"
 
 #if defined(__x86_64__)
@@ -25,6 +25,8 @@
 #endif
 
 #define N(array) (sizeof(array) / sizeof(*(array)))
+#define BIT(capability) (1ull << (capability))
+#define READING (BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_CHECKPOINT_RESTORE))
 #define WRITES (O_ACCMODE | O_CREAT | O_TRUNC)
 
 /* Several rows may be about one call. Allowed if argument & mask is `value`; mask 0: with any
@@ -107,58 +109,17 @@ static int filter_calls(void)
 		       : 0;
 }
 
-/* Keeps what reading needs, of what the process has. */
-static int keep_capabilities(void)
-{
-	static const unsigned int kept[] = {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH,
-					    CAP_CHECKPOINT_RESTORE};
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct caps[2] = {0};
-
-	if (syscall(SYS_capget, &head, caps))
-		return -errno;
-	for (unsigned int i = 0; i < 2; i++) {
-		uint32_t mask = 0;
-
-		for (size_t k = 0; k < N(kept); k++)
-			if (kept[k] / 32 == i)
-				mask |= 1u << kept[k] % 32;
-		caps[i].permitted &= mask;
-		caps[i].effective = caps[i].permitted;
-		caps[i].inheritable = 0;
-	}
-	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	for (unsigned long c = 0; c < 64; c++) /* fails without CAP_SETPCAP; see sandbox.c */
-		prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
-	return syscall(SYS_capset, &head, caps) ? -errno : 0;
-}
-
-static int limit(int resource, uint64_t value)
-{
-	struct rlimit r = {value, value};
-
-	return setrlimit((__rlimit_resource_t)resource, &r) ? -errno : 0;
-}
-
 int opener_confine(void)
 {
 	int err;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
 		return -errno;
-	err = keep_capabilities();
+	err = confine_capabilities(READING);
 	if (err)
 		return err;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
 		return -errno;
-	err = limit(RLIMIT_CORE, 0);
-	if (!err)
-		err = limit(RLIMIT_NOFILE, 64);
-	if (!err)
-		err = limit(RLIMIT_FSIZE, OPENER_MOST_COPIED);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	if (!err)
-		err = limit(RLIMIT_DATA, 64u << 20);
-#endif
+	err = confine_limits(OPENER_MOST_COPIED, 64u << 20);
 	return err ? err : filter_calls();
 }

@@ -95,7 +95,8 @@ int owner_of(const struct owner_devices *d, int fd, struct owner_file *f)
 
 bool owner_equal(const struct owner *a, const struct owner *b)
 {
-	return a->dev == b->dev && a->uid == b->uid && a->clean == b->clean;
+	return a->dev == b->dev && a->uid == b->uid && a->clean == b->clean &&
+	       a->fetched == b->fetched;
 }
 
 bool owner_is_kept(const struct owner *o)

@@ -28,6 +28,7 @@ struct owner {
 	uint64_t dev; /* 0: a known file system */
 	uint32_t uid;
 	bool clean;
+	bool fetched; /* with a debug file of a server, which is its own kind of owner */
 };
 
 /* What says that a file is unchanged. */

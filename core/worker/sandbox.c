@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
-#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -14,11 +13,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "worker/confine.h"
 #include "worker/isolate.h"
 #include "worker/protocol.h"
 
@@ -398,40 +397,6 @@ static int filter_calls(int sock)
 
 /* ---- the rest ---- */
 
-static int drop_capabilities(void)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct none[2] = {0};
-
-	/* Fails without CAP_SETPCAP, and is not needed then: no_new_privs holds. */
-	for (unsigned long c = 0; c < 64; c++)
-		prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
-	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	return syscall(SYS_capset, &head, none) ? -errno : 0;
-}
-
-static int limit(int resource, uint64_t value)
-{
-	struct rlimit r = {value, value};
-
-	return setrlimit((__rlimit_resource_t)resource, &r) ? -errno : 0;
-}
-
-static int limit_resources(uint64_t memory)
-{
-	int err = limit(RLIMIT_CORE, 0);
-
-	if (!err)
-		err = limit(RLIMIT_NOFILE, 64);
-	if (!err)
-		err = limit(RLIMIT_FSIZE, memory); /* memfds do not count for RLIMIT_DATA */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	if (!err)
-		err = limit(RLIMIT_DATA, memory);
-#endif
-	return err;
-}
-
 int sandbox_enter(int sock, uint64_t memory_limit, const char **what)
 {
 	int err;
@@ -441,7 +406,7 @@ int sandbox_enter(int sock, uint64_t memory_limit, const char **what)
 	if (err)
 		return err;
 	*what = "drop its capabilities";
-	err = drop_capabilities();
+	err = confine_capabilities(0);
 	if (err)
 		return err;
 	*what = "forbid itself new privileges";
@@ -450,7 +415,7 @@ int sandbox_enter(int sock, uint64_t memory_limit, const char **what)
 		return -errno;
 	isolate_landlock();
 	*what = "limit its memory";
-	err = limit_resources(memory_limit);
+	err = confine_limits(memory_limit, memory_limit); /* memfds do not count for RLIMIT_DATA */
 	if (err)
 		return err;
 	*what = "filter its system calls (seccomp)";

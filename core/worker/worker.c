@@ -63,8 +63,12 @@ int worker_symbolize(struct worker *w, const struct worker_symbolization *s,
 	if (err)
 		return err;
 	req->symbolized = done;
-	req->fds[1] = accepted(w, req, s->debug_fd);
-	req->fds[2] = accepted(w, req, s->alt_fd);
+	req->fds[1] = s->debug_fetched ? s->debug_fd : accepted(w, req, s->debug_fd);
+	req->fds[2] = s->alt_fetched ? s->alt_fd : accepted(w, req, s->alt_fd);
+	if (s->debug_fetched || s->alt_fetched) { /* the server may take the process over */
+		req->file.owner.fetched = true;
+		req->lane = LANE_OTHERS;
+	}
 	req->inlines = s->inlines;
 	req->keyed = s->inspection;
 	if (s->inspection)
@@ -174,6 +178,8 @@ static void open_cache(struct worker *w, const char *dir)
 		refusals_read(&w->refusals, refusals.p);
 	buf_fini(&refusals);
 
+	if (!err && asprintf(&w->fetch_folder, "%s/debuginfod", dir) < 0)
+		w->fetch_folder = NULL;
 	if (err) /* without a cache the worker is slower, not wrong */
 		log_warning("'%s' cannot hold the cache of unwind tables: %s; going on without",
 			    dir,
@@ -222,6 +228,29 @@ struct opener *worker_opener(const struct worker *w)
 	return w ? w->opener : NULL;
 }
 
+int worker_set_servers(struct worker *w, const char *servers, uint32_t file_ms,
+		       void (*arrived)(void *arg, const uint8_t *build_id, uint32_t len), void *arg)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+	int err = 0;
+
+	if (!w->fetcher && *servers) {
+		err = fetcher_new(&w->fetcher, w->fetch_folder);
+		if (!err && epoll_ctl(w->epoll, EPOLL_CTL_ADD, fetcher_fd(w->fetcher), &e)) {
+			err = -errno;
+			fetcher_free(w->fetcher);
+			w->fetcher = NULL;
+		}
+	}
+	return err || !w->fetcher ? err
+				  : fetcher_set_servers(w->fetcher, servers, file_ms, arrived, arg);
+}
+
+struct fetcher *worker_fetcher(const struct worker *w)
+{
+	return w ? w->fetcher : NULL;
+}
+
 struct background *worker_background(const struct worker *w)
 {
 	return w ? w->background : NULL;
@@ -267,6 +296,7 @@ void worker_stop(struct worker *w)
 	client_cancel_all(w);
 	pool_stop(w);
 	opener_free(w->opener);
+	fetcher_free(w->fetcher);
 	for (int i = 0; i < LANES; i++)
 		turns_fini(&w->queues[i]);
 	refusals_fini(&w->refusals);
@@ -279,5 +309,6 @@ void worker_stop(struct worker *w)
 	for (uint32_t i = 0; w->arguments && w->arguments[i]; i++)
 		free(w->arguments[i]);
 	free(w->arguments);
+	free(w->fetch_folder);
 	free(w);
 }

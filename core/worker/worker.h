@@ -94,6 +94,7 @@ struct inspection {
 	const struct fusee_segment *segments; /* PT_LOAD, sorted by vaddr */
 	const struct inspection_slab *slabs;  /* of the unwinders that made something */
 	const char *debuglink; /* file name in .gnu_debuglink, without '/'; "": none */
+	const char *compiler;  /* of a program: compiler_of(); "": unknown */
 	const char *notes;     /* what unwinders could not use, a sentence a line; "": nothing */
 	bool incomplete;       /* memory was short for a slab; a later try may have it */
 	uint32_t debuglink_crc;
@@ -145,6 +146,13 @@ int worker_new(struct worker **ret, const struct worker_options *);
 void worker_stop(struct worker *);
 /* NULL: it has none. */
 struct opener *worker_opener(const struct worker *);
+/* Names come from these debuginfod servers too, as fetcher_set_servers() says; servers "": no more.
+ * 0 or -errno. */
+int worker_set_servers(struct worker *, const char *servers, uint32_t file_ms,
+		       void (*arrived)(void *arg, const uint8_t *build_id, uint32_t len),
+		       void *arg);
+/* NULL: no servers were ever named. */
+struct fetcher *worker_fetcher(const struct worker *);
 /* What can wait for a disk is done there. NULL without a worker. */
 struct background *worker_background(const struct worker *);
 /* An epoll descriptor: readable when worker_dispatch() has something to do. */
@@ -174,7 +182,8 @@ int worker_inspect(struct worker *, int fd, const char *name, const struct worke
 struct worker_symbolization {
 	const struct inspection *inspection; /* NULL: not known */
 	int fd, debug_fd, alt_fd;
-	const char *name; /* for messages */
+	bool debug_fetched, alt_fetched; /* it is of the fetcher, and used whoever's it is */
+	const char *name;                /* for messages */
 	bool inlines;
 	const uint64_t *addresses; /* ELF virtual addresses */
 	uint32_t n;
