@@ -2,6 +2,7 @@
 #include "agent/agent_sampling.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -9,6 +10,7 @@
 
 #include "agent/memory.h"
 #include "agent/relabeling.h"
+#include "agent/symbol_servers.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -141,6 +143,22 @@ static int on_decision(void *arg, pid_t pid, const struct decision *d, bool inhe
 	return r == -ENOMEM ? r : 0; /* other errors are not repeated: they would last */
 }
 
+/* What the worker found in the file of the process's program. */
+static bool describe_program(void *arg, pid_t pid, struct program *to)
+{
+	const struct file *f = pipeline_program(((struct agent_sampling *)arg)->profiler.pipeline,
+						pid);
+	const struct inspection *i = f ? f->inspection : NULL;
+
+	if (!f || (!i && (f->state == FILE_PENDING || f->again || f->retry_ns)))
+		return false;
+	for (uint32_t k = 0; i && k < i->build_id_len; k++)
+		snprintf(to->build_id + 2 * k, 3, "%02x", i->build_id[k]);
+	if (i)
+		snprintf(to->compiler, sizeof(to->compiler), "%s", i->compiler);
+	return true;
+}
+
 /* ---- processes ---- */
 
 static void report(struct agent_sampling *s, uint32_t kind, pid_t pid, pid_t parent)
@@ -251,6 +269,8 @@ static void drain(struct agent_sampling *s, bool now)
 	find_lost(s);
 	decisions_refresh(s->decisions);
 	profiler_drain(&s->profiler, until);
+	if (s->plan && (s->plan->labels.build_id || s->plan->labels.compiler))
+		decisions_find_programs(s->decisions, perf_stream_horizon(s->profiler.stream));
 	go_on(s);
 }
 
@@ -391,7 +411,8 @@ void agent_sampling_replan(struct agent_sampling *s, const struct plan *plan,
 	s->plan = plan;
 	memcpy(s->slots, slots, sizeof(s->slots));
 	pipeline_set_threads(s->profiler.pipeline, plan->threads);
-	targets_set_service(s->targets, &plan->service_name);
+	targets_set_labels(s->targets, &plan->labels);
+	symbol_servers_set(&s->profiler, plan);
 	r = rates_set_base(s->rates, profiler_period_ns(plan->hz), plan->unknown_keep);
 	if (r)
 		log_warning(
@@ -451,8 +472,11 @@ void agent_sampling_sweep(struct agent_sampling *s, const struct collector *cons
 
 static int open_decisions(struct agent_sampling *s)
 {
-	struct decisions_options o = {
-		.decide = decide, .changed = on_decision, .moves = count_moves, .arg = s};
+	struct decisions_options o = {.decide = decide,
+				      .changed = on_decision,
+				      .moves = count_moves,
+				      .program = describe_program,
+				      .arg = s};
 	int r = targets_new(&s->targets);
 
 	if (!r)

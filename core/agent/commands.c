@@ -63,8 +63,11 @@ static void add_sink(struct buf *b, const struct sink_window *w)
 	delivery_stats(sink_window_delivery(w), &s);
 	buf_str(b, "{\"name\": ");
 	json_text(b, sink_window_plan(w)->name);
-	buf_printf(b, ", \"state\": \"%s\", \"delivered\": %llu, \"retried\": %llu, \"lost\": ",
-		   sink_state(&s), (unsigned long long)s.delivered, (unsigned long long)s.retried);
+	buf_printf(b,
+		   ", \"names\": \"%s\", \"state\": \"%s\", \"delivered\": %llu, "
+		   "\"retried\": %llu, \"lost\": ",
+		   sink_window_plan(w)->server_names ? "server" : "local", sink_state(&s),
+		   (unsigned long long)s.delivered, (unsigned long long)s.retried);
 	loss_account_json(&s.losses, LOSS_DELIVERY, b);
 	buf_printf(b, ", \"queued\": %llu, \"queued_bytes\": %llu, \"last_error\": ",
 		   (unsigned long long)s.queued, (unsigned long long)s.queued_bytes);

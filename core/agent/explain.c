@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/agent_state.h"
+#include "agent/explain_relabel.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "policy/discovery.h"
@@ -65,6 +66,8 @@ static void put_way(struct buf *b, const struct explained *l)
 
 	if (o->from.len)
 		buf_printf(&text, "label %.*s", (int)o->from.len, o->from.p);
+	else if (o->source == TARGET_OWN && o->by.len)
+		buf_printf(&text, "%.*s", (int)o->by.len, o->by.p);
 	else if (o->source == TARGET_OWN)
 		buf_str(&text, "what the kernel says");
 	else if (o->match == FUSEE_MATCH_PID)
@@ -196,5 +199,7 @@ int explain_json(const struct agent *a, pid_t pid, struct buf *b)
 	put_member(b, "process", label_str(p.target.name));
 	put_labels(&e, p.decision, b);
 	put_decision(a, &p, b);
+	if (p.decision)
+		explain_relabel(a->instances.plan, p.decision->d.labels, p.decision->d.nlabels, b);
 	return b->error;
 }

@@ -12,7 +12,7 @@
 
 #define MAX_PENDING (PLAN_MAX_SINKS * 4)
 
-/* A sink of an earlier plan that still delivers, or, behind the sinks of a plan, the plan. */
+/* A sink of another plan that still delivers, or, behind the sinks of a plan, the plan. */
 struct removed {
 	struct removed *next;
 	struct sink_window *window; /* NULL: an entry of a plan */
@@ -29,7 +29,7 @@ struct attempt {
 	bool stays[PLAN_MAX_SINKS];                  /* by sinks of the running plan */
 	struct source *sources;
 	bool *source_kept, *source_stays;
-	struct removed *spare; /* enough for all sinks that are removed: run() cannot fail */
+	struct removed *spare; /* enough for all sinks that are removed: that cannot fail */
 	char *error;
 };
 
@@ -252,7 +252,8 @@ static struct removed *take_spare(struct attempt *t)
 
 static int make_spare(struct attempt *t)
 {
-	uint32_t n = t->running->plan ? t->running->plan->nsinks + 1 : 0;
+	uint32_t before = t->running->plan ? t->running->plan->nsinks : 0;
+	uint32_t n = 1 + (before > t->plan->nsinks ? before : t->plan->nsinks);
 
 	while (n--) {
 		struct removed *r = calloc(1, sizeof(*r));
@@ -302,11 +303,28 @@ static void free_removed(struct instances *is, bool all)
 
 /* ---- plans ---- */
 
+/* Ends sinks of a plan, but for those that stay, and then the plan. Nothing waits for them. */
+static void put_aside(struct attempt *t, struct plan *plan, struct sink_window *const *windows,
+		      const bool *stays, uint64_t until)
+{
+	struct instances *is = t->running;
+	struct removed *r = take_spare(t);
+
+	*r = (struct removed){is->removed, NULL, plan, until};
+	is->removed = r;
+	for (uint32_t i = 0; i < plan->nsinks; i++) {
+		if (!windows[i] || stays[i])
+			continue;
+		sink_window_stop(windows[i], until);
+		r = take_spare(t);
+		*r = (struct removed){is->removed, windows[i], NULL, until};
+		is->removed = r;
+	}
+}
+
 static void undo(struct attempt *t)
 {
-	for (uint32_t i = 0; i < t->plan->nsinks; i++)
-		if (t->windows[i] && !t->kept[i])
-			free_window(t->running, t->windows[i]);
+	put_aside(t, t->plan, t->windows, t->kept, clock_now());
 	for (uint32_t i = 0; t->sources && i < t->plan->ndiscoveries; i++)
 		if (t->sources[i].discovery && !t->source_kept[i])
 			discoveries_remove(t->running->sampling->discoveries,
@@ -318,19 +336,8 @@ static void undo(struct attempt *t)
 static void retire(struct attempt *t)
 {
 	struct instances *is = t->running;
-	struct removed *r = take_spare(t);
-	uint64_t until = clock_now() + STOP_NS;
 
-	*r = (struct removed){is->removed, NULL, is->plan, until};
-	is->removed = r;
-	for (uint32_t i = 0; i < is->plan->nsinks; i++) {
-		if (t->stays[i])
-			continue;
-		sink_window_stop(is->windows[i], until);
-		r = take_spare(t);
-		*r = (struct removed){is->removed, is->windows[i], NULL, until};
-		is->removed = r;
-	}
+	put_aside(t, is->plan, is->windows, t->stays, clock_now() + STOP_NS);
 	for (uint32_t i = 0; i < is->nsources; i++)
 		if (!t->source_stays[i])
 			discoveries_remove(is->sampling->discoveries, is->sources[i].discovery);
@@ -362,21 +369,24 @@ static void run(struct attempt *t)
 int instances_set_plan(struct instances *is, struct plan *plan, char **error)
 {
 	struct attempt t = {.running = is, .plan = plan};
-	int r = check_fixed(&t);
+	int r = make_spare(&t);
 
-	if (!r)
-		r = make_sinks(&t);
-	if (!r)
-		r = make_sources(&t);
-	if (!r)
-		r = make_spare(&t);
 	if (r) {
-		undo(&t);
-		*error = t.error ? t.error : strdup(strerror(-r));
 		plan_free(plan);
 	} else {
-		run(&t);
+		r = check_fixed(&t);
+		if (!r)
+			r = make_sinks(&t);
+		/* What was sampled until now is of the running plan, with labels of its
+		 * discoveries alone. */
+		if (!r && is->plan)
+			agent_sampling_drain(is->sampling);
+		if (!r)
+			r = make_sources(&t);
+		r ? undo(&t) : run(&t);
 	}
+	if (r)
+		*error = t.error ? t.error : strdup(strerror(-r));
 	free(t.source_kept);
 	free(t.source_stays);
 	free_spare(&t);

@@ -39,7 +39,7 @@ struct instances {
 	uint32_t generation;     /* plans that ran, with this one */
 };
 
-/* Takes the plan over. First all its new instances are made, beside those that run; a failure frees
+/* Takes the plan over. First all its new instances are made, beside those that run; a failure ends
  * them again. Then the plan runs: instances that both plans have continue, with their queues, and
  * the others of the earlier plan end. 0, or -errno: the earlier plan still runs, and *error is a
  * malloc'ed text with one sentence in each line, or NULL. */

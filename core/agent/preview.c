@@ -120,7 +120,7 @@ int preview_new(struct preview **ret, const struct plan *plan, uint64_t wait_ns)
 	p->plan = plan;
 	r = targets_new(&p->targets);
 	if (!r) {
-		targets_set_service(p->targets, &plan->service_name);
+		targets_set_labels(p->targets, &plan->labels);
 		r = discover_once_new(&p->found, plan, p->targets, wait_ns);
 	}
 	if (!r)

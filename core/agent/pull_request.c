@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "net/http_query.h"
+#include "process/labelset.h"
 
 #define DEFAULT_SECONDS 30u
 #define MAX_PARAMS 64u /* seconds may be there many times: Parca repeats it */
@@ -36,24 +37,14 @@ static bool is_seconds(const char *value, uint32_t *seconds)
 	return *seconds >= 1 && *seconds <= PULL_MAX_SECONDS;
 }
 
-static struct fusee_str text_of(const char *s)
-{
-	return (struct fusee_str){s, strlen(s)};
-}
-
-static bool is_same(struct fusee_str a, struct fusee_str b)
-{
-	return a.len == b.len && !memcmp(a.p, b.p, a.len);
-}
-
 static int add_selector(struct pull_request *r, const struct http_param *p, char error[256])
 {
-	struct fusee_label l = {.key = text_of(p->name), .str = text_of(p->value)};
+	struct fusee_label l = {.key = label_str(p->name), .str = label_str(p->value)};
 
 	if (!l.key.len)
 		return fail(error, "'=%s': a label has no name\n", p->value);
 	for (uint32_t i = 0; i < r->nselectors; i++)
-		if (is_same(r->selectors[i].key, l.key))
+		if (label_str_equal(r->selectors[i].key, l.key))
 			return fail(error,
 				    "label '%s' is selected twice: a process has one value of it\n",
 				    p->name);
@@ -116,9 +107,9 @@ bool pull_request_selects(const struct pull_request *r, const struct fusee_label
 		const struct fusee_label *s = &r->selectors[i];
 		uint32_t k = 0;
 
-		while (k < n && !is_same(labels[k].key, s->key))
+		while (k < n && !label_str_equal(labels[k].key, s->key))
 			k++;
-		if (k < n ? !is_same(labels[k].str, s->str) : s->str.len > 0)
+		if (k < n ? !label_str_equal(labels[k].str, s->str) : s->str.len > 0)
 			return false;
 	}
 	return true;

@@ -5,13 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 #include "agent/pull_encoder.h"
 #include "agent/pull_request.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "process/labelset.h"
 
 #define SECOND 1000000000ull
 #define COLLECTED_BYTES (8u << 20) /* samples of one pull */
@@ -123,10 +122,8 @@ static void fail(struct pull *p, int err)
 /* Ticks that were lost are no process's: they are samples of a profile of all processes. */
 static void add_losses(struct builder *b, const struct pull *p, uint64_t period_ns)
 {
-	const struct collector *c = p->window.collector;
-
 	if (!p->what.nselectors) {
-		build_losses(b, &p->window.losses, c->count ? c->weight_ns / c->count : period_ns);
+		build_window_losses(b, &p->window, period_ns);
 		return;
 	}
 	builder_losses(b, &p->window.losses);
@@ -143,19 +140,14 @@ static int build(struct pull *p, struct builder *b)
 		.labels = instances_labels_of,
 		.arg = is->sampling,
 	};
-	char host[256] = "";
 	int r = build_profile(b, profiler_of(p->all), p->window.collector, &o);
 
 	if (r)
 		return r;
 	builder_profile(b)->duration_ns = p->end_ns - p->begin_ns;
-	if (!gethostname(host, sizeof(host) - 1) && *host)
-		builder_resource(b, "host", host);
+	build_host(b);
 	add_losses(b, p, o.period_ns);
-	build_share(b, p->window.collector);
-	if (getrandom(builder_profile(b)->id, 16, 0) != 16)
-		return -EIO;
-	return builder_finish(b, &p->encoding.profile);
+	return build_end(b, p->window.collector, &p->encoding.profile);
 }
 
 static void on_encoded(void *arg)
@@ -235,8 +227,8 @@ static void symbolize(struct pull *p)
 		r = loop_at(p->all->instances->loop, p->deadline_ns, on_late, p, &p->timer);
 	if (!r) {
 		p->state = SYMBOLS;
-		r = symbolizer_request(profiler->symbolizer, p->window.collector, p->deadline_ns,
-				       on_symbolized, p);
+		r = symbolizer_request(profiler->symbolizer, p->window.collector, false,
+				       p->deadline_ns, on_symbolized, p);
 		if (!r) {
 			worker_dispatch(profiler->worker);
 			return;
@@ -353,11 +345,10 @@ static void find_names(void *arg, const struct decision *d)
 	struct missing *m = arg;
 
 	for (uint32_t i = 0; d->profile && d->processes && i < m->what->nselectors; i++) {
-		const struct fusee_str *name = &m->what->selectors[i].key;
+		struct fusee_str name = m->what->selectors[i].key;
 
 		for (uint32_t k = 0; k < d->nlabels; k++)
-			m->found[i] |= d->labels[k].key.len == name->len &&
-				       !memcmp(d->labels[k].key.p, name->p, name->len);
+			m->found[i] |= label_str_equal(d->labels[k].key, name);
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Losses as samples of a profile, and what else it says of samples that it lacks. */
+/* Losses as samples of a profile. */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,13 +28,4 @@ void build_losses(struct builder *b, const struct loss_account *a, uint64_t weig
 	for (uint32_t i = 0; i < a->n; i++)
 		if (a->counts[i].n && a->counts[i].stage == LOSS_TICK)
 			add_lost(b, &a->counts[i], weight_ns);
-}
-
-void build_share(struct builder *b, const struct collector *c)
-{
-	if (c->share)
-		builder_comment(b,
-				"fusee: rates were lowered by the budget, to %.0f %% at the "
-				"lowest; values are scaled",
-				c->share / 2.56);
 }

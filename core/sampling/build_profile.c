@@ -9,12 +9,16 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "relabel/relabel.h"
 #include "unwind/claims.h"
+#include "sampling/interpreter_code.h"
 #include "sampling/pipeline_state.h"
 #include "sampling/profiler.h"
+#include "sampling/server_names.h"
 #include "symbols/symbols.h"
 
-#define MAX_LABELS 48
+/* Those of the set, process and thread: there is room for all. */
+#define MAX_LABELS (RELABEL_LABELS + 2u)
 
 #define KNOWN 1024
 
@@ -191,7 +195,9 @@ static uint32_t file_mapping(struct build *n, const struct file *f)
 	if (!strcmp(f->path, "[vdso]"))
 		m.flags = 0;
 	m.build_id = builder_cstr(n->b, id);
-	n->flags[f->id] = FUSEE_MAPPING_FUNCTIONS | FUSEE_MAPPING_FILENAMES | FUSEE_MAPPING_LINES;
+	if (!n->o->server_names || !server_names_file(f))
+		n->flags[f->id] = FUSEE_MAPPING_FUNCTIONS | FUSEE_MAPPING_FILENAMES |
+				  FUSEE_MAPPING_LINES;
 	n->mappings[f->id] = builder_mapping(n->b, &m);
 	return n->mappings[f->id];
 }
@@ -267,45 +273,24 @@ static uint32_t unreadable_location(struct build *n, const struct file *file,
 	return named_location(n, name, loc);
 }
 
-/* The frame type of the language whose interpreter's own code the address is, by a claimed range
- * or, of other addresses, for the complete file. NULL: it is no such code. */
-static const char *interpreted_at(const struct claims *c, const struct file *f, uint64_t vaddr)
+/* A frame of a file whose functions a server names. */
+static uint32_t nameless_location(struct build *n, const struct walk_frame *f,
+				  struct fusee_location *loc)
 {
-	const char *of_file = NULL;
-
-	for (uint32_t u = 0; f->claimed && u < FILES_MAX_UNWINDERS; u++)
-		for (uint32_t i = 0; f->slabs[u] && i < f->slabs[u]->nclaims; i++) {
-			const struct inspection_claim *l = &f->slabs[u]->claims[i];
-
-			if (vaddr >= l->lo && vaddr < l->hi)
-				return claims_frame_type(c, u);
-			if (l->flags & FUSEE_CLAIM_INTERPRETER)
-				of_file = claims_frame_type(c, u);
-		}
-	return of_file;
+	n->flags[f->file] = 0;
+	if (f->guessed)
+		loc->flags |= FUSEE_LOCATION_GUESSED;
+	return builder_location(n->b, loc, NULL, 0);
 }
 
-static uint32_t file_location(struct build *n, const struct walk_frame *f)
+static uint32_t symbolized_location(struct build *n, const struct walk_frame *f,
+				    const struct symbolized_address *name,
+				    struct fusee_location *loc)
 {
 	const struct file *file = n->p->files->all[f->file];
-	const struct symbolized_address *name = symbolizer_find(n->symbolizer, f->file, f->addr);
-	struct fusee_location loc = {
-		.mapping = file_mapping(n, file),
-		.frame_type = symbolizer_symbol_source(n->symbolizer, f->file) & INSPECTION_GO
-				      ? n->go
-				      : n->native,
-		.address = name ? name->address : f->addr};
-	const char *language = interpreted_at(n->p->claims, file, loc.address);
-	struct fusee_line *lines;
+	struct fusee_line *lines = calloc(name->n, sizeof(*lines));
 	uint32_t id;
 
-	if (language) {
-		loc.flags |= FUSEE_LOCATION_INTERPRETER;
-		loc.language = builder_cstr(n->b, language);
-	}
-	if (!name || !name->n)
-		return unreadable_location(n, file, &loc);
-	lines = calloc(name->n, sizeof(*lines));
 	if (!lines)
 		return BUILDER_NONE;
 	for (uint32_t i = 0; i < name->n; i++) {
@@ -319,13 +304,47 @@ static uint32_t file_location(struct build *n, const struct walk_frame *f)
 			.flags = at->flags & SYMBOLS_INLINED ? FUSEE_LINE_INLINED : 0,
 		};
 		if (at->flags & SYMBOLS_STUB)
-			loc.flags |= FUSEE_LOCATION_STUB;
+			loc->flags |= FUSEE_LOCATION_STUB;
 	}
 	if (f->guessed)
-		loc.flags |= FUSEE_LOCATION_GUESSED;
-	id = builder_location(n->b, &loc, lines, name->n);
+		loc->flags |= FUSEE_LOCATION_GUESSED;
+	id = builder_location(n->b, loc, lines, name->n);
 	free(lines);
 	return id;
+}
+
+static bool is_go(const struct build *n, const struct file *file)
+{
+	uint32_t known = symbolizer_symbol_source(n->symbolizer, file->id);
+
+	if (n->o->server_names && file->inspection)
+		known |= file->inspection->flags;
+	return known & INSPECTION_GO;
+}
+
+static uint32_t file_location(struct build *n, const struct walk_frame *f)
+{
+	const struct file *file = n->p->files->all[f->file];
+	const struct symbolized_address *name = symbolizer_find(n->symbolizer, f->file, f->addr);
+	struct fusee_location loc = {.mapping = file_mapping(n, file),
+				     .frame_type = is_go(n, file) ? n->go : n->native,
+				     .address = f->addr};
+	/* also where names come too late */
+	bool mapped = file->inspection && inspection_vaddr(file->inspection, f->addr, &loc.address);
+	const char *language;
+
+	if (name)
+		loc.address = name->address;
+	language = interpreter_code_at(n->p->claims, file, loc.address);
+	if (language) {
+		loc.flags |= FUSEE_LOCATION_INTERPRETER;
+		loc.language = builder_cstr(n->b, language);
+	}
+	if (n->o->server_names && mapped && server_names_file(file))
+		return nameless_location(n, f, &loc);
+	if (!name || !name->n)
+		return unreadable_location(n, file, &loc);
+	return symbolized_location(n, f, name, &loc);
 }
 
 static uint32_t location(struct build *n, uint32_t id)
@@ -536,63 +555,4 @@ int build_profile(struct builder *b, const struct profiler *profiler, const stru
 	free(n.known);
 	buf_fini(&n.text);
 	return r;
-}
-
-/* ---- files with few symbols ---- */
-
-static int by_self(const void *a, const void *b)
-{
-	uint64_t x = ((const struct poorly_symbolized_file *)a)->self_ns;
-	uint64_t y = ((const struct poorly_symbolized_file *)b)->self_ns;
-
-	return x > y ? -1 : x < y;
-}
-
-/* Own CPU time by file id. NULL: no memory. */
-static uint64_t *self_times(const struct collector *c, uint32_t nfiles)
-{
-	uint64_t *self = calloc(nfiles, sizeof(*self));
-
-	for (uint32_t i = 1; self && i < c->samples.n; i++) {
-		const struct sample_key *k = c->samples.entries[i].key;
-		const struct dict_entry *stack = &c->stacks.entries[k->stack];
-
-		if (stack->len)
-			self[frame_at(c, *(const uint32_t *)stack->key)->file] += c->sums[i].weight;
-	}
-	return self;
-}
-
-uint32_t build_find_poorly_symbolized(const struct profiler *profiler, const struct collector *c,
-				      struct poorly_symbolized_file *out, uint32_t n)
-{
-	const struct pipeline *p = profiler->pipeline;
-	uint64_t *self = self_times(c, p->files->n);
-	struct poorly_symbolized_file *all = calloc(p->files->n, sizeof(*all));
-	uint32_t count = 0;
-
-	for (uint32_t i = 1; self && all && i < p->files->n; i++) {
-		const struct file *f = p->files->all[i];
-		uint32_t source = symbolizer_symbol_source(profiler->symbolizer, i);
-
-		if (!self[i] || !f || !f->inspection || !strcmp(f->path, "[vdso]") ||
-		    source & (INSPECTION_SYMTAB | INSPECTION_DWARF | INSPECTION_GO))
-			continue;
-		all[count] = (struct poorly_symbolized_file){
-			.path = f->path,
-			.symbol_source = source,
-			.self_ns = self[i],
-			.is_interpreter = interpreted_at(p->claims, f, 0)};
-		text_hex(all[count++].build_id, f->inspection->build_id,
-			 f->inspection->build_id_len);
-	}
-	if (count)
-		qsort(all, count, sizeof(*all), by_self);
-	if (n > count)
-		n = count;
-	if (n)
-		memcpy(out, all, n * sizeof(*all));
-	free(all);
-	free(self);
-	return n;
 }

@@ -10,6 +10,7 @@
 #include "sampling/collector.h"
 
 struct profiler;
+struct profiler_window;
 
 /* Borrowed for the call. */
 struct build_options {
@@ -22,6 +23,9 @@ struct build_options {
 	const char *const *omit; /* names of labels to leave out, ends with NULL; NULL: none */
 	bool one_set;            /* only samples of `set`, whose labels become the resource's */
 	uint32_t set;
+	/* For a server that symbolizes: locations of files that it may have are addresses without
+	 * functions. The frames that it cannot name have their names. */
+	bool server_names;
 	/* The labels are complete, with `process` and `host` among them, as rules of relabeling
 	 * made them; this is the same number for sets that have the same labels now, which count as
 	 * one set, and 0 for sets whose samples are excluded. NULL: each set is one of its own. */
@@ -49,8 +53,14 @@ int build_profile(struct builder *, const struct profiler *, const struct collec
  * lost tick represents. */
 void build_losses(struct builder *, const struct loss_account *, uint64_t weight_ns);
 
-/* A comment, if not all samples of the collector that were due by the rates were kept. */
-void build_share(struct builder *, const struct collector *);
+/* The same for a closed window. A lost tick represents as much CPU time as the others of the window
+ * do on average, as processes may have rates of their own; period_ns if it has no others. */
+void build_window_losses(struct builder *, const struct profiler_window *, uint64_t period_ns);
+/* The resource label `host`: the machine's name. */
+void build_host(struct builder *);
+/* Completes the profile of a collector: a comment, if not all samples that were due by the rates
+ * were kept, and an id of its own. *ret: as of builder_finish(). 0 or -errno. */
+int build_end(struct builder *, const struct collector *, const struct fusee_profile **ret);
 
 /* A file without symbols of its own. */
 struct poorly_symbolized_file {

@@ -112,7 +112,7 @@ void pipeline_free(struct pipeline *p)
 	if (!p)
 		return;
 	maps_reader_free(p->reader);
-	maps_answer_free(p->answer);
+	maps_answer_free(p->taking.answer);
 	waiting_fini(&p->waiting);
 	for (uint32_t i = 0; i < PIPELINE_SLOTS; i++)
 		collector_free(p->slots[i]);
@@ -154,16 +154,21 @@ void pipeline_update_all(struct pipeline *p, bool all_programs)
 	kernel_views_update_all(&p->views, all_programs);
 }
 
-bool pipeline_may_start(struct pipeline *p, pid_t pid)
+const struct file *pipeline_program(const struct pipeline *p, pid_t pid)
 {
 	const struct process *proc = process_find(p->processes, pid);
-	const struct file *f = NULL;
 
-	for (uint32_t i = 0; proc && i < proc->n && !(f && f->executable); i++)
-		f = proc->mappings[i].file;
-	if (!f || !f->executable || f->state != FILE_READY)
-		return true;
-	return f->inspection->flags & INSPECTION_STARTS;
+	for (uint32_t i = 0; proc && i < proc->n; i++)
+		if (proc->mappings[i].file && proc->mappings[i].file->executable)
+			return proc->mappings[i].file;
+	return NULL;
+}
+
+bool pipeline_may_start(struct pipeline *p, pid_t pid)
+{
+	const struct file *f = pipeline_program(p, pid);
+
+	return !f || f->state != FILE_READY || f->inspection->flags & INSPECTION_STARTS;
 }
 
 bool pipeline_has_unpublished(const struct pipeline *p)

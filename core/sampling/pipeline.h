@@ -97,6 +97,8 @@ void pipeline_update(struct pipeline *, uint64_t as_of);
 void pipeline_update_all(struct pipeline *, bool all_programs);
 /* May the process start other programs, as far as its executable says? true: or it is not known. */
 bool pipeline_may_start(struct pipeline *, pid_t pid);
+/* The file that the process runs as its program. NULL: not known, or not yet. */
+const struct file *pipeline_program(const struct pipeline *, pid_t pid);
 /* Will pipeline_update() publish processes? */
 bool pipeline_has_unpublished(const struct pipeline *);
 /* Will it have work now or soon? Otherwise one drain and update a second are

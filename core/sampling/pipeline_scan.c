@@ -15,7 +15,7 @@
 
 #define MOST_PAUSE_NS (16 * PIPELINE_PAUSE_NS)
 #define SLICE_NS 2000000u /* of pipeline_take_mappings() */
-#define SLICE_CHECK 16u   /* mappings between two looks at the clock */
+#define SLICE_CHECK 16u   /* names or mappings between two looks at the clock */
 
 struct scan {
 	struct pipeline *p;
@@ -147,13 +147,24 @@ static void take_mapping(struct pipeline *p, struct process *proc, const struct 
 		now->seen = true;
 }
 
-static void take_names(struct pipeline *p, struct process *proc, const struct maps_answer *a)
+/* Takes names of threads until that time. true: all. */
+static bool take_thread_names(struct pipeline *p, struct process *proc, const struct maps_answer *a,
+			      uint64_t until)
+{
+	while (p->taking.named < a->nthreads) {
+		const struct maps_thread *th = &a->threads[p->taking.named++];
+
+		process_thread_comm(p->processes, proc->pid, th->tid, th->comm, a->requested_ns);
+		if (p->taking.named % SLICE_CHECK == 0 && clock_now() > until)
+			return false;
+	}
+	return true;
+}
+
+static void take_name(struct pipeline *p, struct process *proc, const struct maps_answer *a)
 {
 	const char *name;
 
-	for (uint32_t i = 0; i < a->nthreads; i++)
-		process_thread_comm(p->processes, proc->pid, a->threads[i].tid, a->threads[i].comm,
-				    a->requested_ns);
 	if (*a->comm)
 		process_thread_comm(p->processes, proc->pid, proc->pid, a->comm, a->requested_ns);
 	name = process_comm(p->processes, proc, proc->pid);
@@ -167,7 +178,7 @@ static void begin_answer(struct pipeline *p, struct process *proc, const struct 
 {
 	clear_seen(proc);
 	followed_of(proc)->mapped = false;
-	take_names(p, proc, a);
+	take_name(p, proc, a);
 	for (uint32_t i = 0; i < a->n && *a->exe && !*proc->name; i++)
 		if (!strcmp(a->mappings[i].name, a->exe))
 			take_mapping(p, proc, a, &a->mappings[i]);
@@ -195,10 +206,11 @@ static void end_answer(struct pipeline *p, struct process *proc, const struct ma
 		request(p, proc);
 }
 
-/* Takes mappings until that time. true: all. */
+/* Takes names and mappings until that time. true: all. */
 static bool take_answer(struct pipeline *p, uint64_t until)
 {
-	const struct maps_answer *a = p->answer;
+	struct taking *t = &p->taking;
+	const struct maps_answer *a = t->answer;
 	struct process *proc = process_by_id(p->processes, a->id);
 
 	if (!proc)
@@ -208,11 +220,13 @@ static bool take_answer(struct pipeline *p, uint64_t until)
 		p->scanned = true;
 		return true;
 	}
-	if (!p->taken)
+	if (!take_thread_names(p, proc, a, until))
+		return false;
+	if (!t->taken)
 		begin_answer(p, proc, a);
-	while (p->taken < a->n && a->err != -E2BIG && !followed_of(proc)->paused) {
-		take_mapping(p, proc, a, &a->mappings[p->taken++]);
-		if (p->taken % SLICE_CHECK == 0 && clock_now() > until)
+	while (t->taken < a->n && a->err != -E2BIG && !followed_of(proc)->paused) {
+		take_mapping(p, proc, a, &a->mappings[t->taken++]);
+		if (t->taken % SLICE_CHECK == 0 && clock_now() > until)
 			return false;
 	}
 	end_answer(p, proc, a);
@@ -224,15 +238,13 @@ void pipeline_take_mappings(struct pipeline *p)
 	uint64_t until = clock_now() + SLICE_NS, began = budget_begin();
 
 	while (p->reader && clock_now() < until) {
-		if (!p->answer) {
-			p->answer = maps_reader_take(p->reader);
-			p->taken = 0;
-		}
-		if (!p->answer || !take_answer(p, until))
+		if (!p->taking.answer)
+			p->taking = (struct taking){.answer = maps_reader_take(p->reader)};
+		if (!p->taking.answer || !take_answer(p, until))
 			break;
-		p->reading.ns += p->answer->cpu_ns;
-		maps_answer_free(p->answer);
-		p->answer = NULL;
+		p->reading.ns += p->taking.answer->cpu_ns;
+		maps_answer_free(p->taking.answer);
+		p->taking.answer = NULL;
 	}
 	p->reading.ns += budget_begin() - began;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* struct pipeline, for pipeline.c, pipeline_processes.c and pipeline_scan.c (mappings), budget.c,
  * pipeline_samples.c (samples), pipeline_stopped.c, pipeline_records.c (stacks that were unwound in
- * the kernel) and build_profile.c only. */
+ * the kernel), build_profile.c, build_poor.c and fetching.c only. */
 #ifndef SAMPLING_PIPELINE_STATE_H
 #define SAMPLING_PIPELINE_STATE_H
 
@@ -50,6 +50,12 @@ struct rescan {
 	uint64_t pause_ns; /* how long it is not raised again */
 };
 
+/* An answer of the reader is taken in slices. */
+struct taking {
+	struct maps_answer *answer; /* NULL: none */
+	uint32_t named, taken;      /* names of threads and mappings of it, so far */
+};
+
 struct pipeline {
 	struct pipeline_options o;
 	struct worker *worker; /* borrowed */
@@ -66,8 +72,7 @@ struct pipeline {
 	struct time_used mapping;    /* for records of mappings, of all processes */
 	struct time_used reading;    /* for /proc; its records are processes that were paused */
 	struct maps_reader *reader;  /* NULL: mappings are read at once */
-	struct maps_answer *answer;  /* that is being taken; NULL: none */
-	uint32_t taken;              /* mappings of it */
+	struct taking taking;        /* of what the reader answered */
 	bool scanned;                /* since waiting samples were last retried */
 	bool behind;                 /* samples that could be unwound wait, for lack of time */
 	uint64_t time;               /* of the newest sample, CLOCK_MONOTONIC ns */

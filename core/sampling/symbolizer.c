@@ -2,17 +2,16 @@
 #include "sampling/symbolizer.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/background.h"
 #include "base/dict.h"
 #include "base/log.h"
 #include "base/hashmap.h"
-#include "worker/opener.h"
+#include "sampling/debug_files.h"
+#include "sampling/server_names.h"
 
 #define SPAN_BYTES (4u << 20) /* memory for spans of all files */
 
@@ -34,6 +33,9 @@ struct file_symbols {
 	char *alt_name; /* path of its dwz file, from its debug information; NULL: unknown */
 	uint8_t alt_id[64];
 	uint32_t alt_id_len;
+	bool alt_missing; /* no such file was found */
+	bool no_fetched;  /* a worker did not survive it with a debug file of a server */
+	bool stale;       /* a debug file has come since: the symbols are to be requested again */
 };
 
 struct symbolizer {
@@ -64,7 +66,8 @@ struct file_request {
 	struct file *file;
 	uint64_t *offsets, *addresses;
 	uint32_t n;
-	int fd, debug_fd, alt_fd; /* -1: none; fd: files_hold() */
+	int fd; /* files_hold(); -1: none */
+	struct debug_files debug;
 };
 
 int symbolizer_new(struct symbolizer **ret, struct files *files, struct worker *worker,
@@ -154,6 +157,30 @@ uint32_t symbolizer_symbol_source(const struct symbolizer *s, uint32_t file)
 uint64_t symbolizer_bytes(const struct symbolizer *s)
 {
 	return s->bytes;
+}
+
+uint32_t symbolizer_missing_alt(const struct symbolizer *s, uint32_t file, const uint8_t **id)
+{
+	const struct file_symbols *f = file < s->n ? s->all[file] : NULL;
+
+	if (!f || !f->alt_missing)
+		return 0;
+	*id = f->alt_id;
+	return f->alt_id_len;
+}
+
+void symbolizer_debug_arrived(struct symbolizer *s, const uint8_t *id, uint32_t len)
+{
+	for (uint32_t i = 1; i < s->n && i < s->files->n; i++) {
+		const struct file *file = s->files->all[i];
+		const struct inspection *k = file ? file->inspection : NULL;
+		struct file_symbols *f = s->all[i];
+
+		if (f && k && k->build_id_len == len && !memcmp(k->build_id, id, len))
+			f->stale = true;
+		if (f && f->alt_missing && f->alt_id_len == len && !memcmp(f->alt_id, id, len))
+			f->stale = true;
+	}
 }
 
 void symbolizer_trim(struct symbolizer *s, uint64_t bytes)
@@ -344,12 +371,7 @@ uint32_t symbolizer_expire(struct symbolizer *s, uint64_t now)
 
 static void file_request_free(struct file_request *q)
 {
-	struct background *b = worker_background(q->request->symbolizer->worker);
-
-	if (q->debug_fd >= 0)
-		background_close(b, q->debug_fd);
-	if (q->alt_fd >= 0)
-		background_close(b, q->alt_fd);
+	debug_files_close(&q->debug);
 	if (q->fd >= 0)
 		files_release(q->file);
 	free(q->offsets);
@@ -359,24 +381,10 @@ static void file_request_free(struct file_request *q)
 
 static int request_symbols(struct file_request *q);
 
-/* Opens a debug or dwz file of this file. A name comes from the file and is not trusted: opener.h
- * says where it is looked for. fd or -1. */
-static int open_beside(struct file_request *q, struct opener_query *what)
+static void open_alt(struct file_request *q, struct file_symbols *f)
 {
-	struct opener_answer a;
-
-	what->pid = q->file->pid;
-	return opener_call(worker_opener(q->request->symbolizer->worker), what, &a) ? -1 : a.fd;
-}
-
-static void open_alt(struct file_request *q, const struct file_symbols *f)
-{
-	struct opener_query what = {.kind = OPENER_ALT,
-				    .path = f->alt_name,
-				    .build_id = f->alt_id,
-				    .build_id_len = f->alt_id_len};
-
-	q->alt_fd = open_beside(q, &what);
+	debug_files_open_alt(&q->debug, q->file, f->alt_name, f->alt_id, f->alt_id_len);
+	f->alt_missing = q->debug.alt_fd < 0;
 }
 
 /* The worker's answer names a dwz file that it was not given: requests the symbols again with that
@@ -384,7 +392,7 @@ static void open_alt(struct file_request *q, const struct file_symbols *f)
 static bool retry_with_alt(struct file_request *q, struct file_symbols *f,
 			   const struct worker_symbols *answer)
 {
-	if (!answer->alt_name || f->alt_name || q->alt_fd >= 0 ||
+	if (!answer->alt_name || f->alt_name || q->debug.alt_fd >= 0 ||
 	    answer->alt_build_id_len > sizeof(f->alt_id))
 		return false;
 	f->alt_name = strdup(answer->alt_name);
@@ -393,7 +401,14 @@ static bool retry_with_alt(struct file_request *q, struct file_symbols *f,
 	memcpy(f->alt_id, answer->alt_build_id, answer->alt_build_id_len);
 	f->alt_id_len = answer->alt_build_id_len;
 	open_alt(q, f);
-	return q->alt_fd >= 0 && !request_symbols(q);
+	return q->debug.alt_fd >= 0 && !request_symbols(q);
+}
+
+/* What a server sent is of no use, or is too large: requests the symbols without it. */
+static bool retry_without_fetched(struct file_request *q, struct file_symbols *f, int err)
+{
+	return debug_files_drop_fetched(&q->debug, err, f ? &f->no_fetched : NULL) &&
+	       !request_symbols(q);
 }
 
 static void symbolized(void *arg, int err, const char *text, const struct worker_symbols *answer)
@@ -406,7 +421,8 @@ static void symbolized(void *arg, int err, const char *text, const struct worker
 
 	if (err)
 		log_debug("%s: no symbols: %s", q->file->path, text);
-	if (f && !err && retry_with_alt(q, f, answer))
+	if ((f && !err && retry_with_alt(q, f, answer)) ||
+	    (err && retry_without_fetched(q, f, err)))
 		return;
 	if (f) {
 		before = f->bytes + f->texts.bytes;
@@ -426,20 +442,6 @@ static void symbolized(void *arg, int err, const char *text, const struct worker
 
 /* ---- requests ---- */
 
-/* Opens the separate debug file if the file itself has no debug information. */
-static void open_debug(struct file_request *q)
-{
-	const struct inspection *i = q->file->inspection;
-	struct opener_query what = {.kind = OPENER_DEBUG,
-				    .path = q->file->path,
-				    .build_id = i->build_id,
-				    .build_id_len = i->build_id_len,
-				    .link = i->debuglink};
-
-	if (!(i->flags & (INSPECTION_DWARF | INSPECTION_GO)))
-		q->debug_fd = open_beside(q, &what);
-}
-
 static int request_symbols(struct file_request *q)
 {
 	struct symbolizer *s = q->request->symbolizer;
@@ -448,8 +450,10 @@ static int request_symbols(struct file_request *q)
 	const struct worker_symbolization what = {
 		.inspection = q->file->inspection,
 		.fd = q->fd,
-		.debug_fd = q->debug_fd,
-		.alt_fd = q->alt_fd,
+		.debug_fd = q->debug.debug_fd,
+		.alt_fd = q->debug.alt_fd,
+		.debug_fetched = q->debug.id_len[DEBUG_FILE],
+		.alt_fetched = q->debug.id_len[ALT_FILE],
 		.name = q->file->path,
 		.inlines = s->inlines,
 		.addresses = q->addresses,
@@ -462,7 +466,7 @@ static int request_symbols(struct file_request *q)
 /* Frees the request on failure. */
 static int send(struct file_request *q)
 {
-	const struct file_symbols *f = file_symbols_get(q->request->symbolizer, q->file->id);
+	struct file_symbols *f = file_symbols_get(q->request->symbolizer, q->file->id);
 	int r;
 
 	q->fd = files_hold(q->file);
@@ -471,7 +475,8 @@ static int send(struct file_request *q)
 		file_request_free(q);
 		return r;
 	}
-	open_debug(q);
+	q->debug.no_fetched = f && f->no_fetched;
+	debug_files_open(&q->debug, q->file);
 	if (f && f->alt_name)
 		open_alt(q, f);
 	q->request->waiting++;
@@ -502,8 +507,8 @@ static int request_file(struct request *request, struct file *file,
 
 	if (!q)
 		return -ENOMEM;
-	*q = (struct file_request){
-		.request = request, .file = file, .fd = -1, .debug_fd = -1, .alt_fd = -1};
+	*q = (struct file_request){.request = request, .file = file, .fd = -1};
+	debug_files_init(&q->debug, request->symbolizer->worker);
 	q->offsets = calloc(n, sizeof(*q->offsets));
 	q->addresses = calloc(n, sizeof(*q->addresses));
 	for (uint32_t i = 0; q->offsets && q->addresses && i < n; i++) {
@@ -522,10 +527,10 @@ static int request_file(struct request *request, struct file *file,
 	return send(q);
 }
 
-/* The collector's frames that are in readable files and not symbolized yet, sorted; *count of them.
- * NULL: no memory. */
+/* The collector's frames that the worker is to symbolize and that are not known yet, sorted; *count
+ * of them. NULL: no memory. */
 static const struct walk_frame **frames_to_request(struct symbolizer *s, const struct collector *c,
-						   uint32_t *count)
+						   bool server_names, uint32_t *count)
 {
 	const struct walk_frame **list = calloc(c->frames.n, sizeof(*list));
 
@@ -535,7 +540,7 @@ static const struct walk_frame **frames_to_request(struct symbolizer *s, const s
 		const struct file *file = f->file ? s->files->all[f->file] : NULL;
 		struct file_symbols *known;
 
-		if (!file || file->state != FILE_READY || !file->source.readable)
+		if (!file || !server_names_is_local(file, server_names))
 			continue;
 		known = file_symbols_get(s, f->file);
 		if (known)
@@ -549,8 +554,16 @@ static const struct walk_frame **frames_to_request(struct symbolizer *s, const s
 	return list;
 }
 
-int symbolizer_request(struct symbolizer *s, const struct collector *c, uint64_t deadline_ns,
-		       void (*done)(void *arg), void *arg)
+/* Windows whose done() was called and that are not built yet wait for an older request. */
+static void drop_stale(struct symbolizer *s)
+{
+	for (uint32_t i = 0; !s->waiting && i < s->n; i++)
+		if (s->all[i] && s->all[i]->stale)
+			symbolizer_drop_file(s, i);
+}
+
+int symbolizer_request(struct symbolizer *s, const struct collector *c, bool server_names,
+		       uint64_t deadline_ns, void (*done)(void *arg), void *arg)
 {
 	struct request *request = calloc(1, sizeof(*request));
 	const struct walk_frame **list;
@@ -558,7 +571,8 @@ int symbolizer_request(struct symbolizer *s, const struct collector *c, uint64_t
 	int r = 0;
 
 	s->requests++;
-	list = request ? frames_to_request(s, c, &count) : NULL;
+	drop_stale(s);
+	list = request ? frames_to_request(s, c, server_names, &count) : NULL;
 	if (!list) {
 		free(request);
 		return -ENOMEM;

@@ -35,13 +35,14 @@ struct symbolizer;
 int symbolizer_new(struct symbolizer **ret, struct files *, struct worker *, bool inlines);
 void symbolizer_free(struct symbolizer *); /* NULL is fine */
 /*
- * Requests the symbols of all frames of the collector that are not known yet. done(arg) is called
+ * Requests the symbols of all frames of the collector that are not known yet; with server_names
+ * (struct build_options) of those that a server cannot name. done(arg) is called
  * once all are answered: from worker_dispatch(), which should be called soon, or before this
  * function returns; or from symbolizer_expire(). The collector is borrowed until then. deadline_ns:
  * CLOCK_MONOTONIC; 0: none. 0, or -ENOMEM: done is not called.
  */
-int symbolizer_request(struct symbolizer *, const struct collector *, uint64_t deadline_ns,
-		       void (*done)(void *arg), void *arg);
+int symbolizer_request(struct symbolizer *, const struct collector *, bool server_names,
+		       uint64_t deadline_ns, void (*done)(void *arg), void *arg);
 /* Calls done() of the requests whose deadline has passed. Answers that come later are kept for
  * other requests. Returns the number of files without an answer. */
 uint32_t symbolizer_expire(struct symbolizer *, uint64_t now);
@@ -52,6 +53,12 @@ const struct symbolized_address *symbolizer_find(const struct symbolizer *, uint
 /* Which sections the symbols of a file come from: INSPECTION_SYMTAB .. of struct inspection. 0:
  * none were requested. */
 uint32_t symbolizer_symbol_source(const struct symbolizer *, uint32_t file);
+/* The build ID of the dwz file that a file's debug information names and that was not found: its
+ * bytes, valid until the symbols of the file are dropped; 0: none is missing. */
+uint32_t symbolizer_missing_alt(const struct symbolizer *, uint32_t file, const uint8_t **id);
+/* A debug or dwz file of this build ID has come: files that it is of are symbolized anew at a later
+ * request. */
+void symbolizer_debug_arrived(struct symbolizer *, const uint8_t *build_id, uint32_t len);
 struct kernel_names *symbolizer_kernel_names(struct symbolizer *); /* borrowed */
 /* Frees the symbols of a file. To be called before the file is freed. */
 void symbolizer_drop_file(struct symbolizer *, uint32_t file);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The separate debug file and the dwz file of one file, open for one request to the worker: those
+ * of the machine, else what was fetched from a debuginfod server. For one thread. */
+#ifndef SAMPLING_DEBUG_FILES_H
+#define SAMPLING_DEBUG_FILES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "unwind/files.h"
+#include "worker/worker.h"
+
+enum { DEBUG_FILE, ALT_FILE };
+
+struct debug_files {
+	struct worker *worker; /* borrowed */
+	int debug_fd, alt_fd;  /* -1: none */
+	uint8_t id[2][64];     /* build IDs of what was fetched, by DEBUG_FILE and ALT_FILE */
+	uint32_t id_len[2];    /* 0: it was not */
+	bool no_fetched;       /* what was fetched is not used */
+};
+
+void debug_files_init(struct debug_files *, struct worker *);
+void debug_files_close(struct debug_files *);
+/* Opens the debug file of a file that has no debug information itself. */
+void debug_files_open(struct debug_files *, const struct file *);
+/* Opens the dwz file that its debug information names. The name is not trusted: opener.h says where
+ * it is looked for. */
+void debug_files_open_alt(struct debug_files *, const struct file *, const char *name,
+			  const uint8_t *id, uint32_t len);
+/* Closes those of a server after a request's error. false: there were none, or it was canceled.
+ * *never (NULL is fine) becomes true if a worker did not survive them with the file, or found them
+ * inconsistent: the fault may be this file's, so others of its build ID keep them. */
+bool debug_files_drop_fetched(struct debug_files *, int err, bool *never);
+#endif
