@@ -59,6 +59,8 @@ static void put_instance(struct buf *b, const struct plan_instance *p, int width
 			help_size(&facts, p->spool_bytes);
 			buf_printf(&facts, " and %gs at most", (double)p->spool_age_ns / 1e9);
 		}
+		if (p->server_names)
+			buf_str(&facts, ", names by the server");
 		if (!p->by_default)
 			buf_str(&facts, ", not by default");
 		for (char **o = p->omit; *o; o++)

@@ -19,12 +19,14 @@ int cmd_top(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_push(int argc, char **argv);
+int cmd_query(int argc, char **argv);
 int cmd_worker(int argc, char **argv);
 int cmd_opener(int argc, char **argv);
+int cmd_fetcher(int argc, char **argv);
 
 extern const struct cli_command record_command, report_command, check_command, plugins_command,
 	doctor_command, new_command, run_command, top_command, dump_command, ctl_command,
-	push_command, completion_command;
+	push_command, query_command, completion_command;
 
 /* `fusee completion`: prints the completion of these commands, n of them, for a shell. */
 int completion(const struct cli_command *const *all, uint32_t n, int argc, char **argv);

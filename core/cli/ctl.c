@@ -246,6 +246,20 @@ static void oldest_cell(struct grid *g, struct json_object *sink)
 	buf_fini(&b);
 }
 
+static void sink_row(struct grid *g, struct json_object *s)
+{
+	char number[32];
+
+	grid_cell(g, "%s", text_of(s, "name"));
+	grid_cell(g, "%s", text_of(s, "state"));
+	grid_cell(g, "%s", text_number(number, number_of(s, "delivered")));
+	grid_cell(g, "%s", text_number(number, number_of(s, "retried")));
+	grid_cell(g, "%s", text_number(number, sum_of(s, "lost")));
+	grid_cell(g, "%s", text_number(number, number_of(s, "queued") + number_of(s, "spooled")));
+	grid_cell(g, "%s",
+		  text_bytes(number, number_of(s, "queued_bytes") + number_of(s, "spooled_bytes")));
+}
+
 static void add_sinks(const struct ctl *c, struct json_object *o, struct buf *out)
 {
 	struct json_object *list = list_of(o, "sinks");
@@ -255,29 +269,28 @@ static void add_sinks(const struct ctl *c, struct json_object *o, struct buf *ou
 				     {"RETRIED", true, 1},
 				     {"LOST", true, 0},
 				     {"WAITING", true, 2},
-				     {"BYTES", true, 1},
-				     {"OLDEST", true, 1}},
+				     {"BYTES", true, 1}},
 			 .ncolumns = 7};
-	char number[32];
+	bool spools = false, servers = false;
 
-	for (size_t i = 0; i < length(list); i++)
-		if (json_object_object_get(json_object_array_get_idx(list, i), "spooled"))
-			g.ncolumns = 8;
 	for (size_t i = 0; i < length(list); i++) {
 		struct json_object *s = json_object_array_get_idx(list, i);
 
-		grid_cell(&g, "%s", text_of(s, "name"));
-		grid_cell(&g, "%s", text_of(s, "state"));
-		grid_cell(&g, "%s", text_number(number, number_of(s, "delivered")));
-		grid_cell(&g, "%s", text_number(number, number_of(s, "retried")));
-		grid_cell(&g, "%s", text_number(number, sum_of(s, "lost")));
-		grid_cell(&g, "%s",
-			  text_number(number, number_of(s, "queued") + number_of(s, "spooled")));
-		grid_cell(&g, "%s",
-			  text_bytes(number,
-				     number_of(s, "queued_bytes") + number_of(s, "spooled_bytes")));
-		if (g.ncolumns == 8)
+		spools |= json_object_object_get(s, "spooled") != NULL;
+		servers |= !strcmp(text_of(s, "names"), "server");
+	}
+	if (spools)
+		g.columns[g.ncolumns++] = (struct grid_column){"OLDEST", true, 1};
+	if (servers)
+		g.columns[g.ncolumns++] = (struct grid_column){"NAMES", false, 1};
+	for (size_t i = 0; i < length(list); i++) {
+		struct json_object *s = json_object_array_get_idx(list, i);
+
+		sink_row(&g, s);
+		if (spools)
 			oldest_cell(&g, s);
+		if (servers)
+			grid_cell(&g, "%s", text_of(s, "names"));
 	}
 	if (g.ncells) {
 		buf_str(out, "\n");

@@ -181,7 +181,7 @@ static void symbolize(struct dump_command *o, const struct collector *c)
 	bool done = false;
 	int r = -ETIMEDOUT;
 
-	if (symbolizer_request(p->symbolizer, c, deadline, on_symbolized, &done))
+	if (symbolizer_request(p->symbolizer, c, false, deadline, on_symbolized, &done))
 		return;
 	for (uint64_t at = clock_now() + BEAT_NS; r == -ETIMEDOUT && at < deadline; at += BEAT_NS) {
 		atomic_fetch_add(&o->progress->beats, 1);

@@ -74,6 +74,35 @@ static void put_labels(struct json_object *list, uint32_t width, struct buf *out
 	grid_fini(&g);
 }
 
+/* A row for each rule that does something; one for a sink whose rules do nothing. */
+static void put_sink(struct grid *g, struct json_object *sink)
+{
+	struct json_object *rules = json_object_object_get(sink, "rules");
+	size_t n = length_of(rules);
+
+	for (size_t i = 0; i < n || !i; i++) {
+		struct json_object *rule = i < n ? json_object_array_get_idx(rules, i) : NULL;
+
+		grid_cell(g, "%s", text_of(sink, "sink"));
+		grid_cell(g, "%s", rule ? text_of(rule, "rule") : "-");
+		grid_cell(g, "%s", rule ? text_of(rule, "does") : "nothing");
+	}
+}
+
+static void put_relabel(struct json_object *list, uint32_t width, struct buf *out)
+{
+	struct grid g = {.columns = {{"SINK", false, 0}, {"RULE", false, 0}, {"DOES", false, 1}},
+			 .ncolumns = 3};
+
+	for (size_t i = 0; i < length_of(list); i++)
+		put_sink(&g, json_object_array_get_idx(list, i));
+	if (g.ncells) {
+		buf_str(out, "\n");
+		grid_print(&g, width, out);
+	}
+	grid_fini(&g);
+}
+
 void explain_table(struct json_object *answer, uint32_t width, struct buf *out)
 {
 	struct buf b = {0};
@@ -83,4 +112,5 @@ void explain_table(struct json_object *answer, uint32_t width, struct buf *out)
 	put_decision(json_object_object_get(answer, "decision"), &b);
 	line(out, width, "decision", &b);
 	put_labels(json_object_object_get(answer, "labels"), width, out);
+	put_relabel(json_object_object_get(answer, "relabel"), width, out);
 }

@@ -16,6 +16,7 @@
 #include "process/labelset.h"
 
 #define MAX_DEFAULTS 4
+#define GROUPS "cgroup"
 #define NAME_BYTES 600u /* of a name with its namespace */
 
 struct found {
@@ -27,8 +28,8 @@ struct found {
  * count. */
 static const char *const defaults[NAME_KINDS][MAX_DEFAULTS] = {
 	[NAME_UNIT] = {"systemd"},
-	[NAME_POD] = {"cgroup", "kubernetes", "container"},
-	[NAME_CONTAINER] = {"cgroup", "kubernetes", "container"},
+	[NAME_POD] = {GROUPS, "kubernetes", "container"},
+	[NAME_CONTAINER] = {GROUPS, "kubernetes", "container"},
 };
 
 /* ---- the plugins that run ---- */
@@ -88,19 +89,34 @@ static void add_defaults(struct specs *s, const struct found_options *o, enum na
 	}
 }
 
+/* Whether one of them is required: without that of control groups there are fewer labels. */
+static bool choose(struct specs *s, const struct found_options *o,
+		   const struct plugin_folder *folder)
+{
+	bool required = false;
+
+	for (uint32_t i = 0; i < o->ndiscover && s->n < PLAN_MAX_DISCOVERIES; i++)
+		s->all[s->n++] = o->discover[i];
+	for (uint32_t kind = 0; kind < NAME_KINDS; kind++) {
+		required |= o->kinds[kind];
+		if (o->kinds[kind])
+			add_defaults(s, o, kind, folder);
+	}
+	if (o->groups && !has(s, GROUPS) && s->n < PLAN_MAX_DISCOVERIES &&
+	    plugin_folder_find(folder, FUSEE_DISCOVERY, GROUPS))
+		s->all[s->n++] = GROUPS;
+	return required;
+}
+
+/* *ret stays as it is if there is no plugin, and none is required. */
 static int make_plan(struct plan **ret, const struct found_options *o,
 		     const struct plugin_folder *folder)
 {
 	struct plan_flags flags = {.no_sinks = true};
 	struct plan_errors errors = {0};
 	struct specs s = {0};
-	int r = -ENOENT;
+	int r = choose(&s, o, folder) ? -ENOENT : 0;
 
-	for (uint32_t i = 0; i < o->ndiscover && s.n < PLAN_MAX_DISCOVERIES; i++)
-		s.all[s.n++] = o->discover[i];
-	for (uint32_t kind = 0; kind < NAME_KINDS; kind++)
-		if (o->kinds[kind])
-			add_defaults(&s, o, kind, folder);
 	flags.discoveries = s.all;
 	flags.ndiscoveries = s.n;
 	if (s.no_memory)
@@ -165,7 +181,7 @@ static int found_run(struct found **ret, const struct found_options *o,
 
 	if (!r)
 		code = make_plan(&plan, o, folder);
-	if (!r && !code)
+	if (!r && !code && plan)
 		r = discover(f, plan, o->wait_ns);
 	plan_free(plan);
 	if (r) {

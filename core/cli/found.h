@@ -19,6 +19,8 @@ enum name_kind { NAME_UNIT, NAME_POD, NAME_CONTAINER, NAME_KINDS };
 /* Borrowed for the call. */
 struct found_options {
 	bool kinds[NAME_KINDS]; /* whose default plugins run */
+	/* The plugin of control groups runs, if it is installed: labels that need no daemon. */
+	bool groups;
 	/* Plugins with options, as of plan_flags.discoveries; each replaces the default plugin of
 	 * its name. */
 	const char *const *discover;

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-#define GRID_COLUMNS 8
+#define GRID_COLUMNS 9
 
 struct grid_column {
 	const char *title;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "cli/debuginfod.h"
 #include "cli/package.h"
 #include "cli/runtime.h"
 #include "sampling/build_profile.h"
@@ -189,6 +190,22 @@ static void put_file(const struct poorly_symbolized_file *f, const char *command
 	put_commands(commands ? commands : "", b);
 }
 
+/* One command for all files, by the first for which a server is known. */
+static void put_server(const struct session *s, const char *const *paths, uint32_t n, struct buf *b)
+{
+	struct buf option = {0};
+
+	for (uint32_t i = 0; i < n && !option.len; i++)
+		debuginfod_hint(s, paths[i], &option);
+	if (option.len && !option.error) {
+		buf_printf(b, "  A debuginfod server may have names:\n    fusee record %.*s ",
+			   (int)option.len, option.p);
+		put_target(b, &s->o.selection);
+		buf_str(b, "\n");
+	}
+	buf_fini(&option);
+}
+
 /* Of interpreters whose code the table omits symbols would show nothing. */
 static void put_poorly_symbolized(struct session *s, const struct session_account *a, struct buf *b)
 {
@@ -211,6 +228,7 @@ static void put_poorly_symbolized(struct session *s, const struct session_accoun
 		put_file(&shown[i], commands[i], b);
 		free(commands[i]);
 	}
+	put_server(s, paths, count, b);
 }
 
 void hints_print(struct session *s, const struct session_account *a, const struct fusee_profile *p)
@@ -225,7 +243,8 @@ void hints_print(struct session *s, const struct session_account *a, const struc
 	put_no_language(s, a, &b);
 	put_reason(s, a, LOSS_TICK, named, &b);
 	put_reason(s, a, LOSS_STACK, named, &b);
-	put_poorly_symbolized(s, a, &b);
+	if (!s->o.server_names)
+		put_poorly_symbolized(s, a, &b);
 	if (b.len) {
 		fputc('\n', stderr);
 		buf_write(&b, STDERR_FILENO);

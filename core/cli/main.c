@@ -12,12 +12,19 @@ static const struct command {
 	const struct cli_command *command;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{&record_command, cmd_record},   {&top_command, cmd_top},
-	{&dump_command, cmd_dump},       {&run_command, cmd_run},
-	{&report_command, cmd_report},   {&push_command, cmd_push},
-	{&ctl_command, cmd_ctl},         {&check_command, cmd_check},
-	{&plugins_command, cmd_plugins}, {&new_command, cmd_new},
-	{&doctor_command, cmd_doctor},   {&completion_command, cmd_completion},
+	{&record_command, cmd_record},
+	{&top_command, cmd_top},
+	{&dump_command, cmd_dump},
+	{&run_command, cmd_run},
+	{&report_command, cmd_report},
+	{&query_command, cmd_query},
+	{&push_command, cmd_push},
+	{&ctl_command, cmd_ctl},
+	{&check_command, cmd_check},
+	{&plugins_command, cmd_plugins},
+	{&new_command, cmd_new},
+	{&doctor_command, cmd_doctor},
+	{&completion_command, cmd_completion},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -53,6 +60,8 @@ int main(int argc, char **argv)
 		return cmd_worker(argc - 1, argv + 1);
 	if (!strcmp(name, "opener"))
 		return cmd_opener(argc - 1, argv + 1);
+	if (!strcmp(name, "fetcher"))
+		return cmd_fetcher(argc - 1, argv + 1);
 	for (size_t i = 0; i < COMMANDS; i++) {
 		if (!strcmp(commands[i].command->name, name))
 			return commands[i].run(argc - 1, argv + 1);

@@ -2,7 +2,6 @@
 #include "cli/output.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +78,13 @@ int output_check(const char *path, char **error)
 		     path) < 0)
 		*error = NULL;
 	return -EINVAL;
+}
+
+bool output_is_pprof(const char *path)
+{
+	const struct format *f = format_of(path);
+
+	return f && f->render == as_pprof;
 }
 
 /* The bytes, to a file of another folder; *error says where. */

@@ -3,6 +3,8 @@
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
+#include <stdbool.h>
+
 #include <fusee/profile.h>
 
 struct render_options;
@@ -13,6 +15,8 @@ struct render_options;
 
 /* Does the suffix select a format? 0 or -EINVAL. */
 int output_check(const char *path, char **error);
+/* Is it pprof? Other formats have no build ids and addresses. */
+bool output_is_pprof(const char *path);
 /* outfile_write() with the profile in that format; where it fails, the profile is saved in another
  * folder, and *error says in which file. 0 or -errno. */
 int output_write(const struct fusee_profile *, const struct render_options *, const char *path,

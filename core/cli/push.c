@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* fusee push: sends recorded profiles to a server, or to any sink. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
-#include "base/buf.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/profile_input.h"
 #include "cli/push_sink.h"
 #include "profile/read.h"
 
@@ -87,32 +85,6 @@ static int parse(struct push *o, int argc, char **argv, int *first)
 	return 0;
 }
 
-/* 0, or an exit code after one error was logged. */
-static int read_file(const char *path, struct profile_file **ret)
-{
-	bool is_stdin = !strcmp(path, "-");
-	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC), r;
-	const char *text = "";
-	struct buf b = {0};
-
-	if (fd < 0) {
-		log_error("cannot open '%s': %s", path, strerror(errno));
-		return EX_NOINPUT;
-	}
-	r = buf_read_fd(&b, fd, MAX_BYTES);
-	if (!is_stdin)
-		close(fd);
-	if (r) {
-		log_error("cannot read '%s': %s", path, strerror(-r));
-		r = EX_IOERR;
-	} else if (profile_read(b.p, b.len, ret, &text)) {
-		log_error("'%s': %s", path, text);
-		r = EX_DATAERR;
-	}
-	buf_fini(&b);
-	return r;
-}
-
 static int send_profile(const struct push *o, struct push_sink *sink, const char *path,
 			const struct fusee_profile *from)
 {
@@ -152,7 +124,7 @@ int cmd_push(int argc, char **argv)
 	for (int i = first; i < argc; i++) {
 		struct profile_file *file = NULL;
 
-		r = read_file(argv[i], &file);
+		r = profile_input(argv[i], MAX_BYTES, &file);
 		if (!r)
 			r = send_profile(&o, sink, argv[i], profile_of(file));
 		profile_file_free(file);

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/debuginfod.h"
 #include "cli/options.h"
 #include "cli/outfile.h"
 #include "cli/push_sink.h"
@@ -64,6 +65,22 @@ static int set_sampler(void *arg, const char *value)
 static int set_event(void *arg, const char *value)
 {
 	return session_event_set(&((struct record *)arg)->session.o, value);
+}
+
+static int set_servers(void *arg, const char *value)
+{
+	return debuginfod_set(&record_command, &((struct record *)arg)->session.o, value);
+}
+
+static int set_names(void *arg, const char *value)
+{
+	bool *server = &((struct record *)arg)->session.o.server_names;
+
+	*server = !strcmp(value, "server");
+	if (*server || !strcmp(value, "local"))
+		return 0;
+	return cli_bad_usage(&record_command, "'%s' is not where names are found: local or server",
+			     value);
 }
 
 static int set_stack(void *arg, const char *value)
@@ -146,6 +163,18 @@ static const struct cli_option options[] = {
 	 "those of the program that it runs (.pb.gz always has both)",
 	 CLI_TRUE, MEMBER(session.o.native)},
 	{"unwind", 0, "UNWINDER", UNWIND_HELP, CLI_CALL, .set = add_unwind},
+	{"names", 0, "WHERE",
+	 "where functions of programs and libraries get their names:\n"
+	 "local (default), or server: a .pb.gz has their build ids and\n"
+	 "addresses, for a server or pprof to symbolize",
+	 CLI_CALL, .set = set_names, .words = "local server"},
+	{"debuginfod", 0, "SERVER",
+	 "names of stripped programs from a debuginfod server, as\n"
+	 "https://debuginfod.debian.net (several: by commas), or env:\n"
+	 "from those in DEBUGINFOD_URLS. It learns build ids of programs",
+	 CLI_CALL, .set = set_servers},
+	{"debuginfod-wait", 0, "TIME", "how long to wait for it at the end; default 1m",
+	 CLI_DURATION, MEMBER(session.o.servers_wait_ns)},
 	{"no-kernel", 0, NULL, "without the kernel's part of stacks", CLI_FALSE,
 	 MEMBER(session.o.profiler.kernel)},
 	{"no-inlines", 0, NULL, "do not find inlined functions (faster at the end)", CLI_FALSE,
@@ -206,6 +235,24 @@ static int check_outputs(const struct record *r)
 	return 0;
 }
 
+/* What needs names can't be had without them. */
+static int check_names(const struct record *r)
+{
+	if (!r->session.o.server_names)
+		return 0;
+	if (r->session.o.servers)
+		return cli_bad_usage(&record_command,
+				     "--names server finds no names, and --debuginfod is for them: "
+				     "one of the two");
+	for (uint32_t i = 0; i < r->noutputs; i++)
+		if (!output_is_pprof(r->outputs[i]))
+			return cli_bad_usage(&record_command,
+					     "'%s' shows names, which --names server leaves to a "
+					     "server: name a file .pb.gz",
+					     r->outputs[i]);
+	return 0;
+}
+
 static int parse(struct record *r, int argc, char **argv)
 {
 	int first, result = cli_parse(&record_command, r, argc, argv, &first);
@@ -228,6 +275,7 @@ static int parse(struct record *r, int argc, char **argv)
 		return result;
 	result = r->noutputs ? 0 : add_output(r, CLI_DEFAULT_PROFILE);
 	result = result ? result : check_outputs(r);
+	result = result ? result : check_names(r);
 	return result ? result : selection_find_names(&record_command, selection_of(r));
 }
 
@@ -297,21 +345,21 @@ static int make_profile(struct session *s, struct builder **b, const struct fuse
 	struct profiler *f = &s->profiler;
 	const struct collector *c = pipeline_collector(f->pipeline, 0);
 	const struct build_options o = session_build_options(s);
-	char host[256] = "";
 	int r = builder_new(b);
 
 	if (!r)
-		r = symbolizer_request(f->symbolizer, c, 0, on_symbolized, NULL);
+		r = symbolizer_request(f->symbolizer, c, o.server_names, 0, on_symbolized, NULL);
 	if (!r)
 		r = worker_wait(f->worker);
+	if (!r)
+		r = debuginfod_wait(s, c);
 	if (!r)
 		r = build_profile(*b, f, c, &o);
 	if (r)
 		return r;
 	builder_profile(*b)->start_ns = s->start_wall_ns;
 	builder_profile(*b)->duration_ns = s->end_ns - s->start_ns;
-	if (!gethostname(host, sizeof(host) - 1) && *host)
-		builder_resource(*b, "host", host);
+	build_host(*b);
 	summary_losses(s, *b);
 	return builder_finish(*b, p);
 }
@@ -443,6 +491,7 @@ static int finish(struct record *r)
 		result = write_outputs(r, p);
 		if (!r->quiet) {
 			summary_print(&r->session, p, (double)(clock_now() - began) / 1e9);
+			debuginfod_print(&r->session);
 			print_files(r);
 		}
 	}
@@ -457,6 +506,8 @@ static int run(struct record *r)
 
 	if (!result)
 		result = session_open(s);
+	if (!result)
+		result = debuginfod_open(s);
 	if (!result) {
 		if (!r->quiet)
 			log_sampler(s);
@@ -479,6 +530,7 @@ int cmd_record(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN); /* a limit of file size is an error of write() */
 	session_init(&r.session);
 	r.session.o.tick = show_progress;
+	r.session.o.servers_wait_ns = DEBUGINFOD_WAIT_NS;
 	r.session.o.arg = &r;
 	for (int i = 0; i < argc; i++)
 		buf_printf(&line, "%s%s", i ? " " : "fusee ", argv[i]);

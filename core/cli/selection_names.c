@@ -214,7 +214,7 @@ struct names {
 	bool containers;
 };
 
-/* What is the id of a container needs no plugin: its processes are added. */
+/* The processes of what is the id of a container are added: to find them no plugin is needed. */
 static int read_names(const struct cli_command *c, struct selection *o, struct names *n)
 {
 	for (uint32_t i = 0; i < o->nnames; i++) {
@@ -266,11 +266,12 @@ int selection_find_names(const struct cli_command *c, struct selection *o)
 	if (o->ndiscover && !o->nnames)
 		return cli_bad_usage(c, "--discover is for --unit, --pod and --container NAME");
 	r = read_names(c, o, &names);
-	if (r || (!names.n && (names.containers || !names.npods)))
+	if (r || (!names.n && !names.containers && !names.npods))
 		return r;
 	for (uint32_t i = 0; i < names.n; i++)
 		options.kinds[names.all[i].kind] = true;
-	options.kinds[NAME_POD] = names.npods;
+	options.kinds[NAME_POD] = names.npods && (names.n || !names.containers);
+	options.groups = names.containers;
 	r = found_new(&o->found, &options, NULL);
 	return r ? r : find_all(o, &names);
 }

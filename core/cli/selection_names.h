@@ -35,8 +35,9 @@ int selection_set_discover(void *selection, const char *spec);
 				 "kubernetes:kubeconfig=/etc/kubernetes/kubelet.conf",         \
 				 selection_set_discover)
 
-/* Adds the processes and control groups of the selection's names. Where there are names other than
- * ids of containers, discovery plugins run once, for 5 s at most, and o->found has what they found.
- * 0, or an exit code after one error or more were logged. */
+/* Adds the processes and control groups of the selection's names. Discovery plugins run once, for 5
+ * s at most, and o->found has what they found; for ids of containers that of control groups, which
+ * has labels for them, and those of --discover. 0, or an exit code after one error or more were
+ * logged. */
 int selection_find_names(const struct cli_command *, struct selection *o);
 #endif

@@ -455,7 +455,8 @@ struct build_options session_build_options(struct session *s)
 	return (struct build_options){.period_ns = session_period(s),
 				      .event = *s->o.event.name ? s->o.event.name : NULL,
 				      .labels = s->labels ? labels_of : NULL,
-				      .arg = s};
+				      .arg = s,
+				      .server_names = s->o.server_names};
 }
 
 void session_close(struct session *s)

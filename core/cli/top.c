@@ -266,8 +266,8 @@ static void on_tick(struct session *s, bool key)
 	t->next_ns += t->every_ns;
 	if (t->next_ns < clock_now())
 		t->next_ns = clock_now() + t->every_ns;
-	if (symbolizer_request(s->profiler.symbolizer, t->window.collector, clock_now() + NAMES_NS,
-			       on_symbolized, t)) {
+	if (symbolizer_request(s->profiler.symbolizer, t->window.collector, false,
+			       clock_now() + NAMES_NS, on_symbolized, t)) {
 		collector_free(t->window.collector);
 		t->window.collector = NULL;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* fusee worker: the process that parses files of other users; fusee opener: the process that opens
- * them. fusee starts both itself. */
+ * them; fusee fetcher: the process that debug files come through. fusee starts them itself. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "worker/fetcher.h"
 #include "worker/opener.h"
 #include "worker/sandbox.h"
 #include "worker/worker.h"
@@ -32,6 +33,17 @@ int cmd_opener(int argc, char **argv)
 		return EX_USAGE;
 	}
 	_exit(opener_run(fd) ? EX_SOFTWARE : 0);
+}
+
+int cmd_fetcher(int argc, char **argv)
+{
+	int fd = argc == 2 ? (int)strtol(argv[1], NULL, 10) : -1;
+
+	if (!is_socket(fd)) {
+		fputs("fusee: 'fetcher' is started by fusee itself\n", stderr);
+		return EX_USAGE;
+	}
+	_exit(fetcher_run(fd) ? EX_SOFTWARE : 0);
 }
 
 int cmd_worker(int argc, char **argv)

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/query_read.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+
+#define MAX_NAMED 10
+#define PROGRESS_NS 500000000u /* before the first line, and between two */
+
+struct reading {
+	query_take *take;
+	void *to;
+	struct buf error;
+	struct store_counts *counts;
+	uint64_t shown_ns;
+	uint32_t named;
+};
+
+static void clear_progress(void)
+{
+	fputs("\r\033[K", stderr);
+}
+
+static int on_window(void *arg, const struct fusee_profile *p, const char *name)
+{
+	struct reading *r = arg;
+
+	return r->take(r->to, p, name, &r->error);
+}
+
+static void on_broken(void *arg, const char *name, const char *why)
+{
+	struct reading *r = arg;
+
+	if (r->named < MAX_NAMED)
+		log_warning("cannot read '%s': %s", name, why);
+	else if (r->named == MAX_NAMED)
+		log_warning("there are more files that cannot be read");
+	r->named++;
+}
+
+/* One line on a terminal that is written anew. */
+static void on_progress(void *arg, uint64_t done, uint64_t all)
+{
+	struct reading *r = arg;
+	uint64_t now = clock_now();
+	char files[32], total[32], bytes[32];
+
+	if (!isatty(STDERR_FILENO) || now - r->shown_ns < PROGRESS_NS)
+		return;
+	r->shown_ns = now;
+	fprintf(stderr, "\r\033[K  %s of %s files, %s read", text_number(files, done),
+		text_number(total, all), text_bytes(bytes, r->counts->bytes));
+	fflush(stderr);
+}
+
+int query_read(struct store *s, const struct store_request *request, query_take *take, void *to,
+	       struct store_counts *counts)
+{
+	struct reading r = {.take = take, .to = to, .counts = counts, .shown_ns = clock_now()};
+	const struct store_reader reader = {on_window, on_broken, on_progress, &r};
+	int err;
+
+	if (isatty(STDERR_FILENO))
+		log_set_before(clear_progress);
+	err = store_read(s, request, &reader, counts);
+	if (isatty(STDERR_FILENO)) {
+		clear_progress();
+		log_set_before(NULL);
+	}
+	if (err && r.error.len)
+		log_error("query: %.*s", (int)r.error.len, r.error.p);
+	else if (err)
+		log_error("query: cannot read the windows: %s", strerror(-err));
+	buf_fini(&r.error);
+	return !err ? 0 : err == -EINVAL ? EX_DATAERR : EX_OSERR;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/filter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/render_model.h"
+
+static struct fusee_str text(const struct fusee_profile *p, uint32_t i)
+{
+	return *FUSEE_AT(struct fusee_str, p->strings, i);
+}
+
+static void put_types(const struct fusee_profile *p, struct buf *to)
+{
+	for (uint32_t i = 0; i < p->types.n; i++) {
+		const struct fusee_value_type *t = FUSEE_AT(struct fusee_value_type, p->types, i);
+
+		buf_str(to, i ? ", " : "");
+		render_plain(to, text(p, t->type));
+		buf_str(to, "/");
+		render_plain(to, text(p, t->unit));
+	}
+}
+
+static bool find_type(const struct fusee_profile *p, const char *name, uint32_t *index)
+{
+	*index = p->default_type < p->types.n ? p->default_type : p->types.n - 1;
+	for (uint32_t i = 0; name && i < p->types.n; i++) {
+		struct fusee_str t = text(p, FUSEE_AT(struct fusee_value_type, p->types, i)->type);
+
+		if (t.len == strlen(name) && !memcmp(t.p, name, t.len)) {
+			*index = i;
+			return true;
+		}
+	}
+	return !name && p->types.n;
+}
+
+static int other_types(const struct filter *s, const struct buf *types, const char *name,
+		       struct buf *error)
+{
+	buf_printf(error, "'%s' has %.*s, '%s' has %.*s: they cannot be added up", s->first,
+		   (int)s->types.len, s->types.p, name, (int)types->len, types->p);
+	buf_str(error, selector_type(s->selector)
+			       ? "; select them by their labels"
+			       : "; name one type before the brace, as in cpu{}");
+	return -EINVAL;
+}
+
+bool filter_takes(void *arg, const struct fusee_profile *p, const struct fusee_sample *sample)
+{
+	struct filter *s = arg;
+	int r = s->error ? s->error : selector_matches(s->selector, p, sample);
+
+	if (r < 0) {
+		s->error = r;
+		return false;
+	}
+	return r && (!s->functions || functions_has(s->functions, p, sample->stack));
+}
+
+static bool takes_any(struct filter *s, const struct fusee_profile *p)
+{
+	for (uint32_t i = 0; i < p->samples.n; i++)
+		if (filter_takes(s, p, FUSEE_AT(struct fusee_sample, p->samples, i)))
+			return true;
+	return false;
+}
+
+/* The first window's types are those of all: two with equal types may have other defaults, and two
+ * with equal texts another number of types. */
+static int same_types(struct filter *s, const struct fusee_profile *p, uint32_t type,
+		      const char *name, struct buf *error)
+{
+	struct buf types = {0};
+	int r = 1;
+
+	put_types(p, &types);
+	if (types.error) {
+		r = types.error;
+	} else if (!s->first) {
+		s->first = strdup(name);
+		s->type = type;
+		s->ntypes = p->types.n;
+		s->types = types;
+		types = (struct buf){0};
+		r = s->first ? 1 : -ENOMEM;
+	} else if (p->types.n != s->ntypes || types.len != s->types.len ||
+		   memcmp(types.p, s->types.p, types.len)) {
+		r = other_types(s, &types, name, error);
+	}
+	buf_fini(&types);
+	return r;
+}
+
+int filter_begin(struct filter *s, const struct fusee_profile *p, const char *name,
+		 struct buf *error)
+{
+	uint32_t type;
+
+	if (!find_type(p, selector_type(s->selector), &type))
+		return 0;
+	if (s->functions && functions_begin(s->functions, p))
+		return -ENOMEM;
+	if (takes_any(s, p))
+		return same_types(s, p, type, name, error);
+	if (s->error)
+		buf_str(error, filter_error(s));
+	return s->error;
+}
+
+const char *filter_error(const struct filter *s)
+{
+	return s->error == -EAGAIN ? "an expression of the selector takes too long to match a label"
+				   : strerror(-s->error);
+}
+
+void filter_fini(struct filter *s)
+{
+	free(s->first);
+	buf_fini(&s->types);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which samples of a window a query takes, and which of their values. */
+#ifndef QUERY_FILTER_H
+#define QUERY_FILTER_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "query/functions.h"
+#include "query/selector.h"
+
+struct filter {
+	struct selector *selector;
+	struct functions *functions; /* only samples with such a function; NULL: all */
+	uint32_t type;               /* index of the value type, in all windows */
+	uint32_t ntypes;             /* of all windows */
+	struct buf types;            /* of all windows, "samples/count, cpu/nanoseconds" */
+	char *first;                 /* the window that has set types */
+	int error;                   /* of a sample: see selector_matches() */
+};
+
+/* Looks at the types of a window. 1: it has the selected one; 0: it lacks the type that the
+ * selector names, or has no sample that is taken; -EINVAL: it measures other things than those
+ * before it; -EAGAIN: see selector_matches(), both with a sentence in *error; -ENOMEM. */
+int filter_begin(struct filter *, const struct fusee_profile *, const char *name,
+		 struct buf *error);
+/* Whether a sample of that window is taken. After an error: false, and `error` is set. As `keep` of
+ * struct merge_choice. */
+bool filter_takes(void *filter, const struct fusee_profile *, const struct fusee_sample *);
+/* The sentence about filter.error. */
+const char *filter_error(const struct filter *);
+void filter_fini(struct filter *); /* not what it borrows */
+#endif

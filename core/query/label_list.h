@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which labels the samples of many windows have, and with which values. */
+#ifndef QUERY_LABEL_LIST_H
+#define QUERY_LABEL_LIST_H
+
+#include "query/filter.h"
+#include "query/tally.h"
+
+#define LABEL_LIST_MAX_BYTES (256ull << 20)
+
+struct label_list {
+	struct filter filter;
+	struct tally keys;   /* the value of the samples that have the label */
+	struct tally values; /* the same by key, a NUL and the value */
+	struct buf text;
+	uint64_t samples;
+	int64_t total;
+};
+
+int label_list_init(struct label_list *); /* 0 or -ENOMEM */
+void label_list_fini(struct label_list *);
+/* As merged_add(). */
+int label_list_add(struct label_list *, const struct fusee_profile *, const char *name,
+		   struct buf *error);
+#endif

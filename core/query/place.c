@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "query/folder.h"
+#include "query/parquet.h"
+
+static int no_place(const char *place, int r, char **error)
+{
+	int n = r == -ENOTDIR
+			? asprintf(error, "'%s' is a file: fusee report shows a file", place)
+			: asprintf(error, "cannot open the folder '%s': %s", place, strerror(-r));
+
+	if (n < 0)
+		*error = NULL;
+	return -EINVAL;
+}
+
+int place_open(struct store **ret, const char *place, char **error)
+{
+	int r = parquet_open(ret, place);
+
+	if (r == -ENOENT)
+		r = folder_open(ret, place);
+	*error = NULL;
+	return r && r != -ENOMEM ? no_place(place, r, error) : r;
+}

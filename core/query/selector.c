@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/render_labels.h"
+#include "query/selector_state.h"
+
+void selector_free(struct selector *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->n; i++) {
+		free(s->conditions[i].key);
+		free(s->conditions[i].value);
+		regex_free(s->conditions[i].regex);
+		buf_fini(&s->conditions[i].last);
+	}
+	free(s->type);
+	buf_fini(&s->value);
+	free(s);
+}
+
+const char *selector_type(const struct selector *s)
+{
+	return s->type;
+}
+
+static int compare(const struct condition *c, struct fusee_str value)
+{
+	int r;
+
+	if (!c->regex)
+		return (value.len == c->value_len &&
+			!memcmp(value.p ? value.p : "", c->value, value.len)) != c->negated;
+	r = regex_match(c->regex, value, NULL);
+	return r < 0 ? r : (r == 1) != c->negated;
+}
+
+static int is_met(struct condition *c, struct fusee_str value)
+{
+	if (c->has_last && c->last.len == value.len &&
+	    (!value.len || !memcmp(c->last.p, value.p, value.len)))
+		return c->result;
+	buf_reset(&c->last);
+	c->has_last = !buf_add(&c->last, value.p, value.len);
+	c->result = compare(c, value);
+	return c->result;
+}
+
+int selector_matches(struct selector *s, const struct fusee_profile *p,
+		     const struct fusee_sample *sample)
+{
+	int r = 1;
+
+	for (uint32_t i = 0; r == 1 && i < s->n; i++) {
+		struct condition *c = &s->conditions[i];
+
+		buf_reset(&s->value);
+		render_label(p, sample, (struct fusee_str){c->key, strlen(c->key)}, &s->value);
+		r = s->value.error ? s->value.error
+				   : is_met(c, (struct fusee_str){s->value.p, s->value.len});
+	}
+	return r;
+}
+
+int selector_may_match(struct selector *s, const struct fusee_label *labels, uint32_t n)
+{
+	int r = 1;
+
+	for (uint32_t i = 0; r == 1 && i < s->n; i++) {
+		struct condition *c = &s->conditions[i];
+		size_t len = strlen(c->key);
+
+		for (uint32_t k = 0; r == 1 && k < n; k++)
+			if (labels[k].key.len == len && !memcmp(labels[k].key.p, c->key, len))
+				r = is_met(c, labels[k].str);
+	}
+	return r;
+}
+
+static bool is_on(const struct condition *c, struct fusee_str key)
+{
+	return strlen(c->key) == key.len && !memcmp(c->key, key.p, key.len);
+}
+
+bool selector_has(const struct selector *s, struct fusee_str key)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (is_on(&s->conditions[i], key))
+			return true;
+	return false;
+}
+
+static int compare_bytes(struct fusee_str a, struct fusee_str b)
+{
+	int r = memcmp(a.p, b.p, a.len < b.len ? a.len : b.len);
+
+	return r ? r : (a.len > b.len) - (a.len < b.len);
+}
+
+int selector_may_match_between(struct selector *s, struct fusee_str key, struct fusee_str min,
+			       struct fusee_str max)
+{
+	bool exact = !compare_bytes(min, max);
+	int r = 1;
+
+	for (uint32_t i = 0; r == 1 && i < s->n; i++) {
+		struct condition *c = &s->conditions[i];
+		struct fusee_str value = {c->value, c->value_len};
+
+		if (!is_on(c, key))
+			continue;
+		if (exact)
+			r = is_met(c, min);
+		else if (!c->regex && !c->negated)
+			r = compare_bytes(value, min) >= 0 && compare_bytes(value, max) <= 0;
+	}
+	return r;
+}

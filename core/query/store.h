@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What holds profiles of many windows, and hands over those of a range of time. What a store can
+ * leave unread is its implementation's matter: the caller selects the samples in any case. For one
+ * thread. place.h opens stores.
+ */
+#ifndef QUERY_STORE_H
+#define QUERY_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <fusee/profile.h>
+
+#include "query/selector.h"
+
+struct store;
+
+/* Windows that begin at from_ns <= t < to_ns, CLOCK_REALTIME. */
+struct store_request {
+	uint64_t from_ns, to_ns;
+	struct selector *selector; /* windows without a sample that meets it may be omitted */
+	bool no_stacks;            /* samples may have the empty stack: nothing looks at theirs */
+};
+
+/* Called from store_read(). `name`: what holds the window, for messages. */
+struct store_reader {
+	/* A window, about in order of time; the profile is valid until it returns. Other than 0
+	 * ends store_read(). */
+	int (*window)(void *arg, const struct fusee_profile *, const char *name);
+	/* What cannot be read, and why, in a sentence. Reading goes on. */
+	void (*broken)(void *arg, const char *name, const char *why);
+	void (*progress)(void *arg, uint64_t done, uint64_t all); /* of files; often */
+	void *arg;
+};
+
+struct store_counts {
+	uint64_t files;    /* that there are */
+	uint64_t skipped;  /* unread: no window in the range, or no sample that is selected */
+	uint64_t excluded; /* of those skipped, by their labels */
+	uint64_t read, bytes;
+	uint64_t broken;  /* broken() was called */
+	uint64_t removed; /* since they were listed, as by the agent */
+};
+
+void store_close(struct store *); /* NULL is fine */
+/* What is not in a store without files: "no file ends with .pprof". */
+const char *store_lacks(const struct store *);
+/* Adds to *counts. 0, what window() returned, or -errno. */
+int store_read(struct store *, const struct store_request *, const struct store_reader *,
+	       struct store_counts *);
+
+/* ---- for implementations ---- */
+
+struct store_ops {
+	int (*read)(struct store *, const struct store_request *, const struct store_reader *,
+		    struct store_counts *);
+	void (*close)(struct store *);
+	const char *lacks;
+};
+
+/* The first member of an implementation's own struct. */
+struct store {
+	const struct store_ops *ops;
+};
+#endif
