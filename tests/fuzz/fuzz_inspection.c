@@ -37,6 +37,8 @@ static void believe(struct inspection *i)
 	if (strchr(i->debuglink, '/') || !utf8_printable(i->debuglink, strlen(i->debuglink)))
 		abort();
 	touch(i->notes, strlen(i->notes));
+	if (!utf8_printable(i->compiler, strlen(i->compiler)))
+		abort();
 	for (uint32_t s = 0; s < i->nsegments; s++)
 		inspection_vaddr(i, i->segments[s].offset, &vaddr);
 }

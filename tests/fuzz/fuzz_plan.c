@@ -10,6 +10,7 @@
 // sources: core/base/hashmap.c core/base/metrics.c core/base/user_budget.c core/base/utf8.c core/process/labelset.c
 // sources: core/profile/render_labels.c core/profile/render_model.c core/profile/render_modules.c
 // sources: core/profile/render_change.c core/profile/render_read.c core/profile/render_text.c core/profile/omit.c
+// sources: core/worker/fetcher_servers.c
 // flags: -I/usr/include/lua5.4 -Itests
 // libs: -llua5.4 -lpcre2-8
 // clang-format on

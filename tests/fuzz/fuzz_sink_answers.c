@@ -12,17 +12,9 @@
 
 #include "answer.h"
 #include "write.h"
+#include "server_words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check_words(const char *words, size_t size)
-{
-	if (strnlen(words, size) == size)
-		abort();
-	for (const char *p = words; *p; p++)
-		if (*p < ' ' || *p > '~')
-			abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/symbols/symbols.c core/symbols/source.c core/base/holes.c core/process/elf_note.c core/symbols/symtab.c core/symbols/fde.c core/symbols/ranges.c core/symbols/debuglink.c core/symbols/demangle.c core/symbols/dwarf.c core/symbols/dwarf_image.c core/symbols/dwarf_name.c core/symbols/dwarf_unit.c core/symbols/gopclntab.c core/symbols/gomodule.c core/base/utf8.c core/base/buf.c core/base/dict.c
+// sources: core/symbols/symbols.c core/symbols/compiler.c core/symbols/source.c core/base/holes.c core/process/elf_note.c core/symbols/symtab.c core/symbols/fde.c core/symbols/ranges.c core/symbols/debuglink.c core/symbols/demangle.c core/symbols/dwarf.c core/symbols/dwarf_image.c core/symbols/dwarf_name.c core/symbols/dwarf_unit.c core/symbols/gopclntab.c core/symbols/gomodule.c core/base/utf8.c core/base/buf.c core/base/dict.c
 // libs: -ldw -lelf -lz -lzstd -llzma -liberty
 // clang-format on
 // A complete ELF file, as its own debug file and dwz file too; every text that comes out is clean
@@ -12,6 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "symbols/compiler.h"
+#include "symbols/source.h"
 #include "symbols/symbols.h"
 #include "base/utf8.h"
 
@@ -36,6 +38,20 @@ static void look(struct symbols *s, uint64_t addr)
 		abort();
 }
 
+static void compiler(int fd)
+{
+	struct source *s;
+	struct buf b = {0};
+
+	if (source_open(&s, fd))
+		return;
+	if (compiler_of(s, &b) ? b.len
+			       : !b.len || b.len > COMPILER_MAX || !utf8_printable(b.p, b.len))
+		abort();
+	buf_fini(&b);
+	source_close(s);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int fd = memfd_create("file", MFD_CLOEXEC);
@@ -56,6 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		symbols_quality(s, &q);
 		symbols_close(s);
 	}
+	compiler(fd);
 	close(fd);
 	return 0;
 }

@@ -5,9 +5,9 @@
 // sources: core/worker/child.c core/worker/output.c core/worker/protocol.c core/worker/cache.c
 // sources: core/worker/inspection.c core/worker/symbolize_reply.c core/worker/sandbox.c
 // sources: core/worker/opener.c core/worker/opener_protocol.c core/worker/opener_serve.c core/worker/opener_share.c
-// sources: core/worker/opener_context.c
+// sources: core/worker/opener_context.c core/worker/fetcher.c
 // sources: core/process/procfs.c core/process/safe_open.c core/symbols/debugfile.c
-// sources: core/worker/isolate.c core/base/buf.c core/base/clock.c core/base/json.c core/base/metrics.c
+// sources: core/worker/confine.c core/worker/isolate.c core/base/buf.c core/base/clock.c core/base/json.c core/base/metrics.c
 // sources: core/base/sha256.c core/base/text.c core/base/utf8.c core/base/hashmap.c core/base/background.c
 // sources: core/worker/cache_later.c
 // flags: -Wl,--wrap=child_start -Wl,--wrap=waitpid -Wl,--wrap=kill -Wl,--wrap=clock_now -Wl,--wrap=poll
@@ -286,7 +286,8 @@ static void hear(struct fake *f)
 /* The block of a valid inspection with this key. */
 static int valid_block(const uint8_t key[32], uint64_t *bytes)
 {
-	struct inspection i = {.machine = 62, .type = 3, .debuglink = "x.debug", .notes = ""};
+	struct inspection i = {
+		.machine = 62, .type = 3, .debuglink = "x.debug", .compiler = "", .notes = ""};
 	struct buf b = {0};
 	int fd;
 

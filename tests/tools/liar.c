@@ -73,7 +73,7 @@ static void inspection(struct buf *b)
 	fill(i.build_id, sizeof(i.build_id));
 	fill(words, sizeof(words));
 	if (smooth)
-		i.notes = "";
+		i.notes = i.compiler = "";
 	strcpy(slab.unwinder, names[any(5)]);
 	if (any(2)) {
 		slab.claims = &claim;

@@ -2,6 +2,8 @@
 /*
  * Counts, where they happen, the ticks of all cpu-clock events: at each of their timers' expiry,
  * before the event does anything, and by how many periods the kernel moved the timer on afterwards.
+ * While a system call on BPF maps runs on a CPU, the kernel runs no BPF program there: those ticks
+ * are seen by the distance of the next tick alone.
  */
 #include <fusee/unwinder.bpf.h>
 
@@ -42,6 +44,26 @@ struct {
 	__type(key, struct ticks_key);
 	__type(value, struct ticks_count);
 } ticks_counts SEC(".maps");
+
+/* When each timer is to come next, and how often its CPU had become idle until then. */
+struct planned {
+	__s64 expires;
+	__u64 idles;
+};
+
+struct {
+	__uint(type, 1 /* HASH */);
+	__uint(max_entries, 32768);
+	__type(key, __u64); /* the timer's address */
+	__type(value, struct planned);
+} ticks_planned SEC(".maps");
+
+struct {
+	__uint(type, 6 /* PERCPU_ARRAY */);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} ticks_idles SEC(".maps");
 
 /* The expiry at hand. */
 struct at_hand {
@@ -102,6 +124,42 @@ int ticks_entry(__u64 *args)
 	return 0;
 }
 
+/* Periods between two expiries in which the timer came and no program ran, on a CPU that was idle
+ * for a part of that time. Only those of a CPU's own event, which is never
+ * stopped, are complete periods. */
+FUSEE_FN __u64 hidden_while_idle(const struct at_hand *a, __s64 next)
+{
+	struct planned now = {.expires = next}, *before;
+	__u64 *idles, hidden = 0;
+	__u32 zero = 0;
+
+	idles = fusee_bpf_map_lookup_elem(&ticks_idles, &zero);
+	now.idles = idles ? *idles : 0;
+	before = fusee_bpf_map_lookup_elem(&ticks_planned, &a->timer);
+	if (before && a->expires > before->expires &&
+	    (__u64)(a->expires - before->expires) % a->key.period == 0 &&
+	    (before->idles != now.idles || !a->key.target))
+		hidden = (__u64)(a->expires - before->expires) / a->key.period;
+	bpf_map_update_elem(&ticks_planned, &a->timer, &now, 0);
+	return hidden;
+}
+
+SEC("raw_tp/sched_switch")
+int ticks_switch(__u64 *args)
+{
+	struct task_struct *next = (void *)args[2];
+	__u64 *idles;
+	__u32 zero = 0;
+	int pid = 1;
+
+	if (kernel_read(&pid, &next->pid) || pid)
+		return 0;
+	idles = fusee_bpf_map_lookup_elem(&ticks_idles, &zero);
+	if (idles)
+		++*idles;
+	return 0;
+}
+
 SEC("raw_tp/hrtimer_expire_exit")
 int ticks_exit(__u64 *args)
 {
@@ -109,12 +167,14 @@ int ticks_exit(__u64 *args)
 	struct ticks_count none = {0}, *c;
 	struct at_hand *a = at_hand();
 	__s64 next, late;
+	__u64 hidden;
 
 	if (!a || a->timer != (__u64)timer)
 		return 0;
-	a->timer = 0;
 	if (kernel_read(&next, &timer->node.expires) || !a->key.period)
 		return 0;
+	hidden = hidden_while_idle(a, next);
+	a->timer = 0;
 	c = fusee_bpf_map_lookup_elem(&ticks_counts, &a->key);
 	if (!c) {
 		bpf_map_update_elem(&ticks_counts, &a->key, &none, 0);
@@ -125,6 +185,7 @@ int ticks_exit(__u64 *args)
 	if (!c->fired++)
 		c->first_ns = a->expires;
 	c->last_ns = a->expires;
+	c->hidden_while_idle += hidden;
 	late = next - a->expires - (__s64)a->key.period;
 	if (late > 0) /* not where the event was stopped meanwhile */
 		c->skipped += (__u64)late / a->key.period;

@@ -11,8 +11,10 @@ struct ticks_key {
 };
 
 struct ticks_count {
-	__u64 fired;             /* times that the timer came */
-	__u64 skipped;           /* periods that it was late by, each time: ticks that never came */
+	__u64 fired;   /* times that the timer came */
+	__u64 skipped; /* periods that it was late by, each time: ticks that never came */
+	/* ticks before those that fired, that no program saw and the CPU was idle between */
+	__u64 hidden_while_idle;
 	__s64 first_ns, last_ns; /* when it was to come, CLOCK_MONOTONIC */
 };
 #endif

@@ -16,6 +16,8 @@
 #include "profile/pprof.h"
 #include "profile/render.h"
 
+#include "../lib/random.h"
+
 #define MAX_FILE (256u << 20)
 
 static void die(const char *what, const char *why)
@@ -25,16 +27,6 @@ static void die(const char *what, const char *why)
 }
 
 /* ---- profiles with known contents ---- */
-
-static uint32_t random32(void)
-{
-	static uint64_t state = 88172645463325252ull;
-
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)(state >> 16);
-}
 
 static void save(struct builder *b, const char *dir, const char *name)
 {

@@ -96,11 +96,12 @@ static void print(int map)
 		if (bpf_map_lookup_elem(map, &key, &c))
 			continue;
 		printf("%s{\"owner\": %u, \"period_ns\": %llu, \"target\": %u, \"cpu\": %u, "
-		       "\"fired\": %llu, \"skipped\": %llu, \"first_ns\": %lld, \"last_ns\": "
-		       "%lld}",
+		       "\"fired\": %llu, \"skipped\": %llu, \"hidden_while_idle\": %llu, "
+		       "\"first_ns\": %lld, \"last_ns\": %lld}",
 		       sep, key.owner, (unsigned long long)key.period, key.target, key.cpu,
 		       (unsigned long long)c.fired, (unsigned long long)c.skipped,
-		       (long long)c.first_ns, (long long)c.last_ns);
+		       (unsigned long long)c.hidden_while_idle, (long long)c.first_ns,
+		       (long long)c.last_ns);
 		sep = ",\n ";
 	}
 	puts(*sep == '[' ? "[]" : "]");

@@ -9,6 +9,7 @@
 
 #include "base/background.h"
 #include "base/clock.h"
+#include "lib/faults.h"
 #include "test.h"
 
 static struct {
@@ -46,6 +47,22 @@ TEST(without_an_object_the_caller_runs_the_job)
 	CHECK_INT(done.order[0], 7);
 	CHECK(pthread_equal(done.thread, pthread_self()));
 	CHECK_INT(background_waiting(NULL), 0);
+}
+
+TEST(without_memory_a_job_that_may_not_run_beside_others_is_not_run)
+{
+	struct background *b;
+
+	done.n = 0;
+	CHECK_INT(background_new(&b), 0);
+	faults_from(0);
+	CHECK(faults_next());
+	CHECK_INT(background_try(b, note, (void *)7), -ENOMEM);
+	faults_stop();
+	CHECK(faults_happened());
+	CHECK_INT(done.n, 0);
+	CHECK_INT(background_waiting(b), 0);
+	background_free(b);
 }
 
 TEST(descriptors_are_closed)

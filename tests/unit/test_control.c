@@ -109,8 +109,6 @@ static void begin(void)
 
 static void end(void)
 {
-	char path[64];
-
 	CHECK_INT(loop_post(agent.loop, stop, agent.loop), 0);
 	CHECK(!pthread_join(agent.thread, NULL));
 	control_free(agent.control);
@@ -118,8 +116,7 @@ static void end(void)
 	while (agent.nheld) /* nobody is there any more */
 		control_answer(agent.held[--agent.nheld], "\"held\": true", NULL);
 	loop_free(agent.loop);
-	snprintf(path, sizeof(path), "%s/made", agent.dir);
-	CHECK(!rmdir(path) && !rmdir(agent.dir));
+	CHECK(!rmdir(agent.dir)); /* without the folder that was made */
 }
 
 /* ---- clients ---- */
@@ -387,6 +384,17 @@ TEST(the_socket_file)
 	CHECK_INT(control_new(&other, agent.loop, path, commands, &agent), -EEXIST);
 	CHECK(!unlink(path)); /* still there */
 	CHECK_INT(control_new(&other, agent.loop, "/nope/nope/nope", commands, &agent), -ENOENT);
+	/* the folder that is made for a socket goes with it, another stays */
+	snprintf(path, sizeof(path), "%s/another/socket", agent.dir);
+	for (int ours = 1; ours >= 0; ours--) {
+		CHECK_INT(control_new(&other, agent.loop, path, commands, &agent), 0);
+		control_free(other);
+		*strrchr(path, '/') = '\0';
+		CHECK(!!access(path, F_OK) == ours && (!ours || !mkdir(path, 0700)));
+		strcat(path, "/socket");
+	}
+	*strrchr(path, '/') = '\0';
+	CHECK(!rmdir(path));
 	snprintf(path, sizeof(path), "%s/open", agent.dir);
 	CHECK(!mkdir(path, 0755) && !chmod(path, 0777));
 	strcat(path, "/socket");

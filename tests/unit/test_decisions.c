@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "base/hashmap.h"
 #include "policy/decisions.h"
@@ -24,11 +25,13 @@ struct world {
 	int calls, changes, mine; /* changes of ours */
 	pid_t last;
 	const struct decision *now;
-	double hz;      /* of the fake policy */
-	int answer;     /* changed() answers */
-	bool inherited; /* as of the last changed() */
-	int error;      /* it answers */
-	uint64_t moves; /* the kernel's count of them */
+	double hz;         /* of the fake policy */
+	int answer;        /* changed() answers */
+	bool inherited;    /* as of the last changed() */
+	int error;         /* it answers */
+	uint64_t moves;    /* the kernel's count of them */
+	int requested;     /* calls of program() */
+	char build_id[64]; /* that it answers; "": it knows nothing yet */
 	struct hashmap
 		decided; /* pid -> struct decision *, as changed() said; of sampled processes */
 };
@@ -90,6 +93,18 @@ static int changed(void *arg, pid_t pid, const struct decision *d, bool inherite
 	return 0;
 }
 
+static bool program(void *arg, pid_t pid, struct program *to)
+{
+	struct world *w = arg;
+
+	(void)pid;
+	w->requested++;
+	if (!*w->build_id)
+		return false;
+	strcpy(to->build_id, w->build_id);
+	return true;
+}
+
 static uint64_t moves(void *arg)
 {
 	return ((struct world *)arg)->moves;
@@ -101,6 +116,7 @@ static void world_new(struct world *w, bool unknown_keep)
 				      .changed = changed,
 				      .unknown_keep = unknown_keep,
 				      .moves = moves,
+				      .program = program,
 				      .arg = w};
 
 	*w = (struct world){.hz = 19};
@@ -269,6 +285,46 @@ TEST(those_that_ended_count_no_more)
 	decisions_tidy(w.d, 20 * SECOND);
 	CHECK(!decisions_of(w.d, NOBODY));
 	CHECK_INT(processes_of_sets(&w), 1);
+	world_free(&w);
+}
+
+TEST(what_is_known_of_a_program_comes_later)
+{
+	static const struct target_labels selected = {.build_id = true, .executable = true};
+	pid_t pid = sleeper("/bin/sleep"), child = sleeper(NULL);
+	uint64_t after = clock_now() + 10000000000;
+	struct world w;
+
+	world_new(&w, true);
+	targets_set_labels(w.targets, &selected);
+	decisions_execed(w.d, pid, NULL, 0);
+	CHECK(strstr(label_of(&w, pid, "executable"), "/sleep"));
+	CHECK_STR(label_of(&w, pid, "build_id"), "(none)");
+	decisions_find_programs(w.d, after);
+	CHECK_INT(w.requested, 1);
+	CHECK_STR(label_of(&w, pid, "build_id"), "(none)");
+	strcpy(w.build_id, "0a1b");
+	decisions_find_programs(w.d, clock_now() - 10000000000); /* of what ran before, perhaps */
+	CHECK_INT(w.requested, 1);
+	decisions_find_programs(w.d, after);
+	CHECK_STR(label_of(&w, pid, "build_id"), "0a1b");
+	decisions_find_programs(w.d, after);
+	CHECK_INT(w.requested, 2);
+	decisions_forked(w.d, pid, child);
+	CHECK_STR(label_of(&w, child, "build_id"), "0a1b");
+	CHECK(strstr(label_of(&w, child, "executable"), "/sleep"));
+	put_pid(&w, child, "db"); /* it is decided anew */
+	decisions_refresh(w.d);
+	CHECK_STR(label_of(&w, child, "build_id"), "0a1b");
+	decisions_execed(w.d, child, NULL, 0);
+	CHECK_STR(label_of(&w, child, "build_id"), "(none)");
+	/* nobody looks for the program of a process that is not profiled */
+	put_pid(&w, child, "off");
+	decisions_refresh(w.d);
+	decisions_find_programs(w.d, after);
+	CHECK_INT(w.requested, 2);
+	end(pid);
+	end(child);
 	world_free(&w);
 }
 

@@ -1064,9 +1064,12 @@ TEST(a_folder_that_cannot_be)
 		.queue_bytes = 64 << 20, .spool = "/dev/null", .spool_limits = {1 << 20, SECOND}});
 	struct delivery_stats s;
 
-	put(d, 0);
-	s = settled(d, 1);
-	CHECK(s.delivered == 1 && strstr(s.spool_error, "'null' is no folder"));
+	for (int i = 0; i < 5; i++) {
+		put(d, (uint8_t)i);
+		s = settled(d, (uint64_t)i + 1);
+	}
+	CHECK_STR(s.spool_error, "the spool /dev/null cannot be used: 'null' is no folder");
+	CHECK_INT(metric("sink_spool_errors_total"), 1); /* not tried again for each profile */
 	delivery_free(d);
 }
 

@@ -169,7 +169,8 @@ static bool known(struct world *w, pid_t pid)
 {
 	bool is;
 
-	targets_labels(w->targets, &(struct target_process){pid, 0, "", ""}, &is);
+	targets_labels(w->targets, &(struct target_process){.pid = pid, .cgroup = "", .name = ""},
+		       &is);
 	return is;
 }
 

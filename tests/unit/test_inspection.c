@@ -41,6 +41,7 @@ static void make(struct buf *b)
 			       .segments = segments,
 			       .slabs = slabs,
 			       .debuglink = "abcd.debug",
+			       .compiler = "GCC: (Debian) 12",
 			       .notes = "dwarf: no\nother: neither",
 			       .debuglink_crc = 0xabcdef};
 
@@ -62,6 +63,7 @@ TEST(there_and_back)
 	CHECK(i->machine == 62 && i->entry == 0x1234 && i->build_id_len == 20 &&
 	      i->build_id[19] == 0xb1);
 	CHECK_STR(i->debuglink, "abcd.debug");
+	CHECK_STR(i->compiler, "GCC: (Debian) 12");
 	CHECK_STR(i->notes, "dwarf: no\nother: neither");
 	CHECK(inspection_slab(i, "dwarf")->n == 3 && inspection_slab(i, "dwarf")->words[2] == 3);
 	CHECK(inspection_slab(i, "other")->version == 1 && !inspection_slab(i, "othe"));
@@ -102,6 +104,8 @@ static void all_inside(const struct inspection *i)
 	}
 	CHECK(i->debuglink >= lo && memchr(i->debuglink, 0, (size_t)(hi - i->debuglink)));
 	CHECK(i->notes >= lo && memchr(i->notes, 0, (size_t)(hi - i->notes)));
+	CHECK(i->compiler >= lo && memchr(i->compiler, 0, (size_t)(hi - i->compiler)));
+	CHECK(strlen(i->compiler) < 256 && utf8_printable(i->compiler, strlen(i->compiler)));
 	CHECK(!strchr(i->debuglink, '/') && utf8_printable(i->debuglink, strlen(i->debuglink)));
 }
 
@@ -151,7 +155,7 @@ TEST(names_of_files_lead_nowhere_else)
 	struct buf b = {0};
 
 	for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++) {
-		struct inspection from = {.debuglink = names[n], .notes = ""};
+		struct inspection from = {.debuglink = names[n], .compiler = "", .notes = ""};
 
 		buf_reset(&b);
 		CHECK_INT(inspection_write(&b, &from), 0);

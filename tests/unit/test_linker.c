@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: overlaps
 /* Objects are joined, and whatever befalls the libraries that do it costs an error and no more:
  * allocations of theirs fail one at a time, and they are given nonsense. */
 #include "bpf/linker.h"

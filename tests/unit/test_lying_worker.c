@@ -62,8 +62,12 @@ static void poison(int sock)
 	for (;;) {
 		static const uint32_t words[] = {0xbad};
 		struct inspection_slab slab = {.unwinder = "nasty", .words = words, .n = 1};
-		struct inspection i = {
-			.key = {7}, .slabs = &slab, .nslabs = 1, .debuglink = "", .notes = ""};
+		struct inspection i = {.key = {7},
+				       .slabs = &slab,
+				       .nslabs = 1,
+				       .debuglink = "",
+				       .compiler = "",
+				       .notes = ""};
 		struct protocol_reply r = {.magic = PROTOCOL_MAGIC, .kind = REPLY_DONE, .key = {7}};
 		struct buf b = {0};
 		uid_t owner;

@@ -49,3 +49,33 @@ TEST(by_run_time_of_the_scheduler)
 	CHECK(!m.broken);
 	missed_ticks_fini(&m);
 }
+
+TEST(other_events_with_another_period)
+{
+	struct missed_ticks m = {0};
+
+	missed_ticks_begin(&m, 1);
+	for (uint64_t i = 1; i <= 10; i++)
+		missed_ticks_runtime(&m, 1, 0, i * 1000, 1000);
+	/* at once, and while nothing counted; what was skipped before stays counted */
+	missed_ticks_runtime(&m, 1, 0, 10100, 100);
+	missed_ticks_runtime(&m, 1, 0, 10400, 100);
+	CHECK_INT(m.skipped, 2);
+	missed_ticks_runtime(&m, 1, 0, 500000, 1000);
+	missed_ticks_runtime(&m, 1, 0, 501000, 1000);
+	CHECK_INT(m.skipped, 2);
+	missed_ticks_runtime(&m, 1, 0, 503000, 1000);
+	CHECK_INT(m.skipped, 3);
+	/* the same period, and meanwhile other events */
+	missed_ticks_end(&m, 1);
+	missed_ticks_runtime(&m, 1, 0, 900000, 1000);
+	missed_ticks_runtime(&m, 1, 0, 901000, 1000);
+	CHECK_INT(m.skipped, 3);
+	/* another thread has the number now, with all its run time */
+	missed_ticks_runtime(&m, 1, 0, 3000, 1000);
+	CHECK_INT(m.skipped, 5);
+	missed_ticks_runtime(&m, 1, 0, 6000, 2000);
+	CHECK_INT(m.skipped, 5);
+	CHECK(!m.broken);
+	missed_ticks_fini(&m);
+}

@@ -407,3 +407,63 @@ TEST(records_are_of_a_known_kind_and_size)
 	from.head.kind = RECORD_EMISSION + 1;
 	CHECK(!bpf_record_read(&to, &from, 64));
 }
+
+/* Adds a sample as the kernel writes it, of the event with this id: words, then a BPF record. */
+static void add_sample(struct ring *r, const uint64_t *words, uint32_t n, const void *raw)
+{
+	struct perf_event_header h = {.type = PERF_RECORD_SAMPLE};
+	uint32_t len = raw ? ((const struct record_head *)raw)->size + 4 : 0;
+	char *to = r->data + r->page->data_head + sizeof(h);
+
+	memcpy(to, words, n * sizeof(*words));
+	to += n * sizeof(*words);
+	if (raw) {
+		memcpy(to, &len, 4);
+		memcpy(to + 4, raw, len - 4);
+		to += 4 + len;
+	}
+	h.size = (uint16_t)(to - (r->data + r->page->data_head));
+	memcpy(r->data + r->page->data_head, &h, sizeof(h));
+	r->page->data_head += h.size;
+}
+
+/* A tick that the BPF programs leave to its event stands for what they say, and is of no group:
+ * they have chosen it by the rate that its process had. */
+TEST(a_deferred_tick_has_the_weight_of_its_moment)
+{
+	static struct perf_event_mmap_page page;
+	static char data[4096];
+	static struct perf_stream s;
+	struct stream_cpu c = {.output = 1,
+			       .output_id = 7,
+			       .ring = {.page = &page, .data = data, .size = sizeof(data)}};
+	struct event_group g = {.number = 2};
+	struct seen n = {0};
+	struct perf_stream_handlers on = handlers(&n);
+	const struct record_deferred r = {.tick = {.head = {.kind = RECORD_DEFERRED,
+							    .flags = RECORD_CPU_EVENT,
+							    .size = sizeof(r),
+							    .pid = 40,
+							    .tid = 41},
+						   .period = 52000000}};
+	/* id, pid and tid, time, CPU, period; no registers, no stack */
+	const uint64_t sent[] = {7, 40 | 41ull << 32, 1000, 0};
+	const uint64_t own[] = {9, 40 | 41ull << 32, 1001, 0, 10000000, 0, 0};
+
+	s = (struct perf_stream){.cpus = &c, .ncpus = 1, .online_fd = -1, .epoll = -1};
+	CHECK_INT(hashmap_put(&s.group_by_event, 9, &g), 0);
+	add_sample(&c.ring, sent, 4, &r);
+	add_sample(&c.ring, own, 7, NULL);
+	perf_stream_drain(&s, &on, true);
+	CHECK(n.by_group[0] == 1 && !n.by_group[2]);
+	CHECK_INT(n.weight, 52000000);
+	/* without the programs: of the event's group, which has both */
+	add_sample(&c.ring, own, 7, NULL);
+	perf_stream_drain(&s, &on, true);
+	CHECK_INT(n.by_group[2], 1);
+	CHECK_INT(n.group_weight[2], 10000000);
+	CHECK_INT(g.samples, 2);
+	CHECK_INT(s.account.records.samples, 2);
+	CHECK_INT(s.account.records.invalid, 0);
+	hashmap_fini(&s.group_by_event);
+}

@@ -9,7 +9,9 @@
 #include "mapping_help.h"
 #include "worker_help.h"
 
+#define FIRST_TID 10000000
 #define MANY 12000u
+#define MANY_THREADS 200000u
 #define PAGE 4096ull
 
 struct world {
@@ -79,7 +81,7 @@ static void take_all(struct world *w)
 	do {
 		pipeline_take_mappings(w->p);
 		CHECK(poll(&readable, 1, 0) >= 0);
-	} while (w->p->answer || readable.revents & POLLIN);
+	} while (w->p->taking.answer || readable.revents & POLLIN);
 }
 
 /* Maps a page of a new file as code, and hands over its record. */
@@ -178,8 +180,8 @@ static void answer(struct world *w, struct process *proc, uint64_t requested, ui
 		a->mappings[i] = (struct procfs_mapping){
 			.lo = lo - i * 2 * PAGE, .hi = hi - i * 2 * PAGE, .name = ""};
 	followed_of(proc)->reading = followed_of(proc)->rereads = true;
-	w->p->answer = a;
-	w->p->taken = 0;
+	w->p->taking.answer = a;
+	w->p->taking.named = w->p->taking.taken = 0;
 }
 
 /* The kernel says of one range what a newer record has split. */
@@ -226,12 +228,39 @@ TEST(a_record_between_two_slices)
 	world_new(&w);
 	proc = follow(&w, 10);
 	answer(&w, proc, 20, MANY, lo, lo + PAGE);
-	pipeline_take_mappings(w.p);
-	CHECK(w.p->answer && proc->n < MANY); /* in slices, whatever the path of the executable */
+	do /* a slice that had to wait for a CPU takes nothing */
+		pipeline_take_mappings(w.p);
+	while (!process_mapping(proc, lo));
+	CHECK(w.p->taking.answer &&
+	      proc->n < MANY); /* in slices, whatever the path of the executable */
 	w.on->mapped(w.on->arg, getpid(), 15, &m);
 	take_all(&w);
 	CHECK(process_mapping(proc, lo) && process_mapping(proc, lo)->file);
 	CHECK(process_mapping(proc, lo - 2 * PAGE));
 	CHECK(!kernel_view_of(proc)->read); /* it is read again */
+	world_free(&w);
+}
+
+/* Whoever starts many threads does not keep the control thread. */
+TEST(names_of_many_threads_are_taken_in_slices)
+{
+	struct maps_thread *threads = calloc(MANY_THREADS, sizeof(*threads));
+	struct process *proc;
+	struct world w;
+
+	CHECK(threads);
+	for (uint32_t i = 0; i < MANY_THREADS; i++)
+		threads[i] = (struct maps_thread){.tid = FIRST_TID + (pid_t)i, .comm = "one"};
+	world_new(&w);
+	proc = follow(&w, 10);
+	answer(&w, proc, 20, 1, 0x100000, 0x101000);
+	w.p->taking.answer->threads = threads;
+	w.p->taking.answer->nthreads = MANY_THREADS;
+	pipeline_take_mappings(w.p);
+	CHECK(w.p->taking.answer && w.p->taking.named < MANY_THREADS && !w.p->taking.taken);
+	take_all(&w);
+	CHECK_STR(process_comm(w.p->processes, proc, FIRST_TID), "one");
+	CHECK_STR(process_comm(w.p->processes, proc, FIRST_TID + MANY_THREADS - 1), "one");
+	CHECK(process_mapping(proc, 0x100000));
 	world_free(&w);
 }

@@ -11,21 +11,13 @@
 #include "profile/pprof.h"
 #include "base/utf8.h"
 
+#include "lib/random.h"
+
 typedef Perftools__Profiles__Profile Profile;
 
 static struct fusee_str str(const char *s)
 {
 	return (struct fusee_str){s, strlen(s)};
-}
-
-static uint32_t random32(void)
-{
-	static uint64_t state = 88172645463325252ull;
-
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)(state >> 16);
 }
 
 /* ---- a profile as text, sorted: two that say the same give the same ---- */

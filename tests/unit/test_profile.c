@@ -119,6 +119,27 @@ TEST(samples_add_up)
 	builder_free(b);
 }
 
+/* As many as relabeling can make, and those that each sample has. */
+TEST(many_labels_of_a_sample)
+{
+	struct builder *b = fresh();
+	uint32_t l = location(b, "f", 1), stack = builder_stack(b, &l, 1);
+	struct fusee_label labels[66];
+	const struct fusee_profile *p;
+	char names[66][8];
+	int64_t v = 1;
+
+	for (uint32_t i = 0; i < 66; i++) {
+		snprintf(names[i], sizeof(names[i]), "l%u", i);
+		labels[i] = (struct fusee_label){.key = str(names[i]), .str = str("x")};
+	}
+	CHECK_INT(builder_type(b, "samples", "count"), 0);
+	CHECK_INT(builder_sample(b, stack, labels, 66, 7, 8, &v), 0);
+	p = finish(b);
+	CHECK_INT(FUSEE_AT(struct fusee_sample, p->samples, 0)->nlabels, 66);
+	builder_free(b);
+}
+
 TEST(tables_hold_what_went_in)
 {
 	struct builder *b = fresh();

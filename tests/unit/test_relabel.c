@@ -231,6 +231,30 @@ static struct relabel_rules *rules_of(struct relabel_rule_text text)
 	return rules;
 }
 
+/* A joined value that no regex can match would seem to be beyond the limit of its steps. */
+TEST(texts_that_are_not_utf8)
+{
+	struct relabel_rules *rules = relabel_rules_new("fusee.lua:3");
+	struct relabel_rule_text rule = {.action = "replace",
+					 .separator = "\xff",
+					 .regex = "(.*)",
+					 .target_label = "a",
+					 .replacement = "$1"};
+	char *text = NULL;
+
+	CHECK_INT(relabel_rules_add(rules, &rule, &text), -EINVAL);
+	CHECK_STR(text, "separator is not UTF-8, as all values of labels are");
+	free(text);
+	rule.separator = ";";
+	rule.replacement = "\xc3";
+	CHECK_INT(relabel_rules_add(rules, &rule, &text), -EINVAL);
+	CHECK_STR(text, "replacement is not UTF-8, as all values of labels are");
+	free(text);
+	rule.replacement = "\xc3\xa4";
+	CHECK_INT(relabel_rules_add(rules, &rule, &text), 0);
+	relabel_rules_free(rules);
+}
+
 /* A step that goes back for each character of the text: 2^28 ways to divide 28 letters. */
 TEST(limit_of_a_match)
 {

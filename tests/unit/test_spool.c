@@ -3,9 +3,12 @@
 /* core/delivery/spool: profiles on disk, in order and equal to what was put, whatever becomes of
  * the files, the disk and the process. */
 #include <fcntl.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -731,6 +734,19 @@ TEST(folders_that_others_could_change)
 	refused(dir, "'sink.test' belongs to another user");
 	CHECK_INT(chown(dir, 12345, 12345), 0);
 	refused(dir, "'er' belongs to another user");
+}
+
+TEST(a_disk_that_cannot_be_written)
+{
+	char dir[200];
+
+	snprintf(dir, sizeof(dir), "%s/read-only", folder());
+	CHECK_INT(mkdir(dir, 0755), 0);
+	if (geteuid() || unshare(CLONE_NEWNS) ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("tmpfs", dir, "tmpfs", MS_RDONLY, NULL))
+		SKIP("needs namespaces and root");
+	refused(dir, "read-only cannot be used: 'sink.test' cannot be made: Read-only file system");
 }
 
 /* ---- a process that is killed ---- */

@@ -86,7 +86,7 @@ static uint32_t ask(struct world *w, uint64_t offset)
 	f.addr = offset;
 	CHECK_INT(collector_new(&c), 0);
 	CHECK(dict_add(&c->frames, &f, sizeof(f)) != DICT_NONE);
-	CHECK_INT(symbolizer_request(w->n, c, 0, done, &calls), 0);
+	CHECK_INT(symbolizer_request(w->n, c, false, 0, done, &calls), 0);
 	requests = worker_pending(w->w);
 	CHECK_INT(calls, !requests);
 	CHECK_INT(worker_wait(w->w), 0);
@@ -156,7 +156,7 @@ TEST(many_at_once)
 			f.addr = offset_of(&w, which ? second_function : first_function, i);
 			CHECK(dict_add(&c->frames, &f, sizeof(f)) != DICT_NONE);
 		}
-	CHECK_INT(symbolizer_request(w.n, c, 0, done, &calls), 0);
+	CHECK_INT(symbolizer_request(w.n, c, false, 0, done, &calls), 0);
 	CHECK_INT(worker_wait(w.w), 0);
 	CHECK_INT(calls, 1);
 	for (uint64_t i = 0; i < 4; i++) {

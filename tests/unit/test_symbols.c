@@ -508,4 +508,6 @@ TEST(names_of_secret_files)
 	CHECK_STR(text_of(debugfile_open(root, "/a/program", NULL, 0, "secret")), "(none)");
 	CHECK_INT(read(watch, event, sizeof(event)), -1);
 	close(watch);
+	snprintf(path, sizeof(path), "rm -r %s", root);
+	CHECK_INT(system(path), 0);
 }

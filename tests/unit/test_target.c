@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <sys/prctl.h>
+#include <sys/utsname.h>
 #include <time.h>
 
 #include "base/metrics.h"
@@ -74,8 +75,11 @@ static const char *value_of(struct targets *ts, uint32_t id, const char *name)
 
 static uint32_t labels(struct targets *ts, pid_t pid, uint64_t ticks, const char *cgroup)
 {
-	uint32_t id = targets_labels(ts, &(struct target_process){pid, ticks, cgroup, "prog"},
-				     &last_known);
+	uint32_t id = targets_labels(
+		ts,
+		&(struct target_process){
+			.pid = pid, .identity = ticks, .cgroup = cgroup, .name = "prog"},
+		&last_known);
 
 	CHECK(id != TARGET_NONE);
 	return id;
@@ -613,13 +617,15 @@ TEST(two_hundred_thousand)
 				      sizeof(struct fusee_str),           \
 			      sizeof(struct fusee_str)})
 
+#define ORDER(...) ((struct target_labels){.service_name = NAMES(__VA_ARGS__)})
+
 TEST(service_name_is_the_first_label_of_the_order)
 {
-	struct fusee_table order = NAMES(str("service_name"), str("workload"), str("unit"));
+	struct target_labels order = ORDER(str("service_name"), str("workload"), str("unit"));
 	struct targets *ts = new_targets();
 
 	CHECK_STR(value(ts, labels(ts, 7, 0, "/a"), "service_name"), "(none)");
-	targets_set_service(ts, &order);
+	targets_set_labels(ts, &order);
 	CHECK_STR(value(ts, labels(ts, 7, 0, "/a"), "service_name"), "prog");
 	put(ts, 1, BY_CGROUP("a", "/a", LABEL("unit", "a.service"), LABEL("key", "v")));
 	CHECK_STR(value(ts, labels(ts, 7, 0, "/a"), "service_name"), "a.service");
@@ -628,10 +634,13 @@ TEST(service_name_is_the_first_label_of_the_order)
 	put(ts, 3, BY_PID("p", 7, LABEL("service_name", "otel")));
 	CHECK_STR(value(ts, labels(ts, 7, 0, "/a"), "service_name"), "otel");
 	CHECK_STR(value(ts, labels(ts, 8, 0, "/a"), "service_name"), "shop");
-	order = NAMES(str("unit"), str("service_name"));
+	order = ORDER(str("unit"), str("service_name"));
 	CHECK_STR(value(ts, labels(ts, 7, 0, "/a"), "service_name"), "a.service");
 	CHECK_STR(value(ts, labels(ts, 7, 0, "/b"), "service_name"), "otel");
-	CHECK_STR(value(ts, targets_labels(ts, &(struct target_process){9, 0, "", ""}, &last_known),
+	CHECK_STR(value(ts,
+			targets_labels(ts,
+				       &(struct target_process){.pid = 9, .cgroup = "", .name = ""},
+				       &last_known),
 			"service_name"),
 		  "unknown_service");
 	targets_free(ts);
@@ -639,7 +648,7 @@ TEST(service_name_is_the_first_label_of_the_order)
 
 TEST(service_name_has_a_place_in_a_full_set)
 {
-	struct fusee_table order = NAMES(str("l7"));
+	struct target_labels order = ORDER(str("l7"));
 	struct fusee_label many[LABELSET_MAX];
 	struct targets *ts = new_targets();
 	struct fusee_target *t = BY_PID("p", 7, LABEL("x", "y"));
@@ -651,7 +660,7 @@ TEST(service_name_has_a_place_in_a_full_set)
 		many[i] = LABEL(names[i], names[i]);
 	}
 	t->labels = (struct fusee_table){many, LABELSET_MAX, sizeof(many[0])};
-	targets_set_service(ts, &order);
+	targets_set_labels(ts, &order);
 	put(ts, 1, t);
 	CHECK_STR(value(ts, labels(ts, 7, 0, "/a"), "service_name"), "l7");
 	targets_set(ts, labels(ts, 7, 0, "/a"), &n);
@@ -668,14 +677,50 @@ static void explained(void *arg, const struct fusee_label *l, const struct targe
 		 (int)o->by.len, o->by.p, (int)o->from.len, o->from.p);
 }
 
+TEST(labels_on_request)
+{
+	struct target_process p = {.pid = 7, .cgroup = "/a", .name = "prog"};
+	struct target_labels selected = ORDER(str("compiler"));
+	struct targets *ts = new_targets();
+	char out[4096] = "";
+	struct utsname u;
+
+	CHECK_INT(uname(&u), 0);
+	p.executable = "/usr/bin/prog";
+	p.build_id = "0a1b";
+	p.compiler = "GCC: 12";
+	targets_set_labels(ts, &selected);
+	CHECK_STR(value(ts, targets_labels(ts, &p, &last_known), "kernel"), "(none)");
+	CHECK_STR(value(ts, targets_labels(ts, &p, &last_known), "build_id"), "(none)");
+	selected.kernel = selected.executable = selected.build_id = selected.compiler = true;
+	CHECK_STR(value(ts, targets_labels(ts, &p, &last_known), "kernel"), u.release);
+	CHECK_STR(value(ts, targets_labels(ts, &p, &last_known), "executable"), "/usr/bin/prog");
+	CHECK_STR(value(ts, targets_labels(ts, &p, &last_known), "build_id"), "0a1b");
+	CHECK_STR(value(ts, targets_labels(ts, &p, &last_known), "service_name"), "GCC: 12");
+	CHECK(!last_known); /* no discovery said anything */
+	CHECK_INT(targets_explain(ts, &p, explained, out), 0);
+	CHECK(strstr(out, "compiler=GCC: 12 -1 its program's file \n"));
+	CHECK(strstr(out, "executable=/usr/bin/prog -1  \n"));
+	/* before what joins a label, behind what a discovery says of the pid or the group */
+	put(ts, 1, BY_LABEL("j", "process", "prog", LABEL("build_id", "joined")));
+	CHECK_STR(value(ts, targets_labels(ts, &p, &last_known), "build_id"), "0a1b");
+	put(ts, 2, BY_CGROUP("a", "/a", LABEL("build_id", "group's")));
+	CHECK_STR(value(ts, targets_labels(ts, &p, &last_known), "build_id"), "group's");
+	p.build_id = "";
+	p.compiler = NULL;
+	CHECK_STR(value(ts, targets_labels(ts, &p, &last_known), "compiler"), "(none)");
+	CHECK_STR(value(ts, targets_labels(ts, &p, &last_known), "service_name"), "prog");
+	targets_free(ts);
+}
+
 TEST(each_label_has_an_origin)
 {
-	struct fusee_table order = NAMES(str("service_name"), str("unit"));
-	const struct target_process p = {7, 0, "/a/b", "prog"};
+	struct target_labels order = ORDER(str("service_name"), str("unit"));
+	const struct target_process p = {.pid = 7, .cgroup = "/a/b", .name = "prog"};
 	struct targets *ts = new_targets();
 	char out[4096] = "";
 
-	targets_set_service(ts, &order);
+	targets_set_labels(ts, &order);
 	put(ts, 1, BY_CGROUP("a", "/a", LABEL("unit", "a.service"), LABEL("key", "v")));
 	put(ts, 2, BY_LABEL("v", "key", "v", LABEL("tier", "db")));
 	put(ts, 3, BY_PID("p", 7, LABEL("user", "root")));

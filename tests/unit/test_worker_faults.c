@@ -4,7 +4,9 @@
  * same, once there is memory again. */
 #include "worker_help.h"
 
+#include "base/background.h"
 #include "lib/faults.h"
+#include "worker/cache_later.h"
 
 static void symbolized(void *arg, int err, const char *text, const struct worker_symbols *s)
 {
@@ -69,4 +71,28 @@ TEST_FOR(inspected_and_named, 300)
 	CHECK(rounds > 5);
 	fprintf(stderr, "# %lu allocations\n", rounds);
 	close(fd);
+}
+
+/* The caller does not write: the thread may be writing to the cache. */
+TEST(without_memory_for_a_job_nothing_is_written)
+{
+	struct buf line = {0}, text = {0};
+	struct background *b;
+	struct cache *c;
+
+	CHECK_INT(background_new(&b), 0);
+	CHECK_INT(cache_open(&c, scratch(), 1 << 20), 0);
+	buf_add(&line, "a\n", 2);
+	faults_from(2); /* the job and its name are there */
+	CHECK(faults_next());
+	cache_append_later(b, c, "refusals", &line);
+	faults_stop();
+	CHECK(faults_happened());
+	CHECK(!line.p);
+	CHECK_INT(background_waiting(b), 0);
+	CHECK_INT(cache_text(c, "refusals", &text), -ENOENT);
+	buf_fini(&text);
+	cache_close_later(b, c);
+	background_free(b);
+	remove_scratch();
 }

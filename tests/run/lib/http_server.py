@@ -25,10 +25,14 @@ with CLIENT_CA only to those who have a certificate of it. Paths:
     /garbage               not HTTP
     /stale                 200, keeps the connection, and closes it a moment later
     /redirect/N?to=URL     N, Location: URL
+
+As a proxy it does what the path says, whatever the server's name. CONNECT of refuse-N.NAME is answered by N, any other
+by 200 and the end of the connection.
 """
 import gzip
 import json
 import os
+import re
 import socket
 import ssl
 import struct
@@ -64,6 +68,9 @@ class Connection:
     def head(self):
         while b"\r\n\r\n" not in self.data:
             self.more()
+            if self.data[0] == 0x16:  # TLS
+                self.answer(400, "no TLS on this port")
+                raise Gone
         head, self.data = self.data.split(b"\r\n\r\n", 1)
         lines = head.decode("latin-1").split("\r\n")
         method, target, _ = lines[0].split(" ")
@@ -105,6 +112,8 @@ class Connection:
         number = self.log(method, target, headers)
         url = urllib.parse.urlsplit(target)
         path = [urllib.parse.unquote(p) for p in url.path.split("/")[1:]]
+        if method == "CONNECT":
+            self.connect(target)
         length = int(headers.get("content-length", "0"))
         if path[0] == "truncated-request":
             self.body(min(length, 1000))
@@ -115,6 +124,11 @@ class Connection:
             f.write(body)
         os.rename(name + ".part", name)
         self.do(path, dict(urllib.parse.parse_qsl(url.query)), length)
+
+    def connect(self, target):
+        refused = re.match(r"refuse-(\d+)\.", target)
+        self.answer(int(refused.group(1)) if refused else 200)
+        raise Gone
 
     def do(self, path, query, length):
         what, rest = path[0], path[1:]

@@ -4,7 +4,8 @@
 
 A mapping "path@id" has that build ID; labels come first: "{process=bb,thread=io} mapping!function 7".
 
-usage: mkpprof.py OUT.pb.gz [UNIT] < FOLDED. Field numbers: pprof's profile.proto. 10 ms a sample.
+usage: mkpprof.py OUT.pb.gz [UNIT] < FOLDED. Field numbers: pprof's profile.proto. 10 ms a sample. profile() for
+Python.
 """
 import gzip
 import sys
@@ -36,12 +37,13 @@ class Table:
         return self.ids.setdefault(key, len(self.ids))
 
 
-def main(path, unit="nanoseconds"):
+def profile(lines, unit="nanoseconds", start=1700000000, period="cpu"):
+    """The bytes of a profile of these folded stacks, that begins so many seconds after 1970."""
     strings, mappings, functions = Table(), Table(), Table()
     strings.add("")
     samples = []
-    for line in sys.stdin.buffer:
-        stack, count = line.decode("utf-8", "surrogateescape").rstrip("\n").rsplit(" ", 1)
+    for line in lines:
+        stack, count = line.rstrip("\n").rsplit(" ", 1)
         frames, labels = [], {}
         if stack.startswith("{"):
             texts, stack = stack[1:].split("} ", 1)
@@ -67,13 +69,19 @@ def main(path, unit="nanoseconds"):
                      + block(4, number(1, i + 1) + number(2, 7)))
         s = strings.add(name)
         out += block(5, number(1, i + 1) + number(2, s) + number(3, s))
-    out += number(9, 1700000000 * 10**9) + number(10, 10**10)
-    out += block(11, number(1, strings.add("cpu")) + number(2, strings.add(unit))) + number(12, 10**7)
+    out += number(9, start * 10**9) + number(10, 10**10)
+    out += block(11, number(1, strings.add(period)) + number(2, strings.add(unit))) + number(12, 10**7)
     out += number(14, strings.add("cpu"))
     for s in strings.ids:
         out += block(6, s.encode("utf-8", "surrogateescape"))
+    return bytes(out)
+
+
+def main(path, unit="nanoseconds"):
+    lines = [line.decode("utf-8", "surrogateescape") for line in sys.stdin.buffer]
     with gzip.open(path, "wb") as f:
-        f.write(out)
+        f.write(profile(lines, unit))
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

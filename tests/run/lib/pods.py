@@ -31,6 +31,22 @@ def remove_tree(tree):
                 time.sleep(0.05)
 
 
+def group_of(tree, uid, ident, systemd):
+    """The control group of a container of a pod, made in the form of one of the kubelet's drivers."""
+    if systemd:
+        group = "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod%s.slice/cri-containerd-%s.scope" % (
+            uid.replace("-", "_"), ident)
+    else:
+        group = "kubepods/burstable/pod%s/%s" % (uid, ident)
+    group = os.path.join(tree, group)
+    os.makedirs(group)
+    return group
+
+
+def start_in(group, *command):
+    return subprocess.Popen(["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', group, *command])
+
+
 class Pod:
     """A pod at the API server, with a process in the control group of its container."""
 
@@ -51,14 +67,7 @@ class Pod:
         self.put()
 
     def start(self, tree, burner):
-        if self.systemd:
-            uid = self.uid.replace("-", "_")
-            group = "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod%s.slice/cri-containerd-%s.scope" % (uid, self.id)
-        else:
-            group = "kubepods/burstable/pod%s/%s" % (self.uid, self.id)
-        group = os.path.join(tree, group)
-        os.makedirs(group)
-        self.proc = subprocess.Popen(["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$1"', group, burner])
+        self.proc = start_in(group_of(tree, self.uid, self.id, self.systemd), burner)
 
     def end(self):
         if self.proc:

@@ -27,7 +27,8 @@ fail() {
 view() {
 	out=$1
 	shift
-	"$go" tool pprof -symbolize=none "$@" >"$work/$out" 2>"$work/err" || fail "$*"
+	# shellcheck disable=SC2086 # may be three words
+	$pprof -symbolize=none "$@" >"$work/$out" 2>"$work/err" || fail "$*"
 }
 # A raw profile without its ids, which a round trip may give anew, and the order of the samples.
 samples() {
@@ -35,6 +36,10 @@ samples() {
 }
 
 for go in $gos; do
+	# newer Gos make the tool when it is first asked for, and look on each call whether it is still up to date
+	"$go" tool pprof -h >/dev/null 2>&1
+	pprof=$("$go" tool -n pprof 2>/dev/null)
+	[ -x "$pprof" ] || pprof="$go tool pprof"
 	for file; do
 		view raw -raw "$file"
 		samples "$work/raw" >"$work/a"

@@ -50,6 +50,14 @@ static void show_new(void)
 	SHOW("bytecode", PyCodeObject, co_code_adaptive);
 #if PY_VERSION_HEX >= 0x030d0000
 	SHOW("current", PyThreadState, current_frame);
+	SHOW("main", _PyRuntimeState, interpreters.main);
+#if PY_VERSION_HEX >= 0x030e0000
+	SHOW("generation", PyInterpreterState, _code_object_generation);
+#ifdef Py_GIL_DISABLED
+	SHOW("copies", PyCodeObject, co_tlbc);
+	SHOW("copy", struct _PyInterpreterFrame, tlbc_index);
+#endif
+#endif
 	SHOW("executable", struct _PyInterpreterFrame, f_executable);
 	SHOW("instruction", struct _PyInterpreterFrame, instr_ptr);
 	SHOW("owner", struct _PyInterpreterFrame, owner);
@@ -67,6 +75,17 @@ static void show_new(void)
 #endif
 }
 
+/* The first bit of what a str's state has as bytes of a character. */
+static int bit_of_kind(void)
+{
+	static PyASCIIObject text;
+	unsigned int state;
+
+	text.state.kind = 1;
+	memcpy(&state, &text.state, sizeof(state));
+	return __builtin_ctz(state);
+}
+
 int main(void)
 {
 	printf("version %u\n", PY_VERSION_HEX);
@@ -78,6 +97,8 @@ int main(void)
 	SHOW("interpreters", _PyRuntimeState, interpreters.head);
 	show_old();
 	show_new();
+	printf("kind %d\n", bit_of_kind());
+	printf("header %zu\n", sizeof(PyObject) - 16);
 	SHOW("thread_next", PyThreadState, next);
 	SHOW("thread_id", PyThreadState, thread_id);
 	SHOW("filename", PyCodeObject, co_filename);

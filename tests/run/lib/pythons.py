@@ -19,11 +19,18 @@ def version_of(path):
 
 def candidates():
     yield "/usr/bin/python3"
-    yield from sorted(glob.glob("/usr/bin/python3.*[0-9]") + glob.glob("/usr/local/bin/python3.*[0-9]"))
+    for name in ("python3.*[0-9]", "python3.*[0-9]t", "python3.*[0-9]-nogil"):
+        yield from sorted(glob.glob("/usr/bin/" + name) + glob.glob("/usr/local/bin/" + name))
     for root in (os.environ.get("PYENV_ROOT"), os.path.expanduser("~/.pyenv")):
         if root:
             yield from sorted(glob.glob(os.path.join(root, "versions/3.*/bin/python3")))
     yield from os.environ.get("FUSEE_TEST_PYTHONS", "").split(":")
+
+
+def has_gil(path):
+    """Not the free-threaded builds, 3.13t and 3.14t."""
+    return subprocess.run([path, "-I", "-S", "-c", "import sys; sys.exit(not sys._is_gil_enabled())"],
+                          stderr=subprocess.DEVNULL, timeout=60).returncode == 0 if version_of(path) >= (3, 13) else True
 
 
 def pythons():

@@ -88,7 +88,7 @@ class Ticks:
             raise Unwatched(said.replace("# skip: ", "").strip())
 
     def count(self):
-        """-> rows {owner, period_ns, target, cpu, fired, skipped, first_ns, last_ns}"""
+        """-> rows {owner, period_ns, target, cpu, fired, skipped, hidden_while_idle, first_ns, last_ns}"""
         return json.loads(self.process.communicate(timeout=60)[0])
 
 

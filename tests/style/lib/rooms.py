@@ -6,7 +6,7 @@ import re
 from graph import components, stem
 
 FLOORS = {"cli": 12, "agent": 11, "policy": 10, "delivery": 10, "config": 9, "sampling": 8, "events": 7,
-          "bpf": 6, "unwind": 5, "worker": 4, "symbols": 3, "plugin": 3, "net": 3, "relabel": 3, "process": 2, "profile": 2,
+          "bpf": 6, "unwind": 5, "worker": 4, "query": 4, "symbols": 3, "plugin": 3, "net": 3, "relabel": 3, "process": 2, "profile": 2,
           "base": 1}
 # the page of a room in docs/internals, where its name is another
 PAGES = {"unwind": "unwinding"}

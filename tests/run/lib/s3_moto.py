@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""moto's server from PyPI, a bucket that checks signatures by botocore's code, in a venv of the build's, made once. As a program, for the
+interpreter of that venv: "s3_moto.py make URL BUCKET" makes a bucket and a user, and prints the user's keys, two words, whose signatures the
+server checks from then on; "s3_moto.py fetch URL BUCKET FOLDER" gets all objects; "s3_moto.py uploads URL BUCKET" prints the number of uploads
+that have not ended. The last two take the keys of the environment."""
+import fcntl
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+UNFETCHED = ("No matching distribution", "Could not find a version", "NewConnectionError", "Connection", "ensurepip")
+START_SECONDS = 240
+KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+
+
+def python(build):
+    """-> the interpreter that has it, or None and why there is none. Tests that run at once make it once."""
+    with open(os.path.join(build, "moto.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return made(os.path.join(os.path.abspath(build), "moto"))
+
+
+def made(folder):
+    interpreter = os.path.join(folder, "bin", "python")
+    check = [interpreter, "-c", "import moto.server, boto3"]
+    if os.path.exists(interpreter) and subprocess.run(check, capture_output=True).returncode == 0:
+        return interpreter, None
+    for command in ([sys.executable, "-m", "venv", "--clear", folder],
+                    [interpreter, "-m", "pip", "-q", "--disable-pip-version-check", "install", "--only-binary", ":all:", "moto[server,s3]>=5"],
+                    check):
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            if any(word in done.stdout for word in UNFETCHED):
+                return None, "moto cannot be fetched: " + done.stdout.strip().splitlines()[-1]
+            raise RuntimeError(done.stdout)
+    return interpreter, None
+
+
+class Moto:
+    """A server on 127.0.0.1, which ends with stop()."""
+
+    def __init__(self, interpreter, log):
+        self.interpreter = interpreter
+        with socket.create_server(("127.0.0.1", 0)) as s:
+            port = s.getsockname()[1]
+        self.url = "http://127.0.0.1:%d" % port
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
+        self.proc = subprocess.Popen([interpreter, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stdin=subprocess.DEVNULL,
+                                     stdout=log, stderr=subprocess.STDOUT, env=environment)
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end and self.proc.poll() is None:
+            try:
+                urllib.request.urlopen(self.url + "/moto-api/data.json", timeout=30).close()
+                return
+            except OSError:
+                time.sleep(0.2)
+        self.stop()
+        raise RuntimeError("moto did not start")
+
+    def do(self, what, *more, **environment):
+        """What this file prints as a program."""
+        return subprocess.run([self.interpreter, os.path.abspath(__file__), what, self.url, *more], check=True, stdout=subprocess.PIPE,
+                              text=True, env=dict(os.environ, **environment)).stdout
+
+    def stop(self):
+        self.proc.kill()
+        self.proc.wait()
+
+
+def client(service, url):
+    import boto3
+    from botocore.config import Config
+    keys = [os.environ.get(k) for k in KEYS]
+    return boto3.client(service, endpoint_url=url, region_name="us-east-1", aws_access_key_id=keys[0] or "any",
+                        aws_secret_access_key=keys[1] or "any", aws_session_token=keys[2], config=Config(s3={"addressing_style": "path"}))
+
+
+def make(url, bucket):
+    iam = client("iam", url)
+    client("s3", url).create_bucket(Bucket=bucket)
+    iam.create_user(UserName="fusee")
+    rights = [{"Effect": "Allow", "Action": "s3:*", "Resource": ["arn:aws:s3:::" + bucket, "arn:aws:s3:::%s/*" % bucket]}]
+    iam.put_user_policy(UserName="fusee", PolicyName="all", PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": rights}))
+    key = iam.create_access_key(UserName="fusee")["AccessKey"]
+    reset = urllib.request.Request(url + "/moto-api/reset-auth", data=b"0", method="POST", headers={"Content-Type": "text/plain"})
+    urllib.request.urlopen(reset).close()
+    print(key["AccessKeyId"], key["SecretAccessKey"])
+
+
+def fetch(url, bucket, folder):
+    s3 = client("s3", url)
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket):
+        for item in page.get("Contents", []):
+            path = os.path.join(folder, item["Key"])
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            s3.download_file(bucket, item["Key"], path)
+
+
+def uploads(url, bucket):
+    print(len(client("s3", url).list_multipart_uploads(Bucket=bucket).get("Uploads", [])))
+
+
+if __name__ == "__main__":
+    {"make": make, "fetch": fetch, "uploads": uploads}[sys.argv[1]](*sys.argv[2:])
