@@ -105,8 +105,10 @@ def check(method, path, query, headers, body):
 def store(key, data):
     path = os.path.join(FOLDER, "objects", key)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "wb") as f:
+    new = os.path.join(FOLDER, "stored.%d" % threading.get_ident())  # an object is there with all its bytes or not at all
+    with open(new, "wb") as f:
         f.write(data)
+    os.rename(new, path)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
