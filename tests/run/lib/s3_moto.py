@@ -5,6 +5,7 @@ interpreter of that venv: "s3_moto.py make URL BUCKET" makes a bucket and a user
 server checks from then on; "s3_moto.py fetch URL BUCKET FOLDER" gets all objects; "s3_moto.py uploads URL BUCKET" prints the number of uploads
 that have not ended. The last two take the keys of the environment."""
 import fcntl
+import http.client
 import json
 import os
 import socket
@@ -15,6 +16,7 @@ import urllib.request
 
 UNFETCHED = ("No matching distribution", "Could not find a version", "NewConnectionError", "Connection", "ensurepip")
 START_SECONDS = 240
+PORTS = 5  # that are tried
 KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
@@ -46,21 +48,30 @@ class Moto:
 
     def __init__(self, interpreter, log):
         self.interpreter = interpreter
+        for _ in range(PORTS):
+            if self.starts(log):
+                return
+            ended = self.proc.poll() is not None
+            self.stop()
+            if not ended:
+                break
+        raise RuntimeError("moto did not start")
+
+    def starts(self, log):
         with socket.create_server(("127.0.0.1", 0)) as s:
-            port = s.getsockname()[1]
+            port = s.getsockname()[1]  # which another process may take before the server does
         self.url = "http://127.0.0.1:%d" % port
         environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
-        self.proc = subprocess.Popen([interpreter, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stdin=subprocess.DEVNULL,
+        self.proc = subprocess.Popen([self.interpreter, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stdin=subprocess.DEVNULL,
                                      stdout=log, stderr=subprocess.STDOUT, env=environment)
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end and self.proc.poll() is None:
             try:
                 urllib.request.urlopen(self.url + "/moto-api/data.json", timeout=30).close()
-                return
-            except OSError:
+                return self.proc.poll() is None
+            except (OSError, http.client.HTTPException):
                 time.sleep(0.2)
-        self.stop()
-        raise RuntimeError("moto did not start")
+        return False
 
     def do(self, what, *more, **environment):
         """What this file prints as a program."""
