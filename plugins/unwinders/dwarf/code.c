@@ -12,7 +12,6 @@
 #define MAX_PASSES 4
 #define MAX_TABLES (1u << 20) /* entries of jump tables that are followed */
 #define MAX_PATH 24           /* instructions before a jump that may say where it leads */
-#define MAX_NOPS 32           /* bytes of padding behind a call that are looked through */
 #define MAX_BEHIND 4096       /* instructions that are followed behind a call that may not return */
 
 struct branch {
@@ -135,34 +134,6 @@ static int spent(const struct tracer *t)
 	return t->undone > 16 * t->code->len + (1u << 20);
 }
 
-/* Does a call return, by what stands behind it? */
-enum behind { CODE_FOLLOWS, NOTHING_FOLLOWS, PADDING_FOLLOWS };
-
-/* Behind padding stands the next function, or the head of a loop. */
-static enum behind what_follows(const struct tracer *t, size_t at)
-{
-	size_t i = at;
-
-	while (i < t->code->len && i - at < MAX_NOPS) {
-		struct insn in;
-
-		if (t->bytes[i] & (COVERED | TARGET))
-			return NOTHING_FOLLOWS;
-		if (insn_decode(t->code->bytes + i, t->code->len - i, &in))
-			return NOTHING_FOLLOWS;
-		if (in.effect == INSN_HALT)
-			return NOTHING_FOLLOWS;
-		if (!in.nop)
-			return CODE_FOLLOWS;
-		i += in.len;
-		if ((t->code->vaddr + i) % 16 == 0)
-			break;
-	}
-	if (i >= t->code->len || t->bytes[i] & (COVERED | TARGET))
-		return NOTHING_FOLLOWS;
-	return PADDING_FOLLOWS;
-}
-
 /* Adds the target of a call or lea to the list of functions that begin surely, or maybe. */
 static void note(struct tracer *t, size_t from, int64_t to, struct code_entries *entries)
 {
@@ -217,8 +188,25 @@ static int switches(struct tracer *t, size_t at, const struct code_state *s)
 	return 1;
 }
 
+/* The path ends. */
+static void end(struct tracer *t, int proves)
+{
+	t->now.ends++;
+	t->now.proved += (unsigned int)proves;
+}
+
+/* By its name, or by its instructions. */
+static int is_noreturn(const struct tracer *t, uint64_t vaddr)
+{
+	size_t at;
+
+	return in_text(t, vaddr, &at) ? !!(t->bytes[at] & NORETURN)
+				      : code_entries_has(&t->code->noreturn, vaddr);
+}
+
 static void jump(struct tracer *t, size_t at, const struct insn *in, const struct code_state *s)
 {
+	uint64_t target = t->code->vaddr + at + (uint64_t)in->target;
 	size_t to;
 
 	if (!in->has_target && in->effect == INSN_JUMP && switches(t, at, s))
@@ -228,19 +216,17 @@ static void jump(struct tracer *t, size_t at, const struct insn *in, const struc
 		t->now.jumps++;
 		return;
 	}
-	if (!in_text(t, t->code->vaddr + at + (uint64_t)in->target, &to) ||
-	    t->bytes[to] & COVERED) {
-		t->now.ends++;
-		t->now.proved += (unsigned int)code_state_is_start(s);
+	if (code_state_is_start(s) && is_noreturn(t, target))
+		return;
+	if (!in_text(t, target, &to) || t->bytes[to] & COVERED) {
+		end(t, code_state_is_start(s));
 		t->now.doubt |= !code_state_is_start(s) && in->effect == INSN_JUMP;
 		return;
 	}
-	if (t->bytes[to] & SURE && code_state_is_start(s)) { /* a tail call */
-		t->now.ends++;
-		t->now.proved++;
-	} else {
+	if (t->bytes[to] & SURE && code_state_is_start(s)) /* a tail call */
+		end(t, 1);
+	else
 		later(t, &t->pending, to, s);
-	}
 }
 
 /* At a function's first instruction sp is 8 behind a multiple of 16; at each call it must be one.
@@ -258,17 +244,14 @@ static void note_alignment(struct outcome *o, const struct code_state *s)
 /* 1: the call returns. */
 static int call(struct tracer *t, size_t at, const struct insn *in, const struct code_state *s)
 {
-	size_t to;
-
 	if (in->has_target && in->target == in->len) { /* call and pop, to read pc */
 		t->now.lost = 1;
 		return 0;
 	}
 	note_alignment(&t->now, s);
-	if (in->has_target && in_text(t, t->code->vaddr + at + (uint64_t)in->target, &to) &&
-	    t->bytes[to] & NORETURN)
+	if (in->has_target && is_noreturn(t, t->code->vaddr + at + (uint64_t)in->target))
 		return 0;
-	switch (what_follows(t, at + in->len)) {
+	switch (code_text_behind(t->code, t->bytes, at + in->len)) {
 	case CODE_FOLLOWS:
 		return 1;
 	case PADDING_FOLLOWS:
@@ -319,8 +302,7 @@ static int follow(struct tracer *t, size_t at, struct code_state *s, size_t *nex
 	}
 	switch (in.effect) {
 	case INSN_RETURN:
-		t->now.ends++;
-		t->now.proved++;
+		end(t, 1);
 		t->now.doubt |= s->depth || s->base || (s->slot && s->slot != CODE_SLOT_LOST);
 		return 0;
 	case INSN_JUMP:
@@ -360,8 +342,7 @@ static void spread_doubt(struct tracer *t, size_t at)
 			table = in.effect == INSN_JUMP ? code_switches_at(&t->switches, at) : NULL;
 			if (table)
 				branch_by(t, table, &none);
-			if (in.effect == INSN_JUMP || in.effect == INSN_RETURN ||
-			    in.effect == INSN_HALT)
+			if (code_text_ends(&in))
 				break;
 			at += in.len;
 		}
@@ -506,7 +487,8 @@ static void follow_function(struct tracer *t, uint64_t vaddr, int sure)
 	struct branch start = {0};
 	const struct outcome *o = &t->now;
 
-	if (!in_text(t, vaddr, &start.at) || (!sure && spent(t)) ||
+	if (!in_text(t, vaddr, &start.at) ||
+	    (!sure && (spent(t) || !code_text_may_begin(t->code, start.at))) ||
 	    t->bytes[start.at] & (COVERED | STATE | INSIDE | DOUBT))
 		return;
 	t->n_seen = t->behind.n = t->met.n = 0;
@@ -566,6 +548,7 @@ int code_read(struct table_build *build, const struct code *code, struct code_en
 	code_text_mark_targets(code, w.bytes);
 	code_text_mark(code, w.bytes, sure, TARGET | SURE);
 	code_text_mark(code, w.bytes, maybe, TARGET);
+	code_text_mark(code, w.bytes, &code->noreturn, NORETURN);
 	/* Each pass knows more functions that do not return; behind calls of them other functions
 	 * begin. */
 	for (int pass = 0; pass < MAX_PASSES && w.found && !w.err; pass++)

@@ -14,21 +14,26 @@
 #include "code_switch.h"
 #include "rows.h"
 
-struct code {
-	const uint8_t *bytes; /* of the text; borrowed */
-	size_t len;
-	uint64_t vaddr;
-	const struct rows *known; /* code that has rows already is skipped */
-	struct code_bytes data;   /* in which jump tables are; may be empty */
-};
-
 struct code_entries {
 	uint64_t *p; /* owned; addresses, in any order, also outside of the text */
 	size_t n, cap;
 };
 
 int code_entries_add(struct code_entries *, uint64_t vaddr);
+void code_entries_sort(struct code_entries *);
+/* Is the address in a sorted list? */
+int code_entries_has(const struct code_entries *, uint64_t vaddr);
 void code_entries_fini(struct code_entries *);
+
+struct code {
+	const uint8_t *bytes; /* of the text; borrowed */
+	size_t len;
+	uint64_t vaddr;
+	const struct rows *known; /* code that has rows already is skipped */
+	struct code_bytes data;   /* in which jump tables are; may be empty */
+	/* Functions whose names say that they do not return, sorted. May be empty. */
+	struct code_entries noreturn;
+};
 
 /* sure: addresses where functions begin, by symbols. maybe: addresses that pointers in the file
  * lead to. Both lists grow by what the code calls and points to. 0, -ENOMEM, -E2BIG. */

@@ -24,6 +24,24 @@ int code_entries_add(struct code_entries *e, uint64_t vaddr)
 	return 0;
 }
 
+static int by_address(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+void code_entries_sort(struct code_entries *e)
+{
+	if (e->n)
+		qsort(e->p, e->n, sizeof(*e->p), by_address);
+}
+
+int code_entries_has(const struct code_entries *e, uint64_t vaddr)
+{
+	return e->n && bsearch(&vaddr, e->p, e->n, sizeof(*e->p), by_address);
+}
+
 void code_entries_fini(struct code_entries *e)
 {
 	free(e->p);

@@ -2,7 +2,8 @@
 #include "code_text.h"
 
 #include "code_state.h"
-#include "insn.h"
+
+#define MAX_NOPS 32 /* bytes of padding behind a call that are looked through */
 
 int code_text_rows(struct table_build *build, const struct code *code, const uint32_t *bytes,
 		   struct rows *ret)
@@ -24,6 +25,46 @@ int code_text_rows(struct table_build *build, const struct code *code, const uin
 	if (!err && last != DWARF_RULE_NONE)
 		err = rows_add(ret, code->vaddr + code->len, DWARF_RULE_NONE);
 	return err;
+}
+
+enum code_behind code_text_behind(const struct code *code, const uint32_t *bytes, size_t at)
+{
+	size_t i = at;
+
+	while (i < code->len && i - at < MAX_NOPS) {
+		struct insn in;
+
+		if (bytes[i] & (COVERED | TARGET))
+			return NOTHING_FOLLOWS;
+		if (insn_decode(code->bytes + i, code->len - i, &in))
+			return NOTHING_FOLLOWS;
+		if (in.effect == INSN_HALT)
+			return NOTHING_FOLLOWS;
+		if (!in.nop)
+			return CODE_FOLLOWS;
+		i += in.len;
+		if ((code->vaddr + i) % 16 == 0)
+			break;
+	}
+	if (i >= code->len || bytes[i] & (COVERED | TARGET))
+		return NOTHING_FOLLOWS;
+	return PADDING_FOLLOWS;
+}
+
+int code_text_may_begin(const struct code *code, size_t at)
+{
+	const uint8_t *p = code->bytes + at;
+
+	if (!at)
+		return 1;
+	if (p[-1] == 0xc3 || p[-1] == 0x90 || p[-1] == 0xcc || p[-1] == 0xf4 || !p[-1])
+		return 1; /* ret, nop, int3, hlt; other padding ends with 0 */
+	if (at >= 2 && (p[-2] == 0xeb || (p[-2] == 0x0f && p[-1] == 0x0b) ||
+			(p[-2] == 0xff && (p[-1] & 0xf8) == 0xe0)))
+		return 1;                              /* jmp, ud2, jmp *%rax */
+	if (at >= 6 && p[-6] == 0xff && p[-5] == 0x25) /* jmp *n(%rip) */
+		return 1;
+	return at >= 5 && (p[-5] == 0xe9 || p[-5] == 0xe8); /* jmp; call of what does not return */
 }
 
 void code_text_cover(const struct code *code, uint32_t *bytes)

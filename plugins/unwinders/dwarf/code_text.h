@@ -4,6 +4,7 @@
 #define DWARF_CODE_TEXT_H
 
 #include "code.h"
+#include "insn.h"
 
 /* Flags of a byte of text. The first byte of an instruction has in its low bits the packed state
  * before the instruction. */
@@ -27,6 +28,20 @@ static inline int code_text_has(const struct code *code, uint64_t vaddr, size_t 
 	return vaddr >= code->vaddr && *at < code->len;
 }
 
+/* Does execution not continue behind this instruction? */
+static inline int code_text_ends(const struct insn *in)
+{
+	return in->effect == INSN_JUMP || in->effect == INSN_RETURN || in->effect == INSN_HALT;
+}
+
+/* Does a call return, by what stands behind it? Behind padding stands the next function, or the
+ * head of a loop. */
+enum code_behind { CODE_FOLLOWS, NOTHING_FOLLOWS, PADDING_FOLLOWS };
+enum code_behind code_text_behind(const struct code *, const uint32_t *bytes, size_t at);
+/* May a function begin at this place, to which only a pointer leads? What stands before it looks
+ * like padding or the end of another. In the middle of an instruction a byte c3 would be a function
+ * that returns. */
+int code_text_may_begin(const struct code *, size_t at);
 /* Marks what has rows of another source with COVERED. */
 void code_text_cover(const struct code *, uint32_t *bytes);
 void code_text_mark(const struct code *, uint32_t *bytes, const struct code_entries *,

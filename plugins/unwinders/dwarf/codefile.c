@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "code.h"
+#include "code_noreturn.h"
 #include "cursor.h"
 #include "insn.h"
 
@@ -13,19 +14,25 @@ enum { STT_FUNC = 2, STT_IFUNC = 10, SYMBOL = 24, RELA = 24 };
 
 /* Where symbols say that functions begin. */
 static int add_symbols(const struct fusee_unwinder_host *host, uint64_t file, const char *name,
-		       struct code_entries *e)
+		       const char *of_names, struct code_entries *sure, struct code *code)
 {
-	struct fusee_section s;
+	struct fusee_section s, names;
 	int err = 0;
 
 	if (fusee_file_section(host, file, name, &s))
 		return 0;
+	fusee_file_section(host, file, of_names, &names);
 	for (uint64_t at = 0; !err && s.bytes.len - at >= SYMBOL; at += SYMBOL) {
 		unsigned int type = (unsigned char)s.bytes.p[at + 4] & 15;
 		uint64_t value = load_u64(s.bytes.p + at + 8);
+		uint32_t text;
 
-		if (value && (type == STT_FUNC || type == STT_IFUNC))
-			err = code_entries_add(e, value);
+		if (!value || (type != STT_FUNC && type != STT_IFUNC))
+			continue;
+		memcpy(&text, s.bytes.p + at, sizeof(text));
+		err = code_entries_add(sure, value);
+		if (!err && code_noreturn_named(&names.bytes, text))
+			err = code_entries_add(&code->noreturn, value);
 	}
 	return err;
 }
@@ -74,15 +81,19 @@ int codefile_add(struct table_build *build, const struct fusee_unwinder_host *ho
 						data.vaddr};
 	err = code_entries_add(&sure, entry);
 	if (!err)
-		err = add_symbols(host, file, ".symtab", &sure);
+		err = add_symbols(host, file, ".symtab", ".strtab", &sure, &code);
 	if (!err)
-		err = add_symbols(host, file, ".dynsym", &sure);
+		err = add_symbols(host, file, ".dynsym", ".dynstr", &sure, &code);
+	if (!err)
+		err = code_noreturn_stubs(host, file, &code.noreturn);
+	code_entries_sort(&code.noreturn);
 	if (!err)
 		err = add_pointers(host, file, code.vaddr, code.vaddr + code.len, &maybe);
 	if (!err)
 		err = code_read(build, &code, &sure, &maybe, ret);
 	code_entries_fini(&sure);
 	code_entries_fini(&maybe);
+	code_entries_fini(&code.noreturn);
 	return err;
 }
 

@@ -14,10 +14,11 @@ static uint32_t *words;
 static uint64_t n_words;
 static struct code_entries sure, maybe;
 static struct code_bytes table; /* .rodata */
+static struct code_entries noreturn;
 
 static void follow(const uint8_t *code, size_t n)
 {
-	struct code c = {code, n, TEXT, &known, table};
+	struct code c = {code, n, TEXT, &known, table, noreturn};
 
 	sheet_fini(&sheet);
 	table_build_fini(&build);
@@ -29,6 +30,7 @@ static void follow(const uint8_t *code, size_t n)
 		CHECK_INT(table_pack(&build, &sheet, X86_64_MACHINE, &words, &n_words), 0);
 	code_entries_fini(&sure);
 	code_entries_fini(&maybe);
+	code_entries_fini(&noreturn);
 }
 
 static void begins(uint32_t at)
@@ -218,6 +220,32 @@ TEST(calls_that_do_not_return)
 	CHECK_INT(rule(22), DWARF_RULE_SP(1, 0));
 }
 
+/* A call of what its name says not to return: behind it another function's cold code begins. */
+TEST(calls_that_do_not_return_by_name)
+{
+	/* 0: push %rbx; call 0x5000; 6: pop %rbx; ret; 8: jmp 0x5000; 13: push %rbx; call 8; pop;
+	 * ret
+	 */
+	static const uint8_t code[] = {0x53, 0xe8, 0xfa, 0x3f, 0,    0,    0x5b,
+				       0xc3, 0xe9, 0xf3, 0x3f, 0,    0,    0x53,
+				       0xe8, 0xf5, 0xff, 0xff, 0xff, 0x5b, 0xc3};
+
+	for (int named = 0; named < 2; named++) {
+		begins(0);
+		begins(8);
+		begins(13);
+		if (named)
+			CHECK_INT(code_entries_add(&noreturn, TEXT + 0x4000), 0);
+		CHECK_INT(code_entries_add(&noreturn, TEXT + 0x5000), 0);
+		follow(code, sizeof(code));
+		CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
+		CHECK_INT(rule(6), named ? DWARF_RULE_NONE : DWARF_RULE_SP(2, 0));
+		CHECK_INT(rule(8), DWARF_RULE_SP(1, 0));
+		CHECK_INT(rule(14), DWARF_RULE_SP(2, 0));
+		CHECK_INT(rule(19), named ? DWARF_RULE_NONE : DWARF_RULE_SP(2, 0));
+	}
+}
+
 /* F returns by code of another function, by what has other rows, or by what is not in the text: a
  * call of it returns. */
 TEST(calls_that_return_by_other_code)
@@ -258,6 +286,19 @@ TEST(pointers_are_followed_with_care)
 	follow(code, sizeof(code));
 	CHECK_INT(rule(5), DWARF_RULE_SP(2, 0));
 	CHECK_INT(rule(8), DWARF_RULE_NONE);
+}
+
+TEST(pointers_into_instructions)
+{
+	/* push %rbx; call *%rdx; mov %rax,%rbx, whose last byte is a ret; pop %rbx; ret */
+	static const uint8_t code[] = {0x53, 0xff, 0xd2, 0x48, 0x89, 0xc3, 0x5b, 0xc3};
+
+	CHECK_INT(code_entries_add(&maybe, TEXT + 5), 0);
+	follow(code, sizeof(code));
+	CHECK_INT(rule(5), DWARF_RULE_NONE);
+	CHECK_INT(code_entries_add(&maybe, TEXT), 0);
+	follow(code, sizeof(code));
+	CHECK_INT(rule(5), DWARF_RULE_SP(2, 0));
 }
 
 TEST(pointers_to_what_does_not_return)

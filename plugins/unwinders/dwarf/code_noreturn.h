@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions whose names say that they do not return. */
+#ifndef DWARF_CODE_NORETURN_H
+#define DWARF_CODE_NORETURN_H
+
+#include <fusee/plugin.h>
+
+#include "code.h"
+
+/* Does the function with the name at `at` of a table of names never return, as the standards of C,
+ * POSIX and the C++ ABI have it? Only names that these reserve: a program has none of its own. */
+int code_noreturn_named(const struct fusee_str *names, uint64_t at);
+/* Adds the stubs of the PLT that lead to such functions of other files. 0 or -ENOMEM. */
+int code_noreturn_stubs(const struct fusee_unwinder_host *, uint64_t file, struct code_entries *);
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a file's symbols and relocations say of its code. */
+#include "codefile.h"
+
+#include <elf.h>
+
+#include "test.h"
+#include "x86_64.h"
+
+#define TEXT 0x1000u
+
+static struct part {
+	const char *name;
+	const void *p;
+	uint64_t len, vaddr;
+} sections[8];
+
+static int section(uint64_t file, const char *name, struct fusee_section *s)
+{
+	(void)file;
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+		if (!sections[i].name || strcmp(sections[i].name, name))
+			continue;
+		s->bytes.p = sections[i].p;
+		s->bytes.len = sections[i].len;
+		s->vaddr = sections[i].vaddr;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static const struct fusee_unwinder_host host = {.size = sizeof(host), .file_section = section};
+
+/* The rule at a byte of the text; the ELF entry is its first. */
+static uint32_t rule_at(uint32_t at)
+{
+	struct rows known = {0}, rows = {0};
+	struct table_build build;
+	uint32_t found = DWARF_RULE_NONE;
+
+	CHECK_INT(table_build_init(&build), 0);
+	build.text[0].lo = TEXT;
+	build.text[0].hi = TEXT + 0x1000;
+	build.n_texts = 1;
+	CHECK_INT(codefile_add(&build, &host, 1, TEXT, &known, &rows), 0);
+	for (size_t i = 0; i < rows.n && ROW_VADDR(rows.p[i]) <= TEXT + at; i++)
+		found = ROW_RULE(rows.p[i]);
+	rows_fini(&rows);
+	table_build_fini(&build);
+	return found;
+}
+
+/* A stub of the PLT whose relocation has the name of a function that does not return. */
+TEST(stubs_of_what_does_not_return)
+{
+	/* push %rbx; call 0x2000; 6: pop %rbx; ret */
+	static const uint8_t code[] = {0x53, 0xe8, 0xfa, 0x0f, 0, 0, 0x5b, 0xc3};
+	/* endbr64; bnd jmp *0x3000(,%rip): the word at 0x3000 */
+	static const uint8_t plt[] = {0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0xf5, 0x0f, 0, 0};
+	static const uint8_t plain[] = {0xff, 0x25, 0xfa, 0x0f, 0, 0};
+	static const char names[] = "\0__cxa_throw\0puts\0_ZSt19__throw_logic_errorPKc\0abortive";
+	static const struct {
+		uint32_t name;
+		int returns;
+	} cases[] = {{1, 0}, {13, 1}, {18, 0}, {48, 1}, {4000, 1}};
+	Elf64_Sym symbols[2] = {{0}};
+	Elf64_Rela rela = {0x3000, ELF64_R_INFO(1, R_X86_64_JUMP_SLOT), 0};
+
+	sections[0] = (struct part){".text", code, sizeof(code), TEXT};
+	sections[1] = (struct part){".plt.sec", plt, sizeof(plt), 0x2000};
+	sections[2] = (struct part){".dynsym", symbols, sizeof(symbols), 0};
+	sections[3] = (struct part){".dynstr", names, sizeof(names), 0};
+	sections[4] = (struct part){".rela.plt", &rela, sizeof(rela), 0};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		symbols[1].st_name = cases[i].name;
+		CHECK_INT(rule_at(1), DWARF_RULE_SP(2, 0));
+		CHECK_INT(rule_at(6), cases[i].returns ? DWARF_RULE_SP(2, 0) : DWARF_RULE_NONE);
+	}
+	symbols[1].st_name = 1;
+	sections[1] = (struct part){".plt", plain, sizeof(plain), 0x2000};
+	CHECK_INT(rule_at(6), DWARF_RULE_NONE);
+	rela.r_info = ELF64_R_INFO(7, R_X86_64_JUMP_SLOT); /* no such symbol */
+	CHECK_INT(rule_at(6), DWARF_RULE_SP(2, 0));
+	memset(sections, 0, sizeof(sections));
+}
