@@ -7,7 +7,7 @@
  *
  * --go: rows made from .gopclntab alone, against .debug_frame of the same file.
  * --code: rows made by following instructions alone, against the description hidden from them; one
- * of 1000 may be wrong, and 80 % of the instructions must have one.
+ * of 2000 may differ, and 80 % of the instructions must have one.
  * --wrong: one row is made wrong first. --wrong-save: one pattern of saved registers. --same: do
  * both files have the same table, symbols aside?
  */
@@ -20,6 +20,7 @@
 #include "../../plugins/unwinders/dwarf/insn.h"
 #include "../../plugins/unwinders/dwarf/rows.h"
 #include "host.h"
+#include "rows_copy.h"
 
 extern const struct fusee_plugin fusee_plugin;
 
@@ -332,20 +333,29 @@ struct oracle {
 	Dwarf_CFI *cfi[2]; /* .eh_frame, .debug_frame */
 };
 
-/* 0: by .eh_frame or not at all; 1: by .debug_frame */
-static int libdw(const struct oracle *o, uint64_t pc, struct answer *a)
+/* 0: by .eh_frame or not at all; 1: by .debug_frame. *first: where this row begins; may be NULL. */
+static int libdw_row(const struct oracle *o, uint64_t pc, struct answer *a, Dwarf_Addr *first)
 {
 	memset(a, 0, sizeof(*a));
+	if (first)
+		*first = pc;
 	for (int i = 0; i < 2; i++) {
 		Dwarf_Frame *frame;
 
 		if (!o->cfi[i] || dwarf_cfi_addrframe(o->cfi[i], pc, &frame))
 			continue;
 		libdw_frame(frame, a);
+		if (first)
+			dwarf_frame_info(frame, first, NULL, NULL);
 		free(frame);
 		return i;
 	}
 	return 0;
+}
+
+static int libdw(const struct oracle *o, uint64_t pc, struct answer *a)
+{
+	return libdw_row(o, pc, a, NULL);
 }
 
 static int open_oracle(struct oracle *o, const char *path, int go)
@@ -389,6 +399,7 @@ enum {
 	D_GO_SIGNAL,
 	D_GO_REG,
 	D_POPPED,
+	D_COPY,
 	D_RBX,
 	D_NOT_KNOWN,
 	D_SAVED,
@@ -405,6 +416,7 @@ static const char *const difference[] = {
 	[D_GO_REG] = "a Go function that pops its own return address, which .debug_frame places "
 		     "below sp",
 	[D_POPPED] = "rbp was popped, where the description still has it below sp",
+	[D_COPY] = "the same CFA, where the description has it by a copy of rsp",
 	[D_RBX] = "rbx has no rule: libdw forgets that callees save it",
 	[D_NOT_KNOWN] = "a callee-saved register is not known, where the description places it",
 	[D_SAVED] = "A CALLEE-SAVED REGISTER IS AT ANOTHER PLACE",
@@ -457,6 +469,7 @@ static int explain(const struct answer *a, const struct answer *b, uint64_t pc, 
 
 struct check {
 	const struct host_file *file;
+	struct copy_text text; /* --code */
 	const struct oracle *oracle;
 	struct thread_ticks t;
 	uint64_t entry;
@@ -469,6 +482,51 @@ static int popped_already(const struct answer *a, const struct answer *b)
 {
 	return a->kind == PLACE && a->fp == SAME && b->kind == PLACE && b->fp == AT_CFA &&
 	       b->reg == 7 && b->fp_at + b->cfa < 0;
+}
+
+/* Does rbp, which has come back by the description, still stand where the rows before had it? */
+static int still_saved(const struct check *c, uint64_t pc, const struct answer *a,
+		       const struct answer *b)
+{
+	struct answer row = *b;
+
+	if (a->kind != PLACE || b->kind != PLACE || a->fp != AT_CFA || b->fp != SAME || a->deref ||
+	    (a->reg == 7 && a->cfa + a->fp_at < 0))
+		return 0;
+	for (int i = 0; i < 32 && row.kind == PLACE && row.fp == SAME; i++) {
+		Dwarf_Addr first;
+
+		libdw_row(c->oracle, pc, &row, &first);
+		pc = first - 1;
+	}
+	return row.kind == PLACE && row.fp == AT_CFA && row.fp_at == a->fp_at;
+}
+
+/* Is our CFA, by rsp, that of the description, by a register to which rsp was copied? */
+static int by_copy(const struct check *c, uint64_t pc, const struct answer *a,
+		   const struct answer *b)
+{
+	struct answer row = *b, as = *b;
+	uint64_t copied = pc + 1;
+	long above, pushed = 0;
+	int steps = 100000;
+
+	if (!c->code || a->kind != PLACE || b->kind != PLACE || a->reg != 7 || b->reg == 7)
+		return 0;
+	while (row.kind == PLACE && row.reg == b->reg && row.cfa == b->cfa && !row.deref) {
+		Dwarf_Addr first;
+
+		libdw_row(c->oracle, copied - 1, &row, &first);
+		if (row.kind == PLACE && row.reg == b->reg && row.cfa == b->cfa)
+			copied = first;
+	}
+	if (row.kind != PLACE || row.reg != 7 || row.deref ||
+	    !copy_find(&c->text, copied, b->reg, &above) || row.cfa != b->cfa + above ||
+	    copy_pushed(&c->text, copied, pc, &pushed, &steps))
+		return 0;
+	as.reg = 7;
+	as.cfa = row.cfa + pushed;
+	return same(a, &as, 0);
 }
 
 static void show(struct check *c, uint64_t pc, const struct answer *a, const struct answer *b)
@@ -513,7 +571,7 @@ static void check_pc(struct check *c, uint64_t pc)
 	if (c->code && (a.kind == NONE || b.kind == NONE))
 		return;
 	c->t.checked++;
-	if (c->code && (a.fp == UNKNOWN || popped_already(&a, &b))) {
+	if (c->code && (a.fp == UNKNOWN || popped_already(&a, &b) || still_saved(c, pc, &a, &b))) {
 		a.fp = b.fp;
 		a.fp_at = b.fp_at;
 	}
@@ -524,6 +582,8 @@ static void check_pc(struct check *c, uint64_t pc)
 	if (same(&a, &b, go))
 		return;
 	why = explain(&a, &b, pc, c->entry, go, c->go_file);
+	if (why == D_UNEXPLAINED && by_copy(c, pc, &a, &b))
+		why = D_COPY;
 	c->t.different++;
 	c->t.kinds[why]++;
 	if (why == D_UNEXPLAINED || getenv("VERBOSE"))
@@ -610,9 +670,9 @@ static int has_section(struct host_file *f, const char *name)
 	return !elf_section(f->elf, name, &s);
 }
 
-/* Rows by instructions: one of so many may be wrong, and so many percent of what is described must
+/* Rows by instructions: one of so many may differ, and so many percent of what is described must
  * have one. */
-#define MAX_WRONG_OF 1000
+#define MAX_WRONG_OF 2000
 #define MIN_FOLLOWED 80
 
 static int report(const char *path, const struct check *c)
@@ -703,6 +763,7 @@ static void close_file(struct host_file *file)
 static int check_file(const char *path, const struct options *o)
 {
 	struct fusee_file_info info = {.size = sizeof(info)};
+	struct fusee_section text = {.size = sizeof(text)};
 	struct oracle oracle = {.fd = -1};
 	struct host_file file;
 	struct check c = {.file = &file, .oracle = &oracle};
@@ -719,6 +780,9 @@ static int check_file(const char *path, const struct options *o)
 			plant_save(&file);
 		c.entry = info.entry;
 		c.code = o->code;
+		if (!elf_section(file.elf, ".text", &text))
+			c.text = (struct copy_text){(const uint8_t *)text.bytes.p, text.bytes.len,
+						    text.vaddr};
 		c.go_file = has_section(&file, ".go.buildinfo");
 		check_rows(&c);
 		if (o->code)
