@@ -548,6 +548,7 @@ int code_read(struct table_build *build, const struct code *code, struct code_en
 	code_text_mark_targets(code, w.bytes);
 	code_text_mark(code, w.bytes, sure, TARGET | SURE);
 	code_text_mark(code, w.bytes, maybe, TARGET);
+	code_text_mark(code, w.bytes, &code->parts, TARGET);
 	code_text_mark(code, w.bytes, &code->noreturn, NORETURN);
 	/* Each pass knows more functions that do not return; behind calls of them other functions
 	 * begin. */

@@ -31,6 +31,8 @@ struct code {
 	uint64_t vaddr;
 	const struct rows *known; /* code that has rows already is skipped */
 	struct code_bytes data;   /* in which jump tables are; may be empty */
+	/* Where parts of functions begin that are no functions: foo.cold. May be empty. */
+	struct code_entries parts;
 	/* Functions whose names say that they do not return, sorted. May be empty. */
 	struct code_entries noreturn;
 };

@@ -12,7 +12,25 @@
 #define ENTRY_BYTES 64
 enum { STT_FUNC = 2, STT_IFUNC = 10, SYMBOL = 24, RELA = 24 };
 
-/* Where symbols say that functions begin. */
+/* Is it `foo.cold`, `foo.cold.3` or `foo.__part.2`: code that a compiler has moved out of foo? Such
+ * a part begins with what foo has pushed. */
+static int is_part(const struct fusee_str *names, uint64_t at)
+{
+	static const char *const parts[] = {".cold", ".__part."};
+	uint64_t len = at < names->len ? strnlen(names->p + at, names->len - at) : 0;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		size_t n = strlen(parts[i]);
+		const char *p = len ? memmem(names->p + at, len, parts[i], n) : NULL;
+		uint64_t end = p ? (uint64_t)(p - names->p) + n : 0;
+
+		if (p && (parts[i][n - 1] == '.' || end == at + len || names->p[end] == '.'))
+			return 1;
+	}
+	return 0;
+}
+
+/* Where symbols say that functions and parts of them begin. */
 static int add_symbols(const struct fusee_unwinder_host *host, uint64_t file, const char *name,
 		       const char *of_names, struct code_entries *sure, struct code *code)
 {
@@ -21,7 +39,7 @@ static int add_symbols(const struct fusee_unwinder_host *host, uint64_t file, co
 
 	if (fusee_file_section(host, file, name, &s))
 		return 0;
-	fusee_file_section(host, file, of_names, &names);
+	fusee_file_section(host, file, of_names, &names); /* without names none is a part */
 	for (uint64_t at = 0; !err && s.bytes.len - at >= SYMBOL; at += SYMBOL) {
 		unsigned int type = (unsigned char)s.bytes.p[at + 4] & 15;
 		uint64_t value = load_u64(s.bytes.p + at + 8);
@@ -30,7 +48,7 @@ static int add_symbols(const struct fusee_unwinder_host *host, uint64_t file, co
 		if (!value || (type != STT_FUNC && type != STT_IFUNC))
 			continue;
 		memcpy(&text, s.bytes.p + at, sizeof(text));
-		err = code_entries_add(sure, value);
+		err = code_entries_add(is_part(&names.bytes, text) ? &code->parts : sure, value);
 		if (!err && code_noreturn_named(&names.bytes, text))
 			err = code_entries_add(&code->noreturn, value);
 	}
@@ -93,6 +111,7 @@ int codefile_add(struct table_build *build, const struct fusee_unwinder_host *ho
 		err = code_read(build, &code, &sure, &maybe, ret);
 	code_entries_fini(&sure);
 	code_entries_fini(&maybe);
+	code_entries_fini(&code.parts);
 	code_entries_fini(&code.noreturn);
 	return err;
 }

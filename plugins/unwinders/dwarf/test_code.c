@@ -14,11 +14,11 @@ static uint32_t *words;
 static uint64_t n_words;
 static struct code_entries sure, maybe;
 static struct code_bytes table; /* .rodata */
-static struct code_entries noreturn;
+static struct code_entries parts, noreturn;
 
 static void follow(const uint8_t *code, size_t n)
 {
-	struct code c = {code, n, TEXT, &known, table, noreturn};
+	struct code c = {code, n, TEXT, &known, table, parts, noreturn};
 
 	sheet_fini(&sheet);
 	table_build_fini(&build);
@@ -30,6 +30,7 @@ static void follow(const uint8_t *code, size_t n)
 		CHECK_INT(table_pack(&build, &sheet, X86_64_MACHINE, &words, &n_words), 0);
 	code_entries_fini(&sure);
 	code_entries_fini(&maybe);
+	code_entries_fini(&parts);
 	code_entries_fini(&noreturn);
 }
 

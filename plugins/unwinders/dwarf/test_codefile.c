@@ -50,6 +50,34 @@ static uint32_t rule_at(uint32_t at)
 	return found;
 }
 
+TEST(parts_of_functions)
+{
+	/* push %rbx; nop; pop %rbx; ret; 4: nop; pop %rbx; ret, without a path to it */
+	static const uint8_t code[] = {0x53, 0x90, 0x5b, 0xc3, 0x90, 0x90, 0xc3};
+	static const struct {
+		const char *name;
+		int function;
+	} names[] = {
+		{"f", 1},         {"f.cold", 0},   {"f.part.0.cold", 0}, {"f.cold.12", 0},
+		{"f.__part.", 0}, {"f.colder", 1}, {"cold", 1},          {"", 1},
+	};
+	Elf64_Sym symbol = {.st_info = STT_FUNC, .st_shndx = 1, .st_value = TEXT + 4};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		/* the last byte is not in the table: a name without an end */
+		uint64_t len = strlen(names[i].name);
+
+		sections[0] = (struct part){".text", code, sizeof(code), TEXT};
+		sections[1] = (struct part){".symtab", &symbol, sizeof(symbol), 0};
+		sections[2] = (struct part){".strtab", names[i].name, len, 0};
+		CHECK_INT(rule_at(1), DWARF_RULE_SP(2, 0));
+		CHECK_INT(rule_at(4), names[i].function ? DWARF_RULE_SP(1, 0) : DWARF_RULE_NONE);
+	}
+	symbol.st_name = 100; /* outside of the names */
+	CHECK_INT(rule_at(4), DWARF_RULE_SP(1, 0));
+	memset(sections, 0, sizeof(sections));
+}
+
 /* A stub of the PLT whose relocation has the name of a function that does not return. */
 TEST(stubs_of_what_does_not_return)
 {
