@@ -74,7 +74,7 @@ static int oracle_flow(const struct oracle_insn *o, struct insn *in)
 		oracle_set(in, INSN_BRANCH, 0);
 		break;
 	case ZYDIS_CATEGORY_RET:
-		oracle_set(in, INSN_RETURN, 0);
+		oracle_set(in, o->insn.opcode == 0xc3 ? INSN_RETURN : INSN_ODD_RETURN, 0);
 		return 1;
 	case ZYDIS_CATEGORY_SYSRET:
 		oracle_set(in, INSN_HALT, 0);
@@ -225,7 +225,8 @@ static int oracle_lacks(const uint8_t *p, size_t n)
 static int oracle_refuses(const struct oracle_insn *o, const struct insn *in)
 {
 	int branch = in->effect == INSN_CALL || in->effect == INSN_JUMP ||
-		     in->effect == INSN_BRANCH || in->effect == INSN_RETURN;
+		     in->effect == INSN_BRANCH || in->effect == INSN_RETURN ||
+		     in->effect == INSN_ODD_RETURN;
 
 	if (branch && o->insn.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE && !o->insn.raw.rex.W)
 		return 1;

@@ -305,6 +305,9 @@ static int follow(struct tracer *t, size_t at, struct code_state *s, size_t *nex
 		end(t, 1);
 		t->now.doubt |= s->depth || s->base || (s->slot && s->slot != CODE_SLOT_LOST);
 		return 0;
+	case INSN_ODD_RETURN: /* to where, is not known */
+		t->now.lost = 1;
+		return 0;
 	case INSN_JUMP:
 		jump(t, at, &in, s);
 		return 0;

@@ -31,7 +31,8 @@ static inline int code_text_has(const struct code *code, uint64_t vaddr, size_t 
 /* Does execution not continue behind this instruction? */
 static inline int code_text_ends(const struct insn *in)
 {
-	return in->effect == INSN_JUMP || in->effect == INSN_RETURN || in->effect == INSN_HALT;
+	return in->effect == INSN_JUMP || in->effect == INSN_RETURN ||
+	       in->effect == INSN_ODD_RETURN || in->effect == INSN_HALT;
 }
 
 /* Does a call return, by what stands behind it? Behind padding stands the next function, or the

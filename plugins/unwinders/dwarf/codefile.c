@@ -128,7 +128,8 @@ uint64_t codefile_entry_end(const struct fusee_unwinder_host *host, uint64_t fil
 		if (in.nop && at) /* padding behind a call that does not return */
 			break;
 		at += in.len;
-		if (in.effect == INSN_HALT || in.effect == INSN_JUMP || in.effect == INSN_RETURN)
+		if (in.effect == INSN_HALT || in.effect == INSN_JUMP || in.effect == INSN_RETURN ||
+		    in.effect == INSN_ODD_RETURN)
 			break;
 	}
 	return entry + (at ? at : ENTRY_BYTES);

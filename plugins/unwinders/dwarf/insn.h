@@ -24,7 +24,8 @@ enum insn_effect {
 	INSN_JUMP,
 	INSN_BRANCH,
 	INSN_RETURN,
-	INSN_HALT, /* the next instruction is not reached: ud2, hlt, int3, sysret */
+	INSN_ODD_RETURN, /* pops more than the return address: ret n, lret, iret */
+	INSN_HALT,       /* the next instruction is not reached: ud2, hlt, int3, sysret */
 };
 
 struct insn {

@@ -304,8 +304,10 @@ static int effect_flow(struct insn_parts *d)
 		flow(d, INSN_CALL);
 	else if (op == 0xe9 || op == 0xeb)
 		flow(d, INSN_JUMP);
-	else if (op == 0xc2 || op == 0xc3 || op == 0xca || op == 0xcb || op == 0xcf)
+	else if (op == 0xc3)
 		set(d, INSN_RETURN, 0);
+	else if (op == 0xc2 || op == 0xca || op == 0xcb || op == 0xcf)
+		set(d, INSN_ODD_RETURN, 0);
 	else if (op == 0xcc || op == 0xf4 || op == 0xf1) /* int3, hlt, int1 */
 		set(d, INSN_HALT, 0);
 	else if (op == 0xff)
@@ -357,6 +359,7 @@ static void refuse_narrow_branch(struct insn_parts *d)
 	case INSN_JUMP:
 	case INSN_BRANCH:
 	case INSN_RETURN:
+	case INSN_ODD_RETURN:
 		d->bad |= insn_operand_is_16(d);
 		break;
 	default:

@@ -289,6 +289,27 @@ TEST(pointers_are_followed_with_care)
 	CHECK_INT(rule(8), DWARF_RULE_NONE);
 }
 
+/* Where ret $8, lret or iretq lead to is not known: no proof of a function, but no contradiction.
+ */
+TEST(returns_that_prove_nothing)
+{
+	/* push %rbx; pop %rbx; and then */
+	static const uint8_t ends[][3] = {{0xc2, 8, 0}, {0xcb, 0x90, 0x90}, {0x48, 0xcf, 0x90}};
+	uint8_t code[] = {0x53, 0x5b, 0xc3, 0x90, 0x90};
+
+	for (size_t i = 0; i <= sizeof(ends) / sizeof(ends[0]); i++) {
+		CHECK_INT(code_entries_add(&maybe, TEXT), 0);
+		follow(code, sizeof(code));
+		CHECK_INT(rule(1), i ? DWARF_RULE_NONE : DWARF_RULE_SP(2, 0));
+		begins(0);
+		follow(code, sizeof(code));
+		CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
+		CHECK_INT(rule(2), DWARF_RULE_SP(1, 0));
+		if (i < sizeof(ends) / sizeof(ends[0]))
+			memcpy(code + 2, ends[i], sizeof(ends[i]));
+	}
+}
+
 TEST(pointers_into_instructions)
 {
 	/* push %rbx; call *%rdx; mov %rax,%rbx, whose last byte is a ret; pop %rbx; ret */

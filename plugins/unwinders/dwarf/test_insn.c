@@ -123,6 +123,20 @@ TEST(lengths_of_rare_forms)
 	CHECK_ALL(e);
 }
 
+TEST(returns)
+{
+	static const struct expected e[] = {
+		{{0xc3}, 1, INSN_RETURN, 0},
+		{{0xf3, 0xc3}, 2, INSN_RETURN, 0},
+		{{0xc2, 8, 0}, 3, INSN_ODD_RETURN, 0}, /* ret $8 */
+		{{0xcb}, 1, INSN_ODD_RETURN, 0},       /* lret */
+		{{0xca, 8, 0}, 3, INSN_ODD_RETURN, 0},
+		{{0x48, 0xcf}, 2, INSN_ODD_RETURN, 0}, /* iretq */
+	};
+
+	CHECK_ALL(e);
+}
+
 TEST(targets)
 {
 	struct insn in;
