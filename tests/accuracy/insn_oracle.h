@@ -134,6 +134,8 @@ static void oracle_move(const struct oracle_insn *o, struct insn *in)
 		oracle_set(in, INSN_SP_FROM_FP, 0);
 	else if (oracle_at(to, ZYDIS_REGISTER_RSP) && oracle_is(from, ZYDIS_REGISTER_RBP))
 		oracle_set(in, INSN_SAVE_FP, to->mem.disp.value);
+	else if (oracle_is(to, ZYDIS_REGISTER_RBP) && oracle_at(from, ZYDIS_REGISTER_RSP))
+		oracle_set(in, INSN_LOAD_FP, from->mem.disp.value);
 }
 
 static void oracle_address(const struct oracle_insn *o, struct insn *in)

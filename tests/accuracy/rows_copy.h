@@ -57,6 +57,7 @@ static int copy_effect(const struct insn *in, long *pushed)
 	case INSN_NOTHING:
 	case INSN_SAVE_FP:
 	case INSN_SET_FP:
+	case INSN_LOAD_FP:
 	case INSN_WRITE_FP:
 	case INSN_CALL:
 	case INSN_BRANCH:

@@ -17,6 +17,7 @@
 struct branch {
 	size_t at;
 	struct code_state state;
+	int again;
 };
 
 struct branches {
@@ -58,6 +59,7 @@ struct tracer {
 	struct outcome now; /* of this function */
 	size_t limit;       /* of `seen`: the path behind a call may come to here */
 	int trial;          /* what is followed is undone if it leads to doubt */
+	int again;          /* the path has come to what was OWN already, with another state */
 	int found;          /* functions that don't return, new in this pass */
 	int err;
 };
@@ -82,7 +84,7 @@ static void later(struct tracer *t, struct branches *to, size_t at, const struct
 		to->p = p;
 		to->cap = cap;
 	}
-	to->p[to->n++] = (struct branch){at, *s};
+	to->p[to->n++] = (struct branch){at, *s, t->again};
 }
 
 static void remember(struct tracer *t, size_t at, unsigned int len, const struct code_state *s)
@@ -98,6 +100,7 @@ static void remember(struct tracer *t, size_t at, unsigned int len, const struct
 		t->seen = p;
 		t->cap_seen = cap;
 	}
+	t->again = !!(t->bytes[at] & OWN);
 	t->seen[t->n_seen++] = (struct followed){at, t->bytes[at], len};
 	t->bytes[at] = (t->bytes[at] & HINTS) | STATE | code_state_pack(s) |
 		       (t->limit == SIZE_MAX ? OWN : 0);
@@ -188,11 +191,12 @@ static int switches(struct tracer *t, size_t at, const struct code_state *s)
 	return 1;
 }
 
-/* The path ends. */
+/* The path ends. What was followed before proves nothing about a trial that has come to it with
+ * another state. */
 static void end(struct tracer *t, int proves)
 {
 	t->now.ends++;
-	t->now.proved += (unsigned int)proves;
+	t->now.proved += proves && !t->again;
 }
 
 /* By its name, or by its instructions. */
@@ -303,7 +307,7 @@ static int follow(struct tracer *t, size_t at, struct code_state *s, size_t *nex
 	switch (in.effect) {
 	case INSN_RETURN:
 		end(t, 1);
-		t->now.doubt |= s->depth || s->base || (s->slot && s->slot != CODE_SLOT_LOST);
+		t->now.doubt |= !code_state_is_end(s);
 		return 0;
 	case INSN_ODD_RETURN: /* to where, is not known */
 		t->now.lost = 1;
@@ -367,7 +371,7 @@ static int merge(struct tracer *t, size_t at, struct code_state *s)
 	if (!(t->bytes[at] & OWN))
 		later(t, &t->met, at, &old);
 	else
-		t->now.meetings += t->limit != SIZE_MAX && same;
+		t->now.meetings += t->limit != SIZE_MAX && same && !t->again;
 	return code_state_pack(s) != code_state_pack(&old);
 }
 
@@ -409,6 +413,7 @@ static void follow_paths(struct tracer *t, const struct branch *from)
 	while (t->pending.n && !failed(t)) {
 		struct branch p = t->pending.p[--t->pending.n];
 
+		t->again = p.again;
 		follow_path(t, p.at, p.state);
 	}
 	t->pending.n = 0;

@@ -9,10 +9,17 @@ static int is_below_sp(const struct code_state *s)
 	return s->slot != CODE_SLOT_LOST && s->slot > s->depth;
 }
 
+/* What was saved is not there any more: the caller's rbp is in rbp, or not known. */
+static void lose_slot(struct code_state *s)
+{
+	s->slot = s->intact ? 0 : CODE_SLOT_LOST;
+	s->intact = 0;
+}
+
 void code_state_lose_red_zone(struct code_state *s)
 {
 	if (is_below_sp(s))
-		s->slot = CODE_SLOT_LOST;
+		lose_slot(s);
 }
 
 /* The functions return what code_state_apply() returns. */
@@ -26,8 +33,8 @@ static int move_sp(struct code_state *s, int64_t bytes)
 	if (bytes % 8 || depth < 0 || depth >= (int64_t)CODE_DEPTH_LOST)
 		return -1;
 	s->depth = (uint32_t)depth;
-	if (bytes > 0 && is_below_sp(s)) /* lost; a frame pointer is not the caller's */
-		s->slot = s->base ? CODE_SLOT_LOST : 0;
+	if (bytes > 0 && is_below_sp(s))
+		lose_slot(s);
 	return 0;
 }
 
@@ -38,7 +45,7 @@ static int push(struct code_state *s)
 	if (move_sp(s, -8))
 		return -1;
 	if (overwrites)
-		s->slot = CODE_SLOT_LOST;
+		lose_slot(s);
 	return 0;
 }
 
@@ -51,6 +58,7 @@ static int save_fp(struct code_state *s, int64_t bytes_above_sp)
 	if (bytes_above_sp % 8 || slot <= 0 || slot > (int64_t)DWARF_MAX_SLOT)
 		return 0;
 	s->slot = (uint32_t)slot;
+	s->intact = 1;
 	return 0;
 }
 
@@ -61,18 +69,38 @@ static int push_fp(struct code_state *s)
 	return s->depth == CODE_DEPTH_LOST ? 0 : save_fp(s, 0);
 }
 
+static int write_fp(struct code_state *s)
+{
+	if (s->depth == CODE_DEPTH_LOST)
+		return -1;
+	s->base = s->intact = 0;
+	if (!s->slot)
+		s->slot = CODE_SLOT_LOST; /* overwritten without being saved */
+	return 0;
+}
+
 /* rbp comes back: from where it was saved, or it is another value. */
 static int pop_fp(struct code_state *s)
 {
 	int saved = s->slot && s->slot != CODE_SLOT_LOST && s->slot == s->depth;
 
-	if (s->depth == CODE_DEPTH_LOST || move_sp(s, 8))
+	if (s->depth == CODE_DEPTH_LOST)
 		return -1;
-	s->base = 0;
-	if (!saved && !s->slot)
-		s->slot = CODE_SLOT_LOST;
-	else if (saved)
-		s->slot = 0;
+	if (saved) {
+		s->slot = s->intact = s->base = 0;
+		return move_sp(s, 8);
+	}
+	return write_fp(s) || move_sp(s, 8) ? -1 : 0;
+}
+
+/* The same without a pop. */
+static int load_fp(struct code_state *s, int64_t bytes_above_sp)
+{
+	int64_t slot = (int64_t)s->depth - bytes_above_sp / 8;
+
+	if (write_fp(s))
+		return -1;
+	s->intact = s->slot != CODE_SLOT_LOST && bytes_above_sp % 8 == 0 && slot == s->slot;
 	return 0;
 }
 
@@ -89,16 +117,7 @@ static int set_fp(struct code_state *s)
 	if (!s->slot || s->depth == CODE_DEPTH_LOST || s->depth >= 0x3f)
 		return -1;
 	s->base = s->depth + 1;
-	return 0;
-}
-
-static int write_fp(struct code_state *s)
-{
-	if (s->depth == CODE_DEPTH_LOST)
-		return -1;
-	s->base = 0;
-	if (!s->slot)
-		s->slot = CODE_SLOT_LOST; /* overwritten without being saved */
+	s->intact = 0;
 	return 0;
 }
 
@@ -131,6 +150,8 @@ int code_state_apply(struct code_state *s, const struct insn *in)
 		return -1;
 	case INSN_WRITE_FP:
 		return write_fp(s);
+	case INSN_LOAD_FP:
+		return load_fp(s, in->value);
 	default:
 		return 0;
 	}
@@ -138,8 +159,11 @@ int code_state_apply(struct code_state *s, const struct insn *in)
 
 int code_state_join(struct code_state *s, const struct code_state *other)
 {
-	if (s->slot != other->slot)
-		s->slot = CODE_SLOT_LOST;
+	if (s->slot != other->slot) /* rbp may have the caller's value on both paths */
+		s->slot = (!s->slot || s->intact) && (!other->slot || other->intact)
+				  ? 0
+				  : CODE_SLOT_LOST;
+	s->intact &= s->slot == other->slot && other->intact;
 	if (s->base != other->base)
 		s->base = 0;
 	if (s->depth != other->depth)

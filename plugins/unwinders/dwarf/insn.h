@@ -20,6 +20,7 @@ enum insn_effect {
 	INSN_LOSE_SP,  /* sp decreases by an unknown amount: and $-16,%rsp; sub %rax,%rsp */
 	INSN_WRITE_SP, /* sp gets a value that cannot be followed; perhaps rbp too */
 	INSN_WRITE_FP, /* rbp gets another value */
+	INSN_LOAD_FP,  /* mov value(%rsp),%rbp */
 	INSN_CALL,     /* to target, 0: unknown. jump, branch alike */
 	INSN_JUMP,
 	INSN_BRANCH,

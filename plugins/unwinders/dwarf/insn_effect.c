@@ -199,6 +199,8 @@ static void move(struct insn_parts *d)
 		set(d, INSN_SP_FROM_FP, 0);
 	else if (!load && is_plain(d) && !d->segment && to == RSP && from == RBP)
 		set(d, INSN_SAVE_FP, d->disp);
+	else if (load && is_plain(d) && !d->segment && to == RBP && from == RSP)
+		set(d, INSN_LOAD_FP, d->disp);
 }
 
 static void load_address(struct insn_parts *d)

@@ -160,6 +160,60 @@ TEST(frame_pointers_whose_slot_is_popped)
 	CHECK_INT(rule(11), DWARF_RULE_SP(2, 2));
 }
 
+/* As code by hand may have it: a word that is dropped is not a frame pointer that comes back. */
+TEST(frame_pointers_that_are_dropped)
+{
+	begins(0);
+	/* push %rbp; xor %ebp,%ebp; add $8,%rsp; nop; ud2 */
+	FOLLOW(0x55, 0x31, 0xed, 0x48, 0x83, 0xc4, 8, 0x90, 0x0f, 0x0b);
+	CHECK_INT(rule(3), DWARF_RULE_SP(2, 1));
+	CHECK_INT(fp_is_unknown(7), 1);
+	begins(0);
+	/* the same with pop %rcx */
+	FOLLOW(0x55, 0x31, 0xed, 0x59, 0x90, 0xc3);
+	CHECK_INT(fp_is_unknown(4), 1);
+	begins(0);
+	/* push %rbp; nop; pop %rcx; nop; ret: rbp has not changed */
+	FOLLOW(0x55, 0x90, 0x59, 0x90, 0xc3);
+	CHECK_INT(rule(1), DWARF_RULE_SP(2, 1));
+	CHECK_INT(rule(3), DWARF_RULE_SP(1, 0));
+	begins(0);
+	/* push %rbp; xor %ebp,%ebp; mov (%rsp),%rbp; add $8,%rsp; nop; ret: it comes back */
+	FOLLOW(0x55, 0x31, 0xed, 0x48, 0x8b, 0x2c, 0x24, 0x48, 0x83, 0xc4, 8, 0x90, 0xc3);
+	CHECK_INT(rule(7), DWARF_RULE_SP(2, 1));
+	CHECK_INT(rule(11), DWARF_RULE_SP(1, 0));
+	begins(0);
+	/* push %rbx; push %rbp; xor %ebp,%ebp; mov 8(%rsp),%rbp; add $16,%rsp; nop; ret: rbx */
+	FOLLOW(0x53, 0x55, 0x31, 0xed, 0x48, 0x8b, 0x6c, 0x24, 8, 0x48, 0x83, 0xc4, 16, 0x90, 0xc3);
+	CHECK_INT(fp_is_unknown(13), 1);
+	begins(0);
+	/* mov %rbp,-8(%rsp); xor %ebp,%ebp; mov -8(%rsp),%rbp; ret */
+	FOLLOW(0x48, 0x89, 0x6c, 0x24, 0xf8, 0x31, 0xed, 0x48, 0x8b, 0x6c, 0x24, 0xf8, 0xc3);
+	CHECK_INT(rule(7), DWARF_RULE_SP(1, 1));
+	CHECK_INT(rule(12), DWARF_RULE_SP(1, 1));
+}
+
+/* Where two paths meet, and rbp was saved on the first alone. */
+TEST(frame_pointers_of_paths_that_meet)
+{
+	/* test; je 9; mov %rbp,-8(%rsp); 9: nop; nop; nop; ud2 */
+	uint8_t code[] = {0x85, 0xff, 0x74, 5,    0x48, 0x89, 0x6c,
+			  0x24, 0xf8, 0x90, 0x90, 0x90, 0x0f, 0x0b};
+
+	begins(0);
+	follow(code, sizeof(code));
+	CHECK_INT(rule(9), DWARF_RULE_SP(1, 0));
+	code[9] = 0x31; /* xor %ebp,%ebp */
+	code[10] = 0xed;
+	begins(0);
+	follow(code, sizeof(code));
+	CHECK_INT(fp_is_unknown(11), 1);
+	begins(0);
+	/* test; je 11; mov %rbp,-8(%rsp); xor %ebp,%ebp; 11: nop; ud2 */
+	FOLLOW(0x85, 0xff, 0x74, 7, 0x48, 0x89, 0x6c, 0x24, 0xf8, 0x31, 0xed, 0x90, 0x0f, 0x0b);
+	CHECK_INT(fp_is_unknown(11), 1);
+}
+
 TEST(branches)
 {
 	begins(0);

@@ -137,6 +137,19 @@ TEST(returns)
 	CHECK_ALL(e);
 }
 
+TEST(loads_of_rbp)
+{
+	static const struct expected e[] = {
+		{{0x48, 0x8b, 0x6c, 0x24, 0x10}, 5, INSN_LOAD_FP, 0x10},
+		{{0x8b, 0x6c, 0x24, 0x10}, 4, INSN_WRITE_FP, 0}, /* to ebp */
+		{{0x64, 0x48, 0x8b, 0x6c, 0x24, 0x10}, 6, INSN_WRITE_FP, 0},
+		{{0x48, 0x8b, 0x2c, 0x0c}, 4, INSN_WRITE_FP, 0}, /* (%rsp,%rcx) */
+		{{0x48, 0x8b, 0x6d, 0xf8}, 4, INSN_WRITE_FP, 0},
+	};
+
+	CHECK_ALL(e);
+}
+
 TEST(targets)
 {
 	struct insn in;
