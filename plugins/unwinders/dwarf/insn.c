@@ -67,7 +67,7 @@ static void read_registers(struct insn_parts *d)
 	uint8_t b = next(d);
 
 	d->mod = b >> 6;
-	d->reg = (uint8_t)((b >> 3 & 7) | (d->rex & REX_R ? 8 : 0));
+	d->reg = (uint8_t)((b >> 3 & 7) | (d->rex & REX_R ? 8 : 0) | (d->rex & REX_R4 ? 16 : 0));
 	d->rm = (uint8_t)((b & 7) | (d->rex & REX_B ? 8 : 0));
 }
 
@@ -208,6 +208,25 @@ static void read_vvvv(struct insn_parts *d, uint8_t b)
 	d->vvvv = (uint8_t)(~b >> 3 & 15);
 }
 
+/* APX gives EVEX to what has VEX alone: kmov, andn and its brothers, cmpccxadd, rorx, tiles. They
+ * are not known: their operands are registers that have other numbers. (Its map 4, its prefix d5
+ * and its bits of bases and indexes are refused, as no others use them.) */
+static int is_apx(const struct insn_parts *d)
+{
+	uint8_t op = d->opcode;
+
+	switch (d->map) {
+	case MAP_0F:
+		return op >= 0x90 && op <= 0x9f;
+	case MAP_0F38:
+		return op == 0x49 || op == 0x4b || op >= 0xe0;
+	case MAP_0F3A:
+		return op >= 0xf0;
+	default:
+		return 0;
+	}
+}
+
 /* VEX, EVEX and XOP: the prefix says what REX, 66, f2, f3 and 0f say before others, so none of
  * these may be before it. */
 static void read_vector(struct insn_parts *d, uint8_t first)
@@ -217,6 +236,8 @@ static void read_vector(struct insn_parts *d, uint8_t first)
 	d->bad |= d->rex || d->operand16 || d->rep || d->lock;
 	d->form = first == 0x62 ? FORM_EVEX : first == 0x8f ? FORM_XOP : FORM_VEX;
 	d->rex = (uint8_t)(~b >> 5 & (first == 0xc5 ? REX_R : REX_R | REX_X | REX_B));
+	if (first == 0x62)
+		d->rex |= (uint8_t)(~b & REX_R4);
 	if (first == 0xc5) {
 		d->map = MAP_0F;
 		read_vvvv(d, b);
@@ -234,6 +255,7 @@ static void read_vector(struct insn_parts *d, uint8_t first)
 	else
 		d->bad |= d->form == FORM_EVEX ? d->map > MAP_6 : d->map < MAP_8 || d->map > MAP_A;
 	d->opcode = next(d);
+	d->bad |= d->form == FORM_EVEX && is_apx(d);
 	if (!d->bad)
 		read_vector_operands(d);
 }

@@ -75,6 +75,7 @@ static const struct {
 	{FORM_VEX, MAP_0F, 0x93, 0x93, 15, 0xff, 'G'},                /* kmov */
 	{FORM_VEX | FORM_EVEX, MAP_0F, 0xc5, 0xc5, PP_66, 0xff, 'G'}, /* vpextrw */
 	{FORM_VEX, MAP_0F, 0xd7, 0xd7, 15, 0xff, 'G'},                /* vpmovmskb */
+	{FORM_VEX, MAP_0F38, 0xe0, 0xef, PP_66, 0xff, 'G'},           /* cmpccxadd */
 	{FORM_VEX, MAP_0F38, 0xf2, 0xf2, 15, 0xff, 'G'},              /* andn */
 	{FORM_VEX, MAP_0F38, 0xf3, 0xf3, 15, 0x0e, 'V'},              /* blsr, blsmsk, blsi */
 	{FORM_VEX, MAP_0F38, 0xf5, 0xf5, 15, 0xff, 'G'},              /* bzhi, pext, pdep */

@@ -6,7 +6,7 @@
 #include "insn.h"
 
 enum { RSP = 4, RBP = 5 };
-enum { REX_B = 1, REX_X = 2, REX_R = 4, REX_W = 8 };
+enum { REX_B = 1, REX_X = 2, REX_R = 4, REX_W = 8, REX_R4 = 16 };
 enum { FORM_LEGACY = 1, FORM_VEX = 2, FORM_EVEX = 4, FORM_XOP = 8 };
 /* The numbers are those in VEX, EVEX and XOP prefixes. 0: opcodes of one byte. */
 enum { MAP_ONE, MAP_0F, MAP_0F38, MAP_0F3A, MAP_5 = 5, MAP_6, MAP_8 = 8, MAP_9, MAP_A };
