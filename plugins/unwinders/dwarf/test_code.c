@@ -609,8 +609,42 @@ TEST(switches_without_end)
 	for (size_t i = 0; i < 4096; i++)
 		begins((uint32_t)(16 * i));
 	follow(code, sizeof(code));
-	CHECK_INT(rule(0), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(16), DWARF_RULE_SP(1, 0));
+	for (uint32_t i = 0; i < 4096; i++) {
+		CHECK_INT(rule(16 * i + 8), DWARF_RULE_SP(1, 0));
+		CHECK_INT(rule(16 * (16 * i + 1) + 8), DWARF_RULE_SP(1, 0));
+		/* no jump leads to this */
+		CHECK_INT(rule(16 * (4096 + 8 * i + 2 * (i % 2 ? 1 : 4))), DWARF_RULE_NONE);
+	}
+	table = (struct code_bytes){0};
+}
+
+/* Each of 300 functions has a table of 4,096 entries, the last of which no earlier table has: 256
+ * tables are followed. */
+TEST(switches_beyond_the_budget)
+{
+	/* cmp $0xfff,%edi; ja 8; 8: jmp *table(,%rdi,8); nop */
+	static const uint8_t block[16] = {0x81, 0xff, 0xff, 0x0f, 0, 0,    0x77, 0,
+					  0xff, 0x24, 0xfd, 0,    0, 0x40, 0,    0x90};
+	static uint8_t code[16 * 300 + 4096 + 300];
+	static uint64_t entries[4096 + 300];
+
+	memset(code, 0xc3, sizeof(code));
+	for (uint32_t i = 0; i < 300; i++) {
+		uint32_t at = 0x400000 + 8 * i;
+
+		memcpy(code + (size_t)16 * i, block, sizeof(block));
+		memcpy(code + (size_t)16 * i + 11, &at, sizeof(at));
+		begins(16 * i);
+	}
+	for (size_t i = 0; i < 4096 + 300; i++)
+		entries[i] = TEXT + 16 * 300 + i;
+	table = (struct code_bytes){(const uint8_t *)entries, sizeof(entries), 0x400000};
+	follow(code, sizeof(code));
+	for (uint32_t i = 0; i < 300; i++) {
+		CHECK_INT(rule(16 * i + 8), DWARF_RULE_SP(1, 0));
+		CHECK_INT(rule(16 * 300 + 4095 + i),
+			  i < 256 ? DWARF_RULE_SP(1, 0) : DWARF_RULE_NONE);
+	}
 	table = (struct code_bytes){0};
 }
 
