@@ -456,13 +456,15 @@ TEST(instructions_that_overlap)
 TEST(lock_prefixes_and_trials)
 {
 	/* 0: lock, 1: cmpxchg %ecx,-112(%rbx), in which 4 is a nop; ret; 6: push %rbx; jmp 1;
-	 * 10: test; je 4; ret; 16: test; je 1; ret */
-	uint8_t code[] = {0xf0, 0x0f, 0xb1, 0x4b, 0x90, 0xc3, 0x53, 0xeb, 0xf8, 0xcc, 0x85,
-			  0xff, 0x74, 0xf6, 0xc3, 0xcc, 0x85, 0xff, 0x74, 0xed, 0xc3};
+	 * 10: test; je 4; ret; 16: test; je 1; ret; 21: jmp 0. No function begins at 0 or 1, so
+	 * that a jump to it is no tail call. */
+	uint8_t code[] = {0xf0, 0x0f, 0xb1, 0x4b, 0x90, 0xc3, 0x53, 0xeb, 0xf8, 0xcc, 0x85, 0xff,
+			  0x74, 0xf6, 0xc3, 0xcc, 0x85, 0xff, 0x74, 0xed, 0xc3, 0xeb, 0xe9};
 
 	for (uint32_t without = 0; without < 2; without++) {
 		code[8] = without ? 0xf7 : 0xf8; /* the trial begins at the other */
-		begins(without);
+		code[22] = without ? 0xea : 0xe9;
+		begins(21);
 		for (uint32_t i = 0; i < 3; i++)
 			CHECK_INT(code_entries_add(&maybe, TEXT + (const uint8_t[]){6, 10, 16}[i]),
 				  0);
@@ -472,6 +474,23 @@ TEST(lock_prefixes_and_trials)
 		CHECK_INT(rule(10), DWARF_RULE_NONE);
 		CHECK_INT(rule(16), DWARF_RULE_SP(1, 0));
 	}
+}
+
+/* A trial that comes to a kept instruction with less known, and then fails, keeps its bytes. */
+TEST(trials_that_meet_what_is_kept)
+{
+	/* push %rbp; mov %rsp,%rbp; 4: nop of 2 bytes; leave; ret; 8: push %rbp; mov %rsp,%rbp;
+	 * push %rbx; test; je 19; jmp 4; 19: push %rbx; ret */
+	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x66, 0x90, 0xc9,
+				       0xc3, 0x55, 0x48, 0x89, 0xe5, 0x53, 0x85,
+				       0xff, 0x74, 2,    0xeb, 0xf1, 0x53, 0xc3};
+
+	begins(0);
+	CHECK_INT(code_entries_add(&maybe, TEXT + 8), 0);
+	follow(code, sizeof(code));
+	CHECK_INT(rule(4), DWARF_RULE_FP(2, 1));
+	CHECK_INT(rule(5), DWARF_RULE_FP(2, 1));
+	CHECK_INT(rule(8), DWARF_RULE_NONE);
 }
 
 TEST(lock_prefixes_that_are_jumped_over)
