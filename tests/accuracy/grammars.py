@@ -53,7 +53,10 @@ def recursion(name, deepest, *at):
 REC = recursion("rec", 36, (36, "burn_at_36"), (18, "burn_at_18"))
 STATIC = r"_start;__libc_start_main\w*;__libc_start_call_main;main"
 # musl calls main from a function without unwind information, to which _start_c only jumps
-MUSL = r"_start;(?:libc_start_main_stage2|(?:ld-musl-x86_64\.so\.1|libc\.so)!(?:libc_start_main_stage2|\?));main"
+MUSL_LIBC = r"(?:(?:ld-musl-x86_64\.so\.1|libc\.so)!)?"
+MUSL_START = r"_start;%s(?:libc_start_main_stage2|\?)" % MUSL_LIBC
+# and exit, behind it
+MUSL = r"%s;%sexit(?:;%s[^;!]+)*|%s;main" % (MUSL_START, MUSL_LIBC, MUSL_LIBC, MUSL_START)
 
 # interrupted code, and the two handlers; on_signal interrupts anything but a handler, on_trap
 # what stands behind int3
