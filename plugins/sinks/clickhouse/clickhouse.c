@@ -213,6 +213,10 @@ static int send_again(struct sending *s, int refused)
 
 	memcpy(before, c->server.layouts, sizeof(before));
 	known_forget(&c->known);
+	if (c->code == ANSWER_UNKNOWN_TABLE) { /* also for a later attempt, if the look fails */
+		c->at.table = STACKS;
+		c->at.next = 0;
+	}
 	r = server_look(&c->server, s->d->out);
 	if (r)
 		return r;

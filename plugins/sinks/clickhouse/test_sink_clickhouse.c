@@ -538,6 +538,11 @@ TEST(a_table_that_vanishes_is_made_again)
 	CHECK_INT(deliver(f, 3, 2, 0), -EBADMSG);
 	CHECK_INT(inserts("samples"), 5);
 	CHECK_INT(fake_count(f, "rows_refused"), 2);
+	put("answers", "413 x\n*\n404 " NEW("60", "x") "\n"); /* of one row behind another */
+	put("truncate", "0 table = 'stacks'");
+	CHECK_INT(deliver(f, 4, 2, 0), -EAGAIN);
+	CHECK_INT(deliver(f, 4, 2, 1), 0);
+	CHECK_STR(rows_in(requests()), "0 1");
 	fake_free(f);
 	clean();
 }
