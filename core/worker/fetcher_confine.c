@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the fetcher may do: talk to servers, and write below one folder. */
+/* What the fetcher may do: talk to servers, and write below one folder. A server that has taken it
+ * over can do no more, not even with root's files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -10,6 +11,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -126,13 +128,19 @@ static int restrict_files(const char *folder)
 
 /* ---- system calls ---- */
 
-/* Those that reach other processes, programs or the machine. Libraries of the resolver and of TLS
- * use many calls, which differ by version, so the filter lists what is refused. */
+/* Those that reach other processes, programs or the machine, and those that change files which
+ * Landlock does not mediate, or not in its first versions. Libraries of the resolver and of TLS use
+ * many calls, which differ by version, so the filter lists what is refused; calls that are newer
+ * than LAST_CALL are not there for the process. */
 static const uint32_t refused[] = {
 	__NR_ptrace,
 	__NR_process_vm_readv,
 	__NR_process_vm_writev,
 	__NR_process_madvise,
+	448, /* process_mrelease */
+	__NR_kcmp,
+	__NR_move_pages,
+	__NR_migrate_pages,
 	__NR_pidfd_open,
 	__NR_pidfd_getfd,
 	__NR_pidfd_send_signal,
@@ -142,13 +150,37 @@ static const uint32_t refused[] = {
 	__NR_rt_sigqueueinfo,
 	__NR_rt_tgsigqueueinfo,
 	__NR_prlimit64,
+	__NR_setpriority,
+	__NR_ioprio_set,
+	__NR_sched_setparam,
+	__NR_sched_setscheduler,
+	__NR_sched_setattr,
+	__NR_sched_setaffinity,
 	__NR_execve,
 	__NR_execveat,
 	__NR_perf_event_open,
 	__NR_bpf,
 	__NR_userfaultfd,
 	__NR_io_uring_setup,
+	__NR_io_uring_enter,
+	__NR_io_uring_register,
+	/* memory and messages of others of the user */
+	__NR_shmget,
+	__NR_shmat,
+	__NR_shmctl,
+	__NR_semget,
+	__NR_semctl,
+	__NR_semop,
+	__NR_semtimedop,
+	__NR_msgget,
+	__NR_msgctl,
+	__NR_msgsnd,
+	__NR_msgrcv,
+	__NR_mq_open,
+	__NR_mq_unlink,
+	/* the machine */
 	__NR_open_by_handle_at,
+	__NR_fanotify_init,
 	__NR_mount,
 	__NR_umount2,
 	__NR_pivot_root,
@@ -158,6 +190,12 @@ static const uint32_t refused[] = {
 	__NR_open_tree,
 	__NR_move_mount,
 	__NR_fsopen,
+	__NR_fsconfig,
+	__NR_fsmount,
+	__NR_fspick,
+	442, /* mount_setattr */
+	__NR_quotactl,
+	443, /* quotactl_fd */
 	__NR_keyctl,
 	__NR_add_key,
 	__NR_request_key,
@@ -165,14 +203,24 @@ static const uint32_t refused[] = {
 	__NR_finit_module,
 	__NR_delete_module,
 	__NR_kexec_load,
+	__NR_kexec_file_load,
 	__NR_reboot,
 	__NR_swapon,
+	__NR_swapoff,
+	__NR_acct,
+	__NR_syslog,
+	__NR_sethostname,
+	__NR_setdomainname,
+	__NR_settimeofday,
+	__NR_clock_settime,
 	__NR_setrlimit,
 	__NR_personality,
 	__NR_mknodat,
 	__NR_symlinkat,
 	__NR_linkat,
-	/* Landlock knows nothing of modes, owners and attributes */
+	/* Landlock knows nothing of modes, owners, times and attributes, and not always of sizes */
+	__NR_truncate,
+	__NR_utimensat,
 	__NR_fchmod,
 	__NR_fchmodat,
 	452, /* fchmodat2 */
@@ -185,15 +233,27 @@ static const uint32_t refused[] = {
 	__NR_lremovexattr,
 	__NR_fremovexattr,
 #ifdef __x86_64__
+	__NR_link,
+	__NR_symlink,
+	__NR_mknod,
 	__NR_chmod,
 	__NR_chown,
 	__NR_lchown,
+	__NR_utime,
+	__NR_utimes,
+	__NR_futimesat,
+	__NR_uselib,
+	__NR_iopl,
+	__NR_ioperm,
 	__NR_fork,
 	__NR_vfork,
 #endif
 };
 
-#define CLONE3 435u /* glibc goes on with clone() */
+/* mseal; behind it are setxattrat, removexattrat, open_tree_attr, file_setattr .. */
+#define LAST_CALL 462u
+#define CLONE3 435u  /* glibc goes on with clone() */
+#define OPENAT2 437u /* its flags are in memory, which a filter does not see */
 #define CLONE_THREAD_BIT 0x10000u
 #define X32_BIT 0x40000000u /* of other numbers under the same architecture */
 
@@ -214,6 +274,21 @@ static const uint32_t refused[] = {
 		BPF_JMP | BPF_JEQ | BPF_K, yes, no, value \
 	}
 
+#define NOT_THERE                                                 \
+	{                                                         \
+		BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSYS \
+	}
+
+/* Landlock before its third version lets O_TRUNC empty a file that is opened for reading, or, with
+ * the access mode 3, for neither reading nor writing. */
+#define OPENS(call, flags)                                                                  \
+	IF_EQUAL(call, 0, 6), LOAD(flags), {BPF_ALU | BPF_AND | BPF_K, 0, 0, O_TRUNC | 3u}, \
+		IF_EQUAL(O_TRUNC, 2, 0), IF_EQUAL(O_TRUNC | 3u, 1, 0), ALLOW, REFUSE
+
+/* ioctl(): those of sockets; others change attributes of files that are open for reading. */
+#define SOCKETS_FIRST 0x8903u /* the two before it send signals */
+#define SOCKETS_LAST 0x89ffu
+
 /* Which calls, before the list: no process of its own, which would outlive it, and no socket of
  * this machine's, whose server may do what uid 0 requests. */
 static const struct sock_filter before[] = {
@@ -223,8 +298,10 @@ static const struct sock_filter before[] = {
 	LOAD(nr),
 	{BPF_JMP | BPF_JGE | BPF_K, 0, 1, X32_BIT},
 	REFUSE,
-	IF_EQUAL(CLONE3, 0, 1),
-	{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSYS},
+	{BPF_JMP | BPF_JGT | BPF_K, 2, 0, LAST_CALL},
+	IF_EQUAL(CLONE3, 1, 0),
+	IF_EQUAL(OPENAT2, 0, 1),
+	NOT_THERE,
 	IF_EQUAL(__NR_clone, 0, 4),
 	LOAD(args), /* the flags */
 	{BPF_JMP | BPF_JSET | BPF_K, 1, 0, CLONE_THREAD_BIT},
@@ -237,6 +314,27 @@ static const struct sock_filter before[] = {
 	IF_EQUAL(AF_NETLINK, 1, 0),
 	REFUSE,
 	ALLOW,
+	OPENS(__NR_openat, args[2]),
+#ifdef __x86_64__
+	OPENS(__NR_open, args[1]),
+#endif
+	IF_EQUAL(__NR_ioctl, 0, 8),
+	LOAD(args[1]), /* the request */
+	IF_EQUAL(FIONBIO, 4, 0),
+	IF_EQUAL(FIONREAD, 3, 0),
+	IF_EQUAL(TCGETS, 2, 0),
+	{BPF_JMP | BPF_JGE | BPF_K, 0, 2, SOCKETS_FIRST},
+	{BPF_JMP | BPF_JGT | BPF_K, 1, 0, SOCKETS_LAST},
+	ALLOW,
+	REFUSE,
+	IF_EQUAL(__NR_fcntl, 0, 7), /* signals to others, leases that make others wait */
+	LOAD(args[1]),
+	IF_EQUAL(F_SETOWN, 4, 0),
+	IF_EQUAL(F_SETOWN_EX, 3, 0),
+	IF_EQUAL(F_SETSIG, 2, 0),
+	IF_EQUAL(F_SETLEASE, 1, 0),
+	ALLOW,
+	REFUSE,
 };
 
 static int filter_calls(void)
@@ -245,6 +343,7 @@ static int filter_calls(void)
 	struct sock_fprog f = {.filter = code, .len = N(code)};
 	size_t n = N(before);
 
+	_Static_assert(N(refused) < 256, "jumps of a filter are shorter");
 	memcpy(code, before, sizeof(before));
 	for (size_t i = 0; i < N(refused); i++)
 		code[n++] = (struct sock_filter)IF_EQUAL(refused[i], (uint8_t)(N(refused) - i), 0);

@@ -4,9 +4,14 @@
  * fetcher believes of a file. libdebuginfod and real servers: tests/run/debuginfod. */
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -367,4 +372,109 @@ TEST(the_folder_keeps_what_was_used)
 	CHECK(!is_there(q.folder, "cccc/debuginfo.XyZabc"));
 	CHECK(is_there(q.folder, "dddd/debuginfo.XyZabc")); /* a transfer goes on */
 	CHECK(is_there(q.folder, "other/debuginfo"));       /* it is not its own */
+}
+
+/* ---- what a process can do that a server has taken over ---- */
+
+static char own_file[PATH_MAX + 64];
+
+static int errno_of(long result)
+{
+	return result < 0 ? errno : 0;
+}
+
+/* As a process of root's, which owns files that Landlock lets it read; these are in its own
+ * folder, where Landlock refuses nothing. */
+static void confine(void)
+{
+	static struct fetcher_request_message q = {.max_bytes = 1 << 20};
+	int err;
+
+	snprintf(q.folder, sizeof(q.folder), "%s/folder", getenv("TMPDIR"));
+	snprintf(own_file, sizeof(own_file), "%s/file", q.folder);
+	CHECK(!mkdir(q.folder, 0700));
+	close(open(own_file, O_WRONLY | O_CREAT, 0600));
+	CHECK(!truncate(own_file, 100));
+	err = fetcher_confine(&q);
+	if (err == -ENOSYS)
+		SKIP("the kernel has no Landlock");
+	CHECK_INT(err, 0);
+}
+
+/* Each would succeed, of the file's owner. */
+static void check_changes(int fd, const char *other)
+{
+	const struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+	int on = 1;
+
+	CHECK_INT(errno_of(syscall(SYS_truncate, own_file, 0)), EPERM);
+	CHECK_INT(errno_of(open(own_file, O_RDONLY | O_TRUNC)), EPERM);
+	CHECK_INT(errno_of(open(own_file, 3 | O_TRUNC)), EPERM);
+	CHECK_INT(errno_of(syscall(SYS_openat2, AT_FDCWD, own_file, NULL, 0)), ENOSYS);
+	CHECK_INT(errno_of(utimensat(AT_FDCWD, own_file, times, 0)), EPERM);
+	CHECK_INT(errno_of(futimens(fd, times)), EPERM);
+	CHECK_INT(errno_of(chmod(own_file, 0666)), EPERM);
+	CHECK_INT(errno_of(fchmod(fd, 0666)), EPERM);
+	CHECK_INT(errno_of(chown(own_file, getuid(), getgid())), EPERM);
+	CHECK_INT(errno_of(link(own_file, other)), EPERM);
+	CHECK_INT(errno_of(symlink(own_file, other)), EPERM);
+	CHECK_INT(errno_of(mknod(other, S_IFIFO | 0600, 0)), EPERM);
+	CHECK_INT(errno_of(ioctl(fd, FS_IOC_SETFLAGS, &on)), EPERM);
+	CHECK_INT(errno_of(fcntl(fd, F_SETLEASE, F_RDLCK)), EPERM);
+	CHECK_INT(errno_of(fcntl(fd, F_SETOWN, getppid())), EPERM);
+	CHECK_INT(errno_of(kill(getppid(), 0)), EPERM);
+	CHECK_INT(errno_of(setpriority(PRIO_PROCESS, 0, 19)), EPERM);
+	CHECK_INT(errno_of(shmget(IPC_PRIVATE, 4096, 0600)), EPERM);
+#ifdef __x86_64__
+	CHECK_INT(errno_of(syscall(SYS_open, own_file, O_RDONLY | O_TRUNC)), EPERM);
+	CHECK_INT(errno_of(syscall(SYS_link, own_file, other)), EPERM);
+	CHECK_INT(errno_of(syscall(SYS_symlink, own_file, other)), EPERM);
+	CHECK_INT(errno_of(syscall(SYS_mknod, other, S_IFIFO | 0600, 0)), EPERM);
+	CHECK_INT(errno_of(syscall(SYS_utime, own_file, NULL)), EPERM);
+	CHECK_INT(errno_of(syscall(SYS_utimes, own_file, NULL)), EPERM);
+	CHECK_INT(errno_of(syscall(SYS_futimesat, AT_FDCWD, own_file, NULL)), EPERM);
+#endif
+}
+
+TEST(a_confined_process_changes_no_file)
+{
+	struct stat before, after;
+	char other[PATH_MAX];
+	int fd;
+
+	snprintf(other, sizeof(other), "%s/folder/other", getenv("TMPDIR"));
+	confine();
+	fd = open(own_file, O_RDONLY);
+	CHECK(fd >= 0 && !fstat(fd, &before));
+	check_changes(fd, other);
+	/* setxattrat .. file_setattr, and those that do not exist yet */
+	for (long call = 463; call < 600; call++)
+		CHECK_INT(errno_of(syscall(call, AT_FDCWD, own_file, 0, 0, 0, 0)), ENOSYS);
+	CHECK(!fstat(fd, &after));
+	CHECK_INT(after.st_size, 100);
+	CHECK(!memcmp(&before.st_ctim, &after.st_ctim, sizeof(before.st_ctim)));
+	_exit(0); /* the search for leaks needs a process */
+}
+
+/* What libdebuginfod, curl, the resolver and TLS do. */
+TEST(a_confined_process_can_fetch)
+{
+	char other[PATH_MAX];
+	int fd, s, on = 1;
+
+	snprintf(other, sizeof(other), "%s/folder/other", getenv("TMPDIR"));
+	confine();
+	fd = open(own_file, O_RDWR | O_TRUNC);
+	CHECK(fd >= 0 && write(fd, "data", 4) == 4 && !ftruncate(fd, 2));
+	CHECK(!rename(own_file, other) && !unlink(other));
+	CHECK(!mkdir(other, 0700) && !rmdir(other));
+	s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(s >= 0 && !ioctl(s, FIONBIO, &on));
+	CHECK(fcntl(s, F_SETFL, O_NONBLOCK) == 0 && fcntl(s, F_GETFD) == FD_CLOEXEC);
+	CHECK(socket(AF_NETLINK, SOCK_RAW, 0) >= 0);
+	CHECK_INT(errno_of(socket(AF_UNIX, SOCK_STREAM, 0)), EPERM);
+	fd = open("/etc/hosts", O_RDONLY);
+	CHECK(fd >= 0 || errno == ENOENT);
+	CHECK_INT(errno_of(open("/etc/passwd", O_RDONLY)), EACCES);
+	_exit(0);
 }
