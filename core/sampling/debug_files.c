@@ -2,15 +2,62 @@
 #include "sampling/debug_files.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "base/background.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "worker/fetcher.h"
 #include "worker/opener.h"
 
-void debug_files_init(struct debug_files *d, struct worker *worker)
+/* All files of one request together: a user's file system may never answer. */
+#define WAIT_NS 5000000000ull
+#define AGAIN_MS 50
+
+uint64_t debug_files_until(uint64_t deadline_ns)
 {
-	*d = (struct debug_files){.worker = worker, .debug_fd = -1, .alt_fd = -1};
+	return deadline_ns ? 0 : clock_now() + WAIT_NS;
+}
+
+void debug_files_init(struct debug_files *d, struct worker *worker, uint64_t until_ns)
+{
+	*d = (struct debug_files){
+		.worker = worker, .debug_fd = -1, .alt_fd = -1, .until_ns = until_ns};
+}
+
+/* The opener did not come to a query in time, as on a busy machine: waits a moment. false: it is
+ * not to be tried again. */
+static bool again(struct debug_files *d, const struct file *file, int err)
+{
+	static uint64_t logged; /* until_ns of the request whose first such file was */
+	struct opener *o = worker_opener(d->worker);
+	struct pollfd p = {.events = POLLIN};
+
+	if (!o || !d->until_ns || !opener_is_temporary(err))
+		return false;
+	if (clock_now() >= d->until_ns) {
+		if (logged != d->until_ns)
+			log_warning("names may be missing: '%s', and perhaps other files, could "
+				    "not be opened in time",
+				    file->path);
+		logged = d->until_ns;
+		return false;
+	}
+	p.fd = opener_fd(o);
+	poll(&p, 1, AGAIN_MS);
+	opener_dispatch(o);
+	return true;
+}
+
+int debug_files_hold(struct debug_files *d, struct file *file)
+{
+	int r;
+
+	do
+		r = files_hold(file);
+	while (r < 0 && again(d, file, r));
+	return r;
 }
 
 static void close_one(struct debug_files *d, int *fd)
@@ -31,9 +78,13 @@ static int open_one(struct debug_files *d, const struct file *file, struct opene
 		    int which)
 {
 	struct opener_answer a;
+	int err;
 
 	what->pid = file->pid;
-	if (!opener_call(worker_opener(d->worker), what, &a))
+	do
+		err = opener_call(worker_opener(d->worker), what, &a);
+	while (err && again(d, file, err));
+	if (!err)
 		return a.fd;
 	if (d->no_fetched)
 		return -1;

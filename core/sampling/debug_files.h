@@ -18,9 +18,14 @@ struct debug_files {
 	uint8_t id[2][64];     /* build IDs of what was fetched, by DEBUG_FILE and ALT_FILE */
 	uint32_t id_len[2];    /* 0: it was not */
 	bool no_fetched;       /* what was fetched is not used */
+	uint64_t until_ns;     /* until when queries without an answer in time are repeated */
 };
 
-void debug_files_init(struct debug_files *, struct worker *);
+/* The time for debug_files_init() of a request with this deadline. 0: queries are not repeated. */
+uint64_t debug_files_until(uint64_t deadline_ns);
+void debug_files_init(struct debug_files *, struct worker *, uint64_t until_ns);
+/* files_hold(). */
+int debug_files_hold(struct debug_files *, struct file *);
 void debug_files_close(struct debug_files *);
 /* Opens the debug file of a file that has no debug information itself. */
 void debug_files_open(struct debug_files *, const struct file *);

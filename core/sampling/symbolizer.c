@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/background.h"
 #include "base/dict.h"
 #include "base/log.h"
 #include "base/hashmap.h"
@@ -55,6 +54,7 @@ struct request {
 	struct request *next; /* that waits; newest first */
 	struct symbolizer *symbolizer;
 	uint64_t number, deadline_ns; /* as in file_symbols.used; 0: none */
+	uint64_t until_ns;            /* debug_files_until() */
 	void (*done)(void *arg);      /* NULL: it was called */
 	void *arg;
 	uint32_t waiting; /* file requests without an answer; 1 more while they are being sent */
@@ -469,7 +469,7 @@ static int send(struct file_request *q)
 	struct file_symbols *f = file_symbols_get(q->request->symbolizer, q->file->id);
 	int r;
 
-	q->fd = files_hold(q->file);
+	q->fd = debug_files_hold(&q->debug, q->file);
 	if (q->fd < 0) {
 		r = q->fd;
 		file_request_free(q);
@@ -508,7 +508,7 @@ static int request_file(struct request *request, struct file *file,
 	if (!q)
 		return -ENOMEM;
 	*q = (struct file_request){.request = request, .file = file, .fd = -1};
-	debug_files_init(&q->debug, request->symbolizer->worker);
+	debug_files_init(&q->debug, request->symbolizer->worker, request->until_ns);
 	q->offsets = calloc(n, sizeof(*q->offsets));
 	q->addresses = calloc(n, sizeof(*q->addresses));
 	for (uint32_t i = 0; q->offsets && q->addresses && i < n; i++) {
@@ -568,7 +568,7 @@ int symbolizer_request(struct symbolizer *s, const struct collector *c, bool ser
 	struct request *request = calloc(1, sizeof(*request));
 	const struct walk_frame **list;
 	uint32_t count, i, end;
-	int r = 0;
+	int r;
 
 	s->requests++;
 	drop_stale(s);
@@ -581,6 +581,7 @@ int symbolizer_request(struct symbolizer *s, const struct collector *c, bool ser
 				    .symbolizer = s,
 				    .number = s->requests,
 				    .deadline_ns = deadline_ns,
+				    .until_ns = debug_files_until(deadline_ns),
 				    .done = done,
 				    .arg = arg,
 				    .waiting = 1};

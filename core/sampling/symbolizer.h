@@ -39,7 +39,8 @@ void symbolizer_free(struct symbolizer *); /* NULL is fine */
  * (struct build_options) of those that a server cannot name. done(arg) is called
  * once all are answered: from worker_dispatch(), which should be called soon, or before this
  * function returns; or from symbolizer_expire(). The collector is borrowed until then. deadline_ns:
- * CLOCK_MONOTONIC; 0: none. 0, or -ENOMEM: done is not called.
+ * CLOCK_MONOTONIC; 0: none, and the call and worker_dispatch() may wait some seconds for files that
+ * the opener has not opened in time. 0, or -ENOMEM: done is not called.
  */
 int symbolizer_request(struct symbolizer *, const struct collector *, bool server_names,
 		       uint64_t deadline_ns, void (*done)(void *arg), void *arg);
