@@ -20,7 +20,7 @@ struct walk {
 	uint32_t n;
 	struct buf *out;
 	const char *comma;
-	uint64_t until; /* CLOCK_MONOTONIC ns */
+	uint64_t until; /* ns of the thread's CPU time, which others on its CPU do not use up */
 	bool late;
 };
 
@@ -82,7 +82,7 @@ static void put_rule(struct walk *w, uint32_t list, const struct buf *does)
 }
 
 /* Adds the list's rules one by one. before: what the rules so far make of the labels, owned.
- * Returns what all of them do; NULL: no memory. */
+ * Returns what all of them do, or those before it was late; NULL: no memory. */
 static struct relabeled *walk_list(struct walk *w, uint32_t list, struct relabeled *before)
 {
 	uint32_t n = w->lists[list] ? w->lists[list]->n : 0;
@@ -92,12 +92,16 @@ static struct relabeled *walk_list(struct walk *w, uint32_t list, struct relabel
 		struct buf does = {0};
 
 		w->first[list].n++;
-		w->late = clock_now() > w->until;
-		if (w->late)
+		w->late = clock_ns(CLOCK_THREAD_CPUTIME_ID) > w->until;
+		if (w->late) {
 			buf_str(&does,
 				"is not shown, nor are those behind it: that takes too long");
+			put_rule(w, list, &does);
+			buf_fini(&does);
+			break;
+		}
 		after = apply(w);
-		if (after && !w->late)
+		if (after)
 			put_difference(&does, before, after);
 		if (does.len)
 			put_rule(w, list, &does);
@@ -137,7 +141,7 @@ static void put_sink(const struct plan_instance *sink, const struct fusee_label 
 void explain_relabel(const struct plan *plan, const struct fusee_label *labels, uint32_t n,
 		     struct buf *b)
 {
-	uint64_t until = clock_now() + MOST_NS;
+	uint64_t until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + MOST_NS;
 	bool any = false;
 
 	for (uint32_t i = 0; i < plan->nsinks; i++)
