@@ -29,6 +29,7 @@ struct side {
 	const char *text; /* of the selector */
 	const char *from, *to;
 	struct store_request request;
+	struct store_counts counts;
 	struct merged merged;
 	const struct fusee_profile *profile;
 };
@@ -41,7 +42,6 @@ struct query {
 	uint64_t offset_ns, step_ns;
 	bool compares;
 	struct store *store;
-	struct store_counts counts;
 	struct functions functions;
 	struct functions *used_functions; /* NULL: no --function */
 };
@@ -284,35 +284,40 @@ static int try_output(const struct query *q)
 
 /* ---- what was read ---- */
 
-/* No sample is an answer too, but mostly that of a mistyped label. */
-static int nothing(const struct query *q, const struct side *s, uint64_t windows)
+static uint64_t broken(const struct query *q)
 {
-	if (!q->counts.files)
-		log_error("query: '%s' has no profile: %s", q->place, store_lacks(q->store));
-	else if (!q->counts.read && q->counts.broken)
-		log_error("query: '%s': no file of the range of time can be read", q->place);
-	else if (!q->counts.read && !q->counts.excluded)
-		log_error("query: of %llu files in '%s' none has a window in the range of time",
-			  (unsigned long long)q->counts.files, q->place);
-	else
-		log_error("query: no sample in the range of time meets '%s' (%llu windows were "
-			  "read): fusee query %s --labels lists the labels",
-			  s->text ? s->text : q->now.text, (unsigned long long)windows, q->place);
-	return q->counts.broken ? EX_DATAERR : EXIT_FAILURE;
+	return q->now.counts.broken + q->before.counts.broken;
 }
 
-static void log_counts(const struct query *q, uint64_t samples)
+/* The option that a side is due to, before a sentence about it. */
+static const char *side_name(const struct query *q, const struct side *s)
 {
-	const struct store_counts *c = &q->counts;
-	char n[3][32];
+	return s == &q->now   ? ""
+	       : s->text      ? "--diff: "
+	       : q->offset_ns ? "--offset: "
+			      : "--diff-from, --diff-to: ";
+}
 
-	fprintf(stderr, "%s samples of %s windows; %s files skipped", text_number(n[0], samples),
-		text_number(n[1], c->read), text_number(n[2], c->skipped));
-	if (c->removed)
-		fprintf(stderr, ", %s removed meanwhile", text_number(n[0], c->removed));
-	if (c->broken)
-		fprintf(stderr, ", %s that cannot be read", text_number(n[0], c->broken));
-	fputc('\n', stderr);
+/* No sample is an answer too, but mostly that of a mistyped label. */
+static int nothing(const struct query *q, const struct side *s)
+{
+	const struct store_counts *c = &s->counts;
+	const char *side = side_name(q, s);
+
+	if (!c->files)
+		log_error("query: '%s' has no profile: %s", q->place, store_lacks(q->store));
+	else if (!c->read && c->broken)
+		log_error("query: %s'%s': no file of the range of time can be read", side,
+			  q->place);
+	else if (!c->read && !c->excluded)
+		log_error("query: %sof %llu files in '%s' none has a window in the range of time",
+			  side, (unsigned long long)c->files, q->place);
+	else
+		log_error("query: %sno sample in the range of time meets '%s' (%llu windows were "
+			  "read): fusee query %s --labels lists the labels",
+			  side, s->text ? s->text : q->now.text, (unsigned long long)c->read,
+			  q->place);
+	return broken(q) ? EX_DATAERR : EXIT_FAILURE;
 }
 
 /* ---- profiles ---- */
@@ -353,14 +358,14 @@ static int load(struct query *q, struct side *s)
 		.labels = keys,
 		.nlabels = split_keys(q->view.o.by, keys, SUMS_MAX_KEYS),
 	};
-	err = query_read(q->store, &s->request, take_merged, &s->merged, &q->counts);
+	err = query_read(q->store, &s->request, take_merged, &s->merged, &s->counts);
 	if (err)
 		return err;
 	if (merged_finish(&s->merged, &s->profile)) {
 		log_error("query: no memory");
 		return EX_OSERR;
 	}
-	return s->profile ? 0 : nothing(q, s, q->counts.read);
+	return s->profile ? 0 : nothing(q, s);
 }
 
 static bool has_label(const struct fusee_profile *p, struct fusee_str key)
@@ -435,7 +440,8 @@ static int query_profile(struct query *q)
 		err = check_by(q);
 	if (err)
 		return err;
-	log_counts(q, q->now.merged.samples + q->before.merged.samples);
+	query_log_counts(&q->now.counts, &q->before.counts,
+			 q->now.merged.samples + q->before.merged.samples);
 	make_title(q, &title);
 	if (q->mode == MODE_OUTPUT)
 		err = write_output(q);
@@ -504,11 +510,11 @@ static int query_sums(struct query *q)
 				   .functions = q->used_functions};
 	s.step_ns = q->mode == MODE_TOTALS ? UINT64_MAX : q->step_ns;
 	q->now.request.no_stacks = !q->used_functions;
-	err = query_read(q->store, &q->now.request, take_sums, &s, &q->counts);
+	err = query_read(q->store, &q->now.request, take_sums, &s, &q->now.counts);
 	if (!err && !s.samples)
-		err = nothing(q, &q->now, q->counts.read);
+		err = nothing(q, &q->now);
 	if (!err) {
-		log_counts(q, s.samples);
+		query_log_counts(&q->now.counts, &q->before.counts, s.samples);
 		err = print_sums(q, &s);
 	}
 	sums_fini(&s);
@@ -526,11 +532,11 @@ static int query_labels(struct query *q)
 	l.filter = (struct filter){.selector = q->now.request.selector,
 				   .functions = q->used_functions};
 	q->now.request.no_stacks = !q->used_functions;
-	err = query_read(q->store, &q->now.request, take_labels, &l, &q->counts);
+	err = query_read(q->store, &q->now.request, take_labels, &l, &q->now.counts);
 	if (!err && !l.samples)
-		err = nothing(q, &q->now, q->counts.read);
+		err = nothing(q, &q->now);
 	if (!err) {
-		log_counts(q, l.samples);
+		query_log_counts(&q->now.counts, &q->before.counts, l.samples);
 		query_print_labels(&l, grid_width(), &out);
 		err = write_text(&out, true);
 	}
@@ -581,7 +587,7 @@ int cmd_query(int argc, char **argv)
 		err = open_place(&q);
 	if (!err)
 		err = run(&q);
-	if (!err && q.counts.broken)
+	if (!err && broken(&q))
 		err = EX_DATAERR;
 	query_fini(&q);
 	return err < 0 ? 0 : err;

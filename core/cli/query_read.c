@@ -82,3 +82,17 @@ int query_read(struct store *s, const struct store_request *request, query_take 
 	buf_fini(&r.error);
 	return !err ? 0 : err == -EINVAL ? EX_DATAERR : EX_OSERR;
 }
+
+void query_log_counts(const struct store_counts *a, const struct store_counts *b, uint64_t samples)
+{
+	uint64_t removed = a->removed + b->removed, broken = a->broken + b->broken;
+	char n[3][32];
+
+	fprintf(stderr, "%s samples of %s windows; %s files skipped", text_number(n[0], samples),
+		text_number(n[1], a->read + b->read), text_number(n[2], a->skipped + b->skipped));
+	if (removed)
+		fprintf(stderr, ", %s removed meanwhile", text_number(n[0], removed));
+	if (broken)
+		fprintf(stderr, ", %s that cannot be read", text_number(n[0], broken));
+	fputc('\n', stderr);
+}

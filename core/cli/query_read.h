@@ -13,4 +13,6 @@ typedef int query_take(void *to, const struct fusee_profile *, const char *name,
  * counted. An exit code, after one error was logged. */
 int query_read(struct store *, const struct store_request *, query_take *, void *to,
 	       struct store_counts *);
+/* A line on stderr: how much was read, of both sides of a comparison. */
+void query_log_counts(const struct store_counts *, const struct store_counts *, uint64_t samples);
 #endif
