@@ -208,16 +208,32 @@ static void close_folder(struct store *s)
 	free(s);
 }
 
+/* As sink.parquet's folder before its first window is complete. */
+static bool is_begun(int folder)
+{
+	static const char *const names[] = {"samples", "stacks", ".unfinished"};
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!fstatat(folder, names[i], &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode))
+			return true;
+	return false;
+}
+
+#define LACKS "no file ends with .pb.gz or .pprof"
+
 int folder_open(struct store **ret, const char *path)
 {
-	static const struct store_ops ops = {.read = read_folder,
-					     .close = close_folder,
-					     .lacks = "no file ends with .pb.gz or .pprof"};
+	static const struct store_ops ops = {
+		.read = read_folder, .close = close_folder, .lacks = LACKS};
+	static const struct store_ops begun = {
+		.read = read_folder,
+		.close = close_folder,
+		.lacks = LACKS ", and none in samples/date=../hour=../ with .parquet yet"};
 	struct folder *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return -ENOMEM;
-	f->store.ops = &ops;
 	f->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (f->fd < 0) {
 		int r = -errno;
@@ -225,6 +241,7 @@ int folder_open(struct store **ret, const char *path)
 		free(f);
 		return r;
 	}
+	f->store.ops = is_begun(f->fd) ? &begun : &ops;
 	*ret = &f->store;
 	return 0;
 }
