@@ -61,14 +61,18 @@ static bool look_into(int root, const char *id, struct kept *k)
 {
 	int folder = openat(root, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	time_t now = time(NULL);
+	bool there, is_old;
 	struct stat st;
-	bool there;
 
 	if (folder < 0)
 		return false;
+	/* before parts are removed: a transfer that begins now has a folder and no file yet */
+	is_old = !fstat(folder, &st) && now - st.st_mtime > PART_S;
 	remove_parts(folder, now);
 	there = !fstatat(folder, "debuginfo", &st, AT_SYMLINK_NOFOLLOW);
 	close(folder);
+	if (!there && is_old) /* if it is empty */
+		unlinkat(root, id, AT_REMOVEDIR);
 	if (!there)
 		return false;
 	strcpy(k->id, id);

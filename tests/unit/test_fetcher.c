@@ -344,6 +344,15 @@ static void make_file(const char *folder, const char *name, const char *file, ti
 	close(fd);
 }
 
+static void make_old(const char *folder, const char *name, time_t age)
+{
+	struct timespec t[2] = {{.tv_sec = time(NULL) - age}, {.tv_sec = time(NULL) - age}};
+	char path[2 * PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	CHECK(!utimensat(AT_FDCWD, path, t, 0));
+}
+
 static bool is_there(const char *folder, const char *name)
 {
 	char path[2 * PATH_MAX];
@@ -364,6 +373,9 @@ TEST(the_folder_keeps_what_was_used)
 	make_file(q.folder, "cccc", "debuginfo", 5000);
 	make_file(q.folder, "cccc", "debuginfo.XyZabc", 9000);
 	make_file(q.folder, "dddd", "debuginfo.XyZabc", 10);
+	make_file(q.folder, "eeee", "debuginfo.XyZabc", 9000);
+	make_old(q.folder, "eeee", 9000);
+	make_file(q.folder, "ffff", "debuginfo.XyZabc", 9000);
 	make_file(q.folder, "other", "debuginfo", 99999);
 	CHECK(fetcher_tidy(&q) <= 1 << 20);
 	CHECK(!is_there(q.folder, "aaaa"));
@@ -371,6 +383,8 @@ TEST(the_folder_keeps_what_was_used)
 	CHECK(is_there(q.folder, "cccc/debuginfo"));
 	CHECK(!is_there(q.folder, "cccc/debuginfo.XyZabc"));
 	CHECK(is_there(q.folder, "dddd/debuginfo.XyZabc")); /* a transfer goes on */
+	CHECK(!is_there(q.folder, "eeee"));                 /* of a process that was killed */
+	CHECK(is_there(q.folder, "ffff"));                  /* its transfer may begin now */
 	CHECK(is_there(q.folder, "other/debuginfo"));       /* it is not its own */
 }
 
