@@ -90,7 +90,8 @@ void fusee_folder_found(struct fusee_folder_scan *, int at, const char *name, ui
 			uint32_t table);
 
 /* Creates an unfinished file and locks it; what stands there without a lock, or is another user's,
- * is removed. A descriptor to read and write; -errno, -EAGAIN: another process writes it. */
+ * is removed. A descriptor to read and write; -errno, -EAGAIN: another process writes it, for
+ * five seconds on end. */
 int fusee_folder_create(int at, const char *part, uint32_t file_mode);
 /* Removes an unfinished file unless a process holds its lock. 1: removed, 0: not. */
 int fusee_folder_remove_unlocked(int at, const char *part);

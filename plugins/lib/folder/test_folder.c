@@ -243,6 +243,30 @@ TEST(locks_tell_who_writes)
 	clean();
 }
 
+/* Another process holds the lock for half a second, as on a disk that is slow. */
+TEST(a_lock_is_waited_for)
+{
+	int at, fd;
+	pid_t pid;
+
+	scratch();
+	at = open(dir, O_RDONLY | O_DIRECTORY);
+	fd = fusee_folder_create(at, "part", 0600);
+	CHECK(fd >= 0);
+	pid = fork();
+	if (!pid) { /* the lock is that of the open file, which both have */
+		usleep(500000);
+		_exit(0);
+	}
+	close(fd);
+	fd = fusee_folder_create(at, "part", 0600);
+	CHECK(pid > 0 && fd >= 0);
+	CHECK_INT(waitpid(pid, NULL, 0), pid);
+	close(fd);
+	close(at);
+	clean();
+}
+
 TEST(what_others_put_there_is_replaced)
 {
 	int at, fd;
