@@ -374,23 +374,22 @@ static int add_rows(struct reading *r, uint32_t group)
 
 /* ---- the profile ---- */
 
-/* "fusee.type.0" = "samples/count" .. */
+/* "fusee.type.0" = "samples", "fusee.type.0.unit" = "count" .. */
 static int read_types(struct reading *r)
 {
-	char key[32];
+	char key[48];
 
 	for (; r->ntypes < MAX_TYPES; r->ntypes++) {
-		const struct fusee_str *pair;
-		uint64_t at;
+		const struct fusee_str *name, *unit;
 
 		snprintf(key, sizeof(key), "fusee.type.%u", r->ntypes);
-		pair = fusee_parquet_pair(r->t.file, string(key));
-		if (!pair)
+		name = fusee_parquet_pair(r->t.file, string(key));
+		snprintf(key, sizeof(key), "fusee.type.%u.unit", r->ntypes);
+		unit = fusee_parquet_pair(r->t.file, string(key));
+		if (!name || !unit)
 			break;
-		for (at = pair->len; at && pair->p[at - 1] != '/';)
-			at--;
-		r->types[r->ntypes][0] = (struct fusee_str){pair->p, at ? at - 1 : pair->len};
-		r->types[r->ntypes][1] = (struct fusee_str){pair->p + at, at ? pair->len - at : 0};
+		r->types[r->ntypes][0] = *name;
+		r->types[r->ntypes][1] = *unit;
 	}
 	r->count_type = 0;
 	while (r->count_type < r->ntypes && !is_same(r->types[r->count_type][0], string("samples")))

@@ -69,14 +69,25 @@ static const struct fusee_folder_ops folder_ops = {.each = each_file, .remove = 
 
 /* ---- a window ---- */
 
+struct output {
+	const int *fd;
+	bool *failed;
+};
+
 static int write_bytes(void *arg, const void *bytes, uint64_t len)
 {
-	return fusee_folder_write(*(const int *)arg, bytes, len);
+	const struct output *o = arg;
+	int r = fusee_folder_write(*o->fd, bytes, len);
+
+	*o->failed |= r != 0;
+	return r;
 }
 
 /* A window that is being written. dir: -1: only the bucket gets it. */
 struct window {
 	const char *name;
+	struct output outputs[TABLES];
+	bool failed; /* making a file, or writing to it */
 	int dir, fds[TABLES];
 	struct fusee_parquet *writers[TABLES];
 	uint64_t bytes;
@@ -95,12 +106,14 @@ static int begin_window(struct parquet *s, struct window *w)
 						  .sort = sort[i],
 						  .codec = (uint32_t)s->compression,
 						  .write = write_bytes,
-						  .arg = &w->fds[i]};
+						  .arg = &w->outputs[i]};
 
 		w->fds[i] = w->dir < 0 ? bucket_temporary(s->folder.dir)
 				       : folder_create(w->dir, w->name, i, s->folder.dir_mode,
 						       s->folder.file_mode);
-		r = w->fds[i] < 0 ? w->fds[i] : fusee_parquet_new(&w->writers[i], &o);
+		w->outputs[i] = (struct output){&w->fds[i], &w->failed};
+		w->failed = w->fds[i] < 0;
+		r = w->failed ? w->fds[i] : fusee_parquet_new(&w->writers[i], &o);
 	}
 	return r;
 }
@@ -187,6 +200,11 @@ static int explain(struct parquet *s, const struct window *w, int r)
 		if (r != -EAGAIN && r != -ECANCELED)
 			fusee_count_by(&s->self, "windows_lost", "reason", "bucket", 1);
 		return r;
+	}
+	if (w->dir < 0 && !w->failed) {
+		fusee_count_by(&s->self, "windows_lost", "reason", "other", 1);
+		return fusee_fail(&s->self, err, "cannot make the rows of '%s': %s", w->name,
+				  strerror(-r));
 	}
 	if (w->dir < 0) {
 		if (w->fds[TABLES - 1] < 0) /* its folder may be there later, and have room */

@@ -196,19 +196,31 @@ static int put_stacks(struct fusee_rows *rows, struct fusee_parquet *w)
 
 /* ---- both ---- */
 
-/* "cpu/nanoseconds" for each type, and which of them is shown. */
+/* A text's first characters, of so many bytes at most: metadata is UTF-8. */
+static struct fusee_str first_of(struct fusee_str s, uint64_t most)
+{
+	if (s.len <= most)
+		return s;
+	s.len = most;
+	while (s.len && ((uint8_t)s.p[s.len] & 0xc0) == 0x80)
+		s.len--;
+	return s;
+}
+
+/* Name and unit of each type, as rows have them, and which of the types is shown. */
 static void put_types(const struct fusee_profile *p, struct fusee_parquet *w)
 {
-	char key[32], type[512];
+	char key[48];
 
 	for (uint32_t i = 0; i < p->types.n; i++) {
 		const struct fusee_value_type *t = FUSEE_AT(struct fusee_value_type, p->types, i);
-		struct fusee_str name = text_of(p, t->type), unit = text_of(p, t->unit);
+		struct fusee_str name = first_of(text_of(p, t->type), FUSEE_PARQUET_MAX_TEXT),
+				 unit = first_of(text_of(p, t->unit), FUSEE_PARQUET_MAX_TEXT);
 
 		snprintf(key, sizeof(key), "fusee.type.%u", i);
-		snprintf(type, sizeof(type), "%.*s/%.*s", (int)(name.len % 200),
-			 name.len ? name.p : "", (int)(unit.len % 200), unit.len ? unit.p : "");
-		fusee_parquet_metadata(w, fusee_text(key), fusee_text(type));
+		fusee_parquet_metadata(w, fusee_text(key), name);
+		snprintf(key, sizeof(key), "fusee.type.%u.unit", i);
+		fusee_parquet_metadata(w, fusee_text(key), unit);
 		if (i == p->default_type)
 			fusee_parquet_metadata(w, fusee_text("fusee.default_type"), name);
 	}
@@ -221,9 +233,10 @@ static void put_metadata(const struct fusee_profile *p, struct fusee_parquet *w,
 
 	fusee_parquet_metadata(w, fusee_text("fusee.schema"), fusee_text(schema));
 	FUSEE_FOR_EACH (struct fusee_label, l, p->losses) {
-		snprintf(key, sizeof(key), "fusee.%.*s.%.*s", (int)(l->str.len % 32),
-			 l->str.len ? l->str.p : "", (int)(l->key.len % 200),
-			 l->key.len ? l->key.p : "");
+		struct fusee_str stage = first_of(l->str, 31), reason = first_of(l->key, 199);
+
+		snprintf(key, sizeof(key), "fusee.%.*s.%.*s", (int)stage.len,
+			 stage.len ? stage.p : "", (int)reason.len, reason.len ? reason.p : "");
 		snprintf(number, sizeof(number), "%lld", (long long)l->num);
 		fusee_parquet_metadata(w, fusee_text(key), fusee_text(number));
 	}

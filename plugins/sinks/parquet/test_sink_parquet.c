@@ -128,6 +128,30 @@ static struct fake *started(const char *keep, const char *max_size)
 #define PARTITION "date=2026-11-21/hour=08/"
 #define NAME "2026-11-21T08-15-00Z-a_b-0700000000000000.parquet"
 
+/* Metadata is bounded at characters: half of one is no text. */
+TEST(a_long_reason_of_losses_costs_no_window)
+{
+	char reason[402];
+	struct fusee_label loss = {.str = FUSEE_TEXT("lost"), .num = 7};
+	struct builder *b;
+	struct fusee_profile p;
+	struct fake *f;
+
+	for (int i = 0; i < 402; i += 3)
+		memcpy(reason + i, "\xe2\x82\xac", 3);
+	scratch();
+	f = started("0", "0");
+	for (uint64_t len = 198; len <= 402; len += 3) {
+		loss.key = (struct fusee_str){reason, len};
+		p = *fake_profile(&b, 7, 3, "process", "web", NULL);
+		p.losses = (struct fusee_table){&loss, 1, sizeof(loss)};
+		CHECK_INT(fake_consume(f, &p, 0), 0);
+		builder_free(b);
+	}
+	fake_free(f);
+	clean();
+}
+
 TEST(a_window_is_two_files)
 {
 	struct fake *f;

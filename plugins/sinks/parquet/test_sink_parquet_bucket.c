@@ -466,6 +466,27 @@ TEST(no_room_for_a_file)
 	clean();
 }
 
+/* What has nothing to do with a file is not said to be one's fault. */
+TEST(rows_that_cannot_be_made)
+{
+	struct fusee_label loss = {.key = {"\xff", 1}, .str = {"lost", 4}, .num = 7};
+	struct fusee_profile p;
+	struct builder *b;
+	struct fake *f;
+
+	begin();
+	f = sink_of("s3://profiles");
+	p = *fake_profile(&b, 7, 1, "host", "h", NULL);
+	p.losses = (struct fusee_table){&loss, 1, sizeof(loss)};
+	CHECK_INT(fake_consume(f, &p, 0), -EILSEQ);
+	builder_free(b);
+	CHECK(strstr(f->error, "cannot make the rows of '") && !strstr(f->error, "TMPDIR"));
+	CHECK_INT(fake_count(f, "windows_lost{reason=\"other\"}"), 1);
+	CHECK_INT(fake_count(f, "windows_lost{reason=\"temporary file\"}"), 0);
+	fake_free(f);
+	clean();
+}
+
 /* Where another attempt has its files, which the folder does not keep. */
 TEST(another_attempt_beside_a_folder)
 {
