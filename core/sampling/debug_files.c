@@ -15,33 +15,32 @@
 #define WAIT_NS 5000000000ull
 #define AGAIN_MS 50
 
-uint64_t debug_files_until(uint64_t deadline_ns)
+struct debug_patience debug_patience_of(uint64_t deadline_ns)
 {
-	return deadline_ns ? 0 : clock_now() + WAIT_NS;
+	return (struct debug_patience){.until_ns = deadline_ns ? 0 : clock_now() + WAIT_NS};
 }
 
-void debug_files_init(struct debug_files *d, struct worker *worker, uint64_t until_ns)
+void debug_files_init(struct debug_files *d, struct worker *worker, struct debug_patience *patience)
 {
 	*d = (struct debug_files){
-		.worker = worker, .debug_fd = -1, .alt_fd = -1, .until_ns = until_ns};
+		.worker = worker, .debug_fd = -1, .alt_fd = -1, .patience = patience};
 }
 
 /* The opener did not come to a query in time, as on a busy machine: waits a moment. false: it is
  * not to be tried again. */
 static bool again(struct debug_files *d, const struct file *file, int err)
 {
-	static uint64_t logged; /* until_ns of the request whose first such file was */
 	struct opener *o = worker_opener(d->worker);
 	struct pollfd p = {.events = POLLIN};
 
-	if (!o || !d->until_ns || !opener_is_temporary(err))
+	if (!o || !d->patience->until_ns || !opener_is_temporary(err))
 		return false;
-	if (clock_now() >= d->until_ns) {
-		if (logged != d->until_ns)
+	if (clock_now() >= d->patience->until_ns) {
+		if (!d->patience->ended)
 			log_warning("names may be missing: '%s', and perhaps other files, could "
 				    "not be opened in time",
 				    file->path);
-		logged = d->until_ns;
+		d->patience->ended = true;
 		return false;
 	}
 	p.fd = opener_fd(o);

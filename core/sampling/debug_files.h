@@ -12,18 +12,24 @@
 
 enum { DEBUG_FILE, ALT_FILE };
 
+/* Of one request: until when queries without an answer in time are repeated. */
+struct debug_patience {
+	uint64_t until_ns; /* CLOCK_MONOTONIC; 0: they are not */
+	bool ended;        /* and that was logged */
+};
+
 struct debug_files {
 	struct worker *worker; /* borrowed */
 	int debug_fd, alt_fd;  /* -1: none */
 	uint8_t id[2][64];     /* build IDs of what was fetched, by DEBUG_FILE and ALT_FILE */
 	uint32_t id_len[2];    /* 0: it was not */
 	bool no_fetched;       /* what was fetched is not used */
-	uint64_t until_ns;     /* until when queries without an answer in time are repeated */
+	struct debug_patience *patience; /* borrowed */
 };
 
-/* The time for debug_files_init() of a request with this deadline. 0: queries are not repeated. */
-uint64_t debug_files_until(uint64_t deadline_ns);
-void debug_files_init(struct debug_files *, struct worker *, uint64_t until_ns);
+/* For a request with this deadline. */
+struct debug_patience debug_patience_of(uint64_t deadline_ns);
+void debug_files_init(struct debug_files *, struct worker *, struct debug_patience *);
 /* files_hold(). */
 int debug_files_hold(struct debug_files *, struct file *);
 void debug_files_close(struct debug_files *);

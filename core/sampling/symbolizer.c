@@ -54,8 +54,8 @@ struct request {
 	struct request *next; /* that waits; newest first */
 	struct symbolizer *symbolizer;
 	uint64_t number, deadline_ns; /* as in file_symbols.used; 0: none */
-	uint64_t until_ns;            /* debug_files_until() */
-	void (*done)(void *arg);      /* NULL: it was called */
+	struct debug_patience patience;
+	void (*done)(void *arg); /* NULL: it was called */
 	void *arg;
 	uint32_t waiting; /* file requests without an answer; 1 more while they are being sent */
 };
@@ -508,7 +508,7 @@ static int request_file(struct request *request, struct file *file,
 	if (!q)
 		return -ENOMEM;
 	*q = (struct file_request){.request = request, .file = file, .fd = -1};
-	debug_files_init(&q->debug, request->symbolizer->worker, request->until_ns);
+	debug_files_init(&q->debug, request->symbolizer->worker, &request->patience);
 	q->offsets = calloc(n, sizeof(*q->offsets));
 	q->addresses = calloc(n, sizeof(*q->addresses));
 	for (uint32_t i = 0; q->offsets && q->addresses && i < n; i++) {
@@ -581,7 +581,7 @@ int symbolizer_request(struct symbolizer *s, const struct collector *c, bool ser
 				    .symbolizer = s,
 				    .number = s->requests,
 				    .deadline_ns = deadline_ns,
-				    .until_ns = debug_files_until(deadline_ns),
+				    .patience = debug_patience_of(deadline_ns),
 				    .done = done,
 				    .arg = arg,
 				    .waiting = 1};
