@@ -466,7 +466,7 @@ TEST(no_room_for_a_file)
 	clean();
 }
 
-/* What has nothing to do with a file is not said to be one's fault. */
+/* A failure that no file caused: the sentence speaks of none. */
 TEST(rows_that_cannot_be_made)
 {
 	struct fusee_label loss = {.key = {"\xff", 1}, .str = {"lost", 4}, .num = 7};
