@@ -231,7 +231,7 @@ static uint32_t sample_of(struct builder *b, uint32_t stack, const struct fusee_
 	} k;
 	uint32_t n = sort_labels(b, labels, nlabels, k.labels);
 
-	k.key = (struct sample_key){stack, pid, tid, n};
+	k.key = (struct sample_key){stack, pid, tid, n, b->part, 0};
 	return add(b, &b->samples, &k, sizeof(k.key) + n * sizeof(*k.labels));
 }
 
@@ -264,6 +264,13 @@ int builder_sample(struct builder *b, uint32_t stack, const struct fusee_label *
 		if (__builtin_add_overflow(v[i], values[i], &v[i]))
 			v[i] = values[i] < 0 ? INT64_MIN : INT64_MAX;
 	return 0;
+}
+
+void builder_part(struct builder *b, struct builder_place *place)
+{
+	b->part++;
+	*place = (struct builder_place){b->samples.n - 1,
+					(uint32_t)(b->losses.len / sizeof(struct loss))};
 }
 
 /* Lists the string as a comment. Returns whether it was listed before. */
@@ -308,13 +315,14 @@ void builder_comment(struct builder *b, const char *format, ...)
 
 void builder_loss(struct builder *b, enum loss_stage stage, const char *reason, int64_t n)
 {
-	struct loss l = {.reason = builder_cstr(b, reason), .stage = stage, .n = n};
+	struct loss l = {
+		.reason = builder_cstr(b, reason), .stage = stage, .part = b->part, .n = n};
 	struct loss *at = (struct loss *)(void *)b->losses.p;
 
 	if (b->error)
 		return;
 	for (size_t i = 0; i < b->losses.len / sizeof(*at); i++) {
-		if (at[i].reason == l.reason && at[i].stage == stage) {
+		if (at[i].reason == l.reason && at[i].stage == stage && at[i].part == l.part) {
 			if (__builtin_add_overflow(at[i].n, n, &at[i].n))
 				at[i].n = n < 0 ? INT64_MIN : INT64_MAX;
 			return;

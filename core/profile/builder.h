@@ -37,6 +37,12 @@ uint32_t builder_type(struct builder *, const char *type, const char *unit);
  * -errno. */
 int builder_sample(struct builder *, uint32_t stack, const struct fusee_label *labels,
 		   uint32_t nlabels, uint32_t pid, uint32_t tid, const int64_t *values);
+/* Begins a part: what is added from then on is not added up with what another part has. Its samples
+ * and losses begin at these places in the finished profile's tables; parts are in order. */
+struct builder_place {
+	uint32_t sample, loss;
+};
+void builder_part(struct builder *, struct builder_place *);
 /* A text that is there already is not added again. */
 void builder_comment(struct builder *, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -15,7 +15,7 @@ enum { LABEL_STR = 1 };
 
 /* Samples with an equal key are added up. Followed by the labels. No padding. */
 struct sample_key {
-	uint32_t stack, pid, tid, nlabels;
+	uint32_t stack, pid, tid, nlabels, part, zero;
 };
 
 struct label_key {
@@ -32,6 +32,7 @@ struct mapping_key {
 struct loss {
 	uint32_t reason;
 	enum loss_stage stage;
+	uint32_t part;
 	int64_t n;
 };
 
@@ -40,7 +41,7 @@ struct loss {
 struct builder {
 	struct fusee_profile profile;
 	int error;
-	uint32_t ntypes;
+	uint32_t ntypes, part;
 	struct dict strings, functions, mappings, locations, stacks, samples;
 	struct buf mapping_flags; /* uint32_t by mapping */
 	struct buf values;        /* int64_t: ntypes for each sample, from id 1 on */

@@ -22,7 +22,9 @@ struct reading {
 	const struct store_request *request;
 	const struct store_reader *reader;
 	struct store_counts *counts;
-	struct buf name; /* of a file, for messages */
+	struct buf name;                /* of a file, for messages */
+	struct parquet_list list, late; /* late: files that appeared meanwhile, and were read */
+	const char *path;               /* of the file that is being read */
 };
 
 static int broken(struct reading *r, const struct parquet_window *w, int err)
@@ -45,55 +47,151 @@ static bool is_there(const struct reading *r, const struct parquet_window *w)
 	return !faccessat(r->store->samples, w->path, F_OK, 0);
 }
 
-static int read_file(struct reading *r, const struct parquet_entry *e)
+static int take_window(void *arg, const struct fusee_profile *p)
 {
-	struct parquet_window w = {
-		.samples = r->store->samples, .stacks = r->store->stacks, .path = e->path};
-	const struct fusee_profile *p;
-	struct builder *b;
+	struct reading *r = arg;
+
+	return r->reader->window(r->reader->arg, p, r->path);
+}
+
+/* 0; -ENOENT: it is not there any more; another error ends all. */
+static int read_path(struct reading *r, const char *path, const struct parquet_excluded *excluded)
+{
+	struct parquet_window w = {.samples = r->store->samples,
+				   .stacks = r->store->stacks,
+				   .path = path,
+				   .excluded = excluded};
+	int err;
+
+	r->path = path;
+	err = parquet_samples_read(&w, r->request, take_window, r);
+	r->counts->bytes += w.bytes;
+	r->counts->read += w.nwindows;
+	if (w.stopped)
+		return w.stopped;
+	if (err == -ENOENT && !is_there(r, &w))
+		return err;
+	if (!err) {
+		r->counts->skipped++;
+		r->counts->excluded += w.in_range;
+	}
+	/* no memory: its size may be the cause */
+	return err < 0 ? broken(r, &w, err) : 0;
+}
+
+/* ---- windows that are merged while they are read ---- */
+
+/* "date=../hour=../" */
+static size_t folder_of(const char *path)
+{
+	const char *end = strrchr(path, '/');
+
+	return end ? (size_t)(end - path) + 1 : 0;
+}
+
+static bool is_known(const struct parquet_list *list, const char *path)
+{
+	for (uint64_t i = 0; i < list->n; i++)
+		if (!strcmp(list->entries[i].path, path))
+			return true;
+	return false;
+}
+
+/* What is known of a partition's windows: those that were read. */
+struct known {
+	const struct parquet_list *list;
+	const char *path;
+	size_t folder;
+};
+
+static bool was_read(void *arg, struct fusee_str name)
+{
+	const struct known *k = arg;
+
+	for (uint64_t i = 0; i < k->list->n; i++) {
+		const struct parquet_entry *e = &k->list->entries[i];
+
+		if (e->read && !strncmp(e->path, k->path, k->folder) &&
+		    strlen(e->path) == k->folder + name.len &&
+		    !memcmp(e->path + k->folder, name.p, name.len))
+			return true;
+	}
+	return false;
+}
+
+static int note_late(struct reading *r, const char *path)
+{
+	struct parquet_entry e = {.path = strdup(path)};
+
+	return parquet_list_add(&r->late, e);
+}
+
+/* A window is not there any more. If it was merged, what it was merged into is: the windows of that
+ * are read which were not read before. 1: some of its folder were merged. */
+static int read_merged(struct reading *r, const char *path)
+{
+	struct known known = {&r->list, path, folder_of(path)};
+	const struct parquet_excluded excluded = {was_read, &known};
+	struct parquet_list now = {0};
+	int err = parquet_list_read(&now, r->store->samples);
+	bool any = false;
+
+	for (uint64_t i = 0; !err && i < now.n; i++) {
+		const char *p = now.entries[i].path;
+
+		if (strncmp(p, path, known.folder) || !parquet_list_is_merged(p))
+			continue;
+		any = true;
+		if (is_known(&r->list, p) || is_known(&r->late, p))
+			continue;
+		err = note_late(r, p);
+		if (!err)
+			err = read_path(r, p, &excluded);
+		if (err == -ENOENT) /* removed as too old */
+			err = 0;
+	}
+	parquet_list_fini(&now);
+	return err ? err : any;
+}
+
+static int read_file(struct reading *r, struct parquet_entry *e)
+{
+	struct parquet_window w = {.path = e->path, .failed = "samples", .why = ""};
 	int err;
 
 	if (e->from_ns >= r->request->to_ns || e->to_ns <= r->request->from_ns) {
 		r->counts->skipped++;
 		return 0;
 	}
-	if (e->error) {
-		w.failed = "samples";
-		w.why = "";
+	if (e->error)
 		return broken(r, &w, e->error);
-	}
-	err = parquet_samples_read(&w, r->request, &b, &p);
-	r->counts->bytes += w.bytes;
-	if (err == 1) {
-		r->counts->read++;
-		err = r->reader->window(r->reader->arg, p, e->path);
-		builder_free(b);
-	} else if (!err) {
-		r->counts->skipped++;
-		r->counts->excluded += w.in_range;
-	} else if (err == -ENOENT && !is_there(r, &w)) {
-		r->counts->removed++;
-		err = 0;
-	} else { /* no memory: its size may be the cause */
-		err = broken(r, &w, err);
-	}
-	return err;
+	err = read_path(r, e->path, NULL);
+	e->read = err != -ENOENT;
+	if (err != -ENOENT)
+		return err;
+	err = parquet_list_is_merged(e->path) ? 0 : read_merged(r, e->path);
+	r->counts->removed += !err;
+	return err < 0 ? err : 0;
 }
 
 static int read_all(struct store *s, const struct store_request *request,
 		    const struct store_reader *reader, struct store_counts *counts)
 {
-	struct reading r = {(struct parquet *)(void *)s, request, reader, counts, {0}};
-	struct parquet_list list = {0};
-	int err = parquet_list_read(&list, r.store->samples);
+	struct reading r = {.store = (struct parquet *)(void *)s,
+			    .request = request,
+			    .reader = reader,
+			    .counts = counts};
+	struct parquet_list *list = &r.list;
+	int err = parquet_list_read(list, r.store->samples);
 
-	counts->files += list.n;
-	for (uint64_t i = 0; !err && i < list.n; i++) {
+	counts->files += list->n;
+	for (uint64_t i = 0; !err && i < list->n; i++) {
 		if (reader->progress)
-			reader->progress(reader->arg, i, list.n);
-		err = read_file(&r, &list.entries[i]);
+			reader->progress(reader->arg, i, list->n);
+		err = read_file(&r, &list->entries[i]);
 	}
-	parquet_list_fini(&list);
+	parquet_list_fini(list);
+	parquet_list_fini(&r.late);
 	buf_fini(&r.name);
 	return err;
 }

@@ -13,6 +13,7 @@
 
 #define SECOND 1000000000ull
 #define END ".parquet"
+#define MERGED ".merged" END
 
 /* How the names of a level of folders are read, and how long what they name is. */
 static const struct level {
@@ -48,8 +49,7 @@ static bool parse(const char *name, const struct level *l, struct tm *tm, uint64
 	return true;
 }
 
-/* Takes e.path; NULL: there was no memory for it. */
-static int add(struct parquet_list *list, struct parquet_entry e)
+int parquet_list_add(struct parquet_list *list, struct parquet_entry e)
 {
 	if (!e.path)
 		return -ENOMEM;
@@ -68,11 +68,21 @@ static int add(struct parquet_list *list, struct parquet_entry e)
 	return 0;
 }
 
-static bool is_table(const char *name)
+static bool ends(const char *name, const char *end)
 {
 	size_t n = strlen(name);
 
-	return *name != '.' && n > strlen(END) && !strcmp(name + n - strlen(END), END);
+	return n > strlen(end) && !strcmp(name + n - strlen(end), end);
+}
+
+bool parquet_list_is_merged(const char *path)
+{
+	return ends(path, MERGED);
+}
+
+static bool is_table(const char *name)
+{
+	return *name != '.' && ends(name, END);
 }
 
 /* A file of another name may be of any time in its partition. One of another partition's time is
@@ -80,7 +90,7 @@ static bool is_table(const char *name)
 static int add_file(struct parquet_list *list, const char *folder, const char *name, struct tm tm,
 		    uint64_t hour_ns)
 {
-	struct parquet_entry e = {NULL, hour_ns, hour_ns + levels[HOUR].ns, 0};
+	struct parquet_entry e = {NULL, hour_ns, hour_ns + levels[HOUR].ns, 0, false};
 	uint64_t ns;
 
 	if (!is_table(name))
@@ -89,11 +99,12 @@ static int add_file(struct parquet_list *list, const char *folder, const char *n
 		if (ns < e.from_ns || ns >= e.to_ns)
 			return 0;
 		e.from_ns = ns;
-		e.to_ns = ns + SECOND;
+		if (!ends(name, MERGED)) /* its windows begin from then on */
+			e.to_ns = ns + SECOND;
 	}
 	if (asprintf(&e.path, "%s/%s", folder, name) < 0)
 		e.path = NULL;
-	return add(list, e);
+	return parquet_list_add(list, e);
 }
 
 static DIR *open_folder(int dir, const char *path)
@@ -128,12 +139,12 @@ static int enter(struct parquet_list *list, int dir, const char *folder, const c
 static int add_failed(struct parquet_list *list, const char *folder, int level, uint64_t ns,
 		      int err)
 {
-	struct parquet_entry e = {NULL, ns, ns + levels[level - 1].ns, err};
+	struct parquet_entry e = {NULL, ns, ns + levels[level - 1].ns, err, false};
 
 	if (err == -ENOENT || err == -ENOTDIR || err == -ELOOP)
 		return 0;
 	e.path = strdup(folder);
-	return add(list, e);
+	return parquet_list_add(list, e);
 }
 
 static int walk(struct parquet_list *list, int dir, const char *folder, int level, struct tm tm,
