@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define UNFINISHED ".unfinished"
 #define PART_SIZE (NAME_SIZE + 16)
 
 const char *const folder_tables[TABLES] = {"samples", "stacks"};
@@ -27,22 +26,28 @@ int folder_open(int dir, const char *name, mode_t mode)
 	return fd >= 0 ? fd : -errno;
 }
 
-/* The folder of a file, created if mode is not 0. */
-static int open_partition(int dir, const char *name, int table, mode_t mode)
+int folder_partition(int dir, const struct partition *p, int table, mode_t mode)
 {
-	struct partition p;
 	int at = folder_open(dir, folder_tables[table], mode), date, hour;
 
 	if (at < 0)
 		return at;
-	name_partition(name, &p);
-	date = folder_open(at, p.date, mode);
+	date = folder_open(at, p->date, mode);
 	close(at);
 	if (date < 0)
 		return date;
-	hour = folder_open(date, p.hour, mode);
+	hour = folder_open(date, p->hour, mode);
 	close(date);
 	return hour;
+}
+
+/* The folder of a file, created if mode is not 0. */
+static int open_partition(int dir, const char *name, int table, mode_t mode)
+{
+	struct partition p;
+
+	name_partition(name, &p);
+	return folder_partition(dir, &p, table, mode);
 }
 
 /* ---- unfinished files ---- */
@@ -66,7 +71,7 @@ static bool is_part(const char *part)
 
 int folder_create(int dir, const char *name, int table, mode_t dir_mode, mode_t file_mode)
 {
-	int at = folder_open(dir, UNFINISHED, dir_mode), fd;
+	int at = folder_open(dir, FOLDER_UNFINISHED, dir_mode), fd;
 	char part[PART_SIZE];
 
 	if (at < 0)
@@ -79,7 +84,7 @@ int folder_create(int dir, const char *name, int table, mode_t dir_mode, mode_t 
 
 void folder_discard(int dir, const char *name, int table)
 {
-	int at = folder_open(dir, UNFINISHED, 0);
+	int at = folder_open(dir, FOLDER_UNFINISHED, 0);
 	char part[PART_SIZE];
 
 	if (at < 0)
@@ -89,35 +94,43 @@ void folder_discard(int dir, const char *name, int table)
 	close(at);
 }
 
-int folder_commit(int dir, const char *name, int table, mode_t dir_mode)
+int folder_rename(int dir, const char *name, int table, int to, const char *as)
 {
-	int at = folder_open(dir, UNFINISHED, 0), to, r = 0;
+	int at = folder_open(dir, FOLDER_UNFINISHED, 0), r;
 	char part[PART_SIZE];
 
 	if (at < 0)
 		return at;
 	part_name(part, name, table);
+	r = renameat(at, part, to, as) ? -errno : 0;
+	if (!r && fsync(to) && errno != EINVAL)
+		r = -errno;
+	close(at);
+	return r;
+}
+
+int folder_commit(int dir, const char *name, int table, mode_t dir_mode)
+{
+	int to, r = 0;
+
 	/* retention of another agent may remove an empty folder meanwhile */
 	for (int attempt = 0; attempt < 3; attempt++) {
 		to = open_partition(dir, name, table, dir_mode);
 		if (to < 0) {
 			r = to;
 		} else {
-			r = renameat(at, part, to, name) ? -errno : 0;
-			if (!r && fsync(to) && errno != EINVAL)
-				r = -errno;
+			r = folder_rename(dir, name, table, to, name);
 			close(to);
 		}
 		if (r != -ENOENT)
 			break;
 	}
-	close(at);
 	return r;
 }
 
 /* ---- looking at folders ---- */
 
-static DIR *list(int dir)
+DIR *folder_list(int dir)
 {
 	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = copy < 0 ? NULL : fdopendir(copy);
@@ -129,14 +142,14 @@ static DIR *list(int dir)
 
 int64_t folder_clean(int dir)
 {
-	int at = folder_open(dir, UNFINISHED, 0);
+	int at = folder_open(dir, FOLDER_UNFINISHED, 0);
 	int64_t removed = 0;
 	struct dirent *e;
 	DIR *d;
 
 	if (at < 0)
 		return at == -ENOENT ? 0 : at;
-	d = list(at);
+	d = folder_list(at);
 	if (!d)
 		removed = -errno;
 	while (d && (e = readdir(d)))
@@ -157,7 +170,7 @@ struct walk {
 /* A level of the walk: 0 the dates of a table, 1 the hours of a date, 2 the files of an hour. */
 static int walk_level(struct walk *w, int dir, int level)
 {
-	DIR *d = list(dir);
+	DIR *d = folder_list(dir);
 	struct dirent *e;
 	struct partition p;
 	uint64_t ns;
@@ -205,10 +218,25 @@ int folder_each(int dir, struct fusee_folder_scan *scan)
 	return r;
 }
 
+void folder_remove_empty(int dir, const struct partition *p, int table)
+{
+	int at = folder_open(dir, folder_tables[table], 0), date;
+
+	if (at < 0)
+		return;
+	date = folder_open(at, p->date, 0);
+	if (date >= 0) {
+		unlinkat(date, p->hour, AT_REMOVEDIR); /* fails unless it is empty */
+		close(date);
+	}
+	unlinkat(at, p->date, AT_REMOVEDIR);
+	close(at);
+}
+
 int folder_remove(int dir, const char *name, int table)
 {
 	struct partition p;
-	int at = open_partition(dir, name, table, 0), r, date;
+	int at = open_partition(dir, name, table, 0), r;
 
 	if (at < 0)
 		return at;
@@ -216,16 +244,7 @@ int folder_remove(int dir, const char *name, int table)
 	close(at);
 	if (r)
 		return r;
-	at = folder_open(dir, folder_tables[table], 0);
-	if (at < 0)
-		return 0;
 	name_partition(name, &p);
-	date = folder_open(at, p.date, 0);
-	if (date >= 0) {
-		unlinkat(date, p.hour, AT_REMOVEDIR); /* fails unless it is empty */
-		close(date);
-	}
-	unlinkat(at, p.date, AT_REMOVEDIR);
-	close(at);
+	folder_remove_empty(dir, &p, table);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #ifndef PARQUET_FOLDER_H
 #define PARQUET_FOLDER_H
 
+#include <dirent.h>
 #include <sys/types.h>
 
 #include <fusee/folder.h>
@@ -20,12 +21,23 @@ extern const char *const folder_tables[TABLES]; /* "samples", "stacks" */
  * -errno. */
 int folder_open(int dir, const char *name, mode_t mode);
 
+/* A list of a directory; NULL: errno. */
+DIR *folder_list(int dir);
+/* Opens the folder of a table's files of an hour, created if mode is not 0. A descriptor or
+ * -errno. */
+int folder_partition(int dir, const struct partition *, int table, mode_t mode);
+/* Removes folders of a table that are empty: the hour's, and then the date's. */
+void folder_remove_empty(int dir, const struct partition *, int table);
+
 /* Creates and locks the unfinished file of a table. A descriptor or -errno. */
 int folder_create(int dir, const char *name, int table, mode_t dir_mode, mode_t file_mode);
 /* Removes it. */
 void folder_discard(int dir, const char *name, int table);
 /* Makes it the table's file of that name, on the disk. 0 or -errno. */
 int folder_commit(int dir, const char *name, int table, mode_t dir_mode);
+/* Renames it into an open folder, on the disk. 0 or -errno. */
+int folder_rename(int dir, const char *name, int table, int to, const char *as);
+#define FOLDER_UNFINISHED ".unfinished"
 /* Removes unfinished files that no process writes any more. Their number, or -errno. */
 int64_t folder_clean(int dir);
 

@@ -6,6 +6,8 @@
 #include <time.h>
 
 #define END ".parquet"
+#define MERGED ".merged" END
+#define MERGED_BODY 48 /* 2026-11-21T08-00-00Z-T08-59-50Z-0123456789abcdef */
 #define MAX_HOST 60
 #define TIME 20 /* 2026-11-21T08-15-00Z */
 #define ID 16
@@ -43,25 +45,67 @@ static bool has_shape(const char *s, const char *shape)
 	return true;
 }
 
+void name_merged(char name[NAME_SIZE], const char *first, const char *last, uint64_t hash)
+{
+	snprintf(name, NAME_SIZE, "%.20s-%.10s-%016llx" MERGED, first, last + 10,
+		 (unsigned long long)hash);
+}
+
+bool name_is_merged(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > strlen(MERGED) && !strcmp(name + len - strlen(MERGED), MERGED);
+}
+
+static uint64_t time_of(const char *when, const char *format)
+{
+	struct tm tm = {0};
+	int64_t t = strptime(when, format, &tm) ? timegm(&tm) : -1;
+
+	return t > 0 ? (uint64_t)t * FUSEE_SECOND : 0;
+}
+
+/* When the last window of a merged file began: its date is that of the first. */
+static uint64_t last_of(const char *name)
+{
+	char when[32];
+
+	snprintf(when, sizeof(when), "%.10s%.10s", name, name + TIME + 1);
+	return time_of(when, "%Y-%m-%dT%H-%M-%SZ");
+}
+
+/* What is before the end of a name: its length, or 0. */
+static size_t body_of(const char *name)
+{
+	size_t len = strlen(name);
+	bool merged = name_is_merged(name);
+
+	if (len >= NAME_SIZE || len < TIME + 1 + 1 + 1 + ID + strlen(END) ||
+	    strcmp(name + len - strlen(END), END))
+		return 0;
+	len -= merged ? strlen(MERGED) : strlen(END);
+	if (merged && (len != MERGED_BODY || !has_shape(name + TIME, "-T00-00-00Z-")))
+		return 0;
+	return len;
+}
+
 bool name_is_ours(const char *name, uint64_t *ns)
 {
-	size_t len = strlen(name), body;
+	size_t body = body_of(name);
 	struct tm tm = {0};
 	int64_t t;
 
-	if (len >= NAME_SIZE || len < TIME + 1 + 1 + 1 + ID + strlen(END))
-		return false;
-	body = len - strlen(END);
 	for (size_t i = 0; i < body; i++)
 		if (!plain(name[i]))
 			return false;
-	if (strcmp(name + body, END) || name[body - ID - 1] != '-' ||
+	if (!body || name[body - ID - 1] != '-' ||
 	    strspn(name + body - ID, "0123456789abcdef") < ID ||
 	    !has_shape(name, "0000-00-00T00-00-00Z-") || !strptime(name, "%Y-%m-%dT%H-%M-%SZ", &tm))
 		return false;
 	t = timegm(&tm);
 	if (ns)
-		*ns = t > 0 ? (uint64_t)t * FUSEE_SECOND : 0;
+		*ns = name_is_merged(name) ? last_of(name) : t > 0 ? (uint64_t)t * FUSEE_SECOND : 0;
 	return true;
 }
 
@@ -79,4 +123,25 @@ bool name_is_date(const char *s)
 bool name_is_hour(const char *s)
 {
 	return strlen(s) == 7 && has_shape(s, "hour=00");
+}
+
+void name_hour(char hour[HOUR_SIZE], const struct partition *p)
+{
+	snprintf(hour, HOUR_SIZE, "%.10sT%.2s", p->date + 5, p->hour + 5);
+}
+
+bool name_parse_hour(const char *hour, struct partition *p)
+{
+	if (strlen(hour) != 13 || !has_shape(hour, "0000-00-00T00"))
+		return false;
+	name_partition(hour, p);
+	return true;
+}
+
+uint64_t name_begin(const struct partition *p)
+{
+	char hour[HOUR_SIZE];
+
+	name_hour(hour, p);
+	return time_of(hour, "%Y-%m-%dT%H");
 }

@@ -4,6 +4,7 @@
  * written as unfinished files and synced; the stacks are renamed first, so that no sample is ever
  * without its stack. A window that comes again replaces its files. A bucket gets them in the same
  * order, from the folder's files or from files without names.
+ * Behind a delivery, windows of hours that have ended are merged (compact.c).
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,14 +12,19 @@
 #include <unistd.h>
 
 #include "bucket.h"
-#include "folder.h"
+#include "compact.h"
 #include "rows.h"
+#include "swap.h"
+
+#define LOCK_WAIT (10 * FUSEE_SECOND) /* others have it for moments */
 
 struct parquet {
 	struct fusee_self self;
 	struct fusee_folder folder;
 	uint64_t last_size; /* bytes of the window before */
 	int64_t compression;
+	uint64_t compact; /* ns */
+	struct compact *compaction;
 	const char *bucket, *endpoint, *region, *credentials_file;
 	struct fusee_http_options http; /* of the bucket */
 	struct bucket *client;          /* owned; NULL: there is no bucket */
@@ -35,6 +41,9 @@ static const struct fusee_option options[] = {
 	FUSEE_FOLDER_LIMITS(struct parquet, folder, "30d", "10GiB"),
 	FUSEE_OPTION_ENUM(struct parquet, compression, "zstd", compressions,
 			  "How pages are compressed: gzip is about as small and slower."),
+	FUSEE_OPTION_DURATION(struct parquet, compact, "15m", 0, 24 * FUSEE_HOUR,
+			      "Windows of an hour that ended so long ago are merged into one file, "
+			      "in the folder; 0 leaves them as they are."),
 	FUSEE_OPTION_STRING(struct parquet, bucket, "",
 			    "Bucket that the files are sent to, s3://NAME/PREFIX; '' for none."),
 	FUSEE_OPTION_STRING(struct parquet, endpoint, "",
@@ -93,6 +102,7 @@ struct window {
 	uint64_t bytes;
 	struct fusee_sink_out *out;
 	bool sending; /* to the bucket, whose errors have sentences of their own */
+	bool busy;    /* others kept the lock of the folder */
 };
 
 static int begin_window(struct parquet *s, struct window *w)
@@ -127,6 +137,24 @@ static void count_rows(struct parquet *s, const struct window *w,
 	fusee_count_by(&s->self, "shortened", "what", "label", n->labels);
 }
 
+/* Makes the files those of the window, unless a merged file has it already: then it was delivered
+ * before, and would count twice. */
+static int place_window(struct parquet *s, struct window *w)
+{
+	int lock = swap_lock(w->dir, s->folder.dir_mode, LOCK_WAIT), r;
+
+	w->busy = lock == -EAGAIN;
+	if (lock < 0)
+		return lock;
+	r = swap_has(w->dir, w->name);
+	for (int i = 0; r == 1 && i < TABLES; i++)
+		folder_discard(w->dir, w->name, i);
+	for (int i = TABLES; !r && i-- > 0;)
+		r = folder_commit(w->dir, w->name, i, s->folder.dir_mode);
+	close(lock);
+	return r;
+}
+
 static int commit_window(struct parquet *s, struct window *w)
 {
 	int r = 0;
@@ -139,14 +167,15 @@ static int commit_window(struct parquet *s, struct window *w)
 		r = -EFBIG;
 	if (!r)
 		r = fusee_folder_make_room(&s->folder, w->dir, w->bytes);
-	for (int i = TABLES; !r && i-- > 0;)
-		r = folder_commit(w->dir, w->name, i, s->folder.dir_mode);
+	if (!r)
+		r = place_window(s, w);
 	if (!r) {
 		fusee_folder_wrote(&s->folder, w->bytes);
 		s->last_size = w->bytes;
-		snprintf(s->pending, sizeof(s->pending), "%s", w->name);
 	}
-	return r;
+	if (r >= 0)
+		snprintf(s->pending, sizeof(s->pending), "%s", w->name);
+	return r > 0 ? 0 : r;
 }
 
 static int send_window(struct parquet *s, struct window *w)
@@ -201,6 +230,9 @@ static int explain(struct parquet *s, const struct window *w, int r)
 			fusee_count_by(&s->self, "windows_lost", "reason", "bucket", 1);
 		return r;
 	}
+	if (w->busy)
+		return fusee_fail(&s->self, -EAGAIN, "another process keeps '%s' locked",
+				  s->folder.dir);
 	if (w->dir < 0 && !w->failed) {
 		fusee_count_by(&s->self, "windows_lost", "reason", "other", 1);
 		return fusee_fail(&s->self, err, "cannot make the rows of '%s': %s", w->name,
@@ -244,6 +276,8 @@ static int consume(void *ctx, const struct fusee_delivery *d)
 	}
 	if (!r)
 		r = write_window(s, &w, d->profile);
+	if (!r && w.dir >= 0)
+		compact_work(s->compaction, w.dir, d->profile->start_ns);
 	if (w.dir >= 0)
 		close(w.dir);
 	return r ? explain(s, &w, r) : 0;
@@ -256,11 +290,18 @@ static int clean(struct parquet *s)
 {
 	int dir = fusee_folder_open(&s->folder);
 	int64_t unfinished;
+	uint64_t bytes = 0;
+	int r;
 
 	if (dir < 0)
 		return dir;
 	unfinished = folder_clean(dir);
+	r = swap_clean(dir, s->folder.dir_mode, 0, &bytes);
 	close(dir);
+	if (r)
+		fusee_log(&s->self, FUSEE_WARNING,
+			  "cannot remove windows that were merged in '%s': %s", s->folder.dir,
+			  strerror(-r));
 	if (unfinished < 0)
 		return fusee_fail(&s->self, (int)unfinished, "cannot read directory '%s': %s",
 				  s->folder.dir, strerror((int)-unfinished));
@@ -297,18 +338,26 @@ static int init(void *ctx, struct fusee_instance *in, const struct fusee_host *h
 	if (r || !*s->folder.dir)
 		return r;
 	r = fusee_folder_init(&s->folder, &s->self, &folder_ops);
-	return r ? r : clean(s);
+	if (!r)
+		r = clean(s);
+	if (!r && compact_new(&s->compaction, &s->folder, s->compact, s->compression))
+		r = fusee_fail(&s->self, -ENOMEM, "no memory");
+	return r;
 }
 
 static void fini(void *ctx)
 {
-	bucket_close(((struct parquet *)ctx)->client);
+	struct parquet *s = ctx;
+
+	bucket_close(s->client);
+	compact_free(s->compaction);
 }
 
 static void cancel(void *ctx)
 {
 	struct parquet *s = ctx;
 
+	compact_cancel(s->compaction);
 	if (s->client)
 		bucket_cancel(s->client);
 }

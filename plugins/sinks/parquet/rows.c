@@ -105,6 +105,11 @@ const struct fusee_table rows_samples = FUSEE_TABLE(samples_columns);
 const struct fusee_table rows_samples_sort = FUSEE_TABLE(samples_sort);
 const struct fusee_table rows_stacks = FUSEE_TABLE(stacks_columns);
 const struct fusee_table rows_stacks_sort = FUSEE_TABLE(stacks_sort);
+const uint32_t rows_window[ROWS_WINDOW] = {[ROWS_TS] = TS,
+					   [ROWS_DURATION] = DURATION,
+					   [ROWS_PERIOD] = PERIOD,
+					   [ROWS_PROFILE] = PROFILE};
+const uint32_t rows_stack_id = S_ID;
 
 /* Columns of the labels that have one, by enum fusee_rows_own. */
 static const uint32_t own_columns[FUSEE_ROWS_OWN] = {

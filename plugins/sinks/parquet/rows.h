@@ -13,4 +13,9 @@ int rows_write(const struct fusee_profile *, struct fusee_parquet *samples,
 
 /* The columns of both tables, and how rows are sorted. */
 extern const struct fusee_table rows_samples, rows_samples_sort, rows_stacks, rows_stacks_sort;
+
+/* Places of columns: those that all samples of a window have in common, and that of a stack's
+ * number in `stacks`. */
+enum { ROWS_TS, ROWS_DURATION, ROWS_PERIOD, ROWS_PROFILE, ROWS_WINDOW };
+extern const uint32_t rows_window[ROWS_WINDOW], rows_stack_id;
 #endif

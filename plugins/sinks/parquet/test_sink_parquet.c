@@ -86,7 +86,8 @@ static int files(const char *where)
 {
 	char command[128];
 
-	snprintf(command, sizeof(command), "find %s -type f 2>/dev/null | wc -l", where);
+	snprintf(command, sizeof(command), "find %s -type f ! -name 'lock-*' 2>/dev/null | wc -l",
+		 where);
 	return atoi(shell(command));
 }
 

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Windows of one partition become one file of each table, row by row: memory is that of a row group
+ * and of the numbers of the stacks. Windows of the same types are merged, as many as `fusee query`
+ * reads at once.
+ */
+#ifndef PARQUET_MERGE_H
+#define PARQUET_MERGE_H
+
+#include "input.h"
+
+/* A window that may be merged. */
+struct merge_window {
+	char name[NAME_SIZE];
+	uint64_t types;                     /* hash of what its samples' values are */
+	uint64_t window;                    /* hash of its time, length, period and profile */
+	uint64_t ino, samples_bytes, bytes; /* of its samples; bytes: also of its stacks */
+	bool chosen;
+};
+
+struct merge_options {
+	int64_t codec;
+	mode_t dir_mode, file_mode;
+};
+
+struct merge; /* two files that are being written */
+
+/* What is known of a window before it is merged, all but `chosen`. `at`: the folders of its
+ * partition. 0; -errno: it cannot be merged, *why: a sentence or "". */
+int merge_inspect(struct merge_window *, const int at[TABLES], const char **why);
+/* Begins the files `name`, unfinished in `dir`. `at` is borrowed. */
+int merge_new(struct merge **, int dir, const char *name, const int at[TABLES],
+	      const struct merge_options *);
+/* Adds a window. An error leaves files that can only be discarded. *why as above; *broken: the
+ * window is the reason. */
+int merge_add(struct merge *, const struct merge_window *, const char **why, bool *broken);
+/* No more should be added. */
+bool merge_is_full(const struct merge *);
+/* Completes the files, on the disk. 0 or -errno. */
+int merge_finish(struct merge *);
+uint64_t merge_bytes(const struct merge *);
+/* NULL is allowed. The unfinished files stay. */
+void merge_free(struct merge *);
+#endif
