@@ -9,25 +9,6 @@
 #define MEMORY_OF_COLUMN (256ull << 20)
 #define MEMORY (512ull << 20) /* of a row group's columns, while another is loaded, too */
 
-static int read_at(void *arg, uint64_t at, void *to, uint64_t n)
-{
-	int fd = *(const int *)arg;
-	char *p = to;
-
-	while (n) {
-		ssize_t got = pread(fd, p, n < 1 << 30 ? n : 1 << 30, (off_t)at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got ? -errno : -EIO;
-		p += got;
-		at += (uint64_t)got;
-		n -= (uint64_t)got;
-	}
-	return 0;
-}
-
 /* ---- columns ---- */
 
 static bool is_column(const struct fusee_parquet_column *c, const struct parquet_column *required)
@@ -80,7 +61,7 @@ static int open_fd(struct parquet_table *t, int dir, const char *path, uint64_t 
 int parquet_table_open(struct parquet_table *t, int dir, const char *path,
 		       const struct parquet_column *required, uint32_t n, const char **why)
 {
-	struct fusee_parquet_input in = {.read = read_at, .memory = MEMORY_OF_COLUMN};
+	struct fusee_parquet_input in = {.read = fusee_parquet_read_fd, .memory = MEMORY_OF_COLUMN};
 	int r;
 
 	*t = (struct parquet_table){.fd = -1};

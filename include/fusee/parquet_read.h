@@ -31,6 +31,9 @@ struct fusee_parquet_input {
 			  */
 };
 
+/* A `read` whose `arg` is the address of a file descriptor. -EIO: the file has become shorter. */
+int fusee_parquet_read_fd(void *fd, uint64_t at, void *to, uint64_t n);
+
 struct fusee_parquet_file;
 
 /* Reads the footer. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "read_internal.h"
 
 #define MEMORY (512ull << 20)
 #define MAX_FOOTER (64ull << 20)
-#define TAIL 8 /* the footer's length, and "PAR1" */
+#define TAIL 8                       /* the footer's length, and "PAR1" */
+#define READ_MAX ((uint64_t)1 << 30) /* bytes of one pread() */
 
 static int read_at(struct fusee_parquet_file *f, uint64_t at, void *to, uint64_t n)
 {
@@ -58,6 +60,24 @@ static int read_all(struct fusee_parquet_file *f, const char **why)
 		return -ENOMEM;
 	r = read_at(f, f->pages_end, f->footer, f->footer_len);
 	return r ? r : pq_read_footer(f, why);
+}
+
+int fusee_parquet_read_fd(void *fd, uint64_t at, void *to, uint64_t n)
+{
+	char *p = to;
+
+	while (n) {
+		ssize_t got = pread(*(const int *)fd, p, n < READ_MAX ? n : READ_MAX, (off_t)at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got ? -errno : -EIO;
+		p += got;
+		at += (uint64_t)got;
+		n -= (uint64_t)got;
+	}
+	return 0;
 }
 
 int fusee_parquet_open(struct fusee_parquet_file **out, const struct fusee_parquet_input *in,

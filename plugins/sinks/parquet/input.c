@@ -9,25 +9,6 @@
 
 #define MEMORY (32ull << 20) /* of a column, or of the footer */
 
-static int read_at(void *arg, uint64_t at, void *to, uint64_t n)
-{
-	int fd = *(const int *)arg;
-	char *p = to;
-
-	while (n) {
-		ssize_t got = pread(fd, p, n, (off_t)at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got ? -errno : -EIO;
-		p += got;
-		at += (uint64_t)got;
-		n -= (uint64_t)got;
-	}
-	return 0;
-}
-
 static bool is_same(const char *a, const char *b)
 {
 	return a && b ? !strcmp(a, b) : !a && !b;
@@ -55,7 +36,8 @@ static bool has_columns(const struct input *in, struct fusee_table ours)
 
 int input_open_any(struct input *in, int at, const char *name)
 {
-	struct fusee_parquet_input p = {.read = read_at, .arg = &in->fd, .memory = MEMORY};
+	struct fusee_parquet_input p = {
+		.read = fusee_parquet_read_fd, .arg = &in->fd, .memory = MEMORY};
 	struct stat st;
 
 	*in = (struct input){.why = ""};

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "lib/fakehost.h"
+#include "lib/scratch.h"
 #include "folder.h"
 
 #define NS 1000000000ull
@@ -26,8 +27,6 @@ int fsync(int fd)
 }
 
 /* ---- help ---- */
-
-static char dir[64];
 
 static int cleans_next; /* calls of flock() that come too late */
 
@@ -47,14 +46,6 @@ int flock(int fd, int operation)
 	return (int)syscall(SYS_flock, fd, operation);
 }
 
-static void scratch(void)
-{
-	const char *tmp = getenv("TMPDIR");
-
-	snprintf(dir, sizeof(dir), "%.40s/fusee-XXXXXX", tmp ? tmp : "/tmp");
-	CHECK(mkdtemp(dir));
-}
-
 static const char *in_dir(const char *name)
 {
 	static char paths[4][512];
@@ -65,23 +56,6 @@ static const char *in_dir(const char *name)
 	return paths[turn];
 }
 
-/* The first line that a command prints in the folder. */
-static const char *shell(const char *command)
-{
-	static char line[512];
-	char all[1024];
-	FILE *f;
-
-	snprintf(all, sizeof(all), "cd '%s' && %s", dir, command);
-	f = popen(all, "r");
-	CHECK(f);
-	if (!fgets(line, sizeof(line), f))
-		*line = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	pclose(f);
-	return line;
-}
-
 static int files(const char *where)
 {
 	char command[128];
@@ -89,11 +63,6 @@ static int files(const char *where)
 	snprintf(command, sizeof(command), "find %s -type f ! -name 'lock-*' 2>/dev/null | wc -l",
 		 where);
 	return atoi(shell(command));
-}
-
-static void clean(void)
-{
-	CHECK_STR(shell("rm -rf \"$PWD\" && echo removed"), "removed");
 }
 
 static uint64_t now(void)

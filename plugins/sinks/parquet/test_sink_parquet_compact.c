@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "lib/fakehost.h"
+#include "lib/scratch.h"
 #include "query/parquet.h"
 #include "input.h"
 #include "rows.h"
@@ -25,7 +26,6 @@
 
 extern const struct fusee_plugin fusee_plugin;
 
-static char dir[64];
 static int die_at;         /* so many system calls from now; 0: never */
 static int exchange_error; /* of renameat2() */
 
@@ -80,35 +80,6 @@ int usleep(useconds_t us)
 }
 
 /* ---- help ---- */
-
-static void scratch(void)
-{
-	const char *tmp = getenv("TMPDIR");
-
-	snprintf(dir, sizeof(dir), "%.40s/fusee-XXXXXX", tmp ? tmp : "/tmp");
-	CHECK(mkdtemp(dir));
-}
-
-static const char *shell(const char *command)
-{
-	static char line[512];
-	char all[1024];
-	FILE *f;
-
-	snprintf(all, sizeof(all), "cd '%s' && %s", dir, command);
-	f = popen(all, "r");
-	CHECK(f);
-	if (!fgets(line, sizeof(line), f))
-		*line = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	pclose(f);
-	return line;
-}
-
-static void clean(void)
-{
-	CHECK_STR(shell("rm -rf \"$PWD\" && echo removed"), "removed");
-}
 
 /* An hour that ended more than an hour ago. */
 static uint64_t old_hour(void)
