@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Short scripts of Ruby, and an extension of Ruby that is ten C functions deep."""
 import collections
+import json
 import os
 import re
 import shutil
@@ -57,7 +58,7 @@ def scripts_of(profile):
 def record_machine(fusee, command):
     """record -a, from when it samples to the end of the command."""
     with open("log", "w") as log:
-        p = subprocess.Popen([fusee, "record", "-a", "-F", "999", "-o", "s.pb.gz"], stdout=log, stderr=log)
+        p = subprocess.Popen([fusee, "record", "-a", "-F", "999", "-o", "s.pb.gz", "--stats", "s.json"], stdout=log, stderr=log)
         for _ in range(600):
             if "Hz, unwinding" in open("log").read() or p.poll() is not None:
                 break
@@ -65,6 +66,13 @@ def record_machine(fusee, command):
         subprocess.run(command)
         p.send_signal(signal.SIGINT)
         p.wait(120)
+
+
+def skipped():
+    """Share of the ticks that the timer skipped, as on a machine whose CPUs others use: they have no stack."""
+    with open("s.json") as f:
+        stats = json.load(f)
+    return stats["lost"].get("timer skipped", 0) / max(stats["samples_due"], 1)
 
 
 def short_scripts(tap, fusee, ruby, count, machine):
@@ -78,11 +86,12 @@ def short_scripts(tap, fusee, ruby, count, machine):
         if what == "-a":
             record_machine(fusee, ["sh", "many.sh"])
         else:
-            subprocess.run([fusee, "record", "-F", "999", "-o", "s.pb.gz", "--", "sh", "many.sh"], capture_output=True)
+            subprocess.run([fusee, "record", "-F", "999", "-o", "s.pb.gz", "--stats", "s.json", "--", "sh",
+                            "many.sh"], capture_output=True)
         sums, wrong = scripts_of("s.pb.gz")
-        shown = sums["in work"] + sums["above"]
-        tap.check("%d scripts of 50 ms, %s: %d of %d samples show their functions" % (count, what, shown, 50 * count),
-                  shown >= 0.95 * 50 * count and not sums["wrong"], "%s %s" % (dict(sums), wrong.most_common(3)))
+        shown, due = sums["in work"] + sums["above"], 50 * count * (1 - skipped())
+        tap.check("%d scripts of 50 ms, %s: %d of %d samples show their functions" % (count, what, shown, due),
+                  shown >= 0.95 * due and not sums["wrong"], "%s %s" % (dict(sums), wrong.most_common(3)))
 
 
 DEEP = """require "./deep"
