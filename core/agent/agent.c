@@ -185,6 +185,7 @@ static int open_instances(struct agent *a, struct plan *plan)
 	int r;
 
 	a->instances.loop = a->loop;
+	file_requests_set(&a->files, a->loop, &a->sampling.profiler);
 	r = instances_set_plan(&a->instances, plan, &error);
 	if (r)
 		log_error("%s%s", error ? "" : "cannot start: ", error ? error : strerror(-r));
@@ -276,7 +277,9 @@ static void agent_close(struct agent *a)
 	pulls_free(a->pulls);
 	control_free(a->control);
 	callbacks_fini(&a->callbacks);
+	file_requests_close(&a->files);
 	instances_fini(&a->instances);
+	file_requests_fini(&a->files);
 	flushes_fini(&a->flushes);
 	agent_sampling_close(&a->sampling);
 	loop_free(a->loop);
@@ -328,6 +331,8 @@ int agent_run(const struct agent_options *o)
 	a.callbacks.instances = &a.instances;
 	a.instances.built = callbacks_built;
 	a.instances.arg = &a.callbacks;
+	file_requests_init(&a.files);
+	a.instances.files = (struct delivery_files){file_requests_open_file, &a.files};
 	r = agent_open(&a);
 	if (!r) {
 		log_start(&a);

@@ -10,6 +10,7 @@
 #include "agent/agent_sampling.h"
 #include "agent/callbacks.h"
 #include "agent/cpu_budget.h"
+#include "agent/file_requests.h"
 #include "agent/flushes.h"
 #include "agent/instances.h"
 #include "agent/pulls.h"
@@ -24,6 +25,7 @@ struct agent {
 	struct fusee_host host;
 	struct loop *loop;
 	struct agent_sampling sampling;
+	struct file_requests files;
 	struct instances instances;
 	struct reload reload;
 	struct flushes flushes;

@@ -146,6 +146,7 @@ static int new_window(struct attempt *t, const struct plan_instance *plan, struc
 		.arg = t->running->sampling,
 		.built = t->running->built,
 		.built_arg = t->running->arg,
+		.files = t->running->files,
 	};
 	struct fusee_instance *in;
 	int r = new_instance(t, plan, &in);

@@ -30,6 +30,7 @@ struct instances {
 	/* Called with each profile before its sink receives it; NULL is fine. */
 	void (*built)(void *arg, const struct plan_instance *, const struct fusee_profile *);
 	void *arg;
+	struct delivery_files files; /* of the sinks' deliveries */
 
 	struct plan *plan;                           /* the running plan, owned; NULL: none yet */
 	struct sink_window *windows[PLAN_MAX_SINKS]; /* of plan->sinks[i] */

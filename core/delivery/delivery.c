@@ -290,6 +290,7 @@ int delivery_new(struct delivery **ret, struct fusee_instance *in, const struct 
 	}
 	d->instance = in;
 	d->ops = in->descriptor->ops;
+	d->files = o->files;
 	failures_init(&d->failures, in, o->backoff_first_ns, o->backoff_max_ns);
 	queue_init(&d->queue, in->name, o->queue_bytes);
 	d->spool.limits = o->spool_limits;

@@ -21,6 +21,13 @@
 
 struct delivery;
 
+/* Opens a file for the sink's instance, as open_file() of struct fusee_sink_host says. [any thread]
+ */
+struct delivery_files {
+	int (*open)(void *arg, struct fusee_str build_id, uint64_t max_bytes);
+	void *arg;
+};
+
 struct delivery_options {
 	uint64_t queue_bytes;
 	/* Backoff in ns after -EAGAIN without retry_after(): doubles from first to max, with
@@ -29,6 +36,7 @@ struct delivery_options {
 	const char *spool; /* folder of spools; copied. NULL or "": none, the queue is all */
 	struct spool_limits spool_limits;
 	uint64_t spool_sync_ns; /* so long after a write it is synced at the latest */
+	struct delivery_files files;
 };
 
 struct delivery_stats {
@@ -47,7 +55,7 @@ struct delivery_stats {
 	char spool_error[256];           /* "" while it can be written */
 };
 
-/* The host calls of a consume(), for the host table that sink instances are made with. */
+/* The host calls of a sink, for the host table that sink instances are made with. */
 extern const struct fusee_sink_host delivery_host;
 
 /* Takes the instance over (instance->owner becomes the delivery) and starts the threads. 0 or

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A delivery, for delivery.c (its threads, and the calls of the control thread), delivery_attempt.c
- * (a profile) and delivery_spool.c (the spool's thread). Only they include this.
+ * (a profile), delivery_spool.c (the spool's thread) and sink_out.c (files for the sink). Only they
+ * include this.
  *
- * All of struct delivery is under the lock, but for instance, ops and spool_dir, which are
+ * All of struct delivery is under the lock, but for instance, ops, files and spool_dir, which are
  * constant, and failures, which is the sink's thread's. Functions whose comment says "locked" are
  * called with the lock held and return with it held, but may release it in between.
  */
@@ -51,6 +52,7 @@ struct flush;
 struct delivery {
 	struct fusee_instance *instance;
 	const struct fusee_sink_ops *ops;
+	struct delivery_files files;
 	struct failures failures;
 
 	pthread_mutex_t lock;

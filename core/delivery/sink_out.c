@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "delivery/delivery.h"
+#include "delivery/delivery_state.h"
 #include "profile/pprof.h"
 #include "profile/render.h"
 #include "profile/split.h"
@@ -68,11 +68,19 @@ static void retry_after(struct fusee_sink_out *out, uint64_t ns)
 	out->retry_after = ns;
 }
 
+static int open_file(struct fusee_instance *in, struct fusee_str build_id, uint64_t max_bytes)
+{
+	const struct delivery *d = in->owner; /* NULL: of a command that delivers by itself */
+
+	return d && d->files.open ? d->files.open(d->files.arg, build_id, max_bytes) : -EOPNOTSUPP;
+}
+
 const struct fusee_sink_host delivery_host = {
 	.size = sizeof(delivery_host),
 	.encode = encode,
 	.split = split,
 	.retry_after = retry_after,
+	.open_file = open_file,
 };
 
 void sink_out_fini(struct fusee_sink_out *out)

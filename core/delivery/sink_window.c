@@ -350,7 +350,8 @@ int sink_window_new(struct sink_window **ret, const struct sink_window_context *
 	struct delivery_options d = {.queue_bytes = plan->queue_bytes,
 				     .spool = plan->spool,
 				     .spool_limits = {plan->spool_bytes, plan->spool_age_ns},
-				     .spool_sync_ns = plan->spool_sync_ns};
+				     .spool_sync_ns = plan->spool_sync_ns,
+				     .files = context->files};
 	struct sink_window *sink = calloc(1, sizeof(*sink));
 	struct profiler_window w = {0};
 	int r = sink ? profiler_open_window(context->profiler, &sink->slot) : -ENOMEM;

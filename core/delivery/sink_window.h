@@ -27,6 +27,7 @@ struct sink_window_context {
 	/* Called with each profile before the sink receives it; NULL is fine. */
 	void (*built)(void *built_arg, const struct plan_instance *, const struct fusee_profile *);
 	void *built_arg;
+	struct delivery_files files; /* of their deliveries */
 };
 
 struct sink_window;

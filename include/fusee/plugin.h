@@ -304,7 +304,7 @@ struct fusee_delivery {
 	struct fusee_sink_out *out; /* for the host's calls */
 };
 
-/* Host calls of sinks: in consume() only, with the `out` of its delivery. */
+/* Host calls of sinks: in consume() only, with the `out` of its delivery, but for open_file(). */
 struct fusee_sink_host {
 	uint32_t size, pad;
 	/* Encodes a profile. *bytes are valid until consume() returns. The delivered profile is
@@ -322,6 +322,15 @@ struct fusee_sink_host {
 	/* Before -EAGAIN is returned: the next attempt is not earlier than in ns nanoseconds.
 	 * Without this call the core waits 1 s, then twice as long each time, up to 5 min. */
 	void (*retry_after)(struct fusee_sink_out *, uint64_t ns);
+	/* [any thread; may wait for a second] Opens a program or library that a process maps, or
+	 * mapped a minute ago, for a server that symbolizes. build_id: as in struct fusee_mapping.
+	 * Returns a descriptor of a regular file of at most max_bytes, which the plugin reads with
+	 * pread() and closes; all bytes are the target's, who may change them. Or: -ENOENT: no such
+	 * file is known any more; -ENODATA: it has no names of its own functions; -EFBIG; -ESTALE:
+	 * it has changed; -EREMOTE: it is a file server's, which can keep readers waiting; -EAGAIN:
+	 * later; -ECANCELED: the agent ends; -EOPNOTSUPP: there is no agent. Older hosts: see
+	 * FUSEE_HAS. */
+	int (*open_file)(struct fusee_instance *, struct fusee_str build_id, uint64_t max_bytes);
 };
 
 struct fusee_sink_ops {
@@ -429,9 +438,9 @@ struct fusee_host {
 	 * snake_case; labels: text labels. NULL in the worker process. */
 	void (*count)(struct fusee_instance *, const char *metric, const struct fusee_label *labels,
 		      uint32_t nlabels, uint64_t add);
-	/* Reads a file with a token or password into buf, without its last newline and terminated.
-	 * Read it at each use, so that the file can be changed. Returns the length or -errno;
-	 * -EFBIG: it does not fit into cap bytes. NULL in the worker process. */
+	/* [any thread] Reads a file with a token or password into buf, without its last newline and
+	 * terminated. Read it at each use, so that the file can be changed. Returns the length or
+	 * -errno; -EFBIG: it does not fit into cap bytes. NULL in the worker process. */
 	int (*read_secret)(struct fusee_instance *, const char *path, char *buf, uint32_t cap);
 	/* By kind; the others are NULL. */
 	const struct fusee_unwinder_host *unwinder;
