@@ -124,6 +124,17 @@ enum fusee_http_flags {
 	FUSEE_HTTP_DELETE = 4,
 	FUSEE_HTTP_NO_REDIRECT = 8, /* an answer that redirects is the answer: a signature of the
 				     * address would not be valid for another */
+	FUSEE_HTTP_GRPC = 16,       /* by HTTP/2, whose trailers follow the answer's `head` */
+};
+
+/* A body that is read while it is sent: a file, a stream of messages. */
+struct fusee_http_source {
+	/* Fills buf with up to n bytes of the body; their number, not 0 before `len` bytes have
+	 * been read; -errno ends the request. */
+	int64_t (*read)(void *arg, void *buf, uint64_t n);
+	void *arg;
+	uint64_t len;
+	uint64_t rate; /* bytes a second, at most */
 };
 
 /* All of it is borrowed until fusee_http_send() returns. */
@@ -134,6 +145,13 @@ struct fusee_http_request {
 	const char *content_type;
 	struct fusee_str body;
 	struct fusee_table headers; /* struct fusee_label: of this request alone */
+	/* In place of `body`; NULL: none. The request then has the option's `timeout` beside the
+	 * time that the rate takes, but ends also if nothing is sent or received for a `timeout`,
+	 * and no redirect is followed. */
+	const struct fusee_http_source *source;
+	/* An address that a server gave, in place of the option's with path and query; NULL: none.
+	 * The request then has no header, secret or certificate of the options. */
+	const char *url;
 };
 
 #define FUSEE_HTTP_BODY 65536u /* bytes of an answer that are kept, at most */

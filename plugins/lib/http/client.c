@@ -94,11 +94,26 @@ static int check_redirect(struct fusee_http *h, const char *url, long status, in
 	return 0;
 }
 
+/* Is an answer that redirects the answer? A body that was read while it was sent is not there any
+ * more. */
+static bool is_last(const struct fusee_http_request *q)
+{
+	return q->flags & FUSEE_HTTP_NO_REDIRECT || q->source || q->url;
+}
+
+static int url_of(const struct fusee_http *h, const struct fusee_http_request *q, char **url)
+{
+	if (!q->url)
+		return http_url(h->options->url, q->path, q->query, url);
+	*url = strdup(q->url);
+	return *url ? 0 : -ENOMEM;
+}
+
 static int follow(struct fusee_http *h, const struct fusee_http_request *q,
 		  struct curl_slist *headers, struct fusee_str body, struct fusee_http_answer *a)
 {
 	char *url;
-	int r = http_url(h->options->url, q->path, q->query, &url);
+	int r = url_of(h, q, &url);
 
 	if (r)
 		return fusee_fail(h->self, r, "no memory for a request");
@@ -107,7 +122,7 @@ static int follow(struct fusee_http *h, const struct fusee_http_request *q,
 		if (r)
 			break;
 		count_request(h, a->status);
-		if (!is_redirect(a->status) || q->flags & FUSEE_HTTP_NO_REDIRECT)
+		if (!is_redirect(a->status) || is_last(q))
 			break;
 		r = check_redirect(h, h->options->url, a->status, hops);
 		if (r)

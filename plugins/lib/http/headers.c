@@ -5,23 +5,28 @@
 
 #include "internal.h"
 
+static int append(struct curl_slist **list, const char *line)
+{
+	struct curl_slist *longer = curl_slist_append(*list, line);
+
+	if (longer)
+		*list = longer;
+	return longer ? 0 : -ENOMEM;
+}
+
 static int add(struct curl_slist **list, const char *name, const char *value, uint64_t len)
 {
-	struct curl_slist *longer;
 	char *line = NULL;
-	int n;
+	int n, r;
 
 	/* "Name;" is libcurl's form of an empty header; "Name:" would remove the header */
 	n = len ? asprintf(&line, "%s: %.*s", name, (int)len, value) : asprintf(&line, "%s;", name);
 	if (n < 0)
 		return -ENOMEM;
-	longer = curl_slist_append(*list, line);
+	r = append(list, line);
 	explicit_bzero(line, (size_t)n);
 	free(line);
-	if (!longer)
-		return -ENOMEM;
-	*list = longer;
-	return 0;
+	return r;
 }
 
 /* The length, or -EAGAIN after host->fail(): a token that is missing now may be written later. */
@@ -99,19 +104,21 @@ int http_headers(struct fusee_http *h, const struct fusee_http_request *q, struc
 	struct curl_slist *list = curl_slist_append(NULL, "Expect:");
 	int r = list ? 0 : -ENOMEM;
 
+	if (!r && q->url && !q->content_type) /* else libcurl names that of a form */
+		r = append(&list, "Content-Type:");
 	if (!r && q->content_type)
 		r = add(&list, "Content-Type", q->content_type, strlen(q->content_type));
 	if (!r && q->flags & FUSEE_HTTP_GZIP)
 		r = add(&list, "Content-Encoding", "gzip", 4);
 	if (!r)
 		r = add_all(&list, q->headers);
-	if (!r && *o->tenant)
+	if (!r && !q->url && *o->tenant)
 		r = add(&list, HTTP_TENANT, o->tenant, strlen(o->tenant));
-	if (!r)
+	if (!r && !q->url)
 		r = add_all(&list, o->headers);
 	if (r)
 		fusee_fail(h->self, r, "cannot make the headers of a request: %s", strerror(-r));
-	else if (*o->bearer_file || *o->user)
+	else if (!q->url && (*o->bearer_file || *o->user))
 		r = add_authorization(h, &list);
 	if (r)
 		http_headers_free(list);

@@ -53,14 +53,67 @@ static size_t take_body(char *p, size_t size, size_t n, void *arg)
 /* Sets an option unless an earlier SET() has failed; `code` keeps the first error. */
 #define SET(option, value) (code = code ? code : curl_easy_setopt(c, option, value))
 
-static CURLcode set_tls(const struct fusee_http_options *o, CURL *c)
+static CURLcode set_tls(const struct fusee_http_options *o, bool other, CURL *c)
 {
 	const struct fusee_http_tls tls = {.ca_file = o->ca_file,
-					   .cert_file = o->cert_file,
-					   .key_file = o->key_file,
+					   .cert_file = other ? NULL : o->cert_file,
+					   .key_file = other ? NULL : o->key_file,
 					   .insecure = o->insecure};
 
 	return fusee_http_set_tls(c, &tls);
+}
+
+static size_t give_body(char *to, size_t size, size_t n, void *arg)
+{
+	const struct fusee_http_source *s = arg;
+	int64_t got = s->read(s->arg, to, size * n);
+
+	return got < 0 ? CURL_READFUNC_ABORT : (size_t)got;
+}
+
+/* A connection that was open before may be closed by now: libcurl would send the body again. Nor is
+ * it used again: requests that are not gRPC's would be sent by its HTTP/2. */
+static CURLcode set_source(CURL *c, const struct fusee_http_source *s, uint64_t timeout)
+{
+	uint64_t ms = timeout / MS, rate = s->rate ? s->rate : 1;
+	CURLcode code = CURLE_OK;
+
+	SET(CURLOPT_POST, 1L);
+	SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)s->len);
+	SET(CURLOPT_READFUNCTION, give_body);
+	SET(CURLOPT_READDATA, s);
+	SET(CURLOPT_FRESH_CONNECT, 1L);
+	SET(CURLOPT_FORBID_REUSE, 1L);
+	SET(CURLOPT_MAX_SEND_SPEED_LARGE, (curl_off_t)rate);
+	SET(CURLOPT_LOW_SPEED_LIMIT, 1L);
+	SET(CURLOPT_LOW_SPEED_TIME, (long)(ms / 1000 + 1));
+	SET(CURLOPT_TIMEOUT_MS, (long)(ms + s->len / rate * 2000));
+	return code;
+}
+
+static CURLcode set_body(CURL *c, const struct fusee_http_request *q, struct fusee_str body,
+			 uint64_t timeout)
+{
+	CURLcode code = CURLE_OK;
+
+	if (q->source)
+		return set_source(c, q->source, timeout);
+	SET(CURLOPT_TIMEOUT_MS, (long)(timeout / MS));
+	SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
+	SET(CURLOPT_POSTFIELDS, body.p ? body.p : "");
+	return code;
+}
+
+/* Over TLS both sides agree on HTTP/2, without TLS the server must know. */
+static CURLcode set_version(CURL *c, const struct fusee_http_request *q, const char *url)
+{
+	bool plain = fusee_http_url_flags(url) & FUSEE_HTTP_URL_PLAIN;
+	CURLcode code = CURLE_OK;
+
+	if (q->flags & FUSEE_HTTP_GRPC)
+		SET(CURLOPT_HTTP_VERSION,
+		    (long)(plain ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : CURL_HTTP_VERSION_2TLS));
+	return code;
 }
 
 static CURLcode set_up(struct fusee_http *h, CURL *c, const char *url, struct curl_slist *headers,
@@ -69,12 +122,13 @@ static CURLcode set_up(struct fusee_http *h, CURL *c, const char *url, struct cu
 	CURLcode code = fusee_http_set_limits(c, h->options->connect_timeout, h->options->proxy);
 
 	if (!code)
-		code = set_tls(h->options, c);
+		code = set_tls(h->options, q->url, c);
+	if (!code)
+		code = set_body(c, q, body, h->options->timeout);
+	if (!code)
+		code = set_version(c, q, url);
 	SET(CURLOPT_URL, url);
-	SET(CURLOPT_TIMEOUT_MS, (long)(h->options->timeout / MS));
 	SET(CURLOPT_HTTPHEADER, headers);
-	SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
-	SET(CURLOPT_POSTFIELDS, body.p ? body.p : "");
 	if (q->flags & FUSEE_HTTP_PUT)
 		SET(CURLOPT_CUSTOMREQUEST, "PUT");
 	if (q->flags & FUSEE_HTTP_DELETE)
