@@ -156,6 +156,8 @@ endef
 $(foreach f,$(SHARED),$(foreach t,$(basename $(notdir $(wildcard $(f)/test_*.c))),$(eval $(call library_test,$(t),$(f)))))
 $(B)/obj/test_otlp_encode.o $(B)/obj/test_sink_otlp.o: $(B)/gen/otlp.pb-c.h
 $(B)/tests/test_otlp_encode $(B)/tests/test_sink_otlp: $(B)/obj/gen/otlp.pb-c.o
+$(B)/obj/test_parca_debuginfo.o: $(B)/gen/debuginfo.pb-c.h
+$(B)/tests/test_parca_debuginfo: $(B)/obj/gen/debuginfo.pb-c.o
 $(B)/obj/test_sink_parca.o: $(B)/gen/parca.pb-c.h
 $(B)/tests/test_sink_parca: $(B)/obj/gen/parca.pb-c.o
 # those that fail allocations in turn (tests/lib/faults.h)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: plugins/sinks/otlp/answer.c plugins/sinks/otlp/proto.c plugins/sinks/otlp/wire.c plugins/sinks/parca/answer.c
+// sources: plugins/sinks/otlp/answer.c plugins/sinks/otlp/proto.c plugins/sinks/otlp/wire.c plugins/sinks/parca/answer.c plugins/sinks/parca/debuginfo.c
 // sources: plugins/lib/http/judge.c plugins/lib/http/explain.c plugins/lib/json/member.c plugins/lib/json/place.c
 // flags: -Iplugins/sinks/otlp -Iplugins/sinks/parca
 // libs: -lyajl -lcurl
@@ -11,10 +11,31 @@
 #include <string.h>
 
 #include "answer.h"
+#include "debuginfo.h"
 #include "write.h"
 #include "server_words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The message of the answer, or all of it. */
+static void read_messages(const struct fusee_http_answer *http)
+{
+	char reason[DEBUGINFO_MAX_REASON];
+	struct debuginfo_instructions how;
+	struct fusee_str message;
+	bool should;
+
+	if (!write_message(http, &message))
+		message = http->body;
+	debuginfo_read_should(message, &should, reason);
+	if (strlen(reason) >= sizeof(reason))
+		abort();
+	if (debuginfo_read_instructions(message, &how) &&
+	    (strlen(how.upload_id) >= sizeof(how.upload_id) || strlen(how.url) >= sizeof(how.url)))
+		abort();
+	if (write_code(http) > 999)
+		abort();
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -46,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_words(words, sizeof(words));
 	json = write_verdict(WRITE_JSON, &http, words);
 	check_words(words, sizeof(words));
+	read_messages(&http);
 	if (http.status != 200 && otlp.verdict == FUSEE_HTTP_TAKEN)
 		abort();
 	if (!http.body.len && json == FUSEE_HTTP_TAKEN)

@@ -79,8 +79,9 @@ static void read_lines(const struct fusee_http_answer *a, struct status *s)
 		decode(value, s->message);
 }
 
-/* The frame of trailers, behind those of messages. */
-static bool find_trailers(struct fusee_str body, struct fusee_str *trailers)
+/* The first frame of trailers, or of a message that is not compressed; trailers are behind
+ * messages. */
+static bool find_frame(struct fusee_str body, bool trailers, struct fusee_str *bytes)
 {
 	while (body.len >= FRAME) {
 		const uint8_t *p = (const uint8_t *)body.p;
@@ -89,8 +90,8 @@ static bool find_trailers(struct fusee_str body, struct fusee_str *trailers)
 
 		if (n > body.len - FRAME)
 			return false;
-		if (p[0] & 0x80) {
-			*trailers = (struct fusee_str){body.p + FRAME, n};
+		if (trailers ? p[0] & 0x80 : !p[0]) {
+			*bytes = (struct fusee_str){body.p + FRAME, n};
 			return true;
 		}
 		body.p += FRAME + n;
@@ -104,8 +105,21 @@ static void read_grpc(const struct fusee_http_answer *a, struct status *s)
 	struct fusee_http_answer trailers = {.status = a->status};
 
 	read_lines(a, s);
-	if (s->code < 0 && find_trailers(a->body, &trailers.head))
+	if (s->code < 0 && find_frame(a->body, true, &trailers.head))
 		read_lines(&trailers, s);
+}
+
+int write_code(const struct fusee_http_answer *a)
+{
+	struct status s = {.code = -1};
+
+	read_grpc(a, &s);
+	return s.code;
+}
+
+bool write_message(const struct fusee_http_answer *a, struct fusee_str *message)
+{
+	return find_frame(a->body, false, message);
 }
 
 static bool is_success(const struct fusee_http_answer *a)

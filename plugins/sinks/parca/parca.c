@@ -3,9 +3,14 @@
 #include <fusee/series.h>
 #include <stdlib.h>
 
+#include "uploads.h"
 #include "write.h"
 
+enum upload_choice { UPLOAD_NONE, UPLOAD_EXECUTABLES };
+
 static const char *const protocols[] = {[WRITE_GRPC_WEB] = "grpc-web", [WRITE_JSON] = "json", NULL};
+static const char *const choices[] = {
+	[UPLOAD_NONE] = "none", [UPLOAD_EXECUTABLES] = "executables", NULL};
 
 struct parca {
 	struct fusee_self self;
@@ -14,8 +19,11 @@ struct parca {
 	struct fusee_table without;
 	int64_t max_samples;
 	uint64_t max_bytes;
+	int64_t upload; /* enum upload_choice */
+	uint64_t upload_rate, upload_size;
 
 	struct fusee_http *client;
+	struct uploads *uploads; /* NULL: nothing is uploaded */
 	/* while a profile is sent */
 	const struct fusee_delivery *delivery;
 	struct fusee_table labels; /* of the series */
@@ -34,6 +42,13 @@ static const struct fusee_option options[] = {
 			 "Samples of a request; more are sent in several."),
 	FUSEE_OPTION_SIZE(struct parca, max_bytes, "4MiB", 10000, 60 << 20,
 			  "Bytes of a request's profile, uncompressed; more are sent in several."),
+	FUSEE_OPTION_ENUM(struct parca, upload, "none", choices,
+			  "executables: with names = \"server\", programs and libraries that the "
+			  "server lacks are uploaded, each once."),
+	FUSEE_OPTION_SIZE(struct parca, upload_rate, "2MiB", 16 << 10, 1ll << 40,
+			  "Bytes a second of uploads, on average."),
+	FUSEE_OPTION_SIZE(struct parca, upload_size, "512MiB", 1, 1ll << 40,
+			  "The largest file that is uploaded."),
 	FUSEE_HTTP_OPTIONS(struct parca, http, "120s"),
 };
 
@@ -148,6 +163,8 @@ static int consume(void *ctx, const struct fusee_delivery *d)
 	const struct fusee_series_options o = {.without = c->without};
 	int r;
 
+	if (c->uploads)
+		uploads_add(c->uploads, d->profile);
 	c->delivery = d;
 	c->refused = 0;
 	r = fusee_series_each(d->profile, &o, send_series, c);
@@ -158,21 +175,39 @@ static int consume(void *ctx, const struct fusee_delivery *d)
 
 static void cancel(void *ctx)
 {
-	fusee_http_cancel(((struct parca *)ctx)->client);
+	struct parca *c = ctx;
+
+	fusee_http_cancel(c->client);
+	if (c->uploads)
+		uploads_cancel(c->uploads);
 }
 
 static int init(void *ctx, struct fusee_instance *in, const struct fusee_host *host)
 {
 	static const char *const own[] = {"x-grpc-web", NULL};
 	struct parca *c = ctx;
+	const struct uploads_options o = {
+		.rate = c->upload_rate, .max_bytes = c->upload_size, .http = &c->http, .own = own};
+	int r;
 
 	fusee_self_init(ctx, in, host);
-	return fusee_http_open(&c->client, &c->self, &c->http, own);
+	r = fusee_http_open(&c->client, &c->self, &c->http, own);
+	if (r || c->upload == UPLOAD_NONE)
+		return r;
+	if (c->protocol == WRITE_JSON)
+		return fusee_fail(
+			&c->self, -EINVAL,
+			"'upload' needs protocol = \"grpc-web\": Parca's gateway takes no "
+			"files");
+	return uploads_new(&c->uploads, &c->self, &o);
 }
 
 static void fini(void *ctx)
 {
-	fusee_http_close(((struct parca *)ctx)->client);
+	struct parca *c = ctx;
+
+	uploads_free(c->uploads);
+	fusee_http_close(c->client);
 }
 
 static const struct fusee_sink_ops ops = {

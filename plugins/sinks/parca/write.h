@@ -16,6 +16,11 @@ enum write_protocol { WRITE_GRPC_WEB, WRITE_JSON };
 int write_encode(enum write_protocol, const char *name, struct fusee_table labels,
 		 struct fusee_str pprof, struct fusee_str *ret);
 
+/* Of gRPC-web and gRPC: the status, -1: the answer has none. */
+int write_code(const struct fusee_http_answer *);
+/* Of gRPC-web: the first message of the answer. false: it has none. */
+bool write_message(const struct fusee_http_answer *, struct fusee_str *message);
+
 /* What the server says of the request, and its words for the sentence. */
 enum fusee_http_verdict write_verdict(enum write_protocol, const struct fusee_http_answer *,
 				      char words[FUSEE_HTTP_WORDS]);
