@@ -62,6 +62,19 @@ void pipeline_retry_later(struct process *proc)
 	f->retry_ns = clock_now() + f->retry_pause_ns;
 }
 
+/* By the path of its own mapping: a file may have several names, as that of busybox. A file that
+ * was removed meanwhile has the same name. */
+static void set_name(struct process *proc, const char *path)
+{
+	static const char removed[] = " (deleted)";
+	const char *slash = strrchr(path, '/'), *name = slash && slash[1] ? slash + 1 : path;
+	size_t len = strlen(name), extra = sizeof(removed) - 1;
+
+	if (len > extra && !strcmp(name + len - extra, removed))
+		len -= extra;
+	snprintf(proc->name, sizeof(proc->name), "%.*s", (int)len, name);
+}
+
 void pipeline_map(struct pipeline *p, struct process *proc, uint64_t since,
 		  const struct procfs_mapping *m)
 {
@@ -86,7 +99,7 @@ void pipeline_map(struct pipeline *p, struct process *proc, uint64_t since,
 	}
 	/* The kernel maps a new program's executable before its loader. */
 	if (!*proc->name && to.file && *m->name == '/') {
-		snprintf(proc->name, sizeof(proc->name), "%s", files_base_name(to.file));
+		set_name(proc, m->name);
 		to.file->executable = true;
 	}
 	if (has_same(proc, &to))

@@ -264,3 +264,16 @@ TEST(names_of_many_threads_are_taken_in_slices)
 	CHECK(process_mapping(proc, 0x100000));
 	world_free(&w);
 }
+
+/* An update of a package removes the file of a program that runs. */
+TEST(the_name_of_a_removed_program)
+{
+	const struct procfs_mapping m = {
+		.lo = 0x30000, .hi = 0x40000, .name = "/nonesuch/server (deleted)"};
+	struct world w;
+
+	world_new(&w);
+	w.on->mapped(w.on->arg, getpid(), 10, &m);
+	CHECK_STR(process_find(w.p->processes, getpid())->name, "server");
+	world_free(&w);
+}
