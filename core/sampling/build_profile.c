@@ -38,6 +38,7 @@ struct build {
 	struct kernel_names *kernel_names;
 	bool kernel_named; /* the kernel does not hide its symbols */
 	const struct build_options *o;
+	bool no_pid, no_tid;         /* omitted */
 	uint32_t *locations;         /* by frame id; 0: not built yet */
 	uint32_t *mappings;          /* by file id; 0: not built yet */
 	uint32_t *flags;             /* by file id: FUSEE_MAPPING_.. that all its locations have */
@@ -428,8 +429,8 @@ static int add_sample(struct build *n, const struct sample_key *k, const struct 
 	for (uint32_t i = 0; i < nset; i++)
 		if (n->o->group || (!is_key(&set[i], "process") && !is_key(&set[i], "host")))
 			put_label(n, labels, &count, &set[i]);
-	return builder_sample(n->b, build_stack(n, k), labels, count, (uint32_t)proc->pid, k->tid,
-			      values);
+	return builder_sample(n->b, build_stack(n, k), labels, count,
+			      n->no_pid ? 0 : (uint32_t)proc->pid, n->no_tid ? 0 : k->tid, values);
 }
 
 static int add_samples(struct build *n)
@@ -535,6 +536,8 @@ int build_profile(struct builder *b, const struct profiler *profiler, const stru
 	struct build n = {.b = b, .c = c, .p = p, .symbolizer = profiler->symbolizer, .o = o};
 	int r = -ENOMEM;
 
+	n.no_pid = build_omits(o, "pid");
+	n.no_tid = build_omits(o, "tid");
 	n.kernel_names = symbolizer_kernel_names(n.symbolizer);
 	n.kernel_named = kernel_names_begin(n.kernel_names, c->start_ns);
 	claims_refresh(p->claims);

@@ -56,6 +56,8 @@ void build_losses(struct builder *, const struct loss_account *, uint64_t weight
 /* The same for a closed window. A lost tick represents as much CPU time as the others of the window
  * do on average, as processes may have rates of their own; period_ns if it has no others. */
 void build_window_losses(struct builder *, const struct profiler_window *, uint64_t period_ns);
+/* Is a label of this name omitted? */
+bool build_omits(const struct build_options *, const char *name);
 /* The resource label `host`: the machine's name. */
 void build_host(struct builder *);
 /* Completes the profile of a collector: a comment, if not all samples that were due by the rates

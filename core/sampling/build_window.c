@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the profile of a window has beside the samples of its collector. */
 #include <errno.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "sampling/build_profile.h"
 #include "sampling/profiler.h"
+
+bool build_omits(const struct build_options *o, const char *name)
+{
+	for (const char *const *omit = o->omit; omit && *omit; omit++)
+		if (!strcmp(*omit, name))
+			return true;
+	return false;
+}
 
 void build_host(struct builder *b)
 {
