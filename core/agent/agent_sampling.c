@@ -67,12 +67,18 @@ static void set_weight(struct agent_sampling *s, const struct sample *sample,
 		r->weight_ns = r->weight_ns * 256 / r->share;
 }
 
+/* Records of before the pause may still be in the rings. */
+static bool is_paused(const struct agent_sampling *s, const struct sample *sample)
+{
+	return s->paused_ns && sample->time >= s->paused_ns;
+}
+
 static bool route(void *arg, const struct sample *sample, struct pipeline_route *r)
 {
 	struct agent_sampling *s = arg;
 	const struct decision *d = decisions_of(s->decisions, sample->pid);
 
-	if (s->paused || !rates_has_sample(s->rates, sample) || !d)
+	if (is_paused(s, sample) || !rates_has_sample(s->rates, sample) || !d)
 		return false;
 	if (s->share && !s->profiler.bpf && !is_kept(s))
 		return false;
@@ -387,7 +393,8 @@ void agent_sampling_pause(struct agent_sampling *s, bool pause)
 		profiler_disable(&s->profiler);
 	else
 		profiler_enable(&s->profiler);
-	s->paused = pause;
+	if (!pause || !s->paused_ns)
+		s->paused_ns = pause ? clock_now() : 0;
 }
 
 void agent_sampling_stop(struct agent_sampling *s)

@@ -52,9 +52,9 @@ struct agent_sampling {
 	uint32_t random; /* state of is_kept() */
 	const struct more_windows *more; /* NULL: none; set by their owner */
 	int refused;                     /* the last error of a process's events that was logged */
-	bool paused;
 	bool behind;                     /* another drain is due at once */
 	bool lost;                       /* process events were: /proc is to be read */
+	uint64_t paused_ns;              /* since when sampling is paused; 0: it is not */
 	uint64_t find_until, find_again; /* CLOCK_MONOTONIC ns; of that reading */
 	uint32_t ticks;                  /* of the timer */
 	uint32_t ticks_to_drain;         /* the next ticks drain without a check */

@@ -118,7 +118,7 @@ static void on_status(void *arg, const char *word, struct control_reply *reply)
 		   "\"version\": \"%s\", \"pid\": %d, \"uptime_s\": %.1f, \"state\": \"%s\", "
 		   "\"sampler\": \"%s\", \"config\": ",
 		   FUSEE_VERSION, (int)getpid(), (double)(clock_now() - a->start_ns) / 1e9,
-		   a->sampling.paused ? "paused" : "running",
+		   a->sampling.paused_ns ? "paused" : "running",
 		   a->sampling.profiler.bpf ? "bpf" : "snapshot");
 	json_text(&b, plan->path ? plan->path : "");
 	buf_printf(&b, ", \"generation\": %u, \"last_reload\": {\"ok\": %s, \"error\": ",
@@ -205,6 +205,8 @@ static void on_pause(void *arg, const char *word, struct control_reply *reply)
 
 	(void)word;
 	agent_sampling_pause(&a->sampling, true);
+	if (a->pulls)
+		pulls_paused(a->pulls);
 	log_info("sampling is paused");
 	control_answer(reply, "\"state\": \"paused\"", NULL);
 }

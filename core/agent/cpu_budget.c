@@ -121,7 +121,7 @@ void cpu_budget_run(struct cpu_budget *b, struct agent_sampling *s, uint64_t now
 		set_limit(b, s, limit);
 	if (b->limit <= 0)
 		return;
-	if (s->paused) { /* it says nothing about the cost of samples */
+	if (s->paused_ns) { /* it says nothing about the cost of samples */
 		b->begin_ns = 0;
 		return;
 	}

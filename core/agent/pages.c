@@ -173,7 +173,7 @@ static void set_agent(const struct agent *a)
 		 targets_count(a->sampling.targets)},
 		{"label_text_bytes", "Bytes of label texts of targets and processes.",
 		 (double)targets_text_bytes(a->sampling.targets)},
-		{"paused", "Whether sampling is paused.", a->sampling.paused},
+		{"paused", "Whether sampling is paused.", a->sampling.paused_ns != 0},
 		{"plan_generation", "Number of plans that have run.", a->instances.generation},
 		{"lua_memory_bytes", "Memory in bytes of the script's Lua state.",
 		 (double)lua_policy_memory(a->instances.plan)},
@@ -269,7 +269,7 @@ static int get_pprof(void *arg, struct buf *body)
 {
 	const struct plan *plan = ((const struct agent *)arg)->instances.plan;
 
-	if (!plan->pull) {
+	if (!plan->pulls.served) {
 		buf_str(body, "Profiles are not served: metrics { pull = true } of the script "
 			      "serves them\n");
 		return 404;
@@ -282,7 +282,7 @@ static int get_pprof(void *arg, struct buf *body)
 		"other "
 		"label select; several are joined by and. <code>fusee ctl targets</code> lists the "
 		"labels.\n");
-	buf_printf(body, "<p>At most %d at once, of 1 to %u seconds.\n", (int)plan->limits.pulls,
+	buf_printf(body, "<p>At most %d at once, of 1 to %u seconds.\n", (int)plan->pulls.max,
 		   PULL_MAX_SECONDS);
 	return 200;
 }

@@ -100,6 +100,13 @@ void pull_request_unknown(const struct fusee_label *selector, char error[256])
 	     selector->key.p);
 }
 
+void pull_request_omitted(const struct fusee_label *selector, char error[256])
+{
+	fail(error,
+	     "label '%s' is omitted from profiles, and cannot select: metrics { pull_omit }\n",
+	     selector->key.p);
+}
+
 bool pull_request_selects(const struct pull_request *r, const struct fusee_label *labels,
 			  uint32_t n)
 {

@@ -26,6 +26,8 @@ struct pull_request {
 int pull_request_parse(struct pull_request *, const char *query, char error[256]);
 /* The sentence about a selector whose label no process has. */
 void pull_request_unknown(const struct fusee_label *, char error[256]);
+/* The sentence about a selector whose label profiles leave out. */
+void pull_request_omitted(const struct fusee_label *, char error[256]);
 /* Labels of one process: do they have all that is selected? */
 bool pull_request_selects(const struct pull_request *, const struct fusee_label *labels,
 			  uint32_t n);

@@ -10,6 +10,7 @@
 #include "agent/pull_request.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "config/settings.h"
 #include "process/labelset.h"
 
 #define SECOND 1000000000ull
@@ -33,6 +34,8 @@ struct pull {
 	uint64_t deadline_ns;          /* of tables and symbols */
 	uint32_t slot;                 /* SAMPLES, WAITS */
 	struct profiler_window window; /* SYMBOLS */
+	bool server_names;             /* SYMBOLS; as of struct build_options */
+	bool paused;                   /* sampling was, which ended the window */
 	struct pull_encoding encoding; /* from ENCODES on */
 };
 
@@ -132,22 +135,51 @@ static void add_losses(struct builder *b, const struct pull *p, uint64_t period_
 				   "sample is of is not known");
 }
 
+/* As struct build_options has it; the texts are the plan's. NULL: no memory. */
+static const char **omitted_labels(const struct plan *plan)
+{
+	const struct fusee_table *names = &plan->pulls.omit;
+	const char **all = calloc(names->n + 1, sizeof(*all));
+
+	for (uint32_t i = 0; all && i < names->n; i++)
+		all[i] = FUSEE_AT(struct fusee_str, *names, i)->p;
+	return all;
+}
+
+static void add_duration(struct builder *b, const struct pull *p)
+{
+	uint64_t ns = p->end_ns - p->begin_ns;
+
+	builder_profile(b)->duration_ns = ns;
+	if (p->paused)
+		builder_comment(b,
+				"sampling was paused (fusee ctl pause): the profile is of %.3f s, "
+				"not of the %u s that were requested",
+				(double)ns / 1e9, p->what.seconds);
+}
+
 static int build(struct pull *p, struct builder *b)
 {
 	const struct instances *is = p->all->instances;
+	const char **omit = omitted_labels(is->plan);
 	const struct build_options o = {
 		.period_ns = profiler_period_ns(is->plan->hz),
 		.labels = instances_labels_of,
 		.arg = is->sampling,
+		.omit = omit,
+		.server_names = p->server_names,
 	};
-	int r = build_profile(b, profiler_of(p->all), p->window.collector, &o);
+	int r = omit ? build_profile(b, profiler_of(p->all), p->window.collector, &o) : -ENOMEM;
 
-	if (r)
-		return r;
-	builder_profile(b)->duration_ns = p->end_ns - p->begin_ns;
-	build_host(b);
-	add_losses(b, p, o.period_ns);
-	return build_end(b, p->window.collector, &p->encoding.profile);
+	if (!r) {
+		add_duration(b, p);
+		if (!build_omits(&o, "host"))
+			build_host(b);
+		add_losses(b, p, o.period_ns);
+		r = build_end(b, p->window.collector, &p->encoding.profile);
+	}
+	free(omit);
+	return r;
 }
 
 static void on_encoded(void *arg)
@@ -227,7 +259,8 @@ static void symbolize(struct pull *p)
 		r = loop_at(p->all->instances->loop, p->deadline_ns, on_late, p, &p->timer);
 	if (!r) {
 		p->state = SYMBOLS;
-		r = symbolizer_request(profiler->symbolizer, p->window.collector, false,
+		p->server_names = p->all->instances->plan->pulls.names == NAMES_SERVER;
+		r = symbolizer_request(profiler->symbolizer, p->window.collector, p->server_names,
 				       p->deadline_ns, on_symbolized, p);
 		if (!r) {
 			worker_dispatch(profiler->worker);
@@ -313,20 +346,20 @@ static bool refuse_now(const struct pulls *all, struct http_request *q)
 	const struct plan *plan = all->instances->plan;
 	char sentence[160];
 
-	if (!plan->pull) {
+	if (!plan->pulls.served) {
 		refuse(q, 404, 0,
 		       "profiles are not served: metrics { pull = true } of the script "
 		       "serves them\n");
 	} else if (all->stopped) {
 		refuse(q, 503, 1, "the agent is ending\n");
-	} else if (all->instances->sampling->paused) {
+	} else if (all->instances->sampling->paused_ns) {
 		refuse(q, 503, 10, "sampling is paused: fusee ctl resume\n");
-	} else if (all->n >= plan->limits.pulls) {
+	} else if (all->n >= plan->pulls.max) {
 		snprintf(
 			sentence, sizeof(sentence),
 			"%u profiles are being pulled, and no more are made at once: try again, or "
 			"raise metrics { pulls = %u }\n",
-			all->n, (unsigned)plan->limits.pulls);
+			all->n, (unsigned)plan->pulls.max);
 		refuse(q, 503, retry_seconds(all), sentence);
 	} else {
 		return false;
@@ -352,11 +385,28 @@ static void find_names(void *arg, const struct decision *d)
 	}
 }
 
+/* What profiles leave out cannot be found out by what a selector changes in them either. */
+static bool is_omitted(const struct pulls *all, struct fusee_str name)
+{
+	const struct fusee_table *omit = &all->instances->plan->pulls.omit;
+
+	for (uint32_t i = 0; i < omit->n; i++)
+		if (label_str_equal(*FUSEE_AT(struct fusee_str, *omit, i), name))
+			return true;
+	return false;
+}
+
 static bool has_labels(const struct pulls *all, const struct pull_request *what, char sentence[256])
 {
 	struct missing m = {.what = what};
 	uint32_t i = 0;
 
+	for (; i < what->nselectors; i++)
+		if (is_omitted(all, what->selectors[i].key)) {
+			pull_request_omitted(&what->selectors[i], sentence);
+			return false;
+		}
+	i = 0;
 	decisions_each_set(all->instances->sampling->decisions, find_names, &m);
 	for (; i < what->nselectors; i++)
 		if (!m.found[i] && what->selectors[i].str.len)
@@ -429,6 +479,25 @@ int pulls_new(struct pulls **ret, struct instances *is)
 	is->sampling->more = &all->windows;
 	*ret = all;
 	return 0;
+}
+
+/* Not at once: what the end of a window calls may free others. */
+void pulls_paused(struct pulls *all)
+{
+	uint64_t now = clock_now();
+
+	for (struct pull *p = all->first; p; p = p->next) {
+		struct loop_timer *at_once;
+
+		if (p->state != SAMPLES || p->end_ns <= now)
+			continue;
+		p->end_ns = now;
+		p->paused = true;
+		if (loop_at(all->instances->loop, now, on_window_end, p, &at_once))
+			continue; /* no memory: the answer comes when it would have come */
+		loop_timer_free(p->timer);
+		p->timer = at_once;
+	}
 }
 
 void pulls_stop(struct pulls *all)

@@ -17,6 +17,8 @@ int pulls_new(struct pulls **ret, struct instances *);
 /* Begins a pull, which is answered later, or answers with an error. query: as in struct http_page.
  */
 void pulls_begin(struct pulls *, struct http_request *, const char *query);
+/* Sampling is paused: windows end now, and their profiles are answered. */
+void pulls_paused(struct pulls *);
 /* Answers all with an error, and those that begin later. */
 void pulls_stop(struct pulls *);
 /* After http_free(). Waits for the thread. NULL is fine. */

@@ -19,6 +19,7 @@
 #include "cli/target_table.h"
 #include "config/help.h"
 #include "config/script.h"
+#include "config/settings.h"
 
 #define WAIT_NS 5000000000u /* at most, until the discoveries have found targets */
 #define MAX_ROWS 40         /* of the table */
@@ -90,6 +91,18 @@ static void put_instances(struct buf *b, struct plan_instance *const *all, uint3
 		put_instance(b, all[i], width, columns);
 }
 
+static void put_metrics(struct buf *b, const struct plan *p)
+{
+	buf_printf(b, "metrics   %s", *p->listen ? p->listen : "not served");
+	if (p->pulls.served)
+		buf_printf(b, ", and profiles for who may connect%s",
+			   p->pulls.names == NAMES_SERVER ? ", names by the server" : "");
+	for (uint32_t i = 0; p->pulls.served && i < p->pulls.omit.n; i++)
+		buf_printf(b, "%s%s", i ? " " : ", without ",
+			   FUSEE_AT(struct fusee_str, p->pulls.omit, i)->p);
+	buf_str(b, "\n");
+}
+
 static int put_plan(struct buf *b, const struct plan *p, unsigned int columns)
 {
 	buf_printf(b, "sample    cpu at %g Hz%s%s%s\n", p->hz, p->kernel ? ", kernel too" : "",
@@ -119,8 +132,7 @@ static int put_plan(struct buf *b, const struct plan *p, unsigned int columns)
 			   p->relabel->where);
 	if (p->limits.budget_cpu)
 		buf_printf(b, "budget    %g%% of a CPU\n", (double)p->limits.budget_cpu / 1e4);
-	buf_printf(b, "metrics   %s%s\n", *p->listen ? p->listen : "not served",
-		   p->pull ? ", and profiles for who may connect" : "");
+	put_metrics(b, p);
 	buf_printf(b, "control   %s\n", p->control);
 	buf_printf(b, "discover%s\n", p->ndiscoveries ? "" : "  nothing");
 	put_instances(b, p->discoveries, p->ndiscoveries, columns);

@@ -259,7 +259,7 @@ static void set_defaults(const struct plan *plan, struct policy_answer *d)
 {
 	fusee_assert(plan->nsinks <= PLAN_MAX_SINKS);
 	*d = (struct policy_answer){
-		.profile = true, .hz = plan->hz, .pulled = plan->pull && !plan->nsinks};
+		.profile = true, .hz = plan->hz, .pulled = plan->pulls.served && !plan->nsinks};
 	for (uint32_t i = 0; i < plan->nsinks; i++)
 		d->sinks |= (uint64_t)plan->sinks[i]->by_default << i;
 }

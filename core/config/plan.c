@@ -86,7 +86,7 @@ void plan_free(struct plan *p)
 		script_fini(p->script);
 	free(p->script);
 	free(p->path);
-	options_clear(p, &plan_settings[SETTINGS_METRICS].options); /* listen, hosts */
+	options_clear(p, &plan_settings[SETTINGS_METRICS].options); /* listen, hosts, pull_omit */
 	options_clear(p, &plan_settings[SETTINGS_LABELS].options);  /* service_name */
 	options_clear(p, &plan_settings[SETTINGS_SYMBOLS].options); /* debuginfod */
 	free(p->control);

@@ -61,9 +61,16 @@ struct plan_callbacks {
 struct plan_limits {
 	uint64_t stack_bytes; /* of a stack copy; default and maximum 65528 */
 	uint64_t ring_bytes;  /* of the rings of all CPUs; default 32 MiB */
-	int64_t pulls;        /* profiles that are pulled at once; default 8 */
 	/* What the agent itself may use of a CPU, in millionths; 0: no limit, the default. */
 	int64_t budget_cpu;
+};
+
+/* Profiles that clients pull: metrics { pull = true }. */
+struct plan_pulls {
+	bool served;             /* at /debug/pprof/profile of `listen`; default false */
+	int64_t max;             /* at once; default 8 */
+	int64_t names;           /* enum sink_names, config/settings.h; default NAMES_LOCAL */
+	struct fusee_table omit; /* struct fusee_str: names of labels to leave out */
 };
 
 struct plan {
@@ -76,8 +83,8 @@ struct plan {
 	char *listen;      /* address of /metrics: "127.0.0.1:9190"; "" none, the default */
 	/* struct fusee_str: further hosts that requests for /metrics may name; "*": any. */
 	struct fusee_table hosts;
-	bool pull;     /* profiles are pulled there: /debug/pprof/profile; default false */
-	char *control; /* path of the control socket */
+	struct plan_pulls pulls;
+	char *control;                 /* path of the control socket */
 	struct target_labels labels;   /* on request */
 	struct fusee_table debuginfod; /* struct fusee_str: servers of debug files */
 	struct plan_instance **sinks, **discoveries;

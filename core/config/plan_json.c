@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "bpf/sampler.h"
+#include "config/settings.h"
 
 static void put_pairs(struct buf *b, const struct option_value *v, bool map)
 {
@@ -162,6 +163,17 @@ static void put_callbacks(struct buf *b, const struct plan *p)
 	buf_str(b, p->callbacks.n ? "]" : "");
 }
 
+static void put_pulls(struct buf *b, const struct plan_pulls *p)
+{
+	buf_printf(b, ",\"pulls\":%" PRId64 ",\"pull_names\":\"%s\",\"pull_omit\":[", p->max,
+		   p->names == NAMES_SERVER ? "server" : "local");
+	for (uint32_t i = 0; i < p->omit.n; i++) {
+		buf_str(b, i ? "," : "");
+		json_text(b, FUSEE_AT(struct fusee_str, p->omit, i)->p);
+	}
+	buf_str(b, "]");
+}
+
 static void put_metrics(struct buf *b, const struct plan *p)
 {
 	buf_str(b, ",\n\"metrics\":{\"listen\":");
@@ -171,9 +183,9 @@ static void put_metrics(struct buf *b, const struct plan *p)
 		buf_str(b, i ? "," : "");
 		json_text(b, FUSEE_AT(struct fusee_str, p->hosts, i)->p);
 	}
-	buf_printf(b, "],\"pull\":%s", boolean(p->pull));
-	if (p->pull)
-		buf_printf(b, ",\"pulls\":%" PRId64, p->limits.pulls);
+	buf_printf(b, "],\"pull\":%s", boolean(p->pulls.served));
+	if (p->pulls.served)
+		put_pulls(b, &p->pulls);
 	buf_str(b, "}");
 }
 

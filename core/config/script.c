@@ -34,9 +34,9 @@ static void complete_plan(struct api *a, const struct script *s)
 	p->path = strdup(s->path);
 	if (!p->path)
 		a->builder.no_memory = true;
-	if (p->pull && !*p->listen)
+	if (p->pulls.served && !*p->listen)
 		plan_builder_error(&a->builder, s->name, "metrics: pull needs an address: listen");
-	if (!p->nsinks && !p->pull && !a->builder.errors->n)
+	if (!p->nsinks && !p->pulls.served && !a->builder.errors->n)
 		plan_builder_error(&a->builder, s->name,
 				   "no sink: say where profiles go, such as sink.pprof { dir = "
 				   "\"/var/lib/fusee\" }, or let them be pulled: metrics { pull = "

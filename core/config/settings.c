@@ -54,6 +54,8 @@ static const struct fusee_option cpu[] = {
 	 .doc = "Inlined functions are frames of their own, if debug information describes them."},
 };
 
+static const char *const names[] = {[NAMES_LOCAL] = "local", [NAMES_SERVER] = "server", NULL};
+
 static const struct fusee_option metrics[] = {
 	{.name = "listen",
 	 .type = FUSEE_STRING,
@@ -70,17 +72,29 @@ static const struct fusee_option metrics[] = {
 		"Host is refused: it may come from a page in a browser."},
 	{.name = "pull",
 	 .type = FUSEE_BOOL,
-	 .offset = offsetof(struct plan, pull),
+	 .offset = offsetof(struct plan, pulls.served),
 	 .def = "false",
 	 .doc = "Profiles for whoever may connect: /debug/pprof/profile?seconds=30, with the names "
 		"and labels of all that is profiled."},
 	{.name = "pulls",
 	 .type = FUSEE_INT,
-	 .offset = offsetof(struct plan, limits.pulls),
+	 .offset = offsetof(struct plan, pulls.max),
 	 .def = "8",
 	 .min = 1,
 	 .max = 16,
 	 .doc = "Profiles that clients may pull at once; further requests are answered 503."},
+	{.name = "pull_names",
+	 .type = FUSEE_ENUM,
+	 .offset = offsetof(struct plan, pulls.names),
+	 .def = "local",
+	 .choices = names,
+	 .doc = "As 'names' of a sink, of profiles that are pulled."},
+	{.name = "pull_omit",
+	 .type = FUSEE_LIST,
+	 .offset = offsetof(struct plan, pulls.omit),
+	 .def = "",
+	 .doc = "Labels that are removed from profiles that are pulled, and by which clients "
+		"cannot select."},
 };
 
 static const struct fusee_option control[] = {
@@ -146,7 +160,6 @@ static const struct fusee_option symbols[] = {
 		"requested."},
 };
 
-static const char *const names[] = {[NAMES_LOCAL] = "local", [NAMES_SERVER] = "server", NULL};
 static const char *const pers[] = {[PER_WINDOW] = "window", [PER_TARGET] = "target", NULL};
 
 static const struct fusee_option sink[] = {
