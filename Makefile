@@ -187,6 +187,11 @@ $(B)/bench/encode: tests/bench/encode.c $(otlp_O) $(call archives,plugins/sinks/
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $^ $(otlp_LIBS) $(LIBS)
 
+# what delivering costs, by the plugins as they are
+$(B)/bench/sinks: tests/bench/sinks.c $(B)/libcore.a
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $^ $(LIBS)
+
 # programs that scripts in tests/run use
 TOOLS := $(filter-out $(if $(wildcard /usr/include/bpf/libbpf.h),,tool_bpf tool_steps tool_ticks),\
 	$(sort $(basename $(notdir $(wildcard tests/tools/tool_*.c)))))
