@@ -125,6 +125,7 @@ enum fusee_http_flags {
 	FUSEE_HTTP_NO_REDIRECT = 8, /* an answer that redirects is the answer: a signature of the
 				     * address would not be valid for another */
 	FUSEE_HTTP_GRPC = 16,       /* by HTTP/2, whose trailers follow the answer's `head` */
+	FUSEE_HTTP_GET = 32,        /* without a body */
 };
 
 /* A body that is read while it is sent: a file, a stream of messages. */
@@ -152,6 +153,9 @@ struct fusee_http_request {
 	/* An address that a server gave, in place of the option's with path and query; NULL: none.
 	 * The request then has no header, secret or certificate of the options. */
 	const char *url;
+	/* Where the body of a 2xx is received, in place of the client's own memory; NULL: there. */
+	void *into;
+	uint64_t room; /* bytes of it: a longer body is not complete */
 };
 
 #define FUSEE_HTTP_BODY 65536u /* bytes of an answer that are kept, at most */
@@ -161,7 +165,7 @@ struct fusee_http_answer {
 	long status;           /* 0: no complete header came, `error` says why */
 	uint64_t retry_after;  /* ns, an hour at most; 0: the answer has no Retry-After */
 	struct fusee_str head; /* its lines, "Name: value\r\n" */
-	struct fusee_str body; /* without its content encoding; a NUL follows */
+	struct fusee_str body; /* without its content encoding; a NUL follows, but not in `into` */
 	const char *error;     /* "" with a status */
 	bool complete;         /* the body came up to its end; not if it is longer than what is
 				* kept */
@@ -199,7 +203,7 @@ enum fusee_http_verdict fusee_http_verdict(const struct fusee_http_answer *);
 void fusee_http_words(char words[FUSEE_HTTP_WORDS], struct fusee_str text);
 /* What consume() returns: 0, -EAGAIN after host->retry_after() if the answer named a time,
  * -EBADMSG, or -E2BIG; the last three after host->fail(). words: the server's own, "": none; NULL:
- * the first line of the body. */
+ * the first line of the body. Without a delivery (NULL) nothing is called but host->fail(). */
 int fusee_http_result(struct fusee_http *, struct fusee_sink_out *,
 		      const struct fusee_http_answer *, enum fusee_http_verdict, const char *words);
 

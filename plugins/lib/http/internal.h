@@ -16,6 +16,9 @@
 /* What was received of one answer. */
 struct http_receiver {
 	char *head, *body; /* owned; buffers of HTTP_HEAD + 1 and FUSEE_HTTP_BODY + 1 bytes */
+	char *into;        /* the request's, for the body of a 2xx; NULL: `body` is for it, too */
+	uint64_t room;
+	CURL *easy;
 	size_t head_n, body_n;
 	uint64_t head_bytes, body_bytes; /* received, of all headers and of the body */
 	bool head_ended;

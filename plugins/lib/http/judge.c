@@ -61,7 +61,7 @@ int fusee_http_result(struct fusee_http *h, struct fusee_sink_out *out,
 
 	if (verdict == FUSEE_HTTP_TAKEN)
 		return 0;
-	if (verdict == FUSEE_HTTP_LATER && a->retry_after) {
+	if (verdict == FUSEE_HTTP_LATER && a->retry_after && out) {
 		h->self->host->sink->retry_after(out, a->retry_after);
 		snprintf(again, sizeof(again), ", again in %llu s",
 			 (unsigned long long)a->retry_after / FUSEE_SECOND);

@@ -36,16 +36,27 @@ static size_t take_head(char *p, size_t size, size_t n, void *arg)
 	return n;
 }
 
+/* Does the body go where the request says? That of an error does not. */
+static bool is_into(const struct http_receiver *r)
+{
+	long status = 0;
+
+	if (r->into)
+		curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
+	return status / 100 == 2;
+}
+
 static size_t take_body(char *p, size_t size, size_t n, void *arg)
 {
 	struct http_receiver *r = arg;
-	size_t room = FUSEE_HTTP_BODY - r->body_n;
+	bool into = is_into(r);
+	uint64_t most = into ? r->room : FUSEE_HTTP_BODY, room = most - r->body_n;
 
 	n *= size;
 	r->body_bytes += n;
-	memcpy(r->body + r->body_n, p, n < room ? n : room);
+	memcpy((into ? r->into : r->body) + r->body_n, p, n < room ? n : room);
 	r->body_n += n < room ? n : room;
-	return r->body_bytes > FUSEE_HTTP_BODY ? 0 : n;
+	return r->body_bytes > most ? 0 : n;
 }
 
 /* ---- setting up ---- */
@@ -99,6 +110,10 @@ static CURLcode set_body(CURL *c, const struct fusee_http_request *q, struct fus
 	if (q->source)
 		return set_source(c, q->source, timeout);
 	SET(CURLOPT_TIMEOUT_MS, (long)(timeout / MS));
+	if (q->flags & FUSEE_HTTP_GET) {
+		SET(CURLOPT_HTTPGET, 1L);
+		return code;
+	}
 	SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
 	SET(CURLOPT_POSTFIELDS, body.p ? body.p : "");
 	return code;
@@ -183,9 +198,11 @@ static int read_answer(struct fusee_http *h, CURLcode code, struct fusee_http_an
 		a->error = r->head_bytes > HTTP_HEAD ? "its headers do not end" : h->why;
 		return 0;
 	}
-	r->body[r->body_n] = r->head[r->head_n] = '\0';
+	r->head[r->head_n] = '\0';
 	a->head = (struct fusee_str){r->head, r->head_n};
-	a->body = (struct fusee_str){r->body, r->body_n};
+	a->body = (struct fusee_str){is_into(r) ? r->into : r->body, r->body_n};
+	if (!is_into(r))
+		r->body[r->body_n] = '\0';
 	a->complete = code == CURLE_OK;
 	a->retry_after = fusee_http_retry_after(h->easy, MAX_RETRY_AFTER);
 	curl_easy_getinfo(h->easy, CURLINFO_REDIRECT_URL, &redirect);
@@ -204,7 +221,11 @@ int http_request(struct fusee_http *h, const char *url, struct curl_slist *heade
 	int err;
 
 	*a = (struct fusee_http_answer){0};
-	*r = (struct http_receiver){.head = r->head, .body = r->body};
+	*r = (struct http_receiver){.head = r->head,
+				    .body = r->body,
+				    .into = q->into,
+				    .room = q->room,
+				    .easy = h->easy};
 	*h->error = '\0';
 	free(h->redirect);
 	h->redirect = NULL;
