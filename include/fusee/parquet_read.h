@@ -29,6 +29,8 @@ struct fusee_parquet_input {
 	uint64_t size;   /* bytes of the file */
 	uint64_t memory; /* bytes that the footer, or a column of a row group, may take; 0: 512 MiB
 			  */
+	uint64_t far;    /* not 0: each read costs, so that the file's first bytes, of which its
+			  * end says the same, are not read */
 };
 
 /* A `read` whose `arg` is the address of a file descriptor. -EIO: the file has become shorter. */

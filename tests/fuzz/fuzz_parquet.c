@@ -122,7 +122,8 @@ static void check_values(const struct fusee_parquet_values *v, uint64_t rows)
 /* All of it can be read. */
 static int read_file(struct file *bytes)
 {
-	const struct fusee_parquet_input in = {get, bytes, bytes->len, MEMORY};
+	const struct fusee_parquet_input in = {
+		.read = get, .arg = bytes, .size = bytes->len, .memory = MEMORY};
 	struct fusee_parquet_file *f;
 	struct fusee_parquet_values *v;
 	struct fusee_parquet_bounds b;

@@ -29,7 +29,8 @@ static int read_ends(struct fusee_parquet_file *f, const char **why)
 
 	if (f->in.size < sizeof(head) + TAIL)
 		return no_file(why);
-	r = read_at(f, 0, head, sizeof(head));
+	memcpy(head, "PAR1", sizeof(head));
+	r = f->in.far ? 0 : read_at(f, 0, head, sizeof(head));
 	if (!r)
 		r = read_at(f, f->in.size - TAIL, tail, TAIL);
 	if (r)

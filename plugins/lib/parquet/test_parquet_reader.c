@@ -160,7 +160,8 @@ static struct file written(uint32_t codec, uint32_t rows, uint32_t group)
 static int open_file(struct fusee_parquet_file **out, struct file *f, uint64_t memory,
 		     const char **why)
 {
-	const struct fusee_parquet_input in = {get, f, f->len, memory};
+	const struct fusee_parquet_input in = {
+		.read = get, .arg = f, .size = f->len, .memory = memory};
 
 	*why = NULL;
 	return fusee_parquet_open(out, &in, why);
