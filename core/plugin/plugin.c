@@ -208,6 +208,8 @@ static const char *wrong_ops(const struct fusee_plugin *d)
 	case FUSEE_SINK:
 		if (!is_size_of(sink->size, SINK_LEAST, sizeof(*sink)))
 			return "has sink ops of another size: rebuild it";
+		if (FUSEE_HAS(sink, read) && !sink->list != !sink->read)
+			return "has one of list() and read(): both, or none";
 		return sink->consume ? NULL : "has no consume()";
 	case FUSEE_DISCOVERY:
 		if (!is_size_of(discovery->size, DISCOVERY_LEAST, sizeof(*discovery)))

@@ -333,6 +333,22 @@ struct fusee_sink_host {
 	int (*open_file)(struct fusee_instance *, struct fusee_str build_id, uint64_t max_bytes);
 };
 
+enum fusee_listing_flags {
+	/* In place of the objects their folders: names up to the next '/' behind the prefix, with
+	 * it, each once. */
+	FUSEE_LISTING_FOLDERS = 1,
+};
+
+/* Which of the objects that a sink has delivered are listed. Their names have '/' between folders,
+ * and begin below the place that the options name. */
+struct fusee_listing {
+	uint32_t size, flags; /* enum fusee_listing_flags */
+	const char *prefix;   /* of the names */
+	/* A name, in alphabetical order. Other than 0 ends list(), which returns it. */
+	int (*each)(void *arg, struct fusee_str name);
+	void *arg;
+};
+
 struct fusee_sink_ops {
 	uint32_t size, flags; /* flags: 0 */
 	/* [the instance's thread; may block] Takes one profile. 0: the sink has it. -EAGAIN:
@@ -345,6 +361,15 @@ struct fusee_sink_ops {
 	/* [any thread] The end is near: a consume() or flush() that blocks, and every later call,
 	 * returns -ECANCELED soon. NULL: they never block for long. */
 	void (*cancel)(void *ctx);
+	/* [the caller's thread; may block] What was delivered is read back, for `fusee query`: by
+	 * an instance that consumes nothing. Both, or NULL. An error but those below is final: the
+	 * sink has tried again what may pass. After host->fail(). */
+	int (*list)(void *ctx, const struct fusee_listing *);
+	/* Reads n bytes of an object from offset `at` on, or with `at` UINT64_MAX its last n bytes,
+	 * or all if there are fewer. Returns their number; *all: bytes of the object. -ENOENT:
+	 * there is no such object, -ESTALE: it has become shorter. */
+	int64_t (*read)(void *ctx, const char *name, uint64_t at, void *to, uint64_t n,
+			uint64_t *all);
 };
 
 /* ---- discovery: reports targets and their labels ---- */

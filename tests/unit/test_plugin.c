@@ -231,6 +231,12 @@ TEST(wrong_descriptors)
 		 "static const struct fusee_sink_ops other = {.size = sizeof(other)};\n"
 		 "FUSEE_PLUGIN(x, FUSEE_SINK, .ops = &other);",
 		 " has no consume()"},
+		{"halfread",
+		 "static int each(void *c, const struct fusee_listing *l) { return 0; }\n"
+		 "static const struct fusee_sink_ops other = {.size = sizeof(other), .list = "
+		 "each};\n"
+		 "FUSEE_PLUGIN(x, FUSEE_SINK, .ops = &other);",
+		 " has one of list() and read(): both, or none"},
 		{"sinksize",
 		 "static const struct fusee_sink_ops other = {.size = 8};\n"
 		 "FUSEE_PLUGIN(x, FUSEE_SINK, .ops = &other);",

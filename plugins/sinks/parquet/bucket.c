@@ -148,12 +148,13 @@ static int set_path(struct bucket *b, bool named, const char *prefix)
 
 	if (n < 0)
 		return n;
-	n = asprintf(&b->path, "%s%s%s%s", named ? "" : "/", named ? "" : b->name,
-		     *prefix ? "/" : "", encoded);
-	if (n >= 0)
-		return 0;
-	b->path = NULL;
-	return -ENOMEM;
+	b->named = named;
+	if (asprintf(&b->path, "%s%s%s%s", named ? "" : "/", named ? "" : b->name,
+		     *prefix ? "/" : "", encoded) < 0)
+		b->path = NULL;
+	if (asprintf(&b->prefix, "%s%s", prefix, *prefix ? "/" : "") < 0)
+		b->prefix = NULL;
+	return b->path && b->prefix ? 0 : -ENOMEM;
 }
 
 /* ---- opening ---- */
@@ -239,6 +240,8 @@ void bucket_close(struct bucket *b)
 	free(b->host);
 	free(b->above);
 	free(b->path);
+	free(b->prefix);
+	free(b->page);
 	free(b);
 }
 

@@ -29,7 +29,10 @@ struct bucket {
 
 	char *name, *region, *url, *host; /* owned */
 	char *above;                      /* owned; the path of `url`: "" or "/storage" */
-	char *path; /* owned; behind it, encoded, before an object's key: "/NAME/PREFIX" */
+	char *path;        /* owned; behind it, encoded, before an object's key: "/NAME/PREFIX" */
+	char *prefix;      /* owned; as it is: "PREFIX/", or "" */
+	bool named, reads; /* named: `host` has the bucket's name; reads: for sentences */
+	char *page;        /* owned; what a request of a list is answered; NULL: none yet */
 };
 
 /* Checks the options and reads the keys once; nothing is sent. 0, or -errno after host->fail();
@@ -48,13 +51,24 @@ int bucket_temporary(const char *folder);
  * another -errno: never. */
 int bucket_put(struct bucket *, struct fusee_sink_out *, const char *key, int fd, uint64_t bytes);
 
+/* ---- bucket_read.c: what may pass is tried again for a while ---- */
+
+/* As list() and read() of struct fusee_sink_ops. */
+int bucket_list(struct bucket *, const struct fusee_listing *);
+int64_t bucket_read(struct bucket *, const char *key, uint64_t at, void *to, uint64_t n,
+		    uint64_t *all);
+
 /* ---- bucket_request.c ---- */
 
 struct bucket_request {
-	uint32_t flags; /* enum fusee_http_flags: FUSEE_HTTP_PUT, FUSEE_HTTP_DELETE, or POST */
-	bool begins;    /* an object: with all headers of the option */
-	const char *key, *query; /* query: encoded, in alphabetical order; "" for none */
+	uint32_t flags;          /* enum fusee_http_flags: FUSEE_HTTP_PUT, _DELETE, _GET, or POST */
+	bool begins;             /* an object: with all headers of the option */
+	const char *key, *query; /* key: NULL: the bucket itself; query: encoded, in alphabetical
+				  * order; "" for none */
 	struct fusee_str body;
+	const char *range; /* of an object: "bytes=0-99"; NULL: all of it */
+	void *into;        /* as of struct fusee_http_request */
+	uint64_t room;
 };
 
 /* Signs and sends a request, as fusee_http_send(). -EAGAIN: there are no keys now. */
@@ -64,7 +78,8 @@ int bucket_send(struct bucket *, const struct bucket_request *, struct fusee_htt
 
 /* The text of the first <name> in XML; empty: there is none. */
 struct fusee_str bucket_xml(struct fusee_str xml, const char *name);
-/* What an answer means, as fusee_http_result(). Of 2xx only with an error in the body, which is
- * said when the parts of an object were put together. */
+/* What an answer means, as fusee_http_result(), also without a delivery; -ENOENT: there is no such
+ * object. Of 2xx only with an error in the body, which is said when the parts of an object were put
+ * together. */
 int bucket_result(struct bucket *, struct fusee_sink_out *, const struct fusee_http_answer *);
 #endif

@@ -38,10 +38,16 @@ static void no_bucket(const struct bucket *b, const struct fusee_http_answer *a,
 static void no_right(const struct bucket *b, const struct fusee_http_answer *a, char words[WORDS])
 {
 	(void)a;
-	snprintf(words, WORDS,
-		 "the access key may not write to the bucket '%s': it needs s3:PutObject, "
-		 "and s3:AbortMultipartUpload",
-		 b->name);
+	if (b->reads)
+		snprintf(words, WORDS,
+			 "the access key may not read the bucket '%s': it needs s3:ListBucket and "
+			 "s3:GetObject",
+			 b->name);
+	else
+		snprintf(words, WORDS,
+			 "the access key may not write to the bucket '%s': it needs s3:PutObject, "
+			 "and s3:AbortMultipartUpload",
+			 b->name);
 }
 
 static void no_key(const struct bucket *b, const struct fusee_http_answer *a, char words[WORDS])
@@ -157,11 +163,20 @@ int bucket_result(struct bucket *b, struct fusee_sink_out *out, const struct fus
 	enum fusee_http_verdict verdict;
 	const struct known *k;
 
+	/* what is read may have anything in it */
+	if (b->reads && a->status / 100 == 2)
+		return 0;
 	fusee_http_words(code, bucket_xml(a->body, "Code"));
 	if (strlen(code) >= CODE)
 		*code = '\0';
+	if (b->reads && a->status == 404 && (!*code || !strcmp(code, "NoSuchKey")))
+		return -ENOENT;
+	if (b->reads && a->status == 416)
+		return -ESTALE;
 	k = find(code);
 	verdict = judge(a, k);
+	if (b->reads && k && k->later && k->explain) /* people must do something, and wait */
+		verdict = FUSEE_HTTP_REFUSED;
 	if (verdict == FUSEE_HTTP_TAKEN && *code) /* an error of another code */
 		verdict = FUSEE_HTTP_REFUSED;
 	fusee_http_words(message, bucket_xml(a->body, "Message"));

@@ -8,7 +8,7 @@
 #include "sigv4.h"
 
 #define PATH 4096
-#define OWN 5u /* headers beside those of the option */
+#define OWN 6u /* headers beside those of the option */
 
 struct parts {
 	struct credentials keys;
@@ -47,8 +47,11 @@ static bool is_for(const struct bucket_request *q, struct fusee_str name)
 
 static int set_paths(struct parts *p, const struct bucket *b, const char *key)
 {
-	int n = snprintf(p->path, PATH, "%s/", b->path);
+	int n = key        ? snprintf(p->path, PATH, "%s/", b->path)
+		: b->named ? snprintf(p->path, PATH, "/")
+			   : snprintf(p->path, PATH, "/%s/", b->name);
 
+	key = key ? key : "";
 	if (n >= PATH || sigv4_encode(p->path + n, PATH - (size_t)n, fusee_text(key), "/") < 0 ||
 	    snprintf(p->signed_path, PATH, "%s%s", b->above, p->path) >= PATH)
 		return -E2BIG;
@@ -58,7 +61,8 @@ static int set_paths(struct parts *p, const struct bucket *b, const char *key)
 static int sign(struct parts *p, const struct bucket *b, const struct bucket_request *q)
 {
 	const struct sigv4_key key = {p->keys.id, p->keys.secret, b->region, "s3"};
-	struct sigv4_request r = {.method = q->flags & FUSEE_HTTP_PUT      ? "PUT"
+	struct sigv4_request r = {.method = q->flags & FUSEE_HTTP_GET      ? "GET"
+					    : q->flags & FUSEE_HTTP_PUT    ? "PUT"
 					    : q->flags & FUSEE_HTTP_DELETE ? "DELETE"
 									   : "POST",
 				  .path = p->signed_path,
@@ -76,6 +80,8 @@ static int sign(struct parts *p, const struct bucket *b, const struct bucket_req
 	add(p, fusee_text_label("x-amz-date", p->time));
 	if (*p->keys.token)
 		add(p, fusee_text_label("x-amz-security-token", p->keys.token));
+	if (q->range)
+		add(p, fusee_text_label("Range", q->range));
 	FUSEE_FOR_EACH (struct fusee_label, l, b->headers)
 		if (is_for(q, l->key))
 			add(p, *l);
@@ -105,9 +111,12 @@ int bucket_send(struct bucket *b, const struct bucket_request *q, struct fusee_h
 			.flags = q->flags | FUSEE_HTTP_NO_REDIRECT,
 			.path = p->path,
 			.query = *q->query ? q->query : NULL,
-			.content_type = q->begins ? "application/vnd.apache.parquet"
-						  : "application/octet-stream",
+			.content_type = q->flags & FUSEE_HTTP_GET ? NULL
+					: q->begins               ? "application/vnd.apache.parquet"
+								  : "application/octet-stream",
 			.body = q->body,
+			.into = q->into,
+			.room = q->room,
 			.headers = {p->sent, p->nsent, sizeof(*p->sent)}};
 
 		r = fusee_http_send(b->client, &h, a);

@@ -362,8 +362,30 @@ static void cancel(void *ctx)
 		bucket_cancel(s->client);
 }
 
-static const struct fusee_sink_ops ops = {
-	.size = sizeof(ops), .consume = consume, .cancel = cancel};
+/* ---- reading back ---- */
+
+static int list(void *ctx, const struct fusee_listing *l)
+{
+	struct parquet *s = ctx;
+
+	return s->client ? bucket_list(s->client, l)
+			 : fusee_fail(&s->self, -EINVAL, "'bucket' is not set");
+}
+
+static int64_t read_object(void *ctx, const char *name, uint64_t at, void *to, uint64_t n,
+			   uint64_t *all)
+{
+	struct parquet *s = ctx;
+
+	return s->client ? bucket_read(s->client, name, at, to, n, all)
+			 : fusee_fail(&s->self, -EINVAL, "'bucket' is not set");
+}
+
+static const struct fusee_sink_ops ops = {.size = sizeof(ops),
+					  .consume = consume,
+					  .cancel = cancel,
+					  .list = list,
+					  .read = read_object};
 
 FUSEE_PLUGIN(parquet, FUSEE_SINK, .version = "0.1",
 	     .doc = "Writes profiles as Parquet files, for DuckDB and other engines of SQL.",

@@ -5,8 +5,9 @@
 Listens on 127.0.0.1, prints its port and serves until its stdin ends. DIR/log has a JSON line for each request; objects are files below
 DIR/objects. The key is AKTEST with the secret "secret/of+AKTEST", and the session token that DIR/token has, if there is that file. A path
 may begin with /storage. DIR/faults has lines "KIND TIMES STATUS CODE [HEADER:VALUE ..]": the next requests of that kind (put, begin, part, partN,
-complete, abort) are answered so. CODE "-": the body is a text and no XML; "truncated": the body is white space and ends too early; "hang": no
-answer comes; "reset": the connection ends. A line "clock SECONDS" sets the server's clock so much ahead."""
+complete, abort, list, get) are answered so. CODE "-": the body is a text and no XML; "truncated": the body is white space and ends too early;
+"hang": no answer comes; "reset": the connection ends; "vanish": the object is removed before the request is looked at; "all": a range is ignored. A line "clock SECONDS" sets the server's clock so much ahead. A list has the number of names that
+DIR/page has in a page, or 1,000."""
 import calendar
 import email.utils
 import hashlib
@@ -128,6 +129,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def truncated(self, status):
         self.send_response_only(status)
         self.send_header("Content-Length", "100")
+        if status == 206:
+            self.send_header("Content-Range", "bytes 0-99/100")
         self.end_headers()
         self.wfile.write(b" \n" * 5)
         self.close_connection = True
@@ -143,7 +146,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         parameters = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
         number = parameters.get("partNumber")
         kind = ("begin" if "uploads" in parameters else "complete") if self.command == "POST" else \
-            "abort" if self.command == "DELETE" else "part" if number else "put"
+            ("list" if "list-type" in parameters else "get") if self.command == "GET" else "abort" if self.command == "DELETE" else "part" if number else "put"
         with LOCK, open(os.path.join(FOLDER, "log"), "a", encoding="utf-8") as f:
             f.write(json.dumps({"kind": kind, "method": self.command, "path": path, "query": query, "headers": headers}) + "\n")
         try:
@@ -156,6 +159,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if bad and bad[3] == "truncated":
                 self.truncated(int(bad[2]))
                 return
+            if bad and bad[3] == "vanish":
+                self.vanish(path)
+                bad = None
+            if bad and bad[3] == "all":
+                del self.headers["Range"]
+                bad = None
             if bad:
                 raise Refused(int(bad[2]), bad[3], [w.split(":", 1) for w in bad[4:]])
             check(self.command, path, query, headers, body)
@@ -168,6 +177,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         bucket, _, key = (path[len("/storage"):] if path.startswith("/storage/") else path)[1:].partition("/")
         if bucket != "profiles":
             raise Refused(404, "NoSuchBucket")
+        if kind == "list":
+            self.list(parameters)
+            return
+        if kind == "get":
+            self.get(key)
+            return
         upload, tag = parameters.get("uploadId"), '"%s"' % hashlib.md5(body).hexdigest()
         if kind == "put":
             store(key, body)
@@ -187,6 +202,50 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.complete(upload, key, body.decode())
 
+    def vanish(self, path):
+        os.remove(os.path.join(FOLDER, "objects", urllib.parse.unquote(path).split("/", 2)[2]))
+
+    def list(self, q):
+        base, prefix, slash = os.path.join(FOLDER, "objects"), q.get("prefix", ""), q.get("delimiter")
+        keys = sorted(os.path.relpath(os.path.join(folder, name), base) for folder, _, names in os.walk(base) for name in names)
+        keys = [k for k in keys if k.startswith(prefix)]
+        if slash:
+            keys = sorted({k[:k.index(slash, len(prefix)) + 1] if slash in k[len(prefix):] else k for k in keys})
+        most, begin = int((lines("page") or [["1000"]])[0][0]), int(q.get("continuation-token", "t/+=0")[4:])
+        page, more = keys[begin:begin + most], begin + most < len(keys)
+        quote = urllib.parse.quote_plus if q.get("encoding-type") == "url" else lambda s: s.replace("&", "&amp;").replace("<", "&lt;")
+        out = "<IsTruncated>%s</IsTruncated>" % ("true" if more else "false")
+        if q.get("encoding-type") == "url":
+            out += "<EncodingType>url</EncodingType>"
+        if more:
+            out += "<NextContinuationToken>t/+=%d</NextContinuationToken>" % (begin + most)
+        for k in page:
+            out += "<CommonPrefixes><Prefix>%s</Prefix></CommonPrefixes>" % quote(k) if slash and k.endswith(slash) else \
+                "<Contents><Key>%s</Key><Size>%d</Size></Contents>" % (quote(k), os.path.getsize(os.path.join(base, k)))
+        self.reply(200, '<?xml version="1.0"?><ListBucketResult><Prefix>%s</Prefix>%s</ListBucketResult>' % (quote(prefix), out))
+
+    def get(self, key):
+        try:
+            with open(os.path.join(FOLDER, "objects", key), "rb") as f:
+                data = f.read()
+        except (FileNotFoundError, IsADirectoryError):
+            raise Refused(404, "NoSuchKey")
+        found = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
+        if not found:
+            at, end = 0, len(data)
+        elif found.group(1):
+            at, end = int(found.group(1)), min(int(found.group(2)) + 1, len(data))
+        else:
+            at, end = max(0, len(data) - int(found.group(2))), len(data)
+        if found and at >= end:
+            raise Refused(416, "InvalidRange")
+        self.send_response_only(206 if found else 200)
+        if found:
+            self.send_header("Content-Range", "bytes %d-%d/%d" % (at, end - 1, len(data)))
+        self.send_header("Content-Length", str(end - at))
+        self.end_headers()
+        self.wfile.write(data[at:end])
+
     def complete(self, upload, key, text):
         listed = re.findall("<Part><PartNumber>([0-9]+)</PartNumber><ETag>([^<]*)</ETag></Part>", text)
         parts = State.uploads[upload][1]
@@ -196,7 +255,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         del State.uploads[upload]
         self.reply(200, "<CompleteMultipartUploadResult><Key>%s</Key></CompleteMultipartUploadResult>" % key)
 
-    do_PUT = do_POST = do_DELETE = handle_any
+    do_GET = do_PUT = do_POST = do_DELETE = handle_any
 
 
 class Server(http.server.ThreadingHTTPServer):
