@@ -15,11 +15,11 @@
 #include "cli/grid.h"
 #include "cli/output.h"
 #include "cli/pager.h"
+#include "cli/query_place.h"
 #include "cli/query_read.h"
 #include "cli/query_table.h"
 #include "cli/view.h"
 #include "query/merged.h"
-#include "query/place.h"
 #include "query/when.h"
 
 enum mode { MODE_VIEW, MODE_OUTPUT, MODE_SERIES, MODE_CSV, MODE_TOTALS, MODE_LABELS };
@@ -38,7 +38,7 @@ struct query {
 	enum mode mode;
 	struct view view;
 	struct side now, before; /* before: the base of a comparison */
-	const char *place, *output, *function, *values;
+	const char *place, *store_options, *output, *function, *values;
 	uint64_t offset_ns, step_ns;
 	bool compares;
 	struct store *store;
@@ -121,6 +121,8 @@ static const struct cli_option options[] = {
 	 MEMBER(function)},
 	{"step", 0, "DURATION", "of --series and --csv; default: at most 60 steps", CLI_DURATION,
 	 MEMBER(step_ns)},
+	{"store", 0, "OPTION=..", "of a bucket, as sink.parquet has them: endpoint=URL,region=NAME",
+	 CLI_TEXT, MEMBER(store_options)},
 	{0},
 	{"diff", 0, "SELECTOR", "what changed since the samples of this selector", CLI_TEXT,
 	 MEMBER(before.text)},
@@ -144,11 +146,12 @@ static const struct cli_option options[] = {
 
 const struct cli_command query_command = {
 	.name = "query",
-	.does = "ask a folder of profiles: by labels and time",
+	.does = "ask kept profiles: by labels and time",
 	.usage = "fusee query [OPTION]... PLACE [SELECTOR]\n"
-		 "Adds up the samples that a selector takes of the profiles in a folder, as "
-		 "sink.pprof writes\n"
-		 "them, and shows them. A selector is that of Prometheus, "
+		 "Adds up the samples that a selector takes of the profiles in PLACE, and shows "
+		 "them: a folder\n"
+		 "of sink.pprof or sink.parquet, or a bucket, s3://NAME/PREFIX. A selector is that "
+		 "of Prometheus, "
 		 "'{service_name=\"web\", pod=~\"a.*\"}',\n"
 		 "with the profile type before it where there are several, 'cpu{}'; default: {}. "
 		 "One of:\n",
@@ -304,7 +307,10 @@ static int nothing(const struct query *q, const struct side *s)
 	const struct store_counts *c = &s->counts;
 	const char *side = side_name(q, s);
 
-	if (!c->files)
+	if (!c->files && c->omitted)
+		log_error("query: %sof the days in '%s' (%llu) none is in the range of time", side,
+			  q->place, (unsigned long long)c->omitted);
+	else if (!c->files)
 		log_error("query: '%s' has no profile: %s", q->place, store_lacks(q->store));
 	else if (!c->read && c->broken)
 		log_error("query: %s'%s': no file of the range of time can be read", side,
@@ -558,17 +564,6 @@ static void query_fini(struct query *q)
 	store_close(q->store);
 }
 
-static int open_place(struct query *q)
-{
-	char *why = NULL;
-	int err = place_open(&q->store, q->place, &why);
-
-	if (err)
-		log_error("query: %s", why ? why : strerror(-err));
-	free(why);
-	return err ? EX_NOINPUT : 0;
-}
-
 static int run(struct query *q)
 {
 	if (q->mode == MODE_LABELS)
@@ -584,7 +579,7 @@ int cmd_query(int argc, char **argv)
 	if (!err)
 		err = try_output(&q);
 	if (!err)
-		err = open_place(&q);
+		err = query_place_open(&q.store, q.place, q.store_options);
 	if (!err)
 		err = run(&q);
 	if (!err && broken(&q))

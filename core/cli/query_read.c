@@ -56,8 +56,14 @@ static void on_progress(void *arg, uint64_t done, uint64_t all)
 	if (!isatty(STDERR_FILENO) || now - r->shown_ns < PROGRESS_NS)
 		return;
 	r->shown_ns = now;
+	if (!all) {
+		fprintf(stderr, "\r\033[K  %s files listed", text_number(files, done));
+		fflush(stderr);
+		return;
+	}
 	fprintf(stderr, "\r\033[K  %s of %s files, %s read", text_number(files, done),
-		text_number(total, all), text_bytes(bytes, r->counts->bytes));
+		text_number(total, all),
+		text_bytes(bytes, r->counts->fetched ? r->counts->fetched : r->counts->bytes));
 	fflush(stderr);
 }
 
@@ -66,11 +72,13 @@ int query_read(struct store *s, const struct store_request *request, query_take 
 {
 	struct reading r = {.take = take, .to = to, .counts = counts, .shown_ns = clock_now()};
 	const struct store_reader reader = {on_window, on_broken, on_progress, &r};
+	const char *failure;
 	int err;
 
 	if (isatty(STDERR_FILENO))
 		log_set_before(clear_progress);
 	err = store_read(s, request, &reader, counts);
+	failure = store_failure(s);
 	if (isatty(STDERR_FILENO)) {
 		clear_progress();
 		log_set_before(NULL);
@@ -78,14 +86,17 @@ int query_read(struct store *s, const struct store_request *request, query_take 
 	if (err && r.error.len)
 		log_error("query: %.*s", (int)r.error.len, r.error.p);
 	else if (err)
-		log_error("query: cannot read the windows: %s", strerror(-err));
+		log_error("query: %s%s", failure ? "" : "cannot read the windows: ",
+			  failure ? failure : strerror(-err));
 	buf_fini(&r.error);
-	return !err ? 0 : err == -EINVAL ? EX_DATAERR : EX_OSERR;
+	return failure && err ? EX_UNAVAILABLE : !err ? 0 : err == -EINVAL ? EX_DATAERR : EX_OSERR;
 }
 
 void query_log_counts(const struct store_counts *a, const struct store_counts *b, uint64_t samples)
 {
 	uint64_t removed = a->removed + b->removed, broken = a->broken + b->broken;
+	uint64_t fetched = a->fetched > b->fetched ? a->fetched : b->fetched;
+	uint64_t requests = a->requests > b->requests ? a->requests : b->requests;
 	char n[3][32];
 
 	fprintf(stderr, "%s samples of %s windows; %s files skipped", text_number(n[0], samples),
@@ -94,5 +105,8 @@ void query_log_counts(const struct store_counts *a, const struct store_counts *b
 		fprintf(stderr, ", %s removed meanwhile", text_number(n[0], removed));
 	if (broken)
 		fprintf(stderr, ", %s that cannot be read", text_number(n[0], broken));
+	if (requests) /* both sides have one store, which counts them */
+		fprintf(stderr, "; %s fetched by %s requests", text_bytes(n[0], fetched),
+			text_number(n[1], requests));
 	fputc('\n', stderr);
 }

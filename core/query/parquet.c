@@ -2,18 +2,18 @@
 #include "query/parquet.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
-#include "query/parquet_list.h"
 #include "query/parquet_samples.h"
+
+#define HOUR (3600 * 1000000000ull)
 
 struct parquet {
 	struct store store;
-	int samples, stacks;
+	struct store_ops ops;
+	struct files *files; /* owned */
 };
 
 /* One store_read(). */
@@ -23,6 +23,7 @@ struct reading {
 	const struct store_reader *reader;
 	struct store_counts *counts;
 	struct buf name;                /* of a file, for messages */
+	uint64_t done, all;             /* files; all: 0 while they are listed */
 	struct parquet_list list, late; /* late: files that appeared meanwhile, and were read */
 	const char *path;               /* of the file that is being read */
 };
@@ -30,6 +31,9 @@ struct reading {
 static int broken(struct reading *r, const struct parquet_window *w, int err)
 {
 	bool has_sentence = (err == -EINVAL || err == -EFBIG) && *w->why;
+	const char *why = has_sentence     ? w->why
+			  : err == -ESTALE ? "it was changed while it was read"
+					   : strerror(-err);
 
 	r->counts->broken++;
 	buf_reset(&r->name);
@@ -37,14 +41,14 @@ static int broken(struct reading *r, const struct parquet_window *w, int err)
 	buf_add(&r->name, "", 1);
 	if (r->name.error)
 		return r->name.error;
-	r->reader->broken(r->reader->arg, r->name.p, has_sentence ? w->why : strerror(-err));
+	r->reader->broken(r->reader->arg, r->name.p, why);
 	return 0;
 }
 
 /* Retention removes a window's samples before its stacks. */
 static bool is_there(const struct reading *r, const struct parquet_window *w)
 {
-	return !faccessat(r->store->samples, w->path, F_OK, 0);
+	return r->store->files->ops->has(r->store->files, w->path);
 }
 
 static int take_window(void *arg, const struct fusee_profile *p)
@@ -54,29 +58,43 @@ static int take_window(void *arg, const struct fusee_profile *p)
 	return r->reader->window(r->reader->arg, p, r->path);
 }
 
+static void count_requests(struct reading *r)
+{
+	r->counts->fetched = r->store->files->fetched;
+	r->counts->requests = r->store->files->requests;
+}
+
 /* 0; -ENOENT: it is not there any more; another error ends all. */
 static int read_path(struct reading *r, const char *path, const struct parquet_excluded *excluded)
 {
-	struct parquet_window w = {.samples = r->store->samples,
-				   .stacks = r->store->stacks,
-				   .path = path,
-				   .excluded = excluded};
+	struct parquet_window w = {.files = r->store->files, .path = path, .excluded = excluded};
 	int err;
 
 	r->path = path;
 	err = parquet_samples_read(&w, r->request, take_window, r);
+	count_requests(r);
 	r->counts->bytes += w.bytes;
 	r->counts->read += w.nwindows;
 	if (w.stopped)
 		return w.stopped;
 	if (err == -ENOENT && !is_there(r, &w))
 		return err;
+	if (r->store->files->failure)
+		return -EIO;
 	if (!err) {
 		r->counts->skipped++;
 		r->counts->excluded += w.in_range;
 	}
 	/* no memory: its size may be the cause */
 	return err < 0 ? broken(r, &w, err) : 0;
+}
+
+static int list(struct reading *r, struct parquet_list *to, uint64_t from_ns, uint64_t to_ns)
+{
+	int err = r->store->files->ops->list(r->store->files, to, from_ns, to_ns);
+
+	count_requests(r);
+	return err;
 }
 
 /* ---- windows that are merged while they are read ---- */
@@ -128,12 +146,14 @@ static int note_late(struct reading *r, const char *path)
 
 /* A window is not there any more. If it was merged, what it was merged into is: the windows of that
  * are read which were not read before. 1: some of its folder were merged. */
-static int read_merged(struct reading *r, const char *path)
+static int read_merged(struct reading *r, const struct parquet_entry *e)
 {
+	const char *path = e->path;
+	uint64_t hour = e->from_ns - e->from_ns % HOUR;
 	struct known known = {&r->list, path, folder_of(path)};
 	const struct parquet_excluded excluded = {was_read, &known};
 	struct parquet_list now = {0};
-	int err = parquet_list_read(&now, r->store->samples);
+	int err = list(r, &now, hour, hour + HOUR);
 	bool any = false;
 
 	for (uint64_t i = 0; !err && i < now.n; i++) {
@@ -169,9 +189,17 @@ static int read_file(struct reading *r, struct parquet_entry *e)
 	e->read = err != -ENOENT;
 	if (err != -ENOENT)
 		return err;
-	err = parquet_list_is_merged(e->path) ? 0 : read_merged(r, e->path);
+	err = parquet_list_is_merged(e->path) ? 0 : read_merged(r, e);
 	r->counts->removed += !err;
 	return err < 0 ? err : 0;
+}
+
+static void show_progress(void *arg)
+{
+	struct reading *r = arg;
+
+	count_requests(r);
+	r->reader->progress(r->reader->arg, r->all ? r->done : r->list.n, r->all);
 }
 
 static int read_all(struct store *s, const struct store_request *request,
@@ -181,16 +209,21 @@ static int read_all(struct store *s, const struct store_request *request,
 			    .request = request,
 			    .reader = reader,
 			    .counts = counts};
-	struct parquet_list *list = &r.list;
-	int err = parquet_list_read(list, r.store->samples);
+	int err;
 
-	counts->files += list->n;
-	for (uint64_t i = 0; !err && i < list->n; i++) {
+	r.store->files->progress = reader->progress ? show_progress : NULL;
+	r.store->files->arg = &r;
+	err = list(&r, &r.list, request->from_ns, request->to_ns);
+	r.all = r.list.n;
+	counts->files += r.all;
+	counts->omitted += r.list.omitted;
+	for (; !err && r.done < r.all; r.done++) {
 		if (reader->progress)
-			reader->progress(reader->arg, i, list->n);
-		err = read_file(&r, &list->entries[i]);
+			reader->progress(reader->arg, r.done, r.all);
+		err = read_file(&r, &r.list.entries[r.done]);
 	}
-	parquet_list_fini(list);
+	r.store->files->progress = NULL;
+	parquet_list_fini(&r.list);
 	parquet_list_fini(&r.late);
 	buf_fini(&r.name);
 	return err;
@@ -200,44 +233,27 @@ static void close_store(struct store *s)
 {
 	struct parquet *p = (struct parquet *)(void *)s;
 
-	if (p->samples >= 0)
-		close(p->samples);
-	if (p->stacks >= 0)
-		close(p->stacks);
+	p->files->ops->close(p->files);
 	free(p);
 }
 
-/* A descriptor, or -errno; what is no folder is none. */
-static int open_folder(int dir, const char *path)
+static const char *failure(const struct store *s)
 {
-	int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	return fd >= 0 ? fd : errno == ENOTDIR ? -ENOENT : -errno;
+	return ((const struct parquet *)(const void *)s)->files->failure;
 }
 
-int parquet_open(struct store **ret, const char *path)
+int parquet_open(struct store **ret, struct files *files)
 {
-	static const struct store_ops ops = {.read = read_all,
-					     .close = close_store,
-					     .lacks = "no file in samples/date=../hour=../ ends "
-						      "with .parquet"};
-	int dir = open_folder(AT_FDCWD, path), r = dir < 0 ? dir : 0;
 	struct parquet *p = calloc(1, sizeof(*p));
 
-	if (!p || r) {
-		free(p);
-		if (dir >= 0)
-			close(dir);
-		return r ? r : -ENOMEM;
-	}
-	p->store.ops = &ops;
-	p->samples = open_folder(dir, "samples");
-	p->stacks = open_folder(dir, "stacks");
-	close(dir);
-	r = p->samples < 0 ? p->samples : p->stacks < 0 ? p->stacks : 0;
-	if (r)
-		close_store(&p->store);
-	else
-		*ret = &p->store;
-	return r;
+	if (!p)
+		return -ENOMEM;
+	p->ops = (struct store_ops){.read = read_all,
+				    .close = close_store,
+				    .failure = failure,
+				    .lacks = files->ops->lacks};
+	p->store.ops = &p->ops;
+	p->files = files;
+	*ret = &p->store;
+	return 0;
 }

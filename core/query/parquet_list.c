@@ -107,6 +107,52 @@ static int add_file(struct parquet_list *list, const char *folder, const char *n
 	return parquet_list_add(list, e);
 }
 
+/* A folder's name has exactly the level's shape. */
+static bool parse_folder(const char *name, int level, struct tm *tm, uint64_t *ns)
+{
+	return strlen(name) == strlen(levels[level].shape) && parse(name, &levels[level], tm, ns);
+}
+
+/* ---- names of objects ---- */
+
+int parquet_list_take(struct parquet_list *list, const char *path)
+{
+	const char *hour = strchr(path, '/'), *name = hour ? strchr(hour + 1, '/') : NULL;
+	char date[16], partition[32];
+	struct tm tm = {0};
+	uint64_t ns;
+
+	if (!name || strchr(name + 1, '/') || (size_t)(hour - path) >= sizeof(date) ||
+	    (size_t)(name - path) >= sizeof(partition))
+		return 0;
+	snprintf(date, sizeof(date), "%.*s", (int)(hour - path), path);
+	snprintf(partition, sizeof(partition), "%.*s", (int)(name - path), path);
+	if (!parse_folder(date, DATE, &tm, &ns) ||
+	    !parse_folder(partition + (hour - path) + 1, HOUR, &tm, &ns))
+		return 0;
+	return add_file(list, partition, name + 1, tm, ns);
+}
+
+bool parquet_list_is_day(const char *name, uint64_t *ns)
+{
+	struct tm tm = {0};
+
+	return parse_folder(name, DATE, &tm, ns);
+}
+
+void parquet_list_partition(char *to, size_t size, const char *before, uint64_t ns, bool day)
+{
+	time_t t = (time_t)(ns / SECOND);
+	char text[64];
+	struct tm tm;
+
+	gmtime_r(&t, &tm);
+	strftime(text, sizeof(text), day ? "date=%Y-%m-%d/" : "date=%Y-%m-%d/hour=%H/", &tm);
+	snprintf(to, size, "%s%s", before, text);
+}
+
+/* ---- folders ---- */
+
 static DIR *open_folder(int dir, const char *path)
 {
 	int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -124,11 +170,10 @@ static int walk(struct parquet_list *list, int dir, const char *folder, int leve
 static int enter(struct parquet_list *list, int dir, const char *folder, const char *name,
 		 int level, struct tm tm)
 {
-	const struct level *l = &levels[level];
 	char path[64];
 	uint64_t ns;
 
-	if (strlen(name) != strlen(l->shape) || !parse(name, l, &tm, &ns))
+	if (!parse_folder(name, level, &tm, &ns))
 		return 0;
 	snprintf(path, sizeof(path), "%s%s%s", level == DATE ? "" : folder,
 		 level == DATE ? "" : "/", name);
@@ -176,9 +221,14 @@ int parquet_list_read(struct parquet_list *list, int dir)
 {
 	int r = walk(list, dir, ".", DATE, (struct tm){0}, 0);
 
+	parquet_list_sort(list);
+	return r;
+}
+
+void parquet_list_sort(struct parquet_list *list)
+{
 	if (list->n)
 		qsort(list->entries, list->n, sizeof(*list->entries), by_path);
-	return r;
 }
 
 void parquet_list_fini(struct parquet_list *list)

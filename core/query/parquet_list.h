@@ -4,6 +4,7 @@
 #define QUERY_PARQUET_LIST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct parquet_entry {
@@ -18,11 +19,20 @@ struct parquet_entry {
 struct parquet_list {
 	struct parquet_entry *entries; /* in order of time, as their paths are */
 	uint64_t n, cap;
+	uint64_t omitted; /* days that were not listed: none of their windows is requested */
 };
 
 /* 0 or -errno. Partitions that are removed meanwhile are not in it, and nothing that is a link or
  * that is in another partition than that of its name: each file is there once. */
 int parquet_list_read(struct parquet_list *, int dir);
+/* The same of names that are known, one after the other: date=2026-11-22/hour=08/NAME; other names
+ * are not added. Behind the last, parquet_list_sort(). 0 or -ENOMEM. */
+int parquet_list_take(struct parquet_list *, const char *path);
+void parquet_list_sort(struct parquet_list *);
+/* Is it date=2026-11-22? *ns: when that day begins. */
+bool parquet_list_is_day(const char *name, uint64_t *ns);
+/* "BEFOREdate=2026-11-22/hour=08/" of the hour that begins then, or "BEFOREdate=2026-11-22/". */
+void parquet_list_partition(char *to, size_t size, const char *before, uint64_t ns, bool day);
 /* Is this the name of a file that windows were merged into? */
 bool parquet_list_is_merged(const char *path);
 /* Takes e.path; NULL: there was no memory for it, -ENOMEM. */

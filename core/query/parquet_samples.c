@@ -386,7 +386,7 @@ static int build(struct reading *r)
 	if (!err && !r->request->no_stacks) {
 		w->failed = "stacks";
 		parquet_table_unload(&r->t, KEEP);
-		err = parquet_stacks_read(&r->stacks, r->b, w->stacks, w->path, &w->bytes, &w->why);
+		err = parquet_stacks_read(&r->stacks, r->b, w->files, w->path, &w->bytes, &w->why);
 	}
 	if (!err)
 		w->failed = "samples";
@@ -447,7 +447,7 @@ int parquet_samples_read(struct parquet_window *w, const struct store_request *r
 
 	w->failed = "samples";
 	w->why = "";
-	err = parquet_table_open(&r.t, w->samples, w->path, columns, COLUMNS, &w->why);
+	err = parquet_table_open(&r.t, w->files, FILES_SAMPLES, w->path, columns, COLUMNS, &w->why);
 	if (!err && r.t.ngroups)
 		err = read_window(&r);
 	if (err == 1)

@@ -4,13 +4,14 @@
 #define QUERY_PARQUET_SAMPLES_H
 
 #include "profile/builder.h"
+#include "query/files.h"
 #include "query/parquet_merged.h"
 #include "query/store.h"
 
 /* A file of samples, and that of their stacks. */
 struct parquet_window {
-	int samples, stacks;                     /* folders */
-	const char *path;                        /* in both */
+	struct files *files;
+	const char *path;                        /* of both tables */
 	uint64_t bytes;                          /* that were read */
 	const struct parquet_excluded *excluded; /* of those that were merged; NULL: none */
 	bool in_range;                           /* of time */

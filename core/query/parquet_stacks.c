@@ -300,11 +300,11 @@ static int read_group(struct reading *r, uint32_t group)
 	return err;
 }
 
-int parquet_stacks_read(struct parquet_stacks *s, struct builder *b, int dir, const char *path,
-			uint64_t *bytes, const char **why)
+int parquet_stacks_read(struct parquet_stacks *s, struct builder *b, struct files *files,
+			const char *path, uint64_t *bytes, const char **why)
 {
 	struct reading r = {.stacks = s, .b = b, .missing = s->numbers.n, .why = why};
-	int err = parquet_table_open(&r.t, dir, path, columns, COLUMNS, why);
+	int err = parquet_table_open(&r.t, files, FILES_STACKS, path, columns, COLUMNS, why);
 
 	for (uint32_t g = 0; !err && r.missing && g < r.t.ngroups; g++)
 		err = read_group(&r, g);

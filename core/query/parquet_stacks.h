@@ -6,6 +6,7 @@
 
 #include "base/hashmap.h"
 #include "profile/builder.h"
+#include "query/files.h"
 
 struct parquet_stacks {
 	struct hashmap numbers; /* by a stack's number, mixed; see parquet_stacks.c */
@@ -19,7 +20,7 @@ int parquet_stacks_require(struct parquet_stacks *, int64_t number);
 uint64_t parquet_stacks_bytes(const struct parquet_stacks *);
 /* Reads those that are required. *bytes: adds what was read. 0; -ENOENT: there is no file of
  * stacks; as parquet_table.h. */
-int parquet_stacks_read(struct parquet_stacks *, struct builder *, int dir, const char *path,
+int parquet_stacks_read(struct parquet_stacks *, struct builder *, struct files *, const char *path,
 			uint64_t *bytes, const char **why);
 /* The builder's index of a stack that was read. */
 uint32_t parquet_stacks_at(const struct parquet_stacks *, int64_t number);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/parquet_table.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define MEMORY_OF_COLUMN (256ull << 20)
 #define MEMORY (512ull << 20) /* of a row group's columns, while another is loaded, too */
@@ -38,44 +36,26 @@ static int find_columns(struct parquet_table *t, const struct parquet_column *re
 
 /* ---- files ---- */
 
-static int open_fd(struct parquet_table *t, int dir, const char *path, uint64_t *size,
-		   const char **why)
+int parquet_table_open(struct parquet_table *t, struct files *files, enum files_table table,
+		       const char *path, const struct parquet_column *required, uint32_t n,
+		       const char **why)
 {
-	struct stat st;
-
-	/* a named pipe would wait for a writer */
-	t->fd = openat(dir, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
-	if (t->fd < 0 && errno == ELOOP) {
-		*why = "it is a link";
-		return -EINVAL;
-	}
-	if (t->fd < 0 || fstat(t->fd, &st))
-		return -errno;
-	*size = (uint64_t)st.st_size;
-	if (S_ISREG(st.st_mode))
-		return 0;
-	*why = "it is no regular file";
-	return -EINVAL;
-}
-
-int parquet_table_open(struct parquet_table *t, int dir, const char *path,
-		       const struct parquet_column *required, uint32_t n, const char **why)
-{
-	struct fusee_parquet_input in = {.read = fusee_parquet_read_fd, .memory = MEMORY_OF_COLUMN};
 	int r;
 
-	*t = (struct parquet_table){.fd = -1};
-	r = open_fd(t, dir, path, &in.size, why);
-	in.arg = &t->fd;
-	if (!r)
-		r = fusee_parquet_open(&t->file, &in, why);
-	if (!r) {
-		r = find_columns(t, required, n);
-		if (r)
-			*why = "it lacks columns of this version of sink.parquet";
-	}
+	*t = (struct parquet_table){.files = files, .in = {.memory = MEMORY_OF_COLUMN}};
+	r = files->ops->open(files, table, path, &t->in, why);
 	if (r)
+		return r;
+	r = fusee_parquet_open(&t->file, &t->in, why);
+	if (r) {
+		files->ops->shut(files, &t->in);
+		return r;
+	}
+	r = find_columns(t, required, n);
+	if (r) {
+		*why = "it lacks columns of this version of sink.parquet";
 		parquet_table_close(t);
+	}
 	return r;
 }
 
@@ -96,11 +76,12 @@ void parquet_table_unload(struct parquet_table *t, uint64_t keep)
 
 void parquet_table_close(struct parquet_table *t)
 {
+	if (!t->file)
+		return;
 	unload(t);
 	fusee_parquet_close(t->file);
-	if (t->fd >= 0)
-		close(t->fd);
-	*t = (struct parquet_table){.fd = -1};
+	t->files->ops->shut(t->files, &t->in);
+	*t = (struct parquet_table){0};
 }
 
 void parquet_table_group(struct parquet_table *t, uint32_t group)

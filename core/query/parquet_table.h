@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include <fusee/parquet_read.h>
+#include "query/files.h"
 
 #define PARQUET_COLUMNS 24
 
@@ -18,8 +18,9 @@ struct parquet_column {
 };
 
 struct parquet_table {
-	int fd;
-	struct fusee_parquet_file *file;
+	struct files *files;
+	struct fusee_parquet_input in;
+	struct fusee_parquet_file *file;  /* NULL: it is not open */
 	uint32_t places[PARQUET_COLUMNS]; /* by the number of a column: which of the file's it is */
 	uint32_t ncolumns, ngroups;
 	/* of row group `group`, by the number of a column; NULL: not loaded */
@@ -31,7 +32,7 @@ struct parquet_table {
 };
 
 /* -ENOENT: there is no such file. After an error there is nothing to close. */
-int parquet_table_open(struct parquet_table *, int dir, const char *path,
+int parquet_table_open(struct parquet_table *, struct files *, enum files_table, const char *path,
 		       const struct parquet_column *, uint32_t n, const char **why);
 /* What could not be opened, or was closed, is fine. */
 void parquet_table_close(struct parquet_table *);

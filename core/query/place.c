@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "query/files_bucket.h"
+#include "query/files_folder.h"
 #include "query/folder.h"
 #include "query/parquet.h"
 
@@ -19,9 +21,37 @@ static int no_place(const char *place, int r, char **error)
 	return -EINVAL;
 }
 
+static int open_parquet(struct store **ret, const char *place)
+{
+	struct files *files;
+	int r = files_folder_open(&files, place);
+
+	if (r)
+		return r;
+	r = parquet_open(ret, files);
+	if (r)
+		files->ops->close(files);
+	return r;
+}
+
+int place_open_bucket(struct store **ret, struct fusee_instance *instance)
+{
+	struct files *files;
+	int r = files_bucket_new(&files, instance);
+
+	if (r) {
+		instance_free(instance);
+		return r;
+	}
+	r = parquet_open(ret, files);
+	if (r)
+		files->ops->close(files);
+	return r;
+}
+
 int place_open(struct store **ret, const char *place, char **error)
 {
-	int r = parquet_open(ret, place);
+	int r = open_parquet(ret, place);
 
 	if (r == -ENOENT)
 		r = folder_open(ret, place);

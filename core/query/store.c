@@ -14,6 +14,11 @@ const char *store_lacks(const struct store *s)
 	return s->ops->lacks;
 }
 
+const char *store_failure(const struct store *s)
+{
+	return s->ops->failure ? s->ops->failure(s) : NULL;
+}
+
 int store_read(struct store *s, const struct store_request *request,
 	       const struct store_reader *reader, struct store_counts *counts)
 {

@@ -30,7 +30,8 @@ struct store_reader {
 	int (*window)(void *arg, const struct fusee_profile *, const char *name);
 	/* What cannot be read, and why, in a sentence. Reading goes on. */
 	void (*broken)(void *arg, const char *name, const char *why);
-	void (*progress)(void *arg, uint64_t done, uint64_t all); /* of files; often */
+	/* Of files; often. all: 0: they are being listed, `done` so far. */
+	void (*progress)(void *arg, uint64_t done, uint64_t all);
 	void *arg;
 };
 
@@ -41,11 +42,15 @@ struct store_counts {
 	uint64_t read, bytes;
 	uint64_t broken;  /* broken() was called */
 	uint64_t removed; /* since they were listed, as by the agent */
+	/* of a bucket: requests and bytes; days that were not listed, out of the range */
+	uint64_t requests, fetched, omitted;
 };
 
 void store_close(struct store *); /* NULL is fine */
 /* What is not in a store without files: "no file ends with .pprof". */
 const char *store_lacks(const struct store *);
+/* Why the store cannot be read any more, in a sentence; NULL: it can. */
+const char *store_failure(const struct store *);
 /* Adds to *counts. 0, what window() returned, or -errno. */
 int store_read(struct store *, const struct store_request *, const struct store_reader *,
 	       struct store_counts *);
@@ -56,6 +61,7 @@ struct store_ops {
 	int (*read)(struct store *, const struct store_request *, const struct store_reader *,
 		    struct store_counts *);
 	void (*close)(struct store *);
+	const char *(*failure)(const struct store *); /* NULL: it has none */
 	const char *lacks;
 };
 

@@ -13,6 +13,7 @@
 
 #include "lib/fakehost.h"
 #include "lib/scratch.h"
+#include "query/files_folder.h"
 #include "query/parquet.h"
 #include "input.h"
 #include "rows.h"
@@ -537,6 +538,7 @@ static void read_store(int merge_at, struct store_counts *counts)
 {
 	struct store_request request = {.to_ns = UINT64_MAX};
 	const struct store_reader reader = {.window = take_window, .broken = note_broken};
+	struct files *files;
 	struct store *store;
 	char *error = NULL;
 
@@ -544,7 +546,8 @@ static void read_store(int merge_at, struct store_counts *counts)
 	memset(counts, 0, sizeof(*counts));
 	read_so_far.merge_at = merge_at;
 	CHECK_INT(selector_parse(&request.selector, "{}", &error), 0);
-	CHECK_INT(parquet_open(&store, dir), 0);
+	CHECK_INT(files_folder_open(&files, dir), 0);
+	CHECK_INT(parquet_open(&store, files), 0);
 	CHECK_INT(store_read(store, &request, &reader, counts), 0);
 	store_close(store);
 	selector_free(request.selector);
