@@ -516,6 +516,7 @@ static int query_sums(struct query *q)
 				   .functions = q->used_functions};
 	s.step_ns = q->mode == MODE_TOTALS ? UINT64_MAX : q->step_ns;
 	q->now.request.no_stacks = !q->used_functions;
+	q->now.request.only_functions = true;
 	err = query_read(q->store, &q->now.request, take_sums, &s, &q->now.counts);
 	if (!err && !s.samples)
 		err = nothing(q, &q->now);
@@ -538,6 +539,7 @@ static int query_labels(struct query *q)
 	l.filter = (struct filter){.selector = q->now.request.selector,
 				   .functions = q->used_functions};
 	q->now.request.no_stacks = !q->used_functions;
+	q->now.request.only_functions = true;
 	err = query_read(q->store, &q->now.request, take_labels, &l, &q->now.counts);
 	if (!err && !l.samples)
 		err = nothing(q, &q->now);

@@ -386,6 +386,7 @@ static int build(struct reading *r)
 	if (!err && !r->request->no_stacks) {
 		w->failed = "stacks";
 		parquet_table_unload(&r->t, KEEP);
+		r->stacks.only_functions = r->request->only_functions;
 		err = parquet_stacks_read(&r->stacks, r->b, w->files, w->path, &w->bytes, &w->why);
 	}
 	if (!err)

@@ -23,11 +23,11 @@ enum {
 	FUNCTION,
 	FILE_NAME,
 	LINE,
+	INLINED,
 	START_LINE,
 	ADDRESS,
 	MAPPING,
 	BUILD_ID,
-	INLINED,
 	TYPE,
 	LANGUAGE,
 	FLAGS,
@@ -35,6 +35,7 @@ enum {
 };
 #define FIRST FUNCTION /* of the columns of frames */
 #define NFRAME (COLUMNS - FIRST)
+#define NNAMES (START_LINE - FIRST) /* of those that decide which function a frame has */
 
 static const struct parquet_column columns[COLUMNS] = {
 	[ID] = {"stack_id", NULL, FUSEE_PARQUET_INT64},
@@ -51,9 +52,9 @@ static const struct parquet_column columns[COLUMNS] = {
 	[FLAGS] = {"flags", "frames", FUSEE_PARQUET_INT32},
 };
 static const uint32_t id_column[] = {ID};
-static const uint32_t frame_columns[NFRAME] = {FUNCTION, FILE_NAME, LINE,     START_LINE,
-					       ADDRESS,  MAPPING,   BUILD_ID, INLINED,
-					       TYPE,     LANGUAGE,  FLAGS};
+static const uint32_t frame_columns[NFRAME] = {FUNCTION,   FILE_NAME, LINE,    INLINED,
+					       START_LINE, ADDRESS,   MAPPING, BUILD_ID,
+					       TYPE,       LANGUAGE,  FLAGS};
 
 struct reading {
 	struct parquet_stacks *stacks;
@@ -63,6 +64,7 @@ struct reading {
 	struct buf indices; /* uint32_t: of the builder, by number in `known` less 1 */
 	struct buf key, lines, frames;
 	uint64_t missing; /* stacks that are required and not read yet */
+	uint32_t end;     /* columns from this number on are not read: 0, "" */
 	const char **why;
 };
 
@@ -128,21 +130,28 @@ static int damaged(struct reading *r)
 
 static uint32_t text(struct reading *r, uint32_t column, uint64_t i)
 {
-	struct fusee_str s = parquet_text(&r->t, column, i);
+	struct fusee_str s = {0};
 
+	if (column < r->end)
+		s = parquet_text(&r->t, column, i);
 	return s.len ? builder_string(r->b, s.p, s.len) : 0;
+}
+
+static int64_t number_at(const struct reading *r, uint32_t column, uint64_t i)
+{
+	return column < r->end ? parquet_number(&r->t, column, i) : 0;
 }
 
 static uint32_t small(const struct reading *r, uint32_t column, uint64_t i)
 {
-	int64_t v = parquet_number(&r->t, column, i);
+	int64_t v = number_at(r, column, i);
 
 	return v > 0 && v < UINT32_MAX ? (uint32_t)v : 0;
 }
 
 static uint32_t flags_at(const struct reading *r, uint64_t i)
 {
-	return (uint32_t)parquet_number(&r->t, FLAGS, i);
+	return (uint32_t)number_at(r, FLAGS, i);
 }
 
 /* A frame without a name, file and line is a location without lines. */
@@ -180,7 +189,7 @@ static uint32_t build_location(struct reading *r, uint64_t at, uint64_t end)
 				   .frame_type = text(r, TYPE, end - 1),
 				   .language = text(r, LANGUAGE, end - 1),
 				   .flags = flags_at(r, end - 1) & 0xff,
-				   .address = (uint64_t)parquet_number(&r->t, ADDRESS, end - 1)};
+				   .address = (uint64_t)number_at(r, ADDRESS, end - 1)};
 
 	buf_reset(&r->lines);
 	for (; at < end; at++)
@@ -195,9 +204,9 @@ static bool make_key(struct reading *r, uint64_t at, uint64_t end)
 	uint64_t *k;
 
 	buf_reset(&r->key);
-	k = buf_grow(&r->key, (end - at) * NFRAME * sizeof(*k));
+	k = buf_grow(&r->key, (end - at) * (r->end - FIRST) * sizeof(*k));
 	for (; k && at < end; at++)
-		for (uint32_t c = FIRST; c < COLUMNS; c++) {
+		for (uint32_t c = FIRST; c < r->end; c++) {
 			const struct fusee_parquet_values *v = r->t.values[c];
 
 			*k++ = v->codes ? v->codes[at] : (uint64_t)v->numbers[at];
@@ -254,12 +263,12 @@ static int add_stack(struct reading *r, uint64_t row)
 static int load_frames(struct reading *r)
 {
 	const struct fusee_parquet_values *first;
-	int err = parquet_table_load(&r->t, frame_columns, NFRAME, r->why);
+	int err = parquet_table_load(&r->t, frame_columns, r->end - FIRST, r->why);
 
 	if (err)
 		return err;
 	first = r->t.values[FIRST];
-	for (uint32_t c = FIRST + 1; c < COLUMNS; c++)
+	for (uint32_t c = FIRST + 1; c < r->end; c++)
 		if (r->t.values[c]->n != first->n ||
 		    memcmp(r->t.values[c]->ends, first->ends, r->t.rows * sizeof(*first->ends)))
 			return damaged(r);
@@ -303,7 +312,11 @@ static int read_group(struct reading *r, uint32_t group)
 int parquet_stacks_read(struct parquet_stacks *s, struct builder *b, struct files *files,
 			const char *path, uint64_t *bytes, const char **why)
 {
-	struct reading r = {.stacks = s, .b = b, .missing = s->numbers.n, .why = why};
+	struct reading r = {.stacks = s,
+			    .b = b,
+			    .missing = s->numbers.n,
+			    .end = s->only_functions ? FIRST + NNAMES : COLUMNS,
+			    .why = why};
 	int err = parquet_table_open(&r.t, files, FILES_STACKS, path, columns, COLUMNS, why);
 
 	for (uint32_t g = 0; !err && r.missing && g < r.t.ngroups; g++)

@@ -4,6 +4,8 @@
 #ifndef QUERY_PARQUET_STACKS_H
 #define QUERY_PARQUET_STACKS_H
 
+#include <stdbool.h>
+
 #include "base/hashmap.h"
 #include "profile/builder.h"
 #include "query/files.h"
@@ -11,6 +13,7 @@
 struct parquet_stacks {
 	struct hashmap numbers; /* by a stack's number, mixed; see parquet_stacks.c */
 	uint64_t seed;          /* odd; 0: nothing is required yet */
+	bool only_functions;    /* as of struct store_request */
 };
 
 void parquet_stacks_fini(struct parquet_stacks *);

@@ -21,6 +21,7 @@ struct store_request {
 	uint64_t from_ns, to_ns;
 	struct selector *selector; /* windows without a sample that meets it may be omitted */
 	bool no_stacks;            /* samples may have the empty stack: nothing looks at theirs */
+	bool only_functions;       /* stacks may have nothing but the names of their functions */
 };
 
 /* Called from store_read(). `name`: what holds the window, for messages. */
