@@ -192,6 +192,11 @@ $(B)/bench/sinks: tests/bench/sinks.c $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+# a day of profiles
+$(B)/bench/store: tests/bench/store.c $(B)/libcore.a
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $^ $(LIBS) -lm
+
 # programs that scripts in tests/run use
 TOOLS := $(filter-out $(if $(wildcard /usr/include/bpf/libbpf.h),,tool_bpf tool_steps tool_ticks),\
 	$(sort $(basename $(notdir $(wildcard tests/tools/tool_*.c)))))

@@ -6,8 +6,8 @@ Listens on 127.0.0.1, prints its port and serves until its stdin ends. DIR/log h
 DIR/objects. The key is AKTEST with the secret "secret/of+AKTEST", and the session token that DIR/token has, if there is that file. A path
 may begin with /storage. DIR/faults has lines "KIND TIMES STATUS CODE [HEADER:VALUE ..]": the next requests of that kind (put, begin, part, partN,
 complete, abort, list, get) are answered so. CODE "-": the body is a text and no XML; "truncated": the body is white space and ends too early;
-"hang": no answer comes; "reset": the connection ends; "vanish": the object is removed before the request is looked at; "all": a range is ignored. A line "clock SECONDS" sets the server's clock so much ahead. A list has the number of names that
-DIR/page has in a page, or 1,000."""
+"hang": no answer comes; "reset": the connection ends; "vanish": the object is removed before the request is looked at; "all": a range is ignored.
+A line "clock SECONDS" sets the server's clock so much ahead. A list has the number of names that DIR/page has in a page, or 1,000."""
 import calendar
 import email.utils
 import hashlib
