@@ -54,7 +54,7 @@ class Service:
     def __init__(self, folder, port, pb):
         self.folder, self.port, self.pb = folder, port, pb
         self.lock = threading.Lock()
-        self.uploads, self.answered = {}, set()
+        self.uploads, self.sizes, self.answered = {}, {}, set()
 
     def mode(self):
         with open(os.path.join(self.folder, "mode")) as f:
@@ -77,11 +77,14 @@ class Service:
             raise Refused(*status)
 
     def keep(self, build_id, chunks):
-        """-> bytes; a part of an upload is not kept"""
+        """-> bytes; a part of an upload is not kept. grpc's iterator may end in the same way at the end of a stream and
+        when the client breaks it off."""
         path, size = os.path.join(self.folder, build_id), 0
         with open(path + ".part", "wb") as f:
             for chunk in chunks:
                 size += f.write(chunk)
+        if size != self.sizes.get(build_id):
+            raise ConnectionError("%d bytes of %s" % (size, self.sizes.get(build_id)))
         os.rename(path + ".part", path)
         return size
 
@@ -94,6 +97,7 @@ class Service:
         return self.pb.ShouldInitiateUploadResponse(should_initiate_upload=not why, reason=why or "it is new")
 
     def InitiateUpload(self, q):
+        self.sizes[q.build_id] = q.size
         self.log("InitiateUpload", id=q.build_id, size=q.size, hash=q.hash, type=q.type, id_type=q.build_id_type)
         self.check("InitiateUpload", q.build_id)
         upload = "upload-%d" % len(self.uploads)
@@ -120,7 +124,6 @@ class Service:
             for q in requests:
                 largest = max(largest, len(q.chunk_data))
                 yield q.chunk_data
-
         self.log("UploadStarted", id=build_id, right=self.uploads.get(first.info.upload_id) == build_id,
                  token=dict(context.invocation_metadata()).get("authorization"))
         self.check("Upload", build_id)
