@@ -74,6 +74,7 @@ static void add_sink(struct buf *b, const struct sink_window *w)
 	json_text(b, s.last_error);
 	if (s.has_spool)
 		add_spool(b, &s);
+	plan_options_json(sink_window_plan(w), b);
 	buf_str(b, "}");
 }
 

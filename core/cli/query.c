@@ -38,7 +38,7 @@ struct query {
 	enum mode mode;
 	struct view view;
 	struct side now, before; /* before: the base of a comparison */
-	const char *place, *store_options, *output, *function, *values;
+	const char *place, *store_options, *socket, *output, *function, *values;
 	uint64_t offset_ns, step_ns;
 	bool compares;
 	struct store *store;
@@ -123,6 +123,8 @@ static const struct cli_option options[] = {
 	 MEMBER(step_ns)},
 	{"store", 0, "OPTION=..", "of a bucket, as sink.parquet has them: endpoint=URL,region=NAME",
 	 CLI_TEXT, MEMBER(store_options)},
+	{"socket", 0, "PATH", "of agent: its control socket; default /run/fusee/control for root",
+	 CLI_TEXT, MEMBER(socket)},
 	{0},
 	{"diff", 0, "SELECTOR", "what changed since the samples of this selector", CLI_TEXT,
 	 MEMBER(before.text)},
@@ -150,8 +152,9 @@ const struct cli_command query_command = {
 	.usage = "fusee query [OPTION]... PLACE [SELECTOR]\n"
 		 "Adds up the samples that a selector takes of the profiles in PLACE, and shows "
 		 "them: a folder\n"
-		 "of sink.pprof or sink.parquet, or a bucket, s3://NAME/PREFIX. A selector is that "
-		 "of Prometheus, "
+		 "of sink.pprof or sink.parquet, a bucket, s3://NAME/PREFIX, or agent: what the "
+		 "agent of this\n"
+		 "machine keeps. A selector is that of Prometheus, "
 		 "'{service_name=\"web\", pod=~\"a.*\"}',\n"
 		 "with the profile type before it where there are several, 'cpu{}'; default: {}. "
 		 "One of:\n",
@@ -581,7 +584,7 @@ int cmd_query(int argc, char **argv)
 	if (!err)
 		err = try_output(&q);
 	if (!err)
-		err = query_place_open(&q.store, q.place, q.store_options);
+		err = query_place_open(&q.store, q.place, q.store_options, q.socket);
 	if (!err)
 		err = run(&q);
 	if (!err && broken(&q))

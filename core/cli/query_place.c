@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/plugin_list.h"
+#include "cli/query_agent.h"
 #include "config/flags.h"
 #include "query/place.h"
 
@@ -93,20 +94,42 @@ static int open_bucket(struct store **ret, const char *place, const char *option
 	return r;
 }
 
-int query_place_open(struct store **ret, const char *place, const char *options)
+static int open_folder(struct store **ret, const char *place)
 {
 	char *why = NULL;
-	int r;
+	int r = place_open(ret, place, &why);
 
-	if (is_bucket(place))
-		return open_bucket(ret, place, options);
-	if (options)
-		return cli_bad_usage(&query_command,
-				     "--store is for buckets, s3://NAME/PREFIX: '%s' is a folder",
-				     place);
-	r = place_open(ret, place, &why);
 	if (r)
 		log_error("query: %s", why ? why : strerror(-r));
 	free(why);
 	return r ? EX_NOINPUT : 0;
+}
+
+static int open_agent(struct store **ret, const char *options, const char *socket)
+{
+	struct query_agent_store found;
+	int r = query_agent_find(&found, socket);
+
+	if (!r && is_bucket(found.place))
+		r = open_bucket(ret, found.place, options ? options : found.options);
+	else if (!r)
+		r = open_folder(ret, found.place);
+	query_agent_free(&found);
+	return r;
+}
+
+int query_place_open(struct store **ret, const char *place, const char *options, const char *socket)
+{
+	bool agent = !strcmp(place, "agent");
+
+	if (socket && !agent)
+		return cli_bad_usage(&query_command,
+				     "--socket is for the agent: fusee query agent");
+	if (options && !agent && !is_bucket(place))
+		return cli_bad_usage(&query_command,
+				     "--store is for buckets, s3://NAME/PREFIX: '%s' is a folder",
+				     place);
+	return agent              ? open_agent(ret, options, socket)
+	       : is_bucket(place) ? open_bucket(ret, place, options)
+				  : open_folder(ret, place);
 }

@@ -45,7 +45,7 @@ static const struct option_value *find_value(const struct plan_instance *p, cons
 	return NULL;
 }
 
-static void put_options(struct buf *b, const struct plan_instance *p)
+void plan_options_json(const struct plan_instance *p, struct buf *b)
 {
 	const struct fusee_table *all = &p->descriptor->options;
 
@@ -126,7 +126,7 @@ static void put_instance(struct buf *b, const struct plan_instance *p)
 		buf_str(b, "]");
 		put_rules(b, p->relabel);
 	}
-	put_options(b, p);
+	plan_options_json(p, b);
 	buf_str(b, "}");
 }
 

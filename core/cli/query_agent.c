@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/query_agent.h"
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "config/plan.h"
+#include "net/control_client.h"
+
+#define TIMEOUT_NS 60000000000ull
+
+/* What a bucket is reached by. */
+static const char *const bucket_options[] = {"endpoint", "region", "credentials_file",
+					     "ca_file",  "proxy",  "insecure"};
+
+static const char *text_of(struct json_object *o, const char *key)
+{
+	struct json_object *v = json_object_object_get(o, key);
+
+	return json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "";
+}
+
+/* A folder, or s3://..; "": the sink keeps nothing that can be read back. */
+static const char *place_of(struct json_object *sink)
+{
+	struct json_object *options = json_object_object_get(sink, "options");
+	const char *dir = text_of(options, "dir");
+
+	return *dir ? dir : text_of(options, "bucket");
+}
+
+/* "NAME=VALUE,..", as --store takes them. NULL: no memory. */
+static char *make_options(struct json_object *sink)
+{
+	struct json_object *options = json_object_object_get(sink, "options"), *v;
+	struct buf b = {0};
+
+	for (size_t i = 0; i < sizeof(bucket_options) / sizeof(*bucket_options); i++) {
+		v = json_object_object_get(options, bucket_options[i]);
+		if (!json_object_is_type(v, json_type_boolean) &&
+		    !*text_of(options, bucket_options[i]))
+			continue;
+		buf_printf(&b, "%s%s=", b.len ? "," : "", bucket_options[i]);
+		for (const char *p = json_object_get_string(v); *p; p++)
+			buf_printf(&b, "%s%c", *p == ',' || *p == '\\' ? "\\" : "", *p);
+	}
+	buf_add(&b, "", 1);
+	if (b.error)
+		buf_fini(&b);
+	return b.p;
+}
+
+static int take(struct query_agent_store *ret, struct json_object *sink)
+{
+	const char *place = place_of(sink);
+	bool bucket = !strncmp(place, "s3://", 5);
+
+	if (!bucket && *place != '/') {
+		log_error("query: the agent's %s writes to '%s', below its own working directory: "
+			  "give that folder",
+			  text_of(sink, "name"), place);
+		return EX_NOINPUT;
+	}
+	ret->place = strdup(place);
+	ret->options = bucket ? make_options(sink) : NULL;
+	if (ret->place && (!bucket || ret->options))
+		return 0;
+	log_error("query: %s", strerror(ENOMEM));
+	return EX_OSERR;
+}
+
+/* Of several stores the user chooses. */
+static int choose(struct query_agent_store *ret, struct json_object *sinks)
+{
+	size_t n = json_object_is_type(sinks, json_type_array) ? json_object_array_length(sinks)
+							       : 0;
+	struct json_object *found = NULL;
+	struct buf all = {0};
+	uint32_t nfound = 0;
+	int r;
+
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *sink = json_object_array_get_idx(sinks, i);
+		const char *place = place_of(sink);
+
+		if (!*place)
+			continue;
+		buf_printf(&all, "%s%s (%s)", nfound++ ? ", " : "", place, text_of(sink, "name"));
+		found = sink;
+	}
+	if (nfound == 1) {
+		r = take(ret, found);
+	} else {
+		log_error(
+			nfound ? "query: the agent keeps profiles in several places, give one: %.*s"
+			       : "query: no sink of the agent keeps profiles that can be read: "
+				 "sink.parquet and sink.pprof do%.*s",
+			(int)all.len, all.len ? all.p : "");
+		r = nfound ? EX_USAGE : EX_NOINPUT;
+	}
+	buf_fini(&all);
+	return r;
+}
+
+static int no_answer(const char *socket, int err)
+{
+	if (err == -ENOENT || err == -ECONNREFUSED)
+		log_error("query: no agent runs here (%s): name a folder or s3://NAME/PREFIX",
+			  socket);
+	else if (err == -EACCES)
+		log_error("query: the agent at %s answers root and its own user: try sudo", socket);
+	else
+		log_error("query: the agent at %s: %s", socket, strerror(-err));
+	return EX_UNAVAILABLE;
+}
+
+int query_agent_find(struct query_agent_store *ret, const char *socket)
+{
+	char *own = socket ? NULL : plan_default_control(), *line = NULL;
+	const char *path = socket ? socket : own;
+	struct json_object *o;
+	int r;
+
+	*ret = (struct query_agent_store){0};
+	if (!path) {
+		log_error("query: %s", strerror(ENOMEM));
+		return EX_OSERR;
+	}
+	r = control_request(path, "status", TIMEOUT_NS, &line);
+	if (r) {
+		r = no_answer(path, r);
+	} else {
+		o = json_tokener_parse(line);
+		r = choose(ret, json_object_object_get(o, "sinks"));
+		json_object_put(o);
+	}
+	free(line);
+	free(own);
+	return r;
+}
+
+void query_agent_free(struct query_agent_store *s)
+{
+	free(s->place);
+	free(s->options);
+	*s = (struct query_agent_store){0};
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the agent that runs on this machine keeps its profiles. */
+#ifndef CLI_QUERY_AGENT_H
+#define CLI_QUERY_AGENT_H
+
+/* Both are malloc'ed, and as query_place_open() takes them. */
+struct query_agent_store {
+	char *place;
+	char *options; /* NULL: none */
+};
+
+/* socket: of the agent; NULL: the default. 0, or an exit code after one error was logged. */
+int query_agent_find(struct query_agent_store *, const char *socket);
+void query_agent_free(struct query_agent_store *);
+#endif
