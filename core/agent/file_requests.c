@@ -42,10 +42,10 @@ static bool is_better(const struct file *a, const struct file *b)
 {
 	bool named = a->inspection->flags & NAMED, other = b->inspection->flags & NAMED;
 
-	if (a->source.remote != b->source.remote)
-		return b->source.remote;
 	if ((a->uid == 0) != (b->uid == 0))
 		return a->uid == 0;
+	if (a->source.remote != b->source.remote)
+		return b->source.remote;
 	return named && !other;
 }
 
@@ -78,9 +78,9 @@ static int open_held(struct file *f, uint64_t max_bytes)
 	int held = files_hold(f), fd, err;
 
 	if (held < 0)
-		return opener_is_temporary(held)           ? -EAGAIN
-		       : held == -ESRCH || held == -ENOENT ? -ENOENT
-							   : held;
+		return opener_is_temporary(held) || held == -EDQUOT ? -EAGAIN
+		       : held == -ESRCH || held == -ENOENT          ? -ENOENT
+								    : held;
 	err = check(f, held, max_bytes);
 	fd = err ? err : fcntl(held, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0 && !err)

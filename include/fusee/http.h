@@ -151,7 +151,8 @@ struct fusee_http_request {
 	 * and no redirect is followed. */
 	const struct fusee_http_source *source;
 	/* An address that a server gave, in place of the option's with path and query; NULL: none.
-	 * The request then has no header, secret or certificate of the options. */
+	 * The request then has no header, secret or certificate of the options, and no redirect is
+	 * followed. */
 	const char *url;
 	/* Where the body of a 2xx is received, in place of the client's own memory; NULL: there. */
 	void *into;

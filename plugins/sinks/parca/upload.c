@@ -55,7 +55,7 @@ static uint64_t add_hash(uint64_t hash, const uint8_t *p, uint64_t n)
 }
 
 /* 0 or -errno. */
-static int hash_file(int fd, uint64_t size, uint64_t *hash)
+static int hash_file(const struct upload *u, int fd, uint64_t size, uint64_t *hash)
 {
 	uint8_t *buf = malloc(DEBUGINFO_CHUNK);
 	uint64_t at = 0;
@@ -66,8 +66,8 @@ static int hash_file(int fd, uint64_t size, uint64_t *hash)
 		uint64_t most = size - at < DEBUGINFO_CHUNK ? size - at : DEBUGINFO_CHUNK;
 		ssize_t n = pread(fd, buf, most, (off_t)at);
 
-		if (n <= 0) {
-			err = n ? -errno : -ESTALE;
+		if (n <= 0 || atomic_load(&u->ended)) {
+			err = n > 0 ? -ECANCELED : n ? -errno : -ESTALE;
 			break;
 		}
 		*hash = add_hash(*hash, buf, (uint64_t)n);
@@ -296,6 +296,18 @@ static enum upload_result put_to(struct upload *u, struct stream *s,
 	}
 }
 
+static enum upload_result send_bytes(struct upload *u, const char *id, struct stream *s,
+				     const struct debuginfo_instructions *how)
+{
+	enum upload_result r = how->strategy == DEBUGINFO_GRPC ? stream(u, id, s, how)
+							       : put_to(u, s, how);
+
+	/* The server has answered before: a transfer that never succeeds is given up some time. */
+	if (r == UPLOAD_LATER)
+		u->answered = true;
+	return r;
+}
+
 static enum upload_result send_file(struct upload *u, const char *id, struct stream *s)
 {
 	struct debuginfo_instructions *how = malloc(sizeof(*how));
@@ -307,7 +319,7 @@ static enum upload_result send_file(struct upload *u, const char *id, struct str
 		return fail(u, UPLOAD_LATER, "no memory");
 	r = initiate(u, id, s, how);
 	if (r == UPLOAD_DONE)
-		r = how->strategy == DEBUGINFO_GRPC ? stream(u, id, s, how) : put_to(u, s, how);
+		r = send_bytes(u, id, s, how);
 	if (r == UPLOAD_DONE) {
 		debuginfo_finished(&f, id, how->upload_id);
 		r = call(u, DEBUGINFO_SERVICE "MarkUploadFinished", &f, &message);
@@ -332,7 +344,7 @@ enum upload_result upload_file(struct upload *u, const char *id)
 	u->err = s.fd < 0 ? s.fd : fstat(s.fd, &st) < 0 ? -errno : 0;
 	s.size = u->err ? 0 : (uint64_t)st.st_size;
 	if (!u->err)
-		u->err = s.size ? hash_file(s.fd, s.size, &s.expected) : -ESTALE;
+		u->err = s.size ? hash_file(u, s.fd, s.size, &s.expected) : -ESTALE;
 	if (u->err)
 		r = fail(u, u->err == -ECANCELED ? UPLOAD_ENDED : UPLOAD_FILE, strerror(-u->err));
 	else

@@ -4,6 +4,8 @@
 #ifndef PARCA_UPLOAD_H
 #define PARCA_UPLOAD_H
 
+#include <stdatomic.h>
+
 #include <fusee/http.h>
 
 enum upload_result {
@@ -22,6 +24,7 @@ struct upload {
 	const char *server; /* the URL of the option */
 	uint64_t rate;      /* bytes a second; more for a large file by gRPC, see upload.c */
 	uint64_t max_bytes; /* of a file */
+	atomic_bool ended;  /* set by any thread: the file is read no further */
 
 	/* of the last upload_file() */
 	int err;                    /* of UPLOAD_FILE: as of open_file() */
@@ -32,6 +35,7 @@ struct upload {
 	char why[FUSEE_HTTP_WORDS]; /* of all but UPLOAD_DONE */
 };
 
-/* build_id: lower-case hex. Waits for the server and for the file; ended by fusee_http_cancel(). */
+/* build_id: lower-case hex. Waits for the server and for the file; ended by `ended`
+ * with fusee_http_cancel(). */
 enum upload_result upload_file(struct upload *, const char *build_id);
 #endif

@@ -114,6 +114,16 @@ static void again(struct uploads *u, struct entry *e, uint64_t ns, const char *r
 	fusee_count(&u->self, "uploads_retried", 1);
 }
 
+/* Locked. Ever longer for each file, also if others succeed meanwhile. */
+static uint64_t backoff(const struct uploads *u, const struct entry *e)
+{
+	uint64_t own = FUSEE_SECOND << e->attempts; /* attempts < MAX_ATTEMPTS */
+
+	if (own > MAX_PAUSE_NS)
+		own = MAX_PAUSE_NS;
+	return own > u->pause_ns ? own : u->pause_ns;
+}
+
 /* Locked. */
 static void settle_file(struct uploads *u, struct entry *e)
 {
@@ -150,7 +160,7 @@ static void settle(struct uploads *u, struct entry *e, enum upload_result r)
 	case UPLOAD_LATER:
 		pause_all(u);
 		if (u->upload.answered)
-			again(u, e, u->pause_ns, "the server");
+			again(u, e, backoff(u, e), "the server");
 		else
 			fusee_count(&u->self, "uploads_retried", 1);
 		break;
@@ -158,6 +168,7 @@ static void settle(struct uploads *u, struct entry *e, enum upload_result r)
 		settle_file(u, e);
 		break;
 	case UPLOAD_ENDED:
+		u->stop = true; /* all later requests would end so, too */
 		break;
 	}
 }
@@ -397,6 +408,7 @@ int uploads_new(struct uploads **ret, const struct fusee_self *self,
 
 void uploads_cancel(struct uploads *u)
 {
+	atomic_store(&u->upload.ended, true);
 	pthread_mutex_lock(&u->lock);
 	u->stop = true;
 	pthread_cond_signal(&u->changed);

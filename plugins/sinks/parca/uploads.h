@@ -20,5 +20,6 @@ int uploads_new(struct uploads **ret, const struct fusee_self *, const struct up
 void uploads_add(struct uploads *, const struct fusee_profile *);
 /* [any thread] The end: what is sent is broken off. */
 void uploads_cancel(struct uploads *);
-void uploads_free(struct uploads *); /* waits for the thread, a second at most. NULL is fine */
+/* Waits for the thread, which reads no further. NULL is fine. */
+void uploads_free(struct uploads *);
 #endif

@@ -157,6 +157,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         method = self.path.rsplit("/", 1)[1]
         web = [("Content-Type", "application/grpc-web+proto")]
+        self.service.log("Web", token=self.headers.get("Authorization"))
         if method == "WriteRaw":
             self.service.log("WriteRaw")
             self.answer(200, frame(0, b"") + frame(0x80, b"grpc-status: 0\r\n"), web)
