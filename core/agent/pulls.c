@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <fusee/helpers.h>
+
 #include "agent/pull_encoder.h"
 #include "agent/pull_request.h"
 #include "base/clock.h"
@@ -173,7 +175,7 @@ static int build(struct pull *p, struct builder *b)
 
 	if (!r) {
 		add_duration(b, p);
-		if (!build_omits(&o, "host"))
+		if (!build_omits(&o, fusee_text("host")))
 			build_host(b);
 		add_losses(b, p, o.period_ns);
 		r = build_end(b, p->window.collector, &p->encoding.profile);

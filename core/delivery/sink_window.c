@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <fusee/helpers.h>
+
 #include "base/clock.h"
 #include "base/dict.h"
 #include "base/log.h"
@@ -84,7 +86,7 @@ static int build(struct builder *b, const struct closed *closed, bool one_set, u
 		return r;
 	builder_profile(b)->duration_ns = closed->window.end_ns -
 					  closed->window.collector->start_ns;
-	if (!options.group && !one_set && !build_omits(&options, "host"))
+	if (!options.group && !one_set && !build_omits(&options, fusee_text("host")))
 		build_host(b);
 	if (!one_set)
 		build_window_losses(b, &closed->window, options.period_ns);

@@ -221,6 +221,7 @@ struct process *process_fork(struct process_table *t, pid_t parent, pid_t child)
 	if (!p || !from)
 		return p;
 	memcpy(p->name, from->name, sizeof(p->name));
+	p->program = from->program;
 	p->started = from->started;
 	p->ancestors[0] = from->id;
 	p->ancestors[1] = from->ancestors[0];

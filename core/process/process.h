@@ -34,7 +34,8 @@ struct process {
 	uint64_t id; /* never used for another process of the table */
 	pid_t pid;
 	char comm[16];
-	char name[64]; /* base name of its executable; "": not known yet */
+	char name[64];    /* base name of its executable; "": not known yet */
+	uint32_t program; /* id of its executable's file; 0: not known yet */
 
 	struct process_mapping *mappings; /* sorted by address, disjoint */
 	uint32_t n, cap;

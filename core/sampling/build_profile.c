@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <fusee/helpers.h>
+
 #include "base/buf.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -389,14 +391,6 @@ static uint32_t build_stack(struct build *n, const struct sample_key *k)
 	return builder_stack(n->b, out, count);
 }
 
-static bool omitted(const struct build *n, const struct fusee_str *key)
-{
-	for (const char *const *o = n->o->omit; o && *o; o++)
-		if (strlen(*o) == key->len && !memcmp(*o, key->p, key->len))
-			return true;
-	return false;
-}
-
 static bool is_key(const struct fusee_label *l, const char *key)
 {
 	return l->key.len == strlen(key) && !memcmp(l->key.p, key, l->key.len);
@@ -405,7 +399,7 @@ static bool is_key(const struct fusee_label *l, const char *key)
 static void put_label(const struct build *n, struct fusee_label *labels, uint32_t *count,
 		      const struct fusee_label *l)
 {
-	if (*count < MAX_LABELS && !omitted(n, &l->key))
+	if (*count < MAX_LABELS && !build_omits(n->o, l->key))
 		labels[(*count)++] = *l;
 }
 
@@ -448,19 +442,19 @@ static int add_samples(struct build *n)
 
 /* ---- the program ---- */
 
-/* The weight of each process name, as ids of *names. NULL: no memory. */
-static uint64_t *weigh_names(const struct build *n, struct dict *names)
+/* The weight of the processes of each program, by its file's id. NULL: no memory. */
+static uint64_t *weigh_programs(const struct build *n)
 {
 	const struct collector *c = n->c;
-	uint64_t *weights = calloc(c->processes.n + 1, sizeof(*weights));
+	uint32_t nfiles = n->p->files->n;
+	uint64_t *weights = calloc(nfiles + 1, sizeof(*weights));
 
 	for (uint32_t i = 1; weights && i < c->samples.n; i++) {
 		const struct sample_key *k = c->samples.entries[i].key;
 		const struct collected_process *proc = &c->collected[k->process];
-		uint32_t id = dict_add(names, proc->name, strnlen(proc->name, sizeof(proc->name)));
 
-		if (id != DICT_NONE && build_has_set(n->o, proc->set))
-			weights[id] += c->sums[i].weight;
+		if (proc->program < nfiles && build_has_set(n->o, proc->set))
+			weights[proc->program] += c->sums[i].weight;
 	}
 	return weights;
 }
@@ -470,23 +464,19 @@ static uint64_t *weigh_names(const struct build *n, struct dict *names)
 static void add_program(struct build *n)
 {
 	const struct files *files = n->p->files;
-	struct dict names = {0};
-	uint64_t *weights = dict_init(&names) ? NULL : weigh_names(n, &names), most = 0;
+	uint64_t *weights = weigh_programs(n), most = 0;
 	const struct file *program = NULL;
 
 	for (uint32_t i = 1; weights && i < files->n; i++) {
 		const struct file *f = files->all[i];
-		const char *name = f && f->executable ? files_base_name(f) : NULL;
-		uint32_t id = name ? dict_find(&names, name, strlen(name)) : DICT_NONE;
 
-		if (id == DICT_NONE || weights[id] <= most)
+		if (!f || !f->executable || weights[i] <= most)
 			continue;
-		most = weights[id];
+		most = weights[i];
 		program = f;
 	}
 	if (program)
 		file_mapping(n, program);
-	dict_fini(&names);
 	free(weights);
 }
 
@@ -521,7 +511,7 @@ static void add_resource(struct build *n)
 	for (uint32_t i = 0; i < nset; i++) {
 		char key[256], value[512];
 
-		if (omitted(n, &set[i].key))
+		if (build_omits(n->o, set[i].key))
 			continue;
 		snprintf(key, sizeof(key), "%.*s", (int)set[i].key.len, set[i].key.p);
 		snprintf(value, sizeof(value), "%.*s", (int)set[i].str.len, set[i].str.p);
@@ -536,8 +526,8 @@ int build_profile(struct builder *b, const struct profiler *profiler, const stru
 	struct build n = {.b = b, .c = c, .p = p, .symbolizer = profiler->symbolizer, .o = o};
 	int r = -ENOMEM;
 
-	n.no_pid = build_omits(o, "pid");
-	n.no_tid = build_omits(o, "tid");
+	n.no_pid = build_omits(o, fusee_text("pid"));
+	n.no_tid = build_omits(o, fusee_text("tid"));
 	n.kernel_names = symbolizer_kernel_names(n.symbolizer);
 	n.kernel_named = kernel_names_begin(n.kernel_names, c->start_ns);
 	claims_refresh(p->claims);

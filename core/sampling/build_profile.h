@@ -57,7 +57,7 @@ void build_losses(struct builder *, const struct loss_account *, uint64_t weight
  * do on average, as processes may have rates of their own; period_ns if it has no others. */
 void build_window_losses(struct builder *, const struct profiler_window *, uint64_t period_ns);
 /* Is a label of this name omitted? */
-bool build_omits(const struct build_options *, const char *name);
+bool build_omits(const struct build_options *, struct fusee_str name);
 /* The resource label `host`: the machine's name. */
 void build_host(struct builder *);
 /* Completes the profile of a collector: a comment, if not all samples that were due by the rates

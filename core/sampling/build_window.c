@@ -5,13 +5,15 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <fusee/helpers.h>
+
 #include "sampling/build_profile.h"
 #include "sampling/profiler.h"
 
-bool build_omits(const struct build_options *o, const char *name)
+bool build_omits(const struct build_options *o, struct fusee_str name)
 {
 	for (const char *const *omit = o->omit; omit && *omit; omit++)
-		if (!strcmp(*omit, name))
+		if (fusee_text_is(name, *omit))
 			return true;
 	return false;
 }

@@ -111,7 +111,8 @@ static uint32_t process_id(struct collector *c, const struct process *p, uint32_
 	at += id;
 	at->pid = p->pid;
 	at->set = set;
-	/* The name may become known after the first samples. */
+	/* These may become known after the first samples. */
+	at->program = p->program;
 	memcpy(at->name, *p->name ? p->name : p->comm,
 	       *p->name ? sizeof(at->name) : sizeof(p->comm));
 	return id;

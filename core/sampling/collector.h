@@ -31,9 +31,10 @@ struct sample_sum {
 /* A process under one label set. */
 struct collected_process {
 	pid_t pid;
-	uint32_t set;   /* number of the label set */
-	char name[64];  /* of the executable, else of the main thread; not terminated if full */
-	uint64_t bytes; /* of memory that its samples were the first to need */
+	uint32_t set;     /* number of the label set */
+	uint32_t program; /* id of its executable's file; 0: not known */
+	char name[64];    /* of the executable, else of the main thread; not terminated if full */
+	uint64_t bytes;   /* of memory that its samples were the first to need */
 };
 
 struct collector {

@@ -100,6 +100,7 @@ void pipeline_map(struct pipeline *p, struct process *proc, uint64_t since,
 	/* The kernel maps a new program's executable before its loader. */
 	if (!*proc->name && to.file && *m->name == '/') {
 		set_name(proc, m->name);
+		proc->program = to.file->id;
 		to.file->executable = true;
 	}
 	if (has_same(proc, &to))
