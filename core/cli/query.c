@@ -311,8 +311,9 @@ static int nothing(const struct query *q, const struct side *s)
 	const char *side = side_name(q, s);
 
 	if (!c->files && c->omitted)
-		log_error("query: %sof the days in '%s' (%llu) none is in the range of time", side,
-			  q->place, (unsigned long long)c->omitted);
+		log_error("query: %s'%s' has no window in the range of time (%llu days were not "
+			  "listed, or not completely)",
+			  side, q->place, (unsigned long long)c->omitted);
 	else if (!c->files)
 		log_error("query: '%s' has no profile: %s", q->place, store_lacks(q->store));
 	else if (!c->read && c->broken)

@@ -19,12 +19,13 @@ static bool is_bucket(const char *place)
 	return !strncmp(place, "s3://", 5);
 }
 
-/* "parquet:bucket=PLACE,OPTIONS". NULL: no memory. */
+/* "parquet:dir=,bucket=PLACE,OPTIONS": a folder would be tidied up, so it can't be given. NULL: no
+ * memory. */
 static char *make_spec(const char *place, const char *options)
 {
 	struct buf b = {0};
 
-	buf_str(&b, "parquet:bucket=");
+	buf_str(&b, "parquet:dir=,bucket=");
 	for (const char *p = place; *p; p++)
 		buf_printf(&b, "%s%c", *p == ',' || *p == '\\' ? "\\" : "", *p);
 	if (options && *options)

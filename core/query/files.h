@@ -29,7 +29,8 @@ struct files_ops {
 struct files {
 	const struct files_ops *ops;
 	char *failure; /* owned; why nothing can be read any more, in a sentence; NULL: it can */
-	uint64_t fetched, requests; /* of a bucket: bytes and requests so far */
+	uint64_t fetched, requests; /* of a bucket so far: bytes of objects; requests, a list
+				     * as one, without those that were repeated */
 	/* Called after each of these, and while names are listed; NULL: not. */
 	void (*progress)(void *arg);
 	void *arg;

@@ -195,6 +195,15 @@ static int list_names(struct bucket *b, const char *prefix, uint32_t flags, stru
 	return r && r != -ENOMEM && r != -EFBIG ? fail(b, r) : r;
 }
 
+/* A name is printed where its file cannot be read. */
+static bool is_clean(struct fusee_str name)
+{
+	for (uint64_t i = 0; i < name.len; i++)
+		if ((unsigned char)name.p[i] < ' ' || name.p[i] == 0x7f)
+			return false;
+	return true;
+}
+
 static int take_file(void *arg, struct fusee_str name)
 {
 	const struct listing *l = arg;
@@ -202,7 +211,7 @@ static int take_file(void *arg, struct fusee_str name)
 
 	if (l->list->n % 1000 == 0)
 		show(l->bucket);
-	if (name.len - strlen(SAMPLES) >= sizeof(path)) /* not of the sink */
+	if (name.len - strlen(SAMPLES) >= sizeof(path) || !is_clean(name)) /* not of the sink */
 		return 0;
 	memcpy(path, name.p + strlen(SAMPLES), name.len - strlen(SAMPLES));
 	path[name.len - strlen(SAMPLES)] = '\0';
@@ -254,6 +263,7 @@ static int list_day(struct bucket *b, struct listing *l, uint64_t day)
 
 	if (day >= l->from_ns && l->to_ns - day >= DAY)
 		return list_hour(b, l, day, true);
+	l->list->omitted++; /* not all of its hours are listed */
 	for (uint64_t hour = day; !r && hour < day + DAY; hour += HOUR)
 		if (hour < l->to_ns && hour + HOUR > l->from_ns)
 			r = list_hour(b, l, hour, false);

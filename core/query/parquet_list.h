@@ -19,7 +19,7 @@ struct parquet_entry {
 struct parquet_list {
 	struct parquet_entry *entries; /* in order of time, as their paths are */
 	uint64_t n, cap;
-	uint64_t omitted; /* days that were not listed: none of their windows is requested */
+	uint64_t omitted; /* days that were not listed, or not all of their hours */
 };
 
 /* 0 or -errno. Partitions that are removed meanwhile are not in it, and nothing that is a link or

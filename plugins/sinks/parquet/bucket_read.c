@@ -148,9 +148,9 @@ int64_t bucket_read(struct bucket *b, const char *key, uint64_t at, void *to, ui
 	if (r)
 		return r == -ESTALE && at == UINT64_MAX ? 0 : r;
 	which(&a, &from, &got, all);
-	if (at != UINT64_MAX && from == at && got < n)
+	if (at != UINT64_MAX && from == at && got < n && from + got == *all)
 		return -ESTALE;
-	if (at == UINT64_MAX ? from + got != *all : from != at)
+	if (at == UINT64_MAX ? from + got != *all : from != at || got < n)
 		return fusee_fail(b->self, -EBADMSG, "'%s' answered another range of '%s'",
 				  fusee_http_shown(b->client), key);
 	return (int64_t)got;
@@ -215,9 +215,10 @@ static char reference(const char *p, uint64_t len, uint64_t *n)
 /* A key as it is. -1: it is too long, or not as keys are written. */
 static int decode(const struct list *l, struct fusee_str s, char to[NAME])
 {
+	uint64_t i = 0, step;
 	int n = 0;
 
-	for (uint64_t i = 0, step; i < s.len && n < NAME - 1; i += step) {
+	for (; i < s.len && n < NAME - 1; i += step) {
 		char c = s.p[i];
 
 		step = 1;
@@ -236,7 +237,7 @@ static int decode(const struct list *l, struct fusee_str s, char to[NAME])
 		to[n++] = c;
 	}
 	to[n] = '\0';
-	return n < NAME - 1 ? n : -1;
+	return i == s.len ? n : -1;
 }
 
 static int take_name(const struct list *l, struct fusee_str text)
