@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parca's DebuginfoService and ProfileStoreService, for an interpreter that has grpcio and protobuf of PyPI, which python() makes once in a
-venv of the build's. "parca_server.py FOLDER" prints its port. One port speaks gRPC-web over HTTP/1.1 and, to grpcio's own server, gRPC over
-HTTP/2; a PUT to /signed/BUILDID is what a signed URL leads to. FOLDER/log has a line of JSON for each call; uploads are kept as
-FOLDER/BUILDID. FOLDER/mode says what it answers: {"strategy": "GRPC" or "SIGNED_URL", "should": {build id: reason why not},
-METHOD: {build id or "": [status, text]}, "hang": METHOD, "once": true: a status is answered once}."""
+venv of the build's. "parca_server.py FOLDER" prints its port. One port speaks gRPC-web over HTTP/1.1, also over TLS (FOLDER/ca.pem), and,
+to grpcio's own server, gRPC over HTTP/2; a PUT to /signed/BUILDID is what a signed URL leads to. FOLDER/log has a line of JSON for each
+call; uploads are kept as FOLDER/BUILDID. FOLDER/mode says what it answers: {"strategy": "GRPC" or "SIGNED_URL", "should": {build id:
+reason why not}, METHOD: {build id or "": [status, text]}, "hang": METHOD, "once": true: a status is answered once}."""
 import fcntl
 import http.server
 import json
 import os
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -216,10 +217,13 @@ def copy(a, b):
             pass
 
 
-def serve(client, grpc_port):
+def serve(client, grpc_port, tls):
     client.settimeout(600)
     try:
-        if client.recv(4, socket.MSG_PEEK) == b"PRI ":
+        first = client.recv(4, socket.MSG_PEEK)
+        if first[:1] == b"\x16":
+            client = tls.wrap_socket(client, server_side=True)
+        if first == b"PRI ":
             other = socket.create_connection(("127.0.0.1", grpc_port))
             threading.Thread(target=copy, args=(other, client), daemon=True).start()
             copy(client, other)
@@ -252,6 +256,16 @@ def start_grpc(service):
     return server, port
 
 
+def certificate(folder):
+    """-> the TLS side of the port; FOLDER/ca.pem is what a client is to trust"""
+    key, cert = (os.path.join(folder, name) for name in ("key.pem", "ca.pem"))
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj",
+                    "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(cert, key)
+    return tls
+
+
 def main(folder):
     from grpc_tools import protoc
     if protoc.main(["protoc", "-I" + PROTO, "--python_out=" + folder, os.path.join(PROTO, "debuginfo.proto")]):
@@ -261,11 +275,12 @@ def main(folder):
     listener = socket.create_server(("127.0.0.1", 0))
     Handler.service = Service(folder, listener.getsockname()[1], debuginfo_pb2)
     server, grpc_port = start_grpc(Handler.service)
+    tls = certificate(folder)
     print(listener.getsockname()[1], flush=True)
     threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
     while True:
         client, _ = listener.accept()
-        threading.Thread(target=serve, args=(client, grpc_port), daemon=True).start()
+        threading.Thread(target=serve, args=(client, grpc_port, tls), daemon=True).start()
 
 
 if __name__ == "__main__":
