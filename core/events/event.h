@@ -46,6 +46,9 @@ int event_open_count(const struct event_form *, pid_t tid, bool on_exec);
 int event_open_ring(int cpu);
 /* Opens the event that carries the records of the BPF sampler. A descriptor or -errno. */
 int event_open_output(const struct event_form *, int cpu);
+/* Opens an event of a CPU that counts nothing; read() gives its count and then the time for which
+ * it was enabled, in ns. A descriptor or -errno. */
+int event_open_clock(int cpu);
 /* The id in the samples of the event and of those that inherit it. 0 or -errno. */
 int event_id(int fd, uint64_t *id);
 /* The event's count in ns, children included, and the number of its records that were lost (0

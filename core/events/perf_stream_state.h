@@ -13,6 +13,7 @@
 
 #include "base/hashmap.h"
 #include "events/bpf_record.h"
+#include "events/cpu_watch.h"
 #include "events/event.h"
 #include "events/event_group.h"
 #include "events/perf_stream.h"
@@ -39,7 +40,8 @@ struct perf_stream {
 	uint64_t copy_budget; /* bytes of stacks that a CPU may copy until the next read */
 	bool enabled;
 	int epoll;
-	int online_fd;         /* of cpus_open() */
+	int online_fd; /* of cpus_open() */
+	struct cpu_watch watch;
 	uint64_t cpus_read_ns; /* when stream_cpus_follow() ran last, CLOCK_MONOTONIC */
 	uint64_t horizon_ns;   /* of perf_stream_horizon() */
 	bool behind;           /* perf_stream_is_behind() */

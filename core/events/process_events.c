@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/hashmap.h"
 #include "process/procfs.h"
+#include "events/cpu_watch.h"
 #include "events/cpus.h"
 #include "events/event.h"
 #include "events/ring.h"
@@ -45,6 +46,7 @@ struct process_events {
 	struct watched_cpu *cpus; /* by number */
 	int ncpus;
 	int online_fd; /* of cpus_open() */
+	struct cpu_watch watch;
 	int epoll;
 	bool polls;
 	bool behind;          /* records remain that were due */
@@ -119,6 +121,7 @@ static int list_cpus(struct process_events *e, struct cpus *online)
 	int n;
 
 	cpus_read(online, e->online_fd);
+	cpu_watch_look(&e->watch, online);
 	n = cpus_end(online);
 	if (n <= e->ncpus)
 		return 0;
@@ -405,6 +408,7 @@ void process_events_close(struct process_events *e)
 	close_cpus(e);
 	hashmap_fini_free(&e->known);
 	close(e->epoll);
+	cpu_watch_close(&e->watch);
 	if (e->online_fd >= 0)
 		close(e->online_fd);
 	free(e->cpus);

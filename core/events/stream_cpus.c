@@ -35,6 +35,7 @@ int stream_cpus_open(struct perf_stream *s)
 
 	s->online_fd = cpus_open();
 	cpus_read(&online, s->online_fd);
+	cpu_watch_look(&s->watch, &online);
 	for (int i = 0; !r && i < cpus_end(&online); i++)
 		if (cpus_has(&online, i))
 			r = list_cpu(s, i);
@@ -93,6 +94,7 @@ bool stream_cpus_follow(struct perf_stream *s)
 
 	s->cpus_read_ns = clock_now();
 	cpus_read(&online, s->online_fd);
+	cpu_watch_look(&s->watch, &online);
 	find_new_cpus(s, &online);
 	for (uint32_t i = 0; i < s->ncpus; i++) {
 		struct stream_cpu *c = &s->cpus[i];
@@ -139,6 +141,7 @@ void stream_cpus_close(struct perf_stream *s)
 	for (uint32_t i = 0; i < s->ncpus; i++)
 		stream_cpu_close(&s->cpus[i]);
 	free(s->cpus);
+	cpu_watch_close(&s->watch);
 	if (s->online_fd >= 0)
 		close(s->online_fd);
 }

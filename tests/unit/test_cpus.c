@@ -4,8 +4,12 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <linux/perf_event.h>
+
+#include "events/cpu_watch.h"
 #include "events/cpus.h"
 
 static void is(const char *list, const char *numbers)
@@ -65,6 +69,42 @@ TEST(not_to_be_read)
 
 	cpus_read(&c, -ENOENT);
 	CHECK_INT(cpus_end(&c), sysconf(_SC_NPROCESSORS_CONF));
+}
+
+static int looks(struct cpu_watch *w)
+{
+	struct cpus online;
+
+	cpus_parse(&online, "0");
+	w->looked_ns = 1; /* long ago */
+	cpu_watch_look(w, &online);
+	return cpus_has(&online, 0);
+}
+
+/* An event that has ended with its CPU stands still, as if it were disabled. */
+TEST(offline_between_two_looks)
+{
+	struct cpu_watch w = {0};
+	struct cpus none;
+
+	CHECK(looks(&w));
+	if (w.cpus[0].fd < 0) {
+		cpu_watch_close(&w);
+		SKIP("no right to events of a CPU");
+	}
+	CHECK(looks(&w));
+	CHECK(!ioctl(w.cpus[0].fd, PERF_EVENT_IOC_DISABLE, 0));
+	looks(&w); /* some time since the last look, until it was disabled */
+	CHECK(!looks(&w));
+	CHECK_INT(w.cpus[0].fd, -1);
+	CHECK(looks(&w));
+	CHECK(w.cpus[0].fd >= 0);
+	CHECK(looks(&w));
+	cpus_parse(&none, "");
+	w.looked_ns = 1;
+	cpu_watch_look(&w, &none);
+	CHECK_INT(w.cpus[0].fd, -1);
+	cpu_watch_close(&w);
 }
 
 static void ends(const char *list, int end)
