@@ -10,10 +10,32 @@
 
 struct {
 	__uint(type, 6 /* PERCPU_ARRAY */);
-	__uint(max_entries, 1);
+	__uint(max_entries, MAX_CPU_EVENTS);
 	__type(key, __u32);
 	__type(value, struct cpu_ticks);
 } sampler_cpu_ticks SEC(".maps");
+
+struct {
+	__uint(type, 1 /* HASH */);
+	__uint(max_entries, MAX_CPU_EVENTS);
+	__type(key, __u64);
+	__type(value, __u32);
+} sampler_cpu_periods SEC(".maps");
+
+#define NO_CPU_EVENT MAX_CPU_EVENTS
+
+/* The index of the CPUs' events that have this period; NO_CPU_EVENT: a thread's has. */
+FUSEE_FN __u32 cpu_event_of(const struct sampler_settings *o, __u64 period)
+{
+	__u32 *index;
+
+	if (o->cpu_period && period == o->cpu_period)
+		return 0;
+	if (!READ_ONCE(o->more_periods))
+		return NO_CPU_EVENT;
+	index = fusee_bpf_map_lookup_elem(&sampler_cpu_periods, &period);
+	return index ? *index : NO_CPU_EVENT;
+}
 
 /* A number that changes when this CPU becomes idle. 0: the kernel does not say. */
 FUSEE_FN __u64 idle_mark(struct task_struct *task)
@@ -74,28 +96,27 @@ FUSEE_FN __s64 missed_of_thread(__s64 missed, __s64 before, __u64 ran, __u64 per
 	return missed;
 }
 
-FUSEE_FN struct cpu_ticks *cpu_ticks(void)
+FUSEE_FN struct cpu_ticks *cpu_ticks(__u32 index)
 {
-	__u32 zero = 0;
-
-	return fusee_bpf_map_lookup_elem(&sampler_cpu_ticks, &zero);
+	return fusee_bpf_map_lookup_elem(&sampler_cpu_ticks, &index);
 }
 
-FUSEE_FN void note_cpu_tick(const struct sampler_settings *o, int is_idle)
+FUSEE_FN void note_cpu_tick(const struct sampler_settings *o, __u32 index, __u64 period,
+			    int is_idle)
 {
 	struct task_struct *task = bpf_get_current_task();
 	__u64 now = bpf_ktime_get_ns(), mark = idle_mark(task), ran = is_idle ? 0 : on_cpu(task);
-	struct cpu_ticks *t = cpu_ticks();
+	struct cpu_ticks *t = cpu_ticks(index);
 	__s64 missed;
 	__u64 gap;
 
 	if (!t)
 		return;
 	gap = now - t->last;
-	if (!t->first || t->stretch != o->stretch ||
+	if (!t->first || t->stretch != o->stretch || t->period != period ||
 	    (gap > GAP_NS + 2 * t->period && ran + RUNTIME_AGE_NS < gap)) {
 		t->first = now;
-		t->period = o->cpu_period;
+		t->period = period;
 		t->stretch = o->stretch;
 		t->newest = 0;
 	} else {
@@ -108,10 +129,10 @@ FUSEE_FN void note_cpu_tick(const struct sampler_settings *o, int is_idle)
 	t->is_idle = is_idle;
 }
 
-/* The newest tick of the CPU's own event is a sample. */
-FUSEE_FN void note_selected_tick(void)
+/* The newest tick of the CPU's event is a sample. */
+FUSEE_FN void note_selected_tick(__u32 index)
 {
-	struct cpu_ticks *t = cpu_ticks();
+	struct cpu_ticks *t = cpu_ticks(index);
 
 	if (t)
 		t->missed_of_selected += t->newest;
@@ -125,7 +146,7 @@ FUSEE_FN __u64 begin_time(const struct sampler_settings *o)
 
 FUSEE_FN void note_time(__u64 began)
 {
-	struct cpu_ticks *t = began ? cpu_ticks() : 0;
+	struct cpu_ticks *t = began ? cpu_ticks(0) : 0;
 
 	if (t)
 		t->spent += bpf_ktime_get_ns() - began;

@@ -107,8 +107,14 @@ struct sampler_settings {
 	/* Of 256 ticks that are samples by the rate of their process, those that are kept, chosen
 	 * at random; 0: all. Each then represents so much more. */
 	__u32 share;
-	__u32 timed; /* 1: the programs measure the time that they take */
+	__u32 timed;        /* 1: the programs measure the time that they take */
+	__u32 more_periods; /* 1: sampler_cpu_periods has entries */
+	__u32 pad;
 };
+
+/* Map sampler_cpu_periods: by the period in ns of the CPUs' events, but those of cpu_period: the
+ * index of their sampler_cpu_ticks, which is not 0. */
+#define MAX_CPU_EVENTS 32u
 
 /* Map sampler_groups: ids of control groups (v2). Whichever process without a process_rate ticks in
  * them, or in a group below, has all its ticks taken from then on. */
@@ -116,10 +122,10 @@ struct sampler_settings {
 #define GROUP_LEVELS 32 /* of the hierarchy are looked at */
 
 /*
- * Map sampler_cpu_ticks, per CPU: the ticks of the CPU's own event. They have a fixed distance, in
- * idle time too, so their times say which of them did not come. Idle time is no loss: some CPUs do
- * not run the program in it. A long gap, for example because the CPU was offline, begins a new
- * stretch.
+ * Map sampler_cpu_ticks, per CPU: the ticks of one of the CPU's own events; index 0: of the event
+ * whose period is cpu_period. They have a fixed distance, in idle time too, so their times say
+ * which of them did not come. Idle time is no loss: some CPUs do not run the program in it. A long
+ * gap, for example because the CPU was offline, begins a new stretch.
  */
 struct cpu_ticks {
 	__u64 first, last; /* times in this stretch; 0: none yet */
@@ -131,7 +137,7 @@ struct cpu_ticks {
 	 * was a sample, which are its process's. A tick that came too early counts as -1. */
 	__s64 missed, missed_of_selected;
 	__s64 newest; /* before the newest tick, of the thread that it interrupted */
-	__u64 spent;  /* ns that the programs took for ticks, while `timed` was set */
+	__u64 spent;  /* index 0: ns that the programs took for ticks, while `timed` was set */
 };
 
 /* A gap longer than GAP_NS + 2 periods, which the running thread's scheduler runtime does not
@@ -161,6 +167,6 @@ _Static_assert(sizeof(struct chunk_mapping) == 120, "chunk_mapping");
 _Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 48, "map_chunk");
 _Static_assert(sizeof(struct pid_entry) == 16, "pid_entry");
 _Static_assert(sizeof(struct process_rate) == 24, "process_rate");
-_Static_assert(sizeof(struct sampler_settings) == 72, "sampler_settings");
+_Static_assert(sizeof(struct sampler_settings) == 80, "sampler_settings");
 _Static_assert(sizeof(struct cpu_ticks) == 80, "cpu_ticks");
 #endif

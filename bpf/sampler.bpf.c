@@ -230,7 +230,7 @@ FUSEE_FN int is_of_thread(const struct sampler_settings *o, __u64 period, __u32 
  * the program's (Linux 5.10). */
 static __attribute__((noinline)) int is_selected(const struct sampler_context *c,
 						 struct record_tick *r, struct sampler_settings *o,
-						 __u64 ids)
+						 __u64 ids, __u32 cpu_event)
 {
 	__u32 tgid = ids >> 32;
 	struct process_rate *rate = fusee_bpf_map_lookup_elem(&sampler_rates, &tgid);
@@ -240,7 +240,7 @@ static __attribute__((noinline)) int is_selected(const struct sampler_context *c
 		rate = join_group(o, tgid);
 	selected = rate ? rate->period : o->default_period;
 	r->period = period;
-	r->head.flags = period == o->cpu_period ? RECORD_CPU_EVENT : 0;
+	r->head.flags = cpu_event == NO_CPU_EVENT ? 0 : RECORD_CPU_EVENT;
 	r->head.share = READ_ONCE(o->share);
 	if (selected != PERIOD_ANY && selected != period)
 		return 0;
@@ -278,21 +278,21 @@ FUSEE_FN __u32 program_of(const struct pid_entry *entry)
 FUSEE_FN int tick(struct sampler_context *c, struct scratch *s, struct sampler_settings *o)
 {
 	__u64 ids = bpf_get_current_pid_tgid();
-	__u32 tgid = ids >> 32, result, program;
+	__u32 tgid = ids >> 32, result, program, cpu_event = cpu_event_of(o, c->sample_period);
 	struct pid_entry *entry;
 
-	if (o->cpu_period && c->sample_period == o->cpu_period)
-		note_cpu_tick(o, !ids);
+	if (cpu_event != NO_CPU_EVENT)
+		note_cpu_tick(o, cpu_event, c->sample_period, !ids);
 	if (!ids) {
 		count(TICK_IDLE);
 		return 0;
 	}
-	if (!is_selected(c, &s->record.tick, o, ids)) {
+	if (!is_selected(c, &s->record.tick, o, ids, cpu_event)) {
 		count(TICK_NOT_SELECTED);
 		return 0;
 	}
-	if (s->record.tick.head.flags & RECORD_CPU_EVENT)
-		note_selected_tick();
+	if (cpu_event != NO_CPU_EVENT)
+		note_selected_tick(cpu_event);
 	entry = fusee_bpf_map_lookup_elem(&sampler_pids, &tgid);
 	program = entry ? program_of(entry) : 0;
 	s->resumed = 0;

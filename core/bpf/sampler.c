@@ -166,6 +166,7 @@ static int load(struct bpf_sampler *b)
 	b->fds.output = map_fd(b, "sampler_output");
 	b->fds.counts = map_fd(b, "sampler_counts");
 	b->fds.cpu_ticks = map_fd(b, "sampler_cpu_ticks");
+	b->fds.cpu_periods = map_fd(b, "sampler_cpu_periods");
 	b->fds.rates = map_fd(b, "sampler_rates");
 	b->fds.threads = map_fd(b, "sampler_threads");
 	b->fds.programs = map_fd(b, "sampler_programs");
@@ -306,61 +307,6 @@ void bpf_sampler_woke(struct bpf_sampler *b, uint64_t took_ns)
 	uint64_t quiet = took_ns * WAKE_PAUSE > WAKE_NS ? took_ns * WAKE_PAUSE : WAKE_NS;
 
 	__atomic_store_n(&b->settings->quiet_until, clock_now() + quiet, __ATOMIC_RELAXED);
-}
-
-void bpf_sampler_set_cpu_period(struct bpf_sampler *b, uint64_t period_ns)
-{
-	__atomic_store_n(&b->settings->cpu_period, period_ns, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&b->settings->stretch, 1, __ATOMIC_RELEASE);
-}
-
-static uint64_t above_zero(int64_t n)
-{
-	return n > 0 ? (uint64_t)n : 0;
-}
-
-/* Those of each CPU, *n of them, to be freed. NULL: they cannot be read. */
-static struct cpu_ticks *read_cpu_ticks(const struct bpf_sampler *b, int *n)
-{
-	struct cpu_ticks *t;
-	uint32_t zero = 0;
-
-	*n = libbpf_num_possible_cpus();
-	t = *n > 0 ? calloc((size_t)*n, sizeof(*t)) : NULL;
-	if (t && !bpf_map_lookup_elem(b->fds.cpu_ticks, &zero, t))
-		return t;
-	free(t);
-	return NULL;
-}
-
-void bpf_sampler_missed_ticks(struct bpf_sampler *b, struct bpf_missed_ticks *missed)
-{
-	int n;
-	struct cpu_ticks *t = read_cpu_ticks(b, &n);
-
-	*missed = (struct bpf_missed_ticks){0};
-	for (int i = 0; t && i < n; i++) {
-		missed->all += above_zero(t[i].missed);
-		missed->selected += above_zero(t[i].missed_of_selected);
-	}
-	free(t);
-}
-
-void bpf_sampler_set_timed(struct bpf_sampler *b, bool timed)
-{
-	__atomic_store_n(&b->settings->timed, timed, __ATOMIC_RELAXED);
-}
-
-uint64_t bpf_sampler_spent(const struct bpf_sampler *b)
-{
-	uint64_t spent = 0;
-	int n;
-	struct cpu_ticks *t = read_cpu_ticks(b, &n);
-
-	for (int i = 0; t && i < n; i++)
-		spent += t[i].spent;
-	free(t);
-	return spent;
 }
 
 #define TICK_TEXT(name, text) text,

@@ -30,6 +30,10 @@ void bpf_sampler_woke(struct bpf_sampler *, uint64_t took_ns);
 /* From now on each CPU has an event of its own with this period (0: none), idle time included.
  * Ticks that the CPUs' own events missed are counted anew. */
 void bpf_sampler_set_cpu_period(struct bpf_sampler *, uint64_t period_ns);
+/* Each CPU has or had another event of its own with this period, which no other event has. 0;
+ * -ENOSPC: there are too many; -errno. */
+int bpf_sampler_add_cpu_period(struct bpf_sampler *, uint64_t period_ns);
+void bpf_sampler_remove_cpu_period(struct bpf_sampler *, uint64_t period_ns);
 /* Ticks that were due on the CPUs' own events, not in idle time, and that the program did not see,
  * because the timer fired late or the kernel did not run the program. */
 struct bpf_missed_ticks {

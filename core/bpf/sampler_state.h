@@ -73,7 +73,8 @@ struct language_program {
 /* Maps and programs of the loaded object, which owns the descriptors. */
 struct sampler_fds {
 	int tick; /* program sampler_tick */
-	int pids, rates, threads, output, counts, cpu_ticks, programs;
+	int pids, rates, threads, output, counts, programs;
+	int cpu_ticks, cpu_periods;
 };
 
 struct bpf_sampler {
@@ -86,6 +87,9 @@ struct bpf_sampler {
 	int unwinder[SAMPLER_TABLES];      /* number in the set of each native step; -1: none */
 	struct sampler_settings *settings; /* mapped */
 	struct ring_buffer *wakes;         /* map sampler_wake */
+	struct {
+		uint32_t now, ever; /* bits: indices of sampler_cpu_ticks that are in use */
+	} cpu_events;
 	struct slabs slabs;
 	struct chunks chunks;
 	/* settings->unknown_ticks at the last two readings of the rings: the newest records are

@@ -71,7 +71,7 @@ static int add_event(struct perf_stream *s, struct event_group *g, struct stream
 		.kernel = s->o.kernel,
 		.read = !s->o.all && !s->o.dynamic && !s->o.bpf && !s->o.kind,
 		.idle = tid < 0 && s->o.bpf, /* else the CPU's grid of ticks has gaps */
-		.sideband = g->cpus || !s->cpu_period_ns,
+		.sideband = g->cpus ? !g->beside : !s->cpu_period_ns,
 		.on_exec = s->o.on_exec && !g->own && !g->cpus,
 		.inherit = tid >= 0 && !g->own,
 	};

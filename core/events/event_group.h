@@ -14,6 +14,7 @@ struct event_group {
 	struct event_group *next;
 	uint32_t number; /* 0: the targets of the stream's options */
 	bool cpus;       /* one event for each CPU */
+	bool beside;     /* .. beside those that record the sideband */
 	bool own;        /* of threads that no other event samples; nothing inherits them */
 	uint64_t period_ns;
 	int *fds;

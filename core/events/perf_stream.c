@@ -203,16 +203,17 @@ int perf_stream_disable(struct perf_stream *s)
 
 /* ---- dynamic targets ---- */
 
-/* pid -1: the CPUs. */
-static int add_group(struct perf_stream *s, pid_t pid, uint64_t period_ns, uint32_t *number)
+/* pid -1: the CPUs. The new group is the first of the list. */
+static int add_group(struct perf_stream *s, pid_t pid, const struct event_group *like,
+		     uint32_t *number)
 {
 	struct event_group *g = calloc(1, sizeof(*g));
 	int r;
 
 	if (!g)
 		return -ENOMEM;
+	*g = *like;
 	g->number = ++s->last_number;
-	g->period_ns = period_ns;
 	g->cpus = pid < 0;
 	r = g->cpus ? event_group_add_cpus(s, g) : event_group_add_process(s, g, pid);
 	if (r) {
@@ -231,7 +232,7 @@ static int add_group(struct perf_stream *s, pid_t pid, uint64_t period_ns, uint3
 
 int perf_stream_add(struct perf_stream *s, pid_t pid, uint64_t period_ns, uint32_t *number)
 {
-	return add_group(s, pid, period_ns, number);
+	return add_group(s, pid, &(struct event_group){.period_ns = period_ns}, number);
 }
 
 int perf_stream_add_cpus(struct perf_stream *s, uint64_t period_ns, uint32_t *number)
@@ -243,12 +244,24 @@ int perf_stream_add_cpus(struct perf_stream *s, uint64_t period_ns, uint32_t *nu
 		return -ENOTSUP;
 	s->cpu_period_ns = period_ns;
 	bpf_sampler_set_cpu_period(s->o.bpf, period_ns);
-	r = add_group(s, -1, period_ns, number);
+	r = add_group(s, -1, &(struct event_group){.period_ns = period_ns}, number);
 	if (r) {
 		s->cpu_period_ns = before;
 		bpf_sampler_set_cpu_period(s->o.bpf, before);
 	}
 	stream_account_choose(s);
+	return r;
+}
+
+int perf_stream_add_cpus_beside(struct perf_stream *s, uint64_t period_ns, uint32_t *number)
+{
+	int r = s->o.bpf ? bpf_sampler_add_cpu_period(s->o.bpf, period_ns) : -ENOTSUP;
+
+	if (r)
+		return r;
+	r = add_group(s, -1, &(struct event_group){.period_ns = period_ns, .beside = true}, number);
+	if (r)
+		bpf_sampler_remove_cpu_period(s->o.bpf, period_ns);
 	return r;
 }
 
@@ -312,6 +325,7 @@ void perf_stream_add_own(struct perf_stream *s, pid_t pid)
 void perf_stream_remove(struct perf_stream *s, uint32_t number)
 {
 	struct event_group **at = &s->groups, *g;
+	uint64_t period_ns;
 
 	while (*at && (*at)->number != number)
 		at = &(*at)->next;
@@ -320,5 +334,8 @@ void perf_stream_remove(struct perf_stream *s, uint32_t number)
 		return;
 	stream_account_remove_group(s, g);
 	*at = g->next;
+	period_ns = g->beside ? g->period_ns : 0;
 	free_group(s, g);
+	if (period_ns) /* last: its ticks are those of CPUs */
+		bpf_sampler_remove_cpu_period(s->o.bpf, period_ns);
 }

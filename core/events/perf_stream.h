@@ -104,6 +104,9 @@ int perf_stream_add(struct perf_stream *, pid_t pid, uint64_t period_ns, uint32_
  * that are added later have none. 0; -ENOTSUP: there is no BPF sampler, which selects whose ticks
  * are sampled; -errno. */
 int perf_stream_add_cpus(struct perf_stream *, uint64_t period_ns, uint32_t *group);
+/* Likewise, beside those: more events, without sideband. No other events have their period. 0 or
+ * -errno. */
+int perf_stream_add_cpus_beside(struct perf_stream *, uint64_t period_ns, uint32_t *group);
 /* Closes a group's events, also those that processes inherited. Samples that are in a ring are
  * still handed over. */
 void perf_stream_remove(struct perf_stream *, uint32_t group);

@@ -11,11 +11,14 @@
 
 #define IDLE_NS 1000000000u  /* the rings may hold samples of an unused source for so long */
 #define MOST_LONGER_NS 4096u /* than the period that was set, with less than so many sources */
+#define MOST_RATES 8u        /* above the plan's, each with events of its own on the CPUs */
+#define MOST_FASTER 31u      /* .. with the powers of two that others are parts of */
 
 /* The events that sample a process and those that it starts. */
 struct event_source {
 	struct event_source *base; /* the CPUs' source that this is a part of; NULL: not a part */
 	bool cpus;                 /* its events, or those of base, are the CPUs' */
+	bool faster;               /* they are in struct rates' list of that name */
 	uint32_t group;            /* of the perf stream */
 	uint32_t users;            /* processes, parts of it, and struct rates */
 	uint64_t period_ns;        /* that was set */
@@ -27,10 +30,12 @@ struct event_source {
 struct rates {
 	struct perf_stream *stream;
 	struct bpf_sampler *bpf;
-	struct event_source *cpus; /* the CPUs' events; NULL: not open */
-	struct hashmap processes;  /* pid -> struct event_source * */
-	struct hashmap sources;    /* address -> struct event_source * */
-	struct hashmap periods;    /* with BPF: of events that are open -> struct event_source * */
+	struct event_source *cpus;                /* the CPUs' events; NULL: not open */
+	struct event_source *faster[MOST_FASTER]; /* the CPUs' events beside those */
+	uint32_t nfaster;
+	struct hashmap processes; /* pid -> struct event_source * */
+	struct hashmap sources;   /* address -> struct event_source * */
+	struct hashmap periods;   /* with BPF: of events that are open -> struct event_source * */
 	uint64_t last_period, next_ns; /* a period that was not free, and the next try */
 };
 
@@ -62,6 +67,9 @@ static void source_free(struct rates *rates, struct event_source *e)
 {
 	if (hashmap_get(&rates->periods, e->events_ns) == e)
 		hashmap_del(&rates->periods, e->events_ns);
+	for (uint32_t i = 0; i < rates->nfaster; i++)
+		if (rates->faster[i] == e)
+			rates->faster[i--] = rates->faster[--rates->nfaster];
 	free(e);
 }
 
@@ -135,27 +143,86 @@ static int source_open_process(struct rates *rates, pid_t pid, uint64_t period_n
 			     perf_stream_add(rates->stream, pid, e->events_ns, &e->group));
 }
 
-/* Some of the CPUs' ticks. */
-static int source_open_part(struct rates *rates, uint64_t period_ns, struct event_source **ret)
+/* Some of the ticks of a CPUs' source. */
+static int source_open_part(struct rates *rates, struct event_source *base, uint64_t period_ns,
+			    struct event_source **ret)
 {
 	struct event_source *e = *ret = source_new(rates, period_ns, false);
 
 	if (!e)
 		return -ENOMEM;
 	e->cpus = true;
-	e->base = rates->cpus;
-	e->base->users++;
+	e->base = base;
+	base->users++;
+	base->idle = 0;
 	e->group = e->base->group;
 	return source_opened(rates, e, 0);
+}
+
+static struct event_source *find_faster(const struct rates *rates, uint64_t period_ns)
+{
+	for (uint32_t i = 0; i < rates->nfaster; i++)
+		if (rates->faster[i]->period_ns == period_ns)
+			return rates->faster[i];
+	return NULL;
+}
+
+/* Each of these events interrupts whatever runs, so few rates have events of exactly their period.
+ * Of others a part of the ticks is taken of events with a power of two of the plan's rate. */
+static uint64_t choose_faster(const struct rates *rates, uint64_t period_ns)
+{
+	uint64_t p = rates->cpus->period_ns;
+
+	if (rates->nfaster < MOST_RATES || find_faster(rates, period_ns))
+		return period_ns;
+	while (p > period_ns)
+		p /= 2;
+	return p;
+}
+
+static int open_faster(struct rates *rates, uint64_t period_ns, struct event_source **ret)
+{
+	struct event_source *e;
+	int r;
+
+	if (rates->nfaster == MOST_FASTER)
+		return -ENOSPC;
+	e = *ret = source_new(rates, period_ns, true);
+	if (!e)
+		return -ENOMEM;
+	e->cpus = e->faster = true;
+	r = perf_stream_add_cpus_beside(rates->stream, e->events_ns, &e->group);
+	if (source_opened(rates, e, r))
+		return r;
+	e->since = 0; /* children inherit it whenever they began */
+	rates->faster[rates->nfaster++] = e;
+	return 0;
+}
+
+/* Events of all CPUs with a shorter period than the plan's, or a part of their ticks. Events that a
+ * process has and its children inherit would begin a period with each of them: what ends before its
+ * first tick would be in no sample. */
+static int source_open_faster(struct rates *rates, uint64_t period_ns, struct event_source **ret)
+{
+	uint64_t events_ns = choose_faster(rates, period_ns);
+	struct event_source *e = find_faster(rates, events_ns);
+	int r = e ? 0 : open_faster(rates, events_ns, &e);
+
+	if (!r && events_ns != period_ns)
+		return source_open_part(rates, e, period_ns, ret);
+	*ret = e;
+	return r;
 }
 
 static int source_open(struct rates *rates, pid_t pid, uint64_t period_ns,
 		       struct event_source **ret)
 {
-	if (!rates->cpus || period_ns < rates->cpus->period_ns)
+	if (!rates->cpus)
 		return source_open_process(rates, pid, period_ns, ret);
+	if (period_ns < rates->cpus->period_ns)
+		return source_open_faster(rates, period_ns, ret);
 	if (period_ns > rates->cpus->period_ns)
-		return source_open_part(rates, period_ns, ret);
+		return source_open_part(rates, rates->cpus, period_ns, ret);
 	*ret = rates->cpus;
 	return 0;
 }
@@ -163,8 +230,10 @@ static int source_open(struct rates *rates, pid_t pid, uint64_t period_ns,
 /* source_open() would choose another kind of source for its period now. */
 static bool is_outdated(const struct rates *rates, const struct event_source *e)
 {
-	if (!rates->cpus || e->period_ns < rates->cpus->period_ns)
+	if (!rates->cpus)
 		return e->cpus;
+	if (e->period_ns < rates->cpus->period_ns)
+		return e->base ? !e->base->faster : !e->faster;
 	return e != rates->cpus && e->base != rates->cpus;
 }
 

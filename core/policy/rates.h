@@ -4,8 +4,9 @@
  *
  * With the BPF sampler each CPU has one event at the plan's rate, and a BPF map says of which
  * processes ticks are taken. A process with a lower rate has some of the CPUs' ticks, chosen at
- * random. A process with a higher rate has events of its own, which its children inherit; so has
- * each process if there is no BPF sampler or no events of CPUs can be opened. A child of a
+ * random. For a higher rate each CPU has another event with that rate, whose ticks are taken of the
+ * processes that have it. If there is no BPF sampler, or no events of CPUs can be opened, each
+ * process has events of its own, which its children inherit. A child of a
  * sampled process is sampled from its first instruction on; samples of inherited events are dropped
  * if another decision holds for the child. For the control thread.
  */
