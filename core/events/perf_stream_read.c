@@ -80,6 +80,8 @@ static void note_runtime(struct perf_stream *s, const struct sent *at)
 	if (t->head.flags & RECORD_CPU_EVENT)
 		return;
 	s->account.own.samples++;
+	s->account.own.sampled_ns += t->period;
+	s->account.own.thinned |= t->head.share != 0;
 	if (t->head.share != s->account.share)
 		missed_ticks_restart(&s->account.missed);
 	s->account.share = t->head.share;

@@ -79,6 +79,14 @@ static uint64_t above(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
+/* Estimates may fall when clocks differ. What was reported does not. */
+static void raise_to(uint64_t *n, uint64_t *reported)
+{
+	if (*n < *reported)
+		*n = *reported;
+	*reported = *n;
+}
+
 /* Samples that found no room in a ring. Events count lost sideband records too; before Linux 6.0
  * only records tell. The BPF programs know better: what they sent, or deferred to the event,
  * and that did not arrive. */
@@ -108,7 +116,8 @@ static uint64_t sum_groups(const struct perf_stream *s, struct perf_stream_count
 	return lost;
 }
 
-static uint64_t skipped_in_group(const struct event_group *g)
+/* Its periods that are no sample. */
+static uint64_t missing_in_group(const struct event_group *g)
 {
 	return above(g->count_ns / g->period_ns, g->samples + g->unread + g->lost);
 }
@@ -127,13 +136,20 @@ static uint64_t missing_periods(const struct perf_stream *s, const struct perf_s
 }
 
 /* What remains of the missing periods is of threads that ended or slept before their tick. A thread
- * may be in the midst of a period on each CPU, and still get its tick while sampling goes on. */
-static void count_unfinished(const struct perf_stream *s, struct perf_stream_counts *c)
+ * may be in the midst of a period on each CPU, and still get its tick while sampling goes on. nfds:
+ * events of the targets' threads. */
+static uint64_t unfinished_of(const struct perf_stream *s, uint64_t missing, uint64_t skipped,
+			      uint32_t nfds)
 {
-	uint64_t running = s->base.nfds / s->ncpus + s->account.threads.forked;
+	uint64_t running = nfds / s->ncpus + s->account.threads.forked;
 
 	running = s->enabled ? above(running, s->account.threads.ended) : 0;
-	c->unfinished = above(missing_periods(s, c), c->skipped + (running + 1) * s->ncpus);
+	return above(missing, skipped + (running + 1) * s->ncpus);
+}
+
+static void count_unfinished(const struct perf_stream *s, struct perf_stream_counts *c)
+{
+	c->unfinished = unfinished_of(s, missing_periods(s, c), c->skipped, s->base.nfds);
 }
 
 /* The total does not say why a period has no sample. Each thread that was started has at most one
@@ -216,16 +232,52 @@ static void count_own_and_cpus(struct perf_stream *s, struct perf_stream_counts 
 	c->skipped = skipped_of_own(s, c) + missed.selected;
 }
 
+static uint32_t events_of_groups(const struct perf_stream *s)
+{
+	uint32_t n = 0;
+
+	for (const struct event_group *g = s->groups; g; g = g->next)
+		n += g->nfds;
+	return n;
+}
+
+/* Periods of all groups that are no sample, and found room in their ring. */
+static uint64_t missing_in_groups(const struct perf_stream *s, uint64_t ring_full)
+{
+	uint64_t missing = s->account.removed.missing;
+
+	for (const struct event_group *g = s->groups; g; g = g->next)
+		missing += missing_in_group(g);
+	return s->form.lost ? missing : above(missing, ring_full); /* else groups count no loss */
+}
+
+/* As count_threads_by_total(). Threads begin and end all the time, so that what was reported as
+ * skipped before remains so. */
 static void count_groups_by_total(struct perf_stream *s, struct perf_stream_counts *c)
 {
-	uint64_t lost = sum_groups(s, c);
+	uint64_t lost = sum_groups(s, c), missing;
 
 	c->ring_full = ring_full_of(s, lost);
-	c->skipped = s->account.removed.skipped;
-	for (const struct event_group *g = s->groups; g; g = g->next)
-		c->skipped += skipped_in_group(g);
-	if (!s->form.lost) /* the groups' own counts of lost samples are 0 */
-		c->skipped = above(c->skipped, c->ring_full);
+	missing = missing_in_groups(s, c->ring_full);
+	c->skipped = above(missing, s->account.threads.forked * s->ncpus);
+	raise_to(&c->skipped, &s->account.reported.skipped);
+	c->unfinished = unfinished_of(s, missing, c->skipped, events_of_groups(s));
+}
+
+/* Groups differ in their periods: what is missing is CPU time, and counted in periods of the
+ * stream. Where only a part of the ticks was kept, chance decides what is missing, and the figure
+ * remains. */
+static uint64_t unfinished_of_groups(const struct perf_stream *s,
+				     const struct perf_stream_counts *c)
+{
+	const struct stream_account *a = &s->account;
+	uint64_t mean_ns = a->own.samples ? a->own.sampled_ns / a->own.samples : s->o.period_ns;
+	uint64_t ticks = a->own.unread + c->ring_full + c->skipped;
+	uint64_t missing_ns = above(c->count_ns, a->own.sampled_ns + ticks * mean_ns);
+
+	if (a->own.thinned)
+		return 0;
+	return unfinished_of(s, missing_ns / s->o.period_ns, 0, events_of_groups(s));
 }
 
 static void count_groups_by_runtime(struct perf_stream *s, struct perf_stream_counts *c)
@@ -234,13 +286,16 @@ static void count_groups_by_runtime(struct perf_stream *s, struct perf_stream_co
 
 	c->ring_full = ring_full_of(s, lost);
 	c->skipped = above(s->account.missed.skipped, c->ring_full);
+	c->unfinished = unfinished_of_groups(s, c);
 }
 
 static void count_groups_and_cpus(struct perf_stream *s, struct perf_stream_counts *c)
 {
 	struct bpf_missed_ticks missed;
+	uint64_t lost = sum_groups(s, c);
 
-	count_groups_by_runtime(s, c);
+	c->ring_full = ring_full_of(s, lost);
+	c->skipped = above(s->account.missed.skipped, c->ring_full);
 	bpf_sampler_missed_ticks(s->o.bpf, &missed);
 	if (s->form.kernel) /* otherwise a CPU event's ticks in the kernel are not due */
 		c->skipped += missed.selected;
@@ -274,15 +329,7 @@ void stream_account_remove_group(struct perf_stream *s, struct event_group *g)
 	count_unread(s);
 	s->account.removed.count_ns += g->cpus ? 0 : g->count_ns;
 	s->account.removed.lost += g->lost;
-	s->account.removed.skipped += skipped_in_group(g);
-}
-
-/* Estimates may fall when clocks differ. What was reported does not. */
-static void raise_to(uint64_t *n, uint64_t *reported)
-{
-	if (*n < *reported)
-		*n = *reported;
-	*reported = *n;
+	s->account.removed.missing += missing_in_group(g);
 }
 
 void perf_stream_counts(struct perf_stream *s, struct perf_stream_counts *c)

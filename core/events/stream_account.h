@@ -14,8 +14,9 @@
  *   all          snapshot  a gap between the counts of a thread's samples
  *   all          bpf       a gap in the grid of a CPU's ticks
  *   dynamic      snapshot  what the counts of a target's events have more than its samples
- *   dynamic      bpf       a gap between the run times of a thread's samples; with CPU events
- *                          also a gap in the grid of a CPU's ticks
+ *   dynamic      bpf       a gap between the run times of a thread's samples, and what the counts
+ *                          have more than the samples; with CPU events instead of that a gap in
+ *                          the grid of a CPU's ticks
  *
  * Where events are those of threads, what children used without a tick is counted too: each begins
  * a period of its own, and the events' counts have its CPU time.
@@ -38,18 +39,20 @@ struct stream_account {
 	struct perf_stream_counts records; /* what records say, as they are handed over */
 	struct missed_ticks missed;        /* by event and thread, or, with BPF, by thread */
 	struct {
-		uint64_t count_ns, lost, skipped;
+		uint64_t count_ns, lost, missing;
 	} removed;       /* sums of removed groups */
 	uint64_t unread; /* samples in the rings, as of the last read */
 	uint8_t share;   /* of the newest record of a thread's own event: struct record_head */
 	struct {
 		uint64_t forked, ended; /* by records */
 	} threads;
-	/* With options.cpus: samples that are of threads' own events. */
+	/* With a BPF sampler: samples that are of threads' own events. */
 	struct {
 		uint64_t samples, unread;
-		bool execed; /* a thread has lost its events by an exec */
-		bool forked; /* a thread has started another, or a process */
+		uint64_t sampled_ns; /* their periods */
+		bool thinned;        /* only a part of the ticks was kept at times */
+		bool execed;         /* a thread has lost its events by an exec */
+		bool forked;         /* a thread has started another, or a process */
 	} own;
 	struct {
 		uint64_t sent;   /* samples that the BPF programs sent or deferred to the event */
