@@ -39,7 +39,7 @@ static const char *sink_state(const struct delivery_stats *s)
 {
 	if (s->blocked_since && clock_now() - s->blocked_since > BLOCKED_NS)
 		return "blocked";
-	return *s->last_error ? "failing" : "ok";
+	return s->denied_since ? "denied" : *s->last_error ? "failing" : "ok";
 }
 
 /* A clock that was set back makes nothing younger than now. */
@@ -54,6 +54,15 @@ static void add_spool(struct buf *b, const struct delivery_stats *s)
 		   (unsigned long long)s->spooled, (unsigned long long)s->spooled_bytes,
 		   (double)age / 1e9);
 	json_text(b, s->spool_error);
+}
+
+/* Of a sink that a server denies. */
+static void add_denied(struct buf *b, const struct delivery_stats *s)
+{
+	uint64_t now = clock_now(), wait = s->retry_at > now ? s->retry_at - now : 0;
+
+	buf_printf(b, ", \"denied_s\": %.1f, \"retry_s\": %.1f",
+		   (double)(now - s->denied_since) / 1e9, (double)wait / 1e9);
 }
 
 static void add_sink(struct buf *b, const struct sink_window *w)
@@ -72,6 +81,8 @@ static void add_sink(struct buf *b, const struct sink_window *w)
 	buf_printf(b, ", \"queued\": %llu, \"queued_bytes\": %llu, \"last_error\": ",
 		   (unsigned long long)s.queued, (unsigned long long)s.queued_bytes);
 	json_text(b, s.last_error);
+	if (s.denied_since)
+		add_denied(b, &s);
 	if (s.has_spool)
 		add_spool(b, &s);
 	plan_options_json(sink_window_plan(w), b);

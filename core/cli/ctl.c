@@ -212,6 +212,16 @@ static void add_budget(const struct ctl *c, struct json_object *o, struct buf *o
 	buf_fini(&b);
 }
 
+/* Why profiles wait for a person. */
+static void add_denied(struct buf *b, struct json_object *sink)
+{
+	buf_str(b, ". Denied for ");
+	add_time(b, real_of(sink, "denied_s"));
+	buf_str(b, ": profiles wait until that is mended; the next attempt is in ");
+	add_time(b, real_of(sink, "retry_s"));
+	buf_str(b, ", or soon after a file with a token or password has changed");
+}
+
 static void add_errors(const struct ctl *c, struct json_object *list, const char *key,
 		       struct buf *out)
 {
@@ -223,6 +233,8 @@ static void add_errors(const struct ctl *c, struct json_object *list, const char
 		if (!*error)
 			continue;
 		buf_printf(&b, "%s: %s", text_of(o, "name"), error);
+		if (!strcmp(key, "last_error") && json_object_object_get(o, "denied_s"))
+			add_denied(&b, o);
 		buf_add(&b, "", 1);
 		if (b.error)
 			out->error = b.error;

@@ -187,6 +187,8 @@ int push_sink_send(struct push_sink *s, const struct fusee_profile *from, uint32
 		free(*error);
 		*error = instance_sentence(s->instance, r);
 		next = out.retry_named ? out.retry_after : wait;
+		if (r == -EAGAIN && out.denied)
+			r = -EACCES; /* it would not be mended meanwhile */
 		if (r != -EAGAIN || i + 1 == tries || next > LONGEST_WAIT)
 			break;
 		fprintf(stderr, "fusee: %s; try %u of %u in %.0f s\n",

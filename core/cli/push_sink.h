@@ -22,6 +22,7 @@ const char *push_sink_name(const struct push_sink *);
 int push_check(const char *address);
 /* Sends the profile; again where the sink says that it may be taken later, `tries` times in all,
  * and says so on standard error. 0, or -errno with a sentence in *error that the caller frees
- * (NULL: no memory); -EAGAIN: it may be taken later still. */
+ * (NULL: no memory); -EAGAIN: it may be taken later still; -EACCES: the server denies it, which a
+ * person must mend: no further try is made. */
 int push_sink_send(struct push_sink *, const struct fusee_profile *, uint32_t tries, char **error);
 #endif

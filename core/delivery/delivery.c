@@ -166,7 +166,7 @@ static void *run_sink(void *arg)
 		else if (from && clock_now() >= until)
 			delivery_attempt(d, from);
 		else
-			delivery_wait(d, d->stop && d->deadline < until ? d->deadline : until);
+			delivery_rest(d, d->stop && d->deadline < until ? d->deadline : until);
 	}
 	end(d);
 	delivery_exit_thread(d);

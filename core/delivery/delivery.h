@@ -48,6 +48,7 @@ struct delivery_stats {
 	uint64_t last_ok_ns;             /* the last delivery, CLOCK_MONOTONIC; 0: none */
 	uint64_t blocked_since;          /* the beginning of the running call; 0: none runs */
 	uint64_t retry_at;               /* the next attempt, CLOCK_MONOTONIC; 0: at once */
+	uint64_t denied_since;           /* the sink is denied, CLOCK_MONOTONIC; 0: it is not */
 	char last_error[256];            /* "" if the last call succeeded */
 	bool has_spool;                  /* the members below are of it */
 	uint64_t spooled, spooled_bytes; /* profiles that wait in it */

@@ -9,11 +9,14 @@
 
 #define SECOND DELIVERY_SECOND
 #define NEVER DELIVERY_NEVER
+#define LOOK (2 * SECOND) /* whether a secret has changed */
 
 /* What consume() returned. */
 struct outcome {
 	int err;
 	uint64_t wait_ns; /* until the next attempt */
+	bool denied;
+	bool watch;       /* a secret that changes ends the wait */
 	char *sentence;   /* NULL: no error, or no memory */
 	const char *text; /* a part of sentence, or static */
 };
@@ -29,8 +32,9 @@ static void consume(struct delivery *d, struct queue_item *it, struct outcome *o
 	sink_out_fini(&out);
 	if (o->err)
 		o->sentence = failures_sentence(&d->failures, o->err, &o->text);
-	o->wait_ns = failures_consumed(&d->failures, o->err, o->sentence,
-				       out.retry_named ? &out.retry_after : NULL);
+	o->denied = o->err == -EAGAIN && out.denied;
+	o->watch = o->denied || (o->err == -EAGAIN && !out.retry_named);
+	o->wait_ns = failures_consumed(&d->failures, o->err, o->sentence, &out);
 }
 
 static uint64_t now_plus(uint64_t ns)
@@ -69,6 +73,9 @@ static void try_item(struct delivery *d, struct queue_item *it, struct outcome *
 	consume(d, it, o);
 	pthread_mutex_lock(&d->lock);
 	d->queue.stats.blocked_since = 0;
+	d->watch = o->watch;
+	if (!d->abandoned)
+		queue_set_denied(&d->queue, o->denied);
 	snprintf(d->queue.stats.last_error, sizeof(d->queue.stats.last_error), "%s", o->text);
 }
 
@@ -160,6 +167,25 @@ static int attempt_spooled(struct delivery *d)
 	pthread_mutex_lock(&d->lock);
 	pthread_cond_broadcast(&d->changed);
 	return err;
+}
+
+/* ---- until the next attempt ---- */
+
+void delivery_rest(struct delivery *d, uint64_t until)
+{
+	uint64_t now = clock_now();
+	bool changed;
+
+	if (!d->watch || until == NEVER || now < d->look_at) {
+		delivery_wait(d, d->watch && d->look_at < until ? d->look_at : until);
+		return;
+	}
+	d->look_at = now + LOOK;
+	pthread_mutex_unlock(&d->lock);
+	changed = instance_secret_changed(d->instance);
+	pthread_mutex_lock(&d->lock);
+	if (changed)
+		d->retry_at = 0;
 }
 
 /* ---- where the next profile is ---- */

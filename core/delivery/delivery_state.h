@@ -65,6 +65,8 @@ struct delivery {
 	bool abandoned;    /* delivery_free() did not wait */
 	uint64_t deadline; /* of stop */
 	uint64_t retry_at; /* 0: at once */
+	bool watch;        /* a file with a secret that changes ends the wait for retry_at */
+	uint64_t look_at;  /* at such a file */
 	struct delivery_queue queue;
 	struct delivery_spool spool;
 	struct flush *flushes;
@@ -91,6 +93,10 @@ bool delivery_is_coming(const struct delivery *);
 /* Tries the oldest profile of the source; the result of consume(), or
  * DELIVERY_NOTHING: the spool has none. */
 int delivery_attempt(struct delivery *, enum delivery_source);
+
+/* For the sink's thread, locked. Waits for a change of the delivery, for a time, or for the time of
+ * looking whether a secret has changed; then retry_at is 0. */
+void delivery_rest(struct delivery *, uint64_t until);
 
 /* The spool's thread, of a delivery that has a spool: opens it, writes the queue's profiles to it,
  * and closes it when the sink's thread has ended. */

@@ -12,6 +12,7 @@
 #define BACKOFF_FIRST (1 * SECOND)
 #define BACKOFF_MAX (300 * SECOND)
 #define LOG_INTERVAL (60 * SECOND)
+#define DENIED_INTERVAL (1800 * SECOND) /* a person mends it, when there is time */
 
 void failures_init(struct failures *f, struct fusee_instance *in, uint64_t first_ns,
 		   uint64_t max_ns)
@@ -27,9 +28,9 @@ void failures_init(struct failures *f, struct fusee_instance *in, uint64_t first
 
 static void log_failure(struct failures *f, const char *sentence, int err, const char *consequence)
 {
-	uint64_t now = clock_now();
+	uint64_t now = clock_now(), interval = f->denied ? DENIED_INTERVAL : LOG_INTERVAL;
 
-	if (f->logged_at && now - f->logged_at < LOG_INTERVAL)
+	if (f->logged_at && now - f->logged_at < interval)
 		return;
 	f->failing = true;
 	f->logged_at = now;
@@ -63,14 +64,27 @@ static void log_retry(struct failures *f, const char *sentence, uint64_t wait)
 	log_failure(f, sentence, -EAGAIN, consequence);
 }
 
+/* Other failures may come between two denials: each minute something is logged then. */
+static void log_denied(struct failures *f, const char *sentence)
+{
+	uint64_t before = f->logged_at;
+
+	log_failure(f, sentence, -EAGAIN, ", profiles wait until that is mended");
+	f->denied |= f->logged_at != before;
+}
+
 uint64_t failures_consumed(struct failures *f, int err, const char *sentence,
-			   const uint64_t *retry_after_ns)
+			   const struct fusee_sink_out *out)
 {
 	uint64_t wait;
 
+	f->denied &= err == -EAGAIN && out->denied;
 	if (err == -EAGAIN) {
-		wait = retry_after_ns ? *retry_after_ns : next_backoff(f);
-		log_retry(f, sentence, wait);
+		wait = out->retry_named ? out->retry_after : next_backoff(f);
+		if (out->denied)
+			log_denied(f, sentence);
+		else
+			log_retry(f, sentence, wait);
 		return wait;
 	}
 	f->next_ns = 0;

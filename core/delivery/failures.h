@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "delivery/sink_out.h"
 #include "plugin/instance.h"
 
 struct failures {
@@ -16,15 +17,16 @@ struct failures {
 	uint64_t random;           /* state of the jitter */
 	uint64_t logged_at;        /* the last failure that was logged; 0: none */
 	bool failing;              /* a failure was logged, and nothing delivered since */
+	bool denied;               /* it was logged that the sink is denied, and it still is */
 };
 
 /* 0 for a time: its default, 1 s and 5 min. */
 void failures_init(struct failures *, struct fusee_instance *, uint64_t first_ns, uint64_t max_ns);
-/* The result of consume(): logs it, at most once a minute. Returns the ns to wait until the next
- * attempt: 0, or after -EAGAIN *retry_after_ns, or the backoff where that is NULL. sentence: of
- * failures_sentence(). */
+/* The result of consume(): logs it, at most once a minute; that the sink is denied once, and then
+ * each half an hour. Returns the ns to wait until the next attempt: 0, or after -EAGAIN what the
+ * sink named, or else the backoff. sentence: of failures_sentence(). */
 uint64_t failures_consumed(struct failures *, int err, const char *sentence,
-			   const uint64_t *retry_after_ns);
+			   const struct fusee_sink_out *);
 /* The error of flush(): logs it, under the same limit. */
 void failures_flushed(struct failures *, int err, const char *sentence);
 /* The sentence for a failed call, malloc'ed; NULL: no memory. *text: its part after the name of the

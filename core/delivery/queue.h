@@ -56,6 +56,8 @@ void queue_spool_counts(struct delivery_queue *, const struct spool_counts *);
 /* A profile of the spool was delivered, or is to be tried again. */
 void queue_count_delivered(struct delivery_queue *);
 void queue_count_retried(struct delivery_queue *);
+/* Whether the last attempt was denied. */
+void queue_set_denied(struct delivery_queue *, bool denied);
 /* Counts profiles that are not, or no longer, in the queue. */
 void queue_count_lost(struct delivery_queue *, enum loss_reason, uint64_t profiles,
 		      uint64_t samples);

@@ -68,6 +68,11 @@ static void retry_after(struct fusee_sink_out *out, uint64_t ns)
 	out->retry_after = ns;
 }
 
+static void denied(struct fusee_sink_out *out)
+{
+	out->denied = true;
+}
+
 static int open_file(struct fusee_instance *in, struct fusee_str build_id, uint64_t max_bytes)
 {
 	const struct delivery *d = in->owner; /* NULL: of a command that delivers by itself */
@@ -81,6 +86,7 @@ const struct fusee_sink_host delivery_host = {
 	.split = split,
 	.retry_after = retry_after,
 	.open_file = open_file,
+	.denied = denied,
 };
 
 void sink_out_fini(struct fusee_sink_out *out)

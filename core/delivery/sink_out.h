@@ -25,6 +25,7 @@ struct fusee_sink_out {
 	struct buf *others;               /* bytes of parts of the profile; freed after consume() */
 	uint32_t nothers;
 	bool retry_named;     /* the sink called retry_after() */
+	bool denied;          /* the sink called denied() */
 	uint64_t retry_after; /* ns */
 };
 

@@ -118,6 +118,7 @@ int instance_new(struct fusee_instance **ret, const struct fusee_plugin *d,
 	*text = NULL;
 	if (!in)
 		return r;
+	secrets_init(&in->secrets);
 	in->descriptor = d;
 	in->owner = o->owner;
 	in->name = strdup(o->name);
@@ -154,7 +155,13 @@ void instance_free(struct fusee_instance *in)
 	free(in->where);
 	free(in->given);
 	free(in->error);
+	secrets_fini(&in->secrets);
 	free(in);
+}
+
+bool instance_secret_changed(struct fusee_instance *in)
+{
+	return secrets_changed(&in->secrets);
 }
 
 char *instance_sentence(struct fusee_instance *in, int err)

@@ -9,6 +9,7 @@
 #include <fusee/plugin.h>
 
 #include "plugin/option_list.h"
+#include "plugin/secrets.h"
 
 /* An instance as a plan describes it. */
 struct instance_options {
@@ -28,6 +29,7 @@ struct fusee_instance {
 	char *error;      /* text of the last host->fail(); NULL: none */
 	uint32_t misused; /* bit i: enum plugin_misuse i was reported */
 	bool begun;       /* init() was called, so fini() must be */
+	struct secrets secrets;
 };
 
 /*
@@ -44,4 +46,7 @@ void instance_free(struct fusee_instance *); /* calls fini() if begun; NULL is v
 /* "fusee.lua:12: sink.pprof: TEXT" with the text of the last host->fail(), or strerror(err) if
  * there was none. Resets that text. Owned by the caller; NULL: no memory. */
 char *instance_sentence(struct fusee_instance *, int err);
+/* [any thread; reads folders] Has a file changed that host->read_secret() has read for the
+ * instance? True once for each change. */
+bool instance_secret_changed(struct fusee_instance *);
 #endif

@@ -78,12 +78,14 @@ void plugin_host_count(struct fusee_instance *in, const char *metric,
 
 int plugin_host_read_secret(struct fusee_instance *in, const char *path, char *buf, uint32_t cap)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), r = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), r = fd < 0 ? -errno : 0;
 	struct buf all = {0};
+	struct stat st;
 
-	(void)in;
-	if (fd < 0)
-		return -errno;
+	/* before it is read: what is written meanwhile is a change */
+	secrets_note(&in->secrets, path, fd >= 0 && !fstat(fd, &st) ? &st : NULL);
+	if (r)
+		return r;
 	r = buf_read_fd(&all, fd, cap ? cap - 1 : 0);
 	while (!r && all.len && (all.p[all.len - 1] == '\n' || all.p[all.len - 1] == '\r'))
 		all.len--;

@@ -157,6 +157,9 @@ struct fusee_http_request {
 	/* Where the body of a 2xx is received, in place of the client's own memory; NULL: there. */
 	void *into;
 	uint64_t room; /* bytes of it: a longer body is not complete */
+	/* The delivery that it is a part of, for host->denied() where fusee_http_send() finds that
+	 * the options must be mended; NULL: none. */
+	struct fusee_sink_out *out;
 };
 
 #define FUSEE_HTTP_BODY 65536u /* bytes of an answer that are kept, at most */
@@ -175,8 +178,8 @@ struct fusee_http_answer {
 /* Sends a request with the options' headers and secrets, and waits for its answer. Redirects within
  * the same server are followed (unless FUSEE_HTTP_NO_REDIRECT), others never. Counts
  * fusee_plugin_requests_total{status}. 0: *answer says what came, which may be nothing; -ECANCELED;
- * -EAGAIN: a secret cannot be read now; another -errno: the request cannot be sent; each after
- * host->fail(). */
+ * -EAGAIN: a secret cannot be read now, or the server redirects to another; another -errno: the
+ * request cannot be sent; each after host->fail(). */
 int fusee_http_send(struct fusee_http *, const struct fusee_http_request *,
 		    struct fusee_http_answer *answer);
 /* May the text be a header's value? A line break in it would begin another header. */
@@ -191,20 +194,28 @@ enum fusee_http_verdict {
 	FUSEE_HTTP_LATER,     /* it may be taken at the next attempt */
 	FUSEE_HTTP_REFUSED,   /* never */
 	FUSEE_HTTP_TOO_LARGE, /* perhaps in smaller parts */
+	FUSEE_HTTP_DENIED,    /* whatever is sent, until a person mends a token, a right or an
+			       * address */
 };
 
-/* By the status alone: 2xx is taken, none, 408, 429 and 5xx are for later, 413 is too large, all
- * else is refused. A plugin that knows its server better decides for itself. */
+/* By the status alone: 2xx is taken, none, 408, 429 and 5xx are for later, 413 is too large. 3xx
+ * and 401 to 407 but for 406, 410 and 415 say that something is wrong with the token, the right,
+ * the address or the kind of server, and not with this profile: denied. All else is refused. A
+ * plugin that knows its server better decides for itself. */
 enum fusee_http_verdict fusee_http_verdict(const struct fusee_http_answer *);
+/* Is it a page for people (text/html)? That of a proxy or of a server that is something else also
+ * comes with 200, and the service has not seen what was sent. */
+bool fusee_http_is_page(const struct fusee_http_answer *);
 
 #define FUSEE_HTTP_WORDS 201 /* bytes of a server's words in a sentence, with the NUL */
 
 /* The first line of a text of the server's that is not empty, with '?' in place of what is not
  * printable, for a sentence. */
 void fusee_http_words(char words[FUSEE_HTTP_WORDS], struct fusee_str text);
-/* What consume() returns: 0, -EAGAIN after host->retry_after() if the answer named a time,
- * -EBADMSG, or -E2BIG; the last three after host->fail(). words: the server's own, "": none; NULL:
- * the first line of the body. Without a delivery (NULL) nothing is called but host->fail(). */
+/* What consume() returns: 0, -EAGAIN after host->retry_after() if the answer named a time, and
+ * after host->denied() if it is denied, -EBADMSG, or -E2BIG; the last three after host->fail().
+ * words: the server's own, "": none; NULL: the first line of the body. Without a delivery (NULL)
+ * nothing is called but host->fail(). */
 int fusee_http_result(struct fusee_http *, struct fusee_sink_out *,
 		      const struct fusee_http_answer *, enum fusee_http_verdict, const char *words);
 

@@ -320,7 +320,8 @@ struct fusee_sink_host {
 		     uint64_t max_bytes, int (*each)(void *arg, const struct fusee_profile *part),
 		     void *arg);
 	/* Before -EAGAIN is returned: the next attempt is not earlier than in ns nanoseconds.
-	 * Without this call the core waits 1 s, then twice as long each time, up to 5 min. */
+	 * Without this call the core waits 1 s, then twice as long each time, up to 5 min, but
+	 * tries soon after a file that read_secret() has read for the sink has changed. */
 	void (*retry_after)(struct fusee_sink_out *, uint64_t ns);
 	/* [any thread; may wait for a second] Opens a program or library that a process maps, or
 	 * mapped a minute ago, for a server that symbolizes. build_id: as in struct fusee_mapping.
@@ -331,6 +332,10 @@ struct fusee_sink_host {
 	 * later; -ECANCELED: the agent ends; -EOPNOTSUPP: there is no agent. Older hosts: see
 	 * FUSEE_HAS. */
 	int (*open_file)(struct fusee_instance *, struct fusee_str build_id, uint64_t max_bytes);
+	/* Before -EAGAIN is returned: the server denies whatever the sink sends, until a person
+	 * mends a token, a right or an address. The sink is reported as denied, and the log says it
+	 * at the first attempt and then rarely. Older hosts: see FUSEE_HAS. */
+	void (*denied)(struct fusee_sink_out *);
 };
 
 enum fusee_listing_flags {

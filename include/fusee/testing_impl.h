@@ -115,6 +115,11 @@ static inline void fusee_testing_retry_after(struct fusee_sink_out *out, uint64_
 	((struct fusee_testing *)(void *)out)->retry_after_ns = ns;
 }
 
+static inline void fusee_testing_denied(struct fusee_sink_out *out)
+{
+	((struct fusee_testing *)(void *)out)->denials++;
+}
+
 static inline const struct fusee_profile *fusee_testing_profile(void)
 {
 	static const struct fusee_str strings[] = {
@@ -332,7 +337,8 @@ static inline int fusee_testing_init(struct fusee_testing *t)
 	t->sink = (struct fusee_sink_host){.size = sizeof(t->sink),
 					   .encode = fusee_testing_encode,
 					   .split = fusee_testing_split,
-					   .retry_after = fusee_testing_retry_after};
+					   .retry_after = fusee_testing_retry_after,
+					   .denied = fusee_testing_denied};
 	t->discovery = (struct fusee_discovery_host){.size = sizeof(t->discovery),
 						     .begin = fusee_testing_begin,
 						     .put = fusee_testing_put,

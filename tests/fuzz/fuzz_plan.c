@@ -5,7 +5,7 @@
 // sources: core/config/lua_relabel.c core/relabel/regex.c core/relabel/regex_syntax.c core/relabel/rules.c
 // sources: core/config/lua_state.c core/config/lua_target.c core/config/pattern.c core/config/plan.c
 // sources: core/config/plan_builder.c core/config/plan_json.c core/config/settings.c core/config/help.c
-// sources: core/plugin/options.c core/plugin/instance.c core/plugin/option_list.c
+// sources: core/plugin/options.c core/plugin/instance.c core/plugin/secrets.c core/plugin/option_list.c
 // sources: core/base/buf.c core/base/clock.c core/base/dict.c core/base/guess.c core/base/json.c core/base/text.c
 // sources: core/base/hashmap.c core/base/metrics.c core/base/user_budget.c core/base/utf8.c core/process/labelset.c
 // sources: core/profile/render_labels.c core/profile/render_model.c core/profile/render_modules.c

@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	a.head = (struct fusee_str){head, data[0] & 8 ? sizeof(head) - 1 : 0};
 	a.body = (struct fusee_str){(const char *)data + 1, size - 1};
 	verdict = push_verdict(&a, words);
-	if ((verdict == FUSEE_HTTP_TAKEN) != (a.status == 200 && !a.head.len) ||
+	if ((verdict == FUSEE_HTTP_TAKEN) != (a.status == 200 && !fusee_http_is_page(&a)) ||
 	    (a.status == 503 && verdict != FUSEE_HTTP_LATER) ||
 	    strnlen(words, sizeof(words)) == sizeof(words))
 		abort();

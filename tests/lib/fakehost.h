@@ -74,7 +74,7 @@ struct fake {
 	bool has[FUSEE_FOLDED + 1];
 	const struct fusee_profile *delivered;
 	int encodes;
-	bool retry_named;
+	bool retry_named, denied;
 	uint64_t retry_after;
 
 	/* discovery */
@@ -228,6 +228,13 @@ FAKE void fake_retry_after(struct fusee_sink_out *out, uint64_t ns)
 	f->retry_after = ns;
 }
 
+FAKE void fake_denied(struct fusee_sink_out *out)
+{
+	((struct fake *)(void *)out)->denied = true;
+}
+
+#define FAKE_DENIED (-EACCES) /* of fake_consume(): -EAGAIN after denied() */
+
 /* One attempt to deliver; the 0th is a new delivery. */
 FAKE int fake_consume(struct fake *f, const struct fusee_profile *p, uint32_t attempt)
 {
@@ -236,14 +243,17 @@ FAKE int fake_consume(struct fake *f, const struct fusee_profile *p, uint32_t at
 				   .attempt = attempt,
 				   .profile = p,
 				   .out = (struct fusee_sink_out *)(void *)f};
+	int r;
 
 	if (!attempt)
 		memset(f->has, 0, sizeof(f->has));
 	f->delivered = p;
-	f->retry_named = false;
+	f->retry_named = f->denied = false;
 	f->retry_after = 0;
 	fake_forget(f);
-	return ops->consume(f->ctx, &d);
+	r = ops->consume(f->ctx, &d);
+	CHECK(!f->denied || r == -EAGAIN);
+	return f->denied ? FAKE_DENIED : r;
 }
 
 /* A finished profile of `n` stacks "main;work_0", "main;work_1" .., each of 10 ms, of a target with
@@ -696,7 +706,8 @@ FAKE struct fake *fake_new(const struct fusee_plugin *plugin, ...)
 	f->sink = (struct fusee_sink_host){.size = sizeof(f->sink),
 					   .encode = fake_encode,
 					   .split = fake_split,
-					   .retry_after = fake_retry_after};
+					   .retry_after = fake_retry_after,
+					   .denied = fake_denied};
 	f->discovery = (struct fusee_discovery_host){sizeof(f->discovery),
 						     0,
 						     fake_begin,

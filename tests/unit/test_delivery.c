@@ -450,6 +450,94 @@ TEST(what_is_said)
 		  "fusee: sink.stage: takes profiles again\n");
 }
 
+static int denied(const struct fusee_delivery *d)
+{
+	stage.host->sink->denied(d->out);
+	return 0;
+}
+
+/* Said once, however often it is tried; reported until something else is answered. */
+TEST(a_sink_that_is_denied)
+{
+	struct delivery *d = new_delivery();
+	struct delivery_stats s;
+
+	CHECK(metric("sink_denied") == 0);
+	catch_log();
+	stage.also = denied;
+	for (int i = 0; i < 64; i++)
+		stage.answers[i] = -EAGAIN;
+	put(d, 1);
+	put(d, 2);
+	wait_for(&stage.n, 4);
+	s = stats(d);
+	CHECK(s.denied_since && s.denied_since <= now());
+	CHECK(metric("sink_denied") == 1);
+	CHECK_STR(s.last_error, "the backend is away");
+	pthread_mutex_lock(&stage.lock);
+	memset(stage.answers, 0, sizeof(stage.answers));
+	stage.also = NULL;
+	pthread_mutex_unlock(&stage.lock);
+	s = settled(d, 2);
+	CHECK_INT(s.delivered, 2);
+	CHECK_INT(s.retried, get(&stage.n) - 2);
+	CHECK(!s.denied_since && metric("sink_denied") == 0);
+	delivery_free(d);
+	check_log(
+		"fusee: fusee.lua:3: sink.stage: the backend is away, profiles wait until that is "
+		"mended\n"
+		"fusee: sink.stage: takes profiles again\n");
+}
+
+static char secret_file[] = "/tmp/fusee-secret-XXXXXX";
+
+static void write_secret(const char *text)
+{
+	FILE *f = fopen(secret_file, "w");
+
+	CHECK(f && fputs(text, f) >= 0 && !fclose(f));
+}
+
+/* As a token that expires: denied until the file has another. */
+static int reads_secret(const struct fusee_delivery *d)
+{
+	char text[16];
+
+	CHECK(stage.host->read_secret(stage.in, secret_file, text, sizeof(text)) >= 0);
+	if (!strcmp(text, "new"))
+		return 0;
+	stage.host->sink->denied(d->out);
+	stage.host->sink->retry_after(d->out, 3600 * SECOND);
+	return -EAGAIN;
+}
+
+TEST(a_secret_that_changes_is_tried_soon)
+{
+	struct delivery *d = new_with(64 << 20, 3600 * SECOND, 3600 * SECOND);
+	int fd = mkstemp(secret_file);
+	struct delivery_stats s;
+	uint64_t began;
+
+	CHECK(fd >= 0 && !close(fd));
+	write_secret("old");
+	stage.also = reads_secret;
+	put(d, 1);
+	put(d, 2);
+	wait_for(&stage.n, 1);
+	usleep(2500000); /* it was looked at, and is the same */
+	CHECK_INT(get(&stage.n), 1);
+	CHECK(stats(d).retry_at > now() + 3000 * SECOND);
+	write_secret("not yet");
+	wait_for(&stage.n, 2);
+	began = now();
+	write_secret("new");
+	s = settled(d, 2);
+	CHECK_INT(s.delivered, 2);
+	CHECK(now() - began < 30 * SECOND); /* of an hour */
+	delivery_free(d);
+	unlink(secret_file);
+}
+
 TEST(what_is_refused_is_counted)
 {
 	struct delivery *d = new_delivery();

@@ -83,14 +83,14 @@ static bool is_redirect(long status)
 static int check_redirect(struct fusee_http *h, const char *url, long status, int hops)
 {
 	if (!h->redirect)
-		return fusee_fail(h->self, -EBADMSG, "'%s' answered %ld without a location",
+		return fusee_fail(h->self, -EAGAIN, "'%s' answered %ld without a location",
 				  h->shown, status);
 	if (!http_same_place(url, h->redirect))
-		return fusee_fail(h->self, -EBADMSG,
+		return fusee_fail(h->self, -EAGAIN,
 				  "'%s' redirects to '%.*s': make that the 'url' if it is right",
 				  h->shown, (int)strcspn(h->redirect, "?#"), h->redirect);
 	if (hops == MAX_REDIRECTS)
-		return fusee_fail(h->self, -EBADMSG, "'%s' redirects without end", h->shown);
+		return fusee_fail(h->self, -EAGAIN, "'%s' redirects without end", h->shown);
 	return 0;
 }
 
@@ -125,8 +125,10 @@ static int follow(struct fusee_http *h, const struct fusee_http_request *q,
 		if (!is_redirect(a->status) || is_last(q))
 			break;
 		r = check_redirect(h, h->options->url, a->status, hops);
-		if (r)
+		if (r) {
+			http_denied(h, q->out);
 			break;
+		}
 		free(url);
 		url = h->redirect;
 		h->redirect = NULL;
@@ -152,6 +154,8 @@ int fusee_http_send(struct fusee_http *h, const struct fusee_http_request *q,
 		body = packed;
 	}
 	r = http_headers(h, q, &headers);
+	if (r == -EAGAIN)
+		http_denied(h, q->out);
 	if (!r)
 		r = follow(h, q, headers, body, answer);
 	http_headers_free(headers);

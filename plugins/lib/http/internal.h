@@ -81,6 +81,11 @@ int http_request(struct fusee_http *h, const char *url, struct curl_slist *heade
 		 const struct fusee_http_request *, struct fusee_str body,
 		 struct fusee_http_answer *answer);
 
+/* ---- judge.c ---- */
+
+/* Calls host->denied() for a delivery; NULL: there is none. */
+void http_denied(struct fusee_http *, struct fusee_sink_out *);
+
 /* ---- gzip.c ---- */
 
 /* *ret is the caller's, to be freed. 0 or -ENOMEM. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an answer means for the profile that was sent. */
+#include <strings.h>
+
 #include <fusee/http_curl.h>
 
 #include "internal.h"
@@ -45,7 +47,56 @@ enum fusee_http_verdict fusee_http_verdict(const struct fusee_http_answer *a)
 		return FUSEE_HTTP_TAKEN;
 	if (!a->status || a->status == 408 || a->status == 429 || a->status >= 500)
 		return FUSEE_HTTP_LATER;
-	return a->status == 413 ? FUSEE_HTTP_TOO_LARGE : FUSEE_HTTP_REFUSED;
+	switch (a->status) {
+	case 401: /* token */
+	case 402: /* account */
+	case 403: /* right */
+	case 404: /* address */
+	case 405: /* method */
+	case 407: /* proxy */
+	case 410: /* address */
+	case 415: /* kind of body, which is that of all profiles */
+		return FUSEE_HTTP_DENIED;
+	case 413:
+		return FUSEE_HTTP_TOO_LARGE;
+	default:
+		return a->status >= 300 && a->status < 400 ? FUSEE_HTTP_DENIED : FUSEE_HTTP_REFUSED;
+	}
+}
+
+bool fusee_http_is_page(const struct fusee_http_answer *a)
+{
+	static const char *const begins[] = {"<!doctype html", "<html"};
+	struct fusee_str type;
+
+	if (fusee_http_header(a, "content-type", &type))
+		return type.len >= 9 && !strncasecmp(type.p, "text/html", 9);
+	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
+		if (a->body.len >= strlen(begins[i]) &&
+		    !strncasecmp(a->body.p, begins[i], strlen(begins[i])))
+			return true;
+	return false;
+}
+
+void http_denied(struct fusee_http *h, struct fusee_sink_out *out)
+{
+	const struct fusee_sink_host *host = h->self->host->sink;
+
+	if (out && FUSEE_HAS(host, denied))
+		host->denied(out);
+}
+
+static int error_of(enum fusee_http_verdict verdict)
+{
+	switch (verdict) {
+	case FUSEE_HTTP_LATER:
+	case FUSEE_HTTP_DENIED:
+		return -EAGAIN;
+	case FUSEE_HTTP_TOO_LARGE:
+		return -E2BIG;
+	default:
+		return -EBADMSG;
+	}
 }
 
 int fusee_http_result(struct fusee_http *h, struct fusee_sink_out *out,
@@ -55,13 +106,13 @@ int fusee_http_result(struct fusee_http *h, struct fusee_sink_out *out,
 	char line[FUSEE_HTTP_WORDS], again[64] = "";
 	const char *proxy = h->options->proxy, *colon;
 	const char *open = *proxy ? " (proxy '" : "", *close = *proxy ? "')" : "";
-	int err = verdict == FUSEE_HTTP_LATER     ? -EAGAIN
-		  : verdict == FUSEE_HTTP_REFUSED ? -EBADMSG
-						  : -E2BIG;
+	int err = error_of(verdict);
 
 	if (verdict == FUSEE_HTTP_TAKEN)
 		return 0;
-	if (verdict == FUSEE_HTTP_LATER && a->retry_after && out) {
+	if (verdict == FUSEE_HTTP_DENIED)
+		http_denied(h, out);
+	if (err == -EAGAIN && a->retry_after && out) {
 		h->self->host->sink->retry_after(out, a->retry_after);
 		snprintf(again, sizeof(again), ", again in %llu s",
 			 (unsigned long long)a->retry_after / FUSEE_SECOND);

@@ -46,8 +46,23 @@ static const struct {
 	{1000, FUSEE_HTTP_LATER},    /* network and files */
 	{1001, FUSEE_HTTP_LATER},    /* the C++ library: memory, threads, files */
 	{229, FUSEE_HTTP_TOO_LARGE}, /* a limit of rows or bytes */
-	{158, FUSEE_HTTP_TOO_LARGE}, {307, FUSEE_HTTP_TOO_LARGE}, {396, FUSEE_HTTP_TOO_LARGE},
+	{158, FUSEE_HTTP_TOO_LARGE}, /* likewise */
+	{307, FUSEE_HTTP_TOO_LARGE}, /* likewise */
+	{396, FUSEE_HTTP_TOO_LARGE}, /* likewise */
+	{164, FUSEE_HTTP_DENIED},    /* a user that may only read */
+	{192, FUSEE_HTTP_DENIED},    /* an unknown user, */
+	{193, FUSEE_HTTP_DENIED},    /* a wrong password, */
+	{194, FUSEE_HTTP_DENIED},    /* none, */
+	{195, FUSEE_HTTP_DENIED},    /* an address that the user may not come from, */
+	{516, FUSEE_HTTP_DENIED},    /* and any of these from about 2020 on */
+	{291, FUSEE_HTTP_DENIED},    /* a database that the user may not use */
+	{497, FUSEE_HTTP_DENIED},    /* a right that the user does not have */
 };
+
+static bool is_missing(uint32_t code)
+{
+	return code == ANSWER_UNKNOWN_TABLE || code == ANSWER_UNKNOWN_DATABASE;
+}
 
 static enum fusee_http_verdict verdict_of(uint32_t code, const struct fusee_http_answer *http)
 {
@@ -85,7 +100,7 @@ static uint32_t code_of(const struct fusee_http_answer *http)
 static const char *hint_of(uint32_t code)
 {
 	switch (code) {
-	case 81: /* unknown database */
+	case ANSWER_UNKNOWN_DATABASE:
 		return " (CREATE DATABASE makes it)";
 	case 192: /* unknown user, wrong password, and both from about 2020 on */
 	case 193:
@@ -109,7 +124,9 @@ void answer_read(const struct fusee_http_answer *http, bool silent, struct answe
 	else if (good && early)
 		to->verdict = FUSEE_HTTP_LATER; /* columns or an exception may be missing */
 	else if (good && silent && http->body.len)
-		to->verdict = FUSEE_HTTP_REFUSED;
+		to->verdict = fusee_http_is_page(http) ? FUSEE_HTTP_DENIED : FUSEE_HTTP_REFUSED;
+	if (is_missing(to->code) && !silent)
+		to->verdict = FUSEE_HTTP_DENIED;
 	if (to->verdict == FUSEE_HTTP_TAKEN)
 		return;
 	fusee_http_words(words, http->body);

@@ -5,7 +5,7 @@
 
 #include <fusee/http.h>
 
-enum answer_code { ANSWER_UNKNOWN_TABLE = 60 };
+enum answer_code { ANSWER_UNKNOWN_TABLE = 60, ANSWER_UNKNOWN_DATABASE = 81 };
 
 struct answer {
 	enum fusee_http_verdict verdict;
@@ -13,6 +13,7 @@ struct answer {
 	char words[FUSEE_HTTP_WORDS + 80];
 };
 
-/* silent: success has no body, as that of an INSERT. */
+/* silent: success has no body, as that of an INSERT; that its table is missing is then a refusal,
+ * after which the tables are looked at. */
 void answer_read(const struct fusee_http_answer *, bool silent, struct answer *);
 #endif

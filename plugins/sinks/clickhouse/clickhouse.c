@@ -125,7 +125,8 @@ static int insert(struct sending *s, enum table t, uint64_t n)
 	struct clickhouse *c = s->c;
 	struct fusee_http_request q = {.flags = c->gzip ? FUSEE_HTTP_GZIP : 0,
 				       .content_type = "application/octet-stream",
-				       .body = {c->body.p, c->body.len}};
+				       .body = {c->body.p, c->body.len},
+				       .out = s->d->out};
 	char query[LAYOUT_INSERT + 8];
 	struct fusee_http_answer http;
 	struct answer a;
@@ -209,18 +210,20 @@ static int send_again(struct sending *s, int refused)
 {
 	struct clickhouse *c = s->c;
 	struct layout before[TABLES];
+	bool missing;
 	int r;
 
 	memcpy(before, c->server.layouts, sizeof(before));
 	known_forget(&c->known);
-	if (c->code == ANSWER_UNKNOWN_TABLE) { /* also for a later attempt, if the look fails */
+	missing = c->code == ANSWER_UNKNOWN_TABLE || c->code == ANSWER_UNKNOWN_DATABASE;
+	if (missing) { /* also for a later attempt, if the look fails */
 		c->at.table = STACKS;
 		c->at.next = 0;
 	}
 	r = server_look(&c->server, s->d->out);
 	if (r)
 		return r;
-	if (c->code != ANSWER_UNKNOWN_TABLE && !memcmp(before, c->server.layouts, sizeof(before)))
+	if (!missing && !memcmp(before, c->server.layouts, sizeof(before)))
 		return refused;
 	c->at.table = STACKS;
 	c->at.next = 0;

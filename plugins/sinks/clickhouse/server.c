@@ -5,13 +5,24 @@
 
 #define STATEMENT 512 /* bytes of one about a table's columns */
 
+/* A person must mend the tables or the address: profiles wait. -EAGAIN. */
+static int deny(struct server *s, struct fusee_sink_out *out)
+{
+	const struct fusee_sink_host *host = s->self->host->sink;
+
+	if (FUSEE_HAS(host, denied))
+		host->denied(out);
+	return -EAGAIN;
+}
+
 /* Sends a statement; *http is its answer, which is not an error. 0, or -errno after host->fail().
  */
 static int ask(struct server *s, struct fusee_sink_out *out, const char *statement,
 	       struct fusee_http_answer *http)
 {
 	struct fusee_http_request q = {.content_type = "text/plain; charset=UTF-8",
-				       .body = fusee_text(statement)};
+				       .body = fusee_text(statement),
+				       .out = out};
 	struct answer a;
 	int r = fusee_http_send(s->client, &q, http);
 
@@ -37,7 +48,8 @@ static int describe(struct server *s, struct fusee_sink_out *out, enum table t)
 		return r;
 	r = layout_read(t, s->database, s->tables[t], http.body, &s->layouts[t], why, sizeof(why));
 	if (r)
-		return fusee_fail(s->self, r, "'%s': %s", fusee_http_shown(s->client), why);
+		return fusee_fail(s->self, r == -EBADMSG ? deny(s, out) : r, "'%s': %s",
+				  fusee_http_shown(s->client), why);
 	if (*why)
 		fusee_log(s->self, FUSEE_INFO, "the table '%s.%s' does not have %s: not filled",
 			  s->database, s->tables[t], why);
@@ -65,7 +77,7 @@ static int create(struct server *s, struct fusee_sink_out *out, enum table t)
 		return r;
 	version = version_of(http.body);
 	if (!version)
-		return fusee_fail(s->self, -EBADMSG,
+		return fusee_fail(s->self, deny(s, out),
 				  "'%s' answered %ld, but not as ClickHouse does: is 'url' right?",
 				  fusee_http_shown(s->client), http.status);
 	if (s->keep && version < LAYOUT_MODERN)
@@ -96,7 +108,7 @@ static int look(struct server *s, struct fusee_sink_out *out, enum table t)
 	}
 	if (r || s->layouts[t].n)
 		return r;
-	return fusee_fail(s->self, -EBADMSG,
+	return fusee_fail(s->self, deny(s, out),
 			  "'%s' has no table '%s.%s', or does not show it to this user%s",
 			  fusee_http_shown(s->client), s->database, s->tables[t],
 			  s->create ? "" : ": create = true makes it");

@@ -257,7 +257,8 @@ TEST(answers)
 
 	check_answer(200, "", "", true, FUSEE_HTTP_TAKEN, "");
 	check_answer(200, "", "18.16.1\n", false, FUSEE_HTTP_TAKEN, "");
-	check_answer(200, "", "<html>", true, FUSEE_HTTP_REFUSED, other);
+	check_answer(200, "", "<html>", true, FUSEE_HTTP_DENIED, other);
+	check_answer(200, "", "ok", true, FUSEE_HTTP_REFUSED, other);
 	/* an error behind a header of success */
 	check_answer(200, "", NEW("252", "Too many parts"), true, FUSEE_HTTP_LATER,
 		     NEW("252", "Too many parts"));
@@ -271,12 +272,13 @@ TEST(answers)
 	check_answer(500, "X-ClickHouse-Exception-Code: 242\r\n", "x", true, FUSEE_HTTP_LATER, "x");
 	check_answer(500, "X-ClickHouse-Exception-Code: 62\r\n", "x", true, FUSEE_HTTP_REFUSED,
 		     "x");
-	check_answer(401, "", OLD("193", "Wrong password"), true, FUSEE_HTTP_REFUSED,
+	check_answer(401, "", OLD("193", "Wrong password"), true, FUSEE_HTTP_DENIED,
 		     OLD("193", "Wrong password") " ('user' and 'password_file')");
-	check_answer(403, "", NEW("516", "x"), true, FUSEE_HTTP_REFUSED,
+	check_answer(403, "", NEW("516", "x"), true, FUSEE_HTTP_DENIED,
 		     NEW("516", "x") " ('user' and 'password_file')");
-	check_answer(404, "", NEW("81", "x"), false, FUSEE_HTTP_REFUSED,
+	check_answer(404, "", NEW("81", "x"), false, FUSEE_HTTP_DENIED,
 		     NEW("81", "x") " (CREATE DATABASE makes it)");
+	check_answer(500, "", NEW("497", "x"), true, FUSEE_HTTP_DENIED, NEW("497", "x"));
 	check_answer(500, "", NEW("396", "x"), true, FUSEE_HTTP_TOO_LARGE, NEW("396", "x"));
 	check_answer(500, "", NEW("99999999", "x"), true, FUSEE_HTTP_REFUSED, NEW("99999999", "x"));
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
@@ -289,7 +291,7 @@ TEST(answers)
 	/* of something before the server */
 	check_answer(503, "", "no backend", true, FUSEE_HTTP_LATER, "no backend");
 	check_answer(413, "", "", true, FUSEE_HTTP_TOO_LARGE, "");
-	check_answer(404, "", "not found", true, FUSEE_HTTP_REFUSED, "not found");
+	check_answer(404, "", "not found", true, FUSEE_HTTP_DENIED, "not found");
 	check_answer(0, "", "", true, FUSEE_HTTP_LATER, "");
 }
 
@@ -477,11 +479,11 @@ TEST(tables_are_made_on_request)
 
 	scratch();
 	f = sink_of("create", "false");
-	CHECK_INT(deliver(f, 1, 1, 0), -EBADMSG);
+	CHECK_INT(deliver(f, 1, 1, 0), FAKE_DENIED);
 	CHECK_STR(f->error, text("'http://127.0.0.1:%d' has no table 'db.stacks', or does not show "
 				 "it to this user: create = true makes it",
 				 port));
-	CHECK_INT(fake_count(f, "rows_refused"), 1);
+	CHECK_INT(fake_count(f, "rows_refused"), 0);
 	fake_free(f);
 	put("new-samples", SAMPLES_LINES);
 	put("new-stacks", STACKS_LINES);
@@ -512,7 +514,7 @@ TEST(columns_are_looked_at_again)
 	CHECK_INT(fake_count(f, "rows_refused"), 7);
 	put("stacks", "stack_id\tFloat64\n");
 	put("answers", "500 " NEW("53", "Type mismatch") "\n");
-	CHECK_INT(deliver(f, 4, 1, 0), -EBADMSG);
+	CHECK_INT(deliver(f, 4, 1, 0), FAKE_DENIED);
 	CHECK(strstr(f->error, "the column 'stack_id' of table 'stacks' has the type Float64"));
 	fake_free(f);
 	clean();

@@ -38,6 +38,7 @@ static int consume(void *ctx, const struct fusee_delivery *d)
 	struct fusee_http_answer a;
 	struct fusee_http_request q = {.flags = h->method == PUT ? FUSEE_HTTP_PUT : 0,
 				       .content_type = h->content_type,
+				       .out = d->out,
 				       .headers = {&header, 1, sizeof(header)}};
 	enum fusee_http_verdict verdict;
 	char id[33];

@@ -143,10 +143,10 @@ TEST(secrets_are_read_each_time)
 	CHECK_INT(deliver(f, 2, 3), 0);
 	CHECK(logged("\"authorization\": \"Bearer second\""));
 	put("token", "two\r\nX-Evil: lines");
-	CHECK_INT(deliver(f, 3, 3), -EAGAIN);
+	CHECK_INT(deliver(f, 3, 3), FAKE_DENIED);
 	CHECK(strstr(f->error, "token' is empty or has several lines"));
 	unlink(text("%s/token", dir));
-	CHECK_INT(deliver(f, 3, 3), -EAGAIN);
+	CHECK_INT(deliver(f, 3, 3), FAKE_DENIED);
 	CHECK(strstr(f->error, "token': No such file or directory"));
 	CHECK_INT(requests(), 2);
 	fake_free(f);
@@ -172,13 +172,22 @@ TEST(what_the_status_says)
 		{"/status/200", 0, 0},
 		{"/status/204", 0, 0},
 		{"/status/299", 0, 0},
-		{"/status/300", -EBADMSG, 0},
-		{"/status/303", -EBADMSG, 0},
+		{"/status/300", FAKE_DENIED, 0},
+		{"/status/303", FAKE_DENIED, 0},
 		{"/status/400", -EBADMSG, 0},
-		{"/status/401", -EBADMSG, 0},
-		{"/status/404?after=5", -EBADMSG, 0},
+		{"/status/401", FAKE_DENIED, 0},
+		{"/status/404?after=5", FAKE_DENIED, 5},
+		{"/status/402", FAKE_DENIED, 0},
+		{"/status/403", FAKE_DENIED, 0},
+		{"/status/405", FAKE_DENIED, 0},
+		{"/status/406", -EBADMSG, 0},
+		{"/status/407", FAKE_DENIED, 0},
 		{"/status/408", -EAGAIN, 0},
+		{"/status/409", -EBADMSG, 0},
+		{"/status/410", FAKE_DENIED, 0},
 		{"/status/413", -EBADMSG, 0},
+		{"/status/415", FAKE_DENIED, 0},
+		{"/status/422", -EBADMSG, 0},
 		{"/status/429?after=7", -EAGAIN, 7},
 		{"/status/429", -EAGAIN, 0},
 		{"/status/429?after=soon", -EAGAIN, 0},
@@ -227,7 +236,7 @@ TEST(sentences)
 
 	scratch();
 	port = serve(NULL, NULL, NULL);
-	f = tried(port, "/say/401/token%20expired%07%1b[2J%c3%a4?key=secret", -EBADMSG);
+	f = tried(port, "/say/401/token%20expired%07%1b[2J%c3%a4?key=secret", FAKE_DENIED);
 	CHECK_STR(f->error, text("'http://127.0.0.1:%d/say/401/token%%20expired%%07%%1b[2J%%c3%%a4'"
 				 " answered 401: token expired\?\?[2J\?",
 				 port));
@@ -249,7 +258,7 @@ TEST(answers_that_break_off)
 		const char *error;
 	} all[] = {
 		{"/truncated-answer/200", 0, ""},
-		{"/truncated-answer/403", -EBADMSG, "answered 403: the first line"},
+		{"/truncated-answer/403", FAKE_DENIED, "answered 403: the first line"},
 		{"/truncated-answer/500", -EAGAIN, "answered 500: the first line"},
 		{"/huge/200", 0, ""},
 		{"/huge/400", -EBADMSG, "answered 400: a line"},
@@ -476,15 +485,15 @@ TEST(redirects)
 		CHECK(logged(text("\"method\": \"POST\", \"path\": \"/ok/%zu\"", i)));
 		CHECK_INT(requests(), 2 * (int)i + 2);
 	}
-	f = tried(port, "/redirect/302?to=http://localhost:1/steal%3Fx", -EBADMSG);
+	f = tried(port, "/redirect/302?to=http://localhost:1/steal%3Fx", FAKE_DENIED);
 	CHECK_STR(f->error, text("'http://127.0.0.1:%d/redirect/302' redirects to "
 				 "'http://localhost:1/steal': make that the 'url' if it is right",
 				 port));
 	fake_free(f);
-	f = tried(port, "/redirect/302?to=file:///etc/passwd", -EBADMSG);
+	f = tried(port, "/redirect/302?to=file:///etc/passwd", FAKE_DENIED);
 	CHECK(strstr(f->error, "redirects to"));
 	fake_free(f);
-	f = tried(port, "/redirect/302", -EBADMSG);
+	f = tried(port, "/redirect/302", FAKE_DENIED);
 	CHECK(strstr(f->error, "answered 302 without a location"));
 	fake_free(f);
 	f = tried(port,
@@ -502,13 +511,13 @@ TEST(redirects_without_end)
 	scratch();
 	port = serve(NULL, NULL, NULL);
 	/* a place that is empty */
-	f = tried(port, "/redirect/307?to=", -EBADMSG);
+	f = tried(port, "/redirect/307?to=", FAKE_DENIED);
 	fake_free(f);
 	f = tried(port,
 		  "/redirect/307?to=/redirect/307%3fto=/redirect/307%253fto=/redirect/"
 		  "307%25253fto=/redirect/307%2525253fto=/redirect/307%252525253fto=/redirect/"
 		  "307%25252525253fto=/ok",
-		  -EBADMSG);
+		  FAKE_DENIED);
 	CHECK(strstr(f->error, "redirects without end"));
 	CHECK(requests() < 20);
 	fake_free(f);
@@ -530,7 +539,7 @@ TEST(a_token_stays)
 		text("http://127.0.0.1:%d/redirect/307?to=http://127.0.0.1:%d/stolen", one, two),
 		"bearer_file", text("%s/token", dir), NULL);
 	CHECK_INT(fake_init(f), 0);
-	CHECK_INT(deliver(f, 1, 3), -EBADMSG);
+	CHECK_INT(deliver(f, 1, 3), FAKE_DENIED);
 	CHECK_INT(requests(), 1); /* of both servers together */
 	fake_free(f);
 	clean();

@@ -175,10 +175,10 @@ TEST_FOR(servers_that_refuse, 300)
 	port = serve(NULL, NULL, NULL);
 	snprintf(url, sizeof(url), "http://127.0.0.1:%d/say/404/no%%20such%%20page", port);
 	snprintf(sentence, sizeof(sentence), "'%s' answered 404: no such page", url);
-	check_sentence(url, NULL, NULL, -EBADMSG, "4xx", sentence);
+	check_sentence(url, NULL, NULL, FAKE_DENIED, "4xx", sentence);
 	snprintf(url, sizeof(url), "http://127.0.0.1:%d/say/401/token%%20expired", port);
 	snprintf(sentence, sizeof(sentence), "'%s' answered 401: token expired", url);
-	check_sentence(url, "bearer_file", text("%s/token", dir), -EBADMSG, "4xx", sentence);
+	check_sentence(url, "bearer_file", text("%s/token", dir), FAKE_DENIED, "4xx", sentence);
 	CHECK(logged("Bearer of last year"));
 	clean();
 }
@@ -217,6 +217,6 @@ TEST_FOR(proxies, 300)
 		  "the connection ended before TLS began");
 	snprintf(url, sizeof(url), "http://backend.example/status/407");
 	snprintf(sentence, sizeof(sentence), "'%s' (proxy '%s') answered 407", url, proxy);
-	check_sentence(url, "proxy", proxy, -EBADMSG, "4xx", sentence);
+	check_sentence(url, "proxy", proxy, FAKE_DENIED, "4xx", sentence);
 	clean();
 }

@@ -45,7 +45,8 @@ static void read_success(const struct fusee_http_answer *http, uint32_t profiles
 	struct proto_answer a;
 
 	if (!is_ours(http, &a)) {
-		to->verdict = FUSEE_HTTP_REFUSED;
+		/* but for a page it may have taken it */
+		to->verdict = fusee_http_is_page(http) ? FUSEE_HTTP_DENIED : FUSEE_HTTP_REFUSED;
 		snprintf(to->words, sizeof(to->words),
 			 "but not as a receiver of OTLP does: is 'url' right?");
 		return;
@@ -63,7 +64,8 @@ static void read_success(const struct fusee_http_answer *http, uint32_t profiles
 		to->verdict = FUSEE_HTTP_REFUSED;
 }
 
-static enum fusee_http_verdict verdict_of(long status, struct fusee_str words)
+static enum fusee_http_verdict verdict_of(const struct fusee_http_answer *http,
+					  struct fusee_str words)
 {
 	static const char *const too_large[] = {"request body too large", "message too large",
 						"larger than max", NULL};
@@ -72,6 +74,9 @@ static enum fusee_http_verdict verdict_of(long status, struct fusee_str words)
 		"code = Canceled",          "code = Aborted",
 		"code = OutOfRange",        "code = DataLoss",
 		"code = ResourceExhausted", NULL};
+	static const char *const denied[] = {"code = Unauthenticated", "code = PermissionDenied",
+					     "code = Unimplemented", NULL};
+	long status = http->status;
 
 	if (!status || status == 408 || status == 429 || (status >= 502 && status <= 504))
 		return FUSEE_HTTP_LATER;
@@ -79,7 +84,9 @@ static enum fusee_http_verdict verdict_of(long status, struct fusee_str words)
 		return FUSEE_HTTP_TOO_LARGE;
 	if (status == 500 && has_any(words, temporary))
 		return FUSEE_HTTP_LATER;
-	return FUSEE_HTTP_REFUSED;
+	if (status == 501 || (status == 500 && has_any(words, denied)))
+		return FUSEE_HTTP_DENIED;
+	return status >= 500 ? FUSEE_HTTP_REFUSED : fusee_http_verdict(http);
 }
 
 /* What helps whoever reads the log. */
@@ -108,7 +115,7 @@ void answer_read(const struct fusee_http_answer *http, uint32_t profiles, struct
 		read_success(http, profiles, to);
 		return;
 	}
-	to->verdict = verdict_of(http->status, text);
+	to->verdict = verdict_of(http, text);
 	fusee_http_words(words, text);
 	snprintf(to->words, sizeof(to->words), "%s%s", words, hint_of(http->status, text));
 }

@@ -66,7 +66,8 @@ static int send_part(void *arg, const struct fusee_delivery *d, const struct fus
 	struct fusee_http_request q = {.flags = o->gzip ? FUSEE_HTTP_GZIP : 0,
 				       .path = *o->path ? o->path : NULL,
 				       .content_type = PROTO_CONTENT_TYPE,
-				       .headers = {&version, 1, sizeof(version)}};
+				       .headers = {&version, 1, sizeof(version)},
+				       .out = d->out};
 	struct fusee_http_answer a;
 	uint32_t profiles;
 	int r;

@@ -60,7 +60,7 @@ TEST(answers_of_success)
 	/* fields that a later version adds */
 	CHECK_ANSWER(200, PROTO, "\x0a\x02\x18\x07\x12\x01x", FUSEE_HTTP_TAKEN, "");
 	/* some other server */
-	CHECK_ANSWER(200, "text/html", "<!doctype html>", FUSEE_HTTP_REFUSED, not_ours);
+	CHECK_ANSWER(200, "text/html", "<!doctype html>", FUSEE_HTTP_DENIED, not_ours);
 	CHECK_ANSWER(200, "application/json", "{}", FUSEE_HTTP_REFUSED, not_ours);
 	CHECK_ANSWER(200, PROTO, "ok\n", FUSEE_HTTP_REFUSED, not_ours);
 	CHECK_ANSWER(200, PROTO, "\x0a\x09", FUSEE_HTTP_REFUSED, not_ours);
@@ -79,11 +79,11 @@ TEST(answers_of_failure)
 		     "http: request body too large",
 		     FUSEE_HTTP_TOO_LARGE, "http: request body too large");
 	CHECK_ANSWER(413, PROTO, "", FUSEE_HTTP_TOO_LARGE, "");
-	CHECK_ANSWER(404, "text/plain", "404 page not found", FUSEE_HTTP_REFUSED,
+	CHECK_ANSWER(404, "text/plain", "404 page not found", FUSEE_HTTP_DENIED,
 		     "404 page not found (no receiver of profiles: a Collector needs a pipeline "
 		     "'profiles' and "
 		     "--feature-gates=service.profilesSupport)");
-	CHECK_ANSWER(415, "text/plain", "", FUSEE_HTTP_REFUSED,
+	CHECK_ANSWER(415, "text/plain", "", FUSEE_HTTP_DENIED,
 		     " (the server takes no OTLP in protobuf)");
 	CHECK_ANSWER(400, "text/plain", "proto: wrong wireType = 2 for field LinkIndex",
 		     FUSEE_HTTP_REFUSED,
@@ -101,7 +101,11 @@ TEST(answers_of_failure)
 		     "busy",
 		     FUSEE_HTTP_LATER, "busy");
 	CHECK_ANSWER(504, PROTO, "", FUSEE_HTTP_LATER, "");
-	CHECK_ANSWER(501, PROTO, "", FUSEE_HTTP_REFUSED, "");
+	CHECK_ANSWER(501, PROTO, "", FUSEE_HTTP_DENIED, "");
+	CHECK_ANSWER(401, "text/plain", "expired", FUSEE_HTTP_DENIED, "expired");
+	CHECK_ANSWER(403, PROTO, "", FUSEE_HTTP_DENIED, "");
+	CHECK_ANSWER(500, "text/plain", "rpc error: code = Unauthenticated desc = x",
+		     FUSEE_HTTP_DENIED, "rpc error: code = Unauthenticated desc = x");
 	/* Pyroscope's */
 	CHECK_ANSWER(500, "text/plain", "rpc error: code = InvalidArgument desc = x",
 		     FUSEE_HTTP_REFUSED, "rpc error: code = InvalidArgument desc = x");
@@ -230,7 +234,7 @@ TEST(says_what_servers_answer)
 	port = serve(NULL, NULL, NULL);
 	tried(port, "/say/400/bad", -EBADMSG, "answered 400: bad");
 	tried(port, "/say/200/hello", -EBADMSG, "answered 200: but not as a receiver of OTLP does");
-	tried(port, "/status/404", -EBADMSG, "service.profilesSupport");
+	tried(port, "/status/404", FAKE_DENIED, "service.profilesSupport");
 	tried(port, "/status/503?after=7", -EAGAIN, "answered 503, again in 7 s");
 	tried(port, "/status/500", -EBADMSG, "answered 500");
 	tried(port, "/status/413", -E2BIG, "answered 413");

@@ -19,9 +19,13 @@ enum code {
 	CODE_OK = 0,
 	CODE_CANCELLED = 1,
 	CODE_DEADLINE_EXCEEDED = 4,
+	CODE_NOT_FOUND = 5,
+	CODE_PERMISSION_DENIED = 7,
 	CODE_RESOURCE_EXHAUSTED = 8,
 	CODE_ABORTED = 10,
+	CODE_UNIMPLEMENTED = 12,
 	CODE_UNAVAILABLE = 14,
+	CODE_UNAUTHENTICATED = 16,
 	CODE_LAST = 16,
 };
 
@@ -168,6 +172,11 @@ static enum fusee_http_verdict judge(const struct status *s)
 	case CODE_ABORTED:
 	case CODE_UNAVAILABLE:
 		return FUSEE_HTTP_LATER;
+	case CODE_NOT_FOUND: /* a project or tenant of a gateway before it */
+	case CODE_PERMISSION_DENIED:
+	case CODE_UNIMPLEMENTED:
+	case CODE_UNAUTHENTICATED:
+		return FUSEE_HTTP_DENIED;
 	default: /* 2 and 3 are what it says of profiles that it cannot use */
 		return FUSEE_HTTP_REFUSED;
 	}
@@ -197,6 +206,8 @@ enum fusee_http_verdict write_verdict(enum write_protocol protocol,
 		return judge(&s);
 	}
 	fusee_http_words(words, success ? fusee_text(not_parca) : a->body);
+	if (success) /* but for a page it may have taken it */
+		return fusee_http_is_page(a) ? FUSEE_HTTP_DENIED : FUSEE_HTTP_REFUSED;
 	/* 501: it has no such service */
-	return success || a->status == 501 ? FUSEE_HTTP_REFUSED : fusee_http_verdict(a);
+	return a->status == 501 ? FUSEE_HTTP_DENIED : fusee_http_verdict(a);
 }

@@ -116,6 +116,7 @@ static int send_part(void *arg, const struct fusee_delivery *d, const struct fus
 
 	if (r)
 		return r;
+	q.out = d->out;
 	if (c->protocol == WRITE_GRPC_WEB)
 		q.headers = (struct fusee_table){&web, 1, sizeof(web)};
 	r = fusee_http_send(c->client, &q, &a);

@@ -51,22 +51,24 @@ TEST(answers_of_grpc_web)
 	     "", FUSEE_HTTP_TOO_LARGE,
 	     "grpc-status 8, grpc: received message larger than max (9 vs. 4)");
 	GRPC(200, "Grpc-Status: 8\r\n", "", FUSEE_HTTP_LATER, "grpc-status 8");
-	GRPC(200, "Grpc-Status: 12\r\n", "", FUSEE_HTTP_REFUSED, "grpc-status 12");
+	GRPC(200, "Grpc-Status: 16\r\n", "", FUSEE_HTTP_DENIED, "grpc-status 16");
+	GRPC(200, "Grpc-Status: 7\r\n", "", FUSEE_HTTP_DENIED, "grpc-status 7");
+	GRPC(200, "Grpc-Status: 12\r\n", "", FUSEE_HTTP_DENIED, "grpc-status 12");
 	/* behind a message */
 	GRPC(200, "", "\0\0\0\0\0\x80\0\0\0\x10grpc-status: 0\r\n", FUSEE_HTTP_TAKEN,
 	     "grpc-status 0");
-	GRPC(200, "", "\0\0\0\0\1x\x80\0\0\0\x0egrpc-status:5\n", FUSEE_HTTP_REFUSED,
+	GRPC(200, "", "\0\0\0\0\1x\x80\0\0\0\x0egrpc-status:5\n", FUSEE_HTTP_DENIED,
 	     "grpc-status 5");
 	GRPC(200, "", "\x80\0\0\0\x0fgrpc-status:14\n", FUSEE_HTTP_LATER, "grpc-status 14");
 	/* no status at all: grpc-web-text with a raw body, an incomplete answer, another server */
 	GRPC(200, "", "", FUSEE_HTTP_REFUSED, NOT_PARCA);
 	GRPC(200, "", "\0\0\0\0\0", FUSEE_HTTP_REFUSED, NOT_PARCA);
 	GRPC(200, "", "\0\0\0\0\0\x80\0\0\0\x11grpc-status: 0\r\n", FUSEE_HTTP_REFUSED, NOT_PARCA);
-	GRPC(200, "", "<html>", FUSEE_HTTP_REFUSED, NOT_PARCA);
+	GRPC(200, "", "<html>", FUSEE_HTTP_DENIED, NOT_PARCA);
 	GRPC(200, "Grpc-Status: x\r\n", "", FUSEE_HTTP_REFUSED, NOT_PARCA);
 	GRPC(200, "Grpc-Status: 99999999999999999999\r\n", "", FUSEE_HTTP_REFUSED, NOT_PARCA);
 	GRPC(200, "Grpc-Status: \r\n", "", FUSEE_HTTP_REFUSED, NOT_PARCA);
-	GRPC(404, "", "no such page\n", FUSEE_HTTP_REFUSED, "no such page");
+	GRPC(404, "", "no such page\n", FUSEE_HTTP_DENIED, "no such page");
 	GRPC(502, "", "", FUSEE_HTTP_LATER, "");
 	GRPC(413, "", "", FUSEE_HTTP_TOO_LARGE, "");
 	GRPC(0, "", "", FUSEE_HTTP_LATER, "");
@@ -83,9 +85,9 @@ TEST(answers_of_the_gateway)
 	JSON(503, "{\"code\":14,\"message\":\"\"}", FUSEE_HTTP_LATER, "grpc-status 14");
 	JSON(429, "{\"code\":8,\"message\":\"slow down\"}", FUSEE_HTTP_LATER,
 	     "grpc-status 8, slow down");
-	JSON(200, "<!doctype html><html>", FUSEE_HTTP_REFUSED, NOT_PARCA); /* a path without /api */
+	JSON(200, "<!doctype html><html>", FUSEE_HTTP_DENIED, NOT_PARCA); /* a path without /api */
 	JSON(200, "", FUSEE_HTTP_REFUSED, NOT_PARCA);
-	JSON(501, "Method Not Allowed", FUSEE_HTTP_REFUSED, "Method Not Allowed");
+	JSON(501, "Method Not Allowed", FUSEE_HTTP_DENIED, "Method Not Allowed");
 	JSON(502, "", FUSEE_HTTP_LATER, "");
 	/* a proxy's own: its code is HTTP's, or nothing */
 	JSON(503, "{\"code\":503,\"message\":\"no upstream\"}", FUSEE_HTTP_LATER,
@@ -325,6 +327,6 @@ TEST(says_what_servers_answer)
 	tried(port, "/trailers/14/away", -EAGAIN, "answered 200: grpc-status 14, away");
 	tried(port, "/ok", -EBADMSG, NOT_PARCA);
 	tried(port, "/status/503?after=7", -EAGAIN, "answered 503, again in 7 s");
-	tried(port, "/status/404", -EBADMSG, "answered 404");
+	tried(port, "/status/404", FAKE_DENIED, "answered 404");
 	clean();
 }

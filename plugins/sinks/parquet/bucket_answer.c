@@ -115,26 +115,25 @@ static void other_region(const struct bucket *b, const struct fusee_http_answer 
 /* By the code of the answer. Others are judged by the status alone. */
 static const struct known {
 	const char *code;
-	advice explain; /* NULL: the server's own message */
-	bool later;
+	advice explain; /* a person must do something: it is denied; NULL: another attempt may do */
 } all_known[] = {
-	{"RequestTimeTooSkewed", skewed, true},
-	{"ExpiredToken", expired, true},
-	{"RequestTimeout", NULL, true},
-	{"OperationAborted", NULL, true}, /* another upload of this object */
-	{"NoSuchUpload", NULL, true},     /* it is begun again */
-	{"InternalError", NULL, true},    /* may come with the status 200 */
-	{"SlowDown", NULL, true},
-	{"ServiceUnavailable", NULL, true},
-	{"NoSuchBucket", no_bucket, false},
-	{"AccessDenied", no_right, false},
-	{"AllAccessDisabled", no_right, false},
-	{"InvalidAccessKeyId", no_key, false},
-	{"SignatureDoesNotMatch", no_match, false},
-	{"AuthorizationHeaderMalformed", other_region, false},
-	{"PermanentRedirect", other_region, false},
-	{"TemporaryRedirect", other_region, false},
-	{"IllegalLocationConstraintException", other_region, false},
+	{"RequestTimeTooSkewed", skewed},
+	{"ExpiredToken", expired},
+	{"RequestTimeout", NULL},
+	{"OperationAborted", NULL}, /* another upload of this object */
+	{"NoSuchUpload", NULL},     /* it is begun again */
+	{"InternalError", NULL},    /* may come with the status 200 */
+	{"SlowDown", NULL},
+	{"ServiceUnavailable", NULL},
+	{"NoSuchBucket", no_bucket},
+	{"AccessDenied", no_right},
+	{"AllAccessDisabled", no_right},
+	{"InvalidAccessKeyId", no_key},
+	{"SignatureDoesNotMatch", no_match},
+	{"AuthorizationHeaderMalformed", other_region},
+	{"PermanentRedirect", other_region},
+	{"TemporaryRedirect", other_region},
+	{"IllegalLocationConstraintException", other_region},
 };
 
 static const struct known *find(const char *code)
@@ -149,10 +148,8 @@ static enum fusee_http_verdict judge(const struct fusee_http_answer *a, const st
 {
 	enum fusee_http_verdict verdict = fusee_http_verdict(a);
 
-	if (k && k->later)
-		return FUSEE_HTTP_LATER;
-	if (k && verdict == FUSEE_HTTP_TAKEN)
-		return FUSEE_HTTP_REFUSED;
+	if (k)
+		return k->explain ? FUSEE_HTTP_DENIED : FUSEE_HTTP_LATER;
 	return verdict == FUSEE_HTTP_TOO_LARGE ? FUSEE_HTTP_REFUSED : verdict;
 }
 
@@ -175,7 +172,7 @@ int bucket_result(struct bucket *b, struct fusee_sink_out *out, const struct fus
 		return -ESTALE;
 	k = find(code);
 	verdict = judge(a, k);
-	if (b->reads && k && k->later && k->explain) /* people must do something, and wait */
+	if (b->reads && verdict == FUSEE_HTTP_DENIED) /* the person waits for it */
 		verdict = FUSEE_HTTP_REFUSED;
 	if (verdict == FUSEE_HTTP_TAKEN && *code) /* an error of another code */
 		verdict = FUSEE_HTTP_REFUSED;

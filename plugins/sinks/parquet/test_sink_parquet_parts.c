@@ -102,7 +102,7 @@ TEST(parts_that_fail)
 		{"begin 1 200 truncated", -EAGAIN, "began an upload without an id", 0},
 		{"part2 1 503 SlowDown Retry-After:3", -EAGAIN, "answered 503, again in 3 s", 1},
 		{"part3 2 0 reset", -EAGAIN, "no answer from", 1},
-		{"part4 1 403 AccessDenied", -EBADMSG, "the access key may not write", 1},
+		{"part4 1 403 AccessDenied", -EAGAIN, "the access key may not write", 1},
 		{"part1 1 200 -", -EBADMSG, "took a part without a tag (ETag)", 1},
 		{"part1 1 404 NoSuchUpload", -EAGAIN, "answered 404: NoSuchUpload", 1},
 		{"complete 1 200 InternalError", -EAGAIN, "answered 200: InternalError", 1},

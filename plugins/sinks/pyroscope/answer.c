@@ -66,18 +66,11 @@ static enum fusee_http_verdict judge(const struct fusee_http_answer *a, const ch
 		return FUSEE_HTTP_LATER;
 	if ((a->status == 400 || a->status == 422) && is_too_large(text))
 		return FUSEE_HTTP_TOO_LARGE;
-	if (a->status == 501 || (a->status == 500 && is_bad_profile(code, text)))
+	if (a->status == 501) /* it has no such service */
+		return FUSEE_HTTP_DENIED;
+	if (a->status == 500 && is_bad_profile(code, text))
 		return FUSEE_HTTP_REFUSED;
 	return verdict;
-}
-
-/* A page for people, of a proxy or of a server that is no Pyroscope, also comes with 200. */
-static bool is_page(const struct fusee_http_answer *a)
-{
-	struct fusee_str type;
-
-	return a->status >= 200 && a->status < 300 && fusee_http_header(a, "content-type", &type) &&
-	       type.len >= 9 && !strncasecmp(type.p, "text/html", 9);
 }
 
 enum fusee_http_verdict push_verdict(const struct fusee_http_answer *a,
@@ -85,9 +78,9 @@ enum fusee_http_verdict push_verdict(const struct fusee_http_answer *a,
 {
 	char code[64], message[TEXT];
 
-	if (is_page(a)) {
+	if (fusee_http_verdict(a) == FUSEE_HTTP_TAKEN && fusee_http_is_page(a)) {
 		fusee_http_words(words, fusee_text("a page of HTML: this is not Pyroscope"));
-		return FUSEE_HTTP_REFUSED;
+		return FUSEE_HTTP_DENIED;
 	}
 	fusee_json_member(a->body, "code", code, sizeof(code));
 	if (!fusee_json_member(a->body, "message", message, sizeof(message)))

@@ -105,8 +105,9 @@ static int send_part(void *arg, const struct fusee_delivery *d, const struct fus
 	char *owned;
 	int r = request_of(y, part, &q, &owned);
 
-	(void)d;
 	y->sent = true;
+	if (!r)
+		q.out = d->out;
 	if (!r && y->api == PUSH)
 		q.headers = (struct fusee_table){&protocol, 1, sizeof(protocol)};
 	if (!r)
