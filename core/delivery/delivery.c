@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "delivery/delivery_state.h"
+#include "profile/split.h"
 
 #define SECOND DELIVERY_SECOND
 #define ABANDON (5 * SECOND)
@@ -318,7 +319,7 @@ void delivery_not_built(struct delivery *d, uint64_t samples)
 void delivery_put(struct delivery *d, struct builder *b, const struct fusee_profile *p)
 {
 	struct queue_item *it = calloc(1, sizeof(*it)), *unused = NULL;
-	uint64_t bytes = builder_bytes(b), samples = queue_samples(p);
+	uint64_t bytes = builder_bytes(b), samples = profile_samples(p);
 	bool queued = false;
 
 	if (it)

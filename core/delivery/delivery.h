@@ -42,7 +42,7 @@ struct delivery_options {
 struct delivery_stats {
 	uint64_t delivered, retried;
 	struct loss_account losses;      /* profiles, by the reasons of LOSS_DELIVERY */
-	uint64_t samples_lost;           /* in lost profiles */
+	uint64_t samples_lost;           /* in lost profiles, and in lost parts of profiles */
 	uint64_t queued, queued_bytes;   /* including the profile in consume() */
 	uint64_t last_lost_ns;           /* the last loss, CLOCK_MONOTONIC; 0: none */
 	uint64_t last_ok_ns;             /* the last delivery, CLOCK_MONOTONIC; 0: none */

@@ -16,6 +16,8 @@ struct outcome {
 	int err;
 	uint64_t wait_ns; /* until the next attempt */
 	bool denied;
+	bool parts; /* some were lost, of `samples` */
+	uint64_t samples;
 	bool watch;       /* a secret that changes ends the wait */
 	char *sentence;   /* NULL: no error, or no memory */
 	const char *text; /* a part of sentence, or static */
@@ -32,9 +34,22 @@ static void consume(struct delivery *d, struct queue_item *it, struct outcome *o
 	sink_out_fini(&out);
 	if (o->err)
 		o->sentence = failures_sentence(&d->failures, o->err, &o->text);
+	o->parts = out.lost;
+	o->samples = out.samples;
 	o->denied = o->err == -EAGAIN && out.denied;
 	o->watch = o->denied || (o->err == -EAGAIN && !out.retry_named);
 	o->wait_ns = failures_consumed(&d->failures, o->err, o->sentence, &out);
+}
+
+/* Locked. Counts the samples of parts that were lost in this attempt. Returns how many of the
+ * profile's are lost if it is: `samples` were not counted in the attempts before. */
+static uint64_t count_parts(struct delivery *d, uint64_t samples, const struct outcome *o)
+{
+	uint64_t counted = o->samples < samples ? o->samples : samples;
+
+	if (o->parts)
+		queue_count_lost(&d->queue, LOSS_REFUSED, 0, counted);
+	return samples - counted;
 }
 
 static uint64_t now_plus(uint64_t ns)
@@ -45,8 +60,11 @@ static uint64_t now_plus(uint64_t ns)
 /* Locked. Counts the tried item or queues it again; returns it if it is to be freed. */
 static struct queue_item *settle(struct delivery *d, struct queue_item *it, const struct outcome *o)
 {
+	enum loss_reason why = LOSS_REFUSED;
+
 	if (d->abandoned)
 		return it; /* abandon() counted it */
+	it->samples = count_parts(d, it->samples, o);
 	if (!o->err) {
 		d->queue.stats.last_ok_ns = clock_now();
 		d->retry_at = 0;
@@ -59,9 +77,13 @@ static struct queue_item *settle(struct delivery *d, struct queue_item *it, cons
 		queue_retry(&d->queue);
 		return NULL;
 	}
-	queue_current_lost(&d->queue, o->err == -ECANCELED && d->cancelled ? LOSS_ENDED
-				      : o->err == -EAGAIN                  ? LOSS_QUEUE_FULL
-									   : LOSS_REFUSED);
+	if (o->err == -ECANCELED && d->cancelled)
+		why = LOSS_ENDED;
+	else if (o->err == -EAGAIN)
+		why = LOSS_QUEUE_FULL;
+	else if (o->parts)
+		it->samples = 0; /* the others were delivered */
+	queue_current_lost(&d->queue, why);
 	return it;
 }
 
@@ -96,7 +118,8 @@ static int attempt_queued(struct delivery *d)
 }
 
 /* Locked. Counts the tried profile of the spool. False: it waits there for another attempt. */
-static bool settle_spooled(struct delivery *d, uint64_t samples, const struct outcome *o)
+static bool settle_spooled(struct delivery *d, const struct spool_item *found,
+			   const struct outcome *o)
 {
 	bool ended = o->err == -ECANCELED && d->cancelled;
 
@@ -106,13 +129,16 @@ static bool settle_spooled(struct delivery *d, uint64_t samples, const struct ou
 		d->retry_at = 0;
 	if (d->abandoned)
 		return !o->err;
+	if (!found->attempt)
+		d->spool.samples = found->samples;
+	d->spool.samples = count_parts(d, d->spool.samples, o);
 	if (!o->err) {
 		d->queue.stats.last_ok_ns = clock_now();
 		queue_count_delivered(&d->queue);
 	} else if (o->err == -EAGAIN) {
 		queue_count_retried(&d->queue);
 	} else if (!ended) {
-		queue_count_lost(&d->queue, LOSS_REFUSED, 1, samples);
+		queue_count_lost(&d->queue, LOSS_REFUSED, 1, o->parts ? 0 : d->spool.samples);
 	}
 	return o->err != -EAGAIN && !ended;
 }
@@ -126,7 +152,7 @@ static int try_spooled(struct delivery *d, const struct spool_item *found)
 	bool done;
 
 	try_item(d, &it, &o);
-	done = settle_spooled(d, found->samples, &o);
+	done = settle_spooled(d, found, &o);
 	pthread_mutex_unlock(&d->lock);
 	if (done)
 		spool_done(d->spool.files);

@@ -2,7 +2,6 @@
 #include "delivery/queue.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -22,7 +21,8 @@ void queue_count_lost(struct delivery_queue *q, enum loss_reason why, uint64_t p
 		q->stats.last_lost_ns = clock_now();
 	metric_add("sink_lost_total", "Total number of profiles lost before a sink took them.",
 		   labels, profiles);
-	metric_add("sink_samples_lost_total", "Total number of samples in lost profiles.", labels,
+	metric_add("sink_samples_lost_total",
+		   "Total number of samples in lost profiles and parts of profiles.", labels,
 		   samples);
 }
 
@@ -75,30 +75,6 @@ void queue_items_free(struct queue_item *it)
 		free(it);
 		it = next;
 	}
-}
-
-/* The sum of the values of the type "samples", or the number of entries if there is no such type.
- */
-uint64_t queue_samples(const struct fusee_profile *p)
-{
-	uint64_t sum = 0;
-	uint32_t type = 0;
-
-	for (; type < p->types.n; type++) {
-		uint32_t name = FUSEE_AT(struct fusee_value_type, p->types, type)->type;
-		const struct fusee_str *s = FUSEE_AT(struct fusee_str, p->strings, name);
-
-		if (s->len == 7 && !memcmp(s->p, "samples", 7))
-			break;
-	}
-	if (type == p->types.n)
-		return p->samples.n;
-	for (uint64_t i = type; i < p->values.n; i += p->types.n) {
-		int64_t v = *FUSEE_AT(int64_t, p->values, i);
-
-		sum += v > 0 ? (uint64_t)v : 0;
-	}
-	return sum;
 }
 
 static struct queue_item *pop(struct delivery_queue *q)

@@ -66,6 +66,4 @@ struct queue_item *queue_lose_all(struct delivery_queue *, enum loss_reason);
 /* Bytes of the queued items and of the current item. */
 uint64_t queue_bytes(const struct delivery_queue *);
 void queue_items_free(struct queue_item *); /* a list; without the lock. NULL is fine */
-/* The number of samples that a profile stands for. */
-uint64_t queue_samples(const struct fusee_profile *);
 #endif

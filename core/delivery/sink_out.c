@@ -73,6 +73,12 @@ static void denied(struct fusee_sink_out *out)
 	out->denied = true;
 }
 
+static void lost(struct fusee_sink_out *out, const struct fusee_profile *part)
+{
+	out->lost = true;
+	out->samples += profile_samples(part);
+}
+
 static int open_file(struct fusee_instance *in, struct fusee_str build_id, uint64_t max_bytes)
 {
 	const struct delivery *d = in->owner; /* NULL: of a command that delivers by itself */
@@ -87,6 +93,7 @@ const struct fusee_sink_host delivery_host = {
 	.retry_after = retry_after,
 	.open_file = open_file,
 	.denied = denied,
+	.lost = lost,
 };
 
 void sink_out_fini(struct fusee_sink_out *out)

@@ -26,6 +26,8 @@ struct fusee_sink_out {
 	uint32_t nothers;
 	bool retry_named;     /* the sink called retry_after() */
 	bool denied;          /* the sink called denied() */
+	bool lost;            /* the sink called lost() */
+	uint64_t samples;     /* of the parts that are lost */
 	uint64_t retry_after; /* ns */
 };
 

@@ -520,3 +520,25 @@ int profile_split(const struct fusee_profile *p, uint64_t max_samples, uint64_t 
 	split_fini(&s);
 	return r;
 }
+
+uint64_t profile_samples(const struct fusee_profile *p)
+{
+	uint64_t sum = 0;
+	uint32_t type = 0;
+
+	for (; type < p->types.n; type++) {
+		uint32_t name = FUSEE_AT(struct fusee_value_type, p->types, type)->type;
+		const struct fusee_str *s = FUSEE_AT(struct fusee_str, p->strings, name);
+
+		if (s->len == 7 && !memcmp(s->p, "samples", 7))
+			break;
+	}
+	if (type == p->types.n)
+		return p->samples.n;
+	for (uint64_t i = type; i < p->values.n; i += p->types.n) {
+		int64_t v = *FUSEE_AT(int64_t, p->values, i);
+
+		sum += v > 0 ? (uint64_t)v : 0;
+	}
+	return sum;
+}

@@ -237,7 +237,7 @@ typedef int (*fusee_http_part)(void *arg, const struct fusee_delivery *,
  *	another -errno: the part is lost, the others are sent; the first such error is returned.
  * Parts that were taken or lost are not sent again when the delivery is attempted again: their ids
  * are remembered until another profile is delivered. Samples of parts that were lost are counted:
- * fusee_plugin_samples_refused_total.
+ * host->lost(), and their entries in fusee_plugin_samples_refused_total.
  */
 int fusee_http_each(struct fusee_http *, const struct fusee_delivery *,
 		    const struct fusee_profile *profile, const struct fusee_http_limits *,

@@ -336,6 +336,10 @@ struct fusee_sink_host {
 	 * mends a token, a right or an address. The sink is reported as denied, and the log says it
 	 * at the first attempt and then rarely. Older hosts: see FUSEE_HAS. */
 	void (*denied)(struct fusee_sink_out *);
+	/* A part of the profile is lost, and the others may be delivered: its samples are counted,
+	 * once, so call it for each part at one attempt only. If an error of consume() then loses
+	 * the profile, no other samples are counted. Older hosts: see FUSEE_HAS. */
+	void (*lost)(struct fusee_sink_out *, const struct fusee_profile *part);
 };
 
 enum fusee_listing_flags {

@@ -65,9 +65,9 @@ struct fusee_testing {
 	char error[512];
 	uint64_t counted;
 
-	/* Sinks: what the last retry_after() was given; the calls of denied(); the text of the last
-	 * encode(). */
-	uint64_t retry_after_ns, denials;
+	/* Sinks: what the last retry_after() was given; the calls of denied() and of lost(); the
+	 * text of the last encode(). */
+	uint64_t retry_after_ns, denials, lost_parts;
 	char *encoded;
 
 	/* Discovery: the targets that exist now, the calls of commit(), the last timer(). */

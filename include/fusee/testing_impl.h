@@ -120,6 +120,12 @@ static inline void fusee_testing_denied(struct fusee_sink_out *out)
 	((struct fusee_testing *)(void *)out)->denials++;
 }
 
+static inline void fusee_testing_lost(struct fusee_sink_out *out, const struct fusee_profile *part)
+{
+	(void)part;
+	((struct fusee_testing *)(void *)out)->lost_parts++;
+}
+
 static inline const struct fusee_profile *fusee_testing_profile(void)
 {
 	static const struct fusee_str strings[] = {
@@ -338,7 +344,8 @@ static inline int fusee_testing_init(struct fusee_testing *t)
 					   .encode = fusee_testing_encode,
 					   .split = fusee_testing_split,
 					   .retry_after = fusee_testing_retry_after,
-					   .denied = fusee_testing_denied};
+					   .denied = fusee_testing_denied,
+					   .lost = fusee_testing_lost};
 	t->discovery = (struct fusee_discovery_host){.size = sizeof(t->discovery),
 						     .begin = fusee_testing_begin,
 						     .put = fusee_testing_put,

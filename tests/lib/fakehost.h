@@ -75,6 +75,7 @@ struct fake {
 	const struct fusee_profile *delivered;
 	int encodes;
 	bool retry_named, denied;
+	uint64_t lost; /* entries in the parts of lost() */
 	uint64_t retry_after;
 
 	/* discovery */
@@ -233,6 +234,11 @@ FAKE void fake_denied(struct fusee_sink_out *out)
 	((struct fake *)(void *)out)->denied = true;
 }
 
+FAKE void fake_lost(struct fusee_sink_out *out, const struct fusee_profile *part)
+{
+	((struct fake *)(void *)out)->lost += part->samples.n;
+}
+
 #define FAKE_DENIED (-EACCES) /* of fake_consume(): -EAGAIN after denied() */
 
 /* One attempt to deliver; the 0th is a new delivery. */
@@ -249,7 +255,7 @@ FAKE int fake_consume(struct fake *f, const struct fusee_profile *p, uint32_t at
 		memset(f->has, 0, sizeof(f->has));
 	f->delivered = p;
 	f->retry_named = f->denied = false;
-	f->retry_after = 0;
+	f->retry_after = f->lost = 0;
 	fake_forget(f);
 	r = ops->consume(f->ctx, &d);
 	CHECK(!f->denied || r == -EAGAIN);
@@ -707,7 +713,8 @@ FAKE struct fake *fake_new(const struct fusee_plugin *plugin, ...)
 					   .encode = fake_encode,
 					   .split = fake_split,
 					   .retry_after = fake_retry_after,
-					   .denied = fake_denied};
+					   .denied = fake_denied,
+					   .lost = fake_lost};
 	f->discovery = (struct fusee_discovery_host){sizeof(f->discovery),
 						     0,
 						     fake_begin,

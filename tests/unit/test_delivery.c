@@ -489,12 +489,14 @@ TEST(a_sink_that_is_denied)
 		"fusee: sink.stage: takes profiles again\n");
 }
 
-static char secret_file[] = "/tmp/fusee-secret-XXXXXX";
+static char secret_file[256];
 
 static void write_secret(const char *text)
 {
-	FILE *f = fopen(secret_file, "w");
+	FILE *f;
 
+	snprintf(secret_file, sizeof(secret_file), "%s/secret", getenv("TMPDIR"));
+	f = fopen(secret_file, "w");
 	CHECK(f && fputs(text, f) >= 0 && !fclose(f));
 }
 
@@ -514,11 +516,9 @@ static int reads_secret(const struct fusee_delivery *d)
 TEST(a_secret_that_changes_is_tried_soon)
 {
 	struct delivery *d = new_with(64 << 20, 3600 * SECOND, 3600 * SECOND);
-	int fd = mkstemp(secret_file);
 	struct delivery_stats s;
 	uint64_t began;
 
-	CHECK(fd >= 0 && !close(fd));
 	write_secret("old");
 	stage.also = reads_secret;
 	put(d, 1);
@@ -535,7 +535,6 @@ TEST(a_secret_that_changes_is_tried_soon)
 	CHECK_INT(s.delivered, 2);
 	CHECK(now() - began < 30 * SECOND); /* of an hour */
 	delivery_free(d);
-	unlink(secret_file);
 }
 
 TEST(what_is_refused_is_counted)
@@ -556,6 +555,65 @@ TEST(what_is_refused_is_counted)
 	CHECK(lost("sink_samples_lost_total", "refused") == 40);
 	CHECK(lost("sink_lost_total", "ended") == 0);
 	delivery_free(d);
+}
+
+static int parts_seen;
+
+static int second_is_lost(void *arg, const struct fusee_profile *part)
+{
+	const struct fusee_delivery *d = arg;
+
+	if (parts_seen++ == 1)
+		stage.host->sink->lost(d->out, part);
+	return 0;
+}
+
+/* Of ten stacks of two samples each the second four are lost, in the first attempt. */
+static int loses_a_part(const struct fusee_delivery *d)
+{
+	parts_seen = d->attempt ? 2 : 0;
+	CHECK_INT(stage.host->sink->split(d->out, d->profile, 4, 0, second_is_lost,
+					  (void *)(uintptr_t)d),
+		  0);
+	return 0;
+}
+
+TEST(a_part_that_is_lost)
+{
+	static const struct {
+		int answers[2];
+		uint64_t refused, samples;
+	} all[] = {{{-EBADMSG}, 1, 8},
+		   {{0}, 0, 8},
+		   {{-EAGAIN, 0}, 0, 8},
+		   {{-EAGAIN, -EBADMSG}, 1, 20}};
+	uint64_t sum = 0;
+
+	stage.also = loses_a_part;
+	for (size_t i = 0; i < 2 * sizeof(all) / sizeof(*all); i++) {
+		const struct delivery_options o = {.queue_bytes = 64 << 20,
+						   .backoff_first_ns = MS,
+						   .backoff_max_ns = MS,
+						   .spool = i % 2 ? getenv("TMPDIR") : NULL,
+						   .spool_limits = {1 << 20, 3600 * SECOND},
+						   .spool_sync_ns = SECOND};
+		struct delivery *d = new_by(&o);
+		struct delivery_stats s;
+
+		pthread_mutex_lock(&stage.lock);
+		stage.n = 0;
+		stage.cancelled = false;
+		memcpy(stage.answers, all[i / 2].answers, sizeof(all[0].answers));
+		pthread_mutex_unlock(&stage.lock);
+		put(d, (uint8_t)(i + 1));
+		s = settled(d, 1);
+		CHECK_INT(s.losses.counts[LOSS_REFUSED].n, all[i / 2].refused);
+		CHECK_INT(s.delivered, 1 - all[i / 2].refused);
+		CHECK_INT(s.samples_lost, all[i / 2].samples);
+		sum += s.samples_lost;
+		CHECK(lost("sink_samples_lost_total", "refused") == (double)sum);
+		delivery_free(d);
+	}
 }
 
 /* A call that hangs keeps nobody waiting; the oldest go; what is held stays within the limit. */

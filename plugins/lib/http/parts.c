@@ -60,6 +60,8 @@ static int send_part(void *arg, const struct fusee_profile *part)
 		if (r)
 			return r;
 	} else if (r) {
+		if (FUSEE_HAS(host, lost))
+			host->lost(p->delivery->out, part);
 		fusee_count(h->self, "samples_refused", part->samples.n);
 		p->refused = p->refused ? p->refused : r;
 	}

@@ -143,6 +143,7 @@ TEST(parts_that_are_too_large)
 	sent.most = 0;
 	sent.calls = 0;
 	CHECK_INT(fake_consume(f, p, 0), -E2BIG);
+	CHECK_INT(f->lost, 3);
 	CHECK_INT(sent.calls, 5); /* 3, 2, 1, 1, 1 */
 	CHECK_INT(fake_count(f, "samples_refused"), 3);
 	builder_free(b);
@@ -193,7 +194,11 @@ TEST(a_part_that_is_refused)
 	limits.samples = 40;
 	CHECK_INT(fake_consume(f, p, 0), -EBADMSG);
 	CHECK_INT(sent.samples, 60);
+	CHECK_INT(f->lost, 40);
 	CHECK_INT(fake_count(f, "samples_refused"), 40);
+	/* each part is lost once, also if the profile is delivered again */
+	CHECK_INT(fake_consume(f, p, 1), 0);
+	CHECK_INT(f->lost, 0);
 	builder_free(b);
 	fake_free(f);
 }
