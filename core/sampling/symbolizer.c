@@ -6,36 +6,11 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/dict.h"
 #include "base/log.h"
-#include "base/hashmap.h"
 #include "sampling/debug_files.h"
 #include "sampling/server_names.h"
 
 #define SPAN_BYTES (4u << 20) /* memory for spans of all files */
-
-/* ELF virtual addresses [lo, hi) that all have the same source frames. The worker sends spans
- * around the addresses that were requested, so that later addresses in them need no request. */
-struct span {
-	uint64_t lo, hi;
-	struct symbolized_address *symbols;
-};
-
-struct file_symbols {
-	struct hashmap by_offset; /* file offset + 1 -> struct symbolized_address * */
-	struct span *spans;       /* sorted, not overlapping */
-	uint32_t nspans;
-	struct dict texts;
-	uint64_t bytes, span_bytes; /* without texts; span_bytes: the part of spans */
-	uint64_t used;              /* number of the last request that named the file */
-	uint32_t symbol_source;     /* INSPECTION_SYMTAB .. */
-	char *alt_name; /* path of its dwz file, from its debug information; NULL: unknown */
-	uint8_t alt_id[64];
-	uint32_t alt_id_len;
-	bool alt_missing; /* no such file was found */
-	bool no_fetched;  /* a worker did not survive it with a debug file of a server */
-	bool stale;       /* a debug file has come since: the symbols are to be requested again */
-};
 
 struct symbolizer {
 	struct files *files;
@@ -94,15 +69,9 @@ void symbolizer_drop_file(struct symbolizer *s, uint32_t file)
 
 	if (!f)
 		return;
-	s->bytes -= f->bytes + f->texts.bytes;
-	hashmap_fini_free(&f->by_offset);
-	for (uint32_t i = 0; i < f->nspans; i++)
-		free(f->spans[i].symbols);
-	free(f->spans);
+	s->bytes -= file_symbols_bytes(f);
 	s->span_bytes -= f->span_bytes;
-	dict_fini(&f->texts);
-	free(f->alt_name);
-	free(f);
+	file_symbols_free(f);
 	s->all[file] = NULL;
 }
 
@@ -119,8 +88,6 @@ void symbolizer_free(struct symbolizer *s)
 
 static struct file_symbols *file_symbols_get(struct symbolizer *s, uint32_t file)
 {
-	struct file_symbols *f;
-
 	if (file >= s->n) {
 		uint32_t want = s->files->n > file ? s->files->n : file + 1;
 		struct file_symbols **all = realloc(s->all, want * sizeof(struct file_symbols *));
@@ -131,22 +98,15 @@ static struct file_symbols *file_symbols_get(struct symbolizer *s, uint32_t file
 		s->all = all;
 		s->n = want;
 	}
-	if (s->all[file])
-		return s->all[file];
-	f = calloc(1, sizeof(*f));
-	if (!f || dict_init(&f->texts)) {
-		free(f);
-		return NULL;
-	}
-	s->all[file] = f;
-	return f;
+	if (!s->all[file])
+		s->all[file] = file_symbols_new();
+	return s->all[file];
 }
 
 const struct symbolized_address *symbolizer_find(const struct symbolizer *s, uint32_t file,
 						 uint64_t offset)
 {
-	return file < s->n && s->all[file] ? hashmap_get(&s->all[file]->by_offset, offset + 1)
-					   : NULL;
+	return file < s->n && s->all[file] ? file_symbols_find(s->all[file], offset) : NULL;
 }
 
 uint32_t symbolizer_symbol_source(const struct symbolizer *s, uint32_t file)
@@ -208,127 +168,6 @@ struct kernel_names *symbolizer_kernel_names(struct symbolizer *s)
 }
 
 /* ---- answers ---- */
-
-static size_t size_of(uint32_t nframes)
-{
-	return sizeof(struct symbolized_address) + nframes * sizeof(struct source_frame);
-}
-
-/* A copy of the text that is freed with the file's symbols; "": no memory. */
-static const char *keep(struct file_symbols *f, const char *text)
-{
-	uint32_t id = dict_add(&f->texts, text ? text : "", text ? strlen(text) + 1 : 1);
-
-	return id == DICT_NONE ? "" : f->texts.entries[id].key;
-}
-
-static struct symbolized_address *make(struct file_symbols *f, uint64_t address,
-				       const struct worker_frame *frames, uint32_t n)
-{
-	struct symbolized_address *name = malloc(size_of(n));
-
-	if (!name)
-		return NULL;
-	name->address = address;
-	name->n = n;
-	for (uint32_t i = 0; i < n; i++)
-		name->frames[i] = (struct source_frame){
-			.name = keep(f, frames[i].name),
-			.system_name = keep(f, frames[i].system_name),
-			.file = keep(f, frames[i].file),
-			.line = frames[i].line,
-			.column = frames[i].column,
-			.start_line = frames[i].start_line,
-			.flags = frames[i].flags,
-		};
-	return name;
-}
-
-/* Takes the name over; NULL is fine. */
-static void put(struct file_symbols *f, uint64_t offset, struct symbolized_address *name)
-{
-	if (!name)
-		return;
-	free(hashmap_del(&f->by_offset, offset + 1));
-	if (hashmap_put(&f->by_offset, offset + 1, name))
-		free(name);
-	else
-		f->bytes += size_of(name->n) + sizeof(struct hashmap_slot) * 2;
-}
-
-/* ---- spans ---- */
-
-static const struct span *find_span(const struct file_symbols *f, uint64_t address)
-{
-	uint32_t lo = 0, hi = f->nspans;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (f->spans[mid].lo <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && address < f->spans[lo - 1].hi ? &f->spans[lo - 1] : NULL;
-}
-
-/* Merges the answer's spans into the file's; spans that overlap known spans are dropped. */
-static void add_spans(struct symbolizer *s, struct file_symbols *f,
-		      const struct worker_symbols *answer)
-{
-	struct span *all = answer->nspans && s->span_bytes < SPAN_BYTES
-				   ? calloc((size_t)f->nspans + answer->nspans, sizeof(*all))
-				   : NULL;
-	uint32_t at = 0, old = 0;
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; all && i < answer->nspans; i++) {
-		const struct worker_span *w = &answer->spans[i];
-		struct symbolized_address *name;
-
-		while (old < f->nspans && f->spans[old].hi <= w->lo)
-			all[at++] = f->spans[old++];
-		if (old < f->nspans && f->spans[old].lo < w->hi)
-			continue;
-		name = make(f, w->lo, answer->frames + w->first, w->n);
-		if (!name)
-			continue;
-		all[at++] = (struct span){w->lo, w->hi, name};
-		bytes += sizeof(*all) + size_of(w->n);
-	}
-	if (!all)
-		return;
-	while (old < f->nspans)
-		all[at++] = f->spans[old++];
-	free(f->spans);
-	f->spans = all;
-	f->nspans = at;
-	f->bytes += bytes;
-	f->span_bytes += bytes;
-	s->span_bytes += bytes;
-}
-
-/* Symbolizes an offset from a known span. false: none covers it. */
-static bool symbolize_by_span(struct symbolizer *s, struct file_symbols *f, const struct file *file,
-			      uint64_t offset)
-{
-	const struct span *span;
-	struct symbolized_address *name;
-	uint64_t address, before = f->bytes;
-
-	if (!f->nspans || !inspection_vaddr(file->inspection, offset, &address))
-		return false;
-	span = find_span(f, address);
-	name = span ? malloc(size_of(span->symbols->n)) : NULL;
-	if (!name)
-		return false;
-	memcpy(name, span->symbols, size_of(span->symbols->n));
-	name->address = address;
-	put(f, offset, name);
-	s->bytes += f->bytes - before;
-	return hashmap_get(&f->by_offset, offset + 1);
-}
 
 /* Calls done(), once. */
 static void request_done(struct request *request)
@@ -411,31 +250,43 @@ static bool retry_without_fetched(struct file_request *q, struct file_symbols *f
 	       !request_symbols(q);
 }
 
+/* answer NULL: there is none, and the addresses have no symbols. */
+static void keep_answer(const struct file_request *q, struct file_symbols *f,
+			const struct worker_symbols *answer)
+{
+	struct symbolizer *s = q->request->symbolizer;
+	uint64_t before = file_symbols_bytes(f), spans = f->span_bytes;
+
+	for (uint32_t i = 0; i < q->n; i++) {
+		uint32_t first = answer ? answer->first[i] : 0;
+
+		file_symbols_put(f, q->offsets[i], q->addresses[i],
+				 answer ? answer->frames + first : NULL,
+				 answer ? answer->first[i + 1] - first : 0);
+	}
+	if (answer) {
+		f->symbol_source = answer->quality;
+		if (s->span_bytes < SPAN_BYTES)
+			file_symbols_put_spans(f, answer);
+	}
+	s->bytes += file_symbols_bytes(f) - before;
+	s->span_bytes += f->span_bytes - spans;
+}
+
 static void symbolized(void *arg, int err, const char *text, const struct worker_symbols *answer)
 {
 	struct file_request *q = arg;
 	struct symbolizer *s = q->request->symbolizer;
 	struct file_symbols *f = file_symbols_get(s, q->file->id);
 	struct request *request = q->request;
-	uint64_t before;
 
 	if (err)
 		log_debug("%s: no symbols: %s", q->file->path, text);
 	if ((f && !err && retry_with_alt(q, f, answer)) ||
 	    (err && retry_without_fetched(q, f, err)))
 		return;
-	if (f) {
-		before = f->bytes + f->texts.bytes;
-		for (uint32_t i = 0; i < q->n; i++)
-			put(f, q->offsets[i],
-			    make(f, q->addresses[i], err ? NULL : answer->frames + answer->first[i],
-				 err ? 0 : answer->first[i + 1] - answer->first[i]));
-		if (!err) {
-			f->symbol_source = answer->quality;
-			add_spans(s, f, answer);
-		}
-		s->bytes += f->bytes + f->texts.bytes - before;
-	}
+	if (f)
+		keep_answer(q, f, err ? NULL : answer);
 	file_request_free(q);
 	request_put(request);
 }
@@ -486,6 +337,18 @@ static int send(struct file_request *q)
 		file_request_free(q);
 	}
 	return r;
+}
+
+/* Symbolizes an offset from a known span. false: none covers it. */
+static bool symbolize_by_span(struct symbolizer *s, struct file_symbols *f, const struct file *file,
+			      uint64_t offset)
+{
+	uint64_t address, before = f->bytes;
+	bool found = inspection_vaddr(file->inspection, offset, &address) &&
+		     file_symbols_put_by_span(f, offset, address);
+
+	s->bytes += f->bytes - before;
+	return found;
 }
 
 /* Frames by file, then by offset. */

@@ -11,22 +11,9 @@
 #include <stdint.h>
 
 #include "sampling/collector.h"
+#include "sampling/file_symbols.h"
 #include "unwind/files.h"
 #include "sampling/kernel_names.h"
-
-/* One source frame. The texts are owned by the symbolizer and freed with the symbols of their file.
- */
-struct source_frame {
-	const char *name, *system_name, *file;
-	uint32_t line, column, start_line, flags; /* enum symbols_flags */
-};
-
-/* The source frames of one address, innermost first. */
-struct symbolized_address {
-	uint64_t address; /* ELF virtual address */
-	uint32_t n;       /* 0: the worker found no symbol */
-	struct source_frame frames[];
-};
 
 struct symbolizer;
 
@@ -44,8 +31,8 @@ void symbolizer_free(struct symbolizer *); /* NULL is fine */
  */
 int symbolizer_request(struct symbolizer *, const struct collector *, bool server_names,
 		       uint64_t deadline_ns, void (*done)(void *arg), void *arg);
-/* Calls done() of the requests whose deadline has passed. Answers that come later are kept for
- * other requests. Returns the number of files without an answer. */
+/* Calls done() of the requests whose deadline has passed. Answers that come
+ * later are kept for other requests. Returns the number of files without an answer. */
 uint32_t symbolizer_expire(struct symbolizer *, uint64_t now);
 /* The symbols at an offset of a file; NULL: not requested, or not readable. Valid until the symbols
  * of the file are dropped. */
