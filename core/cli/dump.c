@@ -176,13 +176,15 @@ static void on_symbolized(void *arg)
 
 static void symbolize(struct dump_command *o, const struct collector *c)
 {
-	uint64_t deadline = clock_now() + NAMES_NS;
+	uint64_t deadline;
 	struct profiler *p = &o->profiler;
 	bool done = false;
 	int r = -ETIMEDOUT;
 
-	if (symbolizer_request(p->symbolizer, c, false, deadline, on_symbolized, &done))
+	atomic_fetch_add(&o->progress->beats, 1);
+	if (symbolizer_request(p->symbolizer, c, false, 0, on_symbolized, &done))
 		return;
+	deadline = clock_now() + NAMES_NS;
 	for (uint64_t at = clock_now() + BEAT_NS; r == -ETIMEDOUT && at < deadline; at += BEAT_NS) {
 		atomic_fetch_add(&o->progress->beats, 1);
 		r = worker_wait_until(p->worker, at);

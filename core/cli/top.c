@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
@@ -22,6 +23,7 @@
 #include "cli/session_event.h"
 #include "profile/render.h"
 #include "sampling/build_profile.h"
+#include "sampling/debug_files.h"
 
 #define DEFAULT_EVERY 2000000000u /* ns */
 #define MIN_EVERY 100000000u
@@ -370,6 +372,9 @@ static int run(struct top *t)
 		symbolizer_expire(t->s.profiler.symbolizer, UINT64_MAX);
 		collector_free(t->window.collector);
 	}
+	if (debug_files_late())
+		log_warning("names were missing: files, or their debug files, could not be opened "
+			    "in time");
 	session_close(&t->s);
 	return r;
 }

@@ -8,6 +8,7 @@
 #include "base/background.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "worker/fetcher.h"
 #include "worker/opener.h"
 
@@ -15,9 +16,9 @@
 #define WAIT_NS 5000000000ull
 #define AGAIN_MS 50
 
-struct debug_patience debug_patience_of(uint64_t deadline_ns)
+struct debug_patience debug_patience_of(bool waits)
 {
-	return (struct debug_patience){.until_ns = deadline_ns ? 0 : clock_now() + WAIT_NS};
+	return (struct debug_patience){.until_ns = waits ? clock_now() + WAIT_NS : 0};
 }
 
 void debug_files_init(struct debug_files *d, struct worker *worker, struct debug_patience *patience)
@@ -49,6 +50,27 @@ static bool again(struct debug_files *d, const struct file *file, int err)
 	return true;
 }
 
+#define METRIC "symbols_late_total"
+/* What the opener opens. */
+static const char *const reasons[] = {[DEBUG_FILE] = "debug file", [ALT_FILE] = "dwz file", "file"};
+
+void debug_files_count_late(const char *reason)
+{
+	metric_add(METRIC,
+		   "Total number of times that a file had fewer names in a window than it could "
+		   "have, by what was late. It is tried again.",
+		   METRIC_LABELS("reason", reason), 1);
+}
+
+uint64_t debug_files_late(void)
+{
+	double n = 0;
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		n += metric_get(METRIC, METRIC_LABELS("reason", reasons[i]));
+	return (uint64_t)n;
+}
+
 int debug_files_hold(struct debug_files *d, struct file *file)
 {
 	int r;
@@ -56,6 +78,8 @@ int debug_files_hold(struct debug_files *d, struct file *file)
 	do
 		r = files_hold(file);
 	while (r < 0 && again(d, file, r));
+	if (r < 0 && opener_is_temporary(r))
+		debug_files_count_late(reasons[2]);
 	return r;
 }
 
@@ -85,10 +109,13 @@ static int open_one(struct debug_files *d, const struct file *file, struct opene
 	while (err && again(d, file, err));
 	if (!err)
 		return a.fd;
-	if (d->no_fetched)
-		return -1;
-	a.fd = fetcher_open(worker_fetcher(d->worker), what->build_id, what->build_id_len,
-			    file->path);
+	a.fd = d->no_fetched ? -1
+			     : fetcher_open(worker_fetcher(d->worker), what->build_id,
+					    what->build_id_len, file->path);
+	if (a.fd < 0 && opener_is_temporary(err)) {
+		d->late[which] = true;
+		debug_files_count_late(reasons[which]);
+	}
 	if (a.fd < 0)
 		return -1;
 	memcpy(d->id[which], what->build_id, what->build_id_len);

@@ -24,15 +24,20 @@ struct debug_files {
 	uint8_t id[2][64];     /* build IDs of what was fetched, by DEBUG_FILE and ALT_FILE */
 	uint32_t id_len[2];    /* 0: it was not */
 	bool no_fetched;       /* what was fetched is not used */
+	bool late[2];          /* the opener has not opened it in time: it may be there */
 	struct debug_patience *patience; /* borrowed */
 };
 
-/* For a request with this deadline. */
-struct debug_patience debug_patience_of(uint64_t deadline_ns);
+/* For a request that may wait, or must not. */
+struct debug_patience debug_patience_of(bool waits);
 void debug_files_init(struct debug_files *, struct worker *, struct debug_patience *);
-/* files_hold(). */
+/* files_hold(); what is not opened in time is counted here as below. */
 int debug_files_hold(struct debug_files *, struct file *);
 void debug_files_close(struct debug_files *);
+/* Counts a file that has fewer names in a window than it could have; reason: what is late. */
+void debug_files_count_late(const char *reason);
+/* How often files were not opened in time, in all. */
+uint64_t debug_files_late(void);
 /* Opens the debug file of a file that has no debug information itself. */
 void debug_files_open(struct debug_files *, const struct file *);
 /* Opens the dwz file that its debug information names. The name is not trusted: opener.h says where

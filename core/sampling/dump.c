@@ -2,11 +2,13 @@
 #include "sampling/dump.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "process/procfs.h"
 #include "process/stopped_thread.h"
 #include "sampling/mapped_code.h"
@@ -19,6 +21,8 @@
 #define STOP_D_NS 20000000u    /* of a thread in uninterruptible sleep, which may end just now */
 #define WORKER_NS 10000000000u /* for what a stack needs */
 #define BEAT_NS 1000000000u    /* between two steps, at most */
+#define FILES_NS 5000000000u   /* for files of the process, which the opener has not opened yet */
+#define AGAIN_MS 50
 
 /* One taking, in a thread of its own: when that ends, the kernel lets go of all that it traced. */
 struct taking {
@@ -307,6 +311,31 @@ static int take_process(struct taking *k, bool kernel)
 	return r ? r : k->r;
 }
 
+/* The process's mappings. On a busy machine the opener does not come to all files at once. */
+static int read_mappings(const struct taking *k)
+{
+	struct pipeline *p = k->profiler->pipeline;
+	uint64_t until = clock_now() + FILES_NS;
+	int r = pipeline_scan_anew(p, k->o->pid);
+
+	while (!r && pipeline_lacks_files(p, k->o->pid)) {
+		struct pollfd fd = {.fd = worker_fd(k->profiler->worker), .events = POLLIN};
+
+		if (clock_now() >= until) {
+			log_warning(
+				"process %d: names may be missing, and stacks may be truncated: "
+				"not all of its files could be opened in time",
+				(int)k->o->pid);
+			break;
+		}
+		beat(k);
+		poll(&fd, 1, AGAIN_MS);
+		worker_dispatch(k->profiler->worker);
+		r = pipeline_scan_anew(p, k->o->pid);
+	}
+	return r;
+}
+
 int dump_process(struct dump *d, struct profiler *p, const struct dump_options *o)
 {
 	struct taking k = {.dump = d, .profiler = p, .o = o};
@@ -320,7 +349,7 @@ int dump_process(struct dump *d, struct profiler *p, const struct dump_options *
 	if (!r && !kernel)
 		r = mapped_code_read(&code, o->pid);
 	if (!r && !kernel)
-		r = pipeline_scan_anew(p->pipeline, o->pid);
+		r = read_mappings(&k);
 	beat(&k);
 	if (!r) {
 		prepare(&k);

@@ -68,7 +68,8 @@ static void request(struct profiler *p, struct fetcher *fetcher, uint32_t id)
 	if (!f || !f->inspection || f->state != FILE_READY || f->path[0] == '[') /* [vdso] */
 		return;
 	/* a window that is late knows no source yet */
-	if (!((symbolizer_symbol_source(p->symbolizer, id) | f->inspection->flags) & NAMED))
+	if (!((symbolizer_symbol_source(p->symbolizer, id) | f->inspection->flags) & NAMED) &&
+	    !symbolizer_awaits_debug(p->symbolizer, id))
 		fetcher_request(fetcher, f->inspection->build_id, f->inspection->build_id_len,
 				f->path);
 	len = symbolizer_missing_alt(p->symbolizer, id, &alt);

@@ -44,6 +44,8 @@ struct file_symbols {
 	uint32_t alt_id_len;
 	bool alt_missing; /* no such file was found */
 	bool no_fetched;  /* a worker did not survive it with a debug file of a server */
+	bool late[2];     /* DEBUG_FILE, ALT_FILE: it was not opened in time, and may be there */
+	uint32_t tries;   /* to open those */
 	bool stale;       /* a debug file has come since: the symbols are to be requested again */
 };
 

@@ -130,6 +130,8 @@ struct pipeline_sweep {
 };
 /* pipeline_scan(), which also forgets what is not mapped any more. */
 int pipeline_scan_anew(struct pipeline *, pid_t pid);
+/* Could a file of the process not be opened in time when it was scanned? A later scan may. */
+bool pipeline_lacks_files(const struct pipeline *, pid_t pid);
 /* Lets the unwinders see all libraries and all executable memory without a file of a process that
  * was scanned, so that no walk waits for them. true: language unwinders step some of its code. */
 bool pipeline_offer(struct pipeline *, pid_t pid);

@@ -8,12 +8,23 @@
 
 int pipeline_scan_anew(struct pipeline *p, pid_t pid)
 {
-	int r = pipeline_scan(p, pid);
 	struct process *proc = process_find(p->processes, pid);
+	int r;
 
+	if (proc)
+		followed_of(proc)->retry_ns = 0;
+	r = pipeline_scan(p, pid);
+	proc = process_find(p->processes, pid);
 	if (!r && proc)
 		pipeline_reread(p, proc);
 	return r;
+}
+
+bool pipeline_lacks_files(const struct pipeline *p, pid_t pid)
+{
+	struct process *proc = process_find(p->processes, pid);
+
+	return proc && followed_of(proc)->retry_ns;
 }
 
 static void note_step(void *arg, const struct claim *c)

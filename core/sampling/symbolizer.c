@@ -10,6 +10,8 @@
 #include "sampling/debug_files.h"
 #include "sampling/server_names.h"
 
+/* What is not opened in time so often counts as missing, so that it is requested from servers. */
+#define MOST_TRIES 3u
 #define SPAN_BYTES (4u << 20) /* memory for spans of all files */
 
 struct symbolizer {
@@ -28,7 +30,7 @@ struct symbolizer {
 struct request {
 	struct request *next; /* that waits; newest first */
 	struct symbolizer *symbolizer;
-	uint64_t number, deadline_ns; /* as in file_symbols.used; 0: none */
+	uint64_t number, deadline_ns; /* as in file_symbols.used; UINT64_MAX: none */
 	struct debug_patience patience;
 	void (*done)(void *arg); /* NULL: it was called */
 	void *arg;
@@ -123,10 +125,17 @@ uint32_t symbolizer_missing_alt(const struct symbolizer *s, uint32_t file, const
 {
 	const struct file_symbols *f = file < s->n ? s->all[file] : NULL;
 
-	if (!f || !f->alt_missing)
+	if (!f || !f->alt_missing || (f->late[ALT_FILE] && f->tries < MOST_TRIES))
 		return 0;
 	*id = f->alt_id;
 	return f->alt_id_len;
+}
+
+bool symbolizer_awaits_debug(const struct symbolizer *s, uint32_t file)
+{
+	const struct file_symbols *f = file < s->n ? s->all[file] : NULL;
+
+	return f && f->late[DEBUG_FILE] && f->tries < MOST_TRIES;
 }
 
 void symbolizer_debug_arrived(struct symbolizer *s, const uint8_t *id, uint32_t len)
@@ -200,7 +209,7 @@ uint32_t symbolizer_expire(struct symbolizer *s, uint64_t now)
 
 	for (; r; r = next) {
 		next = r->next;
-		if (!r->deadline_ns || now < r->deadline_ns)
+		if (now < r->deadline_ns)
 			continue;
 		files += r->waiting;
 		request_done(r);
@@ -250,6 +259,18 @@ static bool retry_without_fetched(struct file_request *q, struct file_symbols *f
 	       !request_symbols(q);
 }
 
+/* These symbols are made without them. Symbols of other requests may not be, so this stays until
+ * try_late(). */
+static void note_late(const struct file_request *q, struct file_symbols *f)
+{
+	const bool *late = q->debug.late;
+
+	f->late[DEBUG_FILE] |= late[DEBUG_FILE];
+	f->late[ALT_FILE] |= late[ALT_FILE];
+	if (late[DEBUG_FILE] || late[ALT_FILE]) /* who waited for them is not to wait again */
+		f->tries += q->request->patience.until_ns ? MOST_TRIES : 1;
+}
+
 /* answer NULL: there is none, and the addresses have no symbols. */
 static void keep_answer(const struct file_request *q, struct file_symbols *f,
 			const struct worker_symbols *answer)
@@ -271,6 +292,7 @@ static void keep_answer(const struct file_request *q, struct file_symbols *f,
 	}
 	s->bytes += file_symbols_bytes(f) - before;
 	s->span_bytes += f->span_bytes - spans;
+	note_late(q, f);
 }
 
 static void symbolized(void *arg, int err, const char *text, const struct worker_symbols *answer)
@@ -285,7 +307,9 @@ static void symbolized(void *arg, int err, const char *text, const struct worker
 	if ((f && !err && retry_with_alt(q, f, answer)) ||
 	    (err && retry_without_fetched(q, f, err)))
 		return;
-	if (f)
+	if (err == -EAGAIN) /* it is requested again by the next request */
+		debug_files_count_late("worker");
+	else if (f)
 		keep_answer(q, f, err ? NULL : answer);
 	file_request_free(q);
 	request_put(request);
@@ -390,6 +414,41 @@ static int request_file(struct request *request, struct file *file,
 	return send(q);
 }
 
+/* Tries again to open what was not opened in time when the file's symbols were made. If it can be,
+ * they are requested anew; but by a later request if others wait, as drop_stale() says. */
+static void try_late(struct symbolizer *s, const struct file *file, struct file_symbols *f)
+{
+	struct debug_patience none = debug_patience_of(false);
+	struct debug_files d;
+
+	debug_files_init(&d, s->worker, &none);
+	d.no_fetched = f->no_fetched;
+	if (f->late[DEBUG_FILE])
+		debug_files_open(&d, file);
+	if (f->late[ALT_FILE])
+		debug_files_open_alt(&d, file, f->alt_name, f->alt_id, f->alt_id_len);
+	f->stale |= d.debug_fd >= 0 || d.alt_fd >= 0;
+	memcpy(f->late, d.late, sizeof(f->late));
+	f->tries++;
+	debug_files_close(&d);
+}
+
+/* The symbols of a file that this request names. NULL: no memory. */
+static struct file_symbols *use(struct symbolizer *s, const struct file *file)
+{
+	struct file_symbols *f = file_symbols_get(s, file->id);
+
+	if (f && f->used != s->requests && (f->late[DEBUG_FILE] || f->late[ALT_FILE]))
+		try_late(s, file, f);
+	if (f && f->stale && f->used != s->requests && !s->waiting) {
+		symbolizer_drop_file(s, file->id);
+		f = file_symbols_get(s, file->id);
+	}
+	if (f)
+		f->used = s->requests;
+	return f;
+}
+
 /* The collector's frames that the worker is to symbolize and that are not known yet, sorted; *count
  * of them. NULL: no memory. */
 static const struct walk_frame **frames_to_request(struct symbolizer *s, const struct collector *c,
@@ -405,9 +464,7 @@ static const struct walk_frame **frames_to_request(struct symbolizer *s, const s
 
 		if (!file || !server_names_is_local(file, server_names))
 			continue;
-		known = file_symbols_get(s, f->file);
-		if (known)
-			known->used = s->requests;
+		known = use(s, file);
 		if (!symbolizer_find(s, f->file, f->addr) &&
 		    !(known && symbolize_by_span(s, known, file, f->addr)))
 			list[(*count)++] = f;
@@ -443,8 +500,8 @@ int symbolizer_request(struct symbolizer *s, const struct collector *c, bool ser
 	*request = (struct request){.next = s->waiting,
 				    .symbolizer = s,
 				    .number = s->requests,
-				    .deadline_ns = deadline_ns,
-				    .patience = debug_patience_of(deadline_ns),
+				    .deadline_ns = deadline_ns ? deadline_ns : UINT64_MAX,
+				    .patience = debug_patience_of(!deadline_ns),
 				    .done = done,
 				    .arg = arg,
 				    .waiting = 1};
@@ -453,7 +510,9 @@ int symbolizer_request(struct symbolizer *s, const struct collector *c, bool ser
 		for (end = i; end < count && list[end]->file == list[i]->file; end++)
 			;
 		r = request_file(request, s->files->all[list[i]->file], list + i, end - i);
-		if (r) /* its frames stay without symbols */
+		if (r == -EBUSY)
+			debug_files_count_late("worker");
+		if (r) /* its frames have no symbols until the next request */
 			log_debug("%s: symbols not requested: %s",
 				  s->files->all[list[i]->file]->path, strerror(-r));
 	}

@@ -27,11 +27,12 @@ void symbolizer_free(struct symbolizer *); /* NULL is fine */
  * once all are answered: from worker_dispatch(), which should be called soon, or before this
  * function returns; or from symbolizer_expire(). The collector is borrowed until then. deadline_ns:
  * CLOCK_MONOTONIC; 0: none, and the call and worker_dispatch() may wait some seconds for files that
- * the opener has not opened in time. 0, or -ENOMEM: done is not called.
+ * the opener has not opened in time. With a deadline they do not: the symbols are made without such
+ * files, and made anew for the first request that finds them. 0, or -ENOMEM: done is not called.
  */
 int symbolizer_request(struct symbolizer *, const struct collector *, bool server_names,
 		       uint64_t deadline_ns, void (*done)(void *arg), void *arg);
-/* Calls done() of the requests whose deadline has passed. Answers that come
+/* Calls done() of the requests whose deadline has passed; UINT64_MAX: of all. Answers that come
  * later are kept for other requests. Returns the number of files without an answer. */
 uint32_t symbolizer_expire(struct symbolizer *, uint64_t now);
 /* The symbols at an offset of a file; NULL: not requested, or not readable. Valid until the symbols
@@ -44,6 +45,8 @@ uint32_t symbolizer_symbol_source(const struct symbolizer *, uint32_t file);
 /* The build ID of the dwz file that a file's debug information names and that was not found: its
  * bytes, valid until the symbols of the file are dropped; 0: none is missing. */
 uint32_t symbolizer_missing_alt(const struct symbolizer *, uint32_t file, const uint8_t **id);
+/* The file's debug file was not opened in time, and is to be tried again. */
+bool symbolizer_awaits_debug(const struct symbolizer *, uint32_t file);
 /* A debug or dwz file of this build ID has come: files that it is of are symbolized anew at a later
  * request. */
 void symbolizer_debug_arrived(struct symbolizer *, const uint8_t *build_id, uint32_t len);
