@@ -18,9 +18,11 @@
 #define MAX_LOOKS 32u /* of a second */
 
 /* A process is read again so many seconds after its program began: for a context that is published
- * late, and for texts that could not be read in time. */
+ * late, for texts that could not be read in time, and for an environment that was empty, as it is
+ * while the kernel starts a program. */
 static const uint32_t looks[] = {2, 10, 60};
 #define LOOKS (sizeof(looks) / sizeof(*looks))
+#define LATER 300u /* s between further looks, as long as a text is not read */
 
 /* A process that has a target. A forked child copies its labels. */
 struct entry {
@@ -28,8 +30,11 @@ struct entry {
 	uint32_t pid, nlabels;
 	uint64_t start_ticks;
 	uint64_t since;  /* process.seconds when its program began, or was found */
-	uint32_t looked; /* how often it was read again since, up to LOOKS */
-	bool unread;     /* a text could not be read in time */
+	uint32_t looked; /* how often it was read again since */
+	bool unread;     /* a text could not be read in time when it was last read */
+	bool lacks;      /* nor ever before: labels are missing, and perhaps the target */
+	bool empty;      /* its environment */
+	bool hidden;     /* it has no target as long as its command line is not read */
 	char *texts;     /* owned: key, value, key, value ..; each terminated */
 };
 
@@ -39,6 +44,7 @@ struct process {
 	struct fusee_table env, attributes;
 	uint8_t cmdline, context;
 	uint64_t seconds; /* since the start */
+	uint32_t bucket;  /* where the next look begins */
 	struct passwd_cache *passwd;
 	struct entry *buckets[BUCKETS];
 };
@@ -94,6 +100,21 @@ static int put(struct process *p, const struct entry *e)
 	return p->self.host->discovery->put(p->self.in, &t);
 }
 
+/* The entry of a pid, made if it has none. NULL: no memory. */
+static struct entry *entry_of(struct process *p, uint32_t pid)
+{
+	struct entry **at = place_of(p, pid), *e = *at;
+
+	if (e)
+		return e;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->pid = pid;
+	e->since = p->seconds;
+	return *at = e;
+}
+
 /* Deletes the target of a pid, if it has one. */
 static int drop(struct process *p, uint32_t pid)
 {
@@ -114,29 +135,37 @@ static int drop(struct process *p, uint32_t pid)
 static int keep(struct process *p, uint32_t pid, uint64_t start_ticks, char *texts,
 		uint32_t nlabels)
 {
-	struct entry **at = place_of(p, pid), *e = *at;
+	struct entry *e = entry_of(p, pid);
 	int r;
 
 	if (!e) {
-		e = calloc(1, sizeof(*e));
-		if (!e) {
-			free(texts);
-			return -ENOMEM;
-		}
-		e->pid = pid;
-		e->since = p->seconds;
-		*at = e;
+		free(texts);
+		return -ENOMEM;
 	}
 	free(e->texts);
 	e->texts = texts;
 	e->nlabels = nlabels;
 	e->start_ticks = start_ticks;
+	e->hidden = false;
 	r = put(p, e);
 	if (r != -EDQUOT)
 		return r;
 	free(e->texts); /* the core, which counts it, keeps none of them either */
 	e->texts = NULL;
 	e->nlabels = 0;
+	return 0;
+}
+
+/* The process may be selected, which is not known yet: its entry has no target. 0 or -ENOMEM. */
+static int hide(struct process *p, uint32_t pid)
+{
+	struct entry *e;
+
+	drop(p, pid);
+	e = entry_of(p, pid);
+	if (!e)
+		return -ENOMEM;
+	e->hidden = e->unread = e->lacks = true;
 	return 0;
 }
 
@@ -151,10 +180,11 @@ static bool matches(const struct fusee_table *globs, const char *text)
 	return !globs->n;
 }
 
-static bool is_selected(const struct process *p, const struct facts *f)
+/* But for its command line. */
+static bool may_be_selected(const struct process *p, const struct facts *f)
 {
 	return matches(&p->names, f->name) && matches(&p->exe, f->exe) &&
-	       matches(&p->args, f->cmdline) && matches(&p->users, f->user);
+	       matches(&p->users, f->user);
 }
 
 struct labels {
@@ -232,63 +262,82 @@ static uint32_t facts_of(const struct process *p)
 	       (p->context ? FACTS_CONTEXT : 0);
 }
 
-/* A later look at the same program that got no answer: what is known of it stays. */
-static bool is_known_better(struct process *p, uint32_t pid, const struct facts *f, bool again)
+/* Makes the labels of a process and its target. 0 or -errno. */
+static int label(struct process *p, uint32_t pid, const struct facts *f)
 {
-	return again && f->unread && *place_of(p, pid);
+	struct labels l = {0};
+	struct entry *e;
+	char number[16];
+	int r;
+
+	snprintf(number, sizeof(number), "%u", pid);
+	add(&l, "process", f->name);
+	add(&l, "pid", number);
+	add(&l, "user", f->user);
+	if (p->cmdline)
+		add(&l, "cmdline", f->cmdline);
+	add_attributes(p, &l, f);
+	add_environment(p, &l, f);
+	r = l.error;
+	if (r)
+		free(l.texts);
+	else
+		r = keep(p, pid, f->start_ticks, l.texts, l.n);
+	e = *place_of(p, pid);
+	if (e) {
+		e->unread = e->lacks = f->unread;
+		e->empty = f->empty;
+	}
+	return r;
+}
+
+/* Makes or drops the target of a process by what was read of it. */
+static int take(struct process *p, uint32_t pid, const struct facts *f, bool again)
+{
+	struct entry *e = *place_of(p, pid);
+
+	if (again && f->unread && e) { /* no answer: what is known of the program stays */
+		e->unread = true;
+		return 0;
+	}
+	if (may_be_selected(p, f) && matches(&p->args, f->cmdline))
+		return label(p, pid, f);
+	if (may_be_selected(p, f) && f->unread)
+		return hide(p, pid);
+	return drop(p, pid);
 }
 
 /* Reads a process and makes or drops its target. again: it runs the program that it ran when it was
  * read last. */
 static int update(struct process *p, uint32_t pid, bool again)
 {
-	uint32_t which = facts_of(p);
-	struct labels l = {0};
-	struct facts f;
-	char number[16];
 	const struct facts_source from = {p->self.host->discovery->process_text, p->self.in};
-	int r = facts_read(&f, pid, which, p->passwd, &from);
+	struct facts f;
+	int r = facts_read(&f, pid, facts_of(p), p->passwd, &from);
 
 	if (f.unread)
 		fusee_count_by(&p->self, "texts_unread", "reason", "no answer in time", 1);
-	if (r == -ENOMEM) { /* the target stays until the core repeats the event */
-		facts_free(&f);
-		return r;
-	}
-	if (!r && is_known_better(p, pid, &f, again)) {
-		(*place_of(p, pid))->unread = true;
-		facts_free(&f);
-		return 0;
-	}
-	if (r || !is_selected(p, &f)) {
-		drop(p, pid); /* it has ended, is a kernel thread, or is not selected */
-		facts_free(&f);
-		return 0;
-	}
-	snprintf(number, sizeof(number), "%u", pid);
-	add(&l, "process", f.name);
-	add(&l, "pid", number);
-	add(&l, "user", f.user);
-	if (p->cmdline)
-		add(&l, "cmdline", f.cmdline);
-	add_attributes(p, &l, &f);
-	add_environment(p, &l, &f);
-	r = l.error;
-	if (r)
-		free(l.texts);
-	else
-		r = keep(p, pid, f.start_ticks, l.texts, l.n);
-	if (*place_of(p, pid))
-		(*place_of(p, pid))->unread = f.unread;
+	if (!r)
+		r = take(p, pid, &f, again);
+	else if (r != -ENOMEM)    /* the target stays until the core repeats the event */
+		r = drop(p, pid); /* it has ended, or is a kernel thread */
 	facts_free(&f);
 	return r;
+}
+
+/* A child's labels are those of its parent, and lack what those lack. An SDK takes its memory from
+ * a child: the parent's context is the child's. */
+static void look_as(const struct process *p, const struct entry *parent, struct entry *child)
+{
+	child->lacks = child->unread = parent->lacks;
+	child->empty = parent->empty && !p->context;
+	child->looked = child->lacks || child->empty ? 0 : LOOKS;
 }
 
 /* A forked child runs its parent's program: its labels are the parent's, and nothing is read. */
 static int inherit(struct process *p, uint32_t parent, uint32_t pid)
 {
 	const struct entry *from = *place_of(p, parent);
-	struct entry *child;
 	struct labels l = {0};
 	const char *text;
 	char number[16];
@@ -297,6 +346,8 @@ static int inherit(struct process *p, uint32_t parent, uint32_t pid)
 	if (!from)
 		return update(p, pid,
 			      false); /* the parent has no target: unknown or not selected */
+	if (from->hidden)
+		return hide(p, pid);
 	snprintf(number, sizeof(number), "%u", pid);
 	text = from->texts;
 	for (uint32_t i = 0; i < from->nlabels; i++) {
@@ -310,9 +361,8 @@ static int inherit(struct process *p, uint32_t parent, uint32_t pid)
 		return l.error;
 	}
 	r = keep(p, pid, 0, l.texts, l.n);
-	child = *place_of(p, pid);
-	if (child) /* an SDK takes its memory from a child: the parent's context is the child's */
-		child->looked = LOOKS;
+	if (*place_of(p, pid))
+		look_as(p, from, *place_of(p, pid));
 	return r;
 }
 
@@ -329,6 +379,14 @@ static int began(struct process *p, uint32_t pid)
 	return r;
 }
 
+static bool is_due(const struct process *p, const struct entry *e)
+{
+	uint32_t more = e->looked < LOOKS ? 0 : e->looked - LOOKS + 1;
+	uint64_t at = more ? looks[LOOKS - 1] + (uint64_t)more * LATER : looks[e->looked];
+
+	return (e->unread || (!more && (p->context || e->empty))) && p->seconds - e->since >= at;
+}
+
 /* Once a second. */
 static int process_tick(void *ctx)
 {
@@ -336,10 +394,10 @@ static int process_tick(void *ctx)
 	uint32_t pids[MAX_LOOKS], n = 0;
 
 	p->seconds++;
-	for (uint32_t i = 0; i < BUCKETS && n < MAX_LOOKS; i++)
-		for (struct entry *e = p->buckets[i]; e && n < MAX_LOOKS; e = e->next)
-			if (e->looked < LOOKS && (p->context || e->unread) &&
-			    p->seconds - e->since >= looks[e->looked]) {
+	for (uint32_t i = 0; i < BUCKETS && n < MAX_LOOKS; i++, p->bucket++)
+		for (struct entry *e = p->buckets[p->bucket % BUCKETS]; e && n < MAX_LOOKS;
+		     e = e->next)
+			if (is_due(p, e)) {
 				e->looked++;
 				pids[n++] = e->pid;
 			}

@@ -237,6 +237,7 @@ static int read_environ(struct facts *f, const struct facts_source *from, uint32
 		return -ENOMEM;
 	n = read_text(from, pid, "environ", f->environ, MAX_ENVIRON - 1);
 	f->unread |= n == -ETIMEDOUT || n == -EAGAIN;
+	f->empty = !n;
 	f->environ_len = n > 0 ? (size_t)n : 0;
 	f->environ[f->environ_len] = '\0';
 	grown = realloc(f->environ, f->environ_len + 1);
@@ -287,7 +288,7 @@ int facts_read(struct facts *f, uint32_t pid, uint32_t which, struct passwd_cach
 	f->environ_len = 0;
 	f->context = NULL;
 	f->context_len = 0;
-	f->unread = false;
+	f->unread = f->empty = false;
 	r = read_start(f, from, pid);
 	if (!r)
 		r = read_exe(f, pid);

@@ -27,6 +27,7 @@ struct facts {
 	void *context; /* owned; the message of resource.h; NULL: none, or not read */
 	size_t context_len;
 	bool unread; /* a text in its memory could not be read in time */
+	bool empty;  /* its environment was read, and is empty */
 };
 
 struct fusee_instance;

@@ -141,6 +141,68 @@ TEST(only_some)
 	end(pid);
 }
 
+#define UNREAD "texts_unread{reason=\"no answer in time\"}"
+
+/* A process has no CPU, or the opener has none: its texts are read later. */
+TEST(texts_that_are_not_read_in_time)
+{
+	char *const environ[] = {"OTEL_SERVICE_NAME=shop", "V=2", NULL};
+	struct fake *f = begun(fake_new(&fusee_plugin, "env", "version=V", NULL));
+	pid_t pid = sleeper("my sleep", environ), child = fork();
+	int looks = 0;
+
+	if (!child) {
+		sleep(60);
+		_exit(0);
+	}
+	fake_late_text = "environ";
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_EXEC, (uint32_t)pid, 0), 0);
+	CHECK(target_of(f, pid) && !fake_label(target_of(f, pid), "service_name"));
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_FORK, (uint32_t)child, (uint32_t)pid), 0);
+	CHECK(target_of(f, child) && !fake_label(target_of(f, child), "service_name"));
+	for (int i = 0; i < 1000; i++) {
+		uint64_t before = fake_count(f, UNREAD);
+
+		CHECK_INT(fake_tick(f), 0);
+		looks += fake_count(f, UNREAD) > before;
+	}
+	CHECK_INT(looks, 6); /* after 2, 10, 60, 360, 660 and 960 s; both at once */
+	CHECK_STR(fake_label(target_of(f, pid), "process"), "sleep");
+	fake_late_text = NULL;
+	for (int i = 0; i < 300; i++)
+		CHECK_INT(fake_tick(f), 0);
+	CHECK_STR(fake_label(target_of(f, pid), "service_name"), "shop");
+	CHECK_STR(fake_label(target_of(f, pid), "version"), "2");
+	/* the child, which has the test's environment here, was read too */
+	CHECK(!strcmp(fake_label(target_of(f, child), "process"), "test_discovery_process"));
+	end(pid);
+	end(child);
+	fake_free(f);
+}
+
+/* Whether a process is selected by its arguments is not known before they are read. */
+TEST(arguments_that_are_not_read_in_time)
+{
+	char *const environ[] = {"OTEL_SERVICE_NAME=shop", NULL};
+	struct fake *f = begun(fake_new(&fusee_plugin, "args", "my s*", NULL));
+	pid_t pid = sleeper("my sleep", environ), other = sleeper("other sleep", environ);
+
+	fake_late_text = "cmdline";
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_RUNNING, (uint32_t)pid, 0), 0);
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_RUNNING, (uint32_t)other, 0), 0);
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_FORK, 4000000, (uint32_t)pid), 0);
+	CHECK_INT(f->ntargets, 0);
+	fake_late_text = NULL;
+	CHECK_INT(fake_tick(f), 0);
+	CHECK_INT(f->ntargets, 0);
+	CHECK_INT(fake_tick(f), 0);
+	CHECK_INT(f->ntargets, 1);
+	CHECK_STR(fake_label(target_of(f, pid), "service_name"), "shop");
+	end(pid);
+	end(other);
+	fake_free(f);
+}
+
 TEST(environments)
 {
 	static const char plain[] = "X=1\0OTEL_SERVICE_NAME=b\0Y=\0";
