@@ -16,6 +16,7 @@
 #include "base/metrics.h"
 #include "delivery/window_labels.h"
 #include "sampling/fetching.h"
+#include "worker/fetcher.h"
 
 /* Closed windows of one sink that may wait for symbols. Further windows are lost and counted, so
  * that a slow worker does not take memory without bound. */
@@ -241,6 +242,16 @@ static void put_symbolized(struct sink_window *sink)
 	}
 }
 
+/* From servers, if the plan names some. */
+static void request_debug_files(const struct closed *closed)
+{
+	const char *obstacle = fetcher_obstacle(worker_fetcher(closed->profiler->worker));
+
+	if (obstacle)
+		log_warning("symbols: no debug files come from servers: %s", obstacle);
+	fetching_request(closed->profiler, closed->window.collector);
+}
+
 static void on_symbolized(void *arg)
 {
 	struct closed *closed = arg;
@@ -254,7 +265,7 @@ static void on_symbolized(void *arg)
 		return;
 	}
 	if (!closed->server_names)
-		fetching_request(closed->profiler, closed->window.collector);
+		request_debug_files(closed);
 	put_symbolized(sink);
 	if (sink->stopping && sink_window_is_idle(sink))
 		delivery_stop(sink->delivery, sink->deadline_ns);

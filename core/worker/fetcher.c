@@ -28,7 +28,7 @@
 #define S 1000000000ull
 #define PROCESSES 4u
 #define MOST_FILES 4096u
-#define AGAIN_S 3600u    /* until a file that was not got is requested again */
+#define AGAIN_S 3600u    /* until a file that a server did not send is requested again */
 #define GRACE_NS (2 * S) /* the process ends by itself first, and says why */
 #define FD "3"           /* of the process: its end of the socket */
 
@@ -40,6 +40,13 @@ struct requested {
 	char *name, *text; /* text: NULL: none */
 	uint64_t bytes;
 	uint64_t again; /* CLOCK_MONOTONIC ns, of a file that was not got */
+};
+
+/* Why no file is requested for a while. */
+struct pause {
+	uint64_t until; /* CLOCK_MONOTONIC ns */
+	int err;
+	char text[sizeof(((struct fetcher_reply_message *)0)->text)];
 };
 
 struct process {
@@ -60,7 +67,8 @@ struct fetcher {
 	uint32_t n, pending;
 	size_t room;       /* of files */
 	uint32_t failures; /* in a row */
-	uint64_t paused;   /* until then requests fail, CLOCK_MONOTONIC ns */
+	struct pause pause;
+	bool obstacle; /* the machine's, of pause.text, which fetcher_obstacle() has not returned */
 	struct process processes[PROCESSES];
 };
 
@@ -106,7 +114,8 @@ int fetcher_set_servers(struct fetcher *f, const char *servers, uint32_t file_ms
 	f->arrived = arrived;
 	f->arg = arg;
 	f->failures = 0;
-	f->paused = 0;
+	f->pause = (struct pause){0};
+	f->obstacle = false;
 	return 0;
 }
 
@@ -125,9 +134,16 @@ static void count(const char *result)
 		   METRIC_LABELS("result", result), 1);
 }
 
+/* It is this machine that lacks something, not a server. */
+static bool is_local(int err)
+{
+	return err == -ENOPKG || err == -ENOSYS;
+}
+
 static const char *result_of(int err)
 {
 	return !err                   ? "fetched"
+	       : is_local(err)        ? "unavailable"
 	       : err == -ENOENT       ? "missing"
 	       : err == -ETIMEDOUT    ? "late"
 	       : err == -EBADMSG      ? "wrong"
@@ -146,23 +162,36 @@ static void settle(struct fetcher *f, struct requested *w, int err, const char *
 		   : err == -ENOENT    ? FETCHER_MISSING
 		   : err == -ETIMEDOUT ? FETCHER_LATE
 				       : FETCHER_FAILED;
-	w->again = clock_now() + AGAIN_S * S;
+	w->again = clock_now() + (w->sent && !is_local(err) ? AGAIN_S : FETCHER_PAUSE_S) * S;
 	count(result_of(err));
 	log_debug("debuginfod: %s: %s", w->name, err ? text : "fetched");
 }
 
-/* A server that cannot be reached gets no request for a while. */
-static void count_failure(struct fetcher *f, int err, const char *text)
+/* later: of files that are requested meanwhile. */
+static void begin_pause(struct fetcher *f, int err, const char *text, const char *later)
 {
-	bool fatal = err == -ENOPKG || err == -ENOSYS;
-
-	f->failures = err == -ECONNREFUSED || err == -ETIMEDOUT || fatal ? f->failures + 1 : 0;
-	if (f->failures < FETCHER_FAILURES && !fatal)
-		return;
-	f->paused = clock_now() + FETCHER_PAUSE_S * S;
+	f->pause.until = clock_now() + FETCHER_PAUSE_S * S;
+	f->pause.err = err;
+	snprintf(f->pause.text, sizeof(f->pause.text), "%s", later);
 	for (uint32_t i = 0; i < f->n; i++)
 		if (!f->files[i].sent)
 			settle(f, &f->files[i], err, text);
+}
+
+/* A server that cannot be reached, or does not answer in time, gets no request for a while; nor
+ * does any as long as this machine lacks what it takes. */
+static void count_failure(struct fetcher *f, int err, const char *text)
+{
+	if (is_local(err)) {
+		f->obstacle |= strcmp(f->pause.text, text) != 0;
+		begin_pause(f, err, text, text);
+		return;
+	}
+	f->failures = err == -ECONNREFUSED || err == -ETIMEDOUT ? f->failures + 1 : 0;
+	if (f->failures >= FETCHER_FAILURES)
+		begin_pause(f, err, text,
+			    err == -ETIMEDOUT ? "the server did not send files in time a while ago"
+					      : "the server could not be reached a while ago");
 }
 
 /* ---- processes ---- */
@@ -294,13 +323,15 @@ static void clean(char *text)
 static void take(struct fetcher *f, struct process *p, struct fetcher_reply_message *r)
 {
 	struct requested *w = &f->files[p->file];
+	const char *text;
 
 	r->text[sizeof(r->text) - 1] = 0;
 	clean(r->text);
 	if (r->err > 0 || r->err < -4095 || r->bytes > (uint64_t)FETCHER_MAX_BYTES)
 		r->err = -EPROTO;
-	settle(f, w, r->err, *r->text ? r->text : strerror(-r->err));
-	count_failure(f, r->err, r->text);
+	text = *r->text ? r->text : strerror(-r->err);
+	settle(f, w, r->err, text);
+	count_failure(f, r->err, text);
 	if (r->err)
 		return;
 	w->bytes = r->bytes;
@@ -454,11 +485,20 @@ enum fetcher_state fetcher_request(struct fetcher *f, const uint8_t *id, uint32_
 	w->state = FETCHER_PENDING;
 	w->sent = false;
 	f->pending++;
-	if (now < f->paused)
-		settle(f, w, -ECONNREFUSED, "the server could not be reached a while ago");
+	if (now < f->pause.until)
+		settle(f, w, f->pause.err, f->pause.text);
 	else
 		start_all(f);
 	return w->state;
+}
+
+const char *fetcher_obstacle(struct fetcher *f)
+{
+	bool is_new = f && f->obstacle;
+
+	if (is_new)
+		f->obstacle = false;
+	return is_new ? f->pause.text : NULL;
 }
 
 void fetcher_count_refused(void)

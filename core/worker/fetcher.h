@@ -7,8 +7,8 @@
  * server.
  *
  * Four processes at most, each for one file. A process that does not end in time is killed. After
- * FETCHER_FAILURES files in a row that a server could not be reached for, further requests fail at
- * once for FETCHER_PAUSE_S.
+ * FETCHER_FAILURES files in a row that a server could not be reached for, or where this machine
+ * lacks what a fetcher needs, further requests fail at once for FETCHER_PAUSE_S, with that reason.
  *
  * For one thread. NULL as fetcher is one without servers.
  */
@@ -31,7 +31,7 @@ enum fetcher_state {
 	FETCHER_PENDING, /* requested, and not here yet */
 	FETCHER_HERE,    /* in the folder */
 	FETCHER_MISSING, /* the servers do not have it */
-	FETCHER_FAILED,  /* a server, or what it sent, is at fault: `text` says how */
+	FETCHER_FAILED,  /* a server, what it sent, or this machine is at fault: `text` says how */
 	FETCHER_LATE,    /* no answer in time */
 };
 
@@ -62,12 +62,16 @@ int fetcher_set_servers(struct fetcher *, const char *servers, uint32_t file_ms,
 			void *arg);
 bool fetcher_is_on(const struct fetcher *);
 /* Requests the debug file of this build ID, of a file of this name, unless that was done already. A
- * file that servers did not have, or that failed, is requested again after an hour. */
+ * file that servers did not have, or that failed, is requested again after an hour; a file that was
+ * not requested of any server, after FETCHER_PAUSE_S. */
 enum fetcher_state fetcher_request(struct fetcher *, const uint8_t *build_id, uint32_t len,
 				   const char *name);
 /* Opens what is in the folder, of a file of this name: a descriptor, the caller's, or -ENOENT. The
  * content is a server's. */
 int fetcher_open(struct fetcher *, const uint8_t *build_id, uint32_t len, const char *name);
+/* Why this machine can fetch no file, and what to do about it: a phrase without control characters,
+ * valid until fetcher_dispatch(). Each reason once; NULL: there is none, or it was returned. */
+const char *fetcher_obstacle(struct fetcher *);
 /* A worker did not survive a fetched file, or found it inconsistent. */
 void fetcher_count_refused(void);
 uint32_t fetcher_pending(const struct fetcher *);

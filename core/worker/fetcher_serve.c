@@ -187,9 +187,11 @@ static void serve(struct fetcher_request_message *q, struct fetcher_reply_messag
 	err = fetcher_confine(q);
 	if (err) {
 		explain(r, -ENOSYS,
-			err == -ENOSYS ? "the kernel has no Landlock (Linux 5.13), without which "
-					 "a process of root's is given no network"
-				       : strerror(-err));
+			"the kernel has no Landlock (Linux 5.13; landlock in lsm= of its command "
+			"line), without which a process of root's is given no network");
+		if (err != -ENOSYS)
+			snprintf(r->text, sizeof(r->text), "its process cannot be confined: %s",
+				 strerror(-err));
 		return;
 	}
 	set_options(q, q->max_bytes);

@@ -69,6 +69,10 @@ static void behave(const struct fetcher_request_message *q)
 		answer(-EBADMSG, 0, "another\033[31m file");
 	if (!strcmp(how, "away"))
 		answer(-ECONNREFUSED, 0, "away");
+	if (!strcmp(how, "library"))
+		answer(-ENOPKG, 0, "there is no library (apt install it)");
+	if (!strcmp(how, "kernel"))
+		answer(-ENOSYS, 0, "the kernel has no Landlock");
 	if (!strcmp(how, "good")) {
 		put_file(q);
 		answer(0, 4, "");
@@ -163,6 +167,10 @@ TEST(each_end_has_a_state_a_text_and_a_counter)
 	check_end("http://missing", 60000, FETCHER_MISSING, "not there", "missing");
 	check_end("http://wrong", 60000, FETCHER_FAILED, "another?[31m file", "wrong");
 	check_end("http://away", 60000, FETCHER_FAILED, "away", "unreachable");
+	check_end("http://library", 60000, FETCHER_FAILED, "there is no library (apt install it)",
+		  "unavailable");
+	check_end("http://kernel", 60000, FETCHER_FAILED, "the kernel has no Landlock",
+		  "unavailable");
 	check_end("http://silent", 1, FETCHER_LATE, "the server did not send it in time", "late");
 	CHECK_INT(came, 0);
 }
@@ -219,6 +227,61 @@ TEST(a_server_that_is_away_has_a_pause)
 	CHECK_INT(fetcher_set_servers(f, "http://good", 60000, NULL, NULL), 0); /* another is not */
 	CHECK_INT(fetcher_request(f, other, sizeof(other), "x"), FETCHER_PENDING);
 	wait_for(f);
+	fetcher_free(f);
+}
+
+/* It is no server's failure, and all files have that reason. */
+TEST(a_machine_that_lacks_something_says_so_once)
+{
+	const char *text = "there is no library (apt install it)";
+	struct fetcher *f = open_fetcher("http://library", 60000);
+	double unreachable = counted("unreachable"), before = counted("unavailable");
+	uint8_t other[4] = {0};
+
+	CHECK(!fetcher_obstacle(f) && !fetcher_obstacle(NULL));
+	for (other[0] = 0; other[0] < 20; other[0]++)
+		fetcher_request(f, other, sizeof(other), "x");
+	wait_for(f);
+	CHECK_STR(fetcher_obstacle(f), text);
+	CHECK(!fetcher_obstacle(f));
+	CHECK_INT(fetcher_request(f, other, sizeof(other), "x"), FETCHER_FAILED);
+	fetcher_each(f, keep, NULL);
+	CHECK_STR(last_text, text);
+	CHECK(!fetcher_obstacle(f));
+	CHECK_INT(counted("unavailable") - before, 21);
+	CHECK_INT(counted("unreachable") - unreachable, 0);
+	CHECK_INT(fetcher_set_servers(f, "http://library", 60000, NULL, NULL), 0); /* a reload */
+	other[0]++;
+	fetcher_request(f, other, sizeof(other), "x");
+	wait_for(f);
+	CHECK_STR(fetcher_obstacle(f), text);
+	/* a server that is away after that has its own tries */
+	CHECK_INT(fetcher_set_servers(f, "http://away", 60000, NULL, NULL), 0);
+	other[0]++;
+	CHECK_INT(fetcher_request(f, other, sizeof(other), "x"), FETCHER_PENDING);
+	wait_for(f);
+	fetcher_each(f, keep, NULL);
+	CHECK_STR(last_text, "away");
+	other[0]++;
+	CHECK_INT(fetcher_request(f, other, sizeof(other), "x"), FETCHER_PENDING);
+	wait_for(f);
+	fetcher_free(f);
+}
+
+/* What is said of files that were not requested is what was the case. */
+TEST(a_server_that_is_silent_has_a_pause)
+{
+	struct fetcher *f = open_fetcher("http://silent", 1);
+	double unreachable = counted("unreachable");
+	uint8_t other[4] = {0};
+
+	for (other[0] = 0; other[0] < 5; other[0]++)
+		fetcher_request(f, other, sizeof(other), "x");
+	wait_for(f);
+	CHECK_INT(fetcher_request(f, other, sizeof(other), "x"), FETCHER_LATE);
+	fetcher_each(f, keep, NULL);
+	CHECK_STR(last_text, "the server did not send files in time a while ago");
+	CHECK_INT(counted("unreachable") - unreachable, 0);
 	fetcher_free(f);
 }
 
