@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/dict.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -131,6 +132,7 @@ struct account {
 	const struct fetcher_file *one; /* whose reason is printed */
 	uint32_t same;                  /* with that reason */
 	struct buf names;
+	struct dict named;       /* paths with that reason */
 	const char *printed[64]; /* reasons */
 	uint32_t nprinted;
 };
@@ -164,12 +166,16 @@ static void collect(void *arg, const struct fetcher_file *f)
 	struct account *a = arg;
 	const char *base = strrchr(f->name, '/');
 	const char *reason = a->nprinted ? a->printed[a->nprinted - 1] : NULL;
+	uint32_t n = a->named.n;
 
 	if (!is_missing(f))
 		return;
 	if (!a->same && !is_printed(a, f->text) && a->nprinted < 64)
 		reason = a->printed[a->nprinted++] = f->text;
 	else if (!a->same || !reason || strcmp(reason, f->text))
+		return;
+	/* its debug file, and the dwz file of that: it is one file that lacks names */
+	if (dict_str(&a->named, f->name) != DICT_NONE && a->named.n == n)
 		return;
 	if (a->same++ >= NAMED)
 		return;
@@ -193,7 +199,12 @@ void debuginfod_print(const struct session *s)
 	for (;;) {
 		a.same = 0;
 		buf_reset(&a.names);
+		if (dict_init(&a.named)) {
+			log_error("debuginfod: which files are missing is not known: no memory");
+			break;
+		}
 		fetcher_each(f, collect, &a);
+		dict_fini(&a.named);
 		if (!a.same)
 			break;
 		fprintf(stderr, "  debuginfod: without %.*s", (int)a.names.len,
