@@ -520,12 +520,15 @@ static int query_sums(struct query *q)
 				   .functions = q->used_functions};
 	s.step_ns = q->mode == MODE_TOTALS ? UINT64_MAX : q->step_ns;
 	q->now.request.no_stacks = !q->used_functions;
-	q->now.request.only_functions = true;
+	q->now.request.functions = q->used_functions;
+	q->now.request.keys = s.keys;
+	q->now.request.nkeys = s.nkeys;
 	err = query_read(q->store, &q->now.request, take_sums, &s, &q->now.counts);
 	if (!err && !s.samples)
 		err = nothing(q, &q->now);
 	if (!err) {
-		query_log_counts(&q->now.counts, &q->before.counts, s.samples);
+		query_log_counts(&q->now.counts, &q->before.counts,
+				 s.samples + q->now.counts.added);
 		err = print_sums(q, &s);
 	}
 	sums_fini(&s);
@@ -543,7 +546,7 @@ static int query_labels(struct query *q)
 	l.filter = (struct filter){.selector = q->now.request.selector,
 				   .functions = q->used_functions};
 	q->now.request.no_stacks = !q->used_functions;
-	q->now.request.only_functions = true;
+	q->now.request.functions = q->used_functions;
 	err = query_read(q->store, &q->now.request, take_labels, &l, &q->now.counts);
 	if (!err && !l.samples)
 		err = nothing(q, &q->now);

@@ -266,11 +266,10 @@ int builder_sample(struct builder *b, uint32_t stack, const struct fusee_label *
 	return 0;
 }
 
-void builder_part(struct builder *b, struct builder_place *place)
+void builder_part(struct builder *b, uint32_t part)
 {
-	b->part++;
-	*place = (struct builder_place){b->samples.n - 1,
-					(uint32_t)(b->losses.len / sizeof(struct loss))};
+	b->part = part;
+	b->nparts = part < b->nparts ? b->nparts : part + 1;
 }
 
 /* Lists the string as a comment. Returns whether it was listed before. */

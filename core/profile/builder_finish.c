@@ -106,25 +106,83 @@ static void make_labels(struct builder *b, const struct sample_key *k, struct fu
 	}
 }
 
+static uint32_t part_of(const struct builder *b, uint32_t id)
+{
+	return ((const struct sample_key *)b->samples.entries[id].key)->part;
+}
+
+/* places[id - 1]: where the sample is in the profile. NULL: no memory. */
+static uint32_t *place_samples(struct builder *b)
+{
+	uint32_t *places = calloc(b->samples.n, sizeof(*places)),
+		 *next = calloc(b->nparts + 2ull, sizeof(*next));
+
+	for (uint32_t i = 1; places && next && i < b->samples.n; i++)
+		next[part_of(b, i) + 1]++;
+	for (uint32_t p = 0; places && next && p < b->nparts; p++)
+		next[p + 1] += next[p];
+	for (uint32_t i = 1; places && next && i < b->samples.n; i++)
+		places[i - 1] = next[part_of(b, i)]++;
+	if (!next) {
+		free(places);
+		places = NULL;
+	}
+	free(next);
+	if (!places)
+		builder_fail(b, -ENOMEM);
+	return places;
+}
+
+/* Values of samples that are not where they were added. */
+static void move_values(struct builder *b, const uint32_t *places)
+{
+	size_t size = b->ntypes * sizeof(int64_t);
+	char *to = table(b, &b->profile.values, b->samples.n - 1, (uint32_t)size);
+
+	for (uint32_t i = 1; to && i < b->samples.n; i++)
+		memcpy(to + places[i - 1] * size, b->values.p + (i - 1) * size, size);
+	if (to)
+		buf_fini(&b->values);
+}
+
 static void make_samples(struct builder *b)
 {
+	uint32_t *places = place_samples(b);
 	struct fusee_sample *s = table(b, &b->profile.samples, b->samples.n - 1, sizeof(*s));
 	struct fusee_label *labels;
 	uint64_t n = 0;
 
-	for (uint32_t i = 1; s && i < b->samples.n; i++) {
+	for (uint32_t i = 1; s && places && i < b->samples.n; i++) {
 		const struct sample_key *k = b->samples.entries[i].key;
 
-		s[i - 1] = (struct fusee_sample){.stack = k->stack,
-						 .first_label = (uint32_t)n,
-						 .nlabels = k->nlabels,
-						 .pid = k->pid,
-						 .tid = k->tid};
+		s[places[i - 1]] = (struct fusee_sample){.stack = k->stack,
+							 .first_label = (uint32_t)n,
+							 .nlabels = k->nlabels,
+							 .pid = k->pid,
+							 .tid = k->tid};
 		n += k->nlabels;
 	}
 	labels = table(b, &b->profile.labels, n, sizeof(*labels));
-	for (uint32_t i = 1; s && labels && i < b->samples.n; i++)
-		make_labels(b, b->samples.entries[i].key, labels + s[i - 1].first_label);
+	for (uint32_t i = 1; s && places && labels && i < b->samples.n; i++)
+		make_labels(b, b->samples.entries[i].key, labels + s[places[i - 1]].first_label);
+	b->profile.values.at = b->values.p;
+	if (places && b->nparts > 1 && b->ntypes)
+		move_values(b, places);
+	free(places);
+}
+
+/* Losses of parts are added in order mostly. */
+static void sort_losses(struct builder *b)
+{
+	struct loss *at = (struct loss *)(void *)b->losses.p, moved;
+	size_t n = b->losses.len / sizeof(*at), k;
+
+	for (size_t i = 1; i < n; i++) {
+		moved = at[i];
+		for (k = i; k && at[k - 1].part > moved.part; k--)
+			at[k] = at[k - 1];
+		at[k] = moved;
+	}
 }
 
 static void make_rest(struct builder *b)
@@ -144,7 +202,7 @@ static void make_rest(struct builder *b)
 					    .str = stage_text(loss[i].stage),
 					    .num = loss[i].n};
 	p->types = (struct fusee_table){b->types.p, b->ntypes, sizeof(struct fusee_value_type)};
-	p->values = (struct fusee_table){b->values.p, (b->samples.n - 1) * b->ntypes,
+	p->values = (struct fusee_table){p->values.at, (b->samples.n - 1) * b->ntypes,
 					 sizeof(int64_t)};
 	p->resource = (struct fusee_table){b->resource.p, (uint32_t)(b->resource.len / sizeof(*l)),
 					   sizeof(*l)};
@@ -161,9 +219,26 @@ int builder_finish(struct builder *b, const struct fusee_profile **ret)
 	make_locations(b);
 	make_stacks(b);
 	make_samples(b);
+	sort_losses(b);
 	make_rest(b);
 	if (b->error)
 		return b->error;
 	*ret = &b->profile;
 	return 0;
+}
+
+void builder_places(const struct builder *b, struct builder_place *places, uint32_t n)
+{
+	const struct loss *loss = (const struct loss *)(const void *)b->losses.p;
+
+	memset(places, 0, (n + 1ull) * sizeof(*places));
+	for (uint32_t i = 1; i < b->samples.n; i++)
+		places[part_of(b, i) < n ? part_of(b, i) + 1 : 0].sample++;
+	for (size_t i = 0; i < b->losses.len / sizeof(*loss); i++)
+		places[loss[i].part < n ? loss[i].part + 1 : 0].loss++;
+	places[0] = (struct builder_place){0};
+	for (uint32_t p = 0; p < n; p++) {
+		places[p + 1].sample += places[p].sample;
+		places[p + 1].loss += places[p].loss;
+	}
 }

@@ -41,7 +41,7 @@ struct loss {
 struct builder {
 	struct fusee_profile profile;
 	int error;
-	uint32_t ntypes, part;
+	uint32_t ntypes, part, nparts; /* nparts: 0: builder_part() was not called */
 	struct dict strings, functions, mappings, locations, stacks, samples;
 	struct buf mapping_flags; /* uint32_t by mapping */
 	struct buf values;        /* int64_t: ntypes for each sample, from id 1 on */
@@ -51,7 +51,7 @@ struct builder {
 	struct buf resource;      /* struct fusee_label */
 	struct buf is_comment;    /* char, by string */
 	struct buf scratch;
-	void *tables[11]; /* of builder_finish() */
+	void *tables[12]; /* of builder_finish() */
 	uint32_t ntables;
 	uint64_t table_bytes;
 	bool finished;

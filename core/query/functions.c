@@ -30,19 +30,32 @@ void functions_fini(struct functions *f)
 	buf_fini(&f->matched);
 }
 
+/* The id of a name, whose result is known then. */
+static uint32_t find_name(struct functions *f, struct fusee_str name)
+{
+	uint32_t id = dict_add(&f->names, name.p, name.len);
+
+	if (id != DICT_NONE && id == f->results.len)
+		buf_add(&f->results, render_matches(&f->regex, name) ? "\1" : "", 1);
+	return f->results.error ? DICT_NONE : id;
+}
+
+int functions_match(struct functions *f, struct fusee_str name)
+{
+	uint32_t id = find_name(f, name);
+
+	return id == DICT_NONE ? -ENOMEM : f->results.p[id];
+}
+
 int functions_begin(struct functions *f, const struct fusee_profile *p)
 {
 	buf_reset(&f->matched);
 	for (uint32_t i = 0; i < p->functions.n; i++) {
 		const struct fusee_function *fn = FUSEE_AT(struct fusee_function, p->functions, i);
 		struct fusee_str name = *FUSEE_AT(struct fusee_str, p->strings, fn->name);
-		uint32_t id = dict_add(&f->names, name.p, name.len);
+		uint32_t id = find_name(f, name);
 
-		if (id == DICT_NONE)
-			return -ENOMEM;
-		if (id == f->results.len)
-			buf_add(&f->results, render_matches(&f->regex, name) ? "\1" : "", 1);
-		if (f->results.error || buf_add(&f->matched, &f->results.p[id], 1))
+		if (id == DICT_NONE || buf_add(&f->matched, &f->results.p[id], 1))
 			return -ENOMEM;
 	}
 	return 0;

@@ -22,6 +22,8 @@ struct functions {
  * -EINVAL with a sentence in error->p; -ENOMEM. */
 int functions_init(struct functions *, const char *regex, struct buf *error);
 void functions_fini(struct functions *);
+/* Whether a name matches: 1, 0 or -ENOMEM. */
+int functions_match(struct functions *, struct fusee_str name);
 /* Before functions_has() of a window. 0 or -ENOMEM. */
 int functions_begin(struct functions *, const struct fusee_profile *);
 bool functions_has(const struct functions *, const struct fusee_profile *, uint32_t stack);

@@ -6,6 +6,14 @@
 #include "profile/pprof_loss.h"
 #include "query/parquet_reading.h"
 
+/* Labels that are columns of their own. */
+const char *const parquet_own_labels[OWN] = {
+	[HOST] = "host",       [SERVICE] = "service_name",
+	[PROCESS] = "process", [NAMESPACE] = "namespace",
+	[POD] = "pod",         [CONTAINER] = "container",
+	[THREAD] = "thread",
+};
+
 /* ---- the profile ---- */
 
 /* "fusee.type.0" = "samples", "fusee.type.0.unit" = "count" .. */
@@ -31,6 +39,18 @@ int parquet_profile_types(struct reading *r)
 		r->count_type++;
 	r->first_type = r->count_type ? 0 : 1;
 	return r->ntypes ? 0 : reading_fail(r, "it does not say which types its samples have");
+}
+
+uint32_t parquet_profile_type(const struct reading *r, uint64_t row)
+{
+	struct fusee_str name = parquet_text(&r->t, SAMPLE_TYPE, row),
+			 unit = parquet_text(&r->t, UNIT, row);
+	uint32_t i = 0;
+
+	while (i < r->ntypes &&
+	       (!reading_same(r->types[i][0], name) || !reading_same(r->types[i][1], unit)))
+		i++;
+	return i;
 }
 
 static uint32_t copy(struct builder *b, struct fusee_str s)
@@ -131,6 +151,7 @@ int parquet_profile_losses(struct reading *r, uint32_t part)
 	uint32_t low = 0, high = m->nlosses;
 	int err = 0;
 
+	builder_part(r->b, part);
 	if (!r->is_merged)
 		return add_all_losses(r);
 	while (low < high) {
@@ -166,8 +187,8 @@ int parquet_profile_deliver(struct reading *r, int (*each)(void *, const struct 
 	for (uint32_t i = 0; !err && i < r->merged.n; i++)
 		kinds[i] = copy(r->b, r->merged.parts[i].kind);
 	if (!err) {
-		builder_part(r->b, &r->places[r->merged.n]);
 		err = builder_finish(r->b, &all);
+		builder_places(r->b, r->places, r->merged.n);
 	}
 	for (uint32_t i = 0; !err && i < r->merged.n; i++) {
 		const struct parquet_part *part = &r->merged.parts[i];
@@ -183,6 +204,7 @@ int parquet_profile_deliver(struct reading *r, int (*each)(void *, const struct 
 		p.duration_ns = (uint64_t)part->duration;
 		if (p.samples.n) {
 			r->window->nwindows++;
+			r->window->nsamples += p.samples.n;
 			r->window->stopped = each(arg, &p);
 			err = r->window->stopped;
 		}

@@ -40,11 +40,11 @@ enum {
 	COLUMNS,
 };
 
-/* A row group's rows that are taken, in order of their parts. */
+/* A row group's rows. */
 struct parquet_group_rows {
-	uint32_t *rows;  /* NULL: none */
-	uint32_t *parts; /* of each row of the group; PARQUET_NO_WINDOW: it is omitted */
-	uint64_t n, next;
+	uint32_t *parts;  /* of each row; PARQUET_NO_WINDOW: it is omitted. NULL: no row is taken */
+	uint64_t n;       /* rows that are taken */
+	uint32_t *stacks; /* the builder's, of each row of the group that is being read; NULL: 0 */
 };
 
 struct reading {
@@ -55,7 +55,7 @@ struct reading {
 	struct builder *b;
 	struct fusee_str types[MAX_TYPES][2];    /* name and unit, in the file */
 	uint32_t ntypes, count_type, first_type; /* count_type: ntypes if there is none */
-	bool is_merged;
+	bool is_merged, matches;      /* matches: functions are matched, not stacks read */
 	struct parquet_merged merged; /* its windows: one unless it is_merged */
 	struct parquet_group_rows *groups;
 	uint64_t ntaken;
@@ -63,10 +63,19 @@ struct reading {
 	struct builder_place *places; /* where parts begin, and the end of all */
 };
 
+/* Labels that are columns of their own. */
+extern const char *const parquet_own_labels[OWN];
+
 static inline int reading_fail(struct reading *r, const char *why)
 {
 	r->window->why = why;
 	return -EINVAL;
+}
+
+/* Loads columns of the row group. */
+static inline int reading_load(struct reading *r, const uint32_t *columns, uint64_t n)
+{
+	return parquet_table_load(&r->t, columns, (uint32_t)n, &r->window->why);
 }
 
 static inline struct fusee_str reading_text(const char *s)
@@ -81,10 +90,14 @@ static inline bool reading_same(struct fusee_str a, struct fusee_str b)
 
 /* The types that the file says its samples have. */
 int parquet_profile_types(struct reading *);
+/* The type of a row, ntypes: it is none of them. */
+uint32_t parquet_profile_type(const struct reading *, uint64_t row);
 /* A builder for all parts. */
 int parquet_profile_begin(struct reading *);
 /* The losses of a part. */
 int parquet_profile_losses(struct reading *, uint32_t part);
+/* Adds the rows of the row group, those with equal labels of request->keys as one sample. */
+int parquet_sums_add(struct reading *, const struct parquet_group_rows *);
 /* Finishes the builder and hands over each part that has samples. */
 int parquet_profile_deliver(struct reading *, int (*each)(void *, const struct fusee_profile *),
 			    void *arg);

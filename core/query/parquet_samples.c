@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "query/parquet_match.h"
 #include "query/parquet_reading.h"
 
 #define MAX_LABELS 128             /* of the map of a row, as the sink writes */
@@ -44,24 +45,11 @@ static const uint32_t part_columns[] = {TS, DURATION, PROFILE, PERIOD};
 static const uint32_t key_column[] = {KEY}, stack_column[] = {STACK}, profile_column[] = {PROFILE};
 #define SAMPLE_COLUMNS (sizeof(sample_columns) / sizeof(*sample_columns))
 
-/* Labels that are columns of their own. */
-static const char *const own_labels[OWN] = {
-	[HOST] = "host",       [SERVICE] = "service_name",
-	[PROCESS] = "process", [NAMESPACE] = "namespace",
-	[POD] = "pod",         [CONTAINER] = "container",
-	[THREAD] = "thread",
-};
-
 /* ---- bounds ---- */
 
 static int several(struct reading *r)
 {
 	return reading_fail(r, "it has samples of several windows");
-}
-
-static int load(struct reading *r, const uint32_t *which, uint64_t n)
-{
-	return parquet_table_load(&r->t, which, (uint32_t)n, &r->window->why);
 }
 
 /* Bounds of a long text are shortened, and then not equal: the text is in the column. */
@@ -72,7 +60,7 @@ static int read_kind(struct reading *r, uint32_t group, const struct fusee_parqu
 
 	if (!reading_same(b->min_text, b->max_text)) {
 		parquet_table_group(&r->t, group);
-		err = load(r, profile_column, 1);
+		err = reading_load(r, profile_column, 1);
 		if (err)
 			return err;
 		if (r->t.values[PROFILE]->ndistinct != 1)
@@ -129,8 +117,8 @@ static int may_match_bounds(struct reading *r, uint32_t group)
 
 		if (parquet_table_bounds(&r->t, group, c, &b) && b.min_text.len)
 			may = selector_may_match_between(r->request->selector,
-							 reading_text(own_labels[c]), b.min_text,
-							 b.max_text);
+							 reading_text(parquet_own_labels[c]),
+							 b.min_text, b.max_text);
 	}
 	return may;
 }
@@ -151,7 +139,7 @@ static bool is_in_map(const struct reading *r, struct fusee_str key)
  * decide within its limits may be: the filter decides in any case, with a sentence about it. */
 static int match_values(struct reading *r, uint32_t column, uint8_t *met)
 {
-	struct fusee_label l = {.key = reading_text(own_labels[column])};
+	struct fusee_label l = {.key = reading_text(parquet_own_labels[column])};
 	const struct fusee_parquet_values *v = r->t.values[column];
 
 	for (uint32_t i = 0; i < v->ndistinct; i++) {
@@ -175,10 +163,10 @@ static int exclude(struct reading *r, uint32_t column, uint8_t *takes)
 {
 	const struct fusee_parquet_values *v;
 	uint8_t *met;
-	int err = load(r, key_column, 1);
+	int err = reading_load(r, key_column, 1);
 
 	if (!err)
-		err = load(r, &column, 1);
+		err = reading_load(r, &column, 1);
 	if (err)
 		return err;
 	v = r->t.values[column];
@@ -190,78 +178,88 @@ static int exclude(struct reading *r, uint32_t column, uint8_t *takes)
 	return err;
 }
 
+static int require_stack(struct reading *r, int64_t number)
+{
+	if (parquet_stacks_bytes(&r->stacks) >= MAX_NUMBERS) {
+		r->window->why = "it has more stacks than may be read";
+		return -EFBIG;
+	}
+	return parquet_stacks_require(&r->stacks, number);
+}
+
+/* The numbers of the stacks of rows that are taken; of a dictionary each once. */
 static int require_stacks(struct reading *r, const struct parquet_group_rows *g)
 {
-	int err = load(r, stack_column, 1);
+	int err = reading_load(r, stack_column, 1);
+	const struct fusee_parquet_values *v = r->t.values[STACK];
+	uint8_t *used = err ? NULL : calloc(v->ndistinct + 1ull, 1);
 
-	for (uint64_t i = 0; !err && i < g->n; i++) {
-		err = parquet_stacks_require(&r->stacks, parquet_number(&r->t, STACK, g->rows[i]));
-		if (!err && i % 1024 == 0 && parquet_stacks_bytes(&r->stacks) >= MAX_NUMBERS) {
-			r->window->why = "it has more stacks than may be read";
-			err = -EFBIG;
-		}
-	}
+	if (!used)
+		return err ? err : -ENOMEM;
+	for (uint64_t i = 0; i < r->t.rows; i++)
+		if (g->parts[i] != PARQUET_NO_WINDOW)
+			used[v->codes ? v->codes[i] : i] = 1;
+	for (uint32_t i = 0; !err && i < v->ndistinct; i++)
+		if (used[i])
+			err = require_stack(r, v->numbers[i]);
+	free(used);
 	return err;
+}
+
+static struct parquet_part part_at(const struct reading *r, uint64_t row)
+{
+	return (struct parquet_part){.ts = parquet_number(&r->t, TS, row),
+				     .duration = parquet_number(&r->t, DURATION, row),
+				     .period = parquet_number(&r->t, PERIOD, row),
+				     .kind = parquet_text(&r->t, PROFILE, row)};
+}
+
+/* hints: by code of the time: a part that began then; NULL: times have no codes. */
+static int find_part(struct reading *r, uint64_t row, uint32_t *hints, uint32_t *part)
+{
+	struct parquet_part p = part_at(r, row);
+	uint32_t *hint = hints ? &hints[r->t.values[TS]->codes[row]] : NULL;
+
+	if (hint)
+		r->merged.last = *hint;
+	*part = parquet_merged_find(&r->merged, &p);
+	if (*part == PARQUET_NO_WINDOW)
+		return reading_fail(r, "a sample's window is not one of its windows");
+	if (hint)
+		*hint = *part;
+	if (!r->merged.parts[*part].selected)
+		*part = PARQUET_NO_WINDOW;
+	return 0;
 }
 
 /* The parts of the rows that are taken. */
 static int find_parts(struct reading *r, const uint8_t *takes, struct parquet_group_rows *g)
 {
-	int err = r->is_merged ? load(r, part_columns, PART_COLUMNS) : 0;
+	int err = r->is_merged ? reading_load(r, part_columns, PART_COLUMNS) : 0;
+	uint32_t *hints = NULL;
 
+	if (!err && r->is_merged && r->t.values[TS]->codes) {
+		hints = calloc(r->t.values[TS]->ndistinct + 1ull, sizeof(*hints));
+		err = hints ? 0 : -ENOMEM;
+	}
 	for (uint64_t i = 0; !err && i < r->t.rows; i++) {
-		struct parquet_part p;
-
 		g->parts[i] = takes[i] ? 0 : PARQUET_NO_WINDOW;
-		if (!takes[i] || !r->is_merged)
-			continue;
-		p = (struct parquet_part){.ts = parquet_number(&r->t, TS, i),
-					  .duration = parquet_number(&r->t, DURATION, i),
-					  .period = parquet_number(&r->t, PERIOD, i),
-					  .kind = parquet_text(&r->t, PROFILE, i)};
-		g->parts[i] = parquet_merged_find(&r->merged, &p);
-		if (g->parts[i] == PARQUET_NO_WINDOW)
-			err = reading_fail(r, "a sample's window is not one of its windows");
-		else if (!r->merged.parts[g->parts[i]].selected)
-			g->parts[i] = PARQUET_NO_WINDOW;
+		if (takes[i] && r->is_merged)
+			err = find_part(r, i, hints, &g->parts[i]);
+		g->n += g->parts[i] != PARQUET_NO_WINDOW;
 	}
+	free(hints);
 	return err;
-}
-
-/* Rows in order of their parts, and of the file. */
-static int sort_rows(struct reading *r, struct parquet_group_rows *g)
-{
-	uint64_t *ends = calloc(r->merged.n + 1ull, sizeof(*ends));
-
-	g->rows = calloc(r->t.rows, sizeof(*g->rows));
-	if (!ends || !g->rows) {
-		free(ends);
-		return -ENOMEM;
-	}
-	for (uint64_t i = 0; i < r->t.rows; i++)
-		if (g->parts[i] != PARQUET_NO_WINDOW) {
-			ends[g->parts[i] + 1]++;
-			g->n++;
-		}
-	for (uint32_t p = 0; p < r->merged.n; p++)
-		ends[p + 1] += ends[p];
-	for (uint64_t i = 0; i < r->t.rows; i++)
-		if (g->parts[i] != PARQUET_NO_WINDOW)
-			g->rows[ends[g->parts[i]]++] = (uint32_t)i;
-	free(ends);
-	return 0;
 }
 
 static int keep_rows(struct reading *r, const uint8_t *takes, struct parquet_group_rows *g)
 {
 	int err;
 
-	g->parts = calloc(r->t.rows, sizeof(*g->parts));
+	g->parts = malloc(r->t.rows * sizeof(*g->parts));
 	if (!g->parts)
 		return -ENOMEM;
 	err = find_parts(r, takes, g);
-	if (!err)
-		err = sort_rows(r, g);
 	r->ntaken += g->n;
 	if (!err && g->n && !r->request->no_stacks)
 		err = require_stacks(r, g);
@@ -282,7 +280,7 @@ static int select_rows(struct reading *r, uint32_t group)
 		return -ENOMEM;
 	memset(takes, 1, r->t.rows);
 	for (uint32_t c = 0; !err && c < OWN; c++)
-		if (selector_has(r->request->selector, reading_text(own_labels[c])))
+		if (selector_has(r->request->selector, reading_text(parquet_own_labels[c])))
 			err = exclude(r, c, takes);
 	if (!err && memchr(takes, 1, r->t.rows))
 		err = keep_rows(r, takes, &r->groups[group]);
@@ -292,22 +290,10 @@ static int select_rows(struct reading *r, uint32_t group)
 
 /* ---- samples ---- */
 
-static uint32_t find_type(const struct reading *r, uint64_t row)
-{
-	struct fusee_str name = parquet_text(&r->t, SAMPLE_TYPE, row),
-			 unit = parquet_text(&r->t, UNIT, row);
-	uint32_t i = 0;
-
-	while (i < r->ntypes &&
-	       (!reading_same(r->types[i][0], name) || !reading_same(r->types[i][1], unit)))
-		i++;
-	return i;
-}
-
 /* A sample has a row for each type but the number of samples, which each of them has. */
 static int set_values(struct reading *r, uint64_t row, int64_t *values)
 {
-	uint32_t type = find_type(r, row);
+	uint32_t type = parquet_profile_type(r, row);
 
 	if (type == r->ntypes)
 		return reading_fail(r, "a sample's type is not one of its types");
@@ -327,8 +313,8 @@ static uint32_t set_labels(const struct reading *r, uint64_t row, struct fusee_l
 		struct fusee_str value = parquet_text(&r->t, c, row);
 
 		if (value.len)
-			labels[n++] = (struct fusee_label){.key = reading_text(own_labels[c]),
-							   .str = value};
+			labels[n++] = (struct fusee_label){
+				.key = reading_text(parquet_own_labels[c]), .str = value};
 	}
 	for (; i < end && n < OWN + MAX_LABELS; i++)
 		labels[n++] = (struct fusee_label){.key = parquet_text(&r->t, KEY, i),
@@ -336,68 +322,117 @@ static uint32_t set_labels(const struct reading *r, uint64_t row, struct fusee_l
 	return n;
 }
 
-static int add_sample(struct reading *r, uint64_t row)
+static int add_sample(struct reading *r, const struct parquet_group_rows *g, uint64_t row)
 {
 	struct fusee_label labels[OWN + MAX_LABELS];
 	int64_t values[MAX_TYPES];
-	uint32_t n = set_labels(r, row, labels), stack = 0;
+	uint32_t n = set_labels(r, row, labels), stack = g->stacks ? g->stacks[row] : 0;
 	int err = set_values(r, row, values);
 
 	if (err)
 		return err;
-	if (!r->request->no_stacks)
-		stack = parquet_stacks_at(&r->stacks, parquet_number(&r->t, STACK, row));
+	builder_part(r->b, g->parts[row]);
 	return builder_sample(r->b, stack, labels, n, (uint32_t)parquet_number(&r->t, PID, row),
 			      (uint32_t)parquet_number(&r->t, TID, row), values);
 }
 
-/* The rows of a group that are the part's. */
-static int add_rows(struct reading *r, uint32_t group, uint32_t part)
+/* Rows whose stacks have none of the functions are omitted from now on. */
+static int find_stacks(struct reading *r, struct parquet_group_rows *g)
 {
-	struct parquet_group_rows *g = &r->groups[group];
-	int err;
+	int err = reading_load(r, stack_column, 1);
+	const struct fusee_parquet_values *v = r->t.values[STACK];
+	uint32_t *of = err ? NULL : calloc(v->ndistinct + 1ull, sizeof(*of));
 
-	if (g->next == g->n || g->parts[g->rows[g->next]] != part)
+	g->stacks = of ? malloc(r->t.rows * sizeof(*g->stacks)) : NULL;
+	if (!g->stacks) {
+		free(of);
+		return err ? err : -ENOMEM;
+	}
+	for (uint32_t i = 0; v->codes && i < v->ndistinct; i++)
+		of[i] = parquet_stacks_at(&r->stacks, v->numbers[i]);
+	for (uint64_t i = 0; i < r->t.rows; i++) {
+		if (g->parts[i] == PARQUET_NO_WINDOW)
+			continue;
+		g->stacks[i] = v->codes ? of[v->codes[i]]
+					: parquet_stacks_at(&r->stacks, v->numbers[i]);
+		if (r->matches && !g->stacks[i]) {
+			g->parts[i] = PARQUET_NO_WINDOW;
+			g->n--;
+		}
+	}
+	free(of);
+	return 0;
+}
+
+static int check_memory(struct reading *r)
+{
+	if (builder_bytes(r->b) <= MAX_BYTES)
 		return 0;
-	parquet_table_group(&r->t, group);
-	err = load(r, sample_columns, SAMPLE_COLUMNS);
-	if (!err && !r->request->no_stacks)
-		err = load(r, stack_column, 1);
+	r->window->why = "its samples take more memory than may be used";
+	return -EFBIG;
+}
+
+static int add_samples(struct reading *r, const struct parquet_group_rows *g)
+{
+	int err = reading_load(r, sample_columns, SAMPLE_COLUMNS);
+
 	if (!err && memcmp(r->t.values[KEY]->ends, r->t.values[VALUE_OF_KEY]->ends,
 			   r->t.rows * sizeof(uint64_t)))
 		err = reading_fail(r, "its labels are no map");
-	for (; !err && g->next < g->n && g->parts[g->rows[g->next]] == part; g->next++) {
-		err = add_sample(r, g->rows[g->next]);
-		if (!err && g->next % 1024 == 0 && builder_bytes(r->b) > MAX_BYTES) {
-			r->window->why = "its samples take more memory than may be used";
-			err = -EFBIG;
-		}
+	for (uint64_t i = 0; !err && i < r->t.rows; i++) {
+		if (g->parts[i] == PARQUET_NO_WINDOW)
+			continue;
+		err = add_sample(r, g, i);
+		if (!err && i % 1024 == 0)
+			err = check_memory(r);
 	}
 	return err;
 }
 
+static int add_rows(struct reading *r, uint32_t group)
+{
+	struct parquet_group_rows *g = &r->groups[group];
+	int err = 0;
+
+	if (!g->n)
+		return 0;
+	parquet_table_group(&r->t, group);
+	if (!r->request->no_stacks)
+		err = find_stacks(r, g);
+	if (!err && g->n)
+		err = r->request->keys ? parquet_sums_add(r, g) : add_samples(r, g);
+	free(g->stacks);
+	g->stacks = NULL;
+	return err ? err : check_memory(r);
+}
+
 /* ---- a window ---- */
+
+static int read_stacks(struct reading *r)
+{
+	struct parquet_window *w = r->window;
+
+	w->failed = "stacks";
+	parquet_table_unload(&r->t, KEEP);
+	r->matches = parquet_match_can(r->request->functions);
+	return r->matches ? parquet_match_read(&r->stacks, r->request->functions, r->b, w->files,
+					       w->path, &w->bytes, &w->why)
+			  : parquet_stacks_read(&r->stacks, r->b, w->files, w->path, &w->bytes,
+						&w->why);
+}
 
 static int build(struct reading *r)
 {
-	struct parquet_window *w = r->window;
 	int err = parquet_profile_begin(r);
 
-	if (!err && !r->request->no_stacks) {
-		w->failed = "stacks";
-		parquet_table_unload(&r->t, KEEP);
-		r->stacks.only_functions = r->request->only_functions;
-		err = parquet_stacks_read(&r->stacks, r->b, w->files, w->path, &w->bytes, &w->why);
-	}
+	if (!err && !r->request->no_stacks)
+		err = read_stacks(r);
 	if (!err)
-		w->failed = "samples";
-	for (uint32_t p = 0; !err && p < r->merged.n; p++) {
-		builder_part(r->b, &r->places[p]);
-		for (uint32_t g = 0; !err && g < r->t.ngroups; g++)
-			err = add_rows(r, g, p);
-		if (!err)
-			err = parquet_profile_losses(r, p);
-	}
+		r->window->failed = "samples";
+	for (uint32_t g = 0; !err && g < r->t.ngroups; g++)
+		err = add_rows(r, g);
+	for (uint32_t p = 0; !err && p < r->merged.n; p++)
+		err = parquet_profile_losses(r, p);
 	return err;
 }
 
@@ -453,11 +488,12 @@ int parquet_samples_read(struct parquet_window *w, const struct store_request *r
 		err = read_window(&r);
 	if (err == 1)
 		err = parquet_profile_deliver(&r, each, arg);
+	if (err == 1 && !w->nwindows) /* of functions that no sample has */
+		err = 0;
+	w->nadded -= w->nadded < w->nsamples ? w->nadded : w->nsamples;
 	w->bytes += r.t.bytes;
-	for (uint32_t g = 0; r.groups && g < r.t.ngroups; g++) {
-		free(r.groups[g].rows);
+	for (uint32_t g = 0; r.groups && g < r.t.ngroups; g++)
 		free(r.groups[g].parts);
-	}
 	free(r.groups);
 	free(r.places);
 	parquet_merged_fini(&r.merged);

@@ -15,8 +15,9 @@ struct parquet_window {
 	uint64_t bytes;                          /* that were read */
 	const struct parquet_excluded *excluded; /* of those that were merged; NULL: none */
 	bool in_range;                           /* of time */
-	uint64_t nwindows;                       /* that were handed over */
-	int stopped;                             /* what each() returned */
+	uint64_t nwindows, nsamples;             /* that were handed over */
+	uint64_t nadded;    /* rows that were added to samples which had one already */
+	int stopped;        /* what each() returned */
 	const char *failed; /* "samples" or "stacks": of which file an error is */
 	const char *why;    /* a static sentence, or "" */
 };

@@ -35,7 +35,6 @@ enum {
 };
 #define FIRST FUNCTION /* of the columns of frames */
 #define NFRAME (COLUMNS - FIRST)
-#define NNAMES (START_LINE - FIRST) /* of those that decide which function a frame has */
 
 static const struct parquet_column columns[COLUMNS] = {
 	[ID] = {"stack_id", NULL, FUSEE_PARQUET_INT64},
@@ -64,7 +63,6 @@ struct reading {
 	struct buf indices; /* uint32_t: of the builder, by number in `known` less 1 */
 	struct buf key, lines, frames;
 	uint64_t missing; /* stacks that are required and not read yet */
-	uint32_t end;     /* columns from this number on are not read: 0, "" */
 	const char **why;
 };
 
@@ -114,7 +112,12 @@ uint32_t parquet_stacks_at(const struct parquet_stacks *s, int64_t number)
 	return (uint32_t)((uintptr_t)at - (uintptr_t)&required - 1);
 }
 
-static int put(struct parquet_stacks *s, int64_t number, uint32_t index)
+bool parquet_stacks_is_missing(const struct parquet_stacks *s, int64_t number)
+{
+	return hashmap_get(&s->numbers, key_of(s, number)) == &required;
+}
+
+int parquet_stacks_put(struct parquet_stacks *s, int64_t number, uint32_t index)
 {
 	return hashmap_put(&s->numbers, key_of(s, number),
 			   (void *)((uintptr_t)&required + 1 + index));
@@ -130,28 +133,21 @@ static int damaged(struct reading *r)
 
 static uint32_t text(struct reading *r, uint32_t column, uint64_t i)
 {
-	struct fusee_str s = {0};
+	struct fusee_str s = parquet_text(&r->t, column, i);
 
-	if (column < r->end)
-		s = parquet_text(&r->t, column, i);
 	return s.len ? builder_string(r->b, s.p, s.len) : 0;
-}
-
-static int64_t number_at(const struct reading *r, uint32_t column, uint64_t i)
-{
-	return column < r->end ? parquet_number(&r->t, column, i) : 0;
 }
 
 static uint32_t small(const struct reading *r, uint32_t column, uint64_t i)
 {
-	int64_t v = number_at(r, column, i);
+	int64_t v = parquet_number(&r->t, column, i);
 
 	return v > 0 && v < UINT32_MAX ? (uint32_t)v : 0;
 }
 
 static uint32_t flags_at(const struct reading *r, uint64_t i)
 {
-	return (uint32_t)number_at(r, FLAGS, i);
+	return (uint32_t)parquet_number(&r->t, FLAGS, i);
 }
 
 /* A frame without a name, file and line is a location without lines. */
@@ -189,7 +185,7 @@ static uint32_t build_location(struct reading *r, uint64_t at, uint64_t end)
 				   .frame_type = text(r, TYPE, end - 1),
 				   .language = text(r, LANGUAGE, end - 1),
 				   .flags = flags_at(r, end - 1) & 0xff,
-				   .address = (uint64_t)number_at(r, ADDRESS, end - 1)};
+				   .address = (uint64_t)parquet_number(&r->t, ADDRESS, end - 1)};
 
 	buf_reset(&r->lines);
 	for (; at < end; at++)
@@ -204,9 +200,9 @@ static bool make_key(struct reading *r, uint64_t at, uint64_t end)
 	uint64_t *k;
 
 	buf_reset(&r->key);
-	k = buf_grow(&r->key, (end - at) * (r->end - FIRST) * sizeof(*k));
+	k = buf_grow(&r->key, (end - at) * NFRAME * sizeof(*k));
 	for (; k && at < end; at++)
-		for (uint32_t c = FIRST; c < r->end; c++) {
+		for (uint32_t c = FIRST; c < COLUMNS; c++) {
 			const struct fusee_parquet_values *v = r->t.values[c];
 
 			*k++ = v->codes ? v->codes[at] : (uint64_t)v->numbers[at];
@@ -255,20 +251,21 @@ static int add_stack(struct reading *r, uint64_t row)
 	index = builder_stack(r->b, (const uint32_t *)(const void *)r->frames.p,
 			      (uint32_t)(r->frames.len / sizeof(uint32_t)));
 	r->missing--;
-	return index == BUILDER_NONE ? -ENOMEM
-				     : put(r->stacks, parquet_number(&r->t, ID, row), index);
+	return index == BUILDER_NONE
+		       ? -ENOMEM
+		       : parquet_stacks_put(r->stacks, parquet_number(&r->t, ID, row), index);
 }
 
 /* Lists of equal lengths in all columns. */
 static int load_frames(struct reading *r)
 {
 	const struct fusee_parquet_values *first;
-	int err = parquet_table_load(&r->t, frame_columns, r->end - FIRST, r->why);
+	int err = parquet_table_load(&r->t, frame_columns, NFRAME, r->why);
 
 	if (err)
 		return err;
 	first = r->t.values[FIRST];
-	for (uint32_t c = FIRST + 1; c < r->end; c++)
+	for (uint32_t c = FIRST + 1; c < COLUMNS; c++)
 		if (r->t.values[c]->n != first->n ||
 		    memcmp(r->t.values[c]->ends, first->ends, r->t.rows * sizeof(*first->ends)))
 			return damaged(r);
@@ -277,9 +274,7 @@ static int load_frames(struct reading *r)
 
 static bool is_missing(const struct reading *r, uint64_t row)
 {
-	uint64_t key = key_of(r->stacks, parquet_number(&r->t, ID, row));
-
-	return hashmap_get(&r->stacks->numbers, key) == &required;
+	return parquet_stacks_is_missing(r->stacks, parquet_number(&r->t, ID, row));
 }
 
 static int read_group(struct reading *r, uint32_t group)
@@ -312,17 +307,13 @@ static int read_group(struct reading *r, uint32_t group)
 int parquet_stacks_read(struct parquet_stacks *s, struct builder *b, struct files *files,
 			const char *path, uint64_t *bytes, const char **why)
 {
-	struct reading r = {.stacks = s,
-			    .b = b,
-			    .missing = s->numbers.n,
-			    .end = s->only_functions ? FIRST + NNAMES : COLUMNS,
-			    .why = why};
+	struct reading r = {.stacks = s, .b = b, .missing = s->numbers.n, .why = why};
 	int err = parquet_table_open(&r.t, files, FILES_STACKS, path, columns, COLUMNS, why);
 
 	for (uint32_t g = 0; !err && r.missing && g < r.t.ngroups; g++)
 		err = read_group(&r, g);
 	if (!err && r.missing) {
-		*why = "it lacks stacks that samples of its window have";
+		*why = PARQUET_STACKS_LACKING;
 		err = -EINVAL;
 	}
 	*bytes += r.t.bytes;

@@ -13,7 +13,6 @@
 struct parquet_stacks {
 	struct hashmap numbers; /* by a stack's number, mixed; see parquet_stacks.c */
 	uint64_t seed;          /* odd; 0: nothing is required yet */
-	bool only_functions;    /* as of struct store_request */
 };
 
 void parquet_stacks_fini(struct parquet_stacks *);
@@ -27,4 +26,10 @@ int parquet_stacks_read(struct parquet_stacks *, struct builder *, struct files 
 			uint64_t *bytes, const char **why);
 /* The builder's index of a stack that was read. */
 uint32_t parquet_stacks_at(const struct parquet_stacks *, int64_t number);
+/* For what reads stacks: whether this stack is required and not read yet; its index from now on. 0
+ * or -ENOMEM. */
+bool parquet_stacks_is_missing(const struct parquet_stacks *, int64_t number);
+int parquet_stacks_put(struct parquet_stacks *, int64_t number, uint32_t index);
+/* Why a stack is missing at the end. */
+#define PARQUET_STACKS_LACKING "it lacks stacks that samples of its window have"
 #endif

@@ -115,6 +115,16 @@ int parquet_table_load(struct parquet_table *t, const uint32_t *columns, uint32_
 	return r;
 }
 
+int parquet_table_distinct(struct parquet_table *t, uint32_t column,
+			   struct fusee_parquet_values **values, const char **why)
+{
+	int r = fusee_parquet_load_distinct(t->file, t->group, t->places[column], values, why);
+
+	if (!r)
+		t->bytes += (*values)->bytes;
+	return r;
+}
+
 bool parquet_table_bounds(const struct parquet_table *t, uint32_t group, uint32_t column,
 			  struct fusee_parquet_bounds *b)
 {

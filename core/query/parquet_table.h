@@ -41,6 +41,9 @@ void parquet_table_group(struct parquet_table *, uint32_t group);
 /* Columns of the group; those that are loaded already stay. */
 int parquet_table_load(struct parquet_table *, const uint32_t *columns, uint32_t n,
 		       const char **why);
+/* The distinct values of a column of texts of the group, by code; to be unloaded. */
+int parquet_table_distinct(struct parquet_table *, uint32_t column, struct fusee_parquet_values **,
+			   const char **why);
 /* Frees what is loaded, if it takes more than `keep` bytes. */
 void parquet_table_unload(struct parquet_table *, uint64_t keep);
 /* The bounds of a flat column in any row group. False: it has none. */

@@ -12,6 +12,7 @@
 
 #include <fusee/profile.h>
 
+#include "query/functions.h"
 #include "query/selector.h"
 
 struct store;
@@ -20,8 +21,16 @@ struct store;
 struct store_request {
 	uint64_t from_ns, to_ns;
 	struct selector *selector; /* windows without a sample that meets it may be omitted */
-	bool no_stacks;            /* samples may have the empty stack: nothing looks at theirs */
-	bool only_functions;       /* stacks may have nothing but the names of their functions */
+	/* Samples may have the empty stack: nothing looks at theirs. With `functions`: samples
+	 * whose stacks have none of these may be omitted, and the others may have any stack that
+	 * has one of them. */
+	bool no_stacks;
+	struct functions *functions;
+	/* Samples may have no labels but these and those of the selector (also of "pid" and "tid"),
+	 * and those that are then equal may be one; those that do not meet the selector may be
+	 * omitted. NULL: all labels are needed. */
+	const struct fusee_str *keys;
+	uint32_t nkeys;
 };
 
 /* Called from store_read(). `name`: what holds the window, for messages. */
@@ -41,6 +50,7 @@ struct store_counts {
 	uint64_t skipped;  /* unread: no window in the range, or no sample that is selected */
 	uint64_t excluded; /* of those skipped, by their labels */
 	uint64_t read, bytes;
+	uint64_t added;   /* samples that were added to equal samples before window() got them */
 	uint64_t broken;  /* broken() was called */
 	uint64_t removed; /* since they were listed, as by the agent */
 	/* of a bucket: requests and bytes; days that were not listed, out of the range */

@@ -82,6 +82,10 @@ struct fusee_parquet_values {
 
 int fusee_parquet_load(struct fusee_parquet_file *, uint32_t group, uint32_t column,
 		       struct fusee_parquet_values **, const char **why);
+/* Only the distinct values of a column in a row group, each of which some row may have: n is 0.
+ * -EINVAL: the column has no dictionary, as numbers may have none; texts always have one. */
+int fusee_parquet_load_distinct(struct fusee_parquet_file *, uint32_t group, uint32_t column,
+				struct fusee_parquet_values **, const char **why);
 /* NULL is allowed. They exist until then, also after close(). */
 void fusee_parquet_unload(struct fusee_parquet_values *);
 

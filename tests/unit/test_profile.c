@@ -119,6 +119,41 @@ TEST(samples_add_up)
 	builder_free(b);
 }
 
+static int64_t value_of(const struct fusee_profile *p, uint32_t sample)
+{
+	return *FUSEE_AT(int64_t, p->values, sample);
+}
+
+TEST(parts_may_alternate)
+{
+	static const uint32_t parts[] = {2, 0, 2, 0, 3, 2};
+	struct builder *b = fresh();
+	struct builder_place at[4];
+	const struct fusee_profile *p;
+
+	CHECK_INT(builder_type(b, "cpu", "nanoseconds"), 0);
+	for (uint32_t i = 0; i < 6; i++) {
+		const int64_t v = 1 << i;
+
+		builder_part(b, parts[i]);
+		CHECK_INT(builder_sample(b, 0, NULL, 0, i < 5 ? i : 2, 0, &v), 0);
+	}
+	builder_part(b, 2);
+	builder_loss(b, LOSS_TICK, "timer skipped", 3);
+	builder_part(b, 0);
+	builder_loss(b, LOSS_TICK, "timer skipped", 4);
+	p = finish(b);
+	builder_places(b, at, 3);
+	CHECK_INT(p->samples.n, 5); /* the last is added to the third */
+	CHECK(at[0].sample == 0 && at[1].sample == 2 && at[2].sample == 2 && at[3].sample == 4);
+	CHECK(at[0].loss == 0 && at[1].loss == 1 && at[2].loss == 1 && at[3].loss == 2);
+	CHECK(value_of(p, 0) == 2 && value_of(p, 1) == 8 && value_of(p, 4) == 16);
+	CHECK(value_of(p, 2) == 1 && value_of(p, 3) == 4 + 32);
+	CHECK_INT(FUSEE_AT(struct fusee_sample, p->samples, 1)->pid, 3);
+	CHECK_INT(FUSEE_AT(struct fusee_label, p->losses, 0)->num, 4);
+	builder_free(b);
+}
+
 /* As many as relabeling can make, and those that each sample has. */
 TEST(many_labels_of_a_sample)
 {

@@ -289,7 +289,19 @@ static int get_pages(struct load *l)
 
 /* ---- a column ---- */
 
-static void describe(struct load *l)
+static int get_distinct(struct load *l)
+{
+	int r;
+
+	if (!l->dictionary) {
+		*l->why = "a column has no dictionary";
+		return -EINVAL;
+	}
+	r = get_dictionary(l);
+	return r || l->in.at == l->in.end ? r : damaged(l);
+}
+
+static void describe(struct load *l, uint64_t bytes)
 {
 	struct loaded *to = l->to;
 
@@ -297,18 +309,19 @@ static void describe(struct load *l)
 	to->v.numbers = to->numbers;
 	to->v.texts = to->texts;
 	to->v.ends = to->ends;
-	to->v.bytes = l->place->end - l->place->at;
-	to->v.memory = l->memory - to->v.bytes;
+	to->v.bytes = bytes;
+	to->v.memory = l->memory - bytes;
 	if (!l->dictionary)
 		to->v.ndistinct = (uint32_t)to->v.n;
 }
 
-int fusee_parquet_load(struct fusee_parquet_file *f, uint32_t group, uint32_t column,
-		       struct fusee_parquet_values **out, const char **why)
+/* `get` takes the column's bytes before `end`. */
+static int load(struct fusee_parquet_file *f, uint32_t group, uint32_t column, uint64_t end,
+		int (*get)(struct load *), struct fusee_parquet_values **out, const char **why)
 {
 	const struct pq_place *p = &f->groups[group].places[column];
 	struct load l = {.f = f, .column = &f->columns[column], .place = p, .why = why};
-	uint64_t n = p->end - p->at;
+	uint64_t n = end - p->at;
 	uint8_t *bytes = NULL;
 	int r;
 
@@ -323,16 +336,29 @@ int fusee_parquet_load(struct fusee_parquet_file *f, uint32_t group, uint32_t co
 		r = f->in.read(f->in.arg, p->at, bytes, n);
 	if (!r) {
 		l.in = (struct pq_in){bytes, bytes + n, false};
-		r = get_pages(&l);
+		r = get(&l);
 	}
 	free(bytes);
 	if (r) {
 		fusee_parquet_unload(&l.to->v);
 		return r;
 	}
-	describe(&l);
+	describe(&l, n);
 	*out = &l.to->v;
 	return 0;
+}
+
+int fusee_parquet_load(struct fusee_parquet_file *f, uint32_t group, uint32_t column,
+		       struct fusee_parquet_values **out, const char **why)
+{
+	return load(f, group, column, f->groups[group].places[column].end, get_pages, out, why);
+}
+
+int fusee_parquet_load_distinct(struct fusee_parquet_file *f, uint32_t group, uint32_t column,
+				struct fusee_parquet_values **out, const char **why)
+{
+	return load(f, group, column, f->groups[group].places[column].data_at, get_distinct, out,
+		    why);
 }
 
 void fusee_parquet_unload(struct fusee_parquet_values *v)

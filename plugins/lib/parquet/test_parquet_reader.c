@@ -206,6 +206,27 @@ static void check_column(struct fusee_parquet_file *f, uint32_t group, uint32_t 
 	fusee_parquet_unload(v);
 }
 
+/* Numbers have a dictionary if it makes them smaller. */
+static void check_distinct(struct fusee_parquet_file *f, uint32_t group, uint32_t c)
+{
+	struct fusee_parquet_values *v = NULL, *d = NULL;
+	const char *why = "";
+
+	CHECK_INT(fusee_parquet_load(f, group, c, &v, &why), 0);
+	if (!v->codes) {
+		CHECK_INT(fusee_parquet_load_distinct(f, group, c, &d, &why), -EINVAL);
+		CHECK_STR(why, "a column has no dictionary");
+		fusee_parquet_unload(v);
+		return;
+	}
+	CHECK_INT(fusee_parquet_load_distinct(f, group, c, &d, &why), 0);
+	CHECK(!d->n && d->ndistinct == v->ndistinct && d->bytes < v->bytes);
+	for (uint32_t i = 0; i < d->ndistinct; i++)
+		CHECK(d->texts ? same(d->texts[i], v->texts[i]) : d->numbers[i] == v->numbers[i]);
+	fusee_parquet_unload(v);
+	fusee_parquet_unload(d);
+}
+
 static void check_bounds(struct fusee_parquet_file *f, uint32_t group, uint32_t first)
 {
 	uint64_t rows = fusee_parquet_group_rows(f, group);
@@ -244,8 +265,10 @@ static void check_file(struct file *bytes, uint32_t rows)
 	CHECK(same(fusee_parquet_pair_at(f, 1)[0], fusee_text("")));
 	CHECK(!fusee_parquet_pair(f, fusee_text("x/1")) && !fusee_parquet_pair_at(f, 3));
 	for (uint32_t g = 0; g < fusee_parquet_groups(f); g++) {
-		for (uint32_t c = 0; c < COLUMNS; c++)
+		for (uint32_t c = 0; c < COLUMNS; c++) {
 			check_column(f, g, c, first);
+			check_distinct(f, g, c);
+		}
 		check_bounds(f, g, first);
 		first += (uint32_t)fusee_parquet_group_rows(f, g);
 	}
@@ -283,9 +306,14 @@ static uint64_t add_value(uint64_t sum, const struct fusee_parquet_values *v, ui
 static int add_column(struct fusee_parquet_file *f, uint32_t group, uint32_t c, uint64_t *sum,
 		      const char **why)
 {
-	struct fusee_parquet_values *v;
+	struct fusee_parquet_values *v, *d;
+	const char *other;
 	int r = fusee_parquet_load(f, group, c, &v, why);
 
+	if (!fusee_parquet_load_distinct(f, group, c, &d, &other)) {
+		CHECK(r || d->ndistinct == v->ndistinct);
+		fusee_parquet_unload(d);
+	}
 	if (r)
 		return r;
 	CHECK(v->memory <= 1 << 20);
