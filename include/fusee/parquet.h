@@ -48,7 +48,7 @@ struct fusee_parquet_column {
 };
 
 enum fusee_parquet_codec {
-	FUSEE_PARQUET_ZSTD = 0, /* level 3 */
+	FUSEE_PARQUET_ZSTD = 0, /* level 3, or that of the options */
 	FUSEE_PARQUET_GZIP = 1, /* level 6: about as small, and slower */
 	FUSEE_PARQUET_NONE = 2,
 };
@@ -67,6 +67,7 @@ struct fusee_parquet_options {
 	/* Takes the file's next bytes: 0 or -errno. */
 	int (*write)(void *arg, const void *bytes, uint64_t n);
 	void *arg;
+	uint32_t level; /* of ZSTD, 1 to 19; 0: 3 */
 };
 
 struct fusee_parquet; /* a file that is being written */
@@ -83,6 +84,10 @@ void fusee_parquet_text(struct fusee_parquet *, uint32_t column, struct fusee_st
  * type; -ERANGE: a number does not fit into INT32; -EILSEQ: a text is not UTF-8; -E2BIG: a text or
  * a list is too long; -ENOMEM; what write() returned. */
 int fusee_parquet_row(struct fusee_parquet *);
+
+/* Ends the row group, if it has rows: the next row begins another. Errors are those of
+ * fusee_parquet_row(). */
+int fusee_parquet_end_group(struct fusee_parquet *);
 
 /* Adds a pair of texts to the file's own metadata, before finish(). They are copied. */
 void fusee_parquet_metadata(struct fusee_parquet *, struct fusee_str key, struct fusee_str value);

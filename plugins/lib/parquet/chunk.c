@@ -111,7 +111,7 @@ static int write_page(struct chunk *c, int kind, uint32_t nvalues)
 {
 	struct fusee_parquet *w = c->w;
 	struct pq_struct s = pq_begin_element(&w->header), more;
-	int r = pq_compress(w->o.codec, &w->body, &w->stored);
+	int r = pq_compress(&w->o, &w->body, &w->stored);
 
 	if (r)
 		return r;

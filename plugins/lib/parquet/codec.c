@@ -21,13 +21,13 @@ static bool reserve(struct pq_bytes *b, size_t n)
 	return ok;
 }
 
-static int compress_zstd(const struct pq_bytes *from, struct pq_bytes *to)
+static int compress_zstd(const struct pq_bytes *from, struct pq_bytes *to, uint32_t level)
 {
 	size_t n;
 
 	if (!reserve(to, ZSTD_compressBound(from->len)))
 		return -ENOMEM;
-	n = ZSTD_compress(to->p, to->cap, from->p, from->len, ZSTD_LEVEL);
+	n = ZSTD_compress(to->p, to->cap, from->p, from->len, level ? (int)level : ZSTD_LEVEL);
 	if (ZSTD_isError(n))
 		return -ENOMEM;
 	to->len = n;
@@ -55,16 +55,17 @@ static int compress_gzip(const struct pq_bytes *from, struct pq_bytes *to)
 	return r == Z_STREAM_END ? 0 : -EIO;
 }
 
-int pq_compress(uint32_t codec, const struct pq_bytes *from, struct pq_bytes *to)
+int pq_compress(const struct fusee_parquet_options *o, const struct pq_bytes *from,
+		struct pq_bytes *to)
 {
 	to->len = 0;
 	if (from->error)
 		return from->error;
 	if (from->len > INT32_MAX) /* the format's limit for a page */
 		return -E2BIG;
-	if (codec == FUSEE_PARQUET_ZSTD)
-		return compress_zstd(from, to);
-	if (codec == FUSEE_PARQUET_GZIP)
+	if (o->codec == FUSEE_PARQUET_ZSTD)
+		return compress_zstd(from, to, o->level);
+	if (o->codec == FUSEE_PARQUET_GZIP)
 		return compress_gzip(from, to);
 	pq_put(to, from->p, from->len);
 	return to->error;

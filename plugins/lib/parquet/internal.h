@@ -103,7 +103,8 @@ void pq_put_value(struct pq_bytes *, const struct pq_dictionary *, uint32_t type
 /* Number of the codec in files. */
 int pq_codec_number(uint32_t codec);
 /* Compresses `from` into `to`, which is emptied before. 0 or -errno. */
-int pq_compress(uint32_t codec, const struct pq_bytes *from, struct pq_bytes *to);
+int pq_compress(const struct fusee_parquet_options *, const struct pq_bytes *from,
+		struct pq_bytes *to);
 
 /* ---- the writer ---- */
 

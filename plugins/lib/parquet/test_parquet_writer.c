@@ -4,7 +4,7 @@
  * tests/run/parquet-files. */
 #include "test.h"
 
-#include <fusee/parquet.h>
+#include <fusee/parquet_read.h>
 
 static const struct fusee_parquet_column columns[] = {
 	{"ts", FUSEE_PARQUET_TIME, FUSEE_PARQUET_FLAT, NULL},
@@ -93,6 +93,50 @@ TEST(each_write_fails_in_turn)
 		free(f.p);
 	}
 	free(all.p);
+}
+
+static int get(void *arg, uint64_t at, void *to, uint64_t n)
+{
+	memcpy(to, ((struct file *)arg)->p + at, n);
+	return 0;
+}
+
+TEST(a_row_group_ends_where_the_caller_says)
+{
+	static const uint64_t rows[] = {3, 40, 7};
+	struct fusee_parquet_input in = {.read = get};
+	struct fusee_parquet_file *read;
+	struct file f = {0};
+	struct fusee_parquet *w;
+	const char *why;
+
+	CHECK_INT(begin(&w, &f), 0);
+	CHECK_INT(fusee_parquet_end_group(w), 0); /* it has no rows */
+	for (int i = 0; i < 50; i++) {
+		CHECK_INT(add_row(w, i), 0);
+		if (i == 2 || i == 42)
+			CHECK_INT(fusee_parquet_end_group(w), 0);
+	}
+	CHECK_INT(fusee_parquet_finish(w), 0);
+	CHECK_INT(fusee_parquet_end_group(w), -EINVAL);
+	fusee_parquet_free(w);
+	in.arg = &f;
+	in.size = f.len;
+	CHECK_INT(fusee_parquet_open(&read, &in, &why), 0);
+	CHECK_INT(fusee_parquet_groups(read), 3);
+	for (uint32_t i = 0; i < 3; i++)
+		CHECK_INT(fusee_parquet_group_rows(read, i), rows[i]);
+	fusee_parquet_close(read);
+	free(f.p);
+}
+
+TEST(a_level_above_those_of_zstd_is_refused)
+{
+	struct fusee_parquet_options o = {
+		.columns = FUSEE_TABLE(columns), .write = put, .level = 20};
+	struct fusee_parquet *w;
+
+	CHECK_INT(fusee_parquet_new(&w, &o), -EINVAL);
 }
 
 TEST(an_unfinished_row_is_refused)

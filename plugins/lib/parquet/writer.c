@@ -9,6 +9,7 @@
 #define ROWS (1u << 17)
 #define MAX_ROWS (1u << 24)
 #define MEMORY (64ull << 20)
+#define MAX_LEVEL 19
 
 /* ---- the columns ---- */
 
@@ -76,7 +77,7 @@ int fusee_parquet_new(struct fusee_parquet **out, const struct fusee_parquet_opt
 	int r;
 
 	if (!o->columns.n || o->columns.n > FUSEE_PARQUET_MAX_COLUMNS ||
-	    o->codec > FUSEE_PARQUET_NONE || !o->write)
+	    o->codec > FUSEE_PARQUET_NONE || o->level > MAX_LEVEL || !o->write)
 		return -EINVAL;
 	w = calloc(1, sizeof(*w));
 	if (!w)
@@ -248,8 +249,11 @@ static int end_group(struct fusee_parquet *w, struct pq_group *g)
 
 static uint64_t memory_of(const struct fusee_parquet *w)
 {
-	uint64_t sum = w->rows * sizeof(*w->groups->ends) * w->ngroups;
+	uint64_t sum = 0;
 
+	for (uint32_t i = 0; i < w->ngroups; i++)
+		if (w->leaves[w->groups[i].first].column.group != FUSEE_PARQUET_FLAT)
+			sum += w->rows * sizeof(*w->groups->ends);
 	for (uint32_t i = 0; i < w->nleaves; i++)
 		sum += w->leaves[i].n * sizeof(uint32_t) +
 		       pq_dictionary_bytes(&w->leaves[i].dictionary);
@@ -269,6 +273,16 @@ int fusee_parquet_row(struct fusee_parquet *w)
 	return w->error;
 }
 
+int fusee_parquet_end_group(struct fusee_parquet *w)
+{
+	for (uint32_t i = 0; !w->error && i < w->nleaves; i++)
+		if (w->leaves[i].n != w->leaves[i].ended || w->finished)
+			w->error = -EINVAL;
+	if (!w->error && w->rows)
+		w->error = write_row_group(w);
+	return w->error;
+}
+
 void fusee_parquet_metadata(struct fusee_parquet *w, struct fusee_str key, struct fusee_str value)
 {
 	struct pq_struct s = pq_begin_element(&w->metadata);
@@ -283,12 +297,7 @@ void fusee_parquet_metadata(struct fusee_parquet *w, struct fusee_str key, struc
 
 int fusee_parquet_finish(struct fusee_parquet *w)
 {
-	for (uint32_t i = 0; !w->error && i < w->nleaves; i++)
-		if (w->leaves[i].n != w->leaves[i].ended || w->finished)
-			w->error = -EINVAL;
-	if (!w->error && w->rows)
-		w->error = write_row_group(w);
-	if (!w->error)
+	if (!fusee_parquet_end_group(w))
 		w->error = pq_write_footer(w);
 	w->finished = true;
 	return w->error;

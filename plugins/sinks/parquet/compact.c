@@ -30,6 +30,7 @@ struct compact {
 	uint32_t nwindows, windows_cap, next, nmerged;
 	int at[TABLES];
 	struct merge *merge;
+	bool copies; /* all windows were counted */
 	char part[NAME_SIZE];
 };
 
@@ -289,6 +290,7 @@ static int begin_merge(struct compact *c, int dir)
 	if (r)
 		return r;
 	c->next = c->nmerged = 0;
+	c->copies = false;
 	name_merged(c->part, c->windows[0].name, c->windows[0].name, 0);
 	r = merge_new(&c->merge, dir, c->part, c->at, &o);
 	if (r && r != -EAGAIN)
@@ -407,6 +409,15 @@ static int without(struct compact *c, int dir, struct merge_window *w, int err, 
 	return 0;
 }
 
+/* Those that were counted are merged. */
+static int begin_copy(struct compact *c)
+{
+	c->nmerged = c->next;
+	c->next = 0;
+	c->copies = true;
+	return merge_order(c->merge);
+}
+
 static int step(struct compact *c, int dir)
 {
 	struct merge_window *w = &c->windows[c->next];
@@ -414,14 +425,18 @@ static int step(struct compact *c, int dir)
 	bool broken = false;
 	int r;
 
-	if (c->next == c->nwindows || (c->next && merge_is_full(c->merge)))
+	if (!c->copies && (c->next == c->nwindows || (c->next && merge_is_full(c->merge))))
+		return begin_copy(c);
+	if (c->copies && merge_is_copied(c->merge))
 		return end_hour(c, dir);
-	r = merge_add(c->merge, w, &why, &broken);
+	r = c->copies ? merge_copy(c->merge, w, &why, &broken)
+		      : merge_add(c->merge, w, &why, &broken);
 	if (r && broken && r != -ENOMEM)
 		return without(c, dir, w, r, why);
 	w->chosen = !r;
 	c->next++;
-	c->nmerged += !r;
+	if (c->copies && c->next == c->nmerged)
+		c->next = 0;
 	return r;
 }
 

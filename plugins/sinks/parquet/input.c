@@ -83,14 +83,30 @@ void input_close(struct input *in)
 	in->fd = -1;
 }
 
-/* Columns of a map or list have the same number of values in each row: the writer checks that. */
-int input_load(struct input *in, uint32_t group)
+static int load(struct input *in, uint32_t group, uint32_t column)
+{
+	return in->values[column]
+		       ? 0
+		       : fusee_parquet_load(in->file, group, column, &in->values[column], &in->why);
+}
+
+int input_load(struct input *in, uint32_t group, const uint32_t *columns, uint32_t n)
 {
 	int r = 0;
 
 	unload(in);
+	for (uint32_t i = 0; !r && i < n; i++)
+		r = load(in, group, columns[i]);
+	return r;
+}
+
+/* Columns of a map or list have the same number of values in each row: the writer checks that. */
+int input_load_rest(struct input *in, uint32_t group)
+{
+	int r = 0;
+
 	for (uint32_t i = 0; !r && i < in->ncolumns; i++)
-		r = fusee_parquet_load(in->file, group, i, &in->values[i], &in->why);
+		r = load(in, group, i);
 	return r;
 }
 

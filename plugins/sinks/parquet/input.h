@@ -28,10 +28,12 @@ int input_open_any(struct input *, int at, const char *name);
 /* The same, but it has the columns of a table of this sink. */
 int input_open(struct input *, int at, const char *name, int table);
 void input_close(struct input *); /* also what did not open */
-/* Loads all columns of a row group; those of another are freed. */
-int input_load(struct input *, uint32_t group);
+/* Loads columns of a row group; those of another are freed. */
+int input_load(struct input *, uint32_t group, const uint32_t *columns, uint32_t n);
+/* Loads the others of the same. */
+int input_load_rest(struct input *, uint32_t group);
 int64_t input_number(const struct input *, uint32_t column, uint64_t row);
-/* Copies a row of the loaded group. */
+/* Copies a row of the row group, of which all columns are loaded. */
 int input_copy(const struct input *, struct fusee_parquet *, uint64_t row);
 /* The name of window i of a merged file, and all of its text. False: there are fewer. */
 bool input_window(const struct input *, uint32_t i, char name[NAME_SIZE]);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "order.h"
 #include "rows.h"
 
 /* One file must not be more than `fusee query` takes at once. */
@@ -17,13 +18,14 @@
 #define MAX_BYTES (64ull << 20)  /* of the windows' files */
 #define LOSSES 64
 #define WRITER_MEMORY (32ull << 20) /* of a row group */
+/* What a row group is planned to have: texts of columns but the stack are not counted, and parts of
+ * a service are not equal. The writer's limits are above it. */
+#define GROUP_BYTES (WRITER_MEMORY / 4 * 3)
+#define LEVEL 9 /* of zstd: a merged file is written once, and kept */
+#define GROUP_ROWS (1 << 17)
 
-/* The numbers of stacks that are written. */
-struct ids {
-	int64_t *slots;
-	uint8_t *used;
-	uint64_t nslots, n, seed; /* nslots: a power of 2 */
-};
+/* Of a stack: whether a sample that was copied has it, and whether it was copied itself. */
+enum { REQUIRED, WRITTEN };
 
 struct loss {
 	char key[256];
@@ -34,66 +36,16 @@ struct merge {
 	const int *at;
 	int fds[TABLES];
 	struct fusee_parquet *writers[TABLES];
-	struct ids ids;
+	struct order order;
 	struct loss losses[LOSSES]; /* of all windows */
 	uint32_t nlosses, nwindows, npairs;
 	uint64_t rows, values, bytes;
+	/* while rows are copied: the row group, windows of which it has the rows, all rows, stacks,
+	 * and those of them that no window has had yet */
+	uint32_t group, next;
+	uint64_t copied, missing;
+	struct numbers stacks;
 };
-
-/* ---- numbers of stacks ---- */
-
-static uint64_t slot_of(const struct ids *s, int64_t id)
-{
-	uint64_t h = (uint64_t)id * s->seed, at = (h ^ h >> 32) * s->seed >> 20 & (s->nslots - 1);
-
-	while (s->used[at] && s->slots[at] != id)
-		at = (at + 1) & (s->nslots - 1);
-	return at;
-}
-
-static int grow_ids(struct ids *s)
-{
-	struct ids more = {.nslots = s->nslots ? 2 * s->nslots : 4096, .n = s->n, .seed = s->seed};
-	uint64_t at;
-
-	/* a program may choose numbers that meet */
-	if (!more.seed && getrandom(&more.seed, sizeof(more.seed), GRND_NONBLOCK) < 0)
-		more.seed = (uintptr_t)s;
-	more.seed |= 1;
-	more.slots = calloc(more.nslots, sizeof(*more.slots));
-	more.used = calloc(more.nslots, 1);
-	if (!more.slots || !more.used) {
-		free(more.slots);
-		free(more.used);
-		return -ENOMEM;
-	}
-	for (uint64_t i = 0; i < s->nslots; i++)
-		if (s->used[i]) {
-			at = slot_of(&more, s->slots[i]);
-			more.slots[at] = s->slots[i];
-			more.used[at] = 1;
-		}
-	free(s->slots);
-	free(s->used);
-	*s = more;
-	return 0;
-}
-
-/* 1: it is new; 0; -ENOMEM. */
-static int add_id(struct ids *s, int64_t id)
-{
-	uint64_t at;
-
-	if (2 * s->n >= s->nslots && grow_ids(s))
-		return -ENOMEM;
-	at = slot_of(s, id);
-	if (s->used[at])
-		return 0;
-	s->slots[at] = id;
-	s->used[at] = 1;
-	s->n++;
-	return 1;
-}
 
 /* ---- metadata ---- */
 
@@ -216,7 +168,7 @@ int merge_new(struct merge **ret, int dir, const char *name, const int at[TABLES
 	      const struct merge_options *options)
 {
 	const struct fusee_table columns[TABLES] = {rows_samples, rows_stacks},
-				 sort[TABLES] = {rows_samples_sort, rows_stacks_sort};
+				 sort[TABLES] = {rows_samples_merged_sort, rows_stacks_sort};
 	struct merge *m = calloc(1, sizeof(*m));
 	int r = m ? 0 : -ENOMEM;
 
@@ -228,6 +180,7 @@ int merge_new(struct merge **ret, int dir, const char *name, const int at[TABLES
 						  .sort = sort[i],
 						  .codec = (uint32_t)options->codec,
 						  .memory = WRITER_MEMORY,
+						  .level = LEVEL,
 						  .write = write_bytes,
 						  .arg = &m->fds[i]};
 
@@ -271,42 +224,59 @@ static int check_common(struct input *in, struct common *c, uint64_t rows)
 	return 0;
 }
 
-static int add_samples(struct merge *m, struct input *in, struct common *c, bool *broken)
+/* ---- windows are counted ---- */
+
+/* services[code]: the number of the service. */
+static int find_services(struct merge *m, const struct input *in, uint32_t *services)
+{
+	const struct fusee_parquet_values *v = in->values[rows_service];
+
+	for (uint32_t i = 0; i < v->ndistinct; i++) {
+		services[i] = order_service(&m->order, v->texts[i]);
+		if (services[i] == UINT32_MAX)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int count_rows(struct merge *m, const struct input *in, uint64_t rows)
+{
+	const struct fusee_parquet_values *service = in->values[rows_service],
+					  *key = in->values[rows_label_key],
+					  *stack = in->values[rows_sample_stack];
+	uint32_t *services = calloc(service->ndistinct + 1ull, sizeof(*services));
+	int r = services ? find_services(m, in, services) : -ENOMEM;
+
+	for (uint64_t i = 0; !r && i < rows; i++) {
+		uint64_t labels = key->ends[i] - (i ? key->ends[i - 1] : 0),
+			 bytes = sizeof(*key->ends) +
+				 (in->ncolumns - 2 + 2 * labels) * sizeof(*key->codes);
+
+		r = order_row(&m->order, services[service->codes[i]], bytes,
+			      input_number(in, rows_sample_stack_id, i),
+			      stack->texts[stack->codes[i]].len);
+	}
+	free(services);
+	m->rows += rows;
+	m->values += rows * (in->ncolumns - 2) + 2 * key->n;
+	return r;
+}
+
+static int count_samples(struct merge *m, struct input *in, struct common *c, bool *broken)
 {
 	int r = 0;
 
 	for (uint32_t g = 0; !r && g < fusee_parquet_groups(in->file); g++) {
 		uint64_t rows = fusee_parquet_group_rows(in->file, g);
 
-		r = input_load(in, g);
+		r = input_load(in, g, rows_counted, ROWS_COUNTED);
 		if (!r)
 			r = check_common(in, c, rows);
 		*broken = r;
-		for (uint32_t i = 0; !r && i < in->ncolumns; i++)
-			m->values += in->values[i]->n;
-		for (uint64_t i = 0; !r && i < rows; i++)
-			r = input_copy(in, m->writers[SAMPLES], i);
-		m->rows += rows;
+		if (!r)
+			r = count_rows(m, in, rows);
 	}
 	return r;
-}
-
-static int add_stacks(struct merge *m, struct input *in, bool *broken)
-{
-	int r = 0;
-
-	for (uint32_t g = 0; r >= 0 && g < fusee_parquet_groups(in->file); g++) {
-		uint64_t rows = fusee_parquet_group_rows(in->file, g);
-
-		r = input_load(in, g);
-		*broken = r;
-		for (uint64_t i = 0; r >= 0 && i < rows; i++) {
-			r = add_id(&m->ids, input_number(in, rows_stack_id, i));
-			if (r > 0)
-				r = input_copy(in, m->writers[STACKS], i);
-		}
-	}
-	return r < 0 ? r : 0;
 }
 
 static int add_table(struct merge *m, const struct merge_window *w, int table, struct common *c,
@@ -316,8 +286,8 @@ static int add_table(struct merge *m, const struct merge_window *w, int table, s
 	int r = input_open(&in, m->at[table], w->name, table);
 
 	*broken = r;
-	if (!r)
-		r = table == SAMPLES ? add_samples(m, &in, c, broken) : add_stacks(m, &in, broken);
+	if (!r && table == SAMPLES)
+		r = count_samples(m, &in, c, broken);
 	if (!r) {
 		r = put_pairs(m, &in, table);
 		*broken = r;
@@ -347,14 +317,146 @@ int merge_add(struct merge *m, const struct merge_window *w, const char **why, b
 
 bool merge_is_full(const struct merge *m)
 {
-	return m->rows >= MAX_ROWS || m->values >= MAX_VALUES || m->ids.n >= MAX_STACKS ||
+	return m->rows >= MAX_ROWS || m->values >= MAX_VALUES || m->order.nstacks >= MAX_STACKS ||
 	       m->bytes >= MAX_BYTES || m->npairs >= MAX_PAIRS;
 }
+
+/* ---- windows are copied ---- */
+
+int merge_order(struct merge *m)
+{
+	return order_finish(&m->order, GROUP_BYTES, GROUP_ROWS);
+}
+
+bool merge_is_copied(const struct merge *m)
+{
+	return m->group == m->order.ngroups;
+}
+
+/* The file is not what it was when its rows were counted. */
+static int changed(struct input *in)
+{
+	in->why = "it was changed meanwhile";
+	return -ESTALE;
+}
+
+/* takes[row]: it is of the row group that is written. 1: some are; 0; -errno. */
+static int choose_rows(const struct merge *m, struct input *in, uint64_t rows, uint8_t *takes)
+{
+	const struct fusee_parquet_values *v = in->values[rows_service];
+	uint32_t *services = calloc(v->ndistinct + 1ull, sizeof(*services));
+	int any = services ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; any >= 0 && i < v->ndistinct; i++) {
+		services[i] = order_find(&m->order, v->texts[i]);
+		if (services[i] == UINT32_MAX)
+			any = changed(in);
+	}
+	for (uint64_t i = 0; any >= 0 && i < rows; i++) {
+		int64_t stack = input_number(in, rows_sample_stack_id, i);
+
+		takes[i] = order_group(&m->order, services[v->codes[i]], stack) == m->group;
+		any |= takes[i];
+	}
+	free(services);
+	return any;
+}
+
+static int copy_row(struct merge *m, const struct input *in, uint64_t row)
+{
+	uint32_t state = REQUIRED;
+	int r = numbers_add(&m->stacks, (uint64_t)input_number(in, rows_sample_stack_id, row),
+			    &state);
+
+	if (r < 0)
+		return r;
+	m->missing += (uint64_t)r;
+	m->copied++;
+	return input_copy(in, m->writers[SAMPLES], row);
+}
+
+static int copy_samples_of(struct merge *m, struct input *in, uint32_t group, bool *broken)
+{
+	const uint32_t first[] = {rows_service, rows_sample_stack_id};
+	uint64_t rows = fusee_parquet_group_rows(in->file, group);
+	uint8_t *takes = malloc(rows);
+	int r = takes ? input_load(in, group, first, 2) : -ENOMEM;
+
+	*broken = r;
+	if (!r)
+		r = choose_rows(m, in, rows, takes);
+	if (r > 0) {
+		r = input_load_rest(in, group);
+		*broken = r;
+		for (uint64_t i = 0; !r && i < rows; i++)
+			if (takes[i])
+				r = copy_row(m, in, i);
+	}
+	free(takes);
+	return r;
+}
+
+static bool is_required(const struct merge *m, const struct input *in, uint64_t row)
+{
+	return numbers_get(&m->stacks, (uint64_t)input_number(in, rows_stack_id, row)) == REQUIRED;
+}
+
+static int copy_stacks_of(struct merge *m, struct input *in, uint32_t group, bool *broken)
+{
+	uint64_t rows = fusee_parquet_group_rows(in->file, group), row = 0;
+	int r = input_load(in, group, &rows_stack_id, 1);
+
+	*broken = r;
+	while (!r && row < rows && !is_required(m, in, row))
+		row++;
+	if (r || row == rows)
+		return r;
+	r = input_load_rest(in, group);
+	*broken = r;
+	for (; !r && row < rows; row++) {
+		if (!is_required(m, in, row))
+			continue;
+		r = input_copy(in, m->writers[STACKS], row);
+		numbers_set(&m->stacks, (uint64_t)input_number(in, rows_stack_id, row), WRITTEN);
+		m->missing--;
+	}
+	return r;
+}
+
+static int copy_table(struct merge *m, const struct merge_window *w, int table, const char **why,
+		      bool *broken)
+{
+	struct input in;
+	int r = input_open(&in, m->at[table], w->name, table);
+
+	*broken = r;
+	for (uint32_t g = 0; !r && g < fusee_parquet_groups(in.file); g++)
+		r = table == SAMPLES ? copy_samples_of(m, &in, g, broken)
+				     : copy_stacks_of(m, &in, g, broken);
+	*why = in.why;
+	input_close(&in);
+	return r;
+}
+
+int merge_copy(struct merge *m, const struct merge_window *w, const char **why, bool *broken)
+{
+	int r = copy_table(m, w, SAMPLES, why, broken);
+
+	if (!r && m->missing)
+		r = copy_table(m, w, STACKS, why, broken);
+	if (r || ++m->next < m->nwindows)
+		return r;
+	m->next = 0;
+	m->group++;
+	return fusee_parquet_end_group(m->writers[SAMPLES]);
+}
+
+/* ---- the end ---- */
 
 int merge_finish(struct merge *m)
 {
 	char number[32];
-	int r = 0;
+	int r = m->copied == m->rows ? 0 : -ESTALE;
 
 	snprintf(number, sizeof(number), "%u", m->nwindows);
 	put(m, SAMPLES, "fusee.windows", number);
@@ -385,7 +487,7 @@ void merge_free(struct merge *m)
 		if (m->fds[i] >= 0)
 			close(m->fds[i]);
 	}
-	free(m->ids.slots);
-	free(m->ids.used);
+	order_fini(&m->order);
+	numbers_fini(&m->stacks);
 	free(m);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows of one partition become one file of each table, row by row: memory is that of a row group
- * and of the numbers of the stacks. Windows of the same types are merged, as many as `fusee query`
- * reads at once.
+ * Windows of one partition become one file of each table: memory is that of a row group and of the
+ * numbers of the stacks. Rows are counted first, and then copied in the order of order.h: the
+ * windows are read for each row group that is written, but only the row groups of theirs that have
+ * such rows. Windows of the same types are merged, as many as `fusee query` reads at once.
  */
 #ifndef PARQUET_MERGE_H
 #define PARQUET_MERGE_H
@@ -31,11 +32,17 @@ int merge_inspect(struct merge_window *, const int at[TABLES], const char **why)
 /* Begins the files `name`, unfinished in `dir`. `at` is borrowed. */
 int merge_new(struct merge **, int dir, const char *name, const int at[TABLES],
 	      const struct merge_options *);
-/* Adds a window. An error leaves files that can only be discarded. *why as above; *broken: the
- * window is the reason. */
+/* Adds a window: its rows are counted. An error leaves files that can only be discarded. *why as
+ * above; *broken: the window is the reason. */
 int merge_add(struct merge *, const struct merge_window *, const char **why, bool *broken);
 /* No more should be added. */
 bool merge_is_full(const struct merge *);
+/* Behind the last: decides which rows are together. 0 or -errno. */
+int merge_order(struct merge *);
+/* Copies rows of the next window: all windows in the order of their addition, and then the first
+ * again, until merge_is_copied(). Errors as of merge_add(). */
+int merge_copy(struct merge *, const struct merge_window *, const char **why, bool *broken);
+bool merge_is_copied(const struct merge *);
 /* Completes the files, on the disk. 0 or -errno. */
 int merge_finish(struct merge *);
 uint64_t merge_bytes(const struct merge *);

@@ -67,6 +67,7 @@ static const struct fusee_parquet_column samples_columns[] = {
 	[STACK_ID] = INT64_COLUMN("stack_id"),
 };
 static const uint32_t samples_sort[] = {PROFILE, SERVICE, TS, STACK};
+static const uint32_t samples_merged_sort[] = {PROFILE, STACK, STACK_ID, SERVICE, TS};
 
 enum {
 	S_ID,
@@ -103,13 +104,18 @@ static const uint32_t stacks_sort[] = {S_STACK, S_ID};
 
 const struct fusee_table rows_samples = FUSEE_TABLE(samples_columns);
 const struct fusee_table rows_samples_sort = FUSEE_TABLE(samples_sort);
+const struct fusee_table rows_samples_merged_sort = FUSEE_TABLE(samples_merged_sort);
 const struct fusee_table rows_stacks = FUSEE_TABLE(stacks_columns);
 const struct fusee_table rows_stacks_sort = FUSEE_TABLE(stacks_sort);
 const uint32_t rows_window[ROWS_WINDOW] = {[ROWS_TS] = TS,
 					   [ROWS_DURATION] = DURATION,
 					   [ROWS_PERIOD] = PERIOD,
 					   [ROWS_PROFILE] = PROFILE};
+const uint32_t rows_counted[ROWS_COUNTED] = {TS,      DURATION,  PERIOD, PROFILE,
+					     SERVICE, LABEL_KEY, STACK,  STACK_ID};
 const uint32_t rows_stack_id = S_ID;
+const uint32_t rows_service = SERVICE, rows_label_key = LABEL_KEY, rows_sample_stack = STACK,
+	       rows_sample_stack_id = STACK_ID;
 
 /* Columns of the labels that have one, by enum fusee_rows_own. */
 static const uint32_t own_columns[FUSEE_ROWS_OWN] = {

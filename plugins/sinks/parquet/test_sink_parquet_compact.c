@@ -159,7 +159,8 @@ static void rows_of(int table, void (*each)(const struct input *, uint64_t row))
 			continue;
 		CHECK_INT(input_open(&in, AT_FDCWD, g.gl_pathv[i], table), 0);
 		for (uint32_t k = 0; k < fusee_parquet_groups(in.file); k++) {
-			CHECK_INT(input_load(&in, k), 0);
+			CHECK_INT(input_load(&in, k, NULL, 0), 0);
+			CHECK_INT(input_load_rest(&in, k), 0);
 			for (uint64_t r = 0; r < fusee_parquet_group_rows(in.file, k); r++)
 				each(&in, r);
 		}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "order.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DISTINCT 56 /* bytes that a stack takes beside its text: in two dictionaries */
+
+static uint64_t hash_of(struct fusee_str s)
+{
+	uint64_t h = 0xcbf29ce484222325;
+
+	for (uint64_t i = 0; i < s.len; i++)
+		h = (h ^ (uint8_t)s.p[i]) * 0x100000001b3;
+	return h;
+}
+
+/* Neighbours differ in all bits. */
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 31) * 0x9e3779b97f4a7c15;
+	x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9;
+	return x ^ x >> 32;
+}
+
+/* Room for one more element. */
+static bool grow(void *array, uint32_t n, uint32_t *cap, size_t size)
+{
+	void **at = array, *more;
+	uint32_t wide = *cap ? 2 * *cap : 64;
+
+	if (n < *cap)
+		return true;
+	more = realloc(*at, wide * size);
+	if (!more)
+		return false;
+	*at = more;
+	*cap = wide;
+	return true;
+}
+
+/* ---- counting ---- */
+
+uint32_t order_service(struct order *o, struct fusee_str name)
+{
+	struct order_service s = {.hash = hash_of(name)};
+	uint32_t i = o->nservices;
+	int r;
+
+	if (!grow(&o->services, i, &o->services_cap, sizeof(s)))
+		return UINT32_MAX;
+	r = numbers_add(&o->by_hash, s.hash, &i);
+	if (r <= 0)
+		return r ? UINT32_MAX : i;
+	memset(s.least, 0xff, sizeof(s.least));
+	s.len = (uint32_t)(name.len < ORDER_TEXT ? name.len : ORDER_TEXT);
+	if (s.len)
+		memcpy(s.text, name.p, s.len);
+	o->services[o->nservices++] = s;
+	return i;
+}
+
+int order_row(struct order *o, uint32_t service, uint64_t bytes, int64_t stack, uint64_t stack_len)
+{
+	struct order_service *s = &o->services[service];
+	uint64_t mixed = mix((uint64_t)stack), *least = &s->least[mixed % ORDER_LEAST];
+	uint32_t none = 0;
+	int r = numbers_add(&o->pairs, mixed ^ s->hash, &none);
+
+	if (r < 0 || !grow(&o->stacks, o->nstacks, &o->stacks_cap, sizeof(*o->stacks)))
+		return -ENOMEM;
+	if (r)
+		o->stacks[o->nstacks++] = (struct order_stack){stack, service, (uint32_t)stack_len};
+	*least = mixed < *least ? mixed : *least;
+	s->rows++;
+	s->bytes += bytes;
+	return 0;
+}
+
+/* ---- families ---- */
+
+static int compare_texts(const struct order_service *x, const struct order_service *y)
+{
+	int r = memcmp(x->text, y->text, x->len < y->len ? x->len : y->len);
+
+	if (r || x->len != y->len)
+		return r ? r : x->len < y->len ? -1 : 1;
+	return (x->hash > y->hash) - (x->hash < y->hash);
+}
+
+/* By name of the family's first, and of the family by name. */
+static int by_family(const void *a, const void *b, void *services)
+{
+	const struct order_service *all = services, *x = &all[*(const uint32_t *)a],
+				   *y = &all[*(const uint32_t *)b];
+
+	return x->family == y->family ? compare_texts(x, y)
+				      : compare_texts(&all[x->family], &all[y->family]);
+}
+
+/* The key of one of a service's least numbers, which are of different ranges. 0: it has none. */
+static uint64_t least_of(const struct order_service *s, uint32_t k)
+{
+	return s->least[k] == UINT64_MAX ? 0 : s->least[k];
+}
+
+/* Two sets with much in common mostly have a least element in common. */
+static int find_families(struct order *o)
+{
+	struct numbers known = {0};
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < o->nservices; i++) {
+		struct order_service *s = &o->services[i];
+		uint32_t found = UINT32_MAX;
+
+		for (uint32_t k = 0; k < ORDER_LEAST && found == UINT32_MAX; k++)
+			found = numbers_get(&known, least_of(s, k));
+		s->family = found == UINT32_MAX ? i : found;
+		for (uint32_t k = 0; r >= 0 && k < ORDER_LEAST; k++) {
+			found = s->family;
+			if (least_of(s, k))
+				r = numbers_add(&known, least_of(s, k), &found);
+		}
+	}
+	numbers_fini(&known);
+	return r < 0 ? r : 0;
+}
+
+static void sort_services(const struct order *o, uint32_t *sorted)
+{
+	for (uint32_t i = 0; i < o->nservices; i++)
+		sorted[i] = i;
+	qsort_r(sorted, o->nservices, sizeof(*sorted), by_family, o->services);
+}
+
+/* Rows and bytes of a family are those of its first. */
+static int sum_families(struct order *o)
+{
+	int r = 0;
+
+	numbers_fini(&o->pairs);
+	for (uint32_t i = 0; r >= 0 && i < o->nstacks; i++) {
+		const struct order_stack *s = &o->stacks[i];
+		struct order_service *family = &o->services[o->services[s->service].family];
+		uint32_t none = 0;
+
+		r = numbers_add(&o->pairs, mix((uint64_t)s->number) ^ family->hash, &none);
+		if (r > 0)
+			family->bytes += s->len + DISTINCT;
+	}
+	for (uint32_t i = 0; i < o->nservices; i++) {
+		const struct order_service *s = &o->services[i];
+
+		if (s->family == i)
+			continue;
+		o->services[s->family].rows += s->rows;
+		o->services[s->family].bytes += s->bytes;
+	}
+	numbers_fini(&o->pairs);
+	return r < 0 ? r : 0;
+}
+
+/* ---- row groups ---- */
+
+/* Row groups that a family needs by itself. */
+static uint32_t parts_of(const struct order_service *s, uint64_t bytes, uint64_t rows)
+{
+	uint64_t by_bytes = (s->bytes + bytes - 1) / bytes, by_rows = (s->rows + rows - 1) / rows;
+
+	return (uint32_t)(by_bytes > by_rows ? by_bytes : by_rows);
+}
+
+static void form_groups(struct order *o, const uint32_t *sorted, uint64_t bytes, uint64_t rows)
+{
+	uint64_t nbytes = bytes, nrows = rows; /* of the last row group */
+
+	for (uint32_t i = 0; i < o->nservices; i++) {
+		struct order_service *s = &o->services[sorted[i]];
+		const struct order_service *family = &o->services[s->family];
+
+		if (s != family) {
+			s->first = family->first;
+			s->n = family->n;
+			continue;
+		}
+		s->n = parts_of(s, bytes, rows);
+		if (s->n > 1 || nbytes + s->bytes > bytes || nrows + s->rows > rows) {
+			nbytes = nrows = 0;
+			o->ngroups += s->n;
+		}
+		s->first = o->ngroups - s->n;
+		nbytes += s->bytes;
+		nrows += s->rows;
+	}
+}
+
+int order_finish(struct order *o, uint64_t bytes, uint64_t rows)
+{
+	uint32_t *sorted = calloc(o->nservices + 1ull, sizeof(*sorted));
+	int r;
+
+	if (!sorted)
+		return -ENOMEM;
+	r = find_families(o);
+	if (!r)
+		r = sum_families(o);
+	sort_services(o, sorted);
+	if (!r)
+		form_groups(o, sorted, bytes, rows);
+	free(sorted);
+	free(o->stacks);
+	o->stacks = NULL;
+	return r;
+}
+
+uint32_t order_find(const struct order *o, struct fusee_str name)
+{
+	return numbers_get(&o->by_hash, hash_of(name));
+}
+
+uint32_t order_group(const struct order *o, uint32_t service, int64_t stack)
+{
+	const struct order_service *s = &o->services[service];
+
+	return s->n > 1 ? s->first + (uint32_t)(mix((uint64_t)stack) % s->n) : s->first;
+}
+
+void order_fini(struct order *o)
+{
+	free(o->services);
+	free(o->stacks);
+	numbers_fini(&o->by_hash);
+	numbers_fini(&o->pairs);
+	*o = (struct order){0};
+}

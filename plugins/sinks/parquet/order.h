@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which rows are together in a row group of a merged file. Services that have stacks in common, as
+ * those of one program, are a family; families follow each other by name, as many as a row group
+ * has room for; a family that needs more is divided by the numbers of its stacks. So the text of a
+ * stack is in one row group of each family, and the bounds of a row group exclude other services.
+ * All rows are counted first.
+ */
+#ifndef PARQUET_ORDER_H
+#define PARQUET_ORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <fusee/helpers.h>
+
+#include "numbers.h"
+
+#define ORDER_LEAST 8
+#define ORDER_TEXT 64 /* bytes of a service's name that decide its place */
+
+struct order_service {
+	uint64_t hash;
+	char text[ORDER_TEXT];
+	uint32_t len;
+	uint32_t family;             /* the first service of its family; after order_finish() */
+	uint64_t least[ORDER_LEAST]; /* of its stacks' numbers, mixed: of each residue */
+	uint64_t rows, bytes;
+	uint32_t first, n; /* of its row groups */
+};
+
+/* A stack of a service. */
+struct order_stack {
+	int64_t number;
+	uint32_t service, len; /* len: of its text */
+};
+
+struct order {
+	struct order_service *services;
+	struct order_stack *stacks; /* until order_finish() */
+	uint32_t nservices, nstacks, services_cap, stacks_cap;
+	struct numbers by_hash; /* indices of services */
+	struct numbers pairs;   /* of services and stacks; until order_finish() */
+	uint32_t ngroups;       /* after order_finish() */
+};
+
+/* The number of a service. UINT32_MAX: no memory. */
+uint32_t order_service(struct order *, struct fusee_str name);
+/* Counts a row of this service: its bytes without texts of stacks, and its stack. 0 or -ENOMEM. */
+int order_row(struct order *, uint32_t service, uint64_t bytes, int64_t stack, uint64_t stack_len);
+/* Forms the row groups: each has at most about `bytes` and `rows`. Nothing is counted from then on.
+ * 0 or -ENOMEM. */
+int order_finish(struct order *, uint64_t bytes, uint64_t rows);
+/* The number of a service; UINT32_MAX: there is none. */
+uint32_t order_find(const struct order *, struct fusee_str name);
+/* The row group of a row. */
+uint32_t order_group(const struct order *, uint32_t service, int64_t stack);
+void order_fini(struct order *);
+#endif
