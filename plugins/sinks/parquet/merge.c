@@ -41,7 +41,7 @@ struct merge {
 	uint32_t nlosses, nwindows, npairs;
 	uint64_t rows, values, bytes;
 	/* while rows are copied: the row group, windows of which it has the rows, all rows, stacks,
-	 * and those of them that no window has had yet */
+	 * and those of them that are not copied yet */
 	uint32_t group, next;
 	uint64_t copied, missing;
 	struct numbers stacks;
@@ -444,6 +444,11 @@ int merge_copy(struct merge *m, const struct merge_window *w, const char **why, 
 
 	if (!r && m->missing)
 		r = copy_table(m, w, STACKS, why, broken);
+	if (!r && m->missing) {
+		*why = "it lacks stacks that its samples have";
+		*broken = true;
+		return -EINVAL;
+	}
 	if (r || ++m->next < m->nwindows)
 		return r;
 	m->next = 0;

@@ -88,10 +88,10 @@ static uint64_t old_hour(void)
 	return ((uint64_t)time(NULL) / 3600 - 2) * HOUR;
 }
 
-static int deliver(struct fake *f, uint32_t id, uint64_t start_ns)
+static int deliver_stacks(struct fake *f, uint32_t id, uint64_t start_ns, uint32_t nstacks)
 {
 	struct builder *b;
-	struct fusee_profile p = *fake_profile(&b, id, STACKS_EACH, "process", "web", "host", "h",
+	struct fusee_profile p = *fake_profile(&b, id, nstacks, "process", "web", "host", "h",
 					       NULL);
 	int r;
 
@@ -99,6 +99,11 @@ static int deliver(struct fake *f, uint32_t id, uint64_t start_ns)
 	r = fake_consume(f, &p, 0);
 	builder_free(b);
 	return r;
+}
+
+static int deliver(struct fake *f, uint32_t id, uint64_t start_ns)
+{
+	return deliver_stacks(f, id, start_ns, STACKS_EACH);
 }
 
 static struct fake *started(const char *compact, const char *keep)
@@ -392,6 +397,26 @@ TEST(a_damaged_window_stays_as_it_is)
 	fake_free(f);
 	fake_free(started("1s", "0"));
 	CHECK_INT(files("stacks"), 2);
+	clean();
+}
+
+/* It would be an error of the merged file, of all its windows. */
+TEST(a_window_without_its_stacks_stays_as_it_is)
+{
+	struct fake *f;
+
+	scratch();
+	deliver_old(WINDOWS);
+	f = started("0s", "0");
+	CHECK_INT(deliver_stacks(f, 500, old_hour() + WINDOWS * 10 * NS, STACKS_EACH + 3), 0);
+	fake_free(f);
+	shell("cp $(ls stacks/*/*/* | head -n 1) $(ls stacks/*/*/* | tail -n 1)");
+	f = started("1s", "0");
+	deliver_now(f);
+	CHECK_INT(files("samples"), 2);
+	CHECK_INT(fake_count(f, "windows_merged"), WINDOWS);
+	CHECK(fake_logged(f, "it lacks stacks that its samples have"));
+	fake_free(f);
 	clean();
 }
 
