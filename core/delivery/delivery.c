@@ -149,6 +149,17 @@ static void end(struct delivery *d)
 	pthread_mutex_lock(&d->lock);
 }
 
+/* Locked, while the delivery ends. Is no further attempt worth the wait? Who is denied would be
+ * denied again; what waits in a spool stays there. */
+static bool is_over(const struct delivery *d, enum delivery_source from, uint64_t until)
+{
+	if (deadline_passed(d))
+		return true;
+	if (!from)
+		return !delivery_is_coming(d);
+	return until >= d->deadline || (d->queue.stats.denied_since && until > clock_now());
+}
+
 static void *run_sink(void *arg)
 {
 	struct delivery *d = arg;
@@ -159,15 +170,16 @@ static void *run_sink(void *arg)
 		enum delivery_source from = delivery_next_source(d);
 		uint64_t until = from ? d->retry_at : NEVER;
 
-		if (d->stop && !d->flushes &&
-		    (deadline_passed(d) || (from ? until >= d->deadline : !delivery_is_coming(d))))
+		if (d->stop && !d->flushes && is_over(d, from, until))
 			break;
 		if (d->flushes)
 			run_flush(d);
 		else if (from && clock_now() >= until)
 			delivery_attempt(d, from);
-		else
+		else if (from)
 			delivery_rest(d, d->stop && d->deadline < until ? d->deadline : until);
+		else
+			delivery_wait(d, d->stop ? d->deadline : NEVER);
 	}
 	end(d);
 	delivery_exit_thread(d);

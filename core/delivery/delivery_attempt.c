@@ -52,6 +52,12 @@ static uint64_t count_parts(struct delivery *d, uint64_t samples, const struct o
 	return samples - counted;
 }
 
+/* Was each part tried, so that only those are lost that count_parts() counts? */
+static bool others_delivered(const struct outcome *o)
+{
+	return o->parts && o->err != -ENOMEM && o->err != -ECANCELED;
+}
+
 static uint64_t now_plus(uint64_t ns)
 {
 	return __builtin_add_overflow(clock_now(), ns, &ns) ? NEVER - 1 : ns;
@@ -81,8 +87,8 @@ static struct queue_item *settle(struct delivery *d, struct queue_item *it, cons
 		why = LOSS_ENDED;
 	else if (o->err == -EAGAIN)
 		why = LOSS_QUEUE_FULL;
-	else if (o->parts)
-		it->samples = 0; /* the others were delivered */
+	else if (others_delivered(o))
+		it->samples = 0;
 	queue_current_lost(&d->queue, why);
 	return it;
 }
@@ -97,7 +103,7 @@ static void try_item(struct delivery *d, struct queue_item *it, struct outcome *
 	d->queue.stats.blocked_since = 0;
 	d->watch = o->watch;
 	if (!d->abandoned)
-		queue_set_denied(&d->queue, o->denied);
+		queue_set_denied(&d->queue, o->denied, !d->stop);
 	snprintf(d->queue.stats.last_error, sizeof(d->queue.stats.last_error), "%s", o->text);
 }
 
@@ -138,7 +144,8 @@ static bool settle_spooled(struct delivery *d, const struct spool_item *found,
 	} else if (o->err == -EAGAIN) {
 		queue_count_retried(&d->queue);
 	} else if (!ended) {
-		queue_count_lost(&d->queue, LOSS_REFUSED, 1, o->parts ? 0 : d->spool.samples);
+		queue_count_lost(&d->queue, LOSS_REFUSED, 1,
+				 others_delivered(o) ? 0 : d->spool.samples);
 	}
 	return o->err != -EAGAIN && !ended;
 }
@@ -202,7 +209,7 @@ void delivery_rest(struct delivery *d, uint64_t until)
 	uint64_t now = clock_now();
 	bool changed;
 
-	if (!d->watch || until == NEVER || now < d->look_at) {
+	if (!d->watch || now < d->look_at) {
 		delivery_wait(d, d->watch && d->look_at < until ? d->look_at : until);
 		return;
 	}

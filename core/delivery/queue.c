@@ -51,16 +51,18 @@ static void update_gauges(const struct delivery_queue *q)
 		   (double)queue_bytes(q));
 }
 
-void queue_set_denied(struct delivery_queue *q, bool denied)
+void queue_set_denied(struct delivery_queue *q, bool denied, bool shown)
 {
 	if (!denied)
 		q->stats.denied_since = 0;
 	else if (!q->stats.denied_since)
 		q->stats.denied_since = clock_now();
-	metric_set("sink_denied",
-		   "1: the server denies a sink whatever it sends, until a token, a right or an "
-		   "address is mended.",
-		   METRIC_LABELS("instance", q->instance), denied);
+	if (shown)
+		metric_set(
+			"sink_denied",
+			"1: the server denies a sink whatever it sends, until a token, a right or "
+			"an address is mended.",
+			METRIC_LABELS("instance", q->instance), denied);
 }
 
 /* ---- items ---- */
@@ -131,7 +133,7 @@ void queue_init(struct delivery_queue *q, const char *instance, uint64_t limit)
 	for (enum loss_reason why = LOSS_NONE; why < LOSS_REASONS; why++)
 		if (loss_stage(why) == LOSS_DELIVERY)
 			queue_count_lost(q, why, 0, 0);
-	queue_set_denied(q, false);
+	queue_set_denied(q, false, true);
 	update_gauges(q);
 }
 

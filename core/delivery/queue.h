@@ -56,8 +56,9 @@ void queue_spool_counts(struct delivery_queue *, const struct spool_counts *);
 /* A profile of the spool was delivered, or is to be tried again. */
 void queue_count_delivered(struct delivery_queue *);
 void queue_count_retried(struct delivery_queue *);
-/* Whether the last attempt was denied. */
-void queue_set_denied(struct delivery_queue *, bool denied);
+/* Whether the last attempt was denied. shown: the metric says so, too; when a delivery
+ * ends, its successor may have the name. */
+void queue_set_denied(struct delivery_queue *, bool denied, bool shown);
 /* Counts profiles that are not, or no longer, in the queue. */
 void queue_count_lost(struct delivery_queue *, enum loss_reason, uint64_t profiles,
 		      uint64_t samples);

@@ -83,7 +83,7 @@ int plugin_host_read_secret(struct fusee_instance *in, const char *path, char *b
 	struct stat st;
 
 	/* before it is read: what is written meanwhile is a change */
-	secrets_note(&in->secrets, path, fd >= 0 && !fstat(fd, &st) ? &st : NULL);
+	secrets_note(&in->secrets, path, (fd < 0 ? stat(path, &st) : fstat(fd, &st)) ? NULL : &st);
 	if (r)
 		return r;
 	r = buf_read_fd(&all, fd, cap ? cap - 1 : 0);

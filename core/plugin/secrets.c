@@ -50,20 +50,29 @@ static bool is_same(const struct stat *a, const struct stat *b)
 
 void secrets_note(struct secrets *s, const char *path, const struct stat *as)
 {
+	const struct stat none = {0};
 	struct secret_file *f;
+	uint32_t n;
 
 	pthread_mutex_lock(&s->lock);
+	n = s->n;
 	f = find(s, path);
+	if (!as)
+		as = &none;
+	/* Another thread may read it first: a change is nevertheless a change for the sink's. */
+	s->changed |= f && n == s->n && !is_same(&f->as, as);
 	if (f)
-		f->as = as ? *as : (struct stat){0};
+		f->as = *as;
 	pthread_mutex_unlock(&s->lock);
 }
 
 bool secrets_changed(struct secrets *s)
 {
-	bool changed = false;
+	bool changed;
 
 	pthread_mutex_lock(&s->lock);
+	changed = s->changed;
+	s->changed = false;
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct secret_file *f = &s->files[i];
 		struct stat now;

@@ -17,6 +17,7 @@ struct secrets {
 	pthread_mutex_t lock;
 	struct secret_file *files; /* owned */
 	uint32_t n;
+	bool changed; /* since secrets_changed() said so last, as a later reading saw */
 };
 
 void secrets_init(struct secrets *);

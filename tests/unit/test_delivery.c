@@ -489,6 +489,45 @@ TEST(a_sink_that_is_denied)
 		"fusee: sink.stage: takes profiles again\n");
 }
 
+/* Nothing waits any more: nor does anybody look whether a secret has changed. */
+TEST(what_was_denied_is_dropped)
+{
+	struct delivery *d = new_with(64 << 20, 3600 * SECOND, 3600 * SECOND);
+	struct timespec before, after;
+
+	stage.also = denied;
+	stage.answers[0] = -EAGAIN;
+	put(d, 1);
+	while (!stats(d).retried)
+		usleep(1000);
+	delivery_set_queue_bytes(d, 1);
+	CHECK_INT(stats(d).queued, 0);
+	usleep(2200 * 1000); /* until a file would be looked at */
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+	usleep(300 * 1000);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+	CHECK((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 <
+	      100);
+	delivery_free(d);
+}
+
+/* It is tried once more, and would be denied again. */
+TEST(stop_while_denied)
+{
+	struct delivery *d = new_with(64 << 20, SECOND, SECOND);
+
+	stage.also = denied;
+	for (int i = 0; i < 64; i++)
+		stage.answers[i] = -EAGAIN;
+	put(d, 1);
+	while (!stats(d).retried)
+		usleep(1000);
+	delivery_stop(d, now() + 300 * SECOND);
+	delivery_free(d);
+	CHECK(get(&stage.n) <= 3);
+	CHECK(lost("sink_lost_total", "ended") == 1);
+}
+
 static char secret_file[256];
 
 static void write_secret(const char *text)
