@@ -75,7 +75,8 @@ static int read_path(struct reading *r, const char *path, const struct parquet_e
 	count_requests(r);
 	r->counts->bytes += w.bytes;
 	r->counts->read += w.nwindows;
-	r->counts->added += w.nadded;
+	if (w.nwindows) /* else nothing of it was delivered */
+		r->counts->added += w.nadded;
 	if (w.stopped)
 		return w.stopped;
 	if (err == -ENOENT && !is_there(r, &w))

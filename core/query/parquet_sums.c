@@ -180,7 +180,8 @@ static int add_row(struct sums *s, uint64_t row)
 	saturate_add(&values[s->type], parquet_number(&r->t, VALUE, row));
 	if (s->type == r->first_type && s->type != r->count_type && r->count_type < r->ntypes)
 		saturate_add(&values[r->count_type], parquet_number(&r->t, COUNT, row));
-	((struct group *)(void *)s->groups.p)[number - 1].n++;
+	if (s->type == r->first_type) /* a sample has a row for each type */
+		((struct group *)(void *)s->groups.p)[number - 1].n++;
 	return 0;
 }
 

@@ -42,11 +42,12 @@ struct file_symbols {
 	char *alt_name; /* path of its dwz file, from its debug information; NULL: unknown */
 	uint8_t alt_id[64];
 	uint32_t alt_id_len;
-	bool alt_missing; /* no such file was found */
-	bool no_fetched;  /* a worker did not survive it with a debug file of a server */
-	bool late[2];     /* DEBUG_FILE, ALT_FILE: it was not opened in time, and may be there */
-	uint32_t tries;   /* to open those */
-	bool stale;       /* a debug file has come since: the symbols are to be requested again */
+	bool alt_missing;  /* no such file was found */
+	bool no_fetched;   /* a worker did not survive it with a debug file of a server */
+	bool late[2];      /* DEBUG_FILE, ALT_FILE: it was not opened in time, and may be there */
+	uint32_t tries;    /* to open those */
+	uint64_t tried_ns; /* the last that counts, CLOCK_MONOTONIC; 0: none */
+	bool stale;        /* a debug file has come since: the symbols are to be requested again */
 };
 
 struct file_symbols *file_symbols_new(void); /* NULL: no memory */

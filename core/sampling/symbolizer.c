@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "sampling/debug_files.h"
 #include "sampling/server_names.h"
 
 /* What is not opened in time so often counts as missing, so that it is requested from servers. */
 #define MOST_TRIES 3u
+#define TRY_NS 20000000000u
 #define SPAN_BYTES (4u << 20) /* memory for spans of all files */
 
 struct symbolizer {
@@ -259,6 +261,17 @@ static bool retry_without_fetched(struct file_request *q, struct file_symbols *f
 	       !request_symbols(q);
 }
 
+/* Several sinks and pulls may request within one stall: a try each TRY_NS. */
+static void count_try(struct file_symbols *f)
+{
+	uint64_t now = clock_now();
+
+	if (f->tried_ns && now - f->tried_ns < TRY_NS)
+		return;
+	f->tried_ns = now;
+	f->tries++;
+}
+
 /* These symbols are made without them. Symbols of other requests may not be, so this stays until
  * try_late(). */
 static void note_late(const struct file_request *q, struct file_symbols *f)
@@ -267,8 +280,12 @@ static void note_late(const struct file_request *q, struct file_symbols *f)
 
 	f->late[DEBUG_FILE] |= late[DEBUG_FILE];
 	f->late[ALT_FILE] |= late[ALT_FILE];
-	if (late[DEBUG_FILE] || late[ALT_FILE]) /* who waited for them is not to wait again */
-		f->tries += q->request->patience.until_ns ? MOST_TRIES : 1;
+	if (!late[DEBUG_FILE] && !late[ALT_FILE])
+		return;
+	if (q->request->patience.until_ns) /* who waited for them is not to wait again */
+		f->tries = MOST_TRIES;
+	else
+		count_try(f);
 }
 
 /* answer NULL: there is none, and the addresses have no symbols. */
@@ -429,7 +446,7 @@ static void try_late(struct symbolizer *s, const struct file *file, struct file_
 		debug_files_open_alt(&d, file, f->alt_name, f->alt_id, f->alt_id_len);
 	f->stale |= d.debug_fd >= 0 || d.alt_fd >= 0;
 	memcpy(f->late, d.late, sizeof(f->late));
-	f->tries++;
+	count_try(f);
 	debug_files_close(&d);
 }
 

@@ -303,7 +303,7 @@ static void start_all(struct fetcher *f)
 
 		if (!w)
 			continue;
-		w->sent = true;
+		w->sent = !err;
 		if (err)
 			settle(f, w, err, strerror(-err));
 	}
