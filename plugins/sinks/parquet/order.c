@@ -172,19 +172,17 @@ static uint32_t parts_of(const struct order_service *s, uint64_t bytes, uint64_t
 	return (uint32_t)(by_bytes > by_rows ? by_bytes : by_rows);
 }
 
+/* The rows of all services of a family are in the row groups of its first, which need not be the
+ * first in the order of names. */
 static void form_groups(struct order *o, const uint32_t *sorted, uint64_t bytes, uint64_t rows)
 {
 	uint64_t nbytes = bytes, nrows = rows; /* of the last row group */
 
 	for (uint32_t i = 0; i < o->nservices; i++) {
 		struct order_service *s = &o->services[sorted[i]];
-		const struct order_service *family = &o->services[s->family];
 
-		if (s != family) {
-			s->first = family->first;
-			s->n = family->n;
+		if (s->family != sorted[i])
 			continue;
-		}
 		s->n = parts_of(s, bytes, rows);
 		if (s->n > 1 || nbytes + s->bytes > bytes || nrows + s->rows > rows) {
 			nbytes = nrows = 0;
@@ -193,6 +191,12 @@ static void form_groups(struct order *o, const uint32_t *sorted, uint64_t bytes,
 		s->first = o->ngroups - s->n;
 		nbytes += s->bytes;
 		nrows += s->rows;
+	}
+	for (uint32_t i = 0; i < o->nservices; i++) {
+		struct order_service *s = &o->services[i];
+
+		s->first = o->services[s->family].first;
+		s->n = o->services[s->family].n;
 	}
 }
 

@@ -64,6 +64,24 @@ TEST(services_with_equal_stacks_are_together)
 	order_fini(&o);
 }
 
+/* The first that was counted need not be the first by name. */
+TEST(names_in_any_order)
+{
+	struct order o = {0};
+	char room[32];
+
+	for (uint32_t i = 6; i--;)
+		CHECK(order_service(&o, name_of(i, room)) == 5 - i);
+	count(&o, 6, 2);
+	CHECK_INT(order_finish(&o, 4000 * 10 + 1100 * (LEN + 100), 1 << 20), 0);
+	CHECK_INT(o.ngroups, 3);
+	for (uint32_t i = 0; i < 6; i++)
+		for (uint32_t k = 0; k < STACKS; k++)
+			CHECK_INT(group_of(&o, i, k), group_of(&o, (i + 3) % 6, k));
+	CHECK(group_of(&o, 0, 0) != group_of(&o, 1, 0) && group_of(&o, 0, 0) != group_of(&o, 2, 0));
+	order_fini(&o);
+}
+
 TEST(what_fits_is_one_row_group)
 {
 	struct order o = {0};
