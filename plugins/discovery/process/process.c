@@ -296,15 +296,16 @@ static int take(struct process *p, uint32_t pid, const struct facts *f, bool aga
 {
 	struct entry *e = *place_of(p, pid);
 
-	if (again && f->unread && e) { /* no answer: what is known of the program stays */
+	/* no answer: what is known of the program stays */
+	if (again && e && f->unread && (!e->hidden || f->no_cmdline)) {
 		e->unread = true;
 		return 0;
 	}
-	if (may_be_selected(p, f) && matches(&p->args, f->cmdline))
-		return label(p, pid, f);
-	if (may_be_selected(p, f) && f->unread)
+	if (!may_be_selected(p, f))
+		return drop(p, pid);
+	if (p->args.n && f->no_cmdline)
 		return hide(p, pid);
-	return drop(p, pid);
+	return matches(&p->args, f->cmdline) ? label(p, pid, f) : drop(p, pid);
 }
 
 /* Reads a process and makes or drops its target. again: it runs the program that it ran when it was
@@ -326,10 +327,10 @@ static int update(struct process *p, uint32_t pid, bool again)
 }
 
 /* A child's labels are those of its parent, and lack what those lack. An SDK takes its memory from
- * a child: the parent's context is the child's. */
+ * a child: the parent's context is the child's, which is not read by itself then. */
 static void look_as(const struct process *p, const struct entry *parent, struct entry *child)
 {
-	child->lacks = child->unread = parent->lacks;
+	child->lacks = child->unread = parent->lacks && !p->context;
 	child->empty = parent->empty && !p->context;
 	child->looked = child->lacks || child->empty ? 0 : LOOKS;
 }

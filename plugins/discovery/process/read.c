@@ -268,7 +268,8 @@ static void read_cmdline(struct facts *f, const struct facts_source *from, uint3
 	char text[4 * sizeof(f->cmdline)];
 	ssize_t n = read_text(from, pid, "cmdline", text, sizeof(text));
 
-	f->unread |= n == -ETIMEDOUT || n == -EAGAIN;
+	f->no_cmdline = n == -ETIMEDOUT || n == -EAGAIN;
+	f->unread |= f->no_cmdline;
 	while (n > 0 && !text[n - 1])
 		n--;
 	for (ssize_t i = 0; i < n; i++)
@@ -288,7 +289,7 @@ int facts_read(struct facts *f, uint32_t pid, uint32_t which, struct passwd_cach
 	f->environ_len = 0;
 	f->context = NULL;
 	f->context_len = 0;
-	f->unread = f->empty = false;
+	f->unread = f->no_cmdline = f->empty = false;
 	r = read_start(f, from, pid);
 	if (!r)
 		r = read_exe(f, pid);

@@ -26,8 +26,9 @@ struct facts {
 	size_t environ_len;
 	void *context; /* owned; the message of resource.h; NULL: none, or not read */
 	size_t context_len;
-	bool unread; /* a text in its memory could not be read in time */
-	bool empty;  /* its environment was read, and is empty */
+	bool unread;     /* a text in its memory could not be read in time */
+	bool no_cmdline; /* it was its command line */
+	bool empty;      /* its environment was read, and is empty */
 };
 
 struct fusee_instance;

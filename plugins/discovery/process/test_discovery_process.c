@@ -180,6 +180,38 @@ TEST(texts_that_are_not_read_in_time)
 	fake_free(f);
 }
 
+/* The arguments alone decide whether it is selected: its other texts may come later. */
+TEST(arguments_are_read_and_the_environment_is_not)
+{
+	char *const environ[] = {"OTEL_SERVICE_NAME=shop", NULL};
+	struct fake *f = begun(fake_new(&fusee_plugin, "args", "my s*", NULL));
+	pid_t pid = sleeper("my sleep", environ), other = sleeper("other sleep", environ);
+	uint64_t before;
+
+	fake_late_text = "environ";
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_RUNNING, (uint32_t)other, 0), 0);
+	before = fake_count(f, UNREAD);
+	for (int i = 0; i < 100; i++)
+		CHECK_INT(fake_tick(f), 0);
+	CHECK_INT(fake_count(f, UNREAD), before); /* it is not looked at again */
+	CHECK_INT(f->ntargets, 0);
+	fake_late_text = "cmdline";
+	CHECK_INT(fake_process(f, FUSEE_PROCESS_RUNNING, (uint32_t)pid, 0), 0);
+	CHECK_INT(f->ntargets, 0);
+	fake_late_text = "environ";
+	CHECK_INT(fake_tick(f), 0);
+	CHECK_INT(fake_tick(f), 0);
+	CHECK_INT(f->ntargets, 1);
+	CHECK(!fake_label(target_of(f, pid), "service_name"));
+	fake_late_text = NULL;
+	for (int i = 0; i < 60; i++)
+		CHECK_INT(fake_tick(f), 0);
+	CHECK_STR(fake_label(target_of(f, pid), "service_name"), "shop");
+	end(pid);
+	end(other);
+	fake_free(f);
+}
+
 /* Whether a process is selected by its arguments is not known before they are read. */
 TEST(arguments_that_are_not_read_in_time)
 {
