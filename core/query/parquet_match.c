@@ -4,25 +4,20 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "query/parquet_table.h"
-
-enum { ID, FUNCTION, COLUMNS };
+enum { ID = PARQUET_STACKS_ID, FUNCTION, COLUMNS };
 
 static const struct parquet_column columns[COLUMNS] = {
 	[ID] = {"stack_id", NULL, FUSEE_PARQUET_INT64},
 	[FUNCTION] = {"function", "frames", FUSEE_PARQUET_TEXT},
 };
-static const uint32_t id_column[] = {ID}, function_column[] = {FUNCTION};
+static const uint32_t function_column[] = {FUNCTION};
 
 struct reading {
-	struct parquet_stacks *stacks;
+	struct parquet_stacks_reading in;
 	struct functions *functions;
 	struct builder *b;
-	struct parquet_table t;
-	uint64_t missing; /* stacks that are required and not read yet */
 	uint32_t matched; /* index of the stack in the builder; 0: none yet */
 	uint32_t nnames;  /* of the row group */
-	const char **why;
 };
 
 /* Whether a frame without a name has a function depends on its file and line. */
@@ -66,9 +61,9 @@ static int match_names(struct reading *r, const struct fusee_parquet_values *nam
 
 static bool has_match(const struct reading *r, const uint8_t *met, uint64_t row)
 {
-	const struct fusee_parquet_values *v = r->t.values[FUNCTION];
+	const struct fusee_parquet_values *v = r->in.t.values[FUNCTION];
 
-	for (uint64_t i = parquet_begin(&r->t, FUNCTION, row); i < v->ends[row]; i++)
+	for (uint64_t i = parquet_begin(&r->in.t, FUNCTION, row); i < v->ends[row]; i++)
 		if (met[v->codes[i]])
 			return true;
 	return false;
@@ -77,39 +72,30 @@ static bool has_match(const struct reading *r, const uint8_t *met, uint64_t row)
 /* met: NULL: nothing matches. */
 static int put_rows(struct reading *r, const uint8_t *met)
 {
-	int err = met ? parquet_table_load(&r->t, function_column, 1, r->why) : 0;
+	int err = met ? parquet_table_load(&r->in.t, function_column, 1, r->in.why) : 0;
 
-	if (!err && met && r->t.values[FUNCTION]->ndistinct != r->nnames) {
-		*r->why = "it was changed while it was read";
+	if (!err && met && r->in.t.values[FUNCTION]->ndistinct != r->nnames) {
+		*r->in.why = "it was changed while it was read";
 		err = -EINVAL;
 	}
-	for (uint64_t row = 0; !err && row < r->t.rows; row++) {
-		int64_t number = parquet_number(&r->t, ID, row);
+	for (uint64_t row = 0; !err && row < r->in.t.rows; row++) {
+		int64_t number = parquet_number(&r->in.t, ID, row);
 
-		if (!parquet_stacks_is_missing(r->stacks, number))
+		if (!parquet_stacks_is_missing(r->in.stacks, number))
 			continue;
-		r->missing--;
-		err = parquet_stacks_put(r->stacks, number,
+		err = parquet_stacks_put(&r->in, number,
 					 met && has_match(r, met, row) ? r->matched : 0);
 	}
 	return err;
 }
 
-static int read_group(struct reading *r, uint32_t group)
+static int read_group(void *arg)
 {
+	struct reading *r = arg;
 	struct fusee_parquet_values *names = NULL;
-	uint64_t row = 0;
 	uint8_t *met = NULL;
-	int any;
+	int any = parquet_table_distinct(&r->in.t, FUNCTION, &names, r->in.why);
 
-	parquet_table_group(&r->t, group);
-	any = parquet_table_load(&r->t, id_column, 1, r->why);
-	while (!any && row < r->t.rows &&
-	       !parquet_stacks_is_missing(r->stacks, parquet_number(&r->t, ID, row)))
-		row++;
-	if (any || row == r->t.rows)
-		return any;
-	any = parquet_table_distinct(&r->t, FUNCTION, &names, r->why);
 	if (any)
 		return any;
 	r->nnames = names->ndistinct;
@@ -126,16 +112,9 @@ int parquet_match_read(struct parquet_stacks *s, struct functions *functions, st
 		       struct files *files, const char *path, uint64_t *bytes, const char **why)
 {
 	struct reading r = {
-		.stacks = s, .functions = functions, .b = b, .missing = s->numbers.n, .why = why};
-	int err = parquet_table_open(&r.t, files, FILES_STACKS, path, columns, COLUMNS, why);
+		.in = {.stacks = s, .columns = columns, .ncolumns = COLUMNS, .why = why},
+		.functions = functions,
+		.b = b};
 
-	for (uint32_t g = 0; !err && r.missing && g < r.t.ngroups; g++)
-		err = read_group(&r, g);
-	if (!err && r.missing) {
-		*why = PARQUET_STACKS_LACKING;
-		err = -EINVAL;
-	}
-	*bytes += r.t.bytes;
-	parquet_table_close(&r.t);
-	return err;
+	return parquet_stacks_read_groups(&r.in, files, path, bytes, read_group, &r);
 }

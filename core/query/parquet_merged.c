@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define WINDOW "fusee.window." /* 12 = NAME TS DURATION PERIOD PROFILE */
 #define MAX_WINDOWS 4096
 
@@ -30,26 +32,14 @@ uint32_t parquet_merged_find(struct parquet_merged *m, const struct parquet_part
 	return PARQUET_NO_WINDOW;
 }
 
-static bool grow(void *array, uint32_t n, uint32_t *cap, size_t size)
-{
-	void **at = array, *more;
-	uint32_t wide = *cap ? 2 * *cap : 64;
-
-	if (n < *cap)
-		return true;
-	more = realloc(*at, wide * size);
-	if (!more)
-		return false;
-	*at = more;
-	*cap = wide;
-	return true;
-}
-
 int parquet_merged_add(struct parquet_merged *m, const struct parquet_part *p)
 {
-	if (!grow(&m->parts, m->n, &m->cap, sizeof(*m->parts)))
+	struct parquet_part *parts = array_room(m->parts, m->n, &m->cap, sizeof(*parts));
+
+	if (!parts)
 		return -ENOMEM;
-	m->parts[m->n++] = *p;
+	m->parts = parts;
+	parts[m->n++] = *p;
 	return 0;
 }
 
@@ -132,11 +122,15 @@ static int add_losses(struct parquet_merged *m, const struct fusee_parquet_file 
 	uint32_t n, at;
 
 	for (uint32_t i = 0; (pair = fusee_parquet_pair_at(file, i)); i++) {
+		struct parquet_part_loss *losses;
+
 		if (!parse_key(pair[0], &n, &at) || !at || parts[n] == PARQUET_NO_WINDOW)
 			continue;
-		if (!grow(&m->losses, m->nlosses, &m->losses_cap, sizeof(*m->losses)))
+		losses = array_room(m->losses, m->nlosses, &m->losses_cap, sizeof(*losses));
+		if (!losses)
 			return -ENOMEM;
-		m->losses[m->nlosses++] = (struct parquet_part_loss){parts[n], i, at};
+		m->losses = losses;
+		losses[m->nlosses++] = (struct parquet_part_loss){parts[n], i, at};
 	}
 	return 0;
 }

@@ -25,9 +25,10 @@ struct parquet_part_loss {
 
 struct parquet_merged {
 	struct parquet_part *parts;       /* about in order of time */
-	uint32_t n, cap, last;            /* last: the part that was found before */
+	uint32_t n, last;                 /* last: the part that was found before */
 	struct parquet_part_loss *losses; /* in order of their parts */
-	uint32_t nlosses, losses_cap;
+	uint32_t nlosses;
+	size_t cap, losses_cap;
 };
 
 /* Which files are excluded, by their names. */

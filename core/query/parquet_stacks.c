@@ -14,12 +14,11 @@
 
 #include "base/buf.h"
 #include "base/dict.h"
-#include "query/parquet_table.h"
 
 #define MAX_BYTES (512ull << 20) /* of the builder and of `known` */
 
 enum {
-	ID,
+	ID = PARQUET_STACKS_ID,
 	FUNCTION,
 	FILE_NAME,
 	LINE,
@@ -50,20 +49,16 @@ static const struct parquet_column columns[COLUMNS] = {
 	[LANGUAGE] = {"language", "frames", FUSEE_PARQUET_TEXT},
 	[FLAGS] = {"flags", "frames", FUSEE_PARQUET_INT32},
 };
-static const uint32_t id_column[] = {ID};
 static const uint32_t frame_columns[NFRAME] = {FUNCTION,   FILE_NAME, LINE,    INLINED,
 					       START_LINE, ADDRESS,   MAPPING, BUILD_ID,
 					       TYPE,       LANGUAGE,  FLAGS};
 
 struct reading {
-	struct parquet_stacks *stacks;
+	struct parquet_stacks_reading in;
 	struct builder *b;
-	struct parquet_table t;
 	struct dict known;  /* locations of the row group; 0 is none */
 	struct buf indices; /* uint32_t: of the builder, by number in `known` less 1 */
 	struct buf key, lines, frames;
-	uint64_t missing; /* stacks that are required and not read yet */
-	const char **why;
 };
 
 /* Values of `numbers`: this address, or one more than the stack's index behind it. */
@@ -117,15 +112,18 @@ bool parquet_stacks_is_missing(const struct parquet_stacks *s, int64_t number)
 	return hashmap_get(&s->numbers, key_of(s, number)) == &required;
 }
 
-int parquet_stacks_put(struct parquet_stacks *s, int64_t number, uint32_t index)
+int parquet_stacks_put(struct parquet_stacks_reading *r, int64_t number, uint32_t index)
 {
+	struct parquet_stacks *s = r->stacks;
+
+	r->missing--;
 	return hashmap_put(&s->numbers, key_of(s, number),
 			   (void *)((uintptr_t)&required + 1 + index));
 }
 
 static int damaged(struct reading *r)
 {
-	*r->why = "its frames are no stacks";
+	*r->in.why = "its frames are no stacks";
 	return -EINVAL;
 }
 
@@ -133,21 +131,21 @@ static int damaged(struct reading *r)
 
 static uint32_t text(struct reading *r, uint32_t column, uint64_t i)
 {
-	struct fusee_str s = parquet_text(&r->t, column, i);
+	struct fusee_str s = parquet_text(&r->in.t, column, i);
 
 	return s.len ? builder_string(r->b, s.p, s.len) : 0;
 }
 
 static uint32_t small(const struct reading *r, uint32_t column, uint64_t i)
 {
-	int64_t v = parquet_number(&r->t, column, i);
+	int64_t v = parquet_number(&r->in.t, column, i);
 
 	return v > 0 && v < UINT32_MAX ? (uint32_t)v : 0;
 }
 
 static uint32_t flags_at(const struct reading *r, uint64_t i)
 {
-	return (uint32_t)parquet_number(&r->t, FLAGS, i);
+	return (uint32_t)parquet_number(&r->in.t, FLAGS, i);
 }
 
 /* A frame without a name, file and line is a location without lines. */
@@ -158,8 +156,8 @@ static bool add_line(struct reading *r, uint64_t i)
 				   .start_line = small(r, START_LINE, i),
 				   .flags = flags_at(r, i) >> 8 & 0xff};
 	struct fusee_line line = {.line = small(r, LINE, i),
-				  .flags = parquet_number(&r->t, INLINED, i) ? FUSEE_LINE_INLINED
-									     : 0};
+				  .flags = parquet_number(&r->in.t, INLINED, i) ? FUSEE_LINE_INLINED
+										: 0};
 
 	f.system_name = f.name;
 	if (!f.name && !f.file && !line.line && !line.flags)
@@ -185,7 +183,7 @@ static uint32_t build_location(struct reading *r, uint64_t at, uint64_t end)
 				   .frame_type = text(r, TYPE, end - 1),
 				   .language = text(r, LANGUAGE, end - 1),
 				   .flags = flags_at(r, end - 1) & 0xff,
-				   .address = (uint64_t)parquet_number(&r->t, ADDRESS, end - 1)};
+				   .address = (uint64_t)parquet_number(&r->in.t, ADDRESS, end - 1)};
 
 	buf_reset(&r->lines);
 	for (; at < end; at++)
@@ -203,7 +201,7 @@ static bool make_key(struct reading *r, uint64_t at, uint64_t end)
 	k = buf_grow(&r->key, (end - at) * NFRAME * sizeof(*k));
 	for (; k && at < end; at++)
 		for (uint32_t c = FIRST; c < COLUMNS; c++) {
-			const struct fusee_parquet_values *v = r->t.values[c];
+			const struct fusee_parquet_values *v = r->in.t.values[c];
 
 			*k++ = v->codes ? v->codes[at] : (uint64_t)v->numbers[at];
 		}
@@ -232,72 +230,61 @@ static int add_location(struct reading *r, uint64_t at, uint64_t end)
 
 static int add_stack(struct reading *r, uint64_t row)
 {
-	uint64_t i = parquet_begin(&r->t, FUNCTION, row), end = r->t.values[FUNCTION]->ends[row];
+	uint64_t i = parquet_begin(&r->in.t, FUNCTION, row),
+		 end = r->in.t.values[FUNCTION]->ends[row];
 	uint32_t index;
 	int err = 0;
 
 	buf_reset(&r->frames);
 	for (uint64_t first = i; !err && i < end; i++) {
-		if (parquet_number(&r->t, INLINED, i))
+		if (parquet_number(&r->in.t, INLINED, i))
 			continue;
 		err = add_location(r, first, i + 1);
 		first = i + 1;
 	}
-	if (!err && end > parquet_begin(&r->t, FUNCTION, row) &&
-	    parquet_number(&r->t, INLINED, end - 1))
+	if (!err && end > parquet_begin(&r->in.t, FUNCTION, row) &&
+	    parquet_number(&r->in.t, INLINED, end - 1))
 		err = damaged(r);
 	if (err)
 		return err;
 	index = builder_stack(r->b, (const uint32_t *)(const void *)r->frames.p,
 			      (uint32_t)(r->frames.len / sizeof(uint32_t)));
-	r->missing--;
 	return index == BUILDER_NONE
 		       ? -ENOMEM
-		       : parquet_stacks_put(r->stacks, parquet_number(&r->t, ID, row), index);
+		       : parquet_stacks_put(&r->in, parquet_number(&r->in.t, ID, row), index);
 }
 
 /* Lists of equal lengths in all columns. */
 static int load_frames(struct reading *r)
 {
 	const struct fusee_parquet_values *first;
-	int err = parquet_table_load(&r->t, frame_columns, NFRAME, r->why);
+	int err = parquet_table_load(&r->in.t, frame_columns, NFRAME, r->in.why);
 
 	if (err)
 		return err;
-	first = r->t.values[FIRST];
+	first = r->in.t.values[FIRST];
 	for (uint32_t c = FIRST + 1; c < COLUMNS; c++)
-		if (r->t.values[c]->n != first->n ||
-		    memcmp(r->t.values[c]->ends, first->ends, r->t.rows * sizeof(*first->ends)))
+		if (r->in.t.values[c]->n != first->n || memcmp(r->in.t.values[c]->ends, first->ends,
+							       r->in.t.rows * sizeof(*first->ends)))
 			return damaged(r);
 	return 0;
 }
 
-static bool is_missing(const struct reading *r, uint64_t row)
+static int read_group(void *arg)
 {
-	return parquet_stacks_is_missing(r->stacks, parquet_number(&r->t, ID, row));
-}
-
-static int read_group(struct reading *r, uint32_t group)
-{
-	uint64_t row = 0;
+	struct reading *r = arg;
 	int err;
 
-	parquet_table_group(&r->t, group);
-	err = parquet_table_load(&r->t, id_column, 1, r->why);
-	while (!err && row < r->t.rows && !is_missing(r, row))
-		row++;
-	if (err || row == r->t.rows)
-		return err;
 	dict_fini(&r->known);
 	buf_reset(&r->indices);
 	err = dict_init(&r->known);
 	if (!err)
 		err = load_frames(r);
-	for (; !err && row < r->t.rows; row++) {
-		if (is_missing(r, row))
+	for (uint64_t row = 0; !err && row < r->in.t.rows; row++) {
+		if (parquet_stacks_is_missing(r->in.stacks, parquet_number(&r->in.t, ID, row)))
 			err = add_stack(r, row);
 		if (!err && builder_bytes(r->b) + r->known.bytes > MAX_BYTES) {
-			*r->why = "its stacks take more memory than may be used";
+			*r->in.why = "its stacks take more memory than may be used";
 			err = -EFBIG;
 		}
 	}
@@ -307,21 +294,51 @@ static int read_group(struct reading *r, uint32_t group)
 int parquet_stacks_read(struct parquet_stacks *s, struct builder *b, struct files *files,
 			const char *path, uint64_t *bytes, const char **why)
 {
-	struct reading r = {.stacks = s, .b = b, .missing = s->numbers.n, .why = why};
-	int err = parquet_table_open(&r.t, files, FILES_STACKS, path, columns, COLUMNS, why);
+	struct reading r = {
+		.in = {.stacks = s, .columns = columns, .ncolumns = COLUMNS, .why = why}, .b = b};
+	int err = parquet_stacks_read_groups(&r.in, files, path, bytes, read_group, &r);
 
-	for (uint32_t g = 0; !err && r.missing && g < r.t.ngroups; g++)
-		err = read_group(&r, g);
-	if (!err && r.missing) {
-		*why = PARQUET_STACKS_LACKING;
-		err = -EINVAL;
-	}
-	*bytes += r.t.bytes;
-	parquet_table_close(&r.t);
 	dict_fini(&r.known);
 	buf_fini(&r.indices);
 	buf_fini(&r.key);
 	buf_fini(&r.lines);
 	buf_fini(&r.frames);
+	return err;
+}
+
+/* ---- row groups ---- */
+
+/* 1: some of its stacks are missing. */
+static int begin_group(struct parquet_stacks_reading *r, uint32_t group)
+{
+	static const uint32_t id_column[] = {ID};
+	int err;
+
+	parquet_table_group(&r->t, group);
+	err = parquet_table_load(&r->t, id_column, 1, r->why);
+	for (uint64_t row = 0; !err && row < r->t.rows; row++)
+		if (parquet_stacks_is_missing(r->stacks, parquet_number(&r->t, ID, row)))
+			return 1;
+	return err;
+}
+
+int parquet_stacks_read_groups(struct parquet_stacks_reading *r, struct files *files,
+			       const char *path, uint64_t *bytes, int (*read)(void *arg), void *arg)
+{
+	int err = parquet_table_open(&r->t, files, FILES_STACKS, path, r->columns, r->ncolumns,
+				     r->why);
+
+	r->missing = r->stacks->numbers.n;
+	for (uint32_t g = 0; !err && r->missing && g < r->t.ngroups; g++) {
+		err = begin_group(r, g);
+		if (err == 1)
+			err = read(arg);
+	}
+	if (!err && r->missing) {
+		*r->why = "it lacks stacks that samples of its window have";
+		err = -EINVAL;
+	}
+	*bytes += r->t.bytes;
+	parquet_table_close(&r->t);
 	return err;
 }

@@ -8,7 +8,7 @@
 
 #include "base/hashmap.h"
 #include "profile/builder.h"
-#include "query/files.h"
+#include "query/parquet_table.h"
 
 struct parquet_stacks {
 	struct hashmap numbers; /* by a stack's number, mixed; see parquet_stacks.c */
@@ -26,10 +26,26 @@ int parquet_stacks_read(struct parquet_stacks *, struct builder *, struct files 
 			uint64_t *bytes, const char **why);
 /* The builder's index of a stack that was read. */
 uint32_t parquet_stacks_at(const struct parquet_stacks *, int64_t number);
-/* For what reads stacks: whether this stack is required and not read yet; its index from now on. 0
- * or -ENOMEM. */
+
+/* ---- for what reads stacks ---- */
+
+#define PARQUET_STACKS_ID 0 /* the column of the stacks' numbers, which is loaded first */
+
+struct parquet_stacks_reading {
+	struct parquet_stacks *stacks;
+	const struct parquet_column *columns;
+	uint32_t ncolumns;
+	const char **why;
+	struct parquet_table t;
+	uint64_t missing; /* stacks that are required and not read yet */
+};
+
+/* Opens the file and calls read() in each row group that has stacks that are missing, until none
+ * is. As parquet_stacks_read(); an error of read() ends it. */
+int parquet_stacks_read_groups(struct parquet_stacks_reading *, struct files *, const char *path,
+			       uint64_t *bytes, int (*read)(void *arg), void *arg);
+/* Whether this stack is required and not read yet. */
 bool parquet_stacks_is_missing(const struct parquet_stacks *, int64_t number);
-int parquet_stacks_put(struct parquet_stacks *, int64_t number, uint32_t index);
-/* Why a stack is missing at the end. */
-#define PARQUET_STACKS_LACKING "it lacks stacks that samples of its window have"
+/* The index of a stack that is missing, from now on. 0 or -ENOMEM. */
+int parquet_stacks_put(struct parquet_stacks_reading *, int64_t number, uint32_t index);
 #endif
