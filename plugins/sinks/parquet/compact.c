@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "room.h"
 #include "swap.h"
 
 #define PIECE (FUSEE_SECOND / 2)     /* of work behind a delivery */
@@ -45,22 +46,6 @@ static uint64_t now(clockid_t clock)
 static bool is_over(const struct compact *c, uint64_t hour_ns)
 {
 	return hour_ns + FUSEE_HOUR + c->age <= now(CLOCK_REALTIME);
-}
-
-/* Room for one more element. */
-static bool grow(void *array, uint32_t n, uint32_t *cap, size_t size)
-{
-	void **at = array, *more;
-	uint32_t wide = *cap ? 2 * *cap : 64;
-
-	if (n < *cap)
-		return true;
-	more = realloc(*at, wide * size);
-	if (!more)
-		return false;
-	*at = more;
-	*cap = wide;
-	return true;
 }
 
 static const char *reason_of(int err)
@@ -127,7 +112,7 @@ static int add_hours(struct compact *c, int at, const char *date)
 		snprintf(p.hour, sizeof(p.hour), "%.7s", e->d_name);
 		if (!is_over(c, name_begin(&p)))
 			continue;
-		if (!grow(&c->hours, c->nhours, &c->cap, sizeof(*c->hours)))
+		if (!room_for_one(&c->hours, c->nhours, &c->cap, sizeof(*c->hours)))
 			r = -ENOMEM;
 		else
 			c->hours[c->nhours++] = p;
@@ -183,7 +168,7 @@ static int list_windows(struct compact *c)
 		name_partition(e->d_name, &p);
 		if (by_time(&p, &c->hour))
 			continue;
-		if (!grow(&c->windows, c->nwindows, &c->windows_cap, sizeof(*c->windows)))
+		if (!room_for_one(&c->windows, c->nwindows, &c->windows_cap, sizeof(*c->windows)))
 			r = -ENOMEM;
 		else
 			snprintf(c->windows[c->nwindows++].name, NAME_SIZE, "%.127s", e->d_name);

@@ -19,7 +19,7 @@
 #define LOSSES 64
 #define WRITER_MEMORY (32ull << 20) /* of a row group */
 /* What a row group is planned to have: texts of columns but the stack are not counted, and parts of
- * a service are not equal. The writer's limits are above it. */
+ * a service are not equal: the writer's limit of bytes is above it, that of rows is the same. */
 #define GROUP_BYTES (WRITER_MEMORY / 4 * 3)
 #define LEVEL 9 /* of zstd: a merged file is written once, and kept */
 #define GROUP_ROWS (1 << 17)
@@ -64,13 +64,6 @@ static bool is_common(struct fusee_str key)
 static bool is_loss(struct fusee_str key)
 {
 	return begins(key, "fusee.lost.") || begins(key, "fusee.truncated.");
-}
-
-static uint64_t hash(uint64_t h, struct fusee_str s)
-{
-	for (uint64_t i = 0; i < s.len; i++)
-		h = (h ^ (uint8_t)s.p[i]) * 0x100000001b3;
-	return (h ^ 0x100) * 0x100000001b3;
 }
 
 static void put(struct merge *m, int table, const char *key, const char *value)
@@ -122,14 +115,15 @@ static int put_pairs(struct merge *m, const struct input *in, int table)
 /* Long texts are shortened in bounds: then windows may seem to be the same. */
 static uint64_t hash_window(const struct fusee_parquet_file *file)
 {
-	uint64_t h = 0xcbf29ce484222325;
+	uint64_t h = NUMBERS_OF_NONE;
 	struct fusee_parquet_bounds b;
 
 	for (uint32_t i = 0; fusee_parquet_groups(file) && i < ROWS_WINDOW; i++)
 		if (fusee_parquet_bounds(file, 0, rows_window[i], &b) > 0)
-			h = i == ROWS_PROFILE ? hash(h, b.min_text)
-					      : hash(h, (struct fusee_str){(const char *)&b.min,
-									   sizeof(b.min)});
+			h = numbers_of_text(h, i == ROWS_PROFILE
+						       ? b.min_text
+						       : (struct fusee_str){(const char *)&b.min,
+									    sizeof(b.min)});
 	return h;
 }
 
@@ -141,10 +135,10 @@ int merge_inspect(struct merge_window *w, const int at[TABLES], const char **why
 	int r = input_open(&in, at[SAMPLES], w->name, SAMPLES);
 
 	*why = in.why;
-	w->types = 0xcbf29ce484222325;
+	w->types = NUMBERS_OF_NONE;
 	for (uint32_t i = 0; !r && (pair = fusee_parquet_pair_at(in.file, i)); i++)
 		if (is_common(pair[0]))
-			w->types = hash(hash(w->types, pair[0]), pair[1]);
+			w->types = numbers_of_text(numbers_of_text(w->types, pair[0]), pair[1]);
 	if (!r && fstat(in.fd, &st))
 		r = -errno;
 	if (!r) {

@@ -78,3 +78,12 @@ void numbers_fini(struct numbers *s)
 	free(s->values);
 	*s = (struct numbers){0};
 }
+
+uint64_t numbers_of_text(uint64_t before, struct fusee_str s)
+{
+	uint64_t h = before;
+
+	for (uint64_t i = 0; i < s.len; i++)
+		h = (h ^ (uint8_t)s.p[i]) * 0x100000001b3;
+	return (h ^ 0x100) * 0x100000001b3;
+}

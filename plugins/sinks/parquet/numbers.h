@@ -5,6 +5,10 @@
 
 #include <stdint.h>
 
+#include <fusee/helpers.h>
+
+#define NUMBERS_OF_NONE 0xcbf29ce484222325ull
+
 struct numbers {
 	uint64_t *keys;
 	uint32_t *values;         /* one more than the value; 0: the place is free */
@@ -18,4 +22,7 @@ void numbers_set(struct numbers *, uint64_t key, uint32_t value);
 /* UINT32_MAX: the number is not there. */
 uint32_t numbers_get(const struct numbers *, uint64_t key);
 void numbers_fini(struct numbers *);
+/* A number for texts that follow each other: for those before (NUMBERS_OF_NONE: none) and this.
+ * FNV-1a, with a unit that is no byte behind each. */
+uint64_t numbers_of_text(uint64_t before, struct fusee_str);
 #endif

@@ -5,16 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "room.h"
+
 #define DISTINCT 56 /* bytes that a stack takes beside its text: in two dictionaries */
-
-static uint64_t hash_of(struct fusee_str s)
-{
-	uint64_t h = 0xcbf29ce484222325;
-
-	for (uint64_t i = 0; i < s.len; i++)
-		h = (h ^ (uint8_t)s.p[i]) * 0x100000001b3;
-	return h;
-}
 
 /* Neighbours differ in all bits. */
 static uint64_t mix(uint64_t x)
@@ -24,31 +17,15 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 32;
 }
 
-/* Room for one more element. */
-static bool grow(void *array, uint32_t n, uint32_t *cap, size_t size)
-{
-	void **at = array, *more;
-	uint32_t wide = *cap ? 2 * *cap : 64;
-
-	if (n < *cap)
-		return true;
-	more = realloc(*at, wide * size);
-	if (!more)
-		return false;
-	*at = more;
-	*cap = wide;
-	return true;
-}
-
 /* ---- counting ---- */
 
 uint32_t order_service(struct order *o, struct fusee_str name)
 {
-	struct order_service s = {.hash = hash_of(name)};
+	struct order_service s = {.hash = numbers_of_text(NUMBERS_OF_NONE, name)};
 	uint32_t i = o->nservices;
 	int r;
 
-	if (!grow(&o->services, i, &o->services_cap, sizeof(s)))
+	if (!room_for_one(&o->services, i, &o->services_cap, sizeof(s)))
 		return UINT32_MAX;
 	r = numbers_add(&o->by_hash, s.hash, &i);
 	if (r <= 0)
@@ -68,7 +45,7 @@ int order_row(struct order *o, uint32_t service, uint64_t bytes, int64_t stack, 
 	uint32_t none = 0;
 	int r = numbers_add(&o->pairs, mixed ^ s->hash, &none);
 
-	if (r < 0 || !grow(&o->stacks, o->nstacks, &o->stacks_cap, sizeof(*o->stacks)))
+	if (r < 0 || !room_for_one(&o->stacks, o->nstacks, &o->stacks_cap, sizeof(*o->stacks)))
 		return -ENOMEM;
 	if (r)
 		o->stacks[o->nstacks++] = (struct order_stack){stack, service, (uint32_t)stack_len};
@@ -221,7 +198,7 @@ int order_finish(struct order *o, uint64_t bytes, uint64_t rows)
 
 uint32_t order_find(const struct order *o, struct fusee_str name)
 {
-	return numbers_get(&o->by_hash, hash_of(name));
+	return numbers_get(&o->by_hash, numbers_of_text(NUMBERS_OF_NONE, name));
 }
 
 uint32_t order_group(const struct order *o, uint32_t service, int64_t stack)

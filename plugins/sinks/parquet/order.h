@@ -9,7 +9,6 @@
 #ifndef PARQUET_ORDER_H
 #define PARQUET_ORDER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <fusee/helpers.h>
