@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <fusee/helpers.h>
+
 #include "base/dict.h"
 #include "base/sha256.h"
 #include "profile/check.h"
@@ -530,7 +532,7 @@ uint64_t profile_samples(const struct fusee_profile *p)
 		uint32_t name = FUSEE_AT(struct fusee_value_type, p->types, type)->type;
 		const struct fusee_str *s = FUSEE_AT(struct fusee_str, p->strings, name);
 
-		if (s->len == 7 && !memcmp(s->p, "samples", 7))
+		if (fusee_text_is(*s, "samples"))
 			break;
 	}
 	if (type == p->types.n)
