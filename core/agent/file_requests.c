@@ -17,6 +17,8 @@
 #define SECOND 1000000000ull
 /* What finds functions that the file does not export. */
 #define NAMED (INSPECTION_SYMTAB | INSPECTION_DWARF | INSPECTION_GO | INSPECTION_DEBUGDATA)
+/* A debug file of it has nothing more. */
+#define COMPLETE (INSPECTION_DWARF | INSPECTION_GO)
 
 /* Of the thread that waits for it. */
 struct file_request {
@@ -36,33 +38,33 @@ static bool has_id(const struct file *f, const uint8_t *id, uint32_t len)
 	       f->inspection->build_id_len == len && !memcmp(f->inspection->build_id, id, len);
 }
 
+static int names_of(const struct file *f)
+{
+	return f->inspection->flags & COMPLETE ? 2 : f->inspection->flags & NAMED ? 1 : 0;
+}
+
 /* Is `a` the better of two files that say that they have the same build ID? Any user can write one
  * with the ID of another's. */
 static bool is_better(const struct file *a, const struct file *b)
 {
-	bool named = a->inspection->flags & NAMED, other = b->inspection->flags & NAMED;
-
 	if ((a->uid == 0) != (b->uid == 0))
 		return a->uid == 0;
 	if (a->source.remote != b->source.remote)
 		return b->source.remote;
-	return named && !other;
+	return names_of(a) > names_of(b);
 }
 
-/* Is what the descriptor is of, what was inspected? 0 or -errno. */
-static int check(const struct file *f, int fd, uint64_t max_bytes)
+/* Is what the descriptor is of, what was inspected? Sets *st. 0 or -errno. */
+static int check(const struct file *f, int fd, struct stat *st)
 {
 	struct opener_answer a = {.fd = fd};
 	struct file_identity id;
-	struct stat st;
 	int err;
 
-	if (fstat(fd, &st) < 0)
+	if (fstat(fd, st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st->st_mode))
 		return -ESTALE;
-	if ((uint64_t)st.st_size > max_bytes)
-		return -EFBIG;
 	if (f->source.copied)
 		return 0; /* a copy is sealed */
 	err = opener_describe(&a);
@@ -72,26 +74,34 @@ static int check(const struct file *f, int fd, uint64_t max_bytes)
 	return f->key_len != sizeof(id) || memcmp(f->key, &id, sizeof(id)) ? -ESTALE : 0;
 }
 
-/* A descriptor of its own for the sink, or -errno. */
-static int open_held(struct file *f, uint64_t max_bytes)
+/* A descriptor of its own for the sink: of the file, or of its debug file if that has more names.
+ * Or -errno. */
+static int open_held(struct file_requests *q, struct file *f, int held, uint64_t max_bytes)
 {
-	int held = files_hold(f), fd, err;
+	const uint32_t flags = f->inspection->flags;
+	struct stat st;
+	int fd, err = check(f, held, &st);
 
-	if (held < 0)
-		return opener_is_temporary(held) || held == -EDQUOT ? -EAGAIN
-		       : held == -ESRCH || held == -ENOENT          ? -ENOENT
-								    : held;
-	err = check(f, held, max_bytes);
-	fd = err ? err : fcntl(held, F_DUPFD_CLOEXEC, 0);
-	if (fd < 0 && !err)
-		fd = errno == EMFILE ? -EAGAIN : -errno;
-	files_release(f);
-	return fd;
+	if (err)
+		return err;
+	fd = flags & COMPLETE
+		     ? -ENOENT
+		     : debug_requests_find(&q->debug, f, st.st_uid, flags & NAMED, max_bytes);
+	if (fd >= 0 || fd == -EINPROGRESS || fd == -EAGAIN)
+		return fd;
+	if (!(flags & NAMED))
+		return fd == -ENOENT ? -ENODATA : fd;
+	if ((uint64_t)st.st_size > max_bytes)
+		return -EFBIG;
+	fd = fcntl(held, F_DUPFD_CLOEXEC, 0);
+	return fd >= 0 ? fd : errno == EMFILE ? -EAGAIN : -errno;
 }
 
-int file_requests_find(struct files *fs, const uint8_t *id, uint32_t len, uint64_t max_bytes)
+int file_requests_find(struct file_requests *q, struct files *fs, const uint8_t *id, uint32_t len,
+		       uint64_t max_bytes)
 {
 	struct file *best = NULL;
+	int held, fd;
 
 	for (uint32_t i = 1; i < fs->n; i++)
 		if (has_id(fs->all[i], id, len) && (!best || is_better(fs->all[i], best)))
@@ -100,25 +110,34 @@ int file_requests_find(struct files *fs, const uint8_t *id, uint32_t len, uint64
 		return -ENOENT;
 	if (best->source.remote)
 		return -EREMOTE;
-	if (!(best->inspection->flags & NAMED))
-		return -ENODATA;
-	return open_held(best, max_bytes);
+	held = files_hold(best);
+	if (held < 0)
+		return opener_is_temporary(held) || held == -EDQUOT ? -EAGAIN
+		       : held == -ESRCH || held == -ENOENT          ? -ENOENT
+								    : held;
+	fd = open_held(q, best, held, max_bytes);
+	files_release(best);
+	return fd;
 }
 
+/* Of all that wait; those whose debug file the worker reads go on to wait. */
 static void serve(void *arg)
 {
 	struct file_requests *q = arg;
-	struct file_request *r;
+	struct file_request **at = &q->first, *r;
 
 	pthread_mutex_lock(&q->lock);
-	r = q->closed ? NULL : q->first;
-	if (r) {
-		q->first = r->next;
-		r->result = file_requests_find(pipeline_files(q->profiler->pipeline), r->id, r->len,
-					       r->max_bytes);
+	while (!q->closed && (r = *at)) {
+		r->result = file_requests_find(q, pipeline_files(q->profiler->pipeline), r->id,
+					       r->len, r->max_bytes);
+		if (r->result == -EINPROGRESS) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
 		r->ended = true;
-		pthread_cond_broadcast(&q->changed);
 	}
+	pthread_cond_broadcast(&q->changed);
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -132,6 +151,7 @@ void file_requests_init(struct file_requests *q)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&q->changed, &attr);
 	pthread_condattr_destroy(&attr);
+	debug_requests_init(&q->debug, serve, q);
 }
 
 void file_requests_set(struct file_requests *q, struct loop *loop, struct profiler *profiler)
@@ -150,6 +170,7 @@ void file_requests_close(struct file_requests *q)
 
 void file_requests_fini(struct file_requests *q)
 {
+	debug_requests_fini(&q->debug);
 	pthread_cond_destroy(&q->changed);
 	pthread_mutex_destroy(&q->lock);
 }
@@ -202,7 +223,7 @@ static void wait_for(struct file_requests *q, const struct file_request *r)
 int file_requests_open_file(void *requests, struct fusee_str build_id, uint64_t max_bytes)
 {
 	struct file_requests *q = requests;
-	struct file_request r = {.max_bytes = max_bytes, .result = -EAGAIN};
+	struct file_request r = {.max_bytes = max_bytes};
 
 	if (!parse_id(build_id, &r))
 		return -EINVAL;
@@ -213,8 +234,8 @@ int file_requests_open_file(void *requests, struct fusee_str build_id, uint64_t 
 		wait_for(q, &r);
 		remove_request(q, &r);
 	}
-	if (q->closed && !r.ended)
-		r.result = -ECANCELED;
+	if (!r.ended)
+		r.result = q->closed ? -ECANCELED : -EAGAIN;
 	pthread_mutex_unlock(&q->lock);
 	metric_add("sink_files_requested_total",
 		   "Total number of files of targets that sinks requested, for servers that "

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files of targets for sinks, by build ID: the way of open_file() of struct fusee_sink_host to the
- * control thread, which knows the files. A request waits for FILE_REQUESTS_NS at most, and nothing
- * waits for a request.
+ * control thread, which knows the files. Of a file without debug information it is the debug file,
+ * where this machine has one with more names. A request waits for FILE_REQUESTS_NS at most, and
+ * nothing waits for a request.
  */
 #ifndef AGENT_FILE_REQUESTS_H
 #define AGENT_FILE_REQUESTS_H
@@ -13,6 +14,7 @@
 
 #include <fusee/plugin.h>
 
+#include "agent/debug_requests.h"
 #include "net/loop.h"
 #include "sampling/profiler.h"
 
@@ -24,6 +26,7 @@ struct file_requests {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct file_request *first; /* of all that wait */
+	struct debug_requests debug;
 	bool closed;
 };
 
@@ -35,6 +38,8 @@ void file_requests_close(struct file_requests *);
 void file_requests_fini(struct file_requests *); /* no thread makes requests any more */
 /* For struct delivery_files. [any thread but the control thread] */
 int file_requests_open_file(void *requests, struct fusee_str build_id, uint64_t max_bytes);
-/* The same on the control thread. */
-int file_requests_find(struct files *, const uint8_t *build_id, uint32_t len, uint64_t max_bytes);
+/* The same on the control thread, which does not wait: -EINPROGRESS: the worker reads the debug
+ * file, later calls have an answer. */
+int file_requests_find(struct file_requests *, struct files *, const uint8_t *build_id,
+		       uint32_t len, uint64_t max_bytes);
 #endif

@@ -324,13 +324,15 @@ struct fusee_sink_host {
 	 * tries soon after a file that read_secret() has read for the sink has changed. */
 	void (*retry_after)(struct fusee_sink_out *, uint64_t ns);
 	/* [any thread; may wait for a second] Opens a program or library that a process maps, or
-	 * mapped a minute ago, for a server that symbolizes. build_id: as in struct fusee_mapping.
+	 * mapped a minute ago, for a server that symbolizes; or its debug file, if it has no debug
+	 * information itself and this machine has a debug file with the same build ID and more
+	 * names. build_id: as in struct fusee_mapping.
 	 * Returns a descriptor of a regular file of at most max_bytes, which the plugin reads with
 	 * pread() and closes; all bytes are the target's, who may change them. Or: -ENOENT: no such
-	 * file is known any more; -ENODATA: it has no names of its own functions; -EFBIG; -ESTALE:
-	 * it has changed; -EREMOTE: it is a file server's, which can keep readers waiting; -EAGAIN:
-	 * later; -ECANCELED: the agent ends; -EOPNOTSUPP: there is no agent. Older hosts: see
-	 * FUSEE_HAS. */
+	 * file is known any more; -ENODATA: neither has names of its own functions; -EFBIG;
+	 * -ESTALE: it has changed; -EREMOTE: it is a file server's, which can keep readers waiting;
+	 * -EAGAIN: later; -ECANCELED: the agent ends; -EOPNOTSUPP: there is no agent. Older hosts:
+	 * see FUSEE_HAS. */
 	int (*open_file)(struct fusee_instance *, struct fusee_str build_id, uint64_t max_bytes);
 	/* Before -EAGAIN is returned: the server denies whatever the sink sends, until a person
 	 * mends a token, a right or an address. The sink is reported as denied, and the log says it

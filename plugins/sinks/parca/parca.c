@@ -44,7 +44,8 @@ static const struct fusee_option options[] = {
 			  "Bytes of a request's profile, uncompressed; more are sent in several."),
 	FUSEE_OPTION_ENUM(struct parca, upload, "none", choices,
 			  "executables: with names = \"server\", programs and libraries that the "
-			  "server lacks are uploaded, each once."),
+			  "server lacks are uploaded, each once; of stripped programs their debug "
+			  "files."),
 	FUSEE_OPTION_SIZE(struct parca, upload_rate, "2MiB", 16 << 10, 1ll << 40,
 			  "Bytes a second of uploads, on average."),
 	FUSEE_OPTION_SIZE(struct parca, upload_size, "512MiB", 1, 1ll << 40,
