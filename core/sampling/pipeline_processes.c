@@ -48,6 +48,18 @@ static bool has_same(struct process *proc, const struct process_mapping *to)
 	return !to->file || (m->lo == to->lo && m->hi == to->hi && m->offset == to->offset);
 }
 
+/* What fails once in a while begins with a short pause each time. */
+void pipeline_begin_pause(struct growing_pause *pause, uint64_t most_ns)
+{
+	uint64_t now = clock_now();
+
+	if (!pause->ns || now > pause->until_ns + 2 * pause->ns + PIPELINE_PAUSE_NS)
+		pause->ns = RETRY_NS;
+	else if (pause->ns < most_ns)
+		pause->ns *= 2;
+	pause->until_ns = now + pause->ns;
+}
+
 /* A file could not be opened for a reason that passes: the mappings are read again at a sample a
  * moment later, and then ever more rarely. */
 void pipeline_retry_later(struct process *proc)
@@ -56,10 +68,8 @@ void pipeline_retry_later(struct process *proc)
 
 	if (f->retry_ns)
 		return;
-	f->retry_pause_ns = !f->retry_pause_ns                  ? RETRY_NS
-			    : f->retry_pause_ns < MOST_RETRY_NS ? 2 * f->retry_pause_ns
-								: f->retry_pause_ns;
-	f->retry_ns = clock_now() + f->retry_pause_ns;
+	pipeline_begin_pause(&f->retry, MOST_RETRY_NS);
+	f->retry_ns = f->retry.until_ns;
 }
 
 /* By the path of its own mapping: a file may have several names, as that of busybox. A file that

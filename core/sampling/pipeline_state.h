@@ -22,13 +22,19 @@ struct time_used {
 	uint32_t records;
 };
 
+/* A pause between two tries, which grows while it is begun again soon after its end. */
+struct growing_pause {
+	uint64_t until_ns; /* CLOCK_MONOTONIC */
+	uint64_t ns;       /* 0: there was none */
+};
+
 /* What the pipeline keeps for each process: process_owner(). */
 struct followed {
 	struct kernel_view view; /* first: kernel_view_of() */
 	uint32_t scan;           /* number of the scan that read its mappings; 0: none did */
 	uint64_t waiting_bytes;  /* of samples of it that wait */
 	uint64_t retry_ns;       /* its mappings are read again at a sample after this; 0: never */
-	uint64_t retry_pause_ns; /* how long after the last such reading */
+	struct growing_pause retry;
 
 	/* Of pipeline_scan.c. */
 	bool reading; /* its mappings are being read by another thread */
@@ -96,6 +102,8 @@ void pipeline_set_process_handlers(struct pipeline *);
 /* The process has this mapping since then; 0: since before it was known. */
 void pipeline_map(struct pipeline *, struct process *, uint64_t since,
 		  const struct procfs_mapping *);
+/* Begins the pause, `most_ns` long at most. */
+void pipeline_begin_pause(struct growing_pause *, uint64_t most_ns);
 /* Its mappings are to be read again, a moment later. */
 void pipeline_retry_later(struct process *);
 

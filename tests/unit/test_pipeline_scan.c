@@ -277,3 +277,24 @@ TEST(the_name_of_a_removed_program)
 	CHECK_STR(process_find(w.p->processes, getpid())->name, "server");
 	world_free(&w);
 }
+
+/* Failures that follow each other are tried ever more rarely; one failure after a long time, as
+ * soon as the first. */
+TEST(pauses_grow_and_begin_anew)
+{
+	const uint64_t second = 1000000000u;
+	struct growing_pause pause = {0};
+	uint64_t first;
+
+	pipeline_begin_pause(&pause, 64 * second);
+	first = pause.ns;
+	CHECK(first && first <= second && pause.until_ns <= clock_now() + first);
+	pipeline_begin_pause(&pause, 64 * second);
+	CHECK_INT(pause.ns, 2 * first);
+	for (int i = 0; i < 20; i++)
+		pipeline_begin_pause(&pause, 64 * second);
+	CHECK(pause.ns >= 64 * second && pause.ns < 128 * second);
+	pause = (struct growing_pause){clock_now() - 60 * second, 16 * second};
+	pipeline_begin_pause(&pause, 64 * second);
+	CHECK_INT(pause.ns, first);
+}
