@@ -55,6 +55,9 @@ static const struct {
 				  "The return address is in no executable mapping."},
 	[LOSS_CODE_NOT_MAPPED] = {"code not mapped", LOSS_STACK,
 				  "The sampled address is in no executable mapping."},
+	[LOSS_MAPPINGS_NOT_READ] = {"mappings not read", LOSS_STACK,
+				    "fusee did not know what code the process maps, or not all of "
+				    "it: it could not be read, or not in time."},
 	[LOSS_TOO_MANY_MAPPINGS] = {"too many mappings", LOSS_STACK,
 				    "The process maps more code, or changes it more often, than "
 				    "is kept of a process."},

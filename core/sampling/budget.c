@@ -76,7 +76,7 @@ void budget_check_mappings(struct pipeline *p, uint64_t time)
 }
 
 /* Each reading takes as long as the process has mappings, so all together have a budget. */
-static bool may_read(struct pipeline *p, uint64_t now)
+bool budget_may_read(struct pipeline *p, uint64_t now)
 {
 	begin_second(&p->reading, now);
 	return p->reading.ns < BUDGET_READING_NS && p->reading.records < BUDGET_READINGS;
@@ -86,7 +86,7 @@ bool budget_end_pause(struct pipeline *p, struct process *proc, uint64_t time)
 {
 	struct followed *f = followed_of(proc);
 
-	if (!f->paused || time < f->paused + BUDGET_PAUSE_NS || !may_read(p, clock_now()))
+	if (!f->paused || time < f->paused + BUDGET_PAUSE_NS || !budget_may_read(p, clock_now()))
 		return false;
 	f->paused = 0;
 	return true;

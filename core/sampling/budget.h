@@ -20,7 +20,7 @@
 #define BUDGET_MAPPINGS (512u << 10)   /* of all processes */
 #define BUDGET_PAUSE_NS 5000000000ull  /* at least */
 #define BUDGET_READING_NS 100000000ull /* for mappings that are read from /proc, in a second */
-#define BUDGET_READINGS 64u            /* of paused processes, in a second */
+#define BUDGET_READINGS 64u            /* in a second */
 
 /* A record of a mapping of the process was read at `now`, CLOCK_MONOTONIC ns. false: it is to be
  * skipped. Otherwise its work is done between budget_begin() and budget_add(). */
@@ -31,6 +31,9 @@ void budget_add(struct pipeline *, struct process *, uint64_t began);
 void budget_pause(struct pipeline *, struct process *, uint64_t time);
 /* Pauses the process with most mappings if there are too many. */
 void budget_check_mappings(struct pipeline *, uint64_t time);
+/* May mappings be read from /proc now, beyond what all processes need once? Followed by
+ * budget_add_reading(). */
+bool budget_may_read(struct pipeline *, uint64_t now);
 /* A sample of the process arrived. true: it was paused, and its mappings are to be read now,
  * followed by budget_add_reading(). */
 bool budget_end_pause(struct pipeline *, struct process *, uint64_t time);

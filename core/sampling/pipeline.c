@@ -19,7 +19,7 @@ static void on_process_forked(void *arg, const struct process *parent, struct pr
 	const struct followed *from = followed_of((struct process *)parent);
 
 	(void)arg;
-	followed_of(child)->scan = from->reading ? 0 : from->scan;
+	followed_of(child)->scan = from->reading || from->unread ? 0 : from->scan;
 	kernel_view_forked(parent, child);
 }
 

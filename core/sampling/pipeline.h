@@ -2,8 +2,9 @@
 /*
  * From the records of a perf stream to collectors: follows processes and their mappings, unwinds
  * stack copies, keeps the BPF sampler's view of processes current, and adds each sample to the
- * collectors of its route. A sample whose unwind table is still being made waits, with its stack
- * copy, in bounded memory. build_profile.h makes profiles of collectors. For one thread.
+ * collectors of its route. A sample whose unwind table is still being made, or the mappings of
+ * whose process are being read, waits, with its stack copy, in bounded memory. build_profile.h
+ * makes profiles of collectors. For one thread.
  */
 #ifndef SAMPLING_PIPELINE_H
 #define SAMPLING_PIPELINE_H
@@ -116,8 +117,8 @@ void pipeline_set_threads(struct pipeline *, bool threads); /* from now on */
 struct collector *pipeline_set_collector(struct pipeline *, uint32_t slot, struct collector *);
 struct collector *pipeline_collector(const struct pipeline *, uint32_t slot); /* borrowed */
 bool pipeline_awaits(const struct pipeline *, uint32_t slot); /* a sample of the slot waits */
-/* Adds those samples to the slot's collector without a stack (LOSS_NO_TABLE_YET); they still wait
- * for other slots. */
+/* Adds those samples to the slot's collector without a stack, with what they lack as the reason;
+ * they still wait for other slots. */
 void pipeline_give_up(struct pipeline *, uint32_t slot);
 struct files *pipeline_files(struct pipeline *); /* borrowed */
 

@@ -109,17 +109,41 @@ static void publish_stepped(struct pipeline *p, struct process *proc)
 	}
 }
 
-/* Makes pipeline.walk the stack of a new sample. true: the sample is to wait. */
-static bool walk_new(struct pipeline *p, struct process *proc, const struct sample *s,
-		     struct walk_steps **steps)
+/* The sampled address was code, so a mapping that is not known has it. A return address may be
+ * anything, if all mappings are known. */
+static bool lacks_mapping(const struct pipeline *p, const struct followed *f, uint64_t time)
+{
+	return p->walk.reason == loss_text(LOSS_CODE_NOT_MAPPED) ||
+	       (p->walk.reason == loss_text(LOSS_CALLER_NOT_CODE) &&
+		pipeline_is_unread(p, f, time));
+}
+
+/* Makes pipeline.walk the stack of a sample. true: the sample is to wait. */
+static bool walk(struct pipeline *p, struct process *proc, const struct sample *s, bool wait,
+		 struct walk_steps **steps)
 {
 	const struct followed *f = followed_of(proc);
 
-	if (f->paused || f->awaited)
-		pipeline_clear_walk(p, f->paused ? LOSS_TOO_MANY_MAPPINGS : LOSS_NONE);
-	else
-		walk_stack(&p->walker, proc, s, true, steps, &p->walk);
-	return !f->paused && (f->awaited || p->walk.waiting);
+	if (f->paused) {
+		pipeline_clear_walk(p, LOSS_TOO_MANY_MAPPINGS);
+		return false;
+	}
+	walk_stack(&p->walker, proc, s, wait, steps, &p->walk);
+	if (wait && lacks_mapping(p, f, s->time) && pipeline_read_unmapped(p, proc, s->time)) {
+		if (f->reading)
+			return true;
+		walk_stack(&p->walker, proc, s, wait, steps, &p->walk);
+	}
+	if (lacks_mapping(p, f, s->time) && pipeline_is_unread(p, f, s->time))
+		p->walk.reason = loss_text(LOSS_MAPPINGS_NOT_READ);
+	return p->walk.waiting;
+}
+
+/* What a sample waits for whose stack is pipeline.walk. */
+static void set_awaited(const struct pipeline *p, struct waiting *w)
+{
+	w->file = p->walk.waiting ? p->walk.waiting->id : 0;
+	w->unmapped = !p->walk.waiting;
 }
 
 static void on_sample(void *arg, const struct sample *s)
@@ -135,15 +159,15 @@ static void on_sample(void *arg, const struct sample *s)
 		return;
 	pipeline_scan_if_due(p, proc);
 	comm = process_comm(p->processes, proc, s->tid);
-	if (walk_new(p, proc, s, &steps)) {
+	if (walk(p, proc, s, true, &steps)) {
 		w = waiting_add(&p->waiting, proc, &followed_of(proc)->waiting_bytes, s, &route,
 				comm);
 		if (w) {
 			w->steps = steps;
-			w->file = p->walk.waiting ? p->walk.waiting->id : 0;
+			set_awaited(p, w);
 			return;
 		}
-		walk_stack(&p->walker, proc, s, false, &steps, &p->walk);
+		walk(p, proc, s, false, &steps);
 	}
 	walk_steps_release(steps);
 	publish_stepped(p, proc);
@@ -154,15 +178,10 @@ static void on_sample(void *arg, const struct sample *s)
 
 static bool walk_waiting(struct pipeline *p, struct waiting *w, bool wait)
 {
-	if (wait && followed_of(w->process)->awaited)
+	if (walk(p, w->process, &w->sample, wait, &w->steps)) {
+		set_awaited(p, w);
 		return false;
-	if (followed_of(w->process)->paused)
-		pipeline_clear_walk(p, LOSS_TOO_MANY_MAPPINGS);
-	else
-		walk_stack(&p->walker, w->process, &w->sample, wait, &w->steps, &p->walk);
-	w->file = p->walk.waiting ? p->walk.waiting->id : 0;
-	if (p->walk.waiting)
-		return false;
+	}
 	pipeline_add(p, w->process, &w->sample, &w->route, w->comm);
 	followed_of(w->process)->waiting_bytes -= w->bytes;
 	return true;
@@ -183,13 +202,23 @@ static bool is_pending(const struct pipeline *p, uint32_t file)
 	return f && f->state == FILE_PENDING;
 }
 
+/* Is what the sample waits for still to come? */
+static bool is_early(const struct retry *r, const struct waiting *w)
+{
+	if (w->unmapped)
+		return followed_of(w->process)->reading;
+	if (w->steps)
+		return w->steps->pending;
+	return !r->files || is_pending(r->pipeline, w->file);
+}
+
 static bool retry(void *arg, struct waiting *w)
 {
 	const struct retry *r = arg;
 	struct pipeline *p = r->pipeline;
 	bool old = w->sample.time < r->oldest_ns;
 
-	if (!old && (w->steps ? w->steps->pending : !r->files || is_pending(p, w->file)))
+	if (!old && is_early(r, w))
 		return false;
 	p->behind = p->behind || clock_now() > r->until;
 	return !p->behind && walk_waiting(p, w, !old);
@@ -207,6 +236,7 @@ bool pipeline_awaits(const struct pipeline *p, uint32_t slot)
 void pipeline_give_up(struct pipeline *p, uint32_t slot)
 {
 	for (struct waiting *w = p->waiting.first; w; w = w->next) {
+		enum loss_reason why = w->unmapped ? LOSS_MAPPINGS_NOT_READ : LOSS_NO_TABLE_YET;
 		uint64_t weight = w->route.weight_ns ? w->route.weight_ns : w->sample.period;
 		uint32_t tid = p->o.threads ? (uint32_t)w->sample.tid : 0;
 
@@ -215,7 +245,7 @@ void pipeline_give_up(struct pipeline *p, uint32_t slot)
 		w->route.slots &= ~(1ull << slot);
 		if (p->slots[slot])
 			collector_add(p->slots[slot], w->process, w->route.set, tid, w->comm, NULL,
-				      LOSS_NO_TABLE_YET, weight);
+				      why, weight);
 	}
 }
 

@@ -14,8 +14,9 @@
 #include "sampling/pipeline_state.h"
 
 #define MOST_PAUSE_NS (16 * PIPELINE_PAUSE_NS)
-#define SLICE_NS 2000000u /* of pipeline_take_mappings() */
-#define SLICE_CHECK 16u   /* names or mappings between two looks at the clock */
+#define MOST_UNMAPPED_NS 3200000000u /* between two readings because of samples */
+#define SLICE_NS 2000000u            /* of pipeline_take_mappings() */
+#define SLICE_CHECK 16u              /* names or mappings between two looks at the clock */
 
 struct scan {
 	struct pipeline *p;
@@ -23,6 +24,17 @@ struct scan {
 	uint64_t since; /* the names of threads are known since then */
 	char exe[4096];
 };
+
+/* What was requested or begun at that time has been read. A running process has mappings: one
+ * without them has ended, or was about to run another program. */
+static void note_reading(struct process *proc, uint64_t time, int err, bool any)
+{
+	struct followed *f = followed_of(proc);
+
+	f->unread = err || !any;
+	if (!f->unread)
+		f->read_ns = time;
+}
 
 /* ---- at once ---- */
 
@@ -67,6 +79,7 @@ static int scan_now(struct pipeline *p, struct process *proc)
 	procfs_each_thread(proc->pid, scan_thread, &s);
 	r = procfs_each_mapping(proc->pid, scan_mapping, &s);
 	p->rescan.due |= r == -ENOMEM;
+	note_reading(proc, s.since, r, proc->n);
 	return r;
 }
 
@@ -113,8 +126,10 @@ static int request(struct pipeline *p, struct process *proc)
 	r = maps_reader_request(p->reader, proc->pid, proc->id);
 	f->reading = !r;
 	f->awaited = !r && !proc->n;
-	if (r)
+	if (r) {
+		f->unread = true;
 		pipeline_retry_later(proc);
+	}
 	return r;
 }
 
@@ -189,8 +204,9 @@ static void end_answer(struct pipeline *p, struct process *proc, const struct ma
 	struct followed *f = followed_of(proc);
 	bool again = f->again;
 
+	note_reading(proc, a->requested_ns, a->err, a->n);
 	/* Otherwise what was taken may have been replaced: the view requests another reading. */
-	if (f->rereads && !f->mapped && !a->err && !f->paused)
+	if (f->rereads && !f->mapped && !f->unread && !f->paused)
 		process_drop_unseen(proc, p->views.as_of, a->requested_ns);
 	if (f->rereads && !f->mapped && a->err != -ETIMEDOUT)
 		kernel_view_was_read(proc, a->requested_ns);
@@ -216,7 +232,8 @@ static bool take_answer(struct pipeline *p, uint64_t until)
 	if (!proc)
 		return true;
 	if (proc->replaced) { /* they may be another program's */
-		followed_of(proc)->awaited = false;
+		followed_of(proc)->reading = followed_of(proc)->awaited = false;
+		note_reading(proc, 0, -ESRCH, false);
 		p->scanned = true;
 		return true;
 	}
@@ -267,6 +284,30 @@ int pipeline_scan(struct pipeline *p, pid_t pid)
 	followed_of(proc)->scan = p->rescan.number;
 	proc->started = true;
 	return p->reader ? request(p, proc) : scan_now(p, proc);
+}
+
+bool pipeline_read_unmapped(struct pipeline *p, struct process *proc, uint64_t time)
+{
+	struct followed *f = followed_of(proc);
+	uint64_t now = clock_now(), began;
+	int r;
+
+	if (f->reading)
+		return true;
+	if (f->read_ns >= time || proc->ended || proc->replaced || now < f->unmapped.until_ns ||
+	    !budget_may_read(p, now))
+		return false;
+	pipeline_begin_pause(&f->unmapped, MOST_UNMAPPED_NS);
+	began = budget_begin();
+	r = pipeline_scan(p, proc->pid);
+	budget_add_reading(p, began);
+	return !r;
+}
+
+bool pipeline_is_unread(const struct pipeline *p, const struct followed *f, uint64_t time)
+{
+	return f->read_ns < time &&
+	       (f->reading || f->unread || p->rescan.due || f->scan < p->rescan.number);
 }
 
 bool pipeline_reread(struct pipeline *p, struct process *proc)

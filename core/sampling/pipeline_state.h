@@ -37,11 +37,14 @@ struct followed {
 	struct growing_pause retry;
 
 	/* Of pipeline_scan.c. */
-	bool reading; /* its mappings are being read by another thread */
-	bool again;   /* after that they are to be read again */
-	bool awaited; /* they are not known yet: nothing is unwound over them */
-	bool rereads; /* those that were not read are to be dropped */
-	bool mapped;  /* a record of a mapping came after the first of them was taken */
+	uint64_t read_ns; /* its mappings were read, and are of this time or later; 0: never */
+	struct growing_pause unmapped; /* until they may be read because of such a sample */
+	bool unread;                   /* the last reading failed, or found nothing */
+	bool reading;                  /* its mappings are being read by another thread */
+	bool again;                    /* after that they are to be read again */
+	bool awaited;                  /* they are not known yet: nothing is published */
+	bool rereads;                  /* those that were not read are to be dropped */
+	bool mapped; /* a record of a mapping came after the first of them was taken */
 
 	/* Of budget.c. */
 	uint64_t paused; /* since when; 0: it is not. CLOCK_MONOTONIC ns */
@@ -76,7 +79,7 @@ struct pipeline {
 	struct waiting_queue waiting;
 	struct rescan rescan;
 	struct time_used mapping;    /* for records of mappings, of all processes */
-	struct time_used reading;    /* for /proc; its records are processes that were paused */
+	struct time_used reading;    /* for /proc; its records are readings with a budget */
 	struct maps_reader *reader;  /* NULL: mappings are read at once */
 	struct taking taking;        /* of what the reader answered */
 	bool scanned;                /* since waiting samples were last retried */
@@ -114,6 +117,12 @@ void pipeline_scan_if_due(struct pipeline *, struct process *);
 /* Reads the process's mappings and removes those that are not in /proc. false: that is done later,
  * and kernel_view_was_read() is called. */
 bool pipeline_reread(struct pipeline *, struct process *);
+
+/* An address of a sample of that time is in no known mapping: has the mappings read, unless they
+ * were read since then or a moment ago. true: they are being read, or were just read. */
+bool pipeline_read_unmapped(struct pipeline *, struct process *, uint64_t time);
+/* May there be mappings of that time that are not known? */
+bool pipeline_is_unread(const struct pipeline *, const struct followed *, uint64_t time);
 
 /* ---- pipeline_samples.c ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples that wait for unwind tables, with their stack copies, in bounded memory. For one thread.
- */
+/* Samples that wait for unwind tables or mappings, with their stack copies, in bounded memory. For
+ * one thread. */
 #ifndef SAMPLING_WAITING_H
 #define SAMPLING_WAITING_H
 
@@ -19,6 +19,7 @@ struct waiting {
 	char comm[16];            /* the thread's name, which it may take with it when it exits */
 	struct walk_steps *steps; /* owned; NULL: none */
 	uint32_t file;            /* id of the file whose table is missing; 0: none */
+	bool unmapped;            /* it waits for mappings of its process */
 	struct sample sample;     /* its pointers point behind this struct */
 	uint64_t bytes;           /* of this struct and what is behind it */
 };

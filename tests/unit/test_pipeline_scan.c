@@ -3,10 +3,12 @@
  * record says is newer, and no sample waits longer than for the mappings of its own process. */
 #include "sampling/pipeline_state.h"
 
+#include <errno.h>
 #include <sys/prctl.h>
 
 #include "base/clock.h"
 #include "mapping_help.h"
+#include "sampling/budget.h"
 #include "worker_help.h"
 
 #define FIRST_TID 10000000
@@ -21,15 +23,20 @@ struct world {
 	const struct perf_stream_handlers *on;
 };
 
-static void world_new(struct world *w)
+static void world_begin(struct world *w, bool background)
 {
-	const struct pipeline_options o = {.background = true};
+	const struct pipeline_options o = {.background = background};
 	const struct worker_options none = {0};
 
 	*w = (struct world){0};
 	CHECK_INT(worker_new(&w->worker, &none), 0);
 	CHECK_INT(pipeline_new(&w->p, &o, w->worker, &w->unwinders), 0);
 	w->on = pipeline_handlers(w->p);
+}
+
+static void world_new(struct world *w)
+{
+	world_begin(w, true);
 }
 
 static void world_free(struct world *w)
@@ -84,6 +91,21 @@ static void take_all(struct world *w)
 	} while (w->p->taking.answer || readable.revents & POLLIN);
 }
 
+/* Samples that were truncated for this reason. */
+static uint64_t count(const struct world *w, enum loss_reason reason)
+{
+	return w->p->account.counts[reason].n;
+}
+
+/* Takes what was requested, and walks the samples that wait, until none waits for mappings. */
+static void walk_all(struct world *w)
+{
+	do {
+		take_all(w);
+		pipeline_retry(w->p);
+	} while (w->p->waiting.first && w->p->waiting.first->unmapped);
+}
+
 /* Maps a page of a new file as code, and hands over its record. */
 static void *map_file(struct world *w)
 {
@@ -134,6 +156,7 @@ TEST(samples_of_a_program_that_execs_meanwhile)
 	take_all(&w);
 	pipeline_retry(w.p);
 	CHECK_INT(waiting_count(&w.p->waiting), 0);
+	CHECK_INT(count(&w, LOSS_MAPPINGS_NOT_READ), 1);
 	world_free(&w);
 	end(pid);
 }
@@ -275,6 +298,212 @@ TEST(the_name_of_a_removed_program)
 	world_new(&w);
 	w.on->mapped(w.on->arg, getpid(), 10, &m);
 	CHECK_STR(process_find(w.p->processes, getpid())->name, "server");
+	world_free(&w);
+}
+
+/* ---- addresses that no known mapping has ---- */
+
+#define NO_CODE ((void *)16)
+
+/* Code of the test, and of its children. */
+static const void *code(void)
+{
+	return (const void *)(uintptr_t)sleeper;
+}
+
+/* A program begins; records of its mappings come, or are lost. */
+static struct process *begin_program(struct world *w, pid_t pid)
+{
+	w->on->comm(w->on->arg, pid, pid, clock_now(), "program", true);
+	return process_find(w->p->processes, pid);
+}
+
+/* The sample's address was executed, so its mapping exists: it is read from /proc. */
+TEST(code_whose_record_was_lost)
+{
+	pid_t pid = sleeper();
+	struct world w;
+
+	world_new(&w);
+	begin_program(&w, pid);
+	sample(&w, pid, code());
+	CHECK(w.p->waiting.first && w.p->waiting.first->unmapped);
+	walk_all(&w);
+	CHECK(w.p->waiting.first && w.p->waiting.first->file); /* for the worker */
+	CHECK_INT(w.p->account.truncated, 0);
+	world_free(&w);
+	end(pid);
+}
+
+/* The same where nothing is read in the background, as in `fusee record`. */
+TEST(code_whose_record_was_lost_in_a_recording)
+{
+	pid_t pid = sleeper();
+	struct world w;
+
+	world_begin(&w, false);
+	begin_program(&w, pid);
+	sample(&w, pid, code());
+	CHECK(w.p->waiting.first && w.p->waiting.first->file);
+	sample(&w, pid, NO_CODE);
+	CHECK_INT(count(&w, LOSS_CODE_NOT_MAPPED), 1);
+	world_free(&w);
+	end(pid);
+}
+
+/* A mapping that came by a record does not mean that all are known. */
+TEST(a_process_that_is_known_in_part_is_read_before_it_is_judged)
+{
+	const struct procfs_mapping other = {.lo = PAGE, .hi = 2 * PAGE, .name = ""};
+	pid_t pid = sleeper();
+	struct world w;
+
+	world_new(&w);
+	w.on->mapped(w.on->arg, pid, clock_now(), &other);
+	sample(&w, pid, code());
+	walk_all(&w);
+	CHECK(w.p->waiting.first && w.p->waiting.first->file);
+	CHECK_INT(w.p->account.truncated, 0);
+	world_free(&w);
+	end(pid);
+}
+
+/* All mappings were read after the sample, and none has the address. They are not read again for
+ * the next such sample. */
+TEST(an_address_that_is_no_code)
+{
+	pid_t pid = sleeper();
+	struct process *proc;
+	struct world w;
+
+	world_new(&w);
+	proc = begin_program(&w, pid);
+	sample(&w, pid, NO_CODE);
+	walk_all(&w);
+	CHECK_INT(count(&w, LOSS_CODE_NOT_MAPPED), 1);
+	CHECK(followed_of(proc)->unmapped.until_ns);
+	followed_of(proc)->unmapped.until_ns = UINT64_MAX;
+	sample(&w, pid, NO_CODE);
+	CHECK_INT(count(&w, LOSS_CODE_NOT_MAPPED), 2);
+	CHECK_INT(count(&w, LOSS_MAPPINGS_NOT_READ), 0);
+	w.on->lost(w.on->arg, 1); /* a mapping may have been among them */
+	w.p->rescan.time = UINT64_MAX / 2;
+	sample(&w, pid, NO_CODE);
+	CHECK_INT(count(&w, LOSS_MAPPINGS_NOT_READ), 1);
+	world_free(&w);
+	end(pid);
+}
+
+/* Processes that jump to nowhere have no more read than others leave. */
+TEST(readings_because_of_samples_have_a_budget)
+{
+	pid_t pid = sleeper();
+	struct process *proc;
+	uint64_t second;
+	struct world w;
+
+	world_new(&w);
+	do {
+		walk_all(&w);
+		proc = begin_program(&w, pid);
+		second = clock_now() / 1000000000u;
+		w.p->reading = (struct time_used){.second = second, .records = BUDGET_READINGS};
+		sample(&w, pid, NO_CODE);
+	} while (clock_now() / 1000000000u != second);
+	CHECK(!followed_of(proc)->reading && !followed_of(proc)->unmapped.ns);
+	world_free(&w);
+	end(pid);
+}
+
+TEST(mappings_of_a_process_that_has_ended)
+{
+	pid_t pid = sleeper();
+	struct world w;
+
+	end(pid);
+	world_new(&w);
+	sample(&w, pid, code());
+	walk_all(&w);
+	CHECK_INT(count(&w, LOSS_MAPPINGS_NOT_READ), 1);
+	CHECK_INT(count(&w, LOSS_CODE_NOT_MAPPED), 0);
+	world_free(&w);
+}
+
+/* The sample cannot wait for its mappings. */
+TEST(a_sample_without_room_to_wait)
+{
+	pid_t pid = sleeper();
+	struct world w;
+
+	world_new(&w);
+	w.p->waiting.limit = 0;
+	sample(&w, pid, code());
+	CHECK_INT(count(&w, LOSS_MAPPINGS_NOT_READ), 1);
+	CHECK_INT(count(&w, LOSS_CODE_NOT_MAPPED), 0);
+	world_free(&w);
+	end(pid);
+}
+
+/* A window that ends meanwhile has the sample with what it waits for. */
+TEST(a_window_that_ends_before_mappings_are_read)
+{
+	pid_t pid = sleeper();
+	const struct collector *c;
+	const struct sample_key *k;
+	struct world w;
+
+	world_new(&w);
+	sample(&w, pid, code());
+	pipeline_give_up(w.p, 0);
+	c = pipeline_collector(w.p, 0);
+	CHECK_INT(c->samples.n, 2);
+	k = c->samples.entries[1].key;
+	CHECK_INT(k->reason, LOSS_MAPPINGS_NOT_READ);
+	world_free(&w);
+	end(pid);
+}
+
+/* Another process of the user keeps the reader waiting. A child has what its parent has, and is
+ * read by itself. */
+TEST(mappings_that_are_refused)
+{
+	const pid_t child = FIRST_TID;
+	struct process *proc;
+	struct world w;
+
+	world_new(&w);
+	proc = follow(&w, 10);
+	followed_of(proc)->scan = w.p->rescan.number;
+	followed_of(proc)->unmapped.until_ns = UINT64_MAX;
+	answer(&w, proc, clock_now(), 0, 0, 0);
+	w.p->taking.answer->err = -ETIMEDOUT;
+	take_all(&w);
+	CHECK(process_mapping(proc, 0x20000)); /* nothing is dropped */
+	CHECK(followed_of(proc)->retry_ns);
+	followed_of(proc)->retry_ns = 0;
+	sample(&w, getpid(), NO_CODE);
+	CHECK_INT(count(&w, LOSS_MAPPINGS_NOT_READ), 1);
+	w.on->forked(w.on->arg, child, getpid(), child, clock_now());
+	CHECK_INT(followed_of(process_find(w.p->processes, child))->scan, 0);
+	answer(&w, proc, clock_now(), 1, 0x100000, 0x101000);
+	take_all(&w);
+	sample(&w, getpid(), NO_CODE);
+	CHECK_INT(count(&w, LOSS_CODE_NOT_MAPPED), 1);
+	CHECK_INT(count(&w, LOSS_MAPPINGS_NOT_READ), 1);
+	world_free(&w);
+}
+
+/* A reading of a process that was about to run another program finds nothing. */
+TEST(a_reading_without_mappings_drops_none)
+{
+	struct process *proc;
+	struct world w;
+
+	world_new(&w);
+	proc = follow(&w, 10);
+	answer(&w, proc, 20, 0, 0, 0);
+	take_all(&w);
+	CHECK(process_mapping(proc, 0x20000));
 	world_free(&w);
 }
 
