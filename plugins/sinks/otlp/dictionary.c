@@ -15,7 +15,7 @@ int dictionary_init(struct dictionary *d, const struct fusee_profile *p)
 {
 	*d = (struct dictionary){.p = p};
 	for (enum proto_table t = 0; t < PROTO_NTABLES; t++)
-		if (table_init(&d->tables[t]))
+		if (table_init(&d->tables[t], proto_table_field(t)))
 			return -ENOMEM;
 	/* one more function and location: those of stacks without any */
 	d->strings = calloc((size_t)p->strings.n + 1, sizeof(uint32_t));
@@ -35,6 +35,7 @@ void dictionary_fini(struct dictionary *d)
 	free(d->mappings);
 	free(d->locations);
 	free(d->stacks);
+	wire_fini(&d->ids);
 	wire_fini(&d->stack);
 	wire_fini(&d->location);
 	wire_fini(&d->lines);
@@ -282,30 +283,35 @@ static uint32_t location(struct dictionary *d, uint32_t i)
 	return d->locations[i] - 1;
 }
 
+/* The numbers of the stack's locations; valid until the next call. */
+static struct proto_indexes stack_locations(struct dictionary *d, const struct fusee_stack *s)
+{
+	uint32_t n = s->n ? s->n : 1, *to, i;
+
+	wire_reset(&d->ids);
+	if (!wire_reserve(&d->ids, n * sizeof(*to))) {
+		d->error = d->ids.error;
+		return (struct proto_indexes){0};
+	}
+	to = (uint32_t *)(void *)d->ids.p;
+	if (!s->n)
+		to[0] = location(d, 0);
+	for (uint32_t k = 0; k < s->n; k++) {
+		i = *FUSEE_AT(uint32_t, d->p->stack_locations, s->first + k);
+		to[k] = d->locations[i] ? d->locations[i] - 1 : location(d, i);
+	}
+	return (struct proto_indexes){to, n};
+}
+
 uint32_t dictionary_stack(struct dictionary *d, uint32_t i)
 {
 	const struct fusee_stack *s = FUSEE_AT(struct fusee_stack, d->p->stacks, i);
-	struct wire ids = {0};
-	uint32_t id;
 
 	if (d->stacks[i])
 		return d->stacks[i] - 1;
-	for (uint32_t k = 0; k < s->n; k++) {
-		id = location(d, *FUSEE_AT(uint32_t, d->p->stack_locations, s->first + k));
-		wire_add(&ids, &id, sizeof(id));
-	}
-	if (!s->n) {
-		id = location(d, 0);
-		wire_add(&ids, &id, sizeof(id));
-	}
-	if (ids.error)
-		d->error = ids.error;
 	wire_reset(&d->stack);
-	if (!d->error)
-		proto_stack(&d->stack, (struct proto_indexes){(uint32_t *)(void *)ids.p,
-							      (uint32_t)(ids.len / sizeof(id))});
+	proto_stack(&d->stack, stack_locations(d, s));
 	d->stacks[i] = add(d, PROTO_STACKS, &d->stack) + 1;
-	wire_fini(&ids);
 	return d->stacks[i] - 1;
 }
 
@@ -320,10 +326,12 @@ uint32_t dictionary_link(struct dictionary *d, const struct fusee_sample *s)
 
 void dictionary_write(const struct dictionary *d, struct wire *w)
 {
-	size_t begun = proto_begin_dictionary(w);
+	size_t len = 0;
 
 	for (enum proto_table t = 0; t < PROTO_NTABLES; t++)
-		for (uint32_t i = 0; i < d->tables[t].n; i++)
-			proto_element(w, t, table_at(&d->tables[t], i));
-	wire_end(w, begun);
+		len += d->tables[t].fields.len;
+	proto_begin_dictionary(w, len);
+	wire_reserve(w, len);
+	for (enum proto_table t = 0; t < PROTO_NTABLES; t++)
+		wire_add(w, d->tables[t].fields.p, d->tables[t].fields.len);
 }

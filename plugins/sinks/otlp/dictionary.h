@@ -16,7 +16,7 @@ struct dictionary {
 	/* by index in the profile: number + 1; 0: not in the dictionary yet */
 	uint32_t *strings, *functions, *mappings, *locations, *stacks;
 	/* each for elements of one kind while they are made */
-	struct wire stack, location, lines, function, mapping, attribute, link, text;
+	struct wire ids, stack, location, lines, function, mapping, attribute, link, text;
 	int error; /* of the first failure */
 };
 

@@ -14,6 +14,13 @@
 #define MAX_ATTRIBUTES 72
 
 #define KNOWN 1024 /* a power of two */
+#define KNOWN_ATTRIBUTES 256
+
+/* An attribute of samples, by its label. */
+struct known_attribute {
+	struct fusee_label label;
+	uint32_t number; /* 0: none */
+};
 
 struct encoder {
 	const struct fusee_profile *p;
@@ -24,8 +31,11 @@ struct encoder {
 	uint32_t *resource_of;  /* by sample */
 	uint32_t *order;        /* samples, those of a resource together */
 	struct wire resource, clean;
+	struct wire samples;   /* of one resource, without their values */
+	size_t *ends;          /* of each of those */
 	uint32_t profiles;     /* written so far */
 	uint32_t known[KNOWN]; /* samples + 1 of different labels, by a hash of those; 0: none */
+	struct known_attribute attributes[KNOWN_ATTRIBUTES]; /* by a hash of the label */
 };
 
 /* Attributes of one thing: each name once, the first counts. */
@@ -140,16 +150,19 @@ static bool has_same_labels(const struct encoder *e, const struct fusee_sample *
 	return true;
 }
 
+/* By the addresses of its texts, as above. */
+static uint64_t hash_of(const struct fusee_label *l, uint64_t h)
+{
+	h ^= (uintptr_t)l->key.p ^ (uintptr_t)l->str.p << 7 ^ (uint64_t)l->num;
+	return h * 0x9e3779b97f4a7c15u;
+}
+
 static uint32_t slot_of(const struct encoder *e, const struct fusee_sample *s)
 {
 	uint64_t h = s->pid;
 
-	for (uint32_t i = 0; i < s->nlabels; i++) {
-		const struct fusee_label *l = label_of(e, s, i);
-
-		h ^= (uintptr_t)l->key.p ^ (uintptr_t)l->str.p << 7 ^ (uint64_t)l->num;
-		h *= 0x9e3779b97f4a7c15u;
-	}
+	for (uint32_t i = 0; i < s->nlabels; i++)
+		h = hash_of(label_of(e, s, i), h);
 	return (uint32_t)(h >> 32) & (KNOWN - 1);
 }
 
@@ -247,43 +260,78 @@ static uint32_t profile_attributes(struct encoder *e, uint32_t *to)
 	return n;
 }
 
+/* Samples of a thread have the same labels again and again, at one address. */
+static uint32_t label_attribute(struct encoder *e, struct fusee_str key,
+				const struct fusee_label *l)
+{
+	uint64_t h = hash_of(l, 0);
+	struct known_attribute *known =
+		&e->attributes[(uint32_t)(h >> 32) & (KNOWN_ATTRIBUTES - 1)];
+	struct proto_value v = value_of(l);
+
+	if (!known->number || memcmp(&known->label, l, sizeof(*l)))
+		*known = (struct known_attribute){*l,
+						  dictionary_attribute(&e->d, key, &v, l->unit)};
+	return known->number;
+}
+
 static uint32_t sample_attributes(struct encoder *e, const struct fusee_sample *s, uint32_t *to)
 {
-	struct proto_value tid = {.kind = PROTO_NUMBER, .number = s->tid};
-	struct fusee_str tid_key = FUSEE_TEXT(NAME_TID);
+	struct fusee_label tid = {.key = FUSEE_TEXT(NAME_TID), .num = s->tid};
 	struct names names = {0};
-	struct attributes a = {.n = 0};
+	struct attributes a;
 	uint32_t n = 0;
 
+	a.n = 0; /* the names behind it are not read: samples are many */
 	for (uint32_t i = 0; i < s->nlabels; i++) {
-		const struct fusee_label *l = FUSEE_AT(struct fusee_label, e->p->labels,
-						       s->first_label + i);
-		struct proto_value v = value_of(l);
+		const struct fusee_label *l = label_of(e, s, i);
 		struct fusee_str key;
 
 		if (!names_is_of_sample(l))
 			continue;
 		key = names_of(&names, l);
 		if (is_new(&a, key))
-			to[n++] = dictionary_attribute(&e->d, key, &v, l->unit);
+			to[n++] = label_attribute(e, key, l);
 	}
-	if (s->tid && is_new(&a, tid_key))
-		to[n++] = dictionary_attribute(&e->d, tid_key, &tid, none);
+	if (s->tid && is_new(&a, tid.key))
+		to[n++] = label_attribute(e, tid.key, &tid);
 	return n;
 }
 
-static void write_sample(struct encoder *e, uint32_t i, uint32_t type)
+/* What the samples of a resource have in the profiles of all their values. */
+static void make_samples(struct encoder *e, const uint32_t *samples, uint32_t n)
+{
+	uint32_t attributes[MAX_ATTRIBUTES], count;
+
+	wire_reset(&e->samples);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, e->p->samples,
+							samples[i]);
+
+		count = sample_attributes(e, s, attributes);
+		proto_sample(&e->samples,
+			     &(struct proto_sample){.stack = dictionary_stack(&e->d, s->stack),
+						    .link = dictionary_link(&e->d, s),
+						    .attributes = {attributes, count}});
+		e->ends[i] = e->samples.len;
+	}
+	if (e->samples.error)
+		e->d.error = e->samples.error;
+}
+
+static void write_samples(struct encoder *e, uint32_t type, const uint32_t *samples, uint32_t n)
 {
 	const struct fusee_profile *p = e->p;
-	const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, p->samples, i);
-	uint32_t attributes[MAX_ATTRIBUTES], n = sample_attributes(e, s, attributes);
+	size_t from = 0;
 
-	proto_sample(e->out,
-		     &(struct proto_sample){.stack = dictionary_stack(&e->d, s->stack),
-					    .link = dictionary_link(&e->d, s),
-					    .value = *FUSEE_AT(int64_t, p->values,
-							       (uint64_t)i * p->types.n + type),
-					    .attributes = {attributes, n}});
+	for (uint32_t i = 0; i < n && !e->d.error; i++) {
+		uint64_t value = (uint64_t)samples[i] * p->types.n + type;
+
+		proto_value_of_sample(e->out,
+				      (struct fusee_str){e->samples.p + from, e->ends[i] - from},
+				      *FUSEE_AT(int64_t, p->values, value));
+		from = e->ends[i];
+	}
 }
 
 static void write_profile(struct encoder *e, uint32_t type, const uint32_t *samples, uint32_t n)
@@ -307,8 +355,7 @@ static void write_profile(struct encoder *e, uint32_t type, const uint32_t *samp
 	head.attributes.n = e->profiles ? 0 : profile_attributes(e, attributes);
 	e->profiles++;
 	begun = proto_begin_profile(e->out, &head);
-	for (uint32_t i = 0; i < n; i++)
-		write_sample(e, samples[i], type);
+	write_samples(e, type, samples, n);
 	wire_end(e->out, begun);
 }
 
@@ -320,6 +367,7 @@ static void write_resource(struct encoder *e, uint32_t resource, const uint32_t 
 		 first = e->p->default_type < ntypes ? e->p->default_type : 0;
 	size_t all = proto_begin_resource(e->out), profiles;
 
+	make_samples(e, samples, n);
 	profiles = proto_begin_scope(e->out, table_at(&e->resources, resource));
 	for (uint32_t i = 0; i < ntypes; i++)
 		write_profile(e, i == 0 ? first : i <= first ? i - 1 : i, samples, n);
@@ -327,18 +375,31 @@ static void write_resource(struct encoder *e, uint32_t resource, const uint32_t 
 	wire_end(e->out, all);
 }
 
+/* Before all other texts: each profile has their numbers, which then are short. */
+static void add_types(struct encoder *e)
+{
+	FUSEE_FOR_EACH (struct fusee_value_type, t, e->p->types) {
+		dictionary_string(&e->d, t->type);
+		dictionary_string(&e->d, t->unit);
+	}
+	dictionary_string(&e->d, e->p->period_type);
+	dictionary_string(&e->d, e->p->period_unit);
+}
+
 static int encode(struct encoder *e)
 {
 	size_t n = (size_t)e->p->samples.n + 1;
 	uint32_t *starts;
 
-	if (dictionary_init(&e->d, e->p) || table_init(&e->resources))
+	if (dictionary_init(&e->d, e->p) || table_init(&e->resources, 1))
 		return -ENOMEM;
 	e->resource_of = calloc(n, sizeof(*e->resource_of));
 	e->order = calloc(n, sizeof(*e->order));
-	starts = e->resource_of && e->order ? sort_samples(e) : NULL;
+	e->ends = calloc(n, sizeof(*e->ends));
+	starts = e->resource_of && e->order && e->ends ? sort_samples(e) : NULL;
 	if (!starts)
 		return -ENOMEM;
+	add_types(e);
 	for (uint32_t r = 0; r < e->resources.n && !e->d.error; r++)
 		if (starts[r + 1] > starts[r])
 			write_resource(e, r, e->order + starts[r], starts[r + 1] - starts[r]);
@@ -358,7 +419,9 @@ int encode_request(const struct fusee_profile *p, struct fusee_table more, struc
 	table_fini(&e.resources);
 	free(e.resource_of);
 	free(e.order);
+	free(e.ends);
 	wire_fini(&e.resource);
 	wire_fini(&e.clean);
+	wire_fini(&e.samples);
 	return r;
 }

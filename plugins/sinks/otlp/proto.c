@@ -115,9 +115,9 @@ void proto_stack(struct wire *w, struct proto_indexes locations)
 	put_indexes(w, 1, locations);
 }
 
-void proto_element(struct wire *w, enum proto_table t, struct fusee_str element)
+uint32_t proto_table_field(enum proto_table t)
 {
-	wire_bytes(w, table_fields[t], element.p, element.len);
+	return table_fields[t];
 }
 
 /* ---- the request ---- */
@@ -175,23 +175,29 @@ size_t proto_begin_profile(struct wire *w, const struct proto_profile *p)
 	return profile;
 }
 
-/* One value and no timestamps: the sum of the profile's time. */
 void proto_sample(struct wire *w, const struct proto_sample *s)
 {
-	size_t sample = wire_begin(w, 2), values;
-
 	wire_uint(w, 1, s->stack);
 	put_indexes(w, 2, s->attributes);
 	wire_uint(w, 3, s->link);
-	values = wire_begin(w, 4);
-	wire_varint(w, (uint64_t)s->value);
-	wire_end(w, values);
-	wire_end(w, sample);
 }
 
-size_t proto_begin_dictionary(struct wire *w)
+/* One value and no timestamps: the sum of the profile's time. */
+void proto_value_of_sample(struct wire *w, struct fusee_str sample, int64_t value)
 {
-	return wire_begin(w, 2);
+	size_t begun = wire_begin(w, 2), values;
+
+	wire_add(w, sample.p, sample.len);
+	values = wire_begin(w, 4);
+	wire_varint(w, (uint64_t)value);
+	wire_end(w, values);
+	wire_end(w, begun);
+}
+
+void proto_begin_dictionary(struct wire *w, size_t len)
+{
+	wire_varint(w, 2 << 3 | 2);
+	wire_varint(w, len);
 }
 
 /* ---- answers ---- */

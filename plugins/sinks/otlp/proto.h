@@ -76,8 +76,8 @@ void proto_function(struct wire *, const struct proto_function *);
 void proto_link(struct wire *, const uint64_t trace_id[2], uint64_t span_id);
 void proto_attribute(struct wire *, uint32_t key, const struct proto_value *, uint32_t unit);
 void proto_stack(struct wire *, struct proto_indexes locations);
-/* Appends an element to the dictionary. */
-void proto_element(struct wire *, enum proto_table, struct fusee_str element);
+/* The field of the table's elements in the dictionary. */
+uint32_t proto_table_field(enum proto_table);
 
 /* ---- the request, in the order of these functions. A begin returns its end's argument ---- */
 
@@ -95,20 +95,22 @@ struct proto_profile {
 
 struct proto_sample {
 	uint32_t stack, link;
-	int64_t value;
 	struct proto_indexes attributes;
 };
 
-/* The end of a profile, of all profiles of a resource and of the dictionary need no more than
- * wire_end(). */
+/* The end of a profile and of all profiles of a resource need no more than wire_end(). */
 size_t proto_begin_resource(struct wire *);
 /* An attribute of the resource, whose bytes are kept apart until they are its key. */
 void proto_resource_attribute(struct wire *, struct fusee_str key, const struct proto_value *);
 /* The resource with these attributes, and the scope. Returns the argument of wire_end(). */
 size_t proto_begin_scope(struct wire *, struct fusee_str attributes);
 size_t proto_begin_profile(struct wire *, const struct proto_profile *);
+/* What a sample has in the profile of each of its values, whose bytes are kept apart. */
 void proto_sample(struct wire *, const struct proto_sample *);
-size_t proto_begin_dictionary(struct wire *);
+/* That sample with this value. */
+void proto_value_of_sample(struct wire *, struct fusee_str sample, int64_t value);
+/* The dictionary, but for the elements of its tables: they follow, `len` bytes. */
+void proto_begin_dictionary(struct wire *, size_t len);
 
 /* ---- answers. Texts are bytes of the answer, and can be anything ---- */
 

@@ -9,7 +9,7 @@
 #define SLOTS 64 /* of an empty table */
 
 struct table_element {
-	size_t at; /* in bytes */
+	size_t at; /* of its bytes in `fields`, behind tag and length */
 	uint32_t len, hash;
 };
 
@@ -50,52 +50,44 @@ static bool grow_slots(struct table *t)
 	return true;
 }
 
-static bool grow(void *array, size_t *cap, size_t need, size_t size)
+static bool has_room(struct table *t)
 {
-	size_t n = *cap ? *cap : 64;
-	void *more;
+	uint32_t cap = t->cap ? 2 * t->cap : SLOTS;
+	struct table_element *more;
 
-	if (need <= *cap)
+	if (t->n >= INT32_MAX || (t->n + 1 >= t->nslots / 2 && !grow_slots(t)))
+		return false;
+	if (t->n < t->cap)
 		return true;
-	while (n < need)
-		n *= 2;
-	more = realloc(*(void **)array, n * size);
+	more = realloc(t->elements, cap * sizeof(*more));
 	if (!more)
 		return false;
-	*(void **)array = more;
-	*cap = n;
+	t->elements = more;
+	t->cap = cap;
 	return true;
-}
-
-static bool has_room(struct table *t, size_t len)
-{
-	size_t cap = t->cap;
-	bool ok = (t->n + 1 < t->nslots / 2 || grow_slots(t)) && t->n < INT32_MAX &&
-		  grow(&t->elements, &cap, t->n + 1, sizeof(*t->elements)) &&
-		  grow(&t->bytes, &t->room, t->len + len, 1);
-
-	t->cap = (uint32_t)cap;
-	return ok;
 }
 
 uint32_t table_add(struct table *t, const void *p, size_t len, int *error)
 {
 	uint32_t hash = hash_of(p, len), k;
 
-	if (len > UINT32_MAX || !has_room(t, len)) {
+	if (len > UINT32_MAX || !has_room(t)) {
 		*error = -ENOMEM;
 		return 0;
 	}
 	for (k = hash & (t->nslots - 1); t->slots[k]; k = (k + 1) & (t->nslots - 1)) {
 		const struct table_element *e = &t->elements[t->slots[k] - 1];
 
-		if (e->hash == hash && e->len == len && (!len || !memcmp(t->bytes + e->at, p, len)))
+		if (e->hash == hash && e->len == len &&
+		    (!len || !memcmp(t->fields.p + e->at, p, len)))
 			return t->slots[k] - 1;
 	}
-	t->elements[t->n] = (struct table_element){t->len, (uint32_t)len, hash};
-	if (len)
-		memcpy(t->bytes + t->len, p, len);
-	t->len += len;
+	wire_bytes(&t->fields, t->field, p, len);
+	if (t->fields.error) {
+		*error = t->fields.error;
+		return 0;
+	}
+	t->elements[t->n] = (struct table_element){t->fields.len - len, (uint32_t)len, hash};
 	t->slots[k] = ++t->n;
 	return t->n - 1;
 }
@@ -104,14 +96,14 @@ struct fusee_str table_at(const struct table *t, uint32_t number)
 {
 	const struct table_element *e = &t->elements[number];
 
-	return (struct fusee_str){t->bytes + e->at, e->len};
+	return (struct fusee_str){t->fields.p + e->at, e->len};
 }
 
-int table_init(struct table *t)
+int table_init(struct table *t, uint32_t field)
 {
 	int error = 0;
 
-	*t = (struct table){0};
+	*t = (struct table){.field = field};
 	table_add(t, "", 0, &error);
 	return error;
 }
@@ -120,6 +112,6 @@ void table_fini(struct table *t)
 {
 	free(t->elements);
 	free(t->slots);
-	free(t->bytes);
+	wire_fini(&t->fields);
 	*t = (struct table){0};
 }

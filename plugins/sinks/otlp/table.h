@@ -9,17 +9,19 @@
 
 #include <fusee/profile.h>
 
+#include "wire.h"
+
 struct table {
 	struct table_element *elements;
 	uint32_t n, cap;
-	uint32_t *slots; /* hash table: number + 1; 0: free */
-	uint32_t nslots; /* a power of two */
-	char *bytes;     /* of all elements, one after the other */
-	size_t len, room;
+	uint32_t *slots;    /* hash table: number + 1; 0: free */
+	uint32_t nslots;    /* a power of two */
+	uint32_t field;     /* of each element */
+	struct wire fields; /* the elements in their order, as they are in the message */
 };
 
-int table_init(struct table *);  /* 0 or -ENOMEM */
-void table_fini(struct table *); /* {0} is valid */
+int table_init(struct table *, uint32_t field); /* 0 or -ENOMEM */
+void table_fini(struct table *);                /* {0} is valid */
 /* The element's number, which is new if the element is. 0 and *error = -ENOMEM: no memory. */
 uint32_t table_add(struct table *, const void *, size_t len, int *error);
 /* Valid until the next table_add(). */

@@ -456,3 +456,47 @@ TEST(invalid_texts_are_cleaned)
 	buf_fini(&text);
 	builder_free(b);
 }
+
+/* A text is more than its address, and a number more than its name. */
+TEST(labels_at_one_address)
+{
+	static const char text[] = "worker-12";
+	struct fusee_label labels[] = {
+		{.key = FUSEE_TEXT("thread"), .str = {text, 6}},
+		{.key = FUSEE_TEXT("thread"), .str = {text, 9}},
+		{.key = FUSEE_TEXT("size"), .num = 1, .unit = {text, 6}},
+		{.key = FUSEE_TEXT("size"), .num = 1, .unit = {text, 9}},
+		{.key = FUSEE_TEXT("size"), .num = 2, .unit = {text, 9}},
+		{.key = FUSEE_TEXT("thread"), .str = {text, 6}},
+	};
+	static const char *const found[] = {
+		" thread.name=worker:", " thread.name=worker-12:", " size=1worker:",
+		" size=1worker-12:",    " size=2worker-12:",       " thread.name=worker:",
+	};
+	struct fusee_profile copy;
+	struct builder *b;
+	uint32_t profiles;
+	struct buf text_of = {0};
+	const char *at;
+	Otlp__Request *r;
+
+	copy = *fake_profile(&b, 1, 6, NULL);
+	copy.labels = (struct fusee_table)FUSEE_TABLE(labels);
+	for (uint32_t i = 0; i < 6; i++) {
+		struct fusee_sample *s = (void *)(uintptr_t)FUSEE_AT(struct fusee_sample,
+								     copy.samples, i);
+
+		s->first_label = i;
+		s->nlabels = 1;
+	}
+	r = encoded(&copy, nothing, &profiles);
+	otlp_check(r);
+	describe_request(&text_of, r);
+	buf_add(&text_of, "", 1);
+	at = text_of.p;
+	for (uint32_t i = 0; i < 6 && at; i++)
+		CHECK(at = strstr(at + 1, found[i]));
+	otlp__request__free_unpacked(r, NULL);
+	buf_fini(&text_of);
+	builder_free(b);
+}

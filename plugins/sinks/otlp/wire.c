@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LONGEST 10 /* bytes of a number */
+
 void wire_fini(struct wire *w)
 {
 	free(w->p);
@@ -17,52 +19,67 @@ void wire_reset(struct wire *w)
 	w->error = 0;
 }
 
-void wire_add(struct wire *w, const void *p, size_t len)
+/* Makes room for len more bytes. */
+static bool grow(struct wire *w, size_t len)
 {
 	size_t cap = w->cap ? w->cap : 256;
 	char *more;
 
-	if (w->error || !len)
-		return;
-	if (len > w->cap - w->len) {
-		while (cap - w->len < len && cap <= SIZE_MAX / 4)
-			cap *= 2;
-		more = cap - w->len < len ? NULL : realloc(w->p, cap);
-		if (!more) {
-			w->error = -ENOMEM;
-			return;
-		}
-		w->p = more;
-		w->cap = cap;
+	if (w->error)
+		return false;
+	while (cap - w->len < len && cap <= SIZE_MAX / 4)
+		cap *= 2;
+	more = cap - w->len < len ? NULL : realloc(w->p, cap);
+	if (!more) {
+		w->error = -ENOMEM;
+		return false;
 	}
+	w->p = more;
+	w->cap = cap;
+	return true;
+}
+
+static inline bool reserve(struct wire *w, size_t len)
+{
+	return (!w->error && len <= w->cap - w->len) || grow(w, len);
+}
+
+bool wire_reserve(struct wire *w, size_t len)
+{
+	return reserve(w, len);
+}
+
+void wire_add(struct wire *w, const void *p, size_t len)
+{
+	if (!len || !reserve(w, len))
+		return;
 	memcpy(w->p + w->len, p, len);
 	w->len += len;
 }
 
-/* Most of a request is such numbers: they are written in place where there is room for the longest.
- */
-void wire_varint(struct wire *w, uint64_t v)
+/* Most of a request is such numbers: who calls has reserved room for the longest. */
+static void put_varint(struct wire *w, uint64_t v)
 {
-	char bytes[10];
-	bool fits = !w->error && w->cap - w->len >= sizeof(bytes);
-	char *to = fits ? w->p + w->len : bytes;
-	size_t n = 0;
+	char *to = w->p + w->len;
 
 	for (; v >= 0x80; v >>= 7)
-		to[n++] = (char)(v | 0x80);
-	to[n++] = (char)v;
-	if (fits)
-		w->len += n;
-	else
-		wire_add(w, bytes, n);
+		*to++ = (char)(v | 0x80);
+	*to++ = (char)v;
+	w->len = (size_t)(to - w->p);
+}
+
+void wire_varint(struct wire *w, uint64_t v)
+{
+	if (reserve(w, LONGEST))
+		put_varint(w, v);
 }
 
 void wire_uint(struct wire *w, uint32_t field, uint64_t v)
 {
-	if (!v)
+	if (!v || !reserve(w, 2 * LONGEST))
 		return;
-	wire_varint(w, field << 3);
-	wire_varint(w, v);
+	put_varint(w, field << 3);
+	put_varint(w, v);
 }
 
 void wire_fixed64(struct wire *w, uint32_t field, uint64_t v)
@@ -79,9 +96,15 @@ void wire_fixed64(struct wire *w, uint32_t field, uint64_t v)
 
 void wire_bytes(struct wire *w, uint32_t field, const void *p, size_t len)
 {
-	wire_varint(w, field << 3 | 2);
-	wire_varint(w, len);
-	wire_add(w, p, len);
+	if (len > SIZE_MAX / 2 || !reserve(w, 2 * LONGEST + len)) {
+		w->error = -ENOMEM;
+		return;
+	}
+	put_varint(w, field << 3 | 2);
+	put_varint(w, len);
+	if (len)
+		memcpy(w->p + w->len, p, len);
+	w->len += len;
 }
 
 void wire_indexes(struct wire *w, uint32_t field, const uint32_t *at, uint32_t n)
@@ -91,32 +114,36 @@ void wire_indexes(struct wire *w, uint32_t field, const uint32_t *at, uint32_t n
 	if (!n)
 		return;
 	begun = wire_begin(w, field);
+	if (!reserve(w, (size_t)n * LONGEST))
+		return;
 	for (uint32_t i = 0; i < n; i++)
-		wire_varint(w, at[i]);
+		put_varint(w, at[i]);
 	wire_end(w, begun);
 }
 
 /* Most messages are shorter than 128 bytes: one byte is kept for the length. */
 size_t wire_begin(struct wire *w, uint32_t field)
 {
-	wire_varint(w, field << 3 | 2);
-	wire_add(w, "", 1);
+	if (!reserve(w, LONGEST + 1))
+		return w->len;
+	put_varint(w, field << 3 | 2);
+	w->p[w->len++] = 0;
 	return w->len;
 }
 
 void wire_end(struct wire *w, size_t begun)
 {
-	static const char room[9];
 	size_t len = w->len - begun, more = 0;
 
 	for (uint64_t v = len; v >= 0x80; v >>= 7)
 		more++;
-	wire_add(w, room, more);
-	if (w->error)
+	if (!reserve(w, more))
 		return;
-	memmove(w->p + begun + more, w->p + begun, len);
-	for (size_t i = 0; i <= more; i++)
-		w->p[begun - 1 + i] = (char)(len >> 7 * i & 0x7f) | (char)(i < more ? 0x80 : 0);
+	if (more)
+		memmove(w->p + begun + more, w->p + begun, len);
+	w->len = begun - 1;
+	put_varint(w, len);
+	w->len += len;
 }
 
 /* ---- reading ---- */

@@ -20,6 +20,8 @@ struct wire {
 
 void wire_fini(struct wire *);
 void wire_reset(struct wire *); /* empty again; the memory is kept */
+/* Room for len more bytes. false: `error` is set. */
+bool wire_reserve(struct wire *, size_t len);
 void wire_add(struct wire *, const void *, size_t len);
 void wire_varint(struct wire *, uint64_t);
 
