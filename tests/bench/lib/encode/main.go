@@ -2,13 +2,16 @@
 
 // encode PPROF OTLP REPEATS: CPU time of encoding, by Go's own packages, what those files have: a line "NAME NANOSECONDS BYTES"
 // for each, as build/bench/encode prints.
+// encode PPROF OTLP compare: fails unless the messages that are made of PPROF say what OTLP says.
 package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -40,17 +43,16 @@ func measure(name string, repeats int, encode func() int) {
 	fmt.Println(name, (cpu()-from)/int64(repeats), n)
 }
 
-func main() {
-	repeats, err := strconv.Atoi(os.Args[3])
-	check(err)
-	file, err := os.ReadFile(os.Args[1])
-	check(err)
-	p, err := profile.ParseData(file)
-	check(err)
-	file, err = os.ReadFile(os.Args[2])
-	check(err)
-	request := &otlp.ProfilesData{} // the fields of ExportProfilesServiceRequest
-	check(proto.Unmarshal(file, request))
+func compressed(p *profile.Profile, level int) func(io.Writer) error {
+	return func(w io.Writer) error {
+		z, err := gzip.NewWriterLevel(w, level)
+		check(err)
+		check(p.WriteUncompressed(z))
+		return z.Close()
+	}
+}
+
+func measureProfile(p *profile.Profile, repeats int) {
 	write := func(to func(io.Writer) error) func() int {
 		return func() int {
 			var b bytes.Buffer
@@ -60,9 +62,46 @@ func main() {
 	}
 	measure("pprof", repeats, write(p.WriteUncompressed))
 	measure("pprof.gz", repeats, write(p.Write))
-	measure("otlp", repeats, func() int {
+	measure("pprof.gz4", repeats, write(compressed(p, 4)))
+	measure("pprof.gz1", repeats, write(compressed(p, gzip.BestSpeed)))
+	measure("otlp", repeats, func() int { return len(translate(p, newGenerated())) })
+	measure("otlp.pdata", repeats, func() int { return len(translate(p, newCollected())) })
+}
+
+func measureMarshal(file []byte, repeats int) {
+	request := &otlp.ProfilesData{} // the fields of ExportProfilesServiceRequest
+	check(proto.Unmarshal(file, request))
+	measure("otlp.marshal", repeats, func() int {
 		b, err := proto.Marshal(request)
 		check(err)
 		return len(b)
 	})
+}
+
+func compare(p *profile.Profile, file []byte) {
+	expected := content(file)
+	for name, m := range map[string]message{"otlp": newGenerated(), "otlp.pdata": newCollected()} {
+		found := content(translate(p, m))
+		if !slices.Equal(found, expected) {
+			check(fmt.Errorf("%s is another message: %d and %d values, of which the first are\n%s\n%s", name, len(found),
+				len(expected), found[0], expected[0]))
+		}
+	}
+}
+
+func main() {
+	file, err := os.ReadFile(os.Args[1])
+	check(err)
+	p, err := profile.ParseData(file)
+	check(err)
+	file, err = os.ReadFile(os.Args[2])
+	check(err)
+	if os.Args[3] == "compare" {
+		compare(p, file)
+		return
+	}
+	repeats, err := strconv.Atoi(os.Args[3])
+	check(err)
+	measureProfile(p, repeats)
+	measureMarshal(file, repeats)
 }
