@@ -108,6 +108,18 @@ static int check_file(struct fusee_http *h, const char *option, const char *path
 	return 0;
 }
 
+/* libcurl reads these at each connection. The host watches what it has read: a file that changes
+ * ends the wait of a sink that is denied. */
+static int check_watched(struct fusee_http *h, const char *option, const char *path)
+{
+	int r = check_file(h, option, path);
+	char unused[1];
+
+	if (!r && *path)
+		h->self->host->read_secret(h->self->in, path, unused, sizeof(unused));
+	return r;
+}
+
 static int check_secrets(struct fusee_http *h)
 {
 	int r = check_file(h, "bearer_file", h->options->bearer_file);
@@ -115,11 +127,11 @@ static int check_secrets(struct fusee_http *h)
 	if (!r)
 		r = check_file(h, "password_file", h->options->password_file);
 	if (!r)
-		r = check_file(h, "ca_file", h->options->ca_file);
+		r = check_watched(h, "ca_file", h->options->ca_file);
 	if (!r)
-		r = check_file(h, "cert_file", h->options->cert_file);
+		r = check_watched(h, "cert_file", h->options->cert_file);
 	if (!r)
-		r = check_file(h, "key_file", h->options->key_file);
+		r = check_watched(h, "key_file", h->options->key_file);
 	if (r)
 		return r;
 	if (*h->options->bearer_file && *h->options->user)

@@ -41,6 +41,7 @@ struct fusee_http {
 	atomic_bool cancelled; /* set by any thread */
 	struct http_receiver receiver;
 	char error[CURL_ERROR_SIZE], why[FUSEE_HTTP_WHY];
+	bool denied;    /* the last request was */
 	char *redirect; /* owned; where the last answer leads, an absolute URL; NULL: nowhere */
 
 	/* parts of the profile `of` */
@@ -83,7 +84,7 @@ int http_request(struct fusee_http *h, const char *url, struct curl_slist *heade
 
 /* ---- judge.c ---- */
 
-/* Calls host->denied() for a delivery; NULL: there is none. */
+/* Calls host->denied() for a delivery, NULL: there is none, and sets h->denied. */
 void http_denied(struct fusee_http *, struct fusee_sink_out *);
 
 /* ---- gzip.c ---- */

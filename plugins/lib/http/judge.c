@@ -82,6 +82,7 @@ void http_denied(struct fusee_http *h, struct fusee_sink_out *out)
 {
 	const struct fusee_sink_host *host = h->self->host->sink;
 
+	h->denied = true;
 	if (out && FUSEE_HAS(host, denied))
 		host->denied(out);
 }

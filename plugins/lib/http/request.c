@@ -142,6 +142,9 @@ static CURLcode set_up(struct fusee_http *h, CURL *c, const char *url, struct cu
 		code = set_body(c, q, body, h->options->timeout);
 	if (!code)
 		code = set_version(c, q, url);
+	/* a connection that is open has the certificate that the file had */
+	if (h->denied && *h->options->cert_file)
+		SET(CURLOPT_FRESH_CONNECT, 1L);
 	SET(CURLOPT_URL, url);
 	SET(CURLOPT_HTTPHEADER, headers);
 	if (q->flags & FUSEE_HTTP_PUT)
@@ -231,6 +234,7 @@ int http_request(struct fusee_http *h, const char *url, struct curl_slist *heade
 	h->redirect = NULL;
 	curl_easy_reset(h->easy);
 	code = set_up(h, h->easy, url, headers, q, body);
+	h->denied = false;
 	if (code)
 		return fusee_fail(h->self, -EINVAL, "libcurl refuses '%s': %s", h->shown,
 				  curl_easy_strerror(code));

@@ -62,8 +62,11 @@ CURLcode fusee_http_set_tls(CURL *c, const struct fusee_http_tls *t)
 		SET(CURLOPT_CAINFO, t->ca_file);
 	else if (!code)
 		code = set_blob(c, CURLOPT_CAINFO_BLOB, t->ca);
-	if (is_set(t->cert_file))
+	if (is_set(t->cert_file)) {
 		SET(CURLOPT_SSLCERT, t->cert_file);
+		/* a session has the certificate that the file had */
+		SET(CURLOPT_SSL_SESSIONID_CACHE, 0L);
+	}
 	if (is_set(t->cert_file) || is_set(t->key_file))
 		SET(CURLOPT_SSLKEY, is_set(t->key_file) ? t->key_file : t->cert_file);
 	code = code ? code : set_blob(c, CURLOPT_SSLCERT_BLOB, t->cert);

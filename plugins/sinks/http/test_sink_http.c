@@ -672,6 +672,47 @@ TEST(tls_with_our_own_certificate)
 	clean();
 }
 
+static struct buf files_read;
+
+static int note_secret(struct fusee_instance *in, const char *path, char *buf, uint32_t cap)
+{
+	(void)in;
+	(void)buf;
+	(void)cap;
+	buf_printf(&files_read, "%s ", path + strlen(dir) + 1);
+	return -EFBIG;
+}
+
+/* Neither the connection nor the TLS session of a certificate that was denied is used again, and
+ * the host watches the files. */
+TEST(a_certificate_that_is_denied)
+{
+	struct fake *f;
+	int port;
+
+	scratch();
+	make_certificates();
+	port = serve(in_dir("server.pem"), in_dir("server.key"), in_dir("ca.pem"));
+	f = fake_new(&fusee_plugin, "url", text("https://127.0.0.1:%d/flaky/1/403", port),
+		     "ca_file", in_dir("ca.pem"), "cert_file", in_dir("client.pem"), "key_file",
+		     in_dir("client.key"), NULL);
+	f->host.read_secret = note_secret;
+	CHECK_INT(fake_init(f), 0);
+	buf_add(&files_read, "", 1);
+	CHECK_STR(files_read.p, "ca.pem client.pem client.key ");
+	CHECK_INT(deliver(f, 1, 3), FAKE_DENIED);
+	CHECK(!system(
+		text("cd '%s' && cp server.pem client.pem && cp server.key client.key", dir)));
+	CHECK_INT(deliver(f, 1, 3), 0);
+	CHECK_INT(deliver(f, 2, 3), 0);
+	CHECK(logged("\"n\": 1, \"connection\": 1, \"client\": \"client\","));
+	CHECK(logged("\"n\": 2, \"connection\": 2, \"client\": \"server\","));
+	CHECK(logged("\"n\": 3, \"connection\": 2, \"client\": \"server\","));
+	fake_free(f);
+	buf_fini(&files_read);
+	clean();
+}
+
 /* ---- options ---- */
 
 TEST(proxy)

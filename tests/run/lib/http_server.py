@@ -3,7 +3,7 @@
 """http_server.py DIR [CERT KEY [CLIENT_CA]]: a server that takes profiles, or does what the path says.
 
 Listens on 127.0.0.1, prints its port and serves until it is killed or its stdin ends. DIR/log has a
-JSON line for each request (connection, method, path, headers, length of the body); a body that
+JSON line for each request (connection, who the client's certificate is of, method, path, headers); a body that
 arrived whole is DIR/N.pb.gz, N the number of the request, from 1. With CERT and KEY it speaks TLS,
 with CLIENT_CA only to those who have a certificate of it. Paths:
 
@@ -98,12 +98,16 @@ class Connection:
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         raise Gone
 
+    def client(self):
+        subject = (self.sock.getpeercert() or {}).get("subject", ()) if isinstance(self.sock, ssl.SSLSocket) else ()
+        return dict(field[0] for field in subject).get("commonName")
+
     def log(self, method, target, headers):
         with LOCK:
             State.requests += 1
             number = State.requests
             with open(os.path.join(self.folder, "log"), "a", encoding="utf-8") as f:
-                f.write(json.dumps({"n": number, "connection": self.number, "method": method,
+                f.write(json.dumps({"n": number, "connection": self.number, "client": self.client(), "method": method,
                                     "path": target, "headers": headers}) + "\n")
         return number
 
