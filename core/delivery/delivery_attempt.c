@@ -124,8 +124,7 @@ static int attempt_queued(struct delivery *d)
 }
 
 /* Locked. Counts the tried profile of the spool. False: it waits there for another attempt. */
-static bool settle_spooled(struct delivery *d, const struct spool_item *found,
-			   const struct outcome *o)
+static bool settle_spooled(struct delivery *d, struct spool_item *found, const struct outcome *o)
 {
 	bool ended = o->err == -ECANCELED && d->cancelled;
 
@@ -135,9 +134,7 @@ static bool settle_spooled(struct delivery *d, const struct spool_item *found,
 		d->retry_at = 0;
 	if (d->abandoned)
 		return !o->err;
-	if (!found->attempt)
-		d->spool.samples = found->samples;
-	d->spool.samples = count_parts(d, d->spool.samples, o);
+	found->samples = count_parts(d, found->samples, o);
 	if (!o->err) {
 		d->queue.stats.last_ok_ns = clock_now();
 		queue_count_delivered(&d->queue);
@@ -145,13 +142,13 @@ static bool settle_spooled(struct delivery *d, const struct spool_item *found,
 		queue_count_retried(&d->queue);
 	} else if (!ended) {
 		queue_count_lost(&d->queue, LOSS_REFUSED, 1,
-				 others_delivered(o) ? 0 : d->spool.samples);
+				 others_delivered(o) ? 0 : found->samples);
 	}
 	return o->err != -EAGAIN && !ended;
 }
 
 /* Locked. The item is the spool's oldest. */
-static int try_spooled(struct delivery *d, const struct spool_item *found)
+static int try_spooled(struct delivery *d, struct spool_item *found)
 {
 	struct queue_item it = {.profile = spool_profile_get(found->profile),
 				.attempt = found->attempt};
@@ -164,7 +161,7 @@ static int try_spooled(struct delivery *d, const struct spool_item *found)
 	if (done)
 		spool_done(d->spool.files);
 	else
-		spool_keep(d->spool.files);
+		spool_keep(d->spool.files, found->samples);
 	spool_profile_free(found->profile);
 	delivery_encoded_fini(&it.encoded);
 	free(o.sentence);

@@ -45,7 +45,6 @@ struct delivery_spool {
 	uint64_t try_at;     /* the next attempt to open or to write */
 	uint64_t sync_at;    /* 0: all is synced */
 	uint64_t logged_at;  /* the last failure that was logged; 0: it works */
-	uint64_t samples;    /* of the profile that was tried, without parts that are lost */
 };
 
 struct flush;

@@ -477,6 +477,8 @@ static void settle(struct spool *s, enum outcome how)
 		drop(&s->counts.damaged, &s->taken);
 	if (!s->taken_dropped && (how == DONE || how == DAMAGED))
 		pop(s);
+	else if (!s->taken_dropped)
+		s->oldest->records[s->oldest->first].samples = s->taken.samples;
 	if (how == KEPT && !s->taken_dropped)
 		s->attempt++;
 	else if (how != NOT_READ || s->taken_dropped)
@@ -520,8 +522,9 @@ void spool_done(struct spool *s)
 	settle(s, DONE);
 }
 
-void spool_keep(struct spool *s)
+void spool_keep(struct spool *s, uint64_t samples)
 {
+	s->taken.samples = samples;
 	settle(s, KEPT);
 }
 

@@ -38,8 +38,8 @@ struct spool_counts {
 /* A profile that waits, as the reader has it. */
 struct spool_item {
 	struct spool_profile *profile; /* the caller's */
-	uint64_t samples;
-	uint32_t attempt; /* how often spool_keep() was called for it */
+	uint64_t samples;              /* without those that spool_keep() counted */
+	uint32_t attempt;              /* how often spool_keep() was called for it */
 };
 
 /* Opens DIR/NAME and reads what waits there. 0, or -errno with a malloc'ed sentence in *text (NULL:
@@ -58,8 +58,10 @@ int spool_sync(struct spool *);
 int spool_first(struct spool *, struct spool_item *);
 /* The profile of spool_first() need not wait any more. */
 void spool_done(struct spool *);
-/* It waits for another attempt. If its bytes were given to others, it is counted as dropped. */
-void spool_keep(struct spool *);
+/* It waits for another attempt. If its bytes were given to others, it is counted as dropped.
+ * samples: those that are lost with it; others are counted already. The disk has the number of all,
+ * for the next process. */
+void spool_keep(struct spool *, uint64_t samples);
 void spool_take_counts(struct spool *, struct spool_counts *);
 /* Unlocks the folder. What waits stays in it. NULL is fine. */
 void spool_close(struct spool *);

@@ -428,9 +428,9 @@ TEST(in_order_and_equal)
 	CHECK(it.samples == 40 && it.attempt == 0);
 	check_equal(p, spool_profile_get(it.profile));
 	spool_profile_free(it.profile);
-	spool_keep(s);
+	spool_keep(s, 30);
 	CHECK_INT(spool_first(s, &it), 0);
-	CHECK(id_of(it.profile) == 1 && it.attempt == 1);
+	CHECK(id_of(it.profile) == 1 && it.attempt == 1 && it.samples == 30);
 	spool_profile_free(it.profile);
 	spool_done(s);
 	CHECK_INT(spool_first(s, &it), 0);
@@ -608,7 +608,7 @@ TEST(the_room_of_what_is_tried)
 		CHECK_INT(append(s, n++, 40), 0);
 	c.full.profiles += counts(s).full.profiles;
 	CHECK_INT(c.full.profiles + counts(s).profiles + 1, n);
-	spool_keep(s);
+	spool_keep(s, 80);
 	CHECK_INT(counts(s).full.profiles, 1);
 	i = oldest(s);
 	CHECK(i > 0);
@@ -616,8 +616,30 @@ TEST(the_room_of_what_is_tried)
 		CHECK_INT(append(s, n++, 40), 0);
 	spool_done(s); /* it was delivered, and drops no other */
 	CHECK(oldest(s) > i + 1);
-	spool_keep(s);
+	spool_keep(s, 1);
 	spool_close(s);
+}
+
+/* Samples of parts that were lost in an attempt are counted where they were lost, and once. */
+TEST(parts_that_are_counted)
+{
+	const struct spool_limits limits = {64 << 10, DAY};
+	const struct spool_limits none = {0, DAY};
+
+	for (int dropped_meanwhile = 0; dropped_meanwhile < 2; dropped_meanwhile++) {
+		struct spool *s = open_limited(&limits);
+		struct spool_counts c;
+
+		CHECK_INT(append(s, 0, 40), 0);
+		CHECK_INT(oldest(s), 0);
+		if (dropped_meanwhile)
+			spool_limit(s, &none);
+		spool_keep(s, 10);
+		spool_limit(s, &none);
+		c = counts(s);
+		CHECK(c.full.profiles == 1 && c.full.samples == 10);
+		spool_close(s);
+	}
 }
 
 /* RLIMIT_FSIZE as a disk that is full in the middle of a record. */
@@ -666,7 +688,7 @@ TEST(damage_is_counted_and_passed)
 	CHECK_INT(oldest(s), 1);
 	c = counts(s);
 	CHECK(c.damaged.profiles == 1 && c.damaged.samples == 6 && c.profiles == 3);
-	spool_keep(s);
+	spool_keep(s, 1);
 	spool_close(s);
 	damage(disk_bytes() / 2 + 60); /* found when it is opened */
 	s = open_limited(&wide);
