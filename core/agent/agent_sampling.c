@@ -59,12 +59,14 @@ static bool is_kept(struct agent_sampling *s)
 static void set_weight(struct agent_sampling *s, const struct sample *sample,
 		       struct pipeline_route *r)
 {
+	uint8_t kept = s->profiler.bpf ? sample->share : s->share;
+
 	r->weight_ns = sample->group ? rates_weight_ns(s->rates, sample->pid) : 0;
 	if (!r->weight_ns)
 		r->weight_ns = sample->period;
-	r->share = s->profiler.bpf ? sample->share : s->share;
-	if (r->share)
-		r->weight_ns = r->weight_ns * 256 / r->share;
+	if (kept)
+		r->weight_ns = r->weight_ns * 256 / kept;
+	r->share = s->share;
 }
 
 /* Records of before the pause may still be in the rings. */
@@ -383,8 +385,7 @@ void agent_sampling_set_share(struct agent_sampling *s, uint8_t share)
 	s->share = share;
 	if (!s->random)
 		s->random = (uint32_t)clock_now() | 1;
-	if (s->profiler.bpf)
-		bpf_rates_set_share(s->profiler.bpf, share);
+	rates_set_share(s->rates, share);
 }
 
 void agent_sampling_pause(struct agent_sampling *s, bool pause)

@@ -13,6 +13,9 @@
 #define MOST_LONGER_NS 4096u /* than the period that was set, with less than so many sources */
 #define MOST_RATES 8u        /* above the plan's, each with events of its own on the CPUs */
 #define MOST_FASTER 31u      /* .. with the powers of two that others are parts of */
+#define ALL 256u             /* the share of all samples */
+#define LEAST_KEPT 64u       /* of ALL ticks: rather than drop more, fewer come */
+#define RARE_NS 100000000u   /* ticks of the plan's rate do not become rarer than this */
 
 /* The events that sample a process and those that it starts. */
 struct event_source {
@@ -22,6 +25,7 @@ struct event_source {
 	uint32_t group;            /* of the perf stream */
 	uint32_t users;            /* processes, parts of it, and struct rates */
 	uint64_t period_ns;        /* that was set */
+	uint32_t slower;           /* ticks come so many times less often */
 	uint64_t events_ns;        /* of its events, or of a part: what a sample stands for */
 	uint64_t since;            /* when its events were open */
 	uint64_t idle;             /* when its last user was removed; 0: it has users */
@@ -33,6 +37,10 @@ struct rates {
 	struct event_source *cpus;                /* the CPUs' events; NULL: not open */
 	struct event_source *faster[MOST_FASTER]; /* the CPUs' events beside those */
 	uint32_t nfaster;
+	uint32_t share;    /* of ALL samples, those that are kept */
+	uint32_t slower;   /* of sources that are opened now; a power of two */
+	bool keep_unknown; /* of rates_set_base() */
+	bool behind;       /* some sources could not be opened at the last change of slower */
 	struct hashmap processes; /* pid -> struct event_source * */
 	struct hashmap sources;   /* address -> struct event_source * */
 	struct hashmap periods;   /* with BPF: of events that are open -> struct event_source * */
@@ -46,6 +54,8 @@ int rates_new(struct rates **ret, struct perf_stream *stream, struct bpf_sampler
 		return -ENOMEM;
 	(*ret)->stream = stream;
 	(*ret)->bpf = bpf;
+	(*ret)->share = ALL;
+	(*ret)->slower = 1;
 	return 0;
 }
 
@@ -82,12 +92,42 @@ static void source_close(struct rates *rates, struct event_source *e)
 	source_free(rates, e);
 }
 
+struct idle {
+	uint64_t before;
+	struct event_source *found;
+};
+
+static void find_idle(void *arg, uint64_t key, void *value)
+{
+	struct idle *i = arg;
+	struct event_source *e = value;
+
+	(void)key;
+	if (e->idle && e->idle < i->before)
+		i->found = e;
+}
+
+/* Closes the sources that have had no user since before then. */
+static void close_idle(struct rates *rates, uint64_t before_ns)
+{
+	struct idle i = {.before = before_ns};
+
+	for (;;) {
+		i.found = NULL;
+		hashmap_each(&rates->sources, find_idle, &i);
+		if (!i.found)
+			break;
+		hashmap_del(&rates->sources, key_of(i.found));
+		source_close(rates, i.found);
+	}
+}
+
 /* A tick says by its period which event it is of. A thread may have several: of its process, of its
  * parent's, which it inherited, of the CPUs, and of each of these that are not closed yet. So with
  * BPF no two of them have the same period: it is some ns longer. 0 or -ENOMEM. */
 static int choose_period(struct rates *rates, struct event_source *e)
 {
-	uint64_t p = e->period_ns;
+	uint64_t p = e->events_ns;
 
 	if (!rates->bpf)
 		return 0;
@@ -111,7 +151,9 @@ static struct event_source *source_new(struct rates *rates, uint64_t period_ns, 
 
 	if (!e)
 		return NULL;
-	e->period_ns = e->events_ns = period_ns;
+	e->period_ns = period_ns;
+	e->slower = rates->slower;
+	e->events_ns = period_ns * e->slower;
 	if ((events && choose_period(rates, e)) || hashmap_put(&rates->sources, key_of(e), e)) {
 		source_free(rates, e);
 		return NULL;
@@ -159,12 +201,27 @@ static int source_open_part(struct rates *rates, struct event_source *base, uint
 	return source_opened(rates, e, 0);
 }
 
+static bool is_current(const struct rates *rates, const struct event_source *e)
+{
+	return e->slower == rates->slower;
+}
+
 static struct event_source *find_faster(const struct rates *rates, uint64_t period_ns)
 {
 	for (uint32_t i = 0; i < rates->nfaster; i++)
-		if (rates->faster[i]->period_ns == period_ns)
+		if (rates->faster[i]->period_ns == period_ns && is_current(rates, rates->faster[i]))
 			return rates->faster[i];
 	return NULL;
+}
+
+/* Without those that await their end, since ticks come more or less often. */
+static uint32_t count_faster(const struct rates *rates)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < rates->nfaster; i++)
+		n += is_current(rates, rates->faster[i]);
+	return n;
 }
 
 /* Each of these events interrupts whatever runs, so few rates have events of exactly their period.
@@ -173,7 +230,7 @@ static uint64_t choose_faster(const struct rates *rates, uint64_t period_ns)
 {
 	uint64_t p = rates->cpus->period_ns;
 
-	if (rates->nfaster < MOST_RATES || find_faster(rates, period_ns))
+	if (count_faster(rates) < MOST_RATES || find_faster(rates, period_ns))
 		return period_ns;
 	while (p > period_ns)
 		p /= 2;
@@ -185,6 +242,8 @@ static int open_faster(struct rates *rates, uint64_t period_ns, struct event_sou
 	struct event_source *e;
 	int r;
 
+	if (rates->nfaster == MOST_FASTER)
+		close_idle(rates, UINT64_MAX);
 	if (rates->nfaster == MOST_FASTER)
 		return -ENOSPC;
 	e = *ret = source_new(rates, period_ns, true);
@@ -232,6 +291,8 @@ static bool is_outdated(const struct rates *rates, const struct event_source *e)
 {
 	if (!rates->cpus)
 		return e->cpus;
+	if (!is_current(rates, e))
+		return true;
 	if (e->period_ns < rates->cpus->period_ns)
 		return e->base ? !e->base->faster : !e->faster;
 	return e != rates->cpus && e->base != rates->cpus;
@@ -339,7 +400,7 @@ uint64_t rates_weight_ns(const struct rates *rates, pid_t pid)
 {
 	const struct event_source *e = hashmap_get(&rates->processes, (uint64_t)pid);
 
-	return e && e->base ? e->period_ns : 0;
+	return e && e->base ? e->events_ns : 0;
 }
 
 /* ---- the CPUs' events ---- */
@@ -364,46 +425,111 @@ static int open_cpus(struct rates *rates, uint64_t period_ns)
 	return 0;
 }
 
+/* A dropped tick costs a run of the programs: so most of the share that is not kept are ticks that
+ * do not come. As long as enough of those that come are kept, nothing is opened anew. */
+static uint32_t choose_slower(const struct rates *rates, uint64_t period_ns)
+{
+	uint32_t kept = rates->share * rates->slower, slower = 1;
+
+	if (kept >= LEAST_KEPT && kept <= ALL && period_ns * rates->slower <= RARE_NS)
+		return rates->slower;
+	while (rates->share * slower * 2 <= ALL && period_ns * slower * 2 <= RARE_NS)
+		slower *= 2;
+	return slower;
+}
+
+/* Sets which part of the ticks that come is kept. */
+static void set_kept(const struct rates *rates)
+{
+	uint32_t kept = rates->share * rates->slower;
+
+	bpf_rates_set_share(rates->bpf, kept < ALL ? (uint8_t)kept : 0);
+}
+
 int rates_set_base(struct rates *rates, uint64_t period_ns, bool keep_unknown)
 {
+	uint32_t before = rates->slower;
 	int r = 0;
 
 	if (!rates->bpf || !bpf_rates_work(rates->bpf))
 		return 0;
-	if (!rates->cpus || rates->cpus->period_ns != period_ns)
+	rates->keep_unknown = keep_unknown;
+	rates->slower = choose_slower(rates, period_ns);
+	if (!rates->cpus || rates->cpus->period_ns != period_ns || !is_current(rates, rates->cpus))
 		r = open_cpus(rates, period_ns);
+	if (r)
+		rates->slower = before;
 	bpf_rates_set_default(rates->bpf,
 			      keep_unknown && rates->cpus ? rates->cpus->events_ns : BPF_RATE_NONE);
+	set_kept(rates);
 	return r;
 }
 
-struct idle {
-	uint64_t before;
-	struct event_source *found;
+/* The process gets a source whose ticks come as often as is due now. false: it keeps its source,
+ * whose ticks have another weight. */
+static bool change_source(struct rates *rates, pid_t pid)
+{
+	struct event_source *e = hashmap_get(&rates->processes, (uint64_t)pid), *next;
+
+	if (!is_outdated(rates, e))
+		return true;
+	if (source_open(rates, pid, e->period_ns, &next))
+		return false;
+	if (add_process(rates, pid, next))
+		next = NULL;
+	update_kernel(rates, pid, next);
+	return true;
+}
+
+struct pids {
+	pid_t *at;
+	uint64_t n;
 };
 
-static void find_idle(void *arg, uint64_t key, void *value)
+static void list_pid(void *arg, uint64_t key, void *value)
 {
-	struct idle *i = arg;
-	struct event_source *e = value;
+	struct pids *p = arg;
 
-	(void)key;
-	if (e->idle && e->idle < i->before)
-		i->found = e;
+	(void)value;
+	p->at[p->n++] = (pid_t)key;
+}
+
+static void change_sources(struct rates *rates)
+{
+	struct pids p = {.at = calloc(rates->processes.n + 1, sizeof(*p.at))};
+
+	rates->behind |= !p.at;
+	if (p.at)
+		hashmap_each(&rates->processes, list_pid, &p);
+	for (uint64_t i = 0; i < p.n; i++)
+		rates->behind |= !change_source(rates, p.at[i]);
+	free(p.at);
+}
+
+static void follow_share(struct rates *rates)
+{
+	uint32_t before = rates->slower;
+	bool again = rates->behind;
+
+	rates->behind = rates_set_base(rates, rates->cpus->period_ns, rates->keep_unknown) != 0;
+	if (again || rates->slower != before)
+		change_sources(rates);
+}
+
+void rates_set_share(struct rates *rates, uint8_t share)
+{
+	rates->share = share ? share : ALL;
+	if (rates->cpus)
+		follow_share(rates);
+	else if (rates->bpf)
+		set_kept(rates);
 }
 
 void rates_tidy(struct rates *rates, uint64_t now_ns)
 {
-	struct idle i = {.before = now_ns - IDLE_NS};
-
-	for (;;) {
-		i.found = NULL;
-		hashmap_each(&rates->sources, find_idle, &i);
-		if (!i.found)
-			break;
-		hashmap_del(&rates->sources, key_of(i.found));
-		source_close(rates, i.found);
-	}
+	if (rates->behind)
+		follow_share(rates);
+	close_idle(rates, now_ns - IDLE_NS);
 }
 
 void rates_free(struct rates *rates)

@@ -113,6 +113,17 @@ class Agent:
             return "it had to be killed"
 
 
+def events_of(agent):
+    """How many perf events it has open, those for rings and records included."""
+    n = 0
+    for fd in glob.glob("/proc/%d/fd/*" % agent.proc.pid):
+        try:
+            n += "perf_event" in os.readlink(fd)
+        except FileNotFoundError:  # closed meanwhile
+            pass
+    return n
+
+
 def profiles(folder):
     return [pprof.read(p) for p in sorted(glob.glob(os.path.join(folder, "*.pb.gz")))]
 
