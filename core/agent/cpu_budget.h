@@ -19,7 +19,7 @@
 #define CPU_BUDGET_STEP_NS 5000000000u
 #define CPU_BUDGET_STEPS 12u /* a minute */
 #define CPU_BUDGET_ALL 256u  /* the share of all samples */
-#define CPU_BUDGET_FLOOR 13u /* a twentieth */
+#define CPU_BUDGET_FLOOR 5u  /* a fiftieth */
 
 struct agent_sampling;
 

@@ -112,7 +112,7 @@ static const struct fusee_option budget[] = {
 	 .min = 500,
 	 .max = 100000000,
 	 .doc = "What the agent, its workers and its BPF programs may use of one CPU, such as "
-		"\"1%\": beyond it the rates of all targets are lowered, to a twentieth at the "
+		"\"1%\": beyond it the rates of all targets are lowered, to a fiftieth at the "
 		"lowest. Without a budget line there is no limit."},
 };
 
