@@ -60,12 +60,17 @@ static uint32_t fitting(const struct cpu_budget *b)
 					: (uint32_t)share;
 }
 
+static bool is_in_step(const struct cpu_budget *b, uint64_t now_ns)
+{
+	return b->begin_ns && now_ns - b->begin_ns < CPU_BUDGET_STEP_NS;
+}
+
 bool cpu_budget_step(struct cpu_budget *b, uint64_t now_ns, double used_s)
 {
 	uint32_t before = b->share, i = b->n % CPU_BUDGET_STEPS;
 	double seconds = (double)(now_ns - b->begin_ns) / 1e9;
 
-	if (b->begin_ns && now_ns - b->begin_ns < CPU_BUDGET_STEP_NS)
+	if (is_in_step(b, now_ns))
 		return false;
 	if (b->begin_ns) {
 		/* a process that has ended and is not reaped yet is in no sum */
@@ -125,6 +130,8 @@ void cpu_budget_run(struct cpu_budget *b, struct agent_sampling *s, uint64_t now
 		b->begin_ns = 0;
 		return;
 	}
+	if (is_in_step(b, now_ns)) /* reading it costs too */
+		return;
 	usage_cpu(&s->profiler, &u);
 	before = b->share;
 	if (!cpu_budget_step(b, now_ns, u.agent + u.workers + u.bpf))
