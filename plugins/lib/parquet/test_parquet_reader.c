@@ -356,15 +356,18 @@ TEST(a_file_that_ends_early_is_refused)
 	}
 }
 
+/* Three changes of each byte; the short form makes every fourth of them. */
 TEST_FOR(a_byte_that_changes_is_an_error_or_means_nothing, 300)
 {
+	const uint64_t step = getenv("FUSEE_TEST_LONG") ? 1 : 4;
+
 	for (uint32_t codec = FUSEE_PARQUET_ZSTD; codec <= FUSEE_PARQUET_NONE; codec++) {
 		struct file f = written(codec, 24, 20);
 		int64_t right = digest(&f), got;
 		uint64_t refused = 0;
 
 		CHECK(right > 0);
-		for (uint64_t i = 0; i < 3 * f.len; i++) {
+		for (uint64_t i = 0; i < 3 * f.len; i += step) {
 			uint8_t change = i % 3 == 0 ? 0xff : i % 3 == 1 ? 0x80 : 1 << i / 3 % 7;
 
 			f.p[i / 3] ^= change;
@@ -376,7 +379,7 @@ TEST_FOR(a_byte_that_changes_is_an_error_or_means_nothing, 300)
 			refused += got < 0;
 		}
 		/* nothing reads the page index */
-		CHECK(refused > f.len);
+		CHECK(refused > f.len / step);
 		free(f.p);
 	}
 }
