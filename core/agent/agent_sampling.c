@@ -65,7 +65,7 @@ static void set_weight(struct agent_sampling *s, const struct sample *sample,
 	if (!r->weight_ns)
 		r->weight_ns = sample->period;
 	if (kept)
-		r->weight_ns = r->weight_ns * 256 / kept;
+		r->weight_ns = r->weight_ns * RATES_ALL / kept;
 	r->share = s->share;
 }
 

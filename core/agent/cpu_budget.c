@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "bpf/sampler.h"
+#include "policy/rates.h"
 
 #define AIM 0.85    /* of the limit */
 #define LOWER 0.85  /* the share falls if it is to be below this part of itself */
@@ -15,7 +16,7 @@
 
 void cpu_budget_begin(struct cpu_budget *b, double limit)
 {
-	*b = (struct cpu_budget){.limit = limit, .share = CPU_BUDGET_ALL};
+	*b = (struct cpu_budget){.limit = limit, .share = RATES_ALL};
 }
 
 static uint32_t kept(const struct cpu_budget *b)
@@ -34,7 +35,7 @@ double cpu_budget_used(const struct cpu_budget *b)
 
 double cpu_budget_share(const struct cpu_budget *b)
 {
-	return b->share ? (double)b->share / CPU_BUDGET_ALL : 1;
+	return b->share ? (double)b->share / RATES_ALL : 1;
 }
 
 /* CPUs that all samples would take. */
@@ -43,20 +44,20 @@ static double full_use(const struct cpu_budget *b)
 	double sum = 0;
 
 	for (uint32_t i = 0; i < kept(b); i++)
-		sum += b->steps[i].cpus * CPU_BUDGET_ALL / b->steps[i].share;
+		sum += b->steps[i].cpus * RATES_ALL / b->steps[i].share;
 	return sum / kept(b);
 }
 
 static uint32_t fitting(const struct cpu_budget *b)
 {
-	double full = full_use(b), share = full > 0 ? AIM * b->limit / full * CPU_BUDGET_ALL : 1e9;
+	double full = full_use(b), share = full > 0 ? AIM * b->limit / full * RATES_ALL : 1e9;
 
 	if (share > LOWER * b->share && share < RAISE * b->share)
 		return b->share;
 	if (share > 2.0 * b->share)
 		share = 2.0 * b->share;
 	return share < CPU_BUDGET_FLOOR ? CPU_BUDGET_FLOOR
-	       : share > CPU_BUDGET_ALL ? CPU_BUDGET_ALL
+	       : share > RATES_ALL      ? RATES_ALL
 					: (uint32_t)share;
 }
 
@@ -96,7 +97,7 @@ static void log_change(const struct cpu_budget *b, uint32_t before)
 	metric_add("budget_changes_total",
 		   "Total number of times that the budget changed the rates.",
 		   METRIC_LABELS("direction", lowered ? "down" : "up"), 1);
-	if (b->share == CPU_BUDGET_ALL)
+	if (b->share == RATES_ALL)
 		log_info("budget: fusee used %.2f%% of a CPU, allowed are %g%%: rates are those of "
 			 "the plan again",
 			 used, limit);
@@ -136,6 +137,6 @@ void cpu_budget_run(struct cpu_budget *b, struct agent_sampling *s, uint64_t now
 	before = b->share;
 	if (!cpu_budget_step(b, now_ns, u.agent + u.workers + u.bpf))
 		return;
-	agent_sampling_set_share(s, b->share == CPU_BUDGET_ALL ? 0 : (uint8_t)b->share);
+	agent_sampling_set_share(s, b->share == RATES_ALL ? 0 : (uint8_t)b->share);
 	log_change(b, before);
 }

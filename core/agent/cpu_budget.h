@@ -18,14 +18,13 @@
 
 #define CPU_BUDGET_STEP_NS 5000000000u
 #define CPU_BUDGET_STEPS 12u /* a minute */
-#define CPU_BUDGET_ALL 256u  /* the share of all samples */
 #define CPU_BUDGET_FLOOR 5u  /* a fiftieth */
 
 struct agent_sampling;
 
 struct cpu_budget {
 	double limit;      /* CPUs; 0: there is no budget */
-	uint32_t share;    /* of CPU_BUDGET_ALL samples, those that are kept; 0: none was set yet */
+	uint32_t share;    /* of RATES_ALL samples, those that are kept; 0: none was set yet */
 	uint64_t begin_ns; /* of the step; 0: none has begun */
 	double begin_s;    /* CPU seconds used until then */
 	struct {

@@ -13,8 +13,7 @@
 #define MOST_LONGER_NS 4096u /* than the period that was set, with less than so many sources */
 #define MOST_RATES 8u        /* above the plan's, each with events of its own on the CPUs */
 #define MOST_FASTER 31u      /* .. with the powers of two that others are parts of */
-#define ALL 256u             /* the share of all samples */
-#define LEAST_KEPT 64u       /* of ALL ticks: rather than drop more, fewer come */
+#define LEAST_KEPT 64u       /* of RATES_ALL ticks: rather than drop more, fewer come */
 #define RARE_NS 100000000u   /* ticks of the plan's rate do not become rarer than this */
 
 /* The events that sample a process and those that it starts. */
@@ -37,7 +36,7 @@ struct rates {
 	struct event_source *cpus;                /* the CPUs' events; NULL: not open */
 	struct event_source *faster[MOST_FASTER]; /* the CPUs' events beside those */
 	uint32_t nfaster;
-	uint32_t share;    /* of ALL samples, those that are kept */
+	uint32_t share;    /* of RATES_ALL samples, those that are kept */
 	uint32_t slower;   /* of sources that are opened now; a power of two */
 	bool keep_unknown; /* of rates_set_base() */
 	bool behind;       /* some sources could not be opened at the last change of slower */
@@ -54,7 +53,7 @@ int rates_new(struct rates **ret, struct perf_stream *stream, struct bpf_sampler
 		return -ENOMEM;
 	(*ret)->stream = stream;
 	(*ret)->bpf = bpf;
-	(*ret)->share = ALL;
+	(*ret)->share = RATES_ALL;
 	(*ret)->slower = 1;
 	return 0;
 }
@@ -431,9 +430,9 @@ static uint32_t choose_slower(const struct rates *rates, uint64_t period_ns)
 {
 	uint32_t kept = rates->share * rates->slower, slower = 1;
 
-	if (kept >= LEAST_KEPT && kept <= ALL && period_ns * rates->slower <= RARE_NS)
+	if (kept >= LEAST_KEPT && kept <= RATES_ALL && period_ns * rates->slower <= RARE_NS)
 		return rates->slower;
-	while (rates->share * slower * 2 <= ALL && period_ns * slower * 2 <= RARE_NS)
+	while (rates->share * slower * 2 <= RATES_ALL && period_ns * slower * 2 <= RARE_NS)
 		slower *= 2;
 	return slower;
 }
@@ -443,7 +442,7 @@ static void set_kept(const struct rates *rates)
 {
 	uint32_t kept = rates->share * rates->slower;
 
-	bpf_rates_set_share(rates->bpf, kept < ALL ? (uint8_t)kept : 0);
+	bpf_rates_set_share(rates->bpf, kept < RATES_ALL ? (uint8_t)kept : 0);
 }
 
 int rates_set_base(struct rates *rates, uint64_t period_ns, bool keep_unknown)
@@ -518,7 +517,7 @@ static void follow_share(struct rates *rates)
 
 void rates_set_share(struct rates *rates, uint8_t share)
 {
-	rates->share = share ? share : ALL;
+	rates->share = share ? share : RATES_ALL;
 	if (rates->cpus)
 		follow_share(rates);
 	else if (rates->bpf)

@@ -20,6 +20,8 @@
 #include "bpf/sampler.h"
 #include "events/perf_stream.h"
 
+#define RATES_ALL 256u /* the share of all samples */
+
 struct rates;
 
 /* The perf stream and the BPF sampler (NULL: none) are borrowed. 0 or -ENOMEM. */
@@ -29,9 +31,9 @@ void rates_free(struct rates *); /* NULL is fine */
  * ticks of processes that are not set yet are taken. 0, or -errno of opening the events: the
  * earlier events continue. */
 int rates_set_base(struct rates *, uint64_t period_ns, bool keep_unknown);
-/* Keeps `share` of 256 samples that are due by the rates of processes; 0: all. Each then weighs so
- * much more. Where processes are sampled by the CPUs' events most of the others never come: the
- * events tick more rarely. Without a BPF sampler the caller is to drop them. */
+/* Keeps `share` of RATES_ALL samples that are due by the rates of processes; 0: all. Each then
+ * weighs so much more. Where processes are sampled by the CPUs' events most of the others never
+ * come: the events tick more rarely. Without a BPF sampler the caller is to drop them. */
 void rates_set_share(struct rates *, uint8_t share);
 /* A process began. It inherits its parent's event source if the source's events were open at
  * time_ns (CLOCK_MONOTONIC; 0: unknown); else it has none until it is set. */

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "agent/cpu_budget.h"
+#include "policy/rates.h"
 
 #define STEP ((uint64_t)CPU_BUDGET_STEP_NS)
 
@@ -33,7 +34,7 @@ static void run(struct plant *p, uint32_t steps, double more)
 			     (double)STEP / 1e9;
 		CHECK_INT(cpu_budget_step(&p->b, p->now, p->used_s), p->b.share != before);
 		p->changes += p->b.share != before;
-		CHECK(p->b.share >= CPU_BUDGET_FLOOR && p->b.share <= CPU_BUDGET_ALL);
+		CHECK(p->b.share >= CPU_BUDGET_FLOOR && p->b.share <= RATES_ALL);
 		CHECK(p->b.share <= 2 * before);
 	}
 }
@@ -49,7 +50,7 @@ TEST(below_the_limit_all_samples_are_kept)
 
 	begin(&p, 0.01, 0.001, 0.0089);
 	run(&p, 40, 0);
-	CHECK_INT(p.b.share, CPU_BUDGET_ALL);
+	CHECK_INT(p.b.share, RATES_ALL);
 	CHECK_INT(p.changes, 0);
 	CHECK(cpu_budget_used(&p.b) > 0.0098 && cpu_budget_used(&p.b) < 0.01);
 }
@@ -88,7 +89,7 @@ TEST(it_rises_again_after_a_burst)
 	run(&p, 1, 0.5);
 	CHECK_INT(p.b.share, CPU_BUDGET_FLOOR);
 	run(&p, 2 * CPU_BUDGET_STEPS, 0); /* the fixed part counts too much at first */
-	CHECK_INT(p.b.share, CPU_BUDGET_ALL);
+	CHECK_INT(p.b.share, RATES_ALL);
 }
 
 TEST(use_near_the_limit_changes_nothing)
@@ -110,7 +111,7 @@ TEST(a_process_that_ended_does_not_make_the_use_negative)
 	p.used_s -= 1;
 	CHECK(!cpu_budget_step(&p.b, p.now += STEP, p.used_s));
 	CHECK(cpu_budget_used(&p.b) >= 0);
-	CHECK_INT(p.b.share, CPU_BUDGET_ALL);
+	CHECK_INT(p.b.share, RATES_ALL);
 }
 
 TEST(a_step_takes_its_time)
