@@ -62,6 +62,32 @@ def wait_for(what, seconds=30):
         time.sleep(0.05)
 
 
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def children(pid):
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+            return [int(child) for child in f.read().split()]
+    except OSError:
+        return []
+
+
+def helpers(pid, word):
+    """Processes with this argument that a process of fusee started, or a child of it."""
+    found = []
+    for child in children(pid):
+        try:
+            with open("/proc/%d/cmdline" % child) as f:
+                found += [child] if word in f.read().split("\0") else helpers(child, word)
+        except OSError:
+            pass
+    return found
+
+
 class Agent:
     def __init__(self, build, script, env=None, args=(), before=(), fusee=None):
         self.folder = tempfile.mkdtemp(prefix="fusee-agent-")

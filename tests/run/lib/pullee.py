@@ -1,18 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """An agent that profiles are pulled from, and what a test asks of one."""
 import os
-import socket
 import time
 import urllib.error
 import urllib.request
 
-from agent import Agent, pprof
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+from agent import Agent, free_port, pprof
 
 
 class Pullee:
