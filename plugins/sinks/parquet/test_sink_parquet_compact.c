@@ -82,10 +82,14 @@ int usleep(useconds_t us)
 
 /* ---- help ---- */
 
-/* An hour that ended more than an hour ago. */
+/* An hour that ended more than an hour ago; the same until the test ends. */
 static uint64_t old_hour(void)
 {
-	return ((uint64_t)time(NULL) / 3600 - 2) * HOUR;
+	static uint64_t hour;
+
+	if (!hour)
+		hour = ((uint64_t)time(NULL) / 3600 - 2) * HOUR;
+	return hour;
 }
 
 static int deliver_stacks(struct fake *f, uint32_t id, uint64_t start_ns, uint32_t nstacks)
