@@ -175,7 +175,8 @@ static int enter(struct parquet_list *list, int dir, const char *folder, const c
 
 	if (!parse_folder(name, level, &tm, &ns))
 		return 0;
-	snprintf(path, sizeof(path), "%s%s%s", level == DATE ? "" : folder,
+	/* a name that is one is shorter; gcc cannot know it */
+	snprintf(path, sizeof(path), "%.31s%s%.31s", level == DATE ? "" : folder,
 		 level == DATE ? "" : "/", name);
 	return walk(list, dir, path, level + 1, tm, ns);
 }
