@@ -46,7 +46,7 @@ static int add_row(struct fusee_parquet *w, int i)
 {
 	char stack[200];
 
-	snprintf(stack, sizeof(stack), "main;%0*d", i, i % 7);
+	snprintf(stack, sizeof(stack), "main;%0*d", i % 150, i % 7);
 	fusee_parquet_int(w, 0, i);
 	fusee_parquet_text(w, 1, fusee_text(stack));
 	for (int k = 0; k < i % 3; k++) {
