@@ -103,7 +103,7 @@ static void log_change(const struct cpu_budget *b, uint32_t before)
 			 used, limit);
 	else
 		log_info("budget: fusee used %.2f%% of a CPU, allowed are %g%%: rates are %s to "
-			 "%.0f%% of the plan's%s",
+			 "%.1f%% of the plan's%s",
 			 used, limit, lowered ? "lowered" : "raised", 100 * cpu_budget_share(b),
 			 b->share == CPU_BUDGET_FLOOR ? ", which is the least" : "");
 }
