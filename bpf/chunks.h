@@ -116,6 +116,22 @@ FUSEE_FN enum changed_range note_changed(struct map_chunk *head, __u32 first, __
 	return READ_ONCE(head->version) == version ? found : CHANGED_UNKNOWN;
 }
 
+/* Keeps the range, in which user space marks the mappings once it has written the list. No two
+ * calls for a process overlap: who is given memory holds the lock of its address space. */
+FUSEE_FN void note_unmarked(struct map_chunk *head, __u64 lo, __u64 hi)
+{
+	struct unmarked_range *u = &head->unmarked;
+	__u32 version = READ_ONCE(head->version);
+
+	if (u->version == version && u->lo < lo)
+		lo = u->lo;
+	if (u->version == version && u->hi > hi)
+		hi = u->hi;
+	READ_ONCE(u->lo) = lo;
+	READ_ONCE(u->hi) = hi;
+	READ_ONCE(u->version) = version;
+}
+
 /* The version of a process's mappings. Odd: they are being written, belong to another process, or
  * memory was given out while they were written that user space does not know yet. */
 FUSEE_FN __u32 version_of(__u32 first, __u64 process)

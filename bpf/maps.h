@@ -41,6 +41,13 @@ struct chunk_mapping {
 	__u64 changed;
 };
 
+/* Where memory was given out while a list had this version, in which no mapping could be marked. */
+struct unmarked_range {
+	__u64 lo, hi;
+	__u32 version;
+	__u32 unused;
+};
+
 /*
  * Map sampler_chunks: the mappings of a process in order of address, as a list of chunks. Chunk 0
  * belongs to no process; its `changed` is the newest of all.
@@ -57,7 +64,8 @@ struct map_chunk {
 	__u64 process; /* struct process's id; 0: none */
 	__u64 as_of;   /* user space knows what was mapped until then */
 	__u64 changed; /* when memory was last given out in one of the mappings */
-	__u64 blurred; /* .. while the list was being written: it counts for all of them */
+	__u64 blurred; /* .. while none could be marked: it counts for all of them */
+	struct unmarked_range unmarked; /* .. and where that was */
 	struct chunk_mapping mappings[CHUNK_MAPPINGS];
 };
 
@@ -164,7 +172,7 @@ enum tick_result { TICK_RESULTS(TICK_NAME) TICK_RESULT_COUNT };
 
 _Static_assert(sizeof(struct slab_range) == 16, "slab_range");
 _Static_assert(sizeof(struct chunk_mapping) == 120, "chunk_mapping");
-_Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 48, "map_chunk");
+_Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 72, "map_chunk");
 _Static_assert(sizeof(struct pid_entry) == 16, "pid_entry");
 _Static_assert(sizeof(struct process_rate) == 24, "process_rate");
 _Static_assert(sizeof(struct sampler_settings) == 80, "sampler_settings");

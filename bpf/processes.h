@@ -213,8 +213,10 @@ int sampler_mapped(__u64 *args)
 	range = note_changed(c, entry->chunk, at, at + len, now);
 	if (range == CHANGED_NONE)
 		return 0;
-	if (range == CHANGED_UNKNOWN)
+	if (range == CHANGED_UNKNOWN) {
+		note_unmarked(c, at, at + len);
 		READ_ONCE(c->blurred) = now;
+	}
 	READ_ONCE(c->changed) = now;
 	c = chunk_at(0);
 	if (c)

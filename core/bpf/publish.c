@@ -43,17 +43,49 @@ static int set_pid_entry(struct bpf_sampler *b, const struct published *p)
 	return bpf_map_update_elem(b->fds.pids, &p->process->pid, &entry, BPF_ANY) ? -errno : 0;
 }
 
+static void mark_at(struct chunk_mapping *m, uint64_t when)
+{
+	uint64_t before = __atomic_load_n(&m->changed, __ATOMIC_SEQ_CST);
+
+	while (before < when && !__atomic_compare_exchange_n(&m->changed, &before, when, false,
+							     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		;
+}
+
+/* Memory was given out while the list had this version, which was being written: marks what is
+ * there, so that stacks that do not pass through it are unwound in the kernel. */
+static void mark_unmarked(struct bpf_sampler *b, struct map_chunk *head, uint32_t version)
+{
+	uint64_t when = __atomic_load_n(&head->blurred, __ATOMIC_SEQ_CST);
+	struct unmarked_range u = {
+		.version = __atomic_load_n(&head->unmarked.version, __ATOMIC_SEQ_CST)};
+
+	if (u.version != version)
+		return;
+	u.lo = __atomic_load_n(&head->unmarked.lo, __ATOMIC_SEQ_CST);
+	u.hi = __atomic_load_n(&head->unmarked.hi, __ATOMIC_SEQ_CST);
+	for (struct map_chunk *c = head; c; c = c->next ? &b->chunks.at[c->next] : NULL)
+		for (uint32_t i = 0; i < c->n; i++)
+			if (c->mappings[i].lo < u.hi && c->mappings[i].hi > u.lo)
+				mark_at(&c->mappings[i], when);
+	/* fails if memory was given out since */
+	__atomic_compare_exchange_n(&head->blurred, &when, 0, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+}
+
 /* Writes the list of chunks that begins at p->chunk, and makes it valid. */
 static int write_list(struct bpf_sampler *b, struct published *p, const struct publication *what)
 {
 	struct map_chunk *head = &b->chunks.at[p->chunk];
 	struct marks marks;
+	bool blurred;
 	int r;
 
 	/* Versions rise over all processes, so that what a record was unwound over can be compared
 	 * even if the process has other chunks by now. */
 	b->chunks.versions += 2;
 	set_version(head, b->chunks.versions - 1);
+	blurred = __atomic_load_n(&head->blurred, __ATOMIC_SEQ_CST) > head->as_of;
 	marks_read(b, head, &marks);
 	chunks_free(b, head->next);
 	head->next = head->n = 0;
@@ -65,6 +97,8 @@ static int write_list(struct bpf_sampler *b, struct published *p, const struct p
 		head->blurred = head->changed;
 	p->version = b->chunks.versions;
 	set_version(head, p->version);
+	if (!blurred && !marks.blurred)
+		mark_unmarked(b, head, p->version - 1);
 	return r;
 }
 

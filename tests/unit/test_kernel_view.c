@@ -2,6 +2,8 @@
 /* The states of a process in the kernel's view. The map chunks are the test's memory, where it
  * writes what the kernel would; only the maps of pids and slabs are the kernel's. */
 #include <bpf/bpf.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -239,6 +241,81 @@ TEST(more_ranges_than_are_remembered)
 	kernel_views_update(&w.views, when - 1);
 	CHECK(chunk_of(&w)->blurred == when);
 	world_free(&w);
+}
+
+/* Gives out memory in [lo, hi) while a list is being written. */
+struct giver {
+	struct map_chunk *c;
+	uint64_t lo, hi, when;
+	atomic_bool ready, done, hit;
+};
+
+static void *give_out_meanwhile(void *arg)
+{
+	struct giver *g = arg;
+	uint32_t version;
+
+	atomic_store(&g->ready, true);
+	while (!atomic_load(&g->done)) {
+		version = __atomic_load_n(&g->c->version, __ATOMIC_SEQ_CST);
+		if (!(version & 1))
+			continue;
+		g->c->unmarked = (struct unmarked_range){g->lo, g->hi, version, 0};
+		__atomic_store_n(&g->c->blurred, g->when, __ATOMIC_SEQ_CST);
+		atomic_store(&g->hit, __atomic_load_n(&g->c->version, __ATOMIC_SEQ_CST) == version);
+		break;
+	}
+	return NULL;
+}
+
+/* A list of many mappings is written once more; true: memory was given out meanwhile. */
+static bool write_and_give_out(struct world *w, struct giver *g)
+{
+	pthread_t thread;
+
+	for (uint64_t i = 1; i <= 500; i++) {
+		struct process_mapping m = {
+			.lo = i << 16, .hi = (i << 16) + 0x1000, .file = &w->file};
+
+		CHECK_INT(process_map(w->p, &m), 0);
+	}
+	update(w);
+	g->c = chunk_of(w);
+	g->when = clock_now();
+	CHECK_INT(pthread_create(&thread, NULL, give_out_meanwhile, g), 0);
+	while (!atomic_load(&g->ready))
+		;
+	kernel_view_mark_dirty(&w->views, w->p);
+	kernel_views_update(&w->views, 0);
+	atomic_store(&g->done, true);
+	CHECK_INT(pthread_join(thread, NULL), 0);
+	return atomic_load(&g->hit);
+}
+
+TEST(given_out_while_the_list_is_written)
+{
+	uint64_t lo = 400ull << 16, marked = 0;
+	bool hit = false;
+
+	/* a thread that waits for its CPU is late */
+	for (int i = 0; i < 1000 && !hit; i++) {
+		struct giver g = {.lo = lo - 1, .hi = lo + 1};
+		struct world w;
+
+		world_new(&w);
+		hit = write_and_give_out(&w, &g);
+		CHECK(!hit || !g.c->blurred); /* the stacks of other mappings count */
+		for (const struct map_chunk *c = g.c; hit && c;
+		     c = c->next ? &w.b.chunks.at[c->next] : NULL)
+			for (uint32_t k = 0; k < c->n; k++)
+				if (c->mappings[k].changed) {
+					CHECK(c->mappings[k].lo == lo &&
+					      c->mappings[k].changed == g.when);
+					marked++;
+				}
+		world_free(&w);
+	}
+	CHECK(hit && marked == 1);
 }
 
 TEST(outdated_stacks)
