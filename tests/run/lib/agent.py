@@ -154,7 +154,14 @@ def profiles(folder):
     return [pprof.read(p) for p in sorted(glob.glob(os.path.join(folder, "*.pb.gz")))]
 
 
+def cpu_s(pid):
+    """CPU time of all threads of a process, in seconds, by ticks of the kernel's clock."""
+    with open("/proc/%d/stat" % pid) as f:
+        fields = f.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def cpu_ns(pid):
-    """CPU time of a process, in ns."""
+    """CPU time of a process's first thread, in ns."""
     with open("/proc/%d/schedstat" % pid) as f:
         return int(f.read().split()[0])
