@@ -67,11 +67,17 @@ TEST(tls)
 	clean();
 }
 
+/* Serves with the server's certificate; `url` of what is always accepted. */
+static void serve_tls(char *url, size_t len, const char *client_ca)
+{
+	snprintf(url, len, "https://127.0.0.1:%d/ok",
+		 serve(in_dir("server.pem"), in_dir("server.key"), client_ca));
+}
+
 /* The system's folder has the server's authority, but ca_file another. */
 TEST(tls_with_ca_file_alone)
 {
 	char url[128];
-	int port;
 
 	if (geteuid() || unshare(CLONE_NEWNS))
 		SKIP("needs root");
@@ -80,8 +86,7 @@ TEST(tls_with_ca_file_alone)
 	CHECK(!system(text("cd '%s' && mkdir store && cp ca.pem store && openssl rehash store &&"
 			   " mount --make-rprivate / && mount --bind store /etc/ssl/certs",
 			   dir)));
-	port = serve(in_dir("server.pem"), in_dir("server.key"), NULL);
-	snprintf(url, sizeof(url), "https://127.0.0.1:%d/ok", port);
+	serve_tls(url, sizeof(url), NULL);
 	check_tls(url, "ca_file", in_dir("other.pem"), -EAGAIN, "certificate");
 	CHECK_INT(requests(), 0);
 	check_tls(url, "ca_file", in_dir("ca.pem"), 0, "");
@@ -91,7 +96,6 @@ TEST(tls_with_ca_file_alone)
 TEST(tls_of_another_name)
 {
 	char url[128];
-	int port;
 
 	scratch();
 	make_certificates();
@@ -99,8 +103,7 @@ TEST(tls_of_another_name)
 			   " openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key"
 			   " -CAcreateserial -days 2 -extfile x.ext -out server.pem 2>/dev/null",
 			   dir)));
-	port = serve(in_dir("server.pem"), in_dir("server.key"), NULL);
-	snprintf(url, sizeof(url), "https://127.0.0.1:%d/ok", port);
+	serve_tls(url, sizeof(url), NULL);
 	check_tls(url, "ca_file", in_dir("ca.pem"), -EAGAIN, "127.0.0.1");
 	CHECK_INT(requests(), 0);
 	clean();
@@ -110,12 +113,10 @@ TEST(tls_with_our_own_certificate)
 {
 	struct fake *f;
 	char url[128];
-	int port;
 
 	scratch();
 	make_certificates();
-	port = serve(in_dir("server.pem"), in_dir("server.key"), in_dir("ca.pem"));
-	snprintf(url, sizeof(url), "https://127.0.0.1:%d/ok", port);
+	serve_tls(url, sizeof(url), in_dir("ca.pem"));
 	check_tls(url, "ca_file", in_dir("ca.pem"), -EAGAIN, "no answer from '");
 	f = fake_new(&fusee_plugin, "url", url, "ca_file", in_dir("ca.pem"), "cert_file",
 		     in_dir("client.pem"), "key_file", in_dir("client.key"), NULL);
