@@ -87,9 +87,7 @@ static uint64_t old_hour(void)
 {
 	static uint64_t hour;
 
-	if (!hour)
-		hour = ((uint64_t)time(NULL) / 3600 - 2) * HOUR;
-	return hour;
+	return hour ? hour : (hour = ((uint64_t)time(NULL) / 3600 - 2) * HOUR);
 }
 
 static int deliver_stacks(struct fake *f, uint32_t id, uint64_t start_ns, uint32_t nstacks)
@@ -141,10 +139,8 @@ static int files(const char *table)
 	struct partition p;
 	char command[256], name[64];
 	time_t t = (time_t)(old_hour() / NS);
-	struct tm tm;
 
-	gmtime_r(&t, &tm);
-	strftime(name, sizeof(name), "%Y-%m-%dT%H-%M-%SZ", &tm);
+	strftime(name, sizeof(name), "%Y-%m-%dT%H-%M-%SZ", gmtime(&t));
 	name_partition(name, &p);
 	snprintf(command, sizeof(command), "ls %s/%s/%s 2>/dev/null | wc -l", table, p.date,
 		 p.hour);
