@@ -48,7 +48,7 @@ struct agent_sampling {
 	const struct plan *plan;          /* borrowed; of the decisions */
 	/* By the bits of decision->sinks: the bit of the pipeline's slot; 0: no window. */
 	uint64_t slots[PLAN_MAX_SINKS];
-	uint8_t share;   /* of 256 samples that are due by the rates, those that are kept; 0: all */
+	uint8_t share;   /* of RATES_ALL samples that are due, those that are kept; 0: all */
 	uint32_t random; /* state of is_kept() */
 	const struct more_windows *more; /* NULL: none; set by their owner */
 	int refused;                     /* the last error of a process's events that was logged */
@@ -73,8 +73,8 @@ void agent_sampling_replan(struct agent_sampling *, const struct plan *,
 			   const uint64_t slots[PLAN_MAX_SINKS]);
 /* Handles the process events and then the records that are older than the last of them. */
 void agent_sampling_drain(struct agent_sampling *);
-/* Keeps `share` of 256 samples that are due by the targets' rates, chosen at random, each with so
- * much more weight; 0: all. */
+/* Keeps `share` of RATES_ALL samples that are due by the targets' rates, chosen at random, each
+ * with so much more weight; 0: all. */
 void agent_sampling_set_share(struct agent_sampling *, uint8_t share);
 void agent_sampling_pause(struct agent_sampling *, bool pause);
 /* Disables sampling for good and drains what was sampled. */
