@@ -8,7 +8,7 @@ struct file_symbols *file_symbols_new(void)
 {
 	struct file_symbols *f = calloc(1, sizeof(*f));
 
-	if (f && dict_init(&f->texts)) {
+	if (f && dict_init(&f->kept)) {
 		free(f);
 		return NULL;
 	}
@@ -17,18 +17,16 @@ struct file_symbols *file_symbols_new(void)
 
 void file_symbols_free(struct file_symbols *f)
 {
-	hashmap_fini_free(&f->by_offset);
-	for (uint32_t i = 0; i < f->nspans; i++)
-		free(f->spans[i].symbols);
+	hashmap_fini(&f->by_offset);
 	free(f->spans);
-	dict_fini(&f->texts);
+	dict_fini(&f->kept);
 	free(f->alt_name);
 	free(f);
 }
 
 uint64_t file_symbols_bytes(const struct file_symbols *f)
 {
-	return f->bytes + f->texts.bytes;
+	return f->bytes + f->kept.bytes;
 }
 
 const struct symbolized_address *file_symbols_find(const struct file_symbols *f, uint64_t offset)
@@ -41,18 +39,27 @@ static size_t size_of(uint32_t nframes)
 	return sizeof(struct symbolized_address) + nframes * sizeof(struct source_frame);
 }
 
-/* A copy of the text that is freed with the file's symbols; "": no memory. */
-static const char *keep(struct file_symbols *f, const char *text)
+/* A copy that is freed with the file's symbols; NULL: no memory. */
+static const void *keep(struct file_symbols *f, const void *bytes, size_t len)
 {
-	uint32_t id = dict_add(&f->texts, text ? text : "", text ? strlen(text) + 1 : 1);
+	uint32_t id = dict_add(&f->kept, bytes, len);
 
-	return id == DICT_NONE ? "" : f->texts.entries[id].key;
+	return id == DICT_NONE ? NULL : f->kept.entries[id].key;
 }
 
-static struct symbolized_address *make(struct file_symbols *f, uint64_t address,
-				       const struct worker_frame *frames, uint32_t n)
+/* "": no memory. */
+static const char *keep_text(struct file_symbols *f, const char *text)
 {
-	struct symbolized_address *name = malloc(size_of(n));
+	const char *kept = text ? keep(f, text, strlen(text) + 1) : NULL;
+
+	return kept ? kept : "";
+}
+
+static const struct symbolized_address *make(struct file_symbols *f, uint64_t address,
+					     const struct worker_frame *frames, uint32_t n)
+{
+	struct symbolized_address *name = calloc(1, size_of(n)); /* its padding is zeroed */
+	const struct symbolized_address *kept;
 
 	if (!name)
 		return NULL;
@@ -60,27 +67,26 @@ static struct symbolized_address *make(struct file_symbols *f, uint64_t address,
 	name->n = n;
 	for (uint32_t i = 0; i < n; i++)
 		name->frames[i] = (struct source_frame){
-			.name = keep(f, frames[i].name),
-			.system_name = keep(f, frames[i].system_name),
-			.file = keep(f, frames[i].file),
+			.name = keep_text(f, frames[i].name),
+			.system_name = keep_text(f, frames[i].system_name),
+			.file = keep_text(f, frames[i].file),
 			.line = frames[i].line,
 			.column = frames[i].column,
 			.start_line = frames[i].start_line,
 			.flags = frames[i].flags,
 		};
-	return name;
+	kept = keep(f, name, size_of(n));
+	free(name);
+	return kept;
 }
 
-/* Takes the name over; NULL is fine. */
-static void put(struct file_symbols *f, uint64_t offset, struct symbolized_address *name)
+/* NULL is fine. */
+static void put(struct file_symbols *f, uint64_t offset, const struct symbolized_address *name)
 {
-	if (!name)
-		return;
-	free(hashmap_del(&f->by_offset, offset + 1));
-	if (hashmap_put(&f->by_offset, offset + 1, name))
-		free(name);
-	else
-		f->bytes += size_of(name->n) + sizeof(struct hashmap_slot) * 2;
+	bool is_new = !file_symbols_find(f, offset);
+
+	if (name && !hashmap_put(&f->by_offset, offset + 1, (void *)name) && is_new)
+		f->bytes += sizeof(struct hashmap_slot) * 2;
 }
 
 static const struct span *find_span(const struct file_symbols *f, uint64_t address)
@@ -109,11 +115,11 @@ void file_symbols_put_spans(struct file_symbols *f, const struct worker_symbols 
 	struct span *all = answer->nspans ? calloc((size_t)f->nspans + answer->nspans, sizeof(*all))
 					  : NULL;
 	uint32_t at = 0, old = 0;
-	uint64_t bytes = 0;
+	uint64_t names = 0, added;
 
 	for (uint32_t i = 0; all && i < answer->nspans; i++) {
 		const struct worker_span *w = &answer->spans[i];
-		struct symbolized_address *name;
+		const struct symbolized_address *name;
 
 		while (old < f->nspans && f->spans[old].hi <= w->lo)
 			all[at++] = f->spans[old++];
@@ -123,28 +129,30 @@ void file_symbols_put_spans(struct file_symbols *f, const struct worker_symbols 
 		if (!name)
 			continue;
 		all[at++] = (struct span){w->lo, w->hi, name};
-		bytes += sizeof(*all) + size_of(w->n);
+		names += size_of(w->n);
 	}
 	if (!all)
 		return;
 	while (old < f->nspans)
 		all[at++] = f->spans[old++];
 	free(f->spans);
+	added = (at - f->nspans) * sizeof(*all);
 	f->spans = all;
 	f->nspans = at;
-	f->bytes += bytes;
-	f->span_bytes += bytes;
+	f->bytes += added;
+	f->span_bytes += added + names;
 }
 
 bool file_symbols_put_by_span(struct file_symbols *f, uint64_t offset, uint64_t address)
 {
 	const struct span *span = f->nspans ? find_span(f, address) : NULL;
-	struct symbolized_address *name = span ? malloc(size_of(span->symbols->n)) : NULL;
+	struct symbolized_address *name = span ? calloc(1, size_of(span->symbols->n)) : NULL;
 
 	if (!name)
 		return false;
 	memcpy(name, span->symbols, size_of(span->symbols->n));
 	name->address = address;
-	put(f, offset, name);
+	put(f, offset, keep(f, name, size_of(name->n)));
+	free(name);
 	return file_symbols_find(f, offset);
 }

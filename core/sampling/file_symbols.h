@@ -28,17 +28,19 @@ struct symbolized_address {
  * around the addresses that were requested, so that later addresses in them need no request. */
 struct span {
 	uint64_t lo, hi;
-	struct symbolized_address *symbols;
+	const struct symbolized_address *symbols;
 };
 
 struct file_symbols {
-	struct hashmap by_offset; /* file offset + 1 -> struct symbolized_address * */
+	struct hashmap by_offset; /* file offset + 1 -> const struct symbolized_address * */
 	struct span *spans;       /* sorted, not overlapping */
 	uint32_t nspans;
-	struct dict texts;
-	uint64_t bytes, span_bytes; /* without texts; span_bytes: the part of spans */
-	uint64_t used;              /* number of the last request that named the file */
-	uint32_t symbol_source;     /* INSPECTION_SYMTAB .. */
+	/* Texts and struct symbolized_address: thousands of blocks would fragment the heap. */
+	struct dict kept;
+	uint64_t bytes;         /* without `kept` */
+	uint64_t span_bytes;    /* of spans and what they point at, but for texts */
+	uint64_t used;          /* number of the last request that named the file */
+	uint32_t symbol_source; /* INSPECTION_SYMTAB .. */
 	char *alt_name; /* path of its dwz file, from its debug information; NULL: unknown */
 	uint8_t alt_id[64];
 	uint32_t alt_id_len;

@@ -384,11 +384,11 @@ static int send(struct file_request *q)
 static bool symbolize_by_span(struct symbolizer *s, struct file_symbols *f, const struct file *file,
 			      uint64_t offset)
 {
-	uint64_t address, before = f->bytes;
+	uint64_t address, before = file_symbols_bytes(f);
 	bool found = inspection_vaddr(file->inspection, offset, &address) &&
 		     file_symbols_put_by_span(f, offset, address);
 
-	s->bytes += f->bytes - before;
+	s->bytes += file_symbols_bytes(f) - before;
 	return found;
 }
 
