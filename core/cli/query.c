@@ -368,6 +368,8 @@ static int load(struct query *q, struct side *s)
 		.labels = keys,
 		.nlabels = split_keys(q->view.o.by, keys, SUMS_MAX_KEYS),
 	};
+	s->request.keys = s->merged.choice.only_labels ? keys : NULL;
+	s->request.nkeys = s->merged.choice.nlabels;
 	err = query_read(q->store, &s->request, take_merged, &s->merged, &s->counts);
 	if (err)
 		return err;
@@ -527,8 +529,7 @@ static int query_sums(struct query *q)
 	if (!err && !s.samples)
 		err = nothing(q, &q->now);
 	if (!err) {
-		query_log_counts(&q->now.counts, &q->before.counts,
-				 s.samples + q->now.counts.added);
+		query_log_counts(&q->now.counts, &q->before.counts, s.samples);
 		err = print_sums(q, &s);
 	}
 	sums_fini(&s);

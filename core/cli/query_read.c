@@ -99,6 +99,7 @@ void query_log_counts(const struct store_counts *a, const struct store_counts *b
 	uint64_t requests = a->requests > b->requests ? a->requests : b->requests;
 	char n[3][32];
 
+	samples += a->added + b->added;
 	fprintf(stderr, "%s samples of %s windows; %s files skipped", text_number(n[0], samples),
 		text_number(n[1], a->read + b->read), text_number(n[2], a->skipped + b->skipped));
 	if (removed)

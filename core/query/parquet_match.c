@@ -3,21 +3,26 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { ID = PARQUET_STACKS_ID, FUNCTION, COLUMNS };
+#include "base/buf.h"
+#include "query/parquet_frame.h"
+
+enum { ID = PARQUET_STACKS_ID, FRAMES, COLUMNS };
 
 static const struct parquet_column columns[COLUMNS] = {
 	[ID] = {"stack_id", NULL, FUSEE_PARQUET_INT64},
-	[FUNCTION] = {"function", "frames", FUSEE_PARQUET_TEXT},
+	[FRAMES] = {NULL, "frames", FUSEE_PARQUET_TEXT},
 };
-static const uint32_t function_column[] = {FUNCTION};
+static const uint32_t frames_column[] = {FRAMES};
 
 struct reading {
 	struct parquet_stacks_reading in;
 	struct functions *functions;
 	struct builder *b;
 	uint32_t matched; /* index of the stack in the builder; 0: none yet */
-	uint32_t nnames;  /* of the row group */
+	uint32_t nframes; /* distinct frames of the row group */
+	struct buf room;
 };
 
 /* Whether a frame without a name has a function depends on its file and line. */
@@ -41,18 +46,42 @@ static int build_stack(struct reading *r, struct fusee_str name)
 	return r->matched == BUILDER_NONE ? -ENOMEM : 0;
 }
 
-/* met[code]: whether the name matches. 1: some do; 0; -errno. */
-static int match_names(struct reading *r, const struct fusee_parquet_values *names, uint8_t *met)
+static bool is_same(struct fusee_str a, struct fusee_str b)
 {
-	int any = 0;
+	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
+}
 
-	for (uint32_t i = 0; i < names->ndistinct; i++) {
-		int match = functions_match(r->functions, names->texts[i]), err = 0;
+/* Whether a frame's function matches: 1, 0, -errno. last: those of the frame before, whose function
+ * is mostly the same. */
+static int match_frame(struct reading *r, struct fusee_str frame, struct fusee_str *last, int match)
+{
+	struct fusee_str name;
+	int err = parquet_frame_function(&name, frame, &r->room);
 
-		if (match > 0 && !r->matched)
-			err = build_stack(r, names->texts[i]);
-		if (match < 0 || err)
-			return match < 0 ? match : err;
+	if (err) {
+		*r->in.why = "its frames are no stacks";
+		return err;
+	}
+	if (last->p && is_same(*last, name))
+		return match;
+	/* a name with escapes is in the room of the next */
+	*last = r->room.len ? (struct fusee_str){NULL, 0} : name;
+	match = functions_match(r->functions, name);
+	if (match > 0 && !r->matched)
+		err = build_stack(r, name);
+	return err ? err : match;
+}
+
+/* met[code]: whether the name matches. 1: some do; 0; -errno. */
+static int match_names(struct reading *r, const struct fusee_parquet_values *frames, uint8_t *met)
+{
+	struct fusee_str last = {NULL, 0};
+	int any = 0, match = 0;
+
+	for (uint32_t i = 0; i < frames->ndistinct; i++) {
+		match = match_frame(r, frames->texts[i], &last, match);
+		if (match < 0)
+			return match;
 		met[i] = (uint8_t)match;
 		any |= match;
 	}
@@ -61,9 +90,9 @@ static int match_names(struct reading *r, const struct fusee_parquet_values *nam
 
 static bool has_match(const struct reading *r, const uint8_t *met, uint64_t row)
 {
-	const struct fusee_parquet_values *v = r->in.t.values[FUNCTION];
+	const struct fusee_parquet_values *v = r->in.t.values[FRAMES];
 
-	for (uint64_t i = parquet_begin(&r->in.t, FUNCTION, row); i < v->ends[row]; i++)
+	for (uint64_t i = parquet_begin(&r->in.t, FRAMES, row); i < v->ends[row]; i++)
 		if (met[v->codes[i]])
 			return true;
 	return false;
@@ -72,9 +101,9 @@ static bool has_match(const struct reading *r, const uint8_t *met, uint64_t row)
 /* met: NULL: nothing matches. */
 static int put_rows(struct reading *r, const uint8_t *met)
 {
-	int err = met ? parquet_table_load(&r->in.t, function_column, 1, r->in.why) : 0;
+	int err = met ? parquet_table_load(&r->in.t, frames_column, 1, r->in.why) : 0;
 
-	if (!err && met && r->in.t.values[FUNCTION]->ndistinct != r->nnames) {
+	if (!err && met && r->in.t.values[FRAMES]->ndistinct != r->nframes) {
 		*r->in.why = "it was changed while it was read";
 		err = -EINVAL;
 	}
@@ -92,16 +121,16 @@ static int put_rows(struct reading *r, const uint8_t *met)
 static int read_group(void *arg)
 {
 	struct reading *r = arg;
-	struct fusee_parquet_values *names = NULL;
+	struct fusee_parquet_values *frames = NULL;
 	uint8_t *met = NULL;
-	int any = parquet_table_distinct(&r->in.t, FUNCTION, &names, r->in.why);
+	int any = parquet_table_distinct(&r->in.t, FRAMES, &frames, r->in.why);
 
 	if (any)
 		return any;
-	r->nnames = names->ndistinct;
-	met = malloc(r->nnames + 1ull);
-	any = met ? match_names(r, names, met) : -ENOMEM;
-	fusee_parquet_unload(names);
+	r->nframes = frames->ndistinct;
+	met = malloc(r->nframes + 1ull);
+	any = met ? match_names(r, frames, met) : -ENOMEM;
+	fusee_parquet_unload(frames);
 	if (any >= 0)
 		any = put_rows(r, any ? met : NULL);
 	free(met);
@@ -115,6 +144,8 @@ int parquet_match_read(struct parquet_stacks *s, struct functions *functions, st
 		.in = {.stacks = s, .columns = columns, .ncolumns = COLUMNS, .why = why},
 		.functions = functions,
 		.b = b};
+	int err = parquet_stacks_read_groups(&r.in, files, path, bytes, read_group, &r);
 
-	return parquet_stacks_read_groups(&r.in, files, path, bytes, read_group, &r);
+	buf_fini(&r.room);
+	return err;
 }

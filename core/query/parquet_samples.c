@@ -199,6 +199,8 @@ static int require_stacks(struct reading *r, const struct parquet_group_rows *g)
 	for (uint64_t i = 0; i < r->t.rows; i++)
 		if (g->parts[i] != PARQUET_NO_WINDOW)
 			used[v->codes ? v->codes[i] : i] = 1;
+	for (uint64_t i = 1; !v->codes && i < r->t.rows; i++) /* they ascend */
+		used[i - 1] &= !used[i] || v->numbers[i] != v->numbers[i - 1];
 	for (uint32_t i = 0; !err && i < v->ndistinct; i++)
 		if (used[i])
 			err = require_stack(r, v->numbers[i]);
@@ -336,6 +338,16 @@ static int add_sample(struct reading *r, const struct parquet_group_rows *g, uin
 			      (uint32_t)parquet_number(&r->t, TID, row), values);
 }
 
+/* The builder's stack of a row, whose column has no codes: mostly that of the row before. */
+static uint32_t stack_of(const struct reading *r, const struct parquet_group_rows *g, uint64_t row)
+{
+	const int64_t *numbers = r->t.values[STACK]->numbers;
+
+	if (row && numbers[row] == numbers[row - 1] && g->parts[row - 1] != PARQUET_NO_WINDOW)
+		return g->stacks[row - 1];
+	return parquet_stacks_at(&r->stacks, numbers[row]);
+}
+
 /* Rows whose stacks have none of the functions are omitted from now on. */
 static int find_stacks(struct reading *r, struct parquet_group_rows *g)
 {
@@ -353,8 +365,7 @@ static int find_stacks(struct reading *r, struct parquet_group_rows *g)
 	for (uint64_t i = 0; i < r->t.rows; i++) {
 		if (g->parts[i] == PARQUET_NO_WINDOW)
 			continue;
-		g->stacks[i] = v->codes ? of[v->codes[i]]
-					: parquet_stacks_at(&r->stacks, v->numbers[i]);
+		g->stacks[i] = v->codes ? of[v->codes[i]] : stack_of(r, g, i);
 		if (r->matches && !g->stacks[i]) {
 			g->parts[i] = PARQUET_NO_WINDOW;
 			g->n--;

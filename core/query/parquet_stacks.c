@@ -1,64 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A row is a stack: its number, and its frames as lists of equal lengths, leaf first. Frames that
- * are inlined belong to the location of the next that is not. Most locations are in many stacks:
- * they are known by the codes of their values and built once in each row group.
+ * A row is a stack: its number, and its frames, leaf first. Frames that are inlined belong to the
+ * location of the next that is not. Most locations are in many stacks: they are known by the codes
+ * of their frames, and a frame is read once in each row group.
  */
 #include "query/parquet_stacks.h"
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/random.h>
 
 #include "base/buf.h"
 #include "base/dict.h"
+#include "query/parquet_frame.h"
 
-#define MAX_BYTES (512ull << 20) /* of the builder and of `known` */
+#define MAX_BYTES (512ull << 20) /* of the builder and of what is known of a row group */
 
-enum {
-	ID = PARQUET_STACKS_ID,
-	FUNCTION,
-	FILE_NAME,
-	LINE,
-	INLINED,
-	START_LINE,
-	ADDRESS,
-	MAPPING,
-	BUILD_ID,
-	TYPE,
-	LANGUAGE,
-	FLAGS,
-	COLUMNS,
-};
-#define FIRST FUNCTION /* of the columns of frames */
-#define NFRAME (COLUMNS - FIRST)
+enum { ID = PARQUET_STACKS_ID, FRAMES, COLUMNS };
 
 static const struct parquet_column columns[COLUMNS] = {
 	[ID] = {"stack_id", NULL, FUSEE_PARQUET_INT64},
-	[FUNCTION] = {"function", "frames", FUSEE_PARQUET_TEXT},
-	[FILE_NAME] = {"file", "frames", FUSEE_PARQUET_TEXT},
-	[LINE] = {"line", "frames", FUSEE_PARQUET_INT64},
-	[START_LINE] = {"start_line", "frames", FUSEE_PARQUET_INT64},
-	[ADDRESS] = {"address", "frames", FUSEE_PARQUET_INT64},
-	[MAPPING] = {"mapping", "frames", FUSEE_PARQUET_TEXT},
-	[BUILD_ID] = {"build_id", "frames", FUSEE_PARQUET_TEXT},
-	[INLINED] = {"inlined", "frames", FUSEE_PARQUET_INT32},
-	[TYPE] = {"type", "frames", FUSEE_PARQUET_TEXT},
-	[LANGUAGE] = {"language", "frames", FUSEE_PARQUET_TEXT},
-	[FLAGS] = {"flags", "frames", FUSEE_PARQUET_INT32},
+	[FRAMES] = {NULL, "frames", FUSEE_PARQUET_TEXT},
 };
-static const uint32_t frame_columns[NFRAME] = {FUNCTION,   FILE_NAME, LINE,    INLINED,
-					       START_LINE, ADDRESS,   MAPPING, BUILD_ID,
-					       TYPE,       LANGUAGE,  FLAGS};
+static const uint32_t frames_column[] = {FRAMES};
+
+/* A distinct frame of the row group, by its code. */
+struct frame {
+	struct fusee_line line;
+	uint32_t mapping, type, language, flags;
+	uint64_t address;
+	bool is_read, is_inlined;
+	bool has_line;     /* else it is a location without lines */
+	uint32_t location; /* one more than that of this frame alone; 0: not built yet */
+};
 
 struct reading {
 	struct parquet_stacks_reading in;
 	struct builder *b;
-	struct dict known;  /* locations of the row group; 0 is none */
+	struct frame *of;   /* by code */
+	struct dict known;  /* locations of several frames, of the row group; 0 is none */
 	struct buf indices; /* uint32_t: of the builder, by number in `known` less 1 */
-	struct buf key, lines, frames;
+	struct buf lines, locations, room;
 };
 
 /* Values of `numbers`: this address, or one more than the stack's index behind it. */
@@ -127,147 +112,158 @@ static int damaged(struct reading *r)
 	return -EINVAL;
 }
 
-/* ---- locations ---- */
+/* ---- frames ---- */
 
-static uint32_t text(struct reading *r, uint32_t column, uint64_t i)
+static uint32_t text(struct reading *r, struct fusee_str s)
 {
-	struct fusee_str s = parquet_text(&r->in.t, column, i);
-
 	return s.len ? builder_string(r->b, s.p, s.len) : 0;
 }
 
-static uint32_t small(const struct reading *r, uint32_t column, uint64_t i)
+static uint32_t small(int64_t v)
 {
-	int64_t v = parquet_number(&r->in.t, column, i);
-
 	return v > 0 && v < UINT32_MAX ? (uint32_t)v : 0;
 }
 
-static uint32_t flags_at(const struct reading *r, uint64_t i)
-{
-	return (uint32_t)parquet_number(&r->in.t, FLAGS, i);
-}
-
 /* A frame without a name, file and line is a location without lines. */
-static bool add_line(struct reading *r, uint64_t i)
+static void set_line(struct reading *r, const struct parquet_frame *f, struct frame *to)
 {
-	struct fusee_function f = {.name = text(r, FUNCTION, i),
-				   .file = text(r, FILE_NAME, i),
-				   .start_line = small(r, START_LINE, i),
-				   .flags = flags_at(r, i) >> 8 & 0xff};
-	struct fusee_line line = {.line = small(r, LINE, i),
-				  .flags = parquet_number(&r->in.t, INLINED, i) ? FUSEE_LINE_INLINED
-										: 0};
+	struct fusee_function function = {.name = text(r, f->texts[FRAME_FUNCTION]),
+					  .file = text(r, f->texts[FRAME_FILE]),
+					  .start_line = small(f->numbers[FRAME_START_LINE]),
+					  .flags = (uint32_t)f->numbers[FRAME_FLAGS] >> 8 & 0xff};
 
-	f.system_name = f.name;
-	if (!f.name && !f.file && !line.line && !line.flags)
-		return true;
-	line.function = builder_function(r->b, &f);
-	return !buf_add(&r->lines, &line, sizeof(line));
+	function.system_name = function.name;
+	to->is_inlined = f->numbers[FRAME_INLINED] != 0;
+	to->line.line = small(f->numbers[FRAME_LINE]);
+	to->line.flags = to->is_inlined ? FUSEE_LINE_INLINED : 0;
+	to->has_line = function.name || function.file || to->line.line || to->line.flags;
+	if (to->has_line)
+		to->line.function = builder_function(r->b, &function);
 }
 
-static uint32_t mapping_of(struct reading *r, uint64_t i)
+static uint32_t mapping_of(struct reading *r, const struct parquet_frame *f)
 {
-	struct fusee_mapping m = {.path = text(r, MAPPING, i),
-				  .build_id = text(r, BUILD_ID, i),
-				  .flags = flags_at(r, i) >> 16 & 0xff,
+	struct fusee_mapping m = {.path = text(r, f->texts[FRAME_MAPPING]),
+				  .build_id = text(r, f->texts[FRAME_BUILD_ID]),
+				  .flags = (uint32_t)f->numbers[FRAME_FLAGS] >> 16 & 0xff,
 				  .limit = UINT64_MAX};
 
 	return m.path || m.build_id || m.flags ? builder_mapping(r->b, &m) : 0;
 }
 
-/* Frames `at` to `end` - 1 as a location; the last is that of its code. */
-static uint32_t build_location(struct reading *r, uint64_t at, uint64_t end)
+static int read_frame(struct reading *r, uint32_t code)
 {
-	struct fusee_location l = {.mapping = mapping_of(r, end - 1),
-				   .frame_type = text(r, TYPE, end - 1),
-				   .language = text(r, LANGUAGE, end - 1),
-				   .flags = flags_at(r, end - 1) & 0xff,
-				   .address = (uint64_t)parquet_number(&r->in.t, ADDRESS, end - 1)};
+	struct frame *to = &r->of[code];
+	struct parquet_frame f;
+	int err = parquet_frame_read(&f, r->in.t.values[FRAMES]->texts[code], &r->room);
+
+	if (err)
+		return err == -EINVAL ? damaged(r) : err;
+	set_line(r, &f, to);
+	to->mapping = mapping_of(r, &f);
+	to->type = text(r, f.texts[FRAME_TYPE]);
+	to->language = text(r, f.texts[FRAME_LANGUAGE]);
+	to->flags = (uint32_t)f.numbers[FRAME_FLAGS] & 0xff;
+	to->address = (uint64_t)f.numbers[FRAME_ADDRESS];
+	to->is_read = true;
+	return 0;
+}
+
+/* ---- locations ---- */
+
+/* Frames of these codes as a location; the last is that of its code. BUILDER_NONE: no memory. */
+static uint32_t build_location(struct reading *r, const uint32_t *codes, uint64_t n)
+{
+	const struct frame *last = &r->of[codes[n - 1]];
+	struct fusee_location l = {.mapping = last->mapping,
+				   .frame_type = last->type,
+				   .language = last->language,
+				   .flags = last->flags,
+				   .address = last->address};
 
 	buf_reset(&r->lines);
-	for (; at < end; at++)
-		if (!add_line(r, at))
+	for (uint64_t i = 0; i < n; i++) {
+		const struct frame *f = &r->of[codes[i]];
+
+		if (f->has_line && buf_add(&r->lines, &f->line, sizeof(f->line)))
 			return BUILDER_NONE;
+	}
 	return builder_location(r->b, &l, (const struct fusee_line *)(const void *)r->lines.p,
 				(uint32_t)(r->lines.len / sizeof(struct fusee_line)));
 }
 
-static bool make_key(struct reading *r, uint64_t at, uint64_t end)
+/* The location of several frames. 0 or -ENOMEM. */
+static int find_location(struct reading *r, const uint32_t *codes, uint64_t n, uint32_t *location)
 {
-	uint64_t *k;
+	uint32_t before = r->known.n,
+		 number = dict_add(&r->known, (const char *)codes, n * sizeof(*codes));
 
-	buf_reset(&r->key);
-	k = buf_grow(&r->key, (end - at) * NFRAME * sizeof(*k));
-	for (; k && at < end; at++)
-		for (uint32_t c = FIRST; c < COLUMNS; c++) {
-			const struct fusee_parquet_values *v = r->in.t.values[c];
-
-			*k++ = v->codes ? v->codes[at] : (uint64_t)v->numbers[at];
-		}
-	return k;
-}
-
-static int add_location(struct reading *r, uint64_t at, uint64_t end)
-{
-	uint32_t before = r->known.n, index, number;
-
-	if (!make_key(r, at, end))
-		return -ENOMEM;
-	number = dict_add(&r->known, r->key.p, r->key.len);
 	if (number == DICT_NONE)
 		return -ENOMEM;
 	if (r->known.n > before) {
-		index = build_location(r, at, end);
-		if (index == BUILDER_NONE || buf_add(&r->indices, &index, sizeof(index)))
-			return -ENOMEM;
+		*location = build_location(r, codes, n);
+		return *location == BUILDER_NONE
+			       ? -ENOMEM
+			       : buf_add(&r->indices, location, sizeof(*location));
 	}
-	memcpy(&index, r->indices.p + (number - 1) * sizeof(index), sizeof(index));
-	return buf_add(&r->frames, &index, sizeof(index));
+	memcpy(location, r->indices.p + (number - 1) * sizeof(*location), sizeof(*location));
+	return 0;
+}
+
+static int add_location(struct reading *r, const uint32_t *codes, uint64_t n)
+{
+	struct frame *only = &r->of[codes[0]];
+	uint32_t location = only->location - 1;
+	int err = 0;
+
+	if (n > 1) {
+		err = find_location(r, codes, n, &location);
+	} else if (!only->location) {
+		location = build_location(r, codes, 1);
+		only->location = location + 1;
+		err = location == BUILDER_NONE ? -ENOMEM : 0;
+	}
+	return err ? err : buf_add(&r->locations, &location, sizeof(location));
 }
 
 /* ---- stacks ---- */
 
 static int add_stack(struct reading *r, uint64_t row)
 {
-	uint64_t i = parquet_begin(&r->in.t, FUNCTION, row),
-		 end = r->in.t.values[FUNCTION]->ends[row];
+	const struct fusee_parquet_values *v = r->in.t.values[FRAMES];
+	uint64_t i = parquet_begin(&r->in.t, FRAMES, row), end = v->ends[row], first = i;
 	uint32_t index;
 	int err = 0;
 
-	buf_reset(&r->frames);
-	for (uint64_t first = i; !err && i < end; i++) {
-		if (parquet_number(&r->in.t, INLINED, i))
+	buf_reset(&r->locations);
+	for (; !err && i < end; i++) {
+		if (!r->of[v->codes[i]].is_read)
+			err = read_frame(r, v->codes[i]);
+		if (err || r->of[v->codes[i]].is_inlined)
 			continue;
-		err = add_location(r, first, i + 1);
+		err = add_location(r, v->codes + first, i + 1 - first);
 		first = i + 1;
 	}
-	if (!err && end > parquet_begin(&r->in.t, FUNCTION, row) &&
-	    parquet_number(&r->in.t, INLINED, end - 1))
+	if (!err && first < end)
 		err = damaged(r);
 	if (err)
 		return err;
-	index = builder_stack(r->b, (const uint32_t *)(const void *)r->frames.p,
-			      (uint32_t)(r->frames.len / sizeof(uint32_t)));
+	index = builder_stack(r->b, (const uint32_t *)(const void *)r->locations.p,
+			      (uint32_t)(r->locations.len / sizeof(uint32_t)));
 	return index == BUILDER_NONE
 		       ? -ENOMEM
 		       : parquet_stacks_put(&r->in, parquet_number(&r->in.t, ID, row), index);
 }
 
-/* Lists of equal lengths in all columns. */
 static int load_frames(struct reading *r)
 {
-	const struct fusee_parquet_values *first;
-	int err = parquet_table_load(&r->in.t, frame_columns, NFRAME, r->in.why);
+	int err = parquet_table_load(&r->in.t, frames_column, 1, r->in.why);
 
 	if (err)
 		return err;
-	first = r->in.t.values[FIRST];
-	for (uint32_t c = FIRST + 1; c < COLUMNS; c++)
-		if (r->in.t.values[c]->n != first->n || memcmp(r->in.t.values[c]->ends, first->ends,
-							       r->in.t.rows * sizeof(*first->ends)))
-			return damaged(r);
-	return 0;
+	free(r->of);
+	r->of = calloc(r->in.t.values[FRAMES]->ndistinct + 1ull, sizeof(*r->of));
+	return r->of ? 0 : -ENOMEM;
 }
 
 static int read_group(void *arg)
@@ -298,11 +294,12 @@ int parquet_stacks_read(struct parquet_stacks *s, struct builder *b, struct file
 		.in = {.stacks = s, .columns = columns, .ncolumns = COLUMNS, .why = why}, .b = b};
 	int err = parquet_stacks_read_groups(&r.in, files, path, bytes, read_group, &r);
 
+	free(r.of);
 	dict_fini(&r.known);
 	buf_fini(&r.indices);
-	buf_fini(&r.key);
 	buf_fini(&r.lines);
-	buf_fini(&r.frames);
+	buf_fini(&r.locations);
+	buf_fini(&r.room);
 	return err;
 }
 

@@ -9,10 +9,15 @@
 
 /* ---- columns ---- */
 
+static bool is_same(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : !a && !b;
+}
+
 static bool is_column(const struct fusee_parquet_column *c, const struct parquet_column *required)
 {
-	return c->type == required->type && !strcmp(c->name, required->name) &&
-	       (required->in ? c->in && !strcmp(c->in, required->in) : !c->in);
+	return c->type == required->type && is_same(c->name, required->name) &&
+	       is_same(c->in, required->in);
 }
 
 static int find_columns(struct parquet_table *t, const struct parquet_column *required, uint32_t n)

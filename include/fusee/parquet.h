@@ -10,7 +10,8 @@
  * number 0. Texts are UTF-8. The same rows in the same order give the same bytes.
  *
  * The format is that of parquet-format 2.9 (parquet.thrift), with data pages of version 1 and the
- * encodings PLAIN, RLE and RLE_DICTIONARY, which every reader has.
+ * encodings PLAIN, RLE and RLE_DICTIONARY, which every reader has; columns of INT64 whose values
+ * ascend and are many have DELTA_BINARY_PACKED.
  *
  * Threads: a writer is used by one thread at a time. Errors: the first error of a writer stays, and
  * fusee_parquet_row() and fusee_parquet_finish() return it from then on. What was written of a file
@@ -35,13 +36,14 @@ enum fusee_parquet_type {
 enum fusee_parquet_group {
 	FUSEE_PARQUET_FLAT = 0, /* one value in each row */
 	FUSEE_PARQUET_MAP = 1,  /* a map: two columns of type TEXT, keys and values */
-	FUSEE_PARQUET_LIST = 2, /* a list of structs: a column for each member */
+	FUSEE_PARQUET_LIST = 2, /* a list of structs: a column for each member; or of values */
 };
 
 /* A column with values. Columns that follow each other with the same `group` and `in` are one map
  * or one list; each row has the same number of values in all of them, 0 is allowed. */
 struct fusee_parquet_column {
-	const char *name; /* of a map's columns it is not written: they are "key" and "value" */
+	const char *name; /* of a map's columns it is not written: they are "key" and "value"; NULL:
+			     the only column of a list, which has the values themselves */
 	uint32_t type;    /* enum fusee_parquet_type */
 	uint32_t group;   /* enum fusee_parquet_group */
 	const char *in;   /* the name of the map or list; NULL if FLAT */
@@ -59,15 +61,22 @@ enum fusee_parquet_codec {
 
 struct fusee_parquet_options {
 	struct fusee_table columns; /* struct fusee_parquet_column; must stay until free() */
-	struct fusee_table sort; /* uint32_t: flat columns that rows are sorted by, first first */
-	uint32_t codec;          /* enum fusee_parquet_codec */
+	/* uint32_t: columns that rows are sorted by, first first: flat, or lists of values, which
+	 * are compared from the last value to the first. */
+	struct fusee_table sort;
+	uint32_t codec;  /* enum fusee_parquet_codec */
 	uint32_t rows;   /* a row group has at most that many, 0: 131,072; more than 2^24: 2^24 */
 	uint64_t memory; /* a row group ends when its rows take that many bytes, 0: 64 MiB; writing
 			    it takes about as much again */
 	/* Takes the file's next bytes: 0 or -errno. */
 	int (*write)(void *arg, const void *bytes, uint64_t n);
 	void *arg;
-	uint32_t level; /* of ZSTD, 1 to 19; 0: 3 */
+	uint32_t level;      /* of ZSTD, 1 to 19; 0: 3 */
+	uint32_t renumbered; /* a flat column of INT64; with renumber() */
+	/* NULL, or called for each distinct value of that column when a row group is written, in
+	 * the order of its sorted rows: *to is what is written instead. Different values stay
+	 * different. 0 or -errno. */
+	int (*renumber)(void *arg, int64_t value, int64_t *to);
 };
 
 struct fusee_parquet; /* a file that is being written */

@@ -38,7 +38,8 @@ static const struct fusee_parquet_column columns[] = {
 	{"stack", FUSEE_PARQUET_TEXT, FUSEE_PARQUET_FLAT, NULL},
 	{NULL, FUSEE_PARQUET_TEXT, FUSEE_PARQUET_MAP, "labels"},
 	{NULL, FUSEE_PARQUET_TEXT, FUSEE_PARQUET_MAP, "labels"},
-	{"line", FUSEE_PARQUET_INT64, FUSEE_PARQUET_LIST, "frames"},
+	{"line", FUSEE_PARQUET_INT64, FUSEE_PARQUET_LIST, "lines"},
+	{NULL, FUSEE_PARQUET_TEXT, FUSEE_PARQUET_LIST, "frames"},
 };
 
 struct file {
@@ -91,6 +92,7 @@ static void write_file(struct file *f, uint32_t codec)
 			fusee_parquet_text(w, 3, fusee_text(k ? "a" : "b"));
 			fusee_parquet_text(w, 4, fusee_text("x"));
 			fusee_parquet_int(w, 5, k);
+			fusee_parquet_text(w, 6, fusee_text(k % 2 ? "{}" : "{\"line\":1}"));
 		}
 		fusee_parquet_row(w);
 	}

@@ -2,7 +2,7 @@
 /*
  * tool_parquet FILE: writes a Parquet file of what stdin says, a line each:
  *	codec N | rows N | memory N | sort COLUMN..
- *	column NAME TYPE [map|list IN]
+ *	column NAME TYPE [map|list IN]	NAME: "-": a list of values
  *	begin
  *	row COLUMN=VALUE ..		texts in hex
  *	metadata KEY VALUE		in hex
@@ -51,6 +51,8 @@ static void add_column(char **at)
 	const char *kind;
 
 	c->name = strdup(strsep(at, " "));
+	if (!strcmp(c->name, "-"))
+		c->name = NULL;
 	c->type = (uint32_t)atoi(strsep(at, " "));
 	kind = strsep(at, " ");
 	if (!kind)

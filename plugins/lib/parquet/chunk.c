@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A column of a row group: a dictionary page unless most values are distinct numbers, then data
- * pages of version 1. The dictionary is sorted, so that codes compare as their values do.
+ * A column of a row group: a dictionary page unless most values are distinct numbers, or they
+ * ascend; then data pages of version 1. The dictionary is sorted, so that codes compare as their
+ * values do.
  */
 #include <stdlib.h>
 #include <zlib.h>
@@ -9,15 +10,16 @@
 #include "internal.h"
 
 #define PAGE_ROWS 20000
+#define FEW 256               /* distinct numbers whose codes take a byte */
 #define PAGE_VALUES (1 << 18) /* a page ends with the row that reaches it */
 
 enum { DATA_PAGE = 0, DICTIONARY_PAGE = 2 };
-enum { PLAIN = 0, RLE = 3, RLE_DICTIONARY = 8 };
+enum { PLAIN = 0, RLE = 3, DELTA_BINARY_PACKED = 5, RLE_DICTIONARY = 8 };
 
 struct chunk {
 	struct fusee_parquet *w;
 	struct pq_leaf *leaf;
-	bool dictionary, nested;
+	bool dictionary, nested, delta;
 	uint64_t dictionary_at, data_at, raw, nlevels;
 	uint32_t npages;
 	struct pq_bytes mins, maxs, places; /* of pages, as Thrift's elements */
@@ -106,6 +108,12 @@ static void add_bounds(struct chunk *c)
 
 /* ---- pages ---- */
 
+/* Of data pages. */
+static int encoding_of(const struct chunk *c)
+{
+	return c->dictionary ? RLE_DICTIONARY : c->delta ? DELTA_BINARY_PACKED : PLAIN;
+}
+
 /* Writes w->body as a page: its header comes first, with `what` in the field of its kind. */
 static int write_page(struct chunk *c, int kind, uint32_t nvalues)
 {
@@ -124,7 +132,7 @@ static int write_page(struct chunk *c, int kind, uint32_t nvalues)
 	pq_i32(&s, 4, (int32_t)crc32_z(0, w->stored.p, w->stored.len));
 	more = pq_begin(&s, kind == DICTIONARY_PAGE ? 7 : 5);
 	pq_i32(&more, 1, (int32_t)nvalues);
-	pq_i32(&more, 2, kind == DICTIONARY_PAGE || !c->dictionary ? PLAIN : RLE_DICTIONARY);
+	pq_i32(&more, 2, kind == DICTIONARY_PAGE ? PLAIN : encoding_of(c));
 	if (kind == DICTIONARY_PAGE) {
 		pq_bool(&more, 3, true); /* sorted */
 	} else {
@@ -203,6 +211,8 @@ static int write_data(struct chunk *c, uint64_t first_row)
 	if (c->dictionary) {
 		pq_put_byte(&w->body, (uint8_t)(8 * size));
 		pq_put_hybrid(&w->body, w->page.codes, w->page.ncodes, 8 * size);
+	} else if (c->delta) {
+		pq_put_delta(&w->body, d, w->page.codes, w->page.ncodes);
 	} else {
 		pq_put_plain(&w->body, d, c->leaf->column.type, w->page.codes, w->page.ncodes);
 	}
@@ -258,25 +268,25 @@ static void put_statistics(struct chunk *c, struct pq_struct *parent)
 static void put_encodings(struct chunk *c, struct pq_struct *s)
 {
 	pq_list(s, 2, PQ_I32, 1u + c->nested + c->dictionary);
-	pq_put_i32(s->to, PLAIN);
+	pq_put_i32(s->to, c->delta ? DELTA_BINARY_PACKED : PLAIN);
 	if (c->nested)
 		pq_put_i32(s->to, RLE);
 	if (c->dictionary)
 		pq_put_i32(s->to, RLE_DICTIONARY);
 }
 
-/* The path of a column: its name, or the three levels of a map or list. */
-static void put_path(const struct pq_leaf *leaf, struct pq_struct *s)
+/* The path of a column: its name, or the levels of a map or list. */
+static void put_path(const struct pq_leaf *leaf, bool values, struct pq_struct *s)
 {
-	bool map = leaf->column.group == FUSEE_PARQUET_MAP;
+	bool map = leaf->column.group == FUSEE_PARQUET_MAP, is_member = !map && !values;
 
 	if (leaf->column.group == FUSEE_PARQUET_FLAT) {
 		pq_list(s, 3, PQ_BINARY, 1);
 	} else {
-		pq_list(s, 3, PQ_BINARY, map ? 3 : 4);
+		pq_list(s, 3, PQ_BINARY, is_member ? 4 : 3);
 		pq_put_binary(s->to, fusee_text(leaf->column.in));
 		pq_put_binary(s->to, fusee_text(map ? "key_value" : "list"));
-		if (!map)
+		if (is_member)
 			pq_put_binary(s->to, fusee_text("element"));
 	}
 	pq_put_binary(s->to, fusee_text(leaf->column.name));
@@ -289,7 +299,7 @@ static void put_encoding_stats(struct chunk *c, struct pq_struct *parent)
 		struct pq_struct s = pq_begin_element(parent->to);
 
 		pq_i32(&s, 1, data ? DATA_PAGE : DICTIONARY_PAGE);
-		pq_i32(&s, 2, data && c->dictionary ? RLE_DICTIONARY : PLAIN);
+		pq_i32(&s, 2, data ? encoding_of(c) : PLAIN);
 		pq_i32(&s, 3, data ? (int32_t)c->npages : 1);
 		pq_end(&s);
 	}
@@ -301,7 +311,7 @@ static void put_metadata(struct chunk *c, struct pq_bytes *to)
 
 	pq_i32(&s, 1, pq_physical_type(c->leaf->column.type));
 	put_encodings(c, &s);
-	put_path(c->leaf, &s);
+	put_path(c->leaf, c->w->groups[c->leaf->group].values, &s);
 	pq_i32(&s, 4, pq_codec_number(c->w->o.codec));
 	pq_i64(&s, 5, (int64_t)c->nlevels);
 	pq_i64(&s, 6, (int64_t)c->raw);
@@ -355,14 +365,29 @@ static int describe(struct chunk *c, struct pq_chunk *out)
 	return 0;
 }
 
+/* Differences of such numbers are small. */
+static bool is_ascending(const struct chunk *c)
+{
+	const struct pq_leaf *leaf = c->leaf;
+	const uint32_t *order = c->w->order;
+
+	if (c->nested || leaf->column.type != FUSEE_PARQUET_INT64 || leaf->dictionary.n < FEW)
+		return false;
+	for (uint64_t i = 1; i < c->w->rows; i++)
+		if (leaf->codes[order[i]] < leaf->codes[order[i - 1]])
+			return false;
+	return true;
+}
+
 int pq_write_chunk(struct fusee_parquet *w, uint32_t leaf, struct pq_chunk *out, uint64_t *raw)
 {
 	struct chunk c = {.w = w, .leaf = &w->leaves[leaf], .ascending = true};
 	int r = 0;
 
 	c.nested = c.leaf->column.group != FUSEE_PARQUET_FLAT;
-	c.dictionary = c.leaf->column.type == FUSEE_PARQUET_TEXT ||
-		       c.leaf->dictionary.n <= c.leaf->n / 2;
+	c.delta = is_ascending(&c);
+	c.dictionary = !c.delta && (c.leaf->column.type == FUSEE_PARQUET_TEXT ||
+				    c.leaf->dictionary.n <= c.leaf->n / 2);
 	if (c.dictionary)
 		r = write_dictionary(&c);
 	if (!r)

@@ -81,3 +81,68 @@ void pq_put_plain(struct pq_bytes *to, const struct pq_dictionary *d, uint32_t t
 	for (uint64_t i = 0; i < n; i++)
 		pq_put_value(to, d, type, codes ? codes[i] : (uint32_t)i);
 }
+
+static uint64_t zigzag(uint64_t v)
+{
+	return v << 1 ^ (uint64_t)((int64_t)v >> 63);
+}
+
+static unsigned int width_of(const uint64_t *values, uint64_t n)
+{
+	uint64_t all = 0;
+
+	for (uint64_t i = 0; i < n; i++)
+		all |= values[i];
+	return all ? 64 - (unsigned int)__builtin_clzll(all) : 0;
+}
+
+/* PQ_DELTA_VALUES values of `bits` bits, lowest first. */
+static void put_packed(struct pq_bytes *to, const uint64_t *values, unsigned int bits)
+{
+	unsigned __int128 rest = 0;
+	unsigned int have = 0;
+
+	for (uint32_t i = 0; i < PQ_DELTA_VALUES; i++) {
+		rest |= (unsigned __int128)values[i] << have;
+		for (have += bits; have >= 8; have -= 8, rest >>= 8)
+			pq_put_byte(to, (uint8_t)rest);
+	}
+}
+
+/* A block of n deltas, n > 0: what each of them is more than the least. */
+static void put_block(struct pq_bytes *to, uint64_t *deltas, uint64_t n)
+{
+	unsigned int bits[PQ_DELTA_MINI] = {0};
+	int64_t min = (int64_t)deltas[0];
+
+	for (uint64_t i = 1; i < n; i++)
+		min = (int64_t)deltas[i] < min ? (int64_t)deltas[i] : min;
+	for (uint64_t i = 0; i < PQ_DELTA_BLOCK; i++)
+		deltas[i] = i < n ? deltas[i] - (uint64_t)min : 0;
+	pq_put_varint(to, zigzag((uint64_t)min));
+	for (uint32_t k = 0; k < PQ_DELTA_MINI; k++) {
+		bits[k] = width_of(deltas + k * PQ_DELTA_VALUES, PQ_DELTA_VALUES);
+		pq_put_byte(to, (uint8_t)bits[k]);
+	}
+	for (uint32_t k = 0; k < PQ_DELTA_MINI; k++)
+		if (bits[k])
+			put_packed(to, deltas + k * PQ_DELTA_VALUES, bits[k]);
+}
+
+void pq_put_delta(struct pq_bytes *to, const struct pq_dictionary *d, const uint32_t *codes,
+		  uint64_t n)
+{
+	uint64_t deltas[PQ_DELTA_BLOCK], k = 0;
+
+	pq_put_varint(to, PQ_DELTA_BLOCK);
+	pq_put_varint(to, PQ_DELTA_MINI);
+	pq_put_varint(to, n);
+	pq_put_varint(to, zigzag(n ? d->values[codes[0]] : 0));
+	for (uint64_t i = 1; i < n; i++) {
+		deltas[k++] = d->values[codes[i]] - d->values[codes[i - 1]];
+		if (k == PQ_DELTA_BLOCK || i + 1 == n) {
+			put_block(to, deltas, k);
+			k = 0;
+		}
+	}
+}

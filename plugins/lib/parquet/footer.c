@@ -81,8 +81,9 @@ static uint32_t put_group(struct fusee_parquet *w, const struct pq_group *g, str
 	} else if (c->group == FUSEE_PARQUET_LIST) {
 		put_inner(to, c->in, REQUIRED, 1, CONVERTED_LIST, LOGICAL_LIST);
 		put_inner(to, "list", REPEATED, 1, 0, 0);
-		put_inner(to, "element", REQUIRED, g->n, 0, 0);
-		n += 3;
+		if (!g->values)
+			put_inner(to, "element", REQUIRED, g->n, 0, 0);
+		n += g->values ? 2 : 3;
 	}
 	for (uint32_t i = 0; i < g->n; i++)
 		put_leaf(to, &w->leaves[g->first + i].column);
@@ -124,19 +125,33 @@ static void put_chunk(const struct pq_chunk *c, struct pq_bytes *to)
 	pq_end(&s);
 }
 
+/* Files cannot say that rows are sorted by lists. */
+static struct fusee_table flat_sort(const struct fusee_parquet *w)
+{
+	struct fusee_table sort = w->o.sort;
+	uint32_t n = 0;
+
+	while (n < sort.n &&
+	       w->leaves[*FUSEE_AT(uint32_t, sort, n)].column.group == FUSEE_PARQUET_FLAT)
+		n++;
+	sort.n = n;
+	return sort;
+}
+
 static void put_row_group(struct fusee_parquet *w, const struct pq_row_group *g,
 			  struct pq_bytes *to)
 {
 	struct pq_struct s = pq_begin_element(to);
+	struct fusee_table sort = flat_sort(w);
 
 	pq_list(&s, 1, PQ_STRUCT, w->nleaves);
 	for (uint32_t i = 0; i < w->nleaves; i++)
 		put_chunk(&g->chunks[i], to);
 	pq_i64(&s, 2, (int64_t)g->raw_bytes);
 	pq_i64(&s, 3, (int64_t)g->rows);
-	if (w->o.sort.n)
-		pq_list(&s, 4, PQ_STRUCT, w->o.sort.n);
-	FUSEE_FOR_EACH (uint32_t, column, w->o.sort) {
+	if (sort.n)
+		pq_list(&s, 4, PQ_STRUCT, sort.n);
+	FUSEE_FOR_EACH (uint32_t, column, sort) {
 		struct pq_struct by = pq_begin_element(to);
 
 		pq_i32(&by, 1, (int32_t)*column);

@@ -96,6 +96,12 @@ void pq_put_hybrid(struct pq_bytes *, const uint32_t *values, uint64_t n, unsign
 /* PLAIN, values [first, first + n) of a dictionary; codes: those values instead, if not NULL. */
 void pq_put_plain(struct pq_bytes *, const struct pq_dictionary *, uint32_t type,
 		  const uint32_t *codes, uint64_t n);
+/* DELTA_BINARY_PACKED of numbers, in blocks of PQ_DELTA_BLOCK with PQ_DELTA_MINI parts. */
+#define PQ_DELTA_BLOCK 128
+#define PQ_DELTA_MINI 4
+#define PQ_DELTA_VALUES (PQ_DELTA_BLOCK / PQ_DELTA_MINI)
+void pq_put_delta(struct pq_bytes *, const struct pq_dictionary *, const uint32_t *codes,
+		  uint64_t n);
 void pq_put_value(struct pq_bytes *, const struct pq_dictionary *, uint32_t type, uint32_t code);
 
 /* ---- codec.c ---- */
@@ -121,6 +127,7 @@ struct pq_leaf {
 /* A flat column, or the columns of a map or list. */
 struct pq_group {
 	uint32_t first, n; /* leaves */
+	bool values;       /* a list without structs */
 	uint64_t *ends;    /* of a map or list: values up to the end of each row */
 	uint64_t cap;
 };

@@ -81,3 +81,62 @@ void pq_get_texts(struct pq_in *in, struct fusee_str *to, uint64_t n)
 			in->bad = true;
 	}
 }
+
+static uint64_t get_zigzag(struct pq_in *in)
+{
+	uint64_t v = pq_get_varint(in);
+
+	return v >> 1 ^ -(v & 1);
+}
+
+/* Adds up n differences of `bits` bits, each `min` more: *last becomes each number in turn. */
+static void get_packed(struct pq_in *in, unsigned int bits, uint64_t min, uint64_t *last,
+		       int64_t *to, uint64_t n)
+{
+	const uint8_t *p = pq_get_bytes(in, bits * PQ_DELTA_VALUES / 8);
+	uint64_t mask = bits < 64 ? (1ull << bits) - 1 : UINT64_MAX;
+	unsigned __int128 rest = 0;
+	unsigned int have = 0;
+
+	for (uint64_t i = 0; p && i < n; i++) {
+		for (; have < bits; have += 8)
+			rest |= (unsigned __int128)*p++ << have;
+		*last += min + ((uint64_t)rest & mask);
+		to[i] = (int64_t)*last;
+		rest >>= bits;
+		have -= bits;
+	}
+}
+
+/* The numbers of a block, at most n. Their count. */
+static uint64_t get_block(struct pq_in *in, uint64_t *last, int64_t *to, uint64_t n)
+{
+	uint64_t min = get_zigzag(in), done = 0;
+	const uint8_t *bits = pq_get_bytes(in, PQ_DELTA_MINI);
+
+	for (uint32_t k = 0; bits && k < PQ_DELTA_MINI; k++) {
+		uint64_t rest = n - done, part = rest < PQ_DELTA_VALUES ? rest : PQ_DELTA_VALUES;
+
+		if (bits[k] > 64 || (!part && bits[k]))
+			in->bad = true;
+		if (in->bad)
+			return done;
+		get_packed(in, bits[k], min, last, to + done, part);
+		done += part;
+	}
+	return done;
+}
+
+void pq_get_delta(struct pq_in *in, int64_t *to, uint64_t n)
+{
+	uint64_t last, done = 1;
+
+	if (pq_get_varint(in) != PQ_DELTA_BLOCK || pq_get_varint(in) != PQ_DELTA_MINI ||
+	    pq_get_varint(in) != n)
+		in->bad = true;
+	last = get_zigzag(in);
+	if (n)
+		to[0] = (int64_t)last;
+	while (!in->bad && done < n)
+		done += get_block(in, &last, to + done, n - done);
+}

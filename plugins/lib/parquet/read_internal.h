@@ -39,6 +39,8 @@ uint64_t pq_get_number(struct pq_in *, unsigned int size);
 
 /* n values of the RLE / bit-packed hybrid, each 1, 8, 16 or 32 bits wide. */
 void pq_get_hybrid(struct pq_in *, unsigned int bits, uint32_t *to, uint64_t n);
+/* DELTA_BINARY_PACKED, as pq_put_delta() writes it. */
+void pq_get_delta(struct pq_in *, int64_t *to, uint64_t n);
 /* PLAIN. */
 void pq_get_numbers(struct pq_in *, uint32_t type, int64_t *to, uint64_t n);
 void pq_get_texts(struct pq_in *, struct fusee_str *to, uint64_t n);

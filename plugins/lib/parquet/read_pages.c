@@ -9,7 +9,7 @@
 #include "read_internal.h"
 
 enum { DATA_PAGE = 0, DICTIONARY_PAGE = 2 };
-enum { PLAIN = 0, RLE = 3, RLE_DICTIONARY = 8 };
+enum { PLAIN = 0, RLE = 3, DELTA_BINARY_PACKED = 5, RLE_DICTIONARY = 8 };
 
 /* What a caller is given; `v` is first. */
 struct loaded {
@@ -105,13 +105,21 @@ static void get_header(struct pq_in *in, struct page *p)
 	p->bytes = pq_get_bytes(in, (uint64_t)p->stored);
 }
 
+/* Numbers without a dictionary have either. */
+static bool is_encoding(const struct load *l, const struct page *p, int encoding)
+{
+	return p->encoding == encoding ||
+	       (p->encoding == DELTA_BINARY_PACKED && p->kind == DATA_PAGE && encoding == PLAIN &&
+		l->column->type == FUSEE_PARQUET_INT64);
+}
+
 /* Takes a page. *body: its bytes, decompressed; to be freed. */
 static int get_page(struct load *l, struct page *p, int kind, int encoding, uint8_t **body)
 {
 	int r;
 
 	get_header(&l->in, p);
-	if (l->in.bad || p->kind != kind || p->encoding != encoding || !p->has_crc)
+	if (l->in.bad || p->kind != kind || !is_encoding(l, p, encoding) || !p->has_crc)
 		return damaged(l);
 	if ((int32_t)crc32_z(0, p->bytes, (size_t)p->stored) != p->crc) {
 		*l->why = "the checksum of a page is wrong";
@@ -228,7 +236,7 @@ static int get_codes(struct load *l, struct pq_in *in, uint64_t n)
 	return 0;
 }
 
-static int get_values(struct load *l, struct pq_in *in, uint64_t n)
+static int get_values(struct load *l, struct pq_in *in, uint64_t n, bool delta)
 {
 	struct loaded *to = l->to;
 	int r;
@@ -237,7 +245,9 @@ static int get_values(struct load *l, struct pq_in *in, uint64_t n)
 		r = get_codes(l, in, n);
 	} else {
 		r = reserve(l, &to->numbers, to->v.n, n, sizeof(*to->numbers));
-		if (!r)
+		if (!r && delta)
+			pq_get_delta(in, to->numbers + to->v.n, n);
+		else if (!r)
 			pq_get_numbers(in, l->column->type, to->numbers + to->v.n, n);
 	}
 	if (r)
@@ -263,7 +273,7 @@ static int get_data(struct load *l)
 	if (!r)
 		r = get_rows(l, &in, n, &nvalues);
 	if (!r)
-		r = get_values(l, &in, nvalues);
+		r = get_values(l, &in, nvalues, p.encoding == DELTA_BINARY_PACKED);
 	free(body);
 	if (!r)
 		l->memory -= (uint64_t)p.raw;

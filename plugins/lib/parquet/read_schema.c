@@ -92,9 +92,24 @@ static int add_columns(struct fusee_parquet_file *f, struct pq_in *in, int64_t n
 	return 0;
 }
 
+/* A list of values. */
+static int add_values(struct fusee_parquet_file *f, struct pq_in *in, struct fusee_str within)
+{
+	int r = add_columns(f, in, 1, FUSEE_PARQUET_LIST, within);
+	struct fusee_parquet_column *c = &f->columns[f->ncolumns - (r ? 0 : 1)];
+
+	if (r)
+		return r;
+	r = strcmp(c->name, "element") ? -EINVAL : 0;
+	free((char *)(uintptr_t)c->name);
+	c->name = NULL;
+	return r;
+}
+
 static int add_nested(struct fusee_parquet_file *f, struct pq_in *in, const struct element *e)
 {
 	struct element inner = get_element(in);
+	struct pq_in before;
 
 	if (!is_inner(&inner, REPEATED, NONE) || e->children != 1)
 		return -EINVAL;
@@ -103,7 +118,12 @@ static int add_nested(struct fusee_parquet_file *f, struct pq_in *in, const stru
 					   : -EINVAL;
 	if (!is_inner(e, REQUIRED, LIST) || inner.children != 1)
 		return -EINVAL;
+	before = *in;
 	inner = get_element(in);
+	if (!inner.children) {
+		*in = before;
+		return add_values(f, in, e->name);
+	}
 	if (!is_inner(&inner, REQUIRED, NONE))
 		return -EINVAL;
 	return add_columns(f, in, inner.children, FUSEE_PARQUET_LIST, e->name);
@@ -124,7 +144,7 @@ int pq_read_schema(struct fusee_parquet_file *f, struct pq_in *in, uint32_t n)
 		e = get_element(in);
 		if (e.children) {
 			r = add_nested(f, in, &e);
-			elements += e.converted == MAP ? 2 : 3;
+			elements += !r && f->columns[first].name && e.converted != MAP ? 3 : 2;
 		} else {
 			*in = before;
 			r = add_columns(f, in, 1, FUSEE_PARQUET_FLAT, e.name);

@@ -8,9 +8,9 @@
 
 #include <fusee/parquet_read.h>
 
-#include "internal.h"
+#include "read_internal.h"
 
-enum { TS, SMALL, LARGE, UNIQUE, SERVICE, KEY, VALUE, FUNCTION, LINE, COLUMNS };
+enum { TS, SMALL, LARGE, UNIQUE, SERVICE, KEY, VALUE, FUNCTION, LINE, NAME, COLUMNS };
 
 static const struct fusee_parquet_column columns[COLUMNS] = {
 	[TS] = {"ts", FUSEE_PARQUET_TIME, FUSEE_PARQUET_FLAT, NULL},
@@ -22,6 +22,7 @@ static const struct fusee_parquet_column columns[COLUMNS] = {
 	[VALUE] = {NULL, FUSEE_PARQUET_TEXT, FUSEE_PARQUET_MAP, "labels"},
 	[FUNCTION] = {"function", FUSEE_PARQUET_TEXT, FUSEE_PARQUET_LIST, "frames"},
 	[LINE] = {"line", FUSEE_PARQUET_INT64, FUSEE_PARQUET_LIST, "frames"},
+	[NAME] = {NULL, FUSEE_PARQUET_TEXT, FUSEE_PARQUET_LIST, "names"},
 };
 static const uint32_t by_unique[] = {UNIQUE};
 
@@ -91,7 +92,7 @@ static int64_t number_at(uint32_t row, uint32_t column, uint32_t i)
 	case LARGE:
 		return row % 9 ? INT64_MIN + row / 300 : INT64_MAX;
 	case UNIQUE:
-		return (int64_t)row * 1000003 - 5;
+		return ((int64_t)row - 1500) * 300000000000000 + nth(row, column, i);
 	default:
 		return nth(row, column, i) % 40;
 	}
@@ -258,7 +259,11 @@ static void check_file(struct file *bytes, uint32_t rows)
 		const struct fusee_parquet_column *is = FUSEE_AT(struct fusee_parquet_column, t, c);
 
 		CHECK(is->type == columns[c].type && is->group == columns[c].group);
-		CHECK_STR(is->name, c == KEY ? "key" : c == VALUE ? "value" : columns[c].name);
+		CHECK(!is->name == (c == NAME));
+		if (is->name)
+			CHECK_STR(is->name, c == KEY     ? "key"
+					    : c == VALUE ? "value"
+							 : columns[c].name);
 		CHECK_STR(is->in ? is->in : "", columns[c].in ? columns[c].in : "");
 	}
 	CHECK(same(*fusee_parquet_pair(f, fusee_text("fusee.schema")), fusee_text("x/1")));
@@ -288,6 +293,118 @@ TEST(each_type_codec_and_size)
 			check_file(&f, sizes[i][0]);
 			free(f.p);
 		}
+}
+
+/* Numbers `at(i)` as differences, truncated at each byte. */
+static void check_delta(int64_t (*at)(uint32_t i), uint32_t n)
+{
+	struct pq_dictionary d = {.seed = 1};
+	uint32_t codes[400];
+	int64_t got[400];
+	struct pq_bytes b = {0};
+	struct pq_in in;
+
+	for (uint32_t i = 0; i < n; i++)
+		codes[i] = (uint32_t)pq_dictionary_number(&d, at(i));
+	pq_put_delta(&b, &d, codes, n);
+	for (size_t len = 0; len <= b.len; len++) {
+		uint8_t *copy = malloc(len + 1); /* so that a sanitizer sees its end */
+
+		memcpy(copy, b.p, len);
+		in = (struct pq_in){copy, copy + len, false};
+		pq_get_delta(&in, got, n);
+		CHECK(in.bad == (len < b.len) && (in.bad || in.at == in.end));
+		free(copy);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		CHECK(got[i] == at(i));
+	pq_bytes_fini(&b);
+	pq_dictionary_fini(&d);
+}
+
+static int64_t steps(uint32_t i)
+{
+	return 1ll << 40 | i / 3;
+}
+
+static int64_t extremes(uint32_t i)
+{
+	return i % 3 ? i % 2 ? INT64_MIN : INT64_MAX : (int64_t)i - 200;
+}
+
+static int64_t widths(uint32_t i)
+{
+	return (int64_t)(0x9e3779b97f4a7c15ull * (i + 1) >> (i / 32 * 8 % 64));
+}
+
+TEST(differences)
+{
+	static const uint32_t sizes[] = {1, 2, 32, 33, 34, 128, 129, 130, 161, 257, 400};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		check_delta(steps, sizes[i]);
+		check_delta(extremes, sizes[i]);
+		check_delta(widths, sizes[i]);
+	}
+}
+
+/* Lists are compared from the end; numbers are replaced in the order of sorted rows. */
+static int next_number(void *arg, int64_t value, int64_t *to)
+{
+	(void)arg;
+	*to = value == 77 ? -1 : 1000 - value;
+	return 0;
+}
+
+TEST(lists_sort_and_numbers_are_replaced)
+{
+	static const struct fusee_parquet_column own[] = {
+		{"id", FUSEE_PARQUET_INT64, FUSEE_PARQUET_FLAT, NULL},
+		{NULL, FUSEE_PARQUET_TEXT, FUSEE_PARQUET_LIST, "names"},
+	};
+	static const uint32_t sort[] = {1, 0}, bad[] = {1};
+	static const char *const lists[] = {"bb", "", "ab", "b", "ab", "cb", "ba"};
+	static const int64_t ids[] = {5, 77, 9, 3, 8, 5, 4},
+			     want[] = {-1, 996, 997, 991, 992, 995, 995};
+	struct file f = {0};
+	struct fusee_parquet_options o = {.columns = FUSEE_TABLE(own),
+					  .sort = FUSEE_TABLE(sort),
+					  .write = put,
+					  .arg = &f,
+					  .renumbered = 0,
+					  .renumber = next_number};
+	struct fusee_parquet_values *v, *names;
+	struct fusee_parquet_file *file;
+	struct fusee_parquet *w;
+	const char *why;
+
+	CHECK_INT(fusee_parquet_new(&w, &o), 0);
+	for (uint32_t i = 0; i < 7; i++) {
+		fusee_parquet_int(w, 0, ids[i]);
+		for (const char *p = lists[i]; *p; p++)
+			fusee_parquet_text(w, 1, (struct fusee_str){p, 1});
+		CHECK_INT(fusee_parquet_row(w), 0);
+	}
+	CHECK_INT(fusee_parquet_finish(w), 0);
+	fusee_parquet_free(w);
+	CHECK_INT(open_file(&file, &f, 0, &why), 0);
+	CHECK_INT(fusee_parquet_load(file, 0, 0, &v, &why), 0);
+	CHECK_INT(fusee_parquet_load(file, 0, 1, &names, &why), 0);
+	/* "", "ba", "b", "ab" (991: 9), "ab" (992: 8), "bb", "cb" */
+	for (uint32_t i = 0; i < 7; i++)
+		CHECK_INT(v->numbers[v->codes ? v->codes[i] : i], want[i]);
+	CHECK_INT(names->ends[0], 0);
+	CHECK(names->texts[names->codes[names->ends[1] - 1]].p[0] == 'a');
+	fusee_parquet_unload(v);
+	fusee_parquet_unload(names);
+	fusee_parquet_close(file);
+	free(f.p);
+	o.renumbered = 1;
+	CHECK_INT(fusee_parquet_new(&w, &o), -EINVAL);
+	o = (struct fusee_parquet_options){
+		.columns = FUSEE_TABLE(columns), .sort = FUSEE_TABLE(bad), .write = put, .arg = &f};
+	o.sort = (struct fusee_table){(const uint32_t[]){LINE}, 1, sizeof(uint32_t)};
+	CHECK_INT(fusee_parquet_new(&w, &o), -EINVAL);
 }
 
 /* ---- damage ---- */

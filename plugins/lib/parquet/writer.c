@@ -27,7 +27,21 @@ static bool is_possible(const struct fusee_parquet_column *c)
 		return false;
 	if (c->group == FUSEE_PARQUET_MAP)
 		return c->type == FUSEE_PARQUET_TEXT;
-	return c->name && *c->name;
+	return c->name ? *c->name != '\0' : c->group == FUSEE_PARQUET_LIST;
+}
+
+/* A map has two columns; a list of values one, whose name in files is "element". */
+static bool complete_group(struct fusee_parquet *w, struct pq_group *g)
+{
+	struct pq_leaf *leaf = &w->leaves[g->first];
+
+	if (leaf->column.group == FUSEE_PARQUET_MAP)
+		return g->n == 2;
+	for (uint32_t i = 0; i < g->n; i++)
+		g->values |= !leaf[i].column.name;
+	if (g->values)
+		leaf->column.name = "element";
+	return !g->values || g->n == 1;
 }
 
 static int set_columns(struct fusee_parquet *w)
@@ -55,19 +69,24 @@ static int set_columns(struct fusee_parquet *w)
 		before = c;
 	}
 	for (uint32_t i = 0; i < w->ngroups; i++)
-		if (w->leaves[w->groups[i].first].column.group == FUSEE_PARQUET_MAP &&
-		    w->groups[i].n != 2)
+		if (!complete_group(w, &w->groups[i]))
 			return -EINVAL;
 	return 0;
 }
 
-static int check_sort(const struct fusee_parquet *w)
+static int check_options(const struct fusee_parquet *w)
 {
 	FUSEE_FOR_EACH (uint32_t, column, w->o.sort) {
-		if (*column >= w->nleaves || w->leaves[*column].column.group != FUSEE_PARQUET_FLAT)
+		if (*column >= w->nleaves ||
+		    (w->leaves[*column].column.group != FUSEE_PARQUET_FLAT &&
+		     !w->groups[w->leaves[*column].group].values))
 			return -EINVAL;
 	}
-	return 0;
+	return !w->o.renumber || (w->o.renumbered < w->nleaves &&
+				  w->leaves[w->o.renumbered].column.type == FUSEE_PARQUET_INT64 &&
+				  w->leaves[w->o.renumbered].column.group == FUSEE_PARQUET_FLAT)
+		       ? 0
+		       : -EINVAL;
 }
 
 int fusee_parquet_new(struct fusee_parquet **out, const struct fusee_parquet_options *o)
@@ -89,7 +108,7 @@ int fusee_parquet_new(struct fusee_parquet **out, const struct fusee_parquet_opt
 	w->groups = calloc(o->columns.n, sizeof(*w->groups));
 	r = w->leaves && w->groups ? set_columns(w) : -ENOMEM;
 	if (!r)
-		r = check_sort(w);
+		r = check_options(w);
 	if (!r)
 		r = pq_write(w, &magic);
 	if (r) {
@@ -102,16 +121,35 @@ int fusee_parquet_new(struct fusee_parquet **out, const struct fusee_parquet_opt
 
 /* ---- a row group ---- */
 
+/* Lists of rows x and y, from their ends. */
+static int compare_lists(const struct pq_leaf *leaf, const uint64_t *ends, uint32_t x, uint32_t y)
+{
+	uint64_t i = ends[x], j = ends[y], first_i = x ? ends[x - 1] : 0,
+		 first_j = y ? ends[y - 1] : 0;
+
+	while (i > first_i && j > first_j) {
+		uint32_t a = leaf->codes[--i], b = leaf->codes[--j];
+
+		if (a != b)
+			return a < b ? -1 : 1;
+	}
+	return (i > first_i) - (j > first_j);
+}
+
 static int compare_rows(const void *a, const void *b, void *writer)
 {
 	const struct fusee_parquet *w = writer;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
 	FUSEE_FOR_EACH (uint32_t, column, w->o.sort) {
-		const uint32_t *codes = w->leaves[*column].codes;
+		const struct pq_leaf *leaf = &w->leaves[*column];
+		const struct pq_group *g = &w->groups[leaf->group];
+		int r = g->values ? compare_lists(leaf, g->ends, x, y)
+				  : (leaf->codes[x] > leaf->codes[y]) -
+					    (leaf->codes[x] < leaf->codes[y]);
 
-		if (codes[x] != codes[y])
-			return codes[x] < codes[y] ? -1 : 1;
+		if (r)
+			return r;
 	}
 	return x < y ? -1 : x > y;
 }
@@ -124,6 +162,33 @@ static int sort_leaf(struct pq_leaf *leaf)
 	for (uint64_t i = 0; !r && i < leaf->n; i++)
 		leaf->codes[i] = ranks[leaf->codes[i]];
 	free(ranks);
+	return r;
+}
+
+/* Rows are in the order of the old numbers, which is also that of the new numbers unless some are
+ * known from another row group. */
+static int renumber(struct fusee_parquet *w)
+{
+	struct pq_leaf *leaf = &w->leaves[w->o.renumbered];
+	struct pq_dictionary *d = &leaf->dictionary;
+	uint8_t *done = calloc(d->n + 1ull, 1);
+	int r = done ? 0 : -ENOMEM;
+
+	for (uint64_t i = 0; !r && i < w->rows; i++) {
+		uint32_t code = leaf->codes[w->order[i]];
+		int64_t to;
+
+		if (done[code])
+			continue;
+		done[code] = 1;
+		r = w->o.renumber(w->o.arg, (int64_t)d->values[code], &to);
+		d->values[code] = (uint64_t)to;
+	}
+	free(done);
+	if (!r)
+		r = sort_leaf(leaf);
+	if (!r)
+		qsort_r(w->order, w->rows, sizeof(*w->order), compare_rows, w);
 	return r;
 }
 
@@ -140,7 +205,7 @@ static int sort_rows(struct fusee_parquet *w)
 	for (uint32_t i = 0; i < w->rows; i++)
 		w->order[i] = i;
 	qsort_r(w->order, w->rows, sizeof(*w->order), compare_rows, w);
-	return 0;
+	return w->o.renumber ? renumber(w) : 0;
 }
 
 static void empty_leaves(struct fusee_parquet *w)
@@ -295,11 +360,25 @@ void fusee_parquet_metadata(struct fusee_parquet *w, struct fusee_str key, struc
 	w->npairs++;
 }
 
+/* Memory of the rows of a row group. */
+static void free_rows(struct fusee_parquet *w)
+{
+	for (uint32_t i = 0; w->leaves && i < w->nleaves; i++) {
+		struct pq_leaf *leaf = &w->leaves[i];
+
+		pq_dictionary_fini(&leaf->dictionary);
+		free(leaf->codes);
+		leaf->codes = NULL;
+		leaf->n = leaf->cap = leaf->ended = 0;
+	}
+}
+
 int fusee_parquet_finish(struct fusee_parquet *w)
 {
 	if (!fusee_parquet_end_group(w))
 		w->error = pq_write_footer(w);
 	w->finished = true;
+	free_rows(w);
 	return w->error;
 }
 
@@ -328,10 +407,7 @@ void fusee_parquet_free(struct fusee_parquet *w)
 	if (!w)
 		return;
 	free_row_groups(w);
-	for (uint32_t i = 0; w->leaves && i < w->nleaves; i++) {
-		pq_dictionary_fini(&w->leaves[i].dictionary);
-		free(w->leaves[i].codes);
-	}
+	free_rows(w);
 	for (uint32_t i = 0; w->groups && i < w->ngroups; i++)
 		free(w->groups[i].ends);
 	free(w->leaves);

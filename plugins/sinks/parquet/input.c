@@ -7,7 +7,9 @@
 
 #include "rows.h"
 
-#define MEMORY (32ull << 20) /* of a column, or of the footer */
+/* Of a column, or of the footer: a row group of a window was 64 MiB when it was written, and lists
+ * have levels. */
+#define MEMORY (128ull << 20)
 
 static bool is_same(const char *a, const char *b)
 {
@@ -28,7 +30,7 @@ static bool has_columns(const struct input *in, struct fusee_table ours)
 								i);
 
 		if (a->type != b->type || a->group != b->group || !is_same(a->in, b->in) ||
-		    (a->name && !is_same(a->name, b->name)))
+		    (a->group != FUSEE_PARQUET_MAP && !is_same(a->name, b->name)))
 			return false;
 	}
 	return true;
@@ -117,22 +119,26 @@ int64_t input_number(const struct input *in, uint32_t column, uint64_t row)
 	return v->numbers[v->codes ? v->codes[row] : row];
 }
 
+void input_copy_column(const struct input *in, struct fusee_parquet *w, uint32_t c, uint64_t row)
+{
+	const struct fusee_parquet_values *v = in->values[c];
+	uint64_t i = v->ends ? row ? v->ends[row - 1] : 0 : row,
+		 end = v->ends ? v->ends[row] : row + 1;
+
+	for (; i < end; i++) {
+		uint64_t code = v->codes ? v->codes[i] : i;
+
+		if (v->numbers)
+			fusee_parquet_int(w, c, v->numbers[code]);
+		else
+			fusee_parquet_text(w, c, v->texts[code]);
+	}
+}
+
 int input_copy(const struct input *in, struct fusee_parquet *w, uint64_t row)
 {
-	for (uint32_t c = 0; c < in->ncolumns; c++) {
-		const struct fusee_parquet_values *v = in->values[c];
-		uint64_t i = v->ends ? row ? v->ends[row - 1] : 0 : row,
-			 end = v->ends ? v->ends[row] : row + 1;
-
-		for (; i < end; i++) {
-			uint64_t code = v->codes ? v->codes[i] : i;
-
-			if (v->numbers)
-				fusee_parquet_int(w, c, v->numbers[code]);
-			else
-				fusee_parquet_text(w, c, v->texts[code]);
-		}
-	}
+	for (uint32_t c = 0; c < in->ncolumns; c++)
+		input_copy_column(in, w, c, row);
 	return fusee_parquet_row(w);
 }
 

@@ -33,6 +33,8 @@ int input_load(struct input *, uint32_t group, const uint32_t *columns, uint32_t
 /* Loads the others of the same. */
 int input_load_rest(struct input *, uint32_t group);
 int64_t input_number(const struct input *, uint32_t column, uint64_t row);
+/* Copies the values of a row in a column that is loaded. */
+void input_copy_column(const struct input *, struct fusee_parquet *, uint32_t column, uint64_t row);
 /* Copies a row of the row group, of which all columns are loaded. */
 int input_copy(const struct input *, struct fusee_parquet *, uint64_t row);
 /* The name of window i of a merged file, and all of its text. False: there are fewer. */

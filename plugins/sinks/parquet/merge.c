@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,34 +16,43 @@
 #define MAX_VALUES (32ull << 20) /* of all columns: samples may have many labels */
 #define MAX_BYTES (64ull << 20)  /* of the windows' files */
 #define LOSSES 64
-#define WRITER_MEMORY (32ull << 20) /* of a row group */
-/* What a row group is planned to have: texts of columns but the stack are not counted, and parts of
- * a service are not equal: the writer's limit of bytes is above it, that of rows is the same. */
+#define WRITER_MEMORY (64ull << 20) /* of a row group; one table is written behind the other */
+/* What a row group is planned to have: not all texts are counted, and parts are not equal. */
 #define GROUP_BYTES (WRITER_MEMORY / 4 * 3)
-#define LEVEL 9 /* of zstd: a merged file is written once, and kept */
 #define GROUP_ROWS (1 << 17)
+#define GROUP_STACKS (1u << 16)
+#define LEVEL 12 /* of zstd: a merged file is written once, and kept */
 
-/* Of a stack: whether a sample that was copied has it, and whether it was copied itself. */
-enum { REQUIRED, WRITTEN };
+#define UNNUMBERED (UINT32_MAX - 2) /* a stack whose samples are not written yet */
+#define WRITTEN (UINT32_MAX - 3)    /* a stack that is written itself */
 
 struct loss {
 	char key[256];
 	int64_t n;
 };
 
+struct output {
+	struct merge *m;
+	int fd;
+};
+
 struct merge {
 	const int *at;
-	int fds[TABLES];
+	struct output outputs[TABLES];
 	struct fusee_parquet *writers[TABLES];
 	struct order order;
 	struct loss losses[LOSSES]; /* of all windows */
 	uint32_t nlosses, nwindows, npairs;
 	uint64_t rows, values, bytes;
-	/* while rows are copied: the row group, windows of which it has the rows, all rows, stacks,
-	 * and those of them that are not copied yet */
+	/* while rows are copied: the row group, first of samples and then of stacks, windows of
+	 * which it has the rows, all rows of samples and of stacks */
 	uint32_t group, next;
-	uint64_t copied, missing;
+	uint64_t copied, copied_stacks;
+	/* By the number in windows and the row group: that in the merged file, less `base`, in the
+	 * order of sorted samples; so numbers ascend in steps of 1. */
 	struct numbers stacks;
+	uint32_t nnumbered;
+	int64_t base;
 };
 
 /* ---- metadata ---- */
@@ -155,40 +163,77 @@ int merge_inspect(struct merge_window *w, const int at[TABLES], const char **why
 
 static int write_bytes(void *arg, const void *bytes, uint64_t len)
 {
-	return fusee_folder_write(*(const int *)arg, bytes, len);
+	return fusee_folder_write(((const struct output *)arg)->fd, bytes, len);
+}
+
+/* Of a window's number of a stack, in a row group of samples. */
+static uint64_t key_of(int64_t number, uint32_t group)
+{
+	uint64_t h = ((uint64_t)number ^ (uint64_t)number >> 32) * 0x9e3779b97f4a7c15;
+
+	return h + group * 0xbf58476d1ce4e5b9;
+}
+
+static int renumber(void *arg, int64_t number, int64_t *to)
+{
+	struct merge *m = ((const struct output *)arg)->m;
+	uint64_t key = key_of(number, m->group);
+	uint32_t n = numbers_get(&m->stacks, key);
+
+	if (n == UINT32_MAX)
+		return -EINVAL;
+	if (n == UNNUMBERED) {
+		n = m->nnumbered++;
+		numbers_set(&m->stacks, key, n);
+	}
+	*to = m->base + n;
+	return 0;
+}
+
+/* Numbers of different files must not meet: the name has 64 bits of chance. */
+static int64_t base_of(const char *name)
+{
+	uint64_t h = numbers_of_text(NUMBERS_OF_NONE, fusee_text(name));
+
+	h = (h ^ h >> 32) * 0x9e3779b97f4a7c15;
+	return (int64_t)((h ^ h >> 29) % (uint64_t)(INT64_MAX - UINT32_MAX)) + 1;
 }
 
 int merge_new(struct merge **ret, int dir, const char *name, const int at[TABLES],
 	      const struct merge_options *options)
 {
 	const struct fusee_table columns[TABLES] = {rows_samples, rows_stacks},
-				 sort[TABLES] = {rows_samples_merged_sort, rows_stacks_sort};
+				 sort[TABLES] = {rows_samples_merged_sort, rows_stacks_merged_sort};
 	struct merge *m = calloc(1, sizeof(*m));
 	int r = m ? 0 : -ENOMEM;
 
 	*ret = m;
 	if (m)
-		*m = (struct merge){.at = at, .fds = {-1, -1}};
+		*m = (struct merge){.at = at, .outputs = {{m, -1}, {m, -1}}, .base = base_of(name)};
 	for (int i = 0; !r && i < TABLES; i++) {
 		struct fusee_parquet_options o = {.columns = columns[i],
 						  .sort = sort[i],
 						  .codec = (uint32_t)options->codec,
 						  .memory = WRITER_MEMORY,
 						  .level = LEVEL,
+						  .renumbered = rows_sample_stack_id,
+						  .renumber = i == SAMPLES ? renumber : NULL,
 						  .write = write_bytes,
-						  .arg = &m->fds[i]};
+						  .arg = &m->outputs[i]};
+		int fd = folder_create(dir, name, i, options->dir_mode, options->file_mode);
 
-		m->fds[i] = folder_create(dir, name, i, options->dir_mode, options->file_mode);
-		r = m->fds[i] < 0 ? m->fds[i] : fusee_parquet_new(&m->writers[i], &o);
+		m->outputs[i].fd = fd;
+		r = fd < 0 ? fd : fusee_parquet_new(&m->writers[i], &o);
 	}
 	return r;
 }
 
-/* What a window's samples have in common. */
+/* What a window's samples have in common, and the numbers of its stacks. */
 struct common {
 	int64_t ts, duration, period;
 	char profile[512];
 	bool known;
+	struct numbers stacks;
 };
 
 static int several(struct input *in)
@@ -248,12 +293,41 @@ static int count_rows(struct merge *m, const struct input *in, uint64_t rows)
 
 		r = order_row(&m->order, services[service->codes[i]], bytes,
 			      input_number(in, rows_sample_stack_id, i),
-			      stack->texts[stack->codes[i]].len);
+			      stack->texts[stack->codes[i]]);
 	}
 	free(services);
 	m->rows += rows;
 	m->values += rows * (in->ncolumns - 2) + 2 * key->n;
 	return r;
+}
+
+/* Keeps the numbers of its stacks. */
+static int count_stacks(struct input *in, struct common *c, bool *broken)
+{
+	int r = 0;
+
+	for (uint32_t g = 0; r >= 0 && g < fusee_parquet_groups(in->file); g++) {
+		uint64_t rows = fusee_parquet_group_rows(in->file, g);
+		uint32_t none = 0;
+
+		r = input_load(in, g, &rows_stack_id, 1);
+		*broken = r;
+		for (uint64_t i = 0; r >= 0 && i < rows; i++)
+			r = numbers_add(&c->stacks, (uint64_t)input_number(in, rows_stack_id, i),
+					&none);
+	}
+	return r < 0 ? r : 0;
+}
+
+/* Each of its samples has its stack. */
+static int check_stacks(struct input *in, const struct common *c, uint64_t rows)
+{
+	for (uint64_t i = 0; i < rows; i++)
+		if (numbers_get(&c->stacks, (uint64_t)input_number(in, rows_sample_stack_id, i))) {
+			in->why = "it lacks stacks that its samples have";
+			return -EINVAL;
+		}
+	return 0;
 }
 
 static int count_samples(struct merge *m, struct input *in, struct common *c, bool *broken)
@@ -266,6 +340,8 @@ static int count_samples(struct merge *m, struct input *in, struct common *c, bo
 		r = input_load(in, g, rows_counted, ROWS_COUNTED);
 		if (!r)
 			r = check_common(in, c, rows);
+		if (!r)
+			r = check_stacks(in, c, rows);
 		*broken = r;
 		if (!r)
 			r = count_rows(m, in, rows);
@@ -280,8 +356,9 @@ static int add_table(struct merge *m, const struct merge_window *w, int table, s
 	int r = input_open(&in, m->at[table], w->name, table);
 
 	*broken = r;
-	if (!r && table == SAMPLES)
-		r = count_samples(m, &in, c, broken);
+	if (!r)
+		r = table == SAMPLES ? count_samples(m, &in, c, broken)
+				     : count_stacks(&in, c, broken);
 	if (!r) {
 		r = put_pairs(m, &in, table);
 		*broken = r;
@@ -299,6 +376,7 @@ int merge_add(struct merge *m, const struct merge_window *w, const char **why, b
 
 	if (!r)
 		r = add_table(m, w, SAMPLES, &c, why, broken);
+	numbers_fini(&c.stacks);
 	if (r)
 		return r;
 	snprintf(key, sizeof(key), INPUT_WINDOW "%u", m->nwindows++);
@@ -324,7 +402,7 @@ int merge_order(struct merge *m)
 
 bool merge_is_copied(const struct merge *m)
 {
-	return m->group == m->order.ngroups;
+	return m->group >= m->order.ngroups && m->copied_stacks == m->nnumbered;
 }
 
 /* The file is not what it was when its rows were counted. */
@@ -337,7 +415,8 @@ static int changed(struct input *in)
 /* takes[row]: it is of the row group that is written. 1: some are; 0; -errno. */
 static int choose_rows(const struct merge *m, struct input *in, uint64_t rows, uint8_t *takes)
 {
-	const struct fusee_parquet_values *v = in->values[rows_service];
+	const struct fusee_parquet_values *v = in->values[rows_service],
+					  *stack = in->values[rows_sample_stack];
 	uint32_t *services = calloc(v->ndistinct + 1ull, sizeof(*services));
 	int any = services ? 0 : -ENOMEM;
 
@@ -347,9 +426,8 @@ static int choose_rows(const struct merge *m, struct input *in, uint64_t rows, u
 			any = changed(in);
 	}
 	for (uint64_t i = 0; any >= 0 && i < rows; i++) {
-		int64_t stack = input_number(in, rows_sample_stack_id, i);
-
-		takes[i] = order_group(&m->order, services[v->codes[i]], stack) == m->group;
+		takes[i] = order_group(&m->order, services[v->codes[i]],
+				       stack->texts[stack->codes[i]]) == m->group;
 		any |= takes[i];
 	}
 	free(services);
@@ -358,20 +436,17 @@ static int choose_rows(const struct merge *m, struct input *in, uint64_t rows, u
 
 static int copy_row(struct merge *m, const struct input *in, uint64_t row)
 {
-	uint32_t state = REQUIRED;
-	int r = numbers_add(&m->stacks, (uint64_t)input_number(in, rows_sample_stack_id, row),
-			    &state);
+	uint32_t number = UNNUMBERED;
+	uint64_t key = key_of(input_number(in, rows_sample_stack_id, row), m->group);
+	int r = numbers_add(&m->stacks, key, &number);
 
-	if (r < 0)
-		return r;
-	m->missing += (uint64_t)r;
-	m->copied++;
-	return input_copy(in, m->writers[SAMPLES], row);
+	m->copied += r >= 0;
+	return r < 0 ? r : input_copy(in, m->writers[SAMPLES], row);
 }
 
 static int copy_samples_of(struct merge *m, struct input *in, uint32_t group, bool *broken)
 {
-	const uint32_t first[] = {rows_service, rows_sample_stack_id};
+	const uint32_t first[] = {rows_service, rows_sample_stack};
 	uint64_t rows = fusee_parquet_group_rows(in->file, group);
 	uint8_t *takes = malloc(rows);
 	int r = takes ? input_load(in, group, first, 2) : -ENOMEM;
@@ -390,30 +465,37 @@ static int copy_samples_of(struct merge *m, struct input *in, uint32_t group, bo
 	return r;
 }
 
-static bool is_required(const struct merge *m, const struct input *in, uint64_t row)
+/* Copies a stack for each row group of samples that has it, if it is of this pass. */
+static int copy_stack(struct merge *m, const struct input *in, uint64_t row)
 {
-	return numbers_get(&m->stacks, (uint64_t)input_number(in, rows_stack_id, row)) == REQUIRED;
+	int64_t number = input_number(in, rows_stack_id, row);
+	int r = 0;
+
+	for (uint32_t g = 0; !r && g < m->order.ngroups; g++) {
+		uint64_t key = key_of(number, g);
+		uint32_t n = numbers_get(&m->stacks, key);
+
+		if (n >= m->nnumbered || n / GROUP_STACKS != m->group - m->order.ngroups)
+			continue;
+		fusee_parquet_int(m->writers[STACKS], rows_stack_id, m->base + n);
+		input_copy_column(in, m->writers[STACKS], rows_stack_frames, row);
+		numbers_set(&m->stacks, key, WRITTEN);
+		m->copied_stacks++;
+		r = fusee_parquet_row(m->writers[STACKS]);
+	}
+	return r;
 }
 
 static int copy_stacks_of(struct merge *m, struct input *in, uint32_t group, bool *broken)
 {
-	uint64_t rows = fusee_parquet_group_rows(in->file, group), row = 0;
+	uint64_t rows = fusee_parquet_group_rows(in->file, group);
 	int r = input_load(in, group, &rows_stack_id, 1);
 
+	if (!r)
+		r = input_load_rest(in, group);
 	*broken = r;
-	while (!r && row < rows && !is_required(m, in, row))
-		row++;
-	if (r || row == rows)
-		return r;
-	r = input_load_rest(in, group);
-	*broken = r;
-	for (; !r && row < rows; row++) {
-		if (!is_required(m, in, row))
-			continue;
-		r = input_copy(in, m->writers[STACKS], row);
-		numbers_set(&m->stacks, (uint64_t)input_number(in, rows_stack_id, row), WRITTEN);
-		m->missing--;
-	}
+	for (uint64_t row = 0; !r && row < rows; row++)
+		r = copy_stack(m, in, row);
 	return r;
 }
 
@@ -432,43 +514,68 @@ static int copy_table(struct merge *m, const struct merge_window *w, int table, 
 	return r;
 }
 
-int merge_copy(struct merge *m, const struct merge_window *w, const char **why, bool *broken)
+/* Sums of all windows stand behind the pairs of each. */
+static int finish(struct merge *m, int table)
 {
-	int r = copy_table(m, w, SAMPLES, why, broken);
+	char number[32];
 
-	if (!r && m->missing)
-		r = copy_table(m, w, STACKS, why, broken);
-	if (!r && m->missing) {
-		*why = "it lacks stacks that its samples have";
-		*broken = true;
-		return -EINVAL;
+	for (uint32_t i = 0; i < m->nlosses; i++) {
+		snprintf(number, sizeof(number), "%lld", (long long)m->losses[i].n);
+		put(m, table, m->losses[i].key, number);
 	}
-	if (r || ++m->next < m->nwindows)
-		return r;
+	return fusee_parquet_finish(m->writers[table]);
+}
+
+/* Frees the memory of its rows, before that of stacks is needed. */
+static int finish_samples(struct merge *m)
+{
+	char number[32];
+
+	if (m->copied != m->rows)
+		return -ESTALE;
+	snprintf(number, sizeof(number), "%u", m->nwindows);
+	put(m, SAMPLES, "fusee.windows", number);
+	return finish(m, SAMPLES);
+}
+
+/* Behind the last window. The stacks follow when all samples are numbered. */
+static int end_group(struct merge *m, const char **why)
+{
+	uint32_t before = m->order.ngroups;
+	bool samples = m->group < before;
+	int r = fusee_parquet_end_group(m->writers[samples ? SAMPLES : STACKS]);
+
 	m->next = 0;
 	m->group++;
-	return fusee_parquet_end_group(m->writers[SAMPLES]);
+	if (samples)
+		return r || m->group < before ? r : finish_samples(m);
+	if (!r && m->copied_stacks < m->nnumbered &&
+	    m->copied_stacks < (uint64_t)(m->group - before) * GROUP_STACKS) {
+		*why = "its stacks were changed meanwhile";
+		r = -ESTALE;
+	}
+	return r;
+}
+
+int merge_copy(struct merge *m, const struct merge_window *w, const char **why, bool *broken)
+{
+	int table = m->group < m->order.ngroups ? SAMPLES : STACKS,
+	    r = copy_table(m, w, table, why, broken);
+
+	return r || ++m->next < m->nwindows ? r : end_group(m, why);
 }
 
 /* ---- the end ---- */
 
 int merge_finish(struct merge *m)
 {
-	char number[32];
-	int r = m->copied == m->rows ? 0 : -ESTALE;
+	int r = m->order.ngroups ? 0 : finish_samples(m);
 
-	snprintf(number, sizeof(number), "%u", m->nwindows);
-	put(m, SAMPLES, "fusee.windows", number);
-	for (uint32_t i = 0; i < m->nlosses; i++) {
-		snprintf(number, sizeof(number), "%lld", (long long)m->losses[i].n);
-		put(m, SAMPLES, m->losses[i].key, number);
-		put(m, STACKS, m->losses[i].key, number);
-	}
-	for (int i = TABLES; !r && i-- > 0;) {
-		r = fusee_parquet_finish(m->writers[i]);
-		if (!r && fsync(m->fds[i]))
+	if (!r)
+		r = finish(m, STACKS);
+	for (int i = TABLES; !r && i-- > 0;)
+		if (fsync(m->outputs[i].fd))
 			r = -errno;
-	}
 	return r;
 }
 
@@ -483,8 +590,8 @@ void merge_free(struct merge *m)
 		return;
 	for (int i = 0; i < TABLES; i++) {
 		fusee_parquet_free(m->writers[i]);
-		if (m->fds[i] >= 0)
-			close(m->fds[i]);
+		if (m->outputs[i].fd >= 0)
+			close(m->outputs[i].fd);
 	}
 	order_fini(&m->order);
 	numbers_fini(&m->stacks);

@@ -8,6 +8,9 @@
 #include "room.h"
 
 #define DISTINCT 56 /* bytes that a stack takes beside its text: in two dictionaries */
+#define RATE 8      /* of stacks, whose texts are kept until there are too many */
+#define TEXT 4096   /* bytes of a text that is kept */
+#define TEXTS (8ull << 20)
 
 /* Neighbours differ in all bits. */
 static uint64_t mix(uint64_t x)
@@ -38,7 +41,49 @@ uint32_t order_service(struct order *o, struct fusee_str name)
 	return i;
 }
 
-int order_row(struct order *o, uint32_t service, uint64_t bytes, int64_t stack, uint64_t stack_len)
+/* Keeps every second of the texts that are kept. */
+static void thin(struct order *o)
+{
+	uint32_t n = 0;
+
+	o->rate *= 2;
+	o->texts_bytes = 0;
+	for (uint32_t i = 0; i < o->ntexts; i++) {
+		if (o->texts[i].mixed & (o->rate - 1)) {
+			free(o->texts[i].p);
+			continue;
+		}
+		o->texts_bytes += o->texts[i].len;
+		o->texts[n++] = o->texts[i];
+	}
+	o->ntexts = n;
+}
+
+/* mixed: bits that decide nothing else. */
+static int keep_text(struct order *o, uint32_t service, uint64_t mixed, struct fusee_str text)
+{
+	struct order_text t = {.mixed = mixed, .service = service};
+
+	o->rate = o->rate ? o->rate : RATE;
+	if (mixed & (o->rate - 1))
+		return 0;
+	t.len = (uint32_t)(text.len < TEXT ? text.len : TEXT);
+	t.p = malloc(t.len + 1ull);
+	if (!t.p || !room_for_one(&o->texts, o->ntexts, &o->texts_cap, sizeof(t))) {
+		free(t.p);
+		return -ENOMEM;
+	}
+	if (t.len)
+		memcpy(t.p, text.p, t.len);
+	o->texts[o->ntexts++] = t;
+	o->texts_bytes += t.len;
+	if (o->texts_bytes > TEXTS)
+		thin(o);
+	return 0;
+}
+
+int order_row(struct order *o, uint32_t service, uint64_t bytes, int64_t stack,
+	      struct fusee_str text)
 {
 	struct order_service *s = &o->services[service];
 	uint64_t mixed = mix((uint64_t)stack), *least = &s->least[mixed % ORDER_LEAST];
@@ -47,12 +92,14 @@ int order_row(struct order *o, uint32_t service, uint64_t bytes, int64_t stack, 
 
 	if (r < 0 || !room_for_one(&o->stacks, o->nstacks, &o->stacks_cap, sizeof(*o->stacks)))
 		return -ENOMEM;
-	if (r)
-		o->stacks[o->nstacks++] = (struct order_stack){stack, service, (uint32_t)stack_len};
+	if (r) {
+		o->stacks[o->nstacks++] = (struct order_stack){stack, service, (uint32_t)text.len};
+		r = keep_text(o, service, mixed >> 32, text);
+	}
 	*least = mixed < *least ? mixed : *least;
 	s->rows++;
 	s->bytes += bytes;
-	return 0;
+	return r;
 }
 
 /* ---- families ---- */
@@ -177,6 +224,69 @@ static void form_groups(struct order *o, const uint32_t *sorted, uint64_t bytes,
 	}
 }
 
+/* ---- where families are divided ---- */
+
+static int compare_bytes(const char *a, uint64_t a_len, const char *b, uint64_t b_len)
+{
+	uint64_t n = a_len < b_len ? a_len : b_len;
+	int r = n ? memcmp(a, b, n) : 0;
+
+	return r ? r : (a_len > b_len) - (a_len < b_len);
+}
+
+static int by_text(const void *a, const void *b, void *services)
+{
+	const struct order_text *x = a, *y = b;
+	const struct order_service *all = services;
+	uint32_t f = all[x->service].family, g = all[y->service].family;
+
+	return f == g ? compare_bytes(x->p, x->len, y->p, y->len) : f < g ? -1 : 1;
+}
+
+/* n texts of a family, sorted, say where its row groups begin: each has as many bytes of them. */
+static void split(struct order *o, struct order_service *family, const struct order_text *t,
+		  uint32_t n)
+{
+	uint64_t all = 0, before = 0;
+	uint32_t i = 0;
+
+	for (uint32_t k = 0; k < n; k++)
+		all += t[k].len + DISTINCT;
+	family->splits = o->nsplits;
+	family->has_splits = true;
+	for (uint32_t k = 1; k < family->n; k++) {
+		while (i + 1 < n && before < all * k / family->n)
+			before += t[i++].len + DISTINCT;
+		o->splits[o->nsplits++] = t[i];
+	}
+}
+
+static int find_splits(struct order *o)
+{
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < o->nservices; i++)
+		most += o->services[i].family == i ? o->services[i].n : 0;
+	o->splits = calloc(most + 1, sizeof(*o->splits));
+	if (!o->splits)
+		return -ENOMEM;
+	if (o->ntexts)
+		qsort_r(o->texts, o->ntexts, sizeof(*o->texts), by_text, o->services);
+	for (uint32_t i = 0, end; i < o->ntexts; i = end) {
+		uint32_t family = o->services[o->texts[i].service].family;
+
+		for (end = i + 1; end < o->ntexts; end++)
+			if (o->services[o->texts[end].service].family != family)
+				break;
+		split(o, &o->services[family], o->texts + i, end - i);
+	}
+	for (uint32_t i = 0; i < o->nservices; i++) {
+		o->services[i].splits = o->services[o->services[i].family].splits;
+		o->services[i].has_splits = o->services[o->services[i].family].has_splits;
+	}
+	return 0;
+}
+
 int order_finish(struct order *o, uint64_t bytes, uint64_t rows)
 {
 	uint32_t *sorted = calloc(o->nservices + 1ull, sizeof(*sorted));
@@ -190,6 +300,8 @@ int order_finish(struct order *o, uint64_t bytes, uint64_t rows)
 	sort_services(o, sorted);
 	if (!r)
 		form_groups(o, sorted, bytes, rows);
+	if (!r)
+		r = find_splits(o);
 	free(sorted);
 	free(o->stacks);
 	o->stacks = NULL;
@@ -201,17 +313,29 @@ uint32_t order_find(const struct order *o, struct fusee_str name)
 	return numbers_get(&o->by_hash, numbers_of_text(NUMBERS_OF_NONE, name));
 }
 
-uint32_t order_group(const struct order *o, uint32_t service, int64_t stack)
+uint32_t order_group(const struct order *o, uint32_t service, struct fusee_str text)
 {
 	const struct order_service *s = &o->services[service];
+	uint32_t group = s->first;
 
-	return s->n > 1 ? s->first + (uint32_t)(mix((uint64_t)stack) % s->n) : s->first;
+	for (uint32_t k = 0; s->has_splits && k + 1 < s->n; k++) {
+		const struct order_text *at = &o->splits[s->splits + k];
+
+		if (compare_bytes(text.p, text.len, at->p, at->len) < 0)
+			break;
+		group++;
+	}
+	return group;
 }
 
 void order_fini(struct order *o)
 {
 	free(o->services);
 	free(o->stacks);
+	for (uint32_t i = 0; i < o->ntexts; i++)
+		free(o->texts[i].p);
+	free(o->texts);
+	free(o->splits);
 	numbers_fini(&o->by_hash);
 	numbers_fini(&o->pairs);
 	*o = (struct order){0};

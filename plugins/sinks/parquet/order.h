@@ -2,13 +2,14 @@
 /*
  * Which rows are together in a row group of a merged file. Services that have stacks in common, as
  * those of one program, are a family; families follow each other by name, as many as a row group
- * has room for; a family that needs more is divided by the numbers of its stacks. So the text of a
- * stack is in one row group of each family, and the bounds of a row group exclude other services.
- * All rows are counted first.
+ * has room for; a family that needs more is divided by the texts of its stacks, at some of them. So
+ * the text of a stack is in one row group of each family, beside those that begin as it does, and
+ * the bounds of a row group exclude other services. All rows are counted first.
  */
 #ifndef PARQUET_ORDER_H
 #define PARQUET_ORDER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <fusee/helpers.h>
@@ -26,12 +27,21 @@ struct order_service {
 	uint64_t least[ORDER_LEAST]; /* of its stacks' numbers, mixed: of each residue */
 	uint64_t rows, bytes;
 	uint32_t first, n; /* of its row groups */
+	uint32_t splits;   /* n - 1 of `splits` from here on, if has_splits */
+	bool has_splits;
 };
 
 /* A stack of a service. */
 struct order_stack {
 	int64_t number;
 	uint32_t service, len; /* len: of its text */
+};
+
+/* Some of the texts of stacks: those whose mixed number is divided by `rate`. */
+struct order_text {
+	uint64_t mixed;
+	char *p;
+	uint32_t len, service;
 };
 
 struct order {
@@ -41,18 +51,24 @@ struct order {
 	struct numbers by_hash; /* indices of services */
 	struct numbers pairs;   /* of services and stacks; until order_finish() */
 	uint32_t ngroups;       /* after order_finish() */
+	struct order_text *texts;
+	uint32_t ntexts, texts_cap, rate; /* rate: a power of 2 */
+	uint64_t texts_bytes;
+	struct order_text *splits; /* where row groups of a family begin, but the first; borrowed */
+	uint32_t nsplits;
 };
 
 /* The number of a service. UINT32_MAX: no memory. */
 uint32_t order_service(struct order *, struct fusee_str name);
 /* Counts a row of this service: its bytes without texts of stacks, and its stack. 0 or -ENOMEM. */
-int order_row(struct order *, uint32_t service, uint64_t bytes, int64_t stack, uint64_t stack_len);
+int order_row(struct order *, uint32_t service, uint64_t bytes, int64_t stack,
+	      struct fusee_str text);
 /* Forms the row groups: each has at most about `bytes` and `rows`. Nothing is counted from then on.
  * 0 or -ENOMEM. */
 int order_finish(struct order *, uint64_t bytes, uint64_t rows);
 /* The number of a service; UINT32_MAX: there is none. */
 uint32_t order_find(const struct order *, struct fusee_str name);
-/* The row group of a row. */
-uint32_t order_group(const struct order *, uint32_t service, int64_t stack);
+/* The row group of a row: text: of its stack. */
+uint32_t order_group(const struct order *, uint32_t service, struct fusee_str text);
 void order_fini(struct order *);
 #endif

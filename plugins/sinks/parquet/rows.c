@@ -2,6 +2,8 @@
 /* What the columns are called, and which value of a row is in which. */
 #include "rows.h"
 
+#include "frame.h"
+
 #define TEXT_COLUMN(column)                                          \
 	{                                                            \
 		column, FUSEE_PARQUET_TEXT, FUSEE_PARQUET_FLAT, NULL \
@@ -13,10 +15,6 @@
 #define INT32_COLUMN(column)                                          \
 	{                                                             \
 		column, FUSEE_PARQUET_INT32, FUSEE_PARQUET_FLAT, NULL \
-	}
-#define FRAME_COLUMN(column, kind)                                         \
-	{                                                                  \
-		column, FUSEE_PARQUET_##kind, FUSEE_PARQUET_LIST, "frames" \
 	}
 
 enum {
@@ -67,53 +65,30 @@ static const struct fusee_parquet_column samples_columns[] = {
 	[STACK_ID] = INT64_COLUMN("stack_id"),
 };
 static const uint32_t samples_sort[] = {PROFILE, SERVICE, TS, STACK};
-static const uint32_t samples_merged_sort[] = {PROFILE, STACK, STACK_ID, SERVICE, TS};
+static const uint32_t samples_merged_sort[] = {PROFILE, STACK, STACK_ID, SERVICE, POD, TS};
 
-enum {
-	S_ID,
-	S_STACK,
-	F_FUNCTION,
-	F_FILE,
-	F_LINE,
-	F_ADDRESS,
-	F_MAPPING,
-	F_BUILD_ID,
-	F_INLINED,
-	F_TYPE,
-	F_START_LINE,
-	F_LANGUAGE,
-	F_FLAGS,
-};
+enum { S_ID, S_FRAMES };
 
 static const struct fusee_parquet_column stacks_columns[] = {
 	[S_ID] = INT64_COLUMN("stack_id"),
-	[S_STACK] = TEXT_COLUMN("stack"),
-	[F_FUNCTION] = FRAME_COLUMN("function", TEXT),
-	[F_FILE] = FRAME_COLUMN("file", TEXT),
-	[F_LINE] = FRAME_COLUMN("line", INT64),
-	[F_ADDRESS] = FRAME_COLUMN("address", INT64),
-	[F_MAPPING] = FRAME_COLUMN("mapping", TEXT),
-	[F_BUILD_ID] = FRAME_COLUMN("build_id", TEXT),
-	[F_INLINED] = FRAME_COLUMN("inlined", INT32),
-	[F_TYPE] = FRAME_COLUMN("type", TEXT),
-	[F_START_LINE] = FRAME_COLUMN("start_line", INT64),
-	[F_LANGUAGE] = FRAME_COLUMN("language", TEXT),
-	[F_FLAGS] = FRAME_COLUMN("flags", INT32),
+	[S_FRAMES] = {NULL, FUSEE_PARQUET_TEXT, FUSEE_PARQUET_LIST, "frames"},
 };
-static const uint32_t stacks_sort[] = {S_STACK, S_ID};
+static const uint32_t stacks_sort[] = {S_FRAMES, S_ID};
+static const uint32_t stacks_merged_sort[] = {S_ID};
 
 const struct fusee_table rows_samples = FUSEE_TABLE(samples_columns);
 const struct fusee_table rows_samples_sort = FUSEE_TABLE(samples_sort);
 const struct fusee_table rows_samples_merged_sort = FUSEE_TABLE(samples_merged_sort);
 const struct fusee_table rows_stacks = FUSEE_TABLE(stacks_columns);
 const struct fusee_table rows_stacks_sort = FUSEE_TABLE(stacks_sort);
+const struct fusee_table rows_stacks_merged_sort = FUSEE_TABLE(stacks_merged_sort);
 const uint32_t rows_window[ROWS_WINDOW] = {[ROWS_TS] = TS,
 					   [ROWS_DURATION] = DURATION,
 					   [ROWS_PERIOD] = PERIOD,
 					   [ROWS_PROFILE] = PROFILE};
 const uint32_t rows_counted[ROWS_COUNTED] = {TS,      DURATION,  PERIOD, PROFILE,
 					     SERVICE, LABEL_KEY, STACK,  STACK_ID};
-const uint32_t rows_stack_id = S_ID;
+const uint32_t rows_stack_id = S_ID, rows_stack_frames = S_FRAMES;
 const uint32_t rows_service = SERVICE, rows_label_key = LABEL_KEY, rows_sample_stack = STACK,
 	       rows_sample_stack_id = STACK_ID;
 
@@ -172,36 +147,31 @@ static int put_samples(struct fusee_rows *rows, const struct fusee_profile *p,
 
 /* ---- stacks ---- */
 
-static int put_stack(struct fusee_parquet *w, const struct fusee_rows_stack *row)
+static int put_stack(struct fusee_parquet *w, const struct fusee_rows_stack *row,
+		     struct frame_text *text, uint64_t *truncated)
 {
 	fusee_parquet_int(w, S_ID, row->id);
-	fusee_parquet_text(w, S_STACK, row->stack);
 	FUSEE_FOR_EACH (struct fusee_rows_frame, f, row->frames) {
-		fusee_parquet_text(w, F_FUNCTION, f->function);
-		fusee_parquet_text(w, F_FILE, f->file);
-		fusee_parquet_int(w, F_LINE, f->line);
-		fusee_parquet_int(w, F_ADDRESS, f->address);
-		fusee_parquet_text(w, F_MAPPING, f->mapping);
-		fusee_parquet_text(w, F_BUILD_ID, f->build_id);
-		fusee_parquet_int(w, F_INLINED, f->inlined);
-		fusee_parquet_text(w, F_TYPE, f->type);
-		fusee_parquet_int(w, F_START_LINE, f->start_line);
-		fusee_parquet_text(w, F_LANGUAGE, f->language);
-		fusee_parquet_int(w, F_FLAGS, f->flags);
+		*truncated += !frame_put(text, f);
+		if (text->error)
+			return text->error;
+		fusee_parquet_text(w, S_FRAMES, (struct fusee_str){text->p, text->len});
 	}
 	return fusee_parquet_row(w);
 }
 
-static int put_stacks(struct fusee_rows *rows, struct fusee_parquet *w)
+static int put_stacks(struct fusee_rows *rows, struct fusee_parquet *w, uint64_t *truncated)
 {
+	struct frame_text text = {0};
 	struct fusee_rows_stack row;
 	int err = 0;
 
 	for (uint64_t i = 0; !err && i < fusee_rows_nstacks(rows); i++) {
 		err = fusee_rows_fill_stack(rows, i, &row);
 		if (!err)
-			err = put_stack(w, &row);
+			err = put_stack(w, &row, &text, truncated);
 	}
+	frame_text_fini(&text);
 	return err;
 }
 
@@ -259,18 +229,20 @@ int rows_write(const struct fusee_profile *p, struct fusee_parquet *samples,
 	static const struct fusee_rows_options options = {.max_text = FUSEE_PARQUET_MAX_TEXT,
 							  .max_frames = FUSEE_PARQUET_MAX_VALUES};
 	struct fusee_rows *rows;
+	uint64_t truncated = 0;
 	int err = fusee_rows_open(&rows, p, &options);
 
 	if (!err)
-		err = put_stacks(rows, stacks);
+		err = put_stacks(rows, stacks, &truncated);
 	if (!err)
 		err = put_samples(rows, p, samples);
 	if (rows)
 		*shortened = fusee_rows_count_shortened(rows);
+	shortened->labels += truncated;
 	fusee_rows_close(rows);
-	put_metadata(p, samples, "samples/1");
+	put_metadata(p, samples, "samples/2");
 	put_types(p, samples);
-	put_metadata(p, stacks, "stacks/1");
+	put_metadata(p, stacks, "stacks/2");
 	if (!err)
 		err = fusee_parquet_finish(stacks);
 	return err ? err : fusee_parquet_finish(samples);

@@ -15,7 +15,7 @@ int rows_write(const struct fusee_profile *, struct fusee_parquet *samples,
 extern const struct fusee_table rows_samples, rows_samples_sort, rows_stacks, rows_stacks_sort;
 /* How those of merged files are: the rows of a stack follow each other, and its text is once in a
  * row group. */
-extern const struct fusee_table rows_samples_merged_sort;
+extern const struct fusee_table rows_samples_merged_sort, rows_stacks_merged_sort;
 
 /* Places of columns: those that all samples of a window have in common, and that of a stack's
  * number in `stacks`. */
@@ -24,6 +24,7 @@ extern const uint32_t rows_window[ROWS_WINDOW], rows_stack_id;
 /* Those of `samples` that decide where a row goes in a merged file, and what is checked of it. */
 enum { ROWS_COUNTED = 8 };
 extern const uint32_t rows_counted[ROWS_COUNTED];
-/* Others of them. */
-extern const uint32_t rows_service, rows_label_key, rows_sample_stack, rows_sample_stack_id;
+/* Others of them, and the frames of `stacks`. */
+extern const uint32_t rows_service, rows_label_key, rows_sample_stack, rows_sample_stack_id,
+	rows_stack_frames;
 #endif

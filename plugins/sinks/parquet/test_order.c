@@ -26,27 +26,37 @@ static int64_t number_of(uint32_t service, uint32_t i)
 	return i % 10 ? stack_of(service % 3, i) : stack_of(100 + service, i);
 }
 
+/* Equal for equal numbers; LEN bytes. */
+static struct fusee_str text_of(int64_t number, char room[LEN + 1])
+{
+	snprintf(room, LEN + 1, "%0*llx", LEN, (unsigned long long)number);
+	return (struct fusee_str){room, LEN};
+}
+
 static void count(struct order *o, uint32_t nservices, uint32_t rows)
 {
-	char room[32];
+	char room[32], text[LEN + 1];
 
 	for (uint32_t i = 0; i < nservices; i++) {
 		uint32_t s = order_service(o, name_of(i, room));
 
 		CHECK(s < nservices && order_service(o, name_of(i, room)) == s);
-		for (uint32_t k = 0; k < STACKS * rows; k++)
-			CHECK_INT(order_row(o, s, 10, number_of(i, k % STACKS), LEN), 0);
+		for (uint32_t k = 0; k < STACKS * rows; k++) {
+			int64_t number = number_of(i, k % STACKS);
+
+			CHECK_INT(order_row(o, s, 10, number, text_of(number, text)), 0);
+		}
 	}
 	CHECK_INT(o->nservices, nservices);
 }
 
 static uint32_t group_of(const struct order *o, uint32_t service, uint32_t i)
 {
-	char room[32];
+	char room[32], text[LEN + 1];
 	uint32_t s = order_find(o, name_of(service, room));
 
 	CHECK(s != UINT32_MAX);
-	return order_group(o, s, number_of(service, i));
+	return order_group(o, s, text_of(number_of(service, i), text));
 }
 
 TEST(services_with_equal_stacks_are_together)
@@ -93,11 +103,15 @@ TEST(what_fits_is_one_row_group)
 	order_fini(&o);
 }
 
-/* A family that is too large is divided by its stacks: each is in one row group. */
+/* A family that is too large is divided by its stacks' texts: each is in one row group, and those
+ * of a row group are neighbours. */
 TEST(a_large_family_is_divided)
 {
+	char room[LEN + 1], least[8][LEN + 1], most[8][LEN + 1] = {0};
 	uint32_t rows[8] = {0};
 	struct order o = {0};
+
+	memset(least, 'z', sizeof(least));
 
 	count(&o, 6, 2);
 	CHECK_INT(order_finish(&o, 10 << 20, 2000), 0);
@@ -108,11 +122,41 @@ TEST(a_large_family_is_divided)
 
 			CHECK(g / 2 == i % 3);
 			rows[g] += 2;
+			text_of(number_of(i, k), room);
+			memcpy(least[g], memcmp(room, least[g], LEN) < 0 ? room : least[g], LEN);
+			memcpy(most[g], memcmp(room, most[g], LEN) > 0 ? room : most[g], LEN);
 			if (k % 10)
 				CHECK_INT(group_of(&o, (i + 3) % 6, k), g);
 		}
 	for (uint32_t g = 0; g < 6; g++)
 		CHECK(rows[g] > 1600 && rows[g] < 2400);
+	for (uint32_t g = 0; g < 6; g += 2)
+		CHECK(memcmp(most[g], least[g + 1], LEN) < 0);
+	order_fini(&o);
+}
+
+/* Of many texts those are kept that are needed to divide evenly. */
+TEST(many_long_texts)
+{
+	char text[5001];
+	uint32_t rows[16] = {0};
+	struct order o = {0};
+	uint32_t s = order_service(&o, fusee_text("web"));
+
+	memset(text, 'm', 3000);
+	for (uint32_t i = 0; i < 100000; i++) {
+		snprintf(text + 3000, 100, "%08x", i);
+		CHECK_INT(order_row(&o, s, 10, stack_of(1, i), fusee_text(text)), 0);
+	}
+	CHECK(o.texts_bytes <= 8 << 20 && o.ntexts > 1000);
+	CHECK_INT(order_finish(&o, 1ull << 40, 10000), 0);
+	CHECK_INT(o.ngroups, 10);
+	for (uint32_t i = 0; i < 100000; i++) {
+		snprintf(text + 3000, 100, "%08x", i);
+		rows[order_group(&o, s, fusee_text(text)) % 16]++;
+	}
+	for (uint32_t g = 0; g < 10; g++)
+		CHECK(rows[g] > 8000 && rows[g] < 12000);
 	order_fini(&o);
 }
 

@@ -250,7 +250,8 @@ TEST(the_oldest_make_room)
 	f = started("0", limit);
 	for (uint32_t i = 2; i <= 30; i++) {
 		CHECK_INT(deliver(f, i, 20, t + i * MINUTE), 0);
-		CHECK(files(".") <= 10);
+		/* the oldest window's samples may be room enough without its stacks */
+		CHECK(files("samples") <= 5 && files("stacks") <= 6);
 	}
 	CHECK(files("samples") >= 4);
 	CHECK_INT(fake_count(f, "files_removed{reason=\"max_size\"}"), 60 - (uint64_t)files("."));

@@ -13,6 +13,7 @@
 
 #include "lib/fakehost.h"
 #include "lib/scratch.h"
+#include "numbers.h"
 #include "query/files_folder.h"
 #include "query/parquet.h"
 #include "input.h"
@@ -177,7 +178,8 @@ static void rows_of(int table, void (*each)(const struct input *, uint64_t row))
 static struct {
 	int samples, windows[WINDOWS];
 	int64_t ids[64];
-	int nids, found;
+	uint64_t texts[64]; /* of stacks, hashed */
+	int nids, ntexts, found;
 } seen;
 
 static void see_sample(const struct input *in, uint64_t row)
@@ -185,7 +187,9 @@ static void see_sample(const struct input *in, uint64_t row)
 	uint64_t ns = (uint64_t)input_number(in, rows_window[ROWS_TS], row) * 1000,
 		 window = (ns - old_hour()) / (10 * NS);
 	int i = 0;
-	int64_t id = input_number(in, 20, row); /* stack_id */
+	int64_t id = input_number(in, rows_sample_stack_id, row);
+	const struct fusee_parquet_values *stack = in->values[rows_sample_stack];
+	uint64_t text = numbers_of_text(NUMBERS_OF_NONE, stack->texts[stack->codes[row]]);
 
 	seen.samples++;
 	CHECK(window < WINDOWS);
@@ -194,6 +198,10 @@ static void see_sample(const struct input *in, uint64_t row)
 		i++;
 	seen.ids[i] = id;
 	seen.nids += i == seen.nids;
+	for (i = 0; i < seen.ntexts && seen.texts[i] != text;)
+		i++;
+	seen.texts[i] = text;
+	seen.ntexts += i == seen.ntexts;
 }
 
 static void see_stack(const struct input *in, uint64_t row)
@@ -206,7 +214,7 @@ static void see_stack(const struct input *in, uint64_t row)
 		}
 }
 
-/* Every row once, and its stack. */
+/* Every row once, and its stack. A merged file has numbers of its own. */
 static void audit(int windows)
 {
 	int nids;
@@ -217,7 +225,8 @@ static void audit(int windows)
 	for (int i = 0; i < windows; i++)
 		CHECK_INT(seen.windows[i], STACKS_EACH);
 	nids = seen.nids;
-	CHECK_INT(nids, STACKS_EACH);
+	CHECK_INT(seen.ntexts, STACKS_EACH);
+	CHECK(nids >= STACKS_EACH && nids % STACKS_EACH == 0);
 	rows_of(STACKS, see_stack);
 	CHECK_INT(seen.found, nids);
 }

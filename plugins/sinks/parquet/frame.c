@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "frame.h"
+
+#include <stdlib.h>
+
+#include <fusee/parquet.h>
+
+/* Bytes of a member's text, escaped: all of them are less than the text of a column may have. */
+#define NAME_BYTES (FUSEE_PARQUET_MAX_TEXT / 2)
+#define PATH_BYTES (FUSEE_PARQUET_MAX_TEXT / 8)
+#define WORD_BYTES (FUSEE_PARQUET_MAX_TEXT / 32)
+#define ESCAPE 6 /* bytes that a byte becomes at most: "\u001f" */
+
+void frame_text_fini(struct frame_text *t)
+{
+	free(t->p);
+	*t = (struct frame_text){0};
+}
+
+static bool make_room(struct frame_text *t, uint64_t n)
+{
+	uint64_t need = t->len + n;
+	char *more;
+
+	if (t->error)
+		return false;
+	if (need <= t->cap)
+		return true;
+	more = realloc(t->p, 2 * need);
+	if (!more) {
+		t->error = -ENOMEM;
+		return false;
+	}
+	t->p = more;
+	t->cap = 2 * need;
+	return true;
+}
+
+static void put_raw(struct frame_text *t, const char *p, uint64_t n)
+{
+	if (n && make_room(t, n)) {
+		memcpy(t->p + t->len, p, n);
+		t->len += n;
+	}
+}
+
+/* "{" or "," and the member's name. */
+static void put_key(struct frame_text *t, const char *key)
+{
+	put_raw(t, t->len ? ",\"" : "{\"", 2);
+	put_raw(t, key, strlen(key));
+	put_raw(t, "\":", 2);
+}
+
+static void put_byte(struct frame_text *t, char c)
+{
+	static const char digits[] = "0123456789abcdef";
+	char escape[ESCAPE] = {'\\', 'u', '0', '0', digits[c >> 4 & 15], digits[c & 15]};
+
+	if (c == '"' || c == '\\') {
+		escape[1] = c;
+		put_raw(t, escape, 2);
+	} else if ((unsigned char)c < ' ') {
+		put_raw(t, escape, sizeof(escape));
+	} else {
+		put_raw(t, &c, 1);
+	}
+}
+
+/* Bytes of the character that begins at s.p[i]. */
+static uint64_t character(struct fusee_str s, uint64_t i)
+{
+	uint64_t n = 1;
+
+	while (i + n < s.len && ((uint8_t)s.p[i + n] & 0xc0) == 0x80)
+		n++;
+	return n;
+}
+
+/* No byte is escaped, and there is room: as nearly all texts are. */
+static bool is_plain(struct fusee_str s, uint64_t most)
+{
+	uint8_t special = 0;
+
+	if (s.len > most / ESCAPE)
+		return false;
+	for (uint64_t i = 0; i < s.len; i++) {
+		uint8_t c = (uint8_t)s.p[i];
+
+		special |= (uint8_t)((c < ' ') | (c == '"') | (c == '\\'));
+	}
+	return !special;
+}
+
+static bool put_text(struct frame_text *t, const char *key, struct fusee_str s, uint64_t most)
+{
+	uint64_t end, i = 0, n;
+
+	if (!s.len)
+		return true;
+	put_key(t, key);
+	put_raw(t, "\"", 1);
+	if (is_plain(s, most)) {
+		put_raw(t, s.p, s.len);
+		put_raw(t, "\"", 1);
+		return true;
+	}
+	end = t->len + most;
+	while (!t->error && i < s.len) {
+		n = character(s, i);
+		if (t->len + n * ESCAPE > end)
+			break;
+		for (; n; n--)
+			put_byte(t, s.p[i++]);
+	}
+	put_raw(t, "\"", 1);
+	return i == s.len;
+}
+
+static void put_number(struct frame_text *t, const char *key, int64_t v)
+{
+	char text[24];
+
+	if (!v)
+		return;
+	put_key(t, key);
+	put_raw(t, text, (uint64_t)snprintf(text, sizeof(text), "%lld", (long long)v));
+}
+
+bool frame_put(struct frame_text *t, const struct fusee_rows_frame *f)
+{
+	bool complete;
+
+	t->len = 0;
+	complete = put_text(t, "function", f->function, NAME_BYTES);
+	complete &= put_text(t, "file", f->file, PATH_BYTES);
+	put_number(t, "line", f->line);
+	complete &= put_text(t, "mapping", f->mapping, PATH_BYTES);
+	complete &= put_text(t, "build_id", f->build_id, PATH_BYTES);
+	put_number(t, "inlined", f->inlined);
+	complete &= put_text(t, "type", f->type, WORD_BYTES);
+	put_number(t, "start_line", f->start_line);
+	complete &= put_text(t, "language", f->language, WORD_BYTES);
+	put_number(t, "flags", f->flags);
+	put_number(t, "address", f->address);
+	if (!t->len)
+		put_raw(t, "{", 1);
+	put_raw(t, "}", 1);
+	return complete;
+}
