@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +12,10 @@
 #include <unistd.h>
 
 #include "agent/agent_state.h"
+#include "agent/memory.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "config/lua_policy.h"
 #include "net/notify.h"
 #include "process/cgroup.h"
 #include "process/cgroup_namespace.h"
@@ -95,10 +96,11 @@ static void each_second(void *arg, uint32_t seconds)
 		callbacks_run_due(&a->callbacks, clock_now());
 		cpu_budget_run(&a->budget, &a->sampling, clock_now());
 	}
+	lua_policy_collect(a->instances.plan);
 	if (seconds % SWEEP_SECONDS == 0)
 		instances_sweep(&a->instances);
 	if (seconds % TRIM_SECONDS == 0)
-		malloc_trim(0);
+		memory_trim();
 }
 
 /* ---- start ---- */
@@ -129,7 +131,7 @@ static int open_loop(struct agent *a)
 
 static int open_folder(struct agent *a)
 {
-	int r = plugin_folder_open(a->o.plugin_dir, &a->folder);
+	int r = plugin_folder_open(a->o.plugin_dir, 0, &a->folder);
 
 	if (r) {
 		log_error("no plugins can be read from %s: %s%s", a->o.plugin_dir, strerror(-r),
@@ -319,6 +321,7 @@ int agent_run(const struct agent_options *o)
 	struct agent a = {.o = *o, .host = plugin_host_base, .start_ns = clock_now()};
 	int r;
 
+	memory_prepare();
 	a.host.size = sizeof(a.host);
 	a.host.sink = &delivery_host;
 	a.host.discovery = &discovery_host;

@@ -2,6 +2,7 @@
 /* Formats: cgroups(7), cgroup-v2 "memory.max", cgroup-v1 "memory.limit_in_bytes". */
 #include "agent/memory.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +10,26 @@
 
 #include "process/cgroup.h"
 
+#define MAPPED_FROM (128 << 10) /* bytes: larger blocks are mappings of their own */
+#define FREE_AT_END (128 << 10) /* bytes at the end of a thread's heap */
 #define LEAST_WORKER (96ull << 20)
 #define MOST_WORKER (1ull << 30)
 #define LEAST_CODE (32ull << 20)
 #define MOST_CODE (256ull << 20)
+
+/* Otherwise glibc raises both up to 32 and 64 MiB as soon as a large block is freed: then a
+ * window's arrays lie between small blocks that stay, and as much remains free at the end of each
+ * thread's heap, which malloc_trim() does not look at. */
+void memory_prepare(void)
+{
+	mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
+	mallopt(M_TRIM_THRESHOLD, FREE_AT_END);
+}
+
+void memory_trim(void)
+{
+	malloc_trim(0);
+}
 
 /* The number in a file; UINT64_MAX: there is none, as "max". */
 static uint64_t number_in(const char *path)

@@ -6,6 +6,10 @@
 
 #include <stdint.h>
 
+/* Has what is freed returned to the system soon. For the agent's main(), before other threads. */
+void memory_prepare(void);
+/* Returns the pages of all that is freed by now. Some milliseconds. */
+void memory_trim(void);
 /* Bytes that this process's control group may use, those above it included; or that the machine
  * has. */
 uint64_t memory_available(void);

@@ -287,12 +287,12 @@ static int list_found(enum name_kind kind, const struct plugin_folder *folder, s
 static void list_plugins(const char *what, const struct plugin_folder *f, struct buf *b)
 {
 	for (uint32_t i = 0; i < f->n; i++) {
-		const struct fusee_plugin *d = f->plugins[i]->descriptor;
+		uint32_t kind = plugin_kind(f->plugins[i]);
 
-		if (!strcmp(what, "plugins") || (!strcmp(what, "sinks") && d->kind == FUSEE_SINK) ||
-		    (!strcmp(what, "discoveries") && d->kind == FUSEE_DISCOVERY) ||
-		    (!strcmp(what, "unwinders") && d->kind == FUSEE_UNWINDER))
-			buf_printf(b, "%s\n", d->name);
+		if (!strcmp(what, "plugins") || (!strcmp(what, "sinks") && kind == FUSEE_SINK) ||
+		    (!strcmp(what, "discoveries") && kind == FUSEE_DISCOVERY) ||
+		    (!strcmp(what, "unwinders") && kind == FUSEE_UNWINDER))
+			buf_printf(b, "%s\n", plugin_name(f->plugins[i]));
 	}
 }
 

@@ -32,7 +32,7 @@ unsigned int plugin_list_columns(void)
 int plugin_list_open(struct plugin_folder *f)
 {
 	char *dir = plugin_default_dir();
-	int r = dir ? plugin_folder_open(dir, f) : -ENOMEM;
+	int r = dir ? plugin_folder_open(dir, 0, f) : -ENOMEM;
 
 	if (r)
 		log_error("cannot open the plugins' folder '%s': %s", dir ? dir : "?",
@@ -263,6 +263,11 @@ static int show(const char *name, enum form form)
 
 	if (r)
 		return r;
+	if (plugin_folder_load(&f)) {
+		log_error("cannot load the plugins: %s", strerror(ENOMEM));
+		r = EX_OSERR;
+		goto out;
+	}
 	if (name) {
 		only = find(&f, name, &several);
 		if (!only || several) {

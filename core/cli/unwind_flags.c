@@ -29,7 +29,7 @@ int unwind_flags_plan(const struct unwind_flags *f, const char *dir, struct plan
 	*ret = NULL;
 	if (!f->n)
 		return 0;
-	r = plugin_folder_open(dir, &folder);
+	r = plugin_folder_open(dir, FUSEE_UNWINDER, &folder);
 	if (r) {
 		log_error("cannot read the plugins of %s: %s", dir, strerror(-r));
 		plugin_folder_close(&folder);

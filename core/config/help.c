@@ -188,10 +188,13 @@ static int overview(struct buf *b, const struct plugin_folder *f, unsigned int c
 		help_wrap(b, plan_settings[i].doc, 4, columns);
 	}
 	for (uint32_t i = 0; i < f->n; i++) {
-		const struct fusee_plugin *d = f->plugins[i]->descriptor;
+		const struct plugin *p = plugin_folder_find(f, plugin_kind(f->plugins[i]),
+							    plugin_name(f->plugins[i]));
 
-		buf_printf(b, "%s.%s { ... }\n", plugin_kind_name(d->kind), d->name);
-		help_wrap(b, d->doc ? d->doc : "", 4, columns);
+		if (!p)
+			continue;
+		buf_printf(b, "%s.%s { ... }\n", plugin_kind_name(plugin_kind(p)), plugin_name(p));
+		help_wrap(b, p->descriptor->doc ? p->descriptor->doc : "", 4, columns);
 	}
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
 		buf_printf(b, "%s\n", functions[i].name);
@@ -220,13 +223,15 @@ int help_topic(struct buf *b, const struct plugin_folder *f, const char *topic,
 				       : help_options(b, &relabel_rule_options, columns);
 		}
 	for (uint32_t i = 0; i < f->n; i++) {
-		const struct fusee_plugin *d = f->plugins[i]->descriptor;
-		const char *kind = plugin_kind_name(d->kind);
+		const struct plugin *p = f->plugins[i];
+		const char *kind = plugin_kind_name(plugin_kind(p));
 		size_t len = strlen(kind);
 
-		if (!strncmp(topic, kind, len) && topic[len] == '.' &&
-		    !strcmp(topic + len + 1, d->name))
-			return help_plugin(b, d, columns);
+		if (strncmp(topic, kind, len) != 0 || topic[len] != '.' ||
+		    strcmp(topic + len + 1, plugin_name(p)) != 0)
+			continue;
+		p = plugin_folder_find(f, plugin_kind(p), plugin_name(p));
+		return p ? help_plugin(b, p->descriptor, columns) : -ENOENT;
 	}
 	return -ENOENT;
 }

@@ -293,6 +293,12 @@ int lua_policy_ask(const struct plan *plan, const struct fusee_label *labels, ui
 	return r == -ENOMEM ? r : r ? -EINVAL : 0;
 }
 
+void lua_policy_collect(const struct plan *plan)
+{
+	if (plan->script)
+		script_collect(plan->script);
+}
+
 uint64_t lua_policy_memory(const struct plan *plan)
 {
 	return plan->script ? plan->script->used + plan->script->texts.bytes : 0;

@@ -31,6 +31,8 @@ struct policy_answer {
  */
 int lua_policy_ask(const struct plan *, const struct fusee_label *labels, uint32_t n,
 		   struct policy_answer *ret, char **text);
+/* script_collect() of the plan's script, if it has one. */
+void lua_policy_collect(const struct plan *);
 /* Bytes that the script's Lua state and its policy's label texts occupy. */
 uint64_t lua_policy_memory(const struct plan *);
 #endif

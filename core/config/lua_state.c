@@ -16,6 +16,8 @@
 #include "base/log.h"
 
 #define HOOK_EVERY 1000
+#define COLLECT_NS 1000000u      /* of CPU time: a call of script_collect() */
+#define COLLECT_FROM (64u << 10) /* bytes beside a quarter that may be garbage */
 
 struct script *script_of(lua_State *L)
 {
@@ -170,6 +172,20 @@ int script_enter(struct script *s, lua_CFunction fn, void *ud, uint64_t ns, int 
 	}
 	*n = lua_gettop(s->L);
 	return 0;
+}
+
+void script_collect(struct script *s)
+{
+	uint64_t until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + COLLECT_NS;
+
+	if (!s->cycles && s->used < s->kept + s->kept / 4 + COLLECT_FROM)
+		return;
+	if (!s->cycles)
+		s->cycles = 2; /* what the first has marked already may be garbage by now */
+	while (s->cycles && clock_ns(CLOCK_THREAD_CPUTIME_ID) < until)
+		s->cycles -= lua_gc(s->L, LUA_GCSTEP, 0) != 0; /* runs no code of the script */
+	if (!s->cycles)
+		s->kept = s->used;
 }
 
 char *script_sentence(const char *where, const char *what, const char *text)

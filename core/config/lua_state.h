@@ -31,6 +31,8 @@ struct script {
 	size_t used, limit;               /* bytes that Lua has allocated, and may allocate */
 	uint64_t allowed_ns, deadline_ns; /* CPU time of the thread that entered */
 	bool expired, refused_memory;
+	size_t kept;                /* `used` behind the last collection of script_collect() */
+	uint32_t cycles;            /* that it has to complete yet */
 	char near[SCRIPT_WHERE];    /* "fusee.lua:2": where the hook was called last */
 	char *path, *dir;           /* of the script's file; the folder that contains it */
 	char name[64];              /* in messages: the path, or its last component if it is long */
@@ -50,6 +52,10 @@ void script_fini(struct script *);
  * with fn's *n results on the stack; -EINVAL with a malloc'ed sentence in *text that begins with
  * its place; -ENOMEM with *text NULL or such a sentence. */
 int script_enter(struct script *, lua_CFunction fn, void *ud, uint64_t ns, int *n, char **text);
+/* Frees what the script no longer uses, if that may be much: a millisecond's part of the work. Lua
+ * itself collects only while it allocates: behind the last call garbage would stay for ever, in
+ * small blocks that keep pages of freed memory from being returned. To be called once a second. */
+void script_collect(struct script *);
 /* A malloc'ed "fusee.lua:9: WHAT: TEXT"; the place is that of the text if it begins with one, else
  * `where`. NULL: no memory. */
 char *script_sentence(const char *where, const char *what, const char *text);

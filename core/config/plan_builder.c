@@ -50,18 +50,6 @@ void plan_builder_error(struct plan_builder *b, const char *where, const char *f
 
 /* ---- plugins ---- */
 
-/* The sentence about a refused file NAME.so: "plugin '/x/http.so' was built for ..". NULL: none. */
-static const char *refusal(const struct plugin_folder *f, const char *name)
-{
-	char file[256];
-
-	snprintf(file, sizeof(file), "/%s.so'", name);
-	for (uint32_t i = 0; i < f->nrefused; i++)
-		if (strstr(f->refused[i], file))
-			return f->refused[i];
-	return NULL;
-}
-
 const struct plugin *plan_builder_plugin(struct plan_builder *b, uint32_t kind, const char *name,
 					 const char *where)
 {
@@ -71,14 +59,14 @@ const struct plugin *plan_builder_plugin(struct plan_builder *b, uint32_t kind, 
 
 	if (p)
 		return p;
-	why = refusal(b->folder, name);
+	why = plugin_folder_refusal(b->folder, kind, name);
 	for (uint32_t i = 0; i < b->folder->n; i++) {
-		const struct fusee_plugin *d = b->folder->plugins[i]->descriptor;
+		const struct plugin *is = b->folder->plugins[i];
 
-		if (d->kind == kind)
-			guess_offer(&g, d->name);
-		else if (!strcmp(d->name, name))
-			other = plugin_kind_name(d->kind);
+		if (plugin_kind(is) == kind)
+			guess_offer(&g, plugin_name(is));
+		else if (!strcmp(plugin_name(is), name))
+			other = plugin_kind_name(plugin_kind(is));
 	}
 	if (why)
 		plan_builder_error(b, where, "no '%s.%s': %s", space, name, why);
@@ -520,13 +508,16 @@ int plan_builder_init(struct plan_builder *b, const struct plugin_folder *folder
 static void add_default_discoveries(struct plan_builder *b)
 {
 	for (uint32_t i = 0; i < b->folder->n; i++) {
-		const struct fusee_plugin *d = b->folder->plugins[i]->descriptor;
+		const struct plugin *p = b->folder->plugins[i];
 		bool required = false;
 
-		for (uint32_t k = 0; k < d->options.n; k++)
-			required |= !FUSEE_AT(struct fusee_option, d->options, k)->def;
-		if (d->kind == FUSEE_DISCOVERY && !required)
-			plan_builder_add(b, d, "", NULL, 0);
+		if (plugin_kind(p) != FUSEE_DISCOVERY)
+			continue;
+		p = plugin_folder_find(b->folder, FUSEE_DISCOVERY, plugin_name(p));
+		for (uint32_t k = 0; p && k < p->descriptor->options.n; k++)
+			required |= !FUSEE_AT(struct fusee_option, p->descriptor->options, k)->def;
+		if (p && !required)
+			plan_builder_add(b, p->descriptor, "", NULL, 0);
 	}
 }
 

@@ -122,23 +122,41 @@ out:
 	return r;
 }
 
-/* ---- the kind ---- */
+/* ---- kind and name ---- */
 
 #define MAX_SYMBOLS 65536u
-#define MAX_NAME 32u
+#define MAX_RELOCATIONS 65536u
 
-static bool read_at(int fd, void *to, size_t len, uint64_t at)
+/* A file that is looked at; e is right only as far as is_elf() says. */
+struct object {
+	int fd;
+	Elf64_Ehdr e;
+};
+
+static bool read_at(const struct object *o, void *to, size_t len, uint64_t at)
 {
-	return at < INT64_MAX && pread(fd, to, len, (off_t)at) == (ssize_t)len;
+	return at < INT64_MAX && pread(o->fd, to, len, (off_t)at) == (ssize_t)len;
+}
+
+static bool is_elf(struct object *o)
+{
+	return read_at(o, &o->e, sizeof(o->e), 0) && !memcmp(o->e.e_ident, ELFMAG, SELFMAG) &&
+	       o->e.e_ident[EI_CLASS] == ELFCLASS64 && o->e.e_shentsize == sizeof(Elf64_Shdr) &&
+	       o->e.e_phentsize == sizeof(Elf64_Phdr);
+}
+
+static bool section_at(const struct object *o, uint32_t i, Elf64_Shdr *ret)
+{
+	return i < o->e.e_shnum && read_at(o, ret, sizeof(*ret), o->e.e_shoff + i * sizeof(*ret));
 }
 
 /* The offset in the file of a virtual address. */
-static bool to_offset(int fd, const Elf64_Ehdr *e, uint64_t vaddr, uint64_t *offset)
+static bool to_offset(const struct object *o, uint64_t vaddr, uint64_t *offset)
 {
 	Elf64_Phdr p;
 
-	for (int i = 0; i < e->e_phnum; i++) {
-		if (!read_at(fd, &p, sizeof(p), e->e_phoff + (uint64_t)i * sizeof(p)))
+	for (int i = 0; i < o->e.e_phnum; i++) {
+		if (!read_at(o, &p, sizeof(p), o->e.e_phoff + (uint64_t)i * sizeof(p)))
 			return false;
 		if (p.p_type == PT_LOAD && vaddr >= p.p_vaddr && vaddr - p.p_vaddr < p.p_filesz) {
 			*offset = p.p_offset + (vaddr - p.p_vaddr);
@@ -148,27 +166,26 @@ static bool to_offset(int fd, const Elf64_Ehdr *e, uint64_t vaddr, uint64_t *off
 	return false;
 }
 
-static bool is_descriptor(int fd, const Elf64_Shdr *names, const Elf64_Sym *symbol)
+static bool is_descriptor(const struct object *o, const Elf64_Shdr *names, const Elf64_Sym *symbol)
 {
-	char name[MAX_NAME] = "";
+	char name[sizeof("fusee_plugin")];
 
-	return symbol->st_name < names->sh_size &&
-	       read_at(fd, name, sizeof("fusee_plugin"), names->sh_offset + symbol->st_name) &&
-	       !memcmp(name, "fusee_plugin", sizeof("fusee_plugin"));
+	return symbol->st_shndx != SHN_UNDEF && symbol->st_name < names->sh_size &&
+	       read_at(o, name, sizeof(name), names->sh_offset + symbol->st_name) &&
+	       !memcmp(name, "fusee_plugin", sizeof(name));
 }
 
-static bool find_descriptor(int fd, const Elf64_Ehdr *e, const Elf64_Shdr *table, uint64_t *vaddr)
+static bool find_descriptor(const struct object *o, const Elf64_Shdr *table, uint64_t *vaddr)
 {
 	Elf64_Shdr names;
 	Elf64_Sym symbol;
 
-	if (table->sh_link >= e->e_shnum ||
-	    !read_at(fd, &names, sizeof(names), e->e_shoff + table->sh_link * sizeof(names)))
+	if (!section_at(o, table->sh_link, &names))
 		return false;
 	for (uint64_t i = 0; i < table->sh_size / sizeof(symbol) && i < MAX_SYMBOLS; i++) {
-		if (!read_at(fd, &symbol, sizeof(symbol), table->sh_offset + i * sizeof(symbol)))
+		if (!read_at(o, &symbol, sizeof(symbol), table->sh_offset + i * sizeof(symbol)))
 			return false;
-		if (symbol.st_shndx != SHN_UNDEF && is_descriptor(fd, &names, &symbol)) {
+		if (is_descriptor(o, &names, &symbol)) {
 			*vaddr = symbol.st_value;
 			return true;
 		}
@@ -176,38 +193,68 @@ static bool find_descriptor(int fd, const Elf64_Ehdr *e, const Elf64_Shdr *table
 	return false;
 }
 
-static uint32_t kind_of(int fd)
+/* Where the pointer at vaddr points once the file is loaded at 0. What is in its place counts where
+ * it has no relocation with an addend: those of SHT_RELR have none. */
+static uint64_t pointer_at(const struct object *o, uint64_t vaddr, uint64_t in_place)
+{
+	Elf64_Shdr section;
+	Elf64_Rela r;
+
+	for (uint32_t i = 0; section_at(o, i, &section); i++) {
+		uint64_t n = section.sh_type == SHT_RELA ? section.sh_size / sizeof(r) : 0;
+
+		for (uint64_t k = 0; k < n && k < MAX_RELOCATIONS; k++) {
+			if (!read_at(o, &r, sizeof(r), section.sh_offset + k * sizeof(r)))
+				return 0;
+			if (r.r_offset == vaddr)
+				return ELF64_R_SYM(r.r_info) ? 0 : (uint64_t)r.r_addend;
+		}
+	}
+	return in_place;
+}
+
+static void read_name(const struct object *o, uint64_t vaddr, char name[CHECK_NAME])
+{
+	uint64_t offset;
+	size_t len = 0;
+
+	if (!vaddr || !to_offset(o, vaddr, &offset))
+		return;
+	while (len < CHECK_NAME - 1 && read_at(o, name + len, 1, offset + len) && name[len])
+		len++;
+	name[len == CHECK_NAME - 1 ? 0 : len] = '\0';
+}
+
+static void read_descriptor(const struct object *o, const Elf64_Shdr *table,
+			    struct check_identity *ret)
 {
 	uint64_t vaddr, offset;
 	struct fusee_plugin d;
-	Elf64_Shdr table;
-	Elf64_Ehdr e;
 
-	if (!read_at(fd, &e, sizeof(e), 0) || memcmp(e.e_ident, ELFMAG, SELFMAG) ||
-	    e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_shentsize != sizeof(table) ||
-	    e.e_phentsize != sizeof(Elf64_Phdr))
-		return 0;
-	for (uint64_t i = 0; i < e.e_shnum; i++) {
-		if (!read_at(fd, &table, sizeof(table), e.e_shoff + i * sizeof(table)))
-			return 0;
-		if (table.sh_type != SHT_DYNSYM)
-			continue;
-		if (!find_descriptor(fd, &e, &table, &vaddr) ||
-		    !to_offset(fd, &e, vaddr, &offset) ||
-		    !read_at(fd, &d, offsetof(struct fusee_plugin, name), offset))
-			return 0;
-		/* the fields before `name` are not addresses, so no relocation changes them */
-		return d.magic == FUSEE_MAGIC ? d.kind : 0;
-	}
-	return 0;
+	if (!find_descriptor(o, table, &vaddr) || !to_offset(o, vaddr, &offset) ||
+	    !read_at(o, &d, offsetof(struct fusee_plugin, name) + sizeof(d.name), offset) ||
+	    d.magic != FUSEE_MAGIC)
+		return;
+	/* the fields before `name` are not addresses, so no relocation changes them */
+	ret->kind = d.kind;
+	if (d.abi_major == FUSEE_ABI_MAJOR && d.abi_minor == FUSEE_ABI_MINOR)
+		read_name(o,
+			  pointer_at(o, vaddr + offsetof(struct fusee_plugin, name),
+				     (uint64_t)(uintptr_t)d.name),
+			  ret->name);
 }
 
-uint32_t check_kind(const char *path)
+void check_identity(const char *path, struct check_identity *ret)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	uint32_t kind = fd < 0 ? 0 : kind_of(fd);
+	struct object o = {.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+	Elf64_Shdr table;
 
-	if (fd >= 0)
-		close(fd);
-	return kind;
+	*ret = (struct check_identity){0};
+	if (o.fd < 0)
+		return;
+	if (is_elf(&o))
+		for (uint32_t i = 0; section_at(&o, i, &table); i++)
+			if (table.sh_type == SHT_DYNSYM)
+				read_descriptor(&o, &table, ret);
+	close(o.fd);
 }

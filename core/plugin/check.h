@@ -10,7 +10,14 @@
  * with a malloc'ed sentence in *text (NULL: no memory). */
 int check_file(const char *path, char **text);
 
-/* Reads the kind (enum fusee_kind) from the descriptor in the file without loading it, so that the
- * libraries of a plugin that is not needed are not loaded either. 0: the kind is unknown. */
-uint32_t check_kind(const char *path);
+#define CHECK_NAME 64u /* bytes of a name, its NUL included */
+
+struct check_identity {
+	uint32_t kind;         /* enum fusee_kind; 0: unknown */
+	char name[CHECK_NAME]; /* "": unknown, or built for another version of the plugin ABI */
+};
+
+/* Reads them from the descriptor in the file without loading it, so that a plugin that is not used
+ * costs neither the memory nor the start of its libraries. */
+void check_identity(const char *path, struct check_identity *ret);
 #endif

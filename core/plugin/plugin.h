@@ -9,10 +9,16 @@
 
 #include "plugin/instance.h"
 
-/* A loaded plugin. Its code is never unloaded, also not by plugin_free(). */
+/* A plugin; once it is loaded its code is never unloaded, also not by plugin_free(). */
 struct plugin {
-	const struct fusee_plugin *descriptor;
+	const struct fusee_plugin *descriptor; /* NULL: not loaded yet */
 	char *path;
+	/* Until it is loaded, as its file says: plugin_kind() and plugin_name() are right always.
+	 */
+	uint32_t kind;
+	char *name;
+	char *refused; /* why it can't be loaded, a sentence as below; NULL: not tried yet, or it
+			  can */
 };
 
 /* The plugins of one or more folders, sorted by kind and name. */
@@ -32,13 +38,20 @@ char *plugin_default_dir(void);
  * sentence in *text; -ENOMEM with a sentence or NULL. */
 int plugin_load(const char *path, struct plugin **ret, char **text);
 void plugin_free(struct plugin *);
-/* Loads every *.so of the folders in dir ("a:b"). Refused files become sentences in ret->refused,
- * which the caller logs. 0, -ENOENT (a folder does not exist), -ENOMEM. */
-int plugin_folder_open(const char *dir, struct plugin_folder *ret);
+/* Finds the *.so of the folders in dir ("a:b"), of one kind (0: of all), and loads none that says
+ * in its file what it is. Refused files become sentences in ret->refused, which the caller logs. 0,
+ * -ENOENT (a folder does not exist), -ENOMEM. */
+int plugin_folder_open(const char *dir, uint32_t kind, struct plugin_folder *ret);
 void plugin_folder_close(struct plugin_folder *);
-/* NULL: there is no plugin of this kind and name. */
+/* Loads the plugin of this kind and name. NULL: there is none, or plugin_folder_refusal(). */
 const struct plugin *plugin_folder_find(const struct plugin_folder *, uint32_t kind,
 					const char *name);
+/* Why plugin_folder_find() returned NULL; NULL: there is no such plugin. */
+const char *plugin_folder_refusal(const struct plugin_folder *, uint32_t kind, const char *name);
+/* Loads all of them; those that can't be loaded are in `refused` then. 0 or -ENOMEM. */
+int plugin_folder_load(struct plugin_folder *);
+uint32_t plugin_kind(const struct plugin *);
+const char *plugin_name(const struct plugin *);
 /* The namespace of a kind in scripts: "sink", "discover", "unwind". NULL: unknown kind. */
 const char *plugin_kind_name(uint32_t kind);
 

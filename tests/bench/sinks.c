@@ -83,7 +83,7 @@ static struct delivery *open_sink(const char *folder, const char *spec)
 	char *text = NULL;
 	int r;
 
-	check(plugin_folder_open(folder, &plugins), folder);
+	check(plugin_folder_open(folder, 0, &plugins), folder);
 	r = plan_from_flags(&plan, &flags, &plugins, &errors);
 	check(r, errors.n ? errors.texts[0] : spec);
 	host = plugin_host_base;

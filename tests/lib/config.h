@@ -64,9 +64,9 @@ static const struct fusee_plugin snake_plugin = {
 static const struct fusee_plugin gem_plugin = {
 	.kind = FUSEE_UNWINDER, .name = "gem", .ops = &language_ops};
 
-static struct plugin config_plugins[] = {{&box_plugin, ""},    {&crowd_plugin, ""},
-					 {&keeper_plugin, ""}, {&gem_plugin, ""},
-					 {&native_plugin, ""}, {&snake_plugin, ""}};
+static struct plugin config_plugins[] = {
+	{.descriptor = &box_plugin}, {.descriptor = &crowd_plugin},  {.descriptor = &keeper_plugin},
+	{.descriptor = &gem_plugin}, {.descriptor = &native_plugin}, {.descriptor = &snake_plugin}};
 static struct plugin *config_pointers[] = {&config_plugins[0], &config_plugins[1],
 					   &config_plugins[2], &config_plugins[3],
 					   &config_plugins[4], &config_plugins[5]};

@@ -3,6 +3,10 @@
 /* The memory that an agent's control group leaves it. */
 #include "agent/memory.h"
 
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "agent/usage.h"
 #include "test.h"
 
 static char dir[] = "/tmp/fusee-XXXXXX";
@@ -68,3 +72,60 @@ TEST(shares)
 	CHECK_INT(memory_of_code(64 << 20), 32 << 20);
 	CHECK_INT(memory_of_code(64ull << 30), 256 << 20);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they have other heaps */
+#define BLOCKS 768u
+#define BLOCK (32u << 10)
+
+static sem_t freed, end;
+
+/* Writes to each page, in a way that no compiler leaves out. */
+static char *allocate(size_t size)
+{
+	volatile char *p = malloc(size);
+
+	CHECK(p);
+	for (size_t at = 0; at < size; at += 4096)
+		p[at] = 1;
+	return (char *)p;
+}
+
+/* A thread that had 24 MiB in blocks of its own heap, and waits now. */
+static void *have_much(void *arg)
+{
+	char *blocks[BLOCKS];
+
+	(void)arg;
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		blocks[i] = allocate(BLOCK);
+	for (uint32_t i = BLOCKS; i-- > 0;)
+		free(blocks[i]);
+	sem_post(&freed);
+	sem_wait(&end);
+	return NULL;
+}
+
+/* glibc's own thresholds grow with the largest block that was freed, and malloc_trim() leaves the
+ * ends of the heaps of threads as they are. */
+TEST(heaps_of_threads_shrink)
+{
+	uint64_t before, now;
+	char *large;
+	pthread_t t;
+
+	memory_prepare();
+	large = allocate(16 << 20);
+	before = usage_resident_bytes();
+	free(large);
+	CHECK(usage_resident_bytes() + (12 << 20) < before);
+	CHECK(!sem_init(&freed, 0, 0) && !sem_init(&end, 0, 0));
+	before = usage_resident_bytes();
+	CHECK(!pthread_create(&t, NULL, have_much, NULL));
+	CHECK(!sem_wait(&freed));
+	memory_trim();
+	now = usage_resident_bytes();
+	CHECK(now < before + (4 << 20)); /* the kernel counts pages roughly */
+	sem_post(&end);
+	CHECK(!pthread_join(t, NULL));
+}
+#endif

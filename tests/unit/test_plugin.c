@@ -821,7 +821,7 @@ TEST(a_folder)
 	plugin_set_close(&set);
 	CHECK_INT(plugin_set_open(in_dir("nowhere"), &plugin_host_base, NULL, &set), -ENOENT);
 	plugin_set_close(&set);
-	CHECK_INT(plugin_folder_open(text_of("%s:%s", dir, dir), &f), 0);
+	CHECK_INT(plugin_folder_open(text_of("%s:%s", dir, dir), 0, &f), 0);
 	CHECK_INT(f.n, 4);
 	CHECK(plugin_folder_find(&f, FUSEE_SINK, "early"));
 	CHECK(plugin_folder_find(&f, FUSEE_SINK, "early") !=
@@ -829,8 +829,11 @@ TEST(a_folder)
 	CHECK(!plugin_folder_find(&f, FUSEE_DISCOVERY, "early"));
 	CHECK_INT(f.nrefused, 4); /* bad.so and twin.so, twice */
 	CHECK(strstr(f.refused[1], "has the same name"));
+	CHECK_INT(plugin_folder_load(&f), 0);
+	CHECK_INT(f.n, 4);
+	CHECK_INT(f.nrefused, 4);
 	plugin_folder_close(&f);
-	CHECK_INT(plugin_folder_open(in_dir("nowhere"), &f), -ENOENT);
+	CHECK_INT(plugin_folder_open(in_dir("nowhere"), 0, &f), -ENOENT);
 }
 
 /* The text of a list of options is read back as the same list; a damaged text is refused. */
@@ -878,9 +881,10 @@ TEST(options_as_text)
 	free(none);
 }
 
-/* What is of another kind is not even loaded: its libraries cost memory in every process. */
-TEST(other_kinds_are_not_loaded)
+/* What is of another kind, or not used, is not even loaded: its libraries cost memory. */
+TEST(only_what_is_used_is_loaded)
 {
+	struct check_identity id;
 	struct plugin_folder f;
 	struct plugin_set set;
 
@@ -892,18 +896,63 @@ TEST(other_kinds_are_not_loaded)
 		      "static const struct fusee_sink_ops mine = {.size = sizeof(mine),\n"
 		      "	.consume = consume};\n"
 		      "FUSEE_PLUGIN(early, FUSEE_SINK, .ops = &mine);");
-	CHECK_INT(check_kind(in_dir("sink.so")), FUSEE_SINK);
-	CHECK_INT(check_kind(in_dir("good.so")), FUSEE_UNWINDER);
-	CHECK_INT(check_kind(in_dir("nothing.so")), 0);
+	check_identity(in_dir("sink.so"), &id);
+	CHECK_INT(id.kind, FUSEE_SINK);
+	CHECK_STR(id.name, "early");
+	check_identity(in_dir("good.so"), &id);
+	CHECK_INT(id.kind, FUSEE_UNWINDER);
+	check_identity(in_dir("nothing.so"), &id);
+	CHECK_INT(id.kind, 0);
 	write_file(in_dir("short.so"), "\177ELF", 4);
-	CHECK_INT(check_kind(in_dir("short.so")), 0);
+	check_identity(in_dir("short.so"), &id);
+	CHECK_INT(id.kind, 0);
 	unlink(in_dir("short.so"));
 	CHECK_INT(plugin_set_open(dir, &plugin_host_base, NULL, &set), 0);
 	CHECK_INT(set.n, 1);
 	CHECK(!getenv("LOADED"));
 	plugin_set_close(&set);
-	CHECK_INT(plugin_folder_open(dir, &f), 0);
+	CHECK_INT(plugin_folder_open(dir, 0, &f), 0);
+	CHECK_INT(f.n, 2);
+	CHECK(!getenv("LOADED"));
+	CHECK(plugin_folder_find(&f, FUSEE_SINK, "early")->descriptor);
 	CHECK(getenv("LOADED"));
+	plugin_folder_close(&f);
+}
+
+/* What is wrong is said when the plugin is used, or is the folder's when all are loaded. */
+TEST(a_plugin_that_cannot_be_loaded_later)
+{
+	struct check_identity id;
+	struct plugin_folder f;
+
+	begin();
+	build("good", GOOD);
+	build("lacks", "extern void nowhere_to_be_found(void);\n"
+		       "static int consume(void *c, const struct fusee_delivery *d)\n"
+		       "{ nowhere_to_be_found(); return 0; }\n"
+		       "static const struct fusee_sink_ops mine = {.size = sizeof(mine),\n"
+		       "	.consume = consume};\n"
+		       "FUSEE_PLUGIN(lacks, FUSEE_SINK, .ops = &mine);");
+	build("other", "FUSEE_PLUGIN(other, FUSEE_UNWINDER, .ops = &ops, .abi_minor = 1);");
+	check_identity(in_dir("other.so"), &id);
+	CHECK_INT(id.kind, FUSEE_UNWINDER);
+	CHECK_STR(id.name, "");
+	CHECK_INT(plugin_folder_open(dir, 0, &f), 0);
+	CHECK_INT(f.n, 2);
+	CHECK_INT(f.nrefused, 1);
+	CHECK(strstr(f.refused[0], "plugin ABI 0.1"));
+	CHECK(!plugin_folder_find(&f, FUSEE_SINK, "lacks"));
+	CHECK(strstr(plugin_folder_refusal(&f, FUSEE_SINK, "lacks"), "nowhere_to_be_found"));
+	CHECK(!plugin_folder_find(&f, FUSEE_SINK, "lacks"));
+	CHECK(!plugin_folder_find(&f, FUSEE_SINK, "missing"));
+	CHECK(!plugin_folder_refusal(&f, FUSEE_SINK, "missing"));
+	/* it is another plugin by then */
+	CHECK(!rename(in_dir("lacks.so"), in_dir("good.so")));
+	CHECK(!plugin_folder_find(&f, f.plugins[0]->kind, f.plugins[0]->name) ||
+	      !plugin_folder_find(&f, f.plugins[1]->kind, f.plugins[1]->name));
+	CHECK_INT(plugin_folder_load(&f), 0);
+	CHECK_INT(f.n, 0);
+	CHECK_INT(f.nrefused, 3);
 	plugin_folder_close(&f);
 }
 

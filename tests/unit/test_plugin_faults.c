@@ -29,13 +29,16 @@ TEST_FOR(a_folder, 300)
 	unsigned long rounds = 0;
 	uint32_t total = 0;
 
-	CHECK_INT(plugin_folder_open(folder(), &f), 0);
+	CHECK_INT(plugin_folder_open(folder(), 0, &f), 0);
+	CHECK_INT(plugin_folder_load(&f), 0);
 	total = f.n;
 	CHECK(total && !f.nrefused);
 	plugin_folder_close(&f);
 	for (faults_from(0); faults_next(); rounds++) {
-		int r = plugin_folder_open(folder(), &f);
+		int r = plugin_folder_open(folder(), 0, &f);
 
+		if (!r)
+			r = plugin_folder_load(&f);
 		CHECK(r ? r == -ENOMEM && faults_happened() : f.n == total && !f.nrefused);
 		faults_stop();
 		plugin_folder_close(&f);

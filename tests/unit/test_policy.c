@@ -240,6 +240,29 @@ TEST(labels_live_as_long_as_the_plan)
 	plan_free(p);
 }
 
+/* Lua collects only while it allocates: the garbage of the last calls would stay for ever. */
+TEST(garbage_of_the_last_calls)
+{
+	struct plan *p = with_policy("local text = t.labels.process:rep(40000)");
+	struct policy_answer d;
+	uint64_t before = lua_policy_memory(p), full;
+	char *text;
+
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(decide(p, &d, &text), 0);
+	full = lua_policy_memory(p);
+	CHECK(full > before + (300 << 10));
+	lua_policy_collect(p); /* a part of the work */
+	for (int i = 0; i < 200; i++)
+		lua_policy_collect(p);
+	CHECK(lua_policy_memory(p) < before + (32 << 10));
+	CHECK_INT(decide(p, &d, &text), 0);
+	plan_free(p);
+	p = config_plan("sink.box { dir = '/a' }"); /* no script that is called */
+	lua_policy_collect(p);
+	plan_free(p);
+}
+
 /* A policy that makes up labels without end is stopped; memory stays bounded. */
 TEST_FOR(labels_without_end, 120)
 {
