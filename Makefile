@@ -238,6 +238,7 @@ check-long: unit
 	@scripts/check --long $(B)
 accuracy: all
 	@tests/accuracy/run $(B)
+	@tests/accuracy/undescribed $(B)
 	@tests/accuracy/python $(B)
 	@tests/accuracy/ruby $(B)
 bench: all

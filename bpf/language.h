@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Calls the step of the language unwinder that a program is linked with, takes the frames that the
- * step pushed, and sends what it emitted. */
+/* Calls the step of the language unwinder that a program is linked with, and sends what it emitted.
+ */
 #ifndef BPF_LANGUAGE_H
 #define BPF_LANGUAGE_H
 
@@ -9,6 +9,7 @@
 #include "chunks.h"
 #include "kernel.h"
 #include "sample.h"
+#include "stack.h"
 
 /* The weak default claims no frame; the language unwinder of this program overrides it. */
 __attribute__((weak, noinline)) int fusee_language_step(__u32 slot)
@@ -273,68 +274,6 @@ FUSEE_FN int language_stop(struct fusee_unwind *u, struct scratch *s, __u32 reas
 	s->stop.reason = reason;
 	u->error = 0;
 	return STEP_STOPPED;
-}
-
-/* The first word of the frame that the step pushed. */
-FUSEE_FN __u64 pushed_word(const struct fusee_unwind *u, const struct scratch *s)
-{
-	return (__u64)FRAME_PUSHED << FRAME_KIND_SHIFT |
-	       (u->pushed_words > 2 ? FRAME_FOUR_WORDS : 0) |
-	       (__u64)(u->push_flags & 0xff) << FRAME_FLAGS_SHIFT | s->slot;
-}
-
-/* Is the frame that the step pushed in the record already, at this index? */
-FUSEE_FN int is_equal_to(struct fusee_unwind *u, struct scratch *s, __u32 i)
-{
-	const __u64 *words = s->record.stack.words;
-
-	if (i >= s->at || i > RECORD_MAX_WORDS - FRAME_MOST_WORDS)
-		return 0;
-	if (words[i] != pushed_word(u, s) || words[i + 1] != u->pushed[0] ||
-	    words[i + 2] != u->pushed[1])
-		return 0;
-	return u->pushed_words <= 2 ||
-	       (words[i + 3] == u->pushed[2] && words[i + 4] == u->pushed[3]);
-}
-
-/* Appends the frame that the step pushed, which replaces the machine's. STEP_AGAIN or STEP_FULL. */
-FUSEE_FN int append_pushed(struct fusee_unwind *u, struct scratch *s)
-{
-	__u64 hash = (u->pushed[0] ^ u->pushed[1]) & (SCRATCH_EQUAL - 1);
-	__u32 at = s->at, equal = s->equal[hash];
-
-	if (at > RECORD_MAX_WORDS - FRAME_MOST_WORDS)
-		return STEP_FULL;
-	u->npushed = 0;
-	u->stored++;
-	s->pushed = 1;
-	s->idle = 0;
-	if (is_equal_to(u, s, equal)) {
-		s->record.stack.words[at] = (__u64)FRAME_PUSHED << FRAME_KIND_SHIFT | FRAME_AGAIN |
-					    equal;
-		s->at = at + 1;
-		return STEP_AGAIN;
-	}
-	s->record.stack.words[at] = pushed_word(u, s);
-	s->record.stack.words[at + 1] = u->pushed[0];
-	s->record.stack.words[at + 2] = u->pushed[1];
-	s->equal[hash] = at;
-	s->at = at + FRAME_PUSHED_WORDS;
-	if (u->pushed_words > 2) {
-		s->record.stack.words[at + 3] = u->pushed[2];
-		s->record.stack.words[at + 4] = u->pushed[3];
-		s->at = at + FRAME_MOST_WORDS;
-	}
-	return STEP_AGAIN;
-}
-
-/* Appends the machine's frame, unless the step has pushed frames in its place. As above. */
-FUSEE_FN int append_unpushed(struct scratch *s, const struct chunk_mapping *m, __u64 at)
-{
-	int r = s->pushed ? STEP_AGAIN : push(s, m, at);
-
-	s->pushed = 0;
-	return r;
 }
 
 /* Prepares a call of the step at a pc that its unwinder claims. */

@@ -10,12 +10,14 @@
 #include <linux/types.h>
 #endif
 
-#define CHUNK_MAPPINGS 64u      /* of a map chunk */
-#define MAX_CHUNKS 16u          /* of a process: 1024 mappings */
-#define SAMPLER_MAX_STEPS 6144u /* of a walk */
-#define NO_PROGRAM 0xffffu      /* the unwinder that claims the range has no program */
-#define SAMPLER_TABLES 2u       /* native unwinders that may have tables */
-#define SAMPLER_LANGUAGES 32u   /* unwinders; those of languages have programs by their number */
+#define CHUNK_MAPPINGS 48u         /* of a map chunk */
+#define MAX_CHUNKS 22u             /* of a process: 1056 mappings */
+#define SAMPLER_STEPS 8192u        /* of a walk; a deeper stack is walked if there is time for it */
+#define SAMPLER_DEEP_STEPS 131072u /* of the deeper part */
+#define SAMPLER_DEEP_SHARE 4u      /* that part may take one of so many ns of a CPU's time */
+#define NO_PROGRAM 0xffffu         /* the unwinder that claims the range has no program */
+#define SAMPLER_TABLES 2u          /* native unwinders that may have tables */
+#define SAMPLER_LANGUAGES 32u      /* unwinders; those of languages have programs by their number */
 
 /* The place of a table in the slabs (fusee_slabs), in words of 4 bytes. */
 struct slab_range {
@@ -36,6 +38,7 @@ struct chunk_mapping {
 	__u16 unwinder;  /* 1 + the language unwinder that claims it; 0: none; or NO_PROGRAM */
 	__u16 registers; /* 1: the claim has FUSEE_CLAIM_REGISTERS */
 	__u64 arg;       /* of the claim */
+	__u64 made;      /* memory without a file: number of its table; 0: none */
 	/* When memory was last given out in this range, so that other code may be here; 0: never.
 	 * Nothing is unwound over the mapping while that is later than the list's as_of. */
 	__u64 changed;
@@ -171,7 +174,7 @@ struct cpu_ticks {
 enum tick_result { TICK_RESULTS(TICK_NAME) TICK_RESULT_COUNT };
 
 _Static_assert(sizeof(struct slab_range) == 16, "slab_range");
-_Static_assert(sizeof(struct chunk_mapping) == 120, "chunk_mapping");
+_Static_assert(sizeof(struct chunk_mapping) == 128, "chunk_mapping");
 _Static_assert(__builtin_offsetof(struct map_chunk, mappings) == 72, "map_chunk");
 _Static_assert(sizeof(struct pid_entry) == 16, "pid_entry");
 _Static_assert(sizeof(struct process_rate) == 24, "process_rate");

@@ -10,6 +10,11 @@
 #include "frame.h"
 
 #define RECORD_MAX_WORDS 4032u /* of frames in one record; a per-CPU value has at most 32 KiB */
+/* Of a stack that has more, the inner frames are the first words. The outer frames are in a ring of
+ * words behind them and a struct record_outer. */
+#define RECORD_OUTER_WORDS 2048u /* a power of 2 */
+#define RECORD_OUTER_AT (RECORD_MAX_WORDS - RECORD_OUTER_WORDS)
+#define RECORD_INNER_WORDS (RECORD_OUTER_AT - 2)
 #define RECORD_MAX_KERNEL 127u /* kernel frames: kernel.perf_event_max_stack */
 #define RECORD_MAX_COPY 61440u /* bytes of a stack copy; a record of perf has less than 64 KiB */
 #define RECORD_COPY_PAGES 17u  /* pages that a stack copy touches at most */
@@ -29,6 +34,7 @@ enum record_flags {
 	/* the return address of the last frame is 0, as of the first frame of a coroutine */
 	RECORD_RETURNS_TO_0 = 4,
 	RECORD_NO_LANGUAGE = 8, /* a language's frames are missing: its unwinder has no program */
+	RECORD_OUTER = 16,      /* the record has outer frames */
 };
 
 struct record_head {
@@ -51,10 +57,21 @@ struct record_stack {
 	struct record_tick tick;
 	char comm[16];
 	__u32 version; /* of the process's mappings that were used */
-	__u16 claimed; /* frames without a file that a language unwinder claims */
-	__u16 nkernel; /* words of kernel frames */
+	__u32 nkernel; /* words of kernel frames */
 	/* Kernel frames, then user frames, leaf first; only the words in use are sent. */
 	__u64 words[RECORD_MAX_WORDS];
+};
+
+/*
+ * At words[RECORD_INNER_WORDS] of a record with RECORD_OUTER. The words of the outer frames lie in
+ * the ring from words[RECORD_OUTER_AT] on, the words of each in reverse order: so they are read
+ * backwards from the last that was written, the outermost frame first. The frames between are
+ * overwritten.
+ */
+struct record_outer {
+	__u32 frames, words; /* that were written into the ring */
+	__u32 inner;         /* words of the inner frames */
+	__u32 pad;
 };
 
 struct record_copy {
@@ -123,6 +140,8 @@ _Static_assert(__builtin_offsetof(struct record_tick, period) == 24, "record_tic
 _Static_assert(__builtin_offsetof(struct record_stack, comm) == 40, "record_stack");
 _Static_assert(__builtin_offsetof(struct record_stack, version) == 56, "record_stack");
 _Static_assert(RECORD_STACK_HEAD == 64, "record_stack");
+_Static_assert(sizeof(struct record_outer) == 8 * (RECORD_OUTER_AT - RECORD_INNER_WORDS),
+	       "record_outer");
 _Static_assert(sizeof(struct record_stack) == 64 + 8 * RECORD_MAX_WORDS, "record_stack");
 _Static_assert(__builtin_offsetof(struct record_copy, regs) == 48, "record_copy");
 _Static_assert(__builtin_offsetof(struct record_copy, holes) == 184, "record_copy");

@@ -18,6 +18,13 @@ struct {
 
 #define SCRATCH_EQUAL 32u
 
+/* How far the walk of a deep stack is. */
+struct deep {
+	struct record_outer outer; /* frames 0: all frames are inner frames yet */
+	__u32 rounds;              /* of the deeper part */
+	__u64 again;               /* when the next such walk may begin */
+};
+
 struct scratch {
 	struct user_regs regs;
 	__u32 chunk;     /* first chunk of the process's mappings */
@@ -31,9 +38,10 @@ struct scratch {
 	__u32 pushed;    /* 1: the step has pushed frames for this pc */
 	__u32 has_cfa;   /* u->cfa is of this frame, or 0 as it is not known */
 	struct walk_stop stop;
-	__u32 round;                /* of struct sampler_settings, in which `copied` was counted */
-	__u32 copied;               /* bytes of stack copies */
-	__u32 idle;                 /* calls of the step in a row that pushed nothing */
+	__u32 round;  /* of struct sampler_settings, in which `copied` was counted */
+	__u32 copied; /* bytes of stack copies */
+	__u32 idle;   /* calls of the step in a row that pushed nothing */
+	struct deep deep;
 	__u64 began;                /* begin_time() of the tick */
 	__u64 as_of;                /* of the mappings: struct map_chunk */
 	__u64 claimed_at;           /* address that the language steps */
@@ -102,7 +110,7 @@ enum step_end {
 	STEP_COMPLETE,     /* the stack reached its outermost frame */
 	STEP_UNKNOWN_CODE, /* no published mapping holds the frame's address */
 	STEP_STOPPED,      /* the step stopped for a reason */
-	STEP_FULL,         /* the record has no room for another frame */
+	STEP_FULL,         /* the walk had its steps */
 	STEP_CHANGED,      /* other code may be mapped at the frame's address by now */
 	STEP_OTHER,        /* another language's program is to go on, that of `slot` */
 	STEP_NATIVE,       /* the native unwinders step this frame */
@@ -116,23 +124,4 @@ FUSEE_FN void set_table(struct fusee_unwind *u, const struct slab_range *t)
 	u->slab_id = t->id;
 }
 
-/* Appends the frame at this address to the record. STEP_AGAIN, STEP_UNKNOWN_CODE or STEP_FULL. */
-FUSEE_FN int push(struct scratch *s, const struct chunk_mapping *m, __u64 at)
-{
-	__u64 word, offset = at - m->shift;
-
-	if (m->file) {
-		if (offset > FRAME_MAX_OFFSET)
-			return STEP_UNKNOWN_CODE;
-		word = (__u64)m->file << FRAME_FILE_SHIFT | offset;
-	} else {
-		word = (__u64)FRAME_ANONYMOUS << FRAME_KIND_SHIFT | (at & FRAME_MAX_ADDRESS);
-	}
-	if (s->at >= RECORD_MAX_WORDS)
-		return STEP_FULL;
-	s->record.stack.words[s->at] = word | (s->guessed ? FRAME_GUESSED : 0);
-	s->at++;
-	s->record.stack.claimed += m->unwinder && !m->file;
-	return STEP_AGAIN;
-}
 #endif

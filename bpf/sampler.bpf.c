@@ -17,6 +17,7 @@
 #include "language.h"
 #include "processes.h"
 #include "sample.h"
+#include "stack.h"
 #include "wake.h"
 #include "walk.h"
 
@@ -146,8 +147,10 @@ FUSEE_FN int send_not_unwound(struct sampler_context *c, struct scratch *s, __u3
 FUSEE_FN int send_stack(struct sampler_context *c, struct scratch *s)
 {
 	struct record_stack *r = &s->record.stack;
-	__u32 size = RECORD_STACK_HEAD + 8 * s->at;
+	__u32 size;
 
+	outer_end(s);
+	size = RECORD_STACK_HEAD + 8 * s->at;
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
 	count(TICK_UNWOUND);
 	if (size > sizeof(*r))
@@ -160,7 +163,7 @@ FUSEE_FN int send_stack(struct sampler_context *c, struct scratch *s)
 FUSEE_FN __u32 walk_on(struct sampler_context *c, struct scratch *s, const int languages)
 {
 	struct fusee_unwind *u = fusee_current();
-	int how = walk();
+	int how = walk(s);
 
 	if (!u)
 		return TICK_STOPPED;
@@ -172,12 +175,14 @@ FUSEE_FN __u32 walk_on(struct sampler_context *c, struct scratch *s, const int l
 	}
 	if (how == STEP_CHANGED || s->version != version_of(s->chunk, s->record.tick.head.process))
 		return TICK_CHANGED;
-	if (how == STEP_FULL)
+	if (how == STEP_FULL) {
 		s->record.tick.head.flags |= RECORD_TOO_DEEP;
-	else if (how == STEP_UNKNOWN_CODE && !u->pc) /* user space could not say more */
+		outer_drop(s);
+	} else if (how == STEP_UNKNOWN_CODE && !u->pc) { /* user space could not say more */
 		s->record.tick.head.flags |= RECORD_RETURNS_TO_0;
-	else if (how != STEP_COMPLETE)
+	} else if (how != STEP_COMPLETE) {
 		return how == STEP_UNKNOWN_CODE ? TICK_UNKNOWN_CODE : TICK_STOPPED;
+	}
 	s->record.stack.version = s->version;
 	return TICK_UNWOUND;
 }

@@ -9,6 +9,7 @@
 #include "chunks.h"
 #include "language.h"
 #include "sample.h"
+#include "stack.h"
 
 /* The weak defaults pass; the native unwinders' steps override them. */
 __attribute__((weak, noinline)) int fusee_step_dwarf(__u32 slot)
@@ -139,7 +140,7 @@ __attribute__((noinline)) int sampler_answered(int answer)
 	if (!u || !s)
 		return STEP_STOPPED;
 	if (u->npushed && append_pushed(u, s))
-		return STEP_FULL;
+		return STEP_STOPPED;
 	if (answer == FUSEE_AGAIN)
 		return s->idle++ < MAX_IDLE ? STEP_CLAIMED
 					    : language_stop(u, s, WALK_FAULT_ENDLESS);
@@ -199,7 +200,7 @@ FUSEE_FN void walk_begin(const struct sampler_context *c, struct fusee_unwind *u
 	begin(u, &s->regs);
 	if (languages)
 		language_begin(u, s);
-	r->nkernel = r->claimed = 0;
+	r->nkernel = 0;
 	__asm__ volatile("" : "+r"(cs));
 	if (!(cs & 3)) {
 		kernel_frames(c, r);
@@ -207,15 +208,38 @@ FUSEE_FN void walk_begin(const struct sampler_context *c, struct fusee_unwind *u
 	}
 	s->at = r->nkernel;
 	s->guessed = s->pushed = s->idle = s->has_cfa = 0;
+	s->deep.outer.frames = s->deep.outer.words = s->deep.rounds = 0;
+}
+
+/* Goes on with a deep stack. Interrupts are off meanwhile, so the pauses between such walks are
+ * long. Of a walk that goes on in another program, the rounds are counted together. */
+FUSEE_FN int walk_deep(struct scratch *s)
+{
+	__u64 now = bpf_ktime_get_ns(), took;
+	int next = STEP_AGAIN;
+
+	if (!s->deep.rounds && now < s->deep.again)
+		return STEP_AGAIN;
+	for (__u32 i = 0; i < SAMPLER_DEEP_STEPS / WALK_STEPS && next == STEP_AGAIN; i++) {
+		if (s->deep.rounds >= SAMPLER_DEEP_STEPS / WALK_STEPS)
+			break;
+		s->deep.rounds++;
+		next = sampler_steps(0);
+	}
+	took = bpf_ktime_get_ns() - now;
+	s->deep.again = now + took * SAMPLER_DEEP_SHARE;
+	return next;
 }
 
 /* Unwinds the stack into the scratch's record. Returns enum step_end. */
-FUSEE_FN int walk(void)
+FUSEE_FN int walk(struct scratch *s)
 {
 	int next = STEP_AGAIN;
 
-	for (__u32 i = 0; i < SAMPLER_MAX_STEPS / WALK_STEPS && next == STEP_AGAIN; i++)
+	for (__u32 i = 0; i < SAMPLER_STEPS / WALK_STEPS && next == STEP_AGAIN; i++)
 		next = sampler_steps(0);
+	if (next == STEP_AGAIN)
+		next = walk_deep(s);
 	return next == STEP_AGAIN ? STEP_FULL : next;
 }
 #endif

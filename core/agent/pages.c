@@ -71,6 +71,25 @@ static void set_processes(const struct profiler *p)
 	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
 }
 
+static void set_made(const struct made_counts *c)
+{
+	const struct gauge gauges[] = {
+		{"made_code_regions", "Memory with code made at run time that is followed.",
+		 (double)c->regions},
+		{"made_code_bytes", "Size in bytes of that code and its unwind tables.",
+		 (double)c->bytes},
+		{"made_code_readings_total",
+		 "Total number of times that code made at run time was read.", (double)c->readings},
+		{"made_code_changed_total",
+		 "Total number of times that it was read and was other code than before.",
+		 (double)c->changed},
+		{"made_code_failed_total",
+		 "Total number of times that code made at run time was not read, or has no table.",
+		 (double)c->failed},
+	};
+	set_gauges(gauges, sizeof(gauges) / sizeof(*gauges));
+}
+
 static void set_sampling(const struct profiler *p)
 {
 	struct perf_stream_counts counts;
@@ -78,6 +97,7 @@ static void set_sampling(const struct profiler *p)
 
 	pipeline_stats(p->pipeline, &s);
 	perf_stream_counts(p->stream, &counts);
+	set_made(&s.made);
 	const struct gauge gauges[] = {
 		{"records_invalid_total",
 		 "Total number of records of the BPF sampler of an unknown kind or a wrong size.",

@@ -9,6 +9,8 @@
 
 #include <fusee/plugin.h>
 
+#include "bpf/programs.h"
+
 FUSEE_EMBED(cgroup_moves_bpf, "cgroup_moves.bpf.o");
 
 /* The tracepoints after which /proc/PID/cgroup may differ (trace/events/cgroup.h). */
@@ -24,13 +26,14 @@ struct cgroup_moves {
 
 static int load(struct cgroup_moves *m)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "moves");
 	void *at;
+	int r = programs_open(&m->object, "moves", cgroup_moves_bpf,
+			      (size_t)(cgroup_moves_bpf_end - cgroup_moves_bpf));
 
-	m->object = bpf_object__open_mem(cgroup_moves_bpf,
-					 (size_t)(cgroup_moves_bpf_end - cgroup_moves_bpf), &o);
-	if (!m->object || bpf_object__load(m->object))
-		return -errno;
+	if (!r)
+		r = bpf_object__load(m->object);
+	if (r)
+		return r;
 	at = mmap(NULL, sizeof(*m->count), PROT_READ, MAP_SHARED,
 		  bpf_object__find_map_fd_by_name(m->object, "moves"), 0);
 	if (at == MAP_FAILED)

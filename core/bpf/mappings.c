@@ -40,14 +40,38 @@ static uint64_t changed_since(const struct writer *w, const struct process_mappi
 	return changed;
 }
 
+/* Memory without a file, with the first table that was made of it. Where that finds no room, the
+ * next unwinder steps. */
+static void describe_anonymous(struct writer *w, const struct process_mapping *m,
+			       struct chunk_mapping *to)
+{
+	uint64_t id;
+
+	*to = (struct chunk_mapping){.lo = m->lo,
+				     .hi = m->hi,
+				     .bias = m->lo - m->offset,
+				     .changed = changed_since(w, m)};
+	for (uint32_t i = 0; i < SAMPLER_TABLES && !to->made; i++) {
+		const struct inspection_slab *slab =
+			w->b->unwinder[i] < 0
+				? NULL
+				: made_code_table(w->what->made, w->what->process->id, m,
+						  (uint32_t)w->b->unwinder[i], &id);
+
+		if (!slab)
+			continue;
+		if (slabs_place_made(w->b, id, slab, &to->table[i]))
+			w->p->lacks_table = true;
+		else
+			to->made = id;
+	}
+}
+
 /* false: code in the mapping is for user space. */
 static bool describe(struct writer *w, struct process_mapping *m, struct chunk_mapping *to)
 {
 	if (!m->file) {
-		*to = (struct chunk_mapping){.lo = m->lo,
-					     .hi = m->hi,
-					     .bias = m->lo - m->offset,
-					     .changed = changed_since(w, m)};
+		describe_anonymous(w, m, to);
 		return true;
 	}
 	if (m->file->state != FILE_READY || !files_base(m) || m->file->id > FRAME_MAX_FILE)

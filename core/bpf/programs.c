@@ -2,7 +2,9 @@
 #include "bpf/programs.h"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #define FIRST_PID_NAMESPACE 0xeffffffcu /* PROC_PID_INIT_INO of linux/proc_ns.h */
@@ -17,4 +19,21 @@ bool programs_see_our_pids(void)
 	struct stat st;
 
 	return !stat("/proc/self/ns/pid", &st) && st.st_ino == FIRST_PID_NAMESPACE;
+}
+
+int programs_open(struct bpf_object **ret, const char *name, const void *bytes, size_t len)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = name);
+	struct bpf_object *object = bpf_object__open_mem(bytes, len, &o);
+	struct bpf_map *map;
+
+	if (!object)
+		return -errno;
+	bpf_object__for_each_map(map, object)
+	{
+		if (!strncmp(bpf_map__name(map), "fusee_", strlen("fusee_")))
+			bpf_map__set_autocreate(map, false);
+	}
+	*ret = object;
+	return 0;
 }

@@ -13,6 +13,7 @@
 #include "bpf/sampler.h"
 #include "process/process.h"
 #include "unwind/claims.h"
+#include "unwind/made_code.h"
 
 /* Memory without a file that may be stepped in the kernel: a mapping's lo and since. */
 struct anonymous_code {
@@ -33,6 +34,7 @@ struct published {
 struct publication {
 	struct process *process;
 	const struct claims *claims;            /* NULL: none */
+	const struct made_code *made;           /* tables of memory without a file; NULL: none */
 	const struct anonymous_code *anonymous; /* in any order */
 	uint32_t nanonymous;
 };

@@ -158,6 +158,9 @@ void slabs_fini(struct bpf_sampler *);
 /* The place of the file's table of this unwinder (-1: none), which is written if it is not in the
  * slabs. No table: words 0. 0; -ENOSPC or -errno. */
 int slabs_place(struct bpf_sampler *, const struct file *, int unwinder, struct slab_range *ret);
+/* The place of a table of memory without a file. id: of this content. As above. */
+int slabs_place_made(struct bpf_sampler *, uint64_t id, const struct inspection_slab *,
+		     struct slab_range *ret);
 /* The place of the words that this unwinder has set for the process. As above. */
 int slabs_place_words(struct bpf_sampler *, uint64_t process, uint32_t unwinder,
 		      const uint32_t *words, uint64_t n, struct slab_range *ret);

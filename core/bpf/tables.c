@@ -104,6 +104,11 @@ static uint64_t words_key(uint64_t process, uint32_t unwinder)
 	return 1ull << 63 | (process * FILES_MAX_UNWINDERS + unwinder);
 }
 
+static uint64_t made_key(uint64_t id)
+{
+	return 1ull << 62 | id;
+}
+
 static void mark(struct bpf_sampler *b, uint64_t key)
 {
 	struct slab_table *at = hashmap_get(&b->slabs.tables, key);
@@ -123,7 +128,8 @@ static void mark_used(struct bpf_sampler *b)
 			if (p->process)
 				mark(b, words_key(p->process, t));
 			for (uint32_t i = 0; i < p->n; i++)
-				mark(b, table_key(p->mappings[i].file, t));
+				mark(b, p->mappings[i].file ? table_key(p->mappings[i].file, t)
+							    : made_key(p->mappings[i].made));
 		}
 	}
 }
@@ -255,6 +261,20 @@ int slabs_place(struct bpf_sampler *b, const struct file *f, int unwinder, struc
 		return 0;
 	if (!p)
 		p = table_new(b, key, slab->words, slab->n, &r);
+	if (p)
+		use(b, p, ret);
+	return r;
+}
+
+int slabs_place_made(struct bpf_sampler *b, uint64_t id, const struct inspection_slab *slab,
+		     struct slab_range *ret)
+{
+	struct slab_table *p = hashmap_get(&b->slabs.tables, made_key(id));
+	int r = 0;
+
+	*ret = (struct slab_range){0};
+	if (!p)
+		p = table_new(b, made_key(id), slab->words, slab->n, &r);
 	if (p)
 		use(b, p, ret);
 	return r;

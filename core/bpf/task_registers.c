@@ -23,14 +23,16 @@ struct task_registers {
 
 static int load(struct task_registers *t, pid_t pid)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, o, .object_name = "registers");
 	uint32_t zero = 0, tgid = (uint32_t)pid;
+	int r;
 
 	libbpf_set_print(NULL);
-	t->object = bpf_object__open_mem(task_registers_bpf,
-					 (size_t)(task_registers_bpf_end - task_registers_bpf), &o);
-	if (!t->object || bpf_object__load(t->object))
-		return -errno;
+	r = programs_open(&t->object, "registers", task_registers_bpf,
+			  (size_t)(task_registers_bpf_end - task_registers_bpf));
+	if (!r)
+		r = bpf_object__load(t->object);
+	if (r)
+		return r;
 	return bpf_map_update_elem(bpf_object__find_map_fd_by_name(t->object, "task_registers_of"),
 				   &zero, &tgid, 0)
 		       ? -errno

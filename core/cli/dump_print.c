@@ -97,13 +97,19 @@ static void put_location(struct printer *r, const struct fusee_location *l)
 	}
 }
 
+/* Does it say why the stack is truncated? Else it says how many frames are omitted. */
+static bool is_reason(struct fusee_str name)
+{
+	return name.len > strlen(REASON) && !memcmp(name.p, REASON, strlen(REASON));
+}
+
 /* Prints the frames of a stack, leaf first. Returns why it is truncated; len 0: it is complete. */
 static struct fusee_str put_stack(struct printer *r, const struct fusee_sample *sample)
 {
 	const struct dump_view *v = r->view;
 	const struct fusee_profile *p = v->profile;
 	const struct fusee_stack *s = FUSEE_AT(struct fusee_stack, p->stacks, sample->stack);
-	struct fusee_str reason = {"", 0};
+	struct fusee_str reason = {"", 0}, name;
 
 	r->fold = !v->native;
 	r->omit = (struct omit){0};
@@ -114,16 +120,13 @@ static struct fusee_str put_stack(struct printer *r, const struct fusee_sample *
 		const struct fusee_line *line = FUSEE_AT(struct fusee_line, p->lines,
 							 l->first_line);
 
-		if (l->flags & FUSEE_LOCATION_REASON)
-			reason = text_of(
-				p, FUSEE_AT(struct fusee_function, p->functions, line->function)
-					   ->name);
+		name = text_of(p,
+			       FUSEE_AT(struct fusee_function, p->functions, line->function)->name);
+		if (l->flags & FUSEE_LOCATION_REASON && is_reason(name))
+			reason = (struct fusee_str){name.p + strlen(REASON),
+						    name.len - strlen(REASON) - 1};
 		else if (!omit_location(&r->omit, l))
 			put_location(r, l);
-	}
-	if (reason.len > strlen(REASON) && !memcmp(reason.p, REASON, strlen(REASON))) {
-		reason.p += strlen(REASON);
-		reason.len -= strlen(REASON) + 1;
 	}
 	return reason;
 }

@@ -32,6 +32,10 @@ static const struct {
 				  "process ran before."},
 	[LOSS_CODE_CHANGED] = {"code changed while its stack was walked", LOSS_STACK,
 			       "The code at a frame's address was replaced meanwhile."},
+	[LOSS_MADE_CHANGED] =
+		{"code made at run time changed", LOSS_STACK,
+		 "A frame's code was made at run time, and was other code, or not there, "
+		 "when it was read again after the sample."},
 	[LOSS_NOT_COPIED] = {"too many stacks to copy", LOSS_STACK,
 			     "The kernel could not unwind the stack, and copies had used up their "
 			     "share of the ring."},

@@ -179,6 +179,22 @@ static uint32_t pushed_location(struct build *n, const struct walk_frame *f)
 	return named_location(n, name, &loc);
 }
 
+/* ---- frames that are not kept ---- */
+
+static uint32_t omitted_location(struct build *n, const struct walk_frame *f)
+{
+	struct fusee_location loc = {.flags = FUSEE_LOCATION_REASON};
+	char least[32], most[32], name[96];
+
+	text_number(least, f->addr);
+	text_number(most, 2 * f->addr - 1);
+	if (f->addr == 1)
+		snprintf(name, sizeof(name), "[1 frame omitted]");
+	else
+		snprintf(name, sizeof(name), "[%s to %s frames omitted]", least, most);
+	return named_location(n, name, &loc);
+}
+
 /* ---- files ---- */
 
 static uint32_t file_mapping(struct build *n, const struct file *f)
@@ -362,6 +378,8 @@ static uint32_t location(struct build *n, uint32_t id)
 		n->locations[id] = file_location(n, f);
 	else if (f->kind == FRAME_PUSHED)
 		n->locations[id] = pushed_location(n, f);
+	else if (f->kind == FRAME_OMITTED)
+		n->locations[id] = omitted_location(n, f);
 	else
 		n->locations[id] = anonymous_location(n, f);
 	return n->locations[id];
@@ -382,7 +400,7 @@ static uint32_t build_stack(struct build *n, const struct sample_key *k)
 {
 	const struct dict_entry *e = &n->c->stacks.entries[k->stack];
 	const uint32_t *ids = e->key;
-	uint32_t count = e->len / sizeof(*ids), out[WALK_MAX_FRAMES + 129];
+	uint32_t count = e->len / sizeof(*ids), out[WALK_MAX_FRAMES + 2];
 
 	for (uint32_t i = 0; i < count; i++)
 		out[i] = location(n, ids[i]);

@@ -129,10 +129,13 @@ static bool has_covered_code(const struct kernel_view *v, const struct walk *w)
 {
 	if (v->ncovered > KERNEL_VIEW_COVERED)
 		return true;
-	for (uint32_t i = 0; i < w->n; i++)
+	for (uint32_t i = 0; i < w->n; i++) {
+		if (w->frames[i].kind == FRAME_OMITTED) /* which may be in any file */
+			return v->ncovered;
 		for (uint32_t k = 0; k < v->ncovered; k++)
 			if (w->frames[i].file == v->covered_files[k])
 				return true;
+	}
 	return false;
 }
 
@@ -271,6 +274,7 @@ static void publish(struct kernel_views *vs, struct process *proc)
 	struct kernel_view *v = kernel_view_of(proc);
 	const struct publication what = {.process = proc,
 					 .claims = vs->claims,
+					 .made = vs->made,
 					 .anonymous = v->anonymous,
 					 .nanonymous = v->nanonymous};
 	int r;

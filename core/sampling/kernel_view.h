@@ -48,6 +48,7 @@ struct kernel_views {
 	struct bpf_sampler *bpf; /* NULL: there is no BPF sampler */
 	struct process_table *processes;
 	struct claims *claims;
+	const struct made_code *made;
 	struct files *files;
 	bool (*selected)(void *arg, pid_t pid); /* is it sampled? NULL: all are */
 	/* Reads its mappings from /proc. false: later, with kernel_view_was_read(). */

@@ -28,6 +28,7 @@ static void on_process_freed(void *arg, struct process *proc)
 	struct pipeline *p = arg;
 
 	claims_forget(p->claims, proc->id);
+	made_code_forget(p->made, proc->id);
 	kernel_view_freed(&p->views, proc);
 }
 
@@ -64,6 +65,8 @@ static int open_parts(struct pipeline *p, const struct plugin_set *unwinders)
 	if (!r)
 		r = claims_new(&p->claims, unwinders);
 	if (!r)
+		r = made_code_new(&p->made, p->worker, unwinders, on_claims, p);
+	if (!r)
 		r = files_new(&p->files, p->worker, unwinders);
 	if (!r)
 		r = process_table_new(&p->processes, &owner);
@@ -93,10 +96,12 @@ int pipeline_new(struct pipeline **ret, const struct pipeline_options *o, struct
 		pipeline_free(p);
 		return r;
 	}
-	p->walker = (struct walker){.unwinders = unwinders, .worker = worker, .claims = p->claims};
+	p->walker = (struct walker){
+		.unwinders = unwinders, .worker = worker, .claims = p->claims, .made = p->made};
 	p->views = (struct kernel_views){.bpf = o->bpf,
 					 .processes = p->processes,
 					 .claims = p->claims,
+					 .made = p->made,
 					 .files = p->files,
 					 .selected = is_selected,
 					 .reread = reread,
@@ -119,6 +124,7 @@ void pipeline_free(struct pipeline *p)
 	process_table_free(p->processes);
 	walk_languages_free(p->walker.languages);
 	claims_free(p->claims);
+	made_code_free(p->made);
 	files_free(p->files);
 	free(p);
 }
@@ -145,6 +151,7 @@ void pipeline_update(struct pipeline *p, uint64_t as_of)
 	files_retry(p->files, clock_now());
 	if (p->reader)
 		maps_reader_abandon_stuck(p->reader, clock_now());
+	made_code_update(p->made, false);
 	kernel_views_update(&p->views, as_of);
 }
 
@@ -309,6 +316,7 @@ void pipeline_stats(struct pipeline *p, struct pipeline_stats *s)
 	s->waiting = waiting_count(&p->waiting);
 	s->waiting_bytes = p->waiting.bytes;
 	s->code_bytes = claims_bytes(p->claims);
+	made_code_counts(p->made, &s->made);
 	s->processes = process_count(p->processes);
 	s->mappings = process_mappings(p->processes);
 	s->unreadable = p->files->unreadable;

@@ -16,6 +16,7 @@
 #include "plugin/plugin.h"
 #include "profile/loss.h"
 #include "unwind/files.h"
+#include "unwind/made_code.h"
 #include "worker/worker.h"
 
 struct pipeline;
@@ -63,12 +64,13 @@ struct pipeline_stats {
 	uint64_t waiting;        /* samples that wait for tables; counted in no other figure yet */
 	uint64_t waiting_bytes;  /* of them */
 	uint64_t code_bytes;     /* of memory: claims_bytes() */
-	uint64_t processes;      /* processes that are followed, or ended a few seconds ago */
-	uint32_t files;          /* mapped by followed processes */
-	uint32_t refused;        /* of them: not readable */
-	uint32_t unreadable;     /* of them: known by their path only */
-	uint64_t mappings;       /* of followed processes */
-	uint64_t paused;         /* how often a process had too many mappings */
+	struct made_counts made;
+	uint64_t processes;  /* processes that are followed, or ended a few seconds ago */
+	uint32_t files;      /* mapped by followed processes */
+	uint32_t refused;    /* of them: not readable */
+	uint32_t unreadable; /* of them: known by their path only */
+	uint64_t mappings;   /* of followed processes */
+	uint64_t paused;     /* how often a process had too many mappings */
 };
 
 /* Worker and unwinders are borrowed. 0 or -ENOMEM. */

@@ -7,8 +7,6 @@
 #include "../../bpf/records.h"
 #include "sampling/pipeline_state.h"
 
-#define MAX_FRAMES (WALK_MAX_FRAMES + 128u) /* of struct walk */
-
 static struct sample sample_of(const struct record_tick *t, uint64_t time, uint32_t cpu)
 {
 	return (struct sample){.pid = (pid_t)t->head.pid,
@@ -21,12 +19,16 @@ static struct sample sample_of(const struct record_tick *t, uint64_t time, uint3
 }
 
 static void add(struct pipeline *p, struct process *proc, const struct sample *s,
-		const struct pipeline_route *route, const char record_comm[16])
+		const struct pipeline_route *route, const char record_comm[16],
+		struct process *over)
 {
 	char comm[16] = "";
 
 	memcpy(comm, record_comm, sizeof(comm) - 1);
-	pipeline_add(p, proc, s, route, comm);
+	if (over)
+		pipeline_deliver(p, proc, s, route, comm, over);
+	else
+		pipeline_add(p, proc, s, route, comm);
 }
 
 /* ---- frames ---- */
@@ -43,12 +45,12 @@ static struct process *unwound_over(struct pipeline *p, struct process *proc, ui
 	return proc->id == id ? proc : process_by_id(p->processes, id);
 }
 
-/* Reads a frame in memory without a file. *claimed counts the frames that a language unwinder
- * claims to step. false: no such memory was mapped at that time. */
+/* Reads a frame in memory without a file. false: no such memory was mapped at that time, or the
+ * kernel knew of other claims. */
 static bool read_anonymous(struct pipeline *p, struct process *proc, uint64_t time, uint64_t word,
-			   struct walk_frame *f, uint32_t *claimed)
+			   uint64_t over, struct walk_frame *f)
 {
-	uint64_t addr = word & FRAME_MAX_ADDRESS;
+	uint64_t addr = word & FRAME_ANONYMOUS_MAX;
 	struct process_mapping *m = process_mapping_at(proc, addr, time);
 	const struct claim *claim;
 
@@ -59,8 +61,12 @@ static bool read_anonymous(struct pipeline *p, struct process *proc, uint64_t ti
 	if (!m || m->file)
 		return false;
 	claim = claims_at(p->claims, proc, m, addr, time, &f->generation);
-	*claimed += claim && claim->flags & FUSEE_CLAIM_STEP;
-	return true;
+	/* A child runs its parent's code, so its claims differ. */
+	if ((claim && claim->flags & FUSEE_CLAIM_STEP) == !!(word & FRAME_CLAIMED) ||
+	    over != proc->id)
+		return true;
+	kernel_view_mark_dirty(&p->views, proc);
+	return false;
 }
 
 static struct walk_frame file_frame(uint64_t word)
@@ -72,36 +78,41 @@ static struct walk_frame file_frame(uint64_t word)
 		.addr = word & FRAME_MAX_OFFSET};
 }
 
-/* The words of the pushed frame that begins at word i. 0: it ends behind the record, or no such
- * unwinder pushed it. */
-static uint32_t pushed_words(const struct pipeline *p, const struct record_stack *r, uint32_t i)
-{
-	uint32_t all = record_words(r), n;
+/* Words of frames, each frame with its first word first. */
+struct words {
+	const __u64 *at;
+	uint32_t n;
+};
 
-	if (i >= all || r->words[i] >> FRAME_KIND_SHIFT != FRAME_PUSHED ||
-	    r->words[i] & FRAME_AGAIN || (r->words[i] & FRAME_UNWINDER) >= p->walker.unwinders->n)
+/* The words of the pushed frame that begins at word i. 0: it ends behind the words, or no such
+ * unwinder pushed it. */
+static uint32_t pushed_words(const struct pipeline *p, struct words w, uint32_t i)
+{
+	uint32_t n;
+
+	if (i >= w.n || w.at[i] >> FRAME_KIND_SHIFT != FRAME_PUSHED || w.at[i] & FRAME_AGAIN ||
+	    (w.at[i] & FRAME_UNWINDER) >= p->walker.unwinders->n)
 		return 0;
-	n = r->words[i] & FRAME_FOUR_WORDS ? FRAME_MOST_WORDS : FRAME_PUSHED_WORDS;
-	return all - i < n ? 0 : n;
+	n = w.at[i] & FRAME_FOUR_WORDS ? FRAME_MOST_WORDS : FRAME_PUSHED_WORDS;
+	return w.n - i < n ? 0 : n;
 }
 
 static struct walk_frame pushed_frame(struct pipeline *p, struct process *proc,
-				      const struct record_stack *r, uint32_t i)
+				      const struct record_stack *r, const __u64 *words)
 {
-	uint64_t first = r->words[i];
+	uint64_t first = words[0];
 	uint32_t unwinder = (uint32_t)(first & FRAME_UNWINDER);
 	bool four = first & FRAME_FOUR_WORDS;
 	struct process *over = unwound_over(p, proc, r->tick.head.process);
 
 	if (over)
 		claims_expect_pushed(p->claims, over, unwinder);
-	return (struct walk_frame){
-		.kind = FRAME_PUSHED,
-		.addr = r->words[i + 1],
-		.extra = {r->words[i + 2], four ? r->words[i + 3] : 0, four ? r->words[i + 4] : 0},
-		.process = r->tick.head.process,
-		.generation = unwinder,
-		.flags = (uint32_t)(first >> FRAME_FLAGS_SHIFT & 0xff)};
+	return (struct walk_frame){.kind = FRAME_PUSHED,
+				   .addr = words[1],
+				   .extra = {words[2], four ? words[3] : 0, four ? words[4] : 0},
+				   .process = r->tick.head.process,
+				   .generation = unwinder,
+				   .flags = (uint32_t)(first >> FRAME_FLAGS_SHIFT & 0xff)};
 }
 
 /* Kernel frames that come from a callchain begin with a marker of perf. */
@@ -114,55 +125,133 @@ static void read_kernel_frames(const struct record_stack *r, struct walk *out)
 			.kind = FRAME_KERNEL, .addr = i > first ? r->words[i] - 1 : r->words[i]};
 }
 
-/* Reads the frame at word i. Returns its words; 0: the record is wrong. */
-static uint32_t read_user_frame(struct pipeline *p, struct process *proc, uint64_t time,
-				const struct record_stack *r, uint32_t i, uint32_t *claimed)
+/* A record whose frames are read. */
+struct reading {
+	struct process *process;
+	const struct record_stack *record;
+	uint64_t time;
+	struct words inner; /* kernel frames included */
+};
+
+/* Reads the frame that begins at word i. Returns its words; 0: there is no complete frame. */
+static uint32_t read_user_frame(struct pipeline *p, const struct reading *r, struct words w,
+				uint32_t i)
 {
-	struct walk_frame *f = &p->walk.frames[p->walk.n++];
-	uint64_t word = r->words[i];
-	uint32_t n;
+	struct walk_frame *f = &p->walk.frames[p->walk.n];
+	uint64_t word = w.at[i];
+	bool again = word & FRAME_AGAIN;
+	uint32_t n = 1;
 
 	switch ((enum frame_kind)(word >> FRAME_KIND_SHIFT)) {
 	case FRAME_FILE:
 		*f = file_frame(word);
-		if (!files_is_of_time(p->files, f->file, time))
-			break;
-		p->walk.guessed += f->guessed;
-		return 1;
-	case FRAME_ANONYMOUS:
-		if (!read_anonymous(p, proc, time, word, f, claimed))
-			p->walk.reason = loss_text(LOSS_CODE_CHANGED);
-		p->walk.guessed += f->guessed;
-		return 1;
-	case FRAME_PUSHED:
-		if (word & FRAME_AGAIN)
-			i = (uint32_t)(word & (FRAME_AGAIN - 1));
-		n = pushed_words(p, r, i);
-		if (!n)
-			break;
-		*f = pushed_frame(p, proc, r, i);
-		return word & FRAME_AGAIN ? 1 : n;
-	case FRAME_KERNEL:
+		if (!files_is_of_time(p->files, f->file, r->time))
+			return 0;
 		break;
+	case FRAME_ANONYMOUS:
+		if (!read_anonymous(p, r->process, r->time, word, r->record->tick.head.process, f))
+			p->walk.reason = loss_text(LOSS_CODE_CHANGED);
+		break;
+	case FRAME_PUSHED:
+		i = again ? (uint32_t)(word & (FRAME_AGAIN - 1)) : i;
+		n = pushed_words(p, again ? r->inner : w, i);
+		if (!n)
+			return 0;
+		*f = pushed_frame(p, r->process, r->record, (again ? r->inner : w).at + i);
+		n = again ? 1 : n;
+		break;
+	default:
+		return 0;
 	}
-	p->walk.n--;
-	p->walk.reason = loss_text(LOSS_CODE_CHANGED);
-	return 0;
+	p->walk.n++;
+	p->walk.guessed += f->guessed;
+	return n;
+}
+
+/* Reads frames from word i on. Returns the words up to the first with which no complete frame
+ * begins. */
+static uint32_t read_user_frames(struct pipeline *p, const struct reading *r, struct words w,
+				 uint32_t i)
+{
+	uint32_t n = 1;
+
+	while (i < w.n && n) {
+		n = p->walk.n < WALK_MAX_FRAMES ? read_user_frame(p, r, w, i) : 0;
+		i += n;
+	}
+	return i;
+}
+
+/* Copies the words of outer frames out of the ring, the last first, where each frame begins with
+ * its first word. Returns how many. */
+static uint32_t turn_ring(const struct record_stack *r, uint32_t written,
+			  __u64 to[RECORD_OUTER_WORDS])
+{
+	uint32_t n = written < RECORD_OUTER_WORDS ? written : RECORD_OUTER_WORDS;
+
+	for (uint32_t i = 0; i < n; i++)
+		to[i] = r->words[RECORD_OUTER_AT + (written - 1 - i) % RECORD_OUTER_WORDS];
+	return n;
+}
+
+/* Is what remains from word i on a frame that was overwritten in part? */
+static bool is_remnant(struct words w, uint32_t i)
+{
+	return i < w.n && w.n - i < FRAME_MOST_WORDS && w.at[i] >> FRAME_KIND_SHIFT == FRAME_PUSHED;
+}
+
+/* Reads the outer frames. false: the record is wrong. */
+static bool read_outer_frames(struct pipeline *p, const struct reading *r,
+			      const struct record_outer *o)
+{
+	__u64 turned[RECORD_OUTER_WORDS];
+	struct words w = {turned, turn_ring(r->record, o->words, turned)};
+	uint32_t first = p->walk.n, end = read_user_frames(p, r, w, 0), n = p->walk.n - first;
+	bool overwritten = o->words > RECORD_OUTER_WORDS;
+
+	if ((end < w.n && !(overwritten && is_remnant(w, end))) || n > o->frames ||
+	    (n < o->frames && !overwritten))
+		return false;
+	if (n < o->frames)
+		p->walk.frames[p->walk.n++] = walk_omitted(o->frames - n);
+	walk_reverse(p->walk.frames + first, p->walk.n - first);
+	return true;
+}
+
+/* Reads where the outer frames of a record are. false: the record is wrong. */
+static bool read_outer(const struct record_stack *r, struct record_outer *o)
+{
+	uint32_t n = record_words(r), in_ring = n - RECORD_OUTER_AT;
+
+	if (n < RECORD_OUTER_AT)
+		return false;
+	memcpy(o, &r->words[RECORD_INNER_WORDS], sizeof(*o));
+	return o->inner <= RECORD_INNER_WORDS && o->inner >= r->nkernel &&
+	       in_ring == (o->words < RECORD_OUTER_WORDS ? o->words : RECORD_OUTER_WORDS);
+}
+
+static bool read_frames(struct pipeline *p, struct reading *r)
+{
+	bool deep = r->record->tick.head.flags & RECORD_OUTER;
+	struct record_outer o;
+
+	if (deep && !read_outer(r->record, &o))
+		return false;
+	r->inner = (struct words){r->record->words, deep ? o.inner : record_words(r->record)};
+	if (r->record->nkernel > r->inner.n)
+		return false;
+	read_kernel_frames(r->record, &p->walk);
+	return read_user_frames(p, r, r->inner, r->record->nkernel) == r->inner.n &&
+	       (!deep || read_outer_frames(p, r, &o));
 }
 
 static void read_stack(struct pipeline *p, struct process *proc, uint64_t time,
-		       const struct record_stack *r)
+		       const struct record_stack *record)
 {
-	uint32_t claimed = 0, n = 1, end = record_words(r);
+	struct reading r = {.process = proc, .record = record, .time = time};
 
-	read_kernel_frames(r, &p->walk);
-	for (uint32_t i = r->nkernel; i < end && n && p->walk.n < MAX_FRAMES; i += n)
-		n = read_user_frame(p, proc, time, r, i, &claimed);
-	/* The kernel knew of other claims. A child runs its parent's code, so its claims differ. */
-	if (claimed != r->claimed && r->tick.head.process == proc->id) {
-		kernel_view_mark_dirty(&p->views, proc);
+	if (!read_frames(p, &r))
 		p->walk.reason = loss_text(LOSS_CODE_CHANGED);
-	}
 }
 
 /* ---- records ---- */
@@ -201,7 +290,7 @@ static void on_stack(void *arg, uint64_t time, uint32_t cpu, const struct record
 	if (p->unrecorded == s.tid)
 		p->unrecorded = 0;
 	p->stats.walked++;
-	add(p, proc, &s, &route, r->comm);
+	add(p, proc, &s, &route, r->comm, unwound_over(p, proc, over));
 }
 
 static void on_missed(void *arg, uint64_t time, uint32_t cpu, const struct record_missed *r)
@@ -215,7 +304,7 @@ static void on_missed(void *arg, uint64_t time, uint32_t cpu, const struct recor
 		return;
 	pipeline_scan_if_due(p, proc);
 	pipeline_clear_walk(p, LOSS_NOT_COPIED);
-	add(p, proc, &s, &route, r->comm);
+	add(p, proc, &s, &route, r->comm, NULL);
 }
 
 static void on_emission(void *arg, uint64_t time, const struct record_emission *r)

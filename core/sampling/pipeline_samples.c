@@ -6,61 +6,10 @@
 
 #include "base/clock.h"
 #include "sampling/pipeline_state.h"
-#include "unwind/unwinders.h"
 
 /* A sample waits for tables and steps so long at most. */
 #define WAIT_NS 20000000000ull
 #define SLICE_NS 5000000ull /* of pipeline_retry() */
-
-/* Why a language unwinder stopped the walk in the kernel, so that its frames are missing from the
- * walk in user space. NULL: none did. */
-static const char *stop_reason(const struct pipeline *p, struct walk_stop stop)
-{
-	const struct plugin_set *set = p->walker.unwinders;
-
-	if (!stop.unwinder || stop.unwinder > set->n)
-		return NULL;
-	switch (stop.reason) {
-	case WALK_FAULT_ENDLESS:
-		return loss_text(LOSS_ENDLESS);
-	case WALK_FAULT_BACKWARDS:
-		return loss_text(LOSS_BACKWARDS);
-	default:
-		return unwinder_reason(set->instances[stop.unwinder - 1]->descriptor->ops,
-				       stop.reason);
-	}
-}
-
-void pipeline_add(struct pipeline *p, struct process *proc, const struct sample *s,
-		  const struct pipeline_route *route, const char *comm)
-{
-	const char *text = p->walk.reason     ? p->walk.reason
-			   : s->stop.unwinder ? stop_reason(p, s->stop)
-			   : p->walk.passed   ? loss_text(LOSS_NO_LANGUAGE)
-					      : NULL;
-	uint32_t reason = text ? loss_account_reason(&p->account, text) : LOSS_NONE;
-	uint32_t worst = reason; /* of all slots: a full slot takes nothing of another */
-	uint64_t weight = route->weight_ns ? route->weight_ns : s->period;
-
-	for (uint64_t slots = route->slots; slots; slots &= slots - 1) {
-		struct collector *c = p->slots[__builtin_ctzll(slots)];
-		uint32_t tid = p->o.threads ? (uint32_t)s->tid : 0;
-		int r = c ? collector_add(c, proc, route->set, tid, comm, &p->walk, reason, weight)
-			  : 0;
-
-		if (r == -E2BIG) {
-			worst = LOSS_PROFILE_FULL;
-			r = collector_add(c, proc, route->set, 0, "", NULL, worst, weight);
-		}
-		if (c && route->share && (!c->share || route->share < c->share))
-			c->share = route->share;
-		worst = r ? LOSS_NO_MEMORY : worst;
-	}
-	p->stats.weight_ns += weight;
-	loss_account_add(&p->account, worst, 1);
-	p->stats.guessed += !worst && p->walk.guessed;
-	p->stats.kernel_only += !worst && !s->abi;
-}
 
 void pipeline_clear_walk(struct pipeline *p, enum loss_reason reason)
 {
@@ -161,7 +110,7 @@ static void on_sample(void *arg, const struct sample *s)
 	comm = process_comm(p->processes, proc, s->tid);
 	if (walk(p, proc, s, true, &steps)) {
 		w = waiting_add(&p->waiting, proc, &followed_of(proc)->waiting_bytes, s, &route,
-				comm);
+				comm, NULL);
 		if (w) {
 			w->steps = steps;
 			set_awaited(p, w);
@@ -171,7 +120,7 @@ static void on_sample(void *arg, const struct sample *s)
 	}
 	walk_steps_release(steps);
 	publish_stepped(p, proc);
-	pipeline_add(p, proc, s, &route, comm);
+	pipeline_deliver(p, proc, s, &route, comm, proc);
 }
 
 /* ---- samples that wait ---- */
@@ -182,7 +131,7 @@ static bool walk_waiting(struct pipeline *p, struct waiting *w, bool wait)
 		set_awaited(p, w);
 		return false;
 	}
-	pipeline_add(p, w->process, &w->sample, &w->route, w->comm);
+	pipeline_deliver(p, w->process, &w->sample, &w->route, w->comm, w->process);
 	followed_of(w->process)->waiting_bytes -= w->bytes;
 	return true;
 }
@@ -191,6 +140,7 @@ static bool walk_waiting(struct pipeline *p, struct waiting *w, bool wait)
 struct retry {
 	struct pipeline *pipeline;
 	bool files;
+	bool made; /* code made at run time was read again */
 	uint64_t oldest_ns;
 	uint64_t until; /* further samples wait for the next call */
 };
@@ -218,6 +168,8 @@ static bool retry(void *arg, struct waiting *w)
 	struct pipeline *p = r->pipeline;
 	bool old = w->sample.time < r->oldest_ns;
 
+	if (w->walk.over)
+		return (old || r->made) && pipeline_retry_made(p, w, old);
 	if (!old && is_early(r, w))
 		return false;
 	p->behind = p->behind || clock_now() > r->until;
@@ -236,7 +188,9 @@ bool pipeline_awaits(const struct pipeline *p, uint32_t slot)
 void pipeline_give_up(struct pipeline *p, uint32_t slot)
 {
 	for (struct waiting *w = p->waiting.first; w; w = w->next) {
-		enum loss_reason why = w->unmapped ? LOSS_MAPPINGS_NOT_READ : LOSS_NO_TABLE_YET;
+		enum loss_reason why = w->walk.over  ? LOSS_MADE_CHANGED
+				       : w->unmapped ? LOSS_MAPPINGS_NOT_READ
+						     : LOSS_NO_TABLE_YET;
 		uint64_t weight = w->route.weight_ns ? w->route.weight_ns : w->sample.period;
 		uint32_t tid = p->o.threads ? (uint32_t)w->sample.tid : 0;
 
@@ -251,7 +205,7 @@ void pipeline_give_up(struct pipeline *p, uint32_t slot)
 
 static bool finish(void *arg, struct waiting *w)
 {
-	return walk_waiting(arg, w, false);
+	return w->walk.over ? pipeline_retry_made(arg, w, true) : walk_waiting(arg, w, false);
 }
 
 void pipeline_retry(struct pipeline *p)
@@ -259,11 +213,12 @@ void pipeline_retry(struct pipeline *p)
 	uint64_t now = clock_now();
 	struct retry r = {.pipeline = p,
 			  .files = p->answers != p->files->answers || p->scanned,
+			  .made = made_code_was_read(p->made),
 			  .oldest_ns = now > WAIT_NS ? now - WAIT_NS : 0,
 			  .until = p->o.background ? now + SLICE_NS : UINT64_MAX};
 
 	r.files |= p->behind;
-	if (!p->waiting.first || (!r.files && p->step_answers == p->walker.answers &&
+	if (!p->waiting.first || (!r.files && !r.made && p->step_answers == p->walker.answers &&
 				  p->waiting.first->sample.time >= r.oldest_ns))
 		return;
 	p->behind = false;
@@ -277,11 +232,14 @@ void pipeline_finish(struct pipeline *p)
 {
 	uint64_t deadline = clock_now() + WAIT_NS;
 
+	made_code_update(p->made, true);
 	do {
 		worker_wait_until(p->worker, deadline);
 		pipeline_retry(p); /* may request further steps */
 	} while (worker_pending(p->worker) && clock_now() < deadline);
-	waiting_each(&p->waiting, finish, p);
+	/* The second call is for stacks whose code the first finds to be made at run time. */
+	for (int i = 0; i < 2; i++)
+		waiting_each(&p->waiting, finish, p);
 }
 
 void pipeline_set_sample_handlers(struct pipeline *p)

@@ -12,6 +12,7 @@
 #include "sampling/waiting.h"
 #include "unwind/claims.h"
 #include "unwind/files.h"
+#include "unwind/made_code.h"
 #include "unwind/walk.h"
 #include "unwind/walk_language.h"
 
@@ -71,6 +72,7 @@ struct pipeline {
 	struct process_table *processes;
 	struct files *files;
 	struct claims *claims;
+	struct made_code *made;
 	struct walker walker;
 	struct walk walk; /* of the current sample */
 	struct perf_stream_handlers handlers;
@@ -132,9 +134,21 @@ struct process *pipeline_begin_sample(struct pipeline *, const struct sample *,
 				      struct pipeline_route *);
 /* Makes pipeline.walk an empty stack. LOSS_NONE: there is no reason yet. */
 void pipeline_clear_walk(struct pipeline *, enum loss_reason);
+
+/* ---- pipeline_add.c ---- */
+
 /* Adds a sample, whose stack is pipeline.walk, to the collectors of its route. */
 void pipeline_add(struct pipeline *, struct process *, const struct sample *,
 		  const struct pipeline_route *, const char *comm);
+
+/* ---- pipeline_made.c ---- */
+
+/* As pipeline_add(), but a sample whose stack passes through code made at run time waits until that
+ * was read again. over: the process over whose mappings it was unwound. */
+void pipeline_deliver(struct pipeline *, struct process *, const struct sample *,
+		      const struct pipeline_route *, const char *comm, struct process *over);
+/* Adds such a sample. false: it waits on. late: not any longer. */
+bool pipeline_retry_made(struct pipeline *, struct waiting *, bool late);
 
 /* ---- pipeline_records.c ---- */
 

@@ -43,9 +43,11 @@ static bool has_room(struct waiting_queue *q, uint64_t of_process, uint64_t time
 
 struct waiting *waiting_add(struct waiting_queue *q, struct process *proc, uint64_t *process_bytes,
 			    const struct sample *s, const struct pipeline_route *route,
-			    const char *comm)
+			    const char *comm, const struct waiting_walk *walk)
 {
-	uint64_t bytes = sizeof(struct waiting) + s->nkernel * 8ull + s->stack_len;
+	uint64_t frames = walk ? walk->n * sizeof(*walk->frames) : 0;
+	uint64_t bytes = sizeof(struct waiting) + frames + s->nkernel * 8ull + s->stack_len;
+	char *behind;
 	struct waiting *w;
 
 	if (!has_room(q, *process_bytes, s->time, bytes))
@@ -57,12 +59,17 @@ struct waiting *waiting_add(struct waiting_queue *q, struct process *proc, uint6
 	madvise(w, bytes, MADV_DONTDUMP);
 	*w = (struct waiting){.process = proc, .route = *route, .sample = *s, .bytes = bytes};
 	snprintf(w->comm, sizeof(w->comm), "%s", comm);
-	w->sample.kernel = (uint64_t *)(w + 1);
-	w->sample.stack = (char *)(w + 1) + s->nkernel * 8ull;
+	behind = (char *)(w + 1) + frames;
+	if (walk) {
+		w->walk = *walk;
+		w->walk.frames = memcpy(w + 1, walk->frames, frames);
+	}
+	w->sample.kernel = (uint64_t *)(void *)behind;
+	w->sample.stack = behind + s->nkernel * 8ull;
 	if (s->nkernel)
-		memcpy(w + 1, s->kernel, s->nkernel * 8ull);
+		memcpy(behind, s->kernel, s->nkernel * 8ull);
 	if (s->stack_len)
-		memcpy((char *)(w + 1) + s->nkernel * 8ull, s->stack, s->stack_len);
+		memcpy(behind + s->nkernel * 8ull, s->stack, s->stack_len);
 	*q->last = w;
 	q->last = &w->next;
 	q->bytes += bytes;

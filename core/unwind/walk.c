@@ -10,6 +10,7 @@
 
 #include "profile/loss.h"
 #include "unwind/unwinders.h"
+#include "unwind/walk_guess.h"
 #include "unwind/walk_language.h"
 #include "worker/opener.h"
 
@@ -344,13 +345,25 @@ static bool worker_steps_first(const struct walker *w, const struct process_mapp
 
 /* ---- steps ---- */
 
+/* Its table of this code; NULL: none. */
+static const struct inspection_slab *table_of(const struct walker *w, const struct process *p,
+					      uint32_t i, const struct fusee_unwinder_ops *ops,
+					      const struct process_mapping *m)
+{
+	uint64_t id;
+
+	if (!m->file && ops->flags & FUSEE_UNWINDER_NATIVE)
+		return made_code_table(w->made, p->id, m, i, &id);
+	return unwinder_table(p, i, ops, m);
+}
+
 /* One step by this unwinder. enum fusee_next; FUSEE_PASS: the pc is not its own; STEP_WAITS. */
 static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct process_mapping *m,
 		   const char **reason)
 {
 	const struct fusee_unwinder_ops *ops = w->unwinders->instances[i]->descriptor->ops;
-	const struct inspection_slab *slab = unwinder_table(
-		((struct walk_context *)n->arg)->process, i, ops, m);
+	const struct inspection_slab *slab = table_of(w, ((struct walk_context *)n->arg)->process,
+						      i, ops, m);
 	struct fusee_unwind *u = &n->u;
 	int r, helped;
 
@@ -365,6 +378,8 @@ static int step_by(struct walker *w, uint32_t i, struct fusee_native *n, struct 
 		u->error = 0;
 		return helped;
 	}
+	if (u->flags & FUSEE_INEXPRESSIBLE && walk_guess(n, ops) == FUSEE_NEXT)
+		return FUSEE_NEXT;
 	*reason = unwinder_reason(ops, u->error);
 	if (((struct walk_context *)n->arg)->beyond)
 		*reason = w->copy_full ? loss_text(LOSS_COPY_FULL) : loss_text(LOSS_COPY_SHORT);
@@ -450,7 +465,8 @@ static int pass_frame(struct walker *w, struct process *p, struct fusee_native *
 	enum language_turn turn = walk_language_turn(w, n, m, code.claim, out);
 
 	if (!c->languages || !c->languages->pushed) {
-		out->frames[out->n++] = frame;
+		if (!walk_put(out, &frame))
+			turn = LANGUAGE_FULL;
 		out->guessed += guessed;
 	}
 	if (c->languages)
@@ -464,6 +480,7 @@ static int pass_frame(struct walker *w, struct process *p, struct fusee_native *
 		return FUSEE_NEXT;
 	case LANGUAGE_FULL:
 		out->reason = loss_text(LOSS_TOO_DEEP);
+		walk_drop_outer(out);
 		break;
 	case LANGUAGE_END:
 		break;
@@ -477,7 +494,7 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 	struct fusee_unwind *u = &n->u;
 	bool guessed = false;
 
-	while (out->n < WALK_MAX_FRAMES) {
+	for (;;) {
 		struct process_mapping *m = locate(u, p);
 		int r;
 
@@ -499,11 +516,11 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 			out->waiting = m->file;
 		if (r != FUSEE_NEXT)
 			return;
+		((struct walk_context *)n->arg)->stepped++;
 		guessed = u->flags & FUSEE_GUESSED;
 		u->flags &= ~(uint32_t)(FUSEE_GUESSED | FUSEE_SIGNAL | FUSEE_FIRST |
 					FUSEE_INEXPRESSIBLE);
 	}
-	out->reason = loss_text(LOSS_TOO_DEEP);
 }
 
 /* Some rows need a register that tables do not follow (rbx, in libc's lazy binding). Then the
@@ -522,10 +539,8 @@ static void walk_sample(struct walker *w, struct process *p, const struct sample
 				 .memory = s->memory,
 				 .languages = s->memory ? w->languages : NULL};
 
+	walk_clear(out, s->memory ? WALK_MOST_FRAMES : WALK_COPY_FRAMES);
 	out->n = s->nkernel < 128 ? s->nkernel : 128;
-	out->guessed = 0;
-	out->passed = false;
-	out->reason = NULL;
 	w->step = 0;
 	begin(n, s, &c);
 	if (c.languages || claims_follow(w->claims, p->id))
@@ -535,6 +550,7 @@ static void walk_sample(struct walker *w, struct process *p, const struct sample
 	if ((s->nkernel || s->in_syscall) && behind_syscall(n))
 		n->u.flags &= ~(uint32_t)FUSEE_PC_EXACT;
 	walk_user(w, p, n, wait, out);
+	walk_close(out);
 	if (c.languages && !out->reason)
 		out->reason = c.languages->reason;
 }
@@ -544,9 +560,7 @@ void walk_stack(struct walker *w, struct process *p, const struct sample *s, boo
 {
 	struct fusee_native n;
 
-	out->n = out->guessed = 0;
-	out->passed = false;
-	out->reason = NULL;
+	walk_clear(out, 128);
 	out->waiting = NULL;
 	w->walks++;
 	w->copy_full = s->stack_full;

@@ -7,36 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../bpf/frame.h"
 #include "plugin/plugin.h"
 #include "process/process.h"
 #include "unwind/claims.h"
 #include "unwind/files.h"
+#include "unwind/made_code.h"
 #include "unwind/sample.h"
-
-#define WALK_MAX_FRAMES 4096u
-
-/*
- * A frame. It is also a dictionary key, so there is no padding, and fields that the kind does not
- * have are 0. The address of a caller lies inside its call instruction.
- *
- *	kind             file     addr           process  extra        generation
- *	FRAME_FILE       its id   file offset    0        0            0
- *	FRAME_ANONYMOUS  0        address        its id   0            of its code (claims.h)
- *	FRAME_PUSHED     0        first word     its id   other words  number of the unwinder
- *	FRAME_KERNEL     0        kernel address 0        0            0
- */
-struct walk_frame {
-	uint32_t file;
-	uint16_t kind; /* enum frame_kind */
-	uint16_t guessed;
-	uint64_t addr;
-	uint64_t process;
-	uint64_t extra[3];
-	uint32_t generation;
-	uint32_t flags; /* of a pushed frame: enum fusee_frame_flags */
-};
-_Static_assert(sizeof(struct walk_frame) == 56, "no padding");
+#include "unwind/walk_frames.h"
 
 /* A step that the worker took, and where it began. */
 struct walk_step {
@@ -60,24 +37,11 @@ struct walk_steps {
 	struct walk_step *at;
 };
 
-struct walk {
-	/* Leaf first: up to 128 kernel frames, then user frames. */
-	struct walk_frame frames[WALK_MAX_FRAMES + 128];
-	uint32_t n;
-	uint32_t guessed; /* number of guessed frames */
-	/* The stack passes through code that a language unwinder claims and whose frames only the
-	 * kernel can read, so they are missing here. */
-	bool passed;
-	const char *reason; /* why the stack is truncated; NULL: it is complete. Static */
-	/* Its table, or a step through it, is still being made: the sample is to be walked again
-	 * later. Then the other fields mean nothing. NULL: none. */
-	const struct file *waiting;
-};
-
 struct walker {
 	const struct plugin_set *unwinders; /* in order; borrowed, as are the next two */
 	struct worker *worker;              /* takes steps that no table expresses */
 	struct claims *claims;              /* NULL: memory without a file is not claimed */
+	const struct made_code *made;       /* NULL: it has no tables */
 	struct walk_languages *languages;   /* of stopped threads; NULL: machine frames only */
 	uint64_t walks;                     /* so far */
 	uint64_t helped;                    /* steps that the worker took */

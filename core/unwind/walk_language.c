@@ -83,22 +83,22 @@ static void switch_to(struct walk_languages *l, struct fusee_unwind *u, uint32_t
 static bool add_pushed(struct walk_languages *l, struct fusee_unwind *u)
 {
 	bool four = u->pushed_words > 2;
-
-	if (!u->npushed)
-		return true;
-	if (l->out->n >= WALK_MAX_FRAMES)
-		return false;
-	u->npushed = 0;
-	u->stored++;
-	l->pushed = true;
-	claims_expect_pushed(l->claims, l->process, l->current);
-	l->out->frames[l->out->n++] = (struct walk_frame){
+	const struct walk_frame frame = {
 		.kind = FRAME_PUSHED,
 		.addr = u->pushed[0],
 		.extra = {u->pushed[1], four ? u->pushed[2] : 0, four ? u->pushed[3] : 0},
 		.process = l->process->id,
 		.generation = l->current,
 		.flags = u->push_flags & 0xff};
+
+	if (!u->npushed)
+		return true;
+	if (!walk_put(l->out, &frame))
+		return false;
+	u->npushed = 0;
+	u->stored++;
+	l->pushed = true;
+	claims_expect_pushed(l->claims, l->process, l->current);
 	return true;
 }
 
@@ -118,13 +118,13 @@ static enum language_turn turns(struct walk_languages *l, struct fusee_unwind *u
 	int next;
 
 	do {
-		uint32_t before = l->out->n;
+		uint32_t before = u->stored;
 
 		u->error = 0;
 		next = ops->native_step(u);
 		if (!add_pushed(l, u))
 			return LANGUAGE_FULL;
-		idle = l->out->n > before ? 0 : idle + 1;
+		idle = u->stored > before ? 0 : idle + 1;
 	} while (next == FUSEE_AGAIN && idle < MAX_IDLE);
 	if (next == FUSEE_AGAIN)
 		return give_up(l, loss_text(LOSS_ENDLESS));

@@ -101,6 +101,9 @@ enum fusee_unwind_flags {
 	 * The second comes with the first. */
 	FUSEE_FOLLOW = 64,
 	FUSEE_CFA_ONLY = 128,
+	/* sp is only what a frame pointer implies: a caller in memory without a file may have put
+	 * arguments there, which its callee has popped. Set by a step, cleared by the next. */
+	FUSEE_SP_UNSURE = 256,
 };
 
 /* The registers that a function keeps for its caller, in the bits of valid_regs; fp is a field of

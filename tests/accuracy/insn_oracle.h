@@ -144,6 +144,9 @@ static void oracle_address(const struct oracle_insn *o, struct insn *in)
 
 	if (from->mem.base == ZYDIS_REGISTER_RIP)
 		in->address = o->insn.length + from->mem.disp.value;
+	if (from->mem.index != ZYDIS_REGISTER_NONE && oracle_is(to, ZYDIS_REGISTER_RSP) &&
+	    o->insn.address_width == 64)
+		oracle_set(in, INSN_LOSE_SP, 0);
 	if (from->mem.index != ZYDIS_REGISTER_NONE)
 		return;
 	if (oracle_is(to, ZYDIS_REGISTER_RSP) && from->mem.base == ZYDIS_REGISTER_RSP)
@@ -154,8 +157,92 @@ static void oracle_address(const struct oracle_insn *o, struct insn *in)
 		oracle_set(in, INSN_SET_FP, from->mem.disp.value);
 }
 
+/* The word that a call or jump through rip's neighbourhood reads. */
+static void oracle_slot(const struct oracle_insn *o, struct insn *in)
+{
+	const ZydisDecodedOperand *from = &o->ops[0];
+
+	if ((o->insn.mnemonic == ZYDIS_MNEMONIC_CALL || o->insn.mnemonic == ZYDIS_MNEMONIC_JMP) &&
+	    o->insn.meta.branch_type == ZYDIS_BRANCH_TYPE_NEAR &&
+	    from->type == ZYDIS_OPERAND_TYPE_MEMORY && from->mem.base == ZYDIS_REGISTER_RIP &&
+	    from->mem.segment != ZYDIS_REGISTER_FS && from->mem.segment != ZYDIS_REGISTER_GS)
+		in->slot = o->insn.length + from->mem.disp.value;
+}
+
+static const ZydisRegister oracle_register[16] = {
+	ZYDIS_REGISTER_RAX, ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_RDX, ZYDIS_REGISTER_RBX,
+	ZYDIS_REGISTER_RSP, ZYDIS_REGISTER_RBP, ZYDIS_REGISTER_RSI, ZYDIS_REGISTER_RDI,
+	ZYDIS_REGISTER_R8,  ZYDIS_REGISTER_R9,  ZYDIS_REGISTER_R10, ZYDIS_REGISTER_R11,
+	ZYDIS_REGISTER_R12, ZYDIS_REGISTER_R13, ZYDIS_REGISTER_R14, ZYDIS_REGISTER_R15};
+
+/* The registers that are written, rsp and rbp aside. */
+static void oracle_written(const struct oracle_insn *o, struct insn *in)
+{
+	for (unsigned int i = 0; i < 16; i++)
+		if (i != 4 && i != 5 && oracle_writes(o, oracle_register[i]))
+			in->written |= (uint16_t)(1u << i);
+}
+
+static int oracle_number(ZydisRegister reg)
+{
+	for (int i = 0; i < 16; i++)
+		if (oracle_register[i] == reg)
+			return i;
+	return -1;
+}
+
+static void oracle_copied(struct insn *in, enum insn_copy copy, int reg, int64_t at)
+{
+	in->copy = (uint8_t)copy;
+	in->reg = (uint8_t)reg;
+	in->at = (int32_t)at;
+}
+
+/* Moves of copies of rsp, of 8 bytes. */
+static void oracle_copy(const struct oracle_insn *o, struct insn *in)
+{
+	const ZydisDecodedOperand *to = &o->ops[0], *from = &o->ops[1];
+	int lea = o->insn.mnemonic == ZYDIS_MNEMONIC_LEA;
+	int r = to->type == ZYDIS_OPERAND_TYPE_REGISTER ? oracle_number(to->reg.value) : -1;
+	int q = from->type == ZYDIS_OPERAND_TYPE_REGISTER ? oracle_number(from->reg.value) : -1;
+	int m = from->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+				(lea || oracle_at(from, from->mem.base)) &&
+				from->mem.index == ZYDIS_REGISTER_NONE
+			? oracle_number(from->mem.base)
+			: -1;
+
+	if (o->insn.mnemonic == ZYDIS_MNEMONIC_PUSH && oracle_at(to, ZYDIS_REGISTER_RSP))
+		oracle_copied(in, INSN_COPY_PUSH, 4, to->mem.disp.value);
+	if ((o->insn.mnemonic != ZYDIS_MNEMONIC_MOV && !lea) || o->insn.operand_width != 64)
+		return;
+	if (q == 4 && r >= 0 && r != 4 && r != 5)
+		oracle_copied(in, INSN_COPY_SP, r, 0);
+	else if (r == 4 && q >= 0 && q != 4 && q != 5)
+		oracle_copied(in, INSN_COPY_TO_SP, q, 0);
+	else if (r == 5 && q >= 0 && q != 4 && q != 5)
+		oracle_copied(in, INSN_COPY_SET_FP, q, 0);
+	else if (q >= 0 && oracle_at(to, ZYDIS_REGISTER_RSP))
+		oracle_copied(in, q == 5 ? INSN_COPY_SAVE_FP : INSN_COPY_SAVE, q,
+			      to->mem.disp.value);
+	else if (lea && m == 4 && r >= 0 && r != 4 && r != 5)
+		oracle_copied(in, INSN_COPY_SP, r, from->mem.disp.value);
+	else if (lea && r == 4 && m >= 0 && m != 4 && m != 5)
+		oracle_copied(in, INSN_COPY_TO_SP, m, from->mem.disp.value);
+	else if (!lea && r == 5 && m >= 0 && m != 4 && m != 5)
+		oracle_copied(in, INSN_COPY_TO_FP, m, from->mem.disp.value);
+	else if (!lea && r >= 0 && m == 4)
+		oracle_copied(in,
+			      r == 5   ? INSN_COPY_LOAD_FP
+			      : r == 4 ? INSN_COPY_LOAD_SP
+				       : INSN_COPY_LOAD,
+			      r, from->mem.disp.value);
+}
+
 static void oracle_effect(const struct oracle_insn *o, struct insn *in)
 {
+	oracle_slot(o, in);
+	oracle_written(o, in);
+	oracle_copy(o, in);
 	if (oracle_flow(o, in))
 		return;
 	if (oracle_writes(o, ZYDIS_REGISTER_RSP))
@@ -272,10 +359,12 @@ static enum oracle_verdict oracle_compare(const struct insn *ours, int err,
 		return ORACLE_LENGTH;
 	if (ours->has_target != theirs->has_target ||
 	    (ours->has_target && ours->target != theirs->target) ||
-	    ours->address != theirs->address)
+	    ours->address != theirs->address || ours->slot != theirs->slot)
 		return ORACLE_TARGET;
 	if (ours->effect != theirs->effect || ours->value != theirs->value ||
-	    ours->nop != theirs->nop)
+	    ours->nop != theirs->nop || theirs->written & ~ours->written ||
+	    ours->copy != theirs->copy || (ours->copy && ours->reg != theirs->reg) ||
+	    ours->at != theirs->at)
 		return ORACLE_EFFECT;
 	return ORACLE_AGREES;
 }

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows [--go | --code] [--wrong] FILE..., rows [--go] --same FILE FILE: is the dwarf unwinder's
- * table right at every row? Looks up each row's address, the bytes beside it and the row's middle
- * in our table and asks libdw for the same pc. One line a file, then a line for each kind of
- * difference; exit 1 if one is not explained.
+ * rows [--go | --code [--pcs LIST] [--stripped] | --forward] [--wrong] FILE..., rows [--go] --same
+ * FILE FILE: is the dwarf unwinder's table right at every row? Looks up each row's address, the
+ * bytes beside it and the row's middle in our table and asks libdw for the same pc. One line a
+ * file, then a line for each kind of difference; exit 1 if one is not explained.
  *
  * --go: rows made from .gopclntab alone, against .debug_frame of the same file.
  * --code: rows made by following instructions alone, against the description hidden from them; one
- * of 2000 may differ, and 80 % of the instructions must have one.
- * --wrong: one row is made wrong first. --wrong-save: one pattern of saved registers. --same: do
- * both files have the same table, symbols aside?
+ * of 2000 may differ, and 90 % of the instructions must have one.
+ * --pcs LIST: of --code, at the pcs of a list alone, lines "vaddr weight": prints "none vaddr
+ * weight" where there is no row, "differs vaddr weight", and the sums.
+ * --stripped: without .symtab, too.
+ * --forward: as --code, for rows made as for code without a file: forward from any instruction.
+ * --wrong: one row is made wrong first, with --code one of 200. --wrong-save: one pattern of saved
+ * registers. --same: do both files have the same table, symbols aside?
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -17,8 +21,11 @@
 #include <gelf.h>
 #include <unistd.h>
 
+#include "../../plugins/unwinders/dwarf/code_forward.h"
+#include "../../plugins/unwinders/dwarf/codefile.h"
 #include "../../plugins/unwinders/dwarf/insn.h"
 #include "../../plugins/unwinders/dwarf/rows.h"
+#include "../../plugins/unwinders/dwarf/x86_64.h"
 #include "host.h"
 #include "rows_copy.h"
 
@@ -358,6 +365,25 @@ static int libdw(const struct oracle *o, uint64_t pc, struct answer *a)
 	return libdw_row(o, pc, a, NULL);
 }
 
+/* The row at pc; the address behind it. */
+static uint64_t libdw_end(const struct oracle *o, uint64_t pc, struct answer *a)
+{
+	Dwarf_Addr end = pc + 1;
+	Dwarf_Frame *frame;
+
+	for (int i = 0; i < 2; i++) {
+		if (!o->cfi[i] || dwarf_cfi_addrframe(o->cfi[i], pc, &frame))
+			continue;
+		memset(a, 0, sizeof(*a));
+		libdw_frame(frame, a);
+		dwarf_frame_info(frame, NULL, &end, NULL);
+		free(frame);
+		return end;
+	}
+	a->kind = NONE;
+	return end;
+}
+
 static int open_oracle(struct oracle *o, const char *path, int go)
 {
 	memset(o, 0, sizeof(*o));
@@ -400,6 +426,7 @@ enum {
 	D_GO_REG,
 	D_POPPED,
 	D_COPY,
+	D_BASE,
 	D_RBX,
 	D_NOT_KNOWN,
 	D_SAVED,
@@ -416,6 +443,7 @@ static const char *const difference[] = {
 	[D_GO_REG] = "a Go function that pops its own return address, which .debug_frame places "
 		     "below sp",
 	[D_POPPED] = "rbp was popped, where the description still has it below sp",
+	[D_BASE] = "the CFA by another register than the description's: not compared",
 	[D_COPY] = "the same CFA, where the description has it by a copy of rsp",
 	[D_RBX] = "rbx has no rule: libdw forgets that callees save it",
 	[D_NOT_KNOWN] = "a callee-saved register is not known, where the description places it",
@@ -473,7 +501,7 @@ struct check {
 	const struct oracle *oracle;
 	struct thread_ticks t;
 	uint64_t entry;
-	int go_file, code;
+	int go_file, code, forward;
 };
 
 /* Compilers don't say that rbp has been popped: where it was saved is below sp then, and still the
@@ -500,6 +528,34 @@ static int still_saved(const struct check *c, uint64_t pc, const struct answer *
 		pc = first - 1;
 	}
 	return row.kind == PLACE && row.fp == AT_CFA && row.fp_at == a->fp_at;
+}
+
+/* A stub of the PLT: the description's one expression for all of them, at this pc. */
+static void at_stub(uint64_t pc, struct answer *b)
+{
+	if (b->kind != PLT)
+		return;
+	b->kind = PLACE;
+	b->reg = 7;
+	b->cfa = 8 + 8 * ((long)(pc & 15) >= b->add);
+	b->add = 0;
+}
+
+/* clang says where rbp is saved behind the last push: does a later row, up to which rbp
+ * is still the caller's, have it where we do? */
+static int saved_soon(const struct check *c, uint64_t pc, const struct answer *a,
+		      const struct answer *b)
+{
+	struct answer row = *b, as = *a;
+	int i = 0;
+
+	if (a->kind != PLACE || b->kind != PLACE || a->fp != AT_CFA || b->fp != SAME)
+		return 0;
+	while (i++ < 16 && row.kind == PLACE && row.fp == SAME)
+		pc = libdw_end(c->oracle, pc, &row);
+	as.fp = SAME;
+	as.fp_at = 0;
+	return row.kind == PLACE && row.fp == AT_CFA && row.fp_at == a->fp_at && same(&as, b, 0);
 }
 
 /* Is our CFA, by rsp, that of the description, by a register to which rsp was copied? */
@@ -529,9 +585,97 @@ static int by_copy(const struct check *c, uint64_t pc, const struct answer *a,
 	return same(a, &as, 0);
 }
 
+/* What instructions in sequence from `at` on push, up to the first that leads away; calls are
+ * passed over where they may be. *end: the effect of that. */
+static long pushed_from(const struct copy_text *t, uint64_t at, int calls, int *end)
+{
+	long pushed = 0;
+	struct insn in;
+
+	*end = INSN_HALT;
+	while (at >= t->vaddr && at - t->vaddr < t->len &&
+	       !insn_decode(t->p + (at - t->vaddr), t->len - (at - t->vaddr), &in)) {
+		*end = in.effect;
+		if ((in.effect == INSN_CALL && !calls) || in.effect == INSN_JUMP ||
+		    in.effect == INSN_BRANCH || copy_effect(&in, &pushed))
+			break;
+		at += in.len;
+	}
+	return pushed;
+}
+
+/* The description has the CFA by rbp, we have it by rsp: is that what the function has pushed in
+ * its first instructions, or what it pops in its last? */
+static int by_frame(const struct check *c, uint64_t pc, const struct answer *a,
+		    const struct answer *b)
+{
+	struct answer row = *b;
+	uint64_t at = pc;
+	int end;
+
+	if (!c->code || a->kind != PLACE || b->kind != PLACE || a->reg != 7 || a->deref ||
+	    b->reg != 6 || b->deref || a->fp != b->fp || a->fp_at != b->fp_at)
+		return 0;
+	for (int i = 0; i < 64 && row.kind == PLACE && (row.reg != 7 || row.cfa != 8); i++) {
+		Dwarf_Addr first;
+
+		libdw_row(c->oracle, at, &row, &first);
+		at = row.kind == PLACE && row.reg == 7 && row.cfa == 8 ? first : first - 1;
+	}
+	if (row.kind == PLACE && pushed_from(&c->text, at, 0, &end) + 8 == a->cfa)
+		return 1;
+	return 8 - pushed_from(&c->text, pc, 1, &end) == a->cfa && end == INSN_RETURN;
+}
+
+/* The instruction that ends at `end` and moves a copy of rsp. 0; -1: there is none. */
+static int copy_before(const struct copy_text *t, uint64_t end, struct insn *in)
+{
+	for (unsigned int len = 3; len < 12 && end >= t->vaddr + len && end <= t->vaddr + t->len;
+	     len++)
+		if (!insn_decode(t->p + (end - len - t->vaddr), len, in) && in->len == len &&
+		    (in->copy == INSN_COPY_LOAD || in->copy == INSN_COPY_SAVE ||
+		     in->copy == INSN_COPY_SAVE_FP))
+			return 0;
+	return -1;
+}
+
+/* One side has the CFA by a word on the stack, the other by the register that was stored there, or
+ * loaded from there, where the description's row begins. */
+static int by_word(const struct check *c, uint64_t pc, const struct answer *a,
+		   const struct answer *b)
+{
+	static const uint8_t number[] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+	struct answer row = *b, was;
+	Dwarf_Addr first = pc + 1;
+	struct insn in;
+
+	if (!c->code || a->kind != PLACE || b->kind != PLACE || a->fp != b->fp ||
+	    a->fp_at != b->fp_at)
+		return 0;
+	for (uint64_t at = pc;
+	     row.kind == PLACE && row.reg == b->reg && row.cfa == b->cfa && row.deref == b->deref;
+	     at = first - 1) {
+		libdw_row(c->oracle, at, &row, &at);
+		if (row.kind == PLACE && row.reg == b->reg && row.cfa == b->cfa &&
+		    row.deref == b->deref)
+			first = at;
+		else
+			break;
+	}
+	if (copy_before(&c->text, first, &in))
+		return 0;
+	ours(c->file, first - in.len, &was);
+	if (in.copy == INSN_COPY_LOAD)
+		return !b->deref && b->reg == number[in.reg & 15] && was.kind == PLACE &&
+		       was.deref && was.reg == 7 && was.cfa == in.at && was.add == b->cfa;
+	return b->deref && b->reg == 7 && b->cfa == in.at && was.kind == PLACE && !was.deref &&
+	       was.reg == (in.copy == INSN_COPY_SAVE_FP ? 6 : number[in.reg & 15]) &&
+	       was.cfa == b->add;
+}
+
 static void show(struct check *c, uint64_t pc, const struct answer *a, const struct answer *b)
 {
-	if (c->t.shown++ >= 20)
+	if (c->t.shown++ >= (getenv("VERBOSE") ? 100000 : 20))
 		return;
 	printf("#   %#lx: ", (unsigned long)pc);
 	print(stdout, a);
@@ -571,7 +715,10 @@ static void check_pc(struct check *c, uint64_t pc)
 	if (c->code && (a.kind == NONE || b.kind == NONE))
 		return;
 	c->t.checked++;
-	if (c->code && (a.fp == UNKNOWN || popped_already(&a, &b) || still_saved(c, pc, &a, &b))) {
+	if (c->code)
+		at_stub(pc, &b);
+	if (c->code && (a.fp == UNKNOWN || popped_already(&a, &b) || still_saved(c, pc, &a, &b) ||
+			saved_soon(c, pc, &a, &b))) {
 		a.fp = b.fp;
 		a.fp_at = b.fp_at;
 	}
@@ -582,8 +729,12 @@ static void check_pc(struct check *c, uint64_t pc)
 	if (same(&a, &b, go))
 		return;
 	why = explain(&a, &b, pc, c->entry, go, c->go_file);
-	if (why == D_UNEXPLAINED && by_copy(c, pc, &a, &b))
+	if (why == D_UNEXPLAINED &&
+	    (by_copy(c, pc, &a, &b) || by_word(c, pc, &a, &b) || by_frame(c, pc, &a, &b)))
 		why = D_COPY;
+	if (why == D_UNEXPLAINED && c->forward && a.kind == PLACE && b.kind == PLACE &&
+	    a.reg != b.reg)
+		why = D_BASE;
 	c->t.different++;
 	c->t.kinds[why]++;
 	if (why == D_UNEXPLAINED || getenv("VERBOSE"))
@@ -673,7 +824,10 @@ static int has_section(struct host_file *f, const char *name)
 /* Rows by instructions: one of so many may differ, and so many percent of what is described must
  * have one. */
 #define MAX_WRONG_OF 2000
-#define MIN_FOLLOWED 80
+#define MIN_FOLLOWED 90
+/* The same of rows by ways out, which take it that each call returns. */
+#define FORWARD_MAX_WRONG_OF 1000
+#define FORWARD_MIN_FOLLOWED 90
 
 static int report(const char *path, const struct check *c)
 {
@@ -696,10 +850,54 @@ static int report(const char *path, const struct check *c)
 	for (int i = 0; i < D_KINDS; i++)
 		if (c->t.kinds[i])
 			printf("#   %lu: %s\n", (unsigned long)c->t.kinds[i], difference[i]);
+	if (c->forward)
+		return c->t.kinds[D_UNEXPLAINED] * FORWARD_MAX_WRONG_OF > c->t.checked ||
+		       c->t.followed * 100 < c->t.described * FORWARD_MIN_FOLLOWED;
 	if (c->code)
 		return c->t.kinds[D_UNEXPLAINED] * MAX_WRONG_OF > c->t.checked ||
 		       c->t.followed * 100 < c->t.described * MIN_FOLLOWED;
 	return c->t.kinds[D_UNEXPLAINED] || c->t.kinds[D_SAVED];
+}
+
+/* The pcs of a list, by their weight. Code that libdw has no row for is not counted. */
+static int check_pcs(struct check *c, const char *list)
+{
+	unsigned long at, n, all = 0, none = 0, wrong = 0;
+	FILE *in = fopen(list, "r");
+
+	if (!in)
+		return -errno;
+	while (fscanf(in, "%lx %lu", &at, &n) == 2) {
+		uint64_t before = c->t.kinds[D_UNEXPLAINED];
+		struct answer a, b;
+
+		ours(c->file, at, &a);
+		libdw(c->oracle, at, &b);
+		if (b.kind == NONE)
+			continue;
+		all += n;
+		check_pc(c, at);
+		if (a.kind == NONE) {
+			none += n;
+			printf("none %lx %lu\n", at, n);
+		} else if (c->t.kinds[D_UNEXPLAINED] != before) {
+			wrong += n;
+			printf("differs %lx %lu\n", at, n);
+		}
+	}
+	fclose(in);
+	printf("weight %lu none %lu differs %lu\n", all, none, wrong);
+	return 0;
+}
+
+/* Makes one row of 200 wrong, as a wrong analysis would. */
+static void plant_many(struct host_file *file)
+{
+	uint32_t *w = file->words, at = w[DWARF_ROWS_AT];
+
+	for (uint32_t i = 0; i < w[DWARF_ROWS]; i += 200)
+		if (w[at + i] >> 16 != DWARF_RULE_NONE && !(w[at + i] >> 16 & 0x8000))
+			w[at + i] += 1u << 16;
 }
 
 /* Makes one row wrong, in the middle of the table: its CFA is 8 bytes off. */
@@ -727,8 +925,62 @@ static void plant_save(struct host_file *file)
 }
 
 struct options {
-	int go, wrong, wrong_save, same, code;
+	int go, wrong, wrong_save, same, code, stripped, forward;
+	const char *pcs;
 };
+
+/* Every instruction that is described, as if a sample had it; but not padding behind a jump or a
+ * return, which is never executed. */
+static struct forward_start *all_starts(const struct oracle *o, const struct fusee_section *text,
+					size_t *n)
+{
+	struct forward_start *starts = calloc(text->bytes.len + 1, sizeof(*starts));
+	int ended = 0;
+	struct answer a;
+	struct insn in;
+
+	*n = 0;
+	for (uint64_t at = 0; starts && at < text->bytes.len; at += in.len) {
+		if (insn_decode((const uint8_t *)text->bytes.p + at, text->bytes.len - at, &in)) {
+			in.len = 1;
+			continue;
+		}
+		ended = in.nop ? ended
+			       : in.effect == INSN_JUMP || in.effect == INSN_RETURN ||
+					 in.effect == INSN_HALT;
+		libdw(o, text->vaddr + at, &a);
+		if (a.kind != NONE && !(in.nop && ended))
+			starts[(*n)++].vaddr = text->vaddr + at;
+	}
+	return starts;
+}
+
+static int make_forward(const struct oracle *o, struct host_file *file)
+{
+	struct fusee_section text = {.size = sizeof(text)};
+	struct forward_start *starts;
+	struct table_build build;
+	struct forward_code code;
+	struct forward *f = NULL;
+	struct sheet sheet = {0};
+	struct rows rows = {0};
+	size_t n;
+	int err = table_build_init(&build) | elf_section(file->elf, ".text", &text);
+
+	starts = err ? NULL : all_starts(o, &text, &n);
+	if (!starts)
+		return 1;
+	code = (struct forward_code){
+		.bytes = (const uint8_t *)text.bytes.p, .len = text.bytes.len, .vaddr = text.vaddr};
+	err = forward_new(&f, &code, starts, n) || forward_rows(f, &build, &rows) ||
+	      sheet_add_rules(&sheet, &rows) ||
+	      table_pack(&build, &sheet, X86_64_MACHINE, &file->words, &file->n);
+	forward_free(f);
+	free(starts);
+	sheet_fini(&sheet);
+	table_build_fini(&build);
+	return err;
+}
 
 static int make_table(const char *path, const struct options *o, struct host_file *file)
 {
@@ -739,12 +991,12 @@ static int make_table(const char *path, const struct options *o, struct host_fil
 		file->hide[0] = ".debug_frame";
 		file->hide[1] = ".eh_frame";
 	}
-	if (o->same)
+	if (o->same || o->stripped)
 		file->hide[2] = ".symtab"; /* says where functions without a description begin */
 	err = fd < 0 ? -errno : elf_open(&file->elf, fd);
 	file->fd = fd;
 	if (!err)
-		err = host_inspect(&fusee_plugin, file);
+		err = o->forward ? 1 : host_inspect(&fusee_plugin, file);
 	if (err == 1)
 		return 0;
 	printf("# %s: no table: %s\n", path, err < 0 ? strerror(-err) : "nothing to be found");
@@ -773,23 +1025,32 @@ static int check_file(const char *path, const struct options *o)
 		printf("# %s: libdw can't open it\n", path);
 		err = 1;
 	}
+	if (!err && o->forward)
+		err = make_forward(&oracle, &file);
 	if (!err) {
-		if (o->wrong)
+		if (o->wrong && o->code)
+			plant_many(&file);
+		else if (o->wrong)
 			plant(&file);
 		if (o->wrong_save)
 			plant_save(&file);
 		c.entry = info.entry;
 		c.code = o->code;
+		c.forward = o->forward;
 		if (!elf_section(file.elf, ".text", &text))
 			c.text = (struct copy_text){(const uint8_t *)text.bytes.p, text.bytes.len,
 						    text.vaddr};
 		c.go_file = has_section(&file, ".go.buildinfo");
-		check_rows(&c);
-		if (o->code)
+		if (o->pcs)
+			err = check_pcs(&c, o->pcs);
+		else
+			check_rows(&c);
+		if (o->code && !o->pcs)
 			count_followed(&c);
 		if (!o->code && file.words[DWARF_SAVES_AT])
 			check_saves(&c);
-		err = report(path, &c);
+		if (!o->pcs)
+			err = report(path, &c);
 	}
 	close_oracle(&oracle);
 	close_file(&file);
@@ -817,12 +1078,17 @@ int main(int argc, char **argv)
 	int i = 1, err = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	codefile_max_bytes = 64u << 20;
 	for (; i < argc && !strncmp(argv[i], "--", 2); i++) {
 		o.go |= !strcmp(argv[i], "--go");
 		o.wrong |= !strcmp(argv[i], "--wrong");
 		o.wrong_save |= !strcmp(argv[i], "--wrong-save");
 		o.code |= !strcmp(argv[i], "--code");
 		o.same |= !strcmp(argv[i], "--same");
+		o.stripped |= !strcmp(argv[i], "--stripped");
+		o.code |= o.forward |= !strcmp(argv[i], "--forward");
+		if (!strcmp(argv[i], "--pcs") && i + 1 < argc)
+			o.pcs = argv[++i];
 	}
 	if (i == argc || (o.same && argc - i != 2))
 		return 64;

@@ -35,6 +35,15 @@ static int copy_made(const struct copy_text *t, uint64_t vaddr, int reg, long *a
 	*above = (int8_t)p[-1];
 	if (!memcmp(p - 5, lea, sizeof(lea)))
 		return 1;
+	if (vaddr >= t->vaddr + 8) {
+		const uint8_t lea32[] = {lea[0], 0x8d, (uint8_t)(0x84 | (n & 7) << 3), 0x24};
+		int32_t disp;
+
+		memcpy(&disp, p - 4, sizeof(disp));
+		*above = disp;
+		if (!memcmp(p - 8, lea32, sizeof(lea32)))
+			return 1;
+	}
 	*above = 0;
 	return !memcmp(p - 3, mov, sizeof(mov)) || !memcmp(p - 4, lea0, sizeof(lea0));
 }

@@ -4,7 +4,11 @@
 //
 // sources: plugins/unwinders/dwarf/code_entries.c plugins/unwinders/dwarf/code_switch.c
 //
-// sources: plugins/unwinders/dwarf/code_text.c
+// sources: plugins/unwinders/dwarf/code_text.c plugins/unwinders/dwarf/code_back.c
+//
+// sources: plugins/unwinders/dwarf/code_calls.c plugins/unwinders/dwarf/code_labels.c
+//
+// sources: plugins/unwinders/dwarf/code_data.c
 //
 // sources: plugins/unwinders/dwarf/insn.c plugins/unwinders/dwarf/insn_effect.c
 //
@@ -23,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct rows none = {0}, rows = {0};
 	/* tables are in the second half, as read-only data */
 	struct code code = {data, len, TEXT, &none, {data + len / 2, len - len / 2, TEXT + len / 2},
-			    {0},  {0}};
+			    {0},  {0}, 0};
 	struct table_build build;
 
 	if (table_build_init(&build) || code_entries_add(&sure, TEXT) ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // sources: core/sampling/collector.c core/process/process.c core/unwind/claims.c core/unwind/claims_host.c
-// sources: core/unwind/claim_list.c core/unwind/code_budget.c core/base/user_budget.c core/events/bpf_record.c core/profile/loss.c
+// sources: core/unwind/claim_list.c core/unwind/code_budget.c core/unwind/walk_frames.c core/base/user_budget.c core/events/bpf_record.c core/profile/loss.c
 // sources: core/base/dict.c core/base/hashmap.c core/base/clock.c core/base/metrics.c core/base/buf.c
 // sources: core/base/json.c core/base/text.c core/base/utf8.c
 // libs: -lm
@@ -54,12 +54,20 @@ void pipeline_add(struct pipeline *p, struct process *proc, const struct sample 
 	uint32_t reason = p->walk.reason ? loss_account_reason(&p->account, p->walk.reason)
 					 : LOSS_NONE;
 
-	assert(p->walk.n <= MAX_FRAMES && p->walk.guessed <= p->walk.n && strlen(comm) < 16);
+	assert(p->walk.n <= WALK_MAX_FRAMES + 1 && p->walk.guessed <= p->walk.n &&
+	       strlen(comm) < 16);
 	(void)route;
 	for (uint32_t i = 0; i < p->walk.n; i++)
 		assert(p->walk.frames[i].kind != FRAME_FILE || p->walk.frames[i].file < FILES);
 	if (!collector_add(p->slots[0], proc, 1, (uint32_t)s->tid, comm, &p->walk, reason, 1))
 		added++;
+}
+
+void pipeline_deliver(struct pipeline *p, struct process *proc, const struct sample *s,
+		      const struct pipeline_route *route, const char *comm, struct process *over)
+{
+	assert(over);
+	pipeline_add(p, proc, s, route, comm);
 }
 
 void pipeline_scan_if_due(struct pipeline *p, struct process *proc)
@@ -229,6 +237,24 @@ static void on_freed(void *arg, struct process *proc)
 	claims_forget(((struct pipeline *)arg)->claims, proc->id);
 }
 
+/* No input is as large as a record with outer frames: repeats its words as outer frames. */
+static void make_outer(struct record_stack *r)
+{
+	uint32_t n = record_words(r), in_ring;
+	struct record_outer o;
+
+	if (!(r->tick.head.flags & RECORD_OUTER) || !n || n > RECORD_INNER_WORDS)
+		return;
+	o = (struct record_outer){.frames = (uint32_t)(r->words[0] >> 32),
+				  .words = r->words[0] & (4 * RECORD_OUTER_WORDS - 1),
+				  .inner = n};
+	in_ring = o.words < RECORD_OUTER_WORDS ? o.words : RECORD_OUTER_WORDS;
+	for (uint32_t i = 0; i < in_ring; i++)
+		r->words[RECORD_OUTER_AT + i] = r->words[n - 1 - i % n];
+	memcpy(&r->words[RECORD_INNER_WORDS], &o, sizeof(o));
+	r->tick.head.size = (uint32_t)(RECORD_STACK_HEAD + 8 * (RECORD_OUTER_AT + in_ring));
+}
+
 static void dispatch(struct pipeline *p, uint64_t time, const uint8_t *bytes, uint32_t len)
 {
 	static union record r;
@@ -238,6 +264,8 @@ static void dispatch(struct pipeline *p, uint64_t time, const uint8_t *bytes, ui
 		return;
 	r.head.pid %= PIDS;
 	r.head.process %= 32;
+	if (r.head.kind == RECORD_STACK)
+		make_outer(&r.stack);
 	/* as core/events/perf_stream_read.c checks them */
 	if (r.head.kind == RECORD_STACK && r.stack.nkernel <= RECORD_MAX_KERNEL &&
 	    r.stack.nkernel <= record_words(&r.stack)) {

@@ -63,6 +63,24 @@ const struct plugin *plugin_folder_find(const struct plugin_folder *f, uint32_t 
 	return NULL;
 }
 
+uint32_t plugin_kind(const struct plugin *p)
+{
+	return p->descriptor->kind;
+}
+
+const char *plugin_name(const struct plugin *p)
+{
+	return p->descriptor->name;
+}
+
+const char *plugin_folder_refusal(const struct plugin_folder *f, uint32_t kind, const char *name)
+{
+	(void)f;
+	(void)kind;
+	(void)name;
+	return NULL;
+}
+
 static void ask(const struct plan *p)
 {
 	static const struct fusee_label labels[] = {

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,6 +54,39 @@ TEST(nobody_counts)
 {
 	CHECK_INT(cgroup_moves_count(NULL), 0);
 	cgroup_moves_close(NULL);
+}
+
+/* The BPF maps of which this process has a descriptor. */
+static uint32_t open_maps(void)
+{
+	uint32_t n = 0;
+
+	for (int fd = 0; fd < 256; fd++) {
+		char path[64], text[512] = "";
+		int info;
+
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+		info = open(path, O_RDONLY | O_CLOEXEC);
+		if (info < 0)
+			continue;
+		if (read(info, text, sizeof(text) - 1) > 0 && strstr(text, "map_id:"))
+			n++;
+		close(info);
+	}
+	return n;
+}
+
+TEST(only_the_map_that_it_uses)
+{
+	struct cgroup_moves *m = NULL;
+	uint32_t before = open_maps();
+	int r = cgroup_moves_open(&m);
+
+	if (r == -EPERM || r == -EACCES)
+		SKIP("no BPF program may be loaded (needs CAP_BPF and CAP_PERFMON)");
+	CHECK_INT(r, 0);
+	CHECK_INT(open_maps(), before + 1);
+	cgroup_moves_close(m);
 }
 
 TEST(a_move_is_counted)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "code_back.h"
+#include "code_calls.h"
 #include "code_state.h"
 #include "code_text.h"
 #include "insn.h"
@@ -53,6 +55,7 @@ struct tracer {
 	struct followed *seen;   /* instructions of this function */
 	size_t n_seen, cap_seen;
 	struct code_switches switches;
+	struct code_states states;
 	size_t table_budget; /* entries of jump tables that this pass may follow */
 	size_t undone;       /* instructions that this pass followed on trial, and forgot */
 	struct code_entries *sure, *maybe;
@@ -102,7 +105,7 @@ static void remember(struct tracer *t, size_t at, unsigned int len, const struct
 	}
 	t->again = !!(t->bytes[at] & OWN);
 	t->seen[t->n_seen++] = (struct followed){at, t->bytes[at], len};
-	t->bytes[at] = (t->bytes[at] & HINTS) | STATE | code_state_pack(s) |
+	t->bytes[at] = (t->bytes[at] & HINTS) | STATE | code_state_pack(&t->states, s) |
 		       (t->limit == SIZE_MAX ? OWN : 0);
 	for (unsigned int i = 1; i < len; i++)
 		t->bytes[at + i] |= INSIDE;
@@ -163,7 +166,8 @@ static int branch_by(struct tracer *t, const struct code_switch *table, const st
 			t->pending.n = first;
 			return -1;
 		}
-		later(t, &t->pending, at, s);
+		if (!code_text_is_padding(t->code, t->bytes, at))
+			later(t, &t->pending, at, s);
 	}
 	return 0;
 }
@@ -229,12 +233,11 @@ static void jump(struct tracer *t, size_t at, const struct insn *in, const struc
 	}
 	if (t->bytes[to] & SURE && code_state_is_start(s)) /* a tail call */
 		end(t, 1);
-	else
+	else if (!code_text_is_padding(t->code, t->bytes, to))
 		later(t, &t->pending, to, s);
 }
 
-/* At a function's first instruction sp is 8 behind a multiple of 16; at each call it must be one.
- */
+/* At a function's start sp is 8 behind a multiple of 16; at each call it must be one. */
 static void note_alignment(struct outcome *o, const struct code_state *s)
 {
 	if (s->depth == CODE_DEPTH_LOST)
@@ -253,7 +256,9 @@ static int call(struct tracer *t, size_t at, const struct insn *in, const struct
 		return 0;
 	}
 	note_alignment(&t->now, s);
-	if (in->has_target && is_noreturn(t, t->code->vaddr + at + (uint64_t)in->target))
+	if ((in->has_target && is_noreturn(t, t->code->vaddr + at + (uint64_t)in->target)) ||
+	    (in->slot &&
+	     code_entries_has(&t->code->noreturn, t->code->vaddr + at + (uint64_t)in->slot)))
 		return 0;
 	switch (code_text_behind(t->code, t->bytes, at + in->len)) {
 	case CODE_FOLLOWS:
@@ -300,7 +305,7 @@ static int follow(struct tracer *t, size_t at, struct code_state *s, size_t *nex
 		code_state_lose_red_zone(s);
 	remember(t, at, in.len, s);
 	*next = at + in.len;
-	if (code_state_apply(s, &in)) {
+	if (code_apply(t->code, &t->states, at, &in, s)) {
 		t->now.lost = 1;
 		return 0;
 	}
@@ -359,11 +364,15 @@ static void spread_doubt(struct tracer *t, size_t at)
 /* An address that was reached before. 1: follow the path again, with what both states agree on. */
 static int merge(struct tracer *t, size_t at, struct code_state *s)
 {
-	struct code_state old = code_state_unpack(t->bytes[at]);
-	int same = code_state_pack(s) == code_state_pack(&old);
+	struct code_state old = code_state_unpack(&t->states, t->bytes[at]);
+	int same = code_state_pack(&t->states, s) == code_state_pack(&t->states, &old);
+	int copies = code_state_has_copies(s) || code_state_has_copies(&old);
 
 	if (t->bytes[at] & DOUBT || code_state_join(s, &old)) {
-		t->now.doubt = 1;
+		if (copies) /* no contradiction: they are lost */
+			t->now.lost = 1;
+		else
+			t->now.doubt = 1;
 		if (!t->trial)
 			spread_doubt(t, at);
 		return 0;
@@ -372,7 +381,7 @@ static int merge(struct tracer *t, size_t at, struct code_state *s)
 		later(t, &t->met, at, &old);
 	else
 		t->now.meetings += t->limit != SIZE_MAX && same && !t->again;
-	return code_state_pack(s) != code_state_pack(&old);
+	return code_state_pack(&t->states, s) != code_state_pack(&t->states, &old);
 }
 
 /* Nothing more is to be learned: the path of a trial has failed. */
@@ -542,6 +551,20 @@ static void follow_all(struct tracer *t)
 	}
 }
 
+/* What no path leads to is found by the ways out of it. What that calls are functions, too. */
+static void find_others(struct tracer *t)
+{
+	for (int pass = 0; pass < MAX_PASSES && !t->err; pass++) {
+		size_t i = t->sure->n, n = i;
+
+		t->err = code_back(t->code, &t->states, t->bytes, t->sure);
+		while (!t->err && i < t->sure->n)
+			follow_function(t, t->sure->p[i++], 1);
+		if (n == t->sure->n)
+			break;
+	}
+}
+
 int code_read(struct table_build *build, const struct code *code, struct code_entries *sure,
 	      struct code_entries *maybe, struct rows *ret)
 {
@@ -562,7 +585,9 @@ int code_read(struct table_build *build, const struct code *code, struct code_en
 	 * begin. */
 	for (int pass = 0; pass < MAX_PASSES && w.found && !w.err; pass++)
 		follow_all(&w);
-	err = w.err ? w.err : code_text_rows(build, code, w.bytes, ret);
+	if (!w.err && !code->paths_only)
+		find_others(&w);
+	err = w.err ? w.err : code_text_rows(build, code, &w.states, w.bytes, ret);
 out:
 	free(w.bytes);
 	free(w.pending.p);
@@ -570,5 +595,6 @@ out:
 	free(w.met.p);
 	free(w.seen);
 	code_switches_fini(&w.switches);
+	code_states_fini(&w.states);
 	return err;
 }

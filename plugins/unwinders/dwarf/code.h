@@ -2,8 +2,8 @@
 /*
  * Rows for code without a description, such as musl's or hand-written assembly. The reader follows
  * each function from its first instruction along every branch, and counts what it pushes. Code that
- * contradicts itself (a return with words still pushed, two depths at one address) gets no rows,
- * and neither does code that is not reached: every row is proved.
+ * contradicts itself (a return with words still pushed, two depths at one address) gets no rows.
+ * What is not reached so is read from its ways out (code_back.h): every row is proved.
  */
 #ifndef DWARF_CODE_H
 #define DWARF_CODE_H
@@ -21,9 +21,14 @@ struct code_entries {
 
 int code_entries_add(struct code_entries *, uint64_t vaddr);
 void code_entries_sort(struct code_entries *);
+/* Adds those of a sorted list that are in [lo, hi). 0, -ENOMEM. */
+int code_entries_copy(struct code_entries *, const struct code_entries *from, uint64_t lo,
+		      uint64_t hi);
 /* Is the address in a sorted list? */
 int code_entries_has(const struct code_entries *, uint64_t vaddr);
 void code_entries_fini(struct code_entries *);
+
+struct code_data;
 
 struct code {
 	const uint8_t *bytes; /* of the text; borrowed */
@@ -33,8 +38,15 @@ struct code {
 	struct code_bytes data;   /* in which jump tables are; may be empty */
 	/* Where parts of functions begin that are no functions: foo.cold. May be empty. */
 	struct code_entries parts;
-	/* Functions whose names say that they do not return, sorted. May be empty. */
+	/* Functions whose names say that they do not return, and words of the GOT with their
+	 * addresses, sorted. May be empty. */
 	struct code_entries noreturn;
+	/* 1: only what paths from where functions begin lead to has rows; 0: also what is proved by
+	 * the ways out of it (code_back.h). */
+	int paths_only;
+	int symbols; /* 1: all functions are among those that begin surely */
+	/* Words of data that are addresses; NULL: nothing is known of them. */
+	const struct code_data *pointers;
 };
 
 /* sure: addresses where functions begin, by symbols. maybe: addresses that pointers in the file

@@ -37,6 +37,26 @@ void code_entries_sort(struct code_entries *e)
 		qsort(e->p, e->n, sizeof(*e->p), by_address);
 }
 
+int code_entries_copy(struct code_entries *e, const struct code_entries *from, uint64_t lo,
+		      uint64_t hi)
+{
+	size_t a = 0, b = from->n;
+	int err = 0;
+
+	while (a < b) {
+		size_t i = a + (b - a) / 2;
+
+		if (from->p[i] < lo)
+			a = i + 1;
+		else
+			b = i;
+	}
+	for (; a < from->n && from->p[a] < hi && !err; a++)
+		if (!e->n || e->p[e->n - 1] != from->p[a])
+			err = code_entries_add(e, from->p[a]);
+	return err;
+}
+
 int code_entries_has(const struct code_entries *e, uint64_t vaddr)
 {
 	return e->n && bsearch(&vaddr, e->p, e->n, sizeof(*e->p), by_address);

@@ -112,6 +112,8 @@ int code_noreturn_stubs(const struct fusee_unwinder_host *host, uint64_t file,
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!err && slots.n && !fusee_file_section(host, file, names[i], &plt))
 			err = add_stubs(&plt, &slots, e);
+	for (size_t i = 0; i < slots.n && !err; i++)
+		err = code_entries_add(e, slots.p[i]);
 	code_entries_fini(&slots);
 	return err;
 }

@@ -5,8 +5,8 @@
 
 #define MAX_NOPS 32 /* bytes of padding behind a call that are looked through */
 
-int code_text_rows(struct table_build *build, const struct code *code, const uint32_t *bytes,
-		   struct rows *ret)
+int code_text_rows(struct table_build *build, const struct code *code,
+		   const struct code_states *states, const uint32_t *bytes, struct rows *ret)
 {
 	uint32_t last = DWARF_RULE_NONE;
 	int err = 0;
@@ -16,8 +16,12 @@ int code_text_rows(struct table_build *build, const struct code *code, const uin
 
 		if (v & INSIDE && !(v & (STATE | COVERED)))
 			continue;
-		rule = v & STATE && !(v & (DOUBT | COVERED)) ? code_state_rule(build, v)
-							     : DWARF_RULE_NONE;
+		rule = DWARF_RULE_NONE;
+		if (v & STATE && !(v & (DOUBT | COVERED))) {
+			struct code_state s = code_state_unpack(states, v);
+
+			rule = code_state_rule(build, &s);
+		}
 		if (rule != last)
 			err = rows_add(ret, code->vaddr + i, rule);
 		last = rule;
@@ -49,6 +53,17 @@ enum code_behind code_text_behind(const struct code *code, const uint32_t *bytes
 	if (i >= code->len || bytes[i] & (COVERED | TARGET))
 		return NOTHING_FOLLOWS;
 	return PADDING_FOLLOWS;
+}
+
+int code_text_is_padding(const struct code *code, const uint32_t *bytes, size_t at)
+{
+	size_t i = at;
+	struct insn in;
+
+	while (i < code->len && i - at < MAX_NOPS && !(bytes[i] & (COVERED | TARGET)) &&
+	       !insn_decode(code->bytes + i, code->len - i, &in) && in.nop)
+		i += in.len;
+	return i > at && i < code->len && bytes[i] & TARGET;
 }
 
 int code_text_may_begin(const struct code *code, size_t at)

@@ -4,6 +4,7 @@
 #define DWARF_CODE_TEXT_H
 
 #include "code.h"
+#include "code_state.h"
 #include "insn.h"
 
 /* Flags of a byte of text. The first byte of an instruction has in its low bits the packed state
@@ -39,6 +40,9 @@ static inline int code_text_ends(const struct insn *in)
  * head of a loop. */
 enum code_behind { CODE_FOLLOWS, NOTHING_FOLLOWS, PADDING_FOLLOWS };
 enum code_behind code_text_behind(const struct code *, const uint32_t *bytes, size_t at);
+/* Is it padding behind which another function begins? Compilers jump there where they hold that
+ * execution never comes. */
+int code_text_is_padding(const struct code *, const uint32_t *bytes, size_t at);
 /* May a function begin at this place, to which only a pointer leads? What stands before it looks
  * like padding or the end of another. In the middle of an instruction a byte c3 would be a function
  * that returns. */
@@ -51,6 +55,6 @@ void code_text_mark(const struct code *, uint32_t *bytes, const struct code_entr
  * of where functions begin. */
 void code_text_mark_targets(const struct code *, uint32_t *bytes);
 /* Adds the rows of what was followed without doubt. 0, or as rows_add(). */
-int code_text_rows(struct table_build *, const struct code *, const uint32_t *bytes,
-		   struct rows *ret);
+int code_text_rows(struct table_build *, const struct code *, const struct code_states *,
+		   const uint32_t *bytes, struct rows *ret);
 #endif

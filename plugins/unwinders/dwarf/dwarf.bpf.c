@@ -331,7 +331,7 @@ FUSEE_FN int set_caller(struct fusee_unwind *u, __u64 cfa, __u64 pc, __u64 fp, i
 	u->pc = pc;
 	u->sp = cfa;
 	u->fp = fp;
-	u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FP_LOST);
+	u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FP_LOST | FUSEE_SP_UNSURE);
 	if (!fp_known)
 		u->flags |= FUSEE_FP_LOST;
 	return FUSEE_NEXT;
@@ -384,6 +384,12 @@ FUSEE_FN __u32 caller_fp(struct fusee_unwind *u, const struct special *s, __u64 
 	return 0;
 }
 
+/* HotSpot's interpreter lets compiled callers find their sp changed. */
+FUSEE_FN int is_sp_unsure(const struct fusee_unwind *u)
+{
+	return u->flags & FUSEE_SP_UNSURE && !u->file;
+}
+
 /* Kinds REG and DEREF. */
 FUSEE_FN int step_by_register(struct fusee_unwind *u, const struct special *s)
 {
@@ -391,6 +397,8 @@ FUSEE_FN int step_by_register(struct fusee_unwind *u, const struct special *s)
 	__u32 reason;
 	int known;
 
+	if (s->reg == FUSEE_X86_RSP && is_sp_unsure(u))
+		return fusee_stop(u, DWARF_REASON_REGISTER);
 	if (fusee_register(u, s->reg, &base)) {
 		u->flags |= FUSEE_INEXPRESSIBLE; /* an interpreter that follows all registers knows
 						    it */
@@ -440,7 +448,7 @@ FUSEE_FN int step_signal_frame(struct fusee_unwind *u)
 	u->sp = regs[15];
 	u->pc = regs[16];
 	u->valid_regs = 0xffff & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP);
-	u->flags &= ~(__u32)FUSEE_FP_LOST;
+	u->flags &= ~(__u32)(FUSEE_FP_LOST | FUSEE_SP_UNSURE);
 	u->flags |= FUSEE_PC_EXACT | FUSEE_SIGNAL;
 	return FUSEE_NEXT;
 }
@@ -497,6 +505,8 @@ static int dwarf_step(struct fusee_unwind *u)
 		cfa = u->fp + 8 * ((__u32)rule & DWARF_FP_MAX_OFFSET);
 		slot = (__u32)rule >> 10 & DWARF_MAX_SLOT;
 	} else {
+		if (is_sp_unsure(u))
+			return fusee_stop(u, DWARF_REASON_REGISTER);
 		cfa = u->sp + 8 * ((__u32)rule & DWARF_SP_MAX_OFFSET);
 		slot = (__u32)rule >> 11;
 	}

@@ -10,6 +10,7 @@
 #include "cfi.h"
 #include "codefile.h"
 #include "gofile.h"
+#include "madefile.h"
 #include "reasons.h"
 #include "x86_64.h"
 
@@ -89,13 +90,8 @@ static const struct pattern {
 	{"\x31\xed\x5f\x41\xff\xd1\x89\xc7\x31\xc0\xb0\x3c\x0f\x05", 14, 0, DWARF_END},
 };
 
-static int is_small(const struct table_build *build)
-{
-	for (uint32_t i = 0; i < build->n_texts; i++)
-		if (build->text[i].hi - build->text[i].lo > CODEFILE_MAX_BYTES)
-			return 0;
-	return 1;
-}
+/* Larger text is none of a C library. */
+#define MAX_PATTERN_TEXT (8u << 20)
 
 static int add_patterns(const struct dwarf *d, struct table_build *build, uint64_t file,
 			struct sheet *all)
@@ -104,8 +100,7 @@ static int add_patterns(const struct dwarf *d, struct table_build *build, uint64
 	struct fusee_section s;
 	int err = 0;
 
-	if (build->signals || !is_small(build) ||
-	    fusee_file_section(d->self.host->unwinder, file, ".text", &s))
+	if (build->signals || fusee_file_section(d->self.host->unwinder, file, ".text", &s))
 		return 0;
 	for (size_t i = 0; !err && i < sizeof(patterns) / sizeof(patterns[0]); i++) {
 		const struct pattern *p = &patterns[i];
@@ -158,14 +153,32 @@ static int add_init(const struct dwarf *d, struct table_build *build, uint64_t f
 	return err;
 }
 
+/* Stubs that lead to other files; only bfd's linkers describe them. */
+static int add_plt(const struct dwarf *d, struct table_build *build, uint64_t file,
+		   struct sheet *all)
+{
+	static const char *const names[] = {".plt", ".plt.sec", ".plt.got", ".iplt"};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !err; i++) {
+		struct rows rows = {0};
+
+		err = codefile_add_plt(build, d->self.host->unwinder, file, names[i], &rows);
+		if (!err && rows.n)
+			err = sheet_add_rules(all, &rows);
+		else
+			rows_fini(&rows);
+	}
+	return err;
+}
+
 /* Adds rows for the code that has none, by following its instructions. */
 static int add_code(const struct dwarf *d, struct table_build *build, uint64_t file,
 		    const struct fusee_file_info *info, struct sheet *all)
 {
 	struct rows rows = {0};
-	int err = is_small(build) ? codefile_add(build, d->self.host->unwinder, file, info->entry,
-						 &all->rules, &rows)
-				  : 0;
+	int err = codefile_add(build, d->self.host->unwinder, file, info->entry, &all->rules,
+			       &rows);
 
 	if (!err)
 		return sheet_add_rules(all, &rows);
@@ -222,10 +235,27 @@ static int add_entry(const struct dwarf *d, struct table_build *build, uint64_t 
 
 /* ---- the table ---- */
 
+/* Code that was made at run time. -ENOENT: it is a file. */
+static int add_made(const struct dwarf *d, struct table_build *build, uint64_t file,
+		    struct sheet *all)
+{
+	struct rows rows = {0};
+	int err = madefile_add(build, d->self.host->unwinder, file, &rows);
+
+	if (!err)
+		return sheet_add_rules(all, &rows);
+	rows_fini(&rows);
+	return err;
+}
+
 static int collect(const struct dwarf *d, struct table_build *build, uint64_t file,
 		   const struct fusee_file_info *info, struct sheet *all)
 {
-	int damaged = 0, err = 0;
+	int damaged = 0, err = add_made(d, build, file, all);
+
+	if (err != -ENOENT)
+		return err;
+	err = 0;
 
 	/* Go's .debug_frame, made from the same numbers as .gopclntab, knows neither rbp nor where
 	 * stacks end: it fills the remaining gaps. */
@@ -244,6 +274,8 @@ static int collect(const struct dwarf *d, struct table_build *build, uint64_t fi
 		err = add_init(d, build, file, ".fini", all);
 	if (!err)
 		err = add_entry(d, build, file, info, all);
+	if (!err)
+		err = add_plt(d, build, file, all);
 	if (!err)
 		err = add_code(d, build, file, info, all);
 	if (!err && !all->rules.n && (damaged || build->damaged))

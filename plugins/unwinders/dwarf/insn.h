@@ -17,7 +17,8 @@ enum insn_effect {
 	INSN_SET_FP,     /* rbp = rsp + value */
 	INSN_SP_FROM_FP, /* sp = rbp + value */
 	INSN_LEAVE,
-	INSN_LOSE_SP,  /* sp decreases by an unknown amount: and $-16,%rsp; sub %rax,%rsp */
+	/* sp changes by an unknown amount: and $-16,%rsp; sub %rax,%rsp; lea (%rax,%rcx),%rsp */
+	INSN_LOSE_SP,
 	INSN_WRITE_SP, /* sp gets a value that cannot be followed; perhaps rbp too */
 	INSN_WRITE_FP, /* rbp gets another value */
 	INSN_LOAD_FP,  /* mov value(%rsp),%rbp */
@@ -29,14 +30,37 @@ enum insn_effect {
 	INSN_HALT,       /* the next instruction is not reached: ud2, hlt, int3, sysret */
 };
 
+/* What code by hand does with copies of rsp, beside the effect: where it has aligned rsp, such a
+ * copy says where the frame is. `reg` is none of rsp and rbp. */
+enum insn_copy {
+	INSN_COPY_NONE,
+	INSN_COPY_SP,      /* reg = rsp + at */
+	INSN_COPY_TO_SP,   /* rsp = reg + at */
+	INSN_COPY_SET_FP,  /* rbp = reg */
+	INSN_COPY_TO_FP,   /* rbp = *(reg + at) */
+	INSN_COPY_SAVE,    /* *(rsp + at) = reg */
+	INSN_COPY_LOAD,    /* reg = *(rsp + at) */
+	INSN_COPY_SAVE_FP, /* *(rsp + at) = rbp */
+	INSN_COPY_LOAD_FP, /* rbp = *(rsp + at) */
+	INSN_COPY_LOAD_SP, /* rsp = *(rsp + at) */
+	INSN_COPY_PUSH,    /* push *(rsp + at), of rsp as it was */
+};
+
 struct insn {
 	uint8_t len;
 	uint8_t effect; /* enum insn_effect */
-	uint8_t nop;    /* 1: may be padding: nop, nopw n(%rax,%rax) */
+	uint8_t copy;   /* enum insn_copy */
+	uint8_t reg;    /* by the processor's numbers */
+	int32_t at;
+	/* A bit of each register that may be written, rsp and rbp aside; of a call those that
+	 * the ABI lets the callee change. */
+	uint16_t written;
+	uint8_t nop; /* 1: may be padding: nop, nopw n(%rax,%rax) */
 	int32_t value;
 	int64_t target; /* relative to the instruction's start; has_target */
 	uint8_t has_target;
 	int64_t address; /* what lea n(%rip) makes, likewise; 0: none */
+	int64_t slot;    /* the word that call or jmp *n(%rip) reads, likewise; 0: none */
 };
 
 /* Decodes the instruction at p. 0; -1: unknown instruction, or it has more than n bytes. Bytes that

@@ -108,6 +108,8 @@ static void flow(struct insn_parts *d, enum insn_effect effect)
 
 static void write_register(struct insn_parts *d, unsigned int reg)
 {
+	if (reg != RSP && reg != RBP && reg < 16)
+		d->in->written |= (uint16_t)(1u << reg);
 	if (reg == RSP)
 		set(d, INSN_WRITE_SP, 0);
 	else if (reg == RBP && d->in->effect != INSN_WRITE_SP)
@@ -119,6 +121,65 @@ static void write_byte(struct insn_parts *d, unsigned int reg)
 {
 	if (d->rex)
 		write_register(d, reg);
+	else
+		d->in->written |= (uint16_t)(1u << (reg & 3));
+}
+
+/* Registers that instructions write without naming them, or more: no compiler keeps a copy of rsp
+ * in them there. */
+enum { RAX = 1, RCX = 2, RDX = 4, RBX = 8, RSI = 64, RDI = 128, R11 = 2048 };
+#define MANY (RAX | RCX | RDX | RBX | RSI | RDI | R11)
+
+static unsigned int hidden_one(const struct insn_parts *d)
+{
+	uint8_t op = d->opcode;
+
+	if ((op >= 0x6c && op <= 0x6f) || (op >= 0xa4 && op <= 0xa7) || (op >= 0xaa && op <= 0xaf))
+		return RSI | RDI | RCX | RAX;
+	if (op < 0x40)
+		return (op & 7) == 4 || (op & 7) == 5 ? RAX : 0;
+	if (op == 0x90)
+		return d->rex & REX_B ? RAX : 0;
+	if (op == 0x98 || op == 0x9f || op == 0xa0 || op == 0xa1 || op == 0xd7 || op == 0xdf ||
+	    op == 0xe4 || op == 0xe5 || op == 0xec || op == 0xed || (op > 0x90 && op <= 0x97))
+		return RAX;
+	if (op == 0x99)
+		return RDX;
+	if (op >= 0xe0 && op <= 0xe3)
+		return RCX;
+	if (op == 0xf6 || op == 0xf7)
+		return (d->reg & 7) >= 4 ? RAX | RDX : 0;
+	return op == 0xc6 || op == 0xc7 || op == 0xcd || op == 0xf1 || op == 0xcc ? RAX : 0;
+}
+
+static unsigned int hidden_0f(const struct insn_parts *d)
+{
+	uint8_t op = d->opcode;
+
+	if (op < 0x0d || (op >= 0x30 && op <= 0x37) || op == 0xa2 || op == 0xa6 || op == 0xa7 ||
+	    op == 0xaa || op == 0xc7)
+		return MANY;
+	return op == 0xb0 || op == 0xb1 ? RAX : 0;
+}
+
+/* What a callee may change. */
+#define VOLATILE (RAX | RCX | RDX | RSI | RDI | 0xf00u)
+
+static void write_hidden(struct insn_parts *d)
+{
+	unsigned int regs = 0;
+
+	if (d->form == FORM_LEGACY && d->map == MAP_ONE)
+		regs = hidden_one(d);
+	else if (d->form == FORM_LEGACY && d->map == MAP_0F)
+		regs = hidden_0f(d);
+	if (d->in->effect == INSN_CALL)
+		regs |= VOLATILE;
+	if (d->map == MAP_0F3A && d->opcode >= 0x60 && d->opcode <= 0x63)
+		regs |= RCX;
+	if (d->form == FORM_LEGACY && d->map == MAP_0F38 && d->opcode >= 0xc8)
+		regs |= RAX;
+	d->in->written |= (uint16_t)regs;
 }
 
 static char what_is_written(const struct insn_parts *d)
@@ -140,7 +201,7 @@ static void write_operands(struct insn_parts *d)
 	unsigned int low = (d->opcode & 7) | (d->rex & REX_B ? 8 : 0);
 	char what = what_is_written(d);
 
-	if (what == 'O')
+	if (what == 'O' && (d->opcode != 0x90 || d->map || d->rex & REX_B)) /* nop is no xchg */
 		write_register(d, low);
 	else if (what == 'o')
 		write_byte(d, low);
@@ -187,6 +248,44 @@ static void arithmetic_immediate(struct insn_parts *d)
 		set(d, INSN_LOSE_SP, 0);
 }
 
+static void copy(struct insn_parts *d, enum insn_copy copy, unsigned int reg, int32_t at)
+{
+	d->in->copy = (uint8_t)copy;
+	d->in->reg = (uint8_t)reg;
+	d->in->at = at;
+}
+
+static int is_other(unsigned int reg)
+{
+	return reg != RSP && reg != RBP && reg < 16;
+}
+
+/* mov with copies of rsp */
+static void move_copy(struct insn_parts *d, int load, unsigned int to, unsigned int from)
+{
+	if (d->mod == 3) {
+		if (from == RSP && is_other(to))
+			copy(d, INSN_COPY_SP, to, 0);
+		else if (to == RSP && is_other(from))
+			copy(d, INSN_COPY_TO_SP, from, 0);
+		else if (to == RBP && is_other(from))
+			copy(d, INSN_COPY_SET_FP, from, 0);
+		return;
+	}
+	if (!is_plain(d) || d->segment || d->rip)
+		return;
+	if (load && to == RBP && is_other(from))
+		copy(d, INSN_COPY_TO_FP, from, d->disp);
+	else if (!load && to == RSP)
+		copy(d, from == RBP ? INSN_COPY_SAVE_FP : INSN_COPY_SAVE, from, d->disp);
+	else if (load && from == RSP)
+		copy(d,
+		     to == RBP   ? INSN_COPY_LOAD_FP
+		     : to == RSP ? INSN_COPY_LOAD_SP
+				 : INSN_COPY_LOAD,
+		     to, d->disp);
+}
+
 static void move(struct insn_parts *d)
 {
 	unsigned int load = d->opcode == 0x8b;
@@ -194,6 +293,7 @@ static void move(struct insn_parts *d)
 
 	if (!(d->rex & REX_W))
 		return;
+	move_copy(d, load, to, from);
 	if (d->mod == 3 && to == RBP && from == RSP)
 		set(d, INSN_SET_FP, 0);
 	else if (d->mod == 3 && to == RSP && from == RBP)
@@ -210,12 +310,18 @@ static void load_address(struct insn_parts *d)
 		d->bad = 1;
 		return;
 	}
+	if (d->reg == RSP && d->index != NO_REGISTER && d->rex & REX_W && !d->address32)
+		set(d, INSN_LOSE_SP, 0);
 	if (!is_plain(d))
 		return;
 	if (d->rip)
 		d->in->address = (d->p - d->start) + (int64_t)d->disp;
 	if (!(d->rex & REX_W))
 		return;
+	if (d->rm == RSP && is_other(d->reg))
+		copy(d, INSN_COPY_SP, d->reg, d->disp);
+	else if (d->reg == RSP && is_other(d->rm) && !d->rip)
+		copy(d, INSN_COPY_TO_SP, d->rm, d->disp);
 	if (d->reg == RSP && d->rm == RSP)
 		set(d, INSN_ADD_SP, d->disp);
 	else if (d->reg == RSP && d->rm == RBP)
@@ -236,6 +342,8 @@ static void push_pop(struct insn_parts *d)
 		set(d, INSN_WRITE_SP, 0);
 	else
 		set(d, reg == RBP ? INSN_POP_FP : INSN_POP, 0);
+	if (d->opcode >= 0x58 && is_other(reg))
+		d->in->written |= (uint16_t)(1u << reg);
 }
 
 /* 2 bytes are pushed, popped or, by leave, written to bp: no compiler does that. */
@@ -250,12 +358,16 @@ static void group5(struct insn_parts *d)
 {
 	unsigned int what = d->reg & 7;
 
+	if (d->rip && !d->address32 && !d->segment && (what == 2 || what == 4))
+		d->in->slot = (d->p - d->start) + (int64_t)d->disp;
 	if (what == 2 || what == 3)
 		set(d, INSN_CALL, 0);
 	else if (what == 4 || what == 5)
 		set(d, INSN_JUMP, 0);
 	else if (what == 6) {
 		set(d, d->mod == 3 && d->rm == RBP ? INSN_PUSH_FP : INSN_PUSH, 0);
+		if (is_plain(d) && !d->segment && d->rm == RSP)
+			copy(d, INSN_COPY_PUSH, RSP, d->disp);
 		narrow(d);
 	}
 }
@@ -266,6 +378,8 @@ static void pop_group(struct insn_parts *d)
 		set(d, d->rm == RSP ? INSN_WRITE_SP : d->rm == RBP ? INSN_POP_FP : INSN_POP, 0);
 	else
 		set(d, INSN_POP, 0);
+	if (d->mod == 3 && is_other(d->rm))
+		d->in->written |= (uint16_t)(1u << d->rm);
 	narrow(d);
 }
 
@@ -373,11 +487,10 @@ static void refuse_narrow_branch(struct insn_parts *d)
 void insn_effect(struct insn_parts *d)
 {
 	write_operands(d);
-	if (d->form != FORM_LEGACY)
-		return;
-	if (d->map == MAP_ONE)
+	if (d->form == FORM_LEGACY && d->map == MAP_ONE)
 		effect_one(d);
-	else if (d->map == MAP_0F)
+	else if (d->form == FORM_LEGACY && d->map == MAP_0F)
 		effect_0f(d);
+	write_hidden(d);
 	refuse_narrow_branch(d);
 }

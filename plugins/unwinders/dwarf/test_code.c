@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows by following instructions: small functions in machine code. */
 #include "code.h"
+#include "code_data.h"
 #include "insn.h"
 #include "test.h"
 #include "x86_64.h"
@@ -15,10 +16,13 @@ static uint64_t n_words;
 static struct code_entries sure, maybe;
 static struct code_bytes table; /* .rodata */
 static struct code_entries parts, noreturn;
+static struct code_data pointers;
+static int symbols = 1;
 
-static void follow(const uint8_t *code, size_t n)
+static void read_code(const uint8_t *code, size_t n, int paths_only)
 {
-	struct code c = {code, n, TEXT, &known, table, parts, noreturn};
+	struct code c = {code,  n,        TEXT,       &known,  table,
+			 parts, noreturn, paths_only, symbols, &pointers};
 
 	sheet_fini(&sheet);
 	table_build_fini(&build);
@@ -32,6 +36,11 @@ static void follow(const uint8_t *code, size_t n)
 	code_entries_fini(&maybe);
 	code_entries_fini(&parts);
 	code_entries_fini(&noreturn);
+}
+
+static void follow(const uint8_t *code, size_t n)
+{
+	read_code(code, n, 1);
 }
 
 static void begins(uint32_t at)
@@ -807,4 +816,281 @@ TEST(what_is_known_is_kept)
 	FOLLOW(0x53, 0xc3, 0x90, 0xc3);
 	CHECK_INT(rule(0), DWARF_RULE_NONE);
 	CHECK_INT(rule(2), DWARF_RULE_SP(1, 0));
+}
+
+/* ---- by the ways out ---- */
+
+#define READ(...) \
+	read_code((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}), 0)
+
+TEST(ways_out)
+{
+	begins(0);
+	/* push %rbx; jmp *%rax; 3: xor %eax,%eax; pop %rbx; ret: nothing leads to 3 */
+	READ(0x53, 0xff, 0xe0, 0x31, 0xc0, 0x5b, 0xc3);
+	CHECK_INT(rule(3), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(5), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(6), DWARF_RULE_SP(1, 0));
+	/* push %rbp; push %rbx; jmp *%rax; 4: nopw; nop; add $8,%rsp; pop %rbp; ret */
+	READ(0x55, 0x53, 0xff, 0xe0, 0x31, 0xc0, 0x48, 0x83, 0xc4, 8, 0x5d, 0xc3);
+	CHECK_INT(rule(4), DWARF_RULE_SP(3, 1));
+	CHECK_INT(rule(10), DWARF_RULE_SP(2, 1));
+	CHECK_INT(rule(11), DWARF_RULE_SP(1, 0));
+	/* jmp *%rax; 2: xor; leave; ret: by rbp, whose place leave says */
+	READ(0xff, 0xe0, 0x31, 0xc0, 0xc9, 0xc3);
+	CHECK_INT(rule(2), DWARF_RULE_FP(2, 1));
+	CHECK_INT(rule(5), DWARF_RULE_SP(1, 0));
+	/* jmp *%rax; 2: lea -8(%rbp),%rsp; pop %rbx; pop %rbp; ret */
+	READ(0xff, 0xe0, 0x48, 0x8d, 0x65, 0xf8, 0x5b, 0x5d, 0xc3);
+	CHECK_INT(rule(2), DWARF_RULE_FP(2, 1));
+	CHECK_INT(rule(6), DWARF_RULE_FP(2, 1)); /* sp says the same */
+	CHECK_INT(rule(8), DWARF_RULE_SP(1, 0));
+	/* a function: push %rbp; mov %rsp,%rbp; sub $16,%rsp; call *%rax; leave; ret */
+	READ(0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 16, 0xff, 0xd0, 0xc9, 0xc3);
+	CHECK_INT(rule(0), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(1), DWARF_RULE_SP(2, 1));
+	CHECK_INT(rule(8), DWARF_RULE_FP(2, 1));
+}
+
+TEST(ways_out_that_contradict)
+{
+	/* jmp *%rax; 2: test; je 8; pop %rbx; ret; 8: pop; ret */
+	uint8_t code[] = {0xff, 0xe0, 0x85, 0xff, 0x74, 2, 0x5b, 0xc3, 0x5b, 0xc3};
+
+	read_code(code, sizeof(code), 0);
+	CHECK_INT(rule(2), DWARF_RULE_SP(2, 0));
+	code[8] = 0x90; /* one way pops, the other does not */
+	read_code(code, sizeof(code), 0);
+	CHECK_INT(rule(2), DWARF_RULE_NONE);
+	CHECK_INT(rule(4), DWARF_RULE_NONE);
+	CHECK_INT(rule(6), DWARF_RULE_NONE);
+	/* push; ret: it would return to what it has pushed */
+	READ(0xff, 0xe0, 0x31, 0xc0, 0x53, 0xc3);
+	CHECK_INT(rule(2), DWARF_RULE_NONE);
+	CHECK_INT(rule(4), DWARF_RULE_NONE);
+	/* mov %rax,%rsp; ret, and ret $8: from where, is not known */
+	READ(0xff, 0xe0, 0x31, 0xc0, 0x48, 0x89, 0xc4, 0xc3);
+	CHECK_INT(rule(2), DWARF_RULE_NONE);
+	READ(0xff, 0xe0, 0x31, 0xc0, 0xc2, 8, 0);
+	CHECK_INT(rule(2), DWARF_RULE_NONE);
+	/* jmp *%rax; 2: xor; jmp 2: no way out */
+	READ(0xff, 0xe0, 0x31, 0xc0, 0xeb, 0xfc);
+	CHECK_INT(rule(2), DWARF_RULE_NONE);
+}
+
+/* Behind a call that does not return stands another function. */
+TEST(ways_out_behind_calls)
+{
+	/* jmp *%rax; 2: sub $8,%rsp; call 0x3000; 11: push %rbx; pop %rbx; ret */
+	READ(0xff, 0xe0, 0x48, 0x83, 0xec, 8, 0xe8, 0xf5, 0x1f, 0, 0, 0x53, 0x5b, 0xc3);
+	CHECK_INT(rule(6), DWARF_RULE_NONE); /* sp would be no multiple of 16 */
+	CHECK_INT(rule(11), DWARF_RULE_SP(1, 0));
+	/* 2: call 0x3000; 7: pop %rbx; ret; 9: call 0x3000; 14: ret, where a function begins: it
+	 * does not return there, so not at 2, either */
+	for (int end = 0; end < 2; end++) {
+		if (end)
+			begins(14);
+		READ(0xff, 0xe0, 0xe8, 0xf9, 0x1f, 0, 0, 0x5b, 0xc3, 0xe8, 0xf2, 0x1f, 0, 0, 0xc3);
+		CHECK_INT(rule(2), end ? DWARF_RULE_NONE : DWARF_RULE_SP(2, 0));
+		CHECK_INT(rule(7), DWARF_RULE_SP(2, 0));
+	}
+}
+
+/* What is known on a way out leads on to what has none. */
+TEST(ways_on_from_ways_out)
+{
+	/* jmp *%rax; 2: test; je 8; pop %rbx; ret; 8: xor; jmp 8 */
+	READ(0xff, 0xe0, 0x85, 0xff, 0x74, 2, 0x5b, 0xc3, 0x31, 0xc0, 0xeb, 0xfc);
+	CHECK_INT(rule(8), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(10), DWARF_RULE_SP(2, 0));
+	/* 2: push %rbx; call 11; pop %rbx; ret; 11: pop; ret: what is called has pushed nothing */
+	READ(0xff, 0xe0, 0x53, 0xe8, 3, 0, 0, 0, 0x5b, 0xc3, 0xcc, 0x90, 0x5b, 0xc3);
+	CHECK_INT(rule(3), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(12), DWARF_RULE_SP(1, 0));
+}
+
+TEST(bytes_that_are_no_code)
+{
+	/* mov %rax,%rbx; ret, where a pointer leads to the last byte of the mov */
+	CHECK_INT(code_entries_add(&maybe, TEXT + 4), 0);
+	READ(0xff, 0xe0, 0x48, 0x89, 0xc3, 0x5b, 0xc3);
+	CHECK_INT(rule(2), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(4), DWARF_RULE_SP(2, 0));
+	/* padding behind a return has no rows: ret; nop; nop; pop; ret */
+	READ(0xc3, 0x90, 0x66, 0x90, 0x5b, 0xc3);
+	CHECK_INT(rule(1), DWARF_RULE_NONE);
+	CHECK_INT(rule(4), DWARF_RULE_SP(2, 0));
+	/* zeros are data; decoding goes on at a multiple of 16 */
+	{
+		uint8_t code[20] = {0xff, 0xe0, 0, 0, 0x48};
+
+		code[16] = 0x90;
+		code[17] = 0x5b;
+		code[18] = 0xc3;
+		read_code(code, sizeof(code), 0);
+		CHECK_INT(rule(4), DWARF_RULE_NONE);
+		CHECK_INT(rule(17), DWARF_RULE_SP(2, 0));
+	}
+}
+
+/* ---- copies of sp ---- */
+
+/* The row is a special of this kind: of *(reg + cfa) + add, or of reg + cfa. */
+static int is_special(uint32_t at, uint32_t kind, uint32_t reg, uint32_t cfa, uint32_t add)
+{
+	const uint32_t *w = NULL;
+
+	return words && (table_lookup(words, n_words, TEXT + at, &w) & 0xc000) == 0xc000 && w &&
+	       (w[0] & 0xffff) == (kind | reg << 8) && w[1] == cfa && w[3] == add;
+}
+
+/* 0: mov %rsp,%rax; 3: and $-64,%rsp; 7: mov %rax,16(%rsp); 12: xor %eax,%eax; 14: push %rbx; pop
+ * %rbx; 16: mov 16(%rsp),%rsp; 21: ret */
+static const uint8_t aligned_frame[] = {0x48, 0x89, 0xe0, 0x48, 0x83, 0xe4, 0xc0, 0x48,
+					0x89, 0x44, 0x24, 16,   0x31, 0xc0, 0x53, 0x5b,
+					0x48, 0x8b, 0x64, 0x24, 16,   0xc3};
+
+TEST(frames_by_copies)
+{
+	uint8_t code[sizeof(aligned_frame)];
+
+	begins(0);
+	follow(aligned_frame, sizeof(aligned_frame));
+	CHECK_INT(rule(3), DWARF_RULE_SP(1, 0));
+	CHECK_INT(is_special(7, DWARF_REG, 0, 8, 0), 1);
+	CHECK_INT(is_special(12, DWARF_DEREF, 7, 16, 8), 1);
+	CHECK_INT(is_special(15, DWARF_DEREF, 7, 24, 8), 1); /* a word is pushed */
+	CHECK_INT(is_special(16, DWARF_DEREF, 7, 16, 8), 1);
+	CHECK_INT(rule(21), DWARF_RULE_SP(1, 0));
+	memcpy(code, aligned_frame, sizeof(code));
+	code[20] = 24; /* another word is loaded into rsp: who knows what it is */
+	begins(0);
+	follow(code, sizeof(code));
+	CHECK_INT(is_special(16, DWARF_DEREF, 7, 16, 8), 1);
+	CHECK_INT(rule(21), DWARF_RULE_NONE);
+	memcpy(code, aligned_frame, sizeof(code));
+	code[8] = 0x90; /* the word is not stored, and rax is cleared */
+	memset(code + 7, 0x90, 5);
+	begins(0);
+	follow(code, sizeof(code));
+	CHECK_INT(is_special(12, DWARF_REG, 0, 8, 0), 1);
+	CHECK_INT(rule(14), DWARF_RULE_NONE);
+}
+
+/* 0: mov %rsp,%rax; push %rbp; 4: and $-64,%rsp; mov %rax,%rbp; 11: call *%rdx; 13: lea
+ * -8(%rbp),%rsp; pop %rbp; 18: ret */
+TEST(copies_in_rbp)
+{
+	begins(0);
+	FOLLOW(0x48, 0x89, 0xe0, 0x55, 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x89, 0xc5, 0xff, 0xd2, 0x48,
+	       0x8d, 0x65, 0xf8, 0x5d, 0xc3);
+	CHECK_INT(rule(11), DWARF_RULE_FP(1, 1));
+	CHECK_INT(rule(13), DWARF_RULE_FP(1, 1));
+	CHECK_INT(rule(18), DWARF_RULE_SP(1, 0));
+}
+
+TEST(copies_across_calls)
+{
+	/* 0: lea 8(%rsp),%r11; 5: and $-16,%rsp; 9: call 0x12; 14: lea -8(%r11),%rsp; 18: ret; 19:
+	 * what is called: xor %eax,%eax, or of r11; ret */
+	uint8_t code[] = {0x4c, 0x8d, 0x5c, 0x24, 8,    0x48, 0x83, 0xe4, 0xf0, 0xe8, 5,   0,
+			  0,    0,    0x49, 0x8d, 0x63, 0xf8, 0xc3, 0x31, 0xc0, 0x90, 0xc3};
+
+	begins(0);
+	follow(code, sizeof(code));
+	CHECK_INT(is_special(9, DWARF_REG, 11, 0, 0), 1);
+	CHECK_INT(is_special(14, DWARF_REG, 11, 0, 0), 1);
+	CHECK_INT(rule(18), DWARF_RULE_SP(1, 0));
+	memcpy(code + 19, (const uint8_t[]){0x45, 0x31, 0xdb}, 3); /* xor %r11d,%r11d */
+	begins(0);
+	follow(code, sizeof(code));
+	CHECK_INT(is_special(9, DWARF_REG, 11, 0, 0), 1);
+	CHECK_INT(rule(14), DWARF_RULE_NONE);
+	/* of what is not in this text nothing is known: call *%rax; nop */
+	memcpy(code + 9, (const uint8_t[]){0xff, 0xd0, 0x90, 0x90, 0x90}, 5);
+	begins(0);
+	follow(code, sizeof(code));
+	CHECK_INT(rule(14), DWARF_RULE_NONE);
+}
+
+/* The copy wanders down the stack: mov %rsp,%rax; and $-64,%rsp; 7: mov %rax,-8(%rsp); 12: lea
+ * -128(%rsp),%rsp; 17: push 0x78(%rsp); 21: lea 8(%rsp),%rsp; 26: nop; mov -8(%rsp),%rsi; 32: mov
+ * -16(%rsi),%rbp; 36: lea (%rsi),%rsp; 39: ret */
+TEST(copies_that_wander)
+{
+	begins(0);
+	FOLLOW(0x48, 0x89, 0xe0, 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x89, 0x44, 0x24, 0xf8, 0x48, 0x8d,
+	       0x64, 0x24, 0x80, 0xff, 0x74, 0x24, 0x78, 0x48, 0x8d, 0x64, 0x24, 8, 0x90, 0x48,
+	       0x8b, 0x74, 0x24, 0xf8, 0x48, 0x8b, 0x6e, 0xf0, 0x48, 0x8d, 0x26, 0xc3);
+	CHECK_INT(is_special(12, DWARF_DEREF, 7, (uint32_t)-8, 8), 1);
+	CHECK_INT(is_special(17, DWARF_DEREF, 7, 0x78, 8), 1);
+	CHECK_INT(is_special(21, DWARF_DEREF, 7, 0, 8), 1);
+	CHECK_INT(is_special(26, DWARF_DEREF, 7, (uint32_t)-8, 8), 1);
+	CHECK_INT(fp_is_unknown(39), 1); /* it was not saved there */
+	/* where paths with and without a copy meet nothing is known, which is no contradiction: mov
+	 * %rsp,%rax; test; je 10; xor %eax,%eax; nop; 10: and $-16,%rsp; ud2 */
+	begins(0);
+	FOLLOW(0x48, 0x89, 0xe0, 0x85, 0xff, 0x74, 3, 0x31, 0xc0, 0x90, 0x48, 0x83, 0xe4, 0xf0,
+	       0x0f, 0x0b);
+	CHECK_INT(rule(10), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(14), DWARF_RULE_NONE);
+}
+
+/* ---- labels that tables name ---- */
+
+/* 0: push %rbx; 1: lea 0x3000(%rip),%rsi; 8: jmp *(%rsi,%rax,8); 11: clc; jmp *(%rsi,%rax,8); 15:
+ * xor %eax,%eax; jmp *(%rsi,%rax,8); 20: pop %rbx; ret; 22: push; pop; ret */
+static const uint8_t computed_goto[] = {0x53, 0x48, 0x8d, 0x35, 0xf8, 0x1f, 0,    0,    0xff,
+					0x24, 0xc6, 0xf8, 0xff, 0x24, 0xc6, 0x31, 0xc0, 0xff,
+					0x24, 0xc6, 0x5b, 0xc3, 0x53, 0x5b, 0xc3};
+
+static void go_to(uint64_t a, uint64_t b, uint64_t c)
+{
+	CHECK_INT(code_data_add(&pointers, 0x3008, TEXT + b), 0);
+	CHECK_INT(code_data_add(&pointers, 0x3000, TEXT + a), 0);
+	CHECK_INT(code_data_add(&pointers, 0x3010, TEXT + c), 0);
+	code_data_sort(&pointers);
+	begins(0);
+	begins(22);
+	read_code(computed_goto, sizeof(computed_goto), 0);
+	code_data_fini(&pointers);
+}
+
+TEST(labels)
+{
+	const uint64_t raw[] = {TEXT + 11, TEXT + 15};
+
+	go_to(11, 15, 20);
+	CHECK_INT(rule(8), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(11), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(15), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(17), DWARF_RULE_SP(2, 0));
+	go_to(11, 15, 22); /* behind the table stands a function's address */
+	CHECK_INT(rule(15), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(23), DWARF_RULE_SP(2, 0));
+	go_to(11, 16, 20); /* into the middle of an instruction: that is no table */
+	CHECK_INT(rule(11), DWARF_RULE_NONE);
+	CHECK_INT(rule(15), DWARF_RULE_NONE);
+	go_to(11, 21, 20); /* to a place with another state: neither */
+	CHECK_INT(rule(11), DWARF_RULE_NONE);
+	go_to(22, 11, 15); /* a table of functions */
+	CHECK_INT(rule(11), DWARF_RULE_NONE);
+	symbols = 0; /* then a place must have the state on its own */
+	go_to(11, 15, 20);
+	CHECK_INT(rule(15), DWARF_RULE_SP(2, 0));
+	go_to(11, 15, 22);
+	CHECK_INT(rule(15), DWARF_RULE_NONE);
+	symbols = 1;
+	/* without relocations the words are the addresses */
+	code_data_add_part(&pointers,
+			   &(struct code_bytes){(const uint8_t *)raw, sizeof(raw), 0x3000});
+	begins(0);
+	read_code(computed_goto, sizeof(computed_goto), 0);
+	CHECK_INT(rule(15), DWARF_RULE_SP(2, 0));
+	code_data_fini(&pointers);
+	/* nothing is known of the words */
+	begins(0);
+	read_code(computed_goto, sizeof(computed_goto), 0);
+	CHECK_INT(rule(15), DWARF_RULE_NONE);
+	CHECK_INT(rule(20), DWARF_RULE_SP(2, 0)); /* by its way out */
 }

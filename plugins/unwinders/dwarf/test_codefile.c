@@ -52,8 +52,8 @@ static uint32_t rule_at(uint32_t at)
 
 TEST(parts_of_functions)
 {
-	/* push %rbx; nop; pop %rbx; ret; 4: nop; pop %rbx; ret, without a path to it */
-	static const uint8_t code[] = {0x53, 0x90, 0x5b, 0xc3, 0x90, 0x90, 0xc3};
+	/* push %rbx; nop; pop %rbx; ret; 4: an endless loop, without a path to it */
+	static const uint8_t code[] = {0x53, 0x90, 0x5b, 0xc3, 0x90, 0xeb, 0xfd};
 	static const struct {
 		const char *name;
 		int function;
@@ -81,8 +81,8 @@ TEST(parts_of_functions)
 /* A stub of the PLT whose relocation has the name of a function that does not return. */
 TEST(stubs_of_what_does_not_return)
 {
-	/* push %rbx; call 0x2000; 6: pop %rbx; ret */
-	static const uint8_t code[] = {0x53, 0xe8, 0xfa, 0x0f, 0, 0, 0x5b, 0xc3};
+	/* push %rbx; call 0x2000; 6: an endless loop */
+	static const uint8_t code[] = {0x53, 0xe8, 0xfa, 0x0f, 0, 0, 0xeb, 0xfe};
 	/* endbr64; bnd jmp *0x3000(,%rip): the word at 0x3000 */
 	static const uint8_t plt[] = {0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0xf5, 0x0f, 0, 0};
 	static const uint8_t plain[] = {0xff, 0x25, 0xfa, 0x0f, 0, 0};
@@ -110,4 +110,53 @@ TEST(stubs_of_what_does_not_return)
 	rela.r_info = ELF64_R_INFO(7, R_X86_64_JUMP_SLOT); /* no such symbol */
 	CHECK_INT(rule_at(6), DWARF_RULE_SP(2, 0));
 	memset(sections, 0, sizeof(sections));
+}
+
+/* The rule at a byte of a table of stubs; NONE where the section has another form. */
+static uint32_t stub_rule(const uint8_t *code, uint64_t len, uint32_t at)
+{
+	struct table_build build;
+	struct rows rows = {0};
+	uint32_t found = DWARF_RULE_NONE;
+
+	CHECK_INT(table_build_init(&build), 0);
+	build.text[0].lo = TEXT;
+	build.text[0].hi = TEXT + 0x1000;
+	build.n_texts = 1;
+	sections[0] = (struct part){".plt", code, len, TEXT};
+	CHECK_INT(codefile_add_plt(&build, &host, 1, ".plt", &rows), 0);
+	for (size_t i = 0; i < rows.n && ROW_VADDR(rows.p[i]) <= TEXT + at; i++)
+		found = ROW_RULE(rows.p[i]);
+	rows_fini(&rows);
+	table_build_fini(&build);
+	memset(sections, 0, sizeof(sections));
+	return found;
+}
+
+TEST(stubs_of_linkers)
+{
+	/* bfd, lld: push n(%rip); jmp *n(%rip); nopl; 16: jmp *n(%rip); push $0; jmp 0 */
+	static const uint8_t lazy[] = {0xff, 0x35, 1,    0,    0, 0,    0xff, 0x25, 1,    0,   0,
+				       0,    0x0f, 0x1f, 0x40, 0, 0xff, 0x25, 1,    0,    0,   0,
+				       0x68, 0,    0,    0,    0, 0xe9, 0xe0, 0xff, 0xff, 0xff};
+	/* mold: endbr64; push %r11; push n(%rip); jmp *n(%rip) */
+	static const uint8_t mold[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0x53, 0xff, 0x35, 1,
+				       0,    0,    0,    0xff, 0x25, 1,    0,    0,    0};
+	uint8_t other[sizeof(lazy)];
+
+	CHECK_INT(stub_rule(lazy, sizeof(lazy), 0), DWARF_RULE_SP(2, 0));
+	CHECK_INT(stub_rule(lazy, sizeof(lazy), 6), DWARF_RULE_SP(3, 0));
+	CHECK_INT(stub_rule(lazy, sizeof(lazy), 12), DWARF_RULE_NONE);
+	CHECK_INT(stub_rule(lazy, sizeof(lazy), 16), DWARF_RULE_SP(1, 0));
+	CHECK_INT(stub_rule(lazy, sizeof(lazy), 22), DWARF_RULE_SP(1, 0));
+	CHECK_INT(stub_rule(lazy, sizeof(lazy), 27), DWARF_RULE_SP(2, 0));
+	CHECK_INT(stub_rule(lazy, sizeof(lazy), sizeof(lazy)), DWARF_RULE_NONE);
+	CHECK_INT(stub_rule(mold, sizeof(mold), 0), DWARF_RULE_SP(1, 0));
+	CHECK_INT(stub_rule(mold, sizeof(mold), 6), DWARF_RULE_SP(2, 0));
+	CHECK_INT(stub_rule(mold, sizeof(mold), 12), DWARF_RULE_SP(3, 0));
+	for (uint64_t n = 0; n < 6; n++) /* truncated */
+		CHECK_INT(stub_rule(lazy, n, 0), DWARF_RULE_NONE);
+	memcpy(other, lazy, sizeof(lazy));
+	other[27] = 0xe8; /* a call: of another form */
+	CHECK_INT(stub_rule(other, sizeof(other), 16), DWARF_RULE_NONE);
 }

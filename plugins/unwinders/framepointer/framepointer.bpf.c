@@ -74,7 +74,7 @@ FUSEE_FN int set_caller(struct fusee_unwind *u, __u64 sp, __u64 pc, __u64 fp, in
 	u->sp = sp;
 	u->fp = fp;
 	u->valid_regs = 0;
-	u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FP_LOST);
+	u->flags &= ~(__u32)(FUSEE_PC_EXACT | FUSEE_FP_LOST | FUSEE_SP_UNSURE);
 	if (guessed)
 		u->flags |= FUSEE_GUESSED;
 	return FUSEE_NEXT;
@@ -106,7 +106,10 @@ static int framepointer_step(struct fusee_unwind *u)
 		return fusee_stop(u, FRAMEPOINTER_REASON_NOT_A_FRAME);
 	if (fusee_read(u, frame, 16, u->fp))
 		return fusee_stop(u, FRAMEPOINTER_REASON_UNREADABLE);
-	return set_caller(u, u->fp + 16, frame[1], frame[0], place == UNKNOWN);
+	if (set_caller(u, u->fp + 16, frame[1], frame[0], place == UNKNOWN) != FUSEE_NEXT)
+		return FUSEE_STOP;
+	u->flags |= FUSEE_SP_UNSURE;
+	return FUSEE_NEXT;
 }
 
 FUSEE_NATIVE_STEP(framepointer, framepointer_step);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Appends frames to the record of a stack: inner frames, and the outer frames of a deep stack. */
+#ifndef BPF_STACK_H
+#define BPF_STACK_H
+
+#include <fusee/unwinder.bpf.h>
+
+#include "sample.h"
+
+/* ---- outer frames ---- */
+
+/* The next frame is an outer frame. */
+FUSEE_FN void outer_begin(struct scratch *s)
+{
+	struct record_outer *o = &s->deep.outer;
+
+	if (!o->frames) {
+		o->inner = s->at;
+		s->at = RECORD_OUTER_AT;
+	}
+	o->frames++;
+}
+
+FUSEE_FN void outer_word(struct scratch *s, __u64 word)
+{
+	__u32 i = s->deep.outer.words;
+
+	s->deep.outer.words = i + 1;
+	__asm__ volatile("" : "+r"(i)); /* else Linux 5.10 does not see its bound */
+	s->record.stack.words[RECORD_OUTER_AT + (i & (RECORD_OUTER_WORDS - 1))] = word;
+}
+
+/* Appends an outer frame of one word. A global function, as in walk.h: it is rare. */
+__attribute__((noinline)) int sampler_outer(__u64 word)
+{
+	struct scratch *s = scratch();
+
+	__asm__ volatile("" : "+r"(word));
+	if (!s)
+		return STEP_STOPPED;
+	outer_begin(s);
+	outer_word(s, word);
+	return STEP_AGAIN;
+}
+
+/* The stack is to be sent: completes its record. */
+FUSEE_FN void outer_end(struct scratch *s)
+{
+	struct record_outer *o = &s->deep.outer;
+
+	if (!o->frames)
+		return;
+	__builtin_memcpy(&s->record.stack.words[RECORD_INNER_WORDS], o, sizeof(*o));
+	s->at = RECORD_OUTER_AT + (o->words < RECORD_OUTER_WORDS ? o->words : RECORD_OUTER_WORDS);
+	s->record.tick.head.flags |= RECORD_OUTER;
+}
+
+/* The outermost frame was not reached: these are just frames from the middle. */
+FUSEE_FN void outer_drop(struct scratch *s)
+{
+	if (s->deep.outer.frames)
+		s->at = s->deep.outer.inner;
+	s->deep.outer.frames = 0;
+}
+
+/* ---- frames ---- */
+
+/* Appends the frame at this address to the record. STEP_AGAIN or STEP_UNKNOWN_CODE. */
+FUSEE_FN int push(struct scratch *s, const struct chunk_mapping *m, __u64 at)
+{
+	__u64 word, offset = at - m->shift;
+
+	if (m->file) {
+		if (offset > FRAME_MAX_OFFSET)
+			return STEP_UNKNOWN_CODE;
+		word = (__u64)m->file << FRAME_FILE_SHIFT | offset;
+	} else {
+		word = (__u64)FRAME_ANONYMOUS << FRAME_KIND_SHIFT | (at & FRAME_ANONYMOUS_MAX) |
+		       (m->unwinder ? FRAME_CLAIMED : 0);
+	}
+	word |= s->guessed ? FRAME_GUESSED : 0;
+	if (s->at >= RECORD_INNER_WORDS)
+		return sampler_outer(word);
+	s->record.stack.words[s->at] = word;
+	s->at++;
+	return STEP_AGAIN;
+}
+
+/* The first word of the frame that the step pushed. */
+FUSEE_FN __u64 pushed_word(const struct fusee_unwind *u, const struct scratch *s)
+{
+	return (__u64)FRAME_PUSHED << FRAME_KIND_SHIFT |
+	       (u->pushed_words > 2 ? FRAME_FOUR_WORDS : 0) |
+	       (__u64)(u->push_flags & 0xff) << FRAME_FLAGS_SHIFT | s->slot;
+}
+
+/* Is the frame that the step pushed in the record already, at this index? */
+FUSEE_FN int is_equal_to(struct fusee_unwind *u, struct scratch *s, __u32 i)
+{
+	const __u64 *words = s->record.stack.words;
+	__u32 end = s->deep.outer.frames ? s->deep.outer.inner : s->at;
+
+	if (i >= end || i > RECORD_INNER_WORDS - FRAME_MOST_WORDS)
+		return 0;
+	if (words[i] != pushed_word(u, s) || words[i + 1] != u->pushed[0] ||
+	    words[i + 2] != u->pushed[1])
+		return 0;
+	return u->pushed_words <= 2 ||
+	       (words[i + 3] == u->pushed[2] && words[i + 4] == u->pushed[3]);
+}
+
+FUSEE_FN __u64 again_word(__u32 equal)
+{
+	return (__u64)FRAME_PUSHED << FRAME_KIND_SHIFT | FRAME_AGAIN | equal;
+}
+
+/* Appends the frame that the step pushed as an outer frame. */
+__attribute__((noinline)) int sampler_outer_pushed(__u32 equal)
+{
+	struct fusee_unwind *u = fusee_current();
+	struct scratch *s = scratch();
+
+	__asm__ volatile("" : "+r"(equal));
+	if (!u || !s)
+		return STEP_STOPPED;
+	outer_begin(s);
+	if (is_equal_to(u, s, equal)) {
+		outer_word(s, again_word(equal));
+		return STEP_AGAIN;
+	}
+	if (u->pushed_words > 2) {
+		outer_word(s, u->pushed[3]);
+		outer_word(s, u->pushed[2]);
+	}
+	outer_word(s, u->pushed[1]);
+	outer_word(s, u->pushed[0]);
+	outer_word(s, pushed_word(u, s));
+	return STEP_AGAIN;
+}
+
+/* Appends the frame that the step pushed, which replaces the machine's. STEP_AGAIN. */
+FUSEE_FN int append_pushed(struct fusee_unwind *u, struct scratch *s)
+{
+	__u64 hash = (u->pushed[0] ^ u->pushed[1]) & (SCRATCH_EQUAL - 1);
+	__u32 at = s->at, equal = s->equal[hash];
+
+	u->npushed = 0;
+	u->stored++;
+	s->pushed = 1;
+	s->idle = 0;
+	if (at > RECORD_INNER_WORDS - FRAME_MOST_WORDS)
+		return sampler_outer_pushed(equal);
+	if (is_equal_to(u, s, equal)) {
+		s->record.stack.words[at] = again_word(equal);
+		s->at = at + 1;
+		return STEP_AGAIN;
+	}
+	s->record.stack.words[at] = pushed_word(u, s);
+	s->record.stack.words[at + 1] = u->pushed[0];
+	s->record.stack.words[at + 2] = u->pushed[1];
+	s->equal[hash] = at;
+	s->at = at + FRAME_PUSHED_WORDS;
+	if (u->pushed_words > 2) {
+		s->record.stack.words[at + 3] = u->pushed[2];
+		s->record.stack.words[at + 4] = u->pushed[3];
+		s->at = at + FRAME_MOST_WORDS;
+	}
+	return STEP_AGAIN;
+}
+
+/* Appends the machine's frame, unless the step has pushed frames in its place. As push(). */
+FUSEE_FN int append_unpushed(struct scratch *s, const struct chunk_mapping *m, __u64 at)
+{
+	int r = s->pushed ? STEP_AGAIN : push(s, m, at);
+
+	s->pushed = 0;
+	return r;
+}
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Proofs along the ways out of code: small pieces of machine code, entered anywhere. */
+#include "code_forward.h"
+#include "test.h"
+#include "x86_64.h"
+
+#define TEXT 0x7f0000001000u
+
+static struct forward *f;
+static struct forward_code code;
+static uint64_t starts_at[4];
+static uint8_t returned[4];
+
+/* From the first byte, and from where starts_at says. */
+static void follow(const uint8_t *bytes, size_t n)
+{
+	struct forward_start starts[5] = {{TEXT, returned[0]}};
+	size_t k = 1;
+
+	for (size_t i = 0; i < 4 && starts_at[i]; i++, k++)
+		starts[k] = (struct forward_start){TEXT + starts_at[i], returned[i]};
+	forward_free(f);
+	code = (struct forward_code){.bytes = bytes, .len = n, .vaddr = TEXT};
+	CHECK_INT(forward_new(&f, &code, starts, k), 0);
+	memset(starts_at, 0, sizeof(starts_at));
+	memset(returned, 0, sizeof(returned));
+}
+
+#define FOLLOW(...)                                   \
+	static const uint8_t bytes[] = {__VA_ARGS__}; \
+	follow(bytes, sizeof(bytes))
+
+static int kind(uint64_t at)
+{
+	return forward_at(f, TEXT + at).kind;
+}
+
+/* 100 * words from sp to the CFA + the slot; by rbp: negative; 0: no proof. */
+static int proof(uint64_t at)
+{
+	struct forward_proof p = forward_at(f, TEXT + at);
+	int value = 100 * p.cfa + (p.slot == FORWARD_SLOT_LOST ? 99 : p.slot);
+
+	return p.kind == FORWARD_BY_SP ? value : p.kind == FORWARD_BY_FP ? -value : 0;
+}
+
+TEST(leaf)
+{
+	FOLLOW(0x31, 0xc0, 0xc3); /* xor %eax,%eax; ret */
+	CHECK_INT(proof(0), 100);
+	CHECK_INT(proof(2), 100);
+	CHECK_INT(proof(1), 0); /* not an instruction that was followed */
+}
+
+TEST(pushed)
+{
+	/* push %rbx; sub $24,%rsp; nop; add $24,%rsp; pop %rbx; ret */
+	FOLLOW(0x53, 0x48, 0x83, 0xec, 24, 0x90, 0x48, 0x83, 0xc4, 24, 0x5b, 0xc3);
+	CHECK_INT(proof(0), 100);
+	CHECK_INT(proof(1), 200);
+	CHECK_INT(proof(5), 500);
+	CHECK_INT(proof(10), 200);
+	CHECK_INT(proof(11), 100);
+}
+
+/* A sample in the middle needs no beginning. */
+TEST(middle)
+{
+	/* mov (%rax),%rcx; add $0x28,%rsp; pop %rbp; ret */
+	FOLLOW(0x48, 0x8b, 0x08, 0x48, 0x83, 0xc4, 0x28, 0x5d, 0xc3);
+	CHECK_INT(proof(0), 701);
+	CHECK_INT(proof(7), 201);
+	CHECK_INT(proof(8), 100);
+}
+
+TEST(frame_pointer)
+{
+	/* push %rbp; mov %rsp,%rbp; sub %rax,%rsp; nop; leave; ret */
+	FOLLOW(0x55, 0x48, 0x89, 0xe5, 0x48, 0x29, 0xc4, 0x90, 0xc9, 0xc3);
+	CHECK_INT(proof(0), 100);
+	CHECK_INT(proof(1), 201);
+	CHECK_INT(proof(4), -201);
+	CHECK_INT(proof(7), -201);
+	CHECK_INT(proof(9), 100);
+}
+
+/* rbp is overwritten, and nothing restores it. */
+TEST(lost)
+{
+	FOLLOW(0x48, 0x89, 0xc5, 0xc3); /* mov %rax,%rbp; ret */
+	CHECK_INT(proof(0), 199);
+	CHECK_INT(proof(3), 100);
+}
+
+TEST(loop_and_branch)
+{
+	/* push %rbx; 1: dec %eax; jne 1b; test %ecx,%ecx; jne 2f; pop %rbx; ret; 2: pop %rbx; ret
+	 */
+	FOLLOW(0x53, 0xff, 0xc8, 0x75, 0xfc, 0x85, 0xc9, 0x75, 2, 0x5b, 0xc3, 0x5b, 0xc3);
+	CHECK_INT(proof(1), 200);
+	CHECK_INT(proof(3), 200);
+	CHECK_INT(proof(7), 200);
+	CHECK_INT(proof(11), 200);
+}
+
+/* Two ways out that differ: no row before they part, and each its own behind it. */
+TEST(contradiction)
+{
+	/* test %ecx,%ecx; jne 1f; pop %rbx; ret; 1: ret */
+	FOLLOW(0x85, 0xc9, 0x75, 2, 0x5b, 0xc3, 0xc3);
+	CHECK_INT(kind(0), FORWARD_CONTRADICTION);
+	CHECK_INT(kind(2), FORWARD_CONTRADICTION);
+	CHECK_INT(proof(4), 200);
+	CHECK_INT(proof(6), 100);
+}
+
+/* The same with one bit changed, which makes the ways agree: the test above is no accident. */
+TEST(twin)
+{
+	/* test %ecx,%ecx; jne 1f; push %rbx; pop %rbx; ret; 1: ret */
+	FOLLOW(0x85, 0xc9, 0x75, 3, 0x53, 0x5b, 0xc3, 0xc3);
+	CHECK_INT(proof(0), 100);
+	CHECK_INT(proof(5), 200);
+}
+
+/* A jump to where a register says proves nothing, nor do an endless loop or unknown bytes. */
+TEST(nothing)
+{
+	FOLLOW(0x53, 0x85, 0xc9, 0x75, 2, 0xff, 0xe0, 0xeb, 0xfe);
+	CHECK_INT(kind(0), FORWARD_NONE);
+	CHECK_INT(kind(5), FORWARD_NONE);
+	CHECK_INT(kind(7), FORWARD_NONE);
+}
+
+TEST(unknown_bytes)
+{
+	FOLLOW(0x85, 0xc9, 0x75, 1, 0x06, 0x5b, 0xc3); /* push %es is none */
+	CHECK_INT(proof(0), 200);
+	CHECK_INT(kind(4), FORWARD_NONE);
+}
+
+/* ret n, and sp from another register. */
+TEST(odd_ends)
+{
+	FOLLOW(0x85, 0xc9, 0x75, 3, 0xc2, 8, 0, 0x48, 0x89, 0xc4, 0xc3);
+	CHECK_INT(kind(0), FORWARD_NONE);
+	CHECK_INT(kind(4), FORWARD_NONE);
+	CHECK_INT(kind(7), FORWARD_NONE);
+	CHECK_INT(proof(10), 100);
+}
+
+TEST(call)
+{
+	/* push %rbx; call *%rax; pop %rbx; ret */
+	FOLLOW(0x53, 0xff, 0xd0, 0x5b, 0xc3);
+	CHECK_INT(proof(1), 200);
+	CHECK_INT(proof(0), 100);
+}
+
+/* What follows a call that does not return is another function: its return address would be 8 off.
+ */
+TEST(call_of_no_return)
+{
+	/* push %rbx; call *%rax; push %rbp; pop %rbp; ret */
+	FOLLOW(0x53, 0xff, 0xd0, 0x55, 0x5d, 0xc3);
+	CHECK_INT(kind(1), FORWARD_NONE);
+	CHECK_INT(kind(0), FORWARD_NONE);
+	CHECK_INT(proof(3), 100);
+}
+
+/* A way that needs no call to return counts more than a way that does. */
+TEST(stronger)
+{
+	/* test %ecx,%ecx; jne 1f; call *%rax; pop; pop; ret; 1: pop %rbx; pop; pop; pop; ret */
+	FOLLOW(0x85, 0xc9, 0x75, 5, 0xff, 0xd0, 0x5b, 0x5b, 0xc3, 0x5b, 0x5b, 0x5b, 0x5b, 0xc3);
+	CHECK_INT(kind(4), FORWARD_NONE); /* the way behind has an odd number of words */
+	CHECK_INT(proof(0), 500);
+}
+
+/* A callee overwrites the red zone. */
+TEST(red_zone)
+{
+	/* mov %rbp,-8(%rsp); mov %rax,%rbp; mov -8(%rsp),%rbp; ret */
+	FOLLOW(0x48, 0x89, 0x6c, 0x24, 0xf8, 0x48, 0x89, 0xc5, 0x48, 0x8b, 0x6c, 0x24, 0xf8, 0xc3);
+	CHECK_INT(proof(0), 100);
+	CHECK_INT(proof(5), 101);
+	CHECK_INT(proof(8), 101);
+}
+
+/* The bytes of one instruction are another's from its middle: no row for either. */
+TEST(overlap)
+{
+	starts_at[0] = 1;
+	FOLLOW(0x04, 0x90, 0xc3); /* add $0x90,%al; ret, and nop; ret */
+	CHECK_INT(kind(0), FORWARD_CONTRADICTION);
+	CHECK_INT(kind(1), FORWARD_CONTRADICTION);
+	CHECK_INT(proof(2), 100);
+}
+
+/* Where only a return address was seen, the row of the call itself is at the byte before it. */
+TEST(returned_rows)
+{
+	static const uint8_t bytes[] = {0xff, 0xd0, 0x5b, 0xc3, 0xc3};
+	struct forward_start start = {TEXT + 2, 1};
+	struct table_build build;
+	struct sheet sheet = {0};
+	struct rows rows = {0};
+	const uint32_t *special;
+	uint32_t *words = NULL;
+	uint64_t n = 0;
+
+	forward_free(f);
+	code = (struct forward_code){.bytes = bytes, .len = sizeof(bytes), .vaddr = TEXT};
+	CHECK_INT(forward_new(&f, &code, &start, 1), 0);
+	CHECK_INT(table_build_init(&build), 0);
+	CHECK_INT(forward_rows(f, &build, &rows), 0);
+	CHECK_INT(sheet_add_rules(&sheet, &rows), 0);
+	CHECK_INT(table_pack(&build, &sheet, X86_64_MACHINE, &words, &n), 0);
+	CHECK_INT(table_lookup(words, n, TEXT, &special), DWARF_RULE_NONE);
+	CHECK_INT(table_lookup(words, n, TEXT + 1, &special), DWARF_RULE_SP(2, 0));
+	CHECK_INT(table_lookup(words, n, TEXT + 2, &special), DWARF_RULE_SP(2, 0));
+	CHECK_INT(table_lookup(words, n, TEXT + 3, &special), DWARF_RULE_SP(1, 0));
+	CHECK_INT(table_lookup(words, n, TEXT + 4, &special), DWARF_RULE_NONE);
+	free(words);
+	sheet_fini(&sheet);
+	table_build_fini(&build);
+}
