@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A unit test is a program that includes this once: TEST(name) { CHECK(x); }. Each test runs in a
- * child of its own with a time limit, prints TAP ("ok 1 - name"), and the program fails if one
- * does. SKIP("reason") leaves a test. A failed assertion (base/assert.h) aborts.
+ * child of its own with a time limit and a folder, prints TAP ("ok 1 - name"), and the program
+ * fails if one does. SKIP("reason") leaves a test. WAIT_FOR(x) waits for an event: no test sleeps
+ * until something has surely happened. A failed assertion (base/assert.h) aborts.
+ *
+ * Limits and deadlines are of a quiet machine: they are longer by what scripts/check found this
+ * machine to be slower (FUSEE_CHECK_SLOWNESS).
  */
 #ifndef TEST_H
 #define TEST_H
@@ -17,9 +21,14 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+/* The functions of a test have the parameters that the tested code gives them. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define TEST_WHY 1000
+#define TEST_WAIT 30 /* seconds */
 
 struct test {
 	const char *name;
@@ -41,6 +50,41 @@ static struct test *test_first, **test_last = &test_first;
 	}                                                                   \
 	static void test_##id(void)
 #define TEST(id) TEST_FOR(id, 60)
+
+/* Between two calls. */
+#define TEST_BETWEEN(id, first, last)        \
+	static void test_between_##id(void); \
+	TEST(id)                             \
+	{                                    \
+		first;                       \
+		test_between_##id();         \
+		last;                        \
+	}                                    \
+	static void test_between_##id(void)
+
+/* With what is made for it; a file names its own by this: #define TEST_OF_X(id) TEST_WITH(id, .. */
+#define TEST_WITH(id, type, name, made, freed) \
+	static void test_with_##id(type name); \
+	TEST(id)                               \
+	{                                      \
+		type name = made;              \
+		test_with_##id(name);          \
+		freed;                         \
+	}                                      \
+	static void test_with_##id(type name)
+
+/* The same in a world of its own: struct world, world_new(w, ..) and world_free(w) are the file's.
+ */
+#define TEST_IN_WORLD(id, ...)                     \
+	static void test_in_##id(struct world *w); \
+	TEST(id)                                   \
+	{                                          \
+		struct world w;                    \
+		world_new(&w, ##__VA_ARGS__);      \
+		test_in_##id(&w);                  \
+		world_free(&w);                    \
+	}                                          \
+	static void test_in_##id(struct world *w)
 
 /* The first reason of the running test, written by its child. */
 static char *test_why;
@@ -85,11 +129,49 @@ __attribute__((noreturn, format(printf, 3, 4))) static void test_fail(const char
 		exit(77);                                \
 	} while (0)
 
+/* The folder of the running test. */
+__attribute__((unused)) static const char *test_dir(void)
+{
+	return getenv("TMPDIR");
+}
+
+/* So many seconds, on this machine. */
+__attribute__((unused)) static unsigned int test_within(unsigned int seconds)
+{
+	const char *text = getenv("FUSEE_CHECK_SLOWNESS");
+	double slowness = text ? atof(text) : 1;
+
+	return slowness > 1 && slowness < 1000 ? (unsigned int)(seconds * slowness) : seconds;
+}
+
+__attribute__((unused)) static unsigned long long test_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (unsigned long long)t.tv_sec * 1000000000u + (unsigned long long)t.tv_nsec;
+}
+
+/* The time, CLOCK_MONOTONIC, at which a wait of so many seconds that begins now has failed. */
+__attribute__((unused)) static unsigned long long test_deadline(unsigned int seconds)
+{
+	return test_now_ns() + test_within(seconds) * 1000000000ull;
+}
+
+/* Until it is so; looks each millisecond. The deadline only ends what never comes. */
+#define WAIT_FOR(x)                                                                  \
+	do {                                                                         \
+		unsigned long long deadline_ = test_deadline(TEST_WAIT);             \
+		while (!(x)) {                                                       \
+			if (test_now_ns() > deadline_)                               \
+				test_fail(__FILE__, __LINE__, "not within %u s: %s", \
+					  test_within(TEST_WAIT), #x);               \
+			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);     \
+		}                                                                    \
+	} while (0)
+
 static int test_remove(const char *path, const struct stat *st, int type, struct FTW *at)
 {
-	(void)st;
-	(void)type;
-	(void)at;
 	return remove(path) && 0;
 }
 
@@ -112,7 +194,7 @@ static int test_run(struct test *t)
 	pid = fork();
 	if (!pid) {
 		setenv("TMPDIR", dir, 1);
-		alarm(t->seconds);
+		alarm(test_within(t->seconds));
 		t->run();
 		exit(0);
 	}
@@ -121,7 +203,7 @@ static int test_run(struct test *t)
 	if (WIFEXITED(status) && (!WEXITSTATUS(status) || WEXITSTATUS(status) == 77))
 		return WEXITSTATUS(status);
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		snprintf(test_why, TEST_WHY, "not done after %u s", t->seconds);
+		snprintf(test_why, TEST_WHY, "not done after %u s", test_within(t->seconds));
 	else if (WIFSIGNALED(status))
 		snprintf(test_why, TEST_WHY, "ended by signal %d, %s", WTERMSIG(status),
 			 strsignal(WTERMSIG(status)));

@@ -26,34 +26,13 @@ __attribute__((constructor)) static void become_worker(int argc, char **argv)
 		_exit(opener_run(atoi(argv[2])) != 0);
 }
 
-/* A folder of this test, removed at its end. */
-static const char *scratch(void)
-{
-	static char dir[64];
-	const char *tmp = getenv("TMPDIR");
-
-	if (!*dir) {
-		snprintf(dir, sizeof(dir), "%.40s/fusee-XXXXXX", tmp ? tmp : "/tmp");
-		CHECK(mkdtemp(dir));
-	}
-	return dir;
-}
-
-__attribute__((unused)) static void remove_scratch(void)
-{
-	char command[128];
-
-	snprintf(command, sizeof(command), "rm -rf '%s'", scratch());
-	CHECK(!system(command));
-}
-
-/* Builds the nasty unwinder into the scratch folder; its folder. */
+/* Builds the nasty unwinder into the test's folder; its folder. */
 __attribute__((unused)) static const char *nasty_plugins(void)
 {
 	static char dir[80];
 	char command[512];
 
-	snprintf(dir, sizeof(dir), "%s/plugins", scratch());
+	snprintf(dir, sizeof(dir), "%s/plugins", test_dir());
 	CHECK(!mkdir(dir, 0755));
 	snprintf(command, sizeof(command),
 		 "${CC:-cc} -std=gnu17 -D_GNU_SOURCE -O1 -fPIC -shared -Iinclude -o %s/nasty.so "
@@ -84,13 +63,13 @@ __attribute__((unused)) static int elf_with_entry(uint64_t entry)
 	return fd;
 }
 
-/* The same, in the scratch folder. */
+/* The same, in the test's folder. */
 __attribute__((unused)) static int elf_on_disk(uint64_t entry, const char *name)
 {
 	char path[160];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%s", scratch(), name);
+	snprintf(path, sizeof(path), "%s/%s", test_dir(), name);
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	write_elf(fd, entry);
 	return fd;
@@ -101,8 +80,6 @@ static void newest_refusal(void *arg, const char *name, const char *text, bool p
 {
 	char *to = arg;
 
-	(void)name;
-	(void)partly;
 	if (!*to)
 		snprintf(to, 512, "%s", text);
 }
@@ -142,8 +119,7 @@ __attribute__((unused)) static struct inspected inspect_fd(struct worker *w, int
 	CHECK_INT(worker_wait(w), 0);
 	CHECK_INT(a.calls, 1);
 	close(fd);
-	while (background_waiting(worker_background(w))) /* it is written to the cache */
-		usleep(100);
+	WAIT_FOR(!background_waiting(worker_background(w))); /* it is written to the cache */
 	return a;
 }
 

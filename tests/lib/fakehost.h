@@ -141,7 +141,6 @@ FAKE int fake_read_secret(struct fusee_instance *in, const char *path, char *buf
 	struct buf b = {0};
 	int r;
 
-	(void)in;
 	if (fd < 0)
 		return -errno;
 	r = buf_read_fd(&b, fd, cap); /* a newline may be the byte that does not fit */
@@ -217,7 +216,6 @@ FAKE int fake_split(struct fusee_sink_out *out, const struct fusee_profile *p, u
 		    uint64_t max_bytes, int (*each)(void *arg, const struct fusee_profile *part),
 		    void *arg)
 {
-	(void)out;
 	return profile_split(p, max_samples, max_bytes, each, arg);
 }
 
@@ -689,7 +687,6 @@ static int64_t fake_process_text(struct fusee_instance *in, uint32_t pid, const 
 	ssize_t n;
 	int fd;
 
-	(void)in;
 	if (fake_late_text && !strcmp(name, fake_late_text))
 		return -ETIMEDOUT;
 	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);

@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test.h"
+
 static struct {
 	unsigned long seen, fail_at; /* 0: none fails */
 	unsigned long after;         /* all of the first n succeed */
@@ -93,7 +95,6 @@ int __wrap_asprintf(char **ret, const char *format, ...)
 
 int __wrap___vasprintf_chk(char **ret, int flag, const char *format, va_list ap)
 {
-	(void)flag;
 	return __wrap_vasprintf(ret, format, ap);
 }
 
@@ -102,7 +103,6 @@ int __wrap___asprintf_chk(char **ret, int flag, const char *format, ...)
 	va_list ap;
 	int r;
 
-	(void)flag;
 	va_start(ap, format);
 	r = __wrap_vasprintf(ret, format, ap);
 	va_end(ap);

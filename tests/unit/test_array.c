@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: fast, covers core/base
 /* core/base/array: growth, and the search against a linear one. */
 #include "base/array.h"
 #include "test.h"

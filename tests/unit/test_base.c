@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: overlaps
+// check: fast, covers core/base
 /* core/base: buffers, dictionaries, the log, characters, numbers. */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "lib/pause.h"
 #include "test.h"
 
 static bool equal(const struct buf *b, const char *text)
@@ -126,7 +127,7 @@ TEST(buf_reads_what_never_ends_and_what_cannot_be_read)
 		for (int i = 0; i < 20; i++) {
 			if (write(fds[1], "12345", 5) != 5)
 				_exit(1);
-			usleep(1000);
+			pause_us(1000, "so that the pipe has pieces");
 		}
 		_exit(0);
 	}

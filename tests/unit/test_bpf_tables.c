@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/bpf
 /* What is published to the BPF sampler: room for tables, lists of map chunks, versions. The memory
  * is the test's; only the maps of pids and slabs are the kernel's, which needs the right to make
  * maps. */
@@ -23,10 +24,12 @@ struct world {
 	struct inspection_slab slabs[FILES];
 	struct file files[FILES];
 	uint32_t *words;
+	struct process_table *processes;
 };
 
 static void world_new(struct world *w, uint64_t table_words)
 {
+	static const struct process_owner owner = {.bytes = sizeof(struct published)};
 	LIBBPF_OPTS(bpf_map_create_opts, mmapable, .map_flags = BPF_F_MMAPABLE);
 
 	*w = (struct world){0};
@@ -46,6 +49,7 @@ static void world_new(struct world *w, uint64_t table_words)
 		w->words[i] = (uint32_t)i * 2654435761u;
 	CHECK_INT(slabs_init(&w->b), 0);
 	CHECK_INT(chunks_init(&w->b), 0);
+	CHECK_INT(process_table_new(&w->processes, &owner), 0);
 	w->segment = (struct fusee_segment){.filesz = 1 << 20, .memsz = 1 << 20, .flags = 5};
 	w->inspection = (struct inspection){.nsegments = 1, .segments = &w->segment};
 	for (uint32_t i = 0; i < FILES; i++) {
@@ -70,6 +74,7 @@ static void check_table(struct world *w, const struct slab_range *t)
 
 static void world_free(struct world *w)
 {
+	process_table_free(w->processes);
 	chunks_fini(&w->b);
 	slabs_fini(&w->b);
 	close(w->b.slabs.fd);
@@ -77,8 +82,6 @@ static void world_free(struct world *w)
 	free(w->words);
 	close(w->b.fds.pids);
 }
-
-static const struct process_owner owner = {.bytes = sizeof(struct published)};
 
 static struct published *published(struct process *p)
 {
@@ -101,15 +104,14 @@ static bool is_published(struct world *w, struct process *p, uint32_t mapping)
 }
 
 /* A process that maps n of the files, one after the other. */
-static struct process *new_process(struct process_table *t, pid_t pid, struct file *files,
-				   uint32_t first, uint32_t n)
+static struct process *new_process(struct world *w, pid_t pid, uint32_t first, uint32_t n)
 {
-	struct process *p = process_get(t, pid);
+	struct process *p = process_get(w->processes, pid);
 
 	for (uint32_t i = first; i < first + n; i++) {
 		struct process_mapping m = {.lo = 0x1000000ull * (i + 1),
 					    .hi = 0x1000000ull * (i + 1) + 4096,
-					    .file = &files[i % FILES]};
+					    .file = &w->files[i % FILES]};
 
 		CHECK_INT(process_map(p, &m), 0);
 	}
@@ -126,23 +128,19 @@ static bool has_entry(struct world *w, pid_t pid, uint64_t *id)
 	return true;
 }
 
-TEST(a_process_and_its_tables)
+TEST_IN_WORLD(a_process_and_its_tables, 1000)
 {
-	struct process_table *t;
 	struct map_chunk *e;
 	struct process *p;
-	struct world w;
 	uint32_t version;
 	uint64_t id;
 
-	world_new(&w, 1000);
 	for (uint32_t i = 0; i < 1000; i++)
-		w.words[i] = i * 7;
-	CHECK_INT(process_table_new(&t, &owner), 0);
-	p = new_process(t, 100, w.files, 0, 3);
-	CHECK_INT(publish(&w, p), 0);
-	CHECK(has_entry(&w, 100, &id) && id == p->id);
-	e = &w.b.chunks.at[published(p)->chunk];
+		w->words[i] = i * 7;
+	p = new_process(w, 100, 0, 3);
+	CHECK_INT(publish(w, p), 0);
+	CHECK(has_entry(w, 100, &id) && id == p->id);
+	e = &w->b.chunks.at[published(p)->chunk];
 	CHECK_INT(e->n, 3);
 	CHECK(!(e->version & 1) && e->version == published(p)->version);
 	CHECK(!e->changed && !e->blurred); /* walked at once */
@@ -150,22 +148,20 @@ TEST(a_process_and_its_tables)
 		const struct slab_range *at = &e->mappings[i].table[0];
 
 		CHECK_INT(at->words, 1000);
-		check_table(&w, at);
+		check_table(w, at);
 		CHECK_INT(e->mappings[i].table[1].words, 0);
 	}
 	/* a file that is not ready any more is skipped; the version moves on */
-	w.files[1].state = FILE_PENDING;
+	w->files[1].state = FILE_PENDING;
 	version = e->version;
-	CHECK_INT(publish(&w, p), 0);
+	CHECK_INT(publish(w, p), 0);
 	CHECK_INT(e->n, 2);
 	CHECK(e->version > version && !(e->version & 1));
-	CHECK(is_published(&w, p, 0) && !is_published(&w, p, 1));
-	bpf_publish_withdraw(&w.b, published(p));
-	CHECK(!has_entry(&w, 100, &id));
+	CHECK(is_published(w, p, 0) && !is_published(w, p, 1));
+	bpf_publish_withdraw(&w->b, published(p));
+	CHECK(!has_entry(w, 100, &id));
 	CHECK(e->version & 1);
 	CHECK_INT(published(p)->chunk, 0);
-	process_table_free(t);
-	world_free(&w);
 }
 
 /* A language unwinder that is there, and has claimed code of one file, in three ranges of which one
@@ -188,29 +184,25 @@ static void add_language(struct world *w, struct plugin_set *set)
 	w->files[1].claimed = true;
 }
 
-TEST(claims_divide_a_mapping)
+TEST_IN_WORLD(claims_divide_a_mapping, 100)
 {
 	static const struct inspection_claim others[] = {{0x20, 0x30, 9, 1}, {0x150, 0x160, 8, 1}};
 	static const uint32_t two[] = {1, 2};
 	static const struct inspection_slab other = {
 		.nclaims = 2, .claims = others, .words = two, .n = 2};
-	struct process_table *t;
 	struct map_chunk *e;
 	struct plugin_set set;
 	struct process *p, *q;
 	uint64_t lo = 0x2000000, at = lo;
-	struct world w;
 
-	world_new(&w, 100);
-	add_language(&w, &set);
-	CHECK_INT(process_table_new(&t, &owner), 0);
-	p = new_process(t, 100, w.files, 0, 3);
-	q = new_process(t, 101, w.files, 0, 1);
-	CHECK_INT(publish(&w, p), 0);
-	CHECK_INT(publish(&w, q), 0);
-	e = &w.b.chunks.at[published(p)->chunk];
+	add_language(w, &set);
+	p = new_process(w, 100, 0, 3);
+	q = new_process(w, 101, 0, 1);
+	CHECK_INT(publish(w, p), 0);
+	CHECK_INT(publish(w, q), 0);
+	e = &w->b.chunks.at[published(p)->chunk];
 	CHECK_INT(e->program, 2);
-	CHECK_INT(w.b.chunks.at[published(q)->chunk].program, 0);
+	CHECK_INT(w->b.chunks.at[published(q)->chunk].program, 0);
 	CHECK_INT(e->n, 2 + 5);
 	for (uint32_t i = 1; i <= 5; i++) {
 		const struct chunk_mapping *m = &e->mappings[i];
@@ -234,107 +226,76 @@ TEST(claims_divide_a_mapping)
 	     state++) {
 		if (state == LANGUAGE_READY)
 			continue;
-		w.b.languages[1].state = state;
-		CHECK_INT(publish(&w, p), 0);
-		CHECK_INT(publish(&w, q), 0);
+		w->b.languages[1].state = state;
+		CHECK_INT(publish(w, p), 0);
+		CHECK_INT(publish(w, q), 0);
 		CHECK(!e->program && e->n == 7);
 		CHECK(e->mappings[2].unwinder == NO_PROGRAM && !e->mappings[3].unwinder);
 		CHECK_INT(published(p)->awaits_program, state != LANGUAGE_NONE);
 		CHECK(!published(q)->awaits_program);
 	}
 	/* another language in the same file; where both claim, one counts */
-	w.b.languages[2].state = w.b.languages[1].state = LANGUAGE_READY;
-	w.files[1].slabs[2] = &other;
-	CHECK_INT(publish(&w, p), 0);
+	w->b.languages[2].state = w->b.languages[1].state = LANGUAGE_READY;
+	w->files[1].slabs[2] = &other;
+	CHECK_INT(publish(w, p), 0);
 	CHECK(e->n == 8 && e->program == 2);
 	CHECK(e->mappings[2].unwinder == 2 && e->mappings[3].unwinder == 3);
 	CHECK(e->mappings[3].arg == 9 && e->mappings[3].language.words == 2);
 	CHECK(e->mappings[5].unwinder == 2 && e->mappings[5].hi == lo + 0x200);
 	CHECK(!e->mappings[6].unwinder);
-	process_table_free(t);
-	world_free(&w);
-}
-
-TEST(forgotten)
-{
-	struct process_table *t;
-	struct process *p;
-	struct world w;
-	uint64_t id;
-
-	world_new(&w, 10);
-	CHECK_INT(process_table_new(&t, &owner), 0);
-	p = new_process(t, 100, w.files, 0, 1);
-	CHECK_INT(publish(&w, p), 0);
-	CHECK(has_entry(&w, 100, &id) && id == p->id);
-	bpf_publish_withdraw(&w.b, published(p));
-	CHECK(!has_entry(&w, 100, &id));
-	process_table_free(t);
-	world_free(&w);
 }
 
 /* Two tables of 150,000 words have no room in one element, and a third evicts the table that no
  * process names. */
-TEST(room)
+TEST_IN_WORLD(room, 150000)
 {
-	struct process_table *t;
 	struct process *p[3];
-	struct world w;
 
-	world_new(&w, 150000);
-	CHECK_INT(process_table_new(&t, &owner), 0);
 	for (uint32_t i = 0; i < 3; i++)
-		p[i] = new_process(t, 100 + (pid_t)i, w.files, i, 1);
-	CHECK_INT(publish(&w, p[0]), 0);
-	CHECK_INT(publish(&w, p[1]), 0);
+		p[i] = new_process(w, 100 + (pid_t)i, i, 1);
+	CHECK_INT(publish(w, p[0]), 0);
+	CHECK_INT(publish(w, p[1]), 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct slab_range *at =
-			&w.b.chunks.at[published(p[i])->chunk].mappings[0].table[0];
+			&w->b.chunks.at[published(p[i])->chunk].mappings[0].table[0];
 
 		CHECK_INT(at->at / SLAB_WORDS, (at->at + at->words - 1) / SLAB_WORDS);
 	}
 	/* all are in use: the code of the third is not unwound in the kernel */
-	CHECK_INT(publish(&w, p[2]), 0);
-	CHECK(!is_published(&w, p[2], 0));
-	CHECK_INT(w.b.chunks.at[published(p[2])->chunk].n, 0);
-	bpf_publish_withdraw(&w.b, published(p[0]));
-	CHECK_INT(publish(&w, p[2]), 0);
-	CHECK(is_published(&w, p[2], 0));
-	CHECK_INT(w.b.slabs.used_words, 2 * 150000);
+	CHECK_INT(publish(w, p[2]), 0);
+	CHECK(!is_published(w, p[2], 0));
+	CHECK_INT(w->b.chunks.at[published(p[2])->chunk].n, 0);
+	bpf_publish_withdraw(&w->b, published(p[0]));
+	CHECK_INT(publish(w, p[2]), 0);
+	CHECK(is_published(w, p[2], 0));
+	CHECK_INT(w->b.slabs.used_words, 2 * 150000);
 	/* the first one comes back when there is room again */
-	bpf_publish_withdraw(&w.b, published(p[1]));
-	CHECK_INT(publish(&w, p[0]), 0);
-	CHECK(is_published(&w, p[0], 0));
-	process_table_free(t);
-	world_free(&w);
+	bpf_publish_withdraw(&w->b, published(p[1]));
+	CHECK_INT(publish(w, p[0]), 0);
+	CHECK(is_published(w, p[0], 0));
 }
 
 /* Tables of all sizes come and go; what lies in each is its own. */
-TEST(holes)
+TEST_IN_WORLD(holes, 200000)
 {
-	struct process_table *t;
 	struct process *p[16] = {0};
-	struct world w;
 
-	world_new(&w, 200000);
-	CHECK_INT(process_table_new(&t, &owner), 0);
 	srand(1);
 	for (uint32_t i = 0; i < FILES; i++)
-		w.slabs[i].n = 1 + (uint32_t)rand() % (i % 4 ? 20000 : 200000);
+		w->slabs[i].n = 1 + (uint32_t)rand() % (i % 4 ? 20000 : 200000);
 	for (uint32_t round = 0; round < 2000; round++) {
 		uint32_t i = (uint32_t)rand() % 16;
 		uint32_t used[16][2], n = 0;
 
 		if (p[i] && rand() % 2) {
-			bpf_publish_withdraw(&w.b, published(p[i]));
+			bpf_publish_withdraw(&w->b, published(p[i]));
 			p[i] = NULL;
 		} else if (!p[i]) {
-			p[i] = new_process(t, 1000 + (pid_t)round, w.files,
-					   (uint32_t)rand() % FILES, 1);
-			CHECK_INT(publish(&w, p[i]), 0);
+			p[i] = new_process(w, 1000 + (pid_t)round, (uint32_t)rand() % FILES, 1);
+			CHECK_INT(publish(w, p[i]), 0);
 		}
 		for (uint32_t k = 0; k < 16; k++) {
-			const struct map_chunk *e = p[k] ? &w.b.chunks.at[published(p[k])->chunk]
+			const struct map_chunk *e = p[k] ? &w->b.chunks.at[published(p[k])->chunk]
 							 : NULL;
 
 			if (!e || !e->n)
@@ -342,7 +303,7 @@ TEST(holes)
 			used[n][0] = e->mappings[0].table[0].at;
 			used[n][1] = used[n][0] + e->mappings[0].table[0].words;
 			if (!(round % 16))
-				check_table(&w, &e->mappings[0].table[0]);
+				check_table(w, &e->mappings[0].table[0]);
 			CHECK(used[n][0] >= 1 && used[n][1] <= SLABS * SLAB_WORDS);
 			for (uint32_t j = 0; j < n; j++)
 				CHECK(used[j][0] == used[n][0] || used[j][1] <= used[n][0] ||
@@ -350,89 +311,69 @@ TEST(holes)
 			n++;
 		}
 	}
-	process_table_free(t);
-	world_free(&w);
 }
 
-TEST(chains)
+TEST_IN_WORLD(chains, 4)
 {
 	const int used = (200 + CHUNK_MAPPINGS - 1) / CHUNK_MAPPINGS; /* chunks */
-	struct process_table *t;
 	struct process *p, *q;
-	struct world w;
 	uint32_t n = 0, e;
 
-	world_new(&w, 4);
-	CHECK_INT(process_table_new(&t, &owner), 0);
-	p = new_process(t, 100, w.files, 0, 200);
-	CHECK_INT(publish(&w, p), 0);
-	for (e = published(p)->chunk; e; e = w.b.chunks.at[e].next)
-		n += w.b.chunks.at[e].n;
+	p = new_process(w, 100, 0, 200);
+	CHECK_INT(publish(w, p), 0);
+	for (e = published(p)->chunk; e; e = w->b.chunks.at[e].next)
+		n += w->b.chunks.at[e].n;
 	CHECK_INT(n, 200);
-	CHECK_INT(w.b.chunks.nfree, CHUNKS - 1 - used);
+	CHECK_INT(w->b.chunks.nfree, CHUNKS - 1 - used);
 	/* once more: the chain is made anew, and nothing leaks */
-	CHECK_INT(publish(&w, p), 0);
-	CHECK_INT(w.b.chunks.nfree, CHUNKS - 1 - used);
+	CHECK_INT(publish(w, p), 0);
+	CHECK_INT(w->b.chunks.nfree, CHUNKS - 1 - used);
 	/* no room for it all: user space walks that process, and what it took is free again */
-	q = new_process(t, 101, w.files, 0, MAX_CHUNKS * CHUNK_MAPPINGS);
-	CHECK_INT(publish(&w, q), -ENOSPC);
+	q = new_process(w, 101, 0, MAX_CHUNKS * CHUNK_MAPPINGS);
+	CHECK_INT(publish(w, q), -ENOSPC);
 	CHECK_INT(published(q)->chunk, 0);
-	CHECK_INT(w.b.chunks.nfree, CHUNKS - 1 - used);
-	bpf_publish_withdraw(&w.b, published(p));
-	CHECK_INT(w.b.chunks.nfree, CHUNKS - 1);
-	process_table_free(t);
-	world_free(&w);
+	CHECK_INT(w->b.chunks.nfree, CHUNKS - 1 - used);
+	bpf_publish_withdraw(&w->b, published(p));
+	CHECK_INT(w->b.chunks.nfree, CHUNKS - 1);
 }
 
 /* What a record was unwound over is compared by version: a process that was withdrawn and is
  * published in another chunk has a higher version than before. */
-TEST(versions_rise)
+TEST_IN_WORLD(versions_rise, 4)
 {
-	struct process_table *t;
 	struct process *p, *q;
-	struct world w;
 	uint32_t before;
 
-	world_new(&w, 4);
-	CHECK_INT(process_table_new(&t, &owner), 0);
-	p = new_process(t, 100, w.files, 0, 1);
-	q = new_process(t, 101, w.files, 0, 1);
+	p = new_process(w, 100, 0, 1);
+	q = new_process(w, 101, 0, 1);
 	for (int i = 0; i < 10; i++)
-		CHECK_INT(publish(&w, p), 0);
+		CHECK_INT(publish(w, p), 0);
 	before = published(p)->version;
-	CHECK(bpf_publish_holds(&w.b, published(p)));
-	bpf_publish_withdraw(&w.b, published(p));
-	CHECK(!bpf_publish_holds(&w.b, published(p)));
-	CHECK_INT(publish(&w, q), 0); /* takes the chunk */
-	CHECK_INT(publish(&w, p), 0);
+	CHECK(bpf_publish_holds(&w->b, published(p)));
+	bpf_publish_withdraw(&w->b, published(p));
+	CHECK(!bpf_publish_holds(&w->b, published(p)));
+	CHECK_INT(publish(w, q), 0); /* takes the chunk */
+	CHECK_INT(publish(w, p), 0);
 	CHECK(published(q)->version > before && published(p)->version > before);
-	CHECK(bpf_publish_holds(&w.b, published(p)) && bpf_publish_holds(&w.b, published(q)));
-	process_table_free(t);
-	world_free(&w);
+	CHECK(bpf_publish_holds(&w->b, published(p)) && bpf_publish_holds(&w->b, published(q)));
 }
 
 /* Memory without a file is published where it was named, until it is mapped anew. */
-TEST(anonymous_code)
+TEST_IN_WORLD(anonymous_code, 4)
 {
 	const struct anonymous_code code = {.lo = 0x1000, .since = 5};
 	struct process_mapping m = {.lo = 0x1000, .hi = 0x2000, .since = 5};
 	struct publication what = {.anonymous = &code, .nanonymous = 1};
-	struct process_table *t;
 	struct process *p;
-	struct world w;
 
-	world_new(&w, 4);
-	CHECK_INT(process_table_new(&t, &owner), 0);
-	what.process = p = process_get(t, 100);
+	what.process = p = process_get(w->processes, 100);
 	CHECK_INT(process_map(p, &m), 0);
-	CHECK_INT(publish(&w, p), 0);
-	CHECK(!is_published(&w, p, 0));
-	CHECK_INT(bpf_publish(&w.b, published(p), &what), 0);
-	CHECK(is_published(&w, p, 0));
+	CHECK_INT(publish(w, p), 0);
+	CHECK(!is_published(w, p, 0));
+	CHECK_INT(bpf_publish(&w->b, published(p), &what), 0);
+	CHECK(is_published(w, p, 0));
 	m.since = 6;
 	CHECK_INT(process_map(p, &m), 0);
-	CHECK_INT(bpf_publish(&w.b, published(p), &what), 0);
-	CHECK(!is_published(&w, p, 0));
-	process_table_free(t);
-	world_free(&w);
+	CHECK_INT(bpf_publish(&w->b, published(p), &what), 0);
+	CHECK(!is_published(w, p, 0));
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: fast, covers core/config
 /* Callbacks of scripts: what every() takes, what a call sees, and what stops it. */
 #include "config/lua_callback.h"
 
@@ -77,17 +78,8 @@ static const struct {
 
 TEST(wrong_declarations)
 {
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		struct plan_errors errors;
-		struct plan *p = NULL;
-
-		config_write(wrong[i].script);
-		CHECK_INT(plan_from_script(&p, "s.lua", &config_folder, &errors), -EINVAL);
-		CHECK(errors.n && !p);
-		CHECK_STR(errors.texts[0], wrong[i].text);
-		plan_errors_fini(&errors);
-		config_clean();
-	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		config_refused(wrong[i].script, wrong[i].text);
 }
 
 /* Bodies that end with an error unless what they see is right. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "test.h"
+// check: fast, covers core/process
+#include "lib/put_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -114,33 +115,18 @@ TEST(paths_from_the_machines_root)
 	CHECK_INT(path[1], 'x');
 }
 
-static void write_text(const char *root, const char *name, const char *text)
-{
-	char path[CGROUP_MAX];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	f = fopen(path, "w");
-	CHECK(f && fputs(text, f) >= 0 && !fclose(f));
-}
-
 /* A tree of the form of /proc and /sys/fs/cgroup: this process is number 7 in host/a/b/c. */
 TEST(where_a_namespace_begins)
 {
-	static const char *const dirs[] = {"proc",     "proc/self",  "host",   "host/a",
-					   "host/a/b", "host/a/b/c", "host/o", "own"};
-	char root[] = "/tmp/fusee-cgroup-XXXXXX", path[CGROUP_MAX], out[CGROUP_MAX], *text;
+	const char *root = test_dir();
+	char out[CGROUP_MAX], *text;
 	size_t rank = CGROUP_NO_RANK;
 
-	CHECK(mkdtemp(root));
 	CHECK_INT(cgroup_namespace_find(root, 7, out, &rank), -ENOENT);
-	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", root, dirs[i]);
-		CHECK(!mkdir(path, 0755));
-	}
-	write_text(root, "host/cgroup.procs", "7\n");
-	write_text(root, "host/o/cgroup.procs", "17\n77\n");
-	write_text(root, "host/a/b/c/cgroup.procs", "1\n7\n");
+	put_file("own/cgroup.procs", "");
+	put_file("host/cgroup.procs", "7\n");
+	put_file("host/o/cgroup.procs", "17\n77\n");
+	put_file("host/a/b/c/cgroup.procs", "1\n7\n");
 	CHECK(asprintf(&text,
 		       "30 29 0:26 / %s/own ro - cgroup2 cgroup rw\n"
 		       "31 29 0:26 /../x %s/o ro - cgroup2 cgroup rw\n"
@@ -148,13 +134,11 @@ TEST(where_a_namespace_begins)
 		       "33 29 0:26 /../.. %s/host ro shared:1 - cgroup2 cgroup rw,nsdelegate\n"
 		       "34 29 0:28 /.. %s/own ro - ext4 /dev/x rw\nnonsense - cgroup2\n",
 		       root, root, root, root, root) > 0);
-	write_text(root, "proc/self/mountinfo", text);
+	put_file("proc/self/mountinfo", text);
 	CHECK_INT(cgroup_namespace_find(root, 7, out, &rank), 0);
 	CHECK_STR(out, "/a/b");
 	CHECK_INT(rank, cgroup_rank(""));
 	CHECK_INT(cgroup_namespace_find(root, 8, out, &rank), -ENOENT);
 	CHECK_STR(out, "");
 	free(text);
-	snprintf(path, sizeof(path), "rm -r %s", root);
-	CHECK_INT(system(path), 0);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/bpf
 /* core/bpf/cgroup_moves: a real move is counted. */
-#include "test.h"
+#include "lib/sleeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,16 +39,6 @@ static bool make_cgroup(char dir[256])
 			return true;
 	}
 	return false;
-}
-
-static pid_t sleeper(void)
-{
-	pid_t pid = fork();
-
-	if (!pid)
-		for (;;)
-			pause();
-	return pid;
 }
 
 TEST(nobody_counts)
@@ -110,10 +101,8 @@ TEST(a_move_is_counted)
 	before = cgroup_moves_count(m);
 	moved = write_pid(procs, child);
 	after = cgroup_moves_count(m);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-	usleep(20000);
-	rmdir(dir);
+	end(child);
+	WAIT_FOR(!rmdir(dir));
 	CHECK(moved);
 	CHECK(before > 0 && after > before);
 	cgroup_moves_close(m);

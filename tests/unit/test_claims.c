@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/unwind
 #include "test.h"
 
 #include <errno.h>
@@ -75,7 +76,6 @@ static int fake_record(void *ctx, uint64_t process, const struct fusee_emission 
 {
 	struct fake *f = ctx;
 
-	(void)process;
 	f->kept += e->bytes.len;
 	return (int)e->bytes.len;
 }
@@ -171,10 +171,11 @@ static int claim(struct world *w, int by, uint64_t lo, uint64_t hi)
 	return claims_host.unwinder->process_claim(w->list[by], w->fakes[0].process, &c);
 }
 
+#define TEST_OF_WORLD(id) TEST_WITH(id, struct world *, w, make(getpid()), drop(w))
+
 /* Called at the first sample, and again a second later; a claim is found without a call. */
-TEST(asking)
+TEST_OF_WORLD(asking)
 {
-	struct world *w = make(getpid());
 	uint32_t generation;
 
 	CHECK(!at(w, 0x2000, 5 * SECOND, &generation));
@@ -203,12 +204,10 @@ TEST(asking)
 		at(w, w->mapping.lo, 8 * SECOND, &generation);
 	}
 	CHECK(w->fakes[0].mapped > 3 && w->fakes[0].mapped <= 10);
-	drop(w);
 }
 
-TEST(who_claims_first)
+TEST_OF_WORLD(who_claims_first)
 {
-	struct world *w = make(getpid());
 	const struct fusee_unwinder_host *host = claims_host.unwinder;
 
 	whose(w, 0x2000);
@@ -231,7 +230,6 @@ TEST(who_claims_first)
 	CHECK_INT(whose(w, 0x4fff), -1);
 	CHECK_INT(whose(w, 0x5000), 1);
 	CHECK_INT(claim(w, 0, 0x3000, 0x3000), -EINVAL);
-	drop(w);
 }
 
 /* Emits functions in a process of its own of this user, until that is refused. */
@@ -247,11 +245,10 @@ static void emit_all(struct world *w, struct process *process)
 
 /* Ever new functions, claims and words of a user's processes take no room from others, and no more
  * than there is. */
-TEST(what_a_process_makes_grow_is_bounded)
+TEST_OF_WORLD(what_a_process_makes_grow_is_bounded)
 {
 	enum { MOST = 4 << 20, PROCESSES = 40 };
 	static uint32_t words[1024];
-	struct world *w = make(getpid());
 	struct process attackers[PROCESSES], victim = {.id = 1000, .pid = 1};
 	const struct fusee_emission e = {.size = sizeof(e), .bytes = {"", 512}};
 	pid_t user = sleeper_of(65534);
@@ -285,7 +282,6 @@ TEST(what_a_process_makes_grow_is_bounded)
 	CHECK(claims_bytes(w->claims) == 0);
 	kill(user, SIGKILL);
 	waitpid(user, NULL, 0);
-	drop(w);
 }
 
 /* Each allocation failed in turn. */
@@ -366,9 +362,8 @@ static int take(struct fusee_frame_out *out, const struct fusee_source_frame *f)
 	return 0;
 }
 
-TEST(naming)
+TEST_OF_WORLD(naming)
 {
-	struct world *w = make(getpid());
 	struct got g = {.out = {take}};
 	const char *type;
 
@@ -395,12 +390,10 @@ TEST(naming)
 	claims_forget(w->claims, 7);
 	CHECK_INT(w->fakes[0].detached, 1);
 	CHECK_INT(claims_symbolize(w->claims, 7, 0x2000, 5, &g.out, &type), 0);
-	drop(w);
 }
 
-TEST(generations)
+TEST_OF_WORLD(generations)
 {
-	struct world *w = make(getpid());
 	uint32_t generation;
 
 	at(w, 0x2000, 1, &generation);
@@ -408,13 +401,11 @@ TEST(generations)
 	CHECK_INT(claims_host.unwinder->process_changed(w->fakes[0].process), 2);
 	at(w, 0x2000, 1, &generation);
 	CHECK_INT(generation, 2);
-	drop(w);
 }
 
 /* What the pid runs now is not this life's: nobody looks, and nothing is opened. */
-TEST(replaced)
+TEST_OF_WORLD(replaced)
 {
-	struct world *w = make(getpid());
 	struct fusee_process_info info = {.size = sizeof(info)};
 	const struct fusee_unwinder_host *host = claims_host.unwinder;
 
@@ -428,7 +419,6 @@ TEST(replaced)
 	CHECK_INT(host->process_info(w->fakes[0].process, &info), -ESRCH);
 	CHECK_INT(host->process_open(w->fakes[0].process, "/tmp", FUSEE_OPEN_DIRECTORY), -ESRCH);
 	CHECK_INT(host->process_read(w->fakes[0].process, (uintptr_t)&info, &info, 1), -ESRCH);
-	drop(w);
 }
 
 static int open_it(struct world *w, const char *dir, const char *name, uint32_t flags)
@@ -443,17 +433,12 @@ static int open_it(struct world *w, const char *dir, const char *name, uint32_t 
 	return fd < 0 ? fd : 0;
 }
 
-TEST(opening)
+TEST_OF_WORLD(opening)
 {
-	struct world *w = make(getpid());
-	char dir[] = "/tmp/test-claims.XXXXXX", command[256];
+	const char *dir = test_dir();
 
-	CHECK(mkdtemp(dir));
-	snprintf(command, sizeof(command),
-		 "cd %s && mkdir -p a/b && echo x > a/b/file && ln -s a link && ln -s a/b/file "
-		 "flink && mkfifo fifo",
-		 dir);
-	CHECK(!system(command));
+	CHECK(!system("cd $TMPDIR && mkdir -p a/b && echo x > a/b/file && ln -s a link && "
+		      "ln -s a/b/file flink && mkfifo fifo"));
 	whose(w, 0x2000);
 	CHECK_INT(open_it(w, dir, "a/b/file", 0), 0);
 	CHECK_INT(open_it(w, dir, "//a/./b//file", 0), 0);
@@ -466,9 +451,6 @@ TEST(opening)
 	CHECK_INT(open_it(w, dir, "fifo", 0), -EINVAL);
 	CHECK_INT(open_it(w, dir, "a/../a/b/file", 0), -EINVAL);
 	CHECK_INT(open_it(w, dir, "a/b/nothing", 0), -ENOENT);
-	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	CHECK(!system(command));
-	drop(w);
 }
 
 /* A process that has ended is known to have. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/cli
 /* The command line of a command, from its table. */
 #include "cli/options.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: overlaps
+// check: fast, covers core/net
 /* core/net/control: requests complete, in pieces and wrong; answers now, late and never. */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include "lib/pause.h"
 #include "net/control.h"
 #include "net/control_client.h"
 #include "test.h"
@@ -22,10 +23,10 @@
 static struct agent {
 	struct loop *loop;
 	struct control *control;
-	char dir[32], path[64];
+	char path[64];
 	pthread_t thread;
 	struct control_reply *held[64];
-	int nheld;
+	_Atomic int nheld;
 	char word[5000];
 } agent;
 
@@ -41,8 +42,6 @@ static void on_echo(void *arg, const char *word, struct control_reply *r)
 
 static void on_fail(void *arg, const char *word, struct control_reply *r)
 {
-	(void)arg;
-	(void)word;
 	control_answer(r, "", "a \"quoted\"\nsentence");
 }
 
@@ -50,7 +49,6 @@ static void on_hold(void *arg, const char *word, struct control_reply *r)
 {
 	struct agent *a = arg;
 
-	(void)word;
 	a->held[a->nheld++] = r;
 }
 
@@ -58,7 +56,6 @@ static void on_release(void *arg, const char *word, struct control_reply *r)
 {
 	struct agent *a = arg;
 
-	(void)word;
 	while (a->nheld)
 		control_answer(a->held[--a->nheld], "\"held\": true", NULL);
 	control_answer(r, "", NULL);
@@ -69,7 +66,6 @@ static void on_big(void *arg, const char *word, struct control_reply *r)
 	size_t len = *word == 'h' ? 40 << 20 : 8 << 20;
 	char *json = malloc(len + 1);
 
-	(void)arg;
 	CHECK(json);
 	memset(json, 'x', len);
 	memcpy(json, "\"a\":\"", 5);
@@ -98,9 +94,7 @@ static void begin(void)
 {
 	struct stat st;
 
-	strcpy(agent.dir, "/tmp/fusee-control.XXXXXX");
-	CHECK(mkdtemp(agent.dir));
-	snprintf(agent.path, sizeof(agent.path), "%s/made/socket", agent.dir);
+	snprintf(agent.path, sizeof(agent.path), "%s/made/socket", test_dir());
 	CHECK_INT(loop_new(&agent.loop), 0);
 	CHECK_INT(control_new(&agent.control, agent.loop, agent.path, commands, &agent), 0);
 	CHECK(!stat(agent.path, &st) && S_ISSOCK(st.st_mode) && (st.st_mode & 0777) == 0600);
@@ -112,11 +106,11 @@ static void end(void)
 	CHECK_INT(loop_post(agent.loop, stop, agent.loop), 0);
 	CHECK(!pthread_join(agent.thread, NULL));
 	control_free(agent.control);
-	CHECK(access(agent.path, F_OK));
-	while (agent.nheld) /* nobody is there any more */
+	*strrchr(agent.path, '/') = '\0';
+	CHECK(access(agent.path, F_OK)); /* with the folder that was made */
+	while (agent.nheld)              /* nobody is there any more */
 		control_answer(agent.held[--agent.nheld], "\"held\": true", NULL);
 	loop_free(agent.loop);
-	CHECK(!rmdir(agent.dir)); /* without the folder that was made */
 }
 
 /* ---- clients ---- */
@@ -124,7 +118,7 @@ static void end(void)
 static int dial(void)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
-	struct timeval patience = {.tv_sec = 30};
+	struct timeval patience = {.tv_sec = test_within(30)};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	strcpy(at.sun_path, agent.path);
@@ -161,7 +155,7 @@ static void ask(const char *command, const char *expected)
 {
 	char *line;
 
-	CHECK_INT(control_request(agent.path, command, 30 * SECOND, &line), 0);
+	CHECK_INT(control_request(agent.path, command, test_within(30) * SECOND, &line), 0);
 	CHECK_STR(line, expected);
 	free(line);
 }
@@ -171,7 +165,9 @@ static void ask(const char *command, const char *expected)
 	"{\"ok\": false, \"error\": \"a request is one line: NAME, or {\\\"cmd\\\": " \
 	"\\\"NAME\\\"}\"}"
 
-TEST(requests)
+#define TEST_OF_AGENT(id) TEST_BETWEEN(id, begin(), end())
+
+TEST_OF_AGENT(requests)
 {
 	static const char *const wrong[] = {
 		"{",
@@ -192,7 +188,6 @@ TEST(requests)
 		"{\"cmd\":",
 	};
 
-	begin();
 	ask("echo", LENGTH(0));
 	ask("echo  two words ", LENGTH(9));
 	CHECK_STR(agent.word, "two words");
@@ -207,20 +202,17 @@ TEST(requests)
 	ask("\xff", "{\"ok\": false, \"error\": \"a request is text\"}");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		ask(wrong[i], REQUEST_WRONG);
-	end();
 }
 
-TEST(pieces_and_several_at_once)
+TEST_OF_AGENT(pieces_and_several_at_once)
 {
-	int fd;
+	int fd = dial();
 
-	begin();
-	fd = dial();
 	for (const char *p = "echo abc\n"; *p; p++) {
 		char c[2] = {*p, '\0'};
 
 		say(fd, c);
-		usleep(1000);
+		pause_us(1000, "so that they arrive one by one");
 	}
 	hear(fd, LENGTH(3));
 	say(fd, "\n\n  \necho 1\r\nzzz\n{\"cmd\": \"echo 12\"}\necho 1");
@@ -238,16 +230,13 @@ TEST(pieces_and_several_at_once)
 	send(fd = dial(), "echo a\0b\n", 9, MSG_NOSIGNAL);
 	hear(fd, "{\"ok\": false, \"error\": \"a request is text\"}");
 	close(fd);
-	end();
 }
 
-TEST(long_lines)
+TEST_OF_AGENT(long_lines)
 {
 	char line[6000];
-	int fd;
+	int fd = dial();
 
-	begin();
-	fd = dial();
 	memset(line, 'x', sizeof(line));
 	memcpy(line, "echo ", 5);
 	line[4095] = '\n';
@@ -261,7 +250,6 @@ TEST(long_lines)
 	hear(fd, "{\"ok\": false, \"error\": \"the line is too long\"}");
 	close(fd);
 	ask("echo", LENGTH(0));
-	end();
 }
 
 /* Answers that come late come in order, and to nobody when the client went away. */
@@ -274,27 +262,26 @@ TEST(late_answers)
 	closed = dial();
 	say(closed, "hold\n");
 	say(fd, "hold\necho 1\n");
-	usleep(20000);
+	WAIT_FOR(agent.nheld == 2);
 	close(closed);
-	usleep(20000);
+	ask("echo", LENGTH(0)); /* which the agent takes behind that */
 	ask("release", "{\"ok\": true}");
 	hear(fd, "{\"ok\": true, \"held\": true}");
 	hear(fd, LENGTH(1));
 	say(fd, "hold\n");
-	usleep(20000);
+	WAIT_FOR(agent.nheld == 1);
 	close(fd);
 	fd = dial();
 	say(fd, "hold\n"); /* not answered until the socket is removed */
-	usleep(20000);
+	WAIT_FOR(agent.nheld == 2);
 	end();
 	hear_end(fd);
 }
 
-TEST(many_clients)
+TEST_OF_AGENT(many_clients)
 {
 	int fds[40];
 
-	begin();
 	for (int i = 0; i < 40; i++) /* the kernel keeps the others */
 		fds[i] = dial();
 	for (int i = 0; i < 16; i++) {
@@ -309,59 +296,51 @@ TEST(many_clients)
 		close(fds[i]); /* makes room for another */
 	}
 	ask("echo", LENGTH(0));
-	end();
 }
 
-TEST(long_answers)
+TEST_OF_AGENT(long_answers)
 {
 	char *line;
 
-	begin();
-	CHECK_INT(control_request(agent.path, "big", 30 * SECOND, &line), 0);
+	CHECK_INT(control_request(agent.path, "big", test_within(30) * SECOND, &line), 0);
 	CHECK_INT(strlen(line), (8 << 20) + 14);
 	free(line);
 	ask("big huge", "{\"ok\": false, \"error\": \"the answer is too long\"}");
-	end();
 }
 
 /* Who does not read an answer, or sends a line drop by drop, is let go. */
-TEST(slow_clients)
+TEST_OF_AGENT(slow_clients)
 {
 	int reader, drops;
 	char bytes[65536];
 	ssize_t n, sum = 0;
-	int sent = 0;
+	unsigned long long began = test_now_ns();
 
-	begin();
 	reader = dial();
 	drops = dial();
 	say(reader, "big\n");
-	for (; sent < 30 && send(drops, "x", 1, MSG_NOSIGNAL) == 1; sent++) {
-		usleep(500000);
-		if (sent % 8 == 0)
-			ask("echo", LENGTH(0)); /* nobody else waits */
-	}
-	CHECK(sent >= 8 && sent < 16);
+	ask("echo", LENGTH(0)); /* nobody else waits */
+	WAIT_FOR((pause_us(100000, "drop by drop"), send(drops, "x", 1, MSG_NOSIGNAL) < 0));
+	CHECK(test_now_ns() - began >= 4 * SECOND);
 	close(drops);
 	/* until the server closes the connection */
-	poll(&(struct pollfd){.fd = reader, .events = POLLRDHUP}, 1, 7000);
+	CHECK(poll(&(struct pollfd){.fd = reader, .events = POLLRDHUP}, 1,
+		   (int)test_within(20) * 1000) == 1);
 	while ((n = recv(reader, bytes, sizeof(bytes), 0)) > 0)
 		sum += n;
 	CHECK(sum < 8 << 20);
 	close(reader);
-	end();
 }
 
-TEST(the_socket_file)
+TEST_OF_AGENT(the_socket_file)
 {
 	struct control *other;
 	char path[256], *line;
 	int fd;
 
-	begin();
 	CHECK_INT(control_new(&other, agent.loop, agent.path, commands, &agent), -EADDRINUSE);
 	ask("echo", LENGTH(0));
-	snprintf(path, sizeof(path), "%s/stale", agent.dir);
+	snprintf(path, sizeof(path), "%s/stale", test_dir());
 	/* a socket whose owner has ended */
 	if (!fork()) {
 		struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -385,7 +364,7 @@ TEST(the_socket_file)
 	CHECK(!unlink(path)); /* still there */
 	CHECK_INT(control_new(&other, agent.loop, "/nope/nope/nope", commands, &agent), -ENOENT);
 	/* the folder that is made for a socket goes with it, another stays */
-	snprintf(path, sizeof(path), "%s/another/socket", agent.dir);
+	snprintf(path, sizeof(path), "%s/another/socket", test_dir());
 	for (int ours = 1; ours >= 0; ours--) {
 		CHECK_INT(control_new(&other, agent.loop, path, commands, &agent), 0);
 		control_free(other);
@@ -395,7 +374,7 @@ TEST(the_socket_file)
 	}
 	*strrchr(path, '/') = '\0';
 	CHECK(!rmdir(path));
-	snprintf(path, sizeof(path), "%s/open", agent.dir);
+	snprintf(path, sizeof(path), "%s/open", test_dir());
 	CHECK(!mkdir(path, 0755) && !chmod(path, 0777));
 	strcat(path, "/socket");
 	CHECK_INT(control_new(&other, agent.loop, path, commands, &agent), -EPERM);
@@ -406,7 +385,6 @@ TEST(the_socket_file)
 	CHECK_INT(control_new(&other, agent.loop, path, commands, &agent), -ENAMETOOLONG);
 	CHECK_INT(control_request(path, "echo", SECOND, &line), -ENAMETOOLONG);
 	CHECK(!pthread_create(&agent.thread, NULL, agent_run, agent.loop));
-	end();
 }
 
 TEST(asking)
@@ -422,14 +400,14 @@ TEST(asking)
 	CHECK_INT(control_request(agent.path, "hold", SECOND / 20, &line), -ETIMEDOUT);
 	fd = dial();
 	say(fd, "hold\n");
-	usleep(20000);
+	WAIT_FOR(agent.nheld == 2);
 	held = fork();
 	if (!held) {
-		int err = control_request(agent.path, "hold", 30 * SECOND, &line);
+		int err = control_request(agent.path, "hold", test_within(30) * SECOND, &line);
 
 		_exit(err != -ECONNRESET);
 	}
-	usleep(50000);
+	WAIT_FOR(agent.nheld == 3);
 	end();
 	close(fd);
 	CHECK(waitpid(held, &fd, 0) == held && !fd);
@@ -444,7 +422,7 @@ TEST(other_users)
 	if (geteuid())
 		SKIP("needs root to be another user");
 	begin();
-	CHECK(!chmod(agent.path, 0777) && !chmod(agent.dir, 0755));
+	CHECK(!chmod(agent.path, 0777) && !chmod(test_dir(), 0755));
 	if (!fork()) {
 		if (setgid(65534) || setuid(65534))
 			_exit(1);
@@ -459,14 +437,14 @@ TEST(other_users)
 /* A socket that another user may have made is not used. */
 TEST(a_socket_of_another_user)
 {
-	char dir[] = "/tmp/fusee-control.XXXXXX", *line;
+	char *line;
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	int fd, status, ready[2];
 
 	if (geteuid())
 		SKIP("needs root to be another user");
-	CHECK(mkdtemp(dir) && !chmod(dir, 0777) && !pipe(ready));
-	snprintf(at.sun_path, sizeof(at.sun_path), "%s/socket", dir);
+	CHECK(!chmod(test_dir(), 0777) && !pipe(ready));
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s/socket", test_dir());
 	if (!fork()) {
 		fd = socket(AF_UNIX, SOCK_STREAM, 0);
 		if (setgid(65533) || setuid(65533) || bind(fd, (struct sockaddr *)&at, sizeof(at)))
@@ -474,7 +452,7 @@ TEST(a_socket_of_another_user)
 		if (chmod(at.sun_path, 0777) || listen(fd, 2) || write(ready[1], "x", 1) != 1)
 			_exit(2);
 		fd = accept(fd, NULL, NULL); /* a client connects, and ends */
-		_exit(read(fd, dir, 1) != 0);
+		_exit(read(fd, &status, 1) != 0);
 	}
 	CHECK_INT(read(ready[0], &status, 1), 1);
 	if (!fork()) {
@@ -484,5 +462,4 @@ TEST(a_socket_of_another_user)
 	}
 	for (int i = 0; i < 2; i++)
 		CHECK(wait(&status) > 0 && !status);
-	CHECK(!unlink(at.sun_path) && !rmdir(dir));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: overlaps
+// check: fast, covers core/agent core/policy
 /* core/agent/cpu_budget: the law by which the share of samples follows what the agent uses. */
 #include "test.h"
 

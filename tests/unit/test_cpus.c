@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/events
 /* core/events/cpus: the kernel's lists of CPUs. */
 #include "test.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: fast, covers core/policy
 /* core/policy/decision_changes: what a script changes of a decision holds for its time, for all its
  * processes, and not for others. The numbers of processes are beyond the kernel's largest. */
 #include "test.h"
@@ -9,6 +10,7 @@
 #include "base/hashmap.h"
 #include "base/metrics.h"
 #include "policy/decisions.h"
+#include "lib/str.h"
 
 #define FIRST 5000000 /* no process has this number */
 #define SECOND UINT64_C(1000000000)
@@ -20,17 +22,10 @@ struct world {
 	int answer; /* of changed() */
 };
 
-static struct fusee_str str(const char *s)
-{
-	return (struct fusee_str){s, strlen(s)};
-}
-
 /* Processes of team "off" are refused. */
 static int decide(void *arg, const struct fusee_label *labels, uint32_t n,
 		  struct policy_answer *ret, char **text)
 {
-	(void)arg;
-	(void)text;
 	*ret = (struct policy_answer){.profile = true, .hz = 19, .sinks = 5};
 	for (uint32_t i = 0; i < n; i++)
 		if (labels[i].str.len == 3 && !memcmp(labels[i].str.p, "off", 3))
@@ -43,9 +38,6 @@ static int changed(void *arg, pid_t pid, const struct decision *d, bool inherite
 {
 	struct world *w = arg;
 
-	(void)pid;
-	(void)d;
-	(void)inherited;
 	w->changes++;
 	return w->answer;
 }
@@ -132,159 +124,133 @@ static int add_label(struct world *w, int i, const char *name, const char *value
 				  &(struct fusee_label){.key = str(name), .str = str(value)});
 }
 
-TEST(a_rate_for_a_time)
+TEST_IN_WORLD(a_rate_for_a_time)
 {
-	struct world w;
-
-	world_new(&w);
-	CHECK(of(&w, 0) == of(&w, 1) && of(&w, 0) != of(&w, 2));
-	CHECK_INT(set_rate(&w, 0, 97, 30 * SECOND), 0);
-	CHECK(of(&w, 0)->hz == 19);
-	decisions_apply(w.d, 0);
-	CHECK(of(&w, 1)->hz == 97 && of(&w, 1)->profile && of(&w, 1)->sinks == 5);
-	CHECK(of(&w, 2)->hz == 19);
-	CHECK_INT(w.changes, 2); /* both processes, and no other */
-	decisions_apply(w.d, 20 * SECOND);
-	CHECK_INT(w.changes, 2);
-	CHECK_INT(set_rate(&w, 0, 5, 40 * SECOND), 0); /* in place of the earlier */
-	decisions_apply(w.d, 31 * SECOND);
-	CHECK(of(&w, 0)->hz == 5);
-	CHECK_INT(decisions_cache(w.d)->changed, 1);
-	decisions_tidy(w.d, 40 * SECOND);
-	CHECK(of(&w, 0)->hz == 19);
-	CHECK_INT(w.changes, 6);
-	CHECK_INT(decisions_cache(w.d)->changed, 0);
-	world_free(&w);
+	CHECK(of(w, 0) == of(w, 1) && of(w, 0) != of(w, 2));
+	CHECK_INT(set_rate(w, 0, 97, 30 * SECOND), 0);
+	CHECK(of(w, 0)->hz == 19);
+	decisions_apply(w->d, 0);
+	CHECK(of(w, 1)->hz == 97 && of(w, 1)->profile && of(w, 1)->sinks == 5);
+	CHECK(of(w, 2)->hz == 19);
+	CHECK_INT(w->changes, 2); /* both processes, and no other */
+	decisions_apply(w->d, 20 * SECOND);
+	CHECK_INT(w->changes, 2);
+	CHECK_INT(set_rate(w, 0, 5, 40 * SECOND), 0); /* in place of the earlier */
+	decisions_apply(w->d, 31 * SECOND);
+	CHECK(of(w, 0)->hz == 5);
+	CHECK_INT(decisions_cache(w->d)->changed, 1);
+	decisions_tidy(w->d, 40 * SECOND);
+	CHECK(of(w, 0)->hz == 19);
+	CHECK_INT(w->changes, 6);
+	CHECK_INT(decisions_cache(w->d)->changed, 0);
 }
 
-TEST(dropped_for_a_time)
+TEST_IN_WORLD(dropped_for_a_time)
 {
-	struct world w;
-
-	world_new(&w);
-	CHECK_INT(set_rate(&w, 2, 97, 60 * SECOND), 0);
-	CHECK_INT(drop(&w, 2, 30 * SECOND), 0);
-	decisions_apply(w.d, 0);
-	CHECK(!of(&w, 2)->profile && !of(&w, 2)->hz && !of(&w, 2)->sinks && !of(&w, 2)->refused);
-	CHECK(of(&w, 0)->profile);
-	CHECK_INT(w.changes, 1);
-	decisions_apply(w.d, 30 * SECOND);
-	CHECK(of(&w, 2)->profile && of(&w, 2)->hz == 97 && of(&w, 2)->sinks == 5);
-	decisions_apply(w.d, 60 * SECOND);
-	CHECK(of(&w, 2)->hz == 19);
-	world_free(&w);
+	CHECK_INT(set_rate(w, 2, 97, 60 * SECOND), 0);
+	CHECK_INT(drop(w, 2, 30 * SECOND), 0);
+	decisions_apply(w->d, 0);
+	CHECK(!of(w, 2)->profile && !of(w, 2)->hz && !of(w, 2)->sinks && !of(w, 2)->refused);
+	CHECK(of(w, 0)->profile);
+	CHECK_INT(w->changes, 1);
+	decisions_apply(w->d, 30 * SECOND);
+	CHECK(of(w, 2)->profile && of(w, 2)->hz == 97 && of(w, 2)->sinks == 5);
+	decisions_apply(w->d, 60 * SECOND);
+	CHECK(of(w, 2)->hz == 19);
 }
 
-TEST(more_sinks_for_a_time)
+TEST_IN_WORLD(more_sinks_for_a_time)
 {
-	struct world w;
-
-	world_new(&w);
-	CHECK_INT(decision_add_sinks(decisions_cache(w.d), of(&w, 0)->set, of(&w, 0)->known, 8,
+	CHECK_INT(decision_add_sinks(decisions_cache(w->d), of(w, 0)->set, of(w, 0)->known, 8,
 				     30 * SECOND),
 		  0);
-	decisions_apply(w.d, 0);
-	CHECK_INT(of(&w, 0)->sinks, 13);
-	CHECK_INT(of(&w, 2)->sinks, 5);
-	CHECK_INT(drop(&w, 0, 20 * SECOND), 0);
-	decisions_apply(w.d, 1);
-	CHECK_INT(of(&w, 0)->sinks, 0);
-	decisions_apply(w.d, 20 * SECOND);
-	CHECK_INT(of(&w, 0)->sinks, 13);
-	decisions_apply(w.d, 30 * SECOND);
-	CHECK_INT(of(&w, 0)->sinks, 5);
-	CHECK_INT(decisions_cache(w.d)->changed, 0);
-	CHECK_INT(decision_add_sinks(decisions_cache(w.d), of(&w, 3)->set, of(&w, 3)->known, 8,
+	decisions_apply(w->d, 0);
+	CHECK_INT(of(w, 0)->sinks, 13);
+	CHECK_INT(of(w, 2)->sinks, 5);
+	CHECK_INT(drop(w, 0, 20 * SECOND), 0);
+	decisions_apply(w->d, 1);
+	CHECK_INT(of(w, 0)->sinks, 0);
+	decisions_apply(w->d, 20 * SECOND);
+	CHECK_INT(of(w, 0)->sinks, 13);
+	decisions_apply(w->d, 30 * SECOND);
+	CHECK_INT(of(w, 0)->sinks, 5);
+	CHECK_INT(decisions_cache(w->d)->changed, 0);
+	CHECK_INT(decision_add_sinks(decisions_cache(w->d), of(w, 3)->set, of(w, 3)->known, 8,
 				     30 * SECOND),
 		  -EACCES);
-	world_free(&w);
 }
 
-TEST(what_cannot_be_changed)
+TEST_IN_WORLD(what_cannot_be_changed)
 {
-	struct world w;
 	uint32_t set;
 
-	world_new(&w);
-	CHECK(of(&w, 3)->refused && !of(&w, 3)->profile);
-	CHECK_INT(set_rate(&w, 3, 97, SECOND), -EACCES);
-	set = of(&w, 0)->set;
-	CHECK_INT(decision_set_rate(decisions_cache(w.d), set, !of(&w, 0)->known, 97, SECOND),
+	CHECK(of(w, 3)->refused && !of(w, 3)->profile);
+	CHECK_INT(set_rate(w, 3, 97, SECOND), -EACCES);
+	set = of(w, 0)->set;
+	CHECK_INT(decision_set_rate(decisions_cache(w->d), set, !of(w, 0)->known, 97, SECOND),
 		  -ENOENT);
-	CHECK_INT(decision_drop(decisions_cache(w.d), 12345, true, SECOND), -ENOENT);
-	decisions_apply(w.d, 0);
-	CHECK_INT(w.changes, 0);
-	world_free(&w);
+	CHECK_INT(decision_drop(decisions_cache(w->d), 12345, true, SECOND), -ENOENT);
+	decisions_apply(w->d, 0);
+	CHECK_INT(w->changes, 0);
 }
 
-TEST(labels)
+TEST_IN_WORLD(labels)
 {
 	char name[16], value[16];
-	struct world w;
-	uint32_t n;
 	int r = 0;
+	uint32_t n = of(w, 0)->nlabels;
 
-	world_new(&w);
-	n = of(&w, 0)->nlabels;
-	CHECK_INT(add_label(&w, 0, "state", "hot"), 0);
-	CHECK_STR(label(&w, 1, "state"), "hot");
-	CHECK_STR(label(&w, 2, "state"), "(none)");
-	CHECK_INT(of(&w, 0)->nlabels, n + 1);
+	CHECK_INT(add_label(w, 0, "state", "hot"), 0);
+	CHECK_STR(label(w, 1, "state"), "hot");
+	CHECK_STR(label(w, 2, "state"), "(none)");
+	CHECK_INT(of(w, 0)->nlabels, n + 1);
 	for (int i = 0; i < 1000; i++) { /* replaced, and its texts freed */
 		snprintf(value, sizeof(value), "%d", i);
-		CHECK_INT(add_label(&w, 0, "state", value), 0);
-		CHECK_STR(label(&w, 0, "state"), value);
+		CHECK_INT(add_label(w, 0, "state", value), 0);
+		CHECK_STR(label(w, 0, "state"), value);
 	}
-	CHECK_INT(add_label(&w, 0, "tier", "second"), 0); /* the policy's */
-	CHECK_STR(label(&w, 0, "tier"), "second");
-	CHECK_INT(add_label(&w, 0, "team", "none"), 0); /* the target's */
-	CHECK_STR(label(&w, 0, "team"), "none");
-	CHECK_STR(label(&w, 2, "tier"), "first");
-	CHECK_INT(of(&w, 0)->nlabels, n + 1);
+	CHECK_INT(add_label(w, 0, "tier", "second"), 0); /* the policy's */
+	CHECK_STR(label(w, 0, "tier"), "second");
+	CHECK_INT(add_label(w, 0, "team", "none"), 0); /* the target's */
+	CHECK_STR(label(w, 0, "team"), "none");
+	CHECK_STR(label(w, 2, "tier"), "first");
+	CHECK_INT(of(w, 0)->nlabels, n + 1);
 	for (uint32_t i = 0; !r && i < 100; i++) {
 		snprintf(name, sizeof(name), "l%02u", i);
-		r = add_label(&w, 0, name, "x");
+		r = add_label(w, 0, name, "x");
 	}
 	CHECK_INT(r, -ENOSPC);
-	CHECK_INT(of(&w, 0)->nlabels, DECISION_LABELS);
-	CHECK_STR(label(&w, 0, "l00"), "x");
-	CHECK_INT(add_label(&w, 0, "state", "still"), 0);
-	world_free(&w);
+	CHECK_INT(of(w, 0)->nlabels, DECISION_LABELS);
+	CHECK_STR(label(w, 0, "l00"), "x");
+	CHECK_INT(add_label(w, 0, "state", "still"), 0);
 }
 
 /* The change holds for a child and for who comes later; another plan ends it. */
-TEST(processes_that_begin)
+TEST_IN_WORLD(processes_that_begin)
 {
-	struct world w;
-
-	world_new(&w);
-	CHECK_INT(set_rate(&w, 0, 97, 30 * SECOND), 0);
-	decisions_apply(w.d, 0);
-	decisions_forked(w.d, FIRST, FIRST + 9);
-	CHECK(of(&w, 9) == of(&w, 0) && of(&w, 9)->hz == 97);
-	decisions_replan(w.d, true);
-	CHECK(of(&w, 0)->hz == 19);
-	CHECK_INT(decisions_cache(w.d)->changed, 0);
-	world_free(&w);
+	CHECK_INT(set_rate(w, 0, 97, 30 * SECOND), 0);
+	decisions_apply(w->d, 0);
+	decisions_forked(w->d, FIRST, FIRST + 9);
+	CHECK(of(w, 9) == of(w, 0) && of(w, 9)->hz == 97);
+	decisions_replan(w->d, true);
+	CHECK(of(w, 0)->hz == 19);
+	CHECK_INT(decisions_cache(w->d)->changed, 0);
 }
 
 /* Events that could not be opened are tried again. */
-TEST(a_failure_is_repeated)
+TEST_IN_WORLD(a_failure_is_repeated)
 {
-	struct world w;
 	int n;
 
-	world_new(&w);
-	CHECK_INT(drop(&w, 2, 30 * SECOND), 0);
-	w.answer = -ENOMEM;
-	decisions_apply(w.d, 0);
-	n = w.changes;
+	CHECK_INT(drop(w, 2, 30 * SECOND), 0);
+	w->answer = -ENOMEM;
+	decisions_apply(w->d, 0);
+	n = w->changes;
 	CHECK_INT(n, 1);
-	w.answer = 0;
-	decisions_tidy(w.d, SECOND);
-	CHECK(w.changes > n);
-	n = w.changes;
-	decisions_tidy(w.d, 2 * SECOND);
-	CHECK_INT(w.changes, n);
-	world_free(&w);
+	w->answer = 0;
+	decisions_tidy(w->d, SECOND);
+	CHECK(w->changes > n);
+	n = w->changes;
+	decisions_tidy(w->d, 2 * SECOND);
+	CHECK_INT(w->changes, n);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/policy
 /* core/policy/decisions: with real processes where /proc matters, with numbers that no process can
  * have (beyond the kernel's largest, 4194304) where it does not. */
 #include "test.h"
@@ -15,6 +16,7 @@
 #include "base/metrics.h"
 #include "base/hashmap.h"
 #include "policy/decisions.h"
+#include "lib/str.h"
 
 #define NOBODY 5000000 /* no process has this number */
 #define SECOND 1000000000ull
@@ -35,11 +37,6 @@ struct world {
 	struct hashmap
 		decided; /* pid -> struct decision *, as changed() said; of sampled processes */
 };
-
-static struct fusee_str str(const char *s)
-{
-	return (struct fusee_str){s, strlen(s)};
-}
 
 static const char *label(const struct fusee_label *l, uint32_t n, const char *name)
 {
@@ -97,7 +94,6 @@ static bool program(void *arg, pid_t pid, struct program *to)
 {
 	struct world *w = arg;
 
-	(void)pid;
 	w->requested++;
 	if (!*w->build_id)
 		return false;
@@ -251,144 +247,130 @@ static uint32_t processes_of_sets(struct world *w)
 
 static bool unused(void *arg, uint32_t set)
 {
-	(void)arg;
-	(void)set;
 	return false;
 }
 
-TEST(those_that_ended_count_no_more)
+TEST_IN_WORLD(those_that_ended_count_no_more, true)
 {
-	struct world w;
 	pid_t me = getpid();
 
-	world_new(&w, true);
-	decisions_execed(w.d, me, NULL, 0);
-	decisions_forked(w.d, me, NOBODY);
-	decisions_forked(w.d, me, NOBODY + 1);
-	CHECK_INT(processes_of_sets(&w), 3);
-	decisions_exited(w.d, NOBODY, SECOND);
-	decisions_exited(w.d, NOBODY, 2 * SECOND);
-	CHECK_INT(processes_of_sets(&w), 2);
-	CHECK(decisions_of(w.d, NOBODY) != NULL); /* its last samples come yet */
-	put_pid(&w, NOBODY, "db");
-	decisions_replan(w.d, true); /* and have a place of their own then, which counts nobody */
-	CHECK_STR(label_of(&w, NOBODY, "tier"), "1");
-	CHECK_INT(decisions_of(w.d, NOBODY)->processes, 0);
-	decisions_sweep(w.d, unused, NULL); /* which it keeps */
-	CHECK_STR(label_of(&w, NOBODY, "tier"), "1");
-	CHECK_INT(processes_of_sets(&w), 2);
-	decisions_forked(w.d, me, NOBODY); /* the number is used again */
-	CHECK_INT(processes_of_sets(&w), 3);
-	decisions_exited(w.d, NOBODY, 3 * SECOND);
-	decisions_exited(w.d, NOBODY + 1, 3 * SECOND);
-	CHECK_INT(processes_of_sets(&w), 1);
-	decisions_tidy(w.d, 20 * SECOND);
-	CHECK(!decisions_of(w.d, NOBODY));
-	CHECK_INT(processes_of_sets(&w), 1);
-	world_free(&w);
+	decisions_execed(w->d, me, NULL, 0);
+	decisions_forked(w->d, me, NOBODY);
+	decisions_forked(w->d, me, NOBODY + 1);
+	CHECK_INT(processes_of_sets(w), 3);
+	decisions_exited(w->d, NOBODY, SECOND);
+	decisions_exited(w->d, NOBODY, 2 * SECOND);
+	CHECK_INT(processes_of_sets(w), 2);
+	CHECK(decisions_of(w->d, NOBODY) != NULL); /* its last samples come yet */
+	put_pid(w, NOBODY, "db");
+	decisions_replan(w->d, true); /* and have a place of their own then, which counts nobody */
+	CHECK_STR(label_of(w, NOBODY, "tier"), "1");
+	CHECK_INT(decisions_of(w->d, NOBODY)->processes, 0);
+	decisions_sweep(w->d, unused, NULL); /* which it keeps */
+	CHECK_STR(label_of(w, NOBODY, "tier"), "1");
+	CHECK_INT(processes_of_sets(w), 2);
+	decisions_forked(w->d, me, NOBODY); /* the number is used again */
+	CHECK_INT(processes_of_sets(w), 3);
+	decisions_exited(w->d, NOBODY, 3 * SECOND);
+	decisions_exited(w->d, NOBODY + 1, 3 * SECOND);
+	CHECK_INT(processes_of_sets(w), 1);
+	decisions_tidy(w->d, 20 * SECOND);
+	CHECK(!decisions_of(w->d, NOBODY));
+	CHECK_INT(processes_of_sets(w), 1);
 }
 
-TEST(what_is_known_of_a_program_comes_later)
+TEST_IN_WORLD(what_is_known_of_a_program_comes_later, true)
 {
 	static const struct target_labels selected = {.build_id = true, .executable = true};
 	pid_t pid = sleeper("/bin/sleep"), child = sleeper(NULL);
 	uint64_t after = clock_now() + 10000000000;
-	struct world w;
 
-	world_new(&w, true);
-	targets_set_labels(w.targets, &selected);
-	decisions_execed(w.d, pid, NULL, 0);
-	CHECK(strstr(label_of(&w, pid, "executable"), "/sleep"));
-	CHECK_STR(label_of(&w, pid, "build_id"), "(none)");
-	decisions_find_programs(w.d, after);
-	CHECK_INT(w.requested, 1);
-	CHECK_STR(label_of(&w, pid, "build_id"), "(none)");
-	strcpy(w.build_id, "0a1b");
-	decisions_find_programs(w.d, clock_now() - 10000000000); /* of what ran before, perhaps */
-	CHECK_INT(w.requested, 1);
-	decisions_find_programs(w.d, after);
-	CHECK_STR(label_of(&w, pid, "build_id"), "0a1b");
-	decisions_find_programs(w.d, after);
-	CHECK_INT(w.requested, 2);
-	decisions_forked(w.d, pid, child);
-	CHECK_STR(label_of(&w, child, "build_id"), "0a1b");
-	CHECK(strstr(label_of(&w, child, "executable"), "/sleep"));
-	put_pid(&w, child, "db"); /* it is decided anew */
-	decisions_refresh(w.d);
-	CHECK_STR(label_of(&w, child, "build_id"), "0a1b");
-	decisions_execed(w.d, child, NULL, 0);
-	CHECK_STR(label_of(&w, child, "build_id"), "(none)");
+	targets_set_labels(w->targets, &selected);
+	decisions_execed(w->d, pid, NULL, 0);
+	CHECK(strstr(label_of(w, pid, "executable"), "/sleep"));
+	CHECK_STR(label_of(w, pid, "build_id"), "(none)");
+	decisions_find_programs(w->d, after);
+	CHECK_INT(w->requested, 1);
+	CHECK_STR(label_of(w, pid, "build_id"), "(none)");
+	strcpy(w->build_id, "0a1b");
+	decisions_find_programs(w->d, clock_now() - 10000000000); /* of what ran before, perhaps */
+	CHECK_INT(w->requested, 1);
+	decisions_find_programs(w->d, after);
+	CHECK_STR(label_of(w, pid, "build_id"), "0a1b");
+	decisions_find_programs(w->d, after);
+	CHECK_INT(w->requested, 2);
+	decisions_forked(w->d, pid, child);
+	CHECK_STR(label_of(w, child, "build_id"), "0a1b");
+	CHECK(strstr(label_of(w, child, "executable"), "/sleep"));
+	put_pid(w, child, "db"); /* it is decided anew */
+	decisions_refresh(w->d);
+	CHECK_STR(label_of(w, child, "build_id"), "0a1b");
+	decisions_execed(w->d, child, NULL, 0);
+	CHECK_STR(label_of(w, child, "build_id"), "(none)");
 	/* nobody looks for the program of a process that is not profiled */
-	put_pid(&w, child, "off");
-	decisions_refresh(w.d);
-	decisions_find_programs(w.d, after);
-	CHECK_INT(w.requested, 2);
+	put_pid(w, child, "off");
+	decisions_refresh(w->d);
+	decisions_find_programs(w->d, after);
+	CHECK_INT(w->requested, 2);
 	end(pid);
 	end(child);
-	world_free(&w);
 }
 
-TEST(changed_targets)
+TEST_IN_WORLD(changed_targets, true)
 {
-	struct world w;
 	pid_t me = getpid();
 	int calls;
 
-	world_new(&w, true);
-	decisions_execed(w.d, me, NULL, 0);
-	decisions_forked(w.d, me, NOBODY);
-	decisions_forked(w.d, me, NOBODY + 1);
-	decisions_refresh(w.d);
-	calls = w.calls;
-	decisions_refresh(w.d);
-	CHECK_INT(w.calls, calls);
-	put_pid(&w, NOBODY, "db");
-	CHECK(hz_of(&w, NOBODY) == 19);
-	w.changes = 0;
-	decisions_refresh(w.d);
-	CHECK(hz_of(&w, NOBODY) == 97 && hz_of(&w, NOBODY + 1) == 19 && hz_of(&w, me) == 19);
-	CHECK_INT(w.changes, 1);
-	CHECK_STR(label_of(&w, NOBODY, "tier"), "1");
-	CHECK_STR(label_of(&w, NOBODY, "team"), "database"); /* the policy's word counts */
-	CHECK_STR(label_of(&w, me, "tier"), "(none)");
-	put_pid(&w, NOBODY, "off");
-	decisions_refresh(w.d);
-	CHECK(hz_of(&w, NOBODY) == 0);
-	CHECK_STR(label_of(&w, NOBODY, "team"), "off");
-	targets_forget(w.targets, 1);
-	decisions_refresh(w.d);
-	CHECK(hz_of(&w, NOBODY) == 19);
-	CHECK_INT(w.calls, calls + 2); /* once for each distinct set */
-	world_free(&w);
+	decisions_execed(w->d, me, NULL, 0);
+	decisions_forked(w->d, me, NOBODY);
+	decisions_forked(w->d, me, NOBODY + 1);
+	decisions_refresh(w->d);
+	calls = w->calls;
+	decisions_refresh(w->d);
+	CHECK_INT(w->calls, calls);
+	put_pid(w, NOBODY, "db");
+	CHECK(hz_of(w, NOBODY) == 19);
+	w->changes = 0;
+	decisions_refresh(w->d);
+	CHECK(hz_of(w, NOBODY) == 97 && hz_of(w, NOBODY + 1) == 19 && hz_of(w, me) == 19);
+	CHECK_INT(w->changes, 1);
+	CHECK_STR(label_of(w, NOBODY, "tier"), "1");
+	CHECK_STR(label_of(w, NOBODY, "team"), "database"); /* the policy's word counts */
+	CHECK_STR(label_of(w, me, "tier"), "(none)");
+	put_pid(w, NOBODY, "off");
+	decisions_refresh(w->d);
+	CHECK(hz_of(w, NOBODY) == 0);
+	CHECK_STR(label_of(w, NOBODY, "team"), "off");
+	targets_forget(w->targets, 1);
+	decisions_refresh(w->d);
+	CHECK(hz_of(w, NOBODY) == 19);
+	CHECK_INT(w->calls, calls + 2); /* once for each distinct set */
 }
 
-TEST(unknown_processes_are_dropped)
+TEST_IN_WORLD(unknown_processes_are_dropped, false)
 {
-	struct world w;
 	pid_t me = getpid();
 
-	world_new(&w, false);
-	decisions_execed(w.d, me, NULL, 0);
-	decisions_forked(w.d, me, NOBODY);
-	CHECK_INT(w.calls, 0);
-	CHECK(hz_of(&w, me) == 0);
-	put_pid(&w, NOBODY, "x");
-	decisions_refresh(w.d);
-	CHECK(hz_of(&w, NOBODY) == 19 && hz_of(&w, me) == 0);
-	CHECK_INT(w.calls, 1);
+	decisions_execed(w->d, me, NULL, 0);
+	decisions_forked(w->d, me, NOBODY);
+	CHECK_INT(w->calls, 0);
+	CHECK(hz_of(w, me) == 0);
+	put_pid(w, NOBODY, "x");
+	decisions_refresh(w->d);
+	CHECK(hz_of(w, NOBODY) == 19 && hz_of(w, me) == 0);
+	CHECK_INT(w->calls, 1);
 	/* known without a label that says so: the set is the same, the decision is not */
-	CHECK_INT(targets_put(w.targets, 2,
+	CHECK_INT(targets_put(w->targets, 2,
 			      &(struct fusee_target){.size = sizeof(struct fusee_target),
 						     .match = FUSEE_MATCH_PID,
 						     .key = str("me"),
 						     .pid = (uint32_t)me},
 			      &(const char *){NULL}),
 		  0);
-	decisions_refresh(w.d);
-	CHECK(hz_of(&w, me) == 19);
-	decisions_replan(w.d, true);
-	CHECK(hz_of(&w, me) == 19);
-	world_free(&w);
+	decisions_refresh(w->d);
+	CHECK(hz_of(w, me) == 19);
+	decisions_replan(w->d, true);
+	CHECK(hz_of(w, me) == 19);
 }
 
 static void kernel_thread(void)
@@ -426,156 +408,136 @@ TEST(kernel_threads_never_as_an_ordinary_user)
 	kernel_thread();
 }
 
-TEST(forgotten_after_a_while)
+TEST_IN_WORLD(forgotten_after_a_while, true)
 {
 	uint64_t now = 100 * SECOND;
 	uint32_t profiled;
-	struct world w;
 	pid_t child = sleeper(NULL);
 
-	world_new(&w, true);
-	decisions_execed(w.d, getpid(), NULL, 0);
-	decisions_forked(w.d, getpid(), child);
-	CHECK_INT(decisions_processes(w.d, &profiled), 2);
+	decisions_execed(w->d, getpid(), NULL, 0);
+	decisions_forked(w->d, getpid(), child);
+	CHECK_INT(decisions_processes(w->d, &profiled), 2);
 	CHECK_INT(profiled, 2);
-	decisions_exited(w.d, child, now);
-	CHECK_INT(decisions_processes(w.d, &profiled), 1);
-	CHECK(decisions_of(w.d, child) != NULL); /* its last samples are to come */
+	decisions_exited(w->d, child, now);
+	CHECK_INT(decisions_processes(w->d, &profiled), 1);
+	CHECK(decisions_of(w->d, child) != NULL); /* its last samples are to come */
 	/* its first thread only: it goes on */
-	decisions_tidy(w.d, now + 6 * SECOND);
-	CHECK_INT(decisions_processes(w.d, &profiled), 2);
-	decisions_exited(w.d, child, now);
+	decisions_tidy(w->d, now + 6 * SECOND);
+	CHECK_INT(decisions_processes(w->d, &profiled), 2);
+	decisions_exited(w->d, child, now);
 	end(child);
-	decisions_tidy(w.d, now + 1 * SECOND);
-	CHECK(decisions_of(w.d, child) != NULL);
-	decisions_tidy(w.d, now + 6 * SECOND);
-	CHECK(!decisions_of(w.d, child));
-	CHECK(w.last == child && !w.now);
-	CHECK_INT(decisions_of(w.d, getpid())->processes, 1);
+	decisions_tidy(w->d, now + 1 * SECOND);
+	CHECK(decisions_of(w->d, child) != NULL);
+	decisions_tidy(w->d, now + 6 * SECOND);
+	CHECK(!decisions_of(w->d, child));
+	CHECK(w->last == child && !w->now);
+	CHECK_INT(decisions_of(w->d, getpid())->processes, 1);
 	/* ended before its name was read */
-	decisions_execed(w.d, NOBODY, NULL, 0);
-	decisions_exited(w.d, NOBODY + 7, now);
-	CHECK(!decisions_of(w.d, NOBODY));
-	decisions_tidy(w.d, now + 12 * SECOND);
+	decisions_execed(w->d, NOBODY, NULL, 0);
+	decisions_exited(w->d, NOBODY + 7, now);
+	CHECK(!decisions_of(w->d, NOBODY));
+	decisions_tidy(w->d, now + 12 * SECOND);
 	/* likewise, but the kernel reported its name: its samples are still to come */
-	decisions_forked(w.d, getpid(), NOBODY);
-	decisions_execed(w.d, NOBODY, "brief", now + 13 * SECOND);
-	CHECK_STR(label_of(&w, NOBODY, "process"), "brief");
-	decisions_tidy(w.d, now + 14 * SECOND);
-	CHECK(decisions_of(w.d, NOBODY) != NULL);
-	decisions_tidy(w.d, now + 16 * SECOND);
-	CHECK(!decisions_of(w.d, NOBODY));
-	world_free(&w);
+	decisions_forked(w->d, getpid(), NOBODY);
+	decisions_execed(w->d, NOBODY, "brief", now + 13 * SECOND);
+	CHECK_STR(label_of(w, NOBODY, "process"), "brief");
+	decisions_tidy(w->d, now + 14 * SECOND);
+	CHECK(decisions_of(w->d, NOBODY) != NULL);
+	decisions_tidy(w->d, now + 16 * SECOND);
+	CHECK(!decisions_of(w->d, NOBODY));
 }
 
 /* No record reports its end, which is noticed all the same. */
-TEST(a_lost_end)
+TEST_IN_WORLD(a_lost_end, true)
 {
 	uint64_t now = 100 * SECOND;
 	uint32_t profiled;
-	struct world w;
 
-	world_new(&w, true);
-	decisions_execed(w.d, getpid(), NULL, 0);
-	decisions_forked(w.d, getpid(), NOBODY);
-	CHECK_INT(decisions_processes(w.d, &profiled), 2);
+	decisions_execed(w->d, getpid(), NULL, 0);
+	decisions_forked(w->d, getpid(), NOBODY);
+	CHECK_INT(decisions_processes(w->d, &profiled), 2);
 	for (int i = 0; i < 22; i++)
-		decisions_tidy(w.d, now += SECOND);
-	CHECK_INT(decisions_processes(w.d, &profiled), 1);
-	CHECK(!decisions_of(w.d, NOBODY) && !hashmap_get(&w.decided, NOBODY));
-	CHECK(hz_of(&w, getpid()) == 19);
-	world_free(&w);
+		decisions_tidy(w->d, now += SECOND);
+	CHECK_INT(decisions_processes(w->d, &profiled), 1);
+	CHECK(!decisions_of(w->d, NOBODY) && !hashmap_get(&w->decided, NOBODY));
+	CHECK(hz_of(w, getpid()) == 19);
 }
 
 /* The sampler must hear of it, though the decision has the same words. */
-TEST(a_number_used_again)
+TEST_IN_WORLD(a_number_used_again, true)
 {
-	struct world w;
 	int changes;
 
-	world_new(&w, true);
-	decisions_execed(w.d, getpid(), NULL, 0);
-	decisions_forked(w.d, getpid(), NOBODY);
-	decisions_exited(w.d, NOBODY, 100 * SECOND);
-	changes = w.changes;
-	decisions_forked(w.d, getpid(), NOBODY);
-	CHECK_INT(w.changes, changes + 1);
-	CHECK(hz_of(&w, NOBODY) == 19);
-	CHECK_INT(decisions_of(w.d, NOBODY)->processes, 2);
-	decisions_tidy(w.d, 200 * SECOND);
-	CHECK(hz_of(&w, NOBODY) == 19);
-	world_free(&w);
+	decisions_execed(w->d, getpid(), NULL, 0);
+	decisions_forked(w->d, getpid(), NOBODY);
+	decisions_exited(w->d, NOBODY, 100 * SECOND);
+	changes = w->changes;
+	decisions_forked(w->d, getpid(), NOBODY);
+	CHECK_INT(w->changes, changes + 1);
+	CHECK(hz_of(w, NOBODY) == 19);
+	CHECK_INT(decisions_of(w->d, NOBODY)->processes, 2);
+	decisions_tidy(w->d, 200 * SECOND);
+	CHECK(hz_of(w, NOBODY) == 19);
 }
 
-TEST(another_plan)
+TEST_IN_WORLD(another_plan, true)
 {
 	const struct decision *before;
-	struct world w;
 	pid_t me = getpid();
 
-	world_new(&w, true);
-	put_pid(&w, NOBODY, "db");
-	decisions_execed(w.d, me, NULL, 0);
-	decisions_forked(w.d, me, NOBODY);
-	decisions_forked(w.d, me, NOBODY + 1);
-	decisions_refresh(w.d);
-	decisions_exited(w.d, NOBODY + 1, 100 * SECOND); /* its last samples are to come */
-	CHECK(hz_of(&w, me) == 19 && hz_of(&w, NOBODY) == 97);
-	before = decisions_of(w.d, me);
-	w.hz = 49;
-	w.calls = 0;
-	decisions_replan(w.d, true);
-	CHECK_INT(w.calls, 2);
-	CHECK(hz_of(&w, me) == 49 && hz_of(&w, NOBODY) == 97 && hz_of(&w, NOBODY + 1) == 49);
-	CHECK(decisions_of(w.d, me) != before);
-	CHECK_INT(decisions_of(w.d, me)->processes, 1); /* the other one ended */
-	CHECK(decisions_of_set(w.d, decisions_of(w.d, me)->set) == decisions_of(w.d, me));
-	decisions_tidy(w.d, 200 * SECOND);
-	CHECK(!hashmap_get(&w.decided, NOBODY + 1));
-	world_free(&w);
+	put_pid(w, NOBODY, "db");
+	decisions_execed(w->d, me, NULL, 0);
+	decisions_forked(w->d, me, NOBODY);
+	decisions_forked(w->d, me, NOBODY + 1);
+	decisions_refresh(w->d);
+	decisions_exited(w->d, NOBODY + 1, 100 * SECOND); /* its last samples are to come */
+	CHECK(hz_of(w, me) == 19 && hz_of(w, NOBODY) == 97);
+	before = decisions_of(w->d, me);
+	w->hz = 49;
+	w->calls = 0;
+	decisions_replan(w->d, true);
+	CHECK_INT(w->calls, 2);
+	CHECK(hz_of(w, me) == 49 && hz_of(w, NOBODY) == 97 && hz_of(w, NOBODY + 1) == 49);
+	CHECK(decisions_of(w->d, me) != before);
+	CHECK_INT(decisions_of(w->d, me)->processes, 1); /* the other one ended */
+	CHECK(decisions_of_set(w->d, decisions_of(w->d, me)->set) == decisions_of(w->d, me));
+	decisions_tidy(w->d, 200 * SECOND);
+	CHECK(!hashmap_get(&w->decided, NOBODY + 1));
 }
 
-TEST(what_there_was_no_memory_for_comes_later)
+TEST_IN_WORLD(what_there_was_no_memory_for_comes_later, true)
 {
-	struct world w;
-
-	world_new(&w, true);
-	w.answer = -ENOMEM;
-	decisions_execed(w.d, getpid(), NULL, 0);
-	decisions_tidy(w.d, SECOND);
-	CHECK(!w.changes);
-	w.answer = 0;
-	decisions_tidy(w.d, 2 * SECOND);
-	CHECK(w.mine == 1 && hz_of(&w, getpid()) == 19);
-	w.mine = 0;
-	decisions_tidy(w.d, 3 * SECOND);
-	CHECK_INT(w.mine, 0);
-	w.error = -ENOMEM; /* the policy's */
-	decisions_replan(w.d, true);
-	CHECK(!decisions_of(w.d, getpid()));
-	w.error = 0;
-	w.hz = 29;
-	decisions_tidy(w.d, 4 * SECOND);
-	CHECK(hz_of(&w, getpid()) == 29);
-	world_free(&w);
+	w->answer = -ENOMEM;
+	decisions_execed(w->d, getpid(), NULL, 0);
+	decisions_tidy(w->d, SECOND);
+	CHECK(!w->changes);
+	w->answer = 0;
+	decisions_tidy(w->d, 2 * SECOND);
+	CHECK(w->mine == 1 && hz_of(w, getpid()) == 19);
+	w->mine = 0;
+	decisions_tidy(w->d, 3 * SECOND);
+	CHECK_INT(w->mine, 0);
+	w->error = -ENOMEM; /* the policy's */
+	decisions_replan(w->d, true);
+	CHECK(!decisions_of(w->d, getpid()));
+	w->error = 0;
+	w->hz = 29;
+	decisions_tidy(w->d, 4 * SECOND);
+	CHECK(hz_of(w, getpid()) == 29);
 }
 
-TEST(a_wrong_policy_is_said_once_and_counted)
+TEST_IN_WORLD(a_wrong_policy_is_said_once_and_counted, true)
 {
-	struct world w;
-
-	world_new(&w, true);
-	w.error = -EINVAL;
-	decisions_execed(w.d, getpid(), NULL, 0);
-	decisions_forked(w.d, getpid(), NOBODY);
-	decisions_forked(w.d, getpid(), NOBODY + 1);
-	decisions_refresh(w.d);
+	w->error = -EINVAL;
+	decisions_execed(w->d, getpid(), NULL, 0);
+	decisions_forked(w->d, getpid(), NOBODY);
+	decisions_forked(w->d, getpid(), NOBODY + 1);
+	decisions_refresh(w->d);
 	CHECK_INT(metric_get("policy_errors_total", NULL), 1);
-	CHECK(hz_of(&w, NOBODY) == 19); /* the defaults */
-	put_pid(&w, NOBODY, "x");
-	decisions_refresh(w.d);
+	CHECK(hz_of(w, NOBODY) == 19); /* the defaults */
+	put_pid(w, NOBODY, "x");
+	decisions_refresh(w->d);
 	CHECK_INT(metric_get("policy_errors_total", NULL), 2);
-	world_free(&w);
 }
 
 /* ---- control groups ---- */
@@ -654,8 +616,7 @@ static double rate_after(const struct move *m)
 	w.moves += m->counted;
 	tidy(&w, m->after);
 	end(child);
-	usleep(20000);
-	rmdir(dir);
+	WAIT_FOR(!rmdir(dir));
 	CHECK(moved && hz == 19);
 	CHECK(hz_of(&w, getpid()) == 19);
 	hz = hz_of(&w, child);
@@ -663,46 +624,29 @@ static double rate_after(const struct move *m)
 	return hz;
 }
 
-static void check_move(struct move m, double want)
+TEST(moves_to_another_control_group)
 {
-	double hz = rate_after(&m);
+	static const struct {
+		struct move m;
+		double hz;
+	} all[] = {
+		{{.after = 15}, 97},
+		{{.before = 310, .after = 60}, 97},
+		{{.before = 16, .after = 15, .from = 1, .counted = true}, 97},
+		/* nothing is read where nobody moved, but once a minute */
+		{{.before = 16, .after = 15, .from = 1}, 19},
+		{{.before = 16, .after = 60, .from = 1}, 97},
+		/* a new process may have been put into another group than its parent's */
+		{{.begin = 16, .after = 15, .from = 1}, 97},
+	};
 
-	if (!hz)
-		SKIP("no control group can be made here (needs root and cgroup2)");
-	CHECK(hz == want);
-}
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		double hz = rate_after(&all[i].m);
 
-TEST(a_move_to_another_control_group)
-{
-	check_move((struct move){.after = 15}, 97);
-}
-
-TEST(a_move_after_a_long_time)
-{
-	check_move((struct move){.before = 310, .after = 60}, 97);
-}
-
-TEST(a_move_that_the_kernel_counts)
-{
-	check_move((struct move){.before = 16, .after = 15, .from = 1, .counted = true}, 97);
-}
-
-/* Nothing is read where nobody moved .. */
-TEST(a_move_that_the_kernel_does_not_count)
-{
-	check_move((struct move){.before = 16, .after = 15, .from = 1}, 19);
-}
-
-/* .. but once a minute. */
-TEST(a_move_that_the_kernel_does_not_count_is_seen_later)
-{
-	check_move((struct move){.before = 16, .after = 60, .from = 1}, 97);
-}
-
-/* A new process may have been put into another group than its parent's. */
-TEST(a_control_group_from_birth)
-{
-	check_move((struct move){.begin = 16, .after = 15, .from = 1}, 97);
+		if (!hz)
+			SKIP("no control group can be made here (needs root and cgroup2)");
+		CHECK_INT(hz, all[i].hz);
+	}
 }
 
 /* ---- many ---- */
@@ -715,8 +659,6 @@ static void count_set(void *arg, const struct decision *d)
 
 static bool never(void *arg, uint32_t set)
 {
-	(void)arg;
-	(void)set;
 	return false;
 }
 
@@ -726,59 +668,47 @@ static void sweep(struct world *w, int rounds)
 		decisions_sweep(w->d, never, NULL);
 }
 
-TEST(five_thousand)
+TEST_IN_WORLD(five_thousand, true)
 {
-	struct world w;
 	uint32_t profiled, n;
-	clock_t t0, t1, t2;
 	int sets = 0;
 	char team[32];
 
-	world_new(&w, true);
-	decisions_execed(w.d, getpid(), NULL, 0);
+	decisions_execed(w->d, getpid(), NULL, 0);
 	for (int i = 0; i < 5000; i++) {
 		snprintf(team, sizeof(team), "t%d", i);
-		put_pid(&w, NOBODY + i, team);
+		put_pid(w, NOBODY + i, team);
 	}
-	t0 = clock();
 	for (int i = 0; i < 5000; i++)
-		decisions_forked(w.d, getpid(), NOBODY + i);
-	t1 = clock();
-	put_pid(&w, NOBODY, "db");
-	decisions_refresh(w.d);
-	t2 = clock();
-	fprintf(stderr, "# forks: %.1f ms, refresh: %.1f ms\n",
-		(double)(t1 - t0) * 1e3 / CLOCKS_PER_SEC, (double)(t2 - t1) * 1e3 / CLOCKS_PER_SEC);
-	t1 = clock();
+		decisions_forked(w->d, getpid(), NOBODY + i);
+	put_pid(w, NOBODY, "db");
+	decisions_refresh(w->d);
 	for (int i = 0; i < 100; i++) {
 		snprintf(team, sizeof(team), "u%d", i);
-		put_pid(&w, NOBODY + 1, team);
-		decisions_refresh(w.d);
-		CHECK_STR(label_of(&w, NOBODY + 1, "team"), team);
+		put_pid(w, NOBODY + 1, team);
+		decisions_refresh(w->d);
+		CHECK_STR(label_of(w, NOBODY + 1, "team"), team);
 	}
-	put_pid(&w, NOBODY + 1, "t1");
-	decisions_refresh(w.d);
-	fprintf(stderr, "# a change of one process: %.3f ms\n",
-		(double)(clock() - t1) * 10 / CLOCKS_PER_SEC);
-	w.calls -= 100;
-	sweep(&w, 1);
-	CHECK_INT(decisions_processes(w.d, &profiled), 5001);
+	put_pid(w, NOBODY + 1, "t1");
+	decisions_refresh(w->d);
+	w->calls -= 100;
+	sweep(w, 1);
+	CHECK_INT(decisions_processes(w->d, &profiled), 5001);
 	CHECK_INT(profiled, 5001);
-	CHECK_INT(w.calls, 5001);
+	CHECK_INT(w->calls, 5001);
 	sets = 0;
-	decisions_each_set(w.d, count_set, &sets);
+	decisions_each_set(w->d, count_set, &sets);
 	CHECK_INT(sets, 5001);
 	for (int i = 0; i < 5000; i++)
-		decisions_exited(w.d, NOBODY + i, 100 * SECOND);
+		decisions_exited(w->d, NOBODY + i, 100 * SECOND);
 	for (int i = 0; i < 20; i++)
-		decisions_tidy(w.d, 106 * SECOND);
-	CHECK_INT(decisions_processes(w.d, &profiled), 1);
-	CHECK_INT((long long)w.decided.n, 1);
-	sweep(&w, 20);
+		decisions_tidy(w->d, 106 * SECOND);
+	CHECK_INT(decisions_processes(w->d, &profiled), 1);
+	CHECK_INT((long long)w->decided.n, 1);
+	sweep(w, 20);
 	sets = 0;
-	decisions_each_set(w.d, count_set, &sets);
+	decisions_each_set(w->d, count_set, &sets);
 	CHECK_INT(sets, 1);
-	CHECK(targets_set(w.targets, decisions_of(w.d, getpid())->set, &n) && n == 3);
-	CHECK(!targets_set(w.targets, 2, &n));
-	world_free(&w);
+	CHECK(targets_set(w->targets, decisions_of(w->d, getpid())->set, &n) && n == 3);
+	CHECK(!targets_set(w->targets, 2, &n));
 }

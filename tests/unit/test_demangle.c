@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers core/symbols
 #include "test.h"
 
 #include "base/buf.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/policy
 /* core/policy/discover_once: discoveries run until each has committed, or for a time. */
 #include "test.h"
 
@@ -15,7 +16,6 @@ static struct fusee_instance *instance;
 
 static int init(void *ctx, struct fusee_instance *in, const struct fusee_host *h)
 {
-	(void)ctx;
 	host = h;
 	instance = in;
 	return 0;
@@ -35,7 +35,6 @@ static int start_complete(void *ctx)
 {
 	int r = host->discovery->begin(instance);
 
-	(void)ctx;
 	r = r ? r : put("/a");
 	return r ? r : host->discovery->commit(instance);
 }
@@ -45,19 +44,16 @@ static int start_partial(void *ctx)
 {
 	int r = host->discovery->begin(instance);
 
-	(void)ctx;
 	return r ? r : put("/b");
 }
 
 static int start_silent(void *ctx)
 {
-	(void)ctx;
 	return host->discovery->begin(instance);
 }
 
 static int start_failing(void *ctx)
 {
-	(void)ctx;
 	return -EIO;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: overlaps
+// check: fast, covers core/agent core/relabel
 /* What each rule of relabeling does, and when that takes too long. */
 #include <sys/syscall.h>
 #include <time.h>

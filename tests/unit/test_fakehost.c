@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers include/fusee
 /* The fake host that plugins are tested with says what the real one would. */
 #include "lib/fakehost.h"
 

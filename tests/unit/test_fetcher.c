@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* check: overlaps */
+// check: fast, covers core/worker
 /* The agent's side of fetching, against processes that end, lie, are silent or answer; and what a
  * fetcher believes of a file. libdebuginfod and real servers: tests/run/debuginfod. */
 #include <fcntl.h>
@@ -95,7 +95,6 @@ __attribute__((constructor)) static void as_fetcher(int argc, char **argv)
 
 static void arrived(void *arg, const uint8_t *build_id, uint32_t len)
 {
-	(void)arg;
 	came += len == sizeof(id) && !memcmp(build_id, id, len);
 }
 
@@ -126,7 +125,6 @@ static char last_text[300];
 
 static void keep(void *arg, const struct fetcher_file *f)
 {
-	(void)arg;
 	last = *f;
 	snprintf(last_text, sizeof(last_text), "%s", f->text);
 }
@@ -196,10 +194,11 @@ TEST(a_file_comes_once_and_is_there_without_a_server)
 	fetcher_free(f);
 }
 
-TEST(nothing_is_requested_unasked)
-{
-	struct fetcher *f = open_fetcher("", 60000);
+#define TEST_OF_FETCHER(id, servers, ms) \
+	TEST_WITH(id, struct fetcher *, f, open_fetcher(servers, ms), fetcher_free(f))
 
+TEST_OF_FETCHER(nothing_is_requested_unasked, "", 60000)
+{
 	CHECK(!fetcher_is_on(f) && !fetcher_is_on(NULL));
 	CHECK_INT(fetcher_request(f, id, sizeof(id), "x"), FETCHER_OFF);
 	CHECK_INT(fetcher_request(NULL, id, sizeof(id), "x"), FETCHER_OFF);
@@ -208,13 +207,11 @@ TEST(nothing_is_requested_unasked)
 	CHECK_INT(fetcher_request(f, id, 0, "x"), FETCHER_OFF);
 	CHECK_INT(fetcher_request(f, id, 1, "x"), FETCHER_OFF);
 	CHECK_INT(fetcher_request(f, id, FETCHER_ID_MAX + 1, "x"), FETCHER_OFF);
-	fetcher_free(f);
 }
 
 /* Of ten files a server that is away costs a few tries. */
-TEST(a_server_that_is_away_has_a_pause)
+TEST_OF_FETCHER(a_server_that_is_away_has_a_pause, "http://away", 60000)
 {
-	struct fetcher *f = open_fetcher("http://away", 60000);
 	uint8_t other[4] = {0};
 
 	for (other[0] = 0; other[0] < 20; other[0]++)
@@ -227,14 +224,12 @@ TEST(a_server_that_is_away_has_a_pause)
 	CHECK_INT(fetcher_set_servers(f, "http://good", 60000, NULL, NULL), 0); /* another is not */
 	CHECK_INT(fetcher_request(f, other, sizeof(other), "x"), FETCHER_PENDING);
 	wait_for(f);
-	fetcher_free(f);
 }
 
 /* It is no server's failure, and all files have that reason. */
-TEST(a_machine_that_lacks_something_says_so_once)
+TEST_OF_FETCHER(a_machine_that_lacks_something_says_so_once, "http://library", 60000)
 {
 	const char *text = "there is no library (apt install it)";
-	struct fetcher *f = open_fetcher("http://library", 60000);
 	double unreachable = counted("unreachable"), before = counted("unavailable");
 	uint8_t other[4] = {0};
 
@@ -265,13 +260,11 @@ TEST(a_machine_that_lacks_something_says_so_once)
 	other[0]++;
 	CHECK_INT(fetcher_request(f, other, sizeof(other), "x"), FETCHER_PENDING);
 	wait_for(f);
-	fetcher_free(f);
 }
 
 /* What is said of files that were not requested is what was the case. */
-TEST(a_server_that_is_silent_has_a_pause)
+TEST_OF_FETCHER(a_server_that_is_silent_has_a_pause, "http://silent", 1)
 {
-	struct fetcher *f = open_fetcher("http://silent", 1);
 	double unreachable = counted("unreachable");
 	uint8_t other[4] = {0};
 
@@ -282,7 +275,6 @@ TEST(a_server_that_is_silent_has_a_pause)
 	fetcher_each(f, keep, NULL);
 	CHECK_STR(last_text, "the server did not send files in time a while ago");
 	CHECK_INT(counted("unreachable") - unreachable, 0);
-	fetcher_free(f);
 }
 
 TEST(giving_up_ends_the_processes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers core/agent
 /* Files by build ID: a program that is mapped, and how requests of other threads end. */
 #include "agent/file_requests.h"
 
@@ -25,7 +25,7 @@ static void *map_program(const char *name, const char *options, const char *then
 	void *p;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%s", scratch(), name);
+	snprintf(path, sizeof(path), "%s/%s", test_dir(), name);
 	snprintf(command, sizeof(command),
 		 "P=%s; echo 'int %s(void) { return 1; } int main(void) { return 0; }' | "
 		 "${CC:-cc} -Wl,--build-id=sha1 %s -o $P -x c - && %s",
@@ -42,59 +42,8 @@ static void *map_program(const char *name, const char *options, const char *then
 	return p;
 }
 
-TEST(a_mapped_program_is_found)
-{
-	struct worker_options o = {0};
-	struct plugin_set set = {0};
-	struct expected_mapping named, bare;
-	const struct inspection *i;
-	struct stat st, found;
-	struct worker *w;
-	struct files *fs;
-	uint8_t other[20] = {1};
-	struct file *f, *stripped;
-	struct file_requests q;
-	int fd;
-
-	file_requests_init(&q);
-	CHECK_INT(worker_new(&w, &o), 0);
-	CHECK_INT(files_new(&fs, w, &set), 0);
-	map_program("stripped_program", "-s", "true", &bare);
-	stripped = files_of(fs, getpid(), &bare.m);
-	map_program("named_program", "", "true", &named);
-	f = files_of(fs, getpid(), &named.m);
-	CHECK_INT(worker_wait(w), 0);
-	CHECK(f && f->state == FILE_READY && stripped && stripped->state == FILE_READY);
-	i = f->inspection;
-	CHECK_INT(i->build_id_len, 20);
-	CHECK(!stat(path, &st));
-	fd = file_requests_find(&q, fs, i->build_id, 20, (uint64_t)st.st_size);
-	CHECK(fd >= 0 && !fstat(fd, &found) && fcntl(fd, F_GETFD) & FD_CLOEXEC);
-	CHECK(found.st_ino == st.st_ino && found.st_dev == st.st_dev && !f->uses);
-	close(fd);
-	CHECK_INT(file_requests_find(&q, fs, i->build_id, 20, (uint64_t)st.st_size - 1), -EFBIG);
-	CHECK_INT(file_requests_find(&q, fs, i->build_id, 19, 1 << 20), -ENOENT);
-	CHECK_INT(file_requests_find(&q, fs, other, 20, 1 << 20), -ENOENT);
-	CHECK_INT(file_requests_find(&q, fs, stripped->inspection->build_id, 20, 1 << 20),
-		  -ENODATA);
-	f->source.remote = true;
-	CHECK_INT(file_requests_find(&q, fs, i->build_id, 20, 1 << 20), -EREMOTE);
-	f->source.remote = false;
-	/* it is written to */
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	CHECK(fd >= 0 && pwrite(fd, "x", 1, st.st_size - 1) == 1);
-	close(fd);
-	CHECK_INT(file_requests_find(&q, fs, i->build_id, 20, 1 << 20), -ESTALE);
-	file_requests_fini(&q);
-	worker_stop(w);
-	files_free(fs);
-	remove_scratch();
-}
-
-/* ---- debug files ---- */
-
 /* What a sink has of an agent. */
-struct served {
+struct world {
 	struct plugin_set set;
 	struct worker *w;
 	struct files *fs;
@@ -102,45 +51,42 @@ struct served {
 	uint32_t waited; /* calls that had to wait for the worker */
 };
 
-static void serve_begin(struct served *s, bool opener)
+static void world_new(struct world *s, bool opener)
 {
 	struct worker_options o = {.opener = opener};
 
-	*s = (struct served){.waited = 0};
+	*s = (struct world){.waited = 0};
 	file_requests_init(&s->q);
 	CHECK_INT(worker_new(&s->w, &o), 0);
 	CHECK_INT(files_new(&s->fs, s->w, &s->set), 0);
 }
 
-static void serve_end(struct served *s)
+static void world_free(struct world *s)
 {
 	file_requests_fini(&s->q);
 	worker_stop(s->w);
 	files_free(s->fs);
-	remove_scratch();
 }
 
-static struct file *program(struct served *s, const char *name, const char *options,
+static struct file *program(struct world *s, const char *name, const char *options,
 			    const char *then)
 {
 	struct expected_mapping m;
 	struct file *f;
 
 	map_program(name, options, then, &m);
-	do
-		f = files_of(s->fs, getpid(), &m.m);
-	while (s->fs->later && (s->fs->later = false, !usleep(10000)));
+	WAIT_FOR((s->fs->later = false, f = files_of(s->fs, getpid(), &m.m), !s->fs->later));
 	CHECK_INT(worker_wait(s->w), 0);
 	CHECK(f && f->state == FILE_READY && f->inspection->build_id_len == 20);
 	return f;
 }
 
-static int find_once(struct served *s, const struct file *f, uint64_t max_bytes)
+static int find_once(struct world *s, const struct file *f, uint64_t max_bytes)
 {
 	return file_requests_find(&s->q, s->fs, f->inspection->build_id, 20, max_bytes);
 }
 
-static int find_file(struct served *s, const struct file *f, uint64_t max_bytes)
+static int find_file(struct world *s, const struct file *f, uint64_t max_bytes)
 {
 	int r = find_once(s, f, max_bytes);
 
@@ -176,6 +122,46 @@ static uint64_t size_of(const char *suffix)
 	return (uint64_t)st.st_size;
 }
 
+TEST_IN_WORLD(a_mapped_program_is_found, false)
+{
+	struct expected_mapping named, bare;
+	const struct inspection *i;
+	struct stat st, found;
+	uint8_t other[20] = {1};
+	struct file *f, *stripped;
+	int fd;
+
+	map_program("stripped_program", "-s", "true", &bare);
+	stripped = files_of(w->fs, getpid(), &bare.m);
+	map_program("named_program", "", "true", &named);
+	f = files_of(w->fs, getpid(), &named.m);
+	CHECK_INT(worker_wait(w->w), 0);
+	CHECK(f && f->state == FILE_READY && stripped && stripped->state == FILE_READY);
+	i = f->inspection;
+	CHECK_INT(i->build_id_len, 20);
+	CHECK(!stat(path, &st));
+	fd = file_requests_find(&w->q, w->fs, i->build_id, 20, (uint64_t)st.st_size);
+	CHECK(fd >= 0 && !fstat(fd, &found) && fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	CHECK(found.st_ino == st.st_ino && found.st_dev == st.st_dev && !f->uses);
+	close(fd);
+	CHECK_INT(file_requests_find(&w->q, w->fs, i->build_id, 20, (uint64_t)st.st_size - 1),
+		  -EFBIG);
+	CHECK_INT(file_requests_find(&w->q, w->fs, i->build_id, 19, 1 << 20), -ENOENT);
+	CHECK_INT(file_requests_find(&w->q, w->fs, other, 20, 1 << 20), -ENOENT);
+	CHECK_INT(file_requests_find(&w->q, w->fs, stripped->inspection->build_id, 20, 1 << 20),
+		  -ENODATA);
+	f->source.remote = true;
+	CHECK_INT(file_requests_find(&w->q, w->fs, i->build_id, 20, 1 << 20), -EREMOTE);
+	f->source.remote = false;
+	/* it is written to */
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	CHECK(fd >= 0 && pwrite(fd, "x", 1, st.st_size - 1) == 1);
+	close(fd);
+	CHECK_INT(file_requests_find(&w->q, w->fs, i->build_id, 20, 1 << 20), -ESTALE);
+}
+
+/* ---- debug files ---- */
+
 #define LINKED                                                          \
 	"objcopy --only-keep-debug $P $P.debug && objcopy --strip-all " \
 	"--add-gnu-debuglink=$P.debug $P"
@@ -183,86 +169,75 @@ static uint64_t size_of(const char *suffix)
 	"objcopy --only-keep-debug $P $P.debug && objcopy --strip-debug " \
 	"--add-gnu-debuglink=$P.debug $P"
 
-TEST(a_stripped_program_has_its_debug_file)
+TEST_IN_WORLD(a_stripped_program_has_its_debug_file, false)
 {
-	struct served s;
-	struct file *f;
 	char name[160];
 	int fd;
+	struct file *f = program(w, "linked", "-g", LINKED);
 
-	serve_begin(&s, false);
-	f = program(&s, "linked", "-g", LINKED);
-	CHECK(is_of(find_file(&s, f, size_of(".debug")), ".debug"));
-	CHECK(is_of(find_file(&s, f, 1 << 20), ".debug"));
-	CHECK_INT(s.waited, 2);
-	CHECK_INT(find_file(&s, f, size_of(".debug") - 1), -EFBIG);
-	CHECK_INT(s.q.debug.n, 0);
+	CHECK(is_of(find_file(w, f, size_of(".debug")), ".debug"));
+	CHECK(is_of(find_file(w, f, 1 << 20), ".debug"));
+	CHECK_INT(w->waited, 2);
+	CHECK_INT(find_file(w, f, size_of(".debug") - 1), -EFBIG);
+	CHECK_INT(w->q.debug.n, 0);
 	/* it is written to after the worker has read it */
-	CHECK_INT(find_once(&s, f, 1 << 20), -EINPROGRESS);
-	CHECK_INT(find_once(&s, f, 1 << 20), -EINPROGRESS);
-	CHECK_INT(s.q.debug.n, 1);
-	CHECK_INT(worker_wait(s.w), 0);
+	CHECK_INT(find_once(w, f, 1 << 20), -EINPROGRESS);
+	CHECK_INT(find_once(w, f, 1 << 20), -EINPROGRESS);
+	CHECK_INT(w->q.debug.n, 1);
+	CHECK_INT(worker_wait(w->w), 0);
 	snprintf(name, sizeof(name), "%s.debug", path);
 	fd = open(name, O_WRONLY | O_APPEND | O_CLOEXEC);
 	CHECK(fd >= 0 && write(fd, "x", 1) == 1);
 	close(fd);
-	CHECK_INT(find_once(&s, f, 1 << 20), -ESTALE);
-	CHECK(is_of(find_file(&s, f, 1 << 20), ".debug"));
+	CHECK_INT(find_once(w, f, 1 << 20), -ESTALE);
+	CHECK(is_of(find_file(w, f, 1 << 20), ".debug"));
 	if (!geteuid()) {
 		CHECK(!chown(name, 1000, 1000));
-		CHECK_INT(find_file(&s, f, 1 << 20), -ENODATA);
+		CHECK_INT(find_file(w, f, 1 << 20), -ENODATA);
 		CHECK(!chown(name, 0, 0) && !chmod(name, 0664));
-		CHECK(is_of(find_file(&s, f, 1 << 20), ".debug")); /* the program is root's, too */
+		CHECK(is_of(find_file(w, f, 1 << 20), ".debug")); /* the program is root's, too */
 	}
-	serve_end(&s);
 }
 
-TEST(only_a_debug_file_that_has_more)
+TEST_IN_WORLD(only_a_debug_file_that_has_more, false)
 {
-	struct served s;
 	struct file *f;
 
-	serve_begin(&s, false);
-	f = program(&s, "complete", "-g",
+	f = program(w, "complete", "-g",
 		    "cp $P $P.debug && objcopy --add-gnu-debuglink=$P.debug $P");
-	CHECK(is_of(find_once(&s, f, 1 << 20), ""));
-	f = program(&s, "symbols", "-g", SYMBOLS_LINKED);
-	CHECK(is_of(find_file(&s, f, 1 << 20), ".debug"));
+	CHECK(is_of(find_once(w, f, 1 << 20), ""));
+	f = program(w, "symbols", "-g", SYMBOLS_LINKED);
+	CHECK(is_of(find_file(w, f, 1 << 20), ".debug"));
 	/* the file itself, where the debug file is too large, or has no more */
-	f = program(&s, "large", "-g", SYMBOLS_LINKED " && truncate -s 1M $P.debug");
-	CHECK(is_of(find_file(&s, f, (1 << 20) - 1), ""));
-	f = program(&s, "no_more", "", SYMBOLS_LINKED);
-	CHECK(is_of(find_file(&s, f, 1 << 20), ""));
-	f = program(&s, "fewer", "", LINKED);
-	CHECK(is_of(find_file(&s, f, 1 << 20), ".debug"));
-	serve_end(&s);
+	f = program(w, "large", "-g", SYMBOLS_LINKED " && truncate -s 1M $P.debug");
+	CHECK(is_of(find_file(w, f, (1 << 20) - 1), ""));
+	f = program(w, "no_more", "", SYMBOLS_LINKED);
+	CHECK(is_of(find_file(w, f, 1 << 20), ""));
+	f = program(w, "fewer", "", LINKED);
+	CHECK(is_of(find_file(w, f, 1 << 20), ".debug"));
 }
 
-TEST(another_debug_file_is_none)
+TEST_IN_WORLD(another_debug_file_is_none, false)
 {
-	struct served s;
-	struct file *f;
+	struct file *f = program(w, "first", "-g", LINKED);
 
-	serve_begin(&s, false);
-	f = program(&s, "first", "-g", LINKED);
-	f = program(&s, "second", "-g", LINKED " && cp ${P%second}first.debug $P.debug");
-	CHECK_INT(find_file(&s, f, 1 << 20), -ENODATA);
-	CHECK_INT(s.waited, 1);
-	f = program(&s, "third", "-g", LINKED " && cp ${P%third}first.debug $P.debug");
-	CHECK_INT(find_file(&s, f, 1 << 20), -ENODATA);
-	f = program(&s, "text", "-g", LINKED " && echo text > $P.debug");
-	CHECK_INT(find_file(&s, f, 1 << 20), -ENODATA);
-	f = program(&s, "damaged", "-g", LINKED " && truncate -s 1000 $P.debug");
-	CHECK_INT(find_file(&s, f, 1 << 20), -ENODATA);
-	f = program(&s, "removed", "-g", LINKED " && rm $P.debug");
-	CHECK_INT(find_once(&s, f, 1 << 20), -ENODATA);
-	f = program(&s, "fifo", "-g", LINKED " && rm $P.debug && mkfifo $P.debug");
-	CHECK_INT(find_once(&s, f, 1 << 20), -ENODATA);
-	serve_end(&s);
+	f = program(w, "second", "-g", LINKED " && cp ${P%second}first.debug $P.debug");
+	CHECK_INT(find_file(w, f, 1 << 20), -ENODATA);
+	CHECK_INT(w->waited, 1);
+	f = program(w, "third", "-g", LINKED " && cp ${P%third}first.debug $P.debug");
+	CHECK_INT(find_file(w, f, 1 << 20), -ENODATA);
+	f = program(w, "text", "-g", LINKED " && echo text > $P.debug");
+	CHECK_INT(find_file(w, f, 1 << 20), -ENODATA);
+	f = program(w, "damaged", "-g", LINKED " && truncate -s 1000 $P.debug");
+	CHECK_INT(find_file(w, f, 1 << 20), -ENODATA);
+	f = program(w, "removed", "-g", LINKED " && rm $P.debug");
+	CHECK_INT(find_once(w, f, 1 << 20), -ENODATA);
+	f = program(w, "fifo", "-g", LINKED " && rm $P.debug && mkfifo $P.debug");
+	CHECK_INT(find_once(w, f, 1 << 20), -ENODATA);
 }
 
 /* A file with the same debug file and another build ID. */
-static int find_as(struct served *s, const struct file *f, uint8_t n)
+static int find_as(struct world *s, const struct file *f, uint8_t n)
 {
 	struct inspection i = *f->inspection;
 	struct file other = *f;
@@ -273,22 +248,19 @@ static int find_as(struct served *s, const struct file *f, uint8_t n)
 	return debug_requests_find(&s->q.debug, &other, geteuid(), false, 1 << 20);
 }
 
-TEST(requests_for_debug_files_are_bounded)
+TEST_IN_WORLD(requests_for_debug_files_are_bounded, false)
 {
-	struct served s;
-	struct file *f;
+	struct file *f = program(w, "bounded", "-g", LINKED);
 
-	serve_begin(&s, false);
-	f = program(&s, "bounded", "-g", LINKED);
 	for (uint8_t n = 0; n < DEBUG_REQUESTS_MAX; n++)
-		CHECK_INT(find_as(&s, f, n), -EINPROGRESS);
-	CHECK_INT(find_as(&s, f, 100), -EAGAIN); /* the worker has answered none */
-	CHECK_INT(worker_wait(s.w), 0);
-	CHECK_INT(find_as(&s, f, 100), -EINPROGRESS); /* in the place of the oldest */
-	CHECK_INT(s.q.debug.n, DEBUG_REQUESTS_MAX);
-	CHECK_INT(find_as(&s, f, 1), -ENOENT);
-	CHECK_INT(find_as(&s, f, 0), -EINPROGRESS);
-	serve_end(&s); /* the worker reads two of them */
+		CHECK_INT(find_as(w, f, n), -EINPROGRESS);
+	CHECK_INT(find_as(w, f, 100), -EAGAIN); /* the worker has answered none */
+	CHECK_INT(worker_wait(w->w), 0);
+	CHECK_INT(find_as(w, f, 100), -EINPROGRESS); /* in the place of the oldest */
+	CHECK_INT(w->q.debug.n, DEBUG_REQUESTS_MAX);
+	CHECK_INT(find_as(w, f, 1), -ENOENT);
+	CHECK_INT(find_as(w, f, 0), -EINPROGRESS);
+	/* the worker reads two of them */
 }
 
 /* The opener's process. */
@@ -313,29 +285,23 @@ static pid_t opener_process(void)
 	return found;
 }
 
-TEST(a_debug_file_that_is_not_opened_in_time_is_tried_again)
+TEST_IN_WORLD(a_debug_file_that_is_not_opened_in_time_is_tried_again, true)
 {
-	struct served s;
 	struct file *f;
 	pid_t opener;
-	int r, tries = 0;
+	int r;
 
-	serve_begin(&s, true);
-	if (!worker_opener(s.w))
+	if (!worker_opener(w->w))
 		SKIP("there is no opener");
-	f = program(&s, "late", "-g", LINKED);
+	f = program(w, "late", "-g", LINKED);
 	opener = opener_process();
 	CHECK(opener && !kill(opener, SIGSTOP));
-	CHECK_INT(find_once(&s, f, 1 << 20), -EAGAIN);
-	CHECK_INT(find_once(&s, f, 1 << 20), -EAGAIN);
-	CHECK_INT(s.q.debug.n, 0);
+	CHECK_INT(find_once(w, f, 1 << 20), -EAGAIN);
+	CHECK_INT(find_once(w, f, 1 << 20), -EAGAIN);
+	CHECK_INT(w->q.debug.n, 0);
 	CHECK(!kill(opener, SIGCONT));
-	while ((r = find_file(&s, f, 1 << 20)) == -EAGAIN && ++tries < 200) {
-		usleep(50000);
-		worker_dispatch(s.w);
-	}
+	WAIT_FOR((worker_dispatch(w->w), (r = find_file(w, f, 1 << 20)) != -EAGAIN));
 	CHECK(is_of(r, ".debug"));
-	serve_end(&s);
 }
 
 /* ---- requests of other threads ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers core/unwind core/worker core/process
 /* Files for which there was no memory are opened again: in the agent, where each allocation
  * fails in turn, and in the worker, where an unwinder had none. */
 #include "base/clock.h"
@@ -23,12 +23,7 @@ static struct expected_mapping mapping_of(const char *name)
 /* Until it has been called as often as that. */
 static void wait_answers(struct files *fs, struct worker *w, uint32_t n)
 {
-	for (uint64_t end = clock_now() + 20000000000ull; fs->answers < n;) {
-		CHECK(clock_now() < end);
-		files_retry(fs, clock_now());
-		CHECK_INT(worker_wait(w), 0);
-		usleep(10000);
-	}
+	WAIT_FOR((files_retry(fs, clock_now()), !worker_wait(w)) && fs->answers >= n);
 }
 
 TEST(a_table_that_lacked_memory)
@@ -46,7 +41,7 @@ TEST(a_table_that_lacked_memory)
 	CHECK_INT(plugin_set_open(o.plugin_dir, &plugin_host_base, NULL, &set), 0);
 	CHECK_INT(worker_new(&w, &o), 0);
 	CHECK_INT(files_new(&fs, w, &set), 0);
-	snprintf(path, sizeof(path), "%s/lacks", scratch());
+	snprintf(path, sizeof(path), "%s/lacks", test_dir());
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0700);
 	CHECK(fd >= 0 && pread(elf, bytes, 64, 0) == 64 && write(fd, bytes, 64) == 64);
 	CHECK(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) != MAP_FAILED);
@@ -66,7 +61,6 @@ TEST(a_table_that_lacked_memory)
 	files_free(fs);
 	worker_stop(w);
 	plugin_set_close(&set);
-	remove_scratch();
 }
 
 /* One round: it may fail, but then says so, and the next time it is there. */
@@ -96,12 +90,8 @@ static void take(const char *name, const struct expected_mapping *to)
 	CHECK(f && !fs->shortage && !strcmp(f->path, name));
 	CHECK_INT(worker_wait(w), 0);
 	faults_stop();
-	while (f->state != FILE_READY && clock_now() < fs->retry_ns + 10000000000ull) {
-		files_retry(fs, clock_now());
-		CHECK_INT(worker_wait(w), 0);
-		usleep(10000);
-	}
-	CHECK(f->state == FILE_READY && f->inspection && !f->inspecting);
+	WAIT_FOR((files_retry(fs, clock_now()), !worker_wait(w)) && f->state == FILE_READY);
+	CHECK(f->inspection && !f->inspecting);
 	files_free(fs);
 	worker_stop(w);
 }
@@ -115,7 +105,6 @@ static void take_all(const char *part, const char *name)
 	for (faults_from(0); faults_next(); rounds++)
 		take(name ? name : to.copy, &to);
 	CHECK(rounds > 8);
-	fprintf(stderr, "# %lu allocations\n", rounds);
 }
 
 TEST_FOR(a_library, 120)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/profile
 /* The call tree of the flame graph page, and what stands in the page. tests/run/flamegraph looks at
  * it drawn. */
 #include "test.h"

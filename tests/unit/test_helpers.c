@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers include/fusee
 /* <fusee/helpers.h>, with what plugins do not use themselves. */
 #include "test.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: fast, covers core/worker
 /* Blocks from a worker that may have been taken over: whatever is in them, nothing outside is
  * handed out. */
 #include "worker/inspection.h"

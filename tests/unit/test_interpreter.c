@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/profile
 /* An interpreter's own code in reports, and in pprof files. */
-// check: overlaps
 #include "test.h"
 
 #include "profile/builder.h"
 #include "profile/pprof.h"
 #include "profile/render.h"
+#include "lib/profiles.h"
 
 #define LIBRARY "/usr/lib/libx.so.1"
 
@@ -59,14 +60,6 @@ static void sample(struct builder *b, const char *stack, int64_t n)
 	free(copy);
 }
 
-static const struct fusee_profile *finished(struct builder *b)
-{
-	const struct fusee_profile *p;
-
-	CHECK_INT(builder_finish(b, &p), 0);
-	return p;
-}
-
 static void check_folded(const struct fusee_profile *p, bool native, const char *text)
 {
 	struct render_options o = {.native = native};
@@ -105,28 +98,24 @@ static struct builder *usual(void)
 	return b;
 }
 
-TEST(an_interpreter_is_omitted_where_its_language_is)
-{
-	struct builder *b = usual();
+#define TEST_OF_USUAL(id) TEST_WITH(id, struct builder *, b, usual(), builder_free(b))
 
+TEST_OF_USUAL(an_interpreter_is_omitted_where_its_language_is)
+{
 	check_both(finished(b), false,
 		   "[truncated: too deep];add 3\n"
 		   "main;<top>;f 4\n"
 		   "main;<top>;f;memcpy 1\n"
 		   "main;run;collect 2\n");
-	builder_free(b);
 }
 
-TEST(all_on_request)
+TEST_OF_USUAL(all_on_request)
 {
-	struct builder *b = usual();
-
 	check_both(finished(b), true,
 		   "[truncated: too deep];add 3\n"
 		   "main;run;collect 2\n"
 		   "main;run;eval;<top>;call;eval;f;add 4\n"
 		   "main;run;eval;<top>;call;eval;f;add;memcpy 1\n");
-	builder_free(b);
 }
 
 static bool says_omitted(const struct fusee_profile *p, bool native)
@@ -156,22 +145,20 @@ TEST(what_is_omitted_is_said)
 	builder_free(without);
 }
 
-/* A program that embeds the interpreter has code of its own in the same file. */
-TEST(a_program_with_an_interpreter_inside)
-{
-	struct builder *b = fresh();
+#define TEST_OF_BUILDER(id) TEST_WITH(id, struct builder *, b, fresh(), builder_free(b))
 
+/* A program that embeds the interpreter has code of its own in the same file. */
+TEST_OF_BUILDER(a_program_with_an_interpreter_inside)
+{
 	sample(b, "draw!;f@app.x;eval*!;app!", 5);
 	sample(b, "eval*!;app!", 1);
 	check_both(finished(b), false, "app;eval 1\napp;f;draw 5\n");
-	builder_free(b);
 }
 
 /* Beside the name in tables. */
-TEST(a_language_has_file_and_line)
+TEST_OF_USUAL(a_language_has_file_and_line)
 {
 	struct render_options o = {0};
-	struct builder *b = usual();
 	const struct fusee_profile *p;
 	struct buf out = {0};
 
@@ -188,13 +175,11 @@ TEST(a_language_has_file_and_line)
 	CHECK(strstr(out.p, " %   f        app.x:7\n"));
 	CHECK(strstr(out.p, "label=\"f\\napp.x:7\\n"));
 	buf_fini(&out);
-	builder_free(b);
 }
 
 /* What the language hides is its caller's, but for a stack of nothing else. */
-TEST(functions_that_a_language_hides)
+TEST_OF_BUILDER(functions_that_a_language_hides)
 {
-	struct builder *b = fresh();
 	const struct fusee_profile *p;
 
 	sample(b, "f@app.x;find#@import.x;<top>@app.x;main!", 3);
@@ -203,14 +188,11 @@ TEST(functions_that_a_language_hides)
 	p = finished(b);
 	check_both(p, false, "find 1\nmain;<top> 2\nmain;<top>;f 3\n");
 	check_both(p, true, "find 1\nmain;<top>;find 2\nmain;<top>;find;f 3\n");
-	builder_free(b);
 }
 
 /* An interpreter's frames are omitted where functions of its own language represent them. */
-TEST(interpreters_of_two_languages)
+TEST_OF_BUILDER(interpreters_of_two_languages)
 {
-	struct builder *b = fresh();
-
 	sample(b, "add*^x;f@app.x^x;eval*^x;run*^x;main!", 1);
 	sample(b, "do*!^y;f@app.x^x;eval*^x;run*^x;main!", 2); /* Y has begun nothing */
 	sample(b, "do*!^y;g@app.y^y;do*!^y;f@app.x^x;eval*^x;main!", 4);
@@ -222,25 +204,20 @@ TEST(interpreters_of_two_languages)
 		   "main;f;do 2\n"
 		   "main;f;g 4\n"
 		   "main;h 8\n");
-	builder_free(b);
 }
 
 /* Of a language that is not known they are omitted wherever a language is, and the other way round.
  */
-TEST(an_interpreter_of_an_unknown_language)
+TEST_OF_BUILDER(an_interpreter_of_an_unknown_language)
 {
-	struct builder *b = fresh();
-
 	sample(b, "add*;f@app.x^x;eval*^x;main!", 1);
 	sample(b, "do*!^y;h@app.y;eval*^x;main!", 2);
 	check_folded(finished(b), false, "main;f 1\nmain;h 2\n");
-	builder_free(b);
 }
 
 /* Comments that name other files, or none, change nothing. */
-TEST(comments_of_others)
+TEST_OF_BUILDER(comments_of_others)
 {
-	struct builder *b = fresh();
 	struct pprof_file *file;
 	struct buf bytes = {0};
 	const char *error;
@@ -260,5 +237,4 @@ TEST(comments_of_others)
 	CHECK_INT(pprof_profile(file)->comments.n, 5);
 	pprof_free(file);
 	buf_fini(&bytes);
-	builder_free(b);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/symbols
 #include "test.h"
 
 #include <errno.h>

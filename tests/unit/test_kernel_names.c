@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/sampling
 /* The kernel's names stay right while modules and BPF programs come and go, and are not read for
  * nothing. */
 #include "sampling/kernel_names.h"
@@ -75,43 +76,40 @@ static void is(struct world *w, uint64_t addr, const char *name, const char *mod
 	CHECK_STR(m, module);
 }
 
-TEST(a_module_takes_anothers_place)
+TEST_IN_WORLD(a_module_takes_anothers_place, TEXT ONE, "one 4096 0 - Live 0xffffffffc0000000\n")
 {
 	uint64_t began = clock_now();
-	struct world w;
 
-	world_new(&w, TEXT ONE, "one 4096 0 - Live 0xffffffffc0000000\n");
-	CHECK(kernel_names_begin(w.k, began));
-	is(&w, 0xffffffff81001010, "do_work", "");
-	is(&w, 0xffffffffc0000010, "one_fn", "one");
-	is(&w, 0xffffffffc0000110, "(none)", "");
+	CHECK(kernel_names_begin(w->k, began));
+	is(w, 0xffffffff81001010, "do_work", "");
+	is(w, 0xffffffffc0000010, "one_fn", "one");
+	is(w, 0xffffffffc0000110, "(none)", "");
 	/* users of a module come and go; what would be read now is not read */
-	write_all(w.kallsyms, TEXT);
-	write_all(w.modules, "one 4096 3 x,y, Live 0xffffffffc0000000\n");
-	CHECK(kernel_names_begin(w.k, clock_now()));
-	is(&w, 0xffffffffc0000010, "one_fn", "one");
+	write_all(w->kallsyms, TEXT);
+	write_all(w->modules, "one 4096 3 x,y, Live 0xffffffffc0000000\n");
+	CHECK(kernel_names_begin(w->k, clock_now()));
+	is(w, 0xffffffffc0000010, "one_fn", "one");
 	/* another module is there: what was sampled since before may be of either */
-	write_all(w.kallsyms, TEXT TWO);
-	write_all(w.modules, "two 8192 0 - Live 0xffffffffc0000000\n");
-	CHECK(kernel_names_begin(w.k, began));
-	is(&w, 0xffffffff81001010, "do_work", "");
-	is(&w, 0xffffffffc0000010, "(none)", "");
-	is(&w, 0xffffffffc0000110, "two_more", "two");
+	write_all(w->kallsyms, TEXT TWO);
+	write_all(w->modules, "two 8192 0 - Live 0xffffffffc0000000\n");
+	CHECK(kernel_names_begin(w->k, began));
+	is(w, 0xffffffff81001010, "do_work", "");
+	is(w, 0xffffffffc0000010, "(none)", "");
+	is(w, 0xffffffffc0000110, "two_more", "two");
 	/* and what was sampled afterwards is its own */
-	CHECK(kernel_names_begin(w.k, clock_now() + 1));
-	is(&w, 0xffffffffc0000010, "two_fn", "two");
-	is(&w, 0xffffffffc0000090, "two_more", "two");
+	CHECK(kernel_names_begin(w->k, clock_now() + 1));
+	is(w, 0xffffffffc0000010, "two_fn", "two");
+	is(w, 0xffffffffc0000090, "two_more", "two");
 	/* removed: what was sampled before still has its name, if there was no other change */
-	write_all(w.kallsyms, TEXT);
-	write_all(w.modules, "");
-	CHECK(kernel_names_begin(w.k, clock_now()));
-	is(&w, 0xffffffffc0000010, "two_fn", "two");
-	CHECK(kernel_names_begin(w.k, began));
-	is(&w, 0xffffffffc0000010, "(none)", "");
-	CHECK(kernel_names_begin(w.k, clock_now() + 1));
-	is(&w, 0xffffffffc0000010, "(none)", "");
-	is(&w, 0xffffffff81000010, "startup_64", "");
-	world_free(&w);
+	write_all(w->kallsyms, TEXT);
+	write_all(w->modules, "");
+	CHECK(kernel_names_begin(w->k, clock_now()));
+	is(w, 0xffffffffc0000010, "two_fn", "two");
+	CHECK(kernel_names_begin(w->k, began));
+	is(w, 0xffffffffc0000010, "(none)", "");
+	CHECK(kernel_names_begin(w->k, clock_now() + 1));
+	is(w, 0xffffffffc0000010, "(none)", "");
+	is(w, 0xffffffff81000010, "startup_64", "");
 }
 
 TEST(programs_come)
@@ -164,17 +162,13 @@ TEST(what_came_is_hidden)
 	world_free(&w);
 }
 
-TEST(addresses_are_hidden)
+TEST_IN_WORLD(addresses_are_hidden, "0000000000000000 T _stext\n0000000000000000 T do_work\n", "")
 {
-	struct world w;
-
-	world_new(&w, "0000000000000000 T _stext\n0000000000000000 T do_work\n", "");
-	CHECK(!kernel_names_begin(w.k, clock_now()));
-	is(&w, 0xffffffff81001010, "(none)", "");
+	CHECK(!kernel_names_begin(w->k, clock_now()));
+	is(w, 0xffffffff81001010, "(none)", "");
 	/* not read each time */
-	write_all(w.kallsyms, TEXT);
-	CHECK(!kernel_names_begin(w.k, clock_now()));
-	world_free(&w);
+	write_all(w->kallsyms, TEXT);
+	CHECK(!kernel_names_begin(w->k, clock_now()));
 }
 
 /* Of this machine: its programs and modules can be walked over. */

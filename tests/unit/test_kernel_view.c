@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/sampling core/bpf
 /* The states of a process in the kernel's view. The map chunks are the test's memory, where it
  * writes what the kernel would; only the maps of pids and slabs are the kernel's. */
 #include <bpf/bpf.h>
@@ -32,20 +33,17 @@ struct world {
 
 static bool reread(void *arg, struct process *p)
 {
-	(void)p;
 	((struct world *)arg)->rereads++;
 	return !((struct world *)arg)->later;
 }
 
 static bool selected(void *arg, pid_t pid)
 {
-	(void)pid;
 	return !((struct world *)arg)->refused;
 }
 
 static void forked(void *arg, const struct process *parent, struct process *child)
 {
-	(void)arg;
 	kernel_view_forked(parent, child);
 }
 
@@ -123,124 +121,109 @@ static uint64_t give_out(struct world *w)
 	return now;
 }
 
-TEST(published)
+TEST_IN_WORLD(published)
 {
 	struct map_chunk *c;
-	struct world w;
 
-	world_new(&w);
-	CHECK(w.v->dirty && w.v->state == VIEW_ABSENT);
-	CHECK(kernel_views_are_pending(&w.views));
-	kernel_views_update(&w.views, 0);
-	CHECK_INT(w.v->state, VIEW_PUBLISHED);
-	c = chunk_of(&w);
+	CHECK(w->v->dirty && w->v->state == VIEW_ABSENT);
+	CHECK(kernel_views_are_pending(&w->views));
+	kernel_views_update(&w->views, 0);
+	CHECK_INT(w->v->state, VIEW_PUBLISHED);
+	c = chunk_of(w);
 	CHECK(!c->changed && !c->blurred && !c->mappings[0].changed); /* the kernel may unwind */
 	/* a sample alone publishes nothing */
-	kernel_view_sampled(&w.views, w.p);
-	CHECK(!w.v->dirty);
-	kernel_view_mark_dirty(&w.views, w.p);
-	update(&w);
-	world_free(&w);
+	kernel_view_sampled(&w->views, w->p);
+	CHECK(!w->v->dirty);
+	kernel_view_mark_dirty(&w->views, w->p);
+	update(w);
 }
 
-TEST(a_range_that_changed)
+TEST_IN_WORLD(a_range_that_changed)
 {
 	struct process_mapping other = {.lo = 0x4000, .hi = 0x5000};
 	uint64_t when;
-	struct world w;
 
-	world_new(&w);
-	other.file = &w.file;
-	CHECK_INT(process_map(w.p, &other), 0);
-	update(&w);
-	when = give_out(&w);
-	kernel_views_update(&w.views, when - 1);
-	CHECK_INT(w.v->state, VIEW_CHANGED);
-	CHECK(kernel_views_are_pending(&w.views));
+	other.file = &w->file;
+	CHECK_INT(process_map(w->p, &other), 0);
+	update(w);
+	when = give_out(w);
+	kernel_views_update(&w->views, when - 1);
+	CHECK_INT(w->v->state, VIEW_CHANGED);
+	CHECK(kernel_views_are_pending(&w->views));
 	/* published again for another reason: that range is not to be trusted, the other is */
-	kernel_view_mark_dirty(&w.views, w.p);
-	kernel_views_update(&w.views, when - 1);
-	CHECK(chunk_of(&w)->mappings[0].changed == when && !chunk_of(&w)->mappings[1].changed);
-	CHECK(chunk_of(&w)->as_of < when);
+	kernel_view_mark_dirty(&w->views, w->p);
+	kernel_views_update(&w->views, when - 1);
+	CHECK(chunk_of(w)->mappings[0].changed == when && !chunk_of(w)->mappings[1].changed);
+	CHECK(chunk_of(w)->as_of < when);
 	/* no record says what is mapped there: /proc is read */
-	kernel_views_update(&w.views, when);
-	CHECK(w.v->state == VIEW_CHANGED && !w.rereads);
-	kernel_views_update(&w.views, when + SECOND);
-	CHECK(w.v->state == VIEW_PUBLISHED && w.rereads == 1);
-	CHECK(chunk_of(&w)->as_of >= when);
-	world_free(&w);
+	kernel_views_update(&w->views, when);
+	CHECK(w->v->state == VIEW_CHANGED && !w->rereads);
+	kernel_views_update(&w->views, when + SECOND);
+	CHECK(w->v->state == VIEW_PUBLISHED && w->rereads == 1);
+	CHECK(chunk_of(w)->as_of >= when);
 }
 
-TEST(mappings_that_are_read_later)
+TEST_IN_WORLD(mappings_that_are_read_later)
 {
 	uint64_t when;
-	struct world w;
 
-	world_new(&w);
-	update(&w);
-	w.later = true;
-	when = give_out(&w);
-	kernel_views_update(&w.views, when + SECOND);
-	kernel_views_update(&w.views, when + SECOND + 1);
-	CHECK(w.v->state == VIEW_CHANGED && w.rereads == 1);
+	update(w);
+	w->later = true;
+	when = give_out(w);
+	kernel_views_update(&w->views, when + SECOND);
+	kernel_views_update(&w->views, when + SECOND + 1);
+	CHECK(w->v->state == VIEW_CHANGED && w->rereads == 1);
 	/* a reading from before the change says nothing */
-	kernel_view_was_read(w.p, when - 1);
-	kernel_views_update(&w.views, when + SECOND + 2);
-	CHECK(w.v->state == VIEW_CHANGED && w.rereads == 1);
-	kernel_view_was_read(w.p, when + SECOND);
-	kernel_view_mark_dirty(&w.views, w.p);
+	kernel_view_was_read(w->p, when - 1);
+	kernel_views_update(&w->views, when + SECOND + 2);
+	CHECK(w->v->state == VIEW_CHANGED && w->rereads == 1);
+	kernel_view_was_read(w->p, when + SECOND);
+	kernel_view_mark_dirty(&w->views, w->p);
 	for (int i = 3; i < 5; i++)
-		kernel_views_update(&w.views, when + SECOND + (uint64_t)i);
-	CHECK(w.v->state == VIEW_PUBLISHED && w.rereads == 1 && chunk_of(&w)->as_of >= when);
-	world_free(&w);
+		kernel_views_update(&w->views, when + SECOND + (uint64_t)i);
+	CHECK(w->v->state == VIEW_PUBLISHED && w->rereads == 1 && chunk_of(w)->as_of >= when);
 }
 
-TEST(a_range_with_other_code)
+TEST_IN_WORLD(a_range_with_other_code)
 {
 	struct process_mapping next = {.lo = 0x1000, .hi = 0x2000, .offset = 0x3000};
 	uint64_t when;
-	struct world w;
 
-	world_new(&w);
-	update(&w);
-	when = give_out(&w);
+	update(w);
+	when = give_out(w);
 	/* a record says what is mapped there: it is published at once, and no mark holds for it */
-	next.file = &w.file;
+	next.file = &w->file;
 	next.since = when + 1;
-	kernel_view_covered(&w.views, w.p, next.since, 1);
-	CHECK_INT(process_map(w.p, &next), 0);
-	kernel_view_mark_dirty(&w.views, w.p);
-	kernel_views_update(&w.views, when - 1);
-	CHECK(chunk_of(&w)->n == 1 && !chunk_of(&w)->mappings[0].changed);
-	kernel_views_update(&w.views, when + 2);
-	CHECK(w.v->state == VIEW_PUBLISHED && !w.rereads && chunk_of(&w)->as_of >= when);
-	world_free(&w);
+	kernel_view_covered(&w->views, w->p, next.since, 1);
+	CHECK_INT(process_map(w->p, &next), 0);
+	kernel_view_mark_dirty(&w->views, w->p);
+	kernel_views_update(&w->views, when - 1);
+	CHECK(chunk_of(w)->n == 1 && !chunk_of(w)->mappings[0].changed);
+	kernel_views_update(&w->views, when + 2);
+	CHECK(w->v->state == VIEW_PUBLISHED && !w->rereads && chunk_of(w)->as_of >= when);
 }
 
-TEST(more_ranges_than_are_remembered)
+TEST_IN_WORLD(more_ranges_than_are_remembered)
 {
-	struct world w;
 	uint64_t when;
 
-	world_new(&w);
 	for (uint64_t i = 1; i <= MAX_MARKS; i++) {
 		struct process_mapping m = {
-			.lo = i << 16, .hi = (i << 16) + 0x1000, .file = &w.file};
+			.lo = i << 16, .hi = (i << 16) + 0x1000, .file = &w->file};
 
-		CHECK_INT(process_map(w.p, &m), 0);
+		CHECK_INT(process_map(w->p, &m), 0);
 	}
-	update(&w);
-	when = give_out(&w);
+	update(w);
+	when = give_out(w);
 	for (uint32_t i = 0; i < MAX_MARKS; i++)
-		chunk_of(&w)->mappings[i].changed = when;
-	kernel_view_mark_dirty(&w.views, w.p);
-	kernel_views_update(&w.views, when - 1);
-	CHECK(!chunk_of(&w)->blurred);
-	chunk_of(&w)->mappings[MAX_MARKS].changed = when;
-	kernel_view_mark_dirty(&w.views, w.p);
-	kernel_views_update(&w.views, when - 1);
-	CHECK(chunk_of(&w)->blurred == when);
-	world_free(&w);
+		chunk_of(w)->mappings[i].changed = when;
+	kernel_view_mark_dirty(&w->views, w->p);
+	kernel_views_update(&w->views, when - 1);
+	CHECK(!chunk_of(w)->blurred);
+	chunk_of(w)->mappings[MAX_MARKS].changed = when;
+	kernel_view_mark_dirty(&w->views, w->p);
+	kernel_views_update(&w->views, when - 1);
+	CHECK(chunk_of(w)->blurred == when);
 }
 
 /* Gives out memory in [lo, hi) while a list is being written. */
@@ -318,150 +301,134 @@ TEST(given_out_while_the_list_is_written)
 	CHECK(hit && marked == 1);
 }
 
-TEST(outdated_stacks)
+TEST_IN_WORLD(outdated_stacks)
 {
 	struct walk *walk = calloc(1, sizeof(*walk));
 	struct process *other;
 	uint32_t version;
-	struct world w;
 
-	world_new(&w);
 	for (int i = 0; i < 10; i++) {
-		kernel_view_mark_dirty(&w.views, w.p);
-		update(&w);
+		kernel_view_mark_dirty(&w->views, w->p);
+		update(w);
 	}
-	version = w.v->published.version;
-	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, version, walk));
-	kernel_view_covered(&w.views, w.p, 40, 7);
+	version = w->v->published.version;
+	CHECK(!kernel_view_is_outdated(w->p, 50, w->p->id, version, walk));
+	kernel_view_covered(&w->views, w->p, 40, 7);
 	/* those with code of the file */
-	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, version, walk));
+	CHECK(!kernel_view_is_outdated(w->p, 50, w->p->id, version, walk));
 	walk->frames[walk->n++].file = 7;
-	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id, version, walk));
-	CHECK(!kernel_view_is_outdated(w.p, 30, w.p->id, version, walk));
-	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id, version - 1, walk));
-	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, version + 1, walk));
+	CHECK(kernel_view_is_outdated(w->p, 50, w->p->id, version, walk));
+	CHECK(!kernel_view_is_outdated(w->p, 30, w->p->id, version, walk));
+	CHECK(kernel_view_is_outdated(w->p, 50, w->p->id, version - 1, walk));
+	CHECK(!kernel_view_is_outdated(w->p, 50, w->p->id, version + 1, walk));
 	walk->n = 0;
-	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, version - 1, walk));
-	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id + 1, version + 2, walk)); /* its parent's */
+	CHECK(!kernel_view_is_outdated(w->p, 50, w->p->id, version - 1, walk));
+	CHECK(kernel_view_is_outdated(w->p, 50, w->p->id + 1, version + 2,
+				      walk)); /* its parent's */
 	/* of several files: those with code of one */
-	kernel_view_covered(&w.views, w.p, 45, 8);
-	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, version, walk));
+	kernel_view_covered(&w->views, w->p, 45, 8);
+	CHECK(!kernel_view_is_outdated(w->p, 50, w->p->id, version, walk));
 	walk->frames[walk->n++].file = 7;
-	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id, version, walk));
+	CHECK(kernel_view_is_outdated(w->p, 50, w->p->id, version, walk));
 	walk->frames[0].file = 8;
-	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id, version, walk));
+	CHECK(kernel_view_is_outdated(w->p, 50, w->p->id, version, walk));
 	walk->n = 0;
 	/* of more than are kept, or not known: any */
-	kernel_view_covered(&w.views, w.p, 46, 0);
-	CHECK(kernel_view_is_outdated(w.p, 50, w.p->id, version, walk));
+	kernel_view_covered(&w->views, w->p, 46, 0);
+	CHECK(kernel_view_is_outdated(w->p, 50, w->p->id, version, walk));
 	/* withdrawn and published again, in another chunk, it is not for ever */
-	kernel_view_withdraw(&w.views, w.p);
-	CHECK_INT(w.v->state, VIEW_ABSENT);
-	other = process_get(w.views.processes, getpid() + 1);
-	kernel_view_sampled(&w.views, other);
-	kernel_views_update(&w.views, clock_now());
-	kernel_view_sampled(&w.views, w.p);
-	update(&w);
-	CHECK(!kernel_view_is_outdated(w.p, 50, w.p->id, w.v->published.version, walk));
+	kernel_view_withdraw(&w->views, w->p);
+	CHECK_INT(w->v->state, VIEW_ABSENT);
+	other = process_get(w->views.processes, getpid() + 1);
+	kernel_view_sampled(&w->views, other);
+	kernel_views_update(&w->views, clock_now());
+	kernel_view_sampled(&w->views, w->p);
+	update(w);
+	CHECK(!kernel_view_is_outdated(w->p, 50, w->p->id, w->v->published.version, walk));
 	free(walk);
-	world_free(&w);
 }
 
-TEST(no_room)
+TEST_IN_WORLD(no_room)
 {
 	uint64_t now = clock_now();
-	uint32_t nfree;
-	struct world w;
+	uint32_t nfree = w->b.chunks.nfree;
 
-	world_new(&w);
-	nfree = w.b.chunks.nfree;
-	w.b.chunks.nfree = 0;
-	kernel_views_update(&w.views, now);
-	CHECK_INT(w.v->state, VIEW_NO_ROOM);
-	w.b.chunks.nfree = nfree;
-	kernel_view_sampled(&w.views, w.p);
-	kernel_views_update(&w.views, now + SECOND / 2); /* too early */
-	CHECK_INT(w.v->state, VIEW_NO_ROOM);
-	kernel_view_sampled(&w.views, w.p);
-	kernel_views_update(&w.views, now + 2 * SECOND);
-	CHECK_INT(w.v->state, VIEW_PUBLISHED);
-	world_free(&w);
+	w->b.chunks.nfree = 0;
+	kernel_views_update(&w->views, now);
+	CHECK_INT(w->v->state, VIEW_NO_ROOM);
+	w->b.chunks.nfree = nfree;
+	kernel_view_sampled(&w->views, w->p);
+	kernel_views_update(&w->views, now + SECOND / 2); /* too early */
+	CHECK_INT(w->v->state, VIEW_NO_ROOM);
+	kernel_view_sampled(&w->views, w->p);
+	kernel_views_update(&w->views, now + 2 * SECOND);
+	CHECK_INT(w->v->state, VIEW_PUBLISHED);
 }
 
-TEST(ended_and_refused)
+TEST_IN_WORLD(ended_and_refused)
 {
-	struct world w;
-
-	world_new(&w);
-	update(&w);
-	w.refused = true;
-	kernel_view_mark_dirty(&w.views, w.p);
-	kernel_views_update(&w.views, clock_now());
-	CHECK_INT(w.v->state, VIEW_ABSENT);
-	w.refused = false;
-	kernel_view_mark_dirty(&w.views, w.p);
-	update(&w);
-	CHECK(process_thread_exited(w.views.processes, w.p, getpid(), clock_now()));
-	kernel_view_withdraw(&w.views, w.p);
-	kernel_view_sampled(&w.views, w.p);
-	CHECK(w.v->state == VIEW_ABSENT && !w.v->dirty);
-	world_free(&w);
+	update(w);
+	w->refused = true;
+	kernel_view_mark_dirty(&w->views, w->p);
+	kernel_views_update(&w->views, clock_now());
+	CHECK_INT(w->v->state, VIEW_ABSENT);
+	w->refused = false;
+	kernel_view_mark_dirty(&w->views, w->p);
+	update(w);
+	CHECK(process_thread_exited(w->views.processes, w->p, getpid(), clock_now()));
+	kernel_view_withdraw(&w->views, w->p);
+	kernel_view_sampled(&w->views, w->p);
+	CHECK(w->v->state == VIEW_ABSENT && !w->v->dirty);
 }
 
 /* A file that becomes ready is published; an answer about another file publishes nothing. */
-TEST(files_that_become_ready)
+TEST_IN_WORLD(files_that_become_ready)
 {
-	struct world w;
 	uint32_t version;
 
-	world_new(&w);
-	w.file.state = FILE_PENDING;
-	update(&w);
-	CHECK_INT(w.b.chunks.at[w.v->published.chunk].n, 0);
-	version = w.v->published.version;
-	w.files.answers++;
-	kernel_views_update(&w.views, clock_now());
-	CHECK_INT(w.v->published.version, version);
-	w.file.state = FILE_READY;
-	w.files.answers++;
-	kernel_views_update(&w.views, clock_now());
-	CHECK(w.v->published.version > version);
-	CHECK_INT(w.b.chunks.at[w.v->published.chunk].n, 1);
+	w->file.state = FILE_PENDING;
+	update(w);
+	CHECK_INT(w->b.chunks.at[w->v->published.chunk].n, 0);
+	version = w->v->published.version;
+	w->files.answers++;
+	kernel_views_update(&w->views, clock_now());
+	CHECK_INT(w->v->published.version, version);
+	w->file.state = FILE_READY;
+	w->files.answers++;
+	kernel_views_update(&w->views, clock_now());
+	CHECK(w->v->published.version > version);
+	CHECK_INT(w->b.chunks.at[w->v->published.chunk].n, 1);
 	/* renewed: its tables are others */
-	version = w.v->published.version;
-	w.file.renewed = true;
-	w.files.answers++;
-	kernel_views_update(&w.views, clock_now());
-	CHECK(w.v->published.version > version);
-	world_free(&w);
+	version = w->v->published.version;
+	w->file.renewed = true;
+	w->files.answers++;
+	kernel_views_update(&w->views, clock_now());
+	CHECK(w->v->published.version > version);
 }
 
-TEST(code_without_a_file)
+TEST_IN_WORLD(code_without_a_file)
 {
 	struct process_mapping m = {.lo = 0x8000, .hi = 0x9000, .since = 3};
 	struct process *child;
-	struct world w;
 
-	world_new(&w);
-	CHECK_INT(process_map(w.p, &m), 0);
-	update(&w);
-	CHECK_INT(w.b.chunks.at[w.v->published.chunk].n, 1);
-	kernel_view_stepped(&w.views, w.p, &m);
-	CHECK(w.v->dirty);
-	update(&w);
-	CHECK_INT(w.b.chunks.at[w.v->published.chunk].n, 2);
-	kernel_view_stepped(&w.views, w.p, &m);
-	CHECK(!w.v->dirty);
-	child = process_fork(w.views.processes, getpid(), getpid() + 1);
-	kernel_view_sampled(&w.views, child);
-	kernel_views_update(&w.views, clock_now());
-	CHECK_INT(w.b.chunks.at[kernel_view_of(child)->published.chunk].n, 2);
+	CHECK_INT(process_map(w->p, &m), 0);
+	update(w);
+	CHECK_INT(w->b.chunks.at[w->v->published.chunk].n, 1);
+	kernel_view_stepped(&w->views, w->p, &m);
+	CHECK(w->v->dirty);
+	update(w);
+	CHECK_INT(w->b.chunks.at[w->v->published.chunk].n, 2);
+	kernel_view_stepped(&w->views, w->p, &m);
+	CHECK(!w->v->dirty);
+	child = process_fork(w->views.processes, getpid(), getpid() + 1);
+	kernel_view_sampled(&w->views, child);
+	kernel_views_update(&w->views, clock_now());
+	CHECK_INT(w->b.chunks.at[kernel_view_of(child)->published.chunk].n, 2);
 	/* many come and go: those that are no more leave the list */
 	for (uint64_t i = 0; i < 100; i++) {
 		m.since = 10 + i;
-		CHECK_INT(process_map(w.p, &m), 0);
-		kernel_view_stepped(&w.views, w.p, &m);
+		CHECK_INT(process_map(w->p, &m), 0);
+		kernel_view_stepped(&w->views, w->p, &m);
 	}
-	CHECK(w.v->nanonymous <= 8);
-	world_free(&w);
+	CHECK(w->v->nanonymous <= 8);
 }

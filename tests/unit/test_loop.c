@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: fast, covers core/net
 /* core/net/loop: descriptors, timers, signals and calls from other threads. */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "lib/pause.h"
 #include "net/loop.h"
 #include "test.h"
 
@@ -105,7 +107,6 @@ static void takes_both(void *arg, int fd, uint32_t events)
 {
 	struct pipe_end *p = arg;
 
-	(void)events;
 	CHECK_INT(fd, p->fds[0]);
 	p->calls++;
 	for (int i = 0; i < 2; i++) {
@@ -119,9 +120,10 @@ static void takes_both(void *arg, int fd, uint32_t events)
 	}
 }
 
-TEST(taken_away_while_ready)
+#define TEST_OF_LOOP(id) TEST_WITH(id, struct loop *, l, new_loop(), loop_free(l))
+
+TEST_OF_LOOP(taken_away_while_ready)
 {
-	struct loop *l = new_loop();
 	struct pipe_end a = {0}, b = {0};
 
 	a.other = &b;
@@ -129,13 +131,12 @@ TEST(taken_away_while_ready)
 	open_pipe(&a, l, takes_both);
 	open_pipe(&b, l, takes_both);
 	CHECK(write(a.fds[1], "x", 1) == 1 && write(b.fds[1], "x", 1) == 1);
-	run_for(l, 5 * MS);
+	WAIT_FOR((run_for(l, MS), a.calls + b.calls));
 	CHECK_INT(a.calls + b.calls, 1);
 	CHECK(!a.read && !b.read);
 	CHECK(write(b.fds[1], "xyz", 3) == 3);
 	run(l);
 	CHECK_INT(b.read, 3);
-	loop_free(l);
 }
 
 /* ---- timers ---- */
@@ -163,9 +164,8 @@ static void tick(void *arg)
 	}
 }
 
-TEST(every)
+TEST_OF_LOOP(every)
 {
-	struct loop *l = new_loop();
 	struct ticks t = {.loop = l, .until = 5}, other = {.loop = l};
 	uint64_t began = clock_now();
 
@@ -176,7 +176,6 @@ TEST(every)
 	CHECK_INT(t.n, 5); /* took itself and the other away */
 	CHECK_INT(other.n, 0);
 	CHECK(t.first >= began + 4 * MS && t.last >= began + 20 * MS);
-	loop_free(l);
 }
 
 static void sleeps(void *arg)
@@ -184,7 +183,7 @@ static void sleeps(void *arg)
 	struct ticks *t = arg;
 
 	if (!t->n++) {
-		usleep(60000);
+		pause_us(60000, "a slow callback");
 		t->first = clock_now();
 	}
 	t->last = clock_now();
@@ -192,9 +191,8 @@ static void sleeps(void *arg)
 		loop_stop(t->loop);
 }
 
-TEST(late_calls_are_not_made_up_for)
+TEST_OF_LOOP(late_calls_are_not_made_up_for)
 {
-	struct loop *l = new_loop();
 	struct ticks t = {.loop = l};
 
 	CHECK_INT(loop_every(l, 20 * MS, sleeps, &t, &t.timer), 0);
@@ -202,7 +200,6 @@ TEST(late_calls_are_not_made_up_for)
 	/* behind the first call: a late call, and the moments of the row since then */
 	CHECK((uint64_t)t.n - 1 <= (t.last - t.first) / (20 * MS) + 2);
 	CHECK(metric_get("loop_slow_calls_total", METRIC_LABELS("what", "timer")) >= 1);
-	loop_free(l);
 }
 
 struct mark {
@@ -217,9 +214,8 @@ static void mark(void *arg)
 	m->t->order[m->t->n++] = m->c;
 }
 
-TEST(in_order_of_time)
+TEST_OF_LOOP(in_order_of_time)
 {
-	struct loop *l = new_loop();
 	struct ticks t = {.loop = l};
 	struct mark m[26];
 	struct loop_timer *timers[26];
@@ -238,7 +234,6 @@ TEST(in_order_of_time)
 	for (int i = 1; i < t.n; i++)
 		CHECK((t.order[i] - 'a') / 2 >= (t.order[i - 1] - 'a') / 2);
 	CHECK(!strpbrk(t.order, "chmrw"));
-	loop_free(l);
 }
 
 static void once_more(void *arg)
@@ -250,9 +245,8 @@ static void once_more(void *arg)
 }
 
 /* A timer that is always due keeps nobody else waiting. */
-TEST(always_due)
+TEST_OF_LOOP(always_due)
 {
-	struct loop *l = new_loop();
 	struct ticks t = {.loop = l};
 	struct pipe_end p = {0};
 
@@ -262,7 +256,6 @@ TEST(always_due)
 	run(l);
 	CHECK_INT(p.read, 3);
 	CHECK(t.n > 0);
-	loop_free(l);
 }
 
 /* ---- signals ---- */
@@ -283,16 +276,14 @@ TEST(signals)
 	CHECK_INT(loop_signal(l, 4711, count, &usr1), -EINVAL);
 	raise(SIGUSR1);
 	kill(getpid(), SIGUSR2);
-	run_for(l, 5 * MS);
-	CHECK_INT(usr1, 1);
-	CHECK_INT(usr2, 1);
+	WAIT_FOR((run_for(l, MS), usr1 && usr2));
+	CHECK(usr1 == 1 && usr2 == 1);
 	CHECK_INT(loop_signal(l, SIGUSR1, count, &again), 0);
 	raise(SIGUSR1);
 	kill(getpid(), SIGTERM);
 	run(l);
-	run_for(l, 5 * MS);
-	CHECK_INT(usr1, 1);
-	CHECK_INT(again, 1);
+	WAIT_FOR((run_for(l, MS), again));
+	CHECK(usr1 == 1 && again == 1);
 	loop_free(l);
 	raise(SIGTERM); /* still blocked: a second signal at the end does not kill */
 }
@@ -325,9 +316,8 @@ static void *post(void *arg)
 	return NULL;
 }
 
-TEST(posts_from_many_threads)
+TEST_OF_LOOP(posts_from_many_threads)
 {
-	struct loop *l = new_loop();
 	struct poster p[POSTERS];
 	pthread_t t[POSTERS];
 	int sum = 0;
@@ -341,7 +331,6 @@ TEST(posts_from_many_threads)
 	for (int i = 0; i < POSTERS; i++)
 		CHECK(!pthread_join(t[i], NULL));
 	CHECK_INT(loop_post(l, received, &p[0]), 0); /* never run, not leaked */
-	loop_free(l);
 }
 
 static void reposts(void *arg)
@@ -354,13 +343,11 @@ static void reposts(void *arg)
 		loop_stop(t->loop);
 }
 
-TEST(posts_from_a_post)
+TEST_OF_LOOP(posts_from_a_post)
 {
-	struct loop *l = new_loop();
 	struct ticks t = {.loop = l};
 
 	CHECK_INT(loop_post(l, reposts, &t), 0);
 	run(l);
 	CHECK_INT(t.n, 100);
-	loop_free(l);
 }

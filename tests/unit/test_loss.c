@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/profile
 #include "profile/loss.h"
 
 #include <string.h>

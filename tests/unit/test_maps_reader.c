@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/process
 /* Mappings of processes of the test's own, compared with what procfs_each_mapping() says of them,
  * and requests for processes that keep the reader waiting or that do not exist. */
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "process/maps_reader.h"
+#include "lib/pause.h"
 #include "test.h"
 
 #define PAGE 4096u
@@ -27,7 +29,7 @@ static struct maps_answer *next(struct maps_reader *r)
 
 		if (a)
 			return a;
-		CHECK(poll(&p, 1, 20000) == 1);
+		CHECK(poll(&p, 1, (int)test_within(20) * 1000) == 1);
 	}
 }
 
@@ -161,7 +163,7 @@ static void abandon_one(struct maps_reader *r, pid_t pid, pid_t then)
 		CHECK(tries < 1000);
 		CHECK_INT(maps_reader_request(r, pid, tries), 0);
 		CHECK_INT(maps_reader_request(r, then, 0), 0);
-		usleep(500);
+		pause_us(500, "so that the thread is at it, perhaps");
 		if (maps_reader_abandon_stuck(r, clock_now() + 2 * MAPS_READER_STUCK_NS))
 			return;
 		for (int i = 0; i < 2; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: overlaps
+// check: fast, covers core/agent
 /* The memory that an agent's control group leaves it. */
 #include "agent/memory.h"
 
@@ -7,52 +7,26 @@
 #include <semaphore.h>
 
 #include "agent/usage.h"
-#include "test.h"
-
-static char dir[] = "/tmp/fusee-XXXXXX";
-
-static void put(const char *name, const char *text)
-{
-	char path[200];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "w");
-	CHECK(f && fputs(text, f) >= 0 && !fclose(f));
-}
-
-static void make(const char *name)
-{
-	char path[200];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	CHECK(!mkdir(path, 0700));
-}
+#include "lib/put_file.h"
 
 TEST(the_smallest_limit_counts)
 {
-	char command[64];
+	const char *dir = test_dir();
 
-	CHECK(mkdtemp(dir));
-	make("a");
-	make("a/b");
-	make("memory");
 	CHECK(memory_limit_of(dir, "/a/b") == UINT64_MAX);
-	put("a/b/memory.max", "max\n");
+	put_file("a/b/memory.max", "max\n");
 	CHECK(memory_limit_of(dir, "/a/b") == UINT64_MAX);
-	put("a/b/memory.max", "3000\n");
-	put("a/memory.max", "2000\n");
+	put_file("a/b/memory.max", "3000\n");
+	put_file("a/memory.max", "2000\n");
 	CHECK_INT(memory_limit_of(dir, "/a/b"), 2000);
 	CHECK_INT(memory_limit_of(dir, "/a/b/none/of/these"), 2000);
 	CHECK(memory_limit_of(dir, "/") == UINT64_MAX);
-	put("memory/memory.limit_in_bytes", "1000\n"); /* version 1 */
+	put_file("memory/memory.limit_in_bytes", "1000\n"); /* version 1 */
 	CHECK_INT(memory_limit_of(dir, "/a/b"), 1000);
-	put("memory/memory.limit_in_bytes", "0\n");
-	put("a/memory.max", "none");
+	put_file("memory/memory.limit_in_bytes", "0\n");
+	put_file("a/memory.max", "none");
 	CHECK_INT(memory_limit_of(dir, "/a/b"), 3000);
 	CHECK(memory_available() > 1 << 20);
-	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	CHECK(!system(command));
 }
 
 /* What docs/agent.md says of the unit's MemoryMax=1536M: a third is free. */
@@ -95,7 +69,6 @@ static void *have_much(void *arg)
 {
 	char *blocks[BLOCKS];
 
-	(void)arg;
 	for (uint32_t i = 0; i < BLOCKS; i++)
 		blocks[i] = allocate(BLOCK);
 	for (uint32_t i = BLOCKS; i-- > 0;)

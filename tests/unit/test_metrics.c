@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: fast, covers core/base
 /* core/base/metrics: counters and gauges, from many threads, as Prometheus reads them. */
 #include <math.h>
 #include <pthread.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/events
 #include "events/missed_ticks.h"
 
 #include "test.h"

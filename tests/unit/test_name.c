@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/cli
 /* core/cli/name, process_labels and selection: names of units, pods and containers, and what they
  * mean. */
-#include "test.h"
+#include "lib/sleeper.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -72,7 +73,7 @@ static void begin(void)
 	put_pod("c", "container_id", ID, "shop", "web-1", "main");
 }
 
-static void end(void)
+static void finish(void)
 {
 	targets_free(targets);
 }
@@ -91,11 +92,12 @@ static const char *group(enum name_kind kind, const char *typed, bool user, cons
 
 #define UNIT(typed, path) group(NAME_UNIT, typed, false, path)
 
-TEST(a_unit_is_its_control_group)
+#define TEST_OF_TARGETS(id) TEST_BETWEEN(id, begin(), finish())
+
+TEST_OF_TARGETS(a_unit_is_its_control_group)
 {
 	const char *getty = "/system.slice/system-getty.slice/getty@tty1.service";
 
-	begin();
 	CHECK_STR(UNIT("nginx", "/system.slice/nginx.service"), "/system.slice/nginx.service");
 	CHECK_STR(UNIT("nginx.service", "/system.slice/nginx.service/worker"),
 		  "/system.slice/nginx.service");
@@ -108,14 +110,12 @@ TEST(a_unit_is_its_control_group)
 	CHECK_STR(UNIT("getty@.service", getty), getty);
 	CHECK_STR(UNIT("getty@tty2", getty), "");
 	CHECK_STR(UNIT("ge@.service", getty), "");
-	end();
 }
 
-TEST(units_of_users_and_slices)
+TEST_OF_TARGETS(units_of_users_and_slices)
 {
 	const char *path = "/user.slice/user-7.slice/user@7.service/app.slice/u.service/x";
 
-	begin();
 	CHECK_STR(UNIT("u", path), "");
 	CHECK_STR(group(NAME_UNIT, "u", true, path),
 		  "/user.slice/user-7.slice/user@7.service/app.slice/u.service");
@@ -125,15 +125,13 @@ TEST(units_of_users_and_slices)
 	/* of the user's manager */
 	CHECK_STR(UNIT("app.slice", path), "");
 	CHECK_STR(UNIT("user.slice", "/x.scope/user.slice/y.service"), "");
-	end();
 }
 
-TEST(pods_and_containers)
+TEST_OF_TARGETS(pods_and_containers)
 {
 	const char *path = POD "/" ID;
 	struct name pods[2], c;
 
-	begin();
 	CHECK_STR(group(NAME_POD, "shop/web-1", false, path), POD);
 	CHECK_STR(group(NAME_POD, "web-1", false, path), POD);
 	CHECK_STR(group(NAME_POD, UID, false, path), POD);
@@ -153,7 +151,6 @@ TEST(pods_and_containers)
 	CHECK_INT(name_group(&c, targets, path), 0);
 	c.npods = 2;
 	CHECK_INT(name_group(&c, targets, path), strlen(path));
-	end();
 }
 
 TEST(what_is_no_name)
@@ -225,13 +222,9 @@ TEST(labels_of_processes_that_ended)
 {
 	char path[CGROUP_MAX];
 	struct process_labels *l;
-	pid_t child = fork(), self = getpid();
+	pid_t child = sleeper(), self = getpid();
 	uint32_t set;
 
-	if (!child) {
-		pause();
-		_exit(0);
-	}
 	CHECK_INT(cgroup_of("", self, path, NULL), 0);
 	begin();
 	put_cgroup(path, pair("unit", "mine.service"), pair("type", "service"));
@@ -252,7 +245,7 @@ TEST(labels_of_processes_that_ended)
 	CHECK_INT(process_labels_new(&l, targets, NULL, 0), 0);
 	CHECK_STR(value(l, process_labels_of(l, child, 1), "unit"), "");
 	process_labels_free(l);
-	end();
+	finish();
 }
 
 /* ---- the selection ---- */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: fast, covers core/net
 /* core/net/notify: the datagrams that systemd would get. */
 #include <errno.h>
 #include <inttypes.h>
@@ -59,15 +60,13 @@ static void talk(const char *path)
 
 TEST(sockets)
 {
-	char dir[] = "/tmp/fusee-notify.XXXXXX", path[64];
+	char path[64];
 
-	CHECK(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/notify", dir);
+	snprintf(path, sizeof(path), "%s/notify", test_dir());
 	talk(path);
 	CHECK_INT(notify_send("READY=1"), -ECONNREFUSED);
 	unlink(path);
 	CHECK_INT(notify_send("READY=1"), -ENOENT);
-	rmdir(dir);
 	snprintf(path, sizeof(path), "@fusee-test/%d", getpid());
 	talk(path);
 	CHECK_INT(notify_send("READY=1"), -ECONNREFUSED);

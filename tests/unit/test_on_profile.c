@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: fast, covers core/config core/profile docs/examples/regression.lua
 /* Callbacks of on("profile"): what they see of a profile, and what they must not do. */
 #include "base/metrics.h"
 #include "config/lua_callback.h"
 #include "lib/config.h"
 #include "profile/builder.h"
-
-static struct fusee_str str(const char *s)
-{
-	return (struct fusee_str){s, strlen(s)};
-}
+#include "lib/profiles.h"
 
 static uint32_t location(struct builder *b, uint32_t mapping, const char *name, uint64_t address)
 {
@@ -35,12 +32,9 @@ static void sample(struct builder *b, uint32_t leaf, uint32_t root, const char *
 static struct builder *make(const struct fusee_profile **p)
 {
 	struct fusee_mapping m = {.limit = UINT64_MAX};
-	struct builder *b;
+	struct builder *b = new_builder();
 	uint32_t main, heavy, light, scan;
 
-	CHECK_INT(builder_new(&b), 0);
-	builder_type(b, "samples", "count");
-	builder_type(b, "cpu", "nanoseconds");
 	m.path = builder_cstr(b, "/usr/bin/shop");
 	m.flags = FUSEE_MAPPING_MAIN;
 	main = builder_mapping(b, &m);
@@ -192,16 +186,8 @@ static const struct {
 
 TEST(wrong_declarations)
 {
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		struct plan_errors errors;
-		struct plan *p = NULL;
-
-		config_write(wrong[i].script);
-		CHECK_INT(plan_from_script(&p, "s.lua", &config_folder, &errors), -EINVAL);
-		CHECK_STR(errors.texts[0], wrong[i].text);
-		plan_errors_fini(&errors);
-		config_clean();
-	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		config_refused(wrong[i].script, wrong[i].text);
 }
 
 /* ---- docs/examples/regression.lua ---- */
@@ -264,9 +250,7 @@ static void version(const struct plan *plan, const char *name, uint32_t n, uint3
 			at -= 10000 / (i + 2);
 		counts[draw(seed) % 100 < more ? 7 : i]++;
 	}
-	CHECK_INT(builder_new(&b), 0);
-	builder_type(b, "samples", "count");
-	builder_type(b, "cpu", "nanoseconds");
+	b = new_builder();
 	m.path = builder_cstr(b, "/usr/bin/shop");
 	mapping = builder_mapping(b, &m);
 	root = location(b, mapping, "main", 8);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/profile
 /* core/profile/perf_script: the forms of text that perf script prints. tests/run/perf-script
  * compares with perf itself. */
 #include "profile/perf_script.h"
@@ -6,6 +7,12 @@
 
 static struct builder *builder;
 
+static void drop(void)
+{
+	builder_free(builder);
+}
+
+/* Until the test ends. */
 static const struct fusee_profile *read_text(const char *text)
 {
 	const struct fusee_profile *p;
@@ -13,6 +20,7 @@ static const struct fusee_profile *read_text(const char *text)
 
 	CHECK(perf_script_is(text, strlen(text)));
 	CHECK_INT(builder_new(&builder), 0);
+	atexit(drop);
 	CHECK_INT(perf_script_read(builder, text, strlen(text), &error), 0);
 	CHECK_STR(error, "");
 	CHECK_INT(builder_finish(builder, &p), 0);
@@ -108,7 +116,6 @@ TEST(comm_with_spaces_and_digits)
 	CHECK_INT(value_of(p, 0, 1), 5025125);
 	CHECK_INT(p->duration_ns, 100000000);
 	CHECK_INT(p->comments.n, 0);
-	builder_free(builder);
 }
 
 TEST(threads_that_have_ended)
@@ -123,7 +130,6 @@ TEST(threads_that_have_ended)
 	CHECK_INT(sample_at(p, 0)->pid, 0);
 	CHECK_STR(stack_of(p, 0), "do_exit");
 	CHECK_STR(stack_of(p, 1), "");
-	builder_free(builder);
 }
 
 TEST(kernel_and_deleted_files)
@@ -145,7 +151,6 @@ TEST(kernel_and_deleted_files)
 	CHECK_STR(string_at(p, m->path), "/x/lib.so");
 	m = FUSEE_AT(struct fusee_mapping, p->mappings, 3);
 	CHECK(m->flags & FUSEE_MAPPING_JIT);
-	builder_free(builder);
 }
 
 TEST(inlined_functions_and_source_lines)
@@ -161,7 +166,6 @@ TEST(inlined_functions_and_source_lines)
 
 	CHECK_STR(stack_of(p, 0), "leaf@b.c:2;mid@b.c:3;work@c d.c:4;main");
 	CHECK_INT(FUSEE_AT(struct fusee_stack, p->stacks, sample_at(p, 0)->stack)->n, 3);
-	builder_free(builder);
 }
 
 TEST(without_call_chains)
@@ -181,7 +185,6 @@ TEST(without_call_chains)
 	CHECK_STR(stack_of(p, 1), "main");
 	CHECK_STR(string_at(p, FUSEE_AT(struct fusee_value_type, p->types, 1)->type),
 		  "page_faults");
-	builder_free(builder);
 }
 
 TEST(several_events)
@@ -202,7 +205,6 @@ TEST(several_events)
 	CHECK_STR(string_at(p, t->type), "cpu");
 	CHECK_STR(string_at(p, t->unit), "nanoseconds");
 	CHECK_INT(p->default_type, 2);
-	builder_free(builder);
 }
 
 TEST(without_a_period_there_are_samples_alone)
@@ -212,7 +214,6 @@ TEST(without_a_period_there_are_samples_alone)
 
 	CHECK_INT(p->types.n, 1);
 	CHECK_INT(value_of(p, 0, 0), 1);
-	builder_free(builder);
 }
 
 TEST(lines_that_are_not_understood_are_counted)
@@ -224,7 +225,6 @@ TEST(lines_that_are_not_understood_are_counted)
 	CHECK_INT(p->samples.n, 1);
 	CHECK_STR(stack_of(p, 0), "f");
 	CHECK_INT(p->comments.n, 1);
-	builder_free(builder);
 }
 
 TEST(what_is_no_output_of_perf_script)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, measures, covers core/events
 #include "test.h"
 
 #include <errno.h>
@@ -12,6 +13,9 @@
 #include "base/clock.h"
 #include "events/event.h"
 #include "events/perf_stream_state.h"
+#include "lib/cpu_time.h"
+
+#define MS 1000000ull
 
 struct seen {
 	uint64_t samples, weight, last, stacks, unordered;
@@ -34,40 +38,24 @@ static void on_sample(void *arg, const struct sample *s)
 
 static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m)
 {
-	(void)pid;
-	(void)time;
 	((struct seen *)arg)->maps += m->hi > m->lo;
 }
 
 static void on_comm(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *comm, bool exec)
 {
-	(void)pid;
-	(void)tid;
-	(void)time;
 	((struct seen *)arg)->execs += exec && *comm;
 }
 
 static void on_forked(void *arg, pid_t pid, pid_t parent, pid_t tid, uint64_t time)
 {
-	(void)arg;
-	(void)pid;
-	(void)parent;
-	(void)tid;
-	(void)time;
 }
 
 static void on_exited(void *arg, pid_t pid, pid_t tid, uint64_t time)
 {
-	(void)arg;
-	(void)pid;
-	(void)tid;
-	(void)time;
 }
 
 static void on_lost(void *arg, uint64_t records)
 {
-	(void)arg;
-	(void)records;
 }
 
 static struct perf_stream_handlers handlers(struct seen *n)
@@ -116,10 +104,7 @@ TEST(samples_losses_and_the_events_count_agree)
 	}
 	CHECK_INT(r, 0);
 	CHECK_INT(perf_stream_enable(s), 0);
-	while (!waitpid(pid, NULL, WNOHANG)) {
-		perf_stream_drain(s, &on, false);
-		usleep(20000);
-	}
+	WAIT_FOR((perf_stream_drain(s, &on, false), waitpid(pid, NULL, WNOHANG) == pid));
 	perf_stream_disable(s);
 	perf_stream_drain(s, &on, true);
 	perf_stream_counts(s, &c);
@@ -170,8 +155,6 @@ TEST(rings_have_a_limit)
 		uint64_t samples = ring_choose_size(65528 * 26, RING_MIN, cpus[i], total) * n;
 		uint64_t events = ring_choose_size(512u << 10, 32u << 10, cpus[i], 8u << 20) * n;
 
-		printf("# %u CPUs: %.1f MiB of samples, %.1f MiB of process events\n", cpus[i],
-		       (double)samples / 1048576, (double)events / 1048576);
 		CHECK(samples <= total || samples == RING_MIN * n);
 		CHECK(events <= 8u << 20 || events == (32u << 10) * n);
 	}
@@ -190,7 +173,7 @@ TEST(targets_come_and_go)
 	struct perf_stream *s;
 	uint32_t slow, fast, none;
 	pid_t first, second;
-	uint64_t before;
+	uint64_t before, cpu;
 	int gate[2];
 
 	if (perf_stream_open(&s, &o))
@@ -198,13 +181,14 @@ TEST(targets_come_and_go)
 	CHECK_INT(perf_stream_enable(s), 0);
 	CHECK(!pipe(gate));
 	first = burner(0.5, true, gate[0]);
-	second = burner(0.7, false, gate[0]);
+	second = burner(3600, false, gate[0]);
 	if (perf_stream_add(s, first, 4003009, &slow))
 		SKIP("perf_event_open is not allowed here");
 	CHECK_INT(perf_stream_add(s, second, 1003009, &fast), 0);
 	CHECK_INT(perf_stream_add(s, 4194301, 1003009, &none), -ESRCH);
 	CHECK(write(gate[1], "xx", 2) == 2);
 	waitpid(first, NULL, 0);
+	WAIT_FOR(cpu_ns(second) > 300 * MS);
 	perf_stream_drain(s, &on, true);
 	CHECK(slow && fast && slow != fast);
 	CHECK(n.by_group[slow] > 60 && n.by_group[slow] < 200);
@@ -215,7 +199,8 @@ TEST(targets_come_and_go)
 	perf_stream_drain(s, &on, true);
 	before = n.samples;
 	perf_stream_remove(s, slow);
-	usleep(50000);
+	cpu = cpu_ns(second);
+	WAIT_FOR(cpu_ns(second) > cpu + 50 * MS);
 	perf_stream_drain(s, &on, true);
 	CHECK_INT(n.samples, before);
 	perf_stream_counts(s, &c);
@@ -281,12 +266,9 @@ TEST(what_is_newer_than_the_limit_waits)
 	map_code();
 	between = clock_now();
 	map_code();
-	usleep(100000);
-	perf_stream_drain_until(s, &on, between);
+	WAIT_FOR((perf_stream_drain_until(s, &on, between), perf_stream_horizon(s) == between));
 	CHECK_INT(n.maps, 1);
-	CHECK_INT(perf_stream_horizon(s), between);
-	perf_stream_drain(s, &on, false);
-	CHECK_INT(n.maps, 2);
+	WAIT_FOR((perf_stream_drain(s, &on, false), n.maps == 2));
 	perf_stream_close(s);
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/sampling
 /* Mappings and names that the agent has read in the background, between samples and records: what a
  * record says is newer, and no sample waits longer than for the mappings of its own process. */
 #include "sampling/pipeline_state.h"
 
 #include <errno.h>
-#include <sys/prctl.h>
 
 #include "base/clock.h"
+#include "lib/sleeper.h"
 #include "mapping_help.h"
 #include "sampling/budget.h"
 #include "worker_help.h"
@@ -43,26 +44,6 @@ static void world_free(struct world *w)
 {
 	worker_stop(w->worker);
 	pipeline_free(w->p);
-}
-
-/* A process that waits. */
-static pid_t sleeper(void)
-{
-	pid_t pid = fork();
-
-	CHECK(pid >= 0);
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		pause();
-		_exit(0);
-	}
-	return pid;
-}
-
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
 }
 
 /* A sample of the main thread at this address. */
@@ -122,59 +103,49 @@ static void *map_file(struct world *w)
 
 /* The first sample waits for the worker, which is not heard before the test ends; the second for
  * the mappings of its process. */
-TEST(a_sample_waits_for_no_other_process)
+TEST_IN_WORLD(a_sample_waits_for_no_other_process)
 {
 	pid_t pid = sleeper();
-	struct world w;
 
-	world_new(&w);
-	sample(&w, getpid(), map_file(&w));
-	CHECK_INT(waiting_count(&w.p->waiting), 1);
-	CHECK(w.p->waiting.first->file);
-	sample(&w, pid, NULL);
-	CHECK_INT(waiting_count(&w.p->waiting), 2);
-	CHECK_INT(w.p->waiting.first->next->file, 0);
-	take_all(&w);
-	pipeline_retry(w.p);
-	CHECK_INT(waiting_count(&w.p->waiting), 1);
-	CHECK_INT(w.p->waiting.first->sample.pid, getpid());
-	world_free(&w);
+	sample(w, getpid(), map_file(w));
+	CHECK_INT(waiting_count(&w->p->waiting), 1);
+	CHECK(w->p->waiting.first->file);
+	sample(w, pid, NULL);
+	CHECK_INT(waiting_count(&w->p->waiting), 2);
+	CHECK_INT(w->p->waiting.first->next->file, 0);
+	take_all(w);
+	pipeline_retry(w->p);
+	CHECK_INT(waiting_count(&w->p->waiting), 1);
+	CHECK_INT(w->p->waiting.first->sample.pid, getpid());
 	end(pid);
-	remove_scratch();
 }
 
 /* What was read is another program's. */
-TEST(samples_of_a_program_that_execs_meanwhile)
+TEST_IN_WORLD(samples_of_a_program_that_execs_meanwhile)
 {
 	pid_t pid = sleeper();
-	struct world w;
 
-	world_new(&w);
-	sample(&w, pid, NULL);
-	CHECK_INT(waiting_count(&w.p->waiting), 1);
-	w.on->comm(w.on->arg, pid, pid, clock_now(), "another", true);
-	take_all(&w);
-	pipeline_retry(w.p);
-	CHECK_INT(waiting_count(&w.p->waiting), 0);
-	CHECK_INT(count(&w, LOSS_MAPPINGS_NOT_READ), 1);
-	world_free(&w);
+	sample(w, pid, NULL);
+	CHECK_INT(waiting_count(&w->p->waiting), 1);
+	w->on->comm(w->on->arg, pid, pid, clock_now(), "another", true);
+	take_all(w);
+	pipeline_retry(w->p);
+	CHECK_INT(waiting_count(&w->p->waiting), 0);
+	CHECK_INT(count(w, LOSS_MAPPINGS_NOT_READ), 1);
 	end(pid);
 }
 
-TEST(a_name_that_is_newer_than_the_reading)
+TEST_IN_WORLD(a_name_that_is_newer_than_the_reading)
 {
 	pid_t pid = sleeper();
 	struct process *proc;
-	struct world w;
 
-	world_new(&w);
-	sample(&w, pid, NULL);
-	w.on->comm(w.on->arg, pid, pid, clock_now(), "newer", false);
-	take_all(&w);
-	proc = process_find(w.p->processes, pid);
-	CHECK_STR(process_comm(w.p->processes, proc, pid), "newer");
+	sample(w, pid, NULL);
+	w->on->comm(w->on->arg, pid, pid, clock_now(), "newer", false);
+	take_all(w);
+	proc = process_find(w->p->processes, pid);
+	CHECK_STR(process_comm(w->p->processes, proc, pid), "newer");
 	CHECK_STR(proc->comm, "newer");
-	world_free(&w);
 	end(pid);
 }
 
@@ -208,60 +179,48 @@ static void answer(struct world *w, struct process *proc, uint64_t requested, ui
 }
 
 /* The kernel says of one range what a newer record has split. */
-TEST(a_mapping_that_a_newer_record_has_split)
+TEST_IN_WORLD(a_mapping_that_a_newer_record_has_split)
 {
 	const struct procfs_mapping m = {.lo = 0x30000, .hi = 0x40000, .name = "/nonesuch/x"};
-	struct process *proc;
-	struct world w;
+	struct process *proc = follow(w, 10);
 
-	world_new(&w);
-	proc = follow(&w, 10);
-	w.on->mapped(w.on->arg, getpid(), 30, &m);
-	answer(&w, proc, 20, 1, 0x10000, 0x90000);
-	take_all(&w);
+	w->on->mapped(w->on->arg, getpid(), 30, &m);
+	answer(w, proc, 20, 1, 0x10000, 0x90000);
+	take_all(w);
 	CHECK(!followed_of(proc)->reading);
 	CHECK(process_mapping(proc, 0x20000) && process_mapping(proc, 0x80000));
 	CHECK(process_mapping(proc, 0x30000) && process_mapping(proc, 0x30000)->file);
-	world_free(&w);
 }
 
-TEST(a_mapping_that_the_kernel_does_not_have)
+TEST_IN_WORLD(a_mapping_that_the_kernel_does_not_have)
 {
-	struct process *proc;
-	struct world w;
+	struct process *proc = follow(w, 10);
 
-	world_new(&w);
-	proc = follow(&w, 10);
-	answer(&w, proc, 20, 1, 0x100000, 0x101000);
-	take_all(&w);
+	answer(w, proc, 20, 1, 0x100000, 0x101000);
+	take_all(w);
 	CHECK(!process_mapping(proc, 0x20000) && process_mapping(proc, 0x100000));
 	CHECK_INT(kernel_view_of(proc)->read, 20);
-	world_free(&w);
 }
 
 /* Records of mappings come between two slices, older than the reading: what was taken before is
  * replaced, and that must not count as what the kernel does not have. */
-TEST(a_record_between_two_slices)
+TEST_IN_WORLD(a_record_between_two_slices)
 {
 	const uint64_t lo = 1ull << 40;
 	const struct procfs_mapping m = {.lo = lo, .hi = lo + PAGE, .name = "/nonesuch/x"};
-	struct process *proc;
-	struct world w;
+	struct process *proc = follow(w, 10);
 
-	world_new(&w);
-	proc = follow(&w, 10);
-	answer(&w, proc, 20, MANY, lo, lo + PAGE);
+	answer(w, proc, 20, MANY, lo, lo + PAGE);
 	do /* a slice that had to wait for a CPU takes nothing */
-		pipeline_take_mappings(w.p);
+		pipeline_take_mappings(w->p);
 	while (!process_mapping(proc, lo));
-	CHECK(w.p->taking.answer &&
+	CHECK(w->p->taking.answer &&
 	      proc->n < MANY); /* in slices, whatever the path of the executable */
-	w.on->mapped(w.on->arg, getpid(), 15, &m);
-	take_all(&w);
+	w->on->mapped(w->on->arg, getpid(), 15, &m);
+	take_all(w);
 	CHECK(process_mapping(proc, lo) && process_mapping(proc, lo)->file);
 	CHECK(process_mapping(proc, lo - 2 * PAGE));
 	CHECK(!kernel_view_of(proc)->read); /* it is read again */
-	world_free(&w);
 }
 
 /* Whoever starts many threads does not keep the control thread. */
@@ -289,16 +248,13 @@ TEST(names_of_many_threads_are_taken_in_slices)
 }
 
 /* An update of a package removes the file of a program that runs. */
-TEST(the_name_of_a_removed_program)
+TEST_IN_WORLD(the_name_of_a_removed_program)
 {
 	const struct procfs_mapping m = {
 		.lo = 0x30000, .hi = 0x40000, .name = "/nonesuch/server (deleted)"};
-	struct world w;
 
-	world_new(&w);
-	w.on->mapped(w.on->arg, getpid(), 10, &m);
-	CHECK_STR(process_find(w.p->processes, getpid())->name, "server");
-	world_free(&w);
+	w->on->mapped(w->on->arg, getpid(), 10, &m);
+	CHECK_STR(process_find(w->p->processes, getpid())->name, "server");
 }
 
 /* ---- addresses that no known mapping has ---- */
@@ -319,19 +275,16 @@ static struct process *begin_program(struct world *w, pid_t pid)
 }
 
 /* The sample's address was executed, so its mapping exists: it is read from /proc. */
-TEST(code_whose_record_was_lost)
+TEST_IN_WORLD(code_whose_record_was_lost)
 {
 	pid_t pid = sleeper();
-	struct world w;
 
-	world_new(&w);
-	begin_program(&w, pid);
-	sample(&w, pid, code());
-	CHECK(w.p->waiting.first && w.p->waiting.first->unmapped);
-	walk_all(&w);
-	CHECK(w.p->waiting.first && w.p->waiting.first->file); /* for the worker */
-	CHECK_INT(w.p->account.truncated, 0);
-	world_free(&w);
+	begin_program(w, pid);
+	sample(w, pid, code());
+	CHECK(w->p->waiting.first && w->p->waiting.first->unmapped);
+	walk_all(w);
+	CHECK(w->p->waiting.first && w->p->waiting.first->file); /* for the worker */
+	CHECK_INT(w->p->account.truncated, 0);
 	end(pid);
 }
 
@@ -352,66 +305,56 @@ TEST(code_whose_record_was_lost_in_a_recording)
 }
 
 /* A mapping that came by a record does not mean that all are known. */
-TEST(a_process_that_is_known_in_part_is_read_before_it_is_judged)
+TEST_IN_WORLD(a_process_that_is_known_in_part_is_read_before_it_is_judged)
 {
 	const struct procfs_mapping other = {.lo = PAGE, .hi = 2 * PAGE, .name = ""};
 	pid_t pid = sleeper();
-	struct world w;
 
-	world_new(&w);
-	w.on->mapped(w.on->arg, pid, clock_now(), &other);
-	sample(&w, pid, code());
-	walk_all(&w);
-	CHECK(w.p->waiting.first && w.p->waiting.first->file);
-	CHECK_INT(w.p->account.truncated, 0);
-	world_free(&w);
+	w->on->mapped(w->on->arg, pid, clock_now(), &other);
+	sample(w, pid, code());
+	walk_all(w);
+	CHECK(w->p->waiting.first && w->p->waiting.first->file);
+	CHECK_INT(w->p->account.truncated, 0);
 	end(pid);
 }
 
 /* All mappings were read after the sample, and none has the address. They are not read again for
  * the next such sample. */
-TEST(an_address_that_is_no_code)
+TEST_IN_WORLD(an_address_that_is_no_code)
 {
 	pid_t pid = sleeper();
-	struct process *proc;
-	struct world w;
+	struct process *proc = begin_program(w, pid);
 
-	world_new(&w);
-	proc = begin_program(&w, pid);
-	sample(&w, pid, NO_CODE);
-	walk_all(&w);
-	CHECK_INT(count(&w, LOSS_CODE_NOT_MAPPED), 1);
+	sample(w, pid, NO_CODE);
+	walk_all(w);
+	CHECK_INT(count(w, LOSS_CODE_NOT_MAPPED), 1);
 	CHECK(followed_of(proc)->unmapped.until_ns);
 	followed_of(proc)->unmapped.until_ns = UINT64_MAX;
-	sample(&w, pid, NO_CODE);
-	CHECK_INT(count(&w, LOSS_CODE_NOT_MAPPED), 2);
-	CHECK_INT(count(&w, LOSS_MAPPINGS_NOT_READ), 0);
-	w.on->lost(w.on->arg, 1); /* a mapping may have been among them */
-	w.p->rescan.time = UINT64_MAX / 2;
-	sample(&w, pid, NO_CODE);
-	CHECK_INT(count(&w, LOSS_MAPPINGS_NOT_READ), 1);
-	world_free(&w);
+	sample(w, pid, NO_CODE);
+	CHECK_INT(count(w, LOSS_CODE_NOT_MAPPED), 2);
+	CHECK_INT(count(w, LOSS_MAPPINGS_NOT_READ), 0);
+	w->on->lost(w->on->arg, 1); /* a mapping may have been among them */
+	w->p->rescan.time = UINT64_MAX / 2;
+	sample(w, pid, NO_CODE);
+	CHECK_INT(count(w, LOSS_MAPPINGS_NOT_READ), 1);
 	end(pid);
 }
 
 /* Processes that jump to nowhere have no more read than others leave. */
-TEST(readings_because_of_samples_have_a_budget)
+TEST_IN_WORLD(readings_because_of_samples_have_a_budget)
 {
 	pid_t pid = sleeper();
 	struct process *proc;
 	uint64_t second;
-	struct world w;
 
-	world_new(&w);
 	do {
-		walk_all(&w);
-		proc = begin_program(&w, pid);
+		walk_all(w);
+		proc = begin_program(w, pid);
 		second = clock_now() / 1000000000u;
-		w.p->reading = (struct time_used){.second = second, .records = BUDGET_READINGS};
-		sample(&w, pid, NO_CODE);
+		w->p->reading = (struct time_used){.second = second, .records = BUDGET_READINGS};
+		sample(w, pid, NO_CODE);
 	} while (clock_now() / 1000000000u != second);
 	CHECK(!followed_of(proc)->reading && !followed_of(proc)->unmapped.ns);
-	world_free(&w);
 	end(pid);
 }
 
@@ -430,81 +373,67 @@ TEST(mappings_of_a_process_that_has_ended)
 }
 
 /* The sample cannot wait for its mappings. */
-TEST(a_sample_without_room_to_wait)
+TEST_IN_WORLD(a_sample_without_room_to_wait)
 {
 	pid_t pid = sleeper();
-	struct world w;
 
-	world_new(&w);
-	w.p->waiting.limit = 0;
-	sample(&w, pid, code());
-	CHECK_INT(count(&w, LOSS_MAPPINGS_NOT_READ), 1);
-	CHECK_INT(count(&w, LOSS_CODE_NOT_MAPPED), 0);
-	world_free(&w);
+	w->p->waiting.limit = 0;
+	sample(w, pid, code());
+	CHECK_INT(count(w, LOSS_MAPPINGS_NOT_READ), 1);
+	CHECK_INT(count(w, LOSS_CODE_NOT_MAPPED), 0);
 	end(pid);
 }
 
 /* A window that ends meanwhile has the sample with what it waits for. */
-TEST(a_window_that_ends_before_mappings_are_read)
+TEST_IN_WORLD(a_window_that_ends_before_mappings_are_read)
 {
 	pid_t pid = sleeper();
 	const struct collector *c;
 	const struct sample_key *k;
-	struct world w;
 
-	world_new(&w);
-	sample(&w, pid, code());
-	pipeline_give_up(w.p, 0);
-	c = pipeline_collector(w.p, 0);
+	sample(w, pid, code());
+	pipeline_give_up(w->p, 0);
+	c = pipeline_collector(w->p, 0);
 	CHECK_INT(c->samples.n, 2);
 	k = c->samples.entries[1].key;
 	CHECK_INT(k->reason, LOSS_MAPPINGS_NOT_READ);
-	world_free(&w);
 	end(pid);
 }
 
 /* Another process of the user keeps the reader waiting. A child has what its parent has, and is
  * read by itself. */
-TEST(mappings_that_are_refused)
+TEST_IN_WORLD(mappings_that_are_refused)
 {
 	const pid_t child = FIRST_TID;
-	struct process *proc;
-	struct world w;
+	struct process *proc = follow(w, 10);
 
-	world_new(&w);
-	proc = follow(&w, 10);
-	followed_of(proc)->scan = w.p->rescan.number;
+	followed_of(proc)->scan = w->p->rescan.number;
 	followed_of(proc)->unmapped.until_ns = UINT64_MAX;
-	answer(&w, proc, clock_now(), 0, 0, 0);
-	w.p->taking.answer->err = -ETIMEDOUT;
-	take_all(&w);
+	answer(w, proc, clock_now(), 0, 0, 0);
+	w->p->taking.answer->err = -ETIMEDOUT;
+	take_all(w);
 	CHECK(process_mapping(proc, 0x20000)); /* nothing is dropped */
 	CHECK(followed_of(proc)->retry_ns);
 	followed_of(proc)->retry_ns = 0;
-	sample(&w, getpid(), NO_CODE);
-	CHECK_INT(count(&w, LOSS_MAPPINGS_NOT_READ), 1);
-	w.on->forked(w.on->arg, child, getpid(), child, clock_now());
-	CHECK_INT(followed_of(process_find(w.p->processes, child))->scan, 0);
-	answer(&w, proc, clock_now(), 1, 0x100000, 0x101000);
-	take_all(&w);
-	sample(&w, getpid(), NO_CODE);
-	CHECK_INT(count(&w, LOSS_CODE_NOT_MAPPED), 1);
-	CHECK_INT(count(&w, LOSS_MAPPINGS_NOT_READ), 1);
-	world_free(&w);
+	sample(w, getpid(), NO_CODE);
+	CHECK_INT(count(w, LOSS_MAPPINGS_NOT_READ), 1);
+	w->on->forked(w->on->arg, child, getpid(), child, clock_now());
+	CHECK_INT(followed_of(process_find(w->p->processes, child))->scan, 0);
+	answer(w, proc, clock_now(), 1, 0x100000, 0x101000);
+	take_all(w);
+	sample(w, getpid(), NO_CODE);
+	CHECK_INT(count(w, LOSS_CODE_NOT_MAPPED), 1);
+	CHECK_INT(count(w, LOSS_MAPPINGS_NOT_READ), 1);
 }
 
 /* A reading of a process that was about to run another program finds nothing. */
-TEST(a_reading_without_mappings_drops_none)
+TEST_IN_WORLD(a_reading_without_mappings_drops_none)
 {
-	struct process *proc;
-	struct world w;
+	struct process *proc = follow(w, 10);
 
-	world_new(&w);
-	proc = follow(&w, 10);
-	answer(&w, proc, 20, 0, 0, 0);
-	take_all(&w);
+	answer(w, proc, 20, 0, 0, 0);
+	take_all(w);
 	CHECK(process_mapping(proc, 0x20000));
-	world_free(&w);
 }
 
 /* Failures that follow each other are tried ever more rarely; one failure after a long time, as

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: fast, covers core/config
 /* Plans as they come out: of scripts and of flags. Wrong scripts: tests/run/scripts. */
 #include "config/plan.h"
 

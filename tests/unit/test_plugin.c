@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: overlaps
+// check: fast, covers core/plugin
 /* Plugins built here, good and bad in many ways, opened as fusee opens them. */
 #include "base/metrics.h"
 #include "plugin/check.h"
@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <sys/stat.h>
 
@@ -16,35 +17,20 @@
 #include "plugin/options.h"
 #include "test.h"
 
-/* ---- a folder of this test's own, and plugins in it ---- */
+/* ---- the test's folder, and plugins in it ---- */
 
 static char dir[64];
 
-static void clean_up(void)
-{
-	char command[128];
-
-	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-	if (system(command))
-		fprintf(stderr, "# '%s' remains\n", dir);
-}
-
 static void begin(void)
 {
-	const char *tmp = getenv("TMPDIR");
-	char *real;
+	char real[PATH_MAX];
 
-	snprintf(dir, sizeof(dir), "%.40s/fusee-XXXXXX", tmp ? tmp : "/tmp");
-	CHECK(mkdtemp(dir));
-	real = realpath(dir, NULL);
-	CHECK(real && strlen(real) < sizeof(dir));
-	snprintf(dir, sizeof(dir), "%s", real);
-	free(real);
-	atexit(clean_up);
+	CHECK(realpath(test_dir(), real) && strlen(real) < sizeof(dir));
+	strcpy(dir, real);
 	umask(022);
 }
 
-/* "NAME" of the scratch folder. Four at a time. */
+/* "NAME" of the folder. Four at a time. */
 static const char *in_dir(const char *name)
 {
 	static char paths[4][128];
@@ -98,6 +84,11 @@ static const char *build(const char *name, const char *source)
 	return in_dir(so);
 }
 
+#define SINK                                                                          \
+	"static int consume(void *c, const struct fusee_delivery *d) { return 0; }\n" \
+	"static const struct fusee_sink_ops mine = {.size = sizeof(mine),\n"          \
+	"	.consume = consume};\n"                                                     \
+	"FUSEE_PLUGIN(early, FUSEE_SINK, .ops = &mine);"
 #define GOOD "FUSEE_PLUGIN(good, FUSEE_UNWINDER, .ops = &ops);"
 
 __attribute__((format(printf, 1, 2))) static const char *text_of(const char *format, ...)
@@ -164,12 +155,13 @@ static void not_begun(const char *path, const struct instance_options *o, int er
 
 /* ---- one file ---- */
 
-TEST(a_good_one)
+#define TEST_OF_FOLDER(id) TEST_BETWEEN(id, begin(), (void)0)
+
+TEST_OF_FOLDER(a_good_one)
 {
 	struct fusee_instance *in;
 	struct plugin *p;
 
-	begin();
 	p = opened(build("good",
 			 "struct ctx { int calls; };\n"
 			 "static int init(void *c, struct fusee_instance *i,\n"
@@ -190,7 +182,7 @@ TEST(a_good_one)
 	CHECK(getenv("FINI"));
 }
 
-TEST(wrong_descriptors)
+TEST_OF_FOLDER(wrong_descriptors)
 {
 	static const struct {
 		const char *name, *source, *why;
@@ -256,16 +248,14 @@ TEST(wrong_descriptors)
 		 " has a step but no reasons"},
 	};
 
-	begin();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		refused(build(cases[i].name, cases[i].source), -EPROTO, cases[i].why);
 }
 
-TEST(another_abi)
+TEST_OF_FOLDER(another_abi)
 {
 	char why[128];
 
-	begin();
 	snprintf(why, sizeof(why),
 		 " was built for plugin ABI 9.1, this fusee has %d.%d: rebuild it", FUSEE_ABI_MAJOR,
 		 FUSEE_ABI_MINOR);
@@ -280,12 +270,11 @@ TEST(another_abi)
 		-EPROTO, why);
 }
 
-TEST(a_symbol_that_is_nowhere)
+TEST_OF_FOLDER(a_symbol_that_is_nowhere)
 {
 	const char *path;
 	char why[256];
 
-	begin();
 	path = build("undefined", "int nowhere(void);\nstatic int init(void *c,\n"
 				  "	struct fusee_instance *i, const struct fusee_host *h)\n"
 				  "{ return nowhere(); }\n"
@@ -349,14 +338,12 @@ TEST_FOR(truncated_without_sections, 300)
 }
 
 /* Offsets that wrap around. */
-TEST(headers_that_lie)
+TEST_OF_FOLDER(headers_that_lie)
 {
 	Elf64_Ehdr e, was;
 	Elf64_Phdr p;
-	struct buf b;
+	struct buf b = read_file(build("good", GOOD));
 
-	begin();
-	b = read_file(build("good", GOOD));
 	memcpy(&was, b.p, sizeof(was));
 	for (int i = 0; i < 4; i++) {
 		e = was;
@@ -377,13 +364,12 @@ TEST(headers_that_lie)
 	buf_fini(&b);
 }
 
-TEST(no_plugin_at_all)
+TEST_OF_FOLDER(no_plugin_at_all)
 {
 	char text[4096] = "#!/bin/sh\necho this is no plugin\n";
 	char *sentence;
 	struct plugin *p;
 
-	begin();
 	write_file(in_dir("script.so"), text, sizeof(text));
 	refused(in_dir("script.so"), -EPERM, " is not a shared object for this machine");
 	memcpy(text, ELFMAG, SELFMAG);
@@ -406,11 +392,10 @@ TEST(no_plugin_at_all)
 #define FILE_WHY " can be written by others: make it root's or your own, mode 644"
 #define FOLDER_WHY " is in a folder that others can write: make it root's or your own, mode 755"
 
-TEST(writable_by_others)
+TEST_OF_FOLDER(writable_by_others)
 {
 	char inner[128];
 
-	begin();
 	if (geteuid())
 		SKIP("needs root: only who has rights that others lack is careful here");
 	build("good", GOOD);
@@ -454,12 +439,11 @@ TEST(writable_by_others)
 }
 
 /* Without rights to lose it may be anyone's. */
-TEST(writable_by_others_without_rights)
+TEST_OF_FOLDER(writable_by_others_without_rights)
 {
 	int status;
 	pid_t pid;
 
-	begin();
 	build("good", GOOD);
 	CHECK(!chmod(in_dir("good.so"), 0666) && !chmod(dir, 0777));
 	pid = fork();
@@ -478,7 +462,7 @@ TEST(writable_by_others_without_rights)
 
 /* ---- init, options ---- */
 
-TEST(init_that_fails)
+TEST_OF_FOLDER(init_that_fails)
 {
 	static const char source[] =
 		"static int init(void *c, struct fusee_instance *i, const struct fusee_host *h)\n"
@@ -489,7 +473,6 @@ TEST(init_that_fails)
 		"FUSEE_PLUGIN(x, FUSEE_UNWINDER, .init = init, .fini = fini, .ops = &ops);";
 	char text[1024];
 
-	begin();
 	for (int sentence = 0; sentence < 2; sentence++) {
 		unsetenv("FINI");
 		snprintf(text, sizeof(text), "enum { SENTENCE = %d };\n%s", sentence, source);
@@ -501,14 +484,12 @@ TEST(init_that_fails)
 }
 
 /* The core's texts are kept by instance. */
-TEST(two_instances)
+TEST_OF_FOLDER(two_instances)
 {
 	struct fusee_instance *a, *b;
-	struct plugin *p;
 	char *text;
+	struct plugin *p = opened(build("good", GOOD));
 
-	begin();
-	p = opened(build("good", GOOD));
 	a = begun(p);
 	b = begun(p);
 	CHECK(a->descriptor == b->descriptor && a->ctx != b->ctx);
@@ -529,15 +510,13 @@ TEST(two_instances)
 	plugin_free(NULL);
 }
 
-TEST(counts_and_secrets)
+TEST_OF_FOLDER(counts_and_secrets)
 {
 	const struct fusee_label why = {.key = {"reason", 6}, .str = {"fullest", 4}};
 	struct fusee_instance *in;
-	struct plugin *p;
 	char buf[16];
+	struct plugin *p = opened(build("good", GOOD));
 
-	begin();
-	p = opened(build("good", GOOD));
 	in = begun(p);
 	plugin_host_base.count(in, "lost", &why, 1, 3);
 	plugin_host_base.count(in, "lost", &why, 1, 4);
@@ -725,7 +704,7 @@ TEST(all_that_is_wrong_is_said)
 }
 
 /* The plugin's own table of options. */
-TEST(options_of_plugins)
+TEST_OF_FOLDER(options_of_plugins)
 {
 	static const struct {
 		const char *name, *options;
@@ -757,7 +736,6 @@ TEST(options_of_plugins)
 	};
 	char source[1024];
 
-	begin();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		snprintf(
 			source, sizeof(source),
@@ -782,7 +760,7 @@ TEST(options_of_plugins)
 
 /* ---- a folder ---- */
 
-TEST(a_folder)
+TEST_OF_FOLDER(a_folder)
 {
 	static const char *const without[] = {"late", NULL};
 	static const struct unwinder_choice choice = {.without = without};
@@ -793,16 +771,12 @@ TEST(a_folder)
 		"FUSEE_PLUGIN(%s, FUSEE_UNWINDER, .ops = &mine);";
 	char source[512];
 
-	begin();
 	build("a", text_of(unwinder, 90, "late"));
 	snprintf(source, sizeof(source), unwinder, 10, "early");
 	build("b", source);
 	snprintf(source, sizeof(source), unwinder, 10, "also_early");
 	build("c", source);
-	build("sink", "static int consume(void *c, const struct fusee_delivery *d) { return 0; }\n"
-		      "static const struct fusee_sink_ops mine = {.size = sizeof(mine),\n"
-		      "	.consume = consume};\n"
-		      "FUSEE_PLUGIN(early, FUSEE_SINK, .ops = &mine);");
+	build("sink", SINK);
 	build("bad", "FUSEE_PLUGIN(bad, FUSEE_UNWINDER, .ops = &ops, .abi_major = 9);");
 	build("twin", "FUSEE_PLUGIN(late, FUSEE_UNWINDER, .ops = &ops);");
 	CHECK(!link(in_dir("a.so"), in_dir("a2.so")));    /* two names of one file */
@@ -882,20 +856,15 @@ TEST(options_as_text)
 }
 
 /* What is of another kind, or not used, is not even loaded: its libraries cost memory. */
-TEST(only_what_is_used_is_loaded)
+TEST_OF_FOLDER(only_what_is_used_is_loaded)
 {
 	struct check_identity id;
 	struct plugin_folder f;
 	struct plugin_set set;
 
-	begin();
 	build("good", GOOD);
 	build("sink", "__attribute__((constructor)) static void loaded(void)\n"
-		      "{ setenv(\"LOADED\", \"1\", 1); }\n"
-		      "static int consume(void *c, const struct fusee_delivery *d) { return 0; }\n"
-		      "static const struct fusee_sink_ops mine = {.size = sizeof(mine),\n"
-		      "	.consume = consume};\n"
-		      "FUSEE_PLUGIN(early, FUSEE_SINK, .ops = &mine);");
+		      "{ setenv(\"LOADED\", \"1\", 1); }\n" SINK);
 	check_identity(in_dir("sink.so"), &id);
 	CHECK_INT(id.kind, FUSEE_SINK);
 	CHECK_STR(id.name, "early");
@@ -920,12 +889,11 @@ TEST(only_what_is_used_is_loaded)
 }
 
 /* What is wrong is said when the plugin is used, or is the folder's when all are loaded. */
-TEST(a_plugin_that_cannot_be_loaded_later)
+TEST_OF_FOLDER(a_plugin_that_cannot_be_loaded_later)
 {
 	struct check_identity id;
 	struct plugin_folder f;
 
-	begin();
 	build("good", GOOD);
 	build("lacks", "extern void nowhere_to_be_found(void);\n"
 		       "static int consume(void *c, const struct fusee_delivery *d)\n"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: fast, covers core/config
 #include "config/lua_policy.h"
 
 #include "lib/config.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers core/profile
 #include "test.h"
 
 #include <errno.h>
@@ -12,13 +12,9 @@
 #include "base/utf8.h"
 
 #include "lib/random.h"
+#include "lib/profiles.h"
 
 typedef Perftools__Profiles__Profile Profile;
-
-static struct fusee_str str(const char *s)
-{
-	return (struct fusee_str){s, strlen(s)};
-}
 
 /* ---- a profile as text, sorted: two that say the same give the same ---- */
 
@@ -183,19 +179,23 @@ static struct builder *example(void)
 	return b;
 }
 
-static const struct fusee_profile *finished(struct builder *b)
-{
-	const struct fusee_profile *p;
-
-	CHECK_INT(builder_finish(b, &p), 0);
-	return p;
-}
-
 static Profile *unpack(const struct buf *b)
 {
 	Profile *p = perftools__profiles__profile__unpack(NULL, b->len, (const uint8_t *)b->p);
 
 	CHECK(p);
+	return p;
+}
+
+/* As pprof's own schema has it. */
+static Profile *encoded(struct builder *b)
+{
+	struct buf out = {0};
+	Profile *p;
+
+	CHECK_INT(pprof_encode(finished(b), false, &out), 0);
+	p = unpack(&out);
+	buf_fini(&out);
 	return p;
 }
 
@@ -241,14 +241,12 @@ static void check_strict(const Profile *p)
 	}
 }
 
-TEST(encoded_to_the_letter)
-{
-	struct builder *b = example();
-	struct buf out = {0};
-	Profile *p;
+#define TEST_OF_BUILDER(id) TEST_WITH(id, struct builder *, b, example(), builder_free(b))
 
-	CHECK_INT(pprof_encode(finished(b), false, &out), 0);
-	p = unpack(&out);
+TEST_OF_BUILDER(encoded_to_the_letter)
+{
+	Profile *p = encoded(b);
+
 	check_strict(p);
 	CHECK_STR(p->string_table[p->mapping[0]->filename], "/bin/prog");
 	CHECK(p->mapping[0]->has_functions && !p->mapping[1]->has_functions);
@@ -271,13 +269,10 @@ TEST(encoded_to_the_letter)
 	CHECK_INT(p->n_comment, 3);
 	CHECK_STR(p->string_table[p->comment[1]], "fusee: lost 12 samples: timer skipped");
 	perftools__profiles__profile__free_unpacked(p, NULL);
-	buf_fini(&out);
-	builder_free(b);
 }
 
-TEST(round_trip)
+TEST_OF_BUILDER(round_trip)
 {
-	struct builder *b = example();
 	const struct fusee_profile *p = finished(b), *q;
 	struct buf out = {0}, again = {0};
 	struct pprof_file *f, *g;
@@ -306,7 +301,6 @@ TEST(round_trip)
 	pprof_free(NULL);
 	buf_fini(&out);
 	buf_fini(&again);
-	builder_free(b);
 }
 
 /* A flag is at the end of a system name only; functions with other flags are others. */
@@ -361,7 +355,6 @@ TEST(flags_of_functions)
 TEST(resource_labels_go_on_samples)
 {
 	struct builder *b;
-	struct buf out = {0};
 	struct fusee_label own = {.key = str("unit"), .str = str("mine")};
 	const int64_t one = 1;
 	Profile *p;
@@ -372,8 +365,7 @@ TEST(resource_labels_go_on_samples)
 	builder_resource(b, "host", "h");
 	builder_sample(b, 0, &own, 1, 0, 0, &one);
 	builder_sample(b, 0, NULL, 0, 0, 0, &one);
-	CHECK_INT(pprof_encode(finished(b), false, &out), 0);
-	p = unpack(&out);
+	p = encoded(b);
 	check_strict(p);
 	CHECK_INT(p->sample[0]->n_label, 2);
 	CHECK_STR(p->string_table[p->sample[0]->label[0]->str], "mine");
@@ -381,14 +373,12 @@ TEST(resource_labels_go_on_samples)
 	CHECK_STR(p->string_table[p->sample_type[0]->type], "cpu_clock");
 	CHECK_STR(p->string_table[p->sample_type[0]->unit], "my_unit");
 	perftools__profiles__profile__free_unpacked(p, NULL);
-	buf_fini(&out);
 	builder_free(b);
 }
 
 /* An index that a plugin made up is an error, not a read outside a table. */
-TEST(encoder_checks_indices)
+TEST_OF_BUILDER(encoder_checks_indices)
 {
-	struct builder *b = example();
 	struct fusee_profile p = *finished(b);
 	struct buf out = {0};
 	struct fusee_sample s = *FUSEE_AT(struct fusee_sample, p.samples, 0);
@@ -420,7 +410,6 @@ TEST(encoder_checks_indices)
 	p.values.n--;
 	CHECK_INT(pprof_encode(&p, true, &out), -EINVAL);
 	buf_fini(&out);
-	builder_free(b);
 }
 
 /* ---- what must be refused ---- */
@@ -441,15 +430,11 @@ static void expect(Profile *p, const char *text)
 	free(bytes);
 }
 
-TEST(each_rule_of_check_valid)
+TEST_OF_BUILDER(each_rule_of_check_valid)
 {
-	struct builder *b = example();
-	struct buf out = {0};
-	Profile *p;
+	Profile *p = encoded(b);
 	char *string;
 
-	CHECK_INT(pprof_encode(finished(b), false, &out), 0);
-	p = unpack(&out);
 #define WITH(place, value, text)                   \
 	do {                                       \
 		__typeof__(place) keep_ = (place); \
@@ -482,20 +467,13 @@ TEST(each_rule_of_check_valid)
 	p->string_table[0] = string;
 	WITH(p->n_string_table, 0, "the profile has no string table");
 	perftools__profiles__profile__free_unpacked(p, NULL);
-	buf_fini(&out);
-	builder_free(b);
 }
 
-TEST(each_string_index)
+TEST_OF_BUILDER(each_string_index)
 {
-	struct builder *b = example();
-	struct buf out = {0};
-	Profile *p;
-	size_t n;
+	Profile *p = encoded(b);
+	size_t n = p->n_string_table;
 
-	CHECK_INT(pprof_encode(finished(b), false, &out), 0);
-	p = unpack(&out);
-	n = p->n_string_table;
 #define STRING(place)                                                             \
 	WITH(place, (int64_t)n, "a string's number is outside the string table"); \
 	WITH(place, -1, "a string's number is outside the string table")
@@ -517,19 +495,13 @@ TEST(each_string_index)
 	STRING(p->keep_frames);
 	STRING(p->doc_url);
 	perftools__profiles__profile__free_unpacked(p, NULL);
-	buf_fini(&out);
-	builder_free(b);
 }
 
 /* Gaps in ids, a location without a mapping, without a line, a sample without a location. */
-TEST(what_is_allowed)
+TEST_OF_BUILDER(what_is_allowed)
 {
-	struct builder *b = example();
-	struct buf out = {0};
-	Profile *p;
+	Profile *p = encoded(b);
 
-	CHECK_INT(pprof_encode(finished(b), false, &out), 0);
-	p = unpack(&out);
 	p->mapping[1]->id = 1ull << 60;
 	p->location[0]->mapping_id = 1ull << 60;
 	p->location[0]->n_line = 0;
@@ -537,8 +509,6 @@ TEST(what_is_allowed)
 	expect(p, "");
 	p->location[0]->n_line = 1;
 	perftools__profiles__profile__free_unpacked(p, NULL);
-	buf_fini(&out);
-	builder_free(b);
 }
 
 static void expect_bytes(const struct buf *b, const char *text)
@@ -552,9 +522,8 @@ static void expect_bytes(const struct buf *b, const char *text)
 	pprof_free(f);
 }
 
-TEST(containers)
+TEST_OF_BUILDER(containers)
 {
-	struct builder *b = example();
 	const struct fusee_profile *p = finished(b);
 	struct buf gz = {0}, plain = {0}, all = {0};
 	struct pprof_file *f;
@@ -597,12 +566,10 @@ TEST(containers)
 	buf_fini(&gz);
 	buf_fini(&plain);
 	buf_fini(&all);
-	builder_free(b);
 }
 
-TEST(truncated_anywhere)
+TEST_OF_BUILDER(truncated_anywhere)
 {
-	struct builder *b = example();
 	const struct fusee_profile *p = finished(b);
 
 	for (int gzip = 0; gzip < 2; gzip++) {
@@ -621,7 +588,6 @@ TEST(truncated_anywhere)
 		}
 		buf_fini(&all);
 	}
-	builder_free(b);
 }
 
 /* 700 MiB of zeros in under a megabyte. */
@@ -665,9 +631,8 @@ TEST(bomb_of_messages)
 	buf_fini(&bytes);
 }
 
-TEST(flipped_bytes)
+TEST_OF_BUILDER(flipped_bytes)
 {
-	struct builder *b = example();
 	struct buf out = {0};
 
 	CHECK_INT(pprof_encode(finished(b), false, &out), 0);
@@ -688,7 +653,6 @@ TEST(flipped_bytes)
 		}
 	}
 	buf_fini(&out);
-	builder_free(b);
 }
 
 /* ---- random profiles ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "test.h"
+// check: fast, covers core/process
+#include "lib/sleeper.h"
 
 #include <errno.h>
 #include <linux/fs.h>
@@ -7,23 +8,32 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 
-#include "base/hashmap.h"
-#include "base/text.h"
 #include "process/process.h"
 #include "process/procfs.h"
 #include "process/safe_open.h"
 
-TEST(mappings_cover_shorten_and_split)
+static struct process_table *new_table(void)
 {
 	struct process_table *t;
-	struct process *p;
 
 	CHECK_INT(process_table_new(&t, NULL), 0);
-	p = process_get(t, 7);
-	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 100, .hi = 200, .offset = 1000}),
-		  0);
-	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 140, .hi = 160, .offset = 5000}),
-		  0);
+	return t;
+}
+
+static void map(struct process *p, struct process_mapping m)
+{
+	CHECK_INT(process_map(p, &m), 0);
+}
+
+#define TEST_OF_PROCESS_TABLE(id) \
+	TEST_WITH(id, struct process_table *, t, new_table(), process_table_free(t))
+
+TEST_OF_PROCESS_TABLE(mappings_cover_shorten_and_split)
+{
+	struct process *p = process_get(t, 7);
+
+	map(p, (struct process_mapping){.lo = 100, .hi = 200, .offset = 1000});
+	map(p, (struct process_mapping){.lo = 140, .hi = 160, .offset = 5000});
 	CHECK_INT(p->n, 3);
 	CHECK_INT(process_mapping(p, 139)->offset, 1000);
 	CHECK_INT(process_mapping(p, 140)->offset, 5000);
@@ -31,24 +41,21 @@ TEST(mappings_cover_shorten_and_split)
 	CHECK_INT(process_mapping(p, 160)->offset, 1060);
 	CHECK(!process_mapping(p, 200));
 	CHECK(!process_mapping(p, 99));
-	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 150, .hi = 300, .offset = 9}), 0);
+	map(p, (struct process_mapping){.lo = 150, .hi = 300, .offset = 9});
 	CHECK_INT(p->n, 3);
 	CHECK_INT(process_mapping(p, 149)->offset, 5000);
 	CHECK_INT(process_mapping(p, 299)->offset, 9);
-	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 0, .hi = 1000, .offset = 3}), 0);
+	map(p, (struct process_mapping){.lo = 0, .hi = 1000, .offset = 3});
 	CHECK_INT(p->n, 1);
-	process_table_free(t);
 }
 
 /* A child has its parent's mappings and no room for more. */
-TEST(the_only_mapping_of_a_child_is_split)
+TEST_OF_PROCESS_TABLE(the_only_mapping_of_a_child_is_split)
 {
 	const struct process_mapping all = {.lo = 0x1000, .hi = 0x9000},
 				     part = {.lo = 0x3000, .hi = 0x4000};
-	struct process_table *t;
 	struct process *p;
 
-	CHECK_INT(process_table_new(&t, NULL), 0);
 	CHECK_INT(process_map(process_get(t, 1), &all), 0);
 	p = process_fork(t, 1, 2);
 	CHECK(p && p->n == 1);
@@ -57,27 +64,20 @@ TEST(the_only_mapping_of_a_child_is_split)
 	CHECK(p->n <= p->cap);
 	CHECK(p->mappings[1].lo == 0x3000 && p->mappings[2].lo == 0x4000 &&
 	      p->mappings[2].hi == 0x9000);
-	process_table_free(t);
 }
 
 /* Against a plain array of bytes: who owns each address. */
-TEST(mappings_against_a_plain_model)
+TEST_OF_PROCESS_TABLE(mappings_against_a_plain_model)
 {
 	static uint64_t owner[512];
-	struct process_table *t;
-	struct process *p;
+	struct process *p = process_get(t, 1);
 
-	CHECK_INT(process_table_new(&t, NULL), 0);
-	p = process_get(t, 1);
 	srand(1);
 	for (uint64_t i = 1; i <= 3000; i++) {
 		uint64_t lo = (uint64_t)rand() % 500, hi = lo + 1 + (uint64_t)rand() % (512 - lo);
 
-		CHECK_INT(process_map(p, &(struct process_mapping){.lo = lo,
-								   .hi = hi,
-								   .offset = i * 1000 + lo,
-								   .since = i}),
-			  0);
+		map(p, (struct process_mapping){
+			       .lo = lo, .hi = hi, .offset = i * 1000 + lo, .since = i});
 		for (uint64_t a = lo; a < hi && a < 512; a++)
 			owner[a] = i;
 		for (uint64_t a = 0; a < 512; a++) {
@@ -88,47 +88,34 @@ TEST(mappings_against_a_plain_model)
 				CHECK_INT(m->offset + (a - m->lo), owner[a] * 1000 + a);
 		}
 	}
-	process_table_free(t);
 }
 
 TEST(a_covered_mapping_is_found_by_its_time)
 {
-	struct process_table *t;
+	struct process_table *t = new_table();
 	struct process *p;
 	struct file *one = (void *)&t, *two = (void *)&p;
 
-	CHECK_INT(process_table_new(&t, NULL), 0);
 	p = process_get(t, 7);
-	CHECK_INT(process_map(p,
-			      &(struct process_mapping){
-				      .lo = 100, .hi = 200, .file = one, .since = 10}),
-		  0);
-	CHECK_INT(process_map(
-			  p,
-			  &(struct process_mapping){.lo = 50, .hi = 300, .file = two, .since = 20}),
-		  0);
+	map(p, (struct process_mapping){.lo = 100, .hi = 200, .file = one, .since = 10});
+	map(p, (struct process_mapping){.lo = 50, .hi = 300, .file = two, .since = 20});
 	CHECK(process_mapping_at(p, 150, 25)->file == two);
 	CHECK(process_mapping_at(p, 150, 20)->file == two);
 	CHECK(process_mapping_at(p, 150, 19)->file == one);
 	CHECK(!process_mapping_at(p, 60, 19)); /* nothing was there */
 	CHECK(!process_mapping_at(p, 150, 9));
 	for (uint64_t i = 0; i < 3 * PROCESS_PAST; i++)
-		CHECK_INT(process_map(p, &(struct process_mapping){.lo = 50,
-								   .hi = 300,
-								   .file = i % 2 ? one : two,
-								   .since = 30 + i}),
-			  0);
+		map(p, (struct process_mapping){
+			       .lo = 50, .hi = 300, .file = i % 2 ? one : two, .since = 30 + i});
 	CHECK(process_mapping_at(p, 150, 30 + 3 * PROCESS_PAST - 10)->file ==
 	      ((3 * PROCESS_PAST - 10) % 2 ? one : two));
 	process_table_free(t);
 }
 
-TEST(processes_of_a_pid)
+TEST_OF_PROCESS_TABLE(processes_of_a_pid)
 {
-	struct process_table *t;
 	struct process *parent, *child, *again;
 
-	CHECK_INT(process_table_new(&t, NULL), 0);
 	parent = process_get(t, 10);
 	CHECK_INT(process_map(parent, &(struct process_mapping){.lo = 1, .hi = 2}), 0);
 	child = process_fork(t, 10, 11);
@@ -145,21 +132,15 @@ TEST(processes_of_a_pid)
 	CHECK_STR(process_comm(t, again, 12), "prog");
 	CHECK(process_by_id(t, child->id) == child && process_by_id(t, again->id) == again);
 	CHECK(process_by_id(t, parent->id) == parent && !process_by_id(t, 99));
-	process_table_free(t);
 }
 
 /* Another process with the pid has another, and nothing of a process is waited for. */
 TEST(processes_have_identities)
 {
 	uint64_t own, again, other;
-	pid_t pid = fork();
+	pid_t pid = sleeper();
 	bool kernel = true;
 
-	CHECK(pid >= 0);
-	if (!pid) {
-		pause();
-		_exit(0);
-	}
 	CHECK_INT(procfs_identity(getpid(), &own), 0);
 	CHECK_INT(procfs_identity(getpid(), &again), 0);
 	CHECK(own == again && own);
@@ -209,7 +190,6 @@ static int open_changed(void *arg, const struct procfs_mapping *m)
 
 	if (*m->name != '/')
 		return 0;
-	(void)arg;
 	other.ino++; /* as if the file had been replaced */
 	other.lo++;  /* and map_files could not be used */
 	CHECK_INT(safe_open_mapping(getpid(), &other), -116 /* ESTALE */);
@@ -254,61 +234,8 @@ TEST(a_replaced_file_is_not_opened)
 	CHECK_INT(procfs_each_mapping(getpid(), open_changed, NULL), 1);
 }
 
-TEST(table_against_a_plain_model)
-{
-	static char *model[1000];
-	static char values[64];
-	struct hashmap t = {0};
-	uint64_t n = 0;
-
-	srand(2);
-	for (int i = 0; i < 200000; i++) {
-		uint64_t key = (uint64_t)rand() % 1000;
-		char *v = &values[rand() % 64];
-
-		if (rand() % 2) {
-			n += !model[key];
-			model[key] = v;
-			CHECK_INT(hashmap_put(&t, key * 4096, v), 0);
-		} else {
-			n -= !!model[key];
-			CHECK(hashmap_del(&t, key * 4096) == model[key]);
-			model[key] = NULL;
-		}
-		CHECK_INT(t.n, n);
-		CHECK(hashmap_get(&t, key * 4096) == model[key]);
-	}
-	for (uint64_t key = 0; key < 1000; key++)
-		CHECK(hashmap_get(&t, key * 4096) == model[key]);
-	hashmap_fini(&t);
-}
-
-TEST(numbers_as_text)
-{
-	char b[32];
-	uint64_t v;
-
-	CHECK_STR(text_number(b, 0), "0");
-	CHECK_STR(text_number(b, 1234567), "1,234,567");
-	CHECK_STR(text_number(b, UINT64_MAX), "18,446,744,073,709,551,615");
-	CHECK_STR(text_bytes(b, 999), "999 B");
-	CHECK_STR(text_bytes(b, 18432), "18 kB");
-	CHECK_STR(text_bytes(b, 1200000), "1.2 MB");
-	CHECK_INT(text_duration("1.5m", &v), 0);
-	CHECK_INT(v, 90000000000);
-	CHECK_INT(text_duration("10", &v), 0);
-	CHECK_INT(v, 10000000000);
-	CHECK(text_duration("", &v) && text_duration("-1s", &v) && text_duration("1x", &v) &&
-	      text_duration("inf", &v) && text_duration("1e300", &v));
-	CHECK_INT(text_size("64KiB", &v), 0);
-	CHECK_INT(v, 65536);
-	CHECK(text_size("KiB", &v) && text_size("nan", &v));
-}
-
 static bool keep_none(void *arg, struct process *p)
 {
-	(void)arg;
-	(void)p;
 	return false;
 }
 
@@ -320,7 +247,6 @@ static void count_freed(void *arg, struct process *p)
 
 static void hand_on(void *arg, const struct process *parent, struct process *child)
 {
-	(void)arg;
 	*(uint32_t *)process_owner(child) = *(uint32_t *)process_owner((struct process *)parent);
 }
 
@@ -344,12 +270,10 @@ TEST(the_owners_part)
 	CHECK_INT(freed, 3);
 }
 
-TEST(names_of_threads)
+TEST_OF_PROCESS_TABLE(names_of_threads)
 {
-	struct process_table *t;
 	struct process *p, *other;
 
-	CHECK_INT(process_table_new(&t, NULL), 0);
 	p = process_get(t, 10);
 	other = process_get(t, 11);
 	CHECK_INT(process_thread_comm(t, 10, 12, "newer", 7), 0);
@@ -363,17 +287,13 @@ TEST(names_of_threads)
 	CHECK(process_thread_exited(t, other, 11, 9));
 	process_sweep(t, 10, keep_none, NULL);
 	CHECK_STR(process_comm(t, process_get(t, 11), 12), "");
-	process_table_free(t);
 }
 
 /* The main thread's exit looks like the end, until another thread runs. */
-TEST(a_process_without_its_main_thread)
+TEST_OF_PROCESS_TABLE(a_process_without_its_main_thread)
 {
-	struct process_table *t;
-	struct process *p;
+	struct process *p = process_get(t, 10);
 
-	CHECK_INT(process_table_new(&t, NULL), 0);
-	p = process_get(t, 10);
 	CHECK(!process_thread_exited(t, p, 11, 1));
 	CHECK(!p->ended);
 	CHECK(process_thread_exited(t, p, 10, 2));
@@ -384,24 +304,14 @@ TEST(a_process_without_its_main_thread)
 	CHECK(!p->ended);
 	CHECK(process_thread_exited(t, p, 12, 3));
 	CHECK_INT(p->ended, 3);
-	process_table_free(t);
-}
-
-static bool keeps_none(void *arg, struct process *p)
-{
-	(void)arg;
-	(void)p;
-	return false;
 }
 
 /* The number of mappings is that of all processes, whatever is done to them, and has a limit. */
-TEST(mappings_are_counted_and_bounded)
+TEST_OF_PROCESS_TABLE(mappings_are_counted_and_bounded)
 {
 	struct process_mapping m = {.lo = 0, .hi = 10};
-	struct process_table *t;
 	struct process *p, *child;
 
-	CHECK_INT(process_table_new(&t, NULL), 0);
 	p = process_get(t, 1);
 	CHECK(!process_largest(t));
 	for (uint32_t i = 0; i < PROCESS_MAX_MAPPINGS; i++, m.lo += 20, m.hi += 20)
@@ -416,13 +326,12 @@ TEST(mappings_are_counted_and_bounded)
 	p->mappings[7].seen = p->mappings[9].seen = true;
 	process_drop_unseen(p, 0, UINT64_MAX);
 	CHECK_INT(process_mappings(t), 2);
-	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 142, .hi = 145}), 0);
+	map(p, (struct process_mapping){.lo = 142, .hi = 145});
 	CHECK_INT(process_mappings(t), 4); /* it splits another */
-	CHECK_INT(process_map(p, &(struct process_mapping){.lo = 0, .hi = 1000}), 0);
+	map(p, (struct process_mapping){.lo = 0, .hi = 1000});
 	CHECK_INT(process_mappings(t), 1);
 	p->ended = 1;
 	child->ended = 1;
-	process_sweep(t, 2, keeps_none, NULL);
+	process_sweep(t, 2, keep_none, NULL);
 	CHECK_INT(process_mappings(t), 0);
-	process_table_free(t);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/events
 /* core/events/process_events: with real processes, by perf events and by /proc. */
+#include "lib/pause.h"
 #include "test.h"
 
 #include <errno.h>
@@ -35,26 +37,21 @@ static void note(enum what what, pid_t pid, pid_t parent, uint64_t time)
 
 static void on_forked(void *arg, pid_t pid, pid_t parent, uint64_t time)
 {
-	(void)arg;
 	note(FORKED, pid, parent, time);
 }
 
 static void on_execed(void *arg, pid_t pid, const char *comm, uint64_t time)
 {
-	(void)comm;
-	(void)arg;
 	note(EXECED, pid, 0, time);
 }
 
 static void on_exited(void *arg, pid_t pid, uint64_t time)
 {
-	(void)arg;
 	note(EXITED, pid, 0, time);
 }
 
 static void on_lost(void *arg)
 {
-	(void)arg;
 	nlost++;
 }
 
@@ -114,18 +111,15 @@ static void reap(pid_t pid)
 	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
-static uint64_t now(void)
-{
-	struct timespec t;
+#define DRAIN_UNTIL(events, x) WAIT_FOR((process_events_drain(events, false), (x)))
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static void drain(struct process_events *events, unsigned int ms)
+/* All that happened before this has been reported: so was this process, which came later. */
+static void drain(struct process_events *events)
 {
-	usleep(ms * 1000);
-	process_events_drain(events, false);
+	pid_t last = spawn(false);
+
+	reap(last);
+	DRAIN_UNTIL(events, count(EXITED, last));
 }
 
 static void *nothing(void *arg)
@@ -136,7 +130,7 @@ static void *nothing(void *arg)
 TEST(fork_exec_exit)
 {
 	struct process_events *events = open_events();
-	uint64_t began = now();
+	uint64_t began = test_now_ns();
 	pid_t plain, execs;
 	pthread_t t;
 
@@ -146,14 +140,14 @@ TEST(fork_exec_exit)
 	reap(execs);
 	CHECK(!pthread_create(&t, NULL, nothing, NULL));
 	pthread_join(t, NULL);
-	drain(events, 10);
+	drain(events);
 	CHECK_INT(find(FORKED, plain)->parent, getpid());
 	CHECK_INT(find(FORKED, execs)->parent, getpid());
 	CHECK_INT(count(EXECED, plain), 0);
 	CHECK(find(EXITED, plain) > find(FORKED, plain));
 	CHECK(find(EXECED, execs) > find(FORKED, execs));
 	CHECK(find(EXITED, execs) > find(EXECED, execs));
-	CHECK(find(FORKED, plain)->time > began && find(EXITED, execs)->time < now());
+	CHECK(find(FORKED, plain)->time > began && find(EXITED, execs)->time < test_now_ns());
 	CHECK_INT(count(FORKED, getpid()), 0); /* a thread is no process */
 	CHECK_INT(count(EXITED, getpid()), 0);
 	CHECK_INT(nlost, 0);
@@ -173,7 +167,7 @@ TEST(many_on_all_cpus)
 	}
 	for (int i = 0; i < 400; i++)
 		reap(pids[i]);
-	drain(events, 10);
+	drain(events);
 	CHECK_INT(nlost, 0);
 	for (int i = 0; i < 400; i++) {
 		CHECK_INT(count(FORKED, pids[i]), 1);
@@ -187,32 +181,20 @@ static uint32_t slow;
 
 static void forked_slowly(void *arg, pid_t pid, pid_t parent, uint64_t time)
 {
-	(void)arg;
-	(void)pid;
-	(void)parent;
-	(void)time;
 	slow++;
-	usleep(15000);
+	pause_us(15000, "a slow handler");
 }
 
 static void ignore_exec(void *arg, pid_t pid, const char *comm, uint64_t time)
 {
-	(void)arg;
-	(void)pid;
-	(void)comm;
-	(void)time;
 }
 
 static void ignore_exit(void *arg, pid_t pid, uint64_t time)
 {
-	(void)arg;
-	(void)pid;
-	(void)time;
 }
 
 static void ignore_loss(void *arg)
 {
-	(void)arg;
 }
 
 /* The caller has its turn after 20 ms, and learns until when everything was reported. */
@@ -228,14 +210,13 @@ TEST(a_drain_ends_after_a_while)
 		SKIP("needs CAP_PERFMON");
 	for (int i = 0; i < 8; i++)
 		reap(spawn(false));
-	usleep(10000);
 	slow = 0;
 	while (slow < 8) { /* those of others are among them */
 		uint32_t before = slow;
 
 		next = process_events_drain(events, false);
 		CHECK(slow - before <= 2); /* the third would begin after 30 ms */
-		CHECK(next >= until && next < now());
+		CHECK(next >= until && next < test_now_ns());
 		CHECK(slow >= 8 || process_events_is_behind(events));
 		until = next;
 	}
@@ -260,10 +241,9 @@ TEST(lost_records)
 		CHECK(pid > 0);
 		waitpid(pid, NULL, 0);
 	}
-	drain(events, 10);
+	process_events_drain(events, false);
 	reap(spawn(false));
-	drain(events, 10);
-	CHECK(nlost > 0);
+	DRAIN_UNTIL(events, nlost > 0);
 	process_events_close(events);
 }
 
@@ -291,7 +271,7 @@ TEST(in_a_pid_namespace)
 		CHECK(write(ready[1], "r", 1) == 1 && read(done[0], &c, 1) == 1);
 		child = spawn(true);
 		reap(child);
-		drain(events, 10);
+		DRAIN_UNTIL(events, count(EXITED, child));
 		CHECK(child < 10);
 		CHECK_INT(find(FORKED, child)->parent, 1);
 		CHECK_INT(count(EXECED, child) + count(EXITED, child), 2);
@@ -331,32 +311,34 @@ static struct process_events *open_polling(void)
 TEST(without_rights_proc_is_looked_over)
 {
 	struct process_events *events = open_polling();
+	uint64_t looked;
 	int go[2];
 	pid_t pid;
 	char c;
 
 	CHECK(!pipe(go));
-	drain(events, 0);
+	looked = test_now_ns();
+	process_events_drain(events, false);
 	CHECK_INT(nnotes, 0); /* processes that ran before are not reported */
 	pid = fork();
 	if (!pid) {
+		close(go[1]);
 		if (read(go[0], &c, 1) == 1)
 			execl("/bin/sleep", "sleep", "60", (char *)NULL);
 		_exit(1);
 	}
-	drain(events, 100);
-	CHECK_INT(count(FORKED, pid), 0); /* not before the second is over */
-	drain(events, 1000);
+	process_events_drain(events, false); /* it looks once a second */
+	CHECK(!count(FORKED, pid) || test_now_ns() - looked >= 1000000000);
+	DRAIN_UNTIL(events, count(EXECED, pid));
 	CHECK(find(EXECED, pid) > find(FORKED, pid));
 	CHECK_INT(count(EXECED, pid), 1);
 	CHECK(write(go[1], "g", 1) == 1);
-	drain(events, 1050);
+	DRAIN_UNTIL(events, count(EXECED, pid) == 2); /* another executable */
 	CHECK_INT(count(FORKED, pid), 1);
-	CHECK_INT(count(EXECED, pid), 2); /* another executable */
 	CHECK_INT(count(EXITED, pid), 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	drain(events, 1050);
+	DRAIN_UNTIL(events, count(EXITED, pid));
 	CHECK_INT(count(EXITED, pid), 1);
 	CHECK_INT(nlost, 0);
 	process_events_close(events);

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/profile
 #include "test.h"
 
 #include <errno.h>
 
-#include "profile/builder.h"
 #include "base/utf8.h"
-
-static const struct fusee_profile *finish(struct builder *b)
-{
-	const struct fusee_profile *p = NULL;
-
-	CHECK_INT(builder_finish(b, &p), 0);
-	return p;
-}
+#include "lib/profiles.h"
 
 static struct builder *fresh(void)
 {
@@ -20,11 +13,6 @@ static struct builder *fresh(void)
 
 	CHECK_INT(builder_new(&b), 0);
 	return b;
-}
-
-static struct fusee_str str(const char *s)
-{
-	return (struct fusee_str){s, strlen(s)};
 }
 
 static const char *text(const struct fusee_profile *p, uint32_t i)
@@ -50,7 +38,7 @@ static uint32_t location(struct builder *b, const char *name, uint64_t address)
 TEST(empty)
 {
 	struct builder *b = fresh();
-	const struct fusee_profile *p = finish(b);
+	const struct fusee_profile *p = finished(b);
 
 	CHECK_INT(p->size, sizeof(*p));
 	CHECK_INT(p->strings.n, 1);
@@ -61,9 +49,10 @@ TEST(empty)
 	builder_free(NULL);
 }
 
-TEST(same_things_are_one)
+#define TEST_OF_BUILDER(id) TEST_WITH(id, struct builder *, b, fresh(), builder_free(b))
+
+TEST_OF_BUILDER(same_things_are_one)
 {
-	struct builder *b = fresh();
 	struct fusee_mapping m = {.path = builder_cstr(b, "/bin/x"), .limit = UINT64_MAX};
 	uint32_t a = location(b, "f", 1), c = location(b, "f", 1), d = location(b, "f", 2);
 	uint32_t ad[] = {a, d}, da[] = {d, a};
@@ -78,12 +67,10 @@ TEST(same_things_are_one)
 	CHECK(builder_stack(b, ad, 2) != builder_stack(b, da, 2));
 	CHECK(builder_stack(b, ad, 2) != builder_stack(b, ad, 1));
 	CHECK_INT(builder_stack(b, ad, 0), 0);
-	builder_free(b);
 }
 
-TEST(samples_add_up)
+TEST_OF_BUILDER(samples_add_up)
 {
-	struct builder *b = fresh();
 	uint32_t l = location(b, "f", 1), stack = builder_stack(b, &l, 1);
 	struct fusee_label x = {.key = str("x"), .str = str("1")},
 			   y = {.key = str("y"), .num = 5, .unit = str("bytes")};
@@ -103,7 +90,7 @@ TEST(samples_add_up)
 	CHECK_INT(builder_sample(b, stack, xy, 1, 7, 8, v), 0);
 	CHECK_INT(builder_sample(b, stack, NULL, 0, 0, 0, huge), 0);
 	CHECK_INT(builder_sample(b, stack, NULL, 0, 0, 0, huge), 0);
-	p = finish(b);
+	p = finished(b);
 	CHECK_INT(p->samples.n, 4);
 	CHECK_INT(p->values.n, 8);
 	CHECK_INT(*FUSEE_AT(int64_t, p->values, 0), 2);
@@ -116,7 +103,6 @@ TEST(samples_add_up)
 	CHECK_INT(s->nlabels, 1);
 	label = FUSEE_AT(struct fusee_label, p->labels, s->first_label);
 	CHECK(label->str.len == 1 && *label->str.p == '1');
-	builder_free(b);
 }
 
 static int64_t value_of(const struct fusee_profile *p, uint32_t sample)
@@ -124,10 +110,9 @@ static int64_t value_of(const struct fusee_profile *p, uint32_t sample)
 	return *FUSEE_AT(int64_t, p->values, sample);
 }
 
-TEST(parts_may_alternate)
+TEST_OF_BUILDER(parts_may_alternate)
 {
 	static const uint32_t parts[] = {2, 0, 2, 0, 3, 2};
-	struct builder *b = fresh();
 	struct builder_place at[4];
 	const struct fusee_profile *p;
 
@@ -142,7 +127,7 @@ TEST(parts_may_alternate)
 	builder_loss(b, LOSS_TICK, "timer skipped", 3);
 	builder_part(b, 0);
 	builder_loss(b, LOSS_TICK, "timer skipped", 4);
-	p = finish(b);
+	p = finished(b);
 	builder_places(b, at, 3);
 	CHECK_INT(p->samples.n, 5); /* the last is added to the third */
 	CHECK(at[0].sample == 0 && at[1].sample == 2 && at[2].sample == 2 && at[3].sample == 4);
@@ -151,13 +136,11 @@ TEST(parts_may_alternate)
 	CHECK(value_of(p, 2) == 1 && value_of(p, 3) == 4 + 32);
 	CHECK_INT(FUSEE_AT(struct fusee_sample, p->samples, 1)->pid, 3);
 	CHECK_INT(FUSEE_AT(struct fusee_label, p->losses, 0)->num, 4);
-	builder_free(b);
 }
 
 /* As many as relabeling can make, and those that each sample has. */
-TEST(many_labels_of_a_sample)
+TEST_OF_BUILDER(many_labels_of_a_sample)
 {
-	struct builder *b = fresh();
 	uint32_t l = location(b, "f", 1), stack = builder_stack(b, &l, 1);
 	struct fusee_label labels[66];
 	const struct fusee_profile *p;
@@ -170,14 +153,12 @@ TEST(many_labels_of_a_sample)
 	}
 	CHECK_INT(builder_type(b, "samples", "count"), 0);
 	CHECK_INT(builder_sample(b, stack, labels, 66, 7, 8, &v), 0);
-	p = finish(b);
+	p = finished(b);
 	CHECK_INT(FUSEE_AT(struct fusee_sample, p->samples, 0)->nlabels, 66);
-	builder_free(b);
 }
 
-TEST(tables_hold_what_went_in)
+TEST_OF_BUILDER(tables_hold_what_went_in)
 {
-	struct builder *b = fresh();
 	struct fusee_mapping m = {.path = builder_cstr(b, "/bin/x"),
 				  .flags = FUSEE_MAPPING_MAIN,
 				  .limit = UINT64_MAX};
@@ -196,7 +177,7 @@ TEST(tables_hold_what_went_in)
 	at = builder_location(b, &l, lines, 2);
 	location(b, "f", 9);
 	stack = builder_stack(b, &at, 1);
-	p = finish(b);
+	p = finished(b);
 	got = *FUSEE_AT(struct fusee_location, p->locations, at);
 	CHECK_INT(got.nlines, 2);
 	CHECK_INT(got.address, 0x1234);
@@ -215,12 +196,10 @@ TEST(tables_hold_what_went_in)
 	CHECK_INT(*FUSEE_AT(uint32_t, p->stack_locations,
 			    FUSEE_AT(struct fusee_stack, p->stacks, stack)->first),
 		  at);
-	builder_free(b);
 }
 
-TEST(losses_comments_resource)
+TEST_OF_BUILDER(losses_comments_resource)
 {
-	struct builder *b = fresh();
 	const struct fusee_profile *p;
 
 	builder_loss(b, LOSS_TICK, "timer skipped", 3);
@@ -230,13 +209,12 @@ TEST(losses_comments_resource)
 	builder_comment(b, "host x");
 	builder_resource(b, "unit", "a.service");
 	builder_resource(b, "unit", "b.service");
-	p = finish(b);
+	p = finished(b);
 	CHECK_INT(p->losses.n, 2);
 	CHECK_INT(FUSEE_AT(struct fusee_label, p->losses, 0)->num, 7);
 	CHECK_INT(p->comments.n, 1);
 	CHECK_INT(p->resource.n, 1);
 	CHECK(!strncmp(FUSEE_AT(struct fusee_label, p->resource, 0)->str.p, "b.service", 9));
-	builder_free(b);
 }
 
 TEST(errors_stay)
@@ -258,12 +236,12 @@ TEST(errors_stay)
 	CHECK_INT(builder_stack(b, &bad, 1), BUILDER_NONE);
 	builder_free(b);
 	b = fresh();
-	finish(b);
+	finished(b);
 	CHECK_INT(builder_cstr(b, "after the end"), BUILDER_NONE);
 	builder_free(b);
 }
 
-TEST(bad_text_is_mended)
+TEST_OF_BUILDER(bad_text_is_mended)
 {
 	static const struct {
 		const char *in, *out;
@@ -281,7 +259,6 @@ TEST(bad_text_is_mended)
 		{"\xf0\x9f\x94", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
 		{"\xff", "\xef\xbf\xbd"},
 	};
-	struct builder *b = fresh();
 	const struct fusee_profile *p;
 	uint32_t id[sizeof(cases) / sizeof(*cases)];
 
@@ -291,8 +268,7 @@ TEST(bad_text_is_mended)
 			  !strcmp(cases[i].in, cases[i].out));
 		CHECK(utf8_valid(cases[i].out, strlen(cases[i].out)));
 	}
-	p = finish(b);
+	p = finished(b);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		CHECK_STR(text(p, id[i]), cases[i].out);
-	builder_free(b);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, measures, covers core/sampling core/events
 /* The profiler as one object: opened, prepared, drained window by window, closed. */
 #include "sampling/profiler.h"
 
 #include <limits.h>
 #include <sysexits.h>
 
-#include "base/clock.h"
+#include "lib/cpu_time.h"
 #include "worker_help.h"
 
 #define PERIOD_NS 1000000u
@@ -41,9 +42,6 @@ static void end(pid_t pid)
 
 static bool to_no_slot(void *arg, const struct sample *s, struct pipeline_route *r)
 {
-	(void)arg;
-	(void)s;
-	(void)r;
 	return false;
 }
 
@@ -56,14 +54,12 @@ static void open_or_skip(struct profiler *p, const struct profiler_options *o)
 	CHECK_INT(r, 0);
 }
 
-/* Samples for so long, as an event loop would. */
-static void sample(struct profiler *p, uint64_t ns)
+/* Samples as an event loop would, until the process has used so much CPU time. */
+static void sample(struct profiler *p, pid_t pid, uint64_t ns)
 {
-	for (uint64_t until = clock_now() + ns; clock_now() < until;) {
-		usleep(20000);
-		profiler_drain(p, UINT64_MAX);
-		profiler_dispatch(p);
-	}
+	uint64_t until = cpu_ns(pid) + ns;
+
+	WAIT_FOR((profiler_drain(p, UINT64_MAX), profiler_dispatch(p), cpu_ns(pid) >= until));
 }
 
 static void check_sum(const struct loss_account *a)
@@ -95,9 +91,9 @@ TEST(windows_follow_one_another)
 	CHECK(!p.bpf && !p.no_bpf);
 	profiler_prepare(&p);
 	CHECK_INT(profiler_enable(&p), 0);
-	sample(&p, 400000000);
+	sample(&p, pid, 200000000);
 	CHECK_INT(profiler_close_window(&p, 0, true, &first), 0);
-	sample(&p, 400000000);
+	sample(&p, pid, 200000000);
 	profiler_stop(&p);
 	end(pid);
 	pipeline_finish(p.pipeline);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// check: fast, covers core/worker
 /* core/worker/protocol: messages there and back, and malformed messages. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: overlaps
+// check: fast, covers core/agent
 /* core/agent/pull_request: what clients of /debug/pprof/profile ask for. */
 #include <errno.h>
 

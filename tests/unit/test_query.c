@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: overlaps
+// check: fast, covers core/profile core/query
 /* What `fusee query` is made of: selectors, times, names of files, what a hash in a name tells. */
 #include <stdbool.h>
 #include <string.h>
@@ -13,11 +13,7 @@
 #include "query/sums.h"
 #include "query/when.h"
 #include "test.h"
-
-static struct fusee_str str(const char *s)
-{
-	return (struct fusee_str){s, strlen(s)};
-}
+#include "lib/str.h"
 
 static struct fusee_label label(const char *key, const char *value)
 {

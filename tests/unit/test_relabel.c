@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: overlaps
+// check: fast, covers core/relabel core/base
 /* Rules of relabeling. FUSEE_RELABEL_TABLE names a table of tests/relabel/table.go in place of
  * tests/data/relabel.txt: what Prometheus' own package makes of rules and patterns at random. */
 #include <stdbool.h>

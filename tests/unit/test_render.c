@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers core/profile
 #include "test.h"
 
 #include <errno.h>
 
 #include "profile/builder.h"
 #include "profile/render_model.h"
-
-static struct fusee_str str(const char *s)
-{
-	return (struct fusee_str){s, strlen(s)};
-}
+#include "lib/profiles.h"
 
 static struct builder *fresh(void)
 {
-	struct builder *b;
+	struct builder *b = new_builder();
 
-	CHECK_INT(builder_new(&b), 0);
-	builder_type(b, "samples", "count");
-	builder_type(b, "cpu", "nanoseconds");
 	builder_profile(b)->default_type = 1;
 	return b;
 }
@@ -79,14 +72,6 @@ static void sample(struct builder *b, const char *path, const char *stack, int64
 	labelled(b, path, stack, NULL, n);
 }
 
-static const struct fusee_profile *finished(struct builder *b)
-{
-	const struct fusee_profile *p;
-
-	CHECK_INT(builder_finish(b, &p), 0);
-	return p;
-}
-
 static char *text(struct buf *b)
 {
 	buf_add(b, "", 1);
@@ -103,9 +88,10 @@ static const struct render_function *find(const struct render_model *m, const ch
 	return NULL;
 }
 
-TEST(recursion_counts_once)
+#define TEST_OF_BUILDER(id) TEST_WITH(id, struct builder *, b, fresh(), builder_free(b))
+
+TEST_OF_BUILDER(recursion_counts_once)
 {
-	struct builder *b = fresh();
 	struct render_options o = {.type = "samples"};
 	struct render_model m;
 	struct buf error = {0};
@@ -119,12 +105,10 @@ TEST(recursion_counts_once)
 	CHECK_INT(find(&m, "g")->self, 4);
 	CHECK_INT(find(&m, "main")->total, 7);
 	render_model_free(&m);
-	builder_free(b);
 }
 
-TEST(filters)
+TEST_OF_BUILDER(filters)
 {
-	struct builder *b = fresh();
 	const struct fusee_profile *p;
 	static const struct {
 		const char *focus, *ignore, *hide;
@@ -154,12 +138,10 @@ TEST(filters)
 		CHECK_STR(text(&out), cases[i].folded);
 		buf_fini(&out);
 	}
-	builder_free(b);
 }
 
-TEST(errors_are_sentences)
+TEST_OF_BUILDER(errors_are_sentences)
 {
-	struct builder *b = fresh();
 	const struct fusee_profile *p;
 	struct render_options bad = {.focus = "("}, type = {.type = "heap"}, none = {0};
 	struct buf out = {0};
@@ -178,12 +160,10 @@ TEST(errors_are_sentences)
 	CHECK_INT(render_peek(p, NULL, "nothing", &none, &out), -EINVAL);
 	CHECK_STR(text(&out), "no function matches 'nothing'");
 	buf_fini(&out);
-	builder_free(b);
 }
 
-TEST(tree)
+TEST_OF_BUILDER(tree)
 {
-	struct builder *b = fresh();
 	struct render_options o = {.width = 50};
 	struct buf out = {0};
 
@@ -203,7 +183,6 @@ TEST(tree)
 			      "   0.5 %           │  └─ 2 more, each under 1 %\n"
 			      "   0.1 %           └─ 1 more, under 1 %\n");
 	buf_fini(&out);
-	builder_free(b);
 }
 
 static void check_folded(struct builder *b, const struct render_options *o, const char *expected)
@@ -353,9 +332,8 @@ TEST(labels_group_and_filter)
 }
 
 /* Wide names lose their middle, also in deep trees; control characters are replaced. */
-TEST(tree_in_a_narrow_terminal)
+TEST_OF_BUILDER(tree_in_a_narrow_terminal)
 {
-	struct builder *b = fresh();
 	struct render_options o = {.width = 60};
 	struct buf out = {0};
 	char name[400];
@@ -371,12 +349,10 @@ TEST(tree_in_a_narrow_terminal)
 	for (char *line = strtok(out.p, "\n"); line; line = strtok(NULL, "\n"))
 		CHECK(render_columns(str(line)) <= 60);
 	buf_fini(&out);
-	builder_free(b);
 }
 
-TEST(deep_stacks_need_no_stack)
+TEST_OF_BUILDER(deep_stacks_need_no_stack)
 {
-	struct builder *b = fresh();
 	struct render_options o = {0};
 	struct buf out = {0};
 	const int64_t one[] = {1, 1};
@@ -398,7 +374,6 @@ TEST(deep_stacks_need_no_stack)
 	CHECK(strstr(text(&out), "  f0\n"));
 	free(locations);
 	buf_fini(&out);
-	builder_free(b);
 }
 
 /* Changes beside what is chance; new and vanished paths are marked. */
@@ -478,9 +453,8 @@ TEST(a_comparison_for_speedscope)
 	builder_free(base);
 }
 
-TEST(hottest)
+TEST_OF_BUILDER(hottest)
 {
-	struct builder *b = fresh();
 	struct render_options o = {.width = 80, .rows = 4};
 	struct buf out = {0};
 
@@ -498,12 +472,10 @@ TEST(hottest)
 		  "      2.91 s  11.4 %   11.03 s  43.1 %   encode_macroblock  libwebp.so.7\n"
 		  "      2.80 s  10.9 %    2.80 s  10.9 %   Model.save         models.py:41\n");
 	buf_fini(&out);
-	builder_free(b);
 }
 
-TEST(nothing_at_all)
+TEST_OF_BUILDER(nothing_at_all)
 {
-	struct builder *b = fresh();
 	const struct fusee_profile *p = finished(b);
 	struct render_options o = {.width = 80};
 	struct buf out = {0};
@@ -516,7 +488,6 @@ TEST(nothing_at_all)
 	CHECK_INT(render_speedscope(p, NULL, &o, &out), 0);
 	CHECK_INT(render_json(p, p, &o, &out), 0);
 	buf_fini(&out);
-	builder_free(b);
 }
 
 TEST(values)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/process
 /* Files that lie behind names of others: what is opened, and what is only looked at. */
 #include "test.h"
 
@@ -15,22 +16,12 @@
 
 #include "process/safe_open.h"
 
-static char folder[] = "/tmp/fusee-safe-open-XXXXXX";
-
 static const char *at(const char *name)
 {
 	static char path[128];
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%s/%s", test_dir(), name);
 	return path;
-}
-
-static void end(void)
-{
-	unlink(at("file"));
-	unlink(at("fifo"));
-	unlink(at("device"));
-	CHECK_INT(rmdir(folder), 0);
 }
 
 static void write_file(const char *name)
@@ -95,12 +86,11 @@ TEST(only_regular_files_are_opened)
 	char device[64];
 	struct stat st;
 
-	CHECK(mkdtemp(folder));
 	CHECK(terminal >= 0 && !ptsname_r(terminal, device, sizeof(device)));
 	write_file("file");
 	CHECK_INT(mkfifo(at("fifo"), 0600), 0);
 	CHECK_INT(symlink(device, at("device")), 0);
-	CHECK(inotify_add_watch(watch, folder, IN_OPEN) >= 0);
+	CHECK(inotify_add_watch(watch, test_dir(), IN_OPEN) >= 0);
 	CHECK(inotify_add_watch(watch, device, IN_OPEN) >= 0);
 	fd = open_name(root, at("file"), 0, &st);
 	CHECK(fd >= 0 && st.st_size == 4096);
@@ -109,14 +99,13 @@ TEST(only_regular_files_are_opened)
 	CHECK_INT(open_name(root, at("fifo"), 0, &st), -EINVAL);
 	CHECK_INT(open_name(root, at("device"), 0, &st), -EINVAL);
 	CHECK_INT(open_name(root, device, 0, &st), -EINVAL);
-	CHECK_INT(open_name(root, folder, 0, &st), -EINVAL);
+	CHECK_INT(open_name(root, test_dir(), 0, &st), -EINVAL);
 	CHECK_INT(open_name(root, at("device"), RESOLVE_NO_SYMLINKS, &st), -ELOOP);
 	CHECK_INT(open_name(root, "/proc/self/exe", 0, &st), -ELOOP);
 	CHECK_INT(opened(watch), 0);
 	close(terminal);
 	close(watch);
 	close(root);
-	end();
 }
 
 TEST(a_name_that_became_a_link_is_not_followed)
@@ -125,7 +114,6 @@ TEST(a_name_that_became_a_link_is_not_followed)
 	char moved[128];
 	int fd, watch;
 
-	CHECK(mkdtemp(folder));
 	write_file("file");
 	m = map("file", true);
 	fd = safe_open_mapping(getpid(), &m);
@@ -146,7 +134,6 @@ TEST(a_name_that_became_a_link_is_not_followed)
 	CHECK_INT(opened(watch), 0);
 	close(watch);
 	CHECK_INT(rename(moved, at("file")), 0);
-	end();
 }
 
 TEST(the_device_is_compared)
@@ -154,7 +141,6 @@ TEST(the_device_is_compared)
 	struct procfs_mapping m;
 	int fd;
 
-	CHECK(mkdtemp(folder));
 	write_file("file");
 	m = map("file", true);
 	m.dev_major = 4095;
@@ -164,5 +150,4 @@ TEST(the_device_is_compared)
 	fd = safe_open_mapping(getpid(), &m);
 	CHECK(fd >= 0);
 	close(fd);
-	end();
 }

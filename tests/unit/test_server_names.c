@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/sampling core/profile
 /* Profiles for servers that symbolize: native code of files is addresses and build ids, all else
  * has its names, and no name is requested that no profile has. */
 #include "profile/builder.h"
@@ -214,9 +215,10 @@ static void check_local(const struct fusee_profile *p)
 	CHECK_STR(name(p, at(p, 1, 5)), "[truncated: too deep]");
 }
 
-TEST(native_code_is_addresses)
+#define TEST_OF_WORLD(id) TEST_WITH(id, struct world *, w, world_new(), world_free(w))
+
+TEST_OF_WORLD(native_code_is_addresses)
 {
-	struct world *w = world_new();
 	const struct fusee_profile *p;
 	struct builder *b;
 
@@ -234,26 +236,21 @@ TEST(native_code_is_addresses)
 	check_local(p);
 	CHECK(!strstr(name(p, at(p, 1, 3)), "not readable"));
 	builder_free(b);
-	world_free(w);
 }
 
-TEST(nothing_is_requested_that_no_profile_has)
+TEST_OF_WORLD(nothing_is_requested_that_no_profile_has)
 {
-	struct world *w = world_new();
-
 	w->vdso->path[0] = '/'; /* a file of a build id as others */
 	CHECK_INT(request(w, true), 0);
 	CHECK_INT(symbolizer_bytes(w->p.symbolizer), 0);
 	CHECK_INT(request(w, false), 2);
 	CHECK(symbolizer_bytes(w->p.symbolizer) > 0);
-	world_free(w);
 }
 
 /* Two sinks with the same samples: names that another requested do not come into the profile, and
  * all but the names is equal. */
-TEST(the_same_stacks_with_and_without)
+TEST_OF_WORLD(the_same_stacks_with_and_without)
 {
-	struct world *w = world_new();
 	const struct fusee_profile *local, *server;
 	struct builder *b, *b2;
 
@@ -282,13 +279,11 @@ TEST(the_same_stacks_with_and_without)
 			"some_function"));
 	builder_free(b);
 	builder_free(b2);
-	world_free(w);
 }
 
 /* No server finds it. */
-TEST(a_file_without_a_build_id_has_its_names)
+TEST_OF_WORLD(a_file_without_a_build_id_has_its_names)
 {
-	struct world *w = world_new();
 	const struct fusee_profile *p;
 	struct builder *b;
 
@@ -299,17 +294,14 @@ TEST(a_file_without_a_build_id_has_its_names)
 	CHECK_STR(name(p, at(p, 3, 1)), "some_function");
 	CHECK_INT(at(p, 3, 1)->address, vaddr(w, 1));
 	builder_free(b);
-	world_free(w);
 }
 
 /* A window that did not wait for its names has the same addresses as all others. */
-TEST(addresses_do_not_depend_on_names)
+TEST_OF_WORLD(addresses_do_not_depend_on_names)
 {
-	struct world *w = world_new();
-	const struct fusee_profile *p;
 	struct builder *b;
+	const struct fusee_profile *p = build(w, false, &b);
 
-	p = build(w, false, &b);
 	CHECK_INT(at(p, 3, 1)->address, vaddr(w, 1));
 	CHECK_INT(at(p, 3, 1)->flags, FUSEE_LOCATION_STUB);
 	CHECK(strstr(name(p, at(p, 3, 1)), ": not readable]"));
@@ -317,14 +309,12 @@ TEST(addresses_do_not_depend_on_names)
 	p = build(w, true, &b);
 	check_nameless(w, p, at(p, 3, 1), 1);
 	builder_free(b);
-	world_free(w);
 }
 
 /* pprof files do not mark which frames were guessed. */
-TEST(pprof_has_addresses_without_functions)
+TEST_OF_WORLD(pprof_has_addresses_without_functions)
 {
 	const struct fusee_profile *p, *read;
-	struct world *w = world_new();
 	struct pprof_file *file;
 	struct buf bytes = {0};
 	struct builder *b;
@@ -342,5 +332,4 @@ TEST(pprof_has_addresses_without_functions)
 	pprof_free(file);
 	buf_fini(&bytes);
 	builder_free(b);
-	world_free(w);
 }

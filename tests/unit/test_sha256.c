@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <time.h>
+// check: fast, covers core/base
 
 #include "base/sha256.h"
 #include "test.h"
@@ -51,27 +51,5 @@ TEST(as_sha256sum)
 		pclose(f);
 		for (size_t piece = 1; piece < 140; piece += 21)
 			CHECK_STR(hex(text, len, piece), theirs);
-	}
-}
-
-TEST(speed)
-{
-	static char text[16 << 20];
-	struct timespec from, to;
-	uint8_t digest[32];
-	struct sha256 h;
-
-	for (int portably = 0; portably < 2; portably++) {
-		sha256_init(&h);
-		if (!portably && !h.by_cpu)
-			printf("# this CPU has no instructions for it\n");
-		h.by_cpu &= !portably;
-		clock_gettime(CLOCK_MONOTONIC, &from);
-		sha256_add(&h, text, sizeof(text));
-		clock_gettime(CLOCK_MONOTONIC, &to);
-		sha256_end(&h, digest);
-		printf("# %s: %.0f MB/s\n", portably ? "portable" : "by the CPU",
-		       sizeof(text) / ((double)(to.tv_sec - from.tv_sec) * 1e6 +
-				       (double)(to.tv_nsec - from.tv_nsec) / 1e3));
 	}
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/profile
 #include "test.h"
 
 #include <errno.h>
@@ -9,11 +10,7 @@
 #include "profile/pprof.h"
 #include "profile/render.h"
 #include "profile/split.h"
-
-static struct fusee_str str(const char *s)
-{
-	return (struct fusee_str){s, strlen(s)};
-}
+#include "lib/str.h"
 
 static uint32_t location(struct builder *b, uint32_t mapping, uint32_t i)
 {
@@ -321,8 +318,6 @@ TEST(times_and_labels_stay_with_their_samples)
 
 static int none(void *arg, const struct fusee_profile *part)
 {
-	(void)arg;
-	(void)part;
 	CHECK(!"handed on");
 	return 0;
 }

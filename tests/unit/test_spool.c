@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: overlaps
+// check: fast, covers core/delivery
 /* core/delivery/spool: profiles on disk, in order and equal to what was put, whatever becomes of
  * the files, the disk and the process. */
 #include <fcntl.h>
@@ -14,9 +14,11 @@
 
 #include "delivery/spool.h"
 #include "delivery/spool_position.h"
+#include "lib/pause.h"
 #include "profile/builder.h"
 #include "profile/pprof.h"
 #include "test.h"
+#include "lib/profiles.h"
 
 #define DAY 86400000000000ull
 
@@ -68,13 +70,9 @@ static struct builder *profile_of(uint32_t id, int samples, const struct fusee_p
 		{.key = {"empty", 5}, .str = {"", 0}},
 		{.key = {"size", 4}, .unit = {"bytes", 5}, .num = -5},
 	};
-	struct builder *b;
-	uint32_t cpu;
+	struct builder *b = new_builder();
+	uint32_t cpu = builder_cstr(b, "cpu");
 
-	CHECK_INT(builder_new(&b), 0);
-	cpu = builder_cstr(b, "cpu");
-	builder_type(b, "samples", "count");
-	builder_type(b, "cpu", "nanoseconds");
 	*builder_profile(b) = (struct fusee_profile){.size = sizeof(**p),
 						     .kind = cpu,
 						     .default_type = 1,
@@ -370,6 +368,19 @@ static int append(struct spool *s, uint32_t id, int samples)
 	return r;
 }
 
+/* Those with the ids from first on, up to end. */
+static void append_all(struct spool *s, uint32_t first, uint32_t end, int samples)
+{
+	for (; first < end; first++)
+		CHECK_INT(append(s, first, samples), 0);
+}
+
+static struct spool *reopened(struct spool *s, const struct spool_limits *limits)
+{
+	spool_close(s);
+	return open_limited(limits);
+}
+
 static struct spool_counts counts(struct spool *s)
 {
 	struct spool_counts c;
@@ -448,18 +459,15 @@ TEST(a_restart_goes_on)
 {
 	struct spool *s = open_limited(&wide);
 
-	for (uint32_t i = 0; i < 5; i++)
-		CHECK_INT(append(s, i, 3), 0);
+	append_all(s, 0, 5, 3);
 	check_next(s, 0);
 	check_next(s, 1);
-	spool_close(s);
-	s = open_limited(&wide);
+	s = reopened(s, &wide);
 	CHECK_INT(counts(s).profiles, 3);
 	CHECK_INT(append(s, 5, 3), 0);
 	check_next(s, 2);
 	CHECK_INT(oldest(s), 3); /* without an answer */
-	spool_close(s);
-	s = open_limited(&wide);
+	s = reopened(s, &wide);
 	for (uint32_t i = 3; i < 6; i++)
 		check_next(s, i);
 	CHECK_INT(oldest(s), UINT32_MAX);
@@ -473,8 +481,7 @@ TEST(a_damaged_position)
 	char path[200];
 	struct spool *s = open_limited(&wide);
 
-	for (uint32_t i = 0; i < 3; i++)
-		CHECK_INT(append(s, i, 3), 0);
+	append_all(s, 0, 3, 3);
 	check_next(s, 0);
 	check_next(s, 1);
 	spool_close(s);
@@ -511,14 +518,14 @@ TEST(bounded_by_bytes)
 	spool_close(s);
 }
 
-TEST(larger_than_the_limit)
-{
-	struct spool *s = open_limited(&(struct spool_limits){64 << 10, DAY});
+#define TEST_OF_SPOOL(id, limits) \
+	TEST_WITH(id, struct spool *, s, open_limited(limits), spool_close(s))
 
+TEST_OF_SPOOL(larger_than_the_limit, (&(struct spool_limits){64 << 10, DAY}))
+{
 	CHECK_INT(append(s, 1, 3), 0);
 	CHECK_INT(append(s, 2, 40000), -EMSGSIZE);
 	check_next(s, 1);
-	spool_close(s);
 }
 
 TEST(another_limit_drops_the_oldest)
@@ -526,12 +533,10 @@ TEST(another_limit_drops_the_oldest)
 	struct spool *s = open_limited(&(struct spool_limits){2 << 20, DAY});
 	struct spool_counts c;
 
-	for (uint32_t i = 0; i < 20; i++)
-		CHECK_INT(append(s, i, 3000), 0); /* segments of one record, or a few */
+	append_all(s, 0, 20, 3000); /* segments of one record, or a few */
 	spool_limit(s, &(struct spool_limits){counts(s).bytes / 2, DAY});
 	c = counts(s);
-	spool_close(s);
-	s = open_limited(&(struct spool_limits){64 << 10, DAY});
+	s = reopened(s, &(struct spool_limits){64 << 10, DAY});
 	CHECK(c.full.profiles && counts(s).full.profiles);
 	CHECK(disk_bytes() <= 64 << 10);
 	spool_close(s);
@@ -543,8 +548,7 @@ TEST(an_empty_segment_between_others)
 	struct spool *s = open_limited(&(struct spool_limits){2 << 20, DAY});
 	char command[300];
 
-	for (uint32_t i = 0; i < 3; i++)
-		CHECK_INT(append(s, i, 3000), 0); /* a segment each */
+	append_all(s, 0, 3, 3000); /* a segment each */
 	spool_close(s);
 	snprintf(command, sizeof(command), "cd %s/sink.test && : >$(ls *.segment | sed -n 2p)",
 		 folder());
@@ -556,21 +560,18 @@ TEST(an_empty_segment_between_others)
 	spool_close(s);
 }
 
-TEST(bounded_by_age)
+TEST_OF_SPOOL(bounded_by_age, &wide)
 {
-	struct spool *s = open_limited(&wide);
 	struct spool_counts c;
 
-	for (uint32_t i = 0; i < 3; i++)
-		CHECK_INT(append(s, i, 3), 0);
-	usleep(2000);
-	spool_limit(s, &(struct spool_limits){wide.bytes, 1000000});
+	append_all(s, 0, 3, 3);
+	clock_shift_s = 7200;
+	spool_limit(s, &(struct spool_limits){wide.bytes, DAY / 24});
 	CHECK_INT(append(s, 3, 3), 0);
 	spool_limit(s, &wide);
 	c = counts(s);
 	CHECK(c.old.profiles == 3 && c.old.samples == 18 && c.profiles == 1);
 	check_next(s, 3);
-	spool_close(s);
 }
 
 TEST(a_clock_that_jumps)
@@ -582,8 +583,7 @@ TEST(a_clock_that_jumps)
 	clock_shift_s = -3600;
 	CHECK_INT(append(s, 1, 3), 0);
 	CHECK(counts(s).profiles == 2 && !counts(s).old.profiles);
-	spool_close(s);
-	s = open_limited(&wide); /* both are kept, in the order in which they were written */
+	s = reopened(s, &wide); /* both are kept, in the order in which they were written */
 	check_next(s, 0);
 	clock_shift_s = 86400 - 3600 + 60;
 	CHECK_INT(oldest(s), UINT32_MAX);
@@ -643,10 +643,9 @@ TEST(parts_that_are_counted)
 }
 
 /* RLIMIT_FSIZE as a disk that is full in the middle of a record. */
-TEST(a_full_disk)
+TEST_OF_SPOOL(a_full_disk, &wide)
 {
 	struct rlimit limit = {0, RLIM_INFINITY};
-	struct spool *s = open_limited(&wide);
 	uint64_t before;
 
 	signal(SIGXFSZ, SIG_IGN);
@@ -663,7 +662,6 @@ TEST(a_full_disk)
 	check_next(s, 0);
 	check_next(s, 2);
 	CHECK_INT(counts(s).damaged.profiles, 0);
-	spool_close(s);
 }
 
 static void damage(uint64_t at)
@@ -682,8 +680,7 @@ TEST(damage_is_counted_and_passed)
 	struct spool *s = open_limited(&wide);
 	struct spool_counts c;
 
-	for (uint32_t i = 0; i < 4; i++)
-		CHECK_INT(append(s, i, 3), 0);
+	append_all(s, 0, 4, 3);
 	damage(60); /* while it is open: found when it is read */
 	CHECK_INT(oldest(s), 1);
 	c = counts(s);
@@ -792,7 +789,7 @@ static void work(int to, uint32_t id)
 }
 
 /* *put, *got: the last ids that were reported. */
-static void run_and_kill(uint32_t id, useconds_t after, uint32_t *put, uint32_t *got)
+static void run_and_kill(uint32_t id, long after, uint32_t *put, uint32_t *got)
 {
 	uint32_t report[2];
 	int pipes[2];
@@ -810,7 +807,7 @@ static void run_and_kill(uint32_t id, useconds_t after, uint32_t *put, uint32_t 
 		*put = report[0];
 		*got = report[1] == UINT32_MAX ? *got : report[1];
 		if (after)
-			usleep(after);
+			pause_us(after, "until some moment");
 		if (after)
 			kill(pid, SIGKILL);
 		after = 0;
@@ -832,7 +829,7 @@ TEST_FOR(sigkill_at_any_moment, 600)
 		struct spool *s;
 		uint32_t first_id, last;
 
-		run_and_kill(id, (useconds_t)rand() % 20000 + 1, &put, &got);
+		run_and_kill(id, rand() % 20000 + 1, &put, &got);
 		s = open_limited(&wide);
 		damaged += counts(s).damaged.profiles;
 		first_id = oldest(s);

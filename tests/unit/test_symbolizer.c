@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/sampling
 /* The worker symbolizes a function once, not each of its addresses. */
 #include "sampling/symbolizer.h"
 
@@ -138,31 +139,28 @@ TEST(a_function_is_requested_once)
 }
 
 /* Many addresses at once, some of them known: each is named by its own function. */
-TEST(many_at_once)
+TEST_IN_WORLD(many_at_once)
 {
 	struct collector *c;
-	struct world w;
 	int calls = 0;
 
-	world_new(&w);
-	CHECK_INT(ask(&w, offset_of(&w, first_function, 2)), 1);
+	CHECK_INT(ask(w, offset_of(w, first_function, 2)), 1);
 	CHECK_INT(collector_new(&c), 0);
 	for (uint64_t i = 0; i < 8; i++)
 		for (int which = 0; which < 2; which++) {
 			struct walk_frame f;
 
 			memset(&f, 0, sizeof(f));
-			f.file = w.self->id;
-			f.addr = offset_of(&w, which ? second_function : first_function, i);
+			f.file = w->self->id;
+			f.addr = offset_of(w, which ? second_function : first_function, i);
 			CHECK(dict_add(&c->frames, &f, sizeof(f)) != DICT_NONE);
 		}
-	CHECK_INT(symbolizer_request(w.n, c, false, 0, done, &calls), 0);
-	CHECK_INT(worker_wait(w.w), 0);
+	CHECK_INT(symbolizer_request(w->n, c, false, 0, done, &calls), 0);
+	CHECK_INT(worker_wait(w->w), 0);
 	CHECK_INT(calls, 1);
 	for (uint64_t i = 0; i < 4; i++) {
-		check_name(&w, offset_of(&w, first_function, i), "first_function");
-		check_name(&w, offset_of(&w, second_function, i), "second_function");
+		check_name(w, offset_of(w, first_function, i), "first_function");
+		check_name(w, offset_of(w, second_function, i), "second_function");
 	}
 	collector_free(c);
-	world_free(&w);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/symbols
 /* The parts that can be shown without a compiler at hand; tests/run/symbols has real programs. */
-#include "test.h"
+#include "lib/put_file.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -410,22 +411,6 @@ TEST(wrong_debug_file)
 	symbols_close(s);
 }
 
-static void put_file(const char *dir, const char *path, const char *text)
-{
-	char full[512];
-	int fd;
-
-	snprintf(full, sizeof(full), "%s/%s", dir, path);
-	for (char *p = full + strlen(dir) + 1; (p = strchr(p, '/')); p++) {
-		*p = 0;
-		mkdir(full, 0755);
-		*p = '/';
-	}
-	fd = open(full, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-	CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-	close(fd);
-}
-
 static const char *text_of(int fd)
 {
 	static char text[64];
@@ -441,26 +426,26 @@ static const char *text_of(int fd)
 
 TEST(debug_files_are_found)
 {
-	char root[] = "/tmp/fusee-debugfile-XXXXXX", command[64], path[256];
 	static const uint8_t id[] = {0xab, 0xcd, 0xef};
+	const char *root = test_dir();
+	char path[256];
 
-	CHECK(mkdtemp(root));
-	put_file(root, "opt/app/prog", "the program");
+	put_file("opt/app/prog", "the program");
 	CHECK_STR(text_of(debugfile_open(root, "/opt/app/prog", id, 3, "prog.debug")), "(none)");
 	CHECK_STR(text_of(debugfile_open(root, "/opt/app/prog", id, 3, "prog")), "(none)");
-	put_file(root, "usr/lib/debug/opt/app/prog.debug", "global");
+	put_file("usr/lib/debug/opt/app/prog.debug", "global");
 	CHECK_STR(text_of(debugfile_open(root, "/opt/app/prog", id, 3, "prog.debug")), "global");
-	put_file(root, "opt/app/.debug/prog.debug", "folder");
+	put_file("opt/app/.debug/prog.debug", "folder");
 	CHECK_STR(text_of(debugfile_open(root, "/opt/app/prog", id, 3, "prog.debug")), "folder");
-	put_file(root, "opt/app/prog.debug", "beside");
+	put_file("opt/app/prog.debug", "beside");
 	CHECK_STR(text_of(debugfile_open(root, "/opt/app/prog", id, 3, "prog.debug")), "beside");
-	put_file(root, "usr/lib/debug/.build-id/ab/cdef.debug", "by id");
+	put_file("usr/lib/debug/.build-id/ab/cdef.debug", "by id");
 	CHECK_STR(text_of(debugfile_open(root, "/opt/app/prog", id, 3, "prog.debug")), "by id");
 	CHECK_STR(text_of(debugfile_open(root, "/opt/app/prog", NULL, 0, "prog.debug")), "beside");
 	CHECK_STR(text_of(debugfile_open(root, "/opt/app/prog", NULL, 0, "../app/prog.debug")),
 		  "(none)");
 	CHECK_STR(text_of(debugfile_open(root, "/opt/app/prog", NULL, 0, NULL)), "(none)");
-	put_file(root, "usr/lib/debug/.dwz/common.debug", "dwz");
+	put_file("usr/lib/debug/.dwz/common.debug", "dwz");
 	CHECK_STR(text_of(debugfile_open_alt(root, "../../.dwz/common.debug", NULL, 0)), "dwz");
 	/* a path from a file leads to ELF files only, and never to a secret */
 	CHECK_STR(text_of(debugfile_open_alt(root, "/opt/app/prog", NULL, 0)), "(none)");
@@ -479,18 +464,17 @@ TEST(debug_files_are_found)
 	snprintf(path, sizeof(path), "%s/opt/app/pipe.debug", root);
 	CHECK_INT(mkfifo(path, 0644), 0);
 	CHECK_STR(text_of(debugfile_open(root, "/opt/app/prog", NULL, 0, "pipe.debug")), "(none)");
-	snprintf(command, sizeof(command), "rm -r %s", root);
-	CHECK_INT(system(command), 0);
 }
 /* A name can be any text: what others may not read is not even opened. */
 TEST(names_of_secret_files)
 {
-	char root[] = "/tmp/fusee-XXXXXX", path[200], event[4096];
+	const char *root = test_dir();
+	char path[200], event[4096];
 	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 
-	CHECK(mkdtemp(root) && watch >= 0);
-	put_file(root, "a/secret", "\177ELF secret");
-	put_file(root, "private/open", "\177ELF open");
+	CHECK(watch >= 0);
+	put_file("a/secret", "\177ELF secret");
+	put_file("private/open", "\177ELF open");
 	snprintf(path, sizeof(path), "%s/a/secret", root);
 	CHECK(!chmod(path, 0600));
 	CHECK(inotify_add_watch(watch, path, IN_OPEN) >= 0);
@@ -508,6 +492,4 @@ TEST(names_of_secret_files)
 	CHECK_STR(text_of(debugfile_open(root, "/a/program", NULL, 0, "secret")), "(none)");
 	CHECK_INT(read(watch, event, sizeof(event)), -1);
 	close(watch);
-	snprintf(path, sizeof(path), "rm -r %s", root);
-	CHECK_INT(system(path), 0);
 }

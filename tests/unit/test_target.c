@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers core/process
 /* core/process/target: what sources say, and the label sets that come of it. */
 #include "test.h"
 
@@ -12,11 +13,7 @@
 #include "process/labelset.h"
 #include "process/procfs.h"
 #include "process/target.h"
-
-static struct fusee_str str(const char *s)
-{
-	return (struct fusee_str){s, strlen(s)};
-}
+#include "lib/str.h"
 
 #define LABEL(k, v) ((struct fusee_label){.key = str(k), .str = str(v)})
 #define LABELS(...)                                                         \
@@ -148,10 +145,10 @@ TEST(every_set_has_process_cgroup_and_host)
 	targets_free(NULL);
 }
 
-TEST(nearer_targets_come_first)
-{
-	struct targets *ts = new_targets();
+#define TEST_OF_TARGETS(id) TEST_WITH(id, struct targets *, ts, new_targets(), targets_free(ts))
 
+TEST_OF_TARGETS(nearer_targets_come_first)
+{
 	put(ts, 1, BY_CGROUP("root", "/", LABEL("a", "root"), LABEL("e", "root")));
 	put(ts, 1, BY_CGROUP("a", "/a", LABEL("a", "a"), LABEL("b", "a"), LABEL("c", "a")));
 	put(ts, 1, BY_CGROUP("ab", "/a/b/", LABEL("b", "ab"), LABEL("c", "ab")));
@@ -173,13 +170,10 @@ TEST(nearer_targets_come_first)
 	put(ts, 2, BY_PID("y", 9, LABEL("a", "2y"), LABEL("b", "2y")));
 	put(ts, 2, BY_PID("x", 9, LABEL("a", "2x")));
 	CHECK_STR(text(ts, labels(ts, 9, 0, "")), "a=2x b=2y");
-	targets_free(ts);
 }
 
-TEST(a_joined_label_goes_with_every_process)
+TEST_OF_TARGETS(a_joined_label_goes_with_every_process)
 {
-	struct targets *ts = new_targets();
-
 	put(ts, 1, BY_CGROUP("c", "/pod", LABEL("container_id", "abc")));
 	CHECK_STR(text(ts, labels(ts, 1, 0, "/pod")), "container_id=abc");
 	put(ts, 2, BY_LABEL("pod", "container_id", "abc", LABEL("pod", "web-1")));
@@ -190,12 +184,10 @@ TEST(a_joined_label_goes_with_every_process)
 	CHECK_INT(targets_del(ts, 2, str("pod")), 0);
 	CHECK_INT(targets_del(ts, 2, str("pod")), -ENOENT);
 	CHECK_STR(text(ts, labels(ts, 1, 0, "/pod")), "container_id=abc team=x");
-	targets_free(ts);
 }
 
-TEST(a_pid_used_again_is_another_process)
+TEST_OF_TARGETS(a_pid_used_again_is_another_process)
 {
-	struct targets *ts = new_targets();
 	struct fusee_target *t = BY_PID("p", 7, LABEL("a", "1"));
 
 	t->pid_start_ticks = 100;
@@ -209,12 +201,10 @@ TEST(a_pid_used_again_is_another_process)
 	t->pid_start_ticks = 200;
 	put(ts, 1, t);
 	CHECK_STR(text(ts, labels(ts, 7, 101, "")), "a=1");
-	targets_free(ts);
 }
 
-TEST(begin_and_commit)
+TEST_OF_TARGETS(begin_and_commit)
 {
-	struct targets *ts = new_targets();
 	uint64_t g;
 
 	CHECK(!targets_synced(ts, 1));
@@ -253,12 +243,10 @@ TEST(begin_and_commit)
 	CHECK_STR(text(ts, labels(ts, 4, 0, "")), "l=b3");
 	CHECK_STR(text(ts, labels(ts, 5, 0, "")), "l=c");
 	CHECK_STR(text(ts, labels(ts, 3, 0, "")), "l=other source");
-	targets_free(ts);
 }
 
-TEST(changes_between_begin_and_commit)
+TEST_OF_TARGETS(changes_between_begin_and_commit)
 {
-	struct targets *ts = new_targets();
 	uint64_t g;
 
 	put(ts, 1, BY_PID("b", 4, LABEL("l", "b3")));
@@ -297,7 +285,6 @@ TEST(changes_between_begin_and_commit)
 	CHECK(!targets_synced(ts, 1));
 	CHECK_INT(targets_count(ts), 1);
 	CHECK_STR(text(ts, labels(ts, 5, 0, "")), "");
-	targets_free(ts);
 }
 
 static int nchanged;
@@ -315,10 +302,8 @@ static void changes(struct targets *ts, int n, pid_t pid)
 	CHECK_INT(nchanged, n);
 }
 
-TEST(what_changed)
+TEST_OF_TARGETS(what_changed)
 {
-	struct targets *ts = new_targets();
-
 	changes(ts, 0, 0);
 	put(ts, 1, BY_PID("a", 7, LABEL("l", "a")));
 	changes(ts, 1, 7);
@@ -343,7 +328,6 @@ TEST(what_changed)
 	for (uint32_t i = 1; i < 2000; i++)
 		put(ts, 1, BY_PID("many", i, LABEL("l", "c")));
 	CHECK(targets_changes(ts, note_pid, NULL));
-	targets_free(ts);
 }
 
 static void refused(const struct fusee_target *t, const char *what)
@@ -385,9 +369,8 @@ TEST(wrong_targets)
 	refused(t, "key");
 }
 
-TEST(values_are_truncated_between_characters)
+TEST_OF_TARGETS(values_are_truncated_between_characters)
 {
-	struct targets *ts = new_targets();
 	char long_value[2000];
 	uint32_t id;
 
@@ -404,12 +387,10 @@ TEST(values_are_truncated_between_characters)
 	/* a join by the untruncated value matches */
 	put(ts, 1, BY_LABEL("j", "a", long_value, LABEL("joined", "yes")));
 	CHECK_STR(value(ts, labels(ts, 1, 0, ""), "joined"), "yes");
-	targets_free(ts);
 }
 
-TEST(at_most_32_labels)
+TEST_OF_TARGETS(at_most_32_labels)
 {
-	struct targets *ts = new_targets();
 	struct fusee_label many[40];
 	char names[40][8];
 	struct fusee_target t = {.size = sizeof(t),
@@ -436,7 +417,6 @@ TEST(at_most_32_labels)
 	CHECK_STR(value(ts, id, "l27"), "v");
 	CHECK_STR(value(ts, id, "l28"), "(none)");
 	CHECK_INT(metric_get("target_labels_dropped_total", NULL), 8 + 4);
-	targets_free(ts);
 }
 
 static bool is(void *arg, uint32_t id)
@@ -444,9 +424,8 @@ static bool is(void *arg, uint32_t id)
 	return id == *(uint32_t *)arg;
 }
 
-TEST(sweep)
+TEST_OF_TARGETS(sweep)
 {
-	struct targets *ts = new_targets();
 	uint32_t kept = labels(ts, 1, 0, "/kept"), swept = labels(ts, 1, 0, "/swept"), n;
 
 	for (int i = 0; i < 1000; i++) {
@@ -460,7 +439,6 @@ TEST(sweep)
 	CHECK(targets_set(ts, kept, &n));
 	CHECK_INT(labels(ts, 1, 0, "/kept"), kept);
 	CHECK(labels(ts, 1, 0, "/swept") > swept + 1000);
-	targets_free(ts);
 }
 
 /* A process of another user, of whom it counts; 0: this test may start none. */
@@ -518,8 +496,6 @@ static uint32_t fill_with_labels(struct targets *ts, pid_t pid)
 
 static bool none(void *arg, uint32_t id)
 {
-	(void)arg;
-	(void)id;
 	return false;
 }
 
@@ -572,13 +548,11 @@ static void count(void *arg, uint32_t source, const struct fusee_target *t)
 }
 
 /* Its bound, and that neither a full table nor long lists of one match make it slow. */
-TEST(two_hundred_thousand)
+TEST_OF_TARGETS(two_hundred_thousand)
 {
-	struct targets *ts = new_targets();
 	char key[32], path[64];
 	uint32_t seen = 0;
 	const char *why;
-	clock_t t0 = clock();
 
 	targets_begin(ts, 4);
 	for (uint32_t i = 0; i < 200000; i++) {
@@ -605,8 +579,6 @@ TEST(two_hundred_thousand)
 	targets_commit(ts, 4);
 	CHECK_INT(targets_count(ts), 0);
 	put(ts, 4, BY_PID("more", 5, LABEL("n", "1")));
-	targets_free(ts);
-	fprintf(stderr, "# %.2f s\n", (double)(clock() - t0) / CLOCKS_PER_SEC);
 }
 
 /* ---- service_name ---- */
@@ -619,10 +591,9 @@ TEST(two_hundred_thousand)
 
 #define ORDER(...) ((struct target_labels){.service_name = NAMES(__VA_ARGS__)})
 
-TEST(service_name_is_the_first_label_of_the_order)
+TEST_OF_TARGETS(service_name_is_the_first_label_of_the_order)
 {
 	struct target_labels order = ORDER(str("service_name"), str("workload"), str("unit"));
-	struct targets *ts = new_targets();
 
 	CHECK_STR(value(ts, labels(ts, 7, 0, "/a"), "service_name"), "(none)");
 	targets_set_labels(ts, &order);
@@ -643,14 +614,12 @@ TEST(service_name_is_the_first_label_of_the_order)
 				       &last_known),
 			"service_name"),
 		  "unknown_service");
-	targets_free(ts);
 }
 
-TEST(service_name_has_a_place_in_a_full_set)
+TEST_OF_TARGETS(service_name_has_a_place_in_a_full_set)
 {
 	struct target_labels order = ORDER(str("l7"));
 	struct fusee_label many[LABELSET_MAX];
-	struct targets *ts = new_targets();
 	struct fusee_target *t = BY_PID("p", 7, LABEL("x", "y"));
 	char names[LABELSET_MAX][8];
 	uint32_t n;
@@ -665,7 +634,6 @@ TEST(service_name_has_a_place_in_a_full_set)
 	CHECK_STR(value(ts, labels(ts, 7, 0, "/a"), "service_name"), "l7");
 	targets_set(ts, labels(ts, 7, 0, "/a"), &n);
 	CHECK_INT(n, LABELSET_MAX);
-	targets_free(ts);
 }
 
 static void explained(void *arg, const struct fusee_label *l, const struct target_origin *o)
@@ -677,11 +645,10 @@ static void explained(void *arg, const struct fusee_label *l, const struct targe
 		 (int)o->by.len, o->by.p, (int)o->from.len, o->from.p);
 }
 
-TEST(labels_on_request)
+TEST_OF_TARGETS(labels_on_request)
 {
 	struct target_process p = {.pid = 7, .cgroup = "/a", .name = "prog"};
 	struct target_labels selected = ORDER(str("compiler"));
-	struct targets *ts = new_targets();
 	char out[4096] = "";
 	struct utsname u;
 
@@ -710,14 +677,12 @@ TEST(labels_on_request)
 	p.compiler = NULL;
 	CHECK_STR(value(ts, targets_labels(ts, &p, &last_known), "compiler"), "(none)");
 	CHECK_STR(value(ts, targets_labels(ts, &p, &last_known), "service_name"), "prog");
-	targets_free(ts);
 }
 
-TEST(each_label_has_an_origin)
+TEST_OF_TARGETS(each_label_has_an_origin)
 {
 	struct target_labels order = ORDER(str("service_name"), str("unit"));
 	const struct target_process p = {.pid = 7, .cgroup = "/a/b", .name = "prog"};
-	struct targets *ts = new_targets();
 	char out[4096] = "";
 
 	targets_set_labels(ts, &order);
@@ -734,5 +699,4 @@ TEST(each_label_has_an_origin)
 	*out = '\0';
 	CHECK_INT(targets_explain(ts, &p, explained, out), 0);
 	CHECK(strstr(out, "service_name=said 4  \n"));
-	targets_free(ts);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers core/policy core/process
 /* Every allocation failed in turn, from a discovery instance's start to a process's decision: an
  * error that says so, and once there is memory again the next scan completes it. */
 #include "test.h"
@@ -8,11 +8,7 @@
 #include "policy/discoveries.h"
 #include "lib/faults.h"
 #include "plugin/plugin.h"
-
-static struct fusee_str str(const char *s)
-{
-	return (struct fusee_str){s, strlen(s)};
-}
+#include "lib/str.h"
 
 static struct fusee_instance *self; /* the instance under test */
 static int errors;                  /* of its host calls, in this round */
@@ -38,7 +34,6 @@ static int say(void *ctx)
 {
 	int r = discovery_host.begin(self);
 
-	(void)ctx;
 	r = r ? r : put(FUSEE_MATCH_PID, "p", "x");
 	r = r ? r : put(FUSEE_MATCH_CGROUP, "c", "y");
 	r = r ? r : put(FUSEE_MATCH_LABEL, "l", "z");
@@ -75,8 +70,6 @@ static const struct fusee_plugin plugin = {.magic = FUSEE_MAGIC,
 static int decide(void *arg, const struct fusee_label *labels, uint32_t n,
 		  struct policy_answer *ret, char **text)
 {
-	(void)arg;
-	(void)text;
 	*ret = (struct policy_answer){.profile = true, .hz = 19, .sinks = 1, .nlabels = 1};
 	ret->labels[0] = (struct fusee_label){.key = str("tier"), .str = str("1")};
 	for (uint32_t i = 0; i < n; i++)
@@ -89,8 +82,6 @@ static int nsampled;
 
 static int changed(void *arg, pid_t pid, const struct decision *d, bool inherited)
 {
-	(void)arg;
-	(void)inherited;
 	if (pid == getpid())
 		nsampled = d && d->profile;
 	return 0;
@@ -132,8 +123,6 @@ static int build(struct world *w)
 
 static bool never(void *arg, uint32_t set)
 {
-	(void)arg;
-	(void)set;
 	return false;
 }
 
@@ -188,7 +177,6 @@ TEST_FOR(one_event_alone, 900)
 		loop_free(w.loop);
 	}
 	CHECK(rounds > 10);
-	fprintf(stderr, "# %lu allocations\n", rounds);
 }
 
 TEST_FOR(from_discovery_to_decision, 900)
@@ -222,5 +210,4 @@ TEST_FOR(from_discovery_to_decision, 900)
 		loop_free(w.loop);
 	}
 	CHECK(rounds > 60);
-	fprintf(stderr, "# %lu allocations\n", rounds);
 }

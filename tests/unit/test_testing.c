@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers include/fusee
 /* <fusee/testing.h>: each call of its host, from callbacks of an unwinder. */
-#include "test.h"
+#include "lib/put_file.h"
 
 #include <fusee/testing.h>
 
@@ -9,7 +10,6 @@ static struct fusee_instance *instance;
 
 static int keep(void *ctx, struct fusee_instance *in, const struct fusee_host *host)
 {
-	(void)ctx;
 	instance = in;
 	unwinder = host->unwinder;
 	for (size_t at = offsetof(struct fusee_unwinder_host, file_info); at < sizeof(*unwinder);
@@ -27,7 +27,6 @@ static int inspect(void *ctx, uint64_t file)
 	struct fusee_section s;
 	char bytes[4];
 
-	(void)ctx;
 	CHECK_INT(fusee_file_section(unwinder, file, ".text", &s), 0);
 	CHECK_INT(s.vaddr, 0x1000);
 	CHECK_INT(fusee_file_section(unwinder, file, ".bss", &s), -ENOENT);
@@ -47,7 +46,6 @@ static int mapped(void *ctx, uint64_t process, const struct fusee_mapping_view *
 					       .flags = FUSEE_CLAIM_NAME | claim_flags,
 					       .range = {m->lo, m->hi});
 
-	(void)ctx;
 	return unwinder->process_claim(instance, process, &claim);
 }
 
@@ -56,7 +54,6 @@ static int symbolize(void *ctx, const struct fusee_raw_frame *f, struct fusee_fr
 	struct fusee_source_frame frame = FUSEE_SIZED(
 		struct fusee_source_frame, .function = FUSEE_TEXT("jitted"), .line = f->generation);
 
-	(void)ctx;
 	return f->addr == 0x5008 ? unwinder->frame(out, &frame) ? -ENOMEM : 1 : 0;
 }
 
@@ -95,7 +92,7 @@ TEST(process)
 {
 	struct fusee_testing t = {.plugin = &fusee_plugin, .process = {.pid = 12}};
 	struct fusee_process_info info = FUSEE_SIZED(struct fusee_process_info);
-	char root[] = "/tmp/fusee-XXXXXX", path[64], bytes[4];
+	char path[64], bytes[4];
 	int fd;
 
 	t.memory[0] = (struct fusee_testing_memory){0x7000, FUSEE_TEXT("wxyz")};
@@ -108,11 +105,9 @@ TEST(process)
 	CHECK_INT(unwinder->process_read(7, 0x7001, bytes, 4), -EFAULT);
 
 	CHECK_INT(unwinder->process_open(7, "/file", 0), -ENOENT);
-	CHECK(mkdtemp(root));
-	t.root = root;
-	snprintf(path, sizeof(path), "%s/file", root);
-	fd = creat(path, 0600);
-	CHECK(fd >= 0 && !close(fd));
+	t.root = test_dir();
+	snprintf(path, sizeof(path), "%s/file", t.root);
+	put_file("file", "");
 	fd = unwinder->process_open(7, "/file", 0);
 	CHECK(fd >= 0 && !close(fd));
 	CHECK_INT(unwinder->process_open(7, "/file", FUSEE_OPEN_DIRECTORY), -ENOTDIR);
@@ -120,10 +115,9 @@ TEST(process)
 	CHECK_INT(unwinder->process_open(7, "/../file", 0), -EINVAL);
 	fd = unwinder->process_open(7, "/", FUSEE_OPEN_DIRECTORY);
 	CHECK(fd >= 0 && !close(fd));
-	CHECK(!unlink(path) && !symlink(root, path));
+	CHECK(!unlink(path) && !symlink(t.root, path));
 	CHECK_INT(unwinder->process_open(7, "/file", 0), -EINVAL);
 	CHECK_INT(unwinder->process_open(7, "/file/x", 0), -ENOTDIR);
-	CHECK(!unlink(path) && !rmdir(root));
 	fusee_testing_fini(&t);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: overlaps
+// check: fast, covers core/sampling
 /* Pages of another thread's memory: holes, memory that is not mapped, and a copy of the stack. */
 #include "sampling/thread_memory.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: overlaps
+// check: fast, covers core/worker
 /* The order of requests: users and their processes take turns, small files are first, and a user
  * who had its share waits for the others. */
 #include "worker/turns.h"
@@ -33,53 +33,47 @@ static void expect(struct turns *q, const int *order, int n)
 	CHECK_INT(next(q, SECOND, true), -1);
 }
 
-TEST(users_and_processes_take_turns)
-{
-	struct turns q;
+static struct turns turns;
 
-	turns_init(&q, 100);
+#define TEST_OF_TURNS(id) \
+	TEST_WITH(id, struct turns *, q, (turns_init(&turns, 100), &turns), turns_fini(q))
+
+TEST_OF_TURNS(users_and_processes_take_turns)
+{
 	for (int i = 0; i < 4; i++)
-		add(&q, i, 1000, 1, 100); /* many requests of a process */
-	add(&q, 4, 1000, 2, 100);
-	add(&q, 5, 1001, 3, 100);
-	add(&q, 6, 1002, 4, 100);
-	expect(&q, (int[]){0, 5, 6, 4, 1, 2, 3}, 7);
-	turns_fini(&q);
+		add(q, i, 1000, 1, 100); /* many requests of a process */
+	add(q, 4, 1000, 2, 100);
+	add(q, 5, 1001, 3, 100);
+	add(q, 6, 1002, 4, 100);
+	expect(q, (int[]){0, 5, 6, 4, 1, 2, 3}, 7);
 }
 
-TEST(small_files_first)
+TEST_OF_TURNS(small_files_first)
 {
-	struct turns q;
-
-	turns_init(&q, 100);
-	add(&q, 0, 1000, 1, 900 << 20);
-	add(&q, 1, 1000, 1, 20 << 20);
-	add(&q, 2, 1000, 1, 1000);
-	add(&q, 3, 1000, 1, 2000);
-	expect(&q, (int[]){2, 3, 1, 0}, 4);
-	turns_fini(&q);
+	add(q, 0, 1000, 1, 900 << 20);
+	add(q, 1, 1000, 1, 20 << 20);
+	add(q, 2, 1000, 1, 1000);
+	add(q, 3, 1000, 1, 2000);
+	expect(q, (int[]){2, 3, 1, 0}, 4);
 }
 
 /* Above its share a user gets what no other user waits for, and nothing of what is spared. */
-TEST(a_share_of_the_minute)
+TEST_OF_TURNS(a_share_of_the_minute)
 {
-	struct turns q;
 	uint64_t now = 1000 * SECOND;
 
-	turns_init(&q, 100);
-	turns_charge(&q, 1000, now, TURNS_SHARE_NS + 1, 0);
-	turns_charge(&q, 1001, now, 0, TURNS_SHARE_BYTES + 1);
+	turns_charge(q, 1000, now, TURNS_SHARE_NS + 1, 0);
+	turns_charge(q, 1001, now, 0, TURNS_SHARE_BYTES + 1);
 	for (int i = 0; i < 2; i++)
-		add(&q, i, 1000, 1, 1);
-	add(&q, 2, 1001, 2, 1);
-	add(&q, 3, 1002, 3, 1);
-	CHECK_INT(next(&q, now, true), 3);
-	CHECK_INT(next(&q, now, false), -1);
-	CHECK_INT(next(&q, now, true), 0);
-	CHECK_INT(next(&q, now, true), 2);
+		add(q, i, 1000, 1, 1);
+	add(q, 2, 1001, 2, 1);
+	add(q, 3, 1002, 3, 1);
+	CHECK_INT(next(q, now, true), 3);
+	CHECK_INT(next(q, now, false), -1);
+	CHECK_INT(next(q, now, true), 0);
+	CHECK_INT(next(q, now, true), 2);
 	/* A minute later the share is new. */
-	CHECK_INT(next(&q, now + 61 * SECOND, false), 1);
-	turns_fini(&q);
+	CHECK_INT(next(q, now + 61 * SECOND, false), 1);
 }
 
 static bool is_not(void *arg, uint32_t uid)
@@ -87,20 +81,17 @@ static bool is_not(void *arg, uint32_t uid)
 	return uid != *(uint32_t *)arg;
 }
 
-TEST(users_that_may_not_now)
+TEST_OF_TURNS(users_that_may_not_now)
 {
 	uint32_t busy = 1000, goes_on = 1002;
-	struct turns q;
 
-	turns_init(&q, 100);
-	add(&q, 0, 1000, 1, 1);
-	add(&q, 1, 1001, 2, 1);
-	add(&q, 2, 1002, 3, 1);
-	CHECK(turns_take(&q, SECOND, true, &goes_on, is_not, &busy) == &items[2]);
-	CHECK(turns_take(&q, SECOND, true, &busy, is_not, &busy) == &items[1]);
-	CHECK(!turns_take(&q, SECOND, true, &busy, is_not, &busy));
-	CHECK_INT(next(&q, SECOND, false), 0);
-	turns_fini(&q);
+	add(q, 0, 1000, 1, 1);
+	add(q, 1, 1001, 2, 1);
+	add(q, 2, 1002, 3, 1);
+	CHECK(turns_take(q, SECOND, true, &goes_on, is_not, &busy) == &items[2]);
+	CHECK(turns_take(q, SECOND, true, &busy, is_not, &busy) == &items[1]);
+	CHECK(!turns_take(q, SECOND, true, &busy, is_not, &busy));
+	CHECK_INT(next(q, SECOND, false), 0);
 }
 
 TEST(a_user_has_so_many)

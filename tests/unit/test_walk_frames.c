@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers core/unwind
 #include "test.h"
 
 #include "unwind/walk_frames.h"

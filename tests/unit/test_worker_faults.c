@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: overlaps
+// check: fast, covers core/worker
 /* Every allocation of the agent's side failed in turn: each file is inspected and named all the
  * same, once there is memory again. */
 #include "worker_help.h"
@@ -69,7 +69,6 @@ TEST_FOR(inspected_and_named, 300)
 		worker_stop(w);
 	}
 	CHECK(rounds > 5);
-	fprintf(stderr, "# %lu allocations\n", rounds);
 	close(fd);
 }
 
@@ -81,7 +80,7 @@ TEST(without_memory_for_a_job_nothing_is_written)
 	struct cache *c;
 
 	CHECK_INT(background_new(&b), 0);
-	CHECK_INT(cache_open(&c, scratch(), 1 << 20), 0);
+	CHECK_INT(cache_open(&c, test_dir(), 1 << 20), 0);
 	buf_add(&line, "a\n", 2);
 	faults_from(2); /* the job and its name are there */
 	CHECK(faults_next());
@@ -94,5 +93,4 @@ TEST(without_memory_for_a_job_nothing_is_written)
 	buf_fini(&text);
 	cache_close_later(b, c);
 	background_free(b);
-	remove_scratch();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: overlaps
+// check: fast, covers core/worker
 /* A step by libunwind over this program's own rows: frames whose places only DWARF expressions
  * name. */
 #include <time.h>
@@ -168,10 +168,10 @@ static void after(struct stepping *s)
 	close(s->fd);
 }
 
-TEST(out_of_an_expression)
-{
-	struct stepping s = before(step_expression);
+#define TEST_OF_STEP(id) TEST_WITH(id, struct stepping, s, before(step_expression), after(&s))
 
+TEST_OF_STEP(out_of_an_expression)
+{
 	CHECK_INT(step(&s), 0);
 	CHECK_INT(s.regs[RIP], step_return);
 	CHECK_INT(s.regs[RSP], step_entry_sp + 8);
@@ -179,13 +179,11 @@ TEST(out_of_an_expression)
 	CHECK_INT(s.regs[RBP], step_regs[RBP]);
 	CHECK_INT(s.regs[15], step_regs[15]);
 	CHECK_INT(s.valid, BIT(RBX) | BIT(RBP) | BIT(RSP) | 0xf000 | BIT(RIP));
-	after(&s);
 }
 
 /* What is not known stays unknown, and what it takes fails by name: never a wrong caller. */
-TEST(registers_that_are_not_known)
+TEST_OF_STEP(registers_that_are_not_known)
 {
-	struct stepping s = before(step_expression);
 	uint64_t regs[17];
 
 	memcpy(regs, s.regs, sizeof(regs));
@@ -196,12 +194,10 @@ TEST(registers_that_are_not_known)
 	memcpy(s.regs, regs, sizeof(regs));
 	s.valid = BIT(RBP) | BIT(RIP); /* the expression needs rsp */
 	CHECK_INT(step(&s), -EBADMSG);
-	after(&s);
 }
 
-TEST(a_stack_that_ends_too_early)
+TEST_OF_STEP(a_stack_that_ends_too_early)
 {
-	struct stepping s = before(step_expression);
 	uint64_t regs[17], valid = s.valid;
 	uint32_t all = stack_len;
 
@@ -214,7 +210,6 @@ TEST(a_stack_that_ends_too_early)
 	stack_len = 64 < all ? 64 : all;
 	CHECK_INT(step(&s), 0);
 	CHECK_INT(s.regs[RIP], step_return);
-	after(&s);
 }
 
 TEST(out_of_a_signal_frame)
@@ -235,62 +230,22 @@ TEST(the_end_of_the_stack)
 	after(&s);
 }
 
-TEST(no_row)
+TEST_OF_STEP(no_row)
 {
-	struct stepping s = before(step_expression);
-
 	s.regs[RIP] = 0x10; /* in the file's header */
 	CHECK_INT(step(&s), -ENOENT);
-	after(&s);
 }
 
-TEST(ends_when_idle)
+TEST_OF_STEP(ends_when_idle)
 {
-	struct stepping s = before(step_expression);
-	char command[64];
-	int n = -1;
-	FILE *f;
+	siginfo_t any;
 
 	CHECK_INT(step(&s), 0);
-	usleep(10000);
-	for (int i = 0; i < 100 && n != 0; i++) {
-		struct pollfd p = {.fd = worker_fd(s.w), .events = POLLIN};
-
-		poll(&p, 1, 100);
-		CHECK_INT(worker_dispatch(s.w), 0);
-		snprintf(command, sizeof(command), "/proc/%d/task/%d/children", (int)getpid(),
-			 (int)getpid());
-		f = fopen(command, "r");
-		if (!f)
-			SKIP("this kernel does not list children");
-		n = fscanf(f, "%*d%n", &n) == EOF ? 0 : 1;
-		fclose(f);
-	}
-	CHECK_INT(n, 0);
-	after(&s);
+	WAIT_FOR(!worker_dispatch(s.w) && waitid(P_ALL, 0, &any, WEXITED | WNOHANG | WNOWAIT) < 0);
+	CHECK_INT(errno, ECHILD);
 }
 
-/* How long one takes; printed, not judged. */
-TEST(many)
-{
-	struct stepping s = before(step_expression);
-	uint64_t regs[17], valid = s.valid;
-	struct timespec from, to;
-
-	memcpy(regs, s.regs, sizeof(regs));
-	clock_gettime(CLOCK_MONOTONIC, &from);
-	for (int i = 0; i < 2000; i++) {
-		memcpy(s.regs, regs, sizeof(regs));
-		s.valid = valid;
-		CHECK_INT(step(&s), 0);
-		CHECK_INT(s.regs[RIP], step_return);
-	}
-	clock_gettime(CLOCK_MONOTONIC, &to);
-	printf("# %.1f us a step\n",
-	       ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) /
-		       2000 / 1e3);
-	after(&s);
-}
+#define LIMIT_MS (test_within(15) * 100)
 
 /* A file that no process loaded, with these lines for its function at 0x3000, and a stack that none
  * had. */
@@ -300,7 +255,7 @@ static struct stepping before_lines(const char *lines)
 	char command[640], so[128];
 	struct inspected a;
 
-	snprintf(so, sizeof(so), "%s/frames.so", scratch());
+	snprintf(so, sizeof(so), "%s/frames.so", test_dir());
 	snprintf(command, sizeof(command),
 		 "printf '%%s\\n' %s 'nop' 'nop' 'ret' '.cfi_endproc' | "
 		 "${CC:-cc} -shared -nostdlib -x assembler -Wl,-Ttext=0x3000 -o %s -",
@@ -309,7 +264,7 @@ static struct stepping before_lines(const char *lines)
 		SKIP("no compiler");
 	s.fd = open(so, O_RDONLY | O_CLOEXEC);
 	CHECK(s.fd >= 0);
-	CHECK_INT(worker_new(&s.w, &(struct worker_options){.request_ms = 1500}), 0);
+	CHECK_INT(worker_new(&s.w, &(struct worker_options){.request_ms = LIMIT_MS}), 0);
 	a = inspect_fd(s.w, dup(s.fd));
 	CHECK_INT(a.err, 0);
 	s.i = a.i;
@@ -335,7 +290,6 @@ TEST(out_of_debug_frame)
 	CHECK_INT(s.regs[RBX], 0x7000);
 	CHECK_INT(s.valid, BIT(RBX) | BIT(RSP) | BIT(RIP));
 	after(&s);
-	remove_scratch();
 }
 
 /* The expression jumps to its own beginning: refused after its time, and known from then on. */
@@ -343,13 +297,11 @@ TEST(an_expression_without_an_end)
 {
 	struct stepping s = before_lines(
 		"'.text' 'f: .cfi_startproc' 'nop' '.cfi_escape 0x0f, 3, 0x2f, 0xfd, 0xff'");
-	struct timespec from, to;
+	unsigned long long began;
 
 	CHECK_INT(step(&s), -ETIMEDOUT);
-	clock_gettime(CLOCK_MONOTONIC, &from);
+	began = test_now_ns();
 	CHECK_INT(step(&s), -ETIMEDOUT);
-	clock_gettime(CLOCK_MONOTONIC, &to);
-	CHECK((double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9 < 1.2);
+	CHECK(test_now_ns() - began < LIMIT_MS * 900000ull);
 	after(&s);
-	remove_scratch();
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers plugins/discovery/container
 /* discovery container: what is read of daemons' answers, which targets follow, and what is said of
  * daemons that fail, by a server of the test's own. tests/run/container-names has real daemons. */
 #include "test.h"
@@ -7,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "lib/fakehost.h"
+#include "lib/discovery.h"
 #include "names.h"
 #include "proto.h"
 #include "reader_internal.h"
@@ -132,19 +133,6 @@ TEST(events)
 	CHECK_INT(s.n, 0);
 	s.answer = -5;
 	CHECK_INT(read_json(&s, ASK_EVENTS, EVENT("start", A, "web") "{", 100), -5);
-}
-
-static char *many(const char *before, const char *each_time, uint32_t n, const char *after)
-{
-	size_t len = strlen(each_time), head = strlen(before);
-	char *text = malloc(head + n * len + strlen(after) + 1);
-
-	CHECK(text);
-	strcpy(text, before);
-	for (uint32_t i = 0; i < n; i++)
-		memcpy(text + head + i * len, each_time, len);
-	strcpy(text + head + n * len, after);
-	return text;
 }
 
 static void problem_of_json(enum ask ask, const char *text, const char *problem)
@@ -475,14 +463,6 @@ static void put(const char *id, const char *name, uint32_t list)
 	CHECK_INT(names_put(names, &from, &one), 0);
 }
 
-static const char *label_of(struct fake *f, const char *key, const char *name)
-{
-	struct fake_target *t = fake_find(f, key);
-	const char *text = t ? fake_label(t, name) : NULL;
-
-	return text ? text : "";
-}
-
 TEST(targets_and_their_labels)
 {
 	begin();
@@ -491,19 +471,15 @@ TEST(targets_and_their_labels)
 	put(A, "web", 1);
 	CHECK(fake_is(fake_find(fake, "1//" A)->t.match_label.key, "container_id"));
 	CHECK(fake_is(fake_find(fake, "1//" A)->t.match_label.str, A));
-	CHECK_STR(label_of(fake, "1//" A, "container"), "web");
-	CHECK_STR(label_of(fake, "1//" A, "image"), "box:1");
-	CHECK_STR(label_of(fake, "1//" A, "team"), "blue");
-	CHECK_STR(label_of(fake, "1//" A, "container_runtime"), "docker");
+	LABELS(fake, "1//" A, {"container", "web"}, {"image", "box:1"}, {"team", "blue"},
+	       {"container_runtime", "docker"});
 	/* in a pod, as discover.kubernetes has it */
 	container_clear(&one);
 	strcpy(one.pod_container, "main");
 	strcpy(one.pod, "web-1");
 	strcpy(one.namespace, "shop");
 	put(B, "k8s_main_web-1_shop_u_0", 1);
-	CHECK_STR(label_of(fake, "1//" B, "container"), "main");
-	CHECK_STR(label_of(fake, "1//" B, "pod"), "web-1");
-	CHECK_STR(label_of(fake, "1//" B, "namespace"), "shop");
+	LABELS(fake, "1//" B, {"container", "main"}, {"pod", "web-1"}, {"namespace", "shop"});
 	/* the container that keeps a pod's namespaces */
 	container_clear(&one);
 	strcpy(one.pod, "web-1");

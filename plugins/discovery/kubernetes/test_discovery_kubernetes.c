@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers plugins/discovery/kubernetes
 /* discovery kubernetes: what is read of the server's answers, and which targets follow.
  * tests/run/kubernetes has a server. */
 #include "test.h"
 
-#include "lib/fakehost.h"
+#include "lib/discovery.h"
 #include "parse.h"
 #include "pods.h"
 
@@ -183,19 +184,6 @@ TEST(an_error)
 	CHECK_STR(a.message, "slow down");
 }
 
-static char *many(const char *before, const char *each_time, uint32_t n, const char *after)
-{
-	size_t len = strlen(each_time), head = strlen(before);
-	char *text = malloc(head + n * len + strlen(after) + 1);
-
-	CHECK(text);
-	strcpy(text, before);
-	for (uint32_t i = 0; i < n; i++)
-		memcpy(text + head + i * len, each_time, len);
-	strcpy(text + head + n * len, after);
-	return text;
-}
-
 TEST(json_that_means_harm)
 {
 	static const char *const wrong[] = {"",
@@ -366,14 +354,6 @@ static void send(const char *format, ...)
 	free(text);
 }
 
-static const char *label(const char *key, const char *name)
-{
-	struct fake_target *t = fake_find(fake, key);
-	const char *text = t ? fake_label(t, name) : NULL;
-
-	return text ? text : "";
-}
-
 TEST(a_pod_and_its_containers)
 {
 	static const char *const all[] = {"pod/" UID, "container/" A, "container/" B,
@@ -383,27 +363,20 @@ TEST(a_pod_and_its_containers)
 	send("{\"type\":\"ADDED\",\"object\":%s}", pod_json);
 	CHECK_INT(fake->ntargets, 5);
 	for (size_t i = 0; i < 5; i++) {
-		CHECK_STR(label(all[i], "namespace"), "prod");
-		CHECK_STR(label(all[i], "pod"), "shop-7d4b9c-x2k1p");
-		CHECK_STR(label(all[i], "node"), "n1");
-		CHECK_STR(label(all[i], "workload"), "shop");
-		CHECK_STR(label(all[i], "workload_kind"), "Deployment");
-		CHECK_STR(label(all[i], "app_kubernetes_io_name"), "shop");
-		CHECK_STR(label(all[i], "example_com_tier"), "gold");
+		LABELS(fake, all[i], {"namespace", "prod"}, {"pod", "shop-7d4b9c-x2k1p"},
+		       {"node", "n1"}, {"workload", "shop"}, {"workload_kind", "Deployment"},
+		       {"app_kubernetes_io_name", "shop"}, {"example_com_tier", "gold"});
 	}
-	CHECK_STR(label("pod/" UID, "container"), "");
+	CHECK_STR(label_of(fake, "pod/" UID, "container"), "");
 	CHECK(fake_is(fake_find(fake, "pod/" UID)->t.match_label.key, "pod_uid"));
 	CHECK(fake_is(fake_find(fake, "pod/" UID)->t.match_label.str, UID));
 	CHECK(fake_is(fake_find(fake, "container/" C)->t.match_label.key, "container_id"));
 	CHECK(fake_is(fake_find(fake, "container/" C)->t.match_label.str, C));
-	CHECK_STR(label("container/" A, "container"), "setup");
-	CHECK_STR(label("container/" A, "container_kind"), "init");
-	CHECK_STR(label("container/" B, "container"), "proxy");
-	CHECK_STR(label("container/" B, "container_kind"), "sidecar");
-	CHECK_STR(label("container/" C, "container"), "web");
-	CHECK_STR(label("container/" C, "container_kind"), "");
-	CHECK_STR(label("container/" C, "image"), "shop:3");
-	CHECK_STR(label("container/" D, "container_kind"), "ephemeral");
+	LABELS(fake, "container/" A, {"container", "setup"}, {"container_kind", "init"});
+	LABELS(fake, "container/" B, {"container", "proxy"}, {"container_kind", "sidecar"});
+	LABELS(fake, "container/" C, {"container", "web"}, {"container_kind", ""},
+	       {"image", "shop:3"});
+	CHECK_STR(label_of(fake, "container/" D, "container_kind"), "ephemeral");
 	end();
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/discovery/kubernetes
 /* discovery kubernetes: how it goes on with a server that is slow or silent. What takes longer than
  * a watch that is stable, 5 s, is tested here, the rest in tests/run/kubernetes. */
 #include "test.h"
@@ -11,15 +11,23 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "lib/clock.h"
 #include "lib/fakehost.h"
+#include "lib/begun.h"
+#include "lib/discovery.h"
 
 extern const struct fusee_plugin fusee_plugin;
 
+/* Seconds, of follow.c. */
+#define PAUSE 1
+#define STABLE 5
+
 /* What the server does, and how many requests it had. In shared memory. */
 struct server {
-	int errors;    /* lists that it answers with an error at first */
-	int header_ms; /* from a watch's request to the header of its answer; -1: it never comes */
+	int errors;  /* lists that it answers with an error at first */
+	bool silent; /* to watches */
 	_Atomic int lists, watches;
+	_Atomic bool answers; /* watches; until then they wait */
 };
 
 static void answer(struct server *s, int fd, const char *request)
@@ -30,9 +38,9 @@ static void answer(struct server *s, int fd, const char *request)
 
 	if (strstr(request, "watch=1")) {
 		s->watches++;
-		if (s->header_ms < 0)
+		if (s->silent)
 			return;
-		usleep((useconds_t)s->header_ms * 1000);
+		WAIT_FOR(s->answers);
 		dprintf(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
 	} else if (++s->lists <= s->errors) {
 		dprintf(fd, "HTTP/1.1 500 Error\r\nContent-Length: %zu\r\n\r\n%s",
@@ -62,7 +70,7 @@ static _Noreturn void serve(struct server *s, int listener)
 }
 
 /* Starts a server, which ends with the test, and an instance that follows it. */
-static struct fake *follow(struct server **server, int errors, int header_ms, const char *silence)
+static struct fake *follow(struct server **server, int errors, bool silent, const char *silence)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -74,38 +82,30 @@ static struct fake *follow(struct server **server, int errors, int header_ms, co
 
 	CHECK(s != MAP_FAILED);
 	s->errors = errors;
-	s->header_ms = header_ms;
+	s->silent = silent;
 	CHECK(!bind(listener, (struct sockaddr *)&a, len) && !listen(listener, 8) &&
 	      !getsockname(listener, (struct sockaddr *)&a, &len));
 	if (!fork())
 		serve(s, listener);
 	close(listener);
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u", ntohs(a.sin_port));
-	f = fake_new(&fusee_plugin, "server", url, "node", "n", "silence", silence, NULL);
-	CHECK_INT(fake_init(f), 0);
+	f = begun(fake_new(&fusee_plugin, "server", url, "node", "n", "silence", silence, NULL));
 	CHECK_INT(fake_start(f), 0);
 	*server = s;
 	return f;
-}
-
-/* Lets the instance run until it has logged the text and the server has had these watches. */
-static void run_until(struct fake *f, const struct server *s, const char *logged, int watches)
-{
-	time_t end = time(NULL) + 20;
-
-	while ((!fake_logged(f, logged) || s->watches < watches) && time(NULL) < end)
-		CHECK(fake_round(f, 100) >= 0);
-	CHECK(fake_logged(f, logged));
-	CHECK(s->watches >= watches);
 }
 
 /* It is a failure, however long it took, and what is known stays known. */
 TEST(a_watch_without_an_answer)
 {
 	struct server *s;
-	struct fake *f = follow(&s, 0, -1, "6s");
+	struct fake *f = follow(&s, 0, true, "6s");
 
-	run_until(f, s, "does not answer", 2);
+	ROUNDS_UNTIL(f, s->watches == 1);
+	clock_skip(6);
+	LOG_COMES(f, "does not answer");
+	clock_skip(PAUSE);
+	ROUNDS_UNTIL(f, s->watches == 2);
 	CHECK(fake_count(f, "failures") == 1);
 	CHECK_INT(s->lists, 1);
 	CHECK_INT(f->commits, 1);
@@ -115,10 +115,16 @@ TEST(a_watch_without_an_answer)
 TEST(a_watch_that_is_answered_late)
 {
 	struct server *s;
-	struct fake *f = follow(&s, 1, 5500, "30s");
+	struct fake *f = follow(&s, 1, false, "30s");
 
-	run_until(f, s, "answered 500: busy", 1);
-	run_until(f, s, "answers: pods have their labels", 1);
+	LOG_COMES(f, "answered 500: busy");
+	clock_skip(PAUSE);
+	ROUNDS_UNTIL(f, s->watches == 1);
+	clock_skip(STABLE + 0.5);
+	CHECK(fake_round(f, 0) >= 0);
+	CHECK(!fake_logged(f, "answers: pods have their labels"));
+	s->answers = true;
+	LOG_COMES(f, "answers: pods have their labels");
 	CHECK_INT(s->watches, 1);
 	CHECK_INT(f->puts, 0); /* an answer that is an error has no pods */
 	CHECK(fake_count(f, "failures") == 1);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers plugins/discovery/kubernetes
 /* discovery kubernetes: kubeconfigs, options, a server that is not there. */
 #include "test.h"
 
 #include "lib/fakehost.h"
+#include "lib/begun.h"
+#include "lib/discovery.h"
 #include "kubeconfig.h"
 
 extern const struct fusee_plugin fusee_plugin;
@@ -147,28 +150,19 @@ TEST(no_pod_of_a_cluster)
 	struct fake *f;
 
 	unsetenv("KUBERNETES_SERVICE_HOST");
-	f = fake_new(&fusee_plugin, NULL);
-	CHECK_INT(fake_init(f), 0);
+	f = begun(fake_new(&fusee_plugin, NULL));
 	CHECK_INT(fake_start(f), 0);
 	CHECK_INT(f->commits, 1);
 	CHECK_INT(f->nwatches, 0);
 	fake_free(f);
 }
 
-static void until_logged(struct fake *f, const char *text)
-{
-	for (int i = 0; i < 100 && !fake_logged(f, text); i++)
-		CHECK(fake_round(f, 100) >= 0);
-	CHECK(fake_logged(f, text));
-}
-
 TEST(a_server_that_is_not_there)
 {
-	struct fake *f = fake_new(&fusee_plugin, "server", "http://127.0.0.1:1", NULL);
+	struct fake *f = begun(fake_new(&fusee_plugin, "server", "http://127.0.0.1:1", NULL));
 
-	CHECK_INT(fake_init(f), 0);
 	CHECK_INT(fake_start(f), 0);
-	until_logged(f, "no answer from 'http://127.0.0.1:1': Connection refused");
+	LOG_COMES(f, "no answer from 'http://127.0.0.1:1': Connection refused");
 	CHECK(fake_logged(f, "pods have no labels until it works"));
 	CHECK_INT(f->commits, 0);
 	CHECK(fake_count(f, "failures") >= 1);
@@ -182,10 +176,9 @@ TEST(a_pod_without_its_token)
 
 	setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1", 1);
 	setenv("KUBERNETES_SERVICE_PORT", "1", 1);
-	f = fake_new(&fusee_plugin, "token_file", "/nonexistent/token", NULL);
-	CHECK_INT(fake_init(f), 0);
+	f = begun(fake_new(&fusee_plugin, "token_file", "/nonexistent/token", NULL));
 	CHECK_INT(fake_start(f), 0);
-	until_logged(f, "cannot read '/nonexistent/token': No such file");
+	LOG_COMES(f, "cannot read '/nonexistent/token': No such file");
 	fake_free(f);
 	unsetenv("KUBERNETES_SERVICE_HOST");
 }

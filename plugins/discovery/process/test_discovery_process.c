@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers plugins/discovery/process
 #include "test.h"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,12 +46,12 @@ static pid_t sleeper(const char *name, char *const environ[])
 	char comm[16], text[16];
 
 	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		execve("/bin/sleep", (char *[]){(char *)name, "60", NULL}, environ);
 		_exit(127);
 	}
-	while (content(pid, "comm", comm, sizeof(comm)) != 6 || memcmp(comm, "sleep\n", 6) ||
-	       content(pid, last, text, sizeof(text)) <= 0)
-		usleep(1000);
+	WAIT_FOR(content(pid, "comm", comm, sizeof(comm)) == 6 && !memcmp(comm, "sleep\n", 6) &&
+		 content(pid, last, text, sizeof(text)) > 0);
 	return pid;
 }
 
@@ -152,7 +154,8 @@ TEST(texts_that_are_not_read_in_time)
 	int looks = 0;
 
 	if (!child) {
-		sleep(60);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
 		_exit(0);
 	}
 	fake_late_text = "environ";

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers plugins/discovery/systemd
 /* discovery systemd: paths of control groups, and units as the bus and processes report them.
  * tests/run/systemd has a real systemd. */
 #include "test.h"
 
-#include "lib/fakehost.h"
+#include "lib/discovery.h"
+#include "lib/begun.h"
 #include "path.h"
 #include "units.h"
 
@@ -139,14 +141,6 @@ static int bus_says(const char *name, const char *cgroup, const char *descriptio
 	return units_put(units, name, &f);
 }
 
-static const char *label(const char *cgroup, const char *key)
-{
-	struct fake_target *t = fake_find(fake, cgroup);
-	const char *text = t ? fake_label(t, key) : NULL;
-
-	return text ? text : "";
-}
-
 TEST(a_unit_is_one_target)
 {
 	const struct units_options o = {.description = 1, .invocation_id = 1};
@@ -155,18 +149,16 @@ TEST(a_unit_is_one_target)
 	CHECK_INT(units_see(units, "/system.slice/a.service/child"), 0);
 	CHECK_INT(units_see(units, "/system.slice/a.service"), 0);
 	CHECK_INT(fake->ntargets, 1);
-	CHECK_STR(label("/system.slice/a.service", "unit"), "a.service");
-	CHECK_STR(label("/system.slice/a.service", "slice"), "system.slice");
-	CHECK_STR(label("/system.slice/a.service", "type"), "service");
-	CHECK_STR(label("/system.slice/a.service", "description"), "");
+	LABELS(fake, "/system.slice/a.service", {"unit", "a.service"}, {"slice", "system.slice"},
+	       {"type", "service"}, {"description", ""});
 	CHECK_INT(bus_says("a.service", "/system.slice/a.service", "The A", "01"), 0);
 	CHECK_INT(fake->ntargets, 1);
-	CHECK_STR(label("/system.slice/a.service", "description"), "The A");
+	CHECK_STR(label_of(fake, "/system.slice/a.service", "description"), "The A");
 	CHECK_INT(fake->puts, 2);
 	CHECK_INT(bus_says("a.service", "/system.slice/a.service", "The A", "01"), 0);
 	CHECK_INT(fake->puts, 2);
 	CHECK_INT(bus_says("a.service", "/system.slice/a.service", "The A", "02"), 0);
-	CHECK_STR(label("/system.slice/a.service", "invocation_id"), "02");
+	CHECK_STR(label_of(fake, "/system.slice/a.service", "invocation_id"), "02");
 	units_remove(units, "a.service");
 	CHECK_INT(fake->ntargets, 0);
 	CHECK_INT(units_count(units), 0);
@@ -189,7 +181,8 @@ TEST(a_list_replaces_the_one_before)
 	units_end_list(units);
 	CHECK_INT(fake->ntargets, 3);
 	CHECK(!fake_find(fake, "/system.slice/a.service"));
-	CHECK_STR(label("/user.slice/user-1.slice/user@1.service/app.slice/u.service", "user_unit"),
+	CHECK_STR(label_of(fake, "/user.slice/user-1.slice/user@1.service/app.slice/u.service",
+			   "user_unit"),
 		  "u.service");
 	end();
 }
@@ -230,9 +223,9 @@ TEST(what_does_not_exist_is_swept)
 
 TEST(a_bus_that_is_not_there)
 {
-	struct fake *f = fake_new(&fusee_plugin, "address", "unix:path=/nonexistent/bus", NULL);
+	struct fake *f = begun(
+		fake_new(&fusee_plugin, "address", "unix:path=/nonexistent/bus", NULL));
 
-	CHECK_INT(fake_init(f), 0);
 	CHECK_INT(fake_start(f), 0);
 	CHECK(fake_logged(f, "/nonexistent/bus"));
 	CHECK(fake_logged(f, "known by their control groups"));

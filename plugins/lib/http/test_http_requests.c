@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/lib/http
 /* What sink.http's own test does not reach: addresses, parts of a profile, compressed bodies,
  * headers of answers. Runs from the source's root. */
 #include <zlib.h>
@@ -8,6 +8,7 @@
 
 #include "internal.h"
 #include "lib/fakehost.h"
+#include "lib/begun.h"
 #include "lib/served.h"
 
 /* ---- a sink of this test's own ---- */
@@ -49,8 +50,6 @@ static struct fusee_http_limits limits;
 
 static int send_part(void *arg, const struct fusee_delivery *d, const struct fusee_profile *part)
 {
-	(void)arg;
-	(void)d;
 	sent.calls++;
 	if (part->samples.n > sent.most)
 		return -E2BIG;
@@ -79,23 +78,21 @@ FUSEE_PLUGIN(plug, FUSEE_SINK, .version = "0", .doc = "A test.", .options = FUSE
 
 static struct fake *plug_of(const char *url)
 {
-	struct fake *f = fake_new(&fusee_plugin, "url", url, NULL);
+	return begun(fake_new(&fusee_plugin, "url", url, NULL));
+}
 
-	CHECK_INT(fake_init(f), 0);
-	return f;
+static int served(void)
+{
+	scratch();
+	return serve(NULL, NULL, NULL);
+}
+
+static struct fake *plug_at(int port, const char *path)
+{
+	return plug_of(text("http://127.0.0.1:%d%s", port, path));
 }
 
 /* ---- parts ---- */
-
-/* A profile of 100 samples, of which send_part() fails once. */
-static const struct fusee_profile *fail_at(uint32_t call, uint32_t error, uint32_t most,
-					   struct builder **b)
-{
-	sent.failing = call;
-	sent.error = error;
-	sent.most = most;
-	return fake_profile(b, 7, 100, NULL);
-}
 
 static int64_t total(const struct fusee_profile *p)
 {
@@ -106,99 +103,60 @@ static int64_t total(const struct fusee_profile *p)
 	return sum;
 }
 
-TEST(parts_in_limits)
+/* Two attempts to send 100 samples. What the server calls too large is halved until it is not, and
+ * an attempt goes on where the last ended. */
+TEST(parts)
 {
-	struct fake *f = plug_of("http://127.0.0.1:1");
-	struct builder *b;
-	const struct fusee_profile *p = fake_profile(&b, 7, 100, NULL);
+	static const struct {
+		uint32_t most, limit, failing, error;
+		int first;                                    /* result of the first attempt */
+		uint32_t samples, lost;                       /* of it */
+		uint32_t then_most, calls, parts, in_the_end; /* of both, and samples */
+	} all[] = {
+		{30, 30, 0, 0, 0, 100, 0, 30, 4, 4, 100}, /* by the limits */
+		{30, 0, 0, 0, 0, 100, 0, 30, 7, 4, 100},  /* by the server */
+		{20, 20, 4, EAGAIN, -EAGAIN, 60, 0, 20, 6, 5, 100},
+		/* the first half is there: later the halves are sent, even if all would be taken */
+		{60, 0, 3, EAGAIN, -EAGAIN, 50, 0, 100, 4, 2, 100},
+		/* each part is lost once, also if the profile is delivered again */
+		{40, 40, 2, EBADMSG, -EBADMSG, 60, 40, 40, 3, 2, 60},
+	};
 
-	sent.most = 30;
-	limits.samples = 30;
-	CHECK_INT(fake_consume(f, p, 0), 0);
-	CHECK_INT(sent.parts, 4);
-	CHECK_INT(sent.samples, 100);
-	CHECK_INT(sent.value, total(p));
-	/* the same profile again: all of it is there */
-	CHECK_INT(fake_consume(f, p, 1), 0);
-	CHECK_INT(sent.calls, 4);
-	builder_free(b);
-	fake_free(f);
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		struct fake *f = plug_of("http://127.0.0.1:1");
+		struct builder *b;
+		const struct fusee_profile *p = fake_profile(&b, 7, 100, NULL);
+
+		memset(&sent, 0, sizeof(sent));
+		sent.most = all[i].most;
+		sent.failing = all[i].failing;
+		sent.error = all[i].error;
+		limits.samples = all[i].limit;
+		CHECK_INT(fake_consume(f, p, 0), all[i].first);
+		CHECK_INT(sent.samples, all[i].samples);
+		CHECK_INT(f->lost, all[i].lost);
+		sent.most = all[i].then_most;
+		CHECK_INT(fake_consume(f, p, 1), 0);
+		CHECK_INT(sent.calls, all[i].calls);
+		CHECK_INT(sent.parts, all[i].parts);
+		CHECK_INT(sent.samples, all[i].in_the_end);
+		CHECK_INT(sent.value * 100, total(p) * (int64_t)all[i].in_the_end);
+		CHECK_INT(f->lost, 0);
+		CHECK_INT(fake_count(f, "samples_refused"), all[i].lost);
+		builder_free(b);
+		fake_free(f);
+	}
 }
 
-/* What the server calls too large is halved until it is not. */
-TEST(parts_that_are_too_large)
+TEST(one_sample_that_is_too_large)
 {
 	struct fake *f = plug_of("http://127.0.0.1:1");
 	struct builder *b;
-	const struct fusee_profile *p = fake_profile(&b, 7, 100, NULL);
 
-	sent.most = 30;
-	CHECK_INT(fake_consume(f, p, 0), 0);
-	CHECK_INT(sent.parts, 4);
-	CHECK_INT(sent.samples, 100);
-	CHECK_INT(sent.value, total(p));
-	CHECK_INT(fake_count(f, "samples_refused"), 0);
-	builder_free(b);
-	p = fake_profile(&b, 8, 3, NULL);
-	sent.most = 0;
-	sent.calls = 0;
-	CHECK_INT(fake_consume(f, p, 0), -E2BIG);
+	CHECK_INT(fake_consume(f, fake_profile(&b, 8, 3, NULL), 0), -E2BIG);
 	CHECK_INT(f->lost, 3);
 	CHECK_INT(sent.calls, 5); /* 3, 2, 1, 1, 1 */
 	CHECK_INT(fake_count(f, "samples_refused"), 3);
-	builder_free(b);
-	fake_free(f);
-}
-
-TEST(an_attempt_goes_on_where_the_last_ended)
-{
-	struct fake *f = plug_of("http://127.0.0.1:1");
-	struct builder *b;
-	const struct fusee_profile *p = fail_at(4, EAGAIN, 20, &b);
-
-	limits.samples = 20;
-	CHECK_INT(fake_consume(f, p, 0), -EAGAIN);
-	CHECK_INT(sent.parts, 3);
-	CHECK_INT(fake_consume(f, p, 1), 0);
-	CHECK_INT(sent.parts, 5);
-	CHECK_INT(sent.calls, 6);
-	CHECK_INT(sent.value, total(p));
-	builder_free(b);
-	fake_free(f);
-}
-
-/* The first half is there: later the halves are sent, even if all would be taken at once. */
-TEST(halves_stay_halves)
-{
-	struct fake *f = plug_of("http://127.0.0.1:1");
-	struct builder *b;
-	const struct fusee_profile *p = fail_at(3, EAGAIN, 60, &b);
-
-	CHECK_INT(fake_consume(f, p, 0), -EAGAIN);
-	CHECK_INT(sent.samples, 50);
-	sent.most = 100;
-	CHECK_INT(fake_consume(f, p, 1), 0);
-	CHECK_INT(sent.samples, 100);
-	CHECK_INT(sent.value, total(p));
-	CHECK_INT(sent.calls, 4);
-	builder_free(b);
-	fake_free(f);
-}
-
-TEST(a_part_that_is_refused)
-{
-	struct fake *f = plug_of("http://127.0.0.1:1");
-	struct builder *b;
-	const struct fusee_profile *p = fail_at(2, EBADMSG, 40, &b);
-
-	limits.samples = 40;
-	CHECK_INT(fake_consume(f, p, 0), -EBADMSG);
-	CHECK_INT(sent.samples, 60);
-	CHECK_INT(f->lost, 40);
-	CHECK_INT(fake_count(f, "samples_refused"), 40);
-	/* each part is lost once, also if the profile is delivered again */
-	CHECK_INT(fake_consume(f, p, 1), 0);
-	CHECK_INT(f->lost, 0);
 	builder_free(b);
 	fake_free(f);
 }
@@ -210,29 +168,29 @@ static int ask(struct fake *f, const struct fusee_http_request *q, struct fusee_
 	return fusee_http_send(((struct plug *)f->ctx)->client, q, a);
 }
 
+static void check_url(const char *base, const char *path, const char *query, const char *expected)
+{
+	char *url;
+
+	CHECK_INT(http_url(base, path, query, &url), 0);
+	CHECK_STR(url, expected);
+	free(url);
+}
+
 TEST(a_path_and_a_query)
 {
 	struct fusee_http_request q = {.path = "/push.v1/Push", .query = "name=a%20b"};
 	struct fusee_http_answer a;
 	struct fake *f;
-	char *url;
 
-	scratch();
-	f = plug_of(text("http://127.0.0.1:%d/ok/?key=1", serve(NULL, NULL, NULL)));
+	f = plug_at(served(), "/ok/?key=1");
 	CHECK_INT(ask(f, &q, &a), 0);
 	CHECK_INT(a.status, 200);
 	CHECK(logged("\"path\": \"/ok/push.v1/Push?key=1&name=a%20b\""));
 	fake_free(f);
-	clean();
-	CHECK_INT(http_url("http://x", "/a", NULL, &url), 0);
-	CHECK_STR(url, "http://x/a");
-	free(url);
-	CHECK_INT(http_url("http://x/?", "/a", "b=c", &url), 0);
-	CHECK_STR(url, "http://x/a?b=c");
-	free(url);
-	CHECK_INT(http_url("http://x/y/#z", NULL, "b=c", &url), 0);
-	CHECK_STR(url, "http://x/y/?b=c");
-	free(url);
+	check_url("http://x", "/a", NULL, "http://x/a");
+	check_url("http://x/?", "/a", "b=c", "http://x/a?b=c");
+	check_url("http://x/y/#z", NULL, "b=c", "http://x/y/?b=c");
 }
 
 TEST(deletes_and_stays)
@@ -242,8 +200,7 @@ TEST(deletes_and_stays)
 	struct fusee_str to;
 	struct fake *f;
 
-	scratch();
-	f = plug_of(text("http://127.0.0.1:%d/redirect/307?to=/ok", serve(NULL, NULL, NULL)));
+	f = plug_at(served(), "/redirect/307?to=/ok");
 	CHECK_INT(ask(f, &q, &a), 0);
 	CHECK_INT(a.status, 307);
 	CHECK(fusee_http_header(&a, "Location", &to) && fusee_text_is(to, "/ok"));
@@ -255,7 +212,6 @@ TEST(deletes_and_stays)
 	CHECK_INT(requests(), 3);
 	CHECK(!logged("\"method\": \"POST\""));
 	fake_free(f);
-	clean();
 }
 
 static void unpack(const char *name, char *to, size_t size)
@@ -281,8 +237,7 @@ TEST(a_body_with_gzip)
 
 	for (size_t i = 0; i < sizeof(body); i++)
 		body[i] = (char)('a' + i * i % 23);
-	scratch();
-	f = plug_of(text("http://127.0.0.1:%d/gzip/hello", serve(NULL, NULL, NULL)));
+	f = plug_at(served(), "/gzip/hello");
 	CHECK_INT(ask(f, &q, &a), 0);
 	CHECK(logged("\"method\": \"PUT\"") && logged("\"content-encoding\": \"gzip\""));
 	unpack("1.pb.gz", got, sizeof(got));
@@ -294,7 +249,6 @@ TEST(a_body_with_gzip)
 	CHECK_INT(ask(f, &q, &a), 0);
 	CHECK(!strncmp(read_file("2.pb.gz"), body, 5));
 	fake_free(f);
-	clean();
 }
 
 TEST(headers_of_an_answer)
@@ -305,8 +259,7 @@ TEST(headers_of_an_answer)
 	struct fusee_str value;
 	struct fake *f;
 
-	scratch();
-	f = plug_of(text("http://127.0.0.1:%d/status/429?after=7", serve(NULL, NULL, NULL)));
+	f = plug_at(served(), "/status/429?after=7");
 	CHECK_INT(ask(f, &q, &a), 0);
 	CHECK(logged("\"x-own\": \"1\""));
 	CHECK_INT(a.status, 429);
@@ -316,7 +269,6 @@ TEST(headers_of_an_answer)
 	CHECK(!fusee_http_header(&a, "nonesuch", &value));
 	CHECK_INT(fusee_http_verdict(&a), FUSEE_HTTP_LATER);
 	fake_free(f);
-	clean();
 }
 
 TEST(bodies_that_are_complete)
@@ -334,8 +286,7 @@ TEST(bodies_that_are_complete)
 	struct fake *f;
 	int port;
 
-	scratch();
-	port = serve(NULL, NULL, NULL);
+	port = served();
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
 		f = plug_of(text("http://127.0.0.1:%d/%s", port, all[i].path));
 		CHECK_INT(ask(f, &q, &a), 0);
@@ -344,7 +295,6 @@ TEST(bodies_that_are_complete)
 		CHECK_INT(a.body.len, all[i].bytes);
 		fake_free(f);
 	}
-	clean();
 }
 
 TEST(words)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/lib/json
 #include "test.h"
 
 #include <fusee/helpers.h>

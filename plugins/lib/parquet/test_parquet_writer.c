@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/lib/parquet
 /* Writers that fail, and calls that are refused. What files hold is tested by
  * tests/run/parquet-files. */
 #include "test.h"

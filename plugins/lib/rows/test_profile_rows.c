@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/lib/rows
 #include "test.h"
 
 #include <fusee/rows.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/lib/rows
 /* The text of a stack is that of fusee report --folded. */
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/lib/series
 #include "test.h"
 
 #include <fusee/series.h>
@@ -57,7 +57,6 @@ static int each(void *arg, const struct fusee_series *s)
 	const struct fusee_profile *p = s->profile;
 	int64_t sum = 0;
 
-	(void)arg;
 	FUSEE_FOR_EACH (struct fusee_label, l, s->labels) {
 		buf_printf(&seen, "%.*s=%.*s,", (int)l->key.len, l->key.p, (int)l->str.len,
 			   l->str.p);

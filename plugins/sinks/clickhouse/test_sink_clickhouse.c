@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/sinks/clickhouse
 /* Statements, rows and answers, and deliveries to tests/run/lib/clickhouse_http.py: run from the
  * source's root. A real server is that of tests/run/clickhouse. */
 #include "lib/fakehost.h"
+#include "lib/begun.h"
 #include "lib/served.h"
 
 #include "answer.h"
@@ -332,9 +333,8 @@ static struct fake *sink_of(const char *option, const char *value)
 	struct fake *f;
 
 	port = serve_by("tests/run/lib/clickhouse_http.py", NULL, NULL, NULL);
-	f = fake_new(&fusee_plugin, "url", text("http://127.0.0.1:%d", port), "database", "db",
-		     option, value, NULL);
-	CHECK_INT(fake_init(f), 0);
+	f = begun(fake_new(&fusee_plugin, "url", text("http://127.0.0.1:%d", port), "database",
+			   "db", option, value, NULL));
 	return f;
 }
 
@@ -417,7 +417,6 @@ TEST(stacks_come_before_samples)
 	CHECK_INT(deliver(f, 4, 0, 0), 0);
 	CHECK_INT(requests(), 7);
 	fake_free(f);
-	clean();
 }
 
 TEST(large_profiles_are_several_inserts)
@@ -431,7 +430,6 @@ TEST(large_profiles_are_several_inserts)
 	CHECK_STR(rows_in(7), "2 3");
 	CHECK_STR(rows_in(8), "4");
 	fake_free(f);
-	clean();
 }
 
 TEST(an_attempt_goes_on_where_the_last_ended)
@@ -452,7 +450,6 @@ TEST(an_attempt_goes_on_where_the_last_ended)
 	CHECK_STR(rows_in(10), "0 1");
 	CHECK_INT(fake_count(f, "rows_refused"), 0);
 	fake_free(f);
-	clean();
 }
 
 TEST(too_large_is_halved)
@@ -470,7 +467,6 @@ TEST(too_large_is_halved)
 	CHECK_INT(fake_count(f, "rows_refused"), 1);
 	CHECK_INT(fake_count(f, "rows_sent{table=\"samples\"}"), 3);
 	fake_free(f);
-	clean();
 }
 
 TEST(tables_are_made_on_request)
@@ -488,14 +484,12 @@ TEST(tables_are_made_on_request)
 	put("new-samples", SAMPLES_LINES);
 	put("new-stacks", STACKS_LINES);
 	put("version", "18.16.1\n");
-	f = fake_new(&fusee_plugin, "url", text("http://127.0.0.1:%d", port), "database", "db",
-		     "create", "true", "keep", "1d", NULL);
-	CHECK_INT(fake_init(f), 0);
+	f = begun(fake_new(&fusee_plugin, "url", text("http://127.0.0.1:%d", port), "database",
+			   "db", "create", "true", "keep", "1d", NULL));
 	CHECK_INT(deliver(f, 1, 2, 0), 0);
 	CHECK(logged("CREATE TABLE IF NOT EXISTS `db`.`samples`") && !logged("Map("));
 	CHECK(strstr(f->logged.p, "'keep' is not for ClickHouse 18.16"));
 	fake_free(f);
-	clean();
 }
 
 TEST(columns_are_looked_at_again)
@@ -517,7 +511,6 @@ TEST(columns_are_looked_at_again)
 	CHECK_INT(deliver(f, 4, 1, 0), FAKE_DENIED);
 	CHECK(strstr(f->error, "the column 'stack_id' of table 'stacks' has the type Float64"));
 	fake_free(f);
-	clean();
 }
 
 TEST(a_table_that_vanishes_is_made_again)
@@ -546,7 +539,6 @@ TEST(a_table_that_vanishes_is_made_again)
 	CHECK_INT(deliver(f, 4, 2, 1), 0);
 	CHECK_STR(rows_in(requests()), "0 1");
 	fake_free(f);
-	clean();
 }
 
 TEST(answers_that_end_early)
@@ -569,7 +561,6 @@ TEST(answers_that_end_early)
 	CHECK_INT(fake_count(f, "rows_sent{table=\"samples\"}"), 2);
 	CHECK_INT(fake_count(f, "rows_refused"), 0);
 	fake_free(f);
-	clean();
 }
 
 TEST(refuses_options)

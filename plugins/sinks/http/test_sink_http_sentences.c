@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/sinks/http
 /* What an operator reads when a server cannot be reached: one sentence for each reason, the same
  * each time, and a count. Against tests/run/lib/http_server.py: run from the source's root. */
 #include <netinet/in.h>
@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "lib/fakehost.h"
+#include "lib/begun.h"
 #include "lib/served.h"
 
 extern const struct fusee_plugin fusee_plugin;
@@ -18,13 +19,12 @@ static void check_sentence(const char *url, const char *name, const char *value,
 			   const char *status, const char *sentence)
 {
 	/* the others are to have all the time that a busy machine takes */
-	const char *patience = strstr(url, "/hang") ? "2s" : "50s";
-	struct fake *f = fake_new(&fusee_plugin, "url", url, "connect_timeout", patience, "timeout",
-				  patience, name, value, NULL);
+	const char *patience = strstr(url, "/hang") ? "300ms" : "50s";
+	struct fake *f = begun(fake_new(&fusee_plugin, "url", url, "connect_timeout", "50s",
+					"timeout", patience, name, value, NULL));
 	struct builder *b;
 	const struct fusee_profile *p = fake_profile(&b, 1, 20000, "process", "web", NULL);
 
-	CHECK_INT(fake_init(f), 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		CHECK_INT(fake_consume(f, p, i), expected);
 		CHECK_STR(f->error, sentence);
@@ -94,7 +94,6 @@ TEST_FOR(certificates, 300)
 			  "'127.0.0.1'");
 	check_certificate("good", "other.pem", "no trusted authority vouches for its certificate");
 	CHECK_INT(requests(), 0);
-	clean();
 }
 
 /* ---- servers ---- */
@@ -112,18 +111,15 @@ TEST_FOR(servers_without_an_answer, 300)
 		{"http", "garbage", "the answer is not HTTP"},
 		{"http", "huge-head", "its headers do not end"},
 	};
-	char url[128];
 	int port;
 
 	scratch();
 	port = serve(NULL, NULL, NULL);
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-		snprintf(url, sizeof(url), "%s://127.0.0.1:%d/%s", all[i].scheme, port,
-			 all[i].path);
-		no_answer(url, NULL, NULL, all[i].why);
+		no_answer(text("%s://127.0.0.1:%d/%s", all[i].scheme, port, all[i].path), NULL,
+			  NULL, all[i].why);
 	}
 	no_answer("http://127.0.0.1:1/x", NULL, NULL, "Connection refused");
-	clean();
 }
 
 /* A server that resets each connection once it has read from it. */
@@ -153,14 +149,13 @@ static pid_t serve_resets(int *port)
 
 TEST_FOR(connections_that_are_reset, 300)
 {
-	char url[128];
 	int port;
 	pid_t pid = serve_resets(&port);
 
-	snprintf(url, sizeof(url), "https://127.0.0.1:%d/ok", port);
-	no_answer(url, NULL, NULL, "the connection ended before TLS began");
-	snprintf(url, sizeof(url), "http://127.0.0.1:%d/ok", port);
-	no_answer(url, NULL, NULL, "the connection ended before the answer was complete");
+	no_answer(text("https://127.0.0.1:%d/ok", port), NULL, NULL,
+		  "the connection ended before TLS began");
+	no_answer(text("http://127.0.0.1:%d/ok", port), NULL, NULL,
+		  "the connection ended before the answer was complete");
 	CHECK(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid);
 }
 
@@ -180,7 +175,6 @@ TEST_FOR(servers_that_refuse, 300)
 	snprintf(sentence, sizeof(sentence), "'%s' answered 401: token expired", url);
 	check_sentence(url, "bearer_file", text("%s/token", dir), FAKE_DENIED, "4xx", sentence);
 	CHECK(logged("Bearer of last year"));
-	clean();
 }
 
 /* ---- names, proxies ---- */
@@ -197,7 +191,6 @@ TEST(names_that_do_not_exist)
 		  "DNS does not know its name, or does not answer");
 	no_answer("http://backend.example/x", "proxy", "http://proxy.invalid:3128",
 		  "DNS does not know the proxy's name, or does not answer");
-	clean();
 }
 
 TEST_FOR(proxies, 300)
@@ -218,5 +211,4 @@ TEST_FOR(proxies, 300)
 	snprintf(url, sizeof(url), "http://backend.example/status/407");
 	snprintf(sentence, sizeof(sentence), "'%s' (proxy '%s') answered 407", url, proxy);
 	check_sentence(url, "proxy", proxy, FAKE_DENIED, "4xx", sentence);
-	clean();
 }

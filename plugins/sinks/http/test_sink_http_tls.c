@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/sinks/http
 /* TLS of sink.http, against tests/run/lib/http_server.py: run from the source's root. */
 #include <sched.h>
 
-#include "lib/http_sink.h"
+#include "lib/http_cases.h"
 
 static void make_certificates(void)
 {
 	static const char script[] =
 		"cd '%s' && exec 2>/dev/null </dev/null && openssl version >/dev/null &&"
-		" for ca in ca other; do openssl req -x509 -newkey rsa:2048 -nodes -days 2"
+		" key='ec -pkeyopt ec_paramgen_curve:P-256' &&"
+		" for ca in ca other; do openssl req -x509 -newkey $key -nodes -days 2"
 		" -subj /CN=$ca -keyout $ca.key -out $ca.pem || exit 1; done &&"
-		" for who in server client; do openssl req -newkey rsa:2048 -nodes -subj /CN=$who"
+		" for who in server client; do openssl req -newkey $key -nodes -subj /CN=$who"
 		" -keyout $who.key -out $who.csr &&"
 		" echo subjectAltName=IP:127.0.0.1,DNS:localhost >$who.ext &&"
 		" openssl x509 -req -in $who.csr -CA ca.pem -CAkey ca.key -CAcreateserial"
@@ -59,12 +60,10 @@ TEST(tls)
 	check_tls(url, "ca_file", in_dir("ca.pem"), 0, "");
 	check_tls(url, "insecure", "true", 0, "");
 	CHECK_INT(requests(), 2);
-	f = fake_new(&fusee_plugin, "url", url, "insecure", "true", NULL);
-	CHECK_INT(fake_init(f), 0);
+	f = begun(fake_new(&fusee_plugin, "url", url, "insecure", "true", NULL));
 	CHECK(fake_logged(f, "insecure: the server's certificate is not checked"));
 	fake_free(f);
-	check_cancel(text("https://127.0.0.1:%d/hang", port), in_dir("ca.pem"));
-	clean();
+	check_cancel_at(text("https://127.0.0.1:%d/hang", port), in_dir("ca.pem"));
 }
 
 /* Serves with the server's certificate; `url` of what is always accepted. */
@@ -90,7 +89,6 @@ TEST(tls_with_ca_file_alone)
 	check_tls(url, "ca_file", in_dir("other.pem"), -EAGAIN, "certificate");
 	CHECK_INT(requests(), 0);
 	check_tls(url, "ca_file", in_dir("ca.pem"), 0, "");
-	clean();
 }
 
 TEST(tls_of_another_name)
@@ -106,7 +104,6 @@ TEST(tls_of_another_name)
 	serve_tls(url, sizeof(url), NULL);
 	check_tls(url, "ca_file", in_dir("ca.pem"), -EAGAIN, "127.0.0.1");
 	CHECK_INT(requests(), 0);
-	clean();
 }
 
 TEST(tls_with_our_own_certificate)
@@ -118,26 +115,20 @@ TEST(tls_with_our_own_certificate)
 	make_certificates();
 	serve_tls(url, sizeof(url), in_dir("ca.pem"));
 	check_tls(url, "ca_file", in_dir("ca.pem"), -EAGAIN, "no answer from '");
-	f = fake_new(&fusee_plugin, "url", url, "ca_file", in_dir("ca.pem"), "cert_file",
-		     in_dir("client.pem"), "key_file", in_dir("client.key"), NULL);
-	CHECK_INT(fake_init(f), 0);
+	f = begun(fake_new(&fusee_plugin, "url", url, "ca_file", in_dir("ca.pem"), "cert_file",
+			   in_dir("client.pem"), "key_file", in_dir("client.key"), NULL));
 	CHECK_INT(deliver(f, 1, 3), 0);
 	fake_free(f);
-	f = fake_new(&fusee_plugin, "url", url, "ca_file", in_dir("ca.pem"), "cert_file",
-		     in_dir("both.pem"), NULL);
-	CHECK_INT(fake_init(f), 0);
+	f = begun(fake_new(&fusee_plugin, "url", url, "ca_file", in_dir("ca.pem"), "cert_file",
+			   in_dir("both.pem"), NULL));
 	CHECK_INT(deliver(f, 1, 3), 0);
 	fake_free(f);
-	clean();
 }
 
 static struct buf files_read;
 
 static int note_secret(struct fusee_instance *in, const char *path, char *buf, uint32_t cap)
 {
-	(void)in;
-	(void)buf;
-	(void)cap;
 	buf_printf(&files_read, "%s ", path + strlen(dir) + 1);
 	return -EFBIG;
 }
@@ -169,5 +160,4 @@ TEST(a_certificate_that_is_denied)
 	CHECK(logged("\"n\": 3, \"connection\": 2, \"client\": \"server\","));
 	fake_free(f);
 	buf_fini(&files_read);
-	clean();
 }

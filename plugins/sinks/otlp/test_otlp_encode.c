@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/sinks/otlp
 /* Requests as libprotobuf-c reads them. */
 #include <fusee/helpers.h>
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/sinks/otlp
 /* Answers as receivers send them, and deliveries to tests/run/lib/http_server.py: run from the
  * source's root. */
-#include "lib/fakehost.h"
+#define SINK_OPTIONS
+#include "lib/served_sink.h"
 #include "lib/otlp_read.h"
-#include "lib/served.h"
 #include "lib/random.h"
 
 #include "answer.h"
-
-extern const struct fusee_plugin fusee_plugin;
 
 /* ---- answers ---- */
 
@@ -135,14 +133,6 @@ TEST(answers_of_random_bytes)
 
 /* ---- deliveries ---- */
 
-static struct fake *sink_of(const char *url, const char *name, const char *value)
-{
-	struct fake *f = fake_new(&fusee_plugin, "url", url, name, value, NULL);
-
-	CHECK_INT(fake_init(f), 0);
-	return f;
-}
-
 static Otlp__Request *received(int n)
 {
 	struct buf b = {0};
@@ -165,9 +155,8 @@ TEST(delivers)
 	Otlp__Request *r;
 	int port;
 
-	scratch();
-	port = serve(NULL, NULL, NULL);
-	sink = sink_of(text("http://127.0.0.1:%d/ok", port), "gzip", "false");
+	port = served();
+	sink = sink_at(port, "/ok", "gzip", "false");
 	CHECK_INT(fake_consume(sink, p, 0), 0);
 	r = received(1);
 	otlp_check(r);
@@ -178,12 +167,11 @@ TEST(delivers)
 	CHECK(!logged("content-encoding"));
 	otlp__request__free_unpacked(r, NULL);
 	fake_free(sink);
-	sink = sink_of(text("http://127.0.0.1:%d/ok", port), "path", "");
+	sink = sink_at(port, "/ok", "path", "");
 	CHECK_INT(fake_consume(sink, p, 0), 0);
 	CHECK(logged("\"path\": \"/ok\"") && logged("\"content-encoding\": \"gzip\""));
 	fake_free(sink);
 	builder_free(b);
-	clean();
 }
 
 TEST(large_profiles_are_sent_in_parts)
@@ -194,11 +182,9 @@ TEST(large_profiles_are_sent_in_parts)
 	struct fake *sink;
 	int port;
 
-	scratch();
-	port = serve(NULL, NULL, NULL);
-	sink = fake_new(&fusee_plugin, "url", text("http://127.0.0.1:%d/ok", port), "gzip", "false",
-			"max_bytes", "64KiB", NULL);
-	CHECK_INT(fake_init(sink), 0);
+	port = served();
+	sink = begun(fake_new(&fusee_plugin, "url", text("http://127.0.0.1:%d/ok", port), "gzip",
+			      "false", "max_bytes", "64KiB", NULL));
 	CHECK_INT(fake_consume(sink, p, 0), 0);
 	CHECK(requests() > 4);
 	for (int i = 1; i <= requests(); i++) {
@@ -211,34 +197,22 @@ TEST(large_profiles_are_sent_in_parts)
 	CHECK_INT(samples, 5000);
 	fake_free(sink);
 	builder_free(b);
-	clean();
-}
-
-static void tried(int port, const char *path, int expected, const char *said)
-{
-	struct fake *f = sink_of(text("http://127.0.0.1:%d%s", port, path), "path", "");
-	struct builder *b;
-
-	CHECK_INT(fake_consume(f, fake_profile(&b, 1, 3, NULL), 0), expected);
-	if (!strstr(f->error, said))
-		CHECK_STR(f->error, said);
-	builder_free(b);
-	fake_free(f);
 }
 
 TEST(says_what_servers_answer)
 {
 	int port;
 
-	scratch();
-	port = serve(NULL, NULL, NULL);
-	tried(port, "/say/400/bad", -EBADMSG, "answered 400: bad");
-	tried(port, "/say/200/hello", -EBADMSG, "answered 200: but not as a receiver of OTLP does");
-	tried(port, "/status/404", FAKE_DENIED, "service.profilesSupport");
-	tried(port, "/status/503?after=7", -EAGAIN, "answered 503, again in 7 s");
-	tried(port, "/status/500", -EBADMSG, "answered 500");
-	tried(port, "/status/413", -E2BIG, "answered 413");
-	clean();
+	port = served();
+	check_said(sink_at(port, "/say/400/bad", "path", ""), -EBADMSG, "answered 400: bad");
+	check_said(sink_at(port, "/say/200/hello", "path", ""), -EBADMSG,
+		   "answered 200: but not as a receiver of OTLP does");
+	check_said(sink_at(port, "/status/404", "path", ""), FAKE_DENIED,
+		   "service.profilesSupport");
+	check_said(sink_at(port, "/status/503?after=7", "path", ""), -EAGAIN,
+		   "answered 503, again in 7 s");
+	check_said(sink_at(port, "/status/500", "path", ""), -EBADMSG, "answered 500");
+	check_said(sink_at(port, "/status/413", "path", ""), -E2BIG, "answered 413");
 }
 
 TEST(refuses_options)

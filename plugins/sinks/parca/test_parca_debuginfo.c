@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/sinks/parca
 /* Messages of DebuginfoService: requests as libprotobuf-c decodes them, answers as it encodes them,
  * truncated, and random bytes. */
 #include "test.h"

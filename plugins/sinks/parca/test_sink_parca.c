@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/sinks/parca
 /* Answers as Parca sends them, and requests to tests/run/lib/http_server.py, which libprotobuf-c
  * and python3's json decode. Runs from the source's root. */
 #include <fusee/helpers.h>
 
-#include "lib/fakehost.h"
-#include "lib/served.h"
+#define SINK_OPTIONS
+#include "lib/served_sink.h"
 
 #include "parca.pb-c.h"
 #include "write.h"
-
-extern const struct fusee_plugin fusee_plugin;
 
 /* ---- answers ---- */
 
@@ -125,14 +123,6 @@ TEST(answers_of_random_bytes)
 
 /* ---- requests ---- */
 
-static struct fake *sink_of(const char *url, const char *name, const char *value)
-{
-	struct fake *f = fake_new(&fusee_plugin, "url", url, name, value, NULL);
-
-	CHECK_INT(fake_init(f), 0);
-	return f;
-}
-
 /* Two processes, one of them with two threads; a type without a period. */
 static const struct fusee_profile *two_processes(struct builder **b)
 {
@@ -234,8 +224,7 @@ TEST(a_request_for_each_series)
 	const struct fusee_profile *p = two_processes(&b);
 	struct fake *f;
 
-	scratch();
-	f = sink_of(text("http://127.0.0.1:%d/trailers/0/", serve(NULL, NULL, NULL)), NULL, NULL);
+	f = sink_at(served(), "/trailers/0/", NULL, NULL);
 	CHECK_INT(fake_consume(f, p, 0), 0);
 	CHECK_INT(requests(), 2);
 	CHECK(logged("/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw\""));
@@ -249,7 +238,6 @@ TEST(a_request_for_each_series)
 	}
 	fake_free(f);
 	builder_free(b);
-	clean();
 }
 
 /* The gateway's body as python's json reads it: "name=value,.." in labels, the profile in profile.
@@ -298,35 +286,21 @@ TEST(the_gateway_gets_the_same)
 	buf_fini(&bytes);
 	fake_free(f);
 	builder_free(b);
-	clean();
-}
-
-static void tried(int port, const char *path, int expected, const char *said)
-{
-	struct fake *f = sink_of(text("http://127.0.0.1:%d%s", port, path), NULL, NULL);
-	struct builder *b;
-	int r = fake_consume(f, fake_profile(&b, 1, 3, "host", "n1", NULL), 0);
-
-	if (r != expected || !strstr(f->error, said))
-		fprintf(stderr, "# %s: %d: %s\n", path, r, f->error);
-	CHECK_INT(r, expected);
-	CHECK(strstr(f->error, said));
-	builder_free(b);
-	fake_free(f);
 }
 
 TEST(says_what_servers_answer)
 {
 	int port;
 
-	scratch();
-	port = serve(NULL, NULL, NULL);
-	tried(port, "/grpc/0/", 0, "");
-	tried(port, "/trailers/0/", 0, "");
-	tried(port, "/grpc/3/no%2520good", -EBADMSG, "answered 200: grpc-status 3, no good");
-	tried(port, "/trailers/14/away", -EAGAIN, "answered 200: grpc-status 14, away");
-	tried(port, "/ok", -EBADMSG, NOT_PARCA);
-	tried(port, "/status/503?after=7", -EAGAIN, "answered 503, again in 7 s");
-	tried(port, "/status/404", FAKE_DENIED, "answered 404");
-	clean();
+	port = served();
+	check_said(sink_at(port, "/grpc/0/", NULL, NULL), 0, "");
+	check_said(sink_at(port, "/trailers/0/", NULL, NULL), 0, "");
+	check_said(sink_at(port, "/grpc/3/no%2520good", NULL, NULL), -EBADMSG,
+		   "answered 200: grpc-status 3, no good");
+	check_said(sink_at(port, "/trailers/14/away", NULL, NULL), -EAGAIN,
+		   "answered 200: grpc-status 14, away");
+	check_said(sink_at(port, "/ok", NULL, NULL), -EBADMSG, NOT_PARCA);
+	check_said(sink_at(port, "/status/503?after=7", NULL, NULL), -EAGAIN,
+		   "answered 503, again in 7 s");
+	check_said(sink_at(port, "/status/404", NULL, NULL), FAKE_DENIED, "answered 404");
 }

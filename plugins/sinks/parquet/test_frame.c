@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/sinks/parquet
 /* A frame as a text of JSON. */
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/sinks/parquet
 /* Which rows are together in a row group of a merged file. */
 #include "test.h"
 

@@ -1,30 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/sinks/parquet
 /* The folder of sink.parquet. What its files hold is tested by tests/run/parquet. */
-#include <sched.h>
 #include <sys/file.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 
-#include "lib/fakehost.h"
-#include "lib/scratch.h"
+#define LABELS "process", "web", "host", "a/b"
+#include "lib/folder_sink.h"
 #include "folder.h"
 
-#define NS 1000000000ull
-#define MINUTE (60 * NS)
 #define T 1795248900ull /* 2026-11-21T08:15:00Z */
-
-extern const struct fusee_plugin fusee_plugin;
-
-static int fsync_error; /* of the next calls */
-
-int fsync(int fd)
-{
-	errno = fsync_error;
-	return fsync_error ? -1 : (int)syscall(SYS_fsync, fd);
-}
 
 /* ---- help ---- */
 
@@ -46,16 +30,6 @@ int flock(int fd, int operation)
 	return (int)syscall(SYS_flock, fd, operation);
 }
 
-static const char *in_dir(const char *name)
-{
-	static char paths[4][512];
-	static int turn;
-
-	turn = (turn + 1) % 4;
-	snprintf(paths[turn], sizeof(paths[turn]), "%s/%s", dir, name);
-	return paths[turn];
-}
-
 static int files(const char *where)
 {
 	char command[128];
@@ -65,32 +39,9 @@ static int files(const char *where)
 	return atoi(shell(command));
 }
 
-static uint64_t now(void)
+static int all_files(void)
 {
-	return (uint64_t)time(NULL) * NS;
-}
-
-/* Delivers a profile of a window that began then. */
-static int deliver(struct fake *f, uint32_t id, uint32_t stacks, uint64_t start_ns)
-{
-	struct builder *b;
-	struct fusee_profile p = *fake_profile(&b, id, stacks, "process", "web", "host", "a/b",
-					       NULL);
-	int r;
-
-	p.start_ns = start_ns;
-	r = fake_consume(f, &p, 0);
-	builder_free(b);
-	return r;
-}
-
-static struct fake *started(const char *keep, const char *max_size)
-{
-	struct fake *f = fake_new(&fusee_plugin, "dir", dir, "keep", keep, "max_size", max_size,
-				  NULL);
-
-	CHECK_INT(fake_init(f), 0);
-	return f;
+	return files(".");
 }
 
 /* ---- files ---- */
@@ -119,7 +70,6 @@ TEST(a_long_reason_of_losses_costs_no_window)
 		builder_free(b);
 	}
 	fake_free(f);
-	clean();
 }
 
 TEST(a_window_is_two_files)
@@ -144,7 +94,6 @@ TEST(a_window_is_two_files)
 	CHECK_INT(deliver(f, 8, 3, T * NS), 0);
 	CHECK_INT(files("."), 4);
 	fake_free(f);
-	clean();
 }
 
 TEST(planted_links_are_not_followed)
@@ -165,7 +114,6 @@ TEST(planted_links_are_not_followed)
 	CHECK_INT(fake_count(f, "windows_lost{reason=\"other\"}"), 1);
 	CHECK_INT(files("victim"), 1);
 	fake_free(f);
-	clean();
 }
 
 TEST(leftovers_go_but_not_those_under_way)
@@ -187,7 +135,6 @@ TEST(leftovers_go_but_not_those_under_way)
 	CHECK_INT(fake_count(f, "files_removed{reason=\"unfinished\"}"), 1);
 	CHECK_INT(files("."), 1);
 	fake_free(f);
-	clean();
 }
 
 /* An agent that starts looks for unfinished files before another has locked its own. */
@@ -205,7 +152,6 @@ TEST(starts_beside_a_writer)
 	CHECK_INT(files("samples"), 3);
 	CHECK_INT(files("."), 6);
 	fake_free(f);
-	clean();
 }
 
 /* ---- which files go ---- */
@@ -232,7 +178,6 @@ TEST(old_files_go_with_their_folders)
 	CHECK_INT(deliver(f, 3, 1, t), 0);
 	CHECK_INT(files("stacks"), 2);
 	fake_free(f);
-	clean();
 }
 
 TEST(the_oldest_make_room)
@@ -261,95 +206,40 @@ TEST(the_oldest_make_room)
 	CHECK_INT(fake_count(f, "windows_lost{reason=\"max_size\"}"), 1);
 	CHECK_INT(files(".unfinished"), 0);
 	fake_free(f);
-	clean();
 }
 
 /* ---- disks that fail ---- */
 
 TEST(errors_of_the_disk)
 {
-	static const struct {
-		int error;
-		const char *counter;
-	} all[] = {{EIO, "windows_lost{reason=\"i/o error\"}"},
-		   {EDQUOT, "windows_lost{reason=\"quota\"}"},
-		   {ENOSPC, "windows_lost{reason=\"no space\"}"},
-		   {EAGAIN, "windows_lost{reason=\"other\"}"}};
-	struct fake *f;
-
 	scratch();
-	f = started("7d", "1GiB");
-	CHECK_INT(deliver(f, 1, 1, now()), 0);
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-		fsync_error = all[i].error;
-		CHECK_INT(deliver(f, 2, 1, now()), all[i].error == EAGAIN ? -EIO : -all[i].error);
-		CHECK_INT(fake_count(f, all[i].counter), 1);
-		CHECK(strstr(f->error, "cannot write '"));
-		CHECK(strstr(f->error, strerror(all[i].error)));
-		CHECK_INT(files("."), 2);
-	}
-	fsync_error = 0;
-	CHECK_INT(deliver(f, 2, 1, now()), 0);
-	CHECK_INT(files("."), 4);
-	fake_free(f);
-	clean();
+	check_disk_errors(all_files, 2);
 }
 
-/* In a mount namespace of the test's own. */
 TEST(a_full_disk)
 {
-	int flags = CLONE_NEWNS | (geteuid() ? CLONE_NEWUSER : 0), r, room;
 	struct fake *f;
-	uint32_t i = 0;
+	int room;
 
 	scratch();
-	if (unshare(flags) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mount("fusee-test", dir, "tmpfs", 0, "size=128k"))
-		SKIP("mount namespaces are refused here");
+	small_disk("size=128k");
 	f = started("0", "1GiB");
-	while (!(r = deliver(f, ++i, 50, now())))
-		CHECK(i < 100);
-	room = (int)i - 1;
-	CHECK(room > 0);
-	CHECK_INT(r, -ENOSPC);
-	CHECK(strstr(f->error, strerror(ENOSPC)));
-	CHECK_INT(fake_count(f, "windows_lost{reason=\"no space\"}"), 1);
+	room = (int)fill(f);
 	CHECK_INT(files("samples"), room);
 	CHECK_INT(files(".unfinished"), 0);
 	shell("rm $(ls samples/*/*/* stacks/*/*/* | head -n 1) && rm $(ls stacks/*/*/* | head -n "
 	      "1)");
-	CHECK_INT(deliver(f, ++i, 50, now()), 0);
+	CHECK_INT(deliver(f, 1000, 50, now()), 0);
 	fake_free(f);
-	CHECK(!umount(dir));
-	rmdir(dir);
 }
 
 /* ---- options ---- */
 
-static void refused(const char *option, const char *value, int err, const char *text)
-{
-	struct fake *f = strcmp(option, "dir")
-				 ? fake_new(&fusee_plugin, "dir", dir, option, value, NULL)
-				 : fake_new(&fusee_plugin, option, value, NULL);
-
-	CHECK_INT(fake_init(f), err);
-	CHECK_STR(f->error, text);
-	fake_free(f);
-}
-
+/* What else is refused is tested by plugins/lib/folder/test_folder.c. */
 TEST(refuses)
 {
-	char text[512];
-
 	scratch();
-	shell("echo > file");
-	snprintf(text, sizeof(text), "cannot open directory '%s/file': Not a directory", dir);
-	refused("dir", in_dir("file"), -ENOTDIR, text);
-	refused("dir", "/proc/nope", -ENOENT,
-		"cannot create directory '/proc/nope': No such file or directory; create it, or "
-		"name another as 'dir'");
 	refused("dir", "", -EINVAL, "set 'dir' to a folder, 'bucket' to s3://NAME/PREFIX, or both");
 	refused("mode", "0755", -EINVAL,
 		"option 'mode': '0755' is not an octal number from 0600 to 0666, such as 0640");
-	clean();
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/sinks/parquet
 /* The bucket of sink.parquet, against tests/run/lib/s3_server.py: run from the source's root. */
-#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 
 #include "lib/fakehost.h"
+#include "lib/begun.h"
+#include "lib/cancel.h"
 #include "lib/served.h"
 #include "lib/served_s3.h"
 
@@ -50,7 +51,6 @@ TEST(a_window_is_two_objects)
 	CHECK_INT(deliver(f, 8, 3), 0);
 	CHECK_INT(objects(), 4);
 	fake_free(f);
-	clean();
 }
 
 TEST(folder_and_bucket_have_the_same)
@@ -59,9 +59,8 @@ TEST(folder_and_bucket_have_the_same)
 	int inode;
 
 	begin();
-	f = fake_new(&fusee_plugin, "dir", text("%s/store", dir), "bucket", "s3://profiles/",
-		     "endpoint", endpoint, NULL);
-	CHECK_INT(fake_init(f), 0);
+	f = begun(fake_new(&fusee_plugin, "dir", text("%s/store", dir), "bucket", "s3://profiles/",
+			   "endpoint", endpoint, NULL));
 	CHECK_INT(deliver(f, 7, 300), 0);
 	CHECK_INT(count("rm -r store/.unfinished && diff -r store objects && find store -type f | "
 			"wc -l"),
@@ -80,7 +79,6 @@ TEST(folder_and_bucket_have_the_same)
 			"wc -l"),
 		  4);
 	fake_free(f);
-	clean();
 }
 
 TEST(prefixes_and_places)
@@ -94,15 +92,13 @@ TEST(prefixes_and_places)
 
 	begin();
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-		f = fake_new(&fusee_plugin, "bucket", all[i][0], "endpoint",
-			     text("%s%s", endpoint, all[i][1]), "region", "eu-west-1", NULL);
-		CHECK_INT(fake_init(f), 0);
+		f = begun(fake_new(&fusee_plugin, "bucket", all[i][0], "endpoint",
+				   text("%s%s", endpoint, all[i][1]), "region", "eu-west-1", NULL));
 		CHECK_INT(deliver(f, 7, 1), 0);
 		CHECK(!access(text("%s/%s", dir, all[i][2]), F_OK));
 		fake_free(f);
 	}
 	CHECK(logged("/eu-west-1/s3/aws4_request"));
-	clean();
 }
 
 TEST(more_headers)
@@ -110,16 +106,14 @@ TEST(more_headers)
 	struct fake *f;
 
 	begin();
-	f = fake_new(
+	f = begun(fake_new(
 		&fusee_plugin, "bucket", "s3://profiles", "endpoint", endpoint, "headers",
 		"X-Amz-Storage-Class=STANDARD_IA,x-amz-meta-team= a   b ,Cache-Control=no-cache",
-		NULL);
-	CHECK_INT(fake_init(f), 0);
+		NULL));
 	CHECK_INT(deliver(f, 7, 1), 0);
 	CHECK(logged("\"x-amz-storage-class\": \"STANDARD_IA\""));
 	CHECK(logged("\"cache-control\": \"no-cache\""));
 	fake_free(f);
-	clean();
 }
 
 /* ---- keys ---- */
@@ -133,9 +127,8 @@ TEST(keys_of_a_file)
 	put("keys", "# keys\n[other]\naws_access_key_id = AKOTHER\naws_secret_access_key=x\n"
 		    "[default]\r\n  aws_access_key_id=AKTEST\r\n"
 		    "aws_secret_access_key = secret/of+AKTEST  \nregion = nowhere\n");
-	f = fake_new(&fusee_plugin, "bucket", "s3://profiles", "endpoint", endpoint,
-		     "credentials_file", text("%s/keys", dir), NULL);
-	CHECK_INT(fake_init(f), 0);
+	f = begun(fake_new(&fusee_plugin, "bucket", "s3://profiles", "endpoint", endpoint,
+			   "credentials_file", text("%s/keys", dir), NULL));
 	CHECK_INT(deliver(f, 1, 1), 0);
 	CHECK(!logged("x-amz-security-token"));
 	/* the file is read each time */
@@ -156,7 +149,6 @@ TEST(keys_of_a_file)
 	CHECK_STR(f->error, text("cannot read '%s/keys': No such file or directory", dir));
 	CHECK_INT(fake_count(f, "windows_lost{reason=\"bucket\"}"), 0);
 	fake_free(f);
-	clean();
 }
 
 TEST(wrong_keys)
@@ -172,7 +164,6 @@ TEST(wrong_keys)
 		       "the access key, 'region' (us-east-1) is wrong, or a proxy changes requests",
 		       endpoint));
 	fake_free(f);
-	clean();
 }
 
 static void no_keys(const char *file, int err, const char *why)
@@ -209,7 +200,6 @@ TEST(keys_that_are_not_there)
 	no_keys(file, -EINVAL, text("a key in '%s' is too long, or no text", file));
 	put("keys", "aws_access_key_id=A\tB\x01\naws_secret_access_key=x\n");
 	no_keys(file, -EINVAL, text("a key in '%s' is too long, or no text", file));
-	clean();
 }
 
 /* ---- answers ---- */
@@ -268,7 +258,6 @@ TEST_FOR(what_answers_mean, 180)
 				 "'nothing-here'",
 				 endpoint));
 	fake_free(f);
-	clean();
 }
 
 TEST(samples_wait_for_their_stacks)
@@ -283,7 +272,6 @@ TEST(samples_wait_for_their_stacks)
 	CHECK(!logged("/samples/"));
 	CHECK_INT(fake_count(f, "rows_written"), 0);
 	fake_free(f);
-	clean();
 }
 
 TEST(a_wrong_clock)
@@ -307,7 +295,6 @@ TEST(a_wrong_clock)
 	put("faults", "clock 60\n");
 	CHECK_INT(deliver(f, 7, 1), 0);
 	fake_free(f);
-	clean();
 }
 
 TEST(no_server)
@@ -315,55 +302,40 @@ TEST(no_server)
 	struct fake *f;
 
 	begin();
-	f = fake_new(&fusee_plugin, "bucket", "s3://profiles", "endpoint", "http://127.0.0.1:1",
-		     NULL);
-	CHECK_INT(fake_init(f), 0);
+	f = begun(fake_new(&fusee_plugin, "bucket", "s3://profiles", "endpoint",
+			   "http://127.0.0.1:1", NULL));
 	CHECK_INT(deliver(f, 1, 1), -EAGAIN);
 	CHECK_STR(f->error, "no answer from 'http://127.0.0.1:1': Connection refused");
 	CHECK_INT(fake_count(f, "windows_lost{reason=\"bucket\"}"), 0);
 	fake_free(f);
 	put("faults", "put 1 0 hang\n");
-	f = fake_new(&fusee_plugin, "bucket", "s3://profiles", "endpoint", endpoint, "timeout",
-		     "500ms", NULL);
-	CHECK_INT(fake_init(f), 0);
+	f = begun(fake_new(&fusee_plugin, "bucket", "s3://profiles", "endpoint", endpoint,
+			   "timeout", "500ms", NULL));
 	CHECK_INT(deliver(f, 1, 1), -EAGAIN);
 	CHECK_STR(f->error, text("no answer from '%s': no answer in time", endpoint));
 	fake_free(f);
-	clean();
 }
 
-static void *cancel_later(void *arg)
+static int deliver_one(struct fake *f)
 {
-	struct fake *f = arg;
-
-	while (access(text("%s/log", dir), F_OK))
-		usleep(10000);
-	usleep(100000);
-	((const struct fusee_sink_ops *)fusee_plugin.ops)->cancel(f->ctx);
-	return NULL;
+	return deliver(f, 1, 1);
 }
 
 TEST(is_cancelled)
 {
 	struct fake *f;
-	pthread_t thread;
 
 	begin();
 	put("faults", "put 1 0 hang\n");
 	f = sink_of("s3://profiles");
-	CHECK(!pthread_create(&thread, NULL, cancel_later, f));
-	CHECK_INT(deliver(f, 1, 1), -ECANCELED);
-	pthread_join(thread, NULL);
-	CHECK_INT(deliver(f, 1, 1), -ECANCELED);
+	check_cancel(f, deliver_one);
 	CHECK_INT(fake_count(f, "windows_lost{reason=\"bucket\"}"), 0);
 	fake_free(f);
 	/* without a bucket there is nothing to cancel */
-	f = fake_new(&fusee_plugin, "dir", text("%s/store", dir), NULL);
-	CHECK_INT(fake_init(f), 0);
+	f = begun(fake_new(&fusee_plugin, "dir", text("%s/store", dir), NULL));
 	((const struct fusee_sink_ops *)fusee_plugin.ops)->cancel(f->ctx);
 	CHECK_INT(deliver(f, 1, 1), 0);
 	fake_free(f);
-	clean();
 }
 
 /* ---- options ---- */
@@ -421,7 +393,6 @@ TEST(refuses)
 		"option 'headers': 'X-Amz-Date' is set by the sink itself");
 	refused("s3://profiles", "headers", "Authorization=me",
 		"option 'headers': 'Authorization' is set by the sink itself");
-	clean();
 }
 
 TEST(needs_a_bucket)
@@ -436,7 +407,6 @@ TEST(needs_a_bucket)
 		CHECK_STR(f->error, "'endpoint', 'region' and 'credentials_file' need 'bucket'");
 		fake_free(f);
 	}
-	clean();
 }
 
 TEST(no_room_for_a_file)
@@ -462,7 +432,6 @@ TEST(no_room_for_a_file)
 	CHECK(!setrlimit(RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY}));
 	unsetenv("TMPDIR");
 	fake_free(f);
-	clean();
 }
 
 /* A failure that no file caused: the sentence speaks of none. */
@@ -483,7 +452,6 @@ TEST(rows_that_cannot_be_made)
 	CHECK_INT(fake_count(f, "windows_lost{reason=\"other\"}"), 1);
 	CHECK_INT(fake_count(f, "windows_lost{reason=\"temporary file\"}"), 0);
 	fake_free(f);
-	clean();
 }
 
 /* Where another attempt has its files, which the folder does not keep. */
@@ -493,9 +461,8 @@ TEST(another_attempt_beside_a_folder)
 
 	begin();
 	put("faults", "put 2 503 SlowDown\n");
-	f = fake_new(&fusee_plugin, "dir", text("%s/store", dir), "bucket", "s3://profiles",
-		     "endpoint", endpoint, NULL);
-	CHECK_INT(fake_init(f), 0);
+	f = begun(fake_new(&fusee_plugin, "dir", text("%s/store", dir), "bucket", "s3://profiles",
+			   "endpoint", endpoint, NULL));
 	CHECK_INT(deliver(f, 7, 1), -EAGAIN);
 	setenv("TMPDIR", "/proc/nowhere", 1);
 	CHECK_INT(deliver(f, 7, 1), -EAGAIN);
@@ -509,5 +476,4 @@ TEST(another_attempt_beside_a_folder)
 	CHECK_INT(objects(), 2);
 	CHECK_INT(fake_count(f, "windows_lost{reason=\"temporary file\"}"), 0);
 	fake_free(f);
-	clean();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/sinks/parquet
 /* Large files of sink.parquet in a bucket, and where requests go; as test_sink_parquet_bucket. */
 #include "lib/fakehost.h"
 #include "lib/served.h"
@@ -85,7 +85,6 @@ TEST(large_files_go_in_parts)
 	CHECK_INT(count("grep AES256 log | grep -c '\"kind\": \"part\"'"), parts);
 	CHECK_INT(count("grep OWNER log | grep AES256 | grep -c '\"kind\": \"complete\"'"), 4);
 	fake_free(f);
-	clean();
 }
 
 TEST(parts_that_fail)
@@ -138,7 +137,6 @@ TEST(parts_that_fail)
 	CHECK(strstr(f->error, "answered 500: InternalError"));
 	CHECK_INT(fake_count(f, "uploads{end=\"not aborted\"}"), 1);
 	fake_free(f);
-	clean();
 }
 
 TEST(a_file_that_becomes_shorter)
@@ -167,7 +165,6 @@ TEST(a_file_that_becomes_shorter)
 	close(fd);
 	bucket_close(b);
 	fake_free(f);
-	clean();
 }
 
 /* ---- addresses ---- */
@@ -221,5 +218,4 @@ TEST(amazons_servers)
 	CHECK_STR(b->region, "af-south-1");
 	bucket_close(b);
 	fake_free(f);
-	clean();
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/sinks/parquet
 /* Objects of sink.parquet that are read back, from tests/run/lib/s3_server.py: run from the
  * source's root. */
 #include "lib/fakehost.h"
+#include "lib/begun.h"
 #include "lib/served.h"
 #include "lib/served_s3.h"
 
@@ -62,7 +63,6 @@ TEST(ranges)
 	CHECK_INT(get(f, "empty", UINT64_MAX, to, 4, &all), 0);
 	CHECK_INT(all, 0);
 	fake_free(f);
-	clean();
 }
 
 TEST(answers_without_a_range)
@@ -86,7 +86,6 @@ TEST(answers_without_a_range)
 	CHECK_INT(get(f, "a", 2, to, 20, &all), -EBADMSG);
 	CHECK_STR(f->error, text("'%s' answered another range of 'a'", endpoint));
 	fake_free(f);
-	clean();
 }
 
 /* ---- lists ---- */
@@ -141,7 +140,6 @@ TEST(lists)
 	CHECK_INT(list(f, "t/", 0, &n), -EFBIG);
 	CHECK_STR(n.text, "t/a/1\n");
 	fake_free(f);
-	clean();
 }
 
 TEST(there_is_no_bucket)
@@ -152,10 +150,8 @@ TEST(there_is_no_bucket)
 	uint64_t all;
 
 	scratch();
-	f = fake_new(&fusee_plugin, "dir", text("%s/store", dir), NULL);
-	CHECK_INT(fake_init(f), 0);
+	f = begun(fake_new(&fusee_plugin, "dir", text("%s/store", dir), NULL));
 	CHECK_INT(list(f, "t/", 0, &n), -EINVAL);
 	CHECK_INT(get(f, "a", 0, to, 4, &all), -EINVAL);
 	fake_free(f);
-	clean();
 }

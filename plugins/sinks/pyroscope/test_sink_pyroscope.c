@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/sinks/pyroscope
 /* Against tests/run/lib/http_server.py: requests are decoded by protoc with push.proto, the
  * profiles in them by the core's decoder of pprof. Runs from the source's root. */
 #include "test.h"
@@ -8,10 +8,8 @@
 
 #include <fusee/helpers.h>
 
-#include "lib/fakehost.h"
-#include "lib/served.h"
-
-extern const struct fusee_plugin fusee_plugin;
+#define SINK_OPTIONS "max_age", "0s",
+#include "lib/served_sink.h"
 
 /* ---- profiles ---- */
 
@@ -164,16 +162,6 @@ static void got_free(struct got *g)
 	free(g);
 }
 
-static struct fake *sink_of(const char *url, const char *name, const char *value)
-{
-	struct fake *f = fake_new(&fusee_plugin, "url", url, "max_age", "0s", name, value, NULL);
-
-	if (fake_init(f))
-		fprintf(stderr, "# %s\n", f->error);
-	CHECK(!*f->error);
-	return f;
-}
-
 /* ---- what is taken ---- */
 
 TEST(a_request_for_each_series)
@@ -189,8 +177,7 @@ TEST(a_request_for_each_series)
 	add(b, 1, 7, "process", "db", "service_name", "orders", "__secret", "x", NULL);
 	builder_resource(b, "host", "h1");
 	p = end(b, "cpu", 7);
-	scratch();
-	f = sink_of(text("http://127.0.0.1:%d/ok/", serve(NULL, NULL, NULL)), NULL, NULL);
+	f = sink_at(served(), "/ok/", NULL, NULL);
 	CHECK_INT(fake_consume(f, p, 0), 0);
 	CHECK_INT(requests(), 2);
 	CHECK(logged("\"method\": \"POST\", \"path\": \"/ok/push.v1.PusherService/Push\""));
@@ -215,7 +202,6 @@ TEST(a_request_for_each_series)
 	CHECK_INT(fake_count(f, "requests{status=\"2xx\"}"), 2);
 	builder_free(b);
 	fake_free(f);
-	clean();
 }
 
 TEST(other_kinds_and_services)
@@ -225,8 +211,7 @@ TEST(other_kinds_and_services)
 	struct got *g;
 
 	add(b, 1, 10, "team", "x", NULL);
-	scratch();
-	f = sink_of(text("http://127.0.0.1:%d/ok", serve(NULL, NULL, NULL)), "service", "app,team");
+	f = sink_at(served(), "/ok", "service", "app,team");
 	CHECK_INT(fake_consume(f, end(b, "off_cpu", 1), 0), 0);
 	g = got(1);
 	CHECK_STR(g->labels, "__name__=off_cpu,service_name=x,team=x");
@@ -235,14 +220,13 @@ TEST(other_kinds_and_services)
 	fake_free(f);
 	b = begin();
 	add(b, 1, 10, "process", "", NULL);
-	f = sink_of(text("http://127.0.0.1:%d/ok", serve(NULL, NULL, NULL)), NULL, NULL);
+	f = sink_at(served(), "/ok", NULL, NULL);
 	CHECK_INT(fake_consume(f, end(b, "alloc", 1), 0), 0);
 	g = got(1); /* of another server, with another log */
 	CHECK_STR(g->labels, "__name__=memory,service_name=unknown_service");
 	got_free(g);
 	builder_free(b);
 	fake_free(f);
-	clean();
 }
 
 TEST(parts)
@@ -255,8 +239,7 @@ TEST(parts)
 	for (uint32_t i = 0; i < 100; i++)
 		add(b, i, i + 1, "process", "web", NULL);
 	p = end(b, "cpu", 3);
-	scratch();
-	f = sink_of(text("http://127.0.0.1:%d/ok", serve(NULL, NULL, NULL)), "max_samples", "30");
+	f = sink_at(served(), "/ok", "max_samples", "30");
 	CHECK_INT(fake_consume(f, p, 0), 0);
 	CHECK_INT(requests(), 4);
 	for (int i = 1; i <= 4; i++) {
@@ -269,7 +252,6 @@ TEST(parts)
 	CHECK_INT(sum, 5050);
 	builder_free(b);
 	fake_free(f);
-	clean();
 }
 
 /* A server with smaller limits than we know of: the parts become smaller until it takes them. */
@@ -284,8 +266,7 @@ TEST(a_server_with_smaller_limits)
 		"413/too%20large"};
 	int port;
 
-	scratch();
-	port = serve(NULL, NULL, NULL);
+	port = served();
 	for (size_t i = 0; i < 3; i++) {
 		struct builder *b = begin();
 		const struct fusee_profile *p;
@@ -316,7 +297,6 @@ TEST(a_server_with_smaller_limits)
 		builder_free(b);
 		fake_free(f);
 	}
-	clean();
 }
 
 /* ---- what is not ---- */
@@ -366,8 +346,7 @@ TEST(what_an_answer_says)
 	};
 	int port;
 
-	scratch();
-	port = serve(NULL, NULL, NULL);
+	port = served();
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		struct fake *f = sink_of(text("http://127.0.0.1:%d%s", port, all[i].path), NULL,
 					 NULL);
@@ -385,7 +364,6 @@ TEST(what_an_answer_says)
 		builder_free(b);
 		fake_free(f);
 	}
-	clean();
 }
 
 TEST(retry_after)
@@ -394,14 +372,11 @@ TEST(retry_after)
 	struct fake *f;
 
 	add(b, 1, 10, "process", "web", NULL);
-	scratch();
-	f = sink_of(text("http://127.0.0.1:%d/status/429?after=7", serve(NULL, NULL, NULL)), NULL,
-		    NULL);
+	f = sink_at(served(), "/status/429?after=7", NULL, NULL);
 	CHECK_INT(fake_consume(f, end(b, "cpu", 3), 0), -EAGAIN);
 	CHECK(f->retry_after == 7ull * FUSEE_SECOND);
 	builder_free(b);
 	fake_free(f);
-	clean();
 }
 
 /* After a failure only the other series are sent. */
@@ -419,8 +394,7 @@ TEST(an_attempt_goes_on)
 		add(b, 1, 1 << i, "process", name, NULL);
 	}
 	p = end(b, "cpu", 3);
-	scratch();
-	f = sink_of(text("http://127.0.0.1:%d/flaky/2/503", serve(NULL, NULL, NULL)), NULL, NULL);
+	f = sink_at(served(), "/flaky/2/503", NULL, NULL);
 	CHECK_INT(fake_consume(f, p, 0), -EAGAIN);
 	CHECK_INT(fake_consume(f, p, 1), -EAGAIN);
 	CHECK_INT(requests(), 2);
@@ -437,7 +411,6 @@ TEST(an_attempt_goes_on)
 	CHECK_INT(requests(), 12);
 	builder_free(b);
 	fake_free(f);
-	clean();
 }
 
 /* The service is the label that the server requires, whatever its name is. Other labels are counted
@@ -454,9 +427,7 @@ TEST(more_labels_than_a_server_takes)
 	for (int i = 0; i < 30; i++)
 		builder_resource(b, text("l%02d", i), "x");
 	p = end(b, "cpu", 3);
-	scratch();
-	f = sink_of(text("http://127.0.0.1:%d/flaky/1/503", serve(NULL, NULL, NULL)), "service",
-		    "zz.app");
+	f = sink_at(served(), "/flaky/1/503", "service", "zz.app");
 	CHECK_INT(fake_consume(f, p, 0), -EAGAIN);
 	CHECK_INT(fake_consume(f, p, 1), 0);
 	CHECK_INT(fake_consume(f, p, 2), 0);
@@ -469,7 +440,6 @@ TEST(more_labels_than_a_server_takes)
 	CHECK_INT(fake_count(f, "labels_dropped"), 6);
 	builder_free(b);
 	fake_free(f);
-	clean();
 }
 
 TEST(older_than_the_server_takes)
@@ -499,8 +469,7 @@ TEST(ingest)
 
 	add(b, 1, 10, "service", "my app/v1", "note", "a,b}\xc3\xa4 c", NULL);
 	p = end(b, "cpu", 7);
-	scratch();
-	f = sink_of(text("http://127.0.0.1:%d/ok", serve(NULL, NULL, NULL)), "api", "ingest");
+	f = sink_at(served(), "/ok", "api", "ingest");
 	CHECK_INT(fake_consume(f, p, 0), 0);
 	CHECK(logged("\"path\": \"/ok/ingest?name=my_app_v1%7Bnote%3Da_b_%C3%A4%20c%2C"
 		     "service%3Dmy%20app%2Fv1%7D&from=1795248900000000000&until="
@@ -515,5 +484,4 @@ TEST(ingest)
 	buf_fini(&body);
 	builder_free(b);
 	fake_free(f);
-	clean();
 }

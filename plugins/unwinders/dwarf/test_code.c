@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers plugins/unwinders/dwarf
 /* Rows by following instructions: small functions in machine code. */
 #include "code.h"
 #include "code_data.h"
@@ -7,6 +8,13 @@
 #include "x86_64.h"
 
 #define TEXT 0x1000u
+#define SP DWARF_RULE_SP
+#define FP DWARF_RULE_FP
+#define NONE DWARF_RULE_NONE
+
+struct expected {
+	uint32_t at, rule;
+};
 
 static struct table_build build;
 static struct rows known;
@@ -48,6 +56,31 @@ static void begins(uint32_t at)
 	CHECK_INT(code_entries_add(&sure, TEXT + at), 0);
 }
 
+/* At the first byte. */
+static void function(const uint8_t *code, size_t n)
+{
+	begins(0);
+	follow(code, n);
+}
+
+static void follow_from(const uint8_t *code, size_t n, const uint32_t *at, size_t n_at)
+{
+	for (size_t i = 0; i < n_at; i++)
+		begins(at[i]);
+	follow(code, n);
+}
+
+/* An array with functions that begin at these places. */
+#define FROM(code, ...)                                                  \
+	follow_from(code, sizeof(code), (const uint32_t[]){__VA_ARGS__}, \
+		    sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+
+/* A pointer leads there. */
+static void perhaps(uint32_t at)
+{
+	CHECK_INT(code_entries_add(&maybe, TEXT + at), 0);
+}
+
 static uint32_t rule(uint32_t at)
 {
 	const uint32_t *special;
@@ -64,6 +97,20 @@ static int fp_is_unknown(uint32_t at)
 	       special && (special[0] & 0xff) == DWARF_REG && special[0] >> 16 & DWARF_FP_UNKNOWN;
 }
 
+/* {place, rule} of each. */
+static void check_rules(int line, const struct expected *all, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rule(all[i].at) != all[i].rule)
+			test_fail(__FILE__, line, "the rule at %u is %#x, expected %#x", all[i].at,
+				  rule(all[i].at), all[i].rule);
+}
+
+#define RULES(...)                                                    \
+	check_rules(__LINE__, (const struct expected[]){__VA_ARGS__}, \
+		    sizeof((const struct expected[]){__VA_ARGS__}) / sizeof(struct expected))
+#define FUNCTION(...) \
+	function((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 #define FOLLOW(...) follow((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
 TEST(lengths)
@@ -101,29 +148,20 @@ TEST(lengths)
 
 TEST(pushes_and_pops)
 {
-	begins(0);
 	/* push %r13; push %rbp; sub $24,%rsp; nop; add $24,%rsp; pop %rbp; pop %r13; ret */
-	FOLLOW(0x41, 0x55, 0x55, 0x48, 0x83, 0xec, 24, 0x90, 0x48, 0x83, 0xc4, 24, 0x5d, 0x41, 0x5d,
-	       0xc3, 0xcc);
-	CHECK_INT(rule(0), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(2), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(3), DWARF_RULE_SP(3, 2));
-	CHECK_INT(rule(7), DWARF_RULE_SP(6, 2));
-	CHECK_INT(rule(12), DWARF_RULE_SP(3, 2));
-	CHECK_INT(rule(13), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(15), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(16), DWARF_RULE_NONE); /* int3: never reached */
+	FUNCTION(0x41, 0x55, 0x55, 0x48, 0x83, 0xec, 24, 0x90, 0x48, 0x83, 0xc4, 24, 0x5d, 0x41,
+		 0x5d, 0xc3, 0xcc);
+	RULES({0, SP(1, 0)}, {2, SP(2, 0)}, {3, SP(3, 2)}, {7, SP(6, 2)}, {12, SP(3, 2)},
+	      {13, SP(2, 0)}, {15, SP(1, 0)});
+	CHECK_INT(rule(16), NONE); /* int3: never reached */
 }
 
 TEST(frame_pointers)
 {
-	begins(0);
 	/* push %rbp; mov %rsp,%rbp; and $-32,%rsp; sub %rax,%rsp; nop; leave; ret */
-	FOLLOW(0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xe4, 0xe0, 0x48, 0x29, 0xc4, 0x90, 0xc9, 0xc3);
-	CHECK_INT(rule(1), DWARF_RULE_SP(2, 1));
-	CHECK_INT(rule(4), DWARF_RULE_FP(2, 1));
-	CHECK_INT(rule(11), DWARF_RULE_FP(2, 1));
-	CHECK_INT(rule(13), DWARF_RULE_SP(1, 0));
+	FUNCTION(0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xe4, 0xe0, 0x48, 0x29, 0xc4, 0x90, 0xc9,
+		 0xc3);
+	RULES({1, SP(2, 1)}, {4, FP(2, 1)}, {11, FP(2, 1)}, {13, SP(1, 0)});
 }
 
 TEST(frame_pointers_that_are_lost)
@@ -135,9 +173,7 @@ TEST(frame_pointers_that_are_lost)
 	for (unsigned int words_below = 1; words_below < 66; words_below++) {
 		code[5] = (uint8_t)(8 * words_below);
 		code[6] = (uint8_t)(8 * words_below >> 8);
-		begins(0);
-		begins(20);
-		follow(code, sizeof(code));
+		FROM(code, 0, 20);
 		CHECK_INT(fp_is_unknown(10), 1);
 		CHECK_INT(fp_is_unknown(16), 1);
 	}
@@ -145,61 +181,49 @@ TEST(frame_pointers_that_are_lost)
 
 TEST(frame_pointers_whose_slot_is_popped)
 {
-	begins(0);
 	/* push %rbp; mov %rsp,%rbp; add $8,%rsp; nop; ud2 */
-	FOLLOW(0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xc4, 8, 0x90, 0x0f, 0x0b);
+	FUNCTION(0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xc4, 8, 0x90, 0x0f, 0x0b);
 	CHECK_INT(fp_is_unknown(8), 1);
-	begins(0);
 	/* and with a return: rbp is not the caller's */
-	FOLLOW(0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xc4, 8, 0x90, 0xc3);
-	CHECK_INT(rule(0), DWARF_RULE_NONE);
-	begins(0);
+	FUNCTION(0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xc4, 8, 0x90, 0xc3);
+	CHECK_INT(rule(0), NONE);
 	/* mov %rbp,-8(%rsp); xor %ebp,%ebp; push %rbx; nop; ud2 */
-	FOLLOW(0x48, 0x89, 0x6c, 0x24, 0xf8, 0x31, 0xed, 0x53, 0x90, 0x0f, 0x0b);
-	CHECK_INT(rule(5), DWARF_RULE_SP(1, 1));
+	FUNCTION(0x48, 0x89, 0x6c, 0x24, 0xf8, 0x31, 0xed, 0x53, 0x90, 0x0f, 0x0b);
+	CHECK_INT(rule(5), SP(1, 1));
 	CHECK_INT(fp_is_unknown(8), 1);
-	begins(0);
 	/* the same, with a call of 15: its row is read while the callee runs */
-	FOLLOW(0x48, 0x89, 0x6c, 0x24, 0xf8, 0x31, 0xed, 0xe8, 3, 0, 0, 0, 0x90, 0x0f, 0x0b, 0xc3);
-	CHECK_INT(rule(5), DWARF_RULE_SP(1, 1));
+	FUNCTION(0x48, 0x89, 0x6c, 0x24, 0xf8, 0x31, 0xed, 0xe8, 3, 0, 0, 0, 0x90, 0x0f, 0x0b,
+		 0xc3);
+	CHECK_INT(rule(5), SP(1, 1));
 	CHECK_INT(fp_is_unknown(7), 1);
-	begins(0);
 	/* mov %rbp,-16(%rsp); xor %ebp,%ebp; sub $8,%rsp; nop; ud2: it is still there */
-	FOLLOW(0x48, 0x89, 0x6c, 0x24, 0xf0, 0x31, 0xed, 0x48, 0x83, 0xec, 8, 0x90, 0x0f, 0x0b);
-	CHECK_INT(rule(11), DWARF_RULE_SP(2, 2));
+	FUNCTION(0x48, 0x89, 0x6c, 0x24, 0xf0, 0x31, 0xed, 0x48, 0x83, 0xec, 8, 0x90, 0x0f, 0x0b);
+	CHECK_INT(rule(11), SP(2, 2));
 }
 
 /* As code by hand may have it: a word that is dropped is not a frame pointer that comes back. */
 TEST(frame_pointers_that_are_dropped)
 {
-	begins(0);
 	/* push %rbp; xor %ebp,%ebp; add $8,%rsp; nop; ud2 */
-	FOLLOW(0x55, 0x31, 0xed, 0x48, 0x83, 0xc4, 8, 0x90, 0x0f, 0x0b);
-	CHECK_INT(rule(3), DWARF_RULE_SP(2, 1));
+	FUNCTION(0x55, 0x31, 0xed, 0x48, 0x83, 0xc4, 8, 0x90, 0x0f, 0x0b);
+	CHECK_INT(rule(3), SP(2, 1));
 	CHECK_INT(fp_is_unknown(7), 1);
-	begins(0);
 	/* the same with pop %rcx */
-	FOLLOW(0x55, 0x31, 0xed, 0x59, 0x90, 0xc3);
+	FUNCTION(0x55, 0x31, 0xed, 0x59, 0x90, 0xc3);
 	CHECK_INT(fp_is_unknown(4), 1);
-	begins(0);
 	/* push %rbp; nop; pop %rcx; nop; ret: rbp has not changed */
-	FOLLOW(0x55, 0x90, 0x59, 0x90, 0xc3);
-	CHECK_INT(rule(1), DWARF_RULE_SP(2, 1));
-	CHECK_INT(rule(3), DWARF_RULE_SP(1, 0));
-	begins(0);
+	FUNCTION(0x55, 0x90, 0x59, 0x90, 0xc3);
+	RULES({1, SP(2, 1)}, {3, SP(1, 0)});
 	/* push %rbp; xor %ebp,%ebp; mov (%rsp),%rbp; add $8,%rsp; nop; ret: it comes back */
-	FOLLOW(0x55, 0x31, 0xed, 0x48, 0x8b, 0x2c, 0x24, 0x48, 0x83, 0xc4, 8, 0x90, 0xc3);
-	CHECK_INT(rule(7), DWARF_RULE_SP(2, 1));
-	CHECK_INT(rule(11), DWARF_RULE_SP(1, 0));
-	begins(0);
+	FUNCTION(0x55, 0x31, 0xed, 0x48, 0x8b, 0x2c, 0x24, 0x48, 0x83, 0xc4, 8, 0x90, 0xc3);
+	RULES({7, SP(2, 1)}, {11, SP(1, 0)});
 	/* push %rbx; push %rbp; xor %ebp,%ebp; mov 8(%rsp),%rbp; add $16,%rsp; nop; ret: rbx */
-	FOLLOW(0x53, 0x55, 0x31, 0xed, 0x48, 0x8b, 0x6c, 0x24, 8, 0x48, 0x83, 0xc4, 16, 0x90, 0xc3);
+	FUNCTION(0x53, 0x55, 0x31, 0xed, 0x48, 0x8b, 0x6c, 0x24, 8, 0x48, 0x83, 0xc4, 16, 0x90,
+		 0xc3);
 	CHECK_INT(fp_is_unknown(13), 1);
-	begins(0);
 	/* mov %rbp,-8(%rsp); xor %ebp,%ebp; mov -8(%rsp),%rbp; ret */
-	FOLLOW(0x48, 0x89, 0x6c, 0x24, 0xf8, 0x31, 0xed, 0x48, 0x8b, 0x6c, 0x24, 0xf8, 0xc3);
-	CHECK_INT(rule(7), DWARF_RULE_SP(1, 1));
-	CHECK_INT(rule(12), DWARF_RULE_SP(1, 1));
+	FUNCTION(0x48, 0x89, 0x6c, 0x24, 0xf8, 0x31, 0xed, 0x48, 0x8b, 0x6c, 0x24, 0xf8, 0xc3);
+	RULES({7, SP(1, 1)}, {12, SP(1, 1)});
 }
 
 /* Where two paths meet, and rbp was saved on the first alone. */
@@ -209,55 +233,41 @@ TEST(frame_pointers_of_paths_that_meet)
 	uint8_t code[] = {0x85, 0xff, 0x74, 5,    0x48, 0x89, 0x6c,
 			  0x24, 0xf8, 0x90, 0x90, 0x90, 0x0f, 0x0b};
 
-	begins(0);
-	follow(code, sizeof(code));
-	CHECK_INT(rule(9), DWARF_RULE_SP(1, 0));
+	function(code, sizeof(code));
+	CHECK_INT(rule(9), SP(1, 0));
 	code[9] = 0x31; /* xor %ebp,%ebp */
 	code[10] = 0xed;
-	begins(0);
-	follow(code, sizeof(code));
+	function(code, sizeof(code));
 	CHECK_INT(fp_is_unknown(11), 1);
-	begins(0);
 	/* test; je 11; mov %rbp,-8(%rsp); xor %ebp,%ebp; 11: nop; ud2 */
-	FOLLOW(0x85, 0xff, 0x74, 7, 0x48, 0x89, 0x6c, 0x24, 0xf8, 0x31, 0xed, 0x90, 0x0f, 0x0b);
+	FUNCTION(0x85, 0xff, 0x74, 7, 0x48, 0x89, 0x6c, 0x24, 0xf8, 0x31, 0xed, 0x90, 0x0f, 0x0b);
 	CHECK_INT(fp_is_unknown(11), 1);
 }
 
 TEST(branches)
 {
-	begins(0);
 	/* test; je +2; push %rbx; pop %rbx; ret */
-	FOLLOW(0x85, 0xff, 0x74, 2, 0x53, 0x5b, 0xc3);
-	CHECK_INT(rule(5), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(6), DWARF_RULE_SP(1, 0));
+	FUNCTION(0x85, 0xff, 0x74, 2, 0x53, 0x5b, 0xc3);
+	RULES({5, SP(2, 0)}, {6, SP(1, 0)});
 	/* je +1 over a push to a ret: one place with two depths, nothing is certain */
-	begins(0);
-	FOLLOW(0x85, 0xff, 0x74, 1, 0x53, 0xc3);
+	FUNCTION(0x85, 0xff, 0x74, 1, 0x53, 0xc3);
 	for (uint32_t i = 0; i < 6; i++)
-		CHECK_INT(rule(i), DWARF_RULE_NONE);
+		CHECK_INT(rule(i), NONE);
 	/* a return with something pushed */
-	begins(0);
-	FOLLOW(0x53, 0xc3);
-	CHECK_INT(rule(0), DWARF_RULE_NONE);
-	CHECK_INT(rule(1), DWARF_RULE_NONE);
+	FUNCTION(0x53, 0xc3);
+	RULES({0, NONE}, {1, NONE});
 	/* into the middle of an instruction */
-	begins(0);
-	FOLLOW(0x74, 1, 0xb8, 0xc3, 0, 0, 0, 0xc3);
-	CHECK_INT(rule(0), DWARF_RULE_NONE);
+	FUNCTION(0x74, 1, 0xb8, 0xc3, 0, 0, 0, 0xc3);
+	CHECK_INT(rule(0), NONE);
 }
 
 TEST(what_cannot_be_followed)
 {
-	begins(0);
 	/* push %rbx; mov (%rdi),%rsp; nop: up to there, not beyond */
-	FOLLOW(0x53, 0x48, 0x8b, 0x27, 0x90, 0xc3);
-	CHECK_INT(rule(0), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(4), DWARF_RULE_NONE);
-	begins(0);
-	FOLLOW(0x5b, 0x90, 0xc3); /* pops its own return address */
-	CHECK_INT(rule(0), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(1), DWARF_RULE_NONE);
+	FUNCTION(0x53, 0x48, 0x8b, 0x27, 0x90, 0xc3);
+	RULES({0, SP(1, 0)}, {1, SP(2, 0)}, {4, NONE});
+	FUNCTION(0x5b, 0x90, 0xc3); /* pops its own return address */
+	RULES({0, SP(1, 0)}, {1, NONE});
 }
 
 TEST(calls_that_do_not_return)
@@ -268,20 +278,11 @@ TEST(calls_that_do_not_return)
 				       0xf4, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc,
 				       0x53, 0xe8, 0xf2, 0xff, 0xff, 0xff, 0x90, 0xc3};
 
-	begins(0);
-	begins(16);
-	follow(code, sizeof(code));
-	CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(8), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(17), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(22), DWARF_RULE_NONE);
+	FROM(code, 0, 16);
+	RULES({1, SP(2, 0)}, {8, SP(1, 0)}, {17, SP(2, 0)}, {22, NONE});
 	/* and when it is known that a function begins there, it has its own rows */
-	begins(0);
-	begins(16);
-	begins(22);
-	follow(code, sizeof(code));
-	CHECK_INT(rule(17), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(22), DWARF_RULE_SP(1, 0));
+	FROM(code, 0, 16, 22);
+	RULES({17, SP(2, 0)}, {22, SP(1, 0)});
 }
 
 /* A call of what its name says not to return: behind it another function's cold code begins. */
@@ -302,11 +303,8 @@ TEST(calls_that_do_not_return_by_name)
 			CHECK_INT(code_entries_add(&noreturn, TEXT + 0x4000), 0);
 		CHECK_INT(code_entries_add(&noreturn, TEXT + 0x5000), 0);
 		follow(code, sizeof(code));
-		CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
-		CHECK_INT(rule(6), named ? DWARF_RULE_NONE : DWARF_RULE_SP(2, 0));
-		CHECK_INT(rule(8), DWARF_RULE_SP(1, 0));
-		CHECK_INT(rule(14), DWARF_RULE_SP(2, 0));
-		CHECK_INT(rule(19), named ? DWARF_RULE_NONE : DWARF_RULE_SP(2, 0));
+		RULES({1, SP(2, 0)}, {6, named ? NONE : SP(2, 0)}, {8, SP(1, 0)}, {14, SP(2, 0)},
+		      {19, named ? NONE : SP(2, 0)});
 	}
 }
 
@@ -320,20 +318,15 @@ TEST(calls_that_return_by_other_code)
 
 	for (int how = 0; how < 3; how++) {
 		if (how == 1) {
-			CHECK_INT(rows_add(&known, TEXT + 9, DWARF_RULE_SP(9, 0)), 0);
-			CHECK_INT(rows_add(&known, TEXT + 11, DWARF_RULE_NONE), 0);
+			CHECK_INT(rows_add(&known, TEXT + 9, SP(9, 0)), 0);
+			CHECK_INT(rows_add(&known, TEXT + 11, NONE), 0);
 		}
 		if (how == 2)
 			code[14] = 2; /* F is at 20 */
 		for (int i = 15; i < 18 && how == 2; i++)
 			code[i] = 0;
-		begins(0);
-		begins(how == 2 ? 20 : 4);
-		begins(12);
-		follow(code, sizeof(code));
-		CHECK_INT(rule(13), DWARF_RULE_SP(2, 0));
-		CHECK_INT(rule(18), DWARF_RULE_SP(2, 0));
-		CHECK_INT(rule(19), DWARF_RULE_SP(1, 0));
+		FROM(code, 0, how == 2 ? 20 : 4, 12);
+		RULES({13, SP(2, 0)}, {18, SP(2, 0)}, {19, SP(1, 0)});
 		rows_fini(&known);
 	}
 }
@@ -344,12 +337,11 @@ TEST(pointers_are_followed_with_care)
 	static const uint8_t code[] = {0xc3, 0xcc, 0xcc, 0xcc, 0x53, 0x5b, 0xc3, 0xcc, 0xff, 0xe0};
 
 	begins(0);
-	CHECK_INT(code_entries_add(&maybe, TEXT + 4), 0);
-	CHECK_INT(code_entries_add(&maybe, TEXT + 8), 0);
-	CHECK_INT(code_entries_add(&maybe, TEXT + 5000), 0);
+	perhaps(4);
+	perhaps(8);
+	perhaps(5000);
 	follow(code, sizeof(code));
-	CHECK_INT(rule(5), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(8), DWARF_RULE_NONE);
+	RULES({5, SP(2, 0)}, {8, NONE});
 }
 
 /* Where ret $8, lret or iretq lead to is not known: no proof of a function, but no contradiction.
@@ -361,13 +353,11 @@ TEST(returns_that_prove_nothing)
 	uint8_t code[] = {0x53, 0x5b, 0xc3, 0x90, 0x90};
 
 	for (size_t i = 0; i <= sizeof(ends) / sizeof(ends[0]); i++) {
-		CHECK_INT(code_entries_add(&maybe, TEXT), 0);
+		perhaps(0);
 		follow(code, sizeof(code));
-		CHECK_INT(rule(1), i ? DWARF_RULE_NONE : DWARF_RULE_SP(2, 0));
-		begins(0);
-		follow(code, sizeof(code));
-		CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
-		CHECK_INT(rule(2), DWARF_RULE_SP(1, 0));
+		CHECK_INT(rule(1), i ? NONE : SP(2, 0));
+		function(code, sizeof(code));
+		RULES({1, SP(2, 0)}, {2, SP(1, 0)});
 		if (i < sizeof(ends) / sizeof(ends[0]))
 			memcpy(code + 2, ends[i], sizeof(ends[i]));
 	}
@@ -378,12 +368,12 @@ TEST(pointers_into_instructions)
 	/* push %rbx; call *%rdx; mov %rax,%rbx, whose last byte is a ret; pop %rbx; ret */
 	static const uint8_t code[] = {0x53, 0xff, 0xd2, 0x48, 0x89, 0xc3, 0x5b, 0xc3};
 
-	CHECK_INT(code_entries_add(&maybe, TEXT + 5), 0);
+	perhaps(5);
 	follow(code, sizeof(code));
-	CHECK_INT(rule(5), DWARF_RULE_NONE);
-	CHECK_INT(code_entries_add(&maybe, TEXT), 0);
+	CHECK_INT(rule(5), NONE);
+	perhaps(0);
 	follow(code, sizeof(code));
-	CHECK_INT(rule(5), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(5), SP(2, 0));
 }
 
 TEST(pointers_to_what_does_not_return)
@@ -394,10 +384,9 @@ TEST(pointers_to_what_does_not_return)
 
 	begins(0);
 	begins(12);
-	CHECK_INT(code_entries_add(&maybe, TEXT + 4), 0);
+	perhaps(4);
 	follow(code, sizeof(code));
-	CHECK_INT(rule(12), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(4), DWARF_RULE_NONE);
+	RULES({12, SP(1, 0)}, {4, NONE});
 }
 
 TEST(pointers_to_what_calls_with_an_aligned_stack)
@@ -408,17 +397,16 @@ TEST(pointers_to_what_calls_with_an_aligned_stack)
 
 	begins(0);
 	begins(20);
-	CHECK_INT(code_entries_add(&maybe, TEXT + 4), 0);
+	perhaps(4);
 	follow(code, sizeof(code));
-	CHECK_INT(rule(8), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(10), DWARF_RULE_SP(2, 0));
+	RULES({8, SP(2, 0)}, {10, SP(2, 0)});
 	/* with 16 bytes more than at the start of a function it is a part of one */
 	code[7] = 16;
 	begins(0);
 	begins(20);
-	CHECK_INT(code_entries_add(&maybe, TEXT + 4), 0);
+	perhaps(4);
 	follow(code, sizeof(code));
-	CHECK_INT(rule(8), DWARF_RULE_NONE);
+	CHECK_INT(rule(8), NONE);
 }
 
 TEST(pointers_into_functions)
@@ -428,16 +416,13 @@ TEST(pointers_into_functions)
 
 	/* from its pop on it would pop its own return address: that is no function, and spoils none
 	 */
-	CHECK_INT(code_entries_add(&maybe, TEXT + 7), 0);
-	CHECK_INT(code_entries_add(&maybe, TEXT), 0);
+	perhaps(7);
+	perhaps(0);
 	follow(code, sizeof(code));
-	CHECK_INT(rule(0), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(5), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(7), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(8), DWARF_RULE_SP(1, 0));
-	CHECK_INT(code_entries_add(&maybe, TEXT + 7), 0);
+	RULES({0, SP(1, 0)}, {5, SP(2, 0)}, {7, SP(2, 0)}, {8, SP(1, 0)});
+	perhaps(7);
 	follow(code, sizeof(code));
-	CHECK_INT(rule(7), DWARF_RULE_NONE);
+	CHECK_INT(rule(7), NONE);
 }
 
 TEST(instructions_that_overlap)
@@ -447,17 +432,13 @@ TEST(instructions_that_overlap)
 	/* mov $0xc3909090,%eax; ret, and a function that begins at 2 */
 	static const uint8_t symbol[] = {0xb8, 0x90, 0x90, 0x90, 0xc3, 0xc3};
 
-	begins(0);
-	follow(jump, sizeof(jump));
-	CHECK_INT(rule(0), DWARF_RULE_NONE);
-	CHECK_INT(rule(5), DWARF_RULE_NONE);
+	function(jump, sizeof(jump));
+	RULES({0, NONE}, {5, NONE});
 	for (uint32_t first = 0; first < 3; first += 2) {
-		begins(first);
-		begins(2 - first);
-		follow(symbol, sizeof(symbol));
-		CHECK_INT(rule(0), DWARF_RULE_NONE);
+		FROM(symbol, first, 2 - first);
+		CHECK_INT(rule(0), NONE);
 		/* that was followed already is in doubt, too */
-		CHECK_INT(rule(2), first ? DWARF_RULE_NONE : DWARF_RULE_SP(1, 0));
+		CHECK_INT(rule(2), first ? NONE : SP(1, 0));
 	}
 }
 
@@ -478,10 +459,7 @@ TEST(lock_prefixes_and_trials)
 			CHECK_INT(code_entries_add(&maybe, TEXT + (const uint8_t[]){6, 10, 16}[i]),
 				  0);
 		follow(code, sizeof(code));
-		CHECK_INT(rule(without), DWARF_RULE_SP(1, 0));
-		CHECK_INT(rule(6), DWARF_RULE_NONE);
-		CHECK_INT(rule(10), DWARF_RULE_NONE);
-		CHECK_INT(rule(16), DWARF_RULE_SP(1, 0));
+		RULES({without, SP(1, 0)}, {6, NONE}, {10, NONE}, {16, SP(1, 0)});
 	}
 }
 
@@ -495,43 +473,32 @@ TEST(trials_that_meet_what_is_kept)
 				       0xff, 0x74, 2,    0xeb, 0xf1, 0x53, 0xc3};
 
 	begins(0);
-	CHECK_INT(code_entries_add(&maybe, TEXT + 8), 0);
+	perhaps(8);
 	follow(code, sizeof(code));
-	CHECK_INT(rule(4), DWARF_RULE_FP(2, 1));
-	CHECK_INT(rule(5), DWARF_RULE_FP(2, 1));
-	CHECK_INT(rule(8), DWARF_RULE_NONE);
+	RULES({4, FP(2, 1)}, {5, FP(2, 1)}, {8, NONE});
 }
 
 TEST(lock_prefixes_that_are_jumped_over)
 {
-	begins(0);
 	/* test; je 5; 4: lock, 5: cmpxchg %ecx,(%rbx); ret */
-	FOLLOW(0x85, 0xff, 0x74, 1, 0xf0, 0x0f, 0xb1, 0x0b, 0xc3);
-	CHECK_INT(rule(4), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(8), DWARF_RULE_SP(1, 0));
-	begins(0);
+	FUNCTION(0x85, 0xff, 0x74, 1, 0xf0, 0x0f, 0xb1, 0x0b, 0xc3);
+	RULES({4, SP(1, 0)}, {8, SP(1, 0)});
 	/* with another depth */
-	FOLLOW(0x85, 0xff, 0x74, 2, 0x53, 0xf0, 0x0f, 0xb1, 0x0b, 0xc3);
-	CHECK_INT(rule(6), DWARF_RULE_NONE);
+	FUNCTION(0x85, 0xff, 0x74, 2, 0x53, 0xf0, 0x0f, 0xb1, 0x0b, 0xc3);
+	CHECK_INT(rule(6), NONE);
 }
 
 TEST(paths_that_meet)
 {
-	begins(0);
 	/* push %rbp; mov %rsp,%rbp; test; je 11; sub %rax,%rsp; 11: nop; leave; ret */
-	FOLLOW(0x55, 0x48, 0x89, 0xe5, 0x85, 0xff, 0x74, 3, 0x48, 0x29, 0xc4, 0x90, 0xc9, 0xc3);
-	CHECK_INT(rule(8), DWARF_RULE_FP(2, 1));
-	CHECK_INT(rule(11), DWARF_RULE_FP(2, 1));
-	CHECK_INT(rule(13), DWARF_RULE_SP(1, 0));
-	begins(0);
+	FUNCTION(0x55, 0x48, 0x89, 0xe5, 0x85, 0xff, 0x74, 3, 0x48, 0x29, 0xc4, 0x90, 0xc9, 0xc3);
+	RULES({8, FP(2, 1)}, {11, FP(2, 1)}, {13, SP(1, 0)});
 	/* push %rbp; test; je 8; mov %rsp,%rbp; 8: nop; pop %rbp; ret: sp still says it */
-	FOLLOW(0x55, 0x85, 0xff, 0x74, 3, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3);
-	CHECK_INT(rule(8), DWARF_RULE_SP(2, 1));
-	CHECK_INT(rule(10), DWARF_RULE_SP(1, 0));
-	begins(0);
+	FUNCTION(0x55, 0x85, 0xff, 0x74, 3, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3);
+	RULES({8, SP(2, 1)}, {10, SP(1, 0)});
 	/* the same, and sub %rax,%rsp on the other path: neither says it */
-	FOLLOW(0x55, 0x85, 0xff, 0x74, 6, 0x48, 0x89, 0xe5, 0x48, 0x29, 0xc4, 0x90, 0x5d, 0xc3);
-	CHECK_INT(rule(11), DWARF_RULE_NONE);
+	FUNCTION(0x55, 0x85, 0xff, 0x74, 6, 0x48, 0x89, 0xe5, 0x48, 0x29, 0xc4, 0x90, 0x5d, 0xc3);
+	CHECK_INT(rule(11), NONE);
 }
 
 TEST(padding_behind_calls)
@@ -541,21 +508,14 @@ TEST(padding_behind_calls)
 			      0,    0,    0,    0, 0, 0xff, 0xcf, 0x75, 0xfc, 0x5b, 0xc3};
 
 	code[0x20] = 0xc3;
-	begins(0);
-	follow(code, sizeof(code)); /* the head of a loop */
-	CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(16), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(21), DWARF_RULE_SP(1, 0));
+	function(code, sizeof(code)); /* the head of a loop */
+	RULES({1, SP(2, 0)}, {16, SP(2, 0)}, {21, SP(1, 0)});
 	code[20] = 0x90; /* no pop: what this function has pushed is no more there */
-	begins(0);
-	follow(code, sizeof(code));
-	CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(16), DWARF_RULE_NONE);
+	function(code, sizeof(code));
+	RULES({1, SP(2, 0)}, {16, NONE});
 	code[18] = 0xeb; /* an endless loop proves nothing */
-	begins(0);
-	follow(code, sizeof(code));
-	CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(16), DWARF_RULE_NONE);
+	function(code, sizeof(code));
+	RULES({1, SP(2, 0)}, {16, NONE});
 }
 
 TEST(what_proves_padding)
@@ -574,17 +534,12 @@ TEST(what_proves_padding)
 	memcpy(other + 0x30, (const uint8_t[]){0x53, 0x90, 0x5b, 0xc3}, 4);
 	begins(0x30);
 	begins(0x20);
-	begins(0);
-	follow(other, sizeof(other)); /* code of another function proves nothing */
-	CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(0x31), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(16), DWARF_RULE_NONE);
+	function(other, sizeof(other)); /* code of another function proves nothing */
+	RULES({1, SP(2, 0)}, {0x31, SP(2, 0)}, {16, NONE});
 	begins(0);
 	begins(20);
 	follow(state, sizeof(state)); /* nor does another state, though both agree on sp */
-	CHECK_INT(rule(8), DWARF_RULE_FP(2, 1));
-	CHECK_INT(rule(18), DWARF_RULE_SP(2, 1));
-	CHECK_INT(rule(16), DWARF_RULE_NONE);
+	RULES({8, FP(2, 1)}, {18, SP(2, 1)}, {16, NONE});
 }
 
 TEST(switches)
@@ -599,24 +554,17 @@ TEST(switches)
 
 	code[5] = 0x18 - 6;
 	table = (struct code_bytes){(const uint8_t *)entries, sizeof(entries), TEXT + 0x1000};
-	begins(0);
-	follow(code, sizeof(code));
-	CHECK_INT(rule(0x16), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(0x1a), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(0x1c), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(0x1e), DWARF_RULE_SP(3, 0));
+	function(code, sizeof(code));
+	RULES({0x16, SP(2, 0)}, {0x1a, SP(2, 0)}, {0x1c, SP(1, 0)}, {0x1e, SP(3, 0)});
 	/* another register is compared: nobody knows how many entries there are */
 	code[2] = 0xfe;
-	begins(0);
-	follow(code, sizeof(code));
-	CHECK_INT(rule(0x16), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(0x1a), DWARF_RULE_NONE);
+	function(code, sizeof(code));
+	RULES({0x16, SP(2, 0)}, {0x1a, NONE});
 	/* the table is not in what can be read */
 	code[2] = 0xff;
 	table.len = 4;
-	begins(0);
-	follow(code, sizeof(code));
-	CHECK_INT(rule(0x1a), DWARF_RULE_NONE);
+	function(code, sizeof(code));
+	CHECK_INT(rule(0x1a), NONE);
 	table = (struct code_bytes){0};
 }
 
@@ -638,10 +586,9 @@ TEST(switches_without_end)
 		begins((uint32_t)(16 * i));
 	follow(code, sizeof(code));
 	for (uint32_t i = 0; i < 4096; i++) {
-		CHECK_INT(rule(16 * i + 8), DWARF_RULE_SP(1, 0));
-		CHECK_INT(rule(16 * (16 * i + 1) + 8), DWARF_RULE_SP(1, 0));
+		RULES({16 * i + 8, SP(1, 0)}, {16 * (16 * i + 1) + 8, SP(1, 0)});
 		/* no jump leads to this */
-		CHECK_INT(rule(16 * (4096 + 8 * i + 2 * (i % 2 ? 1 : 4))), DWARF_RULE_NONE);
+		CHECK_INT(rule(16 * (4096 + 8 * i + 2 * (i % 2 ? 1 : 4))), NONE);
 	}
 	table = (struct code_bytes){0};
 }
@@ -669,9 +616,7 @@ TEST(switches_beyond_the_budget)
 	table = (struct code_bytes){(const uint8_t *)entries, sizeof(entries), 0x400000};
 	follow(code, sizeof(code));
 	for (uint32_t i = 0; i < 300; i++) {
-		CHECK_INT(rule(16 * i + 8), DWARF_RULE_SP(1, 0));
-		CHECK_INT(rule(16 * 300 + 4095 + i),
-			  i < 256 ? DWARF_RULE_SP(1, 0) : DWARF_RULE_NONE);
+		RULES({16 * i + 8, SP(1, 0)}, {16 * 300 + 4095 + i, i < 256 ? SP(1, 0) : NONE});
 	}
 	table = (struct code_bytes){0};
 }
@@ -687,12 +632,12 @@ TEST(pointers_without_end)
 	memcpy(code + (1 << 16), end, sizeof(end));
 	for (uint32_t n = 8; n <= 1 << 16; n <<= 13) {
 		for (uint32_t i = 0; i < n; i++)
-			CHECK_INT(code_entries_add(&maybe, TEXT + i), 0);
-		CHECK_INT(code_entries_add(&maybe, TEXT + function), 0);
+			perhaps(i);
+		perhaps(function);
 		follow(code, sizeof(code));
-		CHECK_INT(rule(0), DWARF_RULE_NONE);
+		CHECK_INT(rule(0), NONE);
 		/* so many were in vain that the last function is not tried */
-		CHECK_INT(rule(function + 1), n == 8 ? DWARF_RULE_SP(2, 0) : DWARF_RULE_NONE);
+		CHECK_INT(rule(function + 1), n == 8 ? SP(2, 0) : NONE);
 	}
 }
 
@@ -731,10 +676,8 @@ TEST(calls_without_end)
 		call_site(code, last, f);
 		memcpy(code + last + 16, returns, sizeof(returns));
 		follow(code, sizeof(code));
-		CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
-		CHECK_INT(rule(16), DWARF_RULE_NONE);
-		CHECK_INT(rule(last + 1), DWARF_RULE_SP(2, 0));
-		CHECK_INT(rule(last + 16), sites == 8 ? DWARF_RULE_SP(2, 0) : DWARF_RULE_NONE);
+		RULES({1, SP(2, 0)}, {16, NONE}, {last + 1, SP(2, 0)},
+		      {last + 16, sites == 8 ? SP(2, 0) : NONE});
 	}
 }
 
@@ -742,80 +685,27 @@ TEST(nops_behind_calls)
 {
 	/* push %rbx; call 0x31; nops none of which ends at a multiple of 16; an endless loop, which
 	 * proves nothing; 0x31: ret */
-	uint8_t code[] = {0x53,
-			  0xe8,
-			  0x2b,
-			  0,
-			  0,
-			  0,
-			  0x66,
-			  0x0f,
-			  0x1f,
-			  0x84,
-			  0,
-			  0,
-			  0,
-			  0,
-			  0,
-			  /* 0x0f */ 0x66,
-			  0x90,
-			  0x0f,
-			  0x1f,
-			  0x80,
-			  0,
-			  0,
-			  0,
-			  0,
-			  /* 0x18 */ 0x0f,
-			  0x1f,
-			  0x80,
-			  0,
-			  0,
-			  0,
-			  0,
-			  0x66,
-			  0x90,
-			  /* 0x21 */ 0x0f,
-			  0x1f,
-			  0x80,
-			  0,
-			  0,
-			  0,
-			  0,
-			  /* 0x28 */ 0x0f,
-			  0x1f,
-			  0x80,
-			  0,
-			  0,
-			  0,
-			  0,
-			  0xeb,
-			  0xfe,
-			  0xc3};
+	uint8_t code[] = {
+		0x53, 0xe8, 0x2b, 0, 0, 0, 0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0,    0,    0x66, 0x90,
+		0x0f, 0x1f, 0x80, 0, 0, 0, 0,    0x0f, 0x1f, 0x80, 0, 0, 0, 0,    0x66, 0x90, 0x0f,
+		0x1f, 0x80, 0,    0, 0, 0, 0x0f, 0x1f, 0x80, 0,    0, 0, 0, 0xeb, 0xfe, 0xc3};
 
-	begins(0);
-	begins(0x31);
-	follow(code, sizeof(code));
-	CHECK_INT(rule(1), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(6), DWARF_RULE_NONE);
-	CHECK_INT(rule(0x2f), DWARF_RULE_NONE);
+	FROM(code, 0, 0x31);
+	RULES({1, SP(2, 0)}, {6, NONE}, {0x2f, NONE});
 	code[0x2f] = 0x5b; /* pop, ret: this proves it */
 	code[0x30] = 0xc3;
-	begins(0);
-	begins(0x31);
-	follow(code, sizeof(code));
-	CHECK_INT(rule(0x2f), DWARF_RULE_SP(2, 0));
+	FROM(code, 0, 0x31);
+	CHECK_INT(rule(0x2f), SP(2, 0));
 }
 
 TEST(what_is_known_is_kept)
 {
-	CHECK_INT(rows_add(&known, TEXT, DWARF_RULE_SP(9, 0)), 0);
-	CHECK_INT(rows_add(&known, TEXT + 2, DWARF_RULE_NONE), 0);
+	CHECK_INT(rows_add(&known, TEXT, SP(9, 0)), 0);
+	CHECK_INT(rows_add(&known, TEXT + 2, NONE), 0);
 	begins(0);
 	begins(2);
 	FOLLOW(0x53, 0xc3, 0x90, 0xc3);
-	CHECK_INT(rule(0), DWARF_RULE_NONE);
-	CHECK_INT(rule(2), DWARF_RULE_SP(1, 0));
+	RULES({0, NONE}, {2, SP(1, 0)});
 }
 
 /* ---- by the ways out ---- */
@@ -828,28 +718,21 @@ TEST(ways_out)
 	begins(0);
 	/* push %rbx; jmp *%rax; 3: xor %eax,%eax; pop %rbx; ret: nothing leads to 3 */
 	READ(0x53, 0xff, 0xe0, 0x31, 0xc0, 0x5b, 0xc3);
-	CHECK_INT(rule(3), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(5), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(6), DWARF_RULE_SP(1, 0));
+	RULES({3, SP(2, 0)}, {5, SP(2, 0)}, {6, SP(1, 0)});
 	/* push %rbp; push %rbx; jmp *%rax; 4: nopw; nop; add $8,%rsp; pop %rbp; ret */
 	READ(0x55, 0x53, 0xff, 0xe0, 0x31, 0xc0, 0x48, 0x83, 0xc4, 8, 0x5d, 0xc3);
-	CHECK_INT(rule(4), DWARF_RULE_SP(3, 1));
-	CHECK_INT(rule(10), DWARF_RULE_SP(2, 1));
-	CHECK_INT(rule(11), DWARF_RULE_SP(1, 0));
+	RULES({4, SP(3, 1)}, {10, SP(2, 1)}, {11, SP(1, 0)});
 	/* jmp *%rax; 2: xor; leave; ret: by rbp, whose place leave says */
 	READ(0xff, 0xe0, 0x31, 0xc0, 0xc9, 0xc3);
-	CHECK_INT(rule(2), DWARF_RULE_FP(2, 1));
-	CHECK_INT(rule(5), DWARF_RULE_SP(1, 0));
+	RULES({2, FP(2, 1)}, {5, SP(1, 0)});
 	/* jmp *%rax; 2: lea -8(%rbp),%rsp; pop %rbx; pop %rbp; ret */
 	READ(0xff, 0xe0, 0x48, 0x8d, 0x65, 0xf8, 0x5b, 0x5d, 0xc3);
-	CHECK_INT(rule(2), DWARF_RULE_FP(2, 1));
-	CHECK_INT(rule(6), DWARF_RULE_FP(2, 1)); /* sp says the same */
-	CHECK_INT(rule(8), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(2), FP(2, 1));
+	CHECK_INT(rule(6), FP(2, 1)); /* sp says the same */
+	CHECK_INT(rule(8), SP(1, 0));
 	/* a function: push %rbp; mov %rsp,%rbp; sub $16,%rsp; call *%rax; leave; ret */
 	READ(0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 16, 0xff, 0xd0, 0xc9, 0xc3);
-	CHECK_INT(rule(0), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(1), DWARF_RULE_SP(2, 1));
-	CHECK_INT(rule(8), DWARF_RULE_FP(2, 1));
+	RULES({0, SP(1, 0)}, {1, SP(2, 1)}, {8, FP(2, 1)});
 }
 
 TEST(ways_out_that_contradict)
@@ -858,24 +741,21 @@ TEST(ways_out_that_contradict)
 	uint8_t code[] = {0xff, 0xe0, 0x85, 0xff, 0x74, 2, 0x5b, 0xc3, 0x5b, 0xc3};
 
 	read_code(code, sizeof(code), 0);
-	CHECK_INT(rule(2), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(2), SP(2, 0));
 	code[8] = 0x90; /* one way pops, the other does not */
 	read_code(code, sizeof(code), 0);
-	CHECK_INT(rule(2), DWARF_RULE_NONE);
-	CHECK_INT(rule(4), DWARF_RULE_NONE);
-	CHECK_INT(rule(6), DWARF_RULE_NONE);
+	RULES({2, NONE}, {4, NONE}, {6, NONE});
 	/* push; ret: it would return to what it has pushed */
 	READ(0xff, 0xe0, 0x31, 0xc0, 0x53, 0xc3);
-	CHECK_INT(rule(2), DWARF_RULE_NONE);
-	CHECK_INT(rule(4), DWARF_RULE_NONE);
+	RULES({2, NONE}, {4, NONE});
 	/* mov %rax,%rsp; ret, and ret $8: from where, is not known */
 	READ(0xff, 0xe0, 0x31, 0xc0, 0x48, 0x89, 0xc4, 0xc3);
-	CHECK_INT(rule(2), DWARF_RULE_NONE);
+	CHECK_INT(rule(2), NONE);
 	READ(0xff, 0xe0, 0x31, 0xc0, 0xc2, 8, 0);
-	CHECK_INT(rule(2), DWARF_RULE_NONE);
+	CHECK_INT(rule(2), NONE);
 	/* jmp *%rax; 2: xor; jmp 2: no way out */
 	READ(0xff, 0xe0, 0x31, 0xc0, 0xeb, 0xfc);
-	CHECK_INT(rule(2), DWARF_RULE_NONE);
+	CHECK_INT(rule(2), NONE);
 }
 
 /* Behind a call that does not return stands another function. */
@@ -883,16 +763,15 @@ TEST(ways_out_behind_calls)
 {
 	/* jmp *%rax; 2: sub $8,%rsp; call 0x3000; 11: push %rbx; pop %rbx; ret */
 	READ(0xff, 0xe0, 0x48, 0x83, 0xec, 8, 0xe8, 0xf5, 0x1f, 0, 0, 0x53, 0x5b, 0xc3);
-	CHECK_INT(rule(6), DWARF_RULE_NONE); /* sp would be no multiple of 16 */
-	CHECK_INT(rule(11), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(6), NONE); /* sp would be no multiple of 16 */
+	CHECK_INT(rule(11), SP(1, 0));
 	/* 2: call 0x3000; 7: pop %rbx; ret; 9: call 0x3000; 14: ret, where a function begins: it
 	 * does not return there, so not at 2, either */
 	for (int end = 0; end < 2; end++) {
 		if (end)
 			begins(14);
 		READ(0xff, 0xe0, 0xe8, 0xf9, 0x1f, 0, 0, 0x5b, 0xc3, 0xe8, 0xf2, 0x1f, 0, 0, 0xc3);
-		CHECK_INT(rule(2), end ? DWARF_RULE_NONE : DWARF_RULE_SP(2, 0));
-		CHECK_INT(rule(7), DWARF_RULE_SP(2, 0));
+		RULES({2, end ? NONE : SP(2, 0)}, {7, SP(2, 0)});
 	}
 }
 
@@ -901,25 +780,21 @@ TEST(ways_on_from_ways_out)
 {
 	/* jmp *%rax; 2: test; je 8; pop %rbx; ret; 8: xor; jmp 8 */
 	READ(0xff, 0xe0, 0x85, 0xff, 0x74, 2, 0x5b, 0xc3, 0x31, 0xc0, 0xeb, 0xfc);
-	CHECK_INT(rule(8), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(10), DWARF_RULE_SP(2, 0));
+	RULES({8, SP(2, 0)}, {10, SP(2, 0)});
 	/* 2: push %rbx; call 11; pop %rbx; ret; 11: pop; ret: what is called has pushed nothing */
 	READ(0xff, 0xe0, 0x53, 0xe8, 3, 0, 0, 0, 0x5b, 0xc3, 0xcc, 0x90, 0x5b, 0xc3);
-	CHECK_INT(rule(3), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(12), DWARF_RULE_SP(1, 0));
+	RULES({3, SP(2, 0)}, {12, SP(1, 0)});
 }
 
 TEST(bytes_that_are_no_code)
 {
 	/* mov %rax,%rbx; ret, where a pointer leads to the last byte of the mov */
-	CHECK_INT(code_entries_add(&maybe, TEXT + 4), 0);
+	perhaps(4);
 	READ(0xff, 0xe0, 0x48, 0x89, 0xc3, 0x5b, 0xc3);
-	CHECK_INT(rule(2), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(4), DWARF_RULE_SP(2, 0));
+	RULES({2, SP(2, 0)}, {4, SP(2, 0)});
 	/* padding behind a return has no rows: ret; nop; nop; pop; ret */
 	READ(0xc3, 0x90, 0x66, 0x90, 0x5b, 0xc3);
-	CHECK_INT(rule(1), DWARF_RULE_NONE);
-	CHECK_INT(rule(4), DWARF_RULE_SP(2, 0));
+	RULES({1, NONE}, {4, SP(2, 0)});
 	/* zeros are data; decoding goes on at a multiple of 16 */
 	{
 		uint8_t code[20] = {0xff, 0xe0, 0, 0, 0x48};
@@ -928,8 +803,7 @@ TEST(bytes_that_are_no_code)
 		code[17] = 0x5b;
 		code[18] = 0xc3;
 		read_code(code, sizeof(code), 0);
-		CHECK_INT(rule(4), DWARF_RULE_NONE);
-		CHECK_INT(rule(17), DWARF_RULE_SP(2, 0));
+		RULES({4, NONE}, {17, SP(2, 0)});
 	}
 }
 
@@ -954,39 +828,33 @@ TEST(frames_by_copies)
 {
 	uint8_t code[sizeof(aligned_frame)];
 
-	begins(0);
-	follow(aligned_frame, sizeof(aligned_frame));
-	CHECK_INT(rule(3), DWARF_RULE_SP(1, 0));
+	function(aligned_frame, sizeof(aligned_frame));
+	CHECK_INT(rule(3), SP(1, 0));
 	CHECK_INT(is_special(7, DWARF_REG, 0, 8, 0), 1);
 	CHECK_INT(is_special(12, DWARF_DEREF, 7, 16, 8), 1);
 	CHECK_INT(is_special(15, DWARF_DEREF, 7, 24, 8), 1); /* a word is pushed */
 	CHECK_INT(is_special(16, DWARF_DEREF, 7, 16, 8), 1);
-	CHECK_INT(rule(21), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(21), SP(1, 0));
 	memcpy(code, aligned_frame, sizeof(code));
 	code[20] = 24; /* another word is loaded into rsp: who knows what it is */
-	begins(0);
-	follow(code, sizeof(code));
+	function(code, sizeof(code));
 	CHECK_INT(is_special(16, DWARF_DEREF, 7, 16, 8), 1);
-	CHECK_INT(rule(21), DWARF_RULE_NONE);
+	CHECK_INT(rule(21), NONE);
 	memcpy(code, aligned_frame, sizeof(code));
 	code[8] = 0x90; /* the word is not stored, and rax is cleared */
 	memset(code + 7, 0x90, 5);
-	begins(0);
-	follow(code, sizeof(code));
+	function(code, sizeof(code));
 	CHECK_INT(is_special(12, DWARF_REG, 0, 8, 0), 1);
-	CHECK_INT(rule(14), DWARF_RULE_NONE);
+	CHECK_INT(rule(14), NONE);
 }
 
 /* 0: mov %rsp,%rax; push %rbp; 4: and $-64,%rsp; mov %rax,%rbp; 11: call *%rdx; 13: lea
  * -8(%rbp),%rsp; pop %rbp; 18: ret */
 TEST(copies_in_rbp)
 {
-	begins(0);
-	FOLLOW(0x48, 0x89, 0xe0, 0x55, 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x89, 0xc5, 0xff, 0xd2, 0x48,
-	       0x8d, 0x65, 0xf8, 0x5d, 0xc3);
-	CHECK_INT(rule(11), DWARF_RULE_FP(1, 1));
-	CHECK_INT(rule(13), DWARF_RULE_FP(1, 1));
-	CHECK_INT(rule(18), DWARF_RULE_SP(1, 0));
+	FUNCTION(0x48, 0x89, 0xe0, 0x55, 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x89, 0xc5, 0xff, 0xd2, 0x48,
+		 0x8d, 0x65, 0xf8, 0x5d, 0xc3);
+	RULES({11, FP(1, 1)}, {13, FP(1, 1)}, {18, SP(1, 0)});
 }
 
 TEST(copies_across_calls)
@@ -996,21 +864,18 @@ TEST(copies_across_calls)
 	uint8_t code[] = {0x4c, 0x8d, 0x5c, 0x24, 8,    0x48, 0x83, 0xe4, 0xf0, 0xe8, 5,   0,
 			  0,    0,    0x49, 0x8d, 0x63, 0xf8, 0xc3, 0x31, 0xc0, 0x90, 0xc3};
 
-	begins(0);
-	follow(code, sizeof(code));
+	function(code, sizeof(code));
 	CHECK_INT(is_special(9, DWARF_REG, 11, 0, 0), 1);
 	CHECK_INT(is_special(14, DWARF_REG, 11, 0, 0), 1);
-	CHECK_INT(rule(18), DWARF_RULE_SP(1, 0));
+	CHECK_INT(rule(18), SP(1, 0));
 	memcpy(code + 19, (const uint8_t[]){0x45, 0x31, 0xdb}, 3); /* xor %r11d,%r11d */
-	begins(0);
-	follow(code, sizeof(code));
+	function(code, sizeof(code));
 	CHECK_INT(is_special(9, DWARF_REG, 11, 0, 0), 1);
-	CHECK_INT(rule(14), DWARF_RULE_NONE);
+	CHECK_INT(rule(14), NONE);
 	/* of what is not in this text nothing is known: call *%rax; nop */
 	memcpy(code + 9, (const uint8_t[]){0xff, 0xd0, 0x90, 0x90, 0x90}, 5);
-	begins(0);
-	follow(code, sizeof(code));
-	CHECK_INT(rule(14), DWARF_RULE_NONE);
+	function(code, sizeof(code));
+	CHECK_INT(rule(14), NONE);
 }
 
 /* The copy wanders down the stack: mov %rsp,%rax; and $-64,%rsp; 7: mov %rax,-8(%rsp); 12: lea
@@ -1018,10 +883,9 @@ TEST(copies_across_calls)
  * -16(%rsi),%rbp; 36: lea (%rsi),%rsp; 39: ret */
 TEST(copies_that_wander)
 {
-	begins(0);
-	FOLLOW(0x48, 0x89, 0xe0, 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x89, 0x44, 0x24, 0xf8, 0x48, 0x8d,
-	       0x64, 0x24, 0x80, 0xff, 0x74, 0x24, 0x78, 0x48, 0x8d, 0x64, 0x24, 8, 0x90, 0x48,
-	       0x8b, 0x74, 0x24, 0xf8, 0x48, 0x8b, 0x6e, 0xf0, 0x48, 0x8d, 0x26, 0xc3);
+	FUNCTION(0x48, 0x89, 0xe0, 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x89, 0x44, 0x24, 0xf8, 0x48, 0x8d,
+		 0x64, 0x24, 0x80, 0xff, 0x74, 0x24, 0x78, 0x48, 0x8d, 0x64, 0x24, 8, 0x90, 0x48,
+		 0x8b, 0x74, 0x24, 0xf8, 0x48, 0x8b, 0x6e, 0xf0, 0x48, 0x8d, 0x26, 0xc3);
 	CHECK_INT(is_special(12, DWARF_DEREF, 7, (uint32_t)-8, 8), 1);
 	CHECK_INT(is_special(17, DWARF_DEREF, 7, 0x78, 8), 1);
 	CHECK_INT(is_special(21, DWARF_DEREF, 7, 0, 8), 1);
@@ -1029,11 +893,9 @@ TEST(copies_that_wander)
 	CHECK_INT(fp_is_unknown(39), 1); /* it was not saved there */
 	/* where paths with and without a copy meet nothing is known, which is no contradiction: mov
 	 * %rsp,%rax; test; je 10; xor %eax,%eax; nop; 10: and $-16,%rsp; ud2 */
-	begins(0);
-	FOLLOW(0x48, 0x89, 0xe0, 0x85, 0xff, 0x74, 3, 0x31, 0xc0, 0x90, 0x48, 0x83, 0xe4, 0xf0,
-	       0x0f, 0x0b);
-	CHECK_INT(rule(10), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(14), DWARF_RULE_NONE);
+	FUNCTION(0x48, 0x89, 0xe0, 0x85, 0xff, 0x74, 3, 0x31, 0xc0, 0x90, 0x48, 0x83, 0xe4, 0xf0,
+		 0x0f, 0x0b);
+	RULES({10, SP(1, 0)}, {14, NONE});
 }
 
 /* ---- labels that tables name ---- */
@@ -1061,36 +923,31 @@ TEST(labels)
 	const uint64_t raw[] = {TEXT + 11, TEXT + 15};
 
 	go_to(11, 15, 20);
-	CHECK_INT(rule(8), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(11), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(15), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(17), DWARF_RULE_SP(2, 0));
+	RULES({8, SP(2, 0)}, {11, SP(2, 0)}, {15, SP(2, 0)}, {17, SP(2, 0)});
 	go_to(11, 15, 22); /* behind the table stands a function's address */
-	CHECK_INT(rule(15), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(23), DWARF_RULE_SP(2, 0));
+	RULES({15, SP(2, 0)}, {23, SP(2, 0)});
 	go_to(11, 16, 20); /* into the middle of an instruction: that is no table */
-	CHECK_INT(rule(11), DWARF_RULE_NONE);
-	CHECK_INT(rule(15), DWARF_RULE_NONE);
+	RULES({11, NONE}, {15, NONE});
 	go_to(11, 21, 20); /* to a place with another state: neither */
-	CHECK_INT(rule(11), DWARF_RULE_NONE);
+	CHECK_INT(rule(11), NONE);
 	go_to(22, 11, 15); /* a table of functions */
-	CHECK_INT(rule(11), DWARF_RULE_NONE);
+	CHECK_INT(rule(11), NONE);
 	symbols = 0; /* then a place must have the state on its own */
 	go_to(11, 15, 20);
-	CHECK_INT(rule(15), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(15), SP(2, 0));
 	go_to(11, 15, 22);
-	CHECK_INT(rule(15), DWARF_RULE_NONE);
+	CHECK_INT(rule(15), NONE);
 	symbols = 1;
 	/* without relocations the words are the addresses */
 	code_data_add_part(&pointers,
 			   &(struct code_bytes){(const uint8_t *)raw, sizeof(raw), 0x3000});
 	begins(0);
 	read_code(computed_goto, sizeof(computed_goto), 0);
-	CHECK_INT(rule(15), DWARF_RULE_SP(2, 0));
+	CHECK_INT(rule(15), SP(2, 0));
 	code_data_fini(&pointers);
 	/* nothing is known of the words */
 	begins(0);
 	read_code(computed_goto, sizeof(computed_goto), 0);
-	CHECK_INT(rule(15), DWARF_RULE_NONE);
-	CHECK_INT(rule(20), DWARF_RULE_SP(2, 0)); /* by its way out */
+	CHECK_INT(rule(15), NONE);
+	CHECK_INT(rule(20), SP(2, 0)); /* by its way out */
 }

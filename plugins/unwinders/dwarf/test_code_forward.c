@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers plugins/unwinders/dwarf
 /* Proofs along the ways out of code: small pieces of machine code, entered anywhere. */
 #include "code_forward.h"
 #include "test.h"
@@ -44,11 +45,28 @@ static int proof(uint64_t at)
 	return p.kind == FORWARD_BY_SP ? value : p.kind == FORWARD_BY_FP ? -value : 0;
 }
 
+/* {place, kind or proof} of each. */
+static void check(int line, int (*found)(uint64_t), const int (*all)[2], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int value = found((uint64_t)all[i][0]);
+
+		if (value != all[i][1])
+			test_fail(__FILE__, line, "at %d is %d, expected %d", all[i][0], value,
+				  all[i][1]);
+	}
+}
+
+#define CHECK_ALL(found, ...)                                 \
+	check(__LINE__, found, (const int[][2]){__VA_ARGS__}, \
+	      sizeof((const int[][2]){__VA_ARGS__}) / sizeof(int[2]))
+#define PROOFS(...) CHECK_ALL(proof, __VA_ARGS__)
+#define KINDS(...) CHECK_ALL(kind, __VA_ARGS__)
+
 TEST(leaf)
 {
 	FOLLOW(0x31, 0xc0, 0xc3); /* xor %eax,%eax; ret */
-	CHECK_INT(proof(0), 100);
-	CHECK_INT(proof(2), 100);
+	PROOFS({0, 100}, {2, 100});
 	CHECK_INT(proof(1), 0); /* not an instruction that was followed */
 }
 
@@ -56,11 +74,7 @@ TEST(pushed)
 {
 	/* push %rbx; sub $24,%rsp; nop; add $24,%rsp; pop %rbx; ret */
 	FOLLOW(0x53, 0x48, 0x83, 0xec, 24, 0x90, 0x48, 0x83, 0xc4, 24, 0x5b, 0xc3);
-	CHECK_INT(proof(0), 100);
-	CHECK_INT(proof(1), 200);
-	CHECK_INT(proof(5), 500);
-	CHECK_INT(proof(10), 200);
-	CHECK_INT(proof(11), 100);
+	PROOFS({0, 100}, {1, 200}, {5, 500}, {10, 200}, {11, 100});
 }
 
 /* A sample in the middle needs no beginning. */
@@ -68,28 +82,21 @@ TEST(middle)
 {
 	/* mov (%rax),%rcx; add $0x28,%rsp; pop %rbp; ret */
 	FOLLOW(0x48, 0x8b, 0x08, 0x48, 0x83, 0xc4, 0x28, 0x5d, 0xc3);
-	CHECK_INT(proof(0), 701);
-	CHECK_INT(proof(7), 201);
-	CHECK_INT(proof(8), 100);
+	PROOFS({0, 701}, {7, 201}, {8, 100});
 }
 
 TEST(frame_pointer)
 {
 	/* push %rbp; mov %rsp,%rbp; sub %rax,%rsp; nop; leave; ret */
 	FOLLOW(0x55, 0x48, 0x89, 0xe5, 0x48, 0x29, 0xc4, 0x90, 0xc9, 0xc3);
-	CHECK_INT(proof(0), 100);
-	CHECK_INT(proof(1), 201);
-	CHECK_INT(proof(4), -201);
-	CHECK_INT(proof(7), -201);
-	CHECK_INT(proof(9), 100);
+	PROOFS({0, 100}, {1, 201}, {4, -201}, {7, -201}, {9, 100});
 }
 
 /* rbp is overwritten, and nothing restores it. */
 TEST(lost)
 {
 	FOLLOW(0x48, 0x89, 0xc5, 0xc3); /* mov %rax,%rbp; ret */
-	CHECK_INT(proof(0), 199);
-	CHECK_INT(proof(3), 100);
+	PROOFS({0, 199}, {3, 100});
 }
 
 TEST(loop_and_branch)
@@ -97,10 +104,7 @@ TEST(loop_and_branch)
 	/* push %rbx; 1: dec %eax; jne 1b; test %ecx,%ecx; jne 2f; pop %rbx; ret; 2: pop %rbx; ret
 	 */
 	FOLLOW(0x53, 0xff, 0xc8, 0x75, 0xfc, 0x85, 0xc9, 0x75, 2, 0x5b, 0xc3, 0x5b, 0xc3);
-	CHECK_INT(proof(1), 200);
-	CHECK_INT(proof(3), 200);
-	CHECK_INT(proof(7), 200);
-	CHECK_INT(proof(11), 200);
+	PROOFS({1, 200}, {3, 200}, {7, 200}, {11, 200});
 }
 
 /* Two ways out that differ: no row before they part, and each its own behind it. */
@@ -108,10 +112,8 @@ TEST(contradiction)
 {
 	/* test %ecx,%ecx; jne 1f; pop %rbx; ret; 1: ret */
 	FOLLOW(0x85, 0xc9, 0x75, 2, 0x5b, 0xc3, 0xc3);
-	CHECK_INT(kind(0), FORWARD_CONTRADICTION);
-	CHECK_INT(kind(2), FORWARD_CONTRADICTION);
-	CHECK_INT(proof(4), 200);
-	CHECK_INT(proof(6), 100);
+	KINDS({0, FORWARD_CONTRADICTION}, {2, FORWARD_CONTRADICTION});
+	PROOFS({4, 200}, {6, 100});
 }
 
 /* The same with one bit changed, which makes the ways agree: the test above is no accident. */
@@ -119,17 +121,14 @@ TEST(twin)
 {
 	/* test %ecx,%ecx; jne 1f; push %rbx; pop %rbx; ret; 1: ret */
 	FOLLOW(0x85, 0xc9, 0x75, 3, 0x53, 0x5b, 0xc3, 0xc3);
-	CHECK_INT(proof(0), 100);
-	CHECK_INT(proof(5), 200);
+	PROOFS({0, 100}, {5, 200});
 }
 
 /* A jump to where a register says proves nothing, nor do an endless loop or unknown bytes. */
 TEST(nothing)
 {
 	FOLLOW(0x53, 0x85, 0xc9, 0x75, 2, 0xff, 0xe0, 0xeb, 0xfe);
-	CHECK_INT(kind(0), FORWARD_NONE);
-	CHECK_INT(kind(5), FORWARD_NONE);
-	CHECK_INT(kind(7), FORWARD_NONE);
+	KINDS({0, FORWARD_NONE}, {5, FORWARD_NONE}, {7, FORWARD_NONE});
 }
 
 TEST(unknown_bytes)
@@ -143,9 +142,7 @@ TEST(unknown_bytes)
 TEST(odd_ends)
 {
 	FOLLOW(0x85, 0xc9, 0x75, 3, 0xc2, 8, 0, 0x48, 0x89, 0xc4, 0xc3);
-	CHECK_INT(kind(0), FORWARD_NONE);
-	CHECK_INT(kind(4), FORWARD_NONE);
-	CHECK_INT(kind(7), FORWARD_NONE);
+	KINDS({0, FORWARD_NONE}, {4, FORWARD_NONE}, {7, FORWARD_NONE});
 	CHECK_INT(proof(10), 100);
 }
 
@@ -153,8 +150,7 @@ TEST(call)
 {
 	/* push %rbx; call *%rax; pop %rbx; ret */
 	FOLLOW(0x53, 0xff, 0xd0, 0x5b, 0xc3);
-	CHECK_INT(proof(1), 200);
-	CHECK_INT(proof(0), 100);
+	PROOFS({1, 200}, {0, 100});
 }
 
 /* What follows a call that does not return is another function: its return address would be 8 off.
@@ -163,8 +159,7 @@ TEST(call_of_no_return)
 {
 	/* push %rbx; call *%rax; push %rbp; pop %rbp; ret */
 	FOLLOW(0x53, 0xff, 0xd0, 0x55, 0x5d, 0xc3);
-	CHECK_INT(kind(1), FORWARD_NONE);
-	CHECK_INT(kind(0), FORWARD_NONE);
+	KINDS({1, FORWARD_NONE}, {0, FORWARD_NONE});
 	CHECK_INT(proof(3), 100);
 }
 
@@ -182,9 +177,7 @@ TEST(red_zone)
 {
 	/* mov %rbp,-8(%rsp); mov %rax,%rbp; mov -8(%rsp),%rbp; ret */
 	FOLLOW(0x48, 0x89, 0x6c, 0x24, 0xf8, 0x48, 0x89, 0xc5, 0x48, 0x8b, 0x6c, 0x24, 0xf8, 0xc3);
-	CHECK_INT(proof(0), 100);
-	CHECK_INT(proof(5), 101);
-	CHECK_INT(proof(8), 101);
+	PROOFS({0, 100}, {5, 101}, {8, 101});
 }
 
 /* The bytes of one instruction are another's from its middle: no row for either. */
@@ -192,8 +185,7 @@ TEST(overlap)
 {
 	starts_at[0] = 1;
 	FOLLOW(0x04, 0x90, 0xc3); /* add $0x90,%al; ret, and nop; ret */
-	CHECK_INT(kind(0), FORWARD_CONTRADICTION);
-	CHECK_INT(kind(1), FORWARD_CONTRADICTION);
+	KINDS({0, FORWARD_CONTRADICTION}, {1, FORWARD_CONTRADICTION});
 	CHECK_INT(proof(2), 100);
 }
 

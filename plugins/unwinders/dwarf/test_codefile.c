@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers plugins/unwinders/dwarf
 /* What a file's symbols and relocations say of its code. */
 #include "codefile.h"
 
@@ -17,7 +18,6 @@ static struct part {
 
 static int section(uint64_t file, const char *name, struct fusee_section *s)
 {
-	(void)file;
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
 		if (!sections[i].name || strcmp(sections[i].name, name))
 			continue;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers plugins/unwinders/dwarf
 /* Instructions that a decoder gets wrong: the encodings that only a few programs have. */
 #include "insn.h"
 #include "test.h"

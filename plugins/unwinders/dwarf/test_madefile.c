@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers plugins/unwinders/dwarf
 /* Code made at run time, as the core hands it over; and sections that no core writes. */
 #include "madefile.h"
 
@@ -11,7 +12,6 @@ static uint64_t len; /* bytes of the section; 0: there is none */
 
 static int section(uint64_t file, const char *name, struct fusee_section *s)
 {
-	(void)file;
 	if (!len || strcmp(name, MADEFILE_SECTION))
 		return -ENOENT;
 	s->bytes.p = (const char *)words;

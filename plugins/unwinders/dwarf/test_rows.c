@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: overlaps
+// check: fast, covers plugins/unwinders/dwarf
 /* Tables from CFI and Go function tables that are put together by hand. */
 #include <errno.h>
 
@@ -13,6 +13,9 @@
 #define TEXT 0x10000u
 #define TEXT_END 0x300000u
 #define SECTION 0x400000u
+#define SP DWARF_RULE_SP
+#define FP DWARF_RULE_FP
+#define NONE DWARF_RULE_NONE
 
 /* ---- a small assembler ---- */
 
@@ -131,6 +134,24 @@ static uint32_t rule(uint64_t pc)
 	return words ? table_lookup(words, n_words, pc, &special) : DWARF_RULE_NONE;
 }
 
+struct expected {
+	uint64_t pc;
+	uint32_t rule;
+};
+
+/* {place, rule} of each. */
+static void check_rules(int line, const struct expected *all, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rule(all[i].pc) != all[i].rule)
+			test_fail(__FILE__, line, "the rule at %#lx is %#x, expected %#x",
+				  (long)all[i].pc, rule(all[i].pc), all[i].rule);
+}
+
+#define RULES(...)                                                    \
+	check_rules(__LINE__, (const struct expected[]){__VA_ARGS__}, \
+		    sizeof((const struct expected[]){__VA_ARGS__}) / sizeof(struct expected))
+
 static uint32_t kind(uint64_t pc)
 {
 	rule(pc);
@@ -142,15 +163,28 @@ static uint32_t flags(void)
 	return special[0] >> 16;
 }
 
+/* Ends the last entry, too. */
+static void end_of_section(void)
+{
+	end();
+	CHECK_INT(read_section(len), 0);
+}
+
 /* One function of 64 bytes at TEXT + 0x100 with these instructions behind its CIE's. */
 #define F (TEXT + 0x100)
-#define ONE(...)                                 \
-	do {                                     \
-		start();                         \
-		fde(cie("zR", 0x1b), F, 64);     \
-		CODE(__VA_ARGS__);               \
-		end();                           \
-		CHECK_INT(read_section(len), 0); \
+#define ONE(...)                             \
+	do {                                 \
+		start();                     \
+		fde(cie("zR", 0x1b), F, 64); \
+		CODE(__VA_ARGS__);           \
+		end_of_section();            \
+	} while (0)
+
+/* Such a function has rules of this kind from its begin on. */
+#define KIND(expected, ...)                   \
+	do {                                  \
+		ONE(__VA_ARGS__);             \
+		CHECK_INT(kind(F), expected); \
 	} while (0)
 
 /* ---- tests ---- */
@@ -159,15 +193,8 @@ TEST(a_function_with_a_frame_pointer)
 {
 	/* push %rbp; mov %rsp,%rbp; ...; leave; ret */
 	ONE(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x41 + 19, 0x0c, 7, 8, 0xc6);
-	CHECK_INT(rule(F - 1), DWARF_RULE_NONE);
-	CHECK_INT(rule(F), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(F + 1), DWARF_RULE_SP(2, 1));
-	CHECK_INT(rule(F + 3), DWARF_RULE_SP(2, 1));
-	CHECK_INT(rule(F + 4), DWARF_RULE_FP(2, 1));
-	CHECK_INT(rule(F + 23), DWARF_RULE_FP(2, 1));
-	CHECK_INT(rule(F + 24), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(F + 63), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(F + 64), DWARF_RULE_NONE);
+	RULES({F - 1, NONE}, {F, SP(1, 0)}, {F + 1, SP(2, 1)}, {F + 3, SP(2, 1)}, {F + 4, FP(2, 1)},
+	      {F + 23, FP(2, 1)}, {F + 24, SP(1, 0)}, {F + 63, SP(1, 0)}, {F + 64, NONE});
 	CHECK_INT(build.fdes, 1);
 	CHECK_INT(build.damaged, 0);
 }
@@ -175,27 +202,20 @@ TEST(a_function_with_a_frame_pointer)
 TEST(remembered_states)
 {
 	ONE(0x41, 0x0e, 16, 0x0a, 0x41, 0x0e, 8, 0x41, 0x0b, 0x41, 0x0e, 32);
-	CHECK_INT(rule(F + 1), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(F + 2), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(F + 3), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(F + 4), DWARF_RULE_SP(4, 0));
+	RULES({F + 1, SP(2, 0)}, {F + 2, SP(1, 0)}, {F + 3, SP(2, 0)}, {F + 4, SP(4, 0)});
 }
 
 TEST(advances_of_all_widths)
 {
 	ONE(0x02, 3, 0x0e, 16, 0x03, 4, 0, 0x0e, 24, 0x04, 5, 0, 0, 0, 0x0e, 32, 0x2e, 8);
-	CHECK_INT(rule(F + 2), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(F + 3), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(F + 7), DWARF_RULE_SP(3, 0));
-	CHECK_INT(rule(F + 12), DWARF_RULE_SP(4, 0));
+	RULES({F + 2, SP(1, 0)}, {F + 3, SP(2, 0)}, {F + 7, SP(3, 0)}, {F + 12, SP(4, 0)});
 }
 
 TEST(end_of_stack)
 {
-	ONE(0x07, 16);
-	CHECK_INT(kind(F), DWARF_END);
+	KIND(DWARF_END, 0x07, 16);
 	CHECK_INT(kind(F + 63), DWARF_END);
-	CHECK_INT(rule(F + 64), DWARF_RULE_NONE);
+	CHECK_INT(rule(F + 64), NONE);
 }
 
 TEST(plt)
@@ -207,10 +227,10 @@ TEST(plt)
 		CHECK_INT(special[3], threshold);
 	}
 	/* another mask, another register */
-	ONE(0x0f, 11, 0x77, 8, 0x80, 0, 0x3e, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22);
-	CHECK_INT(kind(F), DWARF_EXPRESSION);
-	ONE(0x0f, 11, 0x76, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22);
-	CHECK_INT(kind(F), DWARF_EXPRESSION);
+	KIND(DWARF_EXPRESSION, 0x0f, 11, 0x77, 8, 0x80, 0, 0x3e, 0x1a, 0x3b, 0x2a, 0x33, 0x24,
+	     0x22);
+	KIND(DWARF_EXPRESSION, 0x0f, 11, 0x76, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24,
+	     0x22);
 }
 
 TEST(realigned_stack)
@@ -230,95 +250,72 @@ TEST(realigned_stack)
 	CHECK_INT(special[3], 0);
 	CHECK_INT(flags(), DWARF_FP_AT_FP);
 	/* deref and a constant, both spellings */
-	ONE(0x0f, 5, 0x77, 16, 6, 0x23, 24);
-	CHECK_INT(kind(F), DWARF_DEREF);
+	KIND(DWARF_DEREF, 0x0f, 5, 0x77, 16, 6, 0x23, 24);
 	CHECK_INT(special[3], 24);
-	ONE(0x0f, 5, 0x77, 16, 6, 0x38, 0x22);
-	CHECK_INT(kind(F), DWARF_DEREF);
+	KIND(DWARF_DEREF, 0x0f, 5, 0x77, 16, 6, 0x38, 0x22);
 	CHECK_INT(special[3], 8);
 }
 
 TEST(places_out_of_the_ordinary)
 {
 	ONE(0x0e, 0xf8, 0x7f); /* CFA = sp + 16376, the last that a plain rule holds */
-	CHECK_INT(rule(F), DWARF_RULE_SP(2047, 0));
-	ONE(0x0e, 0x80, 0x80, 1);
-	CHECK_INT(kind(F), DWARF_REG);
+	CHECK_INT(rule(F), SP(2047, 0));
+	KIND(DWARF_REG, 0x0e, 0x80, 0x80, 1);
 	CHECK_INT(special[1], 16384);
-	ONE(0x0c, 3, 16, 0x86, 2); /* CFA = rbx + 16 */
-	CHECK_INT(kind(F), DWARF_REG);
+	KIND(DWARF_REG, 0x0c, 3, 16, 0x86, 2); /* CFA = rbx + 16 */
 	CHECK_INT(special[0] >> 8 & 0xff, 3);
 	CHECK_INT(flags(), DWARF_FP_SAVED);
 	CHECK_INT((int32_t)special[2], -16);
 	ONE(0x09, 6, 12); /* rbp in r12 */
 	CHECK_INT(flags() + 0 * kind(F), DWARF_FP_IN_REG);
 	CHECK_INT(special[2], 12);
-	ONE(0x09, 16, 0); /* return address in rax */
-	CHECK_INT(kind(F), DWARF_REG);
+	KIND(DWARF_REG, 0x09, 16, 0); /* return address in rax */
 	CHECK_INT(flags(), DWARF_RA_IN_REG);
 	CHECK_INT(special[3], 0);
-	ONE(0x90, 2); /* return address at CFA - 16 */
-	CHECK_INT(kind(F), DWARF_REG);
+	KIND(DWARF_REG, 0x90, 2); /* return address at CFA - 16 */
 	CHECK_INT(flags(), DWARF_RA_AT);
 	CHECK_INT((int32_t)special[3], -16);
-	ONE(0x07, 6); /* rbp undefined */
-	CHECK_INT(kind(F), DWARF_REG);
+	KIND(DWARF_REG, 0x07, 6); /* rbp undefined */
 	CHECK_INT(flags(), DWARF_FP_UNKNOWN);
-	ONE(0x86, 20); /* rbp saved too far away for a slot */
-	CHECK_INT(kind(F), DWARF_REG);
+	KIND(DWARF_REG, 0x86, 20); /* rbp saved too far away for a slot */
 	CHECK_INT(flags(), DWARF_FP_SAVED);
 	CHECK_INT((int32_t)special[2], -160);
-	ONE(0x0c, 7, 12); /* not a multiple of 8 */
-	CHECK_INT(kind(F), DWARF_REG);
+	KIND(DWARF_REG, 0x0c, 7, 12); /* not a multiple of 8 */
 	CHECK_INT(special[1], 12);
 }
 
 TEST(what_no_rule_can_say)
 {
-	ONE(0x0f, 1, 0x30); /* CFA = 0 */
-	CHECK_INT(kind(F), DWARF_EXPRESSION);
-	ONE(0x87, 2); /* the caller's sp is saved somewhere */
-	CHECK_INT(kind(F), DWARF_EXPRESSION);
-	ONE(0x16, 16, 1, 0x30); /* the return address is 0 */
-	CHECK_INT(kind(F), DWARF_EXPRESSION);
-	ONE(0x08, 16); /* the return address is this frame's */
-	CHECK_INT(kind(F), DWARF_EXPRESSION);
-	ONE(0x14, 7, 0); /* sp is the CFA: what is so anyway */
-	CHECK_INT(kind(F), DWARF_REG);
+	KIND(DWARF_EXPRESSION, 0x0f, 1, 0x30);     /* CFA = 0 */
+	KIND(DWARF_EXPRESSION, 0x87, 2);           /* the caller's sp is saved somewhere */
+	KIND(DWARF_EXPRESSION, 0x16, 16, 1, 0x30); /* the return address is 0 */
+	KIND(DWARF_EXPRESSION, 0x08, 16);          /* the return address is this frame's */
+	KIND(DWARF_REG, 0x14, 7, 0);               /* sp is the CFA: what is so anyway */
 }
 
 TEST(damaged_functions)
 {
-	ONE(0x0e, 16, 0x41, 0x0b); /* nothing to restore */
-	CHECK_INT(kind(F), DWARF_EXPRESSION);
+	KIND(DWARF_EXPRESSION, 0x0e, 16, 0x41, 0x0b); /* nothing to restore */
 	CHECK_INT(kind(F + 63), DWARF_EXPRESSION);
-	CHECK_INT(rule(F + 64), DWARF_RULE_NONE);
+	CHECK_INT(rule(F + 64), NONE);
 	CHECK_INT(build.damaged, 1);
-	ONE(0x3f); /* no such instruction */
-	CHECK_INT(kind(F), DWARF_EXPRESSION);
-	ONE(0x0f, 0x7f, 0x77); /* an expression longer than the entry */
-	CHECK_INT(kind(F), DWARF_EXPRESSION);
-	ONE(0x0f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1);
-	CHECK_INT(kind(F), DWARF_EXPRESSION);
-	ONE(0x0f, 1, 0x30, 0x0d, 6); /* another register for an expression */
-	CHECK_INT(kind(F), DWARF_EXPRESSION);
+	KIND(DWARF_EXPRESSION, 0x3f);             /* no such instruction */
+	KIND(DWARF_EXPRESSION, 0x0f, 0x7f, 0x77); /* an expression longer than the entry */
+	KIND(DWARF_EXPRESSION, 0x0f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1);
+	KIND(DWARF_EXPRESSION, 0x0f, 1, 0x30, 0x0d, 6); /* another register for an expression */
 	CHECK_INT(build.damaged, 1);
 	start(); /* 33 states remembered */
 	fde(cie("zR", 0x1b), F, 64);
 	for (int i = 0; i < 33; i++)
 		CODE(0x0a);
-	end();
-	CHECK_INT(read_section(len), 0);
+	end_of_section();
 	CHECK_INT(build.damaged, 1);
 }
 
 TEST(rows_beyond_the_function_are_not_its)
 {
 	ONE(0x41 + 62, 0x0e, 16, 0x41, 0x0e, 24, 0x41, 0x0e, 32);
-	CHECK_INT(rule(F + 62), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(F + 63), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(F + 64), DWARF_RULE_NONE);
-	CHECK_INT(rule(F + 65), DWARF_RULE_NONE);
+	RULES({F + 62, SP(1, 0)}, {F + 63, SP(2, 0)}, {F + 64, NONE}, {F + 65, NONE});
 }
 
 TEST(overlapping_functions)
@@ -341,13 +338,9 @@ TEST(overlapping_functions)
 	fde(at, 0, 16); /* a function that the linker threw away */
 	end();
 	fde(at, F + 128, 0); /* empty */
-	end();
-	CHECK_INT(read_section(len), 0);
-	CHECK_INT(rule(F), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(F + 15), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(F + 16), DWARF_RULE_SP(4, 0));
-	CHECK_INT(rule(F + 31), DWARF_RULE_SP(4, 0));
-	CHECK_INT(rule(F + 32), DWARF_RULE_NONE);
+	end_of_section();
+	RULES({F, SP(2, 0)}, {F + 15, SP(2, 0)}, {F + 16, SP(4, 0)}, {F + 31, SP(4, 0)},
+	      {F + 32, NONE});
 	CHECK_INT(build.outside, 3);
 	CHECK_INT(build.damaged, 0);
 }
@@ -367,11 +360,8 @@ static void encoded(int encoding)
 	put(0x20, size[encoding & 15]);
 	put(0, 1);
 	CODE(0x0e, 16);
-	end();
-	CHECK_INT(read_section(len), 0);
-	CHECK_INT(rule(lo), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(lo + 0x1f), DWARF_RULE_SP(2, 0));
-	CHECK_INT(rule(lo + 0x20), DWARF_RULE_NONE);
+	end_of_section();
+	RULES({lo, SP(2, 0)}, {lo + 0x1f, SP(2, 0)}, {lo + 0x20, NONE});
 }
 
 TEST(pointer_encodings)
@@ -386,14 +376,12 @@ TEST(pointer_encodings)
 	encoded(0x1c);
 	start(); /* indirect, text-relative: nobody knows where that is */
 	fde(cie("zR", 0x9b), F, 64);
-	end();
-	CHECK_INT(read_section(len), 0);
+	end_of_section();
 	CHECK_INT(sheet.rules.n, 0);
 	CHECK_INT(build.damaged, 1);
 	start();
 	fde(cie("zR", 0x2b), F, 64);
-	end();
-	CHECK_INT(read_section(len), 0);
+	end_of_section();
 	CHECK_INT(sheet.rules.n, 0);
 }
 
@@ -413,13 +401,11 @@ TEST(augmentations)
 	put(F - (SECTION + len), 4);
 	put(64, 4);
 	CODE(4, 9, 9, 9, 9, 0x0e, 16);
-	end();
-	CHECK_INT(read_section(len), 0);
-	CHECK_INT(rule(F), DWARF_RULE_SP(2, 0));
+	end_of_section();
+	CHECK_INT(rule(F), SP(2, 0));
 	start(); /* a letter that says who knows what */
 	fde(cie("zRQ", 0x1b), F, 64);
-	end();
-	CHECK_INT(read_section(len), 0);
+	end_of_section();
 	CHECK_INT(sheet.rules.n, 0);
 	CHECK_INT(build.damaged, 1);
 }
@@ -433,15 +419,13 @@ TEST(signal_frames)
 	start();
 	fde(cie("zRS", 0x1b), F, 64);
 	bytes(ucontext, sizeof(ucontext));
-	end();
-	CHECK_INT(read_section(len), 0);
+	end_of_section();
 	CHECK_INT(kind(F), DWARF_SIGNAL);
 	CHECK_INT(build.signals, 1);
 	start(); /* a signal frame that keeps its registers in other places */
 	fde(cie("zRS", 0x1b), F, 64);
 	CODE(0x0e, 16);
-	end();
-	CHECK_INT(read_section(len), 0);
+	end_of_section();
 	CHECK_INT(kind(F), DWARF_EXPRESSION);
 }
 
@@ -454,9 +438,8 @@ TEST(debug_frame)
 	at = cie("", 0);
 	fde(at, F, 64);
 	CODE(0x0e, 16);
-	end();
-	CHECK_INT(read_section(len), 0);
-	CHECK_INT(rule(F), DWARF_RULE_SP(2, 0));
+	end_of_section();
+	CHECK_INT(rule(F), SP(2, 0));
 	/* 64-bit DWARF, and a CIE behind its FDE */
 	start();
 	debug = 1;
@@ -469,7 +452,7 @@ TEST(debug_frame)
 	CHECK_INT(len, 12 + 32);
 	cie("", 0);
 	CHECK_INT(read_section(len), 0);
-	CHECK_INT(rule(F), DWARF_RULE_SP(3, 0));
+	CHECK_INT(rule(F), SP(3, 0));
 }
 
 TEST(a_terminator_in_the_middle)
@@ -484,8 +467,7 @@ TEST(a_terminator_in_the_middle)
 	end();
 	put(0, 4);
 	CHECK_INT(read_section(len), 0);
-	CHECK_INT(rule(F), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(F + 16), DWARF_RULE_SP(2, 0));
+	RULES({F, SP(1, 0)}, {F + 16, SP(2, 0)});
 }
 
 /* Truncated anywhere: the functions whose bytes are all there keep their rules, the others have
@@ -505,12 +487,8 @@ TEST(popped_and_red_zone)
 	/* mov %rbp,-8(%rsp): saved at CFA - 16, below sp */
 	fde(c, F + 64, 64);
 	CODE(0x44, 0x86, 2);
-	end();
-	CHECK_INT(read_section(len), 0);
-	CHECK_INT(rule(F + 1), DWARF_RULE_SP(2, 1));
-	CHECK_INT(rule(F + 5), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(F + 64), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(F + 68), DWARF_RULE_SP(1, 1));
+	end_of_section();
+	RULES({F + 1, SP(2, 1)}, {F + 5, SP(1, 0)}, {F + 64, SP(1, 0)}, {F + 68, SP(1, 1)});
 }
 
 TEST(truncated_at_every_byte)
@@ -534,16 +512,12 @@ TEST(truncated_at_every_byte)
 		for (int i = 0; i < FUNCTIONS; i++) {
 			uint64_t at = F + 64 * i;
 
-			CHECK_INT(rule(at), n >= ends[i] ? DWARF_RULE_SP(1, 0) : DWARF_RULE_NONE);
-			CHECK_INT(rule(at + 1),
-				  n >= ends[i] ? DWARF_RULE_SP(2, 1) : DWARF_RULE_NONE);
-			CHECK_INT(rule(at + 4),
-				  n >= ends[i] ? DWARF_RULE_FP(2, 1) : DWARF_RULE_NONE);
+			RULES({at, n >= ends[i] ? SP(1, 0) : NONE},
+			      {at + 1, n >= ends[i] ? SP(2, 1) : NONE},
+			      {at + 4, n >= ends[i] ? FP(2, 1) : NONE});
 			/* behind leave: rbp is back */
-			CHECK_INT(rule(at + 12),
-				  n >= ends[i] ? DWARF_RULE_SP(1, 0) : DWARF_RULE_NONE);
-			CHECK_INT(rule(at + 13),
-				  n >= ends[i] ? DWARF_RULE_FP(2, 1) : DWARF_RULE_NONE);
+			RULES({at + 12, n >= ends[i] ? SP(1, 0) : NONE},
+			      {at + 13, n >= ends[i] ? FP(2, 1) : NONE});
 		}
 	}
 }
@@ -569,7 +543,7 @@ TEST(every_byte_changed)
 			out[i] ^= (uint8_t)(1 << bit);
 			read_section(total);
 			if (i >= first + 12) /* behind the addresses */
-				CHECK_INT(rule(F + 1), DWARF_RULE_SP(2, 0));
+				CHECK_INT(rule(F + 1), SP(2, 0));
 			out[i] ^= (uint8_t)(1 << bit);
 		}
 	}
@@ -581,13 +555,12 @@ TEST(a_row_at_every_byte)
 	fde(cie("zR", 0x1b), TEXT + 0x200, 256);
 	for (int i = 0; i < 256; i++)
 		CODE(0x0e, (uint8_t)(8 * (i % 15 + 1)), 0x41);
-	end();
-	CHECK_INT(read_section(len), 0);
+	end_of_section();
 	for (uint32_t i = 0; i < 254; i++)
-		CHECK_INT(rule(TEXT + 0x200 + i), DWARF_RULE_SP(i % 15 + 1, 0));
+		CHECK_INT(rule(TEXT + 0x200 + i), SP(i % 15 + 1, 0));
 	CHECK_INT(kind(TEXT + 0x2fe), DWARF_EXPRESSION);
 	CHECK_INT(kind(TEXT + 0x2ff), DWARF_EXPRESSION);
-	CHECK_INT(rule(TEXT + 0x300), DWARF_RULE_NONE);
+	CHECK_INT(rule(TEXT + 0x300), NONE);
 }
 
 /* Lists of every density: a lookup finds what a walk finds, at each row and beside it. */
@@ -601,27 +574,23 @@ TEST(lookups_find_what_walks_find)
 		fresh();
 		for (int i = 0; i < 500; i++) {
 			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-			CHECK_INT(rows_add(&sheet.rules, at,
-					   i % 7 ? DWARF_RULE_SP(i % 100 + 1, 0) : 0),
-				  0);
+			CHECK_INT(rows_add(&sheet.rules, at, i % 7 ? SP(i % 100 + 1, 0) : 0), 0);
 			at += 1 + (seed >> 33) % step;
 		}
 		CHECK_INT(table_pack(&build, &sheet, X86_64_MACHINE, &words, &n_words), 0);
 		for (size_t i = 0; i < sheet.rules.n; i++) {
 			uint64_t pc = ROW_VADDR(sheet.rules.p[i]);
 
-			CHECK_INT(rule(pc), ROW_RULE(sheet.rules.p[i]));
-			CHECK_INT(
-				rule(pc - 1),
-				i ? ROW_RULE(sheet.rules
-						     .p[i - (ROW_VADDR(sheet.rules.p[i - 1]) < pc)])
-				  : DWARF_RULE_NONE);
+			RULES({pc, ROW_RULE(sheet.rules.p[i])},
+			      {pc - 1,
+			       i ? ROW_RULE(sheet.rules
+						    .p[i - (ROW_VADDR(sheet.rules.p[i - 1]) < pc)])
+				 : NONE});
 			if (i + 1 < sheet.rules.n)
 				CHECK_INT(rule(ROW_VADDR(sheet.rules.p[i + 1]) - 1),
 					  ROW_RULE(sheet.rules.p[i]));
 		}
-		CHECK_INT(rule(0), DWARF_RULE_NONE);
-		CHECK_INT(rule(UINT64_MAX), DWARF_RULE_NONE);
+		RULES({0, NONE}, {UINT64_MAX, NONE});
 	}
 }
 
@@ -629,8 +598,8 @@ TEST(tables_that_would_be_too_big)
 {
 	fresh();
 	CHECK_INT(table_pack(&build, &sheet, X86_64_MACHINE, &words, &n_words), -ENOENT);
-	CHECK_INT(rows_add(&sheet.rules, TEXT, DWARF_RULE_SP(1, 0)), 0);
-	CHECK_INT(rows_add(&sheet.rules, TEXT + TABLE_MAX_SPAN, DWARF_RULE_NONE), 0);
+	CHECK_INT(rows_add(&sheet.rules, TEXT, SP(1, 0)), 0);
+	CHECK_INT(rows_add(&sheet.rules, TEXT + TABLE_MAX_SPAN, NONE), 0);
 	CHECK_INT(table_pack(&build, &sheet, X86_64_MACHINE, &words, &n_words), -E2BIG);
 	CHECK(!words);
 }
@@ -650,13 +619,13 @@ TEST(sources_over_each_other)
 
 	fresh();
 	CHECK_INT(rows_add(&over, 100, 1), 0);
-	CHECK_INT(rows_add(&over, 110, DWARF_RULE_NONE), 0);
+	CHECK_INT(rows_add(&over, 110, NONE), 0);
 	CHECK_INT(rows_add(&over, 120, 2), 0);
-	CHECK_INT(rows_add(&over, 130, DWARF_RULE_NONE), 0);
+	CHECK_INT(rows_add(&over, 130, NONE), 0);
 	CHECK_INT(rows_add(&sheet.rules, 90, 3), 0);
 	CHECK_INT(rows_add(&sheet.rules, 115, 4), 0);
 	CHECK_INT(rows_add(&sheet.rules, 125, 2), 0);
-	CHECK_INT(rows_add(&sheet.rules, 140, DWARF_RULE_NONE), 0);
+	CHECK_INT(rows_add(&sheet.rules, 140, NONE), 0);
 	CHECK_INT(rows_overlay(&over, &sheet.rules, &ret), 0);
 	{
 		const uint64_t want[] = {ROW(90, 3),  ROW(100, 1), ROW(110, 3),
@@ -762,6 +731,12 @@ static int read_go(size_t n, const uint8_t *code, size_t code_len)
 	return err;
 }
 
+static void read_all_of_go(const struct go_file *g, const uint8_t *code, size_t code_len)
+{
+	put_go(g);
+	CHECK_INT(read_go(len, code, code_len), 0);
+}
+
 static const uint32_t go_magics[] = {0xfffffff1, 0xfffffff0, 0xfffffffa, 0xfffffffb};
 
 TEST(go_functions_of_every_version)
@@ -775,15 +750,10 @@ TEST(go_functions_of_every_version)
 	for (size_t i = 0; i < 4; i++) {
 		struct go_file g = {go_magics[i], "main.f", pcsp, sizeof(pcsp), 0};
 
-		put_go(&g);
-		CHECK_INT(read_go(len, code, sizeof(code)), 0);
-		CHECK_INT(rule(TEXT), DWARF_RULE_SP(1, 0));
-		CHECK_INT(rule(TEXT + 1), DWARF_RULE_SP(2, 1));
-		CHECK_INT(rule(TEXT + 7), DWARF_RULE_SP(2, 1));
-		CHECK_INT(rule(TEXT + 8), DWARF_RULE_SP(4, 1));
-		CHECK_INT(rule(TEXT + 13), DWARF_RULE_SP(2, 1));
-		CHECK_INT(rule(TEXT + 14), DWARF_RULE_SP(1, 0));
-		CHECK_INT(rule(TEXT + 15), DWARF_RULE_NONE);
+		read_all_of_go(&g, code, sizeof(code));
+		RULES({TEXT, SP(1, 0)}, {TEXT + 1, SP(2, 1)}, {TEXT + 7, SP(2, 1)},
+		      {TEXT + 8, SP(4, 1)}, {TEXT + 13, SP(2, 1)}, {TEXT + 14, SP(1, 0)},
+		      {TEXT + 15, NONE});
 	}
 }
 
@@ -796,13 +766,9 @@ TEST(go_before_1_21_saves_rbp_by_mov)
 	static const uint8_t pcsp[] = {2, 4, 48, 20, 47, 1, 0};
 	struct go_file g = {0xfffffff0, "main.f", pcsp, sizeof(pcsp), 0};
 
-	put_go(&g);
-	CHECK_INT(read_go(len, code, sizeof(code)), 0);
-	CHECK_INT(rule(TEXT + 3), DWARF_RULE_SP(1, 0));
-	CHECK_INT(rule(TEXT + 4), DWARF_RULE_SP(4, 0));
-	CHECK_INT(rule(TEXT + 13), DWARF_RULE_SP(4, 0));
-	CHECK_INT(rule(TEXT + 14), DWARF_RULE_SP(4, 1));
-	CHECK_INT(rule(TEXT + 24), DWARF_RULE_SP(1, 0));
+	read_all_of_go(&g, code, sizeof(code));
+	RULES({TEXT + 3, SP(1, 0)}, {TEXT + 4, SP(4, 0)}, {TEXT + 13, SP(4, 0)},
+	      {TEXT + 14, SP(4, 1)}, {TEXT + 24, SP(1, 0)});
 }
 
 TEST(go_functions_of_the_runtime)
@@ -811,32 +777,26 @@ TEST(go_functions_of_the_runtime)
 	static const uint8_t pcsp[] = {2, 64, 0};
 	struct go_file g = {0xfffffff1, "runtime.goexit", pcsp, sizeof(pcsp), 0};
 
-	put_go(&g);
-	CHECK_INT(read_go(len, code, sizeof(code)), 0);
+	read_all_of_go(&g, code, sizeof(code));
 	CHECK_INT(kind(TEXT), DWARF_END);
 	CHECK_INT(kind(TEXT + 63), DWARF_END);
 	g.name = "runtime.goexit0"; /* not that one */
-	put_go(&g);
-	CHECK_INT(read_go(len, code, sizeof(code)), 0);
-	CHECK_INT(rule(TEXT), DWARF_RULE_SP(1, 0));
+	read_all_of_go(&g, code, sizeof(code));
+	CHECK_INT(rule(TEXT), SP(1, 0));
 	g.name = "runtime.systemstack"; /* up to where it leaves its stack */
-	put_go(&g);
-	CHECK_INT(read_go(len, code, sizeof(code)), 0);
-	CHECK_INT(rule(TEXT + 4), DWARF_RULE_SP(1, 0));
+	read_all_of_go(&g, code, sizeof(code));
+	CHECK_INT(rule(TEXT + 4), SP(1, 0));
 	CHECK_INT(kind(TEXT + 5), DWARF_SWITCH);
 	g.name = "runtime.mcall";
-	put_go(&g);
-	CHECK_INT(read_go(len, code, sizeof(code)), 0);
-	CHECK_INT(rule(TEXT), DWARF_RULE_SP(1, 0));
+	read_all_of_go(&g, code, sizeof(code));
+	CHECK_INT(rule(TEXT), SP(1, 0));
 	CHECK_INT(kind(TEXT + 5), DWARF_END);
 	g.name = "main.switches"; /* by its flag */
 	g.flag = 2;
-	put_go(&g);
-	CHECK_INT(read_go(len, code, sizeof(code)), 0);
+	read_all_of_go(&g, code, sizeof(code));
 	CHECK_INT(kind(TEXT + 5), DWARF_SWITCH);
 	g.name = "runtime.sigreturn__sigaction";
-	put_go(&g);
-	CHECK_INT(read_go(len, code, sizeof(code)), 0);
+	read_all_of_go(&g, code, sizeof(code));
 	CHECK_INT(kind(TEXT), DWARF_SIGNAL);
 }
 
@@ -848,9 +808,8 @@ TEST(go_frames_on_another_stack)
 	static const uint8_t pcsp[] = {2, 1, 16, 10, 15, 1, 0};
 	struct go_file g = {0xfffffff1, "main.switches", pcsp, sizeof(pcsp), 2};
 
-	put_go(&g);
-	CHECK_INT(read_go(len, code, sizeof(code)), 0);
-	CHECK_INT(rule(TEXT), DWARF_RULE_SP(1, 0));
+	read_all_of_go(&g, code, sizeof(code));
+	CHECK_INT(rule(TEXT), SP(1, 0));
 	CHECK_INT(kind(TEXT + 8), DWARF_REG);
 	CHECK_INT(special[0] >> 8 & 0xff, 6);
 	CHECK_INT(special[1], 16);
@@ -875,19 +834,17 @@ TEST(go_tables_that_lie)
 			int err = read_go(n, NULL, 0);
 
 			CHECK(!err || err == -ENOENT || err == -EBADMSG);
-			CHECK(rule(TEXT) == DWARF_RULE_NONE || rule(TEXT) == DWARF_RULE_SP(1, 0) ||
+			CHECK(rule(TEXT) == NONE || rule(TEXT) == SP(1, 0) ||
 			      kind(TEXT) == DWARF_EXPRESSION);
 		}
 		g.pcsp = negative;
 		g.pcsp_len = sizeof(negative);
-		put_go(&g);
-		CHECK_INT(read_go(len, NULL, 0), 0);
+		read_all_of_go(&g, NULL, 0);
 		CHECK_INT(kind(TEXT), DWARF_EXPRESSION);
 		CHECK_INT(build.damaged, 1);
 		g.pcsp = still;
 		g.pcsp_len = sizeof(still);
-		put_go(&g);
-		CHECK_INT(read_go(len, NULL, 0), 0);
+		read_all_of_go(&g, NULL, 0);
 		CHECK_INT(kind(TEXT + 1), DWARF_EXPRESSION);
 	}
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers plugins/unwinders/dwarf
 /* The step over hand-made tables and recorded memory: right frames, and with any read failed a
  * reason, never a wrong frame. */
 #include "test.h"

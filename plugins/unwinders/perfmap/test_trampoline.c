@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+// check: fast, covers plugins/unwinders/perfmap
 #include "test.h"
 
 #include <fusee/unwinder.bpf.h>
