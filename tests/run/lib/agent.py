@@ -15,6 +15,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "accuracy"))
 import pprof  # noqa: E402
+from evidence import cpu_s, until, within  # noqa: E402,F401
 from tap import Tap  # noqa: E402,F401
 
 BURNER = r"""
@@ -50,16 +51,6 @@ def build_burners(folder, *names):
         f.write(BURNER)
     for name in names:
         subprocess.run(["gcc", "-O1", "-o", os.path.join(folder, name), source], check=True)
-
-
-def wait_for(what, seconds=30):
-    """What what() returns once that is true; its last answer at the end."""
-    end = time.time() + seconds
-    while True:
-        got = what()
-        if got or time.time() > end:
-            return got
-        time.sleep(0.05)
 
 
 def free_port():
@@ -112,12 +103,12 @@ class Agent:
             return f.read()
 
     def ready(self, seconds=60):
-        return wait_for(lambda: "are profiled at" in self.said() or self.proc.poll() is not None,
+        return until(lambda: "are profiled at" in self.said() or self.proc.poll() is not None,
                         seconds) and self.proc.poll() is None
 
     def ask(self, command, seconds=60):
         with socket.socket(socket.AF_UNIX) as s:
-            s.settimeout(seconds)
+            s.settimeout(within(seconds))
             s.connect(self.socket)
             s.sendall(command.encode() + b"\n")
             got = b""
@@ -132,7 +123,7 @@ class Agent:
         if self.proc.poll() is None:
             self.proc.send_signal(how)
         try:
-            return self.proc.wait(seconds)
+            return self.proc.wait(within(seconds))
         except subprocess.TimeoutExpired:
             self.proc.kill()
             self.proc.wait()
@@ -152,13 +143,6 @@ def events_of(agent):
 
 def profiles(folder):
     return [pprof.read(p) for p in sorted(glob.glob(os.path.join(folder, "*.pb.gz")))]
-
-
-def cpu_s(pid):
-    """CPU time of all threads of a process, in seconds, by ticks of the kernel's clock."""
-    with open("/proc/%d/stat" % pid) as f:
-        fields = f.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def cpu_ns(pid):

@@ -4,6 +4,7 @@ import subprocess
 import time
 
 from agent import children
+from evidence import within  # noqa: E402
 
 
 def unified():
@@ -23,7 +24,7 @@ class Booted:
 
     def up(self, seconds=300):
         """Waits until systemd has started what it is to start."""
-        end = time.time() + seconds
+        end = time.time() + within(seconds)
         while time.time() < end and self.proc.poll() is None:
             self.init = next(map(str, children(self.proc.pid)), None)
             # its PID namespace and root are there only once systemd is

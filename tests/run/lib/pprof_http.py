@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from evidence import within  # noqa: E402
 
 PAGES = ["/ui/top", "/ui/flamegraph", "/ui/peek?f=.", "/ui/source?f=nothing_has_this_name"]
 SECONDS = 60
@@ -29,7 +30,7 @@ def get(url, server, end):
 
 
 def check(url, server):
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + within(SECONDS)
     for page in PAGES:
         status, text = get(url + page, server, end)
         if status == 200 and ("<html" in text or "<!DOCTYPE" in text):

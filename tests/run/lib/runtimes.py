@@ -7,6 +7,7 @@ import shutil
 import struct
 import subprocess
 import time
+from evidence import within  # noqa: E402
 
 IMAGE = "localhost/box:1"
 BUSY = ["/bin/sh", "-c", "while :; do :; done"]
@@ -41,7 +42,7 @@ def run(command, **more):
 
 
 def wait_for_file(path, proc, seconds=30):
-    end = time.time() + seconds
+    end = time.time() + within(seconds)
     while not os.path.exists(path):
         if time.time() > end or proc.poll() is not None:
             raise RuntimeError("%s did not come" % path)
@@ -143,7 +144,7 @@ restrict_oom_score_adj = true
         self.proc = subprocess.Popen(["containerd", "-c", self.work + "/containerd.toml"], stdout=subprocess.DEVNULL,
                                      stderr=open(self.work + "/containerd.log", "a"))
         wait_for_file(self.SOCKET, self.proc)
-        end = time.time() + 20
+        end = time.time() + within(20)
         while True:
             try:
                 return self.ctr("version")

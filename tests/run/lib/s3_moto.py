@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from evidence import within  # noqa: E402
 
 UNFETCHED = ("No matching distribution", "Could not find a version", "NewConnectionError", "Connection", "ensurepip")
 START_SECONDS = 240
@@ -64,7 +65,7 @@ class Moto:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
         self.proc = subprocess.Popen([self.interpreter, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stdin=subprocess.DEVNULL,
                                      stdout=log, stderr=subprocess.STDOUT, env=environment)
-        end = time.monotonic() + START_SECONDS
+        end = time.monotonic() + within(START_SECONDS)
         while time.monotonic() < end and self.proc.poll() is None:
             try:
                 urllib.request.urlopen(self.url + "/moto-api/data.json", timeout=30).close()

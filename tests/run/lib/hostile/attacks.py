@@ -7,13 +7,14 @@ import pwd
 import shutil
 import socket
 import subprocess
-import time
 
 import watch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 USER = "nobody"
 GROUP = "nogroup"
+AS_USER = ["setpriv", "--reuid", USER, "--regid", GROUP, "--clear-groups"]
+SECONDS = 900  # after which a program ends by itself
 
 
 class Attack:
@@ -28,8 +29,9 @@ class Attack:
         """Why it can't be made here, or nothing."""
         return ""
 
-    def run(self, seconds):
-        """Attacks for so long. What went wrong beside what is measured for all attacks, or nothing."""
+    def run(self):
+        """Attacks for as long as self.stage.hold() takes. What went wrong beside what is measured for all attacks, or
+        nothing."""
         raise NotImplementedError
 
 
@@ -40,37 +42,30 @@ class Program(Attack):
         super().__init__(name, what, before)
         self.command, self.copies = command, copies
 
-    def start(self, seconds):
+    def start(self):
         where = os.path.join(self.folder, "by-" + self.name)
         os.makedirs(where, exist_ok=True)
         shutil.chown(where, USER, GROUP)
-        return [subprocess.Popen(["setpriv", "--reuid", USER, "--regid", GROUP, "--clear-groups",
-                                  *self.command, str(seconds)], cwd=where, start_new_session=True,
+        return [subprocess.Popen([*AS_USER, *self.command, str(SECONDS)], cwd=where, start_new_session=True,
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 for _ in range(self.copies)]
 
-    def run(self, seconds):
-        started = self.start(seconds)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            for p in started:
-                p.wait(seconds + 5)
-        stop(started)
-        return ""
+    def run(self):
+        return together([self], self.stage.hold)
 
 
-def stop(started):
-    for p in started:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(p.pid, 9)  # of its own session: what it started too
-        p.wait()
-
-
-def together(chosen, seconds):
-    programs = [a for a in chosen if isinstance(a, Program)]
-    started = [p for a in programs for p in a.start(seconds)]
-    time.sleep(seconds)
-    stop(started)
-    return ""
+def together(chosen, hold):
+    started = [(a, a.start()) for a in chosen if isinstance(a, Program)]
+    try:
+        problem = hold()
+        ended = [a.name for a, programs in started if all(p.poll() is not None for p in programs)]
+        return problem or ("ended by themselves: %s" % ended if ended else "")
+    finally:
+        for _, programs in started:
+            for p in programs:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(p.pid, 9)  # of its own session: what it started too
+                p.wait()
 
 
 # ---- on the agent's sockets ----
@@ -78,40 +73,40 @@ def together(chosen, seconds):
 class Idle(Attack):
     together = False
 
-    def run(self, seconds):
+    def run(self):
         clients = [socket.create_connection(("127.0.0.1", self.stage.port)) for _ in range(60)]
         for c in clients[::2]:
             c.sendall(b"GET /healthz HTTP/1.1\r\nX: ")
-        time.sleep(seconds)
+        problem = self.stage.hold()
         for c in clients:
             c.close()
-        return ""
+        return problem
 
 
 class Flood(Attack):
     """Requests without a pause, some with answers that are not read."""
     together = False
 
-    def run(self, seconds):
-        end, unread, n = time.time() + seconds, [], 0
-        while time.time() < end:
-            c = socket.create_connection(("127.0.0.1", self.stage.port))
-            with contextlib.suppress(OSError):
-                c.sendall(b"GET /metrics HTTP/1.1\r\n\r\n" if n % 2 else b"x" * 9000)
-            unread.append(c)
-            n += 1
-            if len(unread) > 40:
+    def run(self):
+        unread = []
+
+        def some():
+            for n in range(10):
+                with contextlib.suppress(OSError):
+                    unread.append(socket.create_connection(("127.0.0.1", self.stage.port)))
+                    unread[-1].sendall(b"GET /metrics HTTP/1.1\r\n\r\n" if n % 2 else b"x" * 9000)
+            while len(unread) > 40:
                 unread.pop(0).close()
-            time.sleep(0.002)
+        problem = self.stage.hold(meanwhile=some)
         for c in unread:
             c.close()
-        return ""
+        return problem
 
 
 class Host(Attack):
     together = False
 
-    def run(self, seconds):
+    def run(self):
         foreign = watch.get(self.stage.port, "/metrics", "evil.example")
         own = watch.get(self.stage.port, "/metrics", "localhost")
         return "" if foreign[0] == 421 and own[0] == 200 else "evil.example: %s, localhost: %s" % (
@@ -122,16 +117,16 @@ class Control(Attack):
     """The control socket, from another user."""
     together = False
 
-    def run(self, seconds):
-        got = subprocess.run(["setpriv", "--reuid", USER, "--regid", GROUP, "--clear-groups", "python3", "-c",
+    def run(self):
+        got = subprocess.run([*AS_USER, "python3", "-c",
                               "import socket,sys\ns = socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])",
                               self.stage.agent.socket], stderr=subprocess.PIPE, text=True)
         return "" if "PermissionError" in got.stderr else "another user could connect: " + got.stderr[-200:]
 
 
 class PerfMaps(Program):
-    def run(self, seconds):
-        problem = super().run(seconds)
+    def run(self):
+        problem = super().run()
         remove_maps()
         return problem
 
@@ -146,18 +141,19 @@ def remove_maps():
 class Names(Program):
     """Names of threads with escape sequences and U+202E, as `fusee ctl` prints them."""
 
-    def run(self, seconds):
-        started = self.start(seconds)
-        time.sleep(seconds / 2)
+    def run(self):
+        return together([self], lambda: self.stage.hold() or self.printed())
+
+    def printed(self):
         fusee = [self.stage.agent.fusee, "ctl", "-s", self.stage.agent.socket]
         text = subprocess.run(fusee + ["targets"], capture_output=True).stdout
-        stop(started)
         shown = [c for c in ("\x1b", "\u202e", "\x07") if c.encode() in text]
         return "ctl prints %r" % shown if shown else ""
 
 
 def build(folder, build_folder):
-    """Compiles the programs into the folder; the attacks, in the order in which they are run."""
+    """Compiles the programs into the folder; the attacks, in the order in which they are run: those with many files
+    first, as an agent keeps a file for 30 s."""
     program = os.path.join(folder, "attack")
     subprocess.run(["gcc", "-O1", "-pthread", "-o", program, os.path.join(HERE, "attack.c")], check=True)
 
@@ -180,6 +176,8 @@ def build(folder, build_folder):
         of("renames", "6: a file is renamed below a path of 4 KiB, mapped each time",
            "heap 86 to 322 MB, never given back"),
         of("memfds", "7: 40,000 memfds are mapped as code", "all descriptors in use, others' programs not readable"),
+        of("truncated", "files that shrink while they are mapped", new),
+        of("elves", "14,000 small ELF files of different content", new),
         of("sparse", "5b: a sparse ELF file of 1,000 MiB", "the worker dies for memory twice"),
         Idle("idle", "11: 60 idle clients of the HTTP server", "/healthz times out"),
         Host("host", "12: a foreign Host", "200"),
@@ -192,12 +190,10 @@ def build(folder, build_folder):
         of("deep", "stacks that are deeper than any limit", new),
         of("jit", "code without a file in ever new memory", new),
         of("stopped", "children that ptrace stops, and zombies", new),
-        of("truncated", "files that shrink while they are mapped", new),
         of("garbage", "stacks of random words", new),
         of("clones", "processes that share their memory", new),
         of("nested", "namespaces in each other, 30 deep", new),
         of("stacks", "stack pointers that lead anywhere", new),
-        of("elves", "14,000 small ELF files of different content", new),
         of("environments", "execs with 360 KB of environment", new),
         Flood("flood", "requests without a pause", new),
         Control("control", "the control socket, as another user", "held"),

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 
+import evidence
 import pprof
 
 LOST = re.compile(r"fusee: (lost|truncated) (\d+) samples?: (.*)")
@@ -54,6 +55,10 @@ class Health(threading.Thread):
         for line in self.asker.stdout:
             self.answers.append(tuple(float(x) for x in line.split()))
 
+    def answered(self, since):
+        """Since then a request has been made, and answered."""
+        return any(at >= since and t < 10 for at, t, _ in self.answers)
+
     def p99(self, since, until, own=False):
         """own: without the time in which the agent had no CPU."""
         times = sorted(t - own * waited for at, t, waited in self.answers if since <= at < until)
@@ -73,42 +78,32 @@ class Meter(threading.Thread):
         return {"rss": float(metrics["fusee_resident_bytes"]), "heap": float(metrics["fusee_heap_bytes"]),
                 "fds": len(os.listdir("/proc/%d/fd" % self.pid)), "metrics": metrics}
 
+    def note(self):
+        try:
+            self.rows.append((time.monotonic(), self.look()))
+        except (OSError, KeyError):
+            pass
+
     def run(self):
         while not self.ending:
-            try:
-                self.rows.append((time.monotonic(), self.look()))
-            except (OSError, KeyError):
-                pass
-            time.sleep(0.5)
+            self.note()
+            evidence.pause(0.5, "between two looks")
 
     def most(self, what, since, until):
         return max((row[what] for at, row in self.rows if since <= at < until), default=math.nan)
 
 
-class Windows(threading.Thread):
+class Windows:
     """The windows that a sink delivers into a folder: profile, beginning, end and time of delivery, in ns."""
 
     def __init__(self, folder):
-        super().__init__(daemon=True)
-        self.folder, self.all, self.known, self.ending = folder, [], set(), False
-
-    def run(self):
-        while not self.ending:
-            self.look()
-            time.sleep(0.1)
+        self.folder, self.all = folder, []
 
     def look(self):
         for path in sorted(glob.glob(os.path.join(self.folder, "*.pb.gz"))):
-            if path in self.known:
-                continue
-            self.known.add(path)
             start, duration = times_of(path)
             self.all.append((pprof.read(path), start, start + duration, os.stat(path).st_mtime_ns))
             os.unlink(path)
-
-    def of(self, since, until):
-        """The windows that are between two times of time.time_ns() for the most part."""
-        return [w for w in self.all if since <= (w[1] + w[2]) // 2 < until]
 
 
 def times_of(path):
@@ -154,20 +149,17 @@ class Victims:
         f = self.functions[name]
         return f["heavy"], f["heavy"] + f["light"]
 
-    def fraction(self, ignored=("timer skipped",)):
-        """The part of the victims' samples that are complete. Whose lost samples were is not known: all count."""
-        lost = sum(n for why, n in self.lost.items() if not any(i in why for i in ignored))
-        due = self.complete + self.broken + lost
-        return self.complete / due if due else 0.0
+    def due(self, ignored=("timer skipped",)):
+        """Whose lost samples were is not known: all count."""
+        return self.complete + self.broken + sum(n for why, n in self.lost.items() if not any(i in why for i in ignored))
 
-
-def deviates(got, of, expected):
-    """Whether a share differs from the expected one, p < 1e-4."""
-    return abs(got / max(of, 1) - expected) > 3.9 * math.sqrt(expected * (1 - expected) / max(of, 1))
+    def fraction(self):
+        """The part of the victims' samples that are complete."""
+        return self.complete / self.due() if self.due() else 0.0
 
 
 def differ(a, b):
-    """Whether two shares (count, total) differ, p < 1e-4."""
+    """Whether two shares (count, total) differ, p < 1e-6."""
     n, m = max(a[1], 1), max(b[1], 1)
     p = (a[0] + b[0]) / (n + m)
-    return abs(a[0] / n - b[0] / m) > 3.9 * math.sqrt(max(p * (1 - p), 1e-9) * (1 / n + 1 / m))
+    return abs(a[0] / n - b[0] / m) > 4.9 * math.sqrt(max(p * (1 - p), 1e-9) * (1 / n + 1 / m))
