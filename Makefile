@@ -232,8 +232,11 @@ $(B)/tests/fusee_liar: $(B)/obj/core/cli/main.o $(B)/obj/tests/tools/liar.o $(B)
 
 unit: $(UNIT:%=$(B)/tests/%) $(TOOLS:%=$(B)/tests/%) $(B)/tests/fusee_dropping $(B)/tests/fusee_liar all
 
+# three tiers: CONTRIBUTING.md
 check: unit
 	@scripts/check $(B)
+check-full: unit
+	@scripts/check --full $(B)
 check-long: unit
 	@scripts/check --long $(B)
 accuracy: all
@@ -288,5 +291,5 @@ clean:
 	rm -rf build build-*
 
 FORCE:
-.PHONY: FORCE all unit check check-long accuracy bench fuzz install deb image clean
+.PHONY: FORCE all unit check check-full check-long accuracy bench fuzz install deb image clean
 -include $(shell find $(B)/obj $(B)/bpf $(B)/dropping -name '*.d' 2>/dev/null)
