@@ -64,7 +64,7 @@ $(B)/fusee: $(B)/obj/core/cli/main.o $(B)/libcore.a $(B)/lib/libfusee-parquet.a
 $(B)/libcore.a: $(CORE_O)
 	$(call say,AR)rm -f $@ && ar rcsD $@ $^
 
-$(B)/obj/core/config/%.o: ALL_CFLAGS += $(LUA_CFLAGS)
+$(B)/obj/core/lua/%.o: ALL_CFLAGS += $(LUA_CFLAGS)
 
 # LIBDIR is compiled in: another one (make install PREFIX=...) compiles that file anew
 $(B)/libdir: FORCE
@@ -77,21 +77,21 @@ $(B)/obj/%.o: %.c | $(B)/gen/profile.pb-c.h
 	$(call say,CC)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # the page's parts are embedded; it runs only the script that has this hash
-$(B)/gen/flamegraph.js: $(addprefix core/profile/flamegraph,_tree.js _values.js _draw.js _table.js .js)
+$(B)/gen/flamegraph.js: $(addprefix core/export/page/flamegraph,_tree.js _values.js _draw.js _table.js .js)
 	@mkdir -p $(@D)
 	$(Q)cat $^ > $@
 $(B)/gen/flamegraph.hash: $(B)/gen/flamegraph.js
 	$(Q)sha256sum < $< | head -c 64 | tr a-f A-F | basenc --base16 -d | base64 | tr -d '\n' > $@
-$(B)/obj/core/profile/render_flamegraph.o: $(wildcard core/profile/flamegraph.*) $(B)/gen/flamegraph.js $(B)/gen/flamegraph.hash
-$(B)/obj/core/profile/render_flamegraph.o: ALL_CFLAGS += -Wa,-I$(B)/gen
+$(B)/obj/core/export/flamegraph.o: $(wildcard core/export/page/flamegraph.*) $(B)/gen/flamegraph.js $(B)/gen/flamegraph.hash
+$(B)/obj/core/export/flamegraph.o: ALL_CFLAGS += -Wa,-I$(B)/gen
 
 $(B)/obj/core/cli/new.o: $(wildcard core/cli/skeleton/*)
-$(B)/obj/core/cli/completion.o: $(wildcard core/cli/completion/*)
+$(B)/obj/core/completion/completion.o: $(wildcard core/completion/*.in)
 
 # pprof's schema, for decoding and for the tests' oracle
-$(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: core/profile/%.proto
+$(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: core/pprof/%.proto
 	@mkdir -p $(B)/gen
-	$(call say,PROTO)protoc-c --proto_path=core/profile --c_out=$(B)/gen $<
+	$(call say,PROTO)protoc-c --proto_path=core/pprof --c_out=$(B)/gen $<
 # what servers decode, for the tests of sinks
 $(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: tests/lib/%.proto
 	@mkdir -p $(B)/gen
@@ -112,7 +112,7 @@ archives = $(patsubst %,$(B)/lib/libfusee-%.a,$(call uses,$(1)))
 
 # ---- plugins: a folder each; X.bpf.c is built for BPF and natively ----
 define plugin
-$(1)_C := $$(filter-out $(2)/test_%,$$(wildcard $(2)/*.c))
+$(1)_C := $$(filter-out $(2)/test_%,$$(wildcard $(2)/*.c $(2)/*/*.c))
 $(1)_O := $$($(1)_C:%.c=$(B)/obj/%.o)
 $(1)_BPF := $$(patsubst $(2)/%.c,$(B)/bpf/%.o,$$(wildcard $(2)/*.bpf.c))
 $(1)_LIBS := $(if $(call needs,$(2)),$(shell $(PKG_CONFIG) --libs $(call needs,$(2))))
@@ -178,7 +178,7 @@ $(B)/accuracy/rows $(B)/bench/tables: tests/accuracy/host.h $(dwarf_O) $(B)/libc
 
 # its decoder of instructions, against Zydis
 $(B)/accuracy/decoder: tests/accuracy/decoder.c tests/accuracy/insn_oracle.h \
-		$(addprefix $(B)/obj/plugins/unwinders/dwarf/,insn.o insn_effect.o)
+		$(addprefix $(B)/obj/plugins/unwinders/dwarf/insn/,insn.o effect.o)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) -lZydis -lelf -ldw
 

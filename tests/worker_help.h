@@ -13,7 +13,7 @@
 
 #include "data/worker_plugin.h"
 #include "test.h"
-#include "worker/opener.h"
+#include "opener/opener.h"
 #include "base/background.h"
 #include "worker/worker.h"
 

@@ -11,11 +11,11 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "agent/agent_state.h"
+#include "agent/state.h"
 #include "agent/memory.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "config/lua_policy.h"
+#include "lua/policy.h"
 #include "net/notify.h"
 #include "process/cgroup.h"
 #include "process/cgroup_namespace.h"

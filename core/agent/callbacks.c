@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "config/lua_callback.h"
+#include "lua/callback.h"
 
 #define EARLY_NS 100000000u      /* a callback may be due so soon: the timer has no exact seconds */
 #define LONGEST_NS 300000000000u /* between two calls of a callback that fails */

@@ -8,7 +8,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "agent/agent_state.h"
+#include "agent/state.h"
 #include "agent/explain.h"
 #include "agent/preview.h"
 #include "agent/usage.h"

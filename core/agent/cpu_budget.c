@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/cpu_budget.h"
 
-#include "agent/agent_sampling.h"
+#include "agent/sampling.h"
 #include "agent/usage.h"
 #include "base/log.h"
 #include "base/metrics.h"

@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/agent_state.h"
-#include "agent/explain_relabel.h"
+#include "agent/state.h"
+#include "config/explain_relabel.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "policy/discovery.h"
-#include "process/labelset.h"
+#include "target/labelset.h"
 
 struct explained {
 	struct fusee_label label;

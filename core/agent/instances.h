@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/agent_sampling.h"
+#include "agent/sampling.h"
 #include "config/plan.h"
 #include "delivery/sink_window.h"
 #include "plugin/plugin.h"

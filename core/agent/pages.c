@@ -4,17 +4,17 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "agent/agent_state.h"
-#include "agent/pull_request.h"
+#include "agent/state.h"
+#include "pull/request.h"
 #include "agent/usage.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "bpf/sampler.h"
 #include "profile/loss.h"
-#include "sampling/budget.h"
-#include "sampling/collector.h"
-#include "worker/opener.h"
+#include "pipeline/budget.h"
+#include "pipeline/collector.h"
+#include "opener/opener.h"
 
 /* ---- /metrics ---- */
 

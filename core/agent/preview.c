@@ -6,7 +6,7 @@
 
 #include "agent/relabeling.h"
 #include "base/json.h"
-#include "config/lua_policy.h"
+#include "lua/policy.h"
 #include "policy/discover_once.h"
 #include "process/procfs.h"
 

@@ -8,12 +8,12 @@
 
 #include <fusee/helpers.h>
 
-#include "agent/pull_encoder.h"
-#include "agent/pull_request.h"
+#include "pull/encoder.h"
+#include "pull/request.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "config/settings.h"
-#include "process/labelset.h"
+#include "target/labelset.h"
 
 #define SECOND 1000000000ull
 #define COLLECTED_BYTES (8u << 20) /* samples of one pull */

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/metrics.h"
-#include "process/labelset.h"
+#include "target/labelset.h"
 #include "relabel/relabel.h"
 
 static bool has_rules(const struct plan_instance *sink)

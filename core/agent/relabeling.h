@@ -4,7 +4,7 @@
 #ifndef AGENT_RELABELING_H
 #define AGENT_RELABELING_H
 
-#include "config/lua_policy.h"
+#include "lua/policy.h"
 #include "config/plan.h"
 
 /* Removes from answer->sinks those sinks whose rules drop the target: its labels with those of the

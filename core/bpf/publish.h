@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Publishes processes' mappings to the BPF sampler. They are written into memory that the programs
- * read, so no call waits for the kernel. core/sampling/kernel_view.c decides when to call what.
+ * read, so no call waits for the kernel. core/pipeline/kernel_view.c decides when to call what.
  * Times are CLOCK_MONOTONIC nanoseconds. For one thread.
  */
 #ifndef BPF_PUBLISH_H

@@ -13,12 +13,12 @@
 #include "agent/preview.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/grid.h"
-#include "cli/options.h"
-#include "cli/plugin_list.h"
-#include "cli/target_table.h"
+#include "console/grid.h"
+#include "console/options.h"
+#include "console/plugin_list.h"
+#include "ctl/target_table.h"
 #include "config/help.h"
-#include "config/script.h"
+#include "lua/script.h"
 #include "config/settings.h"
 
 #define WAIT_NS 5000000000u /* at most, until the discoveries have found targets */

@@ -5,6 +5,10 @@
 
 #include "base/guess.h"
 #include "cli/cli.h"
+#include "completion/completion.h"
+#include "ctl/ctl.h"
+#include "doctor/doctor.h"
+#include "dump/dump.h"
 
 static int cmd_completion(int argc, char **argv);
 

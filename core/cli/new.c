@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/options.h"
+#include "console/options.h"
 
 #define EMBED(sym, file)                                                                         \
 	__asm__(".pushsection .rodata\n" #sym ":\n.incbin \"core/cli/skeleton/" file "\"\n" #sym \

@@ -11,35 +11,14 @@
 #include "base/guess.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/options.h"
-#include "cli/plugin_list.h"
+#include "console/options.h"
+#include "console/plugin_list.h"
 #include "config/help.h"
 #include "config/settings.h"
-#include "profile/render_model.h"
+#include "report/model.h"
 #include "relabel/rules.h"
 
 enum form { FORM_TEXT, FORM_JSON, FORM_MARKDOWN };
-
-unsigned int plugin_list_columns(void)
-{
-	struct winsize w;
-
-	if (isatty(1) && !ioctl(1, TIOCGWINSZ, &w) && w.ws_col >= 20)
-		return w.ws_col < 100 ? w.ws_col : 100;
-	return 80;
-}
-
-int plugin_list_open(struct plugin_folder *f)
-{
-	char *dir = plugin_default_dir();
-	int r = dir ? plugin_folder_open(dir, 0, f) : -ENOMEM;
-
-	if (r)
-		log_error("cannot open the plugins' folder '%s': %s", dir ? dir : "?",
-			  strerror(-r));
-	free(dir);
-	return r ? EX_OSFILE : 0;
-}
 
 /* ---- for people ---- */
 

@@ -8,9 +8,9 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/profile_input.h"
-#include "cli/push_sink.h"
-#include "profile/read.h"
+#include "view/profile_input.h"
+#include "view/push_sink.h"
+#include "import/read.h"
 
 #define MAX_LABELS 32u
 #define MAX_BYTES (512u << 20) /* of a file */

@@ -9,10 +9,10 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/plugin_list.h"
+#include "console/plugin_list.h"
 #include "cli/query_agent.h"
 #include "config/flags.h"
-#include "query/place.h"
+#include "store/place.h"
 
 static bool is_bucket(const char *place)
 {

@@ -11,12 +11,12 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/graphviz.h"
-#include "cli/options.h"
-#include "cli/profile_input.h"
-#include "cli/view.h"
+#include "console/graphviz.h"
+#include "console/options.h"
+#include "view/profile_input.h"
+#include "view/view.h"
 #include "profile/merge.h"
-#include "profile/read.h"
+#include "import/read.h"
 
 #define MAX_FILES 256
 #define MAX_BYTES (1ull << 30)

@@ -9,11 +9,11 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/options.h"
-#include "cli/session.h"
+#include "console/options.h"
+#include "record/session.h"
 #include "agent/agent.h"
 #include "config/flags.h"
-#include "config/script.h"
+#include "lua/script.h"
 
 #define DEFAULT_SCRIPT "/etc/fusee/fusee.lua"
 #define MAX_FLAGS 64u

@@ -17,13 +17,13 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
-#include "cli/options.h"
-#include "cli/selection_names.h"
-#include "cli/session.h"
-#include "cli/session_event.h"
-#include "profile/render.h"
+#include "console/options.h"
+#include "record/selection_names.h"
+#include "record/session.h"
+#include "record/session_event.h"
+#include "report/report.h"
 #include "sampling/build_profile.h"
-#include "sampling/debug_files.h"
+#include "symbolizer/debug_files.h"
 
 #define DEFAULT_EVERY 2000000000u /* ns */
 #define MIN_EVERY 100000000u

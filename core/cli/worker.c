@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "worker/fetcher.h"
-#include "worker/opener.h"
-#include "worker/sandbox.h"
+#include "fetcher/fetcher.h"
+#include "opener/opener.h"
+#include "sandbox/sandbox.h"
 #include "worker/worker.h"
 
 static bool is_socket(int fd)

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/lua_state.h"
 #include "config/settings.h"
 #include "plugin/options.h"
 
@@ -83,8 +82,7 @@ void plan_free(struct plan *p)
 	for (uint32_t i = 0; i < p->callbacks.n; i++)
 		free(p->callbacks.list[i].where);
 	if (p->script)
-		script_fini(p->script);
-	free(p->script);
+		p->callbacks.free_script(p->script);
 	free(p->path);
 	options_clear(p, &plan_settings[SETTINGS_METRICS].options); /* listen, hosts, pull_omit */
 	options_clear(p, &plan_settings[SETTINGS_LABELS].options);  /* service_name */

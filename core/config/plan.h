@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "plugin/plugin.h"
-#include "process/target.h"
+#include "target/target.h"
 #include "relabel/rules.h"
 
 struct script;
@@ -55,6 +55,7 @@ struct plan_callback {
 
 struct plan_callbacks {
 	struct plan_callback list[PLAN_MAX_CALLBACKS]; /* in the order of the script */
+	void (*free_script)(struct script *);          /* of the plan; NULL where it has none */
 	uint32_t n;
 };
 

@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "config/settings.h"
 #include "plugin/option_list.h"
-#include "worker/fetcher.h"
+#include "fetcher/fetcher.h"
 
 /* ---- errors ---- */
 

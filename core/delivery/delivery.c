@@ -17,8 +17,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "delivery/delivery_state.h"
-#include "profile/split.h"
+#include "delivery/state.h"
+#include "pprof/split.h"
 
 #define SECOND DELIVERY_SECOND
 #define ABANDON (5 * SECOND)

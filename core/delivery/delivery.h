@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "delivery/spool.h"
+#include "spool/spool.h"
 #include "plugin/instance.h"
 #include "profile/builder.h"
 #include "profile/loss.h"

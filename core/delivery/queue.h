@@ -12,7 +12,7 @@
 
 #include "delivery/delivery.h"
 #include "delivery/sink_out.h"
-#include "delivery/spool.h"
+#include "spool/spool.h"
 
 struct queue_item {
 	struct queue_item *next;

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "delivery/delivery_state.h"
-#include "profile/pprof.h"
-#include "profile/render.h"
-#include "profile/split.h"
+#include "delivery/state.h"
+#include "pprof/pprof.h"
+#include "report/report.h"
+#include "pprof/split.h"
 
 static int encode_to(const struct fusee_profile *p, uint32_t format, struct buf *b)
 {

@@ -16,7 +16,7 @@
 #include "base/metrics.h"
 #include "delivery/window_labels.h"
 #include "sampling/fetching.h"
-#include "worker/fetcher.h"
+#include "fetcher/fetcher.h"
 
 /* Closed windows of one sink that may wait for symbols. Further windows are lost and counted, so
  * that a slow worker does not take memory without bound. */

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "events/event_kind.h"
+#include "events/kind.h"
 #include "events/perf_stream.h"
 
 /* Which features this kernel and this user have. The first event_open() settles it by trying; then

@@ -15,7 +15,7 @@
 #include "events/bpf_record.h"
 #include "events/cpu_watch.h"
 #include "events/event.h"
-#include "events/event_group.h"
+#include "events/group.h"
 #include "events/perf_stream.h"
 #include "events/stream_account.h"
 #include "events/stream_cpu.h"

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "base/hashmap.h"
-#include "config/lua_policy.h"
-#include "process/target.h"
+#include "lua/policy.h"
+#include "target/target.h"
 
 #define DECISION_LABELS 64u /* most labels of a decision */
 

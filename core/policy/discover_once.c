@@ -13,7 +13,7 @@
 #include "net/loop.h"
 #include "plugin/instance.h"
 #include "policy/discoveries.h"
-#include "worker/opener.h"
+#include "opener/opener.h"
 
 #define CHECK_NS 20000000u /* between two looks whether the discoveries have committed */
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "config/plan.h"
-#include "process/target.h"
+#include "target/target.h"
 
 struct discover_once;
 

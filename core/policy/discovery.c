@@ -14,7 +14,7 @@
 #include "base/metrics.h"
 #include "base/hashmap.h"
 #include "plugin/plugin.h"
-#include "worker/opener.h"
+#include "opener/opener.h"
 
 #define SLOW_NS 50000000ull /* a callback that takes longer is counted as slow */
 #define BACKOFF_NS 1000000000ull

@@ -15,7 +15,7 @@
 
 #include "net/loop.h"
 #include "plugin/instance.h"
-#include "process/target.h"
+#include "target/target.h"
 
 struct discovery;
 

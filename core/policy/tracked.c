@@ -9,7 +9,7 @@
 #include <fusee/helpers.h>
 
 #include "process/cgroup.h"
-#include "process/labelset.h"
+#include "target/labelset.h"
 #include "process/procfs.h"
 
 void tracked_reset(struct tracked *t)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "profile/pprof_loss.h"
+#include "profile/loss_comment.h"
 
 #define UNSEEN BUILDER_NONE
 

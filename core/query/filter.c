@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/render_model.h"
+#include "report/model.h"
 
 static struct fusee_str text(const struct fusee_profile *p, uint32_t i)
 {

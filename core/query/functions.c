@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "profile/render_model.h"
+#include "report/model.h"
 
 int functions_init(struct functions *f, const char *regex, struct buf *error)
 {

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/saturate.h"
-#include "profile/render_labels.h"
+#include "report/labels.h"
 
 int label_list_init(struct label_list *l)
 {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/render_labels.h"
+#include "report/labels.h"
 #include "query/selector_state.h"
 
 void selector_free(struct selector *s)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
-#include "profile/render_labels.h"
+#include "report/labels.h"
 
 #define SECOND 1000000000ull
 #define POINTS 60

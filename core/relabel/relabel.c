@@ -14,7 +14,7 @@
 
 #include "base/md5.h"
 #include "base/utf8.h"
-#include "process/labelset.h"
+#include "target/labelset.h"
 
 /* A text that a rule made. */
 struct text {

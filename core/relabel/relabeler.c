@@ -7,7 +7,7 @@
 
 #include "base/hashmap.h"
 #include "base/metrics.h"
-#include "process/labelset.h"
+#include "target/labelset.h"
 
 #define ROUNDS 2u /* that an entry is kept without a request */
 

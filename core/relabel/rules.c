@@ -11,7 +11,7 @@
 
 #include "base/guess.h"
 #include "base/utf8.h"
-#include "process/labelset.h"
+#include "target/labelset.h"
 
 const char *const relabel_action_names[RELABEL_ACTIONS] = {
 	[RELABEL_REPLACE] = "replace",     [RELABEL_KEEP] = "keep",

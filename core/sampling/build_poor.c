@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "sampling/build_profile.h"
-#include "sampling/interpreter_code.h"
-#include "sampling/pipeline_state.h"
+#include "symbolizer/interpreter_code.h"
+#include "pipeline/state.h"
 #include "sampling/profiler.h"
 
 static int by_self(const void *a, const void *b)

@@ -13,10 +13,10 @@
 #include "base/utf8.h"
 #include "relabel/relabel.h"
 #include "unwind/claims.h"
-#include "sampling/interpreter_code.h"
-#include "sampling/pipeline_state.h"
+#include "symbolizer/interpreter_code.h"
+#include "pipeline/state.h"
 #include "sampling/profiler.h"
-#include "sampling/server_names.h"
+#include "symbolizer/server_names.h"
 #include "symbols/symbols.h"
 
 /* Those of the set, process and thread: there is room for all. */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "profile/builder.h"
-#include "sampling/collector.h"
+#include "pipeline/collector.h"
 
 struct profiler;
 struct profiler_window;

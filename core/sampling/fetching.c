@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampling/pipeline_state.h"
-#include "worker/fetcher.h"
+#include "pipeline/state.h"
+#include "fetcher/fetcher.h"
 
 #define NAMED (INSPECTION_SYMTAB | INSPECTION_DWARF | INSPECTION_GO | INSPECTION_DEBUGDATA)
 

@@ -20,14 +20,14 @@
 #include <sys/types.h>
 
 #include "bpf/sampler.h"
-#include "events/event_kind.h"
+#include "events/kind.h"
 #include "events/perf_stream.h"
 #include "plugin/plugin.h"
 #include "profile/loss.h"
-#include "sampling/collector.h"
-#include "sampling/pipeline.h"
+#include "pipeline/collector.h"
+#include "pipeline/pipeline.h"
 #include "sampling/process_tree.h"
-#include "sampling/symbolizer.h"
+#include "symbolizer/symbolizer.h"
 #include "worker/worker.h"
 
 /* Borrowed for profiler_open(), but pids until profiler_close(). */

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "process/procfs.h"
 #include "unwind/claims_state.h"
-#include "worker/opener.h"
+#include "opener/opener.h"
 
 #define SECOND_NS 1000000000u
 

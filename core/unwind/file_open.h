@@ -5,7 +5,7 @@
 #define UNWIND_FILE_OPEN_H
 
 #include "unwind/files.h"
-#include "worker/opener.h"
+#include "opener/opener.h"
 
 /* Two files with the same identity have the same content. */
 struct file_identity {

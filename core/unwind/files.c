@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "unwind/file_index.h"
 #include "unwind/file_open.h"
-#include "worker/opener.h"
+#include "opener/opener.h"
 
 #define VDSO "[vdso]"
 #define MAX_SHORTAGES 8u

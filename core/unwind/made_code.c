@@ -14,7 +14,7 @@
 #include "process/procfs.h"
 #include "unwind/made_image.h"
 #include "unwind/unwinders.h"
-#include "worker/opener.h"
+#include "opener/opener.h"
 
 #define STACK_WORDS 8192u /* of the made-up stack */
 #define MAX_REGIONS 64u

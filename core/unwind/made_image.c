@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "worker/opener.h"
+#include "opener/opener.h"
 
 #define BEHIND 2u /* pieces behind that of a start that are read: the way out leads there */
 

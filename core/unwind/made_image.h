@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file by which code that was made at run time is handed to the worker: an ELF file with one
- * section, .fusee.made, whose form is that of plugins/unwinders/dwarf/madefile.h. */
+ * section, .fusee.made, whose form is that of plugins/unwinders/dwarf/code/madefile.h. */
 #ifndef UNWIND_MADE_IMAGE_H
 #define UNWIND_MADE_IMAGE_H
 

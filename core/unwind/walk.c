@@ -12,7 +12,7 @@
 #include "unwind/unwinders.h"
 #include "unwind/walk_guess.h"
 #include "unwind/walk_language.h"
-#include "worker/opener.h"
+#include "opener/opener.h"
 
 /* The x86-64 user registers of a sample, without rbp, rsp and rip, which are fields of u. */
 #define LEAF_REGS (0xffffu & ~(1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP))

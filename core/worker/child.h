@@ -23,11 +23,6 @@ struct child {
 	uint64_t end_ns;      /* CLOCK_MONOTONIC: what happens next if it has not ended */
 };
 
-/* Starts fusee itself from /proc/self/exe, in a session of its own, without the agent's
- * environment. It gets the socket as descriptor 3, err_fd as stderr, and no other. 0 or -errno. */
-int child_spawn(pid_t *, int sock, int err_fd, char *const argv[]);
-/* CPU time in ns of a child process that has not ended; 0: it has, or pid is 0. */
-uint64_t child_cpu_ns(pid_t);
 /* Starts `fusee worker 3 MEMORY ARGUMENTS` from /proc/self/exe, with at most CHILD_MAX_ARGUMENTS,
  * which end with NULL. It inherits its end of the socket pair, a pipe as stderr, and no other
  * descriptor. The limit must outlive the process. 0 or

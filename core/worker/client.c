@@ -18,9 +18,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "worker/cache_later.h"
-#include "worker/inspection.h"
-#include "worker/sandbox.h"
+#include "inspection/cache_later.h"
+#include "inspection/block.h"
+#include "sandbox/sandbox.h"
 #include "worker/symbolize_reply.h"
 
 #define MAX_DEATHS 2

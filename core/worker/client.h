@@ -5,11 +5,11 @@
 #define WORKER_CLIENT_H
 
 #include "base/background.h"
-#include "worker/cache.h"
+#include "inspection/cache.h"
 #include "worker/child.h"
-#include "worker/fetcher.h"
-#include "worker/opener.h"
-#include "worker/owner.h"
+#include "fetcher/fetcher.h"
+#include "opener/opener.h"
+#include "inspection/owner.h"
 #include "worker/turns.h"
 #include "worker/refusals.h"
 #include "worker/worker.h"

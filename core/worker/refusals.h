@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "worker/owner.h"
+#include "inspection/owner.h"
 
 /* The oldest is dropped then: refusing its file again costs two deaths of the worker. */
 #define REFUSALS_MAX 1024u

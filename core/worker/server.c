@@ -16,10 +16,10 @@
 #include "plugin/option_list.h"
 #include "symbols/symbols.h"
 #include "worker/child.h"
-#include "worker/host.h"
+#include "inspection/host.h"
 #include "worker/symbolize_reply.h"
 #include "worker/protocol.h"
-#include "worker/sandbox.h"
+#include "sandbox/sandbox.h"
 #include "worker/step.h"
 #include "worker/worker.h"
 
@@ -279,6 +279,15 @@ static int open_plugins(struct server *s, char *const *arguments)
 	return r;
 }
 
+/* In the handler of SIGSYS. */
+static void report_denied(int sock, uint32_t call)
+{
+	protocol_send_reply(sock,
+			    &(struct protocol_reply){
+				    .magic = PROTOCOL_MAGIC, .kind = REPLY_DENIED, .call = call},
+			    -1);
+}
+
 /* Prepares everything and sends REPLY_READY, with the reason if it failed. */
 static int start(struct server *s, char *const *arguments, uint64_t memory_limit)
 {
@@ -290,7 +299,8 @@ static int start(struct server *s, char *const *arguments, uint64_t memory_limit
 	if (!r.err && arguments[0])
 		r.err = open_plugins(s, arguments);
 	if (!r.err)
-		r.err = sandbox_enter(s->sock, memory_limit ? memory_limit : DEFAULT_MEMORY, &what);
+		r.err = sandbox_enter(s->sock, report_denied,
+				      memory_limit ? memory_limit : DEFAULT_MEMORY, &what);
 	if (r.err)
 		snprintf(r.text, sizeof(r.text), "the worker cannot %s: %s", what,
 			 strerror(-r.err));

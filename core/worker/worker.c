@@ -14,7 +14,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "plugin/instance.h"
-#include "worker/cache_later.h"
+#include "inspection/cache_later.h"
+#include "sandbox/spawn.h"
 #include "worker/client.h"
 #include "worker/symbolize_reply.h"
 
@@ -132,9 +133,9 @@ uint64_t worker_cpu_ns(const struct worker *w)
 	opener_counts(w->opener, &opener);
 	ns = opener.cpu_ns;
 	for (int i = 0; i < POOL_SLOTS; i++)
-		ns += child_cpu_ns(w->slots[i].child.pid);
+		ns += spawn_cpu_ns(w->slots[i].child.pid);
 	for (int i = 0; i < POOL_DYING; i++)
-		ns += child_cpu_ns(w->dying[i].child.pid);
+		ns += spawn_cpu_ns(w->dying[i].child.pid);
 	return ns;
 }
 

@@ -21,6 +21,7 @@
 
 #include <fusee/plugin.h>
 
+#include "inspection/inspection.h"
 #include "plugin/plugin.h"
 
 struct worker;
@@ -47,58 +48,6 @@ struct worker_requester {
 	/* Called with the request's arg before the work begins. false: the request fails with
 	 * -ECANCELED. NULL: it is always needed. */
 	bool (*needed)(void *arg);
-};
-
-/* Code whose steps go to a language unwinder: ELF virtual addresses [lo, hi). */
-struct inspection_claim {
-	uint64_t lo, hi;
-	uint64_t arg;   /* the unwinder's own number */
-	uint64_t flags; /* enum fusee_claim_flags */
-};
-
-/* What one unwinder made of the file. */
-struct inspection_slab {
-	char unwinder[32];
-	uint32_t version; /* the unwinder's slab_version */
-	uint32_t nclaims;
-	const uint32_t *words;                 /* its table */
-	uint64_t n;                            /* words */
-	const struct inspection_claim *claims; /* sorted, disjoint */
-};
-
-enum inspection_flags {
-	INSPECTION_GO = 1, /* has a .gopclntab */
-	INSPECTION_SYMTAB = 2,
-	INSPECTION_DYNSYM = 4,
-	INSPECTION_DEBUGDATA = 8,
-	INSPECTION_DWARF = 16,
-	INSPECTION_CACHED = 32, /* read from the cache on disk */
-	/* Of an executable: it may start other programs or load libraries by name. */
-	INSPECTION_STARTS = 64,
-};
-
-/*
- * What is known of one file content. The worker makes it as one block of memory; the agent maps it
- * read-only, checks it and keeps it on disk under `key`. Reference counted; everything that it
- * points at is valid as long as a reference is held.
- */
-struct inspection {
-	uint32_t refs;
-	uint8_t key[32];        /* SHA-256 of size, build ID, headers and unwind sections */
-	uint16_t machine, type; /* e_machine, e_type */
-	uint32_t flags;         /* enum inspection_flags */
-	uint64_t entry;         /* e_entry */
-	uint8_t build_id[64];
-	uint32_t build_id_len; /* bytes; 0: none */
-	uint32_t nsegments, nslabs;
-	const struct fusee_segment *segments; /* PT_LOAD, sorted by vaddr */
-	const struct inspection_slab *slabs;  /* of the unwinders that made something */
-	const char *debuglink; /* file name in .gnu_debuglink, without '/'; "": none */
-	const char *compiler;  /* of a program: compiler_of(); "": unknown */
-	const char *notes;     /* what unwinders could not use, a sentence a line; "": nothing */
-	bool incomplete;       /* memory was short for a slab; a later try may have it */
-	uint32_t debuglink_crc;
-	uint64_t bytes; /* of memory held */
 };
 
 /* One source frame of an address; see struct symbols_frame. Texts are valid until the callback
@@ -217,14 +166,6 @@ typedef void worker_stepped(void *arg, int err, const uint64_t regs[17], uint64_
  * -EFAULT, -ETIMEDOUT: the file is refused; -EBUSY: its user has too many steps. */
 int worker_step(struct worker *, const struct worker_step *, const struct worker_requester *by,
 		worker_stepped *, void *arg);
-
-void inspection_ref(struct inspection *);   /* [any thread] */
-void inspection_unref(struct inspection *); /* [any thread]; NULL is valid */
-/* What the unwinder of that name made; NULL: nothing. */
-const struct inspection_slab *inspection_slab(const struct inspection *, const char *unwinder);
-/* Converts a file offset to an ELF virtual address by the executable segments, rounded to the
- * pages that a mapping has. false: no segment has the offset. */
-bool inspection_vaddr(const struct inspection *, uint64_t offset, uint64_t *vaddr);
 
 /* Calls each() for every refused file; partly: only an unwinder is not called for it. */
 typedef void worker_refusal(void *arg, const char *name, const char *text, bool partly);

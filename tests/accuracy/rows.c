@@ -21,11 +21,11 @@
 #include <gelf.h>
 #include <unistd.h>
 
-#include "../../plugins/unwinders/dwarf/code_forward.h"
-#include "../../plugins/unwinders/dwarf/codefile.h"
-#include "../../plugins/unwinders/dwarf/insn.h"
+#include "../../plugins/unwinders/dwarf/code/forward.h"
+#include "../../plugins/unwinders/dwarf/code/codefile.h"
+#include "../../plugins/unwinders/dwarf/insn/insn.h"
 #include "../../plugins/unwinders/dwarf/rows.h"
-#include "../../plugins/unwinders/dwarf/x86_64.h"
+#include "../../plugins/unwinders/dwarf/cfi/x86_64.h"
 #include "host.h"
 #include "rows_copy.h"
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../../plugins/unwinders/dwarf/insn.h"
+#include "../../plugins/unwinders/dwarf/insn/insn.h"
 
 struct copy_text {
 	const uint8_t *p;

@@ -13,7 +13,7 @@
 
 #include "../../plugins/sinks/otlp/encode.h"
 #include "profile/builder.h"
-#include "profile/pprof.h"
+#include "pprof/pprof.h"
 
 #include "../lib/random.h"
 

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "config/flags.h"
 #include "delivery/delivery.h"
-#include "profile/pprof.h"
+#include "pprof/pprof.h"
 
 #define SECOND 1000000000ull
 #define MOST_WINDOWS 200u

@@ -26,11 +26,11 @@
 #include <fusee/helpers.h>
 
 #include "base/buf.h"
-#include "cli/push_sink.h"
+#include "view/push_sink.h"
 #include "profile/builder.h"
 #include "profile/merge.h"
-#include "profile/pprof.h"
-#include "profile/read.h"
+#include "pprof/pprof.h"
+#include "import/read.h"
 
 #include "../lib/random.h"
 

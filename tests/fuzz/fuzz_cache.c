@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/worker/cache.c core/worker/inspection.c core/worker/refusals.c core/worker/owner.c
+// sources: core/inspection/cache.c core/inspection/block.c core/worker/refusals.c core/inspection/owner.c
 // sources: core/base/hashmap.c core/base/buf.c core/base/text.c core/base/utf8.c core/base/sha256.c
 // libs:
 // clang-format on
@@ -18,8 +18,8 @@
 
 #include "base/text.h"
 #include "plugin/plugin.h"
-#include "worker/cache.h"
-#include "worker/inspection.h"
+#include "inspection/cache.h"
+#include "inspection/block.h"
 #include "worker/refusals.h"
 
 #define HEAD 64u /* bytes of a file's head: magic, versions, bytes, checksum, key */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Call frame information of any bytes: read, packed and looked up. The first byte chooses
  * .debug_frame. */
-// sources: plugins/unwinders/dwarf/cfi.c plugins/unwinders/dwarf/cfi_program.c
+// sources: plugins/unwinders/dwarf/cfi/cfi.c plugins/unwinders/dwarf/cfi/program.c
 //
-// sources: plugins/unwinders/dwarf/cursor.c plugins/unwinders/dwarf/x86_64.c
+// sources: plugins/unwinders/dwarf/cursor.c plugins/unwinders/dwarf/cfi/x86_64.c
 //
 // sources: plugins/unwinders/dwarf/rows.c plugins/unwinders/dwarf/sheet.c
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../plugins/unwinders/dwarf/cfi.h"
+#include "../../plugins/unwinders/dwarf/cfi/cfi.h"
 
 #define BASE (1ull << 30)
 #define AROUND (1ull << 24)

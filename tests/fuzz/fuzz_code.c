@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions of any bytes, followed from the first and from where they point to. */
-// sources: plugins/unwinders/dwarf/code.c plugins/unwinders/dwarf/code_state.c
+// sources: plugins/unwinders/dwarf/code/code.c plugins/unwinders/dwarf/code/state.c
 //
-// sources: plugins/unwinders/dwarf/code_entries.c plugins/unwinders/dwarf/code_switch.c
+// sources: plugins/unwinders/dwarf/code/entries.c plugins/unwinders/dwarf/code/switch.c
 //
-// sources: plugins/unwinders/dwarf/code_text.c plugins/unwinders/dwarf/code_back.c
+// sources: plugins/unwinders/dwarf/code/text.c plugins/unwinders/dwarf/code/back.c
 //
-// sources: plugins/unwinders/dwarf/code_calls.c plugins/unwinders/dwarf/code_labels.c
+// sources: plugins/unwinders/dwarf/code/calls.c plugins/unwinders/dwarf/code/labels.c
 //
-// sources: plugins/unwinders/dwarf/code_data.c
+// sources: plugins/unwinders/dwarf/code/data.c
 //
-// sources: plugins/unwinders/dwarf/insn.c plugins/unwinders/dwarf/insn_effect.c
+// sources: plugins/unwinders/dwarf/insn/insn.c plugins/unwinders/dwarf/insn/effect.c
 //
 // sources: plugins/unwinders/dwarf/rows.c plugins/unwinders/dwarf/sheet.c
 #include <stdlib.h>
 
-#include "../../plugins/unwinders/dwarf/code.h"
+#include "../../plugins/unwinders/dwarf/code/code.h"
 
 #define TEXT 0x1000u
 

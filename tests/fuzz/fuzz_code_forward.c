@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as code that was made at run time, entered where the first of them say. */
-// sources: plugins/unwinders/dwarf/code_forward.c
+// sources: plugins/unwinders/dwarf/code/forward.c
 //
-// sources: plugins/unwinders/dwarf/insn.c plugins/unwinders/dwarf/insn_effect.c
+// sources: plugins/unwinders/dwarf/insn/insn.c plugins/unwinders/dwarf/insn/effect.c
 //
 // sources: plugins/unwinders/dwarf/rows.c plugins/unwinders/dwarf/sheet.c
 #include <stdlib.h>
 
-#include "../../plugins/unwinders/dwarf/code_forward.h"
+#include "../../plugins/unwinders/dwarf/code/forward.h"
 
 #define TEXT 0x7f0000001000u
 #define STARTS 8u

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/cli/ctl.c core/cli/grid.c core/cli/target_table.c core/cli/explain_table.c core/base/buf.c core/base/guess.c
+// sources: core/ctl/ctl.c core/console/grid.c core/ctl/target_table.c core/ctl/explain_table.c core/base/buf.c core/base/guess.c
 // sources: core/base/text.c core/base/utf8.c
 // flags: -Wl,--wrap=buf_write -Wl,--wrap=log_at
 // libs: -ljson-c
@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
-#include "cli/options.h"
+#include "console/options.h"
 #include "config/plan.h"
 #include "net/control_client.h"
 

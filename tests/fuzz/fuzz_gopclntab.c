@@ -5,12 +5,12 @@
 //
 // sources: plugins/unwinders/dwarf/rows.c plugins/unwinders/dwarf/sheet.c
 //
-// sources: plugins/unwinders/dwarf/gopclntab.c
+// sources: plugins/unwinders/dwarf/go/gopclntab.c
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../plugins/unwinders/dwarf/gopclntab.h"
+#include "../../plugins/unwinders/dwarf/go/gopclntab.h"
 
 #define TEXT 0x401000ull
 #define CODE 4096

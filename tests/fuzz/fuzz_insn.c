@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions of any bytes, one behind the other, against Zydis: what it decodes our decoder must
  * decode too, with the same length, effect and target. */
-// sources: plugins/unwinders/dwarf/insn.c plugins/unwinders/dwarf/insn_effect.c
+// sources: plugins/unwinders/dwarf/insn/insn.c plugins/unwinders/dwarf/insn/effect.c
 //
 // needs: /usr/include/Zydis/Zydis.h libzydis-dev
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sources: core/worker/inspection.c core/worker/symbolize_reply.c core/base/buf.c core/base/utf8.c
+// sources: core/inspection/block.c core/worker/symbolize_reply.c core/base/buf.c core/base/utf8.c
 // libs:
 // What a worker that was taken over may answer: a block that is believed leads nowhere outside of
 // itself.
@@ -10,7 +10,7 @@
 
 #include "base/utf8.h"
 #include "symbols/symbols.h"
-#include "worker/inspection.h"
+#include "inspection/block.h"
 #include "worker/symbolize_reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// sources: core/profile/perf_script.c core/profile/build*.c core/profile/loss.c core/base/[!al]*.c
+// sources: core/import/perf_script.c core/profile/build*.c core/profile/loss.c core/base/[!al]*.c
 /* Any text as the output of perf script: a profile that is consistent, or a sentence. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "profile/perf_script.h"
+#include "import/perf_script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

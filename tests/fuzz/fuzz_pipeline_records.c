@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/sampling/collector.c core/process/process.c core/unwind/claims.c core/unwind/claims_host.c
+// sources: core/pipeline/collector.c core/process/process.c core/unwind/claims.c core/unwind/claims_host.c
 // sources: core/unwind/claim_list.c core/unwind/code_budget.c core/unwind/walk_frames.c core/base/user_budget.c core/events/bpf_record.c core/profile/loss.c
 // sources: core/base/dict.c core/base/hashmap.c core/base/clock.c core/base/metrics.c core/base/buf.c
 // sources: core/base/json.c core/base/text.c core/base/utf8.c
@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "events/bpf_record.h"
 #include "process/procfs.h"
-#include "worker/opener.h"
+#include "opener/opener.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/config/script.c core/config/lua_action.c core/config/lua_api.c core/config/lua_callback.c
-// sources: core/config/lua_library.c core/config/lua_options.c core/config/lua_policy.c core/config/lua_profile.c
-// sources: core/config/lua_relabel.c core/relabel/regex.c core/relabel/regex_syntax.c core/relabel/rules.c
-// sources: core/config/lua_state.c core/config/lua_target.c core/config/pattern.c core/config/plan.c
+// sources: core/lua/script.c core/lua/action.c core/lua/api.c core/lua/callback.c
+// sources: core/lua/library.c core/lua/options.c core/lua/policy.c core/lua/profile.c
+// sources: core/lua/relabel.c core/relabel/regex.c core/relabel/regex_syntax.c core/relabel/rules.c
+// sources: core/lua/state.c core/lua/target.c core/lua/pattern.c core/config/plan.c
 // sources: core/config/plan_builder.c core/config/plan_json.c core/config/settings.c core/config/help.c
 // sources: core/plugin/options.c core/plugin/instance.c core/plugin/secrets.c core/plugin/option_list.c
 // sources: core/base/buf.c core/base/clock.c core/base/dict.c core/base/guess.c core/base/json.c core/base/text.c
-// sources: core/base/hashmap.c core/base/metrics.c core/base/user_budget.c core/base/utf8.c core/process/labelset.c
-// sources: core/profile/render_labels.c core/profile/render_model.c core/profile/render_modules.c
-// sources: core/profile/render_change.c core/profile/render_read.c core/profile/render_text.c core/profile/omit.c
-// sources: core/worker/fetcher_servers.c
+// sources: core/base/hashmap.c core/base/metrics.c core/base/user_budget.c core/base/utf8.c core/target/labelset.c
+// sources: core/report/labels.c core/report/model.c core/report/modules.c
+// sources: core/report/change.c core/report/samples.c core/report/text.c core/profile/omit.c
+// sources: core/fetcher/servers.c
 // flags: -I/usr/include/lua5.4 -Itests
 // libs: -llua5.4 -lpcre2-8
 // clang-format on
@@ -37,7 +37,7 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
-#include "config/lua_callback.h"
+#include "lua/callback.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

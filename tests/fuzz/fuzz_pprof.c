@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// sources: core/profile/pprof*.c core/profile/build*.c core/profile/loss.c core/profile/check.c
+// sources: core/pprof/*.c core/profile/build*.c core/profile/loss*.c core/profile/check.c
 // sources: core/profile/omit.c
-// sources: core/profile/render_[!f]*.c core/profile/render_folded.c core/base/[!al]*.c
+// sources: core/report/[!a]*.c core/export/[!f]*.c core/export/folded.c core/base/[!al]*.c
 // sources: build/gen/profile.pb-c.c
 // libs: -lprotobuf-c -lz -lm
 /*
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/pprof.h"
-#include "profile/render.h"
+#include "pprof/pprof.h"
+#include "report/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

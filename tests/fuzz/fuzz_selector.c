@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // sources: core/query/selector*.c core/query/when.c core/relabel/regex*.c
-// sources: core/profile/render_labels.c core/profile/render_text.c
+// sources: core/report/labels.c core/report/text.c
 // sources: core/base/buf.c core/base/utf8.c core/base/text.c core/base/json.c
 // libs: -lpcre2-8
 /* Any text as a selector: an error with a place in it, or a selector that matches labels; and as a

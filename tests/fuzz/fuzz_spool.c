@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/delivery/spool_profile.c core/delivery/spool_segment.c core/profile/pprof_[efil]*.c
+// sources: core/spool/profile.c core/spool/segment.c core/pprof/encode.c core/pprof/flags.c core/pprof/interpreter.c core/profile/loss_comment.c
 // sources: core/profile/build*.c core/profile/loss.c core/profile/check.c core/profile/omit.c
 // sources: core/base/[!al]*.c
 // libs: -lz -lm
@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "delivery/spool_segment.h"
+#include "spool/segment.h"
 #include "profile/builder.h"
-#include "profile/pprof.h"
+#include "pprof/pprof.h"
 
 #define RECORDS 3u
 

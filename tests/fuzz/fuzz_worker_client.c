@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // sources: core/worker/worker.c core/worker/client.c core/worker/client_step.c core/worker/request.c
-// sources: core/worker/pool.c core/worker/turns.c core/worker/owner.c core/worker/refusals.c
-// sources: core/worker/child.c core/worker/output.c core/worker/protocol.c core/worker/cache.c
-// sources: core/worker/inspection.c core/worker/symbolize_reply.c core/worker/sandbox.c
-// sources: core/worker/opener.c core/worker/opener_protocol.c core/worker/opener_serve.c core/worker/opener_share.c
-// sources: core/worker/opener_context.c core/worker/fetcher.c
+// sources: core/worker/pool.c core/worker/turns.c core/inspection/owner.c core/worker/refusals.c
+// sources: core/worker/child.c core/worker/output.c core/worker/protocol.c core/inspection/cache.c
+// sources: core/inspection/block.c core/worker/symbolize_reply.c core/sandbox/sandbox.c
+// sources: core/opener/opener.c core/opener/protocol.c core/opener/serve.c core/opener/share.c
+// sources: core/opener/context.c core/fetcher/fetcher.c
 // sources: core/process/procfs.c core/process/safe_open.c core/symbols/debugfile.c
-// sources: core/worker/confine.c core/worker/isolate.c core/base/buf.c core/base/clock.c core/base/json.c core/base/metrics.c
+// sources: core/sandbox/confine.c core/sandbox/isolate.c core/base/buf.c core/base/clock.c core/base/json.c core/base/metrics.c
 // sources: core/base/sha256.c core/base/text.c core/base/utf8.c core/base/hashmap.c core/base/background.c
-// sources: core/worker/cache_later.c
+// sources: core/inspection/cache_later.c
 // flags: -Wl,--wrap=child_start -Wl,--wrap=waitpid -Wl,--wrap=kill -Wl,--wrap=clock_now -Wl,--wrap=poll
 // flags: -Wl,--wrap=log_at -Wl,--wrap=open
 // libs: -lpthread
@@ -36,7 +36,7 @@
 #include "plugin/plugin.h"
 #include "symbols/symbols.h"
 #include "worker/child.h"
-#include "worker/inspection.h"
+#include "inspection/block.h"
 #include "worker/symbolize_reply.h"
 #include "worker/worker.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/worker/server.c core/worker/host.c core/worker/step.c core/worker/frames.c core/worker/protocol.c
-// sources: core/worker/inspection.c core/worker/symbolize_reply_write.c
+// sources: core/worker/server.c core/inspection/host.c core/worker/step.c core/worker/frames.c core/worker/protocol.c
+// sources: core/inspection/block.c core/worker/symbolize_reply_write.c
 // sources: core/process/elf.c core/process/elf_section.c core/process/elf_symbol.c core/process/elf_note.c
 // sources: core/symbols/symbols.c core/symbols/compiler.c core/symbols/source.c core/symbols/symtab.c core/symbols/fde.c core/symbols/ranges.c
 // sources: core/symbols/debuglink.c core/symbols/demangle.c core/symbols/dwarf.c core/symbols/dwarf_image.c
@@ -24,9 +24,9 @@
 #include <unistd.h>
 
 #include "plugin/plugin.h"
-#include "worker/inspection.h"
+#include "inspection/block.h"
 #include "worker/protocol.h"
-#include "worker/sandbox.h"
+#include "sandbox/sandbox.h"
 #include "worker/worker.h"
 
 #define MAX_REQUESTS 8
@@ -42,9 +42,11 @@ void (*__wrap_signal(int sig, void (*handler)(int)))(int)
 }
 
 /* What the worker has of other rooms, and this program must not have. */
-int sandbox_enter(int sock, uint64_t memory_limit, const char **what)
+int sandbox_enter(int sock, void (*denied)(int sock, uint32_t call), uint64_t memory_limit,
+		  const char **what)
 {
 	(void)sock;
+	(void)denied;
 	(void)memory_limit;
 	(void)what;
 	return 0;

@@ -6,8 +6,8 @@
 #include <errno.h>
 
 #include "config/flags.h"
-#include "config/lua_policy.h"
-#include "config/script.h"
+#include "lua/policy.h"
+#include "lua/script.h"
 #include "test.h"
 
 struct box {

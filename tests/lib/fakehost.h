@@ -31,9 +31,9 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "profile/builder.h"
-#include "profile/pprof.h"
-#include "profile/render.h"
-#include "profile/split.h"
+#include "pprof/pprof.h"
+#include "report/report.h"
+#include "pprof/split.h"
 #include "test.h"
 
 #define FAKE __attribute__((unused)) static

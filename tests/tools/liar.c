@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "worker/inspection.h"
+#include "inspection/block.h"
 #include "worker/protocol.h"
 #include "worker/symbolize_reply.h"
 

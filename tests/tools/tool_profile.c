@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "profile/builder.h"
-#include "profile/pprof.h"
-#include "profile/render.h"
+#include "pprof/pprof.h"
+#include "report/report.h"
 
 #include "../lib/random.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: fast, covers core/config
 /* Callbacks of scripts: what every() takes, what a call sees, and what stops it. */
-#include "config/lua_callback.h"
+#include "lua/callback.h"
 
 #include "base/metrics.h"
 #include "lib/config.h"

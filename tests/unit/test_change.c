@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "profile/builder.h"
-#include "profile/render_change.h"
+#include "report/change.h"
 
 #define FUNCTIONS 200
 #define RUNS 60

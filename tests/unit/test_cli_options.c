@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers core/cli
 /* The command line of a command, from its table. */
-#include "cli/options.h"
+#include "console/options.h"
 
 #include <getopt.h>
 #include <sysexits.h>

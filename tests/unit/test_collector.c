@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: fast, covers core/sampling
 /* Memory of the samples of windows: a process with ever new stacks loses its own, no other's. */
-#include "sampling/collector.h"
+#include "pipeline/collector.h"
 
 #include <errno.h>
 

@@ -16,7 +16,7 @@
 #include "delivery/delivery.h"
 #include "plugin/plugin.h"
 #include "lib/pause.h"
-#include "profile/pprof.h"
+#include "pprof/pprof.h"
 #include "test.h"
 #include "lib/profiles.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "policy/discover_once.h"
-#include "process/labelset.h"
+#include "target/labelset.h"
 
 #define MS 1000000ull
 

@@ -4,9 +4,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "agent/explain_relabel.h"
+#include "config/explain_relabel.h"
 #include "base/buf.h"
-#include "process/labelset.h"
+#include "target/labelset.h"
 #include "relabel/rules.h"
 #include "test.h"
 

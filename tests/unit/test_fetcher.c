@@ -19,8 +19,8 @@
 #include "base/metrics.h"
 #include "process/elf.h"
 #include "test.h"
-#include "worker/fetcher.h"
-#include "worker/fetcher_protocol.h"
+#include "fetcher/fetcher.h"
+#include "fetcher/protocol.h"
 
 static const uint8_t id[] = {0xab, 0xcd, 0xef};
 static uint32_t came;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers core/agent
 /* Files by build ID: a program that is mapped, and how requests of other threads end. */
-#include "agent/file_requests.h"
+#include "executables/executables.h"
 
 #include "base/clock.h"
 #include "mapping_help.h"

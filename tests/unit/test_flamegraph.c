@@ -5,8 +5,8 @@
 #include "test.h"
 
 #include "profile/builder.h"
-#include "profile/render.h"
-#include "profile/render_calls.h"
+#include "report/report.h"
+#include "report/calls.h"
 
 struct made {
 	struct builder *b;

@@ -4,8 +4,8 @@
 #include "test.h"
 
 #include "profile/builder.h"
-#include "profile/pprof.h"
-#include "profile/render.h"
+#include "pprof/pprof.h"
+#include "report/report.h"
 #include "lib/profiles.h"
 
 #define LIBRARY "/usr/lib/libx.so.1"

@@ -2,7 +2,7 @@
 // check: fast, covers core/sampling
 /* The kernel's names stay right while modules and BPF programs come and go, and are not read for
  * nothing. */
-#include "sampling/kernel_names.h"
+#include "symbolizer/kernel_names.h"
 
 #include <errno.h>
 #include <fcntl.h>

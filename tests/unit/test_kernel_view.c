@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "bpf/sampler_state.h"
-#include "sampling/kernel_view.h"
+#include "pipeline/kernel_view.h"
 #include "test.h"
 
 #define CHUNKS 20u

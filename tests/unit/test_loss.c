@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "profile/pprof_loss.h"
+#include "profile/loss_comment.h"
 #include "test.h"
 
 static void check_sums(const struct loss_account *a)

@@ -14,7 +14,7 @@
 #include "base/background.h"
 #include "base/clock.h"
 #include "test.h"
-#include "worker/inspection.h"
+#include "inspection/block.h"
 #include "worker/protocol.h"
 #include "worker/worker.h"
 

@@ -10,11 +10,11 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "cli/name.h"
-#include "cli/process_labels.h"
-#include "cli/selection.h"
+#include "record/name.h"
+#include "record/process_labels.h"
+#include "record/selection.h"
 #include "process/cgroup.h"
-#include "process/labelset.h"
+#include "target/labelset.h"
 
 #define UID "0b7b1c6e-9f6c-4a3e-8f0e-5d6a7b8c9d0e"
 #define ID "4f5e6d7c8b9a0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796"

@@ -2,7 +2,7 @@
 // check: fast, covers core/config core/profile docs/examples/regression.lua
 /* Callbacks of on("profile"): what they see of a profile, and what they must not do. */
 #include "base/metrics.h"
-#include "config/lua_callback.h"
+#include "lua/callback.h"
 #include "lib/config.h"
 #include "profile/builder.h"
 #include "lib/profiles.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "query/parquet_frame.h"
+#include "parquet/frame.h"
 #include "test.h"
 
 #define ALL                                                                                  \

@@ -2,14 +2,14 @@
 // check: fast, covers core/sampling
 /* Mappings and names that the agent has read in the background, between samples and records: what a
  * record says is newer, and no sample waits longer than for the mappings of its own process. */
-#include "sampling/pipeline_state.h"
+#include "pipeline/state.h"
 
 #include <errno.h>
 
 #include "base/clock.h"
 #include "lib/sleeper.h"
 #include "mapping_help.h"
-#include "sampling/budget.h"
+#include "pipeline/budget.h"
 #include "worker_help.h"
 
 #define FIRST_TID 10000000

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: fast, covers core/config
-#include "config/lua_policy.h"
+#include "lua/policy.h"
 
 #include "lib/config.h"
 

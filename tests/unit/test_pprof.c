@@ -8,7 +8,7 @@
 
 #include "profile.pb-c.h"
 #include "profile/builder.h"
-#include "profile/pprof.h"
+#include "pprof/pprof.h"
 #include "base/utf8.h"
 
 #include "lib/random.h"

@@ -3,7 +3,7 @@
 /* core/agent/pull_request: what clients of /debug/pprof/profile ask for. */
 #include <errno.h>
 
-#include "agent/pull_request.h"
+#include "pull/request.h"
 #include "test.h"
 
 static struct pull_request request;

@@ -6,8 +6,8 @@
 #include <time.h>
 
 #include "profile/builder.h"
-#include "query/file_name.h"
-#include "query/label_sets.h"
+#include "store/file_name.h"
+#include "store/label_sets.h"
 #include "query/merged.h"
 #include "query/selector.h"
 #include "query/sums.h"

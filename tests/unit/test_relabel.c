@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/md5.h"
-#include "process/labelset.h"
+#include "target/labelset.h"
 #include "relabel/relabel.h"
 #include "relabel/relabeler.h"
 #include "test.h"

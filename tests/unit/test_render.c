@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "profile/builder.h"
-#include "profile/render_model.h"
+#include "report/model.h"
 #include "lib/profiles.h"
 
 static struct builder *fresh(void)

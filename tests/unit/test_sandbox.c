@@ -2,7 +2,7 @@
 // check: fast, covers core/worker
 /* What the worker may do, and what happens when it tries more: each attempt made by a plugin inside
  * a real one. */
-#include "worker/sandbox.h"
+#include "sandbox/sandbox.h"
 #include <dirent.h>
 #include <linux/capability.h>
 #include <sched.h>

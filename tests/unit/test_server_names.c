@@ -3,9 +3,9 @@
 /* Profiles for servers that symbolize: native code of files is addresses and build ids, all else
  * has its names, and no name is requested that no profile has. */
 #include "profile/builder.h"
-#include "profile/pprof.h"
+#include "pprof/pprof.h"
 #include "sampling/build_profile.h"
-#include "sampling/pipeline_state.h"
+#include "pipeline/state.h"
 #include "sampling/profiler.h"
 #include "worker_help.h"
 

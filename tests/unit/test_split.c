@@ -7,9 +7,9 @@
 
 #include "profile/builder.h"
 #include "profile/merge.h"
-#include "profile/pprof.h"
-#include "profile/render.h"
-#include "profile/split.h"
+#include "pprof/pprof.h"
+#include "report/report.h"
+#include "pprof/split.h"
 #include "lib/str.h"
 
 static uint32_t location(struct builder *b, uint32_t mapping, uint32_t i)

@@ -12,11 +12,11 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "delivery/spool.h"
-#include "delivery/spool_position.h"
+#include "spool/spool.h"
+#include "spool/position.h"
 #include "lib/pause.h"
 #include "profile/builder.h"
-#include "profile/pprof.h"
+#include "pprof/pprof.h"
 #include "test.h"
 #include "lib/profiles.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers core/sampling
 /* The worker symbolizes a function once, not each of its addresses. */
-#include "sampling/symbolizer.h"
+#include "symbolizer/symbolizer.h"
 
 #include "base/clock.h"
 #include "plugin/plugin.h"

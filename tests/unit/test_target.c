@@ -10,9 +10,9 @@
 
 #include "base/metrics.h"
 #include "base/utf8.h"
-#include "process/labelset.h"
+#include "target/labelset.h"
 #include "process/procfs.h"
-#include "process/target.h"
+#include "target/target.h"
 #include "lib/str.h"
 
 #define LABEL(k, v) ((struct fusee_label){.key = str(k), .str = str(v)})

@@ -6,7 +6,7 @@
 
 #include "base/background.h"
 #include "lib/faults.h"
-#include "worker/cache_later.h"
+#include "inspection/cache_later.h"
 
 static void symbolized(void *arg, int err, const char *text, const struct worker_symbols *s)
 {

@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "profile/builder.h"
-#include "profile/render.h"
+#include "report/report.h"
 
 #include "stack.h"
 

@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bucket.h"
-#include "compact.h"
+#include "bucket/bucket.h"
+#include "merge/compact.h"
 #include "rows.h"
-#include "swap.h"
+#include "merge/swap.h"
 
 #define LOCK_WAIT (10 * FUSEE_SECOND) /* others have it for moments */
 

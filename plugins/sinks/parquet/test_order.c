@@ -3,7 +3,7 @@
 /* Which rows are together in a row group of a merged file. */
 #include "test.h"
 
-#include "order.h"
+#include "merge/order.h"
 
 #define STACKS 1000 /* of a program */
 #define LEN 100     /* of a stack's text */

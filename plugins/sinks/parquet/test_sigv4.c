@@ -4,7 +4,7 @@
  * tests for signatures of version 4. */
 #include "test.h"
 
-#include "sigv4.h"
+#include "bucket/sigv4.h"
 
 #define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define MAX 8

@@ -14,10 +14,10 @@
 #include "lib/fakehost.h"
 #include "lib/begun.h"
 #include "lib/scratch.h"
-#include "numbers.h"
-#include "query/files_folder.h"
-#include "query/parquet.h"
-#include "input.h"
+#include "merge/numbers.h"
+#include "parquet/files_folder.h"
+#include "parquet/store.h"
+#include "merge/input.h"
 #include "rows.h"
 
 #define NS 1000000000ull

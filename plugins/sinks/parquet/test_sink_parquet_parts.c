@@ -5,7 +5,7 @@
 #include "lib/served.h"
 #include "lib/served_s3.h"
 
-#include "bucket.h"
+#include "bucket/bucket.h"
 
 /* ---- parts ---- */
 

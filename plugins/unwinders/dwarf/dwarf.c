@@ -7,12 +7,12 @@
 
 #include <fusee/helpers.h>
 
-#include "cfi.h"
-#include "codefile.h"
-#include "gofile.h"
-#include "madefile.h"
+#include "cfi/cfi.h"
+#include "code/codefile.h"
+#include "go/gofile.h"
+#include "code/madefile.h"
 #include "reasons.h"
-#include "x86_64.h"
+#include "cfi/x86_64.h"
 
 int fusee_step_dwarf(struct fusee_unwind *u);
 FUSEE_EMBED(dwarf_bpf, "dwarf.bpf.o");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers plugins/unwinders/dwarf
 /* Rows by following instructions: small functions in machine code. */
-#include "code.h"
-#include "code_data.h"
-#include "insn.h"
+#include "code/code.h"
+#include "code/data.h"
+#include "insn/insn.h"
 #include "test.h"
-#include "x86_64.h"
+#include "cfi/x86_64.h"
 
 #define TEXT 0x1000u
 #define SP DWARF_RULE_SP

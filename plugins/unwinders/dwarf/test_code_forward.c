@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers plugins/unwinders/dwarf
 /* Proofs along the ways out of code: small pieces of machine code, entered anywhere. */
-#include "code_forward.h"
+#include "code/forward.h"
 #include "test.h"
-#include "x86_64.h"
+#include "cfi/x86_64.h"
 
 #define TEXT 0x7f0000001000u
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers plugins/unwinders/dwarf
 /* What a file's symbols and relocations say of its code. */
-#include "codefile.h"
+#include "code/codefile.h"
 
 #include <elf.h>
 
 #include "test.h"
-#include "x86_64.h"
+#include "cfi/x86_64.h"
 
 #define TEXT 0x1000u
 

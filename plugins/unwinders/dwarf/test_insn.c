@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers plugins/unwinders/dwarf
 /* Instructions that a decoder gets wrong: the encodings that only a few programs have. */
-#include "insn.h"
+#include "insn/insn.h"
 #include "test.h"
 
 struct expected {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers plugins/unwinders/dwarf
 /* Code made at run time, as the core hands it over; and sections that no core writes. */
-#include "madefile.h"
+#include "code/madefile.h"
 
 #include <errno.h>
 

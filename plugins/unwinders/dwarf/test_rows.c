@@ -5,10 +5,10 @@
 
 #include <fusee/plugin.h>
 
-#include "cfi.h"
-#include "gopclntab.h"
+#include "cfi/cfi.h"
+#include "go/gopclntab.h"
 #include "test.h"
-#include "x86_64.h"
+#include "cfi/x86_64.h"
 
 #define TEXT 0x10000u
 #define TEXT_END 0x300000u

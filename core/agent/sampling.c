@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/sampling.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sysexits.h>
+
+#include "agent/memory.h"
+#include "agent/relabeling.h"
+#include "agent/symbol_servers.h"
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "bpf/rates.h"
+#include "process/procfs.h"
+#include "pipeline/collector.h"
+
+#define TICK_NS 250000000u
+#define TICKS (1000000000u / TICK_NS) /* a second */
+#define MAPPING_TICKS (2 * TICKS)     /* a process maps its files for so long after it began */
+/* The first process event after a quiet time is handled within SETTLE_NS, further events each
+ * PACE_NS. SETTLE_NS is a little more than process_events_drain() waits for records of other CPUs.
+ */
+#define SETTLE_NS 3000000u
+#define PACE_NS 100000000u
+#define FIND_NS 20000000u /* processes are looked for so long at a time */
+#define FIND_PAUSE_NS 200000000u
+#define STOP_EVENTS_NS 500000000u       /* for the last process events */
+#define COLLECTED_BYTES (64u << 20)     /* samples of all windows */
+#define WAITING_BYTES (64u << 20)       /* stack copies that wait for tables */
+#define MAX_CLOSED (PLAN_MAX_SINKS * 5) /* windows that wait for symbols */
+#define SYMBOL_BYTES (16u << 20)        /* symbols that are kept for the next window */
+
+/* ---- samples ---- */
+
+static uint64_t slots_of(const struct agent_sampling *s, uint64_t sinks)
+{
+	uint64_t slots = 0;
+
+	for (; sinks; sinks &= sinks - 1)
+		slots |= s->slots[__builtin_ctzll(sinks)];
+	return slots;
+}
+
+/* The BPF sampler has chosen which samples are kept. Without it that is done here, before the stack
+ * is unwound. */
+static bool is_kept(struct agent_sampling *s)
+{
+	s->random ^= s->random << 13; /* xorshift32 */
+	s->random ^= s->random >> 17;
+	s->random ^= s->random << 5;
+	return s->random >> 24 < s->share;
+}
+
+static void set_weight(struct agent_sampling *s, const struct sample *sample,
+		       struct pipeline_route *r)
+{
+	uint8_t kept = s->profiler.bpf ? sample->share : s->share;
+
+	r->weight_ns = sample->group ? rates_weight_ns(s->rates, sample->pid) : 0;
+	if (!r->weight_ns)
+		r->weight_ns = sample->period;
+	if (kept)
+		r->weight_ns = r->weight_ns * RATES_ALL / kept;
+	r->share = s->share;
+}
+
+/* Records of before the pause may still be in the rings. */
+static bool is_paused(const struct agent_sampling *s, const struct sample *sample)
+{
+	return s->paused_ns && sample->time >= s->paused_ns;
+}
+
+static bool route(void *arg, const struct sample *sample, struct pipeline_route *r)
+{
+	struct agent_sampling *s = arg;
+	const struct decision *d = decisions_of(s->decisions, sample->pid);
+
+	if (is_paused(s, sample) || !rates_has_sample(s->rates, sample) || !d)
+		return false;
+	if (s->share && !s->profiler.bpf && !is_kept(s))
+		return false;
+	r->set = d->set;
+	set_weight(s, sample, r);
+	r->slots = slots_of(s, d->sinks);
+	if (s->more && d->profile)
+		r->slots |= s->more->slots(s->more->arg, d, sample->time);
+	if (r->slots)
+		decisions_add_cpu(s->decisions, sample->pid, r->weight_ns);
+	return r->slots;
+}
+
+static bool selected(void *arg, pid_t pid)
+{
+	const struct agent_sampling *s = arg;
+	const struct decision *d = decisions_of(s->decisions, pid);
+
+	return d && d->profile;
+}
+
+/* ---- decisions ---- */
+
+static int decide(void *arg, const struct fusee_label *labels, uint32_t n,
+		  struct policy_answer *answer, char **text)
+{
+	const struct plan *plan = ((struct agent_sampling *)arg)->plan;
+	int r = lua_policy_ask(plan, labels, n, answer, text);
+
+	relabeling_decide(plan, labels, n, answer, true);
+	return r;
+}
+
+static uint64_t count_moves(void *arg)
+{
+	return cgroup_moves_count(((struct agent_sampling *)arg)->moves);
+}
+
+static void log_refused(struct agent_sampling *s, pid_t pid, int r)
+{
+	metric_add("processes_refused_total",
+		   "Total number of processes whose events could not be opened.", NULL, 1);
+	if (r != s->refused)
+		log_warning("process %d cannot be sampled: %s%s", (int)pid, strerror(-r),
+			    r == -EACCES || r == -EPERM
+				    ? " (fusee doctor says what it takes)"
+				    : (r == -EMFILE ? " (raise the limit of open files)" : ""));
+	s->refused = r;
+}
+
+static int on_decision(void *arg, pid_t pid, const struct decision *d, bool inherited)
+{
+	struct agent_sampling *s = arg;
+	uint32_t before = rates_group(s->rates, pid), group;
+	int r = 0;
+
+	if (d)
+		r = rates_set(s->rates, pid, d->profile ? profiler_period_ns(d->hz) : 0, inherited);
+	else
+		rates_exited(s->rates, pid);
+	pipeline_selection_changed(s->profiler.pipeline, pid);
+	group = rates_group(s->rates, pid);
+	if (group && group != before) /* its new events report only later mappings */
+		pipeline_scan(s->profiler.pipeline, pid);
+	if (!r || r == -ESRCH)
+		return 0;
+	log_refused(s, pid, r);
+	return r == -ENOMEM ? r : 0; /* other errors are not repeated: they would last */
+}
+
+/* What the worker found in the file of the process's program. */
+static bool describe_program(void *arg, pid_t pid, struct program *to)
+{
+	const struct file *f = pipeline_program(((struct agent_sampling *)arg)->profiler.pipeline,
+						pid);
+	const struct inspection *i = f ? f->inspection : NULL;
+
+	if (!f || (!i && (f->state == FILE_PENDING || f->again || f->retry_ns)))
+		return false;
+	for (uint32_t k = 0; i && k < i->build_id_len; k++)
+		snprintf(to->build_id + 2 * k, 3, "%02x", i->build_id[k]);
+	if (i)
+		snprintf(to->compiler, sizeof(to->compiler), "%s", i->compiler);
+	return true;
+}
+
+/* ---- processes ---- */
+
+static void report(struct agent_sampling *s, uint32_t kind, pid_t pid, pid_t parent)
+{
+	const struct fusee_process_event e = {
+		.size = sizeof(e), .kind = kind, .pid = (uint32_t)pid, .parent = (uint32_t)parent};
+
+	discoveries_process(s->discoveries, &e);
+}
+
+static void expect_mappings(struct agent_sampling *s, pid_t pid)
+{
+	if (selected(s, pid))
+		s->ticks_to_drain = MAPPING_TICKS;
+}
+
+static void on_forked(void *arg, pid_t pid, pid_t parent, uint64_t time)
+{
+	struct agent_sampling *s = arg;
+
+	report(s, FUSEE_PROCESS_FORK, pid, parent);
+	rates_forked(s->rates, parent, pid, time);
+	decisions_forked(s->decisions, parent, pid);
+	expect_mappings(s, pid);
+}
+
+static void on_execed(void *arg, pid_t pid, const char *comm, uint64_t time)
+{
+	struct agent_sampling *s = arg;
+
+	report(s, FUSEE_PROCESS_EXEC, pid, 0);
+	decisions_execed(s->decisions, pid, comm, time);
+	expect_mappings(s, pid);
+}
+
+static void on_exited(void *arg, pid_t pid, uint64_t time)
+{
+	struct agent_sampling *s = arg;
+
+	report(s, FUSEE_PROCESS_EXIT, pid, 0);
+	decisions_exited(s->decisions, pid, time ? time : clock_now());
+}
+
+static int find_unknown(void *arg, pid_t pid)
+{
+	struct agent_sampling *s = arg;
+
+	if (!decisions_of(s->decisions, pid)) {
+		report(s, FUSEE_PROCESS_EXEC, pid, 0);
+		decisions_execed(s->decisions, pid, NULL, 0);
+	}
+	return clock_now() > s->find_until;
+}
+
+/* Records of processes were lost: looks for those that are not known, for a while at a time. */
+static void find_lost(struct agent_sampling *s)
+{
+	uint64_t now = clock_now();
+	int r;
+
+	if (!s->lost || now < s->find_again)
+		return;
+	s->find_until = now + FIND_NS;
+	r = procfs_each_process(find_unknown, s);
+	s->lost = r > 0;
+	s->find_again = clock_now() + FIND_PAUSE_NS;
+	if (r < 0)
+		decisions_rescan(s->decisions);
+}
+
+static void on_lost(void *arg)
+{
+	struct agent_sampling *s = arg;
+
+	metric_add("process_events_lost_total",
+		   "Total number of times that process events were lost and /proc was read.", NULL,
+		   1);
+	s->lost = true;
+}
+
+static int decide_running(void *arg, pid_t pid)
+{
+	decisions_execed(((struct agent_sampling *)arg)->decisions, pid, NULL, 0);
+	return 0;
+}
+
+/* ---- callbacks of the loop ---- */
+
+static void on_behind(void *arg);
+
+/* What remains is done after others had their turn. */
+static void go_on(struct agent_sampling *s)
+{
+	bool behind = perf_stream_is_behind(s->profiler.stream) ||
+		      pipeline_is_behind(s->profiler.pipeline) ||
+		      process_events_is_behind(s->process_events);
+
+	if (behind && !s->behind)
+		s->behind = !loop_at(s->loop, clock_now(), on_behind, s, NULL);
+}
+
+/* Records of a process without a decision would be dropped, its mappings too. So process events are
+ * handled first, and records that are newer than those wait. */
+static void drain(struct agent_sampling *s, bool now)
+{
+	uint64_t until = process_events_drain(s->process_events, now);
+
+	find_lost(s);
+	decisions_refresh(s->decisions);
+	profiler_drain(&s->profiler, until);
+	if (s->plan && (s->plan->labels.build_id || s->plan->labels.compiler))
+		decisions_find_programs(s->decisions, perf_stream_horizon(s->profiler.stream));
+	go_on(s);
+}
+
+void agent_sampling_drain(struct agent_sampling *s)
+{
+	drain(s, false);
+}
+
+static void on_behind(void *arg)
+{
+	struct agent_sampling *s = arg;
+
+	s->behind = false;
+	agent_sampling_drain(s);
+}
+
+static void on_samples(void *arg, int fd, uint32_t events)
+{
+	(void)fd;
+	(void)events;
+	drain(arg, true);
+}
+
+static void watch_processes(void *arg)
+{
+	loop_watch_events(((struct agent_sampling *)arg)->process_watch, EPOLLIN);
+}
+
+static void on_settled(void *arg)
+{
+	struct agent_sampling *s = arg;
+
+	agent_sampling_drain(s);
+	if (loop_at(s->loop, clock_now() + PACE_NS, watch_processes, s, NULL))
+		watch_processes(s);
+}
+
+static void on_process_event(void *arg, int fd, uint32_t events)
+{
+	struct agent_sampling *s = arg;
+
+	(void)fd;
+	(void)events;
+	loop_watch_events(s->process_watch, 0);
+	if (loop_at(s->loop, clock_now() + SETTLE_NS, on_settled, s, NULL))
+		on_settled(s);
+}
+
+static void on_worker(void *arg, int fd, uint32_t events)
+{
+	struct agent_sampling *s = arg;
+
+	(void)fd;
+	(void)events;
+	profiler_dispatch(&s->profiler);
+	go_on(s);
+}
+
+static void on_mappings(void *arg, int fd, uint32_t events)
+{
+	struct agent_sampling *s = arg;
+
+	(void)fd;
+	(void)events;
+	profiler_take_mappings(&s->profiler);
+	go_on(s);
+}
+
+/* Otherwise the rings are drained once a second, or when their descriptor reports that a ring is
+ * partly full: a drain of few records costs more by what it displaces in the CPU caches than by
+ * its own work. */
+static bool has_to_drain(struct agent_sampling *s)
+{
+	if (s->ticks_to_drain && s->ticks_to_drain--)
+		return true;
+	return s->lost || process_events_polls(s->process_events) ||
+	       worker_pending(s->profiler.worker) || decisions_are_stale(s->decisions) ||
+	       pipeline_is_pending(s->profiler.pipeline);
+}
+
+static void on_tick(void *arg)
+{
+	struct agent_sampling *s = arg;
+	uint64_t now = clock_now();
+	bool second = (s->ticks + 1) % TICKS == 0;
+
+	if (second || has_to_drain(s)) {
+		agent_sampling_drain(s);
+		/* The descriptor reports answers only of requests that were sent before. */
+		if (worker_pending(s->profiler.worker))
+			worker_dispatch(s->profiler.worker);
+	}
+	s->ticks++;
+	if (!second)
+		return;
+	discoveries_retry(s->discoveries);
+	decisions_tidy(s->decisions, now);
+	rates_tidy(s->rates, now);
+	s->each_second(s->arg, s->ticks / TICKS);
+}
+
+void agent_sampling_set_share(struct agent_sampling *s, uint8_t share)
+{
+	s->share = share;
+	if (!s->random)
+		s->random = (uint32_t)clock_now() | 1;
+	rates_set_share(s->rates, share);
+}
+
+void agent_sampling_pause(struct agent_sampling *s, bool pause)
+{
+	if (pause)
+		profiler_disable(&s->profiler);
+	else
+		profiler_enable(&s->profiler);
+	if (!pause || !s->paused_ns)
+		s->paused_ns = pause ? clock_now() : 0;
+}
+
+void agent_sampling_stop(struct agent_sampling *s)
+{
+	uint64_t end = clock_now() + STOP_EVENTS_NS;
+
+	profiler_disable(&s->profiler);
+	do
+		process_events_drain(s->process_events, false);
+	while (process_events_is_behind(s->process_events) && clock_now() < end);
+	profiler_stop(&s->profiler);
+}
+
+/* ---- plans ---- */
+
+void agent_sampling_replan(struct agent_sampling *s, const struct plan *plan,
+			   const uint64_t slots[PLAN_MAX_SINKS])
+{
+	int r;
+
+	s->plan = plan;
+	memcpy(s->slots, slots, sizeof(s->slots));
+	pipeline_set_threads(s->profiler.pipeline, plan->threads);
+	targets_set_labels(s->targets, &plan->labels);
+	symbol_servers_set(&s->profiler, plan);
+	r = rates_set_base(s->rates, profiler_period_ns(plan->hz), plan->unknown_keep);
+	if (r)
+		log_warning(
+			"cannot open the events of CPUs: %s; each process gets events of its own, "
+			"which costs more (fusee doctor says what it takes)",
+			strerror(-r));
+	decisions_replan(s->decisions, plan->unknown_keep);
+}
+
+/* ---- sweeping ---- */
+
+struct used {
+	const struct collector *const *closed;
+	uint32_t n;
+	const struct pipeline *pipeline;
+};
+
+static bool has_set(const struct collector *c, uint32_t set)
+{
+	for (uint32_t p = 1; p < c->processes.n && p < c->ncollected; p++)
+		if (c->collected[p].set == set)
+			return true;
+	return false;
+}
+
+static bool is_used(void *arg, uint32_t set)
+{
+	const struct used *u = arg;
+
+	for (uint32_t i = 0; i < u->n; i++)
+		if (has_set(u->closed[i], set))
+			return true;
+	for (uint32_t i = 0; i < PIPELINE_SLOTS; i++) {
+		const struct collector *open = pipeline_collector(u->pipeline, i);
+
+		if (open && has_set(open, set))
+			return true;
+	}
+	return false;
+}
+
+void agent_sampling_sweep(struct agent_sampling *s, const struct collector *const *closed,
+			  uint32_t n)
+{
+	const struct collector *all[MAX_CLOSED];
+	struct used u = {all, n, s->profiler.pipeline};
+
+	fusee_assert(n <= MAX_CLOSED);
+	memcpy(all, closed, n * sizeof(closed[0]));
+	if (s->more)
+		u.n += s->more->pending(s->more->arg, all + n, MAX_CLOSED - n);
+	profiler_sweep(&s->profiler, all, u.n, SYMBOL_BYTES);
+	decisions_sweep(s->decisions, is_used, &u);
+}
+
+/* ---- the object ---- */
+
+static int open_decisions(struct agent_sampling *s)
+{
+	struct decisions_options o = {.decide = decide,
+				      .changed = on_decision,
+				      .moves = count_moves,
+				      .program = describe_program,
+				      .arg = s};
+	int r = targets_new(&s->targets);
+
+	if (!r)
+		r = discoveries_new(&s->discoveries, s->loop, s->targets);
+	o.targets = s->targets;
+	if (!r)
+		r = decisions_new(&s->decisions, &o);
+	if (r)
+		log_error("cannot start: %s", strerror(-r));
+	return r ? EX_OSERR : 0;
+}
+
+static int open_profiler(struct agent_sampling *s, const struct profiler_options *options)
+{
+	struct profiler_options o = *options;
+	int r;
+
+	collector_set_limit(COLLECTED_BYTES);
+	o.waiting_bytes = WAITING_BYTES;
+	o.worker_bytes = memory_of_worker(memory_available());
+	o.dynamic = true;
+	o.route = route;
+	o.selected = selected;
+	o.arg = s;
+	r = profiler_open(&s->profiler, &o);
+	if (r)
+		return r;
+	pipeline_set_code_limit(s->profiler.pipeline, memory_of_code(memory_available()));
+	r = rates_new(&s->rates, s->profiler.stream, s->profiler.bpf);
+	if (r)
+		log_error("cannot start sampling: %s", strerror(-r));
+	return r ? EX_OSERR : 0;
+}
+
+static void open_moves(struct agent_sampling *s)
+{
+	int r = s->profiler.bpf ? cgroup_moves_open(&s->moves) : 0;
+
+	if (r)
+		log_debug("moves between control groups are not counted: %s", strerror(-r));
+}
+
+static int open_watches(struct agent_sampling *s)
+{
+	struct process_events_handlers on = {s, on_forked, on_execed, on_exited, on_lost};
+	struct loop_timer *timer;
+	struct loop_watch *watch;
+	int r = process_events_open(&s->process_events, &on);
+
+	if (!r)
+		r = loop_watch(s->loop, perf_stream_fd(s->profiler.stream), EPOLLIN, on_samples, s,
+			       &watch);
+	if (!r)
+		r = loop_watch(s->loop, process_events_fd(s->process_events), EPOLLIN,
+			       on_process_event, s, &s->process_watch);
+	if (!r)
+		r = loop_watch(s->loop, pipeline_mappings_fd(s->profiler.pipeline), EPOLLIN,
+			       on_mappings, s, &watch);
+	if (!r)
+		r = loop_watch(s->loop, worker_fd(s->profiler.worker), EPOLLIN, on_worker, s,
+			       &watch);
+	if (!r)
+		r = loop_every(s->loop, TICK_NS, on_tick, s, &timer);
+	if (r)
+		log_error("cannot set up the event loop: %s", strerror(-r));
+	else if (process_events_polls(s->process_events))
+		log_warning("%s", process_events_how(s->process_events));
+	return r ? EX_OSERR : 0;
+}
+
+int agent_sampling_open(struct agent_sampling *s, const struct profiler_options *options)
+{
+	int r = open_decisions(s);
+
+	if (!r)
+		r = open_profiler(s, options);
+	if (!r) {
+		discoveries_set_opener(s->discoveries, worker_opener(s->profiler.worker));
+		open_moves(s);
+		r = open_watches(s);
+	}
+	return r;
+}
+
+int agent_sampling_begin(struct agent_sampling *s)
+{
+	int r;
+
+	if (procfs_each_process(decide_running, s))
+		decisions_rescan(s->decisions);
+	r = profiler_enable(&s->profiler);
+	if (r)
+		log_error("cannot enable sampling: %s", strerror(-r));
+	return r ? EX_OSERR : 0;
+}
+
+void agent_sampling_close(struct agent_sampling *s)
+{
+	discoveries_free(s->discoveries);
+	decisions_free(s->decisions);
+	process_events_close(s->process_events);
+	cgroup_moves_close(s->moves);
+	rates_free(s->rates);
+	profiler_close(&s->profiler);
+	targets_free(s->targets);
+}

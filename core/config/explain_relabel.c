@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The rules are applied again and again, each time one more of them: what differs is what that rule
+ * does. */
+#include "config/explain_relabel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "target/labelset.h"
+#include "relabel/relabel.h"
+
+#define MOST_NS 20000000u /* of the control thread: regular expressions and labels may be slow */
+
+struct walk {
+	const struct relabel_rules *lists[2]; /* of all sinks, of the sink; NULL: none */
+	struct relabel_rules first[2];        /* their first rules, so far; borrow from them */
+	const struct fusee_label *labels;
+	uint32_t n;
+	struct buf *out;
+	const char *comma;
+	uint64_t until; /* ns of the thread's CPU time, which others on its CPU do not use up */
+	bool late;
+};
+
+/* NULL: no memory. */
+static struct relabeled *apply(const struct walk *w)
+{
+	const struct relabel_rules *lists[] = {&w->first[0], &w->first[1]};
+	struct relabeled *r;
+
+	return relabel_apply(lists, 2, w->labels, w->n, &r) ? NULL : r;
+}
+
+static const struct fusee_label *find(const struct relabeled *r, struct fusee_str name)
+{
+	for (uint32_t i = 0; i < r->n; i++)
+		if (label_str_equal(r->labels[i].key, name))
+			return &r->labels[i];
+	return NULL;
+}
+
+static void put_part(struct buf *b, const char *format, const struct fusee_label *l)
+{
+	buf_str(b, b->len ? ", " : "");
+	buf_printf(b, format, (int)l->key.len, l->key.p, (int)l->str.len, l->str.p);
+}
+
+/* "app = shop, without user"; "" if nothing differs. */
+static void put_difference(struct buf *b, const struct relabeled *before,
+			   const struct relabeled *after)
+{
+	if (after->fate != RELABEL_KEPT) {
+		buf_printf(b, "drops it (%s)", relabel_reason(after));
+		return;
+	}
+	for (uint32_t i = 0; i < after->n; i++) {
+		const struct fusee_label *was = find(before, after->labels[i].key);
+
+		if (!was || !label_str_equal(was->str, after->labels[i].str))
+			put_part(b, "%.*s = %.*s", &after->labels[i]);
+	}
+	for (uint32_t i = 0; i < before->n; i++)
+		if (!find(after, before->labels[i].key))
+			put_part(b, "without %.*s", &before->labels[i]);
+}
+
+static void put_rule(struct walk *w, uint32_t list, const struct buf *does)
+{
+	struct buf rule = {0};
+
+	buf_printf(&rule, "%s, rule %u", w->first[list].where, w->first[list].n);
+	buf_printf(w->out, "%s{\"rule\": ", w->comma);
+	json_string(w->out, rule.p, rule.len);
+	buf_str(w->out, ", \"does\": ");
+	json_string(w->out, does->p, does->len);
+	buf_str(w->out, "}");
+	w->out->error |= rule.error | does->error;
+	w->comma = ", ";
+	buf_fini(&rule);
+}
+
+/* Adds the list's rules one by one. before: what the rules so far make of the labels, owned.
+ * Returns what all of them do, or those before it was late; NULL: no memory. */
+static struct relabeled *walk_list(struct walk *w, uint32_t list, struct relabeled *before)
+{
+	uint32_t n = w->lists[list] ? w->lists[list]->n : 0;
+
+	while (before && before->fate == RELABEL_KEPT && w->first[list].n < n && !w->late) {
+		struct relabeled *after;
+		struct buf does = {0};
+
+		w->first[list].n++;
+		w->late = clock_ns(CLOCK_THREAD_CPUTIME_ID) > w->until;
+		if (w->late) {
+			buf_str(&does,
+				"is not shown, nor are those behind it: that takes too long");
+			put_rule(w, list, &does);
+			buf_fini(&does);
+			break;
+		}
+		after = apply(w);
+		if (after)
+			put_difference(&does, before, after);
+		if (does.len)
+			put_rule(w, list, &does);
+		buf_fini(&does);
+		free(before);
+		before = after;
+	}
+	return before;
+}
+
+static void put_sink(const struct plan_instance *sink, const struct fusee_label *labels, uint32_t n,
+		     uint64_t until, struct buf *b)
+{
+	struct walk w = {.lists = {sink->relabel_all, sink->relabel},
+			 .labels = labels,
+			 .n = n,
+			 .out = b,
+			 .comma = "",
+			 .until = until};
+	struct relabeled *r;
+
+	for (uint32_t i = 0; i < 2; i++)
+		if (w.lists[i])
+			w.first[i] = (struct relabel_rules){w.lists[i]->where, w.lists[i]->rules,
+							    0};
+	buf_str(b, "{\"sink\": ");
+	json_text(b, sink->name);
+	buf_str(b, ", \"rules\": [");
+	r = walk_list(&w, 0, apply(&w));
+	r = walk_list(&w, 1, r);
+	buf_str(b, "]}");
+	if (!r)
+		b->error = -ENOMEM;
+	free(r);
+}
+
+void explain_relabel(const struct plan *plan, const struct fusee_label *labels, uint32_t n,
+		     struct buf *b)
+{
+	uint64_t until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + MOST_NS;
+	bool any = false;
+
+	for (uint32_t i = 0; i < plan->nsinks; i++)
+		if (plan->sinks[i]->relabel || plan->sinks[i]->relabel_all) {
+			buf_str(b, any ? ", " : ", \"relabel\": [");
+			put_sink(plan->sinks[i], labels, n, until, b);
+			any = true;
+		}
+	buf_str(b, any ? "]" : "");
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctl/explain_table.h"
+
+#include <stdbool.h>
+
+#include "console/grid.h"
+
+static const char *text_of(struct json_object *o, const char *key)
+{
+	struct json_object *v = json_object_object_get(o, key);
+
+	return json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "";
+}
+
+static double real_of(struct json_object *o, const char *key)
+{
+	return json_object_get_double(json_object_object_get(o, key));
+}
+
+static size_t length_of(struct json_object *list)
+{
+	return json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
+}
+
+/* "decision   TEXT" */
+static void line(struct buf *out, uint32_t width, const char *name, struct buf *text)
+{
+	buf_add(text, "", 1);
+	buf_printf(out, "%-10s ", name);
+	if (text->error)
+		out->error = text->error;
+	else
+		grid_wrap(out, text->p, 11, 11, width);
+	buf_fini(text);
+}
+
+/* "97 Hz to sink.pprof: why" */
+static void put_decision(struct json_object *d, struct buf *b)
+{
+	struct json_object *sinks = json_object_object_get(d, "sinks");
+	double share = real_of(d, "share");
+
+	if (json_object_get_boolean(json_object_object_get(d, "profile"))) {
+		buf_printf(b, "%g Hz", real_of(d, "hz"));
+		if (share < 1)
+			buf_printf(b, ", lowered to %.0f%% by the budget,", 100 * share);
+		buf_str(b, " to");
+		for (size_t i = 0; i < length_of(sinks); i++)
+			buf_printf(b, "%s %s", i ? "," : "",
+				   json_object_get_string(json_object_array_get_idx(sinks, i)));
+	} else {
+		buf_str(b, "not profiled");
+	}
+	buf_printf(b, ": %s", text_of(d, "why"));
+}
+
+static void put_labels(struct json_object *list, uint32_t width, struct buf *out)
+{
+	static const char *const members[] = {"name", "value", "from", "by"};
+	struct grid g = {.columns = {{"LABEL", false, 0},
+				     {"VALUE", false, 0},
+				     {"FROM", false, 0},
+				     {"BY", false, 1}},
+			 .ncolumns = 4};
+
+	for (size_t i = 0; i < length_of(list); i++)
+		for (size_t k = 0; k < 4; k++)
+			grid_cell(&g, "%s",
+				  text_of(json_object_array_get_idx(list, i), members[k]));
+	if (g.ncells) {
+		buf_str(out, "\n");
+		grid_print(&g, width, out);
+	}
+	grid_fini(&g);
+}
+
+/* A row for each rule that does something; one for a sink whose rules do nothing. */
+static void put_sink(struct grid *g, struct json_object *sink)
+{
+	struct json_object *rules = json_object_object_get(sink, "rules");
+	size_t n = length_of(rules);
+
+	for (size_t i = 0; i < n || !i; i++) {
+		struct json_object *rule = i < n ? json_object_array_get_idx(rules, i) : NULL;
+
+		grid_cell(g, "%s", text_of(sink, "sink"));
+		grid_cell(g, "%s", rule ? text_of(rule, "rule") : "-");
+		grid_cell(g, "%s", rule ? text_of(rule, "does") : "nothing");
+	}
+}
+
+static void put_relabel(struct json_object *list, uint32_t width, struct buf *out)
+{
+	struct grid g = {.columns = {{"SINK", false, 0}, {"RULE", false, 0}, {"DOES", false, 1}},
+			 .ncolumns = 3};
+
+	for (size_t i = 0; i < length_of(list); i++)
+		put_sink(&g, json_object_array_get_idx(list, i));
+	if (g.ncells) {
+		buf_str(out, "\n");
+		grid_print(&g, width, out);
+	}
+	grid_fini(&g);
+}
+
+void explain_table(struct json_object *answer, uint32_t width, struct buf *out)
+{
+	struct buf b = {0};
+
+	buf_printf(&b, "%.0f %s", real_of(answer, "pid"), text_of(answer, "process"));
+	line(out, width, "process", &b);
+	put_decision(json_object_object_get(answer, "decision"), &b);
+	line(out, width, "decision", &b);
+	put_labels(json_object_object_get(answer, "labels"), width, out);
+	put_relabel(json_object_object_get(answer, "relabel"), width, out);
+}

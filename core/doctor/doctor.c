@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fusee doctor: what works on this machine, what is missing without the rest, and how to get it. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+#include "doctor/doctor.h"
+#include "console/options.h"
+#include "record/session.h"
+#include "bpf/sampler.h"
+#include "unwind/claims.h"
+#include "events/probe.h"
+
+enum { MAX_CHECKS = 24 };
+
+struct check {
+	const char *name;
+	bool works;
+	char *costs; /* what is missing without it, or a remark if it works; NULL: nothing. Owned */
+	char *get;   /* how to get it; NULL: impossible or not needed. Owned */
+};
+
+struct report {
+	struct utsname kernel;
+	char *privileges;
+	struct check checks[MAX_CHECKS];
+	unsigned int n;
+	int stop_code;  /* 0: nothing stops fusee */
+	char *stop;     /* why nothing can be sampled. Owned */
+	bool no_memory; /* for a text */
+};
+
+/* A copy of the text, NULL for NULL. */
+static char *copy(struct report *r, const char *text)
+{
+	char *p = text ? strdup(text) : NULL;
+
+	if (text && !p)
+		r->no_memory = true;
+	return p;
+}
+
+static void add(struct report *r, const char *name, bool works, const char *costs, const char *get)
+{
+	if (r->n < MAX_CHECKS)
+		r->checks[r->n++] = (struct check){name, works, copy(r, costs), copy(r, get)};
+}
+
+/* "root", "root without CAP_SYS_RESOURCE", "user joe with CAP_PERFMON" */
+static char *privileges(struct report *r)
+{
+	const struct passwd *p = getpwuid(geteuid());
+	uint64_t caps = probe_caps();
+	bool root = !geteuid();
+	const char *between = root ? " without " : " with ", *name;
+	struct buf b = {0};
+
+	if (root)
+		buf_str(&b, "root");
+	else if (p)
+		buf_printf(&b, "user %s", p->pw_name);
+	else
+		buf_printf(&b, "uid %u", (unsigned int)geteuid());
+	for (unsigned int i = 0; (name = probe_cap_name(i)); i++) {
+		if (!(caps >> i & 1) != root)
+			continue;
+		buf_printf(&b, "%s%s", between, name);
+		between = ", ";
+	}
+	buf_add(&b, "", 1);
+	if (b.error)
+		r->no_memory = true;
+	return b.error ? (buf_fini(&b), NULL) : (char *)b.p;
+}
+
+static void check_own(struct report *r, const struct probe_perf *perf)
+{
+	const struct probe_target own = {.again = "fusee record -- CMD"};
+
+	if (perf->own) {
+		r->stop = probe_explain(perf->own, &own);
+		r->no_memory |= !r->stop;
+		r->stop_code = perf->own == -EACCES || perf->own == -EPERM ? EX_NOPERM
+									   : EX_UNAVAILABLE;
+		add(r, "sampling", false, "nothing can be profiled", "see below");
+	} else if (perf->ring) {
+		r->stop = probe_explain(perf->ring, &own);
+		r->no_memory |= !r->stop;
+		r->stop_code = EX_NOPERM;
+		add(r, "sampling", false, "no memory for sample buffers", "see below");
+	} else if (perf->arrives) {
+		r->stop = copy(r, "the kernel opens the CPU clock, but it gives no samples");
+		r->stop_code = EX_UNAVAILABLE;
+		add(r, "sampling", false, "the CPU clock gives no samples", NULL);
+	} else {
+		add(r, "sampling own programs", true, NULL, NULL);
+	}
+}
+
+static void check_scope(struct report *r, const struct probe_perf *perf)
+{
+	if (perf->own)
+		return;
+	add(r, "other users' programs", !perf->others,
+	    perf->others ? "record -p samples your own processes only" : NULL,
+	    perf->others ? "run fusee as root" : NULL);
+	add(r, "system-wide sampling", !perf->all, perf->all ? "record -a does not work" : NULL,
+	    perf->all ? "run fusee as root, or sysctl kernel.perf_event_paranoid=0" : NULL);
+	add(r, "stacks in the kernel", !perf->kernel,
+	    perf->kernel ? "time in the kernel is not sampled" : NULL,
+	    perf->kernel ? "run fusee as root, or sysctl kernel.perf_event_paranoid=1" : NULL);
+}
+
+static void check_kernel_names(struct report *r)
+{
+	int hidden = probe_kallsyms();
+
+	add(r, "symbols of the kernel", !hidden,
+	    hidden ? "kernel functions are shown as addresses" : NULL,
+	    hidden ? "run fusee as root, or sysctl kernel.kptr_restrict=0 "
+		     "kernel.perf_event_paranoid=1"
+		   : NULL);
+}
+
+static void check_counters(struct report *r, const struct probe_perf *perf)
+{
+	bool none = perf->cycles == -ENOENT || perf->cycles == -EOPNOTSUPP ||
+		    perf->cycles == -ENODEV;
+
+	if (perf->own)
+		return;
+	add(r, "hardware cycles", !perf->cycles,
+	    perf->cycles ? "CPU time is sampled instead (accurate below 1 kHz)" : NULL,
+	    none           ? "no PMU on this machine"
+	    : perf->cycles ? "run fusee as root"
+			   : NULL);
+	if (perf->build_ids)
+		add(r, "build ids in records", false,
+		    "a file that is replaced while it runs may have no symbols",
+		    "a newer kernel (they came with 5.12)");
+}
+
+static void check_files(struct report *r)
+{
+	int denied = probe_map_files();
+	bool root = !geteuid();
+
+	add(r, "replaced files", !denied,
+	    denied ? "a library that was deleted or replaced while in use has no symbols" : NULL,
+	    denied ? root ? "CAP_CHECKPOINT_RESTORE" : "run fusee as root" : NULL);
+	if (access("/usr/lib/debug/.build-id", F_OK))
+		add(r, "debug symbols", false,
+		    "libraries show their exported functions only, no lines",
+		    "apt install libc6-dbg, and the -dbgsym packages of others");
+	else
+		add(r, "debug symbols", true, "some, in /usr/lib/debug", NULL);
+}
+
+/* The BPF sampler itself, loaded and unloaded again. 0 or -errno, then with the reason. */
+static int try_bpf_sampler(char **why)
+{
+	struct bpf_sampler_options o = {.table_bytes = 1u << 20, .chunks = 1};
+	char *plugins = plugin_default_dir();
+	struct bpf_sampler *b = NULL;
+	struct plugin_set set = {0};
+	int r = plugins ? plugin_set_open(plugins, &claims_host, NULL, &set) : -ENOMEM;
+
+	if (!r)
+		r = bpf_sampler_open(&b, &set, &o, why);
+	bpf_sampler_close(b);
+	plugin_set_close(&set);
+	free(plugins);
+	return r;
+}
+
+/* Releases of run times with which unwinders were tried. */
+static void check_unwinders(struct report *r)
+{
+	char *plugins = plugin_default_dir(), *text;
+	struct plugin_set set = {0};
+
+	if (!plugins || plugin_set_open(plugins, &claims_host, NULL, &set))
+		r->no_memory |= !plugins;
+	for (uint32_t i = 0; i < set.n; i++) {
+		const struct fusee_plugin *d = set.instances[i]->descriptor;
+		const struct fusee_unwinder_ops *ops = d->ops;
+
+		if (!FUSEE_HAS(ops, tested) || !ops->tested)
+			continue;
+		if (asprintf(&text, "tried with %s", ops->tested) < 0) {
+			r->no_memory = true;
+			continue;
+		}
+		add(r, d->name, true, text, NULL); /* plugins are never unloaded */
+		free(text);
+	}
+	plugin_set_close(&set);
+	free(plugins);
+}
+
+static void check_bpf(struct report *r)
+{
+	bool btf = !access("/sys/kernel/btf/vmlinux", R_OK), denied;
+	char *why = NULL, *costs = NULL, line[128] = "", *end;
+	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
+	int bpf = try_bpf_sampler(&why);
+
+	if (f) {
+		if (!fgets(line, sizeof(line), f))
+			*line = 0;
+		fclose(f);
+	}
+	denied = bpf == -EPERM || bpf == -EACCES;
+	if (bpf && asprintf(&costs,
+			    "each sample carries a copy of its stack, which user space unwinds; "
+			    "deeper stacks are truncated (%s)",
+			    why ? why : strerror(-bpf)) < 0)
+		r->no_memory = true;
+	add(r, "unwinding in BPF", !bpf, costs,
+	    denied        ? "run fusee as root, or give it CAP_BPF and CAP_PERFMON"
+	    : bpf && !btf ? "a kernel with CONFIG_DEBUG_INFO_BTF"
+			  : NULL);
+	free(costs);
+	free(why);
+	add(r, "BTF", btf, btf ? NULL : "no unwinding in BPF", NULL);
+	end = strchr(line, '[');
+	if (end && strncmp(end, "[none]", 6)) {
+		end[strcspn(end, "]")] = 0;
+		add(r, "lockdown", true, end + 1, NULL);
+	}
+}
+
+static void check_cgroups(struct report *r)
+{
+	bool v2 = !access("/sys/fs/cgroup/cgroup.controllers", F_OK);
+	bool mixed = !access("/sys/fs/cgroup/unified/cgroup.controllers", F_OK);
+
+	add(r, "cgroups", v2 || mixed || !access("/sys/fs/cgroup/perf_event", F_OK),
+	    v2      ? "version 2"
+	    : mixed ? "versions 1 and 2"
+		    : "version 1",
+	    NULL);
+}
+
+static void check_memory(struct report *r, const struct probe_perf *perf)
+{
+	struct rlimit limit;
+	char text[128], soft[32] = "unlimited";
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit))
+		return;
+	if (limit.rlim_cur != RLIM_INFINITY)
+		snprintf(soft, sizeof(soft), "%llu kB", (unsigned long long)limit.rlim_cur / 1024);
+	snprintf(text, sizeof(text), "%d kB a CPU (perf_event_mlock_kb) and %s (ulimit -l)",
+		 perf->mlock_kb, soft);
+	if (!perf->own)
+		add(r, "sample buffers", !perf->ring, text, NULL);
+}
+
+/* Sum of the sizes of the files in a directory; 0 if it is none. */
+static uint64_t directory_bytes(const char *path)
+{
+	DIR *d = opendir(path);
+	const struct dirent *e;
+	uint64_t sum = 0;
+	struct stat st;
+
+	if (!d)
+		return 0;
+	while ((e = readdir(d)))
+		if (!fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode))
+			sum += (uint64_t)st.st_size;
+	closedir(d);
+	return sum;
+}
+
+/* Can the directory be written, or be created by the first recording? */
+static bool can_keep(const char *path)
+{
+	char parent[PATH_MAX];
+	char *slash;
+
+	snprintf(parent, sizeof(parent), "%s", path);
+	while (access(parent, F_OK) && (slash = strrchr(parent, '/')) && slash != parent)
+		*slash = 0;
+	return !access(parent, W_OK);
+}
+
+static void check_cache(struct report *r)
+{
+	char *path = session_cache_dir(), text[PATH_MAX + 64], size[32];
+
+	if (path && can_keep(path)) {
+		snprintf(text, sizeof(text), "%s in %s", text_bytes(size, directory_bytes(path)),
+			 path);
+		add(r, "unwind table cache", true, text, NULL);
+	} else {
+		snprintf(text, sizeof(text),
+			 "tables are built for each recording: %s is not writable",
+			 path ? path : "~/.cache");
+		add(r, "unwind table cache", false, text,
+		    "set XDG_CACHE_HOME to a directory of yours");
+	}
+	free(path);
+}
+
+static void json_text(const char *s)
+{
+	if (!s) {
+		fputs("null", stdout);
+		return;
+	}
+	putchar('"');
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			printf("\\%c", *s);
+		else if ((unsigned char)*s < 32)
+			printf("\\u%04x", *s);
+		else
+			putchar(*s);
+	}
+	putchar('"');
+}
+
+static void json_int(const char *name, int value)
+{
+	printf(",\n \"%s\": ", name);
+	if (value == PROBE_UNKNOWN)
+		fputs("null", stdout);
+	else
+		printf("%d", value);
+}
+
+static void print_json(const struct report *r, const struct probe_perf *perf)
+{
+	fputs("{\"version\": ", stdout);
+	json_text(FUSEE_VERSION);
+	fputs(",\n \"kernel\": ", stdout);
+	json_text(r->kernel.release);
+	fputs(",\n \"machine\": ", stdout);
+	json_text(r->kernel.machine);
+	fputs(",\n \"privileges\": ", stdout);
+	json_text(r->privileges);
+	printf(",\n \"seccomp\": %s", probe_seccomp() ? "true" : "false");
+	json_int("perf_event_paranoid", perf->paranoid);
+	json_int("perf_event_mlock_kb", perf->mlock_kb);
+	fputs(",\n \"checks\": [", stdout);
+	for (unsigned int i = 0; i < r->n; i++) {
+		printf("%s\n  {\"name\": ", i ? "," : "");
+		json_text(r->checks[i].name);
+		printf(", \"works\": %s, \"costs\": ", r->checks[i].works ? "true" : "false");
+		json_text(r->checks[i].costs);
+		fputs(", \"get\": ", stdout);
+		json_text(r->checks[i].get);
+		putchar('}');
+	}
+	fputs("\n ],\n \"stops\": ", stdout);
+	json_text(r->stop);
+	puts("}");
+}
+
+static void print_text(const struct report *r, const struct probe_perf *perf)
+{
+	printf("%s %s %s, as %s\n", r->kernel.sysname, r->kernel.release, r->kernel.machine,
+	       r->privileges);
+	if (perf->paranoid != PROBE_UNKNOWN)
+		printf("kernel.perf_event_paranoid is %d%s\n", perf->paranoid,
+		       probe_seccomp() ? ", and a seccomp filter is on this process" : "");
+	for (unsigned int i = 0; i < r->n; i++) {
+		const struct check *c = &r->checks[i];
+
+		printf("  %-22s  %s", c->name, c->works ? "works" : "no");
+		if (c->costs)
+			printf("%*s%s", c->works ? 2 : 5, "", c->costs);
+		if (c->get)
+			printf("\n%33s%s", "-> ", c->get);
+		putchar('\n');
+	}
+	if (!r->stop)
+		puts("Nothing here stops fusee.");
+	else
+		printf("fusee cannot sample: %s\n", r->stop);
+}
+
+static void report_fini(struct report *r)
+{
+	for (unsigned int i = 0; i < r->n; i++) {
+		free(r->checks[i].costs);
+		free(r->checks[i].get);
+	}
+	free(r->privileges);
+	free(r->stop);
+}
+
+struct doctor {
+	bool json;
+};
+
+static const struct cli_option options[] = {
+	{"json", 0, NULL, "print it for programs", CLI_TRUE,
+	 .offset = offsetof(struct doctor, json)},
+};
+
+const struct cli_command doctor_command = {
+	.name = "doctor",
+	.does = "show what works on this machine, and how to get the rest",
+	.usage = "fusee doctor [--json]\n"
+		 "Tries what fusee needs of this machine and says what works, what each thing that "
+		 "does\n"
+		 "not work costs, and how to get it. Exits with 69 or 77 if nothing can be "
+		 "sampled.\n",
+	CLI_OPTIONS(options),
+};
+
+static void run_checks(struct report *r, struct probe_perf *perf)
+{
+	uname(&r->kernel);
+	probe_perf(perf);
+	r->privileges = privileges(r);
+	check_own(r, perf);
+	check_scope(r, perf);
+	check_kernel_names(r);
+	check_counters(r, perf);
+	check_memory(r, perf);
+	check_files(r);
+	check_cache(r);
+	check_cgroups(r);
+	check_bpf(r);
+	check_unwinders(r);
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	struct report r = {0};
+	struct probe_perf perf;
+	struct doctor o = {0};
+	int first, result = cli_parse(&doctor_command, &o, argc, argv, &first);
+
+	if (result)
+		return result < 0 ? 0 : result;
+	if (first < argc)
+		return cli_bad_usage(&doctor_command, "'%s' is no option", argv[first]);
+	run_checks(&r, &perf);
+	if (r.no_memory)
+		fputs("fusee: out of memory\n", stderr);
+	else if (o.json)
+		print_json(&r, &perf);
+	else
+		print_text(&r, &perf);
+	result = r.no_memory ? 1 : r.stop_code;
+	report_fini(&r);
+	return result;
+}

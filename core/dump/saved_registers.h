@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Registers of the threads of a process that are off their CPUs, so that their stacks can be taken
+ * without a stop. For one thread.
+ */
+#ifndef DUMP_SAVED_REGISTERS_H
+#define DUMP_SAVED_REGISTERS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "bpf/task_registers.h"
+
+struct saved_registers;
+
+/* NULL: the kernel does not permit it, or there is no memory. */
+struct saved_registers *saved_registers_new(pid_t pid);
+void saved_registers_free(struct saved_registers *); /* NULL is fine */
+/* The registers of the thread as of some milliseconds ago at most. NULL: it ran then. Valid until
+ * the next call. */
+const struct task_record *saved_registers_of(struct saved_registers *, pid_t tid);
+/* Has the thread not run since its record was made? */
+bool saved_registers_hold(const struct saved_registers *, const struct task_record *);
+#endif

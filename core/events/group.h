@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sampling events of one target of a perf stream: of its threads, or of all CPUs. */
+#ifndef EVENTS_GROUP_H
+#define EVENTS_GROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct perf_stream;
+struct stream_cpu;
+
+struct event_group {
+	struct event_group *next;
+	uint32_t number; /* 0: the targets of the stream's options */
+	bool cpus;       /* one event for each CPU */
+	bool beside;     /* .. beside those that record the sideband */
+	bool own;        /* of threads that no other event samples; nothing inherits them */
+	uint64_t period_ns;
+	int *fds;
+	uint32_t nfds, cap;
+	uint64_t samples; /* handed over */
+	uint64_t unread;  /* samples in the rings, as of stream_account_read() */
+	/* Sums over the events, as of event_group_read(). */
+	uint64_t count_ns, lost;
+};
+
+/* Opens the events of all threads of a process; what these start inherits them. 0; -ESRCH: the
+ * process has ended; -errno. On an error the group is to be closed. */
+int event_group_add_process(struct perf_stream *, struct event_group *, pid_t pid);
+/* Opens an event that counts and does not sample for each thread of a process. Results as above. */
+int event_group_add_count(struct perf_stream *, struct event_group *, pid_t pid);
+/* Opens the events of a thread, which nothing inherits: while a BPF sampler knows it, no other
+ * event samples the thread. 0 or -errno. */
+int event_group_add_own(struct perf_stream *, struct event_group *, pid_t tid);
+/* Opens the events of all CPUs that are online. 0 or -errno. */
+int event_group_add_cpus(struct perf_stream *, struct event_group *);
+/* The CPU is online again: opens its event, where the group has one for each CPU. 0 or -errno. */
+int event_group_reopen(struct perf_stream *, struct event_group *, struct stream_cpu *);
+/* Opens an event without samples whose ring the CPU's other events write into. 0 or -errno. */
+int event_group_add_ring(struct perf_stream *, struct event_group *, struct stream_cpu *);
+/* PERF_EVENT_IOC_ENABLE or _DISABLE on all events. 0 or the last -errno. */
+int event_group_ioctl(const struct event_group *, unsigned long request);
+/* Sums up the events' counts. */
+void event_group_read(const struct perf_stream *, struct event_group *);
+void event_group_close(struct perf_stream *, struct event_group *);
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What sampling events count: CPU time, or, by name, another event of the hardware or the kernel.
+ */
+#ifndef EVENTS_KIND_H
+#define EVENTS_KIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define EVENT_NAME_MAX 128u
+
+struct event_kind {
+	char name[EVENT_NAME_MAX]; /* "cycles", "sched:sched_switch" */
+	uint32_t type;             /* of struct perf_event_attr, as config */
+	uint64_t config;
+	uint64_t period; /* default number of events between two samples */
+	bool in_kernel;  /* it happens in the kernel only */
+	bool hardware;   /* a counter that a machine may lack */
+};
+
+/* The names that are not tracepoints, separated by blanks. */
+extern const char event_kind_names[];
+
+/* Finds an event by name: one of event_kind_names, or SYSTEM:TRACEPOINT. 0; -EINVAL: there is no
+ * such event; -ENODEV: no tracefs is mounted; or -errno of reading it. *error is one sentence that
+ * the caller frees (NULL: no memory). */
+int event_kind_find(const char *name, struct event_kind *, char **error);
+#endif

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The flame graph page: flamegraph.html, its style and script, and the calls as flamegraph_tree.js
+ * reads them. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/dict.h"
+#include "base/text.h"
+#include "report/report.h"
+#include "report/calls.h"
+#include "report/labels.h"
+#include "report/model.h"
+#include "profile/loss_comment.h"
+
+#define TITLE_NAMES 3   /* targets in the title */
+#define FACTS_REASONS 4 /* reasons of losses */
+#define MAX_STACKS 100000u
+
+#define EMBED(sym, path)                                                       \
+	__asm__(".pushsection .rodata\n" #sym ":\n.incbin \"" path "\"\n" #sym \
+		"_end:\n.byte 0\n.popsection\n");                              \
+	extern const char sym[], sym##_end[]
+
+EMBED(flamegraph_html, "core/export/page/flamegraph.html");
+EMBED(flamegraph_css, "core/export/page/flamegraph.css");
+EMBED(flamegraph_js, "flamegraph.js");     /* all scripts */
+EMBED(flamegraph_hash, "flamegraph.hash"); /* the page runs only the script with this hash */
+
+static const struct part {
+	const char *mark, *text, *end; /* text NULL: the data */
+} parts[] = {
+	{"@HASH@", flamegraph_hash, flamegraph_hash_end},
+	{"@STYLE@", flamegraph_css, flamegraph_css_end},
+	{"@DATA@", NULL, NULL},
+	{"@SCRIPT@", flamegraph_js, flamegraph_js_end},
+};
+
+/* ---- the tree ---- */
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+	while (b) {
+		int64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* The greatest common divisor of all values, which is the unit that they are written in. */
+static int64_t scale_of(const struct render_calls *t)
+{
+	int64_t g = 0;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		g = gcd(gcd(t->calls[i].self, g), t->calls[i].base_self);
+	return g ? g : 1;
+}
+
+static void put_number(struct buf *b, uint64_t n)
+{
+	unsigned char bytes[10];
+	size_t len = 0;
+
+	for (; n > 127; n >>= 7)
+		bytes[len++] = (unsigned char)(n | 128);
+	bytes[len++] = (unsigned char)n;
+	buf_add(b, bytes, len);
+}
+
+/* The call behind i in preorder; 0: none. */
+static uint32_t next_call(const struct render_calls *t, uint32_t i)
+{
+	if (t->calls[i].first)
+		return t->calls[i].first;
+	while (i && !t->calls[i].next)
+		i = t->calls[i].parent;
+	return t->calls[i].next;
+}
+
+static void put_calls(struct buf *b, const struct render_calls *t, int64_t scale, bool diff)
+{
+	uint32_t above = 0; /* depth of the call before */
+
+	for (uint32_t i = next_call(t, 0); i; i = next_call(t, i)) {
+		const struct render_call *c = &t->calls[i];
+		uint32_t ends = above + 1 - c->depth;
+
+		put_number(b, t->rank[c->function]);
+		put_number(b, (uint64_t)ends << 2 | (c->flags & RENDER_GUESSED ? 2 : 0) |
+				      (c->flags & RENDER_INLINED ? 1 : 0));
+		put_number(b, c->line);
+		put_number(b, (uint64_t)(c->self / scale));
+		if (diff)
+			put_number(b, (uint64_t)(c->base_self / scale));
+		above = c->depth;
+	}
+}
+
+static void put_base64(struct buf *out, const struct buf *in)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *p = (const void *)in->p;
+	char *to = buf_grow(out, (in->len + 2) / 3 * 4);
+
+	for (size_t i = 0; to && i < in->len; i += 3) {
+		size_t n = in->len - i;
+		uint32_t v = (uint32_t)p[i] << 16 | (n > 1 ? (uint32_t)p[i + 1] << 8 : 0) |
+			     (n > 2 ? p[i + 2] : 0);
+
+		*to++ = digits[v >> 18];
+		*to++ = digits[v >> 12 & 63];
+		*to++ = n > 1 ? digits[v >> 6 & 63] : '=';
+		*to++ = n > 2 ? digits[v & 63] : '=';
+	}
+}
+
+static int put_tree(struct buf *out, const struct render_calls *t, bool diff)
+{
+	int64_t scale = scale_of(t);
+	struct buf b = {0};
+	int r;
+
+	put_calls(&b, t, scale, diff);
+	buf_printf(out, ",\n\"nodes\":%u,\"scale\":%" PRId64 ",\"tree\":\"", t->n - 1, scale);
+	put_base64(out, &b);
+	buf_str(out, "\"");
+	r = b.error;
+	buf_fini(&b);
+	return r;
+}
+
+/* ---- functions ---- */
+
+/* The code of a function as the page numbers it: the labels of --by follow the kinds of code. */
+static uint32_t code_of(const struct render_function *f, const char *by)
+{
+	uint32_t code = f->code;
+
+	while (f->code == RENDER_LABEL && *by) {
+		size_t n = strcspn(by, ",");
+
+		if (f->name.len > n && !memcmp(f->name.p, by, n) && f->name.p[n] == ':')
+			break;
+		code++;
+		by += n + (by[n] == ',');
+	}
+	return code;
+}
+
+/* What one sample of a function represents, on average. */
+static double weight_of(int64_t value, double noise)
+{
+	return value ? noise / fabs((double)value) : 0;
+}
+
+static int put_function(struct buf *b, const struct render_function *f, bool diff, const char *by,
+			struct dict *strings)
+{
+	uint32_t file = dict_add(strings, f->file.p, f->file.len);
+	uint32_t library = dict_add(strings, f->library.p, f->library.len);
+
+	if (file == DICT_NONE || library == DICT_NONE)
+		return -ENOMEM;
+	buf_str(b, "[");
+	render_json_string(b, f->shown);
+	buf_printf(b, ",%u,%u,%u,%u,%" PRId64 ",%" PRId64, file, f->start_line, library,
+		   code_of(f, by), f->self, f->total);
+	if (diff)
+		buf_printf(b, ",%" PRId64 ",%" PRId64 ",%.0f,%.0f", f->base_self, f->base_total,
+			   weight_of(f->total, f->noise.total),
+			   weight_of(f->base_total, f->noise.base_total));
+	buf_str(b, "]");
+	return 0;
+}
+
+static int put_functions(struct buf *b, const struct render_model *m, const struct render_calls *t,
+			 const char *by)
+{
+	struct dict strings;
+	int r = dict_init(&strings);
+
+	if (r)
+		return r;
+	buf_str(b, ",\n\"functions\":[");
+	for (uint32_t i = 0; !r && i < m->nfunctions; i++) {
+		buf_str(b, i ? ",\n" : "\n");
+		r = put_function(b, &m->functions[t->order[i]], m->base, by, &strings);
+	}
+	buf_str(b, "],\n\"strings\":[");
+	for (uint32_t i = 0; i < strings.n; i++) {
+		buf_str(b, i ? ",\n" : "\n");
+		render_json_string(
+			b, (struct fusee_str){strings.entries[i].key, strings.entries[i].len});
+	}
+	buf_str(b, "]");
+	dict_fini(&strings);
+	return r;
+}
+
+/* ---- title and facts ---- */
+
+static void put_text(struct buf *out, const struct buf *text)
+{
+	render_json_string(out, (struct fusee_str){text->p ? text->p : "", text->len});
+}
+
+/* Appends the targets' executables: "convert", "make, cc1 and 3 more". Returns their number. */
+static uint32_t targets(struct buf *b, const struct fusee_profile *p)
+{
+	uint32_t n = 0, len;
+
+	for (uint32_t i = 1; i < p->mappings.n; i++) {
+		const struct fusee_mapping *m = FUSEE_AT(struct fusee_mapping, p->mappings, i);
+		const char *name = render_base_name(
+			*FUSEE_AT(struct fusee_str, p->strings, m->path), &len);
+
+		if (!(m->flags & FUSEE_MAPPING_MAIN) || !len || n++ >= TITLE_NAMES)
+			continue;
+		buf_str(b, n > 1 ? ", " : "");
+		buf_add(b, name, len);
+	}
+	if (n > TITLE_NAMES)
+		buf_printf(b, " and %u more", n - TITLE_NAMES);
+	return n;
+}
+
+static void next_fact(struct buf *out, struct buf *fact)
+{
+	buf_str(out, ",");
+	put_text(out, fact);
+	buf_reset(fact);
+}
+
+static bool is_host(const struct fusee_label *l)
+{
+	return l->key.len == 4 && !memcmp(l->key.p, "host", 4) && l->str.p;
+}
+
+/* The label `host` of the target or of all samples; p NULL: there is none, or several. */
+static struct fusee_str host_of(const struct fusee_profile *p)
+{
+	struct fusee_str host = {0};
+
+	for (uint32_t i = 0; i < p->resource.n; i++)
+		if (is_host(FUSEE_AT(struct fusee_label, p->resource, i)))
+			return FUSEE_AT(struct fusee_label, p->resource, i)->str;
+	for (uint32_t i = 0; i < p->labels.n; i++) {
+		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->labels, i);
+
+		if (!is_host(l))
+			continue;
+		if (host.p && (host.len != l->str.len || memcmp(host.p, l->str.p, host.len)))
+			return (struct fusee_str){0};
+		host = l->str;
+	}
+	return host;
+}
+
+static void put_host(struct buf *out, const struct fusee_profile *p, struct buf *fact)
+{
+	struct fusee_str host = host_of(p);
+
+	if (!host.p || !host.len)
+		return;
+	buf_str(fact, "host ");
+	buf_add(fact, host.p, host.len);
+	next_fact(out, fact);
+}
+
+static void put_losses(struct buf *out, const struct fusee_profile *p, enum loss_stage stage,
+		       struct buf *fact)
+{
+	struct buf reasons = {0};
+	uint64_t sum = 0;
+	uint32_t n = 0;
+	char number[32];
+
+	for (uint32_t i = 0; i < p->losses.n; i++) {
+		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->losses, i);
+
+		if (pprof_loss_stage(l) != stage || l->num <= 0)
+			continue;
+		sum += (uint64_t)l->num;
+		if (n++ >= FACTS_REASONS)
+			continue;
+		buf_printf(&reasons, "%s%s ", n > 1 ? ", " : "",
+			   text_number(number, (uint64_t)l->num));
+		buf_add(&reasons, l->key.p, l->key.len);
+	}
+	if (sum) {
+		buf_printf(fact, "%s sample%s %s (", text_number(number, sum), sum == 1 ? "" : "s",
+			   loss_stage_text(stage));
+		buf_add(fact, reasons.p, reasons.len);
+		buf_str(fact, n > FACTS_REASONS ? " ...)" : ")");
+		next_fact(out, fact);
+	}
+	out->error = out->error ? out->error : reasons.error;
+	buf_fini(&reasons);
+}
+
+static void put_times(struct buf *out, const struct fusee_profile *p, struct buf *fact)
+{
+	time_t seconds = (time_t)(p->start_ns / 1000000000u);
+	struct tm tm;
+	char when[64];
+
+	if (seconds && localtime_r(&seconds, &tm) &&
+	    strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm)) {
+		buf_str(fact, when);
+		next_fact(out, fact);
+	}
+	if (p->duration_ns) {
+		buf_printf(fact, "%.1f s long", (double)p->duration_ns / 1e9);
+		next_fact(out, fact);
+	}
+}
+
+/* ---- the stacks that are drawn ---- */
+
+/* The sums of the stacks that are too many for a browser. */
+struct omitted {
+	uint32_t stacks;
+	int64_t value, base;
+};
+
+static int64_t size_of(const struct render_stack *s)
+{
+	int64_t v = s->value ? s->value : s->base;
+
+	return v == INT64_MIN ? INT64_MAX : v < 0 ? -v : v;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct render_stack *x = a, *y = b;
+
+	if (size_of(x) != size_of(y))
+		return size_of(x) > size_of(y) ? -1 : 1;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Keeps the largest stacks of the model. Sums of functions stay those of all stacks. */
+static struct omitted omit_small(struct render_model *m)
+{
+	struct omitted o = {0};
+
+	if (m->nstacks <= MAX_STACKS)
+		return o;
+	qsort(m->stacks, m->nstacks, sizeof(*m->stacks), by_size);
+	for (uint32_t i = MAX_STACKS; i < m->nstacks; i++) {
+		if (m->stacks[i].value > 0 &&
+		    __builtin_add_overflow(o.value, m->stacks[i].value, &o.value))
+			o.value = INT64_MAX;
+		if (m->stacks[i].base > 0 &&
+		    __builtin_add_overflow(o.base, m->stacks[i].base, &o.base))
+			o.base = INT64_MAX;
+	}
+	o.stacks = m->nstacks - MAX_STACKS;
+	m->nstacks = MAX_STACKS;
+	return o;
+}
+
+static void put_omitted(struct buf *out, const struct render_model *m, const struct omitted *o,
+			struct buf *fact)
+{
+	char value[RENDER_NUMBER], percent[RENDER_NUMBER], number[32], drawn[32];
+
+	if (!o->stacks)
+		return;
+	render_value(value, o->value, m->unit, "auto");
+	render_percent(percent, o->value, m->total);
+	buf_printf(fact, "the largest %s are drawn; the other %s stacks have %s (%s)",
+		   text_number(drawn, MAX_STACKS), text_number(number, o->stacks), value,
+		   percent + strspn(percent, " "));
+	next_fact(out, fact);
+}
+
+/* ---- process and thread ---- */
+
+/* Whether samples differ in a label. */
+static bool differs(const struct fusee_profile *p, const char *key)
+{
+	struct fusee_str k = {key, strlen(key)};
+	struct buf first = {0}, other = {0};
+	bool found = false;
+
+	for (uint32_t i = 0; p && !found && i < p->samples.n; i++) {
+		buf_reset(&other);
+		render_label(p, FUSEE_AT(struct fusee_sample, p->samples, i), k,
+			     i ? &other : &first);
+		found = i && (first.len != other.len ||
+			      (first.len && memcmp(first.p, other.p, first.len)));
+	}
+	buf_fini(&first);
+	buf_fini(&other);
+	return found;
+}
+
+/* The labels that the page can group by, where --by names none. */
+static const char *page_labels(const struct fusee_profile *p, const struct fusee_profile *base)
+{
+	bool process = differs(p, "process") || differs(base, "process");
+	bool thread = differs(p, "thread") || differs(base, "thread");
+
+	return process && thread ? "process,thread"
+	       : process         ? "process"
+	       : thread          ? "thread"
+				 : NULL;
+}
+
+static void put_labels(struct buf *out, const char *by)
+{
+	const char *comma = "";
+
+	buf_str(out, ",\n\"labels\":[");
+	while (*by) {
+		size_t n = strcspn(by, ",");
+
+		buf_str(out, comma);
+		render_json_string(out, (struct fusee_str){by, n});
+		by += n + (by[n] == ',');
+		comma = ",";
+	}
+	buf_str(out, "]");
+}
+
+/* ---- the page ---- */
+
+static int put_head(struct buf *out, const struct render_model *m, const struct render_calls *t,
+		    const struct omitted *omitted, const char *given)
+{
+	struct buf b = {0};
+	char number[32];
+	bool named = targets(&b, m->profile);
+	int r;
+
+	if (!named)
+		buf_str(&b, given ? given : "profile");
+	buf_str(out, "\"title\":");
+	put_text(out, &b);
+	buf_reset(&b);
+	buf_printf(&b, "%s stacks", text_number(number, m->nstacks + omitted->stacks));
+	buf_str(out, ",\"facts\":[");
+	put_text(out, &b);
+	buf_reset(&b);
+	put_omitted(out, m, omitted, &b);
+	if (named && given) {
+		buf_str(&b, given);
+		next_fact(out, &b);
+	}
+	put_times(out, m->profile, &b);
+	put_host(out, m->profile, &b);
+	put_losses(out, m->profile, LOSS_TICK, &b);
+	put_losses(out, m->profile, LOSS_STACK, &b);
+	if (t->negative) {
+		buf_printf(&b, "%s stacks with negative values are not shown",
+			   text_number(number, t->negative));
+		next_fact(out, &b);
+	}
+	buf_str(out, "]");
+	r = b.error;
+	buf_fini(&b);
+	return r;
+}
+
+static int put_data(struct buf *out, struct render_model *m, const struct render_options *o,
+		    bool grouped)
+{
+	struct omitted omitted = omit_small(m);
+	const char *by = o->by ? o->by : "";
+	struct render_calls t;
+	int r = render_calls_make(&t, m);
+
+	if (r)
+		return r;
+	buf_str(out, "{");
+	r = put_head(out, m, &t, &omitted, o->title);
+	buf_str(out, ",\"type\":");
+	render_json_string(out, m->type);
+	buf_str(out, ",\"unit\":");
+	render_json_string(out, m->unit);
+	buf_printf(out, ",\"diff\":%s,\"total\":%" PRId64 ",\"base\":%" PRId64,
+		   m->base ? "true" : "false", m->total, m->base_total);
+	buf_printf(out, ",\"weights\":[%.0f,%.0f],\"omitted\":[%" PRId64 ",%" PRId64 "]",
+		   weight_of(m->total, m->noise), weight_of(m->base_total, m->base_noise),
+		   omitted.value, omitted.base);
+	put_labels(out, by);
+	buf_printf(out, ",\"grouped\":%s", grouped ? "true" : "false");
+	if (!r)
+		r = put_functions(out, m, &t, by);
+	if (!r)
+		r = put_tree(out, &t, m->base);
+	buf_str(out, "}");
+	render_calls_free(&t);
+	return r;
+}
+
+int render_flamegraph(const struct fusee_profile *p, const struct fusee_profile *base,
+		      const struct render_options *options, struct buf *out)
+{
+	struct render_options o = *options;
+	const char *at = flamegraph_html;
+	struct render_model m;
+	int r;
+
+	if (!o.by)
+		o.by = page_labels(p, base);
+	r = render_model_make(&m, p, base, &o, out);
+	if (r)
+		return r;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		const char *mark = strstr(at, parts[i].mark);
+
+		buf_add(out, at, (size_t)(mark - at));
+		at = mark + strlen(parts[i].mark);
+		if (parts[i].text)
+			buf_add(out, parts[i].text, (size_t)(parts[i].end - parts[i].text));
+		else if (!r)
+			r = put_data(out, &m, &o, options->by);
+	}
+	buf_add(out, at, (size_t)(flamegraph_html_end - at));
+	render_model_free(&m);
+	return r ? r : out->error;
+}

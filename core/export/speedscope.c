@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* https://www.speedscope.app/file-format-schema.json, a "sampled" profile. */
+#include "report/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/model.h"
+
+static struct fusee_str text(const char *s)
+{
+	return (struct fusee_str){s, strlen(s)};
+}
+
+static const char *unit_of(struct fusee_str unit)
+{
+	static const char *const known[] = {"nanoseconds", "microseconds", "milliseconds",
+					    "seconds", "bytes"};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (unit.len == strlen(known[i]) && !memcmp(unit.p, known[i], unit.len))
+			return known[i];
+	return "none";
+}
+
+static void put_frames(const struct render_model *m, struct buf *out)
+{
+	for (uint32_t i = 0; i < m->nfunctions; i++) {
+		const struct render_function *f = &m->functions[i];
+
+		buf_str(out, i ? ",\n{\"name\":" : "{\"name\":");
+		render_json_string(out, f->shown);
+		if (f->file.len) {
+			buf_str(out, ",\"file\":");
+			render_json_string(out, f->file);
+			if (f->start_line)
+				buf_printf(out, ",\"line\":%u", f->start_line);
+		}
+		buf_str(out, "}");
+	}
+}
+
+/* The profile has no order in time. Similar stacks are sorted beside each other, so that speedscope
+ * shows its sorted view at once. */
+static int compare(const void *a, const void *b, void *model)
+{
+	const struct render_model *m = model;
+	const struct render_stack *x = *(struct render_stack *const *)a,
+				  *y = *(struct render_stack *const *)b;
+
+	for (uint32_t i = 1; i <= x->n && i <= y->n; i++) {
+		uint32_t f = m->frames[x->first + x->n - i].function,
+			 g = m->frames[y->first + y->n - i].function;
+
+		if (f != g)
+			return f < g ? -1 : 1;
+	}
+	return (x->n > y->n) - (x->n < y->n);
+}
+
+/* All stacks of the model, in the order of compare(). */
+static const struct render_stack **sorted(struct render_model *m)
+{
+	const struct render_stack **list = calloc(m->nstacks + 1, sizeof(*list));
+
+	for (uint32_t i = 0; list && i < m->nstacks; i++)
+		list[i] = &m->stacks[i];
+	if (list)
+		qsort_r(list, m->nstacks, sizeof(*list), compare, m);
+	return list;
+}
+
+/* A stack of distinct functions, with the sums of both profiles. */
+struct entry {
+	const struct render_stack *stack;
+	int64_t value, base;
+};
+
+static void add(int64_t *to, int64_t v)
+{
+	if (__builtin_add_overflow(*to, v, to))
+		*to = v < 0 ? INT64_MIN : INT64_MAX;
+}
+
+/* Joins what differs in its side or its lines only. NULL: no memory. */
+static struct entry *join(struct render_model *m, uint32_t *n)
+{
+	const struct render_stack **list = sorted(m);
+	struct entry *all = list ? calloc(m->nstacks + 1, sizeof(*all)) : NULL;
+
+	*n = 0;
+	for (uint32_t i = 0; all && i < m->nstacks; i++) {
+		if (!i || compare(&list[i - 1], &list[i], m))
+			all[(*n)++].stack = list[i];
+		add(&all[*n - 1].value, list[i]->value);
+		add(&all[*n - 1].base, list[i]->base);
+	}
+	free(list);
+	return all;
+}
+
+/* The profiles of a comparison; without a base the first is all. */
+enum side { NOW, BASE, MORE, LESS, SIDES };
+
+static int64_t width_of(const struct entry *e, enum side side)
+{
+	int64_t v = side == BASE || side == LESS ? e->base : e->value;
+
+	if (side == MORE)
+		add(&v, e->base == INT64_MIN ? INT64_MAX : -e->base);
+	if (side == LESS)
+		add(&v, e->value == INT64_MIN ? INT64_MAX : -e->value);
+	return v;
+}
+
+/* Only what is more than nothing: a width. */
+static void put_stacks(const struct render_model *m, const struct entry *all, uint32_t n,
+		       enum side side, struct buf *out)
+{
+	int64_t sum = 0;
+	const char *comma = "";
+
+	for (uint32_t i = 0; i < n; i++)
+		if (width_of(&all[i], side) > 0)
+			add(&sum, width_of(&all[i], side));
+	buf_printf(out, "\"startValue\":0,\"endValue\":%" PRId64 ",\"samples\":[", sum);
+	for (uint32_t i = 0; i < n; i++) {
+		if (width_of(&all[i], side) <= 0)
+			continue;
+		buf_printf(out, "%s[", comma);
+		for (uint32_t k = all[i].stack->n; k-- > 0;)
+			buf_printf(out, k ? "%u," : "%u]",
+				   m->frames[all[i].stack->first + k].function);
+		comma = ",\n";
+	}
+	buf_str(out, "],\"weights\":[");
+	comma = "";
+	for (uint32_t i = 0; i < n; i++) {
+		if (width_of(&all[i], side) <= 0)
+			continue;
+		buf_printf(out, "%s%" PRId64, comma, width_of(&all[i], side));
+		comma = ",";
+	}
+	buf_str(out, "]");
+}
+
+static void put_profile(const struct render_model *m, const struct entry *all, uint32_t n,
+			enum side side, struct buf *out)
+{
+	static const char *const names[SIDES] = {"", ", base", ", more than base",
+						 ", less than base"};
+	struct buf name = {0};
+
+	buf_add(&name, m->type.p, m->type.len);
+	buf_str(&name, names[side]);
+	buf_str(out, "{\"type\":\"sampled\",\"name\":");
+	render_json_string(out, (struct fusee_str){name.p, name.len});
+	buf_printf(out, ",\"unit\":\"%s\",", unit_of(m->unit));
+	put_stacks(m, all, n, side, out);
+	buf_str(out, "}");
+	out->error = out->error ? out->error : name.error;
+	buf_fini(&name);
+}
+
+int render_speedscope(const struct fusee_profile *p, const struct fusee_profile *base,
+		      const struct render_options *o, struct buf *out)
+{
+	struct render_model m;
+	struct entry *all;
+	uint32_t n;
+	int ret = render_model_make(&m, p, base, o, out);
+
+	if (ret)
+		return ret;
+	all = join(&m, &n);
+	if (!all) {
+		render_model_free(&m);
+		return -ENOMEM;
+	}
+	buf_str(out, "{\"$schema\":\"https://www.speedscope.app/"
+		     "file-format-schema.json\",\"exporter\":\"fusee " FUSEE_VERSION
+		     "\",\"activeProfileIndex\":0,\"name\":");
+	render_json_string(out, o->title ? text(o->title) : m.type);
+	buf_str(out, ",\n\"shared\":{\"frames\":[");
+	put_frames(&m, out);
+	buf_str(out, "]},\n\"profiles\":[");
+	for (enum side side = NOW; side < (base ? SIDES : BASE); side++) {
+		buf_str(out, side ? ",\n" : "");
+		put_profile(&m, all, n, side, out);
+	}
+	buf_str(out, "]}\n");
+	free(all);
+	render_model_free(&m);
+	return out->error;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A profile from a file's bytes: a pprof file, gzipped or not, or the text of `perf script`. */
+#ifndef IMPORT_READ_H
+#define IMPORT_READ_H
+
+#include <stddef.h>
+
+#include <fusee/profile.h>
+
+struct profile_file;
+
+/* 0 or -errno; then *text says what is wrong, in one sentence that is static. The bytes may be
+ * freed behind the call. */
+int profile_read(const void *bytes, size_t len, struct profile_file **ret, const char **text);
+/* Borrowed; valid until profile_file_free(). */
+const struct fusee_profile *profile_of(const struct profile_file *);
+void profile_file_free(struct profile_file *); /* NULL is fine */
+#endif

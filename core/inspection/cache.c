@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Inspections on disk. */
+#include "inspection/cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/buf.h"
+#include "base/hashmap.h"
+#include "base/text.h"
+#include "inspection/block.h"
+
+#define CACHE_MAGIC "fusee-i\n"
+#define CACHE_VERSION 2
+#define USED_SECONDS 86400 /* by how much a file's time of use may be too early */
+
+struct cache {
+	int dir;
+	uint64_t max_bytes;
+	uint64_t bytes; /* of all files, if counted; other processes may change it */
+	bool counted;
+	struct hashmap names; /* prefixes of the keys that may be there */
+};
+
+/* The start of a file. The inspection's block follows. */
+struct cache_head {
+	char magic[8];
+	uint32_t version, inspection_version;
+	uint64_t bytes, checksum; /* of the block; XXH3, 64 bits */
+	uint8_t key[32];
+};
+
+static int make_dirs(const char *dir)
+{
+	char *path = strdup(dir);
+
+	if (!path)
+		return -ENOMEM;
+	for (char *p = path + 1; *p; p++)
+		if (*p == '/') {
+			*p = 0;
+			mkdir(path, 0755);
+			*p = '/';
+		}
+	mkdir(path, 0700);
+	free(path);
+	return 0; /* open() reports what failed */
+}
+
+static uint64_t prefix_of(const uint8_t key[32])
+{
+	uint64_t prefix;
+
+	memcpy(&prefix, key, sizeof(prefix));
+	return prefix | 1;
+}
+
+void cache_expect(struct cache *c, const uint8_t key[32])
+{
+	hashmap_put(&c->names, prefix_of(key), c); /* without memory it is made again */
+}
+
+static int note_name(struct cache *c, const char *name)
+{
+	uint8_t key[32] = {0};
+
+	for (size_t i = 0; i < 8; i++)
+		if (sscanf(name + 2 * i, "%2hhx", &key[i]) != 1)
+			return 0; /* no inspection */
+	return hashmap_put(&c->names, prefix_of(key), c) ? -ENOMEM : 0;
+}
+
+/* Looking for a file that is not there waits while another is written. */
+static int note_names(struct cache *c)
+{
+	int fd = openat(c->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!d) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	while (!err && (e = readdir(d)))
+		if (strlen(e->d_name) == 64)
+			err = note_name(c, e->d_name);
+	closedir(d);
+	return err;
+}
+
+int cache_open(struct cache **ret, const char *dir, uint64_t max_bytes)
+{
+	struct cache *c = calloc(1, sizeof(*c));
+	struct stat st;
+	int err;
+
+	if (!c)
+		return -ENOMEM;
+	c->max_bytes = max_bytes;
+	make_dirs(dir);
+	c->dir = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (c->dir < 0 || fstat(c->dir, &st))
+		err = -errno;
+	else
+		err = st.st_uid != geteuid() || st.st_mode & 022 ? -EPERM : 0;
+	if (!err)
+		err = note_names(c);
+	if (err)
+		cache_close(c);
+	else
+		*ret = c;
+	return err;
+}
+
+void cache_close(struct cache *c)
+{
+	if (!c)
+		return;
+	if (c->dir >= 0)
+		close(c->dir);
+	hashmap_fini(&c->names);
+	free(c);
+}
+
+/* ---- reading ---- */
+
+static int read_all(int fd, void *buf, size_t len)
+{
+	char *p = buf;
+
+	while (len) {
+		ssize_t n = read(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EBADMSG;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* By read and not by mmap, as a failed disk read of a mapped page is a SIGBUS. */
+static int read_block(int fd, const struct cache_head *h, struct inspection **ret)
+{
+	void *p = mmap(NULL, h->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int err;
+
+	if (p == MAP_FAILED)
+		return -ENOMEM;
+	err = read_all(fd, p, h->bytes);
+	if (!err && XXH3_64bits(p, h->bytes) != h->checksum)
+		err = -EBADMSG;
+	if (!err && mprotect(p, h->bytes, PROT_READ))
+		err = -ENOMEM;
+	if (!err)
+		return inspection_open(ret, p, h->bytes, NULL);
+	munmap(p, h->bytes);
+	return err;
+}
+
+static int read_head(int fd, const uint8_t key[32], struct cache_head *h, struct stat *st)
+{
+	int err;
+
+	if (fstat(fd, st))
+		return -errno;
+	if (!S_ISREG(st->st_mode) || st->st_uid != geteuid() || st->st_mode & 022)
+		return -EBADMSG;
+	err = read_all(fd, h, sizeof(*h));
+	if (err)
+		return err;
+	if (memcmp(h->magic, CACHE_MAGIC, sizeof(h->magic)) || h->version != CACHE_VERSION ||
+	    h->inspection_version != INSPECTION_VERSION || memcmp(h->key, key, sizeof(h->key)) ||
+	    !h->bytes || h->bytes > INSPECTION_MAX_BYTES ||
+	    (uint64_t)st->st_size != sizeof(*h) + h->bytes)
+		return -EBADMSG;
+	return 0;
+}
+
+/* At most once a day, as writing can wait for the disk. */
+static void mark_used(int fd, const struct stat *st)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (now.tv_sec < st->st_mtim.tv_sec || now.tv_sec - st->st_mtim.tv_sec > USED_SECONDS)
+		futimens(fd, NULL);
+}
+
+int cache_load(struct cache *c, const uint8_t key[32], struct inspection **ret)
+{
+	char name[65];
+	struct cache_head h;
+	struct stat st;
+	int fd, err;
+
+	if (!hashmap_get(&c->names, prefix_of(key)))
+		return -ENOENT;
+	text_hex(name, key, 32);
+	fd = openat(c->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0) {
+		if (errno == ELOOP)
+			unlinkat(c->dir, name, 0);
+		return -ENOENT;
+	}
+	err = read_head(fd, key, &h, &st);
+	if (!err)
+		err = read_block(fd, &h, ret);
+	if (!err) {
+		(*ret)->flags |= INSPECTION_CACHED;
+		mark_used(fd, &st);
+	} else if (err == -EBADMSG) {
+		unlinkat(c->dir, name, 0);
+		err = -ENOENT;
+	}
+	close(fd);
+	return err;
+}
+
+/* ---- writing ---- */
+
+struct cache_entry {
+	char name[65];
+	uint64_t bytes;
+	struct timespec used;
+};
+
+static int by_age(const void *a, const void *b)
+{
+	const struct timespec *x = &((const struct cache_entry *)a)->used,
+			      *y = &((const struct cache_entry *)b)->used;
+
+	if (x->tv_sec != y->tv_sec)
+		return x->tv_sec < y->tv_sec ? -1 : 1;
+	return x->tv_nsec < y->tv_nsec ? -1 : x->tv_nsec > y->tv_nsec;
+}
+
+/* Appends all files to an empty buf, longest unused first. */
+static int list_files(struct cache *c, struct buf *b)
+{
+	int fd = openat(c->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	struct stat st;
+
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return -EIO;
+	}
+	while ((e = readdir(d))) {
+		struct cache_entry entry = {0};
+
+		if (strlen(e->d_name) >= sizeof(entry.name) ||
+		    fstatat(c->dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		strcpy(entry.name, e->d_name);
+		entry.bytes = (uint64_t)st.st_size;
+		entry.used = st.st_mtim;
+		buf_add(b, &entry, sizeof(entry));
+	}
+	closedir(d);
+	if (!b->error && b->len)
+		qsort(b->p, b->len / sizeof(struct cache_entry), sizeof(struct cache_entry),
+		      by_age);
+	return b->error;
+}
+
+/* Makes room for `more` bytes. Removes files down to nine tenths of the limit, so that not every
+ * store removes some. */
+static int make_room(struct cache *c, uint64_t more)
+{
+	struct buf b = {0};
+	struct cache_entry *e;
+	int err;
+
+	if (more > c->max_bytes)
+		return -EFBIG;
+	if (c->counted && c->bytes + more <= c->max_bytes)
+		return 0;
+	err = list_files(c, &b);
+	if (err)
+		goto out;
+	e = (void *)b.p;
+	c->bytes = 0;
+	for (size_t i = 0; i < b.len / sizeof(*e); i++)
+		c->bytes += e[i].bytes;
+	c->counted = true;
+	if (c->bytes + more <= c->max_bytes)
+		goto out;
+	for (size_t i = 0;
+	     i < b.len / sizeof(*e) && c->bytes && c->bytes + more > c->max_bytes / 10 * 9; i++)
+		if (!unlinkat(c->dir, e[i].name, 0))
+			c->bytes -= e[i].bytes;
+out:
+	buf_fini(&b);
+	return err;
+}
+
+static int write_file(struct cache *c, const char *name, const struct cache_head *h,
+		      const void *block)
+{
+	struct buf head = {.p = (void *)h, .len = sizeof(*h)},
+		   body = {.p = (void *)block, .len = h->bytes};
+	int fd = openat(c->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = buf_write(&head, fd);
+	if (!err)
+		err = buf_write(&body, fd);
+	if (close(fd) && !err)
+		err = -errno;
+	return err;
+}
+
+int cache_store(struct cache *c, const uint8_t key[32], const struct inspection *i)
+{
+	struct cache_head h = {.magic = CACHE_MAGIC,
+			       .version = CACHE_VERSION,
+			       .inspection_version = INSPECTION_VERSION};
+	const void *block = inspection_bytes(i, &h.bytes);
+	char name[65], temporary[32];
+	int err = make_room(c, sizeof(h) + h.bytes);
+
+	if (err)
+		return err;
+	memcpy(h.key, key, sizeof(h.key));
+	h.checksum = XXH3_64bits(block, h.bytes);
+	text_hex(name, key, 32);
+	snprintf(temporary, sizeof(temporary), "tmp.%d", (int)getpid());
+	unlinkat(c->dir, temporary, 0);
+	err = write_file(c, temporary, &h, block);
+	if (!err && renameat(c->dir, temporary, c->dir, name))
+		err = -errno;
+	if (err)
+		unlinkat(c->dir, temporary, 0);
+	else
+		c->bytes += sizeof(h) + h.bytes;
+	return err;
+}
+
+/* ---- texts ---- */
+
+#define TEXT_BYTES (1 << 20)
+
+/* fd or -errno. st: of the file, which is the user's own. */
+static int open_text(struct cache *c, const char *name, int flags, struct stat *st)
+{
+	int fd = openat(c->dir, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, st) && S_ISREG(st->st_mode) && st->st_uid == geteuid() &&
+	    !(st->st_mode & 022))
+		return fd;
+	close(fd);
+	return -EBADMSG;
+}
+
+int cache_append(struct cache *c, const char *name, const struct buf *line)
+{
+	struct stat st;
+	int fd = open_text(c, name, O_WRONLY | O_CREAT | O_APPEND, &st), err;
+
+	if (fd < 0)
+		return fd;
+	err = st.st_size > TEXT_BYTES ? -EFBIG : buf_write(line, fd);
+	close(fd);
+	return err;
+}
+
+int cache_text(struct cache *c, const char *name, struct buf *text)
+{
+	struct stat st;
+	int fd = open_text(c, name, O_RDONLY, &st), err;
+
+	if (fd < 0)
+		return fd;
+	err = buf_read_fd(text, fd, TEXT_BYTES * 2);
+	close(fd);
+	if (st.st_size > TEXT_BYTES / 2)
+		unlinkat(c->dir, name, 0);
+	return err < 0 ? err : 0;
+}

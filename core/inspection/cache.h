@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inspections on disk, a file each, named by a key of the caller's. The folder must belong to the
+ * user, and no other user may write to it. Files are written under a temporary name and renamed. A
+ * malformed file is removed. Above the limit, files that were unused for longest are removed. One
+ * thread.
+ */
+#ifndef INSPECTION_CACHE_H
+#define INSPECTION_CACHE_H
+
+#include "base/buf.h"
+#include "inspection/inspection.h"
+
+#define CACHE_DEFAULT_BYTES (512ull << 20)
+
+struct cache;
+
+/* Makes dir, and its parents, if missing. max_bytes: of all files. -EPERM: the folder is another
+ * user's, or others can write to it; -errno. */
+int cache_open(struct cache **ret, const char *dir, uint64_t max_bytes);
+void cache_close(struct cache *); /* NULL is valid */
+/* The inspection of that key, with INSPECTION_CACHED; the caller owns its reference. 0, -ENOENT or
+ * -errno. */
+int cache_load(struct cache *, const uint8_t key[32], struct inspection **ret);
+/* Appends a line to a text that is kept beside the inspections. 0; -EFBIG: it has 1 MiB; -errno. */
+int cache_append(struct cache *, const char *name, const struct buf *line);
+/* Reads such a text, and removes the file if it has more than 512 KiB. 0 or -errno. */
+int cache_text(struct cache *, const char *name, struct buf *text);
+/* cache_load() looks for what was there at cache_open(), and for the keys of this. */
+void cache_expect(struct cache *, const uint8_t key[32]);
+/* 0 or -errno, and then no file remains. Another thread may do this, and cache_append(), meanwhile.
+ */
+int cache_store(struct cache *, const uint8_t key[32], const struct inspection *);
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inspection/cache_later.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+#define MOST_WAITING 256u /* jobs: each keeps an inspection in memory */
+
+struct write {
+	struct cache *cache;
+	char *name;
+	uint8_t key[32];
+	struct inspection *inspection; /* NULL: the line is appended */
+	struct buf line;
+};
+
+static void write_free(struct write *w)
+{
+	inspection_unref(w->inspection);
+	buf_fini(&w->line);
+	free(w->name);
+	free(w);
+}
+
+static void write_now(void *arg)
+{
+	struct write *w = arg;
+	int err = w->inspection ? cache_store(w->cache, w->key, w->inspection)
+				: cache_append(w->cache, w->name, &w->line);
+
+	if (err)
+		log_debug("%s: not kept in the cache: %s", w->name, strerror(-err));
+	write_free(w);
+}
+
+/* Without memory nothing is written: this thread could write beside the other. */
+static void write_later(struct background *b, struct write *w)
+{
+	if (background_try(b, write_now, w))
+		write_free(w);
+}
+
+/* NULL: no memory. */
+static struct write *write_new(struct cache *c, const char *name)
+{
+	struct write *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->cache = c;
+	w->name = strdup(name);
+	if (w->name)
+		return w;
+	free(w);
+	return NULL;
+}
+
+void cache_store_later(struct background *b, struct cache *c, const uint8_t key[32],
+		       struct inspection *i, const char *name)
+{
+	struct write *w = background_waiting(b) < MOST_WAITING ? write_new(c, name) : NULL;
+
+	if (!w)
+		return;
+	cache_expect(c, key);
+	memcpy(w->key, key, sizeof(w->key));
+	inspection_ref(i);
+	w->inspection = i;
+	write_later(b, w);
+}
+
+void cache_append_later(struct background *b, struct cache *c, const char *name, struct buf *line)
+{
+	struct write *w = write_new(c, name);
+
+	if (w) {
+		w->line = *line;
+		*line = (struct buf){0};
+		write_later(b, w);
+	}
+	buf_fini(line);
+}
+
+static void close_now(void *arg)
+{
+	cache_close(arg);
+}
+
+void cache_close_later(struct background *b, struct cache *c)
+{
+	if (background_try(b, close_now, c) && !background_waiting(b))
+		cache_close(c);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In the worker: the functions that an unwinder's inspect() may call, and the inspection of a file.
+ */
+#ifndef INSPECTION_HOST_H
+#define INSPECTION_HOST_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "plugin/plugin.h"
+#include "process/elf.h"
+
+extern const struct fusee_host worker_host; /* for plugin_set_open() */
+
+/* A hash of the headers, the unwind sections and what else unwinders usually read: equal contents
+ * have equal keys. The sections that went into it stay in the elf, so that an inspection of the
+ * same elf sees the same bytes even if the file changes. 0 or -errno. */
+int host_key(struct elf *, const struct plugin_set *, uint8_t key[32]);
+
+struct host_inspection {
+	uint64_t skip; /* bit i: inspect() of unwinder i is not called */
+	/* Called before inspect() of each unwinder. */
+	void (*begins)(void *arg, uint32_t i, const char *unwinder);
+	void *arg;
+};
+/* Runs inspect() of the unwinders and appends a block as in inspection.h to an empty buf.
+ * *incomplete: memory was short. 0 or -errno. */
+int host_inspect(struct elf *, const struct plugin_set *, const struct host_inspection *,
+		 struct buf *block, bool *incomplete);
+#endif

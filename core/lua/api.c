@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lua/api.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/guess.h"
+#include "config/help.h"
+#include "lua/library.h"
+#include "lua/relabel.h"
+#include "config/settings.h"
+
+#define HANDLE_TYPE "fusee.handle" /* the metatable of handles, in the registry */
+
+struct api *api_of(lua_State *L, const char *what)
+{
+	struct api *a = script_of(L)->owner;
+
+	if (!a)
+		script_error(L, "%s cannot be called from %s: the plan is complete", what,
+			     script_of(L)->inside);
+	return a;
+}
+
+/* ---- handles ---- */
+
+const struct api_handle *api_handle(lua_State *L, int index)
+{
+	return luaL_testudata(L, index, HANDLE_TYPE);
+}
+
+static void push_handle(lua_State *L, uint32_t sink, const char *name)
+{
+	struct api_handle *h = lua_newuserdatauv(L, sizeof(*h), 0);
+
+	h->sink = sink;
+	snprintf(h->name, sizeof(h->name), "%s", name);
+	luaL_setmetatable(L, HANDLE_TYPE);
+}
+
+static int handle_index(lua_State *L)
+{
+	const struct api_handle *h = api_handle(L, 1);
+
+	return script_error(
+		L, "%s has no fields: name it in 'to' of the table that the policy returns",
+		h ? h->name : "?");
+}
+
+static int handle_text(lua_State *L)
+{
+	const struct api_handle *h = api_handle(L, 1);
+
+	lua_pushstring(L, h ? h->name : "?");
+	return 1;
+}
+
+/* ---- declarations that may occur once ---- */
+
+const struct api_declared *api_declared(const struct api *a, const char *name)
+{
+	for (uint32_t i = 0; i < a->ndeclared; i++)
+		if (!strcmp(a->declared[i].name, name))
+			return &a->declared[i];
+	return NULL;
+}
+
+/* NULL: it is declared already, or there are too many; recorded. */
+static struct api_declared *declare_once(struct api *a, const char *name, const char *where)
+{
+	const struct api_declared *before = api_declared(a, name);
+	struct api_declared *d;
+
+	if (before) {
+		plan_builder_error(&a->builder, where, "%s: given twice, first at %s", name,
+				   before->where);
+		return NULL;
+	}
+	if (a->ndeclared == API_MAX_DECLARED) {
+		plan_builder_error(&a->builder, where, "%s: too many declarations", name);
+		return NULL;
+	}
+	d = &a->declared[a->ndeclared++];
+	*d = (struct api_declared){0};
+	snprintf(d->name, sizeof(d->name), "%s", name);
+	snprintf(d->where, sizeof(d->where), "%s", where);
+	return d;
+}
+
+/* ---- constructors ---- */
+
+/* Whether the constructor was called with one table; records if not. */
+static bool is_one_table(lua_State *L, struct api *a, const char *name, const char *where)
+{
+	if (lua_gettop(L) == 1 && lua_istable(L, 1))
+		return true;
+	plan_builder_error(&a->builder, where, "%s takes one table: %s { option = value }", name,
+			   name);
+	return false;
+}
+
+static const struct fusee_option *plugin_option(const void *arg, const char *name)
+{
+	const struct fusee_plugin *d = arg;
+
+	return plan_option(d, name);
+}
+
+/* sink.X {..}, discover.X {..}, unwind.X {..}. Upvalue 1: the descriptor. */
+static int construct(lua_State *L)
+{
+	const struct fusee_plugin *d = lua_touserdata(L, lua_upvalueindex(1));
+	const char *name = lua_tostring(L, lua_upvalueindex(2));
+	struct api *a = api_of(L, name);
+	struct plan_instance *p = NULL;
+	char where[SCRIPT_WHERE];
+	struct instance_option *options;
+	struct relabel_rules *rules;
+	uint32_t n;
+
+	script_where(L, where);
+	if (is_one_table(L, a, name, where)) {
+		if (d->kind == FUSEE_SINK)
+			lua_relabel_of_sink(L, a, name, where);
+		lua_options_read(L, &a->options, name, where, 1, plugin_option, d);
+		options = a->options.list;
+		n = a->options.n;
+		a->options.list = NULL;
+		a->options.n = 0;
+		p = plan_builder_add(&a->builder, d, where, options, n);
+		rules = lua_relabel_take(a);
+		if (p)
+			p->relabel = rules;
+		else
+			relabel_rules_free(rules);
+	}
+	if (d->kind != FUSEE_SINK)
+		return 0;
+	fusee_assert(!p || a->builder.plan->sinks[a->builder.plan->nsinks - 1] == p);
+	push_handle(L, p ? a->builder.plan->nsinks - 1 : UINT32_MAX, p ? p->name : name);
+	return 1;
+}
+
+/* The constructor of a plugin that does not exist, which is recorded. */
+static int construct_nothing(lua_State *L)
+{
+	push_handle(L, UINT32_MAX, "?");
+	return 1;
+}
+
+static const struct fusee_option *setting_option(const void *arg, const char *name)
+{
+	return options_find(arg, name);
+}
+
+/* Sets the group's settings from a->options. */
+static void set_all(struct api *a, const struct plan_settings *g, const char *where)
+{
+	struct guess guess;
+
+	for (uint32_t i = 0; i < a->options.n; i++) {
+		struct instance_option *o = &a->options.list[i];
+		const struct fusee_option *option = options_find(&g->options, o->name);
+		char *text = NULL;
+
+		if (!option) {
+			guess = (struct guess){.word = o->name};
+			for (uint32_t k = 0; k < g->options.n; k++)
+				guess_offer(&guess,
+					    FUSEE_AT(struct fusee_option, g->options, k)->name);
+			plan_builder_error(&a->builder, where,
+					   guess.best
+						   ? "%s: unknown option '%s' (did you mean '%s'?)"
+						   : "%s: unknown option '%s'",
+					   g->name, o->name, guess.best);
+		} else if (o->value.kind &&
+			   plan_builder_set(&a->builder, option, &o->value, &text)) {
+			plan_builder_error(&a->builder, where, "%s: %s", g->name,
+					   text ? text : "no memory");
+		}
+		free(text);
+	}
+}
+
+static bool is_given(const struct api *a, const char *name)
+{
+	for (uint32_t i = 0; i < a->options.n; i++)
+		if (!strcmp(a->options.list[i].name, name))
+			return true;
+	return false;
+}
+
+/* sample.cpu {..}, metrics {..}, control {..}. Upvalue 1: the group. */
+static int configure(lua_State *L)
+{
+	const struct plan_settings *g = lua_touserdata(L, lua_upvalueindex(1));
+	struct api *a = api_of(L, g->name);
+	char where[SCRIPT_WHERE], *text;
+
+	script_where(L, where);
+	if (!declare_once(a, g->name, where) || !is_one_table(L, a, g->name, where))
+		return 0;
+	lua_options_read(L, &a->options, g->name, where, 1, setting_option, &g->options);
+	set_all(a, g, where);
+	for (uint32_t i = 0; i < g->options.n; i++) {
+		const struct fusee_option *o = FUSEE_AT(struct fusee_option, g->options, i);
+		struct option_value v = {.kind = OPTION_TEXT, .text = (char *)o->def};
+
+		if (is_given(a, o->name))
+			continue;
+		if (!o->def) {
+			plan_builder_error(&a->builder, where, "%s: option '%s' must be given",
+					   g->name, o->name);
+		} else if (plan_builder_set(&a->builder, o, &v, &text)) {
+			a->builder.no_memory = true;
+			free(text);
+		}
+	}
+	lua_options_fini(&a->options);
+	return 0;
+}
+
+/* ---- namespaces ---- */
+
+/* sink.NAME, discover.NAME, unwind.NAME. Upvalue 1: the kind. */
+static int plugin_constructor(lua_State *L)
+{
+	uint32_t kind = (uint32_t)lua_tointeger(L, lua_upvalueindex(1));
+	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+	struct api *a = api_of(L, plugin_kind_name(kind));
+	char where[SCRIPT_WHERE];
+	const struct plugin *p;
+
+	script_where(L, where);
+	p = plan_builder_plugin(&a->builder, kind, name, where);
+	if (!p) {
+		lua_pushcfunction(L, construct_nothing);
+		return 1;
+	}
+	lua_pushlightuserdata(L, (void *)p->descriptor);
+	lua_pushfstring(L, "%s.%s", plugin_kind_name(kind), name);
+	lua_pushcclosure(L, construct, 2);
+	return 1;
+}
+
+static int sample_constructor(lua_State *L)
+{
+	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+	struct guess g = {.word = name};
+	struct api *a = api_of(L, "sample");
+	char where[SCRIPT_WHERE];
+
+	if (!strcmp(name, "cpu")) {
+		lua_pushlightuserdata(L, (void *)&plan_settings[SETTINGS_SAMPLE_CPU]);
+		lua_pushcclosure(L, configure, 1);
+		return 1;
+	}
+	script_where(L, where);
+	guess_offer(&g, "cpu");
+	plan_builder_error(&a->builder, where,
+			   g.best ? "no 'sample.%s' (did you mean 'sample.cpu'?)"
+				  : "no 'sample.%s': there is sample.cpu",
+			   name);
+	lua_pushcfunction(L, construct_nothing);
+	return 1;
+}
+
+/* Upvalue 1: the namespace's name. */
+static int refuse_assignment(lua_State *L)
+{
+	const char *space = lua_tostring(L, lua_upvalueindex(1));
+	const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+
+	return script_error(L, "'%s.%.60s' cannot be assigned to: write %s.%.60s { ... }", space,
+			    name, space, name);
+}
+
+static int refuse_call(lua_State *L)
+{
+	const char *space = lua_tostring(L, lua_upvalueindex(1));
+
+	return script_error(L, "'%s' is not a function: write %s.NAME { ... }", space, space);
+}
+
+/* ---- functions ---- */
+
+static int declare_unknown(lua_State *L)
+{
+	struct api *a = api_of(L, "unknown");
+	const char *what = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "";
+	char where[SCRIPT_WHERE];
+
+	script_where(L, where);
+	if (!declare_once(a, "unknown", where))
+		return 0;
+	if (lua_gettop(L) == 1 && (!strcmp(what, "keep") || !strcmp(what, "drop")))
+		a->builder.plan->unknown_keep = *what == 'k';
+	else
+		plan_builder_error(&a->builder, where, "unknown takes \"keep\" or \"drop\", got %s",
+				   *what ? lua_pushfstring(L, "'%s'", what) : luaL_typename(L, 1));
+	return 0;
+}
+
+static int declare_policy(lua_State *L)
+{
+	struct api *a = api_of(L, "policy");
+	char where[SCRIPT_WHERE];
+
+	script_where(L, where);
+	if (!declare_once(a, "policy", where))
+		return 0;
+	if (lua_gettop(L) != 1 || !lua_isfunction(L, 1)) {
+		plan_builder_error(&a->builder, where, "policy takes one function, got %s",
+				   luaL_typename(L, 1));
+		return 0;
+	}
+	lua_setfield(L, LUA_REGISTRYINDEX, API_POLICY);
+	a->builder.plan->has_policy = true;
+	snprintf(script_of(L)->policy_where, SCRIPT_WHERE, "%s", where);
+	return 0;
+}
+
+/* relabel { {..}, {..} } */
+static int declare_relabel(lua_State *L)
+{
+	struct api *a = api_of(L, "relabel");
+	char where[SCRIPT_WHERE];
+
+	script_where(L, where);
+	if (!declare_once(a, "relabel", where))
+		return 0;
+	if (lua_gettop(L) == 1)
+		lua_relabel_read(L, a, 1, "relabel", where);
+	else
+		plan_builder_error(&a->builder, where, "relabel takes one list of rules");
+	a->builder.plan->relabel = lua_relabel_take(a);
+	return 0;
+}
+
+static int print_help(lua_State *L)
+{
+	struct api *a = api_of(L, "help");
+	const char *topic = luaL_optstring(L, 1, "");
+	struct buf b = {0};
+	int r = help_topic(&b, a->builder.folder, topic, 78);
+
+	if (!r)
+		buf_write(&b, 2);
+	buf_fini(&b);
+	if (r == -ENOENT)
+		return script_error(L, "help: no '%.60s'", topic);
+	return r ? luaL_error(L, "not enough memory") : 0;
+}
+
+/* ---- opening ---- */
+
+/* Adds a table whose fields `index` makes when they are read. The globals are on top of the stack.
+ */
+static void add_namespace(lua_State *L, const char *name, lua_CFunction index, uint32_t kind)
+{
+	lua_newtable(L);
+	lua_newtable(L);
+	lua_pushinteger(L, kind);
+	lua_pushcclosure(L, index, 1);
+	lua_setfield(L, -2, "__index");
+	lua_pushstring(L, name);
+	lua_pushcclosure(L, refuse_assignment, 1);
+	lua_setfield(L, -2, "__newindex");
+	lua_pushstring(L, name);
+	lua_pushcclosure(L, refuse_call, 1);
+	lua_setfield(L, -2, "__call");
+	lua_pushstring(L, name);
+	lua_setfield(L, -2, "__metatable");
+	lua_setmetatable(L, -2);
+	lua_setfield(L, -2, name);
+}
+
+static void make_handle_type(lua_State *L)
+{
+	luaL_newmetatable(L, HANDLE_TYPE);
+	lua_pushcfunction(L, handle_index);
+	lua_setfield(L, -2, "__index");
+	lua_pushcfunction(L, handle_index);
+	lua_setfield(L, -2, "__newindex");
+	lua_pushcfunction(L, handle_text);
+	lua_setfield(L, -2, "__tostring");
+	lua_pushliteral(L, "sink");
+	lua_setfield(L, -2, "__metatable");
+	lua_pop(L, 1);
+}
+
+void api_open(lua_State *L)
+{
+	static const luaL_Reg functions[] = {{"unknown", declare_unknown},
+					     {"policy", declare_policy},
+					     {"relabel", declare_relabel},
+					     {"help", print_help},
+					     {NULL, NULL}};
+
+	make_handle_type(L);
+	lua_getfield(L, LUA_REGISTRYINDEX, LIBRARY_GLOBALS);
+	luaL_setfuncs(L, functions, 0);
+	for (uint32_t i = SETTINGS_SAMPLE_CPU + 1; i < SETTINGS_N; i++) {
+		lua_pushlightuserdata(L, (void *)&plan_settings[i]);
+		lua_pushcclosure(L, configure, 1);
+		lua_setfield(L, -2, plan_settings[i].name);
+	}
+	add_namespace(L, "sample", sample_constructor, 0);
+	add_namespace(L, plugin_kind_name(FUSEE_UNWINDER), plugin_constructor, FUSEE_UNWINDER);
+	add_namespace(L, plugin_kind_name(FUSEE_DISCOVERY), plugin_constructor, FUSEE_DISCOVERY);
+	add_namespace(L, plugin_kind_name(FUSEE_SINK), plugin_constructor, FUSEE_SINK);
+	lua_pop(L, 1);
+}

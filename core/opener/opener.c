@@ -1,0 +1,592 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The agent's side of the opener: the processes, their time limits, whom they wait for. */
+#include "opener/opener.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "sandbox/spawn.h"
+#include "opener/protocol.h"
+#include "opener/share.h"
+
+#define MS 1000000ull
+#define PROCESSES 8u
+#define SUSPECTS 64u      /* the oldest is replaced */
+#define LATE 4u           /* answers; the oldest is replaced */
+#define MOST_OF_USER 2u   /* queries that wait, in OPENER_SUSPECT_MS */
+#define MOST_OF_ROOT 4u   /* the same: root's processes are of many containers */
+#define QUICK_NS (2 * MS) /* an answer within this time counts as none that waits */
+#define START_MS 2000u    /* for the first process to be ready */
+#define RECENT_MS 100u
+#define FD "3" /* of the process: its end of the socket */
+
+struct suspect {
+	uint32_t uid;
+	pid_t pid;
+	uint64_t until;
+};
+
+struct process {
+	pid_t pid; /* 0: none; the other fields are undefined then */
+	int sock, pidfd;
+	bool ready;     /* it has said so */
+	bool busy;      /* it has a query without an answer, and no caller waits for it */
+	bool killed;    /* its socket is closed */
+	uint64_t since; /* when it was started, or its query was sent */
+	uint64_t id;    /* of its query */
+	uint64_t room;  /* bytes that its answer may be a copy of */
+	pid_t target;
+	struct procfs_mapping mapping; /* of the query, without its name; ino 0: not kept */
+};
+
+/* An answer that came too late for its query. */
+struct late {
+	struct procfs_mapping mapping;
+	struct opener_answer answer; /* fd -1: none */
+	uint64_t until;
+};
+
+struct opener {
+	int epoll, timer;
+	uint64_t ids;
+	bool began;                /* a process was ready once */
+	bool direct;               /* none ever was: the calls are made here */
+	struct opener_share share; /* of waiting */
+	uint32_t nsuspects, nlate;
+	uint64_t copied;
+	struct suspect suspects[SUSPECTS], recent; /* recent: whose user was looked up last */
+	uint64_t suspect_until;                    /* of all */
+	struct late late[LATE];
+	struct process processes[PROCESSES];
+	struct opener_counts counts;
+	struct opener_reply_message reply;
+};
+
+bool opener_is_temporary(int err)
+{
+	return err == -EAGAIN || err == -ETIMEDOUT || err == -ENOBUFS || err == -EMFILE ||
+	       err == -ENFILE || err == -EINTR;
+}
+
+static int receive(struct opener *, struct process *, struct opener_answer *);
+
+/* ---- processes ---- */
+
+static int watch(struct opener *o, int fd, int how)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+
+	return epoll_ctl(o->epoll, how, fd, &e) ? -errno : 0;
+}
+
+static int start(struct opener *o, struct process *p)
+{
+	char *argv[] = {"fusee", "opener", FD, NULL};
+	int pair[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	*p = (struct process){.sock = pair[0], .pidfd = -1, .since = clock_now()};
+	err = spawn_self(&p->pid, pair[1], STDERR_FILENO, argv);
+	close(pair[1]);
+	if (!err) {
+		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+		err = p->pidfd < 0 ? -errno : 0;
+		if (err) {
+			kill(p->pid, SIGKILL);
+			waitpid(p->pid, NULL, 0); /* it has opened nothing yet */
+		}
+	}
+	if (err) {
+		close(pair[0]);
+		p->pid = 0;
+		return err;
+	}
+	o->counts.processes++;
+	log_debug("opener %d started", p->pid);
+	return 0;
+}
+
+/* Kills the process. Its place is free when the kernel has let it end: reap(). */
+static void end(struct opener *o, struct process *p)
+{
+	if (p->killed)
+		return;
+	kill(p->pid, SIGKILL);
+	if (p->busy)
+		watch(o, p->sock, EPOLL_CTL_DEL);
+	watch(o, p->pidfd, EPOLL_CTL_ADD);
+	close(p->sock);
+	p->killed = true;
+}
+
+static void reap(struct opener *o, struct process *p)
+{
+	struct pollfd ended = {.fd = p->pidfd, .events = POLLIN};
+
+	if (!p->pid || !p->killed || poll(&ended, 1, 0) != 1)
+		return;
+	waitpid(p->pid, NULL, WNOHANG);
+	close(p->pidfd);
+	p->pid = 0;
+	o->counts.processes--;
+}
+
+static bool is_idle(const struct process *p)
+{
+	return p->pid && !p->busy && !p->killed;
+}
+
+static bool may_take(struct opener *o, struct process *p)
+{
+	struct opener_answer none;
+
+	if (!is_idle(p) || p->ready)
+		return is_idle(p);
+	if (receive(o, p, &none) < 0) /* it has ended */
+		end(o, p);
+	return p->ready;
+}
+
+/* The process that takes queries, or else the process that will; started if there is none. NULL:
+ * none can be had. */
+static struct process *idle(struct opener *o)
+{
+	struct process *place = NULL, *starting = NULL;
+
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		struct process *p = &o->processes[i];
+
+		reap(o, p);
+		if (may_take(o, p))
+			return p;
+		if (is_idle(p))
+			starting = p;
+		if (!p->pid)
+			place = p;
+	}
+	if (starting)
+		return starting;
+	return place && !start(o, place) ? place : NULL;
+}
+
+/* Under attack there is a spare process, as starting takes longer than a query may wait. Processes
+ * that answered late are not needed any more. */
+static void keep_spare(struct opener *o, uint64_t now)
+{
+	uint32_t needed = now < o->suspect_until ? 2 : 1, n = 0;
+	struct process *place = NULL;
+
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		struct process *p = &o->processes[i];
+
+		if (!p->pid)
+			place = p;
+		if (!is_idle(p))
+			continue;
+		if (n == needed)
+			end(o, p);
+		else
+			n++;
+	}
+	if (n < needed && place)
+		start(o, place);
+}
+
+/* ---- suspects ---- */
+
+/* The user of a process; no user's id if it has ended. */
+static uint32_t user_of(struct opener *o, pid_t pid, uint64_t now)
+{
+	struct procfs_status status;
+
+	if (o->recent.pid != pid || now >= o->recent.until)
+		o->recent = (struct suspect){.uid = procfs_status(pid, &status) ? UINT32_MAX
+										: status.uid,
+					     .pid = pid,
+					     .until = now + RECENT_MS * MS};
+	return o->recent.uid;
+}
+
+static void suspect(struct opener *o, pid_t pid, uint64_t now)
+{
+	o->suspects[o->nsuspects++ % SUSPECTS] = (struct suspect){user_of(o, pid, now), pid,
+								  now + OPENER_SUSPECT_MS * MS};
+	o->suspect_until = now + OPENER_SUSPECT_MS * MS;
+}
+
+static void clear_suspect(struct opener *o, pid_t pid)
+{
+	for (uint32_t i = 0; i < SUSPECTS; i++)
+		if (o->suspects[i].pid == pid)
+			o->suspects[i].until = 0;
+}
+
+/* Are queries for this process refused: for its own sake, or for its user's? */
+static bool is_suspect(struct opener *o, pid_t pid, uint64_t now)
+{
+	uint32_t n = 0, uid;
+
+	if (now >= o->suspect_until)
+		return false;
+	uid = user_of(o, pid, now);
+	for (uint32_t i = 0; i < SUSPECTS; i++) {
+		const struct suspect *s = &o->suspects[i];
+
+		if (now >= s->until)
+			continue;
+		if (s->pid == pid)
+			return true;
+		n += s->uid == uid;
+	}
+	return n >= (uid ? MOST_OF_USER : MOST_OF_ROOT);
+}
+
+static bool is_exhausted(struct opener *o, pid_t pid, uint64_t now)
+{
+	return opener_share_is_touched(&o->share, now) &&
+	       opener_share_is_used_up(&o->share, user_of(o, pid, now));
+}
+
+/* ---- answers ---- */
+
+static void drop_late(struct opener *o, struct late *l)
+{
+	if (l->answer.fd >= 0)
+		close(l->answer.fd);
+	o->copied -= l->answer.st.copied;
+	*l = (struct late){.answer.fd = -1};
+}
+
+static bool is_same(const struct procfs_mapping *a, const struct procfs_mapping *b)
+{
+	return a->ino && a->ino == b->ino &&
+	       (!a->generation || !b->generation || a->generation == b->generation) &&
+	       a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+}
+
+static bool take_late(struct opener *o, const struct opener_query *q, struct opener_answer *a)
+{
+	for (uint32_t i = 0; i < LATE && q->kind == OPENER_MAPPING; i++) {
+		struct late *l = &o->late[i];
+
+		if (!is_same(&l->mapping, &q->mapping))
+			continue;
+		*a = l->answer;
+		*l = (struct late){.answer.fd = -1};
+		return true;
+	}
+	return false;
+}
+
+static void keep_late(struct opener *o, const struct process *p, const struct opener_answer *a)
+{
+	struct late *l = &o->late[o->nlate % LATE];
+
+	if (!p->mapping.ino || a->err) {
+		if (a->fd >= 0)
+			close(a->fd);
+		o->copied -= a->st.copied;
+		return;
+	}
+	o->nlate++;
+	drop_late(o, l);
+	*l = (struct late){p->mapping, *a, clock_now() + OPENER_SUSPECT_MS * MS};
+}
+
+/* Reads a message of the process. 1: the answer of its query; 0: none yet; -EPIPE: it has ended, or
+ * sent what no opener sends. */
+static int receive(struct opener *o, struct process *p, struct opener_answer *a)
+{
+	const struct opener_reply *r = &o->reply.r;
+	int fd, got;
+
+	for (;;) {
+		got = opener_receive_reply(p->sock, &o->reply, &fd);
+		if (got != 1)
+			return got ? -EPIPE : 0;
+		if (p->ready || r->id || r->err || fd >= 0)
+			break;
+		p->ready = o->began = true;
+		if (!p->id)
+			return 0;
+	}
+	if (!p->ready || !p->id || r->id != p->id || r->st.copied > p->room) {
+		if (fd >= 0)
+			close(fd);
+		return -EPIPE;
+	}
+	*a = (struct opener_answer){.err = r->err, .fd = fd, .len = r->len, .st = r->st};
+	if (fd < 0)
+		a->st.copied = 0;
+	o->copied += a->st.copied;
+	p->id = 0;
+	return 1;
+}
+
+/* Waits until the process is ready or, with a query, until it has answered. As receive(). */
+static int wait_for(struct opener *o, struct process *p, uint64_t until, struct opener_answer *a)
+{
+	struct pollfd readable = {.fd = p->sock, .events = POLLIN};
+
+	for (;;) {
+		int got = receive(o, p, a);
+		uint64_t now = clock_now();
+
+		if (got || (p->ready && !p->id) || now >= until)
+			return got;
+		poll(&readable, 1, (int)((until - now) / MS) + 1);
+	}
+}
+
+/* ---- queries ---- */
+
+static uint64_t room(const struct opener *o)
+{
+	uint64_t used = o->copied;
+
+	for (uint32_t i = 0; i < PROCESSES; i++) /* each may still answer with a copy */
+		if (o->processes[i].pid && o->processes[i].busy && !o->processes[i].killed)
+			used += o->processes[i].room;
+	used = used < OPENER_ALL_COPIED ? OPENER_ALL_COPIED - used : 0;
+	return used < OPENER_MOST_COPIED ? used : OPENER_MOST_COPIED;
+}
+
+static void set_timer(struct opener *o, uint64_t at)
+{
+	struct itimerspec t = {.it_value = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)}};
+
+	timerfd_settime(o->timer, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+/* The process is waited for no more: opener_dispatch() takes its answer. */
+static void abandon(struct opener *o, struct process *p, const struct opener_query *q)
+{
+	uint64_t now = clock_now();
+
+	log_debug("opener %d: no answer in %u ms for process %d", p->pid, OPENER_PATIENCE_MS,
+		  (int)q->pid);
+	p->busy = true;
+	p->target = q->pid;
+	p->mapping = q->kind == OPENER_MAPPING ? q->mapping : (struct procfs_mapping){0};
+	p->mapping.name = NULL;
+	watch(o, p->sock, EPOLL_CTL_ADD);
+	suspect(o, q->pid, now);
+	o->counts.timed_out++;
+	set_timer(o, 1); /* opener_dispatch() starts another process */
+}
+
+/* 1: answered; 0: no answer in time; -errno. */
+static int ask(struct opener *o, struct process *p, const struct opener_query *q,
+	       struct opener_answer *a)
+{
+	uint64_t took;
+	int r = 0;
+
+	if (!p->ready && !o->began)
+		r = wait_for(o, p, p->since + START_MS * MS, a);
+	if (r < 0)
+		return r;
+	if (!p->ready)
+		return -EAGAIN;
+	p->room = q->kind == OPENER_MAPPING ? room(o) : 0;
+	r = opener_send_request(p->sock, ++o->ids, q, p->room);
+	if (r)
+		return r;
+	p->id = o->ids;
+	p->since = clock_now();
+	r = wait_for(o, p, p->since + OPENER_PATIENCE_MS * MS, a);
+	took = clock_now() - p->since;
+	if (took > QUICK_NS)
+		opener_share_add(&o->share, user_of(o, q->pid, p->since + took), took);
+	if (!r)
+		abandon(o, p, q);
+	return r;
+}
+
+static int call(struct opener *o, const struct opener_query *q, struct opener_answer *a)
+{
+	int err = -EAGAIN;
+
+	for (int i = 0; i < 2; i++) { /* a process may have ended since its last query */
+		struct process *p = idle(o);
+		int r = p ? ask(o, p, q, a) : -EAGAIN;
+
+		if (r == 1)
+			return a->err;
+		if (!r)
+			return -ETIMEDOUT;
+		if (r != -EPIPE && r != -ECONNRESET)
+			return r;
+		end(o, p);
+	}
+	if (!o->began) {
+		log_warning("the opener process does not start: files and memory of targets can "
+			    "keep this process waiting");
+		o->direct = true;
+	}
+	return err;
+}
+
+int opener_call(struct opener *o, const struct opener_query *q, struct opener_answer *a)
+{
+	uint64_t now;
+
+	if (!o || o->direct) {
+		opener_serve(q, a);
+		return a->err;
+	}
+	now = clock_now();
+	o->counts.queries++;
+	*a = (struct opener_answer){.fd = -1};
+	if (take_late(o, q, a))
+		return a->err;
+	if (is_suspect(o, q->pid, now)) {
+		o->counts.refused++;
+		return a->err = -ETIMEDOUT;
+	}
+	if (is_exhausted(o, q->pid, now)) {
+		o->counts.postponed++;
+		return a->err = -EAGAIN;
+	}
+	a->err = call(o, q, a);
+	if (!a->err && a->len && q->buf)
+		memcpy(q->buf, o->reply.data, a->len < q->len ? a->len : q->len);
+	return a->err;
+}
+
+void opener_release_copy(struct opener *o, uint64_t bytes)
+{
+	if (o)
+		o->copied -= bytes;
+}
+
+/* ---- processes that are not waited for ---- */
+
+static void attend(struct opener *o, struct process *p, uint64_t now)
+{
+	struct opener_answer a;
+	int got;
+
+	if (!p->pid || !p->busy || p->killed)
+		return;
+	got = receive(o, p, &a);
+	if (got == 1) {
+		clear_suspect(o, p->target);
+		keep_late(o, p, &a);
+		watch(o, p->sock, EPOLL_CTL_DEL);
+		p->busy = false;
+	} else if (got < 0 || now >= p->since + OPENER_DEADLINE_MS * MS) {
+		end(o, p);
+	}
+}
+
+void opener_dispatch(struct opener *o)
+{
+	uint64_t expirations, now = clock_now(), at = 0;
+
+	while (read(o->timer, &expirations, sizeof(expirations)) > 0)
+		;
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		struct process *p = &o->processes[i];
+
+		attend(o, p, now);
+		reap(o, p);
+		if (p->pid && p->busy && !p->killed &&
+		    (!at || p->since + OPENER_DEADLINE_MS * MS < at))
+			at = p->since + OPENER_DEADLINE_MS * MS;
+	}
+	keep_spare(o, now);
+	for (uint32_t i = 0; i < LATE; i++) {
+		if (o->late[i].until && now >= o->late[i].until)
+			drop_late(o, &o->late[i]);
+		else if (o->late[i].until && (!at || o->late[i].until < at))
+			at = o->late[i].until;
+	}
+	set_timer(o, at);
+}
+
+int opener_fd(const struct opener *o)
+{
+	return o->epoll;
+}
+
+void opener_counts(const struct opener *o, struct opener_counts *c)
+{
+	*c = (struct opener_counts){0};
+	if (!o)
+		return;
+	*c = o->counts;
+	c->copied = o->copied;
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		c->stuck += o->processes[i].pid && o->processes[i].busy;
+		c->cpu_ns += spawn_cpu_ns(o->processes[i].pid);
+	}
+}
+
+/* ---- the object ---- */
+
+int opener_new(struct opener **ret)
+{
+	struct opener *o = calloc(1, sizeof(*o));
+	int err = 0;
+
+	if (!o)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < LATE; i++)
+		o->late[i].answer.fd = -1;
+	o->epoll = epoll_create1(EPOLL_CLOEXEC);
+	o->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (o->epoll < 0 || o->timer < 0)
+		err = -errno;
+	if (!err)
+		err = watch(o, o->timer, EPOLL_CTL_ADD);
+	if (!err && !idle(o))
+		err = -EAGAIN;
+	if (err) {
+		opener_free(o);
+		return err;
+	}
+	*ret = o;
+	return 0;
+}
+
+void opener_free(struct opener *o)
+{
+	if (!o)
+		return;
+	for (uint32_t i = 0; i < PROCESSES; i++)
+		if (o->processes[i].pid)
+			end(o, &o->processes[i]);
+	for (uint32_t i = 0; i < PROCESSES; i++) {
+		struct process *p = &o->processes[i];
+		struct pollfd ended = {.fd = p->pidfd, .events = POLLIN};
+
+		if (!p->pid)
+			continue;
+		poll(&ended, 1, p->busy ? 0 : 100); /* init reaps those that hang */
+		reap(o, p);
+		if (p->pid)
+			close(p->pidfd);
+	}
+	for (uint32_t i = 0; i < LATE; i++)
+		drop_late(o, &o->late[i]);
+	if (o->epoll >= 0)
+		close(o->epoll);
+	if (o->timer >= 0)
+		close(o->timer);
+	free(o);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Adds samples to collectors, and accounts for them. */
+#include <errno.h>
+
+#include "pipeline/state.h"
+#include "unwind/unwinders.h"
+
+/* Why a language unwinder stopped the walk in the kernel, so that its frames are missing from the
+ * walk in user space. NULL: none did. */
+static const char *stop_reason(const struct pipeline *p, struct walk_stop stop)
+{
+	const struct plugin_set *set = p->walker.unwinders;
+
+	if (!stop.unwinder || stop.unwinder > set->n)
+		return NULL;
+	switch (stop.reason) {
+	case WALK_FAULT_ENDLESS:
+		return loss_text(LOSS_ENDLESS);
+	case WALK_FAULT_BACKWARDS:
+		return loss_text(LOSS_BACKWARDS);
+	default:
+		return unwinder_reason(set->instances[stop.unwinder - 1]->descriptor->ops,
+				       stop.reason);
+	}
+}
+
+void pipeline_add(struct pipeline *p, struct process *proc, const struct sample *s,
+		  const struct pipeline_route *route, const char *comm)
+{
+	const char *text = p->walk.reason     ? p->walk.reason
+			   : s->stop.unwinder ? stop_reason(p, s->stop)
+			   : p->walk.passed   ? loss_text(LOSS_NO_LANGUAGE)
+					      : NULL;
+	uint32_t reason = text ? loss_account_reason(&p->account, text) : LOSS_NONE;
+	uint32_t worst = reason; /* of all slots: a full slot takes nothing of another */
+	uint64_t weight = route->weight_ns ? route->weight_ns : s->period;
+
+	for (uint64_t slots = route->slots; slots; slots &= slots - 1) {
+		struct collector *c = p->slots[__builtin_ctzll(slots)];
+		uint32_t tid = p->o.threads ? (uint32_t)s->tid : 0;
+		int r = c ? collector_add(c, proc, route->set, tid, comm, &p->walk, reason, weight)
+			  : 0;
+
+		if (r == -E2BIG) {
+			worst = LOSS_PROFILE_FULL;
+			r = collector_add(c, proc, route->set, 0, "", NULL, worst, weight);
+		}
+		if (c && route->share && (!c->share || route->share < c->share))
+			c->share = route->share;
+		worst = r ? LOSS_NO_MEMORY : worst;
+	}
+	p->stats.weight_ns += weight;
+	loss_account_add(&p->account, worst, 1);
+	p->stats.guessed += !worst && p->walk.guessed;
+	p->stats.kernel_only += !worst && !s->abi;
+}

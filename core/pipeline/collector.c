@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/collector.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+#define SHARE 8u  /* of what is free, of a process */
+#define ENTRY 24u /* bytes of an entry of a dictionary, beside its key */
+
+static struct {
+	uint64_t bytes;  /* of all collectors */
+	uint64_t shared; /* of those without a limit of their own */
+	uint64_t limit;  /* of shared */
+} memory;
+
+void collector_set_limit(uint64_t bytes)
+{
+	memory.limit = bytes;
+}
+
+uint64_t collector_bytes(void)
+{
+	return memory.bytes;
+}
+
+void collector_set_own_limit(struct collector *c, uint64_t bytes)
+{
+	c->own_limit = bytes;
+}
+
+int collector_new(struct collector **ret)
+{
+	struct collector *c = calloc(1, sizeof(*c));
+
+	if (!c || dict_init(&c->frames) || dict_init(&c->stacks) || dict_init(&c->comms) ||
+	    dict_init(&c->processes) || dict_init(&c->samples)) {
+		collector_free(c);
+		return -ENOMEM;
+	}
+	c->start_wall_ns = clock_ns(CLOCK_REALTIME);
+	c->start_ns = clock_now();
+	*ret = c;
+	return 0;
+}
+
+void collector_free(struct collector *c)
+{
+	if (!c)
+		return;
+	dict_fini(&c->frames);
+	dict_fini(&c->stacks);
+	dict_fini(&c->comms);
+	dict_fini(&c->processes);
+	dict_fini(&c->samples);
+	memory.bytes -= c->bytes;
+	memory.shared -= c->own_limit ? 0 : c->bytes;
+	free(c->sums);
+	free(c->collected);
+	free(c);
+}
+
+/* Grows an array of *n items until index id is in it; new items are zeroed. NULL: no memory. */
+static void *grow(void *array, uint32_t *n, uint32_t id, size_t size)
+{
+	uint32_t count = *n ? *n : 64;
+	char *grown;
+
+	while (count <= id)
+		count *= 2;
+	if (count == *n)
+		return array;
+	grown = realloc(array, count * size);
+	if (!grown)
+		return NULL;
+	memset(grown + *n * size, 0, (count - *n) * size);
+	*n = count;
+	return grown;
+}
+
+/* The id of the unwound stack, or DICT_NONE. */
+static uint32_t stack_id(struct collector *c, const struct walk *w)
+{
+	uint32_t ids[sizeof(w->frames) / sizeof(w->frames[0])];
+
+	for (uint32_t i = 0; i < w->n; i++) {
+		ids[i] = dict_add(&c->frames, &w->frames[i], sizeof(w->frames[i]));
+		if (ids[i] == DICT_NONE)
+			return DICT_NONE;
+	}
+	return dict_add(&c->stacks, ids, w->n * sizeof(ids[0]));
+}
+
+static uint32_t process_id(struct collector *c, const struct process *p, uint32_t set)
+{
+	const uint64_t key[2] = {p->id, set};
+	uint32_t id = dict_add(&c->processes, key, sizeof(key));
+	struct collected_process *at;
+
+	if (id == DICT_NONE)
+		return id;
+	at = grow(c->collected, &c->ncollected, id, sizeof(*at));
+	if (!at)
+		return DICT_NONE;
+	c->collected = at;
+	at += id;
+	at->pid = p->pid;
+	at->set = set;
+	/* These may become known after the first samples. */
+	at->program = p->program;
+	memcpy(at->name, *p->name ? p->name : p->comm,
+	       *p->name ? sizeof(at->name) : sizeof(p->comm));
+	return id;
+}
+
+/* ---- limits ---- */
+
+static uint64_t bytes_of(const struct dict *d)
+{
+	return d->bytes + (uint64_t)d->n * ENTRY;
+}
+
+/* Charges the process with what was added since the last call. */
+static void charge(struct collector *c, uint32_t process)
+{
+	uint64_t bytes = bytes_of(&c->frames) + bytes_of(&c->stacks) + bytes_of(&c->comms) +
+			 bytes_of(&c->processes) + bytes_of(&c->samples) +
+			 c->nsums * sizeof(*c->sums) + c->ncollected * sizeof(*c->collected);
+
+	c->collected[process].bytes += bytes - c->bytes;
+	memory.bytes += bytes - c->bytes;
+	memory.shared += c->own_limit ? 0 : bytes - c->bytes;
+	c->bytes = bytes;
+}
+
+static bool is_full(const struct collector *c, uint32_t process)
+{
+	uint64_t limit = c->own_limit ? c->own_limit : memory.limit;
+	uint64_t used = c->own_limit ? c->bytes : memory.shared;
+
+	return limit && (used >= limit || c->collected[process].bytes > (limit - used) / SHARE);
+}
+
+static bool has_stack(const struct collector *c, const struct walk *w)
+{
+	uint32_t ids[sizeof(w->frames) / sizeof(w->frames[0])];
+
+	for (uint32_t i = 0; i < w->n; i++) {
+		ids[i] = dict_find(&c->frames, &w->frames[i], sizeof(w->frames[i]));
+		if (ids[i] == DICT_NONE)
+			return false;
+	}
+	return dict_find(&c->stacks, ids, w->n * sizeof(ids[0])) != DICT_NONE;
+}
+
+/* Adds the key, which is new or not. */
+static int count(struct collector *c, const struct sample_key *k, uint64_t weight_ns)
+{
+	uint32_t id = dict_add(&c->samples, k, sizeof(*k));
+	struct sample_sum *sums;
+
+	if (id == DICT_NONE)
+		return -ENOMEM;
+	sums = grow(c->sums, &c->nsums, id, sizeof(*sums));
+	if (!sums)
+		return -ENOMEM;
+	c->sums = sums;
+	sums[id].count++;
+	sums[id].weight += weight_ns;
+	c->count++;
+	c->weight_ns += weight_ns;
+	return 0;
+}
+
+int collector_add(struct collector *c, const struct process *p, uint32_t set, uint32_t tid,
+		  const char *comm, const struct walk *w, uint32_t reason, uint64_t weight_ns)
+{
+	struct sample_key k = {.process = process_id(c, p, set), .tid = tid, .reason = reason};
+	int r;
+
+	if (k.process == DICT_NONE)
+		return -ENOMEM;
+	if (w && is_full(c, k.process) && !has_stack(c, w))
+		return -E2BIG;
+	k.comm = dict_str(&c->comms, comm);
+	k.stack = w ? stack_id(c, w) : 0;
+	r = k.comm == DICT_NONE || k.stack == DICT_NONE ? -ENOMEM : count(c, &k, weight_ns);
+	charge(c, k.process);
+	return r;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The samples of one window: equal stacks of equal labels are one entry with a count and a weight.
+ * A collector has no pointers to processes and files, only their ids, so processes may be freed
+ * before it. For one thread.
+ */
+#ifndef PIPELINE_COLLECTOR_H
+#define PIPELINE_COLLECTOR_H
+
+#include <stdint.h>
+
+#include "base/dict.h"
+#include "process/process.h"
+#include "unwind/walk.h"
+
+/* Samples with equal keys are one entry. A dictionary key: no padding. */
+struct sample_key {
+	uint32_t process; /* id in processes */
+	uint32_t tid;     /* 0 unless samples carry thread ids */
+	uint32_t comm;    /* id in comms */
+	uint32_t stack;   /* id in stacks */
+	uint32_t reason;  /* of the pipeline's loss_account; 0: complete */
+	uint32_t pad;
+};
+
+struct sample_sum {
+	uint64_t count;
+	uint64_t weight; /* ns of CPU time */
+};
+
+/* A process under one label set. */
+struct collected_process {
+	pid_t pid;
+	uint32_t set;     /* number of the label set */
+	uint32_t program; /* id of its executable's file; 0: not known */
+	char name[64];    /* of the executable, else of the main thread; not terminated if full */
+	uint64_t bytes;   /* of memory that its samples were the first to need */
+};
+
+struct collector {
+	struct dict frames;                  /* struct walk_frame */
+	struct dict stacks;                  /* uint32_t ids of frames, leaf first */
+	struct dict comms;                   /* names of threads */
+	struct dict processes;               /* key: process id and label set */
+	struct dict samples;                 /* struct sample_key; id 0 is none */
+	struct sample_sum *sums;             /* by id in samples */
+	struct collected_process *collected; /* by id in processes */
+	uint32_t nsums, ncollected;
+	uint64_t bytes;                   /* of memory */
+	uint64_t own_limit;               /* of bytes; 0: that of all */
+	uint64_t count, weight_ns;        /* sums of all samples */
+	uint64_t start_wall_ns, start_ns; /* of the window: CLOCK_REALTIME, CLOCK_MONOTONIC */
+	uint8_t share; /* the least of the samples' pipeline_route.share; 0: all */
+};
+
+/* Limits the memory of all collectors together; 0, the default: no limit. A process may add another
+ * stack while its own take less than an eighth of what is free: a process with ever new stacks
+ * loses its own, and no other's. */
+void collector_set_limit(uint64_t bytes);
+uint64_t collector_bytes(void);            /* of all collectors */
+int collector_new(struct collector **ret); /* 0 or -ENOMEM */
+void collector_free(struct collector *);   /* NULL is fine */
+/* This collector has a limit of its own and takes nothing of that of all. While it is empty. */
+void collector_set_own_limit(struct collector *, uint64_t bytes);
+/* Adds an unwound sample. set: number of its label set; tid, reason: as in struct sample_key;
+ * weight_ns: the CPU time that it represents. A walk of NULL has no frames, and always has room. 0;
+ * -E2BIG: the limit leaves no room for another stack of the process; -ENOMEM. */
+int collector_add(struct collector *, const struct process *, uint32_t set, uint32_t tid,
+		  const char *comm, const struct walk *, uint32_t reason, uint64_t weight_ns);
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples whose stacks pass through code made at run time: they are right if that code was the same
+ * after them, so they wait until it was read again. */
+#include <string.h>
+
+#include "pipeline/state.h"
+
+/* Does an unwinder step this code that claims it? */
+static bool is_stepped(struct pipeline *p, struct process *over, const struct process_mapping *m,
+		       uint64_t addr, uint64_t time)
+{
+	uint32_t generation;
+	const struct claim *c = claims_at(p->claims, over, m, addr, time, &generation);
+
+	return c && c->flags & FUSEE_CLAIM_STEP;
+}
+
+static bool may_have_table(struct pipeline *p, uint64_t over, uint64_t addr, uint64_t time)
+{
+	enum made_verdict v = made_code_verdict(p->made, over, addr, time, false);
+
+	return v != MADE_NONE && v != MADE_OTHER;
+}
+
+/* Tells of the frames that may have such code, and sets `extra` of those that a table may have
+ * stepped, until settle(). true: the sample is to wait. */
+static bool note_frames(struct pipeline *p, struct process *over, uint64_t time)
+{
+	bool first = true, waits = false;
+
+	for (uint32_t i = 0; i < p->walk.n; i++) {
+		struct walk_frame *f = &p->walk.frames[i];
+		const struct process_mapping *m;
+
+		if (f->kind == FRAME_KERNEL)
+			continue;
+		m = f->kind == FRAME_ANONYMOUS ? process_mapping_at(over, f->addr, time) : NULL;
+		if (m && !m->file && !m->until && !is_stepped(p, over, m, f->addr, time)) {
+			made_code_note(p->made, over, m, f->addr, first, time);
+			f->extra[0] = may_have_table(p, over->id, f->addr, time);
+			waits |= f->extra[0];
+		}
+		first = false;
+	}
+	return waits;
+}
+
+/* The frames from this place on are not known. */
+static void truncate_at(struct walk *w, uint32_t n)
+{
+	for (uint32_t i = n; i < w->n; i++) {
+		w->guessed -= w->frames[i].guessed;
+		w->frames[i].extra[0] = 0;
+	}
+	w->n = n;
+	w->reason = loss_text(LOSS_MADE_CHANGED);
+}
+
+/* The caller at this place is a guess. */
+static void guess(struct walk *w, uint32_t i)
+{
+	if (i >= w->n || w->frames[i].guessed)
+		return;
+	w->frames[i].guessed = 1;
+	w->guessed++;
+}
+
+/* Frames that are not kept may have been in code that has changed: whose caller comes behind them
+ * is a guess. */
+static void guess_behind_omitted(struct walk *w)
+{
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->frames[i].kind == FRAME_OMITTED)
+			guess(w, i + 1);
+}
+
+/* Cuts the stack at the first frame whose code has changed. false: that is not known yet. */
+static bool settle(struct pipeline *p, uint64_t over, uint64_t time, bool late)
+{
+	struct walk *w = &p->walk;
+
+	for (uint32_t i = 0; i < w->n; i++) {
+		if (w->frames[i].kind != FRAME_ANONYMOUS || !w->frames[i].extra[0])
+			continue;
+		w->frames[i].extra[0] = 0;
+		switch (made_code_verdict(p->made, over, w->frames[i].addr, time, late)) {
+		case MADE_LATER:
+			return false;
+		case MADE_NONE:
+		case MADE_CHANGED: /* who called it is not known */
+			truncate_at(w, i + 1);
+			return true;
+		case MADE_UNSURE:
+			guess(w, i + 1);
+			break;
+		case MADE_OTHER:
+		case MADE_SAME:
+			break;
+		}
+	}
+	guess_behind_omitted(w);
+	return true;
+}
+
+void pipeline_deliver(struct pipeline *p, struct process *proc, const struct sample *s,
+		      const struct pipeline_route *route, const char *comm, struct process *over)
+{
+	const struct waiting_walk walk = {.frames = p->walk.frames,
+					  .n = p->walk.n,
+					  .guessed = p->walk.guessed,
+					  .reason = p->walk.reason,
+					  .passed = p->walk.passed,
+					  .over = over->id};
+	struct sample without = *s;
+
+	if (!p->made || !note_frames(p, over, s->time)) {
+		if (made_code_follows(p->made, over->id))
+			guess_behind_omitted(&p->walk);
+		pipeline_add(p, proc, s, route, comm);
+		return;
+	}
+	without.stack_len = without.nkernel = 0;
+	if (waiting_add(&p->waiting, proc, &followed_of(proc)->waiting_bytes, &without, route, comm,
+			&walk))
+		return;
+	settle(p, over->id, s->time, true);
+	pipeline_add(p, proc, s, route, comm);
+}
+
+bool pipeline_retry_made(struct pipeline *p, struct waiting *w, bool late)
+{
+	const struct waiting_walk *from = &w->walk;
+	struct walk *to = &p->walk;
+
+	memcpy(to->frames, from->frames, from->n * sizeof(to->frames[0]));
+	to->n = from->n;
+	to->guessed = from->guessed;
+	to->reason = from->reason;
+	to->passed = from->passed;
+	to->waiting = NULL;
+	if (!settle(p, from->over, w->sample.time, late))
+		return false;
+	pipeline_add(p, w->process, &w->sample, &w->route, w->comm);
+	followed_of(w->process)->waiting_bytes -= w->bytes;
+	return true;
+}

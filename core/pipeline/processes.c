@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes, threads and mappings, from sideband records. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "pipeline/budget.h"
+#include "pipeline/state.h"
+
+#define RETRY_NS 200000000ull
+#define MOST_RETRY_NS 64000000000ull
+
+/* ---- mappings ---- */
+
+/* Does the new mapping put other code where there was some? *file: whose code that was; 0: that of
+ * several files, of none, or of an interpreter, whose frames are not among those of a stack. */
+static bool covers_other(const struct process *proc, const struct process_mapping *to,
+			 uint32_t *file)
+{
+	bool covers = false;
+
+	for (uint32_t i = process_first_above(proc, to->lo);
+	     i < proc->n && proc->mappings[i].lo < to->hi; i++) {
+		const struct process_mapping *m = &proc->mappings[i];
+		uint32_t id = m->file && !m->file->claimed ? m->file->id : 0;
+
+		/* The kernel has no table of a file that could not be opened. */
+		if (m->file && m->file->state == FILE_REFUSED && m->lo == to->lo &&
+		    m->offset == to->offset && m->hi == to->hi)
+			continue;
+		if ((!m->file && !to->file) ||
+		    (m->file == to->file && m->lo - m->offset == to->lo - to->offset))
+			continue;
+		*file = covers && *file != id ? 0 : id;
+		covers = true;
+	}
+	return covers;
+}
+
+/* Is it known already? Of memory without a file a part of a known mapping is enough. */
+static bool has_same(struct process *proc, const struct process_mapping *to)
+{
+	const struct process_mapping *m = process_mapping(proc, to->lo);
+
+	if (!m || m->file != to->file || m->lo > to->lo || m->hi < to->hi)
+		return false;
+	return !to->file || (m->lo == to->lo && m->hi == to->hi && m->offset == to->offset);
+}
+
+/* What fails once in a while begins with a short pause each time. */
+void pipeline_begin_pause(struct growing_pause *pause, uint64_t most_ns)
+{
+	uint64_t now = clock_now();
+
+	if (!pause->ns || now > pause->until_ns + 2 * pause->ns + PIPELINE_PAUSE_NS)
+		pause->ns = RETRY_NS;
+	else if (pause->ns < most_ns)
+		pause->ns *= 2;
+	pause->until_ns = now + pause->ns;
+}
+
+/* A file could not be opened for a reason that passes: the mappings are read again at a sample a
+ * moment later, and then ever more rarely. */
+void pipeline_retry_later(struct process *proc)
+{
+	struct followed *f = followed_of(proc);
+
+	if (f->retry_ns)
+		return;
+	pipeline_begin_pause(&f->retry, MOST_RETRY_NS);
+	f->retry_ns = f->retry.until_ns;
+}
+
+/* By the path of its own mapping: a file may have several names, as that of busybox. A file that
+ * was removed meanwhile has the same name. */
+static void set_name(struct process *proc, const char *path)
+{
+	static const char removed[] = " (deleted)";
+	const char *slash = strrchr(path, '/'), *name = slash && slash[1] ? slash + 1 : path;
+	size_t len = strlen(name), extra = sizeof(removed) - 1;
+
+	if (len > extra && !strcmp(name + len - extra, removed))
+		len -= extra;
+	snprintf(proc->name, sizeof(proc->name), "%.*s", (int)len, name);
+}
+
+void pipeline_map(struct pipeline *p, struct process *proc, uint64_t since,
+		  const struct procfs_mapping *m)
+{
+	struct process_mapping to = {
+		.lo = m->lo,
+		.hi = m->hi,
+		.offset = m->offset,
+		.since = since,
+		.file = files_of(p->files, proc->pid, m),
+	};
+	int r;
+	uint32_t covered = 0;
+
+	if (p->files->shortage) {
+		p->files->shortage = false;
+		p->rescan.due = true;
+		return;
+	}
+	if (p->files->later) {
+		p->files->later = false;
+		pipeline_retry_later(proc);
+	}
+	/* The kernel maps a new program's executable before its loader. */
+	if (!*proc->name && to.file && *m->name == '/') {
+		set_name(proc, m->name);
+		proc->program = to.file->id;
+		to.file->executable = true;
+	}
+	if (has_same(proc, &to))
+		return;
+	if (covers_other(proc, &to, &covered))
+		kernel_view_covered(&p->views, proc, since, covered);
+	kernel_view_mark_dirty(&p->views, proc);
+	r = process_map(proc, &to);
+	if (r == -E2BIG)
+		budget_pause(p, proc, since);
+	else if (r)
+		p->rescan.due = true;
+	else
+		budget_check_mappings(p, since);
+}
+
+static void on_mapped(void *arg, pid_t pid, uint64_t time, const struct procfs_mapping *m)
+{
+	struct pipeline *p = arg;
+	struct process *proc = NULL;
+	uint64_t began;
+
+	if (!p->o.selected || p->o.selected(p->o.arg, pid))
+		proc = process_get(p->processes, pid);
+	if (!proc || !budget_allows(p, proc, clock_now()))
+		return;
+	began = budget_begin();
+	followed_of(proc)->mapped = true;
+	pipeline_map(p, proc, time, m);
+	budget_add(p, proc, began);
+}
+
+/* ---- processes ---- */
+
+/* Events of a CPU have records of all processes. Nothing is kept of those that are not sampled. */
+static bool is_followed(struct pipeline *p, pid_t pid)
+{
+	return !p->o.selected || p->o.selected(p->o.arg, pid) || process_find(p->processes, pid);
+}
+
+static void on_comm(void *arg, pid_t pid, pid_t tid, uint64_t time, const char *comm, bool exec)
+{
+	struct pipeline *p = arg;
+	struct process *proc;
+
+	if (!is_followed(p, pid))
+		return;
+	if (exec) {
+		proc = process_find(p->processes, pid);
+		if (proc)
+			kernel_view_withdraw(&p->views, proc);
+		proc = process_exec(p->processes, pid, time, comm);
+		if (proc)
+			followed_of(proc)->scan = p->rescan.number;
+		return;
+	}
+	proc = process_get(p->processes, pid);
+	if (proc && pid == tid)
+		snprintf(proc->comm, sizeof(proc->comm), "%s", comm);
+	process_thread_comm(p->processes, pid, tid, comm, time);
+}
+
+static void on_forked(void *arg, pid_t pid, pid_t parent, pid_t tid, uint64_t time)
+{
+	struct pipeline *p = arg;
+	struct process *older;
+
+	(void)time;
+	if (pid != tid || pid == parent)
+		return;
+	if (p->o.forked)
+		p->o.forked(p->o.arg, parent, pid);
+	older = process_find(p->processes, pid); /* that had this pid */
+	if (older)
+		kernel_view_withdraw(&p->views, older);
+	process_thread_exited(p->processes, NULL, tid, 0);
+	if (older || is_followed(p, parent) || is_followed(p, pid))
+		process_fork(p->processes, parent, pid);
+}
+
+static void on_exited(void *arg, pid_t pid, pid_t tid, uint64_t time)
+{
+	struct pipeline *p = arg;
+	struct process *proc = process_find(p->processes, pid);
+
+	if (process_thread_exited(p->processes, proc, tid, time))
+		kernel_view_withdraw(&p->views, proc);
+}
+
+static void on_lost(void *arg, uint64_t records)
+{
+	struct pipeline *p = arg;
+
+	p->stats.lost_records += records;
+	p->rescan.due = true; /* records of mappings may have been among them */
+	p->rescan.pause_ns = PIPELINE_PAUSE_NS;
+	if (p->o.lost)
+		p->o.lost(p->o.arg);
+}
+
+void pipeline_set_process_handlers(struct pipeline *p)
+{
+	p->handlers.mapped = on_mapped;
+	p->handlers.comm = on_comm;
+	p->handlers.forked = on_forked;
+	p->handlers.exited = on_exited;
+	p->handlers.lost = on_lost;
+	p->rescan = (struct rescan){.number = 1, .pause_ns = PIPELINE_PAUSE_NS};
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/waiting.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define SECOND_NS 1000000000u
+
+void waiting_init(struct waiting_queue *q, uint64_t limit)
+{
+	*q = (struct waiting_queue){.limit = limit};
+	q->last = &q->first;
+}
+
+static void release(struct waiting *w)
+{
+	walk_steps_release(w->steps);
+	munmap(w, w->bytes);
+}
+
+void waiting_fini(struct waiting_queue *q)
+{
+	struct waiting *next;
+
+	for (struct waiting *w = q->first; w; w = next) {
+		next = w->next;
+		release(w);
+	}
+}
+
+/* A process has an eighth of the room at most, and half of the room is filled in a second at most:
+ * a process that maps new files all the time must not take the room of others. */
+static bool has_room(struct waiting_queue *q, uint64_t of_process, uint64_t time, uint64_t bytes)
+{
+	if (time - q->second_began > SECOND_NS) {
+		q->second_began = time;
+		q->second_bytes = 0;
+	}
+	return q->bytes + bytes <= q->limit && of_process + bytes <= q->limit / 8 &&
+	       q->second_bytes + bytes <= q->limit / 2;
+}
+
+struct waiting *waiting_add(struct waiting_queue *q, struct process *proc, uint64_t *process_bytes,
+			    const struct sample *s, const struct pipeline_route *route,
+			    const char *comm, const struct waiting_walk *walk)
+{
+	uint64_t frames = walk ? walk->n * sizeof(*walk->frames) : 0;
+	uint64_t bytes = sizeof(struct waiting) + frames + s->nkernel * 8ull + s->stack_len;
+	char *behind;
+	struct waiting *w;
+
+	if (!has_room(q, *process_bytes, s->time, bytes))
+		return NULL;
+	/* Stacks of other programs must not be in this program's core dump. */
+	w = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (w == MAP_FAILED)
+		return NULL;
+	madvise(w, bytes, MADV_DONTDUMP);
+	*w = (struct waiting){.process = proc, .route = *route, .sample = *s, .bytes = bytes};
+	snprintf(w->comm, sizeof(w->comm), "%s", comm);
+	behind = (char *)(w + 1) + frames;
+	if (walk) {
+		w->walk = *walk;
+		w->walk.frames = memcpy(w + 1, walk->frames, frames);
+	}
+	w->sample.kernel = (uint64_t *)(void *)behind;
+	w->sample.stack = behind + s->nkernel * 8ull;
+	if (s->nkernel)
+		memcpy(behind, s->kernel, s->nkernel * 8ull);
+	if (s->stack_len)
+		memcpy(behind + s->nkernel * 8ull, s->stack, s->stack_len);
+	*q->last = w;
+	q->last = &w->next;
+	q->bytes += bytes;
+	q->second_bytes += bytes;
+	*process_bytes += bytes;
+	return w;
+}
+
+void waiting_each(struct waiting_queue *q, bool (*done)(void *arg, struct waiting *), void *arg)
+{
+	struct waiting *w = q->first, *next;
+
+	q->first = NULL;
+	q->last = &q->first;
+	for (; w; w = next) {
+		next = w->next;
+		if (done(arg, w)) {
+			q->bytes -= w->bytes;
+			release(w);
+			continue;
+		}
+		w->next = NULL;
+		*q->last = w;
+		q->last = &w->next;
+	}
+}
+
+uint64_t waiting_count(const struct waiting_queue *q)
+{
+	uint64_t n = 0;
+
+	for (const struct waiting *w = q->first; w; w = w->next)
+		n++;
+	return n;
+}
+
+void waiting_drop_slot(struct waiting_queue *q, uint32_t slot)
+{
+	for (struct waiting *w = q->first; w; w = w->next)
+		w->route.slots &= ~(1ull << slot);
+}

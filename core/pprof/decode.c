@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Converts a message of profile.proto from any source into a profile. It checks all that pprof's
+ * own reader checks (profile.CheckValid and the decoder before it), so that a file that is read
+ * here is read there.
+ */
+#include "pprof/pprof.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/builder.h"
+#include "pprof/flags.h"
+#include "pprof/interpreter.h"
+#include "profile/loss_comment.h"
+#include "pprof/unpack.h"
+
+typedef Perftools__Profiles__Sample Sample;
+typedef Perftools__Profiles__Mapping Mapping;
+typedef Perftools__Profiles__Location Location;
+typedef Perftools__Profiles__Function Function;
+typedef Perftools__Profiles__Line Line;
+typedef Perftools__Profiles__Label Label;
+typedef Perftools__Profiles__ValueType ValueType;
+
+struct pprof_file {
+	struct builder *builder;
+	const struct fusee_profile *profile;
+};
+
+/* An id in the file, with the builder's index and the name of the element. */
+struct id {
+	uint64_t id;
+	const char *name;
+	uint32_t index;
+	uint32_t language; /* of a function that tells, in the builder; 0: it does not */
+};
+
+struct ids {
+	struct id *at;
+	size_t n;
+};
+
+struct decoder {
+	const char *error; /* NULL: none so far */
+	int code;
+	Perftools__Profiles__Profile *in;
+	struct builder *b;
+	uint32_t *strings; /* by index in the file: index in the builder */
+	struct ids mappings, functions, locations;
+	struct buf lines, labels, stack;
+	struct pprof_interpreter interpreter;
+};
+
+static int fail(struct decoder *d, int code, const char *error)
+{
+	if (!d->error) {
+		d->error = error;
+		d->code = code;
+	}
+	return d->code;
+}
+
+/* ---- ids ---- */
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct id *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static int ids_make(struct decoder *d, struct ids *ids, size_t n)
+{
+	ids->at = calloc(n ? n : 1, sizeof(*ids->at));
+	ids->n = 0;
+	return ids->at ? 0 : fail(d, -ENOMEM, "no memory");
+}
+
+static int ids_close(struct decoder *d, struct ids *ids, const char *zero, const char *twice)
+{
+	qsort(ids->at, ids->n, sizeof(*ids->at), compare_ids);
+	if (ids->n && !ids->at[0].id)
+		return fail(d, -EINVAL, zero);
+	for (size_t i = 1; i < ids->n; i++)
+		if (ids->at[i].id == ids->at[i - 1].id)
+			return fail(d, -EINVAL, twice);
+	return 0;
+}
+
+/* NULL: there is none. Ids usually count from 1, so element id - 1 is tried first. */
+static const struct id *ids_find(const struct ids *ids, uint64_t id)
+{
+	struct id key = {.id = id};
+
+	if (id - 1 < ids->n && ids->at[id - 1].id == id)
+		return &ids->at[id - 1];
+	return bsearch(&key, ids->at, ids->n, sizeof(*ids->at), compare_ids);
+}
+
+/* ---- strings ---- */
+
+static const char *raw(struct decoder *d, int64_t i)
+{
+	if (i >= 0 && (uint64_t)i < d->in->n_string_table)
+		return d->in->string_table[i];
+	fail(d, -EINVAL, "a string's number is outside the string table");
+	return "";
+}
+
+static uint32_t string(struct decoder *d, int64_t i)
+{
+	const char *s = raw(d, i);
+
+	if (d->error)
+		return 0;
+	if (d->strings[i] == BUILDER_NONE)
+		d->strings[i] = builder_cstr(d->b, s);
+	return d->strings[i];
+}
+
+static int read_strings(struct decoder *d)
+{
+	size_t n = d->in->n_string_table;
+
+	if (!n)
+		return fail(d, -EINVAL, "the profile has no string table");
+	if (*d->in->string_table[0])
+		return fail(d, -EINVAL, "the first string of the string table is not empty");
+	d->strings = malloc(n * sizeof(*d->strings));
+	if (!d->strings)
+		return fail(d, -ENOMEM, "no memory");
+	memset(d->strings, 0xff, n * sizeof(*d->strings));
+	return 0;
+}
+
+/* ---- tables ---- */
+
+static bool begins(const char *s, const char *with)
+{
+	return !strncmp(s, with, strlen(with));
+}
+
+/* The kind of a mapping, which the format does not have and reports need. may_be_main: it is the
+ * first, or the first is a program. */
+static uint32_t kind_of_mapping(const char *path, bool may_be_main)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	if (begins(path, "[vdso]") || begins(path, "[vsyscall]") || begins(path, "linux-vdso"))
+		return FUSEE_MAPPING_LIBRARY;
+	if (!*path || begins(path, "[anon") || begins(path, "[heap]") || begins(path, "[stack") ||
+	    begins(path, "[jit") || begins(path, "//anon") || begins(path, "/memfd:"))
+		return FUSEE_MAPPING_JIT;
+	if (*path == '[' || strstr(name, ".ko"))
+		return FUSEE_MAPPING_KERNEL;
+	if (strstr(name, ".so"))
+		return FUSEE_MAPPING_LIBRARY;
+	return may_be_main ? FUSEE_MAPPING_MAIN : 0;
+}
+
+static void read_mappings(struct decoder *d)
+{
+	bool main = true;
+
+	if (ids_make(d, &d->mappings, d->in->n_mapping))
+		return;
+	for (size_t i = 0; i < d->in->n_mapping && !d->error; i++) {
+		const Mapping *m = d->in->mapping[i];
+		struct fusee_mapping to = {.path = string(d, m->filename),
+					   .build_id = string(d, m->build_id),
+					   .start = m->memory_start,
+					   .limit = m->memory_limit,
+					   .offset = m->file_offset};
+
+		to.flags = kind_of_mapping(raw(d, m->filename), main);
+		main = to.flags & FUSEE_MAPPING_MAIN || (i && main);
+		to.flags |= m->has_functions ? FUSEE_MAPPING_FUNCTIONS : 0;
+		to.flags |= m->has_filenames ? FUSEE_MAPPING_FILENAMES : 0;
+		to.flags |= m->has_line_numbers ? FUSEE_MAPPING_LINES : 0;
+		to.flags |= m->has_inline_frames ? FUSEE_MAPPING_INLINES : 0;
+		d->mappings.at[d->mappings.n++] = (struct id){m->id, raw(d, m->filename),
+							      builder_mapping(d->b, &to), 0};
+	}
+	ids_close(d, &d->mappings, "a mapping has the id 0", "two mappings have the same id");
+}
+
+static uint32_t small(int64_t v)
+{
+	return v > 0 && v < UINT32_MAX ? (uint32_t)v : 0;
+}
+
+static struct id read_function(struct decoder *d, const Function *f)
+{
+	struct fusee_function to = {.name = string(d, f->name),
+				    .system_name = string(d, f->system_name),
+				    .file = string(d, f->filename),
+				    .start_line = small(f->start_line)};
+	const char *name = raw(d, f->system_name);
+	struct fusee_str language;
+	size_t len = strlen(name);
+
+	to.flags = pprof_flags_read(name, &len, &language);
+	if (to.flags || language.len)
+		to.system_name = builder_string(d->b, name, len);
+	return (struct id){
+		.id = f->id,
+		.name = raw(d, f->name),
+		.index = builder_function(d->b, &to),
+		.language = language.len ? builder_string(d->b, language.p, language.len) : 0,
+	};
+}
+
+static void read_functions(struct decoder *d)
+{
+	if (ids_make(d, &d->functions, d->in->n_function))
+		return;
+	for (size_t i = 0; i < d->in->n_function && !d->error; i++)
+		d->functions.at[d->functions.n++] = read_function(d, d->in->function[i]);
+	ids_close(d, &d->functions, "a function has the id 0", "two functions have the same id");
+}
+
+/* A file has the flags of a location as names only: infers them. */
+static uint32_t kind_of_location(const char *name, const struct id *mapping)
+{
+	const char *path, *slash;
+	size_t len = strlen(name);
+
+	if (!mapping)
+		return len > 2 && *name == '[' && name[len - 1] == ']' ? FUSEE_LOCATION_REASON : 0;
+	slash = strrchr(mapping->name, '/');
+	path = slash ? slash + 1 : mapping->name;
+	return begins(name, path) && begins(name + strlen(path), "+0x") ? FUSEE_LOCATION_STUB : 0;
+}
+
+/* *inner, *outer: the innermost and the outermost function. */
+static int read_lines(struct decoder *d, const Location *l, const char **inner, const char **outer)
+{
+	buf_reset(&d->lines);
+	*inner = *outer = "";
+	for (size_t i = 0; i < l->n_line; i++) {
+		const Line *line = l->line[i];
+		const struct id *function = ids_find(&d->functions, line->function_id);
+		struct fusee_line to = {.line = small(line->line),
+					.column = small(line->column),
+					.flags = i + 1 < l->n_line ? FUSEE_LINE_INLINED : 0};
+
+		if (!function)
+			return fail(d, -EINVAL, "a line's function is not in the profile");
+		to.function = function->index;
+		if (!i)
+			*inner = function->name;
+		*outer = function->name;
+		if (buf_add(&d->lines, &to, sizeof(to)))
+			return fail(d, -ENOMEM, "no memory");
+	}
+	return 0;
+}
+
+/* Is the location an interpreter's own code? */
+static void find_interpreter(struct decoder *d, const struct id *mapping, const char *function,
+			     struct fusee_location *to)
+{
+	struct fusee_str language;
+
+	if (!pprof_interpreter_has(&d->interpreter, mapping->name, function, &language))
+		return;
+	to->flags |= FUSEE_LOCATION_INTERPRETER;
+	to->language = builder_string(d->b, language.p, language.len);
+}
+
+/* The frame type of a location without code. */
+static uint32_t language_of(struct decoder *d, const Location *l)
+{
+	const struct id *function = ids_find(&d->functions, l->line[0]->function_id);
+
+	if (function && function->language)
+		return function->language;
+	return d->interpreter.language ? builder_cstr(d->b, d->interpreter.language) : 0;
+}
+
+static int read_location(struct decoder *d, const Location *l)
+{
+	const struct id *mapping = l->mapping_id ? ids_find(&d->mappings, l->mapping_id) : NULL;
+	struct fusee_location to = {.address = l->address};
+	const struct fusee_line *lines;
+	const char *name, *outer;
+
+	if (l->mapping_id && !mapping)
+		return fail(d, -EINVAL, "a location's mapping is not in the profile");
+	if (read_lines(d, l, &name, &outer))
+		return d->code;
+	lines = (const struct fusee_line *)(const void *)d->lines.p;
+	if (mapping) {
+		to.mapping = mapping->index;
+		if (kind_of_mapping(mapping->name, false) & FUSEE_MAPPING_KERNEL)
+			to.frame_type = builder_cstr(d->b, "kernel");
+	}
+	if (l->n_line == 1)
+		to.flags = kind_of_location(name, mapping);
+	if (mapping)
+		find_interpreter(d, mapping, outer, &to);
+	else if (l->n_line && !(to.flags & FUSEE_LOCATION_REASON))
+		to.frame_type = language_of(d, l);
+	d->locations.at[d->locations.n++] = (struct id){
+		l->id, NULL, builder_location(d->b, &to, lines, (uint32_t)l->n_line), 0};
+	return 0;
+}
+
+static void read_locations(struct decoder *d)
+{
+	if (ids_make(d, &d->locations, d->in->n_location))
+		return;
+	for (size_t i = 0; i < d->in->n_location && !d->error; i++)
+		read_location(d, d->in->location[i]);
+	ids_close(d, &d->locations, "a location has the id 0", "two locations have the same id");
+}
+
+/* ---- samples ---- */
+
+/* pid and tid are fields of a sample in the model. */
+static bool take_number(const char *key, int64_t n, const char *want, uint32_t *to)
+{
+	if (strcmp(key, want) || *to || n <= 0 || n >= UINT32_MAX)
+		return false;
+	*to = (uint32_t)n;
+	return true;
+}
+
+static int read_labels(struct decoder *d, const Sample *s, uint32_t *pid, uint32_t *tid)
+{
+	buf_reset(&d->labels);
+	for (size_t i = 0; i < s->n_label; i++) {
+		const Label *l = s->label[i];
+		const char *key = raw(d, l->key), *str = raw(d, l->str),
+			   *unit = raw(d, l->num_unit);
+		struct fusee_label to = {.key = {key, strlen(key)}, .num = l->num};
+
+		if (d->error)
+			return d->code;
+		if (!l->str && !*unit &&
+		    (take_number(key, l->num, "pid", pid) || take_number(key, l->num, "tid", tid)))
+			continue;
+		if (l->str)
+			to.str = (struct fusee_str){str, strlen(str)};
+		else
+			to.unit = (struct fusee_str){unit, strlen(unit)};
+		if ((l->str || l->num || l->num_unit) && buf_add(&d->labels, &to, sizeof(to)))
+			return fail(d, -ENOMEM, "no memory");
+	}
+	return 0;
+}
+
+static int read_sample(struct decoder *d, const Sample *s)
+{
+	uint32_t pid = 0, tid = 0, stack;
+
+	if (s->n_value != d->in->n_sample_type)
+		return fail(d, -EINVAL,
+			    "a sample has more or fewer values than there are sample types");
+	buf_reset(&d->stack);
+	for (size_t i = 0; i < s->n_location_id; i++) {
+		const struct id *l = ids_find(&d->locations, s->location_id[i]);
+
+		if (!l)
+			return fail(d, -EINVAL, "a sample's location is not in the profile");
+		if (buf_add(&d->stack, &l->index, sizeof(l->index)))
+			return fail(d, -ENOMEM, "no memory");
+	}
+	if (read_labels(d, s, &pid, &tid))
+		return d->code;
+	stack = builder_stack(d->b, (const uint32_t *)(const void *)d->stack.p,
+			      (uint32_t)s->n_location_id);
+	builder_sample(d->b, stack, (const struct fusee_label *)(const void *)d->labels.p,
+		       (uint32_t)(d->labels.len / sizeof(struct fusee_label)), pid, tid, s->value);
+	return 0;
+}
+
+static void read_samples(struct decoder *d)
+{
+	if (d->in->n_sample && !d->in->n_sample_type) {
+		fail(d, -EINVAL, "the profile has samples but no sample type");
+		return;
+	}
+	for (size_t i = 0; i < d->in->n_sample && !d->error; i++)
+		read_sample(d, d->in->sample[i]);
+}
+
+/* ---- the rest ---- */
+
+static void read_types(struct decoder *d)
+{
+	struct fusee_profile *p = builder_profile(d->b);
+	const char *default_type = raw(d, d->in->default_sample_type), *name = "";
+	bool found = false;
+
+	for (size_t i = 0; i < d->in->n_sample_type && !d->error; i++) {
+		const ValueType *t = d->in->sample_type[i];
+		const char *type = raw(d, t->type), *unit = raw(d, t->unit);
+
+		builder_type(d->b, type, unit);
+		if (found)
+			continue;
+		found = *default_type && !strcmp(type, default_type);
+		p->default_type = (uint32_t)i;
+		name = type;
+	}
+	if (d->in->period_type) {
+		p->period_type = string(d, d->in->period_type->type);
+		p->period_unit = string(d, d->in->period_type->unit);
+	}
+	p->kind = p->period_type ? p->period_type : builder_cstr(d->b, name);
+	p->period = d->in->period;
+	p->start_ns = d->in->time_nanos > 0 ? (uint64_t)d->in->time_nanos : 0;
+	p->duration_ns = d->in->duration_nanos > 0 ? (uint64_t)d->in->duration_nanos : 0;
+}
+
+/* Before locations are read. */
+static void read_interpreters(struct decoder *d)
+{
+	for (size_t i = 0; i < d->in->n_comment && !d->error; i++)
+		if (pprof_interpreter_read(&d->interpreter, raw(d, d->in->comment[i])) < 0)
+			fail(d, -ENOMEM, "no memory");
+}
+
+static void read_comments(struct decoder *d)
+{
+	for (size_t i = 0; i < d->in->n_comment && !d->error; i++) {
+		const char *s = raw(d, d->in->comment[i]);
+		enum loss_stage stage;
+		const char *reason;
+		int64_t n;
+
+		if (pprof_loss_read(s, &stage, &n, &reason))
+			builder_loss(d->b, stage, reason, n);
+		else if (!pprof_interpreter_read(&d->interpreter, s))
+			builder_comment(d->b, "%s", s);
+	}
+}
+
+static int convert(struct decoder *d, struct pprof_file *f)
+{
+	int error;
+
+	if (read_strings(d))
+		return d->code;
+	raw(d, d->in->drop_frames);
+	raw(d, d->in->keep_frames);
+	raw(d, d->in->doc_url);
+	read_types(d);
+	read_mappings(d);
+	read_functions(d);
+	read_interpreters(d);
+	if (!d->error)
+		read_locations(d);
+	if (!d->error)
+		read_samples(d);
+	if (!d->error)
+		read_comments(d);
+	if (d->error)
+		return d->code;
+	error = builder_finish(d->b, &f->profile);
+	return error ? fail(d, error, "no memory") : 0;
+}
+
+int pprof_decode(const void *bytes, size_t len, struct pprof_file **ret, const char **error)
+{
+	struct pprof_message m;
+	struct decoder d = {0};
+	struct pprof_file *f = calloc(1, sizeof(*f));
+
+	*error = "no memory";
+	if (!f || builder_new(&f->builder)) {
+		free(f);
+		return -ENOMEM;
+	}
+	d.b = f->builder;
+	if (pprof_unpack(&m, bytes, len)) {
+		fail(&d, m.code, m.error);
+	} else {
+		d.in = m.profile;
+		convert(&d, f);
+	}
+	pprof_message_free(&m);
+	free(d.strings);
+	free(d.mappings.at);
+	free(d.functions.at);
+	free(d.locations.at);
+	buf_fini(&d.lines);
+	buf_fini(&d.labels);
+	buf_fini(&d.stack);
+	pprof_interpreter_fini(&d.interpreter);
+	if (d.error) {
+		pprof_free(f);
+		*error = d.error;
+		return d.code;
+	}
+	*error = "";
+	*ret = f;
+	return 0;
+}
+
+const struct fusee_profile *pprof_profile(const struct pprof_file *f)
+{
+	return f->profile;
+}
+
+void pprof_free(struct pprof_file *f)
+{
+	if (!f)
+		return;
+	builder_free(f->builder);
+	free(f);
+}

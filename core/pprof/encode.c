@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Encodes a profile as profile.proto, without a library: messages are made in two buffers and are
+ * compressed as they come, strings last, so that only the string table is held beside the profile.
+ * What backends refuse is not written: gaps in ids, samples without a location, invalid UTF-8, a
+ * second value of a label's key, and characters in a type's name that their query languages do not
+ * have.
+ */
+#include "pprof/pprof.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/dict.h"
+#include "base/utf8.h"
+#include "profile/check.h"
+#include "profile/omit.h"
+#include "pprof/flags.h"
+#include "pprof/interpreter.h"
+#include "profile/loss_comment.h"
+
+#define OUT_STEP 65536
+#define BLOCK 16384 /* bytes for each call of zlib */
+#define WINDOW_GZIP (15 + 16)
+#define LEVEL 4   /* half the time of zlib's own choice, for files that are 1 % larger */
+#define KNOWN 512 /* a power of two */
+
+/* A text of the profile that was looked up, by its address. */
+struct known_text {
+	const char *p;
+	uint64_t len;
+	uint32_t id;
+};
+
+struct encoder {
+	const struct fusee_profile *p;
+	struct buf *out;
+	int error;
+	bool gzip, unknown_used;
+	z_stream z;
+	struct dict texts; /* the file's string table */
+	struct known_text known[KNOWN];
+	uint32_t *text_of;    /* by string of the profile: id in texts + 1; 0: not in texts yet */
+	uint32_t *mapping_of; /* by mapping of the profile: id in the file */
+	uint32_t *mapping_flags; /* FUSEE_MAPPING_*, those of symbols only if they are true */
+	uint32_t *language_of;   /* by function of the profile: its language, a string; 0: that of
+				    most */
+	struct buf msg, sub, clean, keys;
+	struct buf block; /* not compressed yet */
+};
+
+/* ---- wire ---- */
+
+static void fail(struct encoder *e, int error)
+{
+	if (!e->error)
+		e->error = error;
+}
+
+/* Most of a profile is such numbers: they are written in place where there is room for the longest.
+ */
+static void put_varint(struct buf *b, uint64_t v)
+{
+	char bytes[10];
+	bool fits = !b->error && b->cap - b->len >= sizeof(bytes);
+	char *to = fits ? b->p + b->len : bytes;
+	size_t n = 0;
+
+	for (; v >= 0x80; v >>= 7)
+		to[n++] = (char)(v | 0x80);
+	to[n++] = (char)v;
+	if (fits)
+		b->len += n;
+	else
+		buf_add(b, bytes, n);
+}
+
+/* proto3: a zero is not written. */
+static void put_uint(struct buf *b, uint32_t field, uint64_t v)
+{
+	if (!v)
+		return;
+	put_varint(b, field << 3);
+	put_varint(b, v);
+}
+
+static void put_bytes(struct buf *b, uint32_t field, const void *p, size_t len)
+{
+	put_varint(b, field << 3 | 2);
+	put_varint(b, len);
+	buf_add(b, p, len);
+}
+
+static void deflate_some(struct encoder *e, const void *p, size_t len, int flush)
+{
+	int ret;
+
+	e->z.next_in = (Bytef *)(uintptr_t)p;
+	e->z.avail_in = (uInt)len;
+	do {
+		e->z.next_out = buf_grow(e->out, OUT_STEP);
+		if (!e->z.next_out)
+			return fail(e, -ENOMEM);
+		e->z.avail_out = OUT_STEP;
+		ret = deflate(&e->z, flush);
+		e->out->len -= e->z.avail_out;
+		if (ret == Z_STREAM_ERROR)
+			return fail(e, -EIO);
+	} while (flush == Z_FINISH ? ret != Z_STREAM_END : !e->z.avail_out);
+}
+
+static void deflate_block(struct encoder *e, int flush)
+{
+	const char *at = e->block.p;
+
+	for (size_t rest = e->block.len, n; rest; rest -= n, at += n) {
+		n = rest < INT32_MAX ? rest : INT32_MAX;
+		deflate_some(e, at, n, Z_NO_FLUSH);
+	}
+	if (flush != Z_NO_FLUSH)
+		deflate_some(e, NULL, 0, flush);
+	buf_reset(&e->block);
+}
+
+static void emit(struct encoder *e, const void *p, size_t len)
+{
+	if (e->error)
+		return;
+	if (buf_add(e->gzip ? &e->block : e->out, p, len))
+		return fail(e, -ENOMEM);
+	if (e->block.len >= BLOCK)
+		deflate_block(e, Z_NO_FLUSH);
+}
+
+/* Writes e->msg as a field of Profile and empties it. */
+static void emit_msg(struct encoder *e, uint32_t field)
+{
+	char head[20];
+	struct buf b = {.p = head, .cap = sizeof(head)};
+
+	if (e->msg.error || e->sub.error)
+		return fail(e, -ENOMEM);
+	put_varint(&b, field << 3 | 2);
+	put_varint(&b, e->msg.len);
+	emit(e, head, b.len);
+	emit(e, e->msg.p, e->msg.len);
+	buf_reset(&e->msg);
+}
+
+static void emit_uint(struct encoder *e, uint32_t field, uint64_t v)
+{
+	char head[30];
+	struct buf b = {.p = head, .cap = sizeof(head)};
+
+	put_uint(&b, field, v);
+	emit(e, head, b.len);
+}
+
+/* ---- strings ---- */
+
+static uint32_t text(struct encoder *e, const char *p, uint64_t len)
+{
+	uint32_t id;
+
+	if (!len)
+		return 0;
+	if (!utf8_valid(p, len)) {
+		buf_reset(&e->clean);
+		if (utf8_clean(&e->clean, p, len)) {
+			fail(e, -ENOMEM);
+			return 0;
+		}
+		p = e->clean.p;
+		len = e->clean.len;
+	}
+	id = dict_add(&e->texts, p, len);
+	if (id != DICT_NONE)
+		return id;
+	fail(e, -ENOMEM);
+	return 0;
+}
+
+/* Of a text that stays where it is: samples of a target have the same labels again and again. */
+static uint32_t lasting_text(struct encoder *e, const char *p, uint64_t len)
+{
+	struct known_text *k =
+		&e->known[((uintptr_t)p >> 3 ^ (uintptr_t)p >> 12 ^ (uintptr_t)p) & (KNOWN - 1)];
+
+	if (k->p != p || k->len != len)
+		*k = (struct known_text){p, len, text(e, p, len)};
+	return k->id;
+}
+
+static uint32_t string(struct encoder *e, uint32_t i)
+{
+	const struct fusee_str *s = FUSEE_AT(struct fusee_str, e->p->strings, i);
+
+	if (!e->text_of[i])
+		e->text_of[i] = text(e, s->p, s->len) + 1;
+	return e->text_of[i] - 1;
+}
+
+/* Backends make selectors of these texts; '-', '.' and ' ' are errors in some. */
+static uint32_t type_name(struct encoder *e, uint32_t i)
+{
+	const struct fusee_str *s = FUSEE_AT(struct fusee_str, e->p->strings, i);
+	char *at;
+
+	if (!s->len)
+		return 0;
+	buf_reset(&e->sub);
+	at = buf_grow(&e->sub, s->len);
+	if (!at) {
+		fail(e, -ENOMEM);
+		return 0;
+	}
+	for (uint64_t k = 0; k < s->len; k++)
+		at[k] = strchr("-. :", s->p[k]) ? '_' : s->p[k];
+	return text(e, e->sub.p, e->sub.len);
+}
+
+/* ---- messages ---- */
+
+static void emit_type(struct encoder *e, uint32_t field, uint32_t type, uint32_t unit)
+{
+	uint32_t t = type_name(e, type), u = type_name(e, unit);
+
+	put_uint(&e->msg, 1, t);
+	put_uint(&e->msg, 2, u);
+	emit_msg(e, field);
+}
+
+static void emit_types(struct encoder *e)
+{
+	const struct fusee_profile *p = e->p;
+
+	for (uint32_t i = 0; i < p->types.n; i++) {
+		const struct fusee_value_type *t = FUSEE_AT(struct fusee_value_type, p->types, i);
+
+		emit_type(e, 1, t->type, t->unit);
+	}
+	if (p->period_type || p->period_unit)
+		emit_type(e, 11, p->period_type, p->period_unit);
+}
+
+/* Writes a Label, unless readers would drop it or the sample has a label of this key. */
+static void put_label(struct encoder *e, const struct fusee_label *l)
+{
+	uint32_t key = lasting_text(e, l->key.p, l->key.len), *seen;
+	size_t n = e->keys.len / sizeof(*seen);
+
+	if (!key || (l->str.p ? !l->str.len : !l->num && !l->unit.len))
+		return;
+	seen = (uint32_t *)(void *)e->keys.p;
+	for (size_t i = 0; i < n; i++)
+		if (seen[i] == key)
+			return;
+	if (buf_add(&e->keys, &key, sizeof(key)))
+		return fail(e, -ENOMEM);
+	buf_reset(&e->sub);
+	put_uint(&e->sub, 1, key);
+	if (l->str.p) {
+		put_uint(&e->sub, 2, lasting_text(e, l->str.p, l->str.len));
+	} else {
+		put_uint(&e->sub, 3, (uint64_t)l->num);
+		put_uint(&e->sub, 4, lasting_text(e, l->unit.p, l->unit.len));
+	}
+	put_bytes(&e->msg, 3, e->sub.p, e->sub.len);
+}
+
+static void put_number_label(struct encoder *e, const char *key, uint32_t n)
+{
+	struct fusee_label l = {.key = {key, strlen(key)}, .num = n};
+
+	put_label(e, &l);
+}
+
+static void put_labels(struct encoder *e, const struct fusee_sample *s)
+{
+	const struct fusee_profile *p = e->p;
+
+	buf_reset(&e->keys);
+	for (uint32_t i = 0; i < s->nlabels; i++)
+		put_label(e, FUSEE_AT(struct fusee_label, p->labels, s->first_label + i));
+	put_number_label(e, "pid", s->pid);
+	put_number_label(e, "tid", s->tid);
+	for (uint32_t i = 0; i < p->resource.n; i++)
+		put_label(e, FUSEE_AT(struct fusee_label, p->resource, i));
+}
+
+/* The id of a location. Where there is none, an extra location behind the last is written. */
+static uint64_t location_id(struct encoder *e, uint32_t i)
+{
+	if (i)
+		return i;
+	e->unknown_used = true;
+	return e->p->locations.n;
+}
+
+static void emit_sample(struct encoder *e, uint32_t i)
+{
+	const struct fusee_profile *p = e->p;
+	const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, p->samples, i);
+	const struct fusee_stack *stack = FUSEE_AT(struct fusee_stack, p->stacks, s->stack);
+
+	buf_reset(&e->sub);
+	for (uint32_t k = 0; k < stack->n; k++)
+		put_varint(&e->sub, location_id(e, *FUSEE_AT(uint32_t, p->stack_locations,
+							     stack->first + k)));
+	if (!stack->n)
+		put_varint(&e->sub, location_id(e, 0));
+	put_bytes(&e->msg, 1, e->sub.p, e->sub.len);
+	buf_reset(&e->sub);
+	for (uint32_t k = 0; k < p->types.n; k++)
+		put_varint(&e->sub,
+			   (uint64_t)*FUSEE_AT(int64_t, p->values, (uint64_t)i * p->types.n + k));
+	put_bytes(&e->msg, 2, e->sub.p, e->sub.len);
+	put_labels(e, s);
+	emit_msg(e, 2);
+}
+
+static void emit_mapping(struct encoder *e, uint32_t i)
+{
+	const struct fusee_mapping *m = FUSEE_AT(struct fusee_mapping, e->p->mappings, i);
+	uint32_t flags = e->mapping_flags[i];
+
+	put_uint(&e->msg, 1, e->mapping_of[i]);
+	put_uint(&e->msg, 2, m->start);
+	put_uint(&e->msg, 3, m->limit);
+	put_uint(&e->msg, 4, m->offset);
+	put_uint(&e->msg, 5, string(e, m->path));
+	put_uint(&e->msg, 6, string(e, m->build_id));
+	put_uint(&e->msg, 7, !!(flags & FUSEE_MAPPING_FUNCTIONS));
+	put_uint(&e->msg, 8, !!(flags & FUSEE_MAPPING_FILENAMES));
+	put_uint(&e->msg, 9, !!(flags & FUSEE_MAPPING_LINES));
+	put_uint(&e->msg, 10, !!(flags & FUSEE_MAPPING_INLINES));
+	emit_msg(e, 3);
+}
+
+static void emit_location(struct encoder *e, uint32_t i)
+{
+	const struct fusee_profile *p = e->p;
+	const struct fusee_location *l = FUSEE_AT(struct fusee_location, p->locations, i);
+
+	put_uint(&e->msg, 1, i);
+	put_uint(&e->msg, 2, e->mapping_of[l->mapping]);
+	put_uint(&e->msg, 3, l->address);
+	for (uint32_t k = 0; k < l->nlines; k++) {
+		const struct fusee_line *line = FUSEE_AT(struct fusee_line, p->lines,
+							 l->first_line + k);
+
+		if (!line->function)
+			continue;
+		buf_reset(&e->sub);
+		put_uint(&e->sub, 1, line->function);
+		put_uint(&e->sub, 2, line->line);
+		put_uint(&e->sub, 3, line->column);
+		put_bytes(&e->msg, 4, e->sub.p, e->sub.len);
+	}
+	emit_msg(e, 4);
+}
+
+/* The string of a function's system name, with its flags and its language. */
+static uint32_t system_name(struct encoder *e, uint32_t name, uint32_t flags, uint32_t language)
+{
+	const struct fusee_str *s = FUSEE_AT(struct fusee_str, e->p->strings, name);
+
+	if (!flags && !language)
+		return string(e, name);
+	buf_reset(&e->sub);
+	buf_add(&e->sub, s->p, s->len);
+	pprof_flags_write(&e->sub, flags, *FUSEE_AT(struct fusee_str, e->p->strings, language));
+	if (!e->sub.error)
+		return text(e, e->sub.p, e->sub.len);
+	fail(e, -ENOMEM);
+	return 0;
+}
+
+static void emit_function(struct encoder *e, uint32_t i)
+{
+	const struct fusee_function *f = FUSEE_AT(struct fusee_function, e->p->functions, i);
+	uint32_t name = f->name ? f->name : f->system_name;
+
+	put_uint(&e->msg, 1, i);
+	put_uint(&e->msg, 2, string(e, name));
+	put_uint(&e->msg, 3,
+		 system_name(e, f->system_name ? f->system_name : name, f->flags,
+			     e->language_of[i]));
+	put_uint(&e->msg, 4, string(e, f->file));
+	put_uint(&e->msg, 5, f->start_line);
+	emit_msg(e, 5);
+}
+
+static void emit_unknown(struct encoder *e)
+{
+	uint32_t name = text(e, "[unknown]", 9), function = e->p->functions.n;
+
+	buf_reset(&e->sub);
+	put_uint(&e->sub, 1, function);
+	put_uint(&e->msg, 1, location_id(e, 0));
+	put_bytes(&e->msg, 4, e->sub.p, e->sub.len);
+	emit_msg(e, 4);
+	put_uint(&e->msg, 1, function);
+	put_uint(&e->msg, 2, name);
+	put_uint(&e->msg, 3, name);
+	emit_msg(e, 5);
+}
+
+static void emit_comment(void *arg, const char *p, uint64_t len)
+{
+	struct encoder *e = arg;
+	uint32_t id = text(e, p, len);
+
+	if (id)
+		put_varint(&e->msg, id);
+}
+
+static void emit_comments(struct encoder *e)
+{
+	const struct fusee_profile *p = e->p;
+
+	for (uint32_t i = 0; i < p->comments.n; i++) {
+		const struct fusee_str *s = FUSEE_AT(struct fusee_str, p->comments, i);
+
+		emit_comment(e, s->p, s->len);
+	}
+	for (uint32_t i = 0; i < p->losses.n; i++) {
+		buf_reset(&e->sub);
+		pprof_loss_write(&e->sub, FUSEE_AT(struct fusee_label, p->losses, i));
+		emit_comment(e, e->sub.p, e->sub.len);
+	}
+	if (pprof_interpreter_write(p, emit_comment, e))
+		fail(e, -ENOMEM);
+	if (e->msg.len)
+		emit_msg(e, 13);
+}
+
+static void emit_strings(struct encoder *e)
+{
+	for (uint32_t i = 0; i < e->texts.n; i++) {
+		const struct dict_entry *t = &e->texts.entries[i];
+
+		buf_add(&e->msg, t->key, t->len);
+		emit_msg(e, 6);
+	}
+}
+
+/* ---- preparing ---- */
+
+/* The main program comes first: pprof's header describes the first mapping. */
+static void number_mappings(struct encoder *e)
+{
+	uint32_t id = 0;
+
+	for (uint32_t main = 2; main-- > 0;) {
+		for (uint32_t i = 1; i < e->p->mappings.n; i++) {
+			uint32_t flags = FUSEE_AT(struct fusee_mapping, e->p->mappings, i)->flags;
+
+			if (!!(flags & FUSEE_MAPPING_MAIN) == main)
+				e->mapping_of[i] = ++id;
+			e->mapping_flags[i] = flags;
+		}
+	}
+}
+
+/* Clears the has_* flags that are not true of every location of the mapping: if a flag is set, no
+ * reader symbolizes the mapping. */
+static void check_flags(struct encoder *e)
+{
+	const uint32_t has = FUSEE_MAPPING_FUNCTIONS | FUSEE_MAPPING_FILENAMES |
+			     FUSEE_MAPPING_LINES | FUSEE_MAPPING_INLINES;
+
+	for (uint32_t i = 1; i < e->p->locations.n; i++) {
+		const struct fusee_location *l = FUSEE_AT(struct fusee_location, e->p->locations,
+							  i);
+		bool named = l->nlines && !(l->flags & FUSEE_LOCATION_STUB);
+
+		for (uint32_t k = 0; named && k < l->nlines; k++)
+			named = FUSEE_AT(struct fusee_line, e->p->lines, l->first_line + k)
+					->function;
+		if (!named)
+			e->mapping_flags[l->mapping] &= ~has;
+	}
+}
+
+/* Notes the languages of functions that are not in the language of most. */
+static void find_languages(struct encoder *e)
+{
+	const struct fusee_profile *p = e->p;
+	uint32_t most = pprof_interpreter_most(p, NULL);
+
+	for (uint32_t i = 1; i < p->locations.n; i++) {
+		const struct fusee_location *l = FUSEE_AT(struct fusee_location, p->locations, i);
+
+		if (!omit_is_language(l) || l->frame_type == most ||
+		    !pprof_flags_takes(*FUSEE_AT(struct fusee_str, p->strings, l->frame_type)))
+			continue;
+		for (uint32_t k = 0; k < l->nlines; k++)
+			e->language_of[FUSEE_AT(struct fusee_line, p->lines, l->first_line + k)
+					       ->function] = l->frame_type;
+	}
+}
+
+static int start(struct encoder *e)
+{
+	const struct fusee_profile *p = e->p;
+
+	if (!profile_check(p))
+		return -EINVAL;
+	e->text_of = calloc(p->strings.n, sizeof(*e->text_of));
+	e->mapping_of = calloc(p->mappings.n, sizeof(*e->mapping_of));
+	e->mapping_flags = calloc(p->mappings.n, sizeof(*e->mapping_flags));
+	e->language_of = calloc(p->functions.n, sizeof(*e->language_of));
+	if (!e->text_of || !e->mapping_of || !e->mapping_flags || !e->language_of ||
+	    dict_init(&e->texts))
+		return -ENOMEM;
+	find_languages(e);
+	number_mappings(e);
+	check_flags(e);
+	return 0;
+}
+
+static void encode(struct encoder *e)
+{
+	const struct fusee_profile *p = e->p;
+
+	emit_types(e);
+	for (uint32_t i = 0; i < p->samples.n; i++)
+		emit_sample(e, i);
+	for (uint32_t main = 2; main-- > 0;)
+		for (uint32_t i = 1; i < p->mappings.n; i++)
+			if (!!(e->mapping_flags[i] & FUSEE_MAPPING_MAIN) == main)
+				emit_mapping(e, i);
+	for (uint32_t i = 1; i < p->locations.n; i++)
+		emit_location(e, i);
+	for (uint32_t i = 1; i < p->functions.n; i++)
+		emit_function(e, i);
+	if (e->unknown_used)
+		emit_unknown(e);
+	emit_uint(e, 9, p->start_ns);
+	emit_uint(e, 10, p->duration_ns);
+	emit_uint(e, 12, (uint64_t)p->period);
+	emit_comments(e);
+	if (p->default_type < p->types.n)
+		emit_uint(e, 14,
+			  type_name(e, FUSEE_AT(struct fusee_value_type, p->types, p->default_type)
+					       ->type));
+	emit_strings(e);
+}
+
+int pprof_encode(const struct fusee_profile *p, bool gzip, struct buf *out)
+{
+	struct encoder e = {.p = p, .out = out, .gzip = gzip};
+	size_t len = out->len;
+
+	if (gzip &&
+	    deflateInit2(&e.z, LEVEL, Z_DEFLATED, WINDOW_GZIP, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	e.error = start(&e);
+	if (!e.error)
+		encode(&e);
+	if (!e.error && gzip)
+		deflate_block(&e, Z_FINISH);
+	if (e.error)
+		out->len = len;
+	if (gzip)
+		deflateEnd(&e.z);
+	free(e.text_of);
+	free(e.mapping_of);
+	free(e.mapping_flags);
+	free(e.language_of);
+	dict_fini(&e.texts);
+	buf_fini(&e.msg);
+	buf_fini(&e.sub);
+	buf_fini(&e.clean);
+	buf_fini(&e.keys);
+	buf_fini(&e.block);
+	return e.error;
+}

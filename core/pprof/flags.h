@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A function's enum fusee_frame_flags and its language in a pprof file, which has no fields for
+ * them: at the end of its system name, "name [async,hidden,language ruby]". */
+#ifndef PPROF_FLAGS_H
+#define PPROF_FLAGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <fusee/profile.h>
+
+#include "base/buf.h"
+
+#define PPROF_FLAGS_MOST 64u /* bytes that pprof_flags_write() appends at most */
+
+/* May this text be written? A language without letters, digits, '-', '_' and '.' only, or with more
+ * than 24 bytes, is not: it is unknown to who reads the file. */
+bool pprof_flags_takes(struct fusee_str language);
+/* language: empty, or a text that may be written. Nothing is written for 0 and no language. */
+void pprof_flags_write(struct buf *, uint32_t flags, struct fusee_str language);
+/* The flags at the end of a system name of *len bytes, without which *len then is; *language: a
+ * part of the name, or empty. */
+uint32_t pprof_flags_read(const char *name, size_t *len, struct fusee_str *language);
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile/loss_comment.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is(struct fusee_str s, const char *text)
+{
+	return s.len == strlen(text) && !memcmp(s.p, text, s.len);
+}
+
+enum loss_stage pprof_loss_stage(const struct fusee_label *l)
+{
+	for (enum loss_stage i = LOSS_TICK; i <= LOSS_DELIVERY; i++)
+		if (is(l->str, loss_stage_text(i)))
+			return i;
+	for (enum loss_reason i = LOSS_NONE + 1; i < LOSS_REASONS; i++)
+		if (is(l->key, loss_text(i)))
+			return loss_stage(i);
+	return LOSS_STACK;
+}
+
+void pprof_loss_write(struct buf *b, const struct fusee_label *l)
+{
+	buf_printf(b, "fusee: %s %" PRId64 " samples: ", loss_stage_text(pprof_loss_stage(l)),
+		   l->num);
+	buf_add(b, l->key.p, l->key.len);
+}
+
+bool pprof_loss_read(const char *comment, enum loss_stage *stage, int64_t *n, const char **reason)
+{
+	static const struct {
+		const char *format;
+		enum loss_stage stage;
+	} forms[] = {
+		{"fusee: lost %" SCNd64 " samples: %n", LOSS_TICK},
+		{"fusee: truncated %" SCNd64 " samples: %n", LOSS_STACK},
+		{"fusee: lost or cut %" SCNd64 " samples: %n", LOSS_NOWHERE},
+	};
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		int end = 0;
+
+		if (sscanf(comment, forms[i].format, n, &end) != 1 || !end || !comment[end])
+			continue;
+		*reason = comment + end;
+		*stage = forms[i].stage ? forms[i].stage : loss_stage_of(*reason);
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/entry.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "events/probe.h"
+
+#define TIMEOUT_NS 2000000000u
+#define POLL_NS 200000
+
+bool entry_seize(pid_t child)
+{
+	/* Without this capability a traced setuid program runs without its rights. */
+	if (!(probe_caps() >> CAP_SYS_PTRACE & 1))
+		return false;
+	return !ptrace(PTRACE_SEIZE, child, NULL, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL);
+}
+
+/* Waits for the next stop. false: the child has ended (and can still be waited for), or the time is
+ * over. */
+static bool next_stop(pid_t pid, uint64_t until, int *status)
+{
+	const struct timespec pause = {.tv_nsec = POLL_NS};
+	siginfo_t info;
+
+	while (clock_now() < until) {
+		info.si_pid = 0;
+		if (waitid(P_PID, (id_t)pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT))
+			return false;
+		if (info.si_pid && info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED)
+			return false;
+		if (info.si_pid)
+			return waitpid(pid, status, __WALL) == pid;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+static uint64_t entry_of(pid_t pid)
+{
+	Elf64_auxv_t aux[64];
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, aux, sizeof(aux));
+	if (fd >= 0)
+		close(fd);
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof(aux[0]); i++)
+		if (aux[i].a_type == AT_ENTRY)
+			return aux[i].a_un.a_val;
+	return 0;
+}
+
+/* Sets a hardware breakpoint; at 0: removes it. */
+static bool set_breakpoint(pid_t pid, uint64_t at)
+{
+	if (at && ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg[0]), at))
+		return false;
+	return !ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg[7]),
+		       at ? 1l : 0l /* local, one byte, when it is executed */);
+}
+
+static bool is_at(pid_t pid, uint64_t at)
+{
+	struct user_regs_struct regs;
+
+	return !ptrace(PTRACE_GETREGS, pid, NULL, &regs) && regs.rip == at;
+}
+
+static bool is_exec(int status)
+{
+	return status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8);
+}
+
+/* The signal that stopped the child and is still to be delivered to it; 0: none. */
+static int signal_of(int status)
+{
+	return status >> 16 ? 0 : WSTOPSIG(status);
+}
+
+/* Lets the child run to its entry point. true: it is stopped there, or after another exec. false:
+ * it has ended, or the time is over and it may be running. */
+static bool run_to(pid_t pid, uint64_t entry, uint64_t until)
+{
+	int status, signal = 0;
+
+	for (;;) {
+		if (ptrace(PTRACE_CONT, pid, NULL, (long)signal) || !next_stop(pid, until, &status))
+			return false;
+		if (is_exec(status) || (signal_of(status) == SIGTRAP && is_at(pid, entry)))
+			return true;
+		signal = signal_of(status);
+	}
+}
+
+/* Stops the child. Returns the signal to deliver when it goes on, 0: none; -1: it has ended. */
+static int halt(pid_t pid)
+{
+	int status;
+
+	if (ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) ||
+	    !next_stop(pid, clock_now() + TIMEOUT_NS, &status))
+		return -1;
+	return signal_of(status);
+}
+
+void entry_pass(pid_t pid, void (*ready)(void *arg), void *arg)
+{
+	uint64_t until = clock_now() + TIMEOUT_NS;
+	int status, signal = 0;
+	uint64_t entry;
+
+	do {
+		if (!next_stop(pid, until, &status))
+			return;
+		if (!is_exec(status))
+			ptrace(PTRACE_CONT, pid, NULL, (long)signal_of(status));
+	} while (!is_exec(status));
+	ready(arg);
+	entry = entry_of(pid);
+	if (entry && set_breakpoint(pid, entry)) {
+		if (run_to(pid, entry, clock_now() + TIMEOUT_NS))
+			ready(arg);
+		else
+			signal = halt(pid);
+		if (signal < 0)
+			return;
+		set_breakpoint(pid, 0);
+	}
+	ptrace(PTRACE_DETACH, pid, NULL, (long)signal);
+}

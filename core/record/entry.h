@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stops a command twice before its own code runs: after the exec, and when its loader has mapped
+ * all libraries and is about to enter it. All unwind tables can be made then, before the first
+ * sample. ptrace(2) and a hardware breakpoint stop the command: its memory is not changed, and its
+ * children are not traced.
+ */
+#ifndef RECORD_ENTRY_H
+#define RECORD_ENTRY_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Traces a child that waits for its exec. false: not allowed, or tracing would take the rights from
+ * a setuid program; the child runs untraced then. */
+bool entry_seize(pid_t child);
+/*
+ * After the exec of a traced child: calls ready() at both stops and lets the child go on. Returns
+ * when the child runs untraced or has ended (wait(2) still reports that), at the latest two seconds
+ * after a stop if it does not reach its entry point.
+ */
+void entry_pass(pid_t child, void (*ready)(void *arg), void *arg);
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/hints.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "record/debuginfod.h"
+#include "record/package.h"
+#include "record/runtime.h"
+#include "sampling/build_profile.h"
+
+#define LEAST_PART 50 /* a hint is for 1 / LEAST_PART of the samples or the CPU time, and more */
+#define MAX_FILES 3
+#define USUAL_SAMPLES 200 /* so many show where the time goes */
+#define MAX_HZ 20000.0
+
+/* ---- commands ---- */
+
+/* The end of a command line that records the same target again. */
+static void put_target(struct buf *b, const struct selection *o)
+{
+	if (o->all)
+		buf_str(b, "-a");
+	else if (o->command)
+		buf_str(b, "-- ");
+	else
+		buf_str(b, "-p ");
+	if (o->command)
+		command_put(o->command, b);
+	for (uint32_t i = 0; i < o->npids && !o->all && !o->command; i++)
+		buf_printf(b, "%s%d", i ? "," : "", (int)o->pids[i]);
+}
+
+/* ---- few samples ---- */
+
+/* It slept, or ran for less than a few periods. */
+static void put_sleeping(const struct session *s, const struct session_account *a, struct buf *b)
+{
+	double used_s = (double)a->counts.count_ns / 1e9, hz;
+
+	if (a->losses.due > a->losses.lost || s->o.selection.all || *s->o.event.name)
+		return;
+	if (used_s <= 0) {
+		buf_str(b, "  fusee samples time on a CPU, and the target slept or waited. Longer, "
+			   "while it works:\n    fusee record -d 60s ");
+	} else {
+		hz = USUAL_SAMPLES / used_s;
+		hz = hz < 2 * s->o.hz ? 2 * s->o.hz : hz;
+		buf_printf(b, "  A higher rate samples it:\n    fusee record -F %.0f ",
+			   hz > MAX_HZ ? MAX_HZ : hz);
+	}
+	put_target(b, &s->o.selection);
+	buf_str(b, "\n");
+}
+
+/* ---- lost and truncated samples ---- */
+
+enum remedy {
+	REMEDY_ROOT,
+	REMEDY_RATE,
+	REMEDY_AGAIN,
+	REMEDY_STACK,
+	REMEDY_FRAMES,
+	REMEDY_NONE,
+};
+
+static const struct {
+	const char *text; /* of the reason */
+	enum remedy remedy;
+} remedies[] = {
+	{"ring full", REMEDY_RATE},
+	{"throttled", REMEDY_RATE},
+	{"too many stacks to copy", REMEDY_RATE},
+	{"kernel not allowed", REMEDY_ROOT},
+	{"file not readable", REMEDY_ROOT},
+	{"stack larger than its copy", REMEDY_STACK},
+	{"stack copy ends early", REMEDY_STACK},
+	{"unwind table not ready in time", REMEDY_AGAIN},
+	{"no unwind information", REMEDY_FRAMES},
+	{"no frame pointer", REMEDY_FRAMES},
+};
+
+static enum remedy remedy_of(const struct loss_count *c)
+{
+	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
+		if (!strcmp(remedies[i].text, c->text))
+			return remedies[i].remedy;
+	return REMEDY_NONE;
+}
+
+static void put_remedy(enum remedy remedy, const struct session *s, struct buf *b)
+{
+	switch (remedy) {
+	case REMEDY_ROOT:
+		buf_printf(b, "with more rights it is sampled:\n    sudo fusee record ");
+		break;
+	case REMEDY_RATE:
+		buf_str(b, "fewer samples help:\n    fusee record ");
+		if (*s->o.event.name)
+			buf_printf(b, "-e %s -c %llu ", s->o.event.name,
+				   (unsigned long long)session_period(s) * 10);
+		else
+			buf_printf(b, "-F %g ", s->o.hz / 2);
+		break;
+	case REMEDY_AGAIN:
+		buf_printf(b, "the table is kept now, so record again:\n    fusee record ");
+		break;
+	case REMEDY_STACK:
+		if (s->o.profiler.stack_bytes < SAMPLE_MAX_STACK)
+			buf_printf(b, "a larger copy helps:\n    fusee record --stack %u ",
+				   SAMPLE_MAX_STACK);
+		else
+			buf_str(b, "stacks of any size are unwound in the kernel:\n    sudo fusee "
+				   "record --sampler bpf ");
+		break;
+	case REMEDY_FRAMES:
+		buf_str(b, "compile that code with\n    -fno-omit-frame-pointer "
+			   "-fasynchronous-unwind-tables\n");
+		return;
+	case REMEDY_NONE:
+		return;
+	}
+	put_target(b, &s->o.selection);
+	buf_str(b, "\n");
+}
+
+/* The reason of most samples of the stage, if they are many. `named`: a hint says already how code
+ * made at run time gets names and frame pointers. */
+static void put_reason(const struct session *s, const struct session_account *a,
+		       enum loss_stage stage, bool named, struct buf *b)
+{
+	const struct loss_count *most = NULL;
+	enum remedy remedy;
+
+	for (uint32_t i = LOSS_NONE + 1; i < a->losses.n; i++)
+		if (a->losses.counts[i].stage == stage &&
+		    (!most || a->losses.counts[i].n > most->n))
+			most = &a->losses.counts[i];
+	if (!most || !most->n || most->n * LEAST_PART < a->losses.due)
+		return;
+	remedy = remedy_of(most);
+	if (remedy == REMEDY_NONE || (remedy == REMEDY_FRAMES && named) ||
+	    (remedy == REMEDY_STACK && s->profiler.bpf &&
+	     s->o.profiler.stack_bytes == SAMPLE_MAX_STACK) ||
+	    (remedy == REMEDY_ROOT && !geteuid()))
+		return;
+	buf_printf(b, "  %.0f %% of the samples are %s, \"%s\": ",
+		   100.0 * (double)most->n / (double)a->losses.due, loss_stage_text(stage),
+		   most->text);
+	put_remedy(remedy, s, b);
+}
+
+/* Language unwinders read a program's frames in the kernel. */
+static void put_no_language(const struct session *s, const struct session_account *a, struct buf *b)
+{
+	uint64_t n = a->losses.counts[LOSS_NO_LANGUAGE].n;
+
+	if (n * LEAST_PART < a->losses.due || !n || s->profiler.bpf)
+		return;
+	buf_str(b, "  The frames of interpreted programs are read in the kernel only:\n"
+		   "    sudo fusee record --sampler bpf ");
+	put_target(b, &s->o.selection);
+	buf_str(b, "\n");
+}
+
+/* ---- symbols ---- */
+
+/* `commands` with each line indented. */
+static void put_commands(const char *commands, struct buf *b)
+{
+	while (*commands) {
+		int len = (int)strcspn(commands, "\n");
+
+		buf_printf(b, "    %.*s\n", len, commands);
+		commands += len + (commands[len] == '\n');
+	}
+}
+
+static void put_file(const struct poorly_symbolized_file *f, const char *commands, struct buf *b)
+{
+	const char *base = strrchr(f->path, '/');
+
+	buf_printf(b, "  %s has no symbols of its own: %s.%s\n", base ? base + 1 : f->path,
+		   f->symbol_source & INSPECTION_DYNSYM ? "names are from its dynamic table"
+							: "functions are shown as +0xoffset",
+		   commands ? " More:" : "");
+	put_commands(commands ? commands : "", b);
+}
+
+/* One command for all files, by the first for which a server is known. */
+static void put_server(const struct session *s, const char *const *paths, uint32_t n, struct buf *b)
+{
+	struct buf option = {0};
+
+	for (uint32_t i = 0; i < n && !option.len; i++)
+		debuginfod_hint(s, paths[i], &option);
+	if (option.len && !option.error) {
+		buf_printf(b, "  A debuginfod server may have names:\n    fusee record %.*s ",
+			   (int)option.len, option.p);
+		put_target(b, &s->o.selection);
+		buf_str(b, "\n");
+	}
+	buf_fini(&option);
+}
+
+/* Of interpreters whose code the table omits symbols would show nothing. */
+static void put_poorly_symbolized(struct session *s, const struct session_account *a, struct buf *b)
+{
+	struct poorly_symbolized_file poor[MAX_FILES], shown[MAX_FILES];
+	const char *paths[MAX_FILES];
+	char *commands[MAX_FILES];
+	uint32_t n = build_find_poorly_symbolized(&s->profiler,
+						  pipeline_collector(s->profiler.pipeline, 0), poor,
+						  MAX_FILES),
+		 count = 0;
+
+	for (uint32_t i = 0; i < n && poor[i].self_ns * LEAST_PART >= a->stats.weight_ns; i++) {
+		if (poor[i].is_interpreter && !s->o.native)
+			continue;
+		shown[count] = poor[i];
+		paths[count++] = poor[i].path;
+	}
+	package_debug_symbols(paths, count, commands);
+	for (uint32_t i = 0; i < count; i++) {
+		put_file(&shown[i], commands[i], b);
+		free(commands[i]);
+	}
+	put_server(s, paths, count, b);
+}
+
+void hints_print(struct session *s, const struct session_account *a, const struct fusee_profile *p)
+{
+	struct buf b = {0};
+	bool named;
+
+	put_sleeping(s, a, &b);
+	named = !runtime_hints(p, &s->profiler.unwinders, &s->o.selection, a->stats.weight_ns,
+			       &b) &&
+		b.len;
+	put_no_language(s, a, &b);
+	put_reason(s, a, LOSS_TICK, named, &b);
+	put_reason(s, a, LOSS_STACK, named, &b);
+	if (!s->o.server_names)
+		put_poorly_symbolized(s, a, &b);
+	if (b.len) {
+		fputc('\n', stderr);
+		buf_write(&b, STDERR_FILENO);
+	}
+	buf_fini(&b);
+}

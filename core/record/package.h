@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How to get the debug symbols of an installed file, where Debian has them. */
+#ifndef RECORD_PACKAGE_H
+#define RECORD_PACKAGE_H
+
+#include <stdint.h>
+
+#define PACKAGE_MAX 8u /* files of one call */
+
+/* Sets texts[i] to the lines of the shell that install the symbols of paths[i], by the package that
+ * owns it and what apt's lists say; NULL: not known, installed already, or Debian has none. Looks
+ * at local files only; apt is called once, which takes a second where it keeps no cache. The caller
+ * frees the texts. */
+void package_debug_symbols(const char *const *paths, uint32_t n, char **texts);
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One recording of `record` or `top`: a selection of processes or a command, the profiler that
+ * samples them, and the event loop that drives it until they end, a time is over or a signal comes.
+ */
+#ifndef RECORD_SESSION_H
+#define RECORD_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/command.h"
+#include "record/process_labels.h"
+#include "record/selection.h"
+#include "record/unwind_flags.h"
+#include "profile/builder.h"
+#include "sampling/build_profile.h"
+#include "sampling/profiler.h"
+
+#define DEFAULT_HZ 99.0
+
+struct session;
+
+struct session_options {
+	struct selection selection;
+	struct unwind_flags unwind; /* --unwind */
+	/* stack_bytes, kernel, threads, inlines, sampler and command_line are the caller's;
+	 * session_open() fills in the rest. */
+	struct profiler_options profiler;
+	double hz;
+	struct event_kind event;  /* what is sampled; no name: CPU time at that rate */
+	uint32_t event_period;    /* events between two samples; 0: the kind's default */
+	uint64_t duration_ns;     /* 0: no limit */
+	bool cache;               /* unwind tables are read from and written to disk */
+	bool native;              /* reports show an interpreter's own functions too */
+	bool server_names;        /* as in struct build_options */
+	const char *servers;      /* of debuginfod; NULL: none */
+	uint64_t servers_wait_ns; /* for them, at the end */
+	/* Called 20 times a second; and, with key, when the descriptor keys (-1: none) can be read.
+	 */
+	void (*tick)(struct session *, bool key);
+	int keys;
+	void *arg; /* for the caller */
+};
+
+struct session {
+	struct session_options o;
+	struct command command;
+	struct profiler profiler;
+	struct process_labels *labels; /* NULL: samples have no labels of targets */
+	int epoll, signals, timer;     /* descriptors; -1: not open */
+	uint32_t interrupts;           /* signals that end a recording, so far */
+	uint32_t running;              /* processes of -p that have not ended */
+	uint64_t start_ns, end_ns;     /* of sampling, CLOCK_MONOTONIC */
+	uint64_t start_wall_ns;        /* CLOCK_REALTIME */
+	uint64_t system_before_ns;     /* kernel CPU time of the processes before sampling */
+	bool stop;
+};
+
+/* What became of all samples that were due. */
+struct session_account {
+	struct loss_account losses;
+	struct perf_stream_counts counts;
+	struct pipeline_stats stats;
+	uint64_t period_ns; /* of another event than CPU time: a number of events */
+};
+
+/* Where unwind tables are kept: $XDG_CACHE_HOME/fusee, ~/.cache/fusee, or /var/cache/fusee for
+ * root. NULL: nowhere. The caller frees it. */
+char *session_cache_dir(void);
+/* The sampler of this name. 0 or -EINVAL. */
+int session_sampler(const char *name, enum sampler_choice *ret);
+
+/* Defaults: 99 Hz, kernel stacks, inlined functions, the cache, no tick. */
+void session_init(struct session *);
+/* Opens everything and prepares the processes that run already. 0, or an exit code of sysexits.h
+ * after one error was logged; then session_close() is still to be called. */
+int session_open(struct session *);
+/* Samples until the end; all samples are in the collectors then. 0 or an exit code. */
+int session_run(struct session *);
+/* In ns of CPU time, or in events. */
+uint64_t session_period(const struct session *);
+void session_account(struct session *, struct session_account *);
+/* How profiles of this session are built, for build_profile(). Borrows from the session. */
+struct build_options session_build_options(struct session *);
+/* Waits for the command. */
+void session_close(struct session *);
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/session_event.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "base/log.h"
+#include "console/options.h"
+
+#define EVENT_STACK 16384u /* bytes of stack that are copied with a sample */
+
+/* "cpu-clock" and "task-clock" are what is sampled without -e. */
+int session_event_set(struct session_options *o, const char *name)
+{
+	char *error = NULL;
+	int r = 0;
+
+	o->event = (struct event_kind){0};
+	if (strcmp(name, "cpu-clock") != 0 && strcmp(name, "task-clock") != 0)
+		r = event_kind_find(name, &o->event, &error);
+	if (r)
+		log_error("%s", error ? error : "no memory");
+	free(error);
+	if (r == -EACCES || r == -EPERM)
+		return EX_NOPERM;
+	return !r ? 0 : r == -EINVAL ? EX_USAGE : r == -ENODEV ? EX_UNAVAILABLE : EX_OSERR;
+}
+
+int session_event_check(const struct cli_command *command, struct session_options *o)
+{
+	if (!*o->event.name)
+		return o->event_period
+			       ? cli_bad_usage(command, "-c N goes with -e EVENT; the rate of "
+							"samples of CPU time is -F HZ")
+			       : 0;
+	if (o->profiler.sampler == SAMPLER_BPF)
+		return cli_bad_usage(command,
+				     "-e %s is sampled without BPF: leave --sampler bpf out",
+				     o->event.name);
+	if (o->hz > DEFAULT_HZ || o->hz < DEFAULT_HZ)
+		return cli_bad_usage(
+			command,
+			"-F is a rate of CPU time: with -e %s, -c N takes a sample for "
+			"each N events",
+			o->event.name);
+	/* Events may come in bursts, and a copy takes its full size in a ring. */
+	if (o->profiler.stack_bytes == SAMPLE_MAX_STACK)
+		o->profiler.stack_bytes = EVENT_STACK;
+	return 0;
+}

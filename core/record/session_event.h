@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options -e and -c of `record` and `top`. Each function returns 0, or an exit code after an
+ * error was logged. */
+#ifndef RECORD_SESSION_EVENT_H
+#define RECORD_SESSION_EVENT_H
+
+#include "console/options.h"
+#include "record/session.h"
+
+/* Sets o->event by its name. */
+int session_event_set(struct session_options *o, const char *name);
+/* Checks options that exclude each other, after all were read, and chooses the size of stack copies
+ * if it is the default. */
+int session_event_check(const struct cli_command *, struct session_options *o);
+#endif

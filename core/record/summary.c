@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "record/hints.h"
+#include "record/summary.h"
+#include "report/report.h"
+#include "sampling/build_profile.h"
+
+#define LEAST_UNSAMPLED_NS 50000000u /* less is not worth a line */
+
+static uint32_t terminal_width(void)
+{
+	struct winsize w;
+
+	return !ioctl(STDERR_FILENO, TIOCGWINSZ, &w) && w.ws_col ? w.ws_col : 80;
+}
+
+/* ", 12 truncated (9 too deep, 3 no memory)" */
+static void print_stage(const struct loss_account *a, enum loss_stage stage, uint64_t n)
+{
+	struct buf reasons = {0};
+	char number[32];
+
+	if (!n)
+		return;
+	loss_account_list(a, stage, &reasons);
+	fprintf(stderr, ", %s %s (%.*s)", text_number(number, n), loss_stage_text(stage),
+		(int)reasons.len, reasons.p);
+	buf_fini(&reasons);
+}
+
+static void print_totals(const struct session *s, const struct session_account *a)
+{
+	const struct loss_account *l = &a->losses;
+	char n[32];
+
+	fprintf(stderr, "  %.1f s, ", (double)(s->end_ns - s->start_ns) / 1e9);
+	if (*s->o.event.name)
+		fprintf(stderr, "%s %s, ", text_number(n, a->stats.weight_ns), s->o.event.name);
+	else
+		fprintf(stderr, "%.1f s of CPU, ", (double)a->stats.weight_ns / 1e9);
+	fprintf(stderr, "%s samples", text_number(n, l->due));
+	if (l->due && l->complete == l->due)
+		fprintf(stderr, ", all complete");
+	else if (l->due)
+		fprintf(stderr, "%s: %s complete", l->lost ? " due" : "",
+			text_number(n, l->complete));
+	print_stage(l, LOSS_STACK, l->truncated);
+	print_stage(l, LOSS_TICK, l->lost);
+	if (a->stats.guessed)
+		fprintf(stderr, "; %s with a guessed frame", text_number(n, a->stats.guessed));
+	fputs("\n\n", stderr);
+}
+
+/* Why a target that ran has few samples or none. */
+static void print_unsampled(const struct session *s, const struct session_account *a)
+{
+	uint64_t unfinished = a->losses.counts[LOSS_UNFINISHED].n;
+	double used = (double)a->counts.count_ns, period = (double)a->period_ns;
+
+	if (!used && !a->losses.due)
+		fputs("  Nothing was sampled: the target did not run on a CPU.\n\n", stderr);
+	else if (unfinished * a->period_ns > LEAST_UNSAMPLED_NS && unfinished > a->losses.due / 20)
+		fprintf(stderr,
+			"  %.1f s of %.1f s of CPU time have no sample: threads ran for less than "
+			"a "
+			"period of %.1f ms.\n  %s\n\n",
+			(double)unfinished * period / 1e9, used / 1e9, period / 1e6,
+			s->o.selection.all || s->profiler.tree
+				? "A higher -F samples more of them."
+				: "A higher -F samples more of them; where unwinding in BPF works "
+				  "(fusee doctor), they are sampled by chance.");
+	else if (a->losses.due == a->losses.lost)
+		fprintf(stderr,
+			"  Nothing was sampled: the target ran on a CPU for %.1f ms, and a period "
+			"is %.1f ms.\n\n",
+			used / 1e6, period / 1e6);
+}
+
+static void print_hottest(const struct session *s, const struct fusee_profile *p)
+{
+	struct render_options o = {.rows = 10,
+				   .width = terminal_width(),
+				   .native = s->o.native,
+				   .color = isatty(STDERR_FILENO) && !getenv("NO_COLOR")};
+	struct buf b = {0};
+
+	if (!render_hottest(p, &o, &b) && !b.error)
+		buf_write(&b, STDERR_FILENO);
+	buf_fini(&b);
+}
+
+/* Files at which the worker process failed: their frames are truncated or have no symbols. */
+static void print_refused(void *arg, const char *name, const char *text, bool partly)
+{
+	(void)arg;
+	fprintf(stderr, "  %s%s: %s.\n", name, partly ? "" : " was not read", text);
+}
+
+/* The kernel hands the selection on at each fork, as long as it has room for the child. */
+static void print_unfollowed(const struct session *s)
+{
+	struct bpf_sampler_stats stats;
+
+	if (!s->profiler.bpf)
+		return;
+	bpf_sampler_stats(s->profiler.bpf, &stats);
+	if (stats.unfollowed)
+		log_warning("%u processes that the target started were not sampled: too many run "
+			    "at once; -a samples all",
+			    stats.unfollowed);
+}
+
+void summary_print(struct session *s, const struct fusee_profile *p, double symbolizing_s)
+{
+	struct session_account a;
+
+	session_account(s, &a);
+	log_debug("symbols took %.3f s; %u files, %u refused; %llu steps by libunwind",
+		  symbolizing_s, a.stats.files, a.stats.refused,
+		  (unsigned long long)a.stats.helped);
+	fputc('\n', stderr);
+	print_totals(s, &a);
+	if (*s->o.event.name && !a.losses.due)
+		fprintf(stderr,
+			"  Nothing was sampled: %llu %s, and a sample is for each %llu.\n\n",
+			(unsigned long long)a.counts.count_ns, s->o.event.name,
+			(unsigned long long)a.period_ns);
+	else if (!s->o.selection.all && !*s->o.event.name)
+		print_unsampled(s, &a);
+	print_hottest(s, p);
+	hints_print(s, &a, p);
+	worker_refused(s->profiler.worker, print_refused, NULL);
+	print_unfollowed(s);
+	if (a.counts.throttled)
+		log_warning("the kernel stopped sampling %llu times: it took too long "
+			    "(kernel.perf_cpu_time_max_percent);"
+			    " a lower -F helps",
+			    (unsigned long long)a.counts.throttled);
+	fputc('\n', stderr);
+}
+
+void summary_losses(struct session *s, struct builder *b)
+{
+	struct session_account a;
+
+	session_account(s, &a);
+	build_losses(b, &a.losses, a.period_ns);
+	if (a.stats.guessed)
+		builder_comment(b, "guessed: %llu samples have a frame that was guessed",
+				(unsigned long long)a.stats.guessed);
+}
+
+/* What the BPF sampler did with ticks. */
+static void stats_bpf(struct session *s, const struct session_account *a, struct buf *b)
+{
+	struct bpf_sampler_stats stats;
+
+	if (!s->profiler.bpf)
+		return;
+	bpf_sampler_stats(s->profiler.bpf, &stats);
+	buf_printf(b,
+		   ", \"bpf\": {\"delivered\": %llu, \"table_bytes\": %llu, \"table_cap\": %llu, "
+		   "\"processes\": %u, \"unfollowed\": %u, \"verified\": %u, \"machine_code\": %u",
+		   (unsigned long long)a->stats.walked, (unsigned long long)stats.table_bytes,
+		   (unsigned long long)stats.table_cap, stats.chunks, stats.unfollowed,
+		   stats.instructions, stats.machine_code);
+	for (uint32_t i = 0; i < TICK_RESULT_COUNT; i++)
+		buf_printf(b, ", \"%s\": %llu", tick_result_texts[i],
+			   (unsigned long long)stats.ticks[i]);
+	buf_str(b, "}");
+}
+
+int summary_stats(struct session *s, struct buf *b)
+{
+	struct session_account a;
+	struct buf truncated = {0}, lost = {0};
+
+	session_account(s, &a);
+	loss_account_json(&a.losses, LOSS_STACK, &truncated);
+	loss_account_json(&a.losses, LOSS_TICK, &lost);
+	buf_printf(b,
+		   "{\"event\": \"%s\", \"period_ns\": %llu, \"duration_ns\": %llu, "
+		   "\"samples_due\": %llu, "
+		   "\"samples\": %llu, \"complete\": %llu, \"truncated\": %.*s, \"lost\": %.*s, "
+		   "\"guessed\": %llu, \"count_ns\": %llu, "
+		   "\"weight_ns\": %llu, \"kernel\": %s, \"gaps\": %s, \"helped\": %llu",
+		   *s->o.event.name ? s->o.event.name : "cpu", (unsigned long long)a.period_ns,
+		   (unsigned long long)(s->end_ns - s->start_ns), (unsigned long long)a.losses.due,
+		   (unsigned long long)(a.losses.due - a.losses.lost),
+		   (unsigned long long)a.losses.complete, (int)truncated.len, truncated.p,
+		   (int)lost.len, lost.p, (unsigned long long)a.stats.guessed,
+		   (unsigned long long)a.counts.count_ns, (unsigned long long)a.stats.weight_ns,
+		   perf_stream_kernel(s->profiler.stream) ? "true" : "false",
+		   a.counts.gaps ? "true" : "false", (unsigned long long)a.stats.helped);
+	buf_fini(&truncated);
+	buf_fini(&lost);
+	stats_bpf(s, &a, b);
+	buf_str(b, "}\n");
+	return b->error;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/saturate.h"
+
+/* Calls with the same caller and function are one. A dictionary key: no padding. */
+struct key {
+	uint32_t parent, function;
+};
+
+/* ---- functions by name ---- */
+
+static int compare_functions(const void *a, const void *b, void *arg)
+{
+	const struct render_model *m = arg;
+	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
+	const struct fusee_str *x = &m->functions[ia].shown, *y = &m->functions[ib].shown;
+	uint64_t len = x->len < y->len ? x->len : y->len;
+	int d = len ? memcmp(x->p, y->p, len) : 0;
+
+	if (d)
+		return d;
+	if (x->len != y->len)
+		return x->len < y->len ? -1 : 1;
+	return ia < ib ? -1 : ia > ib;
+}
+
+static int order_functions(struct render_calls *t, const struct render_model *m)
+{
+	t->order = malloc((m->nfunctions + (size_t)1) * sizeof(*t->order));
+	t->rank = malloc((m->nfunctions + (size_t)1) * sizeof(*t->rank));
+	if (!t->order || !t->rank)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < m->nfunctions; i++)
+		t->order[i] = i;
+	qsort_r(t->order, m->nfunctions, sizeof(*t->order), compare_functions, (void *)m);
+	for (uint32_t i = 0; i < m->nfunctions; i++)
+		t->rank[t->order[i]] = i;
+	return 0;
+}
+
+/* ---- the tree ---- */
+
+static struct render_call *new_call(struct render_calls *t)
+{
+	struct render_call *c = buf_grow(&t->buf, sizeof(*c));
+
+	t->calls = (struct render_call *)(void *)t->buf.p;
+	if (c) {
+		*c = (struct render_call){0};
+		t->n++;
+	}
+	return c;
+}
+
+/* The index of the call of this frame below parent; 0: no memory. */
+static uint32_t child(struct render_calls *t, uint32_t parent, const struct render_frame *f)
+{
+	struct key k = {parent, f->function};
+	uint32_t i = dict_add(&t->keys, &k, sizeof(k));
+	struct render_call *c;
+
+	if (i == DICT_NONE)
+		return 0;
+	if (i < t->n) { /* the dictionary's ids and the calls' indices both begin with 1 */
+		c = &t->calls[i];
+		c->flags = (c->flags & f->flags & RENDER_INLINED) |
+			   ((c->flags | f->flags) & RENDER_GUESSED);
+		if (c->line != f->line)
+			c->line = 0;
+		return i;
+	}
+	c = new_call(t);
+	if (!c)
+		return 0;
+	c->function = f->function;
+	c->parent = parent;
+	c->depth = t->calls[parent].depth + 1;
+	c->flags = f->flags;
+	c->line = f->line;
+	return i;
+}
+
+static int add_stack(struct render_calls *t, const struct render_model *m,
+		     const struct render_stack *s)
+{
+	uint32_t at = 0;
+
+	if (s->value < 0 || s->base < 0) {
+		t->negative++;
+		return 0;
+	}
+	for (uint32_t i = s->n; i-- > 0;) {
+		at = child(t, at, &m->frames[s->first + i]);
+		if (!at)
+			return -ENOMEM;
+	}
+	saturate_add(&t->calls[at].self, s->value);
+	saturate_add(&t->calls[at].base_self, s->base);
+	return 0;
+}
+
+/* Makes the lists of children, by name: calls are sorted by the rank of their functions and added
+ * from the last to the first. */
+static int link_children(struct render_calls *t, uint32_t nfunctions)
+{
+	uint32_t *starts = calloc(nfunctions + (size_t)1, sizeof(*starts));
+	uint32_t *sorted = malloc(t->n * sizeof(*sorted));
+	int r = starts && sorted ? 0 : -ENOMEM;
+
+	for (uint32_t i = 1; !r && i < t->n; i++)
+		starts[t->rank[t->calls[i].function] + 1]++;
+	for (uint32_t i = 0; !r && i < nfunctions; i++)
+		starts[i + 1] += starts[i];
+	for (uint32_t i = 1; !r && i < t->n; i++)
+		sorted[starts[t->rank[t->calls[i].function]]++] = i;
+	for (uint32_t i = t->n - 1; !r && i-- > 0;) {
+		struct render_call *c = &t->calls[sorted[i]], *parent = &t->calls[c->parent];
+
+		c->next = parent->first;
+		parent->first = sorted[i];
+	}
+	free(starts);
+	free(sorted);
+	return r;
+}
+
+int render_calls_make(struct render_calls *t, const struct render_model *m)
+{
+	int r;
+
+	*t = (struct render_calls){0};
+	r = dict_init(&t->keys);
+	if (!r)
+		r = order_functions(t, m);
+	if (!r && !new_call(t))
+		r = -ENOMEM;
+	for (uint32_t i = 0; !r && i < m->nstacks; i++)
+		r = add_stack(t, m, &m->stacks[i]);
+	if (!r)
+		r = link_children(t, m->nfunctions);
+	if (r)
+		render_calls_free(t);
+	return r;
+}
+
+void render_calls_free(struct render_calls *t)
+{
+	buf_fini(&t->buf);
+	dict_fini(&t->keys);
+	free(t->order);
+	free(t->rank);
+	*t = (struct render_calls){0};
+}

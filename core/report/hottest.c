@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hottest functions, at the end of `fusee record`. The reason of a truncated stack is no
+ * function; what was lost is a row, so that the rows are shares of the CPU time used. */
+#include "report/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/model.h"
+
+#define ROWS 10
+#define NUMBERS_WIDTH 43 /* with the gaps around names */
+#define LIBRARY_MAX 16
+#define NAME_MIN 20
+
+struct hottest {
+	const struct render_model *m;
+	uint32_t *order;
+	uint32_t n;
+	double factor; /* values are divided by it; 0: integers */
+	const char *unit;
+	int digits;
+};
+
+static int compare(const void *a, const void *b, void *model)
+{
+	const struct render_model *m = model;
+	const struct render_function *x = &m->functions[*(const uint32_t *)a],
+				     *y = &m->functions[*(const uint32_t *)b];
+	int order;
+
+	if (x->self != y->self)
+		return x->self > y->self ? -1 : 1;
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	order = memcmp(x->shown.p, y->shown.p,
+		       x->shown.len < y->shown.len ? x->shown.len : y->shown.len);
+	return order ? order : (x->shown.len > y->shown.len) - (x->shown.len < y->shown.len);
+}
+
+/* One unit for the table. */
+static void choose_unit(struct hottest *h)
+{
+	struct fusee_str u = h->m->unit;
+
+	h->unit = "";
+	if (u.len != 11 || memcmp(u.p, "nanoseconds", 11))
+		return;
+	if (h->m->total >= 1000000000) {
+		h->factor = 1e9;
+		h->unit = " s";
+		h->digits = h->m->total >= 1000000000000 ? 1 : 2;
+	} else {
+		h->factor = 1e6;
+		h->unit = " ms";
+	}
+}
+
+/* 1234567 as "1,234,567". */
+static void grouped(char out[RENDER_NUMBER], const char *digits)
+{
+	size_t n = strcspn(digits, "."), k = 0;
+
+	for (size_t i = 0; digits[i] && k + 2 < RENDER_NUMBER; i++) {
+		if (i && i < n && (n - i) % 3 == 0 && digits[i - 1] != '-')
+			out[k++] = ',';
+		out[k++] = digits[i];
+	}
+	out[k] = '\0';
+}
+
+static void put_value(const struct hottest *h, int64_t v, struct buf *out)
+{
+	char digits[RENDER_NUMBER], number[RENDER_NUMBER], text[RENDER_NUMBER + 4];
+	double share = h->m->total ? (double)v / (double)h->m->total * 100 : 0;
+
+	if (h->factor > 0)
+		snprintf(digits, sizeof(digits), "%.*f", h->digits, (double)v / h->factor);
+	else
+		snprintf(digits, sizeof(digits), "%" PRId64, v);
+	grouped(number, digits);
+	snprintf(text, sizeof(text), "%s%s", number, h->unit);
+	buf_printf(out, "%10s %5.1f %%", text, share);
+}
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Beside the name: the library, or file and line of a function that no library holds. */
+static struct fusee_str place_of(const struct render_function *f, char text[RENDER_PLACE])
+{
+	uint32_t len;
+	const char *base = render_base_name(f->library, &len);
+
+	return f->library.len ? (struct fusee_str){base, len} : render_place(f, text);
+}
+
+/* Columns of names: as many as the longest name needs, if libraries have room beside it. */
+static uint32_t name_width(const struct hottest *h, uint32_t width)
+{
+	uint32_t names = 0, libraries = 0, room;
+
+	for (uint32_t i = 0; i < h->n; i++) {
+		const struct render_function *f = &h->m->functions[h->order[i]];
+		char text[RENDER_PLACE];
+
+		names = larger(names, render_columns(render_name_beside_place(h->m, f)));
+		libraries = larger(libraries, render_columns(place_of(f, text)));
+	}
+	if (!width)
+		return names;
+	libraries = libraries < LIBRARY_MAX ? libraries : LIBRARY_MAX;
+	room = width > NUMBERS_WIDTH + libraries + NAME_MIN ? width - NUMBERS_WIDTH - libraries
+							    : NAME_MIN;
+	return names < room ? names : room;
+}
+
+static void put_row(const struct hottest *h, const struct render_function *f, uint32_t width,
+		    bool narrow, struct buf *out)
+{
+	char text[RENDER_PLACE];
+	struct fusee_str name, place = place_of(f, text);
+	size_t at;
+
+	buf_str(out, "  ");
+	put_value(h, f->self, out);
+	put_value(h, f->total, out);
+	buf_str(out, "   ");
+	at = out->len;
+	render_name(out, render_name_beside_place(h->m, f), width);
+	name = (struct fusee_str){out->p + at, out->len - at};
+	if (place.len && !out->error) {
+		buf_printf(out, "%*s  ", (int)(width - render_columns(name)), "");
+		render_name(out, place, narrow ? LIBRARY_MAX : 0);
+	}
+	buf_str(out, "\n");
+}
+
+static int choose(struct hottest *h, const struct render_options *o)
+{
+	const struct render_model *m = h->m;
+	uint32_t rows = o->rows ? o->rows : ROWS, functions = 0;
+
+	h->order = calloc(m->nfunctions + 1, sizeof(*h->order));
+	if (!h->order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < m->nfunctions; i++)
+		if (m->functions[i].self ||
+		    (m->functions[i].code != RENDER_REASON && m->functions[i].total))
+			h->order[functions++] = i;
+	qsort_r(h->order, functions, sizeof(*h->order), compare, (void *)(uintptr_t)m);
+	for (h->n = 0; h->n < rows && h->n < functions && m->functions[h->order[h->n]].self > 0;)
+		h->n++;
+	return 0;
+}
+
+int render_hottest(const struct fusee_profile *p, const struct render_options *o, struct buf *out)
+{
+	struct render_model m;
+	struct hottest h = {.m = &m};
+	uint32_t width;
+	int ret = render_model_make(&m, p, NULL, o, out);
+
+	if (ret)
+		return ret;
+	choose_unit(&h);
+	ret = choose(&h, o);
+	width = ret ? 0 : name_width(&h, o->width);
+	if (h.n)
+		buf_str(out, "        self             total\n");
+	for (uint32_t i = 0; !ret && i < h.n; i++)
+		put_row(&h, &m.functions[h.order[i]], width, o->width, out);
+	free(h.order);
+	render_model_free(&m);
+	return ret ? ret : out->error;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/labels.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/model.h"
+
+#define LISTED_KEYS 16u /* keys that an error lists */
+
+static struct fusee_str text(const char *s)
+{
+	return (struct fusee_str){s, strlen(s)};
+}
+
+static bool same(struct fusee_str a, struct fusee_str b)
+{
+	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
+}
+
+/* ---- the labels of a sample ---- */
+
+static void put_value(const struct fusee_label *l, struct buf *out)
+{
+	if (l->str.p) {
+		buf_add(out, l->str.p, l->str.len);
+		return;
+	}
+	buf_printf(out, "%" PRId64, l->num);
+	if (l->unit.len) {
+		buf_str(out, " ");
+		buf_add(out, l->unit.p, l->unit.len);
+	}
+}
+
+static bool put_number(struct fusee_str key, const char *is, uint32_t n, struct buf *out)
+{
+	if (!n || !same(key, text(is)))
+		return false;
+	buf_printf(out, "%u", n);
+	return true;
+}
+
+bool render_label(const struct fusee_profile *p, const struct fusee_sample *s, struct fusee_str key,
+		  struct buf *out)
+{
+	for (uint32_t i = 0; i < s->nlabels; i++) {
+		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->labels,
+						       s->first_label + i);
+
+		if (same(l->key, key)) {
+			put_value(l, out);
+			return true;
+		}
+	}
+	if (put_number(key, "pid", s->pid, out) || put_number(key, "tid", s->tid, out))
+		return true;
+	for (uint32_t i = 0; i < p->resource.n; i++) {
+		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->resource, i);
+
+		if (same(l->key, key)) {
+			put_value(l, out);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void put_member(const struct fusee_label *l, const char **comma, struct buf *out)
+{
+	buf_str(out, *comma);
+	render_json_string(out, l->key);
+	buf_str(out, ":");
+	if (l->str.p)
+		render_json_string(out, l->str);
+	else
+		buf_printf(out, "%" PRId64, l->num);
+	*comma = ",";
+}
+
+void render_labels_json(const struct fusee_profile *p, const struct fusee_sample *s,
+			struct buf *out)
+{
+	const char *comma = "";
+
+	buf_str(out, "{");
+	for (uint32_t i = 0; i < s->nlabels; i++)
+		put_member(FUSEE_AT(struct fusee_label, p->labels, s->first_label + i), &comma,
+			   out);
+	if (s->pid)
+		put_member(&(struct fusee_label){.key = text("pid"), .num = s->pid}, &comma, out);
+	if (s->tid)
+		put_member(&(struct fusee_label){.key = text("tid"), .num = s->tid}, &comma, out);
+	buf_str(out, "}");
+}
+
+/* ---- the keys that there are ---- */
+
+static bool has_key(const struct fusee_profile *p, struct fusee_str key)
+{
+	struct buf ignored = {0};
+	bool found = false;
+
+	for (uint32_t i = 0; p && !found && i < p->samples.n; i++)
+		found = render_label(p, FUSEE_AT(struct fusee_sample, p->samples, i), key,
+				     &ignored);
+	buf_fini(&ignored);
+	return found;
+}
+
+static void list_key(struct fusee_str *keys, uint32_t *n, struct fusee_str key)
+{
+	for (uint32_t i = 0; i < *n; i++)
+		if (same(keys[i], key))
+			return;
+	if (*n < LISTED_KEYS)
+		keys[(*n)++] = key;
+}
+
+static uint32_t list_keys(const struct fusee_profile *p, struct fusee_str keys[LISTED_KEYS])
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->labels.n; i++)
+		list_key(keys, &n, FUSEE_AT(struct fusee_label, p->labels, i)->key);
+	for (uint32_t i = 0; i < p->resource.n; i++)
+		list_key(keys, &n, FUSEE_AT(struct fusee_label, p->resource, i)->key);
+	for (uint32_t i = 0; i < p->samples.n; i++) {
+		const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, p->samples, i);
+
+		if (s->pid)
+			list_key(keys, &n, text("pid"));
+		if (s->tid)
+			list_key(keys, &n, text("tid"));
+	}
+	return n;
+}
+
+/* A mistyped key would select nothing, without a word. A profile without samples has no keys. */
+static int check_key(const struct fusee_profile *p, const struct fusee_profile *base,
+		     const char *option, struct fusee_str key, struct buf *error)
+{
+	struct fusee_str keys[LISTED_KEYS];
+	uint32_t n;
+
+	if (has_key(p, key) || has_key(base, key) || !p->samples.n)
+		return 0;
+	n = list_keys(p, keys);
+	buf_printf(error, "%s: no sample has a label '", option);
+	render_plain(error, key);
+	buf_str(error, n ? "' (there are:" : "': the samples have no labels");
+	for (uint32_t i = 0; i < n; i++) {
+		buf_str(error, " ");
+		render_plain(error, keys[i]);
+	}
+	buf_str(error, n ? ")" : "");
+	return -EINVAL;
+}
+
+/* ---- the options ---- */
+
+static int parse_by(struct render_labels *l, const char *by, struct buf *error)
+{
+	while (*by) {
+		size_t n = strcspn(by, ",");
+
+		if (!n || l->nkeys == RENDER_MAX_KEYS) {
+			buf_printf(error, "--by: it takes up to %u labels, as in process,thread",
+				   RENDER_MAX_KEYS);
+			return -EINVAL;
+		}
+		l->keys[l->nkeys++] = (struct fusee_str){by, n};
+		by += n;
+		by += *by == ',';
+	}
+	return 0;
+}
+
+static int parse_where(struct render_condition *c, const char *where, struct buf *error)
+{
+	size_t n = strcspn(where, "=!");
+	const char *op = where + n;
+
+	*c = (struct render_condition){.key = {where, n}, .negated = *op == '!'};
+	if (!n || (op[0] == '!' && op[1] != '=' && op[1] != '~') || !*op) {
+		buf_printf(error,
+			   "--where: '%s' is no condition: LABEL=VALUE, LABEL!=VALUE, LABEL=~RE or "
+			   "LABEL!~RE",
+			   where);
+		return -EINVAL;
+	}
+	c->is_regex = op[1] == '~';
+	c->value = text(op + 1 + (c->is_regex || c->negated));
+	return c->is_regex ? render_compile(&c->regex, "--where: ", c->value.p, error) : 0;
+}
+
+int render_labels_make(struct render_labels *l, const struct fusee_profile *p,
+		       const struct fusee_profile *base, const struct render_options *o,
+		       struct buf *error)
+{
+	int r = 0;
+
+	*l = (struct render_labels){0};
+	if (o->by)
+		r = parse_by(l, o->by, error);
+	for (uint32_t i = 0; !r && i < l->nkeys; i++)
+		r = check_key(p, base, "--by", l->keys[i], error);
+	for (uint32_t i = 0; !r && o->where[i]; i++) {
+		struct render_condition *c = &l->conditions[i];
+
+		r = parse_where(c, o->where[i], error);
+		if (r)
+			break;
+		l->nconditions++;
+		r = check_key(p, base, "--where", c->key, error);
+	}
+	if (r)
+		render_labels_free(l);
+	return r;
+}
+
+void render_labels_free(struct render_labels *l)
+{
+	for (uint32_t i = 0; i < l->nconditions; i++)
+		if (l->conditions[i].is_regex)
+			regfree(&l->conditions[i].regex);
+	*l = (struct render_labels){0};
+}
+
+bool render_labels_keep(const struct render_labels *l, const struct fusee_profile *p,
+			const struct fusee_sample *s)
+{
+	struct buf value = {0};
+	bool keep = true;
+
+	for (uint32_t i = 0; keep && i < l->nconditions; i++) {
+		const struct render_condition *c = &l->conditions[i];
+		bool met;
+
+		buf_reset(&value);
+		met = render_label(p, s, c->key, &value);
+		if (met)
+			met = c->is_regex ? render_matches(&c->regex,
+							   (struct fusee_str){value.p, value.len})
+					  : same((struct fusee_str){value.p, value.len}, c->value);
+		keep = met != c->negated;
+	}
+	buf_fini(&value);
+	return keep;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The symbols of one file, as workers sent them: of single offsets, and of spans. For one thread.
+ */
+#ifndef SYMBOLIZER_FILE_SYMBOLS_H
+#define SYMBOLIZER_FILE_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/dict.h"
+#include "base/hashmap.h"
+#include "worker/worker.h"
+
+/* One source frame. The texts are owned by the symbols of the file. */
+struct source_frame {
+	const char *name, *system_name, *file;
+	uint32_t line, column, start_line, flags; /* enum symbols_flags */
+};
+
+/* The source frames of one address, innermost first. */
+struct symbolized_address {
+	uint64_t address; /* ELF virtual address */
+	uint32_t n;       /* 0: the worker found no symbol */
+	struct source_frame frames[];
+};
+
+/* ELF virtual addresses [lo, hi) that all have the same source frames. The worker sends spans
+ * around the addresses that were requested, so that later addresses in them need no request. */
+struct span {
+	uint64_t lo, hi;
+	const struct symbolized_address *symbols;
+};
+
+struct file_symbols {
+	struct hashmap by_offset; /* file offset + 1 -> const struct symbolized_address * */
+	struct span *spans;       /* sorted, not overlapping */
+	uint32_t nspans;
+	/* Texts and struct symbolized_address: thousands of blocks would fragment the heap. */
+	struct dict kept;
+	uint64_t bytes;         /* without `kept` */
+	uint64_t span_bytes;    /* of spans and what they point at, but for texts */
+	uint64_t used;          /* number of the last request that named the file */
+	uint32_t symbol_source; /* INSPECTION_SYMTAB .. */
+	char *alt_name; /* path of its dwz file, from its debug information; NULL: unknown */
+	uint8_t alt_id[64];
+	uint32_t alt_id_len;
+	bool alt_missing;  /* no such file was found */
+	bool no_fetched;   /* a worker did not survive it with a debug file of a server */
+	bool late[2];      /* DEBUG_FILE, ALT_FILE: it was not opened in time, and may be there */
+	uint32_t tries;    /* to open those */
+	uint64_t tried_ns; /* the last that counts, CLOCK_MONOTONIC; 0: none */
+	bool stale;        /* a debug file has come since: the symbols are to be requested again */
+};
+
+struct file_symbols *file_symbols_new(void); /* NULL: no memory */
+void file_symbols_free(struct file_symbols *);
+/* Memory for symbols and their texts. */
+uint64_t file_symbols_bytes(const struct file_symbols *);
+/* NULL: it has no symbols yet. */
+const struct symbolized_address *file_symbols_find(const struct file_symbols *, uint64_t offset);
+/* The source frames of an offset, which has this ELF virtual address; n 0: it has no symbol.
+ * Without memory it has none yet. */
+void file_symbols_put(struct file_symbols *, uint64_t offset, uint64_t address,
+		      const struct worker_frame *, uint32_t n);
+/* Keeps the spans of an answer but those that overlap known spans. */
+void file_symbols_put_spans(struct file_symbols *, const struct worker_symbols *);
+/* Symbolizes an offset by a known span. false: none covers its address. */
+bool file_symbols_put_by_span(struct file_symbols *, uint64_t offset, uint64_t address);
+#endif

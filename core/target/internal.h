@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of target.c share. For no other file.
+ *
+ * An entry is one target of one source. It is in three lists: that of its key (to find the entry
+ * again), that of what it matches by (to find the entries that match a process), and that of its
+ * source. An entry that is put between targets_begin() and targets_commit() is staged: it is in its
+ * lists, so that the commit needs no memory and cannot fail, but no lookup returns it.
+ *
+ * Calls go target.c and target_labels.c -> target_entry.c, target_index.c -> labelset.c.
+ */
+#ifndef TARGET_INTERNAL_H
+#define TARGET_INTERNAL_H
+
+#include "base/buf.h"
+#include "base/hashmap.h"
+#include "target/labelset.h"
+#include "target/target.h"
+
+enum {
+	TARGET_MAX = 200000,       /* entries, staged or not */
+	TARGET_MAX_KEY = 4096,     /* bytes of a key or of a path */
+	TARGET_MAX_CHANGED = 1024, /* pids remembered for targets_changes() */
+	TARGET_TEXTS = 48 << 20    /* bytes of label texts */
+};
+
+enum target_list_kind { BY_KEY, BY_MATCH, BY_SOURCE, LISTS };
+
+struct target_list {
+	struct target_entry *first;
+	struct hashmap *in; /* the map that holds the list under `hash`; NULL: in no map */
+	uint64_t hash;
+};
+
+struct target_entry {
+	struct target_list *lists[LISTS];
+	struct target_entry *next[LISTS], *prev[LISTS];
+	struct target_source *source;
+	bool staged;
+	uint64_t process; /* identity of the process that it matched first; 0: of none yet */
+	uint32_t uid;     /* whose label texts they are */
+	uint32_t bytes;   /* of that user's budget */
+	uint64_t round;   /* the source's round in which the entry was last put; 0: deleted in it */
+	struct fusee_target t;
+	struct fusee_label labels[]; /* t.labels; the texts follow */
+};
+
+struct target_source {
+	uint32_t id;
+	uint32_t live;  /* entries that are not staged */
+	bool open;      /* between begin and commit */
+	bool synced;    /* committed once */
+	uint64_t round; /* calls of targets_begin() */
+	struct target_list entries;
+};
+
+struct targets {
+	struct hashmap keys, matches; /* struct target_list, by hash */
+	struct hashmap sources;       /* struct target_source, by id */
+	struct labelsets sets;
+	struct user_budget texts; /* of labels, in entries and sets */
+	bool refused;             /* a set, for want of room */
+	uint64_t generation;
+	pid_t changed[TARGET_MAX_CHANGED]; /* since the last targets_changes() */
+	uint32_t nchanged;
+	bool all_changed;      /* more than `changed` holds, or by other means than a pid */
+	uint32_t live, staged; /* entries */
+	char host[LABELSET_VALUE_MAX + 1], kernel[LABELSET_VALUE_MAX + 1];
+	const struct target_labels *selected; /* borrowed; NULL: none */
+	struct buf text;                      /* scratch of targets_put() and targets_labels() */
+	struct target_entry **found;          /* scratch of targets_labels() */
+	size_t nfound, cap;
+};
+
+/* target_index.c */
+/* The source's entry of that key, staged or not. NULL: none. */
+struct target_entry *target_entry_find(const struct targets *, const struct target_source *,
+				       struct fusee_str key, bool staged);
+/* Adds the entry, which must have its source, to its lists, and frees `old` (NULL: none).
+ * -ENOMEM: nothing is changed. */
+int target_entry_insert(struct targets *, struct target_entry *, struct target_entry *old);
+/* Removes the entry from its lists and frees it. */
+void target_entry_free(struct targets *, struct target_entry *);
+/* Makes a staged entry visible. */
+void target_entry_publish(struct targets *, struct target_entry *);
+/* The entries with the hash of what `like` matches by. Different texts can have equal hashes. */
+const struct target_list *target_matches(const struct targets *, const struct fusee_target *like);
+
+/* target_entry.c */
+/* Copies what a plugin handed in, which may be of an older or newer ABI, to *t and checks it.
+ * -EINVAL: *why is static text. */
+int target_check(const struct fusee_target *given, struct fusee_target *t, const char **why);
+/* A copy that owns its texts, in no list. NULL: no memory. */
+struct target_entry *target_entry_new(struct targets *, const struct fusee_target *);
+/* Equal match and labels; the key is not compared. */
+bool target_entry_equal(const struct target_entry *, const struct target_entry *);
+void target_count_dropped_labels(uint32_t n);
+/* The user who chose the texts: of the process, or, without a pid, root. */
+uint32_t target_user(pid_t pid);
+/* Are more texts of the user kept? A refusal is counted. what: "target", "process". */
+bool target_texts_have_room(const struct targets *, uint32_t uid, const char *what);
+#endif

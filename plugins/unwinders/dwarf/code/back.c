@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "back.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "calls.h"
+#include "labels.h"
+#include "state.h"
+#include "../insn/insn.h"
+
+#define MAX_ROUNDS 16         /* each goes backwards through all, and forwards */
+#define MAX_TABLES 2          /* times that tables are looked through */
+#define MAX_PLACES (1u << 24) /* their number stands where a state has 24 bits */
+#define SWEPT OWN             /* the byte's low bits are the number of a place */
+#define FREE_MASK (COVERED | STATE | INSIDE | DOUBT)
+#define INDEX 0xffffffu
+
+enum { UNKNOWN, PROVED, REFUTED };
+
+/* An instruction that was decoded in sequence. */
+struct place {
+	uint32_t at;
+	uint32_t packed; /* its state, where PROVED */
+	uint8_t what;
+	uint8_t len;
+	uint8_t plain; /* it does nothing to sp, to rbp and to the flow, nor with copies of sp */
+};
+
+struct back {
+	const struct code *code;
+	struct code_states *states;
+	uint32_t *bytes;
+	struct place *places;
+	size_t n, cap;
+	struct code_labels labels;
+	struct code_entries suspects; /* calls of these may not come back */
+	int changed;
+};
+
+/* ---- instructions in sequence ---- */
+
+static int add_place(struct back *b, size_t at, const struct insn *in)
+{
+	if (b->n == b->cap) {
+		size_t cap = b->cap ? 2 * b->cap : 1024;
+		struct place *p = reallocarray(b->places, cap, sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		b->places = p;
+		b->cap = cap;
+	}
+	b->bytes[at] |= SWEPT | (uint32_t)b->n;
+	b->places[b->n++] = (struct place){
+		.at = (uint32_t)at,
+		.len = in->len,
+		.plain = in->effect == INSN_NOTHING && in->copy == INSN_COPY_NONE,
+	};
+	return 0;
+}
+
+/* How many of `len` bytes behind the first belong to nothing else. */
+static unsigned int is_free(const struct back *b, size_t at, unsigned int len)
+{
+	unsigned int i = 1;
+
+	while (i < len && !(b->bytes[at + i] & (FREE_MASK | SURE)) &&
+	       !(b->bytes[at + i] & TARGET && code_text_may_begin(b->code, at + i)))
+		i++;
+	return i;
+}
+
+/* Data, or not where an instruction begins: decoding goes on at the next boundary that functions
+ * have, or where something leads to. */
+static size_t resume(const struct back *b, size_t at)
+{
+	do
+		at++;
+	while (at < b->code->len && (b->code->vaddr + at) % 16 &&
+	       !(b->bytes[at] & (TARGET | SURE)));
+	return at;
+}
+
+static int sweep(struct back *b)
+{
+	const uint8_t *p = b->code->bytes;
+	size_t at = 0, len = b->code->len;
+	int err = 0;
+
+	while (at < len && b->n < MAX_PLACES && !err) {
+		struct insn in;
+
+		if (b->bytes[at] & FREE_MASK) {
+			at++;
+			continue;
+		}
+		if ((len - at > 1 && !p[at] && !p[at + 1]) || insn_decode(p + at, len - at, &in) ||
+		    is_free(b, at, in.len) < in.len) {
+			at = resume(b, at);
+			continue;
+		}
+		err = add_place(b, at, &in);
+		at += in.len;
+	}
+	return err;
+}
+
+/* ---- what is known of a place ---- */
+
+static int state_at(const struct back *b, size_t at, struct code_state *s)
+{
+	uint32_t v = at < b->code->len ? b->bytes[at] : 0;
+
+	if (v & SWEPT) {
+		const struct place *p = &b->places[v & INDEX];
+
+		*s = code_state_unpack(b->states, p->packed);
+		return p->what;
+	}
+	*s = code_state_unpack(b->states, v);
+	return (v & (STATE | DOUBT)) == STATE ? PROVED : UNKNOWN;
+}
+
+/* Where a direct jump leads. */
+static int state_behind_jump(const struct back *b, size_t at, const struct insn *in,
+			     struct code_state *s)
+{
+	uint64_t vaddr = b->code->vaddr + at + (uint64_t)in->target;
+	size_t to;
+
+	if (!code_text_has(b->code, vaddr, &to)) { /* a tail call, of another file's function */
+		*s = (struct code_state){0};
+		return code_entries_has(&b->code->noreturn, vaddr) ? UNKNOWN : PROVED;
+	}
+	if (b->bytes[to] & SURE && !(b->bytes[to] & (COVERED | STATE))) {
+		*s = (struct code_state){0};
+		return b->bytes[to] & NORETURN ? UNKNOWN : PROVED;
+	}
+	return code_text_is_padding(b->code, b->bytes, to) ? UNKNOWN : state_at(b, to, s);
+}
+
+/* Does the call come back, as far as others of the same function, and what is behind it, say? */
+static int comes_back(const struct back *b, size_t at, const struct insn *in)
+{
+	uint64_t callee = code_callee(b->code, at, in);
+	size_t to;
+
+	if (in->has_target && !callee)
+		return 0;
+	if (callee && (code_entries_has(&b->suspects, callee) ||
+		       code_entries_has(&b->code->noreturn, callee) ||
+		       (code_text_has(b->code, callee, &to) && b->bytes[to] & NORETURN)))
+		return 0;
+	return code_text_behind(b->code, b->bytes, at + in->len) == CODE_FOLLOWS;
+}
+
+/* ---- backwards ---- */
+
+/* Into another function nothing falls. */
+static int falls_to(const struct back *b, size_t next, struct code_state *s)
+{
+	return next < b->code->len && b->bytes[next] & SURE ? UNKNOWN : state_at(b, next, s);
+}
+
+/* The state before an instruction, by the way on from behind it. */
+static int state_behind(const struct back *b, size_t at, const struct insn *in,
+			struct code_state *s)
+{
+	size_t next = at + in->len;
+
+	switch (in->effect) {
+	case INSN_RETURN:
+		*s = (struct code_state){0};
+		return PROVED;
+	case INSN_JUMP:
+		if (in->has_target)
+			return state_behind_jump(b, at, in, s);
+		*s = (struct code_state){0};
+		return in->slot ? PROVED : UNKNOWN;
+	case INSN_HALT:
+	case INSN_ODD_RETURN:
+		return UNKNOWN;
+	case INSN_CALL:
+		/* else another function stands behind it */
+		return comes_back(b, at, in) && state_at(b, next, s) == PROVED ? PROVED : UNKNOWN;
+	default:
+		return falls_to(b, next, s);
+	}
+}
+
+static int before(const struct back *b, const struct place *p, struct code_state *s)
+{
+	struct code_state other;
+	struct insn in;
+	int what, there;
+
+	if (p->plain)
+		return falls_to(b, p->at + p->len, s);
+	if (insn_decode(b->code->bytes + p->at, b->code->len - p->at, &in))
+		return UNKNOWN;
+	what = state_behind(b, p->at, &in, s);
+	if (what == PROVED)
+		what = code_state_before(s, &in) ? UNKNOWN : PROVED;
+	if (in.effect != INSN_BRANCH || !in.has_target)
+		return what;
+	there = state_behind_jump(b, p->at, &in, &other);
+	if (what == REFUTED || there == REFUTED)
+		return REFUTED;
+	if (there == UNKNOWN)
+		return what;
+	if (what == UNKNOWN)
+		*s = other;
+	else if (code_state_both(s, &other))
+		return REFUTED;
+	return PROVED;
+}
+
+static void learn(struct back *b, struct place *p, int what, const struct code_state *s)
+{
+	struct code_state now = *s, old = code_state_unpack(b->states, p->packed);
+
+	if (what == UNKNOWN || p->what == REFUTED)
+		return;
+	if (what == PROVED && p->what == PROVED && code_state_both(&now, &old))
+		what = REFUTED;
+	if (what == p->what && (what == REFUTED || code_state_pack(b->states, &now) == p->packed))
+		return;
+	p->what = (uint8_t)what;
+	p->packed = what == PROVED ? code_state_pack(b->states, &now) : 0;
+	b->changed = 1;
+}
+
+static void go_back(struct back *b)
+{
+	for (size_t i = b->n; i-- > 0;) {
+		struct code_state s = {0};
+
+		learn(b, &b->places[i], before(b, &b->places[i], &s), &s);
+	}
+}
+
+/* ---- forwards, from what is proved ---- */
+
+static void learn_at(struct back *b, size_t at, int what, const struct code_state *s)
+{
+	if (at < b->code->len && b->bytes[at] & SWEPT && !(b->bytes[at] & SURE))
+		learn(b, &b->places[b->bytes[at] & INDEX], what, s);
+}
+
+/* What stands behind a call is another function's if that contradicts, and may be where functions
+ * are aligned. */
+static void go_on_behind_call(struct back *b, const struct place *p, const struct insn *in,
+			      const struct code_state *s)
+{
+	struct code_state there, both = *s;
+	size_t next = p->at + p->len;
+
+	if (p->what != PROVED || (b->code->vaddr + next) % 16 == 0 || !comes_back(b, p->at, in) ||
+	    (state_at(b, next, &there) == PROVED && code_state_both(&both, &there)))
+		return;
+	learn_at(b, next, PROVED, s);
+}
+
+static void go_on_from(struct back *b, const struct place *p)
+{
+	struct code_state s = code_state_unpack(b->states, p->packed);
+	static const struct code_state start;
+	struct insn in;
+	size_t to;
+
+	if (p->plain && !code_state_has_copies(&s)) {
+		learn_at(b, p->at + p->len, p->what, &s);
+		return;
+	}
+	if (insn_decode(b->code->bytes + p->at, b->code->len - p->at, &in))
+		return;
+	if (p->what == PROVED && code_apply(b->code, b->states, p->at, &in, &s))
+		return;
+	if (in.has_target &&
+	    code_text_has(b->code, b->code->vaddr + p->at + (uint64_t)in.target, &to)) {
+		if (in.effect == INSN_CALL && in.target != in.len && p->what == PROVED)
+			learn_at(b, to, PROVED, &start);
+		else if (in.effect != INSN_CALL && !code_text_is_padding(b->code, b->bytes, to))
+			learn_at(b, to, p->what, &s);
+	}
+	if (in.effect == INSN_CALL)
+		go_on_behind_call(b, p, &in, &s);
+	else if (!code_text_ends(&in))
+		learn_at(b, p->at + in.len, p->what, &s);
+}
+
+/* What is refuted makes doubtful what it leads to. */
+static void go_on(struct back *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (b->places[i].what != UNKNOWN)
+			go_on_from(b, &b->places[i]);
+}
+
+/* ---- places that tables name ---- */
+
+/* May an instruction begin there, with this state as far as is known? 2: it is known. */
+static int is_label(void *ctx, size_t at)
+{
+	const struct back *b = ctx;
+	struct code_state s, known = b->labels.state;
+
+	if (b->bytes[at] & SURE)
+		return 0;
+	if (b->bytes[at] & SWEPT && b->places[b->bytes[at] & INDEX].what == UNKNOWN)
+		return 1;
+	return state_at(b, at, &s) == PROVED && !code_state_both(&known, &s) ? 2 : 0;
+}
+
+static void learn_label(void *ctx, size_t at)
+{
+	struct back *b = ctx;
+
+	learn_at(b, at, PROVED, &b->labels.state);
+}
+
+/* Without symbols also where nothing is pushed, behind the end of what is before it. */
+static int begins_function(const struct back *b, size_t at)
+{
+	struct code_state s;
+
+	return b->bytes[at] & SURE || (!b->code->symbols && state_at(b, at, &s) == PROVED &&
+				       code_state_is_start(&s) && code_text_may_begin(b->code, at));
+}
+
+/* The instructions of a function are those up to the next. */
+static int go_by_tables(struct back *b)
+{
+	size_t lo = 0;
+	int err = 0;
+
+	code_labels_reset(&b->labels);
+	for (size_t at = 0; at <= b->code->len && !err; at++) {
+		struct code_state s;
+
+		if (at == b->code->len || begins_function(b, at)) {
+			code_labels_find(&b->labels, b->code, lo, at, is_label, learn_label, b);
+			code_labels_reset(&b->labels);
+			lo = at;
+		}
+		if (at == b->code->len || !(b->bytes[at] & (STATE | SWEPT)))
+			continue;
+		err = code_labels_read(&b->labels, b->code, at,
+				       state_at(b, at, &s) == PROVED ? &s : NULL);
+	}
+	return err;
+}
+
+/* ---- what is found ---- */
+
+static int note_call(const struct back *b, const struct place *p, const struct insn *in,
+		     struct code_entries *calls)
+{
+	uint64_t vaddr = b->code->vaddr + p->at + (uint64_t)in->target;
+	size_t to;
+
+	if (in->effect != INSN_CALL || !in->has_target || in->target == in->len ||
+	    !code_text_has(b->code, vaddr, &to) || b->bytes[to] & (COVERED | STATE | SURE))
+		return 0;
+	b->bytes[to] |= SURE | TARGET;
+	return code_entries_add(calls, vaddr);
+}
+
+/* Padding between functions has no rows. */
+static int mark(struct back *b, struct code_entries *calls)
+{
+	size_t end = 0; /* here begins what is padding, if it is nops */
+	int err = 0;
+
+	for (size_t i = 0; i < b->n; i++)
+		b->bytes[b->places[i].at] &= HINTS;
+	for (size_t i = 0; i < b->n && !err; i++) {
+		const struct place *p = &b->places[i];
+		struct insn in;
+
+		if (insn_decode(b->code->bytes + p->at, b->code->len - p->at, &in))
+			continue;
+		if (in.nop &&
+		    (p->at == end || !i || b->places[i - 1].at + b->places[i - 1].len != p->at)) {
+			end = p->at + p->len;
+			continue;
+		}
+		if (code_text_ends(&in))
+			end = p->at + p->len;
+		if (p->what != PROVED)
+			continue;
+		b->bytes[p->at] |= STATE | p->packed;
+		for (unsigned int k = 1; k < p->len; k++)
+			b->bytes[p->at + k] |= INSIDE;
+		err = note_call(b, p, &in, calls);
+	}
+	return err;
+}
+
+int code_back(const struct code *code, struct code_states *states, uint32_t *bytes,
+	      struct code_entries *calls)
+{
+	struct back b = {.code = code, .states = states, .bytes = bytes, .changed = 1};
+	int err = sweep(&b), tables = 0;
+
+	if (!err)
+		err = code_suspects(code, bytes, &b.suspects);
+	for (int i = 0; i < MAX_ROUNDS && b.changed && !err; i++) {
+		b.changed = 0;
+		go_back(&b);
+		go_on(&b);
+		if ((!b.changed || i == MAX_ROUNDS / 2) && tables++ < MAX_TABLES)
+			err = go_by_tables(&b);
+	}
+	if (!err)
+		err = mark(&b, calls);
+	free(b.places);
+	code_entries_fini(&b.suspects);
+	code_entries_fini(&b.labels.tables);
+	return err;
+}

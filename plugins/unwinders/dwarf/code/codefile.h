@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows for the code of a file that has no description. */
+#ifndef DWARF_CODEFILE_H
+#define DWARF_CODEFILE_H
+
+#include <fusee/helpers.h>
+
+#include "../rows.h"
+
+/* Of text without a description so many bytes are read: it takes eight times its size in memory,
+ * and a worker has 5 s for a file. What is behind that has no rows. The comparison with libdw reads
+ * more. */
+#define CODEFILE_MAX_BYTES (16u << 20)
+extern uint64_t codefile_max_bytes;
+
+/* Adds rows to `ret` for the text that has none in `known`. 0, -ENOMEM, -E2BIG. */
+int codefile_add(struct table_build *, const struct fusee_unwinder_host *, uint64_t file,
+		 uint64_t entry, const struct rows *known, struct rows *ret);
+/* The same for the stubs of a procedure linkage table, which lld describes nowhere. */
+int codefile_add_plt(const struct table_build *, const struct fusee_unwinder_host *, uint64_t file,
+		     const char *name, struct rows *ret);
+/* The address behind the code that begins at a program's entry; at most 64 bytes are decoded. */
+uint64_t codefile_entry_end(const struct fusee_unwinder_host *, uint64_t file, uint64_t entry);
+#endif

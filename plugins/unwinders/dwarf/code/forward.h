@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows for machine code that was made at run time. No symbol says where its functions begin, but
+ * where sp is relative to the return address depends on the pc alone, and the way out shows it:
+ * from an instruction that was executed every path is followed until it returns. What the
+ * instructions on the way do to sp and rbp says where the return address and the caller's rbp are,
+ * at each of them. Paths that end otherwise prove nothing; two proofs that contradict each other
+ * leave no row.
+ */
+#ifndef DWARF_CODE_FORWARD_H
+#define DWARF_CODE_FORWARD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../rows.h"
+
+#define FORWARD_MAX_INSNS (1u << 20) /* that are followed at once */
+#define FORWARD_MAX_BYTES (1u << 28)
+
+/* Where the CFA and the caller's rbp are before an instruction. */
+struct forward_proof {
+	uint8_t kind; /* enum forward_kind */
+	/* 0: rbp has the caller's value; k: it was saved k words below the return address */
+	uint8_t slot;
+	int32_t cfa; /* words from sp or rbp to the CFA */
+};
+
+enum forward_kind { FORWARD_NONE, FORWARD_BY_SP, FORWARD_BY_FP, FORWARD_CONTRADICTION };
+
+#define FORWARD_SLOT_LOST 0xffu /* the caller's rbp is not known */
+
+struct forward_code {
+	const uint8_t *bytes; /* borrowed */
+	size_t len;
+	uint64_t vaddr;
+};
+
+/* An address in the code at which a stack was seen: an instruction begins there. */
+struct forward_start {
+	uint64_t vaddr;
+	uint8_t returned; /* a call ends there; its own row is that of the instruction behind it */
+};
+
+struct forward;
+
+/* Follows all paths from these instructions. 0, -ENOMEM; -E2BIG: more instructions than
+ * FORWARD_MAX_INSNS, or the code is larger than FORWARD_MAX_BYTES. */
+int forward_new(struct forward **ret, const struct forward_code *, const struct forward_start *,
+		size_t n);
+void forward_free(struct forward *); /* NULL is fine */
+/* What is proved of the instruction at vaddr. */
+struct forward_proof forward_at(const struct forward *, uint64_t vaddr);
+/* Adds the rows of what is proved, and gaps behind them. 0, or as rows_add(). */
+int forward_rows(const struct forward *, struct table_build *, struct rows *);
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "text.h"
+
+#include "state.h"
+
+#define MAX_NOPS 32 /* bytes of padding behind a call that are looked through */
+
+int code_text_rows(struct table_build *build, const struct code *code,
+		   const struct code_states *states, const uint32_t *bytes, struct rows *ret)
+{
+	uint32_t last = DWARF_RULE_NONE;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < code->len; i++) {
+		uint32_t v = bytes[i], rule;
+
+		if (v & INSIDE && !(v & (STATE | COVERED)))
+			continue;
+		rule = DWARF_RULE_NONE;
+		if (v & STATE && !(v & (DOUBT | COVERED))) {
+			struct code_state s = code_state_unpack(states, v);
+
+			rule = code_state_rule(build, &s);
+		}
+		if (rule != last)
+			err = rows_add(ret, code->vaddr + i, rule);
+		last = rule;
+	}
+	if (!err && last != DWARF_RULE_NONE)
+		err = rows_add(ret, code->vaddr + code->len, DWARF_RULE_NONE);
+	return err;
+}
+
+enum code_behind code_text_behind(const struct code *code, const uint32_t *bytes, size_t at)
+{
+	size_t i = at;
+
+	while (i < code->len && i - at < MAX_NOPS) {
+		struct insn in;
+
+		if (bytes[i] & (COVERED | TARGET))
+			return NOTHING_FOLLOWS;
+		if (insn_decode(code->bytes + i, code->len - i, &in))
+			return NOTHING_FOLLOWS;
+		if (in.effect == INSN_HALT)
+			return NOTHING_FOLLOWS;
+		if (!in.nop)
+			return CODE_FOLLOWS;
+		i += in.len;
+		if ((code->vaddr + i) % 16 == 0)
+			break;
+	}
+	if (i >= code->len || bytes[i] & (COVERED | TARGET))
+		return NOTHING_FOLLOWS;
+	return PADDING_FOLLOWS;
+}
+
+int code_text_is_padding(const struct code *code, const uint32_t *bytes, size_t at)
+{
+	size_t i = at;
+	struct insn in;
+
+	while (i < code->len && i - at < MAX_NOPS && !(bytes[i] & (COVERED | TARGET)) &&
+	       !insn_decode(code->bytes + i, code->len - i, &in) && in.nop)
+		i += in.len;
+	return i > at && i < code->len && bytes[i] & TARGET;
+}
+
+int code_text_may_begin(const struct code *code, size_t at)
+{
+	const uint8_t *p = code->bytes + at;
+
+	if (!at)
+		return 1;
+	if (p[-1] == 0xc3 || p[-1] == 0x90 || p[-1] == 0xcc || p[-1] == 0xf4 || !p[-1])
+		return 1; /* ret, nop, int3, hlt; other padding ends with 0 */
+	if (at >= 2 && (p[-2] == 0xeb || (p[-2] == 0x0f && p[-1] == 0x0b) ||
+			(p[-2] == 0xff && (p[-1] & 0xf8) == 0xe0)))
+		return 1;                              /* jmp, ud2, jmp *%rax */
+	if (at >= 6 && p[-6] == 0xff && p[-5] == 0x25) /* jmp *n(%rip) */
+		return 1;
+	return at >= 5 && (p[-5] == 0xe9 || p[-5] == 0xe8); /* jmp; call of what does not return */
+}
+
+void code_text_cover(const struct code *code, uint32_t *bytes)
+{
+	const struct rows *rows = code->known;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		uint64_t lo = ROW_VADDR(rows->p[i]), end = code->vaddr + code->len;
+		uint64_t hi = i + 1 < rows->n ? ROW_VADDR(rows->p[i + 1]) : lo;
+
+		if (ROW_RULE(rows->p[i]) == DWARF_RULE_NONE)
+			continue;
+		if (lo < code->vaddr)
+			lo = code->vaddr;
+		for (; lo < hi && lo < end; lo++)
+			bytes[lo - code->vaddr] = COVERED;
+	}
+}
+
+void code_text_mark(const struct code *code, uint32_t *bytes, const struct code_entries *e,
+		    uint32_t bits)
+{
+	size_t at;
+
+	for (size_t i = 0; i < e->n; i++)
+		if (code_text_has(code, e->p[i], &at))
+			bytes[at] |= bits;
+}
+
+void code_text_mark_targets(const struct code *code, uint32_t *bytes)
+{
+	for (size_t at = 0; at < code->len;) {
+		struct insn in;
+		int64_t to = 0;
+		size_t there;
+
+		if (bytes[at] & COVERED || insn_decode(code->bytes + at, code->len - at, &in)) {
+			at++;
+			continue;
+		}
+		if (in.effect == INSN_CALL && in.has_target)
+			to = in.target;
+		else if (in.address)
+			to = in.address;
+		if (to && to != in.len &&
+		    code_text_has(code, code->vaddr + at + (uint64_t)to, &there))
+			bytes[there] |= TARGET;
+		at += in.len;
+	}
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known of each byte of text while its functions are followed: one word a byte. */
+#ifndef DWARF_CODE_TEXT_H
+#define DWARF_CODE_TEXT_H
+
+#include "code.h"
+#include "state.h"
+#include "../insn/insn.h"
+
+/* Flags of a byte of text. The first byte of an instruction has in its low bits the packed state
+ * before the instruction. */
+enum {
+	COVERED = 1u << 31,  /* has rows of another source */
+	STATE = 1u << 30,    /* an instruction begins here and has been followed */
+	INSIDE = 1u << 29,   /* a later byte of such an instruction */
+	DOUBT = 1u << 28,    /* a path to here contradicts itself */
+	TARGET = 1u << 27,   /* what looks like a call or a pointer leads here */
+	SURE = 1u << 26,     /* a function begins here */
+	NORETURN = 1u << 25, /* a function begins here that does not return */
+	/* an instruction of the function that is followed, and not of the trial that goes on */
+	OWN = 1u << 24,
+};
+
+#define HINTS (TARGET | SURE | NORETURN) /* that one pass leaves to the next */
+
+static inline int code_text_has(const struct code *code, uint64_t vaddr, size_t *at)
+{
+	*at = vaddr - code->vaddr;
+	return vaddr >= code->vaddr && *at < code->len;
+}
+
+/* Does execution not continue behind this instruction? */
+static inline int code_text_ends(const struct insn *in)
+{
+	return in->effect == INSN_JUMP || in->effect == INSN_RETURN ||
+	       in->effect == INSN_ODD_RETURN || in->effect == INSN_HALT;
+}
+
+/* Does a call return, by what stands behind it? Behind padding stands the next function, or the
+ * head of a loop. */
+enum code_behind { CODE_FOLLOWS, NOTHING_FOLLOWS, PADDING_FOLLOWS };
+enum code_behind code_text_behind(const struct code *, const uint32_t *bytes, size_t at);
+/* Is it padding behind which another function begins? Compilers jump there where they hold that
+ * execution never comes. */
+int code_text_is_padding(const struct code *, const uint32_t *bytes, size_t at);
+/* May a function begin at this place, to which only a pointer leads? What stands before it looks
+ * like padding or the end of another. In the middle of an instruction a byte c3 would be a function
+ * that returns. */
+int code_text_may_begin(const struct code *, size_t at);
+/* Marks what has rows of another source with COVERED. */
+void code_text_cover(const struct code *, uint32_t *bytes);
+void code_text_mark(const struct code *, uint32_t *bytes, const struct code_entries *,
+		    uint32_t bits);
+/* Marks where calls and pointers seem to lead with TARGET, by decoding the text in sequence: a hint
+ * of where functions begin. */
+void code_text_mark_targets(const struct code *, uint32_t *bytes);
+/* Adds the rows of what was followed without doubt. 0, or as rows_add(). */
+int code_text_rows(struct table_build *, const struct code *, const struct code_states *,
+		   const uint32_t *bytes, struct rows *ret);
+#endif
