@@ -18,6 +18,7 @@ OUTSIDE = {"bpf/": "bpf", "plugins/lib/": "libraries"}
 FILE_LINES = 600
 STRUCT_FIELDS = 25
 FUNCTION_LINES = 40
+ROOM_SOURCES, ROOM_LINES = 25, 4000  # headers not counted
 
 
 def room(path):
@@ -37,6 +38,21 @@ def is_abi(path):
 
 def long_files(files):
     return [(f.path, len(f.lines)) for f in files if f.is_product() and len(f.lines) > FILE_LINES]
+
+
+def crowded(files):
+    """(folder, sources, lines) of each that has more than a room has."""
+    found = {}
+    for f in files:
+        if f.is_product() and f.path.endswith(".c"):
+            found.setdefault(os.path.dirname(f.path), []).append(len(f.lines))
+    return [(folder, len(lines), sum(lines)) for folder, lines in sorted(found.items())
+            if len(lines) > ROOM_SOURCES or sum(lines) > ROOM_LINES]
+
+
+def repeating(files):
+    """Paths of the core whose name repeats their room's."""
+    return [f.path for f in files if room(f.path) and os.path.basename(f.path).startswith(room(f.path) + "_")]
 
 
 def wide_structs(files):
