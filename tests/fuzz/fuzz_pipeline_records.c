@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampling/pipeline_records.c"
+#include "pipeline/records.c"
 
 #include "base/clock.h"
 #include "events/bpf_record.h"

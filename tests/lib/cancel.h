@@ -15,8 +15,7 @@ static void *cancel_soon(void *arg)
 {
 	struct fake *f = arg;
 
-	pause_us(100000,
-		 "the call waits by then, mostly");
+	pause_us(100000, "the call waits by then, mostly");
 	cancelled_ns = test_now_ns();
 	((const struct fusee_sink_ops *)f->plugin->ops)->cancel(f->ctx);
 	return NULL;

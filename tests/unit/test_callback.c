@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: fast, covers core/config
+// check: fast, covers core/lua
 /* Callbacks of scripts: what every() takes, what a call sees, and what stops it. */
 #include "lua/callback.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/profile
+// check: fast, covers core/report
 /* The noise of a difference, by simulation: two draws of one program, and a program that changed.
  */
 #include "test.h"

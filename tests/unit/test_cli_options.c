@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/cli
+// check: fast, covers core/console
 /* The command line of a command, from its table. */
 #include "console/options.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: fast, covers core/sampling
+// check: fast, covers core/pipeline
 /* Memory of the samples of windows: a process with ever new stacks loses its own, no other's. */
 #include "pipeline/collector.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: fast, covers core/worker
+// check: fast, covers core/fetcher
 /* The agent's side of fetching, against processes that end, lie, are silent or answer; and what a
  * fetcher believes of a file. libdebuginfod and real servers: tests/run/debuginfod. */
 #include <fcntl.h>

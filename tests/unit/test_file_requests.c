@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/agent
+// check: fast, covers core/executables
 /* Files by build ID: a program that is mapped, and how requests of other threads end. */
 #include "executables/executables.h"
 

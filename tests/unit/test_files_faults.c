@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/unwind core/worker core/process
+// check: fast, covers core/process core/unwind
 /* Files for which there was no memory are opened again: in the agent, where each allocation
  * fails in turn, and in the worker, where an unwinder had none. */
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/profile
+// check: fast, covers core/profile core/report
 /* The call tree of the flame graph page, and what stands in the page. tests/run/flamegraph looks at
  * it drawn. */
 #include "test.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: fast, covers core/base core/process
+// check: fast, covers core/process core/base
 /* Files that claim bytes which no disk holds: what counts as such, and that no memory is taken for
  * a section of one. */
 #include "base/holes.h"

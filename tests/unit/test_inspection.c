@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: fast, covers core/worker
+// check: fast, covers core/inspection core/worker
 /* Blocks from a worker that may have been taken over: whatever is in them, nothing outside is
  * handed out. */
 #include "inspection/block.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/profile
+// check: fast, covers core/pprof
 /* An interpreter's own code in reports, and in pprof files. */
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/sampling
+// check: fast, covers core/symbolizer
 /* The kernel's names stay right while modules and BPF programs come and go, and are not read for
  * nothing. */
 #include "symbolizer/kernel_names.h"

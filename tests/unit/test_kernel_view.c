@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/sampling core/bpf
+// check: fast, covers core/pipeline core/bpf
 /* The states of a process in the kernel's view. The map chunks are the test's memory, where it
  * writes what the kernel would; only the maps of pids and slabs are the kernel's. */
 #include <bpf/bpf.h>

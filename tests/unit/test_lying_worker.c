@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: fast, covers core/worker
+// check: fast, covers core/inspection core/worker
 /* The agent's side against workers that were taken over: this program is its own worker, and what
  * would be the plugin folder says how it lies. */
 #include <errno.h>

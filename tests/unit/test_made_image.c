@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/unwind core/process
+// check: fast, covers core/unwind
 /* The bytes of code made at run time, as a section for the worker. */
 #include "unwind/made_image.h"
 

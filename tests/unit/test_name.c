@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/cli
+// check: fast, covers core/record
 /* core/cli/name, process_labels and selection: names of units, pods and containers, and what they
  * mean. */
 #include "lib/sleeper.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: fast, covers core/config core/profile docs/examples/regression.lua
+// check: fast, covers core/lua core/profile docs/examples/regression.lua
 /* Callbacks of on("profile"): what they see of a profile, and what they must not do. */
 #include "base/metrics.h"
 #include "lua/callback.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: fast, covers core/worker core/process
+// check: fast, covers core/process
 /* The opener: answers, answers that come late, processes that end. */
 #include <signal.h>
 

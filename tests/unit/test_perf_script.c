@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/profile
+// check: fast, covers core/import
 /* core/profile/perf_script: the forms of text that perf script prints. tests/run/perf-script
  * compares with perf itself. */
 #include "import/perf_script.h"

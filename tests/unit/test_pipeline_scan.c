@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/sampling
+// check: fast, covers core/pipeline
 /* Mappings and names that the agent has read in the background, between samples and records: what a
  * record says is newer, and no sample waits longer than for the mappings of its own process. */
 #include "pipeline/state.h"

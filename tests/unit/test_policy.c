@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: fast, covers core/config
+// check: fast, covers core/lua
 #include "lua/policy.h"
 
 #include "lib/config.h"

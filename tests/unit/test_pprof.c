@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/profile
+// check: fast, covers core/profile core/pprof
 #include "test.h"
 
 #include <errno.h>

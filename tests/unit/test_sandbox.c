@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: fast, covers core/worker
+// check: fast, covers core/sandbox
 /* What the worker may do, and what happens when it tries more: each attempt made by a plugin inside
  * a real one. */
 #include "sandbox/sandbox.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/sampling core/profile
+// check: fast, covers core/profile core/pprof core/sampling core/pipeline
 /* Profiles for servers that symbolize: native code of files is addresses and build ids, all else
  * has its names, and no name is requested that no profile has. */
 #include "profile/builder.h"

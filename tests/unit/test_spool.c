@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: fast, covers core/delivery
+// check: fast, covers core/spool
 /* core/delivery/spool: profiles on disk, in order and equal to what was put, whatever becomes of
  * the files, the disk and the process. */
 #include <fcntl.h>

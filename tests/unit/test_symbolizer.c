@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/sampling
+// check: fast, covers core/symbolizer
 /* The worker symbolizes a function once, not each of its addresses. */
 #include "symbolizer/symbolizer.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/process
+// check: fast, covers core/target
 /* core/process/target: what sources say, and the label sets that come of it. */
 #include "test.h"
 

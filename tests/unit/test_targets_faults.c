@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/policy core/process
+// check: fast, covers core/policy core/plugin
 /* Every allocation failed in turn, from a discovery instance's start to a process's decision: an
  * error that says so, and once there is memory again the next scan completes it. */
 #include "test.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: fast, covers core/sampling
+// check: fast, covers core/dump
 /* Pages of another thread's memory: holes, memory that is not mapped, and a copy of the stack. */
 #include "dump/thread_memory.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: fast, covers core/worker core/symbols
+// check: fast, covers core/symbols
 /* The agent's side with a real worker: answers, the cache, deaths, time limits, refusals, and its
  * end when idle. */
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check: fast, covers core/worker
+// check: fast, covers core/inspection
 /* Every allocation of the agent's side failed in turn: each file is inspected and named all the
  * same, once there is memory again. */
 #include "worker_help.h"
