@@ -11,8 +11,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "agent/state.h"
-#include "agent/memory.h"
+#include "agent/internal/state.h"
+#include "agent/internal/memory.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "lua/policy.h"

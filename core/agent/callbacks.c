@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/callbacks.h"
+#include "agent/internal/callbacks.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,10 +8,10 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "agent/state.h"
-#include "agent/explain.h"
+#include "agent/internal/state.h"
+#include "agent/internal/explain.h"
 #include "agent/preview.h"
-#include "agent/usage.h"
+#include "agent/internal/usage.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"

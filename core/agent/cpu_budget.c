@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/cpu_budget.h"
+#include "agent/internal/cpu_budget.h"
 
-#include "agent/sampling.h"
-#include "agent/usage.h"
+#include "agent/internal/sampling.h"
+#include "agent/internal/usage.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "bpf/sampler.h"

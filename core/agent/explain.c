@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/explain.h"
+#include "agent/internal/explain.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "agent/state.h"
+#include "agent/internal/state.h"
 #include "config/explain_relabel.h"
 #include "base/clock.h"
 #include "base/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/flushes.h"
+#include "agent/internal/flushes.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/instances.h"
+#include "agent/internal/instances.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Formats: cgroups(7), cgroup-v2 "memory.max", cgroup-v1 "memory.limit_in_bytes". */
-#include "agent/memory.h"
+#include "agent/internal/memory.h"
 
 #include <malloc.h>
 #include <stdio.h>

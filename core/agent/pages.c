@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "agent/state.h"
+#include "agent/internal/state.h"
 #include "pull/request.h"
-#include "agent/usage.h"
+#include "agent/internal/usage.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "agent/relabeling.h"
+#include "agent/internal/relabeling.h"
 #include "base/json.h"
 #include "lua/policy.h"
 #include "policy/discover_once.h"

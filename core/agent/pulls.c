@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/pulls.h"
+#include "agent/internal/pulls.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/relabeling.h"
+#include "agent/internal/relabeling.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/reload.h"
+#include "agent/internal/reload.h"
 
 #include <errno.h>
 #include <stdlib.h>

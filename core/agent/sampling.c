@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/sampling.h"
+#include "agent/internal/sampling.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include <sys/epoll.h>
 #include <sysexits.h>
 
-#include "agent/memory.h"
-#include "agent/relabeling.h"
-#include "agent/symbol_servers.h"
+#include "agent/internal/memory.h"
+#include "agent/internal/relabeling.h"
+#include "agent/internal/symbol_servers.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/symbol_servers.h"
+#include "agent/internal/symbol_servers.h"
 
 #include <errno.h>
 #include <string.h>

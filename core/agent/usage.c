@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/usage.h"
+#include "agent/internal/usage.h"
 
 #include <malloc.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
-#include "bpf/sampler_state.h"
+#include "bpf/internal/sampler_state.h"
 
 int chunks_init(struct bpf_sampler *b)
 {

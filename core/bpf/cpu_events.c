@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "bpf/sampler_events.h"
-#include "bpf/sampler_state.h"
+#include "bpf/internal/sampler_state.h"
 
 _Static_assert(MAX_CPU_EVENTS == 8 * sizeof(((struct bpf_sampler *)0)->cpu_events.now),
 	       "a bit for each");

@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "bpf/sampler_state.h"
+#include "bpf/internal/sampler_state.h"
 
 #define MAX_MAPS 64u
 #define ATTEMPTS 3u           /* a crash may be a lack of memory */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bpf/linker.h"
+#include "bpf/internal/linker.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bpf/loader.h"
+#include "bpf/internal/loader.h"
 
 #define ATTEMPTS 3   /* a crash, too, may be a lack of memory */
 #define PAUSE_MS 100 /* before the second attempt, twice as long before the third */

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "../../bpf/frame.h"
-#include "bpf/sampler_state.h"
+#include "bpf/internal/sampler_state.h"
 
 /* A list of chunks that is being written. */
 struct writer {

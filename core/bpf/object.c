@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "bpf/sampler_state.h"
+#include "bpf/internal/sampler_state.h"
 
 FUSEE_EMBED(sampler_bpf, "sampler.bpf.o");
 

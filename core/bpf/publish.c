@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "base/assert.h"
-#include "bpf/sampler_state.h"
+#include "bpf/internal/sampler_state.h"
 
 /*
  * The programs read while this writes. A walk that runs while a process's mappings are rewritten,

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "bpf/sampler_events.h"
-#include "bpf/sampler_state.h"
+#include "bpf/internal/sampler_state.h"
 
 _Static_assert(BPF_RATE_NONE == PERIOD_NONE && BPF_RATE_ANY == PERIOD_ANY, "the same periods");
 

@@ -16,10 +16,10 @@
 #include "../../bpf/records.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "bpf/linker.h"
+#include "bpf/internal/linker.h"
 #include "bpf/programs.h"
 #include "bpf/sampler_events.h"
-#include "bpf/sampler_state.h"
+#include "bpf/internal/sampler_state.h"
 
 #define DEFAULT_TABLES (16u << 20)
 #define DEFAULT_CHUNKS 512u

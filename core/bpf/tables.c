@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bpf/sampler_state.h"
+#include "bpf/internal/sampler_state.h"
 
 #define MAX_IDS ((1u << 29) - 1) /* the steps' own limit for what they remember by */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/query_agent.h"
+#include "cli/internal/query_agent.h"
 
 #include <errno.h>
 #include <json-c/json.h>

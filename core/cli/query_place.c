@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/query_place.h"
+#include "cli/internal/query_place.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "console/plugin_list.h"
-#include "cli/query_agent.h"
+#include "cli/internal/query_agent.h"
 #include "config/flags.h"
 #include "store/place.h"
 

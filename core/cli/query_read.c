@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/query_read.h"
+#include "cli/internal/query_read.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "ctl/ctl.h"
-#include "ctl/explain_table.h"
+#include "ctl/internal/explain_table.h"
 #include "console/grid.h"
 #include "console/options.h"
 #include "ctl/target_table.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ctl/explain_table.h"
+#include "ctl/internal/explain_table.h"
 
 #include <stdbool.h>
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "delivery/state.h"
+#include "delivery/internal/state.h"
 
 #define SECOND DELIVERY_SECOND
 #define NEVER DELIVERY_NEVER

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "delivery/state.h"
+#include "delivery/internal/state.h"
 #include "pprof/split.h"
 
 #define SECOND DELIVERY_SECOND

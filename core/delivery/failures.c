@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "delivery/failures.h"
+#include "delivery/internal/failures.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "delivery/queue.h"
+#include "delivery/internal/queue.h"
 
 #include <stdlib.h>
 

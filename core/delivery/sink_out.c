@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "delivery/state.h"
+#include "delivery/internal/state.h"
 #include "pprof/pprof.h"
 #include "report/report.h"
 #include "pprof/split.h"

@@ -14,7 +14,7 @@
 #include "base/dict.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "delivery/window_labels.h"
+#include "delivery/internal/window_labels.h"
 #include "sampling/fetching.h"
 #include "fetcher/fetcher.h"
 

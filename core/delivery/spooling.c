@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "delivery/state.h"
+#include "delivery/internal/state.h"
 
 #define OPEN_AGAIN (DELIVERY_SECOND / 10) /* after a delivery of the plan before has had it */
 #define BUSY_MAX (20 * DELIVERY_SECOND)   /* so long a delivery has it that ends */

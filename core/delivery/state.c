@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "delivery/state.h"
+#include "delivery/internal/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

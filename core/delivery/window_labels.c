@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "delivery/window_labels.h"
+#include "delivery/internal/window_labels.h"
 
 #include <stdlib.h>
 

@@ -12,15 +12,15 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "dump/dump.h"
-#include "dump/print.h"
-#include "dump/guarded.h"
+#include "dump/internal/print.h"
+#include "dump/internal/guarded.h"
 #include "console/options.h"
 #include "record/selection_names.h"
 #include "record/session.h"
 #include "record/unwind_flags.h"
 #include "process/procfs.h"
 #include "sampling/build_profile.h"
-#include "dump/threads.h"
+#include "dump/internal/threads.h"
 #include "unwind/walk.h"
 
 #define TRIES 5

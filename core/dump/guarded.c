@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dump/guarded.h"
+#include "dump/internal/guarded.h"
 
 #include <errno.h>
 #include <fcntl.h>

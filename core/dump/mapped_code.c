@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dump/mapped_code.h"
+#include "dump/internal/mapped_code.h"
 
 #include <errno.h>
 #include <stdlib.h>

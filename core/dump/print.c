@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dump/print.h"
+#include "dump/internal/print.h"
 
 #include <inttypes.h>
 #include <stdio.h>

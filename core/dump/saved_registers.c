@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dump/saved_registers.h"
+#include "dump/internal/saved_registers.h"
 
 #include <stdlib.h>
 

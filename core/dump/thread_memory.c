@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dump/thread_memory.h"
+#include "dump/internal/thread_memory.h"
 
 #include <stdlib.h>
 #include <string.h>

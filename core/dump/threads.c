@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dump/threads.h"
+#include "dump/internal/threads.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,9 +11,9 @@
 #include "base/log.h"
 #include "process/procfs.h"
 #include "process/stopped_thread.h"
-#include "dump/mapped_code.h"
-#include "dump/saved_registers.h"
-#include "dump/thread_memory.h"
+#include "dump/internal/mapped_code.h"
+#include "dump/internal/saved_registers.h"
+#include "dump/internal/thread_memory.h"
 #include "unwind/walk.h"
 
 #define MAX_STOPS 8 /* of one thread: for tables that are made late, and code that is new */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "events/bpf_record.h"
+#include "events/internal/bpf_record.h"
 
 #include <linux/perf_event.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "events/cpu_watch.h"
+#include "events/internal/cpu_watch.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "events/event.h"
+#include "events/internal/event.h"
 
 #define LOOK_NS 5000000000u
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "events/cpus.h"
+#include "events/internal/cpus.h"
 
 #include <errno.h>
 #include <fcntl.h>

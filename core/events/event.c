@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Record layouts: perf_event_open(2), linux/perf_event.h. */
-#include "events/event.h"
+#include "events/internal/event.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "events/group.h"
+#include "events/internal/group.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "bpf/sampler_events.h"
-#include "events/perf_stream_state.h"
+#include "events/internal/perf_stream_state.h"
 
 #define LEAST_NEED (1u << 20)
 #define MOST_NEED (64u << 20)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "events/missed_ticks.h"
+#include "events/internal/missed_ticks.h"
 
 #include <stdlib.h>
 

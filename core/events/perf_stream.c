@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "bpf/sampler_events.h"
-#include "events/perf_stream_state.h"
-#include "events/stream_cpus.h"
+#include "events/internal/perf_stream_state.h"
+#include "events/internal/stream_cpus.h"
 
 #define DEFAULT_RINGS (256u << 20)
 

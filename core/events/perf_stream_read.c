@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "bpf/sampler_events.h"
-#include "events/perf_stream_state.h"
-#include "events/stream_cpus.h"
+#include "events/internal/perf_stream_state.h"
+#include "events/internal/stream_cpus.h"
 
 /* A record becomes visible a little after its time was taken (a virtual CPU may be stopped in
  * between). Records are due when they are older than this, or when a ring is fuller than HURRY;

@@ -15,10 +15,10 @@
 #include "base/clock.h"
 #include "base/hashmap.h"
 #include "process/procfs.h"
-#include "events/cpu_watch.h"
-#include "events/cpus.h"
-#include "events/event.h"
-#include "events/ring.h"
+#include "events/internal/cpu_watch.h"
+#include "events/internal/cpus.h"
+#include "events/internal/event.h"
+#include "events/internal/ring.h"
 
 #define RING_BYTES (512u << 10) /* some 5,000 processes */
 #define RING_LEAST (32u << 10)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "events/ring.h"
+#include "events/internal/ring.h"
 
 #include <errno.h>
 #include <stdlib.h>

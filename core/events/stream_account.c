@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "events/stream_account.h"
+#include "events/internal/stream_account.h"
 
 #include "bpf/sampler_events.h"
-#include "events/perf_stream_state.h"
+#include "events/internal/perf_stream_state.h"
 
 /* ---- reading the sources ---- */
 

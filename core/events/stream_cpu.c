@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "events/stream_cpu.h"
+#include "events/internal/stream_cpu.h"
 
 #include <errno.h>
 #include <sys/epoll.h>

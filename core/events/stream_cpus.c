@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "events/stream_cpus.h"
+#include "events/internal/stream_cpus.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "bpf/sampler_events.h"
-#include "events/cpus.h"
-#include "events/perf_stream_state.h"
+#include "events/internal/cpus.h"
+#include "events/internal/perf_stream_state.h"
 
 #define MIN_COPY_BUDGET (16u << 20)
 #define MAX_COPY_BUDGET (64u << 20)

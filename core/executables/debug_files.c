@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executables/debug_files.h"
+#include "executables/internal/debug_files.h"
 
 #include <errno.h>
 #include <stdio.h>

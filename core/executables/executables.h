@@ -14,7 +14,7 @@
 
 #include <fusee/plugin.h>
 
-#include "executables/debug_files.h"
+#include "executables/internal/debug_files.h"
 #include "net/loop.h"
 #include "sampling/profiler.h"
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "sandbox/confine.h"
-#include "fetcher/protocol.h"
+#include "fetcher/internal/protocol.h"
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64

@@ -23,7 +23,7 @@
 #include "base/metrics.h"
 #include "base/text.h"
 #include "sandbox/spawn.h"
-#include "fetcher/protocol.h"
+#include "fetcher/internal/protocol.h"
 
 #define S 1000000000ull
 #define PROCESSES 4u

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fetcher/protocol.h"
+#include "fetcher/internal/protocol.h"
 
 #define PART "debuginfo." /* of a transfer: six random characters follow */
 #define PART_S 7200       /* no transfer takes so long */

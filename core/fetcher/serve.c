@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "plugin/library.h"
 #include "process/elf.h"
-#include "fetcher/protocol.h"
+#include "fetcher/internal/protocol.h"
 
 #define LIBRARY "libdebuginfod.so.1"
 /* A server that sends less than 100 KiB in this time has failed (debuginfod-find(1)). */

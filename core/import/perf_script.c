@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "import/perf_script.h"
+#include "import/internal/perf_script.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import/perf_script.h"
+#include "import/internal/perf_script.h"
 #include "pprof/pprof.h"
 
 #define PERF_DATA_MAGIC "PERFILE2" /* tools/perf/Documentation/perf.data-file-format.txt */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lua/action.h"
+#include "lua/internal/action.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/text.h"
-#include "lua/api.h"
-#include "lua/state.h"
+#include "lua/internal/api.h"
+#include "lua/internal/state.h"
 #include "target/labelset.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lua/api.h"
+#include "lua/internal/api.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include "base/assert.h"
 #include "base/guess.h"
 #include "config/help.h"
-#include "lua/library.h"
-#include "lua/relabel.h"
+#include "lua/internal/library.h"
+#include "lua/internal/relabel.h"
 #include "config/settings.h"
 
 #define HANDLE_TYPE "fusee.handle" /* the metatable of handles, in the registry */

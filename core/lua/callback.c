@@ -8,12 +8,12 @@
 #include "base/guess.h"
 #include "base/metrics.h"
 #include "base/text.h"
-#include "lua/action.h"
-#include "lua/api.h"
-#include "lua/call.h"
-#include "lua/library.h"
-#include "lua/profile.h"
-#include "lua/target.h"
+#include "lua/internal/action.h"
+#include "lua/internal/api.h"
+#include "lua/internal/call.h"
+#include "lua/internal/library.h"
+#include "lua/internal/profile.h"
+#include "lua/internal/target.h"
 #include "target/labelset.h"
 
 #define CALLBACKS "fusee.callbacks" /* the functions by number, in the registry */

@@ -3,7 +3,7 @@
  * Lua does not call the hook that measures time in C functions, error handlers and finalizers, so
  * the functions of the standard library that could run for long are wrapped with a limit.
  */
-#include "lua/library.h"
+#include "lua/internal/library.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,8 +14,8 @@
 #include "base/guess.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "lua/state.h"
-#include "lua/pattern.h"
+#include "lua/internal/state.h"
+#include "lua/internal/pattern.h"
 
 #define MAX_STEPS 10000000 /* of a pattern: some tens of milliseconds */
 #define MAX_MOVES 1000000

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lua/options.h"
+#include "lua/internal/options.h"
 
 #include <errno.h>
 #include <stdio.h>

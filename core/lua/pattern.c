@@ -8,7 +8,7 @@
  * The matcher here tries the same alternatives in the same order as that of Lua 5.4. It stops where
  * Lua would raise an error.
  */
-#include "lua/pattern.h"
+#include "lua/internal/pattern.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -9,9 +9,9 @@
 
 #include "base/assert.h"
 #include "base/guess.h"
-#include "lua/api.h"
-#include "lua/state.h"
-#include "lua/target.h"
+#include "lua/internal/api.h"
+#include "lua/internal/state.h"
+#include "lua/internal/target.h"
 #include "config/plan.h"
 
 _Static_assert(PLAN_MAX_SINKS == 64, "the bits of policy_answer.sinks");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lua/profile.h"
+#include "lua/internal/profile.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/guess.h"
-#include "lua/call.h"
-#include "lua/state.h"
-#include "lua/target.h"
+#include "lua/internal/call.h"
+#include "lua/internal/state.h"
+#include "lua/internal/target.h"
 #include "report/model.h"
 
 #define PROFILE_TYPE "fusee.profile" /* the metatable of profiles, in the registry */

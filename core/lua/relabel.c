@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lua/relabel.h"
+#include "lua/internal/relabel.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lua/api.h"
+#include "lua/internal/api.h"
 #include "lua/callback.h"
-#include "lua/library.h"
-#include "lua/state.h"
+#include "lua/internal/library.h"
+#include "lua/internal/state.h"
 
 static int run(lua_State *L)
 {

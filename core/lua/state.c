@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lua/state.h"
+#include "lua/internal/state.h"
 
 #include <errno.h>
 #include <fcntl.h>

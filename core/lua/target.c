@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lua/target.h"
+#include "lua/internal/target.h"
 
 #include <stdbool.h>
 
-#include "lua/state.h"
+#include "lua/internal/state.h"
 
 static int read_only(lua_State *L)
 {

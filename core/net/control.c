@@ -14,8 +14,8 @@
 #include "base/guess.h"
 #include "base/json.h"
 #include "base/utf8.h"
-#include "net/listener.h"
-#include "net/server.h"
+#include "net/internal/listener.h"
+#include "net/internal/server.h"
 
 #define SECOND 1000000000ull
 

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "net/listener.h"
+#include "net/internal/listener.h"
 
 enum { MAX_BYTES = 64 << 20 };
 

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "net/http_host.h"
-#include "net/listener.h"
-#include "net/server.h"
+#include "net/internal/http_host.h"
+#include "net/internal/listener.h"
+#include "net/internal/server.h"
 
 #define SECOND 1000000000ull
 

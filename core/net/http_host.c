@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/http_host.h"
+#include "net/internal/http_host.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

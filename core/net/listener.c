@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/listener.h"
+#include "net/internal/listener.h"
 
 #include <errno.h>
 #include <netdb.h>

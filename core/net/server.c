@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/server.h"
+#include "net/internal/server.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "sandbox/confine.h"
-#include "opener/protocol.h"
+#include "opener/internal/protocol.h"
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64

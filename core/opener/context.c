@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "opener/protocol.h"
+#include "opener/internal/protocol.h"
 
 #define VERSION 2u
 #define MAX_MAPS (16u << 20) /* bytes of /proc/PID/maps that are read */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "process/safe_open.h"
-#include "opener/protocol.h"
+#include "opener/internal/protocol.h"
 
 #ifndef XFS_SUPER_MAGIC
 #define XFS_SUPER_MAGIC 0x58465342

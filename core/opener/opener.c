@@ -19,8 +19,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "sandbox/spawn.h"
-#include "opener/protocol.h"
-#include "opener/share.h"
+#include "opener/internal/protocol.h"
+#include "opener/internal/share.h"
 
 #define MS 1000000ull
 #define PROCESSES 8u

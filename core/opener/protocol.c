@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "opener/protocol.h"
+#include "opener/internal/protocol.h"
 
 #include <errno.h>
 #include <string.h>

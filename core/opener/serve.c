@@ -11,7 +11,7 @@
 
 #include "process/safe_open.h"
 #include "symbols/debugfile.h"
-#include "opener/protocol.h"
+#include "opener/internal/protocol.h"
 
 int opener_describe(struct opener_answer *a)
 {

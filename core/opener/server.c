@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "opener/protocol.h"
+#include "opener/internal/protocol.h"
 
 static void serve(const struct opener_request_message *m, struct opener_answer *a, char *data)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "opener/share.h"
+#include "opener/internal/share.h"
 
 #include <string.h>
 

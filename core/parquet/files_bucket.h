@@ -4,7 +4,7 @@
 #define PARQUET_FILES_BUCKET_H
 
 #include "plugin/instance.h"
-#include "parquet/files.h"
+#include "parquet/internal/files.h"
 
 /* Takes the instance over, whose ops have list() and read(). 0 or -ENOMEM: then it is the caller's.
  */

@@ -3,7 +3,7 @@
 #ifndef PARQUET_FILES_FOLDER_H
 #define PARQUET_FILES_FOLDER_H
 
-#include "parquet/files.h"
+#include "parquet/internal/files.h"
 
 /* 0; -ENOENT: it has no `samples` and `stacks`, or there is none; -errno. */
 int files_folder_open(struct files **ret, const char *path);

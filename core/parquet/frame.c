@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "parquet/frame.h"
+#include "parquet/internal/frame.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "parquet/list.h"
+#include "parquet/internal/list.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "parquet/match.h"
+#include "parquet/internal/match.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "parquet/frame.h"
+#include "parquet/internal/frame.h"
 
 enum { ID = PARQUET_STACKS_ID, FRAMES, COLUMNS };
 

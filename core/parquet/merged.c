@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "parquet/merged.h"
+#include "parquet/internal/merged.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "profile/loss_comment.h"
-#include "parquet/reading.h"
+#include "parquet/internal/reading.h"
 
 /* Labels that are columns of their own. */
 const char *const parquet_own_labels[OWN] = {

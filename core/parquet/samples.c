@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "parquet/match.h"
-#include "parquet/reading.h"
+#include "parquet/internal/match.h"
+#include "parquet/internal/reading.h"
 
 #define MAX_LABELS 128             /* of the map of a row, as the sink writes */
 #define MAX_BYTES (512ull << 20)   /* of the builder */

@@ -4,7 +4,7 @@
  * location of the next that is not. Most locations are in many stacks: they are known by the codes
  * of their frames, and a frame is read once in each row group.
  */
-#include "parquet/stacks.h"
+#include "parquet/internal/stacks.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "base/dict.h"
-#include "parquet/frame.h"
+#include "parquet/internal/frame.h"
 
 #define MAX_BYTES (512ull << 20) /* of the builder and of what is known of a row group */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "parquet/samples.h"
+#include "parquet/internal/samples.h"
 
 #define HOUR (3600 * 1000000000ull)
 

@@ -4,7 +4,7 @@
 #ifndef PARQUET_STORE_H
 #define PARQUET_STORE_H
 
-#include "parquet/files.h"
+#include "parquet/internal/files.h"
 #include "query/store.h"
 
 /* Takes the files over; each store_read() lists them anew. 0 or -ENOMEM: then they are the

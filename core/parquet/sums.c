@@ -8,7 +8,7 @@
 
 #include "base/dict.h"
 #include "base/saturate.h"
-#include "parquet/reading.h"
+#include "parquet/internal/reading.h"
 
 #define MAX_BYTES (256ull << 20) /* of sums of a row group */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "parquet/table.h"
+#include "parquet/internal/table.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/kernel_view.h"
+#include "pipeline/internal/kernel_view.h"
 
 #include <errno.h>
 #include <stdlib.h>

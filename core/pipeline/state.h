@@ -7,9 +7,9 @@
 
 #include "process/maps_reader.h"
 #include "pipeline/collector.h"
-#include "pipeline/kernel_view.h"
+#include "pipeline/internal/kernel_view.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/waiting.h"
+#include "pipeline/internal/waiting.h"
 #include "unwind/claims.h"
 #include "unwind/files.h"
 #include "unwind/made_code.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/waiting.h"
+#include "pipeline/internal/waiting.h"
 
 #include <stdio.h>
 #include <string.h>

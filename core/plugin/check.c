@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "plugin/check.h"
+#include "plugin/internal/check.h"
 
 #include <elf.h>
 #include <errno.h>

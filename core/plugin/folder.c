@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "plugin/check.h"
+#include "plugin/internal/check.h"
 #include "plugin/plugin.h"
 
 uint32_t plugin_kind(const struct plugin *p)

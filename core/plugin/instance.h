@@ -9,7 +9,7 @@
 #include <fusee/plugin.h>
 
 #include "plugin/option_list.h"
-#include "plugin/secrets.h"
+#include "plugin/internal/secrets.h"
 
 /* An instance as a plan describes it. */
 struct instance_options {

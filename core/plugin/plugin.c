@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "plugin/check.h"
+#include "plugin/internal/check.h"
 #include "plugin/options.h"
 
 /* ---- functions of the host ---- */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugin/secrets.h"
+#include "plugin/internal/secrets.h"
 
 #include <stdlib.h>
 #include <string.h>

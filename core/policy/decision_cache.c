@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "policy/decision_cache.h"
+#include "policy/internal/decision_cache.h"
 
 #include <errno.h>
 #include <stdlib.h>

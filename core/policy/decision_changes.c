@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "policy/decision_changes.h"
+#include "policy/internal/decision_changes.h"
 
 #include <errno.h>
 #include <stdlib.h>

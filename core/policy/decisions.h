@@ -9,8 +9,8 @@
 
 #include <sys/types.h>
 
-#include "policy/decision_changes.h"
-#include "policy/tracked.h"
+#include "policy/internal/decision_changes.h"
+#include "policy/internal/tracked.h"
 
 struct decisions;
 

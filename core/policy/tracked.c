@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "policy/tracked.h"
+#include "policy/internal/tracked.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "profile/builder.h"
-#include "pprof/flags.h"
-#include "pprof/interpreter.h"
+#include "pprof/internal/flags.h"
+#include "pprof/internal/interpreter.h"
 #include "profile/loss_comment.h"
-#include "pprof/unpack.h"
+#include "pprof/internal/unpack.h"
 
 typedef Perftools__Profiles__Sample Sample;
 typedef Perftools__Profiles__Mapping Mapping;

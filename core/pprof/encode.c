@@ -17,8 +17,8 @@
 #include "base/utf8.h"
 #include "profile/check.h"
 #include "profile/omit.h"
-#include "pprof/flags.h"
-#include "pprof/interpreter.h"
+#include "pprof/internal/flags.h"
+#include "pprof/internal/interpreter.h"
 #include "profile/loss_comment.h"
 
 #define OUT_STEP 65536

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pprof/flags.h"
+#include "pprof/internal/flags.h"
 
 #include <string.h>
 

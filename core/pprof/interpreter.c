@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pprof/interpreter.h"
+#include "pprof/internal/interpreter.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/omit.h"
-#include "pprof/flags.h"
+#include "pprof/internal/flags.h"
 
 #define BEGINNING "fusee: interpreter"
 #define LANGUAGE "fusee: language: "

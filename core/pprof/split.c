@@ -16,8 +16,8 @@
 #include "base/dict.h"
 #include "base/sha256.h"
 #include "profile/check.h"
-#include "pprof/flags.h"
-#include "pprof/interpreter.h"
+#include "pprof/internal/flags.h"
+#include "pprof/internal/interpreter.h"
 
 /* The elements of a table that a part has. */
 struct chosen {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pprof/unpack.h"
+#include "pprof/internal/unpack.h"
 
 #include <errno.h>
 #include <stdlib.h>

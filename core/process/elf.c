@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "process/elf_internal.h"
+#include "process/internal/elf_internal.h"
 
 int elf_pread(const struct elf *e, void *buf, uint64_t len, uint64_t off)
 {

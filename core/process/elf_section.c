@@ -7,7 +7,7 @@
 #include <zstd.h>
 
 #include "base/holes.h"
-#include "process/elf_internal.h"
+#include "process/internal/elf_internal.h"
 
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "process/elf_internal.h"
+#include "process/internal/elf_internal.h"
 
 /* The symbols of a table and their names. */
 static int read_table(struct elf *e, uint32_t table, const struct elf_bytes **symbols,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "profile/builder_state.h"
+#include "profile/internal/builder_state.h"
 
 /* Further labels of a sample are dropped. A sample has each key once. */
 #define MAX_LABELS 66 /* the 64 of a target, its process and its thread */

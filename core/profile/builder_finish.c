@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/builder_state.h"
+#include "profile/internal/builder_state.h"
 
 static struct fusee_str stage_text(enum loss_stage stage)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/filter.h"
+#include "query/internal/filter.h"
 
 #include <errno.h>
 #include <stdlib.h>

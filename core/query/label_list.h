@@ -3,8 +3,8 @@
 #ifndef QUERY_LABEL_LIST_H
 #define QUERY_LABEL_LIST_H
 
-#include "query/filter.h"
-#include "query/tally.h"
+#include "query/internal/filter.h"
+#include "query/internal/tally.h"
 
 #define LABEL_LIST_MAX_BYTES (256ull << 20)
 

@@ -4,7 +4,7 @@
 #define QUERY_MERGED_H
 
 #include "profile/merge.h"
-#include "query/filter.h"
+#include "query/internal/filter.h"
 
 #define MERGED_MAX_BYTES (512ull << 20) /* of the profile while it grows */
 

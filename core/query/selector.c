@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "report/labels.h"
-#include "query/selector_state.h"
+#include "query/internal/selector_state.h"
 
 void selector_free(struct selector *s)
 {

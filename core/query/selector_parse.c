@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "query/selector_state.h"
-#include "query/selector_text.h"
+#include "query/internal/selector_state.h"
+#include "query/internal/selector_text.h"
 
 struct parser {
 	const char *text, *p; /* p: what is read next */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/selector_text.h"
+#include "query/internal/selector_text.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "query/filter.h"
-#include "query/tally.h"
+#include "query/internal/filter.h"
+#include "query/internal/tally.h"
 
 #define SUMS_MAX_KEYS 8
 #define SUMS_MAX_BYTES (256ull << 20)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query/tally.h"
+#include "query/internal/tally.h"
 
 #include "base/saturate.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record/command.h"
+#include "record/internal/command.h"
 
 #include <ctype.h>
 #include <errno.h>

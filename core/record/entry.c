@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record/entry.h"
+#include "record/internal/entry.h"
 
 #include <elf.h>
 #include <errno.h>

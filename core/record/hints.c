@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record/hints.h"
+#include "record/internal/hints.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 #include "record/debuginfod.h"
-#include "record/package.h"
-#include "record/runtime.h"
+#include "record/internal/package.h"
+#include "record/internal/runtime.h"
 #include "sampling/build_profile.h"
 
 #define LEAST_PART 50 /* a hint is for 1 / LEAST_PART of the samples or the CPU time, and more */

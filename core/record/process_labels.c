@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record/process_labels.h"
+#include "record/internal/process_labels.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "record/runtime.h"
+#include "record/internal/runtime.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/dict.h"
-#include "record/command.h"
+#include "record/internal/command.h"
 
 #define LEAST_PART 20 /* a hint is for 1 / LEAST_PART of the CPU time and more */
 

@@ -7,7 +7,7 @@
 #include <sysexits.h>
 
 #include "base/log.h"
-#include "record/name.h"
+#include "record/internal/name.h"
 #include "console/options.h"
 #include "process/cgroup_namespace.h"
 #include "process/procfs.h"

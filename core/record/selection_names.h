@@ -4,7 +4,7 @@
 #define RECORD_SELECTION_NAMES_H
 
 #include "console/options.h"
-#include "record/selection.h"
+#include "record/internal/selection.h"
 
 /* As .set of a CLI_MEMBER that is a struct selection. */
 int selection_set_pids(void *selection, const char *list);

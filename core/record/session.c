@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "record/entry.h"
+#include "record/internal/entry.h"
 #include "process/procfs.h"
 
 #define TABLE_BYTES (32u << 20) /* in the kernel: clang's libraries alone have 12 MB of tables */

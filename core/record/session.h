@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/command.h"
-#include "record/process_labels.h"
-#include "record/selection.h"
+#include "record/internal/command.h"
+#include "record/internal/process_labels.h"
+#include "record/internal/selection.h"
 #include "record/unwind_flags.h"
 #include "profile/builder.h"
 #include "sampling/build_profile.h"

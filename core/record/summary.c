@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "record/hints.h"
+#include "record/internal/hints.h"
 #include "record/summary.h"
 #include "report/report.h"
 #include "sampling/build_profile.h"

@@ -15,7 +15,7 @@
 #include <wctype.h>
 
 #include "base/utf8.h"
-#include "relabel/regex_syntax.h"
+#include "relabel/internal/regex_syntax.h"
 
 #define MAX_STEPS 100000u  /* of a match: a few milliseconds */
 #define MAX_HEAP_KIB 4096u /* of a match */

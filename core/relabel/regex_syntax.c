@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "relabel/regex_syntax.h"
+#include "relabel/internal/regex_syntax.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
-#include "report/samples.h"
+#include "report/internal/samples.h"
 
 static struct fusee_str string(const struct fusee_profile *p, uint32_t i)
 {

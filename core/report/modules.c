@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/samples.h"
+#include "report/internal/samples.h"
 
 #define NONE UINT32_MAX
 #define ID_DIGITS 8u /* of a build ID in a name */

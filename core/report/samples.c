@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From samples to stacks of functions: value type, filters, groups, inlined calls. */
-#include "report/samples.h"
+#include "report/internal/samples.h"
 
 #include <errno.h>
 #include <math.h>

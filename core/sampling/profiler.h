@@ -26,7 +26,7 @@
 #include "profile/loss.h"
 #include "pipeline/collector.h"
 #include "pipeline/pipeline.h"
-#include "sampling/process_tree.h"
+#include "sampling/internal/process_tree.h"
 #include "symbolizer/symbolizer.h"
 #include "worker/worker.h"
 

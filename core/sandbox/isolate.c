@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a worker has of the machine: nothing. */
-#include "sandbox/isolate.h"
+#include "sandbox/internal/isolate.h"
 
 #include <errno.h>
 #include <grp.h>

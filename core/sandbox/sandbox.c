@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "sandbox/confine.h"
-#include "sandbox/isolate.h"
+#include "sandbox/internal/isolate.h"
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64

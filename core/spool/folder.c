@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spool/folder.h"
+#include "spool/internal/folder.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spool/position.h"
+#include "spool/internal/position.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
  * The tables are written as they are in memory, element by element; a pointer to a text is written
  * as its place in the texts, which come last. So a decoded profile is the memory that was read.
  */
-#include "spool/profile.h"
+#include "spool/internal/profile.h"
 
 #include <errno.h>
 #include <stdbool.h>

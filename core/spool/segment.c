@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spool/segment.h"
+#include "spool/internal/segment.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "spool/folder.h"
-#include "spool/position.h"
+#include "spool/internal/folder.h"
+#include "spool/internal/position.h"
 
 /* Times that a record is read, a second apart, before it counts as damaged. */
 #define UNREAD_MAX 60u

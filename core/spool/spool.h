@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "spool/segment.h"
+#include "spool/internal/segment.h"
 
 struct spool;
 

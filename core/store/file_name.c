@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/file_name.h"
+#include "store/internal/file_name.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/folder.h"
+#include "store/internal/folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,8 +12,8 @@
 
 #include "base/buf.h"
 #include "pprof/pprof.h"
-#include "store/file_name.h"
-#include "store/label_sets.h"
+#include "store/internal/file_name.h"
+#include "store/internal/label_sets.h"
 
 #define SECOND 1000000000ull
 #define MAX_FILE (1ull << 30) /* bytes; the decoder has limits of its own */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/label_sets.h"
+#include "store/internal/label_sets.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "parquet/files_bucket.h"
 #include "parquet/files_folder.h"
-#include "store/folder.h"
+#include "store/internal/folder.h"
 #include "parquet/store.h"
 
 static int no_place(const char *place, int r, char **error)

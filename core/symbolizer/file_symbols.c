@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbolizer/file_symbols.h"
+#include "symbolizer/internal/file_symbols.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbolizer/kernel_names.h"
+#include "symbolizer/internal/kernel_names.h"
 
 #include <errno.h>
 #include <fcntl.h>

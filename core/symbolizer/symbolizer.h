@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "pipeline/collector.h"
-#include "symbolizer/file_symbols.h"
+#include "symbolizer/internal/file_symbols.h"
 #include "unwind/files.h"
-#include "symbolizer/kernel_names.h"
+#include "symbolizer/internal/kernel_names.h"
 
 struct symbolizer;
 

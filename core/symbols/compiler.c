@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "symbols/dwarf_image.h"
+#include "symbols/internal/dwarf_image.h"
 #include "symbols/source.h"
 
 #define MAX_COMMENT (64u << 10)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/debuglink.h"
+#include "symbols/internal/debuglink.h"
 
 #include <errno.h>
 #include <stdlib.h>

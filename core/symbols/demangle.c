@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* libiberty's demanglers, bounded, and a cache. */
-#include "symbols/demangle.h"
+#include "symbols/internal/demangle.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The index from address to unit, and lookups. */
-#include "symbols/dwarf.h"
+#include "symbols/internal/dwarf.h"
 
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "symbols/dwarf_image.h"
-#include "symbols/dwarf_name.h"
-#include "symbols/dwarf_unit.h"
+#include "symbols/internal/dwarf_image.h"
+#include "symbols/internal/dwarf_name.h"
+#include "symbols/internal/dwarf_unit.h"
 #include "symbols/source.h"
 
 #define MAX_UNITS (1u << 20)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/dwarf_image.h"
+#include "symbols/internal/dwarf_image.h"
 
 #include <errno.h>
 #include <gelf.h>

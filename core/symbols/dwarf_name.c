@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/dwarf_name.h"
+#include "symbols/internal/dwarf_name.h"
 
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/dwarf_unit.h"
+#include "symbols/internal/dwarf_unit.h"
 
 #define MAX_SCOPES 32
 #define MAX_STEPS (64u << 20) /* DIEs visited for scopes, in all of a file */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/dwarf_unit.h"
+#include "symbols/internal/dwarf_unit.h"
 
 #include <dwarf.h>
 #include <errno.h>

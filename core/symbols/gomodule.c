@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "symbols/gotable.h"
+#include "symbols/internal/gotable.h"
 #include "symbols/source.h"
 
 /* runtime.moduledata since Go 1.18, in words of 8 bytes */

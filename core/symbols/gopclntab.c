@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/gopclntab.h"
+#include "symbols/internal/gopclntab.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "symbols/gotable.h"
+#include "symbols/internal/gotable.h"
 #include "symbols/source.h"
 
 #define MAX_TABLE (1u << 30)

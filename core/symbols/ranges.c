@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/ranges.h"
+#include "symbols/internal/ranges.h"
 
 #include <errno.h>
 #include <stdlib.h>

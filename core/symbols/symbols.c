@@ -10,14 +10,14 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "symbols/debuglink.h"
-#include "symbols/demangle.h"
-#include "symbols/dwarf.h"
+#include "symbols/internal/debuglink.h"
+#include "symbols/internal/demangle.h"
+#include "symbols/internal/dwarf.h"
 #include "symbols/fde.h"
-#include "symbols/gopclntab.h"
-#include "symbols/ranges.h"
+#include "symbols/internal/gopclntab.h"
+#include "symbols/internal/ranges.h"
 #include "symbols/source.h"
-#include "symbols/symtab.h"
+#include "symbols/internal/symtab.h"
 
 #define MAX_TEXT 65536 /* of one name or path */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Function symbols, and which of several gives an address its name. */
-#include "symbols/symtab.h"
+#include "symbols/internal/symtab.h"
 
 #include <elf.h>
 #include <errno.h>

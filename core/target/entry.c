@@ -6,7 +6,7 @@
 
 #include "base/metrics.h"
 #include "process/procfs.h"
-#include "target/internal.h"
+#include "target/internal/internal.h"
 
 int target_check(const struct fusee_target *given, struct fusee_target *t, const char **why)
 {

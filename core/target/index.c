@@ -7,7 +7,7 @@
 #include <xxhash.h>
 
 #include "base/assert.h"
-#include "target/internal.h"
+#include "target/internal/internal.h"
 
 /* The list of that hash; made if missing. NULL: no memory. */
 static struct target_list *list_of(struct hashmap *in, uint64_t hash)

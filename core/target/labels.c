@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "target/internal.h"
+#include "target/internal/internal.h"
 
 /* What fusee itself knows of a process: the first three are labels of every set. */
 enum own {

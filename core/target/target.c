@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "target/internal.h"
+#include "target/internal/internal.h"
 
 /* The source of that id; made if missing. NULL: no memory. */
 static struct target_source *source_of(struct targets *ts, uint32_t id)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unwind/claim_list.h"
+#include "unwind/internal/claim_list.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "process/procfs.h"
-#include "unwind/claims_state.h"
+#include "unwind/internal/claims_state.h"
 
 #define SECOND_NS 1000000000u
 #define OFFERS 8u /* of a process's mappings in a second */

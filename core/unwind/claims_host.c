@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "process/procfs.h"
-#include "unwind/claims_state.h"
+#include "unwind/internal/claims_state.h"
 #include "opener/opener.h"
 
 #define SECOND_NS 1000000000u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unwind/code_budget.h"
+#include "unwind/internal/code_budget.h"
 
 #include "base/metrics.h"
 

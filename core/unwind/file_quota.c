@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unwind/file_quota.h"
+#include "unwind/internal/file_quota.h"
 
 #include <errno.h>
 #include <sys/resource.h>

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "unwind/file_index.h"
+#include "unwind/internal/file_index.h"
 #include "unwind/file_open.h"
 #include "opener/opener.h"
 

@@ -16,7 +16,7 @@
 #include "plugin/plugin.h"
 #include "process/process.h"
 #include "process/procfs.h"
-#include "unwind/file_quota.h"
+#include "unwind/internal/file_quota.h"
 #include "worker/worker.h"
 
 #define FILES_MAX_UNWINDERS 16

@@ -12,7 +12,7 @@
 #include "base/hashmap.h"
 #include "base/log.h"
 #include "process/procfs.h"
-#include "unwind/made_image.h"
+#include "unwind/internal/made_image.h"
 #include "unwind/unwinders.h"
 #include "opener/opener.h"
 

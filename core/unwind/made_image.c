@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unwind/made_image.h"
+#include "unwind/internal/made_image.h"
 
 #include <elf.h>
 #include <errno.h>

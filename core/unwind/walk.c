@@ -10,7 +10,7 @@
 
 #include "profile/loss.h"
 #include "unwind/unwinders.h"
-#include "unwind/walk_guess.h"
+#include "unwind/internal/walk_guess.h"
 #include "unwind/walk_language.h"
 #include "opener/opener.h"
 

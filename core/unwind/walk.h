@@ -13,7 +13,7 @@
 #include "unwind/files.h"
 #include "unwind/made_code.h"
 #include "unwind/sample.h"
-#include "unwind/walk_frames.h"
+#include "unwind/internal/walk_frames.h"
 
 /* A step that the worker took, and where it began. */
 struct walk_step {

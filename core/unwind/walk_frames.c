@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unwind/walk_frames.h"
+#include "unwind/internal/walk_frames.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unwind/walk_guess.h"
+#include "unwind/internal/walk_guess.h"
 
 /* What a function may change, by the ABI: all but rbx, rbp, rsp and r12 to r15. */
 #define CALLER_SAVED (0xffffu & ~(FUSEE_CALLEE_SAVED | 1u << FUSEE_X86_RBP | 1u << FUSEE_X86_RSP))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "view/annotate.h"
+#include "view/internal/annotate.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "view/instructions.h"
+#include "view/internal/instructions.h"
 #include "report/annotation.h"
 #include "report/model.h"
 

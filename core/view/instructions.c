@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "view/instructions.h"
+#include "view/internal/instructions.h"
 
 #include <errno.h>
 #include <fcntl.h>

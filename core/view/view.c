@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "view/annotate.h"
+#include "view/internal/annotate.h"
 #include "console/graphviz.h"
 #include "console/outfile.h"
 #include "console/pager.h"

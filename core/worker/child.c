@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Starts and ends worker processes. */
-#include "worker/child.h"
+#include "worker/internal/child.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * The agent's requests: which is sent to which process, time limits, restarts, refusals of files.
  * An inspection takes two messages: REQUEST_KEY, and, unless the key is refused, REQUEST_INSPECT.
  */
-#include "worker/client.h"
+#include "worker/internal/client.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include "inspection/cache_later.h"
 #include "inspection/block.h"
 #include "sandbox/sandbox.h"
-#include "worker/symbolize_reply.h"
+#include "worker/internal/symbolize_reply.h"
 
 #define MAX_DEATHS 2
 #define MAX_SHORTAGES 5        /* retries for want of memory: after 3.1 s the request fails */

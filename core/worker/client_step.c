@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/client.h"
+#include "worker/internal/client.h"
 
 #define RED_ZONE 128u /* bytes below sp that a function may use */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A pass over the entries of .eh_frame. */
-#include "worker/frames.h"
+#include "worker/internal/frames.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The lines that worker processes print, for the log. */
-#include "worker/output.h"
+#include "worker/internal/output.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "worker/client.h"
+#include "worker/internal/client.h"
 
 #define ENDING_NS 5000000u   /* how often an ending process is waited for */
 #define STUCK_NS 1000000000u /* the same, if it is stuck; also for users above their share */

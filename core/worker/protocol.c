@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Messages over the socket pair; descriptors travel as SCM_RIGHTS. */
-#include "worker/protocol.h"
+#include "worker/internal/protocol.h"
 
 #include <errno.h>
 #include <fcntl.h>

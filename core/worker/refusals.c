@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Refused files. */
-#include "worker/refusals.h"
+#include "worker/internal/refusals.h"
 
 #include <inttypes.h>
 #include <stdio.h>

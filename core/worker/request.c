@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "worker/client.h"
+#include "worker/internal/client.h"
 
 void client_request_free(struct client_request *req)
 {

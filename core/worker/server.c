@@ -15,12 +15,12 @@
 #include "base/log.h"
 #include "plugin/option_list.h"
 #include "symbols/symbols.h"
-#include "worker/child.h"
+#include "worker/internal/child.h"
 #include "inspection/host.h"
-#include "worker/symbolize_reply.h"
-#include "worker/protocol.h"
+#include "worker/internal/symbolize_reply.h"
+#include "worker/internal/protocol.h"
 #include "sandbox/sandbox.h"
-#include "worker/step.h"
+#include "worker/internal/step.h"
 #include "worker/worker.h"
 
 #define DEFAULT_MEMORY (1ull << 30)

@@ -5,7 +5,7 @@
  * and a search table of one entry at addresses that no program uses. The entry is the FDE that
  * covers pc: libunwind's own search would trust .eh_frame_hdr, and guess where that has nothing.
  */
-#include "worker/step.h"
+#include "worker/internal/step.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "process/elf.h"
-#include "worker/frames.h"
+#include "worker/internal/frames.h"
 
 #ifdef __x86_64__
 #include <libunwind.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The agent's side of a symbolization's block: each position, count and text is checked. */
-#include "worker/symbolize_reply.h"
+#include "worker/internal/symbolize_reply.h"
 
 #include <errno.h>
 #include <stdlib.h>

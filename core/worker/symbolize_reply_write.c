@@ -8,7 +8,7 @@
 
 #include "base/dict.h"
 #include "base/utf8.h"
-#include "worker/symbolize_reply.h"
+#include "worker/internal/symbolize_reply.h"
 
 #define AROUND 8192u /* bytes of a function on each side of an address that are covered too */
 #define FUNCTION_SPANS 2048u

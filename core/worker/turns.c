@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Fair order of requests. */
-#include "worker/turns.h"
+#include "worker/internal/turns.h"
 
 #include <errno.h>
 #include <stdlib.h>

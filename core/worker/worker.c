@@ -16,8 +16,8 @@
 #include "plugin/instance.h"
 #include "inspection/cache_later.h"
 #include "sandbox/spawn.h"
-#include "worker/client.h"
-#include "worker/symbolize_reply.h"
+#include "worker/internal/client.h"
+#include "worker/internal/symbolize_reply.h"
 
 #define DEFAULT_IDLE_MS 2000
 #define DEFAULT_REQUEST_MS 60000

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "net/listener.h"
+#include "net/internal/listener.h"
 #include "net/loop.h"
 
 struct fuzz_client {

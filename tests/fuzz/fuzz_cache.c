@@ -20,7 +20,7 @@
 #include "plugin/plugin.h"
 #include "inspection/cache.h"
 #include "inspection/block.h"
-#include "worker/refusals.h"
+#include "worker/internal/refusals.h"
 
 #define HEAD 64u /* bytes of a file's head: magic, versions, bytes, checksum, key */
 

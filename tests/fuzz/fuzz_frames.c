@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/frames.h"
+#include "worker/internal/frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

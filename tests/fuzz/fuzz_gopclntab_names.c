@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/gopclntab.h"
+#include "symbols/internal/gopclntab.h"
 #include "symbols/source.h"
 
 #define TEXT 0x401000

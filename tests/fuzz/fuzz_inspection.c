@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "symbols/symbols.h"
 #include "inspection/block.h"
-#include "worker/symbolize_reply.h"
+#include "worker/internal/symbolize_reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

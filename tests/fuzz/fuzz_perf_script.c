@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "import/perf_script.h"
+#include "import/internal/perf_script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

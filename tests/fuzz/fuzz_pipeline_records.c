@@ -17,7 +17,7 @@
 #include "pipeline/records.c"
 
 #include "base/clock.h"
-#include "events/bpf_record.h"
+#include "events/internal/bpf_record.h"
 #include "process/procfs.h"
 #include "opener/opener.h"
 

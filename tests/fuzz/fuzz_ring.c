@@ -16,8 +16,8 @@
 /* event.c has the parsers and also system calls, which this program never makes. */
 #include "events/event.c"
 #include "bpf/sampler_events.h"
-#include "events/perf_stream_state.h"
-#include "events/stream_cpus.h"
+#include "events/internal/perf_stream_state.h"
+#include "events/internal/stream_cpus.h"
 
 #define RING_SIZE 32768u
 #define OUTPUT_ID 77

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "spool/segment.h"
+#include "spool/internal/segment.h"
 #include "profile/builder.h"
 #include "pprof/pprof.h"
 

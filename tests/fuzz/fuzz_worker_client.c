@@ -35,9 +35,9 @@
 #include "base/utf8.h"
 #include "plugin/plugin.h"
 #include "symbols/symbols.h"
-#include "worker/child.h"
+#include "worker/internal/child.h"
 #include "inspection/block.h"
-#include "worker/symbolize_reply.h"
+#include "worker/internal/symbolize_reply.h"
 #include "worker/worker.h"
 
 #define FILES 4

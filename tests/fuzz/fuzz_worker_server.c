@@ -25,7 +25,7 @@
 
 #include "plugin/plugin.h"
 #include "inspection/block.h"
-#include "worker/protocol.h"
+#include "worker/internal/protocol.h"
 #include "sandbox/sandbox.h"
 #include "worker/worker.h"
 

@@ -14,8 +14,8 @@
 
 #include "base/buf.h"
 #include "inspection/block.h"
-#include "worker/protocol.h"
-#include "worker/symbolize_reply.h"
+#include "worker/internal/protocol.h"
+#include "worker/internal/symbolize_reply.h"
 
 static const char *const paths[] = {
 	"/etc/shadow",  "../../../etc/shadow", "/dev/mem",     "/dev/zero",

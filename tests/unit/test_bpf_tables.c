@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bpf/sampler_state.h"
+#include "bpf/internal/sampler_state.h"
 #include "test.h"
 
 #define SLABS 2u

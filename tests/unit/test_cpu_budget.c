@@ -3,7 +3,7 @@
 /* core/agent/cpu_budget: the law by which the share of samples follows what the agent uses. */
 #include "test.h"
 
-#include "agent/cpu_budget.h"
+#include "agent/internal/cpu_budget.h"
 #include "policy/rates.h"
 
 #define STEP ((uint64_t)CPU_BUDGET_STEP_NS)

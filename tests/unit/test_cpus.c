@@ -10,8 +10,8 @@
 
 #include <linux/perf_event.h>
 
-#include "events/cpu_watch.h"
-#include "events/cpus.h"
+#include "events/internal/cpu_watch.h"
+#include "events/internal/cpus.h"
 
 static void is(const char *list, const char *numbers)
 {

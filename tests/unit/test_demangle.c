@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "base/buf.h"
-#include "symbols/demangle.h"
+#include "symbols/internal/demangle.h"
 #include "base/utf8.h"
 
 static struct demangler *d;

@@ -20,7 +20,7 @@
 #include "process/elf.h"
 #include "test.h"
 #include "fetcher/fetcher.h"
-#include "fetcher/protocol.h"
+#include "fetcher/internal/protocol.h"
 
 static const uint8_t id[] = {0xab, 0xcd, 0xef};
 static uint32_t came;

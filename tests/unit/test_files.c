@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "plugin/plugin.h"
 #include "process/procfs.h"
-#include "unwind/file_index.h"
+#include "unwind/internal/file_index.h"
 #include "unwind/files.h"
 #include "mapping_help.h"
 #include "worker_help.h"

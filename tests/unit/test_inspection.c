@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "symbols/symbols.h"
 #include "test.h"
-#include "worker/symbolize_reply.h"
+#include "worker/internal/symbolize_reply.h"
 
 static const unsigned char values[] = {0, 1, 2, 7, 8, 0x20, 0x7f, 0x80, 0xff};
 

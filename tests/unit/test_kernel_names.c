@@ -2,7 +2,7 @@
 // check: fast, covers core/symbolizer
 /* The kernel's names stay right while modules and BPF programs come and go, and are not read for
  * nothing. */
-#include "symbolizer/kernel_names.h"
+#include "symbolizer/internal/kernel_names.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "bpf/sampler_state.h"
-#include "pipeline/kernel_view.h"
+#include "bpf/internal/sampler_state.h"
+#include "pipeline/internal/kernel_view.h"
 #include "test.h"
 
 #define CHUNKS 20u

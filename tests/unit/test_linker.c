@@ -2,7 +2,7 @@
 // check: fast, covers core/bpf
 /* Objects are joined, and whatever befalls the libraries that do it costs an error and no more:
  * allocations of theirs fail one at a time, and they are given nonsense. */
-#include "bpf/linker.h"
+#include "bpf/internal/linker.h"
 
 #include <bpf/libbpf.h>
 #include <dirent.h>

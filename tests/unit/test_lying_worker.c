@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "test.h"
 #include "inspection/block.h"
-#include "worker/protocol.h"
+#include "worker/internal/protocol.h"
 #include "worker/worker.h"
 
 static void say(int sock, uint32_t kind, uint64_t id)

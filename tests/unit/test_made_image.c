@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers core/unwind
 /* The bytes of code made at run time, as a section for the worker. */
-#include "unwind/made_image.h"
+#include "unwind/internal/made_image.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // check: fast, covers core/agent
 /* The memory that an agent's control group leaves it. */
-#include "agent/memory.h"
+#include "agent/internal/memory.h"
 
 #include <pthread.h>
 #include <semaphore.h>
 
-#include "agent/usage.h"
+#include "agent/internal/usage.h"
 #include "lib/put_file.h"
 
 TEST(the_smallest_limit_counts)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers core/events
-#include "events/missed_ticks.h"
+#include "events/internal/missed_ticks.h"
 
 #include "test.h"
 

@@ -10,9 +10,9 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "record/name.h"
-#include "record/process_labels.h"
-#include "record/selection.h"
+#include "record/internal/name.h"
+#include "record/internal/process_labels.h"
+#include "record/internal/selection.h"
 #include "process/cgroup.h"
 #include "target/labelset.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "parquet/frame.h"
+#include "parquet/internal/frame.h"
 #include "test.h"
 
 #define ALL                                                                                  \

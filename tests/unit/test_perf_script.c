@@ -2,7 +2,7 @@
 // check: fast, covers core/import
 /* core/profile/perf_script: the forms of text that perf script prints. tests/run/perf-script
  * compares with perf itself. */
-#include "import/perf_script.h"
+#include "import/internal/perf_script.h"
 #include "test.h"
 
 static struct builder *builder;

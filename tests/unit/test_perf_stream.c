@@ -11,8 +11,8 @@
 #include <fusee/unwinder.bpf.h>
 
 #include "base/clock.h"
-#include "events/event.h"
-#include "events/perf_stream_state.h"
+#include "events/internal/event.h"
+#include "events/internal/perf_stream_state.h"
 #include "lib/cpu_time.h"
 
 #define MS 1000000ull

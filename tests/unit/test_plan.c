@@ -4,7 +4,7 @@
 #include "config/plan.h"
 
 #include "lib/config.h"
-#include "lua/pattern.h"
+#include "lua/internal/pattern.h"
 
 static struct plan *of_flags(struct plan_errors *errors, const struct plan_flags *f)
 {

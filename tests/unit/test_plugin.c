@@ -2,7 +2,7 @@
 // check: fast, covers core/plugin
 /* Plugins built here, good and bad in many ways, opened as fusee opens them. */
 #include "base/metrics.h"
-#include "plugin/check.h"
+#include "plugin/internal/check.h"
 #include "plugin/option_list.h"
 #include "plugin/plugin.h"
 

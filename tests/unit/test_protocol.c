@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "test.h"
-#include "worker/protocol.h"
+#include "worker/internal/protocol.h"
 
 static int pair[2];
 static char room[PROTOCOL_INLINE];

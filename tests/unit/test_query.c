@@ -6,8 +6,8 @@
 #include <time.h>
 
 #include "profile/builder.h"
-#include "store/file_name.h"
-#include "store/label_sets.h"
+#include "store/internal/file_name.h"
+#include "store/internal/label_sets.h"
 #include "query/merged.h"
 #include "query/selector.h"
 #include "query/sums.h"

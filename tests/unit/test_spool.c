@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "spool/spool.h"
-#include "spool/position.h"
+#include "spool/internal/position.h"
 #include "lib/pause.h"
 #include "profile/builder.h"
 #include "pprof/pprof.h"

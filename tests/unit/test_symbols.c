@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "symbols/debugfile.h"
-#include "symbols/ranges.h"
+#include "symbols/internal/ranges.h"
 #include "symbols/symbols.h"
 
 TEST(ranges_nest)

@@ -2,7 +2,7 @@
 // check: fast, covers core/worker
 /* The order of requests: users and their processes take turns, small files are first, and a user
  * who had its share waits for the others. */
-#include "worker/turns.h"
+#include "worker/internal/turns.h"
 
 #include <errno.h>
 

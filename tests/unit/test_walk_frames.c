@@ -2,7 +2,7 @@
 // check: fast, covers core/unwind
 #include "test.h"
 
-#include "unwind/walk_frames.h"
+#include "unwind/internal/walk_frames.h"
 
 static struct walk w;
 

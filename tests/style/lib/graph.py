@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which file calls into which: edges between sources, and the circles among them.
 
-A source is X.c with X.h, or a header alone. A depends on B if A includes (directly or through
+A source is X.c with X.h or internal/X.h, or a header alone. A depends on B if A includes (directly or through
 other headers) a header that declares a function or object which B defines, and A's code names it.
 core/ is one space of names, and each folder of a plugin."""
 import os
@@ -13,7 +13,7 @@ WORD = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)")
 
 
 def stem(path):
-    return re.sub(r"\.(c|h)$", "", path)
+    return re.sub(r"\.(c|h)$", "", path).replace("/internal/", "/")
 
 
 def space(path):

@@ -139,14 +139,15 @@ def pages(files):
             for path in cell_paths(cell, own):
                 named.setdefault(path, []).append(number)
         for path in sorted(paths):
+            path = path.replace("/internal/", "/")
             lines = sorted(named.get(path, []) + named.get(stem(path), []))
             if not lines:
                 yield f"{page}:1: no table has {path}"
             elif len(lines) > 1:
                 yield f"{page}:{lines[1]}: {path} is here and in line {lines[0]}"
         for path in sorted(named):
-            if not os.path.exists(path) and not any(
-                    os.path.exists(path + e) for e in (".c", ".h", ".bpf.c")):
+            if not any(os.path.exists(os.path.join(os.path.dirname(path), folder, os.path.basename(path)) + e)
+                       for e in ("", ".c", ".h", ".bpf.c") for folder in ("", "internal")):
                 yield f"{page}:{named[path][0]}: {path} is not there"
 
 

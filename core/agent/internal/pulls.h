@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Profiles that clients pull over HTTP. Each has a window of its own beside those of the sinks, in
+ * memory of its own, so that it takes nothing of theirs; it changes no rate. A thread encodes the
+ * profiles. For the control thread.
+ */
+#ifndef AGENT_PULLS_H
+#define AGENT_PULLS_H
+
+#include "agent/internal/instances.h"
+#include "net/http.h"
+
+struct pulls;
+
+/* instances: borrowed until pulls_free(). 0 or -errno. */
+int pulls_new(struct pulls **ret, struct instances *);
+/* Begins a pull, which is answered later, or answers with an error. query: as in struct http_page.
+ */
+void pulls_begin(struct pulls *, struct http_request *, const char *query);
+/* Sampling is paused: windows end now, and their profiles are answered. */
+void pulls_paused(struct pulls *);
+/* Answers all with an error, and those that begin later. */
+void pulls_stop(struct pulls *);
+/* After http_free(). Waits for the thread. NULL is fine. */
+void pulls_free(struct pulls *);
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* struct bpf_sampler and its parts, for the files of core/bpf only. Each part has its own file. */
+#ifndef BPF_SAMPLER_STATE_H
+#define BPF_SAMPLER_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../bpf/maps.h"
+#include "base/hashmap.h"
+#include "bpf/internal/linker.h"
+#include "bpf/internal/loader.h"
+#include "bpf/publish.h"
+#include "bpf/sampler.h"
+#include "unwind/files.h"
+
+#define SLAB_BYTES (1u << 20) /* FUSEE_SLAB_WORDS of fusee/unwinder.bpf.h */
+#define SLAB_WORDS (SLAB_BYTES / 4)
+#define SAMPLER_LINKS 5u
+
+struct bpf_object;
+struct bpf_link;
+struct ring_buffer;
+
+/* ---- tables.c: unwind tables in the slabs ---- */
+
+/* A free range of words. */
+struct slab_hole {
+	uint32_t at, words;
+};
+
+struct slabs {
+	int fd;                  /* map fusee_slabs; owned by the object */
+	uint32_t n;              /* slabs, of SLAB_WORDS each */
+	struct hashmap tables;   /* file and unwinder -> struct slab_table * */
+	struct slab_hole *holes; /* by address */
+	uint32_t nholes, holes_cap;
+	uint64_t used_words;
+	uint32_t ids;   /* numbers of tables that were given */
+	uint64_t clock; /* publications so far: the measure of which table was used last */
+};
+
+/* ---- chunks.c: map chunks ---- */
+
+struct chunks {
+	struct map_chunk *at; /* map sampler_chunks, mapped; [0] belongs to no process */
+	size_t len;           /* bytes */
+	uint32_t n;
+	struct published **owners; /* by first chunk; borrowed, NULL: free, or not a first chunk */
+	uint32_t *free, nfree;     /* stack of free chunks */
+	uint32_t versions;         /* the last that was given; even */
+	uint64_t last_change;      /* [0].changed when all were looked through */
+	uint32_t nunconfirmed;     /* found then */
+};
+
+/* ---- language.c: a language unwinder's program ---- */
+
+struct language_program {
+	enum language_program_state {
+		LANGUAGE_UNTRIED,
+		LANGUAGE_LOADING, /* in a child process */
+		LANGUAGE_LATER,   /* resources were short: retried at `retry_ns` */
+		LANGUAGE_READY,
+		LANGUAGE_NONE, /* the unwinder has no program, or it can't be loaded */
+	} state;
+	struct loader child; /* that loads it */
+	bool awaited;        /* a process has code that the unwinder claims */
+	uint32_t attempts;
+	uint64_t retry_ns; /* CLOCK_MONOTONIC */
+};
+
+/* Maps and programs of the loaded object, which owns the descriptors. */
+struct sampler_fds {
+	int tick; /* program sampler_tick */
+	int pids, rates, threads, output, counts, programs;
+	int cpu_ticks, cpu_periods;
+};
+
+struct bpf_sampler {
+	const struct plugin_set *set; /* borrowed */
+	bool foreign_pids;            /* our pids differ from those that the programs see */
+	struct bpf_object *object;
+	struct bpf_link *links[SAMPLER_LINKS];
+	struct sampler_fds fds;
+	struct language_program languages[FILES_MAX_UNWINDERS]; /* by number in the set */
+	int unwinder[SAMPLER_TABLES];      /* number in the set of each native step; -1: none */
+	struct sampler_settings *settings; /* mapped */
+	struct ring_buffer *wakes;         /* map sampler_wake */
+	struct {
+		uint32_t now, ever; /* bits: indices of sampler_cpu_ticks that are in use */
+	} cpu_events;
+	struct slabs slabs;
+	struct chunks chunks;
+	/* settings->unknown_ticks at the last two readings of the rings: the newest records are
+	 * read one round later. */
+	uint32_t unknown_ticks, older_unknown_ticks;
+};
+
+/* ---- object.c ---- */
+
+#define SAMPLER_PARTS (2 + SAMPLER_TABLES)
+
+/* Finds the set's unwinders that the program steps with. Stacks must be the same in the kernel and
+ * in user space, so other native unwinders, or another order, are refused. 0; or -ENOTSUP with a
+ * sentence. */
+int sampler_object_choose(struct bpf_sampler *, char **why);
+/* The objects that are linked into one: the program, the native steps and, unless `language` is -1,
+ * the step of this language unwinder. Returns how many. */
+uint32_t sampler_object_parts(const struct bpf_sampler *, int language,
+			      struct linker_part parts[SAMPLER_PARTS]);
+/* Reads the programs and maps of the linked object in a file; does not load them. 0 or -errno. */
+int sampler_object_open(struct bpf_object **ret, int fd);
+
+/* ---- language.c ---- */
+
+/* The state of this unwinder's program. The first call begins to load it, so the answer is never
+ * LANGUAGE_UNTRIED. Until it is ready, the machine's frames are shown where the unwinder has
+ * claimed code, with a reason. */
+enum language_program_state language_program_state(struct bpf_sampler *, uint32_t unwinder);
+void language_programs_begin(struct bpf_sampler *); /* begins to load those of all unwinders */
+void language_programs_fini(struct bpf_sampler *);
+
+/* ---- mappings.c ---- */
+
+#define MAX_MARKS 32u
+
+/* What the kernel noted in the list before: memory was given out then in [lo, hi). */
+struct mark {
+	uint64_t lo, hi, changed;
+};
+
+struct marks {
+	struct mark at[MAX_MARKS];
+	uint32_t n;
+	bool blurred; /* there may be more, of any range */
+};
+
+/* Writes the mappings into the list that begins at p->chunk, which no program reads meanwhile, and
+ * sets awaits_program and lacks_table. Mappings that are older than a mark on their range keep it.
+ * 0 or -ENOSPC. */
+int chunks_write(struct bpf_sampler *, struct published *p, const struct publication *,
+		 const struct marks *);
+
+/* ---- chunks.c ---- */
+
+int chunks_init(struct bpf_sampler *); /* chunks.at and chunks.n are set. 0 or -ENOMEM */
+void chunks_fini(struct bpf_sampler *);
+/* A free chunk's index; 0: none. */
+uint32_t chunks_alloc(struct bpf_sampler *);
+/* Frees a list of chunks; 0: none. */
+void chunks_free(struct bpf_sampler *, uint32_t first);
+
+/* ---- tables.c ---- */
+
+int slabs_init(struct bpf_sampler *); /* slabs.fd and slabs.n are set. 0 or -ENOMEM */
+void slabs_fini(struct bpf_sampler *);
+/* The place of the file's table of this unwinder (-1: none), which is written if it is not in the
+ * slabs. No table: words 0. 0; -ENOSPC or -errno. */
+int slabs_place(struct bpf_sampler *, const struct file *, int unwinder, struct slab_range *ret);
+/* The place of a table of memory without a file. id: of this content. As above. */
+int slabs_place_made(struct bpf_sampler *, uint64_t id, const struct inspection_slab *,
+		     struct slab_range *ret);
+/* The place of the words that this unwinder has set for the process. As above. */
+int slabs_place_words(struct bpf_sampler *, uint64_t process, uint32_t unwinder,
+		      const uint32_t *words, uint64_t n, struct slab_range *ret);
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What parquet_samples.c and parquet_profile.c share: a file of samples that is being read. */
+#ifndef PARQUET_READING_H
+#define PARQUET_READING_H
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "parquet/internal/merged.h"
+#include "parquet/internal/samples.h"
+#include "parquet/internal/stacks.h"
+#include "parquet/internal/table.h"
+
+#define MAX_TYPES 64
+
+/* The columns of labels are first. */
+enum {
+	HOST,
+	SERVICE,
+	PROCESS,
+	NAMESPACE,
+	POD,
+	CONTAINER,
+	THREAD,
+	OWN, /* their number */
+	KEY = OWN,
+	VALUE_OF_KEY,
+	SAMPLE_TYPE,
+	UNIT,
+	PID,
+	TID,
+	VALUE,
+	COUNT,
+	STACK,
+	/* the same in all rows: their bounds are read */
+	TS,
+	DURATION,
+	PROFILE,
+	PERIOD,
+	COLUMNS,
+};
+
+/* A row group's rows. */
+struct parquet_group_rows {
+	uint32_t *parts;  /* of each row; PARQUET_NO_WINDOW: it is omitted. NULL: no row is taken */
+	uint64_t n;       /* rows that are taken */
+	uint32_t *stacks; /* the builder's, of each row of the group that is being read; NULL: 0 */
+};
+
+struct reading {
+	struct parquet_window *window;
+	const struct store_request *request;
+	struct parquet_table t;
+	struct parquet_stacks stacks;
+	struct builder *b;
+	struct fusee_str types[MAX_TYPES][2];    /* name and unit, in the file */
+	uint32_t ntypes, count_type, first_type; /* count_type: ntypes if there is none */
+	bool is_merged, matches;      /* matches: functions are matched, not stacks read */
+	struct parquet_merged merged; /* its windows: one unless it is_merged */
+	struct parquet_group_rows *groups;
+	uint64_t ntaken;
+	struct buf kind;              /* what PROFILE says, unless it is_merged */
+	struct builder_place *places; /* where parts begin, and the end of all */
+};
+
+/* Labels that are columns of their own. */
+extern const char *const parquet_own_labels[OWN];
+
+static inline int reading_fail(struct reading *r, const char *why)
+{
+	r->window->why = why;
+	return -EINVAL;
+}
+
+/* Loads columns of the row group. */
+static inline int reading_load(struct reading *r, const uint32_t *columns, uint64_t n)
+{
+	return parquet_table_load(&r->t, columns, (uint32_t)n, &r->window->why);
+}
+
+static inline struct fusee_str reading_text(const char *s)
+{
+	return (struct fusee_str){s, strlen(s)};
+}
+
+static inline bool reading_same(struct fusee_str a, struct fusee_str b)
+{
+	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
+}
+
+/* The types that the file says its samples have. */
+int parquet_profile_types(struct reading *);
+/* The type of a row, ntypes: it is none of them. */
+uint32_t parquet_profile_type(const struct reading *, uint64_t row);
+/* A builder for all parts. */
+int parquet_profile_begin(struct reading *);
+/* The losses of a part. */
+int parquet_profile_losses(struct reading *, uint32_t part);
+/* Adds the rows of the row group, those with equal labels of request->keys as one sample. */
+int parquet_sums_add(struct reading *, const struct parquet_group_rows *);
+/* Finishes the builder and hands over each part that has samples. */
+int parquet_profile_deliver(struct reading *, int (*each)(void *, const struct fusee_profile *),
+			    void *arg);
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Function symbols of one file, of .symtab, .dynsym and .gnu_debugdata together. */
+#ifndef SYMBOLS_SYMTAB_H
+#define SYMBOLS_SYMTAB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "symbols/internal/ranges.h"
+
+struct source;
+struct fdes;
+
+struct symtab_entry {
+	uint64_t start, size;
+	uint32_t name; /* position in names */
+	uint32_t rank; /* of aliases, the highest gives the name */
+};
+
+struct symtab {
+	struct symtab_entry *entries; /* owned */
+	size_t n, cap;
+	struct buf names;
+	struct segment *segments;
+	size_t nsegments;
+};
+
+/* Adds the functions of one table (".symtab", ".strtab" or ".dynsym", ".dynstr"). Returns how many,
+ * -ENOENT (no such table) or -errno. */
+int symtab_add(struct symtab *, const struct source *, const char *table, const char *strings);
+/* The same for the ELF file in .gnu_debugdata. -ENOENT: no such section. */
+int symtab_add_debugdata(struct symtab *, const struct source *);
+/* To be called once, after the last add. A symbol without a size gets that of the function of
+ * `fdes` (may be NULL) that starts at its address; without such a function it covers nothing. 0 or
+ * -ENOMEM. */
+int symtab_finish(struct symtab *, const struct fdes *);
+/* Whether symbols without a size exist, for which symtab_finish() needs fdes. */
+int symtab_has_sizeless(const struct symtab *);
+/* The innermost symbol that covers addr; NULL: none. Valid as long as the table. */
+const struct symtab_entry *symtab_find(const struct symtab *, uint64_t addr);
+const char *symtab_name(const struct symtab *, const struct symtab_entry *);
+/* The end of the last symbol before addr, if no symbol covers addr; else 0. */
+uint64_t symtab_gap(const struct symtab *, uint64_t addr);
+void symtab_fini(struct symtab *);
+#endif

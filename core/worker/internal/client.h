@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What worker.c (the object), client.c, request.c (requests), pool.c (processes) and client_step.c
+ * (steps) share. For no other file. */
+#ifndef WORKER_CLIENT_H
+#define WORKER_CLIENT_H
+
+#include "base/background.h"
+#include "inspection/cache.h"
+#include "worker/internal/child.h"
+#include "fetcher/fetcher.h"
+#include "opener/opener.h"
+#include "inspection/owner.h"
+#include "worker/internal/turns.h"
+#include "worker/internal/refusals.h"
+#include "worker/worker.h"
+
+#define POOL_SLOTS 5
+#define POOL_DYING 16
+
+/* What a process works on. Steps never wait for inspections, nor clean files for others. */
+enum client_lane { LANE_CLEAN, LANE_OTHERS, LANE_STEP_CLEAN, LANE_STEP_OTHERS, LANES };
+
+struct client_request {
+	struct turns_item item; /* first, as pointers to it are cast */
+	uint64_t id;
+	enum client_lane lane;
+	struct owner_file file;
+	int fds[3]; /* file, debug file, dwz file; -1: none; borrowed */
+	char *name; /* for messages */
+	bool keyed; /* the key is known */
+	uint8_t key[32];
+	uint64_t skip; /* unwinders that do not inspect it */
+	uint32_t deaths, shortages;
+	uint64_t not_before; /* CLOCK_MONOTONIC ns: it is retried after a lack of memory */
+	bool (*needed)(void *arg);
+	void *arg;
+	worker_inspected *inspected; /* one of three; the others are NULL */
+	worker_symbolized *symbolized;
+	worker_stepped *stepped;
+	void *payload; /* addresses, or a stack copy */
+	uint64_t len;  /* bytes of it */
+	bool inlines;
+	struct protocol_request *step; /* of a step */
+};
+
+/* A place for a process. Times are CLOCK_MONOTONIC, ns. */
+struct slot {
+	struct child child;
+	enum client_lane lane;
+	bool spare; /* not for users above their share */
+	bool used;  /* the process has read files of `owner` */
+	struct owner owner;
+	uint32_t user;                         /* of the last request */
+	struct client_request *current, *next; /* sent; to be sent next */
+	int unwinder;                          /* whose inspect() runs; -1: none */
+	char unwinder_name[32];
+	const char *reason; /* why the process is ended; NULL: by itself */
+	bool timed_out;
+	uint64_t sent_ns, deadline; /* of `current` */
+	uint64_t turn_ns;           /* when the turn of `user` began */
+	uint64_t idle_since;
+	uint32_t requests; /* of this process */
+};
+
+/* A process that was killed and has not ended. */
+struct dying {
+	struct child child; /* pid 0: none */
+	uint32_t user;      /* whose file it read last */
+	bool stuck;
+};
+
+struct worker {
+	char **arguments; /* of `fusee worker`, behind its memory limit; ends with NULL */
+	const struct plugin_set *unwinders;
+	uint64_t memory_limit; /* bytes */
+	uint32_t idle_ms, request_ms;
+	struct cache *cache; /* NULL: none */
+	struct refusals refusals;
+	/* The text in the cache by which they outlive a restart of the same program: another
+	 * program may survive such files. */
+	char refusals_name[32];
+	struct owner_devices devices;
+	struct output_limit output_limit;
+	struct opener *opener;   /* NULL: none */
+	struct fetcher *fetcher; /* NULL: none yet */
+	char *fetch_folder;      /* NULL: there is no cache that can be trusted */
+	struct background *background;
+	int epoll, timer;
+	uint64_t next_id;
+	uint32_t pending; /* requests without an answer */
+	bool changed;     /* requests were added */
+	bool warned;      /* that a process cannot prepare itself */
+	struct client_request *delayed;
+	struct turns queues[LANES];
+	struct slot slots[POOL_SLOTS];
+	struct dying dying[POOL_DYING];
+};
+
+/* pool.c */
+void pool_init(struct worker *);
+/* Kills all processes, and waits for a second at most. */
+void pool_stop(struct worker *);
+/* Starts the slot's process unless it runs. 0 or -errno. */
+int pool_start(struct worker *, struct slot *);
+/* Ends the process; reason: why, static; NULL: it ends by itself. pool_reap() says when. */
+void pool_end(struct worker *, struct slot *, const char *reason);
+/* Ends a process that does not work, so that the slot is free. false: too many processes do not
+ * end. */
+bool pool_retire(struct worker *, struct slot *);
+/* Moves on those that end. ended() is called when a slot's process has ended, or does not end. */
+void pool_reap(struct worker *, void (*ended)(struct worker *, struct slot *, const char *why));
+/* Logs what the processes print. */
+void pool_read_output(struct worker *);
+/* Has the user processes that do not end? Then its files are not read. */
+bool pool_is_stuck(const struct worker *, uint32_t user);
+/* Sets the timer to the next time limit, retry or idle exit. */
+void pool_set_timer(struct worker *);
+
+/* client.c: fails all requests. */
+void client_cancel_all(struct worker *);
+
+/* request.c. client_enqueue() frees the request where the result is not 0. */
+int client_request_new(struct worker *, struct client_request **ret, int fd, const char *name,
+		       const struct worker_requester *, void *arg);
+void client_request_free(struct client_request *);
+int client_enqueue(struct worker *, struct client_request *);
+
+/* client_step.c: calls the request's callback with the reply. */
+void client_step_finish(struct client_request *, const struct protocol_reply *);
+#endif
