@@ -10,7 +10,7 @@ from running import Running
 
 LIMITS = {"fast": 180, "full": 900, "long": 3 * 3600}  # seconds of a test, by its tier
 BESIDE = 1  # more tests at once than there are CPUs, as each waits at times
-UNKNOWN = 30  # seconds that a script is taken to need of which nothing is known
+UNKNOWN = 60  # seconds that a script is taken to need of which nothing is known
 
 
 class Entry:
