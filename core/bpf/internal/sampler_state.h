@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../bpf/maps.h"
+#include "../../../bpf/maps.h"
 #include "base/hashmap.h"
 #include "bpf/internal/linker.h"
 #include "bpf/internal/loader.h"

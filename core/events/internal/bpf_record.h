@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../bpf/records.h"
+#include "../../../bpf/records.h"
 #include "unwind/sample.h"
 
 /* Each kind begins with the head. */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../bpf/frame.h"
+#include "../../../bpf/frame.h"
 #include "events/internal/event.h"
 #include "events/internal/ring.h"
 

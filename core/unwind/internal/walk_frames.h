@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../bpf/frame.h"
+#include "../../../bpf/frame.h"
 
 #define WALK_MAX_FRAMES 4224u /* kernel frames included */
 #define WALK_INNER_FRAMES (WALK_MAX_FRAMES / 2)
