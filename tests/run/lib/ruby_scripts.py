@@ -8,11 +8,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "accuracy"))
 import pprof  # noqa: E402
+from evidence import SAMPLES, share_holds, until, within  # noqa: E402
 
 # line numbers are checked: work() is at 1 to 9, outer() calls it at 12, the script outer() at 18
 SCRIPT = """def work(n)
@@ -59,13 +59,10 @@ def record_machine(fusee, command):
     """record -a, from when it samples to the end of the command."""
     with open("log", "w") as log:
         p = subprocess.Popen([fusee, "record", "-a", "-F", "999", "-o", "s.pb.gz", "--stats", "s.json"], stdout=log, stderr=log)
-        for _ in range(600):
-            if "Hz, unwinding" in open("log").read() or p.poll() is not None:
-                break
-            time.sleep(0.05)
+        until(lambda: SAMPLES in open("log").read() or p.poll() is not None)
         subprocess.run(command)
         p.send_signal(signal.SIGINT)
-        p.wait(120)
+        p.wait(within(120))
 
 
 def skipped():
@@ -91,7 +88,7 @@ def short_scripts(tap, fusee, ruby, count, machine):
         sums, wrong = scripts_of("s.pb.gz")
         shown, due = sums["in work"] + sums["above"], 50 * count * (1 - skipped())
         tap.check("%d scripts of 50 ms, %s: %d of %d samples show their functions" % (count, what, shown, due),
-                  shown >= 0.95 * due and not sums["wrong"], "%s %s" % (dict(sums), wrong.most_common(3)))
+                  share_holds(min(shown, round(due)), round(due), 0.95) and not sums["wrong"], "%s %s" % (dict(sums), wrong.most_common(3)))
 
 
 DEEP = """require "./deep"

@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 
+import evidence
 from outside import TOP, run
 
 PLUGIN = r"""
@@ -64,23 +65,24 @@ class Unwinders:
         return path
 
     def record(self, work, program, plugins, fusee=None, seconds=None, *options):
-        """-> stacks and their counts, --stats, output"""
+        """Until the program has used `seconds` of CPU time. -> stacks and their counts, --stats, output"""
         fusee = fusee or os.path.join(self.build, "fusee")
         profile, stats = os.path.join(work, "out.pb.gz"), os.path.join(work, "stats.json")
         p = subprocess.Popen(program if isinstance(program, list) else [program], stdout=subprocess.PIPE)
         p.stdout.read(1)
         try:
-            r = run(fusee, "record", "-F", str(self.hz), "-d", str(seconds or self.seconds), "-p", str(p.pid), "-o", profile,
-                    "--stats", stats, *options, env={"FUSEE_PLUGIN_PATH": plugins + ":" + os.path.join(self.build, "plugins")})
+            path = plugins + ":" + os.path.join(self.build, "plugins")
+            status, said = evidence.record(fusee, p.pid, seconds or self.seconds, "-F", str(self.hz), "-o", profile, "--stats", stats,
+                                           *options, env=dict(os.environ, FUSEE_PLUGIN_PATH=path))
         finally:
             p.kill()
             p.wait()
         got = collections.Counter()
-        if not self.tap.check("the recording ends well", r.returncode == 0, r.stdout):
-            return got, {}, r.stdout
+        if not self.tap.check("the recording ends well", status == 0, said):
+            return got, {}, said
         for line in run(fusee, "report", "--native", "--folded", profile).stdout.splitlines():
             stack, weight = line.rsplit(" ", 1)
             if not stack.startswith("[lost"):
                 got[stack] += round(int(weight) * self.hz / 1e9)
         with open(stats) as f:
-            return got, json.load(f), r.stdout
+            return got, json.load(f), said
