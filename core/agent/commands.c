@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "profile/loss.h"
+#include "loss/loss.h"
 
 #define BLOCKED_NS 5000000000u /* a sink whose call takes longer is reported as blocked */
 

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "bpf/sampler.h"
-#include "profile/loss.h"
+#include "loss/loss.h"
 #include "pipeline/budget.h"
 #include "pipeline/collector.h"
 #include "opener/opener.h"

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "sampling/fetching.h"
+#include "profiler/fetching.h"
 
 #define FILE_MS 600000 /* for a debug file */
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "bpf/sampler.h"
-#include "sampling/profiler.h"
+#include "profiler/profiler.h"
 #include "worker/worker.h"
 
 static double seconds_of(int who)

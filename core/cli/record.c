@@ -25,7 +25,7 @@
 #include "record/session_event.h"
 #include "record/summary.h"
 #include "report/report.h"
-#include "sampling/build_profile.h"
+#include "profiler/build_profile.h"
 
 #define MAX_OUTPUTS 16
 #define PROGRESS_NS 500000000u /* between two updates of the progress line */

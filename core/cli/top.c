@@ -22,7 +22,7 @@
 #include "record/session.h"
 #include "record/session_event.h"
 #include "report/report.h"
-#include "sampling/build_profile.h"
+#include "profiler/build_profile.h"
 #include "symbolizer/debug_files.h"
 
 #define DEFAULT_EVERY 2000000000u /* ns */

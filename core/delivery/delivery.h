@@ -17,7 +17,7 @@
 #include "spool/spool.h"
 #include "plugin/instance.h"
 #include "profile/builder.h"
-#include "profile/loss.h"
+#include "loss/loss.h"
 
 struct delivery;
 

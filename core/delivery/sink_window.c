@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "delivery/internal/window_labels.h"
-#include "sampling/fetching.h"
+#include "profiler/fetching.h"
 #include "fetcher/fetcher.h"
 
 /* Closed windows of one sink that may wait for symbols. Further windows are lost and counted, so

@@ -12,8 +12,8 @@
 #include "config/plan.h"
 #include "delivery/delivery.h"
 #include "net/loop.h"
-#include "sampling/build_profile.h"
-#include "sampling/profiler.h"
+#include "profiler/build_profile.h"
+#include "profiler/profiler.h"
 
 /* What the windows of all sinks share; borrowed. */
 struct sink_window_context {

@@ -19,7 +19,7 @@
 #include "record/session.h"
 #include "record/unwind_flags.h"
 #include "process/procfs.h"
-#include "sampling/build_profile.h"
+#include "profiler/build_profile.h"
 #include "dump/internal/threads.h"
 #include "unwind/walk.h"
 

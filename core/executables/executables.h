@@ -16,7 +16,7 @@
 
 #include "executables/internal/debug_files.h"
 #include "net/loop.h"
-#include "sampling/profiler.h"
+#include "profiler/profiler.h"
 
 #define FILE_REQUESTS_NS 1000000000ull
 

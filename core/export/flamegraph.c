@@ -16,7 +16,7 @@
 #include "report/calls.h"
 #include "report/labels.h"
 #include "report/model.h"
-#include "profile/loss_comment.h"
+#include "loss/comment.h"
 
 #define TITLE_NAMES 3   /* targets in the title */
 #define FACTS_REASONS 4 /* reasons of losses */

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "report/change.h"
-#include "profile/loss_comment.h"
+#include "loss/comment.h"
 
 static void put_member(struct buf *out, const char *name, struct fusee_str value)
 {

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "profile/loss_comment.h"
+#include "loss/comment.h"
 #include "parquet/internal/reading.h"
 
 /* Labels that are columns of their own. */

@@ -14,7 +14,7 @@
 
 #include "events/perf_stream.h"
 #include "plugin/plugin.h"
-#include "profile/loss.h"
+#include "loss/loss.h"
 #include "unwind/files.h"
 #include "unwind/made_code.h"
 #include "worker/worker.h"

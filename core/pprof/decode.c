@@ -14,7 +14,7 @@
 #include "profile/builder.h"
 #include "pprof/internal/flags.h"
 #include "pprof/internal/interpreter.h"
-#include "profile/loss_comment.h"
+#include "loss/comment.h"
 #include "pprof/internal/unpack.h"
 
 typedef Perftools__Profiles__Sample Sample;

@@ -19,7 +19,7 @@
 #include "profile/omit.h"
 #include "pprof/internal/flags.h"
 #include "pprof/internal/interpreter.h"
-#include "profile/loss_comment.h"
+#include "loss/comment.h"
 
 #define OUT_STEP 65536
 #define BLOCK 16384 /* bytes for each call of zlib */

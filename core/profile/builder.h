@@ -11,7 +11,7 @@
 
 #include <fusee/profile.h>
 
-#include "profile/loss.h"
+#include "loss/loss.h"
 
 #define BUILDER_NONE UINT32_MAX
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "profile/loss_comment.h"
+#include "loss/comment.h"
 
 #define UNSEEN BUILDER_NONE
 

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "sampling/fetching.h"
+#include "profiler/fetching.h"
 #include "fetcher/fetcher.h"
 
 #define MS 1000000u

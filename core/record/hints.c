@@ -10,7 +10,7 @@
 #include "record/debuginfod.h"
 #include "record/internal/package.h"
 #include "record/internal/runtime.h"
-#include "sampling/build_profile.h"
+#include "profiler/build_profile.h"
 
 #define LEAST_PART 50 /* a hint is for 1 / LEAST_PART of the samples or the CPU time, and more */
 #define MAX_FILES 3

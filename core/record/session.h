@@ -14,8 +14,8 @@
 #include "record/internal/selection.h"
 #include "record/unwind_flags.h"
 #include "profile/builder.h"
-#include "sampling/build_profile.h"
-#include "sampling/profiler.h"
+#include "profiler/build_profile.h"
+#include "profiler/profiler.h"
 
 #define DEFAULT_HZ 99.0
 

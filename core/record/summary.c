@@ -12,7 +12,7 @@
 #include "record/internal/hints.h"
 #include "record/summary.h"
 #include "report/report.h"
-#include "sampling/build_profile.h"
+#include "profiler/build_profile.h"
 
 #define LEAST_UNSAMPLED_NS 50000000u /* less is not worth a line */
 

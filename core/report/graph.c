@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "profile/loss_comment.h"
+#include "loss/comment.h"
 
 #define NODE_FRACTION 0.005
 #define EDGE_FRACTION 0.001

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind/unwinders.h"
 
-#include "profile/loss.h"
+#include "loss/loss.h"
 
 const char *unwinder_reason(const struct fusee_unwinder_ops *ops, uint32_t error)
 {

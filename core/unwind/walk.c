@@ -8,7 +8,7 @@
 
 #include <fusee/unwinder.bpf.h>
 
-#include "profile/loss.h"
+#include "loss/loss.h"
 #include "unwind/unwinders.h"
 #include "unwind/internal/walk_guess.h"
 #include "unwind/walk_language.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/loss.h"
+#include "loss/loss.h"
 #include "unwind/unwinders.h"
 
 #define MOST_EMITTED (1u << 18)

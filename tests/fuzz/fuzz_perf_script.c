@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// sources: core/import/perf_script.c core/profile/build*.c core/profile/loss.c core/base/[!al]*.c
+// sources: core/import/perf_script.c core/profile/build*.c core/loss/loss.c core/base/[!al]*.c
 /* Any text as the output of perf script: a profile that is consistent, or a sentence. */
 #include <stdio.h>
 #include <stdlib.h>

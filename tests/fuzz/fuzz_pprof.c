@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// sources: core/pprof/*.c core/profile/build*.c core/profile/loss*.c core/profile/check.c
+// sources: core/pprof/*.c core/profile/build*.c core/loss/*.c core/profile/check.c
 // sources: core/profile/omit.c
 // sources: core/report/[!a]*.c core/export/[!f]*.c core/export/folded.c core/base/[!al]*.c
 // sources: build/gen/profile.pb-c.c

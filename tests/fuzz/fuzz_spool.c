@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: core/spool/profile.c core/spool/segment.c core/pprof/encode.c core/pprof/flags.c core/pprof/interpreter.c core/profile/loss_comment.c
-// sources: core/profile/build*.c core/profile/loss.c core/profile/check.c core/profile/omit.c
+// sources: core/spool/profile.c core/spool/segment.c core/pprof/encode.c core/pprof/flags.c core/pprof/interpreter.c core/loss/comment.c
+// sources: core/profile/build*.c core/loss/loss.c core/profile/check.c core/profile/omit.c
 // sources: core/base/[!al]*.c
 // libs: -lz -lm
 // clang-format on

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/profile
-#include "profile/loss.h"
+// check: fast, covers core/loss
+#include "loss/loss.h"
 
 #include <string.h>
 
-#include "profile/loss_comment.h"
+#include "loss/comment.h"
 #include "test.h"
 
 static void check_sums(const struct loss_account *a)

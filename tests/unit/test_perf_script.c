@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // check: fast, covers core/import
-/* core/profile/perf_script: the forms of text that perf script prints. tests/run/perf-script
+/* core/import/perf_script: the forms of text that perf script prints. tests/run/perf-script
  * compares with perf itself. */
 #include "import/internal/perf_script.h"
 #include "test.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, measures, covers core/sampling core/events
+// check: fast, measures, covers core/profiler core/events
 /* The profiler as one object: opened, prepared, drained window by window, closed. */
-#include "sampling/profiler.h"
+#include "profiler/profiler.h"
 
 #include <limits.h>
 #include <sysexits.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// check: fast, covers core/profile core/pprof core/sampling core/pipeline
+// check: fast, covers core/profile core/pprof core/profiler core/pipeline
 /* Profiles for servers that symbolize: native code of files is addresses and build ids, all else
  * has its names, and no name is requested that no profile has. */
 #include "profile/builder.h"
 #include "pprof/pprof.h"
-#include "sampling/build_profile.h"
+#include "profiler/build_profile.h"
 #include "pipeline/state.h"
-#include "sampling/profiler.h"
+#include "profiler/profiler.h"
 #include "worker_help.h"
 
 #define HAS                                                                        \

@@ -18,7 +18,7 @@
 #include "policy/discoveries.h"
 #include "policy/rates.h"
 #include "target/target.h"
-#include "sampling/profiler.h"
+#include "profiler/profiler.h"
 
 /* Windows beside those of the sinks: of pulls. */
 struct more_windows {

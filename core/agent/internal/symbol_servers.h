@@ -4,7 +4,7 @@
 #define AGENT_SYMBOL_SERVERS_H
 
 #include "config/plan.h"
-#include "sampling/profiler.h"
+#include "profiler/profiler.h"
 
 /* From now on debug files come from the plan's servers, or from none. What stands in the way is
  * logged. */

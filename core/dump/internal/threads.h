@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #include "process/thread_state.h"
-#include "sampling/profiler.h"
+#include "profiler/profiler.h"
 
 /* Why a thread has no user stack. */
 enum dump_miss {

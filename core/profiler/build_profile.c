@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sampling/build_profile.h"
+#include "profiler/build_profile.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "unwind/claims.h"
 #include "symbolizer/interpreter_code.h"
 #include "pipeline/state.h"
-#include "sampling/profiler.h"
+#include "profiler/profiler.h"
 #include "symbolizer/server_names.h"
 #include "symbols/symbols.h"
 

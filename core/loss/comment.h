@@ -9,7 +9,7 @@
 #include <fusee/profile.h>
 
 #include "base/buf.h"
-#include "profile/loss.h"
+#include "loss/loss.h"
 
 /* Of one of a profile's losses. */
 enum loss_stage pprof_loss_stage(const struct fusee_label *);

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "sampling/build_profile.h"
+#include "profiler/build_profile.h"
 #include "symbolizer/interpreter_code.h"
 #include "pipeline/state.h"
-#include "sampling/profiler.h"
+#include "profiler/profiler.h"
 
 static int by_self(const void *a, const void *b)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sampling/fetching.h"
+#include "profiler/fetching.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sampling/internal/process_tree.h"
+#include "profiler/internal/process_tree.h"
 
 #include <errno.h>
 #include <signal.h>

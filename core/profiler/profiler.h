@@ -23,10 +23,10 @@
 #include "events/kind.h"
 #include "events/perf_stream.h"
 #include "plugin/plugin.h"
-#include "profile/loss.h"
+#include "loss/loss.h"
 #include "pipeline/collector.h"
 #include "pipeline/pipeline.h"
-#include "sampling/internal/process_tree.h"
+#include "profiler/internal/process_tree.h"
 #include "symbolizer/symbolizer.h"
 #include "worker/worker.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "profile/loss_comment.h"
+#include "loss/comment.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sampling/build_profile.h"
+#include "profiler/build_profile.h"
 
 static void add_lost(struct builder *b, const struct loss_count *c, uint64_t weight_ns)
 {

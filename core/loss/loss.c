@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "profile/loss.h"
+#include "loss/loss.h"
 
 #include <string.h>
 

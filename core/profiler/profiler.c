@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sampling/profiler.h"
+#include "profiler/profiler.h"
 
 #include <errno.h>
 #include <linux/capability.h>

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "sampling/profiler.h"
+#include "profiler/profiler.h"
 
 /* Files with less than 1 / FETCHING_LEAST of the samples are not requested. */
 #define FETCHING_LEAST 200u

@@ -7,8 +7,8 @@
 
 #include <fusee/helpers.h>
 
-#include "sampling/build_profile.h"
-#include "sampling/profiler.h"
+#include "profiler/build_profile.h"
+#include "profiler/profiler.h"
 
 bool build_omits(const struct build_options *o, struct fusee_str name)
 {
