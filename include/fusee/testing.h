@@ -155,6 +155,5 @@ static inline int fusee_testing_refresh(struct fusee_testing *t, uint64_t proces
 static inline int fusee_testing_symbolize(struct fusee_testing *t, uint64_t process, uint64_t addr);
 
 #include <fusee/testing_impl.h>
-#include <fusee/testing_unwinder.h>
 
 #endif

@@ -4,16 +4,9 @@
 #ifndef FUSEE_TESTING_IMPL_H
 #define FUSEE_TESTING_IMPL_H
 
-#ifndef FUSEE_TESTING_H
-#error "include <fusee/testing.h>"
-#endif
+#include <fusee/testing_unwinder.h>
 
 /* ---- the host of every kind ---- */
-
-static inline struct fusee_testing *fusee_testing_of(struct fusee_instance *in)
-{
-	return (struct fusee_testing *)(void *)in;
-}
 
 static inline void fusee_testing_log(struct fusee_instance *in, int level, const char *text)
 {
@@ -237,8 +230,6 @@ static inline int fusee_testing_wake(struct fusee_instance *in)
 	(void)in;
 	return 0;
 }
-
-static inline void fusee_testing_fill_unwinder(struct fusee_testing *t); /* testing_unwinder.h */
 
 /* ---- options, init and fini ---- */
 

@@ -8,6 +8,11 @@
 #error "include <fusee/testing.h>"
 #endif
 
+static inline struct fusee_testing *fusee_testing_of(struct fusee_instance *in)
+{
+	return (struct fusee_testing *)(void *)in;
+}
+
 static inline struct fusee_testing **fusee_testing_this(void)
 {
 	static struct fusee_testing *t; /* for host calls without an instance */

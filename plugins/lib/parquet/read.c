@@ -131,19 +131,6 @@ uint64_t fusee_parquet_group_rows(const struct fusee_parquet_file *f, uint32_t g
 	return f->groups[group].rows;
 }
 
-const struct fusee_str *fusee_parquet_pair_at(const struct fusee_parquet_file *f, uint32_t i)
-{
-	return i < f->npairs ? f->pairs[i] : NULL;
-}
-
-const struct fusee_str *fusee_parquet_pair(const struct fusee_parquet_file *f, struct fusee_str key)
-{
-	for (uint32_t i = f->npairs; i-- > 0;)
-		if (f->pairs[i][0].len == key.len && !memcmp(f->pairs[i][0].p, key.p, key.len))
-			return &f->pairs[i][1];
-	return NULL;
-}
-
 static int64_t number_of(struct fusee_str s)
 {
 	const uint8_t *p = (const uint8_t *)s.p;

@@ -196,6 +196,19 @@ static void get_pairs(struct reading *r, const struct pq_field *list)
 	}
 }
 
+const struct fusee_str *fusee_parquet_pair_at(const struct fusee_parquet_file *f, uint32_t i)
+{
+	return i < f->npairs ? f->pairs[i] : NULL;
+}
+
+const struct fusee_str *fusee_parquet_pair(const struct fusee_parquet_file *f, struct fusee_str key)
+{
+	for (uint32_t i = f->npairs; i-- > 0;)
+		if (f->pairs[i][0].len == key.len && !memcmp(f->pairs[i][0].p, key.p, key.len))
+			return &f->pairs[i][1];
+	return NULL;
+}
+
 /* ---- the footer ---- */
 
 static void get_footer(struct reading *r)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What names a method, block or C function: read from the VM's objects and emitted. A part of the
- * step: ruby.bpf.c includes it. */
+/* What names a method, block or C function: read from the VM's objects and emitted. */
 #ifndef RUBY_NAMES_H
 #define RUBY_NAMES_H
+
+#include "lines.h"
+#include "near.h"
 
 #define T_CLASS 2
 #define T_MODULE 3

@@ -2,7 +2,7 @@
 /*
  * What is kept while the control frames of one C frame are pushed. Control frames lie one above the
  * other, and the environments of methods one below the other at the other end of the VM's stack, so
- * that one read holds several. A part of the step: ruby.bpf.c includes it.
+ * that one read holds several.
  *
  * What names a function is remembered by the addresses of its iseq and its method entry. Only the
  * garbage collector frees these, and only those that it did not reach when it marked objects. So
@@ -11,6 +11,8 @@
  */
 #ifndef RUBY_NEAR_H
 #define RUBY_NEAR_H
+
+#include "state.h"
 
 #define FRAMES_NEAR 1024u /* powers of two: bytes */
 #define FRAMES_FIRST 256u /* most C frames have few control frames */
@@ -143,8 +145,7 @@ FUSEE_FN int environment_at(struct fusee_unwind *u, struct near *n, struct envir
 
 /* ---- what is remembered ---- */
 
-/* Bits of INSIDE. */
-#define INSIDE_BITS 3ull
+/* Bits of INSIDE, above INSIDE_BITS. */
 #define COUNTED                                                                           \
 	4ull /* the bits above it are valid: 1 + the number of collections, 0: nothing is \
 	      * to be remembered */
