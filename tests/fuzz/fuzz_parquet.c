@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// sources: plugins/lib/parquet/bytes.c plugins/lib/parquet/chunk.c plugins/lib/parquet/codec.c
+// sources: plugins/lib/parquet/chunk.c plugins/lib/parquet/codec.c
 // sources: plugins/lib/parquet/dictionary.c plugins/lib/parquet/encode.c
 // sources: plugins/lib/parquet/footer.c plugins/lib/parquet/output.c plugins/lib/parquet/text.c
 // sources: plugins/lib/parquet/thrift.c plugins/lib/parquet/writer.c plugins/lib/parquet/read.c

@@ -3,6 +3,7 @@
  * gRPC's frames and the messages in them. The numbers of fields are those of containerd's
  * services containers, events and namespaces (api/services) and of the CRI (runtime/v1/api.proto).
  */
+#include <fusee/bytes.h>
 #include <stdlib.h>
 
 #include "proto.h"
@@ -15,9 +16,8 @@ struct grpc_reader {
 	struct reader_base *base;
 	uint8_t head[HEAD];
 	uint32_t nhead;
-	uint32_t length; /* of the message */
-	char *message;
-	size_t n, room;
+	uint32_t length;            /* of the message */
+	struct fusee_bytes message; /* room grows with what has come, not with what a head says */
 };
 
 /* ---- parts of messages ---- */
@@ -240,7 +240,7 @@ static int on_cri(struct reader_base *b, const struct field *f)
 static int read_message(struct grpc_reader *r)
 {
 	struct reader_base *b = r->base;
-	struct fusee_str message = {r->message, r->length};
+	struct fusee_str message = fusee_bytes_str(&r->message);
 
 	if (b->kind == DAEMON_CRI)
 		return for_each(b, message, on_cri);
@@ -264,32 +264,9 @@ static int check_head(struct grpc_reader *r)
 	return r->length > READER_MESSAGE ? wrong(r, "too large") : 0;
 }
 
-/* Room grows with what has come, not with what a head says. */
-static int append(struct grpc_reader *r, const char *bytes, size_t n)
-{
-	if (r->n + n > r->room) {
-		size_t room = r->room ? r->room : 4096;
-		char *p;
-
-		while (room < r->n + n)
-			room *= 2;
-		p = realloc(r->message, room);
-		if (!p)
-			return -ENOMEM;
-		r->message = p;
-		r->room = room;
-	}
-	if (n)
-		memcpy(r->message + r->n, bytes, n);
-	r->n += n;
-	return 0;
-}
-
 static void drop_message(struct grpc_reader *r)
 {
-	free(r->message);
-	r->message = NULL;
-	r->n = r->room = 0;
+	fusee_bytes_fini(&r->message);
 	r->nhead = 0;
 }
 
@@ -307,13 +284,17 @@ int grpc_reader_feed(struct grpc_reader *r, const char *bytes, size_t n)
 				continue;
 			err = check_head(r);
 		}
-		part = n < r->length - r->n ? n : r->length - r->n;
-		err = err ? err : append(r, bytes, part);
+		if (err)
+			break;
+		part = r->length - r->message.len;
+		part = n < part ? n : part;
+		fusee_bytes_add(&r->message, bytes, part);
+		err = r->message.error;
 		if (err)
 			break;
 		bytes += part;
 		n -= part;
-		if (r->n < r->length)
+		if (r->message.len < r->length)
 			continue;
 		err = read_message(r);
 		drop_message(r);

@@ -2,6 +2,7 @@
 #include "pod.h"
 
 #include <ctype.h>
+#include <fusee/bytes.h>
 #include <stdlib.h>
 
 int pod_init(struct pod *p, uint32_t nvalues)
@@ -36,17 +37,9 @@ struct container *pod_container(struct pod *p, const char *name)
 	for (uint32_t i = 0; i < p->ncontainers; i++)
 		if (!strcmp(p->containers[i].name, name))
 			return &p->containers[i];
-	if (p->ncontainers == POD_CONTAINERS)
+	if (p->ncontainers == POD_CONTAINERS ||
+	    !fusee_grow(&p->containers, &p->room, p->ncontainers + 1ull, sizeof(*c)))
 		return NULL;
-	if (p->ncontainers == p->room) {
-		uint32_t room = p->room ? 2 * p->room : 8;
-
-		c = realloc(p->containers, room * sizeof(*c));
-		if (!c)
-			return NULL;
-		p->containers = c;
-		p->room = room;
-	}
 	c = &p->containers[p->ncontainers++];
 	*c = (struct container){0};
 	snprintf(c->name, sizeof(c->name), "%s", name);

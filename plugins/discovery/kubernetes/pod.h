@@ -37,7 +37,8 @@ struct pod {
 	char (*values)[POD_VALUE]; /* of the chosen labels and annotations; "": it has none */
 	uint32_t nvalues;
 	struct container *containers;
-	uint32_t ncontainers, room;
+	uint32_t ncontainers;
+	uint64_t room;
 };
 
 int pod_init(struct pod *, uint32_t nvalues); /* 0 or -ENOMEM */

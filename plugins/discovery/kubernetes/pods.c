@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pods.h"
 
+#include <fusee/bytes.h>
 #include <stdlib.h>
 
 #define BUCKETS 256u
@@ -19,7 +20,8 @@ struct known {
 	char uid[POD_NAME];
 	uint64_t deleted_ns; /* 0: it is there */
 	uint32_t list;       /* the list that it was last put in */
-	uint32_t ncontainers, room;
+	uint32_t ncontainers;
+	uint64_t room;
 	struct known_container *containers;
 };
 
@@ -175,15 +177,8 @@ static struct known_container *container_of(struct known *k, const char *id)
 	for (uint32_t i = 0; i < k->ncontainers; i++)
 		if (!strcmp(k->containers[i].id, id))
 			return &k->containers[i];
-	if (k->ncontainers == k->room) {
-		uint32_t room = k->room ? 2 * k->room : 4;
-
-		c = realloc(k->containers, room * sizeof(*c));
-		if (!c)
-			return NULL;
-		k->containers = c;
-		k->room = room;
-	}
+	if (!fusee_grow(&k->containers, &k->room, k->ncontainers + 1ull, sizeof(*c)))
+		return NULL;
 	c = &k->containers[k->ncontainers++];
 	*c = (struct known_container){0};
 	snprintf(c->id, sizeof(c->id), "%s", id);

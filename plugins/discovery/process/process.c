@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <fusee/bytes.h>
 #include <fusee/helpers.h>
 
 #include "read.h"
@@ -131,20 +132,25 @@ static int drop(struct process *p, uint32_t pid)
 	return 0;
 }
 
-/* Makes or replaces the target of a pid. Owns texts from now on. 0 or -errno. */
-static int keep(struct process *p, uint32_t pid, uint64_t start_ticks, char *texts,
-		uint32_t nlabels)
+/* Of one process; texts: key, value, key, value ..; each terminated. */
+struct labels {
+	struct fusee_bytes texts;
+	uint32_t n;
+};
+
+/* Makes or replaces the target of a pid. Owns the labels from now on. 0 or -errno. */
+static int keep(struct process *p, uint32_t pid, uint64_t start_ticks, struct labels *l)
 {
-	struct entry *e = entry_of(p, pid);
+	struct entry *e = l->texts.error ? NULL : entry_of(p, pid);
 	int r;
 
 	if (!e) {
-		free(texts);
+		fusee_bytes_fini(&l->texts);
 		return -ENOMEM;
 	}
 	free(e->texts);
-	e->texts = texts;
-	e->nlabels = nlabels;
+	e->texts = l->texts.p;
+	e->nlabels = l->n;
 	e->start_ticks = start_ticks;
 	e->hidden = false;
 	r = put(p, e);
@@ -187,34 +193,13 @@ static bool may_be_selected(const struct process *p, const struct facts *f)
 	       matches(&p->users, f->user);
 }
 
-struct labels {
-	char *texts;
-	size_t len, cap;
-	uint32_t n;
-	int error;
-};
-
-/* Adds a label unless its value is empty or there are MAX_LABELS. -ENOMEM is kept in l->error. */
+/* Adds a label unless its value is empty or there are MAX_LABELS. */
 static void add(struct labels *l, const char *key, const char *value)
 {
-	size_t k = strlen(key) + 1, v = strlen(value) + 1;
-
-	if (!*value || l->n == MAX_LABELS || l->error)
+	if (!*value || l->n == MAX_LABELS)
 		return;
-	if (l->len + k + v > l->cap) {
-		size_t cap = (l->len + k + v) * 2;
-		char *texts = realloc(l->texts, cap);
-
-		if (!texts) {
-			l->error = -ENOMEM;
-			return;
-		}
-		l->texts = texts;
-		l->cap = cap;
-	}
-	memcpy(l->texts + l->len, key, k);
-	memcpy(l->texts + l->len + k, value, v);
-	l->len += k + v;
+	fusee_bytes_add(&l->texts, key, strlen(key) + 1);
+	fusee_bytes_add(&l->texts, value, strlen(value) + 1);
 	l->n++;
 }
 
@@ -278,11 +263,7 @@ static int label(struct process *p, uint32_t pid, const struct facts *f)
 		add(&l, "cmdline", f->cmdline);
 	add_attributes(p, &l, f);
 	add_environment(p, &l, f);
-	r = l.error;
-	if (r)
-		free(l.texts);
-	else
-		r = keep(p, pid, f->start_ticks, l.texts, l.n);
+	r = keep(p, pid, f->start_ticks, &l);
 	e = *place_of(p, pid);
 	if (e) {
 		e->unread = e->lacks = f->unread;
@@ -357,11 +338,7 @@ static int inherit(struct process *p, uint32_t parent, uint32_t pid)
 		add(&l, key, strcmp(key, "pid") ? value : number);
 		text = value + strlen(value) + 1;
 	}
-	if (l.error) {
-		free(l.texts);
-		return l.error;
-	}
-	r = keep(p, pid, 0, l.texts, l.n);
+	r = keep(p, pid, 0, &l);
 	if (*place_of(p, pid))
 		look_as(p, from, *place_of(p, pid));
 	return r;

@@ -47,7 +47,8 @@ struct fusee_http {
 	/* parts of the profile `of` */
 	uint8_t of[HTTP_ID];
 	struct http_part *parts; /* owned */
-	uint32_t nparts, cap;
+	uint32_t nparts;
+	uint64_t cap;
 };
 
 /* ---- url.c ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A profile in parts that its server takes, each sent once. */
-#include <stdlib.h>
+#include <fusee/bytes.h>
 
 #include "internal.h"
 
@@ -25,15 +25,8 @@ static void remember(struct fusee_http *h, const uint8_t *id, bool halved)
 {
 	struct http_part *part = find(h, id);
 
-	if (!part && h->nparts == h->cap) {
-		uint32_t cap = h->cap ? 2 * h->cap : 16;
-		struct http_part *more = realloc(h->parts, cap * sizeof(*more));
-
-		if (!more)
-			return;
-		h->parts = more;
-		h->cap = cap;
-	}
+	if (!part && !fusee_grow(&h->parts, &h->cap, h->nparts + 1ull, sizeof(*part)))
+		return;
 	if (!part) {
 		part = &h->parts[h->nparts++];
 		memcpy(part->id, id, HTTP_ID);

@@ -22,8 +22,8 @@ struct chunk {
 	bool dictionary, nested, delta;
 	uint64_t dictionary_at, data_at, raw, nlevels;
 	uint32_t npages;
-	struct pq_bytes mins, maxs, places; /* of pages, as Thrift's elements */
-	struct pq_bytes last_min, last_max; /* bounds of the page before */
+	struct fusee_bytes mins, maxs, places; /* of pages, as Thrift's elements */
+	struct fusee_bytes last_min, last_max; /* bounds of the page before */
 	bool ascending;
 };
 
@@ -35,7 +35,7 @@ int pq_physical_type(uint32_t type)
 /* ---- bounds ---- */
 
 /* The bytes of a value in statistics: of a long text a shorter bound. */
-static bool put_bound(struct pq_bytes *to, const struct pq_leaf *leaf, uint32_t code, bool upper)
+static bool put_bound(struct fusee_bytes *to, const struct pq_leaf *leaf, uint32_t code, bool upper)
 {
 	struct fusee_str s;
 	char room[64];
@@ -48,11 +48,11 @@ static bool put_bound(struct pq_bytes *to, const struct pq_leaf *leaf, uint32_t 
 	}
 	s = pq_dictionary_text_at(&leaf->dictionary, code);
 	s = upper ? pq_upper_bound(s, room, &exact) : pq_lower_bound(s, &exact);
-	pq_put(to, s.p, s.len);
+	fusee_bytes_add(to, s.p, s.len);
 	return exact;
 }
 
-static struct fusee_str text_of(const struct pq_bytes *b)
+static struct fusee_str text_of(const struct fusee_bytes *b)
 {
 	return (struct fusee_str){(const char *)b->p, b->len};
 }
@@ -80,7 +80,7 @@ static bool is_less(const struct pq_leaf *leaf, struct fusee_str a, struct fusee
 /* Adds a page's bound to those of the page index. Bounds of ascending texts need not ascend. */
 static void add_bound(struct chunk *c, uint32_t code, bool upper)
 {
-	struct pq_bytes *last = upper ? &c->last_max : &c->last_min, bound = {0};
+	struct fusee_bytes *last = upper ? &c->last_max : &c->last_min, bound = {0};
 
 	put_bound(&bound, c->leaf, code, upper);
 	if (bound.error)
@@ -89,8 +89,8 @@ static void add_bound(struct chunk *c, uint32_t code, bool upper)
 		c->ascending = false;
 	pq_put_binary(upper ? &c->maxs : &c->mins, text_of(&bound));
 	last->len = 0;
-	pq_put(last, bound.p, bound.len);
-	pq_bytes_fini(&bound);
+	fusee_bytes_add(last, bound.p, bound.len);
+	fusee_bytes_fini(&bound);
 }
 
 static void add_bounds(struct chunk *c)
@@ -129,7 +129,7 @@ static int write_page(struct chunk *c, int kind, uint32_t nvalues)
 	pq_i32(&s, 1, kind);
 	pq_i32(&s, 2, (int32_t)w->body.len);
 	pq_i32(&s, 3, (int32_t)w->stored.len);
-	pq_i32(&s, 4, (int32_t)crc32_z(0, w->stored.p, w->stored.len));
+	pq_i32(&s, 4, (int32_t)crc32_z(0, (const Bytef *)w->stored.p, w->stored.len));
 	more = pq_begin(&s, kind == DICTIONARY_PAGE ? 7 : 5);
 	pq_i32(&more, 1, (int32_t)nvalues);
 	pq_i32(&more, 2, kind == DICTIONARY_PAGE ? PLAIN : encoding_of(c));
@@ -164,7 +164,7 @@ static int add_row(struct chunk *c, uint32_t row)
 		 n = c->nested ? g->ends[row] - at : 1;
 	struct pq_page *p = &c->w->page;
 
-	if (!pq_grow(&p->codes, &p->codes_cap, p->ncodes + n, sizeof(*p->codes)))
+	if (!fusee_grow(&p->codes, &p->codes_cap, p->ncodes + n, sizeof(*p->codes)))
 		return -ENOMEM;
 	for (uint64_t i = 0; i < n; i++)
 		p->codes[p->ncodes++] = c->leaf->codes[at + i];
@@ -172,8 +172,8 @@ static int add_row(struct chunk *c, uint32_t row)
 		p->nlevels++;
 		return 0;
 	}
-	if (!pq_grow(&p->repetition, &p->repetition_cap, p->nlevels + n + 1, sizeof(uint32_t)) ||
-	    !pq_grow(&p->definition, &p->definition_cap, p->nlevels + n + 1, sizeof(uint32_t)))
+	if (!fusee_grow(&p->repetition, &p->repetition_cap, p->nlevels + n + 1, sizeof(uint32_t)) ||
+	    !fusee_grow(&p->definition, &p->definition_cap, p->nlevels + n + 1, sizeof(uint32_t)))
 		return -ENOMEM;
 	for (uint64_t i = 0; i < (n ? n : 1); i++) {
 		p->repetition[p->nlevels] = i > 0;
@@ -188,8 +188,8 @@ static void put_levels(struct fusee_parquet *w, const uint32_t *levels)
 	pq_put_hybrid(&w->levels, levels, w->page.nlevels, 1);
 	if (w->levels.error)
 		w->body.error = w->levels.error;
-	pq_put_number(&w->body, w->levels.len, 4);
-	pq_put(&w->body, w->levels.p, w->levels.len);
+	fusee_bytes_number(&w->body, w->levels.len, 4);
+	fusee_bytes_add(&w->body, w->levels.p, w->levels.len);
 }
 
 static int write_data(struct chunk *c, uint64_t first_row)
@@ -209,7 +209,7 @@ static int write_data(struct chunk *c, uint64_t first_row)
 		add_bounds(c);
 	}
 	if (c->dictionary) {
-		pq_put_byte(&w->body, (uint8_t)(8 * size));
+		fusee_bytes_byte(&w->body, (uint8_t)(8 * size));
 		pq_put_hybrid(&w->body, w->page.codes, w->page.ncodes, 8 * size);
 	} else if (c->delta) {
 		pq_put_delta(&w->body, d, w->page.codes, w->page.ncodes);
@@ -249,7 +249,7 @@ static int write_pages(struct chunk *c)
 static void put_statistics(struct chunk *c, struct pq_struct *parent)
 {
 	struct pq_struct s = pq_begin(parent, 12);
-	struct pq_bytes min = {0}, max = {0};
+	struct fusee_bytes min = {0}, max = {0};
 	bool max_exact = put_bound(&max, c->leaf, c->leaf->dictionary.n - 1, true),
 	     min_exact = put_bound(&min, c->leaf, 0, false);
 
@@ -261,8 +261,8 @@ static void put_statistics(struct chunk *c, struct pq_struct *parent)
 	pq_end(&s);
 	if (min.error || max.error)
 		s.to->error = -ENOMEM;
-	pq_bytes_fini(&min);
-	pq_bytes_fini(&max);
+	fusee_bytes_fini(&min);
+	fusee_bytes_fini(&max);
 }
 
 static void put_encodings(struct chunk *c, struct pq_struct *s)
@@ -305,7 +305,7 @@ static void put_encoding_stats(struct chunk *c, struct pq_struct *parent)
 	}
 }
 
-static void put_metadata(struct chunk *c, struct pq_bytes *to)
+static void put_metadata(struct chunk *c, struct fusee_bytes *to)
 {
 	struct pq_struct s = pq_begin_element(to);
 
@@ -325,17 +325,17 @@ static void put_metadata(struct chunk *c, struct pq_bytes *to)
 	pq_end(&s);
 }
 
-static void put_column_index(struct chunk *c, struct pq_bytes *to)
+static void put_column_index(struct chunk *c, struct fusee_bytes *to)
 {
 	struct pq_struct s = pq_begin_element(to);
 
 	pq_list(&s, 1, PQ_BOOL, c->npages);
 	for (uint32_t i = 0; i < c->npages; i++)
-		pq_put_byte(to, 2); /* no page has nulls only */
+		fusee_bytes_byte(to, 2); /* no page has nulls only */
 	pq_list(&s, 2, PQ_BINARY, c->npages);
-	pq_put(to, c->mins.p, c->mins.len);
+	fusee_bytes_add(to, c->mins.p, c->mins.len);
 	pq_list(&s, 3, PQ_BINARY, c->npages);
-	pq_put(to, c->maxs.p, c->maxs.len);
+	fusee_bytes_add(to, c->maxs.p, c->maxs.len);
 	pq_i32(&s, 4, c->ascending);
 	pq_list(&s, 5, PQ_I64, c->npages);
 	for (uint32_t i = 0; i < c->npages; i++)
@@ -343,12 +343,12 @@ static void put_column_index(struct chunk *c, struct pq_bytes *to)
 	pq_end(&s);
 }
 
-static void put_offset_index(struct chunk *c, struct pq_bytes *to)
+static void put_offset_index(struct chunk *c, struct fusee_bytes *to)
 {
 	struct pq_struct s = pq_begin_element(to);
 
 	pq_list(&s, 1, PQ_STRUCT, c->npages);
-	pq_put(to, c->places.p, c->places.len);
+	fusee_bytes_add(to, c->places.p, c->places.len);
 	pq_end(&s);
 }
 
@@ -395,17 +395,17 @@ int pq_write_chunk(struct fusee_parquet *w, uint32_t leaf, struct pq_chunk *out,
 	if (!r)
 		r = describe(&c, out);
 	*raw = c.raw;
-	pq_bytes_fini(&c.mins);
-	pq_bytes_fini(&c.maxs);
-	pq_bytes_fini(&c.places);
-	pq_bytes_fini(&c.last_min);
-	pq_bytes_fini(&c.last_max);
+	fusee_bytes_fini(&c.mins);
+	fusee_bytes_fini(&c.maxs);
+	fusee_bytes_fini(&c.places);
+	fusee_bytes_fini(&c.last_min);
+	fusee_bytes_fini(&c.last_max);
 	return r;
 }
 
 void pq_chunk_fini(struct pq_chunk *c)
 {
-	pq_bytes_fini(&c->metadata);
-	pq_bytes_fini(&c->column_index);
-	pq_bytes_fini(&c->offset_index);
+	fusee_bytes_fini(&c->metadata);
+	fusee_bytes_fini(&c->column_index);
+	fusee_bytes_fini(&c->offset_index);
 }

@@ -12,20 +12,11 @@ int pq_codec_number(uint32_t codec)
 	return codec == FUSEE_PARQUET_ZSTD ? 6 : codec == FUSEE_PARQUET_GZIP ? 2 : 0;
 }
 
-static bool reserve(struct pq_bytes *b, size_t n)
-{
-	uint64_t cap = b->cap;
-	bool ok = pq_grow(&b->p, &cap, n + 1, 1);
-
-	b->cap = cap;
-	return ok;
-}
-
-static int compress_zstd(const struct pq_bytes *from, struct pq_bytes *to, uint32_t level)
+static int compress_zstd(const struct fusee_bytes *from, struct fusee_bytes *to, uint32_t level)
 {
 	size_t n;
 
-	if (!reserve(to, ZSTD_compressBound(from->len)))
+	if (!fusee_bytes_reserve(to, ZSTD_compressBound(from->len) + 1))
 		return -ENOMEM;
 	n = ZSTD_compress(to->p, to->cap, from->p, from->len, level ? (int)level : ZSTD_LEVEL);
 	if (ZSTD_isError(n))
@@ -34,20 +25,20 @@ static int compress_zstd(const struct pq_bytes *from, struct pq_bytes *to, uint3
 	return 0;
 }
 
-static int compress_gzip(const struct pq_bytes *from, struct pq_bytes *to)
+static int compress_gzip(const struct fusee_bytes *from, struct fusee_bytes *to)
 {
 	z_stream z = {0};
 	int r;
 
 	if (deflateInit2(&z, GZIP_LEVEL, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
-	if (!reserve(to, deflateBound(&z, from->len))) {
+	if (!fusee_bytes_reserve(to, deflateBound(&z, from->len) + 1)) {
 		deflateEnd(&z);
 		return -ENOMEM;
 	}
-	z.next_in = from->p;
+	z.next_in = (Bytef *)from->p;
 	z.avail_in = (uInt)from->len;
-	z.next_out = to->p;
+	z.next_out = (Bytef *)to->p;
 	z.avail_out = to->cap < UINT32_MAX ? (uInt)to->cap : UINT32_MAX;
 	r = deflate(&z, Z_FINISH);
 	to->len = z.total_out;
@@ -55,8 +46,8 @@ static int compress_gzip(const struct pq_bytes *from, struct pq_bytes *to)
 	return r == Z_STREAM_END ? 0 : -EIO;
 }
 
-int pq_compress(const struct fusee_parquet_options *o, const struct pq_bytes *from,
-		struct pq_bytes *to)
+int pq_compress(const struct fusee_parquet_options *o, const struct fusee_bytes *from,
+		struct fusee_bytes *to)
 {
 	to->len = 0;
 	if (from->error)
@@ -67,6 +58,6 @@ int pq_compress(const struct fusee_parquet_options *o, const struct pq_bytes *fr
 		return compress_zstd(from, to, o->level);
 	if (o->codec == FUSEE_PARQUET_GZIP)
 		return compress_gzip(from, to);
-	pq_put(to, from->p, from->len);
+	fusee_bytes_add(to, from->p, from->len);
 	return to->error;
 }

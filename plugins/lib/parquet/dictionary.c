@@ -54,8 +54,8 @@ static bool grow_slots(struct pq_dictionary *d)
 /* Room for one value more. The number of values is bounded by the rows of a row group. */
 static bool make_room(struct pq_dictionary *d)
 {
-	return pq_grow(&d->values, &d->values_cap, d->n + 1ull, sizeof(*d->values)) &&
-	       pq_grow(&d->lens, &d->lens_cap, d->n + 1ull, sizeof(*d->lens)) &&
+	return fusee_grow(&d->values, &d->values_cap, d->n + 1ull, sizeof(*d->values)) &&
+	       fusee_grow(&d->lens, &d->lens_cap, d->n + 1ull, sizeof(*d->lens)) &&
 	       (d->n < d->nslots / 2 || grow_slots(d));
 }
 
@@ -79,7 +79,7 @@ int64_t pq_dictionary_text(struct pq_dictionary *d, struct fusee_str s)
 	uint32_t k, *slot;
 
 	if (!d->text.len)
-		pq_put_byte(&d->text, 0); /* so that there is an address of empty texts */
+		fusee_bytes_byte(&d->text, 0); /* so that there is an address of empty texts */
 	if (!make_room(d))
 		return -ENOMEM;
 	for (k = hash_text(d, s); *(slot = &d->slots[k & (d->nslots - 1)]); k++)
@@ -90,7 +90,7 @@ int64_t pq_dictionary_text(struct pq_dictionary *d, struct fusee_str s)
 		return -EILSEQ;
 	d->values[d->n] = d->text.len;
 	d->lens[d->n] = (uint32_t)s.len;
-	pq_put(&d->text, s.p, s.len);
+	fusee_bytes_add(&d->text, s.p, s.len);
 	if (d->text.error)
 		return d->text.error;
 	*slot = ++d->n;
@@ -158,6 +158,6 @@ void pq_dictionary_fini(struct pq_dictionary *d)
 	free(d->values);
 	free(d->lens);
 	free(d->slots);
-	pq_bytes_fini(&d->text);
+	fusee_bytes_fini(&d->text);
 	*d = (struct pq_dictionary){0};
 }

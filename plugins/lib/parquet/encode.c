@@ -7,23 +7,24 @@ unsigned int pq_code_size(uint32_t n)
 }
 
 /* A group of values, packed: n is a multiple of 8. */
-static void put_literals(struct pq_bytes *to, const uint32_t *values, uint64_t n, unsigned int bits)
+static void put_literals(struct fusee_bytes *to, const uint32_t *values, uint64_t n,
+			 unsigned int bits)
 {
 	uint64_t groups = (n + 7) / 8;
 
 	if (!n)
 		return;
-	pq_put_varint(to, groups << 1 | 1);
+	fusee_bytes_varint(to, groups << 1 | 1);
 	for (uint64_t i = 0; i < groups * 8; i += bits == 1 ? 8 : 1) {
 		uint8_t packed = 0;
 
 		if (bits != 1) {
-			pq_put_number(to, i < n ? values[i] : 0, bits / 8);
+			fusee_bytes_number(to, i < n ? values[i] : 0, bits / 8);
 			continue;
 		}
 		for (uint64_t k = 0; k < 8 && i + k < n; k++)
 			packed |= (uint8_t)(values[i + k] << k);
-		pq_put_byte(to, packed);
+		fusee_bytes_byte(to, packed);
 	}
 }
 
@@ -39,7 +40,7 @@ static uint64_t run_length(const uint32_t *values, uint64_t n)
 /* Runs of 8 and more are written as runs. The others stand in groups of 8, of which only the last
  * of all may have fewer values, so a run gives its first values to an incomplete group before it.
  */
-void pq_put_hybrid(struct pq_bytes *to, const uint32_t *values, uint64_t n, unsigned int bits)
+void pq_put_hybrid(struct fusee_bytes *to, const uint32_t *values, uint64_t n, unsigned int bits)
 {
 	uint64_t begin = 0, i = 0;
 
@@ -54,28 +55,29 @@ void pq_put_hybrid(struct pq_bytes *to, const uint32_t *values, uint64_t n, unsi
 		i += fill;
 		run -= fill;
 		put_literals(to, values + begin, i - begin, bits);
-		pq_put_varint(to, run << 1);
-		pq_put_number(to, values[i], (bits + 7) / 8);
+		fusee_bytes_varint(to, run << 1);
+		fusee_bytes_number(to, values[i], (bits + 7) / 8);
 		i += run;
 		begin = i;
 	}
 	put_literals(to, values + begin, n - begin, bits);
 }
 
-void pq_put_value(struct pq_bytes *to, const struct pq_dictionary *d, uint32_t type, uint32_t code)
+void pq_put_value(struct fusee_bytes *to, const struct pq_dictionary *d, uint32_t type,
+		  uint32_t code)
 {
 	struct fusee_str s;
 
 	if (type != FUSEE_PARQUET_TEXT) {
-		pq_put_number(to, d->values[code], type == FUSEE_PARQUET_INT32 ? 4 : 8);
+		fusee_bytes_number(to, d->values[code], type == FUSEE_PARQUET_INT32 ? 4 : 8);
 		return;
 	}
 	s = pq_dictionary_text_at(d, code);
-	pq_put_number(to, s.len, 4);
-	pq_put(to, s.p, s.len);
+	fusee_bytes_number(to, s.len, 4);
+	fusee_bytes_add(to, s.p, s.len);
 }
 
-void pq_put_plain(struct pq_bytes *to, const struct pq_dictionary *d, uint32_t type,
+void pq_put_plain(struct fusee_bytes *to, const struct pq_dictionary *d, uint32_t type,
 		  const uint32_t *codes, uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
@@ -97,7 +99,7 @@ static unsigned int width_of(const uint64_t *values, uint64_t n)
 }
 
 /* PQ_DELTA_VALUES values of `bits` bits, lowest first. */
-static void put_packed(struct pq_bytes *to, const uint64_t *values, unsigned int bits)
+static void put_packed(struct fusee_bytes *to, const uint64_t *values, unsigned int bits)
 {
 	unsigned __int128 rest = 0;
 	unsigned int have = 0;
@@ -105,12 +107,12 @@ static void put_packed(struct pq_bytes *to, const uint64_t *values, unsigned int
 	for (uint32_t i = 0; i < PQ_DELTA_VALUES; i++) {
 		rest |= (unsigned __int128)values[i] << have;
 		for (have += bits; have >= 8; have -= 8, rest >>= 8)
-			pq_put_byte(to, (uint8_t)rest);
+			fusee_bytes_byte(to, (uint8_t)rest);
 	}
 }
 
 /* A block of n deltas, n > 0: what each of them is more than the least. */
-static void put_block(struct pq_bytes *to, uint64_t *deltas, uint64_t n)
+static void put_block(struct fusee_bytes *to, uint64_t *deltas, uint64_t n)
 {
 	unsigned int bits[PQ_DELTA_MINI] = {0};
 	int64_t min = (int64_t)deltas[0];
@@ -119,25 +121,25 @@ static void put_block(struct pq_bytes *to, uint64_t *deltas, uint64_t n)
 		min = (int64_t)deltas[i] < min ? (int64_t)deltas[i] : min;
 	for (uint64_t i = 0; i < PQ_DELTA_BLOCK; i++)
 		deltas[i] = i < n ? deltas[i] - (uint64_t)min : 0;
-	pq_put_varint(to, zigzag((uint64_t)min));
+	fusee_bytes_varint(to, zigzag((uint64_t)min));
 	for (uint32_t k = 0; k < PQ_DELTA_MINI; k++) {
 		bits[k] = width_of(deltas + k * PQ_DELTA_VALUES, PQ_DELTA_VALUES);
-		pq_put_byte(to, (uint8_t)bits[k]);
+		fusee_bytes_byte(to, (uint8_t)bits[k]);
 	}
 	for (uint32_t k = 0; k < PQ_DELTA_MINI; k++)
 		if (bits[k])
 			put_packed(to, deltas + k * PQ_DELTA_VALUES, bits[k]);
 }
 
-void pq_put_delta(struct pq_bytes *to, const struct pq_dictionary *d, const uint32_t *codes,
+void pq_put_delta(struct fusee_bytes *to, const struct pq_dictionary *d, const uint32_t *codes,
 		  uint64_t n)
 {
 	uint64_t deltas[PQ_DELTA_BLOCK], k = 0;
 
-	pq_put_varint(to, PQ_DELTA_BLOCK);
-	pq_put_varint(to, PQ_DELTA_MINI);
-	pq_put_varint(to, n);
-	pq_put_varint(to, zigzag(n ? d->values[codes[0]] : 0));
+	fusee_bytes_varint(to, PQ_DELTA_BLOCK);
+	fusee_bytes_varint(to, PQ_DELTA_MINI);
+	fusee_bytes_varint(to, n);
+	fusee_bytes_varint(to, zigzag(n ? d->values[codes[0]] : 0));
 	for (uint64_t i = 1; i < n; i++) {
 		deltas[k++] = d->values[codes[i]] - d->values[codes[i - 1]];
 		if (k == PQ_DELTA_BLOCK || i + 1 == n) {

@@ -37,7 +37,7 @@ static void put_logical(struct pq_struct *parent, int kind)
 }
 
 /* Readers know either the converted type or the logical type, so both are written. */
-static void put_leaf(struct pq_bytes *to, const struct fusee_parquet_column *c)
+static void put_leaf(struct fusee_bytes *to, const struct fusee_parquet_column *c)
 {
 	struct pq_struct s = pq_begin_element(to);
 
@@ -54,7 +54,7 @@ static void put_leaf(struct pq_bytes *to, const struct fusee_parquet_column *c)
 	pq_end(&s);
 }
 
-static void put_inner(struct pq_bytes *to, const char *name, int repetition, uint32_t children,
+static void put_inner(struct fusee_bytes *to, const char *name, int repetition, uint32_t children,
 		      int converted, int logical)
 {
 	struct pq_struct s = pq_begin_element(to);
@@ -69,7 +69,7 @@ static void put_inner(struct pq_bytes *to, const char *name, int repetition, uin
 	pq_end(&s);
 }
 
-static uint32_t put_group(struct fusee_parquet *w, const struct pq_group *g, struct pq_bytes *to)
+static uint32_t put_group(struct fusee_parquet *w, const struct pq_group *g, struct fusee_bytes *to)
 {
 	const struct fusee_parquet_column *c = &w->leaves[g->first].column;
 	uint32_t n = g->n;
@@ -92,7 +92,7 @@ static uint32_t put_group(struct fusee_parquet *w, const struct pq_group *g, str
 
 static void put_schema(struct fusee_parquet *w, struct pq_struct *s)
 {
-	struct pq_bytes elements = {0};
+	struct fusee_bytes elements = {0};
 	struct pq_struct root;
 	uint32_t n = 1;
 
@@ -103,19 +103,19 @@ static void put_schema(struct fusee_parquet *w, struct pq_struct *s)
 	pq_binary(&root, 4, fusee_text("schema"));
 	pq_i32(&root, 5, (int32_t)w->ngroups);
 	pq_end(&root);
-	pq_put(s->to, elements.p, elements.len);
+	fusee_bytes_add(s->to, elements.p, elements.len);
 	if (elements.error)
 		s->to->error = elements.error;
-	pq_bytes_fini(&elements);
+	fusee_bytes_fini(&elements);
 }
 
-static void put_chunk(const struct pq_chunk *c, struct pq_bytes *to)
+static void put_chunk(const struct pq_chunk *c, struct fusee_bytes *to)
 {
 	struct pq_struct s = pq_begin_element(to);
 
 	pq_i64(&s, 2, 0);
 	pq_begin(&s, 3); /* its bytes end it */
-	pq_put(to, c->metadata.p, c->metadata.len);
+	fusee_bytes_add(to, c->metadata.p, c->metadata.len);
 	pq_i64(&s, 4, (int64_t)c->offset_index_at);
 	pq_i32(&s, 5, (int32_t)c->offset_index.len);
 	if (c->column_index.len) {
@@ -139,7 +139,7 @@ static struct fusee_table flat_sort(const struct fusee_parquet *w)
 }
 
 static void put_row_group(struct fusee_parquet *w, const struct pq_row_group *g,
-			  struct pq_bytes *to)
+			  struct fusee_bytes *to)
 {
 	struct pq_struct s = pq_begin_element(to);
 	struct fusee_table sort = flat_sort(w);
@@ -169,7 +169,7 @@ static void put_pairs(struct fusee_parquet *w, struct pq_struct *s, size_t *chec
 	struct pq_struct pair;
 
 	pq_list(s, 5, PQ_STRUCT, w->npairs + 1);
-	pq_put(s->to, w->metadata.p, w->metadata.len);
+	fusee_bytes_add(s->to, w->metadata.p, w->metadata.len);
 	pair = pq_begin_element(s->to);
 	pq_binary(&pair, 1, fusee_text(PQ_CHECKSUM));
 	pq_binary(&pair, 2, fusee_text("00000000"));
@@ -177,7 +177,7 @@ static void put_pairs(struct fusee_parquet *w, struct pq_struct *s, size_t *chec
 	pq_end(&pair);
 }
 
-static void put_footer(struct fusee_parquet *w, struct pq_bytes *to)
+static void put_footer(struct fusee_parquet *w, struct fusee_bytes *to)
 {
 	struct pq_struct s = pq_begin_element(to);
 	size_t checksum_at;
@@ -201,7 +201,8 @@ static void put_footer(struct fusee_parquet *w, struct pq_bytes *to)
 	pq_end(&s);
 	if (to->error)
 		return;
-	snprintf(digits, sizeof(digits), "%08lx", crc32_z(0, to->p, to->len) & 0xffffffff);
+	snprintf(digits, sizeof(digits), "%08lx",
+		 crc32_z(0, (const Bytef *)to->p, to->len) & 0xffffffff);
 	memcpy(to->p + checksum_at, digits, 8);
 }
 
@@ -222,7 +223,7 @@ static int write_indexes(struct fusee_parquet *w, bool bounds)
 
 int pq_write_footer(struct fusee_parquet *w)
 {
-	struct pq_bytes b = {0};
+	struct fusee_bytes b = {0};
 	int r = write_indexes(w, true);
 
 	if (!r)
@@ -232,9 +233,9 @@ int pq_write_footer(struct fusee_parquet *w)
 	put_footer(w, &b);
 	if (b.len > INT32_MAX)
 		r = -EFBIG;
-	pq_put_number(&b, b.len, 4);
-	pq_put(&b, "PAR1", 4);
+	fusee_bytes_number(&b, b.len, 4);
+	fusee_bytes_add(&b, "PAR1", 4);
 	r = r ? r : w->metadata.error ? w->metadata.error : pq_write(w, &b);
-	pq_bytes_fini(&b);
+	fusee_bytes_fini(&b);
 	return r;
 }

@@ -4,25 +4,8 @@
 
 #include <stdbool.h>
 
+#include <fusee/bytes.h>
 #include <fusee/parquet.h>
-
-/* ---- bytes.c: bytes that grow ---- */
-
-/* Zeroed is empty. After an error nothing is added any more. */
-struct pq_bytes {
-	uint8_t *p;
-	size_t len, cap;
-	int error; /* -ENOMEM */
-};
-
-void pq_put(struct pq_bytes *, const void *, size_t);
-void pq_put_byte(struct pq_bytes *, uint8_t);
-void pq_put_varint(struct pq_bytes *, uint64_t);
-/* The lowest `size` bytes of v, lowest first. */
-void pq_put_number(struct pq_bytes *, uint64_t v, unsigned int size);
-void pq_bytes_fini(struct pq_bytes *);
-/* Makes room for `need` elements in an array. False: no memory. */
-bool pq_grow(void *array, uint64_t *cap, uint64_t need, size_t size);
 
 /* ---- thrift.c: structs in Thrift's compact protocol ---- */
 
@@ -30,7 +13,7 @@ enum pq_thrift { PQ_BOOL = 1, PQ_I8 = 3, PQ_I32 = 5, PQ_I64 = 6, PQ_BINARY = 8, 
 
 /* A struct that is being written; its fields are put in ascending order of their numbers. */
 struct pq_struct {
-	struct pq_bytes *to;
+	struct fusee_bytes *to;
 	int last; /* the number of the field before */
 };
 
@@ -44,10 +27,10 @@ struct pq_struct pq_begin(struct pq_struct *, int field);
 /* A field with n elements, which the caller puts behind it. */
 void pq_list(struct pq_struct *, int field, enum pq_thrift, uint32_t n);
 /* Elements of a list. */
-struct pq_struct pq_begin_element(struct pq_bytes *);
-void pq_put_i32(struct pq_bytes *, int32_t);
-void pq_put_i64(struct pq_bytes *, int64_t);
-void pq_put_binary(struct pq_bytes *, struct fusee_str);
+struct pq_struct pq_begin_element(struct fusee_bytes *);
+void pq_put_i32(struct fusee_bytes *, int32_t);
+void pq_put_i64(struct fusee_bytes *, int64_t);
+void pq_put_binary(struct fusee_bytes *, struct fusee_str);
 void pq_end(struct pq_struct *);
 
 /* ---- dictionary.c: the distinct values of a column ---- */
@@ -60,7 +43,7 @@ struct pq_dictionary {
 	uint64_t values_cap;
 	uint32_t *lens; /* of texts */
 	uint64_t lens_cap;
-	struct pq_bytes text;
+	struct fusee_bytes text;
 	uint32_t n;
 	uint32_t *slots; /* code + 1 of a value; 0: empty */
 	uint32_t nslots; /* a power of 2 */
@@ -92,25 +75,25 @@ struct fusee_str pq_upper_bound(struct fusee_str text, char room[64], bool *exac
  * that take no complete bytes. */
 unsigned int pq_code_size(uint32_t n);
 /* Values in the RLE / bit-packed hybrid, each `bits` wide: 1, 8, 16 or 32. */
-void pq_put_hybrid(struct pq_bytes *, const uint32_t *values, uint64_t n, unsigned int bits);
+void pq_put_hybrid(struct fusee_bytes *, const uint32_t *values, uint64_t n, unsigned int bits);
 /* PLAIN, values [first, first + n) of a dictionary; codes: those values instead, if not NULL. */
-void pq_put_plain(struct pq_bytes *, const struct pq_dictionary *, uint32_t type,
+void pq_put_plain(struct fusee_bytes *, const struct pq_dictionary *, uint32_t type,
 		  const uint32_t *codes, uint64_t n);
 /* DELTA_BINARY_PACKED of numbers, in blocks of PQ_DELTA_BLOCK with PQ_DELTA_MINI parts. */
 #define PQ_DELTA_BLOCK 128
 #define PQ_DELTA_MINI 4
 #define PQ_DELTA_VALUES (PQ_DELTA_BLOCK / PQ_DELTA_MINI)
-void pq_put_delta(struct pq_bytes *, const struct pq_dictionary *, const uint32_t *codes,
+void pq_put_delta(struct fusee_bytes *, const struct pq_dictionary *, const uint32_t *codes,
 		  uint64_t n);
-void pq_put_value(struct pq_bytes *, const struct pq_dictionary *, uint32_t type, uint32_t code);
+void pq_put_value(struct fusee_bytes *, const struct pq_dictionary *, uint32_t type, uint32_t code);
 
 /* ---- codec.c ---- */
 
 /* Number of the codec in files. */
 int pq_codec_number(uint32_t codec);
 /* Compresses `from` into `to`, which is emptied before. 0 or -errno. */
-int pq_compress(const struct fusee_parquet_options *, const struct pq_bytes *from,
-		struct pq_bytes *to);
+int pq_compress(const struct fusee_parquet_options *, const struct fusee_bytes *from,
+		struct fusee_bytes *to);
 
 /* ---- the writer ---- */
 
@@ -134,7 +117,7 @@ struct pq_group {
 
 /* A column of a row group that is written: Thrift's bytes, for the end of the file. */
 struct pq_chunk {
-	struct pq_bytes metadata, column_index, offset_index;
+	struct fusee_bytes metadata, column_index, offset_index;
 	uint64_t column_index_at, offset_index_at;
 };
 
@@ -157,8 +140,8 @@ struct fusee_parquet {
 	uint64_t rows, total_rows, at; /* rows of this group; of those written; bytes written */
 	struct pq_row_group *row_groups;
 	uint64_t nrow_groups, row_groups_cap;
-	struct pq_bytes metadata; /* its pairs, in Thrift's bytes */
-	struct pq_bytes body, stored, header, levels;
+	struct fusee_bytes metadata; /* its pairs, in Thrift's bytes */
+	struct fusee_bytes body, stored, header, levels;
 	struct pq_page page;
 	uint32_t *order; /* rows, as they are written */
 	int error;
@@ -166,7 +149,7 @@ struct fusee_parquet {
 };
 
 /* output.c: hands bytes to the owner's write(). 0 or -errno. */
-int pq_write(struct fusee_parquet *, const struct pq_bytes *);
+int pq_write(struct fusee_parquet *, const struct fusee_bytes *);
 /* chunk.c: writes the pages of a column, in w->order. raw: bytes before compression. 0 or -errno.
  */
 int pq_write_chunk(struct fusee_parquet *, uint32_t leaf, struct pq_chunk *, uint64_t *raw);

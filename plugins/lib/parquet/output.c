@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "internal.h"
 
-int pq_write(struct fusee_parquet *w, const struct pq_bytes *b)
+int pq_write(struct fusee_parquet *w, const struct fusee_bytes *b)
 {
 	int r = b->error;
 

@@ -301,7 +301,7 @@ static void check_delta(int64_t (*at)(uint32_t i), uint32_t n)
 	struct pq_dictionary d = {.seed = 1};
 	uint32_t codes[400];
 	int64_t got[400];
-	struct pq_bytes b = {0};
+	struct fusee_bytes b = {0};
 	struct pq_in in;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -318,7 +318,7 @@ static void check_delta(int64_t (*at)(uint32_t i), uint32_t n)
 	}
 	for (uint32_t i = 0; i < n; i++)
 		CHECK(got[i] == at(i));
-	pq_bytes_fini(&b);
+	fusee_bytes_fini(&b);
 	pq_dictionary_fini(&d);
 }
 
@@ -595,7 +595,7 @@ static int open_made_up(uint32_t groups, int64_t rows, int64_t step, const char 
 
 	CHECK_INT(w->nrow_groups, groups);
 	for (uint32_t i = 0; i < groups; i++) {
-		struct pq_bytes *to = &w->row_groups[i].chunks[0].metadata;
+		struct fusee_bytes *to = &w->row_groups[i].chunks[0].metadata;
 		struct pq_struct s;
 
 		to->len = 0;

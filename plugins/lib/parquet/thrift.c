@@ -16,11 +16,11 @@ static void begin_field(struct pq_struct *s, int field, int type)
 
 	s->last = field;
 	if (step > 0 && step < 16) {
-		pq_put_byte(s->to, (uint8_t)(step << 4 | type));
+		fusee_bytes_byte(s->to, (uint8_t)(step << 4 | type));
 		return;
 	}
-	pq_put_byte(s->to, (uint8_t)type);
-	pq_put_varint(s->to, zigzag(field));
+	fusee_bytes_byte(s->to, (uint8_t)type);
+	fusee_bytes_varint(s->to, zigzag(field));
 }
 
 void pq_bool(struct pq_struct *s, int field, bool v)
@@ -31,7 +31,7 @@ void pq_bool(struct pq_struct *s, int field, bool v)
 void pq_i8(struct pq_struct *s, int field, int8_t v)
 {
 	begin_field(s, field, PQ_I8);
-	pq_put_byte(s->to, (uint8_t)v);
+	fusee_bytes_byte(s->to, (uint8_t)v);
 }
 
 void pq_i32(struct pq_struct *s, int field, int32_t v)
@@ -62,35 +62,35 @@ void pq_list(struct pq_struct *s, int field, enum pq_thrift type, uint32_t n)
 {
 	begin_field(s, field, LIST);
 	if (n < 15) {
-		pq_put_byte(s->to, (uint8_t)(n << 4 | type));
+		fusee_bytes_byte(s->to, (uint8_t)(n << 4 | type));
 		return;
 	}
-	pq_put_byte(s->to, (uint8_t)(0xf0 | type));
-	pq_put_varint(s->to, n);
+	fusee_bytes_byte(s->to, (uint8_t)(0xf0 | type));
+	fusee_bytes_varint(s->to, n);
 }
 
-struct pq_struct pq_begin_element(struct pq_bytes *to)
+struct pq_struct pq_begin_element(struct fusee_bytes *to)
 {
 	return (struct pq_struct){.to = to};
 }
 
-void pq_put_i32(struct pq_bytes *to, int32_t v)
+void pq_put_i32(struct fusee_bytes *to, int32_t v)
 {
-	pq_put_varint(to, zigzag(v));
+	fusee_bytes_varint(to, zigzag(v));
 }
 
-void pq_put_i64(struct pq_bytes *to, int64_t v)
+void pq_put_i64(struct fusee_bytes *to, int64_t v)
 {
-	pq_put_varint(to, zigzag(v));
+	fusee_bytes_varint(to, zigzag(v));
 }
 
-void pq_put_binary(struct pq_bytes *to, struct fusee_str v)
+void pq_put_binary(struct fusee_bytes *to, struct fusee_str v)
 {
-	pq_put_varint(to, v.len);
-	pq_put(to, v.p, v.len);
+	fusee_bytes_varint(to, v.len);
+	fusee_bytes_add(to, v.p, v.len);
 }
 
 void pq_end(struct pq_struct *s)
 {
-	pq_put_byte(s->to, 0);
+	fusee_bytes_byte(s->to, 0);
 }

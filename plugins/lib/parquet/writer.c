@@ -91,7 +91,7 @@ static int check_options(const struct fusee_parquet *w)
 
 int fusee_parquet_new(struct fusee_parquet **out, const struct fusee_parquet_options *o)
 {
-	const struct pq_bytes magic = {.p = (uint8_t *)(uintptr_t) "PAR1", .len = 4};
+	const struct fusee_bytes magic = {.p = (char *)(uintptr_t) "PAR1", .len = 4};
 	struct fusee_parquet *w;
 	int r;
 
@@ -225,8 +225,8 @@ static int write_row_group(struct fusee_parquet *w)
 
 	if (r)
 		return r;
-	if (w->nrow_groups == UINT32_MAX || !pq_grow(&w->row_groups, &w->row_groups_cap,
-						     w->nrow_groups + 1, sizeof(*w->row_groups)))
+	if (w->nrow_groups == UINT32_MAX || !fusee_grow(&w->row_groups, &w->row_groups_cap,
+							w->nrow_groups + 1, sizeof(*w->row_groups)))
 		return -ENOMEM;
 	g = &w->row_groups[w->nrow_groups];
 	*g = (struct pq_row_group){.rows = w->rows};
@@ -252,7 +252,7 @@ static void add(struct fusee_parquet *w, struct pq_leaf *leaf, int64_t code)
 		w->error = (int)code;
 	else if (leaf->n - leaf->ended >= FUSEE_PARQUET_MAX_VALUES)
 		w->error = -E2BIG;
-	else if (!pq_grow(&leaf->codes, &leaf->cap, leaf->n + 1, sizeof(*leaf->codes)))
+	else if (!fusee_grow(&leaf->codes, &leaf->cap, leaf->n + 1, sizeof(*leaf->codes)))
 		w->error = -ENOMEM;
 	else
 		leaf->codes[leaf->n++] = (uint32_t)code;
@@ -306,7 +306,7 @@ static int end_group(struct fusee_parquet *w, struct pq_group *g)
 	}
 	if (flat)
 		return 0;
-	if (!pq_grow(&g->ends, &g->cap, w->rows + 1, sizeof(*g->ends)))
+	if (!fusee_grow(&g->ends, &g->cap, w->rows + 1, sizeof(*g->ends)))
 		return -ENOMEM;
 	g->ends[w->rows] = w->leaves[g->first].n;
 	return 0;
@@ -412,11 +412,11 @@ void fusee_parquet_free(struct fusee_parquet *w)
 		free(w->groups[i].ends);
 	free(w->leaves);
 	free(w->groups);
-	pq_bytes_fini(&w->metadata);
-	pq_bytes_fini(&w->body);
-	pq_bytes_fini(&w->stored);
-	pq_bytes_fini(&w->header);
-	pq_bytes_fini(&w->levels);
+	fusee_bytes_fini(&w->metadata);
+	fusee_bytes_fini(&w->body);
+	fusee_bytes_fini(&w->stored);
+	fusee_bytes_fini(&w->header);
+	fusee_bytes_fini(&w->levels);
 	free(w->page.codes);
 	free(w->page.repetition);
 	free(w->page.definition);

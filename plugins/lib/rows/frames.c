@@ -1,21 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "internal.h"
-
-static int make_room(struct fusee_rows *r, uint64_t n)
-{
-	struct fusee_rows_frame *more;
-
-	if (n <= r->cap)
-		return 0;
-	more = realloc(r->frames, 2 * n * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	r->frames = more;
-	r->cap = 2 * n;
-	return 0;
-}
 
 static void fill(struct fusee_rows *r, const struct fusee_location *l,
 		 const struct fusee_line *line, bool last, struct fusee_rows_frame *to)
@@ -57,7 +41,8 @@ int rows_frames(struct fusee_rows *r, const struct fusee_stack *s, struct fusee_
 			r->shortened.frames++;
 			break;
 		}
-		err = make_room(r, n + more);
+		if (!fusee_grow(&r->frames, &r->cap, n + more, sizeof(*r->frames)))
+			err = -ENOMEM;
 		for (uint32_t i = 0; !err && i < more; i++)
 			fill(r, l,
 			     l->nlines ? FUSEE_AT(struct fusee_line, r->p->lines, l->first_line + i)

@@ -30,7 +30,7 @@ struct fusee_rows {
 	uint32_t *places;         /* of each stack of the profile in `stacks`, + 1; 0: unused */
 	uint64_t nstacks;
 	uint32_t count_type, per_sample; /* count_type: types.n if there is none */
-	struct text text, texts;         /* of one stack; of all that are kept */
+	struct fusee_bytes text, texts;  /* of one stack; of all that are kept */
 	struct fusee_rows_frame *frames; /* of the stack that was filled last */
 	uint64_t cap;
 	struct row_labels labels;

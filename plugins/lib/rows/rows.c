@@ -40,23 +40,6 @@ static void number_stacks(struct fusee_rows *r, uint64_t *hashes, uint64_t *ids)
 	}
 }
 
-static int keep_text(struct text *all, const struct text *t)
-{
-	char *more;
-
-	if (all->len + t->len + 1 > all->cap) {
-		more = realloc(all->p, 2 * (all->len + t->len + 1));
-		if (!more)
-			return -ENOMEM;
-		all->p = more;
-		all->cap = 2 * (all->len + t->len + 1);
-	}
-	if (t->len)
-		memcpy(all->p + all->len, t->p, t->len);
-	all->len += t->len;
-	return 0;
-}
-
 /* The folded text of a stack. 0 or -ENOMEM. */
 static int folded(struct fusee_rows *r, struct row_stack *s, struct fusee_str *text)
 {
@@ -77,12 +60,12 @@ static int folded(struct fusee_rows *r, struct row_stack *s, struct fusee_str *t
 	s->at = NOT_KEPT;
 	if (!first || r->texts.len + r->text.len > KEPT_TEXTS)
 		return 0;
-	err = keep_text(&r->texts, &r->text);
-	if (!err) {
-		s->at = r->texts.len - r->text.len;
-		s->len = (uint32_t)r->text.len;
-	}
-	return err;
+	fusee_bytes_add(&r->texts, r->text.p, r->text.len);
+	if (r->texts.error)
+		return r->texts.error;
+	s->at = r->texts.len - r->text.len;
+	s->len = (uint32_t)r->text.len;
+	return 0;
 }
 
 int fusee_rows_fill_stack(struct fusee_rows *r, uint64_t i, struct fusee_rows_stack *row)
@@ -162,8 +145,8 @@ void fusee_rows_close(struct fusee_rows *r)
 	free(r->stacks);
 	free(r->places);
 	free(r->frames);
-	text_fini(&r->text);
-	text_fini(&r->texts);
+	fusee_bytes_fini(&r->text);
+	fusee_bytes_fini(&r->texts);
 	free(r);
 }
 

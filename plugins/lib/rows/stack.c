@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stack.h"
 
-#include <stdlib.h>
-
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -20,34 +18,6 @@ static const struct fusee_location *location(const struct fusee_profile *p,
 {
 	return FUSEE_AT(struct fusee_location, p->locations,
 			*FUSEE_AT(uint32_t, p->stack_locations, s->first + k));
-}
-
-/* ---- texts ---- */
-
-static void put(struct text *t, const char *p, uint64_t n)
-{
-	uint64_t cap = t->cap ? t->cap : 4096;
-	char *more;
-
-	while (cap < t->len + n)
-		cap *= 2;
-	if (cap > t->cap) {
-		more = realloc(t->p, cap);
-		if (!more) {
-			t->error = -ENOMEM;
-			return;
-		}
-		t->p = more;
-		t->cap = cap;
-	}
-	memcpy(t->p + t->len, p, n);
-	t->len += n;
-}
-
-void text_fini(struct text *t)
-{
-	free(t->p);
-	*t = (struct text){0};
 }
 
 /* ---- which frames are shown ---- */
@@ -93,15 +63,15 @@ static bool is_omitted(const struct languages *found, const struct fusee_locatio
 /* ---- the text of a stack, from its leaf: each name is written backwards, then all of it turned
  * ---- */
 
-static void put_backwards(struct text *t, struct fusee_str name)
+static void put_backwards(struct fusee_bytes *t, struct fusee_str name)
 {
 	if (t->len)
-		put(t, ";", 1);
+		fusee_bytes_add(t, ";", 1);
 	for (uint64_t i = name.len; i-- > 0;) {
 		char c = name.p[i];
 
 		/* ';' separates frames, and lines of other tools end with a newline */
-		put(t, c == ';' ? ":" : (unsigned char)c < ' ' ? " " : &c, 1);
+		fusee_bytes_add(t, c == ';' ? ":" : (unsigned char)c < ' ' ? " " : &c, 1);
 	}
 }
 
@@ -116,7 +86,7 @@ static struct fusee_str module_of(const struct fusee_profile *p, const struct fu
 	return (struct fusee_str){path.p + at, path.len - at};
 }
 
-static void put_nameless(struct text *t, const struct fusee_profile *p,
+static void put_nameless(struct fusee_bytes *t, const struct fusee_profile *p,
 			 const struct fusee_location *l)
 {
 	struct fusee_str module = module_of(p, l);
@@ -128,7 +98,7 @@ static void put_nameless(struct text *t, const struct fusee_profile *p,
 }
 
 /* all: with functions that their language hides. */
-static void put_location(struct text *t, const struct fusee_profile *p,
+static void put_location(struct fusee_bytes *t, const struct fusee_profile *p,
 			 const struct fusee_location *l, bool all)
 {
 	if (l == FUSEE_AT(struct fusee_location, p->locations, 0)) {
@@ -149,7 +119,7 @@ static void put_location(struct text *t, const struct fusee_profile *p,
 		put_nameless(t, p, l);
 }
 
-static void turn(struct text *t)
+static void turn(struct fusee_bytes *t)
 {
 	for (uint64_t i = 0, k = t->len; i + 1 < k; i++) {
 		char c = t->p[i];
@@ -160,8 +130,8 @@ static void turn(struct text *t)
 }
 
 /* all: with what reports omit. */
-static bool put_stack(struct text *t, const struct fusee_profile *p, const struct fusee_stack *s,
-		      uint64_t most, bool all)
+static bool put_stack(struct fusee_bytes *t, const struct fusee_profile *p,
+		      const struct fusee_stack *s, uint64_t most, bool all)
 {
 	struct languages found = {0};
 	bool complete = true;
@@ -183,7 +153,7 @@ static bool put_stack(struct text *t, const struct fusee_profile *p, const struc
 	return complete;
 }
 
-bool stack_fold(struct text *t, const struct fusee_profile *p, const struct fusee_stack *s,
+bool stack_fold(struct fusee_bytes *t, const struct fusee_profile *p, const struct fusee_stack *s,
 		uint64_t most)
 {
 	bool complete;

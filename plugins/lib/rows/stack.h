@@ -5,22 +5,14 @@
 
 #include <stdbool.h>
 
+#include <fusee/bytes.h>
 #include <fusee/helpers.h>
-
-/* A text that grows. Zeroed is empty. */
-struct text {
-	char *p;
-	uint64_t len, cap;
-	int error; /* -ENOMEM */
-};
-
-void text_fini(struct text *);
 
 /* The text "root;caller;leaf" of a stack, as reports show it: without frames of an interpreter's
  * own code in stacks that have frames of its language, and without a language's hidden functions.
  * It has at most `most` bytes: of a longer stack the outermost frames are "[too long]". True: it is
  * complete. */
-bool stack_fold(struct text *, const struct fusee_profile *, const struct fusee_stack *,
+bool stack_fold(struct fusee_bytes *, const struct fusee_profile *, const struct fusee_stack *,
 		uint64_t most);
 
 /* hashes[i] of each location: of its addresses and names, not of its place in the profile. */

@@ -55,7 +55,7 @@ static void check_same(const char *leaf_first)
 {
 	struct render_options o = {0};
 	struct buf report = {0};
-	struct text t = {0};
+	struct fusee_bytes t = {0};
 	struct builder *b;
 	const struct fusee_profile *p = profile_of(&b, leaf_first);
 	const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, p->samples, 0);
@@ -66,7 +66,7 @@ static void check_same(const char *leaf_first)
 	CHECK(report.len > 3 && !memcmp(report.p + report.len - 3, " 3\n", 3));
 	CHECK_INT((int)t.len, (int)report.len - 3);
 	CHECK(!memcmp(t.p, report.p, t.len));
-	text_fini(&t);
+	fusee_bytes_fini(&t);
 	buf_fini(&report);
 	builder_free(b);
 }

@@ -4,15 +4,15 @@
 
 #include <stdbool.h>
 
+#include <fusee/bytes.h>
 #include <fusee/series.h>
 
 /* The labels of one series. Zeroed is empty; names and values are in `text`. */
 struct labels {
 	struct fusee_label *at; /* sorted by name */
-	uint32_t n, cap, dropped;
-	char *text;
-	size_t ntext, text_cap;
-	int error; /* -ENOMEM */
+	uint32_t n, dropped;
+	uint64_t cap;
+	struct fusee_bytes text; /* its error is that of the labels */
 };
 
 /* ---- labels.c ---- */

@@ -6,35 +6,14 @@
 void labels_begin(struct labels *l)
 {
 	l->n = l->dropped = 0;
-	l->ntext = 0;
+	fusee_bytes_reset(&l->text);
 }
 
 void labels_fini(struct labels *l)
 {
 	free(l->at);
-	free(l->text);
+	fusee_bytes_fini(&l->text);
 	*l = (struct labels){0};
-}
-
-/* Offsets, since the text may move: labels_end() makes addresses of them. */
-static uint64_t add_text(struct labels *l, const char *text, uint64_t n)
-{
-	uint64_t at = l->ntext;
-
-	if (l->ntext + n > l->text_cap) {
-		size_t cap = 2 * (l->ntext + n) + 256;
-		char *more = realloc(l->text, cap);
-
-		if (!more) {
-			l->error = -ENOMEM;
-			return 0;
-		}
-		l->text = more;
-		l->text_cap = cap;
-	}
-	memcpy(l->text + l->ntext, text, n);
-	l->ntext += n;
-	return at;
 }
 
 /* ---- what backends index ---- */
@@ -54,19 +33,12 @@ static char indexed(char c)
 	return is_letter(c) || is_digit(c) ? c : '_';
 }
 
-static uint64_t add_name(struct labels *l, struct fusee_str name, uint64_t *n)
+static void add_name(struct fusee_bytes *text, struct fusee_str name)
 {
-	uint64_t at = l->ntext;
-
 	if (is_digit(*name.p))
-		add_text(l, "_", 1);
-	for (uint64_t i = 0; i < name.len; i++) {
-		char c = indexed(name.p[i]);
-
-		add_text(l, &c, 1);
-	}
-	*n = l->ntext - at;
-	return at;
+		fusee_bytes_byte(text, '_');
+	for (uint64_t i = 0; i < name.len; i++)
+		fusee_bytes_byte(text, (uint8_t)indexed(name.p[i]));
 }
 
 bool labels_is(struct fusee_str key, struct fusee_str name)
@@ -97,44 +69,32 @@ static bool has(const struct labels *l, uint64_t at, uint64_t n)
 {
 	for (uint32_t i = 0; i < l->n; i++)
 		if (l->at[i].key.len == n &&
-		    !memcmp(l->text + (uintptr_t)l->at[i].key.p, l->text + at, n))
+		    !memcmp(l->text.p + (uintptr_t)l->at[i].key.p, l->text.p + at, n))
 			return true;
 	return false;
 }
 
-static bool grow(struct labels *l)
-{
-	uint32_t cap = l->cap ? 2 * l->cap : 16;
-	struct fusee_label *more;
-
-	if (l->n < l->cap)
-		return true;
-	more = realloc(l->at, cap * sizeof(*more));
-	if (!more) {
-		l->error = -ENOMEM;
-		return false;
-	}
-	l->at = more;
-	l->cap = cap;
-	return true;
-}
-
+/* Names and values are offsets, since the text may move: labels_end() makes addresses of them. */
 void labels_add(struct labels *l, const struct fusee_series_options *o,
 		const struct fusee_label *label)
 {
-	uint64_t name, value, nname, nvalue = shorten(label->str, o->max_value);
+	uint64_t name = l->text.len, value, nname, nvalue = shorten(label->str, o->max_value);
 
-	if (!label->key.len || !label->str.p || !nvalue || l->error || !grow(l))
+	if (!label->key.len || !label->str.p || !nvalue || l->text.error)
 		return;
-	name = add_name(l, label->key, &nname);
+	add_name(&l->text, label->key);
+	value = l->text.len;
+	nname = value - name;
 	if (o->max_name && nname > o->max_name)
 		nname = o->max_name;
-	if (l->error || has(l, name, nname)) {
-		l->ntext = name;
+	if (!l->text.error && has(l, name, nname)) {
+		l->text.len = name;
 		return;
 	}
-	value = add_text(l, label->str.p, nvalue);
-	if (l->error)
+	fusee_bytes_add(&l->text, label->str.p, nvalue);
+	if (!fusee_grow(&l->at, &l->cap, l->n + 1ull, sizeof(*l->at)))
+		l->text.error = -ENOMEM;
+	if (l->text.error)
 		return;
 	l->at[l->n++] = (struct fusee_label){.key = {(const char *)(uintptr_t)name, nname},
 					     .str = {(const char *)(uintptr_t)value, nvalue}};
@@ -174,8 +134,8 @@ static void drop(struct labels *l, const struct fusee_series_options *o)
 void labels_end(struct labels *l, const struct fusee_series_options *o)
 {
 	for (uint32_t i = 0; i < l->n; i++) {
-		l->at[i].key.p = l->text + (uintptr_t)l->at[i].key.p;
-		l->at[i].str.p = l->text + (uintptr_t)l->at[i].str.p;
+		l->at[i].key.p = l->text.p + (uintptr_t)l->at[i].key.p;
+		l->at[i].str.p = l->text.p + (uintptr_t)l->at[i].str.p;
 	}
 	if (l->n)
 		qsort(l->at, l->n, sizeof(*l->at), compare);

@@ -45,8 +45,8 @@ static int64_t set_of(struct series *s, const struct fusee_sample *sample)
 	FUSEE_FOR_EACH (struct fusee_label, l, p->resource) {
 		labels_add(&s->labels, s->o, l);
 	}
-	if (s->labels.error)
-		return s->labels.error;
+	if (s->labels.text.error)
+		return s->labels.text.error;
 	labels_end(&s->labels, s->o);
 	return sets_put(&s->sets, &s->labels);
 }

@@ -39,16 +39,15 @@ static int copy(struct labels *to, const struct labels *from)
 {
 	*to = (struct labels){.n = from->n, .dropped = from->dropped};
 	to->at = malloc((from->n + 1) * sizeof(*to->at));
-	to->text = malloc(from->ntext + 1);
-	if (!to->at || !to->text) {
+	fusee_bytes_add(&to->text, from->text.p, from->text.len);
+	if (!to->at || to->text.error) {
 		labels_fini(to);
 		return -ENOMEM;
 	}
-	memcpy(to->text, from->text ? from->text : "", from->ntext);
 	for (uint32_t i = 0; i < from->n; i++) {
 		to->at[i] = from->at[i];
-		to->at[i].key.p = to->text + (from->at[i].key.p - from->text);
-		to->at[i].str.p = to->text + (from->at[i].str.p - from->text);
+		to->at[i].key.p = to->text.p + (from->at[i].key.p - from->text.p);
+		to->at[i].str.p = to->text.p + (from->at[i].str.p - from->text.p);
 	}
 	return 0;
 }

@@ -23,7 +23,7 @@ struct clickhouse {
 
 	struct fusee_http *client;
 	struct server server;
-	struct body body;
+	struct fusee_bytes body;
 	struct known known;
 	uint32_t code; /* of the last insert's exception; 0: none */
 	/* of the profile that was delivered last: what the server has */
@@ -94,12 +94,12 @@ static int encode(struct sending *s, enum table t, uint64_t i)
 static int fill(struct sending *s, enum table t, uint64_t from, uint64_t most, uint64_t *end,
 		uint64_t *n)
 {
-	struct body *b = &s->c->body;
+	struct fusee_bytes *b = &s->c->body;
 	uint64_t i = from;
 	int r = 0;
 
 	*n = 0;
-	body_reset(b);
+	fusee_bytes_reset(b);
 	for (; i < rows_of(s, t) && *n < most; i++) {
 		uint64_t before = b->len;
 
@@ -325,7 +325,7 @@ static void fini(void *ctx)
 	struct clickhouse *c = ctx;
 
 	fusee_http_close(c->client);
-	body_fini(&c->body);
+	fusee_bytes_fini(&c->body);
 	known_fini(&c->known);
 }
 

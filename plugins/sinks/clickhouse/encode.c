@@ -25,7 +25,7 @@ static uint64_t ticks(uint64_t ns, uint32_t digits)
 	return ns;
 }
 
-static void put_id_text(struct body *b, const uint8_t id[16])
+static void put_id_text(struct fusee_bytes *b, const uint8_t id[16])
 {
 	char text[37];
 	int n = 0;
@@ -36,46 +36,46 @@ static void put_id_text(struct body *b, const uint8_t id[16])
 	body_text(b, fusee_text(text));
 }
 
-static void put_map(struct body *b, struct fusee_table labels)
+static void put_map(struct fusee_bytes *b, struct fusee_table labels)
 {
-	body_varint(b, labels.n);
+	fusee_bytes_varint(b, labels.n);
 	FUSEE_FOR_EACH (struct fusee_rows_label, l, labels) {
 		body_text(b, l->key);
 		body_text(b, l->value);
 	}
 }
 
-static void put_list(struct body *b, const struct column *c, const struct row *row)
+static void put_list(struct fusee_bytes *b, const struct column *c, const struct row *row)
 {
-	body_varint(b, row->list.n);
+	fusee_bytes_varint(b, row->list.n);
 	for (uint32_t i = 0; i < row->list.n && !b->error; i++) {
 		const void *item = FUSEE_AT(char, row->list, i);
 
 		if (c->nullable)
-			body_int(b, 0, 1);
+			fusee_bytes_number(b, 0, 1);
 		if (c->shape == SHAPE_TEXTS)
 			body_text(b, row->text_of(item, c->field));
 		else
-			body_int(b, (uint64_t)row->number_of(item, c->field), c->size);
+			fusee_bytes_number(b, (uint64_t)row->number_of(item, c->field), c->size);
 	}
 }
 
-static void put_scalar(struct body *b, const struct column *c, const struct row *row)
+static void put_scalar(struct fusee_bytes *b, const struct column *c, const struct row *row)
 {
 	const union value *v = &row->values[c->field];
 	uint64_t seconds = row->ns / FUSEE_SECOND;
 
 	if (c->nullable)
-		body_int(b, 0, 1);
+		fusee_bytes_number(b, 0, 1);
 	switch ((enum shape)c->shape) {
 	case SHAPE_INT:
-		body_int(b, (uint64_t)v->number, c->size);
+		fusee_bytes_number(b, (uint64_t)v->number, c->size);
 		break;
 	case SHAPE_SECONDS:
-		body_int(b, seconds < UINT32_MAX ? seconds : UINT32_MAX, 4);
+		fusee_bytes_number(b, seconds < UINT32_MAX ? seconds : UINT32_MAX, 4);
 		break;
 	case SHAPE_TICKS:
-		body_int(b, ticks(row->ns, c->size), 8);
+		fusee_bytes_number(b, ticks(row->ns, c->size), 8);
 		break;
 	case SHAPE_UUID:
 		body_uuid(b, row->id);
@@ -89,7 +89,7 @@ static void put_scalar(struct body *b, const struct column *c, const struct row 
 	}
 }
 
-static int put_row(struct body *b, const struct layout *l, const struct row *row)
+static int put_row(struct fusee_bytes *b, const struct layout *l, const struct row *row)
 {
 	for (uint32_t i = 0; i < l->n && !b->error; i++) {
 		const struct column *c = &l->at[i];
@@ -113,7 +113,7 @@ static struct fusee_str label_text(const void *item, uint32_t field)
 	return field == LABEL_KEY ? l->key : l->value;
 }
 
-int encode_sample(struct body *b, const struct layout *l, const struct fusee_profile *p,
+int encode_sample(struct fusee_bytes *b, const struct layout *l, const struct fusee_profile *p,
 		  const struct fusee_rows_sample *s, uint64_t number)
 {
 	static const uint8_t own[FUSEE_ROWS_OWN] = {
@@ -167,7 +167,7 @@ static int64_t frame_number(const void *item, uint32_t field)
 	return field == F_LINE ? f->line : field == F_ADDRESS ? f->address : f->inlined;
 }
 
-int encode_stack(struct body *b, const struct layout *l, const struct fusee_profile *p,
+int encode_stack(struct fusee_bytes *b, const struct layout *l, const struct fusee_profile *p,
 		 const struct fusee_rows_stack *s)
 {
 	struct row row = {.ns = p->start_ns,

@@ -10,8 +10,8 @@
 
 /* Both add a row; on an error the body's end is undefined. 0, -ENOMEM, or -E2BIG: the body would
  * have more bytes than it may. */
-int encode_sample(struct body *, const struct layout *, const struct fusee_profile *,
+int encode_sample(struct fusee_bytes *, const struct layout *, const struct fusee_profile *,
 		  const struct fusee_rows_sample *, uint64_t number);
-int encode_stack(struct body *, const struct layout *, const struct fusee_profile *,
+int encode_stack(struct fusee_bytes *, const struct layout *, const struct fusee_profile *,
 		 const struct fusee_rows_stack *);
 #endif

@@ -175,10 +175,10 @@ TEST(statements_by_version)
 TEST(bodies)
 {
 	static const uint8_t id[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-	struct body b = {.most = 34};
+	struct fusee_bytes b = {.most = 34};
 
-	body_varint(&b, 300);
-	body_int(&b, 0x01020304, 4);
+	fusee_bytes_varint(&b, 300);
+	fusee_bytes_number(&b, 0x01020304, 4);
 	body_text(&b, fusee_text("ab"));
 	body_uuid(&b, id);
 	CHECK_INT(b.len, 2 + 4 + 3 + 16);
@@ -186,15 +186,15 @@ TEST(bodies)
 		      "\xac\x02\x04\x03\x02\x01\x02"
 		      "ab\7\6\5\4\3\2\1\0\17\16\15\14\13\12\11\10",
 		      25));
-	body_int(&b, 1, 8);
+	fusee_bytes_number(&b, 1, 8);
 	CHECK_INT(b.error, 0);
 	body_text(&b, fusee_text("a"));
 	CHECK_INT(b.error, -E2BIG);
 	CHECK(b.len <= 34);
-	body_reset(&b);
-	body_int(&b, 1, 1);
+	fusee_bytes_reset(&b);
+	fusee_bytes_number(&b, 1, 1);
 	CHECK_INT(b.len, 1);
-	body_fini(&b);
+	fusee_bytes_fini(&b);
 }
 
 TEST(rows_by_type)
@@ -203,7 +203,7 @@ TEST(rows_by_type)
 	struct fusee_rows_sample s = {.value = -2, .labels = {&label, 1, sizeof(label)}};
 	struct builder *b;
 	struct fusee_profile p = *fake_profile(&b, 7, 1, NULL);
-	struct body body = {.most = 1000};
+	struct fusee_bytes body = {.most = 1000};
 	struct layout l;
 
 	p.start_ns = 5 * NS + 123456789;
@@ -220,12 +220,12 @@ TEST(rows_by_type)
 		      "000000000000\11",
 		      body.len));
 	/* before 1970, and far behind it */
-	body_reset(&body);
+	fusee_bytes_reset(&body);
 	CHECK_INT(read_samples("value\tUInt8\nts\tDateTime\n", &l), 0);
 	p.start_ns = UINT64_MAX;
 	CHECK_INT(encode_sample(&body, &l, &p, &s, 9), 0);
 	CHECK(body.len == 5 && !memcmp(body.p, "\xfe\xff\xff\xff\xff", 5));
-	body_fini(&body);
+	fusee_bytes_fini(&body);
 	builder_free(b);
 }
 

@@ -16,15 +16,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fusee/bytes.h>
 #include <fusee/helpers.h>
 
 struct folded {
 	struct fusee_self self;
 	const char *path, *root;
 	uint64_t max_size;
-	int cancelled; /* eventfd, readable from the first cancel() on */
-	char *text;    /* the lines of the current window */
-	uint64_t len, cap;
+	int cancelled;           /* eventfd, readable from the first cancel() on */
+	struct fusee_bytes text; /* the lines of the current window */
 };
 
 static const struct fusee_option options[] = {
@@ -52,45 +52,27 @@ static char plain(char c)
 	return c == ';' ? ':' : (unsigned char)c < ' ' ? ' ' : c;
 }
 
-static int add(struct folded *s, const char *p, uint64_t len)
-{
-	if (len > s->cap - s->len) {
-		uint64_t cap = 2 * s->cap + len;
-		char *text = realloc(s->text, cap);
-
-		if (!text)
-			return -ENOMEM;
-		s->text = text;
-		s->cap = cap;
-	}
-	memcpy(s->text + s->len, p, len);
-	s->len += len;
-	return 0;
-}
-
 /* Fills s->text with the lines, each with the root frame in front. 0 or -ENOMEM. */
 static int put_lines(struct folded *s, struct fusee_str lines, const struct fusee_label *root)
 {
-	int r = 0;
-
-	s->len = 0;
-	while (!r && lines.len) {
+	fusee_bytes_reset(&s->text);
+	while (!s->text.error && lines.len) {
 		const char *end = memchr(lines.p, '\n', lines.len);
 		uint64_t n = end ? (uint64_t)(end - lines.p) + 1 : lines.len;
 
 		if (root) {
-			uint64_t at = s->len;
+			uint64_t at = s->text.len;
 
-			r = add(s, root->str.p, root->str.len);
-			for (; !r && at < s->len; at++)
-				s->text[at] = plain(s->text[at]);
-			r = r ? r : add(s, ";", 1);
+			fusee_bytes_add(&s->text, root->str.p, root->str.len);
+			for (; at < s->text.len; at++)
+				s->text.p[at] = plain(s->text.p[at]);
+			fusee_bytes_byte(&s->text, ';');
 		}
-		r = r ? r : add(s, lines.p, n);
+		fusee_bytes_add(&s->text, lines.p, n);
 		lines.p += n;
 		lines.len -= n;
 	}
-	return r;
+	return s->text.error;
 }
 
 /* ---- writing ---- */
@@ -117,14 +99,14 @@ static int write_all(struct folded *s, int fd, uint64_t *written)
 	const uint64_t max = to_stdout(s) ? PIPE_BUF : 1 << 30;
 	int r;
 
-	for (*written = 0; *written < s->len;) {
-		uint64_t rest = s->len - *written;
+	for (*written = 0; *written < s->text.len;) {
+		uint64_t rest = s->text.len - *written;
 		ssize_t n;
 
 		r = wait_for(s, fd);
 		if (r)
 			return r;
-		n = write(fd, s->text + *written, rest < max ? rest : max);
+		n = write(fd, s->text.p + *written, rest < max ? rest : max);
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
 			return -errno;
 		*written += n > 0 ? (uint64_t)n : 0;
@@ -159,7 +141,7 @@ static int make_room(struct folded *s, int *fd, off_t *size)
 		return fusee_fail(&s->self, -errno, "cannot look at '%s': %s", s->path,
 				  strerror(errno));
 	*size = S_ISREG(st.st_mode) ? st.st_size : -1;
-	if (*size <= 0 || !s->max_size || (uint64_t)*size + s->len <= s->max_size)
+	if (*size <= 0 || !s->max_size || (uint64_t)*size + s->text.len <= s->max_size)
 		return 0;
 	if (snprintf(old, sizeof(old), "%s.1", s->path) >= (int)sizeof(old))
 		return fusee_fail(&s->self, -ENAMETOOLONG, "'%s.1' is too long a path", s->path);
@@ -229,7 +211,7 @@ static int consume(void *ctx, const struct fusee_delivery *d)
 		return fusee_fail(&s->self, r, "cannot format a profile as text: %s", strerror(-r));
 	r = to_stdout(s) ? write_stdout(s) : append_to_file(s);
 	if (!r)
-		fusee_count(&s->self, "bytes_written", s->len);
+		fusee_count(&s->self, "bytes_written", s->text.len);
 	return r;
 }
 
@@ -269,7 +251,7 @@ static void fini(void *ctx)
 
 	if (s->cancelled > 0)
 		close(s->cancelled);
-	free(s->text);
+	fusee_bytes_fini(&s->text);
 }
 
 static const struct fusee_sink_ops ops = {

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <fusee/bytes.h>
+
 #include "debuginfo.h"
 #include "upload.h"
 
@@ -46,7 +48,8 @@ struct uploads {
 	pthread_t thread;
 	bool runs, stop, full, looked;
 	struct entry *entries;
-	uint32_t n, cap;
+	uint32_t n;
+	uint64_t cap;
 	uint64_t pause_ns, paused_until; /* the server does not answer, or the rate is reached */
 };
 
@@ -278,21 +281,6 @@ static struct entry *find(const struct uploads *u, struct fusee_str id)
 	return NULL;
 }
 
-static bool make_room(struct uploads *u)
-{
-	uint32_t cap = u->cap ? 2 * u->cap : 64;
-	struct entry *more;
-
-	if (u->n < u->cap)
-		return true;
-	more = u->n < MAX_FILES ? realloc(u->entries, cap * sizeof(*more)) : NULL;
-	if (!more)
-		return false;
-	u->entries = more;
-	u->cap = cap;
-	return true;
-}
-
 /* Locked. */
 static void add(struct uploads *u, struct fusee_str id)
 {
@@ -304,7 +292,9 @@ static void add(struct uploads *u, struct fusee_str id)
 			e->state = ENTRY_WAITS;
 		return;
 	}
-	if (id.len >= DEBUGINFO_MAX_ID || !make_room(u) || !(copy = strndup(id.p, id.len))) {
+	if (id.len >= DEBUGINFO_MAX_ID || u->n == MAX_FILES ||
+	    !fusee_grow(&u->entries, &u->cap, u->n + 1ull, sizeof(*u->entries)) ||
+	    !(copy = strndup(id.p, id.len))) {
 		if (!u->full)
 			fusee_log(&u->self, FUSEE_WARNING,
 				  "there are too many files: further files are not uploaded");

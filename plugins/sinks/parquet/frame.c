@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "frame.h"
 
-#include <stdlib.h>
-
 #include <fusee/parquet.h>
 
 /* Bytes of a member's text, escaped: all of them are less than the text of a column may have. */
@@ -11,59 +9,26 @@
 #define WORD_BYTES (FUSEE_PARQUET_MAX_TEXT / 32)
 #define ESCAPE 6 /* bytes that a byte becomes at most: "\u001f" */
 
-void frame_text_fini(struct frame_text *t)
-{
-	free(t->p);
-	*t = (struct frame_text){0};
-}
-
-static bool make_room(struct frame_text *t, uint64_t n)
-{
-	uint64_t need = t->len + n;
-	char *more;
-
-	if (t->error)
-		return false;
-	if (need <= t->cap)
-		return true;
-	more = realloc(t->p, 2 * need);
-	if (!more) {
-		t->error = -ENOMEM;
-		return false;
-	}
-	t->p = more;
-	t->cap = 2 * need;
-	return true;
-}
-
-static void put_raw(struct frame_text *t, const char *p, uint64_t n)
-{
-	if (n && make_room(t, n)) {
-		memcpy(t->p + t->len, p, n);
-		t->len += n;
-	}
-}
-
 /* "{" or "," and the member's name. */
-static void put_key(struct frame_text *t, const char *key)
+static void put_key(struct fusee_bytes *t, const char *key)
 {
-	put_raw(t, t->len ? ",\"" : "{\"", 2);
-	put_raw(t, key, strlen(key));
-	put_raw(t, "\":", 2);
+	fusee_bytes_add(t, t->len ? ",\"" : "{\"", 2);
+	fusee_bytes_add(t, key, strlen(key));
+	fusee_bytes_add(t, "\":", 2);
 }
 
-static void put_byte(struct frame_text *t, char c)
+static void put_byte(struct fusee_bytes *t, char c)
 {
 	static const char digits[] = "0123456789abcdef";
 	char escape[ESCAPE] = {'\\', 'u', '0', '0', digits[c >> 4 & 15], digits[c & 15]};
 
 	if (c == '"' || c == '\\') {
 		escape[1] = c;
-		put_raw(t, escape, 2);
+		fusee_bytes_add(t, escape, 2);
 	} else if ((unsigned char)c < ' ') {
-		put_raw(t, escape, sizeof(escape));
+		fusee_bytes_add(t, escape, sizeof(escape));
 	} else {
-		put_raw(t, &c, 1);
+		fusee_bytes_add(t, &c, 1);
 	}
 }
 
@@ -92,17 +57,17 @@ static bool is_plain(struct fusee_str s, uint64_t most)
 	return !special;
 }
 
-static bool put_text(struct frame_text *t, const char *key, struct fusee_str s, uint64_t most)
+static bool put_text(struct fusee_bytes *t, const char *key, struct fusee_str s, uint64_t most)
 {
 	uint64_t end, i = 0, n;
 
 	if (!s.len)
 		return true;
 	put_key(t, key);
-	put_raw(t, "\"", 1);
+	fusee_bytes_add(t, "\"", 1);
 	if (is_plain(s, most)) {
-		put_raw(t, s.p, s.len);
-		put_raw(t, "\"", 1);
+		fusee_bytes_add(t, s.p, s.len);
+		fusee_bytes_add(t, "\"", 1);
 		return true;
 	}
 	end = t->len + most;
@@ -113,21 +78,21 @@ static bool put_text(struct frame_text *t, const char *key, struct fusee_str s, 
 		for (; n; n--)
 			put_byte(t, s.p[i++]);
 	}
-	put_raw(t, "\"", 1);
+	fusee_bytes_add(t, "\"", 1);
 	return i == s.len;
 }
 
-static void put_number(struct frame_text *t, const char *key, int64_t v)
+static void put_number(struct fusee_bytes *t, const char *key, int64_t v)
 {
 	char text[24];
 
 	if (!v)
 		return;
 	put_key(t, key);
-	put_raw(t, text, (uint64_t)snprintf(text, sizeof(text), "%lld", (long long)v));
+	fusee_bytes_add(t, text, (uint64_t)snprintf(text, sizeof(text), "%lld", (long long)v));
 }
 
-bool frame_put(struct frame_text *t, const struct fusee_rows_frame *f)
+bool frame_put(struct fusee_bytes *t, const struct fusee_rows_frame *f)
 {
 	bool complete;
 
@@ -144,7 +109,7 @@ bool frame_put(struct frame_text *t, const struct fusee_rows_frame *f)
 	put_number(t, "flags", f->flags);
 	put_number(t, "address", f->address);
 	if (!t->len)
-		put_raw(t, "{", 1);
-	put_raw(t, "}", 1);
+		fusee_bytes_add(t, "{", 1);
+	fusee_bytes_add(t, "}", 1);
 	return complete;
 }

@@ -5,18 +5,11 @@
 
 #include <stdbool.h>
 
+#include <fusee/bytes.h>
 #include <fusee/rows.h>
 
-/* A text that grows. Zeroed is empty. */
-struct frame_text {
-	char *p;
-	uint64_t len, cap;
-	int error; /* -ENOMEM */
-};
-
-void frame_text_fini(struct frame_text *);
 /* An object of JSON without spaces, whose members are those of `frames` in docs/parquet.md, in that
  * order; members that are empty or 0 are omitted. It has at most FUSEE_PARQUET_MAX_TEXT bytes:
  * longer texts of the frame are truncated before a character. True: none was. */
-bool frame_put(struct frame_text *, const struct fusee_rows_frame *);
+bool frame_put(struct fusee_bytes *, const struct fusee_rows_frame *);
 #endif

@@ -148,21 +148,21 @@ static int put_samples(struct fusee_rows *rows, const struct fusee_profile *p,
 /* ---- stacks ---- */
 
 static int put_stack(struct fusee_parquet *w, const struct fusee_rows_stack *row,
-		     struct frame_text *text, uint64_t *truncated)
+		     struct fusee_bytes *text, uint64_t *truncated)
 {
 	fusee_parquet_int(w, S_ID, row->id);
 	FUSEE_FOR_EACH (struct fusee_rows_frame, f, row->frames) {
 		*truncated += !frame_put(text, f);
 		if (text->error)
 			return text->error;
-		fusee_parquet_text(w, S_FRAMES, (struct fusee_str){text->p, text->len});
+		fusee_parquet_text(w, S_FRAMES, fusee_bytes_str(text));
 	}
 	return fusee_parquet_row(w);
 }
 
 static int put_stacks(struct fusee_rows *rows, struct fusee_parquet *w, uint64_t *truncated)
 {
-	struct frame_text text = {0};
+	struct fusee_bytes text = {0};
 	struct fusee_rows_stack row;
 	int err = 0;
 
@@ -171,7 +171,7 @@ static int put_stacks(struct fusee_rows *rows, struct fusee_parquet *w, uint64_t
 		if (!err)
 			err = put_stack(w, &row, &text, truncated);
 	}
-	frame_text_fini(&text);
+	fusee_bytes_fini(&text);
 	return err;
 }
 

@@ -7,7 +7,7 @@
 
 #include "frame.h"
 
-static bool is(const struct frame_text *t, const char *text)
+static bool is(const struct fusee_bytes *t, const char *text)
 {
 	return t->len == strlen(text) && !memcmp(t->p, text, t->len);
 }
@@ -20,14 +20,14 @@ TEST(members_that_are_not_empty)
 				     .inlined = 1,
 				     .flags = 3,
 				     .address = INT64_MIN};
-	struct frame_text t = {0};
+	struct fusee_bytes t = {0};
 
 	CHECK(frame_put(&t, &f));
 	CHECK(is(&t, "{\"function\":\"a\\\"\\\\\\u000a\\u001f\xc3\xa9\",\"line\":7,\"inlined\":1,"
 		     "\"type\":\"kernel\",\"flags\":3,\"address\":-9223372036854775808}"));
 	f = (struct fusee_rows_frame){0};
 	CHECK(frame_put(&t, &f) && is(&t, "{}"));
-	frame_text_fini(&t);
+	fusee_bytes_fini(&t);
 }
 
 /* Six texts of the longest kind, of which each byte is escaped, are a text that a column takes. */
@@ -36,7 +36,7 @@ TEST(longer_texts_are_truncated)
 	char *bytes = malloc(FUSEE_PARQUET_MAX_TEXT);
 	struct fusee_str s = {bytes, FUSEE_PARQUET_MAX_TEXT};
 	struct fusee_rows_frame f = {s, s, s, s, s, s, -1, INT64_MIN, -1, 1, INT64_MIN};
-	struct frame_text t = {0};
+	struct fusee_bytes t = {0};
 
 	memset(bytes, 1, s.len);
 	CHECK(!frame_put(&t, &f));
@@ -47,6 +47,6 @@ TEST(longer_texts_are_truncated)
 	f = (struct fusee_rows_frame){.function = s};
 	CHECK(!frame_put(&t, &f));
 	CHECK(!memcmp(t.p + t.len - 4, "\xc3\xa9\"}", 4));
-	frame_text_fini(&t);
+	fusee_bytes_fini(&t);
 	free(bytes);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "map.h"
 
+#include <fusee/bytes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,20 +24,22 @@ struct entry {
 
 struct list {
 	struct piece *at;
-	uint32_t n, cap;
+	uint32_t n;
+	uint64_t cap;
 };
 
 struct map {
 	uint64_t max;
 	char *names;
-	uint32_t names_len, names_cap;
+	uint32_t names_len;
+	uint64_t names_cap, past_cap, fed_cap;
 	struct list live;
 	struct list painted; /* the uncommitted entries, made disjoint */
 	bool is_painted;
 	struct piece *past; /* a ring */
-	uint32_t npast, past_cap;
+	uint32_t npast;
 	struct entry *fed;
-	uint32_t nfed, fed_cap;
+	uint32_t nfed;
 	uint64_t faults[MAP_FAULTS];
 	uint32_t line_len;
 	bool overlong; /* the rest of the current line is ignored */
@@ -78,7 +81,7 @@ const uint64_t *map_faults(const struct map *m)
 uint64_t map_bytes(const struct map *m)
 {
 	return sizeof(*m) + m->names_cap + m->fed_cap * sizeof(*m->fed) +
-	       ((uint64_t)m->live.cap + m->painted.cap + m->past_cap) * sizeof(struct piece);
+	       (m->live.cap + m->painted.cap + m->past_cap) * sizeof(struct piece);
 }
 
 uint32_t map_entries(const struct map *m)
@@ -124,26 +127,6 @@ static bool take_number(const char **p, const char *end, uint64_t *value)
 	return true;
 }
 
-/* Makes room for n elements, by doubling. */
-static bool grow(void **array, uint32_t *cap, uint32_t n, size_t size)
-{
-	uint64_t needed = *cap ? *cap : 256;
-	void *grown;
-
-	while (needed < n)
-		needed *= 2;
-	if (needed == *cap)
-		return true;
-	if (needed > UINT32_MAX)
-		return false;
-	grown = realloc(*array, needed * size);
-	if (!grown)
-		return false;
-	*array = grown;
-	*cap = (uint32_t)needed;
-	return true;
-}
-
 /* A commit adds at most two pieces for each entry, in a second list. Arrays that grow by doubling
  * count twice. */
 static bool fits(const struct map *m, uint32_t name_len)
@@ -161,7 +144,7 @@ static bool keep_name(struct map *m, const char *name, uint32_t len, uint32_t *a
 {
 	uint16_t stored = (uint16_t)len;
 
-	if (!grow((void **)&m->names, &m->names_cap, m->names_len + len + 2, 1))
+	if (!fusee_grow(&m->names, &m->names_cap, m->names_len + len + 2, 1))
 		return false;
 	*at = m->names_len;
 	memcpy(m->names + *at, &stored, 2);
@@ -183,7 +166,7 @@ static enum map_fault take_line(struct map *m, const char *p, const char *end)
 		return MAP_BAD_RANGE;
 	e = (struct entry){.lo = lo, .hi = lo + size, .number = m->nfed};
 	if (!fits(m, (uint32_t)(end - p)) ||
-	    !grow((void **)&m->fed, &m->fed_cap, m->nfed + 1, sizeof(e)) ||
+	    !fusee_grow(&m->fed, &m->fed_cap, m->nfed + 1, sizeof(e)) ||
 	    !keep_name(m, p, (uint32_t)(end - p), &e.name))
 		return MAP_FULL;
 	m->fed[m->nfed++] = e;
@@ -318,8 +301,8 @@ static bool paint(struct map *m)
 		return true;
 	m->painted.n = 0;
 	h.at = malloc((m->nfed ? m->nfed : 1) * sizeof(void *));
-	if (!h.at || !grow((void **)&m->painted.at, &m->painted.cap, 2 * m->nfed + 1,
-			   sizeof(struct piece))) {
+	if (!h.at ||
+	    !fusee_grow(&m->painted.at, &m->painted.cap, 2 * m->nfed + 1, sizeof(struct piece))) {
 		free(h.at);
 		return false;
 	}
@@ -374,7 +357,7 @@ static void bury(struct map *m, uint64_t lo, uint64_t hi, const struct piece *p,
 {
 	uint32_t slot = m->npast % PAST;
 
-	if (lo >= hi || !grow((void **)&m->past, &m->past_cap, slot + 1, sizeof(*m->past)))
+	if (lo >= hi || !fusee_grow(&m->past, &m->past_cap, slot + 1, sizeof(*m->past)))
 		return;
 	m->past[slot] = (struct piece){lo, (uint32_t)(hi - lo), p->name, p->first, end};
 	m->npast++;
@@ -413,8 +396,8 @@ void map_commit(struct map *m, uint32_t generation)
 
 	if (!m->nfed)
 		return;
-	if (!paint(m) || !grow((void **)&out.at, &out.cap, m->live.n + 2 * m->painted.n + 1,
-			       sizeof(struct piece))) {
+	if (!paint(m) || !fusee_grow(&out.at, &out.cap, m->live.n + 2 * m->painted.n + 1,
+				     sizeof(struct piece))) {
 		m->faults[MAP_FULL] += m->nfed;
 		goto out;
 	}

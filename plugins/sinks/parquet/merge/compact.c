@@ -5,7 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "room.h"
+#include <fusee/bytes.h>
+
 #include "swap.h"
 
 #define PIECE (FUSEE_SECOND / 2)     /* of work behind a delivery */
@@ -23,12 +24,14 @@ struct compact {
 	bool off;      /* the file system cannot do it */
 	/* partitions that are to be looked at, the last first; when they are looked for again */
 	struct partition *hours;
-	uint32_t nhours, cap;
+	uint32_t nhours;
+	uint64_t hours_cap;
 	uint64_t next_ns;
 	/* of the partition that is being looked at; merge: NULL: none is */
 	struct partition hour;
 	struct merge_window *windows;
-	uint32_t nwindows, windows_cap, next, nmerged;
+	uint32_t nwindows, next, nmerged;
+	uint64_t windows_cap;
 	int at[TABLES];
 	struct merge *merge;
 	bool copies; /* all windows were counted */
@@ -112,7 +115,7 @@ static int add_hours(struct compact *c, int at, const char *date)
 		snprintf(p.hour, sizeof(p.hour), "%.7s", e->d_name);
 		if (!is_over(c, name_begin(&p)))
 			continue;
-		if (!room_for_one(&c->hours, c->nhours, &c->cap, sizeof(*c->hours)))
+		if (!fusee_grow(&c->hours, &c->hours_cap, c->nhours + 1ull, sizeof(*c->hours)))
 			r = -ENOMEM;
 		else
 			c->hours[c->nhours++] = p;
@@ -168,7 +171,8 @@ static int list_windows(struct compact *c)
 		name_partition(e->d_name, &p);
 		if (by_time(&p, &c->hour))
 			continue;
-		if (!room_for_one(&c->windows, c->nwindows, &c->windows_cap, sizeof(*c->windows)))
+		if (!fusee_grow(&c->windows, &c->windows_cap, c->nwindows + 1ull,
+				sizeof(*c->windows)))
 			r = -ENOMEM;
 		else
 			snprintf(c->windows[c->nwindows++].name, NAME_SIZE, "%.127s", e->d_name);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "room.h"
+#include <fusee/bytes.h>
 
 #define DISTINCT 56 /* bytes that a stack takes beside its text: in two dictionaries */
 #define RATE 8      /* of stacks, whose texts are kept until there are too many */
@@ -28,7 +28,7 @@ uint32_t order_service(struct order *o, struct fusee_str name)
 	uint32_t i = o->nservices;
 	int r;
 
-	if (!room_for_one(&o->services, i, &o->services_cap, sizeof(s)))
+	if (!fusee_grow(&o->services, &o->services_cap, i + 1ull, sizeof(s)))
 		return UINT32_MAX;
 	r = numbers_add(&o->by_hash, s.hash, &i);
 	if (r <= 0)
@@ -69,7 +69,7 @@ static int keep_text(struct order *o, uint32_t service, uint64_t mixed, struct f
 		return 0;
 	t.len = (uint32_t)(text.len < TEXT ? text.len : TEXT);
 	t.p = malloc(t.len + 1ull);
-	if (!t.p || !room_for_one(&o->texts, o->ntexts, &o->texts_cap, sizeof(t))) {
+	if (!t.p || !fusee_grow(&o->texts, &o->texts_cap, o->ntexts + 1ull, sizeof(t))) {
 		free(t.p);
 		return -ENOMEM;
 	}
@@ -90,7 +90,7 @@ int order_row(struct order *o, uint32_t service, uint64_t bytes, int64_t stack,
 	uint32_t none = 0;
 	int r = numbers_add(&o->pairs, mixed ^ s->hash, &none);
 
-	if (r < 0 || !room_for_one(&o->stacks, o->nstacks, &o->stacks_cap, sizeof(*o->stacks)))
+	if (r < 0 || !fusee_grow(&o->stacks, &o->stacks_cap, o->nstacks + 1ull, sizeof(*o->stacks)))
 		return -ENOMEM;
 	if (r) {
 		o->stacks[o->nstacks++] = (struct order_stack){stack, service, (uint32_t)text.len};

@@ -47,12 +47,13 @@ struct order_text {
 struct order {
 	struct order_service *services;
 	struct order_stack *stacks; /* until order_finish() */
-	uint32_t nservices, nstacks, services_cap, stacks_cap;
+	uint32_t nservices, nstacks;
+	uint64_t services_cap, stacks_cap, texts_cap;
 	struct numbers by_hash; /* indices of services */
 	struct numbers pairs;   /* of services and stacks; until order_finish() */
 	uint32_t ngroups;       /* after order_finish() */
 	struct order_text *texts;
-	uint32_t ntexts, texts_cap, rate; /* rate: a power of 2 */
+	uint32_t ntexts, rate; /* rate: a power of 2 */
 	uint64_t texts_bytes;
 	struct order_text *splits; /* where row groups of a family begin, but the first; borrowed */
 	uint32_t nsplits;

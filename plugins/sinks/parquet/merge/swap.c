@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <fusee/bytes.h>
+
 #define LOCK "lock"
 #define OLD "old-"
 #define OLD_SIZE (HOUR_SIZE + 8)
@@ -82,20 +84,12 @@ static int add_names(struct names *s, int at, const char *merged)
 	int r = input_open_any(&in, at, merged);
 
 	for (uint32_t i = 0; !r; i++) {
-		if (s->n == s->cap) {
-			uint64_t cap = s->cap ? 2 * s->cap : 512;
-			void *more = realloc(s->at, cap * sizeof(*s->at));
-
-			if (!more) {
-				r = -ENOMEM;
-				break;
-			}
-			s->at = more;
-			s->cap = cap;
-		}
-		if (!input_window(&in, i, s->at[s->n]))
+		if (!fusee_grow(&s->at, &s->cap, s->n + 1, sizeof(*s->at)))
+			r = -ENOMEM;
+		else if (input_window(&in, i, s->at[s->n]))
+			s->n++;
+		else
 			break;
-		s->n++;
 	}
 	input_close(&in);
 	/* what no reader can read replaces nothing, nor does what retention has removed */
