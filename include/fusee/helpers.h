@@ -119,12 +119,75 @@ static inline int fusee_text_is(struct fusee_str s, const char *text)
 	return s.len == strlen(text) && (!s.len || !memcmp(s.p, text, s.len));
 }
 
+/* 1 if both have the same bytes, else 0. */
+static inline int fusee_text_same(struct fusee_str a, struct fusee_str b)
+{
+	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
+}
+
+/* Copies as much of the text as there is room for, terminated. */
+static inline void fusee_text_copy(char *to, size_t size, struct fusee_str text)
+{
+	size_t n = text.len < size ? text.len : size - 1;
+
+	if (n)
+		memcpy(to, text.p, n);
+	to[n] = '\0';
+}
+
+/* The bytes of the UTF-8 character at p, of len bytes at least 1; 0: it is none (RFC 3629). *point:
+ * its number. */
+static inline unsigned int fusee_character(const char *p, uint64_t len, uint32_t *point)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	const uint8_t *s = (const uint8_t *)p;
+	unsigned int n = !(*s & 0x80)    ? 1
+			 : *s >> 5 == 6  ? 2
+			 : *s >> 4 == 14 ? 3
+			 : *s >> 3 == 30 ? 4
+					 : 0;
+
+	if (!n || n > len)
+		return 0;
+	*point = n == 1 ? *s : *s & (0x7fu >> n);
+	for (unsigned int i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		*point = *point << 6 | (s[i] & 0x3f);
+	}
+	return *point < least[n] || *point > 0x10ffff || *point >> 11 == 0x1b ? 0 : n;
+}
+
+/* The beginning of a text of UTF-8, of so many bytes at most: it ends before a character, not
+ * within one. */
+static inline struct fusee_str fusee_text_shortened(struct fusee_str s, uint64_t most)
+{
+	if (s.len <= most)
+		return s;
+	s.len = most;
+	while (s.len && ((uint8_t)s.p[s.len] & 0xc0) == 0x80)
+		s.len--;
+	return s;
+}
+
 /* A text label of two terminated strings; the bytes stay the caller's. */
 static inline struct fusee_label fusee_text_label(const char *key, const char *text)
 {
 	struct fusee_label l = {fusee_text(key), fusee_text(text), {NULL, 0}, 0};
 
 	return l;
+}
+
+#define FUSEE_UUID 37 /* bytes of an UUID's text with its NUL */
+
+/* A profile's id as an UUID. */
+static inline void fusee_uuid(char text[FUSEE_UUID], const uint8_t id[16])
+{
+	int n = 0;
+
+	for (int i = 0; i < 16; i++)
+		n += snprintf(text + n, (size_t)(FUSEE_UUID - n),
+			      i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", id[i]);
 }
 
 /* Adds n to a counter of this instance: without labels, or with a text label. n == 0 does not make

@@ -212,6 +212,9 @@ bool fusee_http_is_page(const struct fusee_http_answer *);
 /* The first line of a text of the server's that is not empty, with '?' in place of what is not
  * printable, for a sentence. */
 void fusee_http_words(char words[FUSEE_HTTP_WORDS], struct fusee_str text);
+/* s in base64 (RFC 4648), terminated; `to` has room for 4 bytes of each 3 that are begun, and one.
+ */
+void fusee_http_base64(char *to, struct fusee_str s);
 /* What consume() returns: 0, -EAGAIN after host->retry_after() if the answer named a time, and
  * after host->denied() if it is denied, -EBADMSG, or -E2BIG; the last three after host->fail().
  * words: the server's own, "": none; NULL: the first line of the body. Without a delivery (NULL)

@@ -24,11 +24,11 @@ static void write_rows(enum table t, const struct layout *l)
 	static const struct fusee_rows_frame frames[] = {{.line = 1}, {.line = 2}};
 	static const struct fusee_rows_sample sample = {.labels = FUSEE_TABLE(labels)};
 	static const struct fusee_rows_stack stack = {.frames = FUSEE_TABLE(frames)};
-	struct body b = {.most = 1000};
+	struct fusee_bytes b = {.most = 1000};
 
 	if (t == SAMPLES ? encode_sample(&b, l, &p, &sample, 1) : encode_stack(&b, l, &p, &stack))
 		abort();
-	body_fini(&b);
+	fusee_bytes_fini(&b);
 }
 
 static void read_columns(enum table t, struct fusee_str lines)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // sources: plugins/discovery/container/reader.c plugins/discovery/container/reader_json.c
-// sources: plugins/discovery/container/reader_grpc.c plugins/discovery/container/proto.c
+// sources: plugins/discovery/container/reader_grpc.c plugins/lib/proto/read.c
 // sources: plugins/discovery/container/names.c plugins/discovery/container/facts.c
-// sources: plugins/lib/json/place.c
+// sources: plugins/lib/json/place.c plugins/lib/http/explain.c
 // flags: -Iplugins/discovery/container
-// libs: -lyajl
+// libs: -lyajl -lcurl
 // clang-format on
 // What daemons of containers may answer, in pieces of any length: containers whose texts are
 // terminated, targets with labels that the core accepts.

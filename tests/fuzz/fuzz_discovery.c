@@ -2,7 +2,7 @@
 // clang-format off
 // sources: plugins/discovery/process/read.c plugins/discovery/process/resource.c
 // sources: plugins/discovery/cgroup/container.c plugins/discovery/cgroup/mounts.c
-// sources: plugins/discovery/systemd/path.c core/base/utf8.c core/base/buf.c
+// sources: plugins/discovery/systemd/path.c core/base/utf8.c core/base/buf.c plugins/lib/proto/read.c
 // flags: -Iplugins/discovery -Wl,--wrap=open -Wl,--wrap=fopen -Wl,--wrap=readlink -Wl,--wrap=stat
 // libs:
 // clang-format on

@@ -2,7 +2,7 @@
 // clang-format off
 // sources: plugins/discovery/kubernetes/parse.c plugins/discovery/kubernetes/pod.c
 // sources: plugins/discovery/kubernetes/pods.c plugins/discovery/kubernetes/kubeconfig.c
-// sources: plugins/discovery/kubernetes/server.c plugins/lib/json/place.c plugins/lib/http/url.c
+// sources: plugins/discovery/kubernetes/server.c plugins/lib/json/place.c plugins/lib/http/url.c plugins/lib/http/explain.c
 // flags: -Iplugins/discovery/kubernetes
 // libs: -lyajl -lyaml -lcurl
 // clang-format on

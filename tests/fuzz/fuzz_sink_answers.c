@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
-// sources: plugins/sinks/otlp/answer.c plugins/sinks/otlp/proto.c plugins/sinks/otlp/wire.c plugins/sinks/parca/answer.c plugins/sinks/parca/debuginfo.c
+// sources: plugins/sinks/otlp/answer.c plugins/sinks/otlp/proto.c plugins/lib/proto/read.c plugins/lib/proto/write.c plugins/sinks/parca/answer.c plugins/sinks/parca/debuginfo.c
 // sources: plugins/lib/http/judge.c plugins/lib/http/explain.c plugins/lib/json/member.c plugins/lib/json/place.c
 // flags: -Iplugins/sinks/otlp -Iplugins/sinks/parca
 // libs: -lyajl -lcurl

@@ -2,6 +2,7 @@
 #include "client.h"
 
 #include <fusee/http_curl.h>
+#include <fusee/proto.h>
 #include <stdlib.h>
 
 #define READ_BYTES 8192l /* libcurl reads up to 100 times as much in one callback */
@@ -10,7 +11,6 @@
 #define READ_FRAMES 65536l
 #define CONNECT (10 * FUSEE_SECOND) /* longest time to connect */
 #define MAX_HEADER 262144ul         /* bytes of an answer's header, trailers included */
-#define FRAME 5u                    /* bytes that gRPC has before a message */
 
 struct client {
 	struct fusee_http_loop loop;
@@ -169,22 +169,21 @@ static bool add_header(struct request *r, const char *name, const char *value)
 static CURLcode set_grpc(struct request *r, const struct request_options *o)
 {
 	CURLcode code = CURLE_OK;
-	size_t n = o->nmessage;
+	size_t n = o->message.len;
 
-	r->frame = calloc(1, FRAME + n);
+	r->frame = calloc(1, FUSEE_PROTO_FRAME + n);
 	if (!r->frame || !add_header(r, "Content-Type", "application/grpc") ||
 	    !add_header(r, "TE", "trailers") || !add_header(r, "Accept", "") ||
 	    (*o->space && !add_header(r, "containerd-namespace", o->space)))
 		return CURLE_OUT_OF_MEMORY;
-	for (int i = 0; i < 4; i++)
-		r->frame[1 + i] = (uint8_t)(n >> (24 - 8 * i));
+	fusee_proto_set_frame(r->frame, (uint32_t)n);
 	if (n)
-		memcpy(r->frame + FRAME, o->message, n);
+		memcpy(r->frame + FUSEE_PROTO_FRAME, o->message.p, n);
 	SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
 	/* libcurl 7.88 cannot send a second request on such a connection */
 	SET(CURLOPT_FORBID_REUSE, 1L);
 	SET(CURLOPT_BUFFERSIZE, READ_FRAMES);
-	SET(CURLOPT_POSTFIELDSIZE, (long)(FRAME + n));
+	SET(CURLOPT_POSTFIELDSIZE, (long)(FUSEE_PROTO_FRAME + n));
 	SET(CURLOPT_POSTFIELDS, (const char *)r->frame);
 	SET(CURLOPT_HTTPHEADER, r->headers);
 	return code;

@@ -40,11 +40,10 @@ struct request_calls {
 
 struct request_options {
 	const char *socket;
-	const char *target;  /* "/v1.40/containers/json" */
-	bool grpc;           /* a POST with the message; else a GET */
-	const char *space;   /* of gRPC: containerd's namespace; "": none */
-	const void *message; /* of gRPC; nmessage may be 0 */
-	size_t nmessage;
+	const char *target;           /* "/v1.40/containers/json" */
+	bool grpc;                    /* a POST with the message; else a GET */
+	const char *space;            /* of gRPC: containerd's namespace; "": none */
+	struct fusee_str message;     /* of gRPC; may be empty */
 	uint64_t silence_ns, most_ns; /* see request_end; 0: no limit */
 };
 

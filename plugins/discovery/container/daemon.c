@@ -7,9 +7,8 @@
  */
 #include "daemon.h"
 
+#include <fusee/proto.h>
 #include <stdlib.h>
-
-#include "proto.h"
 
 #define SILENCE (10 * FUSEE_SECOND) /* of a query */
 #define LONGEST (60 * FUSEE_SECOND) /* of a query */
@@ -199,12 +198,12 @@ static int begin(struct side *s, enum ask ask, const char *space, const char *id
 {
 	struct daemon *d = s->of;
 	bool query = s == &d->query;
-	uint8_t message[CONTAINER_ID + 2];
+	char text[CONTAINER_ID + 32];
+	struct fusee_bytes message = {.p = text, .cap = sizeof(text), .most = sizeof(text)};
 	struct request_options o = {.socket = d->at.path,
 				    .target = target_of(d, ask),
 				    .grpc = d->at.kind != DAEMON_DOCKER,
 				    .space = space,
-				    .message = message,
 				    .silence_ns = query ? SILENCE : 0,
 				    .most_ns = query ? LONGEST : 0};
 	int r = reader_begin(s->reader, ask, space);
@@ -216,9 +215,10 @@ static int begin(struct side *s, enum ask ask, const char *space, const char *id
 	if (query)
 		d->ask = ask;
 	if (ask == ASK_EVENTS && o.grpc)
-		proto_add(message, sizeof(message), &o.nmessage, 1, "topic~=\"^/containers/\"");
+		fusee_proto_text(&message, 1, fusee_text("topic~=\"^/containers/\""));
 	else if (ask == ASK_ONE)
-		proto_add(message, sizeof(message), &o.nmessage, 1, id);
+		fusee_proto_text(&message, 1, fusee_text(id));
+	o.message = fusee_bytes_str(&message);
 	return r ? r : request_begin(s->request, &o, d->o->now_ns);
 }
 

@@ -4,13 +4,19 @@
 
 #include "facts.h"
 
-void text_set(char *to, size_t size, struct fusee_str text)
+bool text_is_clean(struct fusee_str s)
 {
-	size_t n = text.len < size ? text.len : size - 1;
+	uint32_t point;
 
-	if (n)
-		memcpy(to, text.p, n);
-	to[n] = '\0';
+	while (s.len) {
+		unsigned int n = fusee_character(s.p, s.len, &point);
+
+		if (!n || !point)
+			return false;
+		s.p += n;
+		s.len -= n;
+	}
+	return true;
 }
 
 int container_init(struct container *c, uint32_t nvalues)

@@ -51,7 +51,7 @@ bool container_is_image_id(const char *text);
  * becomes '_'. */
 void chosen_name(struct chosen *);
 
-/* Copies as much of the text as there is room for. */
-void text_set(char *to, size_t size, struct fusee_str text);
-#define TEXT_SET(field, text) text_set(field, sizeof(field), text)
+/* Is this UTF-8, without a NUL? */
+bool text_is_clean(struct fusee_str);
+#define TEXT_SET(field, text) fusee_text_copy(field, sizeof(field), text)
 #endif

@@ -3,18 +3,16 @@
  * gRPC's frames and the messages in them. The numbers of fields are those of containerd's
  * services containers, events and namespaces (api/services) and of the CRI (runtime/v1/api.proto).
  */
-#include <fusee/bytes.h>
+#include <fusee/proto.h>
 #include <stdlib.h>
 
-#include "proto.h"
 #include "reader_internal.h"
 
-#define HEAD 5u       /* bytes before a message: compressed or not, and its length */
 #define CRI_EXITED 2u /* and 3: unknown */
 
 struct grpc_reader {
 	struct reader_base *base;
-	uint8_t head[HEAD];
+	uint8_t head[FUSEE_PROTO_FRAME];
 	uint32_t nhead;
 	uint32_t length;            /* of the message */
 	struct fusee_bytes message; /* room grows with what has come, not with what a head says */
@@ -24,12 +22,12 @@ struct grpc_reader {
 
 /* Calls each(base, field) for the fields of a message. 0 or what each() returned first. */
 static int for_each(struct reader_base *b, struct fusee_str message,
-		    int (*each)(struct reader_base *, const struct field *))
+		    int (*each)(struct reader_base *, const struct fusee_proto_field *))
 {
-	struct field f;
+	struct fusee_proto_field f;
 	int r;
 
-	while ((r = proto_next(&message, &f)) > 0) {
+	while ((r = fusee_proto_next(&message, &f)) > 0) {
 		r = each(b, &f);
 		if (r)
 			return r;
@@ -39,11 +37,11 @@ static int for_each(struct reader_base *b, struct fusee_str message,
 	return r;
 }
 
-static int check_text(struct reader_base *b, const struct field *f)
+static int check_text(struct reader_base *b, const struct fusee_proto_field *f)
 {
-	if (f->is_bytes && proto_is_text(f->bytes))
+	if (f->type == FUSEE_PROTO_BYTES && text_is_clean(f->bytes))
 		return 0;
-	b->problem = f->is_bytes ? "not UTF-8" : "wrong protobuf";
+	b->problem = f->type == FUSEE_PROTO_BYTES ? "not UTF-8" : "wrong protobuf";
 	return -EBADMSG;
 }
 
@@ -51,11 +49,11 @@ static int check_text(struct reader_base *b, const struct field *f)
 static int text_of(struct reader_base *b, struct fusee_str message, uint32_t number,
 		   struct fusee_str *text)
 {
-	struct field f;
+	struct fusee_proto_field f;
 	int r;
 
 	*text = (struct fusee_str){"", 0};
-	while ((r = proto_next(&message, &f)) > 0) {
+	while ((r = fusee_proto_next(&message, &f)) > 0) {
 		if (f.number != number)
 			continue;
 		r = check_text(b, &f);
@@ -68,16 +66,16 @@ static int text_of(struct reader_base *b, struct fusee_str message, uint32_t num
 	return r;
 }
 
-static int set_text(struct reader_base *b, const struct field *f, char *to, size_t size)
+static int set_text(struct reader_base *b, const struct fusee_proto_field *f, char *to, size_t size)
 {
 	int r = check_text(b, f);
 
 	if (!r)
-		text_set(to, size, f->bytes);
+		fusee_text_copy(to, size, f->bytes);
 	return r;
 }
 
-static int set_id(struct reader_base *b, const struct field *f)
+static int set_id(struct reader_base *b, const struct fusee_proto_field *f)
 {
 	if (f->bytes.len >= sizeof(b->container.id)) /* the beginning of an ID is no ID */
 		return check_text(b, f);
@@ -85,18 +83,19 @@ static int set_id(struct reader_base *b, const struct field *f)
 }
 
 /* A text in a message in this message: metadata's name, an image's. */
-static int set_inner(struct reader_base *b, const struct field *f, char *to, size_t size)
+static int set_inner(struct reader_base *b, const struct fusee_proto_field *f, char *to,
+		     size_t size)
 {
 	struct fusee_str text;
 	int r = text_of(b, f->bytes, 1, &text);
 
 	if (!r)
-		text_set(to, size, text);
+		fusee_text_copy(to, size, text);
 	return r;
 }
 
 /* An entry of a map is a message of key and value. */
-static int add_label(struct reader_base *b, const struct field *f)
+static int add_label(struct reader_base *b, const struct fusee_proto_field *f)
 {
 	struct fusee_str key, text;
 	int r = text_of(b, f->bytes, 1, &key);
@@ -109,12 +108,12 @@ static int add_label(struct reader_base *b, const struct field *f)
 
 /* ---- containerd ---- */
 
-static int on_spec(struct reader_base *b, const struct field *f)
+static int on_spec(struct reader_base *b, const struct fusee_proto_field *f)
 {
 	return f->number == 2 ? spec_cgroup(f->bytes, b->container.cgroup) : 0; /* of Any: value */
 }
 
-static int on_containerd_container(struct reader_base *b, const struct field *f)
+static int on_containerd_container(struct reader_base *b, const struct fusee_proto_field *f)
 {
 	struct container *c = &b->container;
 
@@ -133,11 +132,11 @@ static int on_containerd_container(struct reader_base *b, const struct field *f)
 }
 
 /* Of ListContainerMessage and of GetContainerResponse. */
-static int on_containerd(struct reader_base *b, const struct field *f)
+static int on_containerd(struct reader_base *b, const struct fusee_proto_field *f)
 {
 	int r;
 
-	if (f->number != 1 || !f->is_bytes)
+	if (f->number != 1 || f->type != FUSEE_PROTO_BYTES)
 		return 0;
 	container_clear(&b->container);
 	memcpy(b->container.space, b->space, sizeof(b->space));
@@ -145,12 +144,12 @@ static int on_containerd(struct reader_base *b, const struct field *f)
 	return r ? r : b->each(b->arg, FOUND_CONTAINER, &b->container);
 }
 
-static int on_space(struct reader_base *b, const struct field *f)
+static int on_space(struct reader_base *b, const struct fusee_proto_field *f)
 {
 	struct container *c = &b->container;
 	int r;
 
-	if (f->number != 1 || !f->is_bytes)
+	if (f->number != 1 || f->type != FUSEE_PROTO_BYTES)
 		return 0;
 	container_clear(c);
 	r = set_inner(b, f, c->space, sizeof(c->space));
@@ -158,18 +157,18 @@ static int on_space(struct reader_base *b, const struct field *f)
 }
 
 /* Of an event's Any: value, whose first field is the container's ID in all events of containers. */
-static int on_any(struct reader_base *b, const struct field *f)
+static int on_any(struct reader_base *b, const struct fusee_proto_field *f)
 {
-	struct field id = {.is_bytes = 1};
+	struct fusee_proto_field id = {.type = FUSEE_PROTO_BYTES};
 	int r;
 
-	if (f->number != 2 || !f->is_bytes)
+	if (f->number != 2 || f->type != FUSEE_PROTO_BYTES)
 		return 0;
 	r = text_of(b, f->bytes, 1, &id.bytes);
 	return r ? r : set_id(b, &id);
 }
 
-static int on_envelope(struct reader_base *b, const struct field *f)
+static int on_envelope(struct reader_base *b, const struct fusee_proto_field *f)
 {
 	struct container *c = &b->container;
 
@@ -204,7 +203,7 @@ static int read_event(struct reader_base *b, struct fusee_str message)
 
 /* ---- the CRI ---- */
 
-static int on_cri_container(struct reader_base *b, const struct field *f)
+static int on_cri_container(struct reader_base *b, const struct fusee_proto_field *f)
 {
 	struct container *c = &b->container;
 	bool status = b->ask == ASK_ONE;
@@ -224,11 +223,11 @@ static int on_cri_container(struct reader_base *b, const struct field *f)
 	return 0;
 }
 
-static int on_cri(struct reader_base *b, const struct field *f)
+static int on_cri(struct reader_base *b, const struct fusee_proto_field *f)
 {
 	int r;
 
-	if (f->number != 1 || !f->is_bytes)
+	if (f->number != 1 || f->type != FUSEE_PROTO_BYTES)
 		return 0;
 	container_clear(&b->container);
 	r = for_each(b, f->bytes, on_cri_container);
@@ -257,8 +256,7 @@ static int wrong(struct grpc_reader *r, const char *problem)
 
 static int check_head(struct grpc_reader *r)
 {
-	r->length = (uint32_t)r->head[1] << 24 | (uint32_t)r->head[2] << 16 |
-		    (uint32_t)r->head[3] << 8 | r->head[4];
+	r->length = fusee_proto_frame_length(r->head);
 	if (r->head[0])
 		return wrong(r, "compressed");
 	return r->length > READER_MESSAGE ? wrong(r, "too large") : 0;
@@ -277,10 +275,10 @@ int grpc_reader_feed(struct grpc_reader *r, const char *bytes, size_t n)
 	while (n) {
 		size_t part;
 
-		if (r->nhead < HEAD) {
+		if (r->nhead < FUSEE_PROTO_FRAME) {
 			r->head[r->nhead++] = (uint8_t)*bytes++;
 			n--;
-			if (r->nhead < HEAD)
+			if (r->nhead < FUSEE_PROTO_FRAME)
 				continue;
 			err = check_head(r);
 		}

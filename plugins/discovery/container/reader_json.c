@@ -3,6 +3,7 @@
  * Docker's API (docs.docker.com/reference/api/engine), as Podman has it too. yajl reports each
  * value as it comes. What no edge leads to is not kept.
  */
+#include <fusee/http_curl.h>
 #include <fusee/json.h>
 #include <stdlib.h>
 #include <yajl/yajl_parse.h>
@@ -90,14 +91,6 @@ static void on_attribute(struct json_reader *r, struct fusee_str key, struct fus
 		container_label(c, r->base->chosen, key, text);
 }
 
-static void on_message(struct json_reader *r, struct fusee_str text)
-{
-	TEXT_SET(r->message, text);
-	for (char *c = r->message; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-}
-
 static void on_id(struct container *c, struct fusee_str text)
 {
 	if (text.len < sizeof(c->id)) /* the beginning of an ID is no ID */
@@ -143,7 +136,7 @@ static int on_string(void *arg, const unsigned char *p, size_t n)
 		TEXT_SET(r->action, text);
 		break;
 	case MESSAGE:
-		on_message(r, text);
+		fusee_http_clean(r->message, sizeof(r->message), text.p, text.len);
 		break;
 	default:
 		break;
@@ -325,7 +318,7 @@ static int on_spec_string(void *arg, const unsigned char *text, size_t n)
 	struct spec *s = arg;
 
 	if (fusee_json_state(&s->place) == CGROUP && n < CONTAINER_PATH && n && *text == '/')
-		text_set(s->path, CONTAINER_PATH, (struct fusee_str){(const char *)text, n});
+		fusee_text_copy(s->path, CONTAINER_PATH, (struct fusee_str){(const char *)text, n});
 	return 1;
 }
 

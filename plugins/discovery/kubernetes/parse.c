@@ -2,6 +2,7 @@
 /* yajl reports each value as it comes. What no edge leads to is not kept. */
 #include "parse.h"
 
+#include <fusee/http_curl.h>
 #include <fusee/json.h>
 #include <stdlib.h>
 #include <yajl/yajl_parse.h>
@@ -121,14 +122,7 @@ struct parser {
 	struct answer answer;
 };
 
-static void set(char *to, size_t size, const char *text, size_t n)
-{
-	n = n < size ? n : size - 1;
-	memcpy(to, text, n);
-	to[n] = '\0';
-}
-
-#define SET(field, text, n) set(field, sizeof(field), text, n)
+#define SET(field, text, n) fusee_text_copy(field, sizeof(field), (struct fusee_str){text, n})
 
 static int on_key(void *arg, const unsigned char *key, size_t n)
 {
@@ -166,14 +160,6 @@ static void on_id(struct parser *p, const char *text, size_t n)
 		SET(p->container.id, text, n);
 }
 
-static void on_message(struct parser *p, const char *text, size_t n)
-{
-	SET(p->answer.message, text, n);
-	for (char *c = p->answer.message; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-}
-
 static void on_text(struct parser *p, uint8_t state, const char *text, size_t n)
 {
 	switch (state) {
@@ -184,7 +170,7 @@ static void on_text(struct parser *p, uint8_t state, const char *text, size_t n)
 		p->answer.list = n == 7 && !memcmp(text, "PodList", 7);
 		break;
 	case MESSAGE:
-		on_message(p, text, n);
+		fusee_http_clean(p->answer.message, sizeof(p->answer.message), text, n);
 		break;
 	case LIST_VERSION:
 		SET(p->answer.version, text, n);

@@ -19,36 +19,16 @@
 
 /* ---- text ---- */
 
-/* Length of the UTF-8 character at p, 0: none (RFC 3629). */
-static size_t character(const unsigned char *p, size_t len)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t n = *p < 0x80             ? 1
-		   : (*p & 0xe0) == 0xc0 ? 2
-		   : (*p & 0xf0) == 0xe0 ? 3
-		   : (*p & 0xf8) == 0xf0 ? 4
-					 : 0;
-	uint32_t c = n == 1 ? *p : *p & (0x7fu >> n);
-
-	if (!n || n > len)
-		return 0;
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (p[i] & 0x3f);
-	}
-	if (n > 1 && (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)))
-		return 0;
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) ? 0 : n;
-}
-
 void text_clean(char *out, size_t cap, const char *text, size_t len)
 {
 	size_t at = 0;
 
 	for (size_t i = 0; i < len && at + 1 < cap;) {
-		size_t n = character((const unsigned char *)text + i, len - i);
+		uint32_t point;
+		size_t n = fusee_character(text + i, len - i, &point);
 
+		if (n && (point < 0x20 || (point >= 0x7f && point < 0xa0)))
+			n = 0;
 		if (n && at + n + 1 > cap)
 			break;
 		if (n)

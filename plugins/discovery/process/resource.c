@@ -7,6 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <fusee/helpers.h>
+#include <fusee/proto.h>
+
 #include "read.h"
 
 /* ---- the environment's list ---- */
@@ -72,75 +75,14 @@ int resource_of_list(const char *list, const char *key, char *out, size_t cap)
 
 /* ---- the message ---- */
 
-/* What is not read yet of a message. */
-struct bytes {
-	const uint8_t *p;
-	size_t n;
-};
-
-struct field {
-	uint64_t number;
-	bool has_bytes;     /* it is a string or a message */
-	struct bytes bytes; /* then */
-};
-
-static bool varint(struct bytes *b, uint64_t *v)
-{
-	*v = 0;
-	for (unsigned int shift = 0; b->n && shift < 64; shift += 7) {
-		uint8_t byte = *b->p++;
-
-		b->n--;
-		*v |= (uint64_t)(byte & 127) << shift;
-		if (!(byte & 128))
-			return true;
-	}
-	return false;
-}
-
-static bool skip(struct bytes *b, uint64_t n)
-{
-	if (n > b->n)
-		return false;
-	b->p += n;
-	b->n -= n;
-	return true;
-}
-
-/* Takes the next field off. false: the end, or what is no field. */
-static bool next(struct bytes *b, struct field *f)
-{
-	uint64_t tag, n;
-
-	if (!b->n || !varint(b, &tag))
-		return false;
-	*f = (struct field){.number = tag >> 3};
-	switch (tag & 7) {
-	case 0:
-		return varint(b, &n);
-	case 1:
-		return skip(b, 8);
-	case 2:
-		if (!varint(b, &n))
-			return false;
-		f->has_bytes = true;
-		f->bytes = (struct bytes){b->p, n};
-		return skip(b, n);
-	case 5:
-		return skip(b, 4);
-	default:
-		return false;
-	}
-}
-
 /* The last string or message of this number. */
-static bool find(struct bytes b, uint64_t number, struct bytes *ret)
+static bool find(struct fusee_str b, uint32_t number, struct fusee_str *ret)
 {
 	bool found = false;
-	struct field f;
+	struct fusee_proto_field f;
 
-	while (next(&b, &f))
-		if (f.has_bytes && f.number == number) {
+	while (fusee_proto_next(&b, &f) > 0)
+		if (f.type == FUSEE_PROTO_BYTES && f.number == number) {
 			*ret = f.bytes;
 			found = true;
 		}
@@ -148,32 +90,33 @@ static bool find(struct bytes b, uint64_t number, struct bytes *ret)
 }
 
 /* KeyValue { string key = 1; AnyValue value = 2 }, AnyValue { string string_value = 1; .. } */
-static bool is_pair(struct bytes pair, const char *key, struct bytes *value)
+static bool is_pair(struct fusee_str pair, const char *key, struct fusee_str *value)
 {
-	struct bytes name, any;
+	struct fusee_str name, any;
 
-	return find(pair, 1, &name) && name.n == strlen(key) && !memcmp(name.p, key, name.n) &&
-	       find(pair, 2, &any) && find(any, 1, value);
+	return find(pair, 1, &name) && fusee_text_is(name, key) && find(pair, 2, &any) &&
+	       find(any, 1, value);
 }
 
 /* The attribute among the fields of this number. */
-static bool attribute(struct bytes b, uint64_t number, const char *key, struct bytes *value)
+static bool attribute(struct fusee_str b, uint32_t number, const char *key, struct fusee_str *value)
 {
-	struct field f;
+	struct fusee_proto_field f;
 
-	while (next(&b, &f))
-		if (f.has_bytes && f.number == number && is_pair(f.bytes, key, value))
+	while (fusee_proto_next(&b, &f) > 0)
+		if (f.type == FUSEE_PROTO_BYTES && f.number == number &&
+		    is_pair(f.bytes, key, value))
 			return true;
 	return false;
 }
 
 int resource_of_message(const void *message, size_t len, const char *key, char *out, size_t cap)
 {
-	struct bytes all = {message, len}, resource, value;
+	struct fusee_str all = {message, len}, resource, value;
 
 	if (!(find(all, 1, &resource) && attribute(resource, 1, key, &value)) &&
 	    !attribute(all, 2, key, &value))
 		return -ENOENT;
-	text_clean(out, cap, (const char *)value.p, value.n);
+	text_clean(out, cap, value.p, value.len);
 	return *out ? 0 : -ENOENT;
 }

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <fusee/helpers.h>
+
 /* systemd.resource-control(5): the types of units that have control groups. */
 static const char *const types[] = {"service", "scope", "slice", "socket", "mount", "swap"};
 
@@ -58,14 +60,6 @@ static bool next(const char *path, struct component *c)
 	return c->end > path;
 }
 
-static void copy(char to[UNIT_NAME], const char *from, size_t len)
-{
-	if (len >= UNIT_NAME)
-		len = UNIT_NAME - 1;
-	memcpy(to, from, len);
-	to[len] = '\0';
-}
-
 /* Skips slices and copies the innermost. The unit behind them, if there is one, is in *c. */
 static bool find_unit(const char **path, char slice[UNIT_NAME], struct component *c)
 {
@@ -77,7 +71,7 @@ static bool find_unit(const char **path, char slice[UNIT_NAME], struct component
 			return false;
 		if (strcmp(type, "slice"))
 			return true;
-		copy(slice, c->p, c->len);
+		fusee_text_copy(slice, UNIT_NAME, (struct fusee_str){c->p, c->len});
 	}
 	return false;
 }
@@ -119,7 +113,8 @@ static void find_machine(struct unit_path *u)
 		if (len <= start + end || strncmp(u->unit, forms[i].start, start) ||
 		    strcmp(u->unit + len - end, forms[i].end))
 			continue;
-		copy(u->machine, u->unit + start, len - start - end);
+		fusee_text_copy(u->machine, UNIT_NAME,
+				(struct fusee_str){u->unit + start, len - start - end});
 		unescape(u->machine);
 	}
 }
@@ -138,11 +133,11 @@ bool unit_path_parse(const char *cgroup, struct unit_path *u)
 	memset(u, 0, sizeof(*u));
 	if (!find_unit(&at, u->slice, &c))
 		return false;
-	copy(u->unit, c.p, c.len);
+	fusee_text_copy(u->unit, UNIT_NAME, (struct fusee_str){c.p, c.len});
 	u->len = (size_t)(c.end - cgroup);
 	find_machine(u);
 	if (is_user_manager(u->unit) && find_unit(&at, user_slice, &c)) {
-		copy(u->user_unit, c.p, c.len);
+		fusee_text_copy(u->user_unit, UNIT_NAME, (struct fusee_str){c.p, c.len});
 		u->len = (size_t)(c.end - cgroup);
 	}
 	return true;

@@ -38,22 +38,6 @@ static int read_secret(struct fusee_http *h, const char *path, char buf[FUSEE_HT
 	return n < 0 ? fusee_fail(h->self, -EAGAIN, "%s", why) : n;
 }
 
-static void base64(char *to, const char *from, size_t n)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				     "0123456789+/";
-
-	for (size_t i = 0; i < n; i += 3) {
-		uint32_t v = 0;
-
-		for (size_t k = 0; k < 3; k++)
-			v = v << 8 | (i + k < n ? (uint8_t)from[i + k] : 0);
-		for (size_t k = 0; k < 4; k++)
-			*to++ = i + k > n ? '=' : digits[v >> (18 - 6 * k) & 63];
-	}
-	*to = '\0';
-}
-
 static int add_authorization(struct fusee_http *h, struct curl_slist **list)
 {
 	char secret[FUSEE_HTTP_SECRET], both[2 * FUSEE_HTTP_SECRET + 256],
@@ -74,7 +58,7 @@ static int add_authorization(struct fusee_http *h, struct curl_slist **list)
 			goto out;
 		}
 		memcpy(text, "Basic ", 6);
-		base64(text + 6, both, n);
+		fusee_http_base64(text + 6, (struct fusee_str){both, n});
 		n = strlen(text);
 	}
 	r = add(list, "Authorization", text, n);

@@ -83,6 +83,22 @@ bool fusee_http_is_value(struct fusee_str s)
 	return true;
 }
 
+void fusee_http_base64(char *to, struct fusee_str s)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				     "0123456789+/";
+
+	for (uint64_t i = 0; i < s.len; i += 3) {
+		uint32_t v = 0;
+
+		for (size_t k = 0; k < 3; k++)
+			v = v << 8 | (i + k < s.len ? (uint8_t)s.p[i + k] : 0);
+		for (size_t k = 0; k < 4; k++)
+			*to++ = i + k > s.len ? '=' : digits[v >> (18 - 6 * k) & 63];
+	}
+	*to = '\0';
+}
+
 int fusee_http_secret(const struct fusee_self *self, const char *path, char buf[FUSEE_HTTP_SECRET],
 		      char why[FUSEE_HTTP_WHY])
 {

@@ -204,7 +204,7 @@ const struct fusee_str *fusee_parquet_pair_at(const struct fusee_parquet_file *f
 const struct fusee_str *fusee_parquet_pair(const struct fusee_parquet_file *f, struct fusee_str key)
 {
 	for (uint32_t i = f->npairs; i-- > 0;)
-		if (f->pairs[i][0].len == key.len && !memcmp(f->pairs[i][0].p, key.p, key.len))
+		if (fusee_text_same(f->pairs[i][0], key))
 			return &f->pairs[i][1];
 	return NULL;
 }

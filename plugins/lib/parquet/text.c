@@ -1,30 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fusee/helpers.h>
+
 #include "internal.h"
 
 #define BOUND 64 /* bytes of a bound */
-
-/* The code point at s, and its bytes. 0 bytes: it is not UTF-8. */
-static unsigned int decode(const uint8_t *s, uint64_t n, uint32_t *point)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	unsigned int size = !(*s & 0x80)    ? 1
-			    : *s >> 5 == 6  ? 2
-			    : *s >> 4 == 14 ? 3
-			    : *s >> 3 == 30 ? 4
-					    : 0;
-
-	if (!size || size > n)
-		return 0;
-	*point = size == 1 ? *s : *s & (0x7fu >> size);
-	for (unsigned int i = 1; i < size; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		*point = *point << 6 | (s[i] & 0x3f);
-	}
-	if (*point < least[size] || *point > 0x10ffff || (*point >> 11) == 0x1b)
-		return 0;
-	return size;
-}
 
 static unsigned int encode(uint32_t point, char *to)
 {
@@ -41,7 +20,7 @@ bool pq_is_utf8(struct fusee_str s)
 	uint32_t point;
 
 	for (uint64_t i = 0; i < s.len;) {
-		unsigned int size = decode((const uint8_t *)s.p + i, s.len - i, &point);
+		unsigned int size = fusee_character(s.p + i, s.len - i, &point);
 
 		if (!size)
 			return false;
@@ -58,12 +37,7 @@ static bool is_inside(char c)
 struct fusee_str pq_lower_bound(struct fusee_str s, bool *exact)
 {
 	*exact = s.len <= BOUND;
-	if (*exact)
-		return s;
-	s.len = BOUND;
-	while (s.len && is_inside(s.p[s.len]))
-		s.len--;
-	return s;
+	return fusee_text_shortened(s, BOUND);
 }
 
 /* The first characters with the last of them raised, so that it is more than all texts that begin
@@ -84,7 +58,7 @@ struct fusee_str pq_upper_bound(struct fusee_str s, char room[BOUND], bool *exac
 		do
 			n--;
 		while (is_inside(s.p[n]));
-		decode((const uint8_t *)s.p + n, s.len - n, &point);
+		fusee_character(s.p + n, s.len - n, &point);
 		if (point != 0x10ffff)
 			break;
 		point = 0;

@@ -10,10 +10,7 @@ struct fusee_str rows_bounded(struct fusee_rows *r, struct fusee_str s)
 	if (s.len <= r->o.max_text)
 		return s;
 	r->shortened.labels++;
-	s.len = r->o.max_text;
-	while (s.len && ((uint8_t)s.p[s.len] & 0xc0) == 0x80)
-		s.len--;
-	return s;
+	return fusee_text_shortened(s, r->o.max_text);
 }
 
 static int compare(struct fusee_str a, struct fusee_str b)

@@ -53,16 +53,6 @@ bool labels_is(struct fusee_str key, struct fusee_str name)
 	return true;
 }
 
-/* A text of a profile is UTF-8: it is truncated before a character, not within. */
-static uint64_t shorten(struct fusee_str s, uint64_t most)
-{
-	if (!most || s.len <= most)
-		return s.len;
-	while (most && ((uint8_t)s.p[most] & 0xc0) == 0x80)
-		most--;
-	return most;
-}
-
 /* ---- a set ---- */
 
 static bool has(const struct labels *l, uint64_t at, uint64_t n)
@@ -78,8 +68,10 @@ static bool has(const struct labels *l, uint64_t at, uint64_t n)
 void labels_add(struct labels *l, const struct fusee_series_options *o,
 		const struct fusee_label *label)
 {
-	uint64_t name = l->text.len, value, nname, nvalue = shorten(label->str, o->max_value);
+	uint64_t name = l->text.len, value, nname, nvalue = label->str.len;
 
+	if (o->max_value)
+		nvalue = fusee_text_shortened(label->str, o->max_value).len;
 	if (!label->key.len || !label->str.p || !nvalue || l->text.error)
 		return;
 	add_name(&l->text, label->key);

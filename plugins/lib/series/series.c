@@ -24,7 +24,7 @@ struct series {
 static bool is_without(const struct fusee_series_options *o, struct fusee_str key)
 {
 	FUSEE_FOR_EACH (struct fusee_str, s, o->without) {
-		if (s->len == key.len && !memcmp(s->p, key.p, key.len))
+		if (fusee_text_same(*s, key))
 			return true;
 	}
 	return false;

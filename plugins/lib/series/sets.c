@@ -20,17 +20,13 @@ static uint64_t hash(const struct labels *l)
 	return h;
 }
 
-static bool same(struct fusee_str a, struct fusee_str b)
-{
-	return a.len == b.len && !memcmp(a.p, b.p, a.len);
-}
-
 static bool equal(const struct labels *a, const struct labels *b)
 {
 	if (a->n != b->n)
 		return false;
 	for (uint32_t i = 0; i < a->n; i++)
-		if (!same(a->at[i].key, b->at[i].key) || !same(a->at[i].str, b->at[i].str))
+		if (!fusee_text_same(a->at[i].key, b->at[i].key) ||
+		    !fusee_text_same(a->at[i].str, b->at[i].str))
 			return false;
 	return true;
 }

@@ -25,17 +25,6 @@ static uint64_t ticks(uint64_t ns, uint32_t digits)
 	return ns;
 }
 
-static void put_id_text(struct fusee_bytes *b, const uint8_t id[16])
-{
-	char text[37];
-	int n = 0;
-
-	for (int i = 0; i < 16; i++)
-		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%02x",
-			      i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", id[i]);
-	body_text(b, fusee_text(text));
-}
-
 static void put_map(struct fusee_bytes *b, struct fusee_table labels)
 {
 	fusee_bytes_varint(b, labels.n);
@@ -64,6 +53,7 @@ static void put_scalar(struct fusee_bytes *b, const struct column *c, const stru
 {
 	const union value *v = &row->values[c->field];
 	uint64_t seconds = row->ns / FUSEE_SECOND;
+	char id[FUSEE_UUID];
 
 	if (c->nullable)
 		fusee_bytes_number(b, 0, 1);
@@ -81,7 +71,8 @@ static void put_scalar(struct fusee_bytes *b, const struct column *c, const stru
 		body_uuid(b, row->id);
 		break;
 	case SHAPE_UUID_TEXT:
-		put_id_text(b, row->id);
+		fusee_uuid(id, row->id);
+		body_text(b, fusee_text(id));
 		break;
 	default:
 		body_text(b, v->text);

@@ -35,18 +35,18 @@ void dictionary_fini(struct dictionary *d)
 	free(d->mappings);
 	free(d->locations);
 	free(d->stacks);
-	wire_fini(&d->ids);
-	wire_fini(&d->stack);
-	wire_fini(&d->location);
-	wire_fini(&d->lines);
-	wire_fini(&d->function);
-	wire_fini(&d->mapping);
-	wire_fini(&d->attribute);
-	wire_fini(&d->link);
-	wire_fini(&d->text);
+	fusee_bytes_fini(&d->ids);
+	fusee_bytes_fini(&d->stack);
+	fusee_bytes_fini(&d->location);
+	fusee_bytes_fini(&d->lines);
+	fusee_bytes_fini(&d->function);
+	fusee_bytes_fini(&d->mapping);
+	fusee_bytes_fini(&d->attribute);
+	fusee_bytes_fini(&d->link);
+	fusee_bytes_fini(&d->text);
 }
 
-static uint32_t add(struct dictionary *d, enum proto_table t, const struct wire *w)
+static uint32_t add(struct dictionary *d, enum proto_table t, const struct fusee_bytes *w)
 {
 	if (w->error)
 		d->error = w->error;
@@ -54,34 +54,6 @@ static uint32_t add(struct dictionary *d, enum proto_table t, const struct wire 
 }
 
 /* ---- texts ---- */
-
-/* The length of the well-formed character at p, 1 to 4 bytes; 0: there is none. Unicode's table
- * 3-7: neither surrogates nor more bytes than needed. */
-static size_t character(const uint8_t *p, uint64_t len)
-{
-	uint8_t low = 0x80, high = 0xbf;
-	size_t n;
-
-	if (p[0] < 0x80)
-		return 1;
-	n = p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
-	if (!n || n > len)
-		return 0;
-	if (p[0] == 0xe0)
-		low = 0xa0;
-	else if (p[0] == 0xed)
-		high = 0x9f;
-	else if (p[0] == 0xf0)
-		low = 0x90;
-	else if (p[0] == 0xf4)
-		high = 0x8f;
-	if (p[1] < low || p[1] > high)
-		return 0;
-	for (size_t i = 2; i < n; i++)
-		if (p[i] >> 6 != 2)
-			return 0;
-	return n;
-}
 
 static bool is_ascii(const uint8_t p[8])
 {
@@ -91,23 +63,24 @@ static bool is_ascii(const uint8_t p[8])
 	return !(word & 0x8080808080808080u);
 }
 
-struct fusee_str dictionary_clean(struct wire *clean, struct fusee_str s)
+struct fusee_str dictionary_clean(struct fusee_bytes *clean, struct fusee_str s)
 {
 	const uint8_t *p = (const uint8_t *)s.p;
 	uint64_t good = 0;
+	uint32_t point;
 	size_t n;
 
 	while (s.len - good >= 8 && is_ascii(p + good))
 		good += 8;
-	while (good < s.len && (n = character(p + good, s.len - good)))
+	while (good < s.len && (n = fusee_character(s.p + good, s.len - good, &point)))
 		good += n;
 	if (good == s.len)
 		return s;
-	wire_reset(clean);
-	wire_add(clean, p, good);
+	fusee_bytes_reset(clean);
+	fusee_bytes_add(clean, p, good);
 	for (uint64_t i = good; i < s.len; i += n ? n : 1) {
-		n = character(p + i, s.len - i);
-		wire_add(clean, n ? (const char *)p + i : "\xef\xbf\xbd", n ? n : 3);
+		n = fusee_character(s.p + i, s.len - i, &point);
+		fusee_bytes_add(clean, n ? (const char *)p + i : "\xef\xbf\xbd", n ? n : 3);
 	}
 	return (struct fusee_str){clean->p, clean->len};
 }
@@ -140,7 +113,7 @@ uint32_t dictionary_attribute(struct dictionary *d, struct fusee_str key,
 
 	if (v->kind == PROTO_TEXT)
 		clean.text = dictionary_clean(&d->text, v->text);
-	wire_reset(&d->attribute);
+	fusee_bytes_reset(&d->attribute);
 	proto_attribute(&d->attribute, k, &clean, u);
 	return add(d, PROTO_ATTRIBUTES, &d->attribute);
 }
@@ -191,7 +164,7 @@ static uint32_t mapping(struct dictionary *d, uint32_t i)
 	if (FUSEE_AT(struct fusee_str, d->p->strings, m->build_id)->len)
 		attributes[n++] = text_attribute(d, NAME_BUILD_ID, m->build_id);
 	n += flag_attributes(d, m->flags, flags, sizeof(flags) / sizeof(flags[0]), attributes + n);
-	wire_reset(&d->mapping);
+	fusee_bytes_reset(&d->mapping);
 	proto_mapping(&d->mapping, &(struct proto_mapping){m->start,
 							   m->limit,
 							   m->offset,
@@ -203,7 +176,7 @@ static uint32_t mapping(struct dictionary *d, uint32_t i)
 
 static uint32_t add_function(struct dictionary *d, const struct proto_function *f)
 {
-	wire_reset(&d->function);
+	fusee_bytes_reset(&d->function);
 	proto_function(&d->function, f);
 	return add(d, PROTO_FUNCTIONS, &d->function);
 }
@@ -232,7 +205,7 @@ static uint32_t unknown_location(struct dictionary *d)
 	struct proto_line line = {
 		.function = add_function(d, &(struct proto_function){name, name, 0, 0})};
 
-	wire_reset(&d->location);
+	fusee_bytes_reset(&d->location);
 	proto_location(&d->location, &(struct proto_location){.nlines = 1, .lines = &line});
 	return add(d, PROTO_LOCATIONS, &d->location);
 }
@@ -247,7 +220,7 @@ static uint32_t add_location(struct dictionary *d, const struct fusee_location *
 	struct proto_location to = {.address = l->address, .mapping = mapping(d, l->mapping)};
 	struct proto_line *lines;
 
-	wire_reset(&d->lines);
+	fusee_bytes_reset(&d->lines);
 	for (uint32_t i = 0; i < l->nlines; i++) {
 		const struct fusee_line *from = FUSEE_AT(struct fusee_line, d->p->lines,
 							 l->first_line + i);
@@ -256,7 +229,7 @@ static uint32_t add_location(struct dictionary *d, const struct fusee_location *
 		if (!from->function)
 			continue;
 		line.function = function(d, from->function);
-		wire_add(&d->lines, &line, sizeof(line));
+		fusee_bytes_add(&d->lines, &line, sizeof(line));
 		count++;
 	}
 	lines = (struct proto_line *)(void *)d->lines.p;
@@ -268,7 +241,7 @@ static uint32_t add_location(struct dictionary *d, const struct fusee_location *
 	to.lines = lines;
 	to.nlines = d->error ? 0 : count;
 	to.attributes = (struct proto_indexes){attributes, n};
-	wire_reset(&d->location);
+	fusee_bytes_reset(&d->location);
 	proto_location(&d->location, &to);
 	return add(d, PROTO_LOCATIONS, &d->location);
 }
@@ -288,8 +261,8 @@ static struct proto_indexes stack_locations(struct dictionary *d, const struct f
 {
 	uint32_t n = s->n ? s->n : 1, *to, i;
 
-	wire_reset(&d->ids);
-	if (!wire_reserve(&d->ids, n * sizeof(*to))) {
+	fusee_bytes_reset(&d->ids);
+	if (!fusee_bytes_reserve(&d->ids, n * sizeof(*to))) {
 		d->error = d->ids.error;
 		return (struct proto_indexes){0};
 	}
@@ -309,7 +282,7 @@ uint32_t dictionary_stack(struct dictionary *d, uint32_t i)
 
 	if (d->stacks[i])
 		return d->stacks[i] - 1;
-	wire_reset(&d->stack);
+	fusee_bytes_reset(&d->stack);
 	proto_stack(&d->stack, stack_locations(d, s));
 	d->stacks[i] = add(d, PROTO_STACKS, &d->stack) + 1;
 	return d->stacks[i] - 1;
@@ -319,19 +292,19 @@ uint32_t dictionary_link(struct dictionary *d, const struct fusee_sample *s)
 {
 	if (!s->span_id && !s->trace_id[0] && !s->trace_id[1])
 		return 0;
-	wire_reset(&d->link);
+	fusee_bytes_reset(&d->link);
 	proto_link(&d->link, s->trace_id, s->span_id);
 	return add(d, PROTO_LINKS, &d->link);
 }
 
-void dictionary_write(const struct dictionary *d, struct wire *w)
+void dictionary_write(const struct dictionary *d, struct fusee_bytes *w)
 {
 	size_t len = 0;
 
 	for (enum proto_table t = 0; t < PROTO_NTABLES; t++)
 		len += d->tables[t].fields.len;
 	proto_begin_dictionary(w, len);
-	wire_reserve(w, len);
+	fusee_bytes_reserve(w, len);
 	for (enum proto_table t = 0; t < PROTO_NTABLES; t++)
-		wire_add(w, d->tables[t].fields.p, d->tables[t].fields.len);
+		fusee_bytes_add(w, d->tables[t].fields.p, d->tables[t].fields.len);
 }

@@ -16,7 +16,7 @@ struct dictionary {
 	/* by index in the profile: number + 1; 0: not in the dictionary yet */
 	uint32_t *strings, *functions, *mappings, *locations, *stacks;
 	/* each for elements of one kind while they are made */
-	struct wire ids, stack, location, lines, function, mapping, attribute, link, text;
+	struct fusee_bytes ids, stack, location, lines, function, mapping, attribute, link, text;
 	int error; /* of the first failure */
 };
 
@@ -32,7 +32,7 @@ uint32_t dictionary_link(struct dictionary *, const struct fusee_sample *);
 uint32_t dictionary_attribute(struct dictionary *, struct fusee_str key, const struct proto_value *,
 			      struct fusee_str unit);
 /* Appends the tables to a request. */
-void dictionary_write(const struct dictionary *, struct wire *);
+void dictionary_write(const struct dictionary *, struct fusee_bytes *);
 /* The text, or in *clean the text with U+FFFD in place of other bytes. */
-struct fusee_str dictionary_clean(struct wire *clean, struct fusee_str);
+struct fusee_str dictionary_clean(struct fusee_bytes *clean, struct fusee_str);
 #endif

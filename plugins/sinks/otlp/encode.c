@@ -26,14 +26,14 @@ struct encoder {
 	const struct fusee_profile *p;
 	struct fusee_table more;
 	struct dictionary d;
-	struct wire *out;
+	struct fusee_bytes *out;
 	struct table resources; /* bytes of their attributes; 0 is none's */
 	uint32_t *resource_of;  /* by sample */
 	uint32_t *order;        /* samples, those of a resource together */
-	struct wire resource, clean;
-	struct wire samples;   /* of one resource, without their values */
-	size_t *ends;          /* of each of those */
-	uint32_t profiles;     /* written so far */
+	struct fusee_bytes resource, clean;
+	struct fusee_bytes samples; /* of one resource, without their values */
+	size_t *ends;               /* of each of those */
+	uint32_t profiles;          /* written so far */
 	uint32_t known[KNOWN]; /* samples + 1 of different labels, by a hash of those; 0: none */
 	struct known_attribute attributes[KNOWN_ATTRIBUTES]; /* by a hash of the label */
 };
@@ -72,7 +72,7 @@ static void put_resource_label(struct encoder *e, struct attributes *a, const st
 {
 	struct fusee_str key = names_of(names, l);
 	struct proto_value v = value_of(l);
-	struct wire clean_key = {0};
+	struct fusee_bytes clean_key = {0};
 
 	if (!is_new(a, key))
 		return;
@@ -82,7 +82,7 @@ static void put_resource_label(struct encoder *e, struct attributes *a, const st
 		e->d.error = -ENOMEM;
 	else
 		proto_resource_attribute(&e->resource, key, &v);
-	wire_fini(&clean_key);
+	fusee_bytes_fini(&clean_key);
 }
 
 static void see_all(struct names *names, struct fusee_table labels, uint32_t first, uint32_t n)
@@ -101,7 +101,7 @@ static uint32_t find_resource(struct encoder *e, const struct fusee_sample *s)
 
 	see_all(&names, p->labels, s->first_label, s->nlabels);
 	see_all(&names, p->resource, 0, p->resource.n);
-	wire_reset(&e->resource);
+	fusee_bytes_reset(&e->resource);
 	FUSEE_FOR_EACH (struct fusee_label, l, e->more)
 		put_resource_label(e, &a, &names, l);
 	for (uint32_t i = 0; i < s->nlabels; i++) {
@@ -206,7 +206,7 @@ static uint32_t *sort_samples(struct encoder *e)
 /* ---- profiles ---- */
 
 /* The comments, in *bytes, as an attribute. */
-static uint32_t add_comments(struct encoder *e, struct wire *bytes)
+static uint32_t add_comments(struct encoder *e, struct fusee_bytes *bytes)
 {
 	uint32_t n = e->p->comments.n, i = 0, number;
 	struct fusee_str *texts = calloc((size_t)n + 1, sizeof(*texts)), clean;
@@ -215,7 +215,7 @@ static uint32_t add_comments(struct encoder *e, struct wire *bytes)
 
 	FUSEE_FOR_EACH (struct fusee_str, s, e->p->comments) {
 		clean = dictionary_clean(&e->clean, *s);
-		wire_add(bytes, clean.p, clean.len);
+		fusee_bytes_add(bytes, clean.p, clean.len);
 		if (texts)
 			texts[i++].len = clean.len;
 	}
@@ -236,7 +236,7 @@ static uint32_t add_comments(struct encoder *e, struct wire *bytes)
 static uint32_t profile_attributes(struct encoder *e, uint32_t *to)
 {
 	struct attributes a = {.n = 0};
-	struct wire comments = {0};
+	struct fusee_bytes comments = {0};
 	char keys[MAX_ATTRIBUTES][128];
 	uint32_t n = 0;
 
@@ -256,7 +256,7 @@ static uint32_t profile_attributes(struct encoder *e, uint32_t *to)
 	}
 	if (e->p->comments.n)
 		to[n++] = add_comments(e, &comments);
-	wire_fini(&comments);
+	fusee_bytes_fini(&comments);
 	return n;
 }
 
@@ -303,7 +303,7 @@ static void make_samples(struct encoder *e, const uint32_t *samples, uint32_t n)
 {
 	uint32_t attributes[MAX_ATTRIBUTES], count;
 
-	wire_reset(&e->samples);
+	fusee_bytes_reset(&e->samples);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, e->p->samples,
 							samples[i]);
@@ -356,7 +356,7 @@ static void write_profile(struct encoder *e, uint32_t type, const uint32_t *samp
 	e->profiles++;
 	begun = proto_begin_profile(e->out, &head);
 	write_samples(e, type, samples, n);
-	wire_end(e->out, begun);
+	fusee_proto_end(e->out, begun);
 }
 
 /* The profiles of one resource: of the default type, which is shown first, then of the others. */
@@ -371,8 +371,8 @@ static void write_resource(struct encoder *e, uint32_t resource, const uint32_t 
 	profiles = proto_begin_scope(e->out, table_at(&e->resources, resource));
 	for (uint32_t i = 0; i < ntypes; i++)
 		write_profile(e, i == 0 ? first : i <= first ? i - 1 : i, samples, n);
-	wire_end(e->out, profiles);
-	wire_end(e->out, all);
+	fusee_proto_end(e->out, profiles);
+	fusee_proto_end(e->out, all);
 }
 
 /* Before all other texts: each profile has their numbers, which then are short. */
@@ -408,7 +408,7 @@ static int encode(struct encoder *e)
 	return e->d.error ? e->d.error : e->out->error;
 }
 
-int encode_request(const struct fusee_profile *p, struct fusee_table more, struct wire *out,
+int encode_request(const struct fusee_profile *p, struct fusee_table more, struct fusee_bytes *out,
 		   uint32_t *profiles)
 {
 	struct encoder e = {.p = p, .more = more, .out = out};
@@ -420,8 +420,8 @@ int encode_request(const struct fusee_profile *p, struct fusee_table more, struc
 	free(e.resource_of);
 	free(e.order);
 	free(e.ends);
-	wire_fini(&e.resource);
-	wire_fini(&e.clean);
-	wire_fini(&e.samples);
+	fusee_bytes_fini(&e.resource);
+	fusee_bytes_fini(&e.clean);
+	fusee_bytes_fini(&e.samples);
 	return r;
 }

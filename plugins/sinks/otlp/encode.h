@@ -3,7 +3,7 @@
 #ifndef OTLP_ENCODE_H
 #define OTLP_ENCODE_H
 
-#include "wire.h"
+#include <fusee/proto.h>
 
 /*
  * Appends the request's body to *out. Samples of processes with the same labels are together, as
@@ -13,6 +13,6 @@
  * comments those of the first profile. *profiles is the number of profiles in the request. 0 or
  * -ENOMEM.
  */
-int encode_request(const struct fusee_profile *, struct fusee_table more, struct wire *out,
+int encode_request(const struct fusee_profile *, struct fusee_table more, struct fusee_bytes *out,
 		   uint32_t *profiles);
 #endif

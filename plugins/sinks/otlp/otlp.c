@@ -18,7 +18,7 @@ struct otlp {
 	uint8_t gzip;
 
 	struct fusee_http *client;
-	struct wire body;
+	struct fusee_bytes body;
 	char warned[ANSWER_WORDS]; /* the last words of an answer that were logged */
 };
 
@@ -72,7 +72,7 @@ static int send_part(void *arg, const struct fusee_delivery *d, const struct fus
 	uint32_t profiles;
 	int r;
 
-	wire_reset(&o->body);
+	fusee_bytes_reset(&o->body);
 	r = encode_request(part, o->attributes, &o->body, &profiles);
 	if (r)
 		return fusee_fail(&o->self, r, "cannot encode a profile: %s", strerror(-r));
@@ -114,7 +114,7 @@ static void fini(void *ctx)
 	struct otlp *o = ctx;
 
 	fusee_http_close(o->client);
-	wire_fini(&o->body);
+	fusee_bytes_fini(&o->body);
 }
 
 static const struct fusee_sink_ops ops = {

@@ -8,7 +8,7 @@
 #ifndef OTLP_PROTO_H
 #define OTLP_PROTO_H
 
-#include "wire.h"
+#include <fusee/proto.h>
 
 #define PROTO_PATH "/v1development/profiles"
 #define PROTO_CONTENT_TYPE "application/x-protobuf"
@@ -70,12 +70,12 @@ struct proto_value {
 	struct fusee_table texts; /* struct fusee_str */
 };
 
-void proto_mapping(struct wire *, const struct proto_mapping *);
-void proto_location(struct wire *, const struct proto_location *);
-void proto_function(struct wire *, const struct proto_function *);
-void proto_link(struct wire *, const uint64_t trace_id[2], uint64_t span_id);
-void proto_attribute(struct wire *, uint32_t key, const struct proto_value *, uint32_t unit);
-void proto_stack(struct wire *, struct proto_indexes locations);
+void proto_mapping(struct fusee_bytes *, const struct proto_mapping *);
+void proto_location(struct fusee_bytes *, const struct proto_location *);
+void proto_function(struct fusee_bytes *, const struct proto_function *);
+void proto_link(struct fusee_bytes *, const uint64_t trace_id[2], uint64_t span_id);
+void proto_attribute(struct fusee_bytes *, uint32_t key, const struct proto_value *, uint32_t unit);
+void proto_stack(struct fusee_bytes *, struct proto_indexes locations);
 /* The field of the table's elements in the dictionary. */
 uint32_t proto_table_field(enum proto_table);
 
@@ -98,19 +98,20 @@ struct proto_sample {
 	struct proto_indexes attributes;
 };
 
-/* The end of a profile and of all profiles of a resource need no more than wire_end(). */
-size_t proto_begin_resource(struct wire *);
+/* The end of a profile and of all profiles of a resource need no more than fusee_proto_end(). */
+size_t proto_begin_resource(struct fusee_bytes *);
 /* An attribute of the resource, whose bytes are kept apart until they are its key. */
-void proto_resource_attribute(struct wire *, struct fusee_str key, const struct proto_value *);
-/* The resource with these attributes, and the scope. Returns the argument of wire_end(). */
-size_t proto_begin_scope(struct wire *, struct fusee_str attributes);
-size_t proto_begin_profile(struct wire *, const struct proto_profile *);
+void proto_resource_attribute(struct fusee_bytes *, struct fusee_str key,
+			      const struct proto_value *);
+/* The resource with these attributes, and the scope. Returns the argument of fusee_proto_end(). */
+size_t proto_begin_scope(struct fusee_bytes *, struct fusee_str attributes);
+size_t proto_begin_profile(struct fusee_bytes *, const struct proto_profile *);
 /* What a sample has in the profile of each of its values, whose bytes are kept apart. */
-void proto_sample(struct wire *, const struct proto_sample *);
+void proto_sample(struct fusee_bytes *, const struct proto_sample *);
 /* That sample with this value. */
-void proto_value_of_sample(struct wire *, struct fusee_str sample, int64_t value);
+void proto_value_of_sample(struct fusee_bytes *, struct fusee_str sample, int64_t value);
 /* The dictionary, but for the elements of its tables: they follow, `len` bytes. */
-void proto_begin_dictionary(struct wire *, size_t len);
+void proto_begin_dictionary(struct fusee_bytes *, size_t len);
 
 /* ---- answers. Texts are bytes of the answer, and can be anything ---- */
 

@@ -82,7 +82,7 @@ uint32_t table_add(struct table *t, const void *p, size_t len, int *error)
 		    (!len || !memcmp(t->fields.p + e->at, p, len)))
 			return t->slots[k] - 1;
 	}
-	wire_bytes(&t->fields, t->field, p, len);
+	fusee_proto_bytes(&t->fields, t->field, p, len);
 	if (t->fields.error) {
 		*error = t->fields.error;
 		return 0;
@@ -112,6 +112,6 @@ void table_fini(struct table *t)
 {
 	free(t->elements);
 	free(t->slots);
-	wire_fini(&t->fields);
+	fusee_bytes_fini(&t->fields);
 	*t = (struct table){0};
 }

@@ -9,15 +9,15 @@
 
 #include <fusee/profile.h>
 
-#include "wire.h"
+#include <fusee/proto.h>
 
 struct table {
 	struct table_element *elements;
 	uint32_t n, cap;
-	uint32_t *slots;    /* hash table: number + 1; 0: free */
-	uint32_t nslots;    /* a power of two */
-	uint32_t field;     /* of each element */
-	struct wire fields; /* the elements in their order, as they are in the message */
+	uint32_t *slots;           /* hash table: number + 1; 0: free */
+	uint32_t nslots;           /* a power of two */
+	uint32_t field;            /* of each element */
+	struct fusee_bytes fields; /* the elements in their order, as they are in the message */
 };
 
 int table_init(struct table *, uint32_t field); /* 0 or -ENOMEM */

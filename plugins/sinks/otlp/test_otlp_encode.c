@@ -15,13 +15,13 @@ static const struct fusee_table nothing;
 static Otlp__Request *encoded(const struct fusee_profile *p, struct fusee_table more,
 			      uint32_t *profiles)
 {
-	struct wire w = {0};
+	struct fusee_bytes w = {0};
 	Otlp__Request *r;
 
 	CHECK_INT(encode_request(p, more, &w, profiles), 0);
 	r = otlp__request__unpack(NULL, w.len, (const uint8_t *)w.p);
 	CHECK(r);
-	wire_fini(&w);
+	fusee_bytes_fini(&w);
 	return r;
 }
 
@@ -405,7 +405,7 @@ TEST(bytes_that_are_no_text)
 		{"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
 		{"\xc0\x80", "\xef\xbf\xbd\xef\xbf\xbd"},
 	};
-	struct wire w = {0};
+	struct fusee_bytes w = {0};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct fusee_str s = dictionary_clean(&w, fusee_text(texts[i].from));
@@ -426,7 +426,7 @@ TEST(bytes_that_are_no_text)
 		CHECK(s.len == b.len && !memcmp(s.p, b.p, b.len));
 		buf_fini(&b);
 	}
-	wire_fini(&w);
+	fusee_bytes_fini(&w);
 }
 
 TEST(invalid_texts_are_cleaned)

@@ -6,13 +6,13 @@
  * the same codes in JSON, {} for success; its server has a page for people under every other path.
  */
 #include <fusee/json.h>
+#include <fusee/proto.h>
 #include <stdlib.h>
 #include <strings.h>
 
 #include "write.h"
 
 #define TEXT 2048 /* bytes of a message that are looked at */
-#define FRAME 5   /* bytes of a frame's head: flags, length */
 
 /* Codes of google.rpc.Code. */
 enum code {
@@ -87,19 +87,18 @@ static void read_lines(const struct fusee_http_answer *a, struct status *s)
  * messages. */
 static bool find_frame(struct fusee_str body, bool trailers, struct fusee_str *bytes)
 {
-	while (body.len >= FRAME) {
+	while (body.len >= FUSEE_PROTO_FRAME) {
 		const uint8_t *p = (const uint8_t *)body.p;
-		uint64_t n = (uint64_t)p[1] << 24 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 8 |
-			     p[4];
+		uint64_t n = fusee_proto_frame_length(p);
 
-		if (n > body.len - FRAME)
+		if (n > body.len - FUSEE_PROTO_FRAME)
 			return false;
 		if (trailers ? p[0] & 0x80 : !p[0]) {
-			*bytes = (struct fusee_str){body.p + FRAME, n};
+			*bytes = (struct fusee_str){body.p + FUSEE_PROTO_FRAME, n};
 			return true;
 		}
-		body.p += FRAME + n;
-		body.len -= FRAME + n;
+		body.p += FUSEE_PROTO_FRAME + n;
+		body.len -= FUSEE_PROTO_FRAME + n;
 	}
 	return false;
 }

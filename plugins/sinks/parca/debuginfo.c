@@ -3,154 +3,84 @@
  * and `type`, which is then debug information, for symbolizing. */
 #include "debuginfo.h"
 
-#include <string.h>
+#include <fusee/proto.h>
 
-#define FRAME_HEAD 5u
-enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 enum { BUILD_ID_GNU = 1 };
 
 /* ---- writing ---- */
 
-static void put(struct debuginfo_frame *f, const void *bytes, size_t n)
+/* The bytes of the frame, which are never grown: ids are as short as they must be. */
+static struct fusee_bytes begin(struct debuginfo_frame *f)
 {
-	if (n > sizeof(f->bytes) - f->len)
-		n = 0; /* not with ids that are as short as they must be */
-	memcpy(f->bytes + f->len, bytes, n);
-	f->len += (uint32_t)n;
-}
-
-static void put_varint(struct debuginfo_frame *f, uint64_t v)
-{
-	for (; v >= 0x80; v >>= 7)
-		put(f, &(char){(char)(v | 0x80)}, 1);
-	put(f, &(char){(char)v}, 1);
-}
-
-static void put_text(struct debuginfo_frame *f, uint32_t field, const char *text)
-{
-	size_t n = strlen(text);
-
-	put_varint(f, field << 3 | BYTES);
-	put_varint(f, n);
-	put(f, text, n);
-}
-
-static void put_number(struct debuginfo_frame *f, uint32_t field, uint64_t v)
-{
-	put_varint(f, field << 3 | VARINT);
-	put_varint(f, v);
-}
-
-static void begin(struct debuginfo_frame *f)
-{
-	memset(f->bytes, 0, FRAME_HEAD);
-	f->len = FRAME_HEAD;
+	return (struct fusee_bytes){.p = f->bytes,
+				    .len = FUSEE_PROTO_FRAME,
+				    .cap = sizeof(f->bytes),
+				    .most = sizeof(f->bytes)};
 }
 
 /* more: bytes of the message that follow the frame. */
-static void end(struct debuginfo_frame *f, uint32_t more)
+static void end(struct debuginfo_frame *f, const struct fusee_bytes *b, uint32_t more)
 {
-	uint32_t n = f->len - FRAME_HEAD + more;
+	f->len = (uint32_t)b->len;
+	fusee_proto_set_frame(f->bytes, f->len - FUSEE_PROTO_FRAME + more);
+}
 
-	for (uint32_t i = 0; i < 4; i++)
-		f->bytes[4 - i] = (char)(n >> 8 * i);
+static void put_text(struct fusee_bytes *b, uint32_t field, const char *text)
+{
+	fusee_proto_bytes(b, field, text, strlen(text));
 }
 
 void debuginfo_should_initiate(struct debuginfo_frame *f, const char *build_id)
 {
-	begin(f);
-	put_text(f, 1, build_id);
-	put_number(f, 5, BUILD_ID_GNU);
-	end(f, 0);
+	struct fusee_bytes b = begin(f);
+
+	put_text(&b, 1, build_id);
+	fusee_proto_uint(&b, 5, BUILD_ID_GNU);
+	end(f, &b, 0);
 }
 
 void debuginfo_initiate(struct debuginfo_frame *f, const char *build_id, uint64_t size,
 			const char *hash)
 {
-	begin(f);
-	put_text(f, 1, build_id);
-	put_number(f, 2, size);
-	put_text(f, 3, hash);
-	put_number(f, 6, BUILD_ID_GNU);
-	end(f, 0);
+	struct fusee_bytes b = begin(f);
+
+	put_text(&b, 1, build_id);
+	fusee_proto_uint(&b, 2, size);
+	put_text(&b, 3, hash);
+	fusee_proto_uint(&b, 6, BUILD_ID_GNU);
+	end(f, &b, 0);
 }
 
 void debuginfo_finished(struct debuginfo_frame *f, const char *build_id, const char *upload_id)
 {
-	begin(f);
-	put_text(f, 1, build_id);
-	put_text(f, 2, upload_id);
-	end(f, 0);
+	struct fusee_bytes b = begin(f);
+
+	put_text(&b, 1, build_id);
+	put_text(&b, 2, upload_id);
+	end(f, &b, 0);
 }
 
 void debuginfo_info(struct debuginfo_frame *f, const char *build_id, const char *upload_id)
 {
-	struct debuginfo_frame info = {.len = 0};
+	struct fusee_bytes b = begin(f);
+	uint64_t info = fusee_proto_begin(&b, 1);
 
-	put_text(&info, 1, build_id);
-	put_text(&info, 2, upload_id);
-	begin(f);
-	put_varint(f, 1 << 3 | BYTES);
-	put_varint(f, info.len);
-	put(f, info.bytes, info.len);
-	end(f, 0);
+	put_text(&b, 1, build_id);
+	put_text(&b, 2, upload_id);
+	fusee_proto_end(&b, info);
+	end(f, &b, 0);
 }
 
 void debuginfo_chunk(struct debuginfo_frame *f, uint32_t n)
 {
-	begin(f);
-	put_varint(f, 2 << 3 | BYTES);
-	put_varint(f, n);
-	end(f, n);
+	struct fusee_bytes b = begin(f);
+
+	fusee_bytes_varint(&b, 2 << 3 | FUSEE_PROTO_BYTES);
+	fusee_bytes_varint(&b, n);
+	end(f, &b, n);
 }
 
 /* ---- reading ---- */
-
-struct field {
-	uint32_t number, type;
-	uint64_t value;         /* VARINT */
-	struct fusee_str bytes; /* BYTES */
-};
-
-static bool take_varint(struct fusee_str *in, uint64_t *v)
-{
-	*v = 0;
-	for (uint32_t shift = 0; shift < 64 && in->len; shift += 7) {
-		uint8_t c = (uint8_t)*in->p++;
-
-		in->len--;
-		*v |= (uint64_t)(c & 0x7f) << shift;
-		if (!(c & 0x80))
-			return true;
-	}
-	return false;
-}
-
-/* 1; 0: the end; -1: no message. */
-static int next_field(struct fusee_str *in, struct field *f)
-{
-	uint64_t tag, n = 0;
-
-	if (!in->len)
-		return 0;
-	if (!take_varint(in, &tag) || tag >> 3 == 0 || tag >> 3 > UINT32_MAX)
-		return -1;
-	*f = (struct field){.number = (uint32_t)(tag >> 3), .type = (uint32_t)(tag & 7)};
-	if (f->type == VARINT)
-		return take_varint(in, &f->value) ? 1 : -1;
-	if (f->type == BYTES && !take_varint(in, &n))
-		return -1;
-	if (f->type == FIXED64 || f->type == FIXED32)
-		n = f->type == FIXED64 ? 8 : 4;
-	else if (f->type != BYTES)
-		return -1;
-	if (n > in->len)
-		return -1;
-	f->bytes = (struct fusee_str){in->p, n};
-	in->p += n;
-	in->len -= n;
-	return 1;
-}
 
 /* A text without a NUL that fits. */
 static bool copy_text(char *to, size_t size, struct fusee_str s)
@@ -166,15 +96,15 @@ static bool copy_text(char *to, size_t size, struct fusee_str s)
 bool debuginfo_read_should(struct fusee_str message, bool *should,
 			   char reason[DEBUGINFO_MAX_REASON])
 {
-	struct field f;
+	struct fusee_proto_field f;
 	int r;
 
 	*should = false;
 	*reason = '\0';
-	while ((r = next_field(&message, &f)) > 0) {
-		if (f.number == 1 && f.type == VARINT)
+	while ((r = fusee_proto_next(&message, &f)) > 0) {
+		if (f.number == 1 && f.type == FUSEE_PROTO_VARINT)
 			*should = f.value;
-		else if (f.number == 2 && f.type == BYTES)
+		else if (f.number == 2 && f.type == FUSEE_PROTO_BYTES)
 			copy_text(reason, DEBUGINFO_MAX_REASON, f.bytes); /* for people only */
 	}
 	return !r;
@@ -182,18 +112,18 @@ bool debuginfo_read_should(struct fusee_str message, bool *should,
 
 static bool read_upload(struct fusee_str message, struct debuginfo_instructions *to)
 {
-	struct field f;
+	struct fusee_proto_field f;
 	int r;
 
-	while ((r = next_field(&message, &f)) > 0) {
-		if (f.number == 3 && f.type == VARINT)
+	while ((r = fusee_proto_next(&message, &f)) > 0) {
+		if (f.number == 3 && f.type == FUSEE_PROTO_VARINT)
 			to->strategy = f.value == DEBUGINFO_GRPC || f.value == DEBUGINFO_SIGNED_URL
 					       ? (int)f.value
 					       : DEBUGINFO_NO_STRATEGY;
-		else if (f.number == 2 && f.type == BYTES &&
+		else if (f.number == 2 && f.type == FUSEE_PROTO_BYTES &&
 			 !copy_text(to->upload_id, sizeof(to->upload_id), f.bytes))
 			return false;
-		else if (f.number == 4 && f.type == BYTES &&
+		else if (f.number == 4 && f.type == FUSEE_PROTO_BYTES &&
 			 !copy_text(to->url, sizeof(to->url), f.bytes))
 			return false;
 	}
@@ -202,12 +132,12 @@ static bool read_upload(struct fusee_str message, struct debuginfo_instructions 
 
 bool debuginfo_read_instructions(struct fusee_str message, struct debuginfo_instructions *to)
 {
-	struct field f;
+	struct fusee_proto_field f;
 	int r;
 
 	*to = (struct debuginfo_instructions){.strategy = DEBUGINFO_NO_STRATEGY};
-	while ((r = next_field(&message, &f)) > 0)
-		if (f.number == 1 && f.type == BYTES && !read_upload(f.bytes, to))
+	while ((r = fusee_proto_next(&message, &f)) > 0)
+		if (f.number == 1 && f.type == FUSEE_PROTO_BYTES && !read_upload(f.bytes, to))
 			return false;
 	return !r;
 }

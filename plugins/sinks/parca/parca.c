@@ -28,6 +28,7 @@ struct parca {
 	const struct fusee_delivery *delivery;
 	struct fusee_table labels; /* of the series */
 	int refused;               /* -errno of the first series that is lost */
+	struct fusee_bytes body;   /* of the request */
 };
 
 static const struct fusee_option options[] = {
@@ -85,7 +86,7 @@ static int request_of(struct parca *c, const struct fusee_profile *part,
 {
 	bool json = c->protocol == WRITE_JSON;
 	struct fusee_profile typed;
-	struct fusee_str pprof, body;
+	struct fusee_str pprof;
 	int r;
 
 	memset(&typed, 0, sizeof(typed));
@@ -94,13 +95,13 @@ static int request_of(struct parca *c, const struct fusee_profile *part,
 	r = c->self.host->sink->encode(c->delivery->out, &typed, FUSEE_PPROF_GZ, &pprof);
 	if (!r)
 		r = write_encode((enum write_protocol)c->protocol, name_of(part), c->labels, pprof,
-				 &body);
+				 &c->body);
 	if (r)
 		return fusee_fail(&c->self, r, "cannot encode a profile: %s", strerror(-r));
 	*q = (struct fusee_http_request){.path = json ? WRITE_PATH_JSON : WRITE_PATH_GRPC,
 					 .content_type = json ? "application/json"
 							      : "application/grpc-web+proto",
-					 .body = body};
+					 .body = fusee_bytes_str(&c->body)};
 	return 0;
 }
 
@@ -115,19 +116,19 @@ static int send_part(void *arg, const struct fusee_delivery *d, const struct fus
 	struct fusee_http_answer a;
 	int r = request_of(c, part, &q);
 
-	if (r)
-		return r;
-	q.out = d->out;
-	if (c->protocol == WRITE_GRPC_WEB)
+	if (!r)
+		q.out = d->out;
+	if (!r && c->protocol == WRITE_GRPC_WEB)
 		q.headers = (struct fusee_table){&web, 1, sizeof(web)};
-	r = fusee_http_send(c->client, &q, &a);
+	if (!r)
+		r = fusee_http_send(c->client, &q, &a);
 	if (!r) {
 		verdict = write_verdict((enum write_protocol)c->protocol, &a, words);
 		r = fusee_http_result(c->client, d->out, &a, verdict, words);
 	}
 	if (!r)
 		fusee_count(&c->self, "bytes_sent", q.body.len);
-	free((void *)(uintptr_t)q.body.p);
+	fusee_bytes_fini(&c->body);
 	return r;
 }
 

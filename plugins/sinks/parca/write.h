@@ -4,6 +4,7 @@
 #ifndef PARCA_WRITE_H
 #define PARCA_WRITE_H
 
+#include <fusee/bytes.h>
 #include <fusee/http.h>
 
 enum write_protocol { WRITE_GRPC_WEB, WRITE_JSON };
@@ -12,9 +13,9 @@ enum write_protocol { WRITE_GRPC_WEB, WRITE_JSON };
 #define WRITE_PATH_JSON "/api/profiles/writeraw"
 
 /* The body of a request with one series of one profile. name: __name__, the profile's; labels:
- * struct fusee_label, with texts. *ret is the caller's, to be freed. 0 or -ENOMEM. */
+ * struct fusee_label, with texts. Adds to *to. 0 or -ENOMEM. */
 int write_encode(enum write_protocol, const char *name, struct fusee_table labels,
-		 struct fusee_str pprof, struct fusee_str *ret);
+		 struct fusee_str pprof, struct fusee_bytes *to);
 
 /* Of gRPC-web and gRPC: the status, -1: the answer has none. */
 int write_code(const struct fusee_http_answer *);

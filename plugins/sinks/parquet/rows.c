@@ -177,17 +177,6 @@ static int put_stacks(struct fusee_rows *rows, struct fusee_parquet *w, uint64_t
 
 /* ---- both ---- */
 
-/* A text's first characters, of so many bytes at most: metadata is UTF-8. */
-static struct fusee_str first_of(struct fusee_str s, uint64_t most)
-{
-	if (s.len <= most)
-		return s;
-	s.len = most;
-	while (s.len && ((uint8_t)s.p[s.len] & 0xc0) == 0x80)
-		s.len--;
-	return s;
-}
-
 /* Name and unit of each type, as rows have them, and which of the types is shown. */
 static void put_types(const struct fusee_profile *p, struct fusee_parquet *w)
 {
@@ -195,8 +184,10 @@ static void put_types(const struct fusee_profile *p, struct fusee_parquet *w)
 
 	for (uint32_t i = 0; i < p->types.n; i++) {
 		const struct fusee_value_type *t = FUSEE_AT(struct fusee_value_type, p->types, i);
-		struct fusee_str name = first_of(text_of(p, t->type), FUSEE_PARQUET_MAX_TEXT),
-				 unit = first_of(text_of(p, t->unit), FUSEE_PARQUET_MAX_TEXT);
+		struct fusee_str name = fusee_text_shortened(text_of(p, t->type),
+							     FUSEE_PARQUET_MAX_TEXT),
+				 unit = fusee_text_shortened(text_of(p, t->unit),
+							     FUSEE_PARQUET_MAX_TEXT);
 
 		snprintf(key, sizeof(key), "fusee.type.%u", i);
 		fusee_parquet_metadata(w, fusee_text(key), name);
@@ -214,7 +205,8 @@ static void put_metadata(const struct fusee_profile *p, struct fusee_parquet *w,
 
 	fusee_parquet_metadata(w, fusee_text("fusee.schema"), fusee_text(schema));
 	FUSEE_FOR_EACH (struct fusee_label, l, p->losses) {
-		struct fusee_str stage = first_of(l->str, 31), reason = first_of(l->key, 199);
+		struct fusee_str stage = fusee_text_shortened(l->str, 31),
+				 reason = fusee_text_shortened(l->key, 199);
 
 		snprintf(key, sizeof(key), "fusee.%.*s.%.*s", (int)stage.len,
 			 stage.len ? stage.p : "", (int)reason.len, reason.len ? reason.p : "");

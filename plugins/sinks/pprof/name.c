@@ -38,11 +38,6 @@ static void make_target(const struct fusee_profile *p, char to[MAX_TARGET + 1])
 		memcpy(to, "all", 4);
 }
 
-static bool is(struct fusee_str s, const char *text)
-{
-	return s.len == strlen(text) && !memcmp(s.p, text, s.len);
-}
-
 /* Do samples have other texts than the profile itself? The agent's have a process and a thread
  * of their own at most; a recording that is pushed may have any. */
 static bool has_labels_of_samples(const struct fusee_profile *p)
@@ -50,14 +45,14 @@ static bool has_labels_of_samples(const struct fusee_profile *p)
 	FUSEE_FOR_EACH (struct fusee_label, l, p->labels) {
 		const struct fusee_label *of_all = NULL;
 
-		if (!l->str.p || is(l->key, "process") || is(l->key, "thread"))
+		if (!l->str.p || fusee_text_is(l->key, "process") ||
+		    fusee_text_is(l->key, "thread"))
 			continue;
 		FUSEE_FOR_EACH (struct fusee_label, r, p->resource) {
-			if (r->key.len == l->key.len && !memcmp(r->key.p, l->key.p, l->key.len))
+			if (fusee_text_same(r->key, l->key))
 				of_all = r;
 		}
-		if (!of_all || of_all->str.len != l->str.len ||
-		    memcmp(of_all->str.p, l->str.p, l->str.len) != 0)
+		if (!of_all || !fusee_text_same(of_all->str, l->str))
 			return true;
 	}
 	return false;

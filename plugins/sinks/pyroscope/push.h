@@ -7,6 +7,7 @@
 #ifndef PYROSCOPE_PUSH_H
 #define PYROSCOPE_PUSH_H
 
+#include <fusee/bytes.h>
 #include <fusee/http.h>
 #include <fusee/series.h>
 
@@ -14,10 +15,10 @@
 #define INGEST_PATH "/ingest"
 #define PUSH_BURST (2ull << 20) /* bytes that a server with its defaults takes at once */
 
-/* The body of Push: one series with one profile, gzipped pprof. *ret is the caller's, to be freed.
- * 0 or -ENOMEM. */
+/* The body of Push: one series with one profile, gzipped pprof. Adds to *to. 0 or
+ * -ENOMEM. */
 int push_encode(const char *name, struct fusee_table labels, const struct fusee_profile *,
-		struct fusee_str pprof, struct fusee_str *ret);
+		struct fusee_str pprof, struct fusee_bytes *to);
 /* The query of /ingest. *ret is the caller's, to be freed. 0 or -ENOMEM. */
 int ingest_query(struct fusee_table labels, const struct fusee_profile *, char **ret);
 

@@ -23,6 +23,7 @@ struct pyroscope {
 	struct fusee_table labels; /* of the series */
 	int refused;               /* -errno of the first series that is lost */
 	bool sent;                 /* a part of the series, in this attempt */
+	struct fusee_bytes body;   /* of the request to push */
 };
 
 static const struct fusee_option options[] = {
@@ -63,21 +64,21 @@ static const char *metric_of(const struct fusee_profile *p)
 }
 
 static int request_of(struct pyroscope *y, const struct fusee_profile *part,
-		      struct fusee_http_request *q, char **owned)
+		      struct fusee_http_request *q, char **query)
 {
-	struct fusee_str pprof, body;
+	struct fusee_str pprof;
 	int r = y->self.host->sink->encode(y->delivery->out, part, FUSEE_PPROF_GZ, &pprof);
 
-	*owned = NULL;
+	*query = NULL;
 	if (!r && y->api == PUSH) {
-		r = push_encode(metric_of(part), y->labels, part, pprof, &body);
-		*owned = (char *)(uintptr_t)body.p;
-		*q = (struct fusee_http_request){
-			.path = PUSH_PATH, .content_type = "application/proto", .body = body};
+		r = push_encode(metric_of(part), y->labels, part, pprof, &y->body);
+		*q = (struct fusee_http_request){.path = PUSH_PATH,
+						 .content_type = "application/proto",
+						 .body = fusee_bytes_str(&y->body)};
 	} else if (!r) {
-		r = ingest_query(y->labels, part, owned);
+		r = ingest_query(y->labels, part, query);
 		*q = (struct fusee_http_request){.path = INGEST_PATH,
-						 .query = *owned,
+						 .query = *query,
 						 .content_type = "application/octet-stream",
 						 .body = pprof};
 	}
@@ -102,8 +103,8 @@ static int send_part(void *arg, const struct fusee_delivery *d, const struct fus
 	struct pyroscope *y = arg;
 	struct fusee_http_request q;
 	struct fusee_http_answer a;
-	char *owned;
-	int r = request_of(y, part, &q, &owned);
+	char *query;
+	int r = request_of(y, part, &q, &query);
 
 	y->sent = true;
 	if (!r)
@@ -116,7 +117,8 @@ static int send_part(void *arg, const struct fusee_delivery *d, const struct fus
 		r = judge(y, &a);
 	if (!r)
 		fusee_count(&y->self, "bytes_sent", q.body.len);
-	free(owned);
+	fusee_bytes_fini(&y->body);
+	free(query);
 	return r;
 }
 
