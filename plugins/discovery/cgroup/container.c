@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Forms of paths, each as its runtime's source or documentation gives it: Docker and runc's
- * cgroupfs and systemd drivers, containerd's CRI plugin, CRI-O, Podman's libpod, Kubernetes'
- * kubepods, systemd-nspawn(1) and systemd-machined, lxc.container.conf(5).
+ * cgroupfs and systemd drivers, BuildKit, containerd's CRI plugin, CRI-O, Podman's libpod, Kata,
+ * Kubernetes' kubepods, Amazon ECS, garden, Mesos, systemd-nspawn(1) and systemd-machined,
+ * lxc.container.conf(5). tests/data/cgroups.txt has paths as they are met.
  */
 #include "container.h"
 
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #define ID_LEN 64
+#define BUILD_ID_LEN 25 /* of BuildKit's: a number of 128 bits with base 36 */
 
 /* Of one component of the path. */
 struct word {
@@ -25,6 +27,54 @@ static bool is_id(const char *p, size_t len)
 		return false;
 	for (size_t i = 0; i < len; i++)
 		if (!isdigit((unsigned char)p[i]) && !(p[i] >= 'a' && p[i] <= 'f'))
+			return false;
+	return true;
+}
+
+static bool is_build_id(struct word w)
+{
+	for (size_t i = 0; i < w.len; i++)
+		if (!isdigit((unsigned char)w.p[i]) && !(w.p[i] >= 'a' && w.p[i] <= 'z'))
+			return false;
+	return w.len == BUILD_ID_LEN;
+}
+
+/* Hexadecimal digits, and a dash behind 8, 12, 16 and 20 of them. */
+static bool is_uuid(struct word w)
+{
+	static const size_t dashes[] = {8, 13, 18, 23};
+
+	for (size_t i = 0, dash = 0; i < w.len; i++)
+		if (dash < 4 && i == dashes[dash]) {
+			if (w.p[i] != '-')
+				return false;
+			dash++;
+		} else if (!isxdigit((unsigned char)w.p[i])) {
+			return false;
+		}
+	return w.len == 36;
+}
+
+/* Cloud Foundry truncates a UUID to 28 characters. */
+static bool is_garden_id(struct word w)
+{
+	char uuid[36];
+
+	if (w.len != 28)
+		return is_uuid(w);
+	memset(uuid, '0', sizeof(uuid));
+	memcpy(uuid, w.p, w.len);
+	return is_uuid((struct word){uuid, sizeof(uuid)});
+}
+
+/* "TASK-NUMBER" of Fargate: 32 hexadecimal digits and a decimal number. */
+static bool is_fargate_id(struct word w)
+{
+	if (w.len < 34 || w.p[32] != '-')
+		return false;
+	for (size_t i = 0; i < w.len; i++)
+		if (i != 32 &&
+		    !(i < 32 ? isxdigit((unsigned char)w.p[i]) : isdigit((unsigned char)w.p[i])))
 			return false;
 	return true;
 }
@@ -88,7 +138,7 @@ static bool by_prefix(struct container *c, struct word w)
 		{"docker-", "docker"},      {"cri-containerd-", "containerd"},
 		{"crio-", "cri-o"},         {"libpod-", "podman"},
 		{"nerdctl-", "containerd"}, {"libpod-payload-", "podman"},
-		{"buildkit-", "buildkit"},
+		{"buildkit-", "buildkit"},  {"kata_", "kata"},
 	};
 
 	if (ends(w, ".scope"))
@@ -102,23 +152,52 @@ static bool by_prefix(struct container *c, struct word w)
 	return false;
 }
 
-/* "system.slice:docker:ID": runc's systemd form without a systemd manager. */
+/* "system.slice:docker:ID": runc's systemd form without a systemd manager. dockerd's own BuildKit
+ * has it too, with IDs of its own. */
 static bool by_colons(struct container *c, struct word w)
 {
 	const char *last = memrchr(w.p, ':', w.len), *before;
+	struct word id;
 
-	if (!last || !is_id(last + 1, (size_t)(w.p + w.len - last - 1)))
+	if (!last)
 		return false;
+	id = (struct word){last + 1, (size_t)(w.p + w.len - last - 1)};
 	before = memrchr(w.p, ':', (size_t)(last - w.p));
 	before = before ? before + 1 : w.p;
 	w.len = (size_t)(last - before);
 	w.p = before;
-	return found(c, last + 1, ID_LEN,
-		     is(w, "docker")           ? "docker"
-		     : is(w, "cri-containerd") ? "containerd"
-		     : is(w, "crio")           ? "cri-o"
-		     : is(w, "libpod")         ? "podman"
-					       : "");
+	if (is_build_id(id) && is(w, "docker"))
+		return found(c, id.p, id.len, "buildkit");
+	return is_id(id.p, id.len) && found(c, id.p, id.len,
+					    is(w, "docker")           ? "docker"
+					    : is(w, "cri-containerd") ? "containerd"
+					    : is(w, "crio")           ? "cri-o"
+					    : is(w, "libpod")         ? "podman"
+								      : "");
+}
+
+/* IDs of other forms are known by what stands above them, or above that: "/ecs/TASK/ID",
+ * "/garden/good/ID". */
+static bool by_place(struct container *c, const struct word *words, int at)
+{
+	static const struct {
+		const char *parent, *runtime;
+		bool (*is_id)(struct word);
+	} forms[] = {
+		{"buildkit", "buildkit", is_build_id},
+		{"mesos", "mesos", is_uuid},
+		{"garden", "garden", is_garden_id},
+		{"ecs", "", is_fargate_id},
+	};
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		bool below = (at > 0 && is(words[at - 1], forms[i].parent)) ||
+			     (at > 1 && is(words[at - 2], forms[i].parent));
+
+		if (below && forms[i].is_id(words[at]))
+			return found(c, words[at].p, words[at].len, forms[i].runtime);
+	}
+	return false;
 }
 
 /* A plain id says its runtime by what stands above it. */
@@ -129,7 +208,8 @@ static bool by_parents(struct container *c, const struct word *words, int at)
 	if (!is_id(words[at].p, words[at].len))
 		return false;
 	for (int i = at - 1; i >= 0 && !*runtime; i--) {
-		if (is(words[i], "docker") || is(words[i], "ecs") || is(words[i], "actions_job"))
+		if (is(words[i], "docker") || is(words[i], "ecs") || is(words[i], "actions_job") ||
+		    is(words[i], "azpl_job"))
 			runtime = "docker";
 		else if (is(words[i], "k8s.io") || is(words[i], "containerd"))
 			runtime = "containerd";
@@ -137,17 +217,21 @@ static bool by_parents(struct container *c, const struct word *words, int at)
 			runtime = "podman";
 		else if (is(words[i], "buildkit"))
 			runtime = "buildkit";
+		else if (is(words[i], "kata_overhead"))
+			runtime = "kata";
 		else if (is_id(words[i].p, words[i].len))
 			break; /* a part of that container */
 	}
 	return found(c, words[at].p, words[at].len, runtime);
 }
 
-/* Machines have names. */
+/* Machines have names. systemd-nspawn itself, in "supervisor", is not in the machine. */
 static bool by_name(struct container *c, const struct word *words, int at)
 {
 	struct word w = words[at];
 
+	if (is(words[at + 1], "supervisor"))
+		return false;
 	if (begins(w, "systemd-nspawn@") && ends(w, ".service"))
 		return found_escaped(c, w.p + 15, w.len - 15 - 8, "systemd-nspawn");
 	if (begins(w, "machine-") && ends(w, ".scope")) {
@@ -169,7 +253,7 @@ static bool by_name(struct container *c, const struct word *words, int at)
 
 bool container_of(const char *path, struct container *c)
 {
-	struct word words[MAX_WORDS];
+	struct word words[MAX_WORDS + 1] = {0}; /* one more that is empty */
 	int n = 0;
 
 	while (*path && n < MAX_WORDS) {
@@ -181,7 +265,7 @@ bool container_of(const char *path, struct container *c)
 	}
 	for (int i = n - 1; i >= 0; i--)
 		if (by_prefix(c, words[i]) || by_colons(c, words[i]) || by_parents(c, words, i) ||
-		    by_name(c, words, i))
+		    by_place(c, words, i) || by_name(c, words, i))
 			return true;
 	return false;
 }
@@ -189,15 +273,16 @@ bool container_of(const char *path, struct container *c)
 /* ---- pods ---- */
 
 /* A UID is a UUID, or the 32 hexadecimal digits that the kubelet gives to pods of files. In a
- * slice's name '_' replaces '-'. */
-static bool is_uid(const char *p, size_t len, char dash)
+ * slice's name '_' replaces '-', except where the kubelet is of 2017. */
+static bool is_uid(const char *p, size_t len, bool slice)
 {
 	if (len != POD_UID - 1 && len != 32)
 		return false;
 	for (size_t i = 0; i < len; i++) {
 		bool at_dash = len == POD_UID - 1 && (i == 8 || i == 13 || i == 18 || i == 23);
 
-		if (at_dash ? p[i] != dash : !isxdigit((unsigned char)p[i]))
+		if (at_dash ? p[i] != '-' && !(slice && p[i] == '_')
+			    : !isxdigit((unsigned char)p[i]))
 			return false;
 	}
 	return true;
@@ -220,7 +305,7 @@ static bool uid_of_word(struct word w, char uid[POD_UID])
 	}
 	w.len -= (size_t)(at - w.p);
 	w.p = at;
-	if (!begins(w, pod) || !is_uid(w.p + 3, w.len - 3, slice ? '_' : '-'))
+	if (!begins(w, pod) || !is_uid(w.p + 3, w.len - 3, slice))
 		return false;
 	for (size_t i = 0; i < w.len - 3; i++)
 		uid[i] = w.p[3 + i] == '_' ? '-' : w.p[3 + i];

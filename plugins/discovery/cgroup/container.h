@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 struct container {
-	char id[256];        /* 64 hex digits, or a name (systemd-nspawn, LXC) */
+	char id[256];        /* 64 hex digits, another ID, or a name (systemd-nspawn, LXC) */
 	const char *runtime; /* "docker", "containerd", "cri-o", "podman" ..; "" the path does not
 				say */
 };

@@ -9,7 +9,9 @@
 #include "container.h"
 #include "lib/fakehost.h"
 #include "lib/begun.h"
+#include "lib/cgroup_table.h"
 #include "lib/discovery.h"
+#include "process/cgroup.h"
 
 extern const struct fusee_plugin fusee_plugin;
 
@@ -74,6 +76,11 @@ static const struct form {
 	{"no container, root", "/", NULL, NULL},
 	{"no container, user", "/user.slice/user-0.slice/session-3.scope", NULL, NULL},
 	{"nearly an id", "/docker/" A "0", NULL, NULL},
+	{"nearly BuildKit's", "/buildkit/r8wym59fjeuwv89y521xsiqz", NULL, NULL},
+	{"nearly Fargate's", "/ecs/0123456789abcdef0123456789abcdef-", NULL, NULL},
+	{"nearly garden's", "/garden/6f265890-5165-7fab-6b52-18d", NULL, NULL},
+	{"nearly Mesos'", "/mesos/077d75a1-d7b6-4e55-8114x13f925fe4f49", NULL, NULL},
+	{"an id of another's place", "/other/077d75a1-d7b6-4e55-8114-13f925fe4f49", NULL, NULL},
 	{"capitals are no id",
 	 "/docker/0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef", NULL, NULL},
 };
@@ -124,7 +131,8 @@ TEST(pods_of_paths)
 		{"/kubepods/burstable", NULL},
 		{"/kubepods/burstable/pod" UID_, NULL},
 		{"/kubepods/pod" UID "0", NULL},
-		{"/kubepods.slice/kubepods-pod" UID ".slice", NULL},
+		{"/kubepods.slice/kubepods-pod" UID ".slice", UID},
+		{"/kubepods.slice/kubepods-pod0a1b2c3d_1111.slice", NULL},
 		{"/kubepods.slice/-pod.slice", NULL},
 		{"/kubepods/pod", NULL},
 		{"/docker/" A, NULL},
@@ -141,6 +149,41 @@ TEST(pods_of_paths)
 		if (found)
 			CHECK_STR(uid, pods[i].uid);
 	}
+}
+
+/* What the label of a path says, against what the table has. */
+static int wrong_label(const struct cgroup_row *r, const char *label, const char *found,
+		       const char *expected)
+{
+	if (!strcmp(found, expected))
+		return 0;
+	fprintf(stderr, "# line %d, %s: found '%s', expected '%s'\n", r->line, label, found,
+		expected);
+	return 1;
+}
+
+TEST(paths_in_clusters)
+{
+	FILE *f = cgroup_table_open();
+	int lines = 0, rows = 0, wrong = 0;
+	struct cgroup_row r;
+
+	while (cgroup_table_next(f, &lines, &r)) {
+		struct container c = {.runtime = ""};
+		char path[CGROUP_MAX], uid[POD_UID] = "";
+
+		CHECK_INT(cgroup_parse(r.text, path, NULL), 0);
+		if (!container_of(path, &c))
+			c = (struct container){.runtime = ""};
+		container_pod_uid(path, uid);
+		wrong += wrong_label(&r, "container_id", c.id, r.container);
+		wrong += wrong_label(&r, "container_runtime", c.runtime, r.runtime);
+		wrong += wrong_label(&r, "pod_uid", uid, r.pod);
+		rows++;
+	}
+	fclose(f);
+	CHECK_INT(wrong, 0);
+	CHECK(rows >= 70);
 }
 
 TEST(paths_that_mean_harm)

@@ -26,8 +26,8 @@ static const char *type_of(const char *name, size_t len)
 	const char *dot = memrchr(name, '.', len);
 	size_t n = dot ? (size_t)(name + len - dot - 1) : 0;
 
-	if (!dot || dot == name || !is_unit_name(name, len))
-		return NULL;
+	if (!dot || dot == name || dot[-1] == '@' || !is_unit_name(name, len))
+		return NULL; /* "getty@.service" is a template, no unit */
 	for (size_t i = 0; i < TYPES; i++)
 		if (n == strlen(types[i]) && !memcmp(dot + 1, types[i], n))
 			return types[i];

@@ -6,6 +6,7 @@
 
 #include "lib/discovery.h"
 #include "lib/begun.h"
+#include "lib/cgroup_table.h"
 #include "path.h"
 #include "units.h"
 
@@ -72,6 +73,31 @@ TEST(forms_of_paths)
 		CHECK_STR(u.machine, f->machine);
 		CHECK_INT(u.len, strlen(f->group));
 	}
+}
+
+TEST(paths_in_clusters)
+{
+	FILE *f = cgroup_table_open();
+	int lines = 0, rows = 0, wrong = 0;
+	struct cgroup_row r;
+
+	while (cgroup_table_next(f, &lines, &r)) {
+		struct unit_path u = {0};
+		char path[4096];
+		bool right;
+
+		if (!unit_path_of_process(r.text, path, sizeof(path)) || !unit_path_parse(path, &u))
+			u = (struct unit_path){0};
+		right = !strcmp(u.unit, r.unit) && !strcmp(u.user_unit, r.user_unit);
+		if (!right)
+			fprintf(stderr, "# line %d: found '%s' '%s', expected '%s' '%s'\n", r.line,
+				u.unit, u.user_unit, r.unit, r.user_unit);
+		wrong += !right;
+		rows++;
+	}
+	fclose(f);
+	CHECK_INT(wrong, 0);
+	CHECK(rows >= 70);
 }
 
 TEST(any_path)
