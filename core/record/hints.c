@@ -168,26 +168,61 @@ static void put_no_language(const struct session *s, const struct session_accoun
 
 /* ---- symbols ---- */
 
-/* `commands` with each line indented. */
+/* `commands` with each line indented; not what has been printed for other files. */
 static void put_commands(const char *commands, struct buf *b)
 {
+	char line[512];
+
 	while (*commands) {
 		int len = (int)strcspn(commands, "\n");
 
-		buf_printf(b, "    %.*s\n", len, commands);
+		snprintf(line, sizeof(line), "    %.*s\n", len, commands);
+		if (!b->len || !memmem(b->p, b->len, line, strlen(line)))
+			buf_str(b, line);
 		commands += len + (commands[len] == '\n');
 	}
 }
 
-static void put_file(const struct poorly_symbolized_file *f, const char *commands, struct buf *b)
+/* `more`: commands stand below it. */
+static void put_file(const struct poorly_symbolized_file *f, bool more, struct buf *b)
 {
 	const char *base = strrchr(f->path, '/');
 
 	buf_printf(b, "  %s has no symbols of its own: %s.%s\n", base ? base + 1 : f->path,
 		   f->symbol_source & INSPECTION_DYNSYM ? "names are from its dynamic table"
 							: "functions are shown as +0xoffset",
-		   commands ? " More:" : "");
-	put_commands(commands ? commands : "", b);
+		   more ? " More:" : "");
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	return a && b && !strcmp(a, b);
+}
+
+/* The files, those with equal commands one after another, and the commands below the last of them.
+ * Frees the commands. */
+static void put_files(const struct poorly_symbolized_file *files, char **commands, uint32_t n,
+		      struct buf *b)
+{
+	bool put[MAX_FILES] = {false};
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t last = i;
+
+		if (put[i])
+			continue;
+		for (uint32_t k = i; k < n; k++)
+			last = is_same(commands[i], commands[k]) ? k : last;
+		for (uint32_t k = i; k <= last; k++) {
+			if (k != i && !is_same(commands[i], commands[k]))
+				continue;
+			put_file(&files[k], commands[k] && k == last, b);
+			put[k] = true;
+		}
+		put_commands(commands[i] ? commands[i] : "", b);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		free(commands[i]);
 }
 
 /* One command for all files, by the first for which a server is known. */
@@ -224,10 +259,7 @@ static void put_poorly_symbolized(struct session *s, const struct session_accoun
 		paths[count++] = poor[i].path;
 	}
 	package_debug_symbols(paths, count, commands);
-	for (uint32_t i = 0; i < count; i++) {
-		put_file(&shown[i], commands[i], b);
-		free(commands[i]);
-	}
+	put_files(shown, commands, count, b);
 	put_server(s, paths, count, b);
 }
 
