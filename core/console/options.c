@@ -73,6 +73,14 @@ int cli_bad_usage(const struct cli_command *c, const char *format, ...)
 	return EX_USAGE;
 }
 
+static bool is_old(const struct cli_command *c, const char *name)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->options[i].old_name && !strcmp(c->options[i].old_name, name))
+			return true;
+	return false;
+}
+
 static int unknown_name(const struct cli_command *c, const char *typed, const struct option *longs)
 {
 	int len = (int)strcspn(typed, "=");
@@ -87,7 +95,8 @@ static int unknown_name(const struct cli_command *c, const char *typed, const st
 						     ? "'--%s' could mean several options"
 						     : "'--%s' takes no value",
 					     name);
-		guess_offer(&guess, longs[i].name);
+		if (!is_old(c, longs[i].name))
+			guess_offer(&guess, longs[i].name);
 	}
 	if (guess.best)
 		return cli_bad_usage(c, "no option '--%s' (did you mean '--%s'?)", name,
@@ -178,6 +187,10 @@ static void fill(const struct cli_command *c, struct option *longs, char *shorts
 			continue;
 		longs[n++] = (struct option){o->name, o->value ? required_argument : no_argument,
 					     NULL, FIRST_LONG + (int)i};
+		if (o->old_name) {
+			longs[n] = longs[n - 1];
+			longs[n++].name = o->old_name;
+		}
 		if (o->letter)
 			*shorts++ = o->letter;
 		if (o->letter && o->value)
@@ -202,7 +215,7 @@ static const struct cli_option *option_of(const struct cli_command *c, int found
 
 int cli_parse(const struct cli_command *c, void *arg, int argc, char **argv, int *first)
 {
-	struct option longs[CLI_MAX_OPTIONS + 2];
+	struct option longs[2 * CLI_MAX_OPTIONS + 2];
 	char shorts[2 * CLI_MAX_OPTIONS + 4];
 	int found, r = 0;
 

@@ -35,7 +35,8 @@ struct cli_option {
 	int number;
 	/* value NULL where the option takes none. 0, or an exit code after one error was logged. */
 	int (*set)(void *arg, const char *value);
-	const char *words; /* all values, separated by blanks; NULL: there are too many */
+	const char *words;    /* all values, separated by blanks; NULL: there are too many */
+	const char *old_name; /* which it had before; accepted, but shown nowhere. NULL: none */
 };
 
 struct cli_command {

@@ -36,7 +36,7 @@ static const struct cli_option options[] = {
 	{"no-off", 0, NULL, "b", CLI_FALSE, MEMBER(off)},
 	{"seven", 0, NULL, "c", CLI_NUMBER, MEMBER(number), 7},
 	{0},
-	{"text", 't', "TEXT", "d", CLI_TEXT, MEMBER(text)},
+	{"text", 't', "TEXT", "d", CLI_TEXT, MEMBER(text), .old_name = "words"},
 	{"rate", 'F', "HZ", "e", CLI_RATE, MEMBER(hz)},
 	{"time", 0, "TIME", "f", CLI_DURATION, MEMBER(ns)},
 	{"count", 'n', "N", "g", CLI_COUNT, MEMBER(count)},
@@ -79,6 +79,19 @@ TEST(members_are_set)
 	CHECK_INT(first, 13);
 	CHECK_INT(PARSE(&command, "-m", "its"), 0);
 	CHECK_STR(v.called, "its");
+}
+
+TEST(an_old_name)
+{
+	struct values v;
+	int first;
+
+	CHECK_INT(PARSE(&command, "--words", "kept"), 0);
+	CHECK_STR(v.text, "kept");
+	CHECK_INT(PARSE(&command, "--words=kept too"), 0);
+	CHECK_STR(v.text, "kept too");
+	CHECK_INT(PARSE(&command, "--words"), EX_USAGE);
+	CHECK_INT(PARSE(&command, "--wrds", "x"), EX_USAGE);
 }
 
 TEST(operands_end_the_options)
