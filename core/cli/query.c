@@ -10,11 +10,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/saturate.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "console/grid.h"
 #include "view/output.h"
 #include "console/pager.h"
+#include "cli/internal/query_nothing.h"
 #include "cli/internal/query_place.h"
 #include "cli/internal/query_read.h"
 #include "view/table.h"
@@ -304,29 +306,17 @@ static const char *side_name(const struct query *q, const struct side *s)
 			      : "--diff-from, --diff-to: ";
 }
 
-/* No sample is an answer too, but mostly that of a mistyped label. */
+/* An exit code, after an error was logged. */
 static int nothing(const struct query *q, const struct side *s)
 {
-	const struct store_counts *c = &s->counts;
-	const char *side = side_name(q, s);
+	const struct query_nothing n = {.store = q->store,
+					.request = &s->request,
+					.counts = &s->counts,
+					.place = q->place,
+					.side = side_name(q, s),
+					.selector = s->text ? s->text : q->now.text};
 
-	if (!c->files && c->omitted)
-		log_error("query: %s'%s' has no window in the range of time (%llu days were not "
-			  "listed, or not completely)",
-			  side, q->place, (unsigned long long)c->omitted);
-	else if (!c->files)
-		log_error("query: '%s' has no profile: %s", q->place, store_lacks(q->store));
-	else if (!c->read && c->broken)
-		log_error("query: %s'%s': no file of the range of time can be read", side,
-			  q->place);
-	else if (!c->read && !c->excluded)
-		log_error("query: %sof %llu files in '%s' none has a window in the range of time",
-			  side, (unsigned long long)c->files, q->place);
-	else
-		log_error("query: %sno sample in the range of time meets '%s' (%llu windows were "
-			  "read): fusee query %s --labels lists the labels",
-			  side, s->text ? s->text : q->now.text, (unsigned long long)c->read,
-			  q->place);
+	query_log_nothing(&n);
 	return broken(q) ? EX_DATAERR : EXIT_FAILURE;
 }
 
@@ -441,6 +431,16 @@ static void make_title(const struct query *q, struct buf *title)
 	buf_add(title, "", 1);
 }
 
+static void log_merged(const struct query *q)
+{
+	const struct merged *a = &q->now.merged, *b = &q->before.merged;
+	struct query_taken t = {a->stacks + b->stacks, a->samples,
+				a->filter.counts && (!q->compares || b->filter.counts)};
+
+	saturate_add(&t.samples, b->samples);
+	query_log_counts(&q->now.counts, &q->before.counts, &t);
+}
+
 static int query_profile(struct query *q)
 {
 	struct buf title = {0};
@@ -452,8 +452,7 @@ static int query_profile(struct query *q)
 		err = check_by(q);
 	if (err)
 		return err;
-	query_log_counts(&q->now.counts, &q->before.counts,
-			 q->now.merged.samples + q->before.merged.samples);
+	log_merged(q);
 	make_title(q, &title);
 	if (q->mode == MODE_OUTPUT)
 		err = write_output(q);
@@ -526,10 +525,11 @@ static int query_sums(struct query *q)
 	q->now.request.keys = s.keys;
 	q->now.request.nkeys = s.nkeys;
 	err = query_read(q->store, &q->now.request, take_sums, &s, &q->now.counts);
-	if (!err && !s.samples)
+	if (!err && !s.stacks)
 		err = nothing(q, &q->now);
 	if (!err) {
-		query_log_counts(&q->now.counts, &q->before.counts, s.samples);
+		query_log_counts(&q->now.counts, &q->before.counts,
+				 &(struct query_taken){s.stacks, s.samples, s.filter.counts});
 		err = print_sums(q, &s);
 	}
 	sums_fini(&s);
@@ -549,10 +549,11 @@ static int query_labels(struct query *q)
 	q->now.request.no_stacks = !q->used_functions;
 	q->now.request.functions = q->used_functions;
 	err = query_read(q->store, &q->now.request, take_labels, &l, &q->now.counts);
-	if (!err && !l.samples)
+	if (!err && !l.stacks)
 		err = nothing(q, &q->now);
 	if (!err) {
-		query_log_counts(&q->now.counts, &q->before.counts, l.samples);
+		query_log_counts(&q->now.counts, &q->before.counts,
+				 &(struct query_taken){l.stacks, l.samples, l.filter.counts});
 		query_print_labels(&l, grid_width(), &out);
 		err = write_text(&out, true);
 	}

@@ -92,16 +92,19 @@ int query_read(struct store *s, const struct store_request *request, query_take 
 	return failure && err ? EX_UNAVAILABLE : !err ? 0 : err == -EINVAL ? EX_DATAERR : EX_OSERR;
 }
 
-void query_log_counts(const struct store_counts *a, const struct store_counts *b, uint64_t samples)
+void query_log_counts(const struct store_counts *a, const struct store_counts *b,
+		      const struct query_taken *t)
 {
 	uint64_t removed = a->removed + b->removed, broken = a->broken + b->broken;
 	uint64_t fetched = a->fetched > b->fetched ? a->fetched : b->fetched;
 	uint64_t requests = a->requests > b->requests ? a->requests : b->requests;
 	char n[3][32];
 
-	samples += a->added + b->added;
-	fprintf(stderr, "%s samples of %s windows; %s files skipped", text_number(n[0], samples),
-		text_number(n[1], a->read + b->read), text_number(n[2], a->skipped + b->skipped));
+	fprintf(stderr, "%s %s of %s windows; %s files skipped",
+		text_number(n[0],
+			    t->counts ? (uint64_t)t->samples : t->stacks + a->added + b->added),
+		t->counts ? "samples" : "stacks", text_number(n[1], a->read + b->read),
+		text_number(n[2], a->skipped + b->skipped));
 	if (removed)
 		fprintf(stderr, ", %s removed meanwhile", text_number(n[0], removed));
 	if (broken)

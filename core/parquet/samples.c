@@ -329,13 +329,22 @@ static int add_sample(struct reading *r, const struct parquet_group_rows *g, uin
 	struct fusee_label labels[OWN + MAX_LABELS];
 	int64_t values[MAX_TYPES];
 	uint32_t n = set_labels(r, row, labels), stack = g->stacks ? g->stacks[row] : 0;
+	struct fusee_sample sample = {.nlabels = n,
+				      .pid = (uint32_t)parquet_number(&r->t, PID, row),
+				      .tid = (uint32_t)parquet_number(&r->t, TID, row)};
+	const struct fusee_profile p = {.labels = {labels, n, sizeof(*labels)}};
 	int err = set_values(r, row, values);
 
 	if (err)
 		return err;
+	/* without their stacks samples become equal: those that are taken are counted here */
+	if (r->request->no_stacks || r->matches) {
+		if (!selector_matches(r->request->selector, &p, &sample))
+			return 0;
+		r->window->nadded++;
+	}
 	builder_part(r->b, g->parts[row]);
-	return builder_sample(r->b, stack, labels, n, (uint32_t)parquet_number(&r->t, PID, row),
-			      (uint32_t)parquet_number(&r->t, TID, row), values);
+	return builder_sample(r->b, stack, labels, n, sample.pid, sample.tid, values);
 }
 
 /* The builder's stack of a row, whose column has no codes: mostly that of the row before. */

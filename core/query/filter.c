@@ -24,18 +24,34 @@ static void put_types(const struct fusee_profile *p, struct buf *to)
 	}
 }
 
+static bool is(struct fusee_str s, const char *name)
+{
+	return s.len == strlen(name) && !memcmp(s.p, name, s.len);
+}
+
 static bool find_type(const struct fusee_profile *p, const char *name, uint32_t *index)
 {
 	*index = p->default_type < p->types.n ? p->default_type : p->types.n - 1;
 	for (uint32_t i = 0; name && i < p->types.n; i++) {
-		struct fusee_str t = text(p, FUSEE_AT(struct fusee_value_type, p->types, i)->type);
-
-		if (t.len == strlen(name) && !memcmp(t.p, name, t.len)) {
+		if (is(text(p, FUSEE_AT(struct fusee_value_type, p->types, i)->type), name)) {
 			*index = i;
 			return true;
 		}
 	}
 	return !name && p->types.n;
+}
+
+static bool find_count(const struct fusee_profile *p, uint32_t *index)
+{
+	for (uint32_t i = 0; i < p->types.n; i++) {
+		const struct fusee_value_type *t = FUSEE_AT(struct fusee_value_type, p->types, i);
+
+		if (is(text(p, t->type), "samples") && is(text(p, t->unit), "count")) {
+			*index = i;
+			return true;
+		}
+	}
+	return false;
 }
 
 static int other_types(const struct filter *s, const struct buf *types, const char *name,
@@ -84,6 +100,7 @@ static int same_types(struct filter *s, const struct fusee_profile *p, uint32_t 
 		s->first = strdup(name);
 		s->type = type;
 		s->ntypes = p->types.n;
+		s->counts = find_count(p, &s->count);
 		s->types = types;
 		types = (struct buf){0};
 		r = s->first ? 1 : -ENOMEM;
@@ -109,6 +126,15 @@ int filter_begin(struct filter *s, const struct fusee_profile *p, const char *na
 	if (s->error)
 		buf_str(error, filter_error(s));
 	return s->error;
+}
+
+int64_t filter_samples(const struct filter *s, const struct fusee_profile *p, uint32_t i)
+{
+	int64_t n = 1;
+
+	if (s->counts)
+		n = *FUSEE_AT(int64_t, p->values, (uint64_t)i * p->types.n + s->count);
+	return n > 0 ? n : 0;
 }
 
 const char *filter_error(const struct filter *s)

@@ -45,7 +45,8 @@ static int add_sample(struct label_list *l, const struct fusee_profile *p, uint3
 
 	if (!filter_takes(&l->filter, p, s))
 		return l->filter.error;
-	l->samples++;
+	l->stacks++;
+	saturate_add(&l->samples, filter_samples(&l->filter, p, i));
 	saturate_add(&l->total, v);
 	for (uint32_t k = 0; !r && k < s->nlabels; k++)
 		r = add_label(l, p, s,

@@ -13,7 +13,8 @@ struct label_list {
 	struct tally keys;   /* the value of the samples that have the label */
 	struct tally values; /* the same by key, a NUL and the value */
 	struct buf text;
-	uint64_t samples;
+	uint64_t stacks; /* with their labels, that were taken */
+	int64_t samples; /* of all of them: filter_samples() */
 	int64_t total;
 };
 

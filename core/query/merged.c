@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "base/saturate.h"
+
 static int begin(struct merged *m, const struct fusee_profile *p)
 {
 	int r = builder_new(&m->builder);
@@ -24,7 +26,7 @@ static int add(struct merged *m, const struct fusee_profile *p, struct buf *erro
 	if (!r)
 		r = merge_add(m->builder, p, &m->choice, &kept);
 	m->windows += kept != 0;
-	m->samples += kept;
+	m->stacks += kept;
 	if (!r && m->filter.error) {
 		r = m->filter.error;
 		buf_str(error, filter_error(&m->filter));
@@ -47,8 +49,15 @@ int merged_add(struct merged *m, const struct fusee_profile *p, const char *name
 
 int merged_finish(struct merged *m, const struct fusee_profile **ret)
 {
+	int r;
+
 	*ret = NULL;
-	return m->samples ? builder_finish(m->builder, ret) : 0;
+	if (!m->stacks)
+		return 0;
+	r = builder_finish(m->builder, ret);
+	for (uint32_t i = 0; !r && m->filter.counts && i < (*ret)->samples.n; i++)
+		saturate_add(&m->samples, filter_samples(&m->filter, *ret, i));
+	return r;
 }
 
 void merged_fini(struct merged *m)

@@ -50,7 +50,7 @@ struct store_counts {
 	uint64_t skipped;  /* unread: no window in the range, or no sample that is selected */
 	uint64_t excluded; /* of those skipped, by their labels */
 	uint64_t read, bytes;
-	uint64_t added;   /* samples that were added to equal samples before window() got them */
+	uint64_t added;   /* stacks that were added to equal stacks before window() got them */
 	uint64_t broken;  /* broken() was called */
 	uint64_t removed; /* since they were listed, as by the agent */
 	/* of a bucket: requests and bytes; days that were not listed, out of the range */

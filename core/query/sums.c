@@ -74,7 +74,8 @@ static int add_sample(struct sums *s, const struct fusee_profile *p, uint32_t i)
 	if (!filter_takes(&s->filter, p, sample))
 		return s->filter.error;
 	saturate_add(&s->total, v);
-	s->samples++;
+	s->stacks++;
+	saturate_add(&s->samples, filter_samples(&s->filter, p, i));
 	key.group = group_of(s, p, sample, v);
 	if (key.group == TALLY_NONE || tally_add(&s->by_point, &key, sizeof(key), v) == TALLY_NONE)
 		return -ENOMEM;
@@ -106,7 +107,7 @@ static void note_window(struct sums *s, const struct fusee_profile *p)
 
 int sums_add(struct sums *s, const struct fusee_profile *p, const char *name, struct buf *error)
 {
-	uint64_t before = s->samples;
+	uint64_t before = s->stacks;
 	int r = filter_begin(&s->filter, p, name, error);
 
 	if (r <= 0)
@@ -116,7 +117,7 @@ int sums_add(struct sums *s, const struct fusee_profile *p, const char *name, st
 		r = add_sample(s, p, i);
 	if (s->filter.error)
 		buf_str(error, filter_error(&s->filter));
-	if (s->samples > before)
+	if (s->stacks > before)
 		note_window(s, p);
 	if (!r && tally_bytes(&s->by_group) + tally_bytes(&s->by_point) > SUMS_MAX_BYTES) {
 		r = -EFBIG;

@@ -31,7 +31,9 @@ struct sums {
 	uint64_t
 		step_ns; /* if it is known before: points begin at multiples of it; 0: at windows */
 	struct filter filter;
-	uint64_t windows, samples, first_ns, last_ns; /* begins of windows */
+	uint64_t windows, first_ns, last_ns; /* begins of windows */
+	uint64_t stacks;                     /* with their labels, that were taken */
+	int64_t samples;                     /* of all of them: filter_samples() */
 	int64_t total;
 	char type[64], unit[64]; /* "cpu", "nanoseconds" */
 	/* after sums_finish(): groups, the largest first, and their points by group and time */

@@ -378,7 +378,7 @@ TEST(sums_by_label_and_step)
 	CHECK_INT(sums_step(&s), 1000000000);
 	CHECK_INT(sums_finish(&s, 5000000000), 0);
 	CHECK_INT(s.total, 180);
-	CHECK_INT(s.samples, 40);
+	CHECK_INT(s.stacks, 40);
 	CHECK_STR(s.type, "cpu");
 	CHECK_INT(s.ngroups, 3);
 	CHECK_INT(s.groups[0].total, 70);

@@ -13,6 +13,13 @@ typedef int query_take(void *to, const struct fusee_profile *, const char *name,
  * counted. An exit code, after one error was logged. */
 int query_read(struct store *, const struct store_request *, query_take *, void *to,
 	       struct store_counts *);
+/* What was taken of it. */
+struct query_taken {
+	uint64_t stacks; /* with their labels, of each window */
+	int64_t samples; /* the same in samples, if `counts` */
+	bool counts;     /* the windows say it */
+};
 /* A line on stderr: how much was read, of both sides of a comparison. */
-void query_log_counts(const struct store_counts *, const struct store_counts *, uint64_t samples);
+void query_log_counts(const struct store_counts *, const struct store_counts *,
+		      const struct query_taken *);
 #endif

@@ -13,6 +13,8 @@ struct filter {
 	struct selector *selector;
 	struct functions *functions; /* only samples with such a function; NULL: all */
 	uint32_t type;               /* index of the value type, in all windows */
+	uint32_t count;              /* of the type samples/count, if `counts` */
+	bool counts;                 /* the windows have that type */
 	uint32_t ntypes;             /* of all windows */
 	struct buf types;            /* of all windows, "samples/count, cpu/nanoseconds" */
 	char *first;                 /* the window that has set types */
@@ -27,6 +29,8 @@ int filter_begin(struct filter *, const struct fusee_profile *, const char *name
 /* Whether a sample of that window is taken. After an error: false, and `error` is set. As `keep` of
  * struct merge_choice. */
 bool filter_takes(void *filter, const struct fusee_profile *, const struct fusee_sample *);
+/* How many samples of the sampler the i-th of that window stands for: 1 if it does not say. */
+int64_t filter_samples(const struct filter *, const struct fusee_profile *, uint32_t i);
 /* The sentence about filter.error. */
 const char *filter_error(const struct filter *);
 void filter_fini(struct filter *); /* not what it borrows */

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a query has taken no sample. */
+#ifndef CLI_QUERY_NOTHING_H
+#define CLI_QUERY_NOTHING_H
+
+#include "query/store.h"
+
+struct query_nothing {
+	struct store *store;
+	const struct store_request *request; /* that took nothing */
+	const struct store_counts *counts;   /* of it */
+	const char *place, *selector;        /* as typed */
+	const char *side; /* "", or the option of a comparison that it was for, "--diff: " */
+};
+
+/* Logs an error. */
+void query_log_nothing(const struct query_nothing *);
+#endif
