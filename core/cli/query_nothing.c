@@ -1,15 +1,110 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/internal/query_nothing.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/utf8.h"
+#include "query/label_list.h"
+
+#define LOOK_NS 1000000000u /* at most, for labels that the selector could have meant */
+
+/* ---- misspelt labels ---- */
+
+struct look {
+	struct label_list labels;
+	struct buf error;
+	uint64_t until_ns;
+};
+
+static int take(void *arg, const struct fusee_profile *p, const char *name)
+{
+	struct look *l = arg;
+	int r = label_list_add(&l->labels, p, name, &l->error);
+
+	return r ? r : clock_now() < l->until_ns ? 0 : -ECANCELED;
+}
+
+static void ignore_broken(void *arg, const char *name, const char *why)
+{
+	(void)arg;
+	(void)name;
+	(void)why;
+}
+
+static void ignore_progress(void *arg, uint64_t done, uint64_t all)
+{
+	(void)arg;
+	(void)done;
+	(void)all;
+}
+
+/* The labels of all samples in the range, or of those of the first second of reading. */
+static void read_labels(const struct query_nothing *n, struct look *l)
+{
+	const struct store_reader reader = {take, ignore_broken, ignore_progress, l};
+	struct store_request request = *n->request;
+	const char *type = selector_type(request.selector);
+	struct store_counts counts = {0};
+	struct buf text = {0};
+	char *why = NULL;
+
+	buf_printf(&text, "%s{}", type ? type : "");
+	if (!buf_add(&text, "", 1) && !selector_parse(&request.selector, text.p, &why)) {
+		request.no_stacks = true;
+		request.functions = NULL;
+		request.keys = NULL;
+		l->labels.filter.selector = request.selector;
+		l->until_ns = clock_now() + LOOK_NS;
+		store_read(n->store, &request, &reader, &counts);
+		selector_free(request.selector);
+	}
+	free(why);
+	buf_fini(&text);
+}
+
+static void put_nearest(const struct look *l, const struct selector *s, struct buf *b)
+{
+	char near[LABEL_LIST_NEAR];
+	const char *key, *word;
+
+	for (uint32_t i = 0; !b->len && selector_requires(s, i, &key, &word); i++) {
+		int r = label_list_nearest(&l->labels, NULL, key, near);
+
+		if (r == 1)
+			buf_str(b, near);
+		if (r != -EEXIST || label_list_nearest(&l->labels, key, word, near) != 1)
+			continue;
+		buf_printf(b, "%s=\"", key);
+		utf8_clean_printable(b, near, strlen(near));
+		buf_str(b, "\"");
+	}
+}
 
 /* No sample is an answer too, but mostly that of a mistyped label. */
 static void log_unmet(const struct query_nothing *n)
 {
-	log_error("query: %sno sample in the range of time meets '%s' (%llu windows were read): "
-		  "fusee query %s --labels lists the labels",
-		  n->side, n->selector, (unsigned long long)n->counts->read, n->place);
+	struct buf meant = {0};
+	struct look l = {0};
+
+	if (!label_list_init(&l.labels)) {
+		read_labels(n, &l);
+		put_nearest(&l, n->request->selector, &meant);
+		label_list_fini(&l.labels);
+	}
+	log_error("query: %sno sample in the range of time meets '%s' (%llu windows were read)%s"
+		  "%.*s%s fusee query %s --labels lists the labels",
+		  n->side, n->selector, (unsigned long long)n->counts->read,
+		  meant.len ? "; did you mean " : ":", (int)meant.len, meant.len ? meant.p : "",
+		  meant.len ? "?" : "", n->place);
+	buf_fini(&meant);
+	buf_fini(&l.error);
 }
+
+/* ---- what was found ---- */
 
 void query_log_nothing(const struct query_nothing *n)
 {

@@ -2,7 +2,9 @@
 #include "query/label_list.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include "base/guess.h"
 #include "base/saturate.h"
 #include "report/labels.h"
 
@@ -76,4 +78,42 @@ int label_list_add(struct label_list *l, const struct fusee_profile *p, const ch
 			   LABEL_LIST_MAX_BYTES >> 20);
 	}
 	return r;
+}
+
+/* ---- misspelt words ---- */
+
+/* A label, or a value of the label `key`, as a text with a NUL. false: it is another label's, or
+ * longer than a word that is near can be. */
+static bool copy_text(struct fusee_str s, const char *key, char text[LABEL_LIST_NEAR])
+{
+	size_t skip = key ? strlen(key) + 1 : 0;
+
+	if (key && (s.len < skip || memcmp(s.p, key, skip)))
+		return false;
+	if (s.len - skip >= LABEL_LIST_NEAR || memchr(s.p + skip, '\0', s.len - skip))
+		return false;
+	memcpy(text, s.p + skip, s.len - skip);
+	text[s.len - skip] = '\0';
+	return true;
+}
+
+int label_list_nearest(const struct label_list *l, const char *key, const char *word,
+		       char near[LABEL_LIST_NEAR])
+{
+	const struct tally *t = key ? &l->values : &l->keys;
+	struct guess guess = {.word = word};
+	char text[LABEL_LIST_NEAR];
+
+	for (uint32_t i = 0; i < tally_size(t); i++) {
+		if (!copy_text(tally_key(t, i), key, text))
+			continue;
+		if (!strcmp(text, word))
+			return -EEXIST;
+		guess_offer(&guess, text);
+		if (guess.best == text) {
+			strcpy(near, text);
+			guess.best = near;
+		}
+	}
+	return guess.best != NULL;
 }

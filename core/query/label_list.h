@@ -23,4 +23,10 @@ void label_list_fini(struct label_list *);
 /* As merged_add(). */
 int label_list_add(struct label_list *, const struct fusee_profile *, const char *name,
 		   struct buf *error);
+
+#define LABEL_LIST_NEAR 64u
+/* The label that is nearest to a word, by base/guess.h, or with `key` its nearest value. 1; 0: none
+ * is near; -EEXIST: the word is one itself. */
+int label_list_nearest(const struct label_list *, const char *key, const char *word,
+		       char near[LABEL_LIST_NEAR]);
 #endif

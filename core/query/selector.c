@@ -78,6 +78,20 @@ int selector_may_match(struct selector *s, const struct fusee_label *labels, uin
 	return r;
 }
 
+bool selector_requires(const struct selector *s, uint32_t i, const char **key, const char **text)
+{
+	for (uint32_t k = 0; k < s->n; k++) {
+		const struct condition *c = &s->conditions[k];
+
+		if (c->regex || c->negated || !c->value_len || i--)
+			continue;
+		*key = c->key;
+		*text = c->value;
+		return true;
+	}
+	return false;
+}
+
 static bool is_on(const struct condition *c, struct fusee_str key)
 {
 	return strlen(c->key) == key.len && !memcmp(c->key, key.p, key.len);

@@ -25,6 +25,8 @@ int selector_matches(struct selector *, const struct fusee_profile *, const stru
 /* Only the conditions on the labels that are given: 0 tells that no sample with these labels meets
  * all. */
 int selector_may_match(struct selector *, const struct fusee_label *, uint32_t n);
+/* The i-th condition that a label has a text, which is not empty; borrowed. false: it has fewer. */
+bool selector_requires(const struct selector *, uint32_t i, const char **key, const char **text);
 /* Whether a condition is on this label. */
 bool selector_has(const struct selector *, struct fusee_str key);
 /* As selector_may_match() of one label, of which only two texts are known that its value is
