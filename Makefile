@@ -14,6 +14,8 @@ ZSH_DIR ?= $(PREFIX)/share/zsh/site-functions
 # where fusee.service goes, and with it /etc/fusee/fusee.lua; empty: neither is installed
 SYSTEMD_UNIT_DIR ?= $(if $(filter /usr,$(PREFIX)),/usr/lib/systemd/system)
 comma := ,
+# SHA-256 and MD5 of OpenSSL's archive are 20 KiB; its shared library costs each process 0.6 MB and 1.4 ms
+CRYPTO := $(if $(findstring /,$(shell $(CC) -print-file-name=libcrypto.a)),-l:libcrypto.a,-lcrypto)
 # of the command line alone: many environments set DEBUG for something else
 ASSERTS := $(if $(filter command%,$(origin DEBUG)),$(DEBUG))
 B := build$(if $(SANITIZER),-$(subst $(comma),-,$(SANITIZER)))$(if $(ASSERTS),-debug)
@@ -32,9 +34,9 @@ PREFIX_MAP := -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(CURDIR)/=
 PACKAGES := libbpf libelf libdw zlib libzstd libprotobuf-c libunwind-generic lua5.4 json-c libpcre2-8
 LUA_CFLAGS := $(shell $(PKG_CONFIG) --cflags lua5.4)
 ALL_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DFUSEE_VERSION='"$(VERSION)"' -DFUSEE_LIBDIR='"$(LIBDIR)"' -Icore -Iinclude -I$(B)/gen \
-	-fPIC -fvisibility=hidden $(PREFIX_MAP) -MMD -MP $(WARN) $(HARDEN) $(SAN) \
+	-DOPENSSL_API_COMPAT=10100 -fPIC -fvisibility=hidden $(PREFIX_MAP) -MMD -MP $(WARN) $(HARDEN) $(SAN) \
 	$(if $(ASSERTS)$(SANITIZER),-DFUSEE_DEBUG_ASSERT) $(CFLAGS)
-LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -liberty -llzma -ldl -lpthread -lm
+LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -liberty $(CRYPTO) -llzma -ldl -lpthread -lm
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -Iinclude -Ibpf $(PREFIX_MAP) -MMD -MP
 
 CORE := $(filter-out core/cli/main.c,$(sort $(wildcard core/*/*.c)))
@@ -142,10 +144,11 @@ vpath %.c tests/unit $(wildcard plugins/*/*)
 $(B)/tests/test_%: $(B)/obj/test_%.o $(B)/libcore.a
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-# a plugin's own test is linked with that plugin's objects, a library's with the library
+# a plugin's own test is linked with that plugin's objects, a library's with the library; their shared
+# libraries come first, else a test would have parts of two libcryptos
 define plugin_test
 $(B)/tests/$(1): $($(2)_O) $(call archives,$(3))
-$(B)/tests/$(1): LIBS += $($(2)_LIBS)
+$(B)/tests/$(1): LIBS := $($(2)_LIBS) $(LIBS)
 endef
 $(foreach f,$(FOLDERS),$(foreach t,$(basename $(notdir $(wildcard $(f)/test_*.c))),\
 	$(eval $(call plugin_test,$(t),$(notdir $(f)),$(f)))))

@@ -4,11 +4,11 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sha256.h"
 #include "base/utf8.h"
 #include "symbols/compiler.h"
 #include "symbols/fde.h"
@@ -282,14 +282,14 @@ const struct fusee_host worker_host = {
 /* ---- the key ---- */
 
 /* The length precedes the contents, so that different pieces are different bytes. */
-static void add_piece(struct sha256 *h, const void *p, uint64_t len)
+static void add_piece(SHA256_CTX *h, const void *p, uint64_t len)
 {
-	sha256_add(h, &len, sizeof(len));
+	SHA256_Update(h, &len, sizeof(len));
 	if (len)
-		sha256_add(h, p, len);
+		SHA256_Update(h, p, len);
 }
 
-static void add_unwinders(struct sha256 *h, const struct plugin_set *set)
+static void add_unwinders(SHA256_CTX *h, const struct plugin_set *set)
 {
 	for (uint32_t i = 0; i < set->n; i++) {
 		const struct fusee_plugin *d = set->instances[i]->descriptor;
@@ -301,7 +301,7 @@ static void add_unwinders(struct sha256 *h, const struct plugin_set *set)
 	}
 }
 
-static int add_sections(struct sha256 *h, struct elf *elf)
+static int add_sections(SHA256_CTX *h, struct elf *elf)
 {
 	struct fusee_section s;
 	int err;
@@ -325,12 +325,12 @@ static int make_key(struct elf *elf, const struct plugin_set *set, const struct 
 	uint32_t version = INSPECTION_VERSION;
 	struct fusee_file_info info;
 	struct fusee_str headers[3];
-	struct sha256 h;
+	SHA256_CTX h;
 	int err = elf_info(elf, &info);
 
 	if (err)
 		return err;
-	sha256_init(&h);
+	SHA256_Init(&h);
 	add_piece(&h, &version, sizeof(version));
 	add_piece(&h, &size, sizeof(size));
 	add_piece(&h, info.build_id.p, info.build_id.len);
@@ -340,7 +340,7 @@ static int make_key(struct elf *elf, const struct plugin_set *set, const struct 
 	add_piece(&h, entry->bytes, entry->len);
 	add_unwinders(&h, set);
 	err = add_sections(&h, elf);
-	sha256_end(&h, key);
+	SHA256_Final(key, &h);
 	return err;
 }
 

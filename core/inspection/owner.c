@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <openssl/sha.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/sha256.h"
 #include "plugin/instance.h"
 #include "inspection/block.h"
 
@@ -104,18 +104,18 @@ bool owner_is_kept(const struct owner *o)
 	return o->clean || (geteuid() && !o->dev && o->uid == geteuid());
 }
 
-static void add(struct sha256 *h, const void *p, uint64_t len)
+static void add(SHA256_CTX *h, const void *p, uint64_t len)
 {
-	sha256_add(h, &len, sizeof(len));
-	sha256_add(h, p, len);
+	SHA256_Update(h, &len, sizeof(len));
+	SHA256_Update(h, p, len);
 }
 
 void owner_key(const struct owner_identity *i, const struct plugin_set *unwinders, uint8_t key[32])
 {
 	uint32_t version = INSPECTION_VERSION;
-	struct sha256 h;
+	SHA256_CTX h;
 
-	sha256_init(&h);
+	SHA256_Init(&h);
 	add(&h, &version, sizeof(version));
 	add(&h, i, sizeof(*i));
 	for (uint32_t u = 0; unwinders && u < unwinders->n; u++) {
@@ -128,5 +128,5 @@ void owner_key(const struct owner_identity *i, const struct plugin_set *unwinder
 		add(&h, &ops->slab_version, sizeof(ops->slab_version));
 		add(&h, unwinders->instances[u]->given, strlen(unwinders->instances[u]->given));
 	}
-	sha256_end(&h, key);
+	SHA256_Final(key, &h);
 }

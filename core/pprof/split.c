@@ -7,6 +7,7 @@
 #include "pprof/split.h"
 
 #include <errno.h>
+#include <openssl/sha.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,6 @@
 #include <fusee/helpers.h>
 
 #include "base/dict.h"
-#include "base/sha256.h"
 #include "profile/check.h"
 #include "pprof/internal/flags.h"
 #include "pprof/internal/interpreter.h"
@@ -439,12 +439,12 @@ static void part_id(const struct fusee_profile *p, uint32_t first, uint32_t n, u
 {
 	uint32_t which[2] = {first, n};
 	uint8_t digest[32];
-	struct sha256 h;
+	SHA256_CTX h;
 
-	sha256_init(&h);
-	sha256_add(&h, p->id, sizeof(p->id));
-	sha256_add(&h, which, sizeof(which));
-	sha256_end(&h, digest);
+	SHA256_Init(&h);
+	SHA256_Update(&h, p->id, sizeof(p->id));
+	SHA256_Update(&h, which, sizeof(which));
+	SHA256_Final(digest, &h);
 	memcpy(id, digest, 16);
 }
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <locale.h>
+#include <openssl/md5.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,6 @@
 #include <wchar.h>
 #include <wctype.h>
 
-#include "base/md5.h"
 #include "base/utf8.h"
 #include "target/labelset.h"
 
@@ -147,7 +147,7 @@ static int hashmod(struct work *w, const struct relabel_rule *r, struct fusee_st
 	uint64_t n = 0;
 	char text[24];
 
-	md5(value.p, value.len, digest);
+	MD5((const uint8_t *)value.p, value.len, digest);
 	for (uint32_t i = 8; i < 16; i++)
 		n = n << 8 | digest[i];
 	snprintf(text, sizeof(text), "%" PRIu64, n % r->modulus);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/sha256.h"
 #include "bpf/programs.h"
 #include "symbols/kallsyms.h"
 
@@ -72,7 +72,7 @@ void kernel_names_free(struct kernel_names *k)
 
 /* The inode of a module's folder: it changes when the module is loaded again, even at the same
  * address. */
-static void add_inode(struct sha256 *h, const char *name, size_t len)
+static void add_inode(SHA256_CTX *h, const char *name, size_t len)
 {
 	char path[128];
 	struct stat st = {0};
@@ -80,12 +80,12 @@ static void add_inode(struct sha256 *h, const char *name, size_t len)
 	snprintf(path, sizeof(path), "/sys/module/%.*s", (int)(len < 100 ? len : 100), name);
 	if (stat(path, &st))
 		st.st_ino = 0;
-	sha256_add(h, &st.st_ino, sizeof(st.st_ino));
+	SHA256_Update(h, &st.st_ino, sizeof(st.st_ino));
 }
 
 /* "name size users dependents state address", without users and dependents, which change while the
  * module stays loaded. */
-static void add_module(struct sha256 *h, const char *line, size_t len)
+static void add_module(SHA256_CTX *h, const char *line, size_t len)
 {
 	const char *end = line + len;
 
@@ -96,31 +96,31 @@ static void add_module(struct sha256 *h, const char *line, size_t len)
 		if (!field)
 			add_inode(h, line, n);
 		if (field != 2 && field != 3)
-			sha256_add(h, line, n);
-		sha256_add(h, " ", 1);
+			SHA256_Update(h, line, n);
+		SHA256_Update(h, " ", 1);
 		line += n + 1;
 	}
-	sha256_add(h, "\n", 1);
+	SHA256_Update(h, "\n", 1);
 }
 
 /* Hashes /proc/modules, which a kernel without modules does not have. 0 or -errno. */
 static int read_modules(const struct kernel_names *k, uint8_t hash[32])
 {
 	struct buf b = {0};
-	struct sha256 h;
+	SHA256_CTX h;
 	int fd = open(k->from.modules, O_RDONLY | O_CLOEXEC);
 	int r = fd < 0 ? (errno == ENOENT ? 0 : -errno) : buf_read_fd(&b, fd, MAX_MODULES);
 
 	if (fd >= 0)
 		close(fd);
-	sha256_init(&h);
+	SHA256_Init(&h);
 	for (size_t at = 0, n; at < b.len; at += n + 1) {
 		const char *line = memchr(b.p + at, '\n', b.len - at);
 
 		n = line ? (size_t)(line - b.p) - at : b.len - at;
 		add_module(&h, b.p + at, n);
 	}
-	sha256_end(&h, hash);
+	SHA256_Final(hash, &h);
 	buf_fini(&b);
 	return r;
 }

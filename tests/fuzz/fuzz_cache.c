@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
 // sources: core/inspection/cache.c core/inspection/block.c core/worker/refusals.c core/inspection/owner.c
-// sources: core/base/hashmap.c core/base/buf.c core/base/text.c core/base/utf8.c core/base/sha256.c
-// libs:
+// sources: core/base/hashmap.c core/base/buf.c core/base/text.c core/base/utf8.c
+// libs: -lcrypto
 // clang-format on
 // Files of the cache's folder, damaged in any way: an inspection that is read leads nowhere outside
 // of itself, a file that is not believed is removed, and a list of refusals stays bounded.

@@ -8,11 +8,11 @@
 // sources: core/opener/context.c core/fetcher/fetcher.c
 // sources: core/process/procfs.c core/process/safe_open.c core/symbols/debugfile.c
 // sources: core/sandbox/confine.c core/sandbox/isolate.c core/base/buf.c core/base/clock.c core/base/json.c core/base/metrics.c
-// sources: core/base/sha256.c core/base/text.c core/base/utf8.c core/base/hashmap.c core/base/background.c
+// sources: core/base/text.c core/base/utf8.c core/base/hashmap.c core/base/background.c
 // sources: core/inspection/cache_later.c
 // flags: -Wl,--wrap=child_start -Wl,--wrap=waitpid -Wl,--wrap=kill -Wl,--wrap=clock_now -Wl,--wrap=poll
 // flags: -Wl,--wrap=log_at -Wl,--wrap=open
-// libs: -lpthread
+// libs: -lpthread -lcrypto
 // clang-format on
 // The agent's side of the protocol against workers that send any messages in any order, end at any
 // time, and print anything. Each request is answered once; what is believed leads nowhere outside

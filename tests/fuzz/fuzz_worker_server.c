@@ -6,10 +6,10 @@
 // sources: core/symbols/symbols.c core/symbols/compiler.c core/symbols/source.c core/symbols/symtab.c core/symbols/fde.c core/symbols/ranges.c
 // sources: core/symbols/debuglink.c core/symbols/demangle.c core/symbols/dwarf.c core/symbols/dwarf_image.c
 // sources: core/symbols/dwarf_name.c core/symbols/dwarf_unit.c core/symbols/gopclntab.c core/symbols/gomodule.c
-// sources: core/base/utf8.c core/base/buf.c core/base/dict.c core/base/sha256.c core/base/holes.c
+// sources: core/base/utf8.c core/base/buf.c core/base/dict.c core/base/holes.c
 // sources: core/plugin/option_list.c core/plugin/options.c core/base/text.c core/base/guess.c
 // flags: -Wl,--wrap=signal
-// libs: -ldw -lelf -lz -lzstd -llzma -liberty -lunwind-x86_64 -lunwind
+// libs: -ldw -lelf -lz -lzstd -llzma -liberty -lunwind-x86_64 -lunwind -lcrypto
 // clang-format on
 // The worker's side of the protocol: any requests in any order, with any files. Each well-formed
 // request has one answer, with its id; the agent believes each block.

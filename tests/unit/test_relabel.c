@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/md5.h"
 #include "target/labelset.h"
 #include "relabel/relabel.h"
 #include "relabel/relabeler.h"
@@ -386,28 +385,6 @@ TEST(deep_groups)
 		CHECK_INT(regex_new(&re, pattern, &text), 0);
 		CHECK_INT(regex_match(re, label_str("a"), NULL), 1);
 		regex_free(re);
-	}
-}
-
-TEST(md5_of_texts)
-{
-	char text[200], command[300], theirs[64], ours[33];
-
-	for (size_t len = 0; len < sizeof(text); len += len < 70 ? 1 : 13) {
-		uint8_t digest[16];
-		FILE *f;
-
-		memset(text, 'a', len);
-		md5(text, len, digest);
-		for (uint32_t i = 0; i < 16; i++)
-			snprintf(ours + 2 * (size_t)i, 3, "%02x", digest[i]);
-		if (len > 3 && len % 16 && len != 55 && len != 56)
-			continue;
-		snprintf(command, sizeof(command), "printf %%s '%.*s' | md5sum", (int)len, text);
-		f = popen(command, "r");
-		CHECK(f && fgets(theirs, 33, f));
-		pclose(f);
-		CHECK_STR(ours, theirs);
 	}
 }
 
