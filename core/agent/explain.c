@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/internal/state.h"
+#include "base/str.h"
 #include "config/explain_relabel.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -35,7 +36,7 @@ static void add(void *arg, const struct fusee_label *l, const struct target_orig
 static const struct explained *find(const struct explaining *e, struct fusee_str name)
 {
 	for (uint32_t i = 0; i < e->n; i++)
-		if (label_str_equal(e->labels[i].label.key, name))
+		if (str_equal(e->labels[i].label.key, name))
 			return &e->labels[i];
 	return NULL;
 }
@@ -98,13 +99,14 @@ static void put_label(const struct explaining *e, const struct cached_decision *
 	buf_str(b, "{\"name\": ");
 	json_string(b, l->key.p, l->key.len);
 	put_member(b, "value", l->str);
-	if (said && label_str_equal(said->label.str, l->str)) {
-		put_member(b, "from", label_str(source_name(e, &said->origin)));
+	if (said && str_equal(said->label.str, l->str)) {
+		put_member(b, "from", fusee_text(source_name(e, &said->origin)));
 		put_way(b, said);
 	} else {
-		put_member(b, "from", label_str(c && is_of_callback(c, l) ? "callback" : "policy"));
+		put_member(b, "from",
+			   fusee_text(c && is_of_callback(c, l) ? "callback" : "policy"));
 		put_member(b, "by",
-			   label_str(said ? "in place of what a discovery says" : "its answer"));
+			   fusee_text(said ? "in place of what a discovery says" : "its answer"));
 	}
 	buf_str(b, "}");
 }
@@ -196,7 +198,7 @@ int explain_json(const struct agent *a, pid_t pid, struct buf *b)
 	if (r)
 		return r;
 	buf_printf(b, "\"pid\": %d", (int)pid);
-	put_member(b, "process", label_str(p.target.name));
+	put_member(b, "process", fusee_text(p.target.name));
 	put_labels(&e, p.decision, b);
 	put_decision(a, &p, b);
 	if (p.decision)

@@ -8,6 +8,7 @@
 
 #include <fusee/helpers.h>
 
+#include "base/str.h"
 #include "pull/encoder.h"
 #include "pull/request.h"
 #include "base/clock.h"
@@ -383,7 +384,7 @@ static void find_names(void *arg, const struct decision *d)
 		struct fusee_str name = m->what->selectors[i].key;
 
 		for (uint32_t k = 0; k < d->nlabels; k++)
-			m->found[i] |= label_str_equal(d->labels[k].key, name);
+			m->found[i] |= str_equal(d->labels[k].key, name);
 	}
 }
 
@@ -393,7 +394,7 @@ static bool is_omitted(const struct pulls *all, struct fusee_str name)
 	const struct fusee_table *omit = &all->instances->plan->pulls.omit;
 
 	for (uint32_t i = 0; i < omit->n; i++)
-		if (label_str_equal(*FUSEE_AT(struct fusee_str, *omit, i), name))
+		if (str_equal(*FUSEE_AT(struct fusee_str, *omit, i), name))
 			return true;
 	return false;
 }

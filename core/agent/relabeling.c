@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/metrics.h"
+#include "base/str.h"
 #include "target/labelset.h"
 #include "relabel/relabel.h"
 
@@ -35,7 +36,7 @@ static uint32_t join(const struct fusee_label *labels, uint32_t n,
 	for (uint32_t i = 0; i < answer->nlabels; i++) {
 		uint32_t at = 0;
 
-		while (at < count && !label_str_equal(all[at].key, answer->labels[i].key))
+		while (at < count && !str_equal(all[at].key, answer->labels[i].key))
 			at++;
 		if (at < RELABEL_LABELS)
 			all[at] = answer->labels[i];

@@ -10,6 +10,7 @@
 
 #include "base/guess.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "cli/cli.h"
 #include "console/options.h"
 #include "console/plugin_list.h"
@@ -52,7 +53,7 @@ static void put_one(struct buf *b, const struct plugin *p, unsigned int columns)
 static void put_text(struct buf *b, const char *text)
 {
 	if (text)
-		render_json_string(b, (struct fusee_str){text, strlen(text)});
+		render_json_string(b, fusee_text(text));
 	else
 		buf_str(b, "null");
 }

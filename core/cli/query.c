@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/saturate.h"
+#include "base/str.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "console/grid.h"
@@ -372,13 +373,12 @@ static int load(struct query *q, struct side *s)
 
 static bool has_label(const struct fusee_profile *p, struct fusee_str key)
 {
-	bool is_pid = key.len == 3 && !memcmp(key.p, "pid", 3),
-	     is_tid = key.len == 3 && !memcmp(key.p, "tid", 3);
+	bool is_pid = fusee_text_is(key, "pid"), is_tid = fusee_text_is(key, "tid");
 
 	for (uint32_t i = 0; i < p->labels.n; i++) {
 		struct fusee_str s = FUSEE_AT(struct fusee_label, p->labels, i)->key;
 
-		if (s.len == key.len && !memcmp(s.p, key.p, key.len))
+		if (str_equal(s, key))
 			return true;
 	}
 	for (uint32_t i = 0; (is_pid || is_tid) && i < p->samples.n; i++) {

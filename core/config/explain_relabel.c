@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/str.h"
 #include "target/labelset.h"
 #include "relabel/relabel.h"
 
@@ -36,7 +37,7 @@ static struct relabeled *apply(const struct walk *w)
 static const struct fusee_label *find(const struct relabeled *r, struct fusee_str name)
 {
 	for (uint32_t i = 0; i < r->n; i++)
-		if (label_str_equal(r->labels[i].key, name))
+		if (str_equal(r->labels[i].key, name))
 			return &r->labels[i];
 	return NULL;
 }
@@ -58,7 +59,7 @@ static void put_difference(struct buf *b, const struct relabeled *before,
 	for (uint32_t i = 0; i < after->n; i++) {
 		const struct fusee_label *was = find(before, after->labels[i].key);
 
-		if (!was || !label_str_equal(was->str, after->labels[i].str))
+		if (!was || !str_equal(was->str, after->labels[i].str))
 			put_part(b, "%.*s = %.*s", &after->labels[i]);
 	}
 	for (uint32_t i = 0; i < before->n; i++)

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "process/procfs.h"
 #include "profile/omit.h"
+#include "profile/str.h"
 
 #define REASON "[truncated: "
 
@@ -29,16 +30,6 @@ struct printer {
 	struct omit omit;
 	void (*frame)(struct printer *, const struct frame *);
 };
-
-static struct fusee_str text_of(const struct fusee_profile *p, uint32_t id)
-{
-	return *FUSEE_AT(struct fusee_str, p->strings, id);
-}
-
-static bool is_text(struct fusee_str s, const char *text)
-{
-	return s.len == strlen(text) && !memcmp(s.p, text, s.len);
-}
 
 /* ---- the stack of a thread ---- */
 
@@ -65,7 +56,7 @@ static const struct fusee_location *location_at(const struct fusee_profile *p,
 
 static struct fusee_str path_of(const struct fusee_profile *p, const struct fusee_location *l)
 {
-	return text_of(p, FUSEE_AT(struct fusee_mapping, p->mappings, l->mapping)->path);
+	return str_at(p, FUSEE_AT(struct fusee_mapping, p->mappings, l->mapping)->path);
 }
 
 static void put_location(struct printer *r, const struct fusee_location *l)
@@ -78,9 +69,9 @@ static void put_location(struct printer *r, const struct fusee_location *l)
 		const struct fusee_function *fn = FUSEE_AT(struct fusee_function, p->functions,
 							   line->function);
 		struct frame f = {
-			.type = text_of(p, l->frame_type),
-			.name = text_of(p, fn->name),
-			.file = text_of(p, fn->file),
+			.type = str_at(p, l->frame_type),
+			.name = str_at(p, fn->name),
+			.file = str_at(p, fn->file),
 			.library = path_of(p, l),
 			.line = line->line,
 			.address = l->address,
@@ -120,8 +111,8 @@ static struct fusee_str put_stack(struct printer *r, const struct fusee_sample *
 		const struct fusee_line *line = FUSEE_AT(struct fusee_line, p->lines,
 							 l->first_line);
 
-		name = text_of(p,
-			       FUSEE_AT(struct fusee_function, p->functions, line->function)->name);
+		name = str_at(p,
+			      FUSEE_AT(struct fusee_function, p->functions, line->function)->name);
 		if (l->flags & FUSEE_LOCATION_REASON && is_reason(name))
 			reason = (struct fusee_str){name.p + strlen(REASON),
 						    name.len - strlen(REASON) - 1};
@@ -183,24 +174,17 @@ static void put_text(struct buf *out, struct fusee_str s)
 	utf8_clean_printable(out, s.p, s.len);
 }
 
-static struct fusee_str base_name(struct fusee_str path)
-{
-	for (uint64_t i = path.len; i > 0; i--)
-		if (path.p[i - 1] == '/' && i < path.len)
-			return (struct fusee_str){path.p + i, path.len - i};
-	return path;
-}
-
 /* "main (app.py:12)", "read [libc.so.6]" */
 static void text_frame(struct printer *r, const struct frame *f)
 {
-	struct fusee_str library = base_name(f->library);
+	struct fusee_str library = str_base_name(f->library);
 
 	buf_str(r->out, "    ");
 	put_text(r->out, f->name);
 	if (f->file.len) {
 		buf_str(r->out, " (");
-		put_text(r->out, is_text(f->type, "native") ? base_name(f->file) : f->file);
+		put_text(r->out,
+			 fusee_text_is(f->type, "native") ? str_base_name(f->file) : f->file);
 		if (f->line)
 			buf_printf(r->out, ":%u", f->line);
 		buf_str(r->out, ")");
@@ -276,7 +260,7 @@ void dump_print_text(const struct dump_view *v, struct buf *out)
 
 	procfs_comm(v->pid, v->pid, comm);
 	buf_printf(out, "process %d \"", (int)v->pid);
-	put_text(out, (struct fusee_str){comm, strlen(comm)});
+	put_text(out, fusee_text(comm));
 	buf_printf(out, "\", %u thread%s", v->dump->n, v->dump->n == 1 ? "" : "s");
 	if (s.threads)
 		buf_printf(out, ", stopped %u for %.3f ms each, %.3f ms at most\n", s.threads,
@@ -368,7 +352,7 @@ void dump_print_json(const struct dump_view *v, struct buf *out)
 
 	procfs_comm(v->pid, v->pid, comm);
 	buf_printf(out, "{\"pid\":%d", (int)v->pid);
-	put_member(out, "name", (struct fusee_str){comm, strlen(comm)});
+	put_member(out, "name", fusee_text(comm));
 	buf_printf(out,
 		   ",\"stopped\":{\"threads\":%u,\"mean_ns\":%" PRIu64 ",\"most_ns\":%" PRIu64
 		   "},\n \"threads\":[\n",

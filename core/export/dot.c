@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "report/change.h"
 #include "report/graph.h"
 
@@ -74,10 +75,8 @@ static void put_node(const struct render_graph *g, uint32_t i, struct buf *out)
 {
 	const struct render_node *n = &g->nodes[i];
 	const struct render_function *f = &g->model->functions[n->function];
-	uint32_t len;
-	const char *library = render_base_name(f->library, &len);
 	char text[RENDER_PLACE];
-	struct fusee_str place = {library, len};
+	struct fusee_str place = str_base_name(f->library);
 
 	buf_printf(out, "N%u [label=\"", n->function);
 	put_label(out,

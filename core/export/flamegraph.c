@@ -11,7 +11,9 @@
 #include <time.h>
 
 #include "base/dict.h"
+#include "base/saturate.h"
 #include "base/text.h"
+#include "profile/str.h"
 #include "report/report.h"
 #include "report/calls.h"
 #include "report/labels.h"
@@ -216,17 +218,16 @@ static void put_text(struct buf *out, const struct buf *text)
 /* Appends the targets' executables: "convert", "make, cc1 and 3 more". Returns their number. */
 static uint32_t targets(struct buf *b, const struct fusee_profile *p)
 {
-	uint32_t n = 0, len;
+	uint32_t n = 0;
 
 	for (uint32_t i = 1; i < p->mappings.n; i++) {
 		const struct fusee_mapping *m = FUSEE_AT(struct fusee_mapping, p->mappings, i);
-		const char *name = render_base_name(
-			*FUSEE_AT(struct fusee_str, p->strings, m->path), &len);
+		struct fusee_str name = str_base_name(str_at(p, m->path));
 
-		if (!(m->flags & FUSEE_MAPPING_MAIN) || !len || n++ >= TITLE_NAMES)
+		if (!(m->flags & FUSEE_MAPPING_MAIN) || !name.len || n++ >= TITLE_NAMES)
 			continue;
 		buf_str(b, n > 1 ? ", " : "");
-		buf_add(b, name, len);
+		buf_add(b, name.p, name.len);
 	}
 	if (n > TITLE_NAMES)
 		buf_printf(b, " and %u more", n - TITLE_NAMES);
@@ -242,7 +243,7 @@ static void next_fact(struct buf *out, struct buf *fact)
 
 static bool is_host(const struct fusee_label *l)
 {
-	return l->key.len == 4 && !memcmp(l->key.p, "host", 4) && l->str.p;
+	return fusee_text_is(l->key, "host") && l->str.p;
 }
 
 /* The label `host` of the target or of all samples; p NULL: there is none, or several. */
@@ -334,9 +335,7 @@ struct omitted {
 
 static int64_t size_of(const struct render_stack *s)
 {
-	int64_t v = s->value ? s->value : s->base;
-
-	return v == INT64_MIN ? INT64_MAX : v < 0 ? -v : v;
+	return saturate_abs(s->value ? s->value : s->base);
 }
 
 static int by_size(const void *a, const void *b)
@@ -357,12 +356,10 @@ static struct omitted omit_small(struct render_model *m)
 		return o;
 	qsort(m->stacks, m->nstacks, sizeof(*m->stacks), by_size);
 	for (uint32_t i = MAX_STACKS; i < m->nstacks; i++) {
-		if (m->stacks[i].value > 0 &&
-		    __builtin_add_overflow(o.value, m->stacks[i].value, &o.value))
-			o.value = INT64_MAX;
-		if (m->stacks[i].base > 0 &&
-		    __builtin_add_overflow(o.base, m->stacks[i].base, &o.base))
-			o.base = INT64_MAX;
+		if (m->stacks[i].value > 0)
+			saturate_add(&o.value, m->stacks[i].value);
+		if (m->stacks[i].base > 0)
+			saturate_add(&o.base, m->stacks[i].base);
 	}
 	o.stacks = m->nstacks - MAX_STACKS;
 	m->nstacks = MAX_STACKS;

@@ -7,12 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturate.h"
+#include "base/str.h"
 #include "report/model.h"
-
-static struct fusee_str text(const char *s)
-{
-	return (struct fusee_str){s, strlen(s)};
-}
 
 static const char *unit_of(struct fusee_str unit)
 {
@@ -20,7 +17,7 @@ static const char *unit_of(struct fusee_str unit)
 					    "seconds", "bytes"};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (unit.len == strlen(known[i]) && !memcmp(unit.p, known[i], unit.len))
+		if (fusee_text_is(unit, known[i]))
 			return known[i];
 	return "none";
 }
@@ -78,12 +75,6 @@ struct entry {
 	int64_t value, base;
 };
 
-static void add(int64_t *to, int64_t v)
-{
-	if (__builtin_add_overflow(*to, v, to))
-		*to = v < 0 ? INT64_MIN : INT64_MAX;
-}
-
 /* Joins what differs in its side or its lines only. NULL: no memory. */
 static struct entry *join(struct render_model *m, uint32_t *n)
 {
@@ -94,8 +85,8 @@ static struct entry *join(struct render_model *m, uint32_t *n)
 	for (uint32_t i = 0; all && i < m->nstacks; i++) {
 		if (!i || compare(&list[i - 1], &list[i], m))
 			all[(*n)++].stack = list[i];
-		add(&all[*n - 1].value, list[i]->value);
-		add(&all[*n - 1].base, list[i]->base);
+		saturate_add(&all[*n - 1].value, list[i]->value);
+		saturate_add(&all[*n - 1].base, list[i]->base);
 	}
 	free(list);
 	return all;
@@ -109,9 +100,9 @@ static int64_t width_of(const struct entry *e, enum side side)
 	int64_t v = side == BASE || side == LESS ? e->base : e->value;
 
 	if (side == MORE)
-		add(&v, e->base == INT64_MIN ? INT64_MAX : -e->base);
+		saturate_add(&v, e->base == INT64_MIN ? INT64_MAX : -e->base);
 	if (side == LESS)
-		add(&v, e->value == INT64_MIN ? INT64_MAX : -e->value);
+		saturate_add(&v, e->value == INT64_MIN ? INT64_MAX : -e->value);
 	return v;
 }
 
@@ -124,7 +115,7 @@ static void put_stacks(const struct render_model *m, const struct entry *all, ui
 
 	for (uint32_t i = 0; i < n; i++)
 		if (width_of(&all[i], side) > 0)
-			add(&sum, width_of(&all[i], side));
+			saturate_add(&sum, width_of(&all[i], side));
 	buf_printf(out, "\"startValue\":0,\"endValue\":%" PRId64 ",\"samples\":[", sum);
 	for (uint32_t i = 0; i < n; i++) {
 		if (width_of(&all[i], side) <= 0)
@@ -182,7 +173,7 @@ int render_speedscope(const struct fusee_profile *p, const struct fusee_profile 
 	buf_str(out, "{\"$schema\":\"https://www.speedscope.app/"
 		     "file-format-schema.json\",\"exporter\":\"fusee " FUSEE_VERSION
 		     "\",\"activeProfileIndex\":0,\"name\":");
-	render_json_string(out, o->title ? text(o->title) : m.type);
+	render_json_string(out, o->title ? fusee_text(o->title) : m.type);
 	buf_str(out, ",\n\"shared\":{\"frames\":[");
 	put_frames(&m, out);
 	buf_str(out, "]},\n\"profiles\":[");

@@ -7,20 +7,16 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/str.h"
 
 #define MAX_EVENTS 16u
 #define MAX_TOKENS 64u
 #define KERNEL_ADDRESS 0xffff800000000000ull /* x86-64: addresses from here on are the kernel's */
 
-struct text {
-	const char *p;
-	size_t len;
-};
-
 /* The first line of a sample. */
 struct head {
-	struct text comm, event;
-	struct text rest; /* behind the event: a frame, or the fields of a tracepoint */
+	struct fusee_str comm, event;
+	struct fusee_str rest; /* behind the event: a frame, or the fields of a tracepoint */
 	uint32_t pid, tid;
 	uint64_t time_ns, period;
 	bool has_time, has_period;
@@ -28,12 +24,12 @@ struct head {
 
 struct frame {
 	uint64_t address;
-	struct text symbol, dso;
+	struct fusee_str symbol, dso;
 	bool inlined;
 };
 
 struct event {
-	struct text name;
+	struct fusee_str name;
 	uint32_t type; /* the value type of its periods; 0: its samples have none */
 	bool without_period;
 };
@@ -43,31 +39,31 @@ struct reader {
 	const char *at, *end;
 	struct event events[MAX_EVENTS];
 	uint32_t nevents, ntypes;
-	struct buf locations; /* uint32_t: of the sample at hand, leaf first */
-	struct buf lines;     /* struct fusee_line: inlined into the next frame */
-	struct text comm;     /* of the sample at hand */
-	uint32_t main;        /* mapping of the program; 0: not found yet */
+	struct buf locations;  /* uint32_t: of the sample at hand, leaf first */
+	struct buf lines;      /* struct fusee_line: inlined into the next frame */
+	struct fusee_str comm; /* of the sample at hand */
+	uint32_t main;         /* mapping of the program; 0: not found yet */
 	uint64_t first_ns, last_ns, ignored;
 	const char *error;
 };
 
 /* ---- text ---- */
 
-static bool next_line(struct reader *r, struct text *line)
+static bool next_line(struct reader *r, struct fusee_str *line)
 {
 	const char *end;
 
 	if (r->at >= r->end)
 		return false;
 	end = memchr(r->at, '\n', (size_t)(r->end - r->at));
-	*line = (struct text){r->at, (size_t)((end ? end : r->end) - r->at)};
+	*line = (struct fusee_str){r->at, (size_t)((end ? end : r->end) - r->at)};
 	r->at = end ? end + 1 : r->end;
 	if (line->len && line->p[line->len - 1] == '\r')
 		line->len--;
 	return true;
 }
 
-static struct text trim(struct text t)
+static struct fusee_str trim(struct fusee_str t)
 {
 	while (t.len && isspace((unsigned char)*t.p)) {
 		t.p++;
@@ -78,27 +74,15 @@ static struct text trim(struct text t)
 	return t;
 }
 
-static bool ends_with(struct text t, const char *end)
+static bool ends_with(struct fusee_str t, const char *end)
 {
 	size_t len = strlen(end);
 
 	return t.len >= len && !memcmp(t.p + t.len - len, end, len);
 }
 
-static bool starts_with(struct text t, const char *start)
-{
-	size_t len = strlen(start);
-
-	return t.len >= len && !memcmp(t.p, start, len);
-}
-
-static bool equals(struct text a, struct text b)
-{
-	return a.len == b.len && !memcmp(a.p, b.p, a.len);
-}
-
 /* Reads the digits at the start of t. How many; 0: none, or a number above 64 bits. */
-static size_t number(struct text t, unsigned base, uint64_t *ret)
+static size_t number(struct fusee_str t, unsigned base, uint64_t *ret)
 {
 	size_t n = 0;
 
@@ -117,13 +101,13 @@ static size_t number(struct text t, unsigned base, uint64_t *ret)
 	return n;
 }
 
-static bool is_number(struct text t, uint64_t *ret)
+static bool is_number(struct fusee_str t, uint64_t *ret)
 {
 	return t.len && number(t, 10, ret) == t.len;
 }
 
 /* "1375.116664:", seconds and 1 to 9 digits behind the point. */
-static bool is_time(struct text t, uint64_t *ns)
+static bool is_time(struct fusee_str t, uint64_t *ns)
 {
 	uint64_t seconds, rest;
 	size_t n = number(t, 10, &seconds), digits;
@@ -131,7 +115,7 @@ static bool is_time(struct text t, uint64_t *ns)
 	if (!n || n + 2 >= t.len || t.p[n] != '.' || t.p[t.len - 1] != ':')
 		return false;
 	digits = t.len - n - 2;
-	if (digits > 9 || !is_number((struct text){t.p + n + 1, digits}, &rest))
+	if (digits > 9 || !is_number((struct fusee_str){t.p + n + 1, digits}, &rest))
 		return false;
 	for (size_t i = digits; i < 9; i++)
 		rest *= 10;
@@ -140,19 +124,19 @@ static bool is_time(struct text t, uint64_t *ns)
 }
 
 /* "1234" or "1234/1235"; "-1": the thread had ended, pid and tid are 0. */
-static bool is_thread(struct text t, uint32_t *pid, uint32_t *tid)
+static bool is_thread(struct fusee_str t, uint32_t *pid, uint32_t *tid)
 {
 	uint64_t first, second;
 	size_t n = number(t, 10, &first);
 
 	*pid = *tid = 0;
-	if (equals(t, (struct text){"-1", 2}))
+	if (str_equal(t, (struct fusee_str){"-1", 2}))
 		return true;
 	if (!n || first > UINT32_MAX)
 		return false;
 	second = first;
 	if (n < t.len &&
-	    (t.p[n] != '/' || !is_number((struct text){t.p + n + 1, t.len - n - 1}, &second) ||
+	    (t.p[n] != '/' || !is_number((struct fusee_str){t.p + n + 1, t.len - n - 1}, &second) ||
 	     second > UINT32_MAX))
 		return false;
 	*pid = (uint32_t)first;
@@ -160,7 +144,7 @@ static bool is_thread(struct text t, uint32_t *pid, uint32_t *tid)
 	return true;
 }
 
-static uint32_t split(struct text line, struct text tokens[MAX_TOKENS])
+static uint32_t split(struct fusee_str line, struct fusee_str tokens[MAX_TOKENS])
 {
 	uint32_t n = 0;
 
@@ -175,7 +159,7 @@ static uint32_t split(struct text line, struct text tokens[MAX_TOKENS])
 			line.p++;
 			line.len--;
 		}
-		tokens[n++] = (struct text){start, (size_t)(line.p - start)};
+		tokens[n++] = (struct fusee_str){start, (size_t)(line.p - start)};
 	}
 	return n;
 }
@@ -183,7 +167,8 @@ static uint32_t split(struct text line, struct text tokens[MAX_TOKENS])
 /* ---- lines ---- */
 
 /* What follows the time: "[period] event: rest". */
-static bool read_event(struct head *h, struct text line, const struct text *tokens, uint32_t n)
+static bool read_event(struct head *h, struct fusee_str line, const struct fusee_str *tokens,
+		       uint32_t n)
 {
 	uint32_t i = 0;
 
@@ -193,7 +178,7 @@ static bool read_event(struct head *h, struct text line, const struct text *toke
 	}
 	if (i >= n || tokens[i].len < 2 || tokens[i].p[tokens[i].len - 1] != ':')
 		return false;
-	h->event = (struct text){tokens[i].p, tokens[i].len - 1};
+	h->event = (struct fusee_str){tokens[i].p, tokens[i].len - 1};
 	h->rest.p = tokens[i].p + tokens[i].len;
 	h->rest.len = (size_t)(line.p + line.len - h->rest.p);
 	h->rest = trim(h->rest);
@@ -202,9 +187,9 @@ static bool read_event(struct head *h, struct text line, const struct text *toke
 
 /* A comm may have spaces and digits: the thread's number is the token before the CPU and the time.
  */
-static bool read_head(struct head *h, struct text line)
+static bool read_head(struct head *h, struct fusee_str line)
 {
-	struct text tokens[MAX_TOKENS];
+	struct fusee_str tokens[MAX_TOKENS];
 	uint32_t n = split(line, tokens), thread;
 
 	*h = (struct head){0};
@@ -224,7 +209,7 @@ static bool read_head(struct head *h, struct text line)
 }
 
 /* Takes " (dso)" off the end of t. */
-static bool take_dso(struct text *t, struct text *dso)
+static bool take_dso(struct fusee_str *t, struct fusee_str *dso)
 {
 	size_t end = t->len, at;
 
@@ -235,15 +220,15 @@ static bool take_dso(struct text *t, struct text *dso)
 		at--;
 	if (!at)
 		return false;
-	*dso = (struct text){t->p + at, end - 1 - at};
+	*dso = (struct fusee_str){t->p + at, end - 1 - at};
 	if (ends_with(*dso, " (deleted)"))
 		dso->len -= strlen(" (deleted)");
-	*t = trim((struct text){t->p, at - 1});
+	*t = trim((struct fusee_str){t->p, at - 1});
 	return true;
 }
 
 /* Takes "+0x1f" off the end of t. */
-static void take_offset(struct text *t)
+static void take_offset(struct fusee_str *t)
 {
 	size_t at = t->len;
 	uint64_t offset;
@@ -251,12 +236,12 @@ static void take_offset(struct text *t)
 	while (at > 0 && isxdigit((unsigned char)t->p[at - 1]))
 		at--;
 	if (at < t->len && at > 3 && !memcmp(t->p + at - 3, "+0x", 3) &&
-	    number((struct text){t->p + at, t->len - at}, 16, &offset))
+	    number((struct fusee_str){t->p + at, t->len - at}, 16, &offset))
 		t->len = at - 3;
 }
 
 /* "address symbol+0xoffset (dso)"; symbol and dso may be missing. */
-static bool read_frame(struct frame *f, struct text line)
+static bool read_frame(struct frame *f, struct fusee_str line)
 {
 	size_t n;
 
@@ -265,17 +250,17 @@ static bool read_frame(struct frame *f, struct text line)
 	n = number(line, 16, &f->address);
 	if (!n || (n < line.len && line.p[n] != ' '))
 		return false;
-	f->symbol = trim((struct text){line.p + n, line.len - n});
+	f->symbol = trim((struct fusee_str){line.p + n, line.len - n});
 	take_dso(&f->symbol, &f->dso);
-	f->inlined = f->dso.len == 7 && !memcmp(f->dso.p, "inlined", 7);
+	f->inlined = fusee_text_is(f->dso, "inlined");
 	take_offset(&f->symbol);
-	if (f->symbol.len == 9 && !memcmp(f->symbol.p, "[unknown]", 9))
+	if (fusee_text_is(f->symbol, "[unknown]"))
 		f->symbol.len = 0;
 	return true;
 }
 
 /* "file.c:12", as -F +srcline prints it below a frame. */
-static bool read_source(struct text line, struct text *file, uint32_t *number_of_line)
+static bool read_source(struct fusee_str line, struct fusee_str *file, uint32_t *number_of_line)
 {
 	uint64_t n;
 	size_t at;
@@ -285,14 +270,14 @@ static bool read_source(struct text line, struct text *file, uint32_t *number_of
 	while (at > 0 && isdigit((unsigned char)line.p[at - 1]))
 		at--;
 	if (at < 2 || line.p[at - 1] != ':' ||
-	    !is_number((struct text){line.p + at, line.len - at}, &n) || n > UINT32_MAX)
+	    !is_number((struct fusee_str){line.p + at, line.len - at}, &n) || n > UINT32_MAX)
 		return false;
-	*file = (struct text){line.p, at - 1};
+	*file = (struct fusee_str){line.p, at - 1};
 	*number_of_line = (uint32_t)n;
 	return true;
 }
 
-static bool is_ignored(struct text line)
+static bool is_ignored(struct fusee_str line)
 {
 	return !line.len || line.p[0] == '#';
 }
@@ -300,7 +285,7 @@ static bool is_ignored(struct text line)
 bool perf_script_is(const char *text, size_t len)
 {
 	struct reader r = {.at = text, .end = text + len};
-	struct text line;
+	struct fusee_str line;
 	struct head h;
 
 	while (next_line(&r, &line))
@@ -313,7 +298,7 @@ bool perf_script_is(const char *text, size_t len)
 
 /* The event without its modifiers: "cpu-clock:pppH" is cpu-clock, "sched:sched_switch" is itself.
  */
-static struct text event_name(struct text t)
+static struct fusee_str event_name(struct fusee_str t)
 {
 	size_t at = t.len;
 
@@ -322,15 +307,15 @@ static struct text event_name(struct text t)
 	for (size_t i = at; i < t.len; i++)
 		if (!strchr("ukhIGHpPSDWeb", t.p[i]))
 			return t;
-	return at > 1 ? (struct text){t.p, at - 1} : t;
+	return at > 1 ? (struct fusee_str){t.p, at - 1} : t;
 }
 
-static struct event *find_event(struct reader *r, struct text event)
+static struct event *find_event(struct reader *r, struct fusee_str event)
 {
-	struct text name = event_name(event);
+	struct fusee_str name = event_name(event);
 
 	for (uint32_t i = 0; i < r->nevents; i++)
-		if (equals(r->events[i].name, name))
+		if (str_equal(r->events[i].name, name))
 			return &r->events[i];
 	if (r->nevents == MAX_EVENTS) {
 		r->error = "it has samples of more than 16 events: let perf script -e print fewer";
@@ -343,7 +328,7 @@ static struct event *find_event(struct reader *r, struct text event)
 static int find_events(struct reader *r)
 {
 	const char *start = r->at;
-	struct text line;
+	struct fusee_str line;
 	struct event *e;
 	struct head h;
 
@@ -359,10 +344,10 @@ static int find_events(struct reader *r)
 	return 0;
 }
 
-static bool is_clock(struct text event)
+static bool is_clock(struct fusee_str event)
 {
-	return equals(event, (struct text){"cpu-clock", 9}) ||
-	       equals(event, (struct text){"task-clock", 10});
+	return str_equal(event, (struct fusee_str){"cpu-clock", 9}) ||
+	       str_equal(event, (struct fusee_str){"task-clock", 10});
 }
 
 /* A value type's name has letters, digits and '_' alone: backends make selectors of it. */
@@ -405,24 +390,21 @@ static void add_types(struct reader *r)
 
 /* ---- samples ---- */
 
-static uint32_t string(struct reader *r, struct text t)
+static uint32_t string(struct reader *r, struct fusee_str t)
 {
 	return builder_string(r->b, t.p, t.len);
 }
 
 /* A thread's first comm is the first 15 bytes of its program's name. */
-static bool is_program(struct text path, struct text comm)
+static bool is_program(struct fusee_str path, struct fusee_str comm)
 {
-	const char *slash = memrchr(path.p, '/', path.len);
-	struct text name = path;
+	struct fusee_str name = str_base_name(path);
 
-	if (!slash)
+	if (name.len == path.len)
 		return false;
-	name.len -= (size_t)(slash + 1 - path.p);
-	name.p = slash + 1;
 	if (name.len > 15)
 		name.len = 15;
-	return equals(name, comm);
+	return str_equal(name, comm);
 }
 
 static uint32_t add_mapping(struct reader *r, const struct frame *f)
@@ -434,8 +416,8 @@ static uint32_t add_mapping(struct reader *r, const struct frame *f)
 		return 0;
 	if (f->address >= KERNEL_ADDRESS)
 		m.flags |= FUSEE_MAPPING_KERNEL;
-	else if (starts_with(f->dso, "[JIT]") || starts_with(f->dso, "/tmp/perf-") ||
-		 starts_with(f->dso, "//anon"))
+	else if (str_begins(f->dso, "[JIT]") || str_begins(f->dso, "/tmp/perf-") ||
+		 str_begins(f->dso, "//anon"))
 		m.flags |= FUSEE_MAPPING_JIT;
 	m.path = string(r, f->dso);
 	mapping = builder_mapping(r->b, &m);
@@ -444,7 +426,7 @@ static uint32_t add_mapping(struct reader *r, const struct frame *f)
 	return mapping;
 }
 
-static struct fusee_line line_of(struct reader *r, const struct frame *f, struct text file,
+static struct fusee_line line_of(struct reader *r, const struct frame *f, struct fusee_str file,
 				 uint32_t number_of_line)
 {
 	struct fusee_function function = {.name = string(r, f->symbol), .file = string(r, file)};
@@ -456,7 +438,7 @@ static struct fusee_line line_of(struct reader *r, const struct frame *f, struct
 }
 
 /* perf prints functions that were inlined before the function that contains them. */
-static int add_frame(struct reader *r, const struct frame *f, struct text file,
+static int add_frame(struct reader *r, const struct frame *f, struct fusee_str file,
 		     uint32_t number_of_line)
 {
 	struct fusee_location location = {.address = f->address};
@@ -481,23 +463,23 @@ static int add_frame(struct reader *r, const struct frame *f, struct text file,
 }
 
 /* The source line below the frame, if there is one. */
-static void take_source(struct reader *r, struct text *file, uint32_t *number_of_line)
+static void take_source(struct reader *r, struct fusee_str *file, uint32_t *number_of_line)
 {
 	const char *start = r->at;
-	struct text line;
+	struct fusee_str line;
 
-	*file = (struct text){"", 0};
+	*file = (struct fusee_str){"", 0};
 	*number_of_line = 0;
 	if (next_line(r, &line) && read_source(line, file, number_of_line))
 		return;
-	*file = (struct text){"", 0};
+	*file = (struct fusee_str){"", 0};
 	r->at = start;
 }
 
 /* The frames of the sample whose first line is h. */
 static int add_frames(struct reader *r, const struct head *h)
 {
-	struct text line, file;
+	struct fusee_str line, file;
 	uint32_t number_of_line;
 	struct frame f;
 	int err = 0;
@@ -550,7 +532,7 @@ static int add_sample(struct reader *r, const struct head *h)
 
 static int add_samples(struct reader *r)
 {
-	struct text line;
+	struct fusee_str line;
 	struct head h;
 	int err = 0;
 

@@ -5,18 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is(struct fusee_str s, const char *text)
-{
-	return s.len == strlen(text) && !memcmp(s.p, text, s.len);
-}
+#include "base/str.h"
 
 enum loss_stage pprof_loss_stage(const struct fusee_label *l)
 {
 	for (enum loss_stage i = LOSS_TICK; i <= LOSS_DELIVERY; i++)
-		if (is(l->str, loss_stage_text(i)))
+		if (fusee_text_is(l->str, loss_stage_text(i)))
 			return i;
 	for (enum loss_reason i = LOSS_NONE + 1; i < LOSS_REASONS; i++)
-		if (is(l->key, loss_text(i)))
+		if (fusee_text_is(l->key, loss_text(i)))
 			return loss_stage(i);
 	return LOSS_STACK;
 }

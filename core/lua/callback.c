@@ -7,6 +7,7 @@
 
 #include "base/guess.h"
 #include "base/metrics.h"
+#include "base/str.h"
 #include "base/text.h"
 #include "lua/internal/action.h"
 #include "lua/internal/api.h"
@@ -228,7 +229,7 @@ static uint32_t count_labels(lua_State *L, const char **pairs, uint32_t n)
 	for (lua_pushnil(L); lua_next(L, 3); lua_pop(L, 1)) {
 		const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
 
-		if (!labelset_name(label_str(key)) || !strcmp(key, "event"))
+		if (!labelset_name(fusee_text(key)) || !strcmp(key, "event"))
 			script_error(L, "count: '%.60s' cannot be the name of a label", key);
 		if (lua_type(L, -1) != LUA_TSTRING)
 			script_error(L, "count: label '%.60s' must be a string, got %s", key,

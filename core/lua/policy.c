@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/guess.h"
+#include "base/str.h"
 #include "lua/internal/api.h"
 #include "lua/internal/state.h"
 #include "lua/internal/target.h"
@@ -129,12 +130,8 @@ static void answer_label(lua_State *L, struct question *q)
 
 static int by_key(const void *a, const void *b)
 {
-	const struct fusee_str *x = &((const struct fusee_label *)a)->key;
-	const struct fusee_str *y = &((const struct fusee_label *)b)->key;
-	size_t len = x->len < y->len ? x->len : y->len;
-	int r = memcmp(x->p, y->p, len);
-
-	return r ? r : (x->len > y->len) - (x->len < y->len);
+	return str_order(((const struct fusee_label *)a)->key,
+			 ((const struct fusee_label *)b)->key);
 }
 
 static void answer_labels(lua_State *L, struct question *q)

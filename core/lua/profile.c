@@ -11,6 +11,7 @@
 #include "lua/internal/call.h"
 #include "lua/internal/state.h"
 #include "lua/internal/target.h"
+#include "profile/str.h"
 #include "report/model.h"
 
 #define PROFILE_TYPE "fusee.profile" /* the metatable of profiles, in the registry */
@@ -185,11 +186,9 @@ static double sum_of(const struct fusee_profile *p, const char *unit)
 	double sum = 0;
 
 	for (uint32_t k = 0; k < p->types.n; k++) {
-		const struct fusee_value_type *type = FUSEE_AT(struct fusee_value_type, p->types,
-							       k);
-		const struct fusee_str *s = FUSEE_AT(struct fusee_str, p->strings, type->unit);
+		uint32_t of = FUSEE_AT(struct fusee_value_type, p->types, k)->unit;
 
-		if (s->len != strlen(unit) || memcmp(s->p, unit, s->len))
+		if (!fusee_text_is(str_at(p, of), unit))
 			continue;
 		for (uint32_t i = 0; i < p->samples.n; i++)
 			sum += (double)*FUSEE_AT(int64_t, p->values, (uint64_t)i * p->types.n + k);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/str.h"
 #include "parquet/internal/frame.h"
 
 enum { ID = PARQUET_STACKS_ID, FRAMES, COLUMNS };
@@ -46,11 +47,6 @@ static int build_stack(struct reading *r, struct fusee_str name)
 	return r->matched == BUILDER_NONE ? -ENOMEM : 0;
 }
 
-static bool is_same(struct fusee_str a, struct fusee_str b)
-{
-	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
-}
-
 /* Whether a frame's function matches: 1, 0, -errno. last: those of the frame before, whose function
  * is mostly the same. */
 static int match_frame(struct reading *r, struct fusee_str frame, struct fusee_str *last, int match)
@@ -62,7 +58,7 @@ static int match_frame(struct reading *r, struct fusee_str frame, struct fusee_s
 		*r->in.why = "its frames are no stacks";
 		return err;
 	}
-	if (last->p && is_same(*last, name))
+	if (last->p && str_equal(*last, name))
 		return match;
 	/* a name with escapes is in the room of the next */
 	*last = r->room.len ? (struct fusee_str){NULL, 0} : name;

@@ -25,9 +25,9 @@ int parquet_profile_types(struct reading *r)
 		const struct fusee_str *name, *unit;
 
 		snprintf(key, sizeof(key), "fusee.type.%u", r->ntypes);
-		name = fusee_parquet_pair(r->t.file, reading_text(key));
+		name = fusee_parquet_pair(r->t.file, fusee_text(key));
 		snprintf(key, sizeof(key), "fusee.type.%u.unit", r->ntypes);
-		unit = fusee_parquet_pair(r->t.file, reading_text(key));
+		unit = fusee_parquet_pair(r->t.file, fusee_text(key));
 		if (!name || !unit)
 			break;
 		r->types[r->ntypes][0] = *name;
@@ -35,7 +35,7 @@ int parquet_profile_types(struct reading *r)
 	}
 	r->count_type = 0;
 	while (r->count_type < r->ntypes &&
-	       !reading_same(r->types[r->count_type][0], reading_text("samples")))
+	       !str_equal(r->types[r->count_type][0], fusee_text("samples")))
 		r->count_type++;
 	r->first_type = r->count_type ? 0 : 1;
 	return r->ntypes ? 0 : reading_fail(r, "it does not say which types its samples have");
@@ -48,7 +48,7 @@ uint32_t parquet_profile_type(const struct reading *r, uint64_t row)
 	uint32_t i = 0;
 
 	while (i < r->ntypes &&
-	       (!reading_same(r->types[i][0], name) || !reading_same(r->types[i][1], unit)))
+	       (!str_equal(r->types[i][0], name) || !str_equal(r->types[i][1], unit)))
 		i++;
 	return i;
 }
@@ -61,10 +61,10 @@ static uint32_t copy(struct builder *b, struct fusee_str s)
 static uint32_t default_type(const struct reading *r)
 {
 	const struct fusee_str *pair = fusee_parquet_pair(r->t.file,
-							  reading_text("fusee.default_type"));
+							  fusee_text("fusee.default_type"));
 
 	for (uint32_t i = 0; pair && i < r->ntypes; i++)
-		if (reading_same(r->types[i][0], *pair))
+		if (str_equal(r->types[i][0], *pair))
 			return i;
 	return r->ntypes - 1;
 }
@@ -106,7 +106,7 @@ int parquet_profile_begin(struct reading *r)
 static int add_loss_of(struct builder *b, struct fusee_str key, struct fusee_str value,
 		       const char *stage)
 {
-	struct fusee_label l = {.str = reading_text(stage)};
+	struct fusee_label l = {.str = fusee_text(stage)};
 	char begin[32], number[32], *reason;
 	int n = snprintf(begin, sizeof(begin), "%s.", stage);
 
@@ -118,7 +118,7 @@ static int add_loss_of(struct builder *b, struct fusee_str key, struct fusee_str
 		return -ENOMEM;
 	memcpy(number, value.p, value.len);
 	number[value.len] = '\0';
-	l.key = reading_text(reason);
+	l.key = fusee_text(reason);
 	builder_loss(b, pprof_loss_stage(&l), reason, strtoll(number, NULL, 10));
 	free(reason);
 	return 0;
@@ -136,7 +136,7 @@ static int add_loss(struct builder *b, const struct fusee_str pair[2], uint64_t 
 /* "fusee.lost.ring full" = "12" */
 static int add_all_losses(struct reading *r)
 {
-	const struct fusee_str own = reading_text("fusee."), *pair;
+	const struct fusee_str own = fusee_text("fusee."), *pair;
 	int err = 0;
 
 	for (uint32_t i = 0; !err && (pair = fusee_parquet_pair_at(r->t.file, i)); i++)

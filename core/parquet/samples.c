@@ -58,7 +58,7 @@ static int read_kind(struct reading *r, uint32_t group, const struct fusee_parqu
 	struct fusee_str kind = b->min_text;
 	int err;
 
-	if (!reading_same(b->min_text, b->max_text)) {
+	if (!str_equal(b->min_text, b->max_text)) {
 		parquet_table_group(&r->t, group);
 		err = reading_load(r, profile_column, 1);
 		if (err)
@@ -69,7 +69,7 @@ static int read_kind(struct reading *r, uint32_t group, const struct fusee_parqu
 	}
 	if (!group)
 		return buf_add(&r->kind, kind.p, kind.len);
-	return reading_same((struct fusee_str){r->kind.p, r->kind.len}, kind) ? 0 : several(r);
+	return str_equal((struct fusee_str){r->kind.p, r->kind.len}, kind) ? 0 : several(r);
 }
 
 static int read_same_number(struct reading *r, uint32_t group, const struct fusee_parquet_bounds *b,
@@ -117,7 +117,7 @@ static int may_match_bounds(struct reading *r, uint32_t group)
 
 		if (parquet_table_bounds(&r->t, group, c, &b) && b.min_text.len)
 			may = selector_may_match_between(r->request->selector,
-							 reading_text(parquet_own_labels[c]),
+							 fusee_text(parquet_own_labels[c]),
 							 b.min_text, b.max_text);
 	}
 	return may;
@@ -130,7 +130,7 @@ static bool is_in_map(const struct reading *r, struct fusee_str key)
 	const struct fusee_parquet_values *v = r->t.values[KEY];
 
 	for (uint32_t i = 0; i < v->ndistinct; i++)
-		if (reading_same(v->texts[i], key))
+		if (str_equal(v->texts[i], key))
 			return true;
 	return false;
 }
@@ -139,7 +139,7 @@ static bool is_in_map(const struct reading *r, struct fusee_str key)
  * decide within its limits may be: the filter decides in any case, with a sentence about it. */
 static int match_values(struct reading *r, uint32_t column, uint8_t *met)
 {
-	struct fusee_label l = {.key = reading_text(parquet_own_labels[column])};
+	struct fusee_label l = {.key = fusee_text(parquet_own_labels[column])};
 	const struct fusee_parquet_values *v = r->t.values[column];
 
 	for (uint32_t i = 0; i < v->ndistinct; i++) {
@@ -282,7 +282,7 @@ static int select_rows(struct reading *r, uint32_t group)
 		return -ENOMEM;
 	memset(takes, 1, r->t.rows);
 	for (uint32_t c = 0; !err && c < OWN; c++)
-		if (selector_has(r->request->selector, reading_text(parquet_own_labels[c])))
+		if (selector_has(r->request->selector, fusee_text(parquet_own_labels[c])))
 			err = exclude(r, c, takes);
 	if (!err && memchr(takes, 1, r->t.rows))
 		err = keep_rows(r, takes, &r->groups[group]);
@@ -315,8 +315,8 @@ static uint32_t set_labels(const struct reading *r, uint64_t row, struct fusee_l
 		struct fusee_str value = parquet_text(&r->t, c, row);
 
 		if (value.len)
-			labels[n++] = (struct fusee_label){
-				.key = reading_text(parquet_own_labels[c]), .str = value};
+			labels[n++] = (struct fusee_label){.key = fusee_text(parquet_own_labels[c]),
+							   .str = value};
 	}
 	for (; i < end && n < OWN + MAX_LABELS; i++)
 		labels[n++] = (struct fusee_label){.key = parquet_text(&r->t, KEY, i),
@@ -463,7 +463,7 @@ static int is_requested(struct reading *r)
 	int any = parquet_merged_choose(&r->merged, r->request->from_ns, r->request->to_ns,
 					&r->window->in_range, &r->window->why);
 
-	for (uint32_t i = 0; type && !reading_same(r->types[i][0], reading_text(type)); i++)
+	for (uint32_t i = 0; type && !str_equal(r->types[i][0], fusee_text(type)); i++)
 		if (i + 1 == r->ntypes)
 			return 0;
 	return any;

@@ -37,7 +37,7 @@ static const uint32_t key_column[] = {KEY}, map_columns[] = {KEY, VALUE_OF_KEY};
 static bool is_needed(const struct store_request *q, struct fusee_str key)
 {
 	for (uint32_t i = 0; i < q->nkeys; i++)
-		if (reading_same(q->keys[i], key))
+		if (str_equal(q->keys[i], key))
 			return true;
 	return selector_has(q->selector, key);
 }
@@ -78,11 +78,11 @@ static int load_columns(struct sums *s)
 	int err;
 
 	for (uint32_t c = 0; c < OWN; c++)
-		if (is_needed(r->request, reading_text(parquet_own_labels[c])))
+		if (is_needed(r->request, fusee_text(parquet_own_labels[c])))
 			s->columns[s->n++] = c;
-	if (is_needed(r->request, reading_text("pid")))
+	if (is_needed(r->request, fusee_text("pid")))
 		s->columns[s->n++] = PID;
-	if (is_needed(r->request, reading_text("tid")))
+	if (is_needed(r->request, fusee_text("tid")))
 		s->columns[s->n++] = TID;
 	err = load_map(s);
 	if (!err)
@@ -213,7 +213,7 @@ static int set_labels(const struct sums *s, uint64_t row, struct buf *to)
 
 	buf_reset(to);
 	for (uint32_t k = 0; k < s->n && s->columns[k] < OWN; k++) {
-		struct fusee_label l = {.key = reading_text(parquet_own_labels[s->columns[k]]),
+		struct fusee_label l = {.key = fusee_text(parquet_own_labels[s->columns[k]]),
 					.str = parquet_text(t, s->columns[k], row)};
 
 		if (l.str.len)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "profile/builder.h"
 #include "pprof/internal/flags.h"
 #include "pprof/internal/interpreter.h"
@@ -344,9 +345,9 @@ static int read_labels(struct decoder *d, const Sample *s, uint32_t *pid, uint32
 		    (take_number(key, l->num, "pid", pid) || take_number(key, l->num, "tid", tid)))
 			continue;
 		if (l->str)
-			to.str = (struct fusee_str){str, strlen(str)};
+			to.str = fusee_text(str);
 		else
-			to.unit = (struct fusee_str){unit, strlen(unit)};
+			to.unit = fusee_text(unit);
 		if ((l->str || l->num || l->num_unit) && buf_add(&d->labels, &to, sizeof(to)))
 			return fail(d, -ENOMEM, "no memory");
 	}

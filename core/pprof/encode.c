@@ -20,6 +20,7 @@
 #include "pprof/internal/flags.h"
 #include "pprof/internal/interpreter.h"
 #include "loss/comment.h"
+#include "profile/str.h"
 
 #define OUT_STEP 65536
 #define BLOCK 16384 /* bytes for each call of zlib */
@@ -195,29 +196,29 @@ static uint32_t lasting_text(struct encoder *e, const char *p, uint64_t len)
 
 static uint32_t string(struct encoder *e, uint32_t i)
 {
-	const struct fusee_str *s = FUSEE_AT(struct fusee_str, e->p->strings, i);
+	struct fusee_str s = str_at(e->p, i);
 
 	if (!e->text_of[i])
-		e->text_of[i] = text(e, s->p, s->len) + 1;
+		e->text_of[i] = text(e, s.p, s.len) + 1;
 	return e->text_of[i] - 1;
 }
 
 /* Backends make selectors of these texts; '-', '.' and ' ' are errors in some. */
 static uint32_t type_name(struct encoder *e, uint32_t i)
 {
-	const struct fusee_str *s = FUSEE_AT(struct fusee_str, e->p->strings, i);
+	struct fusee_str s = str_at(e->p, i);
 	char *at;
 
-	if (!s->len)
+	if (!s.len)
 		return 0;
 	buf_reset(&e->sub);
-	at = buf_grow(&e->sub, s->len);
+	at = buf_grow(&e->sub, s.len);
 	if (!at) {
 		fail(e, -ENOMEM);
 		return 0;
 	}
-	for (uint64_t k = 0; k < s->len; k++)
-		at[k] = strchr("-. :", s->p[k]) ? '_' : s->p[k];
+	for (uint64_t k = 0; k < s.len; k++)
+		at[k] = strchr("-. :", s.p[k]) ? '_' : s.p[k];
 	return text(e, e->sub.p, e->sub.len);
 }
 
@@ -365,13 +366,13 @@ static void emit_location(struct encoder *e, uint32_t i)
 /* The string of a function's system name, with its flags and its language. */
 static uint32_t system_name(struct encoder *e, uint32_t name, uint32_t flags, uint32_t language)
 {
-	const struct fusee_str *s = FUSEE_AT(struct fusee_str, e->p->strings, name);
+	struct fusee_str s = str_at(e->p, name);
 
 	if (!flags && !language)
 		return string(e, name);
 	buf_reset(&e->sub);
-	buf_add(&e->sub, s->p, s->len);
-	pprof_flags_write(&e->sub, flags, *FUSEE_AT(struct fusee_str, e->p->strings, language));
+	buf_add(&e->sub, s.p, s.len);
+	pprof_flags_write(&e->sub, flags, str_at(e->p, language));
 	if (!e->sub.error)
 		return text(e, e->sub.p, e->sub.len);
 	fail(e, -ENOMEM);
@@ -495,7 +496,7 @@ static void find_languages(struct encoder *e)
 		const struct fusee_location *l = FUSEE_AT(struct fusee_location, p->locations, i);
 
 		if (!omit_is_language(l) || l->frame_type == most ||
-		    !pprof_flags_takes(*FUSEE_AT(struct fusee_str, p->strings, l->frame_type)))
+		    !pprof_flags_takes(str_at(p, l->frame_type)))
 			continue;
 		for (uint32_t k = 0; k < l->nlines; k++)
 			e->language_of[FUSEE_AT(struct fusee_line, p->lines, l->first_line + k)

@@ -7,6 +7,7 @@
 
 #include "profile/omit.h"
 #include "pprof/internal/flags.h"
+#include "profile/str.h"
 
 #define BEGINNING "fusee: interpreter"
 #define LANGUAGE "fusee: language: "
@@ -18,8 +19,7 @@ static const struct fusee_location *location_at(const struct fusee_profile *p, u
 
 static struct fusee_str path_of(const struct fusee_profile *p, uint32_t mapping)
 {
-	return *FUSEE_AT(struct fusee_str, p->strings,
-			 FUSEE_AT(struct fusee_mapping, p->mappings, mapping)->path);
+	return str_at(p, FUSEE_AT(struct fusee_mapping, p->mappings, mapping)->path);
 }
 
 /* The function that the location is in, whatever is inlined there. */
@@ -32,7 +32,7 @@ static struct fusee_str function_of(const struct fusee_profile *p, const struct 
 		return (struct fusee_str){0};
 	line = FUSEE_AT(struct fusee_line, p->lines, l->first_line + l->nlines - 1);
 	name = FUSEE_AT(struct fusee_function, p->functions, line->function)->name;
-	return *FUSEE_AT(struct fusee_str, p->strings, name);
+	return str_at(p, name);
 }
 
 uint32_t pprof_interpreter_most(const struct fusee_profile *p, bool *several)
@@ -103,11 +103,6 @@ static int put(struct dict *texts, const struct buf *b,
 	return 0;
 }
 
-static struct fusee_str string_at(const struct fusee_profile *p, uint32_t i)
-{
-	return *FUSEE_AT(struct fusee_str, p->strings, i);
-}
-
 /* "fusee: interpreter of cpython: " */
 static void begin_comment(struct buf *b, struct fusee_str language)
 {
@@ -123,7 +118,7 @@ static void begin_comment(struct buf *b, struct fusee_str language)
 static int put_language(const struct fusee_profile *p, struct dict *texts, struct buf *b,
 			void (*each)(void *arg, const char *text, uint64_t len), void *arg)
 {
-	struct fusee_str language = string_at(p, pprof_interpreter_most(p, NULL));
+	struct fusee_str language = str_at(p, pprof_interpreter_most(p, NULL));
 
 	if (!pprof_flags_takes(language))
 		return 0;
@@ -148,7 +143,7 @@ int pprof_interpreter_write(const struct fusee_profile *p,
 
 		if (!(l->flags & FUSEE_LOCATION_INTERPRETER) || !path.len)
 			continue;
-		begin_comment(&b, string_at(p, l->language));
+		begin_comment(&b, str_at(p, l->language));
 		if (extent[l->mapping] == SOME_LOCATIONS) {
 			if (!name.len)
 				continue;
@@ -183,7 +178,7 @@ static bool add_language(struct pprof_interpreter *in, const char *text, size_t 
 
 static int read_language(struct pprof_interpreter *in, const char *text)
 {
-	if (!pprof_flags_takes((struct fusee_str){text, strlen(text)}))
+	if (!pprof_flags_takes(fusee_text(text)))
 		return 0;
 	in->language = in->language && strcmp(in->language, text) ? "" : text;
 	return 1;

@@ -18,6 +18,7 @@
 #include "profile/check.h"
 #include "pprof/internal/flags.h"
 #include "pprof/internal/interpreter.h"
+#include "profile/str.h"
 
 /* The elements of a table that a part has. */
 struct chosen {
@@ -92,7 +93,7 @@ static void shorten(struct chosen *c, uint32_t n)
 static void add_string(struct split *s, uint32_t i)
 {
 	if (choose(&s->strings, i))
-		s->bytes += field(FUSEE_AT(struct fusee_str, s->p->strings, i)->len);
+		s->bytes += field(str_at(s->p, i).len);
 }
 
 static void add_text(struct split *s, uint32_t id)
@@ -113,8 +114,7 @@ static void add_function(struct split *s, uint32_t i)
 	s->bytes += field(1 + varint(s->functions.to[i]) + 3 * (1 + s->string_id) + 1 +
 			  varint(f->start_line));
 	if (f->flags || s->languages) /* a system name of its own, with the flags in it */
-		s->bytes += field(FUSEE_AT(struct fusee_str, s->p->strings, f->system_name)->len +
-				  PPROF_FLAGS_MOST);
+		s->bytes += field(str_at(s->p, f->system_name).len + PPROF_FLAGS_MOST);
 }
 
 static void add_mapping(struct split *s, uint32_t i)
@@ -346,7 +346,7 @@ static void take_names(const struct split *s, struct part *part)
 	struct fusee_mapping *m = table(part, &to->mappings, s->mappings.n, sizeof(*m));
 
 	for (uint32_t i = 1; strings && i < s->strings.n; i++)
-		strings[i] = *FUSEE_AT(struct fusee_str, p->strings, s->strings.from[i]);
+		strings[i] = str_at(p, s->strings.from[i]);
 	for (uint32_t i = 1; f && i < s->functions.n; i++) {
 		f[i] = *FUSEE_AT(struct fusee_function, p->functions, s->functions.from[i]);
 		f[i].name = s->strings.to[f[i].name];
@@ -530,9 +530,8 @@ uint64_t profile_samples(const struct fusee_profile *p)
 
 	for (; type < p->types.n; type++) {
 		uint32_t name = FUSEE_AT(struct fusee_value_type, p->types, type)->type;
-		const struct fusee_str *s = FUSEE_AT(struct fusee_str, p->strings, name);
 
-		if (fusee_text_is(*s, "samples"))
+		if (fusee_text_is(str_at(p, name), "samples"))
 			break;
 	}
 	if (type == p->types.n)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturate.h"
 #include "base/utf8.h"
 #include "profile/internal/builder_state.h"
 
@@ -261,8 +262,7 @@ int builder_sample(struct builder *b, uint32_t stack, const struct fusee_label *
 	}
 	v = (int64_t *)(void *)(b->values.p + (id - 1) * size);
 	for (uint32_t i = 0; i < b->ntypes; i++)
-		if (__builtin_add_overflow(v[i], values[i], &v[i]))
-			v[i] = values[i] < 0 ? INT64_MIN : INT64_MAX;
+		saturate_add(&v[i], values[i]);
 	return 0;
 }
 
@@ -322,8 +322,7 @@ void builder_loss(struct builder *b, enum loss_stage stage, const char *reason, 
 		return;
 	for (size_t i = 0; i < b->losses.len / sizeof(*at); i++) {
 		if (at[i].reason == l.reason && at[i].stage == stage && at[i].part == l.part) {
-			if (__builtin_add_overflow(at[i].n, n, &at[i].n))
-				at[i].n = n < 0 ? INT64_MIN : INT64_MAX;
+			saturate_add(&at[i].n, n);
 			return;
 		}
 	}

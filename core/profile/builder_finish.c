@@ -2,13 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "profile/internal/builder_state.h"
 
 static struct fusee_str stage_text(enum loss_stage stage)
 {
 	const char *text = loss_stage_text(stage);
 
-	return (struct fusee_str){text, strlen(text)};
+	return fusee_text(text);
 }
 
 static void *table(struct builder *b, struct fusee_table *t, uint64_t n, uint32_t size)

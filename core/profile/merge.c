@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "loss/comment.h"
+#include "profile/str.h"
 
 #define UNSEEN BUILDER_NONE
 
@@ -21,19 +22,9 @@ struct merge {
 	uint32_t nkept;
 };
 
-static struct fusee_str text(const struct fusee_profile *p, uint32_t i)
-{
-	return *FUSEE_AT(struct fusee_str, p->strings, i);
-}
-
-static bool same(struct fusee_str a, struct fusee_str b)
-{
-	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
-}
-
 static uint32_t string(struct merge *m, uint32_t i)
 {
-	struct fusee_str s = text(m->p, i);
+	struct fusee_str s = str_at(m->p, i);
 
 	return builder_string(m->b, s.p, s.len);
 }
@@ -105,7 +96,7 @@ static uint32_t stack(struct merge *m, uint32_t i)
 static bool is_chosen(const struct merge_choice *c, struct fusee_str key)
 {
 	for (uint32_t i = 0; i < c->nlabels; i++)
-		if (same(c->labels[i], key))
+		if (str_equal(c->labels[i], key))
 			return true;
 	return !c->only_labels;
 }
@@ -133,8 +124,7 @@ static int merge_sample(struct merge *m, uint32_t i)
 {
 	const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, m->p->samples, i);
 	const struct merge_choice *c = m->choice;
-	bool pid = is_chosen(c, (struct fusee_str){"pid", 3}),
-	     tid = is_chosen(c, (struct fusee_str){"tid", 3});
+	bool pid = is_chosen(c, fusee_text("pid")), tid = is_chosen(c, fusee_text("tid"));
 	uint32_t nlabels, at;
 
 	if (c->keep && !c->keep(c->arg, m->p, s))
@@ -157,8 +147,8 @@ static bool same_types(const struct fusee_profile *a, const struct fusee_profile
 		const struct fusee_value_type *x = FUSEE_AT(struct fusee_value_type, a->types, i);
 		const struct fusee_value_type *y = FUSEE_AT(struct fusee_value_type, b->types, i);
 
-		if (!same(text(a, x->type), text(b, y->type)) ||
-		    !same(text(a, x->unit), text(b, y->unit)))
+		if (!str_equal(str_at(a, x->type), str_at(b, y->type)) ||
+		    !str_equal(str_at(a, x->unit), str_at(b, y->unit)))
 			return false;
 	}
 	return true;
@@ -171,8 +161,8 @@ int merge_begin(struct builder *b, const struct fusee_profile *p)
 
 	for (uint32_t i = 0; i < p->types.n; i++) {
 		const struct fusee_value_type *t = FUSEE_AT(struct fusee_value_type, p->types, i);
-		char *type = strndup(text(p, t->type).p, text(p, t->type).len);
-		char *unit = strndup(text(p, t->unit).p, text(p, t->unit).len);
+		char *type = strndup(str_at(p, t->type).p, str_at(p, t->type).len);
+		char *unit = strndup(str_at(p, t->unit).p, str_at(p, t->unit).len);
 
 		if (type && unit)
 			builder_type(b, type, unit);

@@ -9,6 +9,7 @@
 #include <fusee/helpers.h>
 
 #include "base/buf.h"
+#include "base/str.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "relabel/relabel.h"
@@ -409,11 +410,6 @@ static uint32_t build_stack(struct build *n, const struct sample_key *k)
 	return builder_stack(n->b, out, count);
 }
 
-static bool is_key(const struct fusee_label *l, const char *key)
-{
-	return l->key.len == strlen(key) && !memcmp(l->key.p, key, l->key.len);
-}
-
 static void put_label(const struct build *n, struct fusee_label *labels, uint32_t *count,
 		      const struct fusee_label *l)
 {
@@ -439,7 +435,8 @@ static int add_sample(struct build *n, const struct sample_key *k, const struct 
 		put_label(n, labels, &count, &process);
 	put_label(n, labels, &count, &thread);
 	for (uint32_t i = 0; i < nset; i++)
-		if (n->o->group || (!is_key(&set[i], "process") && !is_key(&set[i], "host")))
+		if (n->o->group ||
+		    (!fusee_text_is(set[i].key, "process") && !fusee_text_is(set[i].key, "host")))
 			put_label(n, labels, &count, &set[i]);
 	return builder_sample(n->b, build_stack(n, k), labels, count,
 			      n->no_pid ? 0 : (uint32_t)proc->pid, n->no_tid ? 0 : k->tid, values);

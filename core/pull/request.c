@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/str.h"
 #include "base/utf8.h"
 #include "net/http_query.h"
 #include "target/labelset.h"
@@ -39,12 +40,12 @@ static bool is_seconds(const char *value, uint32_t *seconds)
 
 static int add_selector(struct pull_request *r, const struct http_param *p, char error[256])
 {
-	struct fusee_label l = {.key = label_str(p->name), .str = label_str(p->value)};
+	struct fusee_label l = {.key = fusee_text(p->name), .str = fusee_text(p->value)};
 
 	if (!l.key.len)
 		return fail(error, "'=%s': a label has no name\n", p->value);
 	for (uint32_t i = 0; i < r->nselectors; i++)
-		if (label_str_equal(r->selectors[i].key, l.key))
+		if (str_equal(r->selectors[i].key, l.key))
 			return fail(error,
 				    "label '%s' is selected twice: a process has one value of it\n",
 				    p->name);
@@ -114,9 +115,9 @@ bool pull_request_selects(const struct pull_request *r, const struct fusee_label
 		const struct fusee_label *s = &r->selectors[i];
 		uint32_t k = 0;
 
-		while (k < n && !label_str_equal(labels[k].key, s->key))
+		while (k < n && !str_equal(labels[k].key, s->key))
 			k++;
-		if (k < n ? !label_str_equal(labels[k].str, s->str) : s->str.len > 0)
+		if (k < n ? !str_equal(labels[k].str, s->str) : s->str.len > 0)
 			return false;
 	}
 	return true;

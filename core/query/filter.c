@@ -5,12 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/str.h"
 #include "report/model.h"
-
-static struct fusee_str text(const struct fusee_profile *p, uint32_t i)
-{
-	return *FUSEE_AT(struct fusee_str, p->strings, i);
-}
 
 static void put_types(const struct fusee_profile *p, struct buf *to)
 {
@@ -18,27 +14,10 @@ static void put_types(const struct fusee_profile *p, struct buf *to)
 		const struct fusee_value_type *t = FUSEE_AT(struct fusee_value_type, p->types, i);
 
 		buf_str(to, i ? ", " : "");
-		render_plain(to, text(p, t->type));
+		render_plain(to, str_at(p, t->type));
 		buf_str(to, "/");
-		render_plain(to, text(p, t->unit));
+		render_plain(to, str_at(p, t->unit));
 	}
-}
-
-static bool is(struct fusee_str s, const char *name)
-{
-	return s.len == strlen(name) && !memcmp(s.p, name, s.len);
-}
-
-static bool find_type(const struct fusee_profile *p, const char *name, uint32_t *index)
-{
-	*index = p->default_type < p->types.n ? p->default_type : p->types.n - 1;
-	for (uint32_t i = 0; name && i < p->types.n; i++) {
-		if (is(text(p, FUSEE_AT(struct fusee_value_type, p->types, i)->type), name)) {
-			*index = i;
-			return true;
-		}
-	}
-	return !name && p->types.n;
 }
 
 static bool find_count(const struct fusee_profile *p, uint32_t *index)
@@ -46,7 +25,8 @@ static bool find_count(const struct fusee_profile *p, uint32_t *index)
 	for (uint32_t i = 0; i < p->types.n; i++) {
 		const struct fusee_value_type *t = FUSEE_AT(struct fusee_value_type, p->types, i);
 
-		if (is(text(p, t->type), "samples") && is(text(p, t->unit), "count")) {
+		if (fusee_text_is(str_at(p, t->type), "samples") &&
+		    fusee_text_is(str_at(p, t->unit), "count")) {
 			*index = i;
 			return true;
 		}
@@ -115,9 +95,10 @@ static int same_types(struct filter *s, const struct fusee_profile *p, uint32_t 
 int filter_begin(struct filter *s, const struct fusee_profile *p, const char *name,
 		 struct buf *error)
 {
-	uint32_t type;
+	const char *wanted = selector_type(s->selector);
+	uint32_t type = p->default_type < p->types.n ? p->default_type : p->types.n - 1;
 
-	if (!find_type(p, selector_type(s->selector), &type))
+	if (!p->types.n || (wanted && !render_find_type(p, fusee_text(wanted), NULL, &type)))
 		return 0;
 	if (s->functions && functions_begin(s->functions, p))
 		return -ENOMEM;

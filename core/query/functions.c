@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "profile/str.h"
 #include "report/model.h"
 
 int functions_init(struct functions *f, const char *regex, struct buf *error)
@@ -52,7 +53,7 @@ int functions_begin(struct functions *f, const struct fusee_profile *p)
 	buf_reset(&f->matched);
 	for (uint32_t i = 0; i < p->functions.n; i++) {
 		const struct fusee_function *fn = FUSEE_AT(struct fusee_function, p->functions, i);
-		struct fusee_str name = *FUSEE_AT(struct fusee_str, p->strings, fn->name);
+		struct fusee_str name = str_at(p, fn->name);
 		uint32_t id = find_name(f, name);
 
 		if (id == DICT_NONE || buf_add(&f->matched, &f->results.p[id], 1))

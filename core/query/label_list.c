@@ -6,6 +6,7 @@
 
 #include "base/guess.h"
 #include "base/saturate.h"
+#include "base/str.h"
 #include "report/labels.h"
 
 int label_list_init(struct label_list *l)
@@ -54,9 +55,9 @@ static int add_sample(struct label_list *l, const struct fusee_profile *p, uint3
 		r = add_label(l, p, s,
 			      FUSEE_AT(struct fusee_label, p->labels, s->first_label + k)->key, v);
 	if (!r && s->pid)
-		r = add_label(l, p, s, (struct fusee_str){"pid", 3}, v);
+		r = add_label(l, p, s, fusee_text("pid"), v);
 	if (!r && s->tid)
-		r = add_label(l, p, s, (struct fusee_str){"tid", 3}, v);
+		r = add_label(l, p, s, fusee_text("tid"), v);
 	return r;
 }
 

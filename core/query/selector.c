@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "report/labels.h"
 #include "query/internal/selector_state.h"
 
@@ -56,7 +57,7 @@ int selector_matches(struct selector *s, const struct fusee_profile *p,
 		struct condition *c = &s->conditions[i];
 
 		buf_reset(&s->value);
-		render_label(p, sample, (struct fusee_str){c->key, strlen(c->key)}, &s->value);
+		render_label(p, sample, fusee_text(c->key), &s->value);
 		r = s->value.error ? s->value.error
 				   : is_met(c, (struct fusee_str){s->value.p, s->value.len});
 	}
@@ -69,10 +70,9 @@ int selector_may_match(struct selector *s, const struct fusee_label *labels, uin
 
 	for (uint32_t i = 0; r == 1 && i < s->n; i++) {
 		struct condition *c = &s->conditions[i];
-		size_t len = strlen(c->key);
 
 		for (uint32_t k = 0; r == 1 && k < n; k++)
-			if (labels[k].key.len == len && !memcmp(labels[k].key.p, c->key, len))
+			if (fusee_text_is(labels[k].key, c->key))
 				r = is_met(c, labels[k].str);
 	}
 	return r;
@@ -92,42 +92,30 @@ bool selector_requires(const struct selector *s, uint32_t i, const char **key, c
 	return false;
 }
 
-static bool is_on(const struct condition *c, struct fusee_str key)
-{
-	return strlen(c->key) == key.len && !memcmp(c->key, key.p, key.len);
-}
-
 bool selector_has(const struct selector *s, struct fusee_str key)
 {
 	for (uint32_t i = 0; i < s->n; i++)
-		if (is_on(&s->conditions[i], key))
+		if (fusee_text_is(key, s->conditions[i].key))
 			return true;
 	return false;
-}
-
-static int compare_bytes(struct fusee_str a, struct fusee_str b)
-{
-	int r = memcmp(a.p, b.p, a.len < b.len ? a.len : b.len);
-
-	return r ? r : (a.len > b.len) - (a.len < b.len);
 }
 
 int selector_may_match_between(struct selector *s, struct fusee_str key, struct fusee_str min,
 			       struct fusee_str max)
 {
-	bool exact = !compare_bytes(min, max);
+	bool exact = !str_order(min, max);
 	int r = 1;
 
 	for (uint32_t i = 0; r == 1 && i < s->n; i++) {
 		struct condition *c = &s->conditions[i];
 		struct fusee_str value = {c->value, c->value_len};
 
-		if (!is_on(c, key))
+		if (!fusee_text_is(key, c->key))
 			continue;
 		if (exact)
 			r = is_met(c, min);
 		else if (!c->regex && !c->negated)
-			r = compare_bytes(value, min) >= 0 && compare_bytes(value, max) <= 0;
+			r = str_order(value, min) >= 0 && str_order(value, max) <= 0;
 	}
 	return r;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "profile/str.h"
 #include "report/labels.h"
 
 #define SECOND 1000000000ull
@@ -84,7 +85,7 @@ static int add_sample(struct sums *s, const struct fusee_profile *p, uint32_t i)
 
 static void copy(char to[64], const struct fusee_profile *p, uint32_t string)
 {
-	struct fusee_str s = *FUSEE_AT(struct fusee_str, p->strings, string);
+	struct fusee_str s = str_at(p, string);
 	size_t n = s.len < 63 ? s.len : 63;
 
 	for (size_t i = 0; i < n; i++)

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "console/plugin_list.h"
 #include "config/flags.h"
 #include "policy/discover_once.h"
@@ -242,10 +243,10 @@ static struct fusee_str label(const struct fusee_target *t, const char *key)
 	for (uint32_t i = 0; i < t->labels.n; i++) {
 		const struct fusee_label *l = FUSEE_AT(struct fusee_label, t->labels, i);
 
-		if (label_str_equal(l->key, label_str(key)))
+		if (str_equal(l->key, fusee_text(key)))
 			return l->str;
 	}
-	return label_str("");
+	return fusee_text("");
 }
 
 static void add_name(struct names *n, struct fusee_str space, struct fusee_str name)
@@ -276,7 +277,7 @@ static bool is_hex(struct fusee_str id)
 
 static void add_names(void *arg, uint32_t source, const struct fusee_target *t)
 {
-	const struct fusee_str none = label_str("");
+	const struct fusee_str none = fusee_text("");
 	struct fusee_str id = label(t, "container_id");
 	struct names *n = arg;
 

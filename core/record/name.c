@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/guess.h"
+#include "base/str.h"
 #include "process/cgroup.h"
 #include "target/labelset.h"
 
@@ -52,9 +53,9 @@ int name_init(struct name *n, enum name_kind kind, const char *typed)
 static struct fusee_str label(const struct fusee_label *labels, uint32_t n, const char *key)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (label_str_equal(labels[i].key, label_str(key)))
+		if (str_equal(labels[i].key, fusee_text(key)))
 			return labels[i].str;
-	return label_str("");
+	return fusee_text("");
 }
 
 /* "getty@.service" is each of its instances. */
@@ -64,7 +65,7 @@ static bool is_unit(const char *text, struct fusee_str unit)
 	size_t before = at ? (size_t)(at + 1 - text) : 0, after = at ? strlen(at + 1) : 0;
 
 	if (!at)
-		return label_str_equal(unit, label_str(text));
+		return str_equal(unit, fusee_text(text));
 	return unit.len > before + after && !memcmp(unit.p, text, before) &&
 	       !memcmp(unit.p + unit.len - after, at + 1, after);
 }
@@ -75,21 +76,21 @@ static bool is_pod(const char *text, const struct fusee_label *labels, uint32_t 
 	const char *slash = strchr(text, '/');
 
 	if (!slash)
-		return label_str_equal(pod, label_str(text)) ||
-		       label_str_equal(label(labels, n, "pod_uid"), label_str(text));
-	return label_str_equal(pod, label_str(slash + 1)) &&
-	       label_str_equal(space, (struct fusee_str){text, (uint64_t)(slash - text)});
+		return str_equal(pod, fusee_text(text)) ||
+		       str_equal(label(labels, n, "pod_uid"), fusee_text(text));
+	return str_equal(pod, fusee_text(slash + 1)) &&
+	       str_equal(space, (struct fusee_str){text, (uint64_t)(slash - text)});
 }
 
 static bool is_container(const struct name *c, const struct fusee_label *labels, uint32_t n)
 {
-	struct fusee_str text = label_str(c->text);
+	struct fusee_str text = fusee_text(c->text);
 	bool pod = !c->npods;
 
 	for (uint32_t i = 0; i < c->npods && !pod; i++)
 		pod = is_pod(c->pods[i].text, labels, n);
-	return pod && (label_str_equal(label(labels, n, "container"), text) ||
-		       label_str_equal(label(labels, n, "container_id"), text));
+	return pod && (str_equal(label(labels, n, "container"), text) ||
+		       str_equal(label(labels, n, "container_id"), text));
 }
 
 /* "/a.slice/a-b.slice": slices of the system's manager are in slices only. systemd puts '_' before

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hashmap.h"
+#include "base/str.h"
 #include "process/cgroup_namespace.h"
 #include "target/labelset.h"
 
@@ -37,8 +38,7 @@ static uint32_t read_set(struct process_labels *l, pid_t pid)
 static bool has(const struct fusee_label *labels, uint32_t n, const struct fusee_label *l)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (label_str_equal(labels[i].key, l->key) &&
-		    label_str_equal(labels[i].str, l->str))
+		if (str_equal(labels[i].key, l->key) && str_equal(labels[i].str, l->str))
 			return true;
 	return false;
 }

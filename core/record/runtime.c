@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/dict.h"
+#include "profile/str.h"
 #include "record/internal/command.h"
 
 #define LEAST_PART 20 /* a hint is for 1 / LEAST_PART of the CPU time and more */
@@ -77,55 +78,35 @@ static void add_runtimes(struct study *s, const struct plugin_set *unwinders)
 	}
 }
 
-static const char *text_of(const struct fusee_profile *p, uint32_t i, size_t *len)
-{
-	const struct fusee_str *s = FUSEE_AT(struct fusee_str, p->strings, i);
-
-	*len = s->len;
-	return s->p;
-}
-
-static bool is_text(const struct fusee_profile *p, uint32_t i, const char *text)
-{
-	size_t len;
-	const char *s = text_of(p, i, &len);
-
-	return len == strlen(text) && !memcmp(s, text, len);
-}
-
 /* "libx3.11.so.1.0" is 3.11. */
-static void read_version(const char *base, size_t len, struct usage *u)
+static void read_version(struct fusee_str base, struct usage *u)
 {
 	char text[64];
 	const char *digit;
 
-	snprintf(text, sizeof(text), "%.*s", (int)len, base);
+	snprintf(text, sizeof(text), "%.*s", (int)base.len, base.p);
 	digit = strpbrk(text, "0123456789");
 	if (digit && sscanf(digit, "%u.%u", &u->major, &u->minor) != 2)
 		u->major = u->minor = 0;
 }
 
 /* "node" and not "nodeadm": behind the beginning is nothing or a version. */
-static bool begins(const char *base, size_t len, const char *with)
+static bool begins(struct fusee_str base, const char *with)
 {
 	size_t n = strlen(with);
 
-	return len >= n && !memcmp(base, with, n) &&
-	       (len == n || strchr("0123456789.-js", base[n]));
+	return str_begins(base, with) && (base.len == n || strchr("0123456789.-js", base.p[n]));
 }
 
 static uint8_t runtime_of_file(struct study *s, uint32_t path)
 {
-	size_t len;
-	const char *text = text_of(s->p, path, &len), *slash = memrchr(text, '/', len);
-	const char *base = slash ? slash + 1 : text;
+	struct fusee_str base = str_base_name(str_at(s->p, path));
 
-	len -= (size_t)(base - text);
 	for (uint8_t i = 0; i < s->n; i++)
 		for (const char *const *f = any_of(&s->runtimes[i])->files; *f; f++) {
-			if (!begins(base, len, *f))
+			if (!begins(base, *f))
 				continue;
-			read_version(base, len, &s->usage[i]);
+			read_version(base, &s->usage[i]);
 			return i;
 		}
 	return NO_RUNTIME;
@@ -143,8 +124,10 @@ static void look_at_location(struct study *s, uint32_t i)
 	if (l->flags & FUSEE_LOCATION_REASON)
 		return;
 	seen->unnamed = stub && m->flags & FUSEE_MAPPING_JIT;
-	seen->named = !stub && l->frame_type && !is_text(p, l->frame_type, "native") &&
-		      !is_text(p, l->frame_type, "kernel") && !is_text(p, l->frame_type, "go");
+	seen->named = !stub && l->frame_type &&
+		      !fusee_text_is(str_at(p, l->frame_type), "native") &&
+		      !fusee_text_is(str_at(p, l->frame_type), "kernel") &&
+		      !fusee_text_is(str_at(p, l->frame_type), "go");
 	if (!(m->flags & (FUSEE_MAPPING_JIT | FUSEE_MAPPING_KERNEL)) && l->mapping)
 		seen->runtime = runtime_of_file(s, m->path);
 }

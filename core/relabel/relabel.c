@@ -13,6 +13,7 @@
 #include <wchar.h>
 #include <wctype.h>
 
+#include "base/str.h"
 #include "base/utf8.h"
 #include "target/labelset.h"
 
@@ -39,7 +40,7 @@ static uint32_t find(const struct work *w, struct fusee_str name)
 {
 	uint32_t i = 0;
 
-	while (i < w->n && !label_str_equal(w->labels[i].key, name))
+	while (i < w->n && !str_equal(w->labels[i].key, name))
 		i++;
 	return i;
 }
@@ -106,7 +107,7 @@ static int join(struct work *w, const struct relabel_rule *r, struct fusee_str *
 {
 	buf_reset(&w->joined);
 	for (uint32_t i = 0; i < r->nsource; i++) {
-		uint32_t at = find(w, label_str(r->source_labels[i]));
+		uint32_t at = find(w, fusee_text(r->source_labels[i]));
 
 		buf_str(&w->joined, i ? r->separator : "");
 		if (at < w->n)
@@ -151,7 +152,7 @@ static int hashmod(struct work *w, const struct relabel_rule *r, struct fusee_st
 	for (uint32_t i = 8; i < 16; i++)
 		n = n << 8 | digest[i];
 	snprintf(text, sizeof(text), "%" PRIu64, n % r->modulus);
-	return set(w, label_str(r->target_label), label_str(text));
+	return set(w, fusee_text(r->target_label), fusee_text(text));
 }
 
 /* In the letters of Unicode, whatever the locale is. */
@@ -180,7 +181,7 @@ static int change_case(struct work *w, const struct relabel_rule *r, struct fuse
 	freelocale(utf8);
 	if (w->value.error)
 		return w->value.error;
-	return set(w, label_str(r->target_label), (struct fusee_str){w->value.p, w->value.len});
+	return set(w, fusee_text(r->target_label), (struct fusee_str){w->value.p, w->value.len});
 }
 
 static int map_label(struct work *w, const struct relabel_rule *r, const struct fusee_label *l,
@@ -223,8 +224,8 @@ static int each_name(struct work *w, const struct relabel_rule *r)
 /* keepequal, dropequal */
 static void compare(struct work *w, const struct relabel_rule *r, struct fusee_str value)
 {
-	uint32_t i = find(w, label_str(r->target_label));
-	bool equal = i < w->n ? label_str_equal(w->labels[i].str, value) : !value.len;
+	uint32_t i = find(w, fusee_text(r->target_label));
+	bool equal = i < w->n ? str_equal(w->labels[i].str, value) : !value.len;
 
 	w->dropped = equal == (r->action == RELABEL_DROPEQUAL);
 }

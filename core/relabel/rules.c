@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/guess.h"
+#include "base/str.h"
 #include "base/utf8.h"
 #include "target/labelset.h"
 
@@ -176,7 +177,7 @@ static bool is_name_template(const char *p)
 
 static bool is_name(const char *name)
 {
-	return labelset_name(label_str(name));
+	return labelset_name(fusee_text(name));
 }
 
 /* The fields that an action has no use for must have their defaults. */

@@ -9,6 +9,7 @@
 
 #include "base/dict.h"
 #include "base/saturate.h"
+#include "profile/str.h"
 #include "report/model.h"
 
 #define NO_FUNCTION UINT32_MAX
@@ -43,11 +44,6 @@ struct counter {
 	uint32_t type;
 };
 
-static struct fusee_str string(const struct fusee_profile *p, uint32_t i)
-{
-	return *FUSEE_AT(struct fusee_str, p->strings, i);
-}
-
 static void add(struct sums *s, uint32_t sample, int64_t value, bool leaf)
 {
 	if (leaf)
@@ -62,17 +58,8 @@ static void add(struct sums *s, uint32_t sample, int64_t value, bool leaf)
 static int find_type(struct counter *c, const char *type, struct buf *error)
 {
 	c->type = c->p->default_type;
-	for (uint32_t i = 0; type && i < c->p->types.n; i++) {
-		const struct fusee_value_type *t = FUSEE_AT(struct fusee_value_type, c->p->types,
-							    i);
-		struct fusee_str name = string(c->p, t->type);
-
-		if (name.len == strlen(type) && !memcmp(name.p, type, name.len)) {
-			c->type = i;
-			type = NULL;
-		}
-	}
-	if (type || c->type >= c->p->types.n) {
+	if (type ? !render_find_type(c->p, fusee_text(type), NULL, &c->type)
+		 : c->type >= c->p->types.n) {
 		buf_printf(error, "the profile has no values of type '%s'", type ? type : "");
 		return -EINVAL;
 	}
@@ -85,7 +72,7 @@ static int find_functions(struct counter *c, const regex_t *re)
 	for (uint32_t i = 1; c->matches && i < c->p->functions.n; i++)
 		c->matches[i] = render_matches(
 			re,
-			string(c->p, FUSEE_AT(struct fusee_function, c->p->functions, i)->name));
+			str_at(c->p, FUSEE_AT(struct fusee_function, c->p->functions, i)->name));
 	return c->matches ? 0 : -ENOMEM;
 }
 
@@ -100,10 +87,10 @@ static int add_function(struct counter *c, const struct fusee_function *f,
 	if (!to || !sums)
 		return -ENOMEM;
 	*sums = (struct sums){0};
-	to[c->a->n++] = (struct annotated_function){.name = string(c->p, f->name),
-						    .file = string(c->p, f->file),
-						    .library = string(c->p, m->path),
-						    .build_id = string(c->p, m->build_id)};
+	to[c->a->n++] = (struct annotated_function){.name = str_at(c->p, f->name),
+						    .file = str_at(c->p, f->file),
+						    .library = str_at(c->p, m->path),
+						    .build_id = str_at(c->p, m->build_id)};
 	return 0;
 }
 
@@ -331,8 +318,8 @@ int annotation_make(struct annotation *a, const struct fusee_profile *p, const c
 	regfree(&re);
 	if (!r) {
 		t = FUSEE_AT(struct fusee_value_type, p->types, c.type);
-		a->type = string(p, t->type);
-		a->unit = string(p, t->unit);
+		a->type = str_at(p, t->type);
+		a->unit = str_at(p, t->unit);
 	}
 	if (r) {
 		annotation_free(a);

@@ -4,12 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "report/annotation.h"
-
-static bool same(struct fusee_str a, struct fusee_str b)
-{
-	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
-}
 
 static void subtract(int64_t *from, int64_t v)
 {
@@ -26,8 +22,8 @@ static struct annotated_function *counterpart(struct annotation *a,
 	for (uint32_t i = 0; i < a->n; i++) {
 		struct annotated_function *f = &a->functions[i];
 
-		if (same(f->name, g->name) && same(f->file, g->file) &&
-		    (!found || same(f->library, g->library)))
+		if (str_equal(f->name, g->name) && str_equal(f->file, g->file) &&
+		    (!found || str_equal(f->library, g->library)))
 			found = f;
 	}
 	return found;
@@ -64,7 +60,8 @@ static int subtract_addresses(struct annotated_function *f, const struct annotat
 	struct annotated_address *all;
 	uint32_t i = 0, k = 0, n = 0;
 
-	if (!f->naddresses || !same(f->library, g->library) || !same(f->build_id, g->build_id)) {
+	if (!f->naddresses || !str_equal(f->library, g->library) ||
+	    !str_equal(f->build_id, g->build_id)) {
 		f->naddresses = 0;
 		return 0;
 	}

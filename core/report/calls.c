@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "base/str.h"
 
 /* Calls with the same caller and function are one. A dictionary key: no padding. */
 struct key {
@@ -18,15 +19,9 @@ static int compare_functions(const void *a, const void *b, void *arg)
 {
 	const struct render_model *m = arg;
 	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
-	const struct fusee_str *x = &m->functions[ia].shown, *y = &m->functions[ib].shown;
-	uint64_t len = x->len < y->len ? x->len : y->len;
-	int d = len ? memcmp(x->p, y->p, len) : 0;
+	int d = str_order(m->functions[ia].shown, m->functions[ib].shown);
 
-	if (d)
-		return d;
-	if (x->len != y->len)
-		return x->len < y->len ? -1 : 1;
-	return ia < ib ? -1 : ia > ib;
+	return d ? d : ia < ib ? -1 : ia > ib;
 }
 
 static int order_functions(struct render_calls *t, const struct render_model *m)

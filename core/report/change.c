@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "profile/str.h"
+
 static bool is(const struct fusee_profile *p, uint32_t i, const char *text)
 {
-	const struct fusee_str *s = FUSEE_AT(struct fusee_str, p->strings, i);
-
-	return s->len == strlen(text) && !memcmp(s->p, text, s->len);
+	return fusee_text_is(str_at(p, i), text);
 }
 
 static const struct fusee_value_type *type_at(const struct fusee_profile *p, uint32_t i)
@@ -21,12 +21,11 @@ static const struct fusee_value_type *type_at(const struct fusee_profile *p, uin
 /* "alloc_objects" and "alloc_space" of Go's profiles of the heap: the same up to the line. */
 static bool is_twin(const struct fusee_profile *p, uint32_t a, uint32_t b)
 {
-	const struct fusee_str *x = FUSEE_AT(struct fusee_str, p->strings, a),
-			       *y = FUSEE_AT(struct fusee_str, p->strings, b);
-	const char *line = x->len ? memchr(x->p, '_', x->len) : NULL;
-	uint64_t n = line ? (uint64_t)(line - x->p) + 1 : 0;
+	struct fusee_str x = str_at(p, a), y = str_at(p, b);
+	const char *line = x.len ? memchr(x.p, '_', x.len) : NULL;
+	uint64_t n = line ? (uint64_t)(line - x.p) + 1 : 0;
 
-	return n && y->len >= n && !memcmp(x->p, y->p, n);
+	return n && y.len >= n && !memcmp(x.p, y.p, n);
 }
 
 void render_count_find(struct render_count *c, const struct fusee_profile *p, uint32_t type)

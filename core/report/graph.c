@@ -7,15 +7,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/saturate.h"
 #include "loss/comment.h"
+#include "profile/str.h"
 
 #define NODE_FRACTION 0.005
 #define EDGE_FRACTION 0.001
-
-static int64_t absolute(int64_t v)
-{
-	return v == INT64_MIN ? INT64_MAX : v < 0 ? -v : v;
-}
 
 static int64_t less(int64_t a, int64_t b)
 {
@@ -24,30 +21,20 @@ static int64_t less(int64_t a, int64_t b)
 	return __builtin_sub_overflow(a, b, &v) ? (b < 0 ? INT64_MAX : INT64_MIN) : v;
 }
 
-static int64_t plus(int64_t a, int64_t b)
-{
-	int64_t v;
-
-	return __builtin_add_overflow(a, b, &v) ? (b < 0 ? INT64_MIN : INT64_MAX) : v;
-}
-
 /* ---- nodes ---- */
 
 int render_compare_names(const struct render_model *m, uint32_t a, uint32_t b)
 {
-	struct fusee_str x = m->functions[a].shown, y = m->functions[b].shown;
-	int order = memcmp(x.p, y.p, x.len < y.len ? x.len : y.len);
-
-	return order ? order : (x.len > y.len) - (x.len < y.len);
+	return str_order(m->functions[a].shown, m->functions[b].shown);
 }
 
 static int compare_nodes(const void *a, const void *b, void *arg, bool cumulative)
 {
 	const struct render_node *x = a, *y = b;
-	int64_t x1 = absolute(cumulative ? x->cum : x->flat),
-		x2 = absolute(cumulative ? x->flat : x->cum);
-	int64_t y1 = absolute(cumulative ? y->cum : y->flat),
-		y2 = absolute(cumulative ? y->flat : y->cum);
+	int64_t x1 = saturate_abs(cumulative ? x->cum : x->flat),
+		x2 = saturate_abs(cumulative ? x->flat : x->cum);
+	int64_t y1 = saturate_abs(cumulative ? y->cum : y->flat),
+		y2 = saturate_abs(cumulative ? y->flat : y->cum);
 	int names;
 
 	if (x1 != y1)
@@ -72,7 +59,7 @@ static int by_cum(const void *a, const void *b, void *model)
 
 static int64_t share_of(int64_t total, double fraction)
 {
-	return absolute((int64_t)((double)total * fraction));
+	return saturate_abs((int64_t)((double)total * fraction));
 }
 
 static int take_nodes(struct render_graph *g, const struct render_options *o, bool trim)
@@ -91,18 +78,18 @@ static int take_nodes(struct render_graph *g, const struct render_options *o, bo
 
 		if (node.flat || node.cum)
 			g->nodes[n++] = node;
-		sum = plus(sum, node.flat);
+		saturate_add(&sum, node.flat);
 	}
 	cutoff = trim ? share_of(sum, NODE_FRACTION) : 0;
 	for (uint32_t i = 0; i < n; i++)
-		if (absolute(g->nodes[i].cum) >= cutoff)
+		if (saturate_abs(g->nodes[i].cum) >= cutoff)
 			g->nodes[g->all++] = g->nodes[i];
 	g->dropped = n - g->all;
 	qsort_r(g->nodes, g->all, sizeof(*g->nodes), o->cumulative ? by_cum : by_flat,
 		(void *)(uintptr_t)m);
 	g->nnodes = o->rows && o->rows < g->all ? o->rows : g->all;
 	for (uint32_t i = 0; i < g->nnodes; i++)
-		g->shown = plus(g->shown, g->nodes[i].flat);
+		saturate_add(&g->shown, g->nodes[i].flat);
 	return 0;
 }
 
@@ -138,7 +125,7 @@ static int add_edge(struct edges *e, uint32_t src, uint32_t dst, const struct re
 	if (*seen == stack)
 		return 0;
 	*seen = stack;
-	edge->weight = plus(edge->weight, less(s->value, s->base));
+	saturate_add(&edge->weight, less(s->value, s->base));
 	edge->inlined &= inlined;
 	return 0;
 }
@@ -177,12 +164,12 @@ static int take_edges(struct render_graph *g, bool trim)
 	for (uint32_t i = 0; !ret && i < g->model->nstacks; i++)
 		ret = add_stack(&e, i);
 	for (uint32_t i = 0; i < g->model->nfunctions; i++)
-		sum = plus(sum,
-			   less(g->model->functions[i].self, g->model->functions[i].base_self));
+		saturate_add(&sum,
+			     less(g->model->functions[i].self, g->model->functions[i].base_self));
 	cutoff = trim ? share_of(sum, EDGE_FRACTION) : 0;
 	g->edges = (struct render_edge *)(void *)e.edges.p;
 	for (uint32_t i = 0; !ret && i < e.edges.len / sizeof(*g->edges); i++)
-		if (absolute(g->edges[i].weight) >= cutoff)
+		if (saturate_abs(g->edges[i].weight) >= cutoff)
 			g->edges[g->nedges++] = g->edges[i];
 	dict_fini(&e.pairs);
 	buf_fini(&e.seen);
@@ -195,7 +182,7 @@ static void choose_unit(struct render_graph *g)
 	int64_t smallest = 0;
 
 	for (uint32_t i = 0; i < g->nnodes; i++) {
-		int64_t v = absolute(g->nodes[i].flat ? g->nodes[i].flat : g->nodes[i].cum);
+		int64_t v = saturate_abs(g->nodes[i].flat ? g->nodes[i].flat : g->nodes[i].cum);
 
 		if (v && (!smallest || v < smallest))
 			smallest = v;
@@ -235,11 +222,6 @@ void render_graph_value(const struct render_graph *g, char out[RENDER_NUMBER], i
 
 /* ---- header ---- */
 
-static struct fusee_str string(const struct fusee_profile *p, uint32_t i)
-{
-	return *FUSEE_AT(struct fusee_str, p->strings, i);
-}
-
 static void put_line(struct buf *out, const char *what, struct fusee_str s)
 {
 	buf_str(out, what);
@@ -250,33 +232,26 @@ static void put_line(struct buf *out, const char *what, struct fusee_str s)
 static void put_file(const struct fusee_profile *p, struct buf *out)
 {
 	struct fusee_str path, id;
-	uint32_t main = 1, len;
-	const char *name;
+	uint32_t main = 1;
 
 	for (uint32_t i = p->mappings.n; i-- > 1;)
 		if (FUSEE_AT(struct fusee_mapping, p->mappings, i)->flags & FUSEE_MAPPING_MAIN)
 			main = i;
 	if (main >= p->mappings.n)
 		return;
-	path = string(p, FUSEE_AT(struct fusee_mapping, p->mappings, main)->path);
-	id = string(p, FUSEE_AT(struct fusee_mapping, p->mappings, main)->build_id);
-	name = render_base_name(path, &len);
+	path = str_at(p, FUSEE_AT(struct fusee_mapping, p->mappings, main)->path);
+	id = str_at(p, FUSEE_AT(struct fusee_mapping, p->mappings, main)->build_id);
 	if (path.len)
-		put_line(out, "File: ", (struct fusee_str){name, len});
+		put_line(out, "File: ", str_base_name(path));
 	if (id.len)
 		put_line(out, "Build ID: ", id);
-}
-
-static bool same(struct fusee_str a, struct fusee_str b)
-{
-	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
 }
 
 /* The other profile has this comment too. */
 static bool has_comment(const struct fusee_profile *p, struct fusee_str s)
 {
 	for (uint32_t i = 0; p && i < p->comments.n; i++)
-		if (same(s, *FUSEE_AT(struct fusee_str, p->comments, i)))
+		if (str_equal(s, *FUSEE_AT(struct fusee_str, p->comments, i)))
 			return true;
 	return false;
 }
@@ -286,7 +261,7 @@ static bool has_loss(const struct fusee_profile *p, const struct fusee_label *l)
 	for (uint32_t i = 0; p && i < p->losses.n; i++) {
 		const struct fusee_label *k = FUSEE_AT(struct fusee_label, p->losses, i);
 
-		if (k->num == l->num && same(k->key, l->key))
+		if (k->num == l->num && str_equal(k->key, l->key))
 			return true;
 	}
 	return false;
@@ -333,7 +308,7 @@ static void put_time(const struct render_graph *g, struct buf *out)
 		buf_printf(out, "Time: %s\n", text);
 	if (!duration)
 		return;
-	render_value(value, (int64_t)duration, (struct fusee_str){"nanoseconds", 11}, "auto");
+	render_value(value, (int64_t)duration, fusee_text("nanoseconds"), "auto");
 	render_graph_value(g, number, g->total);
 	buf_printf(out, "Duration: %s, Total samples = %s ", value, number);
 	render_value(number, g->total, g->model->unit, "nanoseconds");

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "report/model.h"
 
 #define ROWS 10
@@ -31,24 +32,19 @@ static int compare(const void *a, const void *b, void *model)
 	const struct render_model *m = model;
 	const struct render_function *x = &m->functions[*(const uint32_t *)a],
 				     *y = &m->functions[*(const uint32_t *)b];
-	int order;
 
 	if (x->self != y->self)
 		return x->self > y->self ? -1 : 1;
 	if (x->total != y->total)
 		return x->total > y->total ? -1 : 1;
-	order = memcmp(x->shown.p, y->shown.p,
-		       x->shown.len < y->shown.len ? x->shown.len : y->shown.len);
-	return order ? order : (x->shown.len > y->shown.len) - (x->shown.len < y->shown.len);
+	return str_order(x->shown, y->shown);
 }
 
 /* One unit for the table. */
 static void choose_unit(struct hottest *h)
 {
-	struct fusee_str u = h->m->unit;
-
 	h->unit = "";
-	if (u.len != 11 || memcmp(u.p, "nanoseconds", 11))
+	if (!fusee_text_is(h->m->unit, "nanoseconds"))
 		return;
 	if (h->m->total >= 1000000000) {
 		h->factor = 1e9;
@@ -95,10 +91,7 @@ static uint32_t larger(uint32_t a, uint32_t b)
 /* Beside the name: the library, or file and line of a function that no library holds. */
 static struct fusee_str place_of(const struct render_function *f, char text[RENDER_PLACE])
 {
-	uint32_t len;
-	const char *base = render_base_name(f->library, &len);
-
-	return f->library.len ? (struct fusee_str){base, len} : render_place(f, text);
+	return f->library.len ? str_base_name(f->library) : render_place(f, text);
 }
 
 /* Columns of names: as many as the longest name needs, if libraries have room beside it. */

@@ -5,19 +5,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "report/model.h"
 
 #define LISTED_KEYS 16u /* keys that an error lists */
-
-static struct fusee_str text(const char *s)
-{
-	return (struct fusee_str){s, strlen(s)};
-}
-
-static bool same(struct fusee_str a, struct fusee_str b)
-{
-	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
-}
 
 /* ---- the labels of a sample ---- */
 
@@ -36,7 +27,7 @@ static void put_value(const struct fusee_label *l, struct buf *out)
 
 static bool put_number(struct fusee_str key, const char *is, uint32_t n, struct buf *out)
 {
-	if (!n || !same(key, text(is)))
+	if (!n || !str_equal(key, fusee_text(is)))
 		return false;
 	buf_printf(out, "%u", n);
 	return true;
@@ -49,7 +40,7 @@ bool render_label(const struct fusee_profile *p, const struct fusee_sample *s, s
 		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->labels,
 						       s->first_label + i);
 
-		if (same(l->key, key)) {
+		if (str_equal(l->key, key)) {
 			put_value(l, out);
 			return true;
 		}
@@ -59,7 +50,7 @@ bool render_label(const struct fusee_profile *p, const struct fusee_sample *s, s
 	for (uint32_t i = 0; i < p->resource.n; i++) {
 		const struct fusee_label *l = FUSEE_AT(struct fusee_label, p->resource, i);
 
-		if (same(l->key, key)) {
+		if (str_equal(l->key, key)) {
 			put_value(l, out);
 			return true;
 		}
@@ -89,9 +80,11 @@ void render_labels_json(const struct fusee_profile *p, const struct fusee_sample
 		put_member(FUSEE_AT(struct fusee_label, p->labels, s->first_label + i), &comma,
 			   out);
 	if (s->pid)
-		put_member(&(struct fusee_label){.key = text("pid"), .num = s->pid}, &comma, out);
+		put_member(&(struct fusee_label){.key = fusee_text("pid"), .num = s->pid}, &comma,
+			   out);
 	if (s->tid)
-		put_member(&(struct fusee_label){.key = text("tid"), .num = s->tid}, &comma, out);
+		put_member(&(struct fusee_label){.key = fusee_text("tid"), .num = s->tid}, &comma,
+			   out);
 	buf_str(out, "}");
 }
 
@@ -112,7 +105,7 @@ static bool has_key(const struct fusee_profile *p, struct fusee_str key)
 static void list_key(struct fusee_str *keys, uint32_t *n, struct fusee_str key)
 {
 	for (uint32_t i = 0; i < *n; i++)
-		if (same(keys[i], key))
+		if (str_equal(keys[i], key))
 			return;
 	if (*n < LISTED_KEYS)
 		keys[(*n)++] = key;
@@ -130,9 +123,9 @@ static uint32_t list_keys(const struct fusee_profile *p, struct fusee_str keys[L
 		const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, p->samples, i);
 
 		if (s->pid)
-			list_key(keys, &n, text("pid"));
+			list_key(keys, &n, fusee_text("pid"));
 		if (s->tid)
-			list_key(keys, &n, text("tid"));
+			list_key(keys, &n, fusee_text("tid"));
 	}
 	return n;
 }
@@ -191,7 +184,7 @@ static int parse_where(struct render_condition *c, const char *where, struct buf
 		return -EINVAL;
 	}
 	c->is_regex = op[1] == '~';
-	c->value = text(op + 1 + (c->is_regex || c->negated));
+	c->value = fusee_text(op + 1 + (c->is_regex || c->negated));
 	return c->is_regex ? render_compile(&c->regex, "--where: ", c->value.p, error) : 0;
 }
 
@@ -241,9 +234,10 @@ bool render_labels_keep(const struct render_labels *l, const struct fusee_profil
 		buf_reset(&value);
 		met = render_label(p, s, c->key, &value);
 		if (met)
-			met = c->is_regex ? render_matches(&c->regex,
-							   (struct fusee_str){value.p, value.len})
-					  : same((struct fusee_str){value.p, value.len}, c->value);
+			met = c->is_regex
+				      ? render_matches(&c->regex,
+						       (struct fusee_str){value.p, value.len})
+				      : str_equal((struct fusee_str){value.p, value.len}, c->value);
 		keep = met != c->negated;
 	}
 	buf_fini(&value);

@@ -6,17 +6,8 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "profile/str.h"
 #include "report/internal/samples.h"
-
-static struct fusee_str string(const struct fusee_profile *p, uint32_t i)
-{
-	return *FUSEE_AT(struct fusee_str, p->strings, i);
-}
-
-static bool same(struct fusee_str a, struct fusee_str b)
-{
-	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
-}
 
 /* ---- the value type ---- */
 
@@ -25,13 +16,12 @@ static struct fusee_value_type type_at(const struct fusee_profile *p, uint32_t i
 	return *FUSEE_AT(struct fusee_value_type, p->types, i);
 }
 
-/* unit NULL: any. */
-static bool find_type(const struct fusee_profile *p, struct fusee_str want,
+bool render_find_type(const struct fusee_profile *p, struct fusee_str name,
 		      const struct fusee_str *unit, uint32_t *type)
 {
 	for (uint32_t i = 0; i < p->types.n; i++) {
-		if (same(string(p, type_at(p, i).type), want) &&
-		    (!unit || same(string(p, type_at(p, i).unit), *unit))) {
+		if (str_equal(str_at(p, type_at(p, i).type), name) &&
+		    (!unit || str_equal(str_at(p, type_at(p, i).unit), *unit))) {
 			*type = i;
 			return true;
 		}
@@ -43,7 +33,6 @@ static int choose_type(struct render_model *m, const struct render_options *o, u
 		       uint32_t *base_type, struct buf *error)
 {
 	const struct fusee_profile *p = m->profile;
-	struct fusee_str want = {o->type, o->type ? strlen(o->type) : 0};
 
 	*type = p->default_type;
 	if (!p->types.n) {
@@ -52,20 +41,20 @@ static int choose_type(struct render_model *m, const struct render_options *o, u
 	}
 	if (*type >= p->types.n)
 		*type = p->types.n - 1;
-	if (o->type && !find_type(p, want, NULL, type)) {
+	if (o->type && !render_find_type(p, fusee_text(o->type), NULL, type)) {
 		buf_printf(error, "no values of type '%s' (there are:", o->type);
 		for (uint32_t i = 0; i < p->types.n; i++) {
 			buf_str(error, " ");
-			render_plain(error, string(p, type_at(p, i).type));
+			render_plain(error, str_at(p, type_at(p, i).type));
 		}
 		buf_str(error, ")");
 		return -EINVAL;
 	}
-	m->type = string(p, type_at(p, *type).type);
-	m->unit = string(p, type_at(p, *type).unit);
+	m->type = str_at(p, type_at(p, *type).type);
+	m->unit = str_at(p, type_at(p, *type).unit);
 	if (!m->base)
 		return 0;
-	if (find_type(m->base, m->type, &m->unit, base_type))
+	if (render_find_type(m->base, m->type, &m->unit, base_type))
 		return 0;
 	buf_str(error, "the base has no values of type '");
 	render_plain(error, m->type);

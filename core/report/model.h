@@ -107,6 +107,9 @@ int render_model_make(struct render_model *, const struct fusee_profile *,
 		      const struct fusee_profile *base, const struct render_options *,
 		      struct buf *error);
 void render_model_free(struct render_model *);
+/* The index of the first value type of this name, and of this unit if it is not NULL. */
+bool render_find_type(const struct fusee_profile *, struct fusee_str name,
+		      const struct fusee_str *unit, uint32_t *type);
 
 /* 100 %: the total of the base if it is not empty, otherwise of the profile. */
 int64_t render_percent_of(const struct render_model *);
@@ -124,7 +127,6 @@ void render_unit(char out[RENDER_NUMBER], int64_t smallest, int64_t largest, str
 
 /* ---- text ---- */
 
-const char *render_base_name(struct fusee_str path, uint32_t *len);
 #define RENDER_PLACE 128 /* bytes that a place needs */
 /* "app.py:42" of a function that no library holds: its source file and first line. Empty if they
  * are not known. It is in text or in the function's texts. */

@@ -4,20 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/str.h"
 #include "report/internal/samples.h"
 
 #define NONE UINT32_MAX
 #define ID_DIGITS 8u /* of a build ID in a name */
-
-static struct fusee_str string(const struct fusee_profile *p, uint32_t i)
-{
-	return *FUSEE_AT(struct fusee_str, p->strings, i);
-}
-
-static bool same(struct fusee_str a, struct fusee_str b)
-{
-	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
-}
 
 static struct render_module *modules(struct render_model *m)
 {
@@ -68,14 +59,14 @@ uint32_t render_source_module(struct render_model *m, struct fusee_str path)
 static bool has_file(const struct fusee_profile *p, const struct fusee_mapping *map)
 {
 	return !(map->flags & FUSEE_MAPPING_JIT) &&
-	       (string(p, map->path).len || string(p, map->build_id).len);
+	       (str_at(p, map->path).len || str_at(p, map->build_id).len);
 }
 
 static uint32_t mapping_module(struct render_model *m, const struct fusee_profile *p, uint32_t i)
 {
 	const struct fusee_mapping *map = FUSEE_AT(struct fusee_mapping, p->mappings, i);
 
-	return has_file(p, map) ? add_module(m, 'm', string(p, map->path), string(p, map->build_id))
+	return has_file(p, map) ? add_module(m, 'm', str_at(p, map->path), str_at(p, map->build_id))
 				: 0;
 }
 
@@ -130,7 +121,7 @@ static int list_candidates(struct render_model *m, struct candidates *c)
 /* A new build of a program or library is compared with the build of the base. */
 static uint32_t match(struct render_model *m, struct candidates *c, const struct fusee_mapping *map)
 {
-	struct fusee_str path = string(m->base, map->path);
+	struct fusee_str path = str_at(m->base, map->path);
 	uint32_t id = path.len ? dict_find(&c->paths, path.p, path.len) : DICT_NONE, i;
 
 	i = id == DICT_NONE ? 0 : c->module_of[id];
@@ -151,7 +142,7 @@ static int match_equal(struct render_model *m, const struct fusee_profile *p, ui
 		module_of[i] = 0;
 		if (!has_file(p, map))
 			continue;
-		if (make_key(m, 'm', string(p, map->path), string(p, map->build_id)))
+		if (make_key(m, 'm', str_at(p, map->path), str_at(p, map->build_id)))
 			return -ENOMEM;
 		module_of[i] = dict_find(&m->tables->modules, m->tables->scratch.p,
 					 m->tables->scratch.len);
@@ -205,13 +196,10 @@ int render_modules(struct render_model *m, bool is_base, uint32_t *module_of)
 
 static struct fusee_str base_name(const struct render_module *module)
 {
-	struct fusee_str base;
-	uint32_t len;
+	struct fusee_str base = str_base_name(module->path);
 
-	base.p = render_base_name(module->path, &len);
-	base.len = len;
-	if (len > 2 && base.p[0] == '[' && base.p[len - 1] == ']')
-		return (struct fusee_str){base.p + 1, len - 2u};
+	if (base.len > 2 && base.p[0] == '[' && base.p[base.len - 1] == ']')
+		return (struct fusee_str){base.p + 1, base.len - 2};
 	return base;
 }
 
@@ -227,14 +215,14 @@ static int find_shared(struct render_model *m)
 		uint32_t by_base = dict_add(&names, base.p, base.len), by_path;
 
 		/* a path without a folder is its own base name */
-		by_path = same(base, path) ? by_base : dict_add(&names, path.p, path.len);
+		by_path = str_equal(base, path) ? by_base : dict_add(&names, path.p, path.len);
 		if (by_base == DICT_NONE || by_path == DICT_NONE) {
 			r = -ENOMEM;
 			break;
 		}
 		if (first[by_base] && first[by_base] != i)
 			m->modules[i].shares_name = m->modules[first[by_base]].shares_name = true;
-		if (first[by_path] && same(path, m->modules[first[by_path]].path))
+		if (first[by_path] && str_equal(path, m->modules[first[by_path]].path))
 			m->modules[i].shares_path = m->modules[first[by_path]].shares_path = true;
 		first[by_base] = first[by_base] ? first[by_base] : i;
 		first[by_path] = first[by_path] ? first[by_path] : i;
@@ -285,12 +273,9 @@ static int qualify(struct render_model *m, struct render_function *f)
 static int by_name(const void *a, const void *b, void *arg)
 {
 	const struct render_model *m = arg;
-	const struct fusee_str *x = &m->functions[*(const uint32_t *)a].name,
-			       *y = &m->functions[*(const uint32_t *)b].name;
-	uint64_t len = x->len < y->len ? x->len : y->len;
-	int d = len ? memcmp(x->p, y->p, len) : 0;
 
-	return d ? d : (x->len > y->len) - (x->len < y->len);
+	return str_order(m->functions[*(const uint32_t *)a].name,
+			 m->functions[*(const uint32_t *)b].name);
 }
 
 /* Functions order[from] to order[to - 1] have one name. */

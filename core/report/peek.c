@@ -6,21 +6,17 @@
 #include <regex.h>
 #include <stdlib.h>
 
+#include "base/saturate.h"
 #include "report/change.h"
 #include "report/graph.h"
 
 #define SEPARATOR "----------------------------------------------------------+-------------\n"
 
-static int64_t absolute(int64_t v)
-{
-	return v == INT64_MIN ? INT64_MAX : v < 0 ? -v : v;
-}
-
 static int compare(const void *a, const void *b, void *model)
 {
 	const struct render_edge *x = *(struct render_edge *const *)a,
 				 *y = *(struct render_edge *const *)b;
-	int64_t v = absolute(x->weight), w = absolute(y->weight);
+	int64_t v = saturate_abs(x->weight), w = saturate_abs(y->weight);
 	int order;
 
 	if (v != w)
@@ -91,8 +87,7 @@ static int put_nodes(const struct render_graph *g, const regex_t *re, struct buf
 		if (!render_matches(re, f->name) && !render_matches(re, f->shown))
 			continue;
 		matched++;
-		if (__builtin_add_overflow(sum, g->nodes[i].flat, &sum))
-			sum = g->nodes[i].flat < 0 ? INT64_MIN : INT64_MAX;
+		saturate_add(&sum, g->nodes[i].flat);
 		put_node(g, &g->nodes[i], sum, list, out);
 	}
 	if (matched)

@@ -10,6 +10,7 @@
 
 #include "base/saturate.h"
 #include "profile/omit.h"
+#include "profile/str.h"
 #include "report/change.h"
 
 /* Of a function: the expressions that match it, and whether its language hides it. */
@@ -62,11 +63,6 @@ struct reader {
 	int error;
 };
 
-static struct fusee_str string(const struct fusee_profile *p, uint32_t i)
-{
-	return *FUSEE_AT(struct fusee_str, p->strings, i);
-}
-
 /* ---- filters ---- */
 
 /* An expression matches a function, its source file or its library, as in pprof. */
@@ -77,14 +73,14 @@ static void match(struct reader *r, const regex_t *re, uint32_t bit)
 		const struct fusee_function *f = FUSEE_AT(struct fusee_function, r->p->functions,
 							  i);
 
-		if (render_matches(re, string(r->p, f->name)) ||
-		    (f->file && render_matches(re, string(r->p, f->file))))
+		if (render_matches(re, str_at(r->p, f->name)) ||
+		    (f->file && render_matches(re, str_at(r->p, f->file))))
 			r->function_match[i] |= bit;
 	}
 	for (uint32_t i = 1; i < r->p->mappings.n; i++) {
 		const struct fusee_mapping *m = FUSEE_AT(struct fusee_mapping, r->p->mappings, i);
 
-		if (render_matches(re, string(r->p, m->path)))
+		if (render_matches(re, str_at(r->p, m->path)))
 			r->mapping_match[i] |= bit;
 	}
 }
@@ -147,11 +143,11 @@ static bool stack_stays(const struct reader *r, const struct fusee_stack *s)
 static uint32_t code_of(const struct fusee_profile *p, const struct fusee_location *l)
 {
 	uint32_t flags = FUSEE_AT(struct fusee_mapping, p->mappings, l->mapping)->flags;
-	struct fusee_str type = string(p, l->frame_type);
+	struct fusee_str type = str_at(p, l->frame_type);
 
 	if (l->flags & FUSEE_LOCATION_REASON)
 		return RENDER_REASON;
-	if (flags & FUSEE_MAPPING_KERNEL || (type.len == 6 && !memcmp(type.p, "kernel", 6)))
+	if (flags & FUSEE_MAPPING_KERNEL || fusee_text_is(type, "kernel"))
 		return RENDER_KERNEL;
 	if (flags & FUSEE_MAPPING_MAIN)
 		return RENDER_PROGRAM;
@@ -197,8 +193,8 @@ static void first_seen(struct render_function *f, const struct fusee_profile *p,
 	const struct fusee_mapping *map = FUSEE_AT(struct fusee_mapping, p->mappings, l->mapping);
 
 	f->code = code_of(p, l);
-	f->library = string(p, map->path);
-	f->build_id = string(p, map->build_id);
+	f->library = str_at(p, map->path);
+	f->build_id = str_at(p, map->build_id);
 }
 
 /* The module of a frame: of its mapping, or of its source file where there is no file of code. */
@@ -207,7 +203,7 @@ static uint32_t frame_module(struct reader *r, const struct fusee_location *l, u
 	uint32_t module = r->module_of[l->mapping];
 
 	if (!module && file && !(l->flags & FUSEE_LOCATION_REASON))
-		module = render_source_module(r->m, string(r->p, file));
+		module = render_source_module(r->m, str_at(r->p, file));
 	if (module == UINT32_MAX)
 		r->error = -ENOMEM;
 	return module;
@@ -217,7 +213,7 @@ static uint32_t named(struct reader *r, uint32_t i, const struct fusee_location 
 {
 	const struct fusee_function *from = FUSEE_AT(struct fusee_function, r->p->functions, i);
 	uint32_t module = r->module_of[l->mapping];
-	struct fusee_str name = string(r->p, from->name);
+	struct fusee_str name = str_at(r->p, from->name);
 	struct seen *seen = &r->seen[i];
 	struct render_function *f;
 
@@ -230,7 +226,7 @@ static uint32_t named(struct reader *r, uint32_t i, const struct fusee_location 
 	f = function(r, module, name.len ? KIND_NAMED : KIND_EMPTY, name, &seen->id);
 	if (f && f->code == UNSEEN) {
 		f->name = name.len ? name : no_name;
-		f->file = string(r->p, from->file);
+		f->file = str_at(r->p, from->file);
 		f->start_line = from->start_line;
 		first_seen(f, r->p, l);
 	}
@@ -241,12 +237,12 @@ static uint32_t named(struct reader *r, uint32_t i, const struct fusee_location 
 static struct fusee_str in_brackets(struct reader *r, struct fusee_str path)
 {
 	struct buf *b = &r->t->scratch;
-	uint32_t len, id;
-	const char *base = render_base_name(path, &len);
+	struct fusee_str base = str_base_name(path);
+	uint32_t id;
 
 	buf_reset(b);
 	buf_str(b, "[");
-	buf_add(b, base, len);
+	buf_add(b, base.p, base.len);
 	id = buf_str(b, "]") ? DICT_NONE : dict_add(&r->t->texts, b->p, b->len);
 	if (id != DICT_NONE)
 		return (struct fusee_str){r->t->texts.entries[id].key, b->len};
@@ -257,7 +253,7 @@ static struct fusee_str in_brackets(struct reader *r, struct fusee_str path)
 /* The function of addresses without a function: one for each mapping. */
 static uint32_t nameless(struct reader *r, const struct fusee_location *l)
 {
-	struct fusee_str path = string(
+	struct fusee_str path = str_at(
 		r->p, FUSEE_AT(struct fusee_mapping, r->p->mappings, l->mapping)->path);
 	struct render_function *f;
 	uint32_t index = 0;
@@ -484,7 +480,7 @@ static void sum_sample(struct reader *r, uint32_t i, const struct render_count *
 {
 	const struct fusee_sample *s = FUSEE_AT(struct fusee_sample, r->p->samples, i);
 	const int64_t *values = FUSEE_AT(int64_t, r->p->values, (uint64_t)i * r->p->types.n);
-	int64_t v = values[r->type], absolute = v == INT64_MIN ? INT64_MAX : v < 0 ? -v : v;
+	int64_t v = values[r->type], absolute = saturate_abs(v);
 	double noise = render_noise_of(count, values);
 	uint32_t group;
 	struct entry *e;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/str.h"
 #include "base/utf8.h"
 
 #define MINIMUM "minimum"
@@ -158,16 +159,6 @@ void render_unit(char out[RENDER_NUMBER], int64_t smallest, int64_t largest, str
 	snprintf(out, RENDER_NUMBER, "%s", *chosen ? chosen : from);
 }
 
-const char *render_base_name(struct fusee_str path, uint32_t *len)
-{
-	uint64_t at = path.len;
-
-	while (at && path.p[at - 1] != '/')
-		at--;
-	*len = (uint32_t)(path.len - at);
-	return at ? path.p + at : path.p; /* the path of none is NULL */
-}
-
 uint32_t render_columns(struct fusee_str s)
 {
 	uint32_t n = 0;
@@ -189,14 +180,16 @@ static uint64_t column(struct fusee_str s, uint32_t n)
 
 struct fusee_str render_place(const struct render_function *f, char text[RENDER_PLACE])
 {
-	uint32_t len;
-	const char *base = render_base_name(f->file, &len);
+	struct fusee_str base = str_base_name(f->file);
 
-	if (f->library.len || !len || !f->start_line)
-		return (struct fusee_str){base, f->library.len ? 0 : len};
+	if (f->library.len)
+		base.len = 0;
+	if (!base.len || !f->start_line)
+		return base;
 	snprintf(text, RENDER_PLACE, "%.*s:%" PRIu32,
-		 (int)(len < RENDER_PLACE / 2 ? len : RENDER_PLACE / 2), base, f->start_line);
-	return (struct fusee_str){text, strlen(text)};
+		 (int)(base.len < RENDER_PLACE / 2 ? base.len : RENDER_PLACE / 2), base.p,
+		 f->start_line);
+	return fusee_text(text);
 }
 
 struct fusee_str render_name_beside_place(const struct render_model *m,

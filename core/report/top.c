@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/saturate.h"
 #include "report/change.h"
 #include "report/graph.h"
 
@@ -99,8 +100,7 @@ static void put_rows(const struct render_graph *g, uint32_t group, const uint8_t
 	for (uint32_t i = 0; i < g->nnodes; i++) {
 		if (g->model->functions[g->nodes[i].function].group != group)
 			continue;
-		if (__builtin_add_overflow(sum, g->nodes[i].flat, &sum))
-			sum = g->nodes[i].flat < 0 ? INT64_MIN : INT64_MAX;
+		saturate_add(&sum, g->nodes[i].flat);
 		put_row(g, &g->nodes[i], sum, how[g->nodes[i].function], o, out);
 	}
 }

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturate.h"
+#include "base/str.h"
 #include "report/change.h"
 
 #define FOLD_PERCENT 1
@@ -43,12 +45,6 @@ static struct call *call(const struct tree *t, uint32_t i)
 	return (struct call *)(void *)t->calls.p + i;
 }
 
-static void add(int64_t *to, int64_t v)
-{
-	if (__builtin_add_overflow(*to, v, to))
-		*to = v < 0 ? INT64_MIN : INT64_MAX;
-}
-
 static int add_call(struct tree *t, uint32_t caller, uint32_t function, uint32_t *ret)
 {
 	const uint32_t key[2] = {caller, function};
@@ -69,8 +65,8 @@ static int add_call(struct tree *t, uint32_t caller, uint32_t function, uint32_t
 
 static void add_stack(struct call *c, const struct render_stack *s)
 {
-	add(&c->total, s->value);
-	add(&c->base, s->base);
+	saturate_add(&c->total, s->value);
+	saturate_add(&c->base, s->base);
 	*(s->base ? &c->base_noise : &c->noise) += s->noise;
 }
 
@@ -90,7 +86,7 @@ static int grow(struct tree *t)
 				return -ENOMEM;
 			add_stack(call(t, at), s);
 		}
-		add(&call(t, at)->self, s->value);
+		saturate_add(&call(t, at)->self, s->value);
 	}
 	return 0;
 }
@@ -114,13 +110,10 @@ static int compare(const void *a, const void *b, void *tree)
 {
 	const struct call *x = *(struct call *const *)a, *y = *(struct call *const *)b;
 	const struct render_model *m = ((struct tree *)tree)->m;
-	struct fusee_str p = m->functions[x->function].shown, q = m->functions[y->function].shown;
-	int order;
 
 	if (size(tree, x) != size(tree, y))
 		return size(tree, x) > size(tree, y) ? -1 : 1;
-	order = memcmp(p.p, q.p, p.len < q.len ? p.len : q.len);
-	return order ? order : (p.len > q.len) - (p.len < q.len);
+	return str_order(m->functions[x->function].shown, m->functions[y->function].shown);
 }
 
 /* Sorts the calls below a call by weight: the list through `next`. */
@@ -191,20 +184,14 @@ static struct fusee_str place_of(const struct tree *t, const struct call *c, uin
 				 char text[RENDER_PLACE])
 {
 	const struct render_function *f = &t->m->functions[c->function], *g;
-	struct fusee_str none = {0}, base;
-	uint32_t len;
+	struct fusee_str none = {0};
 
 	if (f->code == RENDER_LANGUAGE && f->start_line)
 		return render_place(f, text);
 	if (f->code == RENDER_REASON || !f->library.len || *f->name.p == '[')
 		return none;
 	g = caller ? &t->m->functions[call(t, caller)->function] : NULL;
-	if (g && g->library.len == f->library.len &&
-	    !memcmp(g->library.p, f->library.p, f->library.len))
-		return none;
-	base.p = render_base_name(f->library, &len);
-	base.len = len;
-	return base;
+	return g && str_equal(g->library, f->library) ? none : str_base_name(f->library);
 }
 
 /* Whether only one of the profiles has the path. */
@@ -252,8 +239,8 @@ static void put_rest(const struct tree *t, uint32_t first, const char *last, str
 	uint32_t n = 0;
 
 	for (uint32_t i = first; i != NONE; i = call(t, i)->next, n++) {
-		add(&rest.total, call(t, i)->total);
-		add(&rest.base, call(t, i)->base);
+		saturate_add(&rest.total, call(t, i)->total);
+		saturate_add(&rest.base, call(t, i)->base);
 		rest.noise += call(t, i)->noise;
 		rest.base_noise += call(t, i)->base_noise;
 	}

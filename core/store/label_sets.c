@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
+
 #define MAX_LABELS 64
 
 static char excluded, not_excluded; /* values of `known` */
@@ -32,16 +34,6 @@ bool label_sets_excludes(const struct label_sets *s, const struct file_name *f)
 	return hashmap_get(&s->known, key_of(f)) == &excluded;
 }
 
-static bool same(struct fusee_str a, struct fusee_str b)
-{
-	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
-}
-
-static bool is(struct fusee_str s, const char *text)
-{
-	return same(s, (struct fusee_str){text, strlen(text)});
-}
-
 static bool has(const struct fusee_profile *p, const struct fusee_sample *s,
 		const struct fusee_label *l)
 {
@@ -49,8 +41,8 @@ static bool has(const struct fusee_profile *p, const struct fusee_sample *s,
 		const struct fusee_label *own = FUSEE_AT(struct fusee_label, p->labels,
 							 s->first_label + i);
 
-		if (same(own->key, l->key))
-			return own->str.p && same(own->str, l->str);
+		if (str_equal(own->key, l->key))
+			return own->str.p && str_equal(own->str, l->str);
 	}
 	return false;
 }
@@ -92,8 +84,8 @@ static uint32_t without(const struct fusee_label *labels, uint32_t n, bool proce
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		if ((!process || !is(labels[i].key, "process")) &&
-		    (!thread || !is(labels[i].key, "thread")))
+		if ((!process || !fusee_text_is(labels[i].key, "process")) &&
+		    (!thread || !fusee_text_is(labels[i].key, "thread")))
 			to[kept++] = labels[i];
 	return kept;
 }

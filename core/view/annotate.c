@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "profile/str.h"
 #include "view/internal/instructions.h"
 #include "report/annotation.h"
 #include "report/model.h"
@@ -119,7 +120,7 @@ static void put_lines(const struct printer *pr, const struct annotated_function 
 static void put_numbers(const struct printer *pr, const struct annotated_function *f)
 {
 	for (uint32_t i = 0; i < f->nlines; i++)
-		put_line(pr, &f->lines[i], f->lines[i].line, (struct fusee_str){" ?", 2});
+		put_line(pr, &f->lines[i], f->lines[i].line, fusee_text(" ?"));
 }
 
 static void put_source(const struct printer *pr, const struct annotated_function *f)
@@ -242,7 +243,7 @@ static void put_code(struct code *c, struct instructions *in, uint32_t mapping)
 
 static struct fusee_str string(const struct printer *pr, uint32_t i)
 {
-	return *FUSEE_AT(struct fusee_str, pr->p->strings, i);
+	return str_at(pr->p, i);
 }
 
 static void put_instructions(const struct printer *pr, const struct annotated_function *f)
@@ -276,11 +277,6 @@ static void put_instructions(const struct printer *pr, const struct annotated_fu
 
 /* ---- functions ---- */
 
-static bool same(struct fusee_str a, struct fusee_str b)
-{
-	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
-}
-
 /* " [/usr/bin/bb 1a2b3c4d]", where another mapping has a function of this name. */
 static void put_library(const struct printer *pr, const struct annotated_function *f)
 {
@@ -289,8 +285,8 @@ static void put_library(const struct printer *pr, const struct annotated_functio
 	for (uint32_t i = 0; i < pr->a->n && !several; i++) {
 		const struct annotated_function *g = &pr->a->functions[i];
 
-		several = same(f->name, g->name) &&
-			  (!same(f->library, g->library) || !same(f->build_id, g->build_id));
+		several = str_equal(f->name, g->name) && (!str_equal(f->library, g->library) ||
+							  !str_equal(f->build_id, g->build_id));
 	}
 	if (!several || !f->library.len)
 		return;
@@ -341,7 +337,7 @@ static int make_difference(struct annotation *a, const struct fusee_profile *p,
 		r = 0;
 	else if (!r && b && b != -ENOENT)
 		r = b;
-	if (!r && !same(a->unit, before.unit)) {
+	if (!r && !str_equal(a->unit, before.unit)) {
 		buf_reset(error);
 		buf_str(error, "the values of the base have another unit");
 		r = -EINVAL;

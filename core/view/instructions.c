@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "console/tool.h"
 #include "base/text.h"
 #include "symbols/debugfile.h"
@@ -34,7 +35,7 @@ static int look(struct instructions *in, const char *path, struct fusee_str buil
 		return r;
 	n = source_build_id(s, id);
 	text_hex(hex, id, n);
-	if (build_id.len && (build_id.len != strlen(hex) || memcmp(build_id.p, hex, build_id.len)))
+	if (build_id.len && !fusee_text_is(build_id, hex))
 		r = -ESTALE;
 	else
 		in->debug_fd = debugfile_open("", path, id, (uint32_t)n, NULL);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/str.h"
 #include "console/grid.h"
 #include "report/model.h"
 
@@ -24,11 +25,6 @@ static void put_time(char to[TIME_SIZE], uint64_t ns)
 
 	if (!gmtime_r(&t, &tm) || !strftime(to, TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &tm))
 		snprintf(to, TIME_SIZE, "%" PRIu64, (uint64_t)t);
-}
-
-static struct fusee_str text(const char *s)
-{
-	return (struct fusee_str){s, strlen(s)};
 }
 
 /* The value of a key in a group. */
@@ -50,7 +46,7 @@ static void put_group(const struct sums *s, const struct sums_group *g, struct b
 		buf_str(out, i ? ", " : "");
 		render_plain(out, s->keys[i]);
 		buf_str(out, ": ");
-		render_plain(out, text(*value ? value : "-"));
+		render_plain(out, fusee_text(*value ? value : "-"));
 	}
 }
 
@@ -90,7 +86,7 @@ static void put_points(const struct sums *s, uint32_t group, uint32_t *at, uint6
 			buf_str(out, "  ..\n");
 		expected = p->start_ns + step_ns;
 		put_time(time, p->start_ns);
-		render_value(value, p->value, text(s->unit), "auto");
+		render_value(value, p->value, fusee_text(s->unit), "auto");
 		buf_printf(out, "  %s %10s  ", time, value);
 		put_bar(p->value, largest, columns, out);
 	}
@@ -108,10 +104,10 @@ int query_print_series(const struct sums *s, uint64_t step_ns, uint32_t width, s
 
 	for (uint32_t i = 0; i < s->npoints; i++)
 		largest = s->points[i].value > largest ? s->points[i].value : largest;
-	render_value(step, (int64_t)step_ns, text("nanoseconds"), "auto");
+	render_value(step, (int64_t)step_ns, fusee_text("nanoseconds"), "auto");
 	buf_printf(out, "%s, by %s\n", s->type, step);
 	for (uint32_t i = 0; i < s->ngroups; i++) {
-		render_value(value, s->groups[i].total, text(s->unit), "auto");
+		render_value(value, s->groups[i].total, fusee_text(s->unit), "auto");
 		put_group(s, &s->groups[i], out);
 		buf_printf(out, "%s%s\n", s->nkeys ? "  " : "", value);
 		put_points(s, i, &at, step_ns, largest, columns, out);
@@ -148,7 +144,7 @@ int query_print_csv(const struct sums *s, struct buf *out)
 	}
 	snprintf(name, sizeof(name), "%s_%s", s->type, s->unit);
 	buf_str(out, ",");
-	put_field(text(name), out);
+	put_field(fusee_text(name), out);
 	buf_str(out, "\r\n");
 	for (uint32_t i = 0; i < s->npoints; i++) {
 		const struct sums_point *p = &s->points[i];
@@ -157,7 +153,7 @@ int query_print_csv(const struct sums *s, struct buf *out)
 		buf_str(out, time);
 		for (uint32_t k = 0; k < s->nkeys; k++) {
 			buf_str(out, ",");
-			put_field(text(value_of(&s->groups[p->group], k)), out);
+			put_field(fusee_text(value_of(&s->groups[p->group], k)), out);
 		}
 		buf_printf(out, ",%" PRId64 "\r\n", p->value);
 	}
@@ -175,7 +171,7 @@ int query_print_totals(const struct sums *s, uint32_t width, struct buf *out)
 	for (uint32_t i = 0; i < s->ngroups; i++) {
 		char value[RENDER_NUMBER], share[RENDER_NUMBER];
 
-		render_value(value, s->groups[i].total, text(s->unit), "auto");
+		render_value(value, s->groups[i].total, fusee_text(s->unit), "auto");
 		render_percent(share, s->groups[i].total, s->total);
 		buf_reset(&name);
 		put_group(s, &s->groups[i], &name);

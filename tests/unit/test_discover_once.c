@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "policy/discover_once.h"
 #include "target/labelset.h"
 
@@ -25,8 +26,8 @@ static int put(const char *key)
 {
 	const struct fusee_target t = {.size = sizeof(t),
 				       .match = FUSEE_MATCH_CGROUP,
-				       .key = label_str(key),
-				       .cgroup = label_str(key)};
+				       .key = fusee_text(key),
+				       .cgroup = fusee_text(key)};
 
 	return host->discovery->put(instance, &t);
 }

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/str.h"
 #include "config/explain_relabel.h"
 #include "base/buf.h"
 #include "target/labelset.h"
@@ -39,7 +40,7 @@ static void add(struct relabel_rules *rules, char *target, char *replacement)
 static const char *explained(void)
 {
 	static char text[1000];
-	struct fusee_label labels[] = {{.key = label_str("process"), .str = label_str("web")}};
+	struct fusee_label labels[] = {{.key = fusee_text("process"), .str = fusee_text("web")}};
 	struct plan_instance sink = {.name = "sink.x", .relabel = relabel_rules_new("f.lua:1")};
 	struct plan_instance *sinks[] = {&sink};
 	struct plan plan = {.sinks = sinks, .nsinks = 1};

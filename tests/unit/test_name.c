@@ -10,6 +10,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "record/internal/name.h"
 #include "record/internal/process_labels.h"
 #include "record/internal/selection.h"
@@ -24,7 +25,7 @@ static struct targets *targets;
 
 static struct fusee_label pair(const char *key, const char *value)
 {
-	return (struct fusee_label){.key = label_str(key), .str = label_str(value)};
+	return (struct fusee_label){.key = fusee_text(key), .str = fusee_text(value)};
 }
 
 static void put(struct fusee_target t, const char *key, const struct fusee_label *labels,
@@ -33,7 +34,7 @@ static void put(struct fusee_target t, const char *key, const struct fusee_label
 	const char *why = NULL;
 
 	t.size = sizeof(t);
-	t.key = label_str(key);
+	t.key = fusee_text(key);
 	t.labels = (struct fusee_table){labels, n, sizeof(*labels)};
 	CHECK_INT(targets_put(targets, 1, &t, &why), 0);
 }
@@ -42,7 +43,7 @@ static void put_cgroup(const char *path, struct fusee_label a, struct fusee_labe
 {
 	const struct fusee_label labels[] = {a, b};
 
-	put((struct fusee_target){.match = FUSEE_MATCH_CGROUP, .cgroup = label_str(path)}, path,
+	put((struct fusee_target){.match = FUSEE_MATCH_CGROUP, .cgroup = fusee_text(path)}, path,
 	    labels, 2);
 }
 
@@ -213,7 +214,7 @@ static const char *value(const struct process_labels *l, uint32_t set, const cha
 	const struct fusee_label *all = process_labels_set(l, set, &n);
 
 	for (uint32_t i = 0; i < n; i++)
-		if (label_str_equal(all[i].key, label_str(key)))
+		if (str_equal(all[i].key, fusee_text(key)))
 			return all[i].str.p;
 	return "";
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "target/labelset.h"
 #include "relabel/relabel.h"
 #include "relabel/relabeler.h"
@@ -95,7 +96,7 @@ static void add_rule(struct relabel_rules *rules, const struct table *t)
 
 	CHECK(t->n >= 7);
 	for (uint32_t i = 7; i < t->n; i++)
-		sources[i - 7] = label_str(t->fields[i]);
+		sources[i - 7] = fusee_text(t->fields[i]);
 	if (relabel_rules_add(rules, &text, &wrong))
 		test_fail(__FILE__, __LINE__, "line %u: %s", t->number, wrong);
 }
@@ -109,7 +110,7 @@ static uint32_t read_labels(const struct table *t, struct fusee_label *labels)
 		CHECK(equals);
 		labels[i - 1] = (struct fusee_label){
 			.key = {t->fields[i], (uint64_t)(equals - t->fields[i])},
-			.str = label_str(equals + 1)};
+			.str = fusee_text(equals + 1)};
 	}
 	return t->n - 1;
 }
@@ -128,8 +129,8 @@ static void compare(const struct relabeled *is, const struct table *t)
 		test_fail(__FILE__, __LINE__, "line %u: %u labels expected, %u", t->number, n,
 			  is->n);
 	for (uint32_t i = 0; i < n; i++)
-		if (!label_str_equal(labels[i].key, is->labels[i].key) ||
-		    !label_str_equal(labels[i].str, is->labels[i].str))
+		if (!str_equal(labels[i].key, is->labels[i].key) ||
+		    !str_equal(labels[i].str, is->labels[i].str))
 			test_fail(__FILE__, __LINE__, "line %u: expected %s, is %s=%s", t->number,
 				  t->fields[i + 1], is->labels[i].key.p, is->labels[i].str.p);
 }
@@ -153,7 +154,7 @@ static void check_labels(struct table *t, struct relabel_rules *rules)
 
 static void check_match(struct table *t, bool matches)
 {
-	struct fusee_str subject = label_str(t->fields[2]);
+	struct fusee_str subject = fusee_text(t->fields[2]);
 	struct buf out = {0};
 	struct regex_match m;
 	struct regex *re;
@@ -288,7 +289,7 @@ TEST(most_labels)
 
 	for (uint32_t i = 0; i < RELABEL_LABELS; i++) {
 		snprintf(names[i], sizeof(names[i]), "l%02u", i);
-		labels[i] = (struct fusee_label){.key = label_str(names[i]), .str = {"v", 1}};
+		labels[i] = (struct fusee_label){.key = fusee_text(names[i]), .str = {"v", 1}};
 	}
 	CHECK_INT(relabel_apply(lists, 1, labels, 40, &r), 0);
 	CHECK_INT(r->n, RELABEL_LABELS);
@@ -383,7 +384,7 @@ TEST(deep_groups)
 			continue;
 		}
 		CHECK_INT(regex_new(&re, pattern, &text), 0);
-		CHECK_INT(regex_match(re, label_str("a"), NULL), 1);
+		CHECK_INT(regex_match(re, fusee_text("a"), NULL), 1);
 		regex_free(re);
 	}
 }

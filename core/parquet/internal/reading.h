@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/str.h"
 #include "parquet/internal/merged.h"
 #include "parquet/internal/samples.h"
 #include "parquet/internal/stacks.h"
@@ -76,16 +77,6 @@ static inline int reading_fail(struct reading *r, const char *why)
 static inline int reading_load(struct reading *r, const uint32_t *columns, uint64_t n)
 {
 	return parquet_table_load(&r->t, columns, (uint32_t)n, &r->window->why);
-}
-
-static inline struct fusee_str reading_text(const char *s)
-{
-	return (struct fusee_str){s, strlen(s)};
-}
-
-static inline bool reading_same(struct fusee_str a, struct fusee_str b)
-{
-	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
 }
 
 /* The types that the file says its samples have. */
