@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts that are not terminated. fusee_text() and fusee_text_is() of <fusee/helpers.h> are for
- * terminated ones. [any thread] */
+/* Texts that are not terminated by a zero byte. For those that are, <fusee/helpers.h> has
+ * fusee_text() and fusee_text_is(). [any thread] */
 #ifndef BASE_STR_H
 #define BASE_STR_H
 

@@ -95,10 +95,10 @@ static int same_types(struct filter *s, const struct fusee_profile *p, uint32_t 
 int filter_begin(struct filter *s, const struct fusee_profile *p, const char *name,
 		 struct buf *error)
 {
-	const char *wanted = selector_type(s->selector);
+	const char *required = selector_type(s->selector);
 	uint32_t type = p->default_type < p->types.n ? p->default_type : p->types.n - 1;
 
-	if (!p->types.n || (wanted && !render_find_type(p, fusee_text(wanted), NULL, &type)))
+	if (!p->types.n || (required && !render_find_type(p, fusee_text(required), NULL, &type)))
 		return 0;
 	if (s->functions && functions_begin(s->functions, p))
 		return -ENOMEM;
