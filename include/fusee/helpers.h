@@ -10,9 +10,11 @@
 #define FUSEE_HELPERS_H
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <fusee/plugin.h>
 
@@ -170,6 +172,42 @@ static inline struct fusee_str fusee_text_shortened(struct fusee_str s, uint64_t
 	return s;
 }
 
+/* A hash of a terminated string: FNV-1a. */
+static inline uint32_t fusee_text_hash(const char *text)
+{
+	uint32_t h = 2166136261u;
+
+	for (; *text; text++)
+		h = (h ^ (uint8_t)*text) * 16777619u;
+	return h;
+}
+
+/* 1 if one of these globs (struct fusee_str, as an option's list) matches the text, else 0. */
+static inline int fusee_text_matches(struct fusee_table globs, const char *text)
+{
+	for (uint32_t i = 0; i < globs.n; i++)
+		if (!fnmatch(FUSEE_AT(struct fusee_str, globs, i)->p, text, 0))
+			return 1;
+	return 0;
+}
+
+#define FUSEE_LABEL_NAME 129 /* bytes of a label's name with its NUL */
+
+/* A label's name made of any key: what is not a letter, a digit or '_' becomes '_'. */
+static inline void fusee_label_name(char name[FUSEE_LABEL_NAME], const char *key)
+{
+	size_t n = 0;
+
+	if (*key >= '0' && *key <= '9')
+		name[n++] = '_';
+	for (; *key && n < FUSEE_LABEL_NAME - 1; key++)
+		name[n++] = (*key >= '0' && *key <= '9') || (*key >= 'A' && *key <= 'Z') ||
+					    (*key >= 'a' && *key <= 'z')
+				    ? *key
+				    : '_';
+	name[n] = '\0';
+}
+
 /* A text label of two terminated strings; the bytes stay the caller's. */
 static inline struct fusee_label fusee_text_label(const char *key, const char *text)
 {
@@ -188,6 +226,16 @@ static inline void fusee_uuid(char text[FUSEE_UUID], const uint8_t id[16])
 	for (int i = 0; i < 16; i++)
 		n += snprintf(text + n, (size_t)(FUSEE_UUID - n),
 			      i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", id[i]);
+}
+
+/* Adds a text label to a table of an array, unless the text is NULL or empty or the array has no
+ * room for more than `most`. The bytes stay the caller's. */
+static inline void fusee_add_label(struct fusee_table *labels, uint32_t most, const char *key,
+				   const char *text)
+{
+	if (text && *text && labels->n < most)
+		((struct fusee_label *)(uintptr_t)labels->at)[labels->n++] = fusee_text_label(key,
+											      text);
 }
 
 /* Adds n to a counter of this instance: without labels, or with a text label. n == 0 does not make
@@ -346,9 +394,20 @@ static inline int fusee_exports_mostly(const struct fusee_unwinder_host *host, u
 #define FUSEE_IS(ctx, field, T) __builtin_types_compatible_p(__typeof__(((ctx *)0)->field), T)
 #endif
 
+/* ---- time ---- */
+
 #define FUSEE_SECOND 1000000000ll /* ns */
 #define FUSEE_MINUTE (60 * FUSEE_SECOND)
 #define FUSEE_HOUR (60 * FUSEE_MINUTE)
+
+/* What a clock says, ns: CLOCK_MONOTONIC, CLOCK_REALTIME. */
+static inline uint64_t fusee_now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 #ifdef __cplusplus
 }

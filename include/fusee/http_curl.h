@@ -36,6 +36,9 @@ int fusee_http_loop_add(struct fusee_http_loop *, CURL *, uint64_t now_ns);
 void fusee_http_loop_run(struct fusee_http_loop *, int fd, uint32_t events, uint64_t now_ns,
 			 void (*ended)(void *arg, CURL *, CURLcode), void *arg);
 
+/* Lets a timerfd of CLOCK_MONOTONIC expire at that time, ns; UINT64_MAX: never. 0 or -errno. */
+int fusee_http_loop_arm(int timer, uint64_t at_ns);
+
 /* ---- what each request has ---- */
 
 /* No redirects, no scheme but http and https, no proxy but this one ("" for none), no signals. */

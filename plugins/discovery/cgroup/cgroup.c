@@ -6,7 +6,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,18 +58,9 @@ struct cgroup {
 
 /* ---- targets ---- */
 
-static uint32_t hash_of(const char *path)
-{
-	uint32_t h = 2166136261u;
-
-	for (; *path; path++)
-		h = (h ^ (unsigned char)*path) * 16777619u;
-	return h % BUCKETS;
-}
-
 static struct group **place_of(struct cgroup *c, const char *path)
 {
-	struct group **at = &c->groups[hash_of(path)];
+	struct group **at = &c->groups[fusee_text_hash(path) % BUCKETS];
 
 	while (*at && strcmp((*at)->path, path))
 		at = &(*at)->next;
@@ -81,11 +71,7 @@ static bool is_selected(const struct cgroup *c, const char *path, bool container
 {
 	if (c->containers && !container)
 		return false;
-	FUSEE_FOR_EACH (struct fusee_str, glob, c->match) {
-		if (!fnmatch(glob->p, path, 0))
-			return true;
-	}
-	return !c->match.n;
+	return !c->match.n || fusee_text_matches(c->match, path);
 }
 
 static int put(struct cgroup *c, const char *path)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* discovery "container": names, images and labels of containers, from the sockets of Docker,
  * Podman, containerd and CRI-O. */
+#include <fusee/http_curl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "daemon.h"
@@ -47,14 +47,6 @@ static const char *const well_known[] = {
 	"/run/crio/crio.sock",
 };
 
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* ---- options ---- */
 
 static int choose(struct containers *c)
@@ -68,7 +60,7 @@ static int choose(struct containers *c)
 		if (!key->len)
 			return fusee_fail(&c->self, -EINVAL, "option 'labels': a key is empty");
 		c->chosen[n].key = key->p;
-		chosen_name(&c->chosen[n++]);
+		fusee_label_name(c->chosen[n++].name, key->p);
 	}
 	c->o.chosen = (struct chosen_list){c->chosen, n};
 	return 0;
@@ -171,7 +163,6 @@ static void fini(void *ctx)
 static int arm(struct containers *c)
 {
 	uint64_t at = client_deadline(c->o.client), sweep = names_sweep(c->o.names, c->o.now_ns);
-	struct itimerspec t = {0};
 
 	at = at < sweep ? at : sweep;
 	for (uint32_t i = 0; i < c->ndaemons; i++) {
@@ -179,12 +170,7 @@ static int arm(struct containers *c)
 
 		at = at < due ? at : due;
 	}
-	if (at != UINT64_MAX) {
-		at = at ? at : 1; /* 0 would stop it */
-		t.it_value.tv_sec = (time_t)(at / 1000000000u);
-		t.it_value.tv_nsec = (long)(at % 1000000000u);
-	}
-	return timerfd_settime(c->timer, TFD_TIMER_ABSTIME, &t, NULL) ? -errno : 0;
+	return fusee_http_loop_arm(c->timer, at);
 }
 
 static int commit(struct containers *c)
@@ -218,7 +204,7 @@ static int start(void *ctx)
 	struct containers *c = ctx;
 	int r = c->self.host->discovery->watch_fd(c->self.in, c->timer, EPOLLIN);
 
-	c->o.now_ns = now();
+	c->o.now_ns = fusee_now(CLOCK_MONOTONIC);
 	if (!r)
 		r = c->self.host->discovery->begin(c->self.in);
 	return r ? r : go_on(c);
@@ -229,7 +215,7 @@ static int ready(void *ctx, int fd, uint32_t events)
 	struct containers *c = ctx;
 	uint64_t n;
 
-	c->o.now_ns = now();
+	c->o.now_ns = fusee_now(CLOCK_MONOTONIC);
 	if (fd == c->timer && read(fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
 		return -errno;
 	client_run(c->o.client, fd == c->timer ? -1 : fd, events, c->o.now_ns);

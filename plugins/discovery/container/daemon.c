@@ -109,8 +109,9 @@ static void add_space(struct daemon *d, const char *space)
 		memcpy(d->spaces[d->nspaces++], space, CONTAINER_NAME);
 }
 
-static int on_found(struct side *s, enum found found, const struct container *c)
+static int on_found(void *arg, enum found found, const struct container *c)
 {
+	struct side *s = arg;
 	struct daemon *d = s->of;
 
 	if (request_is_podmans(s->request))
@@ -133,11 +134,6 @@ static int on_found(struct side *s, enum found found, const struct container *c)
 		add_space(d, c->space);
 	}
 	return s->error;
-}
-
-static int on_container(void *arg, enum found found, const struct container *c)
-{
-	return on_found(arg, found, c);
 }
 
 /* The answer is longer than answers are. */
@@ -518,7 +514,7 @@ static bool open_side(struct side *s, struct daemon *d,
 	s->pause_ns = PAUSE_FIRST;
 	s->request = request_new(
 		d->o->client, &(struct request_calls){.body = on_body, .ended = ended, .arg = s});
-	s->reader = reader_new(d->at.kind, d->o->chosen, on_container, s);
+	s->reader = reader_new(d->at.kind, d->o->chosen, on_found, s);
 	return s->request && s->reader;
 }
 

@@ -71,14 +71,3 @@ bool container_is_image_id(const char *text)
 	n = strspn(text, "0123456789abcdef");
 	return n == 64 && !text[n];
 }
-
-void chosen_name(struct chosen *c)
-{
-	size_t n = 0;
-
-	if (isdigit((unsigned char)*c->key))
-		c->name[n++] = '_';
-	for (const char *p = c->key; *p && n < sizeof(c->name) - 1; p++)
-		c->name[n++] = isalnum((unsigned char)*p) ? *p : '_';
-	c->name[n] = '\0';
-}

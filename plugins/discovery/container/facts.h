@@ -16,8 +16,8 @@
 
 /* A label of containers that becomes a label of targets. */
 struct chosen {
-	const char *key; /* borrowed */
-	char name[129];  /* the label's name, made of the key */
+	const char *key;             /* borrowed */
+	char name[FUSEE_LABEL_NAME]; /* the label's name, made of the key */
 };
 
 struct chosen_list {
@@ -46,10 +46,6 @@ void container_label(struct container *, struct chosen_list, struct fusee_str ke
 		     struct fusee_str text);
 /* Is this text an ID of an image, and not its name? */
 bool container_is_image_id(const char *text);
-
-/* Fills chosen->name with a label name made of chosen->key: what is not a letter, a digit or '_'
- * becomes '_'. */
-void chosen_name(struct chosen *);
 
 /* Is this UTF-8, without a NUL? */
 bool text_is_clean(struct fusee_str);

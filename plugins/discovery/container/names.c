@@ -58,12 +58,8 @@ void names_close(struct names *n)
 
 static struct known **place_of(struct names *n, const char *key)
 {
-	struct known **at;
-	uint32_t h = 2166136261u;
+	struct known **at = &n->buckets[fusee_text_hash(key) % BUCKETS];
 
-	for (const char *c = key; *c; c++)
-		h = (h ^ (unsigned char)*c) * 16777619u;
-	at = &n->buckets[h % BUCKETS];
 	while (*at && strcmp((*at)->key, key))
 		at = &(*at)->next;
 	return at;
@@ -100,13 +96,6 @@ static bool is_id(const char *id)
 	return *id && !*c;
 }
 
-static void add(struct fusee_table *t, struct fusee_label *labels, const char *key,
-		const char *text)
-{
-	if (t->n < LABELS && *text)
-		labels[t->n++] = fusee_text_label(key, text);
-}
-
 /* A container of a pod has its name there; a sandbox, which only keeps a pod's namespaces, has
  * none. */
 static const char *name_of(const struct container *c)
@@ -132,13 +121,13 @@ static int put_target(struct names *n, const char *key, const struct names_sourc
 		t.match = FUSEE_MATCH_CGROUP;
 		t.cgroup = fusee_text(c->cgroup);
 	}
-	add(&t.labels, labels, "container", name_of(c));
-	add(&t.labels, labels, "image", c->image);
-	add(&t.labels, labels, "namespace", c->namespace);
-	add(&t.labels, labels, "pod", c->pod);
-	add(&t.labels, labels, "container_runtime", from->runtime);
+	fusee_add_label(&t.labels, LABELS, "container", name_of(c));
+	fusee_add_label(&t.labels, LABELS, "image", c->image);
+	fusee_add_label(&t.labels, LABELS, "namespace", c->namespace);
+	fusee_add_label(&t.labels, LABELS, "pod", c->pod);
+	fusee_add_label(&t.labels, LABELS, "container_runtime", from->runtime);
 	for (uint32_t i = 0; i < n->chosen.n; i++)
-		add(&t.labels, labels, n->chosen.at[i].name, c->values[i]);
+		fusee_add_label(&t.labels, LABELS, n->chosen.at[i].name, c->values[i]);
 	return n->self->host->discovery->put(n->self->in, &t);
 }
 

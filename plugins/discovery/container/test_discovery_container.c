@@ -40,8 +40,8 @@ static struct chosen chosen_at[2] = {{.key = "team"}, {.key = "app.x/y"}};
 
 static struct chosen_list chosen(void)
 {
-	chosen_name(&chosen_at[0]);
-	chosen_name(&chosen_at[1]);
+	fusee_label_name(chosen_at[0].name, chosen_at[0].key);
+	fusee_label_name(chosen_at[1].name, chosen_at[1].key);
 	return (struct chosen_list){chosen_at, 2};
 }
 

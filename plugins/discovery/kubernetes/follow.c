@@ -6,12 +6,11 @@
  */
 #include "follow.h"
 
-#include <curl/curl.h>
+#include <fusee/http_curl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -56,20 +55,12 @@ struct follow {
 	char said[1024];        /* the last failure that was logged; "": none since a success */
 };
 
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static uint64_t random_below(uint64_t n)
 {
 	uint64_t bits;
 
 	if (getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
-		bits = now();
+		bits = fusee_now(CLOCK_MONOTONIC);
 	return bits % n;
 }
 
@@ -436,19 +427,13 @@ static void finished(struct follow *f, const struct client_result *result)
 static int arm(struct follow *f)
 {
 	uint64_t at = client_deadline(f->client), sweep = pods_sweep(f->pods, f->now_ns);
-	struct itimerspec t = {0};
 
 	at = at < sweep ? at : sweep;
 	if (f->state == PAUSED && f->retry_ns < at)
 		at = f->retry_ns;
 	if (f->state == WATCHING && f->now_ns < f->began_ns + STABLE && f->began_ns + STABLE < at)
 		at = f->began_ns + STABLE;
-	if (at != UINT64_MAX) {
-		at = at ? at : 1; /* 0 would stop it */
-		t.it_value.tv_sec = (time_t)(at / 1000000000u);
-		t.it_value.tv_nsec = (long)(at % 1000000000u);
-	}
-	return timerfd_settime(f->timer, TFD_TIMER_ABSTIME, &t, NULL) ? -errno : 0;
+	return fusee_http_loop_arm(f->timer, at);
 }
 
 /* Sends what is due, and sets the timer. */
@@ -476,7 +461,7 @@ int follow_start(struct follow *f)
 {
 	int r = f->o.self->host->discovery->watch_fd(f->o.self->in, f->timer, EPOLLIN);
 
-	f->now_ns = now();
+	f->now_ns = fusee_now(CLOCK_MONOTONIC);
 	if (!r)
 		r = f->o.self->host->discovery->begin(f->o.self->in);
 	return r ? r : go_on(f);
@@ -487,7 +472,7 @@ int follow_ready(struct follow *f, int fd, uint32_t events)
 	struct client_result result;
 	uint64_t n;
 
-	f->now_ns = now();
+	f->now_ns = fusee_now(CLOCK_MONOTONIC);
 	if (fd == f->timer && read(fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
 		return -errno;
 	if (client_run(f->client, fd == f->timer ? -1 : fd, events, f->now_ns, &result))

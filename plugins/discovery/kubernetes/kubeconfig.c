@@ -92,7 +92,8 @@ static int digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-int kubeconfig_base64(struct blob *b, const char *from)
+/* Decodes base64, also with line breaks. -EINVAL: it is none; -ENOMEM. */
+static int read_base64(struct blob *b, const char *from)
 {
 	uint32_t bits = 0, n = 0;
 
@@ -129,7 +130,7 @@ static int certificate(struct config *c, yaml_node_t *map, const char *key, stru
 	given = text(c, map, data);
 	if (!given)
 		return copy_path(c, file, text(c, map, key));
-	r = kubeconfig_base64(b, given);
+	r = read_base64(b, given);
 	return r == -EINVAL ? fusee_fail(c->self, r, "'%s': '%s' is not base64", c->path, data) : r;
 }
 

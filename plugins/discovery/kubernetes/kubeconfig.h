@@ -7,6 +7,4 @@
 
 /* Fills *s. -errno after host->fail(), or -ENOMEM; *s is to be freed by server_fini() then too. */
 int kubeconfig_read(struct server *s, const struct fusee_self *, const char *path);
-/* Decodes base64, also with line breaks. -EINVAL: it is none; -ENOMEM. */
-int kubeconfig_base64(struct blob *, const char *text);
 #endif

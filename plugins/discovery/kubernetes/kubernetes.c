@@ -47,6 +47,17 @@ static int check_name(struct kubernetes *k, uint32_t i)
 	return 0;
 }
 
+static void add_chosen(struct kubernetes *k, struct fusee_table keys, bool annotation)
+{
+	FUSEE_FOR_EACH (struct fusee_str, key, keys) {
+		struct chosen *c = &k->chosen[k->nchosen++];
+
+		c->key = key->p;
+		c->annotation = annotation;
+		fusee_label_name(c->name, c->key);
+	}
+}
+
 static int choose(struct kubernetes *k)
 {
 	int r = 0;
@@ -58,15 +69,8 @@ static int choose(struct kubernetes *k)
 	k->chosen = calloc(k->labels.n + k->annotations.n + 1, sizeof(*k->chosen));
 	if (!k->chosen)
 		return -ENOMEM;
-	FUSEE_FOR_EACH (struct fusee_str, key, k->labels) {
-		k->chosen[k->nchosen].key = key->p;
-		chosen_name(&k->chosen[k->nchosen++]);
-	}
-	FUSEE_FOR_EACH (struct fusee_str, key, k->annotations) {
-		k->chosen[k->nchosen].key = key->p;
-		k->chosen[k->nchosen].annotation = true;
-		chosen_name(&k->chosen[k->nchosen++]);
-	}
+	add_chosen(k, k->labels, false);
+	add_chosen(k, k->annotations, true);
 	for (uint32_t i = 0; !r && i < k->nchosen; i++)
 		r = check_name(k, i);
 	return r;

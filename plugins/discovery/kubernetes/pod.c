@@ -90,14 +90,3 @@ bool pod_workload(const struct pod *p, const char **kind, char *name)
 	snprintf(name, POD_NAME, "%.*s", n ? (int)n : POD_NAME, p->owner);
 	return true;
 }
-
-void chosen_name(struct chosen *c)
-{
-	size_t n = 0;
-
-	if (isdigit((unsigned char)*c->key))
-		c->name[n++] = '_';
-	for (const char *p = c->key; *p && n < sizeof(c->name) - 1; p++)
-		c->name[n++] = isalnum((unsigned char)*p) ? *p : '_';
-	c->name[n] = '\0';
-}

@@ -23,8 +23,8 @@ struct container {
 
 /* A label or annotation of pods that becomes a label of targets. */
 struct chosen {
-	const char *key; /* borrowed */
-	char name[129];  /* the label's name, made of the key */
+	const char *key;             /* borrowed */
+	char name[FUSEE_LABEL_NAME]; /* the label's name, made of the key */
 	bool annotation;
 };
 
@@ -53,8 +53,4 @@ struct container *pod_container(struct pod *, const char *name);
  * CronJob's. true: *kind and name[POD_NAME] are set; false: the pod has no workload.
  */
 bool pod_workload(const struct pod *, const char **kind, char *name);
-
-/* Fills chosen->name with a label name made of chosen->key: what is not a letter, a digit or '_'
- * becomes '_'. */
-void chosen_name(struct chosen *);
 #endif

@@ -68,12 +68,8 @@ void pods_close(struct pods *p)
 
 static struct known **place_of(struct pods *p, const char *uid)
 {
-	struct known **at;
-	uint32_t h = 2166136261u;
+	struct known **at = &p->buckets[fusee_text_hash(uid) % BUCKETS];
 
-	for (const char *c = uid; *c; c++)
-		h = (h ^ (unsigned char)*c) * 16777619u;
-	at = &p->buckets[h % BUCKETS];
 	while (*at && strcmp((*at)->uid, uid))
 		at = &(*at)->next;
 	return at;
@@ -86,28 +82,21 @@ static void key_of(char key[KEY], const char *kind, const char *id)
 	snprintf(key, KEY, "%s/%s", kind, id);
 }
 
-static void add(struct fusee_table *t, struct fusee_label *labels, const char *key,
-		const char *text)
-{
-	if (t->n < LABELS && *text)
-		labels[t->n++] = fusee_text_label(key, text);
-}
-
 /* The labels that all containers of a pod have. */
-static void add_pod(struct pods *p, struct fusee_table *t, struct fusee_label *labels,
-		    const struct pod *pod, char workload[POD_NAME])
+static void add_pod(struct pods *p, struct fusee_table *t, const struct pod *pod,
+		    char workload[POD_NAME])
 {
 	const char *kind;
 
-	add(t, labels, "namespace", pod->namespace);
-	add(t, labels, "pod", pod->name);
-	add(t, labels, "node", pod->node);
+	fusee_add_label(t, LABELS, "namespace", pod->namespace);
+	fusee_add_label(t, LABELS, "pod", pod->name);
+	fusee_add_label(t, LABELS, "node", pod->node);
 	if (pod_workload(pod, &kind, workload)) {
-		add(t, labels, "workload", workload);
-		add(t, labels, "workload_kind", kind);
+		fusee_add_label(t, LABELS, "workload", workload);
+		fusee_add_label(t, LABELS, "workload_kind", kind);
 	}
 	for (uint32_t i = 0; i < p->nchosen; i++)
-		add(t, labels, p->chosen[i].name, pod->values[i]);
+		fusee_add_label(t, LABELS, p->chosen[i].name, pod->values[i]);
 }
 
 static int put_target(struct pods *p, const struct pod *pod, const struct container *c)
@@ -124,16 +113,16 @@ static int put_target(struct pods *p, const struct pod *pod, const struct contai
 	if (c) {
 		key_of(key, "container", c->id);
 		t.match_label = fusee_text_label("container_id", c->id);
-		add(&t.labels, labels, "container", c->name);
-		add(&t.labels, labels, "container_kind", kinds[c->kind]);
-		add(&t.labels, labels, "image", c->image);
+		fusee_add_label(&t.labels, LABELS, "container", c->name);
+		fusee_add_label(&t.labels, LABELS, "container_kind", kinds[c->kind]);
+		fusee_add_label(&t.labels, LABELS, "image", c->image);
 	} else {
 		key_of(key, "pod", pod->uid);
 		t.match_label = fusee_text_label("pod_uid",
 						 *pod->static_uid ? pod->static_uid : pod->uid);
 	}
 	t.key = fusee_text(key);
-	add_pod(p, &t.labels, labels, pod, workload);
+	add_pod(p, &t.labels, pod, workload);
 	return p->self->host->discovery->put(p->self->in, &t);
 }
 

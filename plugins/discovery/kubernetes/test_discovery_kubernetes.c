@@ -307,13 +307,13 @@ TEST(names_of_chosen_labels)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		c.key = names[i][0];
-		chosen_name(&c);
+		fusee_label_name(c.name, c.key);
 		CHECK_STR(c.name, names[i][1]);
 	}
 	memset(long_key, 'x', sizeof(long_key) - 1);
 	long_key[sizeof(long_key) - 1] = '\0';
 	c.key = long_key;
-	chosen_name(&c);
+	fusee_label_name(c.name, c.key);
 	CHECK_INT(strlen(c.name), 128);
 }
 
@@ -329,8 +329,8 @@ static void begin(void)
 	self = (struct fusee_self){(struct fusee_instance *)(void *)fake, &fake->host};
 	CHECK(self.host->discovery->begin(self.in) == 0);
 	CHECK(self.host->discovery->commit(self.in) == 0);
-	chosen_name(&chosen[0]);
-	chosen_name(&chosen[1]);
+	fusee_label_name(chosen[0].name, chosen[0].key);
+	fusee_label_name(chosen[1].name, chosen[1].key);
 	pods = pods_open(&self, chosen, 2);
 	CHECK(pods);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* discovery "process": a target for each process, labelled with its program, user and service. */
 #include <errno.h>
-#include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,11 +178,7 @@ static int hide(struct process *p, uint32_t pid)
 
 static bool matches(const struct fusee_table *globs, const char *text)
 {
-	FUSEE_FOR_EACH (struct fusee_str, glob, *globs) {
-		if (!fnmatch(glob->p, text, 0))
-			return true;
-	}
-	return !globs->n;
+	return !globs->n || fusee_text_matches(*globs, text);
 }
 
 /* But for its command line. */

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <systemd/sd-daemon.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <fusee/helpers.h>
@@ -57,14 +56,6 @@ static void systemd_fini(void *ctx)
 	units_close(s->known);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* The descriptor changes with the connection, its events with each message. */
 static int watch(struct systemd *s)
 {
@@ -96,7 +87,7 @@ static int process(struct systemd *s)
 
 	if (!s->bus)
 		return commit(s);
-	r = bus_process(s->bus, now_ns(), &why);
+	r = bus_process(s->bus, fusee_now(CLOCK_MONOTONIC), &why);
 	if (r < 0) {
 		s->no_bus = true;
 		fusee_count(&s->self, "bus_failures", 1);

@@ -2,7 +2,6 @@
 #include "units.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #define BUCKETS 1024u
 #define SWEEP 200u /* directories that one units_sweep() looks for */
 #define GROUP_MAX 4096u
+#define LABELS 8u
 
 /* Where the hierarchies are mounted: v2; v2 beside v1; v1. */
 static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified",
@@ -51,12 +51,8 @@ struct units *units_open(const struct fusee_self *self, const struct units_optio
 
 static struct unit **place_of(struct units *u, const char *cgroup)
 {
-	struct unit **at;
-	uint32_t h = 2166136261u;
+	struct unit **at = &u->buckets[fusee_text_hash(cgroup) % BUCKETS];
 
-	for (const char *p = cgroup; *p; p++)
-		h = (h ^ (unsigned char)*p) * 16777619u;
-	at = &u->buckets[h % BUCKETS];
 	while (*at && strcmp((*at)->cgroup, cgroup))
 		at = &(*at)->next;
 	return at;
@@ -125,24 +121,13 @@ static struct unit *add(struct units *u, struct unit **at, const char *cgroup,
 
 static bool matches(const struct fusee_table *globs, const struct unit *unit)
 {
-	FUSEE_FOR_EACH (struct fusee_str, glob, *globs) {
-		if (!fnmatch(glob->p, unit->path.unit, 0) ||
-		    (*unit->path.user_unit && !fnmatch(glob->p, unit->path.user_unit, 0)))
-			return true;
-	}
-	return false;
-}
-
-static void add_label(struct fusee_table *t, struct fusee_label *labels, const char *key,
-		      const char *text)
-{
-	if (text && *text)
-		labels[t->n++] = fusee_text_label(key, text);
+	return fusee_text_matches(*globs, unit->path.unit) ||
+	       (*unit->path.user_unit && fusee_text_matches(*globs, unit->path.user_unit));
 }
 
 static int put(struct units *u, const struct unit *unit)
 {
-	struct fusee_label labels[8];
+	struct fusee_label labels[LABELS];
 	struct fusee_target t = FUSEE_SIZED(
 		struct fusee_target, .match = FUSEE_MATCH_CGROUP, .key = fusee_text(unit->cgroup),
 		.cgroup = fusee_text(unit->cgroup), .labels = {labels, 0, sizeof(labels[0])});
@@ -150,13 +135,13 @@ static int put(struct units *u, const struct unit *unit)
 
 	if (matches(&u->o->exclude, unit) || (u->o->units.n && !matches(&u->o->units, unit)))
 		return 0;
-	add_label(&t.labels, labels, "unit", unit->path.unit);
-	add_label(&t.labels, labels, "slice", unit->path.slice);
-	add_label(&t.labels, labels, "type", unit_type(name));
-	add_label(&t.labels, labels, "user_unit", unit->path.user_unit);
-	add_label(&t.labels, labels, "machine", unit->path.machine);
-	add_label(&t.labels, labels, "description", unit->description);
-	add_label(&t.labels, labels, "invocation_id", unit->invocation_id);
+	fusee_add_label(&t.labels, LABELS, "unit", unit->path.unit);
+	fusee_add_label(&t.labels, LABELS, "slice", unit->path.slice);
+	fusee_add_label(&t.labels, LABELS, "type", unit_type(name));
+	fusee_add_label(&t.labels, LABELS, "user_unit", unit->path.user_unit);
+	fusee_add_label(&t.labels, LABELS, "machine", unit->path.machine);
+	fusee_add_label(&t.labels, LABELS, "description", unit->description);
+	fusee_add_label(&t.labels, LABELS, "invocation_id", unit->invocation_id);
 	return u->self->host->discovery->put(u->self->in, &t);
 }
 

@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_S 5 /* to create a file: a slow disk may take long to remove another */
+#define PATIENCE \
+	(5 * FUSEE_SECOND) /* to create a file: a slow disk may take long to remove another */
 #define ATTEMPT_US 1000
 #define WRITE_MAX ((uint64_t)1 << 30) /* bytes of one write() */
 
@@ -68,20 +68,12 @@ static int create_locked(int at, const char *part)
 	return r ? r : -EAGAIN;
 }
 
-static int64_t now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000ll + t.tv_nsec / 1000;
-}
-
 int fusee_folder_create(int at, const char *part, uint32_t file_mode)
 {
-	int64_t until = now_us() + PATIENCE_S * 1000000ll;
+	uint64_t until = fusee_now(CLOCK_MONOTONIC) + PATIENCE;
 	int fd = create_locked(at, part), r;
 
-	while (fd == -EAGAIN && now_us() < until) {
+	while (fd == -EAGAIN && fusee_now(CLOCK_MONOTONIC) < until) {
 		usleep(ATTEMPT_US);
 		fd = create_locked(at, part);
 	}

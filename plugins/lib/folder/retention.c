@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define OLDEST 4096 /* files that a scan keeps */
@@ -30,14 +29,6 @@ struct fusee_folder_scan {
 	uint64_t too_old, too_many; /* files removed, by limit */
 	bool more;                  /* there are files without an entry */
 };
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * FUSEE_SECOND + (uint64_t)t.tv_nsec;
-}
 
 static int by_name(const void *a, const void *b)
 {
@@ -91,7 +82,7 @@ static int read_files(const struct fusee_folder *f, struct fusee_folder_scan *l,
 static bool remove_oldest(const struct fusee_folder *f, struct fusee_folder_scan *l, int dir,
 			  uint64_t max)
 {
-	uint64_t t = now(), before = f->keep && t > f->keep ? t - f->keep : 0;
+	uint64_t t = fusee_now(CLOCK_REALTIME), before = f->keep && t > f->keep ? t - f->keep : 0;
 	bool removed = false;
 	uint32_t i;
 
@@ -128,8 +119,8 @@ static uint64_t allowed_bytes(const struct fusee_folder *f, uint64_t bytes, uint
 /* When a file becomes too old, and not for each file; within an hour, as others write, too. */
 static uint64_t next_scan(const struct fusee_folder *f, uint64_t oldest)
 {
-	uint64_t hour = FUSEE_HOUR, slack = f->keep / 64 < hour ? f->keep / 64 : hour, t = now(),
-		 next = (oldest ? oldest : t) + f->keep + slack;
+	uint64_t hour = FUSEE_HOUR, slack = f->keep / 64 < hour ? f->keep / 64 : hour,
+		 t = fusee_now(CLOCK_REALTIME), next = (oldest ? oldest : t) + f->keep + slack;
 
 	if (!f->keep || next > t + hour)
 		return t + hour;
@@ -158,7 +149,8 @@ static int scan(struct fusee_folder *f, int dir, uint64_t need)
 
 int fusee_folder_make_room(struct fusee_folder *f, int dir, uint64_t need)
 {
-	bool due = !f->next_ns || ((f->keep || f->max_size) && now() > f->next_ns),
+	bool due = !f->next_ns ||
+		   ((f->keep || f->max_size) && fusee_now(CLOCK_REALTIME) > f->next_ns),
 	     fits = !f->max_size || (f->bytes <= f->max_size && need <= f->max_size - f->bytes);
 
 	return due || !fits ? scan(f, dir, need) : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 
 #include <fusee/http_curl.h>
 
@@ -73,4 +74,16 @@ void fusee_http_loop_run(struct fusee_http_loop *l, int fd, uint32_t events, uin
 	while ((m = curl_multi_info_read(l->multi, &queued)))
 		if (m->msg == CURLMSG_DONE)
 			ended(arg, m->easy_handle, m->data.result);
+}
+
+int fusee_http_loop_arm(int timer, uint64_t at_ns)
+{
+	struct itimerspec t = {0};
+
+	if (at_ns != UINT64_MAX) {
+		at_ns = at_ns ? at_ns : 1; /* 0 would stop it */
+		t.it_value.tv_sec = (time_t)(at_ns / FUSEE_SECOND);
+		t.it_value.tv_nsec = (long)(at_ns % FUSEE_SECOND);
+	}
+	return timerfd_settime(timer, TFD_TIMER_ABSTIME, &t, NULL) ? -errno : 0;
 }

@@ -18,7 +18,6 @@ struct pq_struct {
 };
 
 void pq_bool(struct pq_struct *, int field, bool);
-void pq_i8(struct pq_struct *, int field, int8_t);
 void pq_i32(struct pq_struct *, int field, int32_t);
 void pq_i64(struct pq_struct *, int field, int64_t);
 void pq_binary(struct pq_struct *, int field, struct fusee_str);

@@ -28,12 +28,6 @@ void pq_bool(struct pq_struct *s, int field, bool v)
 	begin_field(s, field, v ? PQ_BOOL : FALSE);
 }
 
-void pq_i8(struct pq_struct *s, int field, int8_t v)
-{
-	begin_field(s, field, PQ_I8);
-	fusee_bytes_byte(s->to, (uint8_t)v);
-}
-
 void pq_i32(struct pq_struct *s, int field, int32_t v)
 {
 	begin_field(s, field, PQ_I32);

@@ -85,7 +85,7 @@ struct fusee_str dictionary_clean(struct fusee_bytes *clean, struct fusee_str s)
 	return (struct fusee_str){clean->p, clean->len};
 }
 
-uint32_t dictionary_text(struct dictionary *d, struct fusee_str s)
+static uint32_t add_text(struct dictionary *d, struct fusee_str s)
 {
 	if (!s.len)
 		return 0;
@@ -98,8 +98,7 @@ uint32_t dictionary_text(struct dictionary *d, struct fusee_str s)
 uint32_t dictionary_string(struct dictionary *d, uint32_t i)
 {
 	if (!d->strings[i])
-		d->strings[i] = dictionary_text(d, *FUSEE_AT(struct fusee_str, d->p->strings, i)) +
-				1;
+		d->strings[i] = add_text(d, *FUSEE_AT(struct fusee_str, d->p->strings, i)) + 1;
 	return d->strings[i] - 1;
 }
 
@@ -108,7 +107,7 @@ uint32_t dictionary_string(struct dictionary *d, uint32_t i)
 uint32_t dictionary_attribute(struct dictionary *d, struct fusee_str key,
 			      const struct proto_value *v, struct fusee_str unit)
 {
-	uint32_t k = dictionary_text(d, key), u = dictionary_text(d, unit);
+	uint32_t k = add_text(d, key), u = add_text(d, unit);
 	struct proto_value clean = *v;
 
 	if (v->kind == PROTO_TEXT)
@@ -201,7 +200,7 @@ static uint32_t function(struct dictionary *d, uint32_t i)
 static uint32_t unknown_location(struct dictionary *d)
 {
 	struct fusee_str text = FUSEE_TEXT("[unknown]");
-	uint32_t name = dictionary_text(d, text);
+	uint32_t name = add_text(d, text);
 	struct proto_line line = {
 		.function = add_function(d, &(struct proto_function){name, name, 0, 0})};
 

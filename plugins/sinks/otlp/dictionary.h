@@ -25,7 +25,6 @@ int dictionary_init(struct dictionary *, const struct fusee_profile *p);
 void dictionary_fini(struct dictionary *);
 
 /* Bytes that are no UTF-8 become U+FFFD: receivers refuse the complete request for one of them. */
-uint32_t dictionary_text(struct dictionary *, struct fusee_str);
 uint32_t dictionary_string(struct dictionary *, uint32_t index); /* of the profile's strings */
 uint32_t dictionary_stack(struct dictionary *, uint32_t index);
 uint32_t dictionary_link(struct dictionary *, const struct fusee_sample *);

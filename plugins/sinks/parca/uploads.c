@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <fusee/bytes.h>
 
@@ -53,14 +52,6 @@ struct uploads {
 	uint64_t pause_ns, paused_until; /* the server does not answer, or the rate is reached */
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * FUSEE_SECOND + (uint64_t)t.tv_nsec;
-}
-
 static int drop_sentence(struct fusee_instance *in, int err, const char *text)
 {
 	(void)in;
@@ -97,7 +88,7 @@ static void pause_all(struct uploads *u)
 
 	u->pause_ns = ns < MAX_PAUSE_NS ? ns : MAX_PAUSE_NS;
 	ns = u->pause_ns > u->upload.retry_after ? u->pause_ns : u->upload.retry_after;
-	u->paused_until = now_ns() + ns;
+	u->paused_until = fusee_now(CLOCK_MONOTONIC) + ns;
 }
 
 static void end_failed(struct uploads *u, struct entry *e, const char *reason)
@@ -113,7 +104,7 @@ static void again(struct uploads *u, struct entry *e, uint64_t ns, const char *r
 		end_failed(u, e, reason);
 		return;
 	}
-	e->due_ns = now_ns() + ns;
+	e->due_ns = fusee_now(CLOCK_MONOTONIC) + ns;
 	fusee_count(&u->self, "uploads_retried", 1);
 }
 
@@ -136,7 +127,7 @@ static void settle_file(struct uploads *u, struct entry *e)
 		again(u, e, AGAIN_NS, reason_of(err));
 	} else if (err == -ENOENT && ++e->attempts < MAX_ATTEMPTS) {
 		e->state = ENTRY_UNMAPPED;
-		e->due_ns = now_ns() + UNMAPPED_NS;
+		e->due_ns = fusee_now(CLOCK_MONOTONIC) + UNMAPPED_NS;
 	} else {
 		end_failed(u, e, reason_of(err));
 	}
@@ -224,7 +215,7 @@ static void wait_until(struct uploads *u, uint64_t ns)
 /* Locked; released meanwhile, in which entries may move. */
 static void run_one(struct uploads *u, struct entry *e)
 {
-	uint64_t begin = now_ns(), until;
+	uint64_t begin = fusee_now(CLOCK_MONOTONIC), until;
 	uint32_t number = (uint32_t)(e - u->entries);
 	const char *id = e->id;
 	enum upload_result r;
@@ -251,7 +242,7 @@ static void *run(void *arg)
 
 		if (e && at < u->paused_until)
 			at = u->paused_until;
-		if (at == NEVER || at > now_ns())
+		if (at == NEVER || at > fusee_now(CLOCK_MONOTONIC))
 			wait_until(u, at);
 		else
 			run_one(u, e);
@@ -288,7 +279,7 @@ static void add(struct uploads *u, struct fusee_str id)
 	char *copy;
 
 	if (e) {
-		if (e->state == ENTRY_UNMAPPED && e->due_ns <= now_ns())
+		if (e->state == ENTRY_UNMAPPED && e->due_ns <= fusee_now(CLOCK_MONOTONIC))
 			e->state = ENTRY_WAITS;
 		return;
 	}
@@ -301,7 +292,7 @@ static void add(struct uploads *u, struct fusee_str id)
 		u->full = true;
 		return;
 	}
-	u->entries[u->n++] = (struct entry){.id = copy, .due_ns = now_ns()};
+	u->entries[u->n++] = (struct entry){.id = copy, .due_ns = fusee_now(CLOCK_MONOTONIC)};
 }
 
 /* Is it a file's, which a server can have? */

@@ -233,10 +233,10 @@ void folder_remove_empty(int dir, const struct partition *p, int table)
 	close(at);
 }
 
-int folder_remove(int dir, const char *name, int table)
+int folder_remove(int dir, const char *name, uint32_t table)
 {
 	struct partition p;
-	int at = open_partition(dir, name, table, 0), r;
+	int at = open_partition(dir, name, (int)table, 0), r;
 
 	if (at < 0)
 		return at;
@@ -245,6 +245,6 @@ int folder_remove(int dir, const char *name, int table)
 	if (r)
 		return r;
 	name_partition(name, &p);
-	folder_remove_empty(dir, &p, table);
+	folder_remove_empty(dir, &p, (int)table);
 	return 0;
 }

@@ -44,5 +44,5 @@ int64_t folder_clean(int dir);
 /* Calls fusee_folder_found() for all files with names of this sink in partitions. 0 or -errno. */
 int folder_each(int dir, struct fusee_folder_scan *);
 /* Removes a file and the folders that are empty then. 0 or -errno. */
-int folder_remove(int dir, const char *name, int table);
+int folder_remove(int dir, const char *name, uint32_t table);
 #endif

@@ -62,19 +62,7 @@ static const struct fusee_option options[] = {
 	FUSEE_HTTP_CONNECTION(struct parquet, http, "60s"),
 };
 
-/* ---- the folder ---- */
-
-static int each_file(int dir, struct fusee_folder_scan *scan)
-{
-	return folder_each(dir, scan);
-}
-
-static int remove_file(int dir, const char *name, uint32_t table)
-{
-	return folder_remove(dir, name, (int)table);
-}
-
-static const struct fusee_folder_ops folder_ops = {.each = each_file, .remove = remove_file};
+static const struct fusee_folder_ops folder_ops = {.each = folder_each, .remove = folder_remove};
 
 /* ---- a window ---- */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sends profiles to Pyroscope: a request for each series of a profile, in parts that it takes. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "push.h"
 
@@ -179,11 +178,8 @@ static int send_series(void *arg, const struct fusee_series *s)
 
 static int check_age(struct pyroscope *y, const struct fusee_profile *p)
 {
-	struct timespec now;
-	uint64_t ns;
+	uint64_t ns = fusee_now(CLOCK_REALTIME);
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	ns = (uint64_t)now.tv_sec * FUSEE_SECOND + (uint64_t)now.tv_nsec;
 	if (!y->max_age || ns < p->start_ns || ns - p->start_ns <= y->max_age)
 		return 0;
 	return fusee_fail(&y->self, -EBADMSG,

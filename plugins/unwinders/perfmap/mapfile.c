@@ -2,13 +2,13 @@
 #include "mapfile.h"
 
 #include <errno.h>
+#include <fusee/helpers.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define CHUNK 65536u
@@ -53,14 +53,6 @@ void mapfile_limit(struct mapfile *s, uint64_t max_bytes)
 void mapfile_reread(struct mapfile *s)
 {
 	s->reread = s->fd >= 0;
-}
-
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* ---- which file ---- */
@@ -245,7 +237,7 @@ static int read_on(struct mapfile *s, struct reading *r)
 	if (!buf)
 		return -ENOMEM;
 	memcpy(before, map_faults(s->map), sizeof(before));
-	while (!s->full && s->offset < MAX_FILE && clock_ns() <= r->until &&
+	while (!s->full && s->offset < MAX_FILE && fusee_now(CLOCK_MONOTONIC) <= r->until &&
 	       (n = pread(s->fd, buf, CHUNK, (off_t)s->offset)) > 0) {
 		map_feed(s->map, buf, (size_t)n);
 		mark(s, buf, (uint32_t)n);
@@ -295,7 +287,7 @@ static int read_again(struct mapfile *s)
 int mapfile_read(struct mapfile *s, uint32_t (*changed)(void *arg), void *arg)
 {
 	struct reading reading = {.changed = changed, .arg = arg};
-	uint64_t begin = clock_ns(), end;
+	uint64_t begin = fusee_now(CLOCK_MONOTONIC), end;
 	struct stat st;
 	bool another;
 	int r;
@@ -315,7 +307,7 @@ int mapfile_read(struct mapfile *s, uint32_t (*changed)(void *arg), void *arg)
 	if (!r && (uint64_t)st.st_size > s->offset)
 		r = read_on(s, &reading);
 	s->written = st.st_mtim;
-	end = clock_ns();
+	end = fusee_now(CLOCK_MONOTONIC);
 	s->next_ns = end + PAUSE * (end - begin);
 	return r;
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <fusee/helpers.h>
@@ -179,14 +178,6 @@ static void count_bytes(struct jit_process *k, uint64_t bytes)
 	k->bytes = bytes;
 }
 
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
 /* How long a reading may take. 0: none may begin in this second. */
 static uint64_t time_of_reading(struct perfmap *p, uint64_t now)
 {
@@ -231,7 +222,7 @@ static void look_up(struct jit_process *k, uint64_t now)
 /* Reads what was added to the map since the last call. */
 static int update(struct jit_process *k)
 {
-	uint64_t share = share_of(k), now = clock_ns();
+	uint64_t share = share_of(k), now = fusee_now(CLOCK_MONOTONIC);
 	int r;
 
 	k->file.most_ns = time_of_reading(k->perfmap, now);
@@ -249,7 +240,7 @@ static int update(struct jit_process *k)
 		look_up(k, now);
 		r = mapfile_read(&k->file, changed, k);
 	}
-	k->perfmap->read_ns += clock_ns() - now;
+	k->perfmap->read_ns += fusee_now(CLOCK_MONOTONIC) - now;
 	count_bytes(k, mapfile_bytes(&k->file));
 	report_refusal(k);
 	report_faults(k);

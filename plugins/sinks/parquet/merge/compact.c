@@ -2,7 +2,6 @@
 #include "compact.h"
 
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <fusee/bytes.h>
@@ -38,17 +37,9 @@ struct compact {
 	char part[NAME_SIZE];
 };
 
-static uint64_t now(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * FUSEE_SECOND + (uint64_t)t.tv_nsec;
-}
-
 static bool is_over(const struct compact *c, uint64_t hour_ns)
 {
-	return hour_ns + FUSEE_HOUR + c->age <= now(CLOCK_REALTIME);
+	return hour_ns + FUSEE_HOUR + c->age <= fusee_now(CLOCK_REALTIME);
 }
 
 static const char *reason_of(int err)
@@ -131,7 +122,7 @@ static int add_hours(struct compact *c, int at, const char *date)
 static int find_hours(struct compact *c, int dir)
 {
 	int at = folder_open(dir, folder_tables[SAMPLES], 0), r = 0;
-	uint64_t t = now(CLOCK_REALTIME), hour = (t > c->age ? t - c->age : 0) / FUSEE_HOUR;
+	uint64_t t = fusee_now(CLOCK_REALTIME), hour = (t > c->age ? t - c->age : 0) / FUSEE_HOUR;
 	DIR *d = at < 0 ? NULL : folder_list(at);
 	const struct dirent *e;
 
@@ -367,7 +358,7 @@ static int end_hour(struct compact *c, int dir)
 	close_hour(c);
 	/* it may have more windows, of other types, or that did not fit: of them, its folder is
 	 * exchanged again when no reader lists the old folder any more */
-	again = now(CLOCK_REALTIME) + KEEP_OLD;
+	again = fusee_now(CLOCK_REALTIME) + KEEP_OLD;
 	c->next_ns = again < c->next_ns ? again : c->next_ns;
 	return 0;
 }
@@ -460,16 +451,16 @@ static void clean(struct compact *c, int dir)
 
 void compact_work(struct compact *c, int dir, uint64_t window_ns)
 {
-	uint64_t end = now(CLOCK_MONOTONIC) + PIECE;
+	uint64_t end = fusee_now(CLOCK_MONOTONIC) + PIECE;
 	int r = 0;
 
 	if (!c || !c->age || c->off || is_over(c, window_ns - window_ns % FUSEE_HOUR))
 		return;
 	clean(c, dir);
-	if (!c->merge && !c->nhours && now(CLOCK_REALTIME) >= c->next_ns)
+	if (!c->merge && !c->nhours && fusee_now(CLOCK_REALTIME) >= c->next_ns)
 		r = find_hours(c, dir);
 	while (!r && (c->merge || c->nhours) && !__atomic_load_n(&c->cancelled, __ATOMIC_RELAXED) &&
-	       now(CLOCK_MONOTONIC) < end)
+	       fusee_now(CLOCK_MONOTONIC) < end)
 		r = c->merge ? step(c, dir) : begin_hour(c, dir) < 0;
 	if (r)
 		give_up(c, dir, r);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <fusee/bytes.h>
@@ -228,15 +227,13 @@ static int clean_hour(int dir, mode_t dir_mode, int at, const char *old, uint64_
 /* When the folder was moved; of a file system that does not note that, long ago. */
 static bool is_since(int at, const char *name, uint64_t ns)
 {
-	struct timespec now;
 	struct stat st;
 	int64_t age;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	if (!ns || fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW))
 		return true;
-	age = (now.tv_sec - st.st_ctim.tv_sec) * (int64_t)FUSEE_SECOND +
-	      (now.tv_nsec - st.st_ctim.tv_nsec);
+	age = (int64_t)fusee_now(CLOCK_REALTIME) - st.st_ctim.tv_sec * FUSEE_SECOND -
+	      st.st_ctim.tv_nsec;
 	return age < 0 || age >= (int64_t)ns; /* the clock was set */
 }
 
