@@ -12,6 +12,9 @@
 #ifndef FUSEE_FOLDER_H
 #define FUSEE_FOLDER_H
 
+#include <dirent.h>
+#include <stdbool.h>
+
 #include <fusee/helpers.h>
 
 #ifdef __cplusplus
@@ -97,6 +100,25 @@ int fusee_folder_create(int at, const char *part, uint32_t file_mode);
 int fusee_folder_remove_unlocked(int at, const char *part);
 /* Writes all bytes. 0 or -errno. */
 int fusee_folder_write(int fd, const void *bytes, uint64_t len);
+/* The folder's entries, from the first on, for closedir(). NULL: errno says why. */
+DIR *fusee_folder_list(int dir);
+
+/* ---- names: TIME-..-ID and an end, of [a-zA-Z0-9._-] alone ---- */
+
+#define FUSEE_FOLDER_TIME 20 /* characters of a time: "2026-11-21T08-15-00Z" */
+#define FUSEE_FOLDER_ID 16   /* of the beginning of a profile's id, hexadecimal */
+
+/* Copies as much of the text as there is room for, with '_' in place of what names cannot have. */
+void fusee_folder_plain(char *to, size_t size, struct fusee_str text);
+/* ns: CLOCK_REALTIME. */
+void fusee_folder_put_time(char to[FUSEE_FOLDER_TIME + 1], uint64_t ns);
+void fusee_folder_put_id(char to[FUSEE_FOLDER_ID + 1], const struct fusee_profile *);
+/* Does s begin with `shape`, in which a '0' is any digit? */
+bool fusee_folder_has_shape(const char *s, const char *shape);
+/* A text that begins with a time. false: it does not. */
+bool fusee_folder_read_time(const char *text, uint64_t *ns);
+/* Has name[0 .. body) the form TIME-..-ID? *ns: its time. */
+bool fusee_folder_is_name(const char *name, size_t body, uint64_t *ns);
 
 #ifdef __cplusplus
 }

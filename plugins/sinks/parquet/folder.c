@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "folder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -130,16 +129,6 @@ int folder_commit(int dir, const char *name, int table, mode_t dir_mode)
 
 /* ---- looking at folders ---- */
 
-DIR *folder_list(int dir)
-{
-	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = copy < 0 ? NULL : fdopendir(copy);
-
-	if (!d && copy >= 0)
-		close(copy);
-	return d;
-}
-
 int64_t folder_clean(int dir)
 {
 	int at = folder_open(dir, FOLDER_UNFINISHED, 0);
@@ -149,7 +138,7 @@ int64_t folder_clean(int dir)
 
 	if (at < 0)
 		return at == -ENOENT ? 0 : at;
-	d = folder_list(at);
+	d = fusee_folder_list(at);
 	if (!d)
 		removed = -errno;
 	while (d && (e = readdir(d)))
@@ -170,7 +159,7 @@ struct walk {
 /* A level of the walk: 0 the dates of a table, 1 the hours of a date, 2 the files of an hour. */
 static int walk_level(struct walk *w, int dir, int level)
 {
-	DIR *d = folder_list(dir);
+	DIR *d = fusee_folder_list(dir);
 	struct dirent *e;
 	struct partition p;
 	uint64_t ns;

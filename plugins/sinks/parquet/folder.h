@@ -21,8 +21,6 @@ extern const char *const folder_tables[TABLES]; /* "samples", "stacks" */
  * -errno. */
 int folder_open(int dir, const char *name, mode_t mode);
 
-/* A list of a directory; NULL: errno. */
-DIR *folder_list(int dir);
 /* Opens the folder of a table's files of an hour, created if mode is not 0. A descriptor or
  * -errno. */
 int folder_partition(int dir, const struct partition *, int table, mode_t mode);

@@ -10,9 +10,7 @@
 #ifndef PARQUET_NAME_H
 #define PARQUET_NAME_H
 
-#include <stdbool.h>
-
-#include <fusee/helpers.h>
+#include <fusee/folder.h>
 
 #define NAME_SIZE 128     /* bytes of the longest name with its NUL */
 #define PARTITION_SIZE 16 /* of "date=2026-11-21" and of "hour=08" */

@@ -7,9 +7,7 @@
 #ifndef PPROF_NAME_H
 #define PPROF_NAME_H
 
-#include <stdbool.h>
-
-#include <fusee/helpers.h>
+#include <fusee/folder.h>
 
 #define NAME_SIZE 160 /* bytes of the longest name with its NUL, also of an unfinished file */
 #define NAME_PREFIX "."

@@ -25,17 +25,13 @@ static const struct fusee_option options[] = {
 
 static int each_file(int dir, struct fusee_folder_scan *scan)
 {
-	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
+	DIR *d = fusee_folder_list(dir);
 	const struct dirent *e;
-	DIR *d = copy < 0 ? NULL : fdopendir(copy);
 	uint64_t ns;
+	int r;
 
-	if (!d) {
-		r = -errno;
-		if (copy >= 0)
-			close(copy);
-		return r;
-	}
+	if (!d)
+		return -errno;
 	while ((errno = 0, e = readdir(d))) {
 		if (name_is_unfinished(e->d_name))
 			fusee_folder_remove_unlocked(dir, e->d_name);

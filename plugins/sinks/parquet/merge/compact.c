@@ -94,7 +94,7 @@ static int by_time(const void *a, const void *b)
 static int add_hours(struct compact *c, int at, const char *date)
 {
 	int folder = folder_open(at, date, 0), r = 0;
-	DIR *d = folder < 0 ? NULL : folder_list(folder);
+	DIR *d = folder < 0 ? NULL : fusee_folder_list(folder);
 	const struct dirent *e;
 
 	while (!r && d && (e = readdir(d))) {
@@ -123,7 +123,7 @@ static int find_hours(struct compact *c, int dir)
 {
 	int at = folder_open(dir, folder_tables[SAMPLES], 0), r = 0;
 	uint64_t t = fusee_now(CLOCK_REALTIME), hour = (t > c->age ? t - c->age : 0) / FUSEE_HOUR;
-	DIR *d = at < 0 ? NULL : folder_list(at);
+	DIR *d = at < 0 ? NULL : fusee_folder_list(at);
 	const struct dirent *e;
 
 	c->nhours = 0;
@@ -150,7 +150,7 @@ static int by_name(const void *a, const void *b)
 
 static int list_windows(struct compact *c)
 {
-	DIR *d = folder_list(c->at[SAMPLES]);
+	DIR *d = fusee_folder_list(c->at[SAMPLES]);
 	const struct dirent *e;
 	struct partition p;
 	int r = d ? 0 : -errno;

@@ -99,7 +99,7 @@ static int add_names(struct names *s, int at, const char *merged)
 static int read_names(struct names *s, int at)
 {
 	const struct dirent *e;
-	DIR *d = at == -ENOENT ? NULL : folder_list(at);
+	DIR *d = at == -ENOENT ? NULL : fusee_folder_list(at);
 	int r = d || at == -ENOENT ? 0 : at < 0 ? at : -errno;
 
 	while (!r && d && (errno = 0, e = readdir(d)))
@@ -183,7 +183,7 @@ static int clean_file(struct cleaning *c, const char *name)
 static int clean_files(struct cleaning *c)
 {
 	const struct dirent *e;
-	DIR *d = folder_list(c->old);
+	DIR *d = fusee_folder_list(c->old);
 	int r = d ? read_names(&c->replaced, c->at[SAMPLES]) : -errno;
 
 	while (!r && (e = readdir(d)))
@@ -245,7 +245,7 @@ int swap_clean(int dir, mode_t dir_mode, uint64_t min_ns, uint64_t *stacks_bytes
 
 	if (at < 0)
 		return at == -ENOENT ? 0 : at;
-	d = folder_list(at);
+	d = fusee_folder_list(at);
 	if (!d)
 		r = -errno;
 	while (!r && d && (e = readdir(d))) {
@@ -289,7 +289,7 @@ static int take_over(const struct swap *s, int from, int to, const char *name)
 
 static int take_all_over(const struct swap *s, int from, int to)
 {
-	DIR *d = folder_list(from);
+	DIR *d = fusee_folder_list(from);
 	const struct dirent *e;
 	uint32_t found = 0;
 	int r = d ? 0 : -errno;
