@@ -13,3 +13,8 @@ uint64_t clock_now(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
 }
+
+struct timespec clock_spec(uint64_t ns)
+{
+	return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}

@@ -8,4 +8,5 @@
 
 uint64_t clock_ns(clockid_t);
 uint64_t clock_now(void); /* of CLOCK_MONOTONIC */
+struct timespec clock_spec(uint64_t ns);
 #endif

@@ -35,6 +35,13 @@ char *text_hex(char *out, const void *bytes, size_t n)
 	return out;
 }
 
+void text_ascii(char *text, const char *kept)
+{
+	for (; *text; text++)
+		if ((*text < 0x20 || *text > 0x7e) && !strchr(kept, *text))
+			*text = '?';
+}
+
 char *text_bytes(char buf[32], uint64_t n)
 {
 	static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};

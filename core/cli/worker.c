@@ -24,26 +24,25 @@ static bool is_socket(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_SEQPACKET;
 }
 
-int cmd_opener(int argc, char **argv)
+static int run_on_socket(int argc, char **argv, int (*run)(int sock))
 {
 	int fd = argc == 2 ? (int)strtol(argv[1], NULL, 10) : -1;
 
 	if (!is_socket(fd)) {
-		fputs("fusee: 'opener' is started by fusee itself\n", stderr);
+		fprintf(stderr, "fusee: '%s' is started by fusee itself\n", argv[0]);
 		return EX_USAGE;
 	}
-	_exit(opener_run(fd) ? EX_SOFTWARE : 0);
+	_exit(run(fd) ? EX_SOFTWARE : 0);
+}
+
+int cmd_opener(int argc, char **argv)
+{
+	return run_on_socket(argc, argv, opener_run);
 }
 
 int cmd_fetcher(int argc, char **argv)
 {
-	int fd = argc == 2 ? (int)strtol(argv[1], NULL, 10) : -1;
-
-	if (!is_socket(fd)) {
-		fputs("fusee: 'fetcher' is started by fusee itself\n", stderr);
-		return EX_USAGE;
-	}
-	_exit(fetcher_run(fd) ? EX_SOFTWARE : 0);
+	return run_on_socket(argc, argv, fetcher_run);
 }
 
 int cmd_worker(int argc, char **argv)

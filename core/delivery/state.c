@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define SECOND DELIVERY_SECOND
+#include "base/clock.h"
 
 void delivery_wait(struct delivery *d, uint64_t until)
 {
-	struct timespec t = {(time_t)(until / SECOND), (long)(until % SECOND)};
+	struct timespec t = clock_spec(until);
 
 	if (until == DELIVERY_NEVER)
 		pthread_cond_wait(&d->changed, &d->lock);

@@ -14,7 +14,6 @@
 #include "opener/opener.h"
 
 #define MAX_ID 64u /* bytes of a build ID, as of struct inspection */
-#define SECOND 1000000000ull
 /* What finds functions that the file does not export. */
 #define NAMED (INSPECTION_SYMTAB | INSPECTION_DWARF | INSPECTION_GO | INSPECTION_DEBUGDATA)
 /* A debug file of it has nothing more. */
@@ -211,9 +210,7 @@ static void remove_request(struct file_requests *q, const struct file_request *r
 /* Locked. Waits until it has ended, is cancelled, or the time is over. */
 static void wait_for(struct file_requests *q, const struct file_request *r)
 {
-	uint64_t until = clock_now() + FILE_REQUESTS_NS;
-	const struct timespec at = {.tv_sec = (time_t)(until / SECOND),
-				    .tv_nsec = (long)(until % SECOND)};
+	const struct timespec at = clock_spec(clock_now() + FILE_REQUESTS_NS);
 	int err = 0;
 
 	while (!r->ended && !q->closed && !err)

@@ -3,16 +3,11 @@
  * over can do no more, not even with root's files. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -21,18 +16,7 @@
 #include "sandbox/confine.h"
 #include "fetcher/internal/protocol.h"
 
-#if defined(__x86_64__)
-#define ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCH AUDIT_ARCH_AARCH64
-#endif
-
 /* Of kernels that are newer than the headers of the build. */
-#ifndef __NR_landlock_create_ruleset
-#define __NR_landlock_create_ruleset 444
-#define __NR_landlock_add_rule 445
-#define __NR_landlock_restrict_self 446
-#endif
 #ifndef __NR_process_madvise
 #define __NR_process_madvise 440
 #endif
@@ -49,26 +33,6 @@ enum {
 	FS_MAKE = 128 | 256, /* the same */
 	FS_TRUNCATE = 16384,
 };
-
-struct ruleset {
-	uint64_t fs, net, scoped;
-};
-struct beneath {
-	uint64_t allowed;
-	int32_t fd;
-} __attribute__((packed));
-
-/* What is not there needs no rule. */
-static void allow(int rules, const char *path, uint64_t rights)
-{
-	int fd = open(path, O_PATH | O_CLOEXEC);
-	struct beneath b = {rights, fd};
-
-	if (fd < 0)
-		return;
-	syscall(__NR_landlock_add_rule, rules, 1, &b, 0);
-	close(fd);
-}
 
 /* What libraries, the resolver and TLS read; none of it is secret. */
 static void allow_system(int rules)
@@ -98,32 +62,22 @@ static void allow_system(int rules)
 					    "/proc/sys/net/ipv6/conf/all/disable_ipv6"};
 
 	for (size_t i = 0; i < N(folders); i++)
-		allow(rules, folders[i], FS_READ | FS_LIST);
+		confine_allow(rules, folders[i], FS_READ | FS_LIST);
 	for (size_t i = 0; i < N(files); i++)
-		allow(rules, files[i], FS_READ);
+		confine_allow(rules, files[i], FS_READ);
 }
 
 static int restrict_files(const char *folder)
 {
-	/* Rights on files by version; the first has 13. */
-	static const uint64_t fs[] = {0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff};
-	long version = syscall(__NR_landlock_create_ruleset, NULL, 0, 1), rules;
-	struct ruleset r = {.scoped = 3}; /* abstract sockets, signals of others */
-	int err = 0;
+	uint64_t rights;
+	int ruleset = confine_ruleset(0, &rights);
 
-	if (version <= 0)
-		return -ENOSYS;
-	r.fs = fs[version < 5 ? version : 5];
-	rules = syscall(__NR_landlock_create_ruleset, &r, version < 6 ? 8 : sizeof(r), 0);
-	if (rules < 0)
-		return -errno;
-	allow_system((int)rules);
-	allow((int)rules, folder,
-	      (FS_WRITE | FS_READ | FS_LIST | FS_REMOVE | FS_MAKE | FS_TRUNCATE) & r.fs);
-	if (syscall(__NR_landlock_restrict_self, (int)rules, 0))
-		err = -errno;
-	close((int)rules);
-	return err;
+	if (ruleset < 0)
+		return ruleset;
+	allow_system(ruleset);
+	confine_allow(ruleset, folder,
+		      (FS_WRITE | FS_READ | FS_LIST | FS_REMOVE | FS_MAKE | FS_TRUNCATE) & rights);
+	return confine_files(ruleset);
 }
 
 /* ---- system calls ---- */
@@ -293,7 +247,7 @@ static const uint32_t refused[] = {
  * this machine's, whose server may do what uid 0 requests. */
 static const struct sock_filter before[] = {
 	LOAD(arch),
-	IF_EQUAL(ARCH, 1, 0),
+	IF_EQUAL(CONFINE_ARCH, 1, 0),
 	{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS},
 	LOAD(nr),
 	{BPF_JMP | BPF_JGE | BPF_K, 0, 1, X32_BIT},
@@ -340,7 +294,6 @@ static const struct sock_filter before[] = {
 static int filter_calls(void)
 {
 	struct sock_filter code[N(before) + N(refused) + 2];
-	struct sock_fprog f = {.filter = code, .len = N(code)};
 	size_t n = N(before);
 
 	_Static_assert(N(refused) < 256, "jumps of a filter are shorter");
@@ -349,37 +302,19 @@ static int filter_calls(void)
 		code[n++] = (struct sock_filter)IF_EQUAL(refused[i], (uint8_t)(N(refused) - i), 0);
 	code[n++] = (struct sock_filter)ALLOW;
 	code[n] = (struct sock_filter)REFUSE;
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &f)
-		       ? -errno ?: -EIO
-		       : 0;
+	return confine_calls(code, N(code));
 }
 
 /* ---- the process ---- */
 
-/* A terminal could be read, and be written to. */
-static int leave_terminal(void)
-{
-	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	int err = null < 0 || dup2(null, STDERR_FILENO) < 0 ? -errno : 0;
-
-	if (null >= 0)
-		close(null);
-	return err;
-}
-
 int fetcher_confine(const struct fetcher_request_message *q)
 {
-	int err;
+	int err = confine_stderr();
 
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
-		return -errno;
-	err = leave_terminal();
 	if (!err)
-		err = confine_capabilities(0);
+		err = confine_rights(0);
 	if (err)
 		return err;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
-		return -errno;
 	umask(077);
 	signal(SIGXFSZ, SIG_IGN); /* a limit of file size is an error of write() */
 	err = confine_limits(q->max_bytes, 256u << 20);

@@ -9,11 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/poller.h"
 #include "base/text.h"
 #include "sandbox/spawn.h"
 #include "fetcher/internal/protocol.h"
@@ -62,7 +60,7 @@ struct fetcher {
 	uint32_t file_ms;
 	void (*arrived)(void *arg, const uint8_t *build_id, uint32_t len);
 	void *arg;
-	int epoll, timer; /* -1: not open yet */
+	struct poller poller;
 	struct requested *files;
 	uint32_t n, pending;
 	size_t room;       /* of files */
@@ -196,13 +194,6 @@ static void count_failure(struct fetcher *f, int err, const char *text)
 
 /* ---- processes ---- */
 
-static int watch(struct fetcher *f, int fd, int how)
-{
-	struct epoll_event e = {.events = EPOLLIN};
-
-	return epoll_ctl(f->epoll, how, fd, &e) ? -errno : 0;
-}
-
 static int send_request(const struct fetcher *f, int sock, const struct requested *w)
 {
 	struct fetcher_request_message q = {
@@ -221,45 +212,15 @@ static int send_request(const struct fetcher *f, int sock, const struct requeste
 	return send(sock, &q, sizeof(q), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(q) ? 0 : -errno;
 }
 
-static int start(struct fetcher *f, struct process *p, uint32_t file)
-{
-	char *argv[] = {"fusee", "fetcher", FD, NULL};
-	int pair[2], err;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	*p = (struct process){.sock = pair[0], .pidfd = -1, .file = file};
-	p->deadline = clock_now() + f->file_ms * (S / 1000) + GRACE_NS;
-	err = send_request(f, p->sock, &f->files[file]);
-	if (!err)
-		err = spawn_self(&p->pid, pair[1], STDERR_FILENO, argv);
-	close(pair[1]);
-	if (!err) {
-		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-		err = p->pidfd < 0 ? -errno : watch(f, p->sock, EPOLL_CTL_ADD);
-	}
-	if (!err)
-		return 0;
-	if (p->pid) {
-		kill(p->pid, SIGKILL);
-		waitpid(p->pid, NULL, 0); /* it has no file open yet */
-	}
-	if (p->pidfd >= 0)
-		close(p->pidfd);
-	close(p->sock);
-	p->pid = 0;
-	return err;
-}
-
 /* Its place is free when the kernel has let it end: reap(). */
 static void end(struct fetcher *f, struct process *p)
 {
 	if (!p->pid || p->killed)
 		return;
 	kill(p->pid, SIGKILL);
-	watch(f, p->sock, EPOLL_CTL_DEL);
+	poller_remove(&f->poller, p->sock);
 	close(p->sock);
-	watch(f, p->pidfd, EPOLL_CTL_ADD);
+	poller_add(&f->poller, p->pidfd);
 	p->killed = true;
 }
 
@@ -271,9 +232,28 @@ static void reap(struct process *p)
 	p->pid = 0;
 }
 
+static int start(struct fetcher *f, struct process *p, uint32_t file)
+{
+	char *argv[] = {"fusee", "fetcher", FD, NULL};
+	int err;
+
+	*p = (struct process){.file = file};
+	err = spawn_watched(&p->pid, &p->sock, &p->pidfd, argv);
+	if (err)
+		return err;
+	p->deadline = clock_now() + f->file_ms * (S / 1000) + GRACE_NS;
+	err = send_request(f, p->sock, &f->files[file]);
+	if (!err)
+		err = poller_add(&f->poller, p->sock);
+	if (err) {
+		end(f, p);
+		reap(p);
+	}
+	return err;
+}
+
 static void set_timer(struct fetcher *f)
 {
-	struct itimerspec t = {0};
 	uint64_t at = 0;
 
 	for (uint32_t i = 0; i < PROCESSES; i++) {
@@ -282,9 +262,7 @@ static void set_timer(struct fetcher *f)
 		if (p->pid && !p->killed && (!at || p->deadline < at))
 			at = p->deadline;
 	}
-	t.it_value.tv_sec = (time_t)(at / S);
-	t.it_value.tv_nsec = (long)(at % S);
-	timerfd_settime(f->timer, TFD_TIMER_ABSTIME, &t, NULL);
+	poller_set(&f->poller, at);
 }
 
 static struct requested *next(struct fetcher *f)
@@ -312,21 +290,13 @@ static void start_all(struct fetcher *f)
 
 /* ---- answers ---- */
 
-/* A server may have taken the process over: its text can reach a terminal. */
-static void clean(char *text)
-{
-	for (; *text; text++)
-		if (*text < 0x20 || *text > 0x7e)
-			*text = '?';
-}
-
 static void take(struct fetcher *f, struct process *p, struct fetcher_reply_message *r)
 {
 	struct requested *w = &f->files[p->file];
 	const char *text;
 
 	r->text[sizeof(r->text) - 1] = 0;
-	clean(r->text);
+	text_ascii(r->text, "");
 	if (r->err > 0 || r->err < -4095 || r->bytes > (uint64_t)FETCHER_MAX_BYTES)
 		r->err = -EPROTO;
 	text = *r->text ? r->text : strerror(-r->err);
@@ -365,12 +335,11 @@ static void attend(struct fetcher *f, struct process *p, uint64_t now)
 
 void fetcher_dispatch(struct fetcher *f)
 {
-	uint64_t expirations, now = clock_now();
+	uint64_t now = clock_now();
 
-	if (!f || f->epoll < 0)
+	if (!f)
 		return;
-	while (read(f->timer, &expirations, sizeof(expirations)) > 0)
-		;
+	poller_clear(&f->poller);
 	for (uint32_t i = 0; i < PROCESSES; i++) {
 		attend(f, &f->processes[i], now);
 		reap(&f->processes[i]);
@@ -534,7 +503,7 @@ void fetcher_each(const struct fetcher *f, void (*each)(void *arg, const struct 
 
 int fetcher_fd(const struct fetcher *f)
 {
-	return f->epoll;
+	return f->poller.epoll;
 }
 
 /* ---- the object ---- */
@@ -542,20 +511,15 @@ int fetcher_fd(const struct fetcher *f)
 int fetcher_new(struct fetcher **ret, const char *folder)
 {
 	struct fetcher *f = calloc(1, sizeof(*f));
-	int err = f ? 0 : -ENOMEM;
+	int err;
 
-	if (err)
-		return err;
+	if (!f)
+		return -ENOMEM;
 	f->folder = folder ? strdup(folder) : NULL;
 	f->servers = strdup("");
-	f->epoll = epoll_create1(EPOLL_CLOEXEC);
-	f->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	err = poller_open(&f->poller);
 	if (!f->servers || (folder && !f->folder))
 		err = -ENOMEM;
-	else if (f->epoll < 0 || f->timer < 0)
-		err = -errno;
-	else
-		err = watch(f, f->timer, EPOLL_CTL_ADD);
 	if (err)
 		fetcher_free(f);
 	else
@@ -580,9 +544,6 @@ void fetcher_free(struct fetcher *f)
 	free(f->files);
 	free(f->folder);
 	free(f->servers);
-	if (f->epoll >= 0)
-		close(f->epoll);
-	if (f->timer >= 0)
-		close(f->timer);
+	poller_close(&f->poller);
 	free(f);
 }

@@ -2,27 +2,16 @@
 /* What the opener may do: read any file and any process, and answer. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/fs.h>
 #include <linux/nsfs.h>
 #include <linux/seccomp.h>
-#include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "sandbox/confine.h"
 #include "opener/internal/protocol.h"
-
-#if defined(__x86_64__)
-#define ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCH AUDIT_ARCH_AARCH64
-#endif
 
 #define N(array) (sizeof(array) / sizeof(*(array)))
 #define BIT(capability) (1ull << (capability))
@@ -82,12 +71,11 @@ static const struct {
 static int filter_calls(void)
 {
 	struct sock_filter code[6 * N(calls) + 8];
-	unsigned short n = 0;
-	struct sock_fprog f = {.filter = code};
+	size_t n = 0;
 
 #define EMIT(...) (code[n++] = (struct sock_filter)__VA_ARGS__)
 	EMIT({BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch)});
-	EMIT({BPF_JMP | BPF_JEQ | BPF_K, 1, 0, ARCH});
+	EMIT({BPF_JMP | BPF_JEQ | BPF_K, 1, 0, CONFINE_ARCH});
 	EMIT({BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS});
 	for (size_t i = 0; i < N(calls); i++) {
 		uint32_t at = (uint32_t)offsetof(struct seccomp_data, args) + 8 * calls[i].argument;
@@ -103,23 +91,16 @@ static int filter_calls(void)
 	}
 	EMIT({BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM});
 #undef EMIT
-	f.len = n;
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &f)
-		       ? -errno ?: -EIO
-		       : 0;
+	return confine_calls(code, n);
 }
 
 int opener_confine(void)
 {
-	int err;
+	int err = confine_stderr();
 
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
-		return -errno;
-	err = confine_capabilities(READING);
-	if (err)
-		return err;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
-		return -errno;
-	err = confine_limits(OPENER_MOST_COPIED, 64u << 20);
+	if (!err)
+		err = confine_rights(READING);
+	if (!err)
+		err = confine_limits(OPENER_MOST_COPIED, 64u << 20);
 	return err ? err : filter_calls();
 }

@@ -5,19 +5,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/sysmacros.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/poller.h"
 #include "sandbox/spawn.h"
 #include "opener/internal/protocol.h"
 #include "opener/internal/share.h"
@@ -60,7 +55,7 @@ struct late {
 };
 
 struct opener {
-	int epoll, timer;
+	struct poller poller;
 	uint64_t ids;
 	bool began;                /* a process was ready once */
 	bool direct;               /* none ever was: the calls are made here */
@@ -85,36 +80,15 @@ static int receive(struct opener *, struct process *, struct opener_answer *);
 
 /* ---- processes ---- */
 
-static int watch(struct opener *o, int fd, int how)
-{
-	struct epoll_event e = {.events = EPOLLIN};
-
-	return epoll_ctl(o->epoll, how, fd, &e) ? -errno : 0;
-}
-
 static int start(struct opener *o, struct process *p)
 {
 	char *argv[] = {"fusee", "opener", FD, NULL};
-	int pair[2], err;
+	int err;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	*p = (struct process){.sock = pair[0], .pidfd = -1, .since = clock_now()};
-	err = spawn_self(&p->pid, pair[1], STDERR_FILENO, argv);
-	close(pair[1]);
-	if (!err) {
-		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-		err = p->pidfd < 0 ? -errno : 0;
-		if (err) {
-			kill(p->pid, SIGKILL);
-			waitpid(p->pid, NULL, 0); /* it has opened nothing yet */
-		}
-	}
-	if (err) {
-		close(pair[0]);
-		p->pid = 0;
+	*p = (struct process){.since = clock_now()};
+	err = spawn_watched(&p->pid, &p->sock, &p->pidfd, argv);
+	if (err)
 		return err;
-	}
 	o->counts.processes++;
 	log_debug("opener %d started", p->pid);
 	return 0;
@@ -127,8 +101,8 @@ static void end(struct opener *o, struct process *p)
 		return;
 	kill(p->pid, SIGKILL);
 	if (p->busy)
-		watch(o, p->sock, EPOLL_CTL_DEL);
-	watch(o, p->pidfd, EPOLL_CTL_ADD);
+		poller_remove(&o->poller, p->sock);
+	poller_add(&o->poller, p->pidfd);
 	close(p->sock);
 	p->killed = true;
 }
@@ -365,13 +339,6 @@ static uint64_t room(const struct opener *o)
 	return used < OPENER_MOST_COPIED ? used : OPENER_MOST_COPIED;
 }
 
-static void set_timer(struct opener *o, uint64_t at)
-{
-	struct itimerspec t = {.it_value = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)}};
-
-	timerfd_settime(o->timer, TFD_TIMER_ABSTIME, &t, NULL);
-}
-
 /* The process is waited for no more: opener_dispatch() takes its answer. */
 static void abandon(struct opener *o, struct process *p, const struct opener_query *q)
 {
@@ -383,10 +350,10 @@ static void abandon(struct opener *o, struct process *p, const struct opener_que
 	p->target = q->pid;
 	p->mapping = q->kind == OPENER_MAPPING ? q->mapping : (struct procfs_mapping){0};
 	p->mapping.name = NULL;
-	watch(o, p->sock, EPOLL_CTL_ADD);
+	poller_add(&o->poller, p->sock);
 	suspect(o, q->pid, now);
 	o->counts.timed_out++;
-	set_timer(o, 1); /* opener_dispatch() starts another process */
+	poller_set(&o->poller, 1); /* opener_dispatch() starts another process */
 }
 
 /* 1: answered; 0: no answer in time; -errno. */
@@ -487,7 +454,7 @@ static void attend(struct opener *o, struct process *p, uint64_t now)
 	if (got == 1) {
 		clear_suspect(o, p->target);
 		keep_late(o, p, &a);
-		watch(o, p->sock, EPOLL_CTL_DEL);
+		poller_remove(&o->poller, p->sock);
 		p->busy = false;
 	} else if (got < 0 || now >= p->since + OPENER_DEADLINE_MS * MS) {
 		end(o, p);
@@ -496,10 +463,9 @@ static void attend(struct opener *o, struct process *p, uint64_t now)
 
 void opener_dispatch(struct opener *o)
 {
-	uint64_t expirations, now = clock_now(), at = 0;
+	uint64_t now = clock_now(), at = 0;
 
-	while (read(o->timer, &expirations, sizeof(expirations)) > 0)
-		;
+	poller_clear(&o->poller);
 	for (uint32_t i = 0; i < PROCESSES; i++) {
 		struct process *p = &o->processes[i];
 
@@ -516,12 +482,12 @@ void opener_dispatch(struct opener *o)
 		else if (o->late[i].until && (!at || o->late[i].until < at))
 			at = o->late[i].until;
 	}
-	set_timer(o, at);
+	poller_set(&o->poller, at);
 }
 
 int opener_fd(const struct opener *o)
 {
-	return o->epoll;
+	return o->poller.epoll;
 }
 
 void opener_counts(const struct opener *o, struct opener_counts *c)
@@ -542,18 +508,13 @@ void opener_counts(const struct opener *o, struct opener_counts *c)
 int opener_new(struct opener **ret)
 {
 	struct opener *o = calloc(1, sizeof(*o));
-	int err = 0;
+	int err;
 
 	if (!o)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < LATE; i++)
 		o->late[i].answer.fd = -1;
-	o->epoll = epoll_create1(EPOLL_CLOEXEC);
-	o->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (o->epoll < 0 || o->timer < 0)
-		err = -errno;
-	if (!err)
-		err = watch(o, o->timer, EPOLL_CTL_ADD);
+	err = poller_open(&o->poller);
 	if (!err && !idle(o))
 		err = -EAGAIN;
 	if (err) {
@@ -584,9 +545,6 @@ void opener_free(struct opener *o)
 	}
 	for (uint32_t i = 0; i < LATE; i++)
 		drop_late(o, &o->late[i]);
-	if (o->epoll >= 0)
-		close(o->epoll);
-	if (o->timer >= 0)
-		close(o->timer);
+	poller_close(&o->poller);
 	free(o);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The opener process: one request after the other. */
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "opener/internal/protocol.h"
@@ -39,30 +38,13 @@ static void serve(const struct opener_request_message *m, struct opener_answer *
 	}
 }
 
-/* A process that hangs would keep waiting who reads to the end what fusee writes into a pipe. */
-static int leave_stderr(void)
-{
-	int err = 0;
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-	if (null < 0 || dup2(null, STDERR_FILENO) < 0)
-		err = -errno;
-	if (null >= 0)
-		close(null);
-#endif
-	return err;
-}
-
 int opener_run(int sock)
 {
 	static struct opener_request_message m;
 	static char data[OPENER_MAX_BYTES];
 	struct opener_reply r = {.magic = OPENER_MAGIC};
-	int err = leave_stderr();
+	int err = opener_confine();
 
-	if (!err)
-		err = opener_confine();
 	r.err = err;
 	if (!err)
 		err = opener_send_reply(sock, &r, NULL, -1);

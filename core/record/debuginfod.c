@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "profiler/fetching.h"
+#include "record/internal/package.h"
 #include "fetcher/fetcher.h"
 
 #define MS 1000000u
@@ -232,24 +233,13 @@ static const struct {
 /* NULL: none is known. */
 static const char *server_of_distribution(void)
 {
-	FILE *f = fopen("/etc/os-release", "re");
-	const char *found = NULL;
-	char line[256];
+	char id[64];
 
-	while (f && !found && fgets(line, sizeof(line), f)) {
-		char *id = !strncmp(line, "ID=", 3) ? line + 3 : NULL;
-
-		if (!id)
-			continue;
-		id += *id == '"';
-		id[strcspn(id, "\"\n")] = '\0';
-		for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++)
-			if (!strcmp(id, servers[i].id))
-				found = servers[i].server;
-	}
-	if (f)
-		fclose(f);
-	return found;
+	package_release("ID", id);
+	for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++)
+		if (!strcmp(id, servers[i].id))
+			return servers[i].server;
+	return NULL;
 }
 
 /* Does the distribution install files there? */

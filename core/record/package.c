@@ -149,22 +149,19 @@ static char *part_of(const char *answer, const char *name)
 	return NULL;
 }
 
-/* "bookworm" on Debian; false on any other system. */
-static bool read_codename(char codename[64])
+bool package_release(const char *key, char value[64])
 {
 	FILE *f = fopen("/etc/os-release", "re");
+	size_t n = strlen(key);
 	char line[256];
-	bool debian = false;
 
-	*codename = '\0';
-	while (f && fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = '\0';
-		debian |= !strcmp(line, "ID=debian");
-		sscanf(line, "VERSION_CODENAME=%63[a-z]", codename);
-	}
+	*value = '\0';
+	while (f && !*value && fgets(line, sizeof(line), f))
+		if (!strncmp(line, key, n) && line[n] == '=')
+			sscanf(line + n + 1 + (line[n + 1] == '"'), "%63[^\"\n]", value);
 	if (f)
 		fclose(f);
-	return debian && *codename;
+	return *value;
 }
 
 /* "Installed: 1.2-3": the text behind `key`. false: there is none. */
@@ -239,11 +236,12 @@ static char *install_known(const char *answer, const char *name, bool *installed
 /* The debug archive, and a newer version of the package itself if the installed is not its. */
 static char *add_archive(const char *part, const char *name)
 {
-	char codename[64], installed[128], candidate[128], *text;
+	char id[64], codename[64], installed[128], candidate[128], *text;
 	bool same = read_field(part, "Installed:", installed) &&
 		    read_field(part, "Candidate:", candidate) && !strcmp(installed, candidate);
 
-	if (!read_codename(codename) || has_debug_archive(codename) ||
+	if (!package_release("ID", id) || strcmp(id, "debian") ||
+	    !package_release("VERSION_CODENAME", codename) || has_debug_archive(codename) ||
 	    !is_from_debian(part, codename))
 		return NULL;
 	if (asprintf(&text,

@@ -13,16 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-
-/* Of kernels that are newer than the headers of the build. */
-#ifndef __NR_landlock_create_ruleset
-#define __NR_landlock_create_ruleset 444
-#define __NR_landlock_restrict_self 446
-#endif
-
-struct ruleset {
-	uint64_t fs, net, scoped;
-};
+#include "sandbox/confine.h"
 
 /* ---- namespaces ---- */
 
@@ -85,24 +76,11 @@ int isolate_enter(void)
 
 void isolate_landlock(void)
 {
-	/* Rights on files by version; the first has 13. */
-	static const uint64_t fs[] = {0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff};
-	long version = syscall(__NR_landlock_create_ruleset, NULL, 0, 1), fd;
-	struct ruleset rules = {.net = 3, .scoped = 3}; /* bind, connect; sockets, signals */
-
-	if (version <= 0) {
-		log_debug("no Landlock: %s", strerror(errno));
-		return;
-	}
-	rules.fs = fs[version < 5 ? version : 5];
+	uint64_t rights;
+	int ruleset = confine_ruleset(3 /* bind, connect */, &rights);
 	/* No rule is added: what is handled is forbidden. */
-	fd = syscall(__NR_landlock_create_ruleset, &rules,
-		     version < 4   ? 8
-		     : version < 6 ? 16
-				   : sizeof(rules),
-		     0);
-	if (fd < 0 || syscall(__NR_landlock_restrict_self, (int)fd, 0))
-		log_debug("no Landlock: %s", strerror(errno));
-	if (fd >= 0)
-		close((int)fd);
+	int err = ruleset < 0 ? ruleset : confine_files(ruleset);
+
+	if (err)
+		log_debug("no Landlock: %s", strerror(-err));
 }

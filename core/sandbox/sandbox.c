@@ -4,15 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -21,21 +18,17 @@
 #include "sandbox/internal/isolate.h"
 
 #if defined(__x86_64__)
-#define ARCH AUDIT_ARCH_X86_64
 #define RESULT(u) ((u)->uc_mcontext.gregs[REG_RAX])
 #define ARGUMENT0(u) ((u)->uc_mcontext.gregs[REG_RDI])
 #define ARGUMENT1(u) ((u)->uc_mcontext.gregs[REG_RSI])
 #define ARGUMENT2(u) ((u)->uc_mcontext.gregs[REG_RDX])
 #define ARGUMENT3(u) ((u)->uc_mcontext.gregs[REG_R10])
 #elif defined(__aarch64__)
-#define ARCH AUDIT_ARCH_AARCH64
 #define RESULT(u) ((u)->uc_mcontext.regs[0])
 #define ARGUMENT0(u) ((u)->uc_mcontext.regs[0])
 #define ARGUMENT1(u) ((u)->uc_mcontext.regs[1])
 #define ARGUMENT2(u) ((u)->uc_mcontext.regs[2])
 #define ARGUMENT3(u) ((u)->uc_mcontext.regs[3])
-#else
-#error "the sandbox knows no system calls of this machine"
 #endif
 
 #define EXIT_DENIED 86
@@ -271,7 +264,7 @@ static void handle_sigsys(int sig, siginfo_t *info, void *context)
 	ucontext_t *u = context;
 
 	(void)sig;
-	if (info->si_arch == ARCH && trapped_check(number) != ANY) {
+	if (info->si_arch == CONFINE_ARCH && trapped_check(number) != ANY) {
 		long r = trapped_check(number) == BY_FD ? stat_descriptor(u) : -EACCES;
 
 		if (r == -EACCES) {
@@ -360,7 +353,7 @@ static void check_arguments(struct program *p, enum check check)
 static void build(struct program *p)
 {
 	emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, arch));
-	emit(p, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, ARCH);
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, CONFINE_ARCH);
 	emit(p, BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
 	for (size_t i = 0; i < N(calls); i++) {
 		unsigned short at;
@@ -379,18 +372,13 @@ static int filter_calls(int sock, void (*denied)(int sock, uint32_t call))
 {
 	struct sigaction sa = {.sa_sigaction = handle_sigsys, .sa_flags = SA_SIGINFO | SA_NODEFER};
 	static struct program p;
-	struct sock_fprog f;
 
 	denied_sock = sock;
 	denied_report = denied;
 	if (sigaction(SIGSYS, &sa, NULL))
 		return -errno;
 	build(&p);
-	f = (struct sock_fprog){.len = p.n, .filter = p.code};
-	/* TSYNC: also for threads that a library started. */
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &f)
-		       ? -errno ?: -EIO
-		       : 0;
+	return confine_calls(p.code, p.n);
 }
 
 /* ---- the rest ---- */
@@ -405,13 +393,9 @@ int sandbox_enter(int sock, void (*denied)(int sock, uint32_t call), uint64_t me
 	if (err)
 		return err;
 	*what = "drop its capabilities";
-	err = confine_capabilities(0);
+	err = confine_rights(0);
 	if (err)
 		return err;
-	*what = "forbid itself new privileges";
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ||
-	    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
-		return -errno;
 	isolate_landlock();
 	*what = "limit its memory";
 	err = confine_limits(memory_limit, memory_limit); /* memfds do not count for RLIMIT_DATA */

@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,21 +67,46 @@ static void execute(int sock, int err_fd, char *const argv[], char *const env[])
 
 /* By fork(), as posix_spawn() waits until the child has executed the program, which waits for
  * whatever that takes. */
-int spawn_self(pid_t *pid, int sock, int err_fd, char *const argv[])
+int spawn_self(pid_t *pid, int *sock, int err_fd, char *const argv[])
 {
 	char **env = environment();
 	pid_t child;
+	int pair[2], err;
 
-	if (!env)
-		return -ENOMEM;
+	if (!env || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		err = env ? -errno : -ENOMEM;
+		free(env);
+		return err;
+	}
 	child = fork();
 	if (!child)
-		execute(sock, err_fd, argv, env);
+		execute(pair[1], err_fd, argv, env);
+	err = child < 0 ? -errno : 0;
 	free(env);
-	if (child < 0)
-		return -errno;
+	close(pair[1]);
+	if (err) {
+		close(pair[0]);
+		return err;
+	}
 	*pid = child;
+	*sock = pair[0];
 	return 0;
+}
+
+int spawn_watched(pid_t *pid, int *sock, int *pidfd, char *const argv[])
+{
+	int err = spawn_self(pid, sock, STDERR_FILENO, argv);
+
+	if (err)
+		return err;
+	*pidfd = (int)syscall(SYS_pidfd_open, *pid, 0);
+	if (*pidfd >= 0)
+		return 0;
+	err = -errno;
+	kill(*pid, SIGKILL);
+	waitpid(*pid, NULL, 0); /* it has opened nothing yet */
+	close(*sock);
+	return err;
 }
 
 uint64_t spawn_cpu_ns(pid_t pid)

@@ -9,8 +9,11 @@
 #define SPAWN_FD 3 /* the socket in the process */
 
 /* Starts fusee itself from /proc/self/exe, in a session of its own, without the agent's
- * environment. It gets the socket as SPAWN_FD, err_fd as stderr, and no other. 0 or -errno. */
-int spawn_self(pid_t *, int sock, int err_fd, char *const argv[]);
+ * environment. It gets the other end of *sock, a new SOCK_SEQPACKET, as SPAWN_FD, err_fd as stderr,
+ * and no other. 0 or -errno; nothing is left then. */
+int spawn_self(pid_t *, int *sock, int err_fd, char *const argv[]);
+/* The same, with a descriptor that is readable when the process has ended. */
+int spawn_watched(pid_t *, int *sock, int *pidfd, char *const argv[]);
 /* CPU time in ns of a child process that has not ended; 0: it has, or pid is 0. */
 uint64_t spawn_cpu_ns(pid_t);
 #endif

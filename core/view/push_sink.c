@@ -145,7 +145,7 @@ static int flush_sink(struct push_sink *s)
  * false: there was a signal. */
 static bool wait_ns(uint64_t ns)
 {
-	struct timespec t = {(time_t)(ns / SECOND), (long)(ns % SECOND)};
+	struct timespec t = clock_spec(ns);
 	sigset_t set;
 
 	sigemptyset(&set);

@@ -3,7 +3,6 @@
 #include "worker/internal/child.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,13 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/spawn.h"
 
@@ -31,25 +30,20 @@ int child_start(struct child *c, char *const *arguments, uint64_t memory_limit,
 {
 	char fd[16], memory[32];
 	char *argv[CHILD_MAX_ARGUMENTS + 5] = {"fusee", "worker", fd, memory};
-	int pair[2], writer, err;
+	int writer, err;
 
 	for (uint32_t i = 0; i < CHILD_MAX_ARGUMENTS && arguments[i]; i++)
 		argv[4 + i] = arguments[i];
 	snprintf(fd, sizeof(fd), "%d", SPAWN_FD);
 	snprintf(memory, sizeof(memory), "%" PRIu64, memory_limit);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	*c = (struct child){.sock = pair[0]};
+	*c = (struct child){0};
 	err = output_open(&c->output, limit, &writer);
 	if (!err) {
-		err = spawn_self(&c->pid, pair[1], writer, argv);
+		err = spawn_self(&c->pid, &c->sock, writer, argv);
 		close(writer);
 	}
-	close(pair[1]);
 	if (err) {
 		output_close(&c->output, 0);
-		close(pair[0]);
-		c->pid = 0;
 		return err;
 	}
 	log_debug("worker %d started", c->pid);
@@ -144,16 +138,6 @@ void child_stop(struct child *c)
 	}
 }
 
-/* The text may reach a terminal, and a file may have taken the worker over. lines: it may have
- * several. */
-static void clean(char *text, bool lines)
-{
-	for (; *text; text++)
-		if (((unsigned char)*text < 0x20 && !(lines && *text == '\n')) ||
-		    (unsigned char)*text >= 0x7f)
-			*text = '?';
-}
-
 int child_receive(struct child *c, struct protocol_reply *r, int *fd)
 {
 	for (;;) {
@@ -161,7 +145,7 @@ int child_receive(struct child *c, struct protocol_reply *r, int *fd)
 
 		if (got <= 0)
 			return got;
-		clean(r->text, r->kind != REPLY_READY);
+		text_ascii(r->text, r->kind == REPLY_READY ? "" : "\n");
 		if ((r->kind == REPLY_DONE || r->kind == REPLY_UNWINDER) && c->ready)
 			return 1;
 		if (*fd >= 0)

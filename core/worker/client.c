@@ -9,9 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -552,10 +550,7 @@ static void wake_delayed(struct worker *w)
 
 int worker_dispatch(struct worker *w)
 {
-	uint64_t expirations;
-
-	while (read(w->timer, &expirations, sizeof(expirations)) > 0)
-		;
+	poller_clear(&w->poller);
 	if (w->opener)
 		opener_dispatch(w->opener);
 	fetcher_dispatch(w->fetcher);

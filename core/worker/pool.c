@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The worker processes: for root's files, for those of others, an owner at a time, for steps. */
-#include <errno.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -51,7 +46,6 @@ static uint64_t memory_of(const struct worker *w, enum client_lane lane)
 
 int pool_start(struct worker *w, struct slot *s)
 {
-	struct epoll_event e = {.events = EPOLLIN};
 	int err;
 
 	if (s->child.pid)
@@ -61,11 +55,11 @@ int pool_start(struct worker *w, struct slot *s)
 		return err;
 	s->used = false;
 	s->requests = 0;
-	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, s->child.sock, &e) ||
-	    epoll_ctl(w->epoll, EPOLL_CTL_ADD, s->child.output.fd, &e)) {
-		err = -errno;
+	err = poller_add(&w->poller, s->child.sock);
+	if (!err)
+		err = poller_add(&w->poller, s->child.output.fd);
+	if (err)
 		child_stop(&s->child);
-	}
 	return err;
 }
 
@@ -90,7 +84,7 @@ void pool_end(struct worker *w, struct slot *s, const char *reason)
 	s->reason = reason;
 	/* An end of file would be readable until the process has ended. */
 	if (s->child.pid && !s->child.ending)
-		epoll_ctl(w->epoll, EPOLL_CTL_DEL, s->child.sock, NULL);
+		poller_remove(&w->poller, s->child.sock);
 	child_end(&s->child, reason);
 }
 
@@ -171,7 +165,6 @@ static uint64_t next_of_slot(const struct worker *w, const struct slot *s, uint6
 void pool_set_timer(struct worker *w)
 {
 	uint64_t now = clock_now(), at = w->changed ? 1 : 0; /* in the past; 0 would disarm */
-	struct itimerspec t = {0};
 
 	for (int i = 0; i < POOL_SLOTS; i++)
 		at = next_of_slot(w, &w->slots[i], now, at);
@@ -183,7 +176,5 @@ void pool_set_timer(struct worker *w)
 	for (int i = 0; i < LANES; i++)
 		if (w->queues[i].n)
 			at = earlier(at, now + STUCK_NS);
-	t.it_value.tv_sec = (time_t)(at / 1000000000u);
-	t.it_value.tv_nsec = (long)(at % 1000000000u);
-	timerfd_settime(w->timer, TFD_TIMER_ABSTIME, &t, NULL);
+	poller_set(&w->poller, at);
 }

@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/stat.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -89,7 +87,7 @@ int worker_symbolize(struct worker *w, const struct worker_symbolization *s,
 int worker_wait_until(struct worker *w, uint64_t deadline_ns)
 {
 	while (w->pending) {
-		struct pollfd p = {.fd = w->epoll, .events = POLLIN};
+		struct pollfd p = {.fd = w->poller.epoll, .events = POLLIN};
 		uint64_t now = clock_now();
 		int err;
 
@@ -141,26 +139,13 @@ uint64_t worker_cpu_ns(const struct worker *w)
 
 int worker_fd(const struct worker *w)
 {
-	return w->epoll;
+	return w->poller.epoll;
 }
 
 void worker_refused(const struct worker *w, worker_refusal *each, void *arg)
 {
 	for (const struct refusal *r = w->refusals.first; r; r = r->next)
 		each(arg, r->name, r->text, !r->err);
-}
-
-static int make_descriptors(struct worker *w)
-{
-	struct epoll_event e = {.events = EPOLLIN};
-
-	w->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (w->epoll < 0)
-		return -errno;
-	w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (w->timer < 0 || epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->timer, &e))
-		return -errno;
-	return 0;
 }
 
 static void open_cache(struct worker *w, const char *dir)
@@ -213,17 +198,6 @@ static int make_arguments(struct worker *w, const struct worker_options *o)
 	return 0;
 }
 
-/* The opener's descriptor is readable when the worker's is. */
-static int add_opener(struct worker *w)
-{
-	struct epoll_event e = {.events = EPOLLIN};
-	int err = opener_new(&w->opener);
-
-	if (!err && epoll_ctl(w->epoll, EPOLL_CTL_ADD, opener_fd(w->opener), &e))
-		err = -errno;
-	return err;
-}
-
 struct opener *worker_opener(const struct worker *w)
 {
 	return w ? w->opener : NULL;
@@ -232,13 +206,13 @@ struct opener *worker_opener(const struct worker *w)
 int worker_set_servers(struct worker *w, const char *servers, uint32_t file_ms,
 		       void (*arrived)(void *arg, const uint8_t *build_id, uint32_t len), void *arg)
 {
-	struct epoll_event e = {.events = EPOLLIN};
 	int err = 0;
 
 	if (!w->fetcher && *servers) {
 		err = fetcher_new(&w->fetcher, w->fetch_folder);
-		if (!err && epoll_ctl(w->epoll, EPOLL_CTL_ADD, fetcher_fd(w->fetcher), &e)) {
-			err = -errno;
+		if (!err)
+			err = poller_add(&w->poller, fetcher_fd(w->fetcher));
+		if (err) {
 			fetcher_free(w->fetcher);
 			w->fetcher = NULL;
 		}
@@ -264,7 +238,7 @@ int worker_new(struct worker **ret, const struct worker_options *o)
 
 	if (!w)
 		return -ENOMEM;
-	w->epoll = w->timer = -1;
+	w->poller = (struct poller){-1, -1};
 	w->memory_limit = o->memory_limit;
 	w->idle_ms = o->idle_ms ? o->idle_ms : DEFAULT_IDLE_MS;
 	w->request_ms = o->request_ms ? o->request_ms : DEFAULT_REQUEST_MS;
@@ -277,9 +251,11 @@ int worker_new(struct worker **ret, const struct worker_options *o)
 	if (!err)
 		err = make_arguments(w, o);
 	if (!err)
-		err = make_descriptors(w);
+		err = poller_open(&w->poller);
 	if (!err && o->opener)
-		err = add_opener(w);
+		err = opener_new(&w->opener);
+	if (!err && w->opener) /* its descriptor is readable when the worker's is */
+		err = poller_add(&w->poller, opener_fd(w->opener));
 	if (err) {
 		worker_stop(w);
 		return err;
@@ -303,10 +279,7 @@ void worker_stop(struct worker *w)
 	refusals_fini(&w->refusals);
 	cache_close_later(w->background, w->cache);
 	background_free(w->background);
-	if (w->timer >= 0)
-		close(w->timer);
-	if (w->epoll >= 0)
-		close(w->epoll);
+	poller_close(&w->poller);
 	for (uint32_t i = 0; w->arguments && w->arguments[i]; i++)
 		free(w->arguments[i]);
 	free(w->arguments);

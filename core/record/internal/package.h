@@ -3,6 +3,7 @@
 #ifndef RECORD_PACKAGE_H
 #define RECORD_PACKAGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PACKAGE_MAX 8u /* files of one call */
@@ -12,4 +13,6 @@
  * at local files only; apt is called once, which takes a second where it keeps no cache. The caller
  * frees the texts. */
 void package_debug_symbols(const char *const *paths, uint32_t n, char **texts);
+/* A value of os-release(5), as of "ID": "debian". false: there is none. */
+bool package_release(const char *key, char value[64]);
 #endif

@@ -5,6 +5,7 @@
 #define WORKER_CLIENT_H
 
 #include "base/background.h"
+#include "base/poller.h"
 #include "inspection/cache.h"
 #include "worker/internal/child.h"
 #include "fetcher/fetcher.h"
@@ -85,7 +86,7 @@ struct worker {
 	struct fetcher *fetcher; /* NULL: none yet */
 	char *fetch_folder;      /* NULL: there is no cache that can be trusted */
 	struct background *background;
-	int epoll, timer;
+	struct poller poller;
 	uint64_t next_id;
 	uint32_t pending; /* requests without an answer */
 	bool changed;     /* requests were added */
