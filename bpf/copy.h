@@ -111,7 +111,7 @@ FUSEE_FN int send_copy(struct sampler_context *ctx, struct scratch *s, __u32 lim
 		return -1;
 	c->record.tick.head.kind = RECORD_COPY;
 	c->record.tick.head.size = size;
-	s->copied += size;
+	s->copies.bytes += size;
 	return sent(
 		bpf_perf_event_output(ctx, &sampler_output, BPF_F_CURRENT_CPU, &c->record, size));
 }

@@ -53,6 +53,13 @@ struct walk_stop {
 	__u16 reason;   /* the step's own reason, or enum walk_fault */
 };
 
+/* Where a uretprobe has replaced a return address, and what that was. */
+struct walk_return {
+	__u64 at, pc;
+};
+
+#define WALK_RETURNS 64u /* of a thread, at most: MAX_URETPROBE_DEPTH */
+
 /* Reasons that the sampler gives for a step that breaks its contract. */
 enum walk_fault {
 	WALK_FAULT_ENDLESS = 0xfffe,   /* calls without end that push nothing */

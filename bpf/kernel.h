@@ -33,8 +33,34 @@ struct thread_struct {
 	unsigned long fsbase; /* x86-64: the thread pointer, as of the last switch */
 } KERNEL_TYPE;
 
+/* What a uretprobe has replaced: the address of the return address, and what that was. */
+struct return_instance {
+	unsigned long stack, orig_ret_vaddr;
+	struct return_instance *next; /* of the call before */
+} KERNEL_TYPE;
+
+/* A thread that has met a uprobe. */
+struct uprobe_task {
+	struct return_instance *return_instances; /* the newest first */
+	unsigned long vaddr, xol_vaddr; /* of a probed instruction, and of the copy that is run */
+} KERNEL_TYPE;
+
+struct xol_area {
+	unsigned long vaddr; /* of the page in the process */
+} KERNEL_TYPE;
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+} KERNEL_TYPE;
+
+struct mm_struct {
+	struct uprobes_state uprobes_state; /* with CONFIG_UPROBES */
+} KERNEL_TYPE;
+
 struct task_struct {
 	int pid, tgid; /* ids of the thread and of its process */
+	struct mm_struct *mm;
+	struct uprobe_task *utask; /* with CONFIG_UPROBES */
 	struct task_struct *real_parent;
 	void *stack;
 	struct sched_entity se;

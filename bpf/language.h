@@ -287,7 +287,7 @@ FUSEE_FN void language_prepare(struct fusee_unwind *u, struct scratch *s,
 	set_table(u, &m->language);
 	u->words_at = m->words.at;
 	u->words = m->words.words;
-	s->claimed_sp = u->sp;
+	s->claimed.sp = u->sp;
 }
 
 /* What the step answered. STEP_NATIVE: the native unwinders are next. */
@@ -299,7 +299,7 @@ FUSEE_FN int language_turn(struct fusee_unwind *u, struct scratch *s, const stru
 	switch (next) {
 	case FUSEE_NEXT:
 	case FUSEE_NEXT_OMIT:
-		if (u->sp <= s->claimed_sp)
+		if (u->sp <= s->claimed.sp)
 			return language_stop(u, s, WALK_FAULT_BACKWARDS);
 		s->pushed |= next == FUSEE_NEXT_OMIT;
 		r = append_unpushed(s, m, at);

@@ -26,6 +26,7 @@ enum record_kind {
 	RECORD_DEFERRED,  /* struct record_deferred: the event's own sample follows */
 	RECORD_MISSED,    /* struct record_missed: a tick without a stack */
 	RECORD_EMISSION,  /* struct record_emission: what a language unwinder emitted */
+	RECORD_RETURNS,   /* struct record_returns: what uretprobes have replaced */
 };
 
 enum record_flags {
@@ -99,6 +100,16 @@ struct record_missed {
 	__u32 pad;
 };
 
+/* Precedes a copy of the same tick, or the event's own sample, of a thread that met uretprobes. */
+struct record_returns {
+	struct record_tick tick;
+	__u64 page; /* address of the process's uprobe page */
+	__u32 n;    /* entries of `at` in use */
+	__u32 pad;
+	struct walk_return
+		at[WALK_RETURNS]; /* of the newest call first; only those in use are sent */
+};
+
 /* Emissions precede the stack whose frames they are about. The bytes behind the struct hold, for
  * each emission, a struct emission_head and its bytes, padded to a multiple of 8. */
 struct record_emission {
@@ -125,6 +136,7 @@ struct task_record {
 
 #define RECORD_STACK_HEAD __builtin_offsetof(struct record_stack, words)
 #define RECORD_COPY_HEAD __builtin_offsetof(struct record_copy, stack)
+#define RECORD_RETURNS_HEAD __builtin_offsetof(struct record_returns, at)
 
 /* Words of frames in a record, kernel frames included. */
 static inline __u32 record_words(const struct record_stack *r)
@@ -151,6 +163,8 @@ _Static_assert(sizeof(struct record_copy) == 1216 + RECORD_MAX_COPY + RECORD_PAG
 _Static_assert(sizeof(struct record_deferred) == 48, "record_deferred");
 _Static_assert(__builtin_offsetof(struct record_missed, why) == 56, "record_missed");
 _Static_assert(sizeof(struct record_missed) == 64, "record_missed");
+_Static_assert(RECORD_RETURNS_HEAD == 56, "record_returns");
+_Static_assert(sizeof(struct record_returns) == 56 + 16 * WALK_RETURNS, "record_returns");
 _Static_assert(__builtin_offsetof(struct record_emission, bytes) == 24, "record_emission");
 _Static_assert(sizeof(struct emission_head) == 16, "emission_head");
 _Static_assert(sizeof(struct record_emission) == 32, "record_emission");

@@ -25,6 +25,21 @@ struct deep {
 	__u64 again;               /* when the next such walk may begin */
 };
 
+/* Bytes of stack copies in this round of struct sampler_settings. */
+struct copies {
+	__u32 round, bytes;
+};
+
+/* Where a language steps: its address, and sp before that step. */
+struct claimed {
+	__u64 at, sp;
+};
+
+/* The kernel's address of what replaced.h looks at next, or 0; and what it has found. */
+struct replaced {
+	__u64 next, was;
+};
+
 struct scratch {
 	struct user_regs regs;
 	__u32 chunk;     /* first chunk of the process's mappings */
@@ -38,14 +53,13 @@ struct scratch {
 	__u32 pushed;    /* 1: the step has pushed frames for this pc */
 	__u32 has_cfa;   /* u->cfa is of this frame, or 0 as it is not known */
 	struct walk_stop stop;
-	__u32 round;  /* of struct sampler_settings, in which `copied` was counted */
-	__u32 copied; /* bytes of stack copies */
-	__u32 idle;   /* calls of the step in a row that pushed nothing */
+	struct copies copies;
+	__u32 idle; /* calls of the step in a row that pushed nothing */
 	struct deep deep;
-	__u64 began;                /* begin_time() of the tick */
-	__u64 as_of;                /* of the mappings: struct map_chunk */
-	__u64 claimed_at;           /* address that the language steps */
-	__u64 claimed_sp;           /* sp before that step */
+	__u64 began; /* begin_time() of the tick */
+	__u64 as_of; /* of the mappings: struct map_chunk */
+	struct claimed claimed;
+	struct replaced replaced;
 	__u16 equal[SCRATCH_EQUAL]; /* by hash: index of a pushed frame, of this or another sample
 				     */
 	union {
@@ -53,6 +67,7 @@ struct scratch {
 		struct record_stack stack;
 		struct record_deferred deferred;
 		struct record_missed missed;
+		struct record_returns returns;
 	} record;
 };
 

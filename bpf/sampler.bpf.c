@@ -16,6 +16,7 @@
 #include "cpu_ticks.h"
 #include "language.h"
 #include "processes.h"
+#include "replaced.h"
 #include "sample.h"
 #include "stack.h"
 #include "wake.h"
@@ -92,10 +93,10 @@ FUSEE_FN int may_copy(struct scratch *s, const struct sampler_settings *o)
 {
 	__u32 round = READ_ONCE(o->round);
 
-	if (s->round != round)
-		s->copied = 0;
-	s->round = round;
-	return s->copied / 1024 < READ_ONCE(o->copy_limit);
+	if (s->copies.round != round)
+		s->copies.bytes = 0;
+	s->copies.round = round;
+	return s->copies.bytes / 1024 < READ_ONCE(o->copy_limit);
 }
 
 /* Sends the tick without a stack. Returns what the event is to be answered. */
@@ -121,6 +122,21 @@ FUSEE_FN int send_deferred(struct sampler_context *c, struct scratch *s)
 	return 1;
 }
 
+/* Sends what user space cannot read: the return addresses of the stack that it is to unwind. */
+FUSEE_FN void send_returns(struct sampler_context *c, struct scratch *s)
+{
+	__u64 cs = c->regs.cs;
+	__u32 n;
+
+	__asm__ volatile("" : "+r"(cs));
+	n = sampler_returns(!(cs & 3));
+	__asm__ volatile(
+		""
+		: "+r"(n)); /* else its bound is checked where the verifier does not see it */
+	if (n && n <= WALK_RETURNS)
+		output(c, s, RECORD_RETURNS, RECORD_RETURNS_HEAD + n * sizeof(struct walk_return));
+}
+
 /* The stack was not unwound. Sends a copy of it, or the tick without a stack, or lets the event
  * send its own sample. Returns what the event is to be answered. */
 FUSEE_FN int send_not_unwound(struct sampler_context *c, struct scratch *s, __u32 why)
@@ -135,9 +151,10 @@ FUSEE_FN int send_not_unwound(struct sampler_context *c, struct scratch *s, __u3
 	if (o && why != TICK_NO_REGISTERS) {
 		if (!may_copy(s, o))
 			return send_missed(c, s, why);
+		send_returns(c, s);
 		if (o->copy_bytes && !send_copy(c, s, o->copy_bytes))
 			return 0;
-		s->copied += 65536;
+		s->copies.bytes += 65536;
 	}
 	return send_deferred(c, s);
 }

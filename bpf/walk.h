@@ -8,6 +8,7 @@
 #include "begin.h"
 #include "chunks.h"
 #include "language.h"
+#include "replaced.h"
 #include "sample.h"
 #include "stack.h"
 
@@ -68,7 +69,7 @@ FUSEE_FN int claimed_step(struct fusee_unwind *u, struct scratch *s, const struc
 	if (m->registers && !s->has_cfa)
 		find_cfa(u, s, m);
 	language_prepare(u, s, m);
-	s->claimed_at = at;
+	s->claimed.at = at;
 	return STEP_CLAIMED;
 }
 
@@ -118,8 +119,11 @@ __attribute__((noinline)) int sampler_step(__u32 unused)
 		return STEP_STOPPED;
 	at = u->flags & FUSEE_PC_EXACT ? u->pc : u->pc - 1;
 	m = locate(u, s, at);
-	if (!m)
-		return STEP_UNKNOWN_CODE;
+	if (!m || !(u->pc & (UPROBE_PAGE - 1))) { /* what is mapped before the page is not meant */
+		next = sampler_returned(0);
+		if (!m || next != STEP_UNKNOWN_CODE)
+			return next;
+	}
 	if (READ_ONCE(m->changed) > s->as_of)
 		return STEP_CHANGED;
 	next = m->unwinder ? claimed_step(u, s, m, at) : STEP_NATIVE;
@@ -144,12 +148,12 @@ __attribute__((noinline)) int sampler_answered(int answer)
 	if (answer == FUSEE_AGAIN)
 		return s->idle++ < MAX_IDLE ? STEP_CLAIMED
 					    : language_stop(u, s, WALK_FAULT_ENDLESS);
-	c = chunk_of(s->chunk, s->claimed_at);
-	m = c ? mapping_of(c, s->claimed_at) : 0;
+	c = chunk_of(s->chunk, s->claimed.at);
+	m = c ? mapping_of(c, s->claimed.at) : 0;
 	if (!m)
 		return STEP_CHANGED;
-	next = language_turn(u, s, m, s->claimed_at, answer);
-	return next == STEP_NATIVE ? native_step(u, s, m, s->claimed_at) : next;
+	next = language_turn(u, s, m, s->claimed.at, answer);
+	return next == STEP_NATIVE ? native_step(u, s, m, s->claimed.at) : next;
 }
 
 #define WALK_STEPS 64u
@@ -177,8 +181,12 @@ FUSEE_FN void mark_syscall(struct fusee_unwind *u)
 {
 	__u8 code[2] = {0};
 
-	if (!fusee_read(u, code, 2, u->pc - 2) && code[0] == 0x0f && code[1] == 0x05)
+	if (fusee_read(u, code, 2, u->pc - 2))
+		return;
+	if (code[0] == 0x0f && code[1] == 0x05)
 		u->flags &= ~(__u32)FUSEE_PC_EXACT;
+	if (at_breakpoint(u->pc, code[1]))
+		u->pc--;
 }
 
 /* Appends the kernel frames, which may begin with the marker of perf's callchains. */
@@ -208,6 +216,7 @@ FUSEE_FN void walk_begin(const struct sampler_context *c, struct fusee_unwind *u
 	}
 	s->at = r->nkernel;
 	s->guessed = s->pushed = s->idle = s->has_cfa = 0;
+	s->replaced.next = 0;
 	s->deep.outer.frames = s->deep.outer.words = s->deep.rounds = 0;
 }
 

@@ -18,6 +18,7 @@ static bool size_of_kind(uint32_t kind, uint32_t *least, uint32_t *most)
 				     sizeof(struct record_deferred)},
 		[RECORD_MISSED] = {sizeof(struct record_missed), sizeof(struct record_missed)},
 		[RECORD_EMISSION] = {sizeof(struct record_emission), sizeof(union record)},
+		[RECORD_RETURNS] = {RECORD_RETURNS_HEAD, sizeof(struct record_returns)},
 	};
 
 	if (kind >= sizeof(sizes) / sizeof(*sizes) || !sizes[kind].least)

@@ -90,7 +90,16 @@ static void note_runtime(struct perf_stream *s, const struct sent *at)
 	missed_ticks_runtime(&s->account.missed, t->head.tid, at->cpu, t->runtime, t->period);
 }
 
-static bool dispatch_copy(struct perf_stream *s, const struct sent *at,
+/* Gives a sample what the program sent before it. The next sample is another tick's. */
+static void take_returns(struct stream_cpu *c, struct sample *s)
+{
+	const struct record_returns *r = &c->returns;
+
+	if (r->n && r->tick.head.tid == (uint32_t)s->tid)
+		s->returns = (struct sample_returns){r->page, r->at, r->n};
+}
+
+static bool dispatch_copy(struct perf_stream *s, struct stream_cpu *c, const struct sent *at,
 			  const struct perf_stream_handlers *on)
 {
 	struct sample sample;
@@ -99,6 +108,7 @@ static bool dispatch_copy(struct perf_stream *s, const struct sent *at,
 		return false;
 	note_runtime(s, at);
 	s->account.records.samples++;
+	take_returns(c, &sample);
 	on->sample(on->arg, &sample);
 	bpf_record_wipe(&s->reader, &sample);
 	return true;
@@ -115,6 +125,15 @@ static bool dispatch_stack(struct perf_stream *s, const struct sent *at,
 	s->account.records.samples++;
 	s->account.records.walked++;
 	on->stack(on->arg, at->time, at->cpu, r);
+	return true;
+}
+
+static bool keep_returns(struct stream_cpu *c, const struct record_returns *r)
+{
+	c->returns.n = 0;
+	if (r->n > (r->tick.head.size - RECORD_RETURNS_HEAD) / sizeof(r->at[0]))
+		return false;
+	memcpy(&c->returns, r, r->tick.head.size);
 	return true;
 }
 
@@ -147,9 +166,11 @@ static bool dispatch_kind(struct perf_stream *s, struct stream_cpu *c, const str
 	case RECORD_STACK:
 		return dispatch_stack(s, at, on);
 	case RECORD_COPY:
-		return dispatch_copy(s, at, on);
+		return dispatch_copy(s, c, at, on);
 	case RECORD_EMISSION:
 		return dispatch_emission(at, on);
+	case RECORD_RETURNS:
+		return keep_returns(c, &r->returns);
 	case RECORD_MISSED:
 		note_runtime(s, at);
 		s->account.records.samples++;
@@ -180,6 +201,8 @@ static void dispatch_record(struct perf_stream *s, struct stream_cpu *c,
 	}
 	set_ids(&s->reader.record.head, ids);
 	s->account.records.invalid += !dispatch_kind(s, c, &at, on);
+	if (at.r->head.kind != RECORD_RETURNS && at.r->head.kind != RECORD_DEFERRED)
+		c->returns.n = 0;
 }
 
 static void dispatch_sample(struct perf_stream *s, struct stream_cpu *c,
@@ -203,7 +226,9 @@ static void dispatch_sample(struct perf_stream *s, struct stream_cpu *c,
 		e.s.share = c->deferred.share;
 	}
 	c->deferred.tid = 0;
+	take_returns(c, &e.s);
 	on->sample(on->arg, &e.s);
+	c->returns.n = 0;
 }
 
 static void dispatch(struct perf_stream *s, struct stream_cpu *c, const struct perf_event_header *h,

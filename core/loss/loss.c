@@ -57,6 +57,9 @@ static const struct {
 			   "No unwinder knows the function's frame."},
 	[LOSS_CALLER_NOT_CODE] = {"caller outside of code", LOSS_STACK,
 				  "The return address is in no executable mapping."},
+	[LOSS_RETURN_REPLACED] = {"return address replaced by a uretprobe", LOSS_STACK,
+				  "A uretprobe is attached to the function, and the kernel did not "
+				  "say where it returns to."},
 	[LOSS_CODE_NOT_MAPPED] = {"code not mapped", LOSS_STACK,
 				  "The sampled address is in no executable mapping."},
 	[LOSS_MAPPINGS_NOT_READ] = {"mappings not read", LOSS_STACK,

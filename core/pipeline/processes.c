@@ -43,7 +43,8 @@ static bool has_same(struct process *proc, const struct process_mapping *to)
 {
 	const struct process_mapping *m = process_mapping(proc, to->lo);
 
-	if (!m || m->file != to->file || m->lo > to->lo || m->hi < to->hi)
+	if (!m || m->file != to->file || m->uprobes != to->uprobes || m->lo > to->lo ||
+	    m->hi < to->hi)
 		return false;
 	return !to->file || (m->lo == to->lo && m->hi == to->hi && m->offset == to->offset);
 }
@@ -94,6 +95,7 @@ void pipeline_map(struct pipeline *p, struct process *proc, uint64_t since,
 		.offset = m->offset,
 		.since = since,
 		.file = files_of(p->files, proc->pid, m),
+		.uprobes = !strcmp(m->name, "[uprobes]"),
 	};
 	int r;
 	uint32_t covered = 0;

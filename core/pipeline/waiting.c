@@ -46,7 +46,9 @@ struct waiting *waiting_add(struct waiting_queue *q, struct process *proc, uint6
 			    const char *comm, const struct waiting_walk *walk)
 {
 	uint64_t frames = walk ? walk->n * sizeof(*walk->frames) : 0;
-	uint64_t bytes = sizeof(struct waiting) + frames + s->nkernel * 8ull + s->stack_len;
+	uint64_t returns = s->returns.n * sizeof(*s->returns.at);
+	uint64_t bytes = sizeof(struct waiting) + frames + returns + s->nkernel * 8ull +
+			 s->stack_len;
 	char *behind;
 	struct waiting *w;
 
@@ -64,6 +66,9 @@ struct waiting *waiting_add(struct waiting_queue *q, struct process *proc, uint6
 		w->walk = *walk;
 		w->walk.frames = memcpy(w + 1, walk->frames, frames);
 	}
+	if (returns)
+		w->sample.returns.at = memcpy(behind, s->returns.at, returns);
+	behind += returns;
 	w->sample.kernel = (uint64_t *)(void *)behind;
 	w->sample.stack = behind + s->nkernel * 8ull;
 	if (s->nkernel)

@@ -23,7 +23,8 @@ struct process_mapping {
 	struct file *file; /* borrowed; NULL: anonymous memory */
 	uint64_t bias;     /* runtime address - ELF virtual address; valid if based */
 	bool based;
-	bool seen; /* found in the current reading of /proc: process_drop_unseen() */
+	bool uprobes; /* the kernel's page [uprobes], where uretprobes have functions return to */
+	bool seen;    /* found in the current reading of /proc: process_drop_unseen() */
 };
 
 #define PROCESS_PAST 64u

@@ -18,6 +18,13 @@ struct sample_memory {
 	void *arg;
 };
 
+/* What uretprobes have replaced in a thread's stack, by the kernel. */
+struct sample_returns {
+	uint64_t page;                /* address of the process's uprobe page; 0: not known */
+	const struct walk_return *at; /* of the newest call first */
+	uint32_t n;                   /* 0: nothing is known */
+};
+
 struct sample {
 	pid_t pid, tid;
 	uint32_t cpu;
@@ -34,6 +41,7 @@ struct sample {
 	uint64_t holes;        /* bit i: page i of the copy, counted from rsp's, is absent */
 	bool stack_full;       /* the copy has the requested size: the stack may continue above */
 	struct walk_stop stop; /* which language unwinder stopped the walk in the kernel */
+	struct sample_returns returns;
 	/* There is no copy: the thread is stopped, and all of its memory can be read. NULL: not so.
 	 */
 	const struct sample_memory *memory;

@@ -11,6 +11,7 @@
 #include "loss/loss.h"
 #include "unwind/unwinders.h"
 #include "unwind/internal/walk_guess.h"
+#include "unwind/internal/walk_returns.h"
 #include "unwind/walk_language.h"
 #include "opener/opener.h"
 
@@ -498,6 +499,12 @@ static void walk_user(struct walker *w, struct process *p, struct fusee_native *
 		struct process_mapping *m = locate(u, p);
 		int r;
 
+		if (walk_in_uprobe_page(n, m)) {
+			if (walk_original_return(n))
+				continue;
+			out->reason = loss_text(LOSS_RETURN_REPLACED);
+			return;
+		}
 		if (!m && !p->started && out->n)
 			return; /* still in exec: the registers are the old program's, there is no
 				   user stack */
@@ -537,6 +544,7 @@ static void walk_sample(struct walker *w, struct process *p, const struct sample
 	struct walk_context c = {.process = p,
 				 .opener = worker_opener(w->worker),
 				 .memory = s->memory,
+				 .returns = s->returns,
 				 .languages = s->memory ? w->languages : NULL};
 
 	walk_clear(out, s->memory ? WALK_MOST_FRAMES : WALK_COPY_FRAMES);

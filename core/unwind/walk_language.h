@@ -32,8 +32,10 @@ struct walk_context {
 	struct opener *opener;              /* NULL: none */
 	const struct sample_memory *memory; /* of a stopped thread; NULL: there is a stack copy */
 	struct walk_languages *languages;   /* NULL: none are walked */
-	bool beyond;                        /* the last step read above the stack copy */
-	uint32_t stepped;                   /* frames so far */
+	struct sample_returns returns;
+	uint32_t next_return; /* index of that which is looked at next */
+	bool beyond;          /* the last step read above the stack copy */
+	uint32_t stepped;     /* frames so far */
 };
 
 enum language_turn {

@@ -21,6 +21,7 @@ struct seen {
 	uint64_t samples, weight, last, stacks, unordered;
 	int execs, maps;
 	uint64_t by_group[4], group_weight[4];
+	uint64_t returns; /* of all samples, where they are as they should be */
 };
 
 static void on_sample(void *arg, const struct sample *s)
@@ -33,6 +34,9 @@ static void on_sample(void *arg, const struct sample *s)
 	n->last = s->time;
 	n->by_group[s->group & 3]++;
 	n->group_weight[s->group & 3] += s->period;
+	for (uint32_t i = 0; i < s->returns.n; i++)
+		n->returns += s->returns.page == 4096 && s->returns.at[i].at == 8 * (i + 1) &&
+			      s->returns.at[i].pc == 100 + i;
 	n->stacks += s->abi == 2 && s->stack_len >= 8 && s->regs[16];
 }
 
@@ -364,7 +368,8 @@ TEST(records_are_of_a_known_kind_and_size)
 		     {RECORD_COPY, RECORD_COPY_HEAD, sizeof(struct record_copy)},
 		     {RECORD_DEFERRED, 48, 48},
 		     {RECORD_MISSED, 64, 64},
-		     {RECORD_EMISSION, 32, sizeof(union record)}};
+		     {RECORD_EMISSION, 32, sizeof(union record)},
+		     {RECORD_RETURNS, 56, sizeof(struct record_returns)}};
 	static union record from, to;
 
 	for (uint32_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
@@ -386,7 +391,7 @@ TEST(records_are_of_a_known_kind_and_size)
 	from.head.size = 64;
 	from.head.kind = 0;
 	CHECK(!bpf_record_read(&to, &from, 64));
-	from.head.kind = RECORD_EMISSION + 1;
+	from.head.kind = RECORD_RETURNS + 1;
 	CHECK(!bpf_record_read(&to, &from, 64));
 }
 
@@ -448,4 +453,51 @@ TEST(a_deferred_tick_has_the_weight_of_its_moment)
 	CHECK_INT(s.account.records.samples, 2);
 	CHECK_INT(s.account.records.invalid, 0);
 	hashmap_fini(&s.group_by_event);
+}
+
+/* What uretprobes have replaced is that of the next sample, if it is of the same thread. */
+TEST(replaced_returns_are_of_the_next_sample)
+{
+	static struct perf_event_mmap_page page;
+	static char data[8192];
+	static struct perf_stream s;
+	struct stream_cpu c = {.output = 1,
+			       .output_id = 7,
+			       .ring = {.page = &page, .data = data, .size = sizeof(data)}};
+	struct seen n = {0};
+	struct perf_stream_handlers on = handlers(&n);
+	struct record_returns r = {.tick = {.head = {.kind = RECORD_RETURNS,
+						     .size = RECORD_RETURNS_HEAD + 32,
+						     .pid = 40,
+						     .tid = 41}},
+				   .page = 4096,
+				   .n = 2,
+				   .at = {{8, 100}, {16, 101}}};
+	const struct record_deferred deferred = {.tick = {.head = {.kind = RECORD_DEFERRED,
+								   .size = sizeof(deferred),
+								   .pid = 40,
+								   .tid = 41}}};
+	const uint64_t sent[] = {7, 40 | 41ull << 32, 1000, 0};
+	const uint64_t own[] = {9, 40 | 41ull << 32, 1001, 0, 10000000, 0, 0};
+	const uint64_t other[] = {9, 40 | 42ull << 32, 1001, 0, 10000000, 0, 0};
+
+	s = (struct perf_stream){.cpus = &c, .ncpus = 1, .online_fd = -1, .epoll = -1};
+	add_sample(&c.ring, sent, 4, &r);
+	add_sample(&c.ring, sent, 4, &deferred);
+	add_sample(&c.ring, own, 7, NULL);
+	add_sample(&c.ring, own, 7, NULL);
+	add_sample(&c.ring, sent, 4, &r);
+	add_sample(&c.ring, other, 7, NULL);
+	add_sample(&c.ring, own, 7, NULL);
+	perf_stream_drain(&s, &on, true);
+	CHECK_INT(n.samples, 4);
+	CHECK_INT(n.returns, 2);
+	CHECK_INT(s.account.records.invalid, 0);
+	/* more than the record holds */
+	r.n = 3;
+	add_sample(&c.ring, sent, 4, &r);
+	add_sample(&c.ring, own, 7, NULL);
+	perf_stream_drain(&s, &on, true);
+	CHECK_INT(n.returns, 2);
+	CHECK_INT(s.account.records.invalid, 1);
 }

@@ -18,6 +18,7 @@ union record {
 	struct record_deferred deferred;
 	struct record_missed missed;
 	struct record_emission emission;
+	struct record_returns returns;
 };
 
 /* Holds the last record that was read. */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../../bpf/frame.h"
+#include "../../../bpf/records.h"
 #include "events/internal/event.h"
 #include "events/internal/ring.h"
 
@@ -29,6 +29,7 @@ struct stream_cpu {
 		uint64_t period; /* likewise */
 		struct walk_stop stop;
 	} deferred;
+	struct record_returns returns; /* of the sample that follows; n 0: nothing */
 };
 
 /* Maps the ring of this event, of at most size bytes, and adds it to the epoll descriptor. 0 or
