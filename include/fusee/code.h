@@ -48,7 +48,7 @@ static inline int fusee_read_code(const struct fusee_unwinder_host *host, uint64
 }
 
 #define FUSEE_COLD_CANDIDATES 16u
-/* Jumps into a function, behind its first byte, that make it a part of another. */
+/* As many jumps into a function, after its first byte, make it a part of another. */
 #define FUSEE_COLD_JUMPS 8u
 
 struct fusee_cold_candidate {
@@ -78,9 +78,9 @@ static inline void fusee_count_jump(const struct fusee_unwinder_host *host, uint
 }
 
 /*
- * Compilers move code that is rarely used away, to a function of its own that has no name in
- * stripped files: that function which most jumps from this one into the middle of functions go to.
- * 0 with its range; -ENOENT: there are less than FUSEE_COLD_JUMPS such jumps.
+ * Compilers move rarely used code to a function of its own, which has no name in stripped files:
+ * the function into whose middle most jumps of this function go. 0 with its range; -ENOENT: there
+ * are less than FUSEE_COLD_JUMPS such jumps.
  */
 static inline int fusee_find_cold(const struct fusee_unwinder_host *host, uint64_t file,
 				  const struct fusee_code *code, struct fusee_range *cold)

@@ -92,9 +92,9 @@ void fusee_folder_count_lost(struct fusee_folder *, int err);
 void fusee_folder_found(struct fusee_folder_scan *, int at, const char *name, uint64_t ns,
 			uint32_t table);
 
-/* Creates an unfinished file and locks it; what stands there without a lock, or is another user's,
- * is removed. A descriptor to read and write; -errno, -EAGAIN: another process writes it, for
- * five seconds on end. */
+/* Creates an unfinished file and locks it; removes a file of this name that has no lock or is
+ * another user's. A descriptor to read and write; -errno, -EAGAIN: another process has been writing
+ * it for five seconds. */
 int fusee_folder_create(int at, const char *part, uint32_t file_mode);
 /* Removes an unfinished file unless a process holds its lock. 1: removed, 0: not. */
 int fusee_folder_remove_unlocked(int at, const char *part);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fusee/http.h - what plugins that speak HTTP share: options, checks, requests, what an answer
- * means. Optional: a plugin links it statically (libfusee-http.a, `pkg-config --libs fusee-http`;
- * in fusee's own tree the plugin's file `uses` has the line "http"), and it calls fusee only
- * through the plugin's struct fusee_self. The requests are libcurl's.
+ * fusee/http.h - for plugins that speak HTTP: options, checks, requests, what answers mean.
+ * Optional: a plugin links it statically (libfusee-http.a, `pkg-config --libs fusee-http`; in
+ * fusee's own tree the plugin's file `uses` has the line "http"), and it calls fusee only through
+ * the plugin's struct fusee_self. libcurl makes the requests.
  *
- * A sink is these calls:
+ * A sink makes these calls:
  *
  *	struct mine {
  *		struct fusee_self self;
@@ -66,8 +66,8 @@ struct fusee_http_options {
 		FUSEE_HTTP_ROW(ctx, member, password_file, FUSEE_STRING, "",                       \
 			       "File with that user's password, read for each request.", 0, 0),    \
 		FUSEE_HTTP_CONNECTION(ctx, member, patience)
-/* Those of them that are about the connection alone, for a plugin with other headers or secrets:
- * the texts of the others must be "" before fusee_http_open(). */
+/* Only the options of the connection, for a plugin with other headers or secrets: the texts of the
+ * others must be "" before fusee_http_open(). */
 #define FUSEE_HTTP_CONNECTION(ctx, member, patience)                                               \
 	FUSEE_HTTP_ROW(ctx, member, timeout, FUSEE_DURATION, patience,                             \
 		       "Longest time of a request; a longer request has failed.",                  \
@@ -141,14 +141,14 @@ struct fusee_http_source {
 /* All of it is borrowed until fusee_http_send() returns. */
 struct fusee_http_request {
 	uint32_t flags, pad;
-	const char *path;  /* behind the url's path: "/push.v1.PusherService/Push"; NULL: none */
+	const char *path;  /* after the url's path: "/push.v1.PusherService/Push"; NULL: none */
 	const char *query; /* more of the url's query, encoded: "name=a%20b"; NULL: none */
 	const char *content_type;
 	struct fusee_str body;
 	struct fusee_table headers; /* struct fusee_label: of this request alone */
-	/* In place of `body`; NULL: none. The request then has the option's `timeout` beside the
-	 * time that the rate takes, but ends also if nothing is sent or received for a `timeout`,
-	 * and no redirect is followed. */
+	/* In place of `body`; NULL: none. The request may take the time that the rate takes, and
+	 * the option's `timeout` in addition. It also ends if nothing is sent or received for a
+	 * `timeout`. No redirect is followed. */
 	const struct fusee_http_source *source;
 	/* An address that a server gave, in place of the option's with path and query; NULL: none.
 	 * The request then has no header, secret or certificate of the options, and no redirect is
@@ -157,8 +157,8 @@ struct fusee_http_request {
 	/* Where the body of a 2xx is received, in place of the client's own memory; NULL: there. */
 	void *into;
 	uint64_t room; /* bytes of it: a longer body is not complete */
-	/* The delivery that it is a part of, for host->denied() where fusee_http_send() finds that
-	 * the options must be mended; NULL: none. */
+	/* The delivery that the request is a part of: fusee_http_send() calls host->denied() for it
+	 * if the options must be fixed; NULL: none. */
 	struct fusee_sink_out *out;
 };
 
@@ -194,23 +194,23 @@ enum fusee_http_verdict {
 	FUSEE_HTTP_LATER,     /* it may be taken at the next attempt */
 	FUSEE_HTTP_REFUSED,   /* never */
 	FUSEE_HTTP_TOO_LARGE, /* perhaps in smaller parts */
-	FUSEE_HTTP_DENIED,    /* whatever is sent, until a person mends a token, a right or an
+	FUSEE_HTTP_DENIED,    /* whatever is sent, until a person fixes a token, a right or an
 			       * address */
 };
 
-/* By the status alone: 2xx is taken, none, 408, 429 and 5xx are for later, 413 is too large. 3xx
- * and 401 to 407 but for 406, 410 and 415 say that something is wrong with the token, the right,
- * the address or the kind of server, and not with this profile: denied. All else is refused. A
- * plugin that knows its server better decides for itself. */
+/* By the status alone: 2xx is taken; none, 408, 429 and 5xx are for later; 413 is too large. 3xx,
+ * 401 to 405, 407, 410 and 415 are denied: the token, the right, the address or the kind of server
+ * is wrong, not this profile. All else is refused. A plugin that knows its server better decides
+ * for itself. */
 enum fusee_http_verdict fusee_http_verdict(const struct fusee_http_answer *);
-/* Is it a page for people (text/html)? That of a proxy or of a server that is something else also
- * comes with 200, and the service has not seen what was sent. */
+/* Is it a page for people (text/html)? A proxy, or a server of another kind, also sends such a page
+ * with 200, and the service has not seen what was sent. */
 bool fusee_http_is_page(const struct fusee_http_answer *);
 
 #define FUSEE_HTTP_WORDS 201 /* bytes of a server's words in a sentence, with the NUL */
 
-/* The first line of a text of the server's that is not empty, with '?' in place of what is not
- * printable, for a sentence. */
+/* The first non-empty line of a server's text, for a sentence; '?' replaces what is not
+ * printable. */
 void fusee_http_words(char words[FUSEE_HTTP_WORDS], struct fusee_str text);
 /* s in base64 (RFC 4648), terminated; `to` has room for 4 bytes of each 3 that are begun, and one.
  */
@@ -233,13 +233,13 @@ typedef int (*fusee_http_part)(void *arg, const struct fusee_delivery *,
 
 /*
  * Calls send() for each part of `profile`, which is the delivered profile or made of it, with an id
- * that is the same at each attempt. What send() returns decides:
+ * that is the same at each attempt. The result of send() decides:
  *	0: the part is taken;
  *	-E2BIG: it is tried in halves, down to one sample;
  *	-EAGAIN, -ECANCELED, -ENOMEM: returned at once;
  *	another -errno: the part is lost, the others are sent; the first such error is returned.
  * Parts that were taken or lost are not sent again when the delivery is attempted again: their ids
- * are remembered until another profile is delivered. Samples of parts that were lost are counted:
+ * are remembered until another profile is delivered. Samples of lost parts are counted by
  * host->lost(), and their entries in fusee_plugin_samples_refused_total.
  */
 int fusee_http_each(struct fusee_http *, const struct fusee_delivery *,

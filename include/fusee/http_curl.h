@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fusee/http_curl.h - libcurl in callbacks that never wait, for plugins such as discoveries: the
- * host watches libcurl's descriptors. Of the same library as <fusee/http.h>. A plugin makes its
- * requests by libcurl itself; what all of them must have is set here.
+ * host watches libcurl's descriptors. Part of the library of <fusee/http.h>. A plugin makes its
+ * requests by libcurl itself; this header sets what all of them must have.
  */
 #ifndef FUSEE_HTTP_CURL_H
 #define FUSEE_HTTP_CURL_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fusee/json.h - what plugins that read JSON share. Optional: a plugin links it statically
+ * fusee/json.h - for plugins that read JSON. Optional: a plugin links it statically
  * (libfusee-json.a, `pkg-config --libs fusee-json`; in fusee's own tree the plugin's file `uses`
  * has the line "json").
  *
- * A parser that reports values as they come, such as yajl, does not say where a value stands. A
- * place does: the state of a value follows from the state of the array or object around it and from
- * its key, as a table of edges says. What no edge leads to has the state 0 and is not of interest.
+ * A parser that reports values as they come, such as yajl, does not report the place of a value.
+ * Here a place is a state: a table of edges gives the state of a value by its key and the state of
+ * the array or object around it. A value that no edge leads to has the state 0 and is ignored.
  */
 #ifndef FUSEE_JSON_H
 #define FUSEE_JSON_H

@@ -74,8 +74,8 @@ struct fusee_parquet_options {
 	uint32_t level;      /* of ZSTD, 1 to 19; 0: 3 */
 	uint32_t renumbered; /* a flat column of INT64; with renumber() */
 	/* NULL, or called for each distinct value of that column when a row group is written, in
-	 * the order of its sorted rows: *to is what is written instead. Different values stay
-	 * different. 0 or -errno. */
+	 * the order of its sorted rows: *to is written instead. Different values stay different. 0
+	 * or -errno. */
 	int (*renumber)(void *arg, int64_t value, int64_t *to);
 };
 
@@ -89,9 +89,9 @@ int fusee_parquet_new(struct fusee_parquet **, const struct fusee_parquet_option
 void fusee_parquet_int(struct fusee_parquet *, uint32_t column, int64_t value);
 void fusee_parquet_text(struct fusee_parquet *, uint32_t column, struct fusee_str text);
 
-/* Ends the row. 0; -EINVAL: a column has not the values that it must have, or a value of another
- * type; -ERANGE: a number does not fit into INT32; -EILSEQ: a text is not UTF-8; -E2BIG: a text or
- * a list is too long; -ENOMEM; what write() returned. */
+/* Ends the row. 0; -EINVAL: a column lacks a value, has too many, or has one of another type;
+ * -ERANGE: a number does not fit into INT32; -EILSEQ: a text is not UTF-8; -E2BIG: a text or a list
+ * is too long; -ENOMEM; or what write() returned. */
 int fusee_parquet_row(struct fusee_parquet *);
 
 /* Ends the row group, if it has rows: the next row begins another. Errors are those of

@@ -6,8 +6,8 @@
  * Every length and offset is checked, the footer and each page by a CRC-32: a file that was changed
  * or truncated gives an error, and never other values. A column of a row group is loaded at once,
  * as codes of its distinct values, within a limit of memory.
- * What no writer of ours has a use for is refused: a footer above 64 MiB, more than 16,384 row
- * groups, 4,096 pairs of metadata or 2^27 rows, names of columns above 1,024 bytes.
+ * It refuses what fusee's writer never makes: a footer above 64 MiB, more than 16,384 row groups,
+ * 4,096 pairs of metadata or 2^27 rows, names of columns above 1,024 bytes.
  *
  * Threads: a file is used by one thread at a time. Errors: 0; -EINVAL (not such a file, or damaged)
  * and -EFBIG (above the limit of memory): *why is a static sentence about it, without a full stop;
@@ -29,8 +29,8 @@ struct fusee_parquet_input {
 	uint64_t size;   /* bytes of the file */
 	uint64_t memory; /* bytes that the footer, or a column of a row group, may take; 0: 512 MiB
 			  */
-	uint64_t far;    /* not 0: each read costs, so that the file's first bytes, of which its
-			  * end says the same, are not read */
+	uint64_t far;    /* not 0: each read is expensive, so the file's first bytes are not read:
+			  * its end says the same */
 };
 
 /* A `read` whose `arg` is the address of a file descriptor. -EIO: the file has become shorter. */
@@ -55,8 +55,8 @@ const struct fusee_str *fusee_parquet_pair(const struct fusee_parquet_file *, st
 /* Pair i; NULL: there are fewer. pair[0] is the key, pair[1] the value. */
 const struct fusee_str *fusee_parquet_pair_at(const struct fusee_parquet_file *, uint32_t i);
 
-/* Bounds of the values of a flat column in a row group: numbers, or of TEXT texts, which may be
- * shorter than the least, and shorter and more than the greatest. */
+/* Bounds of the values of a flat column in a row group: numbers, or for TEXT texts: the lower bound
+ * may be a part of the least text; the upper may be shorter than the greatest, and greater. */
 struct fusee_parquet_bounds {
 	int64_t min, max;
 	struct fusee_str min_text, max_text;
@@ -83,7 +83,7 @@ struct fusee_parquet_values {
 int fusee_parquet_load(struct fusee_parquet_file *, uint32_t group, uint32_t column,
 		       struct fusee_parquet_values **, const char **why);
 /* Only the distinct values of a column in a row group, each of which some row may have: n is 0.
- * -EINVAL: the column has no dictionary, as numbers may have none; texts always have one. */
+ * -EINVAL: the column has no dictionary, which numbers may lack and texts never. */
 int fusee_parquet_load_distinct(struct fusee_parquet_file *, uint32_t group, uint32_t column,
 				struct fusee_parquet_values **, const char **why);
 /* NULL is allowed. They exist until then, also after close(). */

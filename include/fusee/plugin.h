@@ -71,13 +71,13 @@ struct fusee_file_info {
 	uint64_t entry;
 	struct fusee_str build_id;   /* binary, may be empty */
 	struct fusee_table segments; /* struct fusee_segment, sorted by vaddr */
-	/* PT_TLS, of the thread-local variables; tls_memsz 0: there are none. See <fusee/tls.h>. */
+	/* PT_TLS, for thread-local variables; tls_memsz 0: there are none. See <fusee/tls.h>. */
 	uint64_t tls_vaddr, tls_memsz, tls_align;
 };
 
 enum fusee_view_flags {
-	/* Of a file that this unwinder has made a table of, or claimed code of. Without the flag it
-	 * is memory without a file. */
+	/* The mapping is of a file for which this unwinder has made a table or claimed code.
+	 * Without the flag it is memory without a file. */
 	FUSEE_VIEW_LIBRARY = 1,
 };
 
@@ -205,8 +205,8 @@ struct fusee_unwinder_host {
 	/* Reports that code was replaced by other code. Returns the new generation, which frames
 	 * that are sampled from now on carry. A process begins with generation 1. */
 	uint32_t (*process_changed)(uint64_t process);
-	/* Sets the words that the step reads of this process with fusee_process_word(), in place of
-	 * those before: what is only known at run time, as where code lies. -EFBIG: more than
+	/* Sets the words that the step reads of this process with fusee_process_word(), replacing
+	 * earlier words: facts known only at run time, such as the place of code. -EFBIG: more than
 	 * 65,536. */
 	int (*process_slab)(struct fusee_instance *, uint64_t process, const uint32_t *words,
 			    uint64_t n);
@@ -221,13 +221,13 @@ enum fusee_unwinder_flags {
 };
 
 enum fusee_runtime_flags {
-	/* Without names its samples have frames of the interpreter only, and no code made at run
-	 * time. */
+	/* If its functions have no names, samples have frames of the interpreter only, and no code
+	 * made at run time. */
 	FUSEE_RUNTIME_INTERPRETS = 1,
 };
 
-/* A language's run time whose functions the unwinder symbolizes. A recording in which they have no
- * names ends with a hint made of it. */
+/* A language's run time whose functions the unwinder symbolizes. If they have no names, a recording
+ * ends with a hint made of these fields. */
 struct fusee_runtime {
 	uint32_t size, flags;
 	const char *name; /* "Node.js" */
@@ -236,8 +236,8 @@ struct fusee_runtime {
 	/* A variable of the environment, with its value as a shell needs it, that makes the run
 	 * time name its functions. NULL: the unwinder reads them from its memory. */
 	const char *environment;
-	/* A command that makes a process do so while it runs; the pid follows, then `command`'s
-	 * second part. NULL: there is none. */
+	/* A command that makes a running process do so: this text, the pid, then command_end. NULL:
+	 * there is none. */
 	const char *command, *command_end;
 	uint32_t major, minor; /* the first version that can; 0: all that are in use */
 };
@@ -260,12 +260,11 @@ struct fusee_unwinder_ops {
 
 	/*
 	 * The remaining callbacks: [sampling thread]. They may read short files, and must not wait.
-	 * The first mapped() or record() for a process is the first that the plugin hears of it.
-	 * Any of them may be NULL.
+	 * A plugin first learns of a process by mapped() or record(). Any of them may be NULL.
 	 */
-	/* A library of this unwinder was mapped (FUSEE_VIEW_LIBRARY), once for each place of it;
-	 * or a sample was taken in executable memory that has no file and no claim, at most once a
-	 * second: the plugin may claim memory, and set the words of the process. */
+	/* A library of this unwinder was mapped (FUSEE_VIEW_LIBRARY; called once for each place of
+	 * it); or a sample was taken in executable memory that has no file and no claim (at most
+	 * once a second). The plugin may claim memory, and set the words of the process. */
 	int (*mapped)(void *ctx, uint64_t process, const struct fusee_mapping_view *);
 	/* Brings the plugin's names of a process up to date. Called before frames are symbolized,
 	 * and about once a second while claimed memory is sampled. Not called once the pid runs
@@ -273,9 +272,9 @@ struct fusee_unwinder_ops {
 	int (*refresh)(void *ctx, uint64_t process);
 	/* Language unwinders: an emission of the step in this process. It comes before the first
 	 * sample that has a frame with its key, and may come several times. Returns the bytes of
-	 * memory that the plugin keeps of it until detach(), 0: it has it already; -errno: the
-	 * emission is lost. The agent bounds the sums of a process, of a user and of all, and calls
-	 * record() no more where they are reached. */
+	 * memory that the plugin keeps of it until detach(), 0: it has them already; -errno: the
+	 * emission is lost. The agent bounds the sums of a process, of a user and of all, and stops
+	 * calling record() at a bound. */
 	int (*record)(void *ctx, uint64_t process, const struct fusee_emission *);
 	/* Symbolizes a frame with host->unwinder->frame(). Returns the number of source frames, 0:
 	 * the frame has no name, or -errno. */
@@ -324,29 +323,29 @@ struct fusee_sink_host {
 	 * tries soon after a file that read_secret() has read for the sink has changed. */
 	void (*retry_after)(struct fusee_sink_out *, uint64_t ns);
 	/* [any thread; may wait for a second] Opens a program or library that a process maps, or
-	 * mapped a minute ago, for a server that symbolizes; or its debug file, if it has no debug
-	 * information itself and this machine has a debug file with the same build ID and more
-	 * names. build_id: as in struct fusee_mapping.
+	 * mapped in the last minute, for a server that symbolizes. If the file has no debug
+	 * information, and this machine has a debug file with the same build ID and more names, the
+	 * debug file is opened. build_id: as in struct fusee_mapping.
 	 * Returns a descriptor of a regular file of at most max_bytes, which the plugin reads with
-	 * pread() and closes; all bytes are the target's, who may change them. Or: -ENOENT: no such
+	 * pread() and closes; the target owns all bytes and may change them. Or: -ENOENT: no such
 	 * file is known any more; -ENODATA: neither has names of its own functions; -EFBIG;
-	 * -ESTALE: it has changed; -EREMOTE: it is a file server's, which can keep readers waiting;
-	 * -EAGAIN: later; -ECANCELED: the agent ends; -EOPNOTSUPP: there is no agent. Older hosts:
-	 * see FUSEE_HAS. */
+	 * -ESTALE: it has changed; -EREMOTE: it is on a file server, which can keep readers
+	 * waiting; -EAGAIN: later; -ECANCELED: the agent ends; -EOPNOTSUPP: there is no agent.
+	 * Older hosts: see FUSEE_HAS. */
 	int (*open_file)(struct fusee_instance *, struct fusee_str build_id, uint64_t max_bytes);
 	/* Before -EAGAIN is returned: the server denies whatever the sink sends, until a person
-	 * mends a token, a right or an address. The sink is reported as denied, and the log says it
-	 * at the first attempt and then rarely. Older hosts: see FUSEE_HAS. */
+	 * fixes a token, a right or an address. The sink is reported as denied; the log says it at
+	 * the first attempt and then rarely. Older hosts: see FUSEE_HAS. */
 	void (*denied)(struct fusee_sink_out *);
-	/* A part of the profile is lost, and the others may be delivered: its samples are counted,
-	 * once, so call it for each part at one attempt only. If an error of consume() then loses
-	 * the profile, no other samples are counted. Older hosts: see FUSEE_HAS. */
+	/* A part of the profile is lost, and the others may be delivered: counts its samples. Call
+	 * it at one attempt only for each part. If an error of consume() then loses the profile, no
+	 * other samples are counted. Older hosts: see FUSEE_HAS. */
 	void (*lost)(struct fusee_sink_out *, const struct fusee_profile *part);
 };
 
 enum fusee_listing_flags {
-	/* In place of the objects their folders: names up to the next '/' behind the prefix, with
-	 * it, each once. */
+	/* Lists folders instead of objects: names up to and with the next '/' after the prefix,
+	 * each once. */
 	FUSEE_LISTING_FOLDERS = 1,
 };
 
@@ -355,7 +354,8 @@ enum fusee_listing_flags {
 struct fusee_listing {
 	uint32_t size, flags; /* enum fusee_listing_flags */
 	const char *prefix;   /* of the names */
-	/* A name, in alphabetical order. Other than 0 ends list(), which returns it. */
+	/* Receives a name, in alphabetical order. A result other than 0 ends list(), which returns
+	 * it. */
 	int (*each)(void *arg, struct fusee_str name);
 	void *arg;
 };
@@ -372,9 +372,9 @@ struct fusee_sink_ops {
 	/* [any thread] The end is near: a consume() or flush() that blocks, and every later call,
 	 * returns -ECANCELED soon. NULL: they never block for long. */
 	void (*cancel)(void *ctx);
-	/* [the caller's thread; may block] What was delivered is read back, for `fusee query`: by
-	 * an instance that consumes nothing. Both, or NULL. An error but those below is final: the
-	 * sink has tried again what may pass. After host->fail(). */
+	/* [the caller's thread; may block] Reads back what was delivered, for `fusee query`, by an
+	 * instance that consumes nothing. Both, or NULL. The sink itself tries again after errors
+	 * that may pass, so any error but those below is final. After host->fail(). */
 	int (*list)(void *ctx, const struct fusee_listing *);
 	/* Reads n bytes of an object from offset `at` on, or with `at` UINT64_MAX its last n bytes,
 	 * or all if there are fewer. Returns their number; *all: bytes of the object. -ENOENT:
@@ -441,8 +441,8 @@ struct fusee_discovery_host {
 	/* Copies up to len bytes at the offset of /proc/PID/`name`: "cmdline", "environ" or "stat";
 	 * or, at offset 0 only, "otel_context": the message that an SDK of OpenTelemetry published
 	 * (ProcessContext of opentelemetry-proto), -ENOENT: none, -E2BIG: it is longer. The process
-	 * can keep waiting who reads them: this call waits for 50 ms at most. Returns the number of
-	 * bytes, 0 at the end, or -errno; -ETIMEDOUT, -EAGAIN: later, perhaps. */
+	 * can delay these reads, so this call waits for 50 ms at most. Returns the number of bytes,
+	 * 0 at the end, or -errno; -ETIMEDOUT, -EAGAIN: may succeed later. */
 	int64_t (*process_text)(struct fusee_instance *, uint32_t pid, const char *name,
 				uint64_t offset, void *buf, uint64_t len);
 };

@@ -101,8 +101,8 @@ enum fusee_location_flags {
 };
 
 /* A code address. Its source frames are lines[first_line] to lines[first_line + nlines - 1],
- * innermost first. nlines 0: whoever has the file of the mapping's build_id finds them (the option
- * `names` of sinks). */
+ * innermost first. nlines 0: a reader that has the file of the mapping's build_id finds them (the
+ * option `names` of sinks). */
 struct fusee_location {
 	/* frame_type: text: "native", "kernel", "go"; language: of an interpreter's own code the
 	 * frame_type of the functions that it runs, 0: not known */

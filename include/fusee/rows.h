@@ -30,7 +30,7 @@ enum fusee_rows_own {
 
 struct fusee_rows_options {
 	uint64_t max_text;   /* bytes of a text; longer texts are truncated before a character */
-	uint32_t max_frames; /* of a stack; those behind them are not in its row */
+	uint32_t max_frames; /* of a stack; those after them are not in its row */
 	uint32_t pad;
 };
 
@@ -51,9 +51,9 @@ struct fusee_rows_sample {
 struct fusee_rows_frame {
 	struct fusee_str function, file, mapping, build_id, type, language;
 	int64_t line, address, start_line;
-	int64_t inlined; /* 1: into the frame behind it, else 0 */
-	int64_t flags;   /* enum fusee_location_flags, and from bit 8 on enum fusee_frame_flags of
-			    the function, from bit 16 on enum fusee_mapping_flags */
+	int64_t inlined; /* 1: into the frame after it, else 0 */
+	int64_t flags;   /* enum fusee_location_flags, from bit 8 on enum fusee_frame_flags of the
+			    function, from bit 16 on enum fusee_mapping_flags */
 };
 
 /* A row of `stacks`, valid until the next call for these rows. */
@@ -63,7 +63,7 @@ struct fusee_rows_stack {
 	struct fusee_table frames; /* struct fusee_rows_frame, leaf first */
 };
 
-/* What rows could not have as it is. */
+/* Counts what was truncated or omitted. */
 struct fusee_rows_shortened {
 	uint64_t stacks; /* folded stacks whose outermost frames are "[too long]" */
 	uint64_t frames; /* stacks of which `stacks` has the innermost frames only */

@@ -16,9 +16,9 @@ extern "C" {
 /* 0 or an empty table: the backend has no such limit. */
 struct fusee_series_options {
 	struct fusee_table without; /* struct fusee_str: labels of samples that make no series of
-				       their own: samples that differ in them alone are one */
-	uint32_t max_labels;        /* of a series; those behind it in the order of names are not in
-				       it, but for `first` */
+				       their own: samples that differ only in them are one series */
+	uint32_t max_labels;        /* of a series; later labels in the order of names are dropped,
+				       but not those of `first` */
 	uint32_t max_name, max_value; /* bytes; longer texts are truncated */
 	struct fusee_table first; /* struct fusee_str: labels that are in it before all others */
 };
@@ -28,10 +28,10 @@ struct fusee_series {
 	/* struct fusee_label with text, by name; each name once. Names are [a-zA-Z_][a-zA-Z0-9_]*:
 	 * other characters have become '_'. Values are UTF-8 and not empty. */
 	struct fusee_table labels;
-	/* Its samples, which have no labels, pid or tid: of equal stacks one with the sum of their
-	 * values. It has no resource. Its other tables are those of the complete profile, so encode
-	 * it by host->split(), which omits what it does not use. Its id follows from the profile's
-	 * and the labels. */
+	/* Its samples, without labels, pid or tid: equal stacks are one sample with the sum of
+	 * their values. It has no resource. Its other tables are those of the complete profile, so
+	 * encode it by host->split(), which omits what it does not use. Its id is derived from the
+	 * profile's and the labels. */
 	const struct fusee_profile *profile;
 	uint32_t dropped; /* labels of the series that max_labels has dropped */
 };
@@ -42,7 +42,7 @@ struct fusee_series {
 int fusee_series_each(const struct fusee_profile *, const struct fusee_series_options *,
 		      int (*each)(void *arg, const struct fusee_series *), void *arg);
 
-/* The label of a series that has this name, or that this name has become; NULL: there is none. */
+/* The label of a series that has this name, or the name that this name became; NULL: none. */
 const struct fusee_label *fusee_series_label(const struct fusee_series *, const char *name);
 
 #ifdef __cplusplus

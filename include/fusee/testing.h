@@ -134,12 +134,12 @@ static inline int fusee_testing_tick(struct fusee_testing *t);
 static inline int fusee_testing_inspect(struct fusee_testing *t);
 /*
  * Calls the step at one place, by the claim that holds n->u.offset in the file or n->u.pc in the
- * process, until it answers something else than FUSEE_AGAIN. The test sets n->u.process, pc, sp,
- * flags, offset and bias, and n->read, which reads the target's memory; and valid_regs, regs and
- * cfa as far as native unwinders would know them in this frame. The step sees these three if the
- * claim has FUSEE_CLAIM_REGISTERS, else only valid_regs of a frame with FUSEE_PC_EXACT. Emissions
- * go to record() at once; pushed frames are symbolized and added to t->frames. After FUSEE_NEXT
- * valid_regs are the registers that the step has restored.
+ * process, until it returns something else than FUSEE_AGAIN. The test sets n->u.process, pc, sp,
+ * flags, offset and bias, and n->read, which reads the target's memory. It also sets valid_regs,
+ * regs and cfa as far as native unwinders would know them in this frame; the step sees these three
+ * if the claim has FUSEE_CLAIM_REGISTERS, else only valid_regs of a frame with FUSEE_PC_EXACT.
+ * Emissions go to record() at once; pushed frames are symbolized and added to t->frames. After
+ * FUSEE_NEXT valid_regs are the registers that the step has restored.
  *
  * Returns the last answer, enum fusee_next; FUSEE_PASS: no claim holds n->u.offset; -ELOOP:
  * FUSEE_TESTING_TURNS were not enough.

@@ -323,8 +323,8 @@ static inline void fusee_testing_push(struct fusee_testing *t, struct fusee_unwi
 		strncat(t->frames, "?;", sizeof(t->frames) - strlen(t->frames) - 1);
 }
 
-/* The claim that holds the frame: of the file, or of the process's memory. NULL: none. *bias: what
- * its range is to be moved by. */
+/* The claim that holds the frame: of the file, or of the process's memory. NULL: none. *bias: the
+ * distance by which its range is to be moved. */
 static inline const struct fusee_claim *
 fusee_testing_claim(struct fusee_testing *t, const struct fusee_native *n, uint64_t *bias)
 {

@@ -13,7 +13,7 @@
  *	if (fusee_tls_get(u, MY_TLS, &tls) || fusee_tls_address(u, &tls, u->bias, &at))
  *		.. not known
  *
- * Include it behind <fusee/unwinder.bpf.h> in a step, behind <fusee/plugin.h> in other
+ * Include it after <fusee/unwinder.bpf.h> in a step, after <fusee/plugin.h> in other
  * sources.
  */
 #ifndef FUSEE_TLS_H
@@ -36,7 +36,7 @@ struct fusee_tls {
 #define FUSEE_TLS_WORDS 4 /* of a table, for fusee_tls_put() and fusee_tls_get() */
 
 /*
- * Where the C library keeps the address of a module's block. head: the three words behind the first
+ * Where the C library keeps the address of a module's block. head: the three words after the first
  * at the thread pointer tp. The first of them is the vector of blocks in both libraries: glibc's
  * elements have 16 bytes, musl's 8. Then glibc has tp once more and two small numbers, musl the
  * previous and the next thread.
@@ -49,7 +49,7 @@ static inline unsigned long long fusee_tls_slot(const unsigned long long *head,
 	return head[0] + module * (head[1] == tp && small <= 1 && large <= 2 ? 16 : 8);
 }
 
-#define FUSEE_TLS_MODULES 65536u /* more are none */
+#define FUSEE_TLS_MODULES 65536u /* a larger number is no module's */
 #define FUSEE_TLS_LOWEST 4096u   /* glibc writes ~0 for a block that the thread does not have */
 
 #ifdef FUSEE_UNWINDER_BPF_H
@@ -69,7 +69,7 @@ FUSEE_FN int fusee_tls_get(struct fusee_unwind *u, __u64 i, struct fusee_tls *tl
 }
 
 /* The address of the variable in the interrupted thread; bias: of the file that has it. 0, or -1:
- * not known, as for a thread that did not use the file's variables yet. */
+ * not known, for example if the thread has not used the file's variables yet. */
 FUSEE_FN int fusee_tls_address(struct fusee_unwind *u, const struct fusee_tls *tls, __u64 bias,
 			       __u64 *at)
 {
@@ -162,7 +162,7 @@ static inline int fusee_tls_of_program(const struct fusee_file_info *info, uint6
 }
 
 /* In inspect(): finds the way to a thread-local variable of the file, by its offset in PT_TLS,
- * which file_symbol() gives for such a symbol. 0; -ENOENT: the file has no such variables, or no
+ * which file_symbol() returns for such a symbol. 0; -ENOENT: the file has no such variables, or no
  * word that leads to them; or what the host returned. */
 static inline int fusee_find_tls(const struct fusee_unwinder_host *host, uint64_t file,
 				 uint64_t offset, struct fusee_tls *tls)
@@ -207,7 +207,7 @@ static inline int fusee_find_tls(const struct fusee_unwinder_host *host, uint64_
 }
 
 /* Outside of the worker: the address of the variable in the thread of a process with this thread
- * pointer, as a step may have emitted it. 0; -ENOENT: the thread has no such block; or what
+ * pointer, which a step may have emitted. 0; -ENOENT: the thread has no such block; or what
  * process_read() returned. */
 static inline int fusee_tls_of_thread(const struct fusee_unwinder_host *host, uint64_t process,
 				      uint64_t tp, const struct fusee_tls *tls, uint64_t bias,

@@ -5,7 +5,7 @@
  * A step is a C function that is compiled twice from one source: for BPF, where it runs in the
  * kernel at each sample, and natively, where it runs in fusee over a copied stack, in tests over
  * made-up memory and under fuzzers. A step uses only struct fusee_unwind and the functions below:
- *no vmlinux.h, no kernel structs, no BPF helpers, no writable globals, no libc.
+ * no vmlinux.h, no kernel structs, no BPF helpers, no writable globals, no libc.
  *
  *	static int my_step(struct fusee_unwind *u) { ... return FUSEE_NEXT; }
  *	FUSEE_NATIVE_STEP(my, my_step);
@@ -14,10 +14,10 @@
  * valid_regs and regs, and returns FUSEE_NEXT.
  *
  * The step of a language unwinder (FUSEE_LANGUAGE_STEP) is called where pc is in code that the
- * unwinder has claimed. It pushes the frames of the language, at each call one frame, with
- * fusee_push() and FUSEE_AGAIN. Then it returns FUSEE_NATIVE, and the native unwinders step from
- * this pc; or it sets pc, sp and fp to the caller's by itself and returns FUSEE_NEXT. It sends what
- * user space needs to name the frames with fusee_emit(), to ops->record().
+ * unwinder has claimed. It pushes the frames of the language with fusee_push() and FUSEE_AGAIN, one
+ * frame at each call. Then it returns FUSEE_NATIVE, and the native unwinders step from this pc; or
+ * it sets pc, sp and fp to the caller's and returns FUSEE_NEXT. With fusee_emit() it sends
+ * ops->record() what user space needs to name the frames.
  *
  * Rules of the BPF verifier: no signed division, no unbounded loop, less than 300 bytes of stack in
  * a function. Parts of a step (FUSEE_PART) may call each other four deep: the kernel allows eight
@@ -25,10 +25,10 @@
  *
  * Every read can fail: in the kernel because the page is not in memory, natively because the copy
  * ends. After a failed read a step ends the stack with a reason. It never takes a failed read for
- *0.
+ * 0.
  *
  * Thread: the state belongs to the caller of the step; nothing here may be called outside of a
- *step.
+ * step.
  */
 #ifndef FUSEE_UNWINDER_BPF_H
 #define FUSEE_UNWINDER_BPF_H
@@ -96,13 +96,13 @@ enum fusee_unwind_flags {
 	FUSEE_GUESSED = 8,        /* the caller that this step has found is a guess */
 	FUSEE_SIGNAL = 16,        /* this step went from a signal frame to the interrupted code */
 	FUSEE_INEXPRESSIBLE = 32, /* with FUSEE_STOP: a complete CFI interpreter could go on */
-	/* The core asks native unwinders: to restore the registers of FUSEE_CALLEE_SAVED too; and
-	 * to set u->cfa to the CFA of this frame, and to change nothing else and return FUSEE_STOP.
-	 * The second comes with the first. */
+	/* Requests of the core to native unwinders. FOLLOW: restore the registers of
+	 * FUSEE_CALLEE_SAVED too. CFA_ONLY, which comes with FOLLOW: set u->cfa to the CFA of this
+	 * frame, change nothing else and return FUSEE_STOP. */
 	FUSEE_FOLLOW = 64,
 	FUSEE_CFA_ONLY = 128,
 	/* sp is only what a frame pointer implies: a caller in memory without a file may have put
-	 * arguments there, which its callee has popped. Set by a step, cleared by the next. */
+	 * arguments there, which its callee has popped. Set by a step, cleared by the next step. */
 	FUSEE_SP_UNSURE = 256,
 };
 
@@ -114,8 +114,8 @@ enum fusee_unwind_flags {
 
 enum fusee_origin { FUSEE_CPU = 1, FUSEE_OFF_CPU, FUSEE_ALLOC, FUSEE_EVENT };
 
-/* The state of a walk over one stack. The struct grows only at its end. What is private to the core
- * is not in it. */
+/* The state of a walk over one stack. The struct grows only at its end, and has nothing that is
+ * private to the core. */
 struct fusee_unwind {
 	__u32 origin, pid, tid;
 	__u32 machine;        /* ELF e_machine: 62 x86-64, 183 aarch64 */
@@ -132,15 +132,15 @@ struct fusee_unwind {
 	__u64 offset;         /* ELF virtual address of pc in that file */
 	__u64 bias;           /* pc = offset + bias */
 	__u64 map_lo, map_hi; /* the mapping of pc, or a part of it: [map_lo, map_hi) */
-	/* Bit n: regs[n] is the value in this frame. In the innermost frame and in a frame that a
-	 * signal interrupted these are all registers; in other frames the callee-saved registers
-	 * that are known, where the process has code with FUSEE_CLAIM_REGISTERS, else none. Another
-	 * register has its value in an inner frame, which is this frame's too if it is callee-saved
-	 * and no function has saved it. See fusee_register(). */
+	/* Bit n: regs[n] is the value in this frame. In the innermost frame, and in a frame that a
+	 * signal interrupted, all registers are known. In other frames the callee-saved registers
+	 * that are known, if the process has code with FUSEE_CLAIM_REGISTERS, else none. Otherwise
+	 * regs[n] is the value in an inner frame, which is this frame's too if the register is
+	 * callee-saved and no function has saved it. See fusee_register(). */
 	__u64 valid_regs;
 	__u64 regs[FUSEE_MAX_REGS]; /* by DWARF number; pc, sp and fp are the fields above */
 	/* This unwinder's table of `file`, in words; 0 words: none. In memory without a file, for
-	 * language unwinders: that of the first file of the process that has a table. */
+	 * language unwinders: the table of the first file of the process that has one. */
 	__u64 slab, slab_words;
 	__u64 slab_id; /* number of this table's content; 0: do not cache its words */
 	/* For language unwinders. */
@@ -192,8 +192,8 @@ FUSEE_FN int fusee_slab_words(struct fusee_unwind *u, __u64 i, __u32 n, struct f
 /* Word k of them, 0 <= k < n. In the kernel a larger k reads a word of some table; natively it is
  * not allowed. */
 FUSEE_FN __u32 fusee_word(const struct fusee_words *words, __u32 k);
-/* Copies the first n of them, as many as fusee_slab_words() was given, a constant. 0 or -1. `to` is
- * aligned to 8 bytes. In the kernel that takes less time than a word at a time. */
+/* Copies the first n of them; n is a constant, the same that fusee_slab_words() was given. 0 or -1.
+ * `to` is aligned to 8 bytes. In the kernel this takes less time than a word at a time. */
 FUSEE_FN int fusee_copy_words(const struct fusee_words *words, __u32 n, void *to);
 
 /* Copies word i of those that host->process_slab() has set for this process. 0, or -1: there are
@@ -221,8 +221,8 @@ FUSEE_FN int fusee_register(const struct fusee_unwind *u, __u32 reg, __u64 *valu
 	return 0;
 }
 
-/* For a step that returns FUSEE_NEXT: sets a register of FUSEE_CALLEE_SAVED of the caller. Those
- * that are not set are not known there. */
+/* For a step that returns FUSEE_NEXT: sets a register of FUSEE_CALLEE_SAVED of the caller.
+ * Registers that are not set are not known there. */
 FUSEE_FN void fusee_set_caller_register(struct fusee_unwind *u, __u32 reg, __u64 value)
 {
 	if (!(reg < 16 && FUSEE_CALLEE_SAVED >> reg & 1))
@@ -246,7 +246,7 @@ FUSEE_FN int fusee_push4(struct fusee_unwind *u, __u64 v0, __u64 v1, __u64 v2, _
 
 /*
  * Emissions: bytes for ops->record(). The kernel keeps which keys were emitted for a process, so
- * that each is sent about once. An address alone is a bad key, since memory is reused: mix in what
+ * each is sent about once. An address alone is a bad key, since memory is reused: mix in what
  * distinguishes its contents.
  */
 
@@ -262,20 +262,20 @@ FUSEE_FN __u64 fusee_mix(__u64 key, __u64 value)
 
 /* 1: the key was emitted for this process already. */
 FUSEE_FN int fusee_emitted(struct fusee_unwind *u, __u32 kind, __u64 key);
-/* The buffer of the next emission: FUSEE_EMIT_BYTES, and as many behind them for the step's own
- * use, with arbitrary content. NULL: there is none. */
+/* The buffer of the next emission: FUSEE_EMIT_BYTES, and as many after them for the step's own use,
+ * with arbitrary content. NULL: there is none. */
 FUSEE_FN void *fusee_buffer(struct fusee_unwind *u);
 /* Emits the first len bytes of the buffer. 0, or -1: this sample has no room; the step emits them
- * with a later sample. What is longer than FUSEE_EMIT_BYTES is emitted in parts, each of its own
- * kind: check fusee_emitted() of each, and emit the part last that a frame's name needs. */
+ * with a later sample. Emit more than FUSEE_EMIT_BYTES in parts, each of its own kind: check
+ * fusee_emitted() of each, and emit the part that a frame's name needs last. */
 FUSEE_FN int fusee_emit(struct fusee_unwind *u, __u32 kind, __u64 key, __u32 len);
 
 /*
  * Values that a step remembers from a sample to later samples of this process on this CPU, so that
- * it need not read the target again. Any may be forgotten at any time, and all are when emissions
- * could not be sent; so it may be remembered that a key was emitted. A key must contain all that
- * could make the value wrong by then. A forked child is another process. Over a stack copy nothing
- * is remembered.
+ * it need not read the target again. Any value may be forgotten at any time. All are forgotten when
+ * emissions could not be sent, so a value may also say that a key was emitted. A key must contain
+ * all that could make the value wrong later. A forked child is another process. Over a stack copy
+ * nothing is remembered.
  */
 /* 0: nothing is remembered of this key. */
 FUSEE_FN __u64 fusee_recall(struct fusee_unwind *u, __u64 key);
@@ -290,8 +290,8 @@ FUSEE_FN void fusee_remember(struct fusee_unwind *u, __u64 key, __u64 value);
  *
  * FUSEE_PART(name, part): makes the static function `int part(struct fusee_unwind *u, __u32 arg)` a
  * part of the step, called as FUSEE_CALL(name, u, arg). The verifier checks a part once, and not at
- * each call; and code that is rarely needed keeps out of the cache lines of the frequent code.
- * Begin the name with fusee_ and the plugin's name.
+ * each call; and rare code stays out of the cache lines of frequent code. Begin the name with
+ * fusee_ and the plugin's name.
  */
 
 #ifdef __bpf__

@@ -5,9 +5,9 @@
  * The maps and all that is not described in <fusee/unwinder.bpf.h> belong to the core.
  *
  * An object that was built against an older header of the same ABI must still link. So maps that
- * both sides access have values of bytes with room, into which structs grow at their ends, and one
- * entry, to be resized by the core when it loads them; and what is not needed at each frame is a
- * function of the core (fusee_core_*), whose weak default in the object is replaced at link time.
+ * both sides access have values with room, into which structs grow at their ends, and one entry;
+ * the core resizes them when it loads them. Code that is not needed at each frame is a function of
+ * the core (fusee_core_*), whose weak default in the object is replaced at link time.
  */
 #ifndef FUSEE_UNWINDER_KERNEL_H
 #define FUSEE_UNWINDER_KERNEL_H
